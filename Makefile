@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# A thin front; CMakeLists.txt has the build, scripts/ the rest.
+
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+CMAKE ?= cmake
+
+.PHONY: all demo test test-fast test-aarch64 soak install format clean help
+.NOTPARALLEL:
+
+all: ## build the library, the command, the examples and the tests into build/
+	@$(CMAKE) --preset dev -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@MAKEFLAGS=--no-print-directory $(CMAKE) --build build -j $(JOBS)
+
+demo: ## build, run an example on 4 ranks, measure this machine
+	@scripts/need.sh demo
+	@$(MAKE) --no-print-directory all
+	@scripts/demo.sh
+
+test: ## every test, in every build; the last line counts them
+	@scripts/need.sh test
+	@scripts/test.sh dev sanitize tsan clang noinline aarch64
+
+test-fast: ## the inner loop: the quick tests of the dev build
+	@scripts/test.sh fast
+
+test-aarch64: ## the unit tests on aarch64, under qemu
+	@scripts/need.sh aarch64
+	@scripts/test.sh aarch64
+
+soak: ## the tests that run for long
+	@scripts/test.sh soak
+
+install: all ## install into PREFIX (/usr/local), below DESTDIR if given
+	@$(CMAKE) --install build
+
+format: ## lay out every C file with clang-format
+	@scripts/need.sh format
+	@scripts/format.sh -i
+
+clean: ## remove every build
+	@rm -rf build build-*
+
+help: ## this list
+	@awk -F':.*## ' 'NF == 2 && /^[a-z]/ { printf "make %-13s %s\n", $$1, $$2 }' Makefile

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# How a file becomes a test. One of its first five lines may say more about it:
+#
+#     /* ctest: RANKS 2 8 TIMEOUT 300 RUN_SERIAL LABELS slow */      (# ctest: ... in a script)
+#
+# RANKS n...   started by `tern run -n n`, once for each n; without it the program runs alone
+# TIMEOUT s    seconds, instead of 120
+# RUN_SERIAL   nothing beside it: it starts many processes, or measures
+# LABELS l...  soak: only `make soak`. slow, perf: not in test-fast and not under sanitizers.
+#              once: in the dev build alone (what it checks does not depend on the build)
+#
+# Exit status 0 is a pass, 77 a skip, anything else a failure.
+
+set(test_timeout_factor 1)
+if(TERN_SANITIZE OR CMAKE_CROSSCOMPILING)
+	set(test_timeout_factor 4)
+endif()
+
+# Reads `file`'s line into test_RANKS, test_TIMEOUT, test_RUN_SERIAL and test_LABELS of the caller.
+macro(tern_test_wishes file)
+	file(STRINGS ${file} test_words LIMIT_COUNT 5 ENCODING UTF-8)
+	list(FILTER test_words INCLUDE REGEX "ctest: ")
+	string(REGEX REPLACE "^.*ctest: |[*]/" "" test_words "${test_words}")
+	separate_arguments(test_words UNIX_COMMAND "${test_words}")
+	cmake_parse_arguments(test RUN_SERIAL TIMEOUT "RANKS;LABELS" ${test_words})
+	if(test_UNPARSED_ARGUMENTS)
+		message(FATAL_ERROR "${file}: a ctest line does not know: ${test_UNPARSED_ARGUMENTS}")
+	endif()
+	if(NOT test_TIMEOUT)
+		set(test_TIMEOUT 120)
+	endif()
+	math(EXPR test_TIMEOUT "${test_TIMEOUT} * ${test_timeout_factor}")
+	# The line can change: look at it again when the file does.
+	set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+endmacro()
+
+function(tern_test_add name)
+	add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${test_TIMEOUT}
+		RUN_SERIAL ${test_RUN_SERIAL} LABELS "${test_LABELS}")
+endfunction()
+
+# A test program; `label` says where it stands.
+function(tern_test_program file label)
+	cmake_path(GET file STEM target)
+	if(TARGET ${target}) # the same name in two folders
+		cmake_path(GET file PARENT_PATH folder)
+		string(MAKE_C_IDENTIFIER "${folder}_${target}" target)
+	endif()
+	add_executable(${target} ${PROJECT_SOURCE_DIR}/${file})
+	target_compile_options(${target} PRIVATE -UNDEBUG)
+	target_link_libraries(${target} PRIVATE tern_flags tern_program tern_tools)
+
+	tern_test_wishes(${PROJECT_SOURCE_DIR}/${file})
+	list(APPEND test_LABELS ${label})
+	cmake_path(REMOVE_EXTENSION file OUTPUT_VARIABLE name)
+	if(NOT test_RANKS)
+		tern_test_add(${name} ${target}) # through the emulator when there is one
+	elseif(NOT CMAKE_CROSSCOMPILING)
+		foreach(n ${test_RANKS})
+			tern_test_add(${name}-${n} tern_command run -n ${n} $<TARGET_FILE:${target}>)
+		endforeach()
+	endif()
+endfunction()
+
+# A test script. It is sourced, not run: TERN_BIN must reach it, but a variable that is
+# exported would reach the programs it starts, and they warn of TERN_* names they do not know.
+function(tern_test_script file)
+	if(CMAKE_CROSSCOMPILING)
+		return()
+	endif()
+	tern_test_wishes(${PROJECT_SOURCE_DIR}/${file})
+	list(APPEND test_LABELS script)
+	cmake_path(REMOVE_EXTENSION file OUTPUT_VARIABLE name)
+	tern_test_add(${name} bash -c "TERN_BIN=$1 && shift && . \"$0\""
+		${PROJECT_SOURCE_DIR}/${file} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+	set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} LC_ALL=C.UTF-8)
+endfunction()

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The inline path. Programs include <tern/tern.h>, never this file.
+ *
+ * What lies here is the part of Tern's layout that is compiled into programs:
+ * the line, the head of a lane, the head of an endpoint. TERN_LAYOUT is its
+ * version; an endpoint opens only for a program compiled with the same one.
+ * With TERN_NO_INLINE defined, a program calls the library instead.
+ *
+ * A message is one 64-byte line in a ring with one producer and one consumer:
+ * a header, six words, and a payload descriptor. Messages of 0 or 1 word are
+ * 16-byte pieces, four to a line. The header is written last and carries a lap
+ * number, so whatever an older lap left in memory is smaller than, and never
+ * equal to, what the consumer expects.
+ *
+ *     63      36 35      20 19 18 17     8  7   4   3   2   0
+ *    +----------+----------+--+--+--------+------+-----+-----+
+ *    |   lap    |  source  |C |P |handler |  0   |piece|words|   C control
+ *    +----------+----------+--+--+--------+------+-----+-----+   P payload
+ *
+ * head ^ expected is below TERN_HEAD_PLAIN exactly when lap, source and handler
+ * number are good and the message needs no special care: one comparison.
+ */
+#ifndef TERN_FAST_H
+#define TERN_FAST_H
+
+#define TERN_LAYOUT 1u
+
+#define TERN_LAP_SHIFT 36
+#define TERN_SRC_SHIFT 20
+#define TERN_HEAD_CONTROL (UINT64_C(1) << 19)
+#define TERN_HEAD_PAYLOAD (UINT64_C(1) << 18)
+#define TERN_HEAD_PLAIN (UINT64_C(1) << 18) /* heads below this are plain messages */
+#define TERN_ID_SHIFT 8
+#define TERN_HEAD_PIECE (UINT64_C(1) << 3)
+#define TERN_HANDLER_SLOTS 1024 /* user handlers, then Tern's own */
+#define TERN_LEN_BITS 16        /* of the payload descriptor; the rest is its distance, signed */
+#define TERN_PREFETCH 8         /* lines */
+
+#define TERN_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TERN_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+struct tern_msg {
+	_Atomic uint64_t head;
+	uint64_t word[6];
+	uint64_t payload; /* signed distance in bytes << TERN_LEN_BITS | length */
+};
+
+enum { TERN_LINE = 64, TERN_PIECE = 16 };
+
+/* The sending end of a ring. The first line is all that a send touches. */
+struct tern_lane {
+	char *tail;              /* the next line to write */
+	char *limit;             /* lines below this may be written; 0 sends all to the slow path */
+	uint64_t head;           /* lap and source, ready for the header */
+	_Atomic uint8_t *heed;   /* owned by the receiver: 0 when it must be knocked for */
+	char *piece;             /* the next piece of the open line; 64-byte aligned when none is */
+	char *end;               /* what limit is when no line is open: one line is kept back */
+	uint64_t leaf;           /* leaves entered so far, beginning with 0 */
+	_Atomic uint64_t *freed; /* leaves that the receiver has given back */
+	char *base;
+	uint32_t leaf_lines;
+	uint32_t peer;
+	struct tern_inlet *gate; /* of a reply lane: the inlet whose requests it answers */
+	uint64_t unused_[5];
+};
+
+/* The receiving end of a ring. */
+struct tern_inlet {
+	char *cursor;             /* the next message */
+	uint64_t expect;          /* its lap and source */
+	struct tern_inlet *next;  /* in the circle of inlets that are polled */
+	uint64_t accept;          /* TERN_HEAD_PLAIN, or 0 while every message needs care */
+	struct tern_lane *answer; /* where replies go; for replies, a lane that refuses */
+	char *base;
+	_Atomic uint64_t *freed;
+	char *seen; /* where the cursor stood at the last look for silent peers */
+	uint64_t leaf;
+	uint32_t leaf_lines;
+	uint32_t peer;
+	uint8_t kind; /* TERN_REQUEST, TERN_REPLY or TERN_BELL */
+	uint8_t hot;  /* in the circle */
+	uint8_t unused_[46];
+};
+
+enum tern_kind { TERN_BELL, TERN_REQUEST, TERN_REPLY };
+
+/* The head of an endpoint. */
+struct tern {
+	uint32_t reach; /* ranks that may be sent to from here and now: size, or 0 */
+	uint32_t rank;
+	struct tern_inlet *peek;  /* the polled inlet that the next send looks at */
+	const tern_msg *current;  /* the request being handled and not yet answered */
+	struct tern_lane *answer; /* the lane for its answer; else one that refuses */
+	struct endpoint *own;     /* the library's part */
+	uint32_t size;
+	uint32_t unused_[5];
+	uint8_t known[TERN_HANDLER_SLOTS]; /* 1 where a handler is registered */
+	tern_handler *handler[TERN_HANDLER_SLOTS];
+	struct tern_lane lane[]; /* request lanes, one a rank */
+};
+
+_Static_assert(sizeof(struct tern_msg) == TERN_LINE, "a message is one line");
+_Static_assert(offsetof(struct tern_lane, end) < 64, "a send touches one line of its lane");
+_Static_assert(sizeof(struct tern_lane) == 128, "lanes do not share lines");
+_Static_assert(offsetof(struct tern, known) == 64, "a send touches one line of the endpoint's head");
+_Static_assert(sizeof(struct tern_inlet) == 128, "inlets do not share lines");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low half of a word");
+
+/* The six words of a send, as parameters: by value, since an array would be spilled on the fast path. */
+#define TERN_SIX_ uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4, uint64_t w5
+#define TERN_SIX_VALUES_ w0, w1, w2, w3, w4, w5
+
+/* Counting and padding argument lists; see tern_request. */
+#define TERN_COUNT_(...) TERN_COUNTED_(__VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0)
+#define TERN_COUNT1_(...) \
+	TERN_COUNTED_(0, __VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0)
+#define TERN_COUNTED_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) (count)
+#define TERN_EIGHT_(a, b, c, d, e, f, g, h, ...) a, b, c, d, e, f, g, h
+#define TERN_SEVEN_(a, b, c, d, e, f, g, ...) a, b, c, d, e, f, g
+
+int tern_open_layout(tern **t, const tern_options *o, unsigned layout);
+int tern_open_local_layout(uint32_t n, tern **t, unsigned layout);
+
+static inline int tern_open(tern **t, const tern_options *o)
+{
+	return tern_open_layout(t, o, TERN_LAYOUT);
+}
+
+static inline int tern_open_local(uint32_t n, tern **t)
+{
+	return tern_open_local_layout(n, t, TERN_LAYOUT);
+}
+
+int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n, size_t len,
+			 TERN_SIX_);
+int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n, size_t len,
+		       TERN_SIX_);
+int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_);
+int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id, TERN_SIX_);
+
+/* What the inline path leaves to the library: everything that is not the common case. */
+int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_);
+int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SIX_);
+int tern_lane_share(struct tern_lane *lane, uint64_t bits, uint64_t word); /* the first piece of a line */
+void tern_knock(tern *t, struct tern_lane *lane); /* tells a receiver that does not look */
+void tern_arrived(tern *t);                       /* serves what a send's look has found */
+
+static inline uint32_t tern_msg_src(const tern_msg *m)
+{
+	return (uint32_t)(atomic_load_explicit(&m->head, memory_order_relaxed) >> TERN_SRC_SHIFT) & 0xffff;
+}
+
+static inline unsigned tern_msg_words(const tern_msg *m)
+{
+	return (unsigned)atomic_load_explicit(&m->head, memory_order_relaxed) & 7;
+}
+
+static inline uint64_t tern_msg_arg(const tern_msg *m, unsigned i)
+{
+	return m->word[i];
+}
+
+static inline const void *tern_msg_data(const tern_msg *m, size_t *len)
+{
+	int has = (atomic_load_explicit(&m->head, memory_order_relaxed) & TERN_HEAD_PAYLOAD) != 0;
+	if (len)
+		*len = has ? m->payload & ((UINT64_C(1) << TERN_LEN_BITS) - 1) : 0;
+	return has ? (const char *)m + ((int64_t)m->payload >> TERN_LEN_BITS) : NULL;
+}
+
+static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n)
+{
+	(void)t; /* flag is this endpoint's: handlers and waits run one after another */
+	atomic_store_explicit(flag, atomic_load_explicit(flag, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+static inline void tern_prefetch_write(const void *p)
+{
+#if defined(__x86_64__)
+	/* __builtin_prefetch(p, 1) is a read prefetch on generic x86-64 and does not help. */
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+#else
+	__builtin_prefetch(p, 1);
+#endif
+}
+
+/*
+ * Writes one message at `p`. R1, pairs with A1 in inlet_drain(): the words are
+ * visible before the header. `n` is a constant in every caller that matters.
+ */
+static inline void tern_line_write(char *p, uint64_t head, unsigned n, TERN_SIX_)
+{
+	tern_msg *m = (tern_msg *)(void *)p;
+	if (n > 0)
+		m->word[0] = w0;
+	if (n > 1)
+		m->word[1] = w1;
+	if (n > 2)
+		m->word[2] = w2;
+	if (n > 3)
+		m->word[3] = w3;
+	if (n > 4)
+		m->word[4] = w4;
+	if (n > 5)
+		m->word[5] = w5;
+	atomic_store_explicit(&m->head, head, memory_order_release);
+}
+
+/*
+ * Whether the receiver must be knocked for, asked after the message is written.
+ * The load may pass the store: whoever clears the byte issues a membarrier
+ * before the last look at the ring (sleep_arm() and peers_demote()), which puts
+ * the two back in order, so that a send needs only to keep the compiler's hands off.
+ */
+static inline int tern_unheeded(const struct tern_lane *lane)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	return atomic_load_explicit(lane->heed, memory_order_relaxed) == 0;
+}
+
+/*
+ * The look that every send takes at one inlet of the circle. An older lap's
+ * header is smaller; when the lap number wraps it is greater for one lap, and
+ * the poll finds that nothing is there.
+ */
+static inline void tern_look(tern *t)
+{
+	struct tern_inlet *in = t->peek;
+	const tern_msg *m = (const tern_msg *)(const void *)in->cursor;
+	if (TERN_UNLIKELY(atomic_load_explicit(&m->head, memory_order_relaxed) >= in->expect))
+		tern_arrived(t);
+	else
+		t->peek = in->next;
+}
+
+/* Writes a message where the lane has room for it in the common case; 0 if this is not it. */
+static inline int tern_lane_write(struct tern_lane *lane, unsigned id, unsigned n, TERN_SIX_)
+{
+	if (n < 2) {
+		char *p = lane->piece;
+		if (((uintptr_t)p & (TERN_LINE - 1)) == 0)
+			return tern_lane_share(lane, id << TERN_ID_SHIFT | n, w0);
+		tern_line_write(p, lane->head | TERN_HEAD_PIECE | id << TERN_ID_SHIFT | n, n,
+				TERN_SIX_VALUES_);
+		lane->piece = p + TERN_PIECE;
+	} else {
+		char *p = lane->tail;
+		if (TERN_UNLIKELY(p >= lane->limit))
+			return 0;
+		tern_line_write(p, lane->head | id << TERN_ID_SHIFT | n, n, TERN_SIX_VALUES_);
+		tern_prefetch_write(p + (TERN_PREFETCH + 1) * TERN_LINE);
+		lane->tail = p + TERN_LINE;
+	}
+	return 1;
+}
+
+/* What `current` is when the request has been answered: an address that no message has. */
+static inline const tern_msg *tern_answered(const tern *t)
+{
+	return (const tern_msg *)(const void *)t;
+}
+
+/* The two sends, inline and, for TERN_NO_INLINE and other languages, as functions of the library. */
+int tern_request_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_);
+int tern_reply_call(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_);
+
+static inline int tern_request_inline(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
+{
+	struct tern_lane *lane = &t->lane[dst];
+	if (TERN_UNLIKELY(dst >= t->reach || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX || !t->known[id] ||
+			  !tern_lane_write(lane, id, n, TERN_SIX_VALUES_)))
+		return tern_request_rare(t, dst, id, n, TERN_SIX_VALUES_);
+	if (TERN_UNLIKELY(tern_unheeded(lane)))
+		tern_knock(t, lane);
+	tern_look(t);
+	return 0;
+}
+
+static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
+{
+	struct tern_lane *lane = t->answer;
+	if (TERN_UNLIKELY(m != t->current || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX || !t->known[id] ||
+			  !tern_lane_write(lane, id, n, TERN_SIX_VALUES_)))
+		return tern_reply_rare(t, m, id, n, TERN_SIX_VALUES_);
+	t->current = tern_answered(t);
+	if (TERN_UNLIKELY(tern_unheeded(lane)))
+		tern_knock(t, lane);
+	return 0;
+}
+
+#ifdef TERN_NO_INLINE
+#define tern_request_words tern_request_call
+#define tern_reply_words tern_reply_call
+#else
+#define tern_request_words tern_request_inline
+#define tern_reply_words tern_reply_inline
+#endif
+
+#endif

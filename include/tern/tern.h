@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Tern: active messages between the ranks of a job.
+ *
+ * A message names the handler that runs when it arrives. A request handler may
+ * reply once to its sender; a reply handler sends nothing. tern(7) states the
+ * model: order, freedom from deadlock, atomic handlers, bounded memory, failure.
+ *
+ * Conventions. Functions return 0 or a negative errno code; tern_strerror()
+ * gives the sentence. -EAGAIN always means: no room, nothing was taken, make
+ * progress and try again. An endpoint belongs to one thread, the first that
+ * uses it (see tern_attach); nothing here may be called from a signal handler.
+ */
+#ifndef TERN_TERN_H
+#define TERN_TERN_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TERN_VERSION_MAJOR 0
+#define TERN_VERSION_MINOR 1
+#define TERN_VERSION "0.1.0"
+
+enum {
+	TERN_WORDS_MAX = 6,      /* words a message carries */
+	TERN_PAYLOAD_MAX = 8192, /* bytes of payload a message carries */
+	TERN_HANDLER_MAX = 768,  /* handlers are numbered 0 .. TERN_HANDLER_MAX - 1 */
+	TERN_RANKS_MAX = 1024,   /* ranks of a job on one machine */
+};
+
+typedef struct tern tern;         /* an endpoint: one rank's place in a job */
+typedef struct tern_msg tern_msg; /* a message, where it lies */
+
+typedef void tern_handler(tern *t, const tern_msg *m);
+
+/* What a program may ask for when it opens an endpoint; zero means the default. */
+typedef struct tern_options {
+	uint32_t spin;  /* polls before a wait yields its core (TERN_SPIN) */
+	uint32_t grace; /* ms of silence after which a wait blames a dead rank (TERN_GRACE) */
+} tern_options;
+
+/* -- Opening and closing ------------------------------------------------------ */
+
+/*
+ * Joins the job that the environment names; without one, the endpoint is a job
+ * of one rank. `o` may be NULL. Writes *t only on success. May be called again
+ * after tern_close(): the job's next session begins when every rank has closed
+ * the one before, and tern_open() waits for that.
+ */
+static inline int tern_open(tern **t, const tern_options *o);
+
+/* Opens a job of `n` ranks inside this process: t[0] .. t[n-1]. */
+static inline int tern_open_local(uint32_t n, tern **t);
+
+/*
+ * Leaves the job. Messages already sent are still delivered, messages not yet
+ * handled here are dropped; a tern_barrier() before it makes sure there are
+ * none. Kept messages and open claims become invalid. From a handler: -EPERM.
+ */
+int tern_close(tern *t);
+
+/*
+ * Gives the endpoint to the calling thread. Needed only to move an endpoint that
+ * another thread has used already; the caller orders the two uses.
+ */
+void tern_attach(tern *t);
+
+uint32_t tern_rank(const tern *t);
+uint32_t tern_size(const tern *t);
+
+/*
+ * The sentence for `rc`: the calling thread's last error if that was `rc`, with
+ * the rule, handler and rank it names; else what `rc` means in general. Valid
+ * until this thread's next error.
+ */
+const char *tern_strerror(int rc);
+
+/*
+ * Registers `fn` under `id`; every rank uses the same numbers. -ERANGE if `id`
+ * is not below TERN_HANDLER_MAX, -EBUSY after the first message.
+ */
+int tern_on(tern *t, unsigned id, tern_handler *fn);
+
+/* -- Sending ------------------------------------------------------------------ */
+
+/*
+ * tern_request(t, dst, id, ...) sends up to 6 words to handler `id` of rank
+ * `dst`; tern_reply(t, m, id, ...) answers request `m` from inside its handler.
+ * A request without room serves what arrives until there is; a reply always has
+ * room. Each word is converted to uint64_t.
+ */
+#define tern_request(t, ...) \
+	tern_request_words(t, TERN_COUNT_(__VA_ARGS__), TERN_EIGHT_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_reply(t, ...) \
+	tern_reply_words(t, TERN_COUNT_(__VA_ARGS__), TERN_EIGHT_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+
+/* The same with the words in an array, for callers that count at run time. */
+int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words);
+int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const uint64_t *words);
+
+/*
+ * tern_request_data(t, dst, id, data, len, ...) and
+ * tern_reply_data(t, m, id, data, len, ...) carry `len` bytes, 0 to
+ * TERN_PAYLOAD_MAX, besides the words. `data` is free again on return.
+ */
+#define tern_request_data(t, dst, id, data, ...)                          \
+	tern_request_payload(t, dst, id, data, TERN_COUNT1_(__VA_ARGS__), \
+			     TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_reply_data(t, m, id, data, ...)                          \
+	tern_reply_payload(t, m, id, data, TERN_COUNT1_(__VA_ARGS__), \
+			   TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+
+/*
+ * Composing in place. tern_claim() gives `len` writable bytes that will travel
+ * to `dst`; tern_commit(t, claimed, id, ...) sends them, tern_abandon() does
+ * not. A claim holds no place in the order: messages are ordered by commit. In
+ * between, every other call is legal. NULL: errno has the code, as negated by
+ * the other calls. -ENOBUFS: this endpoint's own open claims hold every block.
+ */
+void *tern_claim(tern *t, uint32_t dst, size_t len);
+#define tern_commit(t, claimed, ...)                             \
+	tern_commit_words(t, claimed, TERN_COUNT1_(__VA_ARGS__), \
+			  TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+int tern_abandon(tern *t, void *claimed);
+
+/*
+ * A reply composed in place. When request `m` carries a payload of at least
+ * `len` bytes, tern_reply_claim() gives that very payload, contents intact:
+ * fields that do not change need no copy, and the block returns to its sender.
+ * Otherwise it gives fresh bytes. tern_reply_commit(t, m, claimed, id, ...)
+ * sends it. A claim that the handler does not commit is abandoned on return.
+ */
+void *tern_reply_claim(tern *t, const tern_msg *m, size_t len);
+#define tern_reply_commit(t, m, claimed, ...)                             \
+	tern_reply_commit_words(t, m, claimed, TERN_COUNT1_(__VA_ARGS__), \
+				TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+
+/* -- Reading a message -------------------------------------------------------- */
+
+static inline uint32_t tern_msg_src(const tern_msg *m);
+static inline unsigned tern_msg_words(const tern_msg *m);           /* how many words it carries */
+static inline uint64_t tern_msg_arg(const tern_msg *m, unsigned i); /* i below that number */
+/* The payload and, unless `len` is NULL, its length; NULL and 0 without one. */
+static inline const void *tern_msg_data(const tern_msg *m, size_t *len);
+
+/*
+ * Keeps `m` beyond its handler: the result stays valid until tern_drop(). Only
+ * from the handler of `m`, once. NULL with errno ENOBUFS when TERN_KEEP_MAX
+ * messages are kept already. A kept payload pins its block at the sender, which
+ * has TERN_POOL_BLOCKS of them.
+ */
+const tern_msg *tern_keep(tern *t, const tern_msg *m);
+int tern_drop(tern *t, const tern_msg *kept);
+
+/*
+ * Runs fn(t, arg) at the next moment when sending is allowed: after the handlers
+ * of the poll under way. Deferred functions run one after another, may send and
+ * poll, and are bounded: -EAGAIN when TERN_DEFER_MAX are waiting.
+ */
+int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg);
+
+enum { TERN_KEEP_MAX = 256, TERN_DEFER_MAX = 256, TERN_POOL_BLOCKS = 16 };
+
+/* -- Progress ----------------------------------------------------------------- */
+
+/* Handle what has arrived; return how many, or a negative code. */
+int tern_poll(tern *t);
+int tern_poll_requests(tern *t);
+int tern_poll_replies(tern *t); /* also legal in a request handler */
+
+/*
+ * Serves messages until *flag >= n, then subtracts n. -EDEADLK under a hold,
+ * -EOWNERDEAD (and *flag untouched) when a rank has died and nothing has
+ * arrived for the grace time; tern_forgive() makes waits ignore that rank.
+ */
+int tern_wait(tern *t, _Atomic uint64_t *flag, uint64_t n);
+int tern_forgive(tern *t, uint32_t rank);
+
+/* What a handler calls to add n to a flag: unlocked where that is safe. */
+static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n);
+
+/* Between the two no handler runs. They nest. */
+void tern_hold(tern *t);
+void tern_release(tern *t);
+
+/* Returns when every rank has called it; serves messages meanwhile. */
+int tern_barrier(tern *t);
+
+#include <tern/fast.h>
+
+#endif

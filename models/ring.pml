@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rings and gated replies: two ranks flood each other with requests, their
+ * handlers reply, and neither ever sleeps (flood.pml adds that).
+ *
+ * Modelled, with the C function in brackets:
+ *  - a ring of LEAVES leaves of K lines, the last of each a control line; a line
+ *    is words and then a header with a lap [tern_line_write];
+ *  - the turn into the next leaf, tried at once after the last message line of a
+ *    leaf and again when room is needed [lane_turn, lane_ready, lane_put];
+ *  - the receiver that handles a message where it lies, meets the turn and gives
+ *    the leaf back [inlet_drain, inlet_turn];
+ *  - the gate: a request is handled only when its reply has room; a handler
+ *    replies at most once and may poll for replies first;
+ *  - every order in which a program can send and poll. A rank whose every guard
+ *    is false is one that polls in vain, so a deadlock is a state with no step.
+ *
+ * Checked: no line is written before its message has been handled; each message is
+ * handled once, in order, with the words it was sent with; when no step is left,
+ * every request has been handled and every reply has arrived.
+ *
+ * Left out: pieces that share a line, payload blocks, source and handler numbers.
+ * Laps are 1, 2, 1, 2, ...: the shortest wrap. Stores become visible in order and at
+ * once: a release store that is seen later is a slower sender, nothing more, and the
+ * only load that may pass it (of freed) is then older, which is on the safe side.
+ *
+ * Ways to break it: NO_GATE, NO_SERVE (a blocked send does not serve), EARLY_CREDIT
+ * (the leaf given back before its last message is handled), NO_LAP (any header
+ * counts), HEADER_FIRST (no release order), OFF_BY_ONE (one leaf too many).
+ */
+#ifndef LEAVES
+#define LEAVES 2
+#endif
+#ifndef K
+#define K 2
+#endif
+#ifndef N
+#define N 5 /* requests a rank sends */
+#endif
+
+#define LINES (LEAVES * K)
+#define TURN 4 /* in a header, besides the lap */
+
+typedef ring_t {
+	byte head[LINES];
+	byte word[LINES];
+	bit unread[LINES]; /* ghost: written and not handled yet */
+	byte freed;
+	/* the lane */
+	byte leaf, tail, lap, sent;
+	/* the inlet */
+	byte in_leaf, cursor, expect, got;
+};
+
+ring_t ring[4];
+#define REQUESTS(i) ring[i]       /* written by rank i */
+#define REPLIES(i) ring[2 + (i)]  /* written by rank i */
+
+byte handling[2]; /* ghost: a handler is running */
+
+#ifdef OFF_BY_ONE
+#define LEAF_FREE(R) (R.leaf + 1 - R.freed <= LEAVES)
+#else
+#define LEAF_FREE(R) (R.leaf + 1 - R.freed < LEAVES)
+#endif
+#define STUCK(R) (R.tail == K - 1)
+#define READY(R) (!STUCK(R) || LEAF_FREE(R))
+
+#define WRITE_AT(R) ((R.leaf % LEAVES) * K + R.tail)
+#define READ_AT(R) ((R.in_leaf % LEAVES) * K + R.cursor)
+#define HEAD(R) R.head[READ_AT(R)]
+#ifdef NO_LAP
+#define ARRIVED(R) (HEAD(R) == 1 || HEAD(R) == 2)
+#define TURNED(R) (HEAD(R) > TURN)
+#else
+#define ARRIVED(R) (HEAD(R) == R.expect)
+#define TURNED(R) (HEAD(R) == R.expect + TURN)
+#endif
+
+#ifdef NO_GATE
+#define GATE_OPEN(i) true
+#else
+#define GATE_OPEN(i) READY(REPLIES(i))
+#endif
+
+inline lane_turn(R)
+{
+	d_step {
+		assert(!R.unread[WRITE_AT(R)]);
+		R.head[WRITE_AT(R)] = R.lap + TURN;
+		R.unread[WRITE_AT(R)] = 1;
+		R.leaf++;
+		R.tail = 0;
+		if
+		:: R.leaf % LEAVES == 0 -> R.lap = 3 - R.lap
+		:: else
+		fi
+	}
+}
+
+inline lane_write_words(R)
+{
+	R.word[WRITE_AT(R)] = R.sent + 1
+}
+
+inline lane_write_head(R)
+{
+	d_step {
+		R.head[WRITE_AT(R)] = R.lap;
+		R.unread[WRITE_AT(R)] = 1
+	}
+}
+
+/* Sees that the lane is stuck and the next leaf free, and turns: what it read of freed can only have grown. */
+inline lane_turn_if_stuck(R)
+{
+	atomic {
+		if
+		:: STUCK(R) && LEAF_FREE(R) -> lane_turn(R)
+		:: else
+		fi
+	}
+}
+
+/* Caller has seen READY(R). */
+inline lane_put(R)
+{
+	atomic {
+		lane_turn_if_stuck(R);
+		assert(!R.unread[WRITE_AT(R)])
+	}
+#ifdef HEADER_FIRST
+	lane_write_head(R);
+	lane_write_words(R);
+#else
+	lane_write_words(R);
+	lane_write_head(R);
+#endif
+	atomic {
+		d_step { R.sent++; R.tail++ };
+		lane_turn_if_stuck(R)
+	}
+}
+
+inline inlet_begin(R)
+{
+	d_step {
+		assert(R.word[READ_AT(R)] == R.got + 1); /* in order, once, and whole */
+#ifdef EARLY_CREDIT
+		if
+		:: R.cursor == K - 2 -> R.freed++
+		:: else
+		fi
+#endif
+	}
+}
+
+inline inlet_end(R)
+{
+	d_step {
+		assert(R.word[READ_AT(R)] == R.got + 1); /* not overwritten under the handler */
+		R.unread[READ_AT(R)] = 0;
+		R.got++;
+		R.cursor++
+	}
+}
+
+inline inlet_turn(R)
+{
+	d_step {
+		R.unread[READ_AT(R)] = 0;
+		R.in_leaf++;
+		R.cursor = 0;
+		if
+		:: R.in_leaf % LEAVES == 0 -> R.expect = 3 - R.expect
+		:: else
+		fi;
+#ifndef EARLY_CREDIT
+		R.freed++
+#endif
+	}
+}
+
+inline poll_reply()
+{
+	if
+	:: ARRIVED(REPLIES(peer)) -> inlet_begin(REPLIES(peer)); inlet_end(REPLIES(peer))
+	:: TURNED(REPLIES(peer)) -> inlet_turn(REPLIES(peer))
+	fi
+}
+
+#define REPLY_THERE (ARRIVED(REPLIES(peer)) || TURNED(REPLIES(peer)))
+
+inline handle_request()
+{
+	atomic {
+		handling[me] = 1;
+		inlet_begin(REQUESTS(peer))
+	}
+	do
+	:: REPLY_THERE -> poll_reply()
+	:: break
+	od;
+	if
+#ifdef NO_GATE
+	:: skip -> READY(REPLIES(me)); lane_put(REPLIES(me))
+#else
+	:: skip -> assert(READY(REPLIES(me))); lane_put(REPLIES(me)) /* a reply never waits */
+#endif
+#ifndef ALWAYS_REPLY
+	:: skip
+#endif
+	fi;
+	atomic {
+		inlet_end(REQUESTS(peer));
+		handling[me] = 0
+	}
+}
+
+proctype rank(byte me; byte peer)
+{
+end:	do
+	:: REQUESTS(me).sent < N && READY(REQUESTS(me)) -> lane_put(REQUESTS(me))
+#ifdef NO_SERVE
+	:: REQUESTS(me).sent < N && !READY(REQUESTS(me)) -> READY(REQUESTS(me))
+#endif
+	:: REPLY_THERE -> poll_reply()
+	:: TURNED(REQUESTS(peer)) -> inlet_turn(REQUESTS(peer))
+	:: ARRIVED(REQUESTS(peer)) && GATE_OPEN(me) -> handle_request()
+	od
+}
+
+init
+{
+	byte i;
+	d_step {
+		for (i : 0 .. 3) {
+			ring[i].lap = 1;
+			ring[i].expect = 1
+		}
+	}
+	atomic {
+		run rank(0, 1);
+		run rank(1, 0)
+	}
+	timeout;
+	for (i : 0 .. 1) {
+		assert(!handling[i]);
+		assert(REQUESTS(i).sent == N && REQUESTS(i).got == N);
+		assert(REPLIES(i).got == REPLIES(i).sent)
+	}
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# scripts/need.sh demo|test|aarch64|format: installs the Debian packages that the goal lacks.
+# A package is there when its probe is, a command or a file, wherever it came from.
+set -euo pipefail
+
+demo="
+	gcc        gcc
+	cmake      cmake
+	make       make
+	libc6-dev  /usr/include/stdio.h"
+format="
+	clang-format  clang-format"
+aarch64="$demo
+	gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc
+	libc6-dev-arm64-cross  /usr/aarch64-linux-gnu/include/stdio.h
+	qemu-user              qemu-aarch64"
+test="$aarch64 $format
+	clang               clang
+	libclang-rt-14-dev  /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan-*.a
+	spin                spin
+	valgrind            valgrind
+	mandoc              mandoc
+	pkgconf             pkg-config"
+
+has() { # PROBE
+	if [[ $1 == /* ]]; then
+		compgen -G "$1" >/dev/null
+	else
+		command -v "$1" >/dev/null
+	fi
+}
+
+goal=$1
+missing=()
+while read -r package probe; do
+	[[ -z $package ]] || has "$probe" || missing+=("$package")
+done <<<"${!goal}"
+((${#missing[@]})) || exit 0
+
+command=(apt-get install -y --no-install-recommends "${missing[@]}")
+as_root=()
+if ((EUID)); then
+	as_root=(sudo)
+fi
+if ! has apt-get || { ((EUID)) && ! { has sudo && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; }; }; then
+	echo "Packages are missing, and there is no right to install them here. As root, run:" >&2
+	echo "    apt-get update && ${command[*]}" >&2
+	exit 1
+fi
+echo "Installing what is missing: ${missing[*]}"
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${command[@]}" -qq >/dev/null

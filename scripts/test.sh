@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# scripts/test.sh SUITE...: builds and tests each, goes on after a failure, and closes with one
+# line that sums them all: N passed, N failed, N skipped. Exit status 0 only if none failed.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+jobs=${JOBS:-$(nproc)}
+passed=0 failed=0 skipped=0
+broken=()
+
+# What each suite builds (a preset), and which of the tests it runs.
+suite_preset() {
+	case $1 in
+	fast | soak) echo dev ;;
+	*) echo "$1" ;;
+	esac
+}
+suite_select() {
+	case $1 in
+	dev) echo -LE 'soak' ;;
+	fast) echo -LE 'soak|slow|perf|once' ;;
+	soak) echo -L 'soak' ;;
+	sanitize) echo -LE 'soak|slow|perf|once' ;;
+	tsan) echo -LE 'soak|slow|perf|once|script|example' ;;
+	noinline) echo -L 'job|example' -LE 'soak|slow|perf|once' ;;
+	clang | aarch64) echo -L 'unit' -LE 'soak|slow|perf|once' ;;
+	*) return 1 ;;
+	esac
+}
+
+# Thread sanitizer needs the addresses that a kernel with much randomness does not give it.
+unrandomized() {
+	if setarch -R true 2>/dev/null; then
+		setarch -R "$@"
+	else
+		"$@"
+	fi
+}
+
+build() { # PRESET DIR
+	local log=$2/build.log
+	mkdir -p "$2"
+	cmake --preset "$1" --log-level=WARNING >"$log" 2>&1 && cmake --build "$2" -j "$jobs" >>"$log" 2>&1 && return
+	grep -E -A5 'error|Error|undefined reference' "$log" | head -40
+	echo "The $1 build failed; $log has it all."
+	return 1
+}
+
+count() { # ATTRIBUTE of the file that ctest wrote
+	sed -n "s/^[[:space:]]*$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -1
+}
+
+run() { # SUITE
+	local preset dir select began=$SECONDS report around=()
+	preset=$(suite_preset "$1")
+	select=$(suite_select "$1") || { echo "$0: no suite is called $1" >&2; exit 2; }
+	dir=build-$preset
+	[[ $preset == dev ]] && dir=build
+	[[ $preset == tsan ]] && around=(unrandomized)
+	report=$PWD/$dir/report-$1.xml
+
+	echo "== $1"
+	if ! build "$preset" "$dir"; then
+		broken+=("$1 (build)") failed=$((failed + 1))
+		return
+	fi
+	rm -f "$report"
+	set -f # patterns are for ctest
+	(cd "$dir" && "${around[@]}" ctest -j "$jobs" --output-on-failure --no-tests=ignore \
+		--output-junit "$report" $select) || broken+=("$1")
+	set +f
+	add "$1" "$report"
+	echo "== $1 took $((SECONDS - began)) s"
+}
+
+add() { # SUITE REPORT
+	local tests fails skips
+	if [[ ! -s $2 ]]; then
+		echo "ctest left no report for $1."
+		failed=$((failed + 1))
+		return
+	fi
+	tests=$(count tests "$2") fails=$(count failures "$2") skips=$(count skipped "$2")
+	passed=$((passed + tests - fails - skips)) failed=$((failed + fails)) skipped=$((skipped + skips))
+}
+
+for suite in "$@"; do
+	run "$suite"
+done
+((${#broken[@]} == 0)) || echo "Failed in: ${broken[*]}"
+# Something may have failed without a test to its name; the line must not hide that.
+if ((${#broken[@]} > 0 && failed == 0)); then
+	failed=1
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+((failed == 0))

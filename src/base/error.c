@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <tern/tern.h>
+
+/* Per thread, so that two jobs of one process do not write over each other. */
+static _Thread_local struct {
+	int rc;
+	char text[400];
+} last;
+
+int error_set(int rc, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	vsnprintf(last.text, sizeof last.text, format, args);
+	va_end(args);
+	last.rc = rc;
+	return rc;
+}
+
+void error_warn(const char *format, ...)
+{
+	char line[512];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	fprintf(stderr, "tern: %s\n", line); /* one call, so that lines of several ranks do not mix */
+}
+
+static const struct {
+	int rc;
+	const char *sentence;
+} general[] = {
+	{ 0, "success" },
+	{ -EAGAIN, "there is no room now and nothing was taken: make progress and try again" },
+	{ -EPERM, "the rules of the model forbid this call here (tern(7) has the table)" },
+	{ -EALREADY, "this request has been answered already: a handler replies at most once" },
+	{ -EDEADLK, "waiting under a hold would never end: release it first" },
+	{ -ENXIO, "no handler is registered under this number" },
+	{ -ERANGE, "the rank or handler number is out of range" },
+	{ -E2BIG, "a message carries at most 6 words" },
+	{ -EMSGSIZE, "the payload is longer than a message carries" },
+	{ -EOWNERDEAD, "a rank of the job has died" },
+	{ -ESHUTDOWN, "the rank has closed its endpoint" },
+	{ -ENOMEM, "there is not enough memory" },
+	{ -EINVAL, "an argument is not what this call takes" },
+	{ -EBUSY, "it is too late for that: the endpoint is in use" },
+	{ -EBADMSG, "something arrived that is not a message of this job; it was dropped" },
+	{ -EPROTO, "the program and the library come from different versions of Tern" },
+	{ -ENOTSUP, "this is not supported here" },
+	{ -ENOBUFS, "every block or slot of this endpoint is in use: give one back" },
+};
+
+const char *tern_strerror(int rc)
+{
+	if (rc && rc == last.rc)
+		return last.text;
+	for (size_t i = 0; i < sizeof general / sizeof *general; i++)
+		if (general[i].rc == rc)
+			return general[i].sentence;
+	return rc > 0 ? "success" : strerror(-rc);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The system calls that the C library has no function for. */
+#ifndef TERN_BASE_KERNEL_H
+#define TERN_BASE_KERNEL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { FUTEX_MANY = 128 };
+
+/*
+ * Sleeps until woken, until `ns` have passed, or at once if the low half of a word
+ * is not `value` any more. Several words at once, up to FUTEX_MANY; -ENOSYS where
+ * the kernel cannot wait for several. Spurious returns are normal.
+ */
+int futex_wait_many(_Atomic uint64_t *const *words, unsigned n, uint32_t value, uint64_t ns);
+void futex_wake(_Atomic uint64_t *word);
+
+/*
+ * Makes this process answer barrier_all() and tells whether the kernel has it.
+ * Cheap while the process has one thread, milliseconds later.
+ */
+bool barrier_register(void);
+/* A full memory barrier on every core that runs a registered process. */
+void barrier_all(void);
+
+#endif

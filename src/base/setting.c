@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/setting.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+const struct setting_info setting_table[SETTING_COUNT] = {
+	[SETTING_RANK] = { "TERN_RANK", "", "this process's rank; set by the launcher" },
+	[SETTING_SIZE] = { "TERN_SIZE", "", "the number of ranks; set by the launcher" },
+	[SETTING_JOB_FD] = { "TERN_JOB_FD", "", "the descriptor of the job's memory; set by the launcher" },
+	[SETTING_MEMORY] = { "TERN_MEMORY", "0",
+			     "bytes of shared memory the job may commit (K, M, G); 0: half of what is free" },
+	[SETTING_SPIN] = { "TERN_SPIN", "20000",
+			   "looks at the rings before a wait yields its core; "
+			   "not used when there are more ranks than cores" },
+	[SETTING_GRACE] = { "TERN_GRACE", "500",
+			    "milliseconds of silence after which a wait blames a dead rank" },
+	[SETTING_ALONE] = { "TERN_ALONE", "0",
+			    "1: be a job of one rank although another launcher started this process" },
+};
+
+int setting_given(enum setting s)
+{
+	return getenv(setting_table[s].name) != NULL;
+}
+
+const char *setting_text(enum setting s)
+{
+	const char *text = getenv(setting_table[s].name);
+	return text ? text : setting_table[s].fallback;
+}
+
+static uint64_t suffix_scale(char c)
+{
+	switch (c) {
+	case 'K':
+	case 'k':
+		return UINT64_C(1) << 10;
+	case 'M':
+	case 'm':
+		return UINT64_C(1) << 20;
+	case 'G':
+	case 'g':
+		return UINT64_C(1) << 30;
+	default:
+		return 0;
+	}
+}
+
+int setting_number(enum setting s, uint64_t *value)
+{
+	const char *text = setting_text(s);
+	char *end;
+	errno = 0;
+	unsigned long long number = strtoull(text, &end, 10);
+	uint64_t scale = 1;
+	if (end != text && *end) {
+		scale = suffix_scale(*end);
+		end++;
+	}
+	if (end == text || *end || !scale || errno || (unsigned char)(*text - '0') > 9 ||
+	    number > UINT64_MAX / scale)
+		return error_set(-EINVAL, "%s is '%s', which is not a whole number (K, M or G may follow)",
+				 setting_table[s].name, text);
+	*value = number * scale;
+	return 0;
+}
+
+/* Edits that turn a into b; names are short, so one row is enough. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+	unsigned row[64];
+	size_t width = strlen(b);
+	if (width >= 64)
+		return UINT_MAX;
+	for (unsigned j = 0; j <= width; j++)
+		row[j] = j;
+	for (unsigned i = 1; a[i - 1]; i++) {
+		unsigned diagonal = row[0];
+		row[0] = i;
+		for (unsigned j = 1; j <= width; j++) {
+			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
+			diagonal = row[j];
+			if (row[j] + 1 < best)
+				best = row[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+		}
+	}
+	return row[width];
+}
+
+static void warn_unless_known(const char *name)
+{
+	const char *nearest = NULL;
+	unsigned least = UINT_MAX;
+	for (int s = 0; s < SETTING_COUNT; s++) {
+		unsigned distance = edit_distance(name, setting_table[s].name);
+		if (distance == 0)
+			return;
+		if (distance < least) {
+			least = distance;
+			nearest = setting_table[s].name;
+		}
+	}
+	error_warn("nothing reads %s; did you mean %s? `tern info` lists every setting", name, nearest);
+}
+
+extern char **environ;
+
+void setting_warn_unknown(void)
+{
+	static atomic_flag warned = ATOMIC_FLAG_INIT;
+	if (!environ || atomic_flag_test_and_set(&warned))
+		return;
+	for (char **e = environ; *e; e++) {
+		char name[128];
+		size_t len = strcspn(*e, "=");
+		if (strncmp(*e, "TERN_", 5) != 0 || len >= sizeof name)
+			continue;
+		memcpy(name, *e, len);
+		name[len] = '\0';
+		warn_unless_known(name);
+	}
+}

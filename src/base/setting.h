@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every TERN_* variable of the environment, in one table: what `tern info`
+ * prints is what the library reads.
+ */
+#ifndef TERN_BASE_SETTING_H
+#define TERN_BASE_SETTING_H
+
+#include <stdint.h>
+
+enum setting {
+	SETTING_RANK,   /* set by the launcher */
+	SETTING_SIZE,   /* set by the launcher */
+	SETTING_JOB_FD, /* set by the launcher */
+	SETTING_MEMORY, /* bytes of shared memory the job may commit */
+	SETTING_SPIN,   /* polls before a wait yields */
+	SETTING_GRACE,  /* ms of silence before a wait blames a dead rank */
+	SETTING_ALONE,  /* 1: be a job of one although another launcher started us */
+	SETTING_COUNT
+};
+
+struct setting_info {
+	const char *name;     /* TERN_... */
+	const char *fallback; /* the value when unset, as text; "" for none */
+	const char *meaning;  /* one line */
+};
+
+extern const struct setting_info setting_table[SETTING_COUNT];
+
+/* The value as text: the environment's, or the fallback. Never NULL. */
+const char *setting_text(enum setting s);
+/* Whether the environment sets it. */
+int setting_given(enum setting s);
+/*
+ * The value as a whole number with an optional suffix K, M or G (of 1024).
+ * -EINVAL with a sentence that names the variable if it is none.
+ */
+int setting_number(enum setting s, uint64_t *value);
+/* Warns once a process about every TERN_* variable that no setting has, naming the nearest. */
+void setting_warn_unknown(void);
+
+#endif

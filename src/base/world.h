@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one place for time and for waiting. A simulated network brings its own. */
+#ifndef TERN_BASE_WORLD_H
+#define TERN_BASE_WORLD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/kernel.h"
+
+/* A bell: its low half is the futex that whoever waits sleeps on. */
+enum bell { BELL_QUIET = 0, BELL_RUNG = 1, BELL_ASLEEP = 2 };
+
+/* What a sleeping thread can be woken by: the bells of its endpoints. */
+struct sleep {
+	_Atomic uint64_t *bell[FUTEX_MANY];
+	unsigned bells;
+};
+
+struct world {
+	uint64_t (*now)(void); /* ns */
+	void (*yield)(void);   /* let another process run */
+	void (*nap)(uint64_t ns);
+	/* Until a bell is not BELL_ASLEEP any more, or `ns` have passed. */
+	void (*sleep)(const struct sleep *s, uint64_t ns);
+};
+
+extern const struct world world_real;
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which thread has an endpoint. The first thread to use it attaches it; until
+ * then it has no owner, and a thread that waits in another endpoint of the group
+ * may borrow it to serve what has arrived, so that a single thread can play all
+ * ranks. The head's `reach` is 0 until the endpoint is attached, which brings the
+ * first send here without a test on the fast path.
+ */
+#include "core/endpoint.h"
+
+/* Its address names the thread; with the lowest bit set, the thread only borrows. 0 is nobody. */
+static _Thread_local struct group *opened;
+enum { NOBODY = 0, BORROWED = 1 };
+
+static uintptr_t self_token(void)
+{
+	return (uintptr_t)&opened;
+}
+
+void attach_first(struct endpoint *e)
+{
+	uintptr_t nobody = NOBODY;
+	/* Acquire pairs with the release in attach_return(): we see what a borrower handled. */
+	while (!atomic_compare_exchange_weak_explicit(&e->owner, &nobody, self_token(), memory_order_acquire,
+						      memory_order_relaxed)) {
+		if (nobody != NOBODY && !(nobody & BORROWED))
+			break; /* another thread was first; the caller orders the two */
+		nobody = NOBODY;
+	}
+	e->t->reach = e->t->size;
+}
+
+void tern_attach(tern *t)
+{
+	struct endpoint *e = t->own;
+	if (attach_is_mine(e))
+		return;
+	attach_first(e);
+	atomic_store_explicit(&e->owner, self_token(), memory_order_relaxed);
+}
+
+bool attach_is_mine(const struct endpoint *e)
+{
+	return (atomic_load_explicit(&e->owner, memory_order_relaxed) & ~(uintptr_t)BORROWED) == self_token();
+}
+
+static bool attach_borrow(struct endpoint *e)
+{
+	uintptr_t nobody = NOBODY;
+	return atomic_compare_exchange_strong_explicit(&e->owner, &nobody, self_token() | BORROWED,
+						       memory_order_acquire, memory_order_relaxed);
+}
+
+static void attach_return(struct endpoint *e)
+{
+	atomic_store_explicit(&e->owner, NOBODY, memory_order_release);
+}
+
+/* Groups whose endpoints are all closed are freed here, by the thread that lists them. */
+static void opened_sweep(void)
+{
+	for (struct group **g = &opened; *g;) {
+		struct group *closed = *g;
+		if (atomic_load_explicit(&closed->open, memory_order_acquire)) {
+			g = &closed->next;
+			continue;
+		}
+		*g = closed->next;
+		group_free(closed);
+	}
+}
+
+void attach_opened(struct group *g)
+{
+	opened_sweep();
+	g->next = opened;
+	opened = g;
+}
+
+void attach_closed(void)
+{
+	opened_sweep();
+}
+
+static unsigned group_each(struct group *g, struct endpoint *e,
+			   unsigned (*fn)(struct endpoint *sibling, void *arg), void *arg)
+{
+	unsigned sum = 0;
+	for (uint32_t i = 0; i < g->size; i++) {
+		struct endpoint *sibling = g->member[i];
+		bool mine = attach_is_mine(sibling);
+		if (sibling == e || (!mine && !attach_borrow(sibling)))
+			continue;
+		if (!atomic_load_explicit(&sibling->closed, memory_order_relaxed))
+			sum += fn(sibling, arg);
+		if (!mine)
+			attach_return(sibling);
+	}
+	return sum;
+}
+
+unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling, void *arg), void *arg)
+{
+	unsigned sum = e->group->size > 1 ? group_each(e->group, e, fn, arg) : 0;
+	for (struct group *g = opened; g; g = g->next)
+		if (g != e->group)
+			sum += group_each(g, e, fn, arg);
+	return sum;
+}

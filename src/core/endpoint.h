@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An endpoint: what the library keeps behind the head that programs see.
+ *
+ * What may be called where. The endpoint is in one of three places: in the
+ * program, in the handler of a request, in the handler of a reply. `inlet` tells
+ * which: it is the inlet whose message is being handled, or NULL. The head's
+ * `reach` is 0 whenever a request must not simply be sent (in a handler, or
+ * before a thread has the endpoint), so the inline path needs one comparison for
+ * the rank and for the rule.
+ */
+#ifndef TERN_CORE_ENDPOINT_H
+#define TERN_CORE_ENDPOINT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <tern/tern.h>
+
+#include "base/world.h"
+#include "net/net.h"
+#include "net/shm/job.h"
+
+enum { NETS_MAX = 2 };
+
+struct deferred {
+	void (*fn)(tern *t, void *arg);
+	void *arg;
+};
+
+/* The endpoints that were opened together. Freed when all of them are closed. */
+struct group {
+	_Atomic uint32_t open; /* members not closed yet */
+	uint32_t size;
+	bool made_job;      /* here, and not by a launcher */
+	struct job job;     /* base NULL for a job of one */
+	struct group *next; /* of the thread that opened it */
+	struct endpoint *member[];
+};
+
+struct endpoint {
+	tern *t;
+	struct tern_inlet *inlet;  /* whose message is being handled */
+	struct block *block;       /* the payload being handled, if it has one */
+	struct block *reply_claim; /* a fresh block, composed for the request being handled */
+	size_t reply_len;
+	const char *reply_cursor; /* which request that is: where its inlet stood, and in which leaf */
+	uint64_t reply_leaf;
+	const char *kept_cursor; /* where the inlet stood, and in which leaf, at the last keep */
+	uint64_t kept_leaf;
+	bool block_kept; /* the payload will not be given back when its handler returns */
+	bool used;       /* a message was sent or handled: no handler may be added */
+	bool deferring;
+	uint32_t hold;
+	int trouble;   /* what the next poll returns: something bad has arrived */
+	uint32_t vain; /* looks at inlets where nothing was */
+
+	struct site site;
+	struct tern_inlet deaf;  /* what sends look at under a hold */
+	struct tern_lane refuse; /* the lane for answers where none is allowed */
+	struct net *net[NETS_MAX];
+	unsigned nets;
+	const struct world *world;
+	uint32_t spin; /* looks before a wait yields */
+	uint64_t grace_ns;
+
+	struct group *group;
+	_Atomic uintptr_t owner; /* the thread that has it; see attach.c */
+	_Atomic bool closed;
+	_Atomic uint64_t lone_bell; /* of a job of one, which nobody rings */
+
+	struct deferred deferred[TERN_DEFER_MAX];
+	uint32_t deferred_first, deferred_count;
+
+	struct tern_msg *kept; /* TERN_KEEP_MAX lines, allocated with the first */
+	uint16_t kept_free[TERN_KEEP_MAX];
+	uint32_t kept_left;
+};
+
+static inline bool in_handler(const struct endpoint *e)
+{
+	return e->inlet != NULL;
+}
+
+/* Closes nothing: all its endpoints are closed already. */
+void group_free(struct group *g);
+
+/* -- rules.c: each returns 0, or a code with a sentence that names rule, handler and rank -- */
+int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len);
+int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, size_t len);
+int rules_destination(struct endpoint *e, uint32_t dst);
+int rules_handling(struct endpoint *e, const tern_msg *m, const char *what);
+int rules_program(struct endpoint *e, const char *what); /* attaches on first use */
+int rules_wait(struct endpoint *e, const char *what);
+const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */
+
+/* -- attach.c -- */
+void attach_first(struct endpoint *e);
+bool attach_is_mine(const struct endpoint *e);
+void attach_opened(struct group *g);
+void attach_closed(void);
+/* The sum of fn over the endpoints but `e` that this thread serves while it waits in `e`. */
+unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling, void *arg), void *arg);
+
+/* -- poll.c -- */
+enum { KINDS_REQUESTS = 1 << TERN_REQUEST, KINDS_REPLIES = 1 << TERN_REPLY, KINDS_BOTH = 6 };
+unsigned poll_once(struct endpoint *e, unsigned kinds);
+uint32_t poll_left(struct endpoint *e); /* ranks that have left */
+void poll_lost(struct endpoint *e);     /* stops sending to those */
+
+/* -- payload.c -- */
+void payload_forget_reply(struct endpoint *e); /* an uncommitted reply claim, when its handler is over */
+
+#endif

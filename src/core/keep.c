@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages kept beyond their handlers: the line is copied, the payload stays where it lies. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/endpoint.h"
+
+static int keep_slots(struct endpoint *e)
+{
+	if (!e->kept) {
+		e->kept = aligned_alloc(TERN_LINE, TERN_KEEP_MAX * sizeof *e->kept);
+		if (!e->kept)
+			return error_set(-ENOMEM, "keeping a message: no memory");
+		for (uint16_t i = 0; i < TERN_KEEP_MAX; i++)
+			e->kept_free[i] = i;
+		e->kept_left = TERN_KEEP_MAX;
+	}
+	if (!e->kept_left)
+		return error_set(-ENOBUFS, "rank %u keeps %d messages already: drop one first", e->t->rank,
+				 TERN_KEEP_MAX);
+	return 0;
+}
+
+static void keep_copy(tern_msg *to, const tern_msg *m)
+{
+	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	for (unsigned i = 0; i < tern_msg_words(m); i++)
+		to->word[i] = m->word[i];
+	if (head & TERN_HEAD_PAYLOAD) {
+		size_t len;
+		const char *data = tern_msg_data(m, &len);
+		to->payload = (uint64_t)(data - (const char *)to) << TERN_LEN_BITS | len;
+	}
+	atomic_store_explicit(&to->head, head, memory_order_relaxed);
+}
+
+static int keep_checked(struct endpoint *e, const tern_msg *m)
+{
+	int rc = rules_handling(e, m, "tern_keep()");
+	if (!rc && e->block && e->block_kept)
+		rc = error_set(-EALREADY, "this message's payload was kept or sent back already");
+	if (!rc && e->kept_cursor == e->inlet->cursor && e->kept_leaf == e->inlet->leaf)
+		rc = error_set(-EALREADY, "this message was kept already");
+	return rc ? rc : keep_slots(e);
+}
+
+const tern_msg *tern_keep(tern *t, const tern_msg *m)
+{
+	struct endpoint *e = t->own;
+	int rc = keep_checked(e, m);
+	if (rc) {
+		errno = -rc;
+		return NULL;
+	}
+	struct net *net = e->site.peer[e->inlet->peer].net;
+	if (e->block && net->ops->ours(net, e->block))
+		block_set(e->block, BLOCK_KEPT);
+	tern_msg *kept = &e->kept[e->kept_free[--e->kept_left]];
+	keep_copy(kept, m);
+	e->block_kept = true;
+	e->kept_cursor = e->inlet->cursor;
+	e->kept_leaf = e->inlet->leaf;
+	return kept;
+}
+
+int tern_drop(tern *t, const tern_msg *kept)
+{
+	struct endpoint *e = t->own;
+	size_t at = (size_t)((const char *)kept - (const char *)e->kept);
+	if (!e->kept || at >= TERN_KEEP_MAX * sizeof *kept || at % sizeof *kept ||
+	    !atomic_load_explicit(&kept->head, memory_order_relaxed))
+		return error_set(-EINVAL, "%p is not a message that rank %u keeps", (const void *)kept,
+				 t->rank);
+	const void *data = tern_msg_data(kept, NULL);
+	if (data)
+		block_set(block_of(data), BLOCK_FREE);
+	uint16_t slot = (uint16_t)(at / sizeof *kept);
+	atomic_store_explicit(&e->kept[slot].head, 0, memory_order_relaxed); /* a second drop is an error */
+	e->kept_free[e->kept_left++] = slot;
+	return 0;
+}

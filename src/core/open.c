@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening and closing endpoints, alone, together, or as a rank that was launched. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+#include "boot/boot.h"
+#include "core/endpoint.h"
+#include "net/self/self.h"
+#include "net/shm/shm.h"
+
+enum { SESSION_NAP_NS = 100000 };
+
+static void unknown_handler(tern *t, const tern_msg *m)
+{
+	struct endpoint *e = t->own;
+	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	e->trouble =
+		error_set(-ENXIO,
+			  "rank %u got a message from rank %u for handler %u, which is not registered here; "
+			  "it was dropped",
+			  t->rank, tern_msg_src(m), (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS);
+	error_warn("%s", tern_strerror(e->trouble));
+}
+
+static void *aligned_zero(size_t bytes)
+{
+	bytes = (bytes + 63) / 64 * 64;
+	void *p = aligned_alloc(64, bytes);
+	return p ? memset(p, 0, bytes) : NULL;
+}
+
+static void endpoint_free(struct endpoint *e)
+{
+	if (!e)
+		return;
+	free(e->kept);
+	free(e->site.peer);
+	free(e->t);
+	free(e);
+}
+
+static void head_init(tern *t, struct endpoint *e, uint32_t rank, uint32_t size)
+{
+	t->rank = rank;
+	t->size = size;
+	t->own = e;
+	t->answer = &e->refuse;
+	t->peek = &e->site.bell;
+	for (unsigned i = 0; i < TERN_HANDLER_SLOTS; i++)
+		t->handler[i] = unknown_handler;
+}
+
+static struct endpoint *endpoint_new(uint32_t rank, uint32_t size)
+{
+	struct endpoint *e = aligned_zero(sizeof *e);
+	if (!e)
+		return NULL;
+	e->t = aligned_zero(sizeof *e->t + size * sizeof(struct tern_lane));
+	e->site.peer = aligned_zero(size * sizeof(struct peer));
+	if (!e->t || !e->site.peer) {
+		endpoint_free(e);
+		return NULL;
+	}
+	head_init(e->t, e, rank, size);
+	e->site.rank = rank;
+	e->site.size = size;
+	e->site.lane = e->t->lane;
+	e->site.refuse = &e->refuse;
+	for (uint32_t r = 0; r < size; r++)
+		e->t->lane[r].peer = r; /* known before it is connected */
+	e->world = &world_real;
+	/* Looking at the deaf inlet never finds anything: its header is 0 and 1 is expected. */
+	e->deaf =
+		(struct tern_inlet){ .cursor = (char *)(void *)&e->lone_bell, .expect = 1, .next = &e->deaf };
+	return e;
+}
+
+static int endpoint_settle(struct endpoint *e, const tern_options *o)
+{
+	uint64_t spin, grace;
+	int rc = setting_number(SETTING_SPIN, &spin);
+	if (!rc)
+		rc = setting_number(SETTING_GRACE, &grace);
+	if (rc)
+		return rc;
+	e->spin = o && o->spin ? o->spin : spin < UINT32_MAX ? (uint32_t)spin : UINT32_MAX;
+	e->grace_ns = (o && o->grace ? o->grace : grace) * UINT64_C(1000000);
+	if (e->group->job.base && e->t->size > e->group->job.head->cores)
+		e->spin = 0; /* whoever we wait for may need this core */
+	return 0;
+}
+
+static int endpoint_connect(struct endpoint *e, struct group *g)
+{
+	int rc = self_open(&e->net[0], &e->site);
+	if (rc)
+		return rc;
+	e->nets = 1;
+	if (g->job.base) {
+		rc = shm_open_rank(&e->net[1], &e->site, &g->job);
+		if (rc)
+			return rc;
+		e->nets = 2;
+	} else {
+		circle_begin(&e->site, &e->lone_bell);
+	}
+	for (uint32_t r = 0; r < e->t->size; r++)
+		e->site.peer[r].net = e->net[r != e->t->rank];
+	return 0;
+}
+
+static void endpoint_disconnect(struct endpoint *e)
+{
+	for (; e->nets; e->nets--)
+		e->net[e->nets - 1]->ops->close(e->net[e->nets - 1]);
+}
+
+static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t size, const tern_options *o)
+{
+	struct endpoint *e = endpoint_new(rank, size);
+	if (!e)
+		return error_set(-ENOMEM, "opening rank %u of %u: no memory", rank, size);
+	g->member[slot] = e;
+	e->group = g;
+	int rc = endpoint_settle(e, o);
+	return rc ? rc : endpoint_connect(e, g);
+}
+
+static struct group *group_new(uint32_t members)
+{
+	struct group *g = calloc(1, sizeof *g + members * sizeof g->member[0]);
+	if (!g)
+		return NULL;
+	g->size = members;
+	atomic_store(&g->open, members);
+	return g;
+}
+
+void group_free(struct group *g)
+{
+	for (uint32_t i = 0; i < g->size; i++)
+		endpoint_free(g->member[i]);
+	if (g->job.base)
+		job_unmap(&g->job);
+	if (g->made_job)
+		job_forget(&g->job);
+	free(g);
+}
+
+/* Undoes a group that could not be opened whole. */
+static int group_fail(struct group *g, int rc)
+{
+	for (uint32_t i = 0; i < g->size; i++)
+		if (g->member[i])
+			endpoint_disconnect(g->member[i]);
+	group_free(g);
+	return rc;
+}
+
+static int layout_check(unsigned layout)
+{
+	if (layout == TERN_LAYOUT)
+		return 0;
+	return error_set(-EPROTO,
+			 "this program was compiled for layout %u and the library has %u: compile it again",
+			 layout, TERN_LAYOUT);
+}
+
+/* -- A process that is one rank ---------------------------------------------------- */
+
+/* The slot is free at once, or when the last rank has left the session before this one. */
+static int join_session(struct job *j, uint32_t rank, const struct world *w)
+{
+	while (!job_rank_opens(j, rank)) {
+		switch (job_rank_state(j, rank)) {
+		case RANK_OPEN:
+			return error_set(-EBUSY, "rank %u is open already: a rank has one endpoint at a time",
+					 rank);
+		case RANK_GONE:
+		case RANK_DEAD:
+			return error_set(-ESHUTDOWN, "rank %u was taken for ended by the launcher", rank);
+		default:
+			w->nap(SESSION_NAP_NS);
+		}
+	}
+	while (job_renewing(j)) /* until then, other ranks still look as they did in the session before */
+		w->nap(SESSION_NAP_NS);
+	return 0;
+}
+
+static int join_job(struct group *g, const struct boot *b)
+{
+	if (b->fd < 0)
+		return 0;
+	int rc = job_map(&g->job, b->fd);
+	if (rc)
+		return rc;
+	if (b->rank >= g->job.size || b->size != g->job.size)
+		return error_set(-EINVAL, "TERN_RANK=%u and TERN_SIZE=%u do not fit a job of %u ranks",
+				 b->rank, b->size, g->job.size);
+	return join_session(&g->job, b->rank, &world_real);
+}
+
+int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
+{
+	struct boot b;
+	int rc = layout_check(layout);
+	if (rc)
+		return rc;
+	setting_warn_unknown();
+	rc = boot_find(&b);
+	if (rc)
+		return rc;
+	struct group *g = group_new(1);
+	if (!g)
+		return error_set(-ENOMEM, "opening rank %u: no memory", b.rank);
+	rc = join_job(g, &b);
+	if (rc)
+		return group_fail(g, rc);
+	rc = group_add(g, 0, b.rank, b.size, o);
+	if (rc) {
+		if (g->job.base)
+			job_rank_unopens(&g->job, b.rank);
+		return group_fail(g, rc);
+	}
+	attach_opened(g);
+	*t = g->member[0]->t;
+	return 0;
+}
+
+/* -- Ranks of one process ------------------------------------------------------------ */
+
+static int local_job(struct group *g, uint32_t n)
+{
+	uint64_t budget;
+	int rc = setting_number(SETTING_MEMORY, &budget);
+	if (!rc)
+		rc = job_create(&g->job, n, budget);
+	if (rc)
+		return rc;
+	g->made_job = true;
+	for (uint32_t r = 0; r < n; r++)
+		job_rank_opens(&g->job, r);
+	return 0;
+}
+
+static int local_open(struct group *g, uint32_t n)
+{
+	int rc = local_job(g, n);
+	for (uint32_t r = 0; !rc && r < n; r++)
+		rc = group_add(g, r, r, n, NULL);
+	return rc;
+}
+
+int tern_open_local_layout(uint32_t n, tern **t, unsigned layout)
+{
+	int rc = layout_check(layout);
+	if (rc)
+		return rc;
+	if (n < 1 || n > TERN_RANKS_MAX)
+		return error_set(-ERANGE, "a job of %u ranks was asked for; it may have 1 to %d", n,
+				 TERN_RANKS_MAX);
+	setting_warn_unknown();
+	struct group *g = group_new(n);
+	if (!g)
+		return error_set(-ENOMEM, "opening %u ranks: no memory", n);
+	rc = local_open(g, n);
+	if (rc)
+		return group_fail(g, rc);
+	attach_opened(g);
+	for (uint32_t r = 0; r < n; r++)
+		t[r] = g->member[r]->t;
+	return 0;
+}
+
+int tern_close(tern *t)
+{
+	struct endpoint *e = t->own;
+	int rc = rules_program(e, "tern_close()");
+	if (!rc && e->deferring)
+		rc = error_set(
+			-EPERM,
+			"tern_close() was called in a deferred function, which the endpoint still runs");
+	if (rc)
+		return rc;
+	atomic_store(&e->closed, true);
+	endpoint_disconnect(e);
+	/* Release: whoever sees the last one go frees what all of them used. */
+	atomic_fetch_sub_explicit(&e->group->open, 1, memory_order_acq_rel);
+	attach_closed();
+	return 0;
+}
+
+int tern_on(tern *t, unsigned id, tern_handler *fn)
+{
+	if (id >= TERN_HANDLER_MAX)
+		return error_set(-ERANGE, "handler %u was registered; handlers are numbered 0 to %d", id,
+				 TERN_HANDLER_MAX - 1);
+	if (!fn)
+		return error_set(-EINVAL, "handler %u was registered without a function", id);
+	if (t->own->used)
+		return error_set(-EBUSY,
+				 "handler %u was registered after the first message of rank %u: "
+				 "register every handler first",
+				 id, t->rank);
+	t->handler[id] = fn;
+	t->known[id] = 1;
+	return 0;
+}
+
+uint32_t tern_rank(const tern *t)
+{
+	return t->rank;
+}
+
+uint32_t tern_size(const tern *t)
+{
+	return t->size;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Payloads lie in blocks, and the message in the ring names its block. So a claim
+ * holds no place in the order, and a kept message pins its block and nothing else.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/send.h"
+#include "core/wait.h"
+
+static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t len, TERN_SIX_)
+{
+	return (struct parcel){
+		.bits = TERN_HEAD_PAYLOAD | (uint64_t)id << TERN_ID_SHIFT | n,
+		.n = n,
+		.payload = b->data,
+		.len = len,
+		.word = { TERN_SIX_VALUES_ },
+	};
+}
+
+/* A block for a request, serving what arrives until one is free. */
+static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
+{
+	struct net *net = e->site.peer[dst].net;
+	struct ladder l = LADDER_BOUNDED;
+	int rc;
+	while ((rc = net->ops->take(net, out)) == -EAGAIN) {
+		if (poll_left(e))
+			poll_lost(e); /* blocks that a lost rank held come back */
+		rc = send_reachable(e, dst);
+		if (!rc && e->hold)
+			rc = error_set(-EAGAIN,
+				       "no payload block is free, and under a hold nothing is served");
+		if (rc)
+			return rc;
+		wait_step(e, &l);
+	}
+	if (rc == -ENOBUFS) /* waiting would be hopeless */
+		error_set(rc, "rank %u itself claims or keeps all its %d blocks: commit, abandon or drop one",
+			  e->t->rank, TERN_POOL_BLOCKS);
+	return rc;
+}
+
+static int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out)
+{
+	struct block *b;
+	int rc = send_reachable(e, dst);
+	if (!rc)
+		rc = block_wait(e, dst, &b);
+	if (rc)
+		return rc;
+	b->peer = dst;
+	b->len = (uint32_t)len;
+	*out = b;
+	return 0;
+}
+
+/* Sends a claimed block; on error it stays claimed. */
+static int block_send(struct endpoint *e, struct block *b, const struct parcel *p)
+{
+	block_set(b, BLOCK_SENT);
+	int rc = send_request(e, b->peer, p);
+	if (rc)
+		block_set(b, BLOCK_CLAIMED);
+	return rc;
+}
+
+int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n, size_t len,
+			 TERN_SIX_)
+{
+	struct endpoint *e = t->own;
+	struct block *b;
+	int rc = rules_send(e, dst, id, n, len);
+	if (!rc)
+		rc = block_claim(e, dst, len, &b);
+	if (rc)
+		return rc;
+	if (len)
+		memcpy(b->data, data, len);
+	struct parcel p = parcel_of(id, n, b, len, TERN_SIX_VALUES_);
+	rc = block_send(e, b, &p);
+	if (rc)
+		block_set(b, BLOCK_FREE);
+	return rc;
+}
+
+static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
+{
+	struct endpoint *e = t->own;
+	int rc = rules_program(e, "tern_claim()");
+	if (!rc)
+		rc = rules_destination(e, dst);
+	if (!rc && len > TERN_PAYLOAD_MAX)
+		rc = error_set(-EMSGSIZE, "%zu bytes were claimed for rank %u; a message carries at most %d",
+			       len, dst, TERN_PAYLOAD_MAX);
+	return rc ? rc : block_claim(e, dst, len, out);
+}
+
+void *tern_claim(tern *t, uint32_t dst, size_t len)
+{
+	struct block *b;
+	int rc = claim_checked(t, dst, len, &b);
+	if (rc) {
+		errno = -rc;
+		return NULL;
+	}
+	return b->data;
+}
+
+/* The block behind a pointer that the program says it has claimed. */
+static int claim_find(struct endpoint *e, void *claimed, struct block **out)
+{
+	struct block *b = block_of(claimed);
+	for (unsigned i = 0; claimed && i < e->nets; i++)
+		if (e->net[i]->ops->ours(e->net[i], b) && block_is(b, BLOCK_CLAIMED) && b != e->reply_claim) {
+			*out = b;
+			return 0;
+		}
+	return error_set(-EINVAL, "%p is not an open claim of rank %u", claimed, e->t->rank);
+}
+
+int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_)
+{
+	struct endpoint *e = t->own;
+	struct block *b;
+	int rc = claim_find(e, claimed, &b);
+	if (!rc)
+		rc = rules_send(e, b->peer, id, n, b->len);
+	if (rc)
+		return rc;
+	struct parcel p = parcel_of(id, n, b, b->len, TERN_SIX_VALUES_);
+	return block_send(e, b, &p);
+}
+
+int tern_abandon(tern *t, void *claimed)
+{
+	struct block *b;
+	int rc = claim_find(t->own, claimed, &b);
+	if (!rc)
+		block_set(b, BLOCK_FREE);
+	return rc;
+}
+
+/* -- Replies --------------------------------------------------------------------- */
+
+/*
+ * A block for the reply to the current request. There is one: the request was let
+ * through the gate only with its peer's reserve free. Taking that closes the gate
+ * until the peer has given it back.
+ */
+static struct block *reply_block(struct endpoint *e)
+{
+	struct peer *p = &e->site.peer[e->inlet->peer];
+	struct block *b;
+	if (p->net->ops->take(p->net, &b) != 0) {
+		e->inlet->accept = 0;
+		b = p->reserve;
+		block_set(b, BLOCK_CLAIMED);
+	}
+	b->peer = e->inlet->peer;
+	return b;
+}
+
+void payload_forget_reply(struct endpoint *e)
+{
+	if (!e->reply_claim || e->inlet->kind != TERN_REQUEST)
+		return;
+	block_set(e->reply_claim, BLOCK_FREE);
+	e->reply_claim = NULL;
+}
+
+static int reply_send(struct endpoint *e, struct block *b, const struct parcel *p)
+{
+	block_set(b, BLOCK_SENT);
+	int rc = send_reply(e, p);
+	if (rc)
+		block_set(b, BLOCK_FREE);
+	return rc;
+}
+
+int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n, size_t len,
+		       TERN_SIX_)
+{
+	struct endpoint *e = t->own;
+	int rc = rules_reply(e, m, id, n, len);
+	if (rc)
+		return rc;
+	payload_forget_reply(e);
+	struct block *b = reply_block(e);
+	if (len)
+		memcpy(b->data, data, len);
+	struct parcel p = parcel_of(id, n, b, len, TERN_SIX_VALUES_);
+	return reply_send(e, b, &p);
+}
+
+static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len)
+{
+	int rc = rules_handling(e, m, "tern_reply_claim()");
+	if (!rc && e->inlet->kind != TERN_REQUEST)
+		rc = error_set(-EPERM,
+			       "tern_reply_claim() was called in a reply handler, which sends nothing");
+	if (!rc && m != e->t->current)
+		rc = error_set(-EALREADY, "the request from rank %u has been answered already",
+			       e->inlet->peer);
+	if (!rc && len > TERN_PAYLOAD_MAX)
+		rc = error_set(-EMSGSIZE,
+			       "%zu bytes were claimed for a reply to rank %u; a message carries at most %d",
+			       len, e->inlet->peer, TERN_PAYLOAD_MAX);
+	return rc;
+}
+
+void *tern_reply_claim(tern *t, const tern_msg *m, size_t len)
+{
+	struct endpoint *e = t->own;
+	int rc = reply_claim_checked(e, m, len);
+	if (rc) {
+		errno = -rc;
+		return NULL;
+	}
+	size_t has;
+	tern_msg_data(m, &has);
+	payload_forget_reply(e);
+	e->reply_len = len;
+	if (e->block && !e->block_kept && len <= has)
+		return e->block->data;
+	e->reply_claim = reply_block(e);
+	e->reply_cursor = e->inlet->cursor;
+	e->reply_leaf = e->inlet->leaf;
+	return e->reply_claim->data;
+}
+
+int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id, TERN_SIX_)
+{
+	struct endpoint *e = t->own;
+	int rc = rules_reply(e, m, id, n, e->reply_len);
+	if (rc)
+		return rc;
+	struct block *b = block_of(claimed);
+	bool returned = e->block && b == e->block && !e->block_kept;
+	bool fresh =
+		b == e->reply_claim && e->reply_cursor == e->inlet->cursor && e->reply_leaf == e->inlet->leaf;
+	if (!claimed || (!returned && !fresh))
+		return error_set(-EINVAL, "%p was not given by tern_reply_claim() for this request", claimed);
+	struct parcel p = parcel_of(id, n, b, e->reply_len, TERN_SIX_VALUES_);
+	if (!returned) {
+		e->reply_claim = NULL;
+		return reply_send(e, b, &p);
+	}
+	rc = send_reply(e, &p); /* the block is the requester's and goes home */
+	e->block_kept = rc == 0;
+	return rc;
+}

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Payloads: sent, composed in place, returned in place; and the blocks they lie in. */
+#include <errno.h>
+
+#include "../../tests/chance.h"
+#include "../../tests/local.h"
+#include "core/endpoint.h"
+
+enum { ASK, TELL, ECHO };
+
+static unsigned char bytes[TERN_PAYLOAD_MAX];
+static const size_t lengths[] = { 0, 1, 7, 8, 63, 64, 4096, TERN_PAYLOAD_MAX - 1, TERN_PAYLOAD_MAX };
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+static void echo(tern *t, const tern_msg *m)
+{
+	size_t len;
+	arrival_note(&requests, t, m);
+	const void *data = tern_msg_data(m, &len);
+	CHECK_IS(tern_reply_data(t, m, TELL, data, len, tern_msg_words(m)), 0);
+}
+
+static void ranks_open(tern_handler *ask)
+{
+	local_open(3);
+	local_on(ASK, ask);
+	local_on(TELL, note_reply);
+	local_on(ECHO, echo);
+	chance_fill(bytes, sizeof bytes, 1);
+}
+
+/* Every block of both pools can still be had. */
+static void check_no_block_lost(void)
+{
+	void *claimed[TERN_POOL_BLOCKS];
+	local_settle();
+	for (uint32_t r = 0; r < 3; r++)
+		for (uint32_t dst = 0; dst < 3; dst += 1) {
+			for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
+				claimed[i] = tern_claim(local[r], dst, 8);
+				CHECK(claimed[i] != NULL);
+			}
+			for (int i = 0; i < TERN_POOL_BLOCKS; i++)
+				CHECK_IS(tern_abandon(local[r], claimed[i]), 0);
+		}
+	local_close();
+}
+
+static void check_arrival(const struct arrival *a, size_t len, uint64_t number)
+{
+	CHECK(a->has_payload);
+	CHECK_IS(a->len, len);
+	CHECK(chance_filled(a->data, len, number));
+}
+
+TEST(a_payload_of_any_length_travels_there_and_back)
+{
+	ranks_open(note_request);
+	for (uint32_t dst = 0; dst < 2; dst++)
+		for (unsigned i = 0; i < LENGTHS; i++) {
+			CHECK_IS(tern_request_data(local[0], dst, ECHO, bytes, lengths[i]), 0);
+			local_settle();
+			check_arrival(&requests, lengths[i], 1);
+			check_arrival(&replies, lengths[i], 1);
+			CHECK_IS(requests.words, 0);
+		}
+	CHECK_IS(replies.count, 2 * LENGTHS);
+	check_no_block_lost();
+}
+
+TEST(a_payload_travels_with_none_to_six_words)
+{
+	ranks_open(note_request);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 9), 0);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 9, 1), 0);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 9, 1, 2), 0);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 9, 1, 2, 3), 0);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 9, 1, 2, 3, 4), 0);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 9, 1, 2, 3, 4, 5), 0);
+	local_settle();
+	CHECK(requests.words == 5 && requests.word[4] == 5);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 9, 1, 2, 3, 4, 5, 6), 0);
+	local_settle();
+	CHECK(requests.words == 6 && requests.word[5] == 6);
+	check_arrival(&requests, 9, 1);
+	CHECK_IS(requests.count, 7);
+	check_no_block_lost();
+}
+
+TEST(a_zero_length_payload_needs_no_data_and_differs_from_none)
+{
+	ranks_open(note_request);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, NULL, 0), 0);
+	local_settle();
+	CHECK(requests.has_payload && requests.len == 0);
+	CHECK_IS(tern_request(local[0], 1, ASK), 0);
+	local_settle();
+	CHECK(!requests.has_payload && requests.len == 0);
+	check_no_block_lost();
+}
+
+TEST(the_senders_data_is_free_when_the_call_returns)
+{
+	ranks_open(note_request);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
+	memset(bytes, 0xee, sizeof bytes);
+	local_settle();
+	check_arrival(&requests, 100, 1);
+	check_no_block_lost();
+}
+
+static const void *seen_at;
+
+static void where(tern *t, const tern_msg *m)
+{
+	arrival_note(&requests, t, m);
+	seen_at = tern_msg_data(m, NULL);
+}
+
+TEST(the_handler_reads_a_payload_where_it_was_composed)
+{
+	ranks_open(where);
+	unsigned char *claimed = tern_claim(local[0], 1, 500);
+	REQUIRE(claimed != NULL);
+	chance_fill(claimed, 500, 2);
+	CHECK_IS(tern_commit(local[0], claimed, ASK, 4, 5), 0);
+	local_settle();
+	CHECK(seen_at == claimed);
+	CHECK(requests.words == 2 && requests.word[1] == 5);
+	check_arrival(&requests, 500, 2);
+	check_no_block_lost();
+}
+
+TEST(messages_are_ordered_by_commit_and_not_by_claim)
+{
+	ranks_open(note_request);
+	unsigned char *first = tern_claim(local[0], 1, 1), *second = tern_claim(local[0], 1, 1);
+	REQUIRE(first && second && first != second);
+	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
+	CHECK_IS(tern_commit(local[0], second, ASK, 2), 0);
+	CHECK_IS(tern_poll(local[1]), 2);
+	CHECK_IS(requests.word[0], 2);
+	CHECK_IS(tern_commit(local[0], first, ASK, 3), 0);
+	CHECK_IS(tern_poll(local[1]), 1);
+	CHECK_IS(requests.word[0], 3);
+	check_no_block_lost();
+}
+
+TEST(other_sends_polls_and_replies_leave_a_composed_message_alone)
+{
+	ranks_open(note_request);
+	unsigned char *claimed = tern_claim(local[0], 1, TERN_PAYLOAD_MAX);
+	REQUIRE(claimed != NULL);
+	chance_fill(claimed, TERN_PAYLOAD_MAX, 3);
+	for (int i = 0; i < 100; i++) {
+		CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
+		CHECK_IS(tern_request_data(local[0], 1, ECHO, bytes, sizeof bytes), 0);
+		CHECK_IS(tern_request_data(local[1], 0, ECHO, bytes, sizeof bytes), 0); /* rank 0 replies */
+		CHECK_IS(tern_request_data(local[0], 0, ECHO, bytes, sizeof bytes), 0);
+		local_settle();
+	}
+	CHECK_IS(tern_commit(local[0], claimed, ASK), 0);
+	local_settle();
+	check_arrival(&requests, TERN_PAYLOAD_MAX, 3);
+	check_no_block_lost();
+}
+
+TEST(an_abandoned_claim_sends_nothing_and_frees_its_block)
+{
+	ranks_open(note_request);
+	for (int i = 0; i < 5 * TERN_POOL_BLOCKS; i++) {
+		void *claimed = tern_claim(local[0], i % 3, 100);
+		REQUIRE(claimed != NULL);
+		CHECK_IS(tern_abandon(local[0], claimed), 0);
+		CHECK_IS(tern_abandon(local[0], claimed), -EINVAL);
+		CHECK_IS(tern_commit(local[0], claimed, ASK), -EINVAL);
+	}
+	CHECK_IS(local_settle(), 0);
+	check_no_block_lost();
+}
+
+TEST(a_claim_is_committed_once_and_only_what_was_claimed_is)
+{
+	ranks_open(note_request);
+	unsigned char *claimed = tern_claim(local[0], 1, 100);
+	REQUIRE(claimed != NULL);
+	CHECK_IS(tern_commit(local[0], claimed + 1, ASK), -EINVAL);
+	CHECK(sentence_has(-EINVAL, "rank 0"));
+	CHECK_IS(tern_commit(local[0], claimed - 64, ASK), -EINVAL);
+	CHECK_IS(tern_commit(local[0], claimed + sizeof(struct block), ASK), -EINVAL);
+	CHECK_IS(tern_commit(local[0], bytes, ASK), -EINVAL);
+	CHECK_IS(tern_commit(local[0], NULL, ASK), -EINVAL);
+	CHECK_IS(tern_commit(local[1], claimed, ASK), -EINVAL); /* another endpoint's */
+	CHECK_IS(tern_abandon(local[1], claimed), -EINVAL);
+	CHECK_IS(tern_abandon(local[0], NULL), -EINVAL);
+	CHECK_IS(tern_commit(local[0], claimed, ASK), 0);
+	CHECK_IS(tern_commit(local[0], claimed, ASK), -EINVAL);
+	CHECK_IS(tern_abandon(local[0], claimed), -EINVAL);
+	local_settle();
+	CHECK_IS(tern_commit(local[0], claimed, ASK), -EINVAL);
+	CHECK_IS(requests.count, 1);
+	check_no_block_lost();
+}
+
+TEST(open_claims_that_hold_every_block_are_an_error_and_not_a_wait)
+{
+	ranks_open(note_request);
+	for (uint32_t dst = 0; dst < 2; dst++) {
+		void *claimed[TERN_POOL_BLOCKS];
+		for (int i = 0; i < TERN_POOL_BLOCKS; i++)
+			REQUIRE((claimed[i] = tern_claim(local[0], dst, 1)) != NULL);
+		CHECK(!tern_claim(local[0], dst, 1));
+		CHECK_IS(errno, ENOBUFS);
+		CHECK_IS(tern_request_data(local[0], dst, ASK, bytes, 1), -ENOBUFS);
+		CHECK_IS(tern_request(local[0], dst, ASK, 1), 0);
+		CHECK_IS(tern_commit(local[0], claimed[0], ASK), 0);
+		CHECK_IS(tern_request_data(local[0], dst, ASK, bytes, 1), 0);
+		for (int i = 1; i < TERN_POOL_BLOCKS; i++)
+			CHECK_IS(tern_abandon(local[0], claimed[i]), 0);
+		local_settle();
+		CHECK_IS(requests.count, 3 * (dst + 1));
+	}
+	check_no_block_lost();
+}
+
+TEST(claims_to_oneself_do_not_use_up_the_blocks_for_others)
+{
+	ranks_open(note_request);
+	void *claimed[TERN_POOL_BLOCKS];
+	tern_poll(local[1]);
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
+		REQUIRE((claimed[i] = tern_claim(local[0], 0, 1)) != NULL);
+	for (int i = 0; i < 3 * TERN_POOL_BLOCKS; i++)
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1), 0);
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
+		CHECK_IS(tern_abandon(local[0], claimed[i]), 0);
+	check_no_block_lost();
+}
+
+TEST(more_payloads_than_blocks_wait_for_the_receiver)
+{
+	ranks_open(note_request);
+	for (int i = 0; i < 1000; i++)
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1 + i), 0);
+	local_settle();
+	CHECK_IS(requests.count, 1000);
+	check_arrival(&requests, 1000, 1);
+	check_no_block_lost();
+}
+
+TEST(a_claim_under_a_hold_without_a_block_is_refused_and_takes_nothing)
+{
+	ranks_open(note_request);
+	tern_hold(local[0]);
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), 0);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), -EAGAIN);
+	CHECK(!tern_claim(local[0], 1, 10));
+	CHECK_IS(errno, EAGAIN);
+	tern_release(local[0]);
+	local_settle();
+	CHECK_IS(requests.count, TERN_POOL_BLOCKS);
+	check_no_block_lost();
+}
+
+TEST(a_commit_without_room_under_a_hold_keeps_the_claim)
+{
+	ranks_open(note_request);
+	unsigned char *claimed = tern_claim(local[0], 1, 10);
+	REQUIRE(claimed != NULL);
+	chance_fill(claimed, 10, 9);
+	tern_hold(local[0]);
+	while (tern_request(local[0], 1, ASK, 1, 2) == 0)
+		;
+	CHECK_IS(tern_commit(local[0], claimed, ASK), -EAGAIN);
+	tern_release(local[0]);
+	CHECK_IS(tern_commit(local[0], claimed, ASK), 0);
+	local_settle();
+	check_arrival(&requests, 10, 9);
+	check_no_block_lost();
+}
+
+/* -- Replies composed in place ----------------------------------------------------- */
+
+static size_t reply_len;
+static bool in_place;
+
+/* Changes the first byte and returns the rest as it came: not copied. */
+static void return_changed(tern *t, const tern_msg *m)
+{
+	arrival_note(&requests, t, m);
+	unsigned char *reply = tern_reply_claim(t, m, reply_len);
+	REQUIRE(reply != NULL);
+	in_place = (const void *)reply == tern_msg_data(m, NULL);
+	if (!in_place)
+		chance_fill(reply, reply_len, 5);
+	if (reply_len)
+		reply[0] = 42;
+	CHECK_IS(tern_reply_commit(t, m, reply, TELL, 1, 2, 3), 0);
+	CHECK_IS(tern_reply_commit(t, m, reply, TELL), -EALREADY);
+}
+
+TEST(a_reply_composed_in_place_returns_the_requests_own_block)
+{
+	ranks_open(return_changed);
+	for (uint32_t dst = 0; dst < 2; dst++)
+		for (int i = 0; i < 3 * TERN_POOL_BLOCKS; i++) {
+			unsigned char *claimed = tern_claim(local[0], dst, 1000);
+			REQUIRE(claimed != NULL);
+			chance_fill(claimed, 1000, 8);
+			reply_len = i % 2 ? 1000 : 10;
+			CHECK_IS(tern_commit(local[0], claimed, ASK), 0);
+			local_settle();
+			CHECK(in_place);
+			CHECK_IS(replies.len, reply_len);
+			CHECK_IS(replies.data[0], 42);
+			replies.data[0] = 8;
+			check_arrival(&replies, reply_len, 8);
+			CHECK(replies.words == 3 && replies.word[2] == 3);
+		}
+	check_no_block_lost();
+}
+
+TEST(a_reply_longer_than_the_request_is_composed_in_fresh_bytes)
+{
+	ranks_open(return_changed);
+	for (int i = 0; i < 3 * TERN_POOL_BLOCKS; i++) {
+		reply_len = 101;
+		if (i % 2)
+			CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
+		else
+			CHECK_IS(tern_request(local[0], 1, ASK, 6), 0);
+		local_settle();
+		CHECK(!in_place);
+		CHECK_IS(replies.data[0], 42);
+		replies.data[0] = 5;
+		check_arrival(&replies, 101, 5);
+	}
+	CHECK_IS(replies.count, 3 * TERN_POOL_BLOCKS);
+	check_no_block_lost();
+}
+
+static void claim_and_forget(tern *t, const tern_msg *m)
+{
+	arrival_note(&requests, t, m);
+	CHECK(tern_reply_claim(t, m, 10) != NULL);
+	CHECK(tern_reply_claim(t, m, TERN_PAYLOAD_MAX) != NULL);
+	if (requests.count % 2)
+		CHECK_IS(tern_reply(t, m, TELL), 0);
+}
+
+TEST(a_reply_claim_that_is_not_committed_is_abandoned)
+{
+	ranks_open(claim_and_forget);
+	for (int i = 0; i < 10 * TERN_POOL_BLOCKS; i++) {
+		CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
+		CHECK_IS(tern_request_data(local[1], 1, ASK, bytes, 100), 0);
+	}
+	local_settle();
+	CHECK_IS(requests.count, 30 * TERN_POOL_BLOCKS);
+	CHECK_IS(replies.count, 15 * TERN_POOL_BLOCKS);
+	check_no_block_lost();
+}
+
+static void *stale;
+static int stale_code;
+
+static void commit_of_the_one_before(tern *t, const tern_msg *m)
+{
+	if (!stale)
+		stale = tern_reply_claim(t, m, 10);
+	else
+		stale_code = tern_reply_commit(t, m, stale, TELL);
+}
+
+TEST(a_reply_claim_ends_with_its_handler)
+{
+	ranks_open(commit_of_the_one_before);
+	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
+	CHECK_IS(tern_request(local[0], 1, ASK, 2), 0);
+	local_settle();
+	CHECK_IS(stale_code, -EINVAL);
+	CHECK_IS(replies.count, 0);
+	check_no_block_lost();
+}
+
+static void commit_badly(tern *t, const tern_msg *m)
+{
+	CHECK_IS(tern_reply_commit(t, m, bytes, TELL), -EINVAL);
+	CHECK_IS(tern_reply_commit(t, m, NULL, TELL), -EINVAL);
+	unsigned char *reply = tern_reply_claim(t, m, 10);
+	CHECK_IS(tern_reply_commit(t, m, reply + 1, TELL), -EINVAL);
+	CHECK_IS(tern_commit(t, reply, TELL), -EINVAL);
+	CHECK(tern_abandon(t, reply) < 0);
+	CHECK_IS(tern_reply_commit(t, m, reply, 99), -ENXIO);
+	CHECK_IS(tern_reply_commit(t, m, reply, TELL, 7), 0);
+}
+
+TEST(a_reply_commits_only_what_was_claimed_for_it)
+{
+	ranks_open(commit_badly);
+	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
+	local_settle();
+	CHECK_IS(replies.count, 2);
+	CHECK_IS(replies.word[0], 7);
+	check_no_block_lost();
+}
+
+/* -- A sender that lies ------------------------------------------------------------------ */
+
+TEST(a_payload_outside_the_senders_blocks_is_dropped)
+{
+	ranks_open(note_request);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
+	local_settle();
+	uint64_t lies[] = { (uint64_t)1 << TERN_LEN_BITS | 10, (uint64_t)-640 << TERN_LEN_BITS | 10, 0 };
+	for (unsigned i = 0; i < 3; i++) {
+		char *line = local[0]->lane[1].tail;
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
+		tern_msg *m = (tern_msg *)(void *)line;
+		uint64_t honest = m->payload;
+		m->payload = lies[i] ? lies[i] : honest + TERN_PAYLOAD_MAX;
+		CHECK_IS(tern_poll(local[1]), -EBADMSG);
+		CHECK(sentence_has(-EBADMSG, "rank 0"));
+	}
+	CHECK_IS(requests.count, 1);
+	CHECK_IS(tern_request(local[0], 1, ASK, 3), 0);
+	CHECK_IS(tern_poll(local[1]), 1);
+	CHECK_IS(requests.word[0], 3);
+	local_close();
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Polling: which kinds, how many, and what a hold keeps away. */
+#include <errno.h>
+
+#include "../../tests/local.h"
+#include "core/endpoint.h"
+
+enum { ASK, TELL, ONE_WAY };
+
+static void answer(tern *t, const tern_msg *m)
+{
+	arrival_note(&requests, t, m);
+	CHECK_IS(tern_reply(t, m, TELL, tern_msg_arg(m, 0)), 0);
+}
+
+static void ranks_open(uint32_t n)
+{
+	local_open(n);
+	local_on(ASK, answer);
+	local_on(TELL, note_reply);
+	local_on(ONE_WAY, note_request);
+	for (uint32_t r = 0; r < n; r++)
+		CHECK_IS(tern_poll(local[r]), 0);
+}
+
+TEST(a_poll_handles_what_has_arrived_and_says_how_many)
+{
+	ranks_open(3);
+	CHECK_IS(tern_poll(local[1]), 0);
+	for (unsigned n = 1; n < 20; n++) {
+		for (unsigned i = 0; i < n; i++)
+			CHECK_IS(tern_request(local[i % 2 * 2], 1, ONE_WAY, i), 0);
+		unsigned sum = 0;
+		for (int rc = tern_poll(local[1]); rc > 0; rc = tern_poll(local[1]))
+			sum += (unsigned)rc;
+		CHECK_IS(sum, n);
+	}
+	CHECK_IS(requests.count, 19 * 20 / 2);
+	local_close();
+}
+
+TEST(requests_and_replies_are_polled_for_apart)
+{
+	ranks_open(2);
+	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
+	CHECK_IS(tern_poll_replies(local[1]), 0);
+	CHECK_IS(requests.count, 0);
+	CHECK_IS(tern_poll_requests(local[1]), 1);
+	CHECK_IS(tern_request(local[1], 0, ONE_WAY, 2), 0);
+	CHECK_IS(tern_poll_requests(local[0]), 1);
+	CHECK_IS(requests.rank, 0);
+	CHECK_IS(replies.count, 0);
+	CHECK_IS(tern_poll_replies(local[0]), 1);
+	CHECK_IS(replies.count, 1);
+	local_close();
+}
+
+TEST(a_poll_for_requests_leaves_replies_and_the_other_way_round)
+{
+	ranks_open(2);
+	for (int i = 0; i < 10; i++)
+		CHECK_IS(tern_request(local[0], 1, ASK, i), 0);
+	CHECK_IS(tern_poll(local[1]), 10);
+	CHECK_IS(tern_request(local[1], 0, ONE_WAY, 7), 0);
+	CHECK_IS(tern_poll_replies(local[0]), 10);
+	CHECK_IS(requests.count, 10);
+	CHECK_IS(tern_poll_requests(local[0]), 1);
+	CHECK_IS(requests.count, 11);
+	local_close();
+}
+
+/* -- Nested polls for replies ------------------------------------------------------ */
+
+static unsigned depth, deepest, inner;
+
+static void outer(tern *t, const tern_msg *m)
+{
+	deepest = ++depth > deepest ? depth : deepest;
+	uint64_t word = tern_msg_arg(m, 0);
+	size_t len;
+	const char *data = tern_msg_data(m, &len);
+	int rc = tern_poll_replies(t);
+	inner += rc > 0 ? (unsigned)rc : 0;
+	CHECK(rc >= 0);
+	CHECK_IS(tern_msg_arg(m, 0), word);
+	CHECK(tern_msg_data(m, NULL) == data);
+	CHECK_IS(tern_reply_data(t, m, TELL, data, len, word), 0);
+	depth--;
+}
+
+TEST(a_request_handler_may_poll_for_replies_and_still_reply)
+{
+	local_open(2);
+	local_on(ASK, answer);
+	local_on(TELL, note_reply);
+	local_on(ONE_WAY, outer);
+	for (uint32_t r = 0; r < 2; r++)
+		tern_poll(local[r]);
+	for (int i = 0; i < 20; i++) { /* replies wait at rank 0 when a request of rank 1 comes */
+		CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
+		CHECK_IS(tern_poll(local[1]), 1);
+		CHECK_IS(tern_request_data(local[1], 0, ONE_WAY, "text", 5, 2), 0);
+		CHECK_IS(tern_poll_requests(local[0]), 1);
+		CHECK_IS(inner, i + 1);
+		CHECK_IS(tern_poll(local[1]), 1);
+		CHECK(strcmp((const char *)replies.data, "text") == 0);
+	}
+	CHECK_IS(deepest, 1);
+	CHECK_IS(replies.count, 40);
+	local_close();
+}
+
+static void answer_in_place_after_polling(tern *t, const tern_msg *m)
+{
+	unsigned char *reply = tern_reply_claim(t, m, 600);
+	REQUIRE(reply != NULL);
+	memset(reply, 9, 600);
+	int rc = tern_poll_replies(t);
+	inner += rc > 0 ? (unsigned)rc : 0;
+	CHECK_IS(tern_reply_commit(t, m, reply, TELL), 0);
+}
+
+TEST(a_nested_poll_leaves_a_reply_that_is_being_composed_alone)
+{
+	local_open(2);
+	local_on(ASK, answer);
+	local_on(TELL, note_reply);
+	local_on(ONE_WAY, answer_in_place_after_polling);
+	tern_poll(local[0]), tern_poll(local[1]);
+	for (int i = 0; i < 40; i++) {
+		CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
+		CHECK_IS(tern_poll(local[1]), 1);
+		CHECK_IS(tern_request_data(local[1], 0, ONE_WAY, replies.data, i % 2 ? 10 : 600), 0);
+		CHECK_IS(tern_poll_requests(local[0]), 1);
+		CHECK_IS(tern_poll(local[1]), 1);
+		CHECK(replies.len == 600 && replies.data[0] == 9 && replies.data[599] == 9);
+	}
+	CHECK_IS(inner, 40);
+	local_close();
+}
+
+/* -- Holds ------------------------------------------------------------------------ */
+
+TEST(under_a_hold_nothing_is_handled)
+{
+	ranks_open(2);
+	tern_hold(local[1]);
+	for (int i = 0; i < 20; i++) {
+		CHECK_IS(tern_request(local[0], 1, ONE_WAY, i), 0);
+		CHECK_IS(tern_request(local[1], 0, TELL, i), 0); /* sends look for arrivals, but not now */
+		CHECK_IS(tern_request(local[1], 1, TELL, i), 0);
+		CHECK_IS(tern_poll(local[1]), 0);
+		CHECK_IS(tern_poll_requests(local[1]), 0);
+		CHECK_IS(tern_poll_replies(local[1]), 0);
+	}
+	CHECK_IS(requests.count, 0);
+	tern_release(local[1]);
+	CHECK_IS(tern_poll(local[1]), 40);
+	CHECK_IS(requests.count, 20);
+	local_close();
+}
+
+TEST(holds_nest_and_one_release_too_many_is_harmless)
+{
+	ranks_open(2);
+	tern_hold(local[1]);
+	tern_hold(local[1]);
+	CHECK_IS(tern_request(local[0], 1, ONE_WAY, 1), 0);
+	tern_release(local[1]);
+	CHECK_IS(tern_poll(local[1]), 0);
+	tern_release(local[1]);
+	tern_release(local[1]);
+	CHECK_IS(tern_poll(local[1]), 1);
+	tern_hold(local[1]);
+	CHECK_IS(tern_request(local[0], 1, ONE_WAY, 1), 0);
+	CHECK_IS(tern_poll(local[1]), 0);
+	tern_release(local[1]);
+	CHECK_IS(tern_poll(local[1]), 1);
+	local_close();
+}
+
+TEST(a_send_without_room_under_a_hold_is_refused_and_takes_nothing)
+{
+	for (unsigned n = 0; n <= TERN_WORDS_MAX; n++) {
+		static const uint64_t words[TERN_WORDS_MAX];
+		ranks_open(2);
+		requests.count = 0;
+		unsigned sent = 0;
+		tern_hold(local[0]);
+		int rc;
+		while ((rc = tern_request_array(local[0], 1, ONE_WAY, n, words)) == 0)
+			sent++;
+		CHECK_IS(rc, -EAGAIN);
+		CHECK(sentence_has(-EAGAIN, "rank 1"));
+		CHECK(sent > 4 * (REQUEST_LEAF_LINES - 1) - 1);
+		CHECK_IS(tern_request_array(local[0], 1, ONE_WAY, n, words), -EAGAIN);
+		tern_release(local[0]);
+		local_settle();
+		CHECK_IS(requests.count, sent);
+		CHECK_IS(tern_request_array(local[0], 1, ONE_WAY, n, words), 0);
+		local_settle();
+		CHECK_IS(requests.count, sent + 1);
+		local_close();
+	}
+}
+
+static unsigned under_hold;
+
+static void hold_in_handler(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_hold(t);
+	unsigned before = replies.count;
+	CHECK_IS(tern_poll_replies(t), 0);
+	under_hold += replies.count - before;
+	tern_release(t);
+}
+
+TEST(a_hold_in_a_handler_keeps_replies_away_too)
+{
+	local_open(2);
+	local_on(ASK, answer);
+	local_on(TELL, note_reply);
+	local_on(ONE_WAY, hold_in_handler);
+	tern_poll(local[0]), tern_poll(local[1]);
+	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
+	CHECK_IS(tern_poll(local[1]), 1);
+	CHECK_IS(tern_request(local[1], 0, ONE_WAY), 0);
+	CHECK_IS(tern_poll_requests(local[0]), 1);
+	CHECK_IS(under_hold, 0);
+	CHECK_IS(tern_poll(local[0]), 1);
+	local_close();
+}
+
+/* -- Silent peers -------------------------------------------------------------------- */
+
+TEST(silent_peers_are_not_polled_and_are_heard_when_they_speak_again)
+{
+	enum { RANKS = 40 };
+	ranks_open(RANKS);
+	for (int round = 0; round < 3; round++) {
+		requests.count = 0;
+		for (uint32_t r = 1; r < RANKS; r++)
+			CHECK_IS(tern_request(local[r], 0, ONE_WAY, r), 0);
+		for (int rc = tern_poll(local[0]); rc > 0; rc = tern_poll(local[0]))
+			;
+		CHECK_IS(requests.count, RANKS - 1);
+		CHECK(local[0]->own->site.circle >= RANKS - 1);
+		for (int i = 0; i < 80000; i++) /* long enough for all to be taken for silent */
+			tern_poll(local[0]);
+		CHECK(local[0]->own->site.circle < 4);
+	}
+	local_close();
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sending, where the inline path does not apply: first contact, full rings, broken rules. */
+#include "core/send.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+#include "core/wait.h"
+
+void tern_knock(tern *t, struct tern_lane *lane)
+{
+	struct net *net = t->own->site.peer[lane->peer].net;
+	net->ops->knock(net, lane);
+}
+
+static void send_put(struct endpoint *e, struct tern_lane *lane, const struct parcel *p)
+{
+	lane_put(lane, p);
+	if (tern_unheeded(lane))
+		tern_knock(e->t, lane);
+}
+
+int send_reachable(struct endpoint *e, uint32_t dst)
+{
+	struct peer *p = &e->site.peer[dst];
+	if (p->lost)
+		return p->net->ops->check(p->net, dst);
+	return e->t->lane[dst].base ? 0 : p->net->ops->connect(p->net, dst);
+}
+
+/* Serves what arrives until the lane has room: the receiver may be doing just the same. */
+static int send_wait(struct endpoint *e, struct tern_lane *lane)
+{
+	struct ladder l = LADDER_BOUNDED;
+	for (;;) {
+		int rc = send_reachable(e, lane->peer); /* each time: the peer may have left meanwhile */
+		if (rc || lane_ready(lane))
+			return rc;
+		if (e->hold)
+			return error_set(-EAGAIN,
+					 "the ring to rank %u is full, and under a hold nothing is served",
+					 lane->peer);
+		wait_step(e, &l);
+	}
+}
+
+int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
+{
+	struct tern_lane *lane = &e->t->lane[dst];
+	int rc = send_wait(e, lane);
+	if (rc)
+		return rc;
+	e->used = true;
+	send_put(e, lane, p);
+	tern_look(e->t);
+	return 0;
+}
+
+int send_reply(struct endpoint *e, const struct parcel *p)
+{
+	struct tern_lane *lane = e->t->answer;
+	struct peer *to = &e->site.peer[lane->peer];
+	if (to->lost)
+		return to->net->ops->check(to->net, lane->peer);
+	e->t->current = tern_answered(e->t);
+	send_put(e, lane, p);
+	return 0;
+}
+
+int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
+{
+	struct endpoint *e = t->own;
+	int rc = rules_send(e, dst, id, n, 0);
+	if (rc)
+		return rc;
+	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n, .n = n, .word = { TERN_SIX_VALUES_ } };
+	return send_request(e, dst, &p);
+}
+
+int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SIX_)
+{
+	struct endpoint *e = t->own;
+	int rc = rules_reply(e, m, id, n, 0);
+	if (rc)
+		return rc;
+	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n, .n = n, .word = { TERN_SIX_VALUES_ } };
+	return send_reply(e, &p);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "core/wait.h"
+
+#include <errno.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+
+enum {
+	LOOKS = 16,        /* between two rounds of the thread's other endpoints */
+	YIELD_NS = 300000, /* after looking: how long to yield, */
+	NAPS_NS = 1500000, /* and how long to nap before sleeping */
+	NAP_NS = 50000,
+	LONG_NAP_NS = 500000,
+	SETTLE_MOST = 1000,   /* steps in which a barrier handles what has arrived */
+	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
+};
+
+static unsigned serve_sibling(struct endpoint *sibling, void *arg)
+{
+	(void)arg;
+	return sibling->hold || in_handler(sibling) ? 0 : poll_once(sibling, KINDS_BOTH);
+}
+
+/* Nonzero if it cannot be slept on: something is there, or another thread may take it any moment. */
+static unsigned arm_sibling(struct endpoint *sibling, void *arg)
+{
+	if (!sibling->t->reach)
+		return 1;
+	for (unsigned i = 0; i < sibling->nets; i++)
+		if (!sibling->net[i]->ops->arm(sibling->net[i], arg))
+			return 1;
+	return 0;
+}
+
+static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < sibling->nets; i++)
+		sibling->net[i]->ops->disarm(sibling->net[i]);
+	if (!sibling->hold)
+		sibling->t->peek = &sibling->site.bell;
+	return 0;
+}
+
+/* True if it slept: everything was armed, nothing had arrived and the wait was not over. */
+static bool wait_sleep(struct endpoint *e, struct ladder *l)
+{
+	struct sleep s = { .bells = 0 };
+	bool quiet = arm_sibling(e, &s) == 0 && attach_each(e, arm_sibling, &s) == 0 && s.bells;
+	if (quiet && !(l->over && l->over(e, l->arg)))
+		e->world->sleep(&s, SLEEP_NS);
+	disarm_sibling(e, NULL);
+	attach_each(e, disarm_sibling, NULL);
+	return quiet;
+}
+
+/*
+ * Looks at the circle's headers and nothing else, a few times: calling the poll for
+ * each look would cost a twentieth of a round trip. True if something is there.
+ */
+static bool wait_look(struct endpoint *e, struct ladder *l)
+{
+	for (int i = 0; i < LOOKS && l->looks < e->spin; i++, l->looks++) {
+		if (circle_arrived(&e->site))
+			return true;
+		cpu_relax();
+	}
+	return circle_arrived(&e->site);
+}
+
+static void wait_idle(struct endpoint *e, struct ladder *l)
+{
+	const struct world *w = e->world;
+	if (l->looks++ < e->spin) /* counts here too: what is there may be waiting for room for its reply */
+		return;
+	uint64_t now = w->now();
+	if (!l->since)
+		l->since = now;
+	if (now - l->since < YIELD_NS)
+		w->yield();
+	else if (now - l->since < NAPS_NS)
+		w->nap(NAP_NS);
+	else if (l->bounded || !wait_sleep(e, l))
+		w->nap(LONG_NAP_NS);
+}
+
+void wait_step(struct endpoint *e, struct ladder *l)
+{
+	bool there = wait_look(e, l);
+	unsigned handled = there || l->since ? poll_once(e, KINDS_BOTH) : 0;
+	if (!there)
+		handled += attach_each(e, serve_sibling, NULL);
+	if (!handled) {
+		wait_idle(e, l);
+		return;
+	}
+	l->looks = 0;
+	l->since = 0;
+	l->quiet = 0;
+}
+
+/*
+ * A dead rank that this endpoint has not forgiven; -1 if there is none. Ranks that
+ * left well are missed only when no other is there any more to send anything.
+ */
+static int wait_missing(struct endpoint *e)
+{
+	bool alone = poll_left(e) + 1 >= e->t->size;
+	for (uint32_t r = 0; r < e->t->size; r++)
+		if (e->site.peer[r].lost && !e->site.peer[r].forgiven) {
+			struct net *net = e->site.peer[r].net;
+			if (alone || net->ops->check(net, r) == -EOWNERDEAD)
+				return (int)r;
+		}
+	return -1;
+}
+
+int wait_blame(struct endpoint *e, struct ladder *l)
+{
+	if (!l->since || !poll_left(e))
+		return 0;
+	poll_lost(e);
+	int missing = wait_missing(e);
+	if (missing < 0)
+		return 0;
+	uint64_t now = e->world->now();
+	if (!l->quiet)
+		l->quiet = now;
+	if (now - l->quiet < e->grace_ns)
+		return 0;
+	struct peer *p = &e->site.peer[missing];
+	return p->net->ops->check(p->net, (uint32_t)missing);
+}
+
+struct flag {
+	_Atomic uint64_t *value;
+	uint64_t n;
+};
+
+static bool flag_reached(struct endpoint *e, void *arg)
+{
+	(void)e;
+	struct flag *f = arg;
+	return atomic_load_explicit(f->value, memory_order_acquire) >= f->n;
+}
+
+int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
+{
+	struct endpoint *e = t->own;
+	struct flag f = { value, n };
+	struct ladder l = { .over = flag_reached, .arg = &f };
+	int rc = rules_wait(e, "tern_wait()");
+	while (!rc && !flag_reached(e, &f)) {
+		wait_step(e, &l);
+		rc = wait_blame(e, &l);
+	}
+	if (rc)
+		return rc;
+	/* Not locked: handlers that signal run on this thread. */
+	atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) - n,
+			      memory_order_relaxed);
+	return 0;
+}
+
+int tern_forgive(tern *t, uint32_t rank)
+{
+	int rc = rules_destination(t->own, rank);
+	if (!rc)
+		t->own->site.peer[rank].forgiven = true;
+	return rc;
+}
+
+/* -- Barrier ------------------------------------------------------------------------ */
+
+struct tickets {
+	uint64_t ticket[NETS_MAX];
+};
+
+static bool barrier_passed(struct endpoint *e, void *arg)
+{
+	struct tickets *k = arg;
+	for (unsigned i = 0; i < e->nets; i++)
+		if (!e->net[i]->ops->passed(e->net[i], k->ticket[i]))
+			return false;
+	return true;
+}
+
+/* A barrier needs everybody, so whoever has left ends it at once. */
+static int barrier_missing(struct endpoint *e)
+{
+	if (!poll_left(e))
+		return 0;
+	for (uint32_t r = 0; r < e->t->size; r++) {
+		struct net *net = e->site.peer[r].net;
+		int rc = net->ops->check(net, r);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/*
+ * Handles what was sent here before the barrier: it has all arrived, though
+ * requests may still wait for room for their replies. Bounded, because peers that
+ * are past the barrier may send without end.
+ */
+static void barrier_settle(struct endpoint *e)
+{
+	struct ladder l = LADDER_BOUNDED;
+	for (int i = 0; i < SETTLE_MOST && circle_arrived(&e->site); i++)
+		wait_step(e, &l);
+}
+
+int tern_barrier(tern *t)
+{
+	struct endpoint *e = t->own;
+	struct tickets k;
+	struct ladder l = { .over = barrier_passed, .arg = &k };
+	int rc = rules_wait(e, "tern_barrier()");
+	if (!rc)
+		rc = barrier_missing(e); /* before taking a ticket: it could complete a later round */
+	if (rc)
+		return rc;
+	for (unsigned i = 0; i < e->nets; i++)
+		k.ticket[i] = e->net[i]->ops->arrive(e->net[i]);
+	while (!barrier_passed(e, &k)) {
+		wait_step(e, &l);
+		if (!l.since || barrier_passed(e, &k))
+			continue;
+		rc = barrier_missing(e);
+		if (rc && !barrier_passed(e, &k)) /* whoever passed and left raised the generation first */
+			return rc;
+	}
+	barrier_settle(e);
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Waiting without burning the machine: look, then yield the core, then nap, then
+ * sleep until a bell rings. The first rungs answer in nanoseconds, the last costs
+ * nothing; how long one stands on each grows with how long one has waited.
+ */
+#ifndef TERN_CORE_WAIT_H
+#define TERN_CORE_WAIT_H
+
+#include "core/endpoint.h"
+
+struct ladder {
+	bool bounded; /* what is waited for rings no bell: naps, but no sleep */
+	uint32_t looks;
+	uint64_t since; /* when the looking ended; 0 before */
+	uint64_t quiet; /* when something last arrived, as far as we know; 0 before that is asked */
+	bool (*over)(struct endpoint *e, void *arg); /* asked once more before a sleep */
+	void *arg;
+};
+
+#define LADDER_BOUNDED          \
+	{                       \
+		.bounded = true \
+	}
+
+/* Serves what has arrived here and at the thread's other endpoints; if nothing has, waits a little. */
+void wait_step(struct endpoint *e, struct ladder *l);
+
+/* -EOWNERDEAD, or -ESHUTDOWN, when a rank has left, is not forgiven, and nothing came for the grace time. */
+int wait_blame(struct endpoint *e, struct ladder *l);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A payload block: a line that says who may use it, then the bytes. Only the
+ * owner takes a free block, so taking needs no read-modify-write; whoever the
+ * message went to frees it, which is one store.
+ */
+#ifndef TERN_NET_BLOCK_H
+#define TERN_NET_BLOCK_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tern/tern.h>
+
+enum block_state {
+	BLOCK_FREE,
+	BLOCK_CLAIMED, /* its owner composes in it */
+	BLOCK_KEPT,    /* its owner keeps a message that came back in it */
+	BLOCK_SENT,    /* in a message: with the receiver, or on its way back in a reply */
+};
+
+struct block {
+	_Atomic uint32_t state;
+	uint32_t peer; /* where it goes */
+	uint32_t len;  /* bytes claimed */
+	uint32_t unused_[13];
+	char data[TERN_PAYLOAD_MAX];
+};
+
+_Static_assert(sizeof(struct block) == 64 + TERN_PAYLOAD_MAX, "a block is a line and its bytes");
+
+static inline struct block *block_of(const void *data)
+{
+	return (struct block *)(void *)((char *)(uintptr_t)data - offsetof(struct block, data));
+}
+
+static inline int block_is(const struct block *b, enum block_state state)
+{
+	/* A3, pairs with R3 in block_set(): whoever freed it has read it. */
+	return atomic_load_explicit(&b->state, memory_order_acquire) == (uint32_t)state;
+}
+
+static inline void block_set(struct block *b, enum block_state state)
+{
+	atomic_store_explicit(&b->state, (uint32_t)state, memory_order_release); /* R3 */
+}
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "net/net.h"
+
+void circle_begin(struct site *site, _Atomic uint64_t *bell)
+{
+	site->bell = (struct tern_inlet){
+		.cursor = (char *)(void *)(uintptr_t)bell,
+		.expect = 1, /* BELL_RUNG: a bell is polled like a line whose header is its word */
+		.kind = TERN_BELL,
+		.hot = 1,
+		.next = &site->bell,
+	};
+	site->circle = 0;
+}
+
+void circle_add(struct site *site, struct tern_inlet *in)
+{
+	if (in->hot)
+		return;
+	in->hot = 1;
+	in->seen = NULL;
+	in->next = site->bell.next;
+	site->bell.next = in;
+	site->circle++;
+}
+
+void circle_remove(struct site *site, struct tern_inlet *in)
+{
+	if (!in->hot)
+		return;
+	struct tern_inlet *before = &site->bell;
+	while (before->next != in)
+		before = before->next;
+	before->next = in->next;
+	in->hot = 0;
+	site->circle--;
+}

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "net/net.h"
+
+#include "net/self/self.h"
+#include "net/shm/shm.h"
+
+const struct net_ops *const net_table[] = { &self_ops, &shm_ops, NULL };

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The contract between the core and a network.
+ *
+ * A network gives the core rings. For every rank that it reaches it provides the
+ * lane that requests go into, the inlet that requests come out of, and the same
+ * for replies; the core writes and reads those and never asks what lies at their
+ * far end. On shared memory it is the peer. On a network of packets it is staging
+ * memory: the lane's heed byte is always 0, so each send ends in knock(), which
+ * flushes what is staged; and what arrives is written into the inlet's ring by
+ * whoever the bell wakes. So the inline path is the same everywhere.
+ *
+ * What a network lacks (order, room, reliability) is added by services, which
+ * wrap a network and are one themselves; `provides` says what need not be added.
+ *
+ * Every function is called by the thread that has the endpoint. None blocks,
+ * none calls a handler. Waiting and the clock belong to the endpoint's world, so
+ * that a simulator can own both.
+ */
+#ifndef TERN_NET_NET_H
+#define TERN_NET_NET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/block.h"
+#include "ring/ring.h"
+
+struct net;
+struct sleep;
+
+enum provides {
+	PROVIDES_ORDER = 1,    /* messages of one lane arrive in the order they were sent */
+	PROVIDES_ROOM = 2,     /* a message that was sent has a place at its receiver */
+	PROVIDES_RELIABLE = 4, /* a message that was sent arrives, or its receiver is lost */
+	PROVIDES_SHARED = 8,   /* memory of the peer can be mapped */
+};
+
+struct net_ops {
+	const char *name;
+	const char *reach; /* which ranks, in words */
+	unsigned provides;
+
+	/* Whether it can be used on this machine; if not, why and what to do, in `why`. */
+	bool (*usable)(char *why, size_t len);
+
+	/*
+	 * Makes the request lane to `rank` and the inlet for its replies, and puts the
+	 * inlet into the circle. -ENOMEM, -ESHUTDOWN, -EOWNERDEAD with a sentence.
+	 */
+	int (*connect)(struct net *net, uint32_t rank);
+
+	/* The lane's receiver does not look: tell it. On a packet network: flush. */
+	void (*knock)(struct net *net, struct tern_lane *lane);
+
+	/* The bell has rung: bring in the inlets of whoever knocked. */
+	void (*answer)(struct net *net);
+
+	/* 0 while `rank` can answer; -ESHUTDOWN or -EOWNERDEAD with a sentence that names it. */
+	int (*check)(struct net *net, uint32_t rank);
+
+	/*
+	 * A free block of this endpoint's pool, claimed. -ENOMEM when the pool has no
+	 * memory yet and gets none, -EAGAIN when every block is in use, -ENOBUFS when
+	 * this endpoint itself claims or keeps all of them. No sentence but for -ENOMEM.
+	 */
+	int (*take)(struct net *net, struct block **out);
+
+	/* How many of the ranks it reaches have left; grows, and a bell rings when it does. */
+	uint32_t (*left)(struct net *net);
+
+	/* Takes back the blocks that `rank`, which has left, will never give back. */
+	void (*reclaim)(struct net *net, uint32_t rank);
+
+	/* Whether [data, data + len) is a block that a message from `rank` may name. */
+	bool (*owns)(struct net *net, uint32_t rank, const char *data, size_t len);
+
+	/* Whether `b` is a block of this endpoint's pool. */
+	bool (*ours)(struct net *net, const struct block *b);
+
+	/* Takes silent peers out of the circle. Costly, and called rarely. */
+	void (*demote)(struct net *net);
+
+	/*
+	 * Makes sure that whatever arrives from now on ends the sleep, and adds to `s`
+	 * what to sleep on. False if something has arrived already; disarm() then, and
+	 * after a sleep.
+	 */
+	bool (*arm)(struct net *net, struct sleep *s);
+	void (*disarm)(struct net *net);
+
+	/*
+	 * The barrier among the ranks this network reaches: arrive() takes a ticket,
+	 * passed() tells whether everybody has.
+	 */
+	uint64_t (*arrive)(struct net *net);
+	bool (*passed)(struct net *net, uint64_t ticket);
+
+	/* Frees everything. Peers that talk with this endpoint are told. */
+	void (*close)(struct net *net);
+};
+
+/* One other rank, or this one, as an endpoint sees it; the network that reaches it fills it. */
+struct peer {
+	struct tern_lane answer;    /* replies to it */
+	struct tern_inlet requests; /* from it */
+	struct tern_inlet replies;  /* from it */
+	struct block *reserve;      /* our block for a reply to it, kept for when the pool is empty */
+	struct net *net;
+	bool lost;     /* has closed, is gone or dead: nothing can be sent to it any more */
+	bool forgiven; /* tern_forgive() */
+};
+
+/* An endpoint's side of its networks. */
+struct site {
+	uint32_t rank, size;
+	struct tern_lane *lane;   /* request lanes, one a rank */
+	struct peer *peer;        /* one a rank */
+	struct tern_lane *refuse; /* the lane that stands for "no answer is allowed" */
+	struct tern_inlet bell;   /* always in the circle, and its beginning */
+	uint32_t circle;          /* inlets in it, the bell not counted */
+};
+
+struct net {
+	const struct net_ops *ops;
+	struct site *site;
+};
+
+/* Whether something may lie at one of the circle's inlets. */
+static inline bool circle_arrived(const struct site *site)
+{
+	const struct tern_inlet *in = &site->bell;
+	do {
+		if (inlet_arrived(in))
+			return true;
+		in = in->next;
+	} while (in != &site->bell);
+	return false;
+}
+
+/* The circle of inlets that are polled. */
+void circle_begin(struct site *site, _Atomic uint64_t *bell);
+void circle_add(struct site *site, struct tern_inlet *in); /* nothing if it is in already */
+void circle_remove(struct site *site, struct tern_inlet *in);
+
+/* Opens both ends that a requester has of a talk, or both that a server has. */
+struct talk;
+void talk_ask(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed);
+void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed);
+
+/* A free block of `pool`, claimed, looking on from *next; -EAGAIN or -ENOBUFS as net_ops.take. */
+struct pool;
+int pool_take(struct pool *pool, unsigned *next, struct block **out);
+void pool_reclaim(struct pool *pool, uint32_t rank);
+bool pool_has(const struct pool *pool, const struct block *b); /* a whole block, exactly */
+
+/* Every network there is; the last entry is NULL. Adding one is a folder and a line here. */
+extern const struct net_ops *const net_table[];
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "net/shm/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/world.h"
+#include "net/talk.h"
+
+enum { PAGE = 4096 };
+
+static size_t round_up(size_t bytes, size_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+/* Where everything lies, from the number of ranks alone. */
+struct plan {
+	size_t ranks_at, heed_at, begun_at, knocker_at, front;
+	size_t heed_row, knocker_row;
+	size_t pool_at, pool_bytes, talk_at, talk_bytes, bytes;
+};
+
+static struct plan plan_of(uint32_t size)
+{
+	struct plan p = { 0 };
+	p.ranks_at = round_up(sizeof(struct job_head), 64);
+	p.heed_at = p.ranks_at + size * sizeof(struct job_rank);
+	p.heed_row = round_up(size, 64);
+	p.begun_at = p.heed_at + size * p.heed_row;
+	p.knocker_at = p.begun_at + size * p.heed_row;
+	p.knocker_row = round_up((size + 63) / 64, 8); /* a line, or whole lines */
+	p.front = round_up(p.knocker_at + size * p.knocker_row * sizeof(uint64_t), PAGE);
+	p.pool_bytes = round_up(sizeof(struct pool), PAGE);
+	p.talk_bytes = round_up(sizeof(struct talk), PAGE);
+	p.pool_at = p.front;
+	p.talk_at = p.pool_at + size * p.pool_bytes;
+	p.bytes = p.talk_at + (size_t)size * size * p.talk_bytes;
+	return p;
+}
+
+static void job_lay_out(struct job *j, const struct plan *p)
+{
+	j->head = (struct job_head *)(void *)j->base;
+	j->rank = (struct job_rank *)(void *)(j->base + p->ranks_at);
+	j->heed = (_Atomic uint8_t *)(void *)(j->base + p->heed_at);
+	j->begun = (_Atomic uint8_t *)(void *)(j->base + p->begun_at);
+	j->knocker = (_Atomic uint64_t *)(void *)(j->base + p->knocker_at);
+	j->heed_row = p->heed_row;
+	j->knocker_row = p->knocker_row;
+	j->pool_at = p->pool_at;
+	j->pool_bytes = p->pool_bytes;
+	j->talk_at = p->talk_at;
+	j->talk_bytes = p->talk_bytes;
+	j->bytes = p->bytes;
+}
+
+static uint64_t number_in(const char *path, const char *format, uint64_t otherwise)
+{
+	char line[128];
+	unsigned long long number;
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return otherwise;
+	uint64_t found = otherwise;
+	while (fgets(line, sizeof line, f))
+		if (sscanf(line, format, &number) == 1) {
+			found = number;
+			break;
+		}
+	fclose(f);
+	return found;
+}
+
+/* Half of what is free, so that a job never starves the machine it runs on. */
+static uint64_t budget_by_default(void)
+{
+	uint64_t free_kib = number_in("/proc/meminfo", "MemAvailable: %llu", UINT64_C(4) << 20);
+	uint64_t limit = number_in("/sys/fs/cgroup/memory.max", "%llu", UINT64_MAX);
+	uint64_t available = free_kib << 10 < limit ? free_kib << 10 : limit;
+	return available / 2;
+}
+
+static int job_map_bytes(struct job *j)
+{
+	void *base = mmap(NULL, j->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, j->fd, 0);
+	if (base == MAP_FAILED)
+		return error_set(
+			-errno,
+			"mapping a job of %u ranks takes %zu MiB of addresses and the kernel said: %s; "
+			"use fewer ranks or raise `ulimit -v`",
+			j->size, j->bytes >> 20, strerror(errno));
+	j->base = base;
+	return 0;
+}
+
+static int job_make(struct job *j, uint64_t budget)
+{
+	struct plan p = plan_of(j->size);
+	j->bytes = p.bytes;
+	if (ftruncate(j->fd, (off_t)p.bytes) != 0)
+		return error_set(-errno, "sizing the memory of a job of %u ranks: %s", j->size,
+				 strerror(errno));
+	if (fallocate(j->fd, 0, 0, (off_t)p.front) != 0)
+		return error_set(-ENOMEM, "reserving %zu KiB for a job of %u ranks: %s", p.front >> 10,
+				 j->size, strerror(errno));
+	int rc = job_map_bytes(j);
+	if (rc)
+		return rc;
+	job_lay_out(j, &p);
+	*j->head = (struct job_head){ .magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size };
+	j->head->cores = cpu_count();
+	j->head->budget = budget ? budget : budget_by_default();
+	atomic_store(&j->head->committed, p.front);
+	return 0;
+}
+
+int job_create(struct job *j, uint32_t size, uint64_t budget)
+{
+	if (size < 1 || size > TERN_RANKS_MAX)
+		return error_set(-ERANGE, "a job of %u ranks was asked for; it may have 1 to %d", size,
+				 TERN_RANKS_MAX);
+	*j = (struct job){ .size = size, .fd = memfd_create("tern", MFD_CLOEXEC) };
+	if (j->fd < 0)
+		return error_set(-errno, "making the memory of a job of %u ranks: %s", size, strerror(errno));
+	int rc = job_make(j, budget);
+	if (rc)
+		close(j->fd);
+	return rc;
+}
+
+static int job_check(struct job *j, int fd)
+{
+	struct job_head head;
+	struct stat st;
+	if (pread(fd, &head, sizeof head, 0) != (ssize_t)sizeof head || head.magic != JOB_MAGIC)
+		return error_set(-EINVAL,
+				 "TERN_JOB_FD names descriptor %d, which is not a job's memory; "
+				 "start the program with `tern run`",
+				 fd);
+	if (head.layout != TERN_LAYOUT)
+		return error_set(
+			-EPROTO,
+			"`tern run` uses layout %u and this program %u: both must come from the same Tern",
+			head.layout, TERN_LAYOUT);
+	j->size = head.size;
+	j->bytes = plan_of(head.size).bytes;
+	if (fstat(fd, &st) != 0 || (size_t)st.st_size != j->bytes)
+		return error_set(-EINVAL, "the job's memory has %lld bytes instead of %zu",
+				 (long long)st.st_size, j->bytes);
+	return 0;
+}
+
+int job_map(struct job *j, int fd)
+{
+	*j = (struct job){ .fd = fd };
+	int rc = job_check(j, fd);
+	if (!rc)
+		rc = job_map_bytes(j);
+	if (rc)
+		return rc;
+	struct plan p = plan_of(j->size);
+	job_lay_out(j, &p);
+	return 0;
+}
+
+void job_unmap(struct job *j)
+{
+	munmap(j->base, j->bytes);
+	j->base = NULL;
+}
+
+void job_forget(struct job *j)
+{
+	close(j->fd);
+	j->fd = -1;
+}
+
+void job_needs(uint32_t size, struct job_needs *needs)
+{
+	struct plan p = plan_of(size);
+	uint64_t pairs = (uint64_t)size * (size - 1);
+	uint64_t neighbours = size < 3 ? pairs : (uint64_t)size * 2;
+	needs->start = p.front;
+	needs->neighbours = p.front + size * p.pool_bytes + neighbours * p.talk_bytes;
+	needs->all_pairs = p.front + size * p.pool_bytes + pairs * p.talk_bytes;
+}
+
+size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to)
+{
+	return j->talk_at + ((size_t)from * j->size + to) * j->talk_bytes;
+}
+
+size_t job_pool_at(const struct job *j, uint32_t rank)
+{
+	return j->pool_at + rank * j->pool_bytes;
+}
+
+static int commit_refused(struct job *j, size_t bytes, const char *what, const char *why)
+{
+	return error_set(-ENOMEM,
+			 "%s needs %zu KiB of shared memory, but %s (%llu of %llu KiB are in use); %s", what,
+			 bytes >> 10, why, (unsigned long long)atomic_load(&j->head->committed) >> 10,
+			 (unsigned long long)j->head->budget >> 10, "raise TERN_MEMORY or use fewer ranks");
+}
+
+int job_commit(struct job *j, size_t at, size_t bytes, const char *what)
+{
+	if (atomic_fetch_add(&j->head->committed, bytes) + bytes > j->head->budget) {
+		atomic_fetch_sub(&j->head->committed, bytes);
+		return commit_refused(j, bytes, what, "the job's budget is spent");
+	}
+	while (fallocate(j->fd, 0, (off_t)at, (off_t)bytes) != 0) {
+		if (errno == EINTR)
+			continue;
+		atomic_fetch_sub(&j->head->committed, bytes);
+		return commit_refused(j, bytes, what, strerror(errno));
+	}
+	/* The pages exist now; map them at once, as the first messages would otherwise fault on each. */
+	madvise(j->base + at, bytes, MADV_POPULATE_WRITE);
+	return 0;
+}
+
+void job_ring(struct job *j, uint32_t rank)
+{
+	_Atomic uint64_t *bell = &j->rank[rank].bell;
+	if (atomic_exchange(bell, BELL_RUNG) == BELL_ASLEEP)
+		futex_wake(bell);
+}
+
+/* The last to leave makes the memory new for the next session; nobody else touches it then. */
+static void job_renew(struct job *j)
+{
+	struct plan p = plan_of(j->size);
+	atomic_store(&j->head->renewing, 1);
+	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p.pool_at,
+		  (off_t)(p.bytes - p.pool_at));
+	memset(j->base + p.heed_at, 0, p.front - p.heed_at);
+	atomic_store(&j->head->committed, p.front);
+	atomic_store(&j->head->arrived, 0);
+	atomic_store(&j->head->generation, 0);
+	atomic_store(&j->head->left, 0);
+	for (uint32_t r = 0; r < j->size; r++) {
+		uint32_t closed = RANK_CLOSED;
+		atomic_store(&j->rank[r].bell, BELL_QUIET);
+		if (!atomic_compare_exchange_strong(&j->rank[r].state, &closed, RANK_EXPECTED))
+			atomic_fetch_add(&j->head->left, 1); /* gone or dead, and so for good */
+	}
+	atomic_store(&j->head->renewing, 0);
+}
+
+bool job_renewing(const struct job *j)
+{
+	return atomic_load(&j->head->renewing);
+}
+
+bool job_rank_opens(struct job *j, uint32_t rank)
+{
+	uint32_t expected = RANK_EXPECTED;
+	return atomic_compare_exchange_strong(&j->rank[rank].state, &expected, RANK_OPEN);
+}
+
+void job_rank_unopens(struct job *j, uint32_t rank)
+{
+	uint32_t open = RANK_OPEN;
+	atomic_compare_exchange_strong(&j->rank[rank].state, &open, RANK_EXPECTED);
+}
+
+void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state)
+{
+	uint32_t before = atomic_exchange(&j->rank[rank].state, (uint32_t)state);
+	if (before != RANK_EXPECTED && before != RANK_OPEN)
+		return;
+	if (atomic_fetch_add(&j->head->left, 1) + 1 == j->size)
+		job_renew(j);
+}
+
+void job_rank_ended(struct job *j, uint32_t rank, int status)
+{
+	bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	atomic_store(&j->rank[rank].status, status);
+	job_rank_leaves(j, rank, well ? RANK_GONE : RANK_DEAD);
+	for (uint32_t r = 0; r < j->size; r++)
+		job_ring(j, r);
+}
+
+enum rank_state job_rank_state(const struct job *j, uint32_t rank)
+{
+	return (enum rank_state)atomic_load(&j->rank[rank].state);
+}

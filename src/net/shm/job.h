@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A job's shared memory: one memfd, mapped whole by every rank of the machine
+ * and by the launcher. It has no name, so nothing is left when its processes
+ * are gone, however they went.
+ *
+ * The file is sparse. The front (head, ranks, heed bytes, bells) is committed
+ * when the job is made. Behind it lie a pool of payload blocks per rank and a
+ * talk per ordered pair of ranks, committed when a rank first sends a payload
+ * and when a pair first talks. Nothing is touched before it is committed, so
+ * too little memory is an error from a call and never a SIGBUS.
+ */
+#ifndef TERN_NET_SHM_JOB_H
+#define TERN_NET_SHM_JOB_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JOB_MAGIC UINT64_C(0x314e524554) /* "TERN1" */
+
+enum rank_state {
+	RANK_EXPECTED, /* not opened yet in this session; messages to it wait in their rings */
+	RANK_OPEN,
+	RANK_CLOSED, /* has left this session */
+	RANK_GONE,   /* its process ended, and ended well */
+	RANK_DEAD,   /* its process failed */
+};
+
+/* What every rank of a job shares. Each hot word has a line of its own. */
+struct job_head {
+	uint64_t magic;
+	uint32_t layout; /* TERN_LAYOUT of who made the job */
+	uint32_t size;
+	uint32_t cores;  /* that the ranks share; each may be bound to fewer */
+	uint64_t budget; /* bytes that may be committed in all */
+	_Atomic uint64_t committed;
+	_Atomic uint32_t renewing; /* 1 while the last rank to leave makes the memory new */
+	_Atomic uint32_t left;     /* ranks that have closed, are gone or dead in this session */
+	_Atomic uint32_t weak;     /* a rank cannot take part in membarrier: nobody may rely on it */
+	_Atomic uint32_t sleepers; /* ranks in a futex; the barrier's last rank wakes them */
+	_Alignas(64) _Atomic uint64_t arrived;    /* barrier: ranks that have come, over all rounds */
+	_Alignas(64) _Atomic uint64_t generation; /* barrier: rounds completed */
+};
+
+struct job_rank {
+	_Alignas(64) _Atomic uint64_t bell;  /* enum bell; looks like a line's header to the poll */
+	_Alignas(64) _Atomic uint32_t state; /* enum rank_state */
+	_Atomic int32_t pid;
+	_Atomic int32_t status; /* as from waitpid, of a rank that is gone or dead */
+};
+
+/* A mapped job. Filled by job_create() or job_map(); plain data, one per process and job. */
+struct job {
+	int fd;
+	uint32_t size;
+	size_t bytes; /* of the whole mapping */
+	char *base;
+	struct job_head *head;
+	struct job_rank *rank;
+	_Atomic uint8_t *heed;        /* [receiver][sender], rows of heed_row bytes */
+	_Atomic uint8_t *begun;       /* [server][requester]: 1 when the talk's memory may be touched */
+	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
+	size_t heed_row, knocker_row; /* in elements */
+	size_t pool_at, pool_bytes, talk_at, talk_bytes;
+};
+
+/* Makes the memory of a job of `size` ranks and maps it. `budget` 0: chosen from what the machine has. */
+int job_create(struct job *j, uint32_t size, uint64_t budget);
+/* Maps the job behind a descriptor that was inherited; checks magic, layout and size. Does not own `fd`. */
+int job_map(struct job *j, int fd);
+void job_unmap(struct job *j);
+void job_forget(struct job *j); /* closes the descriptor, which job_unmap() leaves alone */
+
+/* What a job of `size` ranks takes: at its start, with a ring of neighbours talking, with all pairs talking. */
+struct job_needs {
+	uint64_t start, neighbours, all_pairs;
+};
+void job_needs(uint32_t size, struct job_needs *needs);
+
+/*
+ * Told by whoever saw a rank's process end (the launcher): `status` as from
+ * waitpid. Marks it gone (exit status 0) or dead and wakes every rank. A rank that
+ * ends well after tern_close() stays closed. May be called from any process.
+ */
+void job_rank_ended(struct job *j, uint32_t rank, int status);
+
+/* A rank opens: false if it is not expected, being open already or still waiting for the next session. */
+bool job_rank_opens(struct job *j, uint32_t rank);
+void job_rank_unopens(struct job *j, uint32_t rank); /* opening failed half-way */
+bool job_renewing(const struct job *j);              /* the memory is being made new */
+/* A rank leaves the session; the last one to do so makes the memory new. */
+void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state);
+enum rank_state job_rank_state(const struct job *j, uint32_t rank);
+
+/* Rings `rank`'s bell; wakes it if it sleeps. */
+void job_ring(struct job *j, uint32_t rank);
+
+/* Commits [at, at + bytes): 0, or -ENOMEM with a sentence that names `what` and the budget. */
+int job_commit(struct job *j, size_t at, size_t bytes, const char *what);
+
+size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to);
+size_t job_pool_at(const struct job *j, uint32_t rank);
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "net/shm/shm.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "base/error.h"
+#include "base/world.h"
+#include "net/talk.h"
+
+struct shm {
+	struct net net;
+	struct job *job;
+	struct pool *pool; /* NULL until it has memory */
+	unsigned next;     /* where pool_take() looks first */
+	bool sleeping;     /* counted among the job's sleepers */
+};
+
+static struct shm *shm_of(struct net *net)
+{
+	return (struct shm *)(void *)net;
+}
+
+static struct talk *talk_at(const struct shm *s, uint32_t from, uint32_t to)
+{
+	return (struct talk *)(void *)(s->job->base + job_talk_at(s->job, from, to));
+}
+
+static _Atomic uint8_t *heed_at(const struct shm *s, uint32_t receiver, uint32_t sender)
+{
+	return &s->job->heed[receiver * s->job->heed_row + sender];
+}
+
+static _Atomic uint8_t *begun_at(const struct shm *s, uint32_t server, uint32_t requester)
+{
+	return &s->job->begun[server * s->job->heed_row + requester];
+}
+
+static void heed_set(struct shm *s, uint32_t sender, uint8_t value)
+{
+	atomic_store_explicit(heed_at(s, s->net.site->rank, sender), value, memory_order_relaxed);
+}
+
+static bool shm_usable(char *why, size_t len)
+{
+	struct job j;
+	int rc = job_create(&j, 1, 0);
+	if (rc) {
+		snprintf(why, len, "%s", tern_strerror(rc));
+		return false;
+	}
+	job_unmap(&j);
+	job_forget(&j);
+	return true;
+}
+
+/* -- Peers come and go --------------------------------------------------------- */
+
+/*
+ * Polls every ring that `rank` has to us from now on. Rings it makes later are
+ * announced by a knock of their own.
+ */
+static void peer_heed(struct shm *s, uint32_t rank)
+{
+	struct site *site = s->net.site;
+	struct peer *p = &site->peer[rank];
+	struct talk *in = talk_at(s, rank, site->rank);
+	if (!p->requests.base && atomic_load_explicit(begun_at(s, site->rank, rank), memory_order_acquire)) {
+		madvise(in, s->job->talk_bytes, MADV_POPULATE_WRITE);
+		talk_serve(site, in, rank, heed_at(s, rank, site->rank));
+	}
+	if (p->requests.base)
+		circle_add(site, &p->requests);
+	if (p->replies.base)
+		circle_add(site, &p->replies);
+	heed_set(s, rank, 1);
+}
+
+static void peer_ignore(struct shm *s, uint32_t rank)
+{
+	circle_remove(s->net.site, &s->net.site->peer[rank].requests);
+	circle_remove(s->net.site, &s->net.site->peer[rank].replies);
+}
+
+static bool peer_arrived(const struct peer *p)
+{
+	return (p->requests.hot && inlet_arrived(&p->requests)) ||
+	       (p->replies.hot && inlet_arrived(&p->replies));
+}
+
+static void knock_at(struct shm *s, uint32_t rank)
+{
+	uint32_t me = s->net.site->rank;
+	_Atomic uint64_t *knocker = &s->job->knocker[rank * s->job->knocker_row + me / 64];
+	uint64_t bit = UINT64_C(1) << me % 64;
+	/*
+	 * Our bit may be up already, and the bell rung, because the receiver does not poll
+	 * at the moment. It will take the bit later than now, and from then on poll our
+	 * ring, so there is nothing to add: a stream into a busy rank is not slowed down.
+	 */
+	if (atomic_load(knocker) & bit && atomic_load(&s->job->rank[rank].bell) == BELL_RUNG)
+		return;
+	atomic_fetch_or(knocker, bit);
+	job_ring(s->job, rank);
+}
+
+static void shm_knock(struct net *net, struct tern_lane *lane)
+{
+	knock_at(shm_of(net), lane->peer);
+}
+
+static int shm_check(struct net *net, uint32_t rank)
+{
+	struct shm *s = shm_of(net);
+	int status = atomic_load(&s->job->rank[rank].status);
+	switch (job_rank_state(s->job, rank)) {
+	case RANK_EXPECTED:
+	case RANK_OPEN:
+		return 0;
+	case RANK_CLOSED:
+		return error_set(-ESHUTDOWN, "rank %u has closed its endpoint", rank);
+	case RANK_GONE:
+		return error_set(-ESHUTDOWN, "rank %u has ended (exit status 0)", rank);
+	case RANK_DEAD:
+		break;
+	}
+	if (WIFSIGNALED(status))
+		return error_set(-EOWNERDEAD, "rank %u is dead: killed by signal %d (%s)", rank,
+				 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return error_set(-EOWNERDEAD, "rank %u is dead: it ended with exit status %d", rank,
+			 WEXITSTATUS(status));
+}
+
+static int shm_connect(struct net *net, uint32_t rank)
+{
+	struct shm *s = shm_of(net);
+	uint32_t me = net->site->rank;
+	struct talk *out = talk_at(s, me, rank);
+	char what[64];
+	snprintf(what, sizeof what, "talking from rank %u to rank %u", me, rank);
+	int rc = shm_check(net, rank);
+	if (!rc)
+		rc = job_commit(s->job, job_talk_at(s->job, me, rank), s->job->talk_bytes, what);
+	if (rc)
+		return rc;
+	talk_ask(net->site, out, rank, heed_at(s, rank, me));
+	atomic_store_explicit(begun_at(s, rank, me), 1, memory_order_release);
+	peer_heed(s, rank); /* its replies will come soon */
+	knock_at(s, rank);
+	return 0;
+}
+
+static void answer_word(struct shm *s, uint32_t word)
+{
+	_Atomic uint64_t *knockers = &s->job->knocker[s->net.site->rank * s->job->knocker_row + word];
+	if (!atomic_load_explicit(knockers, memory_order_relaxed))
+		return;
+	uint64_t bits = atomic_exchange(knockers, 0);
+	for (; bits; bits &= bits - 1)
+		peer_heed(s, word * 64 + (uint32_t)__builtin_ctzll(bits));
+}
+
+static void shm_answer(struct net *net)
+{
+	struct shm *s = shm_of(net);
+	/* The bell first: a knock between the two rings it again and costs one more look. */
+	atomic_exchange(&s->job->rank[net->site->rank].bell, BELL_QUIET);
+	for (uint32_t word = 0; word * 64 < s->job->size; word++)
+		answer_word(s, word);
+}
+
+/* -- Payloads ------------------------------------------------------------------- */
+
+static int shm_take(struct net *net, struct block **out)
+{
+	struct shm *s = shm_of(net);
+	size_t at = job_pool_at(s->job, net->site->rank);
+	if (!s->pool) {
+		char what[64];
+		snprintf(what, sizeof what, "the first payload of rank %u", net->site->rank);
+		int rc = job_commit(s->job, at, s->job->pool_bytes, what);
+		if (rc)
+			return rc;
+		s->pool = (struct pool *)(void *)(s->job->base + at);
+	}
+	return pool_take(s->pool, &s->next, out);
+}
+
+static void shm_reclaim(struct net *net, uint32_t rank)
+{
+	struct shm *s = shm_of(net);
+	if (s->pool)
+		pool_reclaim(s->pool, rank);
+}
+
+static bool shm_ours(struct net *net, const struct block *b)
+{
+	struct shm *s = shm_of(net);
+	return s->pool && pool_has(s->pool, b);
+}
+
+/* The sender's pool, its reserve for replies to us, or our own block on its way back. */
+static bool shm_owns(struct net *net, uint32_t rank, const char *data, size_t len)
+{
+	struct shm *s = shm_of(net);
+	const struct block *b = block_of(data);
+	const struct pool *pool =
+		(const struct pool *)(const void *)(s->job->base + job_pool_at(s->job, rank));
+	if (len > TERN_PAYLOAD_MAX)
+		return false;
+	return pool_has(pool, b) || b == &talk_at(s, net->site->rank, rank)->reserve || shm_ours(net, b);
+}
+
+/* -- Not polling ------------------------------------------------------------------ */
+
+/* Whether the peer has sent nothing since the last look. */
+static bool peer_silent(struct peer *p)
+{
+	bool moved = p->requests.cursor != p->requests.seen || p->replies.cursor != p->replies.seen;
+	p->requests.seen = p->requests.cursor;
+	p->replies.seen = p->replies.cursor;
+	return !moved && !peer_arrived(p);
+}
+
+static bool peer_hot(const struct peer *p)
+{
+	return p->requests.hot || p->replies.hot;
+}
+
+/*
+ * peers_demote: knock from now on. The bytes are cleared, the membarrier orders
+ * them against what senders have written, and the last look decides. One barrier
+ * for all of them.
+ */
+static void shm_demote(struct net *net)
+{
+	struct shm *s = shm_of(net);
+	uint32_t silent[TERN_RANKS_MAX];
+	unsigned n = 0;
+	if (atomic_load_explicit(&s->job->head->weak, memory_order_relaxed))
+		return;
+	for (uint32_t r = 0; r < s->job->size; r++) {
+		struct peer *p = &net->site->peer[r];
+		if (r != net->site->rank && peer_hot(p) && peer_silent(p))
+			silent[n++] = r;
+	}
+	for (unsigned i = 0; i < n; i++)
+		heed_set(s, silent[i], 0);
+	if (n)
+		barrier_all();
+	for (unsigned i = 0; i < n; i++)
+		if (peer_arrived(&net->site->peer[silent[i]]))
+			heed_set(s, silent[i], 1);
+		else
+			peer_ignore(s, silent[i]);
+}
+
+static void heed_all_hot(struct shm *s, uint8_t value)
+{
+	for (uint32_t r = 0; r < s->job->size; r++)
+		if (r != s->net.site->rank && peer_hot(&s->net.site->peer[r]))
+			heed_set(s, r, value);
+}
+
+static bool any_arrived(struct shm *s)
+{
+	for (struct tern_inlet *in = s->net.site->bell.next; in->kind != TERN_BELL; in = in->next)
+		if (inlet_arrived(in))
+			return true;
+	return false;
+}
+
+/* Removes every peer, so that waking costs a look at those who knocked and no others. */
+static void ignore_all(struct shm *s)
+{
+	for (uint32_t r = 0; r < s->job->size; r++)
+		if (r != s->net.site->rank)
+			peer_ignore(s, r);
+}
+
+/* sleep_arm: as shm_demote(), for everybody; then the bell says that we sleep. */
+static bool shm_arm(struct net *net, struct sleep *sleep)
+{
+	struct shm *s = shm_of(net);
+	_Atomic uint64_t *bell = &s->job->rank[net->site->rank].bell;
+	uint64_t quiet = BELL_QUIET;
+	if (sleep->bells == FUTEX_MANY || atomic_load_explicit(&s->job->head->weak, memory_order_relaxed))
+		return false;
+	heed_all_hot(s, 0);
+	if (net->site->circle)
+		barrier_all();
+	atomic_fetch_add(&s->job->head->sleepers, 1);
+	s->sleeping = true;
+	if (any_arrived(s) || !atomic_compare_exchange_strong(bell, &quiet, BELL_ASLEEP)) {
+		heed_all_hot(s, 1);
+		return false;
+	}
+	ignore_all(s);
+	sleep->bell[sleep->bells++] = bell;
+	return true;
+}
+
+static void shm_disarm(struct net *net)
+{
+	struct shm *s = shm_of(net);
+	uint64_t asleep = BELL_ASLEEP;
+	if (!s->sleeping)
+		return;
+	atomic_compare_exchange_strong(&s->job->rank[net->site->rank].bell, &asleep, BELL_QUIET);
+	atomic_fetch_sub(&s->job->head->sleepers, 1);
+	s->sleeping = false;
+}
+
+/* -- Barrier ------------------------------------------------------------------- */
+
+/*
+ * One counter and one generation, because with more ranks than cores each rank
+ * should have to run once a round, and a tree of messages makes it run several
+ * times. The last to arrive wakes those who sleep: it raises the generation, then
+ * reads `sleepers`; a sleeper raises `sleepers` and its bell, then reads the
+ * generation. All are sequentially consistent, so one of the two sees the other.
+ */
+static uint64_t shm_arrive(struct net *net)
+{
+	struct job *j = shm_of(net)->job;
+	uint64_t ticket = atomic_fetch_add(&j->head->arrived, 1);
+	if ((ticket + 1) % j->size == 0) {
+		atomic_fetch_add(&j->head->generation, 1);
+		for (uint32_t r = 0; atomic_load(&j->head->sleepers) && r < j->size; r++)
+			if (atomic_load(&j->rank[r].bell) == BELL_ASLEEP)
+				job_ring(j, r);
+	}
+	return ticket;
+}
+
+static bool shm_passed(struct net *net, uint64_t ticket)
+{
+	struct job *j = shm_of(net)->job;
+	return atomic_load(&j->head->generation) > ticket / j->size;
+}
+
+/* -- Opening and closing -------------------------------------------------------- */
+
+static uint32_t shm_left(struct net *net)
+{
+	return atomic_load_explicit(&shm_of(net)->job->head->left, memory_order_relaxed);
+}
+
+static void shm_close(struct net *net)
+{
+	struct shm *s = shm_of(net);
+	job_rank_leaves(s->job, net->site->rank, RANK_CLOSED);
+	for (uint32_t r = 0; r < s->job->size; r++)
+		if (net->site->lane[r].base || net->site->peer[r].requests.base)
+			job_ring(s->job, r);
+	free(s);
+}
+
+const struct net_ops shm_ops = {
+	.name = "shm",
+	.reach = "ranks of this machine",
+	.provides = PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE | PROVIDES_SHARED,
+	.usable = shm_usable,
+	.connect = shm_connect,
+	.knock = shm_knock,
+	.answer = shm_answer,
+	.check = shm_check,
+	.left = shm_left,
+	.take = shm_take,
+	.reclaim = shm_reclaim,
+	.owns = shm_owns,
+	.ours = shm_ours,
+	.demote = shm_demote,
+	.arm = shm_arm,
+	.disarm = shm_disarm,
+	.arrive = shm_arrive,
+	.passed = shm_passed,
+	.close = shm_close,
+};
+
+int shm_open_rank(struct net **out, struct site *site, struct job *job)
+{
+	struct shm *s = calloc(1, sizeof *s);
+	if (!s)
+		return error_set(-ENOMEM, "opening shared memory for rank %u: no memory", site->rank);
+	s->net = (struct net){ .ops = &shm_ops, .site = site };
+	s->job = job;
+	if (!barrier_register())
+		atomic_store(&job->head->weak, 1);
+	circle_begin(site, &job->rank[site->rank].bell);
+	*out = &s->net;
+	return 0;
+}

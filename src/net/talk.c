@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "net/talk.h"
+
+#include <errno.h>
+
+#include "net/net.h"
+
+void talk_ask(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed)
+{
+	struct tern_inlet *in = &site->peer[rank].replies;
+	lane_open(&site->lane[rank], k->requests, REQUEST_LEAF_LINES, &k->requests_freed, heed, site->rank,
+		  rank);
+	inlet_open(in, k->replies, REPLY_LEAF_LINES, &k->replies_freed, rank, TERN_REPLY);
+	in->answer = site->refuse;
+}
+
+void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed)
+{
+	struct peer *p = &site->peer[rank];
+	inlet_open(&p->requests, k->requests, REQUEST_LEAF_LINES, &k->requests_freed, rank, TERN_REQUEST);
+	lane_open(&p->answer, k->replies, REPLY_LEAF_LINES, &k->replies_freed, heed, site->rank, rank);
+	p->requests.answer = &p->answer;
+	p->answer.gate = &p->requests;
+	p->reserve = &k->reserve;
+}
+
+int pool_take(struct pool *pool, unsigned *next, struct block **out)
+{
+	unsigned own = 0; /* that only this endpoint can give back */
+	for (unsigned i = 0; i < TERN_POOL_BLOCKS; i++) {
+		struct block *b = &pool->block[(*next + i) % TERN_POOL_BLOCKS];
+		own += block_is(b, BLOCK_CLAIMED) || block_is(b, BLOCK_KEPT);
+		if (!block_is(b, BLOCK_FREE))
+			continue;
+		block_set(b, BLOCK_CLAIMED);
+		*next = (*next + i + 1) % TERN_POOL_BLOCKS;
+		*out = b;
+		return 0;
+	}
+	return own == TERN_POOL_BLOCKS ? -ENOBUFS : -EAGAIN;
+}
+
+void pool_reclaim(struct pool *pool, uint32_t rank)
+{
+	for (unsigned i = 0; i < TERN_POOL_BLOCKS; i++)
+		if (pool->block[i].peer == rank && block_is(&pool->block[i], BLOCK_SENT))
+			block_set(&pool->block[i], BLOCK_FREE);
+}
+
+bool pool_has(const struct pool *pool, const struct block *b)
+{
+	uintptr_t offset = (uintptr_t)b - (uintptr_t)pool;
+	return offset < sizeof *pool && offset % sizeof *b == 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ring/ring.h"
+
+void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomic uint64_t *freed,
+		uint32_t source, uint8_t kind)
+{
+	in->base = memory;
+	in->cursor = memory;
+	in->leaf_lines = leaf_lines;
+	in->freed = freed;
+	in->peer = source;
+	in->kind = kind;
+	in->leaf = 0;
+	in->expect = ring_first_lap(source);
+	in->accept = TERN_HEAD_PLAIN;
+}
+
+/* Gives the leaf back and goes on in the next. */
+static void inlet_turn(struct tern_inlet *in)
+{
+	in->leaf++;
+	/* R2, pairs with A2 in lane_turn(). */
+	atomic_store_explicit(in->freed, in->leaf, memory_order_release);
+	if (in->leaf % RING_LEAVES == 0)
+		in->expect = ring_next_lap(in->expect);
+	in->cursor = in->base + in->leaf % RING_LEAVES * in->leaf_lines * TERN_LINE;
+}
+
+bool inlet_control(struct tern_inlet *in, uint64_t difference)
+{
+	if (difference == (TERN_HEAD_CONTROL | CONTROL_TURN << TERN_ID_SHIFT))
+		inlet_turn(in);
+	else if (difference == (TERN_HEAD_CONTROL | CONTROL_PAD << TERN_ID_SHIFT))
+		in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
+	else
+		return false;
+	return true;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ring/ring.h"
+
+static void head_publish(char *at, uint64_t head)
+{
+	/* R1, pairs with A1 in inlet_drain(). */
+	atomic_store_explicit(&((tern_msg *)(void *)at)->head, head, memory_order_release);
+}
+
+static void head_clear(char *at)
+{
+	atomic_store_explicit(&((tern_msg *)(void *)at)->head, 0, memory_order_relaxed);
+}
+
+static void lane_enter(struct tern_lane *lane, uint64_t leaf)
+{
+	lane->leaf = leaf;
+	lane->tail = lane->base + leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
+	lane->end = lane->tail + (size_t)(lane->leaf_lines - 2) * TERN_LINE;
+	lane->limit = lane->end;
+	for (int i = 0; i <= TERN_PREFETCH; i++)
+		tern_prefetch_write(lane->tail + (size_t)i * TERN_LINE);
+}
+
+void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomic uint64_t *freed,
+	       _Atomic uint8_t *heed, uint32_t source, uint32_t peer)
+{
+	lane->base = memory;
+	lane->leaf_lines = leaf_lines;
+	lane->freed = freed;
+	lane->heed = heed;
+	lane->peer = peer;
+	lane->head = ring_first_lap(source);
+	lane->piece = NULL;
+	lane_enter(lane, 0);
+}
+
+static bool lane_stuck(const struct tern_lane *lane)
+{
+	return lane->tail > lane->end;
+}
+
+/* From the control line of one leaf into the next, if the consumer has given that back. */
+static bool lane_turn(struct tern_lane *lane)
+{
+	uint64_t next = lane->leaf + 1;
+	/* A2, pairs with R2 in inlet_turn(): the consumer has read what is overwritten now. */
+	if (next - atomic_load_explicit(lane->freed, memory_order_acquire) >= RING_LEAVES)
+		return false;
+	head_publish(lane->tail, lane->head | TERN_HEAD_CONTROL | CONTROL_TURN << TERN_ID_SHIFT);
+	if (next % RING_LEAVES == 0)
+		lane->head = ring_next_lap(lane->head);
+	lane_enter(lane, next);
+	return true;
+}
+
+bool lane_ready(struct tern_lane *lane)
+{
+	return lane->piece || !lane_stuck(lane) || lane_turn(lane);
+}
+
+/* Leaves the shared line, if one is open, with its rest padded. */
+static void lane_close_line(struct tern_lane *lane)
+{
+	if (!lane->piece)
+		return;
+	if ((uintptr_t)lane->piece % TERN_LINE)
+		head_publish(lane->piece, lane->head | TERN_HEAD_CONTROL | CONTROL_PAD << TERN_ID_SHIFT);
+	lane->piece = NULL;
+	lane->tail += TERN_LINE;
+	lane->limit = lane->end;
+}
+
+static void write_at(char *at, uint64_t head, const struct parcel *p)
+{
+	const uint64_t *w = p->word;
+	tern_line_write(at, head | p->bits, p->n, w[0], w[1], w[2], w[3], w[4], w[5]);
+}
+
+/*
+ * Opens a line that pieces share, with its first piece; 0 if the leaf has no line
+ * for that. While a line is shared, limit is 0: the inline path then brings
+ * whole-line messages to lane_put(), and only those, without a test of its own.
+ */
+int tern_lane_share(struct tern_lane *lane, uint64_t bits, uint64_t word)
+{
+	char *line = lane->piece ? lane->tail + TERN_LINE : lane->tail; /* a full line is left behind */
+	if (TERN_UNLIKELY(line >= lane->end))
+		return 0;
+	for (int at = TERN_PIECE; at < TERN_LINE; at += TERN_PIECE)
+		head_clear(line + at);
+	((tern_msg *)(void *)line)->word[0] = word;
+	head_publish(line, lane->head | TERN_HEAD_PIECE | bits);
+	tern_prefetch_write(line + TERN_PREFETCH * TERN_LINE);
+	lane->tail = line;
+	lane->piece = line + TERN_PIECE;
+	lane->limit = NULL;
+	return 1;
+}
+
+static void put_line(struct tern_lane *lane, const struct parcel *p)
+{
+	if (p->bits & TERN_HEAD_PAYLOAD)
+		((tern_msg *)(void *)lane->tail)->payload =
+			(uint64_t)(p->payload - lane->tail) << TERN_LEN_BITS | p->len;
+	write_at(lane->tail, lane->head, p);
+	tern_prefetch_write(lane->tail + (TERN_PREFETCH + 1) * TERN_LINE);
+	lane->tail += TERN_LINE;
+	if (lane_stuck(lane) && !lane_turn(lane) && lane->gate)
+		lane->gate->accept = 0;
+}
+
+void lane_put(struct tern_lane *lane, const struct parcel *p)
+{
+	bool small = p->n < 2 && !(p->bits & TERN_HEAD_PAYLOAD);
+	if (small && (uintptr_t)lane->piece % TERN_LINE) {
+		write_at(lane->piece, lane->head | TERN_HEAD_PIECE, p);
+		lane->piece += TERN_PIECE;
+		return;
+	}
+	lane_close_line(lane);
+	if (!small || !tern_lane_share(lane, p->bits, p->word[0]))
+		put_line(lane, p);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A ring of lines with one producer (its lane) and one consumer (its inlet).
+ *
+ * The ring is cut into four leaves. The last line of a leaf carries no message:
+ * when the producer goes on to the next leaf it writes a turn there, and the
+ * consumer that meets the turn gives the leaf back. So the producer compares its
+ * tail with one limit and the consumer looks at one header; wrapping, laps and
+ * credit cost something once a leaf.
+ *
+ *      leaf 0               leaf 1               leaf 2         leaf 3
+ *     | line line ... TURN | line line ... TURN | line ... TURN | ... TURN |
+ *
+ * Invariants.
+ *  I1  The producer is in leaf k only while k - freed < RING_LEAVES, so it never
+ *      writes a line that the consumer has not given back.
+ *  I2  Every line's header is written once a lap. What a line holds when the lap
+ *      begins is the previous lap's header, or 0: never the expected one.
+ *  I3  A line shared by pieces is opened with its other headers cleared, before
+ *      its first header is published.
+ *  I4  The last message line of a leaf is written by lane_put() alone, which then
+ *      turns at once if it can. A lane that could not is stuck: it has no room
+ *      until the consumer gives a leaf back. That is what gates requests.
+ */
+#ifndef TERN_RING_RING_H
+#define TERN_RING_RING_H
+
+#include <stdbool.h>
+#include <tern/tern.h>
+
+enum {
+	RING_LEAVES = 4,
+	REQUEST_LEAF_LINES = 128,
+	REPLY_LEAF_LINES = 64,
+};
+
+/* Control headers, in the place of the handler number. */
+enum control { CONTROL_TURN, CONTROL_PAD };
+
+/* What is sent besides the words: handler, count, flags in the header's low part. */
+struct parcel {
+	uint64_t bits;
+	unsigned n;
+	const char *payload; /* with TERN_HEAD_PAYLOAD: where it lies, and its length */
+	size_t len;
+	uint64_t word[TERN_WORDS_MAX];
+};
+
+/* The producer's end. `memory` holds RING_LEAVES * leaf_lines lines, all zero. */
+void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomic uint64_t *freed,
+	       _Atomic uint8_t *heed, uint32_t source, uint32_t peer);
+
+/* Whether there is room for one message of any kind; enters the next leaf if it must and can. */
+bool lane_ready(struct tern_lane *lane);
+
+/* Writes a message of any kind. The caller has seen lane_ready(). */
+void lane_put(struct tern_lane *lane, const struct parcel *p);
+
+/* The consumer's end of the same memory. */
+void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomic uint64_t *freed,
+		uint32_t source, uint8_t kind);
+
+/* Passes the control header at the cursor; false if it is none. */
+bool inlet_control(struct tern_inlet *in, uint64_t difference);
+
+static inline const tern_msg *inlet_at(const struct tern_inlet *in)
+{
+	return (const tern_msg *)(const void *)in->cursor;
+}
+
+/* Whether something new may lie at the cursor. */
+static inline bool inlet_arrived(const struct tern_inlet *in)
+{
+	return atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed) >= in->expect;
+}
+
+/* The next lap's header; lap 0 is left out, so that a cleared header never matches. */
+static inline uint64_t ring_next_lap(uint64_t head)
+{
+	head += UINT64_C(1) << TERN_LAP_SHIFT;
+	return head >> TERN_LAP_SHIFT ? head : head + (UINT64_C(1) << TERN_LAP_SHIFT);
+}
+
+static inline uint64_t ring_first_lap(uint32_t source)
+{
+	return UINT64_C(1) << TERN_LAP_SHIFT | (uint64_t)source << TERN_SRC_SHIFT;
+}
+
+#endif

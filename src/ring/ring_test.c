@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ring/ring.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "../../tests/chance.h"
+#include "../../tests/check.h"
+
+enum { SOURCE = 0x1234, PEER = 7, HANDLER = 5 };
+
+struct ring {
+	_Alignas(64) char memory[(RING_LEAVES * REQUEST_LEAF_LINES + 16) * TERN_LINE];
+	struct tern_lane lane;
+	struct tern_inlet inlet;
+	_Atomic uint64_t freed;
+	_Atomic uint8_t heed;
+	uint64_t sent, taken; /* messages so far: the n-th follows from n */
+};
+
+static struct ring ring;
+static char payload[TERN_LINE];
+
+static void ring_open(uint32_t leaf_lines)
+{
+	memset(&ring, 0, sizeof ring);
+	lane_open(&ring.lane, ring.memory, leaf_lines, &ring.freed, &ring.heed, SOURCE, PEER);
+	inlet_open(&ring.inlet, ring.memory, leaf_lines, &ring.freed, SOURCE, TERN_REQUEST);
+}
+
+/* As if the ring had been in use for so many laps that their number is about to wrap. */
+static void ring_age(unsigned laps_before_wrap)
+{
+	uint64_t lap = (UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - laps_before_wrap;
+	ring.lane.head = lap << TERN_LAP_SHIFT | (uint64_t)SOURCE << TERN_SRC_SHIFT;
+	ring.inlet.expect = ring.lane.head;
+}
+
+/* Kinds of messages: 0 to 6 words, and with a payload besides. */
+enum { KINDS = 2 * (TERN_WORDS_MAX + 1) };
+
+static struct parcel parcel_of(unsigned kind, uint64_t number)
+{
+	unsigned n = kind % (TERN_WORDS_MAX + 1);
+	struct parcel p = { .bits = HANDLER << TERN_ID_SHIFT | n, .n = n };
+	for (unsigned i = 0; i < n; i++)
+		p.word[i] = chance_of(number, i);
+	if (kind > TERN_WORDS_MAX) {
+		p.bits |= TERN_HEAD_PAYLOAD;
+		p.payload = payload;
+		p.len = number % (TERN_PAYLOAD_MAX + 1);
+	}
+	return p;
+}
+
+/* Sends as tern_request() does: inline where it can. False without room. */
+static bool ring_send_parcel(const struct parcel *p)
+{
+	const uint64_t *w = p->word;
+	bool plain = !(p->bits & TERN_HEAD_PAYLOAD);
+	if (!plain || !tern_lane_write(&ring.lane, HANDLER, p->n, w[0], w[1], w[2], w[3], w[4], w[5])) {
+		if (!lane_ready(&ring.lane))
+			return false;
+		lane_put(&ring.lane, p);
+	}
+	return true;
+}
+
+static bool ring_send(unsigned kind)
+{
+	struct parcel p = parcel_of(kind, ring.sent);
+	bool sent = ring_send_parcel(&p);
+	ring.sent += sent;
+	return sent;
+}
+
+/* The next message as the poll would find it; NULL if nothing is there. */
+static const tern_msg *ring_take(void)
+{
+	struct tern_inlet *in = &ring.inlet;
+	for (;;) {
+		const tern_msg *m = inlet_at(in);
+		uint64_t x = atomic_load_explicit(&m->head, memory_order_acquire) ^ in->expect;
+		if (x >> TERN_LAP_SHIFT)
+			return NULL;
+		if (inlet_control(in, x))
+			continue;
+		CHECK_IS(x >> TERN_SRC_SHIFT, 0);
+		CHECK_IS(x >> TERN_ID_SHIFT & 1023, HANDLER);
+		in->cursor += x & TERN_HEAD_PIECE ? TERN_PIECE : TERN_LINE;
+		return m;
+	}
+}
+
+static bool message_is(const tern_msg *m, unsigned kind, uint64_t number)
+{
+	struct parcel p = parcel_of(kind, number);
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
+	bool good = tern_msg_words(m) == p.n && tern_msg_src(m) == SOURCE && data == p.payload && len == p.len;
+	for (unsigned i = 0; i < p.n; i++)
+		good = good && tern_msg_arg(m, i) == p.word[i];
+	return good;
+}
+
+static bool ring_receive(unsigned kind)
+{
+	const tern_msg *m = ring_take();
+	return m && message_is(m, kind, ring.taken++);
+}
+
+TEST(a_message_of_any_kind_arrives_whole)
+{
+	ring_open(REQUEST_LEAF_LINES);
+	for (unsigned kind = 0; kind < KINDS; kind++) {
+		CHECK(ring_send(kind));
+		CHECK(ring_receive(kind));
+		CHECK(!ring_take());
+	}
+}
+
+TEST(small_messages_share_a_line_and_others_do_not)
+{
+	ring_open(REQUEST_LEAF_LINES);
+	const char *at[6];
+	for (int i = 0; i < 6; i++) {
+		CHECK(ring_send(i < 5));
+		at[i] = (const char *)ring_take();
+	}
+	for (int i = 1; i < 4; i++)
+		CHECK_IS(at[i] - at[i - 1], TERN_PIECE);
+	CHECK_IS(at[4] - at[0], TERN_LINE);
+	CHECK(ring_send(2));
+	CHECK_IS((const char *)ring_take() - at[0], 2 * TERN_LINE);
+}
+
+/* Every sequence of `length` of these kinds, one after another in the same ring. */
+static void sequences(unsigned length, bool eager)
+{
+	static const unsigned kinds[] = { 0, 1, 2, TERN_WORDS_MAX, TERN_WORDS_MAX + 1 };
+	enum { N = sizeof kinds / sizeof *kinds };
+	unsigned count = 1;
+	for (unsigned i = 0; i < length; i++)
+		count *= N;
+	for (unsigned s = 0; s < count; s++) {
+		for (unsigned i = 0, rest = s; i < length; i++, rest /= N) {
+			REQUIRE(ring_send(kinds[rest % N]));
+			if (eager)
+				REQUIRE(ring_receive(kinds[rest % N]));
+		}
+		for (unsigned i = 0, rest = s; !eager && i < length; i++, rest /= N)
+			REQUIRE(ring_receive(kinds[rest % N]));
+		REQUIRE(!ring_take());
+	}
+}
+
+TEST(every_short_sequence_of_kinds_arrives_in_order)
+{
+	ring_open(REQUEST_LEAF_LINES);
+	for (unsigned length = 1; length <= 5; length++) {
+		sequences(length, false);
+		sequences(length, true);
+	}
+}
+
+/* Bursts that reach from nothing to a full ring, read in bursts as uneven. */
+static void random_mix(uint32_t leaf_lines, unsigned bursts, struct chance *c)
+{
+	enum { MOST = 4 * RING_LEAVES * REQUEST_LEAF_LINES };
+	static uint8_t kinds[MOST];
+	for (unsigned b = 0; b < bursts; b++) {
+		unsigned range = chance_one_in(c, 2) ? KINDS : 2;
+		for (unsigned n = chance_below(c, 4 * leaf_lines * RING_LEAVES); n; n--) {
+			unsigned kind = chance_below(c, range);
+			uint64_t number = ring.sent;
+			if (!ring_send(kind))
+				break;
+			kinds[number % MOST] = (uint8_t)kind;
+		}
+		uint64_t keep = chance_one_in(c, 3) ? 0 : chance_below(c, (uint32_t)(ring.sent - ring.taken) + 1);
+		while (ring.sent - ring.taken > keep)
+			REQUIRE(ring_receive(kinds[ring.taken % MOST]));
+		REQUIRE(keep || !ring_take());
+	}
+}
+
+TEST(random_mixes_arrive_in_order_over_many_laps)
+{
+	struct chance c = { check_seed() };
+	for (int round = 0; round < 2; round++) {
+		ring_open(round ? REPLY_LEAF_LINES : REQUEST_LEAF_LINES);
+		random_mix(ring.lane.leaf_lines, check_scaled(2000), &c);
+	}
+}
+
+TEST(the_lap_number_wraps_unnoticed)
+{
+	struct chance c = { check_seed() };
+	for (unsigned before = 1; before < 4; before++) {
+		ring_open(REPLY_LEAF_LINES);
+		ring_age(before);
+		random_mix(REPLY_LEAF_LINES, check_scaled(200) + 20, &c);
+		CHECK(ring.lane.head >> TERN_LAP_SHIFT < 1000);
+	}
+}
+
+TEST(no_lap_has_the_number_zero)
+{
+	uint64_t last = ~UINT64_C(0) << TERN_LAP_SHIFT | (uint64_t)SOURCE << TERN_SRC_SHIFT;
+	CHECK_IS(ring_next_lap(last) >> TERN_LAP_SHIFT, 1);
+	CHECK_IS(ring_next_lap(last) >> TERN_SRC_SHIFT & 0xffff, SOURCE);
+	CHECK_IS(ring_first_lap(SOURCE) >> TERN_LAP_SHIFT, 1);
+}
+
+static unsigned fill(unsigned kind)
+{
+	unsigned n = 0;
+	while (ring_send(kind))
+		n++;
+	return n;
+}
+
+TEST(a_ring_takes_what_fits_and_not_one_message_more)
+{
+	for (unsigned kind = 0; kind < KINDS; kind++) {
+		ring_open(REPLY_LEAF_LINES);
+		unsigned lines = RING_LEAVES * (REPLY_LEAF_LINES - 1);
+		/* the last line of each leaf carries one message, of whatever kind */
+		unsigned small = RING_LEAVES * (4 * (REPLY_LEAF_LINES - 2) + 1);
+		CHECK_IS(fill(kind), kind < 2 ? small : lines);
+		while (ring.taken < ring.sent)
+			REQUIRE(ring_receive(kind));
+		CHECK(!ring_take());
+	}
+}
+
+TEST(a_full_ring_stays_as_it_is)
+{
+	static char before[sizeof ring.memory];
+	ring_open(REPLY_LEAF_LINES);
+	fill(3);
+	memcpy(before, ring.memory, sizeof before);
+	for (unsigned kind = 0; kind < KINDS; kind++)
+		CHECK(!ring_send(kind));
+	CHECK(memcmp(before, ring.memory, sizeof before) == 0);
+}
+
+TEST(room_returns_when_a_leaf_is_given_back_and_not_before)
+{
+	ring_open(REPLY_LEAF_LINES);
+	fill(3);
+	for (unsigned i = 0; i < REPLY_LEAF_LINES - 1; i++) {
+		CHECK(!lane_ready(&ring.lane));
+		CHECK(ring_receive(3));
+	}
+	CHECK(!lane_ready(&ring.lane));
+	CHECK(ring_receive(3)); /* the first of the next leaf: the turn was met */
+	CHECK(lane_ready(&ring.lane));
+	CHECK_IS(fill(3), REPLY_LEAF_LINES - 1);
+}
+
+TEST(a_ready_lane_has_room_for_a_message_of_any_kind_wherever_it_stands)
+{
+	for (unsigned last = 0; last < KINDS; last++)
+		for (unsigned before = 0; before < 8 * REPLY_LEAF_LINES; before++) {
+			ring_open(REPLY_LEAF_LINES);
+			for (unsigned i = 0; i < before; i++)
+				REQUIRE(ring_send(i % 2));
+			if (!lane_ready(&ring.lane))
+				break;
+			struct parcel p = parcel_of(last, ring.sent);
+			lane_put(&ring.lane, &p);
+			for (unsigned i = 0; i < before; i++)
+				REQUIRE(ring_receive(i % 2));
+			REQUIRE(ring_receive(last));
+			REQUIRE(!ring_take());
+		}
+}
+
+TEST(a_lane_that_is_stuck_closes_its_gate_and_no_other_does)
+{
+	ring_open(REPLY_LEAF_LINES);
+	struct tern_inlet gate = { .accept = TERN_HEAD_PLAIN };
+	ring.lane.gate = &gate;
+	unsigned capacity = RING_LEAVES * (REPLY_LEAF_LINES - 1);
+	for (unsigned i = 0; i < capacity; i++) {
+		CHECK(gate.accept);
+		CHECK(ring_send(3));
+	}
+	CHECK_IS(gate.accept, 0);
+	CHECK(!lane_ready(&ring.lane));
+}
+
+/* Words that look like the headers of every lap to come: taken for one, they would be messages. */
+TEST(words_are_never_mistaken_for_headers)
+{
+	ring_open(REPLY_LEAF_LINES);
+	struct chance c = { check_seed() };
+	for (unsigned i = 0; i < check_scaled(20000); i++) {
+		uint64_t head = chance_one_in(&c, 2) ? ring.lane.head : ring_next_lap(ring.lane.head);
+		struct parcel p = { .n = chance_below(&c, 7) };
+		for (unsigned w = 0; w < p.n; w++)
+			p.word[w] = head | HANDLER << TERN_ID_SHIFT | TERN_HEAD_PIECE | 1;
+		p.bits = HANDLER << TERN_ID_SHIFT | p.n;
+		REQUIRE(ring_send_parcel(&p));
+		const tern_msg *m = ring_take();
+		REQUIRE(m && tern_msg_words(m) == p.n);
+		REQUIRE(!ring_take());
+	}
+}
+
+TEST(a_message_of_another_source_does_not_look_like_one)
+{
+	ring_open(REPLY_LEAF_LINES);
+	ring.lane.head ^= UINT64_C(1) << TERN_SRC_SHIFT;
+	CHECK(ring_send(2));
+	uint64_t x = atomic_load(&inlet_at(&ring.inlet)->head) ^ ring.inlet.expect;
+	CHECK(x >= TERN_HEAD_PLAIN);
+	CHECK(!inlet_control(&ring.inlet, x));
+}
+
+TEST(an_unknown_control_header_is_refused)
+{
+	ring_open(REPLY_LEAF_LINES);
+	char *cursor = ring.inlet.cursor;
+	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | 2 << TERN_ID_SHIFT));
+	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | TERN_HEAD_PAYLOAD | CONTROL_TURN << TERN_ID_SHIFT));
+	CHECK(!inlet_control(&ring.inlet, HANDLER << TERN_ID_SHIFT));
+	CHECK(ring.inlet.cursor == cursor);
+}
+
+/* -- Two threads ----------------------------------------------------------------- */
+
+static unsigned thread_messages;
+
+static unsigned kind_of(uint64_t number)
+{
+	uint64_t r = chance_of(99, number);
+	return (unsigned)(r & 64 ? r % 2 : r % KINDS);
+}
+
+static void *produce(void *arg)
+{
+	while (ring.sent < thread_messages)
+		if (!ring_send(kind_of(ring.sent)))
+			sched_yield();
+	return arg;
+}
+
+TEST(what_one_thread_writes_another_reads_whole_and_in_order)
+{
+	pthread_t producer;
+	thread_messages = check_scaled(1000000);
+	ring_open(REQUEST_LEAF_LINES);
+	REQUIRE(pthread_create(&producer, NULL, produce, NULL) == 0);
+	while (ring.taken < thread_messages) {
+		const tern_msg *m = ring_take();
+		if (!m) {
+			sched_yield();
+			continue;
+		}
+		REQUIRE(message_is(m, kind_of(ring.taken), ring.taken));
+		ring.taken++;
+	}
+	pthread_join(producer, NULL);
+	CHECK(!ring_take());
+}

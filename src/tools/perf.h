@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a test of `tern perf` is.
+ *
+ * A test is a few phases that its ranks run in turn, round after round: what is
+ * measured, then the hardware's limit, then again. So both see the same machine,
+ * whatever that does meanwhile, and their medians can be compared. A phase is
+ * called on every rank at the same time; what rank 0 returns is the figure.
+ */
+#ifndef TERN_TOOLS_PERF_H
+#define TERN_TOOLS_PERF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tern/tern.h>
+
+#include "tools/perf_raw.h"
+
+struct sizes {
+	unsigned n;
+	uint32_t at[32];
+};
+
+/* One rank's view of the test it takes part in. */
+struct player {
+	tern *t; /* NULL in a test of one process */
+	uint32_t rank, ranks, size;
+	uint64_t count;
+	struct raw raw;
+	int rc; /* a phase that fails leaves its code here */
+};
+
+typedef double perf_phase(struct player *p);
+
+enum { PERF_LIMITS = 2 };
+
+struct test {
+	const char *name, *purpose;
+	const char *size_name; /* what a size counts: words, bytes, ranks */
+	uint32_t size_least, size_most;
+	struct sizes sizes, quick; /* usually, and for --quick */
+	const char *unit;
+	bool rate;      /* more is better */
+	uint32_t ranks; /* processes; 0: as many as the size says */
+	uint32_t cores; /* that it wants for itself: a round is played again when it had fewer */
+	uint64_t count; /* messages a round, */
+	uint64_t bytes; /* unless that is more bytes than this */
+	unsigned rounds, warm;
+	int (*open)(struct player *p); /* registers handlers; may be NULL */
+	perf_phase *measure;
+	perf_phase *limit[PERF_LIMITS]; /* the better one counts */
+	const char *limit_name;
+	struct {
+		uint32_t size;
+		const char *text;
+	} bar[3]; /* what the project wants of some sizes */
+	const char *note;
+};
+
+/* perf_message.c */
+extern const struct test test_round_trip, test_rate, test_payload, test_injection, test_memcpy;
+/* perf_overhead.c */
+extern const struct test test_send_overhead, test_handling_overhead, test_poll;
+extern const struct test test_two_receivers, test_two_senders;
+/* perf_job.c */
+extern const struct test test_barrier, test_idle, test_memory;
+/* perf_start.c */
+extern const struct test test_start;
+
+/* What the hidden options of perf_start.c run; their exit status. */
+int start_first_trip(const char *began);
+int start_bare(void);
+
+#endif

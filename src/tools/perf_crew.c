@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/perf_crew.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/setting.h"
+#include "net/shm/job.h"
+#include "tools/run_bind.h"
+
+enum { PATIENCE = 2 }; /* times the rounds: so long a test insists on figures that nobody disturbed */
+
+/* What the processes share; made before they are forked. */
+struct crew_shared {
+	_Alignas(64) _Atomic uint64_t met; /* arrivals at crew_meet(), over all rounds */
+	_Atomic uint64_t interruptions;    /* of all ranks in this phase */
+	_Atomic uint32_t enough;           /* rounds have been played */
+	_Alignas(64) atomic_flag failed;   /* whoever sets it writes the sentence */
+	char sentence[256];
+	struct crew_result result;
+	struct raw_arena arena;
+};
+
+struct crew {
+	const struct test *test;
+	struct crew_shared *shared;
+	struct job job;
+	bool job_made;
+	struct bind bind;
+	uint32_t ranks, size;
+	uint64_t count;
+	unsigned rounds;
+	uint64_t meetings; /* this rank's */
+	unsigned played;   /* rounds, those that warm up included */
+	pid_t parent, pid[256];
+};
+
+uint32_t crew_ranks(const struct test *test, uint32_t size)
+{
+	return test->ranks ? test->ranks : size;
+}
+
+/* -- In a rank -------------------------------------------------------------------- */
+
+/* Between two phases nobody is ahead. Not a tern_barrier(), which is one of the things measured. */
+static void crew_meet(struct crew *c, bool crowded)
+{
+	uint64_t all = ++c->meetings * c->ranks;
+	atomic_fetch_add(&c->shared->met, 1);
+	for (unsigned looks = 0; atomic_load(&c->shared->met) < all; looks++) {
+		if (crowded || looks > 10000)
+			sched_yield();
+		else
+			cpu_relax();
+	}
+}
+
+/* How often another process took this rank's core away. */
+static uint64_t interruptions(void)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)usage.ru_nivcsw;
+}
+
+/*
+ * Rank 0 decides what a figure is worth. One during which another program had one of
+ * our cores says little; on a machine that is never ours, they are what there is.
+ */
+static void phase_judge(struct crew *c, const struct player *p, struct series *s, double figure)
+{
+	bool disturbed = atomic_exchange(&c->shared->interruptions, 0) && c->test->cores && !p->raw.crowded;
+	if (c->played < c->test->warm || s->n == c->rounds)
+		return;
+	c->shared->result.disturbed += disturbed;
+	if (!disturbed || c->played >= c->test->warm + PATIENCE * c->rounds)
+		series_add(s, figure);
+}
+
+/* Between the last two meetings nobody plays. */
+static void phase_play(struct crew *c, struct player *p, perf_phase *phase, struct series *s)
+{
+	if (!phase || p->rc < 0)
+		return;
+	crew_meet(c, p->raw.crowded);
+	uint64_t before = interruptions();
+	double figure = phase(p);
+	atomic_fetch_add(&c->shared->interruptions, interruptions() - before);
+	crew_meet(c, p->raw.crowded);
+	if (p->rank == 0 && p->rc >= 0)
+		phase_judge(c, p, s, figure);
+}
+
+static bool crew_enough(const struct crew *c)
+{
+	const struct crew_result *r = &c->shared->result;
+	if (r->measured.n < c->rounds)
+		return false;
+	for (int l = 0; l < PERF_LIMITS; l++)
+		if (c->test->limit[l] && r->limit[l].n < c->rounds)
+			return false;
+	return true;
+}
+
+/* Measured and limit take turns. */
+static int crew_rounds(struct crew *c, struct player *p)
+{
+	struct crew_result *r = &c->shared->result;
+	while (!atomic_load(&c->shared->enough)) {
+		phase_play(c, p, c->test->measure, &r->measured);
+		for (int l = 0; l < PERF_LIMITS; l++)
+			phase_play(c, p, c->test->limit[l], &r->limit[l]);
+		if (p->rc < 0)
+			return p->rc;
+		c->played++;
+		if (p->rank == 0 && crew_enough(c))
+			atomic_store(&c->shared->enough, 1);
+		crew_meet(c, p->raw.crowded);
+	}
+	return 0;
+}
+
+static int rank_play(struct crew *c, struct player *p)
+{
+	int rc = 0;
+	if (c->ranks > 1)
+		rc = tern_open(&p->t, NULL);
+	if (!rc && c->test->open)
+		rc = c->test->open(p);
+	if (!rc)
+		rc = crew_rounds(c, p);
+	if (!rc && p->t)
+		rc = tern_barrier(p->t);
+	if (!rc && p->t)
+		rc = tern_close(p->t);
+	return rc;
+}
+
+static void environment_set(enum setting s, uint32_t value)
+{
+	char text[16];
+	snprintf(text, sizeof text, "%u", value);
+	setenv(setting_table[s].name, text, 1);
+}
+
+static void rank_settle(struct crew *c, uint32_t rank)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != c->parent)
+		_exit(1);
+	if (c->ranks == 1)
+		return;
+	bind_apply(&c->bind, rank);
+	environment_set(SETTING_RANK, rank);
+	environment_set(SETTING_SIZE, c->ranks);
+	environment_set(SETTING_JOB_FD, (uint32_t)c->job.fd);
+}
+
+__attribute__((noreturn)) static void rank_main(struct crew *c, uint32_t rank)
+{
+	struct player p = { .rank = rank, .ranks = c->ranks, .size = c->size, .count = c->count };
+	p.raw.arena = &c->shared->arena;
+	p.raw.crowded = c->ranks > c->bind.count;
+	rank_settle(c, rank);
+	int rc = rank_play(c, &p);
+	if (rc < 0 && !atomic_flag_test_and_set(&c->shared->failed))
+		snprintf(c->shared->sentence, sizeof c->shared->sentence, "%s", tern_strerror(rc));
+	_exit(rc < 0);
+}
+
+/* -- In the command ----------------------------------------------------------------- */
+
+static int crew_start(struct crew *c)
+{
+	c->parent = getpid();
+	fflush(NULL);
+	for (uint32_t r = 0; r < c->ranks; r++) {
+		c->pid[r] = fork();
+		if (c->pid[r] == 0)
+			rank_main(c, r);
+		if (c->pid[r] < 0)
+			return error_set(-errno, "starting process %u of %u: %s", r + 1, c->ranks,
+					 strerror(errno));
+	}
+	return 0;
+}
+
+/* One that failed leaves the others waiting. */
+static void crew_kill(struct crew *c)
+{
+	for (uint32_t r = 0; r < c->ranks; r++)
+		if (c->pid[r] > 0)
+			kill(c->pid[r], SIGKILL);
+}
+
+static int crew_ended(struct crew *c, uint32_t rank, int status)
+{
+	c->pid[rank] = 0;
+	if (c->job_made)
+		job_rank_ended(&c->job, rank, status);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	crew_kill(c);
+	if (WIFSIGNALED(status))
+		return error_set(-EOWNERDEAD, "rank %u of the test was killed by signal %d (%s)", rank,
+				 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return error_set(-EOWNERDEAD, "%s", c->shared->sentence);
+}
+
+/* Waits for every process; the first failure is the one that counts. */
+static int crew_wait(struct crew *c, int rc)
+{
+	int status;
+	pid_t pid;
+	if (rc)
+		crew_kill(c);
+	while ((pid = wait(&status)) > 0)
+		for (uint32_t r = 0; r < c->ranks; r++)
+			if (c->pid[r] == pid && rc == 0)
+				rc = crew_ended(c, r, status);
+	return rc;
+}
+
+static int crew_job(struct crew *c)
+{
+	uint64_t budget;
+	if (c->ranks == 1)
+		return 0;
+	int rc = setting_number(SETTING_MEMORY, &budget);
+	if (!rc)
+		rc = job_create(&c->job, c->ranks, budget);
+	c->job_made = !rc;
+	return rc;
+}
+
+static int crew_open(struct crew *c)
+{
+	c->shared = mmap(NULL, sizeof *c->shared, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (c->shared == MAP_FAILED)
+		return error_set(-errno, "no memory for the raw limits: %s", strerror(errno));
+	bind_plan(&c->bind, BINDING_CORE, c->ranks);
+	c->bind.bound = c->ranks <= c->bind.count;
+	int rc = crew_job(c);
+	if (rc)
+		munmap(c->shared, sizeof *c->shared);
+	return rc;
+}
+
+static void crew_close(struct crew *c)
+{
+	if (c->job_made) {
+		job_unmap(&c->job);
+		job_forget(&c->job);
+	}
+	munmap(c->shared, sizeof *c->shared);
+}
+
+int crew_run(const struct test *test, uint32_t size, uint64_t count, unsigned rounds,
+	     struct crew_result *result)
+{
+	struct crew c = { .test = test, .size = size, .count = count, .rounds = rounds };
+	c.ranks = crew_ranks(test, size);
+	int rc = crew_open(&c);
+	if (rc)
+		return rc;
+	rc = crew_wait(&c, crew_start(&c));
+	if (!rc)
+		*result = c.shared->result;
+	crew_close(&c);
+	return rc;
+}

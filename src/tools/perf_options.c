@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/perf_options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/perf_series.h"
+#include "tools/tools.h"
+
+static const char help[] =
+	"usage: tern perf [OPTIONS]\n"
+	"\n"
+	"Measures messages on this machine and, in the same run and between the same processes, what\n"
+	"the hardware can do without Tern. Each figure is the median of many short rounds in which\n"
+	"the two take turns; the ratio is the figure over its limit. A bar is what the project wants:\n"
+	"it is shown, not judged.\n"
+	"\n"
+	"  --quick             a summary, within some seconds\n"
+	"  --test NAME,...     only these tests; --list names them\n"
+	"  --size LIST         only these sizes (words, bytes or ranks), in each test that they fit\n"
+	"  --count N           messages in a round, instead of what the test likes\n"
+	"  --repeat N          rounds, 1 to 1000\n"
+	"  --json              an array of records on standard output, and nothing else\n"
+	"  --plain             no progress and no highlighting, on a terminal too\n"
+	"  --list              what can be measured\n"
+	"  --help              print this\n"
+	"\n"
+	"Let nothing else run meanwhile: a build beside it shows in the spread, which is what the\n"
+	"middle half of the rounds spans, as a part of the median.\n"
+	"\n"
+	"examples:\n"
+	"  tern perf --quick\n"
+	"  tern perf --test round-trip,rate --size 1,4 --repeat 101\n"
+	"  tern perf --test payload --size 4096 --json\n";
+
+static const struct option long_options[] = {
+	{ "quick", no_argument, NULL, 'q' },        { "json", no_argument, NULL, 'j' },
+	{ "plain", no_argument, NULL, 'p' },        { "list", no_argument, NULL, 'l' },
+	{ "help", no_argument, NULL, 'h' },         { "test", required_argument, NULL, 't' },
+	{ "size", required_argument, NULL, 's' },   { "count", required_argument, NULL, 'c' },
+	{ "repeat", required_argument, NULL, 'r' }, { 0 },
+};
+
+__attribute__((format(printf, 1, 2))) static bool refuse(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	fputs("tern perf: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	va_end(args);
+	return false;
+}
+
+static bool read_number(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *value)
+{
+	char *end;
+	errno = 0;
+	unsigned long long n = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || errno || n < least || n > most)
+		return refuse("%s %s: a whole number is needed, %llu to %llu", option, text,
+			      (unsigned long long)least, (unsigned long long)most);
+	*value = n;
+	return true;
+}
+
+static bool read_size(struct perf_options *o, const char *text)
+{
+	uint64_t size;
+	if (!read_number("--size", text, 0, UINT32_MAX, &size))
+		return false;
+	if (o->sizes.n == sizeof o->sizes.at / sizeof o->sizes.at[0])
+		return refuse("--size: at most %u sizes at a time", o->sizes.n);
+	o->sizes.at[o->sizes.n++] = (uint32_t)size;
+	return true;
+}
+
+static bool read_test(struct perf_options *o, const struct test *const *tests, const char *name)
+{
+	const char *names[64];
+	size_t n = 0;
+	for (; tests[n]; n++) {
+		names[n] = tests[n]->name;
+		if (strcmp(names[n], name) == 0) {
+			o->named |= UINT64_C(1) << n;
+			return true;
+		}
+	}
+	return refuse("--test %s: there is no such test; did you mean %s? `tern perf --list` names them all",
+		      name, tools_nearest(name, names, n));
+}
+
+/* Each part of a list with commas; the text is cut up. */
+static bool read_list(struct perf_options *o, const struct test *const *tests, int letter, char *text)
+{
+	char *rest = text, *part;
+	while ((part = strsep(&rest, ",")) != NULL)
+		if (!(letter == 's' ? read_size(o, part) : read_test(o, tests, part)))
+			return false;
+	return true;
+}
+
+static bool unknown(const char *word)
+{
+	static const char *const names[] = { "--quick", "--json", "--plain", "--list",  "--help",
+					     "--test",  "--size", "--count", "--repeat" };
+	return refuse("the option '%s' cannot be used so; did you mean %s? `tern perf --help` lists them",
+		      word, tools_nearest(word, names, sizeof names / sizeof *names));
+}
+
+static bool read_option(struct perf_options *o, const struct test *const *tests, int letter, const char *word)
+{
+	uint64_t rounds;
+	switch (letter) {
+	case 'q':
+		o->quick = true;
+		return true;
+	case 'j':
+		o->json = true;
+		return true;
+	case 'p':
+		o->plain = true;
+		return true;
+	case 'l':
+		o->list = true;
+		return true;
+	case 't':
+	case 's':
+		return read_list(o, tests, letter, optarg);
+	case 'c':
+		return read_number("--count", optarg, 1, UINT64_C(1000000000000), &o->count);
+	case 'r':
+		if (!read_number("--repeat", optarg, 1, SERIES_MOST, &rounds))
+			return false;
+		o->rounds = (unsigned)rounds;
+		return true;
+	case ':':
+		return refuse("%s needs a value after it; `tern perf --help` shows which", word);
+	default:
+		return unknown(word);
+	}
+}
+
+bool perf_size_fits(const struct test *test, uint32_t size)
+{
+	return size >= test->size_least && size <= test->size_most;
+}
+
+/* A size that no test takes was meant for one of them: say what those take. */
+static bool check_size(const struct perf_options *o, const struct test *const *tests, uint32_t size)
+{
+	const struct test *only = NULL;
+	for (size_t i = 0; tests[i]; i++) {
+		if (o->named && !(o->named >> i & 1))
+			continue;
+		if (perf_size_fits(tests[i], size))
+			return true;
+		only = tests[i];
+	}
+	if (o->named & (o->named - 1) || !o->named)
+		return refuse(
+			"--size %u: none of the tests takes that size; `tern perf --list` shows what they take",
+			size);
+	return refuse("--size %u: %s takes %u to %u %s", size, only->name, only->size_least, only->size_most,
+		      only->size_name);
+}
+
+static bool check(const struct perf_options *o, const struct test *const *tests, int argc, char **argv)
+{
+	if (optind < argc)
+		return refuse(
+			"'%s' is not an option; tests are named with --test, as in `tern perf --test rate`",
+			argv[optind]);
+	for (unsigned i = 0; i < o->sizes.n; i++)
+		if (!check_size(o, tests, o->sizes.at[i]))
+			return false;
+	return true;
+}
+
+bool perf_options_read(struct perf_options *o, const struct test *const *tests, int argc, char **argv,
+		       int *status)
+{
+	*o = (struct perf_options){ 0 };
+	*status = 2;
+	optind = 0; /* glibc: forget whatever was parsed before */
+	for (;;) {
+		const char *word = argv[optind ? optind : 1];
+		int letter = getopt_long(argc, argv, "+:h", long_options, NULL);
+		if (letter == 'h') {
+			fputs(help, stdout);
+			*status = 0;
+			return false;
+		}
+		if (letter < 0)
+			break;
+		if (!read_option(o, tests, letter, word))
+			return false;
+	}
+	return check(o, tests, argc, argv);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What sending costs the sender and handling the receiver.
+ *
+ * The papers measure it with three nodes: one that sends to two is the bottleneck,
+ * and so is one that receives from two. That needs three cores. Everywhere else,
+ * two endpoints of one thread give the processor's part: a batch is sent while
+ * nobody polls, then handled, and every line stays in this core's cache.
+ */
+#include "base/clock.h"
+#include "tools/perf.h"
+#include "tools/perf_words.h"
+
+enum { BATCH = RAW_LINES / 2 }; /* always finds room */
+
+static tern *pair[2];
+static struct raw_line own[RAW_LINES];
+static uint64_t clock_cost;
+
+/* The least time that two looks at the clock lie apart: the batches are that short. */
+static uint64_t clock_measure(void)
+{
+	uint64_t least = UINT64_MAX;
+	for (int i = 0; i < 1000; i++) {
+		uint64_t first = clock_ns();
+		uint64_t apart = clock_ns() - first;
+		if (apart < least)
+			least = apart;
+	}
+	return least;
+}
+
+static int pair_open(struct player *p)
+{
+	(void)p;
+	clock_cost = clock_measure();
+	int rc = tern_open_local(2, pair);
+	if (!rc)
+		rc = words_register(pair[0]);
+	return rc ? rc : words_register(pair[1]);
+}
+
+static uint64_t since(uint64_t began)
+{
+	uint64_t apart = clock_ns() - began;
+	return apart > clock_cost ? apart - clock_cost : 0;
+}
+
+struct cost {
+	uint64_t send, handle; /* ns */
+};
+
+static int batch_send(const struct player *p, struct cost *c)
+{
+	uint64_t began = clock_ns();
+	int rc = words_send(pair[0], 1, p->size, BATCH);
+	c->send += since(began);
+	return rc;
+}
+
+static int batch_handle(struct cost *c)
+{
+	int handled = 0, rc = 0;
+	uint64_t began = clock_ns();
+	while (handled < BATCH && rc >= 0) {
+		rc = tern_poll(pair[1]);
+		handled += rc;
+	}
+	c->handle += since(began);
+	return rc < 0 ? rc : 0;
+}
+
+static uint64_t batches(const struct player *p)
+{
+	return (p->count + BATCH - 1) / BATCH;
+}
+
+static struct cost pair_measure(struct player *p)
+{
+	struct cost c = { 0 };
+	for (uint64_t i = 0; i < batches(p) && !p->rc; i++) {
+		p->rc = batch_send(p, &c);
+		if (!p->rc)
+			p->rc = batch_handle(&c);
+	}
+	return c;
+}
+
+static double each(const struct player *p, uint64_t ns)
+{
+	return (double)ns / (double)(batches(p) * BATCH);
+}
+
+static double send_measure(struct player *p)
+{
+	return each(p, pair_measure(p).send);
+}
+
+static double handling_measure(struct player *p)
+{
+	return each(p, pair_measure(p).handle);
+}
+
+static struct cost own_measure(const struct player *p)
+{
+	struct cost c = { 0 };
+	for (uint64_t i = 0; i < batches(p); i++) {
+		uint64_t began = clock_ns();
+		raw_write_own(own, i * BATCH, BATCH);
+		c.send += since(began);
+		began = clock_ns();
+		raw_sink += raw_read_own(own, i * BATCH, BATCH);
+		c.handle += since(began);
+	}
+	return c;
+}
+
+static double send_raw(struct player *p)
+{
+	return each(p, own_measure(p).send);
+}
+
+static double handling_raw(struct player *p)
+{
+	return each(p, own_measure(p).handle);
+}
+
+const struct test test_send_overhead = {
+	.name = "send-overhead",
+	.purpose = "what a request costs its sender",
+	.size_name = "words",
+	.size_most = TERN_WORDS_MAX,
+	.sizes = { 2, { 1, 4 } },
+	.unit = "ns",
+	.ranks = 1,
+	.cores = 1,
+	.count = 40 * BATCH,
+	.rounds = 51,
+	.warm = 2,
+	.open = pair_open,
+	.measure = send_measure,
+	.limit = { send_raw },
+	.limit_name = "writing one line with 4 words, in this core's cache",
+	.note = "two endpoints of one thread, so that no line travels: the instructions alone",
+};
+
+const struct test test_handling_overhead = {
+	.name = "handling-overhead",
+	.purpose = "what a request costs its receiver, up to and including a small handler",
+	.size_name = "words",
+	.size_most = TERN_WORDS_MAX,
+	.sizes = { 2, { 1, 4 } },
+	.unit = "ns",
+	.ranks = 1,
+	.cores = 1,
+	.count = 40 * BATCH,
+	.rounds = 51,
+	.warm = 2,
+	.open = pair_open,
+	.measure = handling_measure,
+	.limit = { handling_raw },
+	.limit_name = "reading one line with 4 words, in this core's cache",
+	.note = "two endpoints of one thread, so that no line travels: the instructions alone",
+};
+
+/* -- An empty poll ---------------------------------------------------------------- */
+
+static double poll_measure(struct player *p)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && p->rc >= 0; i++)
+		p->rc = tern_poll(pair[1]);
+	return (double)(clock_ns() - began) / (double)p->count;
+}
+
+/* Both ends have talked, so that the poll has a ring to look at. */
+static int poll_open(struct player *p)
+{
+	struct cost c = { 0 };
+	int rc = pair_open(p);
+	if (!rc)
+		rc = batch_send(p, &c);
+	return rc ? rc : batch_handle(&c);
+}
+
+const struct test test_poll = {
+	.name = "poll",
+	.purpose = "a poll that finds nothing, with one peer",
+	.size_name = "peers",
+	.size_least = 1,
+	.size_most = 1,
+	.sizes = { 1, { 1 } },
+	.unit = "ns",
+	.ranks = 1,
+	.cores = 1,
+	.count = 100000,
+	.rounds = 51,
+	.warm = 2,
+	.open = poll_open,
+	.measure = poll_measure,
+};
+
+/* -- The papers' way: three ranks ------------------------------------------------- */
+
+static int three_open(struct player *p)
+{
+	return words_register(p->t);
+}
+
+static int fan_out(struct player *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count && !rc; i++)
+		rc = tern_request(p->t, 1 + i % 2, WORDS_TAKE + 4, i, i, i, i);
+	if (!rc)
+		rc = words_last(p->t, 1);
+	return rc ? rc : words_last(p->t, 2);
+}
+
+static double two_receivers_measure(struct player *p)
+{
+	uint64_t began = clock_ns();
+	p->rc = p->rank ? words_serve(p->t, 1) : fan_out(p);
+	return (double)(clock_ns() - began) / (double)p->count;
+}
+
+const struct test test_two_receivers = {
+	.name = "two-receivers",
+	.purpose = "one rank sends to two in turn, so that the sender is the bottleneck",
+	.size_name = "words",
+	.size_least = 4,
+	.size_most = 4,
+	.sizes = { 1, { 4 } },
+	.unit = "ns",
+	.ranks = 3,
+	.cores = 3,
+	.count = 200000,
+	.rounds = 51,
+	.warm = 2,
+	.open = three_open,
+	.measure = two_receivers_measure,
+};
+
+static int fan_in(struct player *p)
+{
+	int rc = words_send(p->t, 0, 4, p->count / 2);
+	return rc ? rc : words_last(p->t, 0);
+}
+
+static double two_senders_measure(struct player *p)
+{
+	uint64_t began = clock_ns();
+	p->rc = p->rank ? fan_in(p) : words_serve(p->t, 2);
+	return (double)(clock_ns() - began) / (double)(p->count / 2 * 2);
+}
+
+const struct test test_two_senders = {
+	.name = "two-senders",
+	.purpose = "two ranks send to one, so that the receiver is the bottleneck",
+	.size_name = "words",
+	.size_least = 4,
+	.size_most = 4,
+	.sizes = { 1, { 4 } },
+	.unit = "ns",
+	.ranks = 3,
+	.cores = 3,
+	.count = 200000,
+	.rounds = 51,
+	.warm = 2,
+	.open = three_open,
+	.measure = two_senders_measure,
+};

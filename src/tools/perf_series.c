@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/perf_series.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+void series_add(struct series *s, double value)
+{
+	if (s->n < SERIES_MOST)
+		s->at[s->n++] = value;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
+/* The figure below which `part` of them lie, between two where it must be. */
+static double series_quantile(struct series *s, double part)
+{
+	if (!s->n)
+		return NAN;
+	qsort(s->at, s->n, sizeof s->at[0], compare);
+	double place = part * (s->n - 1);
+	unsigned below = (unsigned)place;
+	unsigned above = below + 1 < s->n ? below + 1 : below;
+	return s->at[below] + (place - below) * (s->at[above] - s->at[below]);
+}
+
+double series_median(struct series *s)
+{
+	return series_quantile(s, 0.5);
+}
+
+double series_spread(struct series *s)
+{
+	double median = series_median(s);
+	if (s->n < 4 || median == 0)
+		return NAN;
+	return (series_quantile(s, 0.75) - series_quantile(s, 0.25)) / median;
+}

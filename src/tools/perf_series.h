@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The figures that the rounds of a test gave. */
+#ifndef TERN_TOOLS_PERF_SERIES_H
+#define TERN_TOOLS_PERF_SERIES_H
+
+enum { SERIES_MOST = 1000 };
+
+struct series {
+	unsigned n;
+	double at[SERIES_MOST];
+};
+
+void series_add(struct series *s, double value); /* drops what is too much */
+/* NaN for an empty series. Sorts it. */
+double series_median(struct series *s);
+/* What the middle half of the figures spans, as a part of the median; NaN for fewer than four. */
+double series_spread(struct series *s);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/perf_words.h"
+
+#include "tools/perf_raw.h"
+
+static _Atomic uint64_t answers, lasts;
+
+static inline void take(const tern_msg *m, unsigned words)
+{
+	uint64_t sum = 1;
+	for (unsigned i = 0; i < words; i++)
+		sum += tern_msg_arg(m, i);
+	raw_sink += sum;
+}
+
+static void take_0(tern *t, const tern_msg *m)
+{
+	(void)t;
+	take(m, 0);
+}
+
+static void take_1(tern *t, const tern_msg *m)
+{
+	(void)t;
+	take(m, 1);
+}
+
+static void take_2(tern *t, const tern_msg *m)
+{
+	(void)t;
+	take(m, 2);
+}
+
+static void take_3(tern *t, const tern_msg *m)
+{
+	(void)t;
+	take(m, 3);
+}
+
+static void take_4(tern *t, const tern_msg *m)
+{
+	(void)t;
+	take(m, 4);
+}
+
+static void take_5(tern *t, const tern_msg *m)
+{
+	(void)t;
+	take(m, 5);
+}
+
+static void take_6(tern *t, const tern_msg *m)
+{
+	(void)t;
+	take(m, 6);
+}
+
+static void ask_0(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER);
+}
+
+static void ask_1(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0]);
+}
+
+static void ask_2(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1]);
+}
+
+static void ask_3(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2]);
+}
+
+static void ask_4(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3]);
+}
+
+static void ask_5(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4]);
+}
+
+static void ask_6(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4],
+		   m->word[5]);
+}
+
+static void answer(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &answers, 1);
+}
+
+static void last(tern *t, const tern_msg *m)
+{
+	tern_signal(t, &lasts, 1);
+	tern_reply(t, m, WORDS_ANSWER);
+}
+
+int words_register(tern *t)
+{
+	static tern_handler *const takes[] = { take_0, take_1, take_2, take_3, take_4, take_5, take_6 };
+	static tern_handler *const asks[] = { ask_0, ask_1, ask_2, ask_3, ask_4, ask_5, ask_6 };
+	int rc = tern_on(t, WORDS_ANSWER, answer);
+	if (!rc)
+		rc = tern_on(t, WORDS_LAST, last);
+	for (unsigned i = 0; !rc && i <= TERN_WORDS_MAX; i++) {
+		rc = tern_on(t, WORDS_TAKE + i, takes[i]);
+		if (!rc)
+			rc = tern_on(t, WORDS_ASK + i, asks[i]);
+	}
+	return rc;
+}
+
+/* What tern_request() becomes with so many arguments; `words` is a constant in each loop. */
+static inline __attribute__((always_inline)) int send(tern *t, uint32_t to, unsigned words, uint64_t count)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < count && !rc; i++)
+		rc = tern_request_words(t, words, to, WORDS_TAKE + words, i, i, i, i, i, i);
+	return rc;
+}
+
+int words_send(tern *t, uint32_t to, unsigned words, uint64_t count)
+{
+	switch (words) {
+	case 0:
+		return send(t, to, 0, count);
+	case 1:
+		return send(t, to, 1, count);
+	case 2:
+		return send(t, to, 2, count);
+	case 3:
+		return send(t, to, 3, count);
+	case 4:
+		return send(t, to, 4, count);
+	case 5:
+		return send(t, to, 5, count);
+	default:
+		return send(t, to, 6, count);
+	}
+}
+
+static inline __attribute__((always_inline)) int trips(tern *t, unsigned words, uint64_t count)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < count && !rc; i++) {
+		rc = tern_request_words(t, words, 1, WORDS_ASK + words, i, i, i, i, i, i);
+		if (!rc)
+			rc = tern_wait(t, &answers, 1);
+	}
+	return rc;
+}
+
+int words_trips(tern *t, unsigned words, uint64_t count)
+{
+	switch (words) {
+	case 0:
+		return trips(t, 0, count);
+	case 1:
+		return trips(t, 1, count);
+	case 2:
+		return trips(t, 2, count);
+	case 3:
+		return trips(t, 3, count);
+	case 4:
+		return trips(t, 4, count);
+	case 5:
+		return trips(t, 5, count);
+	default:
+		return trips(t, 6, count);
+	}
+}
+
+int words_last(tern *t, uint32_t to)
+{
+	int rc = tern_request(t, to, WORDS_LAST);
+	return rc ? rc : tern_wait(t, &answers, 1);
+}
+
+int words_serve(tern *t, uint32_t senders)
+{
+	return tern_wait(t, &lasts, senders);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Handlers and loops for messages of each number of words: what a program would write. */
+#ifndef TERN_TOOLS_PERF_WORDS_H
+#define TERN_TOOLS_PERF_WORDS_H
+
+#include <stdint.h>
+
+#include <tern/tern.h>
+
+enum {
+	WORDS_TAKE = 0, /* + the number of words: sums them */
+	WORDS_ASK = 8,  /* + the number of words: replies with as many */
+	WORDS_ANSWER = 16,
+	WORDS_LAST, /* ends words_serve(); answered */
+	WORDS_FREE, /* the first handler number that is not used here */
+};
+
+int words_register(tern *t);
+
+/* `count` requests to rank `to`; 0 or the first error. */
+int words_send(tern *t, uint32_t to, unsigned words, uint64_t count);
+/* `count` requests to rank 1, each sent when the one before has been answered. */
+int words_trips(tern *t, unsigned words, uint64_t count);
+/* Tells `to` that this was the last of a round, and returns when everything has been handled. */
+int words_last(tern *t, uint32_t to);
+/* Handles what comes until `senders` ranks have sent their last. */
+int words_serve(tern *t, uint32_t senders);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the command line of `tern run` asks for. */
+#ifndef TERN_TOOLS_RUN_OPTIONS_H
+#define TERN_TOOLS_RUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum binding { BINDING_UNSAID, BINDING_NONE, BINDING_CORE };
+
+struct run_options {
+	uint32_t ranks;
+	enum binding binding;
+	bool tag;       /* each line of output carries its rank */
+	bool survive;   /* a rank's failure does not end the others */
+	char **program; /* with its arguments, up to a NULL; points into argv */
+};
+
+/*
+ * Reads the command line. False: there is nothing to run, because help was asked
+ * for or because of a mistake that has been explained; *status is the exit status.
+ */
+bool run_options_read(struct run_options *o, int argc, char **argv, int *status);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The tern command. Each sub-command is a main of its own: argv[0] is its name,
+ * and what it returns is the exit status (0 good, 2 asked for wrongly).
+ */
+#ifndef TERN_TOOLS_TOOLS_H
+#define TERN_TOOLS_TOOLS_H
+
+#include <stddef.h>
+
+int run_main(int argc, char **argv);
+int info_main(int argc, char **argv);
+int perf_main(int argc, char **argv);
+
+/* The one of `n` names that takes the fewest edits to become `word`: for "did you mean". */
+const char *tools_nearest(const char *word, const char *const *names, size_t n);
+
+#endif

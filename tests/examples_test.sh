@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ctest: TIMEOUT 180
+# The examples do what they say, alone and as jobs of several sizes; the README shows them as they are.
+set -uo pipefail
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+out=$folder/out
+failed=0
+fail() {
+	echo "    $1"
+	sed 's/^/    it said: /' "$out" | head -12
+	failed=$((failed + 1))
+}
+run() { # EXAMPLE RANKS: 0 ranks is without the launcher
+	local launcher=("$TERN_BIN/tern" run -n "$2")
+	(($2)) || launcher=()
+	timeout 60 "${launcher[@]}" "$TERN_BIN/$1" >"$out" 2>&1 || fail "$1 on $2 ranks ended with status $?"
+}
+check() { # WHAT EXPECTED: the output, in any order of lines
+	diff <(sort "$out") <(sort <<<"$2") >/dev/null || fail "$1"
+}
+ranks_of() { seq 0 $(($1 - 1)); }
+
+for ranks in 0 1 2 4 16; do
+	n=$((ranks ? ranks : 1))
+
+	echo "hello on $ranks ranks: everybody is answered by the next"
+	run hello $ranks
+	check "not everybody was answered once" \
+		"$(for r in $(ranks_of $n); do echo "rank $r: rank $(((r + 1) % n)) says 42"; done)"
+
+	echo "fetch_add on $ranks ranks: every ticket is given once, and every sum is complete"
+	run fetch_add $ranks
+	tickets=$(sed -n "s/^rank [0-9]* of $n has ticket //p" "$out" | sort -n)
+	[[ $tickets == "$(ranks_of $n)" ]] || fail "the tickets are not 0 to $((n - 1))"
+	sed -i '/ticket/d' "$out"
+	check "a sum is wrong" "$(for r in $(ranks_of $n); do echo "rank $r has sum $((n * (n + 1) / 2))"; done)"
+
+	echo "ring on $ranks ranks: the letter is signed by everybody in turn, twice"
+	run ring $ranks
+	check "the signatures are wrong" "$(echo signed by $(ranks_of $n) $(ranks_of $n))"
+done
+
+echo "an example that fails says why"
+OMPI_COMM_WORLD_SIZE=2 "$TERN_BIN/hello" >"$out" 2>&1 && fail "it did not fail"
+grep -q '^hello: OMPI_COMM_WORLD_SIZE=2 says that .* TERN_ALONE=1' "$out" || fail "it said something else"
+
+echo "the README shows hello.c and what it prints"
+block() { awk -v n="$1" '/^```/ { fence++; next } fence == 2 * n - 1' README.md; } # the N-th block between fences
+[[ $(block 2) == "$(<examples/hello.c)" ]] || fail "the program in the README is another"
+block 3 | sed '1d' >"$folder/shown"
+run hello 4
+check "the README shows other output" "$(<"$folder/shown")"
+
+[[ $failed == 0 ]] || echo "$failed failed"
+exit $((failed > 0))

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ctest: LABELS once
+# The public header asks for c11 and nothing more, with the inline path and without it.
+set -euo pipefail
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cat >"$folder/self.c" <<'END'
+#include <tern/tern.h>
+
+static _Atomic uint64_t got;
+
+static void on_answer(tern *t, const tern_msg *m)
+{
+	tern_signal(t, &got, tern_msg_arg(m, 0));
+}
+
+static void on_question(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, 1, tern_msg_arg(m, 0) + tern_msg_arg(m, 1));
+}
+
+int main(void)
+{
+	tern *t;
+	if (tern_open(&t, NULL) || tern_on(t, 0, on_question) || tern_on(t, 1, on_answer))
+		return 1;
+	if (tern_request(t, tern_rank(t), 0, 40, 2) || tern_wait(t, &got, 42))
+		return 2;
+	return tern_close(t);
+}
+END
+
+lib=$TERN_BIN/../lib
+for compiler in gcc clang; do
+	command -v $compiler >/dev/null || continue
+	for inline in TERN_INLINE TERN_NO_INLINE; do
+		for level in -O0 -O2; do
+			echo "a program compiles with $compiler -std=c11 -pedantic $level -D$inline, and answers itself"
+			$compiler -std=c11 -pedantic-errors -Wall -Wextra -Werror $level -D$inline -Iinclude \
+				"$folder/self.c" -o "$folder/self" -L"$lib" -ltern -Wl,-rpath,"$lib"
+			"$folder/self"
+		done
+	done
+done

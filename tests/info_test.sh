@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What `tern info` shows.
+set -uo pipefail
+
+tern=$TERN_BIN/tern check=$TERN_BIN/json_check
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+out=$folder/out err=$folder/err
+failed=0 status=0
+
+sentence() { echo "$1"; }
+fail() {
+	echo "    failed: $1"
+	head -5 "$err" | sed 's/^/    stderr: /'
+	failed=$((failed + 1))
+}
+info() { # ARGUMENTS; variables may stand before the call
+	"$tern" info "$@" >"$out" 2>"$err"
+	status=$?
+}
+check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
+check_out() { grep -qE -- "$1" "$out" || fail "no line of the output matches: $1"; }
+check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
+
+sentence "it names every setting that the library reads"
+info
+check_status 0
+for name in $(grep -oE '"TERN_[A-Z_]+"' src/base/setting.c | tr -d '"' | sort -u); do
+	[[ $name == TERN_ ]] || check_out "^ +$name "
+done
+check_out 'TERN_SPIN +20000 +default'
+
+sentence "it names every network, limit and job size"
+for word in self shm ranks words payload handlers pool-blocks keep defer request-lines reply-lines; do
+	check_out "^  $word "
+done
+for ranks in 2 16 64 256; do
+	check_out "^  $ranks +[0-9.]+ +[0-9.]+ +[0-9.]+$"
+done
+check_out '^  membarrier '
+check_out '^  futex_waitv '
+[[ -s $err ]] && fail "it complains about nothing"
+
+sentence "a setting of the environment is shown as such"
+TERN_SPIN=77 info
+check_status 0
+check_out 'TERN_SPIN +77 +environment'
+
+sentence "a setting that is not a number is pointed out"
+TERN_GRACE=soon info
+check_status 0
+check_out "wrong: TERN_GRACE is 'soon'"
+
+sentence "a TERN_* variable that nothing reads gets one warning with the nearest name"
+TERN_SPINN=1 info
+check_status 0
+[[ $(wc -l <"$err") == 1 ]] || fail "there are $(wc -l <"$err") lines on standard error"
+check_err 'TERN_SPINN.*TERN_SPIN[^N]'
+TERN_FOO=1 info --json
+[[ $(wc -l <"$err") == 1 ]] || fail "there are $(wc -l <"$err") lines on standard error"
+check_err 'TERN_FOO'
+
+sentence "--json is one JSON object with everything in it"
+info --json
+check_status 0
+"$check" version layout networks limits memory waiting settings <"$out" >/dev/null 2>"$err" || fail "it is not"
+TERN_SPIN=$'a"b\\c\nd' info --json
+"$check" settings <"$out" >/dev/null 2>"$err" || fail "not with odd characters in a value"
+
+sentence "--help helps, and what it does not know it refuses with a sentence"
+info --help
+check_status 0
+check_out '^usage: tern info'
+info --jsn
+check_status 2
+check_err "'--jsn'.*--json"
+info extra
+check_status 2
+
+((failed == 0)) || echo "$failed failed"
+exit $((failed > 0))

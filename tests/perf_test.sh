@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# What `tern perf` prints; never how fast it was.
+set -uo pipefail
+
+tern=$TERN_BIN/tern check=$TERN_BIN/json_check
+keys=(test size value unit limit ratio spread better bar)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+out=$folder/out err=$folder/err
+failed=0 status=0
+
+sentence() { echo "$1"; }
+fail() {
+	echo "    failed: $1"
+	head -5 "$err" | sed 's/^/    stderr: /'
+	failed=$((failed + 1))
+}
+perf() { # ARGUMENTS
+	timeout -k 5 100 "$tern" perf "$@" >"$out" 2>"$err" </dev/null
+	status=$?
+}
+check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
+check_out() { grep -qE -- "$1" "$out" || fail "no line of the output matches: $1"; }
+check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
+check_quiet() { [[ ! -s $err ]] || fail "something stands on standard error"; }
+check_records() { # HOW MANY
+	local n
+	n=$("$check" "${keys[@]}" <"$out" 2>>"$err") || fail "this is not an array of records: $(head -c 200 "$out")"
+	[[ $n == "$1" ]] || fail "there are $n records, not $1"
+}
+count_out() { [[ $(grep -cE -- "$2" "$out") == "$1" ]] || fail "$(grep -cE -- "$2" "$out") lines match $2, not $1"; }
+refused() { # PATTERN ARGUMENTS: a sentence that matches, nothing else, status 2
+	local pattern=$1
+	shift
+	perf "$@"
+	check_status 2
+	check_err "$pattern"
+	[[ $(wc -l <"$err") == 1 ]] || fail "it takes $(wc -l <"$err") lines to say so"
+	[[ ! -s $out ]] || fail "something stands on standard output"
+}
+
+sentence "--list names every test with its unit and sizes"
+perf --list
+check_status 0
+tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receivers two-senders injection poll
+	barrier idle start memory)
+for name in "${tests[@]}"; do
+	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
+done
+count_out ${#tests[@]} .
+
+sentence "every test runs, and --json prints an array of records and nothing else"
+# --count is milliseconds for `idle`.
+perf --json --repeat 1 --count 20 --test "$(IFS=, && echo "${tests[*]}")"
+check_status 0
+check_quiet
+check_records 34
+for name in "${tests[@]}"; do
+	check_out "\"test\": \"$name\""
+done
+count_out 0 '"value": null'
+
+sentence "sizes, counts and repeats are honoured"
+perf --json --test round-trip,payload --size 3,4000 --count 7 --repeat 5
+check_status 0
+check_quiet
+check_records 3
+count_out 3 '"count": 7, "rounds": 5,'
+count_out 1 '"test": "round-trip", "size": 3, "size_unit": "words"'
+count_out 1 '"test": "payload", "size": 4000, "size_unit": "bytes"'
+
+sentence "a size goes to every test that it fits"
+perf --json --size 256 --count 2 --repeat 1 --test round-trip,payload,memory
+check_status 0
+check_records 2
+
+sentence "figures stand beside their limit, and a bar is shown where there is one"
+perf --json --test round-trip --size 4 --count 100 --repeat 4
+check_out '"unit": "ns", "limit": [0-9.e+]+, "ratio": [0-9.e+-]+, "better": "lower", "bar": "at most 1.10"'
+perf --json --test memory --size 10
+check_out '"limit": null, "ratio": null, "better": "lower", "bar": null'
+
+sentence "--quick is a table with a line for each figure, and says what the limits are"
+perf --quick --count 50 --repeat 3
+check_status 0
+check_quiet
+check_out '^test +size +value +spread +limit +ratio +bar$'
+for row in 'round-trip +4 words' 'rate +1 word' 'rate +4 words' 'payload +4096 bytes' 'barrier +8 ranks' 'start +2 ranks'; do
+	count_out 1 "^$row +[0-9.]+ [A-Za-z/]+ .* +[0-9.]+ [A-Za-z/]+ +[0-9.]+  at (most|least) [0-9]"
+done
+count_out 5 '  limit: '
+grep -q $'\033' "$out" && fail "there are terminal codes in a file"
+
+sentence "what it cannot do it refuses with one sentence and status 2"
+refused "'--quik'.*--quick" --quik
+refused "no such test.*did you mean rate" --test rte
+refused "no such test" --test rate,
+refused "whole number" --size four
+refused "whole number" --size 1,,2
+refused "round-trip takes 0 to 6 words" --test round-trip --size 7
+refused "none of the tests takes that size" --test round-trip,rate --size 7
+refused "whole number" --count 0
+refused "whole number" --repeat 1001
+refused "whole number" --repeat -1
+refused "needs a value" --size
+refused "is not an option" rate
+
+sentence "--help helps"
+perf --help
+check_status 0
+check_out '^usage: tern perf'
+
+sentence "too little memory is an error with a sentence, not a crash"
+TERN_MEMORY=8K perf --test payload --size 64 --count 10 --repeat 1
+check_status 1
+check_err '^tern perf: .*memory'
+
+sentence "it works inside a job, and with a warning for a variable that nothing reads"
+TERN_SPINN=1 perf --test round-trip --size 1 --count 10 --repeat 1
+check_status 0
+[[ $(wc -l <"$err") == 1 ]] || fail "there are $(wc -l <"$err") warnings"
+timeout 60 "$tern" run -n 1 "$tern" perf --json --test rate,start --size 2 --count 10 --repeat 1 >"$out" 2>"$err"
+status=$?
+check_status 0
+check_records 2
+
+((failed == 0)) || echo "$failed failed"
+exit $((failed > 0))

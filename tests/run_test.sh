@@ -1,0 +1,421 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ctest: TIMEOUT 300 RUN_SERIAL
+# What `tern run` promises: output, input, status, signals, and that nothing outlives it.
+# SEED=n repeats the random part, ROUNDS=n makes it longer.
+set -uo pipefail
+
+tern=$TERN_BIN/tern lines=$TERN_BIN/run_lines
+seed=${SEED:-$RANDOM} rounds=${ROUNDS:-12}
+RANDOM=$seed
+folder=$(mktemp -d)
+out=$folder/out err=$folder/err
+failed=0 front=0 status=0
+
+# Whatever a job starts carries this in its environment, wherever it goes and whoever adopts it.
+mark=run-test-$$-$seed
+marked() { grep -lzs "^RUN_TEST_MARK=$mark\$" /proc/[0-9]*/environ | grep -oE '[0-9]+'; }
+trap 'kill -9 $(marked) 2>/dev/null; rm -rf "$folder"' EXIT
+
+run() { # ARGUMENTS: runs to the end; $out, $err and $status say how it went
+	RUN_TEST_MARK=$mark timeout -k 5 60 "$tern" run "$@" >"$out" 2>"$err"
+	status=$?
+}
+start() { # ARGUMENTS: starts, with $front its process
+	: >"$out"
+	set -m # a group of its own, and SIGINT not ignored
+	RUN_TEST_MARK=$mark "$tern" run "$@" >"$out" 2>"$err" </dev/null &
+	front=$!
+	set +m
+}
+gone() { ! kill -0 "$1" 2>/dev/null; }
+ended() { # takes in the job that was started
+	until_true gone "$front" || {
+		fail "it does not end"
+		kill -9 "$front"
+	}
+	wait "$front" 2>/dev/null
+	status=$?
+}
+
+sentence() { echo "$1"; }
+fail() {
+	echo "    failed: $1"
+	[[ -s $err ]] && sed 's/^/    stderr: /' "$err" | head -5
+	failed=$((failed + 1))
+}
+check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
+check_out() { [[ $(<"$out") == "$1" ]] || fail "the output is: $(head -c 500 "$out")"; }
+check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
+until_true() { # COMMAND...: waits until it succeeds, up to five seconds
+	local try
+	for try in {1..250}; do
+		"$@" && return 0
+		sleep 0.02
+	done
+	return 1
+}
+nothing_marked() { [[ -z $(marked) ]]; }
+check_nothing_left() {
+	until_true nothing_marked && return
+	fail "these are left: $(for pid in $(marked); do echo "$pid ($(tr '\0' ' ' <"/proc/$pid/cmdline"))"; done)"
+	kill -9 $(marked) 2>/dev/null
+}
+printed() { grep -qxE -- "$1" "$out"; }
+count_printed() { [[ $(grep -cxE -- "$1" "$out") == "$2" ]]; }
+child_of() { pgrep -P "$1"; }
+
+# -- Output and input ---------------------------------------------------------
+
+in_order() { # FILE: 8 ranks, 1000 lines each, every line whole and in its rank's order
+	awk 'NF != 5 || length($5) != 200 || $4 != next_line[$2]++ { bad++ }
+		$5 !~ "^" substr("abcdefgh", $2 + 1, 1) "+$" { bad++ }
+		END { exit bad || NR != 8000 }' "$1"
+}
+
+sentence "lines of 8 ranks are never mixed"
+run -n 8 "$lines" 1000 200
+check_status 0
+in_order "$out" || fail "standard output has a line that is not whole, or not in order"
+in_order "$err" || { : >"$err"; fail "standard error has a line that is not whole, or not in order"; }
+
+sentence "lines are not mixed when both outputs are one file, one pipe, or the slow reader's"
+RUN_TEST_MARK=$mark "$tern" run -n 4 "$lines" 1000 200 2>&1 | { sleep 0.3; cat; } >"$out"
+[[ $(awk 'NF == 5 && length($5) == 200' "$out" | wc -l) == 8000 ]] || fail "a line is not whole"
+
+sentence "every line carries its rank with --tag, and the tags are aligned"
+run -n 11 --tag sh -c 'echo "one"; echo; printf two'
+[[ $(grep -c '^\[..\] one$' "$out") == 11 && $(grep -c '^\[..\] $' "$out") == 11 ]] || fail "tags are wrong"
+printed '\[ 3\] one' && printed '\[10\] two' || fail "tags are not aligned"
+
+sentence "a line without a newline is completed only when another rank's would stick to it"
+run -n 1 printf abc
+[[ $(od -An -c "$out" | tr -d ' ') == abc ]] || fail "one rank's output was changed"
+run -n 2 sh -c '[ $TERN_RANK = 0 ] || sleep 0.2; printf "%s" "abc$TERN_RANK"'
+check_out $'abc0\nabc1'
+
+sentence "one rank's output arrives byte for byte"
+head -c 3000000 /dev/urandom >"$folder/noise"
+run -n 1 cat <"$folder/noise"
+cmp -s "$out" "$folder/noise" || fail "the bytes differ"
+
+sentence "a line of a megabyte comes in pieces that keep their order"
+run -n 2 sh -c 'if [ $TERN_RANK = 0 ]; then seq 200000 | tr "\n" " "; echo; else seq 20000; fi'
+[[ $(grep -vxE '[0-9]+' "$out" | tr '\n' ' ' | tr -s ' ' '\n' | sed '/^$/d' | sort -n | uniq | wc -l) -gt 190000 ]] ||
+	fail "pieces are missing"
+[[ $(tr -d '\n ' <"$out" | wc -c) == $( (seq 200000; seq 20000) | tr -d '\n' | wc -c) ]] || fail "bytes are missing"
+
+sentence "standard output stays standard output, standard error stays standard error"
+run -n 2 sh -c 'echo good; echo bad >&2'
+check_out $'good\ngood'
+[[ $(<"$err") == $'bad\nbad' ]] || fail "standard error is not what was written to it"
+
+sentence "rank 0 gets the standard input, the others get none"
+run -n 3 --tag cat <<<"text"
+check_out "[0] text"
+
+sentence "whoever feeds the standard input sees when rank 0 has gone"
+timeout 5 bash -c 'set -o pipefail; yes | RUN_TEST_MARK=$1 "$2" run -n 2 sh -c "[ \$TERN_RANK = 1 ] && sleep 1; exit 0"; [[ ${PIPESTATUS[0]} == 141 ]]' \
+	- "$mark" "$tern" || fail "the feeder was not told"
+
+sentence "a reader that does not read holds the ranks up, and not in memory"
+mkfifo "$folder/fifo"
+RUN_TEST_MARK=$mark "$tern" run -n 2 sh -c 'yes "$(printf %0999d 7)" | head -n 30000' >"$folder/fifo" 2>"$err" &
+front=$!
+exec 9<"$folder/fifo"
+sleep 0.5
+keeper=$(child_of "$front")
+kib=$(awk '/VmRSS/ { print $2 }' "/proc/$keeper/status")
+[[ $kib -lt 16000 || $TERN_BIN == *san* ]] || fail "the launcher holds $kib KiB"
+[[ $(wc -c <&9) == 60000000 ]] || fail "bytes are missing"
+exec 9<&-
+ended
+check_status 0
+
+sentence "a launcher whose output nobody reads can be ended"
+RUN_TEST_MARK=$mark "$tern" run -n 2 yes >"$folder/fifo" 2>"$err" &
+front=$!
+exec 9<"$folder/fifo"
+sleep 0.2
+kill -TERM "$front"
+sleep 0.3
+kill -TERM "$front"
+until_true gone "$front" || fail "it goes on"
+exec 9<&-
+check_nothing_left
+ended
+
+sentence "ranks whose reader has left end as they would without a launcher"
+RUN_TEST_MARK=$mark timeout 10 "$tern" run -n 2 yes 2>"$err" | head -1 >"$out"
+[[ ${PIPESTATUS[0]} == 141 ]] || fail "the status is not that of SIGPIPE"
+check_nothing_left
+
+sentence "output that cannot be written is an error"
+if [[ -w /dev/full ]]; then
+	RUN_TEST_MARK=$mark "$tern" run -n 2 echo text >/dev/full 2>"$err"
+	[[ $? != 0 ]] || fail "the status is 0"
+fi
+
+sentence "it works with standard input, output and error closed, and without a terminal"
+for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
+	eval "RUN_TEST_MARK=$mark setsid -w \"$tern\" run -n 2 sh -c 'echo x; echo y >&2; cat' >\"$out\" 2>\"$err\" </dev/null $closed"
+	status=$?
+	check_status 0
+done
+
+# -- Status -------------------------------------------------------------------
+
+sentence "it returns 0 when every rank returns 0, at whatever time"
+run -n 4 sh -c 'sleep 0.$TERN_RANK'
+check_status 0
+[[ ! -s $err ]] || fail "it said something"
+
+sentence "it returns the first failing rank's status and ends the others"
+run -n 4 sh -c '[ $TERN_RANK = 2 ] && exit 5; [ $TERN_RANK = 3 ] && sleep 1000; sleep 1000 & wait'
+check_status 5
+check_err '^tern run: rank 2 \(pid [0-9]+\) ended with status 5; ending the other 3 ranks$'
+[[ $(wc -l <"$err") == 1 ]] || fail "it said more than one sentence"
+check_nothing_left
+
+sentence "it names the rank and the signal that killed it"
+run -n 3 sh -c '[ $TERN_RANK = 1 ] && kill -9 $$; sleep 1000'
+check_status 137
+check_err '^tern run: rank 1 \(pid [0-9]+\) was killed by signal 9 \(Killed\); ending the other 2 ranks$'
+check_nothing_left
+
+sentence "a rank's last words come before the sentence about its end"
+run -n 2 sh -c '[ $TERN_RANK = 1 ] && { printf "last words" >&2; exit 3; }; sleep 1000'
+[[ $(head -1 "$err") == "last words" && $(sed -n 2p "$err") == "tern run: rank 1"* ]] || fail "the order is another"
+
+sentence "ranks get SIGTERM and a second to end well, then SIGKILL"
+run -n 3 sh -c 'case $TERN_RANK in
+	0) trap "echo ended well; exit 0" TERM; while :; do sleep 0.02; done ;;
+	1) trap "" TERM; while :; do sleep 0.02; done ;;
+	*) sleep 0.2; exit 4 ;; esac'
+check_status 4
+check_out "ended well"
+check_nothing_left
+
+sentence "with --survive the others go on, and the status is still the first failing rank's"
+run -n 4 --survive sh -c '[ $TERN_RANK = 1 ] && exit 7; [ $TERN_RANK = 2 ] && { sleep 0.2; exit 8; }; sleep 0.4; echo on'
+check_status 7
+check_out $'on\non'
+check_err 'rank 1 .* ended with status 7; the other 3 ranks go on$'
+check_err 'rank 2 .* ended with status 8; the other 2 ranks go on$'
+
+# -- Starting -----------------------------------------------------------------
+
+sentence "ranks find their number, the job's size and its memory in the environment"
+run -n 3 --tag sh -c 'echo $TERN_RANK of $TERN_SIZE; readlink /proc/self/fd/$TERN_JOB_FD'
+for rank in 0 1 2; do
+	printed "\[$rank\] $rank of 3" && printed "\[$rank\] /memfd:tern.*" || fail "rank $rank did not"
+done
+
+sentence "a program that cannot be started is named, with the reason"
+run -n 4 no-such-program
+check_status 127
+check_err "^tern run: cannot start 'no-such-program': no program of that name is in PATH"
+run -n 4 ./no/such/program
+check_status 127
+check_err "^tern run: cannot start './no/such/program': No such file or directory$"
+run -n 4 /etc/passwd
+check_status 126
+check_err "^tern run: cannot start '/etc/passwd': Permission denied$"
+[[ $(wc -l <"$err") == 1 ]] || fail "it said so more than once"
+check_nothing_left
+
+sentence "a mistake on the command line is explained, with status 2"
+mistake() { # PATTERN ARGUMENTS...
+	local pattern=$1
+	shift
+	run "$@"
+	check_status 2
+	check_err "^tern run: .*$pattern"
+	[[ ! -s $out ]] || fail "it wrote to standard output"
+}
+mistake 'how many ranks' true
+mistake 'which program' -n 2
+mistake '-n 0: .* 1 to 1024' -n 0 true
+mistake '-n 1025: .* 1 to 1024' -n 1025 true
+mistake '-n 2x: ' -n 2x true
+mistake '-n -3: ' -n -3 true
+mistake '-n needs a value' -n
+mistake '--bind needs a value' -n 1 --bind
+mistake "--bind socket: .*'core'.*'none'" -n 1 --bind socket true
+mistake "did you mean --survive" -n 1 --survvie true
+mistake "no option '-x'.*program's name comes first" -n 1 -x true
+"$tern" rnu 2>"$err"
+status=$?
+check_status 2
+check_err "no command 'rnu'; did you mean 'tern run'"
+
+sentence "options after the program's name are the program's, and -- ends ours"
+run -n 1 echo -n --tag
+check_out "--tag"
+run -n 1 -- echo --survive
+check_out "--survive"
+
+sentence "help goes to standard output with status 0"
+run --help
+check_status 0
+grep -q 'tern run -n 2 ./hello' "$out" || fail "it has no example"
+[[ $("$tern" --version) == "tern "[0-9]*.*.* ]] || fail "--version is wrong"
+"$tern" --help | grep -q perf || fail "tern --help does not list perf"
+
+sentence "ranks are bound to a core each, or not, as asked"
+first=$(awk '/Cpus_allowed_list/ { print $2 }' /proc/self/status)
+run -n 1 --bind none grep Cpus_allowed_list /proc/self/status
+[[ $(cut -f2 "$out") == "$first" ]] || fail "a rank was bound unasked"
+run -n "$(nproc)" --bind core grep Cpus_allowed_list /proc/self/status
+[[ $(sort -u "$out" | wc -l) == $(nproc) ]] || fail "two ranks have the same core"
+grep -q '[-,]' "$out" && fail "a rank has more than one core"
+
+sentence "a low soft limit on descriptors is raised, and the ranks keep theirs; a hard one is explained"
+(ulimit -Sn 64 && run -n 100 sh -c 'ulimit -Sn' && [[ $(sort -u "$out") == 64 && $(wc -l <"$out") == 100 ]]) ||
+	fail "100 ranks did not start"
+(ulimit -n 64 && run -n 100 true; exit $((status != 1))) || fail "it did not refuse"
+check_err '100 ranks take [0-9]+ file descriptors.* limit is 64; raise it'
+
+sentence "a setting that is no number is refused by name"
+TERN_MEMORY=lots run -n 2 true
+check_status 1
+check_err '^tern run: TERN_MEMORY is .lots.'
+
+sentence "a job of 256 ranks starts and ends"
+run -n 256 sh -c 'echo $TERN_RANK'
+check_status 0
+[[ $(sort -n "$out" | uniq | wc -l) == 256 ]] || fail "some ranks are missing"
+
+# -- Signals ------------------------------------------------------------------
+
+heed='for s in HUP INT QUIT USR1 USR2 TERM CONT; do trap "echo $s" $s; done; echo ready; while :; do sleep 0.02; done'
+
+sentence "signals are passed on to every rank"
+start -n 2 sh -c "$heed"
+until_true count_printed ready 2 || fail "the ranks did not start"
+for signal in USR1 USR2 CONT HUP; do
+	kill -$signal "$front"
+	until_true count_printed $signal 2 || fail "SIG$signal did not arrive"
+done
+kill -KILL "$front"
+ended
+check_nothing_left
+
+sentence "the launcher ends as the ranks do when it is interrupted"
+for signal in INT TERM QUIT; do
+	start -n 2 sh -c 'trap "exit 42" INT TERM QUIT; echo ready; while :; do sleep 0.02; done'
+	until_true count_printed ready 2
+	env kill -s $signal "$front"
+	ended
+	check_status 42
+done
+start -n 2 sleep 1000
+sleep 0.1
+kill -TERM "$front"
+ended
+check_status 143
+check_nothing_left
+
+sentence "a second SIGTERM kills a job that ignores the first; two at once are one"
+start -n 2 sh -c 'trap "" TERM; (trap "" TERM; while :; do sleep 0.5; done) & echo ready; while :; do sleep 0.5; done'
+until_true count_printed ready 2
+kill -TERM "$front"
+kill -TERM "$front"
+sleep 0.3
+kill -0 "$front" 2>/dev/null || fail "the first ended it"
+kill -TERM "$front"
+ended
+check_status 137
+check_nothing_left
+
+sentence "SIGTSTP stops the launcher and the ranks, SIGCONT continues them"
+state_of() { sed 's/.*) //' "/proc/$1/stat" | cut -c1; }
+in_state() { [[ $(state_of "$2") == "$1" ]]; }
+start -n 2 sleep 1000
+sleep 0.2
+all="$front $(child_of "$(child_of "$front")")"
+for signal in TSTP CONT; do
+	kill -$signal "$front"
+	for who in $all; do
+		until_true in_state "$([[ $signal == CONT ]] && echo S || echo T)" "$who" || fail "not on SIG$signal"
+	done
+done
+kill -TERM "$front"
+ended
+check_status 143
+
+if command -v script >/dev/null; then
+	sentence "Ctrl-C at a terminal reaches the ranks once"
+	{ sleep 0.7; printf '\003'; sleep 0.5; } |
+		RUN_TEST_MARK=$mark TERM=dumb timeout 10 script -qec "$tern run -n 2 sh -c 'trap \"echo interrupted; sleep 0.3; exit 9\" INT; while :; do sleep 0.02; done'; echo status \$?" /dev/null >"$out" 2>&1
+	[[ $(grep -c interrupted "$out") == 2 ]] || fail "it said: $(<"$out")"
+	grep -q 'status 9' "$out" || fail "the status was not passed on"
+
+	sentence "rank 0 reads from the terminal"
+	{ sleep 0.4; echo typed; sleep 0.4; } |
+		RUN_TEST_MARK=$mark timeout 10 script -qec "$tern run -n 2 --tag head -1" /dev/null >"$out" 2>&1
+	grep -q '\[0\] typed' "$out" || fail "it said: $(<"$out")"
+fi
+
+sentence "what nohup ignores stays ignored"
+(trap '' HUP; exec env RUN_TEST_MARK="$mark" "$tern" run -n 2 sh -c 'sleep 0.5; echo done' >"$out" 2>"$err") &
+front=$!
+sleep 0.2
+kill -HUP "$front"
+ended
+check_status 0
+check_out $'done\ndone'
+
+# -- Nothing is left ----------------------------------------------------------
+
+sentence "what a rank leaves behind is ended with the job, and does not hold it up"
+began=$SECONDS
+run -n 2 sh -c 'setsid sleep 1000 & (setsid sh -c "sleep 1000; :" &) ; (trap "" TERM; sleep 1000; :) & exit 0'
+check_status 0
+[[ $((SECONDS - began)) -le 5 ]] || fail "it took $((SECONDS - began)) s"
+check_nothing_left
+
+# A rank with a child, a daemon, one that ignores SIGTERM, and one that keeps forking.
+brood='echo $$; (setsid sh -c "sleep 1000; :" &); (trap "" TERM HUP INT; sleep 1000; :) & while :; do sleep 0.01 & wait $!; done'
+
+sentence "nothing is left when the launcher, the keeper, a rank or the group is killed (seed $seed)"
+for ((round = 0; round < rounds; round++)); do
+	start -n 4 sh -c "$brood"
+	sleep "0.$(printf %03d $((RANDOM % (round % 3 ? 20 : 150))))"
+	keeper=$(child_of "$front")
+	mapfile -t ranks <"$out"
+	case $((round % 4)) in
+	0) what="the launcher" victim=$front ;;
+	1) what="the keeper" victim=${keeper:-$front} ;;
+	2) what="a rank" victim=${ranks[RANDOM % 4]:-$front} ;;
+	3) what="the group" victim=-$front ;;
+	esac
+	kill -9 -- "$victim" 2>/dev/null
+	ended
+	[[ $status == 137 || $what == "a rank" && $status -gt 0 ]] || fail "$what was killed and the status is $status"
+	before=$failed
+	check_nothing_left
+	[[ $failed == "$before" ]] || echo "    after kill -9 of $what, round $round"
+done
+
+sentence "the keeper is not found by the command's name"
+start -n 2 sh -c "$brood"
+sleep 0.2
+keeper=$(child_of "$front")
+[[ $(<"/proc/$keeper/comm") == keeper ]] || fail "it is called $(<"/proc/$keeper/comm")"
+[[ $(tr '\0' ' ' <"/proc/$keeper/cmdline") == *"keeper of $front"* ]] || fail "its command line is another"
+kill -9 "$keeper"
+ended
+check_err '^tern run: the keeper of the job \(pid [0-9]+\) was killed by signal 9'
+check_nothing_left
+
+# -- Start-up -----------------------------------------------------------------
+
+for ranks in 2 64; do
+	began=$(date +%s%N)
+	run -n $ranks true
+	echo "for the record: $ranks ranks started and ended in $((($(date +%s%N) - began) / 1000)) us"
+done
+
+[[ $failed == 0 ]] || echo "$failed checks failed (SEED=$seed)"
+exit $((failed > 0))
