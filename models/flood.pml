@@ -13,18 +13,19 @@
  *
  * Room comes without a message: the peer's inlet_turn() stores freed, and no header
  * that the sleeper's polls would see. So there are two rules, either of which is right:
- *  - NAP: whoever waits for room (a request without, or a gated request in an inlet) takes
- *    timed naps and never sleeps in the futex for good: a gated request counts as
- *    "something is there" in the look before sleeping, and a blocked request does not arm;
+ *  - naps (what the code does, and the default here): whoever waits for room takes timed
+ *    naps and never sleeps for good. A gated request counts as "something is there" in the
+ *    look before sleeping, and a blocked request does not arm;
  *  - ROOM_KNOCK: freed is treated as a message. After the store, inlet_turn() loads the
  *    heed byte of the lane's rank and knocks if it is 0; the sleeper looks at freed
  *    again after its membarrier.
  *
  * Checked: when no step is left, all requests have been handled and all replies have come.
  *
- * Ways to break it: NAP with SLEEP_BLOCKED (a blocked request sleeps all the same) or with
- * GATED_SLEEP (a gated request does not count); ROOM_KNOCK with NO_FREED_LOOK (freed is not
- * looked at after the membarrier); NO_BARRIER; NO_GATE.
+ * Ways to break it: SLEEP_BLOCKED (a blocked request sleeps, without ROOM_KNOCK), GATED_SLEEP
+ * (a gated request does not count, without ROOM_KNOCK), ROOM_KNOCK with NO_FREED_LOOK (freed
+ * is not looked at after the membarrier), NO_BARRIER, NO_GATE (too many states for check.sh;
+ * ring.pml has it).
  */
 #ifndef N0
 #define N0 3 /* requests that rank 0 sends */

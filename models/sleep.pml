@@ -30,12 +30,13 @@
  * ors RUNG into the bell and ASLEEP stays until the receiver clears it, so that every
  * knock wakes).
  *
- * With CONNECT, a sender's first M messages (replies, say) are followed by a second ring:
+ * With CONNECT, sender 1's first M messages (replies, say) are followed by a second ring:
  * it stores `begun` (item M of its store buffer), knocks in any case, and sends one message
  * there; the receiver polls that ring once it has seen `begun` while answering a knock
- * [shm_connect, peer_heed]. That knock must not take the shortcut (or a full fence must come
- * before it): CONNECT_SHORTCUT lets the loads of bit and bell pass the store of `begun`, the
- * receiver answers the old bit without seeing it, and heed says 1 for a ring that is not polled.
+ * [shm_connect, peer_heed]. That knock must not take the shortcut, or a full fence must come
+ * before it (CONNECT_FENCE). CONNECT_SHORTCUT alone lets the loads of bit and bell pass the
+ * store of `begun`: the receiver answers the old bit without seeing it, and from then on heed
+ * is 1 for a ring that is not polled.
  *
  * Left out: the rings (ring.pml), replies and room (flood.pml). A heed := 1 that is seen
  * late is a sender that knocks once more, which it may do anyhow.
@@ -73,11 +74,11 @@ bit losses, noticed; /* KILL */
 #endif
 
 #ifdef CONNECT
-#define TOTAL (M + 2)
+#define TOTAL(s) (s == 1 -> M + 2 : M)
 #define JUST_BEGUN(s) (sent[s] == M + 1)
-#define ARRIVED(p) (got[p] < seen[p] && (got[p] < M || served[p]))
+#define ARRIVED(p) (got[p] < seen[p] && (got[p] < M || served))
 #else
-#define TOTAL M
+#define TOTAL(s) M
 #define JUST_BEGUN(s) false
 #define ARRIVED(p) (got[p] < seen[p])
 #endif
@@ -102,7 +103,7 @@ proctype sender(byte s)
 	byte old;
 	{
 	do
-	:: sent[s] < TOTAL ->
+	:: sent[s] < TOTAL(s) ->
 		sent[s]++; /* into the store buffer */
 		if
 		:: heed[s] && !JUST_BEGUN(s)
@@ -113,6 +114,12 @@ proctype sender(byte s)
 			:: else
 			fi;
 #else
+#ifdef CONNECT_FENCE
+			if
+			:: JUST_BEGUN(s) -> seen[s] = sent[s]
+			:: else
+			fi;
+#endif
 			if
 			:: knocker[s] && SHORTCUT(s) ->
 				if
@@ -233,7 +240,7 @@ inline peer_on(p)
 	if
 	:: batch[p] ->
 #ifdef CONNECT
-		served[p] = (seen[p] > M);
+		served = served || (p == 1 && seen[1] > M); /* begun is visible */
 #endif
 		atomic { heed[p] = 1; hot[p] = 1; batch[p] = 0 }
 	:: else
@@ -290,7 +297,7 @@ proctype receiver()
 	byte i;
 	bit hot[SENDERS], batch[SENDERS];
 #ifdef CONNECT
-	bit served[SENDERS];
+	bit served;
 #endif
 	bit found;
 	do
@@ -349,10 +356,10 @@ init
 	timeout;
 	assert(waiting);
 #ifdef KILL
-	assert(got[0] == TOTAL && noticed == losses);
+	assert(got[0] == M && noticed == losses);
 #else
 	for (ALL(s)) {
-		assert(got[s] == TOTAL)
+		assert(got[s] == TOTAL(s))
 	}
 #endif
 }

@@ -6,6 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 jobs=${JOBS:-$(nproc)}
+export MAKEFLAGS=--no-print-directory # not the flags of the make that called
 passed=0 failed=0 skipped=0
 broken=()
 
@@ -23,7 +24,7 @@ suite_select() {
 	soak) echo -L 'soak' ;;
 	sanitize) echo -LE 'soak|slow|perf|once' ;;
 	tsan) echo -LE 'soak|slow|perf|once|script|example' ;;
-	noinline) echo -L 'job|example' -LE 'soak|slow|perf|once' ;;
+	noinline) echo -L 'unit|job|example' -LE 'soak|slow|perf|once' ;;
 	clang | aarch64) echo -L 'unit' -LE 'soak|slow|perf|once' ;;
 	*) return 1 ;;
 	esac
@@ -42,7 +43,7 @@ build() { # PRESET DIR
 	local log=$2/build.log
 	mkdir -p "$2"
 	cmake --preset "$1" --log-level=WARNING >"$log" 2>&1 && cmake --build "$2" -j "$jobs" >>"$log" 2>&1 && return
-	grep -E -A5 'error|Error|undefined reference' "$log" | head -40
+	grep -E -A4 'error:|CMake Error|undefined reference|\*\*\*' "$log" | head -40
 	echo "The $1 build failed; $log has it all."
 	return 1
 }

@@ -86,7 +86,8 @@ perf --quick --count 50 --repeat 3
 check_status 0
 check_quiet
 check_out '^test +size +value +spread +limit +ratio +bar$'
-for row in 'round-trip +4 words' 'rate +1 word' 'rate +4 words' 'payload +4096 bytes' 'barrier +8 ranks' 'start +2 ranks'; do
+for row in 'round-trip +4 words' 'rate +1 word' 'rate +4 words' 'payload +4096 bytes' \
+	'barrier +8 ranks' 'start +2 ranks'; do
 	count_out 1 "^$row +[0-9.]+ [A-Za-z/]+ .* +[0-9.]+ [A-Za-z/]+ +[0-9.]+  at (most|least) [0-9]"
 done
 count_out 5 '  limit: '

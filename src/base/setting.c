@@ -2,12 +2,12 @@
 #include "base/setting.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/nearest.h"
 
 const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_RANK] = { "TERN_RANK", "", "this process's rank; set by the launcher" },
@@ -20,6 +20,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			   "not used when there are more ranks than cores" },
 	[SETTING_GRACE] = { "TERN_GRACE", "500",
 			    "milliseconds of silence after which a wait blames a dead rank" },
+	[SETTING_MEMBARRIER] = { "TERN_MEMBARRIER", "1",
+				 "0: do not use membarrier; ranks then nap instead of sleeping" },
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
 			    "1: be a job of one rank although another launcher started this process" },
 };
@@ -71,45 +73,16 @@ int setting_number(enum setting s, uint64_t *value)
 	return 0;
 }
 
-/* Edits that turn a into b; names are short, so one row is enough. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-	unsigned row[64];
-	size_t width = strlen(b);
-	if (width >= 64)
-		return UINT_MAX;
-	for (unsigned j = 0; j <= width; j++)
-		row[j] = j;
-	for (unsigned i = 1; a[i - 1]; i++) {
-		unsigned diagonal = row[0];
-		row[0] = i;
-		for (unsigned j = 1; j <= width; j++) {
-			unsigned best = diagonal + (a[i - 1] != b[j - 1]);
-			diagonal = row[j];
-			if (row[j] + 1 < best)
-				best = row[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			row[j] = best;
-		}
-	}
-	return row[width];
-}
-
 static void warn_unless_known(const char *name)
 {
-	const char *nearest = NULL;
-	unsigned least = UINT_MAX;
+	const char *names[SETTING_COUNT];
 	for (int s = 0; s < SETTING_COUNT; s++) {
-		unsigned distance = edit_distance(name, setting_table[s].name);
-		if (distance == 0)
+		names[s] = setting_table[s].name;
+		if (strcmp(name, names[s]) == 0)
 			return;
-		if (distance < least) {
-			least = distance;
-			nearest = setting_table[s].name;
-		}
 	}
-	error_warn("nothing reads %s; did you mean %s? `tern info` lists every setting", name, nearest);
+	error_warn("nothing reads %s; did you mean %s? `tern info` lists every setting", name,
+		   nearest_name(name, names, SETTING_COUNT));
 }
 
 extern char **environ;

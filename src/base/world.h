@@ -8,7 +8,11 @@
 
 #include "base/kernel.h"
 
-/* A bell: its low half is the futex that whoever waits sleeps on. */
+/*
+ * A bell: its low half is the futex that its owner sleeps on. Ringing adds RUNG and
+ * leaves ASLEEP to the owner, so that whoever rings next wakes it too: the first may
+ * have been killed, or stopped, between the two steps.
+ */
 enum bell { BELL_QUIET = 0, BELL_RUNG = 1, BELL_ASLEEP = 2 };
 
 /* What a sleeping thread can be woken by: the bells of its endpoints. */

@@ -210,10 +210,11 @@ int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
 	int rc = layout_check(layout);
 	if (rc)
 		return rc;
-	setting_warn_unknown();
 	rc = boot_find(&b);
 	if (rc)
 		return rc;
+	if (b.rank == 0) /* one warning a job */
+		setting_warn_unknown();
 	struct group *g = group_new(1);
 	if (!g)
 		return error_set(-ENOMEM, "opening rank %u: no memory", b.rank);

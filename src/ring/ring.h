@@ -74,6 +74,13 @@ static inline bool inlet_arrived(const struct tern_inlet *in)
 	return atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed) >= in->expect;
 }
 
+/* The same, exactly: right also in the lap after the lap number has wrapped. */
+static inline bool inlet_has(const struct tern_inlet *in)
+{
+	uint64_t head = atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed);
+	return (head ^ in->expect) >> TERN_LAP_SHIFT == 0;
+}
+
 /* The next lap's header; lap 0 is left out, so that a cleared header never matches. */
 static inline uint64_t ring_next_lap(uint64_t head)
 {

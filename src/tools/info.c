@@ -8,6 +8,7 @@
 
 #include "base/cpu.h"
 #include "base/kernel.h"
+#include "base/nearest.h"
 #include "base/setting.h"
 #include "net/net.h"
 #include "net/shm/job.h"
@@ -263,7 +264,7 @@ static int refuse(const char *word)
 	static const char *const names[] = { "--json", "--help" };
 	fprintf(stderr,
 		"tern info: '%s' cannot be used here; did you mean %s? `tern info --help` says more\n", word,
-		tools_nearest(word, names, 2));
+		nearest_name(word, names, 2));
 	return 2;
 }
 

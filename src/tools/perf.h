@@ -33,7 +33,7 @@ struct player {
 
 typedef double perf_phase(struct player *p);
 
-enum { PERF_LIMITS = 2 };
+enum { PERF_LIMITS = 2, PERF_RANKS_MOST = 256 };
 
 struct test {
 	const char *name, *purpose;

@@ -13,20 +13,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/setting.h"
 #include "net/shm/job.h"
 #include "tools/run_bind.h"
 
-enum { PATIENCE = 2 }; /* times the rounds: so long a test insists on figures that nobody disturbed */
+enum {
+	PATIENCE = 2, /* times the rounds: so long a test insists on figures that nobody disturbed */
+	OURS_PERCENT = 93,
+};
 
 /* What the processes share; made before they are forked. */
 struct crew_shared {
-	_Alignas(64) _Atomic uint64_t met; /* arrivals at crew_meet(), over all rounds */
-	_Atomic uint64_t interruptions;    /* of all ranks in this phase */
-	_Atomic uint32_t enough;           /* rounds have been played */
-	_Alignas(64) atomic_flag failed;   /* whoever sets it writes the sentence */
+	_Alignas(64) _Atomic uint64_t met;         /* arrivals at crew_meet(), over all rounds */
+	_Atomic uint64_t processor, interruptions; /* of all ranks in this phase, see struct use */
+	_Atomic uint32_t enough;                   /* rounds have been played */
+	_Alignas(64) atomic_flag failed;           /* whoever sets it writes the sentence */
 	char sentence[256];
 	struct crew_result result;
 	struct raw_arena arena;
@@ -43,7 +47,7 @@ struct crew {
 	unsigned rounds;
 	uint64_t meetings; /* this rank's */
 	unsigned played;   /* rounds, those that warm up included */
-	pid_t parent, pid[256];
+	pid_t parent, pid[PERF_RANKS_MOST];
 };
 
 uint32_t crew_ranks(const struct test *test, uint32_t size)
@@ -66,21 +70,42 @@ static void crew_meet(struct crew *c, bool crowded)
 	}
 }
 
-/* How often another process took this rank's core away. */
-static uint64_t interruptions(void)
+/* What tells whether the machine was ours. */
+struct use {
+	uint64_t wall, processor; /* ns */
+	uint64_t interruptions;   /* how often another process took this rank's core */
+};
+
+static struct use use_now(void)
 {
 	struct rusage usage;
+	struct timespec used;
 	getrusage(RUSAGE_SELF, &usage);
-	return (uint64_t)usage.ru_nivcsw;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return (struct use){ .wall = clock_ns(),
+			     .processor = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec,
+			     .interruptions = (uint64_t)usage.ru_nivcsw };
+}
+
+/*
+ * Ranks that have a core each are interrupted by nobody but others. Ranks that share
+ * cores interrupt each other all the time, but together they use the whole of them.
+ */
+static bool phase_disturbed(struct crew *c, const struct player *p, uint64_t wall)
+{
+	uint64_t processor = atomic_exchange(&c->shared->processor, 0);
+	uint64_t interruptions = atomic_exchange(&c->shared->interruptions, 0);
+	if (p->raw.crowded)
+		return processor < wall * c->bind.count / 100 * OURS_PERCENT;
+	return c->test->cores && interruptions;
 }
 
 /*
  * Rank 0 decides what a figure is worth. One during which another program had one of
  * our cores says little; on a machine that is never ours, they are what there is.
  */
-static void phase_judge(struct crew *c, const struct player *p, struct series *s, double figure)
+static void phase_judge(struct crew *c, struct series *s, double figure, bool disturbed)
 {
-	bool disturbed = atomic_exchange(&c->shared->interruptions, 0) && c->test->cores && !p->raw.crowded;
 	if (c->played < c->test->warm || s->n == c->rounds)
 		return;
 	c->shared->result.disturbed += disturbed;
@@ -94,12 +119,16 @@ static void phase_play(struct crew *c, struct player *p, perf_phase *phase, stru
 	if (!phase || p->rc < 0)
 		return;
 	crew_meet(c, p->raw.crowded);
-	uint64_t before = interruptions();
+	struct use before = use_now();
 	double figure = phase(p);
-	atomic_fetch_add(&c->shared->interruptions, interruptions() - before);
+	if (p->rc < 0)
+		return; /* the others wait for us, and are ended when we end */
+	struct use after = use_now();
+	atomic_fetch_add(&c->shared->processor, after.processor - before.processor);
+	atomic_fetch_add(&c->shared->interruptions, after.interruptions - before.interruptions);
 	crew_meet(c, p->raw.crowded);
-	if (p->rank == 0 && p->rc >= 0)
-		phase_judge(c, p, s, figure);
+	if (p->rank == 0)
+		phase_judge(c, s, figure, phase_disturbed(c, p, after.wall - before.wall));
 }
 
 static bool crew_enough(const struct crew *c)

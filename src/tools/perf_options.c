@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/perf_options.h"
+#include "base/nearest.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -91,7 +92,7 @@ static bool read_test(struct perf_options *o, const struct test *const *tests, c
 		}
 	}
 	return refuse("--test %s: there is no such test; did you mean %s? `tern perf --list` names them all",
-		      name, tools_nearest(name, names, n));
+		      name, nearest_name(name, names, n));
 }
 
 /* Each part of a list with commas; the text is cut up. */
@@ -109,7 +110,7 @@ static bool unknown(const char *word)
 	static const char *const names[] = { "--quick", "--json", "--plain", "--list",  "--help",
 					     "--test",  "--size", "--count", "--repeat" };
 	return refuse("the option '%s' cannot be used so; did you mean %s? `tern perf --help` lists them",
-		      word, tools_nearest(word, names, sizeof names / sizeof *names));
+		      word, nearest_name(word, names, sizeof names / sizeof *names));
 }
 
 static bool read_option(struct perf_options *o, const struct test *const *tests, int letter, const char *word)

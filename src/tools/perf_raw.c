@@ -27,8 +27,8 @@ static inline void raw_tell(_Atomic uint64_t *at, uint64_t value)
 	atomic_store_explicit(at, value, memory_order_release); /* R10 */
 }
 
-static inline __attribute__((always_inline)) void trips(struct raw *r, uint32_t rank, uint64_t count,
-							enum raw_manner manner)
+static inline __attribute__((always_inline)) void trip_loop(struct raw *r, uint32_t rank, uint64_t count,
+							    enum raw_manner manner)
 {
 	struct raw_arena *a = r->arena;
 	for (uint64_t i = r->trips + 1; i <= r->trips + count; i++) {
@@ -47,11 +47,11 @@ static inline __attribute__((always_inline)) void trips(struct raw *r, uint32_t 
 void raw_trips(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner)
 {
 	if (r->crowded)
-		trips(r, rank, count, RAW_YIELD);
+		trip_loop(r, rank, count, RAW_YIELD);
 	else if (manner == RAW_PAUSE)
-		trips(r, rank, count, RAW_PAUSE);
+		trip_loop(r, rank, count, RAW_PAUSE);
 	else
-		trips(r, rank, count, RAW_BARE);
+		trip_loop(r, rank, count, RAW_BARE);
 }
 
 static inline void line_write(struct raw_line *l, uint64_t i)

@@ -10,7 +10,7 @@ void series_add(struct series *s, double value)
 		s->at[s->n++] = value;
 }
 
-static int compare(const void *a, const void *b)
+static int series_compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 	return (x > y) - (x < y);
@@ -21,7 +21,7 @@ static double series_quantile(struct series *s, double part)
 {
 	if (!s->n)
 		return NAN;
-	qsort(s->at, s->n, sizeof s->at[0], compare);
+	qsort(s->at, s->n, sizeof s->at[0], series_compare);
 	double place = part * (s->n - 1);
 	unsigned below = (unsigned)place;
 	unsigned above = below + 1 < s->n ? below + 1 : below;

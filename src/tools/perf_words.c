@@ -5,7 +5,7 @@
 
 static _Atomic uint64_t answers, lasts;
 
-static inline void take(const tern_msg *m, unsigned words)
+static inline void words_take(const tern_msg *m, unsigned words)
 {
 	uint64_t sum = 1;
 	for (unsigned i = 0; i < words; i++)
@@ -16,43 +16,43 @@ static inline void take(const tern_msg *m, unsigned words)
 static void take_0(tern *t, const tern_msg *m)
 {
 	(void)t;
-	take(m, 0);
+	words_take(m, 0);
 }
 
 static void take_1(tern *t, const tern_msg *m)
 {
 	(void)t;
-	take(m, 1);
+	words_take(m, 1);
 }
 
 static void take_2(tern *t, const tern_msg *m)
 {
 	(void)t;
-	take(m, 2);
+	words_take(m, 2);
 }
 
 static void take_3(tern *t, const tern_msg *m)
 {
 	(void)t;
-	take(m, 3);
+	words_take(m, 3);
 }
 
 static void take_4(tern *t, const tern_msg *m)
 {
 	(void)t;
-	take(m, 4);
+	words_take(m, 4);
 }
 
 static void take_5(tern *t, const tern_msg *m)
 {
 	(void)t;
-	take(m, 5);
+	words_take(m, 5);
 }
 
 static void take_6(tern *t, const tern_msg *m)
 {
 	(void)t;
-	take(m, 6);
+	words_take(m, 6);
 }
 
 static void ask_0(tern *t, const tern_msg *m)
@@ -91,13 +91,13 @@ static void ask_6(tern *t, const tern_msg *m)
 		   m->word[5]);
 }
 
-static void answer(tern *t, const tern_msg *m)
+static void words_answer(tern *t, const tern_msg *m)
 {
 	(void)m;
 	tern_signal(t, &answers, 1);
 }
 
-static void last(tern *t, const tern_msg *m)
+static void words_last_come(tern *t, const tern_msg *m)
 {
 	tern_signal(t, &lasts, 1);
 	tern_reply(t, m, WORDS_ANSWER);
@@ -107,9 +107,9 @@ int words_register(tern *t)
 {
 	static tern_handler *const takes[] = { take_0, take_1, take_2, take_3, take_4, take_5, take_6 };
 	static tern_handler *const asks[] = { ask_0, ask_1, ask_2, ask_3, ask_4, ask_5, ask_6 };
-	int rc = tern_on(t, WORDS_ANSWER, answer);
+	int rc = tern_on(t, WORDS_ANSWER, words_answer);
 	if (!rc)
-		rc = tern_on(t, WORDS_LAST, last);
+		rc = tern_on(t, WORDS_LAST, words_last_come);
 	for (unsigned i = 0; !rc && i <= TERN_WORDS_MAX; i++) {
 		rc = tern_on(t, WORDS_TAKE + i, takes[i]);
 		if (!rc)
@@ -119,7 +119,8 @@ int words_register(tern *t)
 }
 
 /* What tern_request() becomes with so many arguments; `words` is a constant in each loop. */
-static inline __attribute__((always_inline)) int send(tern *t, uint32_t to, unsigned words, uint64_t count)
+static inline __attribute__((always_inline)) int words_stream(tern *t, uint32_t to, unsigned words,
+							      uint64_t count)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++)
@@ -131,23 +132,23 @@ int words_send(tern *t, uint32_t to, unsigned words, uint64_t count)
 {
 	switch (words) {
 	case 0:
-		return send(t, to, 0, count);
+		return words_stream(t, to, 0, count);
 	case 1:
-		return send(t, to, 1, count);
+		return words_stream(t, to, 1, count);
 	case 2:
-		return send(t, to, 2, count);
+		return words_stream(t, to, 2, count);
 	case 3:
-		return send(t, to, 3, count);
+		return words_stream(t, to, 3, count);
 	case 4:
-		return send(t, to, 4, count);
+		return words_stream(t, to, 4, count);
 	case 5:
-		return send(t, to, 5, count);
+		return words_stream(t, to, 5, count);
 	default:
-		return send(t, to, 6, count);
+		return words_stream(t, to, 6, count);
 	}
 }
 
-static inline __attribute__((always_inline)) int trips(tern *t, unsigned words, uint64_t count)
+static inline __attribute__((always_inline)) int words_ask(tern *t, unsigned words, uint64_t count)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++) {
@@ -162,19 +163,19 @@ int words_trips(tern *t, unsigned words, uint64_t count)
 {
 	switch (words) {
 	case 0:
-		return trips(t, 0, count);
+		return words_ask(t, 0, count);
 	case 1:
-		return trips(t, 1, count);
+		return words_ask(t, 1, count);
 	case 2:
-		return trips(t, 2, count);
+		return words_ask(t, 2, count);
 	case 3:
-		return trips(t, 3, count);
+		return words_ask(t, 3, count);
 	case 4:
-		return trips(t, 4, count);
+		return words_ask(t, 4, count);
 	case 5:
-		return trips(t, 5, count);
+		return words_ask(t, 5, count);
 	default:
-		return trips(t, 6, count);
+		return words_ask(t, 6, count);
 	}
 }
 

@@ -85,11 +85,13 @@ static bool program_copy(struct run_options *o)
 	while (o->program[n])
 		n++;
 	char **copy = calloc(n + 1, sizeof *copy);
-	for (size_t i = 0; copy && i < n; i++)
+	if (!copy)
+		return false;
+	for (size_t i = 0; i < n; i++)
 		if (!(copy[i] = strdup(o->program[i])))
 			return false;
 	o->program = copy;
-	return copy != NULL;
+	return true;
 }
 
 static int keeper_main(struct run_options *o, const struct front *f, int argc, char **argv)

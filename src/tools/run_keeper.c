@@ -74,13 +74,14 @@ static void timer_set(int timer, int ms)
 
 /* -- Ending the job ----------------------------------------------------------- */
 
-/* By name too: without /proc, the ranks at least are reached. */
+/* Without /proc there is no telling who descends from us; the ranks at least are known. */
 static unsigned keeper_signal_all(struct keeper *k, int signal)
 {
-	for (uint32_t r = 0; r < k->options->ranks; r++)
+	unsigned sent = kin_signal(signal);
+	for (uint32_t r = 0; !sent && r < k->options->ranks; r++)
 		if (k->rank[r].pid)
 			kill(k->rank[r].pid, signal);
-	return kin_signal(signal);
+	return sent;
 }
 
 static void keeper_over(struct keeper *k)
@@ -96,7 +97,8 @@ static void keeper_kill(struct keeper *k)
 	k->futile = keeper_signal_all(k, SIGKILL) ? 0 : k->futile + 1;
 	if (k->futile > RETRIES) {
 		output_say(&k->output,
-			   "tern run: a process of the job could not be ended: it belongs to another user");
+			   "tern run: a process of the job could not be ended: it belongs to another user, "
+			   "or /proc is not mounted");
 		keeper_over(k);
 	}
 	timer_set(k->timer, RETRY_MS);
@@ -107,8 +109,8 @@ static void keeper_end(struct keeper *k)
 	if (k->phase != RUNNING)
 		return;
 	k->phase = ENDING;
-	kin_signal(SIGTERM);
-	kin_signal(SIGCONT); /* a stopped process gets it too */
+	keeper_signal_all(k, SIGTERM);
+	keeper_signal_all(k, SIGCONT); /* a stopped process gets it too */
 	timer_set(k->timer, GRACE_MS);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/run_options.h"
+#include "base/nearest.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -92,7 +93,7 @@ static bool unknown(const char *word)
 			      "If it belongs to the program, the program's name comes first",
 			      word);
 	return refuse("the option '%s' cannot be used so; did you mean %s? `tern run --help` lists them",
-		      word, tools_nearest(word, names, sizeof names / sizeof *names));
+		      word, nearest_name(word, names, sizeof names / sizeof *names));
 }
 
 static bool read_option(struct run_options *o, int letter, const char *word)

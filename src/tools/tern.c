@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The command's frame: finds the sub-command and hands over. */
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <tern/tern.h>
 
+#include "base/nearest.h"
 #include "tools/tools.h"
 
 static const struct command {
@@ -19,45 +19,6 @@ static const struct command {
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
-
-/* Edits that turn `a` into `b`; one row, as names are short. */
-static unsigned edits(const char *a, const char *b)
-{
-	unsigned row[32];
-	size_t width = strlen(b);
-	if (width >= sizeof row / sizeof *row)
-		return UINT_MAX;
-	for (unsigned j = 0; j <= width; j++)
-		row[j] = j;
-	for (unsigned i = 1; a[i - 1]; i++) {
-		unsigned corner = row[0];
-		row[0] = i;
-		for (unsigned j = 1; j <= width; j++) {
-			unsigned least = corner + (a[i - 1] != b[j - 1]);
-			corner = row[j];
-			if (row[j] + 1 < least)
-				least = row[j] + 1;
-			if (row[j - 1] + 1 < least)
-				least = row[j - 1] + 1;
-			row[j] = least;
-		}
-	}
-	return row[width];
-}
-
-const char *tools_nearest(const char *word, const char *const *names, size_t n)
-{
-	const char *nearest = names[0];
-	unsigned least = UINT_MAX;
-	for (size_t i = 0; i < n; i++) {
-		unsigned distance = edits(word, names[i]);
-		if (distance < least) {
-			least = distance;
-			nearest = names[i];
-		}
-	}
-	return nearest;
-}
 
 static void help(FILE *to)
 {
@@ -75,7 +36,7 @@ static int unknown(const char *word)
 		names[i] = commands[i].name;
 	fprintf(stderr,
 		"tern: there is no command '%s'; did you mean 'tern %s'? `tern --help` lists them all\n",
-		word, tools_nearest(word, names, COMMANDS));
+		word, nearest_name(word, names, COMMANDS));
 	return 2;
 }
 

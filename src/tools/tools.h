@@ -6,13 +6,8 @@
 #ifndef TERN_TOOLS_TOOLS_H
 #define TERN_TOOLS_TOOLS_H
 
-#include <stddef.h>
-
 int run_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int perf_main(int argc, char **argv);
-
-/* The one of `n` names that takes the fewest edits to become `word`: for "did you mean". */
-const char *tools_nearest(const char *word, const char *const *names, size_t n);
 
 #endif

@@ -233,7 +233,7 @@ int job_commit(struct job *j, size_t at, size_t bytes, const char *what)
 void job_ring(struct job *j, uint32_t rank)
 {
 	_Atomic uint64_t *bell = &j->rank[rank].bell;
-	if (atomic_exchange(bell, BELL_RUNG) == BELL_ASLEEP)
+	if (atomic_fetch_or(bell, BELL_RUNG) & BELL_ASLEEP)
 		futex_wake(bell);
 }
 

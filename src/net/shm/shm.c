@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/error.h"
+#include "base/setting.h"
 #include "base/world.h"
 #include "net/talk.h"
 
@@ -60,6 +61,11 @@ static bool shm_usable(char *why, size_t len)
 
 /* -- Peers come and go --------------------------------------------------------- */
 
+static bool peer_hot(const struct peer *p)
+{
+	return p->requests.hot || p->replies.hot;
+}
+
 /*
  * Polls every ring that `rank` has to us from now on. Rings it makes later are
  * announced by a knock of their own.
@@ -77,7 +83,8 @@ static void peer_heed(struct shm *s, uint32_t rank)
 		circle_add(site, &p->requests);
 	if (p->replies.base)
 		circle_add(site, &p->replies);
-	heed_set(s, rank, 1);
+	if (peer_hot(p))
+		heed_set(s, rank, 1);
 }
 
 static void peer_ignore(struct shm *s, uint32_t rank)
@@ -88,29 +95,40 @@ static void peer_ignore(struct shm *s, uint32_t rank)
 
 static bool peer_arrived(const struct peer *p)
 {
-	return (p->requests.hot && inlet_arrived(&p->requests)) ||
-	       (p->replies.hot && inlet_arrived(&p->replies));
+	return (p->requests.hot && inlet_has(&p->requests)) || (p->replies.hot && inlet_has(&p->replies));
 }
 
-static void knock_at(struct shm *s, uint32_t rank)
+/* Where `rank` finds that we have knocked. */
+static _Atomic uint64_t *knocker_at(const struct shm *s, uint32_t rank)
 {
-	uint32_t me = s->net.site->rank;
-	_Atomic uint64_t *knocker = &s->job->knocker[rank * s->job->knocker_row + me / 64];
-	uint64_t bit = UINT64_C(1) << me % 64;
-	/*
-	 * Our bit may be up already, and the bell rung, because the receiver does not poll
-	 * at the moment. It will take the bit later than now, and from then on poll our
-	 * ring, so there is nothing to add: a stream into a busy rank is not slowed down.
-	 */
-	if (atomic_load(knocker) & bit && atomic_load(&s->job->rank[rank].bell) == BELL_RUNG)
-		return;
-	atomic_fetch_or(knocker, bit);
+	return &s->job->knocker[rank * s->job->knocker_row + s->net.site->rank / 64];
+}
+
+static uint64_t knocker_bit(const struct shm *s)
+{
+	return UINT64_C(1) << s->net.site->rank % 64;
+}
+
+/* The whole knock. Whatever we wrote before it is seen by the receiver that takes the bit. */
+static void knock_hard(struct shm *s, uint32_t rank)
+{
+	atomic_fetch_or(knocker_at(s, rank), knocker_bit(s));
 	job_ring(s->job, rank);
 }
 
 static void shm_knock(struct net *net, struct tern_lane *lane)
 {
-	knock_at(shm_of(net), lane->peer);
+	struct shm *s = shm_of(net);
+	uint32_t rank = lane->peer;
+	/*
+	 * Our bit may be up already, and the bell rung, because the receiver does not poll
+	 * at the moment. It will take the bit later than now, and from then on poll our
+	 * ring, so there is nothing to add: a stream into a busy rank is not slowed down.
+	 */
+	if (atomic_load(knocker_at(s, rank)) & knocker_bit(s) &&
+	    atomic_load(&s->job->rank[rank].bell) == BELL_RUNG)
+		return;
+	knock_hard(s, rank);
 }
 
 static int shm_check(struct net *net, uint32_t rank)
@@ -149,8 +167,8 @@ static int shm_connect(struct net *net, uint32_t rank)
 		return rc;
 	talk_ask(net->site, out, rank, heed_at(s, rank, me));
 	atomic_store_explicit(begun_at(s, rank, me), 1, memory_order_release);
-	peer_heed(s, rank); /* its replies will come soon */
-	knock_at(s, rank);
+	peer_heed(s, rank);  /* its replies will come soon */
+	knock_hard(s, rank); /* in full: a knock that is up already may be answered before `begun` is seen */
 	return 0;
 }
 
@@ -226,11 +244,6 @@ static bool peer_silent(struct peer *p)
 	return !moved && !peer_arrived(p);
 }
 
-static bool peer_hot(const struct peer *p)
-{
-	return p->requests.hot || p->replies.hot;
-}
-
 /*
  * peers_demote: knock from now on. The bytes are cleared, the membarrier orders
  * them against what senders have written, and the last look decides. One barrier
@@ -269,7 +282,7 @@ static void heed_all_hot(struct shm *s, uint8_t value)
 static bool any_arrived(struct shm *s)
 {
 	for (struct tern_inlet *in = s->net.site->bell.next; in->kind != TERN_BELL; in = in->next)
-		if (inlet_arrived(in))
+		if (inlet_has(in))
 			return true;
 	return false;
 }
@@ -307,10 +320,9 @@ static bool shm_arm(struct net *net, struct sleep *sleep)
 static void shm_disarm(struct net *net)
 {
 	struct shm *s = shm_of(net);
-	uint64_t asleep = BELL_ASLEEP;
 	if (!s->sleeping)
 		return;
-	atomic_compare_exchange_strong(&s->job->rank[net->site->rank].bell, &asleep, BELL_QUIET);
+	atomic_fetch_and(&s->job->rank[net->site->rank].bell, ~(uint64_t)BELL_ASLEEP);
 	atomic_fetch_sub(&s->job->head->sleepers, 1);
 	s->sleeping = false;
 }
@@ -331,7 +343,7 @@ static uint64_t shm_arrive(struct net *net)
 	if ((ticket + 1) % j->size == 0) {
 		atomic_fetch_add(&j->head->generation, 1);
 		for (uint32_t r = 0; atomic_load(&j->head->sleepers) && r < j->size; r++)
-			if (atomic_load(&j->rank[r].bell) == BELL_ASLEEP)
+			if (atomic_load(&j->rank[r].bell) & BELL_ASLEEP)
 				job_ring(j, r);
 	}
 	return ticket;
@@ -384,12 +396,16 @@ const struct net_ops shm_ops = {
 
 int shm_open_rank(struct net **out, struct site *site, struct job *job)
 {
+	uint64_t wanted;
+	int rc = setting_number(SETTING_MEMBARRIER, &wanted);
+	if (rc)
+		return rc;
 	struct shm *s = calloc(1, sizeof *s);
 	if (!s)
 		return error_set(-ENOMEM, "opening shared memory for rank %u: no memory", site->rank);
 	s->net = (struct net){ .ops = &shm_ops, .site = site };
 	s->job = job;
-	if (!barrier_register())
+	if (!wanted || !barrier_register())
 		atomic_store(&job->head->weak, 1);
 	circle_begin(site, &job->rank[site->rank].bell);
 	*out = &s->net;

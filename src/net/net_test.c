@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The conformance suite: what net.h promises, asked of every network. A network
+ * is under test between two ends, the sender's and the receiver's, which are the
+ * same where it reaches nobody else.
+ */
+#include "net/net.h"
+
+#include <errno.h>
+
+#include "../../tests/check.h"
+#include "base/world.h"
+#include "net/self/self.h"
+#include "net/shm/shm.h"
+
+enum { RANKS = 3, HANDLER = 5 };
+
+struct end {
+	struct site site;
+	struct tern_lane lane[RANKS], refuse;
+	struct peer peer[RANKS];
+	_Atomic uint64_t bell;
+	struct net *net;
+};
+
+static struct end ends[RANKS];
+static struct end *from, *to; /* who sends, who receives */
+static struct job job;
+
+static void end_open(uint32_t rank)
+{
+	struct end *e = &ends[rank];
+	*e = (struct end){ .site = { .rank = rank, .size = RANKS } };
+	e->site.lane = e->lane;
+	e->site.peer = e->peer;
+	e->site.refuse = &e->refuse;
+}
+
+static void self_set_up(void)
+{
+	end_open(0);
+	from = to = &ends[0];
+	circle_begin(&from->site, &from->bell);
+	REQUIRE(self_open(&from->net, &from->site) == 0);
+}
+
+static void self_tear_down(void)
+{
+	from->net->ops->close(from->net);
+}
+
+static void shm_set_up(void)
+{
+	REQUIRE(job_create(&job, RANKS, 0) == 0);
+	for (uint32_t r = 0; r < RANKS; r++) {
+		end_open(r);
+		CHECK(job_rank_opens(&job, r));
+		REQUIRE(shm_open_rank(&ends[r].net, &ends[r].site, &job) == 0);
+	}
+	from = &ends[0];
+	to = &ends[1];
+}
+
+static void shm_tear_down(void)
+{
+	for (uint32_t r = 0; r < RANKS; r++)
+		if (ends[r].net)
+			ends[r].net->ops->close(ends[r].net);
+	job_unmap(&job);
+	job_forget(&job);
+}
+
+static const struct {
+	const struct net_ops *ops;
+	void (*set_up)(void), (*tear_down)(void);
+} suite[] = {
+	{ &self_ops, self_set_up, self_tear_down },
+	{ &shm_ops, shm_set_up, shm_tear_down },
+};
+enum { NETS = sizeof suite / sizeof *suite };
+
+static void on_every_network(void (*check)(void))
+{
+	for (int i = 0; i < NETS; i++) {
+		unsigned before = atomic_load(&check_failures);
+		suite[i].set_up();
+		check();
+		suite[i].tear_down();
+		if (atomic_load(&check_failures) != before)
+			printf("    on the network %s\n", suite[i].ops->name);
+	}
+}
+
+/* As the core does these. */
+static void lane_say(struct end *e, struct tern_lane *lane, uint64_t word)
+{
+	struct parcel p = { .bits = HANDLER << TERN_ID_SHIFT | 2, .n = 2, .word = { word, ~word } };
+	REQUIRE(lane_ready(lane));
+	lane_put(lane, &p);
+	if (tern_unheeded(lane))
+		e->net->ops->knock(e->net, lane);
+}
+
+static void say(uint64_t word)
+{
+	lane_say(from, &from->lane[to->site.rank], word);
+}
+
+static void hear_bell(struct end *e)
+{
+	if (inlet_arrived(&e->site.bell))
+		e->net->ops->answer(e->net);
+}
+
+/* The next message of that kind that the receiver's circle holds; 0 if there is none. */
+static uint64_t heard(struct end *e, enum tern_kind kind)
+{
+	hear_bell(e);
+	for (struct tern_inlet *in = e->site.bell.next; in != &e->site.bell; in = in->next) {
+		if (in->kind != kind)
+			continue;
+		for (;;) {
+			const tern_msg *m = inlet_at(in);
+			uint64_t x = atomic_load_explicit(&m->head, memory_order_acquire) ^ in->expect;
+			if (x >> TERN_LAP_SHIFT)
+				break;
+			if (inlet_control(in, x))
+				continue;
+			in->cursor += TERN_LINE;
+			CHECK_IS(tern_msg_arg(m, 1), ~tern_msg_arg(m, 0));
+			return tern_msg_arg(m, 0);
+		}
+	}
+	return 0;
+}
+
+static void connect_ends(void)
+{
+	REQUIRE(from->net->ops->connect(from->net, to->site.rank) == 0);
+}
+
+TEST(every_network_of_the_table_is_in_this_suite_and_says_what_it_is)
+{
+	int n = 0;
+	for (; net_table[n]; n++) {
+		char why[200] = "";
+		CHECK(n < NETS && net_table[n] == suite[n].ops);
+		CHECK(net_table[n]->name && net_table[n]->reach);
+		CHECK(net_table[n]->usable(why, sizeof why) || strlen(why) > 0);
+	}
+	CHECK_IS(n, NETS);
+}
+
+static void requests_arrive(void)
+{
+	connect_ends();
+	CHECK_IS(heard(to, TERN_REQUEST), 0);
+	for (uint64_t i = 1; i < 5000; i++) { /* several laps */
+		say(i);
+		CHECK_IS(heard(to, TERN_REQUEST), i);
+	}
+	CHECK_IS(heard(to, TERN_REQUEST), 0);
+}
+
+TEST(requests_arrive_in_order)
+{
+	on_every_network(requests_arrive);
+}
+
+static void replies_return(void)
+{
+	connect_ends();
+	say(1);
+	CHECK_IS(heard(to, TERN_REQUEST), 1);
+	struct peer *back = &to->peer[from->site.rank];
+	CHECK(back->requests.answer == &back->answer);
+	CHECK(back->answer.gate == &back->requests);
+	CHECK_IS(back->answer.peer, from->site.rank);
+	CHECK(from->peer[to->site.rank].replies.answer == &from->refuse);
+	for (uint64_t i = 1; i < 2000; i++) {
+		lane_say(to, &back->answer, i);
+		CHECK_IS(heard(from, TERN_REPLY), i);
+	}
+}
+
+TEST(replies_return_and_cannot_be_answered)
+{
+	on_every_network(replies_return);
+}
+
+static void full_and_room(void)
+{
+	connect_ends();
+	struct tern_lane *lane = &from->lane[to->site.rank];
+	uint64_t sent = 0, got = 0;
+	while (lane_ready(lane))
+		say(++sent);
+	CHECK(sent >= 64);
+	for (uint64_t w; (w = heard(to, TERN_REQUEST)) != 0;)
+		CHECK_IS(w, ++got);
+	CHECK_IS(got, sent);
+	CHECK(lane_ready(lane));
+}
+
+TEST(a_full_lane_loses_nothing_and_has_room_again)
+{
+	on_every_network(full_and_room);
+}
+
+static void blocks(void)
+{
+	struct block *taken[TERN_POOL_BLOCKS], *more = NULL;
+	connect_ends();
+	struct net *net = from->net;
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
+		CHECK_IS(net->ops->take(net, &taken[i]), 0);
+		CHECK(block_is(taken[i], BLOCK_CLAIMED));
+		CHECK(net->ops->ours(net, taken[i]));
+		memset(taken[i]->data, i, TERN_PAYLOAD_MAX);
+	}
+	CHECK_IS(net->ops->take(net, &more), -ENOBUFS); /* nobody else could give one back */
+	block_set(taken[3], BLOCK_SENT);
+	CHECK_IS(net->ops->take(net, &more), -EAGAIN);
+	block_set(taken[3], BLOCK_FREE);
+	CHECK_IS(net->ops->take(net, &more), 0);
+	CHECK(more == taken[3]);
+}
+
+TEST(a_pool_gives_each_block_once_and_again_when_it_is_free)
+{
+	on_every_network(blocks);
+}
+
+static void named_blocks(void)
+{
+	struct block *b = NULL;
+	uint32_t sender = from->site.rank;
+	connect_ends();
+	say(1);
+	heard(to, TERN_REQUEST);
+	CHECK_IS(from->net->ops->take(from->net, &b), 0);
+	const struct net_ops *ops = to->net->ops;
+	CHECK(ops->owns(to->net, sender, b->data, TERN_PAYLOAD_MAX));
+	CHECK(ops->owns(to->net, sender, b->data, 0));
+	CHECK(!ops->owns(to->net, sender, b->data, TERN_PAYLOAD_MAX + 1));
+	CHECK(!ops->owns(to->net, sender, b->data + 1, 1));
+	CHECK(!ops->owns(to->net, sender, b->data - 64, 1));
+	CHECK(!ops->owns(to->net, sender, (char *)&b, 1));
+	CHECK(!ops->owns(to->net, sender, NULL, 1));
+	CHECK(!ops->ours(from->net, (struct block *)(void *)((char *)b + 64)));
+	/* the block that is kept for replies to the sender is named by the receiver */
+	CHECK(from->net->ops->owns(from->net, to->site.rank, to->peer[sender].reserve->data, 1));
+	CHECK(block_is(to->peer[sender].reserve, BLOCK_FREE));
+}
+
+TEST(a_message_may_name_its_senders_blocks_and_nothing_else)
+{
+	on_every_network(named_blocks);
+}
+
+static void sleeping(void)
+{
+	struct sleep s = { .bells = 0 };
+	const struct net_ops *ops = to->net->ops;
+	connect_ends();
+	say(1);
+	CHECK(!ops->arm(to->net, &s)); /* something is there */
+	ops->disarm(to->net);
+	CHECK_IS(heard(to, TERN_REQUEST), 1);
+	for (uint64_t i = 2; i < 10; i++) {
+		s.bells = 0;
+		hear_bell(to);
+		if (!ops->arm(to->net, &s))
+			check_skip("the kernel has no membarrier");
+		say(i);
+		for (unsigned k = 0; k < s.bells; k++) /* whoever sleeps on it would have been woken */
+			CHECK(atomic_load(s.bell[k]) != BELL_ASLEEP);
+		ops->disarm(to->net);
+		CHECK_IS(heard(to, TERN_REQUEST), i);
+	}
+}
+
+TEST(what_arrives_at_a_sleeper_ends_its_sleep)
+{
+	on_every_network(sleeping);
+}
+
+static void silence(void)
+{
+	connect_ends();
+	say(1);
+	CHECK_IS(heard(to, TERN_REQUEST), 1);
+	for (uint64_t i = 2; i < 20; i++) {
+		for (int k = 0; k < 3; k++)
+			to->net->ops->demote(to->net);
+		say(i);
+		CHECK_IS(heard(to, TERN_REQUEST), i);
+		say(i + 100);
+		to->net->ops->demote(to->net); /* not silent: something lies there */
+		to->net->ops->demote(to->net);
+		CHECK_IS(heard(to, TERN_REQUEST), i + 100);
+	}
+}
+
+TEST(a_silent_peer_is_heard_when_it_speaks_again)
+{
+	on_every_network(silence);
+}
+
+static void barriers(void)
+{
+	uint64_t ticket[RANKS] = { 0 };
+	int n = from == to ? 1 : RANKS;
+	for (int round = 0; round < 10; round++) {
+		for (int r = 0; r < n; r++) {
+			ticket[r] = ends[r].net->ops->arrive(ends[r].net);
+			for (int k = 0; k <= r; k++)
+				CHECK_IS(ends[k].net->ops->passed(ends[k].net, ticket[k]), r == n - 1);
+		}
+	}
+}
+
+TEST(a_barrier_is_passed_when_everybody_has_arrived)
+{
+	on_every_network(barriers);
+}
+
+static void leaving(void)
+{
+	connect_ends();
+	say(1);
+	CHECK_IS(heard(to, TERN_REQUEST), 1);
+	CHECK_IS(from->net->ops->check(from->net, to->site.rank), 0);
+	CHECK_IS(from->net->ops->left(from->net), 0);
+	if (from == to)
+		return;
+	hear_bell(from);
+	to->net->ops->close(to->net);
+	to->net = NULL;
+	CHECK_IS(from->net->ops->left(from->net), 1);
+	CHECK(inlet_arrived(&from->site.bell)); /* it is told */
+	int rc = from->net->ops->check(from->net, to->site.rank);
+	CHECK_IS(rc, -ESHUTDOWN);
+	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
+	CHECK_IS(from->net->ops->check(from->net, 2), 0);
+}
+
+TEST(a_rank_that_leaves_is_noticed)
+{
+	on_every_network(leaving);
+}
+
+static void pinned(void)
+{
+	struct block *b = NULL;
+	connect_ends();
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
+		REQUIRE(from->net->ops->take(from->net, &b) == 0);
+		b->peer = to->site.rank;
+		block_set(b, BLOCK_SENT);
+	}
+	CHECK(from->net->ops->take(from->net, &b) < 0);
+	from->net->ops->reclaim(from->net, to->site.rank);
+	CHECK(from == to || from->net->ops->take(from->net, &b) == 0);
+}
+
+TEST(the_blocks_of_a_rank_that_has_left_come_back)
+{
+	on_every_network(pinned);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "net/shm/job.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <tern/tern.h>
+
+#include "../../../tests/check.h"
+#include "base/world.h"
+
+static struct job job;
+
+static bool says(int rc, const char *word)
+{
+	return strstr(tern_strerror(rc), word) != NULL;
+}
+
+/* Bytes that the file really has. */
+static uint64_t file_bytes(void)
+{
+	struct stat st;
+	REQUIRE(fstat(job.fd, &st) == 0);
+	return (uint64_t)st.st_blocks * 512;
+}
+
+static void job_end(void)
+{
+	job_unmap(&job);
+	job_forget(&job);
+}
+
+TEST(a_job_starts_small_and_all_of_that_is_reserved)
+{
+	static const uint32_t sizes[] = { 1, 2, 3, 64, 256, TERN_RANKS_MAX };
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		struct job_needs needs;
+		REQUIRE(job_create(&job, sizes[i], 0) == 0);
+		job_needs(sizes[i], &needs);
+		CHECK_IS(job.head->committed, needs.start);
+		CHECK_IS(file_bytes(), needs.start);
+		CHECK(needs.start <= needs.neighbours && needs.neighbours <= needs.all_pairs);
+		job_end();
+	}
+}
+
+TEST(memory_stays_within_what_is_promised)
+{
+	struct job_needs needs;
+	job_needs(64, &needs);
+	CHECK(needs.neighbours <= 16 << 20);
+	job_needs(256, &needs);
+	CHECK(needs.neighbours <= 256 << 20);
+}
+
+TEST(what_is_committed_is_in_the_file_and_counted)
+{
+	REQUIRE(job_create(&job, 4, 0) == 0);
+	uint64_t before = file_bytes();
+	CHECK_IS(job_commit(&job, job_talk_at(&job, 1, 2), job.talk_bytes, "a test"), 0);
+	CHECK_IS(job_commit(&job, job_pool_at(&job, 3), job.pool_bytes, "a test"), 0);
+	CHECK_IS(file_bytes() - before, job.talk_bytes + job.pool_bytes);
+	CHECK_IS(job.head->committed, file_bytes());
+	job_end();
+}
+
+TEST(a_spent_budget_is_an_error_that_says_what_was_asked_for)
+{
+	struct job_needs needs;
+	job_needs(4, &needs);
+	REQUIRE(job_create(&job, 4, needs.start + 1) == 0);
+	uint64_t before = file_bytes();
+	int rc = job_commit(&job, job_talk_at(&job, 1, 2), job.talk_bytes, "talking from rank 1 to rank 2");
+	CHECK_IS(rc, -ENOMEM);
+	CHECK(says(rc, "talking from rank 1 to rank 2") && says(rc, "budget") && says(rc, "TERN_MEMORY"));
+	CHECK_IS(job.head->committed, before);
+	CHECK_IS(file_bytes(), before);
+	job_end();
+}
+
+TEST(no_two_parts_overlap)
+{
+	REQUIRE(job_create(&job, 5, 0) == 0);
+	size_t at = (size_t)job.head->committed;
+	for (uint32_t r = 0; r < 5; r++, at += job.pool_bytes)
+		CHECK_IS(job_pool_at(&job, r), at);
+	for (uint32_t from = 0; from < 5; from++)
+		for (uint32_t to = 0; to < 5; to++, at += job.talk_bytes)
+			CHECK_IS(job_talk_at(&job, from, to), at);
+	CHECK_IS(job.bytes, at);
+	CHECK((char *)(job.knocker + 5 * job.knocker_row) <= job.base + job_pool_at(&job, 0));
+	job_end();
+}
+
+TEST(a_descriptor_that_is_no_job_is_refused)
+{
+	struct job other;
+	int fd = memfd_create("test", MFD_CLOEXEC);
+	CHECK_IS(job_map(&other, fd), -EINVAL);
+	CHECK(says(-EINVAL, "tern run"));
+	CHECK_IS(job_map(&other, 999), -EINVAL);
+	char page[4096] = { 0 };
+	CHECK_IS(write(fd, page, sizeof page), sizeof page);
+	CHECK_IS(job_map(&other, fd), -EINVAL);
+	close(fd);
+}
+
+TEST(a_job_of_another_layout_or_size_is_refused)
+{
+	struct job other;
+	REQUIRE(job_create(&job, 3, 0) == 0);
+	job.head->layout++;
+	CHECK_IS(job_map(&other, job.fd), -EPROTO);
+	CHECK(says(-EPROTO, "layout"));
+	job.head->layout--;
+	job.head->size = 4;
+	CHECK_IS(job_map(&other, job.fd), -EINVAL);
+	job.head->size = 3;
+	CHECK_IS(job_map(&other, job.fd), 0);
+	atomic_store(&job.rank[2].status, 77);
+	CHECK_IS(other.rank[2].status, 77); /* it is the same memory */
+	job_unmap(&other);
+	job_end();
+}
+
+TEST(a_job_has_1_to_1024_ranks)
+{
+	CHECK_IS(job_create(&job, 0, 0), -ERANGE);
+	CHECK_IS(job_create(&job, TERN_RANKS_MAX + 1, 0), -ERANGE);
+}
+
+TEST(a_rank_opens_once_and_again_when_all_have_left)
+{
+	REQUIRE(job_create(&job, 2, 0) == 0);
+	CHECK(job_rank_opens(&job, 0));
+	CHECK(!job_rank_opens(&job, 0));
+	CHECK(job_rank_opens(&job, 1));
+	job_rank_leaves(&job, 0, RANK_CLOSED);
+	CHECK_IS(job_rank_state(&job, 0), RANK_CLOSED);
+	CHECK(!job_rank_opens(&job, 0));
+	job_rank_leaves(&job, 1, RANK_CLOSED);
+	CHECK(job_rank_opens(&job, 1));
+	CHECK(job_rank_opens(&job, 0));
+	CHECK_IS(job.head->left, 0);
+	job_end();
+}
+
+TEST(a_new_session_begins_with_new_memory)
+{
+	REQUIRE(job_create(&job, 2, 0) == 0);
+	uint64_t start = file_bytes();
+	CHECK(job_rank_opens(&job, 0) && job_rank_opens(&job, 1));
+	size_t at = job_talk_at(&job, 0, 1);
+	CHECK_IS(job_commit(&job, at, job.talk_bytes, "a test"), 0);
+	memset(job.base + at, 0xff, job.talk_bytes);
+	atomic_store(&job.heed[1], 1);
+	atomic_store(&job.head->arrived, 1);
+	job_rank_leaves(&job, 0, RANK_CLOSED);
+	job_rank_leaves(&job, 1, RANK_CLOSED);
+	CHECK_IS(file_bytes(), start);
+	CHECK_IS(job.head->committed, start);
+	CHECK_IS(job_commit(&job, at, job.talk_bytes, "a test"), 0);
+	for (size_t i = 0; i < job.talk_bytes; i++)
+		CHECK_IS(job.base[at + i], 0);
+	CHECK(job.heed[1] == 0 && job.head->arrived == 0);
+	job_end();
+}
+
+TEST(a_rank_that_ended_is_gone_or_dead_and_everybody_is_woken)
+{
+	REQUIRE(job_create(&job, 3, 0) == 0);
+	for (uint32_t r = 0; r < 3; r++)
+		CHECK(job_rank_opens(&job, r));
+	job_rank_ended(&job, 1, 0);
+	CHECK_IS(job_rank_state(&job, 1), RANK_GONE);
+	CHECK_IS(job.head->left, 1);
+	job_rank_ended(&job, 2, SIGKILL);
+	CHECK_IS(job_rank_state(&job, 2), RANK_DEAD);
+	CHECK_IS(job.rank[2].status, SIGKILL);
+	CHECK_IS(job.head->left, 2);
+	CHECK_IS(job.rank[0].bell, BELL_RUNG);
+	job_rank_leaves(&job, 0, RANK_CLOSED); /* the dead do not come back in the next session */
+	CHECK(job_rank_opens(&job, 0));
+	CHECK(!job_rank_opens(&job, 2));
+	CHECK_IS(job.head->left, 2);
+	job_end();
+}
+
+TEST(a_rank_that_ends_after_it_closed_is_counted_once)
+{
+	REQUIRE(job_create(&job, 2, 0) == 0);
+	CHECK(job_rank_opens(&job, 0) && job_rank_opens(&job, 1));
+	job_rank_leaves(&job, 0, RANK_CLOSED);
+	job_rank_ended(&job, 0, 0);
+	CHECK_IS(job.head->left, 1);
+	job_end();
+}
+
+TEST(a_bell_that_is_rung_twice_is_rung)
+{
+	REQUIRE(job_create(&job, 2, 0) == 0);
+	CHECK_IS(job.rank[1].bell, BELL_QUIET);
+	job_ring(&job, 1);
+	job_ring(&job, 1);
+	CHECK_IS(job.rank[1].bell, BELL_RUNG);
+	CHECK_IS(job.rank[0].bell, BELL_QUIET);
+	job_end();
+}

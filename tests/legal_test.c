@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is legal where: every call from every place, and the table of tern(7) held
+ * against what the library does. What is refused must change nothing, so after
+ * each refusal nothing has arrived anywhere and the next messages do.
+ */
+#include <errno.h>
+
+#include "local.h"
+
+enum { ASK, TELL, PLACE_REQUEST, PLACE_REPLY, PROVOKE, KEEP };
+
+static tern *here;       /* the endpoint that calls */
+static uint32_t other;   /* whom it talks with: rank 0, or itself in a job of one */
+static void *claimed;    /* a claim of the program's */
+static const tern_msg *kept;
+static int (*calling)(tern *t, const tern_msg *m);
+static int code;
+static unsigned arrived; /* messages that the call has led to */
+
+/* -- The calls ---------------------------------------------------------------------- */
+
+static int call_request(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_request(t, other, ASK, 1);
+}
+
+static int call_request_array(tern *t, const tern_msg *m)
+{
+	static const uint64_t words[4];
+	(void)m;
+	return tern_request_array(t, other, ASK, 4, words);
+}
+
+static int call_request_data(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_request_data(t, other, ASK, "text", 5, 1);
+}
+
+static int call_claim(tern *t, const tern_msg *m)
+{
+	(void)m;
+	void *mine = tern_claim(t, other, 10);
+	return mine ? tern_abandon(t, mine) : -errno;
+}
+
+static int call_commit(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_commit(t, claimed, ASK, 1);
+}
+
+static int call_abandon(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_abandon(t, claimed);
+}
+
+static int call_reply(tern *t, const tern_msg *m)
+{
+	return tern_reply(t, m, TELL, 1);
+}
+
+static int call_reply_array(tern *t, const tern_msg *m)
+{
+	static const uint64_t words[4];
+	return tern_reply_array(t, m, TELL, 4, words);
+}
+
+static int call_reply_data(tern *t, const tern_msg *m)
+{
+	return tern_reply_data(t, m, TELL, "text", 5);
+}
+
+static int call_reply_claim(tern *t, const tern_msg *m)
+{
+	return tern_reply_claim(t, m, 10) ? 0 : -errno;
+}
+
+static int call_reply_commit(tern *t, const tern_msg *m)
+{
+	void *reply = tern_reply_claim(t, m, 10);
+	return tern_reply_commit(t, m, reply ? reply : claimed, TELL);
+}
+
+static int call_keep(tern *t, const tern_msg *m)
+{
+	const tern_msg *mine = tern_keep(t, m);
+	return mine ? tern_drop(t, mine) : -errno;
+}
+
+static int call_drop(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_drop(t, kept);
+}
+
+static void nothing(tern *t, void *arg)
+{
+	(void)t, (void)arg;
+}
+
+static int call_defer(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_defer(t, nothing, NULL);
+}
+
+static int call_poll(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_poll(t);
+}
+
+static int call_poll_requests(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_poll_requests(t);
+}
+
+static int call_poll_replies(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_poll_replies(t);
+}
+
+static int call_wait(tern *t, const tern_msg *m)
+{
+	_Atomic uint64_t flag = 3;
+	(void)m;
+	int rc = tern_wait(t, &flag, 3);
+	CHECK_IS(atomic_load(&flag), rc ? 3 : 0);
+	return rc;
+}
+
+static int call_barrier(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_barrier(t);
+}
+
+static int call_signal(tern *t, const tern_msg *m)
+{
+	_Atomic uint64_t flag = 3;
+	(void)m;
+	tern_signal(t, &flag, 4);
+	return atomic_load(&flag) == 7 ? 0 : -1;
+}
+
+static int call_forgive(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_forgive(t, other);
+}
+
+static int call_hold(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_hold(t);
+	tern_release(t);
+	return 0;
+}
+
+static int call_on(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_on(t, 100, note_request);
+}
+
+static int call_close(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_close(t);
+}
+
+/* -- The places --------------------------------------------------------------------- */
+
+enum place { PROGRAM, REQUEST, REPLY, DEFERRED, HOLD, CLAIM, PLACES };
+static const char *const place_name[PLACES] = { "program", "request", "reply", "deferred", "hold", "claim" };
+
+static void note_any(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	arrived++;
+}
+
+static void in_handler(tern *t, const tern_msg *m)
+{
+	code = calling(t, m);
+}
+
+static void provoke_reply(tern *t, const tern_msg *m)
+{
+	CHECK_IS(tern_reply_data(t, m, PLACE_REPLY, "0123456789", 10), 0);
+}
+
+static void in_deferred(tern *t, void *arg)
+{
+	(void)arg;
+	code = calling(t, NULL);
+}
+
+static void keep_it(tern *t, const tern_msg *m)
+{
+	kept = tern_keep(t, m);
+}
+
+static void call_from(enum place place)
+{
+	switch (place) {
+	case PROGRAM:
+	case CLAIM:
+		code = calling(here, NULL);
+		break;
+	case REQUEST:
+		CHECK_IS(tern_request_data(local[other], tern_rank(here), PLACE_REQUEST, "0123456789", 10), 0);
+		while (code == 1)
+			tern_poll(here);
+		break;
+	case REPLY:
+		CHECK_IS(tern_request(here, other, PROVOKE), 0);
+		while (code == 1)
+			local_settle();
+		break;
+	case DEFERRED:
+		CHECK_IS(tern_defer(here, in_deferred, NULL), 0);
+		while (code == 1)
+			tern_poll(here);
+		break;
+	default:
+		tern_hold(here);
+		code = calling(here, NULL);
+		if (calling != call_close)
+			tern_release(here);
+	}
+}
+
+static void job_open(uint32_t ranks)
+{
+	local_open(ranks);
+	here = local[ranks - 1];
+	other = 0;
+	local_on(ASK, note_any);
+	local_on(TELL, note_any);
+	local_on(PLACE_REQUEST, in_handler);
+	local_on(PLACE_REPLY, in_handler);
+	local_on(PROVOKE, provoke_reply);
+	local_on(KEEP, keep_it);
+	CHECK_IS(tern_request_data(local[0], tern_rank(here), KEEP, "x", 1), 0);
+	local_settle();
+	claimed = tern_claim(here, other, 10);
+	REQUIRE(kept && claimed);
+	memcpy(claimed, "composed!", 10);
+	code = 1;
+	arrived = 0;
+}
+
+/* Everything still works: messages both ways, and the claim is as it was. */
+static void check_unharmed(bool claim_open)
+{
+	local_settle();
+	arrived = 0;
+	for (uint32_t r = 0; r < local_size; r++) {
+		CHECK_IS(tern_request(local[r], local_size - 1 - r, ASK, 1), 0);
+		CHECK_IS(tern_request_data(local[r], local_size - 1 - r, ASK, "x", 1, 1, 2), 0);
+	}
+	local_settle();
+	CHECK_IS(arrived, 2 * local_size);
+	if (claim_open) {
+		CHECK(memcmp(claimed, "composed!", 10) == 0);
+		CHECK_IS(tern_commit(here, claimed, ASK), 0);
+	}
+	local_close();
+}
+
+/* The code of one cell, and the check that a refusal changed nothing. */
+static int cell(int (*call)(tern *t, const tern_msg *m), enum place place, uint32_t ranks)
+{
+	job_open(ranks);
+	calling = call;
+	call_from(place);
+	if (calling == call_close && code == 0) {
+		local[local_size - 1] = NULL;
+		local_close();
+		return 0;
+	}
+	local_settle();
+	if (code < 0)
+		CHECK_IS(arrived, 0);
+	bool used = code == 0 && (call == call_commit || call == call_abandon);
+	check_unharmed(!used);
+	return code;
+}
+
+/* -- The table ---------------------------------------------------------------------- */
+
+static const struct row {
+	const char *name;
+	int (*call)(tern *t, const tern_msg *m);
+	int code[PLACES]; /* program, request, reply, deferred, hold, claim */
+} table[] = {
+	{ "tern_request", call_request, { 0, -EPERM, -EPERM, 0, 0, 0 } },
+	{ "tern_request_array", call_request_array, { 0, -EPERM, -EPERM, 0, 0, 0 } },
+	{ "tern_request_data", call_request_data, { 0, -EPERM, -EPERM, 0, 0, 0 } },
+	{ "tern_claim", call_claim, { 0, -EPERM, -EPERM, 0, 0, 0 } },
+	{ "tern_commit", call_commit, { 0, -EPERM, -EPERM, 0, 0, 0 } },
+	{ "tern_abandon", call_abandon, { 0, 0, 0, 0, 0, 0 } },
+	{ "tern_reply", call_reply, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_array", call_reply_array, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_data", call_reply_data, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_claim", call_reply_claim, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_commit", call_reply_commit, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_keep", call_keep, { -EPERM, 0, 0, -EPERM, -EPERM, -EPERM } },
+	{ "tern_drop", call_drop, { 0, 0, 0, 0, 0, 0 } },
+	{ "tern_defer", call_defer, { 0, 0, 0, 0, 0, 0 } },
+	{ "tern_poll", call_poll, { 0, -EPERM, -EPERM, 0, 0, 0 } },
+	{ "tern_poll_requests", call_poll_requests, { 0, -EPERM, -EPERM, 0, 0, 0 } },
+	{ "tern_poll_replies", call_poll_replies, { 0, 0, -EPERM, 0, 0, 0 } },
+	{ "tern_wait", call_wait, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0 } },
+	{ "tern_barrier", call_barrier, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0 } },
+	{ "tern_signal", call_signal, { 0, 0, 0, 0, 0, 0 } },
+	{ "tern_forgive", call_forgive, { 0, 0, 0, 0, 0, 0 } },
+	{ "tern_hold", call_hold, { 0, 0, 0, 0, 0, 0 } },
+	{ "tern_release", call_hold, { 0, 0, 0, 0, 0, 0 } },
+	{ "tern_on", call_on, { -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY } },
+	{ "tern_close", call_close, { 0, -EPERM, -EPERM, -EPERM, 0, 0 } },
+};
+enum { ROWS = sizeof table / sizeof *table };
+
+static const char *code_name(int rc)
+{
+	switch (rc) {
+	case 0:
+		return "yes";
+	case -EPERM:
+		return "EPERM";
+	case -EDEADLK:
+		return "EDEADLK";
+	case -EBUSY:
+		return "EBUSY";
+	default:
+		return "?";
+	}
+}
+
+static void check_place(enum place place)
+{
+	for (int i = 0; i < ROWS; i++)
+		for (uint32_t ranks = 1; ranks <= 2; ranks++) {
+			if (table[i].call == call_barrier && ranks == 2 && table[i].code[place] == 0)
+				continue; /* it would wait for the other rank, which this thread plays too */
+			int rc = cell(table[i].call, place, ranks);
+			if (!CHECK_IS(rc > 0 ? 0 : rc, table[i].code[place]))
+				printf("    %s in the place '%s', %u ranks\n", table[i].name, place_name[place], ranks);
+		}
+}
+
+TEST(the_program_may_do_all_but_reply_and_keep)
+{
+	check_place(PROGRAM);
+}
+
+TEST(a_request_handler_replies_once_and_polls_for_replies)
+{
+	check_place(REQUEST);
+}
+
+TEST(a_reply_handler_sends_nothing_and_does_not_poll)
+{
+	check_place(REPLY);
+}
+
+TEST(a_deferred_function_is_like_the_program_but_does_not_close)
+{
+	check_place(DEFERRED);
+}
+
+TEST(under_a_hold_everything_is_legal_but_waiting)
+{
+	check_place(HOLD);
+}
+
+TEST(between_claim_and_commit_everything_is_as_in_the_program)
+{
+	check_place(CLAIM);
+}
+
+/* "yes [1]", "once [3]", "0 [4]" and the like all say that it is legal. */
+static bool cell_says(const char *text, int rc)
+{
+	bool refused = text[0] == 'E';
+	const char *name = code_name(rc);
+	return refused ? strncmp(text, name, strlen(name)) == 0 : rc == 0;
+}
+
+static void check_line(const struct row *row, char *line)
+{
+	char *rest = NULL, *field = strtok_r(line, "\t\n", &rest);
+	for (int place = 0; place < PLACES; place++) {
+		field = strtok_r(NULL, "\t\n", &rest);
+		bool before_the_first_message = row->call == call_on && field && field[0] != 'E';
+		if (!CHECK(field && (before_the_first_message || cell_says(field, row->code[place]))))
+			printf("    tern(7) says '%s' of %s in the place '%s'\n", field ? field : "nothing", row->name,
+			       place_name[place]);
+	}
+}
+
+static const struct row *row_of(const char *line)
+{
+	for (int i = 0; i < ROWS; i++) {
+		size_t len = strlen(table[i].name);
+		if (strncmp(line, table[i].name, len) == 0 && line[len] == '\t')
+			return &table[i];
+	}
+	return NULL;
+}
+
+/* mdoc's " Ta " becomes a tab. */
+static void tabs_for_columns(char *line)
+{
+	for (char *ta; (ta = strstr(line, " Ta ")) != NULL;) {
+		*ta = '\t';
+		memmove(ta + 1, ta + 4, strlen(ta + 4) + 1);
+	}
+}
+
+TEST(the_table_of_tern_7_is_this_one)
+{
+	char line[400];
+	unsigned found = 0;
+	FILE *page = fopen("man/tern.7", "r");
+	if (!page)
+		check_skip("man/tern.7 is not here: run it from the top of the source");
+	while (fgets(line, sizeof line, page)) {
+		tabs_for_columns(line);
+		const struct row *row = strncmp(line, ".It ", 4) == 0 ? row_of(line + 4) : NULL;
+		if (!row)
+			continue;
+		check_line(row, line + 4);
+		found++;
+	}
+	fclose(page);
+	CHECK_IS(found, ROWS);
+}
+
+TEST(the_table_for_readers)
+{
+	printf("    %-20s", "");
+	for (int place = 0; place < PLACES; place++)
+		printf("%-9s", place_name[place]);
+	for (int i = 0; i < ROWS; i++) {
+		printf("\n    %-20s", table[i].name);
+		for (int place = 0; place < PLACES; place++)
+			printf("%-9s", code_name(table[i].code[place]));
+	}
+	printf("\n");
+}
