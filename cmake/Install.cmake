@@ -10,6 +10,7 @@ install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MAT
 # Relative to the file itself, so that an installed tree can be moved.
 file(RELATIVE_PATH TERN_PC_PREFIX
 	${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" TERN_PC_PREFIX "${TERN_PC_PREFIX}")
 configure_file(cmake/tern.pc.in tern.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tern.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

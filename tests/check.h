@@ -65,12 +65,12 @@ static inline void check_add(const char *sentence, void (*run)(void))
 		check_tests[check_count++] = (struct check_test){ sentence, run };
 }
 
-#define TEST(sentence)                                                        \
-	static void sentence(void);                                           \
-	__attribute__((constructor)) static void check_add_##sentence(void)   \
-	{                                                                     \
-		check_add(#sentence, sentence);                               \
-	}                                                                     \
+#define TEST(sentence)                                                      \
+	static void sentence(void);                                         \
+	__attribute__((constructor)) static void check_add_##sentence(void) \
+	{                                                                   \
+		check_add(#sentence, sentence);                             \
+	}                                                                   \
 	static void sentence(void)
 
 static inline bool check_that(bool good, const char *file, int line, const char *what)
@@ -96,12 +96,12 @@ static inline bool check_is(long long got, long long want, const char *file, int
 #define CHECK_IS(got, want) check_is((long long)(got), (long long)(want), __FILE__, __LINE__, #got)
 
 /* As CHECK, for what the rest of the test stands on. */
-#define REQUIRE(condition)                                                    \
-	do {                                                                  \
-		if (!CHECK(condition)) {                                      \
-			fflush(stdout);                                       \
-			_exit(1);                                             \
-		}                                                             \
+#define REQUIRE(condition)               \
+	do {                             \
+		if (!CHECK(condition)) { \
+			fflush(stdout);  \
+			_exit(1);        \
+		}                        \
 	} while (0)
 
 /* Ends the test: the machine lacks what it needs. */
@@ -124,7 +124,8 @@ static inline uint64_t check_seed(void)
 	const char *text = check_seed_text ? check_seed_text : getenv("TEST_SEED");
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	uint64_t seed = text ? strtoull(text, NULL, 0) : (uint64_t)now.tv_nsec * 1000 + (uint64_t)getpid() % 1000;
+	uint64_t seed =
+		text ? strtoull(text, NULL, 0) : (uint64_t)now.tv_nsec * 1000 + (uint64_t)getpid() % 1000;
 	printf("    seed %llu\n", (unsigned long long)seed);
 	fflush(stdout);
 	return seed;
@@ -181,7 +182,11 @@ int main(int argc, char **argv)
 		if (!check_wanted(check_tests[i].sentence, argc, argv))
 			continue;
 		int rc = apart ? check_run_apart(&check_tests[i]) : check_run_here(&check_tests[i]);
-		printf("%s %s\n", rc == 0 ? "ok  " : rc == CHECK_SKIPPED ? "skip" : "FAIL", check_tests[i].sentence);
+		printf("%s %s\n",
+		       rc == 0               ? "ok  "
+		       : rc == CHECK_SKIPPED ? "skip"
+					     : "FAIL",
+		       check_tests[i].sentence);
 		ran++;
 		failed += rc != 0 && rc != CHECK_SKIPPED;
 		skipped += rc == CHECK_SKIPPED;

@@ -12,7 +12,7 @@
 enum { ASK, ASK_DATA, TELL, BYTES = 3000, STACK_MOST = 32768 * CHECK_SLOWER };
 
 static _Thread_local _Atomic uint64_t answered;
-static _Thread_local uintptr_t top;   /* of the stack, where the rank began */
+static _Thread_local uintptr_t top;  /* of the stack, where the rank began */
 static _Thread_local size_t deepest; /* that a handler has been seen below it */
 static _Thread_local uint64_t served;
 static unsigned messages;

@@ -10,9 +10,9 @@
 
 enum { ASK, TELL, PLACE_REQUEST, PLACE_REPLY, PROVOKE, KEEP };
 
-static tern *here;       /* the endpoint that calls */
-static uint32_t other;   /* whom it talks with: rank 0, or itself in a job of one */
-static void *claimed;    /* a claim of the program's */
+static tern *here;     /* the endpoint that calls */
+static uint32_t other; /* whom it talks with: rank 0, or itself in a job of one */
+static void *claimed;  /* a claim of the program's */
 static const tern_msg *kept;
 static int (*calling)(tern *t, const tern_msg *m);
 static int code;
@@ -215,7 +215,8 @@ static void call_from(enum place place)
 		code = calling(here, NULL);
 		break;
 	case REQUEST:
-		CHECK_IS(tern_request_data(local[other], tern_rank(here), PLACE_REQUEST, "0123456789", 10), 0);
+		CHECK_IS(tern_request_data(local[other], tern_rank(here), PLACE_REQUEST, "0123456789", 10),
+			 0);
 		while (code == 1)
 			tern_poll(here);
 		break;
@@ -353,7 +354,8 @@ static void check_place(enum place place)
 				continue; /* it would wait for the other rank, which this thread plays too */
 			int rc = cell(table[i].call, place, ranks);
 			if (!CHECK_IS(rc > 0 ? 0 : rc, table[i].code[place]))
-				printf("    %s in the place '%s', %u ranks\n", table[i].name, place_name[place], ranks);
+				printf("    %s in the place '%s', %u ranks\n", table[i].name,
+				       place_name[place], ranks);
 		}
 }
 
@@ -402,8 +404,8 @@ static void check_line(const struct row *row, char *line)
 		field = strtok_r(NULL, "\t\n", &rest);
 		bool before_the_first_message = row->call == call_on && field && field[0] != 'E';
 		if (!CHECK(field && (before_the_first_message || cell_says(field, row->code[place]))))
-			printf("    tern(7) says '%s' of %s in the place '%s'\n", field ? field : "nothing", row->name,
-			       place_name[place]);
+			printf("    tern(7) says '%s' of %s in the place '%s'\n", field ? field : "nothing",
+			       row->name, place_name[place]);
 	}
 }
 

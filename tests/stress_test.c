@@ -37,7 +37,7 @@ struct open_claim {
 struct rank {
 	tern *t;
 	uint64_t next_request[CREW_MOST], next_extra[CREW_MOST]; /* from each */
-	uint64_t next_reply[CREW_MOST];  /* from each: the request that its next reply answers */
+	uint64_t next_reply[CREW_MOST]; /* from each: the request that its next reply answers */
 	uint64_t sent[CREW_MOST], extra[CREW_MOST];
 	uint64_t replies_due;
 	_Atomic uint64_t replies;
@@ -49,7 +49,12 @@ struct rank {
 static uint64_t seed;
 static unsigned messages; /* a rank sends */
 static struct shared *shared;
-static _Thread_local struct rank *self;
+static struct rank *ranks[CREW_MOST]; /* not per thread: a thread that waits serves endpoints not used yet */
+
+static struct rank *rank_of(const tern *t)
+{
+	return ranks[tern_rank(t)];
+}
 
 static struct shape shape_of(uint32_t from, uint32_t to, uint64_t i)
 {
@@ -80,6 +85,7 @@ static void drop_kept(tern *t, void *arg)
 /* Kept over many messages by one receiver of each sender only, so that no pool runs dry. */
 static void keep_some(tern *t, const tern_msg *m)
 {
+	struct rank *self = rank_of(t);
 	uint32_t src = tern_msg_src(m);
 	const tern_msg *kept = tern_keep(t, m);
 	if (!CHECK(kept != NULL))
@@ -96,12 +102,14 @@ static void keep_some(tern *t, const tern_msg *m)
 
 static void send_extra(tern *t, void *arg)
 {
+	struct rank *self = rank_of(t);
 	uint32_t dst = (uint32_t)(uintptr_t)arg;
 	CHECK_IS(tern_request(t, dst, EXTRA, self->extra[dst]++), 0);
 }
 
 static void answer_in_place(tern *t, const tern_msg *m, uint64_t hash)
 {
+	struct rank *self = rank_of(t);
 	size_t has;
 	const unsigned char *data = tern_msg_data(m, &has);
 	size_t len = has / 2;
@@ -155,6 +163,7 @@ static void check_payload(const tern_msg *m, bool expected)
 
 static void on_ask(tern *t, const tern_msg *m)
 {
+	struct rank *self = rank_of(t);
 	uint32_t src = tern_msg_src(m);
 	struct shape s = shape_of(src, tern_rank(t), self->next_request[src]++);
 	CHECK_IS(tern_msg_words(m), s.words);
@@ -170,6 +179,7 @@ static void on_ask(tern *t, const tern_msg *m)
 
 static void on_tell(tern *t, const tern_msg *m)
 {
+	struct rank *self = rank_of(t);
 	uint32_t src = tern_msg_src(m);
 	struct shape s;
 	do
@@ -186,7 +196,7 @@ static void on_tell(tern *t, const tern_msg *m)
 
 static void on_extra(tern *t, const tern_msg *m)
 {
-	(void)t;
+	struct rank *self = rank_of(t);
 	CHECK_IS(tern_msg_arg(m, 0), self->next_extra[tern_msg_src(m)]++);
 }
 
@@ -198,7 +208,7 @@ static void compose(unsigned char *at, uint32_t len, uint64_t stamp)
 	chance_fill(at + sizeof stamp, len - sizeof stamp, stamp);
 }
 
-static uint32_t payload_length(void)
+static uint32_t payload_length(struct rank *self)
 {
 	uint32_t len = length_of(chance_next(&self->chance));
 	return len < sizeof(uint64_t) ? (uint32_t)sizeof(uint64_t) : len;
@@ -207,6 +217,7 @@ static uint32_t payload_length(void)
 /* Opens a claim for later, if one is free; or gives one up. */
 static void play_with_claims(tern *t)
 {
+	struct rank *self = rank_of(t);
 	struct open_claim *c = &self->claim[chance_below(&self->chance, CLAIMS_MOST)];
 	if (c->at) {
 		if (chance_one_in(&self->chance, 3)) {
@@ -216,14 +227,14 @@ static void play_with_claims(tern *t)
 		return;
 	}
 	c->dst = chance_below(&self->chance, tern_size(t));
-	c->len = payload_length();
+	c->len = payload_length(self);
 	c->stamp = chance_next(&self->chance);
 	c->at = tern_claim(t, c->dst, c->len);
 	if (CHECK(c->at != NULL))
 		compose(c->at, c->len, c->stamp);
 }
 
-static struct open_claim *claim_for(uint32_t dst)
+static struct open_claim *claim_for(struct rank *self, uint32_t dst)
 {
 	for (int i = 0; i < CLAIMS_MOST; i++)
 		if (self->claim[i].at && self->claim[i].dst == dst)
@@ -233,20 +244,22 @@ static struct open_claim *claim_for(uint32_t dst)
 
 static int send_payload(tern *t, uint32_t dst, unsigned n, uint64_t h)
 {
+	struct rank *self = rank_of(t);
 	static _Thread_local unsigned char bytes[TERN_PAYLOAD_MAX];
-	struct open_claim *c = claim_for(dst);
+	struct open_claim *c = claim_for(self, dst);
 	if (c) {
 		int rc = tern_commit_words(t, c->at, n, ASK, h, h + 1, h + 2, h + 3, h + 4, h + 5);
 		c->at = NULL;
 		return rc;
 	}
-	uint32_t len = payload_length();
+	uint32_t len = payload_length(self);
 	compose(bytes, len, chance_next(&self->chance));
 	return tern_request_payload(t, dst, ASK, bytes, n, len, h, h + 1, h + 2, h + 3, h + 4, h + 5);
 }
 
 static void send_one(tern *t)
 {
+	struct rank *self = rank_of(t);
 	uint32_t dst = chance_below(&self->chance, tern_size(t));
 	struct shape s = shape_of(tern_rank(t), dst, self->sent[dst]++);
 	uint64_t h = s.hash;
@@ -258,7 +271,7 @@ static void send_one(tern *t)
 	self->replies_due += s.answer != ANSWER_NONE;
 }
 
-static void publish(void)
+static void publish(const struct rank *self)
 {
 	uint32_t me = tern_rank(self->t), n = tern_size(self->t);
 	for (uint32_t r = 0; r < n; r++) {
@@ -267,7 +280,7 @@ static void publish(void)
 	}
 }
 
-static void check_totals(void)
+static void check_totals(const struct rank *self)
 {
 	uint32_t me = tern_rank(self->t), n = tern_size(self->t);
 	for (uint32_t r = 0; r < n; r++) {
@@ -278,10 +291,7 @@ static void check_totals(void)
 
 static void stress_rank(tern *t)
 {
-	self = calloc(1, sizeof *self);
-	REQUIRE(self != NULL);
-	self->t = t;
-	self->chance.state = seed + tern_rank(t);
+	struct rank *self = rank_of(t);
 	for (unsigned i = 0; i < messages; i++) {
 		send_one(t);
 		if (chance_one_in(&self->chance, 8))
@@ -296,9 +306,9 @@ static void stress_rank(tern *t)
 	CHECK_IS(tern_wait(t, &self->replies, self->replies_due), 0);
 	CHECK_IS(tern_barrier(t), 0); /* every request is handled, */
 	CHECK_IS(tern_barrier(t), 0); /* and so is what those have deferred */
-	publish();
+	publish(self);
 	CHECK_IS(tern_barrier(t), 0);
-	check_totals();
+	check_totals(self);
 	if (self->kept)
 		CHECK_IS(tern_drop(t, self->kept), 0);
 	CHECK_IS(tern_barrier(t), 0);
@@ -308,6 +318,11 @@ static void stress_rank(tern *t)
 
 static void prepare(tern *t)
 {
+	struct rank *self = calloc(1, sizeof *self);
+	REQUIRE(self != NULL);
+	self->t = t;
+	self->chance.state = seed + tern_rank(t);
+	ranks[tern_rank(t)] = self;
 	CHECK_IS(tern_on(t, ASK, on_ask), 0);
 	CHECK_IS(tern_on(t, TELL, on_tell), 0);
 	CHECK_IS(tern_on(t, EXTRA, on_extra), 0);
@@ -338,7 +353,7 @@ TEST(as_threads)
 
 TEST(as_processes)
 {
-	begin(10000);
+	begin(50000);
 	crew_run(6, stress_process);
 	CHECK_IS(shared->done, 6);
 }
@@ -368,7 +383,7 @@ static void stop_and_continue(struct chance *c)
 
 TEST(with_ranks_that_are_stopped_and_go_on)
 {
-	begin(10000);
+	begin(50000);
 	struct chance c = { seed };
 	crew_start(8, 0, stress_process);
 	stop_and_continue(&c);

@@ -50,7 +50,11 @@ typedef struct tern_options {
  */
 static inline int tern_open(tern **t, const tern_options *o);
 
-/* Opens a job of `n` ranks inside this process: t[0] .. t[n-1]. */
+/*
+ * Opens a job of `n` ranks inside this process: t[0] .. t[n-1]. Each belongs to the
+ * thread that first uses it; until then a thread that waits in another of them may
+ * run its handlers.
+ */
 static inline int tern_open_local(uint32_t n, tern **t);
 
 /*

@@ -126,14 +126,12 @@ static unsigned depth, deepest;
 
 static void use_another(tern *t, const tern_msg *m)
 {
-	static _Atomic uint64_t never;
 	depth++;
 	deepest = depth > deepest ? depth : deepest;
 	arrival_note(&requests, t, m);
 	if (tern_rank(t) == 1 && requests.count == 1)
 		for (int i = 0; i < 5000; i++) /* more than the ring has room for: it blocks and serves */
 			code = code ? code : tern_request(local[2], 0, ANSWER, 1, 2);
-	(void)never;
 	depth--;
 }
 
@@ -166,6 +164,7 @@ static void *ask_from_thread(void *arg)
 TEST(an_endpoint_moves_to_the_thread_that_attaches_it)
 {
 	pair_open(answer);
+	CHECK_IS(tern_poll(local[1]), 0); /* stays with this thread */
 	CHECK_IS(tern_request(local[0], 1, ASK), 0);
 	CHECK_IS(tern_wait(local[0], &answered, 1), 0);
 	pthread_t thread;
@@ -182,6 +181,7 @@ TEST(an_endpoint_moves_to_the_thread_that_attaches_it)
 TEST(a_thread_may_open_endpoints_and_leave_them_to_others)
 {
 	pair_open(answer);
+	CHECK_IS(tern_poll(local[1]), 0);
 	pthread_t thread;
 	REQUIRE(pthread_create(&thread, NULL, ask_from_thread, NULL) == 0);
 	while (requests.count < 1)

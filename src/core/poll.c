@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "core/endpoint.h"
 
@@ -92,11 +93,24 @@ static void drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t di
 	e->block = NULL;
 }
 
+/*
+ * In a stream of pieces the consumer catches up in the middle of a line. To look at
+ * once again would take the line away from the producer for every piece; so give it
+ * a moment to fill the line.
+ */
+static bool drain_linger(const struct tern_inlet *in)
+{
+	if ((uintptr_t)in->cursor % TERN_LINE == 0)
+		return false;
+	cpu_relax();
+	return inlet_has(in);
+}
+
 /* Everything but a plain message through an open gate. False when the inlet has had its turn. */
 static bool drain_rare(struct endpoint *e, struct tern_inlet *in, uint64_t difference, unsigned *handled)
 {
-	if (difference >> TERN_LAP_SHIFT)
-		return false; /* an older lap: nothing has arrived */
+	if (difference >> TERN_LAP_SHIFT) /* an older lap: nothing has arrived */
+		return *handled && drain_linger(in);
 	if (inlet_control(in, difference))
 		return *handled < DRAIN_MOST;
 	if (difference >= TERN_HEAD_CONTROL) {

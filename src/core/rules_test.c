@@ -317,9 +317,9 @@ TEST(a_handler_that_only_the_sender_knows_is_found_out_on_arrival)
 
 TEST(every_code_has_a_sentence)
 {
-	static const int codes[] = { 0,	    EAGAIN,    EPERM,	   EALREADY, EDEADLK, ENXIO,  ERANGE,
-				     E2BIG, EMSGSIZE,  EOWNERDEAD, ENOMEM,   ENOBUFS, EINVAL, EBUSY,
-				     EPROTO, ESHUTDOWN, EBADMSG,   ENOTSUP };
+	static const int codes[] = { 0,      EAGAIN, EPERM,    EALREADY,   EDEADLK, ENXIO,
+				     ERANGE, E2BIG,  EMSGSIZE, EOWNERDEAD, ENOMEM,  ENOBUFS,
+				     EINVAL, EBUSY,  EPROTO,   ESHUTDOWN,  EBADMSG, ENOTSUP };
 	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
 		const char *text = tern_strerror(-codes[i]);
 		CHECK(text && strlen(text) > 5);

@@ -32,7 +32,7 @@ _Static_assert(sizeof(struct block) == 64 + TERN_PAYLOAD_MAX, "a block is a line
 
 static inline struct block *block_of(const void *data)
 {
-	return (struct block *)(void *)((char *)(uintptr_t)data - offsetof(struct block, data));
+	return (struct block *)((uintptr_t)data - offsetof(struct block, data)); /* of NULL too: nobody's */
 }
 
 static inline int block_is(const struct block *b, enum block_state state)

@@ -97,7 +97,8 @@ static bool message_is(const tern_msg *m, unsigned kind, uint64_t number)
 	struct parcel p = parcel_of(kind, number);
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_words(m) == p.n && tern_msg_src(m) == SOURCE && data == p.payload && len == p.len;
+	bool good =
+		tern_msg_words(m) == p.n && tern_msg_src(m) == SOURCE && data == p.payload && len == p.len;
 	for (unsigned i = 0; i < p.n; i++)
 		good = good && tern_msg_arg(m, i) == p.word[i];
 	return good;
@@ -177,7 +178,8 @@ static void random_mix(uint32_t leaf_lines, unsigned bursts, struct chance *c)
 				break;
 			kinds[number % MOST] = (uint8_t)kind;
 		}
-		uint64_t keep = chance_one_in(c, 3) ? 0 : chance_below(c, (uint32_t)(ring.sent - ring.taken) + 1);
+		uint64_t keep =
+			chance_one_in(c, 3) ? 0 : chance_below(c, (uint32_t)(ring.sent - ring.taken) + 1);
 		while (ring.sent - ring.taken > keep)
 			REQUIRE(ring_receive(kinds[ring.taken % MOST]));
 		REQUIRE(keep || !ring_take());
@@ -324,7 +326,8 @@ TEST(an_unknown_control_header_is_refused)
 	ring_open(REPLY_LEAF_LINES);
 	char *cursor = ring.inlet.cursor;
 	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | 2 << TERN_ID_SHIFT));
-	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | TERN_HEAD_PAYLOAD | CONTROL_TURN << TERN_ID_SHIFT));
+	CHECK(!inlet_control(&ring.inlet,
+			     TERN_HEAD_CONTROL | TERN_HEAD_PAYLOAD | CONTROL_TURN << TERN_ID_SHIFT));
 	CHECK(!inlet_control(&ring.inlet, HANDLER << TERN_ID_SHIFT));
 	CHECK(ring.inlet.cursor == cursor);
 }

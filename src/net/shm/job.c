@@ -107,6 +107,11 @@ static int job_make(struct job *j, uint64_t budget)
 {
 	struct plan p = plan_of(j->size);
 	j->bytes = p.bytes;
+	if (budget && budget < p.front)
+		return error_set(
+			-ENOMEM,
+			"a job of %u ranks needs %zu KiB to begin with and TERN_MEMORY allows %llu: raise it",
+			j->size, p.front >> 10, (unsigned long long)budget >> 10);
 	if (ftruncate(j->fd, (off_t)p.bytes) != 0)
 		return error_set(-errno, "sizing the memory of a job of %u ranks: %s", j->size,
 				 strerror(errno));
@@ -238,10 +243,10 @@ void job_ring(struct job *j, uint32_t rank)
 }
 
 /* The last to leave makes the memory new for the next session; nobody else touches it then. */
-static void job_renew(struct job *j)
+static void job_renew(struct job *j, uint32_t by)
 {
 	struct plan p = plan_of(j->size);
-	atomic_store(&j->head->renewing, 1);
+	atomic_store(&j->head->renewing, by + 1);
 	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p.pool_at,
 		  (off_t)(p.bytes - p.pool_at));
 	memset(j->base + p.heed_at, 0, p.front - p.heed_at);
@@ -281,7 +286,7 @@ void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state)
 	if (before != RANK_EXPECTED && before != RANK_OPEN)
 		return;
 	if (atomic_fetch_add(&j->head->left, 1) + 1 == j->size)
-		job_renew(j);
+		job_renew(j, rank);
 }
 
 void job_rank_ended(struct job *j, uint32_t rank, int status)
@@ -289,6 +294,8 @@ void job_rank_ended(struct job *j, uint32_t rank, int status)
 	bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	atomic_store(&j->rank[rank].status, status);
 	job_rank_leaves(j, rank, well ? RANK_GONE : RANK_DEAD);
+	if (atomic_load(&j->head->renewing) == rank + 1)
+		job_renew(j, rank); /* it was the last to leave, and did not finish its work */
 	for (uint32_t r = 0; r < j->size; r++)
 		job_ring(j, r);
 }

@@ -36,7 +36,7 @@ struct job_head {
 	uint32_t cores;  /* that the ranks share; each may be bound to fewer */
 	uint64_t budget; /* bytes that may be committed in all */
 	_Atomic uint64_t committed;
-	_Atomic uint32_t renewing; /* 1 while the last rank to leave makes the memory new */
+	_Atomic uint32_t renewing; /* while the last rank to leave makes the memory new: that rank, plus 1 */
 	_Atomic uint32_t left;     /* ranks that have closed, are gone or dead in this session */
 	_Atomic uint32_t weak;     /* a rank cannot take part in membarrier: nobody may rely on it */
 	_Atomic uint32_t sleepers; /* ranks in a futex; the barrier's last rank wakes them */

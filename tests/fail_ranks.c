@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fail_ranks survive: rank 1 kills itself; the others say what their calls say of it.
+ * fail_ranks talk: ranks talk with everybody until somebody ends them.
+ * What tests/kill_test.sh starts.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tern/tern.h>
+
+enum { ASK, TELL, VICTIM = 1 };
+
+static _Atomic uint64_t answers, never;
+
+static void answer(tern *t, const tern_msg *m)
+{
+	(void)!tern_reply(t, m, TELL);
+}
+
+static void take(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &answers, 1);
+}
+
+static void say(const tern *t, const char *call, int rc)
+{
+	printf("%u %s: %s: %s\n", tern_rank(t), call,
+	       rc == -EOWNERDEAD ? "dead"
+	       : rc              ? "another code"
+				 : "fine",
+	       tern_strerror(rc));
+	fflush(stdout);
+}
+
+static void survive(tern *t)
+{
+	tern_barrier(t);
+	if (tern_rank(t) == VICTIM)
+		raise(SIGKILL);
+	say(t, "wait", tern_wait(t, &never, 1));
+	say(t, "request", tern_request(t, VICTIM, ASK));
+	say(t, "barrier", tern_barrier(t));
+	say(t, "barrier", tern_barrier(t));
+	tern_forgive(t, VICTIM);
+	for (uint32_t r = 0; r < tern_size(t); r++)
+		if (r != VICTIM)
+			tern_request_data(t, r, ASK, "x", 1);
+	say(t, "others", tern_wait(t, &answers, tern_size(t) - 1));
+	for (int i = 0; i < 200000; i++) /* serve the others' last requests */
+		tern_poll(t);
+}
+
+__attribute__((noreturn)) static void talk(tern *t)
+{
+	static const char bytes[3000];
+	for (uint32_t i = 0;; i++) {
+		tern_request(t, i % tern_size(t), ASK, i);
+		tern_request_data(t, i % tern_size(t), ASK, bytes, i % sizeof bytes);
+		if (i % 100 == 0)
+			tern_barrier(t);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	tern *t;
+	int rc = tern_open(&t, NULL);
+	if (rc) {
+		fprintf(stderr, "%s\n", tern_strerror(rc));
+		return 1;
+	}
+	tern_on(t, ASK, answer);
+	tern_on(t, TELL, take);
+	if (argc > 1 && strcmp(argv[1], "talk") == 0)
+		talk(t);
+	survive(t);
+	return tern_close(t) ? 1 : 0;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: TIMEOUT 120 RUN_SERIAL */
+/*
+ * Ranks that die while the others go on. The test plays a launcher with --survive;
+ * the real one is in kill_test.sh.
+ */
+#define CHECK_SECONDS 40
+#include "chance.h"
+#include "crew.h"
+
+enum { ASK, TELL, RANKS = 5, VICTIM = 2 };
+
+static _Atomic uint64_t answers, never;
+static _Atomic uint64_t *shared; /* how many survivors have come to an end */
+static uint64_t seed;
+
+/* What a call may say of a rank that has left, once it is known. */
+static bool ends_well(int rc)
+{
+	return rc == 0 || rc == -EOWNERDEAD || rc == -ESHUTDOWN;
+}
+
+static void answer(tern *t, const tern_msg *m)
+{
+	CHECK(ends_well(tern_reply(t, m, TELL)));
+}
+
+static void take(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &answers, 1);
+}
+
+static tern *rank_open(void)
+{
+	tern *t = crew_open();
+	CHECK_IS(tern_on(t, ASK, answer), 0);
+	CHECK_IS(tern_on(t, TELL, take), 0);
+	return t;
+}
+
+static bool names_the_victim(int rc)
+{
+	bool good = strstr(tern_strerror(rc), "rank 2") != NULL;
+	if (!good)
+		printf("    %d: %s\n", rc, tern_strerror(rc));
+	return good;
+}
+
+/* Survivors still reach each other, in messages of both kinds. */
+static void talk_among_survivors(tern *t)
+{
+	for (uint32_t r = 0; r < RANKS; r++) {
+		if (r == VICTIM)
+			continue;
+		atomic_store(&answers, 0);
+		CHECK_IS(tern_request(t, r, ASK, 1), 0);
+		CHECK_IS(tern_request_data(t, r, ASK, "x", 1, 2, 3), 0);
+		CHECK_IS(tern_wait(t, &answers, 2), 0);
+	}
+}
+
+static void wait_for_the_others(tern *t)
+{
+	atomic_fetch_add(shared, 1);
+	while (atomic_load(shared) < RANKS - 1)
+		tern_poll(t);
+}
+
+static void survive(void)
+{
+	tern *t = rank_open();
+	t->own->grace_ns = 200 * UINT64_C(1000000);
+	CHECK_IS(tern_request(t, VICTIM, ASK), 0);
+	CHECK_IS(tern_wait(t, &answers, 1), 0);
+	if (tern_rank(t) == VICTIM) {
+		while (atomic_load(shared) < RANKS - 1) /* serve everybody once */
+			tern_poll(t);
+		raise(SIGKILL);
+	}
+	wait_for_the_others(t);
+	uint64_t began = clock_ns();
+	int rc = tern_wait(t, &never, 1);
+	CHECK_IS(rc, -EOWNERDEAD);
+	CHECK(names_the_victim(rc));
+	CHECK(clock_ns() - began >= 200 * UINT64_C(1000000));
+	rc = tern_request(t, VICTIM, ASK, 1);
+	CHECK_IS(rc, -EOWNERDEAD);
+	CHECK(names_the_victim(rc));
+	rc = tern_barrier(t);
+	CHECK_IS(rc, -EOWNERDEAD);
+	CHECK(names_the_victim(rc));
+	CHECK_IS(tern_barrier(t), -EOWNERDEAD);
+	CHECK_IS(tern_forgive(t, VICTIM), 0);
+	talk_among_survivors(t);
+	atomic_fetch_add(&shared[1], 1);
+	while (atomic_load(&shared[1]) < RANKS - 1)
+		tern_poll(t);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_dead_rank_is_named_by_whoever_needs_it_and_the_others_go_on)
+{
+	shared = crew_shared(4096);
+	crew_start(RANKS, 0, survive);
+	CHECK_IS(crew_reap(RANKS, 0), 1); /* the victim alone */
+	crew_end();
+}
+
+/* -- At any moment ----------------------------------------------------------------------- */
+
+/* Talks with everybody until told to stop; whatever happens, every call ends. */
+static void talk_whatever_happens(void)
+{
+	static const unsigned char bytes[5000];
+	tern *t = rank_open();
+	struct chance c = { seed + tern_rank(t) };
+	for (uint32_t r = 0; r < tern_size(t); r++)
+		CHECK_IS(tern_forgive(t, r), 0);
+	while (!atomic_load(shared)) {
+		uint32_t dst = chance_below(&c, tern_size(t));
+		int rc = chance_one_in(&c, 3)
+				 ? tern_request_data(t, dst, ASK, bytes, chance_below(&c, 5000), 1)
+				 : tern_request(t, dst, ASK, 1);
+		CHECK(ends_well(rc));
+		if (chance_one_in(&c, 50))
+			CHECK(ends_well(tern_barrier(t)));
+		CHECK(tern_poll(t) >= 0);
+	}
+	CHECK_IS(tern_close(t), 0);
+}
+
+static void kill_some(struct chance *c)
+{
+	for (int kills = 0; kills < 3; kills++) {
+		crew_nap(chance_below(c, 10000000));
+		pid_t victim = crew_pid[chance_below(c, crew_size)];
+		if (victim > 0)
+			kill(victim, SIGKILL);
+		crew_nap(1000000);
+		crew_reap(crew_size, WNOHANG);
+	}
+}
+
+TEST(whenever_ranks_are_killed_the_calls_of_the_others_end)
+{
+	seed = check_seed();
+	struct chance c = { seed };
+	for (unsigned round = 0; round < (CHECK_SLOWER > 1 ? 5 : 20); round++) {
+		shared = crew_shared(4096);
+		crew_start(6, 0, talk_whatever_happens);
+		kill_some(&c);
+		atomic_store(shared, 1);
+		unsigned left = 0, failed = 0;
+		for (uint32_t r = 0; r < 6; r++)
+			left += crew_pid[r] > 0;
+		for (int status; left && waitpid(-1, &status, 0) > 0; left--)
+			failed += WIFEXITED(status) && WEXITSTATUS(status) != 0;
+		CHECK_IS(failed, 0);
+		crew_end();
+	}
+}
