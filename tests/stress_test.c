@@ -292,6 +292,7 @@ static void check_totals(const struct rank *self)
 static void stress_rank(tern *t)
 {
 	struct rank *self = rank_of(t);
+	CHECK(tern_poll(t) >= 0); /* the endpoint is this thread's from here on, and so is self */
 	for (unsigned i = 0; i < messages; i++) {
 		send_one(t);
 		if (chance_one_in(&self->chance, 8))

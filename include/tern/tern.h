@@ -52,8 +52,8 @@ static inline int tern_open(tern **t, const tern_options *o);
 
 /*
  * Opens a job of `n` ranks inside this process: t[0] .. t[n-1]. Each belongs to the
- * thread that first uses it; until then a thread that waits in another of them may
- * run its handlers.
+ * thread that first uses it; until then the thread that opened them runs its
+ * handlers while it waits in another.
  */
 static inline int tern_open_local(uint32_t n, tern **t);
 

@@ -82,14 +82,14 @@ void attach_closed(void)
 	opened_sweep();
 }
 
-static unsigned group_each(struct group *g, struct endpoint *e,
+static unsigned group_each(struct group *g, struct endpoint *e, bool borrow,
 			   unsigned (*fn)(struct endpoint *sibling, void *arg), void *arg)
 {
 	unsigned sum = 0;
 	for (uint32_t i = 0; i < g->size; i++) {
 		struct endpoint *sibling = g->member[i];
 		bool mine = attach_is_mine(sibling);
-		if (sibling == e || (!mine && !attach_borrow(sibling)))
+		if (sibling == e || (!mine && !(borrow && attach_borrow(sibling))))
 			continue;
 		if (!atomic_load_explicit(&sibling->closed, memory_order_relaxed))
 			sum += fn(sibling, arg);
@@ -99,11 +99,17 @@ static unsigned group_each(struct group *g, struct endpoint *e,
 	return sum;
 }
 
+/*
+ * Only the thread that opened a group borrows of it: another thread that got one of
+ * the endpoints must not run handlers of those that its fellows are about to use.
+ */
 unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling, void *arg), void *arg)
 {
-	unsigned sum = e->group->size > 1 ? group_each(e->group, e, fn, arg) : 0;
-	for (struct group *g = opened; g; g = g->next)
-		if (g != e->group)
-			sum += group_each(g, e, fn, arg);
-	return sum;
+	unsigned sum = 0;
+	bool listed = false;
+	for (struct group *g = opened; g; g = g->next) {
+		listed |= g == e->group;
+		sum += group_each(g, e, true, fn, arg);
+	}
+	return listed || e->group->size == 1 ? sum : sum + group_each(e->group, e, false, fn, arg);
 }
