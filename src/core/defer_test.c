@@ -140,6 +140,35 @@ TEST(deferred_work_is_bounded_and_what_was_taken_still_runs)
 	local_close();
 }
 
+static unsigned depth, deepest;
+
+/* Its send finds what it has sent, whose handler defers it again. */
+static void send_to_oneself(tern *t, void *arg)
+{
+	deepest = ++depth > deepest ? depth : deepest;
+	for (int i = 0; ran < 1000 && i < 4; i++)
+		CHECK_IS(tern_request(t, tern_rank(t), ASK, ran++), 0);
+	depth--;
+	(void)arg;
+}
+
+static void defer_sending(tern *t, const tern_msg *m)
+{
+	(void)m;
+	(void)!tern_defer(t, send_to_oneself, NULL);
+}
+
+TEST(deferred_work_runs_one_after_another_and_the_stack_does_not_grow)
+{
+	pair_open(defer_sending);
+	CHECK_IS(tern_request(local[0], 1, ASK), 0);
+	for (int i = 0; i < 2000; i++)
+		tern_poll(local[1]);
+	CHECK_IS(ran, 1000);
+	CHECK_IS(deepest, 1);
+	local_close();
+}
+
 TEST(the_program_may_defer_too)
 {
 	pair_open(defer_words);

@@ -340,6 +340,62 @@ TEST(a_reply_longer_than_the_request_is_composed_in_fresh_bytes)
 	check_no_block_lost();
 }
 
+static unsigned char come_back[TERN_POOL_BLOCKS + 1];
+static unsigned came_back;
+
+static void note_first_byte(tern *t, const tern_msg *m)
+{
+	size_t len;
+	const unsigned char *data = tern_msg_data(m, &len);
+	arrival_note(&replies, t, m);
+	if (CHECK(data && len == 100))
+		come_back[came_back++] = data[99];
+}
+
+/* As a rank that has slept: it looks at nobody until somebody knocks. */
+static void look_at_nobody(tern *t)
+{
+	struct net *net = t->own->net[1];
+	struct sleep s = { .bells = 0 };
+	tern_poll(t);
+	(void)net->ops->arm(net, &s);
+	net->ops->disarm(net);
+	t->peek = &t->own->site.bell;
+}
+
+static void check_last_replies(bool asleep)
+{
+	local_open(3);
+	local_on(ASK, return_changed);
+	local_on(TELL, note_first_byte);
+	local_on(ECHO, note_request);
+	reply_len = 100;
+	came_back = 0;
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
+		memset(bytes, i, 100);
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
+	}
+	if (asleep)
+		look_at_nobody(local[0]);
+	while (tern_poll(local[1]) > 0)
+		;
+	local_close_one(1);
+	memset(bytes, 0xee, 100);
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
+		CHECK_IS(tern_request_data(local[0], 2, ECHO, bytes, 100), 0);
+	local_settle();
+	CHECK_IS(came_back, TERN_POOL_BLOCKS);
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
+		CHECK_IS(come_back[i], i);
+	local_close();
+}
+
+TEST(replies_in_place_from_a_rank_that_has_closed_arrive_whole)
+{
+	check_last_replies(false);
+	check_last_replies(true);
+}
+
 static void claim_and_forget(tern *t, const tern_msg *m)
 {
 	arrival_note(&requests, t, m);

@@ -155,16 +155,17 @@ TEST(a_rank_that_left_well_is_not_blamed_for_a_slow_one)
 
 TEST(a_send_to_a_dead_rank_fails_and_names_it)
 {
-	ranks_open(3);
-	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
-	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0); /* a piece is open */
-	rank_dies(1, SIGKILL);
-	rank_dies(2, SIGSEGV);
+	static const char *const names[] = { "", "rank 1", "rank 2", "rank 3" };
+	ranks_open(4);
+	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);    /* a shared line is open, */
+	CHECK_IS(tern_request(local[0], 2, ASK, 1, 2), 0); /* none is, */
+	for (uint32_t r = 1; r < 4; r++)                   /* and they have never talked */
+		rank_dies(r, SIGKILL);
 	tern_poll(local[0]);
-	for (uint32_t r = 1; r < 3; r++) { /* one that was talked with, one that was not */
+	for (uint32_t r = 1; r < 4; r++) {
 		int rc = tern_request(local[0], r, ASK, 1);
 		CHECK_IS(rc, -EOWNERDEAD);
-		CHECK(sentence_has(rc, r == 1 ? "rank 1" : "rank 2"));
+		CHECK(sentence_has(rc, names[r]));
 		CHECK_IS(tern_request(local[0], r, ASK, 1, 2, 3), -EOWNERDEAD);
 		CHECK_IS(tern_request_data(local[0], r, ASK, "x", 1), -EOWNERDEAD);
 		CHECK(!tern_claim(local[0], r, 1));
