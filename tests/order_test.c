@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages from one rank to another are handled in the order they were sent: requests among requests, replies among replies. */
+/*
+ * Messages from one rank to another are handled in the order they were sent:
+ * requests among requests, replies among replies.
+ */
 #include "chance.h"
 #include "crew.h"
 

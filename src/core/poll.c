@@ -171,7 +171,7 @@ void poll_lost(struct endpoint *e)
 		e->t->lane[r].piece = NULL;
 		e->t->lane[r].end = NULL;
 		/* What it held is ours again, once its last replies are read: some name our own blocks. */
-		if (!p->replies.hot || !inlet_arrived(&p->replies))
+		if (!p->replies.base || !inlet_has(&p->replies))
 			p->net->ops->reclaim(p->net, r);
 	}
 }

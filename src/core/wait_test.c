@@ -120,10 +120,13 @@ TEST(a_wait_whose_messages_come_does_not_mind_the_dead)
 	local_close();
 }
 
+static pthread_barrier_t handed_over;
+
 static void *signal_late(void *arg)
 {
 	struct timespec late = { .tv_nsec = 300000000 };
 	tern_attach(local[1]);
+	pthread_barrier_wait(&handed_over);
 	nanosleep(&late, NULL);
 	CHECK_IS(tern_request(local[1], 0, ASK), 0);
 	return arg;
@@ -132,7 +135,9 @@ static void *signal_late(void *arg)
 static void check_wait_is_patient(void)
 {
 	pthread_t thread;
+	pthread_barrier_init(&handed_over, NULL, 2);
 	REQUIRE(pthread_create(&thread, NULL, signal_late, NULL) == 0);
+	pthread_barrier_wait(&handed_over);
 	CHECK_IS(tern_wait(local[0], &flag, 1), 0);
 	pthread_join(thread, NULL);
 	local_close();
