@@ -125,7 +125,8 @@ static struct count count_loop(pid_t child)
 		steps_to_mark(child);
 		handle[twice] = steps_to_mark(child);
 	}
-	return (struct count){ (double)(send[1] - send[0]) / MESSAGES, (double)(handle[1] - handle[0]) / MESSAGES };
+	return (struct count){ (double)(send[1] - send[0]) / MESSAGES,
+			       (double)(handle[1] - handle[0]) / MESSAGES };
 }
 
 static double report(const char *what, struct count c, struct count loop)
@@ -141,7 +142,8 @@ static int verdict(double four)
 #if __GNUC__ == 12 && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
 	!defined(__SANITIZE_THREAD__) && !defined(TERN_NO_INLINE)
 	if (four > BUDGET || four < 20) {
-		printf("FAIL: a 4-word request takes %.2f instructions; docs/cost.md allows %d\n", four, BUDGET);
+		printf("FAIL: a 4-word request takes %.2f instructions; docs/cost.md allows %d\n", four,
+		       BUDGET);
 		return 1;
 	}
 	return 0;
