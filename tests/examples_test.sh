@@ -41,6 +41,15 @@ for ranks in 0 1 2 4 16; do
 	echo "ring on $ranks ranks: the letter is signed by everybody in turn, twice"
 	run ring $ranks
 	check "the signatures are wrong" "$(echo signed by $(ranks_of $n) $(ranks_of $n))"
+
+	echo "histogram on $ranks ranks: every bin has every rank's samples"
+	run histogram $ranks
+	[[ $(tail -1 "$out") == "$((20000 * n)) samples, 0 bins wrong" ]] || fail "the last line is another"
+	[[ $(awk '/#/ { sum += $NF } END { print (sum > 19000 * '$n') }' "$out") == 1 ]] || fail "there is no bell"
+
+	echo "halo on $ranks ranks: the glider arrives, and nothing else lives"
+	run halo $ranks
+	[[ $(grep -c '^rank .*: 0 wrong$' "$out") == "$n" ]] || fail "not every block is right"
 done
 
 echo "an example that fails says why"

@@ -38,9 +38,20 @@ done
 for ranks in 2 16 64 256; do
 	check_out "^  $ranks +[0-9.]+ +[0-9.]+ +[0-9.]+$"
 done
+for word in ops regions segments names when dims; do
+	check_out "^  $word +[0-9]+  "
+done
+check_out '^  heap +1024 MiB '
+check_out '^  single-copy +(yes: |no, .*: .*(ptrace_scope|SYS_PTRACE|CONFIG_CROSS_MEMORY_ATTACH))'
 check_out '^  membarrier '
 check_out '^  futex_waitv '
 [[ -s $err ]] && fail "it complains about nothing"
+
+sentence "single copy that was switched off is not tried, and the heap is as large as it was set"
+TERN_SINGLE_COPY=0 TERN_HEAP=64M info
+check_status 0
+check_out '^  single-copy +no, .*: TERN_SINGLE_COPY is 0'
+check_out '^  heap +64 MiB '
 
 sentence "a setting of the environment is shown as such"
 TERN_SPIN=77 info
@@ -64,7 +75,7 @@ check_err 'TERN_FOO'
 sentence "--json is one JSON object with everything in it"
 info --json
 check_status 0
-"$check" version layout networks limits memory waiting settings <"$out" >/dev/null 2>"$err" || fail "it is not"
+"$check" version layout networks limits memory mem waiting settings <"$out" >/dev/null 2>"$err" || fail "it is not"
 TERN_SPIN=$'a"b\\c\nd' info --json
 "$check" settings <"$out" >/dev/null 2>"$err" || fail "not with odd characters in a value"
 

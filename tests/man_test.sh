@@ -30,14 +30,22 @@ echo "every page passes mandoc's lint"
 lint=$(mandoc -T lint -W warning "${pages[@]}" 2>&1) || fail "$lint"
 
 echo "every public function has a page in section 3, which describes it in its synopsis"
-code=$(sed -e ':again; $!N; s/\\\n//; t again; P; D' include/tern/tern.h | # join what goes on in the next line
-	sed -e 's|/\*.*\*/||' -e '/\/\*/,/\*\//d')                        # and drop comments
-functions=$({
-	grep -oP '^#define \Ktern_[a-z_]+(?=\()' <<<"$code"
-	grep -vE '^(#|typedef|[[:space:]])' <<<"$code" | grep -oP '^[^(]*?\Ktern_[a-z_]+(?=\()'
-} | sort -u)
-synopsis() { sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.F[no] \([a-z_]*\).*/\1/p' "$1"; }
-[[ $(wc -l <<<"$functions") -ge 35 ]] || fail "the header seems to have too few: "$functions
+functions_of() { # HEADER
+	local code
+	code=$(sed -e ':again; $!N; s/\\\n//; t again; P; D' "$1" | # join what goes on in the next line
+		sed -e 's|/\*.*\*/||' -e '/\/\*/,/\*\//d' |       # drop comments
+		grep -v 'TERN_SIX_)')                             # and what only macros call
+	{
+		grep -oP '^#define \Ktern_[a-z0-9_]+(?=\()' <<<"$code"
+		grep -vE '^(#|typedef|[[:space:]])' <<<"$code" | grep -oP '^[^(]*?\Ktern_[a-z0-9_]+(?=\()'
+	} | sort -u
+}
+core=$(functions_of include/tern/tern.h)
+mem=$(functions_of include/tern/mem.h)
+functions=$core$'\n'$mem
+synopsis() { sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.F[no] \([a-z0-9_]*\).*/\1/p' "$1"; }
+[[ $(wc -l <<<"$core") -ge 35 ]] || fail "tern.h seems to have too few: "$core
+[[ $(wc -l <<<"$mem") -ge 40 ]] || fail "mem.h seems to have too few: "$mem
 for function in $functions; do
 	page=man/$function.3
 	[[ -s $page ]] || { fail "$function has none"; continue; }
@@ -45,7 +53,7 @@ for function in $functions; do
 	grep -qx "$function" <<<"$(synopsis "${target:-$page}")" || fail "${target:-$page} does not describe $function"
 done
 
-echo "every function in a synopsis is in the header"
+echo "every function in a synopsis is in a header"
 for page in man/*.3; do
 	for function in $(synopsis "$page"); do
 		grep -qx "$function" <<<"$functions" || fail "$page describes $function"
@@ -59,7 +67,7 @@ for link in "${links[@]}"; do
 done
 
 echo "every page that is referred to exists"
-referred=$(sed -n 's/^\.Xr \(tern[a-z_-]*\) \([0-9]\).*/\1.\2/p' "${pages[@]}" | sort -u)
+referred=$(sed -n 's/^\.Xr \(tern[a-z0-9_-]*\) \([0-9]\).*/\1.\2/p' "${pages[@]}" | sort -u)
 for page in $referred; do
 	[[ -s man/$page ]] || fail "$page does not"
 done
@@ -71,10 +79,20 @@ for word in $(grep -oP '^\t\[SETTING_.*?"\KTERN_[A-Z_]+' src/base/setting.c) \
 	grep -qw -- "$word" <<<"$model" || fail "not $word"
 done
 
-echo "tern(7)'s table has every function that takes an endpoint or a message"
-table=$(sed -n '/What is legal where/,/^ENVIRONMENT/p' <<<"$model")
-for function in $functions; do
-	[[ $function == tern_msg_* ]] || grep -qw "$function" <<<"$table" || fail "not $function"
+echo "tern_mem(7) has every error code of the memory layer"
+memory=$(text man/tern_mem.7)
+for word in $(grep -ohP 'error_set\(\s*-\KE[A-Z0-9]+' -r src/mem | sort -u); do
+	grep -qw -- "$word" <<<"$memory" || fail "not $word"
+done
+
+echo "the tables of tern(7) and tern_mem(7) have every function that takes an endpoint or a message"
+table() { sed -n '/What is legal where/,/^\(ENVIRONMENT\|   Limits\)/p' <<<"$1"; }
+core_table=$(table "$model") mem_table=$(table "$memory")
+for function in $core; do
+	[[ $function == tern_msg_* ]] || grep -qw "$function" <<<"$core_table" || fail "not $function"
+done
+for function in $mem; do
+	grep -qw "$function" <<<"$mem_table" || fail "not $function"
 done
 
 echo "each command's page has every option that its --help has"
@@ -96,7 +114,7 @@ for page in man/*.3; do
 	grep -q '^\.Sh EXAMPLES' "$page" || continue
 	name=$(basename "$page" .3) source=$folder/$(basename "$page" .3).c
 	{
-		printf '#include <%s>\n' errno.h stdio.h stdlib.h string.h tern/tern.h
+		printf '#include <%s>\n' errno.h stdio.h stdlib.h string.h tern/tern.h tern/mem.h
 		display 1 "$page"
 	} >"$source"
 	${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -Wno-unused-but-set-variable -Iinclude -c "$source" -o "$folder/$name.o" ||

@@ -45,10 +45,13 @@ perf --list
 check_status 0
 tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receivers two-senders injection poll
 	barrier idle start memory)
-for name in "${tests[@]}"; do
+bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private chunk chunk-trip
+	copy-clean copy-dirty)
+kernel=(private-put private-get) # left out where the kernel does not copy between processes
+for name in "${tests[@]}" "${bulk[@]}" "${kernel[@]}"; do
 	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
 done
-count_out ${#tests[@]} .
+count_out $((${#tests[@]} + ${#bulk[@]} + ${#kernel[@]})) .
 
 sentence "every test runs, and --json prints an array of records and nothing else"
 # --count is milliseconds for `idle`.
@@ -60,6 +63,36 @@ for name in "${tests[@]}"; do
 	check_out "\"test\": \"$name\""
 done
 count_out 0 '"value": null'
+
+sentence "so does every test of the memory layer"
+perf --json --repeat 1 --count 2 --test "$(IFS=, && echo "${bulk[*]}")"
+check_status 0
+check_quiet
+check_records 68
+for name in "${bulk[@]}"; do
+	check_out "\"test\": \"$name\""
+done
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+
+sentence "what needs the kernel to copy between processes is left out where it does not, with the reason"
+if [[ $("$tern" info --json) == *'"single_copy": true'* ]]; then
+	perf --json --repeat 1 --count 2 --test "$(IFS=, && echo "${kernel[*]}")"
+	check_status 0
+	check_quiet
+	check_records 10
+	count_out 0 '"value": null'
+fi
+TERN_SINGLE_COPY=0 perf --repeat 1 --count 2 --test private-put,atomic
+check_status 0
+check_out '^private-put +left out: TERN_SINGLE_COPY is 0'
+count_out 1 '^atomic +2 ranks '
+
+sentence "bytes are shown in KiB and MiB when they are many"
+perf --repeat 1 --count 1 --test put --size 4096,65536,1048576
+count_out 1 '^put +4096 bytes .* at least 0.80$'
+count_out 1 '^put +64 KiB .* at least 0.95$'
+count_out 1 '^put +1 MiB .* at least 0.95$'
 
 sentence "sizes, counts and repeats are honoured"
 perf --json --test round-trip,payload --size 3,4000 --count 7 --repeat 5
@@ -87,10 +120,10 @@ check_status 0
 check_quiet
 check_out '^test +size +value +spread +limit +ratio +bar$'
 for row in 'round-trip +4 words' 'rate +1 word' 'rate +4 words' 'payload +4096 bytes' \
-	'barrier +8 ranks' 'start +2 ranks'; do
+	'barrier +8 ranks' 'start +2 ranks' 'put +4096 bytes' 'put +1 MiB'; do
 	count_out 1 "^$row +[0-9.]+ [A-Za-z/]+ .* +[0-9.]+ [A-Za-z/]+ +[0-9.]+  at (most|least) [0-9]"
 done
-count_out 5 '  limit: '
+count_out 6 '  limit: '
 grep -q $'\033' "$out" && fail "there are terminal codes in a file"
 
 sentence "what it cannot do it refuses with one sentence and status 2"

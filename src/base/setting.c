@@ -15,6 +15,7 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_JOB_FD] = { "TERN_JOB_FD", "", "the descriptor of the job's memory; set by the launcher" },
 	[SETTING_MEMORY] = { "TERN_MEMORY", "0",
 			     "bytes of shared memory the job may commit (K, M, G); 0: half of what is free" },
+	[SETTING_HEAP] = { "TERN_HEAP", "1G", "bytes that each rank's heap may grow to (K, M, G)" },
 	[SETTING_SPIN] = { "TERN_SPIN", "20000",
 			   "looks at the rings before a wait yields its core; "
 			   "not used when there are more ranks than cores" },
@@ -22,6 +23,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "milliseconds of silence after which a wait blames a dead rank" },
 	[SETTING_MEMBARRIER] = { "TERN_MEMBARRIER", "1",
 				 "0: do not use membarrier; ranks then nap instead of sleeping" },
+	[SETTING_SINGLE_COPY] = { "TERN_SINGLE_COPY", "1",
+				  "0: carry transfers with registered memory in messages, "
+				  "though the kernel could copy between processes" },
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
 			    "1: be a job of one rank although another launcher started this process" },
 };

@@ -9,14 +9,16 @@
 #include <stdint.h>
 
 enum setting {
-	SETTING_RANK,       /* set by the launcher */
-	SETTING_SIZE,       /* set by the launcher */
-	SETTING_JOB_FD,     /* set by the launcher */
-	SETTING_MEMORY,     /* bytes of shared memory the job may commit */
-	SETTING_SPIN,       /* polls before a wait yields */
-	SETTING_GRACE,      /* ms of silence before a wait blames a dead rank */
-	SETTING_MEMBARRIER, /* 0: never rely on membarrier */
-	SETTING_ALONE,      /* 1: be a job of one although another launcher started us */
+	SETTING_RANK,        /* set by the launcher */
+	SETTING_SIZE,        /* set by the launcher */
+	SETTING_JOB_FD,      /* set by the launcher */
+	SETTING_MEMORY,      /* bytes of shared memory the job may commit */
+	SETTING_HEAP,        /* bytes of addresses for each rank's heap */
+	SETTING_SPIN,        /* polls before a wait yields */
+	SETTING_GRACE,       /* ms of silence before a wait blames a dead rank */
+	SETTING_MEMBARRIER,  /* 0: never rely on membarrier */
+	SETTING_SINGLE_COPY, /* 0: do not move bytes between processes by the kernel */
+	SETTING_ALONE,       /* 1: be a job of one although another launcher started us */
 	SETTING_COUNT
 };
 

@@ -20,7 +20,7 @@
 #include "net/net.h"
 #include "net/shm/job.h"
 
-enum { NETS_MAX = 2 };
+enum { NETS_MAX = 2, LAYERS_MAX = 4 };
 
 struct deferred {
 	void (*fn)(tern *t, void *arg);
@@ -31,8 +31,8 @@ struct deferred {
 struct group {
 	_Atomic uint32_t open; /* members not closed yet */
 	uint32_t size;
-	bool made_job;      /* here, and not by a launcher */
-	struct job job;     /* base NULL for a job of one */
+	bool made_job; /* here, and not by a launcher */
+	struct job job;
 	struct group *next; /* of the thread that opened it */
 	struct endpoint *member[];
 };
@@ -51,8 +51,10 @@ struct endpoint {
 	bool used;       /* a message was sent or handled: no handler may be added */
 	bool deferring;
 	uint32_t hold;
-	int trouble;   /* what the next poll returns: something bad has arrived */
-	uint32_t vain; /* looks at inlets where nothing was */
+	int trouble;     /* what the next poll returns: something bad has arrived */
+	uint32_t work;   /* layers that want to be called by polls, a bit each */
+	uint64_t served; /* messages handled */
+	uint32_t vain;   /* looks at inlets where nothing was */
 
 	struct site site;
 	struct tern_inlet deaf;  /* what sends look at under a hold */
@@ -66,7 +68,8 @@ struct endpoint {
 	struct group *group;
 	_Atomic uintptr_t owner; /* the thread that has it; see attach.c */
 	_Atomic bool closed;
-	_Atomic uint64_t lone_bell; /* of a job of one, which nobody rings */
+	_Atomic uint64_t silence; /* 0: what the deaf inlet looks at */
+	void *layer[LAYERS_MAX];  /* see layer.h */
 
 	struct deferred deferred[TERN_DEFER_MAX];
 	uint32_t deferred_first, deferred_count;

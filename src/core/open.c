@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "boot/boot.h"
-#include "core/endpoint.h"
+#include "core/layer.h"
 #include "net/self/self.h"
 #include "net/shm/shm.h"
 
@@ -73,8 +73,7 @@ static struct endpoint *endpoint_new(uint32_t rank, uint32_t size)
 		e->t->lane[r].peer = r; /* known before it is connected */
 	e->world = &world_real;
 	/* Looking at the deaf inlet never finds anything: its header is 0 and 1 is expected. */
-	e->deaf =
-		(struct tern_inlet){ .cursor = (char *)(void *)&e->lone_bell, .expect = 1, .next = &e->deaf };
+	e->deaf = (struct tern_inlet){ .cursor = (char *)(void *)&e->silence, .expect = 1, .next = &e->deaf };
 	return e;
 }
 
@@ -88,7 +87,7 @@ static int endpoint_settle(struct endpoint *e, const tern_options *o)
 		return rc;
 	e->spin = o && o->spin ? o->spin : spin < UINT32_MAX ? (uint32_t)spin : UINT32_MAX;
 	e->grace_ns = (o && o->grace ? o->grace : grace) * UINT64_C(1000000);
-	if (e->group->job.base && e->t->size > e->group->job.head->cores)
+	if (e->t->size > e->group->job.head->cores)
 		e->spin = 0; /* whoever we wait for may need this core */
 	return 0;
 }
@@ -99,14 +98,10 @@ static int endpoint_connect(struct endpoint *e, struct group *g)
 	if (rc)
 		return rc;
 	e->nets = 1;
-	if (g->job.base) {
-		rc = shm_open_rank(&e->net[1], &e->site, &g->job);
-		if (rc)
-			return rc;
-		e->nets = 2;
-	} else {
-		circle_begin(&e->site, &e->lone_bell);
-	}
+	rc = shm_open_rank(&e->net[1], &e->site, &g->job);
+	if (rc)
+		return rc;
+	e->nets = 2;
 	for (uint32_t r = 0; r < e->t->size; r++)
 		e->site.peer[r].net = e->net[r != e->t->rank];
 	return 0;
@@ -114,6 +109,7 @@ static int endpoint_connect(struct endpoint *e, struct group *g)
 
 static void endpoint_disconnect(struct endpoint *e)
 {
+	layers_close(e);
 	for (; e->nets; e->nets--)
 		e->net[e->nets - 1]->ops->close(e->net[e->nets - 1]);
 }
@@ -126,7 +122,9 @@ static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t siz
 	g->member[slot] = e;
 	e->group = g;
 	int rc = endpoint_settle(e, o);
-	return rc ? rc : endpoint_connect(e, g);
+	if (!rc)
+		rc = endpoint_connect(e, g);
+	return rc ? rc : layers_open(e);
 }
 
 static struct group *group_new(uint32_t members)
@@ -169,6 +167,21 @@ static int layout_check(unsigned layout)
 			 layout, TERN_LAYOUT);
 }
 
+/* A job that this process makes, all of whose ranks it opens. */
+static int local_job(struct group *g, uint32_t n)
+{
+	uint64_t budget;
+	int rc = setting_number(SETTING_MEMORY, &budget);
+	if (!rc)
+		rc = job_create(&g->job, n, budget);
+	if (rc)
+		return rc;
+	g->made_job = true;
+	for (uint32_t r = 0; r < n; r++)
+		job_rank_opens(&g->job, r);
+	return 0;
+}
+
 /* -- A process that is one rank ---------------------------------------------------- */
 
 /* The slot is free at once, or when the last rank has left the session before this one. */
@@ -194,7 +207,7 @@ static int join_session(struct job *j, uint32_t rank, const struct world *w)
 static int join_job(struct group *g, const struct boot *b)
 {
 	if (b->fd < 0)
-		return 0;
+		return local_job(g, 1);
 	int rc = job_map(&g->job, b->fd);
 	if (rc)
 		return rc;
@@ -223,8 +236,7 @@ int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
 		return group_fail(g, rc);
 	rc = group_add(g, 0, b.rank, b.size, o);
 	if (rc) {
-		if (g->job.base)
-			job_rank_unopens(&g->job, b.rank);
+		job_rank_unopens(&g->job, b.rank);
 		return group_fail(g, rc);
 	}
 	attach_opened(g);
@@ -233,20 +245,6 @@ int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
 }
 
 /* -- Ranks of one process ------------------------------------------------------------ */
-
-static int local_job(struct group *g, uint32_t n)
-{
-	uint64_t budget;
-	int rc = setting_number(SETTING_MEMORY, &budget);
-	if (!rc)
-		rc = job_create(&g->job, n, budget);
-	if (rc)
-		return rc;
-	g->made_job = true;
-	for (uint32_t r = 0; r < n; r++)
-		job_rank_opens(&g->job, r);
-	return 0;
-}
 
 static int local_open(struct group *g, uint32_t n)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "core/layer.h"
 #include "core/send.h"
 #include "core/wait.h"
 
@@ -252,4 +253,50 @@ int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned 
 	rc = send_reply(e, &p); /* the block is the requester's and goes home */
 	e->block_kept = rc == 0;
 	return rc;
+}
+
+/* -- Tern's own messages ------------------------------------------------------------ */
+
+static struct parcel layer_parcel(unsigned id, unsigned n, const uint64_t *words)
+{
+	struct parcel p = { .bits = (uint64_t)(TERN_HANDLER_MAX + id) << TERN_ID_SHIFT | n, .n = n };
+	memcpy(p.word, words, n * sizeof *words);
+	return p;
+}
+
+static void layer_payload(struct parcel *p, struct block *b, const void *data, size_t len)
+{
+	memcpy(b->data, data, len);
+	p->bits |= TERN_HEAD_PAYLOAD;
+	p->payload = b->data;
+	p->len = len;
+}
+
+int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
+		  const uint64_t *words)
+{
+	struct parcel p = layer_parcel(id, n, words);
+	struct block *b;
+	int rc = rules_program(e, "an operation that sends a request");
+	if (rc || !data)
+		return rc ? rc : send_request(e, dst, &p);
+	rc = block_claim(e, dst, len, &b);
+	if (rc)
+		return rc;
+	layer_payload(&p, b, data, len);
+	rc = block_send(e, b, &p);
+	if (rc)
+		block_set(b, BLOCK_FREE);
+	return rc;
+}
+
+int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, unsigned n,
+		const uint64_t *words)
+{
+	struct parcel p = layer_parcel(id, n, words);
+	if (!data)
+		return send_reply(e, &p);
+	struct block *b = reply_block(e);
+	layer_payload(&p, b, data, len);
+	return reply_send(e, b, &p);
 }

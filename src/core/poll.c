@@ -12,7 +12,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "core/endpoint.h"
+#include "core/layer.h"
 
 enum {
 	DRAIN_MOST = 128,       /* messages of one inlet after which the end of its leaf ends its turn */
@@ -157,6 +157,7 @@ static unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 	}
 	payload_forget_reply(e);
 	frame_leave(e, &f);
+	e->served += handled;
 	return handled;
 }
 
@@ -166,7 +167,10 @@ void poll_lost(struct endpoint *e)
 		struct peer *p = &e->site.peer[r];
 		if (!p->lost && p->net->ops->check(p->net, r) == 0)
 			continue;
-		p->lost = true;
+		if (!p->lost) {
+			p->lost = true;
+			layers_lost(e, r);
+		}
 		e->t->lane[r].limit = NULL; /* brings every send to tern_request_rare() */
 		e->t->lane[r].piece = NULL;
 		e->t->lane[r].end = NULL;
@@ -251,6 +255,8 @@ unsigned poll_once(struct endpoint *e, unsigned kinds)
 	unsigned handled = poll_circle(e, kinds);
 	if (!handled)
 		poll_empty(e);
+	if (TERN_UNLIKELY(e->work))
+		handled += layers_progress(e);
 	if (e->deferred_count)
 		poll_deferred(e);
 	return handled;

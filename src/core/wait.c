@@ -25,7 +25,7 @@ static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 /* Nonzero if it cannot be slept on: something is there, or another thread may take it any moment. */
 static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 {
-	if (!sibling->t->reach)
+	if (!sibling->t->reach || sibling->work)
 		return 1;
 	for (unsigned i = 0; i < sibling->nets; i++)
 		if (!sibling->net[i]->ops->arm(sibling->net[i], arg))
@@ -61,7 +61,7 @@ static bool wait_sleep(struct endpoint *e, struct ladder *l)
  */
 static bool wait_look(struct endpoint *e, struct ladder *l)
 {
-	for (int i = 0; i < LOOKS && l->looks < e->spin; i++, l->looks++) {
+	for (int i = 0; i < LOOKS && l->looks < e->spin && !e->work; i++, l->looks++) {
 		if (circle_arrived(&e->site))
 			return true;
 		cpu_relax();
@@ -88,7 +88,7 @@ static void wait_idle(struct endpoint *e, struct ladder *l)
 void wait_step(struct endpoint *e, struct ladder *l)
 {
 	bool there = wait_look(e, l);
-	unsigned handled = there || l->since ? poll_once(e, KINDS_BOTH) : 0;
+	unsigned handled = there || l->since || e->work ? poll_once(e, KINDS_BOTH) : 0;
 	if (!there)
 		handled += attach_each(e, serve_sibling, NULL);
 	if (!handled) {

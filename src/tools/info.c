@@ -13,6 +13,7 @@
 #include "net/net.h"
 #include "net/shm/job.h"
 #include "ring/ring.h"
+#include "tools/info_memory.h"
 #include "tools/json.h"
 #include "tools/tools.h"
 
@@ -20,7 +21,8 @@ static const char help[] =
 	"usage: tern info [--json]\n"
 	"\n"
 	"Shows each network and what it provides, or why it cannot be used here and what to do;\n"
-	"the limits of messages and jobs; the shared memory that jobs take; what waiting can use;\n"
+	"the limits of messages and jobs; the shared memory that jobs take; the heap, and how data\n"
+	"gets from one process to another; what waiting can use;\n"
 	"and every TERN_* setting, with its value and where that comes from. A TERN_* variable\n"
 	"that nothing reads gets a warning.\n"
 	"\n"
@@ -172,6 +174,7 @@ static void text(void)
 	text_networks();
 	text_limits();
 	text_memory();
+	info_memory_text();
 	text_waiting();
 	text_settings();
 }
@@ -252,6 +255,7 @@ static void json(void)
 		json_whole(&j, limits[i].name, limits[i].value);
 	json_end(&j, '}');
 	json_memory(&j);
+	info_memory_json(&j);
 	json_waiting(&j);
 	json_settings(&j);
 	json_end(&j, '}');

@@ -13,14 +13,50 @@
 #include "tools/tools.h"
 
 static const struct test *const tests[] = {
-	&test_round_trip,        &test_rate,          &test_payload,     &test_memcpy,    &test_send_overhead,
-	&test_handling_overhead, &test_two_receivers, &test_two_senders, &test_injection, &test_poll,
-	&test_barrier,           &test_idle,          &test_start,       &test_memory,    NULL,
+	&test_round_trip,
+	&test_rate,
+	&test_payload,
+	&test_memcpy,
+	&test_send_overhead,
+	&test_handling_overhead,
+	&test_two_receivers,
+	&test_two_senders,
+	&test_injection,
+	&test_poll,
+	&test_barrier,
+	&test_idle,
+	&test_start,
+	&test_memory,
+	&test_put,
+	&test_get,
+	&test_put_read,
+	&test_r_infinity,
+	&test_n_half,
+	&test_private_put,
+	&test_private_get,
+	&test_fallback_put,
+	&test_fallback_get,
+	&test_atomic,
+	&test_during,
+	&test_during_private,
+	&test_chunk,
+	&test_chunk_trip,
+	&test_copy_clean,
+	&test_copy_dirty,
+	NULL,
 };
+
+static bool test_unusable(unsigned i, char *why, size_t len)
+{
+	return tests[i]->usable && !tests[i]->usable(why, len);
+}
 
 /* With two ranks on one core the figures are a scheduler's, but still figures. */
 static bool test_skipped(const struct perf_options *o, unsigned i)
 {
+	char why[400];
+	if (test_unusable(i, why, sizeof why))
+		return true;
 	return !o->named && tests[i]->cores > 2 && tests[i]->cores > cpu_count();
 }
 
@@ -73,7 +109,9 @@ static int tests_run(const struct perf_options *o, struct report *r)
 {
 	for (unsigned i = 0; tests[i]; i++) {
 		struct sizes s = test_sizes(o, tests[i]);
-		for (unsigned k = 0; k < s.n && test_selected(o, i) && !test_skipped(o, i); k++) {
+		if (!test_selected(o, i) || test_skipped(o, i))
+			continue;
+		for (unsigned k = 0; k < s.n; k++) {
 			int rc = test_run(o, r, tests[i], s.at[k]);
 			if (rc)
 				return rc;
@@ -95,6 +133,11 @@ static void test_remark(const struct perf_options *o, struct report *r, unsigned
 {
 	const struct test *t = tests[i];
 	uint32_t cores = cpu_count();
+	char why[400];
+	if (test_unusable(i, why, sizeof why)) {
+		report_remark(r, t->name, "left out: %s", why);
+		return;
+	}
 	if (test_skipped(o, i)) {
 		report_remark(r, t->name,
 			      "left out: it wants %u cores and there are %u; --test %s runs it all the same",

@@ -11,6 +11,7 @@
 #define TERN_TOOLS_PERF_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <tern/tern.h>
@@ -54,8 +55,13 @@ struct test {
 	struct {
 		uint32_t size;
 		const char *text;
-	} bar[3]; /* what the project wants of some sizes */
+	} bar[8]; /* what the project wants of some sizes */
 	const char *note;
+	struct {
+		const char *name, *value;
+	} set; /* in the environment of its ranks */
+	/* Whether it can run here, and if not, why; NULL if it always can. */
+	bool (*usable)(char *why, size_t len);
 };
 
 /* perf_message.c */
@@ -67,6 +73,15 @@ extern const struct test test_two_receivers, test_two_senders;
 extern const struct test test_barrier, test_idle, test_memory;
 /* perf_start.c */
 extern const struct test test_start;
+
+/* perf_memory.c */
+extern const struct test test_put, test_get, test_put_read, test_r_infinity, test_n_half;
+/* perf_private.c */
+extern const struct test test_private_put, test_private_get, test_fallback_put, test_fallback_get;
+/* perf_beside.c */
+extern const struct test test_during, test_during_private, test_chunk, test_chunk_trip;
+/* perf_copy.c */
+extern const struct test test_copy_clean, test_copy_dirty, test_atomic;
 
 /* What the hidden options of perf_start.c run; their exit status. */
 int start_first_trip(const char *began);

@@ -15,15 +15,15 @@
 static const char help[] =
 	"usage: tern perf [OPTIONS]\n"
 	"\n"
-	"Measures messages on this machine and, in the same run and between the same processes, what\n"
-	"the hardware can do without Tern. Each figure is the median of many short rounds in which\n"
-	"the two take turns; the ratio is the figure over its limit. A bar is what the project wants:\n"
-	"it is shown, not judged.\n"
+	"Measures messages and transfers on this machine and, in the same run and between the same\n"
+	"processes, what the hardware can do without Tern. Each figure is the median of many short\n"
+	"rounds in which the two take turns; the ratio is the figure over its limit. A bar is what\n"
+	"the project wants: it is shown, not judged.\n"
 	"\n"
 	"  --quick             a summary, within some seconds\n"
 	"  --test NAME,...     only these tests; --list names them\n"
 	"  --size LIST         only these sizes (words, bytes or ranks), in each test that they fit\n"
-	"  --count N           messages in a round, instead of what the test likes\n"
+	"  --count N           messages or transfers in a round, instead of what the test likes\n"
 	"  --repeat N          rounds, 1 to 1000\n"
 	"  --json              an array of records on standard output, and nothing else\n"
 	"  --plain             no progress and no highlighting, on a terminal too\n"
@@ -36,7 +36,7 @@ static const char help[] =
 	"examples:\n"
 	"  tern perf --quick\n"
 	"  tern perf --test round-trip,rate --size 1,4 --repeat 101\n"
-	"  tern perf --test payload --size 4096 --json\n";
+	"  tern perf --test payload,put,get --size 4096 --json\n";
 
 static const struct option long_options[] = {
 	{ "quick", no_argument, NULL, 'q' },        { "json", no_argument, NULL, 'j' },

@@ -106,36 +106,45 @@ void raw_stream(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner ma
 }
 
 /* A slot's turn is even when it may be written, odd when it may be read; it grows by 2 each use. */
-static void slot_fill(struct raw_slot *s, uint64_t use, const void *data, size_t len, enum raw_manner manner)
+static void slot_fill(struct raw_slot *s, uint64_t use, char *to, const void *data, size_t len,
+		      enum raw_manner manner)
 {
 	raw_wait(&s->turn, 2 * use, manner);
-	memcpy(s->data, data, len);
+	memcpy(to, data, len);
 	raw_tell(&s->turn, 2 * use + 1);
 }
 
-static void slot_empty(struct raw_slot *s, uint64_t use, size_t len, enum raw_manner manner)
+static void slot_empty(struct raw_slot *s, uint64_t use, const char *from, size_t len, enum raw_manner manner)
 {
 	raw_wait(&s->turn, 2 * use + 1, manner);
-	raw_sink += raw_sum(s->data, len);
+	raw_sink += raw_sum(from, len);
 	raw_tell(&s->turn, 2 * use + 2);
 }
 
-void raw_copies(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
-		enum raw_manner manner)
+void raw_copies_to(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
+		   const struct raw_places *to, enum raw_manner manner)
 {
 	manner = r->crowded ? RAW_YIELD : manner;
 	for (uint64_t i = r->copies; i < r->copies + count; i++) {
-		struct raw_slot *s = &r->arena->slot[i % TERN_POOL_BLOCKS];
+		struct raw_slot *s = &r->arena->slot[i % to->n];
+		char *place = to->at + i % to->n * to->apart;
 		if (rank)
-			slot_empty(s, i / TERN_POOL_BLOCKS, len, manner);
+			slot_empty(s, i / to->n, place, len, manner);
 		else
-			slot_fill(s, i / TERN_POOL_BLOCKS, data, len, manner);
+			slot_fill(s, i / to->n, place, data, len, manner);
 	}
 	r->copies += count;
 	if (rank)
 		raw_tell(&r->arena->finished.head, r->copies);
 	else
 		raw_wait(&r->arena->finished.head, r->copies, manner);
+}
+
+void raw_copies(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
+		enum raw_manner manner)
+{
+	const struct raw_places slots = { r->arena->slot[0].data, TERN_POOL_BLOCKS, sizeof(struct raw_slot) };
+	raw_copies_to(r, rank, count, data, len, &slots, manner);
 }
 
 void raw_laps(struct raw *r, uint32_t rank, uint32_t ranks, uint64_t count)

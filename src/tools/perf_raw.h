@@ -56,6 +56,14 @@ void raw_stream(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner ma
 /* Payloads of `len` bytes from rank 0, copied into a slot, and read there by rank 1. */
 void raw_copies(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
 		enum raw_manner manner);
+/* The same, into other places that both ranks map: at most TERN_POOL_BLOCKS, used in turn. */
+struct raw_places {
+	char *at; /* the first, as this rank sees it; the others lie `apart` from each other */
+	unsigned n;
+	size_t apart;
+};
+void raw_copies_to(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
+		   const struct raw_places *to, enum raw_manner manner);
 /* A token through all ranks. */
 void raw_laps(struct raw *r, uint32_t rank, uint32_t ranks, uint64_t count);
 

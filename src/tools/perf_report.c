@@ -94,6 +94,11 @@ static const char *figure_spread(char *cell, double value)
 static const char *figure_size(char *cell, const struct test *test, uint32_t size)
 {
 	bool one = size == 1;
+	bool mega = size >= 1 << 20 && size % (1 << 20) == 0;
+	if (strcmp(test->size_name, "bytes") == 0 && size >= 10000 && size % 1024 == 0) {
+		snprintf(cell, CELL, "%u %s", size >> (mega ? 20 : 10), mega ? "MiB" : "KiB");
+		return cell;
+	}
 	snprintf(cell, CELL, "%u %.*s", size, (int)strlen(test->size_name) - one, test->size_name);
 	return cell;
 }

@@ -13,10 +13,11 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/setting.h"
 #include "base/world.h"
 #include "net/talk.h"
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
 static size_t round_up(size_t bytes, size_t unit)
 {
@@ -27,10 +28,10 @@ static size_t round_up(size_t bytes, size_t unit)
 struct plan {
 	size_t ranks_at, heed_at, begun_at, knocker_at, front;
 	size_t heed_row, knocker_row;
-	size_t pool_at, pool_bytes, talk_at, talk_bytes, bytes;
+	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
 };
 
-static struct plan plan_of(uint32_t size)
+static struct plan plan_of(uint32_t size, uint64_t heap)
 {
 	struct plan p = { 0 };
 	p.ranks_at = round_up(sizeof(struct job_head), 64);
@@ -44,7 +45,9 @@ static struct plan plan_of(uint32_t size)
 	p.talk_bytes = round_up(sizeof(struct talk), PAGE);
 	p.pool_at = p.front;
 	p.talk_at = p.pool_at + size * p.pool_bytes;
-	p.bytes = p.talk_at + (size_t)size * size * p.talk_bytes;
+	p.heap_at = round_up(p.talk_at + (size_t)size * size * p.talk_bytes, HUGE_PAGE);
+	p.heap_bytes = round_up(heap, HUGE_PAGE);
+	p.bytes = p.heap_at + size * p.heap_bytes;
 	return p;
 }
 
@@ -61,6 +64,8 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->pool_bytes = p->pool_bytes;
 	j->talk_at = p->talk_at;
 	j->talk_bytes = p->talk_bytes;
+	j->heap_at = p->heap_at;
+	j->heap_bytes = p->heap_bytes;
 	j->bytes = p->bytes;
 }
 
@@ -103,9 +108,9 @@ static int job_map_bytes(struct job *j)
 	return 0;
 }
 
-static int job_make(struct job *j, uint64_t budget)
+static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 {
-	struct plan p = plan_of(j->size);
+	struct plan p = plan_of(j->size, heap);
 	j->bytes = p.bytes;
 	if (budget && budget < p.front)
 		return error_set(
@@ -123,6 +128,7 @@ static int job_make(struct job *j, uint64_t budget)
 		return rc;
 	job_lay_out(j, &p);
 	*j->head = (struct job_head){ .magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size };
+	j->head->heap = heap;
 	j->head->cores = cpu_count();
 	j->head->budget = budget ? budget : budget_by_default();
 	atomic_store(&j->head->committed, p.front);
@@ -134,10 +140,14 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 	if (size < 1 || size > TERN_RANKS_MAX)
 		return error_set(-ERANGE, "a job of %u ranks was asked for; it may have 1 to %d", size,
 				 TERN_RANKS_MAX);
+	uint64_t heap;
+	int rc = setting_number(SETTING_HEAP, &heap);
+	if (rc)
+		return rc;
 	*j = (struct job){ .size = size, .fd = memfd_create("tern", MFD_CLOEXEC) };
 	if (j->fd < 0)
 		return error_set(-errno, "making the memory of a job of %u ranks: %s", size, strerror(errno));
-	int rc = job_make(j, budget);
+	rc = job_make(j, budget, heap);
 	if (rc)
 		close(j->fd);
 	return rc;
@@ -158,7 +168,7 @@ static int job_check(struct job *j, int fd)
 			"`tern run` uses layout %u and this program %u: both must come from the same Tern",
 			head.layout, TERN_LAYOUT);
 	j->size = head.size;
-	j->bytes = plan_of(head.size).bytes;
+	j->bytes = plan_of(head.size, head.heap).bytes;
 	if (fstat(fd, &st) != 0 || (size_t)st.st_size != j->bytes)
 		return error_set(-EINVAL, "the job's memory has %lld bytes instead of %zu",
 				 (long long)st.st_size, j->bytes);
@@ -173,7 +183,7 @@ int job_map(struct job *j, int fd)
 		rc = job_map_bytes(j);
 	if (rc)
 		return rc;
-	struct plan p = plan_of(j->size);
+	struct plan p = plan_of(j->size, ((struct job_head *)(void *)j->base)->heap);
 	job_lay_out(j, &p);
 	return 0;
 }
@@ -192,7 +202,7 @@ void job_forget(struct job *j)
 
 void job_needs(uint32_t size, struct job_needs *needs)
 {
-	struct plan p = plan_of(size);
+	struct plan p = plan_of(size, 0);
 	uint64_t pairs = (uint64_t)size * (size - 1);
 	uint64_t neighbours = size < 3 ? pairs : (uint64_t)size * 2;
 	needs->start = p.front;
@@ -203,6 +213,11 @@ void job_needs(uint32_t size, struct job_needs *needs)
 size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to)
 {
 	return j->talk_at + ((size_t)from * j->size + to) * j->talk_bytes;
+}
+
+size_t job_heap_at(const struct job *j, uint32_t rank)
+{
+	return j->heap_at + rank * j->heap_bytes;
 }
 
 size_t job_pool_at(const struct job *j, uint32_t rank)
@@ -245,7 +260,7 @@ void job_ring(struct job *j, uint32_t rank)
 /* The last to leave makes the memory new for the next session; nobody else touches it then. */
 static void job_renew(struct job *j, uint32_t by)
 {
-	struct plan p = plan_of(j->size);
+	struct plan p = plan_of(j->size, j->head->heap);
 	atomic_store(&j->head->renewing, by + 1);
 	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p.pool_at,
 		  (off_t)(p.bytes - p.pool_at));
@@ -257,6 +272,10 @@ static void job_renew(struct job *j, uint32_t by)
 	for (uint32_t r = 0; r < j->size; r++) {
 		uint32_t closed = RANK_CLOSED;
 		atomic_store(&j->rank[r].bell, BELL_QUIET);
+		atomic_store(&j->rank[r].heap, 0);
+		atomic_store(&j->rank[r].common, 0);
+		atomic_store(&j->rank[r].stored, 0);
+		memset(j->rank[r].region, 0, sizeof j->rank[r].region);
 		if (!atomic_compare_exchange_strong(&j->rank[r].state, &closed, RANK_EXPECTED))
 			atomic_fetch_add(&j->head->left, 1); /* gone or dead, and so for good */
 	}

@@ -34,6 +34,7 @@ struct job_head {
 	uint32_t layout; /* TERN_LAYOUT of who made the job */
 	uint32_t size;
 	uint32_t cores;  /* that the ranks share; each may be bound to fewer */
+	uint64_t heap;   /* bytes of addresses for each rank's heap */
 	uint64_t budget; /* bytes that may be committed in all */
 	_Atomic uint64_t committed;
 	_Atomic uint32_t renewing; /* while the last rank to leave makes the memory new: that rank, plus 1 */
@@ -44,10 +45,26 @@ struct job_head {
 	_Alignas(64) _Atomic uint64_t generation; /* barrier: rounds completed */
 };
 
+/* Private memory that a rank has registered. Written by that rank. */
+struct job_region {
+	_Atomic uint64_t base; /* address in its process; 0 when the region is not in use */
+	_Atomic uint64_t bytes;
+	_Atomic uint32_t users; /* transfers under way by ranks that move the bytes themselves */
+	_Atomic uint32_t turn;  /* raised when the region is closed, so that an old address is refused */
+};
+
+enum { JOB_REGIONS = 32 };
+
 struct job_rank {
 	_Alignas(64) _Atomic uint64_t bell;  /* enum bell; looks like a line's header to the poll */
 	_Alignas(64) _Atomic uint32_t state; /* enum rank_state */
 	_Atomic int32_t pid;
+	_Atomic uint64_t heap;   /* bytes committed from the beginning of its heap */
+	_Atomic uint64_t word;   /* what collective calls compare */
+	_Atomic uint64_t common; /* and from its middle, which all ranks allocate alike */
+	_Alignas(
+		64) _Atomic uint64_t stored; /* bytes that others have stored here and nobody has taken off */
+	_Alignas(64) struct job_region region[JOB_REGIONS];
 	_Atomic int32_t status; /* as from waitpid, of a rank that is gone or dead */
 };
 
@@ -63,7 +80,7 @@ struct job {
 	_Atomic uint8_t *begun;       /* [server][requester]: 1 when the talk's memory may be touched */
 	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
 	size_t heed_row, knocker_row; /* in elements */
-	size_t pool_at, pool_bytes, talk_at, talk_bytes;
+	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes;
 };
 
 /* Makes the memory of a job of `size` ranks and maps it. `budget` 0: chosen from what the machine has. */
@@ -101,6 +118,7 @@ void job_ring(struct job *j, uint32_t rank);
 int job_commit(struct job *j, size_t at, size_t bytes, const char *what);
 
 size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to);
+size_t job_heap_at(const struct job *j, uint32_t rank);
 size_t job_pool_at(const struct job *j, uint32_t rank);
 
 #endif

@@ -88,7 +88,10 @@ TEST(no_two_parts_overlap)
 	for (uint32_t from = 0; from < 5; from++)
 		for (uint32_t to = 0; to < 5; to++, at += job.talk_bytes)
 			CHECK_IS(job_talk_at(&job, from, to), at);
-	CHECK_IS(job.bytes, at);
+	CHECK(job.heap_at >= at && job.heap_at - at < 2 << 20);
+	for (uint32_t r = 0; r < 5; r++)
+		CHECK_IS(job_heap_at(&job, r), job.heap_at + r * job.heap_bytes);
+	CHECK_IS(job.bytes, job.heap_at + 5 * job.heap_bytes);
 	CHECK((char *)(job.knocker + 5 * job.knocker_row) <= job.base + job_pool_at(&job, 0));
 	job_end();
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/setting.h"
@@ -407,6 +408,7 @@ int shm_open_rank(struct net **out, struct site *site, struct job *job)
 	s->job = job;
 	if (!wanted || !barrier_register())
 		atomic_store(&job->head->weak, 1);
+	atomic_store(&job->rank[site->rank].pid, getpid());
 	circle_begin(site, &job->rank[site->rank].bell);
 	*out = &s->net;
 	return 0;

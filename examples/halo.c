@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The game of life on a torus, one block of it at each rank. Around its block a rank has
+ * a halo, where before every step its eight neighbours put what they have there: a row,
+ * a column or a corner, each with one strided put. A glider flies over the blocks.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <tern/mem.h>
+
+enum { N = 8, ROW = N + 2, FLIGHT = 2 * N };
+
+static unsigned rows = 1, columns, row, column; /* of blocks, and where ours is */
+static const char glider[3][3] = { { 0, 1, 0 }, { 0, 0, 1 }, { 1, 1, 1 } };
+
+static void must(int rc)
+{
+	if (!rc)
+		return;
+	fprintf(stderr, "halo: %s\n", tern_strerror(rc));
+	exit(1);
+}
+
+/* Arranges the ranks as nearly square as their number allows. */
+static void arrange(tern *t)
+{
+	for (unsigned r = 1; r * r <= tern_size(t); r++)
+		if (tern_size(t) % r == 0)
+			rows = r;
+	columns = tern_size(t) / rows;
+	row = tern_rank(t) / columns;
+	column = tern_rank(t) % columns;
+}
+
+/* Where the i-th cell of a block lies; the halo is around it. */
+static unsigned cell(unsigned i)
+{
+	return (i / N + 1) * ROW + i % N + 1;
+}
+
+/* Whether the i-th cell is alive when the glider has moved `far` down and right from the corner. */
+static char alive(unsigned i, unsigned far)
+{
+	unsigned down = (row * N + i / N + rows * N * FLIGHT - far) % (rows * N);
+	unsigned right = (column * N + i % N + columns * N * FLIGHT - far) % (columns * N);
+	return down < 3 && right < 3 && glider[down][right];
+}
+
+/* Puts what the neighbour `down` and `right` of us sees of our block into its halo. */
+static void put_side(tern *t, const char *cells, int down, int right, tern_op *op)
+{
+	unsigned to_row = (row + rows + (unsigned)down) % rows;
+	unsigned to_column = (column + columns + (unsigned)right) % columns;
+	tern_addr there = tern_addr_at(tern_addr_of(t, cells), to_row * columns + to_column);
+	const tern_shape side = { right ? 1 : N, 1, { down ? 1 : N }, { ROW }, { ROW } };
+	int from = (down > 0 ? N : 1) * ROW + (right > 0 ? N : 1);
+	int to = from - down * N * ROW - right * N; /* a block further on */
+	must(tern_put_shape(t, there + (tern_addr)to, cells + from, &side, op));
+}
+
+static void exchange(tern *t, const char *cells)
+{
+	tern_op op = TERN_OP;
+	for (int k = 0; k < 9; k++)
+		if (k != 4) /* which is ourselves */
+			put_side(t, cells, k / 3 - 1, k % 3 - 1, &op);
+	must(tern_op_wait(t, &op)); /* ours are there, */
+	must(tern_barrier(t));      /* and everybody else's are here */
+}
+
+static char next(const char *c)
+{
+	int around = c[-ROW - 1] + c[-ROW] + c[-ROW + 1] + c[-1] + c[1] + c[ROW - 1] + c[ROW] + c[ROW + 1];
+	return around == 3 || (around == 2 && *c);
+}
+
+int main(void)
+{
+	tern *t;
+	int wrong = 0;
+	must(tern_open(&t, NULL));
+	arrange(t);
+	char(*cells)[ROW * ROW] = tern_alloc_all(t, 2 * sizeof *cells);
+	must(cells ? 0 : -errno);
+	for (unsigned i = 0; i < N * N; i++)
+		cells[0][cell(i)] = alive(i, 0);
+	for (int step = 0; step < 4 * FLIGHT; step++) { /* a glider takes 4 to move by one */
+		const char *now = cells[step % 2];
+		exchange(t, now); /* one barrier is enough: the next step's halo is in the other array */
+		for (unsigned i = 0; i < N * N; i++)
+			cells[(step + 1) % 2][cell(i)] = next(&now[cell(i)]);
+	}
+	for (unsigned i = 0; i < N * N; i++)
+		wrong += cells[0][cell(i)] != alive(i, FLIGHT);
+	printf("rank %u, block %u,%u of %u,%u: %d wrong\n", tern_rank(t), row, column, rows, columns, wrong);
+	must(tern_close(t));
+	return wrong > 0;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory: a heap that every rank of the machine maps, and moving blocks to and
+ * from other ranks' memory.
+ *
+ * A global address names a byte of a rank's memory in one word, so it travels in
+ * a message. It points into the rank's heap, or into private memory which that
+ * rank has registered; anything else is refused before a byte moves.
+ *
+ * Heap memory of a rank on this machine is plain memory: tern_local() gives the
+ * pointer, and loads, stores and C11 atomics on it agree with messages: what a
+ * rank wrote before it sent a message is seen by the message's handler.
+ *
+ * Conventions are those of <tern/tern.h>. Calls that move data may be made in a
+ * handler when both sides are heap memory, or registered by a rank of the same
+ * process; otherwise they are refused there (-EPERM), because they may wait.
+ */
+#ifndef TERN_MEM_H
+#define TERN_MEM_H
+
+#include <tern/tern.h>
+
+/* -- Addresses ------------------------------------------------------------------ */
+
+typedef uint64_t tern_addr; /* rank << 48 | segment << 40 | offset */
+
+#define TERN_NOWHERE ((tern_addr)0)
+
+/* The address of `p` in this rank's heap or registered memory; TERN_NOWHERE if it is in neither. */
+tern_addr tern_addr_of(tern *t, const void *p);
+
+/* The same place at another rank: for memory of tern_alloc_all(). */
+static inline tern_addr tern_addr_at(tern_addr a, uint32_t rank)
+{
+	return (a & ((UINT64_C(1) << 48) - 1)) | (uint64_t)rank << 48;
+}
+
+static inline uint32_t tern_addr_rank(tern_addr a)
+{
+	return (uint32_t)(a >> 48);
+}
+
+/*
+ * A pointer to the `len` bytes at `a`, if this process can load and store them:
+ * heap memory of this machine, or memory that a rank of this process registered.
+ * Otherwise NULL.
+ */
+void *tern_local(tern *t, tern_addr a, size_t len);
+
+/* -- The heap -------------------------------------------------------------------- */
+
+/*
+ * `bytes` of this rank's heap, aligned to 64, zero when first given out. NULL
+ * with errno ENOMEM when the heap (TERN_HEAP) or the job's budget (TERN_MEMORY) is
+ * spent. Only the rank itself allocates and frees in its heap. Freed
+ * memory stays in the heap: the use of an address after its free is not detected.
+ */
+void *tern_alloc(tern *t, size_t bytes);
+int tern_free(tern *t, void *p); /* -EINVAL if `p` is not the beginning of an allocation */
+
+/*
+ * Collective: every rank calls it with the same size, in the same order, and gets
+ * memory at the same offset. -EINVAL (NULL with errno EINVAL) at every rank if the
+ * sizes differ. tern_free_all() is collective too.
+ */
+void *tern_alloc_all(tern *t, size_t bytes);
+int tern_free_all(tern *t, void *p);
+
+/* -- Registered memory -------------------------------------------------------------- */
+
+/*
+ * Lets other ranks put to, get from and operate on [p, p + len) of this process; *a
+ * is its address. A rank may have 32 regions: -ENOBUFS. tern_unregister() waits until
+ * nobody touches the memory; what others had not moved by then fails at their rank.
+ */
+int tern_register(tern *t, void *p, size_t len, tern_addr *a);
+int tern_unregister(tern *t, tern_addr a);
+
+/* -- Put and get ------------------------------------------------------------------ */
+
+/*
+ * Blocking: on return the data is at its place, and a message sent after it finds
+ * it there. Zero bytes are a success and touch nothing, the address included.
+ */
+int tern_put(tern *t, tern_addr dst, const void *src, size_t len);
+int tern_get(tern *t, void *dst, tern_addr src, size_t len);
+
+/*
+ * A handle for operations under way: any number of them. Zero it before its first
+ * use (TERN_OP). When an operation completes, `flag`, if it is set, is signalled
+ * with 1, so that tern_wait() can count.
+ */
+typedef struct tern_op {
+	uint32_t pending; /* operations started with it and not complete */
+	int error;        /* of the first that failed */
+	_Atomic uint64_t *flag;
+} tern_op;
+
+#define TERN_OP            \
+	{                  \
+		0, 0, NULL \
+	}
+
+/*
+ * A handle keeps the code of its first error and not the sentence: tern_strerror() has that only
+ * until this thread's next error. An operation on memory of a rank that has left fails with
+ * -EOWNERDEAD or -ESHUTDOWN as soon as this rank knows.
+ */
+
+/* Returns 1 when nothing is pending, 0 while something is, or the first error (once). */
+int tern_op_test(tern *t, tern_op *op);
+/* Serves messages until nothing is pending; 0 or the first error (once). */
+int tern_op_wait(tern *t, tern_op *op);
+
+/*
+ * Split-phase. The local memory belongs to the operation until it completes. Data
+ * moves while this rank polls or waits, in pieces, in turn with other
+ * operations and with messages. -EAGAIN when TERN_OPS_MAX are under way and this
+ * is a handler or under a hold; elsewhere the call makes room first.
+ */
+int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op);
+int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
+
+enum { TERN_OPS_MAX = 1024, TERN_DIMS_MAX = 8 };
+
+/*
+ * A strided block: runs of `run` bytes, count[0] of them, count[1] such rows, and so
+ * on; strides in bytes, at each side its own, negative ones too. `dims` 0 is one run.
+ */
+typedef struct tern_shape {
+	size_t run;
+	unsigned dims;
+	size_t count[TERN_DIMS_MAX];
+	ptrdiff_t dst_stride[TERN_DIMS_MAX];
+	ptrdiff_t src_stride[TERN_DIMS_MAX];
+} tern_shape;
+
+/* One piece of a list; the pieces of a list may lie at different ranks. */
+typedef struct tern_piece {
+	tern_addr remote;
+	void *local;
+	size_t len;
+} tern_piece;
+
+/*
+ * As above; blocking when `op` is NULL. The whole extent is checked before a byte
+ * moves. The shape is copied; the list belongs to the operation until it completes.
+ */
+int tern_put_shape(tern *t, tern_addr dst, const void *src, const tern_shape *shape, tern_op *op);
+int tern_get_shape(tern *t, void *dst, tern_addr src, const tern_shape *shape, tern_op *op);
+int tern_put_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op);
+int tern_get_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op);
+
+/*
+ * A long active message: tern_put_request(t, dst, src, len, id, ...) puts the data and
+ * then sends request `id` with up to 6 words to the rank of `dst`; its handler finds the
+ * data in place.
+ */
+#define tern_put_request(t, dst, src, len, ...)                    \
+	tern_put_then(t, dst, src, len, TERN_COUNT1_(__VA_ARGS__), \
+		      TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id, TERN_SIX_);
+
+/*
+ * Memory copy between any two addresses, neither of which need be here; not blocking. The
+ * two must not overlap.
+ * Where this rank can touch neither side, the source's owner moves the data, from
+ * its queue of transfers.
+ */
+int tern_fastmemcpy(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op);
+
+/*
+ * Gets `len` bytes, at most TERN_PAYLOAD_MAX, from `src` once the 64-bit word at `flag`,
+ * memory of the same rank, is at least `least`. The owner holds the request: it has
+ * TERN_WHEN_MAX places, and a request that finds none is sent again until it does.
+ * -EAGAIN when TERN_WHEN_MAX of this rank's own are waiting. `op` NULL blocks.
+ */
+int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least, tern_op *op);
+
+/*
+ * Named memory. tern_name() publishes, under a number below TERN_NAMES_MAX, the block
+ * of `bytes` that *where points to whenever it is asked for. tern_get_block() gets
+ * `count` runs of `run` bytes (at most TERN_PAYLOAD_MAX), `src_stride` apart, from
+ * `offset` on in rank `rank`'s block `name`, and lays them down `dst_stride` apart.
+ */
+int tern_name(tern *t, unsigned name, void *const *where, size_t bytes);
+int tern_get_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride, void *dst,
+		   size_t dst_stride, size_t run, size_t count, tern_op *op);
+
+enum { TERN_WHEN_MAX = 64, TERN_NAMES_MAX = 64 };
+
+/* -- Communication segments, as in CMAM --------------------------------------------- */
+
+/*
+ * A segment is memory here that any number of ranks fill. When `bytes` have come, in
+ * whatever order, `end` is called in the handler of the last of them; what it returns is
+ * a new count of bytes, or 0 to close the segment. The id travels in a message, and
+ * an offset may be added to it. -ENOBUFS when TERN_SEGMENTS_MAX are open.
+ */
+typedef uint64_t tern_segment;
+typedef size_t tern_end(tern *t, void *base, void *info);
+
+int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *info, tern_segment *s);
+/* The sender has less than was asked for: takes `bytes` off what is still to come. */
+int tern_segment_shorten(tern *t, tern_segment s, size_t bytes);
+int tern_segment_close(tern *t, tern_segment s);
+
+/*
+ * Transfers into a segment: a block, or 32 bytes as four words. What is stale, foreign,
+ * out of range or more than is still to come is refused at arrival, nothing is written
+ * of that part (a block travels in parts of TERN_PAYLOAD_MAX), and the operation ends
+ * with that error. `op` NULL blocks. The reply forms are for the handler of a
+ * request whose sender opened the segment: at most TERN_PAYLOAD_MAX bytes, and what
+ * is refused is reported at the segment's owner.
+ */
+int tern_xfer(tern *t, tern_segment s, const void *data, size_t len, tern_op *op);
+int tern_xfer4(tern *t, tern_segment s, const uint64_t words[4], tern_op *op);
+int tern_reply_xfer(tern *t, const tern_msg *m, tern_segment s, const void *data, size_t len);
+int tern_reply_xfer4(tern *t, const tern_msg *m, tern_segment s, const uint64_t words[4]);
+
+enum { TERN_SEGMENTS_MAX = 256 };
+
+/* -- Store, as in Split-C ----------------------------------------------------------- */
+
+/*
+ * One-way: puts the data and adds `len` to the bytes counted at the target, without
+ * an acknowledgement. tern_store_sync() serves messages until `bytes` have been
+ * stored here, then takes them off the count.
+ */
+int tern_store(tern *t, tern_addr dst, const void *src, size_t len);
+int tern_store_sync(tern *t, uint64_t bytes);
+/* Every rank calls it; returns when all stores of all ranks have landed. Clears the count. */
+int tern_store_sync_all(tern *t);
+
+/* -- Atomics -------------------------------------------------------------------------- */
+
+enum tern_amo {
+	TERN_ADD,
+	TERN_AND,
+	TERN_OR,
+	TERN_XOR,
+	TERN_MIN, /* unsigned */
+	TERN_MAX,
+	TERN_SWAP,
+};
+
+/*
+ * One atomic operation on naturally aligned memory, atomic against every other of
+ * these and against C11 atomics of the same width on it. `old` gets the value before,
+ * unless it is NULL. -EINVAL for an address that is not aligned, or an unknown operation. Heap memory: one
+ * instruction here, nobody at the target is involved.
+ */
+static inline int tern_amo64(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old);
+static inline int tern_amo32(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old);
+static inline int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old);
+static inline int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old);
+/* TERN_ADD, TERN_MIN and TERN_MAX only. */
+static inline int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand, double *old);
+
+/* Split-phase: `old` is written when the operation completes. */
+int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old, tern_op *op);
+int tern_amo32_start(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old, tern_op *op);
+int tern_cas64_start(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old, tern_op *op);
+int tern_cas32_start(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old, tern_op *op);
+int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double operand, double *old, tern_op *op);
+
+/* -- Order and completion ---------------------------------------------------------------- */
+
+/* Puts and stores to a rank before it land before those after it. */
+int tern_fence(tern *t);
+/* Serves messages until every operation of this endpoint but tern_get_when() has completed; handles have the errors. */
+int tern_quiet(tern *t);
+
+/* -- Blocking forms: the split-phase ones without a handle ----------------------------- */
+
+static inline int tern_amo64(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old)
+{
+	return tern_amo64_start(t, what, a, operand, old, NULL);
+}
+
+static inline int tern_amo32(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old)
+{
+	return tern_amo32_start(t, what, a, operand, old, NULL);
+}
+
+static inline int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old)
+{
+	return tern_cas64_start(t, a, expected, desired, old, NULL);
+}
+
+static inline int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old)
+{
+	return tern_cas32_start(t, a, expected, desired, old, NULL);
+}
+
+static inline int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand, double *old)
+{
+	return tern_amo_double_start(t, what, a, operand, old, NULL);
+}
+
+#endif

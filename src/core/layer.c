@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "core/layer.h"
+
+#include "mem/mem.h"
+
+const struct layer *const layer_table[LAYERS] = { [LAYER_MEM] = &mem_layer };
+
+int layers_open(struct endpoint *e)
+{
+	for (int i = 0; i < LAYERS; i++) {
+		int rc = layer_table[i]->open(e, &e->layer[i]);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+void layers_close(struct endpoint *e)
+{
+	for (int i = LAYERS - 1; i >= 0; i--)
+		if (e->layer[i])
+			layer_table[i]->close(e->layer[i]);
+}
+
+unsigned layers_progress(struct endpoint *e)
+{
+	unsigned done = 0;
+	for (int i = 0; i < LAYERS; i++)
+		if (e->work & 1u << i)
+			done += layer_table[i]->progress(e->layer[i]);
+	return done;
+}
+
+void layers_lost(struct endpoint *e, uint32_t rank)
+{
+	for (int i = 0; i < LAYERS; i++)
+		if (e->layer[i])
+			layer_table[i]->lost(e->layer[i], rank);
+}
+
+void layer_on(struct endpoint *e, unsigned id, tern_handler *fn)
+{
+	e->t->handler[TERN_HANDLER_MAX + id] = fn;
+	e->t->known[TERN_HANDLER_MAX + id] = 1;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What stands on the core: a layer has state in every endpoint, handlers of its
+ * own numbers, and work that the endpoint's polls carry on. The core knows the
+ * table and nothing else of them; adding one is a folder and a line in layer.c.
+ */
+#ifndef TERN_CORE_LAYER_H
+#define TERN_CORE_LAYER_H
+
+#include "core/endpoint.h"
+
+struct layer {
+	/* Before the endpoint's first message: handlers are registered here. */
+	int (*open)(struct endpoint *e, void **state);
+	void (*close)(void *state);
+	/* Called by polls while the layer has work (layer_work): a bounded turn. What was done, 0 if nothing could be. */
+	unsigned (*progress)(void *state);
+	/* `rank` has left: nothing can be asked of it any more. Called once for each, outside handlers or in them. */
+	void (*lost)(void *state, uint32_t rank);
+};
+
+enum layer_index { LAYER_MEM, LAYERS };
+
+extern const struct layer *const layer_table[LAYERS];
+
+/* Tells polls whether the layer wants to be called. */
+static inline void layer_work(struct endpoint *e, enum layer_index layer, bool has)
+{
+	if (has)
+		e->work |= 1u << layer;
+	else
+		e->work &= ~(1u << layer);
+}
+
+int layers_open(struct endpoint *e);
+void layers_close(struct endpoint *e);
+unsigned layers_progress(struct endpoint *e);
+void layers_lost(struct endpoint *e, uint32_t rank);
+
+/* Registers a handler of Tern's own: `id` counts from 0, apart from the program's. */
+void layer_on(struct endpoint *e, unsigned id, tern_handler *fn);
+
+/*
+ * A request or a reply of Tern's own, under the rules of tern_request_data() and
+ * tern_reply_data(); without a payload if `data` is NULL.
+ */
+int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
+		  const uint64_t *words);
+int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, unsigned n,
+		const uint64_t *words); /* to the request whose handler runs */
+
+#endif

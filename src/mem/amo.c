@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Atomics. On memory that this process can touch they are C11 atomics of that
+ * width, so they are atomic against the program's own; elsewhere the home rank
+ * does the same on request.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "mem/mem.h"
+
+static inline uint64_t u64_apply(_Atomic uint64_t *at, unsigned what, uint64_t v)
+{
+	uint64_t old = 0;
+	switch ((enum tern_amo)what) {
+	case TERN_ADD:
+		return atomic_fetch_add(at, v);
+	case TERN_AND:
+		return atomic_fetch_and(at, v);
+	case TERN_OR:
+		return atomic_fetch_or(at, v);
+	case TERN_XOR:
+		return atomic_fetch_xor(at, v);
+	case TERN_SWAP:
+		return atomic_exchange(at, v);
+	case TERN_MIN:
+		old = atomic_load(at);
+		while (v < old && !atomic_compare_exchange_weak(at, &old, v))
+			;
+		return old;
+	case TERN_MAX:
+		old = atomic_load(at);
+		while (v > old && !atomic_compare_exchange_weak(at, &old, v))
+			;
+		return old;
+	}
+	return old;
+}
+
+static inline uint32_t u32_apply(_Atomic uint32_t *at, unsigned what, uint32_t v)
+{
+	uint32_t old = 0;
+	switch ((enum tern_amo)what) {
+	case TERN_ADD:
+		return atomic_fetch_add(at, v);
+	case TERN_AND:
+		return atomic_fetch_and(at, v);
+	case TERN_OR:
+		return atomic_fetch_or(at, v);
+	case TERN_XOR:
+		return atomic_fetch_xor(at, v);
+	case TERN_SWAP:
+		return atomic_exchange(at, v);
+	case TERN_MIN:
+		old = atomic_load(at);
+		while (v < old && !atomic_compare_exchange_weak(at, &old, v))
+			;
+		return old;
+	case TERN_MAX:
+		old = atomic_load(at);
+		while (v > old && !atomic_compare_exchange_weak(at, &old, v))
+			;
+		return old;
+	}
+	return old;
+}
+
+static double as_double(uint64_t bits)
+{
+	double d;
+	memcpy(&d, &bits, sizeof d);
+	return d;
+}
+
+static uint64_t as_bits(double d)
+{
+	uint64_t bits;
+	memcpy(&bits, &d, sizeof bits);
+	return bits;
+}
+
+static double double_next(unsigned what, double old, double v)
+{
+	if (what == TERN_ADD)
+		return old + v;
+	return (what == TERN_MIN ? v < old : v > old) ? v : old;
+}
+
+static uint64_t double_apply(_Atomic uint64_t *at, unsigned what, double v)
+{
+	uint64_t old = atomic_load(at);
+	while (!atomic_compare_exchange_weak(at, &old, as_bits(double_next(what, as_double(old), v))))
+		;
+	return old;
+}
+
+static uint64_t cas_apply(void *at, unsigned what, const uint64_t operand[2])
+{
+	if (what >> 8 == AMO_CAS64) {
+		uint64_t expected = operand[1];
+		atomic_compare_exchange_strong((_Atomic uint64_t *)at, &expected, operand[0]);
+		return expected;
+	}
+	uint32_t expected = (uint32_t)operand[1];
+	atomic_compare_exchange_strong((_Atomic uint32_t *)at, &expected, (uint32_t)operand[0]);
+	return expected;
+}
+
+uint64_t amo_apply(void *at, unsigned what, const uint64_t operand[2])
+{
+	switch ((enum amo_type)(what >> 8)) {
+	case AMO_U64:
+		return u64_apply(at, what & 0xff, operand[0]);
+	case AMO_U32:
+		return u32_apply(at, what & 0xff, (uint32_t)operand[0]);
+	case AMO_DOUBLE:
+		return double_apply(at, what & 0xff, as_double(operand[0]));
+	default:
+		return cas_apply(at, what, operand);
+	}
+}
+
+size_t amo_width(unsigned what)
+{
+	return what >> 8 == AMO_U32 || what >> 8 == AMO_CAS32 ? 4 : 8;
+}
+
+static int amo_unaligned(size_t width)
+{
+	return error_set(-EINVAL,
+			 "an atomic operation on %zu bytes was asked for at an address that is not aligned",
+			 width);
+}
+
+bool amo_known(unsigned what)
+{
+	unsigned type = what >> 8, operation = what & 0xff;
+	if (type == AMO_DOUBLE)
+		return operation == TERN_ADD || operation == TERN_MIN || operation == TERN_MAX;
+	return type <= AMO_CAS32 && operation <= TERN_SWAP;
+}
+
+/* On registered memory of another thread of this process, which may unregister it meanwhile. */
+static int amo_held(struct mem *m, tern_addr a, char *at, unsigned what, const uint64_t operand[2],
+		    uint64_t *before)
+{
+	bool others = addr_segment(a) != SEGMENT_HEAP && tern_addr_rank(a) != m->rank;
+	if (others && !region_enter(m, a))
+		return mem_gone(a);
+	*before = amo_apply(at, what, operand);
+	if (others)
+		region_leave(m, a);
+	return 0;
+}
+
+/* Starts an operation: at once where this process can touch the memory, else at its home. */
+static int amo_start(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old,
+		     tern_op *op, bool blocks)
+{
+	size_t width = amo_width(what);
+	char *at = mem_reach(m, a, width);
+	uint64_t before;
+	int rc = mem_check(m, a, width, "an atomic operation");
+	if (rc)
+		return rc;
+	if (!at)
+		return message_amo(m, a, what, operand, old, op, blocks);
+	rc = (uintptr_t)at % width ? amo_unaligned(width) : amo_held(m, a, at, what, operand, &before);
+	if (rc)
+		return rc;
+	if (old)
+		memcpy(old, &before, width); /* the low bytes */
+	op->pending++;
+	op_end(m, op, 0);
+	return 0;
+}
+
+static int amo(tern *t, tern_addr a, unsigned what, uint64_t operand, uint64_t expected, void *old,
+	       tern_op *op)
+{
+	tern_op own = TERN_OP;
+	const uint64_t operands[2] = { operand, expected };
+	if (!amo_known(what))
+		return error_set(
+			-EINVAL,
+			"there is no such atomic operation; on a double there are TERN_ADD, TERN_MIN "
+			"and TERN_MAX");
+	int rc = amo_start(mem_of(t), a, what, operands, old, op ? op : &own, !op);
+	return op_finish(t, op, &own, rc);
+}
+
+int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old, tern_op *op)
+{
+	char *at = heap_reach(mem_of(t), a, sizeof operand);
+	if (TERN_LIKELY(!op && at && (uintptr_t)at % sizeof operand == 0 && what <= TERN_SWAP)) {
+		uint64_t before = u64_apply((_Atomic uint64_t *)(void *)at, what, operand);
+		if (old)
+			*old = before;
+		return 0;
+	}
+	return amo(t, a, amo_code(AMO_U64, what), operand, 0, old, op);
+}
+
+int tern_amo32_start(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old, tern_op *op)
+{
+	return amo(t, a, amo_code(AMO_U32, what), operand, 0, old, op);
+}
+
+int tern_cas64_start(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old, tern_op *op)
+{
+	return amo(t, a, amo_code(AMO_CAS64, 0), desired, expected, old, op);
+}
+
+int tern_cas32_start(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old, tern_op *op)
+{
+	return amo(t, a, amo_code(AMO_CAS32, 0), desired, expected, old, op);
+}
+
+int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double operand, double *old, tern_op *op)
+{
+	return amo(t, a, amo_code(AMO_DOUBLE, what), as_bits(operand), 0, old, op);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory copy between any two places, and puts that end in a request. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "mem/mem.h"
+
+int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id, TERN_SIX_)
+{
+	uint32_t rank = tern_addr_rank(dst);
+	int rc = rules_send(t->own, rank, id, n, 0); /* before the data moves */
+	if (!rc)
+		rc = tern_put(t, dst, src, len);
+	return rc ? rc : tern_request_call(t, n, rank, id, TERN_SIX_VALUES_);
+}
+
+static int copy_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put, tern_op *op)
+{
+	const tern_shape run = { .run = len };
+	struct runs r;
+	runs_of_shape(&r, remote, local, &run, put);
+	return transfer_begin(m, &r, put, op);
+}
+
+/* Neither side is within reach: the source's owner puts the data, in its own time. */
+static int copy_ask(struct mem *m, tern_addr dst, tern_addr src, size_t len, tern_op *op, bool blocks)
+{
+	struct slot *s;
+	int rc = blocks ? rules_wait(m->e, "a blocking copy between other ranks") : 0;
+	if (!rc)
+		rc = slot_wait(m, tern_addr_rank(src), &s);
+	if (rc)
+		return rc;
+	s->op = op;
+	uint64_t words[] = { dst, src, len, slot_name(m, s) };
+	op->pending++;
+	rc = layer_request(m->e, s->rank, MEM_COPY, NULL, 0, 4, words);
+	if (!rc)
+		return 0;
+	op->pending--;
+	slot_give(s);
+	return rc;
+}
+
+static int copy_start(struct mem *m, tern_addr dst, tern_addr src, size_t len, tern_op *op, bool blocks)
+{
+	char *from = mem_reach(m, src, len), *to = mem_reach(m, dst, len);
+	if (from || !len)
+		return copy_run(m, dst, from, len, true, op);
+	return to ? copy_run(m, src, to, len, false, op) : copy_ask(m, dst, src, len, op, blocks);
+}
+
+int tern_fastmemcpy(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op)
+{
+	struct mem *m = mem_of(t);
+	tern_op own = TERN_OP;
+	int rc = len ? mem_check(m, dst, len, "a memory copy") : 0;
+	if (!rc && len)
+		rc = mem_check(m, src, len, "a memory copy");
+	if (!rc)
+		rc = copy_start(m, dst, src, len, op ? op : &own, !op);
+	return op_finish(t, op, &own, rc);
+}
+
+/*
+ * At the source's owner. A handler cannot send the requests that the transfer may take,
+ * so it goes into the queue of transfers; the answer is a request, sent when it is done.
+ */
+static void copy_asked(tern *t, const tern_msg *msg)
+{
+	struct mem *m = mem_of(t);
+	tern_addr dst = tern_msg_arg(msg, 0), src = tern_msg_arg(msg, 1);
+	const tern_shape run = { .run = tern_msg_arg(msg, 2) };
+	char *from = tern_addr_rank(src) == m->rank ? mem_reach(m, src, run.run) : NULL;
+	struct runs r;
+	int rc = from ? mem_check(m, dst, run.run, "a memory copy") : -EFAULT;
+	if (!rc) {
+		runs_of_shape(&r, dst, from, &run, true);
+		rc = transfer_for(m, &r, src, tern_msg_src(msg), (uint32_t)tern_msg_arg(msg, 3));
+	}
+	if (rc)
+		message_answer(t, tern_msg_arg(msg, 3), -rc, 0);
+}
+
+void copy_done(struct mem *m, const struct transfer *x)
+{
+	uint64_t words[] = { x->slot, (uint64_t)-x->error };
+	layer_request(m->e, x->asker, MEM_COPY_DONE, NULL, 0, 2,
+		      words); /* if the asker is gone, nobody minds */
+}
+
+static void copy_ended(tern *t, const tern_msg *msg)
+{
+	int why = (int)tern_msg_arg(msg, 1);
+	if (why)
+		error_set(-why, "rank %u could not copy its memory to where it was asked to: %s",
+			  tern_msg_src(msg), strerror(why));
+	slot_answer(mem_of(t), tern_msg_arg(msg, 0), -why, tern_msg_src(msg), NULL, 0);
+}
+
+void copy_register(struct endpoint *e)
+{
+	layer_on(e, MEM_COPY, copy_asked);
+	layer_on(e, MEM_COPY_DONE, copy_ended);
+}

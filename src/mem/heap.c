@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mem/heap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void heap_init(struct heap *h, uint64_t start, uint64_t limit)
+{
+	*h = (struct heap){ .start = start, .limit = limit };
+}
+
+void heap_fini(struct heap *h)
+{
+	free(h->extent);
+}
+
+uint64_t heap_top(const struct heap *h)
+{
+	return h->extents ? h->extent[h->extents - 1].at + h->extent[h->extents - 1].bytes : h->start;
+}
+
+static int extent_insert(struct heap *h, size_t i, struct extent x)
+{
+	if (h->extents == h->room) {
+		size_t room = h->room ? 2 * h->room : 64;
+		struct extent *grown = realloc(h->extent, room * sizeof *grown);
+		if (!grown)
+			return -ENOMEM;
+		h->extent = grown;
+		h->room = room;
+	}
+	memmove(&h->extent[i + 1], &h->extent[i], (h->extents - i) * sizeof x);
+	h->extent[i] = x;
+	h->extents++;
+	return 0;
+}
+
+static void extent_remove(struct heap *h, size_t i)
+{
+	h->extents--;
+	memmove(&h->extent[i], &h->extent[i + 1], (h->extents - i) * sizeof h->extent[0]);
+}
+
+/* Takes the front of a free extent; what is left of it stays free. */
+static int extent_split(struct heap *h, size_t i, uint64_t bytes)
+{
+	struct extent rest = h->extent[i];
+	if (rest.bytes > bytes) {
+		rest.at += bytes;
+		rest.bytes -= bytes;
+		if (extent_insert(h, i + 1, rest))
+			return -ENOMEM;
+		h->extent[i].bytes = bytes;
+	}
+	h->extent[i].used = true;
+	return 0;
+}
+
+int heap_take(struct heap *h, uint64_t bytes, uint64_t *at)
+{
+	if (bytes > h->limit - h->start)
+		return -ENOMEM;
+	bytes = (bytes + HEAP_ALIGN - 1) / HEAP_ALIGN * HEAP_ALIGN;
+	bytes += bytes ? 0 : HEAP_ALIGN; /* every allocation has a place of its own */
+	for (size_t i = 0; i < h->extents; i++)
+		if (!h->extent[i].used && h->extent[i].bytes >= bytes) {
+			*at = h->extent[i].at;
+			return extent_split(h, i, bytes);
+		}
+	uint64_t top = heap_top(h);
+	if (bytes > h->limit - top)
+		return -ENOMEM;
+	*at = top;
+	return extent_insert(h, h->extents, (struct extent){ top, bytes, true });
+}
+
+/* The extent that begins at `at` and is used, or -1. */
+static ptrdiff_t extent_find(const struct heap *h, uint64_t at)
+{
+	size_t low = 0, high = h->extents;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (h->extent[middle].at < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < h->extents && h->extent[low].at == at && h->extent[low].used ? (ptrdiff_t)low : -1;
+}
+
+uint64_t heap_size(const struct heap *h, uint64_t at)
+{
+	ptrdiff_t i = extent_find(h, at);
+	return i < 0 ? 0 : h->extent[i].bytes;
+}
+
+int heap_give(struct heap *h, uint64_t at)
+{
+	ptrdiff_t found = extent_find(h, at);
+	if (found < 0)
+		return -EINVAL;
+	size_t i = (size_t)found;
+	h->extent[i].used = false;
+	if (i + 1 < h->extents && !h->extent[i + 1].used) {
+		h->extent[i].bytes += h->extent[i + 1].bytes;
+		extent_remove(h, i + 1);
+	}
+	if (i > 0 && !h->extent[i - 1].used) {
+		h->extent[i - 1].bytes += h->extent[i].bytes;
+		extent_remove(h, i);
+	}
+	if (!h->extent[h->extents - 1].used) /* the end of the heap is free again, whatever its size */
+		h->extents--;
+	return 0;
+}

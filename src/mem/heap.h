@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An allocator over a range of offsets. Its records are private to the rank, so
+ * whatever others write into the heap cannot break it, and it is deterministic, so
+ * ranks that make the same calls get the same offsets.
+ */
+#ifndef TERN_MEM_HEAP_H
+#define TERN_MEM_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HEAP_ALIGN = 64 };
+
+/* Extents lie side by side, in order, from `start` to the end of the last one. */
+struct extent {
+	uint64_t at;
+	uint64_t bytes;
+	bool used;
+};
+
+struct heap {
+	uint64_t start, limit;
+	struct extent *extent;
+	size_t extents, room;
+};
+
+void heap_init(struct heap *h, uint64_t start, uint64_t limit);
+void heap_fini(struct heap *h);
+
+/* 0 and the offset, or -ENOMEM (no sentence). First fit. */
+int heap_take(struct heap *h, uint64_t bytes, uint64_t *at);
+/* 0, or -EINVAL if `at` is not the beginning of something taken (no sentence). */
+int heap_give(struct heap *h, uint64_t at);
+/* The end of what is taken. */
+uint64_t heap_top(const struct heap *h);
+/* The bytes taken at `at`; 0 if that is not the beginning of something taken. */
+uint64_t heap_size(const struct heap *h, uint64_t at);
+
+#endif

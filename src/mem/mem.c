@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layer itself, and the heap as programs see it. */
+#include "mem/mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+#include "core/wait.h"
+
+enum { COMMIT_STEP = 64 << 10 };
+
+static int mem_open(struct endpoint *e, void **state)
+{
+	uint64_t single_copy;
+	int rc = setting_number(SETTING_SINGLE_COPY, &single_copy);
+	if (rc)
+		return rc;
+	struct mem *m = calloc(1, sizeof *m + e->t->size * sizeof *m->span);
+	if (!m)
+		return error_set(-ENOMEM, "opening the memory of rank %u: no memory", e->t->rank);
+	m->e = e;
+	m->job = &e->group->job;
+	m->rank = e->t->rank;
+	m->size = e->t->size;
+	m->single_copy = single_copy;
+	for (uint32_t r = 0; r < m->size; r++)
+		m->span[r] = (struct span){ .first = addr_make(r, SEGMENT_HEAP, 0),
+					    .base = m->job->base + job_heap_at(m->job, r),
+					    .middle = m->job->heap_bytes / 2 };
+	heap_init(&m->own, 0, m->job->heap_bytes / 2);
+	heap_init(&m->common, m->job->heap_bytes / 2, m->job->heap_bytes);
+	message_register(e);
+	copy_register(e);
+	when_register(e);
+	name_register(e);
+	segment_register(e);
+	*state = m;
+	return 0;
+}
+
+static void mem_close(void *state)
+{
+	struct mem *m = state;
+	transfers_free(&m->transfers);
+	free(m->whens);
+	free(m->segments);
+	heap_fini(&m->own);
+	heap_fini(&m->common);
+	free(m);
+}
+
+void mem_busy(struct mem *m)
+{
+	layer_work(m->e, LAYER_MEM, m->transfers.active || when_waiting(m) || slot_again(m) || m->lost);
+}
+
+static unsigned mem_progress(void *state)
+{
+	struct mem *m = state;
+	if (m->lost) {
+		m->lost = slot_lost(m);
+		mem_busy(m);
+	}
+	return transfer_progress(state) + when_progress(state) + slot_progress(state);
+}
+
+/* Its heap is still mapped, but nobody is there to whom it matters: operations on it fail from now on. */
+static void mem_lost(void *state, uint32_t rank)
+{
+	struct mem *m = state;
+	struct span *s = &m->span[rank];
+	s->own = s->common = s->own_words = s->common_words = 0;
+	s->lost = true;
+	m->lost = true;
+	mem_busy(m);
+}
+
+const struct layer mem_layer = {
+	.open = mem_open, .close = mem_close, .progress = mem_progress, .lost = mem_lost
+};
+
+/* Commits a heap up to `top`, in steps; `committed` is what others check addresses against. */
+static int heap_commit(struct mem *m, const struct heap *h, uint64_t top, _Atomic uint64_t *committed)
+{
+	uint64_t has = atomic_load(committed), need = top - h->start;
+	if (need <= has)
+		return 0;
+	uint64_t more = (need - has + COMMIT_STEP - 1) / COMMIT_STEP * COMMIT_STEP;
+	char what[64];
+	snprintf(what, sizeof what, "the heap of rank %u", m->rank);
+	int rc = job_commit(m->job, job_heap_at(m->job, m->rank) + h->start + has, more, what);
+	if (!rc)
+		atomic_store_explicit(committed, has + more, memory_order_release);
+	return rc;
+}
+
+static int heap_full(struct mem *m, size_t bytes)
+{
+	return error_set(-ENOMEM,
+			 "%zu bytes were asked of rank %u's heap, half of which has %zu KiB: raise TERN_HEAP",
+			 bytes, m->rank, m->job->heap_bytes >> 11);
+}
+
+static int heap_alloc(struct mem *m, struct heap *h, _Atomic uint64_t *committed, size_t bytes, uint64_t *at)
+{
+	if (heap_take(h, bytes, at))
+		return heap_full(m, bytes);
+	int rc = heap_commit(m, h, *at + heap_size(h, *at), committed);
+	if (rc)
+		heap_give(h, *at);
+	return rc;
+}
+
+static char *heap_pointer(const struct mem *m, uint64_t at)
+{
+	return m->job->base + job_heap_at(m->job, m->rank) + at;
+}
+
+static uint64_t heap_offset(const struct mem *m, const void *p)
+{
+	return (uint64_t)((const char *)p - heap_pointer(m, 0));
+}
+
+void *tern_alloc(tern *t, size_t bytes)
+{
+	struct mem *m = mem_of(t);
+	uint64_t at;
+	int rc = heap_alloc(m, &m->own, &m->job->rank[m->rank].heap, bytes, &at);
+	if (rc) {
+		errno = -rc;
+		return NULL;
+	}
+	return heap_pointer(m, at);
+}
+
+static int heap_free(struct mem *m, struct heap *h, const void *p, const char *call)
+{
+	if (heap_give(h, heap_offset(m, p)) == 0)
+		return 0;
+	return error_set(-EINVAL, "%s was given %p, which is not the beginning of such memory of rank %u",
+			 call, p, m->rank);
+}
+
+int tern_free(tern *t, void *p)
+{
+	return p ? heap_free(mem_of(t), &mem_of(t)->own, p, "tern_free()") : 0;
+}
+
+/*
+ * Every rank says what it has (an offset, or that it could not), and all compare.
+ * The last barrier keeps the words until all have read them.
+ */
+static int all_agree(struct mem *m, uint64_t mine, bool *same)
+{
+	tern *t = m->e->t;
+	atomic_store(&m->job->rank[m->rank].word, mine);
+	int rc = tern_barrier(t);
+	if (rc)
+		return rc;
+	*same = true;
+	for (uint32_t r = 0; r < m->size; r++)
+		*same &= atomic_load(&m->job->rank[r].word) == mine;
+	return tern_barrier(t);
+}
+
+static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
+{
+	bool same_size, all_got = false;
+	int rc = all_agree(m, bytes, &same_size);
+	if (!rc && !same_size)
+		rc = error_set(
+			-EINVAL,
+			"tern_alloc_all() was called for %zu bytes at rank %u, and for another size elsewhere",
+			bytes, m->rank);
+	if (rc)
+		return rc;
+	int got = heap_alloc(m, &m->common, &m->job->rank[m->rank].common, bytes, at);
+	rc = all_agree(m, got ? UINT64_MAX : *at, &all_got);
+	if (!got && (rc || !all_got))
+		heap_give(&m->common, *at);
+	if (!rc && !got && !all_got)
+		rc = error_set(-ENOMEM, "tern_alloc_all() of %zu bytes failed at another rank", bytes);
+	return rc ? rc : got;
+}
+
+void *tern_alloc_all(tern *t, size_t bytes)
+{
+	uint64_t at;
+	int rc = rules_wait(t->own, "tern_alloc_all()");
+	if (!rc)
+		rc = common_alloc(mem_of(t), bytes, &at);
+	if (rc) {
+		errno = -rc;
+		return NULL;
+	}
+	return heap_pointer(mem_of(t), at);
+}
+
+int tern_free_all(tern *t, void *p)
+{
+	struct mem *m = mem_of(t);
+	bool same = false;
+	int rc = rules_wait(t->own, "tern_free_all()");
+	if (!rc && !heap_size(&m->common, heap_offset(m, p)))
+		p = NULL;
+	if (!rc)
+		rc = all_agree(m, p ? heap_offset(m, p) : UINT64_MAX, &same);
+	if (!rc && (!same || !p))
+		rc = error_set(
+			-EINVAL,
+			"tern_free_all() was not given the same memory of tern_alloc_all() at every rank");
+	return rc ? rc : heap_free(m, &m->common, p, "tern_free_all()");
+}
+
+static bool quiet_over(struct endpoint *e, void *arg)
+{
+	(void)e;
+	return ((struct mem *)arg)->transfers.active == 0 && slots_quiet(arg);
+}
+
+int tern_quiet(tern *t)
+{
+	struct mem *m = mem_of(t);
+	struct ladder l = { .over = quiet_over, .arg = m };
+	int rc = quiet_over(t->own, m) ? 0 : rules_wait(t->own, "tern_quiet()");
+	while (!rc && !quiet_over(t->own, m))
+		wait_step(m->e, &l);
+	atomic_thread_fence(memory_order_seq_cst);
+	return rc;
+}
+
+int tern_fence(tern *t)
+{
+	/* Data that this process moves lands in order; what travels otherwise must have landed. */
+	return tern_quiet(t);
+}

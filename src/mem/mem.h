@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The memory layer's state in an endpoint, shared by its files. */
+#ifndef TERN_MEM_STATE_H
+#define TERN_MEM_STATE_H
+
+#include <tern/mem.h>
+
+#include "core/layer.h"
+#include "mem/heap.h"
+#include "mem/slot.h"
+#include "mem/transfer.h"
+
+extern const struct layer mem_layer;
+
+/*
+ * Segment 0 is nothing, 1 the heap, and from 2 on come regions: each of a rank's
+ * JOB_REGIONS has several numbers, used in turn, so that an address of memory which
+ * has been unregistered is refused for as long as the numbers last.
+ */
+enum {
+	ADDR_RANK_SHIFT = 48,
+	ADDR_SEGMENT_SHIFT = 40,
+	SEGMENT_HEAP = 1,
+	SEGMENT_REGION = 2,
+	REGION_TURNS = 7,
+};
+
+/* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
+enum mem_handler {
+	MEM_PUT,
+	MEM_MOVE, /* between memory of the one asked and a bounce of the one who asks */
+	MEM_GET,
+	MEM_AMO,
+	MEM_COPY,
+	MEM_COPY_DONE,
+	MEM_WHEN,
+	MEM_WHEN_DONE,
+	MEM_BLOCK,
+	MEM_XFER,
+	MEM_XFER4,
+	MEM_REPLY_XFER,
+	MEM_REPLY_XFER4,
+	MEM_DONE, /* the reply to whatever was asked: slot, error, a word; or data */
+};
+
+/* How an atomic operation travels: what to do, on what. */
+enum amo_type { AMO_U64, AMO_U32, AMO_DOUBLE, AMO_CAS64, AMO_CAS32 };
+
+static inline unsigned amo_code(enum amo_type type, unsigned what)
+{
+	return (unsigned)type << 8 | (what < 0xff ? what : 0xff);
+}
+
+struct ladder;
+
+/*
+ * Heap memory through which bytes go that no process can move in one step. Two ranks work
+ * at once, the one at a bounce that the other has left.
+ */
+enum { BOUNCES = 4, BOUNCE_BYTES = 64 << 10 };
+struct bounce {
+	char *bytes; /* NULL until it is needed */
+	bool used;
+};
+
+/* What this rank knows of a rank's heap: a private copy of what it has committed. */
+struct span {
+	tern_addr first; /* the heap's first address */
+	char *base;
+	uint64_t middle;
+	uint64_t own, common;             /* bytes committed, from the beginning and from the middle */
+	uint64_t own_words, common_words; /* places where a word may begin; 0 if there is none */
+	bool lost;                        /* the rank has left */
+};
+
+struct mem {
+	struct endpoint *e;
+	struct job *job;
+	uint32_t rank, size;
+	struct heap own;    /* this rank's alone: from the beginning of its heap */
+	struct heap common; /* of tern_alloc_all(): from the middle, the same at every rank */
+	struct transfers transfers;
+	struct slots slots;
+	bool lost; /* a rank has left, and what it was asked for may have to be ended */
+	struct bounce bounce[BOUNCES];
+	struct whens *whens;       /* requests held here; made when the first comes */
+	struct segments *segments; /* made when the first is opened */
+	struct {
+		void *const *where;
+		size_t bytes;
+	} name[TERN_NAMES_MAX];
+	bool single_copy;   /* the kernel lets us read and write the memory of other processes */
+	struct span span[]; /* one a rank */
+};
+
+char *span_look(struct mem *m, tern_addr a, size_t len);
+
+static inline struct mem *mem_of(tern *t)
+{
+	return t->own->layer[LAYER_MEM];
+}
+
+static inline uint64_t addr_offset(tern_addr a)
+{
+	return a & ((UINT64_C(1) << ADDR_SEGMENT_SHIFT) - 1);
+}
+
+static inline unsigned addr_segment(tern_addr a)
+{
+	return (unsigned)(a >> ADDR_SEGMENT_SHIFT) & 0xff;
+}
+
+static inline tern_addr addr_make(uint32_t rank, unsigned segment, uint64_t offset)
+{
+	return (uint64_t)rank << ADDR_RANK_SHIFT | (uint64_t)segment << ADDR_SEGMENT_SHIFT | offset;
+}
+
+/*
+ * The bytes [a, a + len) of a heap, else NULL. What a rank has committed only grows, so a
+ * private copy of it answers nearly always; span_look() brings the copy up to date.
+ */
+static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
+{
+	uint32_t rank = tern_addr_rank(a);
+	if (TERN_UNLIKELY(rank >= m->size))
+		return NULL;
+	const struct span *s = &m->span[rank];
+	uint64_t at = a - s->first; /* huge if `a` is not of the heap */
+	if (TERN_LIKELY(at < s->own && len <= s->own - at))
+		return s->base + at;
+	uint64_t beyond = at - s->middle;
+	if (TERN_LIKELY(beyond < s->common && len <= s->common - beyond))
+		return s->base + at;
+	return span_look(m, a, len);
+}
+
+/* -- reach.c -- */
+/* The bytes [a, a + len) if this process can touch them, else NULL. No sentence. */
+char *mem_reach(struct mem *m, tern_addr a, size_t len);
+/* 0 if [a, a + len) can be used, by whatever means; else a code with a sentence. */
+int mem_check(struct mem *m, tern_addr a, size_t len, const char *what);
+/*
+ * Copies between memory that this process can touch, one side of which its owner may have
+ * unmapped behind our back: 0, or -EFAULT.
+ */
+int mem_copy_guarded(void *to, const void *from, size_t len);
+int mem_gone(tern_addr a); /* the error of a region that was unregistered under way */
+struct job_region *region_of(const struct mem *m,
+			     tern_addr a); /* NULL if `a` is not of one that is current */
+
+/* -- region.c -- */
+tern_addr region_addr(const struct mem *m, unsigned index); /* of this rank's region */
+uint64_t region_enter(struct mem *m,
+		      tern_addr a); /* holds off unregistering; its base, 0 if it is too late */
+void region_leave(struct mem *m, tern_addr a);
+
+/* -- vm.c -- */
+/* Moves a run with one system call; bytes moved, or a negative code. */
+ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t len, bool put);
+
+/* -- whens, names, segments, copies -- */
+void when_register(struct endpoint *e);
+unsigned when_progress(struct mem *m);
+int when_ask(struct mem *m, struct slot *s); /* sends the request that the slot waits for */
+bool when_waiting(const struct mem *m);
+void name_register(struct endpoint *e);
+void segment_register(struct endpoint *e);
+void copy_register(struct endpoint *e);
+void copy_done(struct mem *m, const struct transfer *x); /* tells the rank that asked for it */
+void mem_busy(struct mem *m); /* tells polls whether there is anything to carry on */
+
+/* -- message.c: transfers as messages, where nothing better works -- */
+void message_register(struct endpoint *e);
+/* In the handler of a request of this layer: answers its slot. */
+int message_read(struct mem *m, tern_addr a, char *bytes, size_t len); /* own memory: 0 or EFAULT */
+void message_answer(tern *t, uint64_t slot, int error, uint64_t word);
+void message_answer_data(tern *t, uint64_t slot, const void *data, size_t len); /* -EFAULT if it is NULL */
+/* Sends up to one message's worth of the run; bytes under way, 0 if there is no slot, or a negative code. */
+ptrdiff_t message_move(struct mem *m, struct transfer *x);
+/* Starts an atomic operation at its home rank; `old` may be NULL. */
+int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old, tern_op *op,
+		bool blocks);
+
+/* -- amo.c -- */
+/* Does `what` (an enum amo_code) on memory that this process can touch. */
+uint64_t amo_apply(void *at, unsigned what, const uint64_t operand[2]);
+size_t amo_width(unsigned what);
+bool amo_known(unsigned what);
+
+/* -- transfer.c -- */
+void transfer_landed(struct transfer *x, int error); /* a chunk was acknowledged */
+/* Queues a transfer on behalf of another rank. From a handler: -EAGAIN when all are under way. */
+int transfer_for(struct mem *m, const struct runs *r, tern_addr source, uint32_t asker, uint32_t slot);
+
+#endif

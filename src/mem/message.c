@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Transfers and atomics as messages: what every network can do, and what is left
+ * on one machine when the kernel does not copy between processes.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/wait.h"
+#include "mem/mem.h"
+
+/* Takes the bounces from the heap, when they are first needed; false if it has no room for them. */
+static bool bounce_make(struct mem *m)
+{
+	char *bytes = tern_alloc(m->e->t, (size_t)BOUNCES * BOUNCE_BYTES);
+	for (int i = 0; bytes && i < BOUNCES; i++)
+		m->bounce[i].bytes = bytes + (size_t)i * BOUNCE_BYTES;
+	return bytes;
+}
+
+static struct bounce *bounce_take(struct mem *m)
+{
+	for (int i = 0; i < BOUNCES; i++)
+		if (!m->bounce[i].used) {
+			m->bounce[i].used = true;
+			return &m->bounce[i];
+		}
+	return NULL;
+}
+
+static char *move_local(struct mem *m, const struct transfer *x, size_t len)
+{
+	return x->source ? mem_reach(m, x->source + x->runs.done, len) : x->runs.local + x->runs.done;
+}
+
+/* Asks the home rank to move bytes between its memory and a bounce. */
+static int move_ask(struct mem *m, struct transfer *x, struct slot *s, struct bounce *b, size_t len)
+{
+	tern_addr remote = x->runs.remote + x->runs.done;
+	s->bounce = b;
+	s->local = move_local(m, x, len);
+	s->len = x->put ? 0 : len;
+	if (x->put)
+		memcpy(b->bytes, s->local, len);
+	uint64_t words[] = { remote, tern_addr_of(m->e->t, b->bytes), len, x->put, slot_name(m, s) };
+	return layer_request(m->e, s->rank, MEM_MOVE, NULL, 0, 5, words);
+}
+
+/* The same with the bytes in the message: where there is no heap to go through. */
+static int move_send(struct mem *m, struct transfer *x, struct slot *s, size_t len)
+{
+	s->local = move_local(m, x, len);
+	s->len = s->run = x->put ? 0 : len; /* the answer to a put brings no data */
+	uint64_t words[] = { x->runs.remote + x->runs.done, slot_name(m, s), len };
+	return layer_request(m->e, s->rank, x->put ? MEM_PUT : MEM_GET, x->put ? s->local : NULL, len, 3,
+			     words);
+}
+
+/* Sends a chunk of the run through bounce `b`, or in a message if that is NULL. */
+static ptrdiff_t move_chunk(struct mem *m, struct transfer *x, struct slot *s, struct bounce *b)
+{
+	size_t most = b ? BOUNCE_BYTES : TERN_PAYLOAD_MAX;
+	size_t len = runs_left(&x->runs) < most ? runs_left(&x->runs) : most;
+	s->x = x;
+	x->flying++;
+	int rc = b ? move_ask(m, x, s, b, len) : move_send(m, x, s, len);
+	if (!rc)
+		return (ptrdiff_t)len;
+	x->flying--;
+	slot_give(s);
+	return rc;
+}
+
+ptrdiff_t message_move(struct mem *m, struct transfer *x)
+{
+	bool through = m->bounce[0].bytes || bounce_make(m);
+	struct slot *s = slot_take(m, tern_addr_rank(x->runs.remote), SLOTS_QUICK);
+	struct bounce *b = through && s ? bounce_take(m) : NULL;
+	if (s && (through ? b != NULL : x->flying < TERN_POOL_BLOCKS)) {
+		ptrdiff_t moved = move_chunk(m, x, s, b);
+		if (b && moved < 0)
+			b->used = false;
+		return moved;
+	}
+	if (s)
+		slot_give(s);
+	return 0; /* all is under way */
+}
+
+/* -- At the home rank ---------------------------------------------------------------- */
+
+/*
+ * Memory of this rank, which a request names: moved between it and a message's bytes. Its
+ * own heap is always there; registered memory may have been unmapped all the same.
+ */
+static int own_move(struct mem *m, tern_addr a, char *bytes, size_t len, bool put)
+{
+	char *own = tern_addr_rank(a) == m->rank ? mem_reach(m, a, len) : NULL;
+	if (!own)
+		return EFAULT;
+	if (addr_segment(a) != SEGMENT_HEAP)
+		return -mem_copy_guarded(put ? own : bytes, put ? bytes : own, len);
+	memcpy(put ? own : bytes, put ? bytes : own, len);
+	return 0;
+}
+
+int message_read(struct mem *m, tern_addr a, char *bytes, size_t len)
+{
+	return own_move(m, a, bytes, len, false);
+}
+
+static void put_arrived(tern *t, const tern_msg *msg)
+{
+	size_t len;
+	char *data = (char *)(uintptr_t)tern_msg_data(msg, &len);
+	message_answer(t, tern_msg_arg(msg, 1), own_move(mem_of(t), tern_msg_arg(msg, 0), data, len, true),
+		       0);
+}
+
+static void get_arrived(tern *t, const tern_msg *msg)
+{
+	char bytes[TERN_PAYLOAD_MAX];
+	size_t len = tern_msg_arg(msg, 2);
+	int error = len <= sizeof bytes ? message_read(mem_of(t), tern_msg_arg(msg, 0), bytes, len) : EFAULT;
+	message_answer_data(t, tern_msg_arg(msg, 1), error ? NULL : bytes, len);
+}
+
+static void move_arrived(tern *t, const tern_msg *msg)
+{
+	struct mem *m = mem_of(t);
+	size_t len = tern_msg_arg(msg, 2);
+	char *bounce = heap_reach(m, tern_msg_arg(msg, 1), len);
+	bool theirs = bounce && tern_addr_rank(tern_msg_arg(msg, 1)) == tern_msg_src(msg);
+	int error = theirs ? own_move(m, tern_msg_arg(msg, 0), bounce, len, tern_msg_arg(msg, 3)) : EFAULT;
+	message_answer(t, tern_msg_arg(msg, 4), error, 0);
+}
+
+static void amo_arrived(tern *t, const tern_msg *msg)
+{
+	struct mem *m = mem_of(t);
+	unsigned what = (unsigned)tern_msg_arg(msg, 1);
+	const uint64_t operand[2] = { tern_msg_arg(msg, 2), tern_msg_arg(msg, 3) };
+	char probe[8];
+	int error = amo_known(what) ? message_read(m, tern_msg_arg(msg, 0), probe, amo_width(what)) : EINVAL;
+	char *at = error ? NULL : mem_reach(m, tern_msg_arg(msg, 0), amo_width(what));
+	if (at && (uintptr_t)at % amo_width(what))
+		error = EINVAL;
+	message_answer(t, tern_msg_arg(msg, 4), error, error ? 0 : amo_apply(at, what, operand));
+}
+
+void message_answer(tern *t, uint64_t slot, int error, uint64_t word)
+{
+	uint64_t words[] = { slot, (uint64_t)error, word };
+	layer_reply(t->own, MEM_DONE, NULL, 0, 3, words);
+}
+
+void message_answer_data(tern *t, uint64_t slot, const void *data, size_t len)
+{
+	uint64_t words[] = { slot, data ? 0 : EFAULT, 0 };
+	layer_reply(t->own, MEM_DONE, data, len, 3, words);
+}
+
+/* -- Back at the rank that asked ------------------------------------------------------ */
+
+static int answer_error(const tern_msg *msg)
+{
+	int why = (int)tern_msg_arg(msg, 1);
+	if (!why)
+		return 0;
+	return error_set(-why, "rank %u refused what was asked: %s", tern_msg_src(msg),
+			 why == EFAULT      ? "the memory is not there (any more), or not that long"
+			 : why == EINVAL    ? "its address is not aligned"
+			 : why == EOVERFLOW ? "more came than the segment still expects"
+			 : why == ENOENT    ? "no memory is published under that name, or not that much"
+					    : strerror(why));
+}
+
+static void done_arrived(tern *t, const tern_msg *msg)
+{
+	size_t len;
+	const void *data = tern_msg_data(msg, &len);
+	uint64_t word = tern_msg_arg(msg, 2);
+	if (!data) {
+		data = &word; /* an operation without data has no use for it: its slot expects other bytes */
+		len = sizeof word;
+	}
+	slot_answer(mem_of(t), tern_msg_arg(msg, 0), answer_error(msg), tern_msg_src(msg), data, len);
+}
+
+int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old, tern_op *op,
+		bool blocks)
+{
+	struct slot *s;
+	int rc = blocks ? rules_wait(m->e, "a blocking atomic operation on another process's memory") : 0;
+	if (!rc)
+		rc = slot_wait(m, tern_addr_rank(a), &s);
+	if (rc)
+		return rc;
+	s->op = op;
+	s->local = old;
+	s->len = old ? amo_width(what) : 0;
+	s->word = true;
+	op->pending++;
+	uint64_t words[] = { a, what, operand[0], operand[1], slot_name(m, s) };
+	rc = layer_request(m->e, s->rank, MEM_AMO, NULL, 0, 5, words);
+	if (rc) {
+		op->pending--;
+		slot_give(s);
+	}
+	return rc;
+}
+
+void message_register(struct endpoint *e)
+{
+	layer_on(e, MEM_PUT, put_arrived);
+	layer_on(e, MEM_GET, get_arrived);
+	layer_on(e, MEM_MOVE, move_arrived);
+	layer_on(e, MEM_AMO, amo_arrived);
+	layer_on(e, MEM_DONE, done_arrived);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Blocks that are found at their owner through a named pointer (SCMP's getBlock). */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "mem/mem.h"
+
+int tern_name(tern *t, unsigned name, void *const *where, size_t bytes)
+{
+	struct mem *m = mem_of(t);
+	if (name >= TERN_NAMES_MAX)
+		return error_set(-ERANGE, "memory was published under the name %u; names are below %d", name,
+				 TERN_NAMES_MAX);
+	m->name[name].where = where;
+	m->name[name].bytes = where ? bytes : 0;
+	return 0;
+}
+
+/* The runs that one message asks for, of the block at its owner. */
+struct cut {
+	uint64_t name, offset, stride, run, count;
+};
+
+static uint64_t cut_bytes(const struct cut *c)
+{
+	return c->run * c->count;
+}
+
+/* Whether the cut is small enough to be answered and lies within `bytes`. */
+static bool cut_fits(const struct cut *c, uint64_t bytes)
+{
+	uint64_t reach;
+	if (!c->run || !c->count || c->run > TERN_PAYLOAD_MAX || c->count > TERN_PAYLOAD_MAX / c->run)
+		return false;
+	return !__builtin_mul_overflow(c->stride, c->count - 1, &reach) && reach <= bytes &&
+	       c->offset <= bytes - reach && c->run <= bytes - reach - c->offset;
+}
+
+static void block_asked(tern *t, const tern_msg *msg)
+{
+	struct mem *m = mem_of(t);
+	char packed[TERN_PAYLOAD_MAX];
+	struct cut c = { tern_msg_arg(msg, 0), tern_msg_arg(msg, 1), tern_msg_arg(msg, 2),
+			 tern_msg_arg(msg, 3), tern_msg_arg(msg, 4) };
+	if (c.name >= TERN_NAMES_MAX || !m->name[c.name].where || !*m->name[c.name].where ||
+	    !cut_fits(&c, m->name[c.name].bytes)) {
+		message_answer(t, tern_msg_arg(msg, 5), ENOENT, 0);
+		return;
+	}
+	const char *base = *m->name[c.name].where;
+	for (uint64_t i = 0; i < c.count; i++)
+		memcpy(packed + i * c.run, base + c.offset + i * c.stride, c.run);
+	message_answer_data(t, tern_msg_arg(msg, 5), packed, cut_bytes(&c));
+}
+
+static int block_ask(struct mem *m, uint32_t rank, const struct cut *c, char *dst, size_t dst_stride,
+		     tern_op *op)
+{
+	struct slot *s;
+	int rc = slot_wait(m, rank, &s);
+	if (rc)
+		return rc;
+	s->op = op;
+	s->local = dst;
+	s->len = cut_bytes(c);
+	s->run = c->run;
+	s->stride = dst_stride;
+	op->pending++;
+	uint64_t words[] = { c->name, c->offset, c->stride, c->run, c->count, slot_name(m, s) };
+	rc = layer_request(m->e, rank, MEM_BLOCK, NULL, 0, 6, words);
+	if (!rc)
+		return 0;
+	op->pending--;
+	slot_give(s);
+	return rc;
+}
+
+static int block_check(struct mem *m, uint32_t rank, const struct cut *whole)
+{
+	uint64_t reach;
+	int rc = rules_destination(m->e, rank);
+	if (!rc && (whole->run > TERN_PAYLOAD_MAX || whole->name >= TERN_NAMES_MAX))
+		rc = error_set(
+			-EINVAL,
+			"tern_get_block() was asked for runs of %llu bytes of name %llu; at most %d, and below %d",
+			(unsigned long long)whole->run, (unsigned long long)whole->name, TERN_PAYLOAD_MAX,
+			TERN_NAMES_MAX);
+	if (!rc && (__builtin_mul_overflow(whole->stride, whole->count ? whole->count - 1 : 0, &reach) ||
+		    __builtin_add_overflow(reach, whole->offset, &reach)))
+		rc = error_set(
+			-EINVAL,
+			"tern_get_block() was asked for a block that reaches further than addresses do");
+	return rc;
+}
+
+int tern_get_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride, void *dst,
+		   size_t dst_stride, size_t run, size_t count, tern_op *op)
+{
+	struct mem *m = mem_of(t);
+	tern_op own = TERN_OP;
+	struct cut c = { name, offset, src_stride, run, count };
+	int rc = op ? 0 : rules_wait(m->e, "a blocking tern_get_block()");
+	if (!rc)
+		rc = block_check(m, rank, &c);
+	size_t most = run && !rc ? TERN_PAYLOAD_MAX / run : 0;
+	for (size_t i = 0; most && !rc && i < count; i += most) {
+		c.offset = offset + i * src_stride;
+		c.count = count - i < most ? count - i : most;
+		rc = block_ask(m, rank, &c, (char *)dst + i * dst_stride, dst_stride, op ? op : &own);
+	}
+	return op_finish(t, op, &own, rc);
+}
+
+void name_register(struct endpoint *e)
+{
+	layer_on(e, MEM_BLOCK, block_asked);
+}

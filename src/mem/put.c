@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Put and get in their forms. Everything is checked before a byte moves. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "mem/mem.h"
+
+static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put, tern_op *op)
+{
+	const tern_shape run = { .run = len };
+	struct runs r;
+	int rc = len ? mem_check(m, remote, len, put ? "a put" : "a get") : 0;
+	if (rc)
+		return rc;
+	runs_of_shape(&r, remote, local, &run, put);
+	return transfer_begin(m, &r, put, op);
+}
+
+/* What is moved with one memcpy, and no longer than serving messages can wait. */
+enum { IN_ONE_GO = 256 << 10 };
+
+/*
+ * The word at `a`, if this rank knows already that it is heap memory: the whole check of
+ * a put or a get of 8 bytes, which is moved as one, so that nobody sees half of it.
+ */
+static inline char *word_reach(const struct mem *m, tern_addr a)
+{
+	uint32_t rank = tern_addr_rank(a);
+	if (TERN_UNLIKELY(rank >= m->size))
+		return NULL;
+	const struct span *s = &m->span[rank];
+	uint64_t at = a - s->first;
+	if (at < s->own_words || at - s->middle < s->common_words)
+		return s->base + at;
+	return NULL;
+}
+
+/* Everything but a word. Not inline, so that a word's path saves no registers. */
+static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const void *src, size_t len)
+{
+	char *to = heap_reach(mem_of(t), dst, len);
+	if (TERN_UNLIKELY(!to || len - 1 >= IN_ONE_GO)) /* 0 bytes too */
+		return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, NULL);
+	memcpy(to, src, len);
+	return 0;
+}
+
+int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
+{
+	char *to = len == sizeof(uint64_t) ? word_reach(mem_of(t), dst) : NULL;
+	if (!to)
+		return put_bytes(t, dst, src, len);
+	memcpy(to, src, sizeof(uint64_t));
+	return 0;
+}
+
+static __attribute__((noinline)) int get_bytes(tern *t, void *dst, tern_addr src, size_t len)
+{
+	char *from = heap_reach(mem_of(t), src, len);
+	if (TERN_UNLIKELY(!from || len - 1 >= IN_ONE_GO))
+		return begin_run(mem_of(t), src, dst, len, false, NULL);
+	memcpy(dst, from, len);
+	return 0;
+}
+
+int tern_get(tern *t, void *dst, tern_addr src, size_t len)
+{
+	char *from = len == sizeof(uint64_t) ? word_reach(mem_of(t), src) : NULL;
+	if (!from)
+		return get_bytes(t, dst, src, len);
+	memcpy(dst, from, sizeof(uint64_t));
+	return 0;
+}
+
+int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
+{
+	return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, op);
+}
+
+int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
+{
+	return begin_run(mem_of(t), src, dst, len, false, op);
+}
+
+/* -- Strided blocks ---------------------------------------------------------------------- */
+
+/* How far before and beyond its address a block reaches, by one side's strides. */
+struct extent_of {
+	int64_t before, beyond;
+};
+
+static int shape_refused(const char *what)
+{
+	return error_set(-EINVAL, "a strided block %s", what);
+}
+
+static int shape_reach(const tern_shape *s, const ptrdiff_t *stride, struct extent_of *x)
+{
+	*x = (struct extent_of){ 0, 0 };
+	if (__builtin_add_overflow((int64_t)0, s->run, &x->beyond))
+		return shape_refused("has a run that is too long");
+	for (unsigned d = 0; d < s->dims; d++) {
+		int64_t span;
+		if (__builtin_mul_overflow((int64_t)stride[d], s->count[d] - 1, &span) ||
+		    __builtin_add_overflow(span < 0 ? x->before : x->beyond, span,
+					   span < 0 ? &x->before : &x->beyond))
+			return shape_refused("reaches further than addresses do");
+	}
+	return 0;
+}
+
+static bool shape_empty(const tern_shape *s)
+{
+	bool empty = s->run == 0;
+	for (unsigned d = 0; d < s->dims; d++)
+		empty |= s->count[d] == 0;
+	return empty;
+}
+
+static int shape_check(struct mem *m, tern_addr remote, const tern_shape *s, bool put)
+{
+	struct extent_of x;
+	int rc = shape_reach(s, put ? s->dst_stride : s->src_stride, &x);
+	if (rc)
+		return rc;
+	if (x.before < -(int64_t)addr_offset(remote))
+		return shape_refused("begins before its memory does: its strides are negative");
+	return mem_check(m, remote + (tern_addr)x.before, (size_t)(x.beyond - x.before),
+			 put ? "a strided put" : "a strided get");
+}
+
+static int begin_shape(struct mem *m, tern_addr remote, char *local, const tern_shape *s, bool put,
+		       tern_op *op)
+{
+	struct runs r;
+	if (s->dims > TERN_DIMS_MAX)
+		return error_set(-EINVAL, "a strided block has %u dimensions; it may have %d", s->dims,
+				 TERN_DIMS_MAX);
+	int rc = shape_empty(s) ? 0 : shape_check(m, remote, s, put);
+	if (rc)
+		return rc;
+	runs_of_shape(&r, remote, local, s, put);
+	return transfer_begin(m, &r, put, op);
+}
+
+int tern_put_shape(tern *t, tern_addr dst, const void *src, const tern_shape *shape, tern_op *op)
+{
+	return begin_shape(mem_of(t), dst, (char *)(uintptr_t)src, shape, true, op);
+}
+
+int tern_get_shape(tern *t, void *dst, tern_addr src, const tern_shape *shape, tern_op *op)
+{
+	return begin_shape(mem_of(t), src, dst, shape, false, op);
+}
+
+/* -- Lists ---------------------------------------------------------------------------------- */
+
+static int begin_pieces(struct mem *m, const tern_piece *pieces, size_t n, bool put, tern_op *op)
+{
+	struct runs r;
+	for (size_t i = 0; i < n; i++) {
+		int rc = pieces[i].len
+				 ? mem_check(m, pieces[i].remote, pieces[i].len, put ? "a put" : "a get")
+				 : 0;
+		if (rc)
+			return rc;
+	}
+	runs_of_pieces(&r, pieces, n);
+	return transfer_begin(m, &r, put, op);
+}
+
+int tern_put_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
+{
+	return begin_pieces(mem_of(t), pieces, n, true, op);
+}
+
+int tern_get_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
+{
+	return begin_pieces(mem_of(t), pieces, n, false, op);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Addresses: what they name, who can touch it, and why not. */
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "mem/mem.h"
+
+char *span_look(struct mem *m, tern_addr a, size_t len)
+{
+	struct span *s = &m->span[tern_addr_rank(a)];
+	const struct job_rank *r = &m->job->rank[tern_addr_rank(a)];
+	uint64_t at = a - s->first, beyond = at - s->middle;
+	if (s->lost)
+		return NULL;
+	s->own = atomic_load_explicit(&r->heap, memory_order_acquire);
+	s->common = atomic_load_explicit(&r->common, memory_order_acquire);
+	s->own_words = s->own ? s->own - 7 : 0;
+	s->common_words = s->common ? s->common - 7 : 0;
+	bool covered =
+		(at < s->own && len <= s->own - at) || (beyond < s->common && len <= s->common - beyond);
+	return covered ? s->base + at : NULL;
+}
+
+struct job_region *region_of(const struct mem *m, tern_addr a)
+{
+	unsigned segment = addr_segment(a);
+	if (segment < SEGMENT_REGION || tern_addr_rank(a) >= m->size)
+		return NULL;
+	struct job_region *g =
+		&m->job->rank[tern_addr_rank(a)].region[(segment - SEGMENT_REGION) % JOB_REGIONS];
+	unsigned turn = (segment - SEGMENT_REGION) / JOB_REGIONS;
+	return atomic_load(&g->turn) % REGION_TURNS == turn ? g : NULL;
+}
+
+/* Whether the region is in use and has [at, at + len). */
+static bool region_covers(const struct job_region *g, uint64_t at, size_t len)
+{
+	uint64_t bytes = atomic_load(&g->bytes);
+	return atomic_load(&g->base) && at <= bytes && len <= bytes - at;
+}
+
+char *mem_reach(struct mem *m, tern_addr a, size_t len)
+{
+	uint32_t rank = tern_addr_rank(a);
+	if (rank >= m->size)
+		return NULL;
+	if (addr_segment(a) == SEGMENT_HEAP)
+		return heap_reach(m, a, len);
+	struct job_region *g = region_of(m, a);
+	if (!g || atomic_load(&m->job->rank[rank].pid) != getpid() || !region_covers(g, addr_offset(a), len))
+		return NULL;
+	return (char *)(uintptr_t)atomic_load(&g->base) + addr_offset(a);
+}
+
+int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
+{
+	uint32_t rank = tern_addr_rank(a);
+	unsigned long long at = addr_offset(a);
+	if (a == TERN_NOWHERE)
+		return error_set(-EFAULT, "%s was given TERN_NOWHERE as an address", what);
+	if (rank >= m->size)
+		return error_set(-ERANGE, "%s was given an address at rank %u; this job has ranks 0 to %u",
+				 what, rank, m->size - 1);
+	if (m->span[rank].lost) {
+		struct net *net = m->e->site.peer[rank].net;
+		return net->ops->check(net, rank);
+	}
+	if (mem_reach(m, a, len))
+		return 0;
+	if (addr_segment(a) == SEGMENT_HEAP)
+		return error_set(
+			-EFAULT,
+			"%s asked for %zu bytes at offset %llu of rank %u's heap, which are not allocated",
+			what, len, at, rank);
+	struct job_region *g = region_of(m, a);
+	if (g && region_covers(g, addr_offset(a), len))
+		return 0;
+	return error_set(
+		-EFAULT,
+		"%s asked for %zu bytes at offset %llu of a region of rank %u that is not registered (any more), "
+		"or not that long",
+		what, len, at, rank);
+}
+
+int mem_copy_guarded(void *to, const void *from, size_t len)
+{
+	struct iovec here = { to, len }, there = { (void *)(uintptr_t)from, len };
+	ssize_t n = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+	if (n == (ssize_t)len)
+		return 0;
+	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
+		memcpy(to, from, len); /* the kernel cannot be asked: a page that is gone ends this process */
+		return 0;
+	}
+	return -EFAULT;
+}
+
+int mem_gone(tern_addr a)
+{
+	return error_set(-EFAULT, "rank %u unregistered the memory during the transfer", tern_addr_rank(a));
+}
+
+void *tern_local(tern *t, tern_addr a, size_t len)
+{
+	return mem_reach(mem_of(t), a, len);
+}
+
+tern_addr tern_addr_of(tern *t, const void *p)
+{
+	struct mem *m = mem_of(t);
+	tern_addr a = m->span[m->rank].first + (uint64_t)((uintptr_t)p - (uintptr_t)m->span[m->rank].base);
+	if (tern_addr_rank(a) == m->rank && heap_reach(m, a, 1))
+		return a;
+	for (unsigned i = 0; i < JOB_REGIONS; i++) {
+		struct job_region *g = &m->job->rank[m->rank].region[i];
+		uint64_t at = (uint64_t)(uintptr_t)p - atomic_load(&g->base);
+		if (region_covers(g, at, 1))
+			return region_addr(m, i) + at;
+	}
+	return TERN_NOWHERE;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Private memory that other ranks may use. A region is followed by its virtual
+ * address: a page that its owner remaps is found by the kernel at each access, and
+ * one that is gone makes the access fail. Unregistering waits for transfers that
+ * are under way (hold-off).
+ */
+#include <errno.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "core/wait.h"
+#include "mem/mem.h"
+
+static struct job_region *own_region(const struct mem *m, unsigned index)
+{
+	return &m->job->rank[m->rank].region[index];
+}
+
+tern_addr region_addr(const struct mem *m, unsigned index)
+{
+	unsigned turn = atomic_load(&own_region(m, index)->turn) % REGION_TURNS;
+	return addr_make(m->rank, SEGMENT_REGION + turn * JOB_REGIONS + index, 0);
+}
+
+/*
+ * Dekker's pattern with region_close(): we raise `users` and then look at `base`; the
+ * owner clears `base` and then looks at `users`. All are sequentially consistent, so
+ * either we see that the region is closed or the owner sees us.
+ */
+uint64_t region_enter(struct mem *m, tern_addr a)
+{
+	struct job_region *g = region_of(m, a);
+	if (!g)
+		return 0;
+	atomic_fetch_add(&g->users, 1);
+	uint64_t base = atomic_load(&g->base);
+	if (base && region_of(m, a) == g)
+		return base;
+	atomic_fetch_sub(&g->users, 1);
+	return 0;
+}
+
+void region_leave(struct mem *m, tern_addr a)
+{
+	unsigned index = (addr_segment(a) - SEGMENT_REGION) % JOB_REGIONS;
+	atomic_fetch_sub(&m->job->rank[tern_addr_rank(a)].region[index].users, 1);
+}
+
+int tern_register(tern *t, void *p, size_t len, tern_addr *a)
+{
+	struct mem *m = mem_of(t);
+	if (!p || !len || len >> ADDR_SEGMENT_SHIFT)
+		return error_set(-EINVAL, "%zu bytes at %p cannot be registered", len, p);
+	for (unsigned i = 0; i < JOB_REGIONS; i++) {
+		struct job_region *g = own_region(m, i);
+		if (atomic_load(&g->base))
+			continue;
+		/* Ranks are siblings: where Yama asks for it, let the launcher's descendants in, and only them. */
+		prctl(PR_SET_PTRACER, (unsigned long)getppid(), 0, 0, 0);
+		atomic_store(&g->bytes, len);
+		atomic_store(&g->base, (uint64_t)(uintptr_t)p);
+		*a = region_addr(m, i);
+		return 0;
+	}
+	return error_set(-ENOBUFS, "rank %u has registered %d regions already: unregister one", m->rank,
+			 JOB_REGIONS);
+}
+
+static bool region_idle(struct endpoint *e, void *arg)
+{
+	(void)e;
+	return atomic_load(&((struct job_region *)arg)->users) == 0;
+}
+
+/*
+ * Until nobody is in a transfer with the region. A rank that died in one never leaves it; so
+ * when a rank has left and nothing changes for the grace time, that is whom we wait for.
+ */
+static void region_wait(struct mem *m, struct job_region *g)
+{
+	struct ladder l = { .bounded = true, .over = region_idle, .arg = g };
+	uint32_t users = atomic_load(&g->users);
+	uint64_t since = m->e->world->now();
+	while (!region_idle(m->e, g)) {
+		wait_step(m->e, &l);
+		uint64_t now = m->e->world->now();
+		if (atomic_load(&g->users) != users || !poll_left(m->e)) {
+			users = atomic_load(&g->users);
+			since = now;
+		} else if (now - since > m->e->grace_ns) {
+			return;
+		}
+	}
+}
+
+int tern_unregister(tern *t, tern_addr a)
+{
+	struct mem *m = mem_of(t);
+	struct job_region *g = tern_addr_rank(a) == m->rank ? region_of(m, a) : NULL;
+	int rc = rules_wait(t->own, "tern_unregister()");
+	if (!rc && (!g || !atomic_load(&g->base)))
+		rc = error_set(-EINVAL,
+			       "tern_unregister() was given an address that rank %u has not registered",
+			       m->rank);
+	if (rc)
+		return rc;
+	atomic_store(&g->base, 0);
+	region_wait(m, g);
+	atomic_fetch_add(&g->turn, 1);
+	return 0;
+}

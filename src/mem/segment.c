@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Communication segments. A segment's number holds its rank, its place in the table
+ * and how often that place has been used, so a number that is stale or another
+ * rank's is known at arrival; the low bits are the offset.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "mem/mem.h"
+
+struct segment {
+	bool open;
+	uint8_t turn;
+	char *base;
+	size_t bytes; /* offsets are below this */
+	size_t left;  /* still to come */
+	tern_end *end;
+	void *info;
+};
+
+struct segments {
+	/* Where the last data went: consecutive transfers into one segment skip the search. */
+	uint64_t last_key;
+	struct segment *last;
+	struct segment segment[TERN_SEGMENTS_MAX];
+};
+
+/* rank: 16 bits, turn: 8, then offset: 32, index: 8. The index lies above the offset. */
+static tern_segment segment_number(const struct mem *m, unsigned index)
+{
+	return (uint64_t)m->rank << 48 | (uint64_t)m->segments->segment[index].turn << 40 |
+	       (uint64_t)index << 32;
+}
+
+static uint64_t segment_key(tern_segment s)
+{
+	return s >> 32;
+}
+
+static size_t segment_offset(tern_segment s)
+{
+	return s & 0xffffffff;
+}
+
+static struct segment *segment_search(struct mem *m, tern_segment s)
+{
+	struct segment *g = &m->segments->segment[s >> 32 & 0xff];
+	if (s >> 48 != m->rank || (s >> 40 & 0xff) != g->turn || !g->open)
+		return NULL;
+	m->segments->last_key = segment_key(s);
+	m->segments->last = g;
+	return g;
+}
+
+static struct segment *segment_find(struct mem *m, tern_segment s)
+{
+	if (!m->segments)
+		return NULL;
+	return m->segments->last && segment_key(s) == m->segments->last_key ? m->segments->last
+									    : segment_search(m, s);
+}
+
+int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *info, tern_segment *s)
+{
+	struct mem *m = mem_of(t);
+	if (!base || !bytes || bytes >> 32)
+		return error_set(-EINVAL,
+				 "a segment of %zu bytes at %p was asked for; it has 1 byte to 4 GiB", bytes,
+				 base);
+	if (!m->segments)
+		m->segments = calloc(1, sizeof *m->segments);
+	if (!m->segments)
+		return error_set(-ENOMEM, "opening a segment: no memory");
+	for (unsigned i = 0; i < TERN_SEGMENTS_MAX; i++) {
+		struct segment *g = &m->segments->segment[i];
+		if (g->open)
+			continue;
+		*g = (struct segment){ true, (uint8_t)(g->turn + 1), base, bytes, bytes, end, info };
+		*s = segment_number(m, i);
+		return 0;
+	}
+	return error_set(-ENOBUFS, "rank %u has %d segments open: none is free", m->rank, TERN_SEGMENTS_MAX);
+}
+
+static void segment_shut(struct mem *m, struct segment *g)
+{
+	g->open = false;
+	if (m->segments->last == g)
+		m->segments->last = NULL;
+}
+
+/* All has come: the end function says how much more there will be. It may close the segment itself. */
+static void segment_end(struct mem *m, struct segment *g)
+{
+	uint8_t turn = g->turn;
+	size_t more = g->end ? g->end(m->e->t, g->base, g->info) : 0;
+	if (!g->open || g->turn != turn)
+		return;
+	g->left = more < g->bytes ? more : g->bytes;
+	if (!g->left)
+		segment_shut(m, g);
+}
+
+static int segment_own(struct mem *m, tern_segment s, const char *call, struct segment **out)
+{
+	*out = segment_find(m, s);
+	return *out ? 0
+		    : error_set(-EINVAL, "%s was given a segment that rank %u has not open", call, m->rank);
+}
+
+int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
+{
+	struct mem *m = mem_of(t);
+	struct segment *g;
+	int rc = segment_own(m, s, "tern_segment_shorten()", &g);
+	if (!rc && bytes > g->left)
+		rc = error_set(-EINVAL, "a segment that expects %zu more bytes was shortened by %zu", g->left,
+			       bytes);
+	if (rc)
+		return rc;
+	g->left -= bytes;
+	if (!g->left)
+		segment_end(m, g);
+	return 0;
+}
+
+int tern_segment_close(tern *t, tern_segment s)
+{
+	struct segment *g;
+	int rc = segment_own(mem_of(t), s, "tern_segment_close()", &g);
+	if (!rc)
+		segment_shut(mem_of(t), g);
+	return rc;
+}
+
+/* -- Arrival -------------------------------------------------------------------------- */
+
+/* Lays the data down; a code, and nothing written, if it does not belong there. */
+static int segment_take(struct mem *m, tern_segment s, const void *data, size_t len)
+{
+	struct segment *g = segment_find(m, s);
+	size_t at = segment_offset(s);
+	if (!g || at > g->bytes || len > g->bytes - at)
+		return EFAULT;
+	if (len > g->left)
+		return EOVERFLOW;
+	memcpy(g->base + at, data, len);
+	g->left -= len;
+	if (!g->left)
+		segment_end(m, g);
+	return 0;
+}
+
+static void xfer_arrived(tern *t, const tern_msg *msg)
+{
+	size_t len;
+	const void *data = tern_msg_data(msg, &len);
+	message_answer(t, tern_msg_arg(msg, 1), segment_take(mem_of(t), tern_msg_arg(msg, 0), data, len), 0);
+}
+
+static void xfer4_arrived(tern *t, const tern_msg *msg)
+{
+	uint64_t words[4] = { tern_msg_arg(msg, 2), tern_msg_arg(msg, 3), tern_msg_arg(msg, 4),
+			      tern_msg_arg(msg, 5) };
+	message_answer(t, tern_msg_arg(msg, 1),
+		       segment_take(mem_of(t), tern_msg_arg(msg, 0), words, sizeof words), 0);
+}
+
+static void reply_refused(tern *t, const tern_msg *msg, int why)
+{
+	if (why)
+		error_warn(
+			"rank %u refused a reply transfer from rank %u: the segment is not open, not that long, or full",
+			t->rank, tern_msg_src(msg));
+}
+
+static void reply_xfer_arrived(tern *t, const tern_msg *msg)
+{
+	size_t len;
+	const void *data = tern_msg_data(msg, &len);
+	reply_refused(t, msg, segment_take(mem_of(t), tern_msg_arg(msg, 0), data, len));
+}
+
+static void reply_xfer4_arrived(tern *t, const tern_msg *msg)
+{
+	uint64_t words[4] = { tern_msg_arg(msg, 1), tern_msg_arg(msg, 2), tern_msg_arg(msg, 3),
+			      tern_msg_arg(msg, 4) };
+	reply_refused(t, msg, segment_take(mem_of(t), tern_msg_arg(msg, 0), words, sizeof words));
+}
+
+/* -- Sending --------------------------------------------------------------------------- */
+
+static int xfer_send(struct mem *m, unsigned id, tern_segment s, const void *data, size_t len,
+		     const uint64_t *four, tern_op *op)
+{
+	struct slot *slot;
+	uint64_t words[6] = { s };
+	int rc = slot_wait(m, (uint32_t)(s >> 48), &slot);
+	if (rc)
+		return rc;
+	slot->op = op;
+	words[1] = slot_name(m, slot);
+	if (four)
+		memcpy(&words[2], four, 4 * sizeof *four);
+	op->pending++;
+	rc = layer_request(m->e, slot->rank, id, data, len, four ? 6 : 2, words);
+	if (!rc)
+		return 0;
+	op->pending--;
+	slot_give(slot);
+	return rc;
+}
+
+int tern_xfer(tern *t, tern_segment s, const void *data, size_t len, tern_op *op)
+{
+	tern_op own = TERN_OP;
+	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_xfer()");
+	if (!rc)
+		rc = rules_destination(t->own, (uint32_t)(s >> 48));
+	if (!rc && len > (UINT64_C(1) << 32) - segment_offset(s))
+		rc = error_set(-EMSGSIZE, "%zu bytes at offset %zu do not fit any segment", len,
+			       segment_offset(s));
+	for (size_t done = 0; !rc && done < len; done += TERN_PAYLOAD_MAX) {
+		size_t part = len - done < TERN_PAYLOAD_MAX ? len - done : TERN_PAYLOAD_MAX;
+		rc = xfer_send(mem_of(t), MEM_XFER, s + done, (const char *)data + done, part, NULL,
+			       op ? op : &own);
+	}
+	return op_finish(t, op, &own, rc);
+}
+
+int tern_xfer4(tern *t, tern_segment s, const uint64_t words[4], tern_op *op)
+{
+	tern_op own = TERN_OP;
+	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_xfer4()");
+	if (!rc)
+		rc = rules_destination(t->own, (uint32_t)(s >> 48));
+	if (!rc)
+		rc = xfer_send(mem_of(t), MEM_XFER4, s, NULL, 0, words, op ? op : &own);
+	return op_finish(t, op, &own, rc);
+}
+
+static int reply_check(tern *t, const tern_msg *m, tern_segment s, size_t len)
+{
+	int rc = rules_reply(t->own, m, 0, 0, len);
+	if (rc == -ENXIO)
+		rc = 0; /* handler 0 need not exist: the reply goes to one of Tern's own */
+	if (!rc && s >> 48 != tern_msg_src(m))
+		rc = error_set(-EINVAL, "a reply transfer to rank %u was given a segment of rank %u",
+			       tern_msg_src(m), (unsigned)(s >> 48));
+	return rc;
+}
+
+int tern_reply_xfer(tern *t, const tern_msg *m, tern_segment s, const void *data, size_t len)
+{
+	int rc = reply_check(t, m, s, len);
+	return rc ? rc : layer_reply(t->own, MEM_REPLY_XFER, data, len, 1, &s);
+}
+
+int tern_reply_xfer4(tern *t, const tern_msg *m, tern_segment s, const uint64_t words[4])
+{
+	uint64_t all[5] = { s, words[0], words[1], words[2], words[3] };
+	int rc = reply_check(t, m, s, 0);
+	return rc ? rc : layer_reply(t->own, MEM_REPLY_XFER4, NULL, 0, 5, all);
+}
+
+void segment_register(struct endpoint *e)
+{
+	layer_on(e, MEM_XFER, xfer_arrived);
+	layer_on(e, MEM_XFER4, xfer4_arrived);
+	layer_on(e, MEM_REPLY_XFER, reply_xfer_arrived);
+	layer_on(e, MEM_REPLY_XFER4, reply_xfer4_arrived);
+}

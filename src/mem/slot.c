@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mem/slot.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/wait.h"
+#include "mem/mem.h"
+
+struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part)
+{
+	for (unsigned i = part; i < (unsigned)part + SLOTS_OF_PART; i++) {
+		struct slot *s = &m->slots.slot[i];
+		if (s->used)
+			continue;
+		*s = (struct slot){ .used = true, .turn = (uint8_t)(s->turn + 1), .rank = rank };
+		return s;
+	}
+	return NULL;
+}
+
+int slot_wait(struct mem *m, uint32_t rank, struct slot **out)
+{
+	struct ladder l = LADDER_BOUNDED;
+	int rc = rules_program(m->e, "an operation that sends a request");
+	while (!rc && !(*out = slot_take(m, rank, SLOTS_QUICK))) {
+		if (m->e->hold)
+			return error_set(-EAGAIN,
+					 "%d operations wait for answers, and under a hold none comes",
+					 SLOTS_OF_PART);
+		wait_step(m->e, &l);
+	}
+	return rc;
+}
+
+void slot_give(struct slot *s)
+{
+	s->used = false;
+}
+
+uint64_t slot_name(struct mem *m, struct slot *s)
+{
+	return (uint64_t)(s - m->slots.slot) | (uint64_t)s->turn << 8;
+}
+
+static struct slot *slot_named(struct mem *m, uint64_t name)
+{
+	struct slot *s = (name & 0xff) < SLOTS ? &m->slots.slot[name & 0xff] : NULL;
+	return s && s->used && s->turn == (uint8_t)(name >> 8) ? s : NULL;
+}
+
+void op_end(struct mem *m, tern_op *op, int error)
+{
+	if (error && !op->error)
+		op->error = error;
+	op->pending--;
+	if (op->flag)
+		tern_signal(m->e->t, op->flag, 1);
+}
+
+static void slot_lay_down(const struct slot *s, const char *data, size_t len)
+{
+	for (size_t done = 0; done < len; done += s->run)
+		memcpy(s->local + done / s->run * s->stride, data + done,
+		       s->run < len - done ? s->run : len - done);
+}
+
+static void slot_end(struct mem *m, struct slot *s, int error)
+{
+	struct transfer *x = s->x;
+	tern_op *op = s->op;
+	if (s->bounce)
+		s->bounce->used = false;
+	slot_give(s);
+	if (x)
+		transfer_landed(x, error);
+	if (op)
+		op_end(m, op, error);
+}
+
+/* What was asked for has come: through a bounce, as a word, or in the answer. */
+static void slot_fill(const struct slot *s, const void *data, size_t len)
+{
+	if (s->bounce)
+		memcpy(s->local, s->bounce->bytes, s->len);
+	else if (s->word)
+		memcpy(s->local, data, s->len);
+	else if (len == s->len)
+		slot_lay_down(s, data, len);
+}
+
+void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const void *data, size_t len)
+{
+	struct slot *s = slot_named(m, name);
+	if (!s || s->rank != from)
+		return; /* nobody wants it any more */
+	if (error == -EAGAIN && s->asks) {
+		s->again = true;
+		mem_busy(m);
+		return;
+	}
+	if (!error && s->len)
+		slot_fill(s, data, len);
+	slot_end(m, s, error);
+}
+
+bool slots_quiet(const struct mem *m)
+{
+	for (int i = SLOTS_QUICK; i < SLOTS_QUICK + SLOTS_OF_PART; i++)
+		if (m->slots.slot[i].used)
+			return false;
+	return true;
+}
+
+bool slot_again(const struct mem *m)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (m->slots.slot[i].used && m->slots.slot[i].again)
+			return true;
+	return false;
+}
+
+unsigned slot_progress(struct mem *m)
+{
+	unsigned sent = 0;
+	for (int i = 0; i < SLOTS; i++) {
+		struct slot *s = &m->slots.slot[i];
+		if (!s->used || !s->again)
+			continue;
+		s->again = false;
+		int rc = when_ask(m, s);
+		if (rc)
+			slot_end(m, s, rc);
+		sent++;
+	}
+	if (sent)
+		mem_busy(m);
+	return sent;
+}
+
+bool slot_lost(struct mem *m)
+{
+	bool owed = false;
+	for (int i = 0; i < SLOTS; i++) {
+		struct slot *s = &m->slots.slot[i];
+		struct peer *p = &m->e->site.peer[s->rank];
+		if (!s->used || !p->lost)
+			continue;
+		if (p->replies.base && inlet_has(&p->replies))
+			owed = true; /* what it answered before it left is handled first */
+		else
+			slot_end(m, s, p->net->ops->check(p->net, s->rank));
+	}
+	return owed;
+}

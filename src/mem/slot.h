@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What this rank has asked others for and not been answered. The number of a slot
+ * travels in the request and comes back in the answer, never a pointer.
+ */
+#ifndef TERN_MEM_SLOT_H
+#define TERN_MEM_SLOT_H
+
+#include <stdbool.h>
+#include <tern/mem.h>
+
+struct mem;
+struct transfer;
+
+/*
+ * Requests that are answered at once have their own part of the slots, so that those
+ * which an owner holds for long cannot stop them.
+ */
+enum slot_part { SLOTS_QUICK = 0, SLOTS_HELD = 64 };
+enum { SLOTS_OF_PART = 64, SLOTS = 128 };
+
+struct slot {
+	bool used;
+	uint8_t turn;       /* raised with each use, so that an answer that is no longer wanted is known */
+	uint32_t rank;      /* who was asked */
+	struct transfer *x; /* whose chunk it is; NULL if none */
+	tern_op *op;        /* who waits for it; NULL for a chunk, whose transfer has one */
+	char *local;        /* where data goes: runs of `run` bytes, `stride` apart */
+	size_t len, run, stride;
+	struct bounce *bounce; /* through which the bytes go, if they do */
+	bool word;             /* what comes back is one word, of which `len` bytes are wanted */
+	uint64_t ask[4];       /* of a request that is sent again when its owner has no place for it */
+	bool asks, again;
+};
+
+struct slots {
+	struct slot slot[SLOTS];
+};
+
+/* A slot, or NULL. slot_wait() serves messages until there is one; an error where that is not allowed. */
+struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part);
+int slot_wait(struct mem *m, uint32_t rank, struct slot **out);
+void slot_give(struct slot *s);
+uint64_t slot_name(struct mem *m, struct slot *s); /* what travels */
+
+/* The answer has come: lays down `data`, tells whoever waits. */
+/* `data` is laid down only if it is what the slot expects, and there is no error. */
+void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const void *data, size_t len);
+
+/* Sends again what found no place at its owner. */
+unsigned slot_progress(struct mem *m);
+bool slots_quiet(const struct mem *m); /* nothing quick waits for its answer */
+bool slot_again(const struct mem *m);  /* whether anything has to be */
+
+/*
+ * Ends what was asked of ranks that have left, with the error that names them; true if answers
+ * of theirs must be handled first.
+ */
+bool slot_lost(struct mem *m);
+
+/* Tells a handle that one operation has ended. */
+void op_end(struct mem *m, tern_op *op, int error);
+/* Ends a call that starts operations: blocking, with a handle of its own, if it was given none. */
+int op_finish(tern *t, tern_op *op, tern_op *own, int rc);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One-way stores, counted where they land, as Split-C has them. */
+#include <errno.h>
+
+#include "base/error.h"
+#include "core/wait.h"
+#include "mem/mem.h"
+
+static _Atomic uint64_t *stored_at(struct mem *m, uint32_t rank)
+{
+	return &m->job->rank[rank].stored;
+}
+
+int tern_store(tern *t, tern_addr dst, const void *src, size_t len)
+{
+	struct mem *m = mem_of(t);
+	int rc = tern_put(t, dst, src, len);
+	if (rc || !len)
+		return rc;
+	uint32_t rank = tern_addr_rank(dst);
+	/*
+	 * The bytes are there before the count (release), and the count before we look at
+	 * the bell: whoever waits for it raises the bell and then looks at the count once more.
+	 */
+	atomic_fetch_add(stored_at(m, rank), len);
+	if (atomic_load(&m->job->rank[rank].bell) & BELL_ASLEEP)
+		job_ring(m->job, rank);
+	return 0;
+}
+
+struct stored {
+	_Atomic uint64_t *count;
+	uint64_t bytes;
+};
+
+static bool stored_enough(struct endpoint *e, void *arg)
+{
+	(void)e;
+	struct stored *s = arg;
+	return atomic_load(s->count) >= s->bytes;
+}
+
+int tern_store_sync(tern *t, uint64_t bytes)
+{
+	struct mem *m = mem_of(t);
+	struct stored s = { stored_at(m, m->rank), bytes };
+	struct ladder l = { .over = stored_enough, .arg = &s };
+	int rc = rules_wait(t->own, "tern_store_sync()");
+	while (!rc && !stored_enough(t->own, &s)) {
+		wait_step(t->own, &l);
+		rc = wait_blame(t->own, &l);
+	}
+	if (!rc)
+		atomic_fetch_sub(s.count, bytes);
+	return rc;
+}
+
+int tern_store_sync_all(tern *t)
+{
+	struct mem *m = mem_of(t);
+	int rc = tern_quiet(t);
+	if (!rc)
+		rc = tern_barrier(t); /* every store is a put that had ended, or was counted, before this */
+	if (rc)
+		return rc;
+	atomic_store(stored_at(m, m->rank), 0);
+	return tern_barrier(t); /* nobody stores anew before all counts are cleared */
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mem/transfer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/wait.h"
+#include "mem/mem.h"
+#include "mem/stream.h"
+
+enum {
+	AT_ONCE = 256 << 10,      /* a blocking transfer moves this much before it is queued, */
+	START_AT_ONCE = 64 << 10, /* a split-phase one this much */
+	LONG_TURN = 1 << 20, /* bytes of one transfer before the next has its turn, when no messages come */
+	CALM = 64,           /* polls without a message after which that is so */
+	TURN = 2 << 10,      /* while they come: so little, */
+	TURN_EVERY = 4,      /* and not at every poll */
+	VM_TURN = 16 << 10,  /* a system call costs a round trip, so larger turns, */
+	VM_TURN_EVERY = 64,  /* and fewer */
+	VAST = 32 << 20,     /* a run of at least this does not stay in any cache */
+	BATCH = 64,          /* transfers made at a time */
+};
+
+/* The local side of what is moved next; NULL if it is memory that has been unregistered. */
+static char *transfer_local(struct mem *m, const struct transfer *x, size_t len)
+{
+	if (x->source)
+		return mem_reach(m, x->source + x->runs.done, len);
+	return x->runs.local + x->runs.done;
+}
+
+static int move_copy(const struct transfer *x, char *to, const char *from, size_t len, bool guarded)
+{
+	if (guarded)
+		return mem_copy_guarded(to, from, len);
+	if (x->vast)
+		stream_copy(to, from, len);
+	else
+		memcpy(to, from, len);
+	return 0;
+}
+
+/* Moves bytes of the run that this process can touch: how many, 0 if it cannot, or a negative code. */
+static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
+{
+	tern_addr remote = x->runs.remote + x->runs.done;
+	char *local = transfer_local(m, x, len);
+	char *reached = mem_reach(m, remote, len);
+	bool others = addr_segment(remote) != SEGMENT_HEAP && tern_addr_rank(remote) != m->rank;
+	if (!local)
+		return mem_gone(x->source);
+	if (!reached)
+		return m->span[tern_addr_rank(remote)].lost ? mem_check(m, remote, len, "a transfer") : 0;
+	if (others && !region_enter(m, remote)) /* of another thread, which may unregister it meanwhile */
+		return mem_gone(remote);
+	int rc = move_copy(x, x->put ? reached : local, x->put ? local : reached, len, others || x->source);
+	if (others)
+		region_leave(m, remote);
+	return rc ? error_set(rc, "the memory of rank %u is not mapped (any more)", tern_addr_rank(remote))
+		  : (ptrdiff_t)len;
+}
+
+/* Moves bytes of the run by whatever way there is; also 0 when it must wait. */
+static ptrdiff_t move_any(struct mem *m, struct transfer *x, size_t len)
+{
+	ptrdiff_t moved = move_direct(m, x, len);
+	if (moved)
+		return moved;
+	if (!m->single_copy)
+		return message_move(m, x);
+	moved = vm_move(m, x->runs.remote + x->runs.done, transfer_local(m, x, len), len, x->put);
+	return moved == -EAGAIN ? message_move(m, x)
+				: moved; /* the kernel has just refused, and will again */
+}
+
+/* A turn of a transfer: moves up to `most` bytes one way or another. What it moved, 0 if it must wait. */
+static size_t transfer_turn(struct mem *m, struct transfer *x, size_t most,
+			    ptrdiff_t (*move)(struct mem *m, struct transfer *x, size_t len))
+{
+	size_t moved = 0;
+	while (moved < most && x->runs.len && !x->error) {
+		size_t left = runs_left(&x->runs);
+		ptrdiff_t n = move(m, x, left < most - moved ? left : most - moved);
+		if (n == 0)
+			break;
+		if (n < 0) {
+			x->error = (int)n;
+			break;
+		}
+		runs_advance(&x->runs, (size_t)n);
+		moved += x->flying ? 0 : (size_t)n; /* messages fill their window, whatever the turn */
+	}
+	return moved;
+}
+
+static bool transfer_over(const struct transfer *x)
+{
+	return (!x->runs.len || x->error) && !x->flying;
+}
+
+void transfer_landed(struct transfer *x, int error)
+{
+	x->flying--;
+	if (error && !x->error)
+		x->error = error; /* and the rest is not even tried */
+}
+
+/* `x` is the first. */
+static void transfer_unlink(struct transfers *ts, struct transfer *x)
+{
+	ts->first = x->next;
+	if (ts->last == x)
+		ts->last = NULL;
+}
+
+static void transfer_append(struct transfers *ts, struct transfer *x)
+{
+	x->next = NULL;
+	*(ts->last ? &ts->last->next : &ts->first) = x;
+	ts->last = x;
+}
+
+static void transfer_end(struct mem *m, struct transfer *x)
+{
+	struct transfers *ts = &m->transfers;
+	struct transfer over = *x;
+	x->next = ts->free;
+	ts->free = x;
+	ts->active--;
+	mem_busy(m);
+	if (over.op)
+		op_end(m, over.op, over.error);
+	else
+		copy_done(m, &over);
+}
+
+/* How much `x` may move in this poll: little, or nothing, while messages are about, since they wait for it. */
+static size_t turn_bytes(struct mem *m, const struct transfer *x)
+{
+	struct transfers *ts = &m->transfers;
+	bool touched = mem_reach(m, x->runs.remote, x->runs.len) != NULL;
+	ts->calm = ts->served == m->e->served ? ts->calm + 1 : 0;
+	ts->served = m->e->served;
+	ts->polls++;
+	if (ts->calm >= CALM)
+		return LONG_TURN;
+	if (ts->polls % (touched ? TURN_EVERY : VM_TURN_EVERY))
+		return 0;
+	return touched ? TURN : VM_TURN;
+}
+
+unsigned transfer_progress(struct mem *m)
+{
+	struct transfers *ts = &m->transfers;
+	struct transfer *x = ts->first;
+	if (!x || ts->moving) /* a message that waits for room polls, and so comes back here */
+		return 0;
+	size_t most = turn_bytes(m, x);
+	if (!most && !transfer_over(x))
+		return 0;
+	ts->moving = true;
+	size_t moved = transfer_turn(m, x, most, move_any);
+	transfer_unlink(ts, x);
+	if (transfer_over(x))
+		transfer_end(m, x);
+	else
+		transfer_append(ts, x);
+	ts->moving = false;
+	return moved > 0;
+}
+
+static int transfers_make(struct transfers *ts)
+{
+	struct transfer *batch = calloc(BATCH, sizeof *batch);
+	if (!batch)
+		return error_set(-ENOMEM, "starting a transfer: no memory");
+	ts->batch[ts->batches++] = batch;
+	for (int i = 0; i < BATCH; i++) {
+		batch[i].next = ts->free;
+		ts->free = &batch[i];
+	}
+	return 0;
+}
+
+void transfers_free(struct transfers *ts)
+{
+	while (ts->batches)
+		free(ts->batch[--ts->batches]);
+}
+
+/* A free transfer; when all are under way, helps them along until one is. */
+static int transfer_new(struct mem *m, struct transfer **out)
+{
+	struct transfers *ts = &m->transfers;
+	struct ladder l = LADDER_BOUNDED;
+	if (!ts->free && ts->batches < TRANSFER_BATCHES) {
+		int rc = transfers_make(ts);
+		if (rc)
+			return rc;
+	}
+	while (!ts->free) {
+		if (in_handler(m->e) || m->e->hold || ts->moving) /* or in a turn, which must end first */
+			return error_set(-EAGAIN, "%d transfers are under way already", TERN_OPS_MAX);
+		wait_step(m->e, &l);
+	}
+	*out = ts->free;
+	ts->free = (*out)->next;
+	return 0;
+}
+
+static int transfer_queue(struct mem *m, const struct transfer *x)
+{
+	struct transfer *queued = NULL;
+	int rc = transfer_new(m, &queued);
+	if (rc)
+		return rc;
+	*queued = *x;
+	if (queued->op)
+		queued->op->pending++;
+	m->transfers.active++;
+	transfer_append(&m->transfers, queued);
+	mem_busy(m);
+	return 0;
+}
+
+int transfer_for(struct mem *m, const struct runs *r, tern_addr source, uint32_t asker, uint32_t slot)
+{
+	struct transfer x = { .asker = asker, .slot = slot, .source = source, .put = true, .runs = *r };
+	return transfer_queue(m, &x);
+}
+
+/* Where nothing can be waited for, this process must be able to touch all of it. */
+static int runs_touchable(struct mem *m, struct runs r)
+{
+	for (; r.len; runs_advance(&r, r.len))
+		if (!mem_reach(m, r.remote, r.len))
+			return error_set(
+				-EPERM,
+				"a transfer with rank %u's private memory was asked for in a handler "
+				"or under a hold, where it cannot wait",
+				tern_addr_rank(r.remote));
+	return 0;
+}
+
+static int transfer_block(struct mem *m, struct transfer *x)
+{
+	tern_op op = TERN_OP;
+	x->op = &op;
+	int rc = transfer_queue(m, x);
+	return rc ? rc : tern_op_wait(m->e->t, &op);
+}
+
+int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
+{
+	struct transfer x = { .op = op, .put = put, .vast = r->len >= VAST, .runs = *r };
+	bool cannot_wait = in_handler(m->e) || m->e->hold;
+	int rc = cannot_wait ? runs_touchable(m, *r) : 0;
+	if (rc)
+		return rc;
+	transfer_turn(m, &x, cannot_wait ? SIZE_MAX : op ? START_AT_ONCE : AT_ONCE, move_direct);
+	if (!transfer_over(&x))
+		return op ? transfer_queue(m, &x) : transfer_block(m, &x);
+	if (!op)
+		return x.error;
+	op->pending++;
+	op_end(m, op, x.error);
+	return 0;
+}
+
+/* -- Handles ------------------------------------------------------------------------- */
+
+static int op_take_error(tern_op *op)
+{
+	int error = op->error;
+	op->error = 0;
+	return error;
+}
+
+int tern_op_test(tern *t, tern_op *op)
+{
+	int rc = tern_poll(t);
+	if (rc < 0)
+		return rc;
+	if (op->pending)
+		return 0;
+	rc = op_take_error(op);
+	return rc ? rc : 1;
+}
+
+static bool op_over(struct endpoint *e, void *arg)
+{
+	(void)e;
+	return ((tern_op *)arg)->pending == 0;
+}
+
+int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
+{
+	if (op)
+		return rc;
+	int waited = tern_op_wait(t, own);
+	return rc ? rc : waited;
+}
+
+int tern_op_wait(tern *t, tern_op *op)
+{
+	struct endpoint *e = t->own;
+	struct ladder l = { .over = op_over, .arg = op };
+	int rc = op->pending ? rules_wait(e, "tern_op_wait()") : 0;
+	while (!rc && op->pending)
+		wait_step(e, &l);
+	return rc ? rc : op_take_error(op);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Getting a value when it is ready. The owner holds the request in one of a bounded
+ * number of places and looks at the flags when it polls; no thread waits there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/wait.h"
+#include "mem/mem.h"
+
+struct when {
+	bool used;
+	uint32_t asker, slot;
+	tern_addr src;
+	size_t len;
+	tern_addr flag;
+	uint64_t least;
+};
+
+struct whens {
+	unsigned waiting;
+	bool telling;
+	struct when when[TERN_WHEN_MAX];
+};
+
+bool when_waiting(const struct mem *m)
+{
+	return m->whens && m->whens->waiting;
+}
+
+/* Whether the request can be answered: the flag says so, or its memory or the data's has gone. */
+static bool when_ready(struct mem *m, const struct when *w)
+{
+	const char *flag = mem_reach(m, w->flag, sizeof(uint64_t));
+	if (!flag || !mem_reach(m, w->src, w->len))
+		return true;
+	return atomic_load_explicit((const _Atomic uint64_t *)(const void *)flag, memory_order_acquire) >=
+	       w->least;
+}
+
+/* Sends the data as a request; the memory may have gone since the request came. */
+static void when_tell(struct mem *m, const struct when *w)
+{
+	char bytes[TERN_PAYLOAD_MAX], probe[8];
+	int error = message_read(m, w->flag, probe, sizeof probe);
+	if (!error)
+		error = message_read(m, w->src, bytes, w->len);
+	uint64_t words[] = { w->slot, (uint64_t)error };
+	layer_request(m->e, w->asker, MEM_WHEN_DONE, error ? NULL : bytes, w->len, 2, words);
+}
+
+unsigned when_progress(struct mem *m)
+{
+	unsigned told = 0;
+	if (!when_waiting(m) || m->whens->telling) /* sending may wait, and poll, and come back here */
+		return 0;
+	m->whens->telling = true;
+	for (int i = 0; i < TERN_WHEN_MAX; i++) {
+		struct when *w = &m->whens->when[i];
+		if (!w->used || !when_ready(m, w))
+			continue;
+		struct when ready = *w;
+		w->used = false;
+		m->whens->waiting--;
+		when_tell(m, &ready);
+		told++;
+	}
+	m->whens->telling = false;
+	mem_busy(m);
+	return told;
+}
+
+/* Holds the request: -EAGAIN when every place is taken. */
+static int when_hold(struct mem *m, const struct when *w)
+{
+	if (!m->whens)
+		m->whens = calloc(1, sizeof *m->whens);
+	for (int i = 0; m->whens && i < TERN_WHEN_MAX; i++)
+		if (!m->whens->when[i].used) {
+			m->whens->when[i] = *w;
+			m->whens->waiting++;
+			mem_busy(m);
+			return 0;
+		}
+	return -EAGAIN;
+}
+
+static void when_asked(tern *t, const tern_msg *msg)
+{
+	struct mem *m = mem_of(t);
+	tern_addr src = tern_msg_arg(msg, 0), flag = tern_msg_arg(msg, 1);
+	char bytes[TERN_PAYLOAD_MAX];
+	struct when w = {
+		.used = true,
+		.asker = tern_msg_src(msg),
+		.slot = (uint32_t)tern_msg_arg(msg, 4),
+		.src = src,
+		.len = tern_msg_arg(msg, 3),
+		.flag = flag,
+		.least = tern_msg_arg(msg, 2),
+	};
+	char *at = tern_addr_rank(flag) == m->rank ? mem_reach(m, flag, sizeof(uint64_t)) : NULL;
+	bool good = at && (uintptr_t)at % sizeof(uint64_t) == 0 && w.len <= TERN_PAYLOAD_MAX &&
+		    tern_addr_rank(src) == m->rank && mem_reach(m, src, w.len);
+	if (!good)
+		message_answer(t, w.slot, EFAULT, 0);
+	else if (when_ready(m, &w))
+		message_answer_data(t, w.slot, message_read(m, src, bytes, w.len) ? NULL : bytes, w.len);
+	else if (when_hold(m, &w))
+		message_answer(t, w.slot, EAGAIN, 0);
+}
+
+static void when_came(tern *t, const tern_msg *msg)
+{
+	size_t len;
+	const void *data = tern_msg_data(msg, &len);
+	slot_answer(mem_of(t), tern_msg_arg(msg, 0), -(int)tern_msg_arg(msg, 1), tern_msg_src(msg), data,
+		    len);
+}
+
+static int when_check(struct mem *m, tern_addr src, size_t len, tern_addr flag)
+{
+	int rc = mem_check(m, src, len, "tern_get_when()");
+	if (!rc)
+		rc = mem_check(m, flag, sizeof(uint64_t), "tern_get_when()");
+	if (!rc && tern_addr_rank(src) != tern_addr_rank(flag))
+		rc = error_set(
+			-EINVAL,
+			"tern_get_when() was given data at rank %u and a flag at rank %u: they must be at one",
+			tern_addr_rank(src), tern_addr_rank(flag));
+	if (!rc && len > TERN_PAYLOAD_MAX)
+		rc = error_set(-EMSGSIZE, "tern_get_when() was asked for %zu bytes; it gets at most %d", len,
+			       TERN_PAYLOAD_MAX);
+	return rc;
+}
+
+int when_ask(struct mem *m, struct slot *s)
+{
+	uint64_t words[] = { s->ask[0], s->ask[1], s->ask[2], s->ask[3], slot_name(m, s) };
+	return layer_request(m->e, s->rank, MEM_WHEN, NULL, 0, 5, words);
+}
+
+static int when_start(struct mem *m, struct slot *s, char *dst, const uint64_t ask[4], tern_op *op)
+{
+	s->op = op;
+	s->local = dst;
+	s->len = s->run = ask[3];
+	s->asks = true;
+	memcpy(s->ask, ask, sizeof s->ask);
+	op->pending++;
+	int rc = when_ask(m, s);
+	if (rc) {
+		op->pending--;
+		slot_give(s);
+	}
+	return rc;
+}
+
+int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least, tern_op *op)
+{
+	struct mem *m = mem_of(t);
+	tern_op own = TERN_OP;
+	int rc = op ? rules_program(m->e, "tern_get_when()") : rules_wait(m->e, "a blocking tern_get_when()");
+	if (!rc)
+		rc = when_check(m, src, len, flag);
+	struct slot *s = rc ? NULL : slot_take(m, tern_addr_rank(src), SLOTS_HELD);
+	if (!rc && !s)
+		rc = error_set(-EAGAIN, "%d of rank %u's own tern_get_when() wait already", SLOTS_OF_PART,
+			       m->rank);
+	if (!rc)
+		rc = when_start(m, s, dst, (const uint64_t[]){ src, flag, least, len }, op ? op : &own);
+	return op_finish(t, op, &own, rc);
+}
+
+void when_register(struct endpoint *e)
+{
+	layer_on(e, MEM_WHEN, when_asked);
+	layer_on(e, MEM_WHEN_DONE, when_came);
+}

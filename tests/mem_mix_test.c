@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: TIMEOUT 120 RUN_SERIAL */
+/*
+ * Random transfers between processes, more of them than there are cores: every form,
+ * heap and registered memory, by the kernel's copy and by messages, many at once.
+ *
+ * Every rank has an area of each kind, and in it a zone for each initiator. Initiators keep
+ * the image of each zone in memory that all processes share, so that the owner
+ * compares every byte of its areas when all is done, and what lies between too.
+ */
+#define CHECK_SECONDS 30
+#include "crew.h"
+#include "mem_model.h"
+
+enum {
+	RANKS = 5,
+	KINDS = 2, /* heap, registered */
+	ZONE = 768 << 10,
+	AREA = RANKS * ZONE,
+	MOST = 256 << 10,
+	SOURCE = 1 << 20,
+	PIECES = 40,
+	LISTS = 64,
+};
+
+struct board {
+	tern_addr at[RANKS][KINDS]; /* the areas */
+	unsigned char image[RANKS][KINDS][AREA];
+};
+
+static struct board *board;
+static uint64_t seed;
+static unsigned rounds;
+static bool wakes; /* the target sleeps meanwhile instead of polling */
+
+static unsigned char source[SOURCE], sink[SOURCE], sink_image[SOURCE];
+static struct chance chance;
+static tern_piece lists[LISTS][PIECES];
+static unsigned lists_used;
+
+static unsigned char *area_make(tern *t, int kind, tern_addr *at)
+{
+	unsigned char *p = kind ? malloc(AREA) : tern_alloc(t, AREA);
+	REQUIRE(p);
+	if (kind)
+		REQUIRE(tern_register(t, p, AREA, at) == 0);
+	else
+		*at = tern_addr_of(t, p);
+	return p;
+}
+
+/* -- Puts, at places that lie apart, so that they may overlap in time ------------------------ */
+
+struct zone {
+	tern_addr at;
+	unsigned char *image;
+	size_t used;
+};
+
+static size_t anywhere(size_t covers)
+{
+	return chance_below(&chance, (uint32_t)(SOURCE - covers));
+}
+
+static size_t zone_place(struct zone *z, size_t covers)
+{
+	size_t place = z->used + chance_below(&chance, 30);
+	z->used = place + covers;
+	return place;
+}
+
+static void put_run(tern *t, struct zone *z, tern_op *op)
+{
+	size_t len = model_length(&chance, ZONE - 100 - z->used < MOST ? 100 : MOST);
+	size_t to = zone_place(z, len), from = anywhere(len);
+	if (chance_one_in(&chance, 4))
+		CHECK_IS(tern_put(t, z->at + to, source + from, len), 0);
+	else
+		CHECK_IS(tern_put_start(t, z->at + to, source + from, len, op), 0);
+	memcpy(z->image + to, source + from, len);
+}
+
+static void put_shape(tern *t, struct zone *z, tern_op *op)
+{
+	tern_shape s;
+	struct model_side dst, src;
+	model_shape(&chance, ZONE - 100 - z->used < MOST ? 4096 : MOST, &s, &dst, &src);
+	size_t to = zone_place(z, dst.covers) + dst.before, from = anywhere(src.covers) + src.before;
+	CHECK_IS(tern_put_shape(t, z->at + to, source + from, &s, chance_one_in(&chance, 4) ? NULL : op), 0);
+	model_apply(z->image + to, source + from, &s);
+}
+
+/* A list with pieces at several ranks and of both kinds. */
+static void put_list(tern *t, struct zone zones[RANKS][KINDS], tern_op *op)
+{
+	if (lists_used == LISTS)
+		return;
+	tern_piece *list = lists[lists_used++];
+	size_t n = chance_below(&chance, PIECES + 1);
+	for (size_t i = 0; i < n; i++) {
+		struct zone *z = &zones[chance_below(&chance, RANKS)][chance_below(&chance, KINDS)];
+		size_t len = ZONE - 20000 < z->used ? 0 : chance_below(&chance, 500);
+		len += len && chance_one_in(&chance, 30) ? 9000 : 0;
+		size_t to = len ? zone_place(z, len) : 0, from = anywhere(len);
+		list[i] = (tern_piece){ z->at + to, source + from, len };
+		memcpy(z->image + to, source + from, len);
+	}
+	CHECK_IS(tern_put_pieces(t, list, n, op), 0);
+}
+
+static void zones_fill(tern *t, tern_op *op)
+{
+	static struct zone zones[RANKS][KINDS];
+	uint32_t me = tern_rank(t);
+	for (uint32_t r = 0; r < RANKS; r++)
+		for (int k = 0; k < KINDS; k++)
+			zones[r][k] = (struct zone){ board->at[r][k] + me * ZONE,
+						     board->image[r][k] + me * ZONE, 0 };
+	lists_used = 0;
+	for (int i = 0; i < 500; i++) {
+		struct zone *z = &zones[chance_below(&chance, RANKS)][chance_below(&chance, KINDS)];
+		if (z->used + 5000 > ZONE)
+			continue;
+		if (chance_one_in(&chance, 10))
+			put_list(t, zones, op);
+		else if (chance_one_in(&chance, 3))
+			put_shape(t, z, op);
+		else
+			put_run(t, z, op);
+		if (chance_one_in(&chance, 50))
+			CHECK_IS(tern_op_wait(t, op), 0);
+	}
+}
+
+/* -- Gets, from anybody's zones, while nobody writes -------------------------------------------- */
+
+static void sink_fill(tern *t, tern_op *op)
+{
+	size_t used = 0;
+	while (used + 2 * MOST + 200 < SOURCE) {
+		uint32_t r = chance_below(&chance, RANKS);
+		int k = (int)chance_below(&chance, KINDS);
+		tern_shape s;
+		struct model_side dst, src;
+		model_shape(&chance, chance_one_in(&chance, 10) ? MOST : 8192, &s, &dst, &src);
+		size_t to = used + chance_below(&chance, 30) + dst.before;
+		size_t from = chance_below(&chance, (uint32_t)(AREA - src.covers)) + src.before;
+		CHECK_IS(tern_get_shape(t, sink + to, board->at[r][k] + from, &s, op), 0);
+		model_apply(sink_image + to, board->image[r][k] + from, &s);
+		used = to - dst.before + dst.covers;
+	}
+	size_t len = chance_below(&chance, MOST + 1), from = chance_below(&chance, (uint32_t)(AREA - len));
+	uint32_t r = chance_below(&chance, RANKS);
+	CHECK_IS(tern_get_start(t, sink + used + 50, board->at[r][1] + from, len, op), 0);
+	memcpy(sink_image + used + 50, board->image[r][1] + from, len);
+}
+
+static void mix(void)
+{
+	tern *t = crew_open();
+	uint32_t me = tern_rank(t);
+	unsigned char *area[KINDS];
+	tern_op op = TERN_OP;
+	struct chance same = { seed };
+	chance.state = seed + me + 1;
+	model_scatter(source, SOURCE, &same);
+	for (int k = 0; k < KINDS; k++) {
+		area[k] = area_make(t, k, &board->at[me][k]);
+		memset(area[k], 0, AREA);
+	}
+	CHECK_IS(tern_barrier(t), 0);
+	for (unsigned i = 0; i < rounds; i++) {
+		if (!wakes || me % 2)
+			zones_fill(t, &op);
+		CHECK_IS(tern_op_wait(t, &op), 0);
+		CHECK_IS(tern_barrier(t), 0);
+		for (int k = 0; k < KINDS; k++)
+			CHECK(model_same(area[k], board->image[me][k], AREA));
+		if (!wakes || !(me % 2))
+			sink_fill(t, &op);
+		CHECK_IS(tern_op_wait(t, &op), 0);
+		CHECK(model_same(sink, sink_image, SOURCE));
+		CHECK_IS(tern_barrier(t), 0);
+	}
+	CHECK_IS(tern_unregister(t, board->at[me][1]), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+static void mix_run(const char *single_copy, unsigned n, bool sleepers)
+{
+	seed = check_seed();
+	rounds = check_scaled(n);
+	wakes = sleepers;
+	board = crew_shared(sizeof *board);
+	setenv("TERN_SINGLE_COPY", single_copy, 1);
+	crew_run(RANKS, mix);
+}
+
+TEST(whatever_is_put_and_got_by_the_kernels_copy_every_byte_is_where_it_belongs)
+{
+	mix_run("1", 6, false);
+}
+
+TEST(whatever_is_put_and_got_by_messages_every_byte_is_where_it_belongs)
+{
+	mix_run("0", 6, false);
+}
+
+TEST(ranks_that_sleep_are_woken_for_transfers_by_message)
+{
+	mix_run("0", 3, true);
+}
