@@ -165,31 +165,54 @@ const struct test test_handling_overhead = {
 
 /* -- An empty poll ---------------------------------------------------------------- */
 
-static double poll_measure(struct player *p)
+enum { PEERS_MOST = 255, POLLS_TO_SILENCE = 20000 };
+
+/* Rank 0 and its peers, all of which this thread plays; each has sent once, and is silent since. */
+static tern *circle[PEERS_MOST + 1];
+
+static double poll_time(struct player *p, tern *t)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && p->rc >= 0; i++)
-		p->rc = tern_poll(pair[1]);
+		p->rc = tern_poll(t);
 	return (double)(clock_ns() - began) / (double)p->count;
 }
 
-/* Both ends have talked, so that the poll has a ring to look at. */
+static double poll_measure(struct player *p)
+{
+	return poll_time(p, circle[0]);
+}
+
+/* One peer, which has sent lately. */
+static double poll_one(struct player *p)
+{
+	p->rc = words_send(pair[0], 1, 1, 1);
+	if (!p->rc)
+		p->rc = tern_poll(pair[1]);
+	return p->rc < 0 ? 0 : poll_time(p, pair[1]);
+}
+
 static int poll_open(struct player *p)
 {
-	struct cost c = { 0 };
 	int rc = pair_open(p);
 	if (!rc)
-		rc = batch_send(p, &c);
-	return rc ? rc : batch_handle(&c);
+		rc = tern_open_local(p->size + 1, circle);
+	for (uint32_t r = 0; !rc && r <= p->size; r++)
+		rc = words_register(circle[r]);
+	for (uint32_t r = 1; !rc && r <= p->size; r++)
+		rc = words_send(circle[r], 0, 1, 1);
+	for (int i = 0; rc >= 0 && i < POLLS_TO_SILENCE; i++)
+		rc = tern_poll(circle[0]);
+	return rc < 0 ? rc : 0;
 }
 
 const struct test test_poll = {
 	.name = "poll",
-	.purpose = "a poll that finds nothing, with one peer",
+	.purpose = "a poll that finds nothing, with as many peers that have fallen silent",
 	.size_name = "peers",
 	.size_least = 1,
-	.size_most = 1,
-	.sizes = { 1, { 1 } },
+	.size_most = PEERS_MOST,
+	.sizes = { 2, { 1, PEERS_MOST } },
 	.unit = "ns",
 	.ranks = 1,
 	.cores = 1,
@@ -198,6 +221,8 @@ const struct test test_poll = {
 	.warm = 2,
 	.open = poll_open,
 	.measure = poll_measure,
+	.limit = { poll_one },
+	.limit_name = "the same with one peer that has sent lately",
 };
 
 /* -- The papers' way: three ranks ------------------------------------------------- */
