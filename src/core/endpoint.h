@@ -106,6 +106,7 @@ unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling
 
 /* -- poll.c -- */
 enum { KINDS_REQUESTS = 1 << TERN_REQUEST, KINDS_REPLIES = 1 << TERN_REPLY, KINDS_BOTH = 6 };
+unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in);
 unsigned poll_once(struct endpoint *e, unsigned kinds);
 uint32_t poll_left(struct endpoint *e); /* ranks that have left */
 void poll_lost(struct endpoint *e);     /* stops sending to those */

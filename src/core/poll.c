@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 
-#include "base/cpu.h"
 #include "base/error.h"
 #include "core/layer.h"
 
@@ -93,24 +92,11 @@ static void drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t di
 	e->block = NULL;
 }
 
-/*
- * In a stream of pieces the consumer catches up in the middle of a line. To look at
- * once again would take the line away from the producer for every piece; so give it
- * a moment to fill the line.
- */
-static bool drain_linger(const struct tern_inlet *in)
-{
-	if ((uintptr_t)in->cursor % TERN_LINE == 0)
-		return false;
-	cpu_relax();
-	return inlet_has(in);
-}
-
 /* Everything but a plain message through an open gate. False when the inlet has had its turn. */
 static bool drain_rare(struct endpoint *e, struct tern_inlet *in, uint64_t difference, unsigned *handled)
 {
-	if (difference >> TERN_LAP_SHIFT) /* an older lap: nothing has arrived */
-		return *handled && drain_linger(in);
+	if (difference >> TERN_LAP_SHIFT)
+		return false; /* an older lap: nothing has arrived */
 	if (inlet_control(in, difference))
 		return *handled < DRAIN_MOST;
 	if (difference >= TERN_HEAD_CONTROL) {
@@ -196,6 +182,8 @@ static void bell_answer(struct endpoint *e)
 		poll_lost(e);
 }
 
+static void poll_deferred(struct endpoint *e);
+
 static unsigned poll_circle(struct endpoint *e, unsigned kinds)
 {
 	unsigned handled = 0;
@@ -209,6 +197,19 @@ static unsigned poll_circle(struct endpoint *e, unsigned kinds)
 		}
 		in = in->next;
 	} while (in != &e->site.bell);
+	return handled;
+}
+
+unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in)
+{
+	unsigned handled = 0;
+	e->t->peek = in->next; /* the next look begins behind it, so that all have their turn */
+	if (in->kind == TERN_BELL)
+		bell_answer(e);
+	else
+		handled = inlet_drain(e, in);
+	if (e->deferred_count)
+		poll_deferred(e);
 	return handled;
 }
 

@@ -10,7 +10,8 @@
 #include "core/endpoint.h"
 
 struct ladder {
-	bool bounded; /* what is waited for rings no bell: naps, but no sleep */
+	bool bounded;    /* what is waited for rings no bell: naps, but no sleep */
+	uint32_t linger; /* pauses before the next look */
 	uint32_t looks;
 	uint64_t since; /* when the looking ended; 0 before */
 	uint64_t quiet; /* when something last arrived, as far as we know; 0 before that is asked */

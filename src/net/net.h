@@ -126,16 +126,13 @@ struct net {
 	struct site *site;
 };
 
-/* Whether something may lie at one of the circle's inlets. */
-static inline bool circle_arrived(const struct site *site)
+/* An inlet of the circle where something may lie, looking from `in` on; NULL if there is none. */
+static inline struct tern_inlet *circle_find(const struct site *site, struct tern_inlet *in)
 {
-	const struct tern_inlet *in = &site->bell;
-	do {
+	for (uint32_t left = site->circle + 1; left; left--, in = in->next)
 		if (inlet_arrived(in))
-			return true;
-		in = in->next;
-	} while (in != &site->bell);
-	return false;
+			return in;
+	return NULL;
 }
 
 /* The circle of inlets that are polled. */
