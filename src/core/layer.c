@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "core/layer.h"
 
-#include "mem/mem.h"
-
-const struct layer *const layer_table[LAYERS] = { [LAYER_MEM] = &mem_layer };
-
 int layers_open(struct endpoint *e)
 {
 	for (int i = 0; i < LAYERS; i++) {

@@ -2,7 +2,7 @@
 /*
  * What stands on the core: a layer has state in every endpoint, handlers of its
  * own numbers, and work that the endpoint's polls carry on. The core knows the
- * table and nothing else of them; adding one is a folder and a line in layer.c.
+ * table and nothing else of them; adding one is a folder and a line in src/layers.c.
  */
 #ifndef TERN_CORE_LAYER_H
 #define TERN_CORE_LAYER_H
