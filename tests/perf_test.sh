@@ -58,7 +58,7 @@ sentence "every test runs, and --json prints an array of records and nothing els
 perf --json --repeat 1 --count 20 --test "$(IFS=, && echo "${tests[*]}")"
 check_status 0
 check_quiet
-check_records 34
+check_records 35
 for name in "${tests[@]}"; do
 	check_out "\"test\": \"$name\""
 done
