@@ -123,8 +123,8 @@ static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t siz
 	e->group = g;
 	int rc = endpoint_settle(e, o);
 	if (!rc)
-		rc = endpoint_connect(e, g);
-	return rc ? rc : layers_open(e);
+		rc = layers_open(e);
+	return rc ? rc : endpoint_connect(e, g); /* last: from then on, peers see the rank */
 }
 
 static struct group *group_new(uint32_t members)

@@ -59,14 +59,21 @@ static int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct bloc
 	return 0;
 }
 
-/* Sends a claimed block; on error it stays claimed. */
+/*
+ * Sends a claimed block; on error it stays claimed. While it waits for room it counts as kept:
+ * handlers and deferred functions run meanwhile, and must not commit it again, nor may it be
+ * taken back from its receiver, should that leave.
+ */
 static int block_send(struct endpoint *e, struct block *b, const struct parcel *p)
 {
-	block_set(b, BLOCK_SENT);
-	int rc = send_request(e, b->peer, p);
-	if (rc)
+	block_set(b, BLOCK_KEPT);
+	int rc = send_room(e, b->peer);
+	if (rc) {
 		block_set(b, BLOCK_CLAIMED);
-	return rc;
+		return rc;
+	}
+	block_set(b, BLOCK_SENT);
+	return send_request(e, b->peer, p); /* there is room: it does not wait, nor fail */
 }
 
 int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n, size_t len,

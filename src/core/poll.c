@@ -160,8 +160,13 @@ void poll_lost(struct endpoint *e)
 		e->t->lane[r].limit = NULL; /* brings every send to tern_request_rare() */
 		e->t->lane[r].piece = NULL;
 		e->t->lane[r].end = NULL;
-		/* What it held is ours again, once its last replies are read: some name our own blocks. */
-		if (!p->replies.base || !inlet_has(&p->replies))
+		/*
+		 * What it held is ours again, once its last replies are read: some name our own
+		 * blocks. It may have died before it knocked for them.
+		 */
+		if (p->replies.base && inlet_has(&p->replies))
+			circle_add(&e->site, &p->replies);
+		else
 			p->net->ops->reclaim(p->net, r);
 	}
 }
@@ -205,7 +210,7 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in)
 	unsigned handled = 0;
 	e->t->peek = in->next; /* the next look begins behind it, so that all have their turn */
 	if (in->kind == TERN_BELL)
-		bell_answer(e);
+		handled = poll_circle(e, KINDS_BOTH); /* whoever knocked has sent something */
 	else
 		handled = inlet_drain(e, in);
 	if (e->deferred_count)
@@ -222,7 +227,8 @@ static void poll_empty(struct endpoint *e)
 	e->vain = 0;
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->demote(e->net[i]);
-	e->t->peek = &e->site.bell; /* it may have looked at one that left the circle */
+	if (!e->hold)
+		e->t->peek = &e->site.bell; /* it may have looked at one that left the circle */
 }
 
 static void poll_deferred(struct endpoint *e)

@@ -28,18 +28,20 @@ int send_reachable(struct endpoint *e, uint32_t dst)
 	return e->t->lane[dst].base ? 0 : p->net->ops->connect(p->net, dst);
 }
 
-/* Serves what arrives until the lane has room: the receiver may be doing just the same. */
-static int send_wait(struct endpoint *e, struct tern_lane *lane)
+int send_room(struct endpoint *e, uint32_t dst)
 {
+	struct tern_lane *lane = &e->t->lane[dst];
 	struct ladder l = LADDER_BOUNDED;
 	for (;;) {
-		int rc = send_reachable(e, lane->peer); /* each time: the peer may have left meanwhile */
+		int rc = send_reachable(e, dst); /* each time: the peer may have left meanwhile */
 		if (rc || lane_ready(lane))
 			return rc;
 		if (e->hold)
 			return error_set(-EAGAIN,
 					 "the ring to rank %u is full, and under a hold nothing is served",
-					 lane->peer);
+					 dst);
+		if (poll_left(e))
+			poll_lost(e); /* it may have left without a word, having never heard our knock */
 		wait_step(e, &l);
 	}
 }
@@ -47,7 +49,7 @@ static int send_wait(struct endpoint *e, struct tern_lane *lane)
 int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 {
 	struct tern_lane *lane = &e->t->lane[dst];
-	int rc = send_wait(e, lane);
+	int rc = send_room(e, dst);
 	if (rc)
 		return rc;
 	e->used = true;

@@ -7,11 +7,12 @@
 #include "base/error.h"
 
 enum {
-	STREAM = 8,        /* messages handled at a time that make a stream */
-	LINGER = 128,      /* pauses that let it run ahead */
-	LOOKS = 16,        /* between two rounds of the thread's other endpoints */
-	YIELD_NS = 300000, /* after looking: how long to yield, */
-	NAPS_NS = 1500000, /* and how long to nap before sleeping */
+	SIBLINGS_EVERY = 64, /* steps that handled something, between two rounds of the other endpoints */
+	STREAM = 8,          /* messages handled at a time that make a stream */
+	LINGER = 128,        /* pauses that let it run ahead */
+	LOOKS = 16,          /* between two rounds of the thread's other endpoints */
+	YIELD_NS = 300000,   /* after looking: how long to yield, */
+	NAPS_NS = 1500000,   /* and how long to nap before sleeping */
 	NAP_NS = 50000,
 	LONG_NAP_NS = 500000,
 	SETTLE_MOST = 1000,   /* steps in which a barrier handles what has arrived */
@@ -27,7 +28,7 @@ static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 /* Nonzero if it cannot be slept on: something is there, or another thread may take it any moment. */
 static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 {
-	if (!sibling->t->reach || sibling->work)
+	if (!sibling->t->reach || sibling->work || sibling->deferred_count)
 		return 1;
 	for (unsigned i = 0; i < sibling->nets; i++)
 		if (!sibling->net[i]->ops->arm(sibling->net[i], arg))
@@ -113,10 +114,13 @@ void wait_step(struct endpoint *e, struct ladder *l)
 {
 	wait_linger(l);
 	struct tern_inlet *there = wait_look(e, l);
-	unsigned handled = there && !e->work     ? poll_inlet(e, there)
-			   : l->since || e->work ? poll_once(e, KINDS_BOTH)
-						 : 0;
-	if (!there)
+	unsigned handled = 0;
+	if (there && !e->work)
+		handled = poll_inlet(e, there);
+	else if (l->since || e->work || e->deferred_count)
+		handled = poll_once(e, KINDS_BOTH);
+	/* Also when something lies here that waits for room for its reply: a sibling may have to make it. */
+	if (!handled || ++l->busy % SIBLINGS_EVERY == 0)
 		handled += attach_each(e, serve_sibling, NULL);
 	if (!handled) {
 		wait_idle(e, l);
@@ -181,7 +185,8 @@ int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 	int rc = rules_wait(e, "tern_wait()");
 	while (!rc && !flag_reached(e, &f)) {
 		wait_step(e, &l);
-		rc = wait_blame(e, &l);
+		rc = e->hold ? rules_wait(e, "tern_wait()")
+			     : wait_blame(e, &l); /* a handler may have left a hold */
 	}
 	if (rc)
 		return rc;
@@ -237,7 +242,8 @@ static void barrier_settle(struct endpoint *e)
 {
 	struct ladder l = LADDER_BOUNDED;
 	for (int i = 0; i < SETTLE_MOST && circle_find(&e->site, &e->site.bell); i++)
-		wait_step(e, &l);
+		if (!poll_once(e, KINDS_BOTH))
+			wait_step(e, &l);
 }
 
 int tern_barrier(tern *t)

@@ -11,6 +11,7 @@
 
 struct ladder {
 	bool bounded;    /* what is waited for rings no bell: naps, but no sleep */
+	uint32_t busy;   /* steps that handled something */
 	uint32_t linger; /* pauses before the next look */
 	uint32_t looks;
 	uint64_t since; /* when the looking ended; 0 before */

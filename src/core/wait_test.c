@@ -331,3 +331,46 @@ TEST(a_barrier_keeps_everybody_until_all_have_come_and_serves_what_was_sent_befo
 		pthread_join(thread[r], NULL);
 	local_close();
 }
+
+static void reply_and_signal(tern *t, const tern_msg *m)
+{
+	CHECK_IS(tern_reply(t, m, TELL, 1, 2), 0);
+	tern_signal(t, &flag, 1);
+}
+
+TEST(a_wait_behind_a_full_reply_ring_serves_the_sibling_that_must_empty_it)
+{
+	enum { MANY = 500 }; /* more replies than their ring holds */
+	local_open(2);
+	local_on(ASK, reply_and_signal);
+	local_on(TELL, note_reply);
+	flag = 0;
+	for (int i = 0; i < MANY; i++)
+		CHECK_IS(tern_request(local[1], 0, ASK, 1, 2), 0);
+	CHECK_IS(tern_wait(local[0], &flag, MANY), 0);
+	local_close();
+}
+
+static void *close_without_a_look(void *arg)
+{
+	tern *t = arg;
+	tern_attach(t);
+	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+	CHECK_IS(tern_close(t), 0);
+	return NULL;
+}
+
+TEST(a_send_without_room_ends_when_a_rank_closes_that_never_looked)
+{
+	pthread_t thread;
+	int rc = 0;
+	local_open(2);
+	local_on(ASK, signal_flag);
+	REQUIRE(pthread_create(&thread, NULL, close_without_a_look, local[1]) == 0);
+	while (!rc)
+		rc = tern_request(local[0], 1, ASK, 1, 2);
+	CHECK_IS(rc, -ESHUTDOWN);
+	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
+	pthread_join(thread, NULL);
+	CHECK_IS(tern_close(local[0]), 0);
+}

@@ -97,7 +97,7 @@ static bool self_arm(struct net *net, struct sleep *s)
 {
 	(void)s;
 	struct peer *me = &net->site->peer[net->site->rank];
-	return !(me->requests.hot && (inlet_arrived(&me->requests) || inlet_arrived(&me->replies)));
+	return !(me->requests.hot && (inlet_has(&me->requests) || inlet_has(&me->replies)));
 }
 
 static void self_disarm(struct net *net)

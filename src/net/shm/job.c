@@ -276,7 +276,8 @@ static void job_renew(struct job *j, uint32_t by)
 		atomic_store(&j->rank[r].common, 0);
 		atomic_store(&j->rank[r].stored, 0);
 		memset(j->rank[r].region, 0, sizeof j->rank[r].region);
-		if (!atomic_compare_exchange_strong(&j->rank[r].state, &closed, RANK_EXPECTED))
+		if (!atomic_compare_exchange_strong(&j->rank[r].state, &closed, RANK_EXPECTED) &&
+		    closed >= RANK_GONE)
 			atomic_fetch_add(&j->head->left, 1); /* gone or dead, and so for good */
 	}
 	atomic_store(&j->head->renewing, 0);

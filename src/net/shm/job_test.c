@@ -2,6 +2,7 @@
 #include "net/shm/job.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -208,5 +209,27 @@ TEST(a_bell_that_is_rung_twice_is_rung)
 	job_ring(&job, 1);
 	CHECK_IS(job.rank[1].bell, BELL_RUNG);
 	CHECK_IS(job.rank[0].bell, BELL_QUIET);
+	job_end();
+}
+
+TEST(a_renewal_that_its_rank_did_not_finish_counts_nobody_twice)
+{
+	REQUIRE(job_create(&job, 3, 0) == 0);
+	for (uint32_t r = 0; r < 3; r++)
+		CHECK(job_rank_opens(&job, r));
+	job_rank_leaves(&job, 0, RANK_CLOSED);
+	job_rank_leaves(&job, 1, RANK_CLOSED);
+	/* Rank 2 leaves last and is killed when rank 0 is expected again, and has opened. */
+	job.rank[2].state = RANK_CLOSED;
+	job.head->renewing = 3;
+	job.head->left = 0;
+	job.rank[0].state = RANK_OPEN;
+	job_rank_ended(&job, 2, SIGKILL);
+	CHECK_IS(job.head->left, 1);
+	CHECK(!job_renewing(&job));
+	job.heed[0] = 1;
+	CHECK(job_rank_opens(&job, 1));
+	job_rank_leaves(&job, 1, RANK_CLOSED);
+	CHECK_IS(job.heed[0], 1); /* the session of rank 0 goes on */
 	job_end();
 }
