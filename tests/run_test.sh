@@ -359,7 +359,7 @@ ended
 check_status 143
 
 at_terminal() { RUN_TEST_MARK=$mark timeout 10 script -qec "$1" /dev/null; }
-if command -v script >/dev/null; then
+if command -v script >/dev/null && script -qec true /dev/null >/dev/null 2>&1; then
 	sentence "Ctrl-C at a terminal reaches the ranks once"
 	ranks='trap "echo interrupted; sleep 0.3; exit 9" INT; while :; do sleep 0.02; done'
 	{ sleep 0.7; printf '\003'; sleep 0.7; } |
