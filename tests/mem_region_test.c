@@ -650,3 +650,34 @@ TEST(messages_are_answered_while_a_large_transfer_is_under_way)
 	job_run("1", 2, measure);
 	job_run("0", 2, measure);
 }
+
+/* Rank 1 puts into rank 0's private memory and gets it back, with no heap left to go through. */
+static void move_without_heap(void)
+{
+	enum { BYTES = 100000 };
+	static unsigned char mine[BYTES], back[BYTES];
+	tern *t = NULL;
+	struct chance c = { 11 };
+	REQUIRE(tern_open(&t, NULL) == 0);
+	while (tern_alloc(t, 64 << 10))
+		;
+	if (tern_rank(t) == 0)
+		CHECK_IS(tern_register(t, mine, BYTES, &board->at[0][1]), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	if (tern_rank(t) == 1) {
+		model_scatter(mine, BYTES, &c);
+		CHECK_IS(tern_put(t, board->at[0][1], mine, BYTES), 0);
+		CHECK_IS(tern_get(t, back, board->at[0][1], BYTES), 0);
+		CHECK(memcmp(mine, back, BYTES) == 0);
+		memcpy(board->image[0][0], mine, BYTES);
+	}
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK(memcmp(mine, board->image[0][0], BYTES) == 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(messages_carry_the_data_where_the_heap_has_no_room_for_bounces)
+{
+	setenv("TERN_HEAP", "1M", 1);
+	job_run("0", 2, move_without_heap);
+}

@@ -188,6 +188,8 @@ size_t amo_width(unsigned what);
 bool amo_known(unsigned what);
 
 /* -- transfer.c -- */
+/* The local side of what `x` moves next; NULL if it is memory that has been unregistered. */
+char *transfer_local(struct mem *m, const struct transfer *x, size_t len);
 void transfer_landed(struct transfer *x, int error); /* a chunk was acknowledged */
 /* Queues a transfer on behalf of another rank. From a handler: -EAGAIN when all are under way. */
 int transfer_for(struct mem *m, const struct runs *r, tern_addr source, uint32_t asker, uint32_t slot);

@@ -29,17 +29,12 @@ static struct bounce *bounce_take(struct mem *m)
 	return NULL;
 }
 
-static char *move_local(struct mem *m, const struct transfer *x, size_t len)
-{
-	return x->source ? mem_reach(m, x->source + x->runs.done, len) : x->runs.local + x->runs.done;
-}
-
 /* Asks the home rank to move bytes between its memory and a bounce. */
 static int move_ask(struct mem *m, struct transfer *x, struct slot *s, struct bounce *b, size_t len)
 {
 	tern_addr remote = x->runs.remote + x->runs.done;
 	s->bounce = b;
-	s->local = move_local(m, x, len);
+	s->local = transfer_local(m, x, len);
 	s->len = x->put ? 0 : len;
 	if (x->put)
 		memcpy(b->bytes, s->local, len);
@@ -50,7 +45,7 @@ static int move_ask(struct mem *m, struct transfer *x, struct slot *s, struct bo
 /* The same with the bytes in the message: where there is no heap to go through. */
 static int move_send(struct mem *m, struct transfer *x, struct slot *s, size_t len)
 {
-	s->local = move_local(m, x, len);
+	s->local = transfer_local(m, x, len);
 	s->len = s->run = x->put ? 0 : len; /* the answer to a put brings no data */
 	uint64_t words[] = { x->runs.remote + x->runs.done, slot_name(m, s), len };
 	return layer_request(m->e, s->rank, x->put ? MEM_PUT : MEM_GET, x->put ? s->local : NULL, len, 3,

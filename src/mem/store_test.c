@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One-way stores and their counts. */
 #include <errno.h>
+#include <signal.h>
 
 #include "../../tests/chance.h"
 #include "../../tests/crew.h"
@@ -169,4 +170,23 @@ static void write_and_tell(tern *t)
 TEST(what_a_sender_wrote_before_a_message_is_seen_by_its_handler)
 {
 	crew_run_threads(RANKS, handlers, write_and_tell);
+}
+
+TEST(the_heap_of_a_rank_that_died_is_refused_and_the_rank_named)
+{
+	local_open(3);
+	uint64_t word = 1, old;
+	void *p = tern_alloc(local[1], 4096);
+	REQUIRE(p);
+	tern_addr a = tern_addr_of(local[1], p);
+	CHECK_IS(tern_put(local[0], a, &word, sizeof word), 0);
+	job_rank_ended(&local[0]->own->group->job, 1, SIGKILL);
+	CHECK_IS(tern_poll(local[0]), 0); /* hears of it */
+	int rc = tern_put(local[0], a, &word, sizeof word);
+	CHECK_IS(rc, -EOWNERDEAD);
+	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
+	CHECK_IS(tern_get(local[0], &word, a, sizeof word), -EOWNERDEAD);
+	CHECK_IS(tern_amo64(local[0], TERN_ADD, a, 1, &old), -EOWNERDEAD);
+	CHECK_IS(tern_store(local[0], a, &word, sizeof word), -EOWNERDEAD);
+	CHECK(tern_local(local[0], a, 8) == NULL);
 }

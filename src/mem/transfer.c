@@ -23,8 +23,7 @@ enum {
 	BATCH = 64,          /* transfers made at a time */
 };
 
-/* The local side of what is moved next; NULL if it is memory that has been unregistered. */
-static char *transfer_local(struct mem *m, const struct transfer *x, size_t len)
+char *transfer_local(struct mem *m, const struct transfer *x, size_t len)
 {
 	if (x->source)
 		return mem_reach(m, x->source + x->runs.done, len);

@@ -99,7 +99,7 @@ void job_needs(uint32_t size, struct job_needs *needs);
 /*
  * Told by whoever saw a rank's process end (the launcher): `status` as from
  * waitpid. Marks it gone (exit status 0) or dead and wakes every rank. A rank that
- * ends well after tern_close() stays closed. May be called from any process.
+ * ends well after tern_close() is gone, and counted as left once. May be called from any process.
  */
 void job_rank_ended(struct job *j, uint32_t rank, int status);
 
