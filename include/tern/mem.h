@@ -18,6 +18,7 @@
 #ifndef TERN_MEM_H
 #define TERN_MEM_H
 
+#include <tern/op.h>
 #include <tern/tern.h>
 
 /* -- Addresses ------------------------------------------------------------------ */
@@ -84,33 +85,6 @@ int tern_unregister(tern *t, tern_addr a);
  */
 int tern_put(tern *t, tern_addr dst, const void *src, size_t len);
 int tern_get(tern *t, void *dst, tern_addr src, size_t len);
-
-/*
- * A handle for operations under way: any number of them. Zero it before its first
- * use (TERN_OP). When an operation completes, `flag`, if it is set, is signalled
- * with 1, so that tern_wait() can count.
- */
-typedef struct tern_op {
-	uint32_t pending; /* operations started with it and not complete */
-	int error;        /* of the first that failed */
-	_Atomic uint64_t *flag;
-} tern_op;
-
-#define TERN_OP            \
-	{                  \
-		0, 0, NULL \
-	}
-
-/*
- * A handle keeps the code of its first error and not the sentence: tern_strerror() has that only
- * until this thread's next error. An operation on memory of a rank that has left fails with
- * -EOWNERDEAD or -ESHUTDOWN as soon as this rank knows.
- */
-
-/* Returns 1 when nothing is pending, 0 while something is, or the first error (once). */
-int tern_op_test(tern *t, tern_op *op);
-/* Serves messages until nothing is pending; 0 or the first error (once). */
-int tern_op_wait(tern *t, tern_op *op);
 
 /*
  * Split-phase. The local memory belongs to the operation until it completes. Data

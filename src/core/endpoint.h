@@ -20,7 +20,7 @@
 #include "net/net.h"
 #include "net/shm/job.h"
 
-enum { NETS_MAX = 2, LAYERS_MAX = 4 };
+enum { NETS_MAX = 2, LAYERS_MAX = 8 };
 
 struct deferred {
 	void (*fn)(tern *t, void *arg);

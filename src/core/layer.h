@@ -21,6 +21,9 @@ struct layer {
 
 enum layer_index { LAYER_MEM, LAYERS };
 
+/* A layer's handlers are numbered from its index times this, behind the program's. */
+enum { LAYER_HANDLERS = 32 };
+
 extern const struct layer *const layer_table[LAYERS];
 
 /* Tells polls whether the layer wants to be called. */

@@ -172,7 +172,7 @@ static int amo_start(struct mem *m, tern_addr a, unsigned what, const uint64_t o
 	if (old)
 		memcpy(old, &before, width); /* the low bytes */
 	op->pending++;
-	op_end(m, op, 0);
+	op_end(m->e, op, 0);
 	return 0;
 }
 

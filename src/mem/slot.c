@@ -50,15 +50,6 @@ static struct slot *slot_named(struct mem *m, uint64_t name)
 	return s && s->used && s->turn == (uint8_t)(name >> 8) ? s : NULL;
 }
 
-void op_end(struct mem *m, tern_op *op, int error)
-{
-	if (error && !op->error)
-		op->error = error;
-	op->pending--;
-	if (op->flag)
-		tern_signal(m->e->t, op->flag, 1);
-}
-
 static void slot_lay_down(const struct slot *s, const char *data, size_t len)
 {
 	for (size_t done = 0; done < len; done += s->run)
@@ -76,7 +67,7 @@ static void slot_end(struct mem *m, struct slot *s, int error)
 	if (x)
 		transfer_landed(x, error);
 	if (op)
-		op_end(m, op, error);
+		op_end(m->e, op, error);
 }
 
 /* What was asked for has come: through a bounce, as a word, or in the answer. */

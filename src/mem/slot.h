@@ -58,9 +58,4 @@ bool slot_again(const struct mem *m);  /* whether anything has to be */
  */
 bool slot_lost(struct mem *m);
 
-/* Tells a handle that one operation has ended. */
-void op_end(struct mem *m, tern_op *op, int error);
-/* Ends a call that starts operations: blocking, with a handle of its own, if it was given none. */
-int op_finish(tern *t, tern_op *op, tern_op *own, int rc);
-
 #endif

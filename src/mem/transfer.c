@@ -130,7 +130,7 @@ static void transfer_end(struct mem *m, struct transfer *x)
 	ts->active--;
 	mem_busy(m);
 	if (over.op)
-		op_end(m, over.op, over.error);
+		op_end(m->e, over.op, over.error);
 	else
 		copy_done(m, &over);
 }
@@ -264,50 +264,6 @@ int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
 	if (!op)
 		return x.error;
 	op->pending++;
-	op_end(m, op, x.error);
+	op_end(m->e, op, x.error);
 	return 0;
-}
-
-/* -- Handles ------------------------------------------------------------------------- */
-
-static int op_take_error(tern_op *op)
-{
-	int error = op->error;
-	op->error = 0;
-	return error;
-}
-
-int tern_op_test(tern *t, tern_op *op)
-{
-	int rc = tern_poll(t);
-	if (rc < 0)
-		return rc;
-	if (op->pending)
-		return 0;
-	rc = op_take_error(op);
-	return rc ? rc : 1;
-}
-
-static bool op_over(struct endpoint *e, void *arg)
-{
-	(void)e;
-	return ((tern_op *)arg)->pending == 0;
-}
-
-int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
-{
-	if (op)
-		return rc;
-	int waited = tern_op_wait(t, own);
-	return rc ? rc : waited;
-}
-
-int tern_op_wait(tern *t, tern_op *op)
-{
-	struct endpoint *e = t->own;
-	struct ladder l = { .over = op_over, .arg = op };
-	int rc = op->pending ? rules_wait(e, "tern_op_wait()") : 0;
-	while (!rc && op->pending)
-		wait_step(e, &l);
-	return rc ? rc : op_take_error(op);
 }

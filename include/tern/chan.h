@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Channels: one-way pipes between ranks, whose put and get are a few instructions
+ * because nothing but data travels.
+ *
+ * One rank opens the sending end to another rank, or to a list of them, the others open
+ * the receiving end under the same name. What is put comes out in order, in the same
+ * sizes: four or eight bytes take a word, sixteen two, a block as many as it fills.
+ *
+ * The ends that puts and gets work on are values: take one into a local variable, so that
+ * it lives in registers, and give it back when the loop is over:
+ *
+ *     tern_out out = tern_chan_out(c);
+ *     for (...)
+ *             rc = tern_chan_put8(&out, value);
+ *     tern_out_back(&out);
+ *
+ * Everything put so far is one message until tern_chan_end(); it may be written in pieces,
+ * at any distance in time, and arrives uninterrupted, since every producer has a ring of
+ * its own. A message may name a procedure that the receiver runs, with its parameters
+ * following.
+ *
+ * Conventions are those of <tern/tern.h>. A put without room and a get without data
+ * wait and serve messages; where waiting is not allowed they return -EPERM (in a
+ * handler) or -EDEADLK (under a hold).
+ */
+#ifndef TERN_CHAN_H
+#define TERN_CHAN_H
+
+#include <errno.h>
+#include <tern/tern.h>
+
+typedef struct tern_chan tern_chan; /* one end of a channel */
+
+/* -- The inline layout, which TERN_LAYOUT covers ---------------------------------- */
+
+/*
+ * A line is a count and seven words. The count runs from -TERN_CHAN_FULL to 0, in bytes: how
+ * far from the line's end the next word will be. It lies in the line that it counts, so
+ * one cache line moves for each value at most, and the producer opens a line's successor
+ * before it uses the line: a line that is full has an open successor. The first
+ * line of a leaf has no words: whoever comes there goes to the library.
+ */
+struct tern_chan_line {
+	union {
+		struct {
+			_Atomic int32_t count;
+			_Atomic uint32_t
+				mark; /* not ~0: the line ends at its count, and word 6 tells what follows */
+		};
+		_Atomic int64_t head; /* both, for opening a line with one store */
+	};
+	uint64_t word[7];
+};
+
+enum { TERN_CHAN_FULL = 56, TERN_CHAN_LEAF = 8192 };
+
+_Static_assert(sizeof(struct tern_chan_line) == TERN_LINE, "a channel's line is a cache line");
+
+typedef struct tern_out {
+	struct tern_chan_line *line; /* the one being written: it has room for a word */
+	intptr_t at;                 /* where, from its end */
+	tern_chan *chan;
+} tern_out;
+
+typedef struct tern_in {
+	struct tern_chan_line *line;
+	intptr_t at;
+	tern_chan *chan;
+} tern_in;
+
+/* Where an end goes on; line NULL: nowhere, and tern_chan_trouble() has the reason. */
+struct tern_chan_place {
+	struct tern_chan_line *line;
+	intptr_t at;
+};
+
+/* -- Opening and closing ------------------------------------------------------------ */
+
+/*
+ * Opens the sending end of channel `name` to `rank`, or to each of `n` ranks: every one gets
+ * all that is put. What is put waits in the channel until the other end is opened.
+ * -EEXIST if a channel of that name is open between the two already; -ENOBUFS when the other
+ * rank has TERN_CHANS_MAX offers; -ENOMEM when the heap or the job's memory is spent.
+ */
+int tern_chan_to(tern *t, uint32_t rank, uint64_t name, tern_chan **c);
+int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name, tern_chan **c);
+
+/* Opens the receiving end; waits until `rank` has opened the other one. */
+int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c);
+
+/*
+ * Closes this end. Of the sending end: what was put still arrives, and then gets return
+ * -EPIPE. Of the receiving end: what was not got is dropped, and puts return -EPIPE.
+ * When the other side has died, both return -EOWNERDEAD.
+ */
+int tern_chan_close(tern_chan *c);
+
+enum { TERN_CHANS_MAX = 1024, TERN_PROCS_MAX = 256 };
+
+/* The ends, as values; one at a time of each channel. Giving it back is remembering where it stands. */
+static inline tern_out tern_chan_out(tern_chan *c);
+static inline tern_in tern_chan_in(tern_chan *c);
+static inline void tern_out_back(const tern_out *o);
+static inline void tern_in_back(const tern_in *i);
+
+/* -- Putting and getting ------------------------------------------------------------- */
+
+static inline int tern_chan_put8(tern_out *o, uint64_t value);
+static inline int tern_chan_put4(tern_out *o, uint32_t value);
+static inline int tern_chan_put16(tern_out *o, const uint64_t value[2]);
+static inline int tern_chan_put_block(tern_out *o, const void *data, size_t len);
+
+/* -ENOMSG: a procedure waits and not data; -ENODATA: the message ends here; see tern_chan_next(). */
+static inline int tern_chan_get8(tern_in *i, uint64_t *value);
+static inline int tern_chan_get4(tern_in *i, uint32_t *value);
+static inline int tern_chan_get16(tern_in *i, uint64_t value[2]);
+static inline int tern_chan_get_block(tern_in *i, void *data, size_t len);
+
+/* Without waiting: -EAGAIN when there is no room, or no data. */
+static inline int tern_chan_try_put8(tern_out *o, uint64_t value);
+static inline int tern_chan_try_get8(tern_in *i, uint64_t *value);
+/* 0 if `bytes` can be put, or got, as one block without waiting; -EAGAIN if not now, -EMSGSIZE if never. */
+static inline int tern_chan_room(tern_out *o, size_t bytes);
+static inline int tern_chan_ready(tern_in *i, size_t bytes);
+
+/* -- Messages, procedures, information -------------------------------------------------- */
+
+/* Ends the message: what is put from now on is the next one. */
+static inline int tern_chan_end(tern_out *o);
+/* Passes what is left of the message, its end included; waits for that. */
+static inline int tern_chan_next(tern_in *i);
+
+/*
+ * A procedure, registered under the same number at both ranks. tern_chan_call() names it in
+ * the message, its parameters are what is put next; tern_chan_run() runs the one that waits
+ * (it waits for it; -EPROTO if data waits there) with the end to get them from.
+ */
+typedef void tern_proc(tern *t, tern_in *i, void *arg);
+int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg);
+static inline int tern_chan_call(tern_out *o, unsigned id);
+static inline int tern_chan_run(tern_in *i);
+
+enum tern_information { TERN_NOTHING, TERN_DATA, TERN_PROCEDURE, TERN_END, TERN_CLOSED };
+
+/* What waits at the end of a channel; never waits itself. */
+static inline enum tern_information tern_chan_information(tern_in *i);
+/* 1 if what waits is of the kind asked for, 0 if nothing waits, -ENOMSG if something else does. */
+static inline int tern_chan_is(tern_in *i, enum tern_information kind);
+
+/*
+ * The first of `n` ends, looking on from *turn, where something waits: its index, and *turn is
+ * set so that all have their turn. -EAGAIN if there is none. tern_chan_wait_any() waits.
+ */
+int tern_chan_any(tern_in *const *ends, unsigned n, unsigned *turn);
+int tern_chan_wait_any(tern_in *const *ends, unsigned n, unsigned *turn);
+
+/* -- The inline path ------------------------------------------------------------------- */
+
+struct tern_chan_place tern_chan_where(tern_chan *c);
+struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line);
+struct tern_chan_place tern_chan_more(tern_chan *c, struct tern_chan_line *line, intptr_t at);
+int tern_chan_trouble(tern_chan *c);
+void tern_chan_stand(tern_chan *c, struct tern_chan_line *line, intptr_t at);
+
+/*
+ * The library's part of the calls above. They take an end by its address, which would keep
+ * the program's own out of registers; so the inline forms hand them a copy.
+ */
+int tern_chan_put16_at(tern_out *o, const uint64_t value[2]);
+int tern_chan_get16_at(tern_in *i, uint64_t value[2]);
+int tern_chan_put_block_at(tern_out *o, const void *data, size_t len);
+int tern_chan_get_block_at(tern_in *i, void *data, size_t len);
+int tern_chan_room_at(tern_out *o, size_t bytes);
+int tern_chan_ready_at(tern_in *i, size_t bytes);
+int tern_chan_end_at(tern_out *o);
+int tern_chan_next_at(tern_in *i);
+int tern_chan_call_at(tern_out *o, unsigned id);
+int tern_chan_run_at(tern_in *i);
+enum tern_information tern_chan_information_at(tern_in *i);
+
+static inline tern_out tern_chan_out(tern_chan *c)
+{
+	struct tern_chan_place p = tern_chan_where(c);
+	return (tern_out){ p.line, p.at, c };
+}
+
+static inline tern_in tern_chan_in(tern_chan *c)
+{
+	struct tern_chan_place p = tern_chan_where(c);
+	return (tern_in){ p.line, p.at, c };
+}
+
+static inline int tern_chan_put16_apart(tern_out *o, const uint64_t value[2])
+{
+	tern_out copy = *o;
+	int rc = tern_chan_put16_at(&copy, value);
+	*o = copy;
+	return rc;
+}
+
+static inline int tern_chan_get16_apart(tern_in *i, uint64_t value[2])
+{
+	tern_in copy = *i;
+	int rc = tern_chan_get16_at(&copy, value);
+	*i = copy;
+	return rc;
+}
+
+static inline int tern_chan_put_block(tern_out *o, const void *data, size_t len)
+{
+	tern_out copy = *o;
+	int rc = tern_chan_put_block_at(&copy, data, len);
+	*o = copy;
+	return rc;
+}
+
+static inline int tern_chan_get_block(tern_in *i, void *data, size_t len)
+{
+	tern_in copy = *i;
+	int rc = tern_chan_get_block_at(&copy, data, len);
+	*i = copy;
+	return rc;
+}
+
+static inline int tern_chan_room(tern_out *o, size_t bytes)
+{
+	tern_out copy = *o;
+	int rc = tern_chan_room_at(&copy, bytes);
+	*o = copy;
+	return rc;
+}
+
+static inline int tern_chan_ready(tern_in *i, size_t bytes)
+{
+	tern_in copy = *i;
+	int rc = tern_chan_ready_at(&copy, bytes);
+	*i = copy;
+	return rc;
+}
+
+static inline int tern_chan_end(tern_out *o)
+{
+	tern_out copy = *o;
+	int rc = tern_chan_end_at(&copy);
+	*o = copy;
+	return rc;
+}
+
+static inline int tern_chan_next(tern_in *i)
+{
+	tern_in copy = *i;
+	int rc = tern_chan_next_at(&copy);
+	*i = copy;
+	return rc;
+}
+
+static inline int tern_chan_call(tern_out *o, unsigned id)
+{
+	tern_out copy = *o;
+	int rc = tern_chan_call_at(&copy, id);
+	*o = copy;
+	return rc;
+}
+
+static inline int tern_chan_run(tern_in *i)
+{
+	tern_in copy = *i;
+	int rc = tern_chan_run_at(&copy);
+	*i = copy;
+	return rc;
+}
+
+static inline enum tern_information tern_chan_information(tern_in *i)
+{
+	tern_in copy = *i;
+	enum tern_information what = tern_chan_information_at(&copy);
+	*i = copy;
+	return what;
+}
+
+static inline int tern_chan_is(tern_in *i, enum tern_information kind)
+{
+	enum tern_information what = tern_chan_information(i);
+	return what == kind ? 1 : what == TERN_NOTHING ? 0 : -ENOMSG;
+}
+
+static inline void tern_out_back(const tern_out *o)
+{
+	tern_chan_stand(o->chan, o->line, o->at);
+}
+
+static inline void tern_in_back(const tern_in *i)
+{
+	tern_chan_stand(i->chan, i->line, i->at);
+}
+
+/* The word `at` bytes from the end of its line; `at` is negative. */
+static inline uint64_t *tern_chan_word(struct tern_chan_line *line, intptr_t at)
+{
+	return (uint64_t *)(void *)((char *)(line + 1) + at);
+}
+
+/* Whether the count says `at`. A2, pairs with R2 in tern_chan_publish(). */
+static inline int tern_chan_stands(const struct tern_chan_line *line, intptr_t at)
+{
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(TERN_NO_INLINE)
+	int same; /* one instruction, where compilers make two of an atomic load */
+	__asm__ volatile("cmpl %2, %1" : "=@cce"(same) : "m"(line->count), "ri"((int32_t)at) : "memory");
+	return same;
+#else
+	return atomic_load_explicit(&line->count, memory_order_acquire) == (int32_t)at;
+#endif
+}
+
+/* Makes an empty line, without a mark, of what an earlier lap left. */
+static inline void tern_chan_open_line(struct tern_chan_line *line)
+{
+	atomic_store_explicit(&line->head, -TERN_CHAN_FULL, memory_order_relaxed);
+}
+
+/* Publishes what has been written up to `at`; a line that is full is left for the next. */
+static inline int tern_chan_publish(tern_out *o)
+{
+	/* R2, pairs with A2 in tern_chan_stands(): the words, and the next line's opening, come first. */
+	atomic_store_explicit(&o->line->count, (int32_t)o->at, memory_order_release);
+	if (TERN_UNLIKELY(o->at == 0)) {
+		o->line++;
+		if (TERN_UNLIKELY(((uintptr_t)o->line & (TERN_CHAN_LEAF - 1)) == 0)) {
+			struct tern_chan_place p = tern_chan_turn(o->chan, o->line);
+			o->line = p.line;
+			o->at = p.at;
+			return tern_chan_trouble(o->chan);
+		}
+		o->at = -TERN_CHAN_FULL;
+		tern_chan_open_line(o->line + 1);
+	}
+	return 0;
+}
+
+static inline int tern_chan_put8(tern_out *o, uint64_t value)
+{
+	*tern_chan_word(o->line, o->at) = value;
+	o->at += 8;
+	return tern_chan_publish(o);
+}
+
+static inline int tern_chan_put4(tern_out *o, uint32_t value)
+{
+	return tern_chan_put8(o, value);
+}
+
+static inline int tern_chan_put16(tern_out *o, const uint64_t value[2])
+{
+	if (TERN_UNLIKELY(o->at > -16)) /* the two stay together */
+		return tern_chan_put16_apart(o, value);
+	tern_chan_word(o->line, o->at)[0] = value[0];
+	tern_chan_word(o->line, o->at)[1] = value[1];
+	o->at += 16;
+	return tern_chan_publish(o);
+}
+
+static inline int tern_chan_try_put8(tern_out *o, uint64_t value)
+{
+	int rc = TERN_UNLIKELY(o->at == -8) ? tern_chan_room(o, 8) : 0;
+	return rc ? rc : tern_chan_put8(o, value);
+}
+
+/*
+ * Goes to where the next word is. Within a leaf that is the next line; everything else,
+ * waiting included, is the library's. Neither way is likelier than the other, as far as
+ * the compiler is told, and -TERN_CHAN_FULL is hidden from it, so that it lays the code out in one
+ * line.
+ */
+static inline int tern_chan_seek(tern_in *i)
+{
+	if (__builtin_expect_with_probability(tern_chan_stands(i->line, i->at), 1, 0.5)) {
+		int there = 0;
+		if (i->at == 0) {
+			i->line++;
+			i->at = -TERN_CHAN_FULL;
+			__asm__("" : "+r"(i->at));
+			there = !tern_chan_stands(i->line, -TERN_CHAN_FULL);
+		}
+		if (!there) {
+			struct tern_chan_place p = tern_chan_more(i->chan, i->line, i->at);
+			if (!p.line)
+				return tern_chan_trouble(i->chan);
+			i->line = p.line;
+			i->at = p.at;
+		}
+	}
+	return 0;
+}
+
+static inline int tern_chan_get8(tern_in *i, uint64_t *value)
+{
+	int rc = tern_chan_seek(i);
+	if (TERN_UNLIKELY(rc))
+		return rc;
+	*value = *tern_chan_word(i->line, i->at);
+	i->at += 8;
+	return 0;
+}
+
+static inline int tern_chan_get4(tern_in *i, uint32_t *value)
+{
+	uint64_t word = 0;
+	int rc = tern_chan_get8(i, &word);
+	if (TERN_LIKELY(!rc))
+		*value = (uint32_t)word;
+	return rc;
+}
+
+static inline int tern_chan_get16(tern_in *i, uint64_t value[2])
+{
+	int rc = tern_chan_seek(i);
+	if (TERN_UNLIKELY(rc))
+		return rc;
+	if (TERN_UNLIKELY(i->at > -16)) /* it was not put as sixteen bytes */
+		return tern_chan_get16_apart(i, value);
+	value[0] = tern_chan_word(i->line, i->at)[0];
+	value[1] = tern_chan_word(i->line, i->at)[1];
+	i->at += 16;
+	return 0;
+}
+
+static inline int tern_chan_try_get8(tern_in *i, uint64_t *value)
+{
+	int rc = TERN_UNLIKELY(tern_chan_stands(i->line, i->at)) ? tern_chan_ready(i, 8) : 0;
+	return rc ? rc : tern_chan_get8(i, value);
+}
+
+#endif

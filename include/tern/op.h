@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Handles for operations under way, of whatever layer: transfers, atomics, sends, receives. */
+#ifndef TERN_OP_H
+#define TERN_OP_H
+
+#include <tern/tern.h>
+
+/*
+ * A handle for operations under way: any number of them. Zero it before its first
+ * use (TERN_OP). When an operation completes, `flag`, if it is set, is signalled
+ * with 1, so that tern_wait() can count.
+ *
+ * A handle keeps the code of its first error and not the sentence: tern_strerror() has that only
+ * until this thread's next error. An operation that needs a rank which has left fails with
+ * -EOWNERDEAD or -ESHUTDOWN as soon as this rank knows.
+ */
+typedef struct tern_op {
+	uint32_t pending; /* operations started with it and not complete */
+	int error;        /* of the first that failed */
+	_Atomic uint64_t *flag;
+} tern_op;
+
+#define TERN_OP            \
+	{                  \
+		0, 0, NULL \
+	}
+
+/* Returns 1 when nothing is pending, 0 while something is, or the first error (once). */
+int tern_op_test(tern *t, tern_op *op);
+/* Serves messages until nothing is pending; 0 or the first error (once). */
+int tern_op_wait(tern *t, tern_op *op);
+
+/*
+ * Serves messages until one of `n` handles has nothing pending, looking at them in order:
+ * its index goes to *which, and the result is that handle's.
+ */
+int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which);
+/* Until none of them has: 0, or the first error of the first handle that has one. All errors are taken. */
+int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n);
+
+#endif

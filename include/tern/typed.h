@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Typed messages into buffers that their receiver has set aside.
+ *
+ * A rank gives the library buffers for a type; a message of that type lands in one of
+ * them, with one copy, and tern_bufreceive() returns a pointer to it. The program gives the
+ * buffer back with tern_buffree(). A send is accepted whole or not at all.
+ *
+ * Within a type a short message may overtake a long one that was sent before it by the same
+ * rank, unless the type asks for order. Conventions are those of <tern/tern.h>.
+ */
+#ifndef TERN_TYPED_H
+#define TERN_TYPED_H
+
+#include <tern/tern.h>
+
+enum { TERN_TYPES_MAX = 256, TERN_BUFFERS_MAX = 4096 /* of one type */ };
+
+/*
+ * What happens to a message when all buffers of its type are in use: the send waits; it is
+ * refused (-ENOBUFS); or the message goes to the spill, memory of the receiver for all
+ * types together (TERN_SPILL bytes), and takes a buffer when one is free; -EAGAIN
+ * when that is full too. The other flags may be added.
+ */
+enum tern_buffers {
+	TERN_BUF_WAIT = 0,
+	TERN_BUF_REFUSE = 1,
+	TERN_BUF_SPILL = 2,
+	TERN_BUF_ORDER = 4, /* messages of this type from one rank are received in the order sent */
+	/* ... and those of all types that have this flag, among each other: sent first, received first */
+	TERN_BUF_ORDER_ALL = 8,
+};
+
+/*
+ * Sets aside `count` buffers of `bytes` for messages of `type`, in this rank's heap. Once for each
+ * type: -EEXIST. -EINVAL for a type of TERN_TYPES_MAX or more, no buffers or too many, or unknown
+ * flags; -ENOMEM when the heap or the job's memory is spent.
+ */
+int tern_bufalloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags);
+
+/*
+ * Ends a type: messages not received are dropped, and sends of it fail from now on. -EBUSY
+ * while the program has one of its buffers, or a message is just landing.
+ */
+int tern_bufclose(tern *t, unsigned type);
+
+/* What a send is called afterwards; 0 is none. */
+typedef uint64_t tern_mid;
+
+/*
+ * Sends `len` bytes as a message of `type` to `rank`. 0: accepted; *mid, unless `mid` is NULL, names
+ * it for tern_bufdone(), and `data` belongs to it until that says so. -EAGAIN, retry: there is no
+ * buffer, or TERN_BUFSENDS_MAX are under way, and with TERN_NOWAIT the call does not wait for
+ * that. Any other code is a failure that would only repeat itself: -ENXIO, the rank has given no buffers for
+ * that type; -EMSGSIZE, they are shorter than that; -ENOBUFS, none is free and the type's policy
+ * is to refuse; -ERANGE; -EOWNERDEAD, -ESHUTDOWN. Without `mid` the call returns when `data` is free again.
+ */
+int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t len, unsigned flags,
+		 tern_mid *mid);
+
+enum { TERN_NOWAIT = 1, TERN_BUFSENDS_MAX = 256 };
+
+/* 1: it has landed at its receiver and `data` is free; 0: not yet (polls once); negative: it failed. Says so once. */
+int tern_bufdone(tern *t, tern_mid mid);
+
+/*
+ * The next message of `type`: a pointer to its bytes, its sender and length; no copy is made. Waits
+ * for one, or with TERN_NOWAIT returns NULL with errno EAGAIN. NULL with errno: ENXIO, there
+ * is no such type here; EDEADLK, EPERM where waiting is not allowed; EOWNERDEAD as tern_wait().
+ */
+void *tern_bufreceive(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len);
+
+/* Gives a buffer back to its type. -EINVAL if it is not a buffer that tern_bufreceive() gave. */
+int tern_buffree(tern *t, void *buffer);
+
+#endif
