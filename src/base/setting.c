@@ -21,6 +21,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			   "not used when there are more ranks than cores" },
 	[SETTING_GRACE] = { "TERN_GRACE", "500",
 			    "milliseconds of silence after which a wait blames a dead rank" },
+	[SETTING_STUCK] = { "TERN_STUCK", "0",
+			    "seconds after which a wait that nothing ends writes what is under way to stderr; "
+			    "0: never" },
 	[SETTING_MEMBARRIER] = { "TERN_MEMBARRIER", "1",
 				 "0: do not use membarrier; ranks then nap instead of sleeping" },
 	[SETTING_SINGLE_COPY] = { "TERN_SINGLE_COPY", "1",

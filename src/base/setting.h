@@ -16,6 +16,7 @@ enum setting {
 	SETTING_HEAP,        /* bytes of addresses for each rank's heap */
 	SETTING_SPIN,        /* polls before a wait yields */
 	SETTING_GRACE,       /* ms of silence before a wait blames a dead rank */
+	SETTING_STUCK,       /* s after which a wait says what is under way */
 	SETTING_MEMBARRIER,  /* 0: never rely on membarrier */
 	SETTING_SINGLE_COPY, /* 0: do not move bytes between processes by the kernel */
 	SETTING_ALONE,       /* 1: be a job of one although another launcher started us */

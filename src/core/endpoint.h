@@ -64,6 +64,7 @@ struct endpoint {
 	const struct world *world;
 	uint32_t spin; /* looks before a wait yields */
 	uint64_t grace_ns;
+	uint64_t stuck_ns; /* after which a wait says what is under way; 0: never */
 
 	struct group *group;
 	_Atomic uintptr_t owner; /* the thread that has it; see attach.c */

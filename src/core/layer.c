@@ -34,6 +34,13 @@ void layers_lost(struct endpoint *e, uint32_t rank)
 			layer_table[i]->lost(e->layer[i], rank);
 }
 
+void layers_report(const struct endpoint *e, int fd)
+{
+	for (int i = 0; i < LAYERS; i++)
+		if (e->layer[i] && layer_table[i]->report)
+			layer_table[i]->report(e->layer[i], fd);
+}
+
 void layer_on(struct endpoint *e, unsigned id, tern_handler *fn)
 {
 	e->t->handler[TERN_HANDLER_MAX + id] = fn;

@@ -17,9 +17,11 @@ struct layer {
 	unsigned (*progress)(void *state);
 	/* `rank` has left: nothing can be asked of it any more. Called once for each, outside handlers or in them. */
 	void (*lost)(void *state, uint32_t rank);
+	/* Writes what is under way to `fd`, for a job that is stuck; may be NULL. */
+	void (*report)(const void *state, int fd);
 };
 
-enum layer_index { LAYER_MEM, LAYERS };
+enum layer_index { LAYER_MEM, LAYER_MSG, LAYERS };
 
 /* A layer's handlers are numbered from its index times this, behind the program's. */
 enum { LAYER_HANDLERS = 32 };
@@ -39,6 +41,7 @@ int layers_open(struct endpoint *e);
 void layers_close(struct endpoint *e);
 unsigned layers_progress(struct endpoint *e);
 void layers_lost(struct endpoint *e, uint32_t rank);
+void layers_report(const struct endpoint *e, int fd);
 
 /* Registers a handler of Tern's own: `id` counts from 0, apart from the program's. */
 void layer_on(struct endpoint *e, unsigned id, tern_handler *fn);
@@ -51,5 +54,23 @@ int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *dat
 		  const uint64_t *words);
 int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, unsigned n,
 		const uint64_t *words); /* to the request whose handler runs */
+
+/*
+ * A request of six words of Tern's own: inline where tern_request() is, for those that must
+ * be as quick.
+ */
+static inline int layer_words(struct endpoint *e, uint32_t dst, unsigned id, TERN_SIX_)
+{
+	tern *t = e->t;
+	struct tern_lane *lane = &t->lane[dst];
+	if (TERN_UNLIKELY(!t->reach || !tern_lane_write(lane, TERN_HANDLER_MAX + id, 6, TERN_SIX_VALUES_))) {
+		const uint64_t words[] = { TERN_SIX_VALUES_ };
+		return layer_request(e, dst, id, NULL, 0, 6, words);
+	}
+	if (TERN_UNLIKELY(tern_unheeded(lane)))
+		tern_knock(t, lane);
+	tern_look(t);
+	return 0;
+}
 
 #endif

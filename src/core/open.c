@@ -79,13 +79,16 @@ static struct endpoint *endpoint_new(uint32_t rank, uint32_t size)
 
 static int endpoint_settle(struct endpoint *e, const tern_options *o)
 {
-	uint64_t spin, grace;
+	uint64_t spin, grace, stuck;
 	int rc = setting_number(SETTING_SPIN, &spin);
 	if (!rc)
 		rc = setting_number(SETTING_GRACE, &grace);
+	if (!rc)
+		rc = setting_number(SETTING_STUCK, &stuck);
 	if (rc)
 		return rc;
 	e->spin = o && o->spin ? o->spin : spin < UINT32_MAX ? (uint32_t)spin : UINT32_MAX;
+	e->stuck_ns = stuck * UINT64_C(1000000000);
 	e->grace_ns = (o && o->grace ? o->grace : grace) * UINT64_C(1000000);
 	if (e->t->size > e->group->job.head->cores)
 		e->spin = 0; /* whoever we wait for may need this core */

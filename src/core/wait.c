@@ -5,6 +5,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "core/layer.h"
 
 enum {
 	SIBLINGS_EVERY = 64, /* steps that handled something, between two rounds of the other endpoints */
@@ -73,6 +74,17 @@ static struct tern_inlet *wait_look(struct endpoint *e, struct ladder *l)
 	return circle_find(&e->site, e->t->peek);
 }
 
+/* Once in a wait: says what is under way, when it has taken as long as the user wants to bear. */
+static void wait_report(struct endpoint *e, struct ladder *l, uint64_t now)
+{
+	if (!e->stuck_ns || l->told || now - l->since < e->stuck_ns)
+		return;
+	l->told = true;
+	error_warn("rank %u has waited for %llu s", e->t->rank,
+		   (unsigned long long)((now - l->since) / 1000000000));
+	layers_report(e, 2);
+}
+
 static void wait_idle(struct endpoint *e, struct ladder *l)
 {
 	const struct world *w = e->world;
@@ -81,6 +93,7 @@ static void wait_idle(struct endpoint *e, struct ladder *l)
 	uint64_t now = w->now();
 	if (!l->since)
 		l->since = now;
+	wait_report(e, l, now);
 	if (now - l->since < YIELD_NS)
 		w->yield();
 	else if (now - l->since < NAPS_NS)

@@ -15,6 +15,7 @@ struct ladder {
 	uint32_t linger; /* pauses before the next look */
 	uint32_t looks;
 	uint64_t since; /* when the looking ended; 0 before */
+	bool told;      /* that it takes long */
 	uint64_t quiet; /* when something last arrived, as far as we know; 0 before that is asked */
 	bool (*over)(struct endpoint *e, void *arg); /* asked once more before a sleep */
 	void *arg;

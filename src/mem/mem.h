@@ -154,6 +154,8 @@ tern_addr region_addr(const struct mem *m, unsigned index); /* of this rank's re
 uint64_t region_enter(struct mem *m,
 		      tern_addr a); /* holds off unregistering; its base, 0 if it is too late */
 void region_leave(struct mem *m, tern_addr a);
+/* Unregisters memory that only one rank was told of, and which that rank is done with: nobody to wait for. */
+void region_unlend(struct mem *m, tern_addr a);
 
 /* -- vm.c -- */
 /* Moves a run with one system call; bytes moved, or a negative code. */
@@ -165,6 +167,11 @@ unsigned when_progress(struct mem *m);
 int when_ask(struct mem *m, struct slot *s); /* sends the request that the slot waits for */
 bool when_waiting(const struct mem *m);
 void name_register(struct endpoint *e);
+/* Runs of a named block, and where they begin in this rank's memory; NULL if it has not all of them. */
+struct named_cut {
+	uint64_t name, offset, stride, run, count;
+};
+char *name_reach(const struct mem *m, const struct named_cut *c);
 void segment_register(struct endpoint *e);
 void copy_register(struct endpoint *e);
 void copy_done(struct mem *m, const struct transfer *x); /* tells the rank that asked for it */

@@ -17,44 +17,45 @@ int tern_name(tern *t, unsigned name, void *const *where, size_t bytes)
 	return 0;
 }
 
-/* The runs that one message asks for, of the block at its owner. */
-struct cut {
-	uint64_t name, offset, stride, run, count;
-};
-
-static uint64_t cut_bytes(const struct cut *c)
+static uint64_t cut_bytes(const struct named_cut *c)
 {
 	return c->run * c->count;
 }
 
-/* Whether the cut is small enough to be answered and lies within `bytes`. */
-static bool cut_fits(const struct cut *c, uint64_t bytes)
+/* Whether the cut has bytes, fewer than there are, and lies within `bytes`. */
+static bool cut_fits(const struct named_cut *c, uint64_t bytes)
 {
-	uint64_t reach;
-	if (!c->run || !c->count || c->run > TERN_PAYLOAD_MAX || c->count > TERN_PAYLOAD_MAX / c->run)
+	uint64_t reach, total;
+	if (!c->run || !c->count || __builtin_mul_overflow(c->run, c->count, &total) || total > PTRDIFF_MAX)
 		return false;
 	return !__builtin_mul_overflow(c->stride, c->count - 1, &reach) && reach <= bytes &&
 	       c->offset <= bytes - reach && c->run <= bytes - reach - c->offset;
 }
 
+char *name_reach(const struct mem *m, const struct named_cut *c)
+{
+	if (c->name >= TERN_NAMES_MAX || !m->name[c->name].where || !*m->name[c->name].where ||
+	    !cut_fits(c, m->name[c->name].bytes))
+		return NULL;
+	return (char *)*m->name[c->name].where + c->offset;
+}
+
 static void block_asked(tern *t, const tern_msg *msg)
 {
-	struct mem *m = mem_of(t);
 	char packed[TERN_PAYLOAD_MAX];
-	struct cut c = { tern_msg_arg(msg, 0), tern_msg_arg(msg, 1), tern_msg_arg(msg, 2),
-			 tern_msg_arg(msg, 3), tern_msg_arg(msg, 4) };
-	if (c.name >= TERN_NAMES_MAX || !m->name[c.name].where || !*m->name[c.name].where ||
-	    !cut_fits(&c, m->name[c.name].bytes)) {
+	struct named_cut c = { tern_msg_arg(msg, 0), tern_msg_arg(msg, 1), tern_msg_arg(msg, 2),
+			       tern_msg_arg(msg, 3), tern_msg_arg(msg, 4) };
+	const char *base = name_reach(mem_of(t), &c);
+	if (!base || cut_bytes(&c) > sizeof packed) {
 		message_answer(t, tern_msg_arg(msg, 5), ENOENT, 0);
 		return;
 	}
-	const char *base = *m->name[c.name].where;
 	for (uint64_t i = 0; i < c.count; i++)
-		memcpy(packed + i * c.run, base + c.offset + i * c.stride, c.run);
+		memcpy(packed + i * c.run, base + i * c.stride, c.run);
 	message_answer_data(t, tern_msg_arg(msg, 5), packed, cut_bytes(&c));
 }
 
-static int block_ask(struct mem *m, uint32_t rank, const struct cut *c, char *dst, size_t dst_stride,
+static int block_ask(struct mem *m, uint32_t rank, const struct named_cut *c, char *dst, size_t dst_stride,
 		     tern_op *op)
 {
 	struct slot *s;
@@ -76,7 +77,7 @@ static int block_ask(struct mem *m, uint32_t rank, const struct cut *c, char *ds
 	return rc;
 }
 
-static int block_check(struct mem *m, uint32_t rank, const struct cut *whole)
+static int block_check(struct mem *m, uint32_t rank, const struct named_cut *whole)
 {
 	uint64_t reach;
 	int rc = rules_destination(m->e, rank);
@@ -99,7 +100,7 @@ int tern_get_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t 
 {
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
-	struct cut c = { name, offset, src_stride, run, count };
+	struct named_cut c = { name, offset, src_stride, run, count };
 	int rc = op ? 0 : rules_wait(m->e, "a blocking tern_get_block()");
 	if (!rc)
 		rc = block_check(m, rank, &c);

@@ -68,6 +68,13 @@ int tern_register(tern *t, void *p, size_t len, tern_addr *a)
 			 JOB_REGIONS);
 }
 
+void region_unlend(struct mem *m, tern_addr a)
+{
+	struct job_region *g = region_of(m, a);
+	atomic_store(&g->base, 0);
+	atomic_fetch_add(&g->turn, 1);
+}
+
 static bool region_idle(struct endpoint *e, void *arg)
 {
 	(void)e;

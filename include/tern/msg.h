@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Send and receive. A message has a 64-bit id; a receive takes a message of one rank
+ * and id, or of any rank, or of any id under a mask. Messages from one rank to another
+ * with the same id are received in the order they were sent.
+ *
+ * Three modes. TERN_READY has no handshake: a message that finds no receive is
+ * discarded, and both sides hear of it. TERN_RENDEZVOUS moves data only when the receiver
+ * is ready. TERN_AUTO sends small messages at once, into a bounded buffer at the
+ * receiver if need be, and large ones, or all while that buffer is full, by rendezvous.
+ *
+ * An operation that was started with a handle (tern/op.h) tells that handle when it is complete.
+ * One that was started without stays in a table under its rank and id: it can be polled and
+ * waited for, and is cleared when it is complete.
+ *
+ * Conventions are those of <tern/tern.h>. Nothing here but the polls may be called in a handler.
+ */
+#ifndef TERN_MSG_H
+#define TERN_MSG_H
+
+#include <tern/op.h>
+#include <tern/tern.h>
+
+typedef uint64_t tern_id;
+
+#define TERN_ANY UINT32_MAX    /* any rank */
+#define TERN_ID (~UINT64_C(0)) /* the mask under which an id is itself */
+
+enum {
+	TERN_SENDS_MAX = 16384, /* under way, or complete and not cleared, at one rank */
+	TERN_RECVS_MAX = 16384,
+	TERN_PARTS_MAX = 1024, /* of one message */
+};
+
+/* `count` elements of `size` bytes, `stride` bytes from one to the next; bytes in the gaps are left alone. */
+typedef struct tern_part {
+	void *base;
+	size_t size;
+	size_t count;
+	ptrdiff_t stride;
+} tern_part;
+
+/* What a receive has got. */
+typedef struct tern_envelope {
+	uint32_t src;
+	int error; /* as tern_op has it */
+	tern_id id;
+	size_t len;
+} tern_envelope;
+
+enum tern_send_flags {
+	TERN_AUTO = 0,
+	TERN_READY = 1,
+	TERN_RENDEZVOUS = 2,
+	TERN_SYNC = 4, /* complete when the receive has taken it, and not before */
+	TERN_REFUSE =
+		8, /* -EBUSY if an operation on this rank and id is in the table; else it waits its turn */
+	TERN_UPTO = 16, /* of receives in parts: less than their total may come */
+};
+
+/* -- Blocking ------------------------------------------------------------------------ */
+
+/* Returns when `data` is free again; that the receiver has it follows only from TERN_SYNC or a rendezvous. */
+int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len);
+/*
+ * Receives up to `cap` bytes; `env` may be NULL. A longer message is an error at both sides
+ * (-EMSGSIZE), and nothing is written.
+ */
+int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_envelope *env);
+
+static inline int tern_send_word(tern *t, uint32_t dst, tern_id id, uint64_t value);
+static inline int tern_recv_word(tern *t, uint32_t src, tern_id id, uint64_t *value);
+static inline int tern_send_double(tern *t, uint32_t dst, tern_id id, double value);
+static inline int tern_recv_double(tern *t, uint32_t src, tern_id id, double *value);
+
+/* -- Not blocking ---------------------------------------------------------------------- */
+
+/*
+ * The data belong to the operation until it is complete. `op` NULL: into the table, under `dst`
+ * and `id`. When TERN_SENDS_MAX or TERN_RECVS_MAX are there: -EAGAIN.
+ */
+int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
+		    tern_op *op);
+int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data, size_t cap, unsigned flags,
+		    tern_envelope *env, tern_op *op);
+
+/*
+ * The same with parts: disjoint memory on either side in one message. The parts of the two sides need
+ * not agree, only their totals (-EMSGSIZE at both sides if they do not). The list belongs to the
+ * operation until it is complete.
+ */
+int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n, unsigned flags,
+		    tern_op *op);
+int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts, size_t n,
+		    unsigned flags, tern_envelope *env, tern_op *op);
+
+/* One message whose parts have an id each and match a receive each. */
+int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
+		   unsigned flags, tern_op *op);
+
+/* -- The tables ---------------------------------------------------------------------------- */
+
+enum tern_state {
+	TERN_EMPTY,       /* no operation has this rank and id */
+	TERN_IN_USE,      /* started, and not matched */
+	TERN_IN_PROGRESS, /* data flow */
+	TERN_RTS,         /* receives only: a sender waits for one */
+	TERN_COMPLETE,
+};
+
+/*
+ * Of the oldest operation in the table under that rank and id. Poll: its state (serves messages
+ * once, where that is allowed). Wait: until it is complete; its result. Clear: takes it out of the
+ * table; its result, -EBUSY if it is not complete, -ENOENT if there is none.
+ */
+enum tern_state tern_send_poll(tern *t, uint32_t dst, tern_id id);
+enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id);
+int tern_send_wait(tern *t, uint32_t dst, tern_id id);
+int tern_recv_wait(tern *t, uint32_t src, tern_id id);
+int tern_send_clear(tern *t, uint32_t dst, tern_id id);
+int tern_recv_clear(tern *t, uint32_t src, tern_id id);
+
+/*
+ * Takes back what was started and has not been matched: it completes with -ECANCELED.
+ * -EALREADY if data flow, or it is complete; a send that its receiver knows of is asked for there.
+ * By handle, every operation of it that can be.
+ */
+int tern_send_cancel(tern *t, uint32_t dst, tern_id id);
+int tern_recv_cancel(tern *t, uint32_t src, tern_id id);
+int tern_cancel(tern *t, tern_op *op);
+
+/* 1 if a message waits that such a receive would take, and *env tells which; 0 if not. */
+int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env);
+int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env);
+
+/* Writes every entry of the tables to descriptor `fd`, a line each; a wait that takes TERN_STUCK seconds does so to stderr. */
+int tern_tables(tern *t, int fd);
+
+/*
+ * Asks rank `rank` for a block of its named memory, as tern_get_block(), to be sent here as a message with
+ * id `id`, in the mode TERN_AUTO. Returns when that rank has agreed.
+ */
+int tern_ask_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t stride, size_t run,
+		   size_t count, tern_id id);
+
+/* -- Single values ------------------------------------------------------------------------- */
+
+static inline int tern_send_word(tern *t, uint32_t dst, tern_id id, uint64_t value)
+{
+	return tern_send(t, dst, id, &value, sizeof value);
+}
+
+static inline int tern_recv_word(tern *t, uint32_t src, tern_id id, uint64_t *value)
+{
+	return tern_recv(t, src, id, value, sizeof *value, NULL);
+}
+
+static inline int tern_send_double(tern *t, uint32_t dst, tern_id id, double value)
+{
+	return tern_send(t, dst, id, &value, sizeof value);
+}
+
+static inline int tern_recv_double(tern *t, uint32_t src, tern_id id, double *value)
+{
+	return tern_recv(t, src, id, value, sizeof *value, NULL);
+}
+
+#endif

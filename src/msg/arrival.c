@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What arrives: handed to the receive that waits for it, or written down until one comes. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "msg/msg.h"
+
+/* -- Cells ------------------------------------------------------------------------------ */
+
+static void cell_give(struct msg *m, struct cell *c)
+{
+	while (c) {
+		struct cell *next = c->next;
+		c->next = m->cell_free;
+		m->cell_free = c;
+		c = next;
+	}
+}
+
+static struct cell *cell_take(struct msg *m)
+{
+	struct cell *c = m->cell_free;
+	if (c) {
+		m->cell_free = c->next;
+		return c;
+	}
+	if (!m->cell)
+		m->cell = malloc((CELLS + CELLS_HELD) *
+				 sizeof *m->cell); /* once, and touched only as far as it is used */
+	return m->cell && m->cells_made < CELLS + CELLS_HELD ? &m->cell[m->cells_made++] : NULL;
+}
+
+/* Copies `len` bytes into cells; NULL if there are not that many. */
+static struct cell *cells_fill(struct msg *m, const char *bytes, size_t len)
+{
+	struct cell *first = NULL, **link = &first;
+	for (uint32_t n = cells_of(len); n; n--) {
+		struct cell *c = cell_take(m);
+		if (!c) {
+			cell_give(m, first);
+			return NULL;
+		}
+		size_t part = len < CELL_BYTES ? len : CELL_BYTES;
+		memcpy(c->bytes, bytes, part);
+		bytes += part;
+		len -= part;
+		c->next = NULL;
+		*link = c;
+		link = &c->next;
+	}
+	return first;
+}
+
+static void cells_empty(struct cell *c, struct walk *to, size_t len)
+{
+	for (; len; c = c->next) {
+		size_t part = len < CELL_BYTES ? len : CELL_BYTES;
+		walk_scatter(to, c->bytes, part);
+		len -= part;
+	}
+}
+
+/* -- Arrivals ----------------------------------------------------------------------------- */
+
+static struct arrival *of_key(struct node *n)
+{
+	return n ? (struct arrival *)(void *)((char *)n - offsetof(struct arrival, key)) : NULL;
+}
+
+static struct arrival *of_any(struct node *n)
+{
+	return n ? (struct arrival *)(void *)((char *)n - offsetof(struct arrival, any)) : NULL;
+}
+
+static struct arrival *of_ordered(struct node *n)
+{
+	return n ? (struct arrival *)(void *)((char *)n - offsetof(struct arrival, ordered)) : NULL;
+}
+
+struct arrival *arrival_find(struct msg *m, uint32_t src, tern_id id, tern_id mask)
+{
+	if (mask == TERN_ID)
+		return src == TERN_ANY ? of_any(table_find(&m->by_id, TERN_ANY, id))
+				       : of_key(table_find(&m->by_key, src, id));
+	for (struct node *n = m->ordered.first; n; n = n->next)
+		if (!((n->id ^ id) & mask) && (src == TERN_ANY || n->rank == src))
+			return of_ordered(n);
+	return NULL;
+}
+
+struct arrival *arrival_named(struct msg *m, uint32_t src, uint32_t name)
+{
+	for (struct node *n = m->ordered.first; n; n = n->next)
+		if (n->rank == src && of_ordered(n)->name == name)
+			return of_ordered(n);
+	return NULL;
+}
+
+void arrival_drop(struct msg *m, struct arrival *a)
+{
+	table_remove(&m->by_key, &a->key);
+	table_remove(&m->by_id, &a->any);
+	list_remove(&m->ordered, &a->ordered);
+	if (a->whole && !(a->flags & TERN_READY))
+		m->peer[a->src].owed += cells_of(a->len);
+	cell_give(m, a->cells);
+	record_give(&m->arrivals, a);
+}
+
+/* A message as it comes off the ring. */
+struct letter {
+	uint32_t src, name;
+	tern_id id;
+	uint8_t flags;
+	const char *bytes; /* NULL: it is a question */
+	size_t len;
+};
+
+/* Writes a letter down; false if there is no room, which only a rank that ignores its limits can bring about. */
+static bool arrival_add(struct msg *m, const struct letter *l)
+{
+	struct cell *cells = l->bytes ? cells_fill(m, l->bytes, l->len) : NULL;
+	struct arrival *a = l->bytes && !cells ? NULL : record_take(&m->arrivals);
+	if (!a) {
+		cell_give(m, cells);
+		return false;
+	}
+	a->src = l->src;
+	a->name = l->name;
+	a->flags = l->flags;
+	a->len = l->len;
+	a->whole = l->bytes != NULL;
+	a->cells = cells;
+	a->key = a->ordered = (struct node){ .rank = l->src, .id = l->id };
+	a->any = (struct node){ .rank = TERN_ANY, .id = l->id };
+	if (table_add(&m->by_key, &a->key) || table_add(&m->by_id, &a->any)) {
+		cell_give(m, cells);
+		record_give(&m->arrivals, a); /* no table at all yet: nothing to take out of one */
+		return false;
+	}
+	list_append(&m->ordered, &a->ordered);
+	return true;
+}
+
+void arrival_take(struct msg *m, struct arrival *a, struct receiving *r)
+{
+	uint64_t words[TELL_WORDS];
+	uint32_t src = a->src, name = a->name;
+	tern_id id = a->key.id;
+	size_t len = a->len;
+	bool whole = a->whole, sync = a->flags & TERN_SYNC;
+	int rc = recv_accept(m, r, src, id, len);
+	if (!rc && whole)
+		cells_empty(a->cells, &r->walk, len);
+	r->send_name = name;
+	arrival_drop(m, a);
+	if (!rc && whole)
+		recv_over(m, r, 0);
+	if (rc)
+		tell_words(m, words, src, TELL_REFUSED, name, rc, id);
+	else if (!whole)
+		flow_clear(m, r, words);
+	else if (sync)
+		tell_words(m, words, src, TELL_TAKEN, name, 0, id);
+	else if (tell_due(m, src))
+		tell_words(m, words, src, TELL_ROOM, 0, 0, id);
+	else
+		return;
+	tell(m, src, words);
+}
+
+/* -- The handlers ----------------------------------------------------------------------------- */
+
+/* What is to be told the sender of a letter; kind TELL_ROOM and no error: nothing. */
+struct verdict {
+	enum tell kind;
+	int error;
+	struct receiving *clear; /* for TELL_CLEAR */
+};
+
+static struct verdict letter_refuse(struct msg *m, const struct letter *l, int error)
+{
+	m->e->trouble =
+		error_set(error, "message %#llx from rank %u %s", (unsigned long long)l->id, l->src,
+			  error == -ENOMSG ? "was sent in ready mode and found no receive: it was discarded"
+					   : "came although there is no room for it: it was discarded");
+	error_warn("%s", tern_strerror(error));
+	return (struct verdict){ .kind = TELL_REFUSED, .error = error };
+}
+
+static struct verdict letter_keep(struct msg *m, const struct letter *l)
+{
+	if ((l->flags & TERN_READY) && !recv_busy(m, l->src, l->id))
+		return letter_refuse(m, l, -ENOMSG);
+	if (!arrival_add(m, l))
+		return letter_refuse(m, l, -ENOBUFS);
+	return (struct verdict){ .kind = TELL_ROOM };
+}
+
+static struct verdict letter_deliver(struct msg *m, const struct letter *l, struct receiving *r)
+{
+	int rc = recv_accept(m, r, l->src, l->id, l->len);
+	if (l->bytes && !(l->flags & TERN_READY))
+		m->peer[l->src].owed += cells_of(l->len);
+	if (rc)
+		return (struct verdict){ .kind = TELL_REFUSED, .error = rc };
+	r->send_name = l->name;
+	if (!l->bytes)
+		return (struct verdict){ .kind = TELL_CLEAR, .clear = r };
+	walk_scatter(&r->walk, l->bytes, l->len);
+	recv_over(m, r, 0);
+	return (struct verdict){ .kind = l->flags & TERN_SYNC ? TELL_TAKEN : TELL_ROOM };
+}
+
+static struct verdict letter_arrived(struct msg *m, const struct letter *l)
+{
+	struct receiving *r = recv_match(m, l->src, l->id);
+	return r ? letter_deliver(m, l, r) : letter_keep(m, l);
+}
+
+static void letter_answer(struct msg *m, const struct letter *l, struct verdict v)
+{
+	uint64_t words[TELL_WORDS];
+	if (v.kind == TELL_ROOM && !tell_due(m, l->src))
+		return;
+	if (v.clear)
+		flow_clear(m, v.clear, words);
+	else
+		tell_words(m, words, l->src, v.kind, l->name, v.error, l->id);
+	layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
+}
+
+static struct letter letter_of(const tern_msg *msg)
+{
+	uint64_t meta = tern_msg_arg(msg, 1);
+	return (struct letter){ .src = tern_msg_src(msg),
+				.name = (uint32_t)(meta >> META_NAME_SHIFT),
+				.id = tern_msg_arg(msg, 0),
+				.flags = (uint8_t)(meta >> META_FLAGS_SHIFT),
+				.len = meta & 0xffff };
+}
+
+static void words_arrived(tern *t, const tern_msg *msg)
+{
+	struct letter l = letter_of(msg);
+	l.bytes = (const char *)&msg->word[2];
+	l.len = l.len <= WORDS_MOST ? l.len : 0;
+	letter_answer(msg_of(t), &l, letter_arrived(msg_of(t), &l));
+}
+
+static void eager_arrived(tern *t, const tern_msg *msg)
+{
+	struct letter l = letter_of(msg);
+	l.bytes = tern_msg_data(msg, &l.len);
+	letter_answer(msg_of(t), &l, letter_arrived(msg_of(t), &l));
+}
+
+static void rts_arrived(tern *t, const tern_msg *msg)
+{
+	struct letter l = letter_of(msg);
+	l.len = tern_msg_arg(msg, 2);
+	letter_answer(msg_of(t), &l, letter_arrived(msg_of(t), &l));
+}
+
+/* Parts that match a receive each: id, length and bytes of one after another; the first refusal is told. */
+static void each_arrived(tern *t, const tern_msg *msg)
+{
+	struct letter l = letter_of(msg), told = l;
+	struct verdict first = { .kind = TELL_ROOM };
+	size_t len;
+	const char *at = tern_msg_data(msg, &len), *end = at + len;
+	while ((size_t)(end - at) >= 2 * sizeof(uint64_t)) {
+		uint64_t head[2];
+		memcpy(head, at, sizeof head);
+		at += sizeof head;
+		if (head[1] > (size_t)(end - at))
+			break;
+		l.id = head[0];
+		l.bytes = at;
+		l.len = head[1];
+		at += l.len;
+		struct verdict v = letter_arrived(msg_of(t), &l);
+		if (!first.error && v.error) {
+			first = v;
+			told = l;
+		}
+	}
+	letter_answer(msg_of(t), &told, first);
+}
+
+void arrival_register(struct endpoint *e)
+{
+	layer_on(e, MSG_WORDS, words_arrived);
+	layer_on(e, MSG_EAGER, eager_arrived);
+	layer_on(e, MSG_EACH, each_arrived);
+	layer_on(e, MSG_RTS, rts_arrived);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A block of another rank's named memory, which that rank sends as a message (SCMP's getBlock). */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/wait.h"
+#include "mem/mem.h"
+#include "msg/msg.h"
+
+/* Found at its owner: how the memory is sent, or a code without a sentence. */
+static int block_layout(struct msg *m, const tern_msg *msg, struct layout *l)
+{
+	struct named_cut c = { tern_msg_arg(msg, 0), tern_msg_arg(msg, 1), tern_msg_arg(msg, 2),
+			       tern_msg_arg(msg, 3), tern_msg_arg(msg, 4) };
+	char *base = name_reach(mem_of(m->e->t), &c);
+	if (!base)
+		return -ENOENT;
+	*l = layout_block(base, c.run);
+	l->one.count = c.count;
+	l->one.stride = (ptrdiff_t)c.stride;
+	l->total = c.run * c.count;
+	return 0;
+}
+
+static void block_asked(tern *t, const tern_msg *msg)
+{
+	struct msg *m = msg_of(t);
+	uint32_t from = tern_msg_src(msg);
+	uint64_t words[TELL_WORDS];
+	struct layout l;
+	int rc = block_layout(m, msg, &l);
+	if (!rc)
+		rc = send_for(m, from, tern_msg_arg(msg, 5), &l);
+	tell_words(m, words, from, TELL_AGREED, 0, rc, tern_msg_arg(msg, 5));
+	layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
+}
+
+void block_agreed(struct msg *m, uint32_t from, int error)
+{
+	if (from != m->asked)
+		return;
+	m->asked = TERN_ANY;
+	m->answer = error;
+}
+
+static int block_refused(uint32_t rank, unsigned name, int error)
+{
+	return error_set(error, "rank %u was asked for a block of name %u: %s", rank, name,
+			 error == -ENOENT ? "no memory is published under that name, or not that much"
+					  : strerror(-error));
+}
+
+int tern_ask_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t stride, size_t run,
+		   size_t count, tern_id id)
+{
+	struct msg *m = msg_of(t);
+	struct ladder l = { 0 };
+	uint64_t words[] = { name, offset, stride, run, count, id };
+	int rc = rules_wait(m->e, "tern_ask_block()");
+	if (!rc)
+		rc = rules_destination(m->e, rank);
+	if (!rc)
+		rc = layer_request(m->e, rank, MSG_BLOCK, NULL, 0, 6, words);
+	if (rc)
+		return rc;
+	m->asked = rank;
+	while (m->asked == rank) {
+		wait_step(m->e, &l);
+		if (m->asked == rank && m->e->site.peer[rank].lost)
+			return m->e->site.peer[rank].net->ops->check(m->e->site.peer[rank].net, rank);
+	}
+	return m->answer ? block_refused(rank, name, m->answer) : 0;
+}
+
+void block_register(struct endpoint *e)
+{
+	layer_on(e, MSG_BLOCK, block_asked);
+}

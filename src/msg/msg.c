@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layer itself. */
+#include "msg/msg.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+
+static uint32_t at_most(uint32_t value, uint32_t most)
+{
+	return value < most ? value : most;
+}
+
+static int msg_open(struct endpoint *e, void **state)
+{
+	uint32_t size = e->t->size;
+	struct msg *m = calloc(1, sizeof *m + size * sizeof *m->peer);
+	if (!m)
+		return error_set(-ENOMEM, "opening sends and receives of rank %u: no memory", e->t->rank);
+	m->e = e;
+	m->asked = TERN_ANY;
+	m->window = at_most(CELLS / size, CELLS_EACH);
+	for (uint32_t r = 0; r < size; r++)
+		m->peer[r] = (struct correspondent){ .cells = m->window,
+						     .rts = RTS_ALL / size > RTS_LEAST ? RTS_ALL / size
+										       : RTS_LEAST };
+	m->sends = (struct pool_of){ .bytes = sizeof(struct sending), .most = TERN_SENDS_MAX };
+	m->recvs = (struct pool_of){ .bytes = sizeof(struct receiving), .most = TERN_RECVS_MAX };
+	m->arrivals = (struct pool_of){ .bytes = sizeof(struct arrival), .most = RTS_ALL + CELLS };
+	send_register(e);
+	arrival_register(e);
+	flow_register(e);
+	tell_register(e);
+	block_register(e);
+	*state = m;
+	return 0;
+}
+
+static void msg_close(void *state)
+{
+	struct msg *m = state;
+	pool_free(&m->sends);
+	pool_free(&m->recvs);
+	pool_free(&m->arrivals);
+	table_free(&m->send_table);
+	table_free(&m->recv_table);
+	table_free(&m->by_key);
+	table_free(&m->by_id);
+	free(m->cell);
+	free(m);
+}
+
+void msg_busy(struct msg *m)
+{
+	layer_work(m->e, LAYER_MSG, m->moving_first || m->flush || m->lost);
+}
+
+/* The error of a rank that has left, once whatever it sent has been handled; 0 until then. */
+static int lost_error(struct msg *m, uint32_t rank)
+{
+	struct peer *p = &m->e->site.peer[rank];
+	if (!p->lost)
+		return 0;
+	if (p->requests.base && inlet_has(&p->requests)) {
+		circle_add(&m->e->site, &p->requests); /* it may have died before it knocked */
+		return 0;
+	}
+	return p->replies.base && inlet_has(&p->replies) ? 0 : p->net->ops->check(p->net, rank);
+}
+
+/* Whom a receive waits for: the rank it names or is being filled by; 0 if it can still come. */
+static int recv_lost_error(struct msg *m, const struct receiving *r)
+{
+	uint32_t from = r->state == TERN_IN_PROGRESS ? r->got.src : r->node.rank;
+	if (from != TERN_ANY)
+		return lost_error(m, from);
+	int error = 0;
+	for (uint32_t rank = 0; rank < m->e->t->size; rank++) {
+		if (rank == m->e->t->rank)
+			continue;
+		error = lost_error(m, rank);
+		if (!error)
+			return 0;
+	}
+	return error; /* nobody is left; alone, one can still send to oneself */
+}
+
+/* Ends what needs a rank that has left; true if some of it must be looked at again. */
+static bool msg_end_lost(struct msg *m)
+{
+	bool waits = false;
+	for (uint32_t i = 0; i < m->sends.made; i++) {
+		struct sending *s = record_at(&m->sends, i);
+		if (!s || s->state == TERN_COMPLETE || !m->e->site.peer[s->node.rank].lost)
+			continue;
+		int error = s->moving.pending ? 0 : lost_error(m, s->node.rank);
+		if (error)
+			send_over(m, s, error);
+		waits |= !error;
+	}
+	for (uint32_t i = 0; i < m->recvs.made; i++) {
+		struct receiving *r = record_at(&m->recvs, i);
+		int error = r && r->state != TERN_COMPLETE ? recv_lost_error(m, r) : 0;
+		if (error)
+			recv_over(m, r, error);
+	}
+	for (uint32_t rank = 0; rank < m->e->t->size; rank++)
+		waits |= m->e->site.peer[rank].lost && !lost_error(m, rank);
+	return waits;
+}
+
+static unsigned msg_progress(void *state)
+{
+	struct msg *m = state;
+	if (m->moving) /* a message that waits for room polls, and so comes back here */
+		return 0;
+	m->moving = true;
+	if (m->lost)
+		m->lost = msg_end_lost(m);
+	if (m->flush) {
+		m->flush = false;
+		send_flush(m);
+	}
+	unsigned done = flow_progress(m);
+	m->moving = false;
+	msg_busy(m);
+	return done;
+}
+
+static void msg_lost(void *state, uint32_t rank)
+{
+	struct msg *m = state;
+	(void)rank;
+	m->lost = true;
+	msg_busy(m);
+}
+
+static void msg_report(const void *state, int fd)
+{
+	const struct msg *m = state;
+	if (m->sends.used || m->recvs.used || m->arrivals.used)
+		msg_print(m, fd);
+}
+
+const struct layer msg_layer = {
+	.open = msg_open, .close = msg_close, .progress = msg_progress, .lost = msg_lost, .report = msg_report
+};

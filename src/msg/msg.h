@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The state of sends and receives in an endpoint, and how they travel.
+ *
+ * Everything a sender has to say goes to the receiver as requests, in one ring, in order:
+ * small messages whole (WORDS, EAGER, EACH), others as a question (RTS), later their bytes
+ * (DATA, or none when they are put straight into the receiver's memory) and FIN. What the
+ * receiver has to say (TELL: clear to send, taken, refused, room again) goes as the reply to the
+ * message at hand, or as a request of its own. An RTS that finds no receive is
+ * written down and holds nothing up: the four classes of SCMP (RTS, CTS, data,
+ * thread) cannot block each other, because whatever arrives is taken off its ring at once.
+ *
+ * That needs room for what is written down, so senders have limits, given back as receives
+ * match: cells of memory for small messages, and unmatched RTSs. A sender without cells asks
+ * (RTS) instead; one without RTSs keeps its sends in a queue of its own, in order.
+ */
+#ifndef TERN_MSG_STATE_H
+#define TERN_MSG_STATE_H
+
+#include <tern/mem.h>
+#include <tern/msg.h>
+
+#include "core/layer.h"
+#include "core/op.h"
+#include "msg/layout.h"
+#include "msg/pool.h"
+#include "msg/table.h"
+
+extern const struct layer msg_layer;
+
+enum msg_handler {
+	MSG_WORDS = LAYER_MSG * LAYER_HANDLERS, /* id, meta, up to 32 bytes */
+	MSG_EAGER,                              /* id, meta; bytes in the payload */
+	MSG_EACH,                               /* meta, parts; an id, a length and bytes for each */
+	MSG_RTS,                                /* id, meta, total */
+	MSG_DATA,                               /* the receive's name; bytes */
+	MSG_FIN,                                /* the receive's name, error */
+	MSG_CANCEL,                             /* the send's name */
+	MSG_BLOCK,                              /* name, offset, stride, run, count, id */
+	MSG_TELL, /* kind and send's name, error, cells, receive's name, address, id */
+};
+
+enum tell {
+	TELL_ROOM,      /* nothing but cells */
+	TELL_CLEAR,     /* to send: CTS */
+	TELL_TAKEN,     /* a receive has it: the end of a synchronous send */
+	TELL_REFUSED,   /* and why */
+	TELL_CANCELLED, /* it was not matched, and will not be */
+	TELL_KEPT,      /* it was matched already */
+	TELL_AGREED,    /* the block will be sent, or why not */
+};
+
+/* The second word of what a send sends: length, flags, the send's name (0: it has none). */
+enum { META_FLAGS_SHIFT = 16, META_NAME_SHIFT = 32 };
+
+enum {
+	WORDS_MOST = 32,  /* bytes that travel in words */
+	CELL_BYTES = 248, /* of a message that no receive has taken */
+	CELLS = 4096,     /* for all ranks together, */
+	CELLS_EACH = 256, /* at most, for one */
+	CELLS_HELD = 64,  /* besides: for ready messages that came while their receive was busy */
+	RTS_ALL = 16384,  /* unmatched, from all ranks together */
+	RTS_LEAST = 16,   /* for each, however many there are */
+};
+
+struct cell {
+	struct cell *next;
+	char bytes[CELL_BYTES];
+};
+
+static inline uint32_t cells_of(size_t len)
+{
+	return len ? (uint32_t)((len + CELL_BYTES - 1) / CELL_BYTES) : 1;
+}
+
+/* A send that is not over, or is in the table. */
+struct sending {
+	struct record record;
+	struct node node; /* rank: to whom */
+	struct sending *next;
+	enum tern_state state;
+	uint8_t flags;
+	bool listed;    /* stays until it is cleared */
+	bool announced; /* its receiver knows of it */
+	bool counted;   /* among the RTSs that the receiver has written down */
+	bool asked;     /* to be taken back */
+	bool started;   /* the data move */
+	int error;
+	struct layout layout;
+	struct walk walk; /* over what has been sent in messages, */
+	size_t sent;      /* so many bytes */
+	tern_op *op;
+	tern_op moving;     /* what is put straight into the receiver's memory */
+	tern_addr to;       /* where that is; TERN_NOWHERE: in messages */
+	uint32_t recv_name; /* the receive that takes it */
+};
+
+/* A receive that is not over, or is in the table. */
+struct receiving {
+	struct record record;
+	struct node node; /* rank: from whom, or TERN_ANY */
+	enum tern_state state;
+	uint8_t flags;
+	bool listed, masked;
+	int error;
+	uint64_t seq; /* the order in which receives were started */
+	tern_id mask;
+	struct layout layout;
+	struct walk walk;
+	size_t due; /* bytes that are still to come in messages */
+	tern_envelope *env;
+	tern_envelope got;
+	tern_op *op;
+	uint32_t send_name;
+	tern_addr lent; /* its memory, for the sender to write to, if that had to be registered */
+};
+
+/* A message, or the question for one, that no receive has taken. */
+struct arrival {
+	struct record record;
+	struct node key;     /* under its rank and id, */
+	struct node any;     /* under its id, */
+	struct node ordered; /* and among all */
+	size_t len;
+	uint32_t src;
+	uint32_t name; /* of the send */
+	uint8_t flags;
+	bool whole; /* its bytes are here */
+	struct cell *cells;
+};
+
+/* What this rank knows of another. */
+struct correspondent {
+	uint32_t cells;               /* of its memory that we may still fill */
+	uint32_t rts;                 /* that we may still have unmatched there */
+	uint32_t owed;                /* cells of ours that it may fill again and has not been told of */
+	struct sending *first, *last; /* waiting to be announced, in order */
+};
+
+struct msg {
+	struct endpoint *e;
+	uint32_t window; /* cells that each rank may fill of another's */
+	uint64_t seq;
+	struct pool_of sends, recvs, arrivals;
+	struct table send_table, recv_table, by_key, by_id;
+	struct list masked;                         /* receives with a mask */
+	struct list ordered;                        /* arrivals */
+	uint32_t anys;                              /* receives from any rank, without a mask */
+	struct sending *moving_first, *moving_last; /* clear to send */
+	bool moving;                                /* in the middle of a turn */
+	bool flush;                                 /* a queue may go on */
+	bool lost;      /* a rank has left, and what needs it may have to be ended */
+	uint32_t asked; /* a rank that was asked for a block and has not answered; else TERN_ANY */
+	int answer;
+	struct cell *cell, *cell_free;
+	uint32_t cells_made;
+	struct correspondent peer[];
+};
+
+static inline struct msg *msg_of(tern *t)
+{
+	return t->own->layer[LAYER_MSG];
+}
+
+void msg_print(const struct msg *m, int fd);
+void msg_busy(struct msg *m); /* tells polls whether there is anything to carry on */
+
+/* -- send.c -- */
+void send_register(struct endpoint *e);
+void send_over(struct msg *m, struct sending *s, int error);
+void send_flush(struct msg *m); /* announces what waits for that, as far as its receivers have room */
+/* Puts a send of this rank's memory into the queue, on behalf of `dst`: -EAGAIN when there are too many. */
+int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l);
+/* Takes back the sends, or receives, of a handle; 0, or -EALREADY if one of them was matched. */
+int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found);
+
+/* -- recv.c -- */
+void recv_over(struct msg *m, struct receiving *r, int error);
+/* The receive that takes a message of `id` from `src`: of those posted, the first; NULL if there is none. */
+struct receiving *recv_match(struct msg *m, uint32_t src, tern_id id);
+bool recv_busy(struct msg *m, uint32_t src, tern_id id); /* one is just being filled */
+/* 0 if `r` can take `len` bytes; otherwise it is over, with the code. */
+int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, size_t len);
+
+int recv_cancel_of(struct msg *m, const tern_op *op, unsigned *found);
+
+/* -- arrival.c: what came and was not expected -- */
+void arrival_register(struct endpoint *e);
+struct arrival *arrival_find(struct msg *m, uint32_t src, tern_id id, tern_id mask);
+struct arrival *arrival_named(struct msg *m, uint32_t src, uint32_t name);
+void arrival_take(struct msg *m, struct arrival *a, struct receiving *r); /* a receive takes it */
+void arrival_drop(struct msg *m, struct arrival *a);
+
+/* -- flow.c: the conversation after an RTS -- */
+void flow_register(struct endpoint *e);
+unsigned flow_progress(struct msg *m);
+/* The receive is ready for the send `name` of `src`: what it is told, to be sent as reply or request. */
+void flow_clear(struct msg *m, struct receiving *r, uint64_t words[6]);
+
+/* -- tell.c -- */
+enum { TELL_WORDS = 6 };
+void tell_register(struct endpoint *e);
+void tell_words(struct msg *m, uint64_t words[TELL_WORDS], uint32_t to, enum tell kind, uint32_t name,
+		int error, tern_id id);
+void tell(struct msg *m, uint32_t to, const uint64_t words[TELL_WORDS]); /* outside handlers */
+bool tell_due(const struct msg *m, uint32_t to); /* whether cells should be given back */
+
+/* -- block.c -- */
+void block_register(struct endpoint *e);
+void block_agreed(struct msg *m, uint32_t from, int error);
+
+#endif

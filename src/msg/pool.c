@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "msg/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct record *pool_record(const struct pool_of *p, uint32_t i)
+{
+	return (struct record *)(void *)(p->batch[i / POOL_BATCH] + i % POOL_BATCH * p->bytes);
+}
+
+static void pool_grow(struct pool_of *p)
+{
+	char *batch = p->made < p->most ? calloc(POOL_BATCH, p->bytes) : NULL;
+	if (!batch)
+		return;
+	p->batch[p->made / POOL_BATCH] = batch;
+	for (uint32_t i = POOL_BATCH; i--;) { /* so that they are taken in order */
+		struct record *r = (struct record *)(void *)(batch + i * p->bytes);
+		r->index = (uint16_t)(p->made + i);
+		r->next_free = p->free;
+		p->free = r;
+	}
+	p->made += POOL_BATCH;
+}
+
+void *record_take(struct pool_of *p)
+{
+	if (!p->free)
+		pool_grow(p);
+	struct record *r = p->free;
+	if (!r)
+		return NULL;
+	p->free = r->next_free;
+	p->used++;
+	memset(r + 1, 0, p->bytes - sizeof *r);
+	r->turn++;
+	r->used = true;
+	return r;
+}
+
+void record_give(struct pool_of *p, void *record)
+{
+	struct record *r = record;
+	r->used = false;
+	r->next_free = p->free;
+	p->free = r;
+	p->used--;
+}
+
+uint32_t record_name(const void *record)
+{
+	const struct record *r = record;
+	return (uint32_t)r->turn << 16 | r->index;
+}
+
+void *record_at(const struct pool_of *p, uint32_t i)
+{
+	struct record *r = i < p->made ? pool_record(p, i) : NULL;
+	return r && r->used ? r : NULL;
+}
+
+void *record_named(const struct pool_of *p, uint32_t name)
+{
+	struct record *r = record_at(p, name & 0xffff);
+	return r && r->turn == (uint16_t)(name >> 16) ? r : NULL;
+}
+
+void pool_free(struct pool_of *p)
+{
+	for (uint32_t i = 0; i < p->made; i += POOL_BATCH)
+		free(p->batch[i / POOL_BATCH]);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Receives. */
+#include <errno.h>
+
+#include "base/error.h"
+#include "core/wait.h"
+#include "mem/mem.h"
+#include "msg/msg.h"
+
+static struct receiving *of_node(struct node *n)
+{
+	return n ? (struct receiving *)(void *)((char *)n - offsetof(struct receiving, node)) : NULL;
+}
+
+/* -- The table ---------------------------------------------------------------------------- */
+
+static int recv_add(struct msg *m, struct receiving *r)
+{
+	r->seq = ++m->seq;
+	r->state = TERN_IN_USE;
+	if (r->masked) {
+		list_append(&m->masked, &r->node);
+		return 0;
+	}
+	m->anys += r->node.rank == TERN_ANY;
+	return table_add(&m->recv_table, &r->node);
+}
+
+static void recv_remove(struct msg *m, struct receiving *r)
+{
+	if (r->masked) {
+		list_remove(&m->masked, &r->node);
+	} else {
+		m->anys -= r->node.rank == TERN_ANY;
+		table_remove(&m->recv_table, &r->node);
+	}
+	record_give(&m->recvs, r);
+}
+
+/* The first receive under exactly that rank and id that is in one of these states. */
+static struct receiving *recv_keyed(struct msg *m, uint32_t rank, tern_id id, enum tern_state state)
+{
+	struct node *n = table_find(&m->recv_table, rank, id);
+	while (n && of_node(n)->state != state)
+		n = node_like(n->next, rank, id);
+	return of_node(n);
+}
+
+static struct receiving *recv_earlier(struct receiving *a, struct receiving *b)
+{
+	return !a || (b && b->seq < a->seq) ? b : a;
+}
+
+static struct receiving *recv_in(struct msg *m, uint32_t src, tern_id id, enum tern_state state)
+{
+	struct receiving *r = recv_keyed(m, src, id, state);
+	if (m->anys)
+		r = recv_earlier(r, recv_keyed(m, TERN_ANY, id, state));
+	for (struct node *n = m->masked.first; n; n = n->next) {
+		struct receiving *wild = of_node(n);
+		if (wild->state == state && !((id ^ n->id) & wild->mask) &&
+		    (n->rank == TERN_ANY || n->rank == src))
+			return recv_earlier(r, wild);
+	}
+	return r;
+}
+
+struct receiving *recv_match(struct msg *m, uint32_t src, tern_id id)
+{
+	return recv_in(m, src, id, TERN_IN_USE);
+}
+
+bool recv_busy(struct msg *m, uint32_t src, tern_id id)
+{
+	return recv_in(m, src, id, TERN_IN_PROGRESS) != NULL;
+}
+
+int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, size_t len)
+{
+	r->state = TERN_IN_PROGRESS;
+	r->got = (tern_envelope){ .src = src, .id = id, .len = len };
+	r->walk = (struct walk){ .layout = &r->layout };
+	r->due = len;
+	if (len == r->layout.total || (len < r->layout.total && r->flags & TERN_UPTO))
+		return 0;
+	int error = error_set(-EMSGSIZE,
+			      "message %#llx from rank %u has %zu bytes, the receive that it met %s%zu: "
+			      "nothing was written",
+			      (unsigned long long)id, src, len, r->flags & TERN_UPTO ? "room for " : "",
+			      r->layout.total);
+	recv_over(m, r, error);
+	return error;
+}
+
+void recv_over(struct msg *m, struct receiving *r, int error)
+{
+	tern_op *op = r->op;
+	if (r->lent)
+		region_unlend(mem_of(m->e->t), r->lent);
+	r->lent = TERN_NOWHERE;
+	r->state = TERN_COMPLETE;
+	r->error = r->got.error = error;
+	if (r->env)
+		*r->env = r->got;
+	if (r->listed)
+		return;
+	recv_remove(m, r);
+	op_end(m->e, op, error);
+}
+
+/* -- Starting ---------------------------------------------------------------------------------- */
+
+/* A request to receive. */
+struct wish {
+	uint32_t src;
+	tern_id id, mask;
+	unsigned flags;
+	struct layout layout;
+	tern_envelope *env;
+	tern_op *op; /* NULL: listed */
+};
+
+static int wish_check(struct msg *m, const struct wish *w)
+{
+	int rc = rules_program(m->e, "a receive");
+	if (!rc && w->src != TERN_ANY)
+		rc = rules_destination(m->e, w->src);
+	if (!rc && w->flags & ~(unsigned)(TERN_REFUSE | TERN_UPTO))
+		rc = error_set(-EINVAL, "a receive was given the flags %#x, which it does not know",
+			       w->flags);
+	if (!rc && w->flags & TERN_REFUSE && table_find(&m->recv_table, w->src, w->id))
+		rc = error_set(-EBUSY, "a receive of message %#llx is in the table already",
+			       (unsigned long long)w->id);
+	return rc;
+}
+
+static int recv_new(struct msg *m, const struct wish *w, struct receiving **out)
+{
+	struct receiving *r = record_take(&m->recvs);
+	if (!r)
+		return error_set(-EAGAIN, "rank %u has %u receives already: wait for one, or clear one",
+				 m->e->t->rank, m->recvs.used);
+	r->node = (struct node){ .rank = w->src, .id = w->id };
+	r->mask = w->mask;
+	r->masked = w->mask != TERN_ID;
+	r->flags = (uint8_t)w->flags;
+	r->layout = w->layout;
+	r->env = w->env;
+	r->op = w->op;
+	r->listed = !w->op;
+	if (recv_add(m, r)) {
+		record_give(&m->recvs, r);
+		return error_set(-ENOMEM, "starting a receive: no memory for the table");
+	}
+	*out = r;
+	return 0;
+}
+
+static int recv_begin(struct msg *m, const struct wish *w)
+{
+	struct receiving *r = NULL;
+	int rc = wish_check(m, w);
+	if (!rc)
+		rc = recv_new(m, w, &r);
+	if (rc)
+		return rc;
+	if (w->op)
+		w->op->pending++;
+	struct arrival *a = arrival_find(m, w->src, w->id, w->mask);
+	if (a) { /* no earlier receive could take it, or it would have */
+		arrival_take(m, a, r);
+	} else if (poll_left(m->e)) {
+		m->lost = true; /* whom it waits for may be gone already */
+		msg_busy(m);
+	}
+	return 0;
+}
+
+int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data, size_t cap, unsigned flags,
+		    tern_envelope *env, tern_op *op)
+{
+	struct wish w = { src, id, mask, flags | TERN_UPTO, layout_block(data, cap), env, op };
+	return recv_begin(msg_of(t), &w);
+}
+
+int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts, size_t n,
+		    unsigned flags, tern_envelope *env, tern_op *op)
+{
+	struct wish w = { .src = src, .id = id, .mask = mask, .flags = flags, .env = env, .op = op };
+	int rc = layout_parts(&w.layout, parts, n);
+	return rc ? rc : recv_begin(msg_of(t), &w);
+}
+
+/* Until `op` is over, or a rank has died whom a receive from any may be waiting for. */
+static int recv_await(struct msg *m, tern_op *op)
+{
+	struct ladder l = { 0 };
+	int rc = 0;
+	while (op->pending && !rc) {
+		wait_step(m->e, &l);
+		if (op->pending)
+			rc = wait_blame(m->e, &l);
+	}
+	return rc;
+}
+
+int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_envelope *env)
+{
+	struct msg *m = msg_of(t);
+	tern_op own = TERN_OP;
+	struct wish w = { src, id, TERN_ID, TERN_UPTO, layout_block(data, cap), env, &own };
+	int rc = m->e->hold ? rules_wait(m->e, "tern_recv()") : 0;
+	if (!rc)
+		rc = recv_begin(m, &w);
+	if (rc)
+		return rc;
+	rc = recv_await(m, &own);
+	if (own.pending) /* given up: the memory is the caller's again */
+		tern_cancel(t, &own);
+	return rc ? rc : own.error;
+}
+
+/* -- The table, as programs see it ------------------------------------------------------------------- */
+
+static struct receiving *recv_oldest(struct msg *m, uint32_t src, tern_id id)
+{
+	struct receiving *r = of_node(table_find(&m->recv_table, src, id));
+	struct node *n = node_like(m->masked.first, src, id);
+	return recv_earlier(r, of_node(n));
+}
+
+enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id)
+{
+	struct msg *m = msg_of(t);
+	if (!in_handler(m->e))
+		tern_poll(t);
+	struct receiving *r = recv_oldest(m, src, id);
+	if (r)
+		return r->state;
+	return arrival_find(m, src, id, TERN_ID) ? TERN_RTS : TERN_EMPTY;
+}
+
+static int recv_unknown(uint32_t src, tern_id id)
+{
+	return error_set(-ENOENT, "no receive of message %#llx from rank %u%s is in the table",
+			 (unsigned long long)id, src, src == TERN_ANY ? " (any)" : "");
+}
+
+int tern_recv_wait(tern *t, uint32_t src, tern_id id)
+{
+	struct msg *m = msg_of(t);
+	struct ladder l = { 0 };
+	struct receiving *r = recv_oldest(m, src, id);
+	if (!r)
+		return recv_unknown(src, id);
+	uint32_t name = record_name(r);
+	int rc = r->state == TERN_COMPLETE ? 0 : rules_wait(m->e, "tern_recv_wait()");
+	while (!rc && record_named(&m->recvs, name) && r->state != TERN_COMPLETE) {
+		wait_step(m->e, &l);
+		rc = wait_blame(m->e, &l);
+	}
+	return rc || !record_named(&m->recvs, name) ? rc : r->error;
+}
+
+int tern_recv_clear(tern *t, uint32_t src, tern_id id)
+{
+	struct msg *m = msg_of(t);
+	struct receiving *r = recv_oldest(m, src, id);
+	if (!r)
+		return recv_unknown(src, id);
+	if (r->state != TERN_COMPLETE)
+		return error_set(-EBUSY, "the receive of message %#llx is not complete",
+				 (unsigned long long)id);
+	int error = r->error;
+	recv_remove(m, r);
+	return error;
+}
+
+static int recv_take_back(struct msg *m, struct receiving *r)
+{
+	if (r->state != TERN_IN_USE)
+		return error_set(-EALREADY, "the receive of message %#llx has been matched already",
+				 (unsigned long long)r->node.id);
+	recv_over(m, r,
+		  error_set(-ECANCELED, "the receive of message %#llx was taken back",
+			    (unsigned long long)r->node.id));
+	return 0;
+}
+
+int tern_recv_cancel(tern *t, uint32_t src, tern_id id)
+{
+	struct receiving *r = recv_oldest(msg_of(t), src, id);
+	return r ? recv_take_back(msg_of(t), r) : recv_unknown(src, id);
+}
+
+int recv_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
+{
+	int rc = 0;
+	for (uint32_t i = 0; i < m->recvs.made; i++) {
+		struct receiving *r = record_at(&m->recvs, i);
+		if (!r || r->op != op)
+			continue;
+		++*found;
+		rc = recv_take_back(m, r) ? -EALREADY : rc;
+	}
+	return rc;
+}
+
+int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
+{
+	int rc = tern_poll(t);
+	if (rc < 0)
+		return rc;
+	struct arrival *a = arrival_find(msg_of(t), src, id, mask);
+	if (a && env)
+		*env = (tern_envelope){ .src = a->src, .id = a->key.id, .len = a->len };
+	return a != NULL;
+}
+
+int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
+{
+	struct endpoint *e = t->own;
+	struct ladder l = { 0 };
+	int rc = rules_wait(e, "tern_probe_wait()");
+	while (!rc && !arrival_find(msg_of(t), src, id, mask)) {
+		wait_step(e, &l);
+		rc = wait_blame(e, &l);
+	}
+	return rc ? rc : tern_probe(t, src, id, mask, env);
+}

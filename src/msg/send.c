@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sends. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/wait.h"
+#include "msg/msg.h"
+
+static struct sending *of_node(struct node *n)
+{
+	return n ? (struct sending *)(void *)((char *)n - offsetof(struct sending, node)) : NULL;
+}
+
+static uint64_t meta_of(size_t len, unsigned flags, uint32_t name)
+{
+	return len | (uint64_t)flags << META_FLAGS_SHIFT | (uint64_t)name << META_NAME_SHIFT;
+}
+
+/* -- Small messages ------------------------------------------------------------------------ */
+
+static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const struct layout *l)
+{
+	uint64_t w[4] = { 0 };
+	const char *whole = layout_whole(l);
+	struct walk walk = { .layout = l };
+	if (whole && l->total == sizeof w[0]) /* the commonest, without a call */
+		memcpy(w, whole, sizeof w[0]);
+	else
+		walk_gather(&walk, (char *)w, l->total);
+	return layer_words(m->e, dst, MSG_WORDS, id, meta, w[0], w[1], w[2], w[3]);
+}
+
+static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const struct layout *l)
+{
+	char bytes[TERN_PAYLOAD_MAX];
+	uint64_t words[2] = { id, meta };
+	const char *data = layout_whole(l);
+	struct walk walk = { .layout = l };
+	if (!data) {
+		walk_gather(&walk, bytes, l->total);
+		data = bytes;
+	}
+	return layer_request(m->e, dst, MSG_EAGER, data, l->total, 2, words);
+}
+
+/* Sends a small message whole. In ready mode it needs no cells: it is taken at once, or discarded. */
+static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
+		      uint32_t name)
+{
+	uint64_t meta = meta_of(l->total, flags, name);
+	uint32_t cells = flags & TERN_READY ? 0 : cells_of(l->total);
+	m->peer[dst].cells -= cells;
+	int rc = l->total <= WORDS_MOST ? eager_words(m, dst, id, meta, l)
+					: eager_payload(m, dst, id, meta, l);
+	if (rc)
+		m->peer[dst].cells += cells;
+	return rc;
+}
+
+/* Whether a message can go whole, and now: it is small, nothing is before it, and its receiver has room. */
+static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t cells, unsigned flags)
+{
+	const struct correspondent *p = &m->peer[dst];
+	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_RENDEZVOUS) && !p->first &&
+	       (flags & TERN_READY || cells <= p->cells);
+}
+
+/* -- The table, and the queue of those to be announced -------------------------------------------- */
+
+static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
+		    tern_op *op, struct sending **out)
+{
+	struct sending *s = record_take(&m->sends);
+	if (!s)
+		return error_set(-EAGAIN, "rank %u has %u sends already: wait for one, or clear one",
+				 m->e->t->rank, m->sends.used);
+	s->node = (struct node){ .rank = dst, .id = id };
+	s->state = TERN_IN_USE;
+	s->flags = (uint8_t)flags;
+	s->layout = *l;
+	s->walk.layout = &s->layout;
+	s->op = op;
+	if (table_add(&m->send_table, &s->node)) {
+		record_give(&m->sends, s);
+		return error_set(-ENOMEM, "starting a send: no memory for the table");
+	}
+	*out = s;
+	return 0;
+}
+
+static void send_remove(struct msg *m, struct sending *s)
+{
+	table_remove(&m->send_table, &s->node);
+	record_give(&m->sends, s);
+}
+
+static void queue_append(struct msg *m, struct sending *s)
+{
+	struct correspondent *p = &m->peer[s->node.rank];
+	*(p->last ? &p->last->next : &p->first) = s;
+	p->last = s;
+}
+
+/* Takes `s` out of a queue, if it is in it. */
+static void queue_remove(struct sending **first, struct sending **last, struct sending *s)
+{
+	struct sending *before = NULL;
+	for (struct sending **at = first; *at; before = *at, at = &(*at)->next) {
+		if (*at != s)
+			continue;
+		*at = s->next;
+		if (*last == s)
+			*last = before;
+		return;
+	}
+}
+
+void send_over(struct msg *m, struct sending *s, int error)
+{
+	tern_op *op = s->op;
+	struct correspondent *p = &m->peer[s->node.rank];
+	if (!s->announced)
+		queue_remove(&p->first, &p->last, s);
+	else if (s->state == TERN_IN_PROGRESS)
+		queue_remove(&m->moving_first, &m->moving_last, s);
+	s->state = TERN_COMPLETE;
+	s->error = error;
+	if (s->listed)
+		return;
+	send_remove(m, s);
+	if (op)
+		op_end(m->e, op, error);
+}
+
+/* Asks the receiver whether `s` may be sent. */
+static int rts_send(struct msg *m, struct sending *s)
+{
+	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total };
+	s->counted = !(s->flags & TERN_READY);
+	s->announced = true;
+	m->peer[s->node.rank].rts -= s->counted;
+	int rc = layer_request(m->e, s->node.rank, MSG_RTS, NULL, 0, 3, words);
+	if (rc) {
+		m->peer[s->node.rank].rts += s->counted;
+		s->counted = s->announced = false;
+	}
+	return rc;
+}
+
+/* Announces the first of a queue; false if it must wait. */
+static bool queue_announce(struct msg *m, struct correspondent *p)
+{
+	struct sending *s = p->first;
+	if (!s || (!(s->flags & TERN_READY) && !p->rts))
+		return false;
+	p->first =
+		s->next; /* off the queue first: sending may wait, and what is sent meanwhile is behind it */
+	if (!p->first)
+		p->last = NULL;
+	s->next = NULL;
+	int rc = rts_send(m, s);
+	if (rc == -EAGAIN) { /* no room, under a hold: at another time */
+		s->next = p->first;
+		p->first = s;
+		p->last = p->last ? p->last : s;
+		m->flush = true;
+	} else if (rc) {
+		s->announced = true;
+		send_over(m, s, rc);
+	}
+	return rc != -EAGAIN;
+}
+
+static void queue_flush(struct msg *m, uint32_t dst)
+{
+	while (queue_announce(m, &m->peer[dst]))
+		;
+	msg_busy(m);
+}
+
+void send_flush(struct msg *m)
+{
+	for (uint32_t r = 0; r < m->e->t->size; r++)
+		if (m->peer[r].first)
+			queue_flush(m, r);
+}
+
+int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
+{
+	struct sending *s;
+	int rc = send_new(m, dst, id, l, TERN_AUTO, NULL, &s);
+	if (rc)
+		return rc;
+	queue_append(m, s); /* announced by the next poll: a handler sends no requests */
+	m->flush = true;
+	msg_busy(m);
+	return 0;
+}
+
+/* -- Starting --------------------------------------------------------------------------------------- */
+
+static int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
+{
+	const unsigned known = TERN_READY | TERN_RENDEZVOUS | TERN_SYNC | TERN_REFUSE;
+	int rc = rules_program(m->e, "a send");
+	if (!rc)
+		rc = rules_destination(m->e, dst);
+	if (!rc && (flags & ~known || (flags & TERN_READY && flags & TERN_RENDEZVOUS)))
+		rc = error_set(-EINVAL, "a send was given the flags %#x: unknown ones, or two modes", flags);
+	if (!rc && flags & TERN_REFUSE && table_find(&m->send_table, dst, id))
+		rc = error_set(-EBUSY, "a send of message %#llx to rank %u is in the table already",
+			       (unsigned long long)id, dst);
+	return rc;
+}
+
+/* A message that has gone whole and needs no answer: nothing is left of it but an entry, if it is listed. */
+static int eager_done(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, tern_op *op)
+{
+	struct sending *s;
+	if (op) {
+		op->pending++;
+		op_end(m->e, op, 0);
+		return 0;
+	}
+	int rc = send_new(m, dst, id, l, 0, NULL, &s);
+	if (rc)
+		return rc;
+	s->listed = s->announced = true;
+	s->state = TERN_COMPLETE;
+	return 0;
+}
+
+/* Where no entry could be had afterwards, nothing may be sent before. */
+static int eager_unlisted(struct msg *m, const tern_op *op)
+{
+	if (op || m->sends.used < TERN_SENDS_MAX)
+		return 0;
+	return error_set(-EAGAIN, "rank %u has %d sends in its table already: clear one", m->e->t->rank,
+			 TERN_SENDS_MAX);
+}
+
+static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
+			tern_op *op)
+{
+	struct sending *s;
+	bool whole = eager_may(m, dst, l->total, cells_of(l->total), flags);
+	int rc = send_new(m, dst, id, l, flags & (TERN_READY | TERN_SYNC), op, &s);
+	if (rc)
+		return rc;
+	if (whole) {
+		s->announced = true;
+		rc = eager_send(m, dst, id, &s->layout, s->flags, record_name(s));
+		if (rc) {
+			send_remove(m, s);
+			return rc;
+		}
+	} else {
+		queue_append(m, s);
+	}
+	s->listed = !op;
+	if (op)
+		op->pending++;
+	if (!whole)
+		queue_flush(m, dst);
+	return 0;
+}
+
+static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
+		      tern_op *op)
+{
+	int rc = send_check(m, dst, id, flags);
+	if (rc)
+		return rc;
+	if (flags & TERN_SYNC || !eager_may(m, dst, l->total, cells_of(l->total), flags))
+		return send_tracked(m, dst, id, l, flags, op);
+	rc = eager_unlisted(m, op);
+	if (!rc)
+		rc = eager_send(m, dst, id, l, flags & TERN_READY, 0);
+	return rc ? rc : eager_done(m, dst, id, l, op);
+}
+
+int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
+		    tern_op *op)
+{
+	struct layout l = layout_block(data, len);
+	return send_begin(msg_of(t), dst, id, &l, flags, op);
+}
+
+int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n, unsigned flags,
+		    tern_op *op)
+{
+	struct layout l;
+	int rc = layout_parts(&l, parts, n);
+	return rc ? rc : send_begin(msg_of(t), dst, id, &l, flags, op);
+}
+
+int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len)
+{
+	struct msg *m = msg_of(t);
+	tern_op own = TERN_OP;
+	struct layout l = layout_block(data, len);
+	int rc = send_check(m, dst, id, 0);
+	if (rc)
+		return rc;
+	if (TERN_LIKELY(eager_may(m, dst, len, cells_of(len), 0)))
+		return eager_send(m, dst, id, &l, 0, 0);
+	rc = rules_wait(m->e, "a tern_send() that has to wait for its receiver");
+	if (!rc)
+		rc = send_tracked(m, dst, id, &l, 0, &own);
+	return rc ? rc : tern_op_wait(t, &own);
+}
+
+/* -- Parts with an id each ------------------------------------------------------------------------------ */
+
+/* Lays the parts one after another, each behind its id and length; the bytes, or 0 if they do not fit. */
+static size_t each_pack(char *bytes, const tern_id *ids, const tern_part *parts, size_t n, uint32_t *cells)
+{
+	size_t used = 0;
+	*cells = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct layout l;
+		if (layout_parts(&l, &parts[i], 1) || l.total > TERN_PAYLOAD_MAX ||
+		    used + 2 * sizeof(uint64_t) + l.total > TERN_PAYLOAD_MAX)
+			return 0;
+		uint64_t head[2] = { ids[i], l.total };
+		struct walk w = { .layout = &l };
+		memcpy(bytes + used, head, sizeof head);
+		walk_gather(&w, bytes + used + sizeof head, l.total);
+		used += sizeof head + l.total;
+		*cells += cells_of(l.total);
+	}
+	return used;
+}
+
+/* All parts in one message on the wire: 1 if it went, 0 if they must go one by one. */
+static int each_at_once(struct msg *m, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
+			unsigned flags)
+{
+	char bytes[TERN_PAYLOAD_MAX];
+	uint32_t cells;
+	if (flags & TERN_SYNC)
+		return 0;
+	size_t len = each_pack(bytes, ids, parts, n, &cells);
+	if (!len || !eager_may(m, dst, len, cells, flags))
+		return 0;
+	uint64_t words[2] = { 0, meta_of(0, flags & TERN_READY, 0) };
+	cells = flags & TERN_READY ? 0 : cells;
+	m->peer[dst].cells -= cells;
+	int rc = layer_request(m->e, dst, MSG_EACH, bytes, len, 2, words);
+	m->peer[dst].cells += rc ? cells : 0;
+	return rc ? rc : 1;
+}
+
+static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, size_t n, unsigned flags)
+{
+	int rc = n <= TERN_PARTS_MAX ? 0
+				     : error_set(-EINVAL, "a message was given %zu parts; it may have %d", n,
+						 TERN_PARTS_MAX);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = send_check(m, dst, ids[i], flags);
+	if (!rc && m->sends.used + n > TERN_SENDS_MAX)
+		rc = error_set(-EAGAIN, "rank %u has %u sends, and %zu more would be too many", m->e->t->rank,
+			       m->sends.used, n);
+	return rc;
+}
+
+int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
+		   unsigned flags, tern_op *op)
+{
+	struct msg *m = msg_of(t);
+	struct layout l;
+	int rc = each_check(m, dst, ids, n, flags);
+	if (rc)
+		return rc;
+	rc = each_at_once(m, dst, ids, parts, n, flags);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < n; i++) {
+		int failed = layout_parts(&l, &parts[i], 1);
+		if (!failed)
+			failed = rc ? eager_done(m, dst, ids[i], &l, op)
+				    : send_begin(m, dst, ids[i], &l, flags & ~(unsigned)TERN_REFUSE, op);
+		if (failed)
+			return failed;
+	}
+	return 0;
+}
+
+/* -- The table, as programs see it ------------------------------------------------------------------------ */
+
+enum tern_state tern_send_poll(tern *t, uint32_t dst, tern_id id)
+{
+	struct msg *m = msg_of(t);
+	if (!in_handler(m->e))
+		tern_poll(t);
+	struct sending *s = of_node(table_find(&m->send_table, dst, id));
+	return s ? s->state : TERN_EMPTY;
+}
+
+static int send_unknown(uint32_t dst, tern_id id)
+{
+	return error_set(-ENOENT, "no send of message %#llx to rank %u is in the table",
+			 (unsigned long long)id, dst);
+}
+
+int tern_send_wait(tern *t, uint32_t dst, tern_id id)
+{
+	struct msg *m = msg_of(t);
+	struct ladder l = { 0 };
+	struct sending *s = of_node(table_find(&m->send_table, dst, id));
+	if (!s)
+		return send_unknown(dst, id);
+	uint32_t name = record_name(s);
+	int rc = s->state == TERN_COMPLETE ? 0 : rules_wait(m->e, "tern_send_wait()");
+	while (!rc && record_named(&m->sends, name) && s->state != TERN_COMPLETE)
+		wait_step(m->e, &l);
+	return rc || !record_named(&m->sends, name) ? rc : s->error;
+}
+
+int tern_send_clear(tern *t, uint32_t dst, tern_id id)
+{
+	struct msg *m = msg_of(t);
+	struct sending *s = of_node(table_find(&m->send_table, dst, id));
+	if (!s)
+		return send_unknown(dst, id);
+	if (s->state != TERN_COMPLETE)
+		return error_set(-EBUSY, "the send of message %#llx to rank %u is not complete",
+				 (unsigned long long)id, dst);
+	int error = s->error;
+	send_remove(m, s);
+	return error;
+}
+
+static int send_matched(const struct sending *s)
+{
+	return error_set(-EALREADY, "the send of message %#llx to rank %u has been matched already",
+			 (unsigned long long)s->node.id, s->node.rank);
+}
+
+/* Asks the receiver to forget a send that it knows of, and waits for what it says. */
+static int send_ask_back(struct msg *m, struct sending *s)
+{
+	struct ladder l = { 0 };
+	uint32_t name = record_name(s), dst = s->node.rank;
+	uint64_t words[] = { name, s->node.id };
+	int rc = layer_request(m->e, dst, MSG_CANCEL, NULL, 0, 2, words);
+	if (rc)
+		return rc;
+	s->asked = true;
+	while (record_named(&m->sends, name) && s->asked && s->state == TERN_IN_USE)
+		wait_step(m->e, &l);
+	return s->error == -ECANCELED ? 0 : send_matched(s);
+}
+
+static int send_take_back(struct msg *m, struct sending *s)
+{
+	int rc = rules_wait(m->e, "taking back a send");
+	if (rc)
+		return rc;
+	if (s->state != TERN_IN_USE)
+		return send_matched(s);
+	if (s->announced)
+		return send_ask_back(m, s);
+	send_over(m, s,
+		  error_set(-ECANCELED, "the send of message %#llx to rank %u was taken back",
+			    (unsigned long long)s->node.id, s->node.rank));
+	return 0;
+}
+
+int tern_send_cancel(tern *t, uint32_t dst, tern_id id)
+{
+	struct sending *s = of_node(table_find(&msg_of(t)->send_table, dst, id));
+	return s ? send_take_back(msg_of(t), s) : send_unknown(dst, id);
+}
+
+int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
+{
+	int rc = 0;
+	for (uint32_t i = 0; i < m->sends.made; i++) {
+		struct sending *s = record_at(&m->sends, i);
+		if (!s || s->op != op)
+			continue;
+		++*found;
+		rc = send_take_back(m, s) ? -EALREADY : rc;
+	}
+	return rc;
+}
+
+int tern_cancel(tern *t, tern_op *op)
+{
+	unsigned found = 0;
+	int sends = send_cancel_of(msg_of(t), op, &found), recvs = recv_cancel_of(msg_of(t), op, &found);
+	if (!found)
+		return error_set(-EALREADY, "the handle has no send and no receive that is not complete");
+	return sends ? sends : recvs;
+}
+
+static void cancel_arrived(tern *t, const tern_msg *msg)
+{
+	struct msg *m = msg_of(t);
+	uint32_t from = tern_msg_src(msg), name = (uint32_t)tern_msg_arg(msg, 0);
+	struct arrival *a = arrival_named(m, from, name);
+	uint64_t words[TELL_WORDS];
+	if (a)
+		arrival_drop(m, a);
+	tell_words(m, words, from, a ? TELL_CANCELLED : TELL_KEPT, name, 0, tern_msg_arg(msg, 1));
+	layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
+}
+
+void send_register(struct endpoint *e)
+{
+	layer_on(e, MSG_CANCEL, cancel_arrived);
+}

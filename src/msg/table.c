@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "msg/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void list_append(struct list *l, struct node *n)
+{
+	n->next = NULL;
+	n->prev = l->last;
+	*(l->last ? &l->last->next : &l->first) = n;
+	l->last = n;
+}
+
+void list_remove(struct list *l, struct node *n)
+{
+	*(n->prev ? &n->prev->next : &l->first) = n->next;
+	*(n->next ? &n->next->prev : &l->last) = n->prev;
+}
+
+int table_add(struct table *t, struct node *n)
+{
+	if (!t->bucket) {
+		t->bucket = calloc((size_t)1 << TABLE_BITS, sizeof *t->bucket);
+		if (!t->bucket)
+			return -ENOMEM;
+	}
+	list_append(table_list(t, n->rank, n->id), n);
+	return 0;
+}
+
+void table_remove(struct table *t, struct node *n)
+{
+	list_remove(table_list(t, n->rank, n->id), n);
+}
+
+void table_free(struct table *t)
+{
+	free(t->bucket);
+}
