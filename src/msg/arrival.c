@@ -109,6 +109,15 @@ void arrival_drop(struct msg *m, struct arrival *a)
 	record_give(&m->arrivals, a);
 }
 
+void arrivals_forget(struct msg *m)
+{
+	for (struct node *n = m->ordered.first, *next; n; n = next) {
+		next = n->next;
+		if (m->e->site.peer[n->rank].lost && !of_ordered(n)->whole)
+			arrival_drop(m, of_ordered(n));
+	}
+}
+
 /* A message as it comes off the ring. */
 struct letter {
 	uint32_t src, name;

@@ -62,7 +62,7 @@ static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layo
 static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t cells, unsigned flags)
 {
 	const struct correspondent *p = &m->peer[dst];
-	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_RENDEZVOUS) && !p->first &&
+	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_RENDEZVOUS) && !p->first && !p->announcing &&
 	       (flags & TERN_READY || cells <= p->cells);
 }
 
@@ -98,6 +98,7 @@ static void send_remove(struct msg *m, struct sending *s)
 static void queue_append(struct msg *m, struct sending *s)
 {
 	struct correspondent *p = &m->peer[s->node.rank];
+	s->next = NULL;
 	*(p->last ? &p->last->next : &p->first) = s;
 	p->last = s;
 }
@@ -138,35 +139,37 @@ static int rts_send(struct msg *m, struct sending *s)
 {
 	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total };
 	s->counted = !(s->flags & TERN_READY);
-	s->announced = true;
 	m->peer[s->node.rank].rts -= s->counted;
 	int rc = layer_request(m->e, s->node.rank, MSG_RTS, NULL, 0, 3, words);
 	if (rc) {
 		m->peer[s->node.rank].rts += s->counted;
-		s->counted = s->announced = false;
+		s->counted = false;
 	}
 	return rc;
 }
 
-/* Announces the first of a queue; false if it must wait. */
+/*
+ * Announces the first of a queue; false if it must wait. It leaves the queue first, because it may be
+ * clear to send, or over, before the call that announces it returns; what is sent meanwhile,
+ * from a deferred function, is kept behind it by `announcing`.
+ */
 static bool queue_announce(struct msg *m, struct correspondent *p)
 {
 	struct sending *s = p->first;
-	if (!s || (!(s->flags & TERN_READY) && !p->rts))
+	if (!s || p->announcing || (!(s->flags & TERN_READY) && !p->rts))
 		return false;
-	p->first =
-		s->next; /* off the queue first: sending may wait, and what is sent meanwhile is behind it */
-	if (!p->first)
-		p->last = NULL;
-	s->next = NULL;
+	queue_remove(&p->first, &p->last, s);
+	s->announced = true;
+	p->announcing = s;
 	int rc = rts_send(m, s);
+	p->announcing = NULL;
 	if (rc == -EAGAIN) { /* no room, under a hold: at another time */
+		s->announced = false;
 		s->next = p->first;
 		p->first = s;
 		p->last = p->last ? p->last : s;
 		m->flush = true;
 	} else if (rc) {
-		s->announced = true;
 		send_over(m, s, rc);
 	}
 	return rc != -EAGAIN;
@@ -240,6 +243,7 @@ static int eager_unlisted(struct msg *m, const tern_op *op)
 			 TERN_SENDS_MAX);
 }
 
+/* A send with an entry. The handle knows of it before its receiver can. */
 static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
 			tern_op *op)
 {
@@ -248,22 +252,22 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 	int rc = send_new(m, dst, id, l, flags & (TERN_READY | TERN_SYNC), op, &s);
 	if (rc)
 		return rc;
-	if (whole) {
-		s->announced = true;
-		rc = eager_send(m, dst, id, &s->layout, s->flags, record_name(s));
-		if (rc) {
-			send_remove(m, s);
-			return rc;
-		}
-	} else {
-		queue_append(m, s);
-	}
 	s->listed = !op;
+	s->announced = whole;
 	if (op)
 		op->pending++;
-	if (!whole)
+	if (!whole) {
+		queue_append(m, s);
 		queue_flush(m, dst);
-	return 0;
+		return 0;
+	}
+	rc = eager_send(m, dst, id, l, s->flags, record_name(s));
+	if (rc) {
+		send_remove(m, s);
+		if (op)
+			op->pending--;
+	}
+	return rc;
 }
 
 static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
@@ -458,8 +462,8 @@ static int send_take_back(struct msg *m, struct sending *s)
 	int rc = rules_wait(m->e, "taking back a send");
 	if (rc)
 		return rc;
-	if (s->state != TERN_IN_USE)
-		return send_matched(s);
+	if (s->state != TERN_IN_USE || m->peer[s->node.rank].announcing == s)
+		return send_matched(s); /* or its receiver is just being told: too late as well */
 	if (s->announced)
 		return send_ask_back(m, s);
 	send_over(m, s,
