@@ -83,6 +83,9 @@ extern const struct test test_during, test_during_private, test_chunk, test_chun
 /* perf_copy.c */
 extern const struct test test_copy_clean, test_copy_dirty, test_atomic;
 
+/* perf_send.c */
+extern const struct test test_ready_trip, test_auto_trip, test_rendezvous;
+
 /* What the hidden options of perf_start.c run; their exit status. */
 int start_first_trip(const char *began);
 int start_bare(void);
