@@ -218,7 +218,7 @@ static struct verdict letter_deliver(struct msg *m, const struct letter *l, stru
 	r->send_name = l->name;
 	if (!l->bytes)
 		return (struct verdict){ .kind = TELL_CLEAR, .clear = r };
-	walk_scatter(&r->walk, l->bytes, l->len);
+	layout_fill(&r->layout, l->bytes, l->len);
 	recv_over(m, r, 0);
 	return (struct verdict){ .kind = l->flags & TERN_SYNC ? TELL_TAKEN : TELL_ROOM };
 }

@@ -19,16 +19,24 @@ static uint64_t meta_of(size_t len, unsigned flags, uint32_t name)
 
 /* -- Small messages ------------------------------------------------------------------------ */
 
-static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const struct layout *l)
+/* Up to 32 bytes as words; the commonest length without a call. */
+static inline int words_send(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const void *data,
+			     size_t len)
 {
 	uint64_t w[4] = { 0 };
-	const char *whole = layout_whole(l);
-	struct walk walk = { .layout = l };
-	if (whole && l->total == sizeof w[0]) /* the commonest, without a call */
-		memcpy(w, whole, sizeof w[0]);
+	if (TERN_LIKELY(len == sizeof w[0]))
+		memcpy(w, data, sizeof w[0]);
 	else
-		walk_gather(&walk, (char *)w, l->total);
+		memcpy(w, data, len);
 	return layer_words(m->e, dst, MSG_WORDS, id, meta, w[0], w[1], w[2], w[3]);
+}
+
+static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const struct layout *l)
+{
+	char bytes[WORDS_MOST];
+	struct walk walk = { .layout = l };
+	walk_gather(&walk, bytes, l->total);
+	return words_send(m, dst, id, meta, bytes, l->total);
 }
 
 static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const struct layout *l)
@@ -284,11 +292,36 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 	return rc ? rc : eager_done(m, dst, id, l, op);
 }
 
+/*
+ * The quick way of a small message in one piece, where nothing stands against it: 1 if it went,
+ * 0 if it must go the other way, or an error. That `reach` is not 0 says that this is the program.
+ */
+static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void *data, size_t len,
+			     unsigned flags)
+{
+	if (TERN_UNLIKELY(dst >= m->e->t->reach || len > WORDS_MOST || flags & ~(unsigned)TERN_READY))
+		return 0;
+	struct correspondent *p = &m->peer[dst];
+	uint32_t cells = !(flags & TERN_READY);
+	if (TERN_UNLIKELY(p->cells < cells || p->first || p->announcing))
+		return 0;
+	p->cells -= cells;
+	int rc = words_send(m, dst, id, meta_of(len, flags, 0), data, len);
+	if (TERN_UNLIKELY(rc))
+		p->cells += cells;
+	return rc ? rc : 1;
+}
+
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
 		    tern_op *op)
 {
 	struct layout l = layout_block(data, len);
-	return send_begin(msg_of(t), dst, id, &l, flags, op);
+	int rc = op ? send_quick(msg_of(t), dst, id, data, len, flags) : 0;
+	if (rc <= 0)
+		return rc ? rc : send_begin(msg_of(t), dst, id, &l, flags, op);
+	op->pending++;
+	op_end(t->own, op, 0);
+	return 0;
 }
 
 int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n, unsigned flags,
@@ -299,20 +332,27 @@ int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, s
 	return rc ? rc : send_begin(msg_of(t), dst, id, &l, flags, op);
 }
 
-int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len)
+static int send_wait(struct msg *m, uint32_t dst, tern_id id, const void *data, size_t len)
 {
-	struct msg *m = msg_of(t);
 	tern_op own = TERN_OP;
 	struct layout l = layout_block(data, len);
 	int rc = send_check(m, dst, id, 0);
 	if (rc)
 		return rc;
-	if (TERN_LIKELY(eager_may(m, dst, len, cells_of(len), 0)))
+	if (eager_may(m, dst, len, cells_of(len), 0))
 		return eager_send(m, dst, id, &l, 0, 0);
 	rc = rules_wait(m->e, "a tern_send() that has to wait for its receiver");
 	if (!rc)
 		rc = send_tracked(m, dst, id, &l, 0, &own);
-	return rc ? rc : tern_op_wait(t, &own);
+	return rc ? rc : tern_op_wait(m->e->t, &own);
+}
+
+int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len)
+{
+	int rc = send_quick(msg_of(t), dst, id, data, len, 0);
+	if (TERN_UNLIKELY(!rc))
+		return send_wait(msg_of(t), dst, id, data, len);
+	return rc < 0 ? rc : 0;
 }
 
 /* -- Parts with an id each ------------------------------------------------------------------------------ */

@@ -20,27 +20,35 @@ static int trip_open(struct player *p)
 
 static char sent[TERN_PAYLOAD_MAX], got[TERN_PAYLOAD_MAX];
 
-/* Rank 0 sends first, rank 1 answers; each has posted its next receive before what it answers can arrive. */
+static int ready_post(struct player *p, tern_op *op)
+{
+	return tern_recv_start(p->t, 1 - p->rank, p->rank ? PING : PONG, TERN_ID, got, p->size, 0, NULL, op);
+}
+
+/*
+ * Rank 0 sends first, rank 1 answers. Each has its next receive posted before it sends, and posts
+ * another when it has sent: the messages that these wait for are answers to later ones.
+ */
 static int trips_ready(struct player *p)
 {
-	tern *t = p->t;
-	uint32_t other = 1 - p->rank;
-	tern_id in = p->rank ? PING : PONG, out = p->rank ? PONG : PING;
-	tern_op op = TERN_OP;
-	int rc = tern_recv_start(t, other, in, TERN_ID, got, p->size, 0, NULL, &op);
+	tern_op in[2] = { TERN_OP, TERN_OP }, out = TERN_OP;
+	int rc = ready_post(p, &in[0]);
+	if (!rc && p->count > 1)
+		rc = ready_post(p, &in[1]);
 	if (!rc)
-		rc = tern_barrier(t);
+		rc = tern_barrier(p->t);
 	for (uint64_t i = 0; i < p->count && !rc; i++) {
+		uint64_t free =
+			p->rank ? i : i - 1; /* the last receive that is over once this has been sent */
 		if (p->rank)
-			rc = tern_op_wait(t, &op);
-		if (!rc && p->rank && i + 1 < p->count)
-			rc = tern_recv_start(t, other, in, TERN_ID, got, p->size, 0, NULL, &op);
+			rc = tern_op_wait(p->t, &in[i % 2]);
 		if (!rc)
-			rc = tern_send_start(t, other, out, sent, p->size, TERN_READY, &op);
+			rc = tern_send_start(p->t, 1 - p->rank, p->rank ? PONG : PING, sent, p->size,
+					     TERN_READY, &out);
+		if (!rc && free < p->count && free + 2 < p->count)
+			rc = ready_post(p, &in[free % 2]);
 		if (!rc && !p->rank)
-			rc = tern_op_wait(t, &op);
-		if (!rc && !p->rank && i + 1 < p->count)
-			rc = tern_recv_start(t, other, in, TERN_ID, got, p->size, 0, NULL, &op);
+			rc = tern_op_wait(p->t, &in[i % 2]);
 	}
 	return rc;
 }
