@@ -128,7 +128,8 @@ static int wish_check(struct msg *m, const struct wish *w)
 	if (!rc && w->flags & ~(unsigned)(TERN_REFUSE | TERN_UPTO))
 		rc = error_set(-EINVAL, "a receive was given the flags %#x, which it does not know",
 			       w->flags);
-	if (!rc && w->flags & TERN_REFUSE && table_find(&m->recv_table, w->src, w->id))
+	if (!rc && w->flags & TERN_REFUSE &&
+	    (table_find(&m->recv_table, w->src, w->id) || node_like(m->masked.first, w->src, w->id)))
 		rc = error_set(-EBUSY, "a receive of message %#llx is in the table already",
 			       (unsigned long long)w->id);
 	return rc;
@@ -222,11 +223,19 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 
 /* -- The table, as programs see it ------------------------------------------------------------------- */
 
+/* The first that was started without a handle, from `n` on: those with one are their handle's business. */
+static struct receiving *recv_listed(struct node *n, uint32_t src, tern_id id)
+{
+	n = node_like(n, src, id);
+	while (n && !of_node(n)->listed)
+		n = node_like(n->next, src, id);
+	return of_node(n);
+}
+
 static struct receiving *recv_oldest(struct msg *m, uint32_t src, tern_id id)
 {
-	struct receiving *r = of_node(table_find(&m->recv_table, src, id));
-	struct node *n = node_like(m->masked.first, src, id);
-	return recv_earlier(r, of_node(n));
+	struct receiving *r = recv_listed(table_find(&m->recv_table, src, id), src, id);
+	return recv_earlier(r, recv_listed(m->masked.first, src, id));
 }
 
 enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id)

@@ -433,12 +433,21 @@ int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *p
 
 /* -- The table, as programs see it ------------------------------------------------------------------------ */
 
+/* The oldest that was started without a handle: those with one are their handle's business. */
+static struct sending *send_listed(struct msg *m, uint32_t dst, tern_id id)
+{
+	struct node *n = table_find(&m->send_table, dst, id);
+	while (n && !of_node(n)->listed)
+		n = node_like(n->next, dst, id);
+	return of_node(n);
+}
+
 enum tern_state tern_send_poll(tern *t, uint32_t dst, tern_id id)
 {
 	struct msg *m = msg_of(t);
 	if (!in_handler(m->e))
 		tern_poll(t);
-	struct sending *s = of_node(table_find(&m->send_table, dst, id));
+	struct sending *s = send_listed(m, dst, id);
 	return s ? s->state : TERN_EMPTY;
 }
 
@@ -452,7 +461,7 @@ int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 {
 	struct msg *m = msg_of(t);
 	struct ladder l = { 0 };
-	struct sending *s = of_node(table_find(&m->send_table, dst, id));
+	struct sending *s = send_listed(m, dst, id);
 	if (!s)
 		return send_unknown(dst, id);
 	uint32_t name = record_name(s);
@@ -465,7 +474,7 @@ int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 int tern_send_clear(tern *t, uint32_t dst, tern_id id)
 {
 	struct msg *m = msg_of(t);
-	struct sending *s = of_node(table_find(&m->send_table, dst, id));
+	struct sending *s = send_listed(m, dst, id);
 	if (!s)
 		return send_unknown(dst, id);
 	if (s->state != TERN_COMPLETE)
@@ -514,7 +523,7 @@ static int send_take_back(struct msg *m, struct sending *s)
 
 int tern_send_cancel(tern *t, uint32_t dst, tern_id id)
 {
-	struct sending *s = of_node(table_find(&msg_of(t)->send_table, dst, id));
+	struct sending *s = send_listed(msg_of(t), dst, id);
 	return s ? send_take_back(msg_of(t), s) : send_unknown(dst, id);
 }
 

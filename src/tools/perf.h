@@ -65,6 +65,7 @@ struct test {
 };
 
 /* perf_message.c */
+perf_phase trip_raw_pause, trip_raw_bare; /* the limit of every round trip */
 extern const struct test test_round_trip, test_rate, test_payload, test_injection, test_memcpy;
 /* perf_overhead.c */
 extern const struct test test_send_overhead, test_handling_overhead, test_poll;
