@@ -39,7 +39,7 @@
  * and only there), DEFER_WAIT (a deferred function waits for its send, in a poll of a progress turn
  * that waits for room; REENTER, which lets another turn begin above it, is the cure).
  */
-#define S 3 /* sends of a rank */
+#define S 4 /* sends of a rank */
 #define IDS 2
 
 #ifndef REQUESTS
@@ -60,13 +60,27 @@
 #define SMALL 1
 #define SYNC 2
 #define LONG 3 /* more than its receive has room for */
-#ifndef SCENE
-#define SCENE 0
+#ifndef N0
+#define N0 S
 #endif
-#if SCENE == 0 /* the first is never received; a small and a large one behind it */
-#define MODE(k) (k == 1 -> SMALL : BIG)
+#ifndef N1
+#define N1 S
+#endif
+#define SENDS(i) (i == 0 -> N0 : N1)
+#ifdef CANCELLING
+#define MODE(k) (k == 1 -> SYNC : (k == 2 -> SMALL : BIG))
+#define ID(k) (k == 3)
+#define RECVS(id) (id == 0 -> 2 : 1)
+#define CANCELS(k) (k < 2)
+#elif defined(QUEUEING)
+#define MODE(k) (k == 2 -> SMALL : (k == 1 -> LONG : BIG))
+#define ID(k) 0
+#define RECVS(id) (id == 0 -> S : 0)
+#define CANCELS(k) false
+#else /* the first is never received, and the others are */
+#define MODE(k) (k % 2 -> SMALL : BIG)
 #define ID(k) (k > 0)
-#define RECVS(id) (id == 0 -> 0 : 2)
+#define RECVS(id) (id == 0 -> 0 : 3)
 #define CANCELS(k) false
 #endif
 
@@ -132,9 +146,10 @@ chan arrivals[2] = [S] of { byte, byte, bit }; /* id, send, whole */
 #define ANNOUNCING false
 #else
 #define WAITS(k) (ME.send[k] == QUEUED || ME.send[k] == ASKING)
-#define ANNOUNCING (ME.send[0] == ASKING || ME.send[1] == ASKING || ME.send[2] == ASKING)
+#define ANNOUNCING (ME.send[0] == ASKING || ME.send[1] == ASKING || ME.send[2] == ASKING || \
+		    ME.send[3] == ASKING)
 #endif
-#define QUEUE (WAITS(0) || WAITS(1) || WAITS(2))
+#define QUEUE (WAITS(0) || WAITS(1) || WAITS(2) || WAITS(3))
 #ifdef PAST_QUEUE
 #define NOTHING_BEFORE true
 #else
@@ -410,7 +425,7 @@ inline move(c, s)
 
 inline handle_request()
 {
-	requests[peer]?what, kd, k, cl;
+	requests[peer]?<what, kd, k, cl>;
 	verdict = NONE;
 	if
 	:: what == EAGER -> letter_arrived(k, 1)
@@ -430,7 +445,8 @@ inline handle_request()
 		fi
 	:: what == TELL -> told(kd, k, cl)
 	fi;
-	reply(k)
+	reply(k);
+	requests[peer]?_, _, _, _ /* a message lies in its ring until it is handled */
 }
 
 inline forget()
@@ -450,14 +466,15 @@ proctype run_rank(byte me; byte peer)
 	bit w;
 end:	do
 	/* the program; its calls are one after another */
-	:: atomic { IDLE && ME.next < S -> send_start(PROGRAM); forget() }
+	:: atomic { IDLE && ME.next < SENDS(me) -> send_start(PROGRAM); forget() }
 	:: atomic { IDLE && ME.left[0] -> recv_start(0); forget() }
 	:: atomic { IDLE && ME.left[1] -> recv_start(1); forget() }
 	:: atomic { IDLE && CANCELS(0) && (IS(0, QUEUED) || IS(0, IN_USE)) -> send_cancel(PROGRAM, 0) }
 	:: atomic { IDLE && CANCELS(1) && (IS(1, QUEUED) || IS(1, IN_USE)) -> send_cancel(PROGRAM, 1) }
 	:: atomic { IDLE && CANCELS(2) && (IS(2, QUEUED) || IS(2, IN_USE)) -> send_cancel(PROGRAM, 2) }
+	:: atomic { IDLE && CANCELS(3) && (IS(3, QUEUED) || IS(3, IN_USE)) -> send_cancel(PROGRAM, 3) }
 #ifdef DEFER
-	:: atomic { !IDLE && !BUSY(DEFERRED) && ME.next < S ->
+	:: atomic { !IDLE && !BUSY(DEFERRED) && ME.next < SENDS(me) ->
 			ME.above = BUSY(PROGRESS);
 			send_start(DEFERRED);
 			forget() }
@@ -479,10 +496,12 @@ end:	do
 	:: atomic { !BUSY(PROGRESS) && MOVABLE(0) -> move(PROGRESS, 0) }
 	:: atomic { !BUSY(PROGRESS) && MOVABLE(1) -> move(PROGRESS, 1) }
 	:: atomic { !BUSY(PROGRESS) && MOVABLE(2) -> move(PROGRESS, 2) }
+	:: atomic { !BUSY(PROGRESS) && MOVABLE(3) -> move(PROGRESS, 3) }
 #ifdef REENTER
 	:: atomic { MAY_REENTER && MOVABLE(0) && !HELD(0) -> move(INNER, 0) }
 	:: atomic { MAY_REENTER && MOVABLE(1) && !HELD(1) -> move(INNER, 1) }
 	:: atomic { MAY_REENTER && MOVABLE(2) && !HELD(2) -> move(INNER, 2) }
+	:: atomic { MAY_REENTER && MOVABLE(3) && !HELD(3) -> move(INNER, 3) }
 	:: atomic { SENDING(INNER) -> carry_on(INNER) }
 #endif
 	od
@@ -491,7 +510,7 @@ end:	do
 inline check_rank(me, peer)
 {
 	assert(IDLE && empty(requests[me]) && empty(replies[me]));
-	assert(ME.next == S && ME.left[0] == 0 && ME.left[1] == 0);
+	assert(ME.next == SENDS(me) && ME.left[0] == 0 && ME.left[1] == 0);
 	for (i : 0 .. S - 1) {
 		assert((ME.send[i] == OVER) == (PEER.got[i] == DONE) || ME.send[i] == REFUSED);
 		assert(ME.send[i] != MOVING && ME.send[i] != MOVED && ME.send[i] != ASKING);
@@ -514,7 +533,7 @@ init
 				rank[i].kind[c] = NONE
 			}
 			for (c : 0 .. IDS - 1) {
-				rank[i].left[c] = RECVS(c)
+				rank[i].left[c] = (SENDS(1 - i) < RECVS(c) -> SENDS(1 - i) : RECVS(c))
 			}
 		}
 		i = 0;
