@@ -342,9 +342,11 @@ inline recv_start(id)
 		if
 		:: verdict == TELL_ROOM && !DUE
 #ifdef DROP_TELL
-		:: full(requests[me])
-#endif
+		:: (verdict != TELL_ROOM || DUE) && full(requests[me])
+		:: (verdict != TELL_ROOM || DUE) && nfull(requests[me]) ->
+#else
 		:: else ->
+#endif
 			want(PROGRAM, TELL, verdict, k, ME.owed);
 			ME.owed = 0
 		fi
@@ -512,7 +514,8 @@ inline check_rank(me, peer)
 	assert(IDLE && empty(requests[me]) && empty(replies[me]));
 	assert(ME.next == SENDS(me) && ME.left[0] == 0 && ME.left[1] == 0);
 	for (i : 0 .. S - 1) {
-		assert((ME.send[i] == OVER) == (PEER.got[i] == DONE) || ME.send[i] == REFUSED);
+		assert(PEER.got[i] == (ME.send[i] == OVER || ME.send[i] == REFUSED -> DONE : 0) ||
+		       (MODE(i) == SMALL && ME.send[i] == OVER && PEER.got[i] == 0 && PEER.open[ID(i)] == 0));
 		assert(ME.send[i] != MOVING && ME.send[i] != MOVED && ME.send[i] != ASKING);
 		assert(ME.send[i] != IN_USE || PEER.open[ID(i)] == 0);
 		assert(ME.send[i] != QUEUED || ME.rts == 0)
