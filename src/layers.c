@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layers that stand on the core; here, so that the core knows none of them. */
 #include "mem/mem.h"
+#include "typed/typed.h"
 
-const struct layer *const layer_table[LAYERS] = { [LAYER_MEM] = &mem_layer };
+const struct layer *const layer_table[LAYERS] = {
+	[LAYER_MEM] = &mem_layer,
+	[LAYER_TYPED] = &typed_layer,
+};
