@@ -84,7 +84,7 @@ static void found(tern *t, const tern_msg *m)
 		return;
 	}
 	to->state = TARGET_NONE;
-	if (!(tern_msg_arg(m, 0) & FOUND))
+	if (!(tern_msg_arg(m, 0) & FOUND) || y->e->site.peer[rank].lost) /* its heap is out of reach then */
 		return;
 	if (found_take(y, rank, to, m->word))
 		to->state = TARGET_KNOWN;

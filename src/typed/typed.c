@@ -72,16 +72,23 @@ void typed_refuse(struct typed *y, uint32_t src, const char *what)
 }
 
 /*
- * What a rank announced before it left counts. It may have died before it knocked, so its inlet is looked
- * for; true if something still lies there.
+ * What a rank announced before it left counts. It may have died between writing a notice and ringing for it, so
+ * whoever has knocked is let in without a ring, which includes what a ring may also mean: that others have left.
  */
+static void knocks_answer(struct endpoint *e)
+{
+	for (unsigned i = 0; i < e->nets; i++)
+		e->net[i]->ops->answer(e->net[i]);
+	poll_lost(e);
+}
+
+/* Whether notices of a rank that has left are still to be handled. It may not even have knocked for them. */
 static bool rank_owes(struct typed *y, uint32_t rank)
 {
-	struct peer *p = &y->e->site.peer[rank];
-	p->net->ops->answer(p->net);
-	if (!p->requests.base || !inlet_has(&p->requests))
+	struct tern_inlet *in = &y->e->site.peer[rank].requests;
+	if (!in->base || !inlet_has(in))
 		return false;
-	circle_add(&y->e->site, &p->requests);
+	circle_add(&y->e->site, in);
 	return true;
 }
 
@@ -105,6 +112,7 @@ static void rank_forget(struct typed *y, uint32_t rank)
 /* Takes back what ranks that have left had claimed, once what they announced is handled. */
 static void typed_reclaim(struct typed *y)
 {
+	knocks_answer(y->e);
 	y->lost = false;
 	for (uint32_t r = 0; r < y->e->t->size; r++) {
 		if (!y->gone[r])
