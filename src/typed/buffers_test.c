@@ -196,6 +196,41 @@ TEST(a_type_that_is_closed_is_gone_for_senders_and_for_the_receiver)
 	local_close();
 }
 
+TEST(a_sender_that_knows_nothing_of_the_closing_yet_takes_no_buffer)
+{
+	local_open(2);
+	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
+	struct rack k = typed_of(local[1])->shelf[TYPE]->rack;
+	uint32_t i;
+	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
+	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
+	local_settle();
+	CHECK_IS(tern_bufclose(local[1], TYPE), 0); /* two were free, two had a message */
+	for (uint32_t w = 0; w < rack_room(COUNT) / 64; w++)
+		atomic_store(&k.free[w], UINT64_MAX); /* a bit may be set late */
+	CHECK(!rack_take(&k, RACK_CLAIMED, 0, &i));
+	CHECK_IS(tern_bufalloc(local[1], TYPE + 1, BYTES, COUNT, 0),
+		 0); /* the same words, for another type */
+	CHECK(!rack_take(&k, RACK_CLAIMED, 0, &i));
+	CHECK_IS(send_to(1, TYPE, 5, 0), -ENXIO);
+	local_close();
+}
+
+static void close_it(tern *t, void *arg)
+{
+	(void)arg;
+	CHECK_IS(tern_bufclose(t, TYPE), 0);
+}
+
+TEST(whoever_waits_for_a_message_of_a_type_that_is_closed_meanwhile_is_told)
+{
+	local_open(1);
+	CHECK_IS(tern_bufalloc(local[0], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_defer(local[0], close_it, NULL), 0);
+	CHECK_IS(receive_code(local[0], TYPE, 0), -ENXIO);
+	local_close();
+}
+
 TEST(a_type_can_be_opened_again_with_other_buffers)
 {
 	local_open(2);
