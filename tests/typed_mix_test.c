@@ -270,6 +270,71 @@ TEST(many_threads_send_and_every_message_is_received_once_and_in_order)
 	mix(SENDERS_MOST, true, "1");
 }
 
+/* -- A flood that nobody receives ------------------------------------------------------------------- */
+
+enum {
+	FLOODED = 1,
+	FLOOD_BYTES = 500,
+	FLOOD_BUFFERS = 3,
+	FLOOD_CELLS = 32 + 2 /* of 32K: half small, half large */
+};
+
+struct flood {
+	_Atomic uint64_t accepted, refused, stopped;
+};
+static struct flood *flood;
+
+static void flood_send(tern *t)
+{
+	unsigned char data[FLOOD_BYTES];
+	chance_fill(data, sizeof data, tern_rank(t));
+	while (!atomic_load(&flood->stopped)) {
+		int rc = tern_bufsend(t, 0, FLOODED, data, sizeof data, TERN_NOWAIT, NULL);
+		CHECK(rc == 0 || rc == -EAGAIN);
+		atomic_fetch_add(rc ? &flood->refused : &flood->accepted, 1);
+	}
+}
+
+static void flood_receive(tern *t)
+{
+	uint32_t src;
+	size_t len;
+	uint64_t got = 0;
+	while (atomic_load(&flood->accepted) < FLOOD_BUFFERS + FLOOD_CELLS ||
+	       atomic_load(&flood->refused) < 1000)
+		CHECK(tern_poll(t) >= 0);
+	atomic_store(&flood->stopped, 1);
+	CHECK_IS(tern_barrier(t), 0);
+	for (unsigned char *p; (p = tern_bufreceive(t, FLOODED, TERN_NOWAIT, &src, &len)); got++) {
+		CHECK(len == FLOOD_BYTES && chance_filled(p, len, src));
+		CHECK_IS(tern_buffree(t, p), 0);
+	}
+	CHECK_IS(got, FLOOD_BUFFERS + FLOOD_CELLS);
+	CHECK_IS(atomic_load(&flood->accepted), got); /* what was accepted, and nothing else */
+}
+
+static void flood_main(void)
+{
+	tern *t = crew_open();
+	if (tern_rank(t) == 0)
+		REQUIRE(tern_bufalloc(t, FLOODED, FLOOD_BYTES, FLOOD_BUFFERS, TERN_BUF_SPILL) == 0);
+	CHECK_IS(tern_barrier(t), 0);
+	if (tern_rank(t) == 0) {
+		flood_receive(t);
+	} else {
+		flood_send(t);
+		CHECK_IS(tern_barrier(t), 0);
+	}
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(under_a_flood_the_spill_takes_what_it_has_room_for_and_no_more)
+{
+	setenv("TERN_SPILL", "32K", 1);
+	flood = crew_shared(sizeof *flood);
+	crew_run(4, flood_main);
+}
+
 /* -- Waiting, in both directions --------------------------------------------------------------------- */
 
 /* Everybody sends to everybody, waits for each, and has one buffer a type: the tightest there is. */

@@ -63,8 +63,8 @@ int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t
 enum { TERN_NOWAIT = 1, TERN_BUFSENDS_MAX = 256 };
 
 /*
- * 1: it has landed at its receiver and `data` is free; 0: not yet (polls once); negative: it failed. Says so once: a
- * long message counts as under way until then.
+ * 1: it has landed at its receiver and `data` is free; 0: not yet (polls once); negative: it
+ * failed. Says so once; a long message counts as under way until then.
  */
 int tern_bufdone(tern *t, tern_mid mid);
 

@@ -180,6 +180,20 @@ TEST(a_cell_of_the_spill_is_only_for_types_that_spill)
 	local_close();
 }
 
+TEST(a_message_in_the_spill_is_no_longer_than_its_cell)
+{
+	open_three();
+	REQUIRE(tern_bufalloc(local[1], 20, 5000, 1, TERN_BUF_SPILL) == 0);
+	struct shelf *spill = typed_of(local[1])->shelf[KEY_SPILL];
+	struct notice n = { .type = 20, .key = KEY_SPILL, .turn = typed_of(local[1])->shelf[20]->rack.turn };
+	REQUIRE(rack_take(&spill->rack, RACK_CLAIMED, 0, &n.index));
+	n.len = spill->rack.bytes + 1;
+	check_refused(&n, "longer");
+	n.len--;
+	CHECK_IS(arrives(&n), 1);
+	local_close();
+}
+
 TEST(messages_that_say_too_little_or_answer_nothing_are_refused)
 {
 	open_three();

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Letters: the queue of a type, and the way of a buffer back to its rack. */
 #include "typed/typed.h"
 
 void letter_ready(struct typed *y, struct letter *l)

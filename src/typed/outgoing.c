@@ -139,7 +139,7 @@ int tern_bufdone(tern *t, tern_mid mid)
 	if (!o)
 		return error_set(
 			-EINVAL,
-			"tern_bufdone() was given %#llx, which names no send of rank %u that it has not answered for",
+			"tern_bufdone() was given %#llx, which names no send of rank %u, or none any more",
 			(unsigned long long)mid, t->rank);
 	if (o->state != OUTGOING_OVER)
 		return 0;

@@ -8,6 +8,8 @@
  * What a sender writes into a buffer reaches the owner with the message that announces it, whose header
  * is the release and the acquire (R1 and A1 of the ring). The same pair makes the owner see the claim, and
  * orders the claimer's clearing of the bit before the owner's setting it.
+ *
+ * Bits, and the turn that `now` shows, are advice: what decides is the turn in a buffer's own word. They are relaxed.
  */
 #include "typed/rack.h"
 
@@ -61,7 +63,7 @@ void rack_fresh(struct rack *k)
 {
 	for (uint32_t i = 0; i < k->count; i++)
 		rack_give(k, i);
-	atomic_store_explicit(k->now, k->turn, memory_order_release);
+	atomic_store_explicit(k->now, k->turn, memory_order_relaxed);
 }
 
 static bool state_change(struct rack *k, uint32_t i, uint64_t from, uint64_t to)
@@ -136,13 +138,13 @@ static void unshut(struct rack *k, uint32_t below)
 	for (uint32_t i = 0; i < below; i++)
 		if (rack_is(k, i, RACK_SHUT, 0))
 			rack_give(k, i);
-	atomic_store_explicit(k->now, k->turn, memory_order_release);
+	atomic_store_explicit(k->now, k->turn, memory_order_relaxed);
 }
 
 bool rack_shut(struct rack *k)
 {
 	/* First, so that a sender who finds nothing free sees why, and asks again. */
-	atomic_store_explicit(k->now, 0, memory_order_release);
+	atomic_store_explicit(k->now, 0, memory_order_relaxed);
 	for (uint32_t i = 0; i < k->count; i++) {
 		if (state_change(k, i, rack_word(k, RACK_FREE, 0), rack_word(k, RACK_SHUT, 0)) ||
 		    !claimed(atomic_load_explicit(&k->state[i], memory_order_relaxed)))

@@ -80,6 +80,15 @@ TEST(whoever_believes_in_an_earlier_turn_takes_nothing)
 	CHECK_IS(take_all(&k, 1), 70);
 }
 
+TEST(nothing_beyond_the_last_buffer_is_taken_whatever_the_words_say)
+{
+	struct rack k = rack_made(10, 1);
+	CHECK_IS(take_all(&k, 1), 10);
+	atomic_store(&k.state[10], rack_word(&k, RACK_FREE, 0));
+	atomic_store(&k.free[0], UINT64_MAX);
+	CHECK_IS(take(&k, 1), UINT32_MAX);
+}
+
 TEST(what_a_rank_had_claimed_comes_back_and_nothing_else)
 {
 	struct rack k = rack_made(100, 1);
