@@ -147,12 +147,15 @@ TEST(a_buffer_that_was_taken_and_not_announced_comes_back)
 {
 	flags = TERN_BUF_REFUSE;
 	tern *t[3];
+	setenv("TERN_CHECK", "1", 1);
 	REQUIRE(tern_open_local(3, t) == 0);
 	REQUIRE(tern_bufalloc(t[0], SHORT_TYPE, 1000, COUNT, flags) == 0);
 	struct rack *k = &typed_of(t[0])->shelf[SHORT_TYPE]->rack;
 	uint32_t i;
-	for (int n = 0; n < COUNT; n++)
-		REQUIRE(rack_take(k, RACK_CLAIMED, 1, &i)); /* and then it dies */
+	for (int n = 0; n < COUNT; n++) {
+		REQUIRE(rack_take(k, RACK_CLAIMED, 1, &i));
+		memset(rack_buffer(k, i), 1, 500); /* and then it dies */
+	}
 	CHECK_IS(tern_bufsend(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), -ENOBUFS);
 	job_rank_ended(&t[0]->own->group->job, 1, SIGKILL);
 	for (int n = 0; n < 5; n++)
@@ -160,6 +163,7 @@ TEST(a_buffer_that_was_taken_and_not_announced_comes_back)
 	for (int n = 0; n < COUNT; n++)
 		CHECK_IS(tern_bufsend(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), 0);
 	CHECK_IS(tern_bufsend(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), -ENOBUFS);
+	CHECK_IS(tern_poll(t[0]), COUNT); /* nobody is blamed for what it had written */
 }
 
 /* -- The receiver dies -------------------------------------------------------------------------------- */

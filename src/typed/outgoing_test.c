@@ -160,6 +160,24 @@ TEST(what_a_sender_had_announced_before_it_left_is_received)
 	local_close();
 }
 
+TEST(what_a_sender_had_written_when_it_died_before_it_could_ring_is_received)
+{
+	open_pair(TERN_BUF_REFUSE);
+	struct endpoint *e = local[1]->own;
+	circle_remove(&e->site, &e->site.peer[0].requests); /* it is not looked at, and nobody rings for it */
+	local[1]->peek = &e->site.bell;
+	for (unsigned i = 0; i < COUNT; i++)
+		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 10 + i, 0, NULL), 0);
+	CHECK_IS(tern_poll(local[1]), 0);
+	job_rank_ended(&e->group->job, 0, SIGKILL);
+	for (int i = 0; i < 3; i++)
+		CHECK(tern_poll(local[1]) >= 0);
+	for (unsigned i = 0; i < COUNT; i++)
+		CHECK_IS(next_length(), 10 + i);
+	CHECK(next_length() == SIZE_MAX);
+	CHECK_IS(tern_bufclose(local[1], TYPE), 0);
+}
+
 /* -- TERN_CHECK --------------------------------------------------------------------------------- */
 
 static void change_under_way(size_t at, unsigned flags)
