@@ -252,6 +252,25 @@ TEST(an_answer_that_names_memory_which_is_not_its_own_is_refused)
 	local_close();
 }
 
+TEST(an_answer_that_nobody_waits_for_changes_nothing)
+{
+	open_three();
+	CHECK_IS(tern_bufsend(local[0], 1, TYPE, "text", 5, 0, NULL), 0);
+	const struct target *known = &typed_of(local[0])->route[1]->part[0][TYPE];
+	const struct target before = *known;
+	uint64_t words[6] = { TYPE | 1 << 16,
+			      tern_addr_of(local[1], shelf->words),
+			      tern_addr_of(local[1], shelf->rack.buffer),
+			      UINT64_C(99) << 32 | 1,
+			      10,
+			      0 };
+	CHECK_IS(layer_request(local[1]->own, 0, TYPED_FOUND, NULL, 0, 6, words), 0);
+	CHECK_IS(tern_poll(local[0]), -EBADMSG);
+	CHECK(known->state == TARGET_KNOWN && known->rack.turn == before.rack.turn &&
+	      known->rack.count == before.rack.count);
+	local_close();
+}
+
 TEST(a_question_about_anything_is_answered)
 {
 	open_three();
