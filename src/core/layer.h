@@ -19,7 +19,7 @@ struct layer {
 	void (*lost)(void *state, uint32_t rank);
 };
 
-enum layer_index { LAYER_MEM, LAYERS };
+enum layer_index { LAYER_MEM, LAYER_CHAN, LAYERS };
 
 /* A layer's handlers are numbered from its index times this, behind the program's. */
 enum { LAYER_HANDLERS = 32 };
