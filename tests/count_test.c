@@ -81,23 +81,25 @@ static void loop_put(uint32_t n)
 	mark();
 }
 
-static void loop_chan_put(uint32_t n)
+__attribute__((noinline)) static void loop_chan_put(uint32_t n)
 {
 	tern_out out = tern_chan_out(sending);
 	mark();
 	for (uint32_t i = 0; i < n; i++)
-		tern_chan_put8(&out, i);
+		if (tern_chan_put8(&out, i))
+			_exit(1);
 	mark();
 	tern_out_back(&out);
 }
 
-static void loop_chan_get(uint32_t n)
+__attribute__((noinline)) static void loop_chan_get(uint32_t n)
 {
 	tern_in in = tern_chan_in(receiving);
 	uint64_t value = 0;
 	mark();
 	for (uint32_t i = 0; i < n; i++) {
-		tern_chan_get8(&in, &value);
+		if (tern_chan_get8(&in, &value))
+			_exit(1);
 		__asm__ volatile("" : : "r"(value));
 	}
 	mark();
