@@ -391,6 +391,8 @@ int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 {
 	struct chans *s = chans_of(t);
 	struct await w = { s, rank, name };
+	if (!attach_is_mine(t->own))
+		attach_first(t->own); /* another thread may be keeping an offer for it */
 	int rc = rules_destination(t->own, rank);
 	if (!rc)
 		rc = offer_await(&w);
