@@ -383,7 +383,7 @@ static int offer_await(struct await *w)
 	if (rc || offer_find(w))
 		return rc;
 	rc = chan_check(w->s, w->rank);
-	return error_set(rc, "channel %llu from rank %u was waited for: that rank has %s without opening it",
+	return error_set(rc, "channel %llu was waited for: rank %u has %s without opening it",
 			 (unsigned long long)w->name, w->rank, rc == -EOWNERDEAD ? "died" : "left");
 }
 
