@@ -39,7 +39,7 @@ void chans_sweep(struct chans *s)
 {
 	for (struct tern_chan *c = s->first, *next; c; c = next) {
 		next = c->next;
-		if (!c->closed || out_limit(c))
+		if (!c->closed || c->stays || out_limit(c))
 			continue;
 		tern_free(s->e->t, c->memory);
 		chan_free(c);

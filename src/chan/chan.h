@@ -40,6 +40,7 @@ struct tern_chan {
 	intptr_t at;
 	bool sends;
 	bool closed; /* a sending end, kept until its readers are done */
+	bool stays;  /* for ever: an offer of it is under way that nobody waited for */
 
 	/* Of a sending end: whom it was opened to. */
 	uint32_t *rank;

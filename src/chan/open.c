@@ -115,6 +115,18 @@ static int ask_refused(const struct opening *o, const struct ask *a)
 			 a->rank, why);
 }
 
+static int ask_send(struct opening *o, struct ask *a, unsigned id, const void *data, size_t len,
+		    const uint64_t words[5])
+{
+	a->sent = true; /* before it is: the request may serve its own answer */
+	int rc = layer_request(o->s->e, a->rank, id, data, len, 5, words);
+	if (!rc)
+		return 0;
+	a->answered = true;
+	a->code = rc;
+	return rc == -EOWNERDEAD || rc == -ESHUTDOWN ? ask_refused(o, a) : rc;
+}
+
 /* -- The tree --------------------------------------------------------------------------------- */
 
 /* Ranks that are reached through one ring: the first ones read from it, others through relays. */
@@ -158,9 +170,9 @@ static int relay_ask(struct opening *o, const struct branch *b, unsigned relay, 
 {
 	uint32_t reader[PIPE_READERS];
 	unsigned n = branch_readers(behind->rank, behind->n, reader);
-	o->relay = (struct ask){ .rank = b->rank[relay], .sent = true };
+	o->relay = (struct ask){ .rank = b->rank[relay] };
 	uint64_t words[] = { o->ticket, ASK_RELAY, o->name, b->pipe, branch_direct(b->n) + relay };
-	int rc = layer_request(o->s->e, o->relay.rank, CHAN_RELAY, reader, n * sizeof *reader, 5, words);
+	int rc = ask_send(o, &o->relay, CHAN_RELAY, reader, n * sizeof *reader, words);
 	if (!rc)
 		rc = opening_wait(o);
 	if (!rc && o->relay.code)
@@ -192,8 +204,7 @@ static int offer_all(struct opening *o)
 	for (unsigned i = 0; i < o->n && !rc; i++) {
 		struct target *g = &o->target[i];
 		uint64_t words[] = { o->ticket, i, o->name, g->pipe, g->reader };
-		rc = layer_request(o->s->e, g->ask.rank, CHAN_OFFER, NULL, 0, 5, words);
-		g->ask.sent = rc == 0;
+		rc = ask_send(o, &g->ask, CHAN_OFFER, NULL, 0, words);
 	}
 	int waited = opening_wait(o); /* for those that were sent, whatever became of the others */
 	rc = rc ? rc : waited;
@@ -228,6 +239,7 @@ static int offer_try(struct chans *s, struct tern_chan *c)
 		rc = offer_all(&o);
 	if (rc)
 		offer_undo(&o);
+	c->stays = !opening_over(s->e, &o); /* a handler has left a hold, and answers are missing */
 	struct opening **p = &s->openings;
 	while (*p != &o)
 		p = &(*p)->next;
