@@ -8,7 +8,7 @@
 #include "chan/chan.h"
 #include "core/wait.h"
 
-enum { STARES = 64 };
+enum { STARES = 64, LINGER = 128 };
 
 /* -- Opening and closing ------------------------------------------------------------------ */
 
@@ -188,8 +188,13 @@ static int in_code(const struct tern_chan *c, int sight, uint64_t item)
  * A few looks at the line and at nothing else: a value that is on its way is seen as soon as it comes. Then
  * messages have their turn.
  */
-static void in_stare(const struct tern_chan *c, const struct cursor *k)
+static void in_stare(struct tern_chan *c, const struct cursor *k)
 {
+	bool stream = (size_t)(k->line - c->stalled) > 1; /* behind it too: it has come round */
+	if (stream && c->chans->e->spin)
+		for (int i = 0; i < LINGER; i++)
+			cpu_relax();
+	c->stalled = k->line;
 	for (int looks = 0; looks < STARES && c->chans->e->spin; looks++) {
 		if (!tern_chan_stands(k->line, k->at))
 			return;
