@@ -434,7 +434,8 @@ inline move()
 #endif
 #ifdef HOLD_RING
 #define TAKEN_OFF (!requests[peer]?[RTS, NONE, _, _] || RECEIVE_THERE)
-#define RECEIVE_THERE ((requests[peer]?[RTS, NONE, eval(0), _] && ME.open[ID(0)]) || (requests[peer]?[RTS, NONE, eval(1), _] && ME.open[ID(1)]) || (requests[peer]?[RTS, NONE, eval(2), _] && ME.open[ID(2)]))
+#define RECEIVE_FOR(k) (requests[peer]?[RTS, NONE, eval(k), _] && ME.open[ID(k)])
+#define RECEIVE_THERE (RECEIVE_FOR(0) || RECEIVE_FOR(1) || RECEIVE_FOR(2) || RECEIVE_FOR(3))
 #else
 #define TAKEN_OFF true
 #endif

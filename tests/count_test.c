@@ -177,6 +177,8 @@ static void child_run(void)
 	there = tern_addr_of(t[1], tern_alloc(t[1], sizeof(uint64_t)));
 	if (tern_put(t[0], there, &there, sizeof there)) /* finds memcpy for the others, too */
 		_exit(1);
+	if (tern_request_data(t[0], 1, 1, &there, sizeof there)) /* commits the blocks */
+		_exit(1);
 	if (tern_chan_to(t[0], 1, 1, &sending) || tern_chan_from(t[1], 0, 1, &receiving))
 		_exit(1);
 	to_leaf();
