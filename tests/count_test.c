@@ -260,6 +260,9 @@ static int over(const char *what, double count, double least, double most)
 	return 1;
 }
 
+/* How much more a message may take that has many receives to find its own among. */
+#define MATCHING 1.3
+
 static int verdict(double four, double put, struct count chan, double matching)
 {
 #if __GNUC__ == 12 && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
