@@ -145,6 +145,12 @@ void wait_step(struct endpoint *e, struct ladder *l)
 	l->quiet = 0;
 }
 
+int wait_on(struct endpoint *e, struct ladder *l, const char *what)
+{
+	wait_step(e, l);
+	return e->hold ? rules_wait(e, what) : 0;
+}
+
 /*
  * A dead rank that this endpoint has not forgiven; -1 if there is none. Ranks that
  * left well are missed only when no other is there any more to send anything.

@@ -213,7 +213,9 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 	if (!rc)
 		rc = recv_begin(m, &w);
 	while (!rc && own.pending) {
-		wait_step(m->e, &l);
+		rc = wait_on(m->e, &l, "tern_recv()");
+		if (rc && own.pending && !tern_cancel(t, &own))
+			return rules_wait(m->e, "tern_recv()"); /* the sentence, again */
 		rc = own.pending ? wait_blame(m->e, &l) : 0;
 		if (rc) /* if data flow, their sender is alive, or ends it; else the sentence is said again */
 			rc = tern_cancel(t, &own) ? 0 : wait_blame(m->e, &l);
@@ -264,8 +266,8 @@ int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 	uint32_t name = record_name(r);
 	int rc = r->state == TERN_COMPLETE ? 0 : rules_wait(m->e, "tern_recv_wait()");
 	while (!rc && record_named(&m->recvs, name) && r->state != TERN_COMPLETE) {
-		wait_step(m->e, &l);
-		rc = wait_blame(m->e, &l);
+		rc = wait_on(m->e, &l, "tern_recv_wait()");
+		rc = rc ? rc : wait_blame(m->e, &l);
 	}
 	return rc || !record_named(&m->recvs, name) ? rc : r->error;
 }
@@ -347,8 +349,8 @@ int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelo
 	if (!rc)
 		rc = probe_check(m, src);
 	while (!rc && !arrival_find(m, src, id, mask)) {
-		wait_step(m->e, &l);
-		rc = wait_blame(m->e, &l);
+		rc = wait_on(m->e, &l, "tern_probe_wait()");
+		rc = rc ? rc : wait_blame(m->e, &l);
 		if (!rc && src != TERN_ANY && !arrival_find(m, src, id, mask))
 			rc = msg_lost_error(m, src);
 	}

@@ -489,7 +489,7 @@ int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 	uint32_t name = record_name(s);
 	int rc = s->state == TERN_COMPLETE ? 0 : rules_wait(m->e, "tern_send_wait()");
 	while (!rc && record_named(&m->sends, name) && s->state != TERN_COMPLETE)
-		wait_step(m->e, &l);
+		rc = wait_on(m->e, &l, "tern_send_wait()");
 	return rc || !record_named(&m->sends, name) ? rc : s->error;
 }
 
@@ -516,13 +516,18 @@ static int send_ask_back(struct msg *m, struct sending *s)
 	struct ladder l = { 0 };
 	uint64_t words[] = { record_name(s), s->node.id };
 	int outcome = 1;
+	if (s->asked)
+		return error_set(-EALREADY,
+				 "the send of message %#llx to rank %u is being taken back already",
+				 (unsigned long long)s->node.id, s->node.rank);
 	s->asked = &outcome;
 	int rc = layer_request(m->e, s->node.rank, MSG_CANCEL, NULL, 0, 2, words);
 	while (!rc && outcome > 0)
-		wait_step(m->e, &l);
-	if (rc && outcome > 0)
-		s->asked = NULL;
-	return rc ? rc : outcome;
+		rc = wait_on(m->e, &l, "taking back a send");
+	if (outcome <= 0)
+		return outcome;
+	s->asked = NULL; /* given up: it is still there, since nobody has answered */
+	return rc;
 }
 
 static int send_take_back(struct msg *m, struct sending *s)
