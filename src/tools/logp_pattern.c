@@ -65,6 +65,7 @@ static double burst_play(struct player *p, burst_send *send, uint32_t n)
 		p->rc = words_serve(p->t, 1);
 		return 0;
 	}
+	burst_once(p, send);
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		ns += burst_once(p, send);
 	if (!p->rc)
@@ -96,23 +97,21 @@ static void arrival(tern *t, const tern_msg *m)
 }
 
 /* Each begins with its successor, so that nobody is everybody's first. */
-static int exchange_send(struct player *p)
+static void exchange_once(struct player *p)
 {
-	int rc = 0;
 	for (uint32_t i = 0; i < p->size; i++)
-		for (uint32_t next = 1; next < p->ranks && !rc; next++)
-			rc = words_send_to(p->t, (p->rank + next) % p->ranks, LOGP_CAME, words, 1);
-	return rc;
+		for (uint32_t next = 1; next < p->ranks && !p->rc; next++)
+			p->rc = words_send_to(p->t, (p->rank + next) % p->ranks, LOGP_CAME, words, 1);
+	if (!p->rc)
+		p->rc = tern_wait(p->t, &arrivals, (uint64_t)p->size * (p->ranks - 1));
 }
 
 double pattern_exchange(struct player *p)
 {
+	exchange_once(p);
 	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		p->rc = exchange_send(p);
-		if (!p->rc)
-			p->rc = tern_wait(p->t, &arrivals, (uint64_t)p->size * (p->ranks - 1));
-	}
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		exchange_once(p);
 	return (double)(clock_ns() - began) / (double)p->count;
 }
 
@@ -134,23 +133,27 @@ static int turn_pass(struct player *p)
 	return words_send_to(p->t, successor(p), LOGP_TURN, words, 1);
 }
 
+static void ring_once(struct player *p)
+{
+	p->rc = p->rank ? tern_wait(p->t, &turns, 1) : turn_pass(p);
+	if (!p->rc)
+		p->rc = p->rank ? turn_pass(p) : tern_wait(p->t, &turns, 1);
+}
+
 double pattern_ring(struct player *p)
 {
+	ring_once(p);
 	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		p->rc = p->rank ? tern_wait(p->t, &turns, 1) : turn_pass(p);
-		if (!p->rc)
-			p->rc = p->rank ? turn_pass(p) : tern_wait(p->t, &turns, 1);
-	}
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		ring_once(p);
 	return (double)(clock_ns() - began) / (double)p->count;
 }
 
 /* Who has the turn asks its successor `count` times; all others answer while they wait for it. */
 double pattern_trips(struct player *p)
 {
+	p->rc = p->rank ? tern_wait(p->t, &turns, 1) : words_trips_with(p->t, successor(p), words, 1);
 	uint64_t began = clock_ns();
-	if (p->rank)
-		p->rc = tern_wait(p->t, &turns, 1);
 	if (!p->rc)
 		p->rc = words_trips_with(p->t, successor(p), words, p->count);
 	if (!p->rc)

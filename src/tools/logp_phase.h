@@ -4,7 +4,9 @@
  * parameter and what is predicted from it see the same machine: where a phase is for
  * two ranks, the others wait for the next.
  *
- * Figures are nanoseconds for one message, one burst, one exchange or one lap.
+ * Figures are nanoseconds for one message, one burst, one exchange or one lap. Each phase
+ * does its thing once before it looks at the clock: a rank may still be on its way, and has
+ * given up its core if it waited for long.
  */
 #ifndef TERN_TOOLS_LOGP_PHASE_H
 #define TERN_TOOLS_LOGP_PHASE_H

@@ -153,7 +153,8 @@ int words_send(tern *t, uint32_t to, unsigned words, uint64_t count)
 	return words_send_to(t, to, WORDS_TAKE + words, words, count);
 }
 
-static inline __attribute__((always_inline)) int words_ask(tern *t, uint32_t with, unsigned words, uint64_t count)
+static inline __attribute__((always_inline)) int words_ask(tern *t, uint32_t with, unsigned words,
+							   uint64_t count)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++) {
