@@ -24,6 +24,8 @@ static const char help[] =
 	"  --size LIST         only these sizes (words, bytes or ranks), in each test that they fit\n"
 	"  --count N           messages or transfers in a round, instead of what the test likes\n"
 	"  --repeat N          rounds, 1 to 1000\n"
+	"  --paper             the rows of tables 4-1, 4-7 and 4-8 of von Eicken's thesis, measured\n"
+	"                      here, beside the nCUBE/2 and the CM-5\n"
 	"  --json              an array of records on standard output, and nothing else\n"
 	"  --plain             no progress and no highlighting, on a terminal too\n"
 	"  --list              what can be measured\n"
@@ -35,14 +37,21 @@ static const char help[] =
 	"examples:\n"
 	"  tern perf --quick\n"
 	"  tern perf --test round-trip,rate --size 1,4 --repeat 101\n"
-	"  tern perf --test payload,put,get --size 4096 --json\n";
+	"  tern perf --test payload,put,get --size 4096 --json\n"
+	"  tern perf --paper\n";
 
 static const struct option long_options[] = {
-	{ "quick", no_argument, NULL, 'q' },        { "json", no_argument, NULL, 'j' },
-	{ "plain", no_argument, NULL, 'p' },        { "list", no_argument, NULL, 'l' },
-	{ "help", no_argument, NULL, 'h' },         { "test", required_argument, NULL, 't' },
-	{ "size", required_argument, NULL, 's' },   { "count", required_argument, NULL, 'c' },
-	{ "repeat", required_argument, NULL, 'r' }, { 0 },
+	{ "quick", no_argument, NULL, 'q' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "plain", no_argument, NULL, 'p' },
+	{ "list", no_argument, NULL, 'l' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "test", required_argument, NULL, 't' },
+	{ "size", required_argument, NULL, 's' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "repeat", required_argument, NULL, 'r' },
+	{ "paper", no_argument, NULL, 'P' },
+	{ 0 },
 };
 
 static bool read_size(struct perf_options *o, const char *text)
@@ -85,8 +94,8 @@ static bool read_list(struct perf_options *o, const struct test *const *tests, i
 
 static bool unknown(const char *word)
 {
-	static const char *const names[] = { "--quick", "--json", "--plain", "--list",  "--help",
-					     "--test",  "--size", "--count", "--repeat" };
+	static const char *const names[] = { "--quick", "--json", "--plain", "--list",   "--help",
+					     "--test",  "--size", "--count", "--repeat", "--paper" };
 	return option_refuse(
 		"perf", "the option '%s' cannot be used so; did you mean %s? `tern perf --help` lists them",
 		word, nearest_name(word, names, sizeof names / sizeof *names));
@@ -107,6 +116,9 @@ static bool read_option(struct perf_options *o, const struct test *const *tests,
 		return true;
 	case 'l':
 		o->list = true;
+		return true;
+	case 'P':
+		o->paper = true;
 		return true;
 	case 't':
 	case 's':
@@ -158,6 +170,10 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 			"perf",
 			"'%s' is not an option; tests are named with --test, as in `tern perf --test rate`",
 			argv[optind]);
+	if (o->paper && (o->named || o->sizes.n || o->list))
+		return option_refuse("perf",
+				     "--paper has its own operations and sizes: --test, --size and --list "
+				     "cannot stand beside it");
 	for (unsigned i = 0; i < o->sizes.n; i++)
 		if (!check_size(o, tests, o->sizes.at[i]))
 			return false;
