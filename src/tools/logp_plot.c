@@ -1,83 +1,105 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Left, a point for each prediction: measured across, predicted upwards, both by powers of
- * ten, with a band of 15 % around the diagonal. Right, the parameters of one message as
- * bars. Colours are the reader's: light or dark follows what the viewer prefers.
+ * Left, a point for each prediction: measured across, predicted upwards, on logarithmic
+ * scales, with a band of 15 % around the diagonal; what lies outside is hollow. Right, the
+ * parameters of one message as bars. Colours are the reader's: light or dark follows what
+ * the viewer prefers.
  */
 #include "tools/logp_plot.h"
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
-enum { LEFT = 70, TOP = 64, SIDE = 340, BARS_LEFT = 560, BARS_WIDE = 250, BAR = 26, BAR_APART = 46 };
+enum {
+	LEFT = 76,
+	TOP = 64,
+	SIDE = 340,
+	BARS_LEFT = 560,
+	BARS_WIDE = 240,
+	BAR = 22,
+	BAR_APART = 38,
+	LEGEND_TOP = 330,
+	LEGEND_APART = 22,
+};
 
 static const char style[] =
 	"<style>\n"
-	"  svg { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --faint: #6b7280; --rule: #e2e5e9;\n"
-	"    --band: #dbeafe; --near: #2563eb; --far: #c2410c; --bar: #2563eb; }\n"
-	"  @media (prefers-color-scheme: dark) { svg { --paper: #14171b; --ink: #e6e8eb; --faint: #9aa1ab;\n"
-	"    --rule: #2b3036; --band: #1d2b45; --near: #7aa7ff; --far: #fb923c; --bar: #7aa7ff; } }\n"
-	"  text { font: 12px system-ui, sans-serif; fill: var(--ink) }\n"
-	"  .title { font-size: 14px; font-weight: 600 }\n"
-	"  .faint { fill: var(--faint) }\n"
-	"  .middle { text-anchor: middle } .end { text-anchor: end }\n"
-	"  .rule { stroke: var(--rule) } .diagonal { stroke: var(--faint); stroke-dasharray: 4 4 }\n"
-	"  .near { fill: var(--near) } .far { fill: var(--far) }\n"
+	"  .logp { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --faint: #667080; --rule: #e4e7eb;\n"
+	"    --band: #eaf1fd; --bar: #2563eb; --c0: #2563eb; --c1: #0d9488; --c2: #b45309; --c3: #9333ea }\n"
+	"  @media (prefers-color-scheme: dark) { .logp { --paper: #14171b; --ink: #e6e8eb; --faint: #9aa1ab;\n"
+	"    --rule: #292e35; --band: #1b2535; --bar: #7aa7ff; --c0: #7aa7ff; --c1: #2dd4bf; --c2: #fbbf24;\n"
+	"    --c3: #c98bff } }\n"
+	"  .logp text { font: 12px system-ui, sans-serif; fill: var(--ink) }\n"
+	"  .logp .title { font-size: 14px; font-weight: 600 }\n"
+	"  .logp .faint { fill: var(--faint) }\n"
+	"  .logp .middle { text-anchor: middle } .logp .end { text-anchor: end }\n"
+	"  .logp .rule { stroke: var(--rule) } .logp .diagonal { stroke: var(--faint); stroke-dasharray: 4 4 }\n"
+	"  .logp circle { stroke-width: 2 } .logp .far { fill: var(--paper) }\n"
+	"  .logp .c0 { stroke: var(--c0) } .logp .c0.near { fill: var(--c0) }\n"
+	"  .logp .c1 { stroke: var(--c1) } .logp .c1.near { fill: var(--c1) }\n"
+	"  .logp .c2 { stroke: var(--c2) } .logp .c2.near { fill: var(--c2) }\n"
+	"  .logp .c3 { stroke: var(--c3) } .logp .c3.near { fill: var(--c3) }\n"
 	"</style>\n";
+
+/* What has a colour of its own; everything else has the last. */
+static const char *const kinds[] = { "burst", "all-to-all", "ring", "payload" };
+
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* -- Predictions against measurements ----------------------------------------------------- */
 
 struct scale {
-	int least, most; /* powers of ten */
+	double least, most; /* ns */
 };
 
-/* Whole decades around everything that is shown. */
+/* With some room around everything that is shown. */
 static struct scale scale_make(const struct logp_outcome *o)
 {
-	double least = INFINITY, most = 0;
+	struct scale s = { INFINITY, 0 };
 	for (unsigned i = 0; i < LOGP_PATTERNS; i++) {
 		const struct logp_forecast *f = &o->forecast[i];
 		if (!isfinite(forecast_error(f)))
 			continue;
-		least = fmin(least, fmin(f->predicted, f->measured.median));
-		most = fmax(most, fmax(f->predicted, f->measured.median));
+		s.least = fmin(s.least, fmin(f->predicted, f->measured.median));
+		s.most = fmax(s.most, fmax(f->predicted, f->measured.median));
 	}
-	if (!(least > 0 && most > 0 && isfinite(least)))
-		return (struct scale){ 2, 4 };
-	struct scale s = { (int)floor(log10(least)), (int)ceil(log10(most)) };
-	s.most += s.most == s.least;
-	return s;
+	if (!(s.least > 0 && s.most > 0 && isfinite(s.least)))
+		return (struct scale){ 100, 10000 };
+	return (struct scale){ s.least / 1.5, s.most * 1.5 };
 }
 
 /* How far along the side a time lies; never outside. */
 static double scale_at(struct scale s, double ns)
 {
-	double at = (log10(ns) - s.least) / (s.most - s.least);
+	double at = log(ns / s.least) / log(s.most / s.least);
 	return SIDE * fmin(fmax(at, 0), 1);
 }
 
-static void axis_label(char *label, size_t len, int power)
+static void draw_tick(struct scale s, double ns, FILE *to)
 {
-	static const char *const units[] = { "ns", "us", "ms", "s" };
-	int unit = power < 0 ? 0 : power / 3 > 3 ? 3 : power / 3;
-	snprintf(label, len, "%g %s", pow(10, power - 3 * unit), units[unit]);
+	double at = scale_at(s, ns);
+	char label[24];
+	if (ns < s.least || ns > s.most)
+		return;
+	snprintf(label, sizeof label, ns < 1000 ? "%.0f ns" : "%.0f us", ns < 1000 ? ns : ns / 1000);
+	fprintf(to, "<path class=\"rule\" d=\"M%d %.1fh%dM%.1f %dv%d\"/>\n", LEFT, TOP + SIDE - at, SIDE,
+		LEFT + at, TOP, SIDE);
+	fprintf(to, "<text class=\"faint end\" x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT - 8,
+		TOP + SIDE - at + 4, label);
+	fprintf(to, "<text class=\"faint middle\" x=\"%.1f\" y=\"%d\">%s</text>\n", LEFT + at,
+		TOP + SIDE + 18, label);
 }
 
 static void draw_axes(struct scale s, FILE *to)
 {
-	char label[24];
-	for (int power = s.least; power <= s.most; power++) {
-		double at = scale_at(s, pow(10, power));
-		axis_label(label, sizeof label, power);
-		fprintf(to, "<path class=\"rule\" d=\"M%d %.1fh%dM%.1f %dv%d\"/>\n", LEFT, TOP + SIDE - at,
-			SIDE, LEFT + at, TOP, SIDE);
-		fprintf(to, "<text class=\"faint end\" x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT - 8,
-			TOP + SIDE - at + 4, label);
-		fprintf(to, "<text class=\"faint middle\" x=\"%.1f\" y=\"%d\">%s</text>\n", LEFT + at,
-			TOP + SIDE + 18, label);
+	for (double decade = 1; decade <= s.most; decade *= 10) {
+		draw_tick(s, decade, to);
+		draw_tick(s, 2 * decade, to);
+		draw_tick(s, 5 * decade, to);
 	}
 	fprintf(to, "<text class=\"faint middle\" x=\"%d\" y=\"%d\">measured</text>\n", LEFT + SIDE / 2,
-		TOP + SIDE + 40);
+		TOP + SIDE + 42);
 	fprintf(to,
 		"<text class=\"faint middle\" transform=\"translate(%d %d) rotate(-90)\">predicted</text>\n",
 		16, TOP + SIDE / 2);
@@ -86,14 +108,21 @@ static void draw_axes(struct scale s, FILE *to)
 /* The square is cut to itself, so the band may leave it. */
 static void draw_band(struct scale s, FILE *to)
 {
-	double decade = (double)SIDE / (s.most - s.least);
-	double above = log10(1.15) * decade, below = -log10(0.85) * decade;
+	double e = SIDE / log(s.most / s.least);
+	double above = log(1.15) * e, below = -log(0.85) * e;
 	fprintf(to, "<clipPath id=\"square\"><path d=\"M%d %dh%dv%dh-%dz\"/></clipPath>\n", LEFT, TOP, SIDE,
 		SIDE, SIDE);
 	fprintf(to,
 		"<path clip-path=\"url(#square)\" fill=\"var(--band)\" d=\"M%d %.1fl%d -%dv%.1fl-%d %dz\"/>\n",
 		LEFT, TOP + SIDE - above, SIDE, SIDE, above + below, SIDE, SIDE);
-	fprintf(to, "<path class=\"diagonal\" d=\"M%d %dl%d -%d\"/>\n", LEFT, TOP + SIDE, SIDE, SIDE);
+}
+
+static unsigned pattern_kind(const struct logp_pattern *p)
+{
+	unsigned kind = 0;
+	while (kind + 1 < KINDS && strcmp(kinds[kind], p->name) != 0)
+		kind++;
+	return kind;
 }
 
 static void draw_point(struct scale s, const struct logp_forecast *f, FILE *to)
@@ -102,11 +131,20 @@ static void draw_point(struct scale s, const struct logp_forecast *f, FILE *to)
 	if (!isfinite(error))
 		return;
 	fprintf(to,
-		"<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"><title>%s, %u %s: predicted %.0f ns, measured "
-		"%.0f ns (%+.1f %%)</title></circle>\n",
-		fabs(error) <= 15 ? "near" : "far", LEFT + scale_at(s, f->measured.median),
-		TOP + SIDE - scale_at(s, f->predicted), f->pattern->name, f->size, f->pattern->unit,
-		f->predicted, f->measured.median, error);
+		"<circle class=\"c%u %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>%s, %u %s: predicted %.0f ns, "
+		"measured %.0f ns (%+.1f %%)</title></circle>\n",
+		pattern_kind(f->pattern), fabs(error) <= 15 ? "near" : "far",
+		LEFT + scale_at(s, f->measured.median), TOP + SIDE - scale_at(s, f->predicted),
+		f->pattern->name, f->size, f->pattern->unit, f->predicted, f->measured.median, error);
+}
+
+static void draw_legend(FILE *to)
+{
+	for (unsigned i = 0; i < KINDS; i++) {
+		unsigned y = LEGEND_TOP + i * LEGEND_APART;
+		fprintf(to, "<circle class=\"c%u near\" cx=\"%d\" cy=\"%u\" r=\"4\"/>", i, BARS_LEFT + 4, y);
+		fprintf(to, "<text x=\"%d\" y=\"%u\">%s</text>\n", BARS_LEFT + 18, y + 4, kinds[i]);
+	}
 }
 
 static void draw_forecasts(const struct logp_outcome *o, FILE *to)
@@ -117,8 +155,10 @@ static void draw_forecasts(const struct logp_outcome *o, FILE *to)
 		LEFT);
 	draw_band(s, to);
 	draw_axes(s, to);
+	fprintf(to, "<path class=\"diagonal\" d=\"M%d %dl%d -%d\"/>\n", LEFT, TOP + SIDE, SIDE, SIDE);
 	for (unsigned i = 0; i < LOGP_PATTERNS; i++)
 		draw_point(s, &o->forecast[i], to);
+	draw_legend(to);
 }
 
 /* -- The parameters -------------------------------------------------------------------------- */
@@ -126,11 +166,11 @@ static void draw_forecasts(const struct logp_outcome *o, FILE *to)
 static void draw_bar(unsigned at, const char *name, double ns, double most, FILE *to)
 {
 	double y = TOP + 16 + at * BAR_APART, wide = BARS_WIDE * ns / most;
-	fprintf(to, "<text class=\"end\" x=\"%d\" y=\"%.1f\">%s</text>\n", BARS_LEFT - 10, y + 17, name);
+	fprintf(to, "<text class=\"end\" x=\"%d\" y=\"%.1f\">%s</text>\n", BARS_LEFT - 10, y + 15, name);
 	fprintf(to, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"3\" fill=\"var(--bar)\"/>\n",
 		BARS_LEFT, y, fmax(wide, 1), BAR);
 	fprintf(to, "<text class=\"faint\" x=\"%.1f\" y=\"%.1f\">%.*f ns</text>\n",
-		BARS_LEFT + fmax(wide, 1) + 8, y + 17,
+		BARS_LEFT + fmax(wide, 1) + 8, y + 15,
 		ns < 10    ? 2
 		: ns < 100 ? 1
 			   : 0,
@@ -154,13 +194,13 @@ static void draw_parameters(const struct logp_model *m, FILE *to)
 		fprintf(to,
 			"<text x=\"%d\" y=\"%d\" class=\"end\">G</text><text class=\"faint\" x=\"%d\" y=\"%d\">%.3f ns for "
 			"each byte of a large payload</text>\n",
-			BARS_LEFT - 10, TOP + 33 + (int)n * BAR_APART, BARS_LEFT,
-			TOP + 33 + (int)n * BAR_APART, m->per_byte.median);
+			BARS_LEFT - 10, TOP + 31 + (int)n * BAR_APART, BARS_LEFT,
+			TOP + 31 + (int)n * BAR_APART, m->per_byte.median);
 }
 
 int plot_write(const struct logp_outcome *o, FILE *to)
 {
-	fputs("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 900 470\" role=\"img\" "
+	fputs("<svg class=\"logp\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 900 470\" role=\"img\" "
 	      "aria-label=\"LogP parameters, and predictions against measurements\">\n",
 	      to);
 	fputs(style, to);
