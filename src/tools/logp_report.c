@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/cpu.h"
 #include "tools/json.h"
@@ -113,23 +114,69 @@ static unsigned here_columns(const struct logp_model *m, struct thesis_column *h
 	return n;
 }
 
-static void thesis_times(const char *name, const struct thesis_column *c, unsigned n, size_t at)
+typedef const char *thesis_cell(char *cell, const struct thesis_column *c);
+
+static const char *cell_us(char *cell, double us)
 {
-	char cell[CELL];
-	printf("%-16s", name);
-	for (unsigned i = 0; i < n; i++) {
-		double value = *(const double *)((const char *)&c[i] + at);
-		snprintf(cell, sizeof cell, "%.*f us", value < 1 ? 4 : value < 10 ? 1 : 0, value);
-		printf("  %15s", cell);
-	}
-	putchar('\n');
+	snprintf(cell, CELL, "%.*f us", us < 1 ? 4 : us < 10 ? 1 : 0, us);
+	return cell;
 }
 
-static void thesis_texts(const char *name, const struct thesis_column *c, unsigned n, size_t at)
+static const char *cell_machine(char *cell, const struct thesis_column *c)
 {
-	printf("%-16s", name);
+	(void)cell;
+	return c->machine;
+}
+
+static const char *cell_layer(char *cell, const struct thesis_column *c)
+{
+	(void)cell;
+	return c->layer;
+}
+
+static const char *cell_message(char *cell, const struct thesis_column *c)
+{
+	(void)cell;
+	return c->message;
+}
+
+static const char *cell_latency(char *cell, const struct thesis_column *c)
+{
+	return cell_us(cell, c->latency);
+}
+
+static const char *cell_overhead(char *cell, const struct thesis_column *c)
+{
+	return cell_us(cell, c->overhead);
+}
+
+static const char *cell_gap(char *cell, const struct thesis_column *c)
+{
+	return cell_us(cell, c->gap);
+}
+
+static const char *cell_processors(char *cell, const struct thesis_column *c)
+{
+	snprintf(cell, CELL, "%u", c->processors);
+	return cell;
+}
+
+static const struct thesis_row {
+	const char *name;
+	thesis_cell *cell;
+} thesis_rows[] = {
+	{ "machine", cell_machine },           { "layer", cell_layer },
+	{ "message length", cell_message },    { "L (latency)", cell_latency },
+	{ "o (overhead)", cell_overhead },     { "g (gap)", cell_gap },
+	{ "P (processors)", cell_processors },
+};
+
+static void thesis_row_print(const struct thesis_row *row, const struct thesis_column *c, unsigned n)
+{
+	char cell[CELL];
+	printf("%-16s", row->name);
 	for (unsigned i = 0; i < n; i++)
-		printf("  %15s", *(const char *const *)((const char *)&c[i] + at));
+		printf("  %15s", row->cell(cell, &c[i]));
 	putchar('\n');
 }
 
@@ -137,20 +184,12 @@ static void thesis_table(const struct logp_model *m, bool bold)
 {
 	struct thesis_column c[THESIS_COLUMNS + HERE_COLUMNS];
 	char message[HERE_COLUMNS][CELL];
-	for (unsigned i = 0; i < THESIS_COLUMNS; i++)
-		c[i] = thesis[i];
+	memcpy(c, thesis, sizeof thesis);
 	unsigned n = THESIS_COLUMNS + here_columns(m, c + THESIS_COLUMNS, message);
 	heading(bold, "Table 4-12 of von Eicken's thesis, with this machine");
-	thesis_texts("machine", c, n, offsetof(struct thesis_column, machine));
-	thesis_texts("layer", c, n, offsetof(struct thesis_column, layer));
-	thesis_texts("message length", c, n, offsetof(struct thesis_column, message));
-	thesis_times("L (latency)", c, n, offsetof(struct thesis_column, latency));
-	thesis_times("o (overhead)", c, n, offsetof(struct thesis_column, overhead));
-	thesis_times("g (gap)", c, n, offsetof(struct thesis_column, gap));
-	printf("%-16s", "P (processors)");
-	for (unsigned i = 0; i < n; i++)
-		printf("  %15u", c[i].processors);
-	printf("\n%s\n", thesis_note);
+	for (size_t i = 0; i < sizeof thesis_rows / sizeof *thesis_rows; i++)
+		thesis_row_print(&thesis_rows[i], c, n);
+	puts(thesis_note);
 }
 
 /* -- Predictions ----------------------------------------------------------------------- */
