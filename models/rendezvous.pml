@@ -8,14 +8,15 @@
  *    request, replies at most once and only runs when its reply has room (the gate);
  *  - small messages that go whole while the receiver has cells for them, else as a question
  *    [eager_may, eager_send]; large ones that ask (RTS), are told (CTS), and send DATA and FIN
- *    [queue_announce, told, flow_turn]; TERN_SYNC;
+ *    [queue_announce, told, flow_turn]; TERN_SYNC; a receive that is too short;
  *  - what no receive has taken, written down in the order it came [arrival_add], and the receive
  *    that finds it there and sends its TELL as a request [arrival_take, tell];
- *  - the queue of sends that have not been announced, for want of RTSs [queue_flush, send_flush];
+ *  - the queue of sends that are not announced yet, for want of RTSs or of room in the ring
+ *    [queue_flush, send_flush]; announcements, DATA and FIN never wait for room [msg_try];
  *  - taking a send back while it may be matched [send_take_back, cancel_arrived];
- *  - requests that wait for room: the program's, those of a progress turn in a poll below it
- *    [msg_progress], and with DEFER those of a deferred function. They stand on one stack: only the
- *    uppermost can go on, and all the while whatever arrives is served.
+ *  - requests that do wait for room: the program's and, with DEFER, those of a deferred function in
+ *    a poll below it. They stand on one stack: only the uppermost can go on, and all the while
+ *    whatever arrives is served. With DEFER_WAIT a deferred function waits until its send is over.
  *
  * Checked: nothing deadlocks; a send ends once: received, refused or taken back, and never two of
  * these; receives of an id get its messages in the order in which they were sent; what is written
@@ -24,23 +25,25 @@
  * unmatched sends, if there are fewer of them than RTSs, hold up nothing.
  *
  * Left out: the rings' insides and sleep (ring.pml, flood.pml), ready mode, masks, ranks that
- * leave, DATA of more than one message (MOVED is a send whose DATA are in the ring).
- *
- * The queue: a send stands at its head until its RTS is in the ring, and while it waits for
- * room there, nobody announces another.
+ * leave, DATA of more than one message (MOVED is a send whose DATA are in the ring). A
+ * small message that waits for room in its own call counts as sent when it is in the ring: with
+ * DEFER only the last one is small.
  *
  * Ways to break it: NO_GATE, ONE_RING (replies in the ring of requests, without a gate), NO_SERVE (a
  * blocked request does not serve), HOLD_RING (an RTS without a receive stays in the ring),
- * OFF_QUEUE (a send leaves the queue before its RTS is in the ring), PAST_QUEUE (small messages do not
- * mind the queue), NO_UNCOUNT (an RTS that was taken back is still counted), NO_CELL_BACK (the cell of
- * a message that was taken back is not given back), EARLY_CELL (a cell is given back when the
- * message is written down), BLIND_CANCEL (a send is over as soon as it was asked for), DROP_TELL (a
- * receive whose TELL finds no room forgets it), LATE_CELL (cells are given back at the window's end,
- * and only there), DEFER_WAIT (a deferred function waits for its send, in a poll of a progress turn
- * that waits for room; REENTER, which lets another turn begin above it, is the cure).
+ * PAST_QUEUE (small messages do not mind the queue), NO_UNCOUNT (an RTS that was taken back is
+ * still counted), NO_CELL_BACK (the cell of a message that was taken back is not given back),
+ * EARLY_CELL (a cell is given back when the message is written down), BLIND_CANCEL (a send is over
+ * as soon as it was asked for), DROP_TELL (a receive whose TELL finds no room forgets it). And with
+ * WAITING (announcements, DATA and FIN wait for room, in a progress turn that stands on
+ * the stack and is not entered twice): OFF_QUEUE (a send leaves the queue before its RTS is in the ring,
+ * else it stands at the head and nobody announces another), DEFER_WAIT.
  */
 #define S 4 /* sends of a rank */
 #define IDS 2
+#ifdef OFF_QUEUE
+#define WAITING
+#endif
 
 #ifndef REQUESTS
 #define REQUESTS 1 /* room in a ring */
@@ -67,13 +70,18 @@
 #define N1 S
 #endif
 #define SENDS(i) (i == 0 -> N0 : N1)
+#ifdef DEFER_WAIT /* which is wrong in any case where it may keep the program from posting a receive */
+#define MAY_SEND (ME.next < SENDS(me) && ME.left[0] == 0 && PEER.left[0] == 0)
+#else
+#define MAY_SEND (ME.next < SENDS(me))
+#endif
 #ifdef CANCELLING
 #define MODE(k) (k == 1 -> SYNC : (k == 2 -> SMALL : BIG))
 #define ID(k) (k == 3)
 #define RECVS(id) (id == 0 -> 2 : 1)
-#define CANCELS(k) (k < 2)
+#define CANCELS(k) (me == 0 && k < 2)
 #elif defined(QUEUEING)
-#define MODE(k) (k == 2 -> SMALL : (k == 1 -> LONG : BIG))
+#define MODE(k) (k == 3 -> SMALL : (k == 1 -> LONG : BIG))
 #define ID(k) 0
 #define RECVS(id) (id == 0 -> S : 0)
 #define CANCELS(k) false
@@ -82,12 +90,6 @@
 #define ID(k) (k > 0)
 #define RECVS(id) (id == 0 -> 0 : 3)
 #define CANCELS(k) false
-#endif
-
-#ifdef REENTER
-#define CONTEXTS 4
-#else
-#define CONTEXTS 3
 #endif
 
 mtype = { NONE, EAGER, RTS, DATA, FIN, CANCEL, TELL, AWAIT };
@@ -118,9 +120,10 @@ typedef rank_t {
 	byte cells, rts;
 	bit flush;
 	/* requests that wait for room, or for what follows: the program's, progress, a deferred function's */
-	mtype wants[CONTEXTS], kind[CONTEXTS];
-	byte name[CONTEXTS], gives[CONTEXTS];
+	mtype wants[3], kind[3];
+	byte name[3], gives[3];
 	bit above; /* the deferred function stands above progress */
+	byte own;  /* send of the deferred function */
 	/* as a receiver */
 	byte left[IDS], open[IDS]; /* receives to be posted; posted and not matched */
 	byte owed;
@@ -139,7 +142,6 @@ chan arrivals[2] = [S] of { byte, byte, bit }; /* id, send, whole */
 #define PROGRAM 0
 #define PROGRESS 1
 #define DEFERRED 2
-#define INNER 3 /* progress above a deferred function that waits */
 
 #ifdef OFF_QUEUE
 #define WAITS(k) (ME.send[k] == QUEUED)
@@ -159,11 +161,15 @@ chan arrivals[2] = [S] of { byte, byte, bit }; /* id, send, whole */
 /* -- The stack ------------------------------------------------------------------------- */
 
 #define BUSY(c) (ME.wants[c] != NONE)
+#ifdef DEFER
+#define MAY_START (IDLE || !BUSY(DEFERRED))
+#else
+#define MAY_START IDLE
+#endif
 #define IDLE (!BUSY(PROGRAM) && !BUSY(PROGRESS) && !BUSY(DEFERRED))
 #define TOP_PROGRAM (!BUSY(PROGRESS) && !BUSY(DEFERRED))
 #define TOP_PROGRESS (!ME.above)
-#define TOP_DEFERRED ((ME.above || !BUSY(PROGRESS)) && !BUSY(INNER))
-#define TOP_INNER true
+#define TOP_DEFERRED (ME.above || !BUSY(PROGRESS))
 #define SENDING(c) (BUSY(c) && ME.wants[c] != AWAIT && TOP_##c && nfull(requests[me]))
 
 inline want(c, w, kd, k, cl)
@@ -176,10 +182,14 @@ inline want(c, w, kd, k, cl)
 
 inline done(c)
 {
-	want(c, NONE, NONE, 0, 0);
 	if
-	:: c == DEFERRED -> ME.above = 0
-	:: else
+#ifdef DEFER_WAIT
+	:: c == DEFERRED && ME.send[ME.own] < OVER -> want(c, AWAIT, NONE, 0, 0)
+	:: c == DEFERRED && ME.send[ME.own] >= OVER -> want(c, NONE, NONE, 0, 0); ME.above = 0; ME.own = 0
+#else
+	:: c == DEFERRED -> want(c, NONE, NONE, 0, 0); ME.above = 0
+#endif
+	:: c != DEFERRED -> want(c, NONE, NONE, 0, 0)
 	fi
 }
 
@@ -265,7 +275,9 @@ inline uncount(k)
 		ME.counted[k] = 0;
 		ME.rts++;
 		if
+#ifdef WAITING
 		:: QUEUE -> ME.flush = 1
+#endif
 		:: else
 		fi
 	:: else
@@ -296,7 +308,7 @@ inline told(kd, k, cl)
 }
 
 /* Begins to announce the first of the queue; else the context is done. */
-inline queue_announce(c)
+inline queue_announce()
 {
 	if
 	:: QUEUE && !ANNOUNCING && ME.rts ->
@@ -314,7 +326,7 @@ inline queue_announce(c)
 
 /* -- The program --------------------------------------------------------------------------------- */
 
-inline send_start(c)
+inline send_start()
 {
 	k = ME.next;
 	ME.next++;
@@ -324,7 +336,11 @@ inline send_start(c)
 		want(c, EAGER, NONE, k, 0)
 	:: else ->
 		ME.send[k] = QUEUED;
-		queue_announce(c)
+#ifndef WAITING
+		done(c)
+#else
+		queue_announce()
+#endif
 	fi
 }
 
@@ -342,9 +358,11 @@ inline recv_start(id)
 		if
 		:: verdict == TELL_ROOM && !DUE
 #ifdef DROP_TELL
-		:: full(requests[me])
-#endif
+		:: (verdict != TELL_ROOM || DUE) && full(requests[me])
+		:: (verdict != TELL_ROOM || DUE) && nfull(requests[me]) ->
+#else
 		:: else ->
+#endif
 			want(PROGRAM, TELL, verdict, k, ME.owed);
 			ME.owed = 0
 		fi
@@ -352,16 +370,18 @@ inline recv_start(id)
 	fi
 }
 
-inline send_cancel(c, s)
+#define MAY_CANCEL(k) (CANCELS(k) && (ME.send[k] == QUEUED || ME.send[k] == IN_USE))
+
+inline send_cancel()
 {
 	if
-	:: ME.send[s] == QUEUED -> ME.send[s] = CANCELLED
-	:: ME.send[s] == IN_USE -> ME.asked = 1; want(c, CANCEL, NONE, s, 0)
+	:: ME.send[k] == QUEUED -> ME.send[k] = CANCELLED
+	:: ME.send[k] == IN_USE -> ME.asked = 1; want(PROGRAM, CANCEL, NONE, k, 0)
 	fi
 }
 
 /* The uppermost request has found room. */
-inline carry_on(c)
+inline carry_on()
 {
 	k = ME.name[c];
 	requests[me]!ME.wants[c], ME.kind[c], k, ME.gives[c];
@@ -372,13 +392,10 @@ inline carry_on(c)
 	:: ME.wants[c] == RTS ->
 		ME.send[k] = IN_USE;
 		ME.counted[k] = 1;
-#ifdef DEFER_WAIT
-		if
-		:: c == DEFERRED -> ME.wants[c] = AWAIT
-		:: else -> queue_announce(c)
-		fi
+#ifndef WAITING
+		done(c)
 #else
-		queue_announce(c)
+		queue_announce()
 #endif
 	:: ME.wants[c] == DATA -> ME.send[k] = MOVED; done(c)
 	:: ME.wants[c] == FIN -> ME.send[k] = OVER; done(c)
@@ -395,15 +412,19 @@ inline carry_on(c)
 	k = 0
 }
 
-#define IS(k, st) (ME.send[k] == st)
+#define ANSWERED (ME.wants[PROGRAM] == AWAIT && TOP_PROGRAM && (!ME.asked || ME.send[ME.name[PROGRAM]] != IN_USE))
+#define MOVABLE(k) (ME.send[k] == MOVING || ME.send[k] == MOVED)
+#ifndef WAITING
+#define MAY_ANNOUNCE (QUEUE && ME.rts && nfull(requests[me]))
+#define MAY_MOVE nfull(requests[me])
+#else
+#define MAY_ANNOUNCE (ME.flush && !BUSY(PROGRESS))
+#define MAY_MOVE !BUSY(PROGRESS)
+#endif
 
-#define MAY_REENTER (ME.above && ME.wants[DEFERRED] == AWAIT && !BUSY(INNER))
-#define HELD(k) (ME.name[PROGRESS] == k)
-#define MOVABLE(k) (IS(k, MOVING) || IS(k, MOVED))
-
-inline move(c, s)
+inline move()
 {
-	want(c, (ME.send[s] == MOVING -> DATA : FIN), NONE, s, 0)
+	want(PROGRESS, (ME.send[k] == MOVING -> DATA : FIN), NONE, k, 0)
 }
 
 #if defined(NO_GATE) || defined(ONE_RING)
@@ -413,7 +434,8 @@ inline move(c, s)
 #endif
 #ifdef HOLD_RING
 #define TAKEN_OFF (!requests[peer]?[RTS, NONE, _, _] || RECEIVE_THERE)
-#define RECEIVE_THERE ((requests[peer]?[RTS, NONE, eval(0), _] && ME.open[ID(0)]) || (requests[peer]?[RTS, NONE, eval(1), _] && ME.open[ID(1)]) || (requests[peer]?[RTS, NONE, eval(2), _] && ME.open[ID(2)]))
+#define RECEIVE_FOR(k) (requests[peer]?[RTS, NONE, eval(k), _] && ME.open[ID(k)])
+#define RECEIVE_THERE (RECEIVE_FOR(0) || RECEIVE_FOR(1) || RECEIVE_FOR(2) || RECEIVE_FOR(3))
 #else
 #define TAKEN_OFF true
 #endif
@@ -423,10 +445,8 @@ inline move(c, s)
 #define SERVES true
 #endif
 
-inline handle_request()
+inline arrived()
 {
-	requests[peer]?<what, kd, k, cl>;
-	verdict = NONE;
 	if
 	:: what == EAGER -> letter_arrived(k, 1)
 	:: what == RTS -> letter_arrived(k, 0)
@@ -444,9 +464,25 @@ inline handle_request()
 		:: else -> verdict = TELL_KEPT
 		fi
 	:: what == TELL -> told(kd, k, cl)
+	fi
+}
+
+#define REPLY_THERE (nempty(replies[peer]) && SERVES)
+#define REQUEST_THERE (nempty(requests[peer]) && SERVES && GATE_OPEN && TAKEN_OFF)
+
+inline poll()
+{
+	if
+#ifndef ONE_RING
+	:: REPLY_THERE -> replies[peer]?what, kd, k, cl; request = 0
+#endif
+	:: REQUEST_THERE -> requests[peer]?<what, kd, k, cl>; request = 1
 	fi;
-	reply(k);
-	requests[peer]?_, _, _, _ /* a message lies in its ring until it is handled */
+	arrived();
+	if
+	:: request -> reply(k); requests[peer]?_, _, _, _ /* it lies in its ring until it is handled */
+	:: !request
+	fi
 }
 
 inline forget()
@@ -455,55 +491,80 @@ inline forget()
 	verdict = NONE;
 	kd = NONE;
 	k = 0;
+	c = 0;
 	cl = 0;
-	w = 0
+	w = 0;
+	request = 0
 }
 
 proctype run_rank(byte me; byte peer)
 {
 	mtype what = NONE, kd = NONE, verdict = NONE;
-	byte k, cl;
-	bit w;
+	byte k, c, cl;
+	bit w, request;
 end:	do
-	/* the program; its calls are one after another */
-	:: atomic { IDLE && ME.next < SENDS(me) -> send_start(PROGRAM); forget() }
-	:: atomic { IDLE && ME.left[0] -> recv_start(0); forget() }
-	:: atomic { IDLE && ME.left[1] -> recv_start(1); forget() }
-	:: atomic { IDLE && CANCELS(0) && (IS(0, QUEUED) || IS(0, IN_USE)) -> send_cancel(PROGRAM, 0) }
-	:: atomic { IDLE && CANCELS(1) && (IS(1, QUEUED) || IS(1, IN_USE)) -> send_cancel(PROGRAM, 1) }
-	:: atomic { IDLE && CANCELS(2) && (IS(2, QUEUED) || IS(2, IN_USE)) -> send_cancel(PROGRAM, 2) }
-	:: atomic { IDLE && CANCELS(3) && (IS(3, QUEUED) || IS(3, IN_USE)) -> send_cancel(PROGRAM, 3) }
+	/* the program, whose calls are one after another, and a deferred function */
+	:: atomic {
+		MAY_SEND && MAY_START ->
+		if
+		:: IDLE -> c = PROGRAM
 #ifdef DEFER
-	:: atomic { !IDLE && !BUSY(DEFERRED) && ME.next < SENDS(me) ->
+		:: !BUSY(DEFERRED) ->
+			c = DEFERRED;
 			ME.above = BUSY(PROGRESS);
-			send_start(DEFERRED);
-			forget() }
+#ifdef DEFER_WAIT
+			ME.own = ME.next
 #endif
+#endif
+		fi;
+		send_start();
+		forget() }
+	:: atomic {
+		IDLE && (ME.left[0] || ME.left[1]) ->
+		if
+		:: ME.left[0] -> cl = 0
+		:: ME.left[1] -> cl = 1
+		fi;
+		recv_start(cl);
+		forget() }
+	:: atomic {
+		IDLE && (MAY_CANCEL(0) || MAY_CANCEL(1)) ->
+		if
+		:: MAY_CANCEL(0) -> k = 0
+		:: MAY_CANCEL(1) -> k = 1
+		fi;
+		send_cancel();
+		forget() }
 	/* requests that have found room, or their answer */
-	:: atomic { SENDING(PROGRAM) -> carry_on(PROGRAM) }
-	:: atomic { SENDING(PROGRESS) -> carry_on(PROGRESS) }
-#ifdef DEFER
-	:: atomic { SENDING(DEFERRED) -> carry_on(DEFERRED) }
-	:: atomic { ME.wants[DEFERRED] == AWAIT && TOP_DEFERRED && ME.send[ME.name[DEFERRED]] >= OVER -> done(DEFERRED) }
+	:: atomic {
+		SENDING(PROGRAM) || SENDING(PROGRESS) || SENDING(DEFERRED) ->
+		if
+		:: SENDING(PROGRAM) -> c = PROGRAM
+		:: SENDING(PROGRESS) -> c = PROGRESS
+		:: SENDING(DEFERRED) -> c = DEFERRED
+		fi;
+		carry_on();
+		forget() }
+	:: atomic { ANSWERED -> ME.asked = 0; done(PROGRAM) }
+#ifdef DEFER_WAIT
+	:: atomic { ME.wants[DEFERRED] == AWAIT && TOP_DEFERRED && ME.send[ME.own] >= OVER -> done(DEFERRED) }
 #endif
-	:: atomic { ME.wants[PROGRAM] == AWAIT && TOP_PROGRAM && (!ME.asked || ME.send[ME.name[PROGRAM]] != IN_USE) ->
-			ME.asked = 0;
-			done(PROGRAM) }
 	/* polls */
-	:: atomic { SERVES && replies[peer]?[TELL, kd, k, cl] -> replies[peer]?TELL, kd, k, cl; told(kd, k, cl); forget() }
-	:: atomic { SERVES && GATE_OPEN && nempty(requests[peer]) && TAKEN_OFF -> handle_request(); forget() }
-	:: atomic { ME.flush && !BUSY(PROGRESS) -> ME.flush = 0; queue_announce(PROGRESS); forget() }
-	:: atomic { !BUSY(PROGRESS) && MOVABLE(0) -> move(PROGRESS, 0) }
-	:: atomic { !BUSY(PROGRESS) && MOVABLE(1) -> move(PROGRESS, 1) }
-	:: atomic { !BUSY(PROGRESS) && MOVABLE(2) -> move(PROGRESS, 2) }
-	:: atomic { !BUSY(PROGRESS) && MOVABLE(3) -> move(PROGRESS, 3) }
-#ifdef REENTER
-	:: atomic { MAY_REENTER && MOVABLE(0) && !HELD(0) -> move(INNER, 0) }
-	:: atomic { MAY_REENTER && MOVABLE(1) && !HELD(1) -> move(INNER, 1) }
-	:: atomic { MAY_REENTER && MOVABLE(2) && !HELD(2) -> move(INNER, 2) }
-	:: atomic { MAY_REENTER && MOVABLE(3) && !HELD(3) -> move(INNER, 3) }
-	:: atomic { SENDING(INNER) -> carry_on(INNER) }
+	:: atomic { REPLY_THERE || REQUEST_THERE -> poll(); forget() }
+	:: atomic {
+		MAY_ANNOUNCE || (MAY_MOVE && (MOVABLE(0) || MOVABLE(1) || MOVABLE(2) || MOVABLE(3))) ->
+		c = PROGRESS;
+		if
+		:: MAY_ANNOUNCE -> ME.flush = 0; queue_announce()
+		:: MAY_MOVE && MOVABLE(0) -> k = 0; move()
+		:: MAY_MOVE && MOVABLE(1) -> k = 1; move()
+		:: MAY_MOVE && MOVABLE(2) -> k = 2; move()
+		:: MAY_MOVE && MOVABLE(3) -> k = 3; move()
+		fi;
+#ifndef WAITING
+		carry_on();
 #endif
+		forget() }
 	od
 }
 
@@ -512,7 +573,8 @@ inline check_rank(me, peer)
 	assert(IDLE && empty(requests[me]) && empty(replies[me]));
 	assert(ME.next == SENDS(me) && ME.left[0] == 0 && ME.left[1] == 0);
 	for (i : 0 .. S - 1) {
-		assert((ME.send[i] == OVER) == (PEER.got[i] == DONE) || ME.send[i] == REFUSED);
+		assert(PEER.got[i] == (ME.send[i] == OVER || ME.send[i] == REFUSED -> DONE : 0) ||
+		       (MODE(i) == SMALL && ME.send[i] == OVER && PEER.got[i] == 0 && PEER.open[ID(i)] == 0));
 		assert(ME.send[i] != MOVING && ME.send[i] != MOVED && ME.send[i] != ASKING);
 		assert(ME.send[i] != IN_USE || PEER.open[ID(i)] == 0);
 		assert(ME.send[i] != QUEUED || ME.rts == 0)
@@ -528,7 +590,7 @@ init
 		for (i : 0 .. 1) {
 			rank[i].cells = CELLS_EACH;
 			rank[i].rts = RTS_EACH;
-			for (c : 0 .. CONTEXTS - 1) {
+			for (c : 0 .. 2) {
 				rank[i].wants[c] = NONE;
 				rank[i].kind[c] = NONE
 			}

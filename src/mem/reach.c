@@ -29,10 +29,9 @@ struct job_region *region_of(const struct mem *m, tern_addr a)
 	unsigned segment = addr_segment(a);
 	if (segment < SEGMENT_REGION || tern_addr_rank(a) >= m->size)
 		return NULL;
-	struct job_region *g =
-		&m->job->rank[tern_addr_rank(a)].region[(segment - SEGMENT_REGION) % JOB_REGIONS];
-	unsigned turn = (segment - SEGMENT_REGION) / JOB_REGIONS;
-	return atomic_load(&g->turn) % REGION_TURNS == turn ? g : NULL;
+	unsigned index = segment_region(segment);
+	struct job_region *g = &m->job->rank[tern_addr_rank(a)].region[index];
+	return region_segment(index, atomic_load(&g->turn)) == segment ? g : NULL;
 }
 
 /* Whether the region is in use and has [at, at + len). */
@@ -114,7 +113,7 @@ tern_addr tern_addr_of(tern *t, const void *p)
 	tern_addr a = m->span[m->rank].first + (uint64_t)((uintptr_t)p - (uintptr_t)m->span[m->rank].base);
 	if (tern_addr_rank(a) == m->rank && heap_reach(m, a, 1))
 		return a;
-	for (unsigned i = 0; i < JOB_REGIONS; i++) {
+	for (unsigned i = 0; i < JOB_REGIONS_OWN; i++) {
 		struct job_region *g = &m->job->rank[m->rank].region[i];
 		uint64_t at = (uint64_t)(uintptr_t)p - atomic_load(&g->base);
 		if (region_covers(g, at, 1))

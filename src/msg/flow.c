@@ -25,7 +25,8 @@ static tern_addr recv_lend(struct msg *m, struct receiving *r)
 	if (r->got.len <=
 	    TERN_PAYLOAD_MAX) /* a message takes less time than the kernel does to find the memory */
 		return TERN_NOWHERE;
-	return tern_register(t, base, r->got.len, &r->lent) ? TERN_NOWHERE : r->lent;
+	r->lent = region_lend(mem_of(t), base, r->got.len);
+	return r->lent;
 }
 
 void flow_clear(struct msg *m, struct receiving *r, uint64_t words[TELL_WORDS])
@@ -101,7 +102,7 @@ static int data_send(struct msg *m, struct sending *s)
 	if (!len)
 		return 0;
 	walk_gather(&w, bytes, len);
-	int rc = layer_request(m->e, s->node.rank, MSG_DATA, bytes, len, 2, words);
+	int rc = msg_try(m, s->node.rank, MSG_DATA, bytes, len, 2, words);
 	if (rc)
 		return rc;
 	s->walk = w;
@@ -130,7 +131,7 @@ static bool flow_turn(struct msg *m, struct sending *s)
 	if (rc > 0 || rc == -EAGAIN)
 		return false;
 	uint64_t words[] = { s->recv_name, (uint64_t)-rc };
-	int told = layer_request(m->e, s->node.rank, MSG_FIN, NULL, 0, 2, words);
+	int told = msg_try(m, s->node.rank, MSG_FIN, NULL, 0, 2, words);
 	if (told == -EAGAIN)
 		return false; /* data_send() has nothing more to do, nor has a put */
 	send_over(m, s, rc ? rc : told);

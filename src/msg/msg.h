@@ -83,8 +83,8 @@ struct sending {
 	bool listed;    /* stays until it is cleared */
 	bool announced; /* its receiver knows of it */
 	bool counted;   /* among the RTSs that the receiver has written down */
-	bool asked;     /* to be taken back */
 	bool started;   /* the data move */
+	bool sending;   /* in a call that sends for it, and may wait for room */
 	int error;
 	struct layout layout;
 	struct walk walk; /* over what has been sent in messages, */
@@ -93,6 +93,7 @@ struct sending {
 	tern_op moving;     /* what is put straight into the receiver's memory */
 	tern_addr to;       /* where that is; TERN_NOWHERE: in messages */
 	uint32_t recv_name; /* the receive that takes it */
+	int *asked;         /* who waits for its being taken back, and for how that went */
 };
 
 /* A receive that is not over, or is in the table. */
@@ -131,11 +132,10 @@ struct arrival {
 
 /* What this rank knows of another. */
 struct correspondent {
-	uint32_t cells;                   /* of its memory that we may still fill */
-	uint32_t rts;                     /* that we may still have unmatched there */
-	uint32_t owed;                    /* cells of ours that it may fill again and has not been told of */
-	struct sending *first, *last;     /* waiting to be announced, in order */
-	const struct sending *announcing; /* off the queue, but perhaps not sent yet */
+	uint32_t cells;               /* of its memory that we may still fill */
+	uint32_t rts;                 /* that we may still have unmatched there */
+	uint32_t owed;                /* cells of ours that it may fill again and has not been told of */
+	struct sending *first, *last; /* waiting to be announced, in order */
 };
 
 struct msg {
@@ -150,11 +150,11 @@ struct msg {
 	struct sending *moving_first, *moving_last; /* clear to send */
 	bool moving;                                /* in the middle of a turn */
 	bool flush;                                 /* a queue may go on */
-	bool lost;      /* a rank has left, and what needs it may have to be ended */
-	uint32_t asked; /* a rank that was asked for a block and has not answered; else TERN_ANY */
-	int answer;
+	bool lost;              /* a rank has left, and what needs it may have to be ended */
+	struct block_ask *asks; /* ranks that were asked for blocks and have not answered */
 	struct cell *cell, *cell_free;
 	uint32_t cells_made;
+	uint32_t held; /* of CELLS_HELD */
 	struct correspondent peer[];
 };
 
@@ -164,11 +164,21 @@ static inline struct msg *msg_of(tern *t)
 }
 
 void msg_print(const struct msg *m, int fd);
-void msg_busy(struct msg *m); /* tells polls whether there is anything to carry on */
+/*
+ * A request of this layer that does not wait: -EAGAIN without room, and it is tried again in the next turn. A poll
+ * that waited would stand still until the rank that the request is for polls.
+ */
+int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
+	    const uint64_t *words);
+int msg_lost_error(struct msg *m,
+		   uint32_t rank); /* of a rank that has left, when all it sent is handled; else 0 */
+void msg_look(struct msg *m);      /* a poll, where one is allowed; bad news stays for the program's own */
+void msg_busy(struct msg *m);      /* tells polls whether there is anything to carry on */
 
 /* -- send.c -- */
 void send_register(struct endpoint *e);
 void send_over(struct msg *m, struct sending *s, int error);
+void send_answer(struct sending *s, int outcome); /* to whoever wants it taken back, and there is one */
 void send_flush(struct msg *m); /* announces what waits for that, as far as its receivers have room */
 /* Puts a send of this rank's memory into the queue, on behalf of `dst`: -EAGAIN when there are too many. */
 int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l);
@@ -209,6 +219,6 @@ bool tell_due(const struct msg *m, uint32_t to); /* whether cells should be give
 
 /* -- block.c -- */
 void block_register(struct endpoint *e);
-void block_agreed(struct msg *m, uint32_t from, int error);
+void block_agreed(struct msg *m, uint32_t from, tern_id id, int error);
 
 #endif

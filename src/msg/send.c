@@ -70,7 +70,7 @@ static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layo
 static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t cells, unsigned flags)
 {
 	const struct correspondent *p = &m->peer[dst];
-	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_RENDEZVOUS) && !p->first && !p->announcing &&
+	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_RENDEZVOUS) && !p->first &&
 	       (flags & TERN_READY || cells <= p->cells);
 }
 
@@ -125,10 +125,24 @@ static void queue_remove(struct sending **first, struct sending **last, struct s
 	}
 }
 
+static int send_matched(const struct sending *s)
+{
+	return error_set(-EALREADY, "the send of message %#llx to rank %u has been matched already",
+			 (unsigned long long)s->node.id, s->node.rank);
+}
+
+void send_answer(struct sending *s, int outcome)
+{
+	*s->asked = outcome;
+	s->asked = NULL;
+}
+
 void send_over(struct msg *m, struct sending *s, int error)
 {
 	tern_op *op = s->op;
 	struct correspondent *p = &m->peer[s->node.rank];
+	if (s->asked)
+		send_answer(s, error == -ECANCELED ? 0 : send_matched(s));
 	if (!s->announced)
 		queue_remove(&p->first, &p->last, s);
 	else if (s->state == TERN_IN_PROGRESS)
@@ -142,37 +156,38 @@ void send_over(struct msg *m, struct sending *s, int error)
 		op_end(m->e, op, error);
 }
 
-/* Asks the receiver whether `s` may be sent. */
+/* Back from a call that sent for `s`, which may be over, and its record another's, by now. */
+static void send_sent(struct msg *m, struct sending *s, uint32_t name)
+{
+	if (record_named(&m->sends, name))
+		s->sending = false;
+}
+
+/* Asks the receiver whether `s` may be sent. It may be clear to send, or over, when this returns. */
 static int rts_send(struct msg *m, struct sending *s)
 {
 	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total };
+	struct correspondent *p = &m->peer[s->node.rank];
+	s->announced = true;
 	s->counted = !(s->flags & TERN_READY);
-	m->peer[s->node.rank].rts -= s->counted;
-	int rc = layer_request(m->e, s->node.rank, MSG_RTS, NULL, 0, 3, words);
+	p->rts -= s->counted;
+	int rc = msg_try(m, s->node.rank, MSG_RTS, NULL, 0, 3, words);
 	if (rc) {
-		m->peer[s->node.rank].rts += s->counted;
-		s->counted = false;
+		p->rts += s->counted;
+		s->counted = s->announced = false;
 	}
 	return rc;
 }
 
-/*
- * Announces the first of a queue; false if it must wait. It leaves the queue first, because it may be
- * clear to send, or over, before the call that announces it returns; what is sent meanwhile,
- * from a deferred function, is kept behind it by `announcing`.
- */
+/* Announces the first of a queue; false if it must wait. */
 static bool queue_announce(struct msg *m, struct correspondent *p)
 {
 	struct sending *s = p->first;
-	if (!s || p->announcing || (!(s->flags & TERN_READY) && !p->rts))
+	if (!s || (!(s->flags & TERN_READY) && !p->rts))
 		return false;
-	queue_remove(&p->first, &p->last, s);
-	s->announced = true;
-	p->announcing = s;
+	queue_remove(&p->first, &p->last, s); /* before, because what it leads to may go on with the queue */
 	int rc = rts_send(m, s);
-	p->announcing = NULL;
-	if (rc == -EAGAIN) { /* no room, under a hold: at another time */
-		s->announced = false;
+	if (rc == -EAGAIN) {
 		s->next = p->first;
 		p->first = s;
 		p->last = p->last ? p->last : s;
@@ -269,7 +284,10 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 		queue_flush(m, dst);
 		return 0;
 	}
-	rc = eager_send(m, dst, id, l, s->flags, record_name(s));
+	uint32_t name = record_name(s);
+	s->sending = true;
+	rc = eager_send(m, dst, id, l, s->flags, name);
+	send_sent(m, s, name);
 	if (rc) {
 		send_remove(m, s);
 		if (op)
@@ -303,7 +321,7 @@ static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void
 		return 0;
 	struct correspondent *p = &m->peer[dst];
 	uint32_t cells = !(flags & TERN_READY);
-	if (TERN_UNLIKELY(p->cells < cells || p->first || p->announcing))
+	if (TERN_UNLIKELY(p->cells < cells || p->first))
 		return 0;
 	p->cells -= cells;
 	int rc = words_send(m, dst, id, meta_of(len, flags, 0), data, len);
@@ -396,13 +414,18 @@ static int each_at_once(struct msg *m, uint32_t dst, const tern_id *ids, const t
 	return rc ? rc : 1;
 }
 
-static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, size_t n, unsigned flags)
+static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
+		      unsigned flags)
 {
 	int rc = n <= TERN_PARTS_MAX ? 0
 				     : error_set(-EINVAL, "a message was given %zu parts; it may have %d", n,
 						 TERN_PARTS_MAX);
-	for (size_t i = 0; !rc && i < n; i++)
+	for (size_t i = 0; !rc && i < n; i++) {
+		struct layout l;
 		rc = send_check(m, dst, ids[i], flags);
+		if (!rc)
+			rc = layout_parts(&l, &parts[i], 1);
+	}
 	if (!rc && m->sends.used + n > TERN_SENDS_MAX)
 		rc = error_set(-EAGAIN, "rank %u has %u sends, and %zu more would be too many", m->e->t->rank,
 			       m->sends.used, n);
@@ -414,7 +437,7 @@ int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *p
 {
 	struct msg *m = msg_of(t);
 	struct layout l;
-	int rc = each_check(m, dst, ids, n, flags);
+	int rc = each_check(m, dst, ids, parts, n, flags);
 	if (rc)
 		return rc;
 	rc = each_at_once(m, dst, ids, parts, n, flags);
@@ -445,8 +468,7 @@ static struct sending *send_listed(struct msg *m, uint32_t dst, tern_id id)
 enum tern_state tern_send_poll(tern *t, uint32_t dst, tern_id id)
 {
 	struct msg *m = msg_of(t);
-	if (!in_handler(m->e))
-		tern_poll(t);
+	msg_look(m);
 	struct sending *s = send_listed(m, dst, id);
 	return s ? s->state : TERN_EMPTY;
 }
@@ -474,6 +496,9 @@ int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 int tern_send_clear(tern *t, uint32_t dst, tern_id id)
 {
 	struct msg *m = msg_of(t);
+	int rc = rules_program(m->e, "tern_send_clear()");
+	if (rc)
+		return rc;
 	struct sending *s = send_listed(m, dst, id);
 	if (!s)
 		return send_unknown(dst, id);
@@ -485,25 +510,19 @@ int tern_send_clear(tern *t, uint32_t dst, tern_id id)
 	return error;
 }
 
-static int send_matched(const struct sending *s)
-{
-	return error_set(-EALREADY, "the send of message %#llx to rank %u has been matched already",
-			 (unsigned long long)s->node.id, s->node.rank);
-}
-
 /* Asks the receiver to forget a send that it knows of, and waits for what it says. */
 static int send_ask_back(struct msg *m, struct sending *s)
 {
 	struct ladder l = { 0 };
-	uint32_t name = record_name(s), dst = s->node.rank;
-	uint64_t words[] = { name, s->node.id };
-	int rc = layer_request(m->e, dst, MSG_CANCEL, NULL, 0, 2, words);
-	if (rc)
-		return rc;
-	s->asked = true;
-	while (record_named(&m->sends, name) && s->asked && s->state == TERN_IN_USE)
+	uint64_t words[] = { record_name(s), s->node.id };
+	int outcome = 1;
+	s->asked = &outcome;
+	int rc = layer_request(m->e, s->node.rank, MSG_CANCEL, NULL, 0, 2, words);
+	while (!rc && outcome > 0)
 		wait_step(m->e, &l);
-	return s->error == -ECANCELED ? 0 : send_matched(s);
+	if (rc && outcome > 0)
+		s->asked = NULL;
+	return rc ? rc : outcome;
 }
 
 static int send_take_back(struct msg *m, struct sending *s)
@@ -511,8 +530,8 @@ static int send_take_back(struct msg *m, struct sending *s)
 	int rc = rules_wait(m->e, "taking back a send");
 	if (rc)
 		return rc;
-	if (s->state != TERN_IN_USE || m->peer[s->node.rank].announcing == s)
-		return send_matched(s); /* or its receiver is just being told: too late as well */
+	if (s->state != TERN_IN_USE)
+		return send_matched(s);
 	if (s->announced)
 		return send_ask_back(m, s);
 	send_over(m, s,
@@ -535,7 +554,8 @@ int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 		if (!s || s->op != op)
 			continue;
 		++*found;
-		rc = send_take_back(m, s) ? -EALREADY : rc;
+		int failed = send_take_back(m, s);
+		rc = failed ? failed : rc;
 	}
 	return rc;
 }
@@ -543,6 +563,9 @@ int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 int tern_cancel(tern *t, tern_op *op)
 {
 	unsigned found = 0;
+	int rc = rules_program(t->own, "tern_cancel()");
+	if (rc)
+		return rc;
 	int sends = send_cancel_of(msg_of(t), op, &found), recvs = recv_cancel_of(msg_of(t), op, &found);
 	if (!found)
 		return error_set(-EALREADY, "the handle has no send and no receive that is not complete");
