@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
 #include "net/talk.h"
 
 #include <errno.h>
@@ -24,6 +25,7 @@ void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_
 	p->reserve = &k->reserve;
 }
 
+/* cost: buffer setup */
 int pool_take(struct pool *pool, unsigned *next, struct block **out)
 {
 	unsigned own = 0; /* that only this endpoint can give back */
@@ -47,6 +49,7 @@ void pool_reclaim(struct pool *pool, uint32_t rank)
 			block_set(&pool->block[i], BLOCK_FREE);
 }
 
+/* cost: protection control */
 bool pool_has(const struct pool *pool, const struct block *b)
 {
 	uintptr_t offset = (uintptr_t)b - (uintptr_t)pool;

@@ -133,8 +133,9 @@ static void pin(void)
 
 static int parent_refused(char *why, size_t len)
 {
-	snprintf(why, len, "this machine does not let a process trace its child (ptrace is not allowed: "
-			   "a container may need --cap-add=SYS_PTRACE)");
+	snprintf(why, len,
+		 "this machine does not let a process trace its child (ptrace is not allowed: "
+		 "a container may need --cap-add=SYS_PTRACE)");
 	return -EPERM;
 }
 

@@ -51,15 +51,15 @@ static const struct {
 	size_t offset;
 	uint64_t mask;
 } registers[] = {
-#define REG(wide, narrow, member)                                                                   \
-	{ X86_REG_##wide, offsetof(struct user_regs_struct, member), ~UINT64_C(0) },                \
-	{                                                                                           \
-		X86_REG_##narrow, offsetof(struct user_regs_struct, member), UINT64_C(0xffffffff)   \
+#define REG(wide, narrow, member)                                                                 \
+	{ X86_REG_##wide, offsetof(struct user_regs_struct, member), ~UINT64_C(0) },              \
+	{                                                                                         \
+		X86_REG_##narrow, offsetof(struct user_regs_struct, member), UINT64_C(0xffffffff) \
 	}
-	REG(RAX, EAX, rax),  REG(RBX, EBX, rbx),   REG(RCX, ECX, rcx),	 REG(RDX, EDX, rdx),
-	REG(RSI, ESI, rsi),  REG(RDI, EDI, rdi),   REG(RBP, EBP, rbp),	 REG(RSP, ESP, rsp),
-	REG(R8, R8D, r8),    REG(R9, R9D, r9),	   REG(R10, R10D, r10),	 REG(R11, R11D, r11),
-	REG(R12, R12D, r12), REG(R13, R13D, r13),  REG(R14, R14D, r14),	 REG(R15, R15D, r15),
+	REG(RAX, EAX, rax),  REG(RBX, EBX, rbx),  REG(RCX, ECX, rcx),  REG(RDX, EDX, rdx),
+	REG(RSI, ESI, rsi),  REG(RDI, EDI, rdi),  REG(RBP, EBP, rbp),  REG(RSP, ESP, rsp),
+	REG(R8, R8D, r8),    REG(R9, R9D, r9),    REG(R10, R10D, r10), REG(R11, R11D, r11),
+	REG(R12, R12D, r12), REG(R13, R13D, r13), REG(R14, R14D, r14), REG(R15, R15D, r15),
 	REG(RIP, EIP, rip),
 #undef REG
 };

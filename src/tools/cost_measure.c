@@ -116,7 +116,8 @@ static struct cost_tally tally_play(struct cost_map *map, const struct cost_trac
 	return sum;
 }
 
-static bool passage_same(const struct cost_trace *t, const struct cost_passage *a, const struct cost_passage *b)
+static bool passage_same(const struct cost_trace *t, const struct cost_passage *a,
+			 const struct cost_passage *b)
 {
 	if (a->n != b->n)
 		return false;

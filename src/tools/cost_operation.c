@@ -280,7 +280,7 @@ static void receive_poll(struct bench *b, unsigned n)
 	COST_MARK();
 	do {
 		left -= tern_poll(t); /* cost: base call */
-	} while (left > 0); /* cost: program */
+	} while (left > 0);           /* cost: program */
 	COST_MARK();
 }
 
@@ -320,12 +320,20 @@ static void finish_poll(struct bench *b, unsigned n)
 
 /* -- The table --------------------------------------------------------------------------------------- */
 
-#define PACKET(name, what, words, packets, send) \
-	{ name, what, COST_PACKET, words, packets, setup_nothing, send, receive_poll, NULL, false, false }
-#define STREAM(name, what, words, packets, send) \
-	{ name, what, COST_STREAM, words, packets, setup_nothing, send, receive_poll, NULL, false, false }
-#define FINITE(name, what, words, packets, setup, send) \
-	{ name, what, COST_FINITE, words, packets, setup, send, receive_poll, NULL, false, false }
+#define PACKET(name, what, words, packets, send)                                                         \
+	{                                                                                                \
+		name, what, COST_PACKET, words, packets, setup_nothing, send, receive_poll, NULL, false, \
+			false                                                                            \
+	}
+#define STREAM(name, what, words, packets, send)                                                         \
+	{                                                                                                \
+		name, what, COST_STREAM, words, packets, setup_nothing, send, receive_poll, NULL, false, \
+			false                                                                            \
+	}
+#define FINITE(name, what, words, packets, setup, send)                                                \
+	{                                                                                              \
+		name, what, COST_FINITE, words, packets, setup, send, receive_poll, NULL, false, false \
+	}
 
 const struct operation operation_table[] = {
 	PACKET("request-2", "tern_request, 2 words", 4, 1, send_2),

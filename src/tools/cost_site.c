@@ -55,8 +55,9 @@ struct cost_map *map_open(char *why, size_t len)
 		return NULL;
 	}
 	if (!dwfl_module_getsrc(m->self, (Dwarf_Addr)(uintptr_t)map_load)) {
-		snprintf(why, len, "this command was built without debug information, which says what each "
-				   "instruction is for; build it with -g, as the default build does");
+		snprintf(why, len,
+			 "this command was built without debug information, which says what each "
+			 "instruction is for; build it with -g, as the default build does");
 		map_close(m);
 		return NULL;
 	}

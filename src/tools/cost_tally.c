@@ -16,7 +16,7 @@ const char *const cost_feature_name[COST_FEATURES_ALL] = {
 };
 
 const char *const cost_step_name[COST_STEPS] = {
-	[COST_CALL] = "call", [COST_SETUP] = "setup",	[COST_WRITE] = "write",
+	[COST_CALL] = "call", [COST_SETUP] = "setup",   [COST_WRITE] = "write",
 	[COST_READ] = "read", [COST_STATUS] = "status", [COST_CONTROL] = "control",
 };
 
