@@ -1,45 +1,74 @@
-#include "tools/cost_measure.h"
-#include "tools/tools.h"
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `tern cost`: what the instructions of a message are for. */
+#include "tools/cost.h"
+
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/setting.h"
+#include "tools/cost_json.h"
+#include "tools/cost_listing.h"
+#include "tools/cost_options.h"
+#include "tools/cost_plot.h"
+#include "tools/cost_table.h"
+#include "tools/tools.h"
+
+static int cost_list(void)
+{
+	for (size_t i = 0; i < operation_count; i++)
+		printf("%-25s %4u words, %3u packet%s  %s\n", operation_table[i].name,
+		       operation_table[i].words, operation_table[i].packets,
+		       operation_table[i].packets == 1 ? ", " : "s,", operation_table[i].what);
+	return 0;
+}
+
+static void cost_show(const struct cost_study *s, const struct cost_options *o)
+{
+	bool bold = !o->plain && isatty(STDOUT_FILENO);
+	if (o->json) {
+		cost_json(s, o->listing);
+		return;
+	}
+	if (!o->named) {
+		table_all(s, bold);
+		return;
+	}
+	table_named(s, bold);
+	for (size_t i = 0; o->listing && i < operation_count; i++)
+		if (s->result[i].op)
+			listing_text(s, &s->result[i]);
+}
+
+static int cost_plot(const struct cost_study *s, const char *path)
+{
+	int rc = plot_write(s, path);
+	if (!rc)
+		return 0;
+	fprintf(stderr, "tern cost: --plot %s: the file cannot be written: %s; name another\n", path,
+		strerror(-rc));
+	return 1;
+}
+
 int cost_main(int argc, char **argv)
 {
-	char why[300];
-	struct cost_map *m = map_open(why, sizeof why);
-	if (!m) {
-		puts(why);
-		return 1;
-	}
-	for (size_t i = 0; i < operation_count; i++) {
-		struct cost_result r;
-		if (argc > 1 && operation_named(argv[1]) != &operation_table[i])
-			continue;
-		int rc = measure(m, &operation_table[i], &r, why, sizeof why);
-		if (rc) {
-			printf("%s: %d %s\n", operation_table[i].name, rc, why);
-			continue;
-		}
-		printf("%-24s steady %4ld + %4ld (copy %ld+%ld) alone %4ld + %4ld same %d unknown %ld\n",
-		       r.op->name, (long)cost_sum(&r.steady, (struct cost_cut){ 0, -1, -1, -1 }),
-		       (long)cost_sum(&r.steady, (struct cost_cut){ 1, -1, -1, -1 }), (long)r.steady.copy[0],
-		       (long)r.steady.copy[1], (long)cost_sum(&r.alone, (struct cost_cut){ 0, -1, -1, -1 }),
-		       (long)cost_sum(&r.alone, (struct cost_cut){ 1, -1, -1, -1 }), r.same,
-		       (long)cost_unknown(&r.steady));
-		if (argc > 1) {
-			struct decoder *d = decoder_open();
-			struct cost_site s = { 0 };
-			for (unsigned k = 0; k < r.strands; k++)
-				for (size_t j = 0; j < r.strand[k].n; j++) {
-					char text[DECODED_TEXT];
-					struct cost_insn *in = &r.trace.insn[r.strand[k].first + j];
-					s = attribute(m, in->at, &s);
-					decoder_text(d, in->at, text);
-					printf("%s %-40s %s:%d %s %s %s%s\n",
-					       cost_side_name[r.strand[k].side], text, s.file, s.line,
-					       cost_feature_name[s.feature], cost_step_name[s.step],
-					       cost_kind_name[in->kind], s.library ? " lib" : "");
-				}
-		}
-		result_free(&r);
-	}
-	return 0;
+	struct cost_options o;
+	struct cost_study s = { 0 };
+	char why[400];
+	int status;
+	if (!cost_options_read(&o, argc, argv, &status))
+		return status;
+	if (o.list)
+		return cost_list();
+	setting_warn_unknown();
+	memcpy(s.weight, o.weight, sizeof s.weight);
+	status = study_open(&s, o.named, !o.plain && isatty(STDERR_FILENO), why, sizeof why) ? 1 : 0;
+	if (status)
+		fprintf(stderr, "tern cost: %s\n", why);
+	else
+		cost_show(&s, &o);
+	if (!status && o.plot)
+		status = cost_plot(&s, o.plot);
+	study_close(&s);
+	return status;
 }

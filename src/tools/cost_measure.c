@@ -16,9 +16,10 @@ enum { TIMES = 2, AT_ONCE = 3, WARM = 4, LONG = 16 };
 
 enum phase { SEND, RECEIVE, FINISH, PHASES };
 
-static bool is_long(const struct operation *o)
+/* What is received one at a time shares nothing with the one before it. */
+static unsigned plays_of(const struct operation *o)
 {
-	return o->packets > LONG;
+	return o->packets > LONG || o->each ? 1 : AT_ONCE;
 }
 
 /* -- In the child ------------------------------------------------------------------------------- */
@@ -68,7 +69,7 @@ static void play_all(struct cost_board *board, void *arg)
 	for (int i = 0; i < WARM; i++)
 		play(board, &b, 1, 0);
 	for (unsigned time = 0; time < TIMES; time++)
-		for (unsigned n = 1; n <= (is_long(o) ? 1 : AT_ONCE); n++)
+		for (unsigned n = 1; n <= plays_of(o); n++)
 			play(board, &b, n, label_of(time, n, SEND));
 }
 
@@ -166,12 +167,12 @@ static const struct cost_passage *passage_last(const struct cost_trace *t, unsig
 
 static void strands_find(struct cost_result *r)
 {
-	unsigned most = is_long(r->op) ? 0 : AT_ONCE - 1;
+	unsigned most = plays_of(r->op) - 1;
 	for (enum phase phase = SEND; phase < PHASES; phase++) {
 		const struct cost_passage *more = passage_last(&r->trace, most, phase);
 		if (!more)
 			continue;
-		if (phase == SEND || r->op->each || !most)
+		if (phase == SEND || !most)
 			strand_add(r, side_of(more->label), more->first, more->n);
 		else
 			strand_between(r, passage_last(&r->trace, most - 1, phase), more);
@@ -187,7 +188,7 @@ int measure(struct cost_map *map, const struct operation *o, struct cost_result 
 	r->same = trace_same(&r->trace);
 	r->alone = tally_play(map, &r->trace, 0);
 	r->steady = r->alone;
-	if (!is_long(o) && !o->each) {
+	if (plays_of(o) == AT_ONCE) {
 		struct cost_tally two = tally_play(map, &r->trace, 1);
 		r->steady = tally_play(map, &r->trace, 2);
 		cost_add(&r->steady, &two, -1);
