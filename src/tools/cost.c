@@ -2,6 +2,7 @@
 /* `tern cost`: what the instructions of a message are for. */
 #include "tools/cost.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,35 +41,43 @@ static void cost_show(const struct cost_study *s, const struct cost_options *o)
 			listing_text(s, &s->result[i]);
 }
 
-static int cost_plot(const struct cost_study *s, const char *path)
+static int plot_refused(const char *path)
 {
-	int rc = plot_write(s, path);
-	if (!rc)
-		return 0;
 	fprintf(stderr, "tern cost: --plot %s: the file cannot be written: %s; name another\n", path,
-		strerror(-rc));
+		strerror(errno));
 	return 1;
+}
+
+static int cost_count(const struct cost_options *o, FILE *picture)
+{
+	struct cost_study s = { 0 };
+	char why[400];
+	memcpy(s.weight, o->weight, sizeof s.weight);
+	int rc = study_open(&s, o->named, !o->plain && isatty(STDERR_FILENO), why, sizeof why);
+	if (rc)
+		fprintf(stderr, "tern cost: %s\n", why);
+	else
+		cost_show(&s, o);
+	if (!rc && picture)
+		plot_write(&s, picture);
+	study_close(&s);
+	return rc ? 1 : 0;
 }
 
 int cost_main(int argc, char **argv)
 {
 	struct cost_options o;
-	struct cost_study s = { 0 };
-	char why[400];
 	int status;
+	FILE *picture = NULL;
 	if (!cost_options_read(&o, argc, argv, &status))
 		return status;
 	if (o.list)
 		return cost_list();
 	setting_warn_unknown();
-	memcpy(s.weight, o.weight, sizeof s.weight);
-	status = study_open(&s, o.named, !o.plain && isatty(STDERR_FILENO), why, sizeof why) ? 1 : 0;
-	if (status)
-		fprintf(stderr, "tern cost: %s\n", why);
-	else
-		cost_show(&s, &o);
-	if (!status && o.plot)
-		status = cost_plot(&s, o.plot);
-	study_close(&s);
+	if (o.plot && !(picture = fopen(o.plot, "w"))) /* before the work, which takes some seconds */
+		return plot_refused(o.plot);
+	status = cost_count(&o, picture);
+	if (picture && fclose(picture))
+		return plot_refused(o.plot);
 	return status;
 }

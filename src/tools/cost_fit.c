@@ -57,9 +57,10 @@ struct cost_fit fit_payloads(const struct cost_study *s, int side, int feature)
 
 /* -- As text ------------------------------------------------------------------------------------- */
 
+/* Rounded to what is shown, so that what least squares leave of a whole number does not show. */
 static double tidy(double value)
 {
-	return fabs(value) < 0.005 ? 0 : value;
+	return round(value * 1000) / 1000;
 }
 
 /* "140 + (17 + 0.5n)p"; "-" for nothing at all. */
@@ -67,10 +68,10 @@ static void formula_text(const struct cost_fit *f, char *text, size_t len)
 {
 	double once = tidy(f->once), packet = tidy(f->packet), word = tidy(f->word);
 	char each[48] = "";
-	if (word && packet)
+	if (word)
 		snprintf(each, sizeof each, "(%.4g + %.3gn)p", packet, word);
-	else if (packet || word)
-		snprintf(each, sizeof each, packet ? "%.4gp" : "%.3gnp", packet ? packet : word);
+	else if (packet)
+		snprintf(each, sizeof each, packet == 1 ? "p" : "%.4gp", packet);
 	if (once && *each)
 		snprintf(text, len, "%.4g + %s", once, each);
 	else if (once)

@@ -6,8 +6,8 @@
  */
 #include "tools/cost_plot.h"
 
-#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/cost_paper.h"
 
@@ -111,13 +111,13 @@ static void panel(FILE *to, const struct cost_study *s, int i)
 
 static void key(FILE *to)
 {
-	int x = LEFT + 60;
+	double x = LEFT + 110;
 	for (int f = 0; f < COST_FEATURES; f++) {
-		fprintf(to, "<rect x=\"%d\" y=\"%d\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/>\n", x,
-			HEIGHT - 24, colour[f]);
-		fprintf(to, "<text class=\"key\" x=\"%d\" y=\"%d\">%s</text>\n", x + 17, HEIGHT - 14,
+		fprintf(to, "<rect x=\"%.1f\" y=\"%d\" width=\"12\" height=\"12\" rx=\"2\" fill=\"%s\"/>\n",
+			x, HEIGHT - 24, colour[f]);
+		fprintf(to, "<text class=\"key\" x=\"%.1f\" y=\"%d\">%s</text>\n", x + 17, HEIGHT - 14,
 			legend[f]);
-		x += f == COST_FAULT || f == COST_FLOW ? 130 : 112;
+		x += 46 + 6.5 * (double)strlen(legend[f]); /* letters are about that wide */
 	}
 }
 
@@ -138,11 +138,8 @@ static const char style[] =
 	"}\n"
 	"</style>\n";
 
-int plot_write(const struct cost_study *s, const char *path)
+void plot_write(const struct cost_study *s, FILE *to)
 {
-	FILE *to = fopen(path, "w");
-	if (!to)
-		return -errno;
 	fprintf(to,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n"
 		"<title>Instructions of a message by feature: CMAM on the CM-5 and Tern</title>\n%s",
@@ -153,5 +150,4 @@ int plot_write(const struct cost_study *s, const char *path)
 		panel(to, s, i);
 	key(to);
 	fputs("</svg>\n", to);
-	return fclose(to) ? -errno : 0;
 }

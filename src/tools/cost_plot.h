@@ -3,9 +3,10 @@
 #ifndef TERN_TOOLS_COST_PLOT_H
 #define TERN_TOOLS_COST_PLOT_H
 
+#include <stdio.h>
+
 #include "tools/cost_study.h"
 
-/* 0 or a negative errno code: the file cannot be written. */
-int plot_write(const struct cost_study *s, const char *path);
+void plot_write(const struct cost_study *s, FILE *to);
 
 #endif

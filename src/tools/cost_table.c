@@ -164,7 +164,8 @@ static void table_candidates(const struct cost_study *s, bool bold)
 		       study_weighted(s, &r->steady, COST_ALL), r->op->what,
 		       r->same ? "" : " (not the same each time)");
 	}
-	puts("\nAlone: with a poll for this one. Copy: in it, the C library's memcpy.");
+	puts("\nAlone: with a poll for this one. Copy: in it, the C library's memcpy; an instruction that moves\n"
+	     "a string counts once, however long that is.");
 }
 
 /* -- Table 3 ------------------------------------------------------------------------------------ */
@@ -220,22 +221,31 @@ void table_all(const struct cost_study *s, bool bold)
 	table_candidates(s, bold);
 }
 
+/* A row of figures by side, unless there is nothing in it. */
+static void named_row(const char *name, const struct cost_tally *t, struct cost_cut c)
+{
+	if (!cost_sum(t, c))
+		return;
+	printf("  %-18s", name);
+	for (c.side = 0; c.side < COST_SIDES; c.side++)
+		cell(8, cost_sum(t, c));
+	c.side = -1;
+	cell(8, cost_sum(t, c));
+	putchar('\n');
+}
+
 static void named_parts(const struct cost_result *r)
 {
 	printf("%-20s%8s%8s%8s\n", "", "src", "dst", "both");
 	for (int f = 0; f < COST_FEATURES_ALL; f++)
-		if (f != COST_PROGRAM && of(&r->steady, -1, f))
-			printf("  %-18s%8lld%8lld%8lld\n", feature_title[f],
-			       (long long)of(&r->steady, COST_SOURCE, f),
-			       (long long)of(&r->steady, COST_DESTINATION, f),
-			       (long long)of(&r->steady, -1, f));
+		if (f != COST_PROGRAM)
+			named_row(feature_title[f], &r->steady, (struct cost_cut){ -1, f, -1, -1 });
+	putchar('\n');
 	for (int step = 0; step < COST_STEPS; step++)
-		if (step_of(&r->steady, -1, step))
-			printf("  %-18s%8lld%8lld%8lld\n", step_title[step],
-			       (long long)step_of(&r->steady, COST_SOURCE, step),
-			       (long long)step_of(&r->steady, COST_DESTINATION, step),
-			       (long long)step_of(&r->steady, -1, step));
-	kinds_row("kinds", &r->steady, -1);
+		named_row(step_title[step], &r->steady, (struct cost_cut){ -1, -1, step, -1 });
+	putchar('\n');
+	for (int kind = 0; kind < COST_KINDS; kind++)
+		named_row(cost_kind_name[kind], &r->steady, (struct cost_cut){ -1, -1, -1, kind });
 }
 
 void table_named(const struct cost_study *s, bool bold)
