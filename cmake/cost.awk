@@ -27,13 +27,12 @@ match($0, /\/\* cost: [a-z ]+ \*\//) {
 		meaning = "COST_PROGRAM, COST_CALL"
 	else if (word[3] in feature && word[4] in step && n == 5)
 		meaning = "COST_" toupper(word[3]) ", COST_" toupper(word[4])
-	else {
-		printf "%s:%d: this annotation has no feature and step of src/tools/cost.h\n", FILENAME, FNR > "/dev/stderr"
-		failed = 1
-		exit
-	}
+	else
+		refuse("this annotation has no feature and step of src/tools/cost.h")
 	if (substr($0, 1, RSTART - 1) ~ /[^ \t]/)
 		mark(FNR, FNR, meaning)
+	else if (RSTART > 1)
+		refuse("this annotation stands beside no code")
 	else if (code)
 		pending = meaning
 	else
@@ -44,6 +43,12 @@ match($0, /\/\* cost: [a-z ]+ \*\//) {
 /^}/ && pending != "" {
 	mark(begun, FNR, pending)
 	pending = ""
+}
+
+function refuse(why) {
+	printf "%s:%d: %s\n", FILENAME, FNR, why > "/dev/stderr"
+	failed = 1
+	exit
 }
 
 function mark(first, last, meaning) {
