@@ -421,11 +421,7 @@ static int bench_handlers(tern *t)
 static int bench_rehearse(struct bench *b)
 {
 	int rc = tern_request_data(b->t[COST_SOURCE], COST_DESTINATION, TAKE, from, 1);
-	if (!rc)
-		rc = tern_request_data(b->t[COST_DESTINATION], COST_SOURCE, TAKE, from, 1);
-	for (int side = 0; !rc && side < COST_SIDES; side++)
-		tern_poll(b->t[side]);
-	return rc;
+	return rc ? rc : tern_poll(b->t[COST_DESTINATION]) == 1 ? 0 : -EPROTO;
 }
 
 int bench_open(struct bench *b, const struct operation *o)

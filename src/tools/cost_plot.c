@@ -130,11 +130,14 @@ static const char style[] =
 	".name, .side { font-size: 11px; text-anchor: middle; }\n"
 	".side { font-weight: 600; }\n"
 	".how { font-size: 10px; text-anchor: middle; fill: #57606a; }\n"
+	".note { font-size: 11px; text-anchor: end; fill: #57606a; }\n"
 	".key { font-size: 12px; }\n"
+	".ground { fill: #ffffff; }\n"
 	".axis { stroke: #8c959f; stroke-width: 1; }\n"
 	"@media (prefers-color-scheme: dark) {\n"
 	"text { fill: #e6edf3; }\n"
-	".how { fill: #9198a1; }\n"
+	".how, .note { fill: #9198a1; }\n"
+	".ground { fill: #0d1117; }\n"
 	"}\n"
 	"</style>\n";
 
@@ -144,8 +147,12 @@ void plot_write(const struct cost_study *s, FILE *to)
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n"
 		"<title>Instructions of a message by feature: CMAM on the CM-5 and Tern</title>\n%s",
 		WIDTH, HEIGHT, WIDTH, HEIGHT, style);
-	fprintf(to, "<text class=\"head\" x=\"%d\" y=\"30\">Where the instructions of a message go</text>\n",
-		LEFT);
+	fprintf(to,
+		"<rect class=\"ground\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n"
+		"<text class=\"head\" x=\"%d\" y=\"30\">Where the instructions of a message go</text>\n"
+		"<text class=\"note\" x=\"%d\" y=\"30\">CMAM on the CM-5, 1994; Tern on shared memory; words of "
+		"32 bits; a scale for each panel</text>\n",
+		WIDTH, HEIGHT, LEFT, WIDTH - LEFT);
 	for (int i = 0; i < PANELS; i++)
 		panel(to, s, i);
 	key(to);
