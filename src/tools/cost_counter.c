@@ -178,5 +178,7 @@ int counter_run(void (*fn)(struct cost_board *board, void *arg), void *arg, stru
 	sched_setaffinity(0, sizeof cores, &cores);
 	munmap(c.board, sizeof *c.board);
 	decoder_close(c.decoder);
+	if (rc)
+		trace_free(out);
 	return rc;
 }

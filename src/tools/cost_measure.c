@@ -89,7 +89,7 @@ static unsigned play_of(uint32_t label)
 struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost_site *before)
 {
 	struct cost_site s = *map_site(map, at);
-	if (s.library && before) {
+	if (s.library || !s.line) { /* clang leaves some of what it makes without a line */
 		s.feature = before->feature;
 		s.step = before->step;
 	}

@@ -46,6 +46,31 @@ static bool map_load(struct cost_map *m)
 	return m->self != NULL;
 }
 
+/* -- Lines -------------------------------------------------------------------------------- */
+
+/* gcc writes an index of addresses (.debug_aranges), which libdw goes by; clang does not. */
+static const char *line_search(struct cost_map *m, uintptr_t at, int *number)
+{
+	Dwarf_Die *unit = NULL;
+	Dwarf_Addr bias;
+	while ((unit = dwfl_module_nextcu(m->self, unit, &bias)) != NULL) {
+		Dwarf_Line *line =
+			dwarf_haspc(unit, at - bias) == 1 ? dwarf_getsrc_die(unit, at - bias) : NULL;
+		if (line && dwarf_lineno(line, number) == 0)
+			return dwarf_linesrc(line, NULL, NULL);
+	}
+	return NULL;
+}
+
+/* The file, and in *number the line, of an instruction of this program; NULL if there is none. */
+static const char *line_of(struct cost_map *m, uintptr_t at, int *number)
+{
+	if (dwfl_addrmodule(m->dwfl, at) != m->self)
+		return NULL;
+	Dwfl_Line *line = dwfl_module_getsrc(m->self, at);
+	return line ? dwfl_lineinfo(line, NULL, number, NULL, NULL, NULL) : line_search(m, at, number);
+}
+
 struct cost_map *map_open(char *why, size_t len)
 {
 	struct cost_map *m = calloc(1, sizeof *m);
@@ -54,7 +79,8 @@ struct cost_map *map_open(char *why, size_t len)
 		map_close(m);
 		return NULL;
 	}
-	if (!dwfl_module_getsrc(m->self, (Dwarf_Addr)(uintptr_t)map_load)) {
+	int number;
+	if (!line_of(m, (uintptr_t)map_load, &number)) {
 		snprintf(why, len,
 			 "this command was built without debug information, which says what each "
 			 "instruction is for; build it with -g, as the default build does");
@@ -89,9 +115,8 @@ static void site_annotate(struct cost_site *s, const char *path)
 static struct cost_site site_find(struct cost_map *m, uintptr_t at)
 {
 	struct cost_site s = { .at = at, .file = "", .library = true, .feature = COST_UNKNOWN };
-	Dwfl_Line *line = dwfl_addrmodule(m->dwfl, at) == m->self ? dwfl_module_getsrc(m->self, at) : NULL;
 	int number = 0;
-	const char *path = line ? dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL) : NULL;
+	const char *path = line_of(m, at, &number);
 	if (!path)
 		return s; /* the C library, or a stub that leads there */
 	s.library = false;
