@@ -76,13 +76,14 @@ static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t he
 	in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
 }
 
+/* cost: protection control */
 static void drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t difference)
 {
 	const tern_msg *m = inlet_at(in);
 	size_t len;
-	const char *data = tern_msg_data(m, &len); /* cost: base read */
+	const char *data = tern_msg_data(m, &len);
 	struct net *net = e->site.peer[in->peer].net;
-	if (!net->ops->owns(net, in->peer, data, len)) { /* cost: protection control */
+	if (!net->ops->owns(net, in->peer, data, len)) {
 		drain_garbage(e, in, atomic_load(&m->head), "a payload outside its sender's blocks");
 		return;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
+/* cost: buffer setup */
 #include "net/talk.h"
 
 #include <errno.h>
@@ -25,7 +25,6 @@ void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_
 	p->reserve = &k->reserve;
 }
 
-/* cost: buffer setup */
 int pool_take(struct pool *pool, unsigned *next, struct block **out)
 {
 	unsigned own = 0; /* that only this endpoint can give back */
@@ -49,7 +48,6 @@ void pool_reclaim(struct pool *pool, uint32_t rank)
 			block_set(&pool->block[i], BLOCK_FREE);
 }
 
-/* cost: protection control */
 bool pool_has(const struct pool *pool, const struct block *b)
 {
 	uintptr_t offset = (uintptr_t)b - (uintptr_t)pool;

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: LABELS perf */
+/*
+ * Counts the instructions of a message and of a put, exactly: a child sends and
+ * handles under single-stepping, and the figure is the difference between 2N and N
+ * messages, so that whatever happens once is not in it. An empty loop and an empty
+ * handler are counted the same way and taken off; a put's arguments, its call and its
+ * return are in. The budgets are those of docs/cost.md; they hold for gcc 12 at -O2,
+ * and elsewhere the counts are only printed: compilers differ by two or three.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tern/mem.h>
+
+#include "ring/ring.h"
+
+enum { SKIPPED = 77, MESSAGES = 50, BUDGET = 47, PUT_BUDGET = 30 };
+
+#if !defined(__x86_64__)
+int main(void)
+{
+	puts("skipped: single-stepping is written for x86-64");
+	return SKIPPED;
+}
+#else
+
+static tern *t[2];
+static tern_addr there; /* in the heap of t[1] */
+
+static void empty_handler(tern *e, const tern_msg *m)
+{
+	(void)e, (void)m; /* one instruction: ret */
+}
+
+/* What is counted lies between two calls of mark(). */
+__attribute__((noinline)) static void mark(void)
+{
+	__asm__ volatile("");
+}
+
+static void loop_empty(uint32_t n)
+{
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		__asm__ volatile("");
+	mark();
+}
+
+static void loop_four(uint32_t n)
+{
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_request(t[0], 1, 1, i, 2, 3, 4);
+	mark();
+}
+
+static void loop_one(uint32_t n)
+{
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_request(t[0], 1, 1, i);
+	mark();
+}
+
+static void loop_put(uint32_t n)
+{
+	uint64_t word = n;
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_put(t[0], there, &word, sizeof word);
+	mark();
+}
+
+static void handle_all(void)
+{
+	mark();
+	tern_poll(t[1]);
+	mark();
+}
+
+/* To the beginning of a leaf: its end must not fall among what is counted. */
+static void to_leaf(void)
+{
+	struct tern_lane *lane = &t[0]->lane[1];
+	do {
+		tern_request(t[0], 1, 1, 1, 2);
+		tern_poll(t[1]);
+	} while ((size_t)(lane->tail - lane->base) % (REQUEST_LEAF_LINES * TERN_LINE));
+}
+
+static void child_run(void)
+{
+	void (*const loop[])(uint32_t) = { loop_empty, loop_four, loop_one, loop_put };
+	if (tern_open_local(2, t) || tern_on(t[0], 1, empty_handler) || tern_on(t[1], 1, empty_handler))
+		_exit(1);
+	there = tern_addr_of(t[1], tern_alloc(t[1], sizeof(uint64_t)));
+	if (tern_put(t[0], there, &there, sizeof there)) /* finds memcpy for the others, too */
+		_exit(1);
+	to_leaf();
+	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	raise(SIGSTOP);
+	for (int i = 0; i < 4; i++)
+		for (uint32_t n = MESSAGES; n <= 2 * MESSAGES; n += MESSAGES) {
+			to_leaf();
+			loop[i](n);
+			handle_all();
+		}
+	_exit(0);
+}
+
+/* Steps until the child enters mark(); the number of instructions on the way, -1 when it ended. */
+static long steps_to_mark(pid_t child)
+{
+	struct user_regs_struct regs;
+	int status;
+	for (long n = 0;; n++) {
+		if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) || waitpid(child, &status, 0) != child ||
+		    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, child, NULL, &regs))
+			return -1;
+		if (regs.rip == (unsigned long)(uintptr_t)mark)
+			return n;
+	}
+}
+
+struct count {
+	double send, handle; /* instructions a message */
+};
+
+static struct count count_loop(pid_t child)
+{
+	long send[2], handle[2];
+	for (int twice = 0; twice < 2; twice++) {
+		steps_to_mark(child);
+		send[twice] = steps_to_mark(child);
+		steps_to_mark(child);
+		handle[twice] = steps_to_mark(child);
+	}
+	return (struct count){ (double)(send[1] - send[0]) / MESSAGES,
+			       (double)(handle[1] - handle[0]) / MESSAGES };
+}
+
+static double report(const char *what, struct count c, struct count loop)
+{
+	double send = c.send - loop.send;
+	double handle = c.handle - 1; /* the handler's ret */
+	printf("%-15s %6.2f to send, %6.2f to take in, %6.2f together\n", what, send, handle, send + handle);
+	return send + handle;
+}
+
+static int verdict(double four, double put)
+{
+#if __GNUC__ == 12 && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
+	!defined(__SANITIZE_THREAD__) && !defined(TERN_NO_INLINE)
+	if (four > BUDGET || four < 20)
+		printf("FAIL: a 4-word request takes %.2f instructions; docs/cost.md allows %d\n", four,
+		       BUDGET);
+	if (put > PUT_BUDGET || put < 10)
+		printf("FAIL: an 8-byte put takes %.2f instructions; docs/cost.md allows %d\n", put,
+		       PUT_BUDGET);
+	return four > BUDGET || four < 20 || put > PUT_BUDGET || put < 10;
+#else
+	(void)four, (void)put;
+	puts("skipped: the budgets are for gcc 12 at -O2");
+	return SKIPPED;
+#endif
+}
+
+int main(void)
+{
+	pid_t child = fork();
+	int status;
+	if (child == 0)
+		child_run();
+	waitpid(child, &status, 0);
+	if (!WIFSTOPPED(status)) {
+		puts("skipped: this machine does not let a process trace its child");
+		return SKIPPED;
+	}
+	struct count loop = count_loop(child);
+	double four = report("4-word request", count_loop(child), loop);
+	report("1-word request", count_loop(child), loop);
+	double put = count_loop(child).send - loop.send;
+	printf("%-15s %6.2f\n", "8-byte put", put);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	return verdict(four, put);
+}
+#endif
