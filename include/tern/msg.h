@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
 /*
  * Send and receive. A message has a 64-bit id; a receive takes a message of one rank
  * and id, or of any rank, or of any id under a mask. Messages from one rank to another

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base status */
 #include "core/op.h"
 
 #include <errno.h>

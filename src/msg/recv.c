@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /* Receives. */
 #include <errno.h>
 
@@ -14,6 +15,7 @@ static struct receiving *of_node(struct node *n)
 
 /* -- The table ---------------------------------------------------------------------------- */
 
+/* cost: buffer setup */
 static int recv_add(struct msg *m, struct receiving *r)
 {
 	r->seq = ++m->seq;
@@ -26,6 +28,7 @@ static int recv_add(struct msg *m, struct receiving *r)
 	return table_add(&m->recv_table, &r->node);
 }
 
+/* cost: buffer control */
 static void recv_remove(struct msg *m, struct receiving *r)
 {
 	if (r->masked) {
@@ -75,6 +78,7 @@ bool recv_busy(struct msg *m, uint32_t src, tern_id id)
 	return recv_in(m, src, id, TERN_IN_PROGRESS) != NULL;
 }
 
+/* cost: protection control */
 int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, size_t len)
 {
 	r->state = TERN_IN_PROGRESS;
@@ -120,6 +124,7 @@ struct wish {
 	tern_op *op; /* NULL: listed */
 };
 
+/* cost: protection control */
 static int wish_check(struct msg *m, const struct wish *w)
 {
 	int rc = rules_program(m->e, "a receive");
@@ -135,6 +140,7 @@ static int wish_check(struct msg *m, const struct wish *w)
 	return rc;
 }
 
+/* cost: buffer setup */
 static int recv_new(struct msg *m, const struct wish *w, struct receiving **out)
 {
 	struct receiving *r = record_take(&m->recvs);

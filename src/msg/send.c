@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /* Sends. */
 #include <errno.h>
 #include <string.h>
@@ -20,6 +21,7 @@ static uint64_t meta_of(size_t len, unsigned flags, uint32_t name)
 /* -- Small messages ------------------------------------------------------------------------ */
 
 /* Up to 32 bytes as words; the commonest length without a call. */
+/* cost: base write */
 static inline int words_send(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const void *data,
 			     size_t len)
 {
@@ -39,6 +41,7 @@ static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, c
 	return words_send(m, dst, id, meta, bytes, l->total);
 }
 
+/* cost: base setup */
 static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const struct layout *l)
 {
 	char bytes[TERN_PAYLOAD_MAX];
@@ -53,6 +56,7 @@ static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
 }
 
 /* Sends a small message whole. In ready mode it needs no cells: it is taken at once, or discarded. */
+/* cost: flow control */
 static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
 		      uint32_t name)
 {
@@ -67,6 +71,7 @@ static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layo
 }
 
 /* Whether a message can go whole, and now: it is small, nothing is before it, and its receiver has room. */
+/* cost: flow status */
 static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t cells, unsigned flags)
 {
 	const struct correspondent *p = &m->peer[dst];
@@ -226,6 +231,7 @@ int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 
 /* -- Starting --------------------------------------------------------------------------------------- */
 
+/* cost: protection control */
 static int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
 {
 	const unsigned known = TERN_READY | TERN_RENDEZVOUS | TERN_SYNC | TERN_REFUSE;
