@@ -131,9 +131,9 @@ int tern_get_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op);
  * then sends request `id` with up to 6 words to the rank of `dst`; its handler finds the
  * data in place.
  */
-#define tern_put_request(t, dst, src, len, ...)                    \
-	tern_put_then(t, dst, src, len, TERN_COUNT1_(__VA_ARGS__), \
-		      TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_put_request(t, dst, src, len, ...)                     \
+	tern_put_words(t, dst, src, len, TERN_COUNT1_(__VA_ARGS__), \
+		       TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
 int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id, TERN_SIX_);
 
 /*
@@ -245,6 +245,25 @@ int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double opera
 int tern_fence(tern *t);
 /* Serves messages until every operation of this endpoint but tern_get_when() has completed; handles have the errors. */
 int tern_quiet(tern *t);
+
+/* -- Inline forms --------------------------------------------------------------------- */
+
+/* The rules are checked before the data moves; where they do not plainly hold, the library says why. */
+static inline int tern_put_then_inline(tern *t, tern_addr dst, const void *src, size_t len, unsigned n,
+				       unsigned id, TERN_SIX_)
+{
+	uint32_t rank = tern_addr_rank(dst);
+	if (TERN_UNLIKELY(rank >= t->reach || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX || !t->known[id]))
+		return tern_put_then(t, dst, src, len, n, id, TERN_SIX_VALUES_);
+	int rc = tern_put(t, dst, src, len);
+	return rc ? rc : tern_request_inline(t, n, rank, id, TERN_SIX_VALUES_);
+}
+
+#ifdef TERN_NO_INLINE
+#define tern_put_words tern_put_then
+#else
+#define tern_put_words tern_put_then_inline
+#endif
 
 /* -- Blocking forms: the split-phase ones without a handle ----------------------------- */
 

@@ -73,7 +73,7 @@ static void mem_lost(void *state, uint32_t rank)
 {
 	struct mem *m = state;
 	struct span *s = &m->span[rank];
-	s->own = s->common = s->own_words = s->common_words = 0;
+	s->own = s->common = s->own_words = s->common_words = s->own_lines = s->common_lines = 0;
 	s->lost = true;
 	m->lost = true;
 	mem_busy(m);

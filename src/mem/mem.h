@@ -75,8 +75,11 @@ struct span {
 	uint64_t middle;
 	uint64_t own, common;             /* bytes committed, from the beginning and from the middle */
 	uint64_t own_words, common_words; /* places where a word may begin; 0 if there is none */
+	uint64_t own_lines, common_lines; /* and where 64 bytes may */
 	bool lost;                        /* the rank has left */
+	uint64_t unused_[6];              /* a power of two is found without a multiplication */
 };
+_Static_assert(sizeof(struct span) == 128, "spans are found by a shift");
 
 struct mem {
 	struct endpoint *e;

@@ -38,7 +38,21 @@ static inline char *word_reach(const struct mem *m, tern_addr a)
 	return NULL;
 }
 
-/* Everything but a word. Not inline, so that a word's path saves no registers. */
+/* The same of 64 bytes. */
+/* cost: protection control */
+static inline char *line_reach(const struct mem *m, tern_addr a)
+{
+	uint32_t rank = tern_addr_rank(a);
+	if (TERN_UNLIKELY(rank >= m->size))
+		return NULL;
+	const struct span *s = &m->span[rank];
+	uint64_t at = a - s->first;
+	if (at < s->own_lines || at - s->middle < s->common_lines)
+		return s->base + at;
+	return NULL;
+}
+
+/* Everything but a word and a line. Neither is inline, so that a word's path saves no registers, nor a line's. */
 static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const void *src, size_t len)
 {
 	char *to = heap_reach(mem_of(t), dst, len);
@@ -48,11 +62,20 @@ static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const voi
 	return 0;
 }
 
+static __attribute__((noinline)) int put_line(tern *t, tern_addr dst, const void *src, size_t len)
+{
+	char *to = len == TERN_LINE ? line_reach(mem_of(t), dst) : NULL;
+	if (!to)
+		return put_bytes(t, dst, src, len);
+	memcpy(to, src, TERN_LINE); /* cost: base write */
+	return 0;
+}
+
 int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 {
 	char *to = len == sizeof(uint64_t) ? word_reach(mem_of(t), dst) : NULL;
 	if (!to)
-		return put_bytes(t, dst, src, len);
+		return put_line(t, dst, src, len);
 	memcpy(to, src, sizeof(uint64_t)); /* cost: base write */
 	return 0;
 }

@@ -19,6 +19,8 @@ char *span_look(struct mem *m, tern_addr a, size_t len)
 	s->common = atomic_load_explicit(&r->common, memory_order_acquire);
 	s->own_words = s->own ? s->own - 7 : 0;
 	s->common_words = s->common ? s->common - 7 : 0;
+	s->own_lines = s->own ? s->own - (TERN_LINE - 1) : 0; /* what is committed are whole pages */
+	s->common_lines = s->common ? s->common - (TERN_LINE - 1) : 0;
 	bool covered =
 		(at < s->own && len <= s->own - at) || (beyond < s->common && len <= s->common - beyond);
 	return covered ? s->base + at : NULL;
