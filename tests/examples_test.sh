@@ -50,6 +50,10 @@ for ranks in 0 1 2 4 16; do
 	echo "halo on $ranks ranks: the glider arrives, and nothing else lives"
 	run halo $ranks
 	[[ $(grep -c '^rank .*: 0 wrong$' "$out") == "$n" ]] || fail "not every block is right"
+
+	echo "pingpong on $ranks ranks: every message comes back as it was, in each mode and size"
+	run pingpong $ranks
+	[[ $(grep -cE '^(automatic|ready|rendezvous) .*1000 there and back, 0 wrong' "$out") == 9 ]] || fail "not all nine"
 done
 
 echo "an example that fails says why"

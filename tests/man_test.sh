@@ -30,22 +30,27 @@ echo "every page passes mandoc's lint"
 lint=$(mandoc -T lint -W warning "${pages[@]}" 2>&1) || fail "$lint"
 
 echo "every public function has a page in section 3, which describes it in its synopsis"
-functions_of() { # HEADER
+functions_of() { # HEADER, up to its inline path: what is declared from there on is the library's own
 	local code
-	code=$(sed -e ':again; $!N; s/\\\n//; t again; P; D' "$1" | # join what goes on in the next line
-		sed -e 's|/\*.*\*/||' -e '/\/\*/,/\*\//d' |       # drop comments
-		grep -v 'TERN_SIX_)')                             # and what only macros call
+	code=$(sed -e '/^\/\* -- The inline path/,$d' "$1" |
+		sed -e ':again; $!N; s/\\\n//; t again; P; D' | # join what goes on in the next line
+		sed -e 's|/\*.*\*/||' -e '/\/\*/,/\*\//d' |  # drop comments
+		grep -v 'TERN_SIX_)')                        # and what only macros call
 	{
 		grep -oP '^#define \Ktern_[a-z0-9_]+(?=\()' <<<"$code"
 		grep -vE '^(#|typedef|[[:space:]])' <<<"$code" | grep -oP '^[^(]*?\Ktern_[a-z0-9_]+(?=\()'
 	} | sort -u
 }
-core=$(functions_of include/tern/tern.h)
-mem=$(functions_of include/tern/mem.h)
-functions=$core$'\n'$mem
+# Each header, the page with its table, and how many functions it has at least.
+headers=(tern:tern:35 op:tern:4 mem:tern_mem:38 msg:tern_msg:24 typed:tern_typed:6 chan:tern_chan:29)
+functions=
+for header in "${headers[@]}"; do
+	IFS=: read -r header _ least <<<"$header"
+	some=$(functions_of include/tern/$header.h)
+	[[ $(wc -l <<<"$some") -ge $least ]] || fail "$header.h seems to have too few: "$some
+	functions+=$some$'\n'
+done
 synopsis() { sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.F[no] \([a-z0-9_]*\).*/\1/p' "$1"; }
-[[ $(wc -l <<<"$core") -ge 35 ]] || fail "tern.h seems to have too few: "$core
-[[ $(wc -l <<<"$mem") -ge 40 ]] || fail "mem.h seems to have too few: "$mem
 for function in $functions; do
 	page=man/$function.3
 	[[ -s $page ]] || { fail "$function has none"; continue; }
@@ -79,20 +84,25 @@ for word in $(grep -oP '^\t\[SETTING_.*?"\KTERN_[A-Z_]+' src/base/setting.c) \
 	grep -qw -- "$word" <<<"$model" || fail "not $word"
 done
 
-echo "tern_mem(7) has every error code of the memory layer"
-memory=$(text man/tern_mem.7)
-for word in $(grep -ohP 'error_set\(\s*-\KE[A-Z0-9]+' -r src/mem | sort -u); do
-	grep -qw -- "$word" <<<"$memory" || fail "not $word"
+for layer in mem msg typed chan; do
+	echo "tern_$layer(7) has every error code of its layer"
+	page=$(text man/tern_$layer.7)
+	codes=$(grep -ohP '(?<![\w-])-\KE[A-Z0-9]{3,}\b' -r --exclude='*_test.c' src/$layer | sort -u)
+	[[ $codes ]] || fail "src/$layer has none"
+	for word in $codes; do
+		grep -qw -- "$word" <<<"$page" || fail "not $word"
+	done
 done
 
-echo "the tables of tern(7) and tern_mem(7) have every function that takes an endpoint or a message"
-table() { sed -n '/What is legal where/,/^\(ENVIRONMENT\|   Limits\)/p' <<<"$1"; }
-core_table=$(table "$model") mem_table=$(table "$memory")
-for function in $core; do
-	[[ $function == tern_msg_* ]] || grep -qw "$function" <<<"$core_table" || fail "not $function"
-done
-for function in $mem; do
-	grep -qw "$function" <<<"$mem_table" || fail "not $function"
+echo "the table of each page in section 7 has every function of its headers"
+table() { awk '/^(   )?[A-Z]/ { on = /What is legal where/ } on' <<<"$1"; }
+for header in "${headers[@]}"; do
+	IFS=: read -r header page _ <<<"$header"
+	legal=$(table "$(text man/$page.7)")
+	for function in $(functions_of include/tern/$header.h); do
+		[[ $function == tern_msg_* ]] || # which may be called anywhere, as the text says
+			grep -qw "$function" <<<"$legal" || fail "$page(7): not $function"
+	done
 done
 
 echo "each command's page has every option that its --help has"
@@ -110,11 +120,12 @@ display() { # N PAGE: the N-th display of the examples, as one would type it
 
 echo "the examples of the pages compile; those that are programs run, and print what the page says"
 lib=$TERN_BIN/../lib
-for page in man/*.3; do
+for page in man/*.[37]; do
 	grep -q '^\.Sh EXAMPLES' "$page" || continue
-	name=$(basename "$page" .3) source=$folder/$(basename "$page" .3).c
+	name=$(basename "$page") source=$folder/$(basename "$page").c
 	{
-		printf '#include <%s>\n' errno.h stdio.h stdlib.h string.h tern/tern.h tern/mem.h
+		printf '#include <%s>\n' errno.h stdio.h stdlib.h string.h
+		printf '#include <tern/%s.h>\n' "${headers[@]%%:*}"
 		display 1 "$page"
 	} >"$source"
 	${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -Wno-unused-but-set-variable -Iinclude -c "$source" -o "$folder/$name.o" ||

@@ -76,8 +76,36 @@ static int block_send(struct endpoint *e, struct block *b, const struct parcel *
 	return send_request(e, b->peer, p); /* there is room: it does not wait, nor fail */
 }
 
-int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n, size_t len,
-			 TERN_SIX_)
+/*
+ * The common case of a request with a payload: its lane has room, and the block whose turn it is is
+ * free. False if this is not it. The words are written all six, because counting them takes longer.
+ */
+static inline bool payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len,
+				 TERN_SIX_)
+{
+	struct tern_lane *lane = &t->lane[dst];
+	struct net *net = t->own->site.peer[dst].net;
+	char *line = lane->tail;
+	struct block *b = net->pool ? &net->pool->block[net->next] : NULL;
+	if (line >= lane->limit || !b || !block_is(b, BLOCK_FREE))
+		return false;
+	net->next = (net->next + 1) % TERN_POOL_BLOCKS;
+	b->peer = dst;
+	memcpy(b->data, data, len);
+	block_set(b, BLOCK_SENT);
+	((tern_msg *)(void *)line)->payload = (uint64_t)(b->data - line) << TERN_LEN_BITS | len;
+	tern_line_write(line, lane->head | TERN_HEAD_PAYLOAD | bits, TERN_WORDS_MAX, TERN_SIX_VALUES_);
+	tern_prefetch_write(line + (TERN_PREFETCH + 1) * TERN_LINE);
+	lane->tail = line + TERN_LINE;
+	if (TERN_UNLIKELY(tern_unheeded(lane)))
+		tern_knock(t, lane);
+	tern_look(t);
+	return true;
+}
+
+/* Everything else: broken rules, first contact, no room, no block. */
+static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigned id, const void *data,
+						  unsigned n, size_t len, TERN_SIX_)
 {
 	struct endpoint *e = t->own;
 	struct block *b;
@@ -93,6 +121,17 @@ int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, u
 	if (rc)
 		block_set(b, BLOCK_FREE);
 	return rc;
+}
+
+int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n, size_t len,
+			 TERN_SIX_)
+{
+	if (TERN_LIKELY(
+		    dst < t->reach && n <= TERN_WORDS_MAX && id < TERN_HANDLER_MAX && t->known[id] &&
+		    len - 1 < TERN_PAYLOAD_MAX && /* 0 bytes, which may be at NULL, take the other way */
+		    payload_quick(t, dst, (uint64_t)id << TERN_ID_SHIFT | n, data, len, TERN_SIX_VALUES_)))
+		return 0;
+	return payload_rare(t, dst, id, data, n, len, TERN_SIX_VALUES_);
 }
 
 static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
@@ -284,6 +323,10 @@ int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *dat
 {
 	struct parcel p = layer_parcel(id, n, words);
 	struct block *b;
+	if (data && len - 1 < TERN_PAYLOAD_MAX && dst < e->t->reach &&
+	    payload_quick(e->t, dst, p.bits, data, len, p.word[0], p.word[1], p.word[2], p.word[3], p.word[4],
+			  p.word[5]))
+		return 0;
 	int rc = rules_program(e, "an operation that sends a request");
 	if (rc || !data)
 		return rc ? rc : send_request(e, dst, &p);

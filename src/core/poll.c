@@ -77,8 +77,9 @@ static void drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t di
 	const tern_msg *m = inlet_at(in);
 	size_t len;
 	const char *data = tern_msg_data(m, &len);
-	struct net *net = e->site.peer[in->peer].net;
-	if (!net->ops->owns(net, in->peer, data, len)) {
+	const struct peer *p = &e->site.peer[in->peer];
+	bool usual = pool_has(p->pool, block_of(data)) && len <= TERN_PAYLOAD_MAX;
+	if (!usual && !p->net->ops->owns(p->net, in->peer, data, len)) {
 		drain_garbage(e, in, atomic_load(&m->head), "a payload outside its sender's blocks");
 		return;
 	}

@@ -13,14 +13,15 @@
 enum {
 	AT_ONCE = 256 << 10,      /* a blocking transfer moves this much before it is queued, */
 	START_AT_ONCE = 64 << 10, /* a split-phase one this much */
-	LONG_TURN = 1 << 20, /* bytes of one transfer before the next has its turn, when no messages come */
-	CALM = 64,           /* polls without a message after which that is so */
-	TURN = 2 << 10,      /* while they come: so little, */
-	TURN_EVERY = 4,      /* and not at every poll */
-	VM_TURN = 16 << 10,  /* a system call costs a round trip, so larger turns, */
-	VM_TURN_EVERY = 64,  /* and fewer */
-	VAST = 32 << 20,     /* a run of at least this does not stay in any cache */
-	BATCH = 64,          /* transfers made at a time */
+	LONG_TURN = 256 << 10, /* bytes of one transfer before the next has its turn, when no messages come */
+	HEAT = 8,              /* polls that one message counts for, */
+	HEAT_MOST = 64,        /* and many together */
+	TURN = 2 << 10,        /* while they come: so little, */
+	TURN_EVERY = 4,        /* and not at every poll */
+	VM_TURN = 16 << 10,    /* a system call costs a round trip, so larger turns, */
+	VM_TURN_EVERY = 64,    /* and fewer */
+	VAST = 32 << 20,       /* a run of at least this does not stay in any cache */
+	BATCH = 64,            /* transfers made at a time */
 };
 
 char *transfer_local(struct mem *m, const struct transfer *x, size_t len)
@@ -61,17 +62,21 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 		  : (ptrdiff_t)len;
 }
 
+/* The same, also by the kernel; 0 if neither can. */
+static ptrdiff_t move_now(struct mem *m, struct transfer *x, size_t len)
+{
+	ptrdiff_t moved = move_direct(m, x, len);
+	if (moved || !m->single_copy)
+		return moved;
+	moved = vm_move(m, x->runs.remote + x->runs.done, transfer_local(m, x, len), len, x->put);
+	return moved == -EAGAIN ? 0 : moved; /* the kernel has just refused, and will again */
+}
+
 /* Moves bytes of the run by whatever way there is; also 0 when it must wait. */
 static ptrdiff_t move_any(struct mem *m, struct transfer *x, size_t len)
 {
-	ptrdiff_t moved = move_direct(m, x, len);
-	if (moved)
-		return moved;
-	if (!m->single_copy)
-		return message_move(m, x);
-	moved = vm_move(m, x->runs.remote + x->runs.done, transfer_local(m, x, len), len, x->put);
-	return moved == -EAGAIN ? message_move(m, x)
-				: moved; /* the kernel has just refused, and will again */
+	ptrdiff_t moved = move_now(m, x, len);
+	return moved ? moved : message_move(m, x);
 }
 
 /* A turn of a transfer: moves up to `most` bytes one way or another. What it moved, 0 if it must wait. */
@@ -140,10 +145,13 @@ static size_t turn_bytes(struct mem *m, const struct transfer *x)
 {
 	struct transfers *ts = &m->transfers;
 	bool touched = mem_reach(m, x->runs.remote, x->runs.len) != NULL;
-	ts->calm = ts->served == m->e->served ? ts->calm + 1 : 0;
+	if (ts->served != m->e->served)
+		ts->heat = ts->heat + HEAT < HEAT_MOST ? ts->heat + HEAT : HEAT_MOST;
+	else if (ts->heat)
+		ts->heat--;
 	ts->served = m->e->served;
 	ts->polls++;
-	if (ts->calm >= CALM)
+	if (!ts->heat)
 		return LONG_TURN;
 	if (ts->polls % (touched ? TURN_EVERY : VM_TURN_EVERY))
 		return 0;
@@ -258,7 +266,12 @@ int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
 	int rc = cannot_wait ? runs_touchable(m, *r) : 0;
 	if (rc)
 		return rc;
-	transfer_turn(m, &x, cannot_wait ? SIZE_MAX : op ? START_AT_ONCE : AT_ONCE, move_direct);
+	bool one_run = !r->piece && r->shape.dims == 0; /* many would be a system call each */
+	transfer_turn(m, &x,
+		      cannot_wait ? SIZE_MAX
+		      : op        ? START_AT_ONCE
+				  : AT_ONCE,
+		      one_run && !cannot_wait ? move_now : move_direct);
 	if (!transfer_over(&x))
 		return op ? transfer_queue(m, &x) : transfer_block(m, &x);
 	if (!op)

@@ -43,7 +43,7 @@ struct transfers {
 	struct transfer *free;
 	uint32_t active;
 	bool moving;   /* in the middle of a turn */
-	uint32_t calm; /* polls since a message was last handled */
+	uint32_t heat; /* how much messages are about; 0: not at all */
 	uint32_t polls;
 	uint64_t served; /* messages, as of the last turn */
 	struct transfer *batch[TRANSFER_BATCHES];

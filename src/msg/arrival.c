@@ -109,6 +109,15 @@ void arrival_drop(struct msg *m, struct arrival *a)
 	record_give(&m->arrivals, a);
 }
 
+void arrivals_forget(struct msg *m)
+{
+	for (struct node *n = m->ordered.first, *next; n; n = next) {
+		next = n->next;
+		if (m->e->site.peer[n->rank].lost && !of_ordered(n)->whole)
+			arrival_drop(m, of_ordered(n));
+	}
+}
+
 /* A message as it comes off the ring. */
 struct letter {
 	uint32_t src, name;
@@ -209,7 +218,7 @@ static struct verdict letter_deliver(struct msg *m, const struct letter *l, stru
 	r->send_name = l->name;
 	if (!l->bytes)
 		return (struct verdict){ .kind = TELL_CLEAR, .clear = r };
-	walk_scatter(&r->walk, l->bytes, l->len);
+	layout_fill(&r->layout, l->bytes, l->len);
 	recv_over(m, r, 0);
 	return (struct verdict){ .kind = l->flags & TERN_SYNC ? TELL_TAKEN : TELL_ROOM };
 }

@@ -45,6 +45,18 @@ char *layout_whole(const struct layout *l)
 	return l->parts == 1 && part_dense(p) ? p->base : NULL;
 }
 
+void layout_fill(const struct layout *l, const char *bytes, size_t len)
+{
+	char *whole = layout_whole(l);
+	struct walk w = { .layout = l };
+	if (whole && len == sizeof(uint64_t)) /* the commonest, without a call */
+		memcpy(whole, bytes, sizeof(uint64_t));
+	else if (whole)
+		memcpy(whole, bytes, len);
+	else
+		walk_scatter(&w, bytes, len);
+}
+
 /* The memory where the walk stands, and how much of it lies in one piece. */
 static char *walk_run(const struct walk *w, size_t *len)
 {

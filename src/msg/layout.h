@@ -30,4 +30,7 @@ char *layout_whole(const struct layout *l);
 void walk_gather(struct walk *w, char *bytes, size_t len);
 void walk_scatter(struct walk *w, const char *bytes, size_t len);
 
+/* All `len` bytes of a message into a layout, from its beginning. */
+void layout_fill(const struct layout *l, const char *bytes, size_t len);
+
 #endif

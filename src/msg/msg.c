@@ -107,6 +107,8 @@ static bool msg_end_lost(struct msg *m)
 	}
 	for (uint32_t rank = 0; rank < m->e->t->size; rank++)
 		waits |= m->e->site.peer[rank].lost && !lost_error(m, rank);
+	if (!waits)
+		arrivals_forget(m);
 	return waits;
 }
 

@@ -131,10 +131,11 @@ struct arrival {
 
 /* What this rank knows of another. */
 struct correspondent {
-	uint32_t cells;               /* of its memory that we may still fill */
-	uint32_t rts;                 /* that we may still have unmatched there */
-	uint32_t owed;                /* cells of ours that it may fill again and has not been told of */
-	struct sending *first, *last; /* waiting to be announced, in order */
+	uint32_t cells;                   /* of its memory that we may still fill */
+	uint32_t rts;                     /* that we may still have unmatched there */
+	uint32_t owed;                    /* cells of ours that it may fill again and has not been told of */
+	struct sending *first, *last;     /* waiting to be announced, in order */
+	const struct sending *announcing; /* off the queue, but perhaps not sent yet */
 };
 
 struct msg {
@@ -190,6 +191,7 @@ struct arrival *arrival_find(struct msg *m, uint32_t src, tern_id id, tern_id ma
 struct arrival *arrival_named(struct msg *m, uint32_t src, uint32_t name);
 void arrival_take(struct msg *m, struct arrival *a, struct receiving *r); /* a receive takes it */
 void arrival_drop(struct msg *m, struct arrival *a);
+void arrivals_forget(struct msg *m); /* the questions of ranks that have left */
 
 /* -- flow.c: the conversation after an RTS -- */
 void flow_register(struct endpoint *e);

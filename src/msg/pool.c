@@ -34,7 +34,7 @@ void *record_take(struct pool_of *p)
 	p->free = r->next_free;
 	p->used++;
 	memset(r + 1, 0, p->bytes - sizeof *r);
-	r->turn++;
+	r->turn += r->turn == UINT16_MAX ? 2 : 1; /* never 0, so that no name is 0 */
 	r->used = true;
 	return r;
 }

@@ -128,7 +128,8 @@ static int wish_check(struct msg *m, const struct wish *w)
 	if (!rc && w->flags & ~(unsigned)(TERN_REFUSE | TERN_UPTO))
 		rc = error_set(-EINVAL, "a receive was given the flags %#x, which it does not know",
 			       w->flags);
-	if (!rc && w->flags & TERN_REFUSE && table_find(&m->recv_table, w->src, w->id))
+	if (!rc && w->flags & TERN_REFUSE &&
+	    (table_find(&m->recv_table, w->src, w->id) || node_like(m->masked.first, w->src, w->id)))
 		rc = error_set(-EBUSY, "a receive of message %#llx is in the table already",
 			       (unsigned long long)w->id);
 	return rc;
@@ -156,20 +157,31 @@ static int recv_new(struct msg *m, const struct wish *w, struct receiving **out)
 	return 0;
 }
 
+/* Taking what has come may have to tell its sender so, for which there must be room, or the right to wait for it. */
+static int recv_can_tell(struct msg *m, const struct arrival *a)
+{
+	struct tern_lane *lane = &m->e->t->lane[a->src];
+	if (!m->e->hold || (lane->base && lane_ready(lane)))
+		return 0;
+	return error_set(-EAGAIN, "the ring to rank %u is full, and under a hold nothing is served", a->src);
+}
+
 static int recv_begin(struct msg *m, const struct wish *w)
 {
 	struct receiving *r = NULL;
 	int rc = wish_check(m, w);
+	struct arrival *a = rc ? NULL : arrival_find(m, w->src, w->id, w->mask);
+	if (a)
+		rc = recv_can_tell(m, a);
 	if (!rc)
 		rc = recv_new(m, w, &r);
 	if (rc)
 		return rc;
 	if (w->op)
 		w->op->pending++;
-	struct arrival *a = arrival_find(m, w->src, w->id, w->mask);
-	if (a) { /* no earlier receive could take it, or it would have */
+	if (a) /* no earlier receive could take it, or it would have */
 		arrival_take(m, a, r);
-	} else if (poll_left(m->e)) {
+	if (poll_left(m->e)) {
 		m->lost = true; /* whom it waits for may be gone already */
 		msg_busy(m);
 	}
@@ -191,42 +203,39 @@ int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_
 	return rc ? rc : recv_begin(msg_of(t), &w);
 }
 
-/* Until `op` is over, or a rank has died whom a receive from any may be waiting for. */
-static int recv_await(struct msg *m, tern_op *op)
-{
-	struct ladder l = { 0 };
-	int rc = 0;
-	while (op->pending && !rc) {
-		wait_step(m->e, &l);
-		if (op->pending)
-			rc = wait_blame(m->e, &l);
-	}
-	return rc;
-}
-
 int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_envelope *env)
 {
 	struct msg *m = msg_of(t);
 	tern_op own = TERN_OP;
+	struct ladder l = { 0 };
 	struct wish w = { src, id, TERN_ID, TERN_UPTO, layout_block(data, cap), env, &own };
 	int rc = m->e->hold ? rules_wait(m->e, "tern_recv()") : 0;
 	if (!rc)
 		rc = recv_begin(m, &w);
-	if (rc)
-		return rc;
-	rc = recv_await(m, &own);
-	if (own.pending) /* given up: the memory is the caller's again */
-		tern_cancel(t, &own);
+	while (!rc && own.pending) {
+		wait_step(m->e, &l);
+		rc = own.pending ? wait_blame(m->e, &l) : 0;
+		if (rc && tern_cancel(t, &own)) /* data flow: their sender is alive, or ends it */
+			rc = 0;
+	}
 	return rc ? rc : own.error;
 }
 
 /* -- The table, as programs see it ------------------------------------------------------------------- */
 
+/* The first that was started without a handle, from `n` on: those with one are their handle's business. */
+static struct receiving *recv_listed(struct node *n, uint32_t src, tern_id id)
+{
+	n = node_like(n, src, id);
+	while (n && !of_node(n)->listed)
+		n = node_like(n->next, src, id);
+	return of_node(n);
+}
+
 static struct receiving *recv_oldest(struct msg *m, uint32_t src, tern_id id)
 {
-	struct receiving *r = of_node(table_find(&m->recv_table, src, id));
-	struct node *n = node_like(m->masked.first, src, id);
-	return recv_earlier(r, of_node(n));
+	struct receiving *r = recv_listed(table_find(&m->recv_table, src, id), src, id);
+	return recv_earlier(r, recv_listed(m->masked.first, src, id));
 }
 
 enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id)

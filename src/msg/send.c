@@ -19,16 +19,24 @@ static uint64_t meta_of(size_t len, unsigned flags, uint32_t name)
 
 /* -- Small messages ------------------------------------------------------------------------ */
 
-static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const struct layout *l)
+/* Up to 32 bytes as words; the commonest length without a call. */
+static inline int words_send(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const void *data,
+			     size_t len)
 {
 	uint64_t w[4] = { 0 };
-	const char *whole = layout_whole(l);
-	struct walk walk = { .layout = l };
-	if (whole && l->total == sizeof w[0]) /* the commonest, without a call */
-		memcpy(w, whole, sizeof w[0]);
+	if (TERN_LIKELY(len == sizeof w[0]))
+		memcpy(w, data, sizeof w[0]);
 	else
-		walk_gather(&walk, (char *)w, l->total);
+		memcpy(w, data, len);
 	return layer_words(m->e, dst, MSG_WORDS, id, meta, w[0], w[1], w[2], w[3]);
+}
+
+static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const struct layout *l)
+{
+	char bytes[WORDS_MOST];
+	struct walk walk = { .layout = l };
+	walk_gather(&walk, bytes, l->total);
+	return words_send(m, dst, id, meta, bytes, l->total);
 }
 
 static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const struct layout *l)
@@ -62,7 +70,7 @@ static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layo
 static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t cells, unsigned flags)
 {
 	const struct correspondent *p = &m->peer[dst];
-	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_RENDEZVOUS) && !p->first &&
+	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_RENDEZVOUS) && !p->first && !p->announcing &&
 	       (flags & TERN_READY || cells <= p->cells);
 }
 
@@ -98,6 +106,7 @@ static void send_remove(struct msg *m, struct sending *s)
 static void queue_append(struct msg *m, struct sending *s)
 {
 	struct correspondent *p = &m->peer[s->node.rank];
+	s->next = NULL;
 	*(p->last ? &p->last->next : &p->first) = s;
 	p->last = s;
 }
@@ -138,35 +147,37 @@ static int rts_send(struct msg *m, struct sending *s)
 {
 	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total };
 	s->counted = !(s->flags & TERN_READY);
-	s->announced = true;
 	m->peer[s->node.rank].rts -= s->counted;
 	int rc = layer_request(m->e, s->node.rank, MSG_RTS, NULL, 0, 3, words);
 	if (rc) {
 		m->peer[s->node.rank].rts += s->counted;
-		s->counted = s->announced = false;
+		s->counted = false;
 	}
 	return rc;
 }
 
-/* Announces the first of a queue; false if it must wait. */
+/*
+ * Announces the first of a queue; false if it must wait. It leaves the queue first, because it may be
+ * clear to send, or over, before the call that announces it returns; what is sent meanwhile,
+ * from a deferred function, is kept behind it by `announcing`.
+ */
 static bool queue_announce(struct msg *m, struct correspondent *p)
 {
 	struct sending *s = p->first;
-	if (!s || (!(s->flags & TERN_READY) && !p->rts))
+	if (!s || p->announcing || (!(s->flags & TERN_READY) && !p->rts))
 		return false;
-	p->first =
-		s->next; /* off the queue first: sending may wait, and what is sent meanwhile is behind it */
-	if (!p->first)
-		p->last = NULL;
-	s->next = NULL;
+	queue_remove(&p->first, &p->last, s);
+	s->announced = true;
+	p->announcing = s;
 	int rc = rts_send(m, s);
+	p->announcing = NULL;
 	if (rc == -EAGAIN) { /* no room, under a hold: at another time */
+		s->announced = false;
 		s->next = p->first;
 		p->first = s;
 		p->last = p->last ? p->last : s;
 		m->flush = true;
 	} else if (rc) {
-		s->announced = true;
 		send_over(m, s, rc);
 	}
 	return rc != -EAGAIN;
@@ -240,6 +251,7 @@ static int eager_unlisted(struct msg *m, const tern_op *op)
 			 TERN_SENDS_MAX);
 }
 
+/* A send with an entry. The handle knows of it before its receiver can. */
 static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
 			tern_op *op)
 {
@@ -248,22 +260,22 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 	int rc = send_new(m, dst, id, l, flags & (TERN_READY | TERN_SYNC), op, &s);
 	if (rc)
 		return rc;
-	if (whole) {
-		s->announced = true;
-		rc = eager_send(m, dst, id, &s->layout, s->flags, record_name(s));
-		if (rc) {
-			send_remove(m, s);
-			return rc;
-		}
-	} else {
-		queue_append(m, s);
-	}
 	s->listed = !op;
+	s->announced = whole;
 	if (op)
 		op->pending++;
-	if (!whole)
+	if (!whole) {
+		queue_append(m, s);
 		queue_flush(m, dst);
-	return 0;
+		return 0;
+	}
+	rc = eager_send(m, dst, id, l, s->flags, record_name(s));
+	if (rc) {
+		send_remove(m, s);
+		if (op)
+			op->pending--;
+	}
+	return rc;
 }
 
 static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
@@ -280,11 +292,36 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 	return rc ? rc : eager_done(m, dst, id, l, op);
 }
 
+/*
+ * The quick way of a small message in one piece, where nothing stands against it: 1 if it went,
+ * 0 if it must go the other way, or an error. That `reach` is not 0 says that this is the program.
+ */
+static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void *data, size_t len,
+			     unsigned flags)
+{
+	if (TERN_UNLIKELY(dst >= m->e->t->reach || len > WORDS_MOST || flags & ~(unsigned)TERN_READY))
+		return 0;
+	struct correspondent *p = &m->peer[dst];
+	uint32_t cells = !(flags & TERN_READY);
+	if (TERN_UNLIKELY(p->cells < cells || p->first || p->announcing))
+		return 0;
+	p->cells -= cells;
+	int rc = words_send(m, dst, id, meta_of(len, flags, 0), data, len);
+	if (TERN_UNLIKELY(rc))
+		p->cells += cells;
+	return rc ? rc : 1;
+}
+
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
 		    tern_op *op)
 {
 	struct layout l = layout_block(data, len);
-	return send_begin(msg_of(t), dst, id, &l, flags, op);
+	int rc = op ? send_quick(msg_of(t), dst, id, data, len, flags) : 0;
+	if (rc <= 0)
+		return rc ? rc : send_begin(msg_of(t), dst, id, &l, flags, op);
+	op->pending++;
+	op_end(t->own, op, 0);
+	return 0;
 }
 
 int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n, unsigned flags,
@@ -295,20 +332,27 @@ int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, s
 	return rc ? rc : send_begin(msg_of(t), dst, id, &l, flags, op);
 }
 
-int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len)
+static int send_wait(struct msg *m, uint32_t dst, tern_id id, const void *data, size_t len)
 {
-	struct msg *m = msg_of(t);
 	tern_op own = TERN_OP;
 	struct layout l = layout_block(data, len);
 	int rc = send_check(m, dst, id, 0);
 	if (rc)
 		return rc;
-	if (TERN_LIKELY(eager_may(m, dst, len, cells_of(len), 0)))
+	if (eager_may(m, dst, len, cells_of(len), 0))
 		return eager_send(m, dst, id, &l, 0, 0);
 	rc = rules_wait(m->e, "a tern_send() that has to wait for its receiver");
 	if (!rc)
 		rc = send_tracked(m, dst, id, &l, 0, &own);
-	return rc ? rc : tern_op_wait(t, &own);
+	return rc ? rc : tern_op_wait(m->e->t, &own);
+}
+
+int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len)
+{
+	int rc = send_quick(msg_of(t), dst, id, data, len, 0);
+	if (TERN_UNLIKELY(!rc))
+		return send_wait(msg_of(t), dst, id, data, len);
+	return rc < 0 ? rc : 0;
 }
 
 /* -- Parts with an id each ------------------------------------------------------------------------------ */
@@ -389,12 +433,21 @@ int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *p
 
 /* -- The table, as programs see it ------------------------------------------------------------------------ */
 
+/* The oldest that was started without a handle: those with one are their handle's business. */
+static struct sending *send_listed(struct msg *m, uint32_t dst, tern_id id)
+{
+	struct node *n = table_find(&m->send_table, dst, id);
+	while (n && !of_node(n)->listed)
+		n = node_like(n->next, dst, id);
+	return of_node(n);
+}
+
 enum tern_state tern_send_poll(tern *t, uint32_t dst, tern_id id)
 {
 	struct msg *m = msg_of(t);
 	if (!in_handler(m->e))
 		tern_poll(t);
-	struct sending *s = of_node(table_find(&m->send_table, dst, id));
+	struct sending *s = send_listed(m, dst, id);
 	return s ? s->state : TERN_EMPTY;
 }
 
@@ -408,7 +461,7 @@ int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 {
 	struct msg *m = msg_of(t);
 	struct ladder l = { 0 };
-	struct sending *s = of_node(table_find(&m->send_table, dst, id));
+	struct sending *s = send_listed(m, dst, id);
 	if (!s)
 		return send_unknown(dst, id);
 	uint32_t name = record_name(s);
@@ -421,7 +474,7 @@ int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 int tern_send_clear(tern *t, uint32_t dst, tern_id id)
 {
 	struct msg *m = msg_of(t);
-	struct sending *s = of_node(table_find(&m->send_table, dst, id));
+	struct sending *s = send_listed(m, dst, id);
 	if (!s)
 		return send_unknown(dst, id);
 	if (s->state != TERN_COMPLETE)
@@ -458,8 +511,8 @@ static int send_take_back(struct msg *m, struct sending *s)
 	int rc = rules_wait(m->e, "taking back a send");
 	if (rc)
 		return rc;
-	if (s->state != TERN_IN_USE)
-		return send_matched(s);
+	if (s->state != TERN_IN_USE || m->peer[s->node.rank].announcing == s)
+		return send_matched(s); /* or its receiver is just being told: too late as well */
 	if (s->announced)
 		return send_ask_back(m, s);
 	send_over(m, s,
@@ -470,7 +523,7 @@ static int send_take_back(struct msg *m, struct sending *s)
 
 int tern_send_cancel(tern *t, uint32_t dst, tern_id id)
 {
-	struct sending *s = of_node(table_find(&msg_of(t)->send_table, dst, id));
+	struct sending *s = send_listed(msg_of(t), dst, id);
 	return s ? send_take_back(msg_of(t), s) : send_unknown(dst, id);
 }
 

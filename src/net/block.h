@@ -30,6 +30,11 @@ struct block {
 
 _Static_assert(sizeof(struct block) == 64 + TERN_PAYLOAD_MAX, "a block is a line and its bytes");
 
+/* The blocks that a rank sends its payloads from. */
+struct pool {
+	struct block block[TERN_POOL_BLOCKS];
+};
+
 static inline struct block *block_of(const void *data)
 {
 	return (struct block *)((uintptr_t)data - offsetof(struct block, data)); /* of NULL too: nobody's */
@@ -44,6 +49,13 @@ static inline int block_is(const struct block *b, enum block_state state)
 static inline void block_set(struct block *b, enum block_state state)
 {
 	atomic_store_explicit(&b->state, (uint32_t)state, memory_order_release); /* R3 */
+}
+
+/* Whether `b` is a whole block of the pool, exactly. */
+static inline int pool_has(const struct pool *pool, const struct block *b)
+{
+	uintptr_t offset = (uintptr_t)b - (uintptr_t)pool;
+	return offset < sizeof *pool && offset % sizeof *b == 0;
 }
 
 #endif

@@ -105,6 +105,7 @@ struct peer {
 	struct tern_lane answer;    /* replies to it */
 	struct tern_inlet requests; /* from it */
 	struct tern_inlet replies;  /* from it */
+	const struct pool *pool;    /* where the payloads that it sends nearly always lie */
 	struct block *reserve;      /* our block for a reply to it, kept for when the pool is empty */
 	struct net *net;
 	bool lost;     /* has closed, is gone or dead: nothing can be sent to it any more */
@@ -124,6 +125,8 @@ struct site {
 struct net {
 	const struct net_ops *ops;
 	struct site *site;
+	struct pool *pool; /* this endpoint's blocks; NULL until they have memory */
+	unsigned next;     /* the block whose turn it is to be taken */
 };
 
 /* An inlet of the circle where something may lie, looking from `in` on; NULL if there is none. */
@@ -145,11 +148,9 @@ struct talk;
 void talk_ask(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed);
 void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed);
 
-/* A free block of `pool`, claimed, looking on from *next; -EAGAIN or -ENOBUFS as net_ops.take. */
-struct pool;
-int pool_take(struct pool *pool, unsigned *next, struct block **out);
+/* A free block of the network's pool, claimed; -EAGAIN or -ENOBUFS as net_ops.take. */
+int pool_take(struct net *net, struct block **out);
 void pool_reclaim(struct pool *pool, uint32_t rank);
-bool pool_has(const struct pool *pool, const struct block *b); /* a whole block, exactly */
 
 /* Every network there is; the last entry is NULL. Adding one is a folder and a line here. */
 extern const struct net_ops *const net_table[];

@@ -24,16 +24,16 @@ void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_
 	p->reserve = &k->reserve;
 }
 
-int pool_take(struct pool *pool, unsigned *next, struct block **out)
+int pool_take(struct net *net, struct block **out)
 {
 	unsigned own = 0; /* that only this endpoint can give back */
 	for (unsigned i = 0; i < TERN_POOL_BLOCKS; i++) {
-		struct block *b = &pool->block[(*next + i) % TERN_POOL_BLOCKS];
+		struct block *b = &net->pool->block[(net->next + i) % TERN_POOL_BLOCKS];
 		own += block_is(b, BLOCK_CLAIMED) || block_is(b, BLOCK_KEPT);
 		if (!block_is(b, BLOCK_FREE))
 			continue;
 		block_set(b, BLOCK_CLAIMED);
-		*next = (*next + i + 1) % TERN_POOL_BLOCKS;
+		net->next = (net->next + i + 1) % TERN_POOL_BLOCKS;
 		*out = b;
 		return 0;
 	}
@@ -45,10 +45,4 @@ void pool_reclaim(struct pool *pool, uint32_t rank)
 	for (unsigned i = 0; i < TERN_POOL_BLOCKS; i++)
 		if (pool->block[i].peer == rank && block_is(&pool->block[i], BLOCK_SENT))
 			block_set(&pool->block[i], BLOCK_FREE);
-}
-
-bool pool_has(const struct pool *pool, const struct block *b)
-{
-	uintptr_t offset = (uintptr_t)b - (uintptr_t)pool;
-	return offset < sizeof *pool && offset % sizeof *b == 0;
 }

@@ -18,8 +18,4 @@ struct talk {
 	char replies[RING_LEAVES * REPLY_LEAF_LINES * TERN_LINE];
 };
 
-struct pool {
-	struct block block[TERN_POOL_BLOCKS];
-};
-
 #endif

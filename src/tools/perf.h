@@ -65,6 +65,7 @@ struct test {
 };
 
 /* perf_message.c */
+perf_phase trip_raw_pause, trip_raw_bare; /* the limit of every round trip */
 extern const struct test test_round_trip, test_rate, test_payload, test_injection, test_memcpy;
 /* perf_overhead.c */
 extern const struct test test_send_overhead, test_handling_overhead, test_poll;
@@ -82,6 +83,9 @@ extern const struct test test_private_put, test_private_get, test_fallback_put, 
 extern const struct test test_during, test_during_private, test_chunk, test_chunk_trip;
 /* perf_copy.c */
 extern const struct test test_copy_clean, test_copy_dirty, test_atomic;
+
+/* perf_send.c */
+extern const struct test test_ready_trip, test_auto_trip, test_rendezvous;
 
 /* What the hidden options of perf_start.c run; their exit status. */
 int start_first_trip(const char *began);

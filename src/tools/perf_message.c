@@ -42,12 +42,12 @@ static double trip_raw(struct player *p, enum raw_manner manner)
 	return (double)(clock_ns() - began) / (double)p->count;
 }
 
-static double trip_raw_pause(struct player *p)
+double trip_raw_pause(struct player *p)
 {
 	return trip_raw(p, RAW_PAUSE);
 }
 
-static double trip_raw_bare(struct player *p)
+double trip_raw_bare(struct player *p)
 {
 	return trip_raw(p, RAW_BARE);
 }

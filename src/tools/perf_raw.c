@@ -105,6 +105,47 @@ void raw_stream(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner ma
 	r->lines += count;
 }
 
+/* Two counters, and each side keeps a copy of the other's, which it renews when that is not enough. */
+static void values_send(struct raw_arena *a, uint64_t first, uint64_t count, enum raw_manner manner)
+{
+	uint64_t got = first;
+	for (uint64_t i = first; i < first + count; i++) {
+		if (i - got >= RAW_VALUES) {
+			raw_wait(&a->got.head, i - RAW_VALUES + 1, manner);
+			got = atomic_load_explicit(&a->got.head, memory_order_acquire);
+		}
+		a->value[i % RAW_VALUES] = i;
+		raw_tell(&a->put.head, i + 1);
+	}
+	raw_wait(&a->finished.head, first + count, manner);
+}
+
+static void values_take(struct raw_arena *a, uint64_t first, uint64_t count, enum raw_manner manner)
+{
+	uint64_t put = first, sum = 0;
+	for (uint64_t i = first; i < first + count; i++) {
+		if (i >= put) {
+			raw_wait(&a->put.head, i + 1, manner);
+			put = atomic_load_explicit(&a->put.head, memory_order_acquire);
+		}
+		sum += a->value[i % RAW_VALUES];
+		if ((i + 1) % (RAW_VALUES / 4) == 0)
+			raw_tell(&a->got.head, i + 1);
+	}
+	raw_sink += sum;
+	raw_tell(&a->finished.head, first + count);
+}
+
+void raw_values(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner)
+{
+	manner = r->crowded ? RAW_YIELD : manner;
+	if (rank)
+		values_take(r->arena, r->values, count, manner);
+	else
+		values_send(r->arena, r->values, count, manner);
+	r->values += count;
+}
+
 /* A slot's turn is even when it may be written, odd when it may be read; it grows by 2 each use. */
 static void slot_fill(struct raw_slot *s, uint64_t use, char *to, const void *data, size_t len,
 		      enum raw_manner manner)

@@ -17,7 +17,7 @@
  * As many lines as a ring has: with fewer, the figure depends on which slice of the
  * cache they happen to live in.
  */
-enum { RAW_LEAF = REQUEST_LEAF_LINES, RAW_LINES = RING_LEAVES * RAW_LEAF };
+enum { RAW_LEAF = REQUEST_LEAF_LINES, RAW_LINES = RING_LEAVES * RAW_LEAF, RAW_VALUES = 4096 };
 
 struct raw_line {
 	_Alignas(64) _Atomic uint64_t head;
@@ -35,6 +35,8 @@ struct raw_arena {
 	struct raw_line ping[RAW_LINES], pong[RAW_LINES];
 	struct raw_line stream[RAW_LINES + TERN_PREFETCH + 1];
 	struct raw_line freed, finished;
+	uint64_t value[RAW_VALUES];
+	struct raw_line put, got; /* how many values */
 	struct raw_line token[TERN_RANKS_MAX];
 	struct raw_slot slot[TERN_POOL_BLOCKS];
 };
@@ -46,13 +48,17 @@ enum raw_manner { RAW_BARE, RAW_PAUSE, RAW_YIELD };
 struct raw {
 	struct raw_arena *arena;
 	bool crowded; /* more ranks than cores: every wait yields */
-	uint64_t trips, lines, copies, laps;
+	uint64_t trips, lines, copies, laps, values;
 };
 
 /* A line there and back, between ranks 0 and 1. */
 void raw_trips(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner);
 /* One line for each message from rank 0 to rank 1, which reads it. Ends when everything was read. */
 void raw_stream(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner);
+/*
+ * Words from rank 0 to rank 1 through a ring, each visible at once. Ends when everything was read.
+ */
+void raw_values(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner);
 /* Payloads of `len` bytes from rank 0, copied into a slot, and read there by rank 1. */
 void raw_copies(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
 		enum raw_manner manner);

@@ -16,8 +16,7 @@ struct memory {
 
 struct self {
 	struct net net;
-	_Atomic uint8_t heed; /* always 1: whoever sends here polls here */
-	unsigned next;
+	_Atomic uint8_t heed;  /* always 1: whoever sends here polls here */
 	struct memory *memory; /* zero pages until something is sent */
 };
 
@@ -38,6 +37,7 @@ static int self_connect(struct net *net, uint32_t rank)
 	struct peer *me = &net->site->peer[rank];
 	talk_ask(net->site, &s->memory->talk, rank, &s->heed);
 	talk_serve(net->site, &s->memory->talk, rank, &s->heed);
+	me->pool = &s->memory->pool;
 	circle_add(net->site, &me->requests);
 	circle_add(net->site, &me->replies);
 	return 0;
@@ -67,8 +67,7 @@ static uint32_t self_left(struct net *net)
 
 static int self_take(struct net *net, struct block **out)
 {
-	struct self *s = self_of(net);
-	return pool_take(&s->memory->pool, &s->next, out);
+	return pool_take(net, out);
 }
 
 static void self_reclaim(struct net *net, uint32_t rank)
@@ -157,6 +156,7 @@ int self_open(struct net **out, struct site *site)
 		free(s);
 		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory", site->rank);
 	}
+	s->net.pool = &s->memory->pool;
 	*out = &s->net;
 	return 0;
 }

@@ -17,9 +17,7 @@
 struct shm {
 	struct net net;
 	struct job *job;
-	struct pool *pool; /* NULL until it has memory */
-	unsigned next;     /* where pool_take() looks first */
-	bool sleeping;     /* counted among the job's sleepers */
+	bool sleeping; /* counted among the job's sleepers */
 };
 
 static struct shm *shm_of(struct net *net)
@@ -30,6 +28,11 @@ static struct shm *shm_of(struct net *net)
 static struct talk *talk_at(const struct shm *s, uint32_t from, uint32_t to)
 {
 	return (struct talk *)(void *)(s->job->base + job_talk_at(s->job, from, to));
+}
+
+static struct pool *pool_of(const struct shm *s, uint32_t rank)
+{
+	return (struct pool *)(void *)(s->job->base + job_pool_at(s->job, rank));
 }
 
 static _Atomic uint8_t *heed_at(const struct shm *s, uint32_t receiver, uint32_t sender)
@@ -76,6 +79,7 @@ static void peer_heed(struct shm *s, uint32_t rank)
 	struct site *site = s->net.site;
 	struct peer *p = &site->peer[rank];
 	struct talk *in = talk_at(s, rank, site->rank);
+	p->pool = pool_of(s, rank);
 	if (!p->requests.base && atomic_load_explicit(begun_at(s, site->rank, rank), memory_order_acquire)) {
 		madvise(in, s->job->talk_bytes, MADV_POPULATE_WRITE);
 		talk_serve(site, in, rank, heed_at(s, rank, site->rank));
@@ -198,28 +202,28 @@ static int shm_take(struct net *net, struct block **out)
 {
 	struct shm *s = shm_of(net);
 	size_t at = job_pool_at(s->job, net->site->rank);
-	if (!s->pool) {
+	if (!s->net.pool) {
 		char what[64];
 		snprintf(what, sizeof what, "the first payload of rank %u", net->site->rank);
 		int rc = job_commit(s->job, at, s->job->pool_bytes, what);
 		if (rc)
 			return rc;
-		s->pool = (struct pool *)(void *)(s->job->base + at);
+		s->net.pool = pool_of(s, net->site->rank);
 	}
-	return pool_take(s->pool, &s->next, out);
+	return pool_take(net, out);
 }
 
 static void shm_reclaim(struct net *net, uint32_t rank)
 {
 	struct shm *s = shm_of(net);
-	if (s->pool)
-		pool_reclaim(s->pool, rank);
+	if (s->net.pool)
+		pool_reclaim(s->net.pool, rank);
 }
 
 static bool shm_ours(struct net *net, const struct block *b)
 {
 	struct shm *s = shm_of(net);
-	return s->pool && pool_has(s->pool, b);
+	return s->net.pool && pool_has(s->net.pool, b);
 }
 
 /* The sender's pool, its reserve for replies to us, or our own block on its way back. */
@@ -227,11 +231,10 @@ static bool shm_owns(struct net *net, uint32_t rank, const char *data, size_t le
 {
 	struct shm *s = shm_of(net);
 	const struct block *b = block_of(data);
-	const struct pool *pool =
-		(const struct pool *)(const void *)(s->job->base + job_pool_at(s->job, rank));
 	if (len > TERN_PAYLOAD_MAX)
 		return false;
-	return pool_has(pool, b) || b == &talk_at(s, net->site->rank, rank)->reserve || shm_ours(net, b);
+	return pool_has(pool_of(s, rank), b) || b == &talk_at(s, net->site->rank, rank)->reserve ||
+	       shm_ours(net, b);
 }
 
 /* -- Not polling ------------------------------------------------------------------ */

@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sends and receives: two ranks send each other messages, small and large, and post
+ * receives for them, through rings with hardly any room.
+ *
+ * Modelled, with the C function in brackets:
+ *  - a ring of requests and one of replies each way. A handler runs in one step, sends no
+ *    request, replies at most once and only runs when its reply has room (the gate);
+ *  - small messages that go whole while the receiver has cells for them, else as a question
+ *    [eager_may, eager_send]; large ones that ask (RTS), are told (CTS), and send DATA and FIN
+ *    [queue_announce, told, flow_turn]; TERN_SYNC;
+ *  - what no receive has taken, written down in the order it came [arrival_add], and the receive
+ *    that finds it there and sends its TELL as a request [arrival_take, tell];
+ *  - the queue of sends that have not been announced, for want of RTSs [queue_flush, send_flush];
+ *  - taking a send back while it may be matched [send_take_back, cancel_arrived];
+ *  - requests that wait for room: the program's, those of a progress turn in a poll below it
+ *    [msg_progress], and with DEFER those of a deferred function. They stand on one stack: only the
+ *    uppermost can go on, and all the while whatever arrives is served.
+ *
+ * Checked: nothing deadlocks; a send ends once: received, refused or taken back, and never two of
+ * these; receives of an id get its messages in the order in which they were sent; what is written
+ * down is never more than was granted; when no step is left, no cell and no RTS has got lost,
+ * no send waits that a receive waits for, and none is in the queue while RTSs are left. So
+ * unmatched sends, if there are fewer of them than RTSs, hold up nothing.
+ *
+ * Left out: the rings' insides and sleep (ring.pml, flood.pml), ready mode, masks, ranks that
+ * leave, DATA of more than one message (MOVED is a send whose DATA are in the ring).
+ *
+ * The queue: a send stands at its head until its RTS is in the ring, and while it waits for
+ * room there, nobody announces another.
+ *
+ * Ways to break it: NO_GATE, ONE_RING (replies in the ring of requests, without a gate), NO_SERVE (a
+ * blocked request does not serve), HOLD_RING (an RTS without a receive stays in the ring),
+ * OFF_QUEUE (a send leaves the queue before its RTS is in the ring), PAST_QUEUE (small messages do not
+ * mind the queue), NO_UNCOUNT (an RTS that was taken back is still counted), NO_CELL_BACK (the cell of
+ * a message that was taken back is not given back), EARLY_CELL (a cell is given back when the
+ * message is written down), BLIND_CANCEL (a send is over as soon as it was asked for), DROP_TELL (a
+ * receive whose TELL finds no room forgets it), LATE_CELL (cells are given back at the window's end,
+ * and only there), DEFER_WAIT (a deferred function waits for its send, in a poll of a progress turn
+ * that waits for room; REENTER, which lets another turn begin above it, is the cure).
+ */
+#define S 4 /* sends of a rank */
+#define IDS 2
+
+#ifndef REQUESTS
+#define REQUESTS 1 /* room in a ring */
+#endif
+#ifndef REPLIES
+#define REPLIES 1
+#endif
+#ifndef RTS_EACH
+#define RTS_EACH 2
+#endif
+#ifndef CELLS_EACH
+#define CELLS_EACH 1
+#endif
+
+/* What each rank sends, in that order, and how many receives each posts. */
+#define BIG 0
+#define SMALL 1
+#define SYNC 2
+#define LONG 3 /* more than its receive has room for */
+#ifndef N0
+#define N0 S
+#endif
+#ifndef N1
+#define N1 S
+#endif
+#define SENDS(i) (i == 0 -> N0 : N1)
+#ifdef CANCELLING
+#define MODE(k) (k == 1 -> SYNC : (k == 2 -> SMALL : BIG))
+#define ID(k) (k == 3)
+#define RECVS(id) (id == 0 -> 2 : 1)
+#define CANCELS(k) (k < 2)
+#elif defined(QUEUEING)
+#define MODE(k) (k == 2 -> SMALL : (k == 1 -> LONG : BIG))
+#define ID(k) 0
+#define RECVS(id) (id == 0 -> S : 0)
+#define CANCELS(k) false
+#else /* the first is never received, and the others are */
+#define MODE(k) (k % 2 -> SMALL : BIG)
+#define ID(k) (k > 0)
+#define RECVS(id) (id == 0 -> 0 : 3)
+#define CANCELS(k) false
+#endif
+
+#ifdef REENTER
+#define CONTEXTS 4
+#else
+#define CONTEXTS 3
+#endif
+
+mtype = { NONE, EAGER, RTS, DATA, FIN, CANCEL, TELL, AWAIT };
+mtype = { TELL_ROOM, TELL_CLEAR, TELL_TAKEN, TELL_REFUSED, TELL_CANCELLED, TELL_KEPT };
+
+chan requests[2] = [REQUESTS] of { mtype, mtype, byte, byte }; /* of rank i: kind, kind of tell, send, cells */
+#ifdef ONE_RING
+#define replies requests
+#else
+chan replies[2] = [REPLIES] of { mtype, mtype, byte, byte };
+#endif
+
+/* A send. */
+#define FRESH 0
+#define QUEUED 1
+#define ASKING 2 /* its RTS waits for room in the ring */
+#define IN_USE 3
+#define MOVING 4 /* clear to send */
+#define MOVED 5
+#define OVER 6
+#define REFUSED 7
+#define CANCELLED 8
+typedef rank_t {
+	byte send[S];
+	bit counted[S];
+	bit asked;
+	byte next;   /* send to be started */
+	byte cells, rts;
+	bit flush;
+	/* requests that wait for room, or for what follows: the program's, progress, a deferred function's */
+	mtype wants[CONTEXTS], kind[CONTEXTS];
+	byte name[CONTEXTS], gives[CONTEXTS];
+	bit above; /* the deferred function stands above progress */
+	/* as a receiver */
+	byte left[IDS], open[IDS]; /* receives to be posted; posted and not matched */
+	byte owed;
+	byte whole, asks;  /* ghost: arrivals */
+	byte got[S];       /* ghost: of the peer's sends: what became of them here */
+	byte last[IDS];    /* ghost: 1 + the last send that was matched */
+};
+rank_t rank[2];
+chan arrivals[2] = [S] of { byte, byte, bit }; /* id, send, whole */
+
+#define MATCHED 1 /* got[] */
+#define DONE 2
+
+#define ME rank[me]
+#define PEER rank[peer]
+#define PROGRAM 0
+#define PROGRESS 1
+#define DEFERRED 2
+#define INNER 3 /* progress above a deferred function that waits */
+
+#ifdef OFF_QUEUE
+#define WAITS(k) (ME.send[k] == QUEUED)
+#define ANNOUNCING false
+#else
+#define WAITS(k) (ME.send[k] == QUEUED || ME.send[k] == ASKING)
+#define ANNOUNCING (ME.send[0] == ASKING || ME.send[1] == ASKING || ME.send[2] == ASKING || \
+		    ME.send[3] == ASKING)
+#endif
+#define QUEUE (WAITS(0) || WAITS(1) || WAITS(2) || WAITS(3))
+#ifdef PAST_QUEUE
+#define NOTHING_BEFORE true
+#else
+#define NOTHING_BEFORE !QUEUE
+#endif
+
+/* -- The stack ------------------------------------------------------------------------- */
+
+#define BUSY(c) (ME.wants[c] != NONE)
+#define IDLE (!BUSY(PROGRAM) && !BUSY(PROGRESS) && !BUSY(DEFERRED))
+#define TOP_PROGRAM (!BUSY(PROGRESS) && !BUSY(DEFERRED))
+#define TOP_PROGRESS (!ME.above)
+#define TOP_DEFERRED ((ME.above || !BUSY(PROGRESS)) && !BUSY(INNER))
+#define TOP_INNER true
+#define SENDING(c) (BUSY(c) && ME.wants[c] != AWAIT && TOP_##c && nfull(requests[me]))
+
+inline want(c, w, kd, k, cl)
+{
+	ME.wants[c] = w;
+	ME.kind[c] = kd;
+	ME.name[c] = k;
+	ME.gives[c] = cl
+}
+
+inline done(c)
+{
+	want(c, NONE, NONE, 0, 0);
+	if
+	:: c == DEFERRED -> ME.above = 0
+	:: else
+	fi
+}
+
+/* -- At the receiver --------------------------------------------------------------------- */
+
+#define DUE (ME.owed * 2 >= CELLS_EACH)
+
+/* Receive and message have met; `verdict` is what the sender is told. */
+inline match(k, wh)
+{
+	assert(ME.got[k] == 0 && PEER.send[k] != CANCELLED);
+	assert(k + 1 > ME.last[ID(k)]);
+	ME.last[ID(k)] = k + 1;
+	if
+	:: MODE(k) == LONG -> ME.got[k] = DONE; verdict = TELL_REFUSED
+	:: MODE(k) != LONG && !wh -> ME.got[k] = MATCHED; verdict = TELL_CLEAR
+	:: MODE(k) != LONG && wh ->
+		ME.got[k] = DONE;
+		if
+		:: MODE(k) == SYNC -> verdict = TELL_TAKEN
+		:: else -> verdict = TELL_ROOM
+		fi
+	fi
+}
+
+inline cell_back(wh)
+{
+	if
+	:: wh -> ME.owed++
+	:: else
+	fi
+}
+
+inline arrival_add(k, wh)
+{
+	arrivals[me]!(ID(k)), k, wh;
+	if
+	:: wh -> ME.whole++
+	:: else -> ME.asks++
+	fi;
+	assert(ME.whole <= CELLS_EACH && ME.asks <= RTS_EACH);
+#ifdef EARLY_CELL
+	cell_back(wh)
+#endif
+}
+
+inline arrival_gone(wh)
+{
+	if
+	:: wh -> ME.whole--
+	:: else -> ME.asks--
+	fi
+}
+
+inline letter_arrived(k, wh)
+{
+	if
+	:: ME.open[ID(k)] -> ME.open[ID(k)]--; match(k, wh); cell_back(wh)
+	:: else -> arrival_add(k, wh); verdict = TELL_ROOM
+	fi
+}
+
+inline reply(k)
+{
+	if
+	:: verdict == NONE || (verdict == TELL_ROOM && !DUE)
+	:: else ->
+#if defined(NO_GATE) || defined(ONE_RING)
+		nfull(replies[me]);
+#endif
+		assert(nfull(replies[me])); /* a reply never waits */
+		replies[me]!TELL, verdict, k, ME.owed;
+		ME.owed = 0
+	fi
+}
+
+/* -- At the sender -------------------------------------------------------------------------- */
+
+inline uncount(k)
+{
+	if
+	:: ME.counted[k] ->
+		ME.counted[k] = 0;
+		ME.rts++;
+		if
+		:: QUEUE -> ME.flush = 1
+		:: else
+		fi
+	:: else
+	fi
+}
+
+inline told(kd, k, cl)
+{
+	ME.cells = ME.cells + cl;
+	if
+	:: kd == TELL_ROOM
+	:: kd == TELL_KEPT -> ME.asked = 0
+	:: kd == TELL_CLEAR -> uncount(k); assert(ME.send[k] == IN_USE); ME.send[k] = MOVING
+	:: kd == TELL_TAKEN -> assert(ME.send[k] == IN_USE); ME.send[k] = OVER
+	:: kd == TELL_REFUSED -> uncount(k); assert(ME.send[k] == IN_USE); ME.send[k] = REFUSED
+	:: kd == TELL_CANCELLED ->
+#ifdef NO_UNCOUNT
+		ME.counted[k] = 0;
+#else
+		uncount(k);
+#endif
+#ifndef BLIND_CANCEL
+		assert(ME.send[k] == IN_USE);
+#endif
+		assert(PEER.got[k] == 0);
+		ME.send[k] = CANCELLED
+	fi
+}
+
+/* Begins to announce the first of the queue; else the context is done. */
+inline queue_announce(c)
+{
+	if
+	:: QUEUE && !ANNOUNCING && ME.rts ->
+		k = 0;
+		do
+		:: ME.send[k] != QUEUED -> k++
+		:: else -> break
+		od;
+		ME.send[k] = ASKING;
+		ME.rts--;
+		want(c, RTS, NONE, k, 0)
+	:: else -> done(c)
+	fi
+}
+
+/* -- The program --------------------------------------------------------------------------------- */
+
+inline send_start(c)
+{
+	k = ME.next;
+	ME.next++;
+	if
+	:: (MODE(k) == SMALL || MODE(k) == SYNC) && NOTHING_BEFORE && ME.cells ->
+		ME.cells--;
+		want(c, EAGER, NONE, k, 0)
+	:: else ->
+		ME.send[k] = QUEUED;
+		queue_announce(c)
+	fi
+}
+
+inline recv_start(id)
+{
+	ME.left[id]--;
+	if
+	:: arrivals[me]??[eval(id), k, w] ->
+		arrivals[me]??eval(id), k, w;
+		arrival_gone(w);
+		match(k, w);
+#ifndef EARLY_CELL
+		cell_back(w);
+#endif
+		if
+		:: verdict == TELL_ROOM && !DUE
+#ifdef DROP_TELL
+		:: (verdict != TELL_ROOM || DUE) && full(requests[me])
+		:: (verdict != TELL_ROOM || DUE) && nfull(requests[me]) ->
+#else
+		:: else ->
+#endif
+			want(PROGRAM, TELL, verdict, k, ME.owed);
+			ME.owed = 0
+		fi
+	:: else -> ME.open[id]++
+	fi
+}
+
+inline send_cancel(c, s)
+{
+	if
+	:: ME.send[s] == QUEUED -> ME.send[s] = CANCELLED
+	:: ME.send[s] == IN_USE -> ME.asked = 1; want(c, CANCEL, NONE, s, 0)
+	fi
+}
+
+/* The uppermost request has found room. */
+inline carry_on(c)
+{
+	k = ME.name[c];
+	requests[me]!ME.wants[c], ME.kind[c], k, ME.gives[c];
+	if
+	:: ME.wants[c] == EAGER ->
+		ME.send[k] = (MODE(k) == SYNC -> IN_USE : OVER);
+		done(c)
+	:: ME.wants[c] == RTS ->
+		ME.send[k] = IN_USE;
+		ME.counted[k] = 1;
+#ifdef DEFER_WAIT
+		if
+		:: c == DEFERRED -> ME.wants[c] = AWAIT
+		:: else -> queue_announce(c)
+		fi
+#else
+		queue_announce(c)
+#endif
+	:: ME.wants[c] == DATA -> ME.send[k] = MOVED; done(c)
+	:: ME.wants[c] == FIN -> ME.send[k] = OVER; done(c)
+	:: ME.wants[c] == TELL -> done(c)
+	:: ME.wants[c] == CANCEL ->
+#ifdef BLIND_CANCEL
+		ME.send[k] = CANCELLED;
+		assert(PEER.got[k] == 0);
+		done(c)
+#else
+		ME.wants[c] = AWAIT
+#endif
+	fi;
+	k = 0
+}
+
+#define IS(k, st) (ME.send[k] == st)
+
+#define MAY_REENTER (ME.above && ME.wants[DEFERRED] == AWAIT && !BUSY(INNER))
+#define HELD(k) (ME.name[PROGRESS] == k)
+#define MOVABLE(k) (IS(k, MOVING) || IS(k, MOVED))
+
+inline move(c, s)
+{
+	want(c, (ME.send[s] == MOVING -> DATA : FIN), NONE, s, 0)
+}
+
+#if defined(NO_GATE) || defined(ONE_RING)
+#define GATE_OPEN true
+#else
+#define GATE_OPEN nfull(replies[me])
+#endif
+#ifdef HOLD_RING
+#define TAKEN_OFF (!requests[peer]?[RTS, NONE, _, _] || RECEIVE_THERE)
+#define RECEIVE_THERE ((requests[peer]?[RTS, NONE, eval(0), _] && ME.open[ID(0)]) || (requests[peer]?[RTS, NONE, eval(1), _] && ME.open[ID(1)]) || (requests[peer]?[RTS, NONE, eval(2), _] && ME.open[ID(2)]))
+#else
+#define TAKEN_OFF true
+#endif
+#ifdef NO_SERVE
+#define SERVES !(BUSY(PROGRAM) && ME.wants[PROGRAM] != AWAIT) && !BUSY(PROGRESS)
+#else
+#define SERVES true
+#endif
+
+inline handle_request()
+{
+	requests[peer]?<what, kd, k, cl>;
+	verdict = NONE;
+	if
+	:: what == EAGER -> letter_arrived(k, 1)
+	:: what == RTS -> letter_arrived(k, 0)
+	:: what == DATA -> assert(ME.got[k] == MATCHED)
+	:: what == FIN -> assert(ME.got[k] == MATCHED); ME.got[k] = DONE
+	:: what == CANCEL ->
+		if
+		:: arrivals[me]??[eval(ID(k)), eval(k), w] ->
+			arrivals[me]??_, eval(k), w;
+			arrival_gone(w);
+#ifndef NO_CELL_BACK
+			cell_back(w);
+#endif
+			verdict = TELL_CANCELLED
+		:: else -> verdict = TELL_KEPT
+		fi
+	:: what == TELL -> told(kd, k, cl)
+	fi;
+	reply(k);
+	requests[peer]?_, _, _, _ /* a message lies in its ring until it is handled */
+}
+
+inline forget()
+{
+	what = NONE;
+	verdict = NONE;
+	kd = NONE;
+	k = 0;
+	cl = 0;
+	w = 0
+}
+
+proctype run_rank(byte me; byte peer)
+{
+	mtype what = NONE, kd = NONE, verdict = NONE;
+	byte k, cl;
+	bit w;
+end:	do
+	/* the program; its calls are one after another */
+	:: atomic { IDLE && ME.next < SENDS(me) -> send_start(PROGRAM); forget() }
+	:: atomic { IDLE && ME.left[0] -> recv_start(0); forget() }
+	:: atomic { IDLE && ME.left[1] -> recv_start(1); forget() }
+	:: atomic { IDLE && CANCELS(0) && (IS(0, QUEUED) || IS(0, IN_USE)) -> send_cancel(PROGRAM, 0) }
+	:: atomic { IDLE && CANCELS(1) && (IS(1, QUEUED) || IS(1, IN_USE)) -> send_cancel(PROGRAM, 1) }
+	:: atomic { IDLE && CANCELS(2) && (IS(2, QUEUED) || IS(2, IN_USE)) -> send_cancel(PROGRAM, 2) }
+	:: atomic { IDLE && CANCELS(3) && (IS(3, QUEUED) || IS(3, IN_USE)) -> send_cancel(PROGRAM, 3) }
+#ifdef DEFER
+	:: atomic { !IDLE && !BUSY(DEFERRED) && ME.next < SENDS(me) ->
+			ME.above = BUSY(PROGRESS);
+			send_start(DEFERRED);
+			forget() }
+#endif
+	/* requests that have found room, or their answer */
+	:: atomic { SENDING(PROGRAM) -> carry_on(PROGRAM) }
+	:: atomic { SENDING(PROGRESS) -> carry_on(PROGRESS) }
+#ifdef DEFER
+	:: atomic { SENDING(DEFERRED) -> carry_on(DEFERRED) }
+	:: atomic { ME.wants[DEFERRED] == AWAIT && TOP_DEFERRED && ME.send[ME.name[DEFERRED]] >= OVER -> done(DEFERRED) }
+#endif
+	:: atomic { ME.wants[PROGRAM] == AWAIT && TOP_PROGRAM && (!ME.asked || ME.send[ME.name[PROGRAM]] != IN_USE) ->
+			ME.asked = 0;
+			done(PROGRAM) }
+	/* polls */
+	:: atomic { SERVES && replies[peer]?[TELL, kd, k, cl] -> replies[peer]?TELL, kd, k, cl; told(kd, k, cl); forget() }
+	:: atomic { SERVES && GATE_OPEN && nempty(requests[peer]) && TAKEN_OFF -> handle_request(); forget() }
+	:: atomic { ME.flush && !BUSY(PROGRESS) -> ME.flush = 0; queue_announce(PROGRESS); forget() }
+	:: atomic { !BUSY(PROGRESS) && MOVABLE(0) -> move(PROGRESS, 0) }
+	:: atomic { !BUSY(PROGRESS) && MOVABLE(1) -> move(PROGRESS, 1) }
+	:: atomic { !BUSY(PROGRESS) && MOVABLE(2) -> move(PROGRESS, 2) }
+	:: atomic { !BUSY(PROGRESS) && MOVABLE(3) -> move(PROGRESS, 3) }
+#ifdef REENTER
+	:: atomic { MAY_REENTER && MOVABLE(0) && !HELD(0) -> move(INNER, 0) }
+	:: atomic { MAY_REENTER && MOVABLE(1) && !HELD(1) -> move(INNER, 1) }
+	:: atomic { MAY_REENTER && MOVABLE(2) && !HELD(2) -> move(INNER, 2) }
+	:: atomic { MAY_REENTER && MOVABLE(3) && !HELD(3) -> move(INNER, 3) }
+	:: atomic { SENDING(INNER) -> carry_on(INNER) }
+#endif
+	od
+}
+
+inline check_rank(me, peer)
+{
+	assert(IDLE && empty(requests[me]) && empty(replies[me]));
+	assert(ME.next == SENDS(me) && ME.left[0] == 0 && ME.left[1] == 0);
+	for (i : 0 .. S - 1) {
+		assert(PEER.got[i] == (ME.send[i] == OVER || ME.send[i] == REFUSED -> DONE : 0) ||
+		       (MODE(i) == SMALL && ME.send[i] == OVER && PEER.got[i] == 0 && PEER.open[ID(i)] == 0));
+		assert(ME.send[i] != MOVING && ME.send[i] != MOVED && ME.send[i] != ASKING);
+		assert(ME.send[i] != IN_USE || PEER.open[ID(i)] == 0);
+		assert(ME.send[i] != QUEUED || ME.rts == 0)
+	}
+	assert(ME.cells + PEER.owed + PEER.whole == CELLS_EACH);
+	assert(ME.rts + PEER.asks == RTS_EACH)
+}
+
+init
+{
+	byte i, c;
+	d_step {
+		for (i : 0 .. 1) {
+			rank[i].cells = CELLS_EACH;
+			rank[i].rts = RTS_EACH;
+			for (c : 0 .. CONTEXTS - 1) {
+				rank[i].wants[c] = NONE;
+				rank[i].kind[c] = NONE
+			}
+			for (c : 0 .. IDS - 1) {
+				rank[i].left[c] = (SENDS(1 - i) < RECVS(c) -> SENDS(1 - i) : RECVS(c))
+			}
+		}
+		i = 0;
+		c = 0
+	}
+	atomic {
+		run run_rank(0, 1);
+		run run_rank(1, 0)
+	}
+	timeout;
+	check_rank(0, 1);
+	check_rank(1, 0)
+}
