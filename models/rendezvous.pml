@@ -71,9 +71,9 @@
 #define MODE(k) (k == 1 -> SYNC : (k == 2 -> SMALL : BIG))
 #define ID(k) (k == 3)
 #define RECVS(id) (id == 0 -> 2 : 1)
-#define CANCELS(k) (k < 2)
+#define CANCELS(k) (me == 0 && k < 2)
 #elif defined(QUEUEING)
-#define MODE(k) (k == 2 -> SMALL : (k == 1 -> LONG : BIG))
+#define MODE(k) (k == 3 -> SMALL : (k == 1 -> LONG : BIG))
 #define ID(k) 0
 #define RECVS(id) (id == 0 -> S : 0)
 #define CANCELS(k) false

@@ -87,7 +87,7 @@ done
 for layer in mem msg typed chan; do
 	echo "tern_$layer(7) has every error code of its layer"
 	page=$(text man/tern_$layer.7)
-	codes=$(grep -ohP '(?<![\w-])-\KE[A-Z0-9]{3,}\b' -r --exclude='*_test.c' src/$layer | sort -u)
+	codes=$(grep -ohP '(?<![\w-]|[!=]= |case )-\KE[A-Z0-9]{3,}\b' -r --exclude='*_test.c' src/$layer | sort -u)
 	[[ $codes ]] || fail "src/$layer has none"
 	for word in $codes; do
 		grep -qw -- "$word" <<<"$page" || fail "not $word"

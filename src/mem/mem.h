@@ -23,7 +23,7 @@ enum {
 	ADDR_SEGMENT_SHIFT = 40,
 	SEGMENT_HEAP = 1,
 	SEGMENT_REGION = 2,
-	REGION_TURNS = 7,
+	REGION_TURNS = 5,
 };
 
 /* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
@@ -154,7 +154,11 @@ tern_addr region_addr(const struct mem *m, unsigned index); /* of this rank's re
 uint64_t region_enter(struct mem *m,
 		      tern_addr a); /* holds off unregistering; its base, 0 if it is too late */
 void region_leave(struct mem *m, tern_addr a);
-/* Unregisters memory that only one rank was told of, and which that rank is done with: nobody to wait for. */
+/*
+ * Memory for one rank to write to, until region_unlend(): that rank is done with it, so there is nobody to wait
+ * for. TERN_NOWHERE when too much is lent already.
+ */
+tern_addr region_lend(struct mem *m, void *p, size_t len);
 void region_unlend(struct mem *m, tern_addr a);
 
 /* -- vm.c -- */

@@ -114,7 +114,7 @@ tern_addr tern_addr_of(tern *t, const void *p)
 	tern_addr a = m->span[m->rank].first + (uint64_t)((uintptr_t)p - (uintptr_t)m->span[m->rank].base);
 	if (tern_addr_rank(a) == m->rank && heap_reach(m, a, 1))
 		return a;
-	for (unsigned i = 0; i < JOB_REGIONS; i++) {
+	for (unsigned i = 0; i < JOB_REGIONS_OWN; i++) {
 		struct job_region *g = &m->job->rank[m->rank].region[i];
 		uint64_t at = (uint64_t)(uintptr_t)p - atomic_load(&g->base);
 		if (region_covers(g, at, 1))

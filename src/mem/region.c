@@ -48,12 +48,10 @@ void region_leave(struct mem *m, tern_addr a)
 	atomic_fetch_sub(&m->job->rank[tern_addr_rank(a)].region[index].users, 1);
 }
 
-int tern_register(tern *t, void *p, size_t len, tern_addr *a)
+/* Opens a region that is not in use, of those from `first` on; false if there is none. */
+static bool region_open(struct mem *m, unsigned first, unsigned n, void *p, size_t len, tern_addr *a)
 {
-	struct mem *m = mem_of(t);
-	if (!p || !len || len >> ADDR_SEGMENT_SHIFT)
-		return error_set(-EINVAL, "%zu bytes at %p cannot be registered", len, p);
-	for (unsigned i = 0; i < JOB_REGIONS; i++) {
+	for (unsigned i = first; i < first + n; i++) {
 		struct job_region *g = own_region(m, i);
 		if (atomic_load(&g->base))
 			continue;
@@ -62,10 +60,28 @@ int tern_register(tern *t, void *p, size_t len, tern_addr *a)
 		atomic_store(&g->bytes, len);
 		atomic_store(&g->base, (uint64_t)(uintptr_t)p);
 		*a = region_addr(m, i);
-		return 0;
+		return true;
 	}
+	return false;
+}
+
+int tern_register(tern *t, void *p, size_t len, tern_addr *a)
+{
+	struct mem *m = mem_of(t);
+	if (!p || !len || len >> ADDR_SEGMENT_SHIFT)
+		return error_set(-EINVAL, "%zu bytes at %p cannot be registered", len, p);
+	if (region_open(m, 0, JOB_REGIONS_OWN, p, len, a))
+		return 0;
 	return error_set(-ENOBUFS, "rank %u has registered %d regions already: unregister one", m->rank,
-			 JOB_REGIONS);
+			 JOB_REGIONS_OWN);
+}
+
+tern_addr region_lend(struct mem *m, void *p, size_t len)
+{
+	tern_addr a;
+	bool some =
+		!(len >> ADDR_SEGMENT_SHIFT) && region_open(m, JOB_REGIONS_OWN, JOB_REGIONS_LENT, p, len, &a);
+	return some ? a : TERN_NOWHERE;
 }
 
 void region_unlend(struct mem *m, tern_addr a)

@@ -98,8 +98,18 @@ struct arrival *arrival_named(struct msg *m, uint32_t src, uint32_t name)
 	return NULL;
 }
 
+/*
+ * What a ready message that waits for its receive takes of the room for those: senders have no limit for
+ * them, so they must not use the room that senders were promised.
+ */
+static uint32_t held_by(uint8_t flags, bool whole, size_t len)
+{
+	return !(flags & TERN_READY) ? 0 : whole ? cells_of(len) : 1;
+}
+
 void arrival_drop(struct msg *m, struct arrival *a)
 {
+	m->held -= held_by(a->flags, a->whole, a->len);
 	table_remove(&m->by_key, &a->key);
 	table_remove(&m->by_id, &a->any);
 	list_remove(&m->ordered, &a->ordered);
@@ -203,8 +213,9 @@ static struct verdict letter_keep(struct msg *m, const struct letter *l)
 {
 	if ((l->flags & TERN_READY) && !recv_busy(m, l->src, l->id))
 		return letter_refuse(m, l, -ENOMSG);
-	if (!arrival_add(m, l))
+	if (held_by(l->flags, l->bytes != NULL, l->len) > CELLS_HELD - m->held || !arrival_add(m, l))
 		return letter_refuse(m, l, -ENOBUFS);
+	m->held += held_by(l->flags, l->bytes != NULL, l->len);
 	return (struct verdict){ .kind = TELL_ROOM };
 }
 

@@ -25,7 +25,8 @@ static tern_addr recv_lend(struct msg *m, struct receiving *r)
 	if (r->got.len <=
 	    TERN_PAYLOAD_MAX) /* a message takes less time than the kernel does to find the memory */
 		return TERN_NOWHERE;
-	return tern_register(t, base, r->got.len, &r->lent) ? TERN_NOWHERE : r->lent;
+	r->lent = region_lend(mem_of(t), base, r->got.len);
+	return r->lent;
 }
 
 void flow_clear(struct msg *m, struct receiving *r, uint64_t words[TELL_WORDS])

@@ -27,7 +27,8 @@ static int msg_open(struct endpoint *e, void **state)
 										       : RTS_LEAST };
 	m->sends = (struct pool_of){ .bytes = sizeof(struct sending), .most = TERN_SENDS_MAX };
 	m->recvs = (struct pool_of){ .bytes = sizeof(struct receiving), .most = TERN_RECVS_MAX };
-	m->arrivals = (struct pool_of){ .bytes = sizeof(struct arrival), .most = RTS_ALL + CELLS };
+	m->arrivals =
+		(struct pool_of){ .bytes = sizeof(struct arrival), .most = RTS_ALL + CELLS + CELLS_HELD };
 	send_register(e);
 	arrival_register(e);
 	flow_register(e);
@@ -49,6 +50,13 @@ static void msg_close(void *state)
 	table_free(&m->by_id);
 	free(m->cell);
 	free(m);
+}
+
+void msg_look(struct msg *m)
+{
+	int rc = in_handler(m->e) ? 0 : tern_poll(m->e->t);
+	if (rc < 0)
+		m->e->trouble = rc;
 }
 
 void msg_busy(struct msg *m)
@@ -94,7 +102,7 @@ static bool msg_end_lost(struct msg *m)
 		struct sending *s = record_at(&m->sends, i);
 		if (!s || s->state == TERN_COMPLETE || !m->e->site.peer[s->node.rank].lost)
 			continue;
-		int error = s->moving.pending ? 0 : lost_error(m, s->node.rank);
+		int error = s->moving.pending || s->sending ? 0 : lost_error(m, s->node.rank);
 		if (error)
 			send_over(m, s, error);
 		waits |= !error;

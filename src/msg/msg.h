@@ -85,6 +85,7 @@ struct sending {
 	bool counted;   /* among the RTSs that the receiver has written down */
 	bool asked;     /* to be taken back */
 	bool started;   /* the data move */
+	bool sending;   /* in a call that sends for it, and may wait for room */
 	int error;
 	struct layout layout;
 	struct walk walk; /* over what has been sent in messages, */
@@ -155,6 +156,7 @@ struct msg {
 	int answer;
 	struct cell *cell, *cell_free;
 	uint32_t cells_made;
+	uint32_t held; /* of CELLS_HELD */
 	struct correspondent peer[];
 };
 
@@ -164,6 +166,7 @@ static inline struct msg *msg_of(tern *t)
 }
 
 void msg_print(const struct msg *m, int fd);
+void msg_look(struct msg *m); /* a poll, where one is allowed; bad news stays for the program's own */
 void msg_busy(struct msg *m); /* tells polls whether there is anything to carry on */
 
 /* -- send.c -- */

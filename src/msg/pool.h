@@ -19,7 +19,7 @@ struct record {
 	bool used;
 };
 
-enum { POOL_BATCH = 64, POOL_BATCHES = 320 };
+enum { POOL_BATCH = 64, POOL_BATCHES = 321 };
 
 struct pool_of {
 	size_t bytes; /* of a record */

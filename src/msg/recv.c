@@ -241,8 +241,7 @@ static struct receiving *recv_oldest(struct msg *m, uint32_t src, tern_id id)
 enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id)
 {
 	struct msg *m = msg_of(t);
-	if (!in_handler(m->e))
-		tern_poll(t);
+	msg_look(m);
 	struct receiving *r = recv_oldest(m, src, id);
 	if (r)
 		return r->state;
@@ -310,7 +309,8 @@ int recv_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 		if (!r || r->op != op)
 			continue;
 		++*found;
-		rc = recv_take_back(m, r) ? -EALREADY : rc;
+		int failed = recv_take_back(m, r);
+		rc = failed ? failed : rc;
 	}
 	return rc;
 }

@@ -142,17 +142,27 @@ void send_over(struct msg *m, struct sending *s, int error)
 		op_end(m->e, op, error);
 }
 
+/* Back from a call that sent for `s`, which may be over, and its record another's, by now. */
+static void send_sent(struct msg *m, struct sending *s, uint32_t name)
+{
+	if (record_named(&m->sends, name))
+		s->sending = false;
+}
+
 /* Asks the receiver whether `s` may be sent. */
 static int rts_send(struct msg *m, struct sending *s)
 {
-	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total };
+	uint32_t name = record_name(s);
+	uint64_t words[] = { s->node.id, meta_of(0, s->flags, name), s->layout.total };
 	s->counted = !(s->flags & TERN_READY);
 	m->peer[s->node.rank].rts -= s->counted;
+	s->sending = true;
 	int rc = layer_request(m->e, s->node.rank, MSG_RTS, NULL, 0, 3, words);
 	if (rc) {
 		m->peer[s->node.rank].rts += s->counted;
 		s->counted = false;
 	}
+	send_sent(m, s, name);
 	return rc;
 }
 
@@ -269,7 +279,10 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 		queue_flush(m, dst);
 		return 0;
 	}
-	rc = eager_send(m, dst, id, l, s->flags, record_name(s));
+	uint32_t name = record_name(s);
+	s->sending = true;
+	rc = eager_send(m, dst, id, l, s->flags, name);
+	send_sent(m, s, name);
 	if (rc) {
 		send_remove(m, s);
 		if (op)
@@ -445,8 +458,7 @@ static struct sending *send_listed(struct msg *m, uint32_t dst, tern_id id)
 enum tern_state tern_send_poll(tern *t, uint32_t dst, tern_id id)
 {
 	struct msg *m = msg_of(t);
-	if (!in_handler(m->e))
-		tern_poll(t);
+	msg_look(m);
 	struct sending *s = send_listed(m, dst, id);
 	return s ? s->state : TERN_EMPTY;
 }
@@ -535,7 +547,8 @@ int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 		if (!s || s->op != op)
 			continue;
 		++*found;
-		rc = send_take_back(m, s) ? -EALREADY : rc;
+		int failed = send_take_back(m, s);
+		rc = failed ? failed : rc;
 	}
 	return rc;
 }
@@ -543,6 +556,9 @@ int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 int tern_cancel(tern *t, tern_op *op)
 {
 	unsigned found = 0;
+	int rc = rules_program(t->own, "tern_cancel()");
+	if (rc)
+		return rc;
 	int sends = send_cancel_of(msg_of(t), op, &found), recvs = recv_cancel_of(msg_of(t), op, &found);
 	if (!found)
 		return error_set(-EALREADY, "the handle has no send and no receive that is not complete");

@@ -53,7 +53,8 @@ struct job_region {
 	_Atomic uint32_t turn;  /* raised when the region is closed, so that an old address is refused */
 };
 
-enum { JOB_REGIONS = 32 };
+/* Those that programs register, and those that layers lend for a while. */
+enum { JOB_REGIONS_OWN = 32, JOB_REGIONS_LENT = 16, JOB_REGIONS = 48 };
 
 struct job_rank {
 	_Alignas(64) _Atomic uint64_t bell;  /* enum bell; looks like a line's header to the poll */
