@@ -363,18 +363,22 @@ TEST(a_rank_that_has_closed_well_ends_what_needs_it)
 
 TEST(a_receive_that_takes_the_question_of_a_rank_that_has_left_ends)
 {
-	local_open(3);
-	CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, 0, NULL), 0);
-	CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, 0, NULL), 0);
-	CHECK_IS(tern_recv_poll(local[0], 1, 4), TERN_RTS);
-	local_close_one(1);
-	local_settle();
-	tern_op ro = TERN_OP;
-	CHECK_IS(tern_recv_start(local[0], 1, 4, TERN_ID, in, LARGE, 0, NULL, &ro), 0);
-	CHECK_IS(tern_op_wait(local[0], &ro), -ESHUTDOWN);
-	CHECK_IS(tern_recv_start(local[0], TERN_ANY, 0, 0, in, LARGE, 0, NULL, &ro), 0);
-	CHECK_IS(tern_op_wait(local[0], &ro), -ESHUTDOWN);
-	local_close();
+	for (int noticed = 0; noticed < 2; noticed++) {
+		tern_op ro = TERN_OP;
+		local_open(3);
+		CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, 0, NULL), 0);
+		CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, 0, NULL), 0);
+		CHECK_IS(tern_recv_poll(local[0], 1, 4), TERN_RTS);
+		local_close_one(1);
+		if (noticed)
+			settle();
+		CHECK_IS(tern_recv_start(local[0], 1, 4, TERN_ID, in, LARGE, 0, NULL, &ro), 0);
+		CHECK_IS(tern_op_wait(local[0], &ro), -ESHUTDOWN);
+		CHECK_IS(tern_recv(local[0], 1, 4, in, LARGE, NULL), -ESHUTDOWN);
+		settle();
+		CHECK_IS(msg_of(local[0])->recvs.used, 0);
+		local_close();
+	}
 }
 
 TEST(a_probe_that_waits_for_a_rank_that_has_closed_well_ends)

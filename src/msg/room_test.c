@@ -175,7 +175,7 @@ TEST(a_send_that_finds_the_ring_full_under_a_hold_takes_nothing)
 	local_close();
 }
 
-/* A receive that takes what has arrived has to tell the sender, although the ring to it is full. */
+/* A receive that takes what has arrived has to tell the sender: it needs the ring, or nothing is taken. */
 static void receive_under_hold(size_t len, unsigned flags)
 {
 	tern_op so = TERN_OP, ro = TERN_OP;
@@ -183,14 +183,18 @@ static void receive_under_hold(size_t len, unsigned flags)
 	settle();
 	tern_hold(local[1]);
 	fill_ring(1, 0);
-	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID, in, LARGE, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID, in, LARGE, 0, NULL, &ro), -EAGAIN);
+	CHECK_IS(ro.pending, 0);
+	CHECK_IS(msg_of(local[1])->recvs.used, 0);
+	CHECK_IS(msg_of(local[1])->arrivals.used, 1);
 	tern_release(local[1]);
+	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID, in, LARGE, 0, NULL, &ro), 0);
 	settle();
 	CHECK_IS(ro.pending, 0);
 	CHECK_IS(so.pending, 0);
 }
 
-TEST(a_receive_under_a_hold_reaches_its_sender_later_when_the_ring_is_full)
+TEST(a_receive_that_cannot_tell_its_sender_under_a_hold_takes_nothing)
 {
 	begin(2);
 	local_on(1, ignore);
@@ -199,29 +203,49 @@ TEST(a_receive_under_a_hold_reaches_its_sender_later_when_the_ring_is_full)
 	local_close();
 }
 
+static tern_op later;
+
 static void send_later(tern *t, void *arg)
+{
+	CHECK_IS(tern_send_start(t, 1, ID, arg, 8, 0, &later), 0);
+}
+
+static void send_later_blocking(tern *t, void *arg)
 {
 	CHECK_IS(tern_send(t, 1, ID, arg, 8), 0);
 }
 
-TEST(what_a_deferred_function_sends_does_not_overtake_what_waits_for_the_ring)
+/* A send waits for the ring, and while a poll waits too, to announce it, a deferred function sends. */
+static void send_while_announcing(void (*deferred)(tern *t, void *arg))
 {
 	static uint64_t first = 1, second = 2;
-	uint64_t got;
-	tern_op so = TERN_OP;
+	uint64_t got[2] = { 0 };
+	tern_op so = TERN_OP, ro = TERN_OP;
 	begin(2);
 	local_on(1, ignore);
+	for (int i = 0; i < 2; i++)
+		CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID, &got[i], 8, 0, NULL, &ro), 0);
 	tern_hold(local[0]);
 	fill_ring(0, 1);
 	CHECK_IS(tern_send_start(local[0], 1, ID, &first, 8, TERN_RENDEZVOUS, &so), 0);
-	CHECK_IS(tern_defer(local[0], send_later, &second), 0);
+	CHECK_IS(tern_defer(local[0], deferred, &second), 0);
 	tern_release(local[0]);
 	tern_poll(local[0]);
-	CHECK_IS(tern_recv_word(local[1], 0, ID, &got), 0);
-	CHECK_IS(got, 1);
-	CHECK_IS(tern_recv_word(local[1], 0, ID, &got), 0);
-	CHECK_IS(got, 2);
+	CHECK_IS(tern_op_wait(local[1], &ro), 0);
+	CHECK_IS(tern_op_wait(local[0], &so), 0);
+	CHECK_IS(tern_op_wait(local[0], &later), 0);
+	CHECK(got[0] == 1 && got[1] == 2);
 	local_close();
+}
+
+TEST(what_a_deferred_function_sends_does_not_overtake_what_waits_for_the_ring)
+{
+	send_while_announcing(send_later);
+}
+
+TEST(a_deferred_function_may_block_in_a_send_behind_one_that_waits_for_the_ring)
+{
+	send_while_announcing(send_later_blocking);
 }
 
 /* -- Ready messages that are kept take no room from others --------------------------------------------- */
