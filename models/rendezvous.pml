@@ -67,6 +67,11 @@
 #define N1 S
 #endif
 #define SENDS(i) (i == 0 -> N0 : N1)
+#ifdef DEFER_WAIT /* which is wrong in any case where it may keep the program from posting a receive */
+#define MAY_SEND (ME.next < SENDS(me) && ME.left[0] == 0 && PEER.left[0] == 0)
+#else
+#define MAY_SEND (ME.next < SENDS(me))
+#endif
 #ifdef CANCELLING
 #define MODE(k) (k == 1 -> SYNC : (k == 2 -> SMALL : BIG))
 #define ID(k) (k == 3)
@@ -162,7 +167,11 @@ chan arrivals[2] = [S] of { byte, byte, bit }; /* id, send, whole */
 #define IDLE (!BUSY(PROGRAM) && !BUSY(PROGRESS) && !BUSY(DEFERRED))
 #define TOP_PROGRAM (!BUSY(PROGRESS) && !BUSY(DEFERRED))
 #define TOP_PROGRESS (!ME.above)
+#ifdef REENTER
 #define TOP_DEFERRED ((ME.above || !BUSY(PROGRESS)) && !BUSY(INNER))
+#else
+#define TOP_DEFERRED (ME.above || !BUSY(PROGRESS))
+#endif
 #define TOP_INNER true
 #define SENDING(c) (BUSY(c) && ME.wants[c] != AWAIT && TOP_##c && nfull(requests[me]))
 
@@ -468,7 +477,7 @@ proctype run_rank(byte me; byte peer)
 	bit w;
 end:	do
 	/* the program; its calls are one after another */
-	:: atomic { IDLE && ME.next < SENDS(me) -> send_start(PROGRAM); forget() }
+	:: atomic { IDLE && MAY_SEND -> send_start(PROGRAM); forget() }
 	:: atomic { IDLE && ME.left[0] -> recv_start(0); forget() }
 	:: atomic { IDLE && ME.left[1] -> recv_start(1); forget() }
 	:: atomic { IDLE && CANCELS(0) && (IS(0, QUEUED) || IS(0, IN_USE)) -> send_cancel(PROGRAM, 0) }
@@ -476,7 +485,7 @@ end:	do
 	:: atomic { IDLE && CANCELS(2) && (IS(2, QUEUED) || IS(2, IN_USE)) -> send_cancel(PROGRAM, 2) }
 	:: atomic { IDLE && CANCELS(3) && (IS(3, QUEUED) || IS(3, IN_USE)) -> send_cancel(PROGRAM, 3) }
 #ifdef DEFER
-	:: atomic { !IDLE && !BUSY(DEFERRED) && ME.next < SENDS(me) ->
+	:: atomic { !IDLE && !BUSY(DEFERRED) && MAY_SEND ->
 			ME.above = BUSY(PROGRESS);
 			send_start(DEFERRED);
 			forget() }

@@ -4,16 +4,20 @@
  * and id, or of any rank, or of any id under a mask. Messages from one rank to another
  * with the same id are received in the order they were sent.
  *
- * Three modes. TERN_READY has no handshake: a message that finds no receive is
- * discarded, and both sides hear of it. TERN_RENDEZVOUS moves data only when the receiver
- * is ready. TERN_AUTO sends small messages at once, into a bounded buffer at the
- * receiver if need be, and large ones, or all while that buffer is full, by rendezvous.
+ * Three modes. TERN_READY does not wait for the receiver: a message that finds no receive is
+ * discarded, and both sides hear of it. (One whose receive is just being filled by another is kept for
+ * the next, as far as there is room.) TERN_RENDEZVOUS moves data only when the receiver is ready.
+ * TERN_AUTO sends small messages at once, into a bounded buffer at the receiver if need be,
+ * and large ones, or all while that buffer is full, by rendezvous. What goes wrong with a message whose
+ * send is complete already is the result of the sender's next poll.
  *
  * An operation that was started with a handle (tern/op.h) tells that handle when it is complete.
  * One that was started without stays in a table under its rank and id: it can be polled and
  * waited for, and is cleared when it is complete.
  *
- * Conventions are those of <tern/tern.h>. Nothing here but the polls may be called in a handler.
+ * Conventions are those of <tern/tern.h>. In a handler only the polls, tern_tables(), and waits for
+ * what is complete are allowed. A receive from any rank fails when no other rank is left; tern_recv(), which can
+ * tell that it waits, also fails as tern_wait() does.
  */
 #ifndef TERN_MSG_H
 #define TERN_MSG_H
@@ -60,7 +64,7 @@ enum tern_send_flags {
 
 /* -- Blocking ------------------------------------------------------------------------ */
 
-/* Returns when `data` is free again; that the receiver has it follows only from TERN_SYNC or a rendezvous. */
+/* Returns when `data` is free again, in the mode TERN_AUTO: that does not say that the receiver has taken it. */
 int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len);
 /*
  * Receives up to `cap` bytes; `env` may be NULL. A longer message is an error at both sides
@@ -94,7 +98,10 @@ int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, s
 int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts, size_t n,
 		    unsigned flags, tern_envelope *env, tern_op *op);
 
-/* One message whose parts have an id each and match a receive each. */
+/*
+ * One message whose parts have an id each and match a receive each. The lists are free on return; after an error from
+ * a part that had to be sent by itself, the parts before it are under way.
+ */
 int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
 		   unsigned flags, tern_op *op);
 
@@ -104,7 +111,7 @@ enum tern_state {
 	TERN_EMPTY,       /* no operation has this rank and id */
 	TERN_IN_USE,      /* started, and not matched */
 	TERN_IN_PROGRESS, /* data flow */
-	TERN_RTS,         /* receives only: a sender waits for one */
+	TERN_RTS,         /* receives only: there is none, and a message waits for one */
 	TERN_COMPLETE,
 };
 
@@ -138,7 +145,7 @@ int tern_tables(tern *t, int fd);
 
 /*
  * Asks rank `rank` for a block of its named memory, as tern_get_block(), to be sent here as a message with
- * id `id`, in the mode TERN_AUTO. Returns when that rank has agreed.
+ * id `id`, by rendezvous: it is read when the receive is there. Returns when that rank has agreed.
  */
 int tern_ask_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t stride, size_t run,
 		   size_t count, tern_id id);

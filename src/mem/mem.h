@@ -14,17 +14,20 @@
 extern const struct layer mem_layer;
 
 /*
- * Segment 0 is nothing, 1 the heap, and from 2 on come regions: each of a rank's
- * JOB_REGIONS has several numbers, used in turn, so that an address of memory which
- * has been unregistered is refused for as long as the numbers last.
+ * Segment 0 is nothing, 1 the heap, and from 2 on come regions: each has several numbers, used in turn, so that an
+ * address of memory which has been unregistered is refused for as long as the numbers last. Those that
+ * layers lend come last, and have fewer: whoever they are lent to is done with them.
  */
 enum {
 	ADDR_RANK_SHIFT = 48,
 	ADDR_SEGMENT_SHIFT = 40,
 	SEGMENT_HEAP = 1,
 	SEGMENT_REGION = 2,
-	REGION_TURNS = 5,
+	REGION_TURNS = 7,
+	SEGMENT_LENT = SEGMENT_REGION + REGION_TURNS * JOB_REGIONS_OWN,
+	LENT_TURNS = 3,
 };
+_Static_assert(SEGMENT_LENT + LENT_TURNS * JOB_REGIONS_LENT <= 256, "segments are numbered with a byte");
 
 /* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
 enum mem_handler {
@@ -150,6 +153,9 @@ struct job_region *region_of(const struct mem *m,
 			     tern_addr a); /* NULL if `a` is not of one that is current */
 
 /* -- region.c -- */
+unsigned region_segment(unsigned index, uint32_t turn); /* its number, in that turn */
+unsigned
+segment_region(unsigned segment); /* the index of the region that a segment from SEGMENT_REGION on is of */
 tern_addr region_addr(const struct mem *m, unsigned index); /* of this rank's region */
 uint64_t region_enter(struct mem *m,
 		      tern_addr a); /* holds off unregistering; its base, 0 if it is too late */

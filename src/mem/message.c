@@ -64,7 +64,7 @@ static ptrdiff_t move_chunk(struct mem *m, struct transfer *x, struct slot *s, s
 		return (ptrdiff_t)len;
 	x->flying--;
 	slot_give(s);
-	return rc;
+	return rc == -EAGAIN ? 0 : rc; /* no room: in another turn */
 }
 
 ptrdiff_t message_move(struct mem *m, struct transfer *x)
@@ -74,7 +74,7 @@ ptrdiff_t message_move(struct mem *m, struct transfer *x)
 	struct bounce *b = through && s ? bounce_take(m) : NULL;
 	if (s && (through ? b != NULL : x->flying < TERN_POOL_BLOCKS)) {
 		ptrdiff_t moved = move_chunk(m, x, s, b);
-		if (b && moved < 0)
+		if (b && moved <= 0)
 			b->used = false;
 		return moved;
 	}

@@ -29,10 +29,9 @@ struct job_region *region_of(const struct mem *m, tern_addr a)
 	unsigned segment = addr_segment(a);
 	if (segment < SEGMENT_REGION || tern_addr_rank(a) >= m->size)
 		return NULL;
-	struct job_region *g =
-		&m->job->rank[tern_addr_rank(a)].region[(segment - SEGMENT_REGION) % JOB_REGIONS];
-	unsigned turn = (segment - SEGMENT_REGION) / JOB_REGIONS;
-	return atomic_load(&g->turn) % REGION_TURNS == turn ? g : NULL;
+	unsigned index = segment_region(segment);
+	struct job_region *g = &m->job->rank[tern_addr_rank(a)].region[index];
+	return region_segment(index, atomic_load(&g->turn)) == segment ? g : NULL;
 }
 
 /* Whether the region is in use and has [at, at + len). */

@@ -18,10 +18,23 @@ static struct job_region *own_region(const struct mem *m, unsigned index)
 	return &m->job->rank[m->rank].region[index];
 }
 
+unsigned region_segment(unsigned index, uint32_t turn)
+{
+	if (index < JOB_REGIONS_OWN)
+		return SEGMENT_REGION + turn % REGION_TURNS * JOB_REGIONS_OWN + index;
+	return SEGMENT_LENT + turn % LENT_TURNS * JOB_REGIONS_LENT + index - JOB_REGIONS_OWN;
+}
+
+unsigned segment_region(unsigned segment)
+{
+	if (segment < SEGMENT_LENT)
+		return (segment - SEGMENT_REGION) % JOB_REGIONS_OWN;
+	return JOB_REGIONS_OWN + (segment - SEGMENT_LENT) % JOB_REGIONS_LENT;
+}
+
 tern_addr region_addr(const struct mem *m, unsigned index)
 {
-	unsigned turn = atomic_load(&own_region(m, index)->turn) % REGION_TURNS;
-	return addr_make(m->rank, SEGMENT_REGION + turn * JOB_REGIONS + index, 0);
+	return addr_make(m->rank, region_segment(index, atomic_load(&own_region(m, index)->turn)), 0);
 }
 
 /*
@@ -44,7 +57,7 @@ uint64_t region_enter(struct mem *m, tern_addr a)
 
 void region_leave(struct mem *m, tern_addr a)
 {
-	unsigned index = (addr_segment(a) - SEGMENT_REGION) % JOB_REGIONS;
+	unsigned index = segment_region(addr_segment(a));
 	atomic_fetch_sub(&m->job->rank[tern_addr_rank(a)].region[index].users, 1);
 }
 

@@ -64,8 +64,10 @@ static void slot_end(struct mem *m, struct slot *s, int error)
 	if (s->bounce)
 		s->bounce->used = false;
 	slot_give(s);
-	if (x)
+	if (x) {
+		m->transfers.answers++;
 		transfer_landed(x, error);
+	}
 	if (op)
 		op_end(m->e, op, error);
 }

@@ -145,11 +145,12 @@ static size_t turn_bytes(struct mem *m, const struct transfer *x)
 {
 	struct transfers *ts = &m->transfers;
 	bool touched = mem_reach(m, x->runs.remote, x->runs.len) != NULL;
-	if (ts->served != m->e->served)
+	uint64_t served = m->e->served - ts->answers;
+	if (ts->served != served)
 		ts->heat = ts->heat + HEAT < HEAT_MOST ? ts->heat + HEAT : HEAT_MOST;
 	else if (ts->heat)
 		ts->heat--;
-	ts->served = m->e->served;
+	ts->served = served;
 	ts->polls++;
 	if (!ts->heat)
 		return LONG_TURN;
@@ -168,7 +169,9 @@ unsigned transfer_progress(struct mem *m)
 	if (!most && !transfer_over(x))
 		return 0;
 	ts->moving = true;
+	m->e->hold++; /* a message without room is tried again: a poll does not wait until another rank polls */
 	size_t moved = transfer_turn(m, x, most, move_any);
+	m->e->hold--;
 	transfer_unlink(ts, x);
 	if (transfer_over(x))
 		transfer_end(m, x);

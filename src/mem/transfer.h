@@ -45,7 +45,8 @@ struct transfers {
 	bool moving;   /* in the middle of a turn */
 	uint32_t heat; /* how much messages are about; 0: not at all */
 	uint32_t polls;
-	uint64_t served; /* messages, as of the last turn */
+	uint64_t served;  /* messages, as of the last turn, */
+	uint64_t answers; /* without those that were answers to transfers */
 	struct transfer *batch[TRANSFER_BATCHES];
 	unsigned batches;
 };

@@ -36,12 +36,39 @@ static void block_asked(tern *t, const tern_msg *msg)
 	layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
 }
 
-void block_agreed(struct msg *m, uint32_t from, int error)
+/* A call that waits for an answer; from deferred functions there may be several. */
+struct block_ask {
+	struct block_ask *next;
+	uint32_t rank;
+	tern_id id;
+	int answer; /* 1: none yet */
+};
+
+void block_agreed(struct msg *m, uint32_t from, tern_id id, int error)
 {
-	if (from != m->asked)
-		return;
-	m->asked = TERN_ANY;
-	m->answer = error;
+	struct block_ask *a = m->asks;
+	while (a && (a->rank != from || a->id != id || a->answer <= 0))
+		a = a->next;
+	if (a)
+		a->answer = error;
+}
+
+/* Until the rank has answered, or left. */
+static int block_await(struct msg *m, struct block_ask *a)
+{
+	struct ladder l = { 0 };
+	a->next = m->asks;
+	m->asks = a;
+	int rc = 0;
+	while (a->answer > 0 && !rc) {
+		wait_step(m->e, &l);
+		rc = a->answer > 0 ? msg_lost_error(m, a->rank) : 0;
+	}
+	struct block_ask **at = &m->asks;
+	while (*at != a)
+		at = &(*at)->next;
+	*at = a->next;
+	return rc;
 }
 
 static int block_refused(uint32_t rank, unsigned name, int error)
@@ -55,22 +82,16 @@ int tern_ask_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t 
 		   size_t count, tern_id id)
 {
 	struct msg *m = msg_of(t);
-	struct ladder l = { 0 };
+	struct block_ask a = { .rank = rank, .id = id, .answer = 1 };
 	uint64_t words[] = { name, offset, stride, run, count, id };
 	int rc = rules_wait(m->e, "tern_ask_block()");
 	if (!rc)
 		rc = rules_destination(m->e, rank);
 	if (!rc)
 		rc = layer_request(m->e, rank, MSG_BLOCK, NULL, 0, 6, words);
-	if (rc)
-		return rc;
-	m->asked = rank;
-	while (m->asked == rank) {
-		wait_step(m->e, &l);
-		if (m->asked == rank && m->e->site.peer[rank].lost)
-			return m->e->site.peer[rank].net->ops->check(m->e->site.peer[rank].net, rank);
-	}
-	return m->answer ? block_refused(rank, name, m->answer) : 0;
+	if (!rc)
+		rc = block_await(m, &a);
+	return rc || !a.answer ? rc : block_refused(rank, name, a.answer);
 }
 
 void block_register(struct endpoint *e)

@@ -19,7 +19,6 @@ static int msg_open(struct endpoint *e, void **state)
 	if (!m)
 		return error_set(-ENOMEM, "opening sends and receives of rank %u: no memory", e->t->rank);
 	m->e = e;
-	m->asked = TERN_ANY;
 	m->window = at_most(CELLS / size, CELLS_EACH);
 	for (uint32_t r = 0; r < size; r++)
 		m->peer[r] = (struct correspondent){ .cells = m->window,
@@ -52,6 +51,15 @@ static void msg_close(void *state)
 	free(m);
 }
 
+int msg_request(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
+		const uint64_t *words)
+{
+	m->e->hold += m->moving;
+	int rc = layer_request(m->e, dst, id, data, len, n, words);
+	m->e->hold -= m->moving;
+	return rc;
+}
+
 void msg_look(struct msg *m)
 {
 	int rc = in_handler(m->e) ? 0 : tern_poll(m->e->t);
@@ -64,8 +72,7 @@ void msg_busy(struct msg *m)
 	layer_work(m->e, LAYER_MSG, m->moving_first || m->flush || m->lost);
 }
 
-/* The error of a rank that has left, once whatever it sent has been handled; 0 until then. */
-static int lost_error(struct msg *m, uint32_t rank)
+int msg_lost_error(struct msg *m, uint32_t rank)
 {
 	struct peer *p = &m->e->site.peer[rank];
 	if (!p->lost)
@@ -82,12 +89,12 @@ static int recv_lost_error(struct msg *m, const struct receiving *r)
 {
 	uint32_t from = r->state == TERN_IN_PROGRESS ? r->got.src : r->node.rank;
 	if (from != TERN_ANY)
-		return lost_error(m, from);
+		return msg_lost_error(m, from);
 	int error = 0;
 	for (uint32_t rank = 0; rank < m->e->t->size; rank++) {
 		if (rank == m->e->t->rank)
 			continue;
-		error = lost_error(m, rank);
+		error = msg_lost_error(m, rank);
 		if (!error)
 			return 0;
 	}
@@ -102,7 +109,7 @@ static bool msg_end_lost(struct msg *m)
 		struct sending *s = record_at(&m->sends, i);
 		if (!s || s->state == TERN_COMPLETE || !m->e->site.peer[s->node.rank].lost)
 			continue;
-		int error = s->moving.pending || s->sending ? 0 : lost_error(m, s->node.rank);
+		int error = s->moving.pending || s->sending ? 0 : msg_lost_error(m, s->node.rank);
 		if (error)
 			send_over(m, s, error);
 		waits |= !error;
@@ -114,7 +121,7 @@ static bool msg_end_lost(struct msg *m)
 			recv_over(m, r, error);
 	}
 	for (uint32_t rank = 0; rank < m->e->t->size; rank++)
-		waits |= m->e->site.peer[rank].lost && !lost_error(m, rank);
+		waits |= m->e->site.peer[rank].lost && !msg_lost_error(m, rank);
 	if (!waits)
 		arrivals_forget(m);
 	return waits;

@@ -83,7 +83,6 @@ struct sending {
 	bool listed;    /* stays until it is cleared */
 	bool announced; /* its receiver knows of it */
 	bool counted;   /* among the RTSs that the receiver has written down */
-	bool asked;     /* to be taken back */
 	bool started;   /* the data move */
 	bool sending;   /* in a call that sends for it, and may wait for room */
 	int error;
@@ -94,6 +93,7 @@ struct sending {
 	tern_op moving;     /* what is put straight into the receiver's memory */
 	tern_addr to;       /* where that is; TERN_NOWHERE: in messages */
 	uint32_t recv_name; /* the receive that takes it */
+	int *asked;         /* who waits for its being taken back, and for how that went */
 };
 
 /* A receive that is not over, or is in the table. */
@@ -151,9 +151,8 @@ struct msg {
 	struct sending *moving_first, *moving_last; /* clear to send */
 	bool moving;                                /* in the middle of a turn */
 	bool flush;                                 /* a queue may go on */
-	bool lost;      /* a rank has left, and what needs it may have to be ended */
-	uint32_t asked; /* a rank that was asked for a block and has not answered; else TERN_ANY */
-	int answer;
+	bool lost;              /* a rank has left, and what needs it may have to be ended */
+	struct block_ask *asks; /* ranks that were asked for blocks and have not answered */
 	struct cell *cell, *cell_free;
 	uint32_t cells_made;
 	uint32_t held; /* of CELLS_HELD */
@@ -166,12 +165,21 @@ static inline struct msg *msg_of(tern *t)
 }
 
 void msg_print(const struct msg *m, int fd);
-void msg_look(struct msg *m); /* a poll, where one is allowed; bad news stays for the program's own */
-void msg_busy(struct msg *m); /* tells polls whether there is anything to carry on */
+/*
+ * A request of this layer. In the layer's own turn it does not wait, or a poll would stand still until the rank that
+ * it is for polls: -EAGAIN then, and it is tried again.
+ */
+int msg_request(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
+		const uint64_t *words);
+int msg_lost_error(struct msg *m,
+		   uint32_t rank); /* of a rank that has left, when all it sent is handled; else 0 */
+void msg_look(struct msg *m);      /* a poll, where one is allowed; bad news stays for the program's own */
+void msg_busy(struct msg *m);      /* tells polls whether there is anything to carry on */
 
 /* -- send.c -- */
 void send_register(struct endpoint *e);
 void send_over(struct msg *m, struct sending *s, int error);
+void send_answer(struct sending *s, int outcome); /* to whoever wants it taken back, and there is one */
 void send_flush(struct msg *m); /* announces what waits for that, as far as its receivers have room */
 /* Puts a send of this rank's memory into the queue, on behalf of `dst`: -EAGAIN when there are too many. */
 int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l);
@@ -212,6 +220,6 @@ bool tell_due(const struct msg *m, uint32_t to); /* whether cells should be give
 
 /* -- block.c -- */
 void block_register(struct endpoint *e);
-void block_agreed(struct msg *m, uint32_t from, int error);
+void block_agreed(struct msg *m, uint32_t from, tern_id id, int error);
 
 #endif

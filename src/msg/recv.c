@@ -273,6 +273,9 @@ int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 int tern_recv_clear(tern *t, uint32_t src, tern_id id)
 {
 	struct msg *m = msg_of(t);
+	int rc = rules_program(m->e, "tern_recv_clear()");
+	if (rc)
+		return rc;
 	struct receiving *r = recv_oldest(m, src, id);
 	if (!r)
 		return recv_unknown(src, id);
@@ -297,6 +300,9 @@ static int recv_take_back(struct msg *m, struct receiving *r)
 
 int tern_recv_cancel(tern *t, uint32_t src, tern_id id)
 {
+	int rc = rules_program(t->own, "tern_recv_cancel()");
+	if (rc)
+		return rc;
 	struct receiving *r = recv_oldest(msg_of(t), src, id);
 	return r ? recv_take_back(msg_of(t), r) : recv_unknown(src, id);
 }
@@ -315,9 +321,16 @@ int recv_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 	return rc;
 }
 
+static int probe_check(struct msg *m, uint32_t src)
+{
+	return src == TERN_ANY ? 0 : rules_destination(m->e, src);
+}
+
 int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
 {
-	int rc = tern_poll(t);
+	int rc = probe_check(msg_of(t), src);
+	if (!rc)
+		rc = tern_poll(t);
 	if (rc < 0)
 		return rc;
 	struct arrival *a = arrival_find(msg_of(t), src, id, mask);
@@ -328,12 +341,16 @@ int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *e
 
 int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
 {
-	struct endpoint *e = t->own;
+	struct msg *m = msg_of(t);
 	struct ladder l = { 0 };
-	int rc = rules_wait(e, "tern_probe_wait()");
-	while (!rc && !arrival_find(msg_of(t), src, id, mask)) {
-		wait_step(e, &l);
-		rc = wait_blame(e, &l);
+	int rc = rules_wait(m->e, "tern_probe_wait()");
+	if (!rc)
+		rc = probe_check(m, src);
+	while (!rc && !arrival_find(m, src, id, mask)) {
+		wait_step(m->e, &l);
+		rc = wait_blame(m->e, &l);
+		if (!rc && src != TERN_ANY && !arrival_find(m, src, id, mask))
+			rc = msg_lost_error(m, src);
 	}
 	return rc ? rc : tern_probe(t, src, id, mask, env);
 }

@@ -125,10 +125,24 @@ static void queue_remove(struct sending **first, struct sending **last, struct s
 	}
 }
 
+static int send_matched(const struct sending *s)
+{
+	return error_set(-EALREADY, "the send of message %#llx to rank %u has been matched already",
+			 (unsigned long long)s->node.id, s->node.rank);
+}
+
+void send_answer(struct sending *s, int outcome)
+{
+	*s->asked = outcome;
+	s->asked = NULL;
+}
+
 void send_over(struct msg *m, struct sending *s, int error)
 {
 	tern_op *op = s->op;
 	struct correspondent *p = &m->peer[s->node.rank];
+	if (s->asked)
+		send_answer(s, error == -ECANCELED ? 0 : send_matched(s));
 	if (!s->announced)
 		queue_remove(&p->first, &p->last, s);
 	else if (s->state == TERN_IN_PROGRESS)
@@ -157,7 +171,7 @@ static int rts_send(struct msg *m, struct sending *s)
 	s->counted = !(s->flags & TERN_READY);
 	m->peer[s->node.rank].rts -= s->counted;
 	s->sending = true;
-	int rc = layer_request(m->e, s->node.rank, MSG_RTS, NULL, 0, 3, words);
+	int rc = msg_request(m, s->node.rank, MSG_RTS, NULL, 0, 3, words);
 	if (rc) {
 		m->peer[s->node.rank].rts += s->counted;
 		s->counted = false;
@@ -409,13 +423,18 @@ static int each_at_once(struct msg *m, uint32_t dst, const tern_id *ids, const t
 	return rc ? rc : 1;
 }
 
-static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, size_t n, unsigned flags)
+static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
+		      unsigned flags)
 {
 	int rc = n <= TERN_PARTS_MAX ? 0
 				     : error_set(-EINVAL, "a message was given %zu parts; it may have %d", n,
 						 TERN_PARTS_MAX);
-	for (size_t i = 0; !rc && i < n; i++)
+	for (size_t i = 0; !rc && i < n; i++) {
+		struct layout l;
 		rc = send_check(m, dst, ids[i], flags);
+		if (!rc)
+			rc = layout_parts(&l, &parts[i], 1);
+	}
 	if (!rc && m->sends.used + n > TERN_SENDS_MAX)
 		rc = error_set(-EAGAIN, "rank %u has %u sends, and %zu more would be too many", m->e->t->rank,
 			       m->sends.used, n);
@@ -427,7 +446,7 @@ int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *p
 {
 	struct msg *m = msg_of(t);
 	struct layout l;
-	int rc = each_check(m, dst, ids, n, flags);
+	int rc = each_check(m, dst, ids, parts, n, flags);
 	if (rc)
 		return rc;
 	rc = each_at_once(m, dst, ids, parts, n, flags);
@@ -486,6 +505,9 @@ int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 int tern_send_clear(tern *t, uint32_t dst, tern_id id)
 {
 	struct msg *m = msg_of(t);
+	int rc = rules_program(m->e, "tern_send_clear()");
+	if (rc)
+		return rc;
 	struct sending *s = send_listed(m, dst, id);
 	if (!s)
 		return send_unknown(dst, id);
@@ -497,25 +519,19 @@ int tern_send_clear(tern *t, uint32_t dst, tern_id id)
 	return error;
 }
 
-static int send_matched(const struct sending *s)
-{
-	return error_set(-EALREADY, "the send of message %#llx to rank %u has been matched already",
-			 (unsigned long long)s->node.id, s->node.rank);
-}
-
 /* Asks the receiver to forget a send that it knows of, and waits for what it says. */
 static int send_ask_back(struct msg *m, struct sending *s)
 {
 	struct ladder l = { 0 };
-	uint32_t name = record_name(s), dst = s->node.rank;
-	uint64_t words[] = { name, s->node.id };
-	int rc = layer_request(m->e, dst, MSG_CANCEL, NULL, 0, 2, words);
-	if (rc)
-		return rc;
-	s->asked = true;
-	while (record_named(&m->sends, name) && s->asked && s->state == TERN_IN_USE)
+	uint64_t words[] = { record_name(s), s->node.id };
+	int outcome = 1;
+	s->asked = &outcome;
+	int rc = layer_request(m->e, s->node.rank, MSG_CANCEL, NULL, 0, 2, words);
+	while (!rc && outcome > 0)
 		wait_step(m->e, &l);
-	return s->error == -ECANCELED ? 0 : send_matched(s);
+	if (rc && outcome > 0)
+		s->asked = NULL;
+	return rc ? rc : outcome;
 }
 
 static int send_take_back(struct msg *m, struct sending *s)

@@ -75,7 +75,11 @@ static void told_of(struct msg *m, const tern_msg *msg, enum tell kind, struct s
 				    (unsigned long long)s->node.id, s->node.rank));
 		break;
 	case TELL_KEPT:
-		s->asked = false;
+		if (s->asked)
+			send_answer(s,
+				    error_set(-EALREADY,
+					      "the send of message %#llx to rank %u has been matched already",
+					      (unsigned long long)s->node.id, s->node.rank));
 		break;
 	default:
 		break;
@@ -104,7 +108,7 @@ static void told(tern *t, const tern_msg *msg)
 	struct sending *s = record_named(&m->sends, (uint32_t)(tern_msg_arg(msg, 0) >> META_NAME_SHIFT));
 	m->peer[from].cells += (uint32_t)tern_msg_arg(msg, 2);
 	if (kind == TELL_AGREED)
-		block_agreed(m, from, -(int)tern_msg_arg(msg, 1));
+		block_agreed(m, from, tern_msg_arg(msg, 5), -(int)tern_msg_arg(msg, 1));
 	if (s && s->node.rank != from)
 		s = NULL;
 	if (s && kind != TELL_KEPT)

@@ -54,7 +54,7 @@ struct job_region {
 };
 
 /* Those that programs register, and those that layers lend for a while. */
-enum { JOB_REGIONS_OWN = 32, JOB_REGIONS_LENT = 16, JOB_REGIONS = 48 };
+enum { JOB_REGIONS_OWN = 32, JOB_REGIONS_LENT = 10, JOB_REGIONS = 42 };
 
 struct job_rank {
 	_Alignas(64) _Atomic uint64_t bell;  /* enum bell; looks like a line's header to the poll */
