@@ -2,8 +2,10 @@
 /* The layers that stand on the core; here, so that the core knows none of them. */
 #include "mem/mem.h"
 #include "msg/msg.h"
+#include "typed/typed.h"
 
 const struct layer *const layer_table[LAYERS] = {
 	[LAYER_MEM] = &mem_layer,
 	[LAYER_MSG] = &msg_layer,
+	[LAYER_TYPED] = &typed_layer,
 };

@@ -56,7 +56,7 @@ enum tern_send_flags {
 	TERN_AUTO = 0,
 	TERN_READY = 1,
 	TERN_RENDEZVOUS = 2,
-	TERN_SYNC = 4, /* complete when the receive has taken it, and not before */
+	TERN_SYNC = 4, /* complete when a receive has met it, and not before */
 	TERN_REFUSE =
 		8, /* -EBUSY if an operation on this rank and id is in the table; else it waits its turn */
 	TERN_UPTO = 16, /* of receives in parts: less than their total may come */

@@ -19,8 +19,8 @@ enum { TERN_TYPES_MAX = 256, TERN_BUFFERS_MAX = 4096 /* of one type */ };
 /*
  * What happens to a message when all buffers of its type are in use: the send waits; it is
  * refused (-ENOBUFS); or the message goes to the spill, memory of the receiver for all
- * types together (TERN_SPILL bytes), and takes a buffer when one is free; -EAGAIN
- * when that is full too. The other flags may be added.
+ * types together (TERN_SPILL bytes), and takes a buffer when one is free; the send waits when
+ * that is full too, or the message is longer than TERN_PAYLOAD_MAX. The other flags may be added.
  */
 enum tern_buffers {
 	TERN_BUF_WAIT = 0,
@@ -40,7 +40,7 @@ int tern_bufalloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned
 
 /*
  * Ends a type: messages not received are dropped, and sends of it fail from now on. -EBUSY
- * while the program has one of its buffers, or a message is just landing.
+ * while the program has one of its buffers, or a message is just landing; -ENXIO if there is no such type.
  */
 int tern_bufclose(tern *t, unsigned type);
 
@@ -53,14 +53,19 @@ typedef uint64_t tern_mid;
  * buffer, or TERN_BUFSENDS_MAX are under way, and with TERN_NOWAIT the call does not wait for
  * that. Any other code is a failure that would only repeat itself: -ENXIO, the rank has given no buffers for
  * that type; -EMSGSIZE, they are shorter than that; -ENOBUFS, none is free and the type's policy
- * is to refuse; -ERANGE; -EOWNERDEAD, -ESHUTDOWN. Without `mid` the call returns when `data` is free again.
+ * is to refuse; -ERANGE; -EOWNERDEAD, -ESHUTDOWN; -EBADMSG, with TERN_CHECK, `data` was changed under way.
+ * Without `mid` the call returns when `data` is free again. In a handler: -EPERM. Where it would have to
+ * wait under a hold: -EDEADLK.
  */
 int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t len, unsigned flags,
 		 tern_mid *mid);
 
 enum { TERN_NOWAIT = 1, TERN_BUFSENDS_MAX = 256 };
 
-/* 1: it has landed at its receiver and `data` is free; 0: not yet (polls once); negative: it failed. Says so once. */
+/*
+ * 1: it has landed at its receiver and `data` is free; 0: not yet (polls once); negative: it
+ * failed. Says so once; a long message counts as under way until then.
+ */
 int tern_bufdone(tern *t, tern_mid mid);
 
 /*
@@ -70,7 +75,7 @@ int tern_bufdone(tern *t, tern_mid mid);
  */
 void *tern_bufreceive(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len);
 
-/* Gives a buffer back to its type. -EINVAL if it is not a buffer that tern_bufreceive() gave. */
+/* Gives a buffer back to its type, or to the spill. -EINVAL if it is not a buffer that tern_bufreceive() gave. */
 int tern_buffree(tern *t, void *buffer);
 
 #endif

@@ -9,6 +9,12 @@
 #include "base/error.h"
 #include "base/nearest.h"
 
+#ifdef TERN_DEBUG
+#define CHECK_UNLESS_SET "1"
+#else
+#define CHECK_UNLESS_SET "0"
+#endif
+
 const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_RANK] = { "TERN_RANK", "", "this process's rank; set by the launcher" },
 	[SETTING_SIZE] = { "TERN_SIZE", "", "the number of ranks; set by the launcher" },
@@ -29,6 +35,10 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_SINGLE_COPY] = { "TERN_SINGLE_COPY", "1",
 				  "0: carry transfers with registered memory in messages, "
 				  "though the kernel could copy between processes" },
+	[SETTING_SPILL] = { "TERN_SPILL", "256K",
+			    "bytes of each rank's heap for typed messages that found no buffer (K, M, G)" },
+	[SETTING_CHECK] = { "TERN_CHECK", CHECK_UNLESS_SET,
+			    "1: notice when data under way or a free buffer is written to" },
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
 			    "1: be a job of one rank although another launcher started this process" },
 };

@@ -44,8 +44,11 @@ int tern_op_wait(tern *t, tern_op *op)
 	struct endpoint *e = t->own;
 	struct ladder l = { .over = op_over, .arg = op };
 	int rc = op->pending ? rules_wait(e, "tern_op_wait()") : 0;
-	while (!rc && op->pending)
+	while (!rc && op->pending) {
 		wait_step(e, &l);
+		rc = e->hold && op->pending ? rules_wait(e, "tern_op_wait()")
+					    : 0; /* a handler may have left one */
+	}
 	return rc ? rc : op_take_error(op);
 }
 
@@ -79,8 +82,10 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 	int rc = n ? 0 : error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");
 	if (!rc && !any_over(e, &any))
 		rc = rules_wait(e, "tern_op_wait_any()");
-	while (!rc && !any_over(e, &any))
+	while (!rc && !any_over(e, &any)) {
 		wait_step(e, &l);
+		rc = e->hold && !any_over(e, &any) ? rules_wait(e, "tern_op_wait_any()") : 0;
+	}
 	if (rc)
 		return rc;
 	*which = any.over;

@@ -102,7 +102,7 @@ static int data_send(struct msg *m, struct sending *s)
 	if (!len)
 		return 0;
 	walk_gather(&w, bytes, len);
-	int rc = msg_request(m, s->node.rank, MSG_DATA, bytes, len, 2, words);
+	int rc = msg_try(m, s->node.rank, MSG_DATA, bytes, len, 2, words);
 	if (rc)
 		return rc;
 	s->walk = w;
@@ -131,7 +131,7 @@ static bool flow_turn(struct msg *m, struct sending *s)
 	if (rc > 0 || rc == -EAGAIN)
 		return false;
 	uint64_t words[] = { s->recv_name, (uint64_t)-rc };
-	int told = msg_request(m, s->node.rank, MSG_FIN, NULL, 0, 2, words);
+	int told = msg_try(m, s->node.rank, MSG_FIN, NULL, 0, 2, words);
 	if (told == -EAGAIN)
 		return false; /* data_send() has nothing more to do, nor has a put */
 	send_over(m, s, rc ? rc : told);

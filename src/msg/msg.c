@@ -51,12 +51,12 @@ static void msg_close(void *state)
 	free(m);
 }
 
-int msg_request(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
-		const uint64_t *words)
+int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
+	    const uint64_t *words)
 {
-	m->e->hold += m->moving;
+	m->e->hold++;
 	int rc = layer_request(m->e, dst, id, data, len, n, words);
-	m->e->hold -= m->moving;
+	m->e->hold--;
 	return rc;
 }
 

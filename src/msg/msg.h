@@ -132,11 +132,10 @@ struct arrival {
 
 /* What this rank knows of another. */
 struct correspondent {
-	uint32_t cells;                   /* of its memory that we may still fill */
-	uint32_t rts;                     /* that we may still have unmatched there */
-	uint32_t owed;                    /* cells of ours that it may fill again and has not been told of */
-	struct sending *first, *last;     /* waiting to be announced, in order */
-	const struct sending *announcing; /* off the queue, but perhaps not sent yet */
+	uint32_t cells;               /* of its memory that we may still fill */
+	uint32_t rts;                 /* that we may still have unmatched there */
+	uint32_t owed;                /* cells of ours that it may fill again and has not been told of */
+	struct sending *first, *last; /* waiting to be announced, in order */
 };
 
 struct msg {
@@ -166,11 +165,11 @@ static inline struct msg *msg_of(tern *t)
 
 void msg_print(const struct msg *m, int fd);
 /*
- * A request of this layer. In the layer's own turn it does not wait, or a poll would stand still until the rank that
- * it is for polls: -EAGAIN then, and it is tried again.
+ * A request of this layer that does not wait: -EAGAIN without room, and it is tried again in the next turn. A poll
+ * that waited would stand still until the rank that the request is for polls.
  */
-int msg_request(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
-		const uint64_t *words);
+int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
+	    const uint64_t *words);
 int msg_lost_error(struct msg *m,
 		   uint32_t rank); /* of a rank that has left, when all it sent is handled; else 0 */
 void msg_look(struct msg *m);      /* a poll, where one is allowed; bad news stays for the program's own */

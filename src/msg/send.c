@@ -70,7 +70,7 @@ static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layo
 static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t cells, unsigned flags)
 {
 	const struct correspondent *p = &m->peer[dst];
-	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_RENDEZVOUS) && !p->first && !p->announcing &&
+	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_RENDEZVOUS) && !p->first &&
 	       (flags & TERN_READY || cells <= p->cells);
 }
 
@@ -163,40 +163,31 @@ static void send_sent(struct msg *m, struct sending *s, uint32_t name)
 		s->sending = false;
 }
 
-/* Asks the receiver whether `s` may be sent. */
+/* Asks the receiver whether `s` may be sent. It may be clear to send, or over, when this returns. */
 static int rts_send(struct msg *m, struct sending *s)
 {
-	uint32_t name = record_name(s);
-	uint64_t words[] = { s->node.id, meta_of(0, s->flags, name), s->layout.total };
+	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total };
+	struct correspondent *p = &m->peer[s->node.rank];
+	s->announced = true;
 	s->counted = !(s->flags & TERN_READY);
-	m->peer[s->node.rank].rts -= s->counted;
-	s->sending = true;
-	int rc = msg_request(m, s->node.rank, MSG_RTS, NULL, 0, 3, words);
+	p->rts -= s->counted;
+	int rc = msg_try(m, s->node.rank, MSG_RTS, NULL, 0, 3, words);
 	if (rc) {
-		m->peer[s->node.rank].rts += s->counted;
-		s->counted = false;
+		p->rts += s->counted;
+		s->counted = s->announced = false;
 	}
-	send_sent(m, s, name);
 	return rc;
 }
 
-/*
- * Announces the first of a queue; false if it must wait. It leaves the queue first, because it may be
- * clear to send, or over, before the call that announces it returns; what is sent meanwhile,
- * from a deferred function, is kept behind it by `announcing`.
- */
+/* Announces the first of a queue; false if it must wait. */
 static bool queue_announce(struct msg *m, struct correspondent *p)
 {
 	struct sending *s = p->first;
-	if (!s || p->announcing || (!(s->flags & TERN_READY) && !p->rts))
+	if (!s || (!(s->flags & TERN_READY) && !p->rts))
 		return false;
-	queue_remove(&p->first, &p->last, s);
-	s->announced = true;
-	p->announcing = s;
+	queue_remove(&p->first, &p->last, s); /* before, because what it leads to may go on with the queue */
 	int rc = rts_send(m, s);
-	p->announcing = NULL;
-	if (rc == -EAGAIN) { /* no room, under a hold: at another time */
-		s->announced = false;
+	if (rc == -EAGAIN) {
 		s->next = p->first;
 		p->first = s;
 		p->last = p->last ? p->last : s;
@@ -330,7 +321,7 @@ static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void
 		return 0;
 	struct correspondent *p = &m->peer[dst];
 	uint32_t cells = !(flags & TERN_READY);
-	if (TERN_UNLIKELY(p->cells < cells || p->first || p->announcing))
+	if (TERN_UNLIKELY(p->cells < cells || p->first))
 		return 0;
 	p->cells -= cells;
 	int rc = words_send(m, dst, id, meta_of(len, flags, 0), data, len);
@@ -539,8 +530,8 @@ static int send_take_back(struct msg *m, struct sending *s)
 	int rc = rules_wait(m->e, "taking back a send");
 	if (rc)
 		return rc;
-	if (s->state != TERN_IN_USE || m->peer[s->node.rank].announcing == s)
-		return send_matched(s); /* or its receiver is just being told: too late as well */
+	if (s->state != TERN_IN_USE)
+		return send_matched(s);
 	if (s->announced)
 		return send_ask_back(m, s);
 	send_over(m, s,

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rack: equal buffers in a rank's heap which other ranks fill, and the words that say whose each
+ * of them is. A sender takes a free buffer itself, with one compare-and-swap, and nobody else's
+ * processor takes part.
+ *
+ * A buffer's state is one word: the turn in which the rack is used, what the buffer is, and for whom.
+ *
+ *     FREE -> CLAIMED by a sender -> FULL -> HELD by the owner's program -> FREE
+ *
+ * CLAIMED and back to FREE are the sender's, everything else is the owner's. A claim says who has it, in
+ * the same instruction that takes it, so a sender may die anywhere: the owner finds what to take back. The
+ * turn is in the word so that a sender which still believes in an earlier use of the rack takes nothing.
+ * For the same reason the words are never given back to the heap, though the buffers are.
+ *
+ * A bit for each buffer says where to look for a free one. It is cleared by whoever has claimed the buffer,
+ * before anybody can free it again, and set by whoever frees it; so a bit that is clear never hides a free
+ * buffer for longer than the freeing takes, and one that is set wrongly costs a look.
+ */
+#ifndef TERN_TYPED_RACK_H
+#define TERN_TYPED_RACK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum rack_kind { RACK_FREE = 1, RACK_CLAIMED, RACK_FULL, RACK_HELD, RACK_SHUT };
+
+enum { RACK_ALIGN = 64 };
+
+/* How one rank sees a rack. Private: nothing that others can write is followed or trusted. */
+struct rack {
+	_Atomic uint32_t *now;   /* in the owner's heap: the turn in which it is used; 0 when it is not */
+	_Atomic uint64_t *free;  /* a bit a buffer */
+	_Atomic uint64_t *state; /* a word a buffer */
+	char *buffer;
+	uint32_t turn, count;
+	size_t bytes, stride;
+	uint32_t first; /* word of bits where the search begins */
+};
+
+/* The word of a buffer that is `kind`, for `rank`. */
+static inline uint64_t rack_word(const struct rack *k, enum rack_kind kind, uint32_t rank)
+{
+	return (uint64_t)k->turn << 32 | (uint64_t)kind << 16 | rank;
+}
+
+static inline char *rack_buffer(const struct rack *k, uint32_t i)
+{
+	return k->buffer + (size_t)i * k->stride;
+}
+
+static inline bool rack_is(const struct rack *k, uint32_t i, enum rack_kind kind, uint32_t rank)
+{
+	return atomic_load_explicit(&k->state[i], memory_order_relaxed) == rack_word(k, kind, rank);
+}
+
+/* Sizes. `count` is rounded up, so that words can be used again by another type. */
+uint32_t rack_room(uint32_t count);
+size_t rack_words_bytes(uint32_t count);
+/* False if that is more than addresses reach. */
+bool rack_sizes(size_t bytes, uint32_t count, size_t *stride, size_t *all);
+
+/* Makes `k` see the words at `words` and the buffers at `buffer`; its sizes and turn are set. */
+void rack_see(struct rack *k, void *words, char *buffer);
+/* The owner, while nobody can know of the rack: makes every buffer free. */
+void rack_fresh(struct rack *k);
+
+/* Takes a free buffer, as `kind` for `rank`; false if there is none. */
+bool rack_take(struct rack *k, enum rack_kind kind, uint32_t rank, uint32_t *index);
+void rack_give(struct rack *k, uint32_t i);
+/* The owner: makes buffer `i`, which is not free, something else. */
+void rack_set(struct rack *k, uint32_t i, enum rack_kind kind, uint32_t rank);
+/* The owner: takes back what `rank`, which has left, had claimed. */
+void rack_reclaim(struct rack *k, uint32_t rank);
+/* The owner: ends the turn. False, and nothing has changed, while a sender has a buffer. */
+bool rack_shut(struct rack *k);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a sender knows of other ranks' racks: asked for once, and again when a rack is used no more. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "mem/mem.h"
+#include "typed/typed.h"
+
+enum { FOUND_WORDS = 6, FOUND_CHECKS = 1 << 30, FOUND = 1 << 16 };
+
+/* -- At the owner ------------------------------------------------------------------------------- */
+
+static void lookup(tern *t, const tern_msg *m)
+{
+	struct typed *y = typed_of(t);
+	uint64_t key = tern_msg_words(m) ? tern_msg_arg(m, 0) : KEYS;
+	struct shelf *s = key < KEYS ? y->shelf[key] : NULL;
+	uint64_t words[FOUND_WORDS] = { key & 0xffff };
+	if (s) {
+		words[0] |= FOUND;
+		words[1] = tern_addr_of(t, s->words);
+		words[2] = tern_addr_of(t, s->rack.buffer);
+		words[3] = (uint64_t)s->rack.turn << 32 | s->rack.count;
+		words[4] = s->rack.bytes;
+		words[5] = s->flags | (y->check ? FOUND_CHECKS : 0);
+	}
+	layer_reply(y->e, TYPED_FOUND, NULL, 0, FOUND_WORDS, words);
+}
+
+/* -- At the sender ------------------------------------------------------------------------------- */
+
+/* What is known of a rack, or the place for it; NULL if there is no memory. */
+static struct target *target_of(struct typed *y, uint32_t rank, unsigned key)
+{
+	struct route **r = &y->route[rank];
+	if (!*r && !(*r = calloc(1, sizeof **r)))
+		return NULL;
+	struct target **part = &(*r)->part[key / TARGETS_OF_PART];
+	if (!*part && !(*part = calloc(TARGETS_OF_PART, sizeof **part)))
+		return NULL;
+	return &(*part)[key % TARGETS_OF_PART];
+}
+
+/* A place of the rank's heap that its own answer names. */
+static char *found_place(struct typed *y, uint32_t rank, tern_addr a, size_t len)
+{
+	bool good = tern_addr_rank(a) == rank && a % RACK_ALIGN == 0;
+	return good ? heap_reach(mem_of(y->e->t), a, len) : NULL;
+}
+
+/* Takes the answer, if everything it names is there and the rank's own. */
+static bool found_take(struct typed *y, uint32_t rank, struct target *to, const uint64_t *words)
+{
+	struct rack k = { .turn = (uint32_t)(words[3] >> 32),
+			  .count = (uint32_t)words[3],
+			  .bytes = words[4] };
+	size_t all;
+	if (!k.turn || !k.count || k.count > INT32_MAX || !rack_sizes(k.bytes, k.count, &k.stride, &all))
+		return false;
+	char *at = found_place(y, rank, words[1], rack_words_bytes(k.count));
+	char *buffers = found_place(y, rank, words[2], all);
+	if (!at || !buffers)
+		return false;
+	rack_see(&k, at, buffers);
+	k.first = y->e->t->rank; /* senders begin at different ends; the search makes it a place */
+	if (to->rack.turn != k.turn)
+		to->number = 0;
+	to->rack = k;
+	to->buffers = words[2];
+	to->flags = words[5] & 0xffff;
+	to->checks = words[5] & FOUND_CHECKS;
+	return true;
+}
+
+static void found(tern *t, const tern_msg *m)
+{
+	struct typed *y = typed_of(t);
+	uint32_t rank = tern_msg_src(m);
+	unsigned key = tern_msg_words(m) == FOUND_WORDS ? tern_msg_arg(m, 0) & 0xffff : KEYS;
+	struct target *to = key < KEYS && y->route[rank] ? target_of(y, rank, key) : NULL;
+	if (!to || to->state != TARGET_ASKED) {
+		typed_refuse(y, rank, "that answers what was not asked");
+		return;
+	}
+	to->state = TARGET_NONE;
+	if (!(tern_msg_arg(m, 0) & FOUND) || y->e->site.peer[rank].lost) /* its heap is out of reach then */
+		return;
+	if (found_take(y, rank, to, m->word))
+		to->state = TARGET_KNOWN;
+	else
+		typed_refuse(y, rank, "that names memory which is not its own");
+}
+
+static int target_ask(struct typed *y, uint32_t rank, unsigned key, struct target *to)
+{
+	uint64_t word = key;
+	if (!lane_ready(&y->e->t->lane[rank]))
+		return -EAGAIN;
+	to->state = TARGET_ASKED; /* before: the answer of this very rank may come while it sends */
+	int rc = layer_request(y->e, rank, TYPED_LOOKUP, NULL, 0, 1, &word);
+	if (rc)
+		to->state = TARGET_UNKNOWN;
+	return rc ? rc : -EAGAIN;
+}
+
+int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **out)
+{
+	struct target *to = target_of(y, rank, key);
+	if (!to)
+		return error_set(-ENOMEM, "sending to rank %u: no memory", rank);
+	switch (to->state) {
+	case TARGET_KNOWN:
+		if (atomic_load_explicit(to->rack.now, memory_order_relaxed) != to->rack.turn)
+			return target_ask(y, rank, key, to);
+		*out = to;
+		return 0;
+	case TARGET_NONE:
+		if (key < KEY_SPILL) /* a spill is made before the first type that has it, or never */
+			to->state = TARGET_UNKNOWN; /* whoever sends next may be luckier */
+		return -ENXIO;
+	case TARGET_ASKED:
+		return -EAGAIN;
+	default:
+		return target_ask(y, rank, key, to);
+	}
+}
+
+void target_register(struct endpoint *e)
+{
+	layer_on(e, TYPED_LOOKUP, lookup);
+	layer_on(e, TYPED_FOUND, found);
+}

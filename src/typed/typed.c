@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layer itself. */
+#include "typed/typed.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+
+static void routes_free(struct typed *y)
+{
+	for (uint32_t r = 0; y->route && r < y->e->t->size; r++) {
+		for (unsigned i = 0; y->route[r] && i < ROUTE_PARTS; i++)
+			free(y->route[r]->part[i]);
+		free(y->route[r]);
+	}
+	free(y->route);
+}
+
+static void typed_close(void *state)
+{
+	struct typed *y = state;
+	/* Buffers go with the heap; what this rank had claimed elsewhere is taken back by its owners. */
+	shelves_free(y);
+	routes_free(y);
+	free(y->outgoing);
+	free(y->all);
+	free(y->gone);
+	free(y);
+}
+
+static int typed_settings(struct typed *y)
+{
+	uint64_t check, spill;
+	int rc = setting_number(SETTING_CHECK, &check);
+	if (!rc)
+		rc = setting_number(SETTING_SPILL, &spill);
+	if (rc)
+		return rc;
+	y->check = check;
+	y->spill_bytes = spill;
+	return 0;
+}
+
+static int typed_open(struct endpoint *e, void **state)
+{
+	struct typed *y = calloc(1, sizeof *y);
+	if (!y)
+		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages", e->t->rank);
+	y->e = e;
+	*state = y; /* from here on it is closed with the endpoint, however much of it there is */
+	y->route = calloc(e->t->size, sizeof *y->route);
+	y->gone = calloc(e->t->size, 1);
+	if (!y->route || !y->gone)
+		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages", e->t->rank);
+	target_register(e);
+	arrive_register(e);
+	return typed_settings(y);
+}
+
+void typed_busy(struct typed *y)
+{
+	layer_work(y->e, LAYER_TYPED, y->lost || outgoing_any(y));
+}
+
+void typed_refuse(struct typed *y, uint32_t src, const char *what)
+{
+	y->e->trouble = error_set(-EBADMSG, "rank %u got a typed message from rank %u %s; it was dropped",
+				  y->e->t->rank, src, what);
+	error_warn("%s", tern_strerror(y->e->trouble));
+}
+
+/*
+ * What a rank announced before it left counts. It may have died between writing a notice and ringing for it, so
+ * whoever has knocked is let in without a ring, which includes what a ring may also mean: that others have left.
+ */
+static void knocks_answer(struct endpoint *e)
+{
+	for (unsigned i = 0; i < e->nets; i++)
+		e->net[i]->ops->answer(e->net[i]);
+	poll_lost(e);
+}
+
+/* Whether notices of a rank that has left are still to be handled. It may not even have knocked for them. */
+static bool rank_owes(struct typed *y, uint32_t rank)
+{
+	struct tern_inlet *in = &y->e->site.peer[rank].requests;
+	if (!in->base || !inlet_has(in))
+		return false;
+	circle_add(&y->e->site, in);
+	return true;
+}
+
+static void rack_refill(struct rack *k, uint32_t rank)
+{
+	for (uint32_t i = 0; i < k->count; i++)
+		if (rack_is(k, i, RACK_CLAIMED, rank))
+			check_fill(rack_buffer(k, i), k->bytes);
+}
+
+static void rank_forget(struct typed *y, uint32_t rank)
+{
+	for (unsigned i = 0; i < y->shelves; i++) {
+		if (y->check)
+			rack_refill(&y->sorted[i]->rack, rank);
+		rack_reclaim(&y->sorted[i]->rack, rank);
+	}
+	order_lost(y, rank);
+}
+
+/* Takes back what ranks that have left had claimed, once what they announced is handled. */
+static void typed_reclaim(struct typed *y)
+{
+	knocks_answer(y->e);
+	y->lost = false;
+	for (uint32_t r = 0; r < y->e->t->size; r++) {
+		if (!y->gone[r])
+			continue;
+		if (rank_owes(y, r)) {
+			y->lost = true;
+			continue;
+		}
+		y->gone[r] = 0;
+		rank_forget(y, r);
+	}
+	typed_busy(y);
+}
+
+static unsigned typed_progress(void *state)
+{
+	struct typed *y = state;
+	if (y->lost)
+		typed_reclaim(y);
+	return outgoing_progress(y);
+}
+
+static void typed_lost(void *state, uint32_t rank)
+{
+	struct typed *y = state;
+	y->gone[rank] = 1;
+	y->lost = true;
+	typed_busy(y);
+}
+
+const struct layer typed_layer = {
+	.open = typed_open, .close = typed_close, .progress = typed_progress, .lost = typed_lost
+};

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Typed messages: the layer's state in an endpoint, shared by its files.
+ *
+ * A rank keeps a shelf for each type: a rack of buffers in its heap (rack.h), and, private, a letter for
+ * each buffer that says what has landed in it. A sender looks a rack up once, with a request; from then on it
+ * takes a buffer, copies the bytes into it and sends one line, a notice, whose handler checks it and puts the
+ * letter at the end of the type's queue. A notice names a buffer by number; nothing in it is followed.
+ *
+ * A send has three steps: take a buffer, fill it, announce it. An interruption between them harms nobody.
+ * Only the last can be seen by the receiving program, and it is one line in a ring, which is there or not. A
+ * signal or a hold only delays it. If the sender ends before, the buffer carries its number, and the
+ * owner takes it back. If a send fails, the sender gives the buffer back itself.
+ */
+#ifndef TERN_TYPED_STATE_H
+#define TERN_TYPED_STATE_H
+
+#include <tern/mem.h>
+#include <tern/typed.h>
+
+#include "core/layer.h"
+#include "typed/rack.h"
+
+extern const struct layer typed_layer;
+
+/* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
+enum typed_handler {
+	TYPED_LOOKUP = LAYER_TYPED * LAYER_HANDLERS, /* where is your rack? */
+	TYPED_FOUND,                                 /* the reply */
+	TYPED_ARRIVED,                               /* a notice */
+};
+
+/*
+ * Racks are looked up by key: types are their own keys, and the spill's two racks, of small cells and of
+ * large ones, have the keys after them.
+ */
+enum { KEY_SPILL = TERN_TYPES_MAX, SPILL_RACKS = 2, KEYS = TERN_TYPES_MAX + SPILL_RACKS };
+
+enum {
+	LONG_BYTES = 64 << 10, /* a message longer than this is moved in pieces, in turn with others */
+	SPILL_MOST = TERN_PAYLOAD_MAX, /* bytes of a message that may be spilled */
+	ORDERED = TERN_BUF_ORDER | TERN_BUF_ORDER_ALL,
+};
+
+/* -- What a sender says of a message that has landed ------------------------------------------- */
+
+struct notice {
+	uint16_t type;
+	uint16_t key;   /* of the rack in which it lies */
+	uint8_t order;  /* ORDERED flags of the type, so the sender thinks */
+	bool cancelled; /* it failed, and stands here only for its number */
+	bool spoiled;   /* the buffer had been written to while it was free */
+	uint32_t index;
+	uint32_t turn; /* of the type */
+	uint64_t len;
+	uint64_t number; /* in the order of its sender's messages */
+};
+
+enum { NOTICE_WORDS = 4 };
+void notice_write(const struct notice *n, uint64_t words[NOTICE_WORDS]);
+struct notice notice_read(const uint64_t words[NOTICE_WORDS]);
+
+/* -- At the receiver ---------------------------------------------------------------------------- */
+
+enum letter_state { LETTER_NONE, LETTER_EARLY, LETTER_READY, LETTER_HELD };
+
+/* What has landed in a buffer. */
+struct letter {
+	struct letter *next;  /* in its type's queue */
+	struct letter *later; /* of the same sender, with a greater number */
+	struct shelf *shelf;  /* whose buffer it lies in: its type's, or the spill's */
+	uint64_t number;      /* in its sender's order */
+	uint64_t through;     /* numbers after it, up to this one, were dropped */
+	size_t len;
+	uint32_t src;
+	uint16_t type;
+	uint8_t state;
+	bool cancelled;
+};
+
+/* The messages of one sender, where they have an order; see order.c. */
+struct stream {
+	uint64_t next; /* the number whose turn it is */
+	struct letter *first, *last;
+};
+
+/*
+ * A shelf that is closed is kept for the next of its size, because senders may look at the words of its
+ * rack for as long as the job lasts; only its buffers are given back.
+ */
+struct shelf {
+	struct rack rack;
+	struct shelf *spare; /* the next that no type uses */
+	void *words;         /* of the rack, in the heap */
+	unsigned type, flags;
+	bool closing;                /* its buffers are not freed any more */
+	uint32_t held;               /* messages of this type that the program has */
+	struct letter *first, *last; /* what can be received, in order */
+	struct stream *stream;       /* TERN_BUF_ORDER: one a rank */
+	struct letter letter[];      /* one a buffer */
+};
+
+/* -- At the sender ------------------------------------------------------------------------------ */
+
+enum target_state { TARGET_UNKNOWN, TARGET_ASKED, TARGET_KNOWN, TARGET_NONE };
+
+/* What this rank knows of a rack of another. */
+struct target {
+	enum target_state state;
+	unsigned flags;
+	bool checks; /* its owner wants free buffers compared with the pattern */
+	struct rack rack;
+	tern_addr buffers;
+	uint64_t number; /* of the next message: TERN_BUF_ORDER */
+};
+
+enum { TARGETS_OF_PART = 16, ROUTE_PARTS = (KEYS + TARGETS_OF_PART - 1) / TARGETS_OF_PART };
+
+/* What it knows of another rank; parts are made when they are needed. */
+struct route {
+	uint64_t number; /* of the next message: TERN_BUF_ORDER_ALL */
+	struct target *part[ROUTE_PARTS];
+};
+
+enum outgoing_state { OUTGOING_FREE, OUTGOING_STARTING, OUTGOING_MOVING, OUTGOING_OVER };
+
+/* A long message under way. */
+struct outgoing {
+	enum outgoing_state state;
+	uint32_t use; /* raised with each, so that an old name is refused */
+	uint32_t rank;
+	int error;
+	struct notice notice;
+	tern_op op;
+	const char *data, *landed;
+	uint64_t sum; /* of the data when it was accepted */
+};
+
+enum { OUTGOING_WORDS = TERN_BUFSENDS_MAX / 64, SPARE_SIZES = 7 /* 64 buffers to TERN_BUFFERS_MAX */ };
+
+struct typed {
+	struct endpoint *e;
+	bool check; /* TERN_CHECK */
+	size_t spill_bytes;
+	uint32_t turns;             /* of racks, all together: no two uses have the same */
+	struct shelf *shelf[KEYS];  /* by key */
+	struct shelf *sorted[KEYS]; /* those there are, by address */
+	unsigned shelves;
+	struct stream *all;               /* TERN_BUF_ORDER_ALL: one a rank, made with the first such type */
+	struct shelf *spare[SPARE_SIZES]; /* shelves that no type uses, by size: the first of a list */
+	struct route **route;             /* one a rank, made when something is first sent to it */
+	struct outgoing *outgoing;        /* TERN_BUFSENDS_MAX, made with the first long message */
+	uint64_t moving[OUTGOING_WORDS];  /* those that are under way, a bit each */
+	uint64_t named;                   /* short messages that were given a name */
+	bool finishing; /* in the layer's turn: a send that looks around may come back here */
+	bool lost;      /* a rank has left, and what it had claimed must be taken back */
+	uint8_t *gone;  /* which; a byte a rank */
+};
+
+static inline struct typed *typed_of(tern *t)
+{
+	return t->own->layer[LAYER_TYPED];
+}
+
+/* The same for a call of the program, which takes the endpoint if nobody has it yet. */
+static inline struct typed *typed_here(tern *t)
+{
+	if (!attach_is_mine(t->own))
+		attach_first(t->own); /* before anything is read: another thread may be serving it */
+	return typed_of(t);
+}
+
+void typed_busy(struct typed *y); /* tells polls whether there is anything to carry on */
+/* A message that no good peer sends: says so, and lets the next poll return -EBADMSG. */
+void typed_refuse(struct typed *y, uint32_t src, const char *what);
+
+/* -- shelf.c -- */
+int shelf_make(struct typed *y, unsigned key, size_t bytes, uint32_t count, unsigned flags,
+	       struct shelf **out);
+void shelf_unmake(struct typed *y, struct shelf *s);
+void shelves_free(struct typed *y);
+struct shelf *shelf_around(const struct typed *y, const void *p); /* NULL if it is in none */
+
+/* -- letter.c: queues, and buffers that go back -- */
+void letter_ready(struct typed *y, struct letter *l);
+struct letter *letter_pop(struct shelf *s);
+void letter_drop(struct letter *l, bool check); /* gives its buffer back */
+static inline uint32_t letter_index(const struct letter *l)
+{
+	return (uint32_t)(l - l->shelf->letter);
+}
+
+/* -- order.c -- */
+/* Gives the letter its place; false if its number has been seen. Makes ready whatever can be. */
+bool order_arrived(struct typed *y, struct stream *s, struct letter *l, bool all);
+void order_received(struct typed *y, struct letter *l); /* the program has it, or it is dropped */
+/* Whether the letters of a type can be taken out: no earlier message of its senders is missing. */
+bool order_can_close(const struct typed *y, const struct shelf *s);
+void order_close(struct typed *y, struct shelf *s);
+void order_lost(struct typed *y, uint32_t rank); /* its sequence ends where something is missing */
+
+/* -- spill.c -- */
+int spill_make(struct typed *y);
+
+/* -- check.c: TERN_CHECK -- */
+uint64_t check_sum(const char *data, size_t len);
+void check_fill(char *buffer, size_t len);
+bool check_filled(const char *buffer, size_t len);
+
+/* -- target.c -- */
+void target_register(struct endpoint *e);
+/* 0 and what is known; -EAGAIN while it is being asked for; -ENXIO, once, when there is none; -ENOMEM. */
+int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **out);
+
+/* -- arrive.c -- */
+void arrive_register(struct endpoint *e);
+
+/* -- outgoing.c -- */
+struct outgoing *outgoing_new(struct typed *y); /* NULL if all are under way, or there is no memory */
+/* Sends the notice if the data is in place and there is room; true when it is over. */
+bool outgoing_finish(struct typed *y, struct outgoing *o);
+void outgoing_moves(struct typed *y, struct outgoing *o);
+tern_mid outgoing_name(struct typed *y, const struct outgoing *o); /* of a short message if that is NULL */
+int outgoing_end(struct typed *y, struct outgoing *o); /* its result, with the sentence; frees it */
+unsigned outgoing_progress(struct typed *y);
+bool outgoing_any(const struct typed *y);
+
+#endif
