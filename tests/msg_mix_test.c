@@ -103,8 +103,13 @@ static void sent_ended(struct player *p, struct outgoing *o, int rc)
 
 static unsigned random_mode(struct player *p)
 {
-	static const unsigned modes[] = { TERN_AUTO, TERN_AUTO, TERN_AUTO, TERN_RENDEZVOUS,
-					  TERN_SYNC, TERN_SYNC, TERN_SYNC | TERN_RENDEZVOUS };
+	static const unsigned modes[] = { TERN_AUTO,
+					  TERN_AUTO,
+					  TERN_AUTO,
+					  TERN_RENDEZVOUS,
+					  TERN_SYNC,
+					  TERN_SYNC,
+					  TERN_SYNC | TERN_RENDEZVOUS };
 	return chance_one_in(&p->c, 12) ? TERN_READY | TERN_SYNC
 					: modes[chance_below(&p->c, sizeof modes / sizeof *modes)];
 }
@@ -276,8 +281,7 @@ static bool play(struct player *p)
 		p->told = true;
 		atomic_fetch_add(&board->over, 1);
 	}
-	return atomic_load(&board->over) < RANKS ||
-	       received(p) < atomic_load(&board->accepted[p->me]);
+	return atomic_load(&board->over) < RANKS || received(p) < atomic_load(&board->accepted[p->me]);
 }
 
 static int by_posted(const void *a, const void *b)

@@ -78,7 +78,8 @@ static size_t parts_walk(const tern_part *parts, size_t n, unsigned char **at)
 	for (size_t i = 0; i < n; i++)
 		for (size_t e = 0; e < parts[i].count; e++)
 			for (size_t b = 0; b < parts[i].size; b++)
-				at[len++] = (unsigned char *)parts[i].base + (ptrdiff_t)e * parts[i].stride + b;
+				at[len++] =
+					(unsigned char *)parts[i].base + (ptrdiff_t)e * parts[i].stride + b;
 	return len;
 }
 
@@ -260,7 +261,9 @@ TEST(one_message_is_put_together_from_memory_of_several_kinds)
 	chance_fill(source, 30000, 1);
 	chance_fill(heap, 30000, 2);
 	chance_fill(registered, 30000, 3);
-	const tern_part from[] = { { heap, 30000, 1, 0 }, { source, 30000, 1, 0 }, { registered, 30000, 1, 0 } };
+	const tern_part from[] = { { heap, 30000, 1, 0 },
+				   { source, 30000, 1, 0 },
+				   { registered, 30000, 1, 0 } };
 	unsigned char *to[] = { there, private_arena + 100 };
 	for (int i = 0; i < 2; i++) {
 		CHECK_IS(tern_send_parts(local[0], 1, ID, from, 3, 0, &so), 0);
@@ -379,7 +382,9 @@ TEST(parts_with_an_id_each_keep_their_order_with_other_sends)
 TEST(one_part_of_several_that_does_not_fit_its_receive_does_not_harm_the_others)
 {
 	const tern_id ids[] = { 1, 2, 3 };
-	const tern_part parts[] = { { source, 10, 1, 0 }, { source + 10, 20, 1, 0 }, { source + 30, 30, 1, 0 } };
+	const tern_part parts[] = { { source, 10, 1, 0 },
+				    { source + 10, 20, 1, 0 },
+				    { source + 30, 30, 1, 0 } };
 	tern_op so = TERN_OP, good = TERN_OP, bad = TERN_OP;
 	local_open(2);
 	target = private_arena;

@@ -247,7 +247,8 @@ TEST(sends_that_wait_for_a_place_among_the_unmatched_keep_their_order)
 			 0);
 	}
 	settle();
-	CHECK_IS(msg_of(local[0])->arrivals.used, most + msg_of(local[0])->window);
+	CHECK(msg_of(local[0])->arrivals.used >= most);
+	CHECK(msg_of(local[0])->arrivals.used <= most + msg_of(local[0])->window);
 	for (uint64_t i = 0; i < many; i++)
 		CHECK_IS(word_from(1, 4, NULL), i);
 	CHECK_IS(tern_op_wait(local[1], &so), 0);

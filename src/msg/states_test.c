@@ -233,7 +233,6 @@ TEST(the_question_and_the_receive_may_cross)
 	local_close();
 }
 
-
 static enum tern_state seen_send, seen_recv;
 
 static void look(tern *t, const tern_msg *m)
