@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layers that stand on the core; here, so that the core knows none of them. */
+#include "chan/chan.h"
 #include "mem/mem.h"
 #include "msg/msg.h"
 #include "typed/typed.h"
@@ -8,4 +9,5 @@ const struct layer *const layer_table[LAYERS] = {
 	[LAYER_MEM] = &mem_layer,
 	[LAYER_MSG] = &msg_layer,
 	[LAYER_TYPED] = &typed_layer,
+	[LAYER_CHAN] = &chan_layer,
 };

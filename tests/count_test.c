@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: LABELS perf */
 /*
- * Counts the instructions of a message and of a put, exactly: a child sends and
- * handles under single-stepping, and the figure is the difference between 2N and N
- * messages, so that whatever happens once is not in it. An empty loop and an empty
+ * Counts the instructions of a message, of a put, and of a value in a channel, exactly: a
+ * child sends and handles under single-stepping, and the figure is the difference between
+ * 2N and N messages, so that whatever happens once is not in it. An empty loop and an empty
  * handler are counted the same way and taken off; a put's arguments, its call and its
- * return are in. The budgets are those of docs/cost.md; they hold for gcc 12 at -O2,
- * and elsewhere the counts are only printed: compilers differ by two or three.
+ * return are in. Of a channel, N is a leaf, four times over: a lap of its ring, with all that
+ * happens between lines and between leaves. The budgets are those of docs/cost.md; they hold
+ * for gcc 12 at -O2, and elsewhere the counts are only printed: compilers differ by two or
+ * three.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -15,11 +17,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tern/chan.h>
 #include <tern/mem.h>
 
+#include "chan/pipe.h"
 #include "ring/ring.h"
 
-enum { SKIPPED = 77, MESSAGES = 50, BUDGET = 47, PUT_BUDGET = 30 };
+enum { SKIPPED = 77, MESSAGES = 50, BUDGET = 47, PUT_BUDGET = 30, CHAN_BUDGET = 5 };
 
 #if !defined(__x86_64__)
 int main(void)
@@ -31,6 +35,7 @@ int main(void)
 
 static tern *t[2];
 static tern_addr there; /* in the heap of t[1] */
+static tern_chan *sending, *receiving;
 
 static void empty_handler(tern *e, const tern_msg *m)
 {
@@ -76,6 +81,31 @@ static void loop_put(uint32_t n)
 	mark();
 }
 
+__attribute__((noinline)) static void loop_chan_put(uint32_t n)
+{
+	tern_out out = tern_chan_out(sending);
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		if (tern_chan_put8(&out, i))
+			_exit(1);
+	mark();
+	tern_out_back(&out);
+}
+
+__attribute__((noinline)) static void loop_chan_get(uint32_t n)
+{
+	tern_in in = tern_chan_in(receiving);
+	uint64_t value = 0;
+	mark();
+	for (uint32_t i = 0; i < n; i++) {
+		if (tern_chan_get8(&in, &value))
+			_exit(1);
+		__asm__ volatile("" : : "r"(value));
+	}
+	mark();
+	tern_in_back(&in);
+}
+
 static void handle_all(void)
 {
 	mark();
@@ -101,6 +131,8 @@ static void child_run(void)
 	there = tern_addr_of(t[1], tern_alloc(t[1], sizeof(uint64_t)));
 	if (tern_put(t[0], there, &there, sizeof there)) /* finds memcpy for the others, too */
 		_exit(1);
+	if (tern_chan_to(t[0], 1, 1, &sending) || tern_chan_from(t[1], 0, 1, &receiving))
+		_exit(1);
 	to_leaf();
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	raise(SIGSTOP);
@@ -109,6 +141,11 @@ static void child_run(void)
 			to_leaf();
 			loop[i](n);
 			handle_all();
+		}
+	for (int i = 0; i < PIPE_LEAVES; i++)
+		for (uint32_t n = LEAF_WORDS; n <= 2 * LEAF_WORDS; n += LEAF_WORDS) {
+			loop_chan_put(n);
+			loop_chan_get(n);
 		}
 	_exit(0);
 }
@@ -131,7 +168,7 @@ struct count {
 	double send, handle; /* instructions a message */
 };
 
-static struct count count_loop(pid_t child)
+static struct count count_loop(pid_t child, double messages)
 {
 	long send[2], handle[2];
 	for (int twice = 0; twice < 2; twice++) {
@@ -140,8 +177,20 @@ static struct count count_loop(pid_t child)
 		steps_to_mark(child);
 		handle[twice] = steps_to_mark(child);
 	}
-	return (struct count){ (double)(send[1] - send[0]) / MESSAGES,
-			       (double)(handle[1] - handle[0]) / MESSAGES };
+	return (struct count){ (double)(send[1] - send[0]) / messages,
+			       (double)(handle[1] - handle[0]) / messages };
+}
+
+/* A put and a get, each with its loop, on the average of a lap. */
+static struct count count_lap(pid_t child)
+{
+	struct count sum = { 0, 0 };
+	for (int i = 0; i < PIPE_LEAVES; i++) {
+		struct count leaf = count_loop(child, LEAF_WORDS);
+		sum.send += leaf.send / PIPE_LEAVES;
+		sum.handle += leaf.handle / PIPE_LEAVES;
+	}
+	return sum;
 }
 
 static double report(const char *what, struct count c, struct count loop)
@@ -152,19 +201,23 @@ static double report(const char *what, struct count c, struct count loop)
 	return send + handle;
 }
 
-static int verdict(double four, double put)
+static int over(const char *what, double count, double least, double most)
+{
+	if (count >= least && count <= most)
+		return 0;
+	printf("FAIL: %s takes %.2f instructions; docs/cost.md allows %.2f\n", what, count, most);
+	return 1;
+}
+
+static int verdict(double four, double put, struct count chan)
 {
 #if __GNUC__ == 12 && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
 	!defined(__SANITIZE_THREAD__) && !defined(TERN_NO_INLINE)
-	if (four > BUDGET || four < 20)
-		printf("FAIL: a 4-word request takes %.2f instructions; docs/cost.md allows %d\n", four,
-		       BUDGET);
-	if (put > PUT_BUDGET || put < 10)
-		printf("FAIL: an 8-byte put takes %.2f instructions; docs/cost.md allows %d\n", put,
-		       PUT_BUDGET);
-	return four > BUDGET || four < 20 || put > PUT_BUDGET || put < 10;
+	return over("a 4-word request", four, 20, BUDGET) | over("an 8-byte put", put, 10, PUT_BUDGET) |
+	       over("a put into a channel", chan.send, 3, CHAN_BUDGET) |
+	       over("a get from a channel", chan.handle, 3, CHAN_BUDGET);
 #else
-	(void)four, (void)put;
+	(void)four, (void)put, (void)chan, (void)over;
 	puts("skipped: the budgets are for gcc 12 at -O2");
 	return SKIPPED;
 #endif
@@ -181,13 +234,17 @@ int main(void)
 		puts("skipped: this machine does not let a process trace its child");
 		return SKIPPED;
 	}
-	struct count loop = count_loop(child);
-	double four = report("4-word request", count_loop(child), loop);
-	report("1-word request", count_loop(child), loop);
-	double put = count_loop(child).send - loop.send;
+	struct count loop = count_loop(child, MESSAGES);
+	double four = report("4-word request", count_loop(child, MESSAGES), loop);
+	report("1-word request", count_loop(child, MESSAGES), loop);
+	double put = count_loop(child, MESSAGES).send - loop.send;
 	printf("%-15s %6.2f\n", "8-byte put", put);
+	struct count chan = count_lap(child);
+	chan.send -= loop.send;
+	chan.handle -= loop.send;
+	printf("%-15s %6.3f to put, %6.3f to get\n", "channel value", chan.send, chan.handle);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	return verdict(four, put);
+	return verdict(four, put, chan);
 }
 #endif

@@ -21,7 +21,7 @@ struct layer {
 	void (*report)(const void *state, int fd);
 };
 
-enum layer_index { LAYER_MEM, LAYER_MSG, LAYER_TYPED, LAYERS };
+enum layer_index { LAYER_MEM, LAYER_MSG, LAYER_TYPED, LAYER_CHAN, LAYERS };
 
 /* A layer's handlers are numbered from its index times this, behind the program's. */
 enum { LAYER_HANDLERS = 32 };

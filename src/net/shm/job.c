@@ -95,17 +95,40 @@ static uint64_t budget_by_default(void)
 	return available / 2;
 }
 
+/*
+ * Addresses for the mapping that begin at a multiple of HUGE_PAGE, in every process: an offset
+ * that is aligned is an address that is, up to that. MAP_FAILED if there are none.
+ */
+static char *job_reserve(size_t bytes)
+{
+	char *some =
+		mmap(NULL, bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (some == MAP_FAILED)
+		return some;
+	char *base = (char *)round_up((uintptr_t)some, HUGE_PAGE);
+	size_t before = (size_t)(base - some);
+	if (before)
+		munmap(some, before);
+	munmap(base + bytes, HUGE_PAGE - before);
+	return base;
+}
+
 static int job_map_bytes(struct job *j)
 {
-	void *base = mmap(NULL, j->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, j->fd, 0);
-	if (base == MAP_FAILED)
-		return error_set(
-			-errno,
-			"mapping a job of %u ranks takes %zu MiB of addresses and the kernel said: %s; "
-			"use fewer ranks or raise `ulimit -v`",
-			j->size, j->bytes >> 20, strerror(errno));
-	j->base = base;
-	return 0;
+	char *base = job_reserve(j->bytes);
+	if (base != MAP_FAILED)
+		j->base = mmap(base, j->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+			       j->fd, 0);
+	if (base != MAP_FAILED && j->base != MAP_FAILED)
+		return 0;
+	int rc = error_set(-errno,
+			   "mapping a job of %u ranks takes %zu MiB of addresses and the kernel said: %s; "
+			   "use fewer ranks or raise `ulimit -v`",
+			   j->size, j->bytes >> 20, strerror(errno));
+	if (base != MAP_FAILED)
+		munmap(base, j->bytes);
+	j->base = NULL;
+	return rc;
 }
 
 static int job_make(struct job *j, uint64_t budget, uint64_t heap)

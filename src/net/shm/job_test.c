@@ -233,3 +233,20 @@ TEST(a_renewal_that_its_rank_did_not_finish_counts_nobody_twice)
 	CHECK_IS(job.heed[0], 1); /* the session of rank 0 goes on */
 	job_end();
 }
+
+TEST(every_process_maps_the_memory_at_a_multiple_of_two_megabytes)
+{
+	for (uint32_t size = 1; size < 40; size += 3) {
+		struct job j, other;
+		REQUIRE(job_create(&j, size, 0) == 0);
+		REQUIRE(job_map(&other, j.fd) == 0);
+		for (uint32_t r = 0; r < size; r++) {
+			CHECK_IS((uintptr_t)(j.base + job_heap_at(&j, r)) % (2 << 20), 0);
+			CHECK_IS((uintptr_t)(other.base + job_heap_at(&other, r)) % (2 << 20), 0);
+		}
+		CHECK(j.base != other.base);
+		job_unmap(&other);
+		job_unmap(&j);
+		job_forget(&j);
+	}
+}

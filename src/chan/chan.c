@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layer itself, and what both ends of a channel have in common. */
+#include "chan/chan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/wait.h"
+
+_Static_assert(sizeof(struct tern_chan) <= TERN_CHAN_LEAF - TERN_LINE, "the spill has room behind it");
+
+struct tern_chan *chan_new(struct chans *s, uint64_t name)
+{
+	struct tern_chan *c = aligned_alloc(TERN_CHAN_LEAF, TERN_CHAN_LEAF);
+	if (!c) {
+		error_set(-ENOMEM, "opening channel %llu at rank %u: no memory", (unsigned long long)name,
+			  s->e->t->rank);
+		return NULL;
+	}
+	*c = (struct tern_chan){ .chans = s, .name = name, .next = s->first };
+	s->first = c;
+	return c;
+}
+
+void chan_free(struct tern_chan *c)
+{
+	struct tern_chan **p = &c->chans->first;
+	while (*p != c)
+		p = &(*p)->next;
+	*p = c->next;
+	free(c->rank);
+	free(c);
+}
+
+/* The memory goes when the last reader does: until then it may be reading. */
+void chans_sweep(struct chans *s)
+{
+	for (struct tern_chan *c = s->first, *next; c; c = next) {
+		next = c->next;
+		if (!c->closed || c->stays || out_limit(c))
+			continue;
+		tern_free(s->e->t, c->memory);
+		chan_free(c);
+	}
+}
+
+int chan_check(struct chans *s, uint32_t rank)
+{
+	struct net *net = s->e->site.peer[rank].net;
+	return net->ops->check(net, rank);
+}
+
+int chan_wait(struct endpoint *e, struct ladder *l, const char *what)
+{
+	int rc = rules_wait(e, what);
+	if (rc)
+		return rc;
+	wait_step(e, l);
+	if (l->since && poll_left(e))
+		poll_lost(e); /* it may have left without a word */
+	return 0;
+}
+
+static int chans_open(struct endpoint *e, void **state)
+{
+	struct chans *s = calloc(1, sizeof *s);
+	if (!s)
+		return error_set(-ENOMEM, "opening the channels of rank %u: no memory", e->t->rank);
+	s->e = e;
+	open_register(e);
+	*state = s;
+	return 0;
+}
+
+/*
+ * What is left open is told to the other side. The rings stay where they are until
+ * every rank has left the session, so others may still get what was put.
+ */
+static void chans_close(void *state)
+{
+	struct chans *s = state;
+	relay_close(s);
+	open_close(s);
+	for (struct tern_chan *c = s->first, *next; c; c = next) {
+		next = c->next;
+		if (!c->sends) {
+			in_close(c, READER_LEFT);
+			continue;
+		}
+		if (!c->closed)
+			out_close(c, PIPE_LEFT, s->e->t->rank);
+		chan_free(c);
+	}
+	free(s);
+}
+
+static unsigned chans_progress(void *state)
+{
+	return relay_progress(state);
+}
+
+static void chans_lost(void *state, uint32_t rank)
+{
+	struct chans *s = state;
+	for (struct tern_chan *c = s->first; c; c = c->next) {
+		c->lost |= !c->sends && c->feeder == rank;
+		for (unsigned i = 0; i < c->listeners; i++)
+			c->listener[i].lost |= c->listener[i].rank == rank;
+	}
+}
+
+const struct layer chan_layer = {
+	.open = chans_open, .close = chans_close, .progress = chans_progress, .lost = chans_lost
+};
+
+int tern_chan_close(tern_chan *c)
+{
+	struct chans *s = c->chans;
+	if (c->sends)
+		out_close(c, PIPE_CLOSED, s->e->t->rank);
+	else
+		in_close(c, READER_CLOSED);
+	chans_sweep(s);
+	return 0;
+}
+
+struct tern_chan_place tern_chan_where(tern_chan *c)
+{
+	return (struct tern_chan_place){ c->line, c->at };
+}
+
+void tern_chan_stand(tern_chan *c, struct tern_chan_line *line, intptr_t at)
+{
+	c->line = line;
+	c->at = at;
+}
+
+int tern_chan_trouble(tern_chan *c)
+{
+	int rc = c->trouble;
+	c->trouble = 0;
+	return rc;
+}

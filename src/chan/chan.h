@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The channel layer's state in an endpoint, shared by its files. */
+#ifndef TERN_CHAN_STATE_H
+#define TERN_CHAN_STATE_H
+
+#include <tern/chan.h>
+#include <tern/mem.h>
+
+#include "chan/pipe.h"
+#include "core/layer.h"
+
+extern const struct layer chan_layer;
+
+/* Tern's own handlers of this layer. */
+enum chan_handler {
+	CHAN_OFFER = LAYER_CHAN * LAYER_HANDLERS, /* a ring to read from */
+	CHAN_WITHDRAW,                            /* and not any more */
+	CHAN_RELAY,                               /* pass on what comes in a ring, in one of your own */
+	CHAN_ANSWER,
+};
+
+/* A rank that reads from our ring, itself or as a relay. */
+struct listener {
+	uint32_t rank;
+	bool lost;
+};
+
+/* One end of a channel. Its block of TERN_CHAN_LEAF bytes is aligned to that, see chan_spill(). */
+struct tern_chan {
+	struct pipe *pipe;
+	uint64_t leaf;      /* the number of the leaf where this end stands; 0: before the first */
+	unsigned listeners; /* of a sending end */
+	int trouble;        /* what tern_chan_trouble() will say */
+	struct listener listener[PIPE_READERS];
+
+	struct chans *chans;
+	struct tern_chan *next;
+	uint64_t name;
+	struct tern_chan_line *line; /* where the end was given back */
+	intptr_t at;
+	bool sends;
+	bool closed; /* a sending end, kept until its readers are done */
+	bool stays;  /* for ever: an offer of it is under way that nobody waited for */
+
+	/* Of a sending end: whom it was opened to. */
+	uint32_t *rank;
+	unsigned ranks;
+	void *memory; /* of the ring, as it was allocated */
+
+	/* Of a receiving end. */
+	struct reader *reader;
+	uint32_t from;   /* who opened the other end */
+	uint32_t feeder; /* who fills the ring: that rank, or a relay */
+	bool lost;       /* the feeder has left or died */
+};
+
+/* A ring that somebody lets this rank read from, and that no tern_chan_from() has taken yet. */
+struct offer {
+	uint64_t name;
+	uint32_t from, feeder;
+	struct pipe *pipe;
+	struct reader *reader;
+};
+
+struct proc {
+	tern_proc *fn;
+	void *arg;
+};
+
+struct chans {
+	struct endpoint *e;
+	struct tern_chan *first;
+	struct relay *relays;
+	struct opening *openings; /* calls that wait for answers */
+	uint64_t ticket;
+	struct offer *offer; /* TERN_CHANS_MAX, allocated with the first; the oldest comes first */
+	unsigned offers;
+	struct proc proc[TERN_PROCS_MAX];
+};
+
+static inline struct chans *chans_of(tern *t)
+{
+	return t->own->layer[LAYER_CHAN];
+}
+
+/*
+ * The line to which puts go while the next leaf is not free: the last one of the end's own block,
+ * and standing at its last word. So a put ends in tern_chan_turn(), which waits for the leaf
+ * and lays the value down there; readers never see this line.
+ */
+static inline struct tern_chan_line *chan_spill(struct tern_chan *c)
+{
+	return (struct tern_chan_line *)(void *)((char *)c + TERN_CHAN_LEAF) - 1;
+}
+
+static inline size_t words_of(size_t bytes)
+{
+	return bytes / 8 + (bytes % 8 != 0);
+}
+
+/* -- chan.c -- */
+struct tern_chan *chan_new(struct chans *s, uint64_t name); /* NULL with a sentence */
+void chan_free(struct tern_chan *c);
+void chans_sweep(struct chans *s); /* frees the sending ends that are closed and whose readers are done */
+struct ladder;
+/* One step of waiting, where that is allowed; looks for ranks that have left. */
+int chan_wait(struct endpoint *e, struct ladder *l, const char *what);
+/* 0, -ESHUTDOWN or -EOWNERDEAD, no sentence. */
+int chan_check(struct chans *s, uint32_t rank);
+
+/* -- out.c -- */
+/* A sending end with a ring of this rank's heap: `n` listeners. Its first leaf is entered. */
+int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n, struct tern_chan **c);
+void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who);
+/* How many leaves may have been entered by now; 0 when nobody reads any more. */
+uint64_t out_limit(const struct tern_chan *c);
+int out_gone(const struct tern_chan *c); /* nobody reads: the code, with a sentence */
+/* Ends the line with an item; never waits. Not for the spill. */
+void out_mark(tern_out *o, uint64_t item);
+/* Goes on in the next leaf if it stands at the spill: false if that is not free. */
+bool out_turn(tern_out *o);
+
+/* -- in.c -- */
+/* Where a reader is; moving it gives nothing back until in_move(). */
+struct cursor {
+	struct tern_chan_line *line;
+	intptr_t at;
+	intptr_t end; /* how far there is data, after a look that found some */
+	uint64_t leaf;
+};
+
+struct tern_chan *in_open(struct chans *s, const struct offer *o);
+void in_close(struct tern_chan *c, enum reader_state state);
+struct cursor in_cursor(const tern_in *i);
+void in_move(tern_in *i, const struct cursor *k);
+/* What lies at the cursor; `item` is written when it is one. */
+enum sight { SIGHT_NOTHING, SIGHT_DATA, SIGHT_ITEM, SIGHT_OVER };
+int in_see(struct tern_chan *c, struct cursor *k, uint64_t *item); /* or -EBADMSG, with a sentence */
+void in_pass(struct cursor *k);                                    /* the rest of the line */
+int in_fate(const struct tern_chan *c, uint32_t *who); /* how it ended, and through whom; no sentence */
+int in_over(const struct tern_chan *c);                /* why nothing more comes: the code, with a sentence */
+/* Waits until there is something: 0 if it is data, else what gets return; `item` as above. */
+int in_wait(tern_in *i, struct cursor *k, uint64_t *item);
+
+/* -- open.c -- */
+void open_register(struct endpoint *e);
+void open_close(struct chans *s);
+struct pipe *pipe_reach(struct chans *s, tern_addr a); /* NULL if there is none */
+
+/* -- relay.c -- */
+/* A relay from what `from` offers to `n` ranks; `made` is its ring. No sentence: for a handler. */
+int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, unsigned n,
+	       struct pipe **made);
+void relay_close(struct chans *s);
+unsigned relay_progress(struct chans *s);
+
+#endif

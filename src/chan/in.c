@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The receiving end: what the inline get leaves to the library. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "chan/chan.h"
+#include "core/wait.h"
+
+/* -- Opening and closing ------------------------------------------------------------------ */
+
+struct tern_chan *in_open(struct chans *s, const struct offer *o)
+{
+	struct tern_chan *c = chan_new(s, o->name);
+	if (!c)
+		return NULL;
+	c->pipe = o->pipe;
+	c->reader = o->reader;
+	c->from = o->from;
+	c->feeder = o->feeder;
+	c->lost = s->e->site.peer[o->feeder].lost;
+	tern_chan_stand(c, pipe_begin(c->pipe), -TERN_CHAN_FULL);
+	return c;
+}
+
+void in_close(struct tern_chan *c, enum reader_state state)
+{
+	reader_set(c->reader, state);
+	chan_free(c);
+}
+
+/* -- Cursors -------------------------------------------------------------------------------- */
+
+struct cursor in_cursor(const tern_in *i)
+{
+	return (struct cursor){ .line = i->line, .at = i->at, .leaf = i->chan->leaf };
+}
+
+void in_move(tern_in *i, const struct cursor *k)
+{
+	struct tern_chan *c = i->chan;
+	i->line = k->line;
+	i->at = k->at;
+	if (k->leaf == c->leaf)
+		return;
+	c->leaf = k->leaf;
+	/* R6, pairs with A6 in out_limit(): the leaves before this one have been read. */
+	atomic_store_explicit(&c->reader->freed, k->leaf - 1, memory_order_release);
+}
+
+void in_pass(struct cursor *k)
+{
+	k->line++;
+	k->at = -TERN_CHAN_FULL;
+}
+
+/* Past a control line, if its leaf has been entered. */
+static bool cursor_enter(struct tern_chan *c, struct cursor *k)
+{
+	struct leaf *leaf = &c->pipe->leaf[k->leaf % PIPE_LEAVES];
+	/* A5, pairs with R5 in out_enter(): the leaf's first lines are of this lap. */
+	if (atomic_load_explicit(&leaf->head.number, memory_order_acquire) != k->leaf + 1)
+		return false;
+	k->leaf++;
+	k->line = leaf->line;
+	k->at = -TERN_CHAN_FULL;
+	return true;
+}
+
+static int cursor_bad(const struct tern_chan *c, const char *what, uint64_t value)
+{
+	return error_set(-EBADMSG,
+			 "channel %llu from rank %u has %s %llx: somebody has written over its memory",
+			 (unsigned long long)c->name, c->from, what, (unsigned long long)value);
+}
+
+/* The count of the line; it is not trusted. */
+static int cursor_count(const struct tern_chan *c, struct cursor *k)
+{
+	/* A4, pairs with R4 in tern_chan_publish(): the words up to there can be read. */
+	int32_t count = atomic_load_explicit(&k->line->count, memory_order_acquire);
+	if (TERN_UNLIKELY(count < k->at || count > 0 || count % 8))
+		return cursor_bad(c, "the count", (uint32_t)count);
+	k->end = count;
+	return 0;
+}
+
+/* There is no data (any more) in the line; is there an item? */
+static int cursor_item(struct tern_chan *c, struct cursor *k, uint64_t *item)
+{
+	/* A7, pairs with R7 in out_mark(): the count does not change any more. */
+	if (atomic_load_explicit(&k->line->mark, memory_order_acquire) == MARK_NONE)
+		return SIGHT_NOTHING;
+	int rc = cursor_count(c, k);
+	if (rc || k->end != k->at)
+		return rc ? rc : SIGHT_DATA;
+	*item = k->line->word[LINE_WORDS - 1];
+	return SIGHT_ITEM;
+}
+
+static int cursor_see(struct tern_chan *c, struct cursor *k, uint64_t *item)
+{
+	if (k->at == 0)
+		in_pass(k);
+	if (line_is_control(k->line) && !cursor_enter(c, k))
+		return SIGHT_NOTHING;
+	int rc = cursor_count(c, k);
+	if (rc)
+		return rc;
+	return k->end != k->at ? SIGHT_DATA : cursor_item(c, k, item);
+}
+
+static bool in_ended(const struct tern_chan *c)
+{
+	/* A9, pairs with R9 in out_close(): what was put before can be seen now. */
+	return c->lost || atomic_load_explicit(&c->pipe->state, memory_order_acquire) != PIPE_OPEN;
+}
+
+int in_see(struct tern_chan *c, struct cursor *k, uint64_t *item)
+{
+	int sight = cursor_see(c, k, item);
+	if (sight != SIGHT_NOTHING || !in_ended(c))
+		return sight;
+	sight = cursor_see(c, k, item); /* it may have been put just before */
+	return sight == SIGHT_NOTHING ? SIGHT_OVER : sight;
+}
+
+/* -- What waits at an end ---------------------------------------------------------------------- */
+
+int in_fate(const struct tern_chan *c, uint32_t *who)
+{
+	uint32_t state = atomic_load_explicit(&c->pipe->state, memory_order_acquire);
+	*who = state == PIPE_OPEN ? c->feeder : atomic_load_explicit(&c->pipe->who, memory_order_relaxed);
+	switch (state) {
+	case PIPE_OPEN:
+		return chan_check(c->chans, c->feeder);
+	case PIPE_LEFT:
+		return -ESHUTDOWN;
+	case PIPE_DEAD:
+		return -EOWNERDEAD;
+	default:
+		return -EPIPE;
+	}
+}
+
+int in_over(const struct tern_chan *c)
+{
+	uint32_t who;
+	int code = in_fate(c, &who);
+	return error_set(code,
+			 "channel %llu from rank %u has ended, and all that was put is read: rank %u has %s",
+			 (unsigned long long)c->name, c->from, who,
+			 code == -EPIPE       ? "closed it"
+			 : code == -ESHUTDOWN ? "left"
+					      : "died");
+}
+
+/* As in_see(), but pads are passed, and items are known ones. */
+static int in_look(struct tern_chan *c, struct cursor *k, uint64_t *item)
+{
+	for (;;) {
+		int sight = in_see(c, k, item);
+		if (sight != SIGHT_ITEM)
+			return sight;
+		unsigned kind = *item & ((1u << ITEM_BITS) - 1);
+		if (kind == ITEM_END || kind == ITEM_CALL)
+			return SIGHT_ITEM;
+		if (kind != ITEM_PAD)
+			return cursor_bad(c, "the item", *item);
+		in_pass(k);
+	}
+}
+
+/* What gets return for it; frequent ones have the general sentence. */
+static int in_code(const struct tern_chan *c, int sight, uint64_t item)
+{
+	if (sight == SIGHT_ITEM)
+		return (item & ((1u << ITEM_BITS) - 1)) == ITEM_END ? -ENODATA : -ENOMSG;
+	if (sight == SIGHT_OVER)
+		return in_over(c);
+	return sight == SIGHT_NOTHING ? -EAGAIN : sight == SIGHT_DATA ? 0 : sight;
+}
+
+int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
+{
+	struct tern_chan *c = i->chan;
+	struct ladder l = LADDER_BOUNDED;
+	int sight;
+	while ((sight = in_look(c, k, item)) == SIGHT_NOTHING) {
+		int rc = chan_wait(c->chans->e, &l, "a get from a channel without data");
+		if (rc)
+			return rc;
+	}
+	return in_code(c, sight, *item);
+}
+
+/* -- Getting ------------------------------------------------------------------------------------ */
+
+/* Gives nothing back unless there is data: a get that fails leaves its end where it was. */
+__attribute__((noinline)) static struct tern_chan_place more_rare(tern_in *i)
+{
+	uint64_t item = 0;
+	struct cursor k = in_cursor(i);
+	i->chan->trouble = in_wait(i, &k, &item);
+	if (i->chan->trouble)
+		return (struct tern_chan_place){ NULL, 0 };
+	in_move(i, &k);
+	return (struct tern_chan_place){ i->line, i->at };
+}
+
+struct tern_chan_place tern_chan_more(tern_chan *c, struct tern_chan_line *line, intptr_t at)
+{
+	tern_in i = { line, at, c };
+	struct cursor k = { .line = line, .at = at, .leaf = c->leaf };
+	if (TERN_UNLIKELY(!line_is_control(line) || !cursor_enter(c, &k) || tern_chan_stands(k.line, k.at)))
+		return more_rare(&i);
+	in_move(&i, &k);
+	return (struct tern_chan_place){ k.line, k.at };
+}
+
+int tern_chan_get16_at(tern_in *i, uint64_t value[2])
+{
+	return tern_chan_get_block_at(i, value, 16);
+}
+
+int tern_chan_ready_at(tern_in *i, size_t bytes)
+{
+	struct tern_chan *c = i->chan;
+	struct cursor k = in_cursor(i);
+	size_t words = words_of(bytes), has = 0;
+	uint64_t item = 0;
+	if (words > PIPE_WORDS)
+		return error_set(-EMSGSIZE, "%zu bytes were asked for at once; a channel holds %d at most",
+				 bytes, PIPE_WORDS * 8);
+	while (has < words) {
+		int sight = in_look(c, &k, &item);
+		if (has && sight > SIGHT_DATA)
+			return error_set(-EMSGSIZE,
+					 "%zu bytes were asked for of channel %llu from rank %u; "
+					 "this message has %zu",
+					 bytes, (unsigned long long)c->name, c->from, has * 8);
+		if (sight != SIGHT_DATA)
+			return in_code(c, sight, item);
+		has += (size_t)(k.end - k.at) / 8;
+		k.at = k.end;
+	}
+	return 0;
+}
+
+/* Gets what the line has; how many bytes. */
+static size_t in_take(tern_in *i, struct cursor *k, char *to, size_t len)
+{
+	size_t has = (size_t)(k->end - k->at);
+	size_t n = len < has ? len : has;
+	memcpy(to, tern_chan_word(k->line, k->at), n);
+	k->at += (intptr_t)words_of(n) * 8;
+	in_move(i, k);
+	return n;
+}
+
+int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
+{
+	char *to = data;
+	uint64_t item = 0;
+	int rc = tern_chan_ready_at(i, len);
+	if (rc == -EAGAIN || words_of(len) > PIPE_WORDS) /* if it may not wait, nothing is taken */
+		rc = rules_wait(i->chan->chans->e, "a block get from a channel without data");
+	while (!rc && len) {
+		struct cursor k = in_cursor(i);
+		rc = in_wait(i, &k, &item);
+		if (rc)
+			break;
+		size_t n = in_take(i, &k, to, len);
+		to += n;
+		len -= n;
+	}
+	if (to != data && (rc == -ENODATA || rc == -ENOMSG))
+		rc = error_set(-EMSGSIZE,
+			       "a block was asked for of channel %llu from rank %u; its message ended "
+			       "%zu bytes before, and what it had is taken",
+			       (unsigned long long)i->chan->name, i->chan->from, len);
+	return rc;
+}
+
+/* -- Messages ------------------------------------------------------------------------------------ */
+
+int tern_chan_next_at(tern_in *i)
+{
+	for (;;) {
+		struct cursor k = in_cursor(i);
+		uint64_t item = 0;
+		int rc = in_wait(i, &k, &item);
+		if (rc && rc != -ENODATA && rc != -ENOMSG)
+			return rc;
+		if (rc)
+			in_pass(&k);
+		else
+			k.at = k.end;
+		in_move(i, &k);
+		if (rc == -ENODATA)
+			return 0;
+	}
+}
+
+enum tern_information tern_chan_information_at(tern_in *i)
+{
+	struct cursor k = in_cursor(i);
+	uint64_t item = 0;
+	int sight = in_look(i->chan, &k, &item);
+	if (sight == SIGHT_NOTHING)
+		return TERN_NOTHING;
+	if (sight == SIGHT_DATA)
+		return TERN_DATA;
+	if (sight != SIGHT_ITEM)
+		return TERN_CLOSED; /* or unreadable: a get says which */
+	return in_code(i->chan, sight, item) == -ENODATA ? TERN_END : TERN_PROCEDURE;
+}
+
+int tern_chan_any(tern_in *const *ends, unsigned n, unsigned *turn)
+{
+	for (unsigned k = 0; k < n; k++) {
+		unsigned at = (*turn % n + k) % n;
+		if (tern_chan_information(ends[at]) == TERN_NOTHING)
+			continue;
+		*turn = (at + 1) % n;
+		return (int)at;
+	}
+	return -EAGAIN;
+}
+
+int tern_chan_wait_any(tern_in *const *ends, unsigned n, unsigned *turn)
+{
+	struct ladder l = LADDER_BOUNDED;
+	int rc;
+	if (!n)
+		return error_set(-EINVAL, "tern_chan_wait_any() was given no ends: nothing will ever come");
+	while ((rc = tern_chan_any(ends, n, turn)) == -EAGAIN) {
+		rc = chan_wait(ends[0]->chan->chans->e, &l, "tern_chan_wait_any()");
+		if (rc)
+			return rc;
+	}
+	return rc;
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Opening: the sending side makes the ring and offers it; the other side keeps the offer
+ * until its program asks for it. The offer is answered at once, so opening the sending
+ * end waits for the other rank's polls and not for its program.
+ *
+ * To more than PIPE_READERS ranks the way is a tree. Some of the ranks that read from
+ * a ring are also relays, with a second reader there and a ring of their own for the
+ * ranks below them. The one that opens the channel asks each relay for its ring, level by
+ * level, and then offers every rank the ring it belongs to.
+ *
+ * Everything in a message is checked where it arrives: an address is one of a heap and
+ * aligned, a reader is one that a ring has.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "chan/chan.h"
+#include "core/wait.h"
+#include "mem/mem.h"
+
+/* -- Asking, and waiting for the answers ---------------------------------------------------- */
+
+/* Something asked of a rank. */
+struct ask {
+	uint32_t rank;
+	bool sent, answered;
+	int code; /* of the answer; 0 is good */
+	uint64_t word;
+};
+
+/* An offer to be made: who is to read, where. */
+struct target {
+	struct ask ask;
+	tern_addr pipe;
+	unsigned reader;
+};
+
+struct opening {
+	struct chans *s;
+	uint64_t ticket;
+	uint64_t name;
+	struct opening *next;
+	unsigned n;
+	struct target *target; /* one for each rank of the list */
+	struct ask relay;      /* the relay that is being asked */
+};
+
+enum { ASK_RELAY = UINT32_MAX }; /* instead of the number of a target */
+
+static struct ask *opening_ask(struct opening *o, uint64_t index)
+{
+	return index == ASK_RELAY ? &o->relay : index < o->n ? &o->target[index].ask : NULL;
+}
+
+static void answer_arrived(tern *t, const tern_msg *m)
+{
+	struct opening *o = chans_of(t)->openings;
+	while (o && o->ticket != tern_msg_arg(m, 0))
+		o = o->next;
+	struct ask *a = o ? opening_ask(o, tern_msg_arg(m, 1)) : NULL;
+	if (!a || !a->sent || a->answered || a->rank != tern_msg_src(m))
+		return; /* nobody wants it any more */
+	a->answered = true;
+	a->code = (int)tern_msg_arg(m, 2);
+	a->word = tern_msg_arg(m, 3);
+}
+
+static void answer(tern *t, const tern_msg *m, int code, uint64_t word)
+{
+	uint64_t words[] = { tern_msg_arg(m, 0), tern_msg_arg(m, 1), (uint64_t)code, word };
+	layer_reply(t->own, CHAN_ANSWER, NULL, 0, 4, words);
+}
+
+/* A rank that has left answers with its fate, once what it said before is handled. */
+static bool ask_over(struct chans *s, struct ask *a)
+{
+	struct peer *p = &s->e->site.peer[a->rank];
+	if (a->sent && !a->answered && p->lost && !(p->replies.base && inlet_has(&p->replies))) {
+		a->answered = true;
+		a->code = chan_check(s, a->rank);
+	}
+	return !a->sent || a->answered;
+}
+
+static bool opening_over(struct endpoint *e, void *arg)
+{
+	struct opening *o = arg;
+	(void)e;
+	bool over = ask_over(o->s, &o->relay);
+	for (unsigned i = 0; i < o->n; i++)
+		over &= ask_over(o->s, &o->target[i].ask);
+	return over;
+}
+
+static int opening_wait(struct opening *o)
+{
+	struct ladder l = { .over = opening_over, .arg = o };
+	int rc = 0;
+	while (!rc && !opening_over(o->s->e, o))
+		rc = chan_wait(o->s->e, &l, "opening a channel");
+	return rc;
+}
+
+static int ask_refused(const struct opening *o, const struct ask *a)
+{
+	const char *why = a->code == -ENOBUFS      ? "has too many offers that its program has not taken"
+			  : a->code == -ENOMEM     ? "has no memory for it: raise TERN_HEAP or TERN_MEMORY"
+			  : a->code == -ESHUTDOWN  ? "has left"
+			  : a->code == -EOWNERDEAD ? "has died"
+						   : "refused it";
+	return error_set(a->code, "channel %llu could not be opened: rank %u %s", (unsigned long long)o->name,
+			 a->rank, why);
+}
+
+static int ask_send(struct opening *o, struct ask *a, unsigned id, const void *data, size_t len,
+		    const uint64_t words[5])
+{
+	a->sent = true; /* before it is: the request may serve its own answer */
+	int rc = layer_request(o->s->e, a->rank, id, data, len, 5, words);
+	if (!rc)
+		return 0;
+	a->answered = true;
+	a->code = rc;
+	return rc == -EOWNERDEAD || rc == -ESHUTDOWN ? ask_refused(o, a) : rc;
+}
+
+/* -- The tree --------------------------------------------------------------------------------- */
+
+/* Ranks that are reached through one ring: the first ones read from it, others through relays. */
+struct branch {
+	tern_addr pipe;
+	const uint32_t *rank;
+	unsigned n;
+};
+
+/* Each relay takes a reader beside its own, and brings PIPE_READERS. */
+static unsigned branch_relays(unsigned n)
+{
+	unsigned relays = n > PIPE_READERS ? (n - PIPE_READERS + PIPE_READERS - 2) / (PIPE_READERS - 1) : 0;
+	return relays < PIPE_READERS / 2 ? relays : PIPE_READERS / 2;
+}
+
+static unsigned branch_direct(unsigned n)
+{
+	return branch_relays(n) ? PIPE_READERS - branch_relays(n) : n;
+}
+
+/* Who the ring's readers are, in order; how many. */
+static unsigned branch_readers(const uint32_t *rank, unsigned n, uint32_t reader[PIPE_READERS])
+{
+	unsigned direct = branch_direct(n), relays = branch_relays(n);
+	for (unsigned i = 0; i < direct + relays; i++)
+		reader[i] = rank[i < direct ? i : i - direct];
+	return direct + relays;
+}
+
+/* The part of a branch that lies behind one of its relays. */
+static struct branch branch_behind(const struct branch *b, unsigned relay)
+{
+	unsigned relays = branch_relays(b->n), direct = branch_direct(b->n), rest = b->n - direct;
+	unsigned first = rest * relay / relays, end = rest * (relay + 1) / relays;
+	return (struct branch){ .rank = b->rank + direct + first, .n = end - first };
+}
+
+/* Asks a relay for its ring, which goes to `behind`. */
+static int relay_ask(struct opening *o, const struct branch *b, unsigned relay, struct branch *behind)
+{
+	uint32_t reader[PIPE_READERS];
+	unsigned n = branch_readers(behind->rank, behind->n, reader);
+	o->relay = (struct ask){ .rank = b->rank[relay] };
+	uint64_t words[] = { o->ticket, ASK_RELAY, o->name, b->pipe, branch_direct(b->n) + relay };
+	int rc = ask_send(o, &o->relay, CHAN_RELAY, reader, n * sizeof *reader, words);
+	if (!rc)
+		rc = opening_wait(o);
+	if (!rc && o->relay.code)
+		rc = ask_refused(o, &o->relay);
+	behind->pipe = o->relay.word;
+	return rc;
+}
+
+/* Finds out which ring each rank belongs to. Levels are few: each has eight times as many. */
+static int branch_grow(struct opening *o, const struct branch *b)
+{
+	int rc = 0;
+	for (unsigned i = 0; i < branch_direct(b->n); i++)
+		o->target[o->n++] = (struct target){ { .rank = b->rank[i] }, b->pipe, i };
+	for (unsigned i = 0; i < branch_relays(b->n) && !rc; i++) {
+		struct branch behind = branch_behind(b, i);
+		rc = relay_ask(o, b, i, &behind);
+		if (!rc)
+			rc = branch_grow(o, &behind);
+	}
+	return rc;
+}
+
+/* -- Offering ------------------------------------------------------------------------------------ */
+
+static int offer_all(struct opening *o)
+{
+	int rc = 0;
+	for (unsigned i = 0; i < o->n && !rc; i++) {
+		struct target *g = &o->target[i];
+		uint64_t words[] = { o->ticket, i, o->name, g->pipe, g->reader };
+		rc = ask_send(o, &g->ask, CHAN_OFFER, NULL, 0, words);
+	}
+	int waited = opening_wait(o); /* for those that were sent, whatever became of the others */
+	rc = rc ? rc : waited;
+	for (unsigned i = 0; i < o->n && !rc; i++)
+		if (o->target[i].ask.code)
+			rc = ask_refused(o, &o->target[i].ask);
+	return rc;
+}
+
+/* It has failed half-way. Whoever has taken the offer already finds the channel closed. */
+static void offer_undo(struct opening *o)
+{
+	for (unsigned i = 0; i < o->n; i++) {
+		struct target *g = &o->target[i];
+		uint64_t words[] = { g->pipe, g->reader };
+		if (g->ask.sent && !g->ask.code)
+			layer_request(o->s->e, g->ask.rank, CHAN_WITHDRAW, NULL, 0, 2, words);
+	}
+}
+
+static int offer_try(struct chans *s, struct tern_chan *c)
+{
+	struct opening o = { .s = s, .ticket = ++s->ticket, .name = c->name, .next = s->openings };
+	struct branch b = { tern_addr_of(s->e->t, c->pipe), c->rank, c->ranks };
+	o.target = calloc(c->ranks, sizeof *o.target);
+	if (!o.target)
+		return error_set(-ENOMEM, "opening channel %llu to %u ranks: no memory",
+				 (unsigned long long)c->name, c->ranks);
+	s->openings = &o;
+	int rc = branch_grow(&o, &b);
+	if (!rc)
+		rc = offer_all(&o);
+	if (rc)
+		offer_undo(&o);
+	c->stays = !opening_over(s->e, &o); /* a handler has left a hold, and answers are missing */
+	struct opening **p = &s->openings;
+	while (*p != &o)
+		p = &(*p)->next;
+	*p = o.next;
+	free(o.target);
+	return rc;
+}
+
+/* -- The sending end ------------------------------------------------------------------------------- */
+
+static bool open_to(const struct chans *s, uint32_t rank, uint64_t name)
+{
+	for (const struct tern_chan *c = s->first; c; c = c->next)
+		for (unsigned i = 0; !c->closed && c->name == name && i < c->ranks; i++)
+			if (c->rank[i] == rank)
+				return true;
+	return false;
+}
+
+static int list_check(struct chans *s, const uint32_t *ranks, unsigned n, uint64_t name)
+{
+	int rc = n && n <= s->e->t->size
+			 ? 0
+			 : error_set(-EINVAL, "a channel to %u ranks was asked for; this job has %u", n,
+				     s->e->t->size);
+	for (unsigned i = 0; i < n && !rc; i++) {
+		rc = rules_destination(s->e, ranks[i]);
+		if (!rc && open_to(s, ranks[i], name))
+			rc = error_set(-EEXIST, "rank %u has channel %llu to rank %u open already",
+				       s->e->t->rank, (unsigned long long)name, ranks[i]);
+		for (unsigned k = 0; k < i && !rc; k++)
+			if (ranks[k] == ranks[i])
+				rc = error_set(-EINVAL, "rank %u is twice in the list of channel %llu",
+					       ranks[i], (unsigned long long)name);
+	}
+	return rc;
+}
+
+int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name, tern_chan **out)
+{
+	struct chans *s = chans_of(t);
+	uint32_t reader[PIPE_READERS];
+	struct tern_chan *c;
+	int rc = rules_wait(t->own, "opening a channel");
+	if (!rc)
+		rc = list_check(s, ranks, n, name);
+	if (rc)
+		return rc;
+	chans_sweep(s);
+	rc = out_open(s, name, reader, branch_readers(ranks, n, reader), &c);
+	if (rc)
+		return rc;
+	c->rank = malloc(n * sizeof *ranks);
+	c->ranks = c->rank ? n : 0;
+	if (c->rank)
+		memcpy(c->rank, ranks, n * sizeof *ranks);
+	rc = c->rank ? offer_try(s, c) : error_set(-ENOMEM, "opening a channel to %u ranks: no memory", n);
+	if (rc)
+		out_close(c, PIPE_CLOSED, t->rank); /* swept when whoever has taken it is done */
+	else
+		*out = c;
+	return rc;
+}
+
+int tern_chan_to(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
+{
+	return tern_chan_to_list(t, &rank, 1, name, c);
+}
+
+/* -- The receiving end ------------------------------------------------------------------------------ */
+
+struct pipe *pipe_reach(struct chans *s, tern_addr a)
+{
+	char *p = heap_reach(s->e->layer[LAYER_MEM], a, sizeof(struct pipe));
+	return p && (uintptr_t)p % TERN_CHAN_LEAF == 0 ? (struct pipe *)(void *)p : NULL;
+}
+
+static int offer_keep(struct chans *s, const struct offer *o)
+{
+	if (!s->offer)
+		s->offer = calloc(TERN_CHANS_MAX, sizeof *s->offer);
+	if (!s->offer)
+		return -ENOMEM;
+	if (s->offers == TERN_CHANS_MAX)
+		return -ENOBUFS;
+	s->offer[s->offers++] = *o;
+	reader_set(o->reader, READER_OPEN);
+	return 0;
+}
+
+static void offer_arrived(tern *t, const tern_msg *m)
+{
+	struct chans *s = chans_of(t);
+	tern_addr a = tern_msg_arg(m, 3);
+	uint64_t reader = tern_msg_arg(m, 4);
+	struct offer o = { .name = tern_msg_arg(m, 2), .from = tern_msg_src(m), .feeder = tern_addr_rank(a) };
+	o.pipe = pipe_reach(s, a);
+	int code = o.pipe && reader < PIPE_READERS ? 0 : -EBADMSG;
+	if (!code) {
+		o.reader = &o.pipe->reader[reader];
+		code = offer_keep(s, &o);
+	}
+	answer(t, m, code, 0);
+}
+
+static void offer_drop(struct chans *s, struct offer *o)
+{
+	s->offers--;
+	memmove(o, o + 1, (size_t)(&s->offer[s->offers] - o) * sizeof *o);
+}
+
+static void withdraw_arrived(tern *t, const tern_msg *m)
+{
+	struct chans *s = chans_of(t);
+	struct pipe *pipe = pipe_reach(s, tern_msg_arg(m, 0));
+	uint64_t reader = tern_msg_arg(m, 1) % PIPE_READERS;
+	for (struct offer *o = s->offer; o < s->offer + s->offers; o++)
+		if (o->from == tern_msg_src(m) && o->pipe == pipe && o->reader == &pipe->reader[reader]) {
+			reader_set(o->reader, READER_CLOSED);
+			offer_drop(s, o);
+			return;
+		}
+}
+
+/* A wait for an offer. */
+struct await {
+	struct chans *s;
+	uint32_t rank;
+	uint64_t name;
+};
+
+static struct offer *offer_find(const struct await *w)
+{
+	for (unsigned i = 0; i < w->s->offers; i++)
+		if (w->s->offer[i].from == w->rank && w->s->offer[i].name == w->name)
+			return &w->s->offer[i];
+	return NULL;
+}
+
+static bool await_over(struct endpoint *e, void *arg)
+{
+	const struct await *w = arg;
+	return offer_find(w) || e->site.peer[w->rank].lost;
+}
+
+static int offer_await(struct await *w)
+{
+	struct endpoint *e = w->s->e;
+	struct ladder l = { .over = await_over, .arg = w };
+	int rc = 0;
+	while (!rc && !await_over(e, w))
+		rc = chan_wait(e, &l, "tern_chan_from()");
+	if (rc || offer_find(w))
+		return rc;
+	rc = chan_check(w->s, w->rank);
+	return error_set(rc, "channel %llu was waited for: rank %u has %s without opening it",
+			 (unsigned long long)w->name, w->rank, rc == -EOWNERDEAD ? "died" : "left");
+}
+
+int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
+{
+	struct chans *s = chans_of(t);
+	struct await w = { s, rank, name };
+	if (!attach_is_mine(t->own))
+		attach_first(t->own); /* another thread may be keeping an offer for it */
+	int rc = rules_destination(t->own, rank);
+	if (!rc)
+		rc = offer_await(&w);
+	if (rc)
+		return rc;
+	struct offer *o = offer_find(&w);
+	struct tern_chan *made = in_open(s, o);
+	if (!made)
+		return -ENOMEM;
+	offer_drop(s, o);
+	*c = made;
+	return 0;
+}
+
+void open_close(struct chans *s)
+{
+	for (unsigned i = 0; i < s->offers; i++)
+		reader_set(s->offer[i].reader, READER_LEFT);
+	free(s->offer);
+}
+
+/* -- A relay's part ---------------------------------------------------------------------------------- */
+
+static int relay_check(struct chans *s, const uint32_t *rank, size_t len)
+{
+	if (!rank || !len || len % sizeof *rank || len > PIPE_READERS * sizeof *rank)
+		return -EBADMSG;
+	for (size_t i = 0; i < len / sizeof *rank; i++)
+		if (rank[i] >= s->e->t->size)
+			return -EBADMSG;
+	return 0;
+}
+
+static void relay_arrived(tern *t, const tern_msg *m)
+{
+	struct chans *s = chans_of(t);
+	size_t len;
+	const uint32_t *rank = tern_msg_data(m, &len);
+	tern_addr a = tern_msg_arg(m, 3);
+	struct offer o = { .name = tern_msg_arg(m, 2), .from = tern_msg_src(m), .feeder = tern_addr_rank(a) };
+	struct pipe *made = NULL;
+	o.pipe = pipe_reach(s, a);
+	int code = o.pipe && tern_msg_arg(m, 4) < PIPE_READERS ? relay_check(s, rank, len) : -EBADMSG;
+	if (!code) {
+		o.reader = &o.pipe->reader[tern_msg_arg(m, 4)];
+		code = relay_open(s, &o, rank, (unsigned)(len / sizeof *rank), &made);
+	}
+	answer(t, m, code, code ? TERN_NOWHERE : tern_addr_of(t, made));
+}
+
+void open_register(struct endpoint *e)
+{
+	layer_on(e, CHAN_OFFER, offer_arrived);
+	layer_on(e, CHAN_WITHDRAW, withdraw_arrived);
+	layer_on(e, CHAN_RELAY, relay_arrived);
+	layer_on(e, CHAN_ANSWER, answer_arrived);
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The sending end: what the inline put leaves to the library. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "chan/chan.h"
+#include "core/wait.h"
+
+/* -- The ring, as its producer sees it ------------------------------------------------- */
+
+void pipe_init(struct pipe *r)
+{
+	memset(r, 0, sizeof *r);
+	for (int i = 0; i < PIPE_LEAVES; i++)
+		atomic_store_explicit(&r->leaf[i].head.head, -TERN_CHAN_FULL, memory_order_relaxed);
+	atomic_store_explicit(&r->guard.head, -TERN_CHAN_FULL, memory_order_relaxed);
+}
+
+static bool listens(const struct tern_chan *c, unsigned i)
+{
+	/* A8, pairs with R8 in reader_set(). */
+	return !c->listener[i].lost &&
+	       atomic_load_explicit(&c->pipe->reader[i].state, memory_order_acquire) == READER_OPEN;
+}
+
+uint64_t out_limit(const struct tern_chan *c)
+{
+	uint64_t limit = UINT64_MAX;
+	for (unsigned i = 0; i < c->listeners; i++) {
+		if (TERN_UNLIKELY(!listens(c, i)))
+			continue;
+		/* A6, pairs with R6 in in_move(): what is overwritten from now on has been read. */
+		uint64_t freed = atomic_load_explicit(&c->pipe->reader[i].freed, memory_order_acquire);
+		limit = freed + PIPE_LEAVES < limit ? freed + PIPE_LEAVES : limit;
+	}
+	return limit == UINT64_MAX ? 0 : limit;
+}
+
+static struct tern_chan_place out_enter(struct tern_chan *c)
+{
+	struct leaf *leaf = &c->pipe->leaf[c->leaf % PIPE_LEAVES];
+	tern_chan_open_line(&leaf->line[0]);
+	tern_chan_open_line(&leaf->line[1]);
+	/* R5, pairs with A5 in cursor_enter(): the two lines are open. */
+	atomic_store_explicit(&leaf->head.number, ++c->leaf, memory_order_release);
+	return (struct tern_chan_place){ leaf->line, -TERN_CHAN_FULL };
+}
+
+static struct tern_chan_place out_spill(struct tern_chan *c)
+{
+	return (struct tern_chan_place){ chan_spill(c), -8 };
+}
+
+static bool out_spilt(const tern_out *o)
+{
+	return o->line == chan_spill(o->chan);
+}
+
+/* -- Opening and closing ------------------------------------------------------------------ */
+
+static int pipe_alloc(struct tern_chan *c)
+{
+	tern *t = c->chans->e->t;
+	c->memory = tern_alloc(t, sizeof(struct pipe) + TERN_CHAN_LEAF - TERN_LINE);
+	if (!c->memory)
+		return -errno;
+	uintptr_t at = ((uintptr_t)c->memory + TERN_CHAN_LEAF - 1) / TERN_CHAN_LEAF * TERN_CHAN_LEAF;
+	c->pipe = (struct pipe *)at; /* aligned for everybody, as the job's mapping is */
+	pipe_init(c->pipe);
+	return 0;
+}
+
+int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n, struct tern_chan **out)
+{
+	struct tern_chan *c = chan_new(s, name);
+	if (!c)
+		return -ENOMEM;
+	int rc = pipe_alloc(c);
+	if (rc) {
+		chan_free(c);
+		return rc;
+	}
+	c->sends = true;
+	c->listeners = n;
+	for (unsigned i = 0; i < n; i++)
+		c->listener[i] = (struct listener){ rank[i], s->e->site.peer[rank[i]].lost };
+	struct tern_chan_place p = out_enter(c);
+	tern_chan_stand(c, p.line, p.at);
+	*out = c;
+	return 0;
+}
+
+void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who)
+{
+	c->closed = true;
+	atomic_store_explicit(&c->pipe->who, who, memory_order_relaxed);
+	/* R9, pairs with A9 in in_ended(): all that was put is there. */
+	atomic_store_explicit(&c->pipe->state, (uint32_t)state, memory_order_release);
+}
+
+/* -- When nobody reads any more ----------------------------------------------------------- */
+
+static int listener_code(const struct tern_chan *c, unsigned i)
+{
+	uint32_t state = atomic_load_explicit(&c->pipe->reader[i].state, memory_order_relaxed);
+	if (state == READER_CLOSED)
+		return -EPIPE;
+	return state == READER_LEFT ? -ESHUTDOWN : chan_check(c->chans, c->listener[i].rank);
+}
+
+/* Of many, the worst fate is told: a rank that died, then one that left, then one that closed. */
+int out_gone(const struct tern_chan *c)
+{
+	int worst = -EPIPE;
+	uint32_t who = c->listener[0].rank;
+	for (unsigned i = 0; i < c->listeners; i++) {
+		int code = listener_code(c, i);
+		if (worst == -EOWNERDEAD || code == -EPIPE || (worst == -ESHUTDOWN && code != -EOWNERDEAD))
+			continue;
+		worst = code;
+		who = c->listener[i].rank;
+	}
+	return error_set(worst, "nobody reads channel %llu of rank %u any more: rank %u has %s",
+			 (unsigned long long)c->name, c->chans->e->t->rank, who,
+			 worst == -EPIPE       ? "closed its end"
+			 : worst == -ESHUTDOWN ? "left"
+					       : "died");
+}
+
+/* -- Turning to the next leaf ---------------------------------------------------------------- */
+
+/* Waits until the next leaf is free. */
+static int out_wait(struct tern_chan *c)
+{
+	struct ladder l = LADDER_BOUNDED;
+	for (;;) {
+		uint64_t limit = out_limit(c);
+		if (!limit)
+			return out_gone(c);
+		if (c->leaf < limit)
+			return 0;
+		int rc = chan_wait(c->chans->e, &l, "a put into a channel without room");
+		if (rc)
+			return rc;
+	}
+}
+
+/* The put that ended here wrote its value into the spill. */
+__attribute__((noinline)) static struct tern_chan_place turn_spilt(struct tern_chan *c)
+{
+	c->trouble = out_wait(c);
+	if (c->trouble)
+		return out_spill(c);
+	struct tern_chan_place p = out_enter(c);
+	tern_out o = { p.line, p.at, c };
+	tern_chan_put8(&o, chan_spill(c)->word[LINE_WORDS - 1]);
+	return (struct tern_chan_place){ o.line, o.at };
+}
+
+struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
+{
+	if (TERN_UNLIKELY(line - 1 == chan_spill(c)))
+		return turn_spilt(c);
+	return c->leaf < out_limit(c) ? out_enter(c) : out_spill(c);
+}
+
+bool out_turn(tern_out *o)
+{
+	struct tern_chan *c = o->chan;
+	if (!out_spilt(o))
+		return true;
+	if (c->leaf >= out_limit(c))
+		return false;
+	struct tern_chan_place p = out_enter(c);
+	o->line = p.line;
+	o->at = p.at;
+	return true;
+}
+
+/* Makes sure that the end stands in its ring. */
+static int out_settle(tern_out *o)
+{
+	int rc = out_spilt(o) ? out_wait(o->chan) : 0;
+	if (!rc)
+		out_turn(o);
+	return rc;
+}
+
+/* -- Marks ------------------------------------------------------------------------------------- */
+
+void out_mark(tern_out *o, uint64_t item)
+{
+	o->line->word[LINE_WORDS - 1] = item; /* free: a line that is full has been left */
+	/* R7, pairs with A7 in cursor_item(): the item, and the line's last count, come first. */
+	atomic_store_explicit(&o->line->mark, 0, memory_order_release);
+	o->line++;
+	o->at = -TERN_CHAN_FULL;
+	if (!line_is_control(o->line)) {
+		tern_chan_open_line(o->line + 1);
+		return;
+	}
+	struct tern_chan_place p = tern_chan_turn(o->chan, o->line);
+	o->line = p.line;
+	o->at = p.at;
+}
+
+int tern_chan_end_at(tern_out *o)
+{
+	int rc = out_settle(o);
+	if (!rc)
+		out_mark(o, ITEM_END);
+	return rc;
+}
+
+int tern_chan_call_at(tern_out *o, unsigned id)
+{
+	struct chans *s = o->chan->chans;
+	if (id >= TERN_PROCS_MAX)
+		return error_set(-ERANGE, "procedure %u was named; procedures are numbered 0 to %d", id,
+				 TERN_PROCS_MAX - 1);
+	if (!s->proc[id].fn)
+		return error_set(-ENXIO,
+				 "procedure %u was named, but rank %u has none under that number: "
+				 "both sides register it with tern_chan_on()",
+				 id, s->e->t->rank);
+	int rc = out_settle(o);
+	if (!rc)
+		out_mark(o, ITEM_CALL | (uint64_t)id << ITEM_BITS);
+	return rc;
+}
+
+/* -- More than a word --------------------------------------------------------------------------- */
+
+int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
+{
+	int rc = out_settle(o);
+	if (!rc && o->at > -16) {
+		out_mark(o, ITEM_PAD);
+		rc = out_settle(o);
+	}
+	if (rc)
+		return rc;
+	memcpy(tern_chan_word(o->line, o->at), value, 16);
+	o->at += 16;
+	return tern_chan_publish(o);
+}
+
+/* Words that can be put into this leaf. */
+static size_t leaf_room(const tern_out *o)
+{
+	size_t lines = (TERN_CHAN_LEAF - (uintptr_t)o->line % TERN_CHAN_LEAF) / TERN_LINE;
+	return (lines - 1) * LINE_WORDS + (size_t)-o->at / 8;
+}
+
+int tern_chan_room_at(tern_out *o, size_t bytes)
+{
+	struct tern_chan *c = o->chan;
+	size_t words = words_of(bytes);
+	if (words > PIPE_WORDS)
+		return error_set(-EMSGSIZE, "room for %zu bytes was asked for; a channel has %d at most",
+				 bytes, PIPE_WORDS * 8);
+	size_t has = out_turn(o) ? leaf_room(o) : 0;
+	if (words <= has)
+		return 0;
+	uint64_t limit = out_limit(c);
+	if (!limit)
+		return out_gone(c);
+	return words <= has + (limit - c->leaf) * LEAF_WORDS ? 0 : -EAGAIN;
+}
+
+/* Puts what has room in the line; how many bytes. */
+static size_t out_fill(tern_out *o, const char *data, size_t len)
+{
+	size_t n = len < (size_t)-o->at ? len : (size_t)-o->at;
+	uint64_t *word = tern_chan_word(o->line, o->at);
+	if (n % 8)
+		word[n / 8] = 0; /* what the last bytes leave of their word */
+	memcpy(word, data, n);
+	o->at += (intptr_t)words_of(n) * 8;
+	return n;
+}
+
+int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
+{
+	const char *from = data;
+	int rc = tern_chan_room_at(o, len);
+	if (rc == -EAGAIN || rc == -EMSGSIZE) /* if it may not wait, nothing is put */
+		rc = rules_wait(o->chan->chans->e, "a block put into a channel without room");
+	while (!rc && len) {
+		rc = out_settle(o);
+		if (rc)
+			break;
+		size_t n = out_fill(o, from, len);
+		from += n;
+		len -= n;
+		rc = tern_chan_publish(o);
+	}
+	return rc;
+}

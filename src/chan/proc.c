@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Procedures: a message names one, and the receiver runs it where it likes. */
+#include <errno.h>
+
+#include "base/error.h"
+#include "chan/chan.h"
+
+int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg)
+{
+	if (id >= TERN_PROCS_MAX)
+		return error_set(-ERANGE, "procedure %u was registered; procedures are numbered 0 to %d", id,
+				 TERN_PROCS_MAX - 1);
+	if (!fn)
+		return error_set(-EINVAL, "procedure %u was registered without a function", id);
+	chans_of(t)->proc[id] = (struct proc){ fn, arg };
+	return 0;
+}
+
+/* The number came from another rank: it is looked up, and never followed. */
+static const struct proc *proc_named(const struct tern_chan *c, uint64_t item)
+{
+	uint64_t id = item >> ITEM_BITS;
+	if (id < TERN_PROCS_MAX && c->chans->proc[id].fn)
+		return &c->chans->proc[id];
+	error_set(-ENXIO,
+		  "channel %llu from rank %u names procedure %llu, which is not registered here: "
+		  "register it with tern_chan_on(), or pass its message with tern_chan_next()",
+		  (unsigned long long)c->name, c->from, (unsigned long long)id);
+	return NULL;
+}
+
+int tern_chan_run_at(tern_in *i)
+{
+	struct tern_chan *c = i->chan;
+	struct cursor k = in_cursor(i);
+	uint64_t item = 0;
+	int rc = in_wait(i, &k, &item);
+	if (!rc)
+		return error_set(-EPROTO,
+				 "a procedure was expected in channel %llu from rank %u; data waits there",
+				 (unsigned long long)c->name, c->from);
+	if (rc != -ENOMSG)
+		return rc;
+	const struct proc *p = proc_named(c, item);
+	if (!p)
+		return -ENXIO;
+	in_pass(&k);
+	in_move(i, &k);
+	p->fn(c->chans->e->t, i, p->arg);
+	return 0;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Relays: what comes in one ring goes out in another, whatever the program of this rank
+ * gets meanwhile. Both rings have the same shape and a relay copies each line to the
+ * same place, so that what was put together stays together.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "chan/chan.h"
+
+enum { RELAY_MOST = 2 * LEAF_LINES }; /* lines of one relay in a turn */
+
+struct relay {
+	tern_in in;
+	tern_out out;
+	struct relay *next;
+};
+
+static void relay_work(struct chans *s)
+{
+	layer_work(s->e, LAYER_CHAN, s->relays != NULL);
+}
+
+int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, unsigned n,
+	       struct pipe **made)
+{
+	struct tern_chan *out = NULL;
+	struct relay *r = malloc(sizeof *r);
+	struct tern_chan *in = r ? in_open(s, from) : NULL;
+	int rc = in ? out_open(s, from->name, rank, n, &out) : -ENOMEM;
+	if (rc) {
+		if (in)
+			chan_free(in);
+		free(r);
+		return rc;
+	}
+	*r = (struct relay){ { in->line, in->at, in }, { out->line, out->at, out }, s->relays };
+	s->relays = r;
+	reader_set(in->reader, READER_OPEN);
+	relay_work(s);
+	*made = out->pipe;
+	return 0;
+}
+
+/* Copies what the line has; both ends stand at the same place of their rings. */
+static void relay_data(struct relay *r, struct cursor *k)
+{
+	memcpy(tern_chan_word(r->out.line, k->at), tern_chan_word(k->line, k->at), (size_t)(k->end - k->at));
+	k->at = k->end;
+	r->out.at = k->end;
+	tern_chan_publish(&r->out); /* turns to the next leaf, or to the spill, but never waits */
+}
+
+static void relay_item(struct relay *r, struct cursor *k, uint64_t item)
+{
+	out_mark(&r->out, item);
+	in_pass(k);
+}
+
+/* Moves a line, or what there is of it; 0 if nothing can be moved now, negative if nothing ever can. */
+static int relay_line(struct relay *r)
+{
+	struct cursor k = in_cursor(&r->in);
+	uint64_t item = 0;
+	if (!out_turn(&r->out))
+		return out_limit(r->out.chan) ? 0 : -EPIPE;
+	int sight = in_see(r->in.chan, &k, &item);
+	if (sight == SIGHT_NOTHING)
+		return 0;
+	if (sight == SIGHT_DATA)
+		relay_data(r, &k);
+	else if (sight == SIGHT_ITEM)
+		relay_item(r, &k, item);
+	else
+		return -EPIPE;
+	in_move(&r->in, &k);
+	return 1;
+}
+
+/* Readers learn from the ring how it ended. */
+static void relay_end(struct relay *r)
+{
+	struct tern_chan *in = r->in.chan;
+	uint32_t who;
+	int code = in_fate(in, &who);
+	out_close(r->out.chan,
+		  code == -EPIPE       ? PIPE_CLOSED
+		  : code == -ESHUTDOWN ? PIPE_LEFT
+				       : PIPE_DEAD,
+		  who);
+	in_close(in, READER_CLOSED);
+	free(r);
+}
+
+unsigned relay_progress(struct chans *s)
+{
+	unsigned moved = 0;
+	for (struct relay **p = &s->relays; *p;) {
+		struct relay *r = *p;
+		int rc = 1;
+		for (int i = 0; i < RELAY_MOST && rc > 0; i++) {
+			rc = relay_line(r);
+			moved += rc > 0;
+		}
+		if (rc >= 0) {
+			p = &r->next;
+			continue;
+		}
+		*p = r->next;
+		relay_end(r);
+		chans_sweep(s);
+	}
+	relay_work(s);
+	return moved;
+}
+
+/* The endpoint closes: the rings, and who is told, are those of its channels. */
+void relay_close(struct chans *s)
+{
+	while (s->relays) {
+		struct relay *r = s->relays;
+		s->relays = r->next;
+		free(r);
+	}
+}
