@@ -14,7 +14,7 @@
 #include "crew.h"
 #include "mem_model.h"
 
-enum { RANKS = 4, IDS = 3, AT_ONCE = 24, MOST = 40000, SENDS = 6000, SHORT = 4 };
+enum { RANKS = 4, IDS = 3, AT_ONCE = 24, DRAINS = 4, MOST = 40000, SENDS = 6000, SHORT = 4 };
 
 enum fate { UNDER_WAY, RECEIVED, NOT_RECEIVED };
 
@@ -66,7 +66,7 @@ struct player {
 	uint32_t me;
 	struct chance c;
 	struct outgoing out[AT_ONCE];
-	struct incoming in[AT_ONCE];
+	struct incoming in[AT_ONCE + DRAINS]; /* the last, of anything, when only the rest is to come */
 	struct got got[SENDS * RANKS];
 	size_t gots;
 	uint64_t posted;
@@ -215,15 +215,13 @@ static void receive_take_back(struct player *p, struct incoming *i)
 
 /* -- Playing ----------------------------------------------------------------------------------------------- */
 
-/* Looks whether the i-th of both kinds is over; how many are not. */
-static unsigned look_at(struct player *p, unsigned i)
+/* Looks whether the i-th of both kinds is over. */
+static void look_at(struct player *p, unsigned i)
 {
-	unsigned left = 0;
-	if (p->out[i].used)
-		left += !send_look(p, &p->out[i]);
+	if (i < AT_ONCE && p->out[i].used)
+		send_look(p, &p->out[i]);
 	if (p->in[i].used)
 		receive_look(p, &p->in[i]);
-	return left;
 }
 
 static void act(struct player *p)
@@ -256,15 +254,18 @@ static void act(struct player *p)
 	}
 }
 
-static uint64_t received(const struct player *p)
+/* The sends that are not over. */
+static unsigned under_way(const struct player *p)
 {
-	return p->gots;
+	unsigned n = 0;
+	for (unsigned i = 0; i < AT_ONCE; i++)
+		n += p->out[i].used;
+	return n;
 }
 
 /* One step; false when everything sent to this rank has been received and nobody sends any more. */
 static bool play(struct player *p)
 {
-	unsigned left = 0;
 	tern_poll(p->t); /* says when something was discarded: so does the handle */
 	if (p->steps) {
 		p->steps--;
@@ -272,16 +273,16 @@ static bool play(struct player *p)
 		look_at(p, chance_below(&p->c, AT_ONCE));
 		return true;
 	}
-	for (unsigned i = 0; i < AT_ONCE; i++) {
-		left += look_at(p, i);
-		if (!p->in[i].used && i < 4)
+	for (unsigned i = 0; i < AT_ONCE + DRAINS; i++)
+		look_at(p, i);
+	for (unsigned i = AT_ONCE; i < AT_ONCE + DRAINS; i++)
+		if (!p->in[i].used)
 			receive_something(p, &p->in[i], true);
-	}
-	if (!left && !p->told) {
+	if (!p->told && !under_way(p)) {
 		p->told = true;
 		atomic_fetch_add(&board->over, 1);
 	}
-	return atomic_load(&board->over) < RANKS || received(p) < atomic_load(&board->accepted[p->me]);
+	return atomic_load(&board->over) < RANKS || p->gots < atomic_load(&board->accepted[p->me]);
 }
 
 static int by_posted(const void *a, const void *b)
@@ -312,7 +313,7 @@ static void judge_one(const struct player *p, uint32_t src, tern_id id)
 
 static void finish(struct player *p)
 {
-	for (unsigned i = 0; i < AT_ONCE; i++)
+	for (unsigned i = 0; i < AT_ONCE + DRAINS; i++)
 		if (p->in[i].used)
 			receive_take_back(p, &p->in[i]);
 	CHECK_IS(p->gots, atomic_load(&board->accepted[p->me]));
