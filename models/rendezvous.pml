@@ -89,12 +89,6 @@
 #define CANCELS(k) false
 #endif
 
-#ifdef REENTER
-#define CONTEXTS 4
-#else
-#define CONTEXTS 3
-#endif
-
 mtype = { NONE, EAGER, RTS, DATA, FIN, CANCEL, TELL, AWAIT };
 mtype = { TELL_ROOM, TELL_CLEAR, TELL_TAKEN, TELL_REFUSED, TELL_CANCELLED, TELL_KEPT };
 
@@ -123,9 +117,10 @@ typedef rank_t {
 	byte cells, rts;
 	bit flush;
 	/* requests that wait for room, or for what follows: the program's, progress, a deferred function's */
-	mtype wants[CONTEXTS], kind[CONTEXTS];
-	byte name[CONTEXTS], gives[CONTEXTS];
+	mtype wants[3], kind[3];
+	byte name[3], gives[3];
 	bit above; /* the deferred function stands above progress */
+	byte own;  /* send of the deferred function */
 	/* as a receiver */
 	byte left[IDS], open[IDS]; /* receives to be posted; posted and not matched */
 	byte owed;
@@ -144,7 +139,6 @@ chan arrivals[2] = [S] of { byte, byte, bit }; /* id, send, whole */
 #define PROGRAM 0
 #define PROGRESS 1
 #define DEFERRED 2
-#define INNER 3 /* progress above a deferred function that waits */
 
 #ifdef OFF_QUEUE
 #define WAITS(k) (ME.send[k] == QUEUED)
@@ -164,15 +158,15 @@ chan arrivals[2] = [S] of { byte, byte, bit }; /* id, send, whole */
 /* -- The stack ------------------------------------------------------------------------- */
 
 #define BUSY(c) (ME.wants[c] != NONE)
+#ifdef DEFER
+#define MAY_START (IDLE || !BUSY(DEFERRED))
+#else
+#define MAY_START IDLE
+#endif
 #define IDLE (!BUSY(PROGRAM) && !BUSY(PROGRESS) && !BUSY(DEFERRED))
 #define TOP_PROGRAM (!BUSY(PROGRESS) && !BUSY(DEFERRED))
 #define TOP_PROGRESS (!ME.above)
-#ifdef REENTER
-#define TOP_DEFERRED ((ME.above || !BUSY(PROGRESS)) && !BUSY(INNER))
-#else
 #define TOP_DEFERRED (ME.above || !BUSY(PROGRESS))
-#endif
-#define TOP_INNER true
 #define SENDING(c) (BUSY(c) && ME.wants[c] != AWAIT && TOP_##c && nfull(requests[me]))
 
 inline want(c, w, kd, k, cl)
@@ -185,10 +179,14 @@ inline want(c, w, kd, k, cl)
 
 inline done(c)
 {
-	want(c, NONE, NONE, 0, 0);
 	if
-	:: c == DEFERRED -> ME.above = 0
-	:: else
+#ifdef DEFER_WAIT
+	:: c == DEFERRED && ME.send[ME.own] < OVER -> want(c, AWAIT, NONE, 0, 0)
+	:: c == DEFERRED && ME.send[ME.own] >= OVER -> want(c, NONE, NONE, 0, 0); ME.above = 0; ME.own = 0
+#else
+	:: c == DEFERRED -> want(c, NONE, NONE, 0, 0); ME.above = 0
+#endif
+	:: c != DEFERRED -> want(c, NONE, NONE, 0, 0)
 	fi
 }
 
@@ -274,7 +272,9 @@ inline uncount(k)
 		ME.counted[k] = 0;
 		ME.rts++;
 		if
+#ifndef TRY
 		:: QUEUE -> ME.flush = 1
+#endif
 		:: else
 		fi
 	:: else
@@ -305,7 +305,7 @@ inline told(kd, k, cl)
 }
 
 /* Begins to announce the first of the queue; else the context is done. */
-inline queue_announce(c)
+inline queue_announce()
 {
 	if
 	:: QUEUE && !ANNOUNCING && ME.rts ->
@@ -323,7 +323,7 @@ inline queue_announce(c)
 
 /* -- The program --------------------------------------------------------------------------------- */
 
-inline send_start(c)
+inline send_start()
 {
 	k = ME.next;
 	ME.next++;
@@ -333,7 +333,11 @@ inline send_start(c)
 		want(c, EAGER, NONE, k, 0)
 	:: else ->
 		ME.send[k] = QUEUED;
-		queue_announce(c)
+#ifdef TRY
+		done(c)
+#else
+		queue_announce()
+#endif
 	fi
 }
 
@@ -363,16 +367,18 @@ inline recv_start(id)
 	fi
 }
 
-inline send_cancel(c, s)
+#define MAY_CANCEL(k) (CANCELS(k) && (ME.send[k] == QUEUED || ME.send[k] == IN_USE))
+
+inline send_cancel()
 {
 	if
-	:: ME.send[s] == QUEUED -> ME.send[s] = CANCELLED
-	:: ME.send[s] == IN_USE -> ME.asked = 1; want(c, CANCEL, NONE, s, 0)
+	:: ME.send[k] == QUEUED -> ME.send[k] = CANCELLED
+	:: ME.send[k] == IN_USE -> ME.asked = 1; want(PROGRAM, CANCEL, NONE, k, 0)
 	fi
 }
 
 /* The uppermost request has found room. */
-inline carry_on(c)
+inline carry_on()
 {
 	k = ME.name[c];
 	requests[me]!ME.wants[c], ME.kind[c], k, ME.gives[c];
@@ -383,13 +389,10 @@ inline carry_on(c)
 	:: ME.wants[c] == RTS ->
 		ME.send[k] = IN_USE;
 		ME.counted[k] = 1;
-#ifdef DEFER_WAIT
-		if
-		:: c == DEFERRED -> ME.wants[c] = AWAIT
-		:: else -> queue_announce(c)
-		fi
+#ifdef TRY
+		done(c)
 #else
-		queue_announce(c)
+		queue_announce()
 #endif
 	:: ME.wants[c] == DATA -> ME.send[k] = MOVED; done(c)
 	:: ME.wants[c] == FIN -> ME.send[k] = OVER; done(c)
@@ -406,15 +409,19 @@ inline carry_on(c)
 	k = 0
 }
 
-#define IS(k, st) (ME.send[k] == st)
+#define ANSWERED (ME.wants[PROGRAM] == AWAIT && TOP_PROGRAM && (!ME.asked || ME.send[ME.name[PROGRAM]] != IN_USE))
+#define MOVABLE(k) (ME.send[k] == MOVING || ME.send[k] == MOVED)
+#ifdef TRY
+#define MAY_ANNOUNCE (QUEUE && ME.rts && nfull(requests[me]))
+#define MAY_MOVE nfull(requests[me])
+#else
+#define MAY_ANNOUNCE (ME.flush && !BUSY(PROGRESS))
+#define MAY_MOVE !BUSY(PROGRESS)
+#endif
 
-#define MAY_REENTER (ME.above && ME.wants[DEFERRED] == AWAIT && !BUSY(INNER))
-#define HELD(k) (ME.name[PROGRESS] == k)
-#define MOVABLE(k) (IS(k, MOVING) || IS(k, MOVED))
-
-inline move(c, s)
+inline move()
 {
-	want(c, (ME.send[s] == MOVING -> DATA : FIN), NONE, s, 0)
+	want(PROGRESS, (ME.send[k] == MOVING -> DATA : FIN), NONE, k, 0)
 }
 
 #if defined(NO_GATE) || defined(ONE_RING)
@@ -434,10 +441,8 @@ inline move(c, s)
 #define SERVES true
 #endif
 
-inline handle_request()
+inline arrived()
 {
-	requests[peer]?<what, kd, k, cl>;
-	verdict = NONE;
 	if
 	:: what == EAGER -> letter_arrived(k, 1)
 	:: what == RTS -> letter_arrived(k, 0)
@@ -455,9 +460,25 @@ inline handle_request()
 		:: else -> verdict = TELL_KEPT
 		fi
 	:: what == TELL -> told(kd, k, cl)
+	fi
+}
+
+#define REPLY_THERE (nempty(replies[peer]) && SERVES)
+#define REQUEST_THERE (nempty(requests[peer]) && SERVES && GATE_OPEN && TAKEN_OFF)
+
+inline poll()
+{
+	if
+#ifndef ONE_RING
+	:: REPLY_THERE -> replies[peer]?what, kd, k, cl; request = 0
+#endif
+	:: REQUEST_THERE -> requests[peer]?<what, kd, k, cl>; request = 1
 	fi;
-	reply(k);
-	requests[peer]?_, _, _, _ /* a message lies in its ring until it is handled */
+	arrived();
+	if
+	:: request -> reply(k); requests[peer]?_, _, _, _ /* it lies in its ring until it is handled */
+	:: !request
+	fi
 }
 
 inline forget()
@@ -466,55 +487,80 @@ inline forget()
 	verdict = NONE;
 	kd = NONE;
 	k = 0;
+	c = 0;
 	cl = 0;
-	w = 0
+	w = 0;
+	request = 0
 }
 
 proctype run_rank(byte me; byte peer)
 {
 	mtype what = NONE, kd = NONE, verdict = NONE;
-	byte k, cl;
-	bit w;
+	byte k, c, cl;
+	bit w, request;
 end:	do
-	/* the program; its calls are one after another */
-	:: atomic { IDLE && MAY_SEND -> send_start(PROGRAM); forget() }
-	:: atomic { IDLE && ME.left[0] -> recv_start(0); forget() }
-	:: atomic { IDLE && ME.left[1] -> recv_start(1); forget() }
-	:: atomic { IDLE && CANCELS(0) && (IS(0, QUEUED) || IS(0, IN_USE)) -> send_cancel(PROGRAM, 0) }
-	:: atomic { IDLE && CANCELS(1) && (IS(1, QUEUED) || IS(1, IN_USE)) -> send_cancel(PROGRAM, 1) }
-	:: atomic { IDLE && CANCELS(2) && (IS(2, QUEUED) || IS(2, IN_USE)) -> send_cancel(PROGRAM, 2) }
-	:: atomic { IDLE && CANCELS(3) && (IS(3, QUEUED) || IS(3, IN_USE)) -> send_cancel(PROGRAM, 3) }
+	/* the program, whose calls are one after another, and a deferred function */
+	:: atomic {
+		MAY_SEND && MAY_START ->
+		if
+		:: IDLE -> c = PROGRAM
 #ifdef DEFER
-	:: atomic { !IDLE && !BUSY(DEFERRED) && MAY_SEND ->
+		:: !BUSY(DEFERRED) ->
+			c = DEFERRED;
 			ME.above = BUSY(PROGRESS);
-			send_start(DEFERRED);
-			forget() }
+#ifdef DEFER_WAIT
+			ME.own = ME.next
 #endif
+#endif
+		fi;
+		send_start();
+		forget() }
+	:: atomic {
+		IDLE && (ME.left[0] || ME.left[1]) ->
+		if
+		:: ME.left[0] -> cl = 0
+		:: ME.left[1] -> cl = 1
+		fi;
+		recv_start(cl);
+		forget() }
+	:: atomic {
+		IDLE && (MAY_CANCEL(0) || MAY_CANCEL(1)) ->
+		if
+		:: MAY_CANCEL(0) -> k = 0
+		:: MAY_CANCEL(1) -> k = 1
+		fi;
+		send_cancel();
+		forget() }
 	/* requests that have found room, or their answer */
-	:: atomic { SENDING(PROGRAM) -> carry_on(PROGRAM) }
-	:: atomic { SENDING(PROGRESS) -> carry_on(PROGRESS) }
-#ifdef DEFER
-	:: atomic { SENDING(DEFERRED) -> carry_on(DEFERRED) }
-	:: atomic { ME.wants[DEFERRED] == AWAIT && TOP_DEFERRED && ME.send[ME.name[DEFERRED]] >= OVER -> done(DEFERRED) }
+	:: atomic {
+		SENDING(PROGRAM) || SENDING(PROGRESS) || SENDING(DEFERRED) ->
+		if
+		:: SENDING(PROGRAM) -> c = PROGRAM
+		:: SENDING(PROGRESS) -> c = PROGRESS
+		:: SENDING(DEFERRED) -> c = DEFERRED
+		fi;
+		carry_on();
+		forget() }
+	:: atomic { ANSWERED -> ME.asked = 0; done(PROGRAM) }
+#ifdef DEFER_WAIT
+	:: atomic { ME.wants[DEFERRED] == AWAIT && TOP_DEFERRED && ME.send[ME.own] >= OVER -> done(DEFERRED) }
 #endif
-	:: atomic { ME.wants[PROGRAM] == AWAIT && TOP_PROGRAM && (!ME.asked || ME.send[ME.name[PROGRAM]] != IN_USE) ->
-			ME.asked = 0;
-			done(PROGRAM) }
 	/* polls */
-	:: atomic { SERVES && replies[peer]?[TELL, kd, k, cl] -> replies[peer]?TELL, kd, k, cl; told(kd, k, cl); forget() }
-	:: atomic { SERVES && GATE_OPEN && nempty(requests[peer]) && TAKEN_OFF -> handle_request(); forget() }
-	:: atomic { ME.flush && !BUSY(PROGRESS) -> ME.flush = 0; queue_announce(PROGRESS); forget() }
-	:: atomic { !BUSY(PROGRESS) && MOVABLE(0) -> move(PROGRESS, 0) }
-	:: atomic { !BUSY(PROGRESS) && MOVABLE(1) -> move(PROGRESS, 1) }
-	:: atomic { !BUSY(PROGRESS) && MOVABLE(2) -> move(PROGRESS, 2) }
-	:: atomic { !BUSY(PROGRESS) && MOVABLE(3) -> move(PROGRESS, 3) }
-#ifdef REENTER
-	:: atomic { MAY_REENTER && MOVABLE(0) && !HELD(0) -> move(INNER, 0) }
-	:: atomic { MAY_REENTER && MOVABLE(1) && !HELD(1) -> move(INNER, 1) }
-	:: atomic { MAY_REENTER && MOVABLE(2) && !HELD(2) -> move(INNER, 2) }
-	:: atomic { MAY_REENTER && MOVABLE(3) && !HELD(3) -> move(INNER, 3) }
-	:: atomic { SENDING(INNER) -> carry_on(INNER) }
+	:: atomic { REPLY_THERE || REQUEST_THERE -> poll(); forget() }
+	:: atomic {
+		MAY_ANNOUNCE || (MAY_MOVE && (MOVABLE(0) || MOVABLE(1) || MOVABLE(2) || MOVABLE(3))) ->
+		c = PROGRESS;
+		if
+		:: MAY_ANNOUNCE -> ME.flush = 0; queue_announce()
+		:: MAY_MOVE && MOVABLE(0) -> k = 0; move()
+		:: MAY_MOVE && MOVABLE(1) -> k = 1; move()
+		:: MAY_MOVE && MOVABLE(2) -> k = 2; move()
+		:: MAY_MOVE && MOVABLE(3) -> k = 3; move()
+		fi;
+#ifdef TRY
+		carry_on();
 #endif
+		forget() }
 	od
 }
 
@@ -540,7 +586,7 @@ init
 		for (i : 0 .. 1) {
 			rank[i].cells = CELLS_EACH;
 			rank[i].rts = RTS_EACH;
-			for (c : 0 .. CONTEXTS - 1) {
+			for (c : 0 .. 2) {
 				rank[i].wants[c] = NONE;
 				rank[i].kind[c] = NONE
 			}

@@ -51,6 +51,10 @@ for ranks in 0 1 2 4 16; do
 	run halo $ranks
 	[[ $(grep -c '^rank .*: 0 wrong$' "$out") == "$n" ]] || fail "not every block is right"
 
+	echo "pipeline on $ranks ranks: every row of every column is right"
+	run pipeline $ranks
+	[[ $(grep -c '^rank .*: 2048 rows, 0 wrong$' "$out") == "$n" ]] || fail "not every column is right"
+
 	echo "pingpong on $ranks ranks: every message comes back as it was, in each mode and size"
 	run pingpong $ranks
 	[[ $(grep -cE '^(automatic|ready|rendezvous) .*1000 there and back, 0 wrong' "$out") == 9 ]] || fail "not all nine"

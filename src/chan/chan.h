@@ -49,9 +49,10 @@ struct tern_chan {
 
 	/* Of a receiving end. */
 	struct reader *reader;
-	uint32_t from;   /* who opened the other end */
-	uint32_t feeder; /* who fills the ring: that rank, or a relay */
-	bool lost;       /* the feeder has left or died */
+	const struct tern_chan_line *stalled; /* where a get last found nothing */
+	uint32_t from;                        /* who opened the other end */
+	uint32_t feeder;                      /* who fills the ring: that rank, or a relay */
+	bool lost;                            /* the feeder has left or died */
 };
 
 /* A ring that somebody lets this rank read from, and that no tern_chan_from() has taken yet. */

@@ -3,9 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "chan/chan.h"
 #include "core/wait.h"
+
+enum { STARES = 64, LINGER = 128 };
 
 /* -- Opening and closing ------------------------------------------------------------------ */
 
@@ -181,12 +184,33 @@ static int in_code(const struct tern_chan *c, int sight, uint64_t item)
 	return sight == SIGHT_NOTHING ? -EAGAIN : sight == SIGHT_DATA ? 0 : sight;
 }
 
+/*
+ * A few looks at the line and at nothing else: a value that is on its way is seen as soon as it comes. Then
+ * messages have their turn.
+ */
+static void in_stare(struct tern_chan *c, const struct cursor *k)
+{
+	bool stream = (size_t)(k->line - c->stalled) > 1; /* behind it too: it has come round */
+	if (stream && c->chans->e->spin)
+		for (int i = 0; i < LINGER; i++)
+			cpu_relax();
+	c->stalled = k->line;
+	for (int looks = 0; looks < STARES && c->chans->e->spin; looks++) {
+		if (!tern_chan_stands(k->line, k->at))
+			return;
+		cpu_relax();
+	}
+}
+
 int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
 {
 	struct tern_chan *c = i->chan;
 	struct ladder l = LADDER_BOUNDED;
 	int sight;
 	while ((sight = in_look(c, k, item)) == SIGHT_NOTHING) {
+		in_stare(c, k);
+		if (!tern_chan_stands(k->line, k->at))
+			continue;
 		int rc = chan_wait(c->chans->e, &l, "a get from a channel without data");
 		if (rc)
 			return rc;

@@ -53,9 +53,14 @@ static struct tern_chan_place out_spill(struct tern_chan *c)
 	return (struct tern_chan_place){ chan_spill(c), -8 };
 }
 
+static struct tern_chan_line *out_line(const tern_out *o)
+{
+	return o->next - 1;
+}
+
 static bool out_spilt(const tern_out *o)
 {
-	return o->line == chan_spill(o->chan);
+	return out_line(o) == chan_spill(o->chan);
 }
 
 /* -- Opening and closing ------------------------------------------------------------------ */
@@ -154,9 +159,9 @@ __attribute__((noinline)) static struct tern_chan_place turn_spilt(struct tern_c
 	if (c->trouble)
 		return out_spill(c);
 	struct tern_chan_place p = out_enter(c);
-	tern_out o = { p.line, p.at, c };
+	tern_out o = { p.line + 1, p.at, c };
 	tern_chan_put8(&o, chan_spill(c)->word[LINE_WORDS - 1]);
-	return (struct tern_chan_place){ o.line, o.at };
+	return (struct tern_chan_place){ out_line(&o), o.at };
 }
 
 struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
@@ -174,7 +179,7 @@ bool out_turn(tern_out *o)
 	if (c->leaf >= out_limit(c))
 		return false;
 	struct tern_chan_place p = out_enter(c);
-	o->line = p.line;
+	o->next = p.line + 1;
 	o->at = p.at;
 	return true;
 }
@@ -192,17 +197,16 @@ static int out_settle(tern_out *o)
 
 void out_mark(tern_out *o, uint64_t item)
 {
-	o->line->word[LINE_WORDS - 1] = item; /* free: a line that is full has been left */
+	out_line(o)->word[LINE_WORDS - 1] = item; /* free: a line that is full has been left */
 	/* R7, pairs with A7 in cursor_item(): the item, and the line's last count, come first. */
-	atomic_store_explicit(&o->line->mark, 0, memory_order_release);
-	o->line++;
+	atomic_store_explicit(&out_line(o)->mark, 0, memory_order_release);
 	o->at = -TERN_CHAN_FULL;
-	if (!line_is_control(o->line)) {
-		tern_chan_open_line(o->line + 1);
+	if (!line_is_control(o->next)) {
+		tern_chan_open_line(++o->next);
 		return;
 	}
-	struct tern_chan_place p = tern_chan_turn(o->chan, o->line);
-	o->line = p.line;
+	struct tern_chan_place p = tern_chan_turn(o->chan, o->next);
+	o->next = p.line + 1;
 	o->at = p.at;
 }
 
@@ -242,7 +246,7 @@ int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
 	}
 	if (rc)
 		return rc;
-	memcpy(tern_chan_word(o->line, o->at), value, 16);
+	memcpy(tern_chan_word(out_line(o), o->at), value, 16);
 	o->at += 16;
 	return tern_chan_publish(o);
 }
@@ -250,7 +254,7 @@ int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
 /* Words that can be put into this leaf. */
 static size_t leaf_room(const tern_out *o)
 {
-	size_t lines = (TERN_CHAN_LEAF - (uintptr_t)o->line % TERN_CHAN_LEAF) / TERN_LINE;
+	size_t lines = (TERN_CHAN_LEAF - (uintptr_t)out_line(o) % TERN_CHAN_LEAF) / TERN_LINE;
 	return (lines - 1) * LINE_WORDS + (size_t)-o->at / 8;
 }
 
@@ -274,7 +278,7 @@ int tern_chan_room_at(tern_out *o, size_t bytes)
 static size_t out_fill(tern_out *o, const char *data, size_t len)
 {
 	size_t n = len < (size_t)-o->at ? len : (size_t)-o->at;
-	uint64_t *word = tern_chan_word(o->line, o->at);
+	uint64_t *word = tern_chan_word(out_line(o), o->at);
 	if (n % 8)
 		word[n / 8] = 0; /* what the last bytes leave of their word */
 	memcpy(word, data, n);

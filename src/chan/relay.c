@@ -36,7 +36,7 @@ int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, 
 		free(r);
 		return rc;
 	}
-	*r = (struct relay){ { in->line, in->at, in }, { out->line, out->at, out }, s->relays };
+	*r = (struct relay){ { in->line, in->at, in }, { out->line + 1, out->at, out }, s->relays };
 	s->relays = r;
 	reader_set(in->reader, READER_OPEN);
 	relay_work(s);
@@ -47,7 +47,8 @@ int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, 
 /* Copies what the line has; both ends stand at the same place of their rings. */
 static void relay_data(struct relay *r, struct cursor *k)
 {
-	memcpy(tern_chan_word(r->out.line, k->at), tern_chan_word(k->line, k->at), (size_t)(k->end - k->at));
+	memcpy(tern_chan_word(r->out.next - 1, k->at), tern_chan_word(k->line, k->at),
+	       (size_t)(k->end - k->at));
 	k->at = k->end;
 	r->out.at = k->end;
 	tern_chan_publish(&r->out); /* turns to the next leaf, or to the spill, but never waits */

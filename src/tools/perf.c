@@ -29,7 +29,9 @@ static const struct test *const tests[] = {
 	&test_chunk,         &test_chunk_trip,
 	&test_copy_clean,    &test_copy_dirty,
 	&test_ready_trip,    &test_auto_trip,
-	&test_rendezvous,    NULL,
+	&test_rendezvous,    &test_typed,
+	&test_chan_trip,     &test_chan_rate,
+	&test_multicast,     NULL,
 };
 
 static bool test_unusable(unsigned i, char *why, size_t len)

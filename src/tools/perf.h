@@ -87,6 +87,11 @@ extern const struct test test_copy_clean, test_copy_dirty, test_atomic;
 /* perf_send.c */
 extern const struct test test_ready_trip, test_auto_trip, test_rendezvous;
 
+/* perf_typed.c */
+extern const struct test test_typed;
+/* perf_chan.c */
+extern const struct test test_chan_trip, test_chan_rate, test_multicast;
+
 /* What the hidden options of perf_start.c run; their exit status. */
 int start_first_trip(const char *began);
 int start_bare(void);

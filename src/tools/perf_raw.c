@@ -6,7 +6,7 @@
 
 #include "base/cpu.h"
 
-enum { PATIENCE = 1 << 15 }; /* looks; then the other side probably has no core */
+enum { RAW_SEVEN = 7, PATIENCE = 1 << 15 }; /* looks; then the other side probably has no core */
 
 uint64_t raw_sink;
 
@@ -105,32 +105,38 @@ void raw_stream(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner ma
 	r->lines += count;
 }
 
-/* Two counters, and each side keeps a copy of the other's, which it renews when that is not enough. */
+/* Seven values to a line, and its head says how many have been written in all. Credit comes back a quarter at a time. */
 static void values_send(struct raw_arena *a, uint64_t first, uint64_t count, enum raw_manner manner)
 {
-	uint64_t got = first;
-	for (uint64_t i = first; i < first + count; i++) {
-		if (i - got >= RAW_VALUES) {
-			raw_wait(&a->got.head, i - RAW_VALUES + 1, manner);
-			got = atomic_load_explicit(&a->got.head, memory_order_acquire);
+	for (uint64_t i = first, line = i / RAW_SEVEN, at = i % RAW_SEVEN; i < first + count; i++) {
+		struct raw_line *l = &a->stream[line % RAW_LINES];
+		if (at == 0 && line % RAW_LEAF == 0 && line >= RAW_LINES)
+			raw_wait(&a->freed.head, line / RAW_LEAF - RING_LEAVES + 1, manner);
+		l->word[at] = i;
+		raw_tell(&l->head, i + 1);
+		if (++at == RAW_SEVEN) {
+			tern_prefetch_write(l + TERN_PREFETCH);
+			at = 0;
+			line++;
 		}
-		a->value[i % RAW_VALUES] = i;
-		raw_tell(&a->put.head, i + 1);
 	}
 	raw_wait(&a->finished.head, first + count, manner);
 }
 
 static void values_take(struct raw_arena *a, uint64_t first, uint64_t count, enum raw_manner manner)
 {
-	uint64_t put = first, sum = 0;
-	for (uint64_t i = first; i < first + count; i++) {
-		if (i >= put) {
-			raw_wait(&a->put.head, i + 1, manner);
-			put = atomic_load_explicit(&a->put.head, memory_order_acquire);
+	uint64_t sum = 0;
+	for (uint64_t i = first, line = i / RAW_SEVEN, at = i % RAW_SEVEN; i < first + count; i++) {
+		struct raw_line *l = &a->stream[line % RAW_LINES];
+		raw_wait(&l->head, i + 1, manner);
+		sum += l->word[at];
+		if (++at == RAW_SEVEN) {
+			__builtin_prefetch(l + TERN_PREFETCH);
+			at = 0;
+			line++;
+			if (line % RAW_LEAF == 0)
+				raw_tell(&a->freed.head, line / RAW_LEAF);
 		}
-		sum += a->value[i % RAW_VALUES];
-		if ((i + 1) % (RAW_VALUES / 4) == 0)
-			raw_tell(&a->got.head, i + 1);
 	}
 	raw_sink += sum;
 	raw_tell(&a->finished.head, first + count);

@@ -17,7 +17,7 @@
  * As many lines as a ring has: with fewer, the figure depends on which slice of the
  * cache they happen to live in.
  */
-enum { RAW_LEAF = REQUEST_LEAF_LINES, RAW_LINES = RING_LEAVES * RAW_LEAF, RAW_VALUES = 4096 };
+enum { RAW_LEAF = REQUEST_LEAF_LINES, RAW_LINES = RING_LEAVES * RAW_LEAF };
 
 struct raw_line {
 	_Alignas(64) _Atomic uint64_t head;
@@ -35,8 +35,6 @@ struct raw_arena {
 	struct raw_line ping[RAW_LINES], pong[RAW_LINES];
 	struct raw_line stream[RAW_LINES + TERN_PREFETCH + 1];
 	struct raw_line freed, finished;
-	uint64_t value[RAW_VALUES];
-	struct raw_line put, got; /* how many values */
 	struct raw_line token[TERN_RANKS_MAX];
 	struct raw_slot slot[TERN_POOL_BLOCKS];
 };
