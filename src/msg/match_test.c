@@ -100,6 +100,7 @@ TEST(a_receive_under_a_mask_compares_those_bits_alone)
 	local_open(2);
 	CHECK_IS(tern_recv_start(local[0], 1, 0x120, 0xff0, &got, 8, 0, &env, &ro), 0);
 	CHECK_IS(tern_send_word(local[1], 0, 0x130, 1), 0);
+	CHECK_IS(tern_send_word(local[1], 0, 0x420, 4), 0);
 	CHECK_IS(tern_send_word(local[1], 0, 0xf00012f, 2), 0);
 	CHECK_IS(tern_send_word(local[1], 0, 0x120, 3), 0);
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
@@ -110,6 +111,7 @@ TEST(a_receive_under_a_mask_compares_those_bits_alone)
 	CHECK_IS(tern_recv_start(local[0], TERN_ANY, 0xabc120, 0xfff, &got, 8, 0, &env, &ro), 0);
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	CHECK(got == 3 && env.id == 0x120);
+	CHECK_IS(word_from(1, 0x420, NULL), 4);
 	local_close();
 }
 
