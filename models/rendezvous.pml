@@ -8,14 +8,15 @@
  *    request, replies at most once and only runs when its reply has room (the gate);
  *  - small messages that go whole while the receiver has cells for them, else as a question
  *    [eager_may, eager_send]; large ones that ask (RTS), are told (CTS), and send DATA and FIN
- *    [queue_announce, told, flow_turn]; TERN_SYNC;
+ *    [queue_announce, told, flow_turn]; TERN_SYNC; a receive that is too short;
  *  - what no receive has taken, written down in the order it came [arrival_add], and the receive
  *    that finds it there and sends its TELL as a request [arrival_take, tell];
- *  - the queue of sends that have not been announced, for want of RTSs [queue_flush, send_flush];
+ *  - the queue of sends that are not announced yet, for want of RTSs or of room in the ring
+ *    [queue_flush, send_flush]; announcements, DATA and FIN never wait for room [msg_try];
  *  - taking a send back while it may be matched [send_take_back, cancel_arrived];
- *  - requests that wait for room: the program's, those of a progress turn in a poll below it
- *    [msg_progress], and with DEFER those of a deferred function. They stand on one stack: only the
- *    uppermost can go on, and all the while whatever arrives is served.
+ *  - requests that do wait for room: the program's and, with DEFER, those of a deferred function in
+ *    a poll below it. They stand on one stack: only the uppermost can go on, and all the while
+ *    whatever arrives is served. With DEFER_WAIT a deferred function waits until its send is over.
  *
  * Checked: nothing deadlocks; a send ends once: received, refused or taken back, and never two of
  * these; receives of an id get its messages in the order in which they were sent; what is written
@@ -24,23 +25,25 @@
  * unmatched sends, if there are fewer of them than RTSs, hold up nothing.
  *
  * Left out: the rings' insides and sleep (ring.pml, flood.pml), ready mode, masks, ranks that
- * leave, DATA of more than one message (MOVED is a send whose DATA are in the ring).
- *
- * The queue: a send stands at its head until its RTS is in the ring, and while it waits for
- * room there, nobody announces another.
+ * leave, DATA of more than one message (MOVED is a send whose DATA are in the ring). A
+ * small message that waits for room in its own call counts as sent when it is in the ring: with
+ * DEFER only the last one is small.
  *
  * Ways to break it: NO_GATE, ONE_RING (replies in the ring of requests, without a gate), NO_SERVE (a
  * blocked request does not serve), HOLD_RING (an RTS without a receive stays in the ring),
- * OFF_QUEUE (a send leaves the queue before its RTS is in the ring), PAST_QUEUE (small messages do not
- * mind the queue), NO_UNCOUNT (an RTS that was taken back is still counted), NO_CELL_BACK (the cell of
- * a message that was taken back is not given back), EARLY_CELL (a cell is given back when the
- * message is written down), BLIND_CANCEL (a send is over as soon as it was asked for), DROP_TELL (a
- * receive whose TELL finds no room forgets it), LATE_CELL (cells are given back at the window's end,
- * and only there), DEFER_WAIT (a deferred function waits for its send, in a poll of a progress turn
- * that waits for room; REENTER, which lets another turn begin above it, is the cure).
+ * PAST_QUEUE (small messages do not mind the queue), NO_UNCOUNT (an RTS that was taken back is
+ * still counted), NO_CELL_BACK (the cell of a message that was taken back is not given back),
+ * EARLY_CELL (a cell is given back when the message is written down), BLIND_CANCEL (a send is over
+ * as soon as it was asked for), DROP_TELL (a receive whose TELL finds no room forgets it). And with
+ * WAITING (announcements, DATA and FIN wait for room, in a progress turn that stands on
+ * the stack and is not entered twice): OFF_QUEUE (a send leaves the queue before its RTS is in the ring,
+ * else it stands at the head and nobody announces another), DEFER_WAIT.
  */
 #define S 4 /* sends of a rank */
 #define IDS 2
+#ifdef OFF_QUEUE
+#define WAITING
+#endif
 
 #ifndef REQUESTS
 #define REQUESTS 1 /* room in a ring */
@@ -272,7 +275,7 @@ inline uncount(k)
 		ME.counted[k] = 0;
 		ME.rts++;
 		if
-#ifndef TRY
+#ifdef WAITING
 		:: QUEUE -> ME.flush = 1
 #endif
 		:: else
@@ -333,7 +336,7 @@ inline send_start()
 		want(c, EAGER, NONE, k, 0)
 	:: else ->
 		ME.send[k] = QUEUED;
-#ifdef TRY
+#ifndef WAITING
 		done(c)
 #else
 		queue_announce()
@@ -389,7 +392,7 @@ inline carry_on()
 	:: ME.wants[c] == RTS ->
 		ME.send[k] = IN_USE;
 		ME.counted[k] = 1;
-#ifdef TRY
+#ifndef WAITING
 		done(c)
 #else
 		queue_announce()
@@ -411,7 +414,7 @@ inline carry_on()
 
 #define ANSWERED (ME.wants[PROGRAM] == AWAIT && TOP_PROGRAM && (!ME.asked || ME.send[ME.name[PROGRAM]] != IN_USE))
 #define MOVABLE(k) (ME.send[k] == MOVING || ME.send[k] == MOVED)
-#ifdef TRY
+#ifndef WAITING
 #define MAY_ANNOUNCE (QUEUE && ME.rts && nfull(requests[me]))
 #define MAY_MOVE nfull(requests[me])
 #else
@@ -431,7 +434,8 @@ inline move()
 #endif
 #ifdef HOLD_RING
 #define TAKEN_OFF (!requests[peer]?[RTS, NONE, _, _] || RECEIVE_THERE)
-#define RECEIVE_THERE ((requests[peer]?[RTS, NONE, eval(0), _] && ME.open[ID(0)]) || (requests[peer]?[RTS, NONE, eval(1), _] && ME.open[ID(1)]) || (requests[peer]?[RTS, NONE, eval(2), _] && ME.open[ID(2)]))
+#define RECEIVE_FOR(k) (requests[peer]?[RTS, NONE, eval(k), _] && ME.open[ID(k)])
+#define RECEIVE_THERE (RECEIVE_FOR(0) || RECEIVE_FOR(1) || RECEIVE_FOR(2) || RECEIVE_FOR(3))
 #else
 #define TAKEN_OFF true
 #endif
@@ -557,7 +561,7 @@ end:	do
 		:: MAY_MOVE && MOVABLE(2) -> k = 2; move()
 		:: MAY_MOVE && MOVABLE(3) -> k = 3; move()
 		fi;
-#ifdef TRY
+#ifndef WAITING
 		carry_on();
 #endif
 		forget() }

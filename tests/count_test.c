@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: LABELS perf */
 /*
- * Counts the instructions of a message, of a put, and of a value in a channel, exactly: a
+ * Counts the instructions of a message, of a put, of a send and of a value in a channel, exactly: a
  * child sends and handles under single-stepping, and the figure is the difference between
  * 2N and N messages, so that whatever happens once is not in it. An empty loop and an empty
  * handler are counted the same way and taken off; a put's arguments, its call and its
@@ -19,11 +19,20 @@
 
 #include <tern/chan.h>
 #include <tern/mem.h>
+#include <tern/msg.h>
 
 #include "chan/pipe.h"
 #include "ring/ring.h"
 
-enum { SKIPPED = 77, MESSAGES = 50, BUDGET = 47, PUT_BUDGET = 30, CHAN_BUDGET = 5 };
+enum {
+	SKIPPED = 77,
+	MESSAGES = 50,
+	BUDGET = 47,
+	PUT_BUDGET = 30,
+	PAYLOADS = TERN_POOL_BLOCKS / 2,
+	CHAN_BUDGET = 5,
+	RECEIVES = 10000
+};
 
 #if !defined(__x86_64__)
 int main(void)
@@ -32,6 +41,9 @@ int main(void)
 	return SKIPPED;
 }
 #else
+
+static const double MATCHING =
+	1.3; /* how much more a message may take that has many receives to find its own among */
 
 static tern *t[2];
 static tern_addr there; /* in the heap of t[1] */
@@ -81,6 +93,39 @@ static void loop_put(uint32_t n)
 	mark();
 }
 
+static void loop_data(uint32_t n)
+{
+	static const char data[64];
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_request_data(t[0], 1, 1, data, sizeof data, i);
+	mark();
+}
+
+/* -- Sends that find their receives ---------------------------------------------------- */
+
+static tern_id posted, sent;
+static tern_op received;
+
+static void post(uint32_t n)
+{
+	static uint64_t got;
+	for (uint32_t i = 0; i < n; i++)
+		if (tern_recv_start(t[1], 0, posted++, TERN_ID, &got, sizeof got, 0, NULL, &received))
+			_exit(1);
+}
+
+static void loop_send(uint32_t n)
+{
+	uint64_t word = n;
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_send(t[0], 1, sent++, &word, sizeof word);
+	mark();
+}
+
+/* -- Channels ------------------------------------------------------------------------------ */
+
 __attribute__((noinline)) static void loop_chan_put(uint32_t n)
 {
 	tern_out out = tern_chan_out(sending);
@@ -125,20 +170,26 @@ static void to_leaf(void)
 
 static void child_run(void)
 {
-	void (*const loop[])(uint32_t) = { loop_empty, loop_four, loop_one, loop_put };
+	void (*const loop[])(uint32_t) = { loop_empty, loop_four, loop_one, loop_data,
+					   loop_put,   loop_send, loop_send };
 	if (tern_open_local(2, t) || tern_on(t[0], 1, empty_handler) || tern_on(t[1], 1, empty_handler))
 		_exit(1);
 	there = tern_addr_of(t[1], tern_alloc(t[1], sizeof(uint64_t)));
 	if (tern_put(t[0], there, &there, sizeof there)) /* finds memcpy for the others, too */
+		_exit(1);
+	if (tern_request_data(t[0], 1, 1, &there, sizeof there)) /* commits the blocks */
 		_exit(1);
 	if (tern_chan_to(t[0], 1, 1, &sending) || tern_chan_from(t[1], 0, 1, &receiving))
 		_exit(1);
 	to_leaf();
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	raise(SIGSTOP);
-	for (int i = 0; i < 4; i++)
-		for (uint32_t n = MESSAGES; n <= 2 * MESSAGES; n += MESSAGES) {
+	for (int i = 0; i < 7; i++)
+		for (uint32_t few = loop[i] == loop_data ? PAYLOADS : MESSAGES, n = few; n <= 2 * few;
+		     n += few) {
 			to_leaf();
+			if (loop[i] == loop_send)
+				post(i == 6 && n == MESSAGES ? RECEIVES : n); /* the last are among many */
 			loop[i](n);
 			handle_all();
 		}
@@ -209,15 +260,22 @@ static int over(const char *what, double count, double least, double most)
 	return 1;
 }
 
-static int verdict(double four, double put, struct count chan)
+/* How much more a message may take that has many receives to find its own among. */
+#define MATCHING 1.3
+
+static int verdict(double four, double put, struct count chan, double matching)
 {
 #if __GNUC__ == 12 && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
 	!defined(__SANITIZE_THREAD__) && !defined(TERN_NO_INLINE)
-	return over("a 4-word request", four, 20, BUDGET) | over("an 8-byte put", put, 10, PUT_BUDGET) |
-	       over("a put into a channel", chan.send, 3, CHAN_BUDGET) |
-	       over("a get from a channel", chan.handle, 3, CHAN_BUDGET);
+	if (matching > MATCHING || matching < 0.9)
+		printf("FAIL: among %d receives a message takes %.2f times as much as alone\n", RECEIVES,
+		       matching);
+	return matching > MATCHING || matching < 0.9 ||
+	       over("a 4-word request", four, 20, BUDGET) | over("an 8-byte put", put, 10, PUT_BUDGET) |
+		       over("a put into a channel", chan.send, 3, CHAN_BUDGET) |
+		       over("a get from a channel", chan.handle, 3, CHAN_BUDGET);
 #else
-	(void)four, (void)put, (void)chan, (void)over;
+	(void)four, (void)put, (void)chan, (void)matching, (void)over;
 	puts("skipped: the budgets are for gcc 12 at -O2");
 	return SKIPPED;
 #endif
@@ -237,14 +295,17 @@ int main(void)
 	struct count loop = count_loop(child, MESSAGES);
 	double four = report("4-word request", count_loop(child, MESSAGES), loop);
 	report("1-word request", count_loop(child, MESSAGES), loop);
+	report("64-byte payload", count_loop(child, PAYLOADS), loop);
 	double put = count_loop(child, MESSAGES).send - loop.send;
 	printf("%-15s %6.2f\n", "8-byte put", put);
+	double alone = report("8-byte send", count_loop(child, MESSAGES), loop);
+	double among = report("  among 10,000", count_loop(child, MESSAGES), loop);
 	struct count chan = count_lap(child);
 	chan.send -= loop.send;
 	chan.handle -= loop.send;
 	printf("%-15s %6.3f to put, %6.3f to get\n", "channel value", chan.send, chan.handle);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	return verdict(four, put, chan);
+	return verdict(four, put, chan, among / alone);
 }
 #endif

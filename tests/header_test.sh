@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: LABELS once
-# The public header asks for c11 and nothing more, with the inline path and without it.
+# The public headers ask for c11 and nothing more, with the inline path and without it.
 set -euo pipefail
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cat >"$folder/self.c" <<'END'
-#include <tern/tern.h>
+#include <tern/chan.h>
+#include <tern/mem.h>
+#include <tern/msg.h>
+#include <tern/typed.h>
 
 static _Atomic uint64_t got;
 
@@ -28,6 +31,17 @@ int main(void)
 		return 1;
 	if (tern_request(t, tern_rank(t), 0, 40, 2) || tern_wait(t, &got, 42))
 		return 2;
+	tern_chan *to, *from;
+	uint64_t value = 0;
+	if (tern_chan_to(t, 0, 1, &to) || tern_chan_from(t, 0, 1, &from))
+		return 3;
+	tern_out out = tern_chan_out(to);
+	tern_in in = tern_chan_in(from);
+	for (uint64_t i = 0; i < 1000; i++)
+		if (tern_chan_put8(&out, i) || tern_chan_get8(&in, &value) || value != i)
+			return 4;
+	if (tern_send_word(t, 0, 7, 42) || tern_recv_word(t, TERN_ANY, 7, &value) || value != 42)
+		return 5;
 	return tern_close(t);
 }
 END

@@ -47,11 +47,13 @@ tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receiv
 	barrier idle start memory)
 bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private chunk chunk-trip
 	copy-clean copy-dirty)
-kernel=(private-put private-get) # left out where the kernel does not copy between processes
-for name in "${tests[@]}" "${bulk[@]}" "${kernel[@]}"; do
+upper=(ready-trip auto-trip typed chan-trip chan-rate)
+many=(multicast) # wants nine cores
+kernel=(private-put private-get rendezvous) # left out where the kernel does not copy between processes
+for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${many[@]}" "${kernel[@]}"; do
 	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
 done
-count_out $((${#tests[@]} + ${#bulk[@]} + ${#kernel[@]})) .
+count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#many[@]} + ${#kernel[@]})) .
 
 sentence "every test runs, and --json prints an array of records and nothing else"
 # --count is milliseconds for `idle`.
@@ -75,12 +77,26 @@ done
 count_out 0 '"value": null'
 count_out 0 '"limit": null'
 
+sentence "so does every test of sends, typed messages and channels"
+perf --json --repeat 1 --count 20 --test "$(IFS=, && echo "${upper[*]}")"
+check_status 0
+check_quiet
+check_records 13
+for name in "${upper[@]}"; do
+	check_out "\"test\": \"$name\""
+done
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+perf --json --repeat 1 --count 20 --test multicast --size 3
+check_status 0
+check_records 1
+
 sentence "what needs the kernel to copy between processes is left out where it does not, with the reason"
 if [[ $("$tern" info --json) == *'"single_copy": true'* ]]; then
 	perf --json --repeat 1 --count 2 --test "$(IFS=, && echo "${kernel[*]}")"
 	check_status 0
 	check_quiet
-	check_records 10
+	check_records 14
 	count_out 0 '"value": null'
 fi
 TERN_SINGLE_COPY=0 perf --repeat 1 --count 2 --test private-put,atomic
@@ -123,7 +139,7 @@ for row in 'round-trip +4 words' 'rate +1 word' 'rate +4 words' 'payload +4096 b
 	'barrier +8 ranks' 'start +2 ranks' 'put +4096 bytes' 'put +1 MiB'; do
 	count_out 1 "^$row +[0-9.]+ [A-Za-z/]+ .* +[0-9.]+ [A-Za-z/]+ +[0-9.]+  at (most|least) [0-9]"
 done
-count_out 6 '  limit: '
+count_out 11 '  limit: '
 grep -q $'\033' "$out" && fail "there are terminal codes in a file"
 
 sentence "what it cannot do it refuses with one sentence and status 2"

@@ -20,7 +20,7 @@
  * its own. A message may name a procedure that the receiver runs, with its parameters
  * following.
  *
- * Conventions are those of <tern/tern.h>. A put without room and a get without data
+ * Conventions are those of <tern/tern.h>. The calls that do not wait do not serve messages either. A put without room and a get without data
  * wait and serve messages; where waiting is not allowed they return -EPERM (in a
  * handler) or -EDEADLK (under a hold).
  */
@@ -80,7 +80,7 @@ struct tern_chan_place {
 /*
  * Opens the sending end of channel `name` to `rank`, or to each of `n` ranks: every one gets
  * all that is put. What is put waits in the channel until the other end is opened.
- * -EEXIST if a channel of that name is open between the two already; -ENOBUFS when the other
+ * -EEXIST if this rank has one of that name open to one of them already; -EINVAL for a rank that is twice in the list; -ENOBUFS when the other
  * rank has TERN_CHANS_MAX offers; -ENOMEM when the heap or the job's memory is spent.
  */
 int tern_chan_to(tern *t, uint32_t rank, uint64_t name, tern_chan **c);
@@ -91,8 +91,9 @@ int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c);
 
 /*
  * Closes this end. Of the sending end: what was put still arrives, and then gets return
- * -EPIPE. Of the receiving end: what was not got is dropped, and puts return -EPIPE.
- * When the other side has died, both return -EOWNERDEAD.
+ * -EPIPE. Of the receiving end: what was not got is dropped, and puts return -EPIPE, though not at once: the
+ * sender finds out when it has filled a leaf (TERN_CHAN_LEAF), and with several readers when none is left. When the other side
+ * has died the code is -EOWNERDEAD, when it has left without closing -ESHUTDOWN.
  */
 int tern_chan_close(tern_chan *c);
 
@@ -111,7 +112,10 @@ static inline int tern_chan_put4(tern_out *o, uint32_t value);
 static inline int tern_chan_put16(tern_out *o, const uint64_t value[2]);
 static inline int tern_chan_put_block(tern_out *o, const void *data, size_t len);
 
-/* -ENOMSG: a procedure waits and not data; -ENODATA: the message ends here; see tern_chan_next(). */
+/*
+ * -ENOMSG: a procedure waits and not data; -ENODATA: the message ends here; see tern_chan_next(). A block that the message
+ * ends within: -EMSGSIZE.
+ */
 static inline int tern_chan_get8(tern_in *i, uint64_t *value);
 static inline int tern_chan_get4(tern_in *i, uint32_t *value);
 static inline int tern_chan_get16(tern_in *i, uint64_t value[2]);
@@ -120,7 +124,7 @@ static inline int tern_chan_get_block(tern_in *i, void *data, size_t len);
 /* Without waiting: -EAGAIN when there is no room, or no data. */
 static inline int tern_chan_try_put8(tern_out *o, uint64_t value);
 static inline int tern_chan_try_get8(tern_in *i, uint64_t *value);
-/* 0 if `bytes` can be put, or got, as one block without waiting; -EAGAIN if not now, -EMSGSIZE if never. */
+/* 0 if `bytes` can be put, or got, as one block without waiting; -EAGAIN if not now, -EMSGSIZE if never (about 20 KiB). */
 static inline int tern_chan_room(tern_out *o, size_t bytes);
 static inline int tern_chan_ready(tern_in *i, size_t bytes);
 
@@ -134,7 +138,8 @@ static inline int tern_chan_next(tern_in *i);
 /*
  * A procedure, registered under the same number at both ranks. tern_chan_call() names it in
  * the message, its parameters are what is put next; tern_chan_run() runs the one that waits
- * (it waits for it; -EPROTO if data waits there) with the end to get them from.
+ * (it waits for it; -EPROTO if data waits there) with the end to get them from, which is the one to use until it
+ * returns. -ENXIO, at either side, if nothing is registered under the number.
  */
 typedef void tern_proc(tern *t, tern_in *i, void *arg);
 int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg);

@@ -169,9 +169,10 @@ unsigned transfer_progress(struct mem *m)
 	if (!most && !transfer_over(x))
 		return 0;
 	ts->moving = true;
-	m->e->hold++; /* a message without room is tried again: a poll does not wait until another rank polls */
+	tern_hold(
+		m->e->t); /* a message without room is tried again: a poll does not wait until another rank polls */
 	size_t moved = transfer_turn(m, x, most, move_any);
-	m->e->hold--;
+	tern_release(m->e->t);
 	transfer_unlink(ts, x);
 	if (transfer_over(x))
 		transfer_end(m, x);

@@ -54,9 +54,9 @@ static void msg_close(void *state)
 int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
 	    const uint64_t *words)
 {
-	m->e->hold++;
+	tern_hold(m->e->t);
 	int rc = layer_request(m->e, dst, id, data, len, n, words);
-	m->e->hold--;
+	tern_release(m->e->t);
 	return rc;
 }
 

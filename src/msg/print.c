@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables as a person reads them, for a job that is stuck. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -64,7 +65,7 @@ void msg_print(const struct msg *m, int fd)
 
 int tern_tables(tern *t, int fd)
 {
-	if (dprintf(fd, "%s", "") < 0)
+	if (fcntl(fd, F_GETFD) < 0)
 		return error_set(-errno, "the tables of rank %u cannot be written to descriptor %d", t->rank,
 				 fd);
 	msg_print(msg_of(t), fd);

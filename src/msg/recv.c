@@ -215,8 +215,8 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 	while (!rc && own.pending) {
 		wait_step(m->e, &l);
 		rc = own.pending ? wait_blame(m->e, &l) : 0;
-		if (rc && tern_cancel(t, &own)) /* data flow: their sender is alive, or ends it */
-			rc = 0;
+		if (rc) /* if data flow, their sender is alive, or ends it; else the sentence is said again */
+			rc = tern_cancel(t, &own) ? 0 : wait_blame(m->e, &l);
 	}
 	return rc ? rc : own.error;
 }
