@@ -5,10 +5,12 @@
 set -euo pipefail
 
 demo="
-	gcc        gcc
-	cmake      cmake
-	make       make
-	libc6-dev  /usr/include/stdio.h"
+	gcc              gcc
+	cmake            cmake
+	make             make
+	libc6-dev        /usr/include/stdio.h
+	libdw-dev        /usr/include/elfutils/libdwfl.h
+	libcapstone-dev  /usr/include/capstone/capstone.h"
 format="
 	clang-format  clang-format"
 aarch64="$demo

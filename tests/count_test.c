@@ -42,9 +42,6 @@ int main(void)
 }
 #else
 
-static const double MATCHING =
-	1.3; /* how much more a message may take that has many receives to find its own among */
-
 static tern *t[2];
 static tern_addr there; /* in the heap of t[1] */
 static tern_chan *sending, *receiving;

@@ -142,6 +142,27 @@ done
 count_out 11 '  limit: '
 grep -q $'\033' "$out" && fail "there are terminal codes in a file"
 
+sentence "--paper has every row of the thesis' tables 4-1, 4-7 and 4-8, and the cost of each number of words"
+perf --paper --count 40 --repeat 3
+check_status 0
+check_quiet
+check_out '^operation +table +ns +95 % +cycles +GB/s +nCUBE/2 +CM-5$'
+check_out '^send request, 4 words +4-1, 4-7 .* 13.1 us, 24 instr +1.5 us, 50.7 cyc$'
+check_out '^handle xfer, 2 segments +4-7 .* 2.2 us, 71.1 cyc$'
+check_out '^latency of a hop +4-1, 4-7( +-){4} +2.2 us +0.8 us, 8.0 cyc$'
+count_out 3 '^fetch&add, .* 4-8 '
+count_out 14 '^(send|handle) [0-6] words?  '
+
+sentence "its figures lie in their intervals, and --json has them all"
+paper_keys=(operation tables value low high unit cycles mb_per_s ncube2_us ncube2_instructions cm5_us cm5_cycles cm5_mb_per_s)
+perf --paper --json --count 40 --repeat 5
+check_status 0
+check_quiet
+[[ $("$check" "${paper_keys[@]}" <"$out" 2>>"$err") == 34 ]] || fail "there are not 34 records"
+count_out 1 '"value": null'
+sed -nE 's/.*"value": ([^,]*), "low": ([^,]*), "high": ([^,]*),.*/\2 \1 \3/p' "$out" | grep -v null |
+	awk '!($1 <= $2 && $2 <= $3) { bad++ } END { exit bad || NR != 33 }' || fail "one does not"
+
 sentence "what it cannot do it refuses with one sentence and status 2"
 refused "'--quik'.*--quick" --quik
 refused "no such test.*did you mean rate" --test rte
@@ -155,6 +176,8 @@ refused "whole number" --repeat 1001
 refused "whole number" --repeat -1
 refused "needs a value" --size
 refused "is not an option" rate
+refused "cannot stand beside it" --paper --test rate
+refused "cannot stand beside it" --paper --size 4
 
 sentence "--help helps"
 perf --help

@@ -436,8 +436,8 @@ static inline int tern_chan_get16(tern_in *i, uint64_t value[2])
 	int rc = tern_chan_seek(i);
 	if (TERN_UNLIKELY(rc))
 		return rc;
-	if (TERN_UNLIKELY(i->at > -16)) /* it was not put as sixteen bytes */
-		return tern_chan_get16_apart(i, value);
+	if (TERN_UNLIKELY(atomic_load_explicit(&i->line->count, memory_order_acquire) - i->at < 16))
+		return tern_chan_get16_apart(i, value); /* it was not put as sixteen bytes */
 	value[0] = tern_chan_word(i->line, i->at)[0];
 	value[1] = tern_chan_word(i->line, i->at)[1];
 	i->at += 16;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /*
  * The inline path. Programs include <tern/tern.h>, never this file.
  *
@@ -146,21 +147,25 @@ int tern_lane_share(struct tern_lane *lane, uint64_t bits, uint64_t word); /* th
 void tern_knock(tern *t, struct tern_lane *lane); /* tells a receiver that does not look */
 void tern_arrived(tern *t);                       /* serves what a send's look has found */
 
+/* cost: base read */
 static inline uint32_t tern_msg_src(const tern_msg *m)
 {
 	return (uint32_t)(atomic_load_explicit(&m->head, memory_order_relaxed) >> TERN_SRC_SHIFT) & 0xffff;
 }
 
+/* cost: base read */
 static inline unsigned tern_msg_words(const tern_msg *m)
 {
 	return (unsigned)atomic_load_explicit(&m->head, memory_order_relaxed) & 7;
 }
 
+/* cost: base read */
 static inline uint64_t tern_msg_arg(const tern_msg *m, unsigned i)
 {
 	return m->word[i];
 }
 
+/* cost: base read */
 static inline const void *tern_msg_data(const tern_msg *m, size_t *len)
 {
 	int has = (atomic_load_explicit(&m->head, memory_order_relaxed) & TERN_HEAD_PAYLOAD) != 0;
@@ -176,6 +181,7 @@ static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n)
 			      memory_order_relaxed);
 }
 
+/* cost: base setup */
 static inline void tern_prefetch_write(const void *p)
 {
 #if defined(__x86_64__)
@@ -190,6 +196,7 @@ static inline void tern_prefetch_write(const void *p)
  * Writes one message at `p`. R1, pairs with A1 in inlet_drain(): the words are
  * visible before the header. `n` is a constant in every caller that matters.
  */
+/* cost: base write */
 static inline void tern_line_write(char *p, uint64_t head, unsigned n, TERN_SIX_)
 {
 	tern_msg *m = (tern_msg *)(void *)p;
@@ -214,6 +221,7 @@ static inline void tern_line_write(char *p, uint64_t head, unsigned n, TERN_SIX_
  * before the last look at the ring (sleep_arm() and peers_demote()), which puts
  * the two back in order, so that a send needs only to keep the compiler's hands off.
  */
+/* cost: base status */
 static inline int tern_unheeded(const struct tern_lane *lane)
 {
 	atomic_signal_fence(memory_order_seq_cst);
@@ -225,6 +233,7 @@ static inline int tern_unheeded(const struct tern_lane *lane)
  * header is smaller; when the lap number wraps it is greater for one lap, and
  * the poll finds that nothing is there.
  */
+/* cost: base status */
 static inline void tern_look(tern *t)
 {
 	struct tern_inlet *in = t->peek;
@@ -242,16 +251,17 @@ static inline int tern_lane_write(struct tern_lane *lane, unsigned id, unsigned 
 		char *p = lane->piece;
 		if (((uintptr_t)p & (TERN_LINE - 1)) == 0)
 			return tern_lane_share(lane, id << TERN_ID_SHIFT | n, w0);
-		tern_line_write(p, lane->head | TERN_HEAD_PIECE | id << TERN_ID_SHIFT | n, n,
-				TERN_SIX_VALUES_);
-		lane->piece = p + TERN_PIECE;
+		uint64_t head = lane->head | TERN_HEAD_PIECE | id << TERN_ID_SHIFT | n; /* cost: base setup */
+		tern_line_write(p, head, n, TERN_SIX_VALUES_);
+		lane->piece = p + TERN_PIECE; /* cost: order setup */
 	} else {
-		char *p = lane->tail;
-		if (TERN_UNLIKELY(p >= lane->limit))
+		char *p = lane->tail;                /* cost: base setup */
+		if (TERN_UNLIKELY(p >= lane->limit)) /* cost: flow status */
 			return 0;
-		tern_line_write(p, lane->head | id << TERN_ID_SHIFT | n, n, TERN_SIX_VALUES_);
+		uint64_t head = lane->head | id << TERN_ID_SHIFT | n; /* cost: base setup */
+		tern_line_write(p, head, n, TERN_SIX_VALUES_);
 		tern_prefetch_write(p + (TERN_PREFETCH + 1) * TERN_LINE);
-		lane->tail = p + TERN_LINE;
+		lane->tail = p + TERN_LINE; /* cost: order setup */
 	}
 	return 1;
 }
@@ -266,18 +276,20 @@ static inline const tern_msg *tern_answered(const tern *t)
 int tern_request_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_);
 int tern_reply_call(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_);
 
+/* cost: protection control */
 static inline int tern_request_inline(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 {
 	struct tern_lane *lane = &t->lane[dst];
 	if (TERN_UNLIKELY(dst >= t->reach || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX || !t->known[id] ||
 			  !tern_lane_write(lane, id, n, TERN_SIX_VALUES_)))
 		return tern_request_rare(t, dst, id, n, TERN_SIX_VALUES_);
-	if (TERN_UNLIKELY(tern_unheeded(lane)))
+	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */
 		tern_knock(t, lane);
 	tern_look(t);
 	return 0;
 }
 
+/* cost: protection control */
 static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
 {
 	struct tern_lane *lane = t->answer;
@@ -285,7 +297,7 @@ static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsi
 			  !tern_lane_write(lane, id, n, TERN_SIX_VALUES_)))
 		return tern_reply_rare(t, m, id, n, TERN_SIX_VALUES_);
 	t->current = tern_answered(t);
-	if (TERN_UNLIKELY(tern_unheeded(lane)))
+	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */
 		tern_knock(t, lane);
 	return 0;
 }

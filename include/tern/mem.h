@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
 /*
  * Memory: a heap that every rank of the machine maps, and moving blocks to and
  * from other ranks' memory.

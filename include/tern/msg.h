@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
 /*
  * Send and receive. A message has a 64-bit id; a receive takes a message of one rank
  * and id, or of any rank, or of any id under a mask. Messages from one rank to another
- * with the same id are received in the order they were sent.
+ * with the same id are received in the order they were sent. (A deferred function that sends while the program's own
+ * send waits for room may be first.)
  *
  * Three modes. TERN_READY does not wait for the receiver: a message that finds no receive is
  * discarded, and both sides hear of it. (One whose receive is just being filled by another is kept for

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: protection control */
 /*
  * Which thread has an endpoint. The first thread to use it attaches it; until
  * then it has no owner, and a thread that waits in another endpoint of the group

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base call */
 /* The inline sends as functions: for TERN_NO_INLINE, for arrays of words, for other languages. */
 #include <tern/tern.h>
 

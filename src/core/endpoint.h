@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /*
  * An endpoint: what the library keeps behind the head that programs see.
  *
@@ -80,6 +81,7 @@ struct endpoint {
 	uint32_t kept_left;
 };
 
+/* cost: protection control */
 static inline bool in_handler(const struct endpoint *e)
 {
 	return e->inlet != NULL;

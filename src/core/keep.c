@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: buffer control */
 /* Messages kept beyond their handlers: the line is copied, the payload stays where it lies. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 #include "core/layer.h"
 
 int layers_open(struct endpoint *e)

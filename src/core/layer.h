@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /*
  * What stands on the core: a layer has state in every endpoint, handlers of its
  * own numbers, and work that the endpoint's polls carry on. The core knows the
@@ -67,7 +68,7 @@ static inline int layer_words(struct endpoint *e, uint32_t dst, unsigned id, TER
 		const uint64_t words[] = { TERN_SIX_VALUES_ };
 		return layer_request(e, dst, id, NULL, 0, 6, words);
 	}
-	if (TERN_UNLIKELY(tern_unheeded(lane)))
+	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */
 		tern_knock(t, lane);
 	tern_look(t);
 	return 0;

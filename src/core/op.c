@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base status */
 #include "core/op.h"
 
 #include <errno.h>
@@ -82,11 +83,9 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 	int rc = n ? 0 : error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");
 	if (!rc && !any_over(e, &any))
 		rc = rules_wait(e, "tern_op_wait_any()");
-	while (!rc && !any_over(e, &any)) {
-		wait_step(e, &l);
-		rc = e->hold && !any_over(e, &any) ? rules_wait(e, "tern_op_wait_any()") : 0;
-	}
-	if (rc)
+	while (!rc && !any_over(e, &any))
+		rc = wait_on(e, &l, "tern_op_wait_any()");
+	if (rc && any.over == n)
 		return rc;
 	*which = any.over;
 	return op_take_error(ops[any.over]);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base status */
 /* What layers do with the handles that programs give them. */
 #ifndef TERN_CORE_OP_H
 #define TERN_CORE_OP_H

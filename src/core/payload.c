@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
 /*
  * Payloads lie in blocks, and the message in the ring names its block. So a claim
  * holds no place in the order, and a kept message pins its block and nothing else.
@@ -23,6 +24,7 @@ static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t 
 }
 
 /* A block for a request, serving what arrives until one is free. */
+/* cost: buffer setup */
 static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 {
 	struct net *net = e->site.peer[dst].net;
@@ -45,6 +47,7 @@ static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 	return rc;
 }
 
+/* cost: buffer setup */
 static int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct block **out)
 {
 	struct block *b;
@@ -64,6 +67,7 @@ static int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct bloc
  * handlers and deferred functions run meanwhile, and must not commit it again, nor may it be
  * taken back from its receiver, should that leave.
  */
+/* cost: buffer setup */
 static int block_send(struct endpoint *e, struct block *b, const struct parcel *p)
 {
 	block_set(b, BLOCK_KEPT);
@@ -109,13 +113,13 @@ static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigne
 {
 	struct endpoint *e = t->own;
 	struct block *b;
-	int rc = rules_send(e, dst, id, n, len);
+	int rc = rules_send(e, dst, id, n, len); /* cost: protection control */
 	if (!rc)
 		rc = block_claim(e, dst, len, &b);
 	if (rc)
 		return rc;
 	if (len)
-		memcpy(b->data, data, len);
+		memcpy(b->data, data, len); /* cost: base write */
 	struct parcel p = parcel_of(id, n, b, len, TERN_SIX_VALUES_);
 	rc = block_send(e, b, &p);
 	if (rc)
@@ -198,6 +202,7 @@ int tern_abandon(tern *t, void *claimed)
  * through the gate only with its peer's reserve free. Taking that closes the gate
  * until the peer has given it back.
  */
+/* cost: buffer setup */
 static struct block *reply_block(struct endpoint *e)
 {
 	struct peer *p = &e->site.peer[e->inlet->peer];
@@ -211,6 +216,7 @@ static struct block *reply_block(struct endpoint *e)
 	return b;
 }
 
+/* cost: buffer control */
 void payload_forget_reply(struct endpoint *e)
 {
 	if (!e->reply_claim || e->inlet->kind != TERN_REQUEST)
@@ -219,6 +225,7 @@ void payload_forget_reply(struct endpoint *e)
 	e->reply_claim = NULL;
 }
 
+/* cost: buffer setup */
 static int reply_send(struct endpoint *e, struct block *b, const struct parcel *p)
 {
 	block_set(b, BLOCK_SENT);
@@ -238,7 +245,7 @@ int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data
 	payload_forget_reply(e);
 	struct block *b = reply_block(e);
 	if (len)
-		memcpy(b->data, data, len);
+		memcpy(b->data, data, len); /* cost: base write */
 	struct parcel p = parcel_of(id, n, b, len, TERN_SIX_VALUES_);
 	return reply_send(e, b, &p);
 }
@@ -312,7 +319,7 @@ static struct parcel layer_parcel(unsigned id, unsigned n, const uint64_t *words
 
 static void layer_payload(struct parcel *p, struct block *b, const void *data, size_t len)
 {
-	memcpy(b->data, data, len);
+	memcpy(b->data, data, len); /* cost: base write */
 	p->bits |= TERN_HEAD_PAYLOAD;
 	p->payload = b->data;
 	p->len = len;

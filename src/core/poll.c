@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /*
  * Taking messages in. A poll goes round the circle and drains each inlet where
  * something has arrived; one comparison tells a plain message from everything
@@ -28,6 +29,7 @@ struct frame {
 	uint32_t reach;
 };
 
+/* cost: protection setup */
 static struct frame frame_enter(struct endpoint *e, struct tern_inlet *in)
 {
 	tern *t = e->t;
@@ -41,6 +43,7 @@ static struct frame frame_enter(struct endpoint *e, struct tern_inlet *in)
 	return f;
 }
 
+/* cost: protection setup */
 static void frame_leave(struct endpoint *e, const struct frame *f)
 {
 	e->inlet = f->inlet;
@@ -53,6 +56,7 @@ static void frame_leave(struct endpoint *e, const struct frame *f)
 }
 
 /* Opens the gate if a reply, payload included, could be sent now. */
+/* cost: flow status */
 static bool gate_open(struct endpoint *e, struct tern_inlet *in)
 {
 	struct peer *p = &e->site.peer[in->peer];
@@ -72,6 +76,7 @@ static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t he
 	in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
 }
 
+/* cost: protection control */
 static void drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t difference)
 {
 	const tern_msg *m = inlet_at(in);
@@ -83,12 +88,12 @@ static void drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t di
 		drain_garbage(e, in, atomic_load(&m->head), "a payload outside its sender's blocks");
 		return;
 	}
-	in->cursor += TERN_LINE;
-	e->block = block_of(data);
-	e->block_kept = false;
-	e->t->current = m;
-	e->t->handler[(difference ^ TERN_HEAD_PAYLOAD) >> TERN_ID_SHIFT](e->t, m);
-	if (!e->block_kept)
+	in->cursor += TERN_LINE;   /* cost: order read */
+	e->block = block_of(data); /* cost: buffer setup */
+	e->block_kept = false;     /* cost: buffer setup */
+	e->t->current = m;         /* cost: protection setup */
+	e->t->handler[(difference ^ TERN_HEAD_PAYLOAD) >> TERN_ID_SHIFT](e->t, m); /* cost: base call */
+	if (!e->block_kept)                                                        /* cost: buffer control */
 		block_set(e->block, BLOCK_FREE);
 	e->block = NULL;
 }
@@ -96,16 +101,16 @@ static void drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t di
 /* Everything but a plain message through an open gate. False when the inlet has had its turn. */
 static bool drain_rare(struct endpoint *e, struct tern_inlet *in, uint64_t difference, unsigned *handled)
 {
-	if (difference >> TERN_LAP_SHIFT)
-		return false; /* an older lap: nothing has arrived */
-	if (inlet_control(in, difference))
+	if (difference >> TERN_LAP_SHIFT)  /* cost: order status */
+		return false;              /* an older lap: nothing has arrived */
+	if (inlet_control(in, difference)) /* cost: flow control */
 		return *handled < DRAIN_MOST;
-	if (difference >= TERN_HEAD_CONTROL) {
+	if (difference >= TERN_HEAD_CONTROL) { /* cost: protection control */
 		drain_garbage(e, in, difference ^ in->expect, "a bad header");
 		return true;
 	}
 	payload_forget_reply(e);
-	if (in->accept == 0)
+	if (in->accept == 0) /* cost: flow status */
 		return gate_open(e, in);
 	drain_payload(e, in, difference);
 	*handled += 1;
@@ -123,28 +128,29 @@ static unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 	struct frame f = frame_enter(e, in);
 	unsigned handled = 0;
 	for (;;) {
-		char *at = in->cursor;
+		char *at = in->cursor; /* cost: base read */
 		const tern_msg *m = (const tern_msg *)(const void *)at;
 		/* A1, pairs with R1 in tern_line_write(): the words follow the header. */
-		uint64_t x = atomic_load_explicit(&m->head, memory_order_acquire) ^ in->expect;
-		if (TERN_UNLIKELY(x >= in->accept)) {
+		uint64_t head = atomic_load_explicit(&m->head, memory_order_acquire); /* cost: base status */
+		uint64_t x = head ^ in->expect;                                       /* cost: order status */
+		if (TERN_UNLIKELY(x >= in->accept)) {                                 /* cost: flow status */
 			if (!drain_rare(e, in, x, &handled))
 				break;
 			continue;
 		}
 		if (x & TERN_HEAD_PIECE) {
-			in->cursor = at + TERN_PIECE;
+			in->cursor = at + TERN_PIECE; /* cost: order read */
 		} else {
-			__builtin_prefetch(at + TERN_PREFETCH * TERN_LINE);
-			in->cursor = at + TERN_LINE;
+			__builtin_prefetch(at + TERN_PREFETCH * TERN_LINE); /* cost: base read */
+			in->cursor = at + TERN_LINE;                        /* cost: order read */
 		}
-		t->current = m;
-		t->handler[x >> TERN_ID_SHIFT](t, m);
-		handled++;
+		t->current = m;                       /* cost: protection setup */
+		t->handler[x >> TERN_ID_SHIFT](t, m); /* cost: base call */
+		handled++;                            /* cost: statistics control */
 	}
 	payload_forget_reply(e);
 	frame_leave(e, &f);
-	e->served += handled;
+	e->served += handled; /* cost: statistics control */
 	return handled;
 }
 
@@ -180,6 +186,7 @@ uint32_t poll_left(struct endpoint *e)
 	return left;
 }
 
+/* cost: fault status */
 static void bell_answer(struct endpoint *e)
 {
 	for (unsigned i = 0; i < e->nets; i++)
@@ -190,6 +197,7 @@ static void bell_answer(struct endpoint *e)
 
 static void poll_deferred(struct endpoint *e);
 
+/* cost: base status */
 static unsigned poll_circle(struct endpoint *e, unsigned kinds)
 {
 	unsigned handled = 0;
@@ -275,6 +283,7 @@ void tern_arrived(tern *t)
 	poll_once(t->own, KINDS_BOTH);
 }
 
+/* cost: protection control */
 static int poll_kinds(tern *t, unsigned kinds, const char *what)
 {
 	struct endpoint *e = t->own;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: protection control */
 /* The rules of the model, checked where they are broken. tern(7) has the table. */
 #include <errno.h>
 

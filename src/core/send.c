@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base write */
 /* Sending, where the inline path does not apply: first contact, full rings, broken rules. */
 #include "core/send.h"
 
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "core/wait.h"
 
+/* cost: base status */
 void tern_knock(tern *t, struct tern_lane *lane)
 {
 	struct net *net = t->own->site.peer[lane->peer].net;
@@ -20,6 +22,7 @@ static void send_put(struct endpoint *e, struct tern_lane *lane, const struct pa
 		tern_knock(e->t, lane);
 }
 
+/* cost: fault status */
 int send_reachable(struct endpoint *e, uint32_t dst)
 {
 	struct peer *p = &e->site.peer[dst];
@@ -28,6 +31,7 @@ int send_reachable(struct endpoint *e, uint32_t dst)
 	return e->t->lane[dst].base ? 0 : p->net->ops->connect(p->net, dst);
 }
 
+/* cost: flow status */
 int send_room(struct endpoint *e, uint32_t dst)
 {
 	struct tern_lane *lane = &e->t->lane[dst];
@@ -69,6 +73,7 @@ int send_reply(struct endpoint *e, const struct parcel *p)
 	return 0;
 }
 
+/* cost: protection control */
 int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 {
 	struct endpoint *e = t->own;
@@ -79,6 +84,7 @@ int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 	return send_request(e, dst, &p);
 }
 
+/* cost: protection control */
 int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SIX_)
 {
 	struct endpoint *e = t->own;

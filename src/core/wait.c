@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 #include "core/wait.h"
 
 #include <errno.h>
@@ -143,6 +144,12 @@ void wait_step(struct endpoint *e, struct ladder *l)
 	l->looks = 0;
 	l->since = 0;
 	l->quiet = 0;
+}
+
+int wait_on(struct endpoint *e, struct ladder *l, const char *what)
+{
+	wait_step(e, l);
+	return e->hold ? rules_wait(e, what) : 0;
 }
 
 /*

@@ -29,6 +29,12 @@ struct ladder {
 /* Serves what has arrived here and at the thread's other endpoints; if nothing has, waits a little. */
 void wait_step(struct endpoint *e, struct ladder *l);
 
+/*
+ * The same in a call of the program's: -EDEADLK when a handler or a deferred function has left a hold, under which
+ * nothing would ever come.
+ */
+int wait_on(struct endpoint *e, struct ladder *l, const char *what);
+
 /* -EOWNERDEAD, or -ESHUTDOWN, when a rank has left, is not forgiven, and nothing came for the grace time. */
 int wait_blame(struct endpoint *e, struct ladder *l);
 

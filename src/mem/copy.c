@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /* Memory copy between any two places, and puts that end in a request. */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +10,8 @@
 int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id, TERN_SIX_)
 {
 	uint32_t rank = tern_addr_rank(dst);
-	int rc = rules_send(t->own, rank, id, n, 0); /* before the data moves */
+	/* Before the data moves. */
+	int rc = rules_send(t->own, rank, id, n, 0); /* cost: protection control */
 	if (!rc)
 		rc = tern_put(t, dst, src, len);
 	return rc ? rc : tern_request_call(t, n, rank, id, TERN_SIX_VALUES_);

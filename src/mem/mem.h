@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
 /* The memory layer's state in an endpoint, shared by its files. */
 #ifndef TERN_MEM_STATE_H
 #define TERN_MEM_STATE_H
@@ -104,6 +105,7 @@ static inline struct mem *mem_of(tern *t)
 	return t->own->layer[LAYER_MEM];
 }
 
+/* cost: protection control */
 static inline uint64_t addr_offset(tern_addr a)
 {
 	return a & ((UINT64_C(1) << ADDR_SEGMENT_SHIFT) - 1);
@@ -123,6 +125,7 @@ static inline tern_addr addr_make(uint32_t rank, unsigned segment, uint64_t offs
  * The bytes [a, a + len) of a heap, else NULL. What a rank has committed only grows, so a
  * private copy of it answers nearly always; span_look() brings the copy up to date.
  */
+/* cost: protection control */
 static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
 {
 	uint32_t rank = tern_addr_rank(a);

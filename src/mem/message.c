@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: fault control */
 /*
  * Transfers and atomics as messages: what every network can do, and what is left
  * on one machine when the kernel does not copy between processes.

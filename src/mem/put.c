@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /* Put and get in their forms. Everything is checked before a byte moves. */
 #include <errno.h>
 #include <string.h>
@@ -24,6 +25,7 @@ enum { IN_ONE_GO = 256 << 10 };
  * The word at `a`, if this rank knows already that it is heap memory: the whole check of
  * a put or a get of 8 bytes, which is moved as one, so that nobody sees half of it.
  */
+/* cost: protection control */
 static inline char *word_reach(const struct mem *m, tern_addr a)
 {
 	uint32_t rank = tern_addr_rank(a);
@@ -42,7 +44,7 @@ static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const voi
 	char *to = heap_reach(mem_of(t), dst, len);
 	if (TERN_UNLIKELY(!to || len - 1 >= IN_ONE_GO)) /* 0 bytes too */
 		return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, NULL);
-	memcpy(to, src, len);
+	memcpy(to, src, len); /* cost: base write */
 	return 0;
 }
 
@@ -51,7 +53,7 @@ int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 	char *to = len == sizeof(uint64_t) ? word_reach(mem_of(t), dst) : NULL;
 	if (!to)
 		return put_bytes(t, dst, src, len);
-	memcpy(to, src, sizeof(uint64_t));
+	memcpy(to, src, sizeof(uint64_t)); /* cost: base write */
 	return 0;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base read */
 /*
  * Communication segments. A segment's number holds its rank, its place in the table
  * and how often that place has been used, so a number that is stale or another
@@ -45,6 +46,7 @@ static size_t segment_offset(tern_segment s)
 	return s & 0xffffffff;
 }
 
+/* cost: protection control */
 static struct segment *segment_search(struct mem *m, tern_segment s)
 {
 	struct segment *g = &m->segments->segment[s >> 32 & 0xff];
@@ -55,6 +57,7 @@ static struct segment *segment_search(struct mem *m, tern_segment s)
 	return g;
 }
 
+/* cost: protection control */
 static struct segment *segment_find(struct mem *m, tern_segment s)
 {
 	if (!m->segments)
@@ -93,6 +96,7 @@ static void segment_shut(struct mem *m, struct segment *g)
 }
 
 /* All has come: the end function says how much more there will be. It may close the segment itself. */
+/* cost: buffer control */
 static void segment_end(struct mem *m, struct segment *g)
 {
 	uint8_t turn = g->turn;
@@ -143,17 +147,18 @@ static int segment_take(struct mem *m, tern_segment s, const void *data, size_t 
 {
 	struct segment *g = segment_find(m, s);
 	size_t at = segment_offset(s);
-	if (!g || at > g->bytes || len > g->bytes - at)
+	if (!g || at > g->bytes || len > g->bytes - at) /* cost: protection control */
 		return EFAULT;
-	if (len > g->left)
+	if (len > g->left) /* cost: flow control */
 		return EOVERFLOW;
 	memcpy(g->base + at, data, len);
-	g->left -= len;
+	g->left -= len; /* cost: order control */
 	if (!g->left)
 		segment_end(m, g);
 	return 0;
 }
 
+/* cost: fault control */
 static void xfer_arrived(tern *t, const tern_msg *msg)
 {
 	size_t len;
@@ -193,6 +198,7 @@ static void reply_xfer4_arrived(tern *t, const tern_msg *msg)
 
 /* -- Sending --------------------------------------------------------------------------- */
 
+/* cost: fault setup */
 static int xfer_send(struct mem *m, unsigned id, tern_segment s, const void *data, size_t len,
 		     const uint64_t *four, tern_op *op)
 {
@@ -214,6 +220,7 @@ static int xfer_send(struct mem *m, unsigned id, tern_segment s, const void *dat
 	return rc;
 }
 
+/* cost: protection control */
 int tern_xfer(tern *t, tern_segment s, const void *data, size_t len, tern_op *op)
 {
 	tern_op own = TERN_OP;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: fault control */
 #include "mem/slot.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: fault control */
 /*
  * What this rank has asked others for and not been answered. The number of a slot
  * travels in the request and comes back in the answer, never a pointer.

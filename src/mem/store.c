@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base status */
 /* One-way stores, counted where they land, as Split-C has them. */
 #include <errno.h>
 
@@ -22,7 +23,7 @@ int tern_store(tern *t, tern_addr dst, const void *src, size_t len)
 	 * The bytes are there before the count (release), and the count before we look at
 	 * the bell: whoever waits for it raises the bell and then looks at the count once more.
 	 */
-	atomic_fetch_add(stored_at(m, rank), len);
+	atomic_fetch_add(stored_at(m, rank), len); /* cost: base write */
 	if (atomic_load(&m->job->rank[rank].bell) & BELL_ASLEEP)
 		job_ring(m->job, rank);
 	return 0;
@@ -45,7 +46,7 @@ int tern_store_sync(tern *t, uint64_t bytes)
 	struct mem *m = mem_of(t);
 	struct stored s = { stored_at(m, m->rank), bytes };
 	struct ladder l = { .over = stored_enough, .arg = &s };
-	int rc = rules_wait(t->own, "tern_store_sync()");
+	int rc = rules_wait(t->own, "tern_store_sync()"); /* cost: protection control */
 	while (!rc && !stored_enough(t->own, &s)) {
 		wait_step(t->own, &l);
 		rc = wait_blame(t->own, &l);

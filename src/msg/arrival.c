@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /* What arrives: handed to the receive that waits for it, or written down until one comes. */
 #include <errno.h>
 #include <stdlib.h>

@@ -61,14 +61,15 @@ static int block_await(struct msg *m, struct block_ask *a)
 	m->asks = a;
 	int rc = 0;
 	while (a->answer > 0 && !rc) {
-		wait_step(m->e, &l);
-		rc = a->answer > 0 ? msg_lost_error(m, a->rank) : 0;
+		rc = wait_on(m->e, &l, "tern_ask_block()");
+		if (a->answer > 0 && !rc)
+			rc = msg_lost_error(m, a->rank);
 	}
 	struct block_ask **at = &m->asks;
 	while (*at != a)
 		at = &(*at)->next;
 	*at = a->next;
-	return rc;
+	return a->answer > 0 ? rc : 0;
 }
 
 static int block_refused(uint32_t rank, unsigned name, int error)

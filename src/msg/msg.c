@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /* The layer itself. */
 #include "msg/msg.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /*
  * The state of sends and receives in an endpoint, and how they travel.
  *

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: buffer control */
 #include "msg/pool.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /* Receives. */
 #include <errno.h>
 
@@ -14,6 +15,7 @@ static struct receiving *of_node(struct node *n)
 
 /* -- The table ---------------------------------------------------------------------------- */
 
+/* cost: buffer setup */
 static int recv_add(struct msg *m, struct receiving *r)
 {
 	r->seq = ++m->seq;
@@ -26,6 +28,7 @@ static int recv_add(struct msg *m, struct receiving *r)
 	return table_add(&m->recv_table, &r->node);
 }
 
+/* cost: buffer control */
 static void recv_remove(struct msg *m, struct receiving *r)
 {
 	if (r->masked) {
@@ -75,6 +78,7 @@ bool recv_busy(struct msg *m, uint32_t src, tern_id id)
 	return recv_in(m, src, id, TERN_IN_PROGRESS) != NULL;
 }
 
+/* cost: protection control */
 int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, size_t len)
 {
 	r->state = TERN_IN_PROGRESS;
@@ -120,6 +124,7 @@ struct wish {
 	tern_op *op; /* NULL: listed */
 };
 
+/* cost: protection control */
 static int wish_check(struct msg *m, const struct wish *w)
 {
 	int rc = rules_program(m->e, "a receive");
@@ -135,6 +140,7 @@ static int wish_check(struct msg *m, const struct wish *w)
 	return rc;
 }
 
+/* cost: buffer setup */
 static int recv_new(struct msg *m, const struct wish *w, struct receiving **out)
 {
 	struct receiving *r = record_take(&m->recvs);
@@ -213,7 +219,9 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 	if (!rc)
 		rc = recv_begin(m, &w);
 	while (!rc && own.pending) {
-		wait_step(m->e, &l);
+		rc = wait_on(m->e, &l, "tern_recv()");
+		if (rc && own.pending && !tern_cancel(t, &own))
+			return rules_wait(m->e, "tern_recv()"); /* the sentence, again */
 		rc = own.pending ? wait_blame(m->e, &l) : 0;
 		if (rc) /* if data flow, their sender is alive, or ends it; else the sentence is said again */
 			rc = tern_cancel(t, &own) ? 0 : wait_blame(m->e, &l);
@@ -264,8 +272,8 @@ int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 	uint32_t name = record_name(r);
 	int rc = r->state == TERN_COMPLETE ? 0 : rules_wait(m->e, "tern_recv_wait()");
 	while (!rc && record_named(&m->recvs, name) && r->state != TERN_COMPLETE) {
-		wait_step(m->e, &l);
-		rc = wait_blame(m->e, &l);
+		rc = wait_on(m->e, &l, "tern_recv_wait()");
+		rc = rc ? rc : wait_blame(m->e, &l);
 	}
 	return rc || !record_named(&m->recvs, name) ? rc : r->error;
 }
@@ -347,8 +355,8 @@ int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelo
 	if (!rc)
 		rc = probe_check(m, src);
 	while (!rc && !arrival_find(m, src, id, mask)) {
-		wait_step(m->e, &l);
-		rc = wait_blame(m->e, &l);
+		rc = wait_on(m->e, &l, "tern_probe_wait()");
+		rc = rc ? rc : wait_blame(m->e, &l);
 		if (!rc && src != TERN_ANY && !arrival_find(m, src, id, mask))
 			rc = msg_lost_error(m, src);
 	}

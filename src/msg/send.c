@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /* Sends. */
 #include <errno.h>
 #include <string.h>
@@ -20,6 +21,7 @@ static uint64_t meta_of(size_t len, unsigned flags, uint32_t name)
 /* -- Small messages ------------------------------------------------------------------------ */
 
 /* Up to 32 bytes as words; the commonest length without a call. */
+/* cost: base write */
 static inline int words_send(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const void *data,
 			     size_t len)
 {
@@ -39,6 +41,7 @@ static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, c
 	return words_send(m, dst, id, meta, bytes, l->total);
 }
 
+/* cost: base setup */
 static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const struct layout *l)
 {
 	char bytes[TERN_PAYLOAD_MAX];
@@ -53,6 +56,7 @@ static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
 }
 
 /* Sends a small message whole. In ready mode it needs no cells: it is taken at once, or discarded. */
+/* cost: flow control */
 static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
 		      uint32_t name)
 {
@@ -67,6 +71,7 @@ static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layo
 }
 
 /* Whether a message can go whole, and now: it is small, nothing is before it, and its receiver has room. */
+/* cost: flow status */
 static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t cells, unsigned flags)
 {
 	const struct correspondent *p = &m->peer[dst];
@@ -226,6 +231,7 @@ int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 
 /* -- Starting --------------------------------------------------------------------------------------- */
 
+/* cost: protection control */
 static int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
 {
 	const unsigned known = TERN_READY | TERN_RENDEZVOUS | TERN_SYNC | TERN_REFUSE;
@@ -489,7 +495,7 @@ int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 	uint32_t name = record_name(s);
 	int rc = s->state == TERN_COMPLETE ? 0 : rules_wait(m->e, "tern_send_wait()");
 	while (!rc && record_named(&m->sends, name) && s->state != TERN_COMPLETE)
-		wait_step(m->e, &l);
+		rc = wait_on(m->e, &l, "tern_send_wait()");
 	return rc || !record_named(&m->sends, name) ? rc : s->error;
 }
 
@@ -516,13 +522,18 @@ static int send_ask_back(struct msg *m, struct sending *s)
 	struct ladder l = { 0 };
 	uint64_t words[] = { record_name(s), s->node.id };
 	int outcome = 1;
+	if (s->asked)
+		return error_set(-EALREADY,
+				 "the send of message %#llx to rank %u is being taken back already",
+				 (unsigned long long)s->node.id, s->node.rank);
 	s->asked = &outcome;
 	int rc = layer_request(m->e, s->node.rank, MSG_CANCEL, NULL, 0, 2, words);
 	while (!rc && outcome > 0)
-		wait_step(m->e, &l);
-	if (rc && outcome > 0)
-		s->asked = NULL;
-	return rc ? rc : outcome;
+		rc = wait_on(m->e, &l, "taking back a send");
+	if (outcome <= 0)
+		return outcome;
+	s->asked = NULL; /* given up: it is still there, since nobody has answered */
+	return rc;
 }
 
 static int send_take_back(struct msg *m, struct sending *s)

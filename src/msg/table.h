@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
 /*
  * Entries found by rank and id, in the order they came: a hash of lists. An entry costs what
  * those cost that share its bucket, whatever else is in the table.

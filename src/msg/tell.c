@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: flow control */
 /* What a receiver tells a sender; with whatever it tells go the cells that may be filled again. */
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: buffer control */
 /*
  * A payload block: a line that says who may use it, then the bytes. Only the
  * owner takes a free block, so taking needs no read-modify-write; whoever the

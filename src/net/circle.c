@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base status */
 #include "net/net.h"
 
 void circle_begin(struct site *site, _Atomic uint64_t *bell)

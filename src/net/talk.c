@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: buffer setup */
 #include "net/talk.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base write */
 #include "ring/ring.h"
 
 static void head_publish(char *at, uint64_t head)
@@ -12,6 +13,7 @@ static void head_clear(char *at)
 	atomic_store_explicit(&((tern_msg *)(void *)at)->head, 0, memory_order_relaxed);
 }
 
+/* cost: flow setup */
 static void lane_enter(struct tern_lane *lane, uint64_t leaf)
 {
 	lane->leaf = leaf;
@@ -35,12 +37,14 @@ void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomi
 	lane_enter(lane, 0);
 }
 
+/* cost: flow status */
 static bool lane_stuck(const struct tern_lane *lane)
 {
 	return lane->tail > lane->end;
 }
 
 /* From the control line of one leaf into the next, if the consumer has given that back. */
+/* cost: flow setup */
 static bool lane_turn(struct tern_lane *lane)
 {
 	uint64_t next = lane->leaf + 1;
@@ -54,6 +58,7 @@ static bool lane_turn(struct tern_lane *lane)
 	return true;
 }
 
+/* cost: flow status */
 bool lane_ready(struct tern_lane *lane)
 {
 	return lane->piece || !lane_stuck(lane) || lane_turn(lane);
@@ -67,7 +72,7 @@ static void lane_close_line(struct tern_lane *lane)
 	if ((uintptr_t)lane->piece % TERN_LINE)
 		head_publish(lane->piece, lane->head | TERN_HEAD_CONTROL | CONTROL_PAD << TERN_ID_SHIFT);
 	lane->piece = NULL;
-	lane->tail += TERN_LINE;
+	lane->tail += TERN_LINE; /* cost: order setup */
 	lane->limit = lane->end;
 }
 
@@ -105,11 +110,12 @@ static void put_line(struct tern_lane *lane, const struct parcel *p)
 			(uint64_t)(p->payload - lane->tail) << TERN_LEN_BITS | p->len;
 	write_at(lane->tail, lane->head, p);
 	tern_prefetch_write(lane->tail + (TERN_PREFETCH + 1) * TERN_LINE);
-	lane->tail += TERN_LINE;
-	if (lane_stuck(lane) && !lane_turn(lane) && lane->gate)
+	lane->tail += TERN_LINE;                                /* cost: order setup */
+	if (lane_stuck(lane) && !lane_turn(lane) && lane->gate) /* cost: flow status */
 		lane->gate->accept = 0;
 }
 
+/* cost: base control */
 void lane_put(struct tern_lane *lane, const struct parcel *p)
 {
 	bool small = p->n < 2 && !(p->bits & TERN_HEAD_PAYLOAD);

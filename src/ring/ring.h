@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base status */
 /*
  * A ring of lines with one producer (its lane) and one consumer (its inlet).
  *

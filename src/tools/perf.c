@@ -9,6 +9,7 @@
 #include "base/setting.h"
 #include "tools/perf_crew.h"
 #include "tools/perf_options.h"
+#include "tools/perf_paper.h"
 #include "tools/perf_report.h"
 #include "tools/tools.h"
 
@@ -178,6 +179,13 @@ static bool hidden_main(int argc, char **argv, int *status)
 	return true;
 }
 
+static int paper_run(const struct perf_options *o)
+{
+	enum { COUNT = 10000, ROUNDS = 101, QUICK_ROUNDS = 21 };
+	unsigned rounds = o->rounds ? o->rounds : o->quick ? QUICK_ROUNDS : ROUNDS;
+	return paper_main(o->json, o->plain, rounds, o->count ? o->count : COUNT);
+}
+
 int perf_main(int argc, char **argv)
 {
 	struct perf_options o;
@@ -188,6 +196,8 @@ int perf_main(int argc, char **argv)
 	if (o.list)
 		return list();
 	setting_warn_unknown(); /* here, once, instead of in each process */
+	if (o.paper)
+		return paper_run(&o);
 	report_begin(&r, o.json, o.plain, tests_count(&o));
 	int rc = tests_run(&o, &r);
 	report_end(&r);

@@ -34,7 +34,7 @@ struct player {
 
 typedef double perf_phase(struct player *p);
 
-enum { PERF_LIMITS = 2, PERF_RANKS_MOST = 256 };
+enum { PERF_LIMITS = 2, PERF_RANKS_MOST = 256, PERF_PARTS_MOST = 128 };
 
 struct test {
 	const char *name, *purpose;

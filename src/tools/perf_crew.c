@@ -42,8 +42,9 @@ struct crew {
 	struct job job;
 	bool job_made;
 	struct bind bind;
+	const struct part *parts;
+	unsigned n; /* parts */
 	uint32_t ranks, size;
-	uint64_t count;
 	unsigned rounds;
 	uint64_t meetings; /* this rank's */
 	unsigned played;   /* rounds, those that warm up included */
@@ -114,13 +115,15 @@ static void phase_judge(struct crew *c, struct series *s, double figure, bool di
 }
 
 /* Between the last two meetings nobody plays. */
-static void phase_play(struct crew *c, struct player *p, perf_phase *phase, struct series *s)
+static void part_play(struct crew *c, struct player *p, const struct part *part, struct series *s)
 {
-	if (!phase || p->rc < 0)
+	if (!part->play || p->rc < 0)
 		return;
+	p->size = part->size;
+	p->count = part->count;
 	crew_meet(c, p->raw.crowded);
 	struct use before = use_now();
-	double figure = phase(p);
+	double figure = part->play(p);
 	if (p->rc < 0)
 		return; /* the others wait for us, and are ended when we end */
 	struct use after = use_now();
@@ -134,22 +137,19 @@ static void phase_play(struct crew *c, struct player *p, perf_phase *phase, stru
 static bool crew_enough(const struct crew *c)
 {
 	const struct crew_result *r = &c->shared->result;
-	if (r->measured.n < c->rounds)
-		return false;
-	for (int l = 0; l < PERF_LIMITS; l++)
-		if (c->test->limit[l] && r->limit[l].n < c->rounds)
+	for (unsigned i = 0; i < c->n; i++)
+		if (c->parts[i].play && r->part[i].n < c->rounds)
 			return false;
 	return true;
 }
 
-/* Measured and limit take turns. */
+/* What is compared takes turns. */
 static int crew_rounds(struct crew *c, struct player *p)
 {
 	struct crew_result *r = &c->shared->result;
 	while (!atomic_load(&c->shared->enough)) {
-		phase_play(c, p, c->test->measure, &r->measured);
-		for (int l = 0; l < PERF_LIMITS; l++)
-			phase_play(c, p, c->test->limit[l], &r->limit[l]);
+		for (unsigned i = 0; i < c->n; i++)
+			part_play(c, p, &c->parts[i], &r->part[i]);
 		if (p->rc < 0)
 			return p->rc;
 		c->played++;
@@ -200,7 +200,7 @@ static void rank_settle(struct crew *c, uint32_t rank)
 
 __attribute__((noreturn)) static void rank_main(struct crew *c, uint32_t rank)
 {
-	struct player p = { .rank = rank, .ranks = c->ranks, .size = c->size, .count = c->count };
+	struct player p = { .rank = rank, .ranks = c->ranks, .size = c->size };
 	p.raw.arena = &c->shared->arena;
 	p.raw.crowded = c->ranks > c->bind.count;
 	rank_settle(c, rank);
@@ -298,10 +298,10 @@ static void crew_close(struct crew *c)
 	munmap(c->shared, sizeof *c->shared);
 }
 
-int crew_run(const struct test *test, uint32_t size, uint64_t count, unsigned rounds,
-	     struct crew_result *result)
+int crew_play(const struct test *test, uint32_t size, const struct part *parts, unsigned n, unsigned rounds,
+	      struct crew_result *result)
 {
-	struct crew c = { .test = test, .size = size, .count = count, .rounds = rounds };
+	struct crew c = { .test = test, .parts = parts, .n = n, .size = size, .rounds = rounds };
 	c.ranks = crew_ranks(test, size);
 	int rc = crew_open(&c);
 	if (rc)
@@ -311,4 +311,13 @@ int crew_run(const struct test *test, uint32_t size, uint64_t count, unsigned ro
 		*result = c.shared->result;
 	crew_close(&c);
 	return rc;
+}
+
+int crew_run(const struct test *test, uint32_t size, uint64_t count, unsigned rounds,
+	     struct crew_result *result)
+{
+	struct part parts[PART_LIMIT + PERF_LIMITS] = { { test->measure, size, count } };
+	for (int l = 0; l < PERF_LIMITS; l++)
+		parts[PART_LIMIT + l] = (struct part){ test->limit[l], size, count };
+	return crew_play(test, size, parts, PART_LIMIT + PERF_LIMITS, rounds, result);
 }

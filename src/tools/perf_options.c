@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/perf_options.h"
-#include "base/nearest.h"
 
-#include <errno.h>
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
+#include "tools/option.h"
 #include "tools/perf_series.h"
 #include "tools/tools.h"
 
@@ -25,6 +24,8 @@ static const char help[] =
 	"  --size LIST         only these sizes (words, bytes or ranks), in each test that they fit\n"
 	"  --count N           messages or transfers in a round, instead of what the test likes\n"
 	"  --repeat N          rounds, 1 to 1000\n"
+	"  --paper             the rows of tables 4-1, 4-7 and 4-8 of von Eicken's thesis, measured\n"
+	"                      here, beside the nCUBE/2 and the CM-5\n"
 	"  --json              an array of records on standard output, and nothing else\n"
 	"  --plain             no progress and no highlighting, on a terminal too\n"
 	"  --list              what can be measured\n"
@@ -36,46 +37,30 @@ static const char help[] =
 	"examples:\n"
 	"  tern perf --quick\n"
 	"  tern perf --test round-trip,rate --size 1,4 --repeat 101\n"
-	"  tern perf --test payload,put,get --size 4096 --json\n";
+	"  tern perf --test payload,put,get --size 4096 --json\n"
+	"  tern perf --paper\n";
 
 static const struct option long_options[] = {
-	{ "quick", no_argument, NULL, 'q' },        { "json", no_argument, NULL, 'j' },
-	{ "plain", no_argument, NULL, 'p' },        { "list", no_argument, NULL, 'l' },
-	{ "help", no_argument, NULL, 'h' },         { "test", required_argument, NULL, 't' },
-	{ "size", required_argument, NULL, 's' },   { "count", required_argument, NULL, 'c' },
-	{ "repeat", required_argument, NULL, 'r' }, { 0 },
+	{ "quick", no_argument, NULL, 'q' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "plain", no_argument, NULL, 'p' },
+	{ "list", no_argument, NULL, 'l' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "test", required_argument, NULL, 't' },
+	{ "size", required_argument, NULL, 's' },
+	{ "count", required_argument, NULL, 'c' },
+	{ "repeat", required_argument, NULL, 'r' },
+	{ "paper", no_argument, NULL, 'P' },
+	{ 0 },
 };
-
-__attribute__((format(printf, 1, 2))) static bool refuse(const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	fputs("tern perf: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	va_end(args);
-	return false;
-}
-
-static bool read_number(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *value)
-{
-	char *end;
-	errno = 0;
-	unsigned long long n = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end || errno || n < least || n > most)
-		return refuse("%s %s: a whole number is needed, %llu to %llu", option, text,
-			      (unsigned long long)least, (unsigned long long)most);
-	*value = n;
-	return true;
-}
 
 static bool read_size(struct perf_options *o, const char *text)
 {
 	uint64_t size;
-	if (!read_number("--size", text, 0, UINT32_MAX, &size))
+	if (!option_number("perf", "--size", text, 0, UINT32_MAX, &size))
 		return false;
 	if (o->sizes.n == sizeof o->sizes.at / sizeof o->sizes.at[0])
-		return refuse("--size: at most %u sizes at a time", o->sizes.n);
+		return option_refuse("perf", "--size: at most %u sizes at a time", o->sizes.n);
 	o->sizes.at[o->sizes.n++] = (uint32_t)size;
 	return true;
 }
@@ -91,8 +76,10 @@ static bool read_test(struct perf_options *o, const struct test *const *tests, c
 			return true;
 		}
 	}
-	return refuse("--test %s: there is no such test; did you mean %s? `tern perf --list` names them all",
-		      name, nearest_name(name, names, n));
+	return option_refuse(
+		"perf",
+		"--test %s: there is no such test; did you mean %s? `tern perf --list` names them all", name,
+		nearest_name(name, names, n));
 }
 
 /* Each part of a list with commas; the text is cut up. */
@@ -107,10 +94,11 @@ static bool read_list(struct perf_options *o, const struct test *const *tests, i
 
 static bool unknown(const char *word)
 {
-	static const char *const names[] = { "--quick", "--json", "--plain", "--list",  "--help",
-					     "--test",  "--size", "--count", "--repeat" };
-	return refuse("the option '%s' cannot be used so; did you mean %s? `tern perf --help` lists them",
-		      word, nearest_name(word, names, sizeof names / sizeof *names));
+	static const char *const names[] = { "--quick", "--json", "--plain", "--list",   "--help",
+					     "--test",  "--size", "--count", "--repeat", "--paper" };
+	return option_refuse(
+		"perf", "the option '%s' cannot be used so; did you mean %s? `tern perf --help` lists them",
+		word, nearest_name(word, names, sizeof names / sizeof *names));
 }
 
 static bool read_option(struct perf_options *o, const struct test *const *tests, int letter, const char *word)
@@ -129,18 +117,22 @@ static bool read_option(struct perf_options *o, const struct test *const *tests,
 	case 'l':
 		o->list = true;
 		return true;
+	case 'P':
+		o->paper = true;
+		return true;
 	case 't':
 	case 's':
 		return read_list(o, tests, letter, optarg);
 	case 'c':
-		return read_number("--count", optarg, 1, UINT64_C(1000000000000), &o->count);
+		return option_number("perf", "--count", optarg, 1, UINT64_C(1000000000000), &o->count);
 	case 'r':
-		if (!read_number("--repeat", optarg, 1, SERIES_MOST, &rounds))
+		if (!option_number("perf", "--repeat", optarg, 1, SERIES_MOST, &rounds))
 			return false;
 		o->rounds = (unsigned)rounds;
 		return true;
 	case ':':
-		return refuse("%s needs a value after it; `tern perf --help` shows which", word);
+		return option_refuse("perf", "%s needs a value after it; `tern perf --help` shows which",
+				     word);
 	default:
 		return unknown(word);
 	}
@@ -163,19 +155,25 @@ static bool check_size(const struct perf_options *o, const struct test *const *t
 		only = tests[i];
 	}
 	if (o->named & (o->named - 1) || !o->named)
-		return refuse(
+		return option_refuse(
+			"perf",
 			"--size %u: none of the tests takes that size; `tern perf --list` shows what they take",
 			size);
-	return refuse("--size %u: %s takes %u to %u %s", size, only->name, only->size_least, only->size_most,
-		      only->size_name);
+	return option_refuse("perf", "--size %u: %s takes %u to %u %s", size, only->name, only->size_least,
+			     only->size_most, only->size_name);
 }
 
 static bool check(const struct perf_options *o, const struct test *const *tests, int argc, char **argv)
 {
 	if (optind < argc)
-		return refuse(
+		return option_refuse(
+			"perf",
 			"'%s' is not an option; tests are named with --test, as in `tern perf --test rate`",
 			argv[optind]);
+	if (o->paper && (o->named || o->sizes.n || o->list))
+		return option_refuse("perf",
+				     "--paper has its own operations and sizes: --test, --size and --list "
+				     "cannot stand beside it");
 	for (unsigned i = 0; i < o->sizes.n; i++)
 		if (!check_size(o, tests, o->sizes.at[i]))
 			return false;

@@ -9,108 +9,61 @@
  */
 #include "base/clock.h"
 #include "tools/perf.h"
+#include "tools/perf_pair.h"
 #include "tools/perf_words.h"
 
-enum { BATCH = RAW_LINES / 2 }; /* always finds room */
-
-static tern *pair[2];
 static struct raw_line own[RAW_LINES];
-static uint64_t clock_cost;
 
-/* The least time that two looks at the clock lie apart: the batches are that short. */
-static uint64_t clock_measure(void)
-{
-	uint64_t least = UINT64_MAX;
-	for (int i = 0; i < 1000; i++) {
-		uint64_t first = clock_ns();
-		uint64_t apart = clock_ns() - first;
-		if (apart < least)
-			least = apart;
-	}
-	return least;
-}
-
-static int pair_open(struct player *p)
+static int overhead_open(struct player *p)
 {
 	(void)p;
-	clock_cost = clock_measure();
-	int rc = tern_open_local(2, pair);
-	if (!rc)
-		rc = words_register(pair[0]);
-	return rc ? rc : words_register(pair[1]);
+	return pair_open();
 }
 
-static uint64_t since(uint64_t began)
+static int overhead_send(uint32_t words, unsigned n)
 {
-	uint64_t apart = clock_ns() - began;
-	return apart > clock_cost ? apart - clock_cost : 0;
+	return words_send(pair[0], 1, words, n);
 }
 
-struct cost {
-	uint64_t send, handle; /* ns */
-};
-
-static int batch_send(const struct player *p, struct cost *c)
+static struct pair_cost overhead_measure(struct player *p)
 {
-	uint64_t began = clock_ns();
-	int rc = words_send(pair[0], 1, p->size, BATCH);
-	c->send += since(began);
-	return rc;
-}
-
-static int batch_handle(struct cost *c)
-{
-	int handled = 0, rc = 0;
-	uint64_t began = clock_ns();
-	while (handled < BATCH && rc >= 0) {
-		rc = tern_poll(pair[1]);
-		handled += rc;
-	}
-	c->handle += since(began);
-	return rc < 0 ? rc : 0;
+	static const struct pair_batch batch = { .send = overhead_send, .n = PAIR_BATCH };
+	struct pair_cost c;
+	uint64_t sent;
+	p->rc = pair_play(&batch, p->size, p->count, &c, &sent);
+	return c;
 }
 
 static uint64_t batches(const struct player *p)
 {
-	return (p->count + BATCH - 1) / BATCH;
-}
-
-static struct cost pair_measure(struct player *p)
-{
-	struct cost c = { 0 };
-	for (uint64_t i = 0; i < batches(p) && !p->rc; i++) {
-		p->rc = batch_send(p, &c);
-		if (!p->rc)
-			p->rc = batch_handle(&c);
-	}
-	return c;
+	return (p->count + PAIR_BATCH - 1) / PAIR_BATCH;
 }
 
 static double each(const struct player *p, uint64_t ns)
 {
-	return (double)ns / (double)(batches(p) * BATCH);
+	return (double)ns / (double)(batches(p) * PAIR_BATCH);
 }
 
 static double send_measure(struct player *p)
 {
-	return each(p, pair_measure(p).send);
+	return each(p, overhead_measure(p).send);
 }
 
 static double handling_measure(struct player *p)
 {
-	return each(p, pair_measure(p).handle);
+	return each(p, overhead_measure(p).handle);
 }
 
-static struct cost own_measure(const struct player *p)
+static struct pair_cost own_measure(const struct player *p)
 {
-	struct cost c = { 0 };
+	struct pair_cost c = { 0 };
 	for (uint64_t i = 0; i < batches(p); i++) {
 		uint64_t began = clock_ns();
-		raw_write_own(own, i * BATCH, BATCH);
-		c.send += since(began);
+		raw_write_own(own, i * PAIR_BATCH, PAIR_BATCH);
+		c.send += pair_since(began);
 		began = clock_ns();
-		raw_sink += raw_read_own(own, i * BATCH, BATCH);
-		c.handle += since(began);
+		raw_sink += raw_read_own(own, i * PAIR_BATCH, PAIR_BATCH);
+		c.handle += pair_since(began);
 	}
 	return c;
 }
@@ -134,10 +87,10 @@ const struct test test_send_overhead = {
 	.unit = "ns",
 	.ranks = 1,
 	.cores = 1,
-	.count = 40 * BATCH,
+	.count = 40 * PAIR_BATCH,
 	.rounds = 51,
 	.warm = 2,
-	.open = pair_open,
+	.open = overhead_open,
 	.measure = send_measure,
 	.limit = { send_raw },
 	.limit_name = "writing one line with 4 words, in this core's cache",
@@ -153,10 +106,10 @@ const struct test test_handling_overhead = {
 	.unit = "ns",
 	.ranks = 1,
 	.cores = 1,
-	.count = 40 * BATCH,
+	.count = 40 * PAIR_BATCH,
 	.rounds = 51,
 	.warm = 2,
-	.open = pair_open,
+	.open = overhead_open,
 	.measure = handling_measure,
 	.limit = { handling_raw },
 	.limit_name = "reading one line with 4 words, in this core's cache",
@@ -194,7 +147,7 @@ static double poll_one(struct player *p)
 
 static int poll_open(struct player *p)
 {
-	int rc = pair_open(p);
+	int rc = pair_open();
 	if (!rc)
 		rc = tern_open_local(p->size + 1, circle);
 	for (uint32_t r = 0; !rc && r <= p->size; r++)

@@ -25,12 +25,12 @@ static void record_limit(struct record *record, struct crew_result *result)
 	record->limit = NAN;
 	record->limit_spread = NAN;
 	for (int l = 0; l < PERF_LIMITS; l++) {
-		double median = series_median(&result->limit[l]);
+		double median = series_median(&result->part[PART_LIMIT + l]);
 		bool better = record->test->rate ? median > record->limit : median < record->limit;
 		if (isnan(median) || !(isnan(record->limit) || better))
 			continue;
 		record->limit = median;
-		record->limit_spread = series_spread(&result->limit[l]);
+		record->limit_spread = series_spread(&result->part[PART_LIMIT + l]);
 	}
 }
 
@@ -45,8 +45,8 @@ static void record_crowd(struct record *record)
 
 void record_fill(struct record *record, struct crew_result *result)
 {
-	record->value = series_median(&result->measured);
-	record->spread = series_spread(&result->measured);
+	record->value = series_median(&result->part[PART_MEASURED]);
+	record->spread = series_spread(&result->part[PART_MEASURED]);
 	record_limit(record, result);
 	record->ratio = record->value / record->limit;
 	record->bar = record_bar(record->test, record->size);

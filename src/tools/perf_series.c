@@ -33,6 +33,28 @@ double series_median(struct series *s)
 	return series_quantile(s, 0.5);
 }
 
+/* k, from 1; 2^-n is a normal number for all n up to SERIES_MOST. */
+static unsigned series_interval_rank(unsigned n)
+{
+	double chance = ldexp(1, -(int)n), sum = chance; /* of exactly, and of at most, k heads */
+	unsigned k = 0;
+	while (sum <= 0.025) {
+		k++;
+		chance *= (double)(n - k + 1) / k;
+		sum += chance;
+	}
+	return k ? k : 1;
+}
+
+struct series_estimate series_estimate(struct series *s)
+{
+	double median = series_median(s);
+	if (!s->n)
+		return (struct series_estimate){ NAN, NAN, NAN };
+	unsigned k = series_interval_rank(s->n);
+	return (struct series_estimate){ median, s->at[k - 1], s->at[s->n - k] };
+}
+
 double series_spread(struct series *s)
 {
 	double median = series_median(s);

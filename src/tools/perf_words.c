@@ -119,64 +119,75 @@ int words_register(tern *t)
 }
 
 /* What tern_request() becomes with so many arguments; `words` is a constant in each loop. */
-static inline __attribute__((always_inline)) int words_stream(tern *t, uint32_t to, unsigned words,
-							      uint64_t count)
+static inline __attribute__((always_inline)) int words_stream(tern *t, uint32_t to, unsigned id,
+							      unsigned words, uint64_t count)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++)
-		rc = tern_request_words(t, words, to, WORDS_TAKE + words, i, i, i, i, i, i);
+		rc = tern_request_words(t, words, to, id, i, i, i, i, i, i);
 	return rc;
+}
+
+int words_send_to(tern *t, uint32_t to, unsigned id, unsigned words, uint64_t count)
+{
+	switch (words) {
+	case 0:
+		return words_stream(t, to, id, 0, count);
+	case 1:
+		return words_stream(t, to, id, 1, count);
+	case 2:
+		return words_stream(t, to, id, 2, count);
+	case 3:
+		return words_stream(t, to, id, 3, count);
+	case 4:
+		return words_stream(t, to, id, 4, count);
+	case 5:
+		return words_stream(t, to, id, 5, count);
+	default:
+		return words_stream(t, to, id, 6, count);
+	}
 }
 
 int words_send(tern *t, uint32_t to, unsigned words, uint64_t count)
 {
-	switch (words) {
-	case 0:
-		return words_stream(t, to, 0, count);
-	case 1:
-		return words_stream(t, to, 1, count);
-	case 2:
-		return words_stream(t, to, 2, count);
-	case 3:
-		return words_stream(t, to, 3, count);
-	case 4:
-		return words_stream(t, to, 4, count);
-	case 5:
-		return words_stream(t, to, 5, count);
-	default:
-		return words_stream(t, to, 6, count);
-	}
+	return words_send_to(t, to, WORDS_TAKE + words, words, count);
 }
 
-static inline __attribute__((always_inline)) int words_ask(tern *t, unsigned words, uint64_t count)
+static inline __attribute__((always_inline)) int words_ask(tern *t, uint32_t with, unsigned words,
+							   uint64_t count)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++) {
-		rc = tern_request_words(t, words, 1, WORDS_ASK + words, i, i, i, i, i, i);
+		rc = tern_request_words(t, words, with, WORDS_ASK + words, i, i, i, i, i, i);
 		if (!rc)
 			rc = tern_wait(t, &answers, 1);
 	}
 	return rc;
 }
 
-int words_trips(tern *t, unsigned words, uint64_t count)
+int words_trips_with(tern *t, uint32_t with, unsigned words, uint64_t count)
 {
 	switch (words) {
 	case 0:
-		return words_ask(t, 0, count);
+		return words_ask(t, with, 0, count);
 	case 1:
-		return words_ask(t, 1, count);
+		return words_ask(t, with, 1, count);
 	case 2:
-		return words_ask(t, 2, count);
+		return words_ask(t, with, 2, count);
 	case 3:
-		return words_ask(t, 3, count);
+		return words_ask(t, with, 3, count);
 	case 4:
-		return words_ask(t, 4, count);
+		return words_ask(t, with, 4, count);
 	case 5:
-		return words_ask(t, 5, count);
+		return words_ask(t, with, 5, count);
 	default:
-		return words_ask(t, 6, count);
+		return words_ask(t, with, 6, count);
 	}
+}
+
+int words_trips(tern *t, unsigned words, uint64_t count)
+{
+	return words_trips_with(t, 1, words, count);
 }
 
 int words_last(tern *t, uint32_t to)

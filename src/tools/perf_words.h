@@ -19,8 +19,11 @@ int words_register(tern *t);
 
 /* `count` requests to rank `to`; 0 or the first error. */
 int words_send(tern *t, uint32_t to, unsigned words, uint64_t count);
+/* The same to the handler of any number, which gets the words and need not read them. */
+int words_send_to(tern *t, uint32_t to, unsigned id, unsigned words, uint64_t count);
 /* `count` requests to rank 1, each sent when the one before has been answered. */
 int words_trips(tern *t, unsigned words, uint64_t count);
+int words_trips_with(tern *t, uint32_t with, unsigned words, uint64_t count);
 /* Tells `to` that this was the last of a round, and returns when everything has been handled. */
 int words_last(tern *t, uint32_t to);
 /* Handles what comes until `senders` ranks have sent their last. */

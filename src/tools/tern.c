@@ -16,6 +16,8 @@ static const struct command {
 	{ "run", run_main, "start a program as the ranks of a job" },
 	{ "info", info_main, "show networks, limits and settings, and what is wrong with them" },
 	{ "perf", perf_main, "measure messages, and the hardware's limit beside each figure" },
+	{ "logp", logp_main, "measure the LogP parameters of this machine, and predict with them" },
+	{ "cost", cost_main, "count the instructions of messages, and say what each is for" },
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -9,5 +9,7 @@
 int run_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int perf_main(int argc, char **argv);
+int logp_main(int argc, char **argv);
+int cost_main(int argc, char **argv);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: fault status */
 #include "net/self/self.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
 #include "net/shm/job.h"
 
 #include <errno.h>

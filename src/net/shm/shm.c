@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
 #include "net/shm/shm.h"
 
 #include <errno.h>
@@ -121,6 +122,7 @@ static void knock_hard(struct shm *s, uint32_t rank)
 	job_ring(s->job, rank);
 }
 
+/* cost: base status */
 static void shm_knock(struct net *net, struct tern_lane *lane)
 {
 	struct shm *s = shm_of(net);
@@ -198,6 +200,7 @@ static void shm_answer(struct net *net)
 
 /* -- Payloads ------------------------------------------------------------------- */
 
+/* cost: buffer setup */
 static int shm_take(struct net *net, struct block **out)
 {
 	struct shm *s = shm_of(net);
@@ -220,6 +223,7 @@ static void shm_reclaim(struct net *net, uint32_t rank)
 		pool_reclaim(s->net.pool, rank);
 }
 
+/* cost: protection control */
 static bool shm_ours(struct net *net, const struct block *b)
 {
 	struct shm *s = shm_of(net);
@@ -227,6 +231,7 @@ static bool shm_ours(struct net *net, const struct block *b)
 }
 
 /* The sender's pool, its reserve for replies to us, or our own block on its way back. */
+/* cost: protection control */
 static bool shm_owns(struct net *net, uint32_t rank, const char *data, size_t len)
 {
 	struct shm *s = shm_of(net);
@@ -361,6 +366,7 @@ static bool shm_passed(struct net *net, uint64_t ticket)
 
 /* -- Opening and closing -------------------------------------------------------- */
 
+/* cost: fault status */
 static uint32_t shm_left(struct net *net)
 {
 	return atomic_load_explicit(&shm_of(net)->job->head->left, memory_order_relaxed);
