@@ -73,6 +73,23 @@ TEST(a_block_may_be_received_in_parts_and_by_a_receive_that_was_posted_before)
 	local_close();
 }
 
+TEST(a_block_is_read_when_the_receive_is_there)
+{
+	begin(2);
+	CHECK_IS(tern_ask_block(local[0], 1, NAME, 0, 2, 1, 10, ID), 0);
+	CHECK_IS(tern_ask_block(local[0], 1, NAME, 0, 2, 1, 50000, ID), 0);
+	settle();
+	chance_fill(area, AREA, 77);
+	for (int i = 0; i < 2; i++) {
+		tern_envelope env;
+		CHECK_IS(tern_recv(local[0], 1, ID, in, AREA, &env), 0);
+		for (size_t b = 0; b < env.len; b++)
+			if (!CHECK(in[b] == area[2 * b]))
+				break;
+	}
+	local_close();
+}
+
 TEST(a_rank_may_ask_itself_for_a_block)
 {
 	begin(2);
@@ -234,6 +251,40 @@ TEST(the_tables_are_printed_with_a_line_for_every_entry)
 	read_back(fd);
 	CHECK(line_with("rank 1", "receive", "0xa3", "in progress"));
 	CHECK(line_with("0xa3", "rank 0", "100000", ""));
+	close(fd);
+	local_close();
+}
+
+static int printed_in_handler, waited_in_handler[3];
+
+static void print(tern *t, const tern_msg *m)
+{
+	printed_in_handler = tern_tables(t, (int)tern_msg_arg(m, 0));
+	waited_in_handler[0] = tern_send_wait(t, 0, 1);
+	waited_in_handler[1] = tern_recv_wait(t, 1, 2);
+	waited_in_handler[2] = tern_send_wait(t, 0, 3);
+}
+
+TEST(tables_may_be_printed_and_what_is_complete_waited_for_in_a_handler)
+{
+	begin(2);
+	local_on(1, print);
+	int fd = memfd_create("tables", 0);
+	REQUIRE(fd >= 0);
+	CHECK_IS(tern_send_start(local[1], 0, 1, area, 8, 0, NULL), 0);
+	CHECK_IS(tern_recv_start(local[1], 1, 2, TERN_ID, in, 8, 0, NULL, NULL), 0);
+	CHECK_IS(tern_send_word(local[1], 1, 2, 5), 0);
+	settle();
+	CHECK_IS(tern_send_start(local[1], 0, 3, area, AREA, 0, NULL), 0);
+	printed_in_handler = 1;
+	CHECK_IS(tern_request(local[0], 1, 1, fd), 0);
+	tern_poll(local[1]);
+	CHECK_IS(printed_in_handler, 0);
+	CHECK_IS(waited_in_handler[0], 0);
+	CHECK_IS(waited_in_handler[1], 0);
+	CHECK_IS(waited_in_handler[2], -EPERM);
+	read_back(fd);
+	CHECK_IS(lines(), 4);
 	close(fd);
 	local_close();
 }

@@ -343,6 +343,32 @@ TEST(parts_with_an_id_each_match_a_receive_each)
 	local_close();
 }
 
+TEST(the_lists_of_parts_with_an_id_each_are_free_on_return)
+{
+	static const size_t sizes[] = { 100, 20000 };
+	static const unsigned modes[] = { TERN_AUTO, TERN_RENDEZVOUS, TERN_SYNC };
+	local_open(2);
+	target = private_arena;
+	chance_fill(source, 60000, 5);
+	for (unsigned i = 0; i < 6; i++) {
+		size_t size = sizes[i % 2];
+		tern_id ids[] = { 1, 2, 3 };
+		tern_part parts[] = { { source, size, 1, 0 },
+				      { source + size, 1, size, 1 },
+				      { source + 2 * size, size / 4, 4, (ptrdiff_t)size / 4 } };
+		tern_op so = TERN_OP;
+		CHECK_IS(tern_send_each(local[0], 1, ids, parts, 3, modes[i / 2], &so), 0);
+		memset(ids, 0xff, sizeof ids);
+		memset(parts, 0xff, sizeof parts);
+		for (tern_id id = 1; id < 4; id++) {
+			CHECK_IS(tern_recv(local[1], 0, id, target, size, NULL), 0);
+			CHECK(memcmp(target, source + (id - 1) * size, size) == 0);
+		}
+		CHECK_IS(tern_op_wait(local[0], &so), 0);
+	}
+	local_close();
+}
+
 TEST(parts_with_an_id_each_travel_in_one_message_when_they_fit)
 {
 	const tern_id ids[] = { 1, 2, 3, 4 };

@@ -381,6 +381,32 @@ TEST(a_receive_that_takes_the_question_of_a_rank_that_has_left_ends)
 	}
 }
 
+TEST(a_receive_from_a_rank_that_leaves_without_a_word_ends)
+{
+	tern_op ro = TERN_OP;
+	local_open(3);
+	CHECK_IS(tern_recv_start(local[0], 1, 4, TERN_ID, in, LARGE, 0, NULL, &ro), 0);
+	local_close_one(1);
+	CHECK_IS(tern_op_wait(local[0], &ro), -ESHUTDOWN);
+	local_close();
+}
+
+TEST(a_receive_from_any_rank_ends_when_no_other_is_left)
+{
+	tern_op exact = TERN_OP, masked = TERN_OP;
+	local_open(3);
+	CHECK_IS(tern_recv_start(local[0], TERN_ANY, 4, TERN_ID, in, LARGE, 0, NULL, &exact), 0);
+	CHECK_IS(tern_recv_start(local[0], TERN_ANY, 0, 0xf00, in, LARGE, 0, NULL, &masked), 0);
+	local_close_one(1);
+	settle();
+	CHECK(exact.pending && masked.pending);
+	local_close_one(2);
+	CHECK_IS(tern_op_wait(local[0], &exact), -ESHUTDOWN);
+	CHECK_IS(tern_op_wait(local[0], &masked), -ESHUTDOWN);
+	CHECK_IS(tern_recv(local[0], TERN_ANY, 4, in, LARGE, NULL), -ESHUTDOWN);
+	local_close();
+}
+
 TEST(a_probe_that_waits_for_a_rank_that_has_closed_well_ends)
 {
 	local_open(3);

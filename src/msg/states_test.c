@@ -200,6 +200,19 @@ TEST(an_entry_where_a_sender_waits_is_rts_until_the_receive_comes)
 	local_close();
 }
 
+TEST(an_entry_for_which_a_small_message_is_here_is_rts_too)
+{
+	begin(2);
+	CHECK_IS(send_listed(ID, SMALL, 0), 0);
+	RECV_IS(ID, TERN_RTS);
+	CHECK_IS(tern_recv_poll(local[1], TERN_ANY, ID), TERN_RTS);
+	CHECK_IS(recv_listed(ID, in, LEN, 0), 0);
+	RECV_IS(ID, TERN_COMPLETE);
+	CHECK_IS(tern_recv_clear(local[1], 0, ID), 0);
+	RECV_IS(ID, TERN_EMPTY);
+	local_close();
+}
+
 TEST(a_receive_of_a_ready_message_goes_from_in_use_to_complete)
 {
 	begin(2);
@@ -557,6 +570,29 @@ TEST(when_a_receive_and_a_cancel_cross_both_sides_agree_on_the_outcome)
 			cross(SMALL, TERN_SYNC, known, first);
 			cross(1000, TERN_SYNC, known, first);
 		}
+	local_close();
+}
+
+static int second_cancel;
+
+static void cancel_again(tern *t, void *arg)
+{
+	(void)arg;
+	second_cancel = tern_send_cancel(t, 1, ID);
+}
+
+TEST(a_send_that_is_taken_back_twice_at_once_is_taken_back)
+{
+	begin(2);
+	CHECK_IS(send_listed(ID, LEN, 0), 0);
+	settle();
+	second_cancel = 1;
+	CHECK_IS(tern_defer(local[0], cancel_again, NULL), 0); /* runs while the other waits for its answer */
+	CHECK_IS(tern_send_cancel(local[0], 1, ID), 0);
+	settle();
+	CHECK(second_cancel == 0 || second_cancel == -EALREADY);
+	CHECK_IS(tern_send_clear(local[0], 1, ID), -ECANCELED);
+	CHECK_IS(msg_of(local[1])->arrivals.used, 0);
 	local_close();
 }
 
