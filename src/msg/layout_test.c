@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Parts and strides, on either side its own, by every way that data go: words, a payload, put
+ * into one piece of memory, and messages from layout to layout. All of the receiver's
+ * memory is compared with an image, gaps and margins too.
+ */
+#include <errno.h>
+#include <tern/mem.h>
+#include <tern/msg.h>
+
+#include "../../tests/chance.h"
+#define arrival noted /* the layer has another */
+#include "../../tests/local.h"
+#undef arrival
+#include "../../tests/mem_model.h"
+#include "msg/msg.h"
+
+enum { ID = 3, ARENA = 1 << 20, PARTS = 12 };
+
+static unsigned char source[ARENA], private_arena[ARENA], image[ARENA];
+static unsigned char *target;
+static struct chance chance;
+
+static void settle(void)
+{
+	for (int quiet = 0; quiet < 20; quiet++)
+		quiet = local_settle() ? 0 : quiet;
+}
+
+/* -- Random layouts --------------------------------------------------------------------------- */
+
+static size_t element_size(void)
+{
+	static const size_t sizes[] = { 1, 2, 4, 8, 3, 5, 7, 13, 64, 100, 4096 };
+	return sizes[chance_below(&chance, sizeof sizes / sizeof *sizes)];
+}
+
+/* A part of exactly `bytes`, or fewer if they do not make whole elements; at *used, which it moves on. */
+static tern_part part_of(unsigned char *base, size_t *used, size_t bytes)
+{
+	tern_part p = { .size = element_size() };
+	if (p.size > bytes)
+		p.size = bytes;
+	p.count = p.size ? bytes / p.size : chance_below(&chance, 3);
+	size_t gap = chance_one_in(&chance, 3) ? 0 : chance_below(&chance, 9);
+	size_t apart = p.size + gap;
+	bool backwards = p.count > 1 && chance_one_in(&chance, 3);
+	*used += chance_below(&chance, 20);
+	p.base = base + *used + (backwards ? apart * (p.count - 1) : 0);
+	p.stride = backwards ? -(ptrdiff_t)apart : (ptrdiff_t)apart;
+	*used += p.count ? apart * (p.count - 1) + p.size : 0;
+	return p;
+}
+
+/* Parts of `total` bytes altogether; how many. */
+static size_t parts_of(tern_part *parts, unsigned char *base, size_t total)
+{
+	size_t n = 0, used = 0, left = total;
+	while (left && n < PARTS - 2) {
+		size_t most = n < PARTS - 4 ? left : left + left / 2;
+		size_t bytes = chance_one_in(&chance, 3) ? most : 1 + chance_below(&chance, (uint32_t)left);
+		if (chance_one_in(&chance, 6))
+			bytes = 0;
+		parts[n] = part_of(base, &used, bytes < left ? bytes : left);
+		left -= parts[n].size * parts[n].count;
+		n++;
+	}
+	if (left)
+		parts[n++] = (tern_part){ base + used, left, 1, 0 };
+	REQUIRE(used + left <= ARENA);
+	return n;
+}
+
+/* The bytes of the layout, one after another. */
+static size_t parts_walk(const tern_part *parts, size_t n, unsigned char **at)
+{
+	size_t len = 0;
+	for (size_t i = 0; i < n; i++)
+		for (size_t e = 0; e < parts[i].count; e++)
+			for (size_t b = 0; b < parts[i].size; b++)
+				at[len++] =
+					(unsigned char *)parts[i].base + (ptrdiff_t)e * parts[i].stride + b;
+	return len;
+}
+
+static void image_apply(const tern_part *from, size_t n, const tern_part *to, size_t k)
+{
+	static unsigned char *src[ARENA], *dst[ARENA];
+	size_t len = parts_walk(from, n, src);
+	CHECK_IS(parts_walk(to, k, dst), len);
+	for (size_t i = 0; i < len; i++)
+		image[dst[i] - target] = *src[i];
+}
+
+/* One message of `total` bytes between two layouts. */
+static void carry(size_t total, unsigned flags, bool recv_first, bool whole_from, bool whole_to)
+{
+	tern_part from[PARTS], to[PARTS];
+	tern_op so = TERN_OP, ro = TERN_OP;
+	tern_envelope env;
+	size_t n = 1, k = 1;
+	if (whole_from)
+		from[0] = (tern_part){ source + chance_below(&chance, 100), total, 1, 0 };
+	else
+		n = parts_of(from, source, total);
+	if (whole_to)
+		to[0] = (tern_part){ target + chance_below(&chance, 100), total, 1, 0 };
+	else
+		k = parts_of(to, target, total);
+	if (recv_first)
+		CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, to, k, 0, &env, &ro), 0);
+	CHECK_IS(tern_send_parts(local[0], 1, ID, from, n, flags, &so), 0);
+	if (!recv_first) {
+		tern_poll(local[1]);
+		CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, to, k, 0, &env, &ro), 0);
+	}
+	CHECK_IS(tern_op_wait(local[1], &ro), 0);
+	CHECK_IS(tern_op_wait(local[0], &so), 0);
+	CHECK_IS(env.len, total);
+	image_apply(from, n, to, k);
+	CHECK(model_same(target, image, ARENA));
+}
+
+static void carry_all(size_t least, size_t most, unsigned rounds)
+{
+	chance.state = check_seed();
+	local_open(2);
+	model_scatter(source, ARENA, &chance);
+	unsigned char *heap = tern_alloc(local[1], ARENA);
+	REQUIRE(heap);
+	for (unsigned i = check_scaled(rounds); i; i--) {
+		static const unsigned modes[] = { TERN_AUTO, TERN_AUTO, TERN_RENDEZVOUS, TERN_SYNC };
+		target = i % 2 ? heap : private_arena;
+		memset(target, (int)i, ARENA);
+		memset(image, (int)i, ARENA);
+		bool first = chance_one_in(&chance, 2);
+		unsigned flags = modes[chance_below(&chance, 4)];
+		if (first && chance_one_in(&chance, 4))
+			flags = TERN_READY;
+		carry(least + chance_below(&chance, (uint32_t)(most - least)), flags, first,
+		      chance_one_in(&chance, 3), chance_one_in(&chance, 3));
+	}
+	local_close();
+}
+
+TEST(what_goes_in_words_lands_where_the_receivers_layout_says_and_gaps_are_left_alone)
+{
+	carry_all(0, 33, 300);
+}
+
+TEST(what_goes_in_a_payload_lands_where_the_receivers_layout_says_and_gaps_are_left_alone)
+{
+	carry_all(33, TERN_PAYLOAD_MAX + 1, 300);
+}
+
+TEST(what_goes_by_rendezvous_lands_where_the_receivers_layout_says_and_gaps_are_left_alone)
+{
+	carry_all(TERN_PAYLOAD_MAX, 70000, 150);
+}
+
+/* -- Particular ones ----------------------------------------------------------------------------------- */
+
+static void elements(size_t size, size_t count, unsigned flags, bool scattered)
+{
+	tern_op so = TERN_OP, ro = TERN_OP;
+	size_t apart = size + 3;
+	const tern_part from = { source + (count - 1) * apart, size, count, -(ptrdiff_t)apart };
+	const tern_part to = { target, size, count, (ptrdiff_t)(scattered ? size + 1 : size) };
+	memset(target, 0x77, ARENA);
+	memset(image, 0x77, ARENA);
+	CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, &to, 1, 0, NULL, &ro), 0);
+	CHECK_IS(tern_send_parts(local[0], 1, ID, &from, 1, flags, &so), 0);
+	CHECK_IS(tern_op_wait(local[1], &ro), 0);
+	CHECK_IS(tern_op_wait(local[0], &so), 0);
+	image_apply(&from, 1, &to, 1);
+	CHECK(model_same(target, image, ARENA));
+}
+
+TEST(elements_of_every_size_travel_from_negative_strides)
+{
+	static const size_t sizes[] = { 1, 2, 4, 8, 3, 7, 9, 129, 5000 };
+	chance.state = 1;
+	local_open(2);
+	model_scatter(source, ARENA, &chance);
+	target = private_arena;
+	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		for (int scattered = 0; scattered < 2; scattered++) {
+			elements(sizes[i], 1, 0, scattered);
+			elements(sizes[i], 2, 0, scattered);
+			elements(sizes[i], 60, 0, scattered);
+			elements(sizes[i], 100, TERN_RENDEZVOUS, scattered);
+		}
+	elements(1, 50000, 0, false); /* a byte at a time into one piece */
+	elements(1, 50000, 0, true);
+	local_close();
+}
+
+TEST(no_parts_and_parts_of_nothing_make_a_message_of_no_bytes)
+{
+	const tern_part nothing[] = { { NULL, 0, 5, 3 }, { source, 4, 0, 9 }, { NULL, 0, 0, 0 } };
+	static const unsigned modes[] = { TERN_AUTO, TERN_RENDEZVOUS, TERN_SYNC };
+	local_open(2);
+	for (unsigned i = 0; i < 3; i++)
+		for (size_t n = 0; n < 4; n++)
+			for (size_t k = 0; k < 4; k++) {
+				tern_op so = TERN_OP, ro = TERN_OP;
+				tern_envelope env = { .len = 9 };
+				CHECK_IS(tern_send_parts(local[0], 1, ID, n ? nothing : NULL, n, modes[i],
+							 &so),
+					 0);
+				settle();
+				CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, k ? nothing : NULL, k, 0,
+							 &env, &ro),
+					 0);
+				CHECK_IS(tern_op_wait(local[1], &ro), 0);
+				CHECK_IS(tern_op_wait(local[0], &so), 0);
+				CHECK_IS(env.len, 0);
+			}
+	local_close();
+}
+
+TEST(as_many_parts_as_there_may_be_arrive)
+{
+	static tern_part from[TERN_PARTS_MAX], to[TERN_PARTS_MAX];
+	local_open(2);
+	chance.state = 2;
+	model_scatter(source, ARENA, &chance);
+	target = private_arena;
+	for (size_t size = 1; size < 300; size = size * 6 + 1) {
+		tern_op so = TERN_OP, ro = TERN_OP;
+		for (size_t i = 0; i < TERN_PARTS_MAX; i++) {
+			from[i] = (tern_part){ source + i * (size + 2), size, 1, 0 };
+			to[TERN_PARTS_MAX - 1 - i] = (tern_part){ target + i * (size + 1), size, 1, 0 };
+		}
+		for (int whole = 0; whole < 2; whole++) { /* into one piece: so many puts */
+			const tern_part one = { target, size * TERN_PARTS_MAX, 1, 0 };
+			memset(target, 0x55, ARENA);
+			memset(image, 0x55, ARENA);
+			CHECK_IS(tern_send_parts(local[0], 1, ID, from, TERN_PARTS_MAX, 0, &so), 0);
+			CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, whole ? &one : to,
+						 whole ? 1 : TERN_PARTS_MAX, 0, NULL, &ro),
+				 0);
+			CHECK_IS(tern_op_wait(local[1], &ro), 0);
+			CHECK_IS(tern_op_wait(local[0], &so), 0);
+			image_apply(from, TERN_PARTS_MAX, whole ? &one : to, whole ? 1 : TERN_PARTS_MAX);
+			CHECK(model_same(target, image, ARENA));
+		}
+	}
+	local_close();
+}
+
+TEST(one_message_is_put_together_from_memory_of_several_kinds)
+{
+	tern_op so = TERN_OP, ro = TERN_OP;
+	static unsigned char registered[30000];
+	tern_addr a;
+	local_open(2);
+	unsigned char *heap = tern_alloc(local[0], 30000), *there = tern_alloc(local[1], 90000);
+	REQUIRE(heap && there);
+	REQUIRE(tern_register(local[1], private_arena, ARENA, &a) == 0);
+	chance_fill(source, 30000, 1);
+	chance_fill(heap, 30000, 2);
+	chance_fill(registered, 30000, 3);
+	const tern_part from[] = { { heap, 30000, 1, 0 },
+				   { source, 30000, 1, 0 },
+				   { registered, 30000, 1, 0 } };
+	unsigned char *to[] = { there, private_arena + 100 };
+	for (int i = 0; i < 2; i++) {
+		CHECK_IS(tern_send_parts(local[0], 1, ID, from, 3, 0, &so), 0);
+		CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID, to[i], 90000, 0, NULL, &ro), 0);
+		CHECK_IS(tern_op_wait(local[1], &ro), 0);
+		CHECK_IS(tern_op_wait(local[0], &so), 0);
+		CHECK(chance_filled(to[i], 30000, 2) && chance_filled(to[i] + 30000, 30000, 1) &&
+		      chance_filled(to[i] + 60000, 30000, 3));
+	}
+	CHECK_IS(tern_unregister(local[1], a), 0); /* what the program registered is still its own */
+	local_close();
+}
+
+/* -- Parts with an id each ------------------------------------------------------------------------------- */
+
+/* n parts of `size`, odd ones strided, sent with ids of their own and received in the other order. */
+static void each(size_t n, size_t size, unsigned flags, bool listed, bool recv_first)
+{
+	static tern_part parts[TERN_PARTS_MAX];
+	static tern_id ids[TERN_PARTS_MAX];
+	tern_op so = TERN_OP, ro = TERN_OP;
+	size_t room = size + 5;
+	memset(target, 0x66, ARENA);
+	for (size_t i = 0; i < n; i++) {
+		ids[i] = 1000 + i;
+		parts[i] = i % 2 ? (tern_part){ source + i * 2 * room, 1, size, 2 }
+				 : (tern_part){ source + i * 2 * room, size, 1, 0 };
+	}
+	for (int step = 0; step < 2; step++) {
+		if ((step == 0) != recv_first) {
+			CHECK_IS(tern_send_each(local[0], 1, ids, parts, n, flags, listed ? NULL : &so), 0);
+			if (!recv_first)
+				tern_poll(local[1]);
+			continue;
+		}
+		for (size_t i = n; i--;)
+			CHECK_IS(tern_recv_start(local[1], 0, ids[i], TERN_ID, target + i * room, room, 0,
+						 NULL, &ro),
+				 0);
+	}
+	CHECK_IS(tern_op_wait(local[1], &ro), 0);
+	CHECK_IS(tern_op_wait(local[0], &so), 0);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t b = 0; b < room; b++)
+			if (!CHECK(target[i * room + b] ==
+				   (b < size ? source[i * 2 * room + b * (1 + i % 2)] : 0x66)))
+				return;
+		if (listed) {
+			CHECK_IS(tern_send_wait(local[0], 1, ids[i]), 0);
+			CHECK_IS(tern_send_clear(local[0], 1, ids[i]), 0);
+		}
+	}
+	CHECK_IS(msg_of(local[0])->sends.used, 0);
+}
+
+TEST(parts_with_an_id_each_match_a_receive_each)
+{
+	local_open(2);
+	chance.state = 3;
+	model_scatter(source, ARENA, &chance);
+	target = private_arena;
+	for (unsigned i = 0; i < 8; i++) {
+		bool listed = i & 1, first = i & 2;
+		unsigned flags = i & 4 ? TERN_SYNC : 0;
+		each(1, 10, flags, listed, first);
+		each(3, 0, flags, listed, first);
+		each(10, 30, flags, listed, first);
+		each(400, 4, flags, listed, first);
+		each(50, 150, flags, listed, first);
+		each(9, 1000, flags, listed, first); /* more than one message carries */
+		each(5, 20000, flags, listed, first);
+		each(10, 100, TERN_RENDEZVOUS, listed, first);
+	}
+	each(20, 100, TERN_READY, false, true);
+	each(20, 100, TERN_READY | TERN_SYNC, true, true);
+	each(20, 10000, TERN_READY, false, true);
+	local_close();
+}
+
+TEST(the_lists_of_parts_with_an_id_each_are_free_on_return)
+{
+	static const size_t sizes[] = { 100, 20000 };
+	static const unsigned modes[] = { TERN_AUTO, TERN_RENDEZVOUS, TERN_SYNC };
+	local_open(2);
+	target = private_arena;
+	chance_fill(source, 60000, 5);
+	for (unsigned i = 0; i < 6; i++) {
+		size_t size = sizes[i % 2];
+		tern_id ids[] = { 1, 2, 3 };
+		tern_part parts[] = { { source, size, 1, 0 },
+				      { source + size, 1, size, 1 },
+				      { source + 2 * size, size / 4, 4, (ptrdiff_t)size / 4 } };
+		tern_op so = TERN_OP;
+		CHECK_IS(tern_send_each(local[0], 1, ids, parts, 3, modes[i / 2], &so), 0);
+		memset(ids, 0xff, sizeof ids);
+		memset(parts, 0xff, sizeof parts);
+		for (tern_id id = 1; id < 4; id++) {
+			CHECK_IS(tern_recv(local[1], 0, id, target, size, NULL), 0);
+			CHECK(memcmp(target, source + (id - 1) * size, size) == 0);
+		}
+		CHECK_IS(tern_op_wait(local[0], &so), 0);
+	}
+	local_close();
+}
+
+TEST(parts_with_an_id_each_travel_in_one_message_when_they_fit)
+{
+	const tern_id ids[] = { 1, 2, 3, 4 };
+	const tern_part parts[] = {
+		{ source, 100, 1, 0 }, { source, 200, 1, 0 }, { source, 300, 1, 0 }, { source, 400, 1, 0 }
+	};
+	tern_op so = TERN_OP;
+	local_open(2);
+	CHECK_IS(tern_send_each(local[0], 1, ids, parts, 4, 0, &so), 0);
+	CHECK_IS(so.pending, 0);
+	CHECK_IS(local_settle(), 1);
+	CHECK_IS(msg_of(local[1])->arrivals.used, 4);
+	local_close();
+}
+
+TEST(parts_with_an_id_each_keep_their_order_with_other_sends)
+{
+	const tern_id ids[] = { ID, ID, ID };
+	uint64_t word[] = { 1, 2, 3 }, before = 0, after = 4, got;
+	const tern_part parts[] = { { &word[0], 8, 1, 0 }, { &word[1], 8, 1, 0 }, { &word[2], 8, 1, 0 } };
+	static const unsigned modes[] = { TERN_AUTO, TERN_RENDEZVOUS, TERN_SYNC };
+	local_open(2);
+	for (unsigned i = 0; i < 3; i++) {
+		tern_op so = TERN_OP;
+		CHECK_IS(tern_send_start(local[0], 1, ID, &before, 8, TERN_RENDEZVOUS, &so), 0);
+		CHECK_IS(tern_send_each(local[0], 1, ids, parts, 3, modes[i], &so), 0);
+		CHECK_IS(tern_send_start(local[0], 1, ID, &after, 8, 0, &so), 0);
+		for (uint64_t n = 0; n < 5; n++) {
+			CHECK_IS(tern_recv_word(local[1], 0, ID, &got), 0);
+			CHECK_IS(got, n);
+		}
+		CHECK_IS(tern_op_wait(local[0], &so), 0);
+	}
+	local_close();
+}
+
+TEST(one_part_of_several_that_does_not_fit_its_receive_does_not_harm_the_others)
+{
+	const tern_id ids[] = { 1, 2, 3 };
+	const tern_part parts[] = { { source, 10, 1, 0 },
+				    { source + 10, 20, 1, 0 },
+				    { source + 30, 30, 1, 0 } };
+	tern_op so = TERN_OP, good = TERN_OP, bad = TERN_OP;
+	local_open(2);
+	target = private_arena;
+	memset(target, 0x44, 100);
+	CHECK_IS(tern_recv_start(local[1], 0, 1, TERN_ID, target, 10, 0, NULL, &good), 0);
+	CHECK_IS(tern_recv_start(local[1], 0, 2, TERN_ID, target + 10, 19, 0, NULL, &bad), 0);
+	CHECK_IS(tern_recv_start(local[1], 0, 3, TERN_ID, target + 30, 30, 0, NULL, &good), 0);
+	CHECK_IS(tern_send_each(local[0], 1, ids, parts, 3, 0, &so), 0);
+	tern_poll(local[1]);
+	CHECK_IS(tern_op_wait(local[1], &good), 0);
+	int rc = tern_op_wait(local[1], &bad);
+	CHECK_IS(rc, -EMSGSIZE);
+	rc = tern_poll(local[0]);
+	CHECK_IS(rc, -EMSGSIZE);
+	CHECK(sentence_has(rc, "0x2") && sentence_has(rc, "rank 1"));
+	CHECK(memcmp(target, source, 10) == 0 && target[10] == 0x44 && target[29] == 0x44 &&
+	      memcmp(target + 30, source + 30, 30) == 0);
+	local_close();
+}
