@@ -234,6 +234,8 @@ static void poll_empty(struct endpoint *e)
 	if (e->vain < DEMOTE_EVERY)
 		return;
 	e->vain = 0;
+	if (poll_left(e))
+		poll_lost(e); /* a rank that never talked with us leaves without ringing */
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->demote(e->net[i]);
 	if (!e->hold)

@@ -95,6 +95,8 @@ static void wait_idle(struct endpoint *e, struct ladder *l)
 	if (!l->since)
 		l->since = now;
 	wait_report(e, l, now);
+	if (poll_left(e))
+		poll_lost(e); /* a rank that never talked with us leaves without ringing */
 	if (now - l->since < YIELD_NS)
 		w->yield();
 	else if (now - l->since < NAPS_NS)
