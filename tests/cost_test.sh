@@ -2,35 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 300 LABELS perf
 # What `tern cost` prints, and that it counts the same each time; never how much.
-set -uo pipefail
-
-tern=$TERN_BIN/tern check=$TERN_BIN/json_check
+command=cost patience=200
 keys=(operation what form words packets total alone weighted unattributed same source destination)
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out err=$folder/err
-failed=0 status=0
+. tests/frame.sh
 
-sentence() { echo "$1"; }
-fail() {
-	echo "    failed: $1"
-	head -5 "$err" | sed 's/^/    stderr: /'
-	failed=$((failed + 1))
-}
-cost() { # ARGUMENTS
-	timeout -k 5 200 "$tern" cost "$@" >"$out" 2>"$err" </dev/null
-	status=$?
-}
-check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
-check_out() { grep -qE -- "$1" "$out" || fail "no line of the output matches: $1"; }
-check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
-check_quiet() { [[ ! -s $err ]] || fail "something stands on standard error"; }
-check_records() { # HOW MANY
-	local n
-	n=$("$check" "${keys[@]}" <"$out" 2>>"$err") || fail "this is not an array of records: $(head -c 200 "$out")"
-	[[ $n == "$1" ]] || fail "there are $n records, not $1"
-}
-count_out() { [[ $(grep -cE -- "$2" "$out") == "$1" ]] || fail "$(grep -cE -- "$2" "$out") lines match $2, not $1"; }
 number() { grep -oE "\"$2\": [0-9.]+" <<<"$1" | head -1 | grep -oE '[0-9.]+$'; } # TEXT KEY
 sum() { # TEXT KEY...: of one object
 	local all=0 key text=$1
@@ -38,29 +13,9 @@ sum() { # TEXT KEY...: of one object
 	for key; do all=$((all + $(number "$text" "$key"))); done
 	echo "$all"
 }
-refused() { # PATTERN ARGUMENTS: a sentence that matches, nothing else, status 2
-	local pattern=$1
-	shift
-	cost "$@"
-	check_status 2
-	check_err "$pattern"
-	[[ $(wc -l <"$err") == 1 ]] || fail "it takes $(wc -l <"$err") lines to say so"
-	[[ ! -s $out ]] || fail "something stands on standard output"
-}
-
-cost --operation put-8
-if ((status == 2)); then
-	check_err 'package|x86-64'
-	((failed == 0)) && echo "skipped: $(<"$err")"
-	exit $((failed ? 1 : 77))
-fi
-if ((status == 1)) && grep -qE 'ptrace|debug information' "$err"; then
-	echo "skipped: $(<"$err")"
-	exit 77
-fi
 
 sentence "--list names every operation"
-cost --list
+run --list
 check_status 0
 check_quiet
 operations=$(wc -l <"$out")
@@ -69,7 +24,7 @@ for name in request-2 request-4 put-8 finite-16-put-then finite-1024-send stream
 done
 
 sentence "--json prints a record for each and nothing else; nothing is left unattributed"
-cost --json
+run --json
 check_status 0
 check_quiet
 check_records "$operations"
@@ -77,7 +32,7 @@ count_out "$operations" '"unattributed": 0, "same": true'
 cp "$out" "$folder/first"
 
 sentence "the same command counts the same"
-cost --json
+run --json
 cmp -s "$folder/first" "$out" || fail "$(diff "$folder/first" "$out" | head -5)"
 
 sentence "features, steps and kinds each add up to the total, at each side, and the sides to the whole"
@@ -95,7 +50,7 @@ while read -r line; do
 done <"$folder/first"
 
 sentence "the tables have the paper's figures and Tern's, and the picture is a picture"
-cost --plot "$folder/cost.svg"
+run --plot "$folder/cost.svg"
 check_status 0
 check_quiet
 for table in '1. A single packet' '2. Sequences' '3. Kinds' '4. As a formula' '5. What is not base'; do
@@ -121,35 +76,35 @@ if command -v xmllint >/dev/null; then
 fi
 
 sentence "--operation counts those that it names, and no others"
-cost --json --operation request-4,put-8
+run --json --operation request-4,put-8
 check_status 0
 check_quiet
 check_records 2
-cost --operation put-8,request-4
+run --operation put-8,request-4
 check_status 0
 count_out 1 '^request-4 +[0-9]+ +16 '
 count_out 1 '^put-8: tern_put, 8 bytes$'
 
 sentence "--listing has each instruction with side, address, line, text, feature, step and kind"
-cost --operation request-4 --listing
+run --operation request-4 --listing
 check_status 0
 check_quiet
 rows=$(grep -cE '^(source|destination) +[0-9a-f]{12}  [a-z/_]+\.[ch]:[0-9]+ +[a-z0-9]+ .* (register|memory|device)$' "$out")
 own=$(grep -cE ' program +call +' "$out")
-cost --operation request-4 --json --listing
+run --operation request-4 --json --listing
 check_records 1
 total=$(number "$(<"$out")" total)
 [[ $((rows - own)) == "$total" ]] || fail "$rows are listed, $own of the program, and $total counted"
 [[ $(grep -oE '"instruction": ' "$out" | wc -l) == "$rows" ]] || fail "the records are not $rows"
 
 sentence "--weights says what each kind costs"
-cost --json --operation request-4 --weights 1,1,1
+run --json --operation request-4 --weights 1,1,1
 [[ $(number "$(<"$out")" weighted) == "$total" ]] || fail "with equal weights it is not the count"
-cost --json --operation request-4 --weights 0,0,1
+run --json --operation request-4 --weights 0,0,1
 devices=0
 for n in $(grep -oE '"device": [0-9]+' "$out" | grep -oE '[0-9]+'); do devices=$((devices + n)); done
 [[ $(number "$(<"$out")" weighted) == "$devices" && $devices != 0 ]] || fail "with one weight it is not $devices"
-cost --operation request-4 --weights 2,2,2 --plain
+run --operation request-4 --weights 2,2,2 --plain
 check_out "^request-4 .* $((2 * total))  tern_request"
 
 sentence "what it cannot do it refuses with one sentence and status 2"
@@ -167,19 +122,18 @@ refused "lists the operations that --operation names" --listing
 refused "use one of the two" --plot "$folder/x.svg" --operation put-8
 
 sentence "a picture that cannot be written is an error with a sentence"
-cost --plot "$folder/none/x.svg"
+run --plot "$folder/none/x.svg"
 check_status 1
 check_err '^tern cost: --plot .*: the file cannot be written: No such file or directory'
 
 sentence "--help helps"
-cost --help
+run --help
 check_status 0
 check_out '^usage: tern cost'
 
 sentence "too little memory is an error with a sentence, not a crash"
-TERN_MEMORY=8K cost --operation finite-16-data
+TERN_MEMORY=8K run --operation finite-16-data
 check_status 1
 check_err '^tern cost: finite-16-data: .*memory'
 
-((failed == 0)) || echo "$failed failed"
-exit $((failed > 0))
+finish

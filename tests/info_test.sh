@@ -1,30 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What `tern info` shows.
-set -uo pipefail
-
-tern=$TERN_BIN/tern check=$TERN_BIN/json_check
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out err=$folder/err
-failed=0 status=0
-
-sentence() { echo "$1"; }
-fail() {
-	echo "    failed: $1"
-	head -5 "$err" | sed 's/^/    stderr: /'
-	failed=$((failed + 1))
-}
-info() { # ARGUMENTS; variables may stand before the call
-	"$tern" info "$@" >"$out" 2>"$err"
-	status=$?
-}
-check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
-check_out() { grep -qE -- "$1" "$out" || fail "no line of the output matches: $1"; }
-check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
+command=info
+. tests/frame.sh
 
 sentence "it names every setting that the library reads"
-info
+run
 check_status 0
 for name in $(grep -oE '"TERN_[A-Z_]+"' src/base/setting.c | tr -d '"' | sort -u); do
 	[[ $name == TERN_ ]] || check_out "^ +$name "
@@ -48,46 +29,45 @@ check_out '^  futex_waitv '
 [[ -s $err ]] && fail "it complains about nothing"
 
 sentence "single copy that was switched off is not tried, and the heap is as large as it was set"
-TERN_SINGLE_COPY=0 TERN_HEAP=64M info
+TERN_SINGLE_COPY=0 TERN_HEAP=64M run
 check_status 0
 check_out '^  single-copy +no, .*: TERN_SINGLE_COPY is 0'
 check_out '^  heap +64 MiB '
 
 sentence "a setting of the environment is shown as such"
-TERN_SPIN=77 info
+TERN_SPIN=77 run
 check_status 0
 check_out 'TERN_SPIN +77 +environment'
 
 sentence "a setting that is not a number is pointed out"
-TERN_GRACE=soon info
+TERN_GRACE=soon run
 check_status 0
 check_out "wrong: TERN_GRACE is 'soon'"
 
 sentence "a TERN_* variable that nothing reads gets one warning with the nearest name"
-TERN_SPINN=1 info
+TERN_SPINN=1 run
 check_status 0
 [[ $(wc -l <"$err") == 1 ]] || fail "there are $(wc -l <"$err") lines on standard error"
 check_err 'TERN_SPINN.*TERN_SPIN[^N]'
-TERN_FOO=1 info --json
+TERN_FOO=1 run --json
 [[ $(wc -l <"$err") == 1 ]] || fail "there are $(wc -l <"$err") lines on standard error"
 check_err 'TERN_FOO'
 
 sentence "--json is one JSON object with everything in it"
-info --json
+run --json
 check_status 0
 "$check" version layout networks limits memory mem waiting settings <"$out" >/dev/null 2>"$err" || fail "it is not"
-TERN_SPIN=$'a"b\\c\nd' info --json
+TERN_SPIN=$'a"b\\c\nd' run --json
 "$check" settings <"$out" >/dev/null 2>"$err" || fail "not with odd characters in a value"
 
 sentence "--help helps, and what it does not know it refuses with a sentence"
-info --help
+run --help
 check_status 0
 check_out '^usage: tern info'
-info --jsn
+run --jsn
 check_status 2
 check_err "'--jsn'.*--json"
-info extra
+run extra
 check_status 2
 
-((failed == 0)) || echo "$failed failed"
-exit $((failed > 0))
+finish

@@ -1,47 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What `tern logp` prints, writes and draws; never how fast it was.
-set -uo pipefail
-
-tern=$TERN_BIN/tern check=$TERN_BIN/json_check
+command=logp
 keys=(ranks cores words rounds disturbed parameters thesis predictions)
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out err=$folder/err
-failed=0 status=0
+. tests/frame.sh
 
-sentence() { echo "$1"; }
-fail() {
-	echo "    failed: $1"
-	head -5 "$err" | sed 's/^/    stderr: /'
-	failed=$((failed + 1))
-}
-logp() { # ARGUMENTS
-	timeout -k 5 100 "$tern" logp "$@" >"$out" 2>"$err" </dev/null
-	status=$?
-}
-short() { logp --count 40 --repeat 3 "$@"; } # ARGUMENTS: nobody looks at the figures
-check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
-check_out() { grep -qE -- "$1" "$out" || fail "no line of the output matches: $1"; }
-check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
-check_quiet() { [[ ! -s $err ]] || fail "something stands on standard error"; }
+short() { run --count 40 --repeat 3 "$@"; } # ARGUMENTS: nobody looks at the figures
 check_object() { "$check" "${keys[@]}" <"$out" >/dev/null 2>>"$err" || fail "this is not the object: $(head -c 200 "$out")"; }
-count_out() { [[ $(grep -cE -- "$2" "$out") == "$1" ]] || fail "$(grep -cE -- "$2" "$out") lines match $2, not $1"; }
 records() { grep -oE '\{"'"$1"'[^}]*\}' "$out"; }               # KEY: those that begin with it, a line each
 field() { sed -nE 's/.*"'"$1"'": "?([^,"}]*).*/\1/p'; }         # KEY
 count_records() { # HOW MANY PATTERN KEY
 	local n
 	n=$(records "$3" | grep -cE -- "$2")
 	[[ $n == "$1" ]] || fail "$n records of $3 match $2, not $1"
-}
-refused() { # PATTERN ARGUMENTS: a sentence that matches, nothing else, status 2
-	local pattern=$1
-	shift
-	logp "$@"
-	check_status 2
-	check_err "$pattern"
-	[[ $(wc -l <"$err") == 1 ]] || fail "it takes $(wc -l <"$err") lines to say so"
-	[[ ! -s $out ]] || fail "something stands on standard output"
 }
 
 sentence "--json is one object with every parameter of every size, and every prediction"
@@ -122,7 +93,7 @@ records pattern | field predicted >"$folder/predicted"
 for key in profile ranks words L G G.start burst.3 burst.96 words.0.L words.6.o_s bytes.64.trip bytes.8192.g; do
 	grep -q "^$key = " "$folder/profile" || fail "there is no $key"
 done
-logp --json --read "$folder/profile"
+run --json --read "$folder/profile"
 check_status 0
 check_quiet
 check_object
@@ -130,7 +101,7 @@ check_out '"rounds": 0,'
 count_records 13 '"error_percent": null, "value": null' pattern
 paste -d' ' "$folder/predicted" <(records pattern | field predicted) |
 	awk '{ d = $1 / $2 - 1; if (d > 0.001 || d < -0.001) bad++ } END { exit bad || NR != 13 }' || fail "not the same"
-logp --read "$folder/profile"
+run --read "$folder/profile"
 check_status 0
 count_out 7 "^burst +[0-9]+ messages? +-?$number +- +-$"
 
@@ -145,21 +116,21 @@ grep -qE 'nan|inf' "$folder/plot.svg" && fail "there is a number that is none"
 if command -v xmllint >/dev/null; then
 	xmllint --noout "$folder/plot.svg" 2>>"$err" || fail "this is no XML"
 fi
-logp --read "$folder/profile" --plot "$folder/read.svg"
+run --read "$folder/profile" --plot "$folder/read.svg"
 check_status 0
 [[ $(grep -c '<circle.*predicted' "$folder/read.svg") == 0 ]] || fail "there are points where nothing was measured"
 grep -qE 'nan|inf' "$folder/read.svg" && fail "there is a number that is none"
 
 sentence "a file that cannot be read or written is an error with its name"
-logp --read "$folder/nothing"
+run --read "$folder/nothing"
 check_status 1
 check_err "^tern logp: .*$folder/nothing: No such file"
 echo 'L = fast' >"$folder/wrong"
-logp --read "$folder/wrong"
+run --read "$folder/wrong"
 check_status 1
 check_err '^tern logp: .*wrong, line 1: '
 echo 'ranks = 2' >"$folder/wrong"
-logp --read "$folder/wrong"
+run --read "$folder/wrong"
 check_status 1
 check_err 'wrong is not a whole profile: it has no L'
 short --quick --profile "$folder/no/profile"
@@ -183,12 +154,12 @@ refused "with --read nothing is measured" --read x --quick
 refused "with --read nothing is measured" --read x --profile y
 
 sentence "--list says what is measured and predicted, --help helps"
-logp --list
+run --list
 check_status 0
 for word in trip o_s o_r L g G P burst all-to-all ring payload; do
 	count_out 1 "^$word +[a-z]"
 done
-logp --help
+run --help
 check_status 0
 check_out '^usage: tern logp'
 
@@ -206,5 +177,4 @@ status=$?
 check_status 0
 check_object
 
-((failed == 0)) || echo "$failed failed"
-exit $((failed > 0))
+finish

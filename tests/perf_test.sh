@@ -1,47 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What `tern perf` prints; never how fast it was.
-set -uo pipefail
-
-tern=$TERN_BIN/tern check=$TERN_BIN/json_check
+command=perf
 keys=(test size value unit limit ratio spread better bar)
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out err=$folder/err
-failed=0 status=0
-
-sentence() { echo "$1"; }
-fail() {
-	echo "    failed: $1"
-	head -5 "$err" | sed 's/^/    stderr: /'
-	failed=$((failed + 1))
-}
-perf() { # ARGUMENTS
-	timeout -k 5 100 "$tern" perf "$@" >"$out" 2>"$err" </dev/null
-	status=$?
-}
-check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
-check_out() { grep -qE -- "$1" "$out" || fail "no line of the output matches: $1"; }
-check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
-check_quiet() { [[ ! -s $err ]] || fail "something stands on standard error"; }
-check_records() { # HOW MANY
-	local n
-	n=$("$check" "${keys[@]}" <"$out" 2>>"$err") || fail "this is not an array of records: $(head -c 200 "$out")"
-	[[ $n == "$1" ]] || fail "there are $n records, not $1"
-}
-count_out() { [[ $(grep -cE -- "$2" "$out") == "$1" ]] || fail "$(grep -cE -- "$2" "$out") lines match $2, not $1"; }
-refused() { # PATTERN ARGUMENTS: a sentence that matches, nothing else, status 2
-	local pattern=$1
-	shift
-	perf "$@"
-	check_status 2
-	check_err "$pattern"
-	[[ $(wc -l <"$err") == 1 ]] || fail "it takes $(wc -l <"$err") lines to say so"
-	[[ ! -s $out ]] || fail "something stands on standard output"
-}
+. tests/frame.sh
 
 sentence "--list names every test with its unit and sizes"
-perf --list
+run --list
 check_status 0
 tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receivers two-senders injection poll
 	barrier idle start memory)
@@ -57,7 +22,7 @@ count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#many[@]} + ${#kernel
 
 sentence "every test runs, and --json prints an array of records and nothing else"
 # --count is milliseconds for `idle`.
-perf --json --repeat 1 --count 20 --test "$(IFS=, && echo "${tests[*]}")"
+run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${tests[*]}")"
 check_status 0
 check_quiet
 check_records 35
@@ -67,7 +32,7 @@ done
 count_out 0 '"value": null'
 
 sentence "so does every test of the memory layer"
-perf --json --repeat 1 --count 2 --test "$(IFS=, && echo "${bulk[*]}")"
+run --json --repeat 1 --count 2 --test "$(IFS=, && echo "${bulk[*]}")"
 check_status 0
 check_quiet
 check_records 68
@@ -78,7 +43,7 @@ count_out 0 '"value": null'
 count_out 0 '"limit": null'
 
 sentence "so does every test of sends, typed messages and channels"
-perf --json --repeat 1 --count 20 --test "$(IFS=, && echo "${upper[*]}")"
+run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${upper[*]}")"
 check_status 0
 check_quiet
 check_records 13
@@ -87,31 +52,31 @@ for name in "${upper[@]}"; do
 done
 count_out 0 '"value": null'
 count_out 0 '"limit": null'
-perf --json --repeat 1 --count 20 --test multicast --size 3
+run --json --repeat 1 --count 20 --test multicast --size 3
 check_status 0
 check_records 1
 
 sentence "what needs the kernel to copy between processes is left out where it does not, with the reason"
 if [[ $("$tern" info --json) == *'"single_copy": true'* ]]; then
-	perf --json --repeat 1 --count 2 --test "$(IFS=, && echo "${kernel[*]}")"
+	run --json --repeat 1 --count 2 --test "$(IFS=, && echo "${kernel[*]}")"
 	check_status 0
 	check_quiet
 	check_records 14
 	count_out 0 '"value": null'
 fi
-TERN_SINGLE_COPY=0 perf --repeat 1 --count 2 --test private-put,atomic
+TERN_SINGLE_COPY=0 run --repeat 1 --count 2 --test private-put,atomic
 check_status 0
 check_out '^private-put +left out: TERN_SINGLE_COPY is 0'
 count_out 1 '^atomic +2 ranks '
 
 sentence "bytes are shown in KiB and MiB when they are many"
-perf --repeat 1 --count 1 --test put --size 4096,65536,1048576
+run --repeat 1 --count 1 --test put --size 4096,65536,1048576
 count_out 1 '^put +4096 bytes .* at least 0.80$'
 count_out 1 '^put +64 KiB .* at least 0.95$'
 count_out 1 '^put +1 MiB .* at least 0.95$'
 
 sentence "sizes, counts and repeats are honoured"
-perf --json --test round-trip,payload --size 3,4000 --count 7 --repeat 5
+run --json --test round-trip,payload --size 3,4000 --count 7 --repeat 5
 check_status 0
 check_quiet
 check_records 3
@@ -120,18 +85,18 @@ count_out 1 '"test": "round-trip", "size": 3, "size_unit": "words"'
 count_out 1 '"test": "payload", "size": 4000, "size_unit": "bytes"'
 
 sentence "a size goes to every test that it fits"
-perf --json --size 256 --count 2 --repeat 1 --test round-trip,payload,memory
+run --json --size 256 --count 2 --repeat 1 --test round-trip,payload,memory
 check_status 0
 check_records 2
 
 sentence "figures stand beside their limit, and a bar is shown where there is one"
-perf --json --test round-trip --size 4 --count 100 --repeat 4
+run --json --test round-trip --size 4 --count 100 --repeat 4
 check_out '"unit": "ns", "limit": [0-9.e+]+, "ratio": [0-9.e+-]+, "better": "lower", "bar": "at most 1.10"'
-perf --json --test memory --size 10
+run --json --test memory --size 10
 check_out '"limit": null, "ratio": null, "better": "lower", "bar": null'
 
 sentence "--quick is a table with a line for each figure, and says what the limits are"
-perf --quick --count 50 --repeat 3
+run --quick --count 50 --repeat 3
 check_status 0
 check_quiet
 check_out '^test +size +value +spread +limit +ratio +bar$'
@@ -143,7 +108,7 @@ count_out 11 '  limit: '
 grep -q $'\033' "$out" && fail "there are terminal codes in a file"
 
 sentence "--paper has every row of the thesis' tables 4-1, 4-7 and 4-8, and the cost of each number of words"
-perf --paper --count 40 --repeat 3
+run --paper --count 40 --repeat 3
 check_status 0
 check_quiet
 check_out '^operation +table +ns +95 % +cycles +GB/s +nCUBE/2 +CM-5$'
@@ -155,7 +120,7 @@ count_out 14 '^(send|handle) [0-6] words?  '
 
 sentence "its figures lie in their intervals, and --json has them all"
 paper_keys=(operation tables value low high unit cycles mb_per_s ncube2_us ncube2_instructions cm5_us cm5_cycles cm5_mb_per_s)
-perf --paper --json --count 40 --repeat 5
+run --paper --json --count 40 --repeat 5
 check_status 0
 check_quiet
 [[ $("$check" "${paper_keys[@]}" <"$out" 2>>"$err") == 34 ]] || fail "there are not 34 records"
@@ -180,17 +145,17 @@ refused "cannot stand beside it" --paper --test rate
 refused "cannot stand beside it" --paper --size 4
 
 sentence "--help helps"
-perf --help
+run --help
 check_status 0
 check_out '^usage: tern perf'
 
 sentence "too little memory is an error with a sentence, not a crash"
-TERN_MEMORY=8K perf --test payload --size 64 --count 10 --repeat 1
+TERN_MEMORY=8K run --test payload --size 64 --count 10 --repeat 1
 check_status 1
 check_err '^tern perf: .*memory'
 
 sentence "it works inside a job, and with a warning for a variable that nothing reads"
-TERN_SPINN=1 perf --test round-trip --size 1 --count 10 --repeat 1
+TERN_SPINN=1 run --test round-trip --size 1 --count 10 --repeat 1
 check_status 0
 [[ $(wc -l <"$err") == 1 ]] || fail "there are $(wc -l <"$err") warnings"
 timeout 60 "$tern" run -n 1 "$tern" perf --json --test rate,start --size 2 --count 10 --repeat 1 >"$out" 2>"$err"
@@ -198,5 +163,4 @@ status=$?
 check_status 0
 check_records 2
 
-((failed == 0)) || echo "$failed failed"
-exit $((failed > 0))
+finish

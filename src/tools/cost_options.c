@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/cost_options.h"
 
-#include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/nearest.h"
 #include "tools/cost_operation.h"
+#include "tools/option.h"
 
 enum { NAMES_MOST = 64 };
 
@@ -53,17 +52,6 @@ static const struct option long_options[] = {
 	{ 0 },
 };
 
-__attribute__((format(printf, 1, 2))) static bool refuse(const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	fputs("tern cost: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	va_end(args);
-	return false;
-}
-
 static bool read_operation(struct cost_options *o, const char *name)
 {
 	const char *names[NAMES_MOST];
@@ -74,9 +62,11 @@ static bool read_operation(struct cost_options *o, const char *name)
 			return true;
 		}
 	}
-	return refuse("--operation %s: there is no such operation; did you mean %s? `tern cost --list` names "
-		      "them all",
-		      name, nearest_name(name, names, operation_count));
+	return option_refuse(
+		"cost",
+		"--operation %s: there is no such operation; did you mean %s? `tern cost --list` names "
+		"them all",
+		name, nearest_name(name, names, operation_count));
 }
 
 static bool read_operations(struct cost_options *o, char *text)
@@ -97,7 +87,8 @@ static bool read_weights(struct cost_options *o, const char *text)
 		bool last = kind == COST_KINDS - 1;
 		if (end == at || *end != (last ? '\0' : ',') || !(o->weight[kind] >= 0) ||
 		    o->weight[kind] > 1e6)
-			return refuse(
+			return option_refuse(
+				"cost",
 				"--weights %s: three numbers are needed, 0 to 1000000, as in 1,1,5: for an "
 				"instruction on registers, on memory, on shared memory",
 				text);
@@ -110,12 +101,14 @@ static bool unknown(const char *word)
 {
 	static const char *const names[] = { "--operation", "--listing", "--weights", "--plot",
 					     "--json",      "--plain",   "--list",    "--help" };
-	return refuse("the option '%s' cannot be used so; did you mean %s? `tern cost --help` lists them",
-		      word, nearest_name(word, names, sizeof names / sizeof *names));
+	return option_refuse(
+		"cost", "the option '%s' cannot be used so; did you mean %s? `tern cost --help` lists them",
+		word, nearest_name(word, names, sizeof names / sizeof *names));
 }
 
-static bool read_option(struct cost_options *o, int letter, const char *word)
+static bool read_option(void *wishes, int letter, const char *word)
 {
+	struct cost_options *o = wishes;
 	switch (letter) {
 	case 'o':
 		return read_operations(o, optarg);
@@ -133,7 +126,8 @@ static bool read_option(struct cost_options *o, int letter, const char *word)
 	case 'l':
 		return o->list = true;
 	case ':':
-		return refuse("%s needs a value after it; `tern cost --help` shows which", word);
+		return option_refuse("cost", "%s needs a value after it; `tern cost --help` shows which",
+				     word);
 	default:
 		return unknown(word);
 	}
@@ -142,35 +136,23 @@ static bool read_option(struct cost_options *o, int letter, const char *word)
 static bool check(const struct cost_options *o, int argc, char **argv)
 {
 	if (optind < argc)
-		return refuse("'%s' is not an option; operations are named with --operation, as in "
-			      "`tern cost --operation request-4`",
-			      argv[optind]);
+		return option_refuse("cost",
+				     "'%s' is not an option; operations are named with --operation, as in "
+				     "`tern cost --operation request-4`",
+				     argv[optind]);
 	if (o->listing && !o->named)
-		return refuse("--listing lists the operations that --operation names: all of them together "
-			      "would be some ten thousand lines");
+		return option_refuse(
+			"cost", "--listing lists the operations that --operation names: all of them together "
+				"would be some ten thousand lines");
 	if (o->plot && o->named)
-		return refuse("--plot draws the sequences and streams of the tables, and --operation names "
-			      "others: use one of the two");
+		return option_refuse(
+			"cost", "--plot draws the sequences and streams of the tables, and --operation names "
+				"others: use one of the two");
 	return true;
 }
 
 bool cost_options_read(struct cost_options *o, int argc, char **argv, int *status)
 {
 	*o = (struct cost_options){ .weight = { 1, 1, 5 } };
-	*status = 2;
-	optind = 0; /* glibc: forget whatever was parsed before */
-	for (;;) {
-		const char *word = argv[optind ? optind : 1];
-		int letter = getopt_long(argc, argv, "+:h", long_options, NULL);
-		if (letter == 'h') {
-			fputs(help, stdout);
-			*status = 0;
-			return false;
-		}
-		if (letter < 0)
-			break;
-		if (!read_option(o, letter, word))
-			return false;
-	}
-	return check(o, argc, argv);
+	return options_walk(argc, argv, long_options, help, read_option, o, status) && check(o, argc, argv);
 }

@@ -141,7 +141,7 @@ static const char style[] =
 	"}\n"
 	"</style>\n";
 
-void plot_write(const struct cost_study *s, FILE *to)
+void cost_plot_write(const struct cost_study *s, FILE *to)
 {
 	fprintf(to,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n"

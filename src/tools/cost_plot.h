@@ -7,6 +7,6 @@
 
 #include "tools/cost_study.h"
 
-void plot_write(const struct cost_study *s, FILE *to);
+void cost_plot_write(const struct cost_study *s, FILE *to);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/logp_options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -117,8 +116,9 @@ static bool read_plain(struct logp_options *o, int letter, const char *word)
 	return strchr("qjplfig", letter) ? true : unknown(word);
 }
 
-static bool read_option(struct logp_options *o, int letter, const char *word)
+static bool read_option(void *wishes, int letter, const char *word)
 {
+	struct logp_options *o = wishes;
 	switch (letter) {
 	case 'w':
 		return read_sizes(&o->wish.words, "--words", optarg, 0, TERN_WORDS_MAX);
@@ -173,22 +173,7 @@ static bool check(const struct logp_options *o, int argc, char **argv)
 bool logp_options_read(struct logp_options *o, int argc, char **argv, int *status)
 {
 	*o = (struct logp_options){ 0 };
-	*status = 2;
-	optind = 0; /* glibc: forget whatever was parsed before */
-	for (;;) {
-		const char *word = argv[optind ? optind : 1];
-		int letter = getopt_long(argc, argv, "+:h", long_options, NULL);
-		if (letter == 'h') {
-			fputs(help, stdout);
-			*status = 0;
-			return false;
-		}
-		if (letter < 0)
-			break;
-		if (!read_option(o, letter, word))
-			return false;
-	}
-	if (!check(o, argc, argv))
+	if (!options_walk(argc, argv, long_options, help, read_option, o, status) || !check(o, argc, argv))
 		return false;
 	wish_complete(&o->wish, o->quick);
 	return true;

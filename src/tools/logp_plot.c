@@ -198,7 +198,7 @@ static void draw_parameters(const struct logp_model *m, FILE *to)
 			TOP + 31 + (int)n * BAR_APART, m->per_byte.median);
 }
 
-int plot_write(const struct logp_outcome *o, FILE *to)
+int logp_plot_write(const struct logp_outcome *o, FILE *to)
 {
 	fputs("<svg class=\"logp\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 900 470\" role=\"img\" "
 	      "aria-label=\"LogP parameters, and predictions against measurements\">\n",

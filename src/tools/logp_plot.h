@@ -8,6 +8,6 @@
 #include "tools/logp_run.h"
 
 /* Writes SVG; 0 or -EIO. */
-int plot_write(const struct logp_outcome *o, FILE *to);
+int logp_plot_write(const struct logp_outcome *o, FILE *to);
 
 #endif

@@ -29,3 +29,23 @@ bool option_number(const char *command, const char *option, const char *text, ui
 	*value = n;
 	return true;
 }
+
+bool options_walk(int argc, char **argv, const struct option *options, const char *help,
+		  bool (*read)(void *wishes, int letter, const char *word), void *wishes, int *status)
+{
+	*status = 2;
+	optind = 0; /* glibc: forget whatever was parsed before */
+	for (;;) {
+		const char *word = argv[optind ? optind : 1];
+		int letter = getopt_long(argc, argv, "+:h", options, NULL);
+		if (letter == 'h') {
+			fputs(help, stdout);
+			*status = 0;
+			return false;
+		}
+		if (letter < 0)
+			return true;
+		if (!read(wishes, letter, word))
+			return false;
+	}
+}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/perf_options.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +100,16 @@ static bool unknown(const char *word)
 		word, nearest_name(word, names, sizeof names / sizeof *names));
 }
 
-static bool read_option(struct perf_options *o, const struct test *const *tests, int letter, const char *word)
+/* What the options are read into, and against. */
+struct reading {
+	struct perf_options *o;
+	const struct test *const *tests;
+};
+
+static bool read_option(void *wishes, int letter, const char *word)
 {
+	struct perf_options *o = ((struct reading *)wishes)->o;
+	const struct test *const *tests = ((struct reading *)wishes)->tests;
 	uint64_t rounds;
 	switch (letter) {
 	case 'q':
@@ -184,20 +191,7 @@ bool perf_options_read(struct perf_options *o, const struct test *const *tests, 
 		       int *status)
 {
 	*o = (struct perf_options){ 0 };
-	*status = 2;
-	optind = 0; /* glibc: forget whatever was parsed before */
-	for (;;) {
-		const char *word = argv[optind ? optind : 1];
-		int letter = getopt_long(argc, argv, "+:h", long_options, NULL);
-		if (letter == 'h') {
-			fputs(help, stdout);
-			*status = 0;
-			return false;
-		}
-		if (letter < 0)
-			break;
-		if (!read_option(o, tests, letter, word))
-			return false;
-	}
-	return check(o, tests, argc, argv);
+	struct reading wishes = { o, tests };
+	return options_walk(argc, argv, long_options, help, read_option, &wishes, status) &&
+	       check(o, tests, argc, argv);
 }
