@@ -59,7 +59,7 @@ static int cost_count(const struct cost_options *o, FILE *picture)
 	else
 		cost_show(&s, o);
 	if (!rc && picture)
-		plot_write(&s, picture);
+		cost_plot_write(&s, picture);
 	study_close(&s);
 	return rc ? 1 : 0;
 }

@@ -69,7 +69,7 @@ static int logp_do(const struct logp_options *options)
 	else
 		logp_report_tables(&o, !options->plain && isatty(STDOUT_FILENO));
 	rc = file_make(options->profile, outcome_profile, &o);
-	return rc ? rc : file_make(options->plot, plot_write, &o);
+	return rc ? rc : file_make(options->plot, logp_plot_write, &o);
 }
 
 int logp_main(int argc, char **argv)
