@@ -246,7 +246,7 @@ int tern_fence(tern *t);
 /* Serves messages until every operation of this endpoint but tern_get_when() has completed; handles have the errors. */
 int tern_quiet(tern *t);
 
-/* -- Inline forms --------------------------------------------------------------------- */
+/* -- The inline path ----------------------------------------------------------------- */
 
 /* The rules are checked before the data moves; where they do not plainly hold, the library says why. */
 static inline int tern_put_then_inline(tern *t, tern_addr dst, const void *src, size_t len, unsigned n,
