@@ -11,6 +11,7 @@
  * three.
  */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
@@ -104,12 +105,15 @@ static void loop_data(uint32_t n)
 static tern_id posted, sent;
 static tern_op received;
 
+/* Between two stops, where nobody counts: stepping through it would take half a minute. */
 static void post(uint32_t n)
 {
 	static uint64_t got;
+	raise(SIGSTOP);
 	for (uint32_t i = 0; i < n; i++)
 		if (tern_recv_start(t[1], 0, posted++, TERN_ID, &got, sizeof got, 0, NULL, &received))
 			_exit(1);
+	raise(SIGSTOP);
 }
 
 static void loop_send(uint32_t n)
@@ -198,18 +202,27 @@ static void child_run(void)
 	_exit(0);
 }
 
+/* One instruction further, or, where the child has stopped itself, on to where it does so again. */
+static bool step(pid_t child, struct user_regs_struct *regs)
+{
+	int status;
+	if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) || waitpid(child, &status, 0) != child ||
+	    !WIFSTOPPED(status))
+		return false;
+	if (WSTOPSIG(status) == SIGSTOP &&
+	    (ptrace(PTRACE_CONT, child, NULL, NULL) || waitpid(child, &status, 0) != child))
+		return false;
+	return ptrace(PTRACE_GETREGS, child, NULL, regs) == 0;
+}
+
 /* Steps until the child enters mark(); the number of instructions on the way, -1 when it ended. */
 static long steps_to_mark(pid_t child)
 {
 	struct user_regs_struct regs;
-	int status;
-	for (long n = 0;; n++) {
-		if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) || waitpid(child, &status, 0) != child ||
-		    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, child, NULL, &regs))
-			return -1;
+	for (long n = 0; step(child, &regs); n++)
 		if (regs.rip == (unsigned long)(uintptr_t)mark)
 			return n;
-	}
+	return -1;
 }
 
 struct count {
