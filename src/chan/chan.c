@@ -111,9 +111,16 @@ static void chans_lost(void *state, uint32_t rank)
 	}
 }
 
-const struct layer chan_layer = {
-	.open = chans_open, .close = chans_close, .progress = chans_progress, .lost = chans_lost
-};
+static void chans_leave(void *state)
+{
+	relay_drain(state);
+}
+
+const struct layer chan_layer = { .open = chans_open,
+				  .close = chans_close,
+				  .progress = chans_progress,
+				  .lost = chans_lost,
+				  .leave = chans_leave };
 
 int tern_chan_close(tern_chan *c)
 {

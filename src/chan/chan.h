@@ -152,6 +152,7 @@ struct pipe *pipe_reach(struct chans *s, tern_addr a); /* NULL if there is none 
 /* A relay from what `from` offers to `n` ranks; `made` is its ring. No sentence: for a handler. */
 int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, unsigned n,
 	       struct pipe **made);
+void relay_drain(struct chans *s); /* passes on what has come, as long as its readers take it */
 void relay_close(struct chans *s);
 unsigned relay_progress(struct chans *s);
 

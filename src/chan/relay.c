@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "chan/chan.h"
+#include "core/wait.h"
 
 enum { RELAY_MOST = 2 * LEAF_LINES }; /* lines of one relay in a turn */
 
@@ -115,6 +116,32 @@ unsigned relay_progress(struct chans *s)
 	}
 	relay_work(s);
 	return moved;
+}
+
+/* Whether something has come that was not passed on. */
+static bool relay_owes(const struct chans *s)
+{
+	for (const struct relay *r = s->relays; r; r = r->next) {
+		struct cursor k = in_cursor(&r->in);
+		uint64_t item = 0;
+		int sight = in_see(r->in.chan, &k, &item);
+		if (sight == SIGHT_DATA || sight == SIGHT_ITEM)
+			return true;
+	}
+	return false;
+}
+
+void relay_drain(struct chans *s)
+{
+	struct endpoint *e = s->e;
+	struct ladder l = LADDER_BOUNDED;
+	uint64_t since = e->world->now();
+	while (relay_owes(s) && e->world->now() - since < e->grace_ns) {
+		if (relay_progress(s))
+			since = e->world->now();
+		else if (chan_wait(e, &l, "tern_close()"))
+			return;
+	}
 }
 
 /* The endpoint closes: the rings, and who is told, are those of its channels. */

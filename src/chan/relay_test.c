@@ -224,6 +224,19 @@ TEST(when_a_relay_leaves_those_behind_it_are_told_and_the_others_go_on)
 	local_close();
 }
 
+TEST(what_has_come_to_a_relay_is_passed_on_before_it_leaves)
+{
+	many_open(20);
+	for (int i = 0; i < 100; i++)
+		CHECK_IS(put_next(), 0);
+	for (uint32_t r = 1; r < 20; r++)
+		local_close_one(r); /* none of them has polled since */
+	while (get_next(20))
+		;
+	CHECK_IS(got[20], put);
+	local_close();
+}
+
 TEST(when_the_sender_leaves_that_goes_through_relays_too)
 {
 	struct chance c = { check_seed() };

@@ -35,6 +35,13 @@ void layers_lost(struct endpoint *e, uint32_t rank)
 			layer_table[i]->lost(e->layer[i], rank);
 }
 
+void layers_leave(struct endpoint *e)
+{
+	for (int i = 0; i < LAYERS; i++)
+		if (e->layer[i] && layer_table[i]->leave)
+			layer_table[i]->leave(e->layer[i]);
+}
+
 void layers_report(const struct endpoint *e, int fd)
 {
 	for (int i = 0; i < LAYERS; i++)

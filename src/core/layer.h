@@ -18,6 +18,8 @@ struct layer {
 	unsigned (*progress)(void *state);
 	/* `rank` has left: nothing can be asked of it any more. Called once for each, outside handlers or in them. */
 	void (*lost)(void *state, uint32_t rank);
+	/* The endpoint is about to leave: finishes what others count on, within the grace time; may be NULL. */
+	void (*leave)(void *state);
 	/* Writes what is under way to `fd`, for a job that is stuck; may be NULL. */
 	void (*report)(const void *state, int fd);
 };
@@ -42,6 +44,7 @@ int layers_open(struct endpoint *e);
 void layers_close(struct endpoint *e);
 unsigned layers_progress(struct endpoint *e);
 void layers_lost(struct endpoint *e, uint32_t rank);
+void layers_leave(struct endpoint *e);
 void layers_report(const struct endpoint *e, int fd);
 
 /* Registers a handler of Tern's own: `id` counts from 0, apart from the program's. */

@@ -288,6 +288,7 @@ int tern_close(tern *t)
 			"tern_close() was called in a deferred function, which the endpoint still runs");
 	if (rc)
 		return rc;
+	layers_leave(e);
 	atomic_store(&e->closed, true);
 	endpoint_disconnect(e);
 	/* Release: whoever sees the last one go frees what all of them used. */

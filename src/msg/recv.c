@@ -172,6 +172,14 @@ static int recv_can_tell(struct msg *m, const struct arrival *a)
 	return error_set(-EAGAIN, "the ring to rank %u is full, and under a hold nothing is served", a->src);
 }
 
+/* Whether whom it waits for has left already. */
+static bool wish_hopeless(struct msg *m, const struct wish *w)
+{
+	if (w->src == TERN_ANY)
+		return m->e->t->size > 1 && poll_left(m->e) + 1 >= m->e->t->size;
+	return m->e->site.peer[w->src].lost;
+}
+
 static int recv_begin(struct msg *m, const struct wish *w)
 {
 	struct receiving *r = NULL;
@@ -187,8 +195,8 @@ static int recv_begin(struct msg *m, const struct wish *w)
 		w->op->pending++;
 	if (a) /* no earlier receive could take it, or it would have */
 		arrival_take(m, a, r);
-	if (poll_left(m->e)) {
-		m->lost = true; /* whom it waits for may be gone already */
+	if (wish_hopeless(m, w)) {
+		m->lost = true; /* the next turn ends it, if it has not got anything */
 		msg_busy(m);
 	}
 	return 0;
