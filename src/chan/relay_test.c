@@ -231,7 +231,7 @@ TEST(what_has_come_to_a_relay_is_passed_on_before_it_leaves)
 		CHECK_IS(put_next(), 0);
 	for (uint32_t r = 1; r < 20; r++)
 		local_close_one(r); /* none of them has polled since */
-	while (get_next(20))
+	while (got[20] < put && get_next(20))
 		;
 	CHECK_IS(got[20], put);
 	local_close();
