@@ -81,7 +81,7 @@ struct tern_chan_place {
  * Opens the sending end of channel `name` to `rank`, or to each of `n` ranks: every one gets
  * all that is put. What is put waits in the channel until the other end is opened.
  * -EEXIST if this rank has one of that name open to one of them already; -EINVAL for a rank that is twice in the list; -ENOBUFS when the other
- * rank has TERN_CHANS_MAX offers; -ENOMEM when the heap or the job's memory is spent.
+ * rank has TERN_CHANS_MAX offers that it has not taken, or this rank's share of them; -ENOMEM when the heap or the job's memory is spent.
  */
 int tern_chan_to(tern *t, uint32_t rank, uint64_t name, tern_chan **c);
 int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name, tern_chan **c);

@@ -51,7 +51,7 @@ typedef uint64_t tern_mid;
  * Sends `len` bytes as a message of `type` to `rank`. 0: accepted; *mid, unless `mid` is NULL, names
  * it for tern_bufdone(), and `data` belongs to it until that says so. -EAGAIN, retry: there is no
  * buffer, or TERN_BUFSENDS_MAX are under way, and with TERN_NOWAIT the call does not wait for
- * that. Any other code is a failure that would only repeat itself: -ENXIO, the rank has given no buffers for
+ * that. Any other code is a failure, which repeats itself until the receiver does something about it, if it can: -ENXIO, the rank has given no buffers for
  * that type; -EMSGSIZE, they are shorter than that; -ENOBUFS, none is free and the type's policy
  * is to refuse; -ERANGE; -EOWNERDEAD, -ESHUTDOWN; -EBADMSG, with TERN_CHECK, `data` was changed under way.
  * Without `mid` the call returns when `data` is free again. In a handler: -EPERM. Where it would have to

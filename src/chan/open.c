@@ -317,13 +317,28 @@ struct pipe *pipe_reach(struct chans *s, tern_addr a)
 	return p && (uintptr_t)p % TERN_CHAN_LEAF == 0 ? (struct pipe *)(void *)p : NULL;
 }
 
+static unsigned offers_of(const struct chans *s, uint32_t rank)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < s->offers; i++)
+		n += s->offer[i].from == rank;
+	return n;
+}
+
+/* How many places one rank may take, so that it cannot shut the others out. */
+static unsigned offers_share(const struct chans *s)
+{
+	unsigned others = s->e->t->size > 1 ? s->e->t->size - 1 : 1;
+	return TERN_CHANS_MAX / others ? TERN_CHANS_MAX / others : 1;
+}
+
 static int offer_keep(struct chans *s, const struct offer *o)
 {
 	if (!s->offer)
 		s->offer = calloc(TERN_CHANS_MAX, sizeof *s->offer);
 	if (!s->offer)
 		return -ENOMEM;
-	if (s->offers == TERN_CHANS_MAX)
+	if (s->offers == TERN_CHANS_MAX || offers_of(s, o->from) >= offers_share(s))
 		return -ENOBUFS;
 	s->offer[s->offers++] = *o;
 	reader_set(o->reader, READER_OPEN);

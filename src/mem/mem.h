@@ -154,6 +154,11 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what);
  * unmapped behind our back: 0, or -EFAULT.
  */
 int mem_copy_guarded(void *to, const void *from, size_t len);
+/*
+ * Whether memory of this process can be read, or written, as far as the kernel can be asked without copying; it is
+ * for this thread's own memory, which nobody unmaps meanwhile.
+ */
+bool mem_there(void *p, size_t len, bool write);
 int mem_gone(tern_addr a); /* the error of a region that was unregistered under way */
 struct job_region *region_of(const struct mem *m,
 			     tern_addr a); /* NULL if `a` is not of one that is current */

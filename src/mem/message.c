@@ -95,7 +95,7 @@ static int own_move(struct mem *m, tern_addr a, char *bytes, size_t len, bool pu
 	char *own = tern_addr_rank(a) == m->rank ? mem_reach(m, a, len) : NULL;
 	if (!own)
 		return EFAULT;
-	if (addr_segment(a) != SEGMENT_HEAP)
+	if (addr_segment(a) != SEGMENT_HEAP && !mem_there(own, len, put))
 		return -mem_copy_guarded(put ? own : bytes, put ? bytes : own, len);
 	memcpy(put ? own : bytes, put ? bytes : own, len);
 	return 0;

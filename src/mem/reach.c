@@ -2,6 +2,7 @@
 /* Addresses: what they name, who can touch it, and why not. */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -97,6 +98,16 @@ int mem_copy_guarded(void *to, const void *from, size_t len)
 		return 0;
 	}
 	return -EFAULT;
+}
+
+bool mem_there(void *p, size_t len, bool write)
+{
+	enum { PAGE = 4096, WORTH = 16 << 10 };
+	uintptr_t first = (uintptr_t)p / PAGE * PAGE;
+	if (len < WORTH) /* copying by system call takes no longer than asking */
+		return false;
+	return madvise((void *)first, (uintptr_t)p + len - first,
+		       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
 }
 
 int mem_gone(tern_addr a)

@@ -182,6 +182,11 @@ unsigned transfer_progress(struct mem *m)
 	return moved > 0;
 }
 
+size_t transfer_room(const struct mem *m)
+{
+	return TERN_OPS_MAX - m->transfers.active;
+}
+
 static int transfers_make(struct transfers *ts)
 {
 	struct transfer *batch = calloc(BATCH, sizeof *batch);

@@ -202,6 +202,8 @@ struct verdict {
 
 static struct verdict letter_refuse(struct msg *m, const struct letter *l, int error)
 {
+	if (l->bytes && !(l->flags & TERN_READY))
+		m->peer[l->src].owed += cells_of(l->len);
 	m->e->trouble =
 		error_set(error, "message %#llx from rank %u %s", (unsigned long long)l->id, l->src,
 			  error == -ENOMSG ? "was sent in ready mode and found no receive: it was discarded"

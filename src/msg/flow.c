@@ -10,6 +10,8 @@
 #include "mem/mem.h"
 #include "msg/msg.h"
 
+enum { PUTS_MOST = 64 }; /* parts that are put by themselves; more go as messages, which hold several */
+
 /* -- At the receiver ------------------------------------------------------------------------ */
 
 /* Where the sender may put the data itself; TERN_NOWHERE if it cannot. */
@@ -113,8 +115,12 @@ static int data_send(struct msg *m, struct sending *s)
 /* Carries a send on: 0 when all of it is there, 1 while not, or an error. */
 static int flow_step(struct msg *m, struct sending *s)
 {
+	if (!s->started && s->layout.parts > PUTS_MOST)
+		s->to = TERN_NOWHERE;
 	if (s->to == TERN_NOWHERE)
 		return data_send(m, s);
+	if (!s->started && transfer_room(mem_of(m->e->t)) < s->layout.parts)
+		return 1; /* a put would wait for one, and run deferred functions in the middle of our turn */
 	if (!s->started) {
 		s->started = true;
 		int rc = put_parts(m, s);

@@ -62,6 +62,7 @@ enum {
 	CELLS_HELD = 64,  /* besides: for ready messages that came while their receive was busy */
 	RTS_ALL = 16384,  /* unmatched, from all ranks together */
 	RTS_LEAST = 16,   /* for each, however many there are */
+	BLOCKS_LEAST = 8, /* sends that each rank may have asked for, however many ranks there are */
 };
 
 struct cell {
@@ -86,6 +87,7 @@ struct sending {
 	bool counted;   /* among the RTSs that the receiver has written down */
 	bool started;   /* the data move */
 	bool sending;   /* in a call that sends for it, and may wait for room */
+	bool block;     /* asked for by its receiver */
 	int error;
 	struct layout layout;
 	struct walk walk; /* over what has been sent in messages, */
@@ -136,6 +138,7 @@ struct correspondent {
 	uint32_t cells;               /* of its memory that we may still fill */
 	uint32_t rts;                 /* that we may still have unmatched there */
 	uint32_t owed;                /* cells of ours that it may fill again and has not been told of */
+	uint32_t blocks;              /* sends under way that it has asked for */
 	struct sending *first, *last; /* waiting to be announced, in order */
 };
 

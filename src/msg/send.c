@@ -154,6 +154,7 @@ void send_over(struct msg *m, struct sending *s, int error)
 		queue_remove(&m->moving_first, &m->moving_last, s);
 	s->state = TERN_COMPLETE;
 	s->error = error;
+	p->blocks -= s->block;
 	if (s->listed)
 		return;
 	send_remove(m, s);
@@ -217,12 +218,23 @@ void send_flush(struct msg *m)
 			queue_flush(m, r);
 }
 
+/* Half of the table is for what others ask for, in equal shares: the rest is the program's. */
+static uint32_t blocks_share(const struct msg *m)
+{
+	uint32_t share = TERN_SENDS_MAX / 2 / m->e->t->size;
+	return share > BLOCKS_LEAST ? share : BLOCKS_LEAST;
+}
+
 int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 {
 	struct sending *s;
+	if (m->peer[dst].blocks >= blocks_share(m))
+		return -EAGAIN;
 	int rc = send_new(m, dst, id, l, TERN_AUTO, NULL, &s);
 	if (rc)
 		return rc;
+	s->block = true;
+	m->peer[dst].blocks++;
 	queue_append(m, s); /* announced by the next poll: a handler sends no requests */
 	m->flush = true;
 	msg_busy(m);

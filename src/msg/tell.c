@@ -44,8 +44,10 @@ static void refused(struct msg *m, const tern_msg *msg, struct sending *s)
 			      (unsigned long long)tern_msg_arg(msg, 5), tern_msg_src(msg), refusal(why));
 	if (s)
 		send_over(m, s, error);
-	else
+	else {
 		m->e->trouble = error; /* the send was over long ago: the next poll says it */
+		error_warn("%s", tern_strerror(error));
+	}
 }
 
 static void cleared(struct msg *m, const tern_msg *msg, struct sending *s)
@@ -110,8 +112,8 @@ static void told(tern *t, const tern_msg *msg)
 	m->peer[from].cells += (uint32_t)tern_msg_arg(msg, 2);
 	if (kind == TELL_AGREED)
 		block_agreed(m, from, tern_msg_arg(msg, 5), -(int)tern_msg_arg(msg, 1));
-	if (s && s->node.rank != from)
-		s = NULL;
+	if (s && (s->node.rank != from || (kind != TELL_KEPT && s->state != TERN_IN_USE)))
+		s = NULL; /* of another, or long past that */
 	if (s && kind != TELL_KEPT)
 		uncount(m, s);
 	if (kind == TELL_REFUSED)

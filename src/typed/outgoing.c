@@ -65,15 +65,15 @@ bool outgoing_finish(struct typed *y, struct outgoing *o)
 	uint64_t words[NOTICE_WORDS];
 	if (o->op.pending)
 		return false;
-	int rc = o->op.error ? o->op.error : send_reachable(y->e, o->rank);
+	int rc = send_reachable(y->e, o->rank);
 	if (rc)
-		return outgoing_over(y, o, rc);
+		return outgoing_over(y, o, o->op.error ? o->op.error : rc);
 	if (!lane_ready(&y->e->t->lane[o->rank]))
 		return false;
-	o->notice.cancelled = y->check && outgoing_changed(o);
+	rc = o->op.error ? o->op.error : y->check && outgoing_changed(o) ? -EBADMSG : 0;
+	o->notice.cancelled = rc != 0;
 	notice_write(&o->notice, words);
-	outgoing_over(y, o,
-		      o->notice.cancelled ? -EBADMSG : 0); /* first: the send may serve others, who ask */
+	outgoing_over(y, o, rc); /* first: the send may serve others, who ask */
 	rc = layer_request(y->e, o->rank, TYPED_ARRIVED, NULL, 0, NOTICE_WORDS, words);
 	o->error = rc ? rc : o->error;
 	return true;
