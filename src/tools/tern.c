@@ -17,6 +17,7 @@ static const struct command {
 	{ "info", info_main, "show networks, limits and settings, and what is wrong with them" },
 	{ "perf", perf_main, "measure messages, and the hardware's limit beside each figure" },
 	{ "top", top_main, "show what the ranks of a running job do" },
+	{ "why", why_main, "explain why a job makes no progress" },
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -10,5 +10,6 @@ int run_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int perf_main(int argc, char **argv);
 int top_main(int argc, char **argv);
+int why_main(int argc, char **argv);
 
 #endif
