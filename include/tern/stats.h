@@ -37,7 +37,7 @@ typedef struct tern_stats_peer_data {
 
 typedef struct tern_stats_handler_data {
 	uint64_t count, bytes;
-	uint64_t timed, ns, longest_ns; /* one run in 64 is timed */
+	uint64_t timed, ns, longest_ns; /* of the first 4096 messages one in 16 is timed, then one in 256 */
 } tern_stats_handler_data;
 
 /* How long handlers took: `count` of those timed took from `from_ns` to below `to_ns`. */

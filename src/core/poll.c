@@ -161,7 +161,7 @@ static inline __attribute__((always_inline)) unsigned drain_loop(struct endpoint
 
 static __attribute__((noinline)) unsigned drain_counted(struct endpoint *e, struct tern_inlet *in)
 {
-	struct tally y = { .nth = e->served };
+	struct tally y = tally_begin(e);
 	unsigned handled = drain_loop(e, in, &y);
 	count_batch(e, in, handled, y.bytes);
 	return handled;
