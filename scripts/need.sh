@@ -23,6 +23,8 @@ test="$aarch64 $format
 	spin                spin
 	valgrind            valgrind
 	mandoc              mandoc
+	libncurses-dev      /usr/include/curses.h
+	tmux                tmux
 	pkgconf             pkg-config"
 
 has() { # PROBE

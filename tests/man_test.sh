@@ -42,7 +42,7 @@ functions_of() { # HEADER, up to its inline path: what is declared from there on
 	} | sort -u
 }
 # Each header, the page with its table, and how many functions it has at least.
-headers=(tern:tern:35 op:tern:4 mem:tern_mem:38 msg:tern_msg:24 typed:tern_typed:6 chan:tern_chan:29)
+headers=(tern:tern:35 op:tern:4 mem:tern_mem:38 msg:tern_msg:24 typed:tern_typed:6 chan:tern_chan:29 stats:tern:6)
 functions=
 for header in "${headers[@]}"; do
 	IFS=: read -r header _ least <<<"$header"
@@ -106,7 +106,7 @@ for header in "${headers[@]}"; do
 done
 
 echo "each command's page has every option that its --help has"
-for command in run info perf logp cost; do
+for command in run info perf logp cost top why; do
 	page=$(text man/tern-$command.1)
 	for option in $("$TERN_BIN/tern" $command --help | grep -oE -- '(^|[[:space:]])--[a-z][a-z-]*' | sort -u); do
 		grep -q -- "$option" <<<"$page" || fail "tern-$command(1) does not have $option"

@@ -63,7 +63,9 @@ struct tern_lane {
 	uint32_t leaf_lines;
 	uint32_t peer;
 	struct tern_inlet *gate; /* of a reply lane: the inlet whose requests it answers */
-	uint64_t unused_[5];
+	uint64_t shared;         /* lines that pieces share, opened so far */
+	uint64_t padded;         /* pieces of those that were left empty */
+	uint64_t unused_[3];
 };
 
 /* The receiving end of a ring. */
@@ -81,7 +83,9 @@ struct tern_inlet {
 	uint32_t peer;
 	uint8_t kind; /* TERN_REQUEST, TERN_REPLY or TERN_BELL */
 	uint8_t hot;  /* in the circle */
-	uint8_t unused_[46];
+	uint8_t unused_[6];
+	uint64_t handled; /* messages */
+	uint64_t unused_words_[4];
 };
 
 enum tern_kind { TERN_BELL, TERN_REQUEST, TERN_REPLY };

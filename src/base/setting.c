@@ -30,6 +30,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_STUCK] = { "TERN_STUCK", "0",
 			    "seconds after which a wait that nothing ends writes what is under way to stderr; "
 			    "0: never" },
+	[SETTING_STATS] = { "TERN_STATS", "0",
+			    "1: count messages, bytes and time, and print them when the rank closes; "
+			    "2: print them as JSON" },
 	[SETTING_MEMBARRIER] = { "TERN_MEMBARRIER", "1",
 				 "0: do not use membarrier; ranks then nap instead of sleeping" },
 	[SETTING_SINGLE_COPY] = { "TERN_SINGLE_COPY", "1",

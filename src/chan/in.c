@@ -205,7 +205,7 @@ static void in_stare(struct tern_chan *c, const struct cursor *k)
 int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
 {
 	struct tern_chan *c = i->chan;
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = { .bounded = true, .call = "tern_chan_get", .way = "from", .whom = c->from + 1 };
 	int sight;
 	while ((sight = in_look(c, k, item)) == SIGHT_NOTHING) {
 		in_stare(c, k);
@@ -354,7 +354,7 @@ int tern_chan_any(tern_in *const *ends, unsigned n, unsigned *turn)
 
 int tern_chan_wait_any(tern_in *const *ends, unsigned n, unsigned *turn)
 {
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = { .bounded = true, .call = "tern_chan_wait_any" };
 	int rc;
 	if (!n)
 		return error_set(-EINVAL, "tern_chan_wait_any() was given no ends: nothing will ever come");

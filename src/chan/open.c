@@ -97,7 +97,7 @@ static bool opening_over(struct endpoint *e, void *arg)
 
 static int opening_wait(struct opening *o)
 {
-	struct ladder l = { .over = opening_over, .arg = o };
+	struct ladder l = { .over = opening_over, .arg = o, .call = "opening a channel" };
 	int rc = 0;
 	while (!rc && !opening_over(o->s->e, o))
 		rc = chan_wait(o->s->e, &l, "opening a channel");
@@ -403,7 +403,7 @@ static bool await_over(struct endpoint *e, void *arg)
 static int offer_await(struct await *w)
 {
 	struct endpoint *e = w->s->e;
-	struct ladder l = { .over = await_over, .arg = w };
+	struct ladder l = { .over = await_over, .arg = w, .call = "tern_chan_from" };
 	int rc = 0;
 	while (!rc && !await_over(e, w))
 		rc = chan_wait(e, &l, "tern_chan_from()");

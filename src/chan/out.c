@@ -139,7 +139,11 @@ int out_gone(const struct tern_chan *c)
 /* Waits until the next leaf is free. */
 static int out_wait(struct tern_chan *c)
 {
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = { .bounded = true,
+			    .call = "tern_chan_put",
+			    .lack = "channel full",
+			    .way = c->ranks == 1 ? "to" : NULL,
+			    .whom = c->ranks == 1 ? c->rank[0] + 1 : 0 };
 	for (;;) {
 		uint64_t limit = out_limit(c);
 		if (!limit)

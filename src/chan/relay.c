@@ -134,7 +134,7 @@ static bool relay_owes(const struct chans *s)
 void relay_drain(struct chans *s)
 {
 	struct endpoint *e = s->e;
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = { .bounded = true, .call = "tern_close" };
 	uint64_t since = e->world->now();
 	while (relay_owes(s) && e->world->now() - since < e->grace_ns) {
 		if (relay_progress(s))

@@ -57,6 +57,10 @@ struct endpoint {
 	uint64_t served; /* messages handled */
 	uint32_t vain;   /* looks at inlets where nothing was */
 
+	struct stats *stats;  /* NULL in a rank that does not count; see stats.h */
+	struct pulse *pulse;  /* what the rank shows of itself in any case */
+	uint64_t stats_print; /* TERN_STATS */
+
 	struct site site;
 	struct tern_inlet deaf;  /* what sends look at under a hold */
 	struct tern_lane refuse; /* the lane for answers where none is allowed */

@@ -43,7 +43,7 @@ static bool op_over(struct endpoint *e, void *arg)
 int tern_op_wait(tern *t, tern_op *op)
 {
 	struct endpoint *e = t->own;
-	struct ladder l = { .over = op_over, .arg = op };
+	struct ladder l = { .over = op_over, .arg = op, .call = "tern_op_wait" };
 	int rc = op->pending ? rules_wait(e, "tern_op_wait()") : 0;
 	while (!rc && op->pending) {
 		wait_step(e, &l);
@@ -79,7 +79,7 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 {
 	struct endpoint *e = t->own;
 	struct ops any = { ops, n, n };
-	struct ladder l = { .over = any_over, .arg = &any };
+	struct ladder l = { .over = any_over, .arg = &any, .call = "tern_op_wait_any" };
 	int rc = n ? 0 : error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");
 	if (!rc && !any_over(e, &any))
 		rc = rules_wait(e, "tern_op_wait_any()");

@@ -8,6 +8,7 @@
 #include "base/setting.h"
 #include "boot/boot.h"
 #include "core/layer.h"
+#include "core/stats.h"
 #include "net/self/self.h"
 #include "net/shm/shm.h"
 
@@ -92,7 +93,7 @@ static int endpoint_settle(struct endpoint *e, const tern_options *o)
 	e->grace_ns = (o && o->grace ? o->grace : grace) * UINT64_C(1000000);
 	if (e->t->size > e->group->job.head->cores)
 		e->spin = 0; /* whoever we wait for may need this core */
-	return 0;
+	return stats_open(e);
 }
 
 static int endpoint_connect(struct endpoint *e, struct group *g)
@@ -290,6 +291,7 @@ int tern_close(tern *t)
 		return rc;
 	layers_leave(e);
 	atomic_store(&e->closed, true);
+	stats_close(e);
 	endpoint_disconnect(e);
 	/* Release: whoever sees the last one go frees what all of them used. */
 	atomic_fetch_sub_explicit(&e->group->open, 1, memory_order_acq_rel);

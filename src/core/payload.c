@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "core/layer.h"
 #include "core/send.h"
+#include "core/stats.h"
 #include "core/wait.h"
 
 static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t len, TERN_SIX_)
@@ -28,7 +29,10 @@ static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t 
 static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 {
 	struct net *net = e->site.peer[dst].net;
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = {
+		.bounded = true, .call = "a payload", .way = "to", .whom = dst + 1, .lack = "no free block"
+	};
+	struct stall stall = { 0 };
 	int rc;
 	while ((rc = net->ops->take(net, out)) == -EAGAIN) {
 		if (poll_left(e))
@@ -39,8 +43,10 @@ static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 				       "no payload block is free, and under a hold nothing is served");
 		if (rc)
 			return rc;
+		stall_begin(e, &stall);
 		wait_step(e, &l);
 	}
+	stall_end(e, &stall, PULSE_BLOCK_STALLS);
 	if (rc == -ENOBUFS) /* waiting would be hopeless */
 		error_set(rc, "rank %u itself claims or keeps all its %d blocks: commit, abandon or drop one",
 			  e->t->rank, TERN_POOL_BLOCKS);

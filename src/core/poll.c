@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "core/layer.h"
+#include "core/stats.h"
 
 enum {
 	DRAIN_MOST = 128,       /* messages of one inlet after which the end of its leaf ends its turn */
@@ -63,6 +64,7 @@ static bool gate_open(struct endpoint *e, struct tern_inlet *in)
 	if (!p->lost && (!lane_ready(&p->answer) || !block_is(p->reserve, BLOCK_FREE)))
 		return false;
 	in->accept = TERN_HEAD_PLAIN;
+	pulse_add(e, PULSE_GATES, 1);
 	return true;
 }
 
@@ -77,7 +79,8 @@ static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t he
 }
 
 /* cost: protection control */
-static void drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t difference)
+static inline __attribute__((always_inline)) void drain_payload(struct endpoint *e, struct tern_inlet *in,
+								uint64_t difference, struct tally *y)
 {
 	const tern_msg *m = inlet_at(in);
 	size_t len;
@@ -92,14 +95,21 @@ static void drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t di
 	e->block = block_of(data); /* cost: buffer setup */
 	e->block_kept = false;     /* cost: buffer setup */
 	e->t->current = m;         /* cost: protection setup */
-	e->t->handler[(difference ^ TERN_HEAD_PAYLOAD) >> TERN_ID_SHIFT](e->t, m); /* cost: base call */
-	if (!e->block_kept)                                                        /* cost: buffer control */
+	difference ^= TERN_HEAD_PAYLOAD;
+	if (y) {
+		stats_add(&e->stats->handler[difference >> TERN_ID_SHIFT].payload, len);
+		y->bytes += len;
+		count_handler(e, m, difference, y);
+	} else
+		e->t->handler[difference >> TERN_ID_SHIFT](e->t, m); /* cost: base call */
+	if (!e->block_kept)                                          /* cost: buffer control */
 		block_set(e->block, BLOCK_FREE);
 	e->block = NULL;
 }
 
 /* Everything but a plain message through an open gate. False when the inlet has had its turn. */
-static bool drain_rare(struct endpoint *e, struct tern_inlet *in, uint64_t difference, unsigned *handled)
+static inline __attribute__((always_inline)) bool
+drain_rare(struct endpoint *e, struct tern_inlet *in, uint64_t difference, unsigned *handled, struct tally *y)
 {
 	if (difference >> TERN_LAP_SHIFT)  /* cost: order status */
 		return false;              /* an older lap: nothing has arrived */
@@ -112,7 +122,7 @@ static bool drain_rare(struct endpoint *e, struct tern_inlet *in, uint64_t diffe
 	payload_forget_reply(e);
 	if (in->accept == 0) /* cost: flow status */
 		return gate_open(e, in);
-	drain_payload(e, in, difference);
+	drain_payload(e, in, difference, y);
 	*handled += 1;
 	return true;
 }
@@ -120,12 +130,13 @@ static bool drain_rare(struct endpoint *e, struct tern_inlet *in, uint64_t diffe
 /*
  * Handles an inlet's messages until there are none or it has had its turn. The
  * control line that ends a leaf also bounds the turn, so the loop counts nothing
- * but what it returns.
+ * but what it returns. Where nothing is counted, `y` is NULL and a constant: a rank
+ * that counts has a loop of its own, and the other loop knows nothing of it.
  */
-static unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
+static inline __attribute__((always_inline)) unsigned drain_loop(struct endpoint *e, struct tern_inlet *in,
+								 struct tally *y)
 {
 	tern *t = e->t;
-	struct frame f = frame_enter(e, in);
 	unsigned handled = 0;
 	for (;;) {
 		char *at = in->cursor; /* cost: base read */
@@ -134,7 +145,7 @@ static unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 		uint64_t head = atomic_load_explicit(&m->head, memory_order_acquire); /* cost: base status */
 		uint64_t x = head ^ in->expect;                                       /* cost: order status */
 		if (TERN_UNLIKELY(x >= in->accept)) {                                 /* cost: flow status */
-			if (!drain_rare(e, in, x, &handled))
+			if (!drain_rare(e, in, x, &handled, y))
 				break;
 			continue;
 		}
@@ -144,13 +155,33 @@ static unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 			__builtin_prefetch(at + TERN_PREFETCH * TERN_LINE); /* cost: base read */
 			in->cursor = at + TERN_LINE;                        /* cost: order read */
 		}
-		t->current = m;                       /* cost: protection setup */
-		t->handler[x >> TERN_ID_SHIFT](t, m); /* cost: base call */
-		handled++;                            /* cost: statistics control */
+		t->current = m; /* cost: protection setup */
+		if (y)
+			count_handler(e, m, x, y);
+		else
+			t->handler[x >> TERN_ID_SHIFT](t, m); /* cost: base call */
+		handled++;                                    /* cost: statistics control */
 	}
+	return handled;
+}
+
+static __attribute__((noinline)) unsigned drain_counted(struct endpoint *e, struct tern_inlet *in)
+{
+	struct tally y = tally_begin(e);
+	unsigned handled = drain_loop(e, in, &y);
+	count_batch(e, in, handled, y.bytes);
+	return handled;
+}
+
+static unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
+{
+	struct frame f = frame_enter(e, in);
+	unsigned handled = TERN_UNLIKELY(e->stats) ? drain_counted(e, in) : drain_loop(e, in, NULL);
 	payload_forget_reply(e);
 	frame_leave(e, &f);
-	e->served += handled; /* cost: statistics control */
+	in->handled += handled;                  /* cost: statistics control */
+	e->served += handled;                    /* cost: statistics control */
+	stats_set(&e->pulse->served, e->served); /* cost: statistics control */
 	return handled;
 }
 
@@ -164,9 +195,7 @@ void poll_lost(struct endpoint *e)
 			p->lost = true;
 			layers_lost(e, r);
 		}
-		e->t->lane[r].limit = NULL; /* brings every send to tern_request_rare() */
-		e->t->lane[r].piece = NULL;
-		e->t->lane[r].end = NULL;
+		lane_shut(&e->t->lane[r]);
 		/*
 		 * What it held is ours again, once its last replies are read: some name our own
 		 * blocks. It may have died before it knocked for them.
@@ -189,6 +218,7 @@ uint32_t poll_left(struct endpoint *e)
 /* cost: fault status */
 static void bell_answer(struct endpoint *e)
 {
+	pulse_add(e, PULSE_BELLS, 1);
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->answer(e->net[i]);
 	if (poll_left(e))
@@ -265,6 +295,7 @@ int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 				 TERN_DEFER_MAX);
 	e->deferred[(e->deferred_first + e->deferred_count++) % TERN_DEFER_MAX] =
 		(struct deferred){ fn, arg };
+	stats_most(&e->pulse->count[PULSE_DEFERRED], e->deferred_count);
 	return 0;
 }
 
@@ -332,6 +363,7 @@ void tern_hold(tern *t)
 		attach_first(e); /* or a thread that waits might borrow it and serve it under the hold */
 	if (e->hold++ == 0)
 		t->peek = &e->deaf;
+	atomic_store_explicit(&e->pulse->hold, e->hold, memory_order_relaxed);
 }
 
 void tern_release(tern *t)
@@ -339,4 +371,5 @@ void tern_release(tern *t)
 	struct endpoint *e = t->own;
 	if (e->hold && --e->hold == 0)
 		t->peek = &e->site.bell;
+	atomic_store_explicit(&e->pulse->hold, e->hold, memory_order_relaxed);
 }

@@ -6,12 +6,14 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "core/stats.h"
 #include "core/wait.h"
 
 /* cost: base status */
 void tern_knock(tern *t, struct tern_lane *lane)
 {
 	struct net *net = t->own->site.peer[lane->peer].net;
+	pulse_add(t->own, PULSE_KNOCKS, 1);
 	net->ops->knock(net, lane);
 }
 
@@ -35,17 +37,23 @@ int send_reachable(struct endpoint *e, uint32_t dst)
 int send_room(struct endpoint *e, uint32_t dst)
 {
 	struct tern_lane *lane = &e->t->lane[dst];
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = {
+		.bounded = true, .call = "a request", .way = "to", .whom = dst + 1, .lack = "ring full"
+	};
+	struct stall stall = { 0 };
 	for (;;) {
 		int rc = send_reachable(e, dst); /* each time: the peer may have left meanwhile */
-		if (rc || lane_ready(lane))
+		if (rc || lane_ready(lane)) {
+			stall_end(e, &stall, PULSE_ROOM_STALLS);
 			return rc;
+		}
 		if (e->hold)
 			return error_set(-EAGAIN,
 					 "the ring to rank %u is full, and under a hold nothing is served",
 					 dst);
 		if (poll_left(e))
 			poll_lost(e); /* it may have left without a word, having never heard our knock */
+		stall_begin(e, &stall);
 		wait_step(e, &l);
 	}
 }

@@ -3,10 +3,12 @@
 #include "core/wait.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/cpu.h"
 #include "base/error.h"
 #include "core/layer.h"
+#include "core/stats.h"
 
 enum {
 	SIBLINGS_EVERY = 64, /* steps that handled something, between two rounds of the other endpoints */
@@ -48,13 +50,38 @@ static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 	return 0;
 }
 
+/* In words, for whoever looks at the job from outside. */
+static void wait_show(struct endpoint *e, const struct ladder *l, bool asleep)
+{
+	char text[PULSE_TEXT], id[24] = "", whom[32] = "";
+	if (l->has_id)
+		snprintf(id, sizeof id, " %#llx", (unsigned long long)l->id);
+	if (l->way)
+		snprintf(whom, sizeof whom, l->whom ? " %s rank %u" : " %s any rank", l->way, l->whom - 1);
+	snprintf(text, sizeof text, "%s%s%s%s%s", l->call ? l->call : "a call", id, whom, l->lack ? ": " : "",
+		 l->lack ? l->lack : "");
+	pulse_wait(e->pulse, text, l->whom, l->since, asleep);
+}
+
+static void wait_nap(struct endpoint *e, const struct ladder *l, uint64_t ns)
+{
+	wait_show(e, l, false);
+	pulse_add(e, PULSE_NAPS, 1);
+	e->world->nap(ns);
+}
+
 /* True if it slept: everything was armed, nothing had arrived and the wait was not over. */
 static bool wait_sleep(struct endpoint *e, struct ladder *l)
 {
 	struct sleep s = { .bells = 0 };
 	bool quiet = arm_sibling(e, &s) == 0 && attach_each(e, arm_sibling, &s) == 0 && s.bells;
-	if (quiet && !(l->over && l->over(e, l->arg)))
+	if (quiet && !(l->over && l->over(e, l->arg))) {
+		uint64_t began = e->world->now();
+		wait_show(e, l, true);
 		e->world->sleep(&s, SLEEP_NS);
+		pulse_add(e, PULSE_SLEEPS, 1);
+		pulse_add(e, PULSE_SLEPT, e->world->now() - began);
+	}
 	disarm_sibling(e, NULL);
 	attach_each(e, disarm_sibling, NULL);
 	return quiet;
@@ -92,17 +119,23 @@ static void wait_idle(struct endpoint *e, struct ladder *l)
 	if (l->looks++ < e->spin) /* counts here too: what is there may be waiting for room for its reply */
 		return;
 	uint64_t now = w->now();
-	if (!l->since)
+	if (!l->since) {
 		l->since = now;
+		pulse_add(e, PULSE_WAITS, 1);
+	}
 	wait_report(e, l, now);
 	if (poll_left(e))
 		poll_lost(e); /* a rank that never talked with us leaves without ringing */
-	if (now - l->since < YIELD_NS)
+	if (now - l->since < YIELD_NS) {
+		pulse_add(e, PULSE_YIELDS, 1);
 		w->yield();
-	else if (now - l->since < NAPS_NS)
-		w->nap(NAP_NS);
+		return;
+	}
+	if (now - l->since < NAPS_NS)
+		wait_nap(e, l, NAP_NS);
 	else if (l->bounded || !wait_sleep(e, l))
-		w->nap(LONG_NAP_NS);
+		wait_nap(e, l, LONG_NAP_NS);
+	pulse_go(e->pulse); /* after each step: only this call knows when the wait is over */
 }
 
 /*
@@ -203,7 +236,7 @@ int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 {
 	struct endpoint *e = t->own;
 	struct flag f = { value, n };
-	struct ladder l = { .over = flag_reached, .arg = &f };
+	struct ladder l = { .over = flag_reached, .arg = &f, .call = "tern_wait" };
 	int rc = rules_wait(e, "tern_wait()");
 	while (!rc && !flag_reached(e, &f)) {
 		wait_step(e, &l);
@@ -262,7 +295,7 @@ static int barrier_missing(struct endpoint *e)
  */
 static void barrier_settle(struct endpoint *e)
 {
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = { .bounded = true, .call = "tern_barrier" };
 	for (int i = 0; i < SETTLE_MOST && circle_find(&e->site, &e->site.bell); i++)
 		if (!poll_once(e, KINDS_BOTH))
 			wait_step(e, &l);
@@ -272,7 +305,7 @@ int tern_barrier(tern *t)
 {
 	struct endpoint *e = t->own;
 	struct tickets k;
-	struct ladder l = { .over = barrier_passed, .arg = &k };
+	struct ladder l = { .over = barrier_passed, .arg = &k, .call = "tern_barrier" };
 	int rc = rules_wait(e, "tern_barrier()");
 	if (!rc)
 		rc = barrier_missing(e); /* before taking a ticket: it could complete a later round */

@@ -19,12 +19,13 @@ struct ladder {
 	uint64_t quiet; /* when something last arrived, as far as we know; 0 before that is asked */
 	bool (*over)(struct endpoint *e, void *arg); /* asked once more before a sleep */
 	void *arg;
-};
 
-#define LADDER_BOUNDED          \
-	{                       \
-		.bounded = true \
-	}
+	/* What it is for, as in "tern_recv 0x7 from rank 2" and "a request to rank 3: ring full". */
+	const char *call, *way, *lack; /* way: "from", "to", or NULL if no rank is meant */
+	uint32_t whom;                 /* a rank plus 1; 0: any, or not known */
+	bool has_id;
+	uint64_t id;
+};
 
 /* Serves what has arrived here and at the thread's other endpoints; if nothing has, waits a little. */
 void wait_step(struct endpoint *e, struct ladder *l);

@@ -225,7 +225,7 @@ static bool quiet_over(struct endpoint *e, void *arg)
 int tern_quiet(tern *t)
 {
 	struct mem *m = mem_of(t);
-	struct ladder l = { .over = quiet_over, .arg = m };
+	struct ladder l = { .over = quiet_over, .arg = m, .call = "tern_quiet" };
 	int rc = quiet_over(t->own, m) ? 0 : rules_wait(t->own, "tern_quiet()");
 	while (!rc && !quiet_over(t->own, m))
 		wait_step(m->e, &l);

@@ -116,7 +116,7 @@ static bool region_idle(struct endpoint *e, void *arg)
  */
 static void region_wait(struct mem *m, struct job_region *g)
 {
-	struct ladder l = { .bounded = true, .over = region_idle, .arg = g };
+	struct ladder l = { .bounded = true, .over = region_idle, .arg = g, .call = "tern_unregister" };
 	uint32_t users = atomic_load(&g->users);
 	uint64_t since = m->e->world->now();
 	while (!region_idle(m->e, g)) {

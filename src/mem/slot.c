@@ -23,7 +23,11 @@ struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part)
 
 int slot_wait(struct mem *m, uint32_t rank, struct slot **out)
 {
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = { .bounded = true,
+			    .call = "an operation",
+			    .way = "to",
+			    .whom = rank + 1,
+			    .lack = "too many unanswered" };
 	int rc = rules_program(m->e, "an operation that sends a request");
 	while (!rc && !(*out = slot_take(m, rank, SLOTS_QUICK))) {
 		if (m->e->hold)

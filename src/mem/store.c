@@ -45,7 +45,7 @@ int tern_store_sync(tern *t, uint64_t bytes)
 {
 	struct mem *m = mem_of(t);
 	struct stored s = { stored_at(m, m->rank), bytes };
-	struct ladder l = { .over = stored_enough, .arg = &s };
+	struct ladder l = { .over = stored_enough, .arg = &s, .call = "tern_store_sync" };
 	int rc = rules_wait(t->own, "tern_store_sync()"); /* cost: protection control */
 	while (!rc && !stored_enough(t->own, &s)) {
 		wait_step(t->own, &l);

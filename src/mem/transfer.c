@@ -210,7 +210,7 @@ void transfers_free(struct transfers *ts)
 static int transfer_new(struct mem *m, struct transfer **out)
 {
 	struct transfers *ts = &m->transfers;
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = { .bounded = true, .call = "a transfer", .lack = "too many under way" };
 	if (!ts->free && ts->batches < TRANSFER_BATCHES) {
 		int rc = transfers_make(ts);
 		if (rc)

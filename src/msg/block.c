@@ -56,7 +56,9 @@ void block_agreed(struct msg *m, uint32_t from, tern_id id, int error)
 /* Until the rank has answered, or left. */
 static int block_await(struct msg *m, struct block_ask *a)
 {
-	struct ladder l = { 0 };
+	struct ladder l = {
+		.call = "tern_ask_block", .way = "from", .whom = a->rank + 1, .has_id = true, .id = a->id
+	};
 	a->next = m->asks;
 	m->asks = a;
 	int rc = 0;

@@ -221,7 +221,7 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 {
 	struct msg *m = msg_of(t);
 	tern_op own = TERN_OP;
-	struct ladder l = { 0 };
+	struct ladder l = { .call = "tern_recv", .way = "from", .whom = src + 1, .has_id = true, .id = id };
 	struct wish w = { src, id, TERN_ID, TERN_UPTO, layout_block(data, cap), env, &own };
 	int rc = m->e->hold ? rules_wait(m->e, "tern_recv()") : 0;
 	if (!rc)
@@ -273,7 +273,9 @@ static int recv_unknown(uint32_t src, tern_id id)
 int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 {
 	struct msg *m = msg_of(t);
-	struct ladder l = { 0 };
+	struct ladder l = {
+		.call = "tern_recv_wait", .way = "from", .whom = src + 1, .has_id = true, .id = id
+	};
 	struct receiving *r = recv_oldest(m, src, id);
 	if (!r)
 		return recv_unknown(src, id);
@@ -358,7 +360,9 @@ int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *e
 int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
 {
 	struct msg *m = msg_of(t);
-	struct ladder l = { 0 };
+	struct ladder l = {
+		.call = "tern_probe_wait", .way = "from", .whom = src + 1, .has_id = true, .id = id
+	};
 	int rc = rules_wait(m->e, "tern_probe_wait()");
 	if (!rc)
 		rc = probe_check(m, src);

@@ -500,7 +500,9 @@ static int send_unknown(uint32_t dst, tern_id id)
 int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 {
 	struct msg *m = msg_of(t);
-	struct ladder l = { 0 };
+	struct ladder l = {
+		.call = "tern_send_wait", .way = "to", .whom = dst + 1, .has_id = true, .id = id
+	};
 	struct sending *s = send_listed(m, dst, id);
 	if (!s)
 		return send_unknown(dst, id);
@@ -531,7 +533,11 @@ int tern_send_clear(tern *t, uint32_t dst, tern_id id)
 /* Asks the receiver to forget a send that it knows of, and waits for what it says. */
 static int send_ask_back(struct msg *m, struct sending *s)
 {
-	struct ladder l = { 0 };
+	struct ladder l = { .call = "tern_send_cancel",
+			    .way = "to",
+			    .whom = s->node.rank + 1,
+			    .has_id = true,
+			    .id = s->node.id };
 	uint64_t words[] = { record_name(s), s->node.id };
 	int outcome = 1;
 	if (s->asked)

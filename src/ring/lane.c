@@ -64,6 +64,12 @@ bool lane_ready(struct tern_lane *lane)
 	return lane->piece || !lane_stuck(lane) || lane_turn(lane);
 }
 
+/* Pieces that the open line has room for. */
+static uint64_t lane_empty_pieces(const struct tern_lane *lane)
+{
+	return (uint64_t)(lane->tail + TERN_LINE - lane->piece) / TERN_PIECE;
+}
+
 /* Leaves the shared line, if one is open, with its rest padded. */
 static void lane_close_line(struct tern_lane *lane)
 {
@@ -71,6 +77,7 @@ static void lane_close_line(struct tern_lane *lane)
 		return;
 	if ((uintptr_t)lane->piece % TERN_LINE)
 		head_publish(lane->piece, lane->head | TERN_HEAD_CONTROL | CONTROL_PAD << TERN_ID_SHIFT);
+	lane->padded += lane_empty_pieces(lane);
 	lane->piece = NULL;
 	lane->tail += TERN_LINE; /* cost: order setup */
 	lane->limit = lane->end;
@@ -100,6 +107,7 @@ int tern_lane_share(struct tern_lane *lane, uint64_t bits, uint64_t word)
 	lane->tail = line;
 	lane->piece = line + TERN_PIECE;
 	lane->limit = NULL;
+	lane->shared++;
 	return 1;
 }
 
@@ -127,4 +135,31 @@ void lane_put(struct tern_lane *lane, const struct parcel *p)
 	lane_close_line(lane);
 	if (!small || !tern_lane_share(lane, p->bits, p->word[0]))
 		put_line(lane, p);
+}
+
+void lane_shut(struct tern_lane *lane)
+{
+	if (lane->piece) {
+		lane->padded += lane_empty_pieces(lane);
+		lane->tail += TERN_LINE;
+	}
+	lane->limit = NULL; /* brings every send to tern_request_rare() */
+	lane->piece = NULL;
+	lane->end = NULL;
+}
+
+/*
+ * Nobody counts messages as they are sent: a leaf has as many as it has lines before its
+ * control line, and what pieces add to that is counted where shared lines begin and end.
+ */
+uint64_t lane_sent(const struct tern_lane *lane)
+{
+	if (!lane->base)
+		return 0;
+	const char *leaf = lane->base + lane->leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
+	uint64_t lines = lane->leaf * (lane->leaf_lines - 1) + (uint64_t)(lane->tail - leaf) / TERN_LINE;
+	uint64_t pieces = lane->shared * (TERN_LINE / TERN_PIECE - 1) - lane->padded;
+	if (lane->piece)
+		pieces += 1 - lane_empty_pieces(lane); /* the open line is not among those behind the tail */
+	return lines + pieces;
 }

@@ -57,6 +57,12 @@ bool lane_ready(struct tern_lane *lane);
 /* Writes a message of any kind. The caller has seen lane_ready(). */
 void lane_put(struct tern_lane *lane, const struct parcel *p);
 
+/* Nothing is to be sent any more. */
+void lane_shut(struct tern_lane *lane);
+
+/* How many messages have been written, of any kind; 0 before the lane is open. */
+uint64_t lane_sent(const struct tern_lane *lane);
+
 /* The consumer's end of the same memory. */
 void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomic uint64_t *freed,
 		uint32_t source, uint8_t kind);

@@ -18,6 +18,8 @@ static const struct command {
 	{ "perf", perf_main, "measure messages, and the hardware's limit beside each figure" },
 	{ "logp", logp_main, "measure the LogP parameters of this machine, and predict with them" },
 	{ "cost", cost_main, "count the instructions of messages, and say what each is for" },
+	{ "top", top_main, "show what the ranks of a running job do" },
+	{ "why", why_main, "explain why a job makes no progress" },
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

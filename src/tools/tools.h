@@ -11,5 +11,7 @@ int info_main(int argc, char **argv);
 int perf_main(int argc, char **argv);
 int logp_main(int argc, char **argv);
 int cost_main(int argc, char **argv);
+int top_main(int argc, char **argv);
+int why_main(int argc, char **argv);
 
 #endif

@@ -69,7 +69,7 @@ static int receive_look(struct endpoint *e, struct receiving *r)
 
 static int receive_wait(struct endpoint *e, struct receiving *r)
 {
-	struct ladder l = { .over = receiving_over, .arg = r };
+	struct ladder l = { .over = receiving_over, .arg = r, .call = "tern_bufreceive" };
 	int rc = receiving_over(e, r) ? 0 : rules_wait(e, "a waiting tern_bufreceive()");
 	while (!rc && !receiving_over(e, r)) {
 		wait_step(e, &l);

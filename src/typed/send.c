@@ -175,7 +175,11 @@ static int send_not_now(const struct sending *s)
 static int send_accept(struct typed *y, struct sending *s, bool waits)
 {
 	struct endpoint *e = y->e;
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = { .bounded = true,
+			    .call = "tern_bufsend",
+			    .way = "to",
+			    .whom = s->rank + 1,
+			    .lack = "no free buffer" };
 	int rc = send_try(y, s);
 	if (rc == -EAGAIN && !waits && !e->hold) {
 		poll_once(e, KINDS_BOTH);
@@ -196,7 +200,7 @@ static int send_accept(struct typed *y, struct sending *s, bool waits)
 /* Until `data` is free again: the sender's own processor moves it, so no other rank can delay that for ever. */
 static int send_complete(struct typed *y, struct outgoing *o)
 {
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = { .bounded = true, .call = "tern_bufsend" };
 	while (o->state != OUTGOING_OVER) {
 		if (poll_left(y->e))
 			poll_lost(y->e);

@@ -15,6 +15,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/setting.h"
+#include "base/tick.h"
 #include "base/world.h"
 #include "net/talk.h"
 
@@ -27,9 +28,9 @@ static size_t round_up(size_t bytes, size_t unit)
 
 /* Where everything lies, from the number of ranks alone. */
 struct plan {
-	size_t ranks_at, heed_at, begun_at, knocker_at, front;
+	size_t ranks_at, heed_at, begun_at, knocker_at, pulse_at, front;
 	size_t heed_row, knocker_row;
-	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
+	size_t pool_at, pool_bytes, stats_at, stats_bytes, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
 };
 
 static struct plan plan_of(uint32_t size, uint64_t heap)
@@ -41,11 +42,14 @@ static struct plan plan_of(uint32_t size, uint64_t heap)
 	p.begun_at = p.heed_at + size * p.heed_row;
 	p.knocker_at = p.begun_at + size * p.heed_row;
 	p.knocker_row = round_up((size + 63) / 64, 8); /* a line, or whole lines */
-	p.front = round_up(p.knocker_at + size * p.knocker_row * sizeof(uint64_t), PAGE);
+	p.pulse_at = p.knocker_at + size * p.knocker_row * sizeof(uint64_t);
+	p.front = round_up(p.pulse_at + size * sizeof(struct pulse), PAGE);
 	p.pool_bytes = round_up(sizeof(struct pool), PAGE);
 	p.talk_bytes = round_up(sizeof(struct talk), PAGE);
+	p.stats_bytes = round_up(stats_bytes(size), PAGE);
 	p.pool_at = p.front;
-	p.talk_at = p.pool_at + size * p.pool_bytes;
+	p.stats_at = p.pool_at + size * p.pool_bytes;
+	p.talk_at = p.stats_at + size * p.stats_bytes;
 	p.heap_at = round_up(p.talk_at + (size_t)size * size * p.talk_bytes, HUGE_PAGE);
 	p.heap_bytes = round_up(heap, HUGE_PAGE);
 	p.bytes = p.heap_at + size * p.heap_bytes;
@@ -59,10 +63,13 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->heed = (_Atomic uint8_t *)(void *)(j->base + p->heed_at);
 	j->begun = (_Atomic uint8_t *)(void *)(j->base + p->begun_at);
 	j->knocker = (_Atomic uint64_t *)(void *)(j->base + p->knocker_at);
+	j->pulse = (struct pulse *)(void *)(j->base + p->pulse_at);
 	j->heed_row = p->heed_row;
 	j->knocker_row = p->knocker_row;
 	j->pool_at = p->pool_at;
 	j->pool_bytes = p->pool_bytes;
+	j->stats_at = p->stats_at;
+	j->stats_bytes = p->stats_bytes;
 	j->talk_at = p->talk_at;
 	j->talk_bytes = p->talk_bytes;
 	j->heap_at = p->heap_at;
@@ -114,12 +121,11 @@ static char *job_reserve(size_t bytes)
 	return base;
 }
 
-static int job_map_bytes(struct job *j)
+static int job_map_bytes(struct job *j, int protection)
 {
 	char *base = job_reserve(j->bytes);
 	if (base != MAP_FAILED)
-		j->base = mmap(base, j->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
-			       j->fd, 0);
+		j->base = mmap(base, j->bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, j->fd, 0);
 	if (base != MAP_FAILED && j->base != MAP_FAILED)
 		return 0;
 	int rc = error_set(-errno,
@@ -147,7 +153,7 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	if (fallocate(j->fd, 0, 0, (off_t)p.front) != 0)
 		return error_set(-ENOMEM, "reserving %zu KiB for a job of %u ranks: %s", p.front >> 10,
 				 j->size, strerror(errno));
-	int rc = job_map_bytes(j);
+	int rc = job_map_bytes(j, PROT_READ | PROT_WRITE);
 	if (rc)
 		return rc;
 	job_lay_out(j, &p);
@@ -199,17 +205,27 @@ static int job_check(struct job *j, int fd)
 	return 0;
 }
 
-int job_map(struct job *j, int fd)
+static int job_map_as(struct job *j, int fd, int protection)
 {
 	*j = (struct job){ .fd = fd };
 	int rc = job_check(j, fd);
 	if (!rc)
-		rc = job_map_bytes(j);
+		rc = job_map_bytes(j, protection);
 	if (rc)
 		return rc;
 	struct plan p = plan_of(j->size, ((struct job_head *)(void *)j->base)->heap);
 	job_lay_out(j, &p);
 	return 0;
+}
+
+int job_map(struct job *j, int fd)
+{
+	return job_map_as(j, fd, PROT_READ | PROT_WRITE);
+}
+
+int job_view(struct job *j, int fd)
+{
+	return job_map_as(j, fd, PROT_READ);
 }
 
 void job_unmap(struct job *j)
@@ -249,6 +265,11 @@ size_t job_pool_at(const struct job *j, uint32_t rank)
 	return j->pool_at + rank * j->pool_bytes;
 }
 
+struct stats *job_stats(const struct job *j, uint32_t rank)
+{
+	return (struct stats *)(void *)(j->base + j->stats_at + rank * j->stats_bytes);
+}
+
 static int commit_refused(struct job *j, size_t bytes, const char *what, const char *why)
 {
 	return error_set(-ENOMEM,
@@ -271,6 +292,21 @@ int job_commit(struct job *j, size_t at, size_t bytes, const char *what)
 	}
 	/* The pages exist now; map them at once, as the first messages would otherwise fault on each. */
 	madvise(j->base + at, bytes, MADV_POPULATE_WRITE);
+	return 0;
+}
+
+int job_stats_begin(struct job *j, uint32_t rank)
+{
+	char what[64];
+	snprintf(what, sizeof what, "counting at rank %u (TERN_STATS)", rank);
+	int rc = job_commit(j, j->stats_at + rank * j->stats_bytes, j->stats_bytes, what);
+	if (rc)
+		return rc;
+	struct moment now = moment_now();
+	stats_set(&job_stats(j, rank)->begun_tick, now.tick);
+	stats_set(&job_stats(j, rank)->begun_ns, now.ns);
+	/* Release: whoever sees it may read the statistics. */
+	atomic_store_explicit(&j->pulse[rank].counting, 1, memory_order_release);
 	return 0;
 }
 

@@ -4,10 +4,10 @@
  * and by the launcher. It has no name, so nothing is left when its processes
  * are gone, however they went.
  *
- * The file is sparse. The front (head, ranks, heed bytes, bells) is committed
+ * The file is sparse. The front (head, ranks, heed bytes, bells, pulses) is committed
  * when the job is made. Behind it lie a pool of payload blocks per rank and a
  * talk per ordered pair of ranks, committed when a rank first sends a payload
- * and when a pair first talks. Nothing is touched before it is committed, so
+ * and when a pair first talks, and the statistics of ranks that count. Nothing is touched before it is committed, so
  * too little memory is an error from a call and never a SIGBUS.
  */
 #ifndef TERN_NET_SHM_JOB_H
@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "net/shm/stats.h"
 
 #define JOB_MAGIC UINT64_C(0x314e524554) /* "TERN1" */
 
@@ -80,14 +82,16 @@ struct job {
 	_Atomic uint8_t *heed;        /* [receiver][sender], rows of heed_row bytes */
 	_Atomic uint8_t *begun;       /* [server][requester]: 1 when the talk's memory may be touched */
 	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
+	struct pulse *pulse;          /* one a rank */
 	size_t heed_row, knocker_row; /* in elements */
-	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes;
+	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
 };
 
 /* Makes the memory of a job of `size` ranks and maps it. `budget` 0: chosen from what the machine has. */
 int job_create(struct job *j, uint32_t size, uint64_t budget);
 /* Maps the job behind a descriptor that was inherited; checks magic, layout and size. Does not own `fd`. */
 int job_map(struct job *j, int fd);
+int job_view(struct job *j, int fd); /* the same, to be read only: for who looks at a job from outside */
 void job_unmap(struct job *j);
 void job_forget(struct job *j); /* closes the descriptor, which job_unmap() leaves alone */
 
@@ -121,5 +125,9 @@ int job_commit(struct job *j, size_t at, size_t bytes, const char *what);
 size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to);
 size_t job_heap_at(const struct job *j, uint32_t rank);
 size_t job_pool_at(const struct job *j, uint32_t rank);
+/* Not to be touched unless the rank's pulse says that it counts. */
+struct stats *job_stats(const struct job *j, uint32_t rank);
+/* Gives `rank`'s statistics memory; 0, or -ENOMEM with a sentence. */
+int job_stats_begin(struct job *j, uint32_t rank);
 
 #endif

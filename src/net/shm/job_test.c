@@ -86,6 +86,8 @@ TEST(no_two_parts_overlap)
 	size_t at = (size_t)job.head->committed;
 	for (uint32_t r = 0; r < 5; r++, at += job.pool_bytes)
 		CHECK_IS(job_pool_at(&job, r), at);
+	for (uint32_t r = 0; r < 5; r++, at += job.stats_bytes)
+		CHECK((char *)job_stats(&job, r) == job.base + at);
 	for (uint32_t from = 0; from < 5; from++)
 		for (uint32_t to = 0; to < 5; to++, at += job.talk_bytes)
 			CHECK_IS(job_talk_at(&job, from, to), at);
@@ -93,7 +95,8 @@ TEST(no_two_parts_overlap)
 	for (uint32_t r = 0; r < 5; r++)
 		CHECK_IS(job_heap_at(&job, r), job.heap_at + r * job.heap_bytes);
 	CHECK_IS(job.bytes, job.heap_at + 5 * job.heap_bytes);
-	CHECK((char *)(job.knocker + 5 * job.knocker_row) <= job.base + job_pool_at(&job, 0));
+	CHECK((char *)(job.knocker + 5 * job.knocker_row) <= (char *)job.pulse);
+	CHECK((char *)(job.pulse + 5) <= job.base + job_pool_at(&job, 0));
 	job_end();
 }
 

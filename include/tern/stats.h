@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a rank has done so far. tern_stats(3) says what each figure means.
+ *
+ * Some figures are there always, because they cost nothing or are counted on slow paths. Those
+ * marked * need TERN_STATS=1 and are 0 without. All calls may be made anywhere, in handlers
+ * too, by the thread that has the endpoint; none waits, none serves messages.
+ */
+#ifndef TERN_STATS_H
+#define TERN_STATS_H
+
+#include <tern/tern.h>
+
+typedef struct tern_stats_data {
+	uint64_t sent, handled;          /* messages, Tern's own included */
+	uint64_t bytes;                  /* * handled: words and payloads */
+	uint64_t timed, handler_ns;      /* * handlers whose time was taken, and that time */
+	uint64_t waits;                  /* that outlasted looking at the rings */
+	uint64_t yields, naps, sleeps;   /* what those waits did */
+	uint64_t slept_ns;               /* how long the sleeps took */
+	uint64_t bells, knocks;          /* wake-ups: by others here, by this rank elsewhere */
+	uint64_t room_stalls, room_ns;   /* requests that found their ring full; * how long */
+	uint64_t block_stalls, block_ns; /* payloads that found no free block; * how long */
+	uint64_t gates;                  /* times that requests here waited for room for their replies */
+	uint64_t deferred_most,
+		queue_most; /* the most that waited at once: deferred functions, * messages of a peer */
+	int counting;       /* 1 if TERN_STATS is on, so that what is marked * counts */
+} tern_stats_data;
+
+typedef struct tern_stats_peer_data {
+	uint64_t sent;                       /* requests and replies to it */
+	uint64_t sent_bytes;                 /* * of those that it has handled; it must count, too */
+	uint64_t handled, requests, replies; /* from it; the sum, and * each */
+	uint64_t bytes;                      /* * from it */
+	uint64_t queue_most;                 /* * messages handled at a stretch */
+} tern_stats_peer_data;
+
+typedef struct tern_stats_handler_data {
+	uint64_t count, bytes;
+	uint64_t timed, ns, longest_ns; /* of the first 4096 messages one in 16 is timed, then one in 256 */
+} tern_stats_handler_data;
+
+/* How long handlers took: `count` of those timed took from `from_ns` to below `to_ns`. */
+typedef struct tern_stats_time_data {
+	double from_ns, to_ns;
+	uint64_t count;
+} tern_stats_time_data;
+
+enum {
+	TERN_STATS_HANDLERS = 1024, /* numbers below TERN_HANDLER_MAX are the program's, the others Tern's */
+	TERN_STATS_LAYERS = 5,      /* 0 are the program's own messages */
+	TERN_STATS_TIMES = 160,
+};
+
+/* Each writes *out and returns 0, or -ERANGE if there is no such rank, handler, layer or bucket. */
+int tern_stats(tern *t, tern_stats_data *out);
+int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out);
+int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out);  /* * */
+int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out); /* * */
+int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out);    /* * */
+
+/* "user", "mem", "msg", "typed", "chan"; NULL if there is no such layer. */
+const char *tern_stats_layer_name(unsigned layer);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is counted, with TERN_STATS and without, and what a rank shows of its waits. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <tern/msg.h>
+#include <tern/stats.h>
+#include <time.h>
+
+#include "../../tests/local.h"
+#include "core/endpoint.h"
+
+enum { ASK, TELL, BUSY };
+
+static void answer(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, TELL, 1);
+}
+
+static void nothing(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+}
+
+static void busy(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+}
+
+static void ranks_open(uint32_t n, const char *counting)
+{
+	setenv("TERN_STATS", counting, 1);
+	local_open(n);
+	local_on(ASK, answer);
+	local_on(TELL, nothing);
+	local_on(BUSY, busy);
+}
+
+/* Nothing is to be printed: the tests look for themselves. */
+static void ranks_close(void)
+{
+	for (uint32_t r = 0; r < local_size; r++)
+		local[r]->own->stats = NULL;
+	local_close();
+}
+
+static tern_stats_data stats_of(uint32_t rank)
+{
+	tern_stats_data d;
+	CHECK_IS(tern_stats(local[rank], &d), 0);
+	return d;
+}
+
+static tern_stats_peer_data peer_of(uint32_t rank, uint32_t peer)
+{
+	tern_stats_peer_data d;
+	CHECK_IS(tern_stats_peer(local[rank], peer, &d), 0);
+	return d;
+}
+
+/* A request of `words` words; pieces, lines and payloads all travel in their own way. */
+static void send_some(unsigned words, bool payload)
+{
+	uint64_t w[TERN_WORDS_MAX] = { 0 };
+	if (payload)
+		CHECK_IS(tern_request_data(local[0], 1, TELL, w, sizeof w, 1, 2), 0);
+	else
+		CHECK_IS(tern_request_array(local[0], 1, TELL, words, w), 0);
+}
+
+TEST(what_was_sent_follows_from_the_lanes_whatever_was_sent)
+{
+	ranks_open(2, "0");
+	uint64_t state = check_seed();
+	for (uint64_t sent = 1; sent <= 5000; sent++) {
+		state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+		unsigned words = (unsigned)(state >> 33) % 10;
+		send_some(words < 7 ? words : 1, words == 9);
+		CHECK_IS(stats_of(0).sent, sent);
+		if ((state >> 50) % 64 == 0)
+			tern_poll(local[1]);
+	}
+	local_settle();
+	CHECK_IS(peer_of(0, 1).sent, 5000);
+	CHECK_IS(peer_of(1, 0).handled, 5000);
+	CHECK_IS(stats_of(1).handled, 5000);
+	ranks_close();
+}
+
+TEST(replies_are_sent_messages_too)
+{
+	ranks_open(2, "0");
+	for (int i = 0; i < 10; i++)
+		CHECK_IS(tern_request(local[0], 1, ASK), 0);
+	local_settle();
+	CHECK_IS(peer_of(1, 0).sent, 10);
+	CHECK_IS(peer_of(0, 1).sent, 10);
+	CHECK_IS(peer_of(0, 1).handled, 10);
+	ranks_close();
+}
+
+TEST(without_TERN_STATS_handlers_are_not_counted_and_nothing_is_committed)
+{
+	ranks_open(2, "0");
+	tern_stats_handler_data h;
+	CHECK_IS(tern_request(local[0], 1, TELL, 1, 2), 0);
+	local_settle();
+	CHECK_IS(tern_stats_handler(local[1], TELL, &h), 0);
+	CHECK_IS(h.count, 0);
+	CHECK_IS(stats_of(1).counting, 0);
+	CHECK(!local[1]->own->stats);
+	CHECK_IS(atomic_load(&local[1]->own->pulse->counting), 0);
+	ranks_close();
+}
+
+TEST(with_TERN_STATS_each_handler_and_each_peer_is_counted)
+{
+	ranks_open(2, "1");
+	tern_stats_handler_data h;
+	for (int i = 0; i < 100; i++)
+		send_some(2, false);
+	for (int i = 0; i < 10; i++)
+		send_some(1, false);
+	for (int i = 0; i < 5; i++)
+		send_some(0, true);
+	local_settle();
+	CHECK_IS(tern_stats_handler(local[1], TELL, &h), 0);
+	CHECK_IS(h.count, 115);
+	CHECK_IS(h.bytes, 100 * 16 + 10 * 8 + 5 * (48 + 16));
+	CHECK_IS(h.timed, 8); /* the first, and each 16th from there */
+	CHECK_IS(peer_of(1, 0).requests, 115);
+	CHECK_IS(peer_of(1, 0).bytes, h.bytes);
+	CHECK_IS(peer_of(0, 1).sent_bytes, h.bytes);
+	CHECK_IS(stats_of(1).bytes, h.bytes);
+	CHECK(peer_of(1, 0).queue_most >= 50);
+	ranks_close();
+}
+
+TEST(messages_of_a_layer_are_counted_as_that_layers)
+{
+	ranks_open(2, "1");
+	tern_stats_handler_data h;
+	uint64_t word = 7;
+	CHECK_IS(tern_send(local[0], 1, 3, &word, sizeof word), 0);
+	local_settle();
+	for (unsigned layer = 0; layer < TERN_STATS_LAYERS; layer++) {
+		CHECK_IS(tern_stats_layer(local[1], layer, &h), 0);
+		CHECK_IS(h.count, strcmp(tern_stats_layer_name(layer), "msg") == 0);
+	}
+	ranks_close();
+}
+
+TEST(the_time_of_a_handler_is_found_in_the_histogram)
+{
+	ranks_open(2, "1");
+	tern_stats_handler_data h;
+	tern_stats_time_data b;
+	uint64_t long_ones = 0;
+	for (int i = 0; i < 17; i++)
+		CHECK_IS(tern_request(local[0], 1, BUSY, 1, 2), 0);
+	local_settle();
+	CHECK_IS(tern_stats_handler(local[1], BUSY, &h), 0);
+	CHECK_IS(h.timed, 2);
+	CHECK(h.ns >= 2 * 150000 && h.longest_ns >= 150000);
+	for (unsigned i = 0; i < TERN_STATS_TIMES; i++) {
+		CHECK_IS(tern_stats_time(local[1], i, &b), 0);
+		CHECK(b.from_ns < b.to_ns);
+		long_ones += b.to_ns > 150000 ? b.count : 0;
+	}
+	CHECK_IS(long_ones, 2);
+	ranks_close();
+}
+
+TEST(buckets_cover_every_time_and_are_a_quarter_wide_at_most)
+{
+	for (unsigned i = 0; i < TIME_BUCKETS; i++) {
+		uint64_t begin = time_bucket_begin(i), end = time_bucket_begin(i + 1);
+		CHECK_IS(time_bucket(begin), i);
+		CHECK_IS(time_bucket(end - 1), i);
+		CHECK(begin < TIME_STEPS || (end - begin) * TIME_STEPS <= begin);
+	}
+	CHECK_IS(time_bucket(UINT64_MAX), TIME_BUCKETS - 1);
+}
+
+TEST(what_is_not_there_is_refused_with_a_sentence)
+{
+	ranks_open(1, "0");
+	tern_stats_peer_data p;
+	tern_stats_handler_data h;
+	tern_stats_time_data b;
+	CHECK_IS(tern_stats_peer(local[0], 1, &p), -ERANGE);
+	CHECK_IS(tern_stats_handler(local[0], TERN_STATS_HANDLERS, &h), -ERANGE);
+	CHECK(sentence_has(-ERANGE, "1024"));
+	CHECK_IS(tern_stats_layer(local[0], TERN_STATS_LAYERS, &h), -ERANGE);
+	CHECK_IS(tern_stats_time(local[0], TERN_STATS_TIMES, &b), -ERANGE);
+	CHECK(!tern_stats_layer_name(TERN_STATS_LAYERS));
+	ranks_close();
+}
+
+/* -- What a rank shows of its waits ---------------------------------------------------- */
+
+static void *receive(void *arg)
+{
+	(void)arg;
+	uint64_t word;
+	CHECK_IS(tern_recv(local[1], 0, 0x7, &word, sizeof word, NULL), 0);
+	return NULL;
+}
+
+/* Until the rank is seen waiting; waits are shown some hundred microseconds after they begin. */
+static struct plight plight_await(uint32_t rank)
+{
+	struct plight p = { 0 };
+	for (int i = 0; i < 20000 && !pulse_read(local[0]->own->pulse + rank, &p); i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+	return p;
+}
+
+TEST(a_wait_says_in_which_call_and_for_whom_and_that_it_is_over)
+{
+	ranks_open(2, "0");
+	pthread_t thread;
+	uint64_t word = 1;
+	struct plight p;
+	CHECK_IS(tern_poll(local[0]), 0);
+	REQUIRE(pthread_create(&thread, NULL, receive, NULL) == 0);
+	p = plight_await(1);
+	CHECK(strcmp(p.text, "tern_recv 0x7 from rank 0") == 0);
+	CHECK(p.known && p.whom == 0 && p.since);
+	CHECK_IS(tern_send(local[0], 1, 0x7, &word, sizeof word), 0);
+	pthread_join(thread, NULL);
+	CHECK(!pulse_read(&local[0]->own->pulse[1], &p));
+	CHECK(stats_of(1).waits >= 1);
+	ranks_close();
+}
+
+TEST(a_request_without_room_counts_as_a_stall)
+{
+	ranks_open(2, "1");
+	for (int i = 0; i < 600; i++) /* a ring has 508 lines; rank 1 is served while rank 0 waits */
+		CHECK_IS(tern_request(local[0], 1, TELL, 1, 2), 0);
+	CHECK_IS(stats_of(0).room_stalls, 1);
+	CHECK(stats_of(0).room_ns > 0);
+	ranks_close();
+}

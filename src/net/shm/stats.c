@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "net/shm/stats.h"
+
+#include <string.h>
+
+enum { READS = 100 }; /* of a pulse that is being written, before it is given up */
+
+const char *const pulse_names[PULSE_COUNTS] = {
+	[PULSE_WAITS] = "waits",
+	[PULSE_YIELDS] = "yields",
+	[PULSE_NAPS] = "naps",
+	[PULSE_SLEEPS] = "sleeps",
+	[PULSE_SLEPT] = "slept_ns",
+	[PULSE_BELLS] = "bells",
+	[PULSE_KNOCKS] = "knocks",
+	[PULSE_ROOM_STALLS] = "room_stalls",
+	[PULSE_ROOM_TICKS] = "room_ns",
+	[PULSE_BLOCK_STALLS] = "block_stalls",
+	[PULSE_BLOCK_TICKS] = "block_ns",
+	[PULSE_GATES] = "gates",
+	[PULSE_DEFERRED] = "deferred_most",
+};
+
+static void pulse_turn(struct pulse *p)
+{
+	uint32_t turn = atomic_load_explicit(&p->turn, memory_order_relaxed);
+	/* R4, pairs with A4 in pulse_read(): what lies between two turns is read whole, or again. */
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(&p->turn, turn + 1, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+void pulse_wait(struct pulse *p, const char *text, uint32_t whom, uint64_t since, bool asleep)
+{
+	uint64_t word[PULSE_TEXT / 8] = { 0 };
+	memcpy(word, text, strnlen(text, PULSE_TEXT - 1));
+	pulse_turn(p);
+	for (int i = 0; i < PULSE_TEXT / 8; i++)
+		stats_set(&p->text[i], word[i]);
+	atomic_store_explicit(&p->whom, whom, memory_order_relaxed);
+	atomic_store_explicit(&p->asleep, asleep, memory_order_relaxed);
+	stats_set(&p->since, since);
+	pulse_turn(p);
+}
+
+void pulse_go(struct pulse *p)
+{
+	stats_set(&p->since, 0);
+}
+
+static void pulse_copy(const struct pulse *p, struct plight *out)
+{
+	uint64_t word[PULSE_TEXT / 8];
+	uint32_t whom = atomic_load_explicit(&p->whom, memory_order_relaxed);
+	for (int i = 0; i < PULSE_TEXT / 8; i++)
+		word[i] = stats_get(&p->text[i]);
+	*out = (struct plight){ .since = stats_get(&p->since),
+				.known = whom != 0,
+				.whom = whom - 1,
+				.asleep = atomic_load_explicit(&p->asleep, memory_order_relaxed) };
+	memcpy(out->text, word, PULSE_TEXT);
+}
+
+bool pulse_read(const struct pulse *p, struct plight *out)
+{
+	for (int i = 0; i < READS; i++) {
+		uint32_t turn = atomic_load_explicit(&p->turn, memory_order_acquire); /* A4 */
+		pulse_copy(p, out);
+		atomic_thread_fence(memory_order_acquire);
+		if (turn % 2 == 0 && turn == atomic_load_explicit(&p->turn, memory_order_relaxed))
+			return out->since != 0;
+	}
+	return false;
+}

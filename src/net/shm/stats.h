@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: statistics control */
+/*
+ * What a rank shows of itself, in the job's memory. Only that rank writes it, with plain
+ * stores, so whoever maps the job can read it at any time and disturbs nobody.
+ *
+ * The pulse is always there: what is counted on slow paths, and what the rank waits for.
+ * The statistics have memory only in ranks that count (TERN_STATS).
+ */
+#ifndef TERN_NET_SHM_STATS_H
+#define TERN_NET_SHM_STATS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <tern/tern.h>
+
+/* What slow paths count. The names of the tools are in stats.c, in the same order. */
+enum pulse_count {
+	PULSE_WAITS,  /* that outlasted looking */
+	PULSE_YIELDS, /* of the core */
+	PULSE_NAPS,
+	PULSE_SLEEPS,
+	PULSE_SLEPT,        /* ns */
+	PULSE_BELLS,        /* answered: somebody had to knock here */
+	PULSE_KNOCKS,       /* at others */
+	PULSE_ROOM_STALLS,  /* requests that found their ring full */
+	PULSE_ROOM_TICKS,   /* how long; 0 unless the rank counts */
+	PULSE_BLOCK_STALLS, /* payloads that found no block */
+	PULSE_BLOCK_TICKS,
+	PULSE_GATES,   /* opened: requests that had waited for room for their reply */
+	PULSE_DEFERRED /* the most functions that waited at once */
+};
+enum { PULSE_COUNTS = PULSE_DEFERRED + 1, PULSE_TEXT = 72 };
+
+struct pulse {
+	_Alignas(64) _Atomic uint64_t served; /* messages handled */
+	_Atomic uint32_t hold;                /* how many holds are in force */
+	_Atomic uint32_t counting;            /* 1: the rank's statistics may be read */
+	_Atomic uint64_t count[PULSE_COUNTS];
+	/* What it waits for. `turn` is odd while the rest is being written. */
+	_Alignas(64) _Atomic uint32_t turn;
+	_Atomic uint32_t whom;  /* a rank plus 1; 0: nobody in particular */
+	_Atomic uint64_t since; /* CLOCK_MONOTONIC in ns; 0: it does not wait */
+	_Atomic uint32_t asleep;
+	_Atomic uint64_t text[PULSE_TEXT / 8]; /* the call, in words; ends with 0 */
+};
+
+/*
+ * Times are log-linear: four equal steps from each power of two to the next, so a step is at
+ * most a quarter of its value wide, and 40 powers reach from one tick to minutes.
+ */
+enum { TIME_STEPS = 4, TIME_BUCKETS = TIME_STEPS * 40 };
+
+/* The bucket of `ticks`, and where a bucket begins. */
+static inline unsigned time_bucket(uint64_t ticks)
+{
+	if (ticks < TIME_STEPS)
+		return (unsigned)ticks;
+	unsigned power = 63 - (unsigned)__builtin_clzll(ticks);
+	unsigned bucket = (power - 1) * TIME_STEPS + (unsigned)(ticks >> (power - 2)) % TIME_STEPS;
+	return bucket < TIME_BUCKETS ? bucket : TIME_BUCKETS - 1;
+}
+
+static inline uint64_t time_bucket_begin(unsigned bucket)
+{
+	if (bucket < TIME_STEPS)
+		return bucket;
+	return (uint64_t)(TIME_STEPS + bucket % TIME_STEPS) << (bucket / TIME_STEPS - 1);
+}
+
+struct stats_handler {
+	_Atomic uint64_t count[8];     /* by the number of words, so that one count gives bytes too */
+	_Atomic uint64_t payload;      /* bytes */
+	_Atomic uint64_t timed, ticks; /* how many were timed, and how long those took */
+	_Atomic uint64_t longest;
+};
+
+struct stats_peer {
+	_Atomic uint64_t requests, replies; /* from it that were handled */
+	_Atomic uint64_t bytes;
+	_Atomic uint64_t most;        /* handled at a stretch: how long its queue was */
+	_Atomic uint64_t requests_at; /* where the inlet stands: leaf << 32 | bytes into the leaf */
+	_Atomic uint64_t unused_[3];
+};
+
+struct stats {
+	_Atomic uint64_t begun_tick, begun_ns; /* both clocks when counting began */
+	_Atomic uint64_t time[TIME_BUCKETS];   /* of handlers, of those that were timed */
+	struct stats_handler handler[TERN_HANDLER_SLOTS];
+	struct stats_peer peer[]; /* one a rank */
+};
+
+static inline uint64_t stats_get(const _Atomic uint64_t *count)
+{
+	return atomic_load_explicit(count, memory_order_relaxed);
+}
+
+static inline void stats_set(_Atomic uint64_t *count, uint64_t value)
+{
+	atomic_store_explicit(count, value, memory_order_relaxed);
+}
+
+/* Not a read-modify-write: the rank that counts is the only one that writes. */
+static inline void stats_add(_Atomic uint64_t *count, uint64_t n)
+{
+	stats_set(count, stats_get(count) + n);
+}
+
+static inline void stats_most(_Atomic uint64_t *count, uint64_t n)
+{
+	if (n > stats_get(count))
+		stats_set(count, n);
+}
+
+/* Messages for a handler, and their bytes. */
+static inline uint64_t stats_messages(const struct stats_handler *h)
+{
+	uint64_t sum = 0;
+	for (unsigned n = 0; n <= TERN_WORDS_MAX; n++)
+		sum += stats_get(&h->count[n]);
+	return sum;
+}
+
+static inline uint64_t stats_message_bytes(const struct stats_handler *h)
+{
+	uint64_t sum = stats_get(&h->payload);
+	for (unsigned n = 1; n <= TERN_WORDS_MAX; n++)
+		sum += stats_get(&h->count[n]) * n * sizeof(uint64_t);
+	return sum;
+}
+
+static inline size_t stats_bytes(uint32_t size)
+{
+	return sizeof(struct stats) + size * sizeof(struct stats_peer);
+}
+
+/* What a rank waits for, read whole. False if it does not wait. */
+struct plight {
+	uint64_t since;
+	bool known; /* whom it waits for */
+	uint32_t whom;
+	bool asleep;
+	char text[PULSE_TEXT + 1];
+};
+bool pulse_read(const struct pulse *p, struct plight *out);
+/* `whom` plus 1, or 0; `text` is cut where it is too long. */
+void pulse_wait(struct pulse *p, const char *text, uint32_t whom, uint64_t since, bool asleep);
+void pulse_go(struct pulse *p); /* it does not wait any more */
+
+extern const char *const pulse_names[PULSE_COUNTS];
+
+#endif

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by top_test.sh and why_test.sh: jobs that run until they are ended, and what is said of them.
+
+tern=$TERN_BIN/tern check=$TERN_BIN/json_check
+folder=$(mktemp -d)
+out=$folder/out err=$folder/err
+failed=0 status=0 job=
+
+sentence() { echo "$1"; }
+fail() {
+	echo "    failed: $1"
+	head -20 "$out" | sed 's/^/    stdout: /'
+	head -5 "$err" | sed 's/^/    stderr: /'
+	failed=$((failed + 1))
+}
+job_start() { # RANKS PLAY; variables may stand before the call
+	"$tern" run -n "$1" "$TERN_BIN/stuck_ranks" "$2" >"$folder/job" 2>&1 &
+	job=$!
+}
+job_end() {
+	[[ $job ]] || return
+	kill "$job" 2>/dev/null
+	wait "$job" 2>/dev/null
+	job=
+}
+trap 'job_end; rm -rf "$folder"' EXIT
+ask() { # COMMAND ARGUMENTS
+	"$tern" "$@" >"$out" 2>"$err"
+	status=$?
+}
+ask_until() { # PATTERN COMMAND ARGUMENTS: a job takes its time to come where it gets stuck
+	local pattern=$1 i
+	shift
+	for ((i = 0; i < 40; i++)); do
+		ask "$@"
+		grep -qE -- "$pattern" "$out" && return
+		sleep 0.25
+	done
+	fail "no line of the output matches: $pattern"
+}
+check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
+check_out() { grep -qE -- "$1" "$out" || fail "no line of the output matches: $1"; }
+check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
+watch_end() { # what the test returns
+	((failed == 0)) || echo "$failed failed"
+	exit $((failed > 0))
+}
