@@ -21,6 +21,7 @@ test="$aarch64 $format
 	spin                spin
 	valgrind            valgrind
 	mandoc              mandoc
+	chromium            chromium
 	pkgconf             pkg-config"
 
 has() { # PROBE

@@ -26,7 +26,7 @@ static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t 
 static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 {
 	struct net *net = e->site.peer[dst].net;
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = { .bounded = true, .what = WAIT_BLOCK };
 	int rc;
 	while ((rc = net->ops->take(net, out)) == -EAGAIN) {
 		if (poll_left(e))

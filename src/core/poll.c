@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "core/layer.h"
+#include "core/trace.h"
 
 enum {
 	DRAIN_MOST = 128,       /* messages of one inlet after which the end of its leaf ends its turn */
@@ -37,7 +38,7 @@ static struct frame frame_enter(struct endpoint *e, struct tern_inlet *in)
 	e->used = true;
 	if (t->reach) /* not written while it is 0: another thread may be reading it to attach */
 		t->reach = 0;
-	t->answer = in->answer;
+	t->answer = TERN_UNLIKELY(e->trace) ? &e->refuse : in->answer;
 	return f;
 }
 
@@ -143,6 +144,8 @@ static unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 		handled++;
 	}
 	payload_forget_reply(e);
+	if (TERN_UNLIKELY(e->trace))
+		trace_drained(e);
 	frame_leave(e, &f);
 	e->served += handled;
 	return handled;

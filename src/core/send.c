@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "core/trace.h"
 #include "core/wait.h"
 
 void tern_knock(tern *t, struct tern_lane *lane)
@@ -31,7 +32,7 @@ int send_reachable(struct endpoint *e, uint32_t dst)
 int send_room(struct endpoint *e, uint32_t dst)
 {
 	struct tern_lane *lane = &e->t->lane[dst];
-	struct ladder l = LADDER_BOUNDED;
+	struct ladder l = { .bounded = true, .what = WAIT_ROOM };
 	for (;;) {
 		int rc = send_reachable(e, dst); /* each time: the peer may have left meanwhile */
 		if (rc || lane_ready(lane))
@@ -53,6 +54,8 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 	if (rc)
 		return rc;
 	e->used = true;
+	if (TERN_UNLIKELY(e->trace))
+		trace_send(e, dst, RECORD_REQUEST, p);
 	send_put(e, lane, p);
 	tern_look(e->t);
 	return 0;
@@ -60,11 +63,13 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 
 int send_reply(struct endpoint *e, const struct parcel *p)
 {
-	struct tern_lane *lane = e->t->answer;
+	struct tern_lane *lane = e->inlet->answer; /* not the head's, which refuses while sends are traced */
 	struct peer *to = &e->site.peer[lane->peer];
 	if (to->lost)
 		return to->net->ops->check(to->net, lane->peer);
 	e->t->current = tern_answered(e->t);
+	if (TERN_UNLIKELY(e->trace))
+		trace_send(e, lane->peer, RECORD_REPLY, p);
 	send_put(e, lane, p);
 	return 0;
 }

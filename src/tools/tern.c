@@ -16,6 +16,7 @@ static const struct command {
 	{ "run", run_main, "start a program as the ranks of a job" },
 	{ "info", info_main, "show networks, limits and settings, and what is wrong with them" },
 	{ "perf", perf_main, "measure messages, and the hardware's limit beside each figure" },
+	{ "trace", trace_main, "show what the ranks of a job did, from the files of TERN_TRACE" },
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -9,5 +9,6 @@
 int run_main(int argc, char **argv);
 int info_main(int argc, char **argv);
 int perf_main(int argc, char **argv);
+int trace_main(int argc, char **argv);
 
 #endif
