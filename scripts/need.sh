@@ -25,6 +25,7 @@ test="$aarch64 $format
 	mandoc              mandoc
 	libncurses-dev      /usr/include/curses.h
 	tmux                tmux
+	chromium            chromium
 	pkgconf             pkg-config"
 
 has() { # PROBE

@@ -106,7 +106,7 @@ for header in "${headers[@]}"; do
 done
 
 echo "each command's page has every option that its --help has"
-for command in run info perf logp cost top why; do
+for command in run info perf logp cost top why trace; do
 	page=$(text man/tern-$command.1)
 	for option in $("$TERN_BIN/tern" $command --help | grep -oE -- '(^|[[:space:]])--[a-z][a-z-]*' | sort -u); do
 		grep -q -- "$option" <<<"$page" || fail "tern-$command(1) does not have $option"

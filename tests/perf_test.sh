@@ -9,7 +9,7 @@ sentence "--list names every test with its unit and sizes"
 run --list
 check_status 0
 tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receivers two-senders injection poll
-	barrier idle start memory)
+	barrier idle start memory trace)
 bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private chunk chunk-trip
 	copy-clean copy-dirty)
 upper=(ready-trip auto-trip typed chan-trip chan-rate)
@@ -25,7 +25,7 @@ sentence "every test runs, and --json prints an array of records and nothing els
 run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${tests[*]}")"
 check_status 0
 check_quiet
-check_records 35
+check_records 36
 for name in "${tests[@]}"; do
 	check_out "\"test\": \"$name\""
 done

@@ -42,6 +42,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "bytes of each rank's heap for typed messages that found no buffer (K, M, G)" },
 	[SETTING_CHECK] = { "TERN_CHECK", CHECK_UNLESS_SET,
 			    "1: notice when data under way or a free buffer is written to" },
+	[SETTING_TRACE] = { "TERN_TRACE", "",
+			    "record what each rank does in the file of this name and its rank; for tern trace" },
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
 			    "1: be a job of one rank although another launcher started this process" },
 };

@@ -22,6 +22,7 @@ enum setting {
 	SETTING_SINGLE_COPY, /* 0: do not move bytes between processes by the kernel */
 	SETTING_SPILL,       /* bytes for typed messages that found no buffer */
 	SETTING_CHECK,       /* 1: notice buffers that change while they must not */
+	SETTING_TRACE,       /* the files that record what ranks do */
 	SETTING_ALONE,       /* 1: be a job of one although another launcher started us */
 	SETTING_COUNT
 };

@@ -28,7 +28,7 @@ void attach_first(struct endpoint *e)
 			break; /* another thread was first; the caller orders the two */
 		nobody = NOBODY;
 	}
-	e->t->reach = e->t->size;
+	e->t->reach = e->trace ? 0 : e->t->size; /* 0: each send shall come to the library */
 }
 
 void tern_attach(tern *t)
@@ -43,6 +43,11 @@ void tern_attach(tern *t)
 bool attach_is_mine(const struct endpoint *e)
 {
 	return (atomic_load_explicit(&e->owner, memory_order_relaxed) & ~(uintptr_t)BORROWED) == self_token();
+}
+
+bool attach_is_lent(const struct endpoint *e)
+{
+	return atomic_load_explicit(&e->owner, memory_order_relaxed) & BORROWED;
 }
 
 static bool attach_borrow(struct endpoint *e)

@@ -6,8 +6,8 @@
  * What may be called where. The endpoint is in one of three places: in the
  * program, in the handler of a request, in the handler of a reply. `inlet` tells
  * which: it is the inlet whose message is being handled, or NULL. The head's
- * `reach` is 0 whenever a request must not simply be sent (in a handler, or
- * before a thread has the endpoint), so the inline path needs one comparison for
+ * `reach` is 0 whenever a request must not simply be sent (in a handler,
+ * before a thread has the endpoint, or while sends are traced), so the inline path needs one comparison for
  * the rank and for the rule.
  */
 #ifndef TERN_CORE_ENDPOINT_H
@@ -76,6 +76,7 @@ struct endpoint {
 	_Atomic bool closed;
 	_Atomic uint64_t silence; /* 0: what the deaf inlet looks at */
 	void *layer[LAYERS_MAX];  /* see layer.h */
+	struct trace *trace;      /* NULL unless TERN_TRACE is set; see trace.h */
 
 	struct deferred deferred[TERN_DEFER_MAX];
 	uint32_t deferred_first, deferred_count;
@@ -106,6 +107,7 @@ const tern_msg *rules_handled(const struct endpoint *e); /* the message whose ha
 /* -- attach.c -- */
 void attach_first(struct endpoint *e);
 bool attach_is_mine(const struct endpoint *e);
+bool attach_is_lent(const struct endpoint *e); /* to a thread that waits in another one */
 void attach_opened(struct group *g);
 void attach_closed(void);
 /* The sum of fn over the endpoints but `e` that this thread serves while it waits in `e`. */

@@ -2,6 +2,8 @@
 /* cost: base control */
 #include "core/layer.h"
 
+#include "core/trace.h"
+
 int layers_open(struct endpoint *e)
 {
 	for (int i = 0; i < LAYERS; i++) {
@@ -51,6 +53,6 @@ void layers_report(const struct endpoint *e, int fd)
 
 void layer_on(struct endpoint *e, unsigned id, tern_handler *fn)
 {
-	e->t->handler[TERN_HANDLER_MAX + id] = fn;
+	e->t->handler[TERN_HANDLER_MAX + id] = trace_handler(e, TERN_HANDLER_MAX + id, fn);
 	e->t->known[TERN_HANDLER_MAX + id] = 1;
 }

@@ -9,6 +9,7 @@
 #include "boot/boot.h"
 #include "core/layer.h"
 #include "core/stats.h"
+#include "core/trace.h"
 #include "net/self/self.h"
 #include "net/shm/shm.h"
 
@@ -116,6 +117,7 @@ static void endpoint_disconnect(struct endpoint *e)
 	layers_close(e);
 	for (; e->nets; e->nets--)
 		e->net[e->nets - 1]->ops->close(e->net[e->nets - 1]);
+	trace_close(e);
 }
 
 static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t size, const tern_options *o)
@@ -126,6 +128,8 @@ static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t siz
 	g->member[slot] = e;
 	e->group = g;
 	int rc = endpoint_settle(e, o);
+	if (!rc)
+		rc = trace_open(e);
 	if (!rc)
 		rc = layers_open(e);
 	return rc ? rc : endpoint_connect(e, g); /* last: from then on, peers see the rank */
@@ -311,7 +315,7 @@ int tern_on(tern *t, unsigned id, tern_handler *fn)
 				 "handler %u was registered after the first message of rank %u: "
 				 "register every handler first",
 				 id, t->rank);
-	t->handler[id] = fn;
+	t->handler[id] = trace_handler(t->own, id, fn);
 	t->known[id] = 1;
 	return 0;
 }

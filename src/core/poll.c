@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "core/layer.h"
 #include "core/stats.h"
+#include "core/trace.h"
 
 enum {
 	DRAIN_MOST = 128,       /* messages of one inlet after which the end of its leaf ends its turn */
@@ -40,7 +41,7 @@ static struct frame frame_enter(struct endpoint *e, struct tern_inlet *in)
 	e->used = true;
 	if (t->reach) /* not written while it is 0: another thread may be reading it to attach */
 		t->reach = 0;
-	t->answer = in->answer;
+	t->answer = TERN_UNLIKELY(e->trace) ? &e->refuse : in->answer;
 	return f;
 }
 
@@ -178,6 +179,8 @@ static unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 	struct frame f = frame_enter(e, in);
 	unsigned handled = TERN_UNLIKELY(e->stats) ? drain_counted(e, in) : drain_loop(e, in, NULL);
 	payload_forget_reply(e);
+	if (TERN_UNLIKELY(e->trace))
+		trace_drained(e);
 	frame_leave(e, &f);
 	in->handled += handled;                  /* cost: statistics control */
 	e->served += handled;                    /* cost: statistics control */

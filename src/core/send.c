@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "core/stats.h"
+#include "core/trace.h"
 #include "core/wait.h"
 
 /* cost: base status */
@@ -37,9 +38,12 @@ int send_reachable(struct endpoint *e, uint32_t dst)
 int send_room(struct endpoint *e, uint32_t dst)
 {
 	struct tern_lane *lane = &e->t->lane[dst];
-	struct ladder l = {
-		.bounded = true, .call = "a request", .way = "to", .whom = dst + 1, .lack = "ring full"
-	};
+	struct ladder l = { .bounded = true,
+			    .what = WAIT_ROOM,
+			    .call = "a request",
+			    .way = "to",
+			    .whom = dst + 1,
+			    .lack = "ring full" };
 	struct stall stall = { 0 };
 	for (;;) {
 		int rc = send_reachable(e, dst); /* each time: the peer may have left meanwhile */
@@ -65,6 +69,8 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 	if (rc)
 		return rc;
 	e->used = true;
+	if (TERN_UNLIKELY(e->trace))
+		trace_send(e, dst, RECORD_REQUEST, p);
 	send_put(e, lane, p);
 	tern_look(e->t);
 	return 0;
@@ -72,11 +78,13 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 
 int send_reply(struct endpoint *e, const struct parcel *p)
 {
-	struct tern_lane *lane = e->t->answer;
+	struct tern_lane *lane = e->inlet->answer; /* not the head's, which refuses while sends are traced */
 	struct peer *to = &e->site.peer[lane->peer];
 	if (to->lost)
 		return to->net->ops->check(to->net, lane->peer);
 	e->t->current = tern_answered(e->t);
+	if (TERN_UNLIKELY(e->trace))
+		trace_send(e, lane->peer, RECORD_REPLY, p);
 	send_put(e, lane, p);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "core/layer.h"
 #include "core/stats.h"
+#include "core/trace.h"
 
 enum {
 	SIBLINGS_EVERY = 64, /* steps that handled something, between two rounds of the other endpoints */
@@ -32,7 +33,7 @@ static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 /* Nonzero if it cannot be slept on: something is there, or another thread may take it any moment. */
 static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 {
-	if (!sibling->t->reach || sibling->work || sibling->deferred_count)
+	if (attach_is_lent(sibling) || in_handler(sibling) || sibling->work || sibling->deferred_count)
 		return 1;
 	for (unsigned i = 0; i < sibling->nets; i++)
 		if (!sibling->net[i]->ops->arm(sibling->net[i], arg))
@@ -74,6 +75,8 @@ static void wait_nap(struct endpoint *e, const struct ladder *l, uint64_t ns)
 static bool wait_sleep(struct endpoint *e, struct ladder *l)
 {
 	struct sleep s = { .bells = 0 };
+	if (e->trace)
+		trace_flush(e); /* there is time, and the rank may be killed in its sleep */
 	bool quiet = arm_sibling(e, &s) == 0 && attach_each(e, arm_sibling, &s) == 0 && s.bells;
 	if (quiet && !(l->over && l->over(e, l->arg))) {
 		uint64_t began = e->world->now();
@@ -159,7 +162,7 @@ static void wait_linger(struct ladder *l)
 		cpu_relax();
 }
 
-void wait_step(struct endpoint *e, struct ladder *l)
+static void wait_once(struct endpoint *e, struct ladder *l)
 {
 	wait_linger(l);
 	struct tern_inlet *there = wait_look(e, l);
@@ -179,6 +182,15 @@ void wait_step(struct endpoint *e, struct ladder *l)
 	l->looks = 0;
 	l->since = 0;
 	l->quiet = 0;
+}
+
+void wait_step(struct endpoint *e, struct ladder *l)
+{
+	if (TERN_UNLIKELY(e->trace))
+		trace_step(e, l);
+	wait_once(e, l);
+	if (TERN_UNLIKELY(e->trace))
+		trace_stepped(e);
 }
 
 int wait_on(struct endpoint *e, struct ladder *l, const char *what)
@@ -236,7 +248,7 @@ int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 {
 	struct endpoint *e = t->own;
 	struct flag f = { value, n };
-	struct ladder l = { .over = flag_reached, .arg = &f, .call = "tern_wait" };
+	struct ladder l = { .what = WAIT_FLAG, .over = flag_reached, .arg = &f, .call = "tern_wait" };
 	int rc = rules_wait(e, "tern_wait()");
 	while (!rc && !flag_reached(e, &f)) {
 		wait_step(e, &l);
@@ -301,26 +313,36 @@ static void barrier_settle(struct endpoint *e)
 			wait_step(e, &l);
 }
 
-int tern_barrier(tern *t)
+static int barrier_pass(struct endpoint *e)
 {
-	struct endpoint *e = t->own;
 	struct tickets k;
 	struct ladder l = { .over = barrier_passed, .arg = &k, .call = "tern_barrier" };
-	int rc = rules_wait(e, "tern_barrier()");
-	if (!rc)
-		rc = barrier_missing(e); /* before taking a ticket: it could complete a later round */
-	if (rc)
-		return rc;
 	for (unsigned i = 0; i < e->nets; i++)
 		k.ticket[i] = e->net[i]->ops->arrive(e->net[i]);
 	while (!barrier_passed(e, &k)) {
 		wait_step(e, &l);
 		if (!l.since || barrier_passed(e, &k))
 			continue;
-		rc = barrier_missing(e);
+		int rc = barrier_missing(e);
 		if (rc && !barrier_passed(e, &k)) /* whoever passed and left raised the generation first */
 			return rc;
 	}
 	barrier_settle(e);
 	return 0;
+}
+
+int tern_barrier(tern *t)
+{
+	struct endpoint *e = t->own;
+	int rc = rules_wait(e, "tern_barrier()");
+	if (!rc)
+		rc = barrier_missing(e); /* before taking a ticket: it could complete a later round */
+	if (rc)
+		return rc;
+	if (TERN_UNLIKELY(e->trace))
+		trace_barrier(e, RECORD_BARRIER);
+	rc = barrier_pass(e);
+	if (TERN_UNLIKELY(e->trace))
+		trace_barrier(e, RECORD_PASSED);
+	return rc;
 }

@@ -8,9 +8,12 @@
 #define TERN_CORE_WAIT_H
 
 #include "core/endpoint.h"
+#include "core/record.h"
 
 struct ladder {
-	bool bounded;    /* what is waited for rings no bell: naps, but no sleep */
+	bool bounded; /* what is waited for rings no bell: naps, but no sleep */
+	bool begun;   /* as far as a trace knows */
+	enum wait_what what;
 	uint32_t busy;   /* steps that handled something */
 	uint32_t linger; /* pauses before the next look */
 	uint32_t looks;

@@ -83,7 +83,7 @@ static struct waiting waiting_find(void)
 
 static bool setting_is_number(enum setting s)
 {
-	return setting_given(s) || *setting_table[s].fallback;
+	return s != SETTING_TRACE && (setting_given(s) || *setting_table[s].fallback);
 }
 
 /* What is wrong with the value, or NULL. */

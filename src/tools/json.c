@@ -13,7 +13,7 @@ static void json_quoted(struct json *j, const char *text)
 		unsigned char c = (unsigned char)*text;
 		if (c == '"' || c == '\\')
 			fprintf(j->to, "\\%c", c);
-		else if (c < 0x20)
+		else if (c < 0x20 || c == '<') /* which may begin a tag, should the text stand in a page */
 			fprintf(j->to, "\\u%04x", c);
 		else
 			fputc(c, j->to);
@@ -86,6 +86,13 @@ void json_real(struct json *j, const char *key, double value)
 		fprintf(j->to, "%.6g", value);
 	else
 		fputs("null", j->to);
+}
+
+void json_micros(struct json *j, const char *key, int64_t ns)
+{
+	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+	json_key(j, key);
+	fprintf(j->to, "%s%" PRIu64 ".%03u", ns < 0 ? "-" : "", size / 1000, (unsigned)(size % 1000));
 }
 
 void json_truth(struct json *j, const char *key, bool value)

@@ -18,6 +18,7 @@ void json_end(struct json *j, char bracket);                        /* '}' or ']
 void json_text(struct json *j, const char *key, const char *value); /* NULL: null */
 void json_whole(struct json *j, const char *key, uint64_t value);
 void json_real(struct json *j, const char *key, double value); /* null unless finite */
+void json_micros(struct json *j, const char *key, int64_t ns); /* in microseconds, exactly */
 void json_truth(struct json *j, const char *key, bool value);
 
 #endif

@@ -14,25 +14,19 @@
 #include "tools/tools.h"
 
 static const struct test *const tests[] = {
-	&test_round_trip,    &test_rate,
-	&test_payload,       &test_memcpy,
-	&test_send_overhead, &test_handling_overhead,
-	&test_two_receivers, &test_two_senders,
-	&test_injection,     &test_poll,
-	&test_barrier,       &test_idle,
-	&test_start,         &test_memory,
-	&test_put,           &test_get,
-	&test_put_read,      &test_r_infinity,
-	&test_n_half,        &test_private_put,
-	&test_private_get,   &test_fallback_put,
-	&test_fallback_get,  &test_atomic,
-	&test_during,        &test_during_private,
-	&test_chunk,         &test_chunk_trip,
-	&test_copy_clean,    &test_copy_dirty,
-	&test_ready_trip,    &test_auto_trip,
-	&test_rendezvous,    &test_typed,
-	&test_chan_trip,     &test_chan_rate,
-	&test_multicast,     NULL,
+	&test_round_trip,    &test_rate,           &test_payload,
+	&test_memcpy,        &test_send_overhead,  &test_handling_overhead,
+	&test_two_receivers, &test_two_senders,    &test_injection,
+	&test_poll,          &test_barrier,        &test_idle,
+	&test_start,         &test_memory,         &test_put,
+	&test_get,           &test_put_read,       &test_r_infinity,
+	&test_n_half,        &test_private_put,    &test_private_get,
+	&test_fallback_put,  &test_fallback_get,   &test_atomic,
+	&test_during,        &test_during_private, &test_chunk,
+	&test_chunk_trip,    &test_copy_clean,     &test_copy_dirty,
+	&test_ready_trip,    &test_auto_trip,      &test_rendezvous,
+	&test_typed,         &test_chan_trip,      &test_chan_rate,
+	&test_multicast,     &test_trace,          NULL,
 };
 
 static bool test_unusable(unsigned i, char *why, size_t len)

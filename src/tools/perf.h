@@ -87,6 +87,9 @@ extern const struct test test_copy_clean, test_copy_dirty, test_atomic;
 /* perf_send.c */
 extern const struct test test_ready_trip, test_auto_trip, test_rendezvous;
 
+/* perf_trace.c */
+extern const struct test test_trace;
+
 /* perf_typed.c */
 extern const struct test test_typed;
 /* perf_chan.c */

@@ -20,6 +20,7 @@ static const struct command {
 	{ "cost", cost_main, "count the instructions of messages, and say what each is for" },
 	{ "top", top_main, "show what the ranks of a running job do" },
 	{ "why", why_main, "explain why a job makes no progress" },
+	{ "trace", trace_main, "show what the ranks of a job did, from the files of TERN_TRACE" },
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

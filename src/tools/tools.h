@@ -13,5 +13,6 @@ int logp_main(int argc, char **argv);
 int cost_main(int argc, char **argv);
 int top_main(int argc, char **argv);
 int why_main(int argc, char **argv);
+int trace_main(int argc, char **argv);
 
 #endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a trace file holds: a head, then records in the order of their times. The
+ * library writes it (trace.c), `tern trace` reads it.
+ *
+ * Nothing on the wire says which send a delivery belongs to, and nothing needs to:
+ * the n-th request from a to b is the n-th that b handles, and replies likewise. Both
+ * sides count, also what they could not record.
+ */
+#ifndef TERN_CORE_RECORD_H
+#define TERN_CORE_RECORD_H
+
+#include <stdint.h>
+
+#define TRACE_MAGIC "TERNTRC1"
+
+enum record_kind {
+	RECORD_REQUEST,   /* a request is sent to `peer` */
+	RECORD_REPLY,     /* a reply */
+	RECORD_HANDLE,    /* a request from `peer` has arrived: its handler begins */
+	RECORD_HANDLE_RE, /* a reply */
+	RECORD_RETURN,    /* the handler that began last is over */
+	RECORD_WAIT,      /* a wait begins; `handler` is an enum wait_what */
+	RECORD_WAITED,
+	RECORD_BARRIER, /* `sequence` counts this rank's barriers */
+	RECORD_PASSED,
+	RECORD_DROPPED, /* `sequence` records before this one had no room */
+	RECORD_CLOSE,   /* the last one of a rank that ended well */
+	RECORD_KINDS
+};
+
+enum wait_what { WAIT_OPERATION, WAIT_FLAG, WAIT_ROOM, WAIT_BLOCK, WAIT_KINDS };
+
+struct trace_record {
+	uint64_t time;     /* ns, of the machine's monotonic clock */
+	uint32_t sequence; /* of a message: counted per peer, and requests apart from replies */
+	uint32_t bytes;    /* of a message: its words and its payload */
+	uint16_t peer;
+	uint16_t handler;
+	uint8_t kind;
+	uint8_t unused_[3];
+};
+
+struct trace_head {
+	char magic[8];
+	uint32_t record_bytes;
+	uint32_t rank, size;
+	uint32_t pid;
+	uint64_t job;     /* the same for all ranks of a job, and for no others on this machine */
+	uint64_t time;    /* when the rank opened, of the clock that records have */
+	char program[88]; /* its name, for people */
+};
+
+_Static_assert(sizeof(struct trace_record) == 24, "a record is 24 bytes in every build");
+_Static_assert(sizeof(struct trace_head) == 128, "the head is 128 bytes in every build");
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: statistics control */
+#include "core/trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+#include "core/wait.h"
+
+enum {
+	ROOM = 8192,         /* records; a power of two */
+	DEPTH_MOST = 8,      /* waits inside waits, by deferred functions; deeper ones are not recorded */
+	SLOW_NS = 100000000, /* a flush that took longer has met a slow disk, */
+	SLOW_PAUSE = 9,      /* and for so many times its time there is no other */
+	PATH_MOST = 4096,
+};
+
+/* A wait that has begun, and when its last step was over. */
+struct open_wait {
+	bool begun;
+	uint16_t what;
+	uint64_t last;
+};
+
+/* Messages to and from a rank, requests and replies apart. */
+struct counts {
+	uint32_t sent[2], handled[2];
+};
+
+/* What the end of a handler repeats of its beginning. */
+struct delivery {
+	uint32_t sequence;
+	uint16_t peer, handler;
+};
+
+struct trace {
+	uint64_t written, flushed; /* records, since the beginning: the ring holds those between */
+	struct trace_record *ring;
+	struct trace_record nowhere; /* takes what is dropped */
+	struct counts *peer;
+	uint32_t dropped; /* and not told yet */
+	uint64_t lost;    /* dropped in all */
+	uint32_t barriers;
+	struct delivery last;
+	bool returning; /* the handler of `last` has, and that is not recorded yet */
+	unsigned depth; /* steps of waits that this thread is in */
+	bool barrier;   /* in one: its own waits are not recorded apart */
+	struct open_wait wait[DEPTH_MOST + 1];
+	int fd;
+	size_t partial;  /* bytes of the first record that the file has taken */
+	uint64_t resume; /* no flush before this */
+	int error;       /* of the file: from then on everything is dropped */
+	const struct world *world;
+	char path[PATH_MOST];
+	tern_handler *handler[TERN_HANDLER_SLOTS];
+};
+
+/* -- The ring and the file ------------------------------------------------------------- */
+
+/* Writes what lies in one piece; false when the file takes no more for now. */
+static bool flush_piece(struct trace *r)
+{
+	uint64_t first = r->flushed % ROOM, n = r->written - r->flushed;
+	if (first + n > ROOM)
+		n = ROOM - first;
+	ssize_t wrote = write(r->fd, (char *)&r->ring[first] + r->partial, n * sizeof *r->ring - r->partial);
+	if (wrote < 0 && errno == EINTR)
+		return true;
+	if (wrote < 0) {
+		r->error = errno == EAGAIN ? 0 : errno;
+		return false;
+	}
+	size_t taken = r->partial + (size_t)wrote;
+	r->flushed += taken / sizeof *r->ring;
+	r->partial = taken % sizeof *r->ring;
+	return true;
+}
+
+static void trace_write_out(struct trace *r)
+{
+	uint64_t began = r->world->now();
+	if (r->error || began < r->resume)
+		return;
+	while (r->flushed < r->written && flush_piece(r))
+		;
+	uint64_t took = r->world->now() - began;
+	if (took > SLOW_NS)
+		r->resume = began + took + took * SLOW_PAUSE;
+}
+
+void trace_flush(struct endpoint *e)
+{
+	trace_write_out(e->trace);
+}
+
+static struct trace_record *ring_next(struct trace *r)
+{
+	return &r->ring[r->written++ % ROOM];
+}
+
+/* Room for `n` records, after a flush if need be. */
+static bool ring_has_room(struct trace *r, unsigned n)
+{
+	if (TERN_LIKELY(r->written - r->flushed + n <= ROOM))
+		return true;
+	trace_write_out(r);
+	return r->written - r->flushed + n <= ROOM;
+}
+
+/* What was dropped is told before what comes next. */
+static void trace_tell_dropped(struct trace *r, uint64_t now)
+{
+	*ring_next(r) = (struct trace_record){ .time = now, .sequence = r->dropped, .kind = RECORD_DROPPED };
+	r->dropped = 0;
+}
+
+/* Where the next record goes, which happened `now`: into the ring, or nowhere. */
+static inline struct trace_record *trace_next(struct trace *r, uint64_t now)
+{
+	if (TERN_UNLIKELY(!ring_has_room(r, 2))) { /* two: one may be the count of those dropped */
+		r->dropped++;
+		r->lost++;
+		return &r->nowhere;
+	}
+	if (TERN_UNLIKELY(r->dropped))
+		trace_tell_dropped(r, now);
+	return ring_next(r);
+}
+
+/* Of a kind that needs no more than a number. */
+static void trace_mark(struct trace *r, uint64_t now, enum record_kind kind, uint32_t sequence, uint16_t what)
+{
+	*trace_next(r, now) = (struct trace_record){
+		.time = now, .sequence = sequence, .handler = what, .kind = (uint8_t)kind
+	};
+}
+
+/* -- Waits ------------------------------------------------------------------------------- */
+
+/* Ends the wait at this depth, if one has begun: something else happens, so it is over. */
+static void wait_close(struct trace *r)
+{
+	struct open_wait *w = &r->wait[r->depth < DEPTH_MOST ? r->depth : DEPTH_MOST];
+	if (TERN_LIKELY(!w->begun))
+		return;
+	trace_mark(r, w->last, RECORD_WAITED, 0, w->what);
+	w->begun = false;
+}
+
+static void wait_open(struct trace *r, struct ladder *l)
+{
+	struct open_wait *w = &r->wait[r->depth];
+	if (w->begun && l->begun)
+		return;
+	wait_close(r);
+	l->begun = true;
+	w->begun = true;
+	w->what = (uint16_t)l->what;
+	trace_mark(r, r->world->now(), RECORD_WAIT, 0, w->what);
+}
+
+void trace_step(struct endpoint *e, struct ladder *l)
+{
+	struct trace *r = e->trace;
+	if (r->depth < DEPTH_MOST && !r->barrier)
+		wait_open(r, l);
+	r->depth++;
+}
+
+void trace_stepped(struct endpoint *e)
+{
+	struct trace *r = e->trace;
+	wait_close(r); /* one in a deferred function that this step ran */
+	r->depth--;
+	if (r->depth < DEPTH_MOST)
+		r->wait[r->depth].last = r->world->now();
+}
+
+void trace_barrier(struct endpoint *e, enum record_kind kind)
+{
+	struct trace *r = e->trace;
+	wait_close(r);
+	r->barrier = kind == RECORD_BARRIER;
+	r->barriers += r->barrier;
+	trace_mark(r, r->world->now(), kind, r->barriers, 0);
+}
+
+/* -- Messages ---------------------------------------------------------------------------- */
+
+void trace_send(struct endpoint *e, uint32_t dst, enum record_kind kind, const struct parcel *p)
+{
+	struct trace *r = e->trace;
+	wait_close(r);
+	uint64_t now = r->world->now();
+	*trace_next(r, now) = (struct trace_record){
+		.time = now,
+		.sequence = r->peer[dst].sent[kind == RECORD_REPLY]++,
+		.bytes = (uint32_t)(p->n * sizeof(uint64_t) + p->len),
+		.peer = (uint16_t)dst,
+		.handler = (uint16_t)(p->bits >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS,
+		.kind = (uint8_t)kind,
+	};
+}
+
+/*
+ * A handler has returned when the next one begins, or when the batch is over: there is only
+ * the drain's loop between the two, and a look at the clock takes longer than that. The look
+ * is the next one's, so that nothing is handled before it was sent.
+ */
+static void trace_returned(struct trace *r, uint64_t now)
+{
+	if (!r->returning)
+		return;
+	r->returning = false;
+	*trace_next(r, now) = (struct trace_record){ .time = now,
+						     .sequence = r->last.sequence,
+						     .peer = r->last.peer,
+						     .handler = r->last.handler,
+						     .kind = RECORD_RETURN };
+}
+
+void trace_drained(struct endpoint *e)
+{
+	if (e->trace->returning)
+		trace_returned(e->trace, e->trace->world->now());
+}
+
+static struct delivery trace_arrival(struct trace *r, const tern_msg *m, bool reply)
+{
+	uint64_t now = r->world->now(), head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	struct delivery d = { .peer = (uint16_t)tern_msg_src(m),
+			      .handler = (uint16_t)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS };
+	size_t len;
+	tern_msg_data(m, &len);
+	d.sequence = r->peer[d.peer].handled[reply]++;
+	trace_returned(r, now);
+	*trace_next(r, now) = (struct trace_record){
+		.time = now,
+		.sequence = d.sequence,
+		.bytes = (uint32_t)(tern_msg_words(m) * sizeof(uint64_t) + len),
+		.peer = d.peer,
+		.handler = d.handler,
+		.kind = reply ? RECORD_HANDLE_RE : RECORD_HANDLE,
+	};
+	return d;
+}
+
+/* Stands in the table for every handler, and calls the one that is meant. */
+static void trace_deliver(tern *t, const tern_msg *m)
+{
+	struct endpoint *e = t->own;
+	struct trace *r = e->trace;
+	wait_close(r);
+	struct delivery d = trace_arrival(r, m, e->inlet->kind == TERN_REPLY);
+	r->handler[d.handler](t, m);
+	wait_close(r);
+	r->last = d;
+	r->returning = true;
+}
+
+tern_handler *trace_handler(struct endpoint *e, unsigned id, tern_handler *fn)
+{
+	if (!e->trace)
+		return fn;
+	e->trace->handler[id] = fn;
+	return trace_deliver;
+}
+
+/* -- Opening and closing ----------------------------------------------------------------- */
+
+static uint64_t job_identity(const struct endpoint *e)
+{
+	struct stat s;
+	return fstat(e->group->job.fd, &s) == 0 ? (uint64_t)s.st_ino : 0;
+}
+
+static int file_open(struct endpoint *e, struct trace *r, const char *prefix)
+{
+	struct trace_head h = {
+		.record_bytes = sizeof(struct trace_record),
+		.rank = e->t->rank,
+		.size = e->t->size,
+		.pid = (uint32_t)getpid(),
+		.job = job_identity(e),
+		.time = r->world->now(),
+	};
+	memcpy(h.magic, TRACE_MAGIC, sizeof h.magic);
+	snprintf(h.program, sizeof h.program, "%s", program_invocation_short_name);
+	snprintf(r->path, sizeof r->path, "%s.%u", prefix, e->t->rank);
+	errno = 0;
+	/* Nonblocking: a pipe that nobody empties shall not stop the program. */
+	r->fd = open(r->path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0666);
+	if (r->fd < 0 || write(r->fd, &h, sizeof h) != sizeof h)
+		return error_set(errno ? -errno : -EIO, "TERN_TRACE: %s cannot be written: %s", r->path,
+				 strerror(errno));
+	return 0;
+}
+
+static void trace_free(struct trace *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r->ring);
+	free(r->peer);
+	free(r);
+}
+
+static struct trace *trace_new(const struct endpoint *e)
+{
+	struct trace *r = calloc(1, sizeof *r);
+	if (!r)
+		return NULL;
+	r->fd = -1;
+	r->world = e->world;
+	r->ring = calloc(ROOM, sizeof *r->ring);
+	r->peer = calloc(e->t->size, sizeof *r->peer);
+	if (r->ring && r->peer)
+		return r;
+	trace_free(r);
+	return NULL;
+}
+
+int trace_open(struct endpoint *e)
+{
+	const char *prefix = setting_text(SETTING_TRACE);
+	if (!*prefix)
+		return 0;
+	struct trace *r = trace_new(e);
+	if (!r)
+		return error_set(-ENOMEM, "tracing rank %u: no memory", e->t->rank);
+	int rc = file_open(e, r, prefix);
+	if (rc) {
+		trace_free(r);
+		return rc;
+	}
+	e->trace = r;
+	for (unsigned i = 0; i < TERN_HANDLER_SLOTS; i++) /* also of those that nobody registers */
+		e->t->handler[i] = trace_handler(e, i, e->t->handler[i]);
+	return 0;
+}
+
+void trace_close(struct endpoint *e)
+{
+	struct trace *r = e->trace;
+	if (!r)
+		return;
+	wait_close(r);
+	r->resume = 0; /* the last flush is tried whatever the disk is like */
+	trace_mark(r, r->world->now(), RECORD_CLOSE, 0, 0);
+	trace_write_out(r);
+	r->lost += r->written - r->flushed;
+	if (r->lost)
+		error_warn("%s lacks %llu events: %s", r->path, (unsigned long long)r->lost,
+			   r->error ? strerror(r->error) : "it was not written as fast as they happened");
+	e->trace = NULL;
+	trace_free(r);
+}

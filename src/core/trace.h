@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: statistics control */
+/*
+ * Recording what an endpoint does, when TERN_TRACE says so.
+ *
+ * While it is off, `trace` of the endpoint is NULL and nothing here is called: a poll,
+ * a slow send and a step of a wait test that pointer. While it is on, every send comes
+ * to the library: `reach` stays 0 for requests, and handlers find a lane that refuses for
+ * replies; and every handler is called through trace_deliver(), which stands in its
+ * place in the table. So neither the inline path nor the draining of a ring knows of it.
+ *
+ * Records go to a ring that the endpoint's thread alone uses and writes out when it is
+ * full, before a sleep, and at the end. What the file does not take stays in the ring;
+ * what the ring has no room for is dropped and counted.
+ */
+#ifndef TERN_CORE_TRACE_H
+#define TERN_CORE_TRACE_H
+
+#include "core/endpoint.h"
+#include "core/record.h"
+
+struct ladder;
+
+/* Before handlers are registered. 0, with or without a trace; else why the file cannot be written. */
+int trace_open(struct endpoint *e);
+void trace_close(struct endpoint *e);
+void trace_flush(struct endpoint *e);
+
+/* What the table of handlers shall hold for `fn`. */
+tern_handler *trace_handler(struct endpoint *e, unsigned id, tern_handler *fn);
+
+/* The rest is called only where there is a trace. */
+void trace_send(struct endpoint *e, uint32_t dst, enum record_kind kind, const struct parcel *p);
+void trace_drained(struct endpoint *e); /* a batch of messages is over */
+void trace_barrier(struct endpoint *e, enum record_kind kind);
+
+/*
+ * Around each step of a wait. A wait begins with its ladder's first step, and is over
+ * when its last step was: that is known as soon as anything else is recorded.
+ */
+void trace_step(struct endpoint *e, struct ladder *l);
+void trace_stepped(struct endpoint *e);
+
+#endif
