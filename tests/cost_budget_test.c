@@ -23,7 +23,7 @@ static const struct budget {
 	{ "request-4", 47 },
 	{ "put-8", 30 },
 	{ "stream-16-by-8", 90 },
-	{ "finite-16-put-then", 94 },
+	{ "finite-16-put-then", 90 },
 	{ "finite-1024-put-then", 300 },
 };
 
