@@ -182,10 +182,13 @@ void msg_busy(struct msg *m);      /* tells polls whether there is anything to c
 /* -- send.c -- */
 void send_register(struct endpoint *e);
 void send_over(struct msg *m, struct sending *s, int error);
+int send_matched(const struct sending *s); /* the error of one that cannot be taken back */
+void send_remove(struct msg *m, struct sending *s);
 void send_answer(struct sending *s, int outcome); /* to whoever wants it taken back, and there is one */
 void send_flush(struct msg *m); /* announces what waits for that, as far as its receivers have room */
 /* Puts a send of this rank's memory into the queue, on behalf of `dst`: -EAGAIN when there are too many. */
 int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l);
+/* -- send_table.c -- */
 /* Takes back the sends, or receives, of a handle; 0, or -EALREADY if one of them was matched. */
 int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found);
 

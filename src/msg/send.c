@@ -8,11 +8,6 @@
 #include "core/wait.h"
 #include "msg/msg.h"
 
-static struct sending *of_node(struct node *n)
-{
-	return n ? (struct sending *)(void *)((char *)n - offsetof(struct sending, node)) : NULL;
-}
-
 static uint64_t meta_of(size_t len, unsigned flags, uint32_t name)
 {
 	return len | (uint64_t)flags << META_FLAGS_SHIFT | (uint64_t)name << META_NAME_SHIFT;
@@ -102,7 +97,7 @@ static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout
 	return 0;
 }
 
-static void send_remove(struct msg *m, struct sending *s)
+void send_remove(struct msg *m, struct sending *s)
 {
 	table_remove(&m->send_table, &s->node);
 	record_give(&m->sends, s);
@@ -130,7 +125,7 @@ static void queue_remove(struct sending **first, struct sending **last, struct s
 	}
 }
 
-static int send_matched(const struct sending *s)
+int send_matched(const struct sending *s)
 {
 	return error_set(-EALREADY, "the send of message %#llx to rank %u has been matched already",
 			 (unsigned long long)s->node.id, s->node.rank);
@@ -470,153 +465,4 @@ int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *p
 			return failed;
 	}
 	return 0;
-}
-
-/* -- The table, as programs see it ------------------------------------------------------------------------ */
-
-/* The oldest that was started without a handle: those with one are their handle's business. */
-static struct sending *send_listed(struct msg *m, uint32_t dst, tern_id id)
-{
-	struct node *n = table_find(&m->send_table, dst, id);
-	while (n && !of_node(n)->listed)
-		n = node_like(n->next, dst, id);
-	return of_node(n);
-}
-
-enum tern_state tern_send_poll(tern *t, uint32_t dst, tern_id id)
-{
-	struct msg *m = msg_of(t);
-	msg_look(m);
-	struct sending *s = send_listed(m, dst, id);
-	return s ? s->state : TERN_EMPTY;
-}
-
-static int send_unknown(uint32_t dst, tern_id id)
-{
-	return error_set(-ENOENT, "no send of message %#llx to rank %u is in the table",
-			 (unsigned long long)id, dst);
-}
-
-int tern_send_wait(tern *t, uint32_t dst, tern_id id)
-{
-	struct msg *m = msg_of(t);
-	struct ladder l = {
-		.call = "tern_send_wait", .way = "to", .whom = dst + 1, .has_id = true, .id = id
-	};
-	struct sending *s = send_listed(m, dst, id);
-	if (!s)
-		return send_unknown(dst, id);
-	uint32_t name = record_name(s);
-	int rc = s->state == TERN_COMPLETE ? 0 : rules_wait(m->e, "tern_send_wait()");
-	while (!rc && record_named(&m->sends, name) && s->state != TERN_COMPLETE)
-		rc = wait_on(m->e, &l, "tern_send_wait()");
-	return rc || !record_named(&m->sends, name) ? rc : s->error;
-}
-
-int tern_send_clear(tern *t, uint32_t dst, tern_id id)
-{
-	struct msg *m = msg_of(t);
-	int rc = rules_program(m->e, "tern_send_clear()");
-	if (rc)
-		return rc;
-	struct sending *s = send_listed(m, dst, id);
-	if (!s)
-		return send_unknown(dst, id);
-	if (s->state != TERN_COMPLETE)
-		return error_set(-EBUSY, "the send of message %#llx to rank %u is not complete",
-				 (unsigned long long)id, dst);
-	int error = s->error;
-	send_remove(m, s);
-	return error;
-}
-
-/* Asks the receiver to forget a send that it knows of, and waits for what it says. */
-static int send_ask_back(struct msg *m, struct sending *s)
-{
-	struct ladder l = { .call = "tern_send_cancel",
-			    .way = "to",
-			    .whom = s->node.rank + 1,
-			    .has_id = true,
-			    .id = s->node.id };
-	uint64_t words[] = { record_name(s), s->node.id };
-	int outcome = 1;
-	if (s->asked)
-		return error_set(-EALREADY,
-				 "the send of message %#llx to rank %u is being taken back already",
-				 (unsigned long long)s->node.id, s->node.rank);
-	s->asked = &outcome;
-	int rc = layer_request(m->e, s->node.rank, MSG_CANCEL, NULL, 0, 2, words);
-	while (!rc && outcome > 0)
-		rc = wait_on(m->e, &l, "taking back a send");
-	if (outcome <= 0)
-		return outcome;
-	s->asked = NULL; /* given up: it is still there, since nobody has answered */
-	return rc;
-}
-
-static int send_take_back(struct msg *m, struct sending *s)
-{
-	int rc = rules_wait(m->e, "taking back a send");
-	if (rc)
-		return rc;
-	if (s->state != TERN_IN_USE)
-		return send_matched(s);
-	if (s->announced)
-		return send_ask_back(m, s);
-	send_over(m, s,
-		  error_set(-ECANCELED, "the send of message %#llx to rank %u was taken back",
-			    (unsigned long long)s->node.id, s->node.rank));
-	return 0;
-}
-
-int tern_send_cancel(tern *t, uint32_t dst, tern_id id)
-{
-	struct sending *s = send_listed(msg_of(t), dst, id);
-	return s ? send_take_back(msg_of(t), s) : send_unknown(dst, id);
-}
-
-int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
-{
-	int rc = 0;
-	for (uint32_t i = 0; i < m->sends.made; i++) {
-		struct sending *s = record_at(&m->sends, i);
-		if (!s || s->op != op)
-			continue;
-		++*found;
-		int failed = send_take_back(m, s);
-		rc = failed ? failed : rc;
-	}
-	return rc;
-}
-
-int tern_cancel(tern *t, tern_op *op)
-{
-	unsigned found = 0;
-	int rc = rules_program(t->own, "tern_cancel()");
-	if (!rc && !op)
-		rc = error_set(-EINVAL,
-			       "tern_cancel() was given no handle; what has none is taken back by its id");
-	if (rc)
-		return rc;
-	int sends = send_cancel_of(msg_of(t), op, &found), recvs = recv_cancel_of(msg_of(t), op, &found);
-	if (!found)
-		return error_set(-EALREADY, "the handle has no send and no receive that is not complete");
-	return sends ? sends : recvs;
-}
-
-static void cancel_arrived(tern *t, const tern_msg *msg)
-{
-	struct msg *m = msg_of(t);
-	uint32_t from = tern_msg_src(msg), name = (uint32_t)tern_msg_arg(msg, 0);
-	struct arrival *a = arrival_named(m, from, name);
-	uint64_t words[TELL_WORDS];
-	if (a)
-		arrival_drop(m, a);
-	tell_words(m, words, from, a ? TELL_CANCELLED : TELL_KEPT, name, 0, tern_msg_arg(msg, 1));
-	layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
-}
-
-void send_register(struct endpoint *e)
-{
-	layer_on(e, MSG_CANCEL, cancel_arrived);
 }
