@@ -180,7 +180,6 @@ void msg_look(struct msg *m);      /* a poll, where one is allowed; bad news sta
 void msg_busy(struct msg *m);      /* tells polls whether there is anything to carry on */
 
 /* -- send.c -- */
-void send_register(struct endpoint *e);
 void send_over(struct msg *m, struct sending *s, int error);
 int send_matched(const struct sending *s); /* the error of one that cannot be taken back */
 void send_remove(struct msg *m, struct sending *s);
@@ -188,7 +187,9 @@ void send_answer(struct sending *s, int outcome); /* to whoever wants it taken b
 void send_flush(struct msg *m); /* announces what waits for that, as far as its receivers have room */
 /* Puts a send of this rank's memory into the queue, on behalf of `dst`: -EAGAIN when there are too many. */
 int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l);
+
 /* -- send_table.c -- */
+void send_register(struct endpoint *e);
 /* Takes back the sends, or receives, of a handle; 0, or -EALREADY if one of them was matched. */
 int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found);
 
