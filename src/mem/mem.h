@@ -62,7 +62,7 @@ struct ladder;
  * Heap memory through which bytes go that no process can move in one step. Two ranks work
  * at once, the one at a bounce that the other has left.
  */
-enum { BOUNCES = 4, BOUNCE_BYTES = 64 << 10 };
+enum { BOUNCES = 8, BOUNCE_BYTES = 64 << 10 };
 struct bounce {
 	char *bytes; /* NULL until it is needed */
 	bool used;
