@@ -60,7 +60,8 @@ if ! command -v tmux >/dev/null; then
 	echo "skipped: the screen is tested in tmux, which is not installed"
 	exit 77
 fi
-screen() { tmux -L "tern-$$" "$@"; }
+screen() { tmux -L "tern-$$-$screens" "$@"; } # a server for each: one that ends is in the way of the next
+screens=1
 screen_until() { # PATTERN
 	local i
 	for ((i = 0; i < 60; i++)); do
@@ -91,6 +92,7 @@ fi
 
 sentence "the screen closes when the job ends"
 screen kill-server
+screens=2
 screen -f /dev/null new-session -d -x 140 -y 30 "env TERM=screen '$tern' top --interval 0.2 $job; echo status \$?; sleep 20"
 screen_until '^ +1 '
 job_end
