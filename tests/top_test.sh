@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
+# ctest: RUN_SERIAL
 # What `tern top` shows, as a table, as JSON and on a terminal.
 set -uo pipefail
 . tests/watch_lib.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 240 LABELS once
+# ctest: RUN_SERIAL TIMEOUT 240 LABELS once
 # The page of tern trace --html, opened offline in a browser: it checks itself when asked to.
 set -uo pipefail
 

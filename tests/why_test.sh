@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
+# ctest: RUN_SERIAL
 # What `tern why` says of jobs that are stuck.
 set -uo pipefail
 . tests/watch_lib.sh
