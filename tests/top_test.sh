@@ -57,7 +57,7 @@ check_status 0
 check_out '^usage: tern top'
 
 if ! command -v tmux >/dev/null; then
-	((failed == 0)) || watch_end
+	((failed == 0)) || finish
 	echo "skipped: the screen is tested in tmux, which is not installed"
 	exit 77
 fi
@@ -98,4 +98,4 @@ screen -f /dev/null new-session -d -x 140 -y 30 "env TERM=screen '$tern' top --i
 screen_until '^ +1 '
 job_end
 screen_until '^status 0'
-watch_end
+finish

@@ -2,35 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 240
 # Jobs that are traced, and what tern trace makes of it: counts, JSON, the summary, mistakes.
-set -uo pipefail
+command=trace patience=60
+. tests/frame.sh
 
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-tern=$TERN_BIN/tern out=$folder/out err=$folder/err
-failed=0 status=0
-sentence() { echo "$1"; }
-fail() {
-	echo "    failed: $1"
-	head -5 "$err" | sed 's/^/    stderr: /'
-	failed=$((failed + 1))
-}
 traced() { # RANKS PROGRAM ARGUMENTS
 	rm -f "$folder"/t.*
 	TERN_TRACE=$folder/t timeout 60 "$tern" run -n "$@" >"$out" 2>"$err" </dev/null || fail "$2 on $1 ranks ended with $?"
 }
-trace() { # ARGUMENTS
-	timeout 60 "$tern" trace "$@" >"$out" 2>"$err" </dev/null
-	status=$?
-}
-check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
-check_out() { grep -qE -- "$1" "$out" || fail "no line of the output matches: $1"; }
-check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
-count_out() { [[ $(grep -cE -- "$2" "$out") == "$1" ]] || fail "$(grep -cE -- "$2" "$out") lines match $2, not $1"; }
-refused() { # STATUS PATTERN ARGUMENTS
-	local status_wanted=$1 pattern=$2
-	shift 2
-	trace "$@"
-	check_status "$status_wanted"
+broken() { # PATTERN ARGUMENTS: a file that is no good, or not there
+	local pattern=$1
+	shift
+	run "$@"
+	check_status 1
 	check_err "$pattern"
 	[[ $(wc -l <"$err") == 1 ]] || fail "it takes $(wc -l <"$err") lines to say so"
 }
@@ -38,7 +21,7 @@ refused() { # STATUS PATTERN ARGUMENTS
 for ranks in 2 4; do
 	sentence "hello on $ranks ranks: every request and every reply leads from its send to its handler"
 	traced $ranks "$TERN_BIN/hello"
-	trace --summary "$folder/t"
+	run --summary "$folder/t"
 	check_status 0
 	n=$((2 * ranks))
 	check_out "^$n messages: $n from send to handler, 0 never seen to be handled, 0 never seen to be sent$"
@@ -51,7 +34,7 @@ for ranks in 2 4; do
 
 	sentence "ring on $ranks ranks: each passing on of the letter is a message, whose size is the letter's"
 	traced $ranks "$TERN_BIN/ring"
-	trace --json "$folder/t"
+	run --json "$folder/t"
 	check_status 0
 	"$TERN_BIN/json_check" traceEvents otherData <"$out" >/dev/null 2>>"$err" || fail "this is not well-formed JSON"
 	count_out $((2 * ranks)) '"ph": "X", "name": "send handler 0", "cat": "send request"'
@@ -70,13 +53,13 @@ done
 
 sentence "messages of the layers are messages too, and files can be named one by one and in any order"
 traced 4 "$TERN_BIN/pingpong"
-trace "$folder/t.3" "$folder/t.0" "$folder/t.2" "$folder/t.1"
+run "$folder/t.3" "$folder/t.0" "$folder/t.2" "$folder/t.1"
 check_status 0
 check_out '^[0-9]+ messages: [0-9]+ from send to handler, 0 never seen to be handled, 0 never seen to be sent$'
 check_out '^msg [0-9]+ '
 
 sentence "-o writes a file, and with some ranks missing the rest is shown and said"
-trace -o "$folder/some.json" "$folder/t.0" "$folder/t.3"
+run -o "$folder/some.json" "$folder/t.0" "$folder/t.3"
 check_status 0
 check_err '^2 of 4 ranks are here$'
 [[ -s $out ]] && fail "something stands on standard output"
@@ -93,27 +76,27 @@ done
 kill -TERM $job
 wait $job
 : >"$err"
-trace "$folder/t"
+run "$folder/t"
 check_status 0
 check_out '^rank 0 did not close: its trace ends with the last flush$'
 check_out '^1 messages: 0 from send to handler, 1 never seen to be handled'
 check_out 'wait: flag .* whose end is not recorded$'
 
 sentence "what cannot be read is refused with its name and the reason"
-refused 1 "there is neither $folder/none nor $folder/none.0" "$folder/none"
+broken "there is neither $folder/none nor $folder/none.0" "$folder/none"
 echo '#!/bin/sh' >"$folder/foreign"
-refused 1 "$folder/foreign is not a trace" "$folder/foreign"
+broken "$folder/foreign is not a trace" "$folder/foreign"
 head -c 100 "$folder/t.0" >"$folder/short"
-refused 1 "$folder/short is truncated: it has 100 bytes of a head of 128" "$folder/short"
-refused 1 "both of rank 0" "$folder/t.0" "$folder/t.0"
+broken "$folder/short is truncated: it has 100 bytes of a head of 128" "$folder/short"
+broken "both of rank 0" "$folder/t.0" "$folder/t.0"
 cp "$folder/t.0" "$folder/old"
 traced 2 "$TERN_BIN/hello"
-refused 1 "is of another job" "$folder/old" "$folder/t.1"
-refused 1 "cannot be written" -o "$folder/no/such/folder" "$folder/t"
-refused 2 "no file was named"
-refused 2 "'--jsn'.*--json" --jsn "$folder/t"
-refused 2 "one at a time" --json --summary "$folder/t"
-trace --help
+broken "is of another job" "$folder/old" "$folder/t.1"
+broken "cannot be written" -o "$folder/no/such/folder" "$folder/t"
+refused "no file was named"
+refused "'--jsn'.*--json" --jsn "$folder/t"
+refused "one at a time" --json --summary "$folder/t"
+run --help
 check_status 0
 check_out '^usage: tern trace'
 
@@ -121,5 +104,4 @@ sentence "a file that cannot be made keeps the job from opening, with a sentence
 TERN_TRACE=$folder/no/such timeout 60 "$tern" run -n 2 "$TERN_BIN/hello" >"$out" 2>"$err"
 check_err "hello: TERN_TRACE: $folder/no/such.[01] cannot be written: No such file"
 
-((failed == 0)) || echo "$failed failed"
-exit $((failed > 0))
+finish

@@ -1,18 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Sourced by top_test.sh and why_test.sh: jobs that run until they are ended, and what is said of them.
 
-tern=$TERN_BIN/tern check=$TERN_BIN/json_check
-folder=$(mktemp -d)
-out=$folder/out err=$folder/err
-failed=0 status=0 job=
+. tests/frame.sh
+job=
 
-sentence() { echo "$1"; }
-fail() {
-	echo "    failed: $1"
-	head -20 "$out" | sed 's/^/    stdout: /'
-	head -5 "$err" | sed 's/^/    stderr: /'
-	failed=$((failed + 1))
-}
 job_start() { # RANKS PLAY; variables may stand before the call
 	"$tern" run -n "$1" "$TERN_BIN/stuck_ranks" "$2" >"$folder/job" 2>&1 &
 	job=$!
@@ -37,11 +28,4 @@ ask_until() { # PATTERN COMMAND ARGUMENTS: a job takes its time to come where it
 		sleep 0.25
 	done
 	fail "no line of the output matches: $pattern"
-}
-check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
-check_out() { grep -qE -- "$1" "$out" || fail "no line of the output matches: $1"; }
-check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
-watch_end() { # what the test returns
-	((failed == 0)) || echo "$failed failed"
-	exit $((failed > 0))
 }

@@ -83,4 +83,4 @@ check_err "'--jsn'.*--json"
 ask why --help
 check_status 0
 check_out '^usage: tern why'
-watch_end
+finish
