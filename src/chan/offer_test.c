@@ -72,6 +72,18 @@ TEST(a_rank_keeps_so_many_offers_and_no_more)
 	local_close();
 }
 
+TEST(one_rank_cannot_take_the_places_of_the_others)
+{
+	tern_chan *c;
+	setenv("TERN_HEAP", "256M", 1);
+	local_open(3);
+	for (unsigned i = 0; i < TERN_CHANS_MAX / 2; i++)
+		REQUIRE(tern_chan_to(local[0], 1, i, &c) == 0);
+	CHECK_IS(tern_chan_to(local[0], 1, TERN_CHANS_MAX, &c), -ENOBUFS);
+	CHECK_IS(tern_chan_to(local[2], 1, 1, &c), 0);
+	local_close();
+}
+
 TEST(a_list_of_which_one_rank_refuses_is_taken_back_everywhere)
 {
 	tern_chan *c;

@@ -30,6 +30,20 @@ TEST(every_value_of_64_bits_is_only_a_value)
 	pair_end();
 }
 
+TEST(sixteen_bytes_that_were_put_as_eight_are_waited_for)
+{
+	uint64_t two[2] = { 0, 0 };
+	pair_start();
+	CHECK_IS(tern_chan_put8(&out, 1), 0);
+	tern_hold(local[1]);
+	CHECK_IS(tern_chan_get16(&in, two), -EDEADLK); /* half of it is no value */
+	tern_release(local[1]);
+	CHECK_IS(tern_chan_put8(&out, 2), 0);
+	CHECK_IS(tern_chan_get16(&in, two), 0);
+	CHECK(two[0] == 1 && two[1] == 2);
+	pair_end();
+}
+
 TEST(four_sixteen_and_any_number_of_bytes_come_out_in_the_same_sizes)
 {
 	struct chance c = { check_seed() };

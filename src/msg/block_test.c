@@ -160,6 +160,21 @@ TEST(many_blocks_of_one_id_come_in_the_order_they_were_asked_for)
 	local_close();
 }
 
+TEST(a_rank_that_asks_for_blocks_without_end_leaves_room_for_the_sends_of_the_rank_it_asks)
+{
+	tern_op op = TERN_OP;
+	int rc = 0;
+	begin(2);
+	for (unsigned i = 0; i < TERN_SENDS_MAX && !rc; i++)
+		rc = tern_ask_block(local[0], 1, NAME, 0, 1, 1, 1, ID);
+	CHECK_IS(rc, -EAGAIN);
+	CHECK_IS(tern_send_start(local[1], 0, ID + 1, area, 8, TERN_RENDEZVOUS, &op), 0);
+	CHECK_IS(tern_recv(local[0], 1, ID, in, AREA, NULL), 0); /* one less */
+	settle();
+	CHECK_IS(tern_ask_block(local[0], 1, NAME, 0, 1, 1, 1, ID), 0);
+	local_close();
+}
+
 static int nested;
 
 static void ask_nested(tern *t, void *arg)

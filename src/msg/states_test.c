@@ -662,3 +662,14 @@ TEST(cancel_by_handle_takes_back_every_operation_that_can_be)
 	CHECK_IS(tern_cancel(local[0], &so), -EALREADY); /* there is nothing left */
 	local_close();
 }
+
+TEST(taking_back_needs_a_handle_and_leaves_what_has_none)
+{
+	static uint64_t word;
+	local_open(2);
+	CHECK_IS(tern_recv_start(local[1], 0, 5, TERN_ID, &word, sizeof word, 0, NULL, NULL), 0);
+	CHECK_IS(tern_cancel(local[1], NULL), -EINVAL);
+	CHECK(sentence_has(-EINVAL, "handle"));
+	CHECK_IS(tern_recv_poll(local[1], 0, 5), TERN_IN_USE);
+	local_close();
+}
