@@ -48,7 +48,9 @@ static void tick_start(struct interrupt *i, uint64_t ns)
 {
 	struct itimerspec when = { .it_value = { .tv_nsec = (long)ns } };
 	i->entries = guard_entries(i->e);
-	i->ticking = i->timed && timer_settime(i->timer, 0, &when, NULL) == 0;
+	i->ticking = i->timed; /* first: it may be over before the call is */
+	if (i->timed && timer_settime(i->timer, 0, &when, NULL) != 0)
+		i->ticking = false;
 }
 
 void interrupt_left(struct endpoint *e)
@@ -94,11 +96,15 @@ static void interrupt_serve(struct interrupt *i)
 	}
 }
 
-/* The timer is over. Whether the program has called since it was started, and so will call again. */
+/*
+ * Whether the program has called since the timer was started, and so will call again. What has arrived is
+ * handled all the same: it may have called under holds.
+ */
 static bool tick_found_calls(struct interrupt *i)
 {
 	if (guard_entries(i->e) == i->entries)
 		return false;
+	poll_once(i->e, KINDS_BOTH);
 	i->tick = i->tick * 2 < TICK_MOST_NS ? i->tick * 2 : TICK_MOST_NS;
 	tick_start(i, i->tick);
 	return true;
@@ -113,12 +119,12 @@ static void interrupt_one(struct interrupt *i, bool tick)
 		alert_raise(e, ALERT_PENDING); /* whoever leaves handles it, and starts the timer again */
 		return;
 	}
-	if (tick && tick_found_calls(i))
-		return;
 	tern_guard_add(e->t, GUARD_INSIDE);
-	pulse_add(e, PULSE_INTERRUPTS, 1);
-	i->tick = TICK_LEAST_NS;
-	interrupt_serve(i);
+	if (!tick || !tick_found_calls(i)) {
+		pulse_add(e, PULSE_INTERRUPTS, 1);
+		i->tick = TICK_LEAST_NS;
+		interrupt_serve(i);
+	}
 	tern_guard_add(e->t, -GUARD_INSIDE);
 }
 
