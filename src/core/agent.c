@@ -105,6 +105,12 @@ static void agent_park(struct endpoint *e)
 	atomic_store(&a->parked, 0);
 }
 
+/* The next nap is longer. */
+static void agent_nap(struct agent *a)
+{
+	a->nap = a->nap * 2 < NAP_MOST_NS ? a->nap * 2 : NAP_MOST_NS;
+}
+
 /* Returns when the program has not come for a whole nap, and is not inside: it computes. */
 static void agent_watch(struct endpoint *e)
 {
@@ -119,7 +125,7 @@ static void agent_watch(struct endpoint *e)
 		if (now == entries && atomic_load(&a->dozing))
 			agent_park(e);
 		entries = now;
-		a->nap = a->nap * 2 < NAP_MOST_NS ? a->nap * 2 : NAP_MOST_NS;
+		agent_nap(a);
 	}
 }
 
@@ -206,12 +212,15 @@ static void agent_serve(struct endpoint *e)
 	while (!role_wanted(e)) {
 		unsigned handled = poll_once(e, KINDS_BOTH);
 		agent_settle(e);
-		if (handled || e->deferred_count || (e->work && !role_wanted(e)) || agent_linger(e))
+		if (handled)
+			e->agent->nap = NAP_LEAST_NS;
+		if (handled || e->deferred_count || agent_linger(e))
 			continue;
-		if (!agent_arm(e)) {
-			if (!e->nets || circle_find(&e->site, &e->site.bell))
+		if (e->work ||
+		    !agent_arm(e)) { /* a layer waits for room, or this machine has no such sleep */
+			if (circle_find(&e->site, &e->site.bell))
 				continue;
-			e->agent->nap = NAP_MOST_NS; /* this machine has no sleep that a message ends */
+			agent_nap(e->agent);
 			break;
 		}
 		if (!agent_sleep(e))
@@ -231,10 +240,8 @@ static void *agent_main(void *arg)
 		futex_wait(&a->order, ORDER_WAIT, SLEEP_NS);
 	while (!agent_ends(e)) {
 		agent_watch(e);
-		if (!agent_ends(e) && agent_claim(e)) {
-			a->nap = NAP_LEAST_NS;
+		if (!agent_ends(e) && agent_claim(e))
 			agent_serve(e);
-		}
 	}
 	return NULL;
 }

@@ -67,12 +67,20 @@ static void guard_add(struct endpoint *e, int64_t n)
 		atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* The program has the role and is about to leave it: what has arrived is handled first. */
+/*
+ * The program has the role and is about to leave it: what has arrived is handled first. The call that ends
+ * may have failed, so its sentence is kept.
+ */
 static void role_serve(struct endpoint *e)
 {
+	struct error_kept sentence;
+	int saved = errno;
+	error_keep(&sentence);
 	alert_drop(e, ALERT_PENDING);
 	if (!in_handler(e))
 		tern_arrived(e->t);
+	error_restore(&sentence);
+	errno = saved;
 }
 
 bool door_enter(struct endpoint *e)
