@@ -21,8 +21,7 @@
 enum {
 	NAP_LEAST_NS = 50000, /* between two looks at whether the program computes, at first, */
 	NAP_MOST_NS = 1000000,
-	LINGER_NS = 50000,    /* of silence, looking, before a sleep: on a core of its own, */
-	YIELDS = 8,           /* and on a shared one */
+	LINGER_NS = 50000,    /* of silence, looking, before a sleep, on a core of its own */
 	LOOKS = 64,           /* at the rings between two looks at the clock */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
@@ -146,14 +145,8 @@ static void agent_settle(struct endpoint *e)
 /* Looks for a while; true as soon as something is there, or somebody wants the role. */
 static bool agent_linger(struct endpoint *e)
 {
-	if (!e->agent->own_core) {
-		for (int i = 0; i < YIELDS; i++) {
-			e->world->yield();
-			if (role_wanted(e) || circle_find(&e->site, &e->site.bell))
-				return true;
-		}
+	if (!e->agent->own_core) /* a bell wakes sooner than a core that was yielded comes back */
 		return false;
-	}
 	uint64_t end = e->world->now() + LINGER_NS;
 	do {
 		for (int i = 0; i < LOOKS; i++) {
@@ -324,7 +317,7 @@ int agent_open(struct endpoint *e)
 		return error_set(-ENOMEM, "starting the communication thread of rank %u: no memory",
 				 e->t->rank);
 	e->agent->nap = NAP_LEAST_NS;
-	e->agent->own_core = core >= 0 || e->group->job.head->cores >= 2 * e->t->size;
+	e->agent->own_core = core >= 0 || (e->group->job.head->cores >= 2 * e->t->size && cpu_count() > 1);
 	rc = agent_start(e, core);
 	if (rc) {
 		free(e->agent);
