@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctest: TIMEOUT 200 */
+/* ctest: MODES TIMEOUT 200 */
 /*
  * No wake-up is ever lost. The library bounds each sleep, which would hide a lost
  * wake-up as a short delay; here the bound is taken away, so that it would be a

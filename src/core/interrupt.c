@@ -119,6 +119,8 @@ static void interrupt_one(struct interrupt *i, bool tick)
 	pulse_add(e, PULSE_INTERRUPTS, 1);
 	i->tick = TICK_LEAST_NS;
 	interrupt_serve(i);
+	if (TERN_UNLIKELY(e->trouble) && !e->trouble_said.rc)
+		poll_trouble(e);
 	tern_guard_add(e->t, -GUARD_INSIDE);
 }
 
