@@ -19,7 +19,8 @@ struct rank {
 };
 
 static struct rank rank_of[CREW_MOST];
-static _Thread_local uintptr_t top; /* of the stack, where the rank began, or a thread of the library's was first seen */
+static _Thread_local uintptr_t
+	top; /* of the stack, where the rank began, or a thread of the library's was first seen */
 static unsigned messages;
 static bool only_to_zero;
 

@@ -88,7 +88,7 @@ static inline void local_close(void)
 
 struct arrival {
 	_Atomic unsigned count; /* raised last: whoever sees it sees the rest */
-	uint32_t rank, src; /* where, and from whom */
+	uint32_t rank, src;     /* where, and from whom */
 	unsigned words;
 	uint64_t word[TERN_WORDS_MAX];
 	size_t len;
