@@ -144,6 +144,8 @@ static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 		pulse_add(e, PULSE_INTERRUPTS, 1);
 		interrupt_serve(i);
 	}
+	if (TERN_UNLIKELY(e->trouble) && !e->trouble_said.rc)
+		poll_trouble(e);
 	tern_guard_add(e->t, -GUARD_INSIDE);
 }
 
