@@ -20,7 +20,7 @@ static const char help[] =
 	"\n"
 	"  --quick             a summary, within some seconds\n"
 	"  --test NAME,...     only these tests; --list names them\n"
-	"  --size LIST         only these sizes (words, bytes or ranks), in each test that they fit\n"
+	"  --size LIST         only these sizes (words, bytes, ranks, us), in each test that they fit\n"
 	"  --count N           messages or transfers in a round, instead of what the test likes\n"
 	"  --repeat N          rounds, 1 to 1000\n"
 	"  --paper             the rows of tables 4-1, 4-7 and 4-8 of von Eicken's thesis, measured\n"
