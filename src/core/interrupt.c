@@ -248,8 +248,10 @@ void interrupt_begin(struct endpoint *e)
 	if (!i->timed)
 		error_warn("rank %u has no timer (%s): messages are delivered when it calls", e->t->rank,
 			   strerror(errno));
-	i->ticking = false;
 	atomic_store(&i->thread, self);
+	tick_start(
+		i,
+		i->tick); /* here: the call that begins it may be the program's last, and outside of any door */
 }
 
 void interrupt_end(struct endpoint *e)
