@@ -49,7 +49,7 @@ int sweep_main(const struct perf_options *o);
 /* perf_sweep_phase.c: the figure is the median latency; the others, in this order, are in the player. */
 enum { ALSO_P99, ALSO_PIECES, ALSO_EVENTS, ALSO_RATE, SWEEP_ALSO };
 int sweep_open(struct player *p);
-perf_phase sweep_alone; /* pieces computed in a ms while nothing is asked */
+perf_phase sweep_alone; /* pieces computed in a ms of the core while nothing is asked */
 perf_phase sweep_polled, sweep_unpolled, sweep_thread, sweep_interrupt;
 
 /* perf_sweep_report.c, perf_sweep_plot.c */

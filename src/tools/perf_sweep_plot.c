@@ -60,9 +60,8 @@ static const struct panel {
 	unsigned ways; /* that are shown, a bit each */
 } panels[PANELS] = {
 	{ "Slowdown of the computation", "%", point_percent, 0.1, 100, 15 },
-	{ "Round trip", "us", point_micros, 0.1, 1000, 15 },
-	{ "Interrupts or claims for each message", "", point_calls, 0.001, 1,
-	  1 << WAY_THREAD | 1 << WAY_INTERRUPT },
+	{ "Round trip", "us", point_micros, 1, 1000, 15 },
+	{ "Interrupts or claims a message", "", point_calls, 0.001, 1, 1 << WAY_THREAD | 1 << WAY_INTERRUPT },
 };
 
 static double panel_most(const struct panel *a, const struct sweep *s)
