@@ -246,6 +246,7 @@ int tern_chan_call_at(tern_out *o, unsigned id)
 
 int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
 {
+	INSIDE struct door door = door_open(chan_home(o->chan));
 	int rc = out_settle(o);
 	if (!rc && o->at > -16) {
 		out_mark(o, ITEM_PAD);
