@@ -24,7 +24,7 @@
 #include "core/layer.h"
 #include "core/op.h"
 #include "msg/layout.h"
-#include "msg/pool.h"
+#include "base/pool.h"
 #include "msg/table.h"
 
 extern const struct layer msg_layer;

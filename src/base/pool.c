@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cost: buffer control */
-#include "msg/pool.h"
+#include "base/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
