@@ -287,10 +287,9 @@ int tern_close(tern *t)
 {
 	struct endpoint *e = t->own;
 	int rc = rules_program(e, "tern_close()");
-	if (!rc && e->deferring)
-		rc = error_set(
-			-EPERM,
-			"tern_close() was called in a deferred function, which the endpoint still runs");
+	if (!rc && (e->deferring || e->turn))
+		rc = error_set(-EPERM, "tern_close() was called in a %s, which the endpoint still runs",
+			       e->turn ? "turn" : "deferred function");
 	if (rc)
 		return rc;
 	layers_leave(e);

@@ -113,6 +113,11 @@ int rules_program(struct endpoint *e, const char *what)
 int rules_wait(struct endpoint *e, const char *what)
 {
 	int rc = rules_program(e, what);
+	if (!rc && e->turn)
+		return error_set(
+			-EDEADLK,
+			"%s was called in a turn, where nothing waits: return, and try again in the next",
+			what);
 	if (!rc && e->hold)
 		return error_set(-EDEADLK,
 				 "%s was called under a hold, where nothing is handled: release it first",
