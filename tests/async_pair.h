@@ -11,7 +11,8 @@
 /* What a filler puts: `words` of them, counting from `first`; and how it ends. */
 struct letter {
 	uint64_t first;
-	unsigned words, put, calls;
+	unsigned words;
+	_Atomic unsigned put, calls; /* atomic: another thread may be running the filler */
 	int result;
 };
 
@@ -30,10 +31,10 @@ static inline int letter_fill(tern *t, tern_out *out, void *arg)
 
 /* What has been drained. */
 struct mail {
-	unsigned messages, words, calls;
-	uint32_t src;
-	uint64_t first, last;
-	bool out_of_order;
+	_Atomic unsigned messages, words, calls;
+	_Atomic uint32_t src;
+	_Atomic uint64_t first, last;
+	_Atomic bool out_of_order;
 	int result; /* of a drainer when its message is read */
 };
 

@@ -109,7 +109,7 @@ TEST(a_filler_that_finds_the_chain_full_keeps_nobody_from_anything)
 /* -- Order --------------------------------------------------------------------------------------- */
 
 static uint64_t arrived[1000];
-static unsigned arrivals;
+static _Atomic unsigned arrivals;
 
 static int number_drain(tern *t, tern_incoming *m, void *arg)
 {
