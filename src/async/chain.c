@@ -84,7 +84,8 @@ static void opened_arrived(tern *t, const tern_msg *m)
 
 static int stage_tell(struct chain *c)
 {
-	return layer_request(c->a->e, chain_rank(c), ASYNC_STIR, NULL, 0, 0, NULL);
+	static const uint64_t none;
+	return layer_request(c->a->e, chain_rank(c), ASYNC_STIR, NULL, 0, 0, &none);
 }
 
 static int stage_fill(struct chain *c, tern_out *out)
