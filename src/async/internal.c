@@ -54,6 +54,7 @@ static int internal_open(struct async *a)
 
 int tern_internal(tern *t, tern_chan **to, tern_chan **from)
 {
+	INSIDE struct door door = door_open(t);
 	struct async *a = async_of(t);
 	int rc = internal_open(a);
 	if (rc)
@@ -65,6 +66,7 @@ int tern_internal(tern *t, tern_chan **to, tern_chan **from)
 
 int tern_internal_other(tern *t, tern_chan **to, tern_chan **from)
 {
+	INSIDE struct door door = door_open(t);
 	struct async *a = async_of(t);
 	int rc = internal_open(a);
 	if (rc)

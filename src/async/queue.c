@@ -84,7 +84,7 @@ int queue_record(struct async *a, struct pool_of *p, const char *what, void *out
 	struct wanted w = { .pool = p };
 	struct ladder l = { .bounded = true, .call = what, .lack = "too many under way" };
 	while (!record_there(a->e, &w)) {
-		bool waits = !in_handler(a->e) && !a->e->hold && p->made == p->most;
+		bool waits = !in_handler(a->e) && !held(a->e) && p->made == p->most;
 		if (!waits)
 			return error_set(-EAGAIN, "%u of %s of rank %u are under way: poll first", p->used,
 					 what, a->e->t->rank);
@@ -127,6 +127,7 @@ static int task_add(struct async *a, tern_turn *fn, void *arg, tern_op *op)
 
 int tern_queue(tern *t, tern_turn *fn, void *arg, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	tern_op own = TERN_OP;
 	int rc = async_enter(t->own, op, "tern_queue() without a handle");
 	if (!rc)

@@ -321,27 +321,6 @@ TEST(in_a_turn_a_send_without_room_comes_back_and_is_tried_again)
 	local_close();
 }
 
-static int holding_turn(tern *t, void *arg)
-{
-	(void)arg;
-	tern_hold(t);
-	return 0;
-}
-
-TEST(a_hold_that_a_turn_leaves_stays)
-{
-	tern_op op = TERN_OP;
-	struct chore chore = { .left = 1 };
-	local_open(1);
-	CHECK_IS(tern_queue(local[0], holding_turn, NULL, &op), 0);
-	while (tern_op_test(local[0], &op) == 0)
-		;
-	CHECK_IS(tern_queue(local[0], chore_turn, &chore, NULL), -EDEADLK);
-	tern_release(local[0]);
-	CHECK_IS(tern_queue(local[0], chore_turn, &chore, NULL), 0);
-	local_close();
-}
-
 static int nests_turn(tern *t, void *arg)
 {
 	return tern_queue(t, chore_turn, arg, &work);

@@ -7,6 +7,7 @@
 
 int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg)
 {
+	INSIDE struct door door = door_open(t);
 	if (id >= TERN_PROCS_MAX)
 		return error_set(-ERANGE, "procedure %u was registered; procedures are numbered 0 to %d", id,
 				 TERN_PROCS_MAX - 1);
@@ -48,6 +49,7 @@ int proc_waits(tern_in *i, struct cursor *k, uint64_t *id)
 
 int tern_chan_run_at(tern_in *i)
 {
+	INSIDE struct door door = door_open(chan_home(i->chan));
 	struct tern_chan *c = i->chan;
 	struct cursor k;
 	uint64_t id = 0;
