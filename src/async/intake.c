@@ -33,6 +33,13 @@ static void intake_trouble(struct intake *n, int code)
 	n->passing = true;
 }
 
+/* The sentence is another thread's, or an interrupt's: it is printed, as that of a message which makes no sense. */
+static void intake_refuses(struct intake *n, int code)
+{
+	error_warn("%s", tern_strerror(code));
+	intake_trouble(n, code);
+}
+
 /* -- A message ------------------------------------------------------------------------------- */
 
 /* Finds the procedure that waits at the end. The number came from another rank: it is looked up, and never followed. */
@@ -45,7 +52,7 @@ static int message_begin(struct intake *n, tern_in *in)
 		return rc;
 	const struct drainer *d = id < TERN_PROCS_MAX ? &n->a->drainer[id] : NULL;
 	if (!d || !d->fn) {
-		intake_trouble(
+		intake_refuses(
 			n, error_set(-ENXIO,
 				     "rank %u sent a message for receive procedure %llu, which rank %u has "
 				     "not registered with tern_async_on(); it was dropped",
@@ -89,7 +96,7 @@ static int message_stray(struct intake *n, enum tern_information what)
 		return -EAGAIN; /* for turns of the program to get */
 	n->passing = true;
 	if (what == TERN_DATA)
-		intake_trouble(n, error_set(-EPROTO,
+		intake_refuses(n, error_set(-EPROTO,
 					    "rank %u sent data without a procedure to rank %u: "
 					    "a filler must not end its message itself",
 					    n->message.src, n->a->e->t->rank));

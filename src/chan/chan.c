@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/pages.h"
 #include "core/wait.h"
 
 _Static_assert(sizeof(struct tern_chan) <= TERN_CHAN_LEAF - TERN_LINE, "the spill has room behind it");
 
 struct tern_chan *chan_new(struct chans *s, uint64_t name)
 {
-	struct tern_chan *c = aligned_alloc(TERN_CHAN_LEAF, TERN_CHAN_LEAF);
+	struct tern_chan *c = pages_take(TERN_CHAN_LEAF, TERN_CHAN_LEAF);
 	if (!c) {
 		error_set(-ENOMEM, "opening channel %llu at rank %u: no memory", (unsigned long long)name,
 			  s->e->t->rank);
@@ -31,7 +32,7 @@ void chan_free(struct tern_chan *c)
 		p = &(*p)->next;
 	*p = c->next;
 	free(c->rank);
-	free(c);
+	pages_give(c, TERN_CHAN_LEAF);
 }
 
 /* The memory goes when the last reader does: until then it may be reading. */

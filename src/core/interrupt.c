@@ -47,7 +47,8 @@ static void tick_start(struct interrupt *i, uint64_t ns)
 void interrupt_left(struct endpoint *e)
 {
 	struct interrupt *i = e->interrupt;
-	if (i && i->thread && !i->ticking && (!e->armed || e->work)) /* work was handed over: no bell rings for it */
+	if (i && i->thread && !i->ticking &&
+	    (!e->armed || e->work)) /* work was handed over: no bell rings for it */
 		tick_start(i, i->tick);
 }
 

@@ -2,8 +2,9 @@
 #include "mem/heap.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/pages.h"
 
 void heap_init(struct heap *h, uint64_t start, uint64_t limit)
 {
@@ -12,7 +13,7 @@ void heap_init(struct heap *h, uint64_t start, uint64_t limit)
 
 void heap_fini(struct heap *h)
 {
-	free(h->extent);
+	pages_give(h->extent, h->room * sizeof *h->extent);
 }
 
 uint64_t heap_top(const struct heap *h)
@@ -23,10 +24,13 @@ uint64_t heap_top(const struct heap *h)
 static int extent_insert(struct heap *h, size_t i, struct extent x)
 {
 	if (h->extents == h->room) {
-		size_t room = h->room ? 2 * h->room : 64;
-		struct extent *grown = realloc(h->extent, room * sizeof *grown);
+		size_t room = h->room ? 2 * h->room : 128;
+		struct extent *grown = pages_take(room * sizeof *grown, 0);
 		if (!grown)
 			return -ENOMEM;
+		if (h->extent)
+			memcpy(grown, h->extent, h->room * sizeof *grown);
+		pages_give(h->extent, h->room * sizeof *grown);
 		h->extent = grown;
 		h->room = room;
 	}

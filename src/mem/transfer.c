@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/pages.h"
 #include "core/wait.h"
 #include "mem/mem.h"
 #include "mem/stream.h"
@@ -189,7 +190,7 @@ size_t transfer_room(const struct mem *m)
 
 static int transfers_make(struct transfers *ts)
 {
-	struct transfer *batch = calloc(BATCH, sizeof *batch);
+	struct transfer *batch = pages_take(BATCH * sizeof *batch, 0);
 	if (!batch)
 		return error_set(-ENOMEM, "starting a transfer: no memory");
 	ts->batch[ts->batches++] = batch;
@@ -203,7 +204,7 @@ static int transfers_make(struct transfers *ts)
 void transfers_free(struct transfers *ts)
 {
 	while (ts->batches)
-		free(ts->batch[--ts->batches]);
+		pages_give(ts->batch[--ts->batches], BATCH * sizeof **ts->batch);
 }
 
 /* A free transfer; when all are under way, helps them along until one is. */
