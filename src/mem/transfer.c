@@ -2,7 +2,6 @@
 #include "mem/transfer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
