@@ -95,6 +95,9 @@ extern const struct test test_typed;
 /* perf_chan.c */
 extern const struct test test_chan_trip, test_chan_rate, test_multicast;
 
+/* perf_async.c */
+extern const struct test test_async_trip, test_turn, test_overlap, test_no_overlap;
+
 /* What the hidden options of perf_start.c run; their exit status. */
 int start_first_trip(const char *began);
 int start_bare(void);
