@@ -144,7 +144,9 @@ static void check_memory(void)
 struct round_robin {
 	uint32_t next;
 	unsigned left;
+	struct round_robin *before; /* to be freed at the end: a turn may be an interrupt */
 };
+static struct round_robin *rounds;
 
 static int asking_turn(tern *t, void *arg)
 {
@@ -154,10 +156,7 @@ static int asking_turn(tern *t, void *arg)
 		return rc;
 	atomic_fetch_add(&ledger[w->next].asks, 1);
 	w->next = (w->next + 1) % tern_size(t);
-	if (--w->left)
-		return 1;
-	free(w);
-	return 0;
+	return --w->left ? 1 : 0;
 }
 
 static void hear(tern *t, const tern_msg *m)
@@ -169,12 +168,10 @@ static void hear(tern *t, const tern_msg *m)
 static void ask_around(struct chance *c, tern_op *op)
 {
 	struct round_robin *w = malloc(sizeof *w);
-	*w = (struct round_robin){ chance_below(c, tern_size(me)), 1 + chance_below(c, 50) };
+	*w = (struct round_robin){ chance_below(c, tern_size(me)), 1 + chance_below(c, 50), rounds };
+	rounds = w;
 	int rc = tern_queue(me, asking_turn, w, op);
-	if (rc) {
-		CHECK_IS(rc, -EAGAIN);
-		free(w);
-	}
+	CHECK(rc == 0 || rc == -EAGAIN);
 }
 
 /* -- A rank ------------------------------------------------------------------------------------------- */
@@ -236,6 +233,21 @@ static void rank_check(void)
 	CHECK_IS(tern_barrier(me), 0);
 }
 
+static void rank_free(void)
+{
+	for (struct letter_of *l = letters, *next; l; l = next) {
+		next = l->next;
+		free(l->data);
+		free(l);
+	}
+	for (struct round_robin *w = rounds, *before; w; w = before) {
+		before = w->before;
+		free(w);
+	}
+	for (uint32_t r = 0; r < RANKS_MOST; r++)
+		free(landed[r]);
+}
+
 static void rank_main(void)
 {
 	tern_op op = TERN_OP;
@@ -247,13 +259,7 @@ static void rank_main(void)
 	CHECK_IS(tern_barrier(me), 0); /* now the ledger is complete */
 	rank_check();
 	CHECK_IS(tern_close(me), 0);
-	for (struct letter_of *l = letters, *next; l; l = next) {
-		next = l->next;
-		free(l->data);
-		free(l);
-	}
-	for (uint32_t r = 0; r < RANKS_MOST; r++)
-		free(landed[r]);
+	rank_free();
 }
 
 static void mix(uint32_t ranks)

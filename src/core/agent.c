@@ -67,7 +67,7 @@ static void claim_end(struct endpoint *e, uint32_t bits)
 static void role_drop(struct endpoint *e, uint32_t bits)
 {
 	e->by_agent = false;
-	claim_end(e, bits);
+	claim_end(e, bits | ALERT_REGAIN);
 }
 
 static bool role_claim(struct endpoint *e)
@@ -81,8 +81,6 @@ static bool role_claim(struct endpoint *e)
 		claim_end(e, ALERT_PENDING);
 		return false;
 	}
-	atomic_store_explicit(&e->claims, atomic_load_explicit(&e->claims, memory_order_relaxed) + 1,
-			      memory_order_release);
 	e->by_agent = true;
 	e->agent_hold = 0;
 	pulse_add(e, PULSE_CLAIMS, 1);

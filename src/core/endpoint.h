@@ -79,18 +79,16 @@ struct endpoint {
 	/* Who may touch all this, and who delivers; see door.h. */
 	_Atomic uint64_t *guard; /* in the pulse */
 	enum tern_delivery delivery;
-	bool guarded;            /* calls must open doors */
-	bool fenced;             /* the machine has no membarrier: the program's side needs a fence */
-	bool checked;            /* TERN_CHECK: notice a second thread */
-	bool by_agent;           /* the agent has the role, */
-	uint32_t agent_hold;     /* and holds so many times itself */
-	_Atomic uint32_t claims; /* how often the agent has had the role, */
-	uint32_t claims_seen;    /* and how often when the program last came in */
-	bool process_barrier;    /* membarrier among the threads of this process */
-	bool entered;            /* while its thread waits in another endpoint and touches this one */
-	bool armed;              /* for interrupts: senders will call */
-	int signal;              /* for interrupts; 0 if none is allotted */
-	struct agent *agent;     /* NULL unless a thread delivers */
+	bool guarded;         /* calls must open doors */
+	bool fenced;          /* the machine has no membarrier: the program's side needs a fence */
+	bool checked;         /* TERN_CHECK: notice a second thread */
+	bool by_agent;        /* the agent has the role, */
+	uint32_t agent_hold;  /* and holds so many times itself */
+	bool process_barrier; /* membarrier among the threads of this process */
+	bool entered;         /* while its thread waits in another endpoint and touches this one */
+	bool armed;           /* for interrupts: senders will call */
+	int signal;           /* for interrupts; 0 if none is allotted */
+	struct agent *agent;  /* NULL unless a thread delivers */
 	struct interrupt *interrupt;
 	struct share *shared;     /* NULL unless several threads use it */
 	_Atomic uint64_t scratch; /* what inline holds add to in a shared endpoint, to no effect */

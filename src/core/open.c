@@ -290,18 +290,12 @@ int tern_open_local_layout(uint32_t n, tern **t, unsigned layout)
 
 static int close_allowed(tern *t)
 {
-	if (!t->own->interrupt)
-		tern_attach(t); /* whoever closes it last has it */
+	tern_attach(t); /* whoever closes it last has it */
 	INSIDE struct door door = door_open(t);
 	int rc = rules_program(t->own, "tern_close()");
 	if (!rc && (t->own->deferring || t->own->turn))
 		rc = error_set(-EPERM, "tern_close() was called in a %s, which the endpoint still runs",
 			       t->own->turn ? "turn" : "deferred function");
-	if (!rc && t->own->interrupt && !attach_is_mine(t->own))
-		rc = error_set(-EPERM,
-			       "tern_close() was called by a thread that does not have rank %u: "
-			       "an endpoint that signals interrupt is closed by its own thread",
-			       t->rank);
 	return rc;
 }
 
