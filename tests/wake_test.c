@@ -186,7 +186,7 @@ static void sleep_and_take(struct endpoint *e)
 {
 	struct net *net = e->net[1];
 	while (atomic_load(&taken) < rounds) {
-		struct sleep s = { .bells = 0 };
+		struct sleep s = { .says = BELL_ASLEEP };
 		if (net->ops->arm(net, &s))
 			sleep_without_bound(&s, 0);
 		net->ops->disarm(net);

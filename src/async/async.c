@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "core/wait.h"
 
 int async_enter(struct endpoint *e, const tern_op *op, const char *what)
@@ -27,7 +27,7 @@ static void async_register(struct endpoint *e)
 
 static int async_open(struct endpoint *e, void **state)
 {
-	struct async *a = calloc(1, sizeof *a);
+	struct async *a = memory_new(1, sizeof *a);
 	if (!a)
 		return error_set(-ENOMEM, "opening the queue of rank %u: no memory", e->t->rank);
 	*state = a;
@@ -35,8 +35,8 @@ static int async_open(struct endpoint *e, void **state)
 	a->tasks = (struct pool_of){ .bytes = sizeof(struct task), .most = TERN_QUEUE_MAX };
 	a->orders = (struct pool_of){ .bytes = sizeof(struct order), .most = TERN_ASYNC_MAX };
 	a->writes = (struct pool_of){ .bytes = sizeof(struct write), .most = TERN_ASYNC_MAX };
-	a->chain = calloc(e->t->size, sizeof *a->chain);
-	a->intake = calloc(e->t->size + 1, sizeof *a->intake);
+	a->chain = memory_new(e->t->size, sizeof *a->chain);
+	a->intake = memory_new(e->t->size + 1, sizeof *a->intake);
 	if (!a->chain || !a->intake)
 		return error_set(-ENOMEM, "opening the chains of rank %u: no memory", e->t->rank);
 	async_register(e);
@@ -50,9 +50,9 @@ static void async_close(void *state)
 	pool_free(&a->tasks);
 	pool_free(&a->orders);
 	pool_free(&a->writes);
-	free(a->chain);
-	free(a->intake);
-	free(a);
+	memory_free(a->chain);
+	memory_free(a->intake);
+	memory_free(a);
 }
 
 static unsigned async_progress(void *state)

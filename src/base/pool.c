@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/pages.h"
+#include "base/memory.h"
 
 static struct record *pool_record(const struct pool_of *p, uint32_t i)
 {
@@ -13,7 +13,7 @@ static struct record *pool_record(const struct pool_of *p, uint32_t i)
 
 static void pool_grow(struct pool_of *p)
 {
-	char *batch = p->made < p->most ? pages_take(POOL_BATCH * p->bytes, 0) : NULL;
+	char *batch = p->made < p->most ? memory_new(POOL_BATCH, p->bytes) : NULL;
 	if (!batch)
 		return;
 	p->batch[p->made / POOL_BATCH] = batch;
@@ -71,5 +71,5 @@ void *record_named(const struct pool_of *p, uint32_t name)
 void pool_free(struct pool_of *p)
 {
 	for (uint32_t i = 0; i < p->made; i += POOL_BATCH)
-		pages_give(p->batch[i / POOL_BATCH], POOL_BATCH * p->bytes);
+		memory_free(p->batch[i / POOL_BATCH]);
 }

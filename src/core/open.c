@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/setting.h"
 #include "boot/boot.h"
 #include "core/delivery.h"
@@ -41,7 +42,7 @@ static void endpoint_free(struct endpoint *e)
 {
 	if (!e)
 		return;
-	free(e->kept);
+	memory_free(e->kept);
 	free(e->site.peer);
 	free(e->t);
 	free(e);

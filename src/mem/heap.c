@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/pages.h"
+#include "base/memory.h"
 
 void heap_init(struct heap *h, uint64_t start, uint64_t limit)
 {
@@ -13,7 +13,7 @@ void heap_init(struct heap *h, uint64_t start, uint64_t limit)
 
 void heap_fini(struct heap *h)
 {
-	pages_give(h->extent, h->room * sizeof *h->extent);
+	memory_free(h->extent);
 }
 
 uint64_t heap_top(const struct heap *h)
@@ -24,13 +24,13 @@ uint64_t heap_top(const struct heap *h)
 static int extent_insert(struct heap *h, size_t i, struct extent x)
 {
 	if (h->extents == h->room) {
-		size_t room = h->room ? 2 * h->room : 128;
-		struct extent *grown = pages_take(room * sizeof *grown, 0);
+		size_t room = h->room ? 2 * h->room : 64;
+		struct extent *grown = memory_new(room, sizeof *grown);
 		if (!grown)
 			return -ENOMEM;
-		if (h->extent)
-			memcpy(grown, h->extent, h->room * sizeof *grown);
-		pages_give(h->extent, h->room * sizeof *grown);
+		if (h->extents)
+			memcpy(grown, h->extent, h->extents * sizeof *grown);
+		memory_free(h->extent);
 		h->extent = grown;
 		h->room = room;
 	}

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/pages.h"
+#include "base/memory.h"
 #include "core/wait.h"
 #include "mem/mem.h"
 #include "mem/stream.h"
@@ -189,7 +189,7 @@ size_t transfer_room(const struct mem *m)
 
 static int transfers_make(struct transfers *ts)
 {
-	struct transfer *batch = pages_take(BATCH * sizeof *batch, 0);
+	struct transfer *batch = memory_new(BATCH, sizeof *batch);
 	if (!batch)
 		return error_set(-ENOMEM, "starting a transfer: no memory");
 	ts->batch[ts->batches++] = batch;
@@ -203,7 +203,7 @@ static int transfers_make(struct transfers *ts)
 void transfers_free(struct transfers *ts)
 {
 	while (ts->batches)
-		pages_give(ts->batch[--ts->batches], BATCH * sizeof **ts->batch);
+		memory_free(ts->batch[--ts->batches]);
 }
 
 /* A free transfer; when all are under way, helps them along until one is. */
