@@ -39,8 +39,8 @@ int tern_queue(tern *t, tern_turn *fn, void *arg, tern_op *op);
 /* -- Asynchronous sends --------------------------------------------------------------------- */
 
 /*
- * Fills the chain to a rank: puts, in any number of pieces. Called in turns; its result is that of a turn.
- * What it has put when it fails is delivered, and ends there.
+ * Fills the chain to a rank: puts, in any number of pieces. Called in turns; its result is that of a
+ * turn. What it has put when it fails is delivered, and ends there.
  */
 typedef int tern_filler(tern *t, tern_out *out, void *arg);
 
@@ -55,26 +55,29 @@ typedef struct tern_incoming {
 typedef int tern_drainer(tern *t, tern_incoming *m, void *arg);
 
 /*
- * Registers a receive procedure; every rank uses the same numbers, which are those of tern_chan_on(): a number has
- * one procedure or the other. It is run by the processor as soon as its message begins to arrive.
+ * Registers a receive procedure; every rank uses the same numbers. They are those of
+ * tern_chan_on(): a number has one procedure or the other. It is run by the processor as soon as its
+ * message begins to arrive.
  */
 int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg);
 
 /*
- * Sends a message to `rank`: `fill` fills the chain there, and procedure `id` of that rank drains it. `fill` may be NULL,
- * for a message that says all by coming. Messages to one rank go in the order of these calls. Complete when
- * all is in the chain: `arg`, and what it leads to, is the program's again. When
- * TERN_ASYNC_MAX are waiting, the call serves messages until there is room, or returns -EAGAIN where it may not wait.
+ * Sends a message to `rank`: `fill` fills the chain there, and procedure `id` of that rank drains it.
+ * `fill` may be NULL, for a message that says all by coming. Messages to one rank go in the order of
+ * these calls. Complete when all is in the chain: `arg`, and what it leads to, is the program's again.
+ * When TERN_ASYNC_MAX are waiting, the call serves messages until there is room, or returns -EAGAIN
+ * where it may not wait.
  */
 int tern_async(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg, tern_op *op);
 
 /* -- Remote read and write --------------------------------------------------------------------- */
 
 /*
- * Gets from, or puts to, memory of another rank as tern_get_start() and tern_put_start() do, but nothing is moved
- * in the call, which is therefore legal in handlers whatever the memory. The local memory
- * belongs to the operation until it completes; up to 8 bytes are copied. When a write has landed, 1 is added to the 64-bit word at
- * `flag` (memory of the same rank, or TERN_NOWHERE), as by tern_signal(): tern_wait() there can count it.
+ * Gets from, or puts to, memory of another rank as tern_get_start() and tern_put_start() do, but nothing
+ * is moved in the call, which is therefore legal in handlers whatever the memory. The local memory belongs
+ * to the operation until it completes; up to 8 bytes are copied. When a write has landed, 1 is added to
+ * the 64-bit word at `flag` (memory of the same rank, or TERN_NOWHERE), as by tern_signal(): tern_wait()
+ * there can count it. Several under way have no order.
  */
 int tern_read_async(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
 int tern_write_async(tern *t, tern_addr dst, const void *src, size_t len, tern_addr flag, tern_op *op);
@@ -82,13 +85,14 @@ int tern_write_async(tern *t, tern_addr dst, const void *src, size_t len, tern_a
 /* -- The internal buffer -------------------------------------------------------------------------- */
 
 /*
- * Two channels between the program and the communication processor of one endpoint. tern_internal() gives the
- * program's ends, tern_internal_other() those for what runs on the processor: turns, procedures, handlers. All calls of
- * <tern/chan.h> but tern_chan_close() apply.
+ * Two channels between the program and the communication processor of one endpoint. tern_internal()
+ * gives the program's ends, tern_internal_other() those for what runs on the processor: turns,
+ * procedures, handlers. All calls of <tern/chan.h> but tern_chan_close() apply.
  *
- * A message to the processor that begins with a procedure (tern_chan_call(), a number of tern_async_on()) is
- * drained by it, as if it came from another rank; `src` is the own one. What begins otherwise is left for turns
- * to get. The program runs procedures that come from the processor with tern_chan_run().
+ * A message to the processor that begins with a procedure (tern_chan_call(), a number of
+ * tern_async_on()) is drained by it, as if it came from another rank; `src` is the own one. What begins
+ * otherwise is left for turns to get. The program runs procedures that come from the processor with
+ * tern_chan_run().
  */
 int tern_internal(tern *t, tern_chan **to, tern_chan **from);
 int tern_internal_other(tern *t, tern_chan **to, tern_chan **from);

@@ -81,7 +81,7 @@ static int write_start(struct async *a, tern_addr dst, const void *src, size_t l
 	int rc = queue_record(a, &a->writes, "the writes", &w);
 	if (rc)
 		return rc;
-	void *from = len <= sizeof w->value ? memcpy(&w->value, src, len) : (void *)(uintptr_t)src;
+	void *from = len && len <= sizeof w->value ? memcpy(&w->value, src, len) : (void *)(uintptr_t)src;
 	rc = access_begin(mem_of(a->e->t), dst, from, len, true, &w->landed);
 	if (rc) {
 		record_give(&a->writes, w);

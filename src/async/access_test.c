@@ -70,6 +70,18 @@ TEST(a_value_of_up_to_8_bytes_is_copied_by_the_call)
 	local_close();
 }
 
+TEST(a_write_of_nothing_raises_its_flag)
+{
+	_Atomic uint64_t *yours;
+	pair_start();
+	yours = tern_alloc(local[1], sizeof *yours);
+	CHECK_IS(tern_write_async(local[0], theirs, NULL, 0, tern_addr_of(local[1], (void *)yours), &op), 0);
+	CHECK_IS(tern_write_async(local[0], theirs, NULL, 0, TERN_NOWHERE, &op), 0);
+	CHECK_IS(tern_wait(local[1], yours, 1), 0);
+	CHECK_IS(tern_op_wait(local[0], &op), 0);
+	local_close();
+}
+
 TEST(without_a_handle_both_wait)
 {
 	uint64_t value = 0;

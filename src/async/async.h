@@ -131,7 +131,7 @@ int async_enter(struct endpoint *e, const tern_op *op, const char *what);
 /* -- queue.c -- */
 void queue_push(struct async *a, struct work *w); /* unless it stands there */
 unsigned queue_progress(struct async *a);
-/* A record of a pool that has `most`; waits for one where that is allowed, else -EAGAIN. */
+/* A record; when all are in use it waits for one, or returns -EAGAIN where that is not allowed. */
 int queue_record(struct async *a, struct pool_of *p, const char *what, void *out);
 
 /* -- chain.c -- */

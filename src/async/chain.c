@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asynchronous sends. Every pair of ranks that uses them has a chain: a channel that the processor of the one
- * fills and that of the other drains. It is made with the first message, offered with a request,
- * and stays. A message goes through four stages, each of which may have to be tried again: its procedure is named in the
- * chain, the other side is told that something has come, the filler fills, the message is ended.
+ * Asynchronous sends. Every pair of ranks that uses them has a chain: a channel that the processor of
+ * the one fills and that of the other drains. It is made with the first message, offered with a request,
+ * and stays. A message goes through four stages, each of which may have to be tried again: its procedure
+ * is named in the chain, the other side is told that something has come, the filler fills, the message is
+ * ended.
  *
  * The other side is told after the procedure was named, so whoever hears of it finds it; and it
  * is told of every message, so a drainer that finds nothing may go.
@@ -100,7 +101,7 @@ static int stage_try(struct chain *c, tern_out *out)
 {
 	switch (c->stage) {
 	case STAGE_NAME:
-		return tern_chan_call(out, c->first->id);
+		return out_limit(c->chan) ? tern_chan_call(out, c->first->id) : out_gone(c->chan);
 	case STAGE_TELL:
 		return stage_tell(c);
 	case STAGE_FILL:

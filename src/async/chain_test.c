@@ -3,6 +3,7 @@
 #include "../../tests/async_pair.h"
 #include "../../tests/chance.h"
 #include "../../tests/crew.h"
+#include "async/async.h"
 
 enum { LETTER, BLOCK, ANSWER, OTHER };
 enum { MORE_THAN_A_CHAIN = 10000 }; /* words */
@@ -380,6 +381,26 @@ TEST(a_filler_that_ends_its_message_itself_is_found_out)
 	local_settle();
 	CHECK_IS(mail.messages, 2);
 	CHECK_IS(mail.words, 1);
+	local_close();
+}
+
+TEST(a_chain_that_somebody_has_written_over_is_given_up_and_a_new_one_made)
+{
+	struct letter l = { .words = 5 };
+	pair_start();
+	CHECK_IS(tern_async(local[0], 1, NULL, LETTER, NULL, NULL), 0);
+	local_settle();
+	tern_hold(local[1]);
+	CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l, NULL), 0);
+	struct tern_chan_line *line = async_of(local[1])->intake[0].chan->pipe->leaf[0].line;
+	for (int i = 0; i < 20; i++)
+		atomic_store(&line[i].count, -3);
+	tern_release(local[1]);
+	CHECK_IS(trouble_of(1), -EBADMSG);
+	CHECK_IS(tern_async(local[0], 1, NULL, LETTER, NULL, NULL), -EPIPE);
+	CHECK_IS(tern_async(local[0], 1, NULL, LETTER, NULL, NULL), 0);
+	local_settle();
+	CHECK_IS(mail.messages, 2);
 	local_close();
 }
 

@@ -33,7 +33,7 @@ static void intake_trouble(struct intake *n, int code)
 	n->passing = true;
 }
 
-/* The sentence is another thread's, or an interrupt's: it is printed, as that of a message which makes no sense. */
+/* The sentence is another thread's, or an interrupt's, and would be lost: it is printed. */
 static void intake_refuses(struct intake *n, int code)
 {
 	error_warn("%s", tern_strerror(code));
@@ -42,7 +42,7 @@ static void intake_refuses(struct intake *n, int code)
 
 /* -- A message ------------------------------------------------------------------------------- */
 
-/* Finds the procedure that waits at the end. The number came from another rank: it is looked up, and never followed. */
+/* The procedure that the message names: a number from another rank, looked up, and never followed. */
 static int message_begin(struct intake *n, tern_in *in)
 {
 	struct cursor k;
@@ -105,6 +105,14 @@ static int message_stray(struct intake *n, enum tern_information what)
 
 /* -- An intake ---------------------------------------------------------------------------------- */
 
+/* Why nothing more comes: the other side is gone, or what it has put makes no sense. */
+static int intake_over(tern_in *in)
+{
+	struct cursor k;
+	uint64_t id;
+	return proc_waits(in, &k, &id);
+}
+
 static int intake_step(struct intake *n, tern_in *in)
 {
 	if (n->running)
@@ -116,7 +124,7 @@ static int intake_step(struct intake *n, tern_in *in)
 		return message_begin(n, in);
 	if (what == TERN_NOTHING)
 		return 0;
-	return what == TERN_CLOSED ? -EPIPE : message_stray(n, what);
+	return what == TERN_CLOSED ? intake_over(in) : message_stray(n, what);
 }
 
 /* The steps of one message, until its procedure has had a turn. */
@@ -133,7 +141,9 @@ static int intake_turn(tern *t, void *arg)
 	tern_in_back(&in);
 	if (rc >= 0 || rc == -EAGAIN)
 		return rc;
-	in_close(n->chan, READER_CLOSED); /* its rank has left, and all is read */
+	if (rc == -EBADMSG)
+		intake_refuses(n, rc);
+	in_close(n->chan, READER_CLOSED);
 	n->chan = NULL;
 	n->running = NULL;
 	n->passing = false;

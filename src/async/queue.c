@@ -35,7 +35,7 @@ void queue_push(struct async *a, struct work *w)
 	work_append(a, w);
 }
 
-/* Under a hold, so that no handler runs and no send waits; `turn` makes everything else come back that would. */
+/* Under a hold, so that no handler runs and no send waits; `turn` makes channels and waits come back. */
 static int work_turn(struct async *a, struct work *w)
 {
 	struct endpoint *e = a->e;
@@ -48,8 +48,8 @@ static int work_turn(struct async *a, struct work *w)
 }
 
 /*
- * One turn. Something was done unless every thing in the queue has had its turn in vain: then whoever waits may nap,
- * because it is for other ranks to make room.
+ * One turn. Something was done unless every thing in the queue has had its turn in vain: then whoever
+ * waits may nap, because it is for other ranks to make room.
  */
 unsigned queue_progress(struct async *a)
 {
@@ -65,32 +65,20 @@ unsigned queue_progress(struct async *a)
 	return a->vain == 0 || a->vain < a->works;
 }
 
-struct wanted {
-	struct pool_of *pool;
-	void *record;
-};
-
-static bool record_there(struct endpoint *e, void *arg)
-{
-	struct wanted *w = arg;
-	(void)e;
-	if (!w->record)
-		w->record = record_take(w->pool);
-	return w->record != NULL;
-}
-
 int queue_record(struct async *a, struct pool_of *p, const char *what, void *out)
 {
-	struct wanted w = { .pool = p };
 	struct ladder l = { .bounded = true, .call = what, .lack = "too many under way" };
-	while (!record_there(a->e, &w)) {
-		bool waits = !in_handler(a->e) && !held(a->e) && p->made == p->most;
-		if (!waits)
+	void *record;
+	while (!(record = record_take(p))) {
+		if (p->made < p->most)
+			return error_set(-ENOMEM, "one more of %s of rank %u: no memory", what,
+					 a->e->t->rank);
+		if (in_handler(a->e) || held(a->e))
 			return error_set(-EAGAIN, "%u of %s of rank %u are under way: poll first", p->used,
 					 what, a->e->t->rank);
 		wait_step(a->e, &l);
 	}
-	*(void **)out = w.record;
+	*(void **)out = record;
 	return 0;
 }
 
