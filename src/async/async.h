@@ -104,7 +104,7 @@ struct async {
 	struct work *first, *last;
 	uint32_t works; /* in the queue */
 	uint32_t vain;  /* turns in which nothing could be done, since the last in which something was */
-	uint64_t moved; /* turns of chains in which something was sent */
+	uint64_t moved; /* turns of chains in which something was put */
 	struct pool_of tasks, orders, writes;
 	struct drainer drainer[TERN_PROCS_MAX];
 	struct chain *chain;   /* one a rank */

@@ -114,11 +114,12 @@ static int stage_try(struct chain *c, tern_out *out)
 /* As far as it gets in this turn. */
 static int order_turn(struct chain *c)
 {
-	tern_out out = tern_chan_out(c->chan);
+	tern_out before = tern_chan_out(c->chan), out = before;
 	int rc;
 	while ((rc = stage_try(c, &out)) == 0 && c->stage != STAGE_END)
 		c->stage++;
 	tern_out_back(&out);
+	c->a->moved += out.next != before.next || out.at != before.at;
 	if (rc)
 		return rc;
 	order_end(c, c->error);
@@ -133,7 +134,6 @@ static int chain_turn(tern *t, void *arg)
 		rc = order_turn(c);
 	else if (!rc && c->first && c->state == CHAIN_MADE)
 		rc = chain_offer(c);
-	c->a->moved += rc != -EAGAIN;
 	if (rc < 0 && rc != -EAGAIN)
 		chain_fail(c, rc);
 	return c->first ? rc : 0;

@@ -366,6 +366,22 @@ TEST(the_error_of_a_filler_is_the_handles_and_what_it_had_put_arrives)
 	local_close();
 }
 
+TEST(what_a_procedure_leaves_of_its_message_is_dropped_without_a_word)
+{
+	struct letter l[3] = { { .words = 3 }, { .words = MORE_THAN_A_CHAIN }, { .first = 5, .words = 3 } };
+	local_open(2);
+	local_drains(LETTER, number_drain, NULL);
+	for (int i = 0; i < 3; i++)
+		CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l[i], &op), 0);
+	while (arrivals < 3)
+		for (uint32_t r = 0; r < 2; r++)
+			CHECK(tern_poll(local[r]) >= 0);
+	for (int i = 0; i < 1000; i++)
+		CHECK(tern_poll(local[1]) >= 0);
+	CHECK_IS(arrived[2], 5);
+	local_close();
+}
+
 static int split_fill(tern *t, tern_out *out, void *arg)
 {
 	(void)t, (void)arg;
@@ -501,5 +517,37 @@ TEST(a_procedure_hears_that_its_sender_left_in_the_middle)
 	CHECK_IS(mail.messages, 1);
 	CHECK(mail.words > 1000 && !mail.out_of_order);
 	local_settle();
+	local_close();
+}
+
+static int hope_drain(tern *t, tern_incoming *m, void *arg)
+{
+	(void)t, (void)m;
+	atomic_fetch_add((_Atomic unsigned *)arg, 1);
+	return -EAGAIN;
+}
+
+static int idle_fill(tern *t, tern_out *out, void *arg)
+{
+	(void)t, (void)out, (void)arg;
+	return 1; /* but it puts nothing */
+}
+
+TEST(a_procedure_that_hopes_for_more_of_a_rank_that_has_left_is_ended)
+{
+	static _Atomic unsigned hopes;
+	setenv("TERN_GRACE", "50", 1);
+	pair_start();
+	local_drains(OTHER, hope_drain, (void *)&hopes);
+	CHECK_IS(tern_async(local[0], 1, idle_fill, OTHER, NULL, &op), 0);
+	while (hopes < 10)
+		for (uint32_t r = 0; r < 2; r++)
+			CHECK(tern_poll(local[r]) >= 0);
+	local_close_one(0);
+	while (tern_poll(local[1]) >= 0)
+		;
+	unsigned last = hopes;
+	local_settle();
+	CHECK_IS(hopes, last);
 	local_close();
 }
