@@ -10,6 +10,7 @@
 #include "core/agent.h"
 #include "core/interrupt.h"
 #include "core/share.h"
+#include "core/watchdog.h"
 
 enum {
 	CLAIM_LOOKS = 2000,         /* at the alert, before the program lets others run */
@@ -67,12 +68,20 @@ static void guard_add(struct endpoint *e, int64_t n)
 		atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* The program has the role and is about to leave it: what has arrived is handled first. */
+/*
+ * The program has the role and is about to leave it: what has arrived is handled first. The call that ends
+ * may have failed, so its sentence is kept.
+ */
 static void role_serve(struct endpoint *e)
 {
+	struct error_kept sentence;
+	int saved = errno;
+	error_keep(&sentence);
 	alert_drop(e, ALERT_PENDING);
 	if (!in_handler(e))
 		tern_arrived(e->t);
+	error_restore(&sentence);
+	errno = saved;
 }
 
 bool door_enter(struct endpoint *e)
@@ -82,7 +91,7 @@ bool door_enter(struct endpoint *e)
 	if (e->shared)
 		share_lock(e);
 	guard_add(e, GUARD_ENTRY | GUARD_INSIDE);
-	if (TERN_UNLIKELY(tern_alerted(e->t) & (ALERT_ENTRY)))
+	if (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_ENTRY))
 		role_regain(e, GUARD_INSIDE);
 	return true;
 }
@@ -92,7 +101,7 @@ static void role_leave(struct endpoint *e)
 {
 	while (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_PENDING) && !guard_busy(e)) {
 		guard_add(e, GUARD_INSIDE);
-		if (tern_alerted(e->t) & (ALERT_ENTRY))
+		if (tern_alerted(e->t) & ALERT_ENTRY)
 			role_regain(e, GUARD_INSIDE);
 		role_serve(e);
 		guard_add(e, -GUARD_INSIDE);
@@ -130,8 +139,10 @@ void tern_hold_rare(tern *t)
 		attach_first(e); /* or a thread that waits might borrow it and serve it under the hold */
 	if (e->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
-	if (tern_alerted(t) & (ALERT_ENTRY))
+	if (tern_alerted(t) & ALERT_ENTRY)
 		role_regain(e, TERN_GUARD_HOLD);
+	if (e->watchdog && held(e) == 1)
+		watchdog_hold(e);
 }
 
 void tern_release_rare(tern *t)

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <tern/tern.h>
 
+#include "base/error.h"
 #include "base/world.h"
 #include "net/net.h"
 #include "net/shm/job.h"
@@ -73,8 +74,9 @@ struct endpoint {
 	struct group *group;
 	_Atomic uintptr_t owner; /* the thread that has it; see attach.c */
 	_Atomic bool closed;
-	void *layer[LAYERS_MAX]; /* see layer.h */
-	struct trace *trace;     /* NULL unless TERN_TRACE is set; see trace.h */
+	void *layer[LAYERS_MAX];   /* see layer.h */
+	struct watchdog *watchdog; /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
+	struct trace *trace;       /* NULL unless TERN_TRACE is set; see trace.h */
 
 	/* Who may touch all this, and who delivers; see door.h. */
 	_Atomic uint64_t *guard; /* in the pulse */
@@ -95,6 +97,8 @@ struct endpoint {
 
 	struct deferred deferred[TERN_DEFER_MAX];
 	uint32_t deferred_first, deferred_count;
+
+	struct error_kept trouble_said; /* the sentence of `trouble`, if another than the program found it */
 
 	struct tern_msg *kept; /* TERN_KEEP_MAX lines, allocated with the first */
 	uint16_t kept_free[TERN_KEEP_MAX];
@@ -118,6 +122,7 @@ int rules_handling(struct endpoint *e, const tern_msg *m, const char *what);
 int rules_program(struct endpoint *e, const char *what); /* attaches on first use */
 int rules_wait(struct endpoint *e, const char *what);
 const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */
+unsigned rules_handler(const struct endpoint *e);        /* and the number of that */
 
 /* -- attach.c -- */
 void attach_first(struct endpoint *e);
@@ -135,6 +140,7 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in);
 unsigned poll_once(struct endpoint *e, unsigned kinds);
 uint32_t poll_left(struct endpoint *e); /* ranks that have left */
 void poll_lost(struct endpoint *e);     /* stops sending to those */
+void poll_trouble(struct endpoint *e);  /* by an agent: what it has found shall be said to the program */
 
 /* -- payload.c -- */
 void payload_forget_reply(struct endpoint *e); /* an uncommitted reply claim, when its handler is over */
