@@ -61,6 +61,15 @@ static inline int mail_drain(tern *t, tern_incoming *m, void *arg)
 	return mail->result;
 }
 
+/* Polls everybody until nothing has a turn any more in which it gets on. */
+static inline void turns_settle(void)
+{
+	for (int quiet = 0; quiet < 3; quiet++)
+		for (uint32_t r = 0; r < local_size; r++)
+			if (local[r] && tern_poll(local[r]) > 0)
+				quiet = 0;
+}
+
 static inline void local_drains(unsigned id, tern_drainer *fn, void *arg)
 {
 	for (uint32_t r = 0; r < local_size; r++)

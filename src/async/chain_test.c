@@ -23,7 +23,7 @@ TEST(what_a_filler_puts_its_procedure_at_the_other_rank_drains)
 	pair_start();
 	CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l, &op), 0);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 1);
 	CHECK_IS(mail.words, 3);
 	CHECK_IS(mail.first, 40);
@@ -39,7 +39,7 @@ TEST(a_message_may_have_no_data_and_go_to_its_own_rank)
 		CHECK_IS(tern_async(local[1], to, NULL, LETTER, NULL, &op), 0);
 	CHECK_IS(tern_async(local[1], 1, letter_fill, LETTER, &l, &op), 0);
 	CHECK_IS(tern_op_wait(local[1], &op), 0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 3);
 	CHECK_IS(mail.words, 1);
 	CHECK_IS(mail.src, 1);
@@ -53,7 +53,7 @@ TEST(without_a_handle_the_call_waits_until_all_is_in_the_chain)
 	CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l, NULL), 0);
 	CHECK_IS(l.put, MORE_THAN_A_CHAIN);
 	CHECK(l.calls > 1);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.words, MORE_THAN_A_CHAIN);
 	local_close();
 }
@@ -72,9 +72,9 @@ TEST(the_call_returns_before_anything_is_filled_and_the_handle_tells_when_all_is
 	CHECK_IS(l.calls, 0); /* the chain is not open yet */
 	tern_release(local[1]);
 	while (!l.calls)
-		local_settle();
+		turns_settle();
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 1);
 	CHECK_IS(mail.words, MORE_THAN_A_CHAIN);
 	CHECK(!mail.out_of_order);
@@ -90,19 +90,19 @@ TEST(a_filler_that_finds_the_chain_full_keeps_nobody_from_anything)
 	local_on(0, note_request);
 	for (uint32_t to = 1; to < 3; to++)
 		CHECK_IS(tern_async(local[0], to, letter_fill, LETTER, &small, NULL), 0);
-	local_settle();
+	turns_settle();
 	tern_hold(local[1]);
 	CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &large, &first), 0);
 	while (large.calls < 10)
 		tern_poll(local[0]);
 	CHECK_IS(tern_async(local[0], 2, NULL, LETTER, NULL, NULL), 0); /* another chain */
 	CHECK_IS(tern_request(local[2], 0, 0, 5), 0);                   /* and messages */
-	local_settle();
+	turns_settle();
 	CHECK_IS(requests.count, 1);
 	CHECK_IS(first.pending, 1);
 	tern_release(local[1]);
 	CHECK_IS(tern_op_wait(local[0], &first), 0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.words, 1 + MORE_THAN_A_CHAIN);
 	local_close();
 }
@@ -132,7 +132,7 @@ TEST(messages_to_a_rank_are_drained_in_the_order_of_the_calls)
 		CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l[i], &op), 0);
 	}
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(arrivals, 1000);
 	for (unsigned i = 0; i < 1000; i++)
 		CHECK_IS(arrived[i], i);
@@ -223,7 +223,7 @@ TEST(a_handler_may_hand_a_send_over)
 	local_on(0, hand_over);
 	CHECK_IS(tern_request(local[0], 1, 0), 0);
 	while (!mail.messages)
-		local_settle();
+		turns_settle();
 	CHECK_IS(mail.words, 2);
 	CHECK_IS(mail.src, 1);
 	CHECK_IS(tern_op_wait(local[1], &op), 0);
@@ -242,7 +242,7 @@ TEST(a_procedure_may_hand_its_answer_over)
 	local_drains(ANSWER, answer_drain, NULL);
 	CHECK_IS(tern_async(local[0], 1, NULL, ANSWER, NULL, NULL), 0);
 	while (!mail.messages)
-		local_settle();
+		turns_settle();
 	CHECK_IS(mail.first, 100);
 	CHECK_IS(mail.src, 1);
 	local_close();
@@ -265,7 +265,7 @@ TEST(where_nothing_can_be_waited_for_too_many_sends_are_refused)
 		tern_release(local[0]);
 		CHECK_IS(tern_op_wait(local[0], &op), 0);
 	}
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 2 * TERN_ASYNC_MAX);
 	local_close();
 }
@@ -279,7 +279,7 @@ TEST(the_program_serves_messages_until_there_is_room_for_its_send)
 		CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l[i], &op), 0);
 	}
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 4 * TERN_ASYNC_MAX);
 	local_close();
 }
@@ -300,7 +300,7 @@ TEST(what_is_not_there_is_refused_when_it_is_named)
 	tern_hold(local[0]);
 	CHECK_IS(tern_async(local[0], 1, NULL, LETTER, NULL, NULL), -EDEADLK);
 	tern_release(local[0]);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 0);
 	local_close();
 }
@@ -324,8 +324,9 @@ TEST(a_procedure_that_the_receiver_lacks_is_told_there_and_the_next_message_arri
 	CHECK_IS(tern_async(local[0], 1, letter_fill, OTHER, &l[0], &op), 0);
 	CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l[1], &op), 0);
 	CHECK_IS(trouble_of(1), -ENXIO);
+	CHECK(sentence_has(-ENXIO, "rank 0 sent a message for receive procedure 3"));
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 1);
 	CHECK_IS(mail.words, 5);
 	local_close();
@@ -346,7 +347,7 @@ TEST(the_error_of_a_procedure_is_what_the_next_poll_returns_and_its_message_is_d
 	CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l[1], &op), 0);
 	CHECK_IS(trouble_of(1), -EILSEQ);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.words, 5);
 	local_close();
 }
@@ -356,11 +357,11 @@ TEST(the_error_of_a_filler_is_the_handles_and_what_it_had_put_arrives)
 	struct letter l[2] = { { .words = 4, .result = -EILSEQ }, { .first = 10, .words = 5 } };
 	pair_start();
 	CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l[0], NULL), -EILSEQ);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 1);
 	CHECK_IS(mail.words, 4);
 	CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l[1], NULL), 0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 2);
 	CHECK_IS(mail.first, 10);
 	local_close();
@@ -394,7 +395,7 @@ TEST(a_filler_that_ends_its_message_itself_is_found_out)
 	CHECK_IS(tern_async(local[0], 1, split_fill, LETTER, NULL, &op), 0);
 	CHECK_IS(trouble_of(1), -EPROTO);
 	CHECK_IS(tern_async(local[0], 1, NULL, LETTER, NULL, NULL), 0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 2);
 	CHECK_IS(mail.words, 1);
 	local_close();
@@ -405,7 +406,7 @@ TEST(a_chain_that_somebody_has_written_over_is_given_up_and_a_new_one_made)
 	struct letter l = { .words = 5 };
 	pair_start();
 	CHECK_IS(tern_async(local[0], 1, NULL, LETTER, NULL, NULL), 0);
-	local_settle();
+	turns_settle();
 	tern_hold(local[1]);
 	CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l, NULL), 0);
 	struct tern_chan_line *line = async_of(local[1])->intake[0].chan->pipe->leaf[0].line;
@@ -415,7 +416,7 @@ TEST(a_chain_that_somebody_has_written_over_is_given_up_and_a_new_one_made)
 	CHECK_IS(trouble_of(1), -EBADMSG);
 	CHECK_IS(tern_async(local[0], 1, NULL, LETTER, NULL, NULL), -EPIPE);
 	CHECK_IS(tern_async(local[0], 1, NULL, LETTER, NULL, NULL), 0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 2);
 	local_close();
 }
@@ -435,7 +436,7 @@ TEST(without_memory_for_a_chain_the_handle_says_so_and_with_some_it_goes_on)
 	while (n)
 		CHECK_IS(tern_free(local[0], taken[--n]), 0);
 	CHECK_IS(tern_async(local[0], 1, NULL, LETTER, NULL, NULL), 0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 1);
 	local_close();
 }
@@ -451,7 +452,7 @@ TEST(what_was_handed_over_is_sent_before_the_endpoint_closes)
 		CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l[i], &op), 0);
 	}
 	local_close_one(0);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 10);
 	CHECK_IS(mail.words, 5 * MORE_THAN_A_CHAIN);
 	local_close();
@@ -474,7 +475,7 @@ TEST(sends_to_a_rank_that_has_left_fail)
 	struct letter l[2] = { { .words = MORE_THAN_A_CHAIN }, { .words = 1 } };
 	pair_start();
 	CHECK_IS(tern_async(local[0], 1, NULL, LETTER, NULL, NULL), 0);
-	local_settle();
+	turns_settle();
 	tern_hold(local[1]); /* so that it does not drain */
 	for (int i = 0; i < 2; i++)
 		CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l[i], &op), 0);
@@ -506,7 +507,7 @@ TEST(a_procedure_hears_that_its_sender_left_in_the_middle)
 	setenv("TERN_GRACE", "50", 1);
 	pair_start();
 	CHECK_IS(tern_async(local[0], 1, NULL, LETTER, NULL, NULL), 0);
-	local_settle();
+	turns_settle();
 	tern_hold(local[1]);
 	CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l, &op), 0);
 	while (l.calls < 3)
@@ -516,7 +517,7 @@ TEST(a_procedure_hears_that_its_sender_left_in_the_middle)
 	CHECK_IS(trouble_of(1), -ESHUTDOWN);
 	CHECK_IS(mail.messages, 1);
 	CHECK(mail.words > 1000 && !mail.out_of_order);
-	local_settle();
+	turns_settle();
 	local_close();
 }
 
@@ -547,7 +548,7 @@ TEST(a_procedure_that_hopes_for_more_of_a_rank_that_has_left_is_ended)
 	while (tern_poll(local[1]) >= 0)
 		;
 	unsigned last = hopes;
-	local_settle();
+	turns_settle();
 	CHECK_IS(hopes, last);
 	local_close();
 }

@@ -30,14 +30,8 @@ static bool intake_is_internal(const struct intake *n)
 static void intake_trouble(struct intake *n, int code)
 {
 	n->a->e->trouble = code;
+	poll_trouble(n->a->e);
 	n->passing = true;
-}
-
-/* The sentence is another thread's, or an interrupt's, and would be lost: it is printed. */
-static void intake_refuses(struct intake *n, int code)
-{
-	error_warn("%s", tern_strerror(code));
-	intake_trouble(n, code);
 }
 
 /* -- A message ------------------------------------------------------------------------------- */
@@ -52,7 +46,7 @@ static int message_begin(struct intake *n, tern_in *in)
 		return rc;
 	const struct drainer *d = id < TERN_PROCS_MAX ? &n->a->drainer[id] : NULL;
 	if (!d || !d->fn) {
-		intake_refuses(
+		intake_trouble(
 			n, error_set(-ENXIO,
 				     "rank %u sent a message for receive procedure %llu, which rank %u has "
 				     "not registered with tern_async_on(); it was dropped",
@@ -96,7 +90,7 @@ static int message_stray(struct intake *n, enum tern_information what)
 		return -EAGAIN; /* for turns of the program to get */
 	n->passing = true;
 	if (what == TERN_DATA)
-		intake_refuses(n, error_set(-EPROTO,
+		intake_trouble(n, error_set(-EPROTO,
 					    "rank %u sent data without a procedure to rank %u: "
 					    "a filler must not end its message itself",
 					    n->message.src, n->a->e->t->rank));
@@ -142,7 +136,7 @@ static int intake_turn(tern *t, void *arg)
 	if (rc >= 0 || rc == -EAGAIN)
 		return rc;
 	if (rc == -EBADMSG)
-		intake_refuses(n, rc);
+		intake_trouble(n, rc);
 	in_close(n->chan, READER_CLOSED);
 	n->chan = NULL;
 	n->running = NULL;

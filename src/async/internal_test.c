@@ -26,7 +26,7 @@ TEST(the_processor_drains_what_the_program_sends_it_whatever_the_length)
 			 0); /* serves messages, and the processor, when it is full */
 	CHECK_IS(tern_chan_end(&out), 0);
 	tern_out_back(&out);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 1);
 	CHECK_IS(mail.words, MORE_THAN_A_BUFFER);
 	CHECK_IS(mail.src, 0);
@@ -50,7 +50,7 @@ TEST(the_buffer_is_bounded_and_under_a_hold_its_room_ends)
 	tern_release(local[0]);
 	CHECK_IS(tern_chan_end(&out), 0); /* serves until there is room */
 	tern_out_back(&out);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 1);
 	CHECK_IS(mail.words, n);
 	local_close();
@@ -141,11 +141,11 @@ TEST(data_without_a_procedure_is_for_turns_and_procedures_behind_it_wait)
 	CHECK_IS(tern_chan_call(&out, LETTER), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
 	tern_out_back(&out);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 0);
 	CHECK_IS(tern_queue(local[0], fetch_turn, &value, NULL), 0);
 	CHECK_IS(value, 77);
-	local_settle();
+	turns_settle();
 	CHECK_IS(mail.messages, 1);
 	local_close();
 }
@@ -180,7 +180,7 @@ TEST(figure_3_can_be_written_with_it)
 	CHECK_IS(tern_chan_end(&out), 0);
 	tern_out_back(&out);
 	while (!mail.messages)
-		local_settle();
+		turns_settle();
 	CHECK_IS(mail.first, 9);
 	CHECK_IS(mail.words, MORE_THAN_A_BUFFER);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
@@ -218,5 +218,6 @@ TEST(a_procedure_of_the_program_is_not_the_processors)
 	while ((rc = tern_poll(local[0])) >= 0)
 		;
 	CHECK_IS(rc, -ENXIO);
+	CHECK(sentence_has(-ENXIO, "receive procedure 4"));
 	local_close();
 }
