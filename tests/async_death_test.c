@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctest: TIMEOUT 180 RUN_SERIAL */
+/* ctest: TIMEOUT 180 RUN_SERIAL MODES */
 /*
  * A rank is killed while all exchange messages that were handed over: the others' sends to it end with an error,
  * their procedures hear of it if they were in the middle of its message, and all the rest arrives.

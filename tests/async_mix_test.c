@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctest: TIMEOUT 240 */
+/* ctest: TIMEOUT 240 MODES */
 /*
  * Everything that can be handed over, mixed by chance, between ranks that are processes: sends of all
  * lengths, reads and writes of heap and private memory, functions with many turns. Every

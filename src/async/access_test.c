@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: MODES */
 /* Remote read and write, handed over (figure 5). */
 #include <errno.h>
 #include <tern/async.h>

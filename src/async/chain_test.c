@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: MODES */
 /* Asynchronous sends: what is filled is drained, in order, and nobody waits for anybody. */
 #include "../../tests/async_pair.h"
 #include "../../tests/chance.h"

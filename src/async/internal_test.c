@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: MODES */
 /* The internal buffer: the program and the processor of one endpoint, with the calls of channels. */
 #include "../../tests/async_pair.h"
 

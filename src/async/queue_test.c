@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: MODES */
 /* Turns: whose comes next, what is legal in one, and how many may wait. */
 #include <errno.h>
 #include <tern/async.h>
