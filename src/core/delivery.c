@@ -126,28 +126,35 @@ enum tern_delivery tern_delivery(const tern *t)
 	return t->own->delivery;
 }
 
-int tern_set_delivery(tern *t, enum tern_delivery d)
+static int change_allowed(struct endpoint *e, enum tern_delivery d)
 {
-	struct endpoint *e = t->own;
 	int rc = rules_program(e, "tern_set_delivery()");
 	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
 		rc = error_set(-EINVAL, "%d is no way of delivery", (int)d);
 	if (!rc && (held(e) || e->deferring))
 		rc = error_set(-EDEADLK, "tern_set_delivery() was called %s: whose calls would it change?",
 			       e->deferring ? "in a deferred function" : "under a hold");
-	if (rc || d == e->delivery)
-		return rc;
-	/* From here to the end nobody but us may act: the old way is closed first, and the door stays shut. */
-	bool inside = e->guarded && door_enter(e);
-	delivery_close(e);
+	return rc;
+}
+
+/* If the new way cannot be opened, the one before is again. */
+static int delivery_change(struct endpoint *e, enum tern_delivery d)
+{
 	enum tern_delivery before = e->delivery;
+	delivery_close(e);
 	e->delivery = TERN_DELIVERY_POLL;
-	rc = delivery_start(e, d);
+	int rc = delivery_start(e, d);
 	if (rc)
 		delivery_start(e, before);
 	delivery_guard(e);
 	delivery_begin(e);
-	if (inside)
-		door_leave(e);
 	return rc;
+}
+
+int tern_set_delivery(tern *t, enum tern_delivery d)
+{
+	INSIDE struct door door = door_open(t); /* until the end nobody but us may act */
+	struct endpoint *e = t->own;
+	int rc = change_allowed(e, d);
+	return rc || d == e->delivery ? rc : delivery_change(e, d);
 }

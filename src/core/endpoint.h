@@ -126,6 +126,7 @@ const tern_msg *rules_handled(const struct endpoint *e); /* the message whose ha
 /* -- attach.c -- */
 void attach_first(struct endpoint *e);
 bool attach_is_mine(const struct endpoint *e);
+bool attach_has_owner(const struct endpoint *e);
 uintptr_t attach_token(void);                  /* names the calling thread */
 bool attach_is_lent(const struct endpoint *e); /* to a thread that waits in another one */
 void attach_opened(struct group *g);
