@@ -73,24 +73,23 @@ struct endpoint {
 	struct group *group;
 	_Atomic uintptr_t owner; /* the thread that has it; see attach.c */
 	_Atomic bool closed;
-	void *layer[LAYERS_MAX]; /* see layer.h */
-	struct trace *trace;     /* NULL unless TERN_TRACE is set; see trace.h */
+	void *layer[LAYERS_MAX];   /* see layer.h */
+	struct watchdog *watchdog; /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
+	struct trace *trace;       /* NULL unless TERN_TRACE is set; see trace.h */
 
 	/* Who may touch all this, and who delivers; see door.h. */
 	_Atomic uint64_t *guard; /* in the pulse */
 	enum tern_delivery delivery;
-	bool guarded;            /* calls must open doors */
-	bool fenced;             /* the machine has no membarrier: the program's side needs a fence */
-	bool checked;            /* TERN_CHECK: notice a second thread */
-	bool by_agent;           /* the agent has the role, */
-	uint32_t agent_hold;     /* and holds so many times itself */
-	_Atomic uint32_t claims; /* how often the agent has had the role, */
-	uint32_t claims_seen;    /* and how often when the program last came in */
-	bool process_barrier;    /* membarrier among the threads of this process */
-	bool entered;            /* while its thread waits in another endpoint and touches this one */
-	bool armed;              /* for interrupts: senders will call */
-	int signal;              /* for interrupts; 0 if none is allotted */
-	struct agent *agent;     /* NULL unless a thread delivers */
+	bool guarded;         /* calls must open doors */
+	bool fenced;          /* the machine has no membarrier: the program's side needs a fence */
+	bool checked;         /* TERN_CHECK: notice a second thread */
+	bool by_agent;        /* the agent has the role, */
+	uint32_t agent_hold;  /* and holds so many times itself */
+	bool process_barrier; /* membarrier among the threads of this process */
+	bool entered;         /* while its thread waits in another endpoint and touches this one */
+	bool armed;           /* for interrupts: senders will call */
+	int signal;           /* for interrupts; 0 if none is allotted */
+	struct agent *agent;  /* NULL unless a thread delivers */
 	struct interrupt *interrupt;
 	struct share *shared;     /* NULL unless several threads use it */
 	_Atomic uint64_t scratch; /* what inline holds add to in a shared endpoint, to no effect */
@@ -122,6 +121,7 @@ int rules_handling(struct endpoint *e, const tern_msg *m, const char *what);
 int rules_program(struct endpoint *e, const char *what); /* attaches on first use */
 int rules_wait(struct endpoint *e, const char *what);
 const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */
+unsigned rules_handler(const struct endpoint *e);        /* and the number of that */
 
 /* -- attach.c -- */
 void attach_first(struct endpoint *e);

@@ -40,6 +40,8 @@ struct interrupt {
  * until it is not busy; the handler says that it is busy and then looks once more whose it is.
  */
 static _Atomic(struct interrupt *) all;
+/* The one that this thread serves right now; in memory that a signal's handler can touch without allocating it. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) const struct interrupt *running;
 static atomic_flag taking = ATOMIC_FLAG_INIT;
 
 /* -- The timer ------------------------------------------------------------------------------ */
@@ -48,7 +50,14 @@ static void tick_start(struct interrupt *i, uint64_t ns)
 {
 	struct itimerspec when = { .it_value = { .tv_nsec = (long)ns } };
 	i->entries = guard_entries(i->e);
-	i->ticking = i->timed && timer_settime(i->timer, 0, &when, NULL) == 0;
+	i->ticking = i->timed; /* first: it may be over before the call is */
+	if (i->timed && timer_settime(i->timer, 0, &when, NULL) != 0)
+		i->ticking = false;
+}
+
+static uint64_t tick_longer(struct interrupt *i)
+{
+	return i->tick = i->tick * 2 < TICK_MOST_NS ? i->tick * 2 : TICK_MOST_NS;
 }
 
 void interrupt_left(struct endpoint *e)
@@ -73,38 +82,53 @@ static bool interrupt_arm(struct interrupt *i)
 
 /*
  * Handles what there is until nothing comes any more and the bell is armed. A stream without
- * an end is left after a while, to the timer, so that the program gets on too.
+ * an end is left after a while, to the timer, so that the program gets on too; and so is work that
+ * waits for something which rings no bell.
  */
 static void interrupt_serve(struct interrupt *i)
 {
 	struct endpoint *e = i->e;
-	uint64_t end = 0;
-	for (;;) {
-		unsigned handled = poll_once(e, KINDS_BOTH);
-		bool more = handled || e->work || e->deferred_count;
-		if (!more && (e->armed || interrupt_arm(i)))
+	for (uint64_t end = 0;;) {
+		bool handled = poll_once(e, KINDS_BOTH) || e->deferred_count;
+		if (handled)
+			i->tick = TICK_LEAST_NS;
+		if (!handled && !e->work && (e->armed || interrupt_arm(i)))
 			return;
 		uint64_t now = e->world->now();
-		if (!end)
-			end = now + TURN_NS;
-		if (now > end || (!more && !circle_find(&e->site, &e->site.bell))) {
-			tick_start(i, more ? REST_NS : TICK_MOST_NS); /* or this machine has nothing to arm */
-			return;
-		}
+		end = end ? end : now + TURN_NS;
+		if (handled && now < end)
+			continue;
+		if (!handled && !e->work && circle_find(&e->site, &e->site.bell))
+			continue; /* that is why it could not be armed */
+		tick_start(i, handled ? REST_NS : tick_longer(i));
+		return;
 	}
 }
 
-/* The timer is over. Whether the program has called since it was started, and so will call again. */
+/*
+ * Whether the program has called since the timer was started, and so will call again. What has arrived is
+ * handled all the same: it may have called under holds.
+ */
 static bool tick_found_calls(struct interrupt *i)
 {
 	if (guard_entries(i->e) == i->entries)
 		return false;
-	i->tick = i->tick * 2 < TICK_MOST_NS ? i->tick * 2 : TICK_MOST_NS;
-	tick_start(i, i->tick);
+	poll_once(i->e, KINDS_BOTH);
+	tick_start(i, tick_longer(i));
 	return true;
 }
 
-static void interrupt_one(struct interrupt *i, bool tick)
+/* Whether the thread is inside a call, of any of its endpoints. */
+static bool thread_inside(int32_t self)
+{
+	for (struct interrupt *i = atomic_load(&all); i; i = i->next)
+		if (atomic_load(&i->thread) == self && guard_busy(i->e) & GUARD_MASK)
+			return true;
+	return false;
+}
+
+/* `inside`: the thread is, be it of another endpoint; what a deferred function calls might come back there. */
+static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 {
 	struct endpoint *e = i->e;
 	i->ticking =
@@ -113,15 +137,30 @@ static void interrupt_one(struct interrupt *i, bool tick)
 		alert_raise(e, ALERT_PENDING); /* whoever leaves handles it, and starts the timer again */
 		return;
 	}
-	if (tick && tick_found_calls(i))
+	if (inside) {
+		tick_start(i, TICK_LEAST_NS);
 		return;
+	}
 	tern_guard_add(e->t, GUARD_INSIDE);
-	pulse_add(e, PULSE_INTERRUPTS, 1);
-	i->tick = TICK_LEAST_NS;
-	interrupt_serve(i);
+	running = i;
+	if (!tick || !tick_found_calls(i)) {
+		pulse_add(e, PULSE_INTERRUPTS, 1);
+		interrupt_serve(i);
+	}
 	if (TERN_UNLIKELY(e->trouble) && !e->trouble_said.rc)
 		poll_trouble(e);
+	running = NULL;
 	tern_guard_add(e->t, -GUARD_INSIDE);
+}
+
+bool interrupt_runs(uint32_t *rank, unsigned *handler)
+{
+	const struct interrupt *i = running;
+	if (!i || !in_handler(i->e))
+		return false;
+	*rank = i->e->t->rank;
+	*handler = rules_handler(i->e);
+	return true;
 }
 
 /* As if it had never been: what the program was doing keeps errno, and the sentence of its last error. */
@@ -132,12 +171,13 @@ static void interrupt_signal(int number, siginfo_t *info, void *context)
 	struct error_kept sentence;
 	error_keep(&sentence);
 	int32_t self = thread_id();
+	bool inside = thread_inside(self);
 	for (struct interrupt *i = atomic_load(&all); i; i = i->next) {
 		if (atomic_load(&i->thread) != self)
 			continue;
 		atomic_store(&i->busy, true);
 		if (atomic_load(&i->thread) == self && i->signal == number)
-			interrupt_one(i, info->si_code == SI_TIMER && info->si_value.sival_ptr == i);
+			interrupt_one(i, info->si_code == SI_TIMER && info->si_value.sival_ptr == i, inside);
 		atomic_store(&i->busy, false);
 	}
 	error_restore(&sentence);

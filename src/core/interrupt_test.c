@@ -49,6 +49,43 @@ TEST(a_program_that_computes_is_interrupted_and_runs_the_handlers_itself)
 	local_close();
 }
 
+/* -- Whichever call was its last ------------------------------------------------------------- */
+
+/* Rank 0 is asked and calls nothing any more. */
+static void check_interrupted(void)
+{
+	visitor_pays(1);
+	host_computes_until(1);
+	local_close();
+}
+
+TEST(a_program_that_chooses_interrupts_and_then_computes_is_interrupted)
+{
+	local_polled();
+	visitor_open();
+	CHECK_IS(tern_set_delivery(local[0], TERN_DELIVERY_INTERRUPT), 0);
+	check_interrupted();
+}
+
+TEST(a_program_that_attaches_and_then_computes_is_interrupted)
+{
+	local_delivered("interrupt");
+	local_open(2);
+	local_on(VISIT, on_visit);
+	tern_attach(local[0]);
+	check_interrupted();
+}
+
+TEST(a_program_that_holds_and_releases_and_then_computes_is_interrupted)
+{
+	local_delivered("interrupt");
+	local_open(2);
+	local_on(VISIT, on_visit);
+	tern_hold(local[0]);
+	tern_release(local[0]);
+	check_interrupted();
+}
+
 /* -- What the program was doing ------------------------------------------------------------- */
 
 static void disturb(tern *t, const tern_msg *m)

@@ -359,7 +359,7 @@ static void note_first_byte(tern *t, const tern_msg *m)
 static void look_at_nobody(tern *t)
 {
 	struct net *net = t->own->net[1];
-	struct sleep s = { .bells = 0 };
+	struct sleep s = { .says = BELL_ASLEEP };
 	tern_poll(t);
 	(void)net->ops->arm(net, &s);
 	net->ops->disarm(net);
