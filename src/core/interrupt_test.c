@@ -199,7 +199,7 @@ TEST(a_program_that_polls_anyway_is_hardly_ever_interrupted)
 		CHECK(tern_poll(local[0]) >= 0);
 	visitor_end(&v);
 	/* None, if it had a core to itself: only a poll that takes a millisecond looks like computing. */
-	CHECK(interrupts() - before < n / 16 / 4);
+	CHECK(interrupts() - before < n / 16);
 	local_close();
 }
 
