@@ -58,21 +58,6 @@ TEST(a_program_that_sleeps_in_the_kernel_is_served)
 	local_close();
 }
 
-TEST(the_thread_keeps_the_role_while_messages_flow)
-{
-	struct visitor v;
-	unsigned n = check_scaled(50000);
-	agent_opened(on_visit);
-	uint64_t before = claims();
-	visitor_start(&v, n);
-	while (atomic_load(&visits) < n)
-		sched_yield();
-	visitor_end(&v);
-	CHECK(claims() - before <
-	      n / 2); /* one for each burst of 16, were it not for stalls on a busy machine */
-	local_close();
-}
-
 TEST(a_program_that_polls_serves_itself)
 {
 	struct visitor v;
