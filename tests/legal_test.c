@@ -172,6 +172,18 @@ static int call_on(tern *t, const tern_msg *m)
 	return tern_on(t, 100, note_request);
 }
 
+static int call_set_delivery(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_set_delivery(t, TERN_DELIVERY_POLL);
+}
+
+static int call_delivery(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_delivery(t) == TERN_DELIVERY_DEFAULT;
+}
+
 static int call_close(tern *t, const tern_msg *m)
 {
 	(void)m;
@@ -342,6 +354,8 @@ static const struct row {
 	{ "tern_hold", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_release", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_on", call_on, { -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY } },
+	{ "tern_delivery", call_delivery, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_set_delivery", call_set_delivery, { 0, -EPERM, -EPERM, -EDEADLK, -EDEADLK, 0, -EDEADLK } },
 	{ "tern_close", call_close, { 0, -EPERM, -EPERM, -EPERM, 0, 0, -EPERM } },
 };
 enum { ROWS = sizeof table / sizeof *table };

@@ -307,20 +307,32 @@ static inline uint32_t tern_alerted(const tern *t)
 	return atomic_load_explicit(&t->alert, memory_order_acquire);
 }
 
+/* Whether there is one; the machine compares and branches, where compilers would load, test and branch. */
+static inline int tern_alert(const tern *t)
+{
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(TERN_WATCHED_)
+	int raised;
+	__asm__ volatile("cmpl $0, %1" : "=@ccne"(raised) : "m"(t->alert) : "memory");
+	return raised;
+#else
+	return tern_alerted(t) != 0;
+#endif
+}
+
 void tern_hold_rare(tern *t);    /* after the guard says that a hold begins */
 void tern_release_rare(tern *t); /* after it says that one is over */
 
 static inline void tern_hold_inline(tern *t)
 {
 	tern_guard_add(t, TERN_GUARD_HOLD);
-	if (TERN_UNLIKELY(tern_alerted(t)))
+	if (TERN_UNLIKELY(tern_alert(t)))
 		tern_hold_rare(t);
 }
 
 static inline void tern_release_inline(tern *t)
 {
 	tern_guard_add(t, -TERN_GUARD_HOLD);
-	if (TERN_UNLIKELY(tern_alerted(t)))
+	if (TERN_UNLIKELY(tern_alert(t)))
 		tern_release_rare(t);
 }
 

@@ -38,10 +38,10 @@ void attach_first(struct endpoint *e)
 void tern_attach(tern *t)
 {
 	struct endpoint *e = t->own;
-	if (attach_is_mine(e))
-		return;
-	attach_first(e);
-	if (attach_is_mine(e))
+	if (!attach_is_mine(e))
+		attach_first(e);
+	if (attach_is_mine(e) &&
+	    !interrupt_elsewhere(e)) /* a thread that ends may leave its token to another */
 		return;
 	if (e->interrupt)
 		interrupt_end(e); /* there; from now on, here */
@@ -55,6 +55,11 @@ bool attach_is_mine(const struct endpoint *e)
 {
 	uintptr_t owner = atomic_load_explicit(&e->owner, memory_order_relaxed) & ~(uintptr_t)BORROWED;
 	return owner == attach_token() || (owner && e->shared) || agent_is_me(e);
+}
+
+bool attach_has_owner(const struct endpoint *e)
+{
+	return atomic_load_explicit(&e->owner, memory_order_relaxed) != NOBODY;
 }
 
 bool attach_is_lent(const struct endpoint *e)

@@ -112,8 +112,9 @@ static void role_leave(struct endpoint *e)
 
 void door_leave(struct endpoint *e)
 {
-	if (guard_busy(e) == GUARD_INSIDE && circle_find(&e->site, e->t->peek))
-		role_serve(e); /* a program that calls often needs nobody else to deliver its messages */
+	/* A program that calls often needs nobody else to deliver its messages; but not before it is ready for them. */
+	if (guard_busy(e) == GUARD_INSIDE && attach_has_owner(e) && circle_find(&e->site, e->t->peek))
+		role_serve(e);
 	guard_add(e, -GUARD_INSIDE);
 	if (!guard_busy(e))
 		role_leave(e);

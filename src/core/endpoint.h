@@ -127,6 +127,7 @@ unsigned rules_handler(const struct endpoint *e);        /* and the number of th
 /* -- attach.c -- */
 void attach_first(struct endpoint *e);
 bool attach_is_mine(const struct endpoint *e);
+bool attach_has_owner(const struct endpoint *e);
 uintptr_t attach_token(void);                  /* names the calling thread */
 bool attach_is_lent(const struct endpoint *e); /* to a thread that waits in another one */
 void attach_opened(struct group *g);

@@ -264,9 +264,7 @@ void interrupt_begin(struct endpoint *e)
 		error_warn("rank %u has no timer (%s): messages are delivered when it calls", e->t->rank,
 			   strerror(errno));
 	atomic_store(&i->thread, self);
-	tick_start(
-		i,
-		i->tick); /* here: the call that begins it may be the program's last, and outside of any door */
+	tick_start(i, i->tick); /* its next call may be far away */
 }
 
 void interrupt_end(struct endpoint *e)
@@ -281,6 +279,12 @@ void interrupt_end(struct endpoint *e)
 	i->timed = i->ticking = e->armed = false;
 	for (unsigned n = 0; n < e->nets; n++)
 		e->net[n]->ops->disarm(e->net[n]);
+}
+
+bool interrupt_elsewhere(const struct endpoint *e)
+{
+	int32_t thread = e->interrupt ? atomic_load(&e->interrupt->thread) : 0;
+	return thread && thread != thread_id();
 }
 
 void interrupt_close(struct endpoint *e)

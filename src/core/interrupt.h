@@ -15,6 +15,8 @@ int interrupt_open(struct endpoint *e, int signal);
 void interrupt_begin(struct endpoint *e); /* by the thread that has the endpoint from now on */
 void interrupt_end(struct endpoint *e);   /* by that thread: no handler is run any more */
 void interrupt_close(struct endpoint *e);
+bool interrupt_elsewhere(
+	const struct endpoint *e); /* another thread is interrupted for it than the calling one */
 
 /* The program has left the library: makes sure that what arrives from now on is noticed. */
 void interrupt_left(struct endpoint *e);

@@ -39,12 +39,17 @@ bool share_is_mine(const struct endpoint *e)
 	return atomic_load_explicit(&e->shared->owner, memory_order_relaxed) == attach_token();
 }
 
+static void share_taken(struct share *s)
+{
+	atomic_store_explicit(&s->owner, attach_token(), memory_order_relaxed);
+}
+
 static void share_take(struct share *s)
 {
 	atomic_fetch_add_explicit(&s->queue, 1, memory_order_relaxed);
 	pthread_mutex_lock(&s->lock);
 	atomic_fetch_sub_explicit(&s->queue, 1, memory_order_relaxed);
-	atomic_store_explicit(&s->owner, attach_token(), memory_order_relaxed);
+	share_taken(s);
 }
 
 static void share_give(struct share *s)
@@ -58,6 +63,17 @@ void share_lock(struct endpoint *e)
 	if (!share_is_mine(e))
 		share_take(e->shared);
 	e->shared->depth++;
+}
+
+bool share_try(struct endpoint *e)
+{
+	if (!share_is_mine(e)) {
+		if (pthread_mutex_trylock(&e->shared->lock))
+			return false;
+		share_taken(e->shared);
+	}
+	e->shared->depth++;
+	return true;
 }
 
 void share_unlock(struct endpoint *e)

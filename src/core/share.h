@@ -13,6 +13,7 @@
 int share_open(struct endpoint *e);
 void share_close(struct endpoint *e);
 void share_lock(struct endpoint *e);
+bool share_try(struct endpoint *e); /* false if another thread has it */
 void share_unlock(struct endpoint *e);
 bool share_is_mine(const struct endpoint *e);
 

@@ -34,15 +34,23 @@ static bool sibling_apart(const struct endpoint *sibling)
 	return sibling->agent && !attach_is_lent(sibling);
 }
 
-/* Before touching it: a signal's handler might do so at the same time. */
-static void sibling_enter(struct endpoint *sibling)
+/*
+ * Before touching it: a signal's handler might do so at the same time, or another thread that shares it. False if
+ * that thread does; it is not waited for, since it might be waiting for us.
+ */
+static bool sibling_enter(struct endpoint *sibling)
 {
+	if (sibling->shared)
+		return share_try(sibling);
 	if (!sibling->entered && sibling->interrupt && !attach_is_lent(sibling))
 		sibling->entered = door_enter(sibling);
+	return true;
 }
 
 static void sibling_leave(struct endpoint *sibling)
 {
+	if (sibling->shared)
+		share_unlock(sibling);
 	if (!sibling->entered)
 		return;
 	sibling->entered = false;
@@ -52,10 +60,9 @@ static void sibling_leave(struct endpoint *sibling)
 static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
-	if (sibling_apart(sibling) || held(sibling) || in_handler(sibling))
+	if (sibling_apart(sibling) || !sibling_enter(sibling))
 		return 0;
-	sibling_enter(sibling);
-	unsigned handled = poll_once(sibling, KINDS_BOTH);
+	unsigned handled = held(sibling) || in_handler(sibling) ? 0 : poll_once(sibling, KINDS_BOTH);
 	sibling_leave(sibling);
 	return handled;
 }
@@ -84,7 +91,7 @@ static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 {
 	if (sibling_apart(sibling))
 		return 0;
-	if (attach_is_lent(sibling))
+	if (attach_is_lent(sibling) || sibling->shared)
 		return 1;
 	sibling_enter(sibling);
 	return !arm(sibling, arg);
@@ -93,7 +100,7 @@ static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
-	if (sibling_apart(sibling))
+	if (sibling_apart(sibling) || sibling->shared)
 		return 0;
 	disarm(sibling);
 	sibling_leave(sibling);
