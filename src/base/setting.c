@@ -44,6 +44,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "1: notice when data under way or a free buffer is written to" },
 	[SETTING_TRACE] = { "TERN_TRACE", "",
 			    "record what each rank does in the file of this name and its rank; for tern trace" },
+	[SETTING_CONTEXTS] = { "TERN_CONTEXTS", "16",
+			       "threads of each rank that can have started and not ended; further ones wait" },
+	[SETTING_STACK] = { "TERN_STACK", "64K", "bytes of each thread's stack (K, M, G)" },
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
 			    "1: be a job of one rank although another launcher started this process" },
 };

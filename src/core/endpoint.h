@@ -51,6 +51,8 @@ struct endpoint {
 	bool block_kept; /* the payload will not be given back when its handler returns */
 	bool used;       /* a message was sent or handled: no handler may be added */
 	bool deferring;
+	bool barrier;   /* in one */
+	uint32_t inner; /* turns of layers under way */
 	uint32_t hold;
 	int trouble;     /* what the next poll returns: something bad has arrived */
 	uint32_t work;   /* layers that want to be called by polls, a bit each */

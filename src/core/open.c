@@ -291,6 +291,8 @@ int tern_close(tern *t)
 		rc = error_set(
 			-EPERM,
 			"tern_close() was called in a deferred function, which the endpoint still runs");
+	if (!rc)
+		rc = layers_closing(e);
 	if (rc)
 		return rc;
 	layers_leave(e);

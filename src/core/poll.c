@@ -15,6 +15,7 @@
 #include "core/layer.h"
 #include "core/stats.h"
 #include "core/trace.h"
+#include "core/wait.h"
 
 enum {
 	DRAIN_MOST = 128,       /* messages of one inlet after which the end of its leaf ends its turn */
@@ -341,7 +342,10 @@ static int poll_kinds(tern *t, unsigned kinds, const char *what)
 
 int tern_poll(tern *t)
 {
-	return poll_kinds(t, KINDS_BOTH, "a poll");
+	int handled = poll_kinds(t, KINDS_BOTH, "a poll");
+	if (TERN_UNLIKELY(wait_turns != NULL) && handled >= 0 && !t->own->hold)
+		wait_turns->pass(t->own, NULL, (unsigned)handled);
+	return handled;
 }
 
 int tern_poll_requests(tern *t)
