@@ -26,7 +26,8 @@ static const struct test *const tests[] = {
 	&test_chunk_trip,    &test_copy_clean,     &test_copy_dirty,
 	&test_ready_trip,    &test_auto_trip,      &test_rendezvous,
 	&test_typed,         &test_chan_trip,      &test_chan_rate,
-	&test_multicast,     &test_trace,          NULL,
+	&test_multicast,     &test_spawn_trip,     &test_spawn_rate,
+	&test_yield,         &test_trace,          NULL,
 };
 
 static bool test_unusable(unsigned i, char *why, size_t len)

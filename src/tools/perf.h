@@ -94,6 +94,8 @@ extern const struct test test_trace;
 extern const struct test test_typed;
 /* perf_chan.c */
 extern const struct test test_chan_trip, test_chan_rate, test_multicast;
+/* perf_spawn.c */
+extern const struct test test_spawn_trip, test_spawn_rate, test_yield;
 
 /* What the hidden options of perf_start.c run; their exit status. */
 int start_first_trip(const char *began);
