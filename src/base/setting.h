@@ -17,6 +17,10 @@ enum setting {
 	SETTING_SPIN,        /* polls before a wait yields */
 	SETTING_GRACE,       /* ms of silence before a wait blames a dead rank */
 	SETTING_STUCK,       /* s after which a wait says what is under way */
+	SETTING_DELIVERY,    /* poll, thread, interrupt */
+	SETTING_SIGNAL,      /* for interrupts */
+	SETTING_AGENT_CORE,  /* where communication threads run */
+	SETTING_SHARED,      /* 1: endpoints are shared by threads */
 	SETTING_STATS,       /* 0, 1, 2: count, and print at close */
 	SETTING_MEMBARRIER,  /* 0: never rely on membarrier */
 	SETTING_SINGLE_COPY, /* 0: do not move bytes between processes by the kernel */
@@ -25,6 +29,7 @@ enum setting {
 	SETTING_TRACE,       /* the files that record what ranks do */
 	SETTING_CONTEXTS,    /* threads that can have started and not ended, on each rank */
 	SETTING_STACK,       /* bytes of each thread's stack */
+	SETTING_SLICE,       /* ms after which a thread that computes is preempted */
 	SETTING_ALONE,       /* 1: be a job of one although another launcher started us */
 	SETTING_COUNT
 };

@@ -280,6 +280,7 @@ static int list_check(struct chans *s, const uint32_t *ranks, unsigned n, uint64
 
 int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name, tern_chan **out)
 {
+	INSIDE struct door door = door_open(t);
 	struct chans *s = chans_of(t);
 	uint32_t reader[PIPE_READERS];
 	struct tern_chan *c;
@@ -306,6 +307,7 @@ int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name,
 
 int tern_chan_to(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 {
+	INSIDE struct door door = door_open(t);
 	return tern_chan_to_list(t, &rank, 1, name, c);
 }
 
@@ -416,6 +418,7 @@ static int offer_await(struct await *w)
 
 int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 {
+	INSIDE struct door door = door_open(t);
 	struct chans *s = chans_of(t);
 	struct await w = { s, rank, name };
 	if (!attach_is_mine(t->own))

@@ -53,7 +53,8 @@ struct endpoint {
 	bool deferring;
 	bool barrier;   /* in one */
 	uint32_t inner; /* turns of layers under way */
-	uint32_t hold;
+	uint32_t threads; /* light threads that run here (src/spawn) */
+	void (*wanted)(struct endpoint *e); /* its own kernel thread is to call this when it next waits */
 	int trouble;     /* what the next poll returns: something bad has arrived */
 	uint32_t work;   /* layers that want to be called by polls, a bit each */
 	uint64_t served; /* messages handled */
@@ -64,7 +65,6 @@ struct endpoint {
 	uint64_t stats_print; /* TERN_STATS */
 
 	struct site site;
-	struct tern_inlet deaf;  /* what sends look at under a hold */
 	struct tern_lane refuse; /* the lane for answers where none is allowed */
 	struct net *net[NETS_MAX];
 	unsigned nets;
@@ -76,9 +76,28 @@ struct endpoint {
 	struct group *group;
 	_Atomic uintptr_t owner; /* the thread that has it; see attach.c */
 	_Atomic bool closed;
-	_Atomic uint64_t silence; /* 0: what the deaf inlet looks at */
-	void *layer[LAYERS_MAX];  /* see layer.h */
-	struct trace *trace;      /* NULL unless TERN_TRACE is set; see trace.h */
+	void *layer[LAYERS_MAX]; /* see layer.h */
+	struct trace *trace;     /* NULL unless TERN_TRACE is set; see trace.h */
+
+	/* Who may touch all this, and who delivers; see door.h. */
+	_Atomic uint64_t *guard; /* in the pulse */
+	enum tern_delivery delivery;
+	bool guarded;            /* calls must open doors */
+	bool sliced;             /* because light threads take turns by the clock, too */
+	bool fenced;             /* the machine has no membarrier: the program's side needs a fence */
+	bool checked;            /* TERN_CHECK: notice a second thread */
+	bool by_agent;           /* the agent has the role, */
+	uint32_t agent_hold;     /* and holds so many times itself */
+	_Atomic uint32_t claims; /* how often the agent has had the role, */
+	uint32_t claims_seen;    /* and how often when the program last came in */
+	bool process_barrier;    /* membarrier among the threads of this process */
+	bool entered;            /* while its thread waits in another endpoint and touches this one */
+	bool armed;              /* for interrupts: senders will call */
+	int signal;              /* for interrupts; 0 if none is allotted */
+	struct agent *agent;     /* NULL unless a thread delivers */
+	struct interrupt *interrupt;
+	struct share *shared;     /* NULL unless several threads use it */
+	_Atomic uint64_t scratch; /* what inline holds add to in a shared endpoint, to no effect */
 
 	struct deferred deferred[TERN_DEFER_MAX];
 	uint32_t deferred_first, deferred_count;
@@ -109,7 +128,10 @@ const tern_msg *rules_handled(const struct endpoint *e); /* the message whose ha
 /* -- attach.c -- */
 void attach_first(struct endpoint *e);
 bool attach_is_mine(const struct endpoint *e);
+uintptr_t attach_token(void);                  /* names the calling thread */
 bool attach_is_lent(const struct endpoint *e); /* to a thread that waits in another one */
+bool attach_is_own(const struct endpoint *e);  /* the caller's, which has not borrowed it and is not its agent */
+bool attach_is_alone(const struct endpoint *e); /* the caller has no other, nor may borrow one */
 void attach_opened(struct group *g);
 void attach_closed(void);
 /* The sum of fn over the endpoints but `e` that this thread serves while it waits in `e`. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/endpoint.h"
+#include "core/door.h"
 
 static int keep_slots(struct endpoint *e)
 {
@@ -68,6 +68,7 @@ const tern_msg *tern_keep(tern *t, const tern_msg *m)
 
 int tern_drop(tern *t, const tern_msg *kept)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	size_t at = (size_t)((const char *)kept - (const char *)e->kept);
 	if (!e->kept || at >= TERN_KEEP_MAX * sizeof *kept || at % sizeof *kept ||

@@ -160,7 +160,7 @@ TEST(under_a_hold_nothing_is_handled)
 	local_close();
 }
 
-TEST(holds_nest_and_one_release_too_many_is_harmless)
+TEST(holds_nest_and_one_release_too_many_is_told_and_forgotten)
 {
 	ranks_open(2);
 	tern_hold(local[1]);
@@ -170,6 +170,8 @@ TEST(holds_nest_and_one_release_too_many_is_harmless)
 	CHECK_IS(tern_poll(local[1]), 0);
 	tern_release(local[1]);
 	tern_release(local[1]);
+	CHECK_IS(tern_poll(local[1]), -EPERM);
+	CHECK(strstr(tern_strerror(-EPERM), "more often than tern_hold()") != NULL);
 	CHECK_IS(tern_poll(local[1]), 1);
 	tern_hold(local[1]);
 	CHECK_IS(tern_request(local[0], 1, ONE_WAY, 1), 0);

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "core/endpoint.h"
+#include "core/door.h"
 
 /* The message that lies just before the cursor: a whole line, or the last piece of one. */
 const tern_msg *rules_handled(const struct endpoint *e)
@@ -107,13 +107,21 @@ int rules_program(struct endpoint *e, const char *what)
 {
 	if (!attach_is_mine(e))
 		attach_first(e); /* before anything else is read: another thread may be borrowing it */
+	if (TERN_UNLIKELY(e->checked && !attach_is_mine(e)))
+		return error_set(
+			-EPERM,
+			"%s was called by a thread that does not have rank %u: give it the endpoint with "
+			"tern_attach(), or share the endpoint (tern_options.shared, TERN_SHARED)",
+			what, e->t->rank);
 	return in_handler(e) ? rules_broken(e, what) : 0;
 }
 
 int rules_wait(struct endpoint *e, const char *what)
 {
 	int rc = rules_program(e, what);
-	if (!rc && e->hold)
+	if (!rc && held(e))
+		rc = door_mend(e);
+	if (!rc && held(e))
 		return error_set(-EDEADLK,
 				 "%s was called under a hold, where nothing is handled: release it first",
 				 what);

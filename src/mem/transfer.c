@@ -217,7 +217,7 @@ static int transfer_new(struct mem *m, struct transfer **out)
 			return rc;
 	}
 	while (!ts->free) {
-		if (in_handler(m->e) || m->e->hold || ts->moving) /* or in a turn, which must end first */
+		if (in_handler(m->e) || held(m->e) || ts->moving) /* or in a turn, which must end first */
 			return error_set(-EAGAIN, "%d transfers are under way already", TERN_OPS_MAX);
 		wait_step(m->e, &l);
 	}
@@ -271,7 +271,7 @@ static int transfer_block(struct mem *m, struct transfer *x)
 int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
 {
 	struct transfer x = { .op = op, .put = put, .vast = r->len >= VAST, .runs = *r };
-	bool cannot_wait = in_handler(m->e) || m->e->hold;
+	bool cannot_wait = in_handler(m->e) || held(m->e);
 	int rc = cannot_wait ? runs_touchable(m, *r) : 0;
 	if (rc)
 		return rc;

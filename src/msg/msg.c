@@ -131,7 +131,7 @@ static bool msg_end_lost(struct msg *m)
 static unsigned msg_progress(void *state)
 {
 	struct msg *m = state;
-	if (m->moving || m->e->hold) /* a look after a send comes back here; under a hold nothing may wait */
+	if (m->moving || held(m->e)) /* a look after a send comes back here; under a hold nothing may wait */
 		return 0;
 	m->moving = true;
 	if (m->lost)

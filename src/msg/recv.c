@@ -167,7 +167,7 @@ static int recv_new(struct msg *m, const struct wish *w, struct receiving **out)
 static int recv_can_tell(struct msg *m, const struct arrival *a)
 {
 	struct tern_lane *lane = &m->e->t->lane[a->src];
-	if (!m->e->hold || (lane->base && lane_ready(lane)))
+	if (!held(m->e) || (lane->base && lane_ready(lane)))
 		return 0;
 	return error_set(-EAGAIN, "the ring to rank %u is full, and under a hold nothing is served", a->src);
 }
@@ -205,6 +205,7 @@ static int recv_begin(struct msg *m, const struct wish *w)
 int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data, size_t cap, unsigned flags,
 		    tern_envelope *env, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	struct wish w = { src, id, mask, flags | TERN_UPTO, layout_block(data, cap), env, op };
 	return recv_begin(msg_of(t), &w);
 }
@@ -212,6 +213,7 @@ int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data,
 int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts, size_t n,
 		    unsigned flags, tern_envelope *env, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	struct wish w = { .src = src, .id = id, .mask = mask, .flags = flags, .env = env, .op = op };
 	int rc = layout_parts(&w.layout, parts, n);
 	return rc ? rc : recv_begin(msg_of(t), &w);
@@ -219,11 +221,12 @@ int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_
 
 int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_envelope *env)
 {
+	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	tern_op own = TERN_OP;
 	struct ladder l = { .call = "tern_recv", .way = "from", .whom = src + 1, .has_id = true, .id = id };
 	struct wish w = { src, id, TERN_ID, TERN_UPTO, layout_block(data, cap), env, &own };
-	int rc = m->e->hold ? rules_wait(m->e, "tern_recv()") : 0;
+	int rc = held(m->e) ? rules_wait(m->e, "tern_recv()") : 0;
 	if (!rc)
 		rc = recv_begin(m, &w);
 	while (!rc && own.pending) {
@@ -256,6 +259,7 @@ static struct receiving *recv_oldest(struct msg *m, uint32_t src, tern_id id)
 
 enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id)
 {
+	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	msg_look(m);
 	struct receiving *r = recv_oldest(m, src, id);
@@ -272,6 +276,7 @@ static int recv_unknown(uint32_t src, tern_id id)
 
 int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 {
+	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	struct ladder l = {
 		.call = "tern_recv_wait", .way = "from", .whom = src + 1, .has_id = true, .id = id
@@ -290,6 +295,7 @@ int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 
 int tern_recv_clear(tern *t, uint32_t src, tern_id id)
 {
+	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	int rc = rules_program(m->e, "tern_recv_clear()");
 	if (rc)
@@ -318,6 +324,7 @@ static int recv_take_back(struct msg *m, struct receiving *r)
 
 int tern_recv_cancel(tern *t, uint32_t src, tern_id id)
 {
+	INSIDE struct door door = door_open(t);
 	int rc = rules_program(t->own, "tern_recv_cancel()");
 	if (rc)
 		return rc;
@@ -346,6 +353,7 @@ static int probe_check(struct msg *m, uint32_t src)
 
 int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
 {
+	INSIDE struct door door = door_open(t);
 	int rc = probe_check(msg_of(t), src);
 	if (!rc)
 		rc = tern_poll(t);
@@ -359,6 +367,7 @@ int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *e
 
 int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
 {
+	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	struct ladder l = {
 		.call = "tern_probe_wait", .way = "from", .whom = src + 1, .has_id = true, .id = id

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "core/door.h"
+#include "spawn/preempt.h"
 
 /* The contexts of this kernel thread. */
 static _Thread_local struct rota {
@@ -68,23 +70,26 @@ static void rota_stir(void)
 static void thread_release(const struct context *c)
 {
 	struct endpoint *e = c->home->e;
-	if (!e->hold)
+	if (!held(e))
 		return;
 	error_warn("rank %u: a thread of function %u has ended under a hold, which is released", e->t->rank,
 		   c->creation.label.id);
-	while (e->hold)
+	while (held(e))
 		tern_release(e->t);
 }
 
-static void thread_run(struct context *c)
+/* Called inside, and the function is not: like the program, it computes, calls, and computes again. */
+static void thread_run(struct context *c, struct door *door)
 {
 	struct spawn *s = c->home;
 	c->number = ++s->started;
-	s->threads++;
+	s->e->threads++;
+	door_close(door);
 	uint64_t result = s->fn[c->creation.label.id](s->e->t, c->creation.word);
+	*door = door_open(s->e->t);
 	thread_release(c);
 	inbox_answer(s, &c->creation, 0, result);
-	s->threads--;
+	s->e->threads--;
 	c->number = 0;
 }
 
@@ -96,7 +101,10 @@ static void context_park(struct context *c)
 	c->spare = s->parked;
 	s->parked = c;
 	s->busy--;
+	uint32_t doors;
+	door_pass(s->e, &doors);
 	context_switch(next);
+	door_return(s->e, doors);
 }
 
 /* After each thread the others have a turn: many short ones shall not keep them waiting. */
@@ -105,13 +113,14 @@ static void context_main(void *arg)
 	struct context *c = arg;
 	struct spawn *s = c->home;
 	fiber_arrive(&c->fiber, &rota.before->fiber);
+	struct door door = door_open(s->e->t);
 	for (;;) {
 		s->hungry--;
 		if (!inbox_take(s, &c->creation)) {
 			context_park(c);
 			continue;
 		}
-		thread_run(c);
+		thread_run(c, &door);
 		s->hungry++;
 		context_pass(s->e, NULL, 1);
 	}
@@ -161,22 +170,37 @@ void context_free(struct spawn *s)
 
 static const struct turns turns;
 
-void context_wanted(struct spawn *s)
+static void rota_begin(void)
 {
-	if (s->listed)
+	if (rota.current)
 		return;
-	if (!attach_is_mine(s->e) || attach_is_lent(s->e)) {
-		layer_work(s->e, LAYER_SPAWN, true); /* its own thread will find it when it polls */
+	rota.program.next = rota.program.prev = rota.current = &rota.program;
+	rota.live = 1;
+}
+
+static void home_list(struct endpoint *e)
+{
+	struct spawn *s = e->layer[LAYER_SPAWN];
+	if (!attach_is_own(e))
 		return;
-	}
-	if (!rota.current) {
-		rota.program.next = rota.program.prev = rota.current = &rota.program;
-		rota.live = 1;
-	}
+	e->wanted = NULL;
+	rota_begin();
+	preempt_watch(s);
+	if (s->listed || !s->inbox_count)
+		return;
 	s->listed = true;
 	s->next = rota.homes;
 	rota.homes = s;
 	wait_turns = &turns;
+}
+
+/* The handler may run on a communication thread, or on one that has only borrowed the endpoint. */
+void context_wanted(struct spawn *s)
+{
+	if (s->listed)
+		return;
+	s->e->wanted = home_list;
+	home_list(s->e);
 }
 
 static struct context *context_spare(struct spawn *s)
@@ -245,16 +269,18 @@ static void rota_note(struct ladder *l, unsigned handled)
 void context_pass(struct endpoint *e, struct ladder *l, unsigned handled)
 {
 	struct context *c = rota.current;
+	uint32_t doors;
 	rota_note(l, handled);
 	homes_admit();
 	if (l)
 		l->passed = true;
-	if (c->next == c)
+	if (c->next == c || !door_pass(e, &doors))
 		return;
 	c->ladder = l;
 	c->waits_in = e;
 	context_switch(c->next);
 	c->ladder = NULL;
+	door_return(e, doors);
 	if (l) {
 		l->since = rota.since;
 		l->looks = rota.looks;

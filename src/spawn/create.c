@@ -12,7 +12,9 @@
 
 #include "base/error.h"
 #include "core/send.h"
+#include "core/door.h"
 #include "core/wait.h"
+#include "spawn/preempt.h"
 #include "spawn/spawn.h"
 
 int create_open(struct spawn *s)
@@ -149,7 +151,7 @@ unsigned create_flush(struct spawn *s)
 		sent += party_flush(s, r);
 		more |= s->party[r].queued.first && s->party[r].credits;
 	}
-	layer_work(s->e, LAYER_SPAWN, more || (s->inbox_count && !s->listed));
+	layer_work(s->e, LAYER_SPAWN, more);
 	return sent;
 }
 
@@ -157,7 +159,7 @@ unsigned create_flush(struct spawn *s)
 static void ticket_go(struct spawn *s, struct ticket *k)
 {
 	struct party *p = &s->party[k->rank];
-	if (p->credits && !p->queued.first && !in_handler(s->e) && !s->e->hold) {
+	if (p->credits && !p->queued.first && !in_handler(s->e) && !held(s->e)) {
 		uint32_t turn = k->label.turn;
 		p->credits--;
 		if (ticket_send(s, k) == 0)
@@ -192,7 +194,7 @@ static int tickets_wait(struct spawn *s, uint32_t n)
 		.over = wanted_over, .arg = &w, .call = "tern_spawn", .lack = "too many threads"
 	};
 	while (!tickets_left(s, n)) {
-		if (in_handler(s->e) || s->e->hold)
+		if (in_handler(s->e) || held(s->e))
 			return error_set(-EAGAIN,
 					 "rank %u has created %u threads that have not ended, of %d at most",
 					 s->e->t->rank, s->under_way, TERN_SPAWNS_MAX);
@@ -207,6 +209,7 @@ static int create_check(struct spawn *s, unsigned id, unsigned n)
 		int rc = rules_program(s->e, "tern_spawn()");
 		if (rc)
 			return rc;
+		preempt_watch(s);
 	}
 	if (n > TERN_WORDS_MAX)
 		return error_set(-E2BIG, "a thread was given %u words; it gets at most %d", n,
@@ -259,6 +262,7 @@ static int create(struct spawn *s, uint32_t first, uint32_t end, const struct ti
 int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n, void *arg,
 		     TERN_SIX_)
 {
+	INSIDE struct door door = door_open(t);
 	const struct ticket model = { .done = done,
 				      .arg = arg,
 				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
@@ -269,6 +273,7 @@ int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done
 int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
 			   void *arg, TERN_SIX_)
 {
+	INSIDE struct door door = door_open(t);
 	const struct ticket model = { .done = done,
 				      .arg = arg,
 				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
@@ -331,6 +336,7 @@ static bool thread_over(struct endpoint *e, void *arg)
 
 int tern_join(tern *t, tern_thread *thread, uint64_t *result)
 {
+	INSIDE struct door door = door_open(t);
 	struct ladder l = { .over = thread_over,
 			    .arg = thread,
 			    .call = "tern_join",

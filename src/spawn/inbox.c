@@ -40,6 +40,8 @@ void inbox_arrived(tern *t, const tern_msg *m)
 	struct spawn *s = spawn_of(t);
 	struct label l = word_label(tern_msg_arg(m, 0));
 	uint32_t from = tern_msg_src(m);
+	if (s->leaving)
+		return; /* its creator will know that this rank has left */
 	if (!s->fn[l.id]) {
 		const uint64_t words[] = { label_word(l), (uint64_t)-ENXIO, 0 };
 		layer_reply(t->own, SPAWN_DONE, NULL, 0, 3, words);

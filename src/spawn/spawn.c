@@ -9,17 +9,22 @@
 
 #include "base/error.h"
 #include "base/setting.h"
+#include "core/delivery.h"
+#include "core/door.h"
 #include "core/wait.h"
 #include "spawn/context.h"
+#include "spawn/preempt.h"
 
 enum { CONTEXTS_MOST = 4096, STACK_LEAST = 16384 };
 
 static int spawn_settle(struct spawn *s)
 {
-	uint64_t contexts, bytes;
+	uint64_t contexts, bytes, slice;
 	int rc = setting_number(SETTING_CONTEXTS, &contexts);
 	if (!rc)
 		rc = setting_number(SETTING_STACK, &bytes);
+	if (!rc)
+		rc = setting_number(SETTING_SLICE, &slice);
 	if (rc)
 		return rc;
 	if (contexts < 1 || contexts > CONTEXTS_MOST)
@@ -30,6 +35,7 @@ static int spawn_settle(struct spawn *s)
 				 (unsigned long long)bytes, STACK_LEAST);
 	s->limit = (unsigned)contexts;
 	s->stack_bytes = (size_t)bytes;
+	s->slice_ns = preempt_possible() && slice < UINT32_MAX ? slice * UINT64_C(1000000) : 0;
 	return 0;
 }
 
@@ -48,6 +54,7 @@ static int spawn_open(struct endpoint *e, void **state)
 static void spawn_close(void *state)
 {
 	struct spawn *s = state;
+	preempt_end(s);
 	context_free(s);
 	create_close(s);
 	inbox_close(s);
@@ -56,10 +63,7 @@ static void spawn_close(void *state)
 
 static unsigned spawn_progress(void *state)
 {
-	struct spawn *s = state;
-	if (s->inbox_count && !s->listed)
-		context_wanted(s);
-	return create_flush(s);
+	return create_flush(state);
 }
 
 static void spawn_lost(void *state, uint32_t rank)
@@ -92,11 +96,11 @@ static int spawn_closing(void *state)
 		return error_set(-EPERM,
 				 "tern_close() was called by a thread of rank %u, which runs in its endpoint",
 				 e->t->rank);
-	uint64_t began = e->world->now(), ended = s->started - s->threads;
+	uint64_t began = e->world->now(), ended = s->started - s->e->threads;
 	while (!spawn_idle(e, s) && e->world->now() - began < e->grace_ns) {
 		wait_step(e, &l);
-		if (s->started - s->threads != ended) {
-			ended = s->started - s->threads;
+		if (s->started - s->e->threads != ended) {
+			ended = s->started - s->e->threads;
 			began = e->world->now();
 		}
 	}
@@ -106,17 +110,17 @@ static int spawn_closing(void *state)
 		-EBUSY,
 		"tern_close(): rank %u has %u threads that have not ended and %u that have not started: "
 		"join them first",
-		e->t->rank, s->threads, s->inbox_count);
+		e->t->rank, s->e->threads, s->inbox_count);
 }
 
 static void spawn_report(const void *state, int fd)
 {
 	const struct spawn *s = state;
-	if (!s->ticket || (!s->threads && !s->inbox_count && !s->under_way))
+	if (!s->ticket || (!s->e->threads && !s->inbox_count && !s->under_way))
 		return;
 	dprintf(fd,
 		"tern:   threads here: %u of %u contexts, %u waiting to start; created: %u not ended, %u of them queued here\n",
-		s->threads, s->limit, s->inbox_count, s->under_way, s->queued);
+		s->e->threads, s->limit, s->inbox_count, s->under_way, s->queued);
 }
 
 const struct layer spawn_layer = { .open = spawn_open,
@@ -126,30 +130,47 @@ const struct layer spawn_layer = { .open = spawn_open,
 				   .closing = spawn_closing,
 				   .report = spawn_report };
 
+/* With the first function: memory, and slices if they are wanted. */
+static int spawn_begin(struct spawn *s)
+{
+	if (s->e->shared)
+		return error_set(-ENOTSUP, "rank %u is shared by kernel threads, and its threads need one to run on",
+				 s->e->t->rank);
+	create_close(s);
+	inbox_close(s);
+	if (create_open(s) || inbox_open(s))
+		return error_set(-ENOMEM, "rank %u has no memory for threads", s->e->t->rank);
+	if (s->slice_ns)
+		delivery_slice(s->e);
+	return 0;
+}
+
 int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
 {
+	INSIDE struct door door = door_open(t);
 	struct spawn *s = spawn_of(t);
 	if (id >= TERN_THREADS_MAX)
 		return error_set(-ERANGE, "thread function %u was registered; they are numbered 0 to %d", id,
 				 TERN_THREADS_MAX - 1);
 	if (!fn)
 		return error_set(-EINVAL, "thread function %u was registered without a function", id);
-	if (!s->ticket || !s->inbox) {
-		create_close(s);
-		inbox_close(s);
-		if (create_open(s) || inbox_open(s))
-			return error_set(-ENOMEM, "rank %u has no memory for threads", t->rank);
-	}
-	s->fn[id] = fn;
-	return 0;
+	if (in_handler(t->own))
+		return rules_program(t->own, "tern_thread_on()");
+	int rc = s->inbox ? 0 : spawn_begin(s);
+	if (!rc)
+		s->fn[id] = fn;
+	return rc;
 }
 
 int tern_yield(tern *t)
 {
+	INSIDE struct door door = door_open(t);
 	int rc = rules_wait(t->own, "tern_yield()");
 	if (rc)
 		return rc;
 	unsigned handled = poll_once(t->own, KINDS_BOTH);
+	if (t->own->wanted)
+		t->own->wanted(t->own);
 	if (wait_turns)
 		context_pass(t->own, NULL, handled);
 	return 0;
@@ -170,7 +191,7 @@ uint32_t tern_thread_creator(const tern *t)
 
 unsigned tern_thread_count(const tern *t)
 {
-	return spawn_of(t)->threads;
+	return t->own->threads;
 }
 
 unsigned tern_thread_limit(const tern *t)

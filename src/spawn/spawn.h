@@ -94,11 +94,12 @@ struct spawn {
 	unsigned made, limit;
 	unsigned busy;    /* not parked */
 	unsigned hungry;  /* of those, the ones that will look into the inbox */
-	unsigned threads; /* have started and not ended */
 	uint64_t started;
 	size_t stack_bytes;
+	uint64_t slice_ns; /* 0: threads are not preempted */
 	struct spawn *next; /* of those that this kernel thread has threads for */
 	bool listed;
+	bool leaving; /* the endpoint closes: nothing starts any more */
 };
 
 static inline struct spawn *spawn_of(const tern *t)

@@ -2,6 +2,7 @@
 /* Creating threads, their ends, their limits; by one kernel thread that plays all ranks. */
 #include "../../tests/threads.h"
 
+#include "core/door.h"
 #include "spawn/context.h"
 
 enum { ADD, STAY, NOTE, SPAWN_MORE, SELF, OTHER };
@@ -370,6 +371,6 @@ TEST(a_hold_that_a_thread_leaves_is_released)
 	threads_on(OTHER, hold_on);
 	CHECK_IS(tern_spawn(local[0], 1, OTHER, note_ending, &ended), 0);
 	await(&ended, 1);
-	CHECK_IS(local[1]->own->hold, 0);
+	CHECK_IS(held(local[1]->own), 0);
 	local_close();
 }

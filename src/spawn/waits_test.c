@@ -38,7 +38,7 @@ TEST(a_thread_waits_for_a_message_and_others_run_meanwhile)
 static uint64_t get(tern *t, const uint64_t word[6])
 {
 	tern_chan *c;
-	uint64_t value, sum = 0;
+	uint64_t value = 0, sum = 0;
 	CHECK_IS(tern_chan_from(t, 0, word[0], &c), 0);
 	tern_in in = tern_chan_in(c);
 	for (unsigned i = 0; i < 10; i++) {
@@ -65,7 +65,7 @@ TEST(a_thread_waits_for_a_channel)
 	}
 	for (uint64_t k = 0; k < 10; k++)
 		for (uint64_t i = 0; i < 4; i++) {
-			CHECK_IS(ended.count, 0);
+			CHECK_IS(ended.count, k < 9 ? 0 : i);
 			CHECK_IS(tern_chan_put8(&out[i], k), 0);
 			everybody();
 		}
@@ -191,33 +191,35 @@ static void wait_deferred(tern *t, void *arg)
 	deferred_over++;
 }
 
-static uint64_t poll_often(tern *t, const uint64_t word[6])
+static uint64_t defer_two(tern *t, const uint64_t word[6])
 {
-	for (uint64_t i = 0; i < word[0]; i++)
-		CHECK(tern_poll(t) >= 0);
-	return 0;
+	(void)word;
+	CHECK_IS(tern_defer(t, wait_deferred, &counter[0]), 0);
+	CHECK_IS(tern_defer(t, wait_deferred, &counter[0]), 0);
+	CHECK(tern_poll(t) >= 0);
+	return deferred_over;
 }
 
 TEST(a_deferred_function_that_waits_stops_its_thread_and_those_deferred_after_it_and_nobody_else)
 {
 	threads_open(1);
 	threads_on(COUNT, count_down);
-	threads_on(REQUESTER, poll_often);
-	CHECK_IS(tern_defer(local[0], wait_deferred, &counter[0]), 0);
-	CHECK_IS(tern_defer(local[0], wait_deferred, &counter[1]), 0);
-	CHECK_IS(tern_spawn(local[0], 0, REQUESTER, note_ending, &ended, 10), 0); /* runs the first, or we do */
+	threads_on(REQUESTER, defer_two);
+	CHECK_IS(tern_spawn(local[0], 0, REQUESTER, note_ending, &ended), 0);
+	while (!deferred_begun)
+		everybody();
 	CHECK_IS(tern_spawn(local[0], 0, COUNT, note_ending, &ended, 1, 5), 0);
-	CHECK_IS(tern_spawn(local[0], 0, COUNT, note_ending, &ended, 0, 1), 0);
-	tern_signal(local[0], &counter[0], 1); /* for the deferred function, or for the thread */
+	tern_signal(local[0], &counter[1], 5);
 	await(&ended, 1);
+	CHECK_IS(ended.result, 5);
 	CHECK_IS(deferred_begun, 1);
 	tern_signal(local[0], &counter[0], 1);
 	while (deferred_begun < 2)
 		everybody();
-	tern_signal(local[0], &counter[1], 6);
-	await(&ended, 3);
-	while (deferred_over < 2)
-		everybody();
+	CHECK_IS(deferred_over, 1);
+	tern_signal(local[0], &counter[0], 1);
+	await(&ended, 2);
+	CHECK_IS(ended.result, 2);
 	local_close();
 }
 
