@@ -104,7 +104,8 @@ static int spawn_closing(void *state)
 			began = e->world->now();
 		}
 	}
-	if (spawn_idle(e, s))
+	s->leaving = spawn_idle(e, s);
+	if (s->leaving)
 		return 0;
 	return error_set(
 		-EBUSY,
