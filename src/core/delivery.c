@@ -141,7 +141,8 @@ int tern_set_delivery(tern *t, enum tern_delivery d)
 	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
 		rc = error_set(-EINVAL, "%d is no way of delivery", (int)d);
 	if (!rc && e->threads)
-		rc = error_set(-EBUSY, "tern_set_delivery() was called while rank %u has %u threads: join them first",
+		rc = error_set(-EBUSY,
+			       "tern_set_delivery() was called while rank %u has %u threads: join them first",
 			       t->rank, e->threads);
 	if (!rc && (held(e) || e->deferring))
 		rc = error_set(-EDEADLK, "tern_set_delivery() was called %s: whose calls would it change?",

@@ -51,14 +51,14 @@ struct endpoint {
 	bool block_kept; /* the payload will not be given back when its handler returns */
 	bool used;       /* a message was sent or handled: no handler may be added */
 	bool deferring;
-	bool barrier;   /* in one */
-	uint32_t inner; /* turns of layers under way */
-	uint32_t threads; /* light threads that run here (src/spawn) */
+	bool barrier;                       /* in one */
+	uint32_t inner;                     /* turns of layers under way */
+	uint32_t threads;                   /* light threads that run here (src/spawn) */
 	void (*wanted)(struct endpoint *e); /* its own kernel thread is to call this when it next waits */
-	int trouble;     /* what the next poll returns: something bad has arrived */
-	uint32_t work;   /* layers that want to be called by polls, a bit each */
-	uint64_t served; /* messages handled */
-	uint32_t vain;   /* looks at inlets where nothing was */
+	int trouble;                        /* what the next poll returns: something bad has arrived */
+	uint32_t work;                      /* layers that want to be called by polls, a bit each */
+	uint64_t served;                    /* messages handled */
+	uint32_t vain;                      /* looks at inlets where nothing was */
 
 	struct stats *stats;  /* NULL in a rank that does not count; see stats.h */
 	struct pulse *pulse;  /* what the rank shows of itself in any case */
@@ -130,7 +130,8 @@ void attach_first(struct endpoint *e);
 bool attach_is_mine(const struct endpoint *e);
 uintptr_t attach_token(void);                  /* names the calling thread */
 bool attach_is_lent(const struct endpoint *e); /* to a thread that waits in another one */
-bool attach_is_own(const struct endpoint *e);  /* the caller's, which has not borrowed it and is not its agent */
+bool attach_is_own(
+	const struct endpoint *e); /* the caller's, which has not borrowed it and is not its agent */
 bool attach_is_alone(const struct endpoint *e); /* the caller has no other, nor may borrow one */
 void attach_opened(struct group *g);
 void attach_closed(void);

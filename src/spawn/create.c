@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/send.h"
 #include "core/door.h"
+#include "core/send.h"
 #include "core/wait.h"
 #include "spawn/preempt.h"
 #include "spawn/spawn.h"
@@ -146,7 +146,7 @@ static unsigned party_flush(struct spawn *s, uint32_t rank)
 unsigned create_flush(struct spawn *s)
 {
 	unsigned sent = 0;
-	bool more = false;
+	bool more = s->lost;
 	for (uint32_t r = 0; s->queued && r < s->e->t->size; r++) {
 		sent += party_flush(s, r);
 		more |= s->party[r].queued.first && s->party[r].credits;
@@ -298,14 +298,40 @@ void create_done(tern *t, const tern_msg *m)
 	ticket_end(s, k, (int)tern_msg_arg(m, 1), tern_msg_arg(m, 2));
 }
 
-void create_lost(struct spawn *s, uint32_t rank)
+/* The code for what was created at a rank that has left; 0 while something that it has sent is still to be handled. */
+static int lost_error(struct spawn *s, uint32_t rank)
 {
-	struct net *net = s->e->site.peer[rank].net;
+	struct peer *p = &s->e->site.peer[rank];
+	if (p->requests.base && inlet_has(&p->requests)) {
+		circle_add(&s->e->site, &p->requests); /* it may have died before it knocked for them */
+		return 0;
+	}
+	return p->replies.base && inlet_has(&p->replies) ? 0 : p->net->ops->check(p->net, rank);
+}
+
+static void lost_end(struct spawn *s, uint32_t rank, int error)
+{
 	while (s->party[rank].queued.first)
 		queue_pop(s, &s->party[rank].queued);
 	for (uint32_t i = 0; i < s->fresh; i++)
 		if (s->ticket[i].used && s->ticket[i].rank == rank)
-			ticket_end(s, &s->ticket[i], net->ops->check(net, rank), 0);
+			ticket_end(s, &s->ticket[i], error, 0);
+}
+
+/* True while there is a rank whose last messages have not been handled. */
+bool create_end_lost(struct spawn *s)
+{
+	bool more = false;
+	for (uint32_t r = 0; r < s->e->t->size; r++) {
+		if (!s->party[r].lost)
+			continue;
+		int error = lost_error(s, r);
+		more |= !error;
+		s->party[r].lost = !error;
+		if (error)
+			lost_end(s, r, error);
+	}
+	return more;
 }
 
 /* -- Joining ----------------------------------------------------------------------------- */

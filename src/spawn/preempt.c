@@ -116,7 +116,8 @@ static void slice_over(int number, siginfo_t *info, void *context)
 static bool signal_free(int number)
 {
 	struct sigaction now;
-	return sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == SIG_DFL;
+	return sigaction(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+	       now.sa_handler == SIG_DFL;
 }
 
 /*
@@ -125,7 +126,8 @@ static bool signal_free(int number)
  */
 static void signal_take(int allotted)
 {
-	struct sigaction ours = { .sa_sigaction = slice_over, .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
+	struct sigaction ours = { .sa_sigaction = slice_over,
+				  .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER };
 	int number = allotted && signal_free(allotted) ? allotted : SIGRTMAX;
 	while (number >= SIGRTMIN && number != allotted && !signal_free(number))
 		number--;

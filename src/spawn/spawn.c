@@ -63,14 +63,21 @@ static void spawn_close(void *state)
 
 static unsigned spawn_progress(void *state)
 {
-	return create_flush(state);
+	struct spawn *s = state;
+	if (held(s->e))
+		return 0; /* no callback may run, and nothing that is sent may wait */
+	if (s->lost)
+		s->lost = create_end_lost(s);
+	return create_flush(s);
 }
 
 static void spawn_lost(void *state, uint32_t rank)
 {
 	struct spawn *s = state;
-	if (s->ticket)
-		create_lost(s, rank);
+	if (!s->ticket)
+		return;
+	s->party[rank].lost = s->lost = true;
+	layer_work(s->e, LAYER_SPAWN, true);
 }
 
 static bool spawn_idle(struct endpoint *e, void *arg)
@@ -135,7 +142,8 @@ const struct layer spawn_layer = { .open = spawn_open,
 static int spawn_begin(struct spawn *s)
 {
 	if (s->e->shared)
-		return error_set(-ENOTSUP, "rank %u is shared by kernel threads, and its threads need one to run on",
+		return error_set(-ENOTSUP,
+				 "rank %u is shared by kernel threads, and its threads need one to run on",
 				 s->e->t->rank);
 	create_close(s);
 	inbox_close(s);

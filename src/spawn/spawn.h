@@ -71,6 +71,7 @@ struct party {
 	uint32_t credits;    /* threads that may be created there now */
 	uint32_t here;       /* threads of its creation that are in the inbox or run */
 	struct queue queued; /* tickets that wait for credits */
+	bool lost;           /* has left, and what was created there has not been ended */
 };
 
 struct spawn {
@@ -84,6 +85,7 @@ struct spawn {
 	uint32_t unused; /* a list */
 	uint32_t under_way;
 	uint32_t queued; /* tickets, in the queues of all */
+	bool lost;       /* a rank has left, and what was created there may have to be ended */
 
 	struct creation *inbox; /* a ring */
 	uint32_t inbox_size, inbox_first, inbox_count;
@@ -92,11 +94,11 @@ struct spawn {
 	struct context *contexts; /* all of them */
 	struct context *parked;   /* those that nobody runs in */
 	unsigned made, limit;
-	unsigned busy;    /* not parked */
-	unsigned hungry;  /* of those, the ones that will look into the inbox */
+	unsigned busy;   /* not parked */
+	unsigned hungry; /* of those, the ones that will look into the inbox */
 	uint64_t started;
 	size_t stack_bytes;
-	uint64_t slice_ns; /* 0: threads are not preempted */
+	uint64_t slice_ns;  /* 0: threads are not preempted */
 	struct spawn *next; /* of those that this kernel thread has threads for */
 	bool listed;
 	bool leaving; /* the endpoint closes: nothing starts any more */
@@ -124,7 +126,8 @@ static inline struct label word_label(uint64_t word)
 /* -- create.c: the creator's side -- */
 int create_open(struct spawn *s);
 void create_close(struct spawn *s);
-void create_lost(struct spawn *s, uint32_t rank);
+bool create_end_lost(
+	struct spawn *s); /* ends what was created at ranks that have left; true: not all of it yet */
 unsigned create_flush(struct spawn *s); /* sends what has waited for credits; how many */
 void create_done(tern *t, const tern_msg *m);
 
