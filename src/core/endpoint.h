@@ -51,14 +51,16 @@ struct endpoint {
 	bool block_kept; /* the payload will not be given back when its handler returns */
 	bool used;       /* a message was sent or handled: no handler may be added */
 	bool deferring;
-	bool barrier;                       /* in one */
-	uint32_t inner;                     /* turns of layers under way */
-	uint32_t threads;                   /* light threads that run here (src/spawn) */
-	void (*wanted)(struct endpoint *e); /* its own kernel thread is to call this when it next waits */
-	int trouble;                        /* what the next poll returns: something bad has arrived */
-	uint32_t work;                      /* layers that want to be called by polls, a bit each */
-	uint64_t served;                    /* messages handled */
-	uint32_t vain;                      /* looks at inlets where nothing was */
+	bool barrier;     /* in one */
+	uint32_t inner;   /* turns of layers under way */
+	bool threaded;    /* messages may start light threads here */
+	uint32_t threads; /* light threads that run here (src/spawn) */
+	/* Set: the kernel thread that has it is to call it when it next waits. By whoever has the role. */
+	void (*_Atomic wanted)(struct endpoint *e);
+	int trouble;     /* what the next poll returns: something bad has arrived */
+	uint32_t work;   /* layers that want to be called by polls, a bit each */
+	uint64_t served; /* messages handled */
+	uint32_t vain;   /* looks at inlets where nothing was */
 
 	struct stats *stats;  /* NULL in a rank that does not count; see stats.h */
 	struct pulse *pulse;  /* what the rank shows of itself in any case */

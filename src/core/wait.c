@@ -51,9 +51,17 @@ static void sibling_leave(struct endpoint *sibling)
 	door_leave(sibling);
 }
 
+void wait_wanted(struct endpoint *e)
+{
+	void (*wanted)(struct endpoint *) = atomic_load_explicit(&e->wanted, memory_order_relaxed);
+	if (TERN_UNLIKELY(wanted != NULL))
+		wanted(e);
+}
+
 static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
+	wait_wanted(sibling);
 	if (sibling_apart(sibling) || held(sibling) || in_handler(sibling))
 		return 0;
 	sibling_enter(sibling);
@@ -85,7 +93,7 @@ static void disarm(struct endpoint *e)
 static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 {
 	if (sibling_apart(sibling))
-		return 0;
+		return sibling->threaded; /* which its agent does not run, and cannot wake us for */
 	if (attach_is_lent(sibling))
 		return 1;
 	sibling_enter(sibling);
@@ -256,8 +264,7 @@ void wait_step(struct endpoint *e, struct ladder *l)
 	if (TERN_UNLIKELY(e->trace))
 		trace_step(e, l);
 	unsigned handled = wait_serve(e, l);
-	if (TERN_UNLIKELY(e->wanted != NULL))
-		e->wanted(e);
+	wait_wanted(e);
 	/* In a layer's turn nobody else may run: the layer is in the middle of something. */
 	const struct turns *turns = e->inner ? NULL : wait_turns;
 	if (!handled && (!turns || turns->idle(l)))

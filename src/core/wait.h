@@ -51,6 +51,9 @@ struct turns {
 /* Of this kernel thread; NULL while there is nobody to give the core to. */
 extern _Thread_local const struct turns *wait_turns __attribute__((tls_model("initial-exec")));
 
+/* Calls what the endpoint's own kernel thread was wanted for, if it was. */
+void wait_wanted(struct endpoint *e);
+
 /* Serves what has arrived here and at the thread's other endpoints; if nothing has, waits a little. */
 void wait_step(struct endpoint *e, struct ladder *l);
 

@@ -18,7 +18,8 @@ static _Thread_local struct rota {
 	unsigned quiet;         /* turns in a row that found nothing to do */
 	uint32_t looks;         /* how far down the ladder they are, all of them together */
 	uint64_t since;
-	struct spawn *homes; /* endpoints with threads that run, or want to */
+	volatile bool between; /* two contexts: a signal that comes now must not switch */
+	struct spawn *homes;   /* endpoints with threads that run, or want to */
 } rota __attribute__((tls_model("initial-exec")));
 
 struct context *context_self(void)
@@ -26,11 +27,18 @@ struct context *context_self(void)
 	return rota.current;
 }
 
+bool context_is_between(void)
+{
+	return rota.between;
+}
+
 /* -- Switching -------------------------------------------------------------------------- */
 
+/* Outside all doors. The one that arrives says when it has its own again. */
 static void context_switch(struct context *to)
 {
 	struct context *self = rota.current;
+	rota.between = true;
 	rota.before = self;
 	rota.current = to;
 	fiber_leave(&self->fiber, &to->fiber);
@@ -105,6 +113,7 @@ static void context_park(struct context *c)
 	door_pass(s->e, &doors);
 	context_switch(next);
 	door_return(s->e, doors);
+	rota.between = false;
 }
 
 /* After each thread the others have a turn: many short ones shall not keep them waiting. */
@@ -114,6 +123,7 @@ static void context_main(void *arg)
 	struct spawn *s = c->home;
 	fiber_arrive(&c->fiber, &rota.before->fiber);
 	struct door door = door_open(s->e->t);
+	rota.between = false;
 	for (;;) {
 		s->hungry--;
 		if (!inbox_take(s, &c->creation)) {
@@ -178,14 +188,9 @@ static void rota_begin(void)
 	rota.live = 1;
 }
 
-static void home_list(struct endpoint *e)
+/* Something is in the inbox, or was: the endpoint's threads have their turns from now on. */
+static void home_add(struct spawn *s)
 {
-	struct spawn *s = e->layer[LAYER_SPAWN];
-	if (!attach_is_own(e))
-		return;
-	e->wanted = NULL;
-	rota_begin();
-	preempt_watch(s);
 	if (s->listed || !s->inbox_count)
 		return;
 	s->listed = true;
@@ -194,12 +199,32 @@ static void home_list(struct endpoint *e)
 	wait_turns = &turns;
 }
 
+/* Before another endpoint than the one that this is a call of is touched: its agent may be doing so. */
+static bool home_enter(const struct spawn *s)
+{
+	return s->e->agent && door_enter(s->e);
+}
+
+static void home_list(struct endpoint *e)
+{
+	struct spawn *s = e->layer[LAYER_SPAWN];
+	if (!attach_is_own(e))
+		return;
+	bool entered = home_enter(s);
+	atomic_store_explicit(&e->wanted, NULL, memory_order_relaxed);
+	rota_begin();
+	preempt_watch(s);
+	home_add(s);
+	if (entered)
+		door_slip(e);
+}
+
 /* The handler may run on a communication thread, or on one that has only borrowed the endpoint. */
 void context_wanted(struct spawn *s)
 {
 	if (s->listed)
 		return;
-	s->e->wanted = home_list;
+	atomic_store_explicit(&s->e->wanted, home_list, memory_order_relaxed);
 	home_list(s->e);
 }
 
@@ -240,13 +265,15 @@ static void home_admit(struct spawn *s)
 static void homes_admit(void)
 {
 	for (struct spawn **p = &rota.homes, *s; (s = *p);) {
+		bool entered = home_enter(s);
 		home_admit(s);
-		if (s->busy || s->inbox_count) {
+		s->listed = s->busy || s->inbox_count;
+		if (s->listed)
 			p = &s->next;
-			continue;
-		}
-		*p = s->next;
-		s->listed = false;
+		else
+			*p = s->next;
+		if (entered)
+			door_slip(s->e);
 	}
 	if (!rota.homes)
 		wait_turns = NULL;
@@ -281,6 +308,7 @@ void context_pass(struct endpoint *e, struct ladder *l, unsigned handled)
 	context_switch(c->next);
 	c->ladder = NULL;
 	door_return(e, doors);
+	rota.between = false;
 	if (l) {
 		l->since = rota.since;
 		l->looks = rota.looks;

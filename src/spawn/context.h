@@ -38,6 +38,9 @@ struct context {
 /* The context that calls; NULL in a kernel thread that has never had another. */
 struct context *context_self(void);
 
+/* Whether this kernel thread is in the middle of a switch. */
+bool context_is_between(void);
+
 /* Something is in the inbox: the kernel thread that has the endpoint is to run it. */
 void context_wanted(struct spawn *s);
 

@@ -83,8 +83,8 @@ static bool preempt_allowed(const ucontext_t *u)
 {
 	struct spawn *s = slices.home;
 	uintptr_t at = interrupted_at(u);
-	return s && !door_depth && !guard_busy(s->e) && at >= text_begin && at < text_end &&
-	       !blocked_more(&u->uc_sigmask) && attach_is_alone(s->e);
+	return s && !door_depth && !context_is_between() && !guard_busy(s->e) && at >= text_begin &&
+	       at < text_end && !blocked_more(&u->uc_sigmask) && attach_is_alone(s->e);
 }
 
 /* As if the program had called tern_yield(), and nothing else of its own had happened. */
@@ -92,8 +92,7 @@ static void preempt(struct endpoint *e)
 {
 	INSIDE struct door door = door_open(e->t);
 	unsigned handled = poll_once(e, KINDS_BOTH);
-	if (e->wanted)
-		e->wanted(e);
+	wait_wanted(e);
 	if (wait_turns)
 		context_pass(e, NULL, handled);
 }

@@ -64,11 +64,14 @@ static void spawn_close(void *state)
 static unsigned spawn_progress(void *state)
 {
 	struct spawn *s = state;
-	if (held(s->e))
-		return 0; /* no callback may run, and nothing that is sent may wait */
+	if (s->moving || held(s->e)) /* a send that waits comes back here; under a hold nothing may wait */
+		return 0;
+	s->moving = true;
 	if (s->lost)
 		s->lost = create_end_lost(s);
-	return create_flush(s);
+	unsigned sent = create_flush(s);
+	s->moving = false;
+	return sent;
 }
 
 static void spawn_lost(void *state, uint32_t rank)
@@ -149,6 +152,7 @@ static int spawn_begin(struct spawn *s)
 	inbox_close(s);
 	if (create_open(s) || inbox_open(s))
 		return error_set(-ENOMEM, "rank %u has no memory for threads", s->e->t->rank);
+	s->e->threaded = true;
 	if (s->slice_ns)
 		delivery_slice(s->e);
 	return 0;
@@ -178,8 +182,7 @@ int tern_yield(tern *t)
 	if (rc)
 		return rc;
 	unsigned handled = poll_once(t->own, KINDS_BOTH);
-	if (t->own->wanted)
-		t->own->wanted(t->own);
+	wait_wanted(t->own);
 	if (wait_turns)
 		context_pass(t->own, NULL, handled);
 	return 0;

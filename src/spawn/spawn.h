@@ -85,6 +85,7 @@ struct spawn {
 	uint32_t unused; /* a list */
 	uint32_t under_way;
 	uint32_t queued; /* tickets, in the queues of all */
+	bool moving;     /* in the middle of a turn */
 	bool lost;       /* a rank has left, and what was created there may have to be ended */
 
 	struct creation *inbox; /* a ring */
