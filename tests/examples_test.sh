@@ -55,6 +55,11 @@ for ranks in 0 1 2 4 16; do
 	run pipeline $ranks
 	[[ $(grep -c '^rank .*: 2048 rows, 0 wrong$' "$out") == "$n" ]] || fail "not every column is right"
 
+	echo "quicksort on $ranks ranks: the numbers are in order, and every rank had threads"
+	run quicksort $ranks
+	grep -q '^200000 numbers, 0 wrong$' "$out" || fail "they are not"
+	[[ $(grep -c '^rank [0-9]*: [1-9][0-9]* threads$' "$out") == "$n" ]] || fail "not every rank had some"
+
 	echo "pingpong on $ranks ranks: every message comes back as it was, in each mode and size"
 	run pingpong $ranks
 	[[ $(grep -cE '^(automatic|ready|rendezvous) .*1000 there and back, 0 wrong' "$out") == 9 ]] || fail "not all nine"
