@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: MODES */
 /*
  * What is legal where: every call from every place, and the table of tern(7) held
  * against what the library does. What is refused must change nothing, so after

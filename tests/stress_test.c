@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctest: TIMEOUT 200 RUN_SERIAL */
+/* ctest: MODES TIMEOUT 200 RUN_SERIAL */
 /*
  * Everything at once, from a seed. What the i-th request from one rank to another
  * looks like (words, payload, what is answered) follows from the seed, the two

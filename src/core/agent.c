@@ -21,8 +21,7 @@
 enum {
 	NAP_LEAST_NS = 50000, /* between two looks at whether the program computes, at first, */
 	NAP_MOST_NS = 1000000,
-	LINGER_NS = 50000,    /* of silence, looking, before a sleep: on a core of its own, */
-	YIELDS = 8,           /* and on a shared one */
+	LINGER_NS = 50000,    /* of silence, looking, before a sleep, on a core of its own */
 	LOOKS = 64,           /* at the rings between two looks at the clock */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
@@ -67,7 +66,7 @@ static void claim_end(struct endpoint *e, uint32_t bits)
 static void role_drop(struct endpoint *e, uint32_t bits)
 {
 	e->by_agent = false;
-	claim_end(e, bits);
+	claim_end(e, bits | ALERT_REGAIN);
 }
 
 static bool role_claim(struct endpoint *e)
@@ -81,8 +80,6 @@ static bool role_claim(struct endpoint *e)
 		claim_end(e, ALERT_PENDING);
 		return false;
 	}
-	atomic_store_explicit(&e->claims, atomic_load_explicit(&e->claims, memory_order_relaxed) + 1,
-			      memory_order_release);
 	e->by_agent = true;
 	e->agent_hold = 0;
 	pulse_add(e, PULSE_CLAIMS, 1);
@@ -107,6 +104,12 @@ static void agent_park(struct endpoint *e)
 	atomic_store(&a->parked, 0);
 }
 
+/* The next nap is longer. */
+static void agent_nap(struct agent *a)
+{
+	a->nap = a->nap * 2 < NAP_MOST_NS ? a->nap * 2 : NAP_MOST_NS;
+}
+
 /* Returns when the program has not come for a whole nap, and is not inside: it computes. */
 static void agent_watch(struct endpoint *e)
 {
@@ -121,7 +124,7 @@ static void agent_watch(struct endpoint *e)
 		if (now == entries && atomic_load(&a->dozing))
 			agent_park(e);
 		entries = now;
-		a->nap = a->nap * 2 < NAP_MOST_NS ? a->nap * 2 : NAP_MOST_NS;
+		agent_nap(a);
 	}
 }
 
@@ -130,26 +133,23 @@ static void agent_watch(struct endpoint *e)
 /* A handler that leaves a hold would keep the program's messages from it. */
 static void agent_settle(struct endpoint *e)
 {
+	if (TERN_UNLIKELY(e->trouble) && !e->trouble_said.rc)
+		poll_trouble(e);
 	if (!e->agent_hold)
 		return;
 	e->agent_hold = 0;
 	e->trouble = error_set(
 		-EPERM, "a handler of rank %u left a hold, which ends with the handler in thread delivery",
 		e->t->rank);
+	poll_trouble(e);
 	error_warn("%s", tern_strerror(e->trouble));
 }
 
 /* Looks for a while; true as soon as something is there, or somebody wants the role. */
 static bool agent_linger(struct endpoint *e)
 {
-	if (!e->agent->own_core) {
-		for (int i = 0; i < YIELDS; i++) {
-			e->world->yield();
-			if (role_wanted(e) || circle_find(&e->site, &e->site.bell))
-				return true;
-		}
+	if (!e->agent->own_core) /* a bell wakes sooner than a core that was yielded comes back */
 		return false;
-	}
 	uint64_t end = e->world->now() + LINGER_NS;
 	do {
 		for (int i = 0; i < LOOKS; i++) {
@@ -208,12 +208,15 @@ static void agent_serve(struct endpoint *e)
 	while (!role_wanted(e)) {
 		unsigned handled = poll_once(e, KINDS_BOTH);
 		agent_settle(e);
-		if (handled || e->deferred_count || (e->work && !role_wanted(e)) || agent_linger(e))
+		if (handled)
+			e->agent->nap = NAP_LEAST_NS;
+		if (handled || e->deferred_count || agent_linger(e))
 			continue;
-		if (!agent_arm(e)) {
-			if (!e->nets || circle_find(&e->site, &e->site.bell))
+		if (e->work ||
+		    !agent_arm(e)) { /* a layer waits for room, or this machine has no such sleep */
+			if (circle_find(&e->site, &e->site.bell))
 				continue;
-			e->agent->nap = NAP_MOST_NS; /* this machine has no sleep that a message ends */
+			agent_nap(e->agent);
 			break;
 		}
 		if (!agent_sleep(e))
@@ -233,10 +236,8 @@ static void *agent_main(void *arg)
 		futex_wait(&a->order, ORDER_WAIT, SLEEP_NS);
 	while (!agent_ends(e)) {
 		agent_watch(e);
-		if (!agent_ends(e) && agent_claim(e)) {
-			a->nap = NAP_LEAST_NS;
+		if (!agent_ends(e) && agent_claim(e))
 			agent_serve(e);
-		}
 	}
 	return NULL;
 }
@@ -319,7 +320,7 @@ int agent_open(struct endpoint *e)
 		return error_set(-ENOMEM, "starting the communication thread of rank %u: no memory",
 				 e->t->rank);
 	e->agent->nap = NAP_LEAST_NS;
-	e->agent->own_core = core >= 0 || e->group->job.head->cores >= 2 * e->t->size;
+	e->agent->own_core = core >= 0 || (e->group->job.head->cores >= 2 * e->t->size && cpu_count() > 1);
 	rc = agent_start(e, core);
 	if (rc) {
 		free(e->agent);

@@ -7,10 +7,10 @@
  * ranks. The head's `reach` is 0 until the endpoint is attached, which brings the
  * first send here without a test on the fast path.
  */
-#include "base/error.h"
 #include "core/agent.h"
 #include "core/delivery.h"
 #include "core/door.h"
+#include "core/interrupt.h"
 
 /* Its address names the thread; with the lowest bit set, the thread only borrows. 0 is nobody. */
 static _Thread_local struct group *opened;
@@ -43,15 +43,12 @@ void tern_attach(tern *t)
 	attach_first(e);
 	if (attach_is_mine(e))
 		return;
-	if (e->interrupt) {
-		error_warn(
-			"rank %u stays with its thread, which signals interrupt: let that thread choose another "
-			"delivery before tern_attach()",
-			t->rank);
-		return;
-	}
+	if (e->interrupt)
+		interrupt_end(e); /* there; from now on, here */
 	INSIDE struct door door = door_open(t);
 	atomic_store_explicit(&e->owner, attach_token(), memory_order_relaxed);
+	if (e->interrupt)
+		interrupt_begin(e);
 }
 
 bool attach_is_mine(const struct endpoint *e)

@@ -37,25 +37,22 @@ static void claim_wait(struct endpoint *e)
 
 /*
  * The program wants the role and its guard says so, but there was an alert. If the agent has had the
- * role since the program last had it, the low half was 0 then and is what this entry adds; it is written once
- * more, because handlers on the agent's thread may have held and released at the same moment, and of two
- * additions at once one may be lost. If it has not, the program had the role all along, and CLAIM will be gone.
+ * role since the program last had it (REGAIN), the low half was 0 then and is what this entry adds; it is
+ * written once more, because handlers on the agent's thread may have held and released at the same
+ * moment, and of two additions at once one may be lost. Whoever writes the guard looks at the alert afterwards.
  */
 static void role_regain(struct endpoint *e, uint32_t entry)
 {
-	while (tern_alerted(e->t) & ALERT_CLAIM) {
+	while (tern_alerted(e->t) & (ALERT_CLAIM | ALERT_REGAIN)) {
 		claim_wait(e);
-		uint32_t claims = atomic_load_explicit(&e->claims, memory_order_acquire);
-		if (claims == e->claims_seen)
+		if (!(alert_drop(e, ALERT_REGAIN) & ALERT_REGAIN))
 			continue;
-		e->claims_seen = claims;
 		atomic_store_explicit(e->guard, (uint64_t)guard_entries(e) << 32 | entry,
 				      memory_order_release);
 		atomic_signal_fence(memory_order_seq_cst); /* the agent's membarrier does the rest */
 		if (e->fenced)
 			atomic_thread_fence(memory_order_seq_cst);
 	}
-	e->claims_seen = atomic_load_explicit(&e->claims, memory_order_acquire);
 	if (tern_alerted(e->t) & ALERT_ASLEEP)
 		agent_relieve(e);
 }
@@ -72,12 +69,20 @@ static void guard_add(struct endpoint *e, int64_t n)
 		atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* The program has the role and is about to leave it: what has arrived is handled first. */
+/*
+ * The program has the role and is about to leave it: what has arrived is handled first. The call that ends
+ * may have failed, so its sentence is kept.
+ */
 static void role_serve(struct endpoint *e)
 {
+	struct error_kept sentence;
+	int saved = errno;
+	error_keep(&sentence);
 	alert_drop(e, ALERT_PENDING);
 	if (!in_handler(e))
 		tern_arrived(e->t);
+	error_restore(&sentence);
+	errno = saved;
 }
 
 bool door_enter(struct endpoint *e)
@@ -88,7 +93,7 @@ bool door_enter(struct endpoint *e)
 		share_lock(e);
 	guard_add(e, GUARD_ENTRY | GUARD_INSIDE);
 	door_depth++;
-	if (TERN_UNLIKELY(tern_alerted(e->t) & (ALERT_CLAIM | ALERT_ASLEEP)))
+	if (TERN_UNLIKELY(tern_alerted(e->t) & (ALERT_ENTRY)))
 		role_regain(e, GUARD_INSIDE);
 	return true;
 }
@@ -99,7 +104,7 @@ static void role_leave(struct endpoint *e)
 	while (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_PENDING) && !guard_busy(e)) {
 		guard_add(e, GUARD_INSIDE);
 		door_depth++;
-		if (tern_alerted(e->t) & (ALERT_CLAIM | ALERT_ASLEEP))
+		if (tern_alerted(e->t) & (ALERT_ENTRY))
 			role_regain(e, GUARD_INSIDE);
 		role_serve(e);
 		guard_add(e, -GUARD_INSIDE);
@@ -146,7 +151,7 @@ void door_return(struct endpoint *e, uint32_t doors)
 		return;
 	guard_add(e, GUARD_ENTRY + doors);
 	door_depth = doors;
-	if (TERN_UNLIKELY(tern_alerted(e->t) & (ALERT_CLAIM | ALERT_ASLEEP)))
+	if (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_ENTRY))
 		role_regain(e, doors);
 }
 
@@ -168,7 +173,7 @@ void tern_hold_rare(tern *t)
 		attach_first(e); /* or a thread that waits might borrow it and serve it under the hold */
 	if (e->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
-	if (tern_alerted(t) & (ALERT_CLAIM | ALERT_ASLEEP))
+	if (tern_alerted(t) & (ALERT_ENTRY))
 		role_regain(e, TERN_GUARD_HOLD);
 }
 

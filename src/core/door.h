@@ -23,6 +23,8 @@ enum alert {
 	ALERT_PENDING = 4,  /* something may have arrived: whoever leaves looks */
 	ALERT_ASLEEP = 8,   /* the agent sleeps, and the bell is armed for it */
 	ALERT_SLEEPER = 16, /* the program sleeps until CLAIM is gone */
+	ALERT_REGAIN = 32,  /* the agent has had the role since the program last had it */
+	ALERT_ENTRY = ALERT_CLAIM | ALERT_ASLEEP | ALERT_REGAIN, /* what whoever enters must see to */
 };
 
 enum { GUARD_INSIDE = 1, GUARD_MASK = 0xffff };

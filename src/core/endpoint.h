@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <tern/tern.h>
 
+#include "base/error.h"
 #include "base/world.h"
 #include "net/net.h"
 #include "net/shm/job.h"
@@ -84,25 +85,25 @@ struct endpoint {
 	/* Who may touch all this, and who delivers; see door.h. */
 	_Atomic uint64_t *guard; /* in the pulse */
 	enum tern_delivery delivery;
-	bool guarded;            /* calls must open doors */
-	bool sliced;             /* because light threads take turns by the clock, too */
-	bool fenced;             /* the machine has no membarrier: the program's side needs a fence */
-	bool checked;            /* TERN_CHECK: notice a second thread */
-	bool by_agent;           /* the agent has the role, */
-	uint32_t agent_hold;     /* and holds so many times itself */
-	_Atomic uint32_t claims; /* how often the agent has had the role, */
-	uint32_t claims_seen;    /* and how often when the program last came in */
-	bool process_barrier;    /* membarrier among the threads of this process */
-	bool entered;            /* while its thread waits in another endpoint and touches this one */
-	bool armed;              /* for interrupts: senders will call */
-	int signal;              /* for interrupts; 0 if none is allotted */
-	struct agent *agent;     /* NULL unless a thread delivers */
+	bool guarded;         /* calls must open doors */
+	bool sliced;          /* because light threads take turns by the clock, too */
+	bool fenced;          /* the machine has no membarrier: the program's side needs a fence */
+	bool checked;         /* TERN_CHECK: notice a second thread */
+	bool by_agent;        /* the agent has the role, */
+	uint32_t agent_hold;  /* and holds so many times itself */
+	bool process_barrier; /* membarrier among the threads of this process */
+	bool entered;         /* while its thread waits in another endpoint and touches this one */
+	bool armed;           /* for interrupts: senders will call */
+	int signal;           /* for interrupts; 0 if none is allotted */
+	struct agent *agent;  /* NULL unless a thread delivers */
 	struct interrupt *interrupt;
 	struct share *shared;     /* NULL unless several threads use it */
 	_Atomic uint64_t scratch; /* what inline holds add to in a shared endpoint, to no effect */
 
 	struct deferred deferred[TERN_DEFER_MAX];
 	uint32_t deferred_first, deferred_count;
+
+	struct error_kept trouble_said; /* the sentence of `trouble`, if another than the program found it */
 
 	struct tern_msg *kept; /* TERN_KEEP_MAX lines, allocated with the first */
 	uint16_t kept_free[TERN_KEEP_MAX];
@@ -146,6 +147,7 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in);
 unsigned poll_once(struct endpoint *e, unsigned kinds);
 uint32_t poll_left(struct endpoint *e); /* ranks that have left */
 void poll_lost(struct endpoint *e);     /* stops sending to those */
+void poll_trouble(struct endpoint *e);  /* by an agent: what it has found shall be said to the program */
 
 /* -- payload.c -- */
 void payload_forget_reply(struct endpoint *e); /* an uncommitted reply claim, when its handler is over */

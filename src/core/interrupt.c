@@ -21,10 +21,12 @@ enum {
 };
 
 struct interrupt {
+	struct interrupt *next; /* of all that this process has had; used again, never freed */
+	_Atomic int32_t thread; /* that is interrupted; 0 before that begins, and after it has ended */
+	_Atomic bool busy;      /* its handlers run */
+	bool taken;
 	struct endpoint *e;
-	struct interrupt *next; /* of the same thread */
 	int signal;
-	int32_t thread; /* 0 before it begins */
 	timer_t timer;
 	bool timed;       /* there is a timer */
 	bool ticking;     /* and it has been started */
@@ -32,8 +34,13 @@ struct interrupt {
 	uint32_t entries; /* of the guard, when it was started */
 };
 
-/* Those that this thread's signals serve. Changed with the signal blocked. */
-static _Thread_local struct interrupt *called;
+/*
+ * A signal's handler runs through all of them and serves those of its thread; few processes have more
+ * than one. Whoever ends one, maybe from another thread, first takes it from its thread and then waits
+ * until it is not busy; the handler says that it is busy and then looks once more whose it is.
+ */
+static _Atomic(struct interrupt *) all;
+static atomic_flag taking = ATOMIC_FLAG_INIT;
 
 /* -- The timer ------------------------------------------------------------------------------ */
 
@@ -41,13 +48,20 @@ static void tick_start(struct interrupt *i, uint64_t ns)
 {
 	struct itimerspec when = { .it_value = { .tv_nsec = (long)ns } };
 	i->entries = guard_entries(i->e);
-	i->ticking = i->timed && timer_settime(i->timer, 0, &when, NULL) == 0;
+	i->ticking = i->timed; /* first: it may be over before the call is */
+	if (i->timed && timer_settime(i->timer, 0, &when, NULL) != 0)
+		i->ticking = false;
+}
+
+static uint64_t tick_longer(struct interrupt *i)
+{
+	return i->tick = i->tick * 2 < TICK_MOST_NS ? i->tick * 2 : TICK_MOST_NS;
 }
 
 void interrupt_left(struct endpoint *e)
 {
 	struct interrupt *i = e->interrupt;
-	if (i && i->thread && !i->ticking && !e->armed)
+	if (i && atomic_load_explicit(&i->thread, memory_order_relaxed) && !i->ticking && !e->armed)
 		tick_start(i, i->tick);
 }
 
@@ -56,7 +70,7 @@ void interrupt_left(struct endpoint *e)
 static bool interrupt_arm(struct interrupt *i)
 {
 	struct endpoint *e = i->e;
-	struct sleep s = { .says = BELL_CALL, .signal = i->signal, .thread = i->thread };
+	struct sleep s = { .says = BELL_CALL, .signal = i->signal, .thread = atomic_load(&i->thread) };
 	for (unsigned n = 0; n < e->nets; n++)
 		if (!e->net[n]->ops->arm(e->net[n], &s))
 			return false;
@@ -66,38 +80,53 @@ static bool interrupt_arm(struct interrupt *i)
 
 /*
  * Handles what there is until nothing comes any more and the bell is armed. A stream without
- * an end is left after a while, to the timer, so that the program gets on too.
+ * an end is left after a while, to the timer, so that the program gets on too; and so is work that
+ * waits for something which rings no bell.
  */
 static void interrupt_serve(struct interrupt *i)
 {
 	struct endpoint *e = i->e;
-	uint64_t end = 0;
-	for (;;) {
-		unsigned handled = poll_once(e, KINDS_BOTH);
-		bool more = handled || e->work || e->deferred_count;
-		if (!more && (e->armed || interrupt_arm(i)))
+	for (uint64_t end = 0;;) {
+		bool handled = poll_once(e, KINDS_BOTH) || e->deferred_count;
+		if (handled)
+			i->tick = TICK_LEAST_NS;
+		if (!handled && !e->work && (e->armed || interrupt_arm(i)))
 			return;
 		uint64_t now = e->world->now();
-		if (!end)
-			end = now + TURN_NS;
-		if (now > end || (!more && !circle_find(&e->site, &e->site.bell))) {
-			tick_start(i, more ? REST_NS : TICK_MOST_NS); /* or this machine has nothing to arm */
-			return;
-		}
+		end = end ? end : now + TURN_NS;
+		if (handled && now < end)
+			continue;
+		if (!handled && !e->work && circle_find(&e->site, &e->site.bell))
+			continue; /* that is why it could not be armed */
+		tick_start(i, handled ? REST_NS : tick_longer(i));
+		return;
 	}
 }
 
-/* The timer is over. Whether the program has called since it was started, and so will call again. */
+/*
+ * Whether the program has called since the timer was started, and so will call again. What has arrived is
+ * handled all the same: it may have called under holds.
+ */
 static bool tick_found_calls(struct interrupt *i)
 {
 	if (guard_entries(i->e) == i->entries)
 		return false;
-	i->tick = i->tick * 2 < TICK_MOST_NS ? i->tick * 2 : TICK_MOST_NS;
-	tick_start(i, i->tick);
+	poll_once(i->e, KINDS_BOTH);
+	tick_start(i, tick_longer(i));
 	return true;
 }
 
-static void interrupt_one(struct interrupt *i, bool tick)
+/* Whether the thread is inside a call, of any of its endpoints. */
+static bool thread_inside(int32_t self)
+{
+	for (struct interrupt *i = atomic_load(&all); i; i = i->next)
+		if (atomic_load(&i->thread) == self && guard_busy(i->e) & GUARD_MASK)
+			return true;
+	return false;
+}
+
+/* `inside`: the thread is, be it of another endpoint; what a deferred function calls might come back there. */
+static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 {
 	struct endpoint *e = i->e;
 	i->ticking =
@@ -106,12 +135,17 @@ static void interrupt_one(struct interrupt *i, bool tick)
 		alert_raise(e, ALERT_PENDING); /* whoever leaves handles it, and starts the timer again */
 		return;
 	}
-	if (tick && tick_found_calls(i))
+	if (inside) {
+		tick_start(i, TICK_LEAST_NS);
 		return;
+	}
 	tern_guard_add(e->t, GUARD_INSIDE);
-	pulse_add(e, PULSE_INTERRUPTS, 1);
-	i->tick = TICK_LEAST_NS;
-	interrupt_serve(i);
+	if (!tick || !tick_found_calls(i)) {
+		pulse_add(e, PULSE_INTERRUPTS, 1);
+		interrupt_serve(i);
+	}
+	if (TERN_UNLIKELY(e->trouble) && !e->trouble_said.rc)
+		poll_trouble(e);
 	tern_guard_add(e->t, -GUARD_INSIDE);
 }
 
@@ -122,22 +156,51 @@ static void interrupt_signal(int number, siginfo_t *info, void *context)
 	int saved = errno;
 	struct error_kept sentence;
 	error_keep(&sentence);
-	for (struct interrupt *i = called; i; i = i->next)
-		if (i->signal == number)
-			interrupt_one(i, info->si_code == SI_TIMER && info->si_value.sival_ptr == i);
+	int32_t self = thread_id();
+	bool inside = thread_inside(self);
+	for (struct interrupt *i = atomic_load(&all); i; i = i->next) {
+		if (atomic_load(&i->thread) != self)
+			continue;
+		atomic_store(&i->busy, true);
+		if (atomic_load(&i->thread) == self && i->signal == number)
+			interrupt_one(i, info->si_code == SI_TIMER && info->si_value.sival_ptr == i, inside);
+		atomic_store(&i->busy, false);
+	}
 	error_restore(&sentence);
 	errno = saved;
 }
 
-static void signal_block(int number, int how)
+/* -- Beginning and ending --------------------------------------------------------------------- */
+
+static void taking_lock(void)
 {
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, number);
-	pthread_sigmask(how, &set, NULL);
+	while (atomic_flag_test_and_set(&taking))
+		;
 }
 
-/* -- Beginning and ending --------------------------------------------------------------------- */
+/* One that is free, or a new one. */
+static struct interrupt *interrupt_take(void)
+{
+	taking_lock();
+	struct interrupt *i = atomic_load(&all);
+	while (i && i->taken)
+		i = i->next;
+	if (!i && (i = calloc(1, sizeof *i))) {
+		i->next = atomic_load(&all);
+		atomic_store(&all, i);
+	}
+	if (i)
+		i->taken = true;
+	atomic_flag_clear(&taking);
+	return i;
+}
+
+static void interrupt_give(struct interrupt *i)
+{
+	taking_lock();
+	i->taken = false;
+	atomic_flag_clear(&taking);
+}
 
 static int signal_refused(struct endpoint *e, int number)
 {
@@ -163,7 +226,7 @@ int interrupt_open(struct endpoint *e, int signal)
 			-EBUSY,
 			"signal %d, allotted to interrupts of rank %u, has a handler of the program's",
 			signal, e->t->rank);
-	e->interrupt = calloc(1, sizeof *e->interrupt);
+	e->interrupt = interrupt_take();
 	if (!e->interrupt)
 		return error_set(-ENOMEM, "rank %u's interrupts: no memory", e->t->rank);
 	e->interrupt->e = e;
@@ -177,36 +240,32 @@ int interrupt_open(struct endpoint *e, int signal)
 void interrupt_begin(struct endpoint *e)
 {
 	struct interrupt *i = e->interrupt;
-	signal_block(i->signal, SIG_BLOCK);
-	i->thread = thread_id();
+	int32_t self = thread_id();
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = i->signal };
 	event.sigev_value.sival_ptr = i;
-	event._sigev_un._tid = i->thread;
+	event._sigev_un._tid = self;
 	i->timed = timer_create(CLOCK_MONOTONIC, &event, &i->timer) == 0;
 	if (!i->timed)
 		error_warn("rank %u has no timer (%s): messages are delivered when it calls", e->t->rank,
 			   strerror(errno));
-	i->next = called;
-	called = i;
-	signal_block(i->signal, SIG_UNBLOCK);
+	atomic_store(&i->thread, self);
+	tick_start(
+		i,
+		i->tick); /* here: the call that begins it may be the program's last, and outside of any door */
 }
 
 void interrupt_end(struct endpoint *e)
 {
 	struct interrupt *i = e->interrupt;
-	if (!i->thread)
+	if (!atomic_exchange(&i->thread, 0))
 		return;
-	signal_block(i->signal, SIG_BLOCK);
-	for (struct interrupt **at = &called; *at; at = &(*at)->next)
-		if (*at == i) {
-			*at = i->next;
-			break;
-		}
+	while (atomic_load(&i->busy))
+		e->world->yield();
 	if (i->timed)
 		timer_delete(i->timer);
 	i->timed = i->ticking = e->armed = false;
-	i->thread = 0;
-	signal_block(i->signal, SIG_UNBLOCK);
+	for (unsigned n = 0; n < e->nets; n++)
+		e->net[n]->ops->disarm(e->net[n]);
 }
 
 void interrupt_close(struct endpoint *e)
@@ -214,6 +273,6 @@ void interrupt_close(struct endpoint *e)
 	if (!e->interrupt)
 		return;
 	interrupt_end(e);
-	free(e->interrupt);
+	interrupt_give(e->interrupt);
 	e->interrupt = NULL;
 }

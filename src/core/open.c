@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/setting.h"
 #include "boot/boot.h"
 #include "core/delivery.h"
@@ -41,7 +42,7 @@ static void endpoint_free(struct endpoint *e)
 {
 	if (!e)
 		return;
-	free(e->kept);
+	memory_free(e->kept);
 	free(e->site.peer);
 	free(e->t);
 	free(e);
@@ -290,19 +291,13 @@ int tern_open_local_layout(uint32_t n, tern **t, unsigned layout)
 
 static int close_allowed(tern *t)
 {
-	if (!t->own->interrupt)
-		tern_attach(t); /* whoever closes it last has it */
+	tern_attach(t); /* whoever closes it last has it */
 	INSIDE struct door door = door_open(t);
 	int rc = rules_program(t->own, "tern_close()");
 	if (!rc && t->own->deferring)
 		rc = error_set(
 			-EPERM,
 			"tern_close() was called in a deferred function, which the endpoint still runs");
-	if (!rc && t->own->interrupt && !attach_is_mine(t->own))
-		rc = error_set(-EPERM,
-			       "tern_close() was called by a thread that does not have rank %u: "
-			       "an endpoint that signals interrupt is closed by its own thread",
-			       t->rank);
 	return rc ? rc : layers_closing(t->own);
 }
 

@@ -323,17 +323,27 @@ void tern_arrived(tern *t)
 		poll_once(t->own, KINDS_BOTH);
 }
 
+/* Sentences are kept per thread, and an interrupt's is taken back. */
+void poll_trouble(struct endpoint *e)
+{
+	error_keep(&e->trouble_said);
+}
+
+static __attribute__((noinline)) int trouble_tell(struct endpoint *e)
+{
+	int rc = e->trouble;
+	if (e->trouble_said.rc == rc)
+		error_restore(&e->trouble_said);
+	e->trouble = e->trouble_said.rc = 0;
+	return rc;
+}
+
 static int poll_serve(struct endpoint *e, unsigned kinds)
 {
 	if (TERN_UNLIKELY(held(e)))
 		return door_mend(e);
 	unsigned handled = poll_once(e, kinds);
-	if (TERN_UNLIKELY(e->trouble)) {
-		int rc = e->trouble;
-		e->trouble = 0;
-		return rc;
-	}
-	return (int)handled;
+	return TERN_UNLIKELY(e->trouble) ? trouble_tell(e) : (int)handled;
 }
 
 /* Where the endpoint's head says that this is not simply its program, polling. */

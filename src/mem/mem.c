@@ -4,10 +4,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/setting.h"
 #include "core/wait.h"
 
@@ -19,7 +19,7 @@ static int mem_open(struct endpoint *e, void **state)
 	int rc = setting_number(SETTING_SINGLE_COPY, &single_copy);
 	if (rc)
 		return rc;
-	struct mem *m = calloc(1, sizeof *m + e->t->size * sizeof *m->span);
+	struct mem *m = memory_new(1, sizeof *m + e->t->size * sizeof *m->span);
 	if (!m)
 		return error_set(-ENOMEM, "opening the memory of rank %u: no memory", e->t->rank);
 	m->e = e;
@@ -46,11 +46,11 @@ static void mem_close(void *state)
 {
 	struct mem *m = state;
 	transfers_free(&m->transfers);
-	free(m->whens);
-	free(m->segments);
+	memory_free(m->whens);
+	memory_free(m->segments);
 	heap_fini(&m->own);
 	heap_fini(&m->common);
-	free(m);
+	memory_free(m);
 }
 
 void mem_busy(struct mem *m)

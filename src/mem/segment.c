@@ -6,10 +6,10 @@
  * rank's is known at arrival; the low bits are the offset.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "mem/mem.h"
 
 struct segment {
@@ -75,7 +75,7 @@ int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *in
 				 "a segment of %zu bytes at %p was asked for; it has 1 byte to 4 GiB", bytes,
 				 base);
 	if (!m->segments)
-		m->segments = calloc(1, sizeof *m->segments);
+		m->segments = memory_new(1, sizeof *m->segments);
 	if (!m->segments)
 		return error_set(-ENOMEM, "opening a segment: no memory");
 	for (unsigned i = 0; i < TERN_SEGMENTS_MAX; i++) {

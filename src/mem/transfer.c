@@ -2,10 +2,10 @@
 #include "mem/transfer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "core/wait.h"
 #include "mem/mem.h"
 #include "mem/stream.h"
@@ -189,7 +189,7 @@ size_t transfer_room(const struct mem *m)
 
 static int transfers_make(struct transfers *ts)
 {
-	struct transfer *batch = calloc(BATCH, sizeof *batch);
+	struct transfer *batch = memory_new(BATCH, sizeof *batch);
 	if (!batch)
 		return error_set(-ENOMEM, "starting a transfer: no memory");
 	ts->batch[ts->batches++] = batch;
@@ -203,7 +203,7 @@ static int transfers_make(struct transfers *ts)
 void transfers_free(struct transfers *ts)
 {
 	while (ts->batches)
-		free(ts->batch[--ts->batches]);
+		memory_free(ts->batch[--ts->batches]);
 }
 
 /* A free transfer; when all are under way, helps them along until one is. */

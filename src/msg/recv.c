@@ -219,6 +219,16 @@ int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_
 	return rc ? rc : recv_begin(msg_of(t), &w);
 }
 
+/* The sentence of an error that was found while another thread had the endpoint. */
+static int recv_say(struct msg *m, uint32_t src, int error)
+{
+	if ((error != -EOWNERDEAD && error != -ESHUTDOWN) || src >= m->e->t->size)
+		return error;
+	struct net *net = m->e->site.peer[src].net;
+	net->ops->check(net, src);
+	return error;
+}
+
 int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_envelope *env)
 {
 	INSIDE struct door door = door_open(t);
@@ -237,7 +247,7 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 		if (rc) /* if data flow, their sender is alive, or ends it; else the sentence is said again */
 			rc = tern_cancel(t, &own) ? 0 : wait_blame(m->e, &l);
 	}
-	return rc ? rc : own.error;
+	return rc ? rc : recv_say(m, src, own.error);
 }
 
 /* -- The table, as programs see it ------------------------------------------------------------------- */

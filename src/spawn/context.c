@@ -101,16 +101,18 @@ static void thread_run(struct context *c, struct door *door)
 	c->number = 0;
 }
 
+/* Outside all doors, and with signals kept off: from the first line to the last but one it is half parked. */
 static void context_park(struct context *c)
 {
 	struct spawn *s = c->home;
+	uint32_t doors;
+	door_pass(s->e, &doors);
+	rota.between = true;
 	struct context *next = c->next;
 	rota_remove(c);
 	c->spare = s->parked;
 	s->parked = c;
 	s->busy--;
-	uint32_t doors;
-	door_pass(s->e, &doors);
 	context_switch(next);
 	door_return(s->e, doors);
 	rota.between = false;

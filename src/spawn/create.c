@@ -146,13 +146,17 @@ static unsigned party_flush(struct spawn *s, uint32_t rank)
 unsigned create_flush(struct spawn *s)
 {
 	unsigned sent = 0;
-	bool more = s->lost;
-	for (uint32_t r = 0; s->queued && r < s->e->t->size; r++) {
+	for (uint32_t r = 0; s->queued && r < s->e->t->size; r++)
 		sent += party_flush(s, r);
-		more |= s->party[r].queued.first && s->party[r].credits;
-	}
-	layer_work(s->e, LAYER_SPAWN, more);
 	return sent;
+}
+
+bool create_waits(const struct spawn *s)
+{
+	for (uint32_t r = 0; s->queued && r < s->e->t->size; r++)
+		if (s->party[r].queued.first && s->party[r].credits)
+			return true;
+	return false;
 }
 
 /* Sends at once, or lets polls do it when it cannot be done now. */

@@ -71,6 +71,7 @@ static unsigned spawn_progress(void *state)
 		s->lost = create_end_lost(s);
 	unsigned sent = create_flush(s);
 	s->moving = false;
+	layer_work(s->e, LAYER_SPAWN, s->lost || create_waits(s)); /* as it is now: sends serve messages */
 	return sent;
 }
 

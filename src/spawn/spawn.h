@@ -129,7 +129,8 @@ int create_open(struct spawn *s);
 void create_close(struct spawn *s);
 bool create_end_lost(
 	struct spawn *s); /* ends what was created at ranks that have left; true: not all of it yet */
-unsigned create_flush(struct spawn *s); /* sends what has waited for credits; how many */
+unsigned create_flush(struct spawn *s);   /* sends what has waited for credits; how many */
+bool create_waits(const struct spawn *s); /* something has credits, and could not be sent yet */
 void create_done(tern *t, const tern_msg *m);
 
 /* -- inbox.c: the target's side -- */
