@@ -38,6 +38,10 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 				 "the core that communication threads are bound to; unset: any" },
 	[SETTING_SHARED] = { "TERN_SHARED", "0",
 			     "1: endpoints may be used by several threads, one call at a time" },
+	[SETTING_WATCHDOG] = { "TERN_WATCHDOG", "0",
+			       "milliseconds that a handler or a hold may last before it is reported; 0: for ever" },
+	[SETTING_WATCHDOG_END] = { "TERN_WATCHDOG_END", "0",
+				   "1: the job ends, with exit status 70, when TERN_WATCHDOG reports something" },
 	[SETTING_STATS] = { "TERN_STATS", "0",
 			    "1: count messages, bytes and time, and print them when the rank closes; "
 			    "2: print them as JSON" },

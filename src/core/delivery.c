@@ -108,7 +108,7 @@ void delivery_begin(struct endpoint *e)
 {
 	if (e->interrupt)
 		interrupt_begin(e);
-	if (!e->shared && !e->fenced && !e->checked)
+	if (!e->shared && !e->fenced && !e->checked && !e->watchdog)
 		alert_drop(e, ALERT_LIBRARY);
 	e->t->reach = e->trace || e->guarded ? 0 : e->t->size; /* 0: each send shall come to the library */
 	if (e->agent)

@@ -10,6 +10,7 @@
 #include "core/agent.h"
 #include "core/interrupt.h"
 #include "core/share.h"
+#include "core/watchdog.h"
 
 enum {
 	CLAIM_LOOKS = 2000,         /* at the alert, before the program lets others run */
@@ -93,7 +94,7 @@ bool door_enter(struct endpoint *e)
 		share_lock(e);
 	guard_add(e, GUARD_ENTRY | GUARD_INSIDE);
 	door_depth++;
-	if (TERN_UNLIKELY(tern_alerted(e->t) & (ALERT_ENTRY)))
+	if (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_ENTRY))
 		role_regain(e, GUARD_INSIDE);
 	return true;
 }
@@ -104,7 +105,7 @@ static void role_leave(struct endpoint *e)
 	while (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_PENDING) && !guard_busy(e)) {
 		guard_add(e, GUARD_INSIDE);
 		door_depth++;
-		if (tern_alerted(e->t) & (ALERT_ENTRY))
+		if (tern_alerted(e->t) & ALERT_ENTRY)
 			role_regain(e, GUARD_INSIDE);
 		role_serve(e);
 		guard_add(e, -GUARD_INSIDE);
@@ -173,8 +174,10 @@ void tern_hold_rare(tern *t)
 		attach_first(e); /* or a thread that waits might borrow it and serve it under the hold */
 	if (e->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
-	if (tern_alerted(t) & (ALERT_ENTRY))
+	if (tern_alerted(t) & ALERT_ENTRY)
 		role_regain(e, TERN_GUARD_HOLD);
+	if (e->watchdog && held(e) == 1)
+		watchdog_hold(e);
 }
 
 void tern_release_rare(tern *t)

@@ -14,6 +14,7 @@
 #include "core/share.h"
 #include "core/stats.h"
 #include "core/trace.h"
+#include "core/watchdog.h"
 #include "net/self/self.h"
 #include "net/shm/shm.h"
 
@@ -117,6 +118,7 @@ static int endpoint_connect(struct endpoint *e, struct group *g)
 static void endpoint_disconnect(struct endpoint *e)
 {
 	delivery_close(e);
+	watchdog_close(e);
 	share_close(e);
 	layers_close(e);
 	for (; e->nets; e->nets--)
@@ -132,6 +134,8 @@ static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t siz
 	g->member[slot] = e;
 	e->group = g;
 	int rc = endpoint_settle(e, o);
+	if (!rc)
+		rc = watchdog_open(e);
 	if (!rc)
 		rc = trace_open(e);
 	if (!rc)
@@ -331,7 +335,7 @@ int tern_on(tern *t, unsigned id, tern_handler *fn)
 				 "handler %u was registered after the first message of rank %u: "
 				 "register every handler first",
 				 id, t->rank);
-	t->handler[id] = trace_handler(t->own, id, fn);
+	t->handler[id] = trace_handler(t->own, id, watchdog_handler(t->own, id, fn));
 	t->known[id] = 1;
 	return 0;
 }
