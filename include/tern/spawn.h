@@ -66,12 +66,6 @@ typedef struct tern_thread {
 			TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
 int tern_join(tern *t, tern_thread *thread, uint64_t *result);
 
-int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n, void *arg,
-		     TERN_SIX_);
-int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
-			   void *arg, TERN_SIX_);
-int tern_fork_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id, TERN_SIX_);
-
 /* -- In a thread -------------------------------------------------------------------- */
 
 /* Serves messages and gives each of the rank's other threads a turn. */
@@ -99,5 +93,13 @@ int tern_lock(tern *t, tern_mutex *m);
 int tern_try_lock(tern *t, tern_mutex *m);
 /* -EPERM if the caller does not have it. */
 int tern_unlock(tern *t, tern_mutex *m);
+
+/* -- The inline path: what the macros call --------------------------------------------- */
+
+int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n, void *arg,
+		     TERN_SIX_);
+int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
+			   void *arg, TERN_SIX_);
+int tern_fork_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id, TERN_SIX_);
 
 #endif
