@@ -7,7 +7,8 @@
 # TIMEOUT s    seconds, instead of 120
 # RUN_SERIAL   nothing beside it: it starts many processes, or measures
 # MODES        again with TERN_DELIVERY=thread, and with TERN_DELIVERY=interrupt: NAME@thread and
-#              NAME@interrupt, labelled by-thread and by-interrupt. Tests of the core have it without asking
+#              NAME@interrupt, labelled by-thread and by-interrupt. Tests of the core have it without asking,
+#              unless they say ONE_MODE because they choose for themselves
 # LABELS l...  soak: only `make soak`. slow, perf: not in test-fast and not under sanitizers.
 #              once: in the dev build alone (what it checks does not depend on the build)
 #
@@ -24,7 +25,7 @@ macro(tern_test_wishes file)
 	list(FILTER test_words INCLUDE REGEX "ctest: ")
 	string(REGEX REPLACE "^.*ctest: |[*]/" "" test_words "${test_words}")
 	separate_arguments(test_words UNIX_COMMAND "${test_words}")
-	cmake_parse_arguments(test "RUN_SERIAL;MODES" TIMEOUT "RANKS;LABELS" ${test_words})
+	cmake_parse_arguments(test "RUN_SERIAL;MODES;ONE_MODE" TIMEOUT "RANKS;LABELS" ${test_words})
 	if(test_UNPARSED_ARGUMENTS)
 		message(FATAL_ERROR "${file}: a ctest line does not know: ${test_UNPARSED_ARGUMENTS}")
 	endif()
@@ -69,7 +70,7 @@ function(tern_test_program file label)
 	tern_test_wishes(${PROJECT_SOURCE_DIR}/${file})
 	list(APPEND test_LABELS ${label})
 	cmake_path(REMOVE_EXTENSION file OUTPUT_VARIABLE name)
-	if(file MATCHES "^src/core/")
+	if(file MATCHES "^src/core/" AND NOT test_ONE_MODE)
 		set(test_MODES TRUE)
 	endif()
 	if(NOT test_RANKS)

@@ -22,10 +22,17 @@ static tern *local[LOCAL_MOST];
 static uint32_t local_size;
 static uint64_t local_settled; /* messages handled when everybody last was */
 
-/* Before opening, for a test of what a single poll or send does: nothing is handled elsewhere. */
+/* Before opening: how messages are delivered, whatever the environment says. */
+static inline void local_delivered(const char *how)
+{
+	setenv("TERN_DELIVERY", how, 1);
+	setenv("TERN_SIGNAL", "40", 1);
+}
+
+/* For a test of what a single poll or send does: nothing is handled elsewhere. */
 static inline void local_polled(void)
 {
-	setenv("TERN_DELIVERY", "poll", 1);
+	local_delivered("poll");
 }
 
 static inline void local_open(uint32_t n)

@@ -128,6 +128,7 @@ int rules_handling(struct endpoint *e, const tern_msg *m, const char *what);
 int rules_program(struct endpoint *e, const char *what); /* attaches on first use */
 int rules_wait(struct endpoint *e, const char *what);
 const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */
+unsigned rules_handler(const struct endpoint *e);        /* and the number of that */
 
 /* -- attach.c -- */
 void attach_first(struct endpoint *e);

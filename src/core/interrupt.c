@@ -40,6 +40,8 @@ struct interrupt {
  * until it is not busy; the handler says that it is busy and then looks once more whose it is.
  */
 static _Atomic(struct interrupt *) all;
+/* The one that this thread serves right now; in memory that a signal's handler can touch without allocating it. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) const struct interrupt *running;
 static atomic_flag taking = ATOMIC_FLAG_INIT;
 
 /* -- The timer ------------------------------------------------------------------------------ */
@@ -140,13 +142,25 @@ static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 		return;
 	}
 	tern_guard_add(e->t, GUARD_INSIDE);
+	running = i;
 	if (!tick || !tick_found_calls(i)) {
 		pulse_add(e, PULSE_INTERRUPTS, 1);
 		interrupt_serve(i);
 	}
 	if (TERN_UNLIKELY(e->trouble) && !e->trouble_said.rc)
 		poll_trouble(e);
+	running = NULL;
 	tern_guard_add(e->t, -GUARD_INSIDE);
+}
+
+bool interrupt_runs(uint32_t *rank, unsigned *handler)
+{
+	const struct interrupt *i = running;
+	if (!i || !in_handler(i->e))
+		return false;
+	*rank = i->e->t->rank;
+	*handler = rules_handler(i->e);
+	return true;
 }
 
 /* As if it had never been: what the program was doing keeps errno, and the sentence of its last error. */

@@ -19,4 +19,7 @@ void interrupt_close(struct endpoint *e);
 /* The program has left the library: makes sure that what arrives from now on is noticed. */
 void interrupt_left(struct endpoint *e);
 
+/* Whether an interrupt runs a handler of this thread's right now: whose, and which. For the debug preset. */
+bool interrupt_runs(uint32_t *rank, unsigned *handler);
+
 #endif

@@ -17,7 +17,7 @@ const tern_msg *rules_handled(const struct endpoint *e)
 	return (const tern_msg *)(const void *)(end - TERN_PIECE);
 }
 
-static unsigned handled_id(const struct endpoint *e)
+unsigned rules_handler(const struct endpoint *e)
 {
 	uint64_t head = atomic_load_explicit(&rules_handled(e)->head, memory_order_relaxed);
 	return (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
@@ -29,7 +29,7 @@ static int rules_broken(struct endpoint *e, const char *what)
 	return error_set(
 		-EPERM,
 		"%s was called in handler %u of a %s from rank %u: a %s handler may %s; use tern_defer()",
-		what, handled_id(e), request ? "request" : "reply", e->inlet->peer,
+		what, rules_handler(e), request ? "request" : "reply", e->inlet->peer,
 		request ? "request" : "reply",
 		request ? "reply once and poll for replies, and nothing else" : "send nothing and not poll");
 }
@@ -87,12 +87,12 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 		return error_set(-EPERM,
 				 "handler %u, for a request from rank %u, replied to another message: "
 				 "a handler replies to its own request",
-				 handled_id(e), e->inlet->peer);
+				 rules_handler(e), e->inlet->peer);
 	if (m != e->t->current)
 		return error_set(-EALREADY,
 				 "handler %u has answered its request from rank %u already: "
 				 "a handler replies at most once",
-				 handled_id(e), e->inlet->peer);
+				 rules_handler(e), e->inlet->peer);
 	return rules_message(e, e->inlet->peer, id, n, len);
 }
 

@@ -117,6 +117,8 @@ static void data_of_pulse(const struct endpoint *e, tern_stats_data *out)
 	out->block_stalls = stats_get(&count[PULSE_BLOCK_STALLS]);
 	out->block_ns = in_ns(e, &count[PULSE_BLOCK_TICKS]);
 	out->gates = stats_get(&count[PULSE_GATES]);
+	out->interrupts = stats_get(&count[PULSE_INTERRUPTS]);
+	out->claims = stats_get(&count[PULSE_CLAIMS]);
 	out->deferred_most = stats_get(&count[PULSE_DEFERRED]);
 }
 

@@ -42,14 +42,13 @@ enum sweep_regime sweep_regime(const struct sweep *s, unsigned interval);
 unsigned sweep_gentlest(const struct sweep *s, unsigned interval);
 unsigned sweep_quickest(const struct sweep *s, unsigned interval);
 
-/* The exit status. The picture goes to `plot` unless that is NULL. */
 struct perf_options;
-int sweep_main(const struct perf_options *o);
+int sweep_main(const struct perf_options *o); /* the exit status */
 
 /* perf_sweep_phase.c: the figure is the median latency; the others, in this order, are in the player. */
 enum { ALSO_P99, ALSO_PIECES, ALSO_EVENTS, ALSO_RATE, SWEEP_ALSO };
 int sweep_open(struct player *p);
-perf_phase sweep_alone; /* pieces computed in a ms while nothing is asked */
+perf_phase sweep_alone; /* pieces computed in a ms of the core while nothing is asked */
 perf_phase sweep_polled, sweep_unpolled, sweep_thread, sweep_interrupt;
 
 /* perf_sweep_report.c, perf_sweep_plot.c */
