@@ -133,11 +133,16 @@ void door_slip(struct endpoint *e)
 	door_depth--;
 }
 
+bool door_is_free(const struct endpoint *e)
+{
+	return (guard_busy(e) & GUARD_MASK) == door_depth;
+}
+
 bool door_pass(struct endpoint *e, uint32_t *doors)
 {
-	*doors = guard_busy(e) & GUARD_MASK;
-	if (*doors != door_depth)
+	if (!door_is_free(e))
 		return false;
+	*doors = door_depth;
 	if (!*doors)
 		return true;
 	guard_add(e, -(int64_t)*doors);

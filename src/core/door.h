@@ -77,6 +77,7 @@ static inline void door_close(struct door *door)
  * endpoints too, or is the handler of a signal, and must stay.
  */
 bool door_pass(struct endpoint *e, uint32_t *doors);
+bool door_is_free(const struct endpoint *e); /* whether it could pass */
 void door_return(struct endpoint *e, uint32_t doors);
 /* Leaves and serves nobody: for a short look from another endpoint's call. */
 void door_slip(struct endpoint *e);

@@ -299,6 +299,8 @@ void context_pass(struct endpoint *e, struct ladder *l, unsigned handled)
 {
 	struct context *c = rota.current;
 	uint32_t doors;
+	if (!door_is_free(e))
+		return;
 	rota_note(l, handled);
 	homes_admit();
 	if (l)
