@@ -25,7 +25,7 @@ static inline void threads_on(unsigned id, tern_thread_fn *fn)
 
 /* How a thread ended, for a callback to note. */
 struct ending {
-	unsigned count;
+	_Atomic unsigned count; /* written last: a communication thread may run the callback */
 	uint32_t rank;
 	int rc;
 	uint64_t result;
@@ -35,10 +35,10 @@ static inline void note_ending(tern *t, uint32_t rank, int rc, uint64_t result, 
 {
 	struct ending *e = arg;
 	(void)t;
-	e->count++;
 	e->rank = rank;
 	e->rc = rc;
 	e->result = result;
+	e->count++;
 }
 
 /* A turn for the threads of every rank, and a look at what has arrived there. */
