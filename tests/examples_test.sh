@@ -66,6 +66,10 @@ for ranks in 0 1 2 4 16; do
 	echo "transpose on $ranks ranks: every element is where it belongs"
 	run transpose $ranks
 	[[ $(grep -c '^rank .* transposed, 0 wrong$' "$out") == "$n" ]] || fail "not every rank's rows are right"
+	echo "quicksort on $ranks ranks: the numbers are in order, and every rank had threads"
+	run quicksort $ranks
+	grep -q '^200000 numbers, 0 wrong$' "$out" || fail "they are not"
+	[[ $(grep -c '^rank [0-9]*: [1-9][0-9]* threads$' "$out") == "$n" ]] || fail "not every rank had some"
 
 	echo "pingpong on $ranks ranks: every message comes back as it was, in each mode and size"
 	run pingpong $ranks

@@ -57,6 +57,12 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "and when a second thread uses an endpoint" },
 	[SETTING_TRACE] = { "TERN_TRACE", "",
 			    "record what each rank does in the file of this name and its rank; for tern trace" },
+	[SETTING_CONTEXTS] = { "TERN_CONTEXTS", "16",
+			       "threads of each rank that can have started and not ended; further ones wait" },
+	[SETTING_STACK] = { "TERN_STACK", "64K", "bytes of each thread's stack (K, M, G)" },
+	[SETTING_SLICE] = { "TERN_SLICE", "10",
+			    "milliseconds of computing after which another thread of the rank has a turn; "
+			    "0: only when one waits" },
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
 			    "1: be a job of one rank although another launcher started this process" },
 };

@@ -29,6 +29,9 @@ enum setting {
 	SETTING_SPILL,        /* bytes for typed messages that found no buffer */
 	SETTING_CHECK,        /* 1: notice buffers that change while they must not */
 	SETTING_TRACE,        /* the files that record what ranks do */
+	SETTING_CONTEXTS,     /* threads that can have started and not ended, on each rank */
+	SETTING_STACK,        /* bytes of each thread's stack */
+	SETTING_SLICE,        /* ms after which a thread that computes is preempted */
 	SETTING_ALONE,        /* 1: be a job of one although another launcher started us */
 	SETTING_COUNT
 };

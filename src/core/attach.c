@@ -67,6 +67,11 @@ bool attach_is_lent(const struct endpoint *e)
 	return atomic_load_explicit(&e->owner, memory_order_relaxed) & BORROWED;
 }
 
+bool attach_is_own(const struct endpoint *e)
+{
+	return atomic_load_explicit(&e->owner, memory_order_relaxed) == attach_token();
+}
+
 static bool attach_borrow(struct endpoint *e)
 {
 	uintptr_t nobody = NOBODY;
@@ -135,4 +140,24 @@ unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling
 		sum += group_each(g, e, true, fn, arg);
 	}
 	return listed || e->group->size == 1 ? sum : sum + group_each(e->group, e, false, fn, arg);
+}
+
+static bool group_elsewhere(const struct group *g, const struct endpoint *e)
+{
+	for (uint32_t i = 0; i < g->size; i++) {
+		const struct endpoint *sibling = g->member[i];
+		uintptr_t owner = atomic_load_explicit(&sibling->owner, memory_order_relaxed);
+		if (sibling != e && !atomic_load_explicit(&sibling->closed, memory_order_relaxed) &&
+		    (owner == NOBODY || (owner & ~(uintptr_t)BORROWED) == attach_token()))
+			return false;
+	}
+	return true;
+}
+
+bool attach_is_alone(const struct endpoint *e)
+{
+	for (const struct group *g = opened; g; g = g->next)
+		if (!group_elsewhere(g, e))
+			return false;
+	return true;
 }

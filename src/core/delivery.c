@@ -72,7 +72,7 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 /* Whether calls must open doors, and what a hold must do besides. */
 static void delivery_guard(struct endpoint *e)
 {
-	e->guarded = e->delivery != TERN_DELIVERY_POLL || e->shared || e->checked;
+	e->guarded = e->delivery != TERN_DELIVERY_POLL || e->shared || e->checked || e->sliced;
 	e->t->guard = e->shared ? &e->scratch : e->guard;
 	e->fenced = e->delivery == TERN_DELIVERY_THREAD && !e->process_barrier;
 }
@@ -115,6 +115,14 @@ void delivery_begin(struct endpoint *e)
 		agent_begin(e);
 }
 
+void delivery_slice(struct endpoint *e)
+{
+	e->sliced = true;
+	delivery_guard(e);
+	if (e->t->reach) /* not written while it is 0: another thread may be reading it to attach */
+		e->t->reach = 0;
+}
+
 void delivery_close(struct endpoint *e)
 {
 	agent_close(e);
@@ -131,6 +139,10 @@ static int delivery_allowed(struct endpoint *e, enum tern_delivery d)
 	int rc = rules_program(e, "tern_set_delivery()");
 	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
 		rc = error_set(-EINVAL, "%d is no way of delivery", (int)d);
+	if (!rc && e->threads)
+		rc = error_set(-EBUSY,
+			       "tern_set_delivery() was called while rank %u has %u threads: join them first",
+			       e->t->rank, e->threads);
 	if (!rc && (held(e) || e->deferring))
 		rc = error_set(-EDEADLK, "tern_set_delivery() was called %s: whose calls would it change?",
 			       e->deferring ? "in a deferred function" : "under a hold");

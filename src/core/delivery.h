@@ -10,6 +10,8 @@
 int delivery_open(struct endpoint *e, const tern_options *o);
 /* The calling thread has the endpoint from now on; `t->reach` is set. */
 void delivery_begin(struct endpoint *e);
+/* Between two calls its program may be preempted by its own threads from now on: calls must open doors. */
+void delivery_slice(struct endpoint *e);
 /* By the thread that has it, inside; nothing is delivered any more but by polls. */
 void delivery_close(struct endpoint *e);
 

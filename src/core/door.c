@@ -18,6 +18,8 @@ enum {
 	CLAIM_SLEEP_NS = 100000000, /* a bound, in case the agent was killed with its process half gone */
 };
 
+_Thread_local uint32_t door_depth;
+
 /* Until the agent has given the role back: it looks for us after every few messages. */
 static void claim_wait(struct endpoint *e)
 {
@@ -91,6 +93,7 @@ bool door_enter(struct endpoint *e)
 	if (e->shared)
 		share_lock(e);
 	guard_add(e, GUARD_ENTRY | GUARD_INSIDE);
+	door_depth++;
 	if (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_ENTRY))
 		role_regain(e, GUARD_INSIDE);
 	return true;
@@ -101,10 +104,12 @@ static void role_leave(struct endpoint *e)
 {
 	while (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_PENDING) && !guard_busy(e)) {
 		guard_add(e, GUARD_INSIDE);
+		door_depth++;
 		if (tern_alerted(e->t) & ALERT_ENTRY)
 			role_regain(e, GUARD_INSIDE);
 		role_serve(e);
 		guard_add(e, -GUARD_INSIDE);
+		door_depth--;
 	}
 	if (e->delivery == TERN_DELIVERY_INTERRUPT)
 		interrupt_left(e);
@@ -116,10 +121,45 @@ void door_leave(struct endpoint *e)
 	if (guard_busy(e) == GUARD_INSIDE && attach_has_owner(e) && circle_find(&e->site, e->t->peek))
 		role_serve(e);
 	guard_add(e, -GUARD_INSIDE);
+	door_depth--;
 	if (!guard_busy(e))
 		role_leave(e);
 	if (e->shared)
 		share_unlock(e);
+}
+
+void door_slip(struct endpoint *e)
+{
+	guard_add(e, -GUARD_INSIDE);
+	door_depth--;
+}
+
+bool door_is_free(const struct endpoint *e)
+{
+	return (guard_busy(e) & GUARD_MASK) == door_depth;
+}
+
+bool door_pass(struct endpoint *e, uint32_t *doors)
+{
+	if (!door_is_free(e))
+		return false;
+	*doors = door_depth;
+	if (!*doors)
+		return true;
+	guard_add(e, -(int64_t)*doors);
+	door_depth = 0;
+	role_leave(e);
+	return true;
+}
+
+void door_return(struct endpoint *e, uint32_t doors)
+{
+	if (!doors)
+		return;
+	guard_add(e, GUARD_ENTRY + doors);
+	door_depth = doors;
+	if (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_ENTRY))
+		role_regain(e, doors);
 }
 
 /* -- Holds -------------------------------------------------------------------------------- */

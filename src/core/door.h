@@ -71,6 +71,19 @@ static inline void door_close(struct door *door)
 		door_leave(door->e);
 }
 
+/*
+ * Light threads (src/spawn) take turns inside the library. A guard counts the doors of the one that runs: whoever
+ * gives the core to another takes its own out, and puts them back when it has its turn. False: it is inside of other
+ * endpoints too, or is the handler of a signal, and must stay.
+ */
+bool door_pass(struct endpoint *e, uint32_t *doors);
+bool door_is_free(const struct endpoint *e); /* whether it could pass */
+void door_return(struct endpoint *e, uint32_t doors);
+/* Leaves and serves nobody: for a short look from another endpoint's call. */
+void door_slip(struct endpoint *e);
+/* Doors that this kernel thread is inside of, in all endpoints that have a guard. */
+extern _Thread_local uint32_t door_depth __attribute__((tls_model("initial-exec")));
+
 /* When a hold is in force: 0, or an error if it is a release too many instead, which is then forgotten. */
 int door_mend(struct endpoint *e);
 

@@ -52,7 +52,13 @@ struct endpoint {
 	bool block_kept; /* the payload will not be given back when its handler returns */
 	bool used;       /* a message was sent or handled: no handler may be added */
 	bool deferring;
-	bool turn;       /* of work that was handed over, in which nothing waits; see async/queue.c */
+	bool turn;        /* of work that was handed over, in which nothing waits; see async/queue.c */
+	bool barrier;     /* in one */
+	uint32_t inner;   /* turns of layers under way */
+	bool threaded;    /* messages may start light threads here */
+	uint32_t threads; /* light threads that run here (src/spawn) */
+	/* Set: the kernel thread that has it is to call it when it next waits. By whoever has the role. */
+	void (*_Atomic wanted)(struct endpoint *e);
 	int trouble;     /* what the next poll returns: something bad has arrived */
 	uint32_t work;   /* layers that want to be called by polls, a bit each */
 	uint64_t served; /* messages handled */
@@ -82,6 +88,7 @@ struct endpoint {
 	_Atomic uint64_t *guard; /* in the pulse */
 	enum tern_delivery delivery;
 	bool guarded;         /* calls must open doors */
+	bool sliced;          /* because light threads take turns by the clock, too */
 	bool fenced;          /* the machine has no membarrier: the program's side needs a fence */
 	bool checked;         /* TERN_CHECK: notice a second thread */
 	bool by_agent;        /* the agent has the role, */
@@ -130,6 +137,9 @@ bool attach_is_mine(const struct endpoint *e);
 bool attach_has_owner(const struct endpoint *e);
 uintptr_t attach_token(void);                  /* names the calling thread */
 bool attach_is_lent(const struct endpoint *e); /* to a thread that waits in another one */
+bool attach_is_own(
+	const struct endpoint *e); /* the caller's, which has not borrowed it and is not its agent */
+bool attach_is_alone(const struct endpoint *e); /* the caller has no other, nor may borrow one */
 void attach_opened(struct group *g);
 void attach_closed(void);
 /* The sum of fn over the endpoints but `e` that this thread serves while it waits in `e`. */

@@ -25,9 +25,11 @@ void layers_close(struct endpoint *e)
 unsigned layers_progress(struct endpoint *e)
 {
 	unsigned done = 0;
+	e->inner++;
 	for (int i = 0; i < LAYERS; i++)
 		if (e->work & 1u << i)
 			done += layer_table[i]->progress(e->layer[i]);
+	e->inner--;
 	return done;
 }
 
@@ -36,6 +38,15 @@ void layers_lost(struct endpoint *e, uint32_t rank)
 	for (int i = 0; i < LAYERS; i++)
 		if (e->layer[i])
 			layer_table[i]->lost(e->layer[i], rank);
+}
+
+int layers_closing(struct endpoint *e)
+{
+	int rc = 0;
+	for (int i = 0; i < LAYERS && !rc; i++)
+		if (layer_table[i]->closing)
+			rc = layer_table[i]->closing(e->layer[i]);
+	return rc;
 }
 
 void layers_leave(struct endpoint *e)

@@ -301,7 +301,7 @@ static int close_allowed(tern *t)
 	if (!rc && (t->own->deferring || t->own->turn))
 		rc = error_set(-EPERM, "tern_close() was called in a %s, which the endpoint still runs",
 			       t->own->turn ? "turn" : "deferred function");
-	return rc;
+	return rc ? rc : layers_closing(t->own);
 }
 
 int tern_close(tern *t)
@@ -310,8 +310,8 @@ int tern_close(tern *t)
 	int rc = close_allowed(t);
 	if (rc)
 		return rc;
-	if (e->guarded)
-		door_enter(e); /* and never left: there is nothing behind it any more */
+	if (e->guarded && door_enter(e)) /* and never left: there is nothing behind it any more */
+		door_depth--;
 	layers_leave(e);
 	atomic_store(&e->closed, true);
 	stats_close(e);

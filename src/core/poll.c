@@ -16,6 +16,7 @@
 #include "core/layer.h"
 #include "core/stats.h"
 #include "core/trace.h"
+#include "core/wait.h"
 
 enum {
 	DRAIN_MOST = 128,       /* messages of one inlet after which the end of its leaf ends its turn */
@@ -359,9 +360,20 @@ static int poll_kinds(tern *t, unsigned kinds, const char *what)
 	return TERN_LIKELY(t->reach) ? poll_serve(t->own, kinds) : poll_rare(t, kinds, what);
 }
 
+/* A poll gives other light threads a turn, as a wait does. */
+static __attribute__((noinline)) void poll_pass(tern *t, unsigned handled)
+{
+	INSIDE struct door door = door_open(t);
+	if (wait_turns) /* inside nobody changes it */
+		wait_turns->pass(t->own, NULL, handled);
+}
+
 int tern_poll(tern *t)
 {
-	return poll_kinds(t, KINDS_BOTH, "a poll");
+	int handled = poll_kinds(t, KINDS_BOTH, "a poll");
+	if (TERN_UNLIKELY(wait_turns != NULL) && handled >= 0 && !held(t->own))
+		poll_pass(t, (unsigned)handled);
+	return handled;
 }
 
 int tern_poll_requests(tern *t)

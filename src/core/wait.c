@@ -26,6 +26,8 @@ enum {
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
 
+_Thread_local const struct turns *wait_turns;
+
 /* -- The thread's other endpoints ---------------------------------------------------------- */
 
 /* Whether its own communication thread serves it. */
@@ -57,9 +59,17 @@ static void sibling_leave(struct endpoint *sibling)
 	door_leave(sibling);
 }
 
+void wait_wanted(struct endpoint *e)
+{
+	void (*wanted)(struct endpoint *) = atomic_load_explicit(&e->wanted, memory_order_relaxed);
+	if (TERN_UNLIKELY(wanted != NULL))
+		wanted(e);
+}
+
 static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
+	wait_wanted(sibling);
 	if (sibling_apart(sibling) || !sibling_enter(sibling))
 		return 0;
 	unsigned handled = held(sibling) || in_handler(sibling) ? 0 : poll_once(sibling, KINDS_BOTH);
@@ -90,7 +100,7 @@ static void disarm(struct endpoint *e)
 static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 {
 	if (sibling_apart(sibling))
-		return 0;
+		return sibling->threaded; /* which its agent does not run, and cannot wake us for */
 	if (attach_is_lent(sibling) || sibling->shared)
 		return 1;
 	sibling_enter(sibling);
@@ -132,6 +142,12 @@ static void wait_nap(struct endpoint *e, const struct ladder *l, uint64_t ns)
 		e->world->nap(ns);
 }
 
+/* Of whoever would sleep with this kernel thread. */
+static bool wait_over(struct endpoint *e, const struct ladder *l)
+{
+	return (l->over && l->over(e, l->arg)) || (wait_turns && wait_turns->over());
+}
+
 /* True if it slept: everything was armed, nothing had arrived and the wait was not over. */
 static bool wait_sleep(struct endpoint *e, struct ladder *l)
 {
@@ -139,7 +155,7 @@ static bool wait_sleep(struct endpoint *e, struct ladder *l)
 	if (e->trace)
 		trace_flush(e); /* there is time, and the rank may be killed in its sleep */
 	bool quiet = arm(e, &s) && attach_each(e, arm_sibling, &s) == 0 && s.bells;
-	if (quiet && !(l->over && l->over(e, l->arg))) {
+	if (quiet && !wait_over(e, l)) {
 		uint64_t began = e->world->now();
 		wait_show(e, l, true);
 		agent_doze(e);
@@ -159,7 +175,8 @@ static bool wait_sleep(struct endpoint *e, struct ladder *l)
  */
 static struct tern_inlet *wait_look(struct endpoint *e, struct ladder *l)
 {
-	for (int i = 0; i < LOOKS && l->looks < e->spin && !e->work; i++, l->looks++) {
+	int most = wait_turns ? 1 : LOOKS; /* others may have something to do meanwhile */
+	for (int i = 0; i < most && l->looks < e->spin && !e->work; i++, l->looks++) {
 		struct tern_inlet *in = circle_find(&e->site, e->t->peek);
 		if (in)
 			return in;
@@ -199,7 +216,8 @@ static void wait_idle(struct endpoint *e, struct ladder *l)
 	}
 	if (now - l->since < NAPS_NS)
 		wait_nap(e, l, NAP_NS);
-	else if (l->bounded || e->shared || !wait_sleep(e, l)) /* what is shared another thread may answer */
+	else if (l->bounded || e->shared || /* what is shared another thread may answer */
+		 (wait_turns && wait_turns->bounded()) || !wait_sleep(e, l))
 		wait_nap(e, l, LONG_NAP_NS);
 	pulse_go(e->pulse); /* after each step: only this call knows when the wait is over */
 }
@@ -225,7 +243,7 @@ static void wait_linger(struct ladder *l)
 		cpu_relax();
 }
 
-static void wait_once(struct endpoint *e, struct ladder *l)
+static unsigned wait_serve(struct endpoint *e, struct ladder *l)
 {
 	wait_linger(l);
 	if (TERN_UNLIKELY(e->shared))
@@ -239,23 +257,29 @@ static void wait_once(struct endpoint *e, struct ladder *l)
 	/* Also when something lies here that waits for room for its reply: a sibling may have to make it. */
 	if (!handled || ++l->busy % SIBLINGS_EVERY == 0)
 		handled += attach_each(e, serve_sibling, NULL);
-	if (!handled) {
-		wait_idle(e, l);
-		return;
-	}
+	if (!handled)
+		return 0;
 	l->linger = linger_of(e, there, handled);
 	l->looks = 0;
 	l->since = 0;
 	l->quiet = 0;
+	return handled;
 }
 
 void wait_step(struct endpoint *e, struct ladder *l)
 {
 	if (TERN_UNLIKELY(e->trace))
 		trace_step(e, l);
-	wait_once(e, l);
+	unsigned handled = wait_serve(e, l);
+	wait_wanted(e);
+	/* In a layer's turn nobody else may run: the layer is in the middle of something. */
+	const struct turns *turns = e->inner ? NULL : wait_turns;
+	if (!handled && (!turns || turns->idle(l)))
+		wait_idle(e, l);
 	if (TERN_UNLIKELY(e->trace))
 		trace_stepped(e);
+	if (TERN_UNLIKELY(turns != NULL) && !held(e))
+		turns->pass(e, l, handled);
 }
 
 int wait_on(struct endpoint *e, struct ladder *l, const char *what)
@@ -289,8 +313,10 @@ int wait_blame(struct endpoint *e, struct ladder *l)
 	if (missing < 0)
 		return 0;
 	uint64_t now = e->world->now();
-	if (!l->quiet)
+	if (!l->quiet || l->served != e->served) { /* another thread's wait may have served some */
 		l->quiet = now;
+		l->served = e->served;
+	}
 	if (now - l->quiet < e->grace_ns)
 		return 0;
 	struct peer *p = &e->site.peer[missing];
@@ -405,11 +431,18 @@ int tern_barrier(tern *t)
 	int rc = rules_wait(e, "tern_barrier()");
 	if (!rc)
 		rc = barrier_missing(e); /* before taking a ticket: it could complete a later round */
+	if (!rc && e->barrier)
+		rc = error_set(-EBUSY,
+			       "tern_barrier() was called while rank %u is in one already: "
+			       "a rank takes part once, whatever the number of its threads",
+			       t->rank);
 	if (rc)
 		return rc;
 	if (TERN_UNLIKELY(e->trace))
 		trace_barrier(e, RECORD_BARRIER);
+	e->barrier = true;
 	rc = barrier_pass(e);
+	e->barrier = false;
 	if (TERN_UNLIKELY(e->trace))
 		trace_barrier(e, RECORD_PASSED);
 	return rc;

@@ -96,6 +96,8 @@ extern const struct test test_trace;
 extern const struct test test_typed;
 /* perf_chan.c */
 extern const struct test test_chan_trip, test_chan_rate, test_multicast;
+/* perf_spawn.c */
+extern const struct test test_spawn_trip, test_spawn_rate, test_yield;
 
 /* perf_async.c */
 extern const struct test test_async_trip, test_turn, test_overlap, test_no_overlap;
