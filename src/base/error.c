@@ -11,7 +11,7 @@
 /* Per thread, so that two jobs of one process do not write over each other. */
 static _Thread_local struct {
 	int rc;
-	char text[400];
+	char text[800];
 } last;
 
 int error_set(int rc, const char *format, ...)
