@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -38,7 +39,9 @@ static int wire_broken(const char *what)
 static int wire_write(const char *text, size_t len)
 {
 	while (len) {
-		ssize_t n = write(wire.fd, text, len);
+		ssize_t n = send(wire.fd, text, len, MSG_NOSIGNAL);
+		if (n < 0 && errno == ENOTSOCK)
+			n = write(wire.fd, text, len);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
