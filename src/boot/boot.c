@@ -24,10 +24,11 @@ static const struct {
 	{ "JSM_NAMESPACE_SIZE", "IBM's jsrun" },
 };
 
-static bool says_one(const char *variable)
+/* 0 if it does not say. */
+static int ranks_said(const char *variable)
 {
-	const char *value = variable ? getenv(variable) : NULL;
-	return value && atoi(value) == 1;
+	const char *value = getenv(variable);
+	return value ? atoi(value) : 0;
 }
 
 static int boot_refuse(const char *variable, const char *launcher, int rc, const char *why)
@@ -58,19 +59,21 @@ static int boot_launched(struct boot *b)
 		if (!getenv(pmi->sign) || (pmi->outermost && signs))
 			continue;
 		signs = true;
-		if (says_one(pmi->count))
+		if (ranks_said(pmi->count) == 1)
 			continue;
 		int rc = boot_join(pmi, b);
 		if (rc || b->size > 1)
 			return rc;
+		if (ranks_said(pmi->count) > 1)
+			return boot_refuse(pmi->count, pmi->starters, -ENOTSUP,
+					   "its process manager knows of one rank only; "
+					   "start the program directly from the launcher");
 	}
-	for (unsigned i = 0; !signs && i < sizeof others / sizeof *others; i++) {
-		const char *value = getenv(others[i].variable);
-		if (value && atoi(value) > 1)
+	for (unsigned i = 0; !signs && i < sizeof others / sizeof *others; i++)
+		if (ranks_said(others[i].variable) > 1)
 			return boot_refuse(others[i].variable, others[i].launcher, -ENOTSUP,
 					   "it offers neither PMIx (PMIX_RANK) nor PMI-1 (PMI_FD); "
 					   "start the program with a launcher that does");
-	}
 	*b = (struct boot){ .rank = 0, .size = 1, .fd = -1 };
 	return 0;
 }
@@ -109,4 +112,9 @@ int boot_find(struct boot *b)
 	/* Programs that this rank starts are not ranks and should not hold the job's memory. */
 	fcntl(b->fd, F_SETFD, FD_CLOEXEC);
 	return 0;
+}
+
+void boot_left(void)
+{
+	join_leave();
 }

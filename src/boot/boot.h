@@ -17,4 +17,7 @@ struct boot {
  */
 int boot_find(struct boot *b);
 
+/* The endpoint of a rank that was launched is closed. Another one can still be opened. */
+void boot_left(void);
+
 #endif

@@ -2,9 +2,12 @@
 /*
  * The launcher's process manager is asked for two things: which rank this is of how many,
  * and to carry one card from each rank to all. A card says which machine its rank is
- * on and where it can be met. Then the manager is let go at once: its library's threads
- * do not run beside the program, a rank that ends without tern_close() is not
- * reproached for it by mpirun, and a program that starts MPI later starts it afresh.
+ * on and where it can be met. Then it has done its work.
+ *
+ * It is closed at once, so that a rank may end as it likes afterwards; but PMIx with the
+ * endpoint, because MPI in the same process shares it, and Open MPI's mpirun lets nobody in
+ * again who has left. mpirun also calls it an improper end if a process leaves
+ * PMIx open, so one that returns without tern_close() closes it on its way out.
  */
 #include "boot/join.h"
 
@@ -80,6 +83,26 @@ struct joined {
 	char why[400];
 };
 
+/* A manager to be closed later, and the process that has to: a child that it forks has not. */
+static struct {
+	const struct pmi_ops *manager;
+	pid_t pid;
+} kept;
+
+void join_leave(void)
+{
+	if (kept.manager && kept.pid == getpid())
+		kept.manager->close();
+	kept.manager = NULL;
+}
+
+static void manager_keep(const struct pmi_ops *manager)
+{
+	kept.manager = manager;
+	kept.pid = getpid();
+	atexit(join_leave);
+}
+
 static int join(struct joined *j)
 {
 	struct boot *b = &j->boot;
@@ -93,7 +116,10 @@ static int join(struct joined *j)
 			       TERN_RANKS_MAX);
 	else if (b->size > 1)
 		rc = find_the_others(j->through, b->rank, b->size, &j->job);
-	j->through->close();
+	if (j->through->shared)
+		manager_keep(j->through);
+	else
+		j->through->close();
 	if (rc || b->size == 1)
 		return rc;
 	b->fd = j->job.fd;

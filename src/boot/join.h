@@ -15,4 +15,7 @@
  */
 int join_through(const struct pmi_ops *pmi, struct boot *b);
 
+/* Closes the process manager, if it is still open. Also done when the process returns from main(). */
+void join_leave(void);
+
 #endif

@@ -5,7 +5,7 @@
  * PMIx, PMI-2 and PMI-1 offer the same under different names: a process learns
  * which rank it is of how many, and ranks give each other words through a table:
  * put, fence, get. That is all that Tern needs of them, and only while a
- * process joins its job; then the manager is let go.
+ * process joins its job.
  */
 #ifndef TERN_BOOT_PMI_H
 #define TERN_BOOT_PMI_H
@@ -23,6 +23,7 @@ struct pmi_ops {
 	const char *sign;     /* the variable that a process finds if it was started by one of these */
 	const char *count;    /* the variable that says how many ranks there are; may be missing */
 	bool outermost; /* what other launchers start inherits `sign`, so it counts only if no other is there */
+	bool shared;    /* MPI in the same process uses it too, and cannot if we have closed it: close late */
 
 	/* Whether it can be spoken here; if not, what is missing and what to do, in `why`. */
 	bool (*usable)(char *why, size_t len);

@@ -166,7 +166,7 @@ static void wire_close(void)
 
 const struct pmi_ops pmi_wire_ops = {
 	.name = "PMI-1",
-	.starters = "MPICH's mpiexec, srun --mpi=pmi2",
+	.starters = "an mpiexec or srun --mpi=pmi2",
 	.sign = "PMI_FD",
 	.count = "PMI_SIZE",
 	.usable = wire_usable,

@@ -98,7 +98,8 @@ static int pmix_open(uint32_t *rank, uint32_t *size)
 		return error_set(-ENOTSUP, "%s", why);
 	pmix_status_t status = pmix.init(&pmix.self, NULL, 0);
 	if (status != PMIX_SUCCESS)
-		return refused("joining the job of the launcher", status);
+		return error_set(-EPROTO, "PMIx said: %s; start the program directly from the launcher",
+				 pmix.error_string(status));
 	*rank = pmix.self.rank;
 	int rc = job_size(size);
 	if (rc)
@@ -148,9 +149,10 @@ static void pmix_close(void)
 
 const struct pmi_ops pmix_ops = {
 	.name = "PMIx",
-	.starters = "mpirun, prterun, srun --mpi=pmix",
+	.starters = "mpirun, prterun or srun --mpi=pmix",
 	.sign = "PMIX_RANK",
 	.count = "OMPI_COMM_WORLD_SIZE",
+	.shared = true,
 	.usable = pmix_usable,
 	.open = pmix_open,
 	.put = pmix_put,

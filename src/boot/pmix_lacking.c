@@ -23,7 +23,7 @@ static int lacking_open(uint32_t *rank, uint32_t *size)
 
 const struct pmi_ops pmix_ops = {
 	.name = "PMIx",
-	.starters = "mpirun, prterun, srun --mpi=pmix",
+	.starters = "mpirun, prterun or srun --mpi=pmix",
 	.sign = "PMIX_RANK",
 	.count = "OMPI_COMM_WORLD_SIZE",
 	.usable = lacking_usable,
