@@ -44,6 +44,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "1: notice when data under way or a free buffer is written to" },
 	[SETTING_TRACE] = { "TERN_TRACE", "",
 			    "record what each rank does in the file of this name and its rank; for tern trace" },
+	[SETTING_SSH] = { "TERN_SSH", "ssh -o BatchMode=yes",
+			  "the command by which tern run --hosts reaches a host" },
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
 			    "1: be a job of one rank although another launcher started this process" },
 };

@@ -23,6 +23,7 @@ enum setting {
 	SETTING_SPILL,       /* bytes for typed messages that found no buffer */
 	SETTING_CHECK,       /* 1: notice buffers that change while they must not */
 	SETTING_TRACE,       /* the files that record what ranks do */
+	SETTING_SSH,         /* the command that `tern run` reaches other hosts with */
 	SETTING_ALONE,       /* 1: be a job of one although another launcher started us */
 	SETTING_COUNT
 };

@@ -85,7 +85,7 @@ static struct waiting waiting_find(void)
 
 static bool setting_is_number(enum setting s)
 {
-	return s != SETTING_TRACE && (setting_given(s) || *setting_table[s].fallback);
+	return s != SETTING_TRACE && s != SETTING_SSH && (setting_given(s) || *setting_table[s].fallback);
 }
 
 /* What is wrong with the value, or NULL. */
