@@ -88,16 +88,12 @@ wait $front
 status=$?
 check_status 0
 says 2 '^got it$'
-mkfifo "$folder/fifo"
-exec 9<>"$folder/fifo"
-(yes | head -c 3000000 >&9) & feeder=$!
-LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n 2 yes rank <"$folder/fifo" 2>"$err" | sleep 2 & pipeline=$!
+LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n 2 yes rank <"$folder/noise" 2>"$err" | sleep 30 &
+reader=$!
 sleep 0.7
-kill -TERM $(pgrep -f -- "--hosts 127.0.0.1 --ssh ssh -F none .*-p $port -n 2 yes rank") 2>/dev/null
+kill -TERM $(pgrep -f -- "-p $port -n 2 yes rank$")
 until_true eval '! pgrep -f "^yes rank$" >/dev/null' || fail "the ranks do not get SIGTERM"
-kill $feeder 2>/dev/null
-wait $pipeline $feeder 2>/dev/null
-exec 9>&-
+kill $reader
 check_nothing_left
 
 sentence "whoever is killed, nothing is left on the other host"
