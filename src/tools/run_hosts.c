@@ -14,7 +14,7 @@
 
 /* -- The list --------------------------------------------------------------------------- */
 
-/* Cuts a copy of `text` at `between` into words; how many there are. Empty ones are left in. */
+/* Cuts a copy of `text` at `between` into words; how many there are. The first one is the copy's memory. */
 static uint32_t split(const char *text, const char *between, char ***words)
 {
 	uint32_t n = 0;
@@ -50,28 +50,6 @@ static void hosts_divide(struct hosts *h, uint32_t ranks)
 	}
 }
 
-int hosts_open(struct hosts *h, const struct run_options *o)
-{
-	char **names;
-	*h = (struct hosts){ .ready = epoll_create1(EPOLL_CLOEXEC) };
-	h->count = split(o->hosts, ",", &names);
-	h->host = calloc(h->count, sizeof *h->host);
-	h->shell_words = split(o->shell, " ", &h->shell);
-	if (h->ready < 0 || !names || !h->host || !h->shell)
-		return error_set(-ENOMEM, "--hosts: no memory");
-	for (uint32_t i = 0; i < h->count; i++) {
-		h->host[i] = (struct host){ .name = names[i], .wire = { .from = -1, .to = -1 } };
-		int rc = host_check(h, i);
-		if (rc)
-			return rc;
-	}
-	free(names);
-	hosts_divide(h, o->total);
-	return 0;
-}
-
-/* -- Links ------------------------------------------------------------------------------ */
-
 /* For the shell of the other host, which takes its command apart: in quotes, whatever is in it. */
 static char *quoted(const char *text)
 {
@@ -91,28 +69,78 @@ static char *quoted(const char *text)
 	return copy;
 }
 
+static int hosts_read(struct hosts *h, const char *list)
+{
+	char **names;
+	h->count = split(list, ",", &names);
+	h->host = names ? calloc(h->count, sizeof *h->host) : NULL;
+	for (uint32_t i = 0; h->host && i < h->count; i++)
+		h->host[i] = (struct host){ .name = names[i], .wire = { .from = -1, .to = -1 } };
+	free(names);
+	if (!h->host)
+		return error_set(-ENOMEM, "--hosts: no memory");
+	for (uint32_t i = 0; i < h->count; i++) {
+		int rc = host_check(h, i);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static char *self_path(void)
+{
+	char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof path);
+	return len < 0 ? NULL : strndup(path, (size_t)len);
+}
+
+int hosts_open(struct hosts *h, const struct run_options *o)
+{
+	*h = (struct hosts){ .ready = epoll_create1(EPOLL_CLOEXEC), .self = self_path() };
+	h->quoted = h->self ? quoted(h->self) : NULL;
+	h->shell_words = split(o->shell, " ", &h->shell);
+	int rc = hosts_read(h, o->hosts);
+	if (!rc && (h->ready < 0 || !h->quoted || !h->shell))
+		rc = error_set(-ENOMEM, "--hosts: no memory, or no /proc");
+	if (!rc)
+		hosts_divide(h, o->total);
+	return rc;
+}
+
+void hosts_close(struct hosts *h)
+{
+	for (uint32_t i = 0; h->host && i < h->count; i++)
+		wire_close(&h->host[i].wire);
+	close(h->ready);
+	if (h->host)
+		free(h->host[0].name);
+	if (h->shell)
+		free(h->shell[0]);
+	free(h->host);
+	free(h->shell);
+	free(h->self);
+	free(h->quoted);
+}
+
+/* -- Links ------------------------------------------------------------------------------ */
+
 char **hosts_command(const struct hosts *h, uint32_t i, int control)
 {
-	static char self[PATH_MAX], number[16];
-	char **word = calloc(h->shell_words + 10, sizeof *word);
-	uint32_t n = 0;
-	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-	if (!word || len < 0)
+	static char run[] = "run", link[] = "--link", end[] = "--", agent[] = "--agent", number[16];
+	char *const before[] = { h->self, run, link, number, end };
+	char *const behind[] = { h->host[i].name, h->quoted, run, agent };
+	char **words = calloc(h->shell_words + 10, sizeof *words), **next = words;
+	if (!words)
 		return NULL;
-	self[len] = '\0';
 	snprintf(number, sizeof number, "%d", control);
-	char *const link[] = { self, (char *)(uintptr_t) "run", (char *)(uintptr_t) "--link", number,
-			       (char *)(uintptr_t) "--" };
-	char *const agent[] = { h->host[i].name, quoted(self), (char *)(uintptr_t) "run",
-				(char *)(uintptr_t) "--agent" };
-	for (size_t w = 0; w < sizeof link / sizeof *link; w++)
-		word[n++] = link[w];
+	for (size_t w = 0; w < sizeof before / sizeof *before; w++)
+		*next++ = before[w];
 	for (uint32_t w = 0; w < h->shell_words; w++)
 		if (*h->shell[w])
-			word[n++] = h->shell[w];
-	for (size_t w = 0; w < sizeof agent / sizeof *agent; w++)
-		word[n++] = agent[w];
-	return word;
+			*next++ = h->shell[w];
+	for (size_t w = 0; w < sizeof behind / sizeof *behind; w++)
+		*next++ = behind[w];
+	return words;
 }
 
 /* Level-triggered: for writing only while something is to be written. */

@@ -18,6 +18,8 @@ struct hosts {
 	int ready;    /* epoll over the wires */
 	char **shell; /* the words of --ssh */
 	uint32_t shell_words;
+	char *self;   /* where this command lies, */
+	char *quoted; /* and the same in quotes, for the shell of another host */
 };
 
 /*
@@ -25,8 +27,9 @@ struct hosts {
  * hosts that would get none are left out. -EINVAL with a sentence for a list that is none.
  */
 int hosts_open(struct hosts *h, const struct run_options *o);
+void hosts_close(struct hosts *h); /* also if it could not be opened */
 
-/* The command that becomes the link to the i-th host, malloced; `control` is its descriptor of the wire. */
+/* The words that become the link to the i-th host: an array to be freed. `control` is its descriptor of the wire. */
 char **hosts_command(const struct hosts *h, uint32_t i, int control);
 
 /* The link to the i-th host is there: tells its agent what to start. `fd` belongs to it from now on. */

@@ -319,6 +319,7 @@ static int keeper_link(struct keeper *k, struct launch *l, uint32_t i)
 	int rc = l->program ? hosts_begin(k->hosts, i, pair[0], k->options) : -ENOMEM;
 	if (!rc)
 		rc = rank_start(l, i, &k->rank[i]);
+	free(l->program);
 	close(pair[1]);
 	return rc;
 }

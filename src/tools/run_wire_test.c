@@ -61,11 +61,13 @@ TEST(a_frame_of_an_unknown_kind_or_length_breaks_the_wire)
 	put(fd, FRAME_TYPES, 0, NULL, 0);
 	CHECK(wire_read(&w) && !wire_next(&w, &f));
 	CHECK_IS(w.error, EPROTO);
+	wire_close(&w);
 	fd = wire_to_test(&w);
 	put(fd, FRAME_CARD, FRAME_MOST + 1, NULL, 0);
 	CHECK(wire_read(&w) && !wire_next(&w, &f));
 	CHECK_IS(w.error, EPROTO);
 	CHECK(!wire_read(&w));
+	wire_close(&w);
 }
 
 TEST(a_reader_that_does_not_read_costs_the_writer_no_time_and_nothing_is_lost)
@@ -91,6 +93,8 @@ TEST(a_reader_that_does_not_read_costs_the_writer_no_time_and_nothing_is_lost)
 		wire_flush(&w);
 	}
 	CHECK_IS(wire_backlog(&w), 0);
+	wire_close(&w);
+	wire_close(&r);
 }
 
 /* -- Orders ----------------------------------------------------------------------------- */
@@ -123,6 +127,8 @@ TEST(an_order_says_what_was_meant_whatever_the_words_are)
 	CHECK(strcmp(getenv("TERN_SPIN"), "77") == 0);
 	char folder[4096];
 	CHECK(getcwd(folder, sizeof folder) && strcmp(folder, "/") != 0);
+	free(read.program);
+	free(order);
 }
 
 static void check_refused(const char *text, size_t len)
@@ -172,6 +178,7 @@ TEST(whatever_bytes_come_as_an_order_are_survived)
 		free(read.program);
 		free(copy);
 	}
+	free(order);
 }
 
 /* -- Hosts ------------------------------------------------------------------------------ */
@@ -194,8 +201,10 @@ TEST(ranks_are_divided_in_order_and_in_equal_parts)
 		next += h.host[i].ranks;
 	}
 	CHECK_IS(next, 8);
+	hosts_close(&h);
 	hosts_of(&h, "a,b,c", 2);
 	CHECK_IS(h.count, 2);
+	hosts_close(&h);
 }
 
 TEST(a_list_with_a_hole_an_option_or_a_name_twice_is_refused)
@@ -205,6 +214,7 @@ TEST(a_list_with_a_hole_an_option_or_a_name_twice_is_refused)
 		struct hosts h;
 		struct run_options o = { .total = 4, .hosts = bad[i], .shell = "ssh", .program = words };
 		CHECK_IS(hosts_open(&h, &o), -EINVAL);
+		hosts_close(&h);
 	}
 }
 
@@ -218,6 +228,8 @@ TEST(nothing_of_the_job_is_on_the_command_line_of_the_remote_shell)
 		CHECK(strcmp(word[i + 1], behind[i]) == 0);
 	CHECK(word[8][0] == '\'' && strcmp(word[9], "run") == 0 && strcmp(word[10], "--agent") == 0);
 	CHECK(word[11] == NULL);
+	free(word);
+	hosts_close(&h);
 }
 
 /* The next frame that a host's agent gets. */
@@ -270,4 +282,7 @@ TEST(each_hosts_cards_come_to_all_the_others_in_their_order)
 			CHECK_IS(card[1], next[card[0]]++);
 		}
 	}
+	for (uint32_t i = 0; i < HOSTS; i++)
+		wire_close(&agent[i]);
+	hosts_close(&h);
 }
