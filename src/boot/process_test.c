@@ -42,6 +42,7 @@ TEST(a_process_is_seen_to_end_and_how_before_its_parent_asks)
 	CHECK(readable(fd, 10000));
 	CHECK(process_status(fd, pid, born, &status));
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	CHECK(!process_status(-1, pid, born + 1, &status)); /* another one's number */
 	CHECK_IS(waitpid(pid, NULL, 0), pid);
 	close(fd);
 }
