@@ -50,7 +50,10 @@ static int boot_join(const struct pmi_ops *pmi, struct boot *b)
 	return boot_refuse(pmi->sign, pmi->starters, rc, why);
 }
 
-/* A launcher may have been started by another one, whose variables are still there: the one with several ranks is meant. */
+/*
+ * A launcher may have been started by another one, whose variables are still there: the one
+ * that has several ranks is meant.
+ */
 static int boot_launched(struct boot *b)
 {
 	bool signs = false;

@@ -220,6 +220,30 @@ TEST(ranks_of_a_pmi_1_manager_join_once_and_have_session_after_session)
 	CHECK_IS(ranks_failed(), 0);
 }
 
+static int complaints[2];
+
+/* Rank 2 comes when the others have complained of it. */
+static void rank_complains(uint32_t rank)
+{
+	struct boot b;
+	char text[2000] = "";
+	size_t len = 0;
+	setenv("TERN_STUCK", "1", 1);
+	if (rank != 2)
+		REQUIRE(dup2(complaints[1], STDERR_FILENO) >= 0);
+	while (rank == 2 && (!strstr(text, "rank 0 has waited") || !strstr(text, "rank 1 has waited")))
+		len += (size_t)read(complaints[0], text + len, sizeof text - 1 - len);
+	CHECK_IS(boot_find(&b), 0);
+}
+
+TEST(whoever_waits_long_for_the_others_to_join_says_so)
+{
+	REQUIRE(pipe(complaints) == 0);
+	ranks_start(rank_complains);
+	manager_run();
+	CHECK_IS(ranks_failed(), 0);
+}
+
 /* -- Machines ---------------------------------------------------------------------------- */
 
 static void rank_1_is_elsewhere(uint32_t rank)

@@ -17,15 +17,12 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "boot/process.h"
-
-enum { STACK = 128 << 10 };
+#include "boot/thread.h"
 
 struct watch {
 	struct job *job;
@@ -65,22 +62,6 @@ static void *neighbour_main(void *arg)
 	return NULL;
 }
 
-static int neighbour_start(struct watch *w)
-{
-	pthread_t thread;
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, STACK);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&thread, &attributes, neighbour_main, w);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return -error;
-}
-
 int neighbour_watch(struct job *job, uint32_t rank)
 {
 	static struct watch watch; /* one a process, which is one rank */
@@ -92,6 +73,9 @@ int neighbour_watch(struct job *job, uint32_t rank)
 				 "needs Linux 5.3 and the container's consent: %s; use `tern run`",
 				 strerror(-fd));
 	close(fd);
-	int rc = neighbour_start(&watch);
+	pthread_t thread;
+	int rc = thread_start(&thread, neighbour_main, &watch);
+	if (!rc)
+		pthread_detach(thread);
 	return rc ? error_set(rc, "starting the thread that watches the next rank: %s", strerror(-rc)) : 0;
 }
