@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: MODES */
 /*
  * What is legal where: every call from every place, and the table of tern(7) held
  * against what the library does. What is refused must change nothing, so after
@@ -15,8 +16,8 @@ static uint32_t other; /* whom it talks with: rank 0, or itself in a job of one 
 static void *claimed;  /* a claim of the program's */
 static const tern_msg *kept;
 static int (*calling)(tern *t, const tern_msg *m);
-static int code;
-static unsigned arrived; /* messages that the call has led to */
+static _Atomic int code;
+static _Atomic unsigned arrived; /* messages that the call has led to */
 
 /* -- The calls ---------------------------------------------------------------------- */
 

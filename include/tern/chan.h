@@ -306,20 +306,10 @@ static inline uint64_t *tern_chan_word(struct tern_chan_line *line, intptr_t at)
 	return (uint64_t *)(void *)((char *)(line + 1) + at);
 }
 
-/* Thread sanitizer does not see what inline assembly orders. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TERN_CHAN_WATCHED_ 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define TERN_CHAN_WATCHED_ 1
-#endif
-
 /* Whether the count says `at`. A4, pairs with R4 in tern_chan_publish(). */
 static inline int tern_chan_stands(const struct tern_chan_line *line, intptr_t at)
 {
-#if defined(__x86_64__) && !defined(TERN_CHAN_WATCHED_) && !defined(TERN_NO_INLINE)
+#if defined(__x86_64__) && !defined(TERN_WATCHED_) && !defined(TERN_NO_INLINE)
 	int same; /* one instruction, where compilers make two of an atomic load */
 	__asm__ volatile("cmpl %2, %1" : "=@cce"(same) : "m"(line->count), "ri"((int32_t)at) : "memory");
 	return same;

@@ -5,14 +5,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <tern/tern.h>
 
 /* Per thread, so that two jobs of one process do not write over each other. */
-static _Thread_local struct {
-	int rc;
-	char text[800];
-} last;
+static _Thread_local struct error_kept last;
 
 int error_set(int rc, const char *format, ...)
 {
@@ -24,6 +22,16 @@ int error_set(int rc, const char *format, ...)
 	return rc;
 }
 
+void error_keep(struct error_kept *kept)
+{
+	*kept = last;
+}
+
+void error_restore(const struct error_kept *kept)
+{
+	last = *kept;
+}
+
 void error_warn(const char *format, ...)
 {
 	char line[512];
@@ -31,7 +39,8 @@ void error_warn(const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof line, format, args);
 	va_end(args);
-	fprintf(stderr, "tern: %s\n", line); /* one call, so that lines of several ranks do not mix */
+	/* One call, so that lines of several ranks do not mix; and not stdio, which an interrupt may find in use. */
+	dprintf(STDERR_FILENO, "tern: %s\n", line);
 }
 
 static const struct {

@@ -30,6 +30,18 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_STUCK] = { "TERN_STUCK", "0",
 			    "seconds after which a wait that nothing ends writes what is under way to stderr; "
 			    "0: never" },
+	[SETTING_DELIVERY] = { "TERN_DELIVERY", "poll",
+			       "who runs handlers while the program computes: poll (nobody), thread, interrupt" },
+	[SETTING_SIGNAL] = { "TERN_SIGNAL", "0",
+			     "the number of a signal for interrupts, which nothing else uses; 0: none" },
+	[SETTING_AGENT_CORE] = { "TERN_AGENT_CORE", "",
+				 "the core that communication threads are bound to; unset: any" },
+	[SETTING_SHARED] = { "TERN_SHARED", "0",
+			     "1: endpoints may be used by several threads, one call at a time" },
+	[SETTING_WATCHDOG] = { "TERN_WATCHDOG", "0",
+			       "milliseconds that a handler or a hold may last before it is reported; 0: for ever" },
+	[SETTING_WATCHDOG_END] = { "TERN_WATCHDOG_END", "0",
+				   "1: the job ends, with exit status 70, when TERN_WATCHDOG reports something" },
 	[SETTING_STATS] = { "TERN_STATS", "0",
 			    "1: count messages, bytes and time, and print them when the rank closes; "
 			    "2: print them as JSON" },
@@ -41,7 +53,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_SPILL] = { "TERN_SPILL", "256K",
 			    "bytes of each rank's heap for typed messages that found no buffer (K, M, G)" },
 	[SETTING_CHECK] = { "TERN_CHECK", CHECK_UNLESS_SET,
-			    "1: notice when data under way or a free buffer is written to" },
+			    "1: notice when data under way or a free buffer is written to, "
+			    "and when a second thread uses an endpoint" },
 	[SETTING_TRACE] = { "TERN_TRACE", "",
 			    "record what each rank does in the file of this name and its rank; for tern trace" },
 	[SETTING_SSH] = { "TERN_SSH", "ssh -o BatchMode=yes",

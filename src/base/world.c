@@ -22,7 +22,7 @@ static void real_nap(uint64_t ns)
 
 static void real_sleep(const struct sleep *s, uint64_t ns)
 {
-	if (futex_wait_many(s->bell, s->bells, BELL_ASLEEP, ns) != 0)
+	if (futex_wait_many(s->bell, s->bells, s->says, ns) != 0)
 		real_nap(ns < FALLBACK_NAP_NS ? ns : FALLBACK_NAP_NS);
 }
 

@@ -13,12 +13,22 @@
  * leaves ASLEEP to the owner, so that whoever rings next wakes it too: the first may
  * have been killed, or stopped, between the two steps.
  */
-enum bell { BELL_QUIET = 0, BELL_RUNG = 1, BELL_ASLEEP = 2 };
+enum bell {
+	BELL_QUIET = 0,
+	BELL_ASLEEP = 1,
+	BELL_AGENT =
+		2, /* with ASLEEP: not the program sleeps but its communication thread, which waits for this value */
+	BELL_CALL = 4, /* its owner computes: whoever rings sends it the signal */
+	BELL_RUNG = 8, /* the greatest, so that one comparison tells */
+};
 
 /* What a sleeping thread can be woken by: the bells of its endpoints. */
 struct sleep {
 	_Atomic uint64_t *bell[FUTEX_MANY];
 	unsigned bells;
+	uint32_t says; /* what the bells say until they ring: ASLEEP, and AGENT, or CALL */
+	int signal;    /* with CALL: this signal shall be sent to that thread */
+	int32_t thread;
 };
 
 struct world {

@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -80,7 +79,7 @@ struct joined {
 	struct boot boot;
 	struct job job;
 	int rc;
-	char why[400];
+	struct error_kept said;
 };
 
 /* A manager to be closed later, and the process that has to: a child that it forks has not. */
@@ -141,10 +140,11 @@ int join_through(const struct pmi_ops *pmi, struct boot *b)
 	if (!j->through) {
 		j->through = pmi;
 		j->rc = join(j);
-		if (j->rc)
-			snprintf(j->why, sizeof j->why, "%s", tern_strerror(j->rc));
+		error_keep(&j->said);
 	}
 	pthread_mutex_unlock(&lock);
 	*b = j->boot;
-	return j->rc ? error_set(j->rc, "%s", j->why) : 0;
+	if (j->rc)
+		error_restore(&j->said);
+	return j->rc;
 }

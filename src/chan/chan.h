@@ -79,6 +79,12 @@ struct chans {
 	struct proc proc[TERN_PROCS_MAX];
 };
 
+/* The endpoint that an end belongs to. */
+static inline tern *chan_home(const struct tern_chan *c)
+{
+	return c->chans->e->t;
+}
+
 static inline struct chans *chans_of(tern *t)
 {
 	return t->own->layer[LAYER_CHAN];

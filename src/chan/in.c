@@ -234,6 +234,7 @@ __attribute__((noinline)) static struct tern_chan_place more_rare(tern_in *i)
 
 struct tern_chan_place tern_chan_more(tern_chan *c, struct tern_chan_line *line, intptr_t at)
 {
+	INSIDE struct door door = door_open(chan_home(c));
 	tern_in i = { line, at, c };
 	struct cursor k = { .line = line, .at = at, .leaf = c->leaf };
 	if (TERN_UNLIKELY(!line_is_control(line) || !cursor_enter(c, &k) || tern_chan_stands(k.line, k.at)))
@@ -249,6 +250,7 @@ int tern_chan_get16_at(tern_in *i, uint64_t value[2])
 
 int tern_chan_ready_at(tern_in *i, size_t bytes)
 {
+	INSIDE struct door door = door_open(chan_home(i->chan));
 	struct tern_chan *c = i->chan;
 	struct cursor k = in_cursor(i);
 	size_t words = words_of(bytes), has = 0;
@@ -284,6 +286,7 @@ static size_t in_take(tern_in *i, struct cursor *k, char *to, size_t len)
 
 int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 {
+	INSIDE struct door door = door_open(chan_home(i->chan));
 	char *to = data;
 	uint64_t item = 0;
 	int rc = tern_chan_ready_at(i, len);
@@ -310,6 +313,7 @@ int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 
 int tern_chan_next_at(tern_in *i)
 {
+	INSIDE struct door door = door_open(chan_home(i->chan));
 	for (;;) {
 		struct cursor k = in_cursor(i);
 		uint64_t item = 0;
@@ -328,6 +332,7 @@ int tern_chan_next_at(tern_in *i)
 
 enum tern_information tern_chan_information_at(tern_in *i)
 {
+	INSIDE struct door door = door_open(chan_home(i->chan));
 	struct cursor k = in_cursor(i);
 	uint64_t item = 0;
 	int sight = in_look(i->chan, &k, &item);
@@ -358,6 +363,7 @@ int tern_chan_wait_any(tern_in *const *ends, unsigned n, unsigned *turn)
 	int rc;
 	if (!n)
 		return error_set(-EINVAL, "tern_chan_wait_any() was given no ends: nothing will ever come");
+	INSIDE struct door door = door_open(chan_home(ends[0]->chan));
 	while ((rc = tern_chan_any(ends, n, turn)) == -EAGAIN) {
 		rc = chan_wait(ends[0]->chan->chans->e, &l, "tern_chan_wait_any()");
 		if (rc)

@@ -170,6 +170,7 @@ __attribute__((noinline)) static struct tern_chan_place turn_spilt(struct tern_c
 
 struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
 {
+	INSIDE struct door door = door_open(chan_home(c));
 	if (TERN_UNLIKELY(line - 1 == chan_spill(c)))
 		return turn_spilt(c);
 	return c->leaf < out_limit(c) ? out_enter(c) : out_spill(c);
@@ -216,6 +217,7 @@ void out_mark(tern_out *o, uint64_t item)
 
 int tern_chan_end_at(tern_out *o)
 {
+	INSIDE struct door door = door_open(chan_home(o->chan));
 	int rc = out_settle(o);
 	if (!rc)
 		out_mark(o, ITEM_END);
@@ -224,6 +226,7 @@ int tern_chan_end_at(tern_out *o)
 
 int tern_chan_call_at(tern_out *o, unsigned id)
 {
+	INSIDE struct door door = door_open(chan_home(o->chan));
 	struct chans *s = o->chan->chans;
 	if (id >= TERN_PROCS_MAX)
 		return error_set(-ERANGE, "procedure %u was named; procedures are numbered 0 to %d", id,
@@ -264,6 +267,7 @@ static size_t leaf_room(const tern_out *o)
 
 int tern_chan_room_at(tern_out *o, size_t bytes)
 {
+	INSIDE struct door door = door_open(chan_home(o->chan));
 	struct tern_chan *c = o->chan;
 	size_t words = words_of(bytes);
 	if (words > PIPE_WORDS)
@@ -292,6 +296,7 @@ static size_t out_fill(tern_out *o, const char *data, size_t len)
 
 int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 {
+	INSIDE struct door door = door_open(chan_home(o->chan));
 	const char *from = data;
 	int rc = tern_chan_room_at(o, len);
 	if (rc == -EAGAIN || rc == -EMSGSIZE) /* if it may not wait, nothing is put */

@@ -7,6 +7,7 @@
 
 int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg)
 {
+	INSIDE struct door door = door_open(t);
 	if (id >= TERN_PROCS_MAX)
 		return error_set(-ERANGE, "procedure %u was registered; procedures are numbered 0 to %d", id,
 				 TERN_PROCS_MAX - 1);
@@ -31,6 +32,7 @@ static const struct proc *proc_named(const struct tern_chan *c, uint64_t item)
 
 int tern_chan_run_at(tern_in *i)
 {
+	INSIDE struct door door = door_open(chan_home(i->chan));
 	struct tern_chan *c = i->chan;
 	struct cursor k = in_cursor(i);
 	uint64_t item = 0;

@@ -3,6 +3,7 @@
 #include "core/layer.h"
 
 #include "core/trace.h"
+#include "core/watchdog.h"
 
 int layers_open(struct endpoint *e)
 {
@@ -53,6 +54,7 @@ void layers_report(const struct endpoint *e, int fd)
 
 void layer_on(struct endpoint *e, unsigned id, tern_handler *fn)
 {
-	e->t->handler[TERN_HANDLER_MAX + id] = trace_handler(e, TERN_HANDLER_MAX + id, fn);
+	e->t->handler[TERN_HANDLER_MAX + id] =
+		trace_handler(e, TERN_HANDLER_MAX + id, watchdog_handler(e, TERN_HANDLER_MAX + id, fn));
 	e->t->known[TERN_HANDLER_MAX + id] = 1;
 }

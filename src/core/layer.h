@@ -8,7 +8,7 @@
 #ifndef TERN_CORE_LAYER_H
 #define TERN_CORE_LAYER_H
 
-#include "core/endpoint.h"
+#include "core/door.h"
 
 struct layer {
 	/* Before the endpoint's first message: handlers are registered here. */

@@ -7,7 +7,9 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "core/agent.h"
 #include "core/layer.h"
+#include "core/share.h"
 #include "core/stats.h"
 #include "core/trace.h"
 
@@ -24,32 +26,81 @@ enum {
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
 
+/* -- The thread's other endpoints ---------------------------------------------------------- */
+
+/* Whether its own communication thread serves it. */
+static bool sibling_apart(const struct endpoint *sibling)
+{
+	return sibling->agent && !attach_is_lent(sibling);
+}
+
+/* Before touching it: a signal's handler might do so at the same time. */
+static void sibling_enter(struct endpoint *sibling)
+{
+	if (!sibling->entered && sibling->interrupt && !attach_is_lent(sibling))
+		sibling->entered = door_enter(sibling);
+}
+
+static void sibling_leave(struct endpoint *sibling)
+{
+	if (!sibling->entered)
+		return;
+	sibling->entered = false;
+	door_leave(sibling);
+}
+
 static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
-	return sibling->hold || in_handler(sibling) ? 0 : poll_once(sibling, KINDS_BOTH);
+	if (sibling_apart(sibling) || held(sibling) || in_handler(sibling))
+		return 0;
+	sibling_enter(sibling);
+	unsigned handled = poll_once(sibling, KINDS_BOTH);
+	sibling_leave(sibling);
+	return handled;
 }
 
-/* Nonzero if it cannot be slept on: something is there, or another thread may take it any moment. */
+/* False if it cannot be slept on: something is there. */
+static bool arm(struct endpoint *e, struct sleep *s)
+{
+	if (in_handler(e) || e->work || e->deferred_count)
+		return false;
+	for (unsigned i = 0; i < e->nets; i++)
+		if (!e->net[i]->ops->arm(e->net[i], s))
+			return false;
+	return true;
+}
+
+static void disarm(struct endpoint *e)
+{
+	for (unsigned i = 0; i < e->nets; i++)
+		e->net[i]->ops->disarm(e->net[i]);
+	e->armed = false;
+	e->t->peek = &e->site.bell;
+}
+
+/* Nonzero if it cannot be slept on; also if another thread may take it any moment. */
 static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 {
-	if (attach_is_lent(sibling) || in_handler(sibling) || sibling->work || sibling->deferred_count)
+	if (sibling_apart(sibling))
+		return 0;
+	if (attach_is_lent(sibling))
 		return 1;
-	for (unsigned i = 0; i < sibling->nets; i++)
-		if (!sibling->net[i]->ops->arm(sibling->net[i], arg))
-			return 1;
-	return 0;
+	sibling_enter(sibling);
+	return !arm(sibling, arg);
 }
 
 static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
-	for (unsigned i = 0; i < sibling->nets; i++)
-		sibling->net[i]->ops->disarm(sibling->net[i]);
-	if (!sibling->hold)
-		sibling->t->peek = &sibling->site.bell;
+	if (sibling_apart(sibling))
+		return 0;
+	disarm(sibling);
+	sibling_leave(sibling);
 	return 0;
 }
+
+/* -- The rungs ------------------------------------------------------------------------------- */
 
 /* In words, for whoever looks at the job from outside. */
 static void wait_show(struct endpoint *e, const struct ladder *l, bool asleep)
@@ -68,24 +119,29 @@ static void wait_nap(struct endpoint *e, const struct ladder *l, uint64_t ns)
 {
 	wait_show(e, l, false);
 	pulse_add(e, PULSE_NAPS, 1);
-	e->world->nap(ns);
+	if (e->shared)
+		share_breathe(e, ns);
+	else
+		e->world->nap(ns);
 }
 
 /* True if it slept: everything was armed, nothing had arrived and the wait was not over. */
 static bool wait_sleep(struct endpoint *e, struct ladder *l)
 {
-	struct sleep s = { .bells = 0 };
+	struct sleep s = { .says = BELL_ASLEEP };
 	if (e->trace)
 		trace_flush(e); /* there is time, and the rank may be killed in its sleep */
-	bool quiet = arm_sibling(e, &s) == 0 && attach_each(e, arm_sibling, &s) == 0 && s.bells;
+	bool quiet = arm(e, &s) && attach_each(e, arm_sibling, &s) == 0 && s.bells;
 	if (quiet && !(l->over && l->over(e, l->arg))) {
 		uint64_t began = e->world->now();
 		wait_show(e, l, true);
+		agent_doze(e);
 		e->world->sleep(&s, SLEEP_NS);
+		agent_rouse(e);
 		pulse_add(e, PULSE_SLEEPS, 1);
 		pulse_add(e, PULSE_SLEPT, e->world->now() - began);
 	}
-	disarm_sibling(e, NULL);
+	disarm(e);
 	attach_each(e, disarm_sibling, NULL);
 	return quiet;
 }
@@ -136,7 +192,7 @@ static void wait_idle(struct endpoint *e, struct ladder *l)
 	}
 	if (now - l->since < NAPS_NS)
 		wait_nap(e, l, NAP_NS);
-	else if (l->bounded || !wait_sleep(e, l))
+	else if (l->bounded || e->shared || !wait_sleep(e, l)) /* what is shared another thread may answer */
 		wait_nap(e, l, LONG_NAP_NS);
 	pulse_go(e->pulse); /* after each step: only this call knows when the wait is over */
 }
@@ -165,6 +221,8 @@ static void wait_linger(struct ladder *l)
 static void wait_once(struct endpoint *e, struct ladder *l)
 {
 	wait_linger(l);
+	if (TERN_UNLIKELY(e->shared))
+		share_breathe(e, 0);
 	struct tern_inlet *there = wait_look(e, l);
 	unsigned handled = 0;
 	if (there && !e->work)
@@ -196,7 +254,7 @@ void wait_step(struct endpoint *e, struct ladder *l)
 int wait_on(struct endpoint *e, struct ladder *l, const char *what)
 {
 	wait_step(e, l);
-	return e->hold ? rules_wait(e, what) : 0;
+	return held(e) ? rules_wait(e, what) : 0;
 }
 
 /*
@@ -246,13 +304,14 @@ static bool flag_reached(struct endpoint *e, void *arg)
 
 int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	struct flag f = { value, n };
 	struct ladder l = { .what = WAIT_FLAG, .over = flag_reached, .arg = &f, .call = "tern_wait" };
 	int rc = rules_wait(e, "tern_wait()");
 	while (!rc && !flag_reached(e, &f)) {
 		wait_step(e, &l);
-		rc = e->hold ? rules_wait(e, "tern_wait()")
+		rc = held(e) ? rules_wait(e, "tern_wait()")
 			     : wait_blame(e, &l); /* a handler may have left a hold */
 	}
 	if (rc)
@@ -265,6 +324,7 @@ int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 
 int tern_forgive(tern *t, uint32_t rank)
 {
+	INSIDE struct door door = door_open(t);
 	int rc = rules_destination(t->own, rank);
 	if (!rc)
 		t->own->site.peer[rank].forgiven = true;
@@ -333,6 +393,7 @@ static int barrier_pass(struct endpoint *e)
 
 int tern_barrier(tern *t)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_wait(e, "tern_barrier()");
 	if (!rc)

@@ -7,7 +7,7 @@
 #ifndef TERN_CORE_WAIT_H
 #define TERN_CORE_WAIT_H
 
-#include "core/endpoint.h"
+#include "core/door.h"
 #include "core/record.h"
 
 struct ladder {

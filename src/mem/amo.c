@@ -179,6 +179,7 @@ static int amo_start(struct mem *m, tern_addr a, unsigned what, const uint64_t o
 static int amo(tern *t, tern_addr a, unsigned what, uint64_t operand, uint64_t expected, void *old,
 	       tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	tern_op own = TERN_OP;
 	const uint64_t operands[2] = { operand, expected };
 	if (!amo_known(what))

@@ -9,6 +9,7 @@
 
 static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put, tern_op *op)
 {
+	INSIDE struct door door = door_open(m->e->t);
 	const tern_shape run = { .run = len };
 	struct runs r;
 	int rc = len ? mem_check(m, remote, len, put ? "a put" : "a get") : 0;
@@ -171,11 +172,13 @@ static int begin_shape(struct mem *m, tern_addr remote, char *local, const tern_
 
 int tern_put_shape(tern *t, tern_addr dst, const void *src, const tern_shape *shape, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	return begin_shape(mem_of(t), dst, (char *)(uintptr_t)src, shape, true, op);
 }
 
 int tern_get_shape(tern *t, void *dst, tern_addr src, const tern_shape *shape, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	return begin_shape(mem_of(t), src, dst, shape, false, op);
 }
 
@@ -197,10 +200,12 @@ static int begin_pieces(struct mem *m, const tern_piece *pieces, size_t n, bool 
 
 int tern_put_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	return begin_pieces(mem_of(t), pieces, n, true, op);
 }
 
 int tern_get_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	return begin_pieces(mem_of(t), pieces, n, false, op);
 }

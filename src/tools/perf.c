@@ -11,22 +11,57 @@
 #include "tools/perf_options.h"
 #include "tools/perf_paper.h"
 #include "tools/perf_report.h"
+#include "tools/perf_sweep.h"
 #include "tools/tools.h"
 
 static const struct test *const tests[] = {
-	&test_round_trip,    &test_rate,           &test_payload,
-	&test_memcpy,        &test_send_overhead,  &test_handling_overhead,
-	&test_two_receivers, &test_two_senders,    &test_injection,
-	&test_poll,          &test_barrier,        &test_idle,
-	&test_start,         &test_memory,         &test_put,
-	&test_get,           &test_put_read,       &test_r_infinity,
-	&test_n_half,        &test_private_put,    &test_private_get,
-	&test_fallback_put,  &test_fallback_get,   &test_atomic,
-	&test_during,        &test_during_private, &test_chunk,
-	&test_chunk_trip,    &test_copy_clean,     &test_copy_dirty,
-	&test_ready_trip,    &test_auto_trip,      &test_rendezvous,
-	&test_typed,         &test_chan_trip,      &test_chan_rate,
-	&test_multicast,     &test_trace,          NULL,
+	&test_round_trip,
+	&test_rate,
+	&test_payload,
+	&test_memcpy,
+	&test_send_overhead,
+	&test_handling_overhead,
+	&test_two_receivers,
+	&test_two_senders,
+	&test_injection,
+	&test_poll,
+	&test_barrier,
+	&test_idle,
+	&test_start,
+	&test_memory,
+	&test_put,
+	&test_get,
+	&test_put_read,
+	&test_r_infinity,
+	&test_n_half,
+	&test_private_put,
+	&test_private_get,
+	&test_fallback_put,
+	&test_fallback_get,
+	&test_atomic,
+	&test_during,
+	&test_during_private,
+	&test_chunk,
+	&test_chunk_trip,
+	&test_copy_clean,
+	&test_copy_dirty,
+	&test_ready_trip,
+	&test_auto_trip,
+	&test_rendezvous,
+	&test_typed,
+	&test_chan_trip,
+	&test_chan_rate,
+	&test_multicast,
+	&test_trace,
+	&test_served_thread,
+	&test_served_interrupt,
+	&test_slow_thread,
+	&test_slow_interrupt,
+	&test_hold_poll,
+	&test_hold_thread,
+	&test_hold_interrupt,
+	&test_barrier_thread,
+	NULL,
 };
 
 static bool test_unusable(unsigned i, char *why, size_t len)
@@ -192,6 +227,8 @@ int perf_main(int argc, char **argv)
 	setting_warn_unknown(); /* here, once, instead of in each process */
 	if (o.paper)
 		return paper_run(&o);
+	if (o.delivery)
+		return sweep_main(&o);
 	report_begin(&r, o.json, o.plain, tests_count(&o));
 	int rc = tests_run(&o, &r);
 	report_end(&r);
