@@ -63,6 +63,10 @@ for ranks in 0 1 2 4 16; do
 	run pipeline $ranks
 	[[ $(grep -c '^rank .*: 2048 rows, 0 wrong$' "$out") == "$n" ]] || fail "not every column is right"
 
+	echo "transpose on $ranks ranks: every element is where it belongs"
+	run transpose $ranks
+	[[ $(grep -c '^rank .* transposed, 0 wrong$' "$out") == "$n" ]] || fail "not every rank's rows are right"
+
 	echo "pingpong on $ranks ranks: every message comes back as it was, in each mode and size"
 	run pingpong $ranks
 	[[ $(grep -cE '^(automatic|ready|rendezvous) .*1000 there and back, 0 wrong' "$out") == 9 ]] || fail "not all nine"

@@ -7,6 +7,7 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cat >"$folder/self.c" <<'END'
+#include <tern/async.h>
 #include <tern/chan.h>
 #include <tern/mem.h>
 #include <tern/msg.h>

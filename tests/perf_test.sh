@@ -12,7 +12,7 @@ tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receiv
 	barrier idle start memory trace)
 bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private chunk chunk-trip
 	copy-clean copy-dirty)
-upper=(ready-trip auto-trip typed chan-trip chan-rate)
+upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no-overlap)
 many=(multicast) # wants nine cores
 delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll hold-thread hold-interrupt barrier-thread)
 kernel=(private-put private-get rendezvous) # left out where the kernel does not copy between processes
@@ -43,11 +43,11 @@ done
 count_out 0 '"value": null'
 count_out 0 '"limit": null'
 
-sentence "so does every test of sends, typed messages and channels"
+sentence "so does every test of sends, typed messages, channels and what is handed over"
 run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${upper[*]}")"
 check_status 0
 check_quiet
-check_records 13
+check_records 19
 for name in "${upper[@]}"; do
 	check_out "\"test\": \"$name\""
 done

@@ -50,7 +50,7 @@ typedef struct tern_stats_time_data {
 
 enum {
 	TERN_STATS_HANDLERS = 1024, /* numbers below TERN_HANDLER_MAX are the program's, the others Tern's */
-	TERN_STATS_LAYERS = 5,      /* 0 are the program's own messages */
+	TERN_STATS_LAYERS = 6,      /* 0 are the program's own messages */
 	TERN_STATS_TIMES = 160,
 };
 
@@ -61,7 +61,7 @@ int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out);  /* 
 int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out); /* * */
 int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out);    /* * */
 
-/* "user", "mem", "msg", "typed", "chan"; NULL if there is no such layer. */
+/* "user", "mem", "msg", "typed", "chan", "async"; NULL if there is no such layer. */
 const char *tern_stats_layer_name(unsigned layer);
 
 #endif

@@ -34,13 +34,17 @@ void error_restore(const struct error_kept *kept)
 
 void error_warn(const char *format, ...)
 {
-	char line[512];
+	char line[512] = "tern: ";
+	size_t begun = strlen(line), room = sizeof line - begun - 1;
 	va_list args;
 	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
+	vsnprintf(line + begun, room, format, args);
 	va_end(args);
+	size_t len = strlen(line);
+	line[len] = '\n';
 	/* One call, so that lines of several ranks do not mix; and not stdio, which an interrupt may find in use. */
-	dprintf(STDERR_FILENO, "tern: %s\n", line);
+	while (write(STDERR_FILENO, line, len + 1) < 0 && errno == EINTR)
+		;
 }
 
 static const struct {

@@ -52,9 +52,14 @@ int chan_check(struct chans *s, uint32_t rank)
 	return net->ops->check(net, rank);
 }
 
+int chan_may_wait(struct endpoint *e, const char *what)
+{
+	return e->turn ? -EAGAIN : rules_wait(e, what);
+}
+
 int chan_wait(struct endpoint *e, struct ladder *l, const char *what)
 {
-	int rc = rules_wait(e, what);
+	int rc = chan_may_wait(e, what);
 	if (rc)
 		return rc;
 	wait_step(e, l);
@@ -126,6 +131,10 @@ int tern_chan_close(tern_chan *c)
 {
 	INSIDE struct door door = door_open(chan_home(c));
 	struct chans *s = c->chans;
+	if (c->fixed)
+		return error_set(-EPERM,
+				 "the internal buffer of rank %u cannot be closed: it goes with its endpoint",
+				 s->e->t->rank);
 	if (c->sends)
 		out_close(c, PIPE_CLOSED, s->e->t->rank);
 	else

@@ -126,7 +126,7 @@ enum tern_delivery tern_delivery(const tern *t)
 	return t->own->delivery;
 }
 
-static int change_allowed(struct endpoint *e, enum tern_delivery d)
+static int delivery_allowed(struct endpoint *e, enum tern_delivery d)
 {
 	int rc = rules_program(e, "tern_set_delivery()");
 	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
@@ -137,11 +137,12 @@ static int change_allowed(struct endpoint *e, enum tern_delivery d)
 	return rc;
 }
 
-/* If the new way cannot be opened, the one before is again. */
+/* The old way is closed before the new one is opened, so that nobody but us acts meanwhile. */
 static int delivery_change(struct endpoint *e, enum tern_delivery d)
 {
 	enum tern_delivery before = e->delivery;
 	delivery_close(e);
+	atomic_store(&e->t->alert, ALERT_LIBRARY); /* as before a thread had it */
 	e->delivery = TERN_DELIVERY_POLL;
 	int rc = delivery_start(e, d);
 	if (rc)
@@ -153,8 +154,7 @@ static int delivery_change(struct endpoint *e, enum tern_delivery d)
 
 int tern_set_delivery(tern *t, enum tern_delivery d)
 {
-	INSIDE struct door door = door_open(t); /* until the end nobody but us may act */
-	struct endpoint *e = t->own;
-	int rc = change_allowed(e, d);
-	return rc || d == e->delivery ? rc : delivery_change(e, d);
+	INSIDE struct door door = door_open(t);
+	int rc = delivery_allowed(t->own, d);
+	return rc || d == t->own->delivery ? rc : delivery_change(t->own, d);
 }

@@ -52,6 +52,7 @@ struct endpoint {
 	bool block_kept; /* the payload will not be given back when its handler returns */
 	bool used;       /* a message was sent or handled: no handler may be added */
 	bool deferring;
+	bool turn;       /* of work that was handed over, in which nothing waits; see async/queue.c */
 	int trouble;     /* what the next poll returns: something bad has arrived */
 	uint32_t work;   /* layers that want to be called by polls, a bit each */
 	uint64_t served; /* messages handled */

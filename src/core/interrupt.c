@@ -63,7 +63,8 @@ static uint64_t tick_longer(struct interrupt *i)
 void interrupt_left(struct endpoint *e)
 {
 	struct interrupt *i = e->interrupt;
-	if (i && atomic_load_explicit(&i->thread, memory_order_relaxed) && !i->ticking && !e->armed)
+	bool armed = e->armed && !e->work; /* no bell rings for work that was handed over */
+	if (i && atomic_load_explicit(&i->thread, memory_order_relaxed) && !i->ticking && !armed)
 		tick_start(i, i->tick);
 }
 

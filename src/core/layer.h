@@ -24,7 +24,7 @@ struct layer {
 	void (*report)(const void *state, int fd);
 };
 
-enum layer_index { LAYER_MEM, LAYER_MSG, LAYER_TYPED, LAYER_CHAN, LAYERS };
+enum layer_index { LAYER_MEM, LAYER_MSG, LAYER_TYPED, LAYER_CHAN, LAYER_ASYNC, LAYERS };
 
 /* A layer's handlers are numbered from its index times this, behind the program's. */
 enum { LAYER_HANDLERS = 32 };

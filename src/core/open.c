@@ -298,10 +298,9 @@ static int close_allowed(tern *t)
 	tern_attach(t); /* whoever closes it last has it */
 	INSIDE struct door door = door_open(t);
 	int rc = rules_program(t->own, "tern_close()");
-	if (!rc && t->own->deferring)
-		rc = error_set(
-			-EPERM,
-			"tern_close() was called in a deferred function, which the endpoint still runs");
+	if (!rc && (t->own->deferring || t->own->turn))
+		rc = error_set(-EPERM, "tern_close() was called in a %s, which the endpoint still runs",
+			       t->own->turn ? "turn" : "deferred function");
 	return rc;
 }
 

@@ -119,6 +119,11 @@ int rules_program(struct endpoint *e, const char *what)
 int rules_wait(struct endpoint *e, const char *what)
 {
 	int rc = rules_program(e, what);
+	if (!rc && e->turn)
+		return error_set(
+			-EDEADLK,
+			"%s was called in a turn, where nothing waits: return, and try again in the next",
+			what);
 	if (!rc && held(e))
 		rc = door_mend(e);
 	if (!rc && held(e))

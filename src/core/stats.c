@@ -202,7 +202,9 @@ int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 
 const char *tern_stats_layer_name(unsigned layer)
 {
-	static const char *const names[TERN_STATS_LAYERS] = { "user", "mem", "msg", "typed", "chan" };
+	static const char *const names[TERN_STATS_LAYERS] = {
+		"user", "mem", "msg", "typed", "chan", "async"
+	};
 	return layer < TERN_STATS_LAYERS ? names[layer] : NULL;
 }
 

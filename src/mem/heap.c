@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "mem/heap.h"
 
-#include "base/memory.h"
 #include <errno.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 void heap_init(struct heap *h, uint64_t start, uint64_t limit)
 {

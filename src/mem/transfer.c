@@ -268,6 +268,16 @@ static int transfer_block(struct mem *m, struct transfer *x)
 	return rc ? rc : tern_op_wait(m->e->t, &op);
 }
 
+int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op)
+{
+	struct transfer x = { .op = op, .put = put, .vast = r->len >= VAST, .runs = *r };
+	if (!transfer_over(&x))
+		return transfer_queue(m, &x);
+	op->pending++;
+	op_end(m->e, op, 0);
+	return 0;
+}
+
 int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
 {
 	struct transfer x = { .op = op, .put = put, .vast = r->len >= VAST, .runs = *r };

@@ -97,6 +97,8 @@ extern const struct test test_typed;
 /* perf_chan.c */
 extern const struct test test_chan_trip, test_chan_rate, test_multicast;
 
+/* perf_async.c */
+extern const struct test test_async_trip, test_turn, test_overlap, test_no_overlap;
 /* perf_served.c */
 extern const struct test test_served_thread, test_served_interrupt;
 /* perf_delivery.c */

@@ -26,17 +26,19 @@ static void on_ask(tern *t, const tern_msg *m)
 	tern_reply(t, m, HANDLER_ANSWER, tern_msg_arg(m, 0));
 }
 
-/* Until the clock says `end`; how many pieces that were. A poll that finds nothing is part of the work. */
+/* Until the clock says `end`; how many pieces that were, 1 at least. A poll that finds nothing is part of the work. */
 static uint64_t compute_until(struct player *p, uint64_t end, bool polls)
 {
 	uint64_t pieces = 0, now, next = 0;
-	for (; (now = clock_ns()) < end; pieces++) {
+	do {
 		compute(COMPUTE_PIECE);
+		pieces++;
+		now = clock_ns();
 		if (polls && now >= next) {
 			tern_poll(p->t);
 			next = now + POLL_NS;
 		}
-	}
+	} while (now < end);
 	return pieces;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cost: buffer control */
-#include "msg/pool.h"
+#include "base/pool.h"
+
+#include <string.h>
 
 #include "base/memory.h"
-#include <string.h>
 
 static struct record *pool_record(const struct pool_of *p, uint32_t i)
 {
