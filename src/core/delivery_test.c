@@ -48,6 +48,7 @@ TEST(what_cannot_be_done_is_refused_at_open_with_a_sentence)
 	setenv("TERN_DELIVERY", "interupt", 1);
 	check_refused(NULL, -EINVAL, "'interupt'", "did you mean interrupt");
 	unsetenv("TERN_DELIVERY");
+	unsetenv("TERN_SIGNAL");
 	check_refused(&(tern_options){ .delivery = (enum tern_delivery)7 }, -EINVAL, "7",
 		      "no way of delivery");
 	tern_options o = { .delivery = TERN_DELIVERY_INTERRUPT };
