@@ -238,7 +238,6 @@ TEST(an_endpoint_opened_here_can_be_used_there_and_closed_here)
 			REQUIRE(pthread_create(&thread, NULL, compute_for_a_while, &due) == 0);
 			pthread_join(thread, NULL);
 			pthread_join(v.thread, NULL);
-			tern_attach(local[1]); /* each visitor is a new thread */
 		}
 		local_close();
 	}
