@@ -21,7 +21,7 @@
 enum {
 	NAP_LEAST_NS = 50000, /* between two looks at whether the program computes, at first, */
 	NAP_MOST_NS = 1000000,
-	LINGER_NS = 50000,    /* of silence, looking, before a sleep, on a core of its own */
+	LINGER_NS = 500000,   /* of silence, looking, before a sleep, on a core of its own */
 	LOOKS = 64,           /* at the rings between two looks at the clock */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };

@@ -28,9 +28,11 @@ struct interrupt {
 	struct endpoint *e;
 	int signal;
 	timer_t timer;
-	bool timed;       /* there is a timer */
-	bool ticking;     /* and it has been started */
-	uint64_t tick;    /* its time */
+	bool timed;    /* there is a timer */
+	bool ticking;  /* and it has been started */
+	uint64_t tick; /* its time */
+	uint64_t ended,
+		debt;     /* when the last interrupt was over, and by how much they outweigh the program */
 	uint32_t entries; /* of the guard, when it was started */
 };
 
@@ -119,6 +121,26 @@ static bool tick_found_calls(struct interrupt *i)
 	return true;
 }
 
+/*
+ * Interrupts that come one after another leave the program nothing. When they have taken so much more time than
+ * it had, senders are told not to call, and the timer comes in their place.
+ */
+static void interrupt_rest(struct interrupt *i, uint64_t began)
+{
+	struct endpoint *e = i->e;
+	uint64_t gap = began - i->ended;
+	i->ended = e->world->now();
+	i->debt += i->ended - began;
+	i->debt = i->debt > gap ? i->debt - gap : 0;
+	if (i->debt < TURN_NS || !e->armed)
+		return;
+	i->debt = 0;
+	e->armed = false;
+	for (unsigned n = 0; n < e->nets; n++)
+		e->net[n]->ops->disarm(e->net[n]);
+	tick_start(i, REST_NS);
+}
+
 /* Whether the thread is inside a call, of any of its endpoints. */
 static bool thread_inside(int32_t self)
 {
@@ -152,8 +174,10 @@ static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 	tern_guard_add(e->t, GUARD_INSIDE);
 	running = i;
 	if (!tick || !tick_found_calls(i)) {
+		uint64_t began = e->world->now();
 		pulse_add(e, PULSE_INTERRUPTS, 1);
 		interrupt_serve(i);
+		interrupt_rest(i, began);
 	}
 	if (TERN_UNLIKELY(e->trouble) && !e->trouble_said.rc)
 		poll_trouble(e);

@@ -42,7 +42,8 @@ static bool lock_has(struct endpoint *e, void *arg)
 	return turn->mutex->holder == turn->who;
 }
 
-static void lock_queue(tern_mutex *m, struct tern_turn *turn)
+/* Not inline: compilers would take what is on the caller's stack, and leaves the list before it returns, for lost. */
+static __attribute__((noinline)) void lock_queue(tern_mutex *m, struct tern_turn *turn)
 {
 	if (m->last)
 		m->last->next = turn;
