@@ -353,7 +353,7 @@ static void prepare(unsigned n)
 	seed = check_seed();
 	steps = check_scaled(n);
 	board = crew_shared(sizeof *board);
-	freopen("/dev/null", "w", stderr); /* every discarded message is told there */
+	CHECK(freopen("/dev/null", "w", stderr) != NULL); /* every discarded message is told there */
 }
 
 /* -- As one thread, as threads, as processes ------------------------------------------------------------------ */

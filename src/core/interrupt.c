@@ -18,6 +18,7 @@ enum {
 	TICK_MOST_NS = 1000000, /* and if it is found to call often */
 	TURN_NS = 200000,       /* the longest an interrupt handles a stream that does not end, */
 	REST_NS = 200000,       /* and what the program then has to itself */
+	SIGNAL_NS = 2000,       /* what a signal takes of the program besides its handler */
 };
 
 struct interrupt {
@@ -130,7 +131,7 @@ static void interrupt_rest(struct interrupt *i, uint64_t began)
 	struct endpoint *e = i->e;
 	uint64_t gap = began - i->ended;
 	i->ended = e->world->now();
-	i->debt += i->ended - began;
+	i->debt += i->ended - began + SIGNAL_NS;
 	i->debt = i->debt > gap ? i->debt - gap : 0;
 	if (i->debt < TURN_NS || !e->armed)
 		return;

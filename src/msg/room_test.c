@@ -263,7 +263,7 @@ TEST(small_ready_messages_for_a_busy_receive_do_not_take_the_cells_of_others)
 	tern_op so = TERN_OP;
 	begin(3);
 	busy_receive(1);
-	freopen("/dev/null", "w", stderr); /* it warns of each */
+	CHECK(freopen("/dev/null", "w", stderr) != NULL); /* it warns of each */
 	for (int i = 0; i < CELLS + 2 * CELLS_HELD; i++) {
 		CHECK_IS(tern_send_start(local[1], 0, ID, out, 8, TERN_READY, &so), 0);
 		while (tern_poll(local[0]))
@@ -283,7 +283,7 @@ TEST(large_ready_messages_for_a_busy_receive_do_not_take_the_places_of_others)
 	tern_op so[3] = { TERN_OP, TERN_OP, TERN_OP };
 	begin(3);
 	busy_receive(1);
-	freopen("/dev/null", "w", stderr);
+	CHECK(freopen("/dev/null", "w", stderr) != NULL);
 	for (int i = 0; i < RTS_ALL - 10; i++)
 		for (uint32_t r = 1; r < 3; r++) {
 			CHECK_IS(tern_send_start(local[r], 0, ID, out, LARGE, TERN_READY, &so[r]), 0);
