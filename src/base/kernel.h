@@ -17,6 +17,9 @@ enum { FUTEX_MANY = 128 };
 int futex_wait_many(_Atomic uint64_t *const *words, unsigned n, uint32_t value, uint64_t ns);
 void futex_wake(_Atomic uint64_t *word);
 
+/* Sends one byte to a port of loopback: whoever sleeps on its socket wakes. */
+void loopback_knock(uint16_t port);
+
 /*
  * Makes this process answer barrier_all() and tells whether the kernel has it.
  * Cheap while the process has one thread, milliseconds later.
