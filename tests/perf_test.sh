@@ -14,11 +14,12 @@ bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during
 	copy-clean copy-dirty)
 upper=(ready-trip auto-trip typed chan-trip chan-rate)
 many=(multicast) # wants nine cores
+udp=(udp-trip udp-auth-trip udp-rate udp-bulk) # left out of a build without libsodium
 kernel=(private-put private-get rendezvous) # left out where the kernel does not copy between processes
-for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${many[@]}" "${kernel[@]}"; do
+for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${many[@]}" "${kernel[@]}" "${udp[@]}"; do
 	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
 done
-count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#many[@]} + ${#kernel[@]})) .
+count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#many[@]} + ${#kernel[@]} + ${#udp[@]})) .
 
 sentence "every test runs, and --json prints an array of records and nothing else"
 # --count is milliseconds for `idle`.
@@ -55,6 +56,16 @@ count_out 0 '"limit": null'
 run --json --repeat 1 --count 20 --test multicast --size 3
 check_status 0
 check_records 1
+
+if [[ $("$tern" info) == *"udp            usable"* ]]; then
+	sentence "so does every test over UDP"
+	run --json --repeat 1 --count 128 --test "$(IFS=, && echo "${udp[*]}")"
+	check_status 0
+	check_quiet
+	check_records 7
+	count_out 0 '"value": null'
+	count_out 0 '"limit": null'
+fi
 
 sentence "what needs the kernel to copy between processes is left out where it does not, with the reason"
 if [[ $("$tern" info --json) == *'"single_copy": true'* ]]; then

@@ -59,7 +59,7 @@ struct test {
 	const char *note;
 	struct {
 		const char *name, *value;
-	} set; /* in the environment of its ranks */
+	} set[2]; /* in the environment of its ranks */
 	/* Whether it can run here, and if not, why; NULL if it always can. */
 	bool (*usable)(char *why, size_t len);
 };
@@ -94,6 +94,9 @@ extern const struct test test_trace;
 extern const struct test test_typed;
 /* perf_chan.c */
 extern const struct test test_chan_trip, test_chan_rate, test_multicast;
+
+/* perf_udp.c */
+extern const struct test test_udp_trip, test_udp_auth_trip, test_udp_rate, test_udp_bulk;
 
 /* What the hidden options of perf_start.c run; their exit status. */
 int start_first_trip(const char *began);
