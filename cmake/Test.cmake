@@ -6,6 +6,9 @@
 # RANKS n...   started by `tern run -n n`, once for each n; without it the program runs alone
 # TIMEOUT s    seconds, instead of 120
 # RUN_SERIAL   nothing beside it: it starts many processes, or measures
+# MODES        again with TERN_DELIVERY=thread, and with TERN_DELIVERY=interrupt: NAME@thread and
+#              NAME@interrupt, labelled by-thread and by-interrupt. Tests of the core have it without asking,
+#              unless they say ONE_MODE because they choose for themselves
 # LABELS l...  soak: only `make soak`. slow, perf: not in test-fast and not under sanitizers.
 #              once: in the dev build alone (what it checks does not depend on the build)
 #
@@ -16,13 +19,13 @@ if(TERN_SANITIZE OR CMAKE_CROSSCOMPILING)
 	set(test_timeout_factor 4)
 endif()
 
-# Reads `file`'s line into test_RANKS, test_TIMEOUT, test_RUN_SERIAL and test_LABELS of the caller.
+# Reads `file`'s line into test_RANKS, test_TIMEOUT, test_RUN_SERIAL, test_MODES and test_LABELS of the caller.
 macro(tern_test_wishes file)
 	file(STRINGS ${file} test_words LIMIT_COUNT 5 ENCODING UTF-8)
 	list(FILTER test_words INCLUDE REGEX "ctest: ")
 	string(REGEX REPLACE "^.*ctest: |[*]/" "" test_words "${test_words}")
 	separate_arguments(test_words UNIX_COMMAND "${test_words}")
-	cmake_parse_arguments(test RUN_SERIAL TIMEOUT "RANKS;LABELS" ${test_words})
+	cmake_parse_arguments(test "RUN_SERIAL;MODES;ONE_MODE" TIMEOUT "RANKS;LABELS" ${test_words})
 	if(test_UNPARSED_ARGUMENTS)
 		message(FATAL_ERROR "${file}: a ctest line does not know: ${test_UNPARSED_ARGUMENTS}")
 	endif()
@@ -40,6 +43,19 @@ function(tern_test_add name)
 		RUN_SERIAL ${test_RUN_SERIAL} LABELS "${test_LABELS}")
 endfunction()
 
+# The same test once for each way of delivery, if it says MODES.
+function(tern_test_add_modes name)
+	tern_test_add(${name} ${ARGN})
+	if(NOT test_MODES)
+		return()
+	endif()
+	foreach(mode thread interrupt)
+		tern_test_add(${name}@${mode} ${ARGN})
+		set_property(TEST ${name}@${mode} APPEND PROPERTY LABELS by-${mode})
+		set_property(TEST ${name}@${mode} APPEND PROPERTY ENVIRONMENT TERN_DELIVERY=${mode} TERN_SIGNAL=40)
+	endforeach()
+endfunction()
+
 # A test program; `label` says where it stands.
 function(tern_test_program file label)
 	cmake_path(GET file STEM target)
@@ -54,11 +70,14 @@ function(tern_test_program file label)
 	tern_test_wishes(${PROJECT_SOURCE_DIR}/${file})
 	list(APPEND test_LABELS ${label})
 	cmake_path(REMOVE_EXTENSION file OUTPUT_VARIABLE name)
+	if(file MATCHES "^src/core/" AND NOT test_ONE_MODE)
+		set(test_MODES TRUE)
+	endif()
 	if(NOT test_RANKS)
-		tern_test_add(${name} ${target}) # through the emulator when there is one
+		tern_test_add_modes(${name} ${target}) # through the emulator when there is one
 	elseif(NOT CMAKE_CROSSCOMPILING)
 		foreach(n ${test_RANKS})
-			tern_test_add(${name}-${n} tern_command run -n ${n} $<TARGET_FILE:${target}>)
+			tern_test_add_modes(${name}-${n} tern_command run -n ${n} $<TARGET_FILE:${target}>)
 		endforeach()
 	endif()
 endfunction()
@@ -72,7 +91,11 @@ function(tern_test_script file)
 	tern_test_wishes(${PROJECT_SOURCE_DIR}/${file})
 	list(APPEND test_LABELS script)
 	cmake_path(REMOVE_EXTENSION file OUTPUT_VARIABLE name)
-	tern_test_add(${name} bash -c "TERN_BIN=$1 && shift && . \"$0\""
+	tern_test_add_modes(${name} bash -c "TERN_BIN=$1 && shift && . \"$0\""
 		${PROJECT_SOURCE_DIR}/${file} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
-	set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} LC_ALL=C.UTF-8)
+	foreach(test ${name} ${name}@thread ${name}@interrupt)
+		if(TEST ${test})
+			set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT CC=${CMAKE_C_COMPILER} LC_ALL=C.UTF-8)
+		endif()
+	endforeach()
 endfunction()

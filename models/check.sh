@@ -19,6 +19,11 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
+# What is searched for: states that must not be, or also endless ways past what must come, if every
+# process that can take a step takes one at some time.
+declare -A build=([states]='-DSAFETY -DNOFAIR' [cycles]='-DNFAIR=3') run=([states]='' [cycles]='-a -f')
+kind=states
+
 # search NAME OPTIMIZE MODEL FLAG...: builds and runs one search; its output is in $work/NAME/out
 search() {
 	local name=$1 optimize=$2 model=$3
@@ -26,8 +31,8 @@ search() {
 	mkdir "$work/$name" && cd "$work/$name" || return 1
 	{
 		spin -a "$@" "$models/$model.pml" &&
-			gcc -w "$optimize" -DSAFETY -DNOFAIR -DNOBOUNDCHECK -DSFH -DMEMLIM=900 -o pan pan.c &&
-			./pan -n -m20000 -w22
+			gcc -w "$optimize" ${build[$kind]} -DNOBOUNDCHECK -DSFH -DMEMLIM=900 -o pan pan.c &&
+			./pan ${run[$kind]} -n -m20000 -w22
 	} >out 2>&1
 }
 
@@ -62,7 +67,7 @@ holds() {
 breaks() {
 	local sentence=$1 model=$2 flags=("${@:3}")
 	search "$BASHPID" -O0 "$model" "${flags[@]}"
-	if grep -Eq '^pan:[0-9]+: (assertion violated|invalid end state)' out; then
+	if grep -Eq '^pan:[0-9]+: (assertion violated|invalid end state|acceptance cycle)' out; then
 		echo "ok: $model: an error is found when $sentence ($(states) states)"
 	else
 		report "$model ${flags[*]}: no error was found although $sentence"
@@ -172,6 +177,35 @@ check breaks "a leaf's number may be seen before its lines are open" channel -DP
 check breaks "the count is not looked at again after the mark" channel -DNO_RECOUNT
 check breaks "a leaf is entered whatever its number" channel -DANY_NUMBER
 check breaks "words that were put one by one are got in pairs" channel -DPAIRS
+
+kind=cycles
+optimize=-O1
+check holds "handlers hold, 1 message: program and thread never both have the role, it is handled whatever the program does" \
+	role
+check holds "the same with 2 messages and handlers that do not hold" role -DM=2 -DNO_HOLDS
+check breaks "membarrier is left out" role -DNO_BARRIER
+check breaks "the program looks at the alert before it adds to the guard" role -DLOOK_FIRST
+check breaks "the rings are not looked at again" role -DM=2 -DNO_HOLDS -DNO_RELOOK
+check breaks "PENDING is never set" role -DNO_PENDING
+check breaks "PENDING is not set for a program that came by" role -DIDLE_WATCH
+check breaks "the role is given back and who sleeps for it not woken" role -DNO_WAKE
+check breaks "program and thread write the same into the bell" role -DNO_HOLDS -DSAME_SLEEP
+check breaks "a program is taken for asleep because of the bell" role -DM=2 -DNO_HOLDS -DPARK_BY_BELL
+check breaks "the role is given back with no bit in the alert" role -DNO_REGAIN
+check breaks "the guard is not written again" role -DNO_REWRITE
+check breaks "the guard is not written again when CLAIM is gone at the first look" role -DREGAIN_LATE
+check breaks "SLEEPER does not count as a wish for the role" role -DGUARD_ONLY
+
+check holds "2 messages: the handler never polls inside, they are handled whatever the program does" interrupt
+check breaks "who releases looks at the alert before it subtracts" interrupt -DLOOK_FIRST
+check breaks "the handler does not look at the guard" interrupt -DNO_GUARD
+check breaks "the rings are not looked at again" interrupt -DNO_RELOOK
+check breaks "PENDING is never set" interrupt -DNO_PENDING
+check breaks "CALL is stored over RUNG" interrupt -DNO_CAS
+check breaks "the timer is started again for a program that came by, and nothing handled" interrupt -DIDLE_TIMER
+check breaks "CALL stays under a guard" interrupt -DKEEP_CALL
+check breaks "who polled because of PENDING does not start the timer" interrupt -DNO_RESTART
+check breaks "the timer is believed in after it was started" interrupt -DLATE_TIMER
 
 wait
 [ ! -e "$work/failed" ]

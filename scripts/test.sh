@@ -20,12 +20,11 @@ suite_preset() {
 suite_select() {
 	case $1 in
 	dev) echo -LE 'soak' ;;
-	fast) echo -LE 'soak|slow|perf|once' ;;
+	fast | sanitize) echo -LE 'soak|slow|perf|once' -E '^tests/.*@' ;;
 	soak) echo -L 'soak' ;;
-	sanitize) echo -LE 'soak|slow|perf|once' ;;
-	tsan) echo -LE 'soak|slow|perf|once|script|example' ;;
-	noinline) echo -L 'unit|job|example' -LE 'soak|slow|perf|once' ;;
-	clang | aarch64) echo -L 'unit' -LE 'soak|slow|perf|once' ;;
+	tsan) echo -LE 'soak|slow|perf|once|script|example|by-interrupt' ;; # it holds signals back
+	noinline) echo -L 'unit|job|example' -LE 'soak|slow|perf|once|by-' ;;
+	clang | aarch64) echo -L 'unit' -LE 'soak|slow|perf|once|by-' ;;
 	*) return 1 ;;
 	esac
 }

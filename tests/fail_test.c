@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctest: TIMEOUT 120 RUN_SERIAL */
+/* ctest: MODES TIMEOUT 120 RUN_SERIAL */
 /*
  * Ranks that die while the others go on. The test plays a launcher with --survive;
  * the real one is in kill_test.sh.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctest: TIMEOUT 120 */
+/* ctest: TIMEOUT 120 MODES */
 /*
  * Ranks that flood each other with requests while their handlers reply: no
  * deadlock, and neither memory nor stack grow with the number of messages.
@@ -11,34 +11,53 @@
 
 enum { ASK, ASK_DATA, TELL, BYTES = 3000, STACK_MOST = 32768 * CHECK_SLOWER };
 
-static _Thread_local _Atomic uint64_t answered;
-static _Thread_local uintptr_t top;  /* of the stack, where the rank began */
-static _Thread_local size_t deepest; /* that a handler has been seen below it */
-static _Thread_local uint64_t served;
+/* Of a rank, whose handlers may run on another thread than its program. */
+struct rank {
+	_Atomic uint64_t answered;
+	uint64_t served;
+	size_t deepest; /* that a handler has been seen below the top */
+};
+
+static struct rank rank_of[CREW_MOST];
+static _Thread_local uintptr_t
+	top; /* of the stack, where the rank began, or a thread of the library's was first seen */
 static unsigned messages;
 static bool only_to_zero;
 
-static void note_depth(void)
+static void top_is_here(void)
 {
 	char here;
+	top = (uintptr_t)&here;
+}
+
+static struct rank *rank_here(const tern *t)
+{
+	return &rank_of[tern_rank(t)];
+}
+
+static struct rank *rank_note(const tern *t)
+{
+	struct rank *rank = rank_here(t);
+	char here;
 	uintptr_t at = (uintptr_t)&here;
+	if (!top)
+		top_is_here();
 	size_t depth = at < top ? top - at : at - top;
-	if (depth > deepest)
-		deepest = depth;
+	if (depth > rank->deepest)
+		rank->deepest = depth;
+	return rank;
 }
 
 static void answer(tern *t, const tern_msg *m)
 {
-	note_depth();
-	served++;
+	rank_note(t)->served++;
 	CHECK_IS(tern_reply(t, m, TELL, tern_msg_arg(m, 0), 7), 0);
 }
 
 static void answer_data(tern *t, const tern_msg *m)
 {
 	size_t len;
-	note_depth();
-	served++;
+	rank_note(t)->served++;
 	const unsigned char *data = tern_msg_data(m, &len);
 	CHECK(len == BYTES && chance_filled(data, 16, tern_msg_arg(m, 0)));
 	CHECK_IS(tern_reply_data(t, m, TELL, data, len, tern_msg_arg(m, 0)), 0);
@@ -47,10 +66,10 @@ static void answer_data(tern *t, const tern_msg *m)
 static void take_answer(tern *t, const tern_msg *m)
 {
 	size_t len;
-	note_depth();
+	struct rank *rank = rank_note(t);
 	const unsigned char *data = tern_msg_data(m, &len);
 	CHECK(!data || (len == BYTES && chance_filled(data, 16, tern_msg_arg(m, 0))));
-	tern_signal(t, &answered, 1);
+	tern_signal(t, &rank->answered, 1);
 }
 
 static void prepare(tern *t)
@@ -88,13 +107,12 @@ static void flood(tern *t, unsigned n, bool payloads)
 		}
 		REQUIRE(rc == 0);
 	}
-	CHECK_IS(tern_wait(t, &answered, n), 0);
+	CHECK_IS(tern_wait(t, &rank_here(t)->answered, n), 0);
 }
 
 static void flood_rank(tern *t)
 {
-	char here;
-	top = (uintptr_t)&here;
+	top_is_here();
 	bool sends = !only_to_zero || tern_rank(t) != 0;
 	for (int payloads = 0; payloads < 2; payloads++) {
 		unsigned n = payloads ? messages / 5 : messages;
@@ -109,8 +127,10 @@ static void flood_rank(tern *t)
 		CHECK_IS(committed(t), before); /* ten times the messages, not a byte more */
 		CHECK_IS(tern_barrier(t), 0);
 	}
-	CHECK(deepest < STACK_MOST);
-	CHECK(served > 0 || only_to_zero);
+	tern_hold(t);
+	CHECK(rank_here(t)->deepest < STACK_MOST);
+	CHECK(rank_here(t)->served > 0 || only_to_zero);
+	tern_release(t);
 }
 
 static void flood_process(void)
@@ -152,8 +172,7 @@ TEST(everybody_floods_one)
 TEST(two_endpoints_of_one_thread_flood_each_other)
 {
 	tern *t[2];
-	char here;
-	top = (uintptr_t)&here;
+	top_is_here();
 	REQUIRE(tern_open_local(2, t) == 0);
 	prepare(t[0]);
 	prepare(t[1]);
@@ -168,8 +187,10 @@ TEST(two_endpoints_of_one_thread_flood_each_other)
 		CHECK_IS(tern_request_data(t[0], 1, ASK_DATA, filled, BYTES, i), 0);
 		CHECK_IS(tern_request_data(t[1], 0, ASK_DATA, filled, BYTES, i), 0);
 	}
-	CHECK_IS(tern_wait(t[0], &answered, 2 * (n + (n + 3) / 4)), 0);
-	CHECK(deepest < STACK_MOST);
+	for (int r = 0; r < 2; r++) {
+		CHECK_IS(tern_wait(t[r], &rank_here(t[r])->answered, n + (n + 3) / 4), 0);
+		CHECK(rank_here(t[r])->deepest < STACK_MOST);
+	}
 	CHECK_IS(tern_close(t[0]), 0);
 	CHECK_IS(tern_close(t[1]), 0);
 }

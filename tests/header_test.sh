@@ -7,9 +7,11 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cat >"$folder/self.c" <<'END'
+#include <tern/async.h>
 #include <tern/chan.h>
 #include <tern/mem.h>
 #include <tern/msg.h>
+#include <tern/spawn.h>
 #include <tern/stats.h>
 #include <tern/typed.h>
 

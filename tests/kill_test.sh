@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 120 RUN_SERIAL
+# ctest: MODES TIMEOUT 120 RUN_SERIAL
 # Ranks that die under `tern run`, and what is left of a job that is killed.
 # SEED=n repeats the random part, ROUNDS=n makes it longer.
 set -uo pipefail

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: MODES */
 /*
  * What is legal where: every call from every place, and the table of tern(7) held
  * against what the library does. What is refused must change nothing, so after
  * each refusal nothing has arrived anywhere and the next messages do.
  */
 #include <errno.h>
+#include <tern/async.h>
 
 #include "local.h"
 
@@ -15,8 +17,9 @@ static uint32_t other; /* whom it talks with: rank 0, or itself in a job of one 
 static void *claimed;  /* a claim of the program's */
 static const tern_msg *kept;
 static int (*calling)(tern *t, const tern_msg *m);
-static int code;
-static unsigned arrived; /* messages that the call has led to */
+static _Atomic int code;
+static tern_op turn;
+static _Atomic unsigned arrived; /* messages that the call has led to */
 
 /* -- The calls ---------------------------------------------------------------------- */
 
@@ -169,6 +172,18 @@ static int call_on(tern *t, const tern_msg *m)
 	return tern_on(t, 100, note_request);
 }
 
+static int call_set_delivery(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_set_delivery(t, TERN_DELIVERY_POLL);
+}
+
+static int call_delivery(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_delivery(t) == TERN_DELIVERY_DEFAULT;
+}
+
 static int call_close(tern *t, const tern_msg *m)
 {
 	(void)m;
@@ -177,8 +192,9 @@ static int call_close(tern *t, const tern_msg *m)
 
 /* -- The places --------------------------------------------------------------------- */
 
-enum place { PROGRAM, REQUEST, REPLY, DEFERRED, HOLD, CLAIM, PLACES };
-static const char *const place_name[PLACES] = { "program", "request", "reply", "deferred", "hold", "claim" };
+enum place { PROGRAM, REQUEST, REPLY, DEFERRED, HOLD, CLAIM, TURN, PLACES };
+static const char *const place_name[PLACES] = { "program", "request", "reply", "deferred",
+						"hold",    "claim",   "turn" };
 
 static void note_any(tern *t, const tern_msg *m)
 {
@@ -200,6 +216,13 @@ static void in_deferred(tern *t, void *arg)
 {
 	(void)arg;
 	code = calling(t, NULL);
+}
+
+static int in_turn(tern *t, void *arg)
+{
+	(void)arg;
+	code = calling(t, NULL);
+	return 0;
 }
 
 static void keep_it(tern *t, const tern_msg *m)
@@ -227,6 +250,11 @@ static void call_from(enum place place)
 		break;
 	case DEFERRED:
 		CHECK_IS(tern_defer(here, in_deferred, NULL), 0);
+		while (code == 1)
+			tern_poll(here);
+		break;
+	case TURN:
+		CHECK_IS(tern_queue(here, in_turn, NULL, &turn), 0);
 		while (code == 1)
 			tern_poll(here);
 		break;
@@ -300,33 +328,35 @@ static int cell(int (*call)(tern *t, const tern_msg *m), enum place place, uint3
 static const struct row {
 	const char *name;
 	int (*call)(tern *t, const tern_msg *m);
-	int code[PLACES]; /* program, request, reply, deferred, hold, claim */
+	int code[PLACES]; /* program, request, reply, deferred, hold, claim, turn */
 } table[] = {
-	{ "tern_request", call_request, { 0, -EPERM, -EPERM, 0, 0, 0 } },
-	{ "tern_request_array", call_request_array, { 0, -EPERM, -EPERM, 0, 0, 0 } },
-	{ "tern_request_data", call_request_data, { 0, -EPERM, -EPERM, 0, 0, 0 } },
-	{ "tern_claim", call_claim, { 0, -EPERM, -EPERM, 0, 0, 0 } },
-	{ "tern_commit", call_commit, { 0, -EPERM, -EPERM, 0, 0, 0 } },
-	{ "tern_abandon", call_abandon, { 0, 0, 0, 0, 0, 0 } },
-	{ "tern_reply", call_reply, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
-	{ "tern_reply_array", call_reply_array, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
-	{ "tern_reply_data", call_reply_data, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
-	{ "tern_reply_claim", call_reply_claim, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
-	{ "tern_reply_commit", call_reply_commit, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
-	{ "tern_keep", call_keep, { -EPERM, 0, 0, -EPERM, -EPERM, -EPERM } },
-	{ "tern_drop", call_drop, { 0, 0, 0, 0, 0, 0 } },
-	{ "tern_defer", call_defer, { 0, 0, 0, 0, 0, 0 } },
-	{ "tern_poll", call_poll, { 0, -EPERM, -EPERM, 0, 0, 0 } },
-	{ "tern_poll_requests", call_poll_requests, { 0, -EPERM, -EPERM, 0, 0, 0 } },
-	{ "tern_poll_replies", call_poll_replies, { 0, 0, -EPERM, 0, 0, 0 } },
-	{ "tern_wait", call_wait, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0 } },
-	{ "tern_barrier", call_barrier, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0 } },
-	{ "tern_signal", call_signal, { 0, 0, 0, 0, 0, 0 } },
-	{ "tern_forgive", call_forgive, { 0, 0, 0, 0, 0, 0 } },
-	{ "tern_hold", call_hold, { 0, 0, 0, 0, 0, 0 } },
-	{ "tern_release", call_hold, { 0, 0, 0, 0, 0, 0 } },
-	{ "tern_on", call_on, { -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY } },
-	{ "tern_close", call_close, { 0, -EPERM, -EPERM, -EPERM, 0, 0 } },
+	{ "tern_request", call_request, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
+	{ "tern_request_array", call_request_array, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
+	{ "tern_request_data", call_request_data, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
+	{ "tern_claim", call_claim, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
+	{ "tern_commit", call_commit, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
+	{ "tern_abandon", call_abandon, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_reply", call_reply, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_array", call_reply_array, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_data", call_reply_data, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_claim", call_reply_claim, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_commit", call_reply_commit, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_keep", call_keep, { -EPERM, 0, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_drop", call_drop, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_defer", call_defer, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_poll", call_poll, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
+	{ "tern_poll_requests", call_poll_requests, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
+	{ "tern_poll_replies", call_poll_replies, { 0, 0, -EPERM, 0, 0, 0, 0 } },
+	{ "tern_wait", call_wait, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0, -EDEADLK } },
+	{ "tern_barrier", call_barrier, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0, -EDEADLK } },
+	{ "tern_signal", call_signal, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_forgive", call_forgive, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_hold", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_release", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_on", call_on, { -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY } },
+	{ "tern_delivery", call_delivery, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_set_delivery", call_set_delivery, { 0, -EPERM, -EPERM, -EDEADLK, -EDEADLK, 0, -EDEADLK } },
+	{ "tern_close", call_close, { 0, -EPERM, -EPERM, -EPERM, 0, 0, -EPERM } },
 };
 enum { ROWS = sizeof table / sizeof *table };
 
@@ -387,6 +417,11 @@ TEST(under_a_hold_everything_is_legal_but_waiting)
 TEST(between_claim_and_commit_everything_is_as_in_the_program)
 {
 	check_place(CLAIM);
+}
+
+TEST(a_turn_is_like_a_hold_and_does_not_close)
+{
+	check_place(TURN);
 }
 
 /* "yes [1]", "once [3]", "0 [4]" and the like all say that it is legal. */

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints of one process, played by one thread: the simplest job there is. */
+/*
+ * Endpoints of one process, played by one thread: the simplest job there is.
+ *
+ * The tests that use it are run in every way of delivery, so handlers may run whenever the endpoint is not held,
+ * on a thread of the library's, or in the middle of the test. A test settles before it looks, holds
+ * an endpoint that is to handle nothing, or says local_polled().
+ */
 #ifndef TERN_TESTS_LOCAL_H
 #define TERN_TESTS_LOCAL_H
 
+#include <pthread.h>
+
+#include <tern/stats.h>
 #include <tern/tern.h>
 
 #include "check.h"
@@ -11,6 +20,20 @@ enum { LOCAL_MOST = 256 };
 
 static tern *local[LOCAL_MOST];
 static uint32_t local_size;
+static uint64_t local_settled; /* messages handled when everybody last was */
+
+/* Before opening: how messages are delivered, whatever the environment says. */
+static inline void local_delivered(const char *how)
+{
+	setenv("TERN_DELIVERY", how, 1);
+	setenv("TERN_SIGNAL", "40", 1);
+}
+
+/* For a test of what a single poll or send does: nothing is handled elsewhere. */
+static inline void local_polled(void)
+{
+	local_delivered("poll");
+}
 
 static inline void local_open(uint32_t n)
 {
@@ -19,6 +42,7 @@ static inline void local_open(uint32_t n)
 		printf("    %s\n", tern_strerror(rc));
 	REQUIRE(rc == 0);
 	local_size = n;
+	local_settled = 0;
 }
 
 static inline void local_on(unsigned id, tern_handler *fn)
@@ -27,20 +51,31 @@ static inline void local_on(unsigned id, tern_handler *fn)
 		CHECK_IS(tern_on(local[r], id, fn), 0);
 }
 
-/* Polls everybody until nothing more arrives; how many messages were handled. */
+/* Messages that all of them have handled, in polls or otherwise. */
+static inline uint64_t local_handled(void)
+{
+	uint64_t sum = 0;
+	tern_stats_data d;
+	for (uint32_t r = 0; r < local_size; r++)
+		if (local[r] && CHECK_IS(tern_stats(local[r], &d), 0))
+			sum += d.handled;
+	return sum;
+}
+
+/* Polls everybody until nothing more arrives; how many messages were handled since the last time. */
 static inline unsigned local_settle(void)
 {
-	unsigned sum = 0, quiet = 0;
-	while (quiet < 2) {
-		unsigned handled = 0;
-		for (uint32_t r = 0; r < local_size; r++) {
-			int rc = local[r] ? tern_poll(local[r]) : 0;
-			handled += rc > 0 ? (unsigned)rc : 0;
-		}
-		quiet = handled ? 0 : quiet + 1;
-		sum += handled;
+	uint64_t before = local_settled, last = local_handled();
+	for (unsigned quiet = 0; quiet < 2;) {
+		for (uint32_t r = 0; r < local_size; r++)
+			if (local[r])
+				(void)!tern_poll(local[r]);
+		uint64_t now = local_handled();
+		quiet = now == last ? quiet + 1 : 0;
+		last = now;
 	}
-	return sum;
+	local_settled = last;
+	return (unsigned)(last - before);
 }
 
 static inline void local_close_one(uint32_t r)
@@ -59,8 +94,8 @@ static inline void local_close(void)
 /* -- What arrived last, and how often something did ---------------------------- */
 
 struct arrival {
-	unsigned count;
-	uint32_t rank, src; /* where, and from whom */
+	_Atomic unsigned count; /* raised last: whoever sees it sees the rest */
+	uint32_t rank, src;     /* where, and from whom */
 	unsigned words;
 	uint64_t word[TERN_WORDS_MAX];
 	size_t len;
@@ -68,11 +103,11 @@ struct arrival {
 	unsigned char data[TERN_PAYLOAD_MAX];
 };
 
-static struct arrival requests, replies; /* of one thread: with threads, do not use */
+static struct arrival requests, replies;
+static atomic_flag arrival_lock = ATOMIC_FLAG_INIT;
 
-static inline void arrival_note(struct arrival *a, tern *t, const tern_msg *m)
+static inline void arrival_write(struct arrival *a, tern *t, const tern_msg *m)
 {
-	a->count++;
 	a->rank = tern_rank(t);
 	a->src = tern_msg_src(m);
 	a->words = tern_msg_words(m);
@@ -82,6 +117,23 @@ static inline void arrival_note(struct arrival *a, tern *t, const tern_msg *m)
 	a->has_payload = data != NULL;
 	if (data)
 		memcpy(a->data, data, a->len);
+	a->count++;
+}
+
+/* Handlers of two ranks may run at once; an interrupt's must not find the lock taken by what it interrupts. */
+static inline void arrival_note(struct arrival *a, tern *t, const tern_msg *m)
+{
+	bool interrupts = tern_delivery(t) == TERN_DELIVERY_INTERRUPT;
+	sigset_t all, before;
+	sigfillset(&all);
+	if (interrupts)
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (atomic_flag_test_and_set_explicit(&arrival_lock, memory_order_acquire))
+		;
+	arrival_write(a, t, m);
+	atomic_flag_clear_explicit(&arrival_lock, memory_order_release);
+	if (interrupts)
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Handlers that only note what came. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: MODES */
 /* A job's memory is bounded, small, and reserved before it is touched. */
 #include <errno.h>
 #include <sys/stat.h>

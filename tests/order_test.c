@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: MODES */
 /*
  * Messages from one rank to another are handled in the order they were sent:
  * requests among requests, replies among replies.

@@ -12,14 +12,15 @@ tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receiv
 	barrier idle start memory trace)
 bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private chunk chunk-trip
 	copy-clean copy-dirty)
-upper=(ready-trip auto-trip typed chan-trip chan-rate)
+upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no-overlap)
 many=(multicast) # wants nine cores
 udp=(udp-trip udp-auth-trip udp-rate udp-bulk) # left out of a build without libsodium
+delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll hold-thread hold-interrupt barrier-thread)
 kernel=(private-put private-get rendezvous) # left out where the kernel does not copy between processes
-for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${many[@]}" "${kernel[@]}" "${udp[@]}"; do
+for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${many[@]}" "${delivery[@]}" "${kernel[@]}" "${udp[@]}"; do
 	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
 done
-count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#many[@]} + ${#kernel[@]} + ${#udp[@]})) .
+count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#many[@]} + ${#delivery[@]} + ${#kernel[@]} + ${#udp[@]})) .
 
 sentence "every test runs, and --json prints an array of records and nothing else"
 # --count is milliseconds for `idle`.
@@ -43,11 +44,11 @@ done
 count_out 0 '"value": null'
 count_out 0 '"limit": null'
 
-sentence "so does every test of sends, typed messages and channels"
+sentence "so does every test of sends, typed messages, channels and what is handed over"
 run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${upper[*]}")"
 check_status 0
 check_quiet
-check_records 13
+check_records 19
 for name in "${upper[@]}"; do
 	check_out "\"test\": \"$name\""
 done
@@ -56,6 +57,17 @@ count_out 0 '"limit": null'
 run --json --repeat 1 --count 20 --test multicast --size 3
 check_status 0
 check_records 1
+
+sentence "so does every test of the ways of delivery"
+run --json --repeat 1 --count 3 --test "$(IFS=, && echo "${delivery[*]}")"
+check_status 0
+check_quiet
+check_records 14
+for name in "${delivery[@]}"; do
+	check_out "\"test\": \"$name\""
+done
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
 
 if [[ $("$tern" info) == *"udp            usable"* ]]; then
 	sentence "so does every test over UDP"
@@ -139,6 +151,36 @@ count_out 1 '"value": null'
 sed -nE 's/.*"value": ([^,]*), "low": ([^,]*), "high": ([^,]*),.*/\2 \1 \3/p' "$out" | grep -v null |
 	awk '!($1 <= $2 && $2 <= $3) { bad++ } END { exit bad || NR != 33 }' || fail "one does not"
 
+sentence "--delivery has every way at every interval, and says where they cross"
+run --delivery --count 2 --repeat 1 --plot "$folder/delivery.svg"
+check_status 0
+check_quiet
+check_out '^interval +delivery +slowdown +round trip +99 % +calls/msg +messages/s +regime$'
+for way in 'poll, each 10 us' 'poll, never' 'thread' 'interrupt'; do
+	count_out 8 "^[^:]{10}$way +-?[0-9.]+ %( +[0-9.]+ [num]s){2} +(-|[0-9.]+) +[0-9]+ +(infrequent|moderate|frequent|)$"
+done
+for title in 'slows the computation least' 'answers soonest' 'communication, as interrupts see it'; do
+	count_out 1 "^$title"
+done
+[[ $(head -c 4 "$folder/delivery.svg") == "<svg" && $(tail -1 "$folder/delivery.svg") == "</svg>" ]] || fail "the picture is not whole"
+[[ $(grep -c '<polyline' "$folder/delivery.svg") == 14 ]] || fail "the picture has not ten lines and four in its key"
+
+sentence "its records are whole, and one way at least is the best at each interval"
+sweep_keys=(interval_us delivery poll_us slowdown latency_ns latency_p99_ns calls_per_message messages_per_s
+	slows_least answers_soonest regime ms rounds cores)
+run --delivery --json --count 2 --repeat 1
+check_status 0
+check_quiet
+[[ $("$check" "${sweep_keys[@]}" <"$out" 2>>"$err") == 32 ]] || fail "there are not 32 records"
+for interval in 1000 300 100 30 10 3 1 0; do
+	count_out 4 "\"interval_us\": $interval,"
+	for best in slows_least answers_soonest; do
+		grep -qE "\"interval_us\": $interval,.*\"$best\": true" "$out" || fail "at $interval us nothing is $best"
+	done
+done
+count_out 0 '"(slowdown|latency_ns|latency_p99_ns|calls_per_message|messages_per_s)": null'
+count_out 0 '"delivery": "poll", "poll_us": null,.*(slows_least|answers_soonest)": true'
+
 sentence "what it cannot do it refuses with one sentence and status 2"
 refused "'--quik'.*--quick" --quik
 refused "no such test.*did you mean rate" --test rte
@@ -154,6 +196,9 @@ refused "needs a value" --size
 refused "is not an option" rate
 refused "cannot stand beside it" --paper --test rate
 refused "cannot stand beside it" --paper --size 4
+refused "cannot stand beside it" --delivery --test rate
+refused "cannot stand beside it" --delivery --paper
+refused "cannot be used without" --plot x.svg
 
 sentence "--help helps"
 run --help

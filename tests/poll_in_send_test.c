@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: MODES */
 /* Every send looks for what has arrived: a rank that only sends still serves. */
 #include "local.h"
 
@@ -50,6 +51,7 @@ static int send_claim(void)
 
 TEST(a_request_is_handled_during_sends_of_every_kind)
 {
+	local_polled();
 	int (*const sends[])(void) = { send_word, send_words, send_data, send_claim };
 	ranks_open(3);
 	for (int i = 0; i < 4; i++)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: MODES */
 /* Launched ranks that open and close again and again: each time is a session of its own. */
 #include "chance.h"
 #include "crew.h"

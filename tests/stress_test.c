@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctest: TIMEOUT 200 RUN_SERIAL */
+/* ctest: MODES TIMEOUT 200 RUN_SERIAL */
 /*
  * Everything at once, from a seed. What the i-th request from one rank to another
  * looks like (words, payload, what is answered) follows from the seed, the two
@@ -43,7 +43,7 @@ struct rank {
 	_Atomic uint64_t replies;
 	struct open_claim claim[CLAIMS_MOST];
 	const tern_msg *kept;
-	struct chance chance;
+	struct chance chance, answers; /* the program's and the handlers', which may run on another thread */
 };
 
 static uint64_t seed;
@@ -118,7 +118,7 @@ static void answer_in_place(tern *t, const tern_msg *m, uint64_t hash)
 		return;
 	if (len && reply == data)
 		CHECK(reply[len - 1] == data[len - 1]);
-	if (chance_one_in(&self->chance, 4))
+	if (chance_one_in(&self->answers, 4))
 		CHECK(tern_poll_replies(t) >= 0);
 	chance_fill(reply, len, hash);
 	CHECK_IS(tern_reply_commit(t, m, reply, TELL, hash, len), 0);
@@ -323,6 +323,7 @@ static void prepare(tern *t)
 	REQUIRE(self != NULL);
 	self->t = t;
 	self->chance.state = seed + tern_rank(t);
+	self->answers.state = ~seed + tern_rank(t);
 	ranks[tern_rank(t)] = self;
 	CHECK_IS(tern_on(t, ASK, on_ask), 0);
 	CHECK_IS(tern_on(t, TELL, on_tell), 0);

@@ -13,7 +13,7 @@
 #include "net/udp/udp.h"
 #include "net_traffic.h"
 
-enum { MANY = 64, TELL };
+enum { MANY = 64, TELL = 0, KNOW };
 
 static void use_udp(void)
 {
@@ -34,6 +34,14 @@ static void tell(tern *t, const tern_msg *m)
 {
 	(void)m;
 	tern_signal(t, &told, 1);
+}
+
+static _Atomic uint64_t known;
+
+static void know(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &known, 1);
 }
 
 static void all_to_all(void)
@@ -79,6 +87,7 @@ static void wait_for_the_dead(void)
 {
 	tern *t = crew_open();
 	CHECK_IS(tern_on(t, TELL, tell), 0);
+	CHECK_IS(tern_on(t, KNOW, know), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == VICTIM)
 		raise(SIGKILL);
@@ -87,8 +96,8 @@ static void wait_for_the_dead(void)
 	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
 	CHECK_IS(tern_request(t, VICTIM, TELL), -EOWNERDEAD);
 	CHECK_IS(tern_forgive(t, VICTIM), 0);
-	CHECK_IS(tern_request(t, 2 - tern_rank(t), TELL), 0); /* the others go on */
-	CHECK_IS(tern_wait(t, &told, 1), 0);
+	CHECK_IS(tern_request(t, 2 - tern_rank(t), KNOW), 0); /* the others go on */
+	CHECK_IS(tern_wait(t, &known, 1), 0);
 	CHECK_IS(tern_close(t), 0);
 }
 
@@ -104,6 +113,7 @@ static void wait_for_the_silent(void)
 {
 	tern *t = crew_open();
 	CHECK_IS(tern_on(t, TELL, tell), 0);
+	CHECK_IS(tern_on(t, KNOW, know), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == VICTIM)
 		raise(SIGSTOP);
@@ -112,8 +122,8 @@ static void wait_for_the_silent(void)
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(rc), "nothing was heard") != NULL);
 	CHECK_IS(tern_forgive(t, VICTIM), 0);
-	CHECK_IS(tern_request(t, 2 - tern_rank(t), TELL), 0); /* nobody leaves before both know */
-	CHECK_IS(tern_wait(t, &told, 1), 0);
+	CHECK_IS(tern_request(t, 2 - tern_rank(t), KNOW), 0); /* nobody leaves before both do */
+	CHECK_IS(tern_wait(t, &known, 1), 0);
 	CHECK_IS(tern_close(t), 0);
 }
 
@@ -206,7 +216,7 @@ static bool says_udp(int rc)
 	return rc == -ENOTSUP && strstr(tern_strerror(rc), "the network udp") != NULL;
 }
 
-TEST(layers_that_need_shared_memory_refuse_and_name_the_network)
+TEST(what_needs_shared_memory_refuses_and_names_the_network)
 {
 	use_udp();
 	tern *t[2];
@@ -214,6 +224,8 @@ TEST(layers_that_need_shared_memory_refuse_and_name_the_network)
 	REQUIRE(tern_open_local(2, t) == 0);
 	CHECK(says_udp(tern_bufsend(t[0], 1, 3, "x", 1, TERN_NOWAIT, NULL)));
 	CHECK(says_udp(tern_chan_to(t[0], 1, 7, &c)));
+	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_THREAD), -ENOTSUP);
+	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_INTERRUPT), -ENOTSUP);
 	CHECK_IS(tern_close(t[0]), 0);
 	CHECK_IS(tern_close(t[1]), 0);
 }

@@ -127,6 +127,12 @@ static inline int tern_chan_try_get8(tern_in *i, uint64_t *value);
 /* 0 if `bytes` can be put, or got, as one block without waiting; -EAGAIN if not now, -EMSGSIZE if never (about 20 KiB). */
 static inline int tern_chan_room(tern_out *o, size_t bytes);
 static inline int tern_chan_ready(tern_in *i, size_t bytes);
+/*
+ * What can be put, or got, of a block of `len` bytes, of which *done have been already; about 20 KiB at most. 0: that was
+ * the rest; 1: there is more to do; -EAGAIN: no room, or no data, for now.
+ */
+static inline int tern_chan_put_some(tern_out *o, const void *data, size_t len, size_t *done);
+static inline int tern_chan_get_some(tern_in *i, void *data, size_t len, size_t *done);
 
 /* -- Messages, procedures, information -------------------------------------------------- */
 
@@ -176,6 +182,8 @@ int tern_chan_put16_at(tern_out *o, const uint64_t value[2]);
 int tern_chan_get16_at(tern_in *i, uint64_t value[2]);
 int tern_chan_put_block_at(tern_out *o, const void *data, size_t len);
 int tern_chan_get_block_at(tern_in *i, void *data, size_t len);
+int tern_chan_put_some_at(tern_out *o, const void *data, size_t len, size_t *done);
+int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done);
 int tern_chan_room_at(tern_out *o, size_t bytes);
 int tern_chan_ready_at(tern_in *i, size_t bytes);
 int tern_chan_end_at(tern_out *o);
@@ -224,6 +232,22 @@ static inline int tern_chan_get_block(tern_in *i, void *data, size_t len)
 {
 	tern_in copy = *i;
 	int rc = tern_chan_get_block_at(&copy, data, len);
+	*i = copy;
+	return rc;
+}
+
+static inline int tern_chan_put_some(tern_out *o, const void *data, size_t len, size_t *done)
+{
+	tern_out copy = *o;
+	int rc = tern_chan_put_some_at(&copy, data, len, done);
+	*o = copy;
+	return rc;
+}
+
+static inline int tern_chan_get_some(tern_in *i, void *data, size_t len, size_t *done)
+{
+	tern_in copy = *i;
+	int rc = tern_chan_get_some_at(&copy, data, len, done);
 	*i = copy;
 	return rc;
 }
@@ -306,20 +330,10 @@ static inline uint64_t *tern_chan_word(struct tern_chan_line *line, intptr_t at)
 	return (uint64_t *)(void *)((char *)(line + 1) + at);
 }
 
-/* Thread sanitizer does not see what inline assembly orders. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TERN_CHAN_WATCHED_ 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define TERN_CHAN_WATCHED_ 1
-#endif
-
 /* Whether the count says `at`. A4, pairs with R4 in tern_chan_publish(). */
 static inline int tern_chan_stands(const struct tern_chan_line *line, intptr_t at)
 {
-#if defined(__x86_64__) && !defined(TERN_CHAN_WATCHED_) && !defined(TERN_NO_INLINE)
+#if defined(__x86_64__) && !defined(TERN_WATCHED_) && !defined(TERN_NO_INLINE)
 	int same; /* one instruction, where compilers make two of an atomic load */
 	__asm__ volatile("cmpl %2, %1" : "=@cce"(same) : "m"(line->count), "ri"((int32_t)at) : "memory");
 	return same;

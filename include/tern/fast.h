@@ -25,7 +25,7 @@
 #ifndef TERN_FAST_H
 #define TERN_FAST_H
 
-#define TERN_LAYOUT 1u
+#define TERN_LAYOUT 2u
 
 #define TERN_LAP_SHIFT 36
 #define TERN_SRC_SHIFT 20
@@ -99,7 +99,9 @@ struct tern {
 	struct tern_lane *answer; /* the lane for its answer; else one that refuses */
 	struct endpoint *own;     /* the library's part */
 	uint32_t size;
-	uint32_t unused_[5];
+	_Atomic uint32_t alert;  /* 0 unless holding and releasing need the library's care */
+	_Atomic uint64_t *guard; /* holds in force, and calls that the program is inside of */
+	uint64_t unused_;
 	uint8_t known[TERN_HANDLER_SLOTS]; /* 1 where a handler is registered */
 	tern_handler *handler[TERN_HANDLER_SLOTS];
 	struct tern_lane lane[]; /* request lanes, one a rank */
@@ -181,8 +183,9 @@ static inline const void *tern_msg_data(const tern_msg *m, size_t *len)
 static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n)
 {
 	(void)t; /* flag is this endpoint's: handlers and waits run one after another */
+	/* Release: a program that computes may look at the flag while another thread runs its handlers. */
 	atomic_store_explicit(flag, atomic_load_explicit(flag, memory_order_relaxed) + n,
-			      memory_order_relaxed);
+			      memory_order_release);
 }
 
 /* cost: base setup */
@@ -270,6 +273,69 @@ static inline int tern_lane_write(struct tern_lane *lane, unsigned id, unsigned 
 	return 1;
 }
 
+/* Thread sanitizer does not see what inline assembly orders. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TERN_WATCHED_ 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define TERN_WATCHED_ 1
+#endif
+
+#define TERN_GUARD_HOLD (INT64_C(1) << 16) /* bits 0 to 15 count calls, 16 to 31 holds, the rest entries */
+
+/*
+ * Adds to the guard, which this thread alone writes; R5, pairs with A5 in guard_busy(). Compilers make three
+ * instructions of this where the machine has one. Whoever looks at the alert next does so after the
+ * addition as far as this thread can tell; see docs/design.md, Delivery, for the others.
+ */
+static inline void tern_guard_add(tern *t, int64_t n)
+{
+#if defined(__x86_64__) && !defined(TERN_WATCHED_)
+	__asm__ volatile("addq %1, %0" : "+m"(*t->guard) : "er"(n) : "memory", "cc");
+#else
+	atomic_store_explicit(t->guard, atomic_load_explicit(t->guard, memory_order_relaxed) + (uint64_t)n,
+			      memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+/* A6, pairs with R6 in alert_drop(): whoever finds no alert sees what was handled before. */
+static inline uint32_t tern_alerted(const tern *t)
+{
+	return atomic_load_explicit(&t->alert, memory_order_acquire);
+}
+
+/* Whether there is one; the machine compares and branches, where compilers would load, test and branch. */
+static inline int tern_alert(const tern *t)
+{
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(TERN_WATCHED_)
+	int raised;
+	__asm__ volatile("cmpl $0, %1" : "=@ccne"(raised) : "m"(t->alert) : "memory");
+	return raised;
+#else
+	return tern_alerted(t) != 0;
+#endif
+}
+
+void tern_hold_rare(tern *t);    /* after the guard says that a hold begins */
+void tern_release_rare(tern *t); /* after it says that one is over */
+
+static inline void tern_hold_inline(tern *t)
+{
+	tern_guard_add(t, TERN_GUARD_HOLD);
+	if (TERN_UNLIKELY(tern_alert(t)))
+		tern_hold_rare(t);
+}
+
+static inline void tern_release_inline(tern *t)
+{
+	tern_guard_add(t, -TERN_GUARD_HOLD);
+	if (TERN_UNLIKELY(tern_alert(t)))
+		tern_release_rare(t);
+}
+
 /* What `current` is when the request has been answered: an address that no message has. */
 static inline const tern_msg *tern_answered(const tern *t)
 {
@@ -312,6 +378,8 @@ static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsi
 #else
 #define tern_request_words tern_request_inline
 #define tern_reply_words tern_reply_inline
+#define tern_hold tern_hold_inline /* they are functions of the library, too */
+#define tern_release tern_release_inline
 #endif
 
 #endif

@@ -22,6 +22,8 @@ typedef struct tern_stats_data {
 	uint64_t room_stalls, room_ns;   /* requests that found their ring full; * how long */
 	uint64_t block_stalls, block_ns; /* payloads that found no free block; * how long */
 	uint64_t gates;                  /* times that requests here waited for room for their replies */
+	uint64_t interrupts,
+		claims; /* interrupts that served; times that the communication thread took over */
 	uint64_t deferred_most,
 		queue_most; /* the most that waited at once: deferred functions, * messages of a peer */
 	int counting;       /* 1 if TERN_STATS is on, so that what is marked * counts */
@@ -48,7 +50,7 @@ typedef struct tern_stats_time_data {
 
 enum {
 	TERN_STATS_HANDLERS = 1024, /* numbers below TERN_HANDLER_MAX are the program's, the others Tern's */
-	TERN_STATS_LAYERS = 5,      /* 0 are the program's own messages */
+	TERN_STATS_LAYERS = 7,      /* 0 are the program's own messages */
 	TERN_STATS_TIMES = 160,
 };
 
@@ -59,7 +61,7 @@ int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out);  /* 
 int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out); /* * */
 int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out);    /* * */
 
-/* "user", "mem", "msg", "typed", "chan"; NULL if there is no such layer. */
+/* "user", "mem", "msg", "typed", "chan", "async", "spawn"; NULL if there is no such layer. */
 const char *tern_stats_layer_name(unsigned layer);
 
 #endif

@@ -9,7 +9,8 @@
  * Conventions. Functions return 0 or a negative errno code; tern_strerror()
  * gives the sentence. -EAGAIN always means: no room, nothing was taken, make
  * progress and try again. An endpoint belongs to one thread, the first that
- * uses it (see tern_attach); nothing here may be called from a signal handler.
+ * uses it (see tern_attach), unless it is shared; nothing here may be called from a signal handler
+ * of the program's.
  */
 #ifndef TERN_TERN_H
 #define TERN_TERN_H
@@ -34,10 +35,21 @@ typedef struct tern_msg tern_msg; /* a message, where it lies */
 
 typedef void tern_handler(tern *t, const tern_msg *m);
 
+/* Who runs the handlers while the program computes; tern-delivery(7) helps to choose. */
+enum tern_delivery {
+	TERN_DELIVERY_DEFAULT,   /* what TERN_DELIVERY says, or else polls */
+	TERN_DELIVERY_POLL,      /* nobody: they run in calls that serve messages */
+	TERN_DELIVERY_THREAD,    /* a thread of the library's */
+	TERN_DELIVERY_INTERRUPT, /* the program's own thread, called by a signal */
+};
+
 /* What a program may ask for when it opens an endpoint; zero means the default. */
 typedef struct tern_options {
 	uint32_t spin;  /* polls before a wait yields its core (TERN_SPIN) */
 	uint32_t grace; /* ms of silence after which a wait blames a dead rank (TERN_GRACE) */
+	enum tern_delivery delivery;
+	int signal; /* for interrupts: one that nothing else uses (TERN_SIGNAL) */
+	int shared; /* 1: several threads use the endpoint, one call at a time (TERN_SHARED) */
 } tern_options;
 
 /* -- Opening and closing ------------------------------------------------------ */
@@ -69,6 +81,14 @@ int tern_close(tern *t);
  * another thread has used already; the caller orders the two uses.
  */
 void tern_attach(tern *t);
+
+/*
+ * How messages are delivered, and another way from now on. Delivery by thread or interrupt begins
+ * with the first call that sends, polls, waits or holds, or with tern_attach(): until then handlers can be registered.
+ * Only where no handler and no hold is under way: -EPERM, -EDEADLK.
+ */
+enum tern_delivery tern_delivery(const tern *t);
+int tern_set_delivery(tern *t, enum tern_delivery d);
 
 uint32_t tern_rank(const tern *t);
 uint32_t tern_size(const tern *t);
@@ -184,7 +204,7 @@ int tern_forgive(tern *t, uint32_t rank);
 /* What a handler calls to add n to a flag: unlocked where that is safe. */
 static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n);
 
-/* Between the two no handler runs. They nest. */
+/* Between the two no handler runs, however messages are delivered. They nest. A few instructions each. */
 void tern_hold(tern *t);
 void tern_release(tern *t);
 

@@ -5,14 +5,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <tern/tern.h>
 
 /* Per thread, so that two jobs of one process do not write over each other. */
-static _Thread_local struct {
-	int rc;
-	char text[400];
-} last;
+static _Thread_local struct error_kept last;
 
 int error_set(int rc, const char *format, ...)
 {
@@ -24,14 +22,29 @@ int error_set(int rc, const char *format, ...)
 	return rc;
 }
 
+void error_keep(struct error_kept *kept)
+{
+	*kept = last;
+}
+
+void error_restore(const struct error_kept *kept)
+{
+	last = *kept;
+}
+
 void error_warn(const char *format, ...)
 {
-	char line[512];
+	char line[512] = "tern: ";
+	size_t begun = strlen(line), room = sizeof line - begun - 1;
 	va_list args;
 	va_start(args, format);
-	vsnprintf(line, sizeof line, format, args);
+	vsnprintf(line + begun, room, format, args);
 	va_end(args);
-	fprintf(stderr, "tern: %s\n", line); /* one call, so that lines of several ranks do not mix */
+	size_t len = strlen(line);
+	line[len] = '\n';
+	/* One call, so that lines of several ranks do not mix; and not stdio, which an interrupt may find in use. */
+	while (write(STDERR_FILENO, line, len + 1) < 0 && errno == EINTR)
+		;
 }
 
 static const struct {

@@ -10,6 +10,14 @@
  */
 int error_set(int rc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The last error, set aside for an interrupt. */
+struct error_kept {
+	int rc;
+	char text[400];
+};
+void error_keep(struct error_kept *kept);
+void error_restore(const struct error_kept *kept);
+
 /* One line on standard error, "tern: " first; for what no caller can be told. */
 void error_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

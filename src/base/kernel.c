@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <netinet/in.h>
@@ -71,6 +72,17 @@ void loopback_knock(uint16_t port)
 	close(fd);
 }
 
+void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns)
+{
+	struct timespec limit = timespec_of(ns);
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &limit, NULL, 0);
+}
+
+void futex_wake32(_Atomic uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
 bool barrier_register(void)
 {
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
@@ -79,4 +91,24 @@ bool barrier_register(void)
 void barrier_all(void)
 {
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+bool barrier_process_register(void)
+{
+	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+void barrier_process(void)
+{
+	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
+
+int32_t thread_id(void)
+{
+	return (int32_t)syscall(SYS_gettid);
+}
+
+void thread_signal(int32_t process, int32_t thread, int signal)
+{
+	syscall(SYS_tgkill, process, thread, signal);
 }

@@ -16,6 +16,9 @@ enum { FUTEX_MANY = 128 };
  */
 int futex_wait_many(_Atomic uint64_t *const *words, unsigned n, uint32_t value, uint64_t ns);
 void futex_wake(_Atomic uint64_t *word);
+/* The same for a word of 32 bits, within a process; wakes everybody. */
+void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns);
+void futex_wake32(_Atomic uint32_t *word);
 
 /* Sends one byte to a port of loopback: whoever sleeps on its socket wakes. */
 void loopback_knock(uint16_t port);
@@ -27,5 +30,11 @@ void loopback_knock(uint16_t port);
 bool barrier_register(void);
 /* A full memory barrier on every core that runs a registered process. */
 void barrier_all(void);
+/* The same among the threads of this process. */
+bool barrier_process_register(void);
+void barrier_process(void);
+
+int32_t thread_id(void); /* as the kernel numbers threads */
+void thread_signal(int32_t process, int32_t thread, int signal);
 
 #endif

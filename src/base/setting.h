@@ -9,27 +9,36 @@
 #include <stdint.h>
 
 enum setting {
-	SETTING_RANK,        /* set by the launcher */
-	SETTING_SIZE,        /* set by the launcher */
-	SETTING_JOB_FD,      /* set by the launcher */
-	SETTING_MEMORY,      /* bytes of shared memory the job may commit */
-	SETTING_HEAP,        /* bytes of addresses for each rank's heap */
-	SETTING_SPIN,        /* polls before a wait yields */
-	SETTING_GRACE,       /* ms of silence before a wait blames a dead rank */
-	SETTING_STUCK,       /* s after which a wait says what is under way */
-	SETTING_STATS,       /* 0, 1, 2: count, and print at close */
-	SETTING_MEMBARRIER,  /* 0: never rely on membarrier */
-	SETTING_SINGLE_COPY, /* 0: do not move bytes between processes by the kernel */
-	SETTING_SPILL,       /* bytes for typed messages that found no buffer */
-	SETTING_CHECK,       /* 1: notice buffers that change while they must not */
-	SETTING_TRACE,       /* the files that record what ranks do */
-	SETTING_ALONE,       /* 1: be a job of one although another launcher started us */
-	SETTING_NET,         /* auto, shm, udp */
-	SETTING_UDP_BIND,    /* the address that UDP sockets have */
-	SETTING_SERVICE,     /* which services are added */
-	SETTING_FAULT,       /* what a packet network shall do wrong */
-	SETTING_PROTECT,     /* none, auth, encrypt */
-	SETTING_KEEPALIVE,   /* s of silence after which a rank over a network is taken for dead */
+	SETTING_RANK,         /* set by the launcher */
+	SETTING_SIZE,         /* set by the launcher */
+	SETTING_JOB_FD,       /* set by the launcher */
+	SETTING_MEMORY,       /* bytes of shared memory the job may commit */
+	SETTING_HEAP,         /* bytes of addresses for each rank's heap */
+	SETTING_SPIN,         /* polls before a wait yields */
+	SETTING_GRACE,        /* ms of silence before a wait blames a dead rank */
+	SETTING_STUCK,        /* s after which a wait says what is under way */
+	SETTING_DELIVERY,     /* poll, thread, interrupt */
+	SETTING_SIGNAL,       /* for interrupts */
+	SETTING_AGENT_CORE,   /* where communication threads run */
+	SETTING_SHARED,       /* 1: endpoints are shared by threads */
+	SETTING_WATCHDOG,     /* ms that a handler or a hold may last */
+	SETTING_WATCHDOG_END, /* 1: the job ends when one lasts longer */
+	SETTING_STATS,        /* 0, 1, 2: count, and print at close */
+	SETTING_MEMBARRIER,   /* 0: never rely on membarrier */
+	SETTING_SINGLE_COPY,  /* 0: do not move bytes between processes by the kernel */
+	SETTING_SPILL,        /* bytes for typed messages that found no buffer */
+	SETTING_CHECK,        /* 1: notice buffers that change while they must not */
+	SETTING_TRACE,        /* the files that record what ranks do */
+	SETTING_CONTEXTS,     /* threads that can have started and not ended, on each rank */
+	SETTING_STACK,        /* bytes of each thread's stack */
+	SETTING_SLICE,        /* ms after which a thread that computes is preempted */
+	SETTING_ALONE,        /* 1: be a job of one although another launcher started us */
+	SETTING_NET,          /* auto, shm, udp */
+	SETTING_UDP_BIND,     /* the address that UDP sockets have */
+	SETTING_SERVICE,      /* which services are added */
+	SETTING_FAULT,        /* what a packet network shall do wrong */
+	SETTING_PROTECT,      /* none, auth, encrypt */
+	SETTING_KEEPALIVE,    /* s of silence after which a rank over a network is taken for dead */
 	SETTING_COUNT
 };
 

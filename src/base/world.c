@@ -22,10 +22,10 @@ static void real_nap(uint64_t ns)
 	nanosleep(&length, NULL);
 }
 
-static bool all_asleep(const struct sleep *s)
+static bool all_silent(const struct sleep *s)
 {
 	for (unsigned i = 0; i < s->bells; i++)
-		if (atomic_load(s->bell[i]) != BELL_ASLEEP)
+		if (atomic_load(s->bell[i]) != s->says)
 			return false;
 	return true;
 }
@@ -40,7 +40,7 @@ static void sleep_on_descriptors(const struct sleep *s, uint64_t ns)
 				   .tv_nsec = (long)(ns % 1000000000u) };
 	for (unsigned i = 0; i < s->fds; i++)
 		p[i] = (struct pollfd){ .fd = s->fd[i], .events = POLLIN };
-	if (all_asleep(s))
+	if (all_silent(s))
 		ppoll(p, s->fds, &length, NULL);
 }
 
@@ -53,7 +53,7 @@ static void real_sleep(const struct sleep *s, uint64_t ns)
 		sleep_on_descriptors(s, ns);
 		return;
 	}
-	if (futex_wait_many(s->bell, s->bells, BELL_ASLEEP, ns) != 0)
+	if (futex_wait_many(s->bell, s->bells, s->says, ns) != 0)
 		real_nap(ns < FALLBACK_NAP_NS ? ns : FALLBACK_NAP_NS);
 }
 

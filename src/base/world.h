@@ -13,7 +13,14 @@
  * leaves ASLEEP to the owner, so that whoever rings next wakes it too: the first may
  * have been killed, or stopped, between the two steps.
  */
-enum bell { BELL_QUIET = 0, BELL_RUNG = 1, BELL_ASLEEP = 2 };
+enum bell {
+	BELL_QUIET = 0,
+	BELL_ASLEEP = 1,
+	BELL_AGENT =
+		2, /* with ASLEEP: not the program sleeps but its communication thread, which waits for this value */
+	BELL_CALL = 4, /* its owner computes: whoever rings sends it the signal */
+	BELL_RUNG = 8, /* the greatest, so that one comparison tells */
+};
 
 enum { SLEEP_FDS = 16 };
 
@@ -25,6 +32,9 @@ enum { SLEEP_FDS = 16 };
 struct sleep {
 	_Atomic uint64_t *bell[FUTEX_MANY];
 	unsigned bells;
+	uint32_t says; /* what the bells say until they ring: ASLEEP, and AGENT, or CALL */
+	int signal;    /* with CALL: this signal shall be sent to that thread */
+	int32_t thread;
 	int fd[SLEEP_FDS];
 	unsigned fds;
 	uint64_t until; /* when a network wants to be asked again, on the world's clock; 0: whenever */

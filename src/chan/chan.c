@@ -3,17 +3,17 @@
 #include "chan/chan.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "core/wait.h"
 
 _Static_assert(sizeof(struct tern_chan) <= TERN_CHAN_LEAF - TERN_LINE, "the spill has room behind it");
 
 struct tern_chan *chan_new(struct chans *s, uint64_t name)
 {
-	struct tern_chan *c = aligned_alloc(TERN_CHAN_LEAF, TERN_CHAN_LEAF);
+	struct tern_chan *c = memory_aligned(TERN_CHAN_LEAF, TERN_CHAN_LEAF);
 	if (!c) {
 		error_set(-ENOMEM, "opening channel %llu at rank %u: no memory", (unsigned long long)name,
 			  s->e->t->rank);
@@ -30,8 +30,8 @@ void chan_free(struct tern_chan *c)
 	while (*p != c)
 		p = &(*p)->next;
 	*p = c->next;
-	free(c->rank);
-	free(c);
+	memory_free(c->rank);
+	memory_free(c);
 }
 
 /* The memory goes when the last reader does: until then it may be reading. */
@@ -52,9 +52,14 @@ int chan_check(struct chans *s, uint32_t rank)
 	return net->ops->check(net, rank);
 }
 
+int chan_may_wait(struct endpoint *e, const char *what)
+{
+	return e->turn ? -EAGAIN : rules_wait(e, what);
+}
+
 int chan_wait(struct endpoint *e, struct ladder *l, const char *what)
 {
-	int rc = rules_wait(e, what);
+	int rc = chan_may_wait(e, what);
 	if (rc)
 		return rc;
 	wait_step(e, l);
@@ -65,7 +70,7 @@ int chan_wait(struct endpoint *e, struct ladder *l, const char *what)
 
 static int chans_open(struct endpoint *e, void **state)
 {
-	struct chans *s = calloc(1, sizeof *s);
+	struct chans *s = memory_new(1, sizeof *s);
 	if (!s)
 		return error_set(-ENOMEM, "opening the channels of rank %u: no memory", e->t->rank);
 	s->e = e;
@@ -93,7 +98,7 @@ static void chans_close(void *state)
 			out_close(c, PIPE_LEFT, s->e->t->rank);
 		chan_free(c);
 	}
-	free(s);
+	memory_free(s);
 }
 
 static unsigned chans_progress(void *state)
@@ -124,7 +129,12 @@ const struct layer chan_layer = { .open = chans_open,
 
 int tern_chan_close(tern_chan *c)
 {
+	INSIDE struct door door = door_open(chan_home(c));
 	struct chans *s = c->chans;
+	if (c->fixed)
+		return error_set(-EPERM,
+				 "the internal buffer of rank %u cannot be closed: it goes with its endpoint",
+				 s->e->t->rank);
 	if (c->sends)
 		out_close(c, PIPE_CLOSED, s->e->t->rank);
 	else
@@ -135,17 +145,20 @@ int tern_chan_close(tern_chan *c)
 
 struct tern_chan_place tern_chan_where(tern_chan *c)
 {
+	INSIDE struct door door = door_open(chan_home(c));
 	return (struct tern_chan_place){ c->line, c->at };
 }
 
 void tern_chan_stand(tern_chan *c, struct tern_chan_line *line, intptr_t at)
 {
+	INSIDE struct door door = door_open(chan_home(c));
 	c->line = line;
 	c->at = at;
 }
 
 int tern_chan_trouble(tern_chan *c)
 {
+	INSIDE struct door door = door_open(chan_home(c));
 	int rc = c->trouble;
 	c->trouble = 0;
 	return rc;

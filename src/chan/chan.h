@@ -41,6 +41,9 @@ struct tern_chan {
 	bool sends;
 	bool closed; /* a sending end, kept until its readers are done */
 	bool stays;  /* for ever: an offer of it is under way that nobody waited for */
+	bool fixed;  /* a layer's: the program cannot close it */
+	void (*stir)(
+		struct endpoint *e); /* of a sending end: called when a reader within this rank should look */
 
 	/* Of a sending end: whom it was opened to. */
 	uint32_t *rank;
@@ -66,6 +69,7 @@ struct offer {
 struct proc {
 	tern_proc *fn;
 	void *arg;
+	bool reserved; /* for another layer, which runs it */
 };
 
 struct chans {
@@ -78,6 +82,12 @@ struct chans {
 	unsigned offers;
 	struct proc proc[TERN_PROCS_MAX];
 };
+
+/* The endpoint that an end belongs to. */
+static inline tern *chan_home(const struct tern_chan *c)
+{
+	return c->chans->e->t;
+}
 
 static inline struct chans *chans_of(tern *t)
 {
@@ -104,6 +114,8 @@ struct tern_chan *chan_new(struct chans *s, uint64_t name); /* NULL with a sente
 void chan_free(struct tern_chan *c);
 void chans_sweep(struct chans *s); /* frees the sending ends that are closed and whose readers are done */
 struct ladder;
+/* 0 where waiting is allowed; else why not. In a turn, where everything is tried again, -EAGAIN. */
+int chan_may_wait(struct endpoint *e, const char *what);
 /* One step of waiting, where that is allowed; looks for ranks that have left. */
 int chan_wait(struct endpoint *e, struct ladder *l, const char *what);
 /* 0, -ESHUTDOWN or -EOWNERDEAD, no sentence. */
@@ -142,6 +154,12 @@ int in_fate(const struct tern_chan *c, uint32_t *who); /* how it ended, and thro
 int in_over(const struct tern_chan *c);                /* why nothing more comes: the code, with a sentence */
 /* Waits until there is something: 0 if it is data, else what gets return; `item` as above. */
 int in_wait(tern_in *i, struct cursor *k, uint64_t *item);
+
+/* -- proc.c -- */
+/* Lets tern_chan_call() name a procedure that another layer runs. */
+void proc_reserve(struct chans *s, unsigned id);
+/* Waits until a procedure comes: where, and its number; -EPROTO if data waits there, or what gets return. */
+int proc_waits(tern_in *i, struct cursor *k, uint64_t *id);
 
 /* -- open.c -- */
 void open_register(struct endpoint *e);

@@ -208,7 +208,8 @@ int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
 	struct ladder l = { .bounded = true, .call = "tern_chan_get", .way = "from", .whom = c->from + 1 };
 	int sight;
 	while ((sight = in_look(c, k, item)) == SIGHT_NOTHING) {
-		in_stare(c, k);
+		if (!c->chans->e->turn)
+			in_stare(c, k);
 		if (!tern_chan_stands(k->line, k->at))
 			continue;
 		int rc = chan_wait(c->chans->e, &l, "a get from a channel without data");
@@ -234,6 +235,7 @@ __attribute__((noinline)) static struct tern_chan_place more_rare(tern_in *i)
 
 struct tern_chan_place tern_chan_more(tern_chan *c, struct tern_chan_line *line, intptr_t at)
 {
+	INSIDE struct door door = door_open(chan_home(c));
 	tern_in i = { line, at, c };
 	struct cursor k = { .line = line, .at = at, .leaf = c->leaf };
 	if (TERN_UNLIKELY(!line_is_control(line) || !cursor_enter(c, &k) || tern_chan_stands(k.line, k.at)))
@@ -249,6 +251,7 @@ int tern_chan_get16_at(tern_in *i, uint64_t value[2])
 
 int tern_chan_ready_at(tern_in *i, size_t bytes)
 {
+	INSIDE struct door door = door_open(chan_home(i->chan));
 	struct tern_chan *c = i->chan;
 	struct cursor k = in_cursor(i);
 	size_t words = words_of(bytes), has = 0;
@@ -282,13 +285,27 @@ static size_t in_take(tern_in *i, struct cursor *k, char *to, size_t len)
 	return n;
 }
 
+/* `missing` bytes of a block that the message ended within; 0 if it did not even begin. */
+static int in_short(const struct tern_chan *c, int rc, size_t missing)
+{
+	if (!missing || (rc != -ENODATA && rc != -ENOMSG))
+		return rc;
+	return error_set(-EMSGSIZE,
+			 "a block was asked for of channel %llu from rank %u; its message ended "
+			 "%zu bytes before, and what it had is taken",
+			 (unsigned long long)c->name, c->from, missing);
+}
+
 int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 {
+	INSIDE struct door door = door_open(chan_home(i->chan));
 	char *to = data;
 	uint64_t item = 0;
+	struct endpoint *e = i->chan->chans->e;
 	int rc = tern_chan_ready_at(i, len);
-	if (rc == -EAGAIN || words_of(len) > PIPE_WORDS) /* if it may not wait, nothing is taken */
-		rc = rules_wait(i->chan->chans->e, "a block get from a channel without data");
+	if (rc == -EAGAIN ||
+	    (words_of(len) > PIPE_WORDS && !e->turn)) /* if it may not wait, nothing is taken */
+		rc = chan_may_wait(e, "a block get from a channel without data");
 	while (!rc && len) {
 		struct cursor k = in_cursor(i);
 		rc = in_wait(i, &k, &item);
@@ -298,18 +315,30 @@ int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 		to += n;
 		len -= n;
 	}
-	if (to != data && (rc == -ENODATA || rc == -ENOMSG))
-		rc = error_set(-EMSGSIZE,
-			       "a block was asked for of channel %llu from rank %u; its message ended "
-			       "%zu bytes before, and what it had is taken",
-			       (unsigned long long)i->chan->name, i->chan->from, len);
-	return rc;
+	return to != data ? in_short(i->chan, rc, len) : rc;
+}
+
+int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done)
+{
+	INSIDE struct door door = door_open(chan_home(i->chan));
+	char *to = data;
+	size_t most = *done + PIPE_WORDS * 8;
+	while (*done < len && *done < most) {
+		struct cursor k = in_cursor(i);
+		uint64_t item = 0;
+		int sight = in_look(i->chan, &k, &item);
+		if (sight != SIGHT_DATA)
+			return in_short(i->chan, in_code(i->chan, sight, item), *done ? len - *done : 0);
+		*done += in_take(i, &k, to + *done, len - *done);
+	}
+	return *done < len;
 }
 
 /* -- Messages ------------------------------------------------------------------------------------ */
 
 int tern_chan_next_at(tern_in *i)
 {
+	INSIDE struct door door = door_open(chan_home(i->chan));
 	for (;;) {
 		struct cursor k = in_cursor(i);
 		uint64_t item = 0;
@@ -328,6 +357,7 @@ int tern_chan_next_at(tern_in *i)
 
 enum tern_information tern_chan_information_at(tern_in *i)
 {
+	INSIDE struct door door = door_open(chan_home(i->chan));
 	struct cursor k = in_cursor(i);
 	uint64_t item = 0;
 	int sight = in_look(i->chan, &k, &item);
@@ -358,6 +388,7 @@ int tern_chan_wait_any(tern_in *const *ends, unsigned n, unsigned *turn)
 	int rc;
 	if (!n)
 		return error_set(-EINVAL, "tern_chan_wait_any() was given no ends: nothing will ever come");
+	INSIDE struct door door = door_open(chan_home(ends[0]->chan));
 	while ((rc = tern_chan_any(ends, n, turn)) == -EAGAIN) {
 		rc = chan_wait(ends[0]->chan->chans->e, &l, "tern_chan_wait_any()");
 		if (rc)

@@ -13,10 +13,10 @@
  * aligned, a reader is one that a ring has.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "chan/chan.h"
 #include "core/wait.h"
 #include "mem/mem.h"
@@ -229,7 +229,7 @@ static int offer_try(struct chans *s, struct tern_chan *c)
 {
 	struct opening o = { .s = s, .ticket = ++s->ticket, .name = c->name, .next = s->openings };
 	struct branch b = { tern_addr_of(s->e->t, c->pipe), c->rank, c->ranks };
-	o.target = calloc(c->ranks, sizeof *o.target);
+	o.target = memory_new(c->ranks, sizeof *o.target);
 	if (!o.target)
 		return error_set(-ENOMEM, "opening channel %llu to %u ranks: no memory",
 				 (unsigned long long)c->name, c->ranks);
@@ -244,7 +244,7 @@ static int offer_try(struct chans *s, struct tern_chan *c)
 	while (*p != &o)
 		p = &(*p)->next;
 	*p = o.next;
-	free(o.target);
+	memory_free(o.target);
 	return rc;
 }
 
@@ -282,6 +282,7 @@ static int list_check(struct chans *s, const uint32_t *ranks, unsigned n, uint64
 
 int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name, tern_chan **out)
 {
+	INSIDE struct door door = door_open(t);
 	struct chans *s = chans_of(t);
 	uint32_t reader[PIPE_READERS];
 	struct tern_chan *c;
@@ -294,7 +295,7 @@ int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name,
 	rc = out_open(s, name, reader, branch_readers(ranks, n, reader), &c);
 	if (rc)
 		return rc;
-	c->rank = malloc(n * sizeof *ranks);
+	c->rank = memory_new(1, n * sizeof *ranks);
 	c->ranks = c->rank ? n : 0;
 	if (c->rank)
 		memcpy(c->rank, ranks, n * sizeof *ranks);
@@ -308,6 +309,7 @@ int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name,
 
 int tern_chan_to(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 {
+	INSIDE struct door door = door_open(t);
 	return tern_chan_to_list(t, &rank, 1, name, c);
 }
 
@@ -337,7 +339,7 @@ static unsigned offers_share(const struct chans *s)
 static int offer_keep(struct chans *s, const struct offer *o)
 {
 	if (!s->offer)
-		s->offer = calloc(TERN_CHANS_MAX, sizeof *s->offer);
+		s->offer = memory_new(TERN_CHANS_MAX, sizeof *s->offer);
 	if (!s->offer)
 		return -ENOMEM;
 	if (s->offers == TERN_CHANS_MAX || offers_of(s, o->from) >= offers_share(s))
@@ -418,6 +420,7 @@ static int offer_await(struct await *w)
 
 int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 {
+	INSIDE struct door door = door_open(t);
 	struct chans *s = chans_of(t);
 	struct await w = { s, rank, name };
 	if (!attach_is_mine(t->own))
@@ -440,7 +443,7 @@ void open_close(struct chans *s)
 {
 	for (unsigned i = 0; i < s->offers; i++)
 		reader_set(s->offer[i].reader, READER_LEFT);
-	free(s->offer);
+	memory_free(s->offer);
 }
 
 /* -- A relay's part ---------------------------------------------------------------------------------- */

@@ -134,6 +134,12 @@ int out_gone(const struct tern_chan *c)
 					       : "died");
 }
 
+static void out_stir(struct tern_chan *c)
+{
+	if (c->stir)
+		c->stir(c->chans->e);
+}
+
 /* -- Turning to the next leaf ---------------------------------------------------------------- */
 
 /* Waits until the next leaf is free. */
@@ -170,8 +176,10 @@ __attribute__((noinline)) static struct tern_chan_place turn_spilt(struct tern_c
 
 struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
 {
+	INSIDE struct door door = door_open(chan_home(c));
 	if (TERN_UNLIKELY(line - 1 == chan_spill(c)))
 		return turn_spilt(c);
+	out_stir(c);
 	return c->leaf < out_limit(c) ? out_enter(c) : out_spill(c);
 }
 
@@ -204,6 +212,7 @@ void out_mark(tern_out *o, uint64_t item)
 	out_line(o)->word[LINE_WORDS - 1] = item; /* free: a line that is full has been left */
 	/* R7, pairs with A7 in cursor_item(): the item, and the line's last count, come first. */
 	atomic_store_explicit(&out_line(o)->mark, 0, memory_order_release);
+	out_stir(o->chan);
 	o->at = -TERN_CHAN_FULL;
 	if (!line_is_control(o->next)) {
 		tern_chan_open_line(++o->next);
@@ -216,6 +225,7 @@ void out_mark(tern_out *o, uint64_t item)
 
 int tern_chan_end_at(tern_out *o)
 {
+	INSIDE struct door door = door_open(chan_home(o->chan));
 	int rc = out_settle(o);
 	if (!rc)
 		out_mark(o, ITEM_END);
@@ -224,11 +234,12 @@ int tern_chan_end_at(tern_out *o)
 
 int tern_chan_call_at(tern_out *o, unsigned id)
 {
+	INSIDE struct door door = door_open(chan_home(o->chan));
 	struct chans *s = o->chan->chans;
 	if (id >= TERN_PROCS_MAX)
 		return error_set(-ERANGE, "procedure %u was named; procedures are numbered 0 to %d", id,
 				 TERN_PROCS_MAX - 1);
-	if (!s->proc[id].fn)
+	if (!s->proc[id].fn && !s->proc[id].reserved)
 		return error_set(-ENXIO,
 				 "procedure %u was named, but rank %u has none under that number: "
 				 "both sides register it with tern_chan_on()",
@@ -243,6 +254,7 @@ int tern_chan_call_at(tern_out *o, unsigned id)
 
 int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
 {
+	INSIDE struct door door = door_open(chan_home(o->chan));
 	int rc = out_settle(o);
 	if (!rc && o->at > -16) {
 		out_mark(o, ITEM_PAD);
@@ -264,6 +276,7 @@ static size_t leaf_room(const tern_out *o)
 
 int tern_chan_room_at(tern_out *o, size_t bytes)
 {
+	INSIDE struct door door = door_open(chan_home(o->chan));
 	struct tern_chan *c = o->chan;
 	size_t words = words_of(bytes);
 	if (words > PIPE_WORDS)
@@ -292,10 +305,12 @@ static size_t out_fill(tern_out *o, const char *data, size_t len)
 
 int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 {
+	INSIDE struct door door = door_open(chan_home(o->chan));
 	const char *from = data;
+	struct endpoint *e = o->chan->chans->e;
 	int rc = tern_chan_room_at(o, len);
-	if (rc == -EAGAIN || rc == -EMSGSIZE) /* if it may not wait, nothing is put */
-		rc = rules_wait(o->chan->chans->e, "a block put into a channel without room");
+	if (rc == -EAGAIN || (rc == -EMSGSIZE && !e->turn)) /* if it may not wait, nothing is put */
+		rc = chan_may_wait(e, "a block put into a channel without room");
 	while (!rc && len) {
 		rc = out_settle(o);
 		if (rc)
@@ -306,4 +321,18 @@ int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 		rc = tern_chan_publish(o);
 	}
 	return rc;
+}
+
+int tern_chan_put_some_at(tern_out *o, const void *data, size_t len, size_t *done)
+{
+	INSIDE struct door door = door_open(chan_home(o->chan));
+	const char *from = data;
+	size_t most = *done + PIPE_WORDS * 8;
+	while (*done < len && *done < most) {
+		if (!out_turn(o))
+			return out_limit(o->chan) ? -EAGAIN : out_gone(o->chan);
+		*done += out_fill(o, from + *done, len - *done);
+		tern_chan_publish(o); /* goes to the spill at most, and does not wait */
+	}
+	return *done < len;
 }

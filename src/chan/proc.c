@@ -7,19 +7,24 @@
 
 int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg)
 {
+	INSIDE struct door door = door_open(t);
 	if (id >= TERN_PROCS_MAX)
 		return error_set(-ERANGE, "procedure %u was registered; procedures are numbered 0 to %d", id,
 				 TERN_PROCS_MAX - 1);
 	if (!fn)
 		return error_set(-EINVAL, "procedure %u was registered without a function", id);
-	chans_of(t)->proc[id] = (struct proc){ fn, arg };
+	chans_of(t)->proc[id] = (struct proc){ .fn = fn, .arg = arg };
 	return 0;
 }
 
-/* The number came from another rank: it is looked up, and never followed. */
-static const struct proc *proc_named(const struct tern_chan *c, uint64_t item)
+void proc_reserve(struct chans *s, unsigned id)
 {
-	uint64_t id = item >> ITEM_BITS;
+	s->proc[id] = (struct proc){ .reserved = true };
+}
+
+/* The number came from another rank: it is looked up, and never followed. */
+static const struct proc *proc_named(const struct tern_chan *c, uint64_t id)
+{
 	if (id < TERN_PROCS_MAX && c->chans->proc[id].fn)
 		return &c->chans->proc[id];
 	error_set(-ENXIO,
@@ -29,19 +34,29 @@ static const struct proc *proc_named(const struct tern_chan *c, uint64_t item)
 	return NULL;
 }
 
-int tern_chan_run_at(tern_in *i)
+int proc_waits(tern_in *i, struct cursor *k, uint64_t *id)
 {
-	struct tern_chan *c = i->chan;
-	struct cursor k = in_cursor(i);
 	uint64_t item = 0;
-	int rc = in_wait(i, &k, &item);
+	*k = in_cursor(i);
+	int rc = in_wait(i, k, &item);
 	if (!rc)
 		return error_set(-EPROTO,
 				 "a procedure was expected in channel %llu from rank %u; data waits there",
-				 (unsigned long long)c->name, c->from);
-	if (rc != -ENOMSG)
+				 (unsigned long long)i->chan->name, i->chan->from);
+	*id = item >> ITEM_BITS;
+	return rc == -ENOMSG ? 0 : rc;
+}
+
+int tern_chan_run_at(tern_in *i)
+{
+	INSIDE struct door door = door_open(chan_home(i->chan));
+	struct tern_chan *c = i->chan;
+	struct cursor k;
+	uint64_t id = 0;
+	int rc = proc_waits(i, &k, &id);
+	if (rc)
 		return rc;
-	const struct proc *p = proc_named(c, item);
+	const struct proc *p = proc_named(c, id);
 	if (!p)
 		return -ENXIO;
 	in_pass(&k);

@@ -299,3 +299,56 @@ TEST(lines_that_somebody_has_written_over_are_refused_and_not_followed)
 	CHECK_IS(tern_chan_run(&in), -EBADMSG);
 	pair_end();
 }
+
+/* -- Some of a block ------------------------------------------------------------------------------- */
+
+TEST(a_block_of_any_length_goes_through_in_parts_as_there_is_room_and_data)
+{
+	enum { BYTES = 1000003 };
+	struct chance c = { check_seed() };
+	unsigned char *data = malloc(BYTES), *got = malloc(BYTES);
+	size_t put = 0, taken = 0;
+	int putting = 1, getting = 1;
+	chance_fill(data, BYTES, 9);
+	pair_start();
+	while (getting) {
+		size_t before = put;
+		if (putting && chance_one_in(&c, 2))
+			putting = tern_chan_put_some(&out, data, BYTES, &put);
+		CHECK(putting == 0 || putting == 1 || putting == -EAGAIN);
+		CHECK(put - before <= PIPE_WORDS * 8 + TERN_CHAN_FULL); /* a part is bounded */
+		if (chance_one_in(&c, 2))
+			getting = tern_chan_get_some(&in, got, BYTES, &taken);
+		CHECK(getting == 0 || getting == 1 || getting == -EAGAIN);
+	}
+	CHECK_IS(taken, BYTES);
+	CHECK_IS(tern_chan_put_some(&out, data, BYTES, &put), 0); /* nothing is left */
+	CHECK(chance_filled(got, BYTES, 9));
+	free(data);
+	free(got);
+	pair_end();
+}
+
+TEST(some_of_a_block_that_the_message_ends_within_is_told_from_a_message_that_is_over)
+{
+	char data[100] = "", got[100];
+	size_t put = 0, taken = 0;
+	pair_start();
+	CHECK_IS(tern_chan_put_some(&out, data, 96, &put), 0);
+	CHECK_IS(tern_chan_end(&out), 0);
+	CHECK_IS(tern_chan_get_some(&in, got, 100, &taken), -EMSGSIZE);
+	CHECK(sentence_has(-EMSGSIZE, "4 bytes before"));
+	CHECK_IS(taken, 96);
+	taken = 0;
+	CHECK_IS(tern_chan_get_some(&in, got, 100, &taken), -ENODATA);
+	CHECK_IS(tern_chan_next(&in), 0);
+	CHECK_IS(tern_chan_get_some(&in, got, 100, &taken), -EAGAIN);
+	CHECK_IS(tern_chan_close(pair_from), 0);
+	put = 0;
+	int rc;
+	while ((rc = tern_chan_put_some(&out, data, 96, &put)) == 0)
+		put = 0;
+	CHECK_IS(rc, -EPIPE);
+	CHECK_IS(tern_chan_close(pair_to), 0);
+	local_close();
+}

@@ -5,9 +5,9 @@
  * same place, so that what was put together stays together.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "chan/chan.h"
 #include "core/wait.h"
 
@@ -28,13 +28,13 @@ int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, 
 	       struct pipe **made)
 {
 	struct tern_chan *out = NULL;
-	struct relay *r = malloc(sizeof *r);
+	struct relay *r = memory_new(1, sizeof *r);
 	struct tern_chan *in = r ? in_open(s, from) : NULL;
 	int rc = in ? out_open(s, from->name, rank, n, &out) : -ENOMEM;
 	if (rc) {
 		if (in)
 			chan_free(in);
-		free(r);
+		memory_free(r);
 		return rc;
 	}
 	*r = (struct relay){ { in->line, in->at, in }, { out->line + 1, out->at, out }, s->relays };
@@ -93,7 +93,7 @@ static void relay_end(struct relay *r)
 				       : PIPE_DEAD,
 		  who);
 	in_close(in, READER_CLOSED);
-	free(r);
+	memory_free(r);
 }
 
 unsigned relay_progress(struct chans *s)
@@ -150,6 +150,6 @@ void relay_close(struct chans *s)
 	while (s->relays) {
 		struct relay *r = s->relays;
 		s->relays = r->next;
-		free(r);
+		memory_free(r);
 	}
 }

@@ -7,13 +7,16 @@
  * ranks. The head's `reach` is 0 until the endpoint is attached, which brings the
  * first send here without a test on the fast path.
  */
-#include "core/endpoint.h"
+#include "core/agent.h"
+#include "core/delivery.h"
+#include "core/door.h"
+#include "core/interrupt.h"
 
 /* Its address names the thread; with the lowest bit set, the thread only borrows. 0 is nobody. */
 static _Thread_local struct group *opened;
 enum { NOBODY = 0, BORROWED = 1 };
 
-static uintptr_t self_token(void)
+uintptr_t attach_token(void)
 {
 	return (uintptr_t)&opened;
 }
@@ -22,27 +25,41 @@ void attach_first(struct endpoint *e)
 {
 	uintptr_t nobody = NOBODY;
 	/* Acquire pairs with the release in attach_return(): we see what a borrower handled. */
-	while (!atomic_compare_exchange_weak_explicit(&e->owner, &nobody, self_token(), memory_order_acquire,
-						      memory_order_relaxed)) {
+	while (!atomic_compare_exchange_weak_explicit(&e->owner, &nobody, attach_token(),
+						      memory_order_acquire, memory_order_relaxed)) {
 		if (nobody != NOBODY && !(nobody & BORROWED))
 			break; /* another thread was first; the caller orders the two */
 		nobody = NOBODY;
 	}
-	e->t->reach = e->trace ? 0 : e->t->size; /* 0: each send shall come to the library */
+	if (nobody == NOBODY)
+		delivery_begin(e);
 }
 
 void tern_attach(tern *t)
 {
 	struct endpoint *e = t->own;
-	if (attach_is_mine(e))
+	if (!attach_is_mine(e))
+		attach_first(e);
+	if (attach_is_mine(e) &&
+	    !interrupt_elsewhere(e)) /* a thread that ends may leave its token to another */
 		return;
-	attach_first(e);
-	atomic_store_explicit(&e->owner, self_token(), memory_order_relaxed);
+	if (e->interrupt)
+		interrupt_end(e); /* there; from now on, here */
+	INSIDE struct door door = door_open(t);
+	atomic_store_explicit(&e->owner, attach_token(), memory_order_relaxed);
+	if (e->interrupt)
+		interrupt_begin(e);
 }
 
 bool attach_is_mine(const struct endpoint *e)
 {
-	return (atomic_load_explicit(&e->owner, memory_order_relaxed) & ~(uintptr_t)BORROWED) == self_token();
+	uintptr_t owner = atomic_load_explicit(&e->owner, memory_order_relaxed) & ~(uintptr_t)BORROWED;
+	return owner == attach_token() || (owner && e->shared) || agent_is_me(e);
+}
+
+bool attach_has_owner(const struct endpoint *e)
+{
+	return atomic_load_explicit(&e->owner, memory_order_relaxed) != NOBODY;
 }
 
 bool attach_is_lent(const struct endpoint *e)
@@ -50,10 +67,15 @@ bool attach_is_lent(const struct endpoint *e)
 	return atomic_load_explicit(&e->owner, memory_order_relaxed) & BORROWED;
 }
 
+bool attach_is_own(const struct endpoint *e)
+{
+	return atomic_load_explicit(&e->owner, memory_order_relaxed) == attach_token();
+}
+
 static bool attach_borrow(struct endpoint *e)
 {
 	uintptr_t nobody = NOBODY;
-	return atomic_compare_exchange_strong_explicit(&e->owner, &nobody, self_token() | BORROWED,
+	return atomic_compare_exchange_strong_explicit(&e->owner, &nobody, attach_token() | BORROWED,
 						       memory_order_acquire, memory_order_relaxed);
 }
 
@@ -118,4 +140,24 @@ unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling
 		sum += group_each(g, e, true, fn, arg);
 	}
 	return listed || e->group->size == 1 ? sum : sum + group_each(e->group, e, false, fn, arg);
+}
+
+static bool group_elsewhere(const struct group *g, const struct endpoint *e)
+{
+	for (uint32_t i = 0; i < g->size; i++) {
+		const struct endpoint *sibling = g->member[i];
+		uintptr_t owner = atomic_load_explicit(&sibling->owner, memory_order_relaxed);
+		if (sibling != e && !atomic_load_explicit(&sibling->closed, memory_order_relaxed) &&
+		    (owner == NOBODY || (owner & ~(uintptr_t)BORROWED) == attach_token()))
+			return false;
+	}
+	return true;
+}
+
+bool attach_is_alone(const struct endpoint *e)
+{
+	for (const struct group *g = opened; g; g = g->next)
+		if (!group_elsewhere(g, e))
+			return false;
+	return true;
 }

@@ -33,9 +33,11 @@ static void pair_open(tern_handler *ask)
 TEST(deferred_work_runs_after_the_handlers_of_the_poll_and_in_order)
 {
 	pair_open(defer_words);
+	tern_hold(local[1]); /* so that both are handled at a stretch */
 	CHECK_IS(tern_request(local[0], 1, ASK, 10), 0);
 	CHECK_IS(tern_request(local[0], 1, ASK, 20), 0);
-	CHECK_IS(tern_poll(local[1]), 2);
+	tern_release(local[1]);
+	CHECK_IS(local_settle(), 2);
 	CHECK_IS(ran, 4);
 	CHECK(order[0] == 10 && order[1] == 11 && order[2] == 20 && order[3] == 21);
 	local_close();
@@ -61,9 +63,8 @@ TEST(deferred_work_may_send_and_poll)
 {
 	pair_open(defer_send);
 	CHECK_IS(tern_request(local[0], 1, ASK, 3), 0);
-	CHECK_IS(tern_poll(local[1]), 1);
+	local_settle();
 	CHECK_IS(code, 0);
-	CHECK_IS(tern_poll(local[0]), 6);
 	CHECK_IS(replies.count, 6);
 	CHECK_IS(replies.len, 100);
 	local_close();
@@ -74,7 +75,6 @@ TEST(deferred_work_may_fill_a_ring_and_block)
 	pair_open(defer_send);
 	CHECK_IS(tern_poll(local[1]), 0);
 	CHECK_IS(tern_request(local[0], 1, ASK, 2000), 0);
-	CHECK_IS(tern_poll(local[1]), 1);
 	local_settle();
 	CHECK_IS(code, 0);
 	CHECK_IS(replies.count, 4000);
@@ -115,7 +115,9 @@ TEST(deferred_work_that_always_defers_itself_does_not_hold_up_the_program)
 	CHECK_IS(tern_defer(local[0], defer_forever, NULL), 0);
 	for (int i = 0; i < 10; i++)
 		CHECK_IS(tern_poll(local[0]), 0);
-	CHECK_IS(ran, 10);
+	tern_hold(local[0]);
+	CHECK(ran == 10 || (ran > 10 && tern_delivery(local[0]) != TERN_DELIVERY_POLL));
+	tern_release(local[0]);
 	local_close();
 }
 
@@ -132,7 +134,7 @@ TEST(deferred_work_is_bounded_and_what_was_taken_still_runs)
 {
 	pair_open(defer_too_much);
 	CHECK_IS(tern_request(local[0], 1, ASK), 0);
-	CHECK_IS(tern_poll(local[1]), 1);
+	local_settle();
 	CHECK_IS(code, -EAGAIN);
 	CHECK_IS(ran, TERN_DEFER_MAX);
 	for (unsigned i = 0; i < TERN_DEFER_MAX; i++)
@@ -172,8 +174,9 @@ TEST(deferred_work_runs_one_after_another_and_the_stack_does_not_grow)
 TEST(the_program_may_defer_too)
 {
 	pair_open(defer_words);
+	tern_poll(local[0]);
 	CHECK_IS(tern_defer(local[0], note_run, NULL), 0);
-	CHECK_IS(ran, 0);
+	CHECK(ran == 0 || tern_delivery(local[0]) != TERN_DELIVERY_POLL);
 	CHECK_IS(tern_poll(local[0]), 0);
 	CHECK_IS(ran, 1);
 	local_close();
@@ -182,8 +185,8 @@ TEST(the_program_may_defer_too)
 TEST(deferred_work_does_not_run_under_a_hold)
 {
 	pair_open(defer_words);
-	CHECK_IS(tern_defer(local[0], note_run, NULL), 0);
 	tern_hold(local[0]);
+	CHECK_IS(tern_defer(local[0], note_run, NULL), 0);
 	CHECK_IS(tern_poll(local[0]), 0);
 	CHECK_IS(ran, 0);
 	tern_release(local[0]);

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <tern/tern.h>
 
+#include "base/error.h"
 #include "base/world.h"
 #include "net/net.h"
 #include "net/shm/job.h"
@@ -51,7 +52,13 @@ struct endpoint {
 	bool block_kept; /* the payload will not be given back when its handler returns */
 	bool used;       /* a message was sent or handled: no handler may be added */
 	bool deferring;
-	uint32_t hold;
+	bool turn;        /* of work that was handed over, in which nothing waits; see async/queue.c */
+	bool barrier;     /* in one */
+	uint32_t inner;   /* turns of layers under way */
+	bool threaded;    /* messages may start light threads here */
+	uint32_t threads; /* light threads that run here (src/spawn) */
+	/* Set: the kernel thread that has it is to call it when it next waits. By whoever has the role. */
+	void (*_Atomic wanted)(struct endpoint *e);
 	int trouble;     /* what the next poll returns: something bad has arrived */
 	uint32_t work;   /* layers that want to be called by polls, a bit each */
 	uint64_t served; /* messages handled */
@@ -62,7 +69,6 @@ struct endpoint {
 	uint64_t stats_print; /* TERN_STATS */
 
 	struct site site;
-	struct tern_inlet deaf;  /* what sends look at under a hold */
 	struct tern_lane refuse; /* the lane for answers where none is allowed */
 	struct net *net[NETS_MAX];
 	unsigned nets;
@@ -74,12 +80,32 @@ struct endpoint {
 	struct group *group;
 	_Atomic uintptr_t owner; /* the thread that has it; see attach.c */
 	_Atomic bool closed;
-	_Atomic uint64_t silence; /* 0: what the deaf inlet looks at */
-	void *layer[LAYERS_MAX];  /* see layer.h */
-	struct trace *trace;      /* NULL unless TERN_TRACE is set; see trace.h */
+	void *layer[LAYERS_MAX];   /* see layer.h */
+	struct watchdog *watchdog; /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
+	struct trace *trace;       /* NULL unless TERN_TRACE is set; see trace.h */
+
+	/* Who may touch all this, and who delivers; see door.h. */
+	_Atomic uint64_t *guard; /* in the pulse */
+	enum tern_delivery delivery;
+	bool guarded;         /* calls must open doors */
+	bool sliced;          /* because light threads take turns by the clock, too */
+	bool fenced;          /* the machine has no membarrier: the program's side needs a fence */
+	bool checked;         /* TERN_CHECK: notice a second thread */
+	bool by_agent;        /* the agent has the role, */
+	uint32_t agent_hold;  /* and holds so many times itself */
+	bool process_barrier; /* membarrier among the threads of this process */
+	bool entered;         /* while its thread waits in another endpoint and touches this one */
+	bool armed;           /* for interrupts: senders will call */
+	int signal;           /* for interrupts; 0 if none is allotted */
+	struct agent *agent;  /* NULL unless a thread delivers */
+	struct interrupt *interrupt;
+	struct share *shared;     /* NULL unless several threads use it */
+	_Atomic uint64_t scratch; /* what inline holds add to in a shared endpoint, to no effect */
 
 	struct deferred deferred[TERN_DEFER_MAX];
 	uint32_t deferred_first, deferred_count;
+
+	struct error_kept trouble_said; /* the sentence of `trouble`, if another than the program found it */
 
 	struct tern_msg *kept; /* TERN_KEEP_MAX lines, allocated with the first */
 	uint16_t kept_free[TERN_KEEP_MAX];
@@ -103,11 +129,17 @@ int rules_handling(struct endpoint *e, const tern_msg *m, const char *what);
 int rules_program(struct endpoint *e, const char *what); /* attaches on first use */
 int rules_wait(struct endpoint *e, const char *what);
 const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */
+unsigned rules_handler(const struct endpoint *e);        /* and the number of that */
 
 /* -- attach.c -- */
 void attach_first(struct endpoint *e);
 bool attach_is_mine(const struct endpoint *e);
+bool attach_has_owner(const struct endpoint *e);
+uintptr_t attach_token(void);                  /* names the calling thread */
 bool attach_is_lent(const struct endpoint *e); /* to a thread that waits in another one */
+bool attach_is_own(
+	const struct endpoint *e); /* the caller's, which has not borrowed it and is not its agent */
+bool attach_is_alone(const struct endpoint *e); /* the caller has no other, nor may borrow one */
 void attach_opened(struct group *g);
 void attach_closed(void);
 /* The sum of fn over the endpoints but `e` that this thread serves while it waits in `e`. */
@@ -119,6 +151,7 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in);
 unsigned poll_once(struct endpoint *e, unsigned kinds);
 uint32_t poll_left(struct endpoint *e); /* ranks that have left */
 void poll_lost(struct endpoint *e);     /* stops sending to those */
+void poll_trouble(struct endpoint *e);  /* by an agent: what it has found shall be said to the program */
 
 /* -- payload.c -- */
 void payload_forget_reply(struct endpoint *e); /* an uncommitted reply claim, when its handler is over */

@@ -2,16 +2,16 @@
 /* cost: buffer control */
 /* Messages kept beyond their handlers: the line is copied, the payload stays where it lies. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "core/endpoint.h"
+#include "base/memory.h"
+#include "core/door.h"
 
 static int keep_slots(struct endpoint *e)
 {
 	if (!e->kept) {
-		e->kept = aligned_alloc(TERN_LINE, TERN_KEEP_MAX * sizeof *e->kept);
+		e->kept = memory_aligned(TERN_LINE, TERN_KEEP_MAX * sizeof *e->kept);
 		if (!e->kept)
 			return error_set(-ENOMEM, "keeping a message: no memory");
 		for (uint16_t i = 0; i < TERN_KEEP_MAX; i++)
@@ -68,6 +68,7 @@ const tern_msg *tern_keep(tern *t, const tern_msg *m)
 
 int tern_drop(tern *t, const tern_msg *kept)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	size_t at = (size_t)((const char *)kept - (const char *)e->kept);
 	if (!e->kept || at >= TERN_KEEP_MAX * sizeof *kept || at % sizeof *kept ||

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "core/trace.h"
+#include "core/watchdog.h"
 
 int layers_open(struct endpoint *e)
 {
@@ -27,9 +28,11 @@ void layers_close(struct endpoint *e)
 unsigned layers_progress(struct endpoint *e)
 {
 	unsigned done = 0;
+	e->inner++;
 	for (int i = 0; i < LAYERS; i++)
 		if (e->work & 1u << i)
 			done += layer_table[i]->progress(e->layer[i]);
+	e->inner--;
 	return done;
 }
 
@@ -38,6 +41,15 @@ void layers_lost(struct endpoint *e, uint32_t rank)
 	for (int i = 0; i < LAYERS; i++)
 		if (e->layer[i])
 			layer_table[i]->lost(e->layer[i], rank);
+}
+
+int layers_closing(struct endpoint *e)
+{
+	int rc = 0;
+	for (int i = 0; i < LAYERS && !rc; i++)
+		if (layer_table[i]->closing)
+			rc = layer_table[i]->closing(e->layer[i]);
+	return rc;
 }
 
 void layers_leave(struct endpoint *e)
@@ -56,7 +68,8 @@ void layers_report(const struct endpoint *e, int fd)
 
 void layer_on(struct endpoint *e, unsigned id, tern_handler *fn)
 {
-	e->t->handler[TERN_HANDLER_MAX + id] = trace_handler(e, TERN_HANDLER_MAX + id, fn);
+	e->t->handler[TERN_HANDLER_MAX + id] =
+		trace_handler(e, TERN_HANDLER_MAX + id, watchdog_handler(e, TERN_HANDLER_MAX + id, fn));
 	e->t->known[TERN_HANDLER_MAX + id] = 1;
 }
 

@@ -8,7 +8,7 @@
 #ifndef TERN_CORE_LAYER_H
 #define TERN_CORE_LAYER_H
 
-#include "core/endpoint.h"
+#include "core/door.h"
 
 struct layer {
 	/* Before the endpoint's first message: handlers are registered here. */
@@ -18,13 +18,15 @@ struct layer {
 	unsigned (*progress)(void *state);
 	/* `rank` has left: nothing can be asked of it any more. Called once for each, outside handlers or in them. */
 	void (*lost)(void *state, uint32_t rank);
+	/* 0, or why the endpoint cannot be closed, and then it stays open; may wait; may be NULL. */
+	int (*closing)(void *state);
 	/* The endpoint is about to leave: finishes what others count on, within the grace time; may be NULL. */
 	void (*leave)(void *state);
 	/* Writes what is under way to `fd`, for a job that is stuck; may be NULL. */
 	void (*report)(const void *state, int fd);
 };
 
-enum layer_index { LAYER_MEM, LAYER_MSG, LAYER_TYPED, LAYER_CHAN, LAYERS };
+enum layer_index { LAYER_MEM, LAYER_MSG, LAYER_TYPED, LAYER_CHAN, LAYER_ASYNC, LAYER_SPAWN, LAYERS };
 
 /* A layer's handlers are numbered from its index times this, behind the program's. */
 enum { LAYER_HANDLERS = 32 };
@@ -44,6 +46,7 @@ int layers_open(struct endpoint *e);
 void layers_close(struct endpoint *e);
 unsigned layers_progress(struct endpoint *e);
 void layers_lost(struct endpoint *e, uint32_t rank);
+int layers_closing(struct endpoint *e);
 void layers_leave(struct endpoint *e);
 void layers_report(const struct endpoint *e, int fd);
 

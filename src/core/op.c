@@ -25,6 +25,7 @@ static int op_take_error(tern_op *op)
 
 int tern_op_test(tern *t, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	int rc = tern_poll(t);
 	if (rc < 0)
 		return rc;
@@ -42,12 +43,13 @@ static bool op_over(struct endpoint *e, void *arg)
 
 int tern_op_wait(tern *t, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	struct ladder l = { .over = op_over, .arg = op, .call = "tern_op_wait" };
 	int rc = op->pending ? rules_wait(e, "tern_op_wait()") : 0;
 	while (!rc && op->pending) {
 		wait_step(e, &l);
-		rc = e->hold && op->pending ? rules_wait(e, "tern_op_wait()")
+		rc = held(e) && op->pending ? rules_wait(e, "tern_op_wait()")
 					    : 0; /* a handler may have left one */
 	}
 	return rc ? rc : op_take_error(op);
@@ -77,6 +79,7 @@ static bool any_over(struct endpoint *e, void *arg)
 
 int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	struct ops any = { ops, n, n };
 	struct ladder l = { .over = any_over, .arg = &any, .call = "tern_op_wait_any" };
@@ -93,6 +96,7 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 
 int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n)
 {
+	INSIDE struct door door = door_open(t);
 	int first = 0;
 	for (size_t i = 0; i < n; i++) {
 		int rc = tern_op_wait(t, ops[i]);

@@ -5,12 +5,17 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/setting.h"
 #include "boot/boot.h"
+#include "core/delivery.h"
+#include "core/door.h"
 #include "core/layer.h"
+#include "core/share.h"
 #include "core/stats.h"
 #include "core/trace.h"
 #include "core/wait.h"
+#include "core/watchdog.h"
 #include "net/self/self.h"
 #include "net/shm/shm.h"
 #include "net/udp/udp.h"
@@ -43,7 +48,7 @@ static void endpoint_free(struct endpoint *e)
 {
 	if (!e)
 		return;
-	free(e->kept);
+	memory_free(e->kept);
 	free(e->site.peer);
 	free(e->t);
 	free(e);
@@ -79,8 +84,6 @@ static struct endpoint *endpoint_new(uint32_t rank, uint32_t size)
 	for (uint32_t r = 0; r < size; r++)
 		e->t->lane[r].peer = r; /* known before it is connected */
 	e->world = &world_real;
-	/* Looking at the deaf inlet never finds anything: its header is 0 and 1 is expected. */
-	e->deaf = (struct tern_inlet){ .cursor = (char *)(void *)&e->silence, .expect = 1, .next = &e->deaf };
 	return e;
 }
 
@@ -132,6 +135,9 @@ static int endpoint_connect(struct endpoint *e, struct group *g)
 
 static void endpoint_disconnect(struct endpoint *e)
 {
+	delivery_close(e);
+	watchdog_close(e);
+	share_close(e);
 	layers_close(e);
 	for (; e->nets; e->nets--)
 		e->net[e->nets - 1]->ops->close(e->net[e->nets - 1]);
@@ -147,10 +153,14 @@ static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t siz
 	e->group = g;
 	int rc = endpoint_settle(e, o);
 	if (!rc)
+		rc = watchdog_open(e);
+	if (!rc)
 		rc = trace_open(e);
 	if (!rc)
 		rc = layers_open(e);
-	return rc ? rc : endpoint_connect(e, g); /* last: from then on, peers see the rank */
+	if (!rc)
+		rc = endpoint_connect(e, g); /* from then on, peers see the rank */
+	return rc ? rc : delivery_open(e, o);
 }
 
 static struct group *group_new(uint32_t members)
@@ -307,21 +317,30 @@ static void close_settle(struct endpoint *e)
 	struct ladder l = { .bounded = true, .call = "tern_close" };
 	uint64_t began = e->world->now();
 	for (unsigned i = 0; i < e->nets; i++)
-		while (e->net[i]->ops->settled && !e->net[i]->ops->settled(e->net[i]) && !e->hold &&
+		while (e->net[i]->ops->settled && !e->net[i]->ops->settled(e->net[i]) && !held(e) &&
 		       e->world->now() - began < e->grace_ns)
 			wait_step(e, &l);
+}
+
+static int close_allowed(tern *t)
+{
+	tern_attach(t); /* whoever closes it last has it */
+	INSIDE struct door door = door_open(t);
+	int rc = rules_program(t->own, "tern_close()");
+	if (!rc && (t->own->deferring || t->own->turn))
+		rc = error_set(-EPERM, "tern_close() was called in a %s, which the endpoint still runs",
+			       t->own->turn ? "turn" : "deferred function");
+	return rc ? rc : layers_closing(t->own);
 }
 
 int tern_close(tern *t)
 {
 	struct endpoint *e = t->own;
-	int rc = rules_program(e, "tern_close()");
-	if (!rc && e->deferring)
-		rc = error_set(
-			-EPERM,
-			"tern_close() was called in a deferred function, which the endpoint still runs");
+	int rc = close_allowed(t);
 	if (rc)
 		return rc;
+	if (e->guarded && door_enter(e)) /* and never left: there is nothing behind it any more */
+		door_depth--;
 	layers_leave(e);
 	close_settle(e);
 	atomic_store(&e->closed, true);
@@ -345,7 +364,7 @@ int tern_on(tern *t, unsigned id, tern_handler *fn)
 				 "handler %u was registered after the first message of rank %u: "
 				 "register every handler first",
 				 id, t->rank);
-	t->handler[id] = trace_handler(t->own, id, fn);
+	t->handler[id] = trace_handler(t->own, id, watchdog_handler(t->own, id, fn));
 	t->known[id] = 1;
 	return 0;
 }

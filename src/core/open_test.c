@@ -190,11 +190,12 @@ TEST(a_reply_to_a_rank_that_has_closed_harms_nobody)
 	local_open(3);
 	local_on(ASK, answer);
 	local_on(TELL, note_reply);
-	tern_poll(local[1]);
+	tern_hold(local[1]);
 	for (int i = 0; i < 200; i++)
 		CHECK_IS(tern_request(local[0], 1, ASK, i), 0);
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
 	local_close_one(0);
+	tern_release(local[1]);
 	while (tern_poll(local[1]) > 0)
 		;
 	CHECK(requests.count == 0 || requests.count == 201); /* dropped or handled, but not half */

@@ -41,7 +41,7 @@ static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 		if (poll_left(e))
 			poll_lost(e); /* blocks that a lost rank held come back */
 		rc = send_reachable(e, dst);
-		if (!rc && e->hold)
+		if (!rc && held(e))
 			rc = error_set(-EAGAIN,
 				       "no payload block is free, and under a hold nothing is served");
 		if (rc)
@@ -120,6 +120,7 @@ static inline bool payload_quick(tern *t, uint32_t dst, uint64_t bits, const voi
 static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigned id, const void *data,
 						  unsigned n, size_t len, TERN_SIX_)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	struct block *b;
 	int rc = rules_send(e, dst, id, n, len); /* cost: protection control */
@@ -161,6 +162,7 @@ static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
 
 void *tern_claim(tern *t, uint32_t dst, size_t len)
 {
+	INSIDE struct door door = door_open(t);
 	struct block *b;
 	int rc = claim_checked(t, dst, len, &b);
 	if (rc) {
@@ -184,6 +186,7 @@ static int claim_find(struct endpoint *e, void *claimed, struct block **out)
 
 int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	struct block *b;
 	int rc = claim_find(e, claimed, &b);
@@ -197,6 +200,7 @@ int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_
 
 int tern_abandon(tern *t, void *claimed)
 {
+	INSIDE struct door door = door_open(t);
 	struct block *b;
 	int rc = claim_find(t->own, claimed, &b);
 	if (!rc)

@@ -138,10 +138,11 @@ TEST(messages_are_ordered_by_commit_and_not_by_claim)
 	REQUIRE(first && second && first != second);
 	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
 	CHECK_IS(tern_commit(local[0], second, ASK, 2), 0);
-	CHECK_IS(tern_poll(local[1]), 2);
+	local_settle();
+	CHECK_IS(requests.count, 2);
 	CHECK_IS(requests.word[0], 2);
 	CHECK_IS(tern_commit(local[0], first, ASK, 3), 0);
-	CHECK_IS(tern_poll(local[1]), 1);
+	local_settle();
 	CHECK_IS(requests.word[0], 3);
 	check_no_block_lost();
 }
@@ -252,11 +253,13 @@ TEST(a_claim_under_a_hold_without_a_block_is_refused_and_takes_nothing)
 {
 	ranks_open(note_request);
 	tern_hold(local[0]);
+	tern_hold(local[1]); /* so that it gives none back */
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
 		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), 0);
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), -EAGAIN);
 	CHECK(!tern_claim(local[0], 1, 10));
 	CHECK_IS(errno, EAGAIN);
+	tern_release(local[1]);
 	tern_release(local[0]);
 	local_settle();
 	CHECK_IS(requests.count, TERN_POOL_BLOCKS);
@@ -356,7 +359,7 @@ static void note_first_byte(tern *t, const tern_msg *m)
 static void look_at_nobody(tern *t)
 {
 	struct net *net = t->own->net[1];
-	struct sleep s = { .bells = 0 };
+	struct sleep s = { .says = BELL_ASLEEP };
 	tern_poll(t);
 	(void)net->ops->arm(net, &s);
 	net->ops->disarm(net);
@@ -392,6 +395,7 @@ static void check_last_replies(bool asleep)
 
 TEST(replies_in_place_from_a_rank_that_has_closed_arrive_whole)
 {
+	local_polled();
 	check_last_replies(false);
 	check_last_replies(true);
 }
@@ -473,17 +477,19 @@ TEST(a_payload_outside_the_senders_blocks_is_dropped)
 	local_settle();
 	uint64_t lies[] = { (uint64_t)1 << TERN_LEN_BITS | 10, (uint64_t)-640 << TERN_LEN_BITS | 10, 0 };
 	for (unsigned i = 0; i < 3; i++) {
+		tern_hold(local[1]);
 		char *line = local[0]->lane[1].tail;
 		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
 		tern_msg *m = (tern_msg *)(void *)line;
 		uint64_t honest = m->payload;
 		m->payload = lies[i] ? lies[i] : honest + TERN_PAYLOAD_MAX;
+		tern_release(local[1]);
 		CHECK_IS(tern_poll(local[1]), -EBADMSG);
 		CHECK(sentence_has(-EBADMSG, "rank 0"));
 	}
 	CHECK_IS(requests.count, 1);
 	CHECK_IS(tern_request(local[0], 1, ASK, 3), 0);
-	CHECK_IS(tern_poll(local[1]), 1);
+	local_settle();
 	CHECK_IS(requests.word[0], 3);
 	local_close();
 }

@@ -12,9 +12,11 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "core/door.h"
 #include "core/layer.h"
 #include "core/stats.h"
 #include "core/trace.h"
+#include "core/wait.h"
 
 enum {
 	DRAIN_MOST = 128,       /* messages of one inlet after which the end of its leaf ends its turn */
@@ -222,6 +224,7 @@ uint32_t poll_left(struct endpoint *e)
 static void bell_answer(struct endpoint *e)
 {
 	pulse_add(e, PULSE_BELLS, 1);
+	e->armed = false; /* answering it is looking */
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->answer(e->net[i]);
 	if (poll_left(e))
@@ -272,8 +275,7 @@ static void poll_empty(struct endpoint *e)
 		poll_lost(e); /* a rank that never talked with us leaves without ringing */
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->demote(e->net[i]);
-	if (!e->hold)
-		e->t->peek = &e->site.bell; /* it may have looked at one that left the circle */
+	e->t->peek = &e->site.bell; /* it may have looked at one that left the circle */
 }
 
 static void poll_deferred(struct endpoint *e)
@@ -292,6 +294,7 @@ static void poll_deferred(struct endpoint *e)
 
 int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	if (e->deferred_count == TERN_DEFER_MAX)
 		return error_set(-EAGAIN,
@@ -317,32 +320,61 @@ unsigned poll_once(struct endpoint *e, unsigned kinds)
 
 void tern_arrived(tern *t)
 {
-	poll_once(t->own, KINDS_BOTH);
+	if (!held(t->own))
+		poll_once(t->own, KINDS_BOTH);
+}
+
+/* Sentences are kept per thread, and an interrupt's is taken back. */
+void poll_trouble(struct endpoint *e)
+{
+	error_keep(&e->trouble_said);
+}
+
+static __attribute__((noinline)) int trouble_tell(struct endpoint *e)
+{
+	int rc = e->trouble;
+	if (e->trouble_said.rc == rc)
+		error_restore(&e->trouble_said);
+	e->trouble = e->trouble_said.rc = 0;
+	return rc;
+}
+
+static int poll_serve(struct endpoint *e, unsigned kinds)
+{
+	if (TERN_UNLIKELY(held(e)))
+		return door_mend(e);
+	unsigned handled = poll_once(e, kinds);
+	return TERN_UNLIKELY(e->trouble) ? trouble_tell(e) : (int)handled;
+}
+
+/* Where the endpoint's head says that this is not simply its program, polling. */
+static __attribute__((noinline)) int poll_rare(tern *t, unsigned kinds, const char *what)
+{
+	INSIDE struct door door = door_open(t);
+	int rc = rules_program(t->own, what);
+	return rc ? rc : poll_serve(t->own, kinds);
 }
 
 /* cost: protection control */
 static int poll_kinds(tern *t, unsigned kinds, const char *what)
 {
-	struct endpoint *e = t->own;
-	if (TERN_UNLIKELY(!t->reach)) {
-		int rc = rules_program(e, what);
-		if (rc)
-			return rc;
-	}
-	if (TERN_UNLIKELY(e->hold))
-		return 0;
-	unsigned handled = poll_once(e, kinds);
-	if (TERN_UNLIKELY(e->trouble)) {
-		int rc = e->trouble;
-		e->trouble = 0;
-		return rc;
-	}
-	return (int)handled;
+	return TERN_LIKELY(t->reach) ? poll_serve(t->own, kinds) : poll_rare(t, kinds, what);
+}
+
+/* A poll gives other light threads a turn, as a wait does. */
+static __attribute__((noinline)) void poll_pass(tern *t, unsigned handled)
+{
+	INSIDE struct door door = door_open(t);
+	if (wait_turns) /* inside nobody changes it */
+		wait_turns->pass(t->own, NULL, handled);
 }
 
 int tern_poll(tern *t)
 {
-	return poll_kinds(t, KINDS_BOTH, "a poll");
+	int handled = poll_kinds(t, KINDS_BOTH, "a poll");
+	if (TERN_UNLIKELY(wait_turns != NULL) && handled >= 0 && !held(t->own))
+		poll_pass(t, (unsigned)handled);
+	return handled;
 }
 
 int tern_poll_requests(tern *t)
@@ -352,28 +384,11 @@ int tern_poll_requests(tern *t)
 
 int tern_poll_replies(tern *t)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	if (attach_is_mine(e) && in_handler(e) && e->inlet->kind == TERN_REQUEST)
-		return e->hold ? 0
+		return held(e) ? 0
 			       : (int)poll_circle(e,
 						  KINDS_REPLIES); /* no deeper: reply handlers do not poll */
 	return poll_kinds(t, KINDS_REPLIES, "a poll for replies");
-}
-
-void tern_hold(tern *t)
-{
-	struct endpoint *e = t->own;
-	if (!attach_is_mine(e))
-		attach_first(e); /* or a thread that waits might borrow it and serve it under the hold */
-	if (e->hold++ == 0)
-		t->peek = &e->deaf;
-	atomic_store_explicit(&e->pulse->hold, e->hold, memory_order_relaxed);
-}
-
-void tern_release(tern *t)
-{
-	struct endpoint *e = t->own;
-	if (e->hold && --e->hold == 0)
-		t->peek = &e->site.bell;
-	atomic_store_explicit(&e->pulse->hold, e->hold, memory_order_relaxed);
 }

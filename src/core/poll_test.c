@@ -25,6 +25,7 @@ static void ranks_open(uint32_t n)
 
 TEST(a_poll_handles_what_has_arrived_and_says_how_many)
 {
+	local_polled();
 	ranks_open(3);
 	CHECK_IS(tern_poll(local[1]), 0);
 	for (unsigned n = 1; n < 20; n++) {
@@ -41,6 +42,7 @@ TEST(a_poll_handles_what_has_arrived_and_says_how_many)
 
 TEST(requests_and_replies_are_polled_for_apart)
 {
+	local_polled();
 	ranks_open(2);
 	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
 	CHECK_IS(tern_poll_replies(local[1]), 0);
@@ -57,6 +59,7 @@ TEST(requests_and_replies_are_polled_for_apart)
 
 TEST(a_poll_for_requests_leaves_replies_and_the_other_way_round)
 {
+	local_polled();
 	ranks_open(2);
 	for (int i = 0; i < 10; i++)
 		CHECK_IS(tern_request(local[0], 1, ASK, i), 0);
@@ -90,6 +93,7 @@ static void outer(tern *t, const tern_msg *m)
 
 TEST(a_request_handler_may_poll_for_replies_and_still_reply)
 {
+	local_polled();
 	local_open(2);
 	local_on(ASK, answer);
 	local_on(TELL, note_reply);
@@ -122,6 +126,7 @@ static void answer_in_place_after_polling(tern *t, const tern_msg *m)
 
 TEST(a_nested_poll_leaves_a_reply_that_is_being_composed_alone)
 {
+	local_polled();
 	local_open(2);
 	local_on(ASK, answer);
 	local_on(TELL, note_reply);
@@ -155,12 +160,13 @@ TEST(under_a_hold_nothing_is_handled)
 	}
 	CHECK_IS(requests.count, 0);
 	tern_release(local[1]);
-	CHECK_IS(tern_poll(local[1]), 40);
+	local_settle();
 	CHECK_IS(requests.count, 20);
+	CHECK_IS(replies.count, 40);
 	local_close();
 }
 
-TEST(holds_nest_and_one_release_too_many_is_harmless)
+TEST(holds_nest_and_one_release_too_many_is_told_and_forgotten)
 {
 	ranks_open(2);
 	tern_hold(local[1]);
@@ -168,14 +174,20 @@ TEST(holds_nest_and_one_release_too_many_is_harmless)
 	CHECK_IS(tern_request(local[0], 1, ONE_WAY, 1), 0);
 	tern_release(local[1]);
 	CHECK_IS(tern_poll(local[1]), 0);
+	CHECK_IS(requests.count, 0);
 	tern_release(local[1]);
 	tern_release(local[1]);
-	CHECK_IS(tern_poll(local[1]), 1);
+	CHECK_IS(tern_poll(local[1]), -EPERM);
+	CHECK(strstr(tern_strerror(-EPERM), "more often than tern_hold()") != NULL);
+	local_settle();
+	CHECK_IS(requests.count, 1);
 	tern_hold(local[1]);
 	CHECK_IS(tern_request(local[0], 1, ONE_WAY, 1), 0);
 	CHECK_IS(tern_poll(local[1]), 0);
+	CHECK_IS(requests.count, 1);
 	tern_release(local[1]);
-	CHECK_IS(tern_poll(local[1]), 1);
+	local_settle();
+	CHECK_IS(requests.count, 2);
 	local_close();
 }
 
@@ -187,6 +199,7 @@ TEST(a_send_without_room_under_a_hold_is_refused_and_takes_nothing)
 		requests.count = 0;
 		unsigned sent = 0;
 		tern_hold(local[0]);
+		tern_hold(local[1]); /* so that it makes no room */
 		int rc;
 		while ((rc = tern_request_array(local[0], 1, ONE_WAY, n, words)) == 0)
 			sent++;
@@ -194,6 +207,7 @@ TEST(a_send_without_room_under_a_hold_is_refused_and_takes_nothing)
 		CHECK(sentence_has(-EAGAIN, "rank 1"));
 		CHECK(sent > 4 * (REQUEST_LEAF_LINES - 1) - 1);
 		CHECK_IS(tern_request_array(local[0], 1, ONE_WAY, n, words), -EAGAIN);
+		tern_release(local[1]);
 		tern_release(local[0]);
 		local_settle();
 		CHECK_IS(requests.count, sent);
@@ -218,6 +232,7 @@ static void hold_in_handler(tern *t, const tern_msg *m)
 
 TEST(a_hold_in_a_handler_keeps_replies_away_too)
 {
+	local_polled();
 	local_open(2);
 	local_on(ASK, answer);
 	local_on(TELL, note_reply);
@@ -237,6 +252,7 @@ TEST(a_hold_in_a_handler_keeps_replies_away_too)
 TEST(silent_peers_are_not_polled_and_are_heard_when_they_speak_again)
 {
 	enum { RANKS = 40 };
+	local_polled();
 	ranks_open(RANKS);
 	for (int round = 0; round < 3; round++) {
 		requests.count = 0;

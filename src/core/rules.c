@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "core/endpoint.h"
+#include "core/door.h"
 
 /* The message that lies just before the cursor: a whole line, or the last piece of one. */
 const tern_msg *rules_handled(const struct endpoint *e)
@@ -17,7 +17,7 @@ const tern_msg *rules_handled(const struct endpoint *e)
 	return (const tern_msg *)(const void *)(end - TERN_PIECE);
 }
 
-static unsigned handled_id(const struct endpoint *e)
+unsigned rules_handler(const struct endpoint *e)
 {
 	uint64_t head = atomic_load_explicit(&rules_handled(e)->head, memory_order_relaxed);
 	return (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
@@ -29,7 +29,7 @@ static int rules_broken(struct endpoint *e, const char *what)
 	return error_set(
 		-EPERM,
 		"%s was called in handler %u of a %s from rank %u: a %s handler may %s; use tern_defer()",
-		what, handled_id(e), request ? "request" : "reply", e->inlet->peer,
+		what, rules_handler(e), request ? "request" : "reply", e->inlet->peer,
 		request ? "request" : "reply",
 		request ? "reply once and poll for replies, and nothing else" : "send nothing and not poll");
 }
@@ -87,12 +87,12 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 		return error_set(-EPERM,
 				 "handler %u, for a request from rank %u, replied to another message: "
 				 "a handler replies to its own request",
-				 handled_id(e), e->inlet->peer);
+				 rules_handler(e), e->inlet->peer);
 	if (m != e->t->current)
 		return error_set(-EALREADY,
 				 "handler %u has answered its request from rank %u already: "
 				 "a handler replies at most once",
-				 handled_id(e), e->inlet->peer);
+				 rules_handler(e), e->inlet->peer);
 	return rules_message(e, e->inlet->peer, id, n, len);
 }
 
@@ -107,13 +107,26 @@ int rules_program(struct endpoint *e, const char *what)
 {
 	if (!attach_is_mine(e))
 		attach_first(e); /* before anything else is read: another thread may be borrowing it */
+	if (TERN_UNLIKELY(e->checked && !attach_is_mine(e)))
+		return error_set(
+			-EPERM,
+			"%s was called by a thread that does not have rank %u: give it the endpoint with "
+			"tern_attach(), or share the endpoint (tern_options.shared, TERN_SHARED)",
+			what, e->t->rank);
 	return in_handler(e) ? rules_broken(e, what) : 0;
 }
 
 int rules_wait(struct endpoint *e, const char *what)
 {
 	int rc = rules_program(e, what);
-	if (!rc && e->hold)
+	if (!rc && e->turn)
+		return error_set(
+			-EDEADLK,
+			"%s was called in a turn, where nothing waits: return, and try again in the next",
+			what);
+	if (!rc && held(e))
+		rc = door_mend(e);
+	if (!rc && held(e))
 		return error_set(-EDEADLK,
 				 "%s was called under a hold, where nothing is handled: release it first",
 				 what);

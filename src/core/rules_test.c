@@ -300,12 +300,14 @@ TEST(a_handler_that_only_the_sender_knows_is_found_out_on_arrival)
 	CHECK_IS(tern_on(local[0], ASK, note_request), 0);
 	CHECK_IS(tern_on(local[0], TELL, note_request), 0);
 	CHECK_IS(tern_on(local[1], TELL, note_request), 0);
+	tern_hold(local[1]); /* so that all are found at a stretch */
 	for (unsigned n = 0; n < 3; n++) {
 		static const uint64_t words[3];
 		CHECK_IS(tern_request_array(local[0], 1, ASK, n, words), 0);
 	}
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
 	CHECK_IS(tern_request(local[0], 1, TELL, 8), 0);
+	tern_release(local[1]);
 	note_code(tern_poll(local[1]));
 	CHECK_IS(code, -ENXIO);
 	CHECK(says("rank 1") && says("rank 0") && says("handler 3"));
@@ -314,7 +316,7 @@ TEST(a_handler_that_only_the_sender_knows_is_found_out_on_arrival)
 	CHECK_IS(requests.word[0], 8);
 	for (int i = 0; i < 2 * TERN_POOL_BLOCKS; i++) { /* no block was lost */
 		CHECK_IS(tern_request_data(local[0], 1, TELL, bytes, 100), 0);
-		CHECK_IS(tern_poll(local[1]), 1);
+		local_settle();
 	}
 	local_close();
 }

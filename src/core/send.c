@@ -51,7 +51,7 @@ int send_room(struct endpoint *e, uint32_t dst)
 			stall_end(e, &stall, PULSE_ROOM_STALLS);
 			return rc;
 		}
-		if (e->hold)
+		if (held(e))
 			return error_set(-EAGAIN,
 					 "the ring to rank %u is full, and under a hold nothing is served",
 					 dst);
@@ -92,6 +92,7 @@ int send_reply(struct endpoint *e, const struct parcel *p)
 /* cost: protection control */
 int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_send(e, dst, id, n, 0);
 	if (rc)

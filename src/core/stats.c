@@ -65,6 +65,7 @@ int stats_open(struct endpoint *e)
 	int rc = setting_number(SETTING_STATS, &e->stats_print);
 	e->pulse = &j->pulse[e->t->rank];
 	memset(e->pulse, 0, sizeof *e->pulse);
+	e->guard = e->t->guard = &e->pulse->guard;
 	if (rc || !e->stats_print)
 		return rc;
 	if (job_stats_begin(j, e->t->rank)) /* counting is no reason to fail */
@@ -116,6 +117,8 @@ static void data_of_pulse(const struct endpoint *e, tern_stats_data *out)
 	out->block_stalls = stats_get(&count[PULSE_BLOCK_STALLS]);
 	out->block_ns = in_ns(e, &count[PULSE_BLOCK_TICKS]);
 	out->gates = stats_get(&count[PULSE_GATES]);
+	out->interrupts = stats_get(&count[PULSE_INTERRUPTS]);
+	out->claims = stats_get(&count[PULSE_CLAIMS]);
 	out->deferred_most = stats_get(&count[PULSE_DEFERRED]);
 }
 
@@ -136,6 +139,7 @@ static void data_of_stats(const struct endpoint *e, tern_stats_data *out)
 
 int tern_stats(tern *t, tern_stats_data *out)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	*out = (tern_stats_data){ .handled = e->served, .counting = e->stats != NULL };
 	for (uint32_t r = 0; r < t->size; r++)
@@ -157,6 +161,7 @@ static uint64_t peer_took(const struct endpoint *e, uint32_t rank)
 
 int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_destination(e, rank);
 	if (rc)
@@ -177,6 +182,7 @@ int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out)
 
 int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	if (id >= TERN_STATS_HANDLERS)
 		return error_set(-ERANGE,
@@ -196,7 +202,8 @@ int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 
 const char *tern_stats_layer_name(unsigned layer)
 {
-	static const char *const names[TERN_STATS_LAYERS] = { "user", "mem", "msg", "typed", "chan" };
+	static const char *const names[TERN_STATS_LAYERS] = { "user", "mem",   "msg",  "typed",
+							      "chan", "async", "spawn" };
 	return layer < TERN_STATS_LAYERS ? names[layer] : NULL;
 }
 
@@ -211,6 +218,7 @@ static void handler_add(tern_stats_handler_data *sum, const tern_stats_handler_d
 
 int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 {
+	INSIDE struct door door = door_open(t);
 	if (layer >= TERN_STATS_LAYERS)
 		return error_set(-ERANGE,
 				 "the counts of layer %u were asked for; layers are numbered 0 to %d", layer,
@@ -230,6 +238,7 @@ int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 
 int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	if (bucket >= TERN_STATS_TIMES)
 		return error_set(-ERANGE, "bucket %u of the times was asked for; there are %d", bucket,

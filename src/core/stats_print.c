@@ -22,7 +22,8 @@ static const struct {
 	FIGURE(handler_ns), FIGURE(waits),         FIGURE(yields),     FIGURE(naps),
 	FIGURE(sleeps),     FIGURE(slept_ns),      FIGURE(bells),      FIGURE(knocks),
 	FIGURE(gates),      FIGURE(room_stalls),   FIGURE(room_ns),    FIGURE(block_stalls),
-	FIGURE(block_ns),   FIGURE(deferred_most), FIGURE(queue_most),
+	FIGURE(block_ns),   FIGURE(deferred_most), FIGURE(queue_most), FIGURE(interrupts),
+	FIGURE(claims),
 #undef FIGURE
 };
 

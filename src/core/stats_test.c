@@ -40,8 +40,11 @@ static void ranks_open(uint32_t n, const char *counting)
 /* Nothing is to be printed: the tests look for themselves. */
 static void ranks_close(void)
 {
-	for (uint32_t r = 0; r < local_size; r++)
+	for (uint32_t r = 0; r < local_size; r++) {
+		tern_hold(local[r]);
 		local[r]->own->stats = NULL;
+		tern_release(local[r]);
+	}
 	local_close();
 }
 
@@ -118,12 +121,14 @@ TEST(with_TERN_STATS_each_handler_and_each_peer_is_counted)
 {
 	ranks_open(2, "1");
 	tern_stats_handler_data h;
+	tern_hold(local[1]); /* so that a queue is seen */
 	for (int i = 0; i < 100; i++)
 		send_some(2, false);
 	for (int i = 0; i < 10; i++)
 		send_some(1, false);
 	for (int i = 0; i < 5; i++)
 		send_some(0, true);
+	tern_release(local[1]);
 	local_settle();
 	CHECK_IS(tern_stats_handler(local[1], TELL, &h), 0);
 	CHECK_IS(h.count, 115);
@@ -237,6 +242,7 @@ TEST(a_wait_says_in_which_call_and_for_whom_and_that_it_is_over)
 
 TEST(a_request_without_room_counts_as_a_stall)
 {
+	local_polled();
 	ranks_open(2, "1");
 	for (int i = 0; i < 600; i++) /* a ring has 508 lines; rank 1 is served while rank 0 waits */
 		CHECK_IS(tern_request(local[0], 1, TELL, 1, 2), 0);

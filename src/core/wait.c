@@ -7,7 +7,9 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "core/agent.h"
 #include "core/layer.h"
+#include "core/share.h"
 #include "core/stats.h"
 #include "core/trace.h"
 
@@ -24,32 +26,98 @@ enum {
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
 
+_Thread_local const struct turns *wait_turns;
+
+/* -- The thread's other endpoints ---------------------------------------------------------- */
+
+/* Whether its own communication thread serves it. */
+static bool sibling_apart(const struct endpoint *sibling)
+{
+	return sibling->agent && !attach_is_lent(sibling);
+}
+
+/*
+ * Before touching it: a signal's handler might do so at the same time, or another thread that shares it. False if
+ * that thread does; it is not waited for, since it might be waiting for us.
+ */
+static bool sibling_enter(struct endpoint *sibling)
+{
+	if (sibling->shared)
+		return share_try(sibling);
+	if (!sibling->entered && sibling->interrupt && !attach_is_lent(sibling))
+		sibling->entered = door_enter(sibling);
+	return true;
+}
+
+static void sibling_leave(struct endpoint *sibling)
+{
+	if (sibling->shared)
+		share_unlock(sibling);
+	if (!sibling->entered)
+		return;
+	sibling->entered = false;
+	door_leave(sibling);
+}
+
+void wait_wanted(struct endpoint *e)
+{
+	void (*wanted)(struct endpoint *) = atomic_load_explicit(&e->wanted, memory_order_relaxed);
+	if (TERN_UNLIKELY(wanted != NULL))
+		wanted(e);
+}
+
 static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
-	return sibling->hold || in_handler(sibling) ? 0 : poll_once(sibling, KINDS_BOTH);
+	wait_wanted(sibling);
+	if (sibling_apart(sibling) || !sibling_enter(sibling))
+		return 0;
+	unsigned handled = held(sibling) || in_handler(sibling) ? 0 : poll_once(sibling, KINDS_BOTH);
+	sibling_leave(sibling);
+	return handled;
 }
 
-/* Nonzero if it cannot be slept on: something is there, or another thread may take it any moment. */
+/* False if it cannot be slept on: something is there. */
+static bool arm(struct endpoint *e, struct sleep *s)
+{
+	if (in_handler(e) || e->work || e->deferred_count)
+		return false;
+	for (unsigned i = 0; i < e->nets; i++)
+		if (!e->net[i]->ops->arm(e->net[i], s))
+			return false;
+	return true;
+}
+
+static void disarm(struct endpoint *e)
+{
+	for (unsigned i = 0; i < e->nets; i++)
+		e->net[i]->ops->disarm(e->net[i]);
+	e->armed = false;
+	e->t->peek = &e->site.bell;
+}
+
+/* Nonzero if it cannot be slept on; also if another thread may take it any moment. */
 static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 {
-	if (attach_is_lent(sibling) || in_handler(sibling) || sibling->work || sibling->deferred_count)
+	if (sibling_apart(sibling))
+		return sibling->threaded; /* which its agent does not run, and cannot wake us for */
+	if (attach_is_lent(sibling) || sibling->shared)
 		return 1;
-	for (unsigned i = 0; i < sibling->nets; i++)
-		if (!sibling->net[i]->ops->arm(sibling->net[i], arg))
-			return 1;
-	return 0;
+	sibling_enter(sibling);
+	return !arm(sibling, arg);
 }
 
 static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
-	for (unsigned i = 0; i < sibling->nets; i++)
-		sibling->net[i]->ops->disarm(sibling->net[i]);
-	if (!sibling->hold)
-		sibling->t->peek = &sibling->site.bell;
+	if (sibling_apart(sibling) || sibling->shared)
+		return 0;
+	disarm(sibling);
+	sibling_leave(sibling);
 	return 0;
 }
+
+/* -- The rungs ------------------------------------------------------------------------------- */
 
 /* In words, for whoever looks at the job from outside. */
 static void wait_show(struct endpoint *e, const struct ladder *l, bool asleep)
@@ -68,24 +136,35 @@ static void wait_nap(struct endpoint *e, const struct ladder *l, uint64_t ns)
 {
 	wait_show(e, l, false);
 	pulse_add(e, PULSE_NAPS, 1);
-	e->world->nap(ns);
+	if (e->shared)
+		share_breathe(e, ns);
+	else
+		e->world->nap(ns);
+}
+
+/* Of whoever would sleep with this kernel thread. */
+static bool wait_over(struct endpoint *e, const struct ladder *l)
+{
+	return (l->over && l->over(e, l->arg)) || (wait_turns && wait_turns->over());
 }
 
 /* True if it slept: everything was armed, nothing had arrived and the wait was not over. */
 static bool wait_sleep(struct endpoint *e, struct ladder *l)
 {
-	struct sleep s = { .bells = 0 };
+	struct sleep s = { .says = BELL_ASLEEP };
 	if (e->trace)
 		trace_flush(e); /* there is time, and the rank may be killed in its sleep */
-	bool quiet = arm_sibling(e, &s) == 0 && attach_each(e, arm_sibling, &s) == 0 && s.bells;
-	if (quiet && !(l->over && l->over(e, l->arg))) {
+	bool quiet = arm(e, &s) && attach_each(e, arm_sibling, &s) == 0 && s.bells;
+	if (quiet && !wait_over(e, l)) {
 		uint64_t began = e->world->now();
 		wait_show(e, l, true);
+		agent_doze(e);
 		e->world->sleep(&s, SLEEP_NS);
+		agent_rouse(e);
 		pulse_add(e, PULSE_SLEEPS, 1);
 		pulse_add(e, PULSE_SLEPT, e->world->now() - began);
 	}
-	disarm_sibling(e, NULL);
+	disarm(e);
 	attach_each(e, disarm_sibling, NULL);
 	return quiet;
 }
@@ -96,7 +175,8 @@ static bool wait_sleep(struct endpoint *e, struct ladder *l)
  */
 static struct tern_inlet *wait_look(struct endpoint *e, struct ladder *l)
 {
-	for (int i = 0; i < LOOKS && l->looks < e->spin && !e->work; i++, l->looks++) {
+	int most = wait_turns ? 1 : LOOKS; /* others may have something to do meanwhile */
+	for (int i = 0; i < most && l->looks < e->spin && !e->work; i++, l->looks++) {
 		struct tern_inlet *in = circle_find(&e->site, e->t->peek);
 		if (in)
 			return in;
@@ -136,7 +216,8 @@ static void wait_idle(struct endpoint *e, struct ladder *l)
 	}
 	if (now - l->since < NAPS_NS)
 		wait_nap(e, l, NAP_NS);
-	else if (l->bounded || !wait_sleep(e, l))
+	else if (l->bounded || e->shared || /* what is shared another thread may answer */
+		 (wait_turns && wait_turns->bounded()) || !wait_sleep(e, l))
 		wait_nap(e, l, LONG_NAP_NS);
 	pulse_go(e->pulse); /* after each step: only this call knows when the wait is over */
 }
@@ -162,9 +243,11 @@ static void wait_linger(struct ladder *l)
 		cpu_relax();
 }
 
-static void wait_once(struct endpoint *e, struct ladder *l)
+static unsigned wait_serve(struct endpoint *e, struct ladder *l)
 {
 	wait_linger(l);
+	if (TERN_UNLIKELY(e->shared))
+		share_breathe(e, 0);
 	struct tern_inlet *there = wait_look(e, l);
 	unsigned handled = 0;
 	if (there && !e->work)
@@ -174,29 +257,35 @@ static void wait_once(struct endpoint *e, struct ladder *l)
 	/* Also when something lies here that waits for room for its reply: a sibling may have to make it. */
 	if (!handled || ++l->busy % SIBLINGS_EVERY == 0)
 		handled += attach_each(e, serve_sibling, NULL);
-	if (!handled) {
-		wait_idle(e, l);
-		return;
-	}
+	if (!handled)
+		return 0;
 	l->linger = linger_of(e, there, handled);
 	l->looks = 0;
 	l->since = 0;
 	l->quiet = 0;
+	return handled;
 }
 
 void wait_step(struct endpoint *e, struct ladder *l)
 {
 	if (TERN_UNLIKELY(e->trace))
 		trace_step(e, l);
-	wait_once(e, l);
+	unsigned handled = wait_serve(e, l);
+	wait_wanted(e);
+	/* In a layer's turn nobody else may run: the layer is in the middle of something. */
+	const struct turns *turns = e->inner ? NULL : wait_turns;
+	if (!handled && (!turns || turns->idle(l)))
+		wait_idle(e, l);
 	if (TERN_UNLIKELY(e->trace))
 		trace_stepped(e);
+	if (TERN_UNLIKELY(turns != NULL) && !held(e))
+		turns->pass(e, l, handled);
 }
 
 int wait_on(struct endpoint *e, struct ladder *l, const char *what)
 {
 	wait_step(e, l);
-	return e->hold ? rules_wait(e, what) : 0;
+	return held(e) ? rules_wait(e, what) : 0;
 }
 
 /*
@@ -224,8 +313,10 @@ int wait_blame(struct endpoint *e, struct ladder *l)
 	if (missing < 0)
 		return 0;
 	uint64_t now = e->world->now();
-	if (!l->quiet)
+	if (!l->quiet || l->served != e->served) { /* another thread's wait may have served some */
 		l->quiet = now;
+		l->served = e->served;
+	}
 	if (now - l->quiet < e->grace_ns)
 		return 0;
 	struct peer *p = &e->site.peer[missing];
@@ -246,13 +337,14 @@ static bool flag_reached(struct endpoint *e, void *arg)
 
 int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	struct flag f = { value, n };
 	struct ladder l = { .what = WAIT_FLAG, .over = flag_reached, .arg = &f, .call = "tern_wait" };
 	int rc = rules_wait(e, "tern_wait()");
 	while (!rc && !flag_reached(e, &f)) {
 		wait_step(e, &l);
-		rc = e->hold ? rules_wait(e, "tern_wait()")
+		rc = held(e) ? rules_wait(e, "tern_wait()")
 			     : wait_blame(e, &l); /* a handler may have left a hold */
 	}
 	if (rc)
@@ -265,6 +357,7 @@ int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 
 int tern_forgive(tern *t, uint32_t rank)
 {
+	INSIDE struct door door = door_open(t);
 	int rc = rules_destination(t->own, rank);
 	if (!rc)
 		t->own->site.peer[rank].forgiven = true;
@@ -343,15 +436,23 @@ static int barrier_pass(struct endpoint *e)
 
 int tern_barrier(tern *t)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_wait(e, "tern_barrier()");
 	if (!rc)
 		rc = barrier_missing(e, NULL); /* before taking a ticket: it could complete a later round */
+	if (!rc && e->barrier)
+		rc = error_set(-EBUSY,
+			       "tern_barrier() was called while rank %u is in one already: "
+			       "a rank takes part once, whatever the number of its threads",
+			       t->rank);
 	if (rc)
 		return rc;
 	if (TERN_UNLIKELY(e->trace))
 		trace_barrier(e, RECORD_BARRIER);
+	e->barrier = true;
 	rc = barrier_pass(e);
+	e->barrier = false;
 	if (TERN_UNLIKELY(e->trace))
 		trace_barrier(e, RECORD_PASSED);
 	return rc;

@@ -28,9 +28,10 @@ static void ranks_open(uint32_t n)
 	}
 }
 
-/* What the launcher does when a rank's process has ended. */
+/* What the launcher does when a rank's process has ended, and its communication thread with it. */
 static void rank_dies(uint32_t r, int status)
 {
+	CHECK_IS(tern_set_delivery(local[r], TERN_DELIVERY_POLL), 0);
 	job_rank_ended(&local[0]->own->group->job, r, status);
 }
 
@@ -212,6 +213,7 @@ static void *die_soon(void *arg)
 static void *never_polls(void *arg)
 {
 	tern_attach(local[1]); /* so that nobody borrows it */
+	CHECK_IS(tern_set_delivery(local[1], TERN_DELIVERY_POLL), 0);
 	return arg;
 }
 

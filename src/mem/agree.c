@@ -6,9 +6,9 @@
  * heard all may begin the next round while another still listens.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "core/wait.h"
 #include "mem/mem.h"
 
@@ -26,7 +26,7 @@ struct agreement {
 static struct agreement *agreement_of(struct mem *m)
 {
 	if (!m->agreement)
-		m->agreement = calloc(1, sizeof *m->agreement);
+		m->agreement = memory_new(1, sizeof *m->agreement);
 	return m->agreement;
 }
 

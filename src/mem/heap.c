@@ -2,8 +2,9 @@
 #include "mem/heap.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 void heap_init(struct heap *h, uint64_t start, uint64_t limit)
 {
@@ -12,7 +13,7 @@ void heap_init(struct heap *h, uint64_t start, uint64_t limit)
 
 void heap_fini(struct heap *h)
 {
-	free(h->extent);
+	memory_free(h->extent);
 }
 
 uint64_t heap_top(const struct heap *h)
@@ -24,9 +25,12 @@ static int extent_insert(struct heap *h, size_t i, struct extent x)
 {
 	if (h->extents == h->room) {
 		size_t room = h->room ? 2 * h->room : 64;
-		struct extent *grown = realloc(h->extent, room * sizeof *grown);
+		struct extent *grown = memory_new(room, sizeof *grown);
 		if (!grown)
 			return -ENOMEM;
+		if (h->extents)
+			memcpy(grown, h->extent, h->extents * sizeof *grown);
+		memory_free(h->extent);
 		h->extent = grown;
 		h->room = room;
 	}

@@ -4,10 +4,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/setting.h"
 #include "core/wait.h"
 
@@ -19,7 +19,7 @@ static int mem_open(struct endpoint *e, void **state)
 	int rc = setting_number(SETTING_SINGLE_COPY, &single_copy);
 	if (rc)
 		return rc;
-	struct mem *m = calloc(1, sizeof *m + e->t->size * sizeof *m->span);
+	struct mem *m = memory_new(1, sizeof *m + e->t->size * sizeof *m->span);
 	if (!m)
 		return error_set(-ENOMEM, "opening the memory of rank %u: no memory", e->t->rank);
 	m->e = e;
@@ -48,12 +48,12 @@ static void mem_close(void *state)
 {
 	struct mem *m = state;
 	transfers_free(&m->transfers);
-	free(m->whens);
-	free(m->segments);
-	free(m->agreement);
+	memory_free(m->whens);
+	memory_free(m->segments);
+	memory_free(m->agreement);
 	heap_fini(&m->own);
 	heap_fini(&m->common);
-	free(m);
+	memory_free(m);
 }
 
 void mem_busy(struct mem *m)
@@ -130,6 +130,7 @@ static uint64_t heap_offset(const struct mem *m, const void *p)
 
 void *tern_alloc(tern *t, size_t bytes)
 {
+	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
 	uint64_t at;
 	int rc = heap_alloc(m, &m->own, &m->job->rank[m->rank].heap, bytes, &at);
@@ -150,6 +151,7 @@ static int heap_free(struct mem *m, struct heap *h, const void *p, const char *c
 
 int tern_free(tern *t, void *p)
 {
+	INSIDE struct door door = door_open(t);
 	return p ? heap_free(mem_of(t), &mem_of(t)->own, p, "tern_free()") : 0;
 }
 
@@ -175,6 +177,7 @@ static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 
 void *tern_alloc_all(tern *t, size_t bytes)
 {
+	INSIDE struct door door = door_open(t);
 	uint64_t at;
 	int rc = rules_wait(t->own, "tern_alloc_all()");
 	if (!rc)
@@ -188,6 +191,7 @@ void *tern_alloc_all(tern *t, size_t bytes)
 
 int tern_free_all(tern *t, void *p)
 {
+	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
 	bool same = false;
 	int rc = rules_wait(t->own, "tern_free_all()");
@@ -210,6 +214,7 @@ static bool quiet_over(struct endpoint *e, void *arg)
 
 int tern_quiet(tern *t)
 {
+	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
 	struct ladder l = { .over = quiet_over, .arg = m, .call = "tern_quiet" };
 	int rc = quiet_over(t->own, m) ? 0 : rules_wait(t->own, "tern_quiet()");
@@ -221,6 +226,7 @@ int tern_quiet(tern *t)
 
 int tern_fence(tern *t)
 {
+	INSIDE struct door door = door_open(t);
 	/* Data that this process moves lands in order; what travels otherwise must have landed. */
 	return tern_quiet(t);
 }

@@ -9,6 +9,7 @@
 
 static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put, tern_op *op)
 {
+	INSIDE struct door door = door_open(m->e->t);
 	const tern_shape run = { .run = len };
 	struct runs r;
 	int rc = len ? mem_check(m, remote, len, put ? "a put" : "a get") : 0;
@@ -23,10 +24,11 @@ enum { IN_ONE_GO = 256 << 10 };
 
 /*
  * The word at `a`, if this rank knows already that it is heap memory: the whole check of
- * a put or a get of 8 bytes, which is moved as one, so that nobody sees half of it.
+ * a put or a get of 8 bytes, which is moved as one, so that nobody sees half of it. No door: the agent may bring
+ * the span up to date at the same moment, but what is read here are words that only grow.
  */
 /* cost: protection control */
-static inline char *word_reach(const struct mem *m, tern_addr a)
+__attribute__((no_sanitize("thread"))) static inline char *word_reach(const struct mem *m, tern_addr a)
 {
 	uint32_t rank = tern_addr_rank(a);
 	if (TERN_UNLIKELY(rank >= m->size))
@@ -40,7 +42,7 @@ static inline char *word_reach(const struct mem *m, tern_addr a)
 
 /* The same of 64 bytes. */
 /* cost: protection control */
-static inline char *line_reach(const struct mem *m, tern_addr a)
+__attribute__((no_sanitize("thread"))) static inline char *line_reach(const struct mem *m, tern_addr a)
 {
 	uint32_t rank = tern_addr_rank(a);
 	if (TERN_UNLIKELY(rank >= m->size))
@@ -55,6 +57,7 @@ static inline char *line_reach(const struct mem *m, tern_addr a)
 /* Everything but a word and a line. Neither is inline, so that a word's path saves no registers, nor a line's. */
 static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const void *src, size_t len)
 {
+	INSIDE struct door door = door_open(t);
 	char *to = heap_reach(mem_of(t), dst, len);
 	if (TERN_UNLIKELY(!to || len - 1 >= IN_ONE_GO)) /* 0 bytes too */
 		return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, NULL);
@@ -82,6 +85,7 @@ int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 
 static __attribute__((noinline)) int get_bytes(tern *t, void *dst, tern_addr src, size_t len)
 {
+	INSIDE struct door door = door_open(t);
 	char *from = heap_reach(mem_of(t), src, len);
 	if (TERN_UNLIKELY(!from || len - 1 >= IN_ONE_GO))
 		return begin_run(mem_of(t), src, dst, len, false, NULL);
@@ -171,11 +175,13 @@ static int begin_shape(struct mem *m, tern_addr remote, char *local, const tern_
 
 int tern_put_shape(tern *t, tern_addr dst, const void *src, const tern_shape *shape, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	return begin_shape(mem_of(t), dst, (char *)(uintptr_t)src, shape, true, op);
 }
 
 int tern_get_shape(tern *t, void *dst, tern_addr src, const tern_shape *shape, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	return begin_shape(mem_of(t), src, dst, shape, false, op);
 }
 
@@ -197,10 +203,12 @@ static int begin_pieces(struct mem *m, const tern_piece *pieces, size_t n, bool 
 
 int tern_put_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	return begin_pieces(mem_of(t), pieces, n, true, op);
 }
 
 int tern_get_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	return begin_pieces(mem_of(t), pieces, n, false, op);
 }

@@ -6,10 +6,10 @@
  * rank's is known at arrival; the low bits are the offset.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "mem/mem.h"
 
 struct segment {
@@ -68,13 +68,14 @@ static struct segment *segment_find(struct mem *m, tern_segment s)
 
 int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *info, tern_segment *s)
 {
+	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
 	if (!base || !bytes || bytes >> 32)
 		return error_set(-EINVAL,
 				 "a segment of %zu bytes at %p was asked for; it has 1 byte to 4 GiB", bytes,
 				 base);
 	if (!m->segments)
-		m->segments = calloc(1, sizeof *m->segments);
+		m->segments = memory_new(1, sizeof *m->segments);
 	if (!m->segments)
 		return error_set(-ENOMEM, "opening a segment: no memory");
 	for (unsigned i = 0; i < TERN_SEGMENTS_MAX; i++) {
@@ -117,6 +118,7 @@ static int segment_own(struct mem *m, tern_segment s, const char *call, struct s
 
 int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 {
+	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
 	struct segment *g;
 	int rc = segment_own(m, s, "tern_segment_shorten()", &g);
@@ -133,6 +135,7 @@ int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 
 int tern_segment_close(tern *t, tern_segment s)
 {
+	INSIDE struct door door = door_open(t);
 	struct segment *g;
 	int rc = segment_own(mem_of(t), s, "tern_segment_close()", &g);
 	if (!rc)
@@ -223,6 +226,7 @@ static int xfer_send(struct mem *m, unsigned id, tern_segment s, const void *dat
 /* cost: protection control */
 int tern_xfer(tern *t, tern_segment s, const void *data, size_t len, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	tern_op own = TERN_OP;
 	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_xfer()");
 	if (!rc)
@@ -240,6 +244,7 @@ int tern_xfer(tern *t, tern_segment s, const void *data, size_t len, tern_op *op
 
 int tern_xfer4(tern *t, tern_segment s, const uint64_t words[4], tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	tern_op own = TERN_OP;
 	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_xfer4()");
 	if (!rc)

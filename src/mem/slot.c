@@ -30,7 +30,7 @@ int slot_wait(struct mem *m, uint32_t rank, struct slot **out)
 			    .lack = "too many unanswered" };
 	int rc = rules_program(m->e, "an operation that sends a request");
 	while (!rc && !(*out = slot_take(m, rank, SLOTS_QUICK))) {
-		if (m->e->hold)
+		if (held(m->e))
 			return error_set(-EAGAIN,
 					 "%d operations wait for answers, and under a hold none comes",
 					 SLOTS_OF_PART);

@@ -2,10 +2,10 @@
 #include "mem/transfer.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "core/wait.h"
 #include "mem/mem.h"
 #include "mem/stream.h"
@@ -189,7 +189,7 @@ size_t transfer_room(const struct mem *m)
 
 static int transfers_make(struct transfers *ts)
 {
-	struct transfer *batch = calloc(BATCH, sizeof *batch);
+	struct transfer *batch = memory_new(BATCH, sizeof *batch);
 	if (!batch)
 		return error_set(-ENOMEM, "starting a transfer: no memory");
 	ts->batch[ts->batches++] = batch;
@@ -203,7 +203,7 @@ static int transfers_make(struct transfers *ts)
 void transfers_free(struct transfers *ts)
 {
 	while (ts->batches)
-		free(ts->batch[--ts->batches]);
+		memory_free(ts->batch[--ts->batches]);
 }
 
 /* A free transfer; when all are under way, helps them along until one is. */
@@ -217,7 +217,7 @@ static int transfer_new(struct mem *m, struct transfer **out)
 			return rc;
 	}
 	while (!ts->free) {
-		if (in_handler(m->e) || m->e->hold || ts->moving) /* or in a turn, which must end first */
+		if (in_handler(m->e) || held(m->e) || ts->moving) /* or in a turn, which must end first */
 			return error_set(-EAGAIN, "%d transfers are under way already", TERN_OPS_MAX);
 		wait_step(m->e, &l);
 	}
@@ -268,10 +268,20 @@ static int transfer_block(struct mem *m, struct transfer *x)
 	return rc ? rc : tern_op_wait(m->e->t, &op);
 }
 
+int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op)
+{
+	struct transfer x = { .op = op, .put = put, .vast = r->len >= VAST, .runs = *r };
+	if (!transfer_over(&x))
+		return transfer_queue(m, &x);
+	op->pending++;
+	op_end(m->e, op, 0);
+	return 0;
+}
+
 int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
 {
 	struct transfer x = { .op = op, .put = put, .vast = r->len >= VAST, .runs = *r };
-	bool cannot_wait = in_handler(m->e) || m->e->hold;
+	bool cannot_wait = in_handler(m->e) || held(m->e);
 	int rc = cannot_wait ? runs_touchable(m, *r) : 0;
 	if (rc)
 		return rc;

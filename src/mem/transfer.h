@@ -63,6 +63,8 @@ void runs_advance(struct runs *r, size_t bytes); /* at most runs_left() */
 
 /* Begins a transfer whose addresses are checked; moves small ones at once. `op` may be NULL: then it blocks. */
 int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op);
+/* The same, but nothing is moved before the next poll. */
+int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op);
 unsigned transfer_progress(struct mem *m);
 size_t transfer_room(const struct mem *m); /* transfers that can be begun without waiting for one to end */
 void transfers_free(struct transfers *ts);

@@ -4,10 +4,10 @@
  * number of places and looks at the flags when it polls; no thread waits there.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "core/wait.h"
 #include "mem/mem.h"
 
@@ -77,7 +77,7 @@ unsigned when_progress(struct mem *m)
 static int when_hold(struct mem *m, const struct when *w)
 {
 	if (!m->whens)
-		m->whens = calloc(1, sizeof *m->whens);
+		m->whens = memory_new(1, sizeof *m->whens);
 	for (int i = 0; m->whens && i < TERN_WHEN_MAX; i++)
 		if (!m->whens->when[i].used) {
 			m->whens->when[i] = *w;
@@ -161,6 +161,7 @@ static int when_start(struct mem *m, struct slot *s, char *dst, const uint64_t a
 
 int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
 	int rc = op ? rules_program(m->e, "tern_get_when()") : rules_wait(m->e, "a blocking tern_get_when()");

@@ -2,10 +2,10 @@
 /* cost: base control */
 /* What arrives: handed to the receive that waits for it, or written down until one comes. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "msg/msg.h"
 
 /* -- Cells ------------------------------------------------------------------------------ */
@@ -28,8 +28,9 @@ static struct cell *cell_take(struct msg *m)
 		return c;
 	}
 	if (!m->cell)
-		m->cell = malloc((CELLS + CELLS_HELD) *
-				 sizeof *m->cell); /* once, and touched only as far as it is used */
+		m->cell = memory_new(
+			1, (CELLS + CELLS_HELD) *
+				   sizeof *m->cell); /* once, and touched only as far as it is used */
 	return m->cell && m->cells_made < CELLS + CELLS_HELD ? &m->cell[m->cells_made++] : NULL;
 }
 

@@ -4,9 +4,9 @@
 #include "msg/msg.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 static uint32_t at_most(uint32_t value, uint32_t most)
 {
@@ -16,7 +16,7 @@ static uint32_t at_most(uint32_t value, uint32_t most)
 static int msg_open(struct endpoint *e, void **state)
 {
 	uint32_t size = e->t->size;
-	struct msg *m = calloc(1, sizeof *m + size * sizeof *m->peer);
+	struct msg *m = memory_new(1, sizeof *m + size * sizeof *m->peer);
 	if (!m)
 		return error_set(-ENOMEM, "opening sends and receives of rank %u: no memory", e->t->rank);
 	m->e = e;
@@ -48,8 +48,8 @@ static void msg_close(void *state)
 	table_free(&m->recv_table);
 	table_free(&m->by_key);
 	table_free(&m->by_id);
-	free(m->cell);
-	free(m);
+	memory_free(m->cell);
+	memory_free(m);
 }
 
 int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
@@ -131,7 +131,7 @@ static bool msg_end_lost(struct msg *m)
 static unsigned msg_progress(void *state)
 {
 	struct msg *m = state;
-	if (m->moving || m->e->hold) /* a look after a send comes back here; under a hold nothing may wait */
+	if (m->moving || held(m->e)) /* a look after a send comes back here; under a hold nothing may wait */
 		return 0;
 	m->moving = true;
 	if (m->lost)

@@ -21,10 +21,10 @@
 #include <tern/mem.h>
 #include <tern/msg.h>
 
+#include "base/pool.h"
 #include "core/layer.h"
 #include "core/op.h"
 #include "msg/layout.h"
-#include "msg/pool.h"
 #include "msg/table.h"
 
 extern const struct layer msg_layer;

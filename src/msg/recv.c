@@ -167,7 +167,7 @@ static int recv_new(struct msg *m, const struct wish *w, struct receiving **out)
 static int recv_can_tell(struct msg *m, const struct arrival *a)
 {
 	struct tern_lane *lane = &m->e->t->lane[a->src];
-	if (!m->e->hold || (lane->base && lane_ready(lane)))
+	if (!held(m->e) || (lane->base && lane_ready(lane)))
 		return 0;
 	return error_set(-EAGAIN, "the ring to rank %u is full, and under a hold nothing is served", a->src);
 }
@@ -205,6 +205,7 @@ static int recv_begin(struct msg *m, const struct wish *w)
 int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data, size_t cap, unsigned flags,
 		    tern_envelope *env, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	struct wish w = { src, id, mask, flags | TERN_UPTO, layout_block(data, cap), env, op };
 	return recv_begin(msg_of(t), &w);
 }
@@ -212,18 +213,30 @@ int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data,
 int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts, size_t n,
 		    unsigned flags, tern_envelope *env, tern_op *op)
 {
+	INSIDE struct door door = door_open(t);
 	struct wish w = { .src = src, .id = id, .mask = mask, .flags = flags, .env = env, .op = op };
 	int rc = layout_parts(&w.layout, parts, n);
 	return rc ? rc : recv_begin(msg_of(t), &w);
 }
 
+/* The sentence of an error that was found while another thread had the endpoint. */
+static int recv_say(struct msg *m, uint32_t src, int error)
+{
+	if ((error != -EOWNERDEAD && error != -ESHUTDOWN) || src >= m->e->t->size)
+		return error;
+	struct net *net = m->e->site.peer[src].net;
+	net->ops->check(net, src);
+	return error;
+}
+
 int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_envelope *env)
 {
+	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	tern_op own = TERN_OP;
 	struct ladder l = { .call = "tern_recv", .way = "from", .whom = src + 1, .has_id = true, .id = id };
 	struct wish w = { src, id, TERN_ID, TERN_UPTO, layout_block(data, cap), env, &own };
-	int rc = m->e->hold ? rules_wait(m->e, "tern_recv()") : 0;
+	int rc = held(m->e) ? rules_wait(m->e, "tern_recv()") : 0;
 	if (!rc)
 		rc = recv_begin(m, &w);
 	while (!rc && own.pending) {
@@ -234,7 +247,7 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 		if (rc) /* if data flow, their sender is alive, or ends it; else the sentence is said again */
 			rc = tern_cancel(t, &own) ? 0 : wait_blame(m->e, &l);
 	}
-	return rc ? rc : own.error;
+	return rc ? rc : recv_say(m, src, own.error);
 }
 
 /* -- The table, as programs see it ------------------------------------------------------------------- */
@@ -256,6 +269,7 @@ static struct receiving *recv_oldest(struct msg *m, uint32_t src, tern_id id)
 
 enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id)
 {
+	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	msg_look(m);
 	struct receiving *r = recv_oldest(m, src, id);
@@ -272,6 +286,7 @@ static int recv_unknown(uint32_t src, tern_id id)
 
 int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 {
+	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	struct ladder l = {
 		.call = "tern_recv_wait", .way = "from", .whom = src + 1, .has_id = true, .id = id
@@ -290,6 +305,7 @@ int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 
 int tern_recv_clear(tern *t, uint32_t src, tern_id id)
 {
+	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	int rc = rules_program(m->e, "tern_recv_clear()");
 	if (rc)
@@ -318,6 +334,7 @@ static int recv_take_back(struct msg *m, struct receiving *r)
 
 int tern_recv_cancel(tern *t, uint32_t src, tern_id id)
 {
+	INSIDE struct door door = door_open(t);
 	int rc = rules_program(t->own, "tern_recv_cancel()");
 	if (rc)
 		return rc;
@@ -346,6 +363,7 @@ static int probe_check(struct msg *m, uint32_t src)
 
 int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
 {
+	INSIDE struct door door = door_open(t);
 	int rc = probe_check(msg_of(t), src);
 	if (!rc)
 		rc = tern_poll(t);
@@ -359,6 +377,7 @@ int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *e
 
 int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
 {
+	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	struct ladder l = {
 		.call = "tern_probe_wait", .way = "from", .whom = src + 1, .has_id = true, .id = id

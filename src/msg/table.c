@@ -2,8 +2,8 @@
 /* cost: base control */
 #include "msg/table.h"
 
+#include "base/memory.h"
 #include <errno.h>
-#include <stdlib.h>
 
 void list_append(struct list *l, struct node *n)
 {
@@ -22,7 +22,7 @@ void list_remove(struct list *l, struct node *n)
 int table_add(struct table *t, struct node *n)
 {
 	if (!t->bucket) {
-		t->bucket = calloc((size_t)1 << TABLE_BITS, sizeof *t->bucket);
+		t->bucket = memory_new((size_t)1 << TABLE_BITS, sizeof *t->bucket);
 		if (!t->bucket)
 			return -ENOMEM;
 	}
@@ -37,5 +37,5 @@ void table_remove(struct table *t, struct node *n)
 
 void table_free(struct table *t)
 {
-	free(t->bucket);
+	memory_free(t->bucket);
 }

@@ -2,11 +2,13 @@
 /* cost: base status */
 #include "net/net.h"
 
+#include "base/world.h"
+
 void circle_begin(struct site *site, _Atomic uint64_t *bell)
 {
 	site->bell = (struct tern_inlet){
 		.cursor = (char *)(void *)(uintptr_t)bell,
-		.expect = 1, /* BELL_RUNG: a bell is polled like a line whose header is its word */
+		.expect = BELL_RUNG, /* a bell is polled like a line whose header is its word */
 		.kind = TERN_BELL,
 		.hot = 1,
 		.next = &site->bell,

@@ -304,7 +304,7 @@ TEST(a_message_may_name_its_senders_blocks_and_nothing_else)
 
 static void sleeping(void)
 {
-	struct sleep s = { .bells = 0 };
+	struct sleep s = { .says = BELL_ASLEEP };
 	const struct net_ops *ops = to->net->ops;
 	connect_ends();
 	ask_all();

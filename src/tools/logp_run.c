@@ -30,7 +30,7 @@ static uint64_t fraction(uint64_t count, uint64_t of)
 
 static void plan_add(struct plan *plan, perf_phase *play, uint32_t size, uint64_t count)
 {
-	plan->part[plan->n++] = (struct part){ play, size, count };
+	plan->part[plan->n++] = (struct part){ .play = play, .size = size, .count = count };
 }
 
 static void plan_words(struct plan *plan, uint32_t words)

@@ -11,6 +11,7 @@
 #include "tools/perf_options.h"
 #include "tools/perf_paper.h"
 #include "tools/perf_report.h"
+#include "tools/perf_sweep.h"
 #include "tools/tools.h"
 
 static const struct test *const tests[] = {
@@ -51,7 +52,22 @@ static const struct test *const tests[] = {
 	&test_chan_trip,
 	&test_chan_rate,
 	&test_multicast,
+	&test_async_trip,
+	&test_turn,
+	&test_overlap,
+	&test_no_overlap,
+	&test_spawn_trip,
+	&test_spawn_rate,
+	&test_yield,
 	&test_trace,
+	&test_served_thread,
+	&test_served_interrupt,
+	&test_slow_thread,
+	&test_slow_interrupt,
+	&test_hold_poll,
+	&test_hold_thread,
+	&test_hold_interrupt,
+	&test_barrier_thread,
 	&test_udp_trip,
 	&test_udp_auth_trip,
 	&test_udp_rate,
@@ -222,6 +238,8 @@ int perf_main(int argc, char **argv)
 	setting_warn_unknown(); /* here, once, instead of in each process */
 	if (o.paper)
 		return paper_run(&o);
+	if (o.delivery)
+		return sweep_main(&o);
 	report_begin(&r, o.json, o.plain, tests_count(&o));
 	int rc = tests_run(&o, &r);
 	report_end(&r);

@@ -23,18 +23,20 @@ struct sizes {
 	uint32_t at[32];
 };
 
+enum { PERF_LIMITS = 2, PERF_RANKS_MOST = 256, PERF_PARTS_MOST = 128, PERF_ALSO_MOST = 4 };
+
 /* One rank's view of the test it takes part in. */
 struct player {
 	tern *t; /* NULL in a test of one process */
 	uint32_t rank, ranks, size;
 	uint64_t count;
 	struct raw raw;
-	int rc; /* a phase that fails leaves its code here */
+	double also[PERF_ALSO_MOST]; /* further figures of the phase; see struct part */
+	int spare_core;              /* a core that no rank has; -1: there is none */
+	int rc;                      /* a phase that fails leaves its code here */
 };
 
 typedef double perf_phase(struct player *p);
-
-enum { PERF_LIMITS = 2, PERF_RANKS_MOST = 256, PERF_PARTS_MOST = 128 };
 
 struct test {
 	const char *name, *purpose;
@@ -46,7 +48,7 @@ struct test {
 	uint32_t ranks; /* processes; 0: as many as the size says */
 	uint32_t cores; /* that it wants for itself: a round is played again when it had fewer */
 	uint64_t count; /* messages a round, */
-	uint64_t bytes; /* unless that is more bytes than this */
+	uint64_t bytes; /* unless that is more bytes, or whatever a size counts, than this */
 	unsigned rounds, warm;
 	int (*open)(struct player *p); /* registers handlers; may be NULL */
 	perf_phase *measure;
@@ -94,6 +96,16 @@ extern const struct test test_trace;
 extern const struct test test_typed;
 /* perf_chan.c */
 extern const struct test test_chan_trip, test_chan_rate, test_multicast;
+/* perf_spawn.c */
+extern const struct test test_spawn_trip, test_spawn_rate, test_yield;
+
+/* perf_async.c */
+extern const struct test test_async_trip, test_turn, test_overlap, test_no_overlap;
+/* perf_served.c */
+extern const struct test test_served_thread, test_served_interrupt;
+/* perf_delivery.c */
+extern const struct test test_slow_thread, test_slow_interrupt, test_barrier_thread;
+extern const struct test test_hold_poll, test_hold_thread, test_hold_interrupt;
 
 /* perf_udp.c */
 extern const struct test test_udp_trip, test_udp_auth_trip, test_udp_rate, test_udp_bulk;

@@ -3,43 +3,18 @@
  * Short messages beside bulk data: how long a round trip takes while a large put to the
  * same rank is under way, and what the size of the pieces has to do with it.
  */
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "tools/perf.h"
 #include "tools/perf_place.h"
+#include "tools/perf_times.h"
 #include "tools/perf_words.h"
 
-enum { TIMES_MOST = 1 << 15, QUIET_TRIPS = 2000 };
+enum { QUIET_TRIPS = 2000 };
 
 static struct place place;
 static struct private_place private;
 
-struct times {
-	unsigned n;
-	double at[TIMES_MOST];
-};
-
 static struct times times;
-
-static int times_compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-	return (x > y) - (x < y);
-}
-
-static double times_median(struct times *s)
-{
-	qsort(s->at, s->n, sizeof s->at[0], times_compare);
-	return s->n ? s->at[s->n / 2] : 0;
-}
-
-static void times_trip(struct player *p, struct times *s)
-{
-	uint64_t began = clock_ns();
-	p->rc = words_trips(p->t, 1, 1);
-	s->at[s->n++] = (double)(clock_ns() - began);
-}
 
 /* -- While a put is under way --------------------------------------------------------- */
 
@@ -61,7 +36,7 @@ static void during_trips(struct player *p, tern_addr to, const void *from)
 	times.n = 0;
 	p->rc = tern_put_start(p->t, to, from, p->size, &op);
 	while (!p->rc && op.pending && times.n < p->count && times.n < TIMES_MOST)
-		times_trip(p, &times);
+		times_trip(&times, p);
 	if (!p->rc)
 		p->rc = tern_op_wait(p->t, &op);
 }
@@ -96,7 +71,7 @@ static double quiet_trips(struct player *p)
 	}
 	times.n = 0;
 	while (!p->rc && times.n < p->count && times.n < QUIET_TRIPS)
-		times_trip(p, &times);
+		times_trip(&times, p);
 	if (!p->rc)
 		p->rc = words_last(p->t, 1);
 	return times_median(&times);

@@ -105,13 +105,19 @@ static bool phase_disturbed(struct crew *c, const struct player *p, uint64_t wal
  * Rank 0 decides what a figure is worth. One during which another program had one of
  * our cores says little; on a machine that is never ours, they are what there is.
  */
-static void phase_judge(struct crew *c, struct series *s, double figure, bool disturbed)
+static bool phase_counts(struct crew *c, const struct series *s, bool disturbed)
 {
 	if (c->played < c->test->warm || s->n == c->rounds)
-		return;
+		return false;
 	c->shared->result.disturbed += disturbed;
-	if (!disturbed || c->played >= c->test->warm + PATIENCE * c->rounds)
-		series_add(s, figure);
+	return !disturbed || c->played >= c->test->warm + PATIENCE * c->rounds;
+}
+
+static void figures_add(const struct player *p, const struct part *part, struct series *s, double figure)
+{
+	series_add(s, figure);
+	for (unsigned i = 0; i < part->also; i++)
+		series_add(s + 1 + i, p->also[i]);
 }
 
 /* Between the last two meetings nobody plays. */
@@ -130,8 +136,8 @@ static void part_play(struct crew *c, struct player *p, const struct part *part,
 	atomic_fetch_add(&c->shared->processor, after.processor - before.processor);
 	atomic_fetch_add(&c->shared->interruptions, after.interruptions - before.interruptions);
 	crew_meet(c, p->raw.crowded);
-	if (p->rank == 0)
-		phase_judge(c, s, figure, phase_disturbed(c, p, after.wall - before.wall));
+	if (p->rank == 0 && phase_counts(c, s, phase_disturbed(c, p, after.wall - before.wall)))
+		figures_add(p, part, s, figure);
 }
 
 static bool crew_enough(const struct crew *c)
@@ -203,6 +209,7 @@ __attribute__((noreturn)) static void rank_main(struct crew *c, uint32_t rank)
 	struct player p = { .rank = rank, .ranks = c->ranks, .size = c->size };
 	p.raw.arena = &c->shared->arena;
 	p.raw.crowded = c->ranks > c->bind.count;
+	p.spare_core = bind_spare(&c->bind, c->ranks);
 	rank_settle(c, rank);
 	int rc = rank_play(c, &p);
 	if (rc < 0 && !atomic_flag_test_and_set(&c->shared->failed))
@@ -316,8 +323,12 @@ int crew_play(const struct test *test, uint32_t size, const struct part *parts, 
 int crew_run(const struct test *test, uint32_t size, uint64_t count, unsigned rounds,
 	     struct crew_result *result)
 {
-	struct part parts[PART_LIMIT + PERF_LIMITS] = { { test->measure, size, count } };
+	struct part parts[PART_LIMIT + PERF_LIMITS] = { { .play = test->measure } };
 	for (int l = 0; l < PERF_LIMITS; l++)
-		parts[PART_LIMIT + l] = (struct part){ test->limit[l], size, count };
+		parts[PART_LIMIT + l].play = test->limit[l];
+	for (int i = 0; i < PART_LIMIT + PERF_LIMITS; i++) {
+		parts[i].size = size;
+		parts[i].count = count;
+	}
 	return crew_play(test, size, parts, PART_LIMIT + PERF_LIMITS, rounds, result);
 }

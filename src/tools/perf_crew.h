@@ -6,11 +6,16 @@
 #include "tools/perf.h"
 #include "tools/perf_series.h"
 
-/* What the ranks do in turn: a phase, and what its player finds as size and count. */
+/*
+ * What the ranks do in turn: a phase, and what its player finds as size and count. A phase that
+ * has more than one figure leaves the others in the player; they go to the parts behind
+ * it, which then play nothing.
+ */
 struct part {
 	perf_phase *play;
 	uint32_t size;
 	uint64_t count;
+	unsigned also; /* further figures */
 };
 
 struct crew_result {

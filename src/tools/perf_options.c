@@ -20,11 +20,14 @@ static const char help[] =
 	"\n"
 	"  --quick             a summary, within some seconds\n"
 	"  --test NAME,...     only these tests; --list names them\n"
-	"  --size LIST         only these sizes (words, bytes or ranks), in each test that they fit\n"
+	"  --size LIST         only these sizes (words, bytes, ranks, us), in each test that they fit\n"
 	"  --count N           messages or transfers in a round, instead of what the test likes\n"
 	"  --repeat N          rounds, 1 to 1000\n"
 	"  --paper             the rows of tables 4-1, 4-7 and 4-8 of von Eicken's thesis, measured\n"
 	"                      here, beside the nCUBE/2 and the CM-5\n"
+	"  --delivery          how the ways of delivery compare, by the time between two messages; --count is\n"
+	"                      the milliseconds that each phase computes\n"
+	"  --plot FILE         with --delivery: a picture of that, as SVG\n"
 	"  --json              an array of records on standard output, and nothing else\n"
 	"  --plain             no progress and no highlighting, on a terminal too\n"
 	"  --list              what can be measured\n"
@@ -37,7 +40,8 @@ static const char help[] =
 	"  tern perf --quick\n"
 	"  tern perf --test round-trip,rate --size 1,4 --repeat 101\n"
 	"  tern perf --test payload,put,get --size 4096 --json\n"
-	"  tern perf --paper\n";
+	"  tern perf --paper\n"
+	"  tern perf --delivery --plot delivery.svg\n";
 
 static const struct option long_options[] = {
 	{ "quick", no_argument, NULL, 'q' },
@@ -50,6 +54,8 @@ static const struct option long_options[] = {
 	{ "count", required_argument, NULL, 'c' },
 	{ "repeat", required_argument, NULL, 'r' },
 	{ "paper", no_argument, NULL, 'P' },
+	{ "delivery", no_argument, NULL, 'D' },
+	{ "plot", required_argument, NULL, 'g' },
 	{ 0 },
 };
 
@@ -93,8 +99,9 @@ static bool read_list(struct perf_options *o, const struct test *const *tests, i
 
 static bool unknown(const char *word)
 {
-	static const char *const names[] = { "--quick", "--json", "--plain", "--list",   "--help",
-					     "--test",  "--size", "--count", "--repeat", "--paper" };
+	static const char *const names[] = { "--quick",  "--json",  "--plain",    "--list",
+					     "--help",   "--test",  "--size",     "--count",
+					     "--repeat", "--paper", "--delivery", "--plot" };
 	return option_refuse(
 		"perf", "the option '%s' cannot be used so; did you mean %s? `tern perf --help` lists them",
 		word, nearest_name(word, names, sizeof names / sizeof *names));
@@ -126,6 +133,12 @@ static bool read_option(void *wishes, int letter, const char *word)
 		return true;
 	case 'P':
 		o->paper = true;
+		return true;
+	case 'D':
+		o->delivery = true;
+		return true;
+	case 'g':
+		o->plot = optarg;
 		return true;
 	case 't':
 	case 's':
@@ -177,10 +190,15 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 			"perf",
 			"'%s' is not an option; tests are named with --test, as in `tern perf --test rate`",
 			argv[optind]);
-	if (o->paper && (o->named || o->sizes.n || o->list))
+	if ((o->paper || o->delivery) && (o->named || o->sizes.n || o->list || (o->paper && o->delivery)))
+		return option_refuse(
+			"perf",
+			"%s has its own operations and sizes: --test, --size, --list and the like "
+			"cannot stand beside it",
+			o->paper ? "--paper" : "--delivery");
+	if (o->plot && !o->delivery)
 		return option_refuse("perf",
-				     "--paper has its own operations and sizes: --test, --size and --list "
-				     "cannot stand beside it");
+				     "--plot draws what --delivery measures, and cannot be used without");
 	for (unsigned i = 0; i < o->sizes.n; i++)
 		if (!check_size(o, tests, o->sizes.at[i]))
 			return false;

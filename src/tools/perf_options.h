@@ -6,7 +6,8 @@
 #include "tools/perf.h"
 
 struct perf_options {
-	bool quick, json, plain, list, paper;
+	bool quick, json, plain, list, paper, delivery;
+	const char *plot;   /* a file for the picture of --delivery, or NULL */
 	uint64_t named;     /* bit i: test i of the table was asked for by name; 0: none was */
 	struct sizes sizes; /* n is 0 unless given */
 	uint64_t count;     /* 0: as the test likes */

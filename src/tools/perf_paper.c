@@ -197,8 +197,9 @@ int paper_main(bool json, bool plain, unsigned rounds, uint64_t count)
 	struct part parts[ROWS];
 	struct line lines[ROWS];
 	for (unsigned i = 0; i < ROWS; i++)
-		parts[i] = (struct part){ rows[i].play, rows[i].size,
-					  count > rows[i].share ? count / rows[i].share : 1 };
+		parts[i] = (struct part){ .play = rows[i].play,
+					  .size = rows[i].size,
+					  .count = count > rows[i].share ? count / rows[i].share : 1 };
 	int rc = crew_play(&test, 0, parts, ROWS, rounds, &result);
 	if (rc) {
 		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));

@@ -200,3 +200,8 @@ int words_serve(tern *t, uint32_t senders)
 {
 	return tern_wait(t, &lasts, senders);
 }
+
+bool words_over(void)
+{
+	return atomic_load_explicit(&lasts, memory_order_acquire) > 0;
+}

@@ -3,6 +3,7 @@
 #ifndef TERN_TOOLS_PERF_WORDS_H
 #define TERN_TOOLS_PERF_WORDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <tern/tern.h>
@@ -28,5 +29,7 @@ int words_trips_with(tern *t, uint32_t with, unsigned words, uint64_t count);
 int words_last(tern *t, uint32_t to);
 /* Handles what comes until `senders` ranks have sent their last. */
 int words_serve(tern *t, uint32_t senders);
+/* Whether a last has come that words_serve() has not waited for, without serving anything. */
+bool words_over(void);
 
 #endif

@@ -42,3 +42,8 @@ void bind_apply(const struct bind *b, uint32_t rank)
 	CPU_SET_S(bind_core(b, rank), sizeof one, one.set);
 	sched_setaffinity(0, sizeof one, one.set);
 }
+
+int bind_spare(const struct bind *b, uint32_t ranks)
+{
+	return b->bound && ranks < b->count ? bind_core(b, ranks) : -1;
+}

@@ -24,5 +24,7 @@ struct bind {
 void bind_plan(struct bind *b, enum binding asked, uint32_t ranks);
 /* Binds the calling process as `rank` is to be; nothing for a job that is not bound. */
 void bind_apply(const struct bind *b, uint32_t rank);
+/* A core that no rank of a bound job has, or -1. */
+int bind_spare(const struct bind *b, uint32_t ranks);
 
 #endif

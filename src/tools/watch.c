@@ -114,7 +114,7 @@ static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 	*s = (struct sight){ .state = job_rank_state(&w->job, rank),
 			     .pid = atomic_load(&w->job.rank[rank].pid),
 			     .served = stats_get(&p->served),
-			     .hold = atomic_load_explicit(&p->hold, memory_order_relaxed),
+			     .hold = (uint32_t)(stats_get(&p->guard) >> 16) & 0xffff,
 			     .counting = watch_stats(w, rank) != NULL };
 	for (int i = 0; i < PULSE_COUNTS; i++)
 		s->count[i] = stats_get(&p->count[i]);

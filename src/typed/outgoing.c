@@ -4,9 +4,9 @@
  * sent from this layer's turn, if there is room for it, or in a later one.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "core/send.h"
 #include "typed/typed.h"
 
@@ -17,7 +17,7 @@ static const uint64_t NAME_OVER = UINT64_C(1) << 63;
 struct outgoing *outgoing_new(struct typed *y)
 {
 	if (!y->outgoing)
-		y->outgoing = calloc(TERN_BUFSENDS_MAX, sizeof *y->outgoing);
+		y->outgoing = memory_new(TERN_BUFSENDS_MAX, sizeof *y->outgoing);
 	for (unsigned i = 0; y->outgoing && i < TERN_BUFSENDS_MAX; i++)
 		if (y->outgoing[i].state == OUTGOING_FREE)
 			return &y->outgoing[i];
@@ -129,9 +129,10 @@ static struct outgoing *outgoing_named(const struct typed *y, tern_mid mid)
 
 int tern_bufdone(tern *t, tern_mid mid)
 {
+	INSIDE struct door door = door_open(t);
 	struct typed *y = typed_here(t);
 	bool short_one = mid & NAME_OVER && (mid & ~NAME_OVER) - 1 < y->named;
-	if (!in_handler(y->e) && !y->e->hold)
+	if (!in_handler(y->e) && !held(y->e))
 		poll_once(y->e, KINDS_BOTH);
 	if (short_one)
 		return 1;

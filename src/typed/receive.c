@@ -60,7 +60,7 @@ static void *receive_first(struct typed *y, struct shelf *s, uint32_t *src, size
 /* One look at what has arrived, where that is allowed. */
 static int receive_look(struct endpoint *e, struct receiving *r)
 {
-	if (!receiving_over(e, r) && !in_handler(e) && !e->hold)
+	if (!receiving_over(e, r) && !in_handler(e) && !held(e))
 		poll_once(e, KINDS_BOTH);
 	if (receiving_over(e, r))
 		return 0;
@@ -73,7 +73,7 @@ static int receive_wait(struct endpoint *e, struct receiving *r)
 	int rc = receiving_over(e, r) ? 0 : rules_wait(e, "a waiting tern_bufreceive()");
 	while (!rc && !receiving_over(e, r)) {
 		wait_step(e, &l);
-		rc = e->hold ? rules_wait(e, "a waiting tern_bufreceive()")
+		rc = held(e) ? rules_wait(e, "a waiting tern_bufreceive()")
 			     : wait_blame(e, &l); /* a handler may have left a hold */
 	}
 	return receiving_over(e, r) ? 0 : rc;
@@ -95,6 +95,7 @@ static int receive(struct endpoint *e, struct receiving *r, unsigned flags)
 
 void *tern_bufreceive(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len)
 {
+	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	struct receiving r = { typed_here(t), type };
 	int rc = receive(e, &r, flags);

@@ -181,7 +181,7 @@ static int send_accept(struct typed *y, struct sending *s, bool waits)
 			    .whom = s->rank + 1,
 			    .lack = "no free buffer" };
 	int rc = send_try(y, s);
-	if (rc == -EAGAIN && !waits && !e->hold) {
+	if (rc == -EAGAIN && !waits && !held(e)) {
 		poll_once(e, KINDS_BOTH);
 		rc = send_try(y, s);
 	}
@@ -204,7 +204,7 @@ static int send_complete(struct typed *y, struct outgoing *o)
 	while (o->state != OUTGOING_OVER) {
 		if (poll_left(y->e))
 			poll_lost(y->e);
-		if (y->e->hold)
+		if (held(y->e))
 			layers_progress(
 				y->e); /* a handler has left a hold: nothing is served, but the data moves on */
 		else
@@ -228,6 +228,7 @@ static int send_check(struct typed *y, uint32_t rank, unsigned flags)
 int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t len, unsigned flags,
 		 tern_mid *mid)
 {
+	INSIDE struct door door = door_open(t);
 	struct typed *y = typed_of(t);
 	struct sending s = { .rank = rank, .type = type, .data = data, .len = len };
 	int rc = send_check(y, rank, flags);

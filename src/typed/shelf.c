@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Making shelves and taking them down, and finding the one that an address is in. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "typed/typed.h"
 
 /* The list that a shelf of `count` buffers goes to when nobody uses it; the spill's are never closed. */
@@ -15,13 +15,13 @@ static struct shelf **spare_list(struct typed *y, uint32_t count)
 
 static struct shelf *shelf_new(struct typed *y, uint32_t count)
 {
-	struct shelf *s = calloc(1, sizeof *s + rack_room(count) * sizeof *s->letter);
+	struct shelf *s = memory_new(1, sizeof *s + rack_room(count) * sizeof *s->letter);
 	void *words = s ? tern_alloc(y->e->t, rack_words_bytes(count)) : NULL;
 	if (words) {
 		s->words = words;
 		return s;
 	}
-	free(s);
+	memory_free(s);
 	return NULL;
 }
 
@@ -45,19 +45,19 @@ static void shelf_spare(struct typed *y, struct shelf *s)
 		return;
 	}
 	tern_free(y->e->t, s->words); /* the spill could not be made: nobody has seen it */
-	free(s);
+	memory_free(s);
 }
 
 static int shelf_streams(struct typed *y, struct shelf *s)
 {
 	s->stream = NULL;
 	if (s->flags & TERN_BUF_ORDER_ALL && !y->all) {
-		y->all = calloc(y->e->t->size, sizeof *y->all);
+		y->all = memory_new(y->e->t->size, sizeof *y->all);
 		return y->all ? 0 : -ENOMEM;
 	}
 	if (!(s->flags & TERN_BUF_ORDER) || s->flags & TERN_BUF_ORDER_ALL)
 		return 0;
-	s->stream = calloc(y->e->t->size, sizeof *s->stream);
+	s->stream = memory_new(y->e->t->size, sizeof *s->stream);
 	return s->stream ? 0 : -ENOMEM;
 }
 
@@ -134,7 +134,7 @@ void shelf_unmake(struct typed *y, struct shelf *s)
 	y->shelf[s->type] = NULL;
 	shelf_unlist(y, s);
 	tern_free(y->e->t, s->rack.buffer);
-	free(s->stream);
+	memory_free(s->stream);
 	s->stream = NULL;
 	shelf_spare(y, s);
 }
@@ -158,12 +158,12 @@ struct shelf *shelf_around(const struct typed *y, const void *p)
 void shelves_free(struct typed *y)
 {
 	for (unsigned i = 0; i < y->shelves; i++) {
-		free(y->sorted[i]->stream);
-		free(y->sorted[i]);
+		memory_free(y->sorted[i]->stream);
+		memory_free(y->sorted[i]);
 	}
 	for (unsigned i = 0; i < SPARE_SIZES; i++)
 		for (struct shelf *s = y->spare[i], *next; s; s = next) {
 			next = s->spare;
-			free(s);
+			memory_free(s);
 		}
 }

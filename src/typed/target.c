@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a sender knows of other ranks' racks: asked for once, and again when a rack is used no more. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "mem/mem.h"
 #include "typed/typed.h"
 
@@ -34,10 +34,10 @@ static void lookup(tern *t, const tern_msg *m)
 static struct target *target_of(struct typed *y, uint32_t rank, unsigned key)
 {
 	struct route **r = &y->route[rank];
-	if (!*r && !(*r = calloc(1, sizeof **r)))
+	if (!*r && !(*r = memory_new(1, sizeof **r)))
 		return NULL;
 	struct target **part = &(*r)->part[key / TARGETS_OF_PART];
-	if (!*part && !(*part = calloc(TARGETS_OF_PART, sizeof **part)))
+	if (!*part && !(*part = memory_new(TARGETS_OF_PART, sizeof **part)))
 		return NULL;
 	return &(*part)[key % TARGETS_OF_PART];
 }

@@ -3,19 +3,19 @@
 #include "typed/typed.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/setting.h"
 
 static void routes_free(struct typed *y)
 {
 	for (uint32_t r = 0; y->route && r < y->e->t->size; r++) {
 		for (unsigned i = 0; y->route[r] && i < ROUTE_PARTS; i++)
-			free(y->route[r]->part[i]);
-		free(y->route[r]);
+			memory_free(y->route[r]->part[i]);
+		memory_free(y->route[r]);
 	}
-	free(y->route);
+	memory_free(y->route);
 }
 
 static void typed_close(void *state)
@@ -24,10 +24,10 @@ static void typed_close(void *state)
 	/* Buffers go with the heap; what this rank had claimed elsewhere is taken back by its owners. */
 	shelves_free(y);
 	routes_free(y);
-	free(y->outgoing);
-	free(y->all);
-	free(y->gone);
-	free(y);
+	memory_free(y->outgoing);
+	memory_free(y->all);
+	memory_free(y->gone);
+	memory_free(y);
 }
 
 static int typed_settings(struct typed *y)
@@ -45,13 +45,13 @@ static int typed_settings(struct typed *y)
 
 static int typed_open(struct endpoint *e, void **state)
 {
-	struct typed *y = calloc(1, sizeof *y);
+	struct typed *y = memory_new(1, sizeof *y);
 	if (!y)
 		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages", e->t->rank);
 	y->e = e;
 	*state = y; /* from here on it is closed with the endpoint, however much of it there is */
-	y->route = calloc(e->t->size, sizeof *y->route);
-	y->gone = calloc(e->t->size, 1);
+	y->route = memory_new(e->t->size, sizeof *y->route);
+	y->gone = memory_new(e->t->size, 1);
 	if (!y->route || !y->gone)
 		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages", e->t->rank);
 	target_register(e);

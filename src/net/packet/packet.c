@@ -179,9 +179,10 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 	_Atomic uint64_t *bell = &n->job->rank[net->site->rank].bell;
 	for (int i = 0; i < 2; i++) /* twice, because acknowledgements wait for one look */
 		post_look(n, true);
-	if (any_arrived(net->site) || sleep->bells == FUTEX_MANY || sleep->fds == SLEEP_FDS)
+	if (any_arrived(net->site) || sleep->bells == FUTEX_MANY || sleep->fds == SLEEP_FDS ||
+	    sleep->says == BELL_CALL)
 		return false;
-	atomic_store(bell, BELL_ASLEEP);
+	atomic_store(bell, sleep->says);
 	n->sleeping = true;
 	if (packet_left(net) != n->known_left) {
 		n->known_left = packet_left(net);

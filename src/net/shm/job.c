@@ -318,13 +318,15 @@ int job_stats_begin(struct job *j, uint32_t rank)
 void job_ring(struct job *j, uint32_t rank)
 {
 	_Atomic uint64_t *bell = &j->rank[rank].bell;
-	if (!(atomic_fetch_or(bell, BELL_RUNG) & BELL_ASLEEP))
-		return;
+	uint64_t was = atomic_fetch_or(bell, BELL_RUNG);
 	uint32_t port = atomic_load(&j->rank[rank].port);
-	if (port)
+	if (was & BELL_ASLEEP && port)
 		loopback_knock((uint16_t)port);
-	else
+	else if (was & BELL_ASLEEP)
 		futex_wake(bell);
+	if (was & BELL_CALL)
+		thread_signal(atomic_load(&j->rank[rank].pid), atomic_load(&j->rank[rank].thread),
+			      atomic_load(&j->rank[rank].signal));
 }
 
 /* The last to leave makes the memory new for the next session; nobody else touches it then. */

@@ -63,10 +63,11 @@ struct job_rank {
 	_Alignas(64) _Atomic uint64_t bell;  /* enum bell; looks like a line's header to the poll */
 	_Alignas(64) _Atomic uint32_t state; /* enum rank_state */
 	_Atomic int32_t pid;
-	_Atomic uint64_t heap;   /* bytes committed from the beginning of its heap */
-	_Atomic uint64_t word;   /* what collective calls compare */
-	_Atomic uint64_t common; /* and from its middle, which all ranks allocate alike */
-	_Atomic uint64_t passed; /* barriers that go by messages */
+	_Atomic int32_t thread, signal; /* whom to call, and how, when the bell says so */
+	_Atomic uint64_t heap;          /* bytes committed from the beginning of its heap */
+	_Atomic uint64_t word;          /* what collective calls compare */
+	_Atomic uint64_t common;        /* and from its middle, which all ranks allocate alike */
+	_Atomic uint64_t passed;        /* barriers that go by messages */
 	_Alignas(
 		64) _Atomic uint64_t stored; /* bytes that others have stored here and nobody has taken off */
 	_Alignas(64) struct job_region region[JOB_REGIONS];

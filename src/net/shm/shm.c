@@ -129,10 +129,11 @@ static void shm_knock(struct net *net, struct tern_lane *lane)
 	/*
 	 * Our bit may be up already, and the bell rung, because the receiver does not poll
 	 * at the moment. It will take the bit later than now, and from then on poll our
-	 * ring, so there is nothing to add: a stream into a busy rank is not slowed down.
+	 * ring, so there is nothing to add: a stream into a busy rank is not slowed down, and a
+	 * burst costs a rank that is called by signals one of them.
 	 */
 	if (atomic_load(knocker_at(s, rank)) & knocker_bit(s) &&
-	    atomic_load(&s->job->rank[rank].bell) == BELL_RUNG)
+	    (atomic_load(&s->job->rank[rank].bell) & (BELL_RUNG | BELL_ASLEEP)) == BELL_RUNG)
 		return;
 	knock_hard(s, rank);
 }
@@ -286,34 +287,49 @@ static void ignore_all(struct shm *s)
 			peer_ignore(s, r);
 }
 
-/* sleep_arm: as shm_demote(), for everybody; then the bell says that we sleep. */
+/* Lets the bell say that we sleep, or that we are to be called; false if it has rung. */
+static bool bell_arm(_Atomic uint64_t *bell, uint32_t says)
+{
+	uint64_t was = atomic_load(bell);
+	while (!(was & BELL_RUNG))
+		if (atomic_compare_exchange_weak(bell, &was, says))
+			return true;
+	return false;
+}
+
+/* sleep_arm: as shm_demote(), for everybody; then the bell says that we sleep, or compute. */
 static bool shm_arm(struct net *net, struct sleep *sleep)
 {
 	struct shm *s = shm_of(net);
-	_Atomic uint64_t *bell = &s->job->rank[net->site->rank].bell;
-	uint64_t quiet = BELL_QUIET;
+	struct job_rank *own = &s->job->rank[net->site->rank];
 	if (sleep->bells == FUTEX_MANY || atomic_load_explicit(&s->job->head->weak, memory_order_relaxed))
 		return false;
 	heed_all_hot(s, 0);
 	if (net->site->circle)
 		barrier_all();
-	atomic_fetch_add(&s->job->head->sleepers, 1);
-	s->sleeping = true;
-	if (any_arrived(s) || !atomic_compare_exchange_strong(bell, &quiet, BELL_ASLEEP)) {
+	if (sleep->says == BELL_CALL) {
+		atomic_store(&own->thread, sleep->thread);
+		atomic_store(&own->signal, sleep->signal);
+	} else if (!s->sleeping) {
+		atomic_fetch_add(&s->job->head->sleepers, 1);
+		s->sleeping = true;
+	}
+	if (any_arrived(s) || !bell_arm(&own->bell, sleep->says)) {
 		heed_all_hot(s, 1);
 		return false;
 	}
 	ignore_all(s);
-	sleep->bell[sleep->bells++] = bell;
+	if (sleep->says != BELL_CALL)
+		sleep->bell[sleep->bells++] = &own->bell;
 	return true;
 }
 
 static void shm_disarm(struct net *net)
 {
 	struct shm *s = shm_of(net);
+	atomic_fetch_and(&s->job->rank[net->site->rank].bell, (uint64_t)BELL_RUNG);
 	if (!s->sleeping)
 		return;
-	atomic_fetch_and(&s->job->rank[net->site->rank].bell, ~(uint64_t)BELL_ASLEEP);
 	atomic_fetch_sub(&s->job->head->sleepers, 1);
 	s->sleeping = false;
 }

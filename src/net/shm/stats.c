@@ -18,6 +18,8 @@ const char *const pulse_names[PULSE_COUNTS] = {
 	[PULSE_BLOCK_STALLS] = "block_stalls",
 	[PULSE_BLOCK_TICKS] = "block_ns",
 	[PULSE_GATES] = "gates",
+	[PULSE_INTERRUPTS] = "interrupts",
+	[PULSE_CLAIMS] = "claims",
 	[PULSE_DEFERRED] = "deferred_most",
 };
 

@@ -29,14 +29,16 @@ enum pulse_count {
 	PULSE_ROOM_TICKS,   /* how long; 0 unless the rank counts */
 	PULSE_BLOCK_STALLS, /* payloads that found no block */
 	PULSE_BLOCK_TICKS,
-	PULSE_GATES,   /* opened: requests that had waited for room for their reply */
-	PULSE_DEFERRED /* the most functions that waited at once */
+	PULSE_GATES,      /* opened: requests that had waited for room for their reply */
+	PULSE_INTERRUPTS, /* that delivered messages */
+	PULSE_CLAIMS,     /* of the role, by the communication thread */
+	PULSE_DEFERRED    /* the most functions that waited at once */
 };
 enum { PULSE_COUNTS = PULSE_DEFERRED + 1, PULSE_TEXT = 72 };
 
 struct pulse {
 	_Alignas(64) _Atomic uint64_t served; /* messages handled */
-	_Atomic uint32_t hold;                /* how many holds are in force */
+	_Atomic uint64_t guard;               /* see core/door.h; bits 16 to 31 are the holds in force */
 	_Atomic uint32_t counting;            /* 1: the rank's statistics may be read */
 	_Atomic uint64_t count[PULSE_COUNTS];
 	/* What it waits for. `turn` is odd while the rest is being written. */

@@ -4,8 +4,8 @@
  * back before the end, so that a message finds its record without malloc once a program has run for
  * a while. A record has a name that can travel: its index, and a turn that tells its uses apart.
  */
-#ifndef TERN_MSG_POOL_H
-#define TERN_MSG_POOL_H
+#ifndef TERN_BASE_POOL_H
+#define TERN_BASE_POOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

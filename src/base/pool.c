@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cost: buffer control */
-#include "msg/pool.h"
+#include "base/pool.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 static struct record *pool_record(const struct pool_of *p, uint32_t i)
 {
@@ -12,7 +13,7 @@ static struct record *pool_record(const struct pool_of *p, uint32_t i)
 
 static void pool_grow(struct pool_of *p)
 {
-	char *batch = p->made < p->most ? calloc(POOL_BATCH, p->bytes) : NULL;
+	char *batch = p->made < p->most ? memory_new(POOL_BATCH, p->bytes) : NULL;
 	if (!batch)
 		return;
 	p->batch[p->made / POOL_BATCH] = batch;
@@ -70,5 +71,5 @@ void *record_named(const struct pool_of *p, uint32_t name)
 void pool_free(struct pool_of *p)
 {
 	for (uint32_t i = 0; i < p->made; i += POOL_BATCH)
-		free(p->batch[i / POOL_BATCH]);
+		memory_free(p->batch[i / POOL_BATCH]);
 }

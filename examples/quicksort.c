@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A parallel quicksort of threads that messages start. The numbers lie in the heap of rank 0, which all ranks
+ * map. A thread divides its part, has the smaller numbers sorted by a new thread on the next rank, goes on with
+ * the greater ones, and tells rank 0 how many it has brought to their places. No thread waits for
+ * another, so a few contexts on each rank are enough for any number of them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <tern/mem.h>
+#include <tern/spawn.h>
+
+enum { NUMBERS = 200000, FEW = 256, SORT = 0, SORTED = 0 };
+
+static _Atomic uint64_t sorted; /* numbers in their places, as rank 0 knows */
+static uint64_t threads;        /* that have run on this rank */
+
+static void must(int rc)
+{
+	if (!rc)
+		return;
+	fprintf(stderr, "quicksort: %s\n", tern_strerror(rc));
+	exit(1);
+}
+
+static void on_sorted(tern *t, const tern_msg *m)
+{
+	tern_signal(t, &sorted, tern_msg_arg(m, 0));
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Afterwards those before the result are not greater than the rest, and neither part is empty. */
+static size_t divide(uint64_t *x, size_t n)
+{
+	uint64_t pivot = x[n / 2];
+	size_t i = 0, j = n - 1;
+	for (;; i++, j--) {
+		while (x[i] < pivot)
+			i++;
+		while (x[j] > pivot)
+			j--;
+		if (i >= j)
+			return i > 0 ? i : 1;
+		uint64_t swapped = x[i];
+		x[i] = x[j];
+		x[j] = swapped;
+	}
+}
+
+/* Words: where the part begins, and how many numbers it has. */
+static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX])
+{
+	tern_addr at = word[0];
+	size_t n = word[1];
+	uint64_t *x = tern_local(t, at, n * sizeof *x);
+	tern_hold(t); /* threads are preempted, but not under a hold */
+	threads++;
+	tern_release(t);
+	while (n > FEW) {
+		size_t less = divide(x, n);
+		must(tern_spawn(t, (tern_rank(t) + 1) % tern_size(t), SORT, NULL, NULL, at, less));
+		at += less * sizeof *x;
+		x += less;
+		n -= less;
+	}
+	qsort(x, n, sizeof *x, compare);
+	must(tern_request(t, 0, SORTED, n));
+	return 0;
+}
+
+int main(void)
+{
+	tern *t;
+	must(tern_open(&t, NULL));
+	must(tern_on(t, SORTED, on_sorted));
+	must(tern_thread_on(t, SORT, sort));
+	must(tern_barrier(t)); /* everybody knows the function */
+	if (tern_rank(t) == 0) {
+		uint64_t *x = tern_alloc(t, NUMBERS * sizeof *x), wrong = 0;
+		for (size_t i = 0; x && i < NUMBERS; i++)
+			x[i] = i * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+		must(x ? tern_spawn(t, 0, SORT, NULL, NULL, tern_addr_of(t, x), NUMBERS) : -12);
+		must(tern_wait(t, &sorted, NUMBERS));
+		for (size_t i = 1; i < NUMBERS; i++)
+			wrong += x[i - 1] > x[i];
+		printf("%d numbers, %u wrong\n", NUMBERS, (unsigned)wrong);
+	}
+	must(tern_barrier(t)); /* until then the others' threads run while they wait here */
+	printf("rank %u: %u threads\n", tern_rank(t), (unsigned)threads);
+	must(tern_close(t));
+	return 0;
+}

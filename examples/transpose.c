@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A matrix is transposed while its ranks compute. Each has some rows; what another rank needs of
+ * them lies scattered, a column of words here and there. The program hands each such block over and
+ * goes on: the communication processor picks the words up and puts them into the chain to that rank,
+ * as there is room, and the one there lays them down. Try it with TERN_DELIVERY=thread.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <tern/async.h>
+
+enum { BLOCK };
+enum { ROWS = 64, RANKS_MOST = 64, SIDE = ROWS * RANKS_MOST };
+
+static uint64_t before[ROWS][SIDE], after[ROWS][SIDE];
+static _Atomic uint64_t blocks; /* that have come */
+
+static void must(int rc)
+{
+	if (!rc)
+		return;
+	fprintf(stderr, "transpose: %s\n", tern_strerror(rc));
+	exit(1);
+}
+
+static uint64_t element(uint64_t row, uint64_t column)
+{
+	return row * 1000003 + column * 7;
+}
+
+/* Which block, and how many of its words have been put. */
+struct block {
+	uint32_t to;
+	unsigned put;
+};
+
+/* Column after column. When the chain is full the put says so, and we are called again. */
+static int put_block(tern *t, tern_out *out, void *arg)
+{
+	struct block *b = arg;
+	(void)t;
+	for (; b->put < ROWS * ROWS; b->put++) {
+		int rc = tern_chan_put8(out, before[b->put % ROWS][b->to * ROWS + b->put / ROWS]);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* A column there is a row here. own[0] counts the words that have come. */
+static int get_block(tern *t, tern_incoming *m, void *arg)
+{
+	(void)arg;
+	for (; m->own[0] < ROWS * ROWS; m->own[0]++) {
+		int rc = tern_chan_get8(m->in, &after[m->own[0] / ROWS][m->src * ROWS + m->own[0] % ROWS]);
+		if (rc)
+			return rc;
+	}
+	tern_signal(t, &blocks, 1);
+	return 0;
+}
+
+int main(void)
+{
+	static struct block block[RANKS_MOST];
+	tern_op sent = TERN_OP;
+	tern *t;
+	must(tern_open(&t, NULL));
+	must(tern_async_on(t, BLOCK, get_block, NULL));
+	uint32_t n = tern_size(t), self = tern_rank(t);
+	if (n > RANKS_MOST) {
+		fprintf(stderr, "transpose: at most %d ranks\n", RANKS_MOST);
+		return 1;
+	}
+	for (uint64_t i = 0; i < ROWS; i++)
+		for (uint64_t j = 0; j < n * ROWS; j++)
+			before[i][j] = element(self * ROWS + i, j);
+	for (uint32_t to = 0; to < n; to++) {
+		block[to].to = to;
+		must(tern_async(t, to, put_block, BLOCK, &block[to], &sent));
+	}
+	uint64_t sum = 0, want = 0, wrong = 0;
+	for (uint64_t i = 0; i < ROWS; i++) /* meanwhile */
+		for (uint64_t j = 0; j < n * ROWS; j++)
+			sum += before[i][j];
+	must(tern_op_wait(t, &sent));
+	must(tern_wait(t, &blocks, n));
+	for (uint64_t i = 0; i < ROWS; i++)
+		for (uint64_t j = 0; j < n * ROWS; j++) {
+			wrong += after[i][j] != element(j, self * ROWS + i);
+			want += element(self * ROWS + i, j);
+		}
+	printf("rank %u: %u x %u transposed, %u wrong\n", self, n * ROWS, n * ROWS,
+	       (unsigned)(wrong + (sum != want)));
+	must(tern_barrier(t));
+	must(tern_close(t));
+	return 0;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Remote read and write. Moving the bytes is the memory layer's, whose transfers have turns of their own; what is
+ * added here is that nothing moves in the call, and that the other side hears of a write.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "async/async.h"
+#include "base/error.h"
+#include "mem/mem.h"
+
+static int access_begin(struct mem *m, tern_addr remote, void *local, size_t len, bool put, tern_op *op)
+{
+	const tern_shape run = { .run = len };
+	struct runs r;
+	int rc = len ? mem_check(m, remote, len, put ? "tern_write_async()" : "tern_read_async()") : 0;
+	if (rc)
+		return rc;
+	runs_of_shape(&r, remote, local, &run, put);
+	return transfer_later(m, &r, put, op);
+}
+
+int tern_read_async(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
+{
+	INSIDE struct door door = door_open(t);
+	tern_op own = TERN_OP;
+	int rc = async_enter(t->own, op, "tern_read_async() without a handle");
+	if (!rc)
+		rc = access_begin(mem_of(t), src, dst, len, false, op ? op : &own);
+	return op_finish(t, op, &own, rc);
+}
+
+/* -- Writes that somebody hears of ------------------------------------------------------------ */
+
+static void raise_arrived(tern *t, const tern_msg *msg)
+{
+	struct mem *m = mem_of(t);
+	tern_addr flag = tern_msg_arg(msg, 0);
+	void *at = tern_addr_rank(flag) == m->rank ? mem_reach(m, flag, sizeof(uint64_t)) : NULL;
+	if (at && (uintptr_t)at % sizeof(uint64_t) == 0) /* it may have been unregistered meanwhile */
+		tern_signal(t, at, 1);
+}
+
+static int write_turn(tern *t, void *arg)
+{
+	struct write *w = arg;
+	struct async *a = w->a;
+	int rc = w->landed.error;
+	if (w->landed.pending)
+		return -EAGAIN;
+	if (!rc && w->flag != TERN_NOWHERE)
+		rc = layer_request(t->own, tern_addr_rank(w->flag), ASYNC_RAISE, NULL, 0, 1, &w->flag);
+	if (rc == -EAGAIN)
+		return rc;
+	tern_op *op = w->op;
+	record_give(&a->writes, w);
+	op_end(a->e, op, rc);
+	return 0;
+}
+
+static int flag_check(struct mem *m, tern_addr dst, tern_addr flag)
+{
+	if (flag == TERN_NOWHERE)
+		return 0;
+	int rc = mem_check(m, flag, sizeof(uint64_t), "the flag of tern_write_async()");
+	if (!rc && tern_addr_rank(flag) != tern_addr_rank(dst))
+		rc = error_set(-EINVAL,
+			       "tern_write_async() was given data for rank %u and a flag at rank %u: "
+			       "they must be at one",
+			       tern_addr_rank(dst), tern_addr_rank(flag));
+	if (!rc && flag % sizeof(uint64_t))
+		rc = error_set(-EINVAL, "tern_write_async() was given a flag that is not aligned");
+	return rc;
+}
+
+static int write_start(struct async *a, tern_addr dst, const void *src, size_t len, tern_addr flag,
+		       tern_op *op)
+{
+	struct write *w;
+	int rc = queue_record(a, &a->writes, "the writes", &w);
+	if (rc)
+		return rc;
+	void *from = len && len <= sizeof w->value ? memcpy(&w->value, src, len) : (void *)(uintptr_t)src;
+	rc = access_begin(mem_of(a->e->t), dst, from, len, true, &w->landed);
+	if (rc) {
+		record_give(&a->writes, w);
+		return rc;
+	}
+	w->work = (struct work){ .fn = write_turn, .arg = w };
+	w->a = a;
+	w->flag = flag;
+	w->op = op;
+	op->pending++;
+	queue_push(a, &w->work);
+	return 0;
+}
+
+int tern_write_async(tern *t, tern_addr dst, const void *src, size_t len, tern_addr flag, tern_op *op)
+{
+	INSIDE struct door door = door_open(t);
+	tern_op own = TERN_OP, *told = op ? op : &own;
+	bool plain = flag == TERN_NOWHERE && len > sizeof(uint64_t);
+	int rc = async_enter(t->own, op, "tern_write_async() without a handle");
+	if (!rc)
+		rc = flag_check(mem_of(t), dst, flag);
+	if (!rc)
+		rc = plain ? access_begin(mem_of(t), dst, (void *)(uintptr_t)src, len, true, told)
+			   : write_start(async_of(t), dst, src, len, flag, told);
+	return op_finish(t, op, &own, rc);
+}
+
+void access_register(struct endpoint *e)
+{
+	layer_on(e, ASYNC_RAISE, raise_arrived);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layer itself. */
+#include "async/async.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "core/wait.h"
+
+int async_enter(struct endpoint *e, const tern_op *op, const char *what)
+{
+	if (!op)
+		return rules_wait(e, what);
+	if (!attach_is_mine(e))
+		attach_first(e); /* another thread may be giving it turns */
+	return 0;
+}
+
+static void async_register(struct endpoint *e)
+{
+	chain_register(e);
+	intake_register(e);
+	access_register(e);
+}
+
+static int async_open(struct endpoint *e, void **state)
+{
+	struct async *a = memory_new(1, sizeof *a);
+	if (!a)
+		return error_set(-ENOMEM, "opening the queue of rank %u: no memory", e->t->rank);
+	*state = a;
+	a->e = e;
+	a->tasks = (struct pool_of){ .bytes = sizeof(struct task), .most = TERN_QUEUE_MAX };
+	a->orders = (struct pool_of){ .bytes = sizeof(struct order), .most = TERN_ASYNC_MAX };
+	a->writes = (struct pool_of){ .bytes = sizeof(struct write), .most = TERN_ASYNC_MAX };
+	a->chain = memory_new(e->t->size, sizeof *a->chain);
+	a->intake = memory_new(e->t->size + 1, sizeof *a->intake);
+	if (!a->chain || !a->intake)
+		return error_set(-ENOMEM, "opening the chains of rank %u: no memory", e->t->rank);
+	async_register(e);
+	return 0;
+}
+
+/* Its channels are the channel layer's, which closes them. */
+static void async_close(void *state)
+{
+	struct async *a = state;
+	pool_free(&a->tasks);
+	pool_free(&a->orders);
+	pool_free(&a->writes);
+	memory_free(a->chain);
+	memory_free(a->intake);
+	memory_free(a);
+}
+
+static unsigned async_progress(void *state)
+{
+	return queue_progress(state);
+}
+
+static void async_lost(void *state, uint32_t rank)
+{
+	chain_lost(state, rank);
+	intake_lost(state, rank);
+}
+
+static uint32_t async_owes(const struct async *a)
+{
+	return a->orders.used + a->writes.used;
+}
+
+/* What was handed over to be sent is sent, as long as those it goes to take it. */
+static void async_leave(void *state)
+{
+	struct async *a = state;
+	struct endpoint *e = a->e;
+	struct ladder l = { .bounded = true, .call = "tern_close", .lack = "what was handed over" };
+	uint64_t since = e->world->now(), moved = a->moved;
+	while (async_owes(a) && !rules_wait(e, "tern_close()") && e->world->now() - since < e->grace_ns) {
+		wait_step(e, &l);
+		if (a->moved != moved)
+			since = e->world->now();
+		moved = a->moved;
+	}
+}
+
+static void async_report(const void *state, int fd)
+{
+	const struct async *a = state;
+	dprintf(fd, "rank %u: %u in the queue, %u of them functions; %u asynchronous sends, %u writes\n",
+		a->e->t->rank, a->works, a->tasks.used, a->orders.used, a->writes.used);
+}
+
+const struct layer async_layer = { .open = async_open,
+				   .close = async_close,
+				   .progress = async_progress,
+				   .lost = async_lost,
+				   .leave = async_leave,
+				   .report = async_report };

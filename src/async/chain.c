@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Asynchronous sends. Every pair of ranks that uses them has a chain: a channel that the processor of
+ * the one fills and that of the other drains. It is made with the first message, offered with a request,
+ * and stays. A message goes through four stages, each of which may have to be tried again: its procedure
+ * is named in the chain, the other side is told that something has come, the filler fills, the message is
+ * ended.
+ *
+ * The other side is told after the procedure was named, so whoever hears of it finds it; and it
+ * is told of every message, so a drainer that finds nothing may go.
+ */
+#include <errno.h>
+
+#include "async/async.h"
+#include "base/error.h"
+#include "core/send.h"
+
+/* -- Ends ----------------------------------------------------------------------------------- */
+
+/* The first message of the chain is over. */
+static void order_end(struct chain *c, int error)
+{
+	struct order *o = c->first;
+	tern_op *op = o->op;
+	c->first = o->next;
+	if (!c->first)
+		c->last = NULL;
+	c->stage = STAGE_NAME;
+	record_give(&c->a->orders, o);
+	op_end(c->a->e, op, error);
+}
+
+/* Nobody is there, or nothing can be sent: all messages fail, and the next one tries anew. */
+static void chain_fail(struct chain *c, int error)
+{
+	tern_chan *broken = c->chan;
+	c->chan = NULL;
+	c->state = CHAIN_MADE;
+	while (c->first)
+		order_end(c, error);
+	if (!broken)
+		return;
+	out_close(broken, PIPE_CLOSED, c->a->e->t->rank);
+	chans_sweep(broken->chans);
+}
+
+/* -- Opening ---------------------------------------------------------------------------------- */
+
+static uint32_t chain_rank(const struct chain *c)
+{
+	return (uint32_t)(c - c->a->chain);
+}
+
+/* 0 when the offer is sent: then nothing can be done until its answer comes. */
+static int chain_offer(struct chain *c)
+{
+	struct endpoint *e = c->a->e;
+	uint32_t rank = chain_rank(c);
+	int rc = c->chan ? 0 : out_open(chans_of(e->t), CHAIN_NAME, &rank, 1, &c->chan);
+	if (rc)
+		return rc;
+	uint64_t pipe = tern_addr_of(e->t, c->chan->pipe);
+	rc = layer_request(e, rank, ASYNC_OPEN, NULL, 0, 1, &pipe);
+	if (!rc)
+		c->state = CHAIN_OFFERED;
+	return rc;
+}
+
+static void opened_arrived(tern *t, const tern_msg *m)
+{
+	struct async *a = async_of(t);
+	struct chain *c = &a->chain[tern_msg_src(m)];
+	int code = (int)tern_msg_arg(m, 0);
+	if (c->state != CHAIN_OFFERED)
+		return;
+	if (code) {
+		chain_fail(c, code);
+		return;
+	}
+	c->state = CHAIN_OPEN;
+	queue_push(a, &c->work);
+}
+
+/* -- A message ---------------------------------------------------------------------------------- */
+
+static int stage_tell(struct chain *c)
+{
+	static const uint64_t none;
+	return layer_request(c->a->e, chain_rank(c), ASYNC_STIR, NULL, 0, 0, &none);
+}
+
+static int stage_fill(struct chain *c, tern_out *out)
+{
+	const struct order *o = c->first;
+	int rc = o->fill ? o->fill(c->a->e->t, out, o->arg) : 0;
+	c->error = rc < 0 ? rc : 0;
+	return turn_goes_on(rc) ? rc : 0;
+}
+
+static int stage_try(struct chain *c, tern_out *out)
+{
+	switch (c->stage) {
+	case STAGE_NAME:
+		return out_limit(c->chan) ? tern_chan_call(out, c->first->id) : out_gone(c->chan);
+	case STAGE_TELL:
+		return stage_tell(c);
+	case STAGE_FILL:
+		return stage_fill(c, out);
+	default:
+		return tern_chan_end(out);
+	}
+}
+
+/* As far as it gets in this turn. */
+static int order_turn(struct chain *c)
+{
+	tern_out before = tern_chan_out(c->chan), out = before;
+	int rc;
+	while ((rc = stage_try(c, &out)) == 0 && c->stage != STAGE_END)
+		c->stage++;
+	tern_out_back(&out);
+	c->a->moved += out.next != before.next || out.at != before.at;
+	if (rc)
+		return rc;
+	order_end(c, c->error);
+	return 1;
+}
+
+static int chain_turn(tern *t, void *arg)
+{
+	struct chain *c = arg;
+	int rc = c->first ? send_reachable(t->own, chain_rank(c)) : 0;
+	if (!rc && c->first && c->state == CHAIN_OPEN)
+		rc = order_turn(c);
+	else if (!rc && c->first && c->state == CHAIN_MADE)
+		rc = chain_offer(c);
+	if (rc < 0 && rc != -EAGAIN)
+		chain_fail(c, rc);
+	return c->first ? rc : 0;
+}
+
+void chain_lost(struct async *a, uint32_t rank)
+{
+	if (a->chain[rank].first)
+		queue_push(a, &a->chain[rank].work);
+}
+
+/* -- Handing over -------------------------------------------------------------------------------- */
+
+static int async_check(struct async *a, uint32_t rank, unsigned id)
+{
+	int rc = rules_destination(a->e, rank);
+	if (!rc && a->e->site.peer[rank].lost)
+		rc = send_reachable(a->e, rank);
+	if (!rc && id >= TERN_PROCS_MAX)
+		rc = error_set(-ERANGE,
+			       "receive procedure %u of rank %u was named; they are numbered 0 to %d", id,
+			       rank, TERN_PROCS_MAX - 1);
+	if (!rc && !a->drainer[id].fn)
+		rc = error_set(-ENXIO,
+			       "receive procedure %u of rank %u was named, but none is registered under that "
+			       "number: every rank registers the same ones with tern_async_on()",
+			       id, rank);
+	return rc;
+}
+
+static int order_add(struct async *a, uint32_t rank, const struct order *wanted)
+{
+	struct chain *c = &a->chain[rank];
+	struct order *o;
+	int rc = queue_record(a, &a->orders, "the asynchronous sends", &o);
+	if (rc)
+		return rc;
+	struct record record = o->record;
+	*o = *wanted;
+	o->record = record;
+	*(c->last ? &c->last->next : &c->first) = o;
+	c->last = o;
+	c->a = a;
+	c->work.fn = chain_turn;
+	c->work.arg = c;
+	o->op->pending++;
+	queue_push(a, &c->work);
+	return 0;
+}
+
+int tern_async(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg, tern_op *op)
+{
+	INSIDE struct door door = door_open(t);
+	tern_op own = TERN_OP;
+	struct order o = { .fill = fill, .arg = arg, .id = id, .op = op ? op : &own };
+	int rc = async_enter(t->own, op, "tern_async() without a handle");
+	if (!rc)
+		rc = async_check(async_of(t), rank, id);
+	if (!rc)
+		rc = order_add(async_of(t), rank, &o);
+	return op_finish(t, op, &own, rc);
+}
+
+void chain_register(struct endpoint *e)
+{
+	layer_on(e, ASYNC_OPENED, opened_arrived);
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Draining: what has come in a chain, or from the own program, is handed to the procedure that it names. An
+ * intake stands in the queue from the moment it hears of a message until it finds nothing between two.
+ */
+#include <errno.h>
+
+#include "async/async.h"
+#include "base/error.h"
+
+int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg)
+{
+	INSIDE struct door door = door_open(t);
+	if (id >= TERN_PROCS_MAX)
+		return error_set(-ERANGE, "receive procedure %u was registered; they are numbered 0 to %d",
+				 id, TERN_PROCS_MAX - 1);
+	if (!fn)
+		return error_set(-EINVAL, "receive procedure %u was registered without a function", id);
+	async_of(t)->drainer[id] = (struct drainer){ fn, arg };
+	proc_reserve(chans_of(t), id);
+	return 0;
+}
+
+static bool intake_is_internal(const struct intake *n)
+{
+	return n == &n->a->intake[n->a->e->t->size];
+}
+
+/* For the program, which hears of it in its next poll. */
+static void intake_trouble(struct intake *n, int code)
+{
+	n->a->e->trouble = code;
+	poll_trouble(n->a->e);
+	n->passing = true;
+}
+
+/* -- A message ------------------------------------------------------------------------------- */
+
+/* The procedure that the message names: a number from another rank, looked up, and never followed. */
+static int message_begin(struct intake *n, tern_in *in)
+{
+	struct cursor k;
+	uint64_t id = 0;
+	int rc = proc_waits(in, &k, &id);
+	if (rc)
+		return rc;
+	const struct drainer *d = id < TERN_PROCS_MAX ? &n->a->drainer[id] : NULL;
+	if (!d || !d->fn) {
+		intake_trouble(
+			n, error_set(-ENXIO,
+				     "rank %u sent a message for receive procedure %llu, which rank %u has "
+				     "not registered with tern_async_on(); it was dropped",
+				     n->message.src, (unsigned long long)id, n->a->e->t->rank));
+		return 1;
+	}
+	in_pass(&k);
+	in_move(in, &k);
+	n->running = d;
+	n->message = (tern_incoming){ .src = n->message.src };
+	return 1;
+}
+
+static int message_drain(struct intake *n, tern_in *in)
+{
+	n->message.in = in;
+	int rc = n->running->fn(n->a->e->t, &n->message, n->running->arg);
+	if (rc == -EAGAIN && tern_chan_information(in) == TERN_CLOSED)
+		rc = in_over(in->chan); /* nothing more comes, whatever it hopes for */
+	if (turn_goes_on(rc))
+		return rc;
+	n->running = NULL;
+	n->passing = true;
+	if (rc < 0)
+		intake_trouble(n, rc);
+	return 1;
+}
+
+static int message_pass(struct intake *n, tern_in *in)
+{
+	int rc = tern_chan_next(in);
+	if (rc != -EAGAIN)
+		n->passing = false;
+	return rc ? rc : 1;
+}
+
+/* Between two messages, where data and ends belong to none. */
+static int message_stray(struct intake *n, enum tern_information what)
+{
+	if (what == TERN_DATA && intake_is_internal(n))
+		return -EAGAIN; /* for turns of the program to get */
+	n->passing = true;
+	if (what == TERN_DATA)
+		intake_trouble(n, error_set(-EPROTO,
+					    "rank %u sent data without a procedure to rank %u: "
+					    "a filler must not end its message itself",
+					    n->message.src, n->a->e->t->rank));
+	return 1;
+}
+
+/* -- An intake ---------------------------------------------------------------------------------- */
+
+/* Why nothing more comes: the other side is gone, or what it has put makes no sense. */
+static int intake_over(tern_in *in)
+{
+	struct cursor k;
+	uint64_t id;
+	return proc_waits(in, &k, &id);
+}
+
+static int intake_step(struct intake *n, tern_in *in)
+{
+	if (n->running)
+		return message_drain(n, in);
+	if (n->passing)
+		return message_pass(n, in);
+	enum tern_information what = tern_chan_information(in);
+	if (what == TERN_PROCEDURE)
+		return message_begin(n, in);
+	if (what == TERN_NOTHING)
+		return 0;
+	return what == TERN_CLOSED ? intake_over(in) : message_stray(n, what);
+}
+
+/* The steps of one message, until its procedure has had a turn. */
+static int intake_turn(tern *t, void *arg)
+{
+	struct intake *n = arg;
+	(void)t;
+	if (!n->chan)
+		return 0;
+	tern_in in = tern_chan_in(n->chan);
+	int rc = intake_step(n, &in);
+	if (rc == 1 && n->running && n->message.in == NULL)
+		rc = intake_step(n, &in);
+	tern_in_back(&in);
+	if (rc >= 0 || rc == -EAGAIN)
+		return rc;
+	if (rc == -EBADMSG)
+		intake_trouble(n, rc);
+	in_close(n->chan, READER_CLOSED);
+	n->chan = NULL;
+	n->running = NULL;
+	n->passing = false;
+	return 0;
+}
+
+void intake_open(struct async *a, struct intake *n, tern_chan *c, uint32_t src)
+{
+	n->a = a;
+	n->chan = c;
+	n->message.src = src;
+	n->work.fn = intake_turn;
+	n->work.arg = n;
+}
+
+void intake_lost(struct async *a, uint32_t rank)
+{
+	if (a->intake[rank].chan)
+		queue_push(a, &a->intake[rank].work);
+}
+
+/* -- What comes from other ranks ------------------------------------------------------------------ */
+
+static int open_checked(struct async *a, uint32_t src, tern_addr pipe)
+{
+	struct offer o = { .name = CHAIN_NAME, .from = src, .feeder = src };
+	o.pipe = tern_addr_rank(pipe) == src ? pipe_reach(chans_of(a->e->t), pipe) : NULL;
+	if (!o.pipe || a->intake[src].chan)
+		return -EBADMSG;
+	o.reader = &o.pipe->reader[0];
+	tern_chan *c = in_open(chans_of(a->e->t), &o);
+	if (!c)
+		return -ENOMEM;
+	intake_open(a, &a->intake[src], c, src);
+	reader_set(o.reader, READER_OPEN);
+	return 0;
+}
+
+static void open_arrived(tern *t, const tern_msg *m)
+{
+	uint64_t code = (uint64_t)open_checked(async_of(t), tern_msg_src(m), tern_msg_arg(m, 0));
+	layer_reply(t->own, ASYNC_OPENED, NULL, 0, 1, &code);
+}
+
+static void stir_arrived(tern *t, const tern_msg *m)
+{
+	struct async *a = async_of(t);
+	struct intake *n = &a->intake[tern_msg_src(m)];
+	if (n->chan)
+		queue_push(a, &n->work);
+}
+
+void intake_register(struct endpoint *e)
+{
+	layer_on(e, ASYNC_OPEN, open_arrived);
+	layer_on(e, ASYNC_STIR, stir_arrived);
+}

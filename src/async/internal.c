@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The internal buffer: two channels of this rank to itself. What the program puts is drained by an intake, as
+ * what comes from other ranks is; what the processor puts is the program's to get.
+ */
+#include "async/async.h"
+
+static struct intake *intake_internal(struct async *a)
+{
+	return &a->intake[a->e->t->size];
+}
+
+/* A message was begun or ended, or much has been put: the processor should look. */
+static void internal_stir(struct endpoint *e)
+{
+	struct async *a = e->layer[LAYER_ASYNC];
+	queue_push(a, &intake_internal(a)->work);
+}
+
+/* Both ends of a channel within this rank. */
+static int internal_pair(struct async *a, tern_chan **out, tern_chan **in)
+{
+	struct chans *s = chans_of(a->e->t);
+	uint32_t self = a->e->t->rank;
+	int rc = out_open(s, CHAIN_NAME, &self, 1, out);
+	if (rc)
+		return rc;
+	struct offer o = { .name = CHAIN_NAME, .from = self, .feeder = self, .pipe = (*out)->pipe };
+	o.reader = &o.pipe->reader[0];
+	*in = in_open(s, &o);
+	if (!*in) {
+		out_close(*out, PIPE_CLOSED, self);
+		chans_sweep(s);
+		return -ENOMEM;
+	}
+	reader_set(o.reader, READER_OPEN);
+	(*out)->fixed = (*in)->fixed = true;
+	return 0;
+}
+
+static int internal_open(struct async *a)
+{
+	tern_chan *to, *there;
+	if (!a->to) {
+		int rc = internal_pair(a, &to, &there);
+		if (rc)
+			return rc;
+		to->stir = internal_stir;
+		a->to = to;
+		intake_open(a, intake_internal(a), there, a->e->t->rank);
+	}
+	return a->from ? 0 : internal_pair(a, &a->back, &a->from);
+}
+
+int tern_internal(tern *t, tern_chan **to, tern_chan **from)
+{
+	INSIDE struct door door = door_open(t);
+	struct async *a = async_of(t);
+	int rc = internal_open(a);
+	if (rc)
+		return rc;
+	*to = a->to;
+	*from = a->from;
+	return 0;
+}
+
+int tern_internal_other(tern *t, tern_chan **to, tern_chan **from)
+{
+	INSIDE struct door door = door_open(t);
+	struct async *a = async_of(t);
+	int rc = internal_open(a);
+	if (rc)
+		return rc;
+	*to = a->back;
+	*from = intake_internal(a)->chan;
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The queue: who has the next turn. */
+#include <errno.h>
+
+#include "async/async.h"
+#include "base/error.h"
+#include "core/wait.h"
+
+static void work_append(struct async *a, struct work *w)
+{
+	w->next = NULL;
+	*(a->last ? &a->last->next : &a->first) = w;
+	a->last = w;
+	a->works++;
+	layer_work(a->e, LAYER_ASYNC, true);
+}
+
+static struct work *work_take(struct async *a)
+{
+	struct work *w = a->first;
+	a->first = w->next;
+	if (!a->first)
+		a->last = NULL;
+	a->works--;
+	layer_work(a->e, LAYER_ASYNC, a->works != 0);
+	return w;
+}
+
+void queue_push(struct async *a, struct work *w)
+{
+	if (w->queued)
+		return;
+	w->queued = true;
+	a->vain = 0;
+	work_append(a, w);
+}
+
+/* Under a hold, so that no handler runs and no send waits; `turn` makes channels and waits come back. */
+static int work_turn(struct async *a, struct work *w)
+{
+	struct endpoint *e = a->e;
+	tern_hold(e->t);
+	e->turn = true;
+	int rc = w->fn(e->t, w->arg);
+	e->turn = false;
+	tern_release(e->t);
+	return rc;
+}
+
+/*
+ * One turn. Something was done unless every thing in the queue has had its turn in vain: then whoever
+ * waits may nap, because it is for other ranks to make room.
+ */
+unsigned queue_progress(struct async *a)
+{
+	if (!a->first || a->e->turn)
+		return 0;
+	struct work *w = work_take(a);
+	int rc = work_turn(a, w);
+	a->vain = rc == -EAGAIN ? a->vain + 1 : 0;
+	if (turn_goes_on(rc))
+		work_append(a, w);
+	else
+		w->queued = false;
+	return a->vain == 0 || a->vain < a->works;
+}
+
+int queue_record(struct async *a, struct pool_of *p, const char *what, void *out)
+{
+	struct ladder l = { .bounded = true, .call = what, .lack = "too many under way" };
+	void *record;
+	while (!(record = record_take(p))) {
+		if (p->made < p->most)
+			return error_set(-ENOMEM, "one more of %s of rank %u: no memory", what,
+					 a->e->t->rank);
+		if (in_handler(a->e) || held(a->e))
+			return error_set(-EAGAIN, "%u of %s of rank %u are under way: poll first", p->used,
+					 what, a->e->t->rank);
+		wait_step(a->e, &l);
+	}
+	*(void **)out = record;
+	return 0;
+}
+
+static int task_turn(tern *t, void *arg)
+{
+	struct task *k = arg;
+	struct async *a = k->a;
+	int rc = k->fn(t, k->arg);
+	if (turn_goes_on(rc))
+		return rc;
+	tern_op *op = k->op;
+	record_give(&a->tasks, k);
+	op_end(a->e, op, rc < 0 ? rc : 0);
+	return 0;
+}
+
+static int task_add(struct async *a, tern_turn *fn, void *arg, tern_op *op)
+{
+	if (!fn)
+		return error_set(-EINVAL, "tern_queue() was given no function");
+	struct task *k = record_take(&a->tasks);
+	if (!k)
+		return error_set(-EAGAIN, "%u functions are in the queue of rank %u: let it poll first",
+				 a->tasks.used, a->e->t->rank);
+	k->work = (struct work){ .fn = task_turn, .arg = k };
+	k->a = a;
+	k->fn = fn;
+	k->arg = arg;
+	k->op = op;
+	op->pending++;
+	queue_push(a, &k->work);
+	return 0;
+}
+
+int tern_queue(tern *t, tern_turn *fn, void *arg, tern_op *op)
+{
+	INSIDE struct door door = door_open(t);
+	tern_op own = TERN_OP;
+	int rc = async_enter(t->own, op, "tern_queue() without a handle");
+	if (!rc)
+		rc = task_add(async_of(t), fn, arg, op ? op : &own);
+	return op_finish(t, op, &own, rc);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: protection control */
+#include "core/agent.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/kernel.h"
+#include "base/setting.h"
+#include "core/door.h"
+#include "core/stats.h"
+#include "core/wait.h"
+
+enum {
+	NAP_LEAST_NS = 50000, /* between two looks at whether the program computes, at first, */
+	NAP_MOST_NS = 1000000,
+	LINGER_NS = 50000,    /* of silence, looking, before a sleep, on a core of its own */
+	LOOKS = 64,           /* at the rings between two looks at the clock */
+	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
+};
+
+/* What the thread is to do; a futex. */
+enum order { ORDER_WAIT, ORDER_SERVE, ORDER_END };
+
+struct agent {
+	pthread_t thread;
+	_Atomic uintptr_t token; /* names the thread */
+	_Atomic uint32_t order;
+	_Atomic uint32_t dozing; /* the program sleeps inside a call */
+	_Atomic uint32_t parked; /* until it does not any more; a futex */
+	bool own_core;
+	uint64_t nap;
+	struct sleep sleep; /* what it sleeps on; written with the role */
+};
+
+bool agent_is_me(const struct endpoint *e)
+{
+	return e->agent && atomic_load_explicit(&e->agent->token, memory_order_relaxed) == attach_token();
+}
+
+static bool agent_ends(const struct endpoint *e)
+{
+	return atomic_load_explicit(&e->agent->order, memory_order_acquire) == ORDER_END;
+}
+
+/* -- The role ------------------------------------------------------------------------------ */
+
+/* Puts `bits` in the place of CLAIM, in one step, and wakes a program that sleeps for that. R6, pairs with A6. */
+static void claim_end(struct endpoint *e, uint32_t bits)
+{
+	uint32_t was = tern_alerted(e->t);
+	while (!atomic_compare_exchange_weak(&e->t->alert, &was,
+					     (was & ~(ALERT_CLAIM | ALERT_SLEEPER)) | bits))
+		;
+	if (was & ALERT_SLEEPER)
+		futex_wake32(&e->t->alert);
+}
+
+static void role_drop(struct endpoint *e, uint32_t bits)
+{
+	e->by_agent = false;
+	claim_end(e, bits | ALERT_REGAIN);
+}
+
+static bool role_claim(struct endpoint *e)
+{
+	alert_raise(e, ALERT_CLAIM);
+	if (e->fenced)
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		barrier_process();
+	if (guard_busy(e)) {
+		claim_end(e, ALERT_PENDING);
+		return false;
+	}
+	e->by_agent = true;
+	e->agent_hold = 0;
+	pulse_add(e, PULSE_CLAIMS, 1);
+	return true;
+}
+
+static bool role_wanted(const struct endpoint *e)
+{
+	return guard_busy(e) || tern_alerted(e->t) & ALERT_SLEEPER || agent_ends(e);
+}
+
+/* -- Watching ------------------------------------------------------------------------------- */
+
+/* The program sleeps inside a call and serves itself. A bounded wait: closing wakes it, but may come in between. */
+static void agent_park(struct endpoint *e)
+{
+	struct agent *a = e->agent;
+	/* Either we see that it sleeps no more, or it sees, having woken, that we are parked. */
+	atomic_store(&a->parked, 1);
+	if (atomic_load(&a->dozing))
+		futex_wait(&a->parked, 1, SLEEP_NS);
+	atomic_store(&a->parked, 0);
+}
+
+/* The next nap is longer. */
+static void agent_nap(struct agent *a)
+{
+	a->nap = a->nap * 2 < NAP_MOST_NS ? a->nap * 2 : NAP_MOST_NS;
+}
+
+/* Returns when the program has not come for a whole nap, and is not inside: it computes. */
+static void agent_watch(struct endpoint *e)
+{
+	struct agent *a = e->agent;
+	for (uint32_t entries = guard_entries(e); !agent_ends(e);) {
+		e->world->nap(a->nap);
+		uint32_t now = guard_entries(e);
+		if (now == entries && !guard_busy(e))
+			break;
+		alert_raise(e,
+			    ALERT_PENDING); /* it may only hold and release, and something may have arrived */
+		if (now == entries && atomic_load(&a->dozing))
+			agent_park(e);
+		entries = now;
+		agent_nap(a);
+	}
+}
+
+/* -- Serving -------------------------------------------------------------------------------- */
+
+/* A handler that leaves a hold would keep the program's messages from it. */
+static void agent_settle(struct endpoint *e)
+{
+	if (TERN_UNLIKELY(e->trouble) && !e->trouble_said.rc)
+		poll_trouble(e);
+	if (!e->agent_hold)
+		return;
+	e->agent_hold = 0;
+	e->trouble = error_set(
+		-EPERM, "a handler of rank %u left a hold, which ends with the handler in thread delivery",
+		e->t->rank);
+	poll_trouble(e);
+	error_warn("%s", tern_strerror(e->trouble));
+}
+
+/* Looks for a while; true as soon as something is there, or somebody wants the role. */
+static bool agent_linger(struct endpoint *e)
+{
+	if (!e->agent->own_core) /* a bell wakes sooner than a core that was yielded comes back */
+		return false;
+	uint64_t end = e->world->now() + LINGER_NS;
+	do {
+		for (int i = 0; i < LOOKS; i++) {
+			if (circle_find(&e->site, &e->site.bell))
+				return true;
+			cpu_relax();
+		}
+		if (role_wanted(e))
+			return true;
+	} while (e->world->now() < end);
+	return false;
+}
+
+static void agent_disarm(struct endpoint *e)
+{
+	for (unsigned i = 0; i < e->nets; i++)
+		e->net[i]->ops->disarm(e->net[i]);
+	e->t->peek = &e->site.bell;
+}
+
+static bool agent_arm(struct endpoint *e)
+{
+	struct sleep *s = &e->agent->sleep;
+	*s = (struct sleep){ .says = BELL_ASLEEP | BELL_AGENT };
+	for (unsigned i = 0; i < e->nets; i++)
+		if (!e->net[i]->ops->arm(e->net[i], s)) {
+			agent_disarm(e);
+			return false;
+		}
+	e->t->peek = &e->site.bell;
+	return true;
+}
+
+static bool agent_claim(struct endpoint *e)
+{
+	if (!role_claim(e))
+		return false;
+	if (tern_alerted(e->t) & ALERT_ASLEEP) {
+		alert_drop(e, ALERT_ASLEEP);
+		agent_disarm(e);
+	}
+	return true;
+}
+
+/* With the bell armed: until it rings, or the program has come in. True if the role was claimed after that. */
+static bool agent_sleep(struct endpoint *e)
+{
+	role_drop(e, ALERT_ASLEEP);
+	e->world->sleep(&e->agent->sleep, SLEEP_NS);
+	return tern_alerted(e->t) & ALERT_ASLEEP && agent_claim(e);
+}
+
+/* Serves from a claim until somebody else wants the role, sleeping while there is nothing to do. */
+static void agent_serve(struct endpoint *e)
+{
+	while (!role_wanted(e)) {
+		unsigned handled = poll_once(e, KINDS_BOTH);
+		agent_settle(e);
+		if (handled)
+			e->agent->nap = NAP_LEAST_NS;
+		if (handled || e->deferred_count || agent_linger(e))
+			continue;
+		if (e->work ||
+		    !agent_arm(e)) { /* a layer waits for room, or this machine has no such sleep */
+			if (circle_find(&e->site, &e->site.bell))
+				continue;
+			agent_nap(e->agent);
+			break;
+		}
+		if (!agent_sleep(e))
+			return;
+	}
+	role_drop(e, 0);
+}
+
+static void *agent_main(void *arg)
+{
+	struct endpoint *e = arg;
+	struct agent *a = e->agent;
+	atomic_store(&a->token, attach_token());
+	prctl(PR_SET_NAME, "tern-agent");
+	prctl(PR_SET_TIMERSLACK, 1L);
+	while (atomic_load(&a->order) == ORDER_WAIT)
+		futex_wait(&a->order, ORDER_WAIT, SLEEP_NS);
+	while (!agent_ends(e)) {
+		agent_watch(e);
+		if (!agent_ends(e) && agent_claim(e))
+			agent_serve(e);
+	}
+	return NULL;
+}
+
+/* -- For the program ------------------------------------------------------------------------- */
+
+void agent_relieve(struct endpoint *e)
+{
+	if (!(alert_drop(e, ALERT_ASLEEP) & ALERT_ASLEEP))
+		return;
+	agent_disarm(e);
+	for (unsigned i = 0; i < e->agent->sleep.bells; i++)
+		futex_wake(e->agent->sleep.bell[i]);
+}
+
+void agent_doze(struct endpoint *e)
+{
+	if (e->agent)
+		atomic_store(&e->agent->dozing, 1);
+}
+
+void agent_rouse(struct endpoint *e)
+{
+	if (!e->agent)
+		return;
+	atomic_store(&e->agent->dozing, 0);
+	if (atomic_exchange(&e->agent->parked, 0))
+		futex_wake32(&e->agent->parked);
+}
+
+static int agent_core(int *core)
+{
+	uint64_t wanted;
+	*core = -1;
+	if (!*setting_text(SETTING_AGENT_CORE))
+		return 0;
+	int rc = setting_number(SETTING_AGENT_CORE, &wanted);
+	if (!rc && wanted >= CPU_SETSIZE)
+		rc = error_set(-EINVAL, "TERN_AGENT_CORE=%s is not the number of a core",
+			       setting_text(SETTING_AGENT_CORE));
+	if (!rc)
+		*core = (int)wanted;
+	return rc;
+}
+
+/* All signals are the program's. */
+static int agent_start(struct endpoint *e, int core)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	cpu_set_t cores;
+	pthread_attr_init(&attributes);
+	if (core >= 0) {
+		CPU_ZERO(&cores);
+		CPU_SET((unsigned)core, &cores);
+		pthread_attr_setaffinity_np(&attributes, sizeof cores, &cores);
+	}
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(&e->agent->thread, &attributes, agent_main, e);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	if (!error)
+		return 0;
+	if (core >= 0)
+		return error_set(-error, "rank %u's communication thread could not be started on core %d: %s",
+				 e->t->rank, core, strerror(error));
+	return error_set(-error, "rank %u's communication thread could not be started: %s", e->t->rank,
+			 strerror(error));
+}
+
+int agent_open(struct endpoint *e)
+{
+	int core;
+	int rc = agent_core(&core);
+	if (rc)
+		return rc;
+	e->agent = calloc(1, sizeof *e->agent);
+	if (!e->agent)
+		return error_set(-ENOMEM, "starting the communication thread of rank %u: no memory",
+				 e->t->rank);
+	e->agent->nap = NAP_LEAST_NS;
+	e->agent->own_core = core >= 0 || (e->group->job.head->cores >= 2 * e->t->size && cpu_count() > 1);
+	rc = agent_start(e, core);
+	if (rc) {
+		free(e->agent);
+		e->agent = NULL;
+	}
+	return rc;
+}
+
+static void agent_order(struct endpoint *e, enum order order)
+{
+	atomic_store(&e->agent->order, order);
+	futex_wake32(&e->agent->order);
+}
+
+void agent_begin(struct endpoint *e)
+{
+	agent_order(e, ORDER_SERVE);
+}
+
+void agent_close(struct endpoint *e)
+{
+	if (!e->agent)
+		return;
+	agent_order(e, ORDER_END);
+	agent_rouse(e);
+	agent_relieve(e);
+	pthread_join(e->agent->thread, NULL);
+	free(e->agent);
+	e->agent = NULL;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: protection control */
+#include "core/delivery.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/kernel.h"
+#include "base/nearest.h"
+#include "base/setting.h"
+#include "core/agent.h"
+#include "core/door.h"
+#include "core/interrupt.h"
+#include "core/share.h"
+
+static const char *const names[] = {
+	[TERN_DELIVERY_POLL] = "poll",
+	[TERN_DELIVERY_THREAD] = "thread",
+	[TERN_DELIVERY_INTERRUPT] = "interrupt",
+};
+
+static int delivery_named(const char *text, enum tern_delivery *d)
+{
+	for (int i = TERN_DELIVERY_POLL; i <= TERN_DELIVERY_INTERRUPT; i++)
+		if (strcmp(text, names[i]) == 0) {
+			*d = (enum tern_delivery)i;
+			return 0;
+		}
+	return error_set(-EINVAL,
+			 "TERN_DELIVERY is '%s'; it may be poll, thread or interrupt: did you mean %s?", text,
+			 nearest_name(text, names + 1, 3));
+}
+
+/* What the options ask for, or else the environment. */
+static int delivery_chosen(const tern_options *o, enum tern_delivery *d)
+{
+	if (!o || o->delivery == TERN_DELIVERY_DEFAULT)
+		return delivery_named(setting_text(SETTING_DELIVERY), d);
+	if (o->delivery > TERN_DELIVERY_INTERRUPT)
+		return error_set(-EINVAL, "tern_options.delivery is %d, which is no way of delivery",
+				 o->delivery);
+	*d = o->delivery;
+	return 0;
+}
+
+static int signal_chosen(const tern_options *o, int *signal)
+{
+	uint64_t number;
+	int rc = setting_number(SETTING_SIGNAL, &number);
+	if (!rc)
+		*signal = o && o->signal ? o->signal : number < INT32_MAX ? (int)number : -1;
+	return rc;
+}
+
+static int delivery_start(struct endpoint *e, enum tern_delivery d)
+{
+	if (d != TERN_DELIVERY_POLL && e->site.asks)
+		return error_set(
+			-ENOTSUP,
+			"delivery by %s was asked for at rank %u, whose network %s moves in polls only; "
+			"use TERN_DELIVERY=poll",
+			names[d], e->t->rank, e->net[e->nets - 1]->ops->name);
+	if (d == TERN_DELIVERY_INTERRUPT && e->shared)
+		return error_set(
+			-EINVAL,
+			"rank %u is shared by threads and to be interrupted: a signal goes to one thread; "
+			"deliver by thread, or let each thread have an endpoint",
+			e->t->rank);
+	int rc = d == TERN_DELIVERY_THREAD      ? agent_open(e)
+		 : d == TERN_DELIVERY_INTERRUPT ? interrupt_open(e, e->signal)
+						: 0;
+	if (!rc)
+		e->delivery = d;
+	return rc;
+}
+
+/* Whether calls must open doors, and what a hold must do besides. */
+static void delivery_guard(struct endpoint *e)
+{
+	e->guarded = e->delivery != TERN_DELIVERY_POLL || e->shared || e->checked || e->sliced;
+	e->t->guard = e->shared ? &e->scratch : e->guard;
+	e->fenced = e->delivery == TERN_DELIVERY_THREAD && !e->process_barrier;
+}
+
+int delivery_open(struct endpoint *e, const tern_options *o)
+{
+	enum tern_delivery d = TERN_DELIVERY_POLL;
+	uint64_t shared, check, membarrier;
+	int rc = delivery_chosen(o, &d);
+	if (!rc)
+		rc = signal_chosen(o, &e->signal);
+	if (!rc)
+		rc = setting_number(SETTING_SHARED, &shared);
+	if (!rc)
+		rc = setting_number(SETTING_CHECK, &check);
+	if (!rc)
+		rc = setting_number(SETTING_MEMBARRIER, &membarrier);
+	if (rc)
+		return rc;
+	e->checked = check != 0;
+	e->process_barrier =
+		membarrier && barrier_process_register(); /* here: cheap while there is one thread */
+	atomic_store(&e->t->alert, ALERT_LIBRARY);        /* until a thread has it */
+	if (shared || (o && o->shared))
+		rc = share_open(e);
+	if (!rc)
+		rc = delivery_start(e, d);
+	delivery_guard(e);
+	return rc;
+}
+
+void delivery_begin(struct endpoint *e)
+{
+	if (e->interrupt)
+		interrupt_begin(e);
+	if (!e->shared && !e->fenced && !e->checked && !e->watchdog)
+		alert_drop(e, ALERT_LIBRARY);
+	e->t->reach = e->trace || e->guarded ? 0 : e->t->size; /* 0: each send shall come to the library */
+	if (e->agent)
+		agent_begin(e);
+}
+
+void delivery_slice(struct endpoint *e)
+{
+	e->sliced = true;
+	delivery_guard(e);
+	if (e->t->reach) /* not written while it is 0: another thread may be reading it to attach */
+		e->t->reach = 0;
+}
+
+void delivery_close(struct endpoint *e)
+{
+	agent_close(e);
+	interrupt_close(e);
+}
+
+enum tern_delivery tern_delivery(const tern *t)
+{
+	return t->own->delivery;
+}
+
+static int delivery_allowed(struct endpoint *e, enum tern_delivery d)
+{
+	int rc = rules_program(e, "tern_set_delivery()");
+	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
+		rc = error_set(-EINVAL, "%d is no way of delivery", (int)d);
+	if (!rc && e->threads)
+		rc = error_set(-EBUSY,
+			       "tern_set_delivery() was called while rank %u has %u threads: join them first",
+			       e->t->rank, e->threads);
+	if (!rc && (held(e) || e->deferring))
+		rc = error_set(-EDEADLK, "tern_set_delivery() was called %s: whose calls would it change?",
+			       e->deferring ? "in a deferred function" : "under a hold");
+	return rc;
+}
+
+/* The old way is closed before the new one is opened, so that nobody but us acts meanwhile. */
+static int delivery_change(struct endpoint *e, enum tern_delivery d)
+{
+	enum tern_delivery before = e->delivery;
+	delivery_close(e);
+	atomic_store(&e->t->alert, ALERT_LIBRARY); /* as before a thread had it */
+	e->delivery = TERN_DELIVERY_POLL;
+	int rc = delivery_start(e, d);
+	if (rc)
+		delivery_start(e, before);
+	delivery_guard(e);
+	delivery_begin(e);
+	return rc;
+}
+
+int tern_set_delivery(tern *t, enum tern_delivery d)
+{
+	INSIDE struct door door = door_open(t);
+	int rc = delivery_allowed(t->own, d);
+	return rc || d == t->own->delivery ? rc : delivery_change(t->own, d);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: protection control */
+#include "core/door.h"
+
+#include <errno.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/kernel.h"
+#include "core/agent.h"
+#include "core/interrupt.h"
+#include "core/share.h"
+#include "core/watchdog.h"
+
+enum {
+	CLAIM_LOOKS = 2000,         /* at the alert, before the program lets others run */
+	CLAIM_YIELDS = 20,          /* of those, before it sleeps */
+	CLAIM_SLEEP_NS = 100000000, /* a bound, in case the agent was killed with its process half gone */
+};
+
+_Thread_local uint32_t door_depth;
+
+/* Until the agent has given the role back: it looks for us after every few messages. */
+static void claim_wait(struct endpoint *e)
+{
+	for (int looks = 0; tern_alerted(e->t) & ALERT_CLAIM; looks++) {
+		if (looks < CLAIM_LOOKS && e->spin) {
+			cpu_relax();
+		} else if (looks < CLAIM_LOOKS + CLAIM_YIELDS) {
+			e->world->yield();
+		} else {
+			uint32_t was = tern_alerted(e->t), asleep = was | ALERT_SLEEPER;
+			if (was & ALERT_CLAIM && atomic_compare_exchange_strong(&e->t->alert, &was, asleep))
+				futex_wait(&e->t->alert, asleep, CLAIM_SLEEP_NS);
+		}
+	}
+}
+
+/*
+ * The program wants the role and its guard says so, but there was an alert. If the agent has had the
+ * role since the program last had it (REGAIN), the low half was 0 then and is what this entry adds; it is
+ * written once more, because handlers on the agent's thread may have held and released at the same
+ * moment, and of two additions at once one may be lost. Whoever writes the guard looks at the alert afterwards.
+ */
+static void role_regain(struct endpoint *e, uint32_t entry)
+{
+	while (tern_alerted(e->t) & (ALERT_CLAIM | ALERT_REGAIN)) {
+		claim_wait(e);
+		if (!(alert_drop(e, ALERT_REGAIN) & ALERT_REGAIN))
+			continue;
+		atomic_store_explicit(e->guard, (uint64_t)guard_entries(e) << 32 | entry,
+				      memory_order_release);
+		atomic_signal_fence(memory_order_seq_cst); /* the agent's membarrier does the rest */
+		if (e->fenced)
+			atomic_thread_fence(memory_order_seq_cst);
+	}
+	if (tern_alerted(e->t) & ALERT_ASLEEP)
+		agent_relieve(e);
+}
+
+static void guard_add(struct endpoint *e, int64_t n)
+{
+	if (TERN_LIKELY(e->t->guard == e->guard))
+		tern_guard_add(e->t, n);
+	else
+		atomic_store_explicit(e->guard,
+				      atomic_load_explicit(e->guard, memory_order_relaxed) + (uint64_t)n,
+				      memory_order_release);
+	if (TERN_UNLIKELY(e->fenced))
+		atomic_thread_fence(memory_order_seq_cst);
+}
+
+/*
+ * The program has the role and is about to leave it: what has arrived is handled first. The call that ends
+ * may have failed, so its sentence is kept.
+ */
+static void role_serve(struct endpoint *e)
+{
+	struct error_kept sentence;
+	int saved = errno;
+	error_keep(&sentence);
+	alert_drop(e, ALERT_PENDING);
+	if (!in_handler(e))
+		tern_arrived(e->t);
+	error_restore(&sentence);
+	errno = saved;
+}
+
+bool door_enter(struct endpoint *e)
+{
+	if (agent_is_me(e))
+		return false;
+	if (e->shared)
+		share_lock(e);
+	guard_add(e, GUARD_ENTRY | GUARD_INSIDE);
+	door_depth++;
+	if (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_ENTRY))
+		role_regain(e, GUARD_INSIDE);
+	return true;
+}
+
+/* The low half has become 0, or is about to, and the program has nothing else to do here. */
+static void role_leave(struct endpoint *e)
+{
+	while (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_PENDING) && !guard_busy(e)) {
+		guard_add(e, GUARD_INSIDE);
+		door_depth++;
+		if (tern_alerted(e->t) & ALERT_ENTRY)
+			role_regain(e, GUARD_INSIDE);
+		role_serve(e);
+		guard_add(e, -GUARD_INSIDE);
+		door_depth--;
+	}
+	if (e->delivery == TERN_DELIVERY_INTERRUPT)
+		interrupt_left(e);
+}
+
+void door_leave(struct endpoint *e)
+{
+	/* A program that calls often needs nobody else to deliver its messages; but not before it is ready for them. */
+	if (guard_busy(e) == GUARD_INSIDE && attach_has_owner(e) && circle_find(&e->site, e->t->peek))
+		role_serve(e);
+	guard_add(e, -GUARD_INSIDE);
+	door_depth--;
+	if (!guard_busy(e))
+		role_leave(e);
+	if (e->shared)
+		share_unlock(e);
+}
+
+void door_slip(struct endpoint *e)
+{
+	guard_add(e, -GUARD_INSIDE);
+	door_depth--;
+}
+
+bool door_is_free(const struct endpoint *e)
+{
+	return (guard_busy(e) & GUARD_MASK) == door_depth;
+}
+
+bool door_pass(struct endpoint *e, uint32_t *doors)
+{
+	if (!door_is_free(e))
+		return false;
+	*doors = door_depth;
+	if (!*doors)
+		return true;
+	guard_add(e, -(int64_t)*doors);
+	door_depth = 0;
+	role_leave(e);
+	return true;
+}
+
+void door_return(struct endpoint *e, uint32_t doors)
+{
+	if (!doors)
+		return;
+	guard_add(e, GUARD_ENTRY + doors);
+	door_depth = doors;
+	if (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_ENTRY))
+		role_regain(e, doors);
+}
+
+/* -- Holds -------------------------------------------------------------------------------- */
+
+void tern_hold_rare(tern *t)
+{
+	struct endpoint *e = t->own;
+	if (agent_is_me(e)) {
+		tern_guard_add(t, -TERN_GUARD_HOLD); /* the guard is the program's */
+		e->agent_hold++;
+		return;
+	}
+	if (e->shared) {
+		share_lock(e);
+		guard_add(e, TERN_GUARD_HOLD);
+	}
+	if (!attach_is_mine(e))
+		attach_first(e); /* or a thread that waits might borrow it and serve it under the hold */
+	if (e->fenced)
+		atomic_thread_fence(memory_order_seq_cst);
+	if (tern_alerted(t) & ALERT_ENTRY)
+		role_regain(e, TERN_GUARD_HOLD);
+	if (e->watchdog && held(e) == 1)
+		watchdog_hold(e);
+}
+
+void tern_release_rare(tern *t)
+{
+	struct endpoint *e = t->own;
+	if (agent_is_me(e)) {
+		tern_guard_add(t, TERN_GUARD_HOLD);
+		e->agent_hold -= e->agent_hold > 0;
+		return;
+	}
+	if (e->shared)
+		guard_add(e, -TERN_GUARD_HOLD);
+	if (e->fenced)
+		atomic_thread_fence(memory_order_seq_cst);
+	if (e->guarded && !guard_busy(e))
+		role_leave(e);
+	if (e->shared)
+		share_unlock(e);
+}
+
+int door_mend(struct endpoint *e)
+{
+	uint32_t holds = held(e);
+	if (holds <= GUARD_MASK / 2) /* below 0 it wraps */
+		return 0;
+	guard_add(e, (int64_t)(GUARD_MASK + 1 - holds) * TERN_GUARD_HOLD);
+	return error_set(-EPERM, "rank %u has called tern_release() more often than tern_hold()", e->t->rank);
+}
+
+#undef tern_hold
+#undef tern_release
+
+void tern_hold(tern *t)
+{
+	tern_hold_inline(t);
+}
+
+void tern_release(tern *t)
+{
+	tern_release_inline(t);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: protection control */
+#include "core/interrupt.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/kernel.h"
+#include "core/door.h"
+#include "core/stats.h"
+
+enum {
+	TICK_LEAST_NS = 100000, /* after which a program that has not called again computes, at first, */
+	TICK_MOST_NS = 1000000, /* and if it is found to call often */
+	TURN_NS = 200000,       /* the longest an interrupt handles a stream that does not end, */
+	REST_NS = 200000,       /* and what the program then has to itself */
+};
+
+struct interrupt {
+	struct interrupt *next; /* of all that this process has had; used again, never freed */
+	_Atomic int32_t thread; /* that is interrupted; 0 before that begins, and after it has ended */
+	_Atomic bool busy;      /* its handlers run */
+	bool taken;
+	struct endpoint *e;
+	int signal;
+	timer_t timer;
+	bool timed;       /* there is a timer */
+	bool ticking;     /* and it has been started */
+	uint64_t tick;    /* its time */
+	uint32_t entries; /* of the guard, when it was started */
+};
+
+/*
+ * A signal's handler runs through all of them and serves those of its thread; few processes have more
+ * than one. Whoever ends one, maybe from another thread, first takes it from its thread and then waits
+ * until it is not busy; the handler says that it is busy and then looks once more whose it is.
+ */
+static _Atomic(struct interrupt *) all;
+/* The one that this thread serves right now; in memory that a signal's handler can touch without allocating it. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) const struct interrupt *running;
+static atomic_flag taking = ATOMIC_FLAG_INIT;
+
+/* -- The timer ------------------------------------------------------------------------------ */
+
+static void tick_start(struct interrupt *i, uint64_t ns)
+{
+	struct itimerspec when = { .it_value = { .tv_nsec = (long)ns } };
+	i->entries = guard_entries(i->e);
+	i->ticking = i->timed; /* first: it may be over before the call is */
+	if (i->timed && timer_settime(i->timer, 0, &when, NULL) != 0)
+		i->ticking = false;
+}
+
+static uint64_t tick_longer(struct interrupt *i)
+{
+	return i->tick = i->tick * 2 < TICK_MOST_NS ? i->tick * 2 : TICK_MOST_NS;
+}
+
+void interrupt_left(struct endpoint *e)
+{
+	struct interrupt *i = e->interrupt;
+	bool armed = e->armed && !e->work; /* no bell rings for work that was handed over */
+	if (i && atomic_load_explicit(&i->thread, memory_order_relaxed) && !i->ticking && !armed)
+		tick_start(i, i->tick);
+}
+
+/* -- The signal ----------------------------------------------------------------------------- */
+
+static bool interrupt_arm(struct interrupt *i)
+{
+	struct endpoint *e = i->e;
+	struct sleep s = { .says = BELL_CALL, .signal = i->signal, .thread = atomic_load(&i->thread) };
+	for (unsigned n = 0; n < e->nets; n++)
+		if (!e->net[n]->ops->arm(e->net[n], &s))
+			return false;
+	e->t->peek = &e->site.bell;
+	return e->armed = true;
+}
+
+/*
+ * Handles what there is until nothing comes any more and the bell is armed. A stream without
+ * an end is left after a while, to the timer, so that the program gets on too; and so is work that
+ * waits for something which rings no bell.
+ */
+static void interrupt_serve(struct interrupt *i)
+{
+	struct endpoint *e = i->e;
+	for (uint64_t end = 0;;) {
+		bool handled = poll_once(e, KINDS_BOTH) || e->deferred_count;
+		if (handled)
+			i->tick = TICK_LEAST_NS;
+		if (!handled && !e->work && (e->armed || interrupt_arm(i)))
+			return;
+		uint64_t now = e->world->now();
+		end = end ? end : now + TURN_NS;
+		if (handled && now < end)
+			continue;
+		if (!handled && !e->work && circle_find(&e->site, &e->site.bell))
+			continue; /* that is why it could not be armed */
+		tick_start(i, handled ? REST_NS : tick_longer(i));
+		return;
+	}
+}
+
+/*
+ * Whether the program has called since the timer was started, and so will call again. What has arrived is
+ * handled all the same: it may have called under holds.
+ */
+static bool tick_found_calls(struct interrupt *i)
+{
+	if (guard_entries(i->e) == i->entries)
+		return false;
+	poll_once(i->e, KINDS_BOTH);
+	tick_start(i, tick_longer(i));
+	return true;
+}
+
+/* Whether the thread is inside a call, of any of its endpoints. */
+static bool thread_inside(int32_t self)
+{
+	for (struct interrupt *i = atomic_load(&all); i; i = i->next)
+		if (atomic_load(&i->thread) == self && guard_busy(i->e) & GUARD_MASK)
+			return true;
+	return false;
+}
+
+/* `inside`: the thread is, be it of another endpoint; what a deferred function calls might come back there. */
+static void interrupt_one(struct interrupt *i, bool tick, bool inside)
+{
+	struct endpoint *e = i->e;
+	i->ticking =
+		false; /* or so it may be: signals that meet become one. Starting it twice does no harm. */
+	if (guard_busy(e)) {
+		alert_raise(e, ALERT_PENDING); /* whoever leaves handles it, and starts the timer again */
+		return;
+	}
+	if (inside) {
+		tick_start(i, TICK_LEAST_NS);
+		return;
+	}
+	tern_guard_add(e->t, GUARD_INSIDE);
+	running = i;
+	if (!tick || !tick_found_calls(i)) {
+		pulse_add(e, PULSE_INTERRUPTS, 1);
+		interrupt_serve(i);
+	}
+	if (TERN_UNLIKELY(e->trouble) && !e->trouble_said.rc)
+		poll_trouble(e);
+	running = NULL;
+	tern_guard_add(e->t, -GUARD_INSIDE);
+}
+
+bool interrupt_runs(uint32_t *rank, unsigned *handler)
+{
+	const struct interrupt *i = running;
+	if (!i || !in_handler(i->e))
+		return false;
+	*rank = i->e->t->rank;
+	*handler = rules_handler(i->e);
+	return true;
+}
+
+/* As if it had never been: what the program was doing keeps errno, and the sentence of its last error. */
+static void interrupt_signal(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	int saved = errno;
+	struct error_kept sentence;
+	error_keep(&sentence);
+	int32_t self = thread_id();
+	bool inside = thread_inside(self);
+	for (struct interrupt *i = atomic_load(&all); i; i = i->next) {
+		if (atomic_load(&i->thread) != self)
+			continue;
+		atomic_store(&i->busy, true);
+		if (atomic_load(&i->thread) == self && i->signal == number)
+			interrupt_one(i, info->si_code == SI_TIMER && info->si_value.sival_ptr == i, inside);
+		atomic_store(&i->busy, false);
+	}
+	error_restore(&sentence);
+	errno = saved;
+}
+
+/* -- Beginning and ending --------------------------------------------------------------------- */
+
+static void taking_lock(void)
+{
+	while (atomic_flag_test_and_set(&taking))
+		;
+}
+
+/* One that is free, or a new one. */
+static struct interrupt *interrupt_take(void)
+{
+	taking_lock();
+	struct interrupt *i = atomic_load(&all);
+	while (i && i->taken)
+		i = i->next;
+	if (!i && (i = calloc(1, sizeof *i))) {
+		i->next = atomic_load(&all);
+		atomic_store(&all, i);
+	}
+	if (i)
+		i->taken = true;
+	atomic_flag_clear(&taking);
+	return i;
+}
+
+static void interrupt_give(struct interrupt *i)
+{
+	taking_lock();
+	i->taken = false;
+	atomic_flag_clear(&taking);
+}
+
+static int signal_refused(struct endpoint *e, int number)
+{
+	if (number <= 0 || number > SIGRTMAX || number == SIGKILL || number == SIGSTOP)
+		return error_set(
+			-EINVAL,
+			"rank %u is to be interrupted by signal %d, which %s; allot one that nothing else uses, such "
+			"as %d, in tern_options or TERN_SIGNAL",
+			e->t->rank, number, number ? "cannot be used" : "is none", SIGRTMIN + 4);
+	return 0;
+}
+
+int interrupt_open(struct endpoint *e, int signal)
+{
+	struct sigaction before,
+		ours = { .sa_sigaction = interrupt_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
+	int rc = signal_refused(e, signal);
+	if (rc)
+		return rc;
+	sigaction(signal, NULL, &before);
+	if (before.sa_handler != SIG_DFL && before.sa_sigaction != interrupt_signal)
+		return error_set(
+			-EBUSY,
+			"signal %d, allotted to interrupts of rank %u, has a handler of the program's",
+			signal, e->t->rank);
+	e->interrupt = interrupt_take();
+	if (!e->interrupt)
+		return error_set(-ENOMEM, "rank %u's interrupts: no memory", e->t->rank);
+	e->interrupt->e = e;
+	e->interrupt->signal = signal;
+	e->interrupt->tick = TICK_LEAST_NS;
+	sigemptyset(&ours.sa_mask);
+	sigaction(signal, &ours, NULL);
+	return 0;
+}
+
+void interrupt_begin(struct endpoint *e)
+{
+	struct interrupt *i = e->interrupt;
+	int32_t self = thread_id();
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = i->signal };
+	event.sigev_value.sival_ptr = i;
+	event._sigev_un._tid = self;
+	i->timed = timer_create(CLOCK_MONOTONIC, &event, &i->timer) == 0;
+	if (!i->timed)
+		error_warn("rank %u has no timer (%s): messages are delivered when it calls", e->t->rank,
+			   strerror(errno));
+	atomic_store(&i->thread, self);
+	tick_start(i, i->tick); /* its next call may be far away */
+}
+
+void interrupt_end(struct endpoint *e)
+{
+	struct interrupt *i = e->interrupt;
+	if (!atomic_exchange(&i->thread, 0))
+		return;
+	while (atomic_load(&i->busy))
+		e->world->yield();
+	if (i->timed)
+		timer_delete(i->timer);
+	i->timed = i->ticking = e->armed = false;
+	for (unsigned n = 0; n < e->nets; n++)
+		e->net[n]->ops->disarm(e->net[n]);
+}
+
+bool interrupt_elsewhere(const struct endpoint *e)
+{
+	int32_t thread = e->interrupt ? atomic_load(&e->interrupt->thread) : 0;
+	return thread && thread != thread_id();
+}
+
+void interrupt_close(struct endpoint *e)
+{
+	if (!e->interrupt)
+		return;
+	interrupt_end(e);
+	interrupt_give(e->interrupt);
+	e->interrupt = NULL;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: fault status */
+#include "core/watchdog.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/kernel.h"
+#include "base/setting.h"
+#include "core/door.h"
+
+enum { LOOKS = 4 }; /* of the watchdog, within the time that it allows */
+
+#define NOTHING (~UINT64_C(0))
+
+/* What the endpoint does: written by whoever has it, read by the watchdog. */
+struct deed {
+	_Atomic uint64_t turn; /* changes with each handler, or hold */
+	_Atomic uint64_t what; /* the handler's number and whom the message is from, or NOTHING */
+};
+
+/* What the watchdog saw of a deed. */
+struct glance {
+	uint64_t turn, since;
+	bool told;
+};
+
+struct watchdog {
+	struct endpoint *e;
+	uint64_t limit_ns;
+	bool ends; /* the job */
+	pthread_t thread;
+	_Atomic uint32_t stop; /* a futex */
+	struct deed handling, holding;
+	tern_handler *handler[TERN_HANDLER_SLOTS];
+};
+
+/* -- In the endpoint's thread ------------------------------------------------------------------ */
+
+static void deed_begin(struct deed *d, uint64_t what)
+{
+	atomic_store_explicit(&d->turn, atomic_load_explicit(&d->turn, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+	atomic_store_explicit(&d->what, what, memory_order_release);
+}
+
+/* Handlers nest: one of a request may poll for replies. */
+static void watchdog_deliver(tern *t, const tern_msg *m)
+{
+	struct watchdog *w = t->own->watchdog;
+	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	unsigned id = (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
+	uint64_t before = atomic_load_explicit(&w->handling.what, memory_order_relaxed);
+	deed_begin(&w->handling, (uint64_t)tern_msg_src(m) << 32 | id);
+	w->handler[id](t, m);
+	deed_begin(&w->handling, before);
+}
+
+tern_handler *watchdog_handler(struct endpoint *e, unsigned id, tern_handler *fn)
+{
+	if (!e->watchdog)
+		return fn;
+	e->watchdog->handler[id] = fn;
+	return watchdog_deliver;
+}
+
+void watchdog_hold(struct endpoint *e)
+{
+	deed_begin(&e->watchdog->holding, 0);
+}
+
+/* -- In the watchdog's -------------------------------------------------------------------------- */
+
+/*
+ * Ranks whose messages lie unhandled, in words. Read while the endpoint goes on, or does not: each pointer
+ * is whole and points into its ring, and a word too many or too few is no harm.
+ */
+__attribute__((no_sanitize("thread"))) static bool waits(const struct tern_inlet *in)
+{
+	const char *at = *(char *volatile const *)&in->cursor;
+	uint64_t expect = *(volatile const uint64_t *)&in->expect;
+	return at && in->base &&
+	       (*(volatile const uint64_t *)(const void *)at ^ expect) >> TERN_LAP_SHIFT == 0;
+}
+
+static void list_waiting(const struct endpoint *e, char *text, size_t room)
+{
+	size_t used = 0;
+	unsigned more = 0;
+	*text = '\0';
+	for (uint32_t r = 0; r < e->t->size; r++) {
+		const struct peer *p = &e->site.peer[r];
+		if (!waits(&p->requests) && !waits(&p->replies))
+			continue;
+		if (used + 16 > room)
+			more++;
+		else
+			used += (size_t)snprintf(text + used, room - used, "%s%u", used ? ", " : "", r);
+	}
+	if (more)
+		snprintf(text + used, room - used, " and %u more", more);
+}
+
+static void tell(struct watchdog *w, const char *what, uint64_t ns)
+{
+	char waiting[200];
+	list_waiting(w->e, waiting, sizeof waiting);
+	error_warn("rank %u: %s for %llu ms; %s%s%s%s", w->e->t->rank, what,
+		   (unsigned long long)(ns / 1000000), *waiting ? "messages from rank " : "no message",
+		   waiting, *waiting ? " wait behind it" : " waits behind it",
+		   w->ends ? "; the job ends (TERN_WATCHDOG_END)" : "");
+	if (w->ends)
+		_exit(EX_SOFTWARE);
+}
+
+/* How long the deed has lasted when that is worth telling, else 0. Once for each. */
+static uint64_t glance_at(struct watchdog *w, struct glance *g, const struct deed *d, bool lasts)
+{
+	uint64_t now = w->e->world->now(), turn = atomic_load_explicit(&d->turn, memory_order_relaxed);
+	if (!lasts || turn != g->turn) {
+		*g = (struct glance){ .turn = turn, .since = now };
+		return 0;
+	}
+	if (g->told || now - g->since < w->limit_ns)
+		return 0;
+	g->told = true;
+	return now - g->since;
+}
+
+static void look_at_handler(struct watchdog *w, struct glance *g)
+{
+	uint64_t what = atomic_load_explicit(&w->handling.what, memory_order_acquire);
+	uint64_t ns = glance_at(w, g, &w->handling, what != NOTHING);
+	char text[96];
+	unsigned id = (unsigned)what, from = (unsigned)(what >> 32);
+	if (!ns)
+		return;
+	snprintf(text, sizeof text, "%s %u, of a message from rank %u, runs",
+		 id < TERN_HANDLER_MAX ? "handler" : "Tern's handler", id, from);
+	tell(w, text, ns);
+}
+
+static void look_at_hold(struct watchdog *w, struct glance *g)
+{
+	uint64_t holds = atomic_load_explicit(w->e->guard, memory_order_relaxed) >> 16 & GUARD_MASK;
+	uint64_t ns = glance_at(w, g, &w->holding, holds != 0);
+	if (ns)
+		tell(w, "its program has held", ns);
+}
+
+static void *watchdog_main(void *arg)
+{
+	struct watchdog *w = arg;
+	struct glance handler = { 0 }, hold = { 0 };
+	while (!atomic_load(&w->stop)) {
+		futex_wait(&w->stop, 0, w->limit_ns / LOOKS);
+		look_at_handler(w, &handler);
+		look_at_hold(w, &hold);
+	}
+	return NULL;
+}
+
+/* -- Opening and closing -------------------------------------------------------------------------- */
+
+static int watchdog_start(struct watchdog *w)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(&w->thread, NULL, watchdog_main, w);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error ? error_set(-error, "rank %u's watchdog could not be started: %s", w->e->t->rank,
+				 strerror(error))
+		     : 0;
+}
+
+int watchdog_open(struct endpoint *e)
+{
+	uint64_t ms, ends;
+	int rc = setting_number(SETTING_WATCHDOG, &ms);
+	if (!rc)
+		rc = setting_number(SETTING_WATCHDOG_END, &ends);
+	if (rc || !ms)
+		return rc;
+	struct watchdog *w = calloc(1, sizeof *w);
+	if (!w)
+		return error_set(-ENOMEM, "rank %u's watchdog: no memory", e->t->rank);
+	w->e = e;
+	w->limit_ns = ms * 1000000;
+	w->ends = ends != 0;
+	w->handling.what = NOTHING;
+	for (unsigned i = 0; i < TERN_HANDLER_SLOTS; i++) {
+		w->handler[i] = e->t->handler[i];
+		e->t->handler[i] = watchdog_deliver;
+	}
+	rc = watchdog_start(w);
+	if (rc)
+		free(w);
+	else
+		e->watchdog = w;
+	return rc;
+}
+
+void watchdog_close(struct endpoint *e)
+{
+	struct watchdog *w = e->watchdog;
+	if (!w)
+		return;
+	atomic_store(&w->stop, 1);
+	futex_wake32(&w->stop);
+	pthread_join(w->thread, NULL);
+	free(w);
+	e->watchdog = NULL;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: fault status */
+/*
+ * A handler that does not return, or a hold that is not released, stops a rank and in the end its
+ * job. Where TERN_WATCHDOG says how long either may last, a thread looks at each endpoint now and
+ * then and says which handler it is, since when, and who waits behind it.
+ *
+ * While it is off, `watchdog` of the endpoint is NULL and nothing is paid. While it is on, each handler
+ * is called through a function that stands in its place in the table and notes that it has begun, and holds come
+ * to the library.
+ */
+#ifndef TERN_CORE_WATCHDOG_H
+#define TERN_CORE_WATCHDOG_H
+
+#include "core/endpoint.h"
+
+/* Before handlers are registered. 0, with or without a watchdog, or a code with a sentence. */
+int watchdog_open(struct endpoint *e);
+void watchdog_close(struct endpoint *e);
+
+/* What the table of handlers shall hold for `fn`. */
+tern_handler *watchdog_handler(struct endpoint *e, unsigned id, tern_handler *fn);
+
+/* A hold has begun, where there is a watchdog. */
+void watchdog_hold(struct endpoint *e);
+
+#endif

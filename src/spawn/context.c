@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
+#include "spawn/context.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "core/door.h"
+#include "spawn/preempt.h"
+
+/* The contexts of this kernel thread. */
+static _Thread_local struct rota {
+	struct context program;
+	struct context *current;
+	struct context *before; /* who ran before the current one, until that has noticed */
+	unsigned live;          /* contexts in the circle */
+	unsigned quiet;         /* turns in a row that found nothing to do */
+	uint32_t looks;         /* how far down the ladder they are, all of them together */
+	uint64_t since;
+	volatile bool between; /* two contexts: a signal that comes now must not switch */
+	struct spawn *homes;   /* endpoints with threads that run, or want to */
+} rota __attribute__((tls_model("initial-exec")));
+
+struct context *context_self(void)
+{
+	return rota.current;
+}
+
+bool context_is_between(void)
+{
+	return rota.between;
+}
+
+/* -- Switching -------------------------------------------------------------------------- */
+
+/* Outside all doors. The one that arrives says when it has its own again. */
+static void context_switch(struct context *to)
+{
+	struct context *self = rota.current;
+	rota.between = true;
+	rota.before = self;
+	rota.current = to;
+	fiber_leave(&self->fiber, &to->fiber);
+	machine_switch(&self->machine, &to->machine);
+	fiber_arrive(&self->fiber, &rota.before->fiber);
+}
+
+/* -- The rota ----------------------------------------------------------------------------- */
+
+static void rota_insert(struct context *c)
+{
+	struct context *after = rota.current;
+	c->prev = after;
+	c->next = after->next;
+	c->next->prev = c;
+	after->next = c;
+	rota.live++;
+}
+
+static void rota_remove(struct context *c)
+{
+	c->prev->next = c->next;
+	c->next->prev = c->prev;
+	rota.live--;
+}
+
+/* Something has been done, so there may be more to do for somebody. */
+static void rota_stir(void)
+{
+	rota.quiet = 0;
+	rota.looks = 0;
+	rota.since = 0;
+}
+
+/* -- What a context does --------------------------------------------------------------------- */
+
+static void thread_release(const struct context *c)
+{
+	struct endpoint *e = c->home->e;
+	if (!held(e))
+		return;
+	error_warn("rank %u: a thread of function %u has ended under a hold, which is released", e->t->rank,
+		   c->creation.label.id);
+	while (held(e))
+		tern_release(e->t);
+}
+
+/* Called inside, and the function is not: like the program, it computes, calls, and computes again. */
+static void thread_run(struct context *c, struct door *door)
+{
+	struct spawn *s = c->home;
+	c->number = ++s->started;
+	s->e->threads++;
+	door_close(door);
+	uint64_t result = s->fn[c->creation.label.id](s->e->t, c->creation.word);
+	*door = door_open(s->e->t);
+	thread_release(c);
+	inbox_answer(s, &c->creation, 0, result);
+	s->e->threads--;
+	c->number = 0;
+}
+
+/* Outside all doors, and with signals kept off: from the first line to the last but one it is half parked. */
+static void context_park(struct context *c)
+{
+	struct spawn *s = c->home;
+	uint32_t doors;
+	door_pass(s->e, &doors);
+	rota.between = true;
+	struct context *next = c->next;
+	rota_remove(c);
+	c->spare = s->parked;
+	s->parked = c;
+	s->busy--;
+	context_switch(next);
+	door_return(s->e, doors);
+	rota.between = false;
+}
+
+/* After each thread the others have a turn: many short ones shall not keep them waiting. */
+static void context_main(void *arg)
+{
+	struct context *c = arg;
+	struct spawn *s = c->home;
+	fiber_arrive(&c->fiber, &rota.before->fiber);
+	struct door door = door_open(s->e->t);
+	rota.between = false;
+	for (;;) {
+		s->hungry--;
+		if (!inbox_take(s, &c->creation)) {
+			context_park(c);
+			continue;
+		}
+		thread_run(c, &door);
+		s->hungry++;
+		context_pass(s->e, NULL, 1);
+	}
+}
+
+/* What runs now, for the report of an overflow. */
+static const struct stack *context_stack(unsigned *rank, unsigned *id)
+{
+	const struct context *c = rota.current;
+	if (!c || !c->home)
+		return NULL;
+	*rank = c->home->e->t->rank;
+	*id = c->creation.label.id;
+	return &c->stack;
+}
+
+static struct context *context_make(struct spawn *s)
+{
+	stack_watch(context_stack);
+	struct context *c = calloc(1, sizeof *c);
+	if (!c)
+		return NULL;
+	if (stack_map(&c->stack, s->stack_bytes)) {
+		free(c);
+		return NULL;
+	}
+	c->home = s;
+	fiber_make(&c->fiber, stack_bottom(&c->stack), c->stack.size);
+	machine_make(&c->machine, stack_bottom(&c->stack), c->stack.size, context_main, c);
+	c->older = s->contexts;
+	s->contexts = c;
+	s->made++;
+	return c;
+}
+
+void context_free(struct spawn *s)
+{
+	for (struct context *c = s->contexts, *older; c; c = older) {
+		older = c->older;
+		fiber_free(&c->fiber);
+		stack_unmap(&c->stack);
+		free(c);
+	}
+}
+
+/* -- Who runs ---------------------------------------------------------------------------------- */
+
+static const struct turns turns;
+
+static void rota_begin(void)
+{
+	if (rota.current)
+		return;
+	rota.program.next = rota.program.prev = rota.current = &rota.program;
+	rota.live = 1;
+}
+
+/* Something is in the inbox, or was: the endpoint's threads have their turns from now on. */
+static void home_add(struct spawn *s)
+{
+	if (s->listed || !s->inbox_count)
+		return;
+	s->listed = true;
+	s->next = rota.homes;
+	rota.homes = s;
+	wait_turns = &turns;
+}
+
+/* Before another endpoint than the one that this is a call of is touched: its agent may be doing so. */
+static bool home_enter(const struct spawn *s)
+{
+	return s->e->agent && door_enter(s->e);
+}
+
+static void home_list(struct endpoint *e)
+{
+	struct spawn *s = e->layer[LAYER_SPAWN];
+	if (!attach_is_own(e))
+		return;
+	bool entered = home_enter(s);
+	atomic_store_explicit(&e->wanted, NULL, memory_order_relaxed);
+	rota_begin();
+	preempt_watch(s);
+	home_add(s);
+	if (entered)
+		door_slip(e);
+}
+
+/* The handler may run on a communication thread, or on one that has only borrowed the endpoint. */
+void context_wanted(struct spawn *s)
+{
+	if (s->listed)
+		return;
+	atomic_store_explicit(&s->e->wanted, home_list, memory_order_relaxed);
+	home_list(s->e);
+}
+
+static struct context *context_spare(struct spawn *s)
+{
+	struct context *c = s->parked;
+	if (c)
+		s->parked = c->spare;
+	else if (s->made < s->limit)
+		c = context_make(s);
+	return c;
+}
+
+/* Without a single context nothing can run, and what waits in the inbox never will. */
+static void home_refuse(struct spawn *s)
+{
+	struct creation c;
+	while (inbox_take(s, &c))
+		inbox_answer(s, &c, -ENOMEM, 0);
+}
+
+/* A context for each thread in the inbox, as far as there are some. */
+static void home_admit(struct spawn *s)
+{
+	while (s->inbox_count > s->hungry) {
+		struct context *c = context_spare(s);
+		if (!c)
+			break;
+		s->busy++;
+		s->hungry++;
+		rota_insert(c);
+		rota_stir();
+	}
+	if (s->inbox_count && !s->busy)
+		home_refuse(s);
+}
+
+static void homes_admit(void)
+{
+	for (struct spawn **p = &rota.homes, *s; (s = *p);) {
+		bool entered = home_enter(s);
+		home_admit(s);
+		s->listed = s->busy || s->inbox_count;
+		if (s->listed)
+			p = &s->next;
+		else
+			*p = s->next;
+		if (entered)
+			door_slip(s->e);
+	}
+	if (!rota.homes)
+		wait_turns = NULL;
+}
+
+/* What the caller's step tells about how idle all of them are. */
+static void rota_note(struct ladder *l, unsigned handled)
+{
+	if (handled || !l || !l->passed) {
+		rota_stir();
+		return;
+	}
+	rota.quiet++;
+	if (l->since) {
+		rota.since = l->since;
+		rota.looks = l->looks;
+	}
+}
+
+void context_pass(struct endpoint *e, struct ladder *l, unsigned handled)
+{
+	struct context *c = rota.current;
+	uint32_t doors;
+	if (!door_is_free(e))
+		return;
+	rota_note(l, handled);
+	homes_admit();
+	if (l)
+		l->passed = true;
+	if (c->next == c || !door_pass(e, &doors))
+		return;
+	c->ladder = l;
+	c->waits_in = e;
+	context_switch(c->next);
+	c->ladder = NULL;
+	door_return(e, doors);
+	rota.between = false;
+	if (l) {
+		l->since = rota.since;
+		l->looks = rota.looks;
+	}
+}
+
+static bool turns_idle(struct ladder *l)
+{
+	if (rota.homes && rota.live == 1)
+		return false; /* there is one to be admitted */
+	if (rota.quiet < rota.live)
+		return false;
+	l->looks += rota.quiet;
+	rota.looks = l->looks;
+	rota.quiet = 0;
+	return true;
+}
+
+static bool turns_bounded(void)
+{
+	for (struct context *c = rota.current->next; c != rota.current; c = c->next)
+		if (!c->ladder || c->ladder->bounded)
+			return true;
+	return false;
+}
+
+static bool turns_over(void)
+{
+	for (struct context *c = rota.current->next; c != rota.current; c = c->next)
+		if (!c->ladder || (c->ladder->over && c->ladder->over(c->waits_in, c->ladder->arg)))
+			return true;
+	return false;
+}
+
+static const struct turns turns = {
+	.idle = turns_idle, .bounded = turns_bounded, .over = turns_over, .pass = context_pass
+};

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
+/*
+ * Creating threads. A creation has a ticket from the call until its thread has ended. Its message is sent
+ * at once if there is a credit for its rank, nothing waits before it, and sending is allowed
+ * here; otherwise the ticket joins its rank's queue, which polls carry on as credits come
+ * back. A creator therefore waits only for a ticket.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/door.h"
+#include "core/send.h"
+#include "core/wait.h"
+#include "spawn/preempt.h"
+#include "spawn/spawn.h"
+
+int create_open(struct spawn *s)
+{
+	s->ticket = calloc(TERN_SPAWNS_MAX, sizeof *s->ticket);
+	s->party = calloc(s->e->t->size, sizeof *s->party);
+	if (!s->ticket || !s->party)
+		return -ENOMEM;
+	for (uint32_t r = 0; r < s->e->t->size; r++)
+		s->party[r].credits = TERN_CREDITS;
+	return 0;
+}
+
+void create_close(struct spawn *s)
+{
+	free(s->ticket);
+	free(s->party);
+}
+
+/* -- Tickets ------------------------------------------------------------------------ */
+
+static bool tickets_left(const struct spawn *s, uint32_t n)
+{
+	return TERN_SPAWNS_MAX - s->under_way >= n;
+}
+
+/* The caller has seen that there is one. */
+static struct ticket *ticket_take(struct spawn *s)
+{
+	uint32_t i = s->unused;
+	if (i)
+		s->unused = s->ticket[i - 1].next;
+	else
+		i = ++s->fresh;
+	struct ticket *k = &s->ticket[i - 1];
+	k->used = true;
+	k->label.ticket = (uint16_t)(i - 1);
+	k->label.turn++;
+	s->under_way++;
+	return k;
+}
+
+/* Gives the ticket back first: the callback may create another thread. */
+static void ticket_end(struct spawn *s, struct ticket *k, int rc, uint64_t result)
+{
+	tern_thread_done *done = k->done;
+	void *arg = k->arg;
+	uint32_t rank = k->rank;
+	k->used = false;
+	k->next = s->unused;
+	s->unused = (uint32_t)(k - s->ticket) + 1;
+	s->under_way--;
+	if (done)
+		done(s->e->t, rank, rc, result, arg);
+}
+
+/* -- Sending, and the queues that wait for it ---------------------------------------- */
+
+/* Five words fit the message beside the label; the sixth is its payload. */
+static int ticket_send(struct spawn *s, struct ticket *k)
+{
+	const uint64_t *w = k->word;
+	uint64_t label = label_word(k->label);
+	if (k->label.words <= TERN_WORDS_MAX - 1)
+		return layer_words(s->e, k->rank, SPAWN_CREATE, label, w[0], w[1], w[2], w[3], w[4]);
+	const uint64_t words[] = { label, w[0], w[1], w[2], w[3], w[4] };
+	return layer_request(s->e, k->rank, SPAWN_CREATE, &w[5], sizeof w[5], 6, words);
+}
+
+static void queue_push(struct spawn *s, struct ticket *k)
+{
+	struct queue *q = &s->party[k->rank].queued;
+	uint32_t i = (uint32_t)(k - s->ticket) + 1;
+	k->queued = true;
+	k->next = 0;
+	if (q->last)
+		s->ticket[q->last - 1].next = i;
+	else
+		q->first = i;
+	q->last = i;
+	s->queued++;
+}
+
+static struct ticket *queue_pop(struct spawn *s, struct queue *q)
+{
+	struct ticket *k = &s->ticket[q->first - 1];
+	q->first = k->next;
+	if (!q->first)
+		q->last = 0;
+	k->queued = false;
+	s->queued--;
+	return k;
+}
+
+static void queue_return(struct spawn *s, struct queue *q, struct ticket *k)
+{
+	k->queued = true;
+	k->next = q->first;
+	q->first = (uint32_t)(k - s->ticket) + 1;
+	if (!q->last)
+		q->last = q->first;
+	s->queued++;
+}
+
+/* Whether the first of a rank's queue can be sent without waiting for a place in the ring. */
+static bool party_ready(struct spawn *s, uint32_t rank)
+{
+	struct party *p = &s->party[rank];
+	return p->queued.first && p->credits && !s->e->site.peer[rank].lost &&
+	       lane_ready(&s->e->t->lane[rank]);
+}
+
+static unsigned party_flush(struct spawn *s, uint32_t rank)
+{
+	struct party *p = &s->party[rank];
+	unsigned sent = 0;
+	for (; party_ready(s, rank); sent++) {
+		struct ticket *k = queue_pop(s, &p->queued);
+		p->credits--;
+		if (ticket_send(s, k) == 0)
+			continue;
+		p->credits++;
+		queue_return(s, &p->queued, k);
+		break;
+	}
+	return sent;
+}
+
+unsigned create_flush(struct spawn *s)
+{
+	unsigned sent = 0;
+	for (uint32_t r = 0; s->queued && r < s->e->t->size; r++)
+		sent += party_flush(s, r);
+	return sent;
+}
+
+bool create_waits(const struct spawn *s)
+{
+	for (uint32_t r = 0; s->queued && r < s->e->t->size; r++)
+		if (s->party[r].queued.first && s->party[r].credits)
+			return true;
+	return false;
+}
+
+/* Sends at once, or lets polls do it when it cannot be done now. */
+static void ticket_go(struct spawn *s, struct ticket *k)
+{
+	struct party *p = &s->party[k->rank];
+	if (p->credits && !p->queued.first && !in_handler(s->e) && !held(s->e)) {
+		uint32_t turn = k->label.turn;
+		p->credits--;
+		if (ticket_send(s, k) == 0)
+			return;
+		p->credits++;
+		if (!k->used || k->label.turn != turn)
+			return; /* its rank was lost while the call waited for room, and its callback knows */
+	}
+	queue_push(s, k);
+	if (p->credits)
+		layer_work(s->e, LAYER_SPAWN, true);
+}
+
+/* -- The call ------------------------------------------------------------------------ */
+
+struct wanted {
+	struct spawn *s;
+	uint32_t tickets;
+};
+
+static bool wanted_over(struct endpoint *e, void *arg)
+{
+	(void)e;
+	struct wanted *w = arg;
+	return tickets_left(w->s, w->tickets);
+}
+
+static int tickets_wait(struct spawn *s, uint32_t n)
+{
+	struct wanted w = { s, n };
+	struct ladder l = {
+		.over = wanted_over, .arg = &w, .call = "tern_spawn", .lack = "too many threads"
+	};
+	while (!tickets_left(s, n)) {
+		if (in_handler(s->e) || held(s->e))
+			return error_set(-EAGAIN,
+					 "rank %u has created %u threads that have not ended, of %d at most",
+					 s->e->t->rank, s->under_way, TERN_SPAWNS_MAX);
+		wait_step(s->e, &l);
+	}
+	return 0;
+}
+
+static int create_check(struct spawn *s, unsigned id, unsigned n)
+{
+	if (!in_handler(s->e)) {
+		int rc = rules_program(s->e, "tern_spawn()");
+		if (rc)
+			return rc;
+		preempt_watch(s);
+	}
+	if (n > TERN_WORDS_MAX)
+		return error_set(-E2BIG, "a thread was given %u words; it gets at most %d", n,
+				 TERN_WORDS_MAX);
+	if (id >= TERN_THREADS_MAX)
+		return error_set(-ERANGE, "thread function %u was named; they are numbered 0 to %d", id,
+				 TERN_THREADS_MAX - 1);
+	if (!s->fn[id])
+		return error_set(-ENXIO,
+				 "thread function %u was named, but rank %u has none under that number: "
+				 "every rank registers the same ones with tern_thread_on()",
+				 id, s->e->t->rank);
+	return 0;
+}
+
+static void create_one(struct spawn *s, const struct ticket *model, uint32_t rank)
+{
+	struct ticket *k = ticket_take(s);
+	k->done = model->done;
+	k->arg = model->arg;
+	k->rank = rank;
+	k->label.id = model->label.id;
+	k->label.words = model->label.words;
+	memcpy(k->word, model->word, sizeof k->word);
+	int rc = send_reachable(s->e, rank);
+	if (rc)
+		ticket_end(s, k, rc, 0);
+	else
+		ticket_go(s, k);
+}
+
+/* Ranks `first` to `end` - 1. A single one that has left is an error; of several, its callback gets it. */
+static int create(struct spawn *s, uint32_t first, uint32_t end, const struct ticket *model, unsigned id,
+		  unsigned n)
+{
+	int rc = create_check(s, id, n);
+	if (!rc && (end > s->e->t->size || first >= end))
+		rc = error_set(-ERANGE,
+			       "threads on ranks %u to %u were asked for; this job has ranks 0 to %u", first,
+			       end - 1, s->e->t->size - 1);
+	if (!rc && end == first + 1)
+		rc = send_reachable(s->e, first);
+	if (!rc)
+		rc = tickets_wait(s, end - first);
+	for (uint32_t r = first; !rc && r < end; r++)
+		create_one(s, model, r);
+	return rc;
+}
+
+int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n, void *arg,
+		     TERN_SIX_)
+{
+	INSIDE struct door door = door_open(t);
+	const struct ticket model = { .done = done,
+				      .arg = arg,
+				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
+				      .word = { TERN_SIX_VALUES_ } };
+	return create(spawn_of(t), rank, rank + 1, &model, id, n);
+}
+
+int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
+			   void *arg, TERN_SIX_)
+{
+	INSIDE struct door door = door_open(t);
+	const struct ticket model = { .done = done,
+				      .arg = arg,
+				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
+				      .word = { TERN_SIX_VALUES_ } };
+	return create(spawn_of(t), 0, ranks, &model, id, n);
+}
+
+/* -- The end of a thread --------------------------------------------------------------- */
+
+void create_done(tern *t, const tern_msg *m)
+{
+	struct spawn *s = spawn_of(t);
+	struct label l = word_label(tern_msg_arg(m, 0));
+	uint32_t rank = tern_msg_src(m);
+	struct ticket *k = l.ticket < TERN_SPAWNS_MAX && s->ticket ? &s->ticket[l.ticket] : NULL;
+	if (!k || !k->used || k->queued || k->label.turn != l.turn || k->rank != rank)
+		return; /* not one of ours: too late, or garbage */
+	struct party *p = &s->party[rank];
+	p->credits++;
+	if (p->queued.first)
+		layer_work(s->e, LAYER_SPAWN, true);
+	ticket_end(s, k, (int)tern_msg_arg(m, 1), tern_msg_arg(m, 2));
+}
+
+/* The code for what was created at a rank that has left; 0 while something that it has sent is still to be handled. */
+static int lost_error(struct spawn *s, uint32_t rank)
+{
+	struct peer *p = &s->e->site.peer[rank];
+	if (p->requests.base && inlet_has(&p->requests)) {
+		circle_add(&s->e->site, &p->requests); /* it may have died before it knocked for them */
+		return 0;
+	}
+	return p->replies.base && inlet_has(&p->replies) ? 0 : p->net->ops->check(p->net, rank);
+}
+
+static void lost_end(struct spawn *s, uint32_t rank, int error)
+{
+	while (s->party[rank].queued.first)
+		queue_pop(s, &s->party[rank].queued);
+	for (uint32_t i = 0; i < s->fresh; i++)
+		if (s->ticket[i].used && s->ticket[i].rank == rank)
+			ticket_end(s, &s->ticket[i], error, 0);
+}
+
+/* True while there is a rank whose last messages have not been handled. */
+bool create_end_lost(struct spawn *s)
+{
+	bool more = false;
+	for (uint32_t r = 0; r < s->e->t->size; r++) {
+		if (!s->party[r].lost)
+			continue;
+		int error = lost_error(s, r);
+		more |= !error;
+		s->party[r].lost = !error;
+		if (error)
+			lost_end(s, r, error);
+	}
+	return more;
+}
+
+/* -- Joining ----------------------------------------------------------------------------- */
+
+static void thread_ended(tern *t, uint32_t rank, int rc, uint64_t result, void *arg)
+{
+	tern_thread *thread = arg;
+	(void)t, (void)rank;
+	thread->rc = rc;
+	thread->result = result;
+	thread->pending = 0;
+}
+
+int tern_fork_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id, TERN_SIX_)
+{
+	*thread = (tern_thread){ .pending = 1, .rank = rank };
+	int rc = tern_spawn_words(t, rank, id, thread_ended, n, thread, TERN_SIX_VALUES_);
+	if (rc)
+		thread->pending = 0;
+	return rc;
+}
+
+static bool thread_over(struct endpoint *e, void *arg)
+{
+	(void)e;
+	return !((tern_thread *)arg)->pending;
+}
+
+int tern_join(tern *t, tern_thread *thread, uint64_t *result)
+{
+	INSIDE struct door door = door_open(t);
+	struct ladder l = { .over = thread_over,
+			    .arg = thread,
+			    .call = "tern_join",
+			    .way = "a thread at",
+			    .whom = thread->rank + 1 };
+	int rc = thread->pending ? rules_wait(t->own, "tern_join()") : 0;
+	while (!rc && thread->pending)
+		rc = wait_on(t->own, &l, "tern_join()");
+	if (thread->pending)
+		return rc;
+	if (thread->rc)
+		return error_set(thread->rc, "a thread at rank %u has not ended as it should: %s",
+				 thread->rank,
+				 thread->rc == -ENXIO ? "its function is not registered there"
+						      : strerror(-thread->rc));
+	if (result)
+		*result = thread->result;
+	return 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Locks between the threads of a rank. Whoever waits stands in a list, on its own stack, and an
+ * unlock hands the lock to the first, so that nobody who comes later is before it. A wait that fails leaves the
+ * list. No instruction is locked: the threads of a rank share one kernel thread.
+ */
+#include <errno.h>
+
+#include "base/error.h"
+#include "core/door.h"
+#include "core/wait.h"
+#include "spawn/context.h"
+
+struct tern_turn {
+	tern_mutex *mutex;
+	uint64_t who;
+	struct tern_turn *next;
+};
+
+static uint64_t lock_self(const tern *t)
+{
+	return tern_thread_self(t) + 1;
+}
+
+int tern_try_lock(tern *t, tern_mutex *m)
+{
+	INSIDE struct door door = door_open(t);
+	int rc = rules_program(t->own, "tern_try_lock()");
+	if (rc)
+		return rc;
+	if (m->holder)
+		return error_set(-EAGAIN, "the lock is taken by thread %llu of rank %u",
+				 (unsigned long long)m->holder - 1, t->rank);
+	m->holder = lock_self(t);
+	return 0;
+}
+
+static bool lock_has(struct endpoint *e, void *arg)
+{
+	(void)e;
+	struct tern_turn *turn = arg;
+	return turn->mutex->holder == turn->who;
+}
+
+static void lock_queue(tern_mutex *m, struct tern_turn *turn)
+{
+	if (m->last)
+		m->last->next = turn;
+	else
+		m->first = turn;
+	m->last = turn;
+}
+
+static void lock_leave(tern_mutex *m, const struct tern_turn *turn)
+{
+	struct tern_turn **p = &m->first, *before = NULL;
+	for (; *p != turn; p = &(*p)->next)
+		before = *p;
+	*p = turn->next;
+	if (m->last == turn)
+		m->last = before;
+}
+
+static int lock_wait(tern *t, tern_mutex *m)
+{
+	struct tern_turn turn = { .mutex = m, .who = lock_self(t) };
+	struct ladder l = { .over = lock_has, .arg = &turn, .call = "tern_lock" };
+	int rc = 0;
+	lock_queue(m, &turn);
+	while (!rc && m->holder != turn.who)
+		rc = wait_on(t->own, &l, "tern_lock()");
+	if (m->holder == turn.who)
+		return 0;
+	lock_leave(m, &turn);
+	return rc;
+}
+
+int tern_lock(tern *t, tern_mutex *m)
+{
+	INSIDE struct door door = door_open(t);
+	int rc = m->holder ? rules_wait(t->own, "a tern_lock() that has to wait")
+			   : rules_program(t->own, "tern_lock()");
+	if (rc)
+		return rc;
+	if (m->holder == lock_self(t))
+		return error_set(-EDEADLK, "thread %llu of rank %u has this lock already",
+				 (unsigned long long)m->holder - 1, t->rank);
+	if (m->holder)
+		return lock_wait(t, m);
+	m->holder = lock_self(t);
+	return 0;
+}
+
+int tern_unlock(tern *t, tern_mutex *m)
+{
+	INSIDE struct door door = door_open(t);
+	int rc = rules_program(t->own, "tern_unlock()");
+	if (rc)
+		return rc;
+	if (m->holder != lock_self(t))
+		return error_set(-EPERM, "thread %llu of rank %u does not have this lock",
+				 (unsigned long long)lock_self(t) - 1, t->rank);
+	struct tern_turn *first = m->first;
+	m->holder = first ? first->who : 0;
+	if (first)
+		m->first = first->next;
+	if (!m->first)
+		m->last = NULL;
+	return 0;
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
+/* The switch in assembly, for the processors it is written for. */
+#include "spawn/machine.h"
+
+#include <stdint.h>
+
+#if defined(__x86_64__)
+
+/*
+ * rdi: from, rsi: to. What `ret` finds is where the other one called, or native_start. The frame looks the same
+ * on both stacks, so what the directives tell a debugger is true before and after.
+ */
+__asm__(".text\n"
+	".p2align 4\n"
+	".globl native_switch\n"
+	".hidden native_switch\n"
+	".type native_switch, @function\n"
+	"native_switch:\n"
+	"	.cfi_startproc\n"
+	"	pushq %rbp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_rel_offset %rbp, 0\n"
+	"	pushq %rbx\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_rel_offset %rbx, 0\n"
+	"	pushq %r12\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_rel_offset %r12, 0\n"
+	"	pushq %r13\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_rel_offset %r13, 0\n"
+	"	pushq %r14\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_rel_offset %r14, 0\n"
+	"	pushq %r15\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_rel_offset %r15, 0\n"
+	"	subq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	stmxcsr (%rsp)\n"
+	"	fnstcw 4(%rsp)\n"
+	"	movq %rsp, (%rdi)\n"
+	"	movq (%rsi), %rsp\n"
+	"	fldcw 4(%rsp)\n"
+	"	ldmxcsr (%rsp)\n"
+	"	addq $8, %rsp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %r15\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %r14\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %r13\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %r12\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rbx\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	popq %rbp\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size native_switch, . - native_switch\n"
+	/* A new machine's first instructions; see native_make(). Backtraces end here. */
+	".type native_start, @function\n"
+	"native_start:\n"
+	"	.cfi_startproc\n"
+	"	.cfi_undefined %rip\n"
+	"	movq %r12, %rdi\n"
+	"	callq *%rbx\n"
+	"	ud2\n"
+	"	.cfi_endproc\n"
+	".size native_start, . - native_start\n");
+
+extern char native_start[] __attribute__((visibility("hidden")));
+
+/* What native_switch() leaves on a stack, from the stack pointer up. */
+struct frame {
+	uint32_t mxcsr;
+	uint16_t control, unused;
+	uint64_t r15, r14, r13, r12, rbx, rbp;
+	const void *back;
+};
+
+void native_make(struct machine *m, void *stack, size_t size, machine_entry *entry, void *arg)
+{
+	uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)15;
+	struct frame *f = (struct frame *)top - 1; /* so a call finds the stack as aligned as it must be */
+	*f = (struct frame){ .r12 = (uint64_t)(uintptr_t)arg,
+			     .rbx = (uint64_t)(uintptr_t)entry,
+			     .back = native_start };
+	__asm__("stmxcsr %0" : "=m"(f->mxcsr)); /* as its creator has them */
+	__asm__("fnstcw %0" : "=m"(f->control));
+	m->sp = f;
+}
+
+#elif defined(__aarch64__)
+
+/* x0: from, x1: to. FPCR is global state to this ABI, not a register that a callee preserves. */
+__asm__(".text\n"
+	".p2align 4\n"
+	".globl native_switch\n"
+	".hidden native_switch\n"
+	".type native_switch, %function\n"
+	"native_switch:\n"
+	"	.cfi_startproc\n"
+	"	sub sp, sp, #160\n"
+	"	.cfi_adjust_cfa_offset 160\n"
+	"	stp x19, x20, [sp]\n"
+	"	stp x21, x22, [sp, #16]\n"
+	"	stp x23, x24, [sp, #32]\n"
+	"	stp x25, x26, [sp, #48]\n"
+	"	stp x27, x28, [sp, #64]\n"
+	"	stp x29, x30, [sp, #80]\n"
+	"	.cfi_rel_offset x29, 80\n"
+	"	.cfi_rel_offset x30, 88\n"
+	"	stp d8, d9, [sp, #96]\n"
+	"	stp d10, d11, [sp, #112]\n"
+	"	stp d12, d13, [sp, #128]\n"
+	"	stp d14, d15, [sp, #144]\n"
+	"	mov x9, sp\n"
+	"	str x9, [x0]\n"
+	"	ldr x9, [x1]\n"
+	"	mov sp, x9\n"
+	"	ldp x19, x20, [sp]\n"
+	"	ldp x21, x22, [sp, #16]\n"
+	"	ldp x23, x24, [sp, #32]\n"
+	"	ldp x25, x26, [sp, #48]\n"
+	"	ldp x27, x28, [sp, #64]\n"
+	"	ldp x29, x30, [sp, #80]\n"
+	"	ldp d8, d9, [sp, #96]\n"
+	"	ldp d10, d11, [sp, #112]\n"
+	"	ldp d12, d13, [sp, #128]\n"
+	"	ldp d14, d15, [sp, #144]\n"
+	"	add sp, sp, #160\n"
+	"	.cfi_adjust_cfa_offset -160\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	".size native_switch, . - native_switch\n"
+	/* A new machine's first instructions; see native_make(). Backtraces end here. */
+	".type native_start, %function\n"
+	"native_start:\n"
+	"	.cfi_startproc\n"
+	"	.cfi_undefined x30\n"
+	"	mov x0, x20\n"
+	"	blr x19\n"
+	"	brk #0\n"
+	"	.cfi_endproc\n"
+	".size native_start, . - native_start\n");
+
+extern char native_start[] __attribute__((visibility("hidden")));
+
+/* What native_switch() leaves on a stack, from the stack pointer up. */
+struct frame {
+	uint64_t x19, x20, others[8], x29;
+	const void *x30;
+	uint64_t d8_to_d15[8];
+};
+
+void native_make(struct machine *m, void *stack, size_t size, machine_entry *entry, void *arg)
+{
+	uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)15;
+	struct frame *f = (struct frame *)top - 1;
+	*f = (struct frame){ .x19 = (uint64_t)(uintptr_t)entry,
+			     .x20 = (uint64_t)(uintptr_t)arg,
+			     .x30 = native_start };
+	m->sp = f;
+}
+
+#endif

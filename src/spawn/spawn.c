@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
+/* The layer itself, and what a thread can ask about itself. */
+#include "spawn/spawn.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+#include "core/delivery.h"
+#include "core/door.h"
+#include "core/wait.h"
+#include "spawn/context.h"
+#include "spawn/preempt.h"
+
+enum { CONTEXTS_MOST = 4096, STACK_LEAST = 16384 };
+
+static int spawn_settle(struct spawn *s)
+{
+	uint64_t contexts, bytes, slice;
+	int rc = setting_number(SETTING_CONTEXTS, &contexts);
+	if (!rc)
+		rc = setting_number(SETTING_STACK, &bytes);
+	if (!rc)
+		rc = setting_number(SETTING_SLICE, &slice);
+	if (rc)
+		return rc;
+	if (contexts < 1 || contexts > CONTEXTS_MOST)
+		return error_set(-EINVAL, "TERN_CONTEXTS is %llu; a rank has 1 to %d",
+				 (unsigned long long)contexts, CONTEXTS_MOST);
+	if (bytes < STACK_LEAST || bytes > SIZE_MAX / 2)
+		return error_set(-EINVAL, "TERN_STACK is %llu; a stack has at least %d bytes",
+				 (unsigned long long)bytes, STACK_LEAST);
+	s->limit = (unsigned)contexts;
+	s->stack_bytes = (size_t)bytes;
+	s->slice_ns = preempt_possible() && slice < UINT32_MAX ? slice * UINT64_C(1000000) : 0;
+	return 0;
+}
+
+static int spawn_open(struct endpoint *e, void **state)
+{
+	struct spawn *s = calloc(1, sizeof *s);
+	if (!s)
+		return error_set(-ENOMEM, "opening rank %u: no memory for its threads", e->t->rank);
+	*state = s;
+	s->e = e;
+	layer_on(e, SPAWN_CREATE, inbox_arrived);
+	layer_on(e, SPAWN_DONE, create_done);
+	return spawn_settle(s);
+}
+
+static void spawn_close(void *state)
+{
+	struct spawn *s = state;
+	preempt_end(s);
+	context_free(s);
+	create_close(s);
+	inbox_close(s);
+	free(s);
+}
+
+static unsigned spawn_progress(void *state)
+{
+	struct spawn *s = state;
+	if (s->moving || held(s->e)) /* a send that waits comes back here; under a hold nothing may wait */
+		return 0;
+	s->moving = true;
+	if (s->lost)
+		s->lost = create_end_lost(s);
+	unsigned sent = create_flush(s);
+	s->moving = false;
+	layer_work(s->e, LAYER_SPAWN, s->lost || create_waits(s)); /* as it is now: sends serve messages */
+	return sent;
+}
+
+static void spawn_lost(void *state, uint32_t rank)
+{
+	struct spawn *s = state;
+	if (!s->ticket)
+		return;
+	s->party[rank].lost = s->lost = true;
+	layer_work(s->e, LAYER_SPAWN, true);
+}
+
+static bool spawn_idle(struct endpoint *e, void *arg)
+{
+	(void)e;
+	struct spawn *s = arg;
+	return !s->busy && !s->inbox_count && !s->listed;
+}
+
+/*
+ * Lets the threads that others have created here come to their end, for as long as any of them does; one that
+ * waits for what does not come keeps the endpoint open.
+ */
+static int spawn_closing(void *state)
+{
+	struct spawn *s = state;
+	struct endpoint *e = s->e;
+	struct context *self = context_self();
+	struct ladder l = {
+		.over = spawn_idle, .arg = s, .call = "tern_close", .lack = "threads have not ended"
+	};
+	if (self && self->home == s && self->number)
+		return error_set(-EPERM,
+				 "tern_close() was called by a thread of rank %u, which runs in its endpoint",
+				 e->t->rank);
+	uint64_t began = e->world->now(), ended = s->started - s->e->threads;
+	while (!spawn_idle(e, s) && e->world->now() - began < e->grace_ns) {
+		wait_step(e, &l);
+		if (s->started - s->e->threads != ended) {
+			ended = s->started - s->e->threads;
+			began = e->world->now();
+		}
+	}
+	s->leaving = spawn_idle(e, s);
+	if (s->leaving)
+		return 0;
+	return error_set(
+		-EBUSY,
+		"tern_close(): rank %u has %u threads that have not ended and %u that have not started: "
+		"join them first",
+		e->t->rank, s->e->threads, s->inbox_count);
+}
+
+static void spawn_report(const void *state, int fd)
+{
+	const struct spawn *s = state;
+	if (!s->ticket || (!s->e->threads && !s->inbox_count && !s->under_way))
+		return;
+	dprintf(fd,
+		"tern:   threads here: %u of %u contexts, %u waiting to start; created: %u not ended, %u of them queued here\n",
+		s->e->threads, s->limit, s->inbox_count, s->under_way, s->queued);
+}
+
+const struct layer spawn_layer = { .open = spawn_open,
+				   .close = spawn_close,
+				   .progress = spawn_progress,
+				   .lost = spawn_lost,
+				   .closing = spawn_closing,
+				   .report = spawn_report };
+
+/* With the first function: memory, and slices if they are wanted. */
+static int spawn_begin(struct spawn *s)
+{
+	if (s->e->shared)
+		return error_set(-ENOTSUP,
+				 "rank %u is shared by kernel threads, and its threads need one to run on",
+				 s->e->t->rank);
+	create_close(s);
+	inbox_close(s);
+	if (create_open(s) || inbox_open(s))
+		return error_set(-ENOMEM, "rank %u has no memory for threads", s->e->t->rank);
+	s->e->threaded = true;
+	if (s->slice_ns)
+		delivery_slice(s->e);
+	return 0;
+}
+
+int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
+{
+	INSIDE struct door door = door_open(t);
+	struct spawn *s = spawn_of(t);
+	if (id >= TERN_THREADS_MAX)
+		return error_set(-ERANGE, "thread function %u was registered; they are numbered 0 to %d", id,
+				 TERN_THREADS_MAX - 1);
+	if (!fn)
+		return error_set(-EINVAL, "thread function %u was registered without a function", id);
+	if (in_handler(t->own))
+		return rules_program(t->own, "tern_thread_on()");
+	int rc = s->inbox ? 0 : spawn_begin(s);
+	if (!rc)
+		s->fn[id] = fn;
+	return rc;
+}
+
+int tern_yield(tern *t)
+{
+	INSIDE struct door door = door_open(t);
+	int rc = rules_wait(t->own, "tern_yield()");
+	if (rc)
+		return rc;
+	unsigned handled = poll_once(t->own, KINDS_BOTH);
+	wait_wanted(t->own);
+	if (wait_turns)
+		context_pass(t->own, NULL, handled);
+	return 0;
+}
+
+uint64_t tern_thread_self(const tern *t)
+{
+	const struct context *c = context_self();
+	(void)t;
+	return c ? c->number : 0;
+}
+
+uint32_t tern_thread_creator(const tern *t)
+{
+	const struct context *c = context_self();
+	return c && c->number ? c->creation.from : t->rank;
+}
+
+unsigned tern_thread_count(const tern *t)
+{
+	return t->own->threads;
+}
+
+unsigned tern_thread_limit(const tern *t)
+{
+	return spawn_of(t)->limit;
+}

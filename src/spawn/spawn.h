@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
+/*
+ * The spawn layer's state in an endpoint. A thread is two messages: CREATE, which its creator sends, and
+ * DONE, which its rank sends when it has ended.
+ *
+ * Nothing holds a ring up. A CREATE is taken off its ring at once and written into the inbox,
+ * which has room for it: a creator has TERN_CREDITS for each target, a CREATE takes one and DONE brings it
+ * back. Creations beyond that wait at their creator (create.c), in order, and so does whoever would
+ * create more than TERN_SPAWNS_MAX. So the messages that a rank's threads wait for get through however many
+ * threads others create there, which is what SCMP needs a virtual channel of its own for (3.3).
+ *
+ * Nothing in a message is a pointer: a function travels as its number, and the creator's callback as the index
+ * of a ticket and its turn.
+ */
+#ifndef TERN_SPAWN_STATE_H
+#define TERN_SPAWN_STATE_H
+
+#include <string.h>
+#include <tern/spawn.h>
+
+#include "core/layer.h"
+#include "spawn/machine.h"
+#include "spawn/stack.h"
+
+extern const struct layer spawn_layer;
+
+/* Tern's own handlers of this layer. */
+enum spawn_handler {
+	SPAWN_CREATE = LAYER_SPAWN * LAYER_HANDLERS, /* label, five words; the sixth is the payload */
+	SPAWN_DONE,                                  /* label, code, result */
+};
+
+/* The first word of both: which ticket of the creator, its turn, and of CREATE the function. */
+struct label {
+	uint16_t ticket;
+	uint8_t id, words;
+	uint32_t turn;
+};
+
+_Static_assert(sizeof(struct label) == sizeof(uint64_t), "a label is a word");
+_Static_assert(TERN_SPAWNS_MAX <= UINT16_MAX && TERN_THREADS_MAX <= UINT8_MAX + 1, "a label has room");
+
+/* A thread that has been created here and not started. */
+struct creation {
+	uint32_t from;
+	struct label label;
+	uint64_t word[TERN_WORDS_MAX];
+};
+
+/* A place that threads run in, one after another: a stack, and where it left off. See context.h. */
+struct context;
+
+/* What a creator has under way. A list is linked by index plus 1, 0 is its end. */
+struct ticket {
+	tern_thread_done *done;
+	void *arg;
+	uint32_t rank;
+	uint32_t next;
+	struct label label; /* its turn changes each time it is used */
+	bool used, queued;
+	uint64_t word[TERN_WORDS_MAX];
+};
+
+struct queue {
+	uint32_t first, last;
+};
+
+/* Another rank, or this one. */
+struct party {
+	uint32_t credits;    /* threads that may be created there now */
+	uint32_t here;       /* threads of its creation that are in the inbox or run */
+	struct queue queued; /* tickets that wait for credits */
+	bool lost;           /* has left, and what was created there has not been ended */
+};
+
+struct spawn {
+	struct endpoint *e;
+	tern_thread_fn *fn[TERN_THREADS_MAX];
+
+	/* What follows has memory from the first tern_thread_on() on. */
+	struct party *party;
+	struct ticket *ticket;
+	uint32_t fresh;  /* tickets that have never been used come after this one */
+	uint32_t unused; /* a list */
+	uint32_t under_way;
+	uint32_t queued; /* tickets, in the queues of all */
+	bool moving;     /* in the middle of a turn */
+	bool lost;       /* a rank has left, and what was created there may have to be ended */
+
+	struct creation *inbox; /* a ring */
+	uint32_t inbox_size, inbox_first, inbox_count;
+
+	/* Threads: see context.c. */
+	struct context *contexts; /* all of them */
+	struct context *parked;   /* those that nobody runs in */
+	unsigned made, limit;
+	unsigned busy;   /* not parked */
+	unsigned hungry; /* of those, the ones that will look into the inbox */
+	uint64_t started;
+	size_t stack_bytes;
+	uint64_t slice_ns;  /* 0: threads are not preempted */
+	struct spawn *next; /* of those that this kernel thread has threads for */
+	bool listed;
+	bool leaving; /* the endpoint closes: nothing starts any more */
+};
+
+static inline struct spawn *spawn_of(const tern *t)
+{
+	return t->own->layer[LAYER_SPAWN];
+}
+
+static inline uint64_t label_word(struct label l)
+{
+	uint64_t word;
+	memcpy(&word, &l, sizeof word);
+	return word;
+}
+
+static inline struct label word_label(uint64_t word)
+{
+	struct label l;
+	memcpy(&l, &word, sizeof l);
+	return l;
+}
+
+/* -- create.c: the creator's side -- */
+int create_open(struct spawn *s);
+void create_close(struct spawn *s);
+bool create_end_lost(
+	struct spawn *s); /* ends what was created at ranks that have left; true: not all of it yet */
+unsigned create_flush(struct spawn *s);   /* sends what has waited for credits; how many */
+bool create_waits(const struct spawn *s); /* something has credits, and could not be sent yet */
+void create_done(tern *t, const tern_msg *m);
+
+/* -- inbox.c: the target's side -- */
+int inbox_open(struct spawn *s);
+void inbox_close(struct spawn *s);
+void inbox_arrived(tern *t, const tern_msg *m);
+bool inbox_take(struct spawn *s, struct creation *c);
+void inbox_answer(struct spawn *s, const struct creation *c, int rc, uint64_t result);
+
+#endif
