@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <tern/async.h>
 #include <tern/chan.h>
 #include <tern/typed.h>
 
@@ -216,6 +217,12 @@ static bool says_udp(int rc)
 	return rc == -ENOTSUP && strstr(tern_strerror(rc), "the network udp") != NULL;
 }
 
+static int fill_nothing(tern *t, tern_out *out, void *arg)
+{
+	(void)t, (void)out, (void)arg;
+	return 0;
+}
+
 TEST(what_needs_shared_memory_refuses_and_names_the_network)
 {
 	use_udp();
@@ -224,6 +231,7 @@ TEST(what_needs_shared_memory_refuses_and_names_the_network)
 	REQUIRE(tern_open_local(2, t) == 0);
 	CHECK(says_udp(tern_bufsend(t[0], 1, 3, "x", 1, TERN_NOWAIT, NULL)));
 	CHECK(says_udp(tern_chan_to(t[0], 1, 7, &c)));
+	CHECK(says_udp(tern_async(t[0], 1, fill_nothing, 0, NULL, NULL)));
 	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_THREAD), -ENOTSUP);
 	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_INTERRUPT), -ENOTSUP);
 	CHECK_IS(tern_close(t[0]), 0);
