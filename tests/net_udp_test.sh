@@ -4,7 +4,7 @@
 # Programs that know nothing of networks pass over UDP what they pass over shared memory.
 set -uo pipefail
 
-programs=(attach_test wait_test legal_test segment_test name_test match_test handles_test order_test flood_test
+programs=(attach_test legal_test segment_test name_test match_test handles_test order_test flood_test
 	session_test poll_in_send_test wake_test fail_test mem_mix_test msg_mix_test msg_flood_test)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

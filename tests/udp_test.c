@@ -223,12 +223,19 @@ static int fill_nothing(tern *t, tern_out *out, void *arg)
 	return 0;
 }
 
+static int drain_nothing(tern *t, tern_incoming *m, void *arg)
+{
+	(void)t, (void)m, (void)arg;
+	return 0;
+}
+
 TEST(what_needs_shared_memory_refuses_and_names_the_network)
 {
 	use_udp();
 	tern *t[2];
 	tern_chan *c;
 	REQUIRE(tern_open_local(2, t) == 0);
+	CHECK_IS(tern_async_on(t[0], 0, drain_nothing, NULL), 0);
 	CHECK(says_udp(tern_bufsend(t[0], 1, 3, "x", 1, TERN_NOWAIT, NULL)));
 	CHECK(says_udp(tern_chan_to(t[0], 1, 7, &c)));
 	CHECK(says_udp(tern_async(t[0], 1, fill_nothing, 0, NULL, NULL)));
