@@ -27,7 +27,17 @@ test="$aarch64 $format
 	libncurses-dev      /usr/include/curses.h
 	tmux                tmux
 	chromium            chromium
-	pkgconf             pkg-config"
+	pkgconf             pkg-config
+	libpmix-dev         /usr/lib/*/pmix2/include/pmix.h
+	openmpi-bin         mpirun.openmpi
+	mpich               mpiexec.hydra
+	munge               /usr/sbin/munged
+	slurmctld           /usr/sbin/slurmctld
+	slurmd              /usr/sbin/slurmd
+	slurm-client        srun
+	libpmi0             /usr/lib/*/libpmi.so.0
+	openssh-client      ssh
+	openssh-server      /usr/sbin/sshd"
 
 has() { # PROBE
 	if [[ $1 == /* ]]; then

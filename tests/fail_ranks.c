@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fail_ranks survive: rank 1 kills itself; the others say what their calls say of it.
+ * fail_ranks survive [V]: rank V, or 1, kills itself; the others say what their calls say of it.
  * fail_ranks talk: ranks talk with everybody until somebody ends them.
- * What tests/kill_test.sh starts.
+ * What tests/kill_test.sh and the tests of launchers start.
  */
 #include <errno.h>
 #include <signal.h>
@@ -12,9 +12,10 @@
 
 #include <tern/tern.h>
 
-enum { ASK, TELL, VICTIM = 1 };
+enum { ASK, TELL, DONE };
 
-static _Atomic uint64_t answers, never;
+static _Atomic uint64_t answers, done, never;
+static uint32_t victim = 1;
 
 static void answer(tern *t, const tern_msg *m)
 {
@@ -25,6 +26,12 @@ static void take(tern *t, const tern_msg *m)
 {
 	(void)m;
 	tern_signal(t, &answers, 1);
+}
+
+static void count(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &done, 1);
 }
 
 static void say(const tern *t, const char *call, int rc)
@@ -40,19 +47,21 @@ static void say(const tern *t, const char *call, int rc)
 static void survive(tern *t)
 {
 	tern_barrier(t);
-	if (tern_rank(t) == VICTIM)
+	if (tern_rank(t) == victim)
 		raise(SIGKILL);
 	say(t, "wait", tern_wait(t, &never, 1));
-	say(t, "request", tern_request(t, VICTIM, ASK));
+	say(t, "request", tern_request(t, victim, ASK));
 	say(t, "barrier", tern_barrier(t));
 	say(t, "barrier", tern_barrier(t));
-	tern_forgive(t, VICTIM);
+	tern_forgive(t, victim);
 	for (uint32_t r = 0; r < tern_size(t); r++)
-		if (r != VICTIM)
+		if (r != victim)
 			tern_request_data(t, r, ASK, "x", 1);
 	say(t, "others", tern_wait(t, &answers, tern_size(t) - 1));
-	for (int i = 0; i < 200000; i++) /* serve the others' last requests */
-		tern_poll(t);
+	for (uint32_t r = 0; r < tern_size(t); r++)
+		if (r != victim)
+			tern_request(t, r, DONE);
+	tern_wait(t, &done, tern_size(t) - 1); /* whoever closes earlier cannot answer the others */
 }
 
 __attribute__((noreturn)) static void talk(tern *t)
@@ -76,8 +85,11 @@ int main(int argc, char **argv)
 	}
 	tern_on(t, ASK, answer);
 	tern_on(t, TELL, take);
+	tern_on(t, DONE, count);
 	if (argc > 1 && strcmp(argv[1], "talk") == 0)
 		talk(t);
+	if (argc > 2)
+		victim = (uint32_t)atoi(argv[2]);
 	survive(t);
 	return tern_close(t) ? 1 : 0;
 }

@@ -22,6 +22,10 @@ done
 for word in ops regions segments names when dims; do
 	check_out "^  $word +[0-9]+  "
 done
+check_out '^  tern run +usable'
+for word in PMIx PMI-1 "Slurm's PMI-1"; do
+	check_out "^  $word +(usable: |not usable here: .*(install|build))"
+done
 check_out '^  heap +1024 MiB '
 check_out '^  single-copy +(yes: |no, .*: .*(ptrace_scope|SYS_PTRACE|CONFIG_CROSS_MEMORY_ATTACH))'
 check_out '^  membarrier '
@@ -56,7 +60,7 @@ check_err 'TERN_FOO'
 sentence "--json is one JSON object with everything in it"
 run --json
 check_status 0
-"$check" version layout networks limits memory mem waiting settings <"$out" >/dev/null 2>"$err" || fail "it is not"
+"$check" version layout networks launchers limits memory mem waiting settings <"$out" >/dev/null 2>"$err" || fail "it is not"
 TERN_SPIN=$'a"b\\c\nd' run --json
 "$check" settings <"$out" >/dev/null 2>"$err" || fail "not with odd characters in a value"
 

@@ -12,15 +12,16 @@ tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receiv
 	barrier idle start memory trace)
 bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private chunk chunk-trip
 	copy-clean copy-dirty)
-upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no-overlap)
+upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no-overlap spawn-trip spawn-rate)
+alone=(yield) # there is no limit to compare it with
 many=(multicast) # wants nine cores
 udp=(udp-trip udp-auth-trip udp-rate udp-bulk) # left out of a build without libsodium
 delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll hold-thread hold-interrupt barrier-thread)
 kernel=(private-put private-get rendezvous) # left out where the kernel does not copy between processes
-for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${many[@]}" "${delivery[@]}" "${kernel[@]}" "${udp[@]}"; do
+for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" "${kernel[@]}" "${udp[@]}"; do
 	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
 done
-count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#many[@]} + ${#delivery[@]} + ${#kernel[@]} + ${#udp[@]})) .
+count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + ${#delivery[@]} + ${#kernel[@]} + ${#udp[@]})) .
 
 sentence "every test runs, and --json prints an array of records and nothing else"
 # --count is milliseconds for `idle`.
@@ -44,11 +45,11 @@ done
 count_out 0 '"value": null'
 count_out 0 '"limit": null'
 
-sentence "so does every test of sends, typed messages, channels and what is handed over"
+sentence "so does every test of sends, typed messages, channels, what is handed over, and threads"
 run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${upper[*]}")"
 check_status 0
 check_quiet
-check_records 19
+check_records 21
 for name in "${upper[@]}"; do
 	check_out "\"test\": \"$name\""
 done

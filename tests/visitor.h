@@ -47,6 +47,7 @@ struct visitor {
 static inline void *visitor_main(void *arg)
 {
 	struct visitor *v = arg;
+	tern_attach(local[1]); /* from the visitor before */
 	for (unsigned i = 0; v->visits ? i < v->visits : !atomic_load(&enough); i++) {
 		CHECK_IS(tern_request(local[1], 0, VISIT, i), 0);
 		atomic_fetch_add(&paid, 1);

@@ -78,13 +78,13 @@ static int count_turn(tern *t, void *arg)
 	(void)t;
 	most = between > most ? between : most;
 	between = 0;
-	return --*(unsigned *)arg ? 1 : 0;
+	return --*(_Atomic unsigned *)arg ? 1 : 0;
 }
 
 TEST(a_stream_of_messages_does_not_starve_the_queue)
 {
 	enum { MESSAGES = 100000 };
-	unsigned left = UINT32_MAX;
+	_Atomic unsigned left = UINT32_MAX;
 	tern_op op = TERN_OP;
 	local_open(2);
 	local_on(ASK, count_message);

@@ -13,7 +13,7 @@ int error_set(int rc, const char *format, ...) __attribute__((format(printf, 2, 
 /* The last error, set aside for an interrupt. */
 struct error_kept {
 	int rc;
-	char text[400];
+	char text[800];
 };
 void error_keep(struct error_kept *kept);
 void error_restore(const struct error_kept *kept);

@@ -63,6 +63,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_SLICE] = { "TERN_SLICE", "10",
 			    "milliseconds of computing after which another thread of the rank has a turn; "
 			    "0: only when one waits" },
+	[SETTING_SSH] = { "TERN_SSH", "ssh -o BatchMode=yes",
+			  "the command by which tern run --hosts reaches a host" },
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
 			    "1: be a job of one rank although another launcher started this process" },
 	[SETTING_NET] = { "TERN_NET", "auto",

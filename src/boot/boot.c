@@ -3,37 +3,91 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include <tern/tern.h>
 
 #include "base/error.h"
 #include "base/setting.h"
+#include "boot/join.h"
 
-/* Variables by which other launchers tell a process how many ranks there are. */
+/* Variables that say how many ranks there are, of launchers whose process manager is not there. */
 static const struct {
 	const char *variable, *launcher;
 } others[] = {
 	{ "OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun" },
-	{ "PMI_SIZE", "MPICH's mpiexec" },
+	{ "PMI_SIZE", "an mpiexec" },
 	{ "MPI_LOCALNRANKS", "MPICH's mpiexec" },
-	{ "SLURM_STEP_NUM_TASKS", "Slurm's srun" },
+	{ "MV2_COMM_WORLD_SIZE", "MVAPICH's mpirun" },
+	{ "FLUX_JOB_SIZE", "Flux" },
+	{ "JSM_NAMESPACE_SIZE", "IBM's jsrun" },
 };
 
-static int boot_alone(struct boot *b)
+/* 0 if it does not say. */
+static int ranks_said(const char *variable)
+{
+	const char *value = getenv(variable);
+	return value ? atoi(value) : 0;
+}
+
+static int boot_refuse(const char *variable, const char *launcher, int rc, const char *why)
+{
+	return error_set(
+		rc,
+		"%s=%s says that %s started this process as one of several, but it cannot join them: "
+		"%s. Or use `tern run`, or set TERN_ALONE=1 for jobs of one rank",
+		variable, getenv(variable), launcher, why);
+}
+
+static int boot_join(const struct pmi_ops *pmi, struct boot *b)
+{
+	char why[400];
+	int rc = join_through(pmi, b);
+	if (!rc)
+		return 0;
+	snprintf(why, sizeof why, "%s", tern_strerror(rc));
+	return boot_refuse(pmi->sign, pmi->starters, rc, why);
+}
+
+/*
+ * A launcher may have been started by another one, whose variables are still there: the one
+ * that has several ranks is meant.
+ */
+static int boot_launched(struct boot *b)
+{
+	bool signs = false;
+	for (int i = 0; i < PMI_PROTOCOLS; i++) {
+		const struct pmi_ops *pmi = pmi_table[i];
+		if (!getenv(pmi->sign) || (pmi->outermost && signs))
+			continue;
+		signs = true;
+		if (ranks_said(pmi->count) == 1)
+			continue;
+		int rc = boot_join(pmi, b);
+		if (rc || b->size > 1)
+			return rc;
+		if (ranks_said(pmi->count) > 1)
+			return boot_refuse(pmi->count, pmi->starters, -ENOTSUP,
+					   "its process manager knows of one rank only; "
+					   "start the program directly from the launcher");
+	}
+	for (unsigned i = 0; !signs && i < sizeof others / sizeof *others; i++)
+		if (ranks_said(others[i].variable) > 1)
+			return boot_refuse(others[i].variable, others[i].launcher, -ENOTSUP,
+					   "it offers neither PMIx (PMIX_RANK) nor PMI-1 (PMI_FD); "
+					   "start the program with a launcher that does");
+	*b = (struct boot){ .rank = 0, .size = 1, .fd = -1 };
+	return 0;
+}
+
+static int boot_unlaunched(struct boot *b)
 {
 	uint64_t alone;
 	int rc = setting_number(SETTING_ALONE, &alone);
-	if (rc)
-		return rc;
+	if (rc || !alone)
+		return rc ? rc : boot_launched(b);
 	*b = (struct boot){ .rank = 0, .size = 1, .fd = -1 };
-	for (unsigned i = 0; !alone && i < sizeof others / sizeof *others; i++) {
-		const char *value = getenv(others[i].variable);
-		if (value && atoi(value) > 1)
-			return error_set(
-				-ENOTSUP,
-				"%s=%s says that %s started this process as one of several, but this Tern starts "
-				"ranks with `tern run` only; use that, or set TERN_ALONE=1 for jobs of one rank",
-				others[i].variable, value, others[i].launcher);
-	}
 	return 0;
 }
 
@@ -49,7 +103,7 @@ int boot_find(struct boot *b)
 {
 	uint64_t rank, size, fd;
 	if (!setting_given(SETTING_JOB_FD))
-		return boot_alone(b);
+		return boot_unlaunched(b);
 	int rc = boot_number(SETTING_RANK, UINT32_MAX, &rank);
 	if (!rc)
 		rc = boot_number(SETTING_SIZE, UINT32_MAX, &size);
@@ -61,4 +115,9 @@ int boot_find(struct boot *b)
 	/* Programs that this rank starts are not ranks and should not hold the job's memory. */
 	fcntl(b->fd, F_SETFD, FD_CLOEXEC);
 	return 0;
+}
+
+void boot_left(void)
+{
+	join_leave();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a process finds its job: through `tern run`, or alone. */
+/* How a process finds its job: through `tern run`, through another launcher, or alone. */
 #ifndef TERN_BOOT_BOOT_H
 #define TERN_BOOT_BOOT_H
 
@@ -11,9 +11,13 @@ struct boot {
 };
 
 /*
- * Reads the environment. A process that another launcher started as one of several
- * is refused with that launcher's name, instead of becoming several jobs of one.
+ * Reads the environment, and joins the job that another launcher has started. A process
+ * that is one of several and cannot join them is refused with the variable that says so,
+ * instead of becoming several jobs of one. Blocks until every rank has come.
  */
 int boot_find(struct boot *b);
+
+/* The endpoint of a rank that was launched is closed. Another one can still be opened. */
+void boot_left(void);
 
 #endif

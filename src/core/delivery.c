@@ -116,7 +116,9 @@ void delivery_begin(struct endpoint *e)
 		interrupt_begin(e);
 	if (!e->shared && !e->fenced && !e->checked && !e->watchdog)
 		alert_drop(e, ALERT_LIBRARY);
-	e->t->reach = e->trace || e->guarded ? 0 : e->t->size; /* 0: each send shall come to the library */
+	uint32_t reach = e->trace || e->guarded ? 0 : e->t->size; /* 0: each send shall come to the library */
+	if (reach != e->t->reach) /* not written in vain: threads that share it may be reading */
+		e->t->reach = reach;
 	if (e->agent)
 		agent_begin(e);
 }

@@ -48,6 +48,7 @@ TEST(what_cannot_be_done_is_refused_at_open_with_a_sentence)
 	setenv("TERN_DELIVERY", "interupt", 1);
 	check_refused(NULL, -EINVAL, "'interupt'", "did you mean interrupt");
 	unsetenv("TERN_DELIVERY");
+	unsetenv("TERN_SIGNAL");
 	check_refused(&(tern_options){ .delivery = (enum tern_delivery)7 }, -EINVAL, "7",
 		      "no way of delivery");
 	tern_options o = { .delivery = TERN_DELIVERY_INTERRUPT };
@@ -237,7 +238,6 @@ TEST(an_endpoint_opened_here_can_be_used_there_and_closed_here)
 			REQUIRE(pthread_create(&thread, NULL, compute_for_a_while, &due) == 0);
 			pthread_join(thread, NULL);
 			pthread_join(v.thread, NULL);
-			tern_attach(local[1]); /* each visitor is a new thread */
 		}
 		local_close();
 	}

@@ -128,6 +128,12 @@ static bool thread_inside(int32_t self)
 	return false;
 }
 
+/* Senders will call, and none has. */
+static bool armed_in_vain(struct endpoint *e)
+{
+	return e->armed && !e->work && !circle_find(&e->site, &e->site.bell);
+}
+
 /* `inside`: the thread is, be it of another endpoint; what a deferred function calls might come back there. */
 static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 {
@@ -139,7 +145,8 @@ static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 		return;
 	}
 	if (inside) {
-		tick_start(i, TICK_LEAST_NS);
+		if (!armed_in_vain(e))
+			tick_start(i, tick_longer(i));
 		return;
 	}
 	tern_guard_add(e->t, GUARD_INSIDE);
@@ -173,8 +180,10 @@ static void interrupt_signal(int number, siginfo_t *info, void *context)
 	error_keep(&sentence);
 	int32_t self = thread_id();
 	bool inside = thread_inside(self);
+	/* A real-time signal of a timer is that timer's own; others may have met, and are everybody's. */
+	const void *one = info->si_code == SI_TIMER && number >= SIGRTMIN ? info->si_value.sival_ptr : NULL;
 	for (struct interrupt *i = atomic_load(&all); i; i = i->next) {
-		if (atomic_load(&i->thread) != self)
+		if (atomic_load(&i->thread) != self || (one && one != i))
 			continue;
 		atomic_store(&i->busy, true);
 		if (atomic_load(&i->thread) == self && i->signal == number)

@@ -346,6 +346,8 @@ int tern_close(tern *t)
 	atomic_store(&e->closed, true);
 	stats_close(e);
 	endpoint_disconnect(e);
+	if (!e->group->made_job)
+		boot_left();
 	/* Release: whoever sees the last one go frees what all of them used. */
 	atomic_fetch_sub_explicit(&e->group->open, 1, memory_order_acq_rel);
 	attach_closed();

@@ -161,18 +161,9 @@ TEST(many_laps_of_mixed_messages_arrive_in_order)
 	local_close();
 }
 
-TEST(the_lap_number_of_a_ring_in_use_wraps_unnoticed)
+static void ask_numbered(uint64_t from, uint64_t to)
 {
-	local_open(2);
-	local_on(ASK, check_next);
-	CHECK_IS(tern_request(local[0], 1, ASK), 0);
-	local_settle();
-	uint64_t last = ~UINT64_C(0) << TERN_LAP_SHIFT;
-	tern_hold(local[1]); /* nobody looks into the ring meanwhile */
-	local[0]->lane[1].head |= last;
-	local[1]->own->site.peer[0].requests.expect |= last;
-	tern_release(local[1]);
-	for (uint64_t i = 1; i < 5000; i++) {
+	for (uint64_t i = from; i < to; i++) {
 		uint64_t w[TERN_WORDS_MAX];
 		for (unsigned k = 0; k < TERN_WORDS_MAX; k++)
 			w[k] = chance_of(i, k);
@@ -181,7 +172,21 @@ TEST(the_lap_number_of_a_ring_in_use_wraps_unnoticed)
 			tern_poll(local[1]);
 	}
 	local_settle();
-	CHECK_IS(next_word, 5000);
+}
+
+/* The first lap is over before, since it will come again: nothing of it may be left in the ring. */
+TEST(the_lap_number_of_a_ring_in_use_wraps_unnoticed)
+{
+	local_open(2);
+	local_on(ASK, check_next);
+	ask_numbered(0, 2000);
+	uint64_t last = ~UINT64_C(0) << TERN_LAP_SHIFT;
+	tern_hold(local[1]); /* nobody looks into the ring meanwhile */
+	local[0]->lane[1].head |= last;
+	local[1]->own->site.peer[0].requests.expect |= last;
+	tern_release(local[1]);
+	ask_numbered(2000, 7000);
+	CHECK_IS(next_word, 7000);
 	local_close();
 }
 

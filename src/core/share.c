@@ -24,15 +24,6 @@ int share_open(struct endpoint *e)
 	return 0;
 }
 
-void share_close(struct endpoint *e)
-{
-	if (!e->shared)
-		return;
-	pthread_mutex_destroy(&e->shared->lock);
-	free(e->shared);
-	e->shared = NULL;
-}
-
 /* Only this thread writes its own token there, so what it reads is never wrong for itself. */
 bool share_is_mine(const struct endpoint *e)
 {
@@ -56,6 +47,17 @@ static void share_give(struct share *s)
 {
 	atomic_store_explicit(&s->owner, 0, memory_order_relaxed);
 	pthread_mutex_unlock(&s->lock);
+}
+
+void share_close(struct endpoint *e)
+{
+	if (!e->shared)
+		return;
+	if (share_is_mine(e)) /* by the close itself */
+		share_give(e->shared);
+	pthread_mutex_destroy(&e->shared->lock);
+	free(e->shared);
+	e->shared = NULL;
 }
 
 void share_lock(struct endpoint *e)

@@ -25,7 +25,9 @@ static void nothing(tern *t, const tern_msg *m)
 static void busy(tern *t, const tern_msg *m)
 {
 	(void)t, (void)m;
-	nanosleep(&(struct timespec){ .tv_nsec = 200000 }, NULL);
+	struct timespec left = { .tv_nsec = 200000 };
+	while (nanosleep(&left, &left) != 0) /* another rank's interrupt */
+		;
 }
 
 static void ranks_open(uint32_t n, const char *counting)

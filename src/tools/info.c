@@ -10,6 +10,7 @@
 #include "base/kernel.h"
 #include "base/nearest.h"
 #include "base/setting.h"
+#include "boot/pmi.h"
 #include "net/net.h"
 #include "net/shm/job.h"
 #include "ring/ring.h"
@@ -21,6 +22,7 @@ static const char help[] =
 	"usage: tern info [--json]\n"
 	"\n"
 	"Shows each network and what it provides, or why it cannot be used here and what to do;\n"
+	"whose jobs programs can join besides those of `tern run`, or what is missing for that;\n"
 	"the limits of messages and jobs; the shared memory that jobs take; the heap, and how data\n"
 	"gets from one process to another; what waiting can use;\n"
 	"and every TERN_* setting, with its value and where that comes from. A TERN_* variable\n"
@@ -83,7 +85,7 @@ static struct waiting waiting_find(void)
 
 static bool setting_is_number(enum setting s)
 {
-	bool text = s == SETTING_TRACE || (s >= SETTING_NET && s <= SETTING_PROTECT);
+	bool text = s == SETTING_TRACE || s == SETTING_SSH || (s >= SETTING_NET && s <= SETTING_PROTECT);
 	return !text && (setting_given(s) || *setting_table[s].fallback);
 }
 
@@ -118,6 +120,18 @@ static void text_networks(void)
 		printf("  %-14s %s: %s\n", net_table[i]->name, usable ? "usable" : "not usable here",
 		       usable ? net_table[i]->reach : why);
 		text_provides(net_table[i]->provides);
+	}
+}
+
+static void text_launchers(void)
+{
+	puts("\nlaunchers");
+	printf("  %-14s usable: needs nothing\n", "tern run");
+	for (int i = 0; i < PMI_PROTOCOLS; i++) {
+		char why[400] = "";
+		bool usable = pmi_table[i]->usable(why, sizeof why);
+		printf("  %-14s %s: %s\n", pmi_table[i]->name, usable ? "usable" : "not usable here",
+		       usable ? pmi_table[i]->starters : why);
 	}
 }
 
@@ -173,6 +187,7 @@ static void text(void)
 {
 	printf("tern %s, layout %u\n\n", TERN_VERSION, TERN_LAYOUT);
 	text_networks();
+	text_launchers();
 	text_limits();
 	text_memory();
 	info_memory_text();
@@ -198,6 +213,22 @@ static void json_networks(struct json *j)
 			if (net_table[i]->provides & capabilities[c].bit)
 				json_text(j, NULL, capabilities[c].name);
 		json_end(j, ']');
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+}
+
+static void json_launchers(struct json *j)
+{
+	json_begin(j, "launchers", '[');
+	for (int i = 0; i < PMI_PROTOCOLS; i++) {
+		char why[400] = "";
+		bool usable = pmi_table[i]->usable(why, sizeof why);
+		json_begin(j, NULL, '{');
+		json_text(j, "name", pmi_table[i]->name);
+		json_text(j, "starters", pmi_table[i]->starters);
+		json_truth(j, "usable", usable);
+		json_text(j, "why", usable ? NULL : why);
 		json_end(j, '}');
 	}
 	json_end(j, ']');
@@ -251,6 +282,7 @@ static void json(void)
 	json_text(&j, "version", TERN_VERSION);
 	json_whole(&j, "layout", TERN_LAYOUT);
 	json_networks(&j);
+	json_launchers(&j);
 	json_begin(&j, "limits", '{');
 	for (int i = 0; i < LIMITS; i++)
 		json_whole(&j, limits[i].name, limits[i].value);

@@ -18,6 +18,9 @@
  *   by name     `pkill -9 tern` and `pkill -9 -f "tern run"` find the front; the
  *               keeper has another name.
  *
+ * With --hosts, the ranks' places are taken by links (run_link.c), each of which keeps a remote
+ * shell; at its other end an agent (run_agent.c) is the front of that host's ranks.
+ *
  * The ranks stay in the group that the shell made, so that Ctrl-C and Ctrl-Z work
  * as they do without us and rank 0 may read from the terminal.
  */
@@ -31,8 +34,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/run_keeper.h"
+#include "tools/run_agent.h"
+#include "tools/run_front.h"
 #include "tools/run_kin.h"
+#include "tools/run_link.h"
 #include "tools/tools.h"
 
 /* What is ignored already (nohup) stays ignored, here and in the ranks. */
@@ -57,7 +62,7 @@ static void front_fill_standard(void)
 		close(fd);
 }
 
-static void front_block(struct front *f, sigset_t *heard)
+void front_open(struct front *f, sigset_t *heard)
 {
 	signal(SIGCHLD, SIG_DFL); /* ignored, children would vanish without a status */
 	front_passed(&f->passed);
@@ -66,6 +71,8 @@ static void front_block(struct front *f, sigset_t *heard)
 	sigprocmask(SIG_BLOCK, heard, &f->mask);
 	f->pid = getpid();
 	f->group = getpgrp();
+	f->owns = 0;
+	kin_adopt();
 }
 
 /* ps shows whose keeper it is; `words` has been copied, its memory is the command line's. */
@@ -79,7 +86,7 @@ static void keeper_rename(int words, char **word, pid_t front)
 }
 
 /* Copied, because the command line is about to be written over; lives as long as the keeper. */
-static bool program_copy(struct run_options *o)
+static bool words_copy(struct run_options *o)
 {
 	size_t n = 0;
 	while (o->program[n])
@@ -91,6 +98,8 @@ static bool program_copy(struct run_options *o)
 		if (!(copy[i] = strdup(o->program[i])))
 			return false;
 	o->program = copy;
+	o->shell = o->shell ? strdup(o->shell) : NULL;
+	o->hosts = o->hosts ? strdup(o->hosts) : NULL;
 	return true;
 }
 
@@ -104,9 +113,22 @@ static int keeper_main(struct run_options *o, const struct front *f, int argc, c
 		return 1;
 	kin_adopt();
 	setpgid(0, 0);
-	if (program_copy(o))
+	for (unsigned i = 0; i < f->owns; i++)
+		close(f->own[i]);
+	if (words_copy(o))
 		keeper_rename(argc, argv, f->pid);
 	return keeper_run(o, f);
+}
+
+pid_t front_start(struct run_options *o, const struct front *f, int argc, char **argv)
+{
+	fflush(NULL);
+	pid_t keeper = fork();
+	if (keeper < 0)
+		return -errno;
+	if (keeper == 0)
+		_exit(keeper_main(o, f, argc, argv));
+	return keeper;
 }
 
 /* Stops as the default would: not where nobody could continue us. */
@@ -120,8 +142,7 @@ static void front_stop(void)
 	sigprocmask(SIG_BLOCK, &stop, NULL);
 }
 
-/* Takes in the dead; true when the keeper is among them. */
-static bool front_reap(pid_t keeper, int *status)
+bool front_reap(pid_t keeper, int *status)
 {
 	int s;
 	pid_t pid;
@@ -151,7 +172,7 @@ static int front_wait(pid_t keeper, const sigset_t *heard)
 }
 
 /* The keeper returns the job's status, unless it did not live to do so. */
-static int front_finish(pid_t keeper, int status)
+int front_finish(pid_t keeper, int status)
 {
 	kin_end();
 	if (WIFEXITED(status))
@@ -171,16 +192,16 @@ int run_main(int argc, char **argv)
 	if (!run_options_read(&options, argc, argv, &status))
 		return status;
 	front_fill_standard();
-	front_block(&front, &heard);
-	kin_adopt();
-	fflush(NULL);
-	pid_t keeper = fork();
+	if (options.link)
+		return link_run(options.link, options.program);
+	if (options.agent)
+		return agent_run(argc, argv);
+	front_open(&front, &heard);
+	pid_t keeper = front_start(&options, &front, argc, argv);
 	if (keeper < 0) {
-		fprintf(stderr, "tern run: cannot start the job: %s\n", strerror(errno));
+		fprintf(stderr, "tern run: cannot start the job: %s\n", strerror(-keeper));
 		return 1;
 	}
-	if (keeper == 0)
-		_exit(keeper_main(&options, &front, argc, argv));
 	close(STDIN_FILENO); /* rank 0's alone */
 	open("/dev/null", O_RDONLY);
 	return front_finish(keeper, front_wait(keeper, &heard));

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -26,8 +27,10 @@
 
 #include <tern/tern.h>
 
+#include "base/error.h"
 #include "base/setting.h"
 #include "net/shm/job.h"
+#include "tools/run_hosts.h"
 #include "tools/run_kin.h"
 #include "tools/run_output.h"
 #include "tools/run_rank.h"
@@ -46,9 +49,10 @@ enum phase { RUNNING, ENDING, KILLING };
 struct keeper {
 	const struct run_options *options;
 	const struct front *front;
-	struct job job;
-	struct rank *rank;
-	uint32_t running;
+	struct hosts *hosts; /* NULL: the ranks are ours */
+	struct job job;      /* if they are */
+	struct rank *rank;   /* our ranks, or the links to the hosts */
+	uint32_t count, running;
 	struct output output;
 	enum phase phase;
 	bool alone;     /* no process of the job is left */
@@ -78,7 +82,7 @@ static void timer_set(int timer, int ms)
 static unsigned keeper_signal_all(struct keeper *k, int signal)
 {
 	unsigned sent = kin_signal(signal);
-	for (uint32_t r = 0; !sent && r < k->options->ranks; r++)
+	for (uint32_t r = 0; !sent && r < k->count; r++)
 		if (k->rank[r].pid)
 			kill(k->rank[r].pid, signal);
 	return sent;
@@ -108,9 +112,13 @@ static void keeper_end(struct keeper *k)
 {
 	if (k->phase != RUNNING)
 		return;
+	static const int asking[] = { SIGTERM, SIGCONT }; /* a stopped process gets it too */
 	k->phase = ENDING;
-	keeper_signal_all(k, SIGTERM);
-	keeper_signal_all(k, SIGCONT); /* a stopped process gets it too */
+	for (int i = 0; i < 2; i++)
+		if (k->hosts)
+			hosts_signal(k->hosts, asking[i]);
+		else
+			keeper_signal_all(k, asking[i]);
 	timer_set(k->timer, GRACE_MS);
 }
 
@@ -138,9 +146,9 @@ static void others_text(const struct keeper *k, char *text, size_t room)
 	if (!k->running)
 		return;
 	if (k->running == 1)
-		snprintf(who, sizeof who, "the other rank");
+		snprintf(who, sizeof who, "the other %s", k->hosts ? "host" : "rank");
 	else
-		snprintf(who, sizeof who, "the other %u ranks", k->running);
+		snprintf(who, sizeof who, "the other %u %ss", k->running, k->hosts ? "host" : "rank");
 	if (k->options->survive)
 		snprintf(text, room, "; %s %s on", who, k->running == 1 ? "goes" : "go");
 	else
@@ -153,7 +161,11 @@ static void keeper_report(struct keeper *k, uint32_t rank, pid_t pid, int status
 	status_text(status, what, sizeof what);
 	others_text(k, others, sizeof others);
 	output_take_last(&k->output, rank);
-	output_say(&k->output, "tern run: rank %u (pid %d) %s%s", rank, (int)pid, what, others);
+	if (!k->hosts)
+		output_say(&k->output, "tern run: rank %u (pid %d) %s%s", k->options->first + rank, (int)pid,
+			   what, others);
+	else if (k->count > 1) /* which rank it was, its agent has said */
+		output_say(&k->output, "tern run: host %s %s%s", k->hosts->host[rank].name, what, others);
 }
 
 static void keeper_lost(struct keeper *k, uint32_t rank, int status)
@@ -161,7 +173,8 @@ static void keeper_lost(struct keeper *k, uint32_t rank, int status)
 	pid_t pid = k->rank[rank].pid;
 	k->rank[rank].pid = 0;
 	k->running--;
-	job_rank_ended(&k->job, rank, status);
+	if (!k->hosts)
+		job_rank_ended(&k->job, k->options->first + rank, status);
 	if (!status_code(status))
 		return;
 	if (!k->status)
@@ -179,7 +192,7 @@ static void keeper_reap(struct keeper *k)
 	int status;
 	pid_t pid;
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		for (uint32_t r = 0; r < k->options->ranks; r++)
+		for (uint32_t r = 0; r < k->count; r++)
 			if (k->rank[r].pid == pid) {
 				keeper_lost(k, r, status);
 				break;
@@ -195,7 +208,11 @@ static void keeper_reap(struct keeper *k)
 /* What the terminal sends reaches its whole process group, so those ranks have it already. */
 static void keeper_pass(struct keeper *k, int signal, bool from_terminal)
 {
-	for (uint32_t r = 0; r < k->options->ranks; r++) {
+	if (k->hosts) {
+		hosts_signal(k->hosts, signal);
+		return;
+	}
+	for (uint32_t r = 0; r < k->count; r++) {
 		pid_t pid = k->rank[r].pid;
 		if (pid && !(from_terminal && getpgid(pid) == k->front->group))
 			kill(pid, signal);
@@ -253,16 +270,19 @@ static void keeper_timer(struct keeper *k)
 static void keeper_loop(struct keeper *k)
 {
 	while (!k->alone || !output_finished(&k->output)) {
-		struct pollfd p[2 + OUTPUT_POLLS] = {
+		struct pollfd p[3 + OUTPUT_POLLS] = {
 			{ .fd = k->signals, .events = POLLIN },
 			{ .fd = k->timer, .events = POLLIN },
+			{ .fd = k->hosts ? k->hosts->ready : -1, .events = POLLIN },
 		};
-		output_polls(&k->output, p + 2);
-		poll(p, 2 + OUTPUT_POLLS, -1);
+		output_polls(&k->output, p + 3);
+		poll(p, 3 + OUTPUT_POLLS, -1);
 		if (p[0].revents)
 			keeper_signal(k);
 		if (p[1].revents)
 			keeper_timer(k);
+		if (p[2].revents)
+			hosts_serve(k->hosts);
 		output_serve(&k->output);
 	}
 }
@@ -287,17 +307,37 @@ static void keeper_cannot_start(struct keeper *k, uint32_t rank, int rc)
 		output_say(&k->output, "tern run: cannot start '%s': %s", program, strerror(-rc));
 }
 
+/* In our own group: what the terminal sends reaches the ranks through the wire, and in order. */
+static int keeper_link(struct keeper *k, struct launch *l, uint32_t i)
+{
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+		return -errno;
+	l->job_fd = pair[1];
+	l->group = getpgrp();
+	l->program = hosts_command(k->hosts, i, pair[1]);
+	int rc = l->program ? hosts_begin(k->hosts, i, pair[0], k->options) : -ENOMEM;
+	if (!rc)
+		rc = rank_start(l, i, &k->rank[i]);
+	free(l->program);
+	close(pair[1]);
+	return rc;
+}
+
 static int keeper_start(struct keeper *k)
 {
-	struct launch l = { .program = k->options->program,
-			    .job_fd = k->job.fd,
+	const struct run_options *o = k->options;
+	struct launch l = { .program = o->program,
+			    .job_fd = k->hosts ? -1 : k->job.fd,
+			    .first = k->hosts ? 0 : o->first,
+			    .total = o->total,
 			    .group = k->front->group,
 			    .mask = k->front->mask };
-	int rc = launch_open(&l, k->options->ranks, k->options->binding);
+	int rc = launch_open(&l, k->count, k->hosts ? BINDING_NONE : o->binding);
 	if (rc)
 		return rc;
-	for (uint32_t r = 0; r < k->options->ranks; r++) {
-		rc = rank_start(&l, r, &k->rank[r]);
+	for (uint32_t r = 0; r < k->count; r++) {
+		rc = k->hosts ? keeper_link(k, &l, r) : rank_start(&l, r, &k->rank[r]);
 		if (rc) {
 			keeper_cannot_start(k, r, rc);
 			keeper_end(k);
@@ -322,17 +362,37 @@ static int keeper_watch(struct keeper *k)
 	return k->signals < 0 || k->timer < 0 ? -errno : 0;
 }
 
-static int keeper_open(struct keeper *k)
+static int keeper_job(struct keeper *k)
 {
 	uint64_t budget;
 	int rc = setting_number(SETTING_MEMORY, &budget);
-	if (!rc)
-		rc = job_create(&k->job, k->options->ranks, budget);
+	k->count = k->options->ranks;
+	return rc ? rc : job_create(&k->job, k->options->total, budget);
+}
+
+static int keeper_hosts(struct keeper *k)
+{
+	int rc = hosts_open(k->hosts, k->options);
+	k->count = k->hosts->count;
+	if (!rc && k->count > 1)
+		rc = error_set(
+			-ENOTSUP,
+			"--hosts %s: ranks on several hosts need a network between machines, and this Tern "
+			"has none yet; name one host, or ask for one rank",
+			k->options->hosts);
+	return rc;
+}
+
+static int keeper_open(struct keeper *k)
+{
+	const struct run_options *o = k->options;
+	int rc = k->hosts ? keeper_hosts(k) : keeper_job(k);
 	if (!rc)
 		rc = keeper_watch(k);
 	if (!rc)
-		rc = output_open(&k->output, k->options->ranks, k->options->tag);
-	if (!rc && !(k->rank = calloc(k->options->ranks, sizeof *k->rank)))
+		rc = output_open(&k->output, k->count, k->hosts ? 0 : o->first,
+				 o->tag && !k->hosts ? o->total : 0);
+	if (!rc && !(k->rank = calloc(k->count, sizeof *k->rank)))
 		rc = -ENOMEM;
 	return rc;
 }
@@ -350,7 +410,8 @@ static int keeper_status(const struct keeper *k)
 
 int keeper_run(const struct run_options *options, const struct front *front)
 {
-	struct keeper k = { .options = options, .front = front };
+	struct hosts hosts;
+	struct keeper k = { .options = options, .front = front, .hosts = options->hosts ? &hosts : NULL };
 	int rc = keeper_open(&k);
 	if (!rc)
 		rc = keeper_start(&k);

@@ -13,6 +13,8 @@ struct front {
 	pid_t pid, group;
 	sigset_t mask;   /* the signals blocked when `tern run` started */
 	sigset_t passed; /* the signals that it passes on */
+	int own[5];      /* descriptors of an agent, which the keeper closes */
+	unsigned owns;
 };
 
 /* Runs the job, in a child of the front, and returns the exit status. */

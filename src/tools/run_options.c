@@ -11,6 +11,7 @@
 
 #include <tern/tern.h>
 
+#include "base/setting.h"
 #include "tools/tools.h"
 
 static const char help[] =
@@ -25,6 +26,10 @@ static const char help[] =
 	"                      a smaller job may share the machine with another one\n"
 	"  --tag               begin each line of output with its rank, as in `[3] text`\n"
 	"  --survive           go on when a rank fails; the others' calls that need it return errors\n"
+	"  --hosts A,B,...     on these hosts instead of this one, in equal parts; Tern has to be there\n"
+	"                      under the same path, and the program and this folder, too\n"
+	"  --ssh COMMAND       the command that reaches a host, which gets the host's name and a command\n"
+	"                      line; TERN_SSH unless given, `ssh -o BatchMode=yes` unless set\n"
 	"  --help              print this\n"
 	"\n"
 	"Rank 0 gets the standard input, the others none. Output comes line by line, and lines of\n"
@@ -45,6 +50,10 @@ static const struct option long_options[] = {
 	{ "bind", required_argument, NULL, 'b' },
 	{ "tag", no_argument, NULL, 't' },
 	{ "survive", no_argument, NULL, 's' },
+	{ "hosts", required_argument, NULL, 'H' },
+	{ "ssh", required_argument, NULL, 'S' },
+	{ "agent", no_argument, NULL, 'A' },
+	{ "link", required_argument, NULL, 'L' },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
 };
@@ -87,7 +96,7 @@ static bool read_binding(struct run_options *o, const char *text)
 /* Long options are misspelt; of a short one there is nothing to guess. */
 static bool unknown(const char *word)
 {
-	static const char *const names[] = { "--bind", "--tag", "--survive", "--help" };
+	static const char *const names[] = { "--bind", "--tag", "--survive", "--hosts", "--ssh", "--help" };
 	if (strncmp(word, "--", 2) != 0)
 		return refuse("there is no option '%s'; `tern run --help` lists them. "
 			      "If it belongs to the program, the program's name comes first",
@@ -109,6 +118,18 @@ static bool read_option(struct run_options *o, int letter, const char *word)
 	case 's':
 		o->survive = true;
 		return true;
+	case 'H':
+		o->hosts = optarg;
+		return true;
+	case 'S':
+		o->shell = optarg;
+		return true;
+	case 'A':
+		o->agent = true;
+		return true;
+	case 'L':
+		o->link = atoi(optarg);
+		return true;
 	case ':':
 		return refuse("%s needs a value after it; `tern run --help` shows which", word);
 	default:
@@ -116,8 +137,11 @@ static bool read_option(struct run_options *o, int letter, const char *word)
 	}
 }
 
-static bool check_complete(const struct run_options *o)
+static bool check_complete(struct run_options *o)
 {
+	if (o->agent || o->link)
+		return true; /* started by another tern run, which has checked */
+	o->total = o->ranks;
 	if (!o->ranks)
 		return refuse("how many ranks? Say it with -n, as in `tern run -n 4 ./program`");
 	if (!o->program[0])
@@ -128,7 +152,7 @@ static bool check_complete(const struct run_options *o)
 
 bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 {
-	*o = (struct run_options){ 0 };
+	*o = (struct run_options){ .shell = setting_text(SETTING_SSH) };
 	*status = 2;
 	optind = 0; /* glibc: forget whatever was parsed before */
 	for (;;) {

@@ -9,11 +9,16 @@
 enum binding { BINDING_UNSAID, BINDING_NONE, BINDING_CORE };
 
 struct run_options {
-	uint32_t ranks;
+	uint32_t ranks;        /* that this process starts: all of the job, unless it is an agent */
+	uint32_t first, total; /* the lowest of them, and how many the job has on all hosts */
 	enum binding binding;
-	bool tag;       /* each line of output carries its rank */
-	bool survive;   /* a rank's failure does not end the others */
-	char **program; /* with its arguments, up to a NULL; points into argv */
+	bool tag;          /* each line of output carries its rank */
+	bool survive;      /* a rank's failure does not end the others */
+	const char *hosts; /* their names with commas between, or NULL: this machine */
+	const char *shell; /* the command that reaches them, with its options */
+	bool agent;        /* on another host: the rest comes through standard input */
+	int link;          /* the descriptor that leads to the launcher; 0: this is no link */
+	char **program;    /* with its arguments, up to a NULL; points into argv */
 };
 
 /*

@@ -36,10 +36,10 @@ static bool same_file(int a, int b)
 	return fstat(a, &p) == 0 && fstat(b, &q) == 0 && p.st_dev == q.st_dev && p.st_ino == q.st_ino;
 }
 
-int output_open(struct output *o, uint32_t ranks, bool tag)
+int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged)
 {
-	int digits = tag ? snprintf(NULL, 0, "%u", ranks - 1) : 0;
-	*o = (struct output){ .ranks = ranks, .eager = ranks == 1 };
+	int digits = tagged ? snprintf(NULL, 0, "%u", tagged - 1) : 0;
+	*o = (struct output){ .ranks = ranks, .first = first, .eager = ranks == 1 };
 	o->stream = calloc(2 * (size_t)ranks, sizeof *o->stream);
 	if (!o->stream)
 		return -ENOMEM;
@@ -65,8 +65,8 @@ static int stream_open(struct stream *s, struct channel *c, uint32_t rank, int f
 int output_add(struct output *o, uint32_t rank, int out, int err)
 {
 	struct stream *s = o->stream + 2 * (size_t)rank;
-	int rc = stream_open(s, &o->channel[0], rank, out);
-	return rc ? rc : stream_open(s + 1, &o->channel[o->channels - 1], rank, err);
+	int rc = stream_open(s, &o->channel[0], o->first + rank, out);
+	return rc ? rc : stream_open(s + 1, &o->channel[o->channels - 1], o->first + rank, err);
 }
 
 /* What an ended rank wrote last may lack its newline; the outlet adds it if it must. */

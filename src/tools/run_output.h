@@ -33,12 +33,13 @@ struct output {
 	unsigned channels;
 	bool eager;            /* one rank cannot mix with another: forward without waiting for the newline */
 	struct stream *stream; /* two for each rank: output, error */
-	uint32_t ranks;
+	uint32_t ranks, first;
 };
 
 enum { OUTPUT_POLLS = 2 };
 
-int output_open(struct output *o, uint32_t ranks, bool tag);
+/* For `ranks` ranks from `first` on; if `tagged` is not 0, lines carry theirs, as wide as a job of so many needs. */
+int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged);
 /* Takes over the reading ends of a rank's pipes, which do not block. */
 int output_add(struct output *o, uint32_t rank, int out, int err);
 void output_close(struct output *o);

@@ -52,7 +52,7 @@ int launch_open(struct launch *l, uint32_t ranks, enum binding asked)
 		return error_set(-errno, "opening /dev/null, the input of ranks above 0: %s",
 				 strerror(errno));
 	bind_plan(&l->bind, asked, ranks);
-	environment_set(SETTING_SIZE, ranks);
+	environment_set(SETTING_SIZE, l->total);
 	environment_set(SETTING_JOB_FD, (uint32_t)l->job_fd);
 	return 0;
 }
@@ -94,7 +94,7 @@ __attribute__((noreturn)) static void rank_become(const struct launch *l, const 
 	if (getppid() != b->keeper)
 		_exit(1);
 	setpgid(0, l->group);
-	if (b->number)
+	if (l->first + b->number)
 		dup2(l->null, STDIN_FILENO);
 	dup2(b->out[1], STDOUT_FILENO);
 	dup2(b->err[1], STDERR_FILENO);
@@ -133,7 +133,7 @@ int rank_start(const struct launch *l, uint32_t number, struct rank *r)
 	int rc = birth_open(&b);
 	if (rc)
 		return rc;
-	environment_set(SETTING_RANK, number);
+	environment_set(SETTING_RANK, l->first + number);
 	pid_t pid = rank_fork(l, &b);
 	rc = pid < 0 ? -errno : 0;
 	close(b.out[1]);

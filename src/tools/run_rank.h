@@ -18,9 +18,11 @@ struct rank {
 /* What the ranks of a job have in common when they start. */
 struct launch {
 	char **program;
-	int job_fd;
-	pid_t group;   /* the process group they join: the terminal's signals reach it */
-	sigset_t mask; /* as the launcher found it */
+	int job_fd;     /* a descriptor that they inherit */
+	uint32_t first; /* the lowest of those that are started here */
+	uint32_t total; /* in the whole job */
+	pid_t group;    /* the process group they join: the terminal's signals reach it */
+	sigset_t mask;  /* as the launcher found it */
 	struct bind bind;
 	int null;            /* /dev/null, the input of all but rank 0 */
 	struct rlimit files; /* as the launcher found it */

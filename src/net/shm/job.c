@@ -416,6 +416,9 @@ int job_rank_check(const struct job *j, uint32_t rank)
 	if (WIFSIGNALED(status))
 		return error_set(-EOWNERDEAD, "rank %u is dead: killed by signal %d (%s)", rank,
 				 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	if (status == STATUS_UNKNOWN)
+		return error_set(-EOWNERDEAD, "rank %u is dead: its process ended without tern_close()",
+				 rank);
 	return error_set(-EOWNERDEAD, "rank %u is dead: it ended with exit status %d", rank,
 			 WEXITSTATUS(status));
 }

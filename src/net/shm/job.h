@@ -64,6 +64,7 @@ struct job_rank {
 	_Alignas(64) _Atomic uint32_t state; /* enum rank_state */
 	_Atomic int32_t pid;
 	_Atomic int32_t thread, signal; /* whom to call, and how, when the bell says so */
+	_Atomic uint64_t born;          /* when that process began, if others watch it: pids are used again */
 	_Atomic uint64_t heap;          /* bytes committed from the beginning of its heap */
 	_Atomic uint64_t word;          /* what collective calls compare */
 	_Atomic uint64_t common;        /* and from its middle, which all ranks allocate alike */
@@ -81,6 +82,8 @@ struct job_card {
 	_Atomic uint64_t published;
 	char bytes[JOB_CARD_BYTES];
 };
+
+#define STATUS_UNKNOWN (-1) /* nobody who knows could say */
 
 /* A mapped job. Filled by job_create() or job_map(); plain data, one per process and job. */
 struct job {

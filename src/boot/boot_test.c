@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which variables mean what, and the protocol of PMI-1 with a manager that the test plays. */
+#include "boot/boot.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <tern/tern.h>
+
+#include "../../tests/local.h"
+#include "boot/join.h"
+#include "boot/place.h"
+
+static void environment_clear(void)
+{
+	static const char *const names[] = { "PMIX_RANK",
+					     "PMI_FD",
+					     "PMI_RANK",
+					     "PMI_SIZE",
+					     "OMPI_COMM_WORLD_SIZE",
+					     "SLURM_STEP_NUM_TASKS",
+					     "MPI_LOCALNRANKS",
+					     "TERN_ALONE",
+					     "TERN_JOB_FD" };
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		unsetenv(names[i]);
+}
+
+/* -- Refusals --------------------------------------------------------------------------- */
+
+static void check_refused(const char *variable, const char *value, const char *fix)
+{
+	struct boot b;
+	environment_clear();
+	setenv(variable, value, 1);
+	int rc = boot_find(&b);
+	CHECK(rc < 0);
+	CHECK(sentence_has(rc, variable) && sentence_has(rc, value) && sentence_has(rc, fix));
+	CHECK(sentence_has(rc, "TERN_ALONE") && sentence_has(rc, "tern run"));
+	setenv("TERN_ALONE", "1", 1);
+	CHECK_IS(boot_find(&b), 0);
+	CHECK_IS(b.size, 1);
+}
+
+TEST(several_ranks_without_a_manager_are_refused_with_the_variable_and_what_to_do)
+{
+	check_refused("OMPI_COMM_WORLD_SIZE", "4", "PMIX_RANK");
+	check_refused("PMI_SIZE", "3", "PMI_FD");
+	check_refused("MPI_LOCALNRANKS", "2", "mpiexec");
+	check_refused("FLUX_JOB_SIZE", "2", "Flux");
+}
+
+TEST(a_manager_that_does_not_answer_is_refused_with_its_variable)
+{
+	check_refused("PMI_FD", "987", "PMI_RANK");
+}
+
+TEST(jobs_of_one_rank_need_no_manager)
+{
+	struct boot b;
+	environment_clear();
+	setenv("PMIX_RANK", "0", 1);
+	setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
+	setenv("SLURM_STEP_NUM_TASKS", "8", 1); /* the step that mpirun was started in */
+	CHECK_IS(boot_find(&b), 0);
+	CHECK_IS(b.size, 1);
+	CHECK_IS(b.fd, -1);
+	environment_clear();
+	setenv("SLURM_STEP_NUM_TASKS", "1", 1);
+	CHECK_IS(boot_find(&b), 0);
+	CHECK_IS(b.size, 1);
+}
+
+/* -- A manager --------------------------------------------------------------------------- */
+
+enum { RANKS = 3, CARDS = 64 };
+
+static struct {
+	char key[CARDS][64], value[CARDS][1024];
+	unsigned count;
+} table;
+
+static void answer(int fd, const char *format, ...)
+{
+	char text[8192];
+	va_list args;
+	va_start(args, format);
+	int len = vsnprintf(text, sizeof text, format, args);
+	va_end(args);
+	for (int i = 0; i < len; i++) /* in pieces, as a stream may deliver them; the rank may have left */
+		send(fd, text + i, 1, MSG_NOSIGNAL);
+}
+
+static const char *value_of(const char *key)
+{
+	for (unsigned i = 0; i < table.count; i++)
+		if (strcmp(table.key[i], key) == 0)
+			return table.value[i];
+	return NULL;
+}
+
+/* False: the rank has left. */
+static bool manager_serve(int fd, unsigned *arrived)
+{
+	char line[4096], key[64], value[1024];
+	size_t len = 0;
+	do {
+		if (read(fd, line + len, 1) != 1)
+			return false;
+	} while (line[len++] != '\n');
+	line[len - 1] = '\0';
+	if (strcmp(line, "cmd=init pmi_version=1 pmi_subversion=1") == 0)
+		answer(fd, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n");
+	else if (strcmp(line, "cmd=get_my_kvsname") == 0)
+		answer(fd, "cmd=my_kvsname kvsname=kvs_7_0\n");
+	else if (sscanf(line, "cmd=put kvsname=kvs_7_0 key=%63s value=%1023s", key, value) == 2) {
+		strcpy(table.key[table.count], key);
+		strcpy(table.value[table.count++], value);
+		answer(fd, "cmd=put_result rc=0 msg=success\n");
+	} else if (strcmp(line, "cmd=barrier_in") == 0)
+		++*arrived;
+	else if (sscanf(line, "cmd=get kvsname=kvs_7_0 key=%63s", key) == 1 && value_of(key))
+		answer(fd, "cmd=get_result rc=0 msg=success value=%s\n", value_of(key));
+	else if (strcmp(line, "cmd=finalize") == 0)
+		answer(fd, "cmd=finalize_ack\n");
+	else
+		answer(fd, "cmd=what rc=-1\n");
+	return true;
+}
+
+static int rank_socket[RANKS];
+
+/* Serves everybody, in whatever order they speak, until all have left. */
+static void manager_run(void)
+{
+	struct pollfd p[RANKS];
+	unsigned arrived = 0, left = RANKS;
+	for (int r = 0; r < RANKS; r++)
+		p[r] = (struct pollfd){ .fd = rank_socket[r], .events = POLLIN };
+	while (left) {
+		poll(p, RANKS, -1);
+		for (int r = 0; r < RANKS; r++)
+			if (p[r].revents && !manager_serve(p[r].fd, &arrived)) {
+				p[r].fd = -1;
+				left--;
+			}
+		if (arrived < RANKS)
+			continue;
+		for (int r = 0; r < RANKS; r++)
+			answer(p[r].fd, "cmd=barrier_out\n");
+		arrived = 0;
+	}
+}
+
+static void ranks_start(void (*rank_main)(uint32_t rank))
+{
+	environment_clear();
+	fflush(NULL);
+	for (uint32_t r = 0; r < RANKS; r++) {
+		int pair[2];
+		char text[16];
+		REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+		pid_t pid = fork();
+		REQUIRE(pid >= 0);
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (uint32_t before = 0; before < r; before++)
+				close(rank_socket[before]);
+			close(pair[0]);
+			snprintf(text, sizeof text, "%d", pair[1]);
+			setenv("PMI_FD", text, 1);
+			snprintf(text, sizeof text, "%u", r);
+			setenv("PMI_RANK", text, 1);
+			setenv("PMI_SIZE", "3", 1);
+			rank_main(r);
+			fflush(NULL);
+			_exit(atomic_load(&check_failures) ? 1 : 0);
+		}
+		close(pair[1]);
+		rank_socket[r] = pair[0];
+	}
+}
+
+static unsigned ranks_failed(void)
+{
+	unsigned failed = 0;
+	int status;
+	while (waitpid(-1, &status, 0) > 0)
+		failed += status != 0;
+	return failed;
+}
+
+static void rank_greets(uint32_t rank)
+{
+	tern *t;
+	for (int session = 0; session < 3; session++) {
+		int rc = tern_open(&t, NULL);
+		if (rc)
+			printf("    %s\n", tern_strerror(rc));
+		REQUIRE(rc == 0);
+		CHECK_IS(tern_rank(t), rank);
+		CHECK_IS(tern_size(t), RANKS);
+		CHECK_IS(tern_on(t, 0, note_request), 0);
+		CHECK_IS(tern_request(t, (rank + 1) % RANKS, 0), 0);
+		CHECK_IS(tern_barrier(t), 0);
+		CHECK_IS(requests.count, (unsigned)session + 1);
+		CHECK_IS(tern_close(t), 0);
+	}
+}
+
+TEST(ranks_of_a_pmi_1_manager_join_once_and_have_session_after_session)
+{
+	ranks_start(rank_greets);
+	manager_run();
+	CHECK_IS(ranks_failed(), 0);
+}
+
+static int complaints[2];
+
+/* Rank 2 comes when the others have complained of it. */
+static void rank_complains(uint32_t rank)
+{
+	struct boot b;
+	char text[2000] = "";
+	size_t len = 0;
+	setenv("TERN_STUCK", "1", 1);
+	if (rank != 2)
+		REQUIRE(dup2(complaints[1], STDERR_FILENO) >= 0);
+	while (rank == 2 && (!strstr(text, "rank 0 has waited") || !strstr(text, "rank 1 has waited")))
+		len += (size_t)read(complaints[0], text + len, sizeof text - 1 - len);
+	CHECK_IS(boot_find(&b), 0);
+}
+
+TEST(whoever_waits_long_for_the_others_to_join_says_so)
+{
+	REQUIRE(pipe(complaints) == 0);
+	ranks_start(rank_complains);
+	manager_run();
+	CHECK_IS(ranks_failed(), 0);
+}
+
+/* -- Machines ---------------------------------------------------------------------------- */
+
+static void rank_1_is_elsewhere(uint32_t rank)
+{
+	struct boot b;
+	if (rank == 1 && unshare(CLONE_NEWNET) != 0)
+		_exit(77);
+	int rc = boot_find(&b);
+	CHECK_IS(rc, -ENOTSUP);
+	CHECK(sentence_has(rc, rank == 1 ? "rank 1 is on" : "and rank 1 on"));
+	CHECK(sentence_has(rc, "PMI_FD") && sentence_has(rc, "one node"));
+	CHECK_IS(boot_find(&b), -ENOTSUP); /* and says so again, without waiting for the others */
+}
+
+TEST(ranks_that_cannot_share_memory_are_refused_by_all_with_who_is_where)
+{
+	if (geteuid() != 0) {
+		printf("    skipped: only root can make a namespace\n");
+		return;
+	}
+	ranks_start(rank_1_is_elsewhere);
+	manager_run();
+	CHECK_IS(ranks_failed(), 0);
+}
+
+TEST(the_place_of_a_process_is_that_of_its_children_and_not_of_another_namespace)
+{
+	struct place *here = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct place mine;
+	CHECK_IS(place_here(&mine), 0);
+	CHECK(mine.host[0] && strlen(mine.machine) > 36);
+	if (fork() == 0) {
+		place_here(&here[0]);
+		if (unshare(CLONE_NEWNET) == 0)
+			place_here(&here[1]);
+		_exit(0);
+	}
+	wait(NULL);
+	CHECK(place_same(&mine, &here[0]));
+	CHECK(!place_same(&mine, &here[1]));
+}
+
+/* -- A manager that speaks something else -------------------------------------------------- */
+
+static void rank_is_refused(uint32_t rank)
+{
+	struct boot b;
+	(void)rank;
+	int rc = boot_find(&b);
+	CHECK_IS(rc, -EPROTO);
+	CHECK(sentence_has(rc, "PMI_FD"));
+}
+
+static void check_answer_refused(const char *bytes)
+{
+	ranks_start(rank_is_refused);
+	for (int r = 0; r < RANKS; r++) {
+		if (*bytes)
+			answer(rank_socket[r], "%s", bytes);
+		shutdown(rank_socket[r], SHUT_WR);
+	}
+	CHECK_IS(ranks_failed(), 0);
+	for (int r = 0; r < RANKS; r++)
+		close(rank_socket[r]);
+}
+
+TEST(whatever_else_a_manager_says_is_an_error_and_no_wait)
+{
+	static char long_line[5000];
+	memset(long_line, 'x', sizeof long_line - 1);
+	check_answer_refused("");
+	check_answer_refused("cmd=response_to_init");
+	check_answer_refused("cmd=response_to_init rc=1\n");
+	check_answer_refused("\n");
+	check_answer_refused("cmd=\n");
+	check_answer_refused("cmd=response_to_init rc=0\ncmd=my_kvsname kvsname=\n");
+	check_answer_refused("cmd=response_to_init rc=0\ncmd=my_kvsname\n");
+	check_answer_refused("cmd=response_to_init rc=0\ncmd=my_kvsname kvsname=k\ncmd=put_result rc=0\n"
+			     "cmd=barrier_out\ncmd=get_result rc=0 value=zz\n");
+	check_answer_refused(long_line);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Becoming a rank of a job that another launcher started, once in the life of a process. */
+#ifndef TERN_BOOT_JOIN_H
+#define TERN_BOOT_JOIN_H
+
+#include "boot/boot.h"
+#include "boot/pmi.h"
+
+/*
+ * Joins the job through `pmi`: the ranks find out who is on this machine, share memory, and
+ * watch each other. Blocks until every rank has called it. If the job has one rank,
+ * b->size is 1 and there is no memory. Not for two threads at once.
+ *
+ * What is joined stays joined until the process ends, for one session after another.
+ */
+int join_through(const struct pmi_ops *pmi, struct boot *b);
+
+/* Closes the process manager, if it is still open. Also done when the process returns from main(). */
+void join_leave(void);
+
+#endif

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/meet.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <tern/tern.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/setting.h"
+#include "boot/process.h"
+
+/* Everybody was there when the cards were exchanged, so whoever does not come by then has died. */
+enum { PATIENCE_S = 60 };
+
+/* What a guest says, and what the host answers; the descriptor comes beside it. */
+struct knock {
+	uint8_t key[MEET_KEY];
+	uint32_t rank;
+};
+
+struct welcome {
+	int32_t rc; /* 0, or why there is no job */
+	char text[400];
+};
+
+/* -- Sockets ------------------------------------------------------------------------ */
+
+static void socket_patience(int fd)
+{
+	const struct timeval most = { .tv_sec = PATIENCE_S };
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+}
+
+static int socket_open(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return error_set(-errno, "making a socket for the ranks to meet at: %s", strerror(errno));
+	socket_patience(fd);
+	return fd;
+}
+
+/* The process at the other end, as the kernel knows it: -EPERM if it is another user's. */
+static int peer_pid(int fd, pid_t *pid)
+{
+	struct ucred who;
+	socklen_t len = sizeof who;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) != 0)
+		return -errno;
+	*pid = who.pid;
+	return who.uid == geteuid() ? 0 : -EPERM;
+}
+
+/* Bound without a name: the kernel finds one that nobody has, beside the file system. */
+int meet_open(int *out, struct meet_address *a)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof name;
+	int fd = socket_open();
+	if (fd < 0)
+		return fd;
+	*a = (struct meet_address){ .name_len = 0 };
+	if (bind(fd, (struct sockaddr *)&name, sizeof name.sun_family) != 0 ||
+	    listen(fd, TERN_RANKS_MAX) != 0 || getsockname(fd, (struct sockaddr *)&name, &len) != 0 ||
+	    getrandom(a->key, sizeof a->key, 0) != sizeof a->key) {
+		int rc = error_set(-errno, "opening a socket for the ranks to meet at: %s", strerror(errno));
+		close(fd);
+		return rc;
+	}
+	a->name_len = (uint8_t)(len - sizeof name.sun_family);
+	memcpy(a->name, name.sun_path, a->name_len < MEET_NAME ? a->name_len : MEET_NAME);
+	*out = fd;
+	return 0;
+}
+
+static int welcome_send(int fd, const struct welcome *w, int job)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} beside = { .head = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct iovec text = { .iov_base = (void *)(uintptr_t)w, .iov_len = sizeof *w };
+	struct msghdr m = { .msg_iov = &text, .msg_iovlen = 1 };
+	if (job >= 0) {
+		beside.head.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&beside.head), &job, sizeof job);
+		m.msg_control = &beside;
+		m.msg_controllen = sizeof beside.room;
+	}
+	return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)sizeof *w ? 0 : -errno;
+}
+
+/* *job is -1 if no descriptor came. */
+static int welcome_receive(int fd, struct welcome *w, int *job)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} beside;
+	struct iovec text = { .iov_base = w, .iov_len = sizeof *w };
+	struct msghdr m = {
+		.msg_iov = &text, .msg_iovlen = 1, .msg_control = &beside, .msg_controllen = sizeof beside
+	};
+	ssize_t n;
+	*job = -1;
+	do
+		n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	if (c && c->cmsg_type == SCM_RIGHTS)
+		memcpy(job, CMSG_DATA(c), sizeof *job);
+	w->text[sizeof w->text - 1] = '\0';
+	return n == (ssize_t)sizeof *w ? 0 : n < 0 ? -errno : -ECONNRESET;
+}
+
+/* -- The host ----------------------------------------------------------------------- */
+
+/* A rank, as the host sees it. */
+struct guest {
+	int fd; /* -1: it has not come, or is the host itself */
+	pid_t pid;
+	uint64_t born;
+};
+
+struct host {
+	int fd;
+	const struct meet_address *address;
+	uint32_t rank, size;
+	struct guest *guest; /* one a rank */
+	cpu_set_t cores;     /* that any of them may use: launchers bind ranks before they begin */
+};
+
+static bool host_note(struct host *h, struct guest *g, pid_t pid)
+{
+	cpu_set_t cores;
+	g->pid = pid;
+	g->born = process_born(pid);
+	if (!g->born || sched_getaffinity(pid, sizeof cores, &cores) != 0)
+		return false;
+	CPU_OR(&h->cores, &h->cores, &cores);
+	return true;
+}
+
+/* Asked after a process was looked at under its number: if it is there now, it was the one. */
+static bool still_there(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	return poll(&p, 1, 0) == 0;
+}
+
+static bool key_equal(const uint8_t *a, const uint8_t *b)
+{
+	unsigned differ = 0;
+	for (int i = 0; i < MEET_KEY; i++)
+		differ |= a[i] ^ b[i];
+	return !differ;
+}
+
+/* True if whoever knocked is a rank of the job that had not come yet. Anybody else is sent away. */
+static bool host_admit(struct host *h, int fd)
+{
+	struct knock k;
+	pid_t pid;
+	socket_patience(fd);
+	if (peer_pid(fd, &pid) != 0 || recv(fd, &k, sizeof k, 0) != (ssize_t)sizeof k ||
+	    !key_equal(k.key, h->address->key) || k.rank >= h->size || k.rank == h->rank)
+		return false;
+	struct guest *g = &h->guest[k.rank];
+	if (g->fd >= 0 || !host_note(h, g, pid) || !still_there(fd))
+		return false;
+	g->fd = fd;
+	return true;
+}
+
+static int host_missing(const struct host *h)
+{
+	uint32_t r = 0;
+	while (r == h->rank || h->guest[r].fd >= 0)
+		r++;
+	return error_set(-EOWNERDEAD,
+			 "rank %u has not come to meet rank %u within %d s: it has ended, or hangs", r,
+			 h->rank, PATIENCE_S);
+}
+
+static int host_collect(struct host *h)
+{
+	uint64_t end = clock_ns() + PATIENCE_S * UINT64_C(1000000000);
+	for (uint32_t left = h->size - 1; left;) {
+		struct pollfd p = { .fd = h->fd, .events = POLLIN };
+		int64_t ms = (int64_t)(end - clock_ns()) / 1000000;
+		if (ms <= 0 || poll(&p, 1, (int)ms) == 0)
+			return host_missing(h);
+		int fd = accept4(h->fd, NULL, NULL, SOCK_CLOEXEC);
+		if (fd >= 0 && host_admit(h, fd))
+			left--;
+		else if (fd >= 0)
+			close(fd);
+	}
+	return 0;
+}
+
+static int host_make(const struct host *h, struct job *job)
+{
+	uint64_t budget;
+	int rc = setting_number(SETTING_MEMORY, &budget);
+	if (!rc)
+		rc = job_create(job, h->size, budget);
+	if (rc)
+		return rc;
+	job->head->cores = (uint32_t)CPU_COUNT(&h->cores);
+	for (uint32_t r = 0; r < h->size; r++) {
+		atomic_store(&job->rank[r].pid, h->guest[r].pid);
+		atomic_store(&job->rank[r].born, h->guest[r].born);
+	}
+	return 0;
+}
+
+/* One that has died since then is noticed by the rank before it. */
+static void host_answer(struct host *h, int rc, int memory)
+{
+	struct welcome w = { .rc = rc };
+	if (rc)
+		snprintf(w.text, sizeof w.text, "%s", tern_strerror(rc));
+	for (uint32_t r = 0; r < h->size; r++)
+		if (h->guest[r].fd >= 0) {
+			welcome_send(h->guest[r].fd, &w, memory);
+			close(h->guest[r].fd);
+		}
+}
+
+int meet_host(int fd, const struct meet_address *a, uint32_t rank, uint32_t size, struct job *job)
+{
+	struct host h = { .fd = fd, .address = a, .rank = rank, .size = size };
+	h.guest = calloc(size, sizeof *h.guest);
+	if (!h.guest)
+		return error_set(-ENOMEM, "meeting %u ranks: no memory", size);
+	for (uint32_t r = 0; r < size; r++)
+		h.guest[r].fd = -1;
+	host_note(&h, &h.guest[rank], getpid());
+	int rc = host_collect(&h);
+	if (!rc)
+		rc = host_make(&h, job);
+	host_answer(&h, rc, rc ? -1 : job->fd);
+	free(h.guest);
+	return rc;
+}
+
+/* -- The guests --------------------------------------------------------------------- */
+
+static int guest_connect(const struct meet_address *host, uint32_t rank, int *out)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	struct knock k = { .rank = rank };
+	pid_t pid;
+	int fd = socket_open();
+	if (fd < 0)
+		return fd;
+	memcpy(name.sun_path, host->name, MEET_NAME);
+	memcpy(k.key, host->key, sizeof k.key);
+	socklen_t len = (socklen_t)sizeof name.sun_family + host->name_len;
+	int rc = connect(fd, (struct sockaddr *)&name, len) == 0 ? peer_pid(fd, &pid) : -errno;
+	if (!rc && send(fd, &k, sizeof k, MSG_NOSIGNAL) != (ssize_t)sizeof k)
+		rc = -errno;
+	if (rc)
+		close(fd);
+	else
+		*out = fd;
+	return rc;
+}
+
+int meet_guest(const struct meet_address *host, uint32_t rank, struct job *job)
+{
+	struct welcome w;
+	int fd, memory = -1;
+	int rc = guest_connect(host, rank, &fd);
+	if (!rc) {
+		rc = welcome_receive(fd, &w, &memory);
+		close(fd);
+	}
+	if (rc)
+		return error_set(rc, "rank %u cannot get the job's memory from the lowest rank here: %s",
+				 rank, strerror(-rc));
+	if (w.rc || memory < 0)
+		return error_set(w.rc ? w.rc : -EPROTO, "%s", w.text);
+	rc = job_map(job, memory);
+	if (rc)
+		close(memory);
+	return rc;
+}

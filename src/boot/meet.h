@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where the ranks of a machine meet when no `tern run` has given them the job's memory.
+ *
+ * The lowest of them, the host, makes the memory and hands its descriptor to the others
+ * through a socket. The socket has a name that the kernel chose and no file, so
+ * nothing is left of it; whoever knocks must be of the same user, know the key that
+ * travelled with the name, and be a process that lives.
+ */
+#ifndef TERN_BOOT_MEET_H
+#define TERN_BOOT_MEET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/shm/job.h"
+
+enum { MEET_NAME = 16, MEET_KEY = 16 };
+
+/* How the others find a rank's socket. Travels as bytes. */
+struct meet_address {
+	uint8_t name_len;
+	char name[MEET_NAME];
+	uint8_t key[MEET_KEY];
+};
+
+/* A socket to be met at: every rank opens one, because the lowest is known only afterwards. */
+int meet_open(int *fd, struct meet_address *a);
+
+/*
+ * The host: makes a job of `size` ranks, notes which process each is, and gives it to all of
+ * them. If that fails the others are told why, and their calls fail with the same sentence.
+ */
+int meet_host(int fd, const struct meet_address *a, uint32_t rank, uint32_t size, struct job *job);
+/* Any other rank. The job's descriptor belongs to the caller, as after job_create(). */
+int meet_guest(const struct meet_address *host, uint32_t rank, struct job *job);
+
+#endif

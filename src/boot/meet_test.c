@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Meeting: who gets the job's memory, and who does not. The test's process is rank 0, the host. */
+#include "boot/meet.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <tern/tern.h>
+
+#include "../../tests/check.h"
+#include "base/cpu.h"
+#include "boot/process.h"
+
+static struct meet_address address;
+static int door;
+
+static void guest_start(void (*guest)(uint32_t rank), uint32_t rank)
+{
+	fflush(NULL);
+	pid_t pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	guest(rank);
+	fflush(NULL);
+	_exit(atomic_load(&check_failures) ? 1 : 0);
+}
+
+static unsigned guests_failed(void)
+{
+	unsigned failed = 0;
+	int status;
+	while (waitpid(-1, &status, 0) > 0)
+		failed += status != 0;
+	return failed;
+}
+
+static void guest_comes(uint32_t rank)
+{
+	struct job j;
+	CHECK_IS(meet_guest(&address, rank, &j), 0);
+	CHECK_IS(j.size, 4);
+	CHECK_IS(atomic_load(&j.rank[rank].pid), getpid());
+	CHECK_IS(atomic_load(&j.rank[rank].born), process_born(getpid()));
+	CHECK_IS(atomic_load(&j.rank[0].pid), getppid());
+	atomic_store(&j.rank[rank].word, rank + 1); /* it is one memory */
+}
+
+TEST(every_rank_gets_the_memory_and_the_job_knows_its_process)
+{
+	struct job j;
+	REQUIRE(meet_open(&door, &address) == 0);
+	for (uint32_t r = 1; r < 4; r++)
+		guest_start(guest_comes, r);
+	REQUIRE(meet_host(door, &address, 0, 4, &j) == 0);
+	CHECK_IS(guests_failed(), 0);
+	for (uint32_t r = 1; r < 4; r++)
+		CHECK_IS(atomic_load(&j.rank[r].word), r + 1);
+}
+
+/* -- Strangers -------------------------------------------------------------------------- */
+
+static void guest_is_refused(void)
+{
+	struct job j;
+	int rc = meet_guest(&address, 1, &j);
+	CHECK(rc == -ECONNRESET || rc == -EPIPE || rc == -EPERM);
+}
+
+static void stranger_then_guest(void (*disguise)(void), uint32_t rank)
+{
+	fflush(NULL);
+	pid_t stranger = fork();
+	if (stranger == 0) {
+		disguise();
+		guest_is_refused();
+		fflush(NULL);
+		_exit(atomic_load(&check_failures) ? 1 : 0);
+	}
+	int status;
+	waitpid(stranger, &status, 0);
+	CHECK_IS(status, 0);
+	struct job j;
+	CHECK_IS(meet_guest(&address, rank, &j), 0);
+}
+
+static void with_another_key(void)
+{
+	address.key[3] ^= 1;
+}
+
+static void comes_behind_a_wrong_key(uint32_t rank)
+{
+	stranger_then_guest(with_another_key, rank);
+}
+
+TEST(whoever_has_another_key_is_sent_away_and_the_rank_still_comes)
+{
+	struct job j;
+	REQUIRE(meet_open(&door, &address) == 0);
+	guest_start(comes_behind_a_wrong_key, 1);
+	REQUIRE(meet_host(door, &address, 0, 2, &j) == 0);
+	CHECK_IS(guests_failed(), 0);
+}
+
+static void as_another_user(void)
+{
+	REQUIRE(setuid(65534) == 0);
+}
+
+static void comes_behind_another_user(uint32_t rank)
+{
+	stranger_then_guest(as_another_user, rank);
+}
+
+TEST(another_user_is_sent_away_though_the_key_is_right)
+{
+	struct job j;
+	if (geteuid() != 0) {
+		printf("    skipped: only root can become another user\n");
+		return;
+	}
+	REQUIRE(meet_open(&door, &address) == 0);
+	guest_start(comes_behind_another_user, 1);
+	REQUIRE(meet_host(door, &address, 0, 2, &j) == 0);
+	CHECK_IS(guests_failed(), 0);
+}
+
+static void guest_meets_a_stranger(uint32_t rank)
+{
+	struct job j;
+	CHECK_IS(meet_guest(&address, rank, &j), -EPERM);
+}
+
+TEST(a_rank_does_not_tell_the_key_to_another_users_process)
+{
+	if (geteuid() != 0) {
+		printf("    skipped: only root can become another user\n");
+		return;
+	}
+	struct knock_like {
+		char bytes[64];
+	} got;
+	REQUIRE(setresuid(65534, 65534, 0) == 0);
+	REQUIRE(meet_open(&door, &address) == 0);
+	REQUIRE(setresuid(0, 0, 0) == 0);
+	guest_start(guest_meets_a_stranger, 1);
+	int fd = accept(door, NULL, NULL);
+	REQUIRE(fd >= 0);
+	CHECK_IS(recv(fd, &got, sizeof got, 0), 0);
+	CHECK_IS(guests_failed(), 0);
+}
+
+/* -- What goes wrong -------------------------------------------------------------------- */
+
+static void guest_hears_why(uint32_t rank)
+{
+	struct job j;
+	int rc = meet_guest(&address, rank, &j);
+	CHECK_IS(rc, -ENOMEM);
+	CHECK(strstr(tern_strerror(rc), "TERN_MEMORY"));
+}
+
+TEST(if_the_host_cannot_make_the_memory_every_rank_hears_why)
+{
+	struct job j;
+	setenv("TERN_MEMORY", "1K", 1);
+	REQUIRE(meet_open(&door, &address) == 0);
+	for (uint32_t r = 1; r < 4; r++)
+		guest_start(guest_hears_why, r);
+	CHECK_IS(meet_host(door, &address, 0, 4, &j), -ENOMEM);
+	CHECK_IS(guests_failed(), 0);
+}
+
+static void guest_finds_nobody(uint32_t rank)
+{
+	struct job j;
+	int rc = meet_guest(&address, rank, &j);
+	CHECK(rc < 0);
+	CHECK(strstr(tern_strerror(rc), "rank 1 cannot get the job's memory"));
+}
+
+TEST(a_host_that_has_died_is_an_error_and_no_wait)
+{
+	REQUIRE(meet_open(&door, &address) == 0);
+	close(door);
+	guest_start(guest_finds_nobody, 1);
+	CHECK_IS(guests_failed(), 0);
+}
+
+/* -- Cores ------------------------------------------------------------------------------ */
+
+static void bind_to_the(unsigned which)
+{
+	cpu_set_t may, one;
+	REQUIRE(sched_getaffinity(0, sizeof may, &may) == 0);
+	unsigned core = 0;
+	for (; core < CPU_SETSIZE; core++)
+		if (CPU_ISSET(core, &may) && which-- == 0)
+			break;
+	CPU_ZERO(&one);
+	CPU_SET(core, &one);
+	REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+}
+
+static void guest_bound(uint32_t rank)
+{
+	struct job j;
+	bind_to_the(rank);
+	CHECK_IS(meet_guest(&address, rank, &j), 0);
+	CHECK_IS(j.head->cores, 2);
+}
+
+TEST(ranks_bound_to_a_core_each_have_as_many_cores_as_ranks)
+{
+	struct job j;
+	if (cpu_count() < 2) {
+		printf("    skipped: there is one core\n");
+		return;
+	}
+	REQUIRE(meet_open(&door, &address) == 0);
+	guest_start(guest_bound, 1);
+	bind_to_the(0);
+	REQUIRE(meet_host(door, &address, 0, 2, &j) == 0);
+	CHECK_IS(guests_failed(), 0);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The process manager of another launcher, as its ranks see it.
+ *
+ * PMIx, PMI-2 and PMI-1 offer the same under different names: a process learns
+ * which rank it is of how many, and ranks give each other words through a table:
+ * put, fence, get. That is all that Tern needs of them, and only while a
+ * process joins its job.
+ */
+#ifndef TERN_BOOT_PMI_H
+#define TERN_BOOT_PMI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PMI_VALUE_MAX = 1000 }; /* characters of a value, the 0 counted; every manager takes that many */
+
+/* One client for each protocol. A process has one conversation, so clients have no objects. */
+struct pmi_ops {
+	const char *name;     /* "PMIx" */
+	const char *starters; /* the commands that speak it */
+	const char *sign;     /* the variable that a process finds if it was started by one of these */
+	const char *count;    /* the variable that says how many ranks there are; may be missing */
+	bool outermost; /* what other launchers start inherits `sign`, so it counts only if no other is there */
+	bool shared;    /* MPI in the same process uses it too, and cannot if we have closed it: close late */
+
+	/* Whether it can be spoken here; if not, what is missing and what to do, in `why`. */
+	bool (*usable)(char *why, size_t len);
+
+	/* The rest returns 0, or a negative code with a sentence. */
+	int (*open)(uint32_t *rank, uint32_t *size);
+	int (*put)(const char *key, const char *value);
+	int (*fence)(void); /* what everybody has put can be got behind it */
+	int (*get)(uint32_t rank, const char *key, char *value, size_t len);
+	void (*close)(void);
+};
+
+/* In the order in which they are asked. */
+enum { PMI_PROTOCOLS = 3 };
+extern const struct pmi_ops *const pmi_table[PMI_PROTOCOLS];
+
+/*
+ * Gives every rank the `len` bytes of every rank, in `all`, by rank. Each rank calls
+ * it with the same `key`, once; `len` is at most PMI_CARD_MAX and the same everywhere.
+ */
+enum { PMI_CARD_MAX = (PMI_VALUE_MAX - 1) / 2 };
+int pmi_gather(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, const char *key, const void *mine,
+	       size_t len, void *all);
+
+extern const struct pmi_ops pmix_ops, pmi_wire_ops, pmi_slurm_ops;
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+
+/* What /proc says of a process, as far as it matters here. */
+struct process {
+	char state;
+	uint64_t born;
+	int status;
+};
+
+/* The 22nd word is the start, the 52nd and last the status; the second is the name, and may hold anything. */
+static bool process_look(pid_t pid, struct process *p)
+{
+	char path[32], text[1024];
+	unsigned long long born;
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, text, sizeof text - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	const char *behind = strrchr(text, ')'), *last = strrchr(text, ' ');
+	if (!behind || sscanf(behind,
+			      ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			      "%llu",
+			      &p->state, &born) != 2)
+		return false;
+	p->born = born;
+	return sscanf(last, "%d", &p->status) == 1;
+}
+
+uint64_t process_born(pid_t pid)
+{
+	struct process p;
+	return process_look(pid, &p) ? p.born : 0;
+}
+
+int process_open(pid_t pid, uint64_t born)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (fd < 0)
+		return -errno;
+	if (process_born(pid) == born)
+		return fd;
+	close(fd); /* the number has another bearer by now */
+	return -ESRCH;
+}
+
+/* Linux 6.15 tells how a process ended to whoever holds it; spelled out for older headers. */
+struct ending {
+	uint64_t mask, cgroup;
+	uint32_t ids[11];
+	int32_t status;
+};
+enum { ENDING_STATUS = 1 << 3 };
+#define ENDING_GET _IOWR(0xff, 11, struct ending)
+
+bool process_status(int fd, pid_t pid, uint64_t born, int *status)
+{
+	struct process p;
+	struct ending e = { .mask = ENDING_STATUS };
+	if (process_look(pid, &p) && p.born == born && p.state == 'Z') {
+		*status = p.status; /* its parent has not asked yet */
+		return true;
+	}
+	if (fd < 0 || ioctl(fd, ENDING_GET, &e) != 0 || !(e.mask & ENDING_STATUS))
+		return false;
+	*status = e.status;
+	return true;
+}

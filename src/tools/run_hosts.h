@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The hosts of a job, as the keeper sees them: a link to each. */
+#ifndef TERN_TOOLS_RUN_HOSTS_H
+#define TERN_TOOLS_RUN_HOSTS_H
+
+#include "tools/run_options.h"
+#include "tools/run_wire.h"
+
+struct host {
+	char *name;
+	uint32_t first, ranks; /* of the job that are there */
+	struct wire wire;      /* to its link */
+};
+
+struct hosts {
+	struct host *host;
+	uint32_t count;
+	int ready;    /* epoll over the wires */
+	char **shell; /* the words of --ssh */
+	uint32_t shell_words;
+	char *self;   /* where this command lies, */
+	char *quoted; /* and the same in quotes, for the shell of another host */
+};
+
+/*
+ * Takes the list apart and gives each host its part of the ranks, as equal as they can be;
+ * hosts that would get none are left out. -EINVAL with a sentence for a list that is none.
+ */
+int hosts_open(struct hosts *h, const struct run_options *o);
+void hosts_close(struct hosts *h); /* also if it could not be opened */
+
+/* The words that become the link to the i-th host: an array to be freed. `control` is its descriptor of the wire. */
+char **hosts_command(const struct hosts *h, uint32_t i, int control);
+
+/* The link to the i-th host is there: tells its agent what to start. `fd` belongs to it from now on. */
+int hosts_begin(struct hosts *h, uint32_t i, int fd, const struct run_options *o);
+
+void hosts_signal(struct hosts *h, int signal);
+
+/* When `ready` is readable: passes each card that a host has sent to all the others. */
+void hosts_serve(struct hosts *h);
+
+#endif

@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ctest: TIMEOUT 200 RUN_SERIAL LABELS once
+# `tern run --hosts`, through a real sshd that the test starts on this machine for itself.
+. tests/launch_frame.sh
+need ssh openssh-client
+need sshd openssh-server
+
+tern=$bin/tern port=$((20000 + RANDOM % 10000)) daemon=
+# Whatever the daemon starts carries the port in its environment.
+marked() { grep -lzsE "^SSH_CONNECTION=.* $port\$|^LAUNCH_TEST_MARK=$mark\$" /proc/[0-9]*/environ | grep -oE '[0-9]+'; }
+sshd_stop() {
+	[[ $daemon ]] && kill "$daemon" && wait "$daemon" 2>/dev/null
+	launch_clean
+}
+trap sshd_stop EXIT
+
+sshd_start() {
+	ssh-keygen -q -t ed25519 -N '' -f "$folder/host" && ssh-keygen -q -t ed25519 -N '' -f "$folder/key" || return 1
+	cp "$folder/key.pub" "$folder/authorized"
+	((EUID)) || mkdir -p /run/sshd
+	: >"$folder/sshd.log"
+	"$(command -v sshd)" -D -e -f /dev/null -p "$port" -h "$folder/host" -o ListenAddress=127.0.0.1 \
+		-o AuthorizedKeysFile="$folder/authorized" -o StrictModes=no -o UsePAM=no -o PidFile=none \
+		-o PermitRootLogin=yes 2>"$folder/sshd.log" &
+	daemon=$!
+	until_true grep -q listening "$folder/sshd.log"
+}
+sshd_start || skip "sshd does not start: $(tail -n 1 "$folder/sshd.log")"
+shell="ssh -F none -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=$folder/known -o LogLevel=ERROR -i $folder/key -p $port"
+launcher=("$tern" run --hosts 127.0.0.1 --ssh "$shell")
+
+sentence "the examples do on another host what they do on this one"
+same_as_tern_run 4 "$bin/hello"
+same_as_tern_run 3 "$bin/ring"
+launch 4 "$bin/launch_ranks" all 50
+check_status 0
+says 12 '^rank [0-3] of 4: all came$'
+
+sentence "lines of 8 ranks come whole and in order, on both outputs"
+launch 8 "$bin/run_lines" 500 200
+check_status 0
+for file in "$out" "$err"; do
+	[[ $(awk 'NF == 5 && length($5) == 200 && $4 == n[$2]++' "$file" | wc -l) == 4000 ]] || fail "a line is not whole, or not in order"
+done
+
+sentence "every line carries its rank with --tag"
+launch 11 --tag sh -c 'echo one'
+[[ $(grep -c '^\[..\] one$' "$out") == 11 ]] || fail "tags are wrong: $(head -1 "$out")"
+
+sentence "rank 0 gets the input byte for byte, and its end"
+head -c 3000000 /dev/urandom >"$folder/noise"
+"${launcher[@]}" -n 2 sh -c '[ "$TERN_RANK" = 0 ] && exec cat; cat >&2' <"$folder/noise" 2>"$err" | cmp -s - "$folder/noise" || fail "the bytes differ"
+[[ -s $err ]] && fail "rank 1 got input"
+
+sentence "the folder, PATH and TERN_* variables are those of this host, and nothing else is"
+(cd "$folder" && TERN_SPIN=77 OTHER=1 "${launcher[@]}" -n 1 sh -c 'pwd; echo "spin $TERN_SPIN, other $OTHER"') >"$out" 2>"$err"
+says 1 "^$(cd "$folder" && pwd)$"
+says 1 '^spin 77, other $'
+
+sentence "the exit status is that of the rank that failed first, and the rank is named"
+launch 3 sh -c '[ "$TERN_RANK" = 1 ] && exit 7; sleep 100'
+check_status 7
+grep -qE 'rank 1 .*ended with status 7; ending the other 2 ranks' "$err" || fail "it was not named"
+launch 3 sh -c '[ "$TERN_RANK" = 2 ] && kill -9 $$; sleep 100'
+check_status 137
+launch 4 --survive "$bin/fail_ranks" survive 0
+check_status 137
+says 3 '^. others: fine'
+launch 2 /no/such/program
+check_status 127
+check_nothing_left
+
+start() { # ARGUMENTS: starts, with $front its process; input from $input
+	: >"$out"
+	set -m
+	"${launcher[@]}" "$@" >"$out" 2>"$err" <"${input:-/dev/null}" &
+	front=$!
+	set +m
+}
+printed() { grep -qx "$1" "$out"; }
+
+sentence "signals reach the ranks, also when nobody reads their input and output"
+start -n 2 sh -c 'trap "echo got it; exit 0" USR1; echo ready; while :; do sleep 0.1; done'
+until_true printed ready && sleep 0.3
+kill -USR1 $front
+wait $front
+status=$?
+check_status 0
+says 2 '^got it$'
+LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n 2 yes rank <"$folder/noise" 2>"$err" | sleep 30 &
+reader=$!
+sleep 0.7
+kill -TERM $(pgrep -f -- "-p $port -n 2 yes rank$")
+until_true eval '! pgrep -f "^yes rank$" >/dev/null' || fail "the ranks do not get SIGTERM"
+kill $reader
+check_nothing_left
+
+sentence "whoever is killed, nothing is left on the other host"
+for victim in front keeper link ssh agent; do
+	start -n 3 sh -c 'echo ready; sleep 1000 & sleep 1000'
+	until_true printed ready || fail "it does not begin"
+	keeper=$(pgrep -P $front)
+	link=$(pgrep -P "$keeper")
+	case $victim in
+	front) pid=$front ;;
+	keeper) pid=$keeper ;;
+	link) pid=$link ;;
+	ssh) pid=$(pgrep -P "$link") ;;
+	agent) pid=$(marked | while read -r p; do grep -qz -- --agent "/proc/$p/cmdline" 2>/dev/null && echo "$p"; done | tail -1) ;;
+	esac
+	kill -9 $pid
+	wait $front 2>/dev/null
+	status=$?
+	((status)) || fail "the $victim was killed and the status is 0"
+	check_nothing_left
+done
+
+sentence "a second interrupt ends the job at once"
+start -n 2 sh -c 'trap "" INT TERM; echo ready; while :; do sleep 0.1; done'
+until_true printed ready && sleep 0.2
+kill -INT $front
+sleep 0.3
+kill -INT $front
+wait $front
+check_nothing_left
+
+refused() { # PATTERN ARGUMENTS
+	local pattern=$1
+	shift
+	timeout 20 "$tern" run "$@" >"$out" 2>"$err" </dev/null && fail "the status is 0"
+	grep -qE -- "$pattern" "$err" || fail "nothing matches: $pattern"
+}
+sentence "what cannot be done is refused in words"
+refused 'need a network between machines.*name one host' --hosts a,b -n 4 true
+refused "'' is no host" --hosts a,,b -n 4 true
+refused 'a is named twice' --hosts a,a -n 4 true
+refused 'no agent answered: the host cannot be reached' --hosts 127.0.0.1 --ssh "${shell/-p $port/-p 1}" -n 2 true
+refused "cannot start 'no-such-shell'" --hosts a --ssh no-such-shell -n 2 true
+
+finish

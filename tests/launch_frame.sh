@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by the tests of launchers that are not Tern's. They set `launcher`, a command that takes
+# `-n N PROGRAM`, and call launch_suite for it: the same program, the same promises.
+set -uo pipefail
+
+bin=$TERN_BIN
+PATH=$PATH:/usr/sbin:/sbin # where daemons are
+folder=$(mktemp -d)
+out=$folder/out err=$folder/err
+failed=0 status=0
+
+# Whatever a job starts carries this in its environment.
+mark=launch-test-$$-$RANDOM
+marked() { grep -lzs "^LAUNCH_TEST_MARK=$mark\$" /proc/[0-9]*/environ | grep -oE '[0-9]+'; }
+launch_clean() {
+	kill -9 $(marked) 2>/dev/null
+	rm -rf "$folder"
+}
+trap launch_clean EXIT
+
+skip() {
+	echo "skipped: $1"
+	exit 77
+}
+need() { # COMMAND PACKAGE
+	command -v "$1" >/dev/null || skip "$1 is not here (Debian: $2)"
+}
+usable() { "$bin/tern" info | grep -E "^  $1 +usable" >/dev/null; } # PROTOCOL
+sentence() { echo "$1"; }
+fail() {
+	echo "    failed: $1"
+	[[ -s $err ]] && head -5 "$err" | sed 's/^/    stderr: /'
+	failed=$((failed + 1))
+}
+launch() { # N PROGRAM...
+	local n=$1
+	shift
+	LAUNCH_TEST_MARK=$mark timeout -k 5 60 "${launcher[@]}" -n "$n" "$@" >"$out" 2>"$err" </dev/null
+	status=$?
+}
+check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
+says() { # COUNT PATTERN
+	local n
+	n=$(grep -cE -- "$2" "$out")
+	[[ $n == "$1" ]] || fail "not $1 but $n lines match: $2"
+}
+until_true() { # COMMAND...: waits until it succeeds, up to ten seconds
+	local try
+	for try in {1..500}; do
+		"$@" && return 0
+		sleep 0.02
+	done
+	return 1
+}
+nothing_marked() { [[ -z $(marked) ]]; }
+check_nothing_left() {
+	until_true nothing_marked && return
+	local pid left=
+	for pid in $(marked); do left+=" $pid ($(tr -s '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline"))"; done
+	fail "these are left:$left"
+	kill -9 $(marked) 2>/dev/null
+}
+same_as_tern_run() { # N PROGRAM: the same lines, in whatever order
+	launch "$@"
+	check_status 0
+	sort "$out" >"$folder/theirs"
+	"$bin/tern" run -n "$@" 2>/dev/null | sort >"$folder/ours"
+	cmp -s "$folder/theirs" "$folder/ours" || fail "$2 says something else than under tern run"
+}
+
+launch_survivors() { # NAME
+	sentence "$1: whichever rank dies, the others learn its name and go on"
+	local plain=("${launcher[@]}") victim
+	launcher+=($survive)
+	for victim in 0 1 3; do
+		launch 4 "$bin/fail_ranks" survive $victim
+		says 3 "^. wait: dead: rank $victim is dead"
+		says 3 "^. request: dead: rank $victim "
+		says 6 "^. barrier: dead: rank $victim "
+		says 3 '^. others: fine'
+	done
+	launcher=("${plain[@]}")
+	check_nothing_left
+}
+launch_suite() { # NAME; `survive` holds the option that lets others go on when a rank dies, if there is one
+	sentence "$1: the examples do what they do under tern run"
+	same_as_tern_run 4 "$bin/hello"
+	same_as_tern_run 3 "$bin/ring"
+	same_as_tern_run 1 "$bin/hello"
+	launch 3 "$bin/fetch_add"
+	check_status 0
+	says 1 ' of 3 has ticket 2$'
+	says 3 ' has sum 6$'
+
+	sentence "$1: all ranks reach all, in session after session"
+	launch 8 "$bin/launch_ranks" all 50
+	check_status 0
+	says 24 '^rank [0-7] of 8: all came$'
+
+	sentence "$1: the exit status of a rank is the launcher's"
+	launch 4 "$bin/launch_ranks" status 0
+	check_status 0
+	launch 4 "$bin/launch_ranks" status 7
+	check_status 7
+
+	sentence "$1: ranks that return without tern_close() have done nothing wrong"
+	launch 3 "$bin/launch_ranks" end
+	check_status 0
+
+	[[ $survive ]] && launch_survivors "$1"
+
+	sentence "$1: several jobs at once do not mix"
+	local i jobs=()
+	for i in 1 2 3 4; do
+		LAUNCH_TEST_MARK=$mark timeout -k 5 60 "${launcher[@]}" -n "$i" "$bin/launch_ranks" all 20 \
+			>"$folder/job$i" 2>"$err" </dev/null &
+		jobs+=($!)
+	done
+	for i in 1 2 3 4; do
+		wait "${jobs[i - 1]}" || fail "job $i failed"
+		[[ $(grep -c "^rank . of $i: all came$" "$folder/job$i") == $((3 * i)) ]] || fail "job $i: $(head -3 "$folder/job$i")"
+	done
+
+	sentence "$1: nothing is left of a job whose launcher is told to end, or whose rank was killed"
+	: >"$out"
+	LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n 4 "$bin/launch_ranks" wait >"$out" 2>"$err" </dev/null &
+	local front=$!
+	until_true grep -q 'rank 3 waits' "$out" || fail "it does not begin"
+	kill -TERM $front
+	wait $front 2>/dev/null
+	check_nothing_left
+	launch 4 "$bin/fail_ranks" survive 2
+	((status)) || fail "a rank was killed and the status is 0"
+	check_nothing_left
+}
+finish() {
+	check_nothing_left
+	((failed == 0)) || echo "$failed failed"
+	exit $((failed > 0))
+}
