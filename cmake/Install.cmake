@@ -11,6 +11,10 @@ install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MAT
 file(RELATIVE_PATH TERN_PC_PREFIX
 	${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 string(REGEX REPLACE "/$" "" TERN_PC_PREFIX "${TERN_PC_PREFIX}")
+set(TERN_PC_PRIVATE "")
+if(udp_library)
+	set(TERN_PC_PRIVATE " -l${udp_library}")
+endif()
 configure_file(cmake/tern.pc.in tern.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tern.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -132,6 +132,14 @@ check breaks "bells are rung before generation is raised" barrier -DRING_FIRST
 check breaks "generation is raised by a store that later loads may pass" barrier -DPLAIN_STORE
 
 optimize=-O0 # these are smaller: searched before gcc would be done
+check holds "4 packets over a wire that loses, doubles and reorders: each is passed up once, in order, and has a place" retry
+check holds "the same with 5 packets and a window of 2" retry -DN=5 -DWINDOW=2
+check holds "without order, one packet at a time: the same" retry -DNO_ORDER -DWINDOW=1
+check breaks "what has come is not noted" retry -DNO_NOTE -DNO_ORDER -DWINDOW=1
+check breaks "a packet that was refused above is noted" retry -DNOTE_REFUSED
+check breaks "the sender forgets what lies below a gap" retry -DFORGET_ABOVE
+check breaks "packets are passed up as they come" retry -DNO_ORDER
+check breaks "nothing limits what is sent" retry -DNO_CREDIT
 check holds "a send that no receive takes, 2 RTSs, 1 cell: those behind it arrive, once, in order; nothing gets lost" \
 	rendezvous -DN1=3
 check holds "the same with room for 2 and 2 cells" \

@@ -23,6 +23,7 @@ test="$aarch64 $format
 	spin                spin
 	valgrind            valgrind
 	mandoc              mandoc
+	libsodium-dev       /usr/include/sodium.h
 	libncurses-dev      /usr/include/curses.h
 	tmux                tmux
 	chromium            chromium

@@ -15,12 +15,13 @@ bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during
 upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no-overlap spawn-trip spawn-rate)
 alone=(yield) # there is no limit to compare it with
 many=(multicast) # wants nine cores
+udp=(udp-trip udp-auth-trip udp-rate udp-bulk) # left out of a build without libsodium
 delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll hold-thread hold-interrupt barrier-thread)
 kernel=(private-put private-get rendezvous) # left out where the kernel does not copy between processes
-for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" "${kernel[@]}"; do
+for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" "${kernel[@]}" "${udp[@]}"; do
 	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
 done
-count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + ${#delivery[@]} + ${#kernel[@]})) .
+count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + ${#delivery[@]} + ${#kernel[@]} + ${#udp[@]})) .
 
 sentence "every test runs, and --json prints an array of records and nothing else"
 # --count is milliseconds for `idle`.
@@ -68,6 +69,16 @@ for name in "${delivery[@]}"; do
 done
 count_out 0 '"value": null'
 count_out 0 '"limit": null'
+
+if [[ $("$tern" info) == *"udp            usable"* ]]; then
+	sentence "so does every test over UDP"
+	run --json --repeat 1 --count 128 --test "$(IFS=, && echo "${udp[*]}")"
+	check_status 0
+	check_quiet
+	check_records 7
+	count_out 0 '"value": null'
+	count_out 0 '"limit": null'
+fi
 
 sentence "what needs the kernel to copy between processes is left out where it does not, with the reason"
 if [[ $("$tern" info --json) == *'"single_copy": true'* ]]; then

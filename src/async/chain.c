@@ -193,6 +193,8 @@ int tern_async(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg
 	if (!rc)
 		rc = async_check(async_of(t), rank, id);
 	if (!rc)
+		rc = layer_needs_mapping(t->own, rank, "messages of tern_async()");
+	if (!rc)
 		rc = order_add(async_of(t), rank, &o);
 	return op_finish(t, op, &own, rc);
 }

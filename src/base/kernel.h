@@ -20,6 +20,9 @@ void futex_wake(_Atomic uint64_t *word);
 void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns);
 void futex_wake32(_Atomic uint32_t *word);
 
+/* Sends one byte to a port of loopback: whoever sleeps on its socket wakes. */
+void loopback_knock(uint16_t port);
+
 /*
  * Makes this process answer barrier_all() and tells whether the kernel has it.
  * Cheap while the process has one thread, milliseconds later.

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/world.h"
 
+#include <poll.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -20,8 +22,37 @@ static void real_nap(uint64_t ns)
 	nanosleep(&length, NULL);
 }
 
+static bool all_silent(const struct sleep *s)
+{
+	for (unsigned i = 0; i < s->bells; i++)
+		if (atomic_load(s->bell[i]) != s->says)
+			return false;
+	return true;
+}
+
+/* A bell without a descriptor would not end this sleep, so such a mix is a nap. */
+static void sleep_on_descriptors(const struct sleep *s, uint64_t ns)
+{
+	struct pollfd p[SLEEP_FDS];
+	if (s->bells > s->fds && ns > FALLBACK_NAP_NS)
+		ns = FALLBACK_NAP_NS;
+	struct timespec length = { .tv_sec = (time_t)(ns / 1000000000u),
+				   .tv_nsec = (long)(ns % 1000000000u) };
+	for (unsigned i = 0; i < s->fds; i++)
+		p[i] = (struct pollfd){ .fd = s->fd[i], .events = POLLIN };
+	if (all_silent(s))
+		ppoll(p, s->fds, &length, NULL);
+}
+
 static void real_sleep(const struct sleep *s, uint64_t ns)
 {
+	uint64_t now = s->until ? clock_ns() : 0;
+	if (s->until && s->until < now + ns)
+		ns = s->until > now ? s->until - now : 0;
+	if (s->fds) {
+		sleep_on_descriptors(s, ns);
+		return;
+	}
 	if (futex_wait_many(s->bell, s->bells, s->says, ns) != 0)
 		real_nap(ns < FALLBACK_NAP_NS ? ns : FALLBACK_NAP_NS);
 }

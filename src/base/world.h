@@ -22,20 +22,29 @@ enum bell {
 	BELL_RUNG = 8, /* the greatest, so that one comparison tells */
 };
 
-/* What a sleeping thread can be woken by: the bells of its endpoints. */
+enum { SLEEP_FDS = 16 };
+
+/*
+ * What a sleeping thread can be woken by: the bells of its endpoints, and descriptors. Whoever
+ * sleeps on a descriptor has told those who ring its bell where to knock instead, which makes the
+ * descriptor readable.
+ */
 struct sleep {
 	_Atomic uint64_t *bell[FUTEX_MANY];
 	unsigned bells;
 	uint32_t says; /* what the bells say until they ring: ASLEEP, and AGENT, or CALL */
 	int signal;    /* with CALL: this signal shall be sent to that thread */
 	int32_t thread;
+	int fd[SLEEP_FDS];
+	unsigned fds;
+	uint64_t until; /* when a network wants to be asked again, on the world's clock; 0: whenever */
 };
 
 struct world {
 	uint64_t (*now)(void); /* ns */
 	void (*yield)(void);   /* let another process run */
 	void (*nap)(uint64_t ns);
-	/* Until a bell is not BELL_ASLEEP any more, or `ns` have passed. */
+	/* Until a bell is not BELL_ASLEEP any more, a descriptor can be read, or `ns` have passed. */
 	void (*sleep)(const struct sleep *s, uint64_t ns);
 };
 

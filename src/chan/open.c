@@ -267,6 +267,8 @@ static int list_check(struct chans *s, const uint32_t *ranks, unsigned n, uint64
 				     s->e->t->size);
 	for (unsigned i = 0; i < n && !rc; i++) {
 		rc = rules_destination(s->e, ranks[i]);
+		if (!rc)
+			rc = layer_needs_mapping(s->e, ranks[i], "channels");
 		if (!rc && open_to(s, ranks[i], name))
 			rc = error_set(-EEXIST, "rank %u has channel %llu to rank %u open already",
 				       s->e->t->rank, (unsigned long long)name, ranks[i]);

@@ -50,6 +50,15 @@ int layers_closing(struct endpoint *e);
 void layers_leave(struct endpoint *e);
 void layers_report(const struct endpoint *e, int fd);
 
+/* Whether memory of `rank` can be mapped here. */
+static inline bool layer_maps(const struct endpoint *e, uint32_t rank)
+{
+	return e->site.peer[rank].net->ops->provides & PROVIDES_SHARED;
+}
+
+/* 0 if it can; else -ENOTSUP with a sentence that says that `what` needs it, and names the network. */
+int layer_needs_mapping(const struct endpoint *e, uint32_t rank, const char *what);
+
 /* Registers a handler of Tern's own: `id` counts from 0, apart from the program's. */
 void layer_on(struct endpoint *e, unsigned id, tern_handler *fn);
 

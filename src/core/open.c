@@ -14,11 +14,16 @@
 #include "core/share.h"
 #include "core/stats.h"
 #include "core/trace.h"
+#include "core/wait.h"
 #include "core/watchdog.h"
 #include "net/self/self.h"
 #include "net/shm/shm.h"
+#include "net/udp/udp.h"
 
-enum { SESSION_NAP_NS = 100000 };
+enum {
+	SESSION_NAP_NS = 100000,
+	ASKS = 32, /* looks at rings that take as long as asking a network */
+};
 
 static void unknown_handler(tern *t, const tern_msg *m)
 {
@@ -100,16 +105,29 @@ static int endpoint_settle(struct endpoint *e, const tern_options *o)
 	return stats_open(e);
 }
 
+/* The network to the other ranks: TERN_NET. */
+static int net_open(struct net **out, struct site *site, struct job *job)
+{
+	const char *name = setting_text(SETTING_NET);
+	if (strcmp(name, "auto") == 0 || strcmp(name, "shm") == 0)
+		return shm_open_rank(out, site, job);
+	if (strcmp(name, "udp") == 0)
+		return udp_open_rank(out, site, job);
+	return error_set(-EINVAL, "TERN_NET is '%s'; it can be auto, shm or udp", name);
+}
+
 static int endpoint_connect(struct endpoint *e, struct group *g)
 {
 	int rc = self_open(&e->net[0], &e->site);
 	if (rc)
 		return rc;
 	e->nets = 1;
-	rc = shm_open_rank(&e->net[1], &e->site, &g->job);
+	rc = net_open(&e->net[1], &e->site, &g->job);
 	if (rc)
 		return rc;
 	e->nets = 2;
+	if (e->site.asks)
+		e->spin /= ASKS; /* each look is a system call */
 	for (uint32_t r = 0; r < e->t->size; r++)
 		e->site.peer[r].net = e->net[r != e->t->rank];
 	return 0;
@@ -293,6 +311,17 @@ int tern_open_local_layout(uint32_t n, tern **t, unsigned layout)
 	return 0;
 }
 
+/* Whatever was sent is on its way until its receiver has it: waits for that, within the grace time. */
+static void close_settle(struct endpoint *e)
+{
+	struct ladder l = { .bounded = true, .call = "tern_close" };
+	uint64_t began = e->world->now();
+	for (unsigned i = 0; i < e->nets; i++)
+		while (e->net[i]->ops->settled && !e->net[i]->ops->settled(e->net[i]) && !held(e) &&
+		       e->world->now() - began < e->grace_ns)
+			wait_step(e, &l);
+}
+
 static int close_allowed(tern *t)
 {
 	tern_attach(t); /* whoever closes it last has it */
@@ -313,6 +342,7 @@ int tern_close(tern *t)
 	if (e->guarded && door_enter(e)) /* and never left: there is nothing behind it any more */
 		door_depth--;
 	layers_leave(e);
+	close_settle(e);
 	atomic_store(&e->closed, true);
 	stats_close(e);
 	endpoint_disconnect(e);

@@ -254,8 +254,9 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in)
 {
 	unsigned handled = 0;
 	e->t->peek = in->next; /* the next look begins behind it, so that all have their turn */
-	if (in->kind == TERN_BELL)
-		handled = poll_circle(e, KINDS_BOTH); /* whoever knocked has sent something */
+	if (in->kind == TERN_BELL ||
+	    e->site.asks) /* whoever knocked has sent something; who asks also sends */
+		handled = poll_circle(e, KINDS_BOTH);
 	else
 		handled = inlet_drain(e, in);
 	if (e->deferred_count)

@@ -379,15 +379,25 @@ static bool barrier_passed(struct endpoint *e, void *arg)
 	return true;
 }
 
-/* A barrier needs everybody, so whoever has left ends it at once. */
-static int barrier_missing(struct endpoint *e)
+/* Whether `rank` has been through the barrier that the tickets are for; nobody has, without any. */
+static bool barrier_behind(struct endpoint *e, uint32_t rank, const struct tickets *k)
+{
+	struct net *net = e->site.peer[rank].net;
+	for (unsigned i = 0; k && i < e->nets; i++)
+		if (e->net[i] == net)
+			return net->ops->had_passed && net->ops->had_passed(net, rank, k->ticket[i]);
+	return false;
+}
+
+/* A barrier needs everybody, so whoever has left before it ends it at once. */
+static int barrier_missing(struct endpoint *e, const struct tickets *k)
 {
 	if (!poll_left(e))
 		return 0;
 	for (uint32_t r = 0; r < e->t->size; r++) {
 		struct net *net = e->site.peer[r].net;
 		int rc = net->ops->check(net, r);
-		if (rc)
+		if (rc && !barrier_behind(e, r, k))
 			return rc;
 	}
 	return 0;
@@ -401,7 +411,7 @@ static int barrier_missing(struct endpoint *e)
 static void barrier_settle(struct endpoint *e)
 {
 	struct ladder l = { .bounded = true, .call = "tern_barrier" };
-	for (int i = 0; i < SETTLE_MOST && circle_find(&e->site, &e->site.bell); i++)
+	for (int i = 0; i < SETTLE_MOST && circle_waits(&e->site); i++)
 		if (!poll_once(e, KINDS_BOTH))
 			wait_step(e, &l);
 }
@@ -416,7 +426,7 @@ static int barrier_pass(struct endpoint *e)
 		wait_step(e, &l);
 		if (!l.since || barrier_passed(e, &k))
 			continue;
-		int rc = barrier_missing(e);
+		int rc = barrier_missing(e, &k);
 		if (rc && !barrier_passed(e, &k)) /* whoever passed and left raised the generation first */
 			return rc;
 	}
@@ -430,7 +440,7 @@ int tern_barrier(tern *t)
 	struct endpoint *e = t->own;
 	int rc = rules_wait(e, "tern_barrier()");
 	if (!rc)
-		rc = barrier_missing(e); /* before taking a ticket: it could complete a later round */
+		rc = barrier_missing(e, NULL); /* before taking a ticket: it could complete a later round */
 	if (!rc && e->barrier)
 		rc = error_set(-EBUSY,
 			       "tern_barrier() was called while rank %u is in one already: "

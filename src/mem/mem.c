@@ -38,6 +38,8 @@ static int mem_open(struct endpoint *e, void **state)
 	when_register(e);
 	name_register(e);
 	segment_register(e);
+	agree_register(e);
+	store_register(e);
 	*state = m;
 	return 0;
 }
@@ -48,6 +50,7 @@ static void mem_close(void *state)
 	transfers_free(&m->transfers);
 	memory_free(m->whens);
 	memory_free(m->segments);
+	memory_free(m->agreement);
 	heap_fini(&m->own);
 	heap_fini(&m->common);
 	memory_free(m);
@@ -150,23 +153,6 @@ int tern_free(tern *t, void *p)
 {
 	INSIDE struct door door = door_open(t);
 	return p ? heap_free(mem_of(t), &mem_of(t)->own, p, "tern_free()") : 0;
-}
-
-/*
- * Every rank says what it has (an offset, or that it could not), and all compare.
- * The last barrier keeps the words until all have read them.
- */
-static int all_agree(struct mem *m, uint64_t mine, bool *same)
-{
-	tern *t = m->e->t;
-	atomic_store(&m->job->rank[m->rank].word, mine);
-	int rc = tern_barrier(t);
-	if (rc)
-		return rc;
-	*same = true;
-	for (uint32_t r = 0; r < m->size; r++)
-		*same &= atomic_load(&m->job->rank[r].word) == mine;
-	return tern_barrier(t);
 }
 
 static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)

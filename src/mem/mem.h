@@ -46,6 +46,8 @@ enum mem_handler {
 	MEM_REPLY_XFER,
 	MEM_REPLY_XFER4,
 	MEM_DONE, /* the reply to whatever was asked: slot, error, a word; or data */
+	MEM_STORED,
+	MEM_AGREE,
 };
 
 /* How an atomic operation travels: what to do, on what. */
@@ -97,9 +99,10 @@ struct mem {
 		void *const *where;
 		size_t bytes;
 	} name[TERN_NAMES_MAX];
-	bool single_copy;    /* the kernel lets us read and write the memory of other processes */
-	uint64_t unused_[7]; /* see below */
-	struct span span[];  /* one a rank */
+	struct agreement *agreement; /* where ranks do not share memory; made with the first */
+	bool single_copy;            /* the kernel lets us read and write the memory of other processes */
+	uint64_t unused_[6];         /* see below */
+	struct span span[];          /* one a rank */
 };
 /* Where it does not hold, compilers find a span twice in a put of 8 bytes. */
 _Static_assert(offsetof(struct mem, span) % sizeof(struct span) == 0, "spans are found by one shift");
@@ -196,6 +199,10 @@ struct named_cut {
 	uint64_t name, offset, stride, run, count;
 };
 char *name_reach(const struct mem *m, const struct named_cut *c);
+/* -- agree.c: what collective calls compare -- */
+int all_agree(struct mem *m, uint64_t mine, bool *same);
+void agree_register(struct endpoint *e);
+void store_register(struct endpoint *e);
 void segment_register(struct endpoint *e);
 void copy_register(struct endpoint *e);
 void copy_done(struct mem *m, const struct transfer *x); /* tells the rank that asked for it */

@@ -70,7 +70,8 @@ static ptrdiff_t move_chunk(struct mem *m, struct transfer *x, struct slot *s, s
 
 ptrdiff_t message_move(struct mem *m, struct transfer *x)
 {
-	bool through = m->bounce[0].bytes || bounce_make(m);
+	bool mapped = layer_maps(m->e, tern_addr_rank(x->runs.remote));
+	bool through = mapped && (m->bounce[0].bytes || bounce_make(m));
 	struct slot *s = slot_take(m, tern_addr_rank(x->runs.remote), SLOTS_QUICK);
 	struct bounce *b = through && s ? bounce_take(m) : NULL;
 	if (s && (through ? b != NULL : x->flying < TERN_POOL_BLOCKS)) {

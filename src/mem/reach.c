@@ -14,7 +14,7 @@ char *span_look(struct mem *m, tern_addr a, size_t len)
 	struct span *s = &m->span[tern_addr_rank(a)];
 	const struct job_rank *r = &m->job->rank[tern_addr_rank(a)];
 	uint64_t at = a - s->first, beyond = at - s->middle;
-	if (s->lost)
+	if (s->lost || !layer_maps(m->e, tern_addr_rank(a)))
 		return NULL;
 	s->own = atomic_load_explicit(&r->heap, memory_order_acquire);
 	s->common = atomic_load_explicit(&r->common, memory_order_acquire);
@@ -51,7 +51,7 @@ char *mem_reach(struct mem *m, tern_addr a, size_t len)
 		return NULL;
 	if (addr_segment(a) == SEGMENT_HEAP)
 		return heap_reach(m, a, len);
-	struct job_region *g = region_of(m, a);
+	struct job_region *g = layer_maps(m->e, rank) ? region_of(m, a) : NULL;
 	if (!g || atomic_load(&m->job->rank[rank].pid) != getpid() || !region_covers(g, addr_offset(a), len))
 		return NULL;
 	return (char *)(uintptr_t)atomic_load(&g->base) + addr_offset(a);
@@ -70,7 +70,7 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
 		struct net *net = m->e->site.peer[rank].net;
 		return net->ops->check(net, rank);
 	}
-	if (mem_reach(m, a, len))
+	if (mem_reach(m, a, len) || !layer_maps(m->e, rank)) /* its owner will check it */
 		return 0;
 	if (addr_segment(a) == SEGMENT_HEAP)
 		return error_set(

@@ -20,6 +20,10 @@ int tern_store(tern *t, tern_addr dst, const void *src, size_t len)
 	if (rc || !len)
 		return rc;
 	uint32_t rank = tern_addr_rank(dst);
+	if (TERN_UNLIKELY(!layer_maps(m->e, rank))) { /* the put has ended, so the count may follow it */
+		uint64_t bytes = len;
+		return layer_request(m->e, rank, MEM_STORED, NULL, 0, 1, &bytes);
+	}
 	/*
 	 * The bytes are there before the count (release), and the count before we look at
 	 * the bell: whoever waits for it raises the bell and then looks at the count once more.
@@ -56,6 +60,17 @@ int tern_store_sync(tern *t, uint64_t bytes)
 	if (!rc)
 		atomic_fetch_sub(s.count, bytes);
 	return rc;
+}
+
+static void stored_arrived(tern *t, const tern_msg *msg)
+{
+	struct mem *m = mem_of(t);
+	atomic_fetch_add(stored_at(m, m->rank), tern_msg_arg(msg, 0));
+}
+
+void store_register(struct endpoint *e)
+{
+	layer_on(e, MEM_STORED, stored_arrived);
 }
 
 int tern_store_sync_all(tern *t)

@@ -66,7 +66,7 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 static ptrdiff_t move_now(struct mem *m, struct transfer *x, size_t len)
 {
 	ptrdiff_t moved = move_direct(m, x, len);
-	if (moved || !m->single_copy)
+	if (moved || !m->single_copy || !layer_maps(m->e, tern_addr_rank(x->runs.remote)))
 		return moved;
 	moved = vm_move(m, x->runs.remote + x->runs.done, transfer_local(m, x, len), len, x->put);
 	return moved == -EAGAIN ? 0 : moved; /* the kernel has just refused, and will again */

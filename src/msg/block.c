@@ -59,19 +59,28 @@ static int block_await(struct msg *m, struct block_ask *a)
 	struct ladder l = {
 		.call = "tern_ask_block", .way = "from", .whom = a->rank + 1, .has_id = true, .id = a->id
 	};
-	a->next = m->asks;
-	m->asks = a;
 	int rc = 0;
 	while (a->answer > 0 && !rc) {
 		rc = wait_on(m->e, &l, "tern_ask_block()");
 		if (a->answer > 0 && !rc)
 			rc = msg_lost_error(m, a->rank);
 	}
+	return a->answer > 0 ? rc : 0;
+}
+
+/* Asks, and waits. It is in the list before: sending may poll, and the answer come while it does. */
+static int block_ask(struct msg *m, struct block_ask *a, const uint64_t words[6])
+{
 	struct block_ask **at = &m->asks;
+	a->next = m->asks;
+	m->asks = a;
+	int rc = layer_request(m->e, a->rank, MSG_BLOCK, NULL, 0, 6, words);
+	if (!rc)
+		rc = block_await(m, a);
 	while (*at != a)
 		at = &(*at)->next;
 	*at = a->next;
-	return a->answer > 0 ? rc : 0;
+	return rc;
 }
 
 static int block_refused(uint32_t rank, unsigned name, int error)
@@ -92,9 +101,7 @@ int tern_ask_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t 
 	if (!rc)
 		rc = rules_destination(m->e, rank);
 	if (!rc)
-		rc = layer_request(m->e, rank, MSG_BLOCK, NULL, 0, 6, words);
-	if (!rc)
-		rc = block_await(m, &a);
+		rc = block_ask(m, &a, words);
 	return rc || !a.answer ? rc : block_refused(rank, name, a.answer);
 }
 

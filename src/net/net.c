@@ -3,5 +3,6 @@
 
 #include "net/self/self.h"
 #include "net/shm/shm.h"
+#include "net/udp/udp.h"
 
-const struct net_ops *const net_table[] = { &self_ops, &shm_ops, NULL };
+const struct net_ops *const net_table[] = { &self_ops, &shm_ops, &udp_ops, NULL };

@@ -11,8 +11,8 @@
  * flushes what is staged; and what arrives is written into the inlet's ring by
  * whoever the bell wakes. So the inline path is the same everywhere.
  *
- * What a network lacks (order, room, reliability) is added by services, which
- * wrap a network and are one themselves; `provides` says what need not be added.
+ * What a network of packets lacks (order, room, reliability) is added by services
+ * (src/service); `provides` says what need not be added.
  *
  * Every function is called by the thread that has the endpoint. None blocks,
  * none calls a handler. Waiting and the clock belong to the endpoint's world, so
@@ -96,6 +96,17 @@ struct net_ops {
 	 */
 	uint64_t (*arrive)(struct net *net);
 	bool (*passed)(struct net *net, uint64_t ticket);
+	/*
+	 * Whether `rank`, which has left well, had passed the barrier that the ticket is for: then nothing is missing,
+	 * though others may not know it yet. NULL: who sees that a rank has left sees what it did before.
+	 */
+	bool (*had_passed)(struct net *net, uint32_t rank, uint64_t ticket);
+
+	/*
+	 * Whether everything that was sent has arrived: asked, for a while, before close(). May be NULL: what was sent
+	 * is where its receiver finds it.
+	 */
+	bool (*settled)(struct net *net);
 
 	/* Frees everything. Peers that talk with this endpoint are told. */
 	void (*close)(struct net *net);
@@ -121,6 +132,7 @@ struct site {
 	struct tern_lane *refuse; /* the lane that stands for "no answer is allowed" */
 	struct tern_inlet bell;   /* always in the circle, and its beginning */
 	uint32_t circle;          /* inlets in it, the bell not counted */
+	bool asks;                /* a network wants to be asked by every poll: its bell is always rung */
 };
 
 struct net {
@@ -137,6 +149,13 @@ static inline struct tern_inlet *circle_find(const struct site *site, struct ter
 		if (inlet_arrived(in))
 			return in;
 	return NULL;
+}
+
+/* Whether something may lie in the circle, or was announced; not because a network wants to be asked by every poll. */
+static inline bool circle_waits(const struct site *site)
+{
+	struct tern_inlet *found = circle_find(site, site->bell.next);
+	return found && !(site->asks && found->kind == TERN_BELL);
 }
 
 /* The circle of inlets that are polled. */

@@ -7,11 +7,13 @@
 #include "net/net.h"
 
 #include <errno.h>
+#include <poll.h>
 
 #include "../../tests/check.h"
 #include "base/world.h"
 #include "net/self/self.h"
 #include "net/shm/shm.h"
+#include "net/udp/udp.h"
 
 enum { RANKS = 3, HANDLER = 5 };
 
@@ -49,19 +51,29 @@ static void self_tear_down(void)
 	from->net->ops->close(from->net);
 }
 
-static void shm_set_up(void)
+static void job_set_up(int (*open)(struct net **out, struct site *site, struct job *job))
 {
 	REQUIRE(job_create(&job, RANKS, 0) == 0);
 	for (uint32_t r = 0; r < RANKS; r++) {
 		end_open(r);
 		CHECK(job_rank_opens(&job, r));
-		REQUIRE(shm_open_rank(&ends[r].net, &ends[r].site, &job) == 0);
+		REQUIRE(open(&ends[r].net, &ends[r].site, &job) == 0);
 	}
 	from = &ends[0];
 	to = &ends[1];
 }
 
-static void shm_tear_down(void)
+static void shm_set_up(void)
+{
+	job_set_up(shm_open_rank);
+}
+
+static void udp_set_up(void)
+{
+	job_set_up(udp_open_rank);
+}
+
+static void job_tear_down(void)
 {
 	for (uint32_t r = 0; r < RANKS; r++)
 		if (ends[r].net)
@@ -75,13 +87,17 @@ static const struct {
 	void (*set_up)(void), (*tear_down)(void);
 } suite[] = {
 	{ &self_ops, self_set_up, self_tear_down },
-	{ &shm_ops, shm_set_up, shm_tear_down },
+	{ &shm_ops, shm_set_up, job_tear_down },
+	{ &udp_ops, udp_set_up, job_tear_down },
 };
 enum { NETS = sizeof suite / sizeof *suite };
 
 static void on_every_network(void (*check)(void))
 {
 	for (int i = 0; i < NETS; i++) {
+		char why[200];
+		if (!suite[i].ops->usable(why, sizeof why))
+			continue;
 		unsigned before = atomic_load(&check_failures);
 		suite[i].set_up();
 		check();
@@ -91,10 +107,14 @@ static void on_every_network(void (*check)(void))
 	}
 }
 
+static void ask_all(void);
+
 /* As the core does these. */
 static void lane_say(struct end *e, struct tern_lane *lane, uint64_t word)
 {
 	struct parcel p = { .bits = HANDLER << TERN_ID_SHIFT | 2, .n = 2, .word = { word, ~word } };
+	for (int i = 0; e->site.asks && !lane_ready(lane) && i < 50; i++)
+		ask_all();
 	REQUIRE(lane_ready(lane));
 	lane_put(lane, &p);
 	if (tern_unheeded(lane))
@@ -112,8 +132,16 @@ static void hear_bell(struct end *e)
 		e->net->ops->answer(e->net);
 }
 
+/* Packets go there and back only while both sides ask. */
+static void ask_all(void)
+{
+	for (uint32_t r = 0; r < RANKS; r++)
+		if (ends[r].net && ends[r].site.asks)
+			hear_bell(&ends[r]);
+}
+
 /* The next message of that kind that the receiver's circle holds; 0 if there is none. */
-static uint64_t heard(struct end *e, enum tern_kind kind)
+static uint64_t heard_now(struct end *e, enum tern_kind kind)
 {
 	hear_bell(e);
 	for (struct tern_inlet *in = e->site.bell.next; in != &e->site.bell; in = in->next) {
@@ -132,6 +160,16 @@ static uint64_t heard(struct end *e, enum tern_kind kind)
 		}
 	}
 	return 0;
+}
+
+static uint64_t heard(struct end *e, enum tern_kind kind)
+{
+	uint64_t word = heard_now(e, kind);
+	for (int i = 0; !word && e->site.asks && i < 50; i++) {
+		ask_all();
+		word = heard_now(e, kind);
+	}
+	return word;
 }
 
 static void connect_ends(void)
@@ -238,8 +276,13 @@ static void named_blocks(void)
 	connect_ends();
 	say(1);
 	heard(to, TERN_REQUEST);
-	CHECK_IS(from->net->ops->take(from->net, &b), 0);
 	const struct net_ops *ops = to->net->ops;
+	CHECK_IS(from->net->ops->take(from->net, &b), 0);
+	if (!(ops->provides &
+	      PROVIDES_SHARED)) { /* it names blocks of the receiver then, where payloads land */
+		CHECK(!ops->owns(to->net, sender, b->data, 0));
+		b = (struct block *)(uintptr_t)&to->peer[sender].pool->block[3];
+	}
 	CHECK(ops->owns(to->net, sender, b->data, TERN_PAYLOAD_MAX));
 	CHECK(ops->owns(to->net, sender, b->data, 0));
 	CHECK(!ops->owns(to->net, sender, b->data, TERN_PAYLOAD_MAX + 1));
@@ -249,7 +292,8 @@ static void named_blocks(void)
 	CHECK(!ops->owns(to->net, sender, NULL, 1));
 	CHECK(!ops->ours(from->net, (struct block *)(void *)((char *)b + 64)));
 	/* the block that is kept for replies to the sender is named by the receiver */
-	CHECK(from->net->ops->owns(from->net, to->site.rank, to->peer[sender].reserve->data, 1));
+	CHECK(!(ops->provides & PROVIDES_SHARED) ||
+	      from->net->ops->owns(from->net, to->site.rank, to->peer[sender].reserve->data, 1));
 	CHECK(block_is(to->peer[sender].reserve, BLOCK_FREE));
 }
 
@@ -263,18 +307,23 @@ static void sleeping(void)
 	struct sleep s = { .says = BELL_ASLEEP };
 	const struct net_ops *ops = to->net->ops;
 	connect_ends();
+	ask_all();
 	say(1);
 	CHECK(!ops->arm(to->net, &s)); /* something is there */
 	ops->disarm(to->net);
 	CHECK_IS(heard(to, TERN_REQUEST), 1);
 	for (uint64_t i = 2; i < 10; i++) {
-		s.bells = 0;
+		s.bells = s.fds = 0;
+		for (int k = 0; k < 10; k++)
+			ask_all();
 		hear_bell(to);
 		if (!ops->arm(to->net, &s))
 			check_skip("the kernel has no membarrier");
 		say(i);
-		for (unsigned k = 0; k < s.bells; k++) /* whoever sleeps on it would have been woken */
+		for (unsigned k = s.fds; k < s.bells; k++) /* whoever sleeps on it would have been woken */
 			CHECK(atomic_load(s.bell[k]) != BELL_ASLEEP);
+		for (unsigned k = 0; k < s.fds; k++)
+			CHECK_IS(poll(&(struct pollfd){ .fd = s.fd[k], .events = POLLIN }, 1, 1000), 1);
 		ops->disarm(to->net);
 		CHECK_IS(heard(to, TERN_REQUEST), i);
 	}
@@ -314,6 +363,8 @@ static void barriers(void)
 	for (int round = 0; round < 10; round++) {
 		for (int r = 0; r < n; r++) {
 			ticket[r] = ends[r].net->ops->arrive(ends[r].net);
+			for (int k = 0; k < 100; k++)
+				ask_all();
 			for (int k = 0; k <= r; k++)
 				CHECK_IS(ends[k].net->ops->passed(ends[k].net, ticket[k]), r == n - 1);
 		}

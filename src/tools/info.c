@@ -85,7 +85,8 @@ static struct waiting waiting_find(void)
 
 static bool setting_is_number(enum setting s)
 {
-	return s != SETTING_TRACE && s != SETTING_SSH && (setting_given(s) || *setting_table[s].fallback);
+	bool text = s == SETTING_TRACE || s == SETTING_SSH || (s >= SETTING_NET && s <= SETTING_PROTECT);
+	return !text && (setting_given(s) || *setting_table[s].fallback);
 }
 
 /* What is wrong with the value, or NULL. */

@@ -68,6 +68,10 @@ static const struct test *const tests[] = {
 	&test_hold_thread,
 	&test_hold_interrupt,
 	&test_barrier_thread,
+	&test_udp_trip,
+	&test_udp_auth_trip,
+	&test_udp_rate,
+	&test_udp_bulk,
 	NULL,
 };
 

@@ -61,7 +61,7 @@ struct test {
 	const char *note;
 	struct {
 		const char *name, *value;
-	} set; /* in the environment of its ranks */
+	} set[2]; /* in the environment of its ranks */
 	/* Whether it can run here, and if not, why; NULL if it always can. */
 	bool (*usable)(char *why, size_t len);
 };
@@ -106,6 +106,9 @@ extern const struct test test_served_thread, test_served_interrupt;
 /* perf_delivery.c */
 extern const struct test test_slow_thread, test_slow_interrupt, test_barrier_thread;
 extern const struct test test_hold_poll, test_hold_thread, test_hold_interrupt;
+
+/* perf_udp.c */
+extern const struct test test_udp_trip, test_udp_auth_trip, test_udp_rate, test_udp_bulk;
 
 /* What the hidden options of perf_start.c run; their exit status. */
 int start_first_trip(const char *began);

@@ -182,7 +182,7 @@ const struct test test_overlap = {
 	.measure = overlap_measure,
 	.limit = { overlap_limit },
 	.limit_name = "the computation alone",
-	.set = { "TERN_DELIVERY", "thread" },
+	.set = { { "TERN_DELIVERY", "thread" } },
 };
 
 const struct test test_no_overlap = {
@@ -203,5 +203,5 @@ const struct test test_no_overlap = {
 	.measure = overlap_measure,
 	.limit = { overlap_limit },
 	.limit_name = "the computation alone",
-	.set = { "TERN_DELIVERY", "poll" },
+	.set = { { "TERN_DELIVERY", "poll" } },
 };

@@ -194,8 +194,8 @@ static void rank_settle(struct crew *c, uint32_t rank)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != c->parent)
 		_exit(1);
-	if (c->test->set.name)
-		setenv(c->test->set.name, c->test->set.value, 1);
+	for (int i = 0; i < 2 && c->test->set[i].name; i++)
+		setenv(c->test->set[i].name, c->test->set[i].value, 1);
 	if (c->ranks == 1)
 		return;
 	bind_apply(&c->bind, rank);

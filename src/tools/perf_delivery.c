@@ -74,7 +74,7 @@ const struct test test_slow_interrupt = {
 	.limit = { slow_poll },
 	.limit_name = "the same computation of a rank that is only polled",
 	.bar = { { 2, "at most 1.05" } },
-	.set = { "TERN_SIGNAL", "40" },
+	.set = { { "TERN_SIGNAL", "40" } },
 };
 
 /* -- A critical section ----------------------------------------------------------------------- */
@@ -126,7 +126,7 @@ static double hold_mutex(struct player *p)
 		.size_name = "ranks", .size_least = 2, .size_most = 2, .sizes = { 1, { 2 } }, .unit = "ns", \
 		.ranks = 2, .cores = 2, .count = 1000000, .rounds = 31, .warm = 1, .measure = phase,        \
 		.limit = { hold_mutex }, .limit_name = "an uncontended pthread mutex, locked and unlocked", \
-		.set = { "TERN_SIGNAL", "40" },                                                             \
+		.set = { { "TERN_SIGNAL", "40" } },                                                         \
 	}
 
 const struct test test_hold_poll = HOLD_TEST("poll", hold_poll);

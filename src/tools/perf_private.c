@@ -181,7 +181,7 @@ const struct test test_fallback_put = {
 	.limit_name = "memcpy between two private buffers of one process",
 	.bar = FALLBACK_BARS,
 	.note = "the target copies the data to its place and does not read it there",
-	.set = { "TERN_SINGLE_COPY", "0" },
+	.set = { { "TERN_SINGLE_COPY", "0" } },
 };
 
 const struct test test_fallback_get = {
@@ -205,5 +205,5 @@ const struct test test_fallback_get = {
 	.limit_name = "memcpy between two private buffers of one process",
 	.bar = FALLBACK_BARS,
 	.note = "nobody writes the source or reads what was got",
-	.set = { "TERN_SINGLE_COPY", "0" },
+	.set = { { "TERN_SINGLE_COPY", "0" } },
 };

@@ -194,5 +194,5 @@ const struct test test_served_interrupt = {
 		 { 100, "at most 1.50" },
 		 { 1000, "at most 1.50" } },
 	.note = "the size is the pause before each round trip; medians of single round trips",
-	.set = { "TERN_SIGNAL", "40" },
+	.set = { { "TERN_SIGNAL", "40" } },
 };

@@ -105,7 +105,7 @@ static int interval_run(struct sweep *s, unsigned interval)
 				   .cores = s->cores > 2 ? 2 : 0,
 				   .warm = 1,
 				   .open = sweep_open,
-				   .set = { "TERN_SIGNAL", "40" } };
+				   .set = { { "TERN_SIGNAL", "40" } } };
 	struct part parts[PARTS] = { [PART_ALONE] = { .play = sweep_alone, .count = s->ms } };
 	for (int w = 0; w < WAYS; w++)
 		parts[PART_WAYS + w * PARTS_OF_WAY] =

@@ -220,6 +220,8 @@ static int send_check(struct typed *y, uint32_t rank, unsigned flags)
 		rc = rules_destination(y->e, rank);
 	if (!rc && flags & ~(unsigned)TERN_NOWAIT)
 		rc = error_set(-EINVAL, "tern_bufsend() was given flags %#x; it takes TERN_NOWAIT", flags);
+	if (!rc)
+		rc = layer_needs_mapping(y->e, rank, "typed messages");
 	return rc;
 }
 

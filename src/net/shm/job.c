@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ static size_t round_up(size_t bytes, size_t unit)
 
 /* Where everything lies, from the number of ranks alone. */
 struct plan {
-	size_t ranks_at, heed_at, begun_at, knocker_at, pulse_at, front;
+	size_t ranks_at, heed_at, begun_at, knocker_at, pulse_at, card_at, front;
 	size_t heed_row, knocker_row;
 	size_t pool_at, pool_bytes, stats_at, stats_bytes, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
 };
@@ -43,7 +44,8 @@ static struct plan plan_of(uint32_t size, uint64_t heap)
 	p.knocker_at = p.begun_at + size * p.heed_row;
 	p.knocker_row = round_up((size + 63) / 64, 8); /* a line, or whole lines */
 	p.pulse_at = p.knocker_at + size * p.knocker_row * sizeof(uint64_t);
-	p.front = round_up(p.pulse_at + size * sizeof(struct pulse), PAGE);
+	p.card_at = p.pulse_at + size * sizeof(struct pulse);
+	p.front = round_up(p.card_at + size * sizeof(struct job_card), PAGE);
 	p.pool_bytes = round_up(sizeof(struct pool), PAGE);
 	p.talk_bytes = round_up(sizeof(struct talk), PAGE);
 	p.stats_bytes = round_up(stats_bytes(size), PAGE);
@@ -64,6 +66,7 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->begun = (_Atomic uint8_t *)(void *)(j->base + p->begun_at);
 	j->knocker = (_Atomic uint64_t *)(void *)(j->base + p->knocker_at);
 	j->pulse = (struct pulse *)(void *)(j->base + p->pulse_at);
+	j->card = (struct job_card *)(void *)(j->base + p->card_at);
 	j->heed_row = p->heed_row;
 	j->knocker_row = p->knocker_row;
 	j->pool_at = p->pool_at;
@@ -158,6 +161,8 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 		return rc;
 	job_lay_out(j, &p);
 	*j->head = (struct job_head){ .magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size };
+	if (getrandom(j->head->key, sizeof j->head->key, 0) != sizeof j->head->key)
+		return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
 	j->head->heap = heap;
 	j->head->cores = cpu_count();
 	j->head->budget = budget ? budget : budget_by_default();
@@ -314,7 +319,10 @@ void job_ring(struct job *j, uint32_t rank)
 {
 	_Atomic uint64_t *bell = &j->rank[rank].bell;
 	uint64_t was = atomic_fetch_or(bell, BELL_RUNG);
-	if (was & BELL_ASLEEP)
+	uint32_t port = atomic_load(&j->rank[rank].port);
+	if (was & BELL_ASLEEP && port)
+		loopback_knock((uint16_t)port);
+	else if (was & BELL_ASLEEP)
 		futex_wake(bell);
 	if (was & BELL_CALL)
 		thread_signal(atomic_load(&j->rank[rank].pid), atomic_load(&j->rank[rank].thread),
@@ -339,6 +347,8 @@ static void job_renew(struct job *j, uint32_t by)
 		atomic_store(&j->rank[r].heap, 0);
 		atomic_store(&j->rank[r].common, 0);
 		atomic_store(&j->rank[r].stored, 0);
+		atomic_store(&j->rank[r].port, 0);
+		atomic_store(&j->rank[r].passed, 0);
 		memset(j->rank[r].region, 0, sizeof j->rank[r].region);
 		if (!atomic_compare_exchange_strong(&j->rank[r].state, &closed, RANK_EXPECTED) &&
 		    closed >= RANK_GONE)
@@ -387,4 +397,28 @@ void job_rank_ended(struct job *j, uint32_t rank, int status)
 enum rank_state job_rank_state(const struct job *j, uint32_t rank)
 {
 	return (enum rank_state)atomic_load(&j->rank[rank].state);
+}
+
+int job_rank_check(const struct job *j, uint32_t rank)
+{
+	int status = atomic_load(&j->rank[rank].status);
+	switch (job_rank_state(j, rank)) {
+	case RANK_EXPECTED:
+	case RANK_OPEN:
+		return 0;
+	case RANK_CLOSED:
+		return error_set(-ESHUTDOWN, "rank %u has closed its endpoint", rank);
+	case RANK_GONE:
+		return error_set(-ESHUTDOWN, "rank %u has ended (exit status 0)", rank);
+	case RANK_DEAD:
+		break;
+	}
+	if (WIFSIGNALED(status))
+		return error_set(-EOWNERDEAD, "rank %u is dead: killed by signal %d (%s)", rank,
+				 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	if (status == STATUS_UNKNOWN)
+		return error_set(-EOWNERDEAD, "rank %u is dead: its process ended without tern_close()",
+				 rank);
+	return error_set(-EOWNERDEAD, "rank %u is dead: it ended with exit status %d", rank,
+			 WEXITSTATUS(status));
 }

@@ -43,6 +43,7 @@ struct job_head {
 	_Atomic uint32_t left;     /* ranks that have closed, are gone or dead in this session */
 	_Atomic uint32_t weak;     /* a rank cannot take part in membarrier: nobody may rely on it */
 	_Atomic uint32_t sleepers; /* ranks in a futex; the barrier's last rank wakes them */
+	uint8_t key[32];           /* of this job, made with it: what authenticates its datagrams */
 	_Alignas(64) _Atomic uint64_t arrived;    /* barrier: ranks that have come, over all rounds */
 	_Alignas(64) _Atomic uint64_t generation; /* barrier: rounds completed */
 };
@@ -67,10 +68,19 @@ struct job_rank {
 	_Atomic uint64_t heap;          /* bytes committed from the beginning of its heap */
 	_Atomic uint64_t word;          /* what collective calls compare */
 	_Atomic uint64_t common;        /* and from its middle, which all ranks allocate alike */
+	_Atomic uint64_t passed;        /* barriers that go by messages */
 	_Alignas(
 		64) _Atomic uint64_t stored; /* bytes that others have stored here and nobody has taken off */
 	_Alignas(64) struct job_region region[JOB_REGIONS];
 	_Atomic int32_t status; /* as from waitpid, of a rank that is gone or dead */
+	_Atomic uint32_t port;  /* of loopback, where a datagram of one byte ends a sleep; 0: the bell does */
+};
+
+/* What a rank tells the others of itself when it opens; see boot/exchange.h. */
+enum { JOB_CARD_BYTES = 120 };
+struct job_card {
+	_Atomic uint64_t published;
+	char bytes[JOB_CARD_BYTES];
 };
 
 #define STATUS_UNKNOWN (-1) /* nobody who knows could say */
@@ -87,6 +97,7 @@ struct job {
 	_Atomic uint8_t *begun;       /* [server][requester]: 1 when the talk's memory may be touched */
 	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
 	struct pulse *pulse;          /* one a rank */
+	struct job_card *card;        /* one a rank; empty in a new session */
 	size_t heed_row, knocker_row; /* in elements */
 	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
 };
@@ -119,6 +130,8 @@ bool job_renewing(const struct job *j);              /* the memory is being made
 /* A rank leaves the session; the last one to do so makes the memory new. */
 void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state);
 enum rank_state job_rank_state(const struct job *j, uint32_t rank);
+/* 0 while `rank` can answer; -ESHUTDOWN or -EOWNERDEAD with a sentence that names it. */
+int job_rank_check(const struct job *j, uint32_t rank);
 
 /* Rings `rank`'s bell; wakes it if it sleeps. */
 void job_ring(struct job *j, uint32_t rank);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -141,27 +140,7 @@ static void shm_knock(struct net *net, struct tern_lane *lane)
 
 static int shm_check(struct net *net, uint32_t rank)
 {
-	struct shm *s = shm_of(net);
-	int status = atomic_load(&s->job->rank[rank].status);
-	switch (job_rank_state(s->job, rank)) {
-	case RANK_EXPECTED:
-	case RANK_OPEN:
-		return 0;
-	case RANK_CLOSED:
-		return error_set(-ESHUTDOWN, "rank %u has closed its endpoint", rank);
-	case RANK_GONE:
-		return error_set(-ESHUTDOWN, "rank %u has ended (exit status 0)", rank);
-	case RANK_DEAD:
-		break;
-	}
-	if (WIFSIGNALED(status))
-		return error_set(-EOWNERDEAD, "rank %u is dead: killed by signal %d (%s)", rank,
-				 WTERMSIG(status), strsignal(WTERMSIG(status)));
-	if (status == STATUS_UNKNOWN)
-		return error_set(-EOWNERDEAD, "rank %u is dead: its process ended without tern_close()",
-				 rank);
-	return error_set(-EOWNERDEAD, "rank %u is dead: it ended with exit status %d", rank,
-			 WEXITSTATUS(status));
+	return job_rank_check(shm_of(net)->job, rank);
 }
 
 static int shm_connect(struct net *net, uint32_t rank)

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How ranks learn what they must know of each other before they can talk: each publishes
+ * a card, and looks at those of others when it needs them. Nobody waits: a rank that has not opened
+ * yet has no card, and what is sent to it stays where it is. On one machine the cards
+ * lie in the job's memory; another launcher brings them its own way, behind the same two functions.
+ */
+#ifndef TERN_BOOT_EXCHANGE_H
+#define TERN_BOOT_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct job;
+
+/* `len` is at most JOB_CARD_BYTES, and the same at every rank. Once in a session. */
+void boot_publish(struct job *j, uint32_t rank, const void *card, size_t len);
+
+/* False if `rank` has not published its card in this session. */
+bool boot_look(const struct job *j, uint32_t rank, void *card, size_t len);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every rank says a word (an offset, or that it could not), and all compare. Where ranks share memory the words lie
+ * there, and a barrier follows before and after they are read. Elsewhere each rank tells every other, and
+ * waits until it has heard as many; two rounds have places of their own, because a rank that has
+ * heard all may begin the next round while another still listens.
+ */
+#include <errno.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "core/wait.h"
+#include "mem/mem.h"
+
+enum { AGREE_ROUNDS = 2 };
+
+struct agreement {
+	uint64_t round;
+	struct {
+		uint32_t heard;
+		bool differ; /* not all that were heard are the first */
+		uint64_t first;
+	} of[AGREE_ROUNDS];
+};
+
+static struct agreement *agreement_of(struct mem *m)
+{
+	if (!m->agreement)
+		m->agreement = memory_new(1, sizeof *m->agreement);
+	return m->agreement;
+}
+
+static void agree_note(struct agreement *a, unsigned round, uint64_t word)
+{
+	a->of[round].differ |= a->of[round].heard && a->of[round].first != word;
+	a->of[round].first = word;
+	a->of[round].heard++;
+}
+
+static void agree_arrived(tern *t, const tern_msg *msg)
+{
+	struct agreement *a = agreement_of(mem_of(t));
+	if (a)
+		agree_note(a, tern_msg_arg(msg, 0) % AGREE_ROUNDS, tern_msg_arg(msg, 1));
+}
+
+static bool agree_heard(struct endpoint *e, void *arg)
+{
+	struct agreement *a = arg;
+	return a->of[a->round % AGREE_ROUNDS].heard == e->t->size;
+}
+
+static int agree_tell(struct mem *m, struct agreement *a, uint64_t mine)
+{
+	uint64_t words[] = { a->round, mine };
+	int rc = 0;
+	agree_note(a, a->round % AGREE_ROUNDS, mine);
+	for (uint32_t r = 0; r < m->size && !rc; r++)
+		if (r != m->rank)
+			rc = layer_request(m->e, r, MEM_AGREE, NULL, 0, 2, words);
+	return rc;
+}
+
+static int agree_by_messages(struct mem *m, uint64_t mine, bool *same)
+{
+	struct agreement *a = agreement_of(m);
+	if (!a)
+		return error_set(-ENOMEM, "a collective call at rank %u: no memory", m->rank);
+	struct ladder l = { .over = agree_heard, .arg = a, .call = "a collective call" };
+	int rc = agree_tell(m, a, mine);
+	while (!rc && !agree_heard(m->e, a)) {
+		wait_step(m->e, &l);
+		rc = wait_blame(m->e, &l);
+	}
+	if (rc)
+		return rc;
+	*same = !a->of[a->round % AGREE_ROUNDS].differ;
+	a->of[a->round % AGREE_ROUNDS].heard = 0;
+	a->of[a->round % AGREE_ROUNDS].differ = false;
+	a->round++;
+	return 0;
+}
+
+/* The last barrier keeps the words until all have read them. */
+static int agree_in_memory(struct mem *m, uint64_t mine, bool *same)
+{
+	tern *t = m->e->t;
+	atomic_store(&m->job->rank[m->rank].word, mine);
+	int rc = tern_barrier(t);
+	if (rc)
+		return rc;
+	*same = true;
+	for (uint32_t r = 0; r < m->size; r++)
+		*same &= atomic_load(&m->job->rank[r].word) == mine;
+	return tern_barrier(t);
+}
+
+int all_agree(struct mem *m, uint64_t mine, bool *same)
+{
+	for (uint32_t r = 0; r < m->size; r++)
+		if (!layer_maps(m->e, r))
+			return agree_by_messages(m, mine, same);
+	return agree_in_memory(m, mine, same);
+}
+
+void agree_register(struct endpoint *e)
+{
+	layer_on(e, MEM_AGREE, agree_arrived);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "net/fault/fault.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/chance.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/setting.h"
+#include "net/fault/plan.h"
+#include "service/service.h"
+
+enum {
+	LATE = 64,               /* datagrams that may be late at once */
+	REORDER_NS = 200000,     /* how late one is at most that is overtaken */
+	QUEUE_NS = 20 * 1000000, /* what waits on a slow wire: more of it is lost */
+};
+
+/* A copy that is sent later than it should be. */
+struct late {
+	bool used;
+	uint64_t due;
+	uint32_t rank;
+	size_t len;
+	unsigned char bytes[DATAGRAM_MAX];
+};
+
+struct fault {
+	struct wire wire;
+	struct wire *inner;
+	struct plan plan;
+	struct chance chance;
+	uint64_t *cut;  /* until when nothing gets to a rank */
+	uint64_t clear; /* when a slow wire is free again */
+	struct late *late;
+	uint64_t due; /* of the first of them */
+};
+
+static struct fault *fault_of(struct wire *w)
+{
+	return (struct fault *)(void *)w;
+}
+
+static bool happens(struct fault *f, uint32_t rate)
+{
+	return rate && (uint32_t)chance_next(&f->chance) < rate;
+}
+
+static void send_bytes(struct fault *f, uint32_t rank, unsigned char *bytes, size_t len)
+{
+	struct iovec part = { bytes, len };
+	struct outgoing o = { rank, &part, 1 };
+	f->inner->ops->send(f->inner, &o, 1);
+}
+
+static void late_release(struct fault *f, uint64_t now)
+{
+	if (now < f->due)
+		return;
+	f->due = DUE_NEVER;
+	for (unsigned i = 0; i < LATE; i++) {
+		struct late *l = &f->late[i];
+		if (l->used && l->due <= now) {
+			send_bytes(f, l->rank, l->bytes, l->len);
+			l->used = false;
+		}
+		if (l->used && l->due < f->due)
+			f->due = l->due;
+	}
+}
+
+static size_t gather(unsigned char *to, const struct outgoing *o)
+{
+	size_t len = 0;
+	for (int i = 0; i < o->parts; i++) {
+		memcpy(to + len, o->part[i].iov_base, o->part[i].iov_len);
+		len += o->part[i].iov_len;
+	}
+	return len;
+}
+
+/* Lost if too many are late already. */
+static void late_add(struct fault *f, const struct outgoing *o, uint64_t due)
+{
+	for (unsigned i = 0; i < LATE; i++) {
+		struct late *l = &f->late[i];
+		if (l->used)
+			continue;
+		l->used = true;
+		l->due = due;
+		l->rank = o->rank;
+		l->len = gather(l->bytes, o);
+		f->due = due < f->due ? due : f->due;
+		return;
+	}
+}
+
+static void send_damaged(struct fault *f, const struct outgoing *o, bool cut)
+{
+	unsigned char bytes[DATAGRAM_MAX];
+	size_t len = gather(bytes, o);
+	if (cut)
+		len = chance_below(&f->chance, (uint32_t)len);
+	else
+		bytes[chance_below(&f->chance, (uint32_t)len)] ^=
+			(unsigned char)(1 << chance_below(&f->chance, 8));
+	send_bytes(f, o->rank, bytes, len);
+}
+
+static bool partitioned(struct fault *f, uint32_t rank, uint64_t now)
+{
+	if (happens(f, f->plan.partition) && f->cut[rank] < now)
+		f->cut[rank] = now + f->plan.partition_ns;
+	return now < f->cut[rank];
+}
+
+/* When a slow wire lets it through; 0: it has too long a queue. */
+static uint64_t slow_turn(struct fault *f, uint64_t now)
+{
+	uint64_t turn = f->clear > now ? f->clear : now;
+	if (turn - now > QUEUE_NS)
+		return 0;
+	f->clear = turn + f->plan.slow_ns;
+	return turn;
+}
+
+static void send_one(struct fault *f, const struct outgoing *o, uint64_t now)
+{
+	const struct plan *p = &f->plan;
+	uint64_t turn = p->slow_ns ? slow_turn(f, now) : now;
+	if (partitioned(f, o->rank, now) || happens(f, p->drop) || !turn)
+		return;
+	if (happens(f, p->duplicate))
+		late_add(f, o, turn + chance_below(&f->chance, REORDER_NS));
+	if (happens(f, p->corrupt))
+		send_damaged(f, o, false);
+	else if (happens(f, p->truncate))
+		send_damaged(f, o, true);
+	else if (happens(f, p->reorder))
+		late_add(f, o, turn + chance_below(&f->chance, REORDER_NS));
+	else if (happens(f, p->delay))
+		late_add(f, o, turn + chance_below(&f->chance, (uint32_t)p->late_ns + 1));
+	else if (turn > now)
+		late_add(f, o, turn);
+	else
+		f->inner->ops->send(f->inner, o, 1);
+}
+
+static void fault_send(struct wire *w, const struct outgoing *o, unsigned n)
+{
+	struct fault *f = fault_of(w);
+	uint64_t now = clock_ns();
+	late_release(f, now);
+	for (unsigned i = 0; i < n; i++)
+		send_one(f, &o[i], now);
+}
+
+static unsigned fault_receive(struct wire *w, struct datagram *d, unsigned n)
+{
+	struct fault *f = fault_of(w);
+	if (f->due != DUE_NEVER)
+		late_release(f, clock_ns());
+	return f->inner->ops->receive(f->inner, d, n);
+}
+
+static size_t fault_most(struct wire *w, uint32_t rank)
+{
+	return fault_of(w)->inner->ops->most(fault_of(w)->inner, rank);
+}
+
+static int fault_descriptor(struct wire *w)
+{
+	return fault_of(w)->inner->ops->descriptor(fault_of(w)->inner);
+}
+
+static uint64_t fault_due(struct wire *w)
+{
+	struct fault *f = fault_of(w);
+	uint64_t due = f->inner->ops->due(f->inner);
+	return due < f->due ? due : f->due;
+}
+
+static void fault_free(struct fault *f)
+{
+	free(f->cut);
+	if (f->late)
+		munmap(f->late, LATE * sizeof *f->late);
+	free(f);
+}
+
+static void fault_close(struct wire *w)
+{
+	struct fault *f = fault_of(w);
+	f->inner->ops->close(f->inner);
+	fault_free(f);
+}
+
+static const struct wire_ops fault_ops = {
+	.most = fault_most,
+	.send = fault_send,
+	.receive = fault_receive,
+	.descriptor = fault_descriptor,
+	.due = fault_due,
+	.close = fault_close,
+};
+
+static int fault_new(struct fault **out, uint32_t size)
+{
+	struct fault *f = calloc(1, sizeof *f);
+	if (!f)
+		return error_set(-ENOMEM, "TERN_FAULT: no memory");
+	f->cut = calloc(size, sizeof *f->cut);
+	f->late = mmap(NULL, LATE * sizeof *f->late, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (f->late == MAP_FAILED)
+		f->late = NULL;
+	if (!f->cut || !f->late) {
+		fault_free(f);
+		return error_set(-ENOMEM, "TERN_FAULT: no memory");
+	}
+	*out = f;
+	return 0;
+}
+
+int fault_wrap(struct wire **w, uint32_t rank, uint32_t size)
+{
+	const char *text = setting_text(SETTING_FAULT);
+	struct plan plan;
+	struct fault *f = NULL;
+	if (!*text)
+		return 0;
+	int rc = plan_read(&plan, text);
+	if (!rc)
+		rc = fault_new(&f, size);
+	if (rc)
+		return rc;
+	if (!plan.seeded)
+		plan.seed = clock_ns();
+	if (rank == 0)
+		error_warn("TERN_FAULT: things go wrong on purpose, with seed=%llu",
+			   (unsigned long long)plan.seed);
+	f->wire = (struct wire){ .ops = &fault_ops, .provides = (*w)->provides };
+	f->inner = *w;
+	f->plan = plan;
+	f->chance.state = plan.seed ^ (rank + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	f->due = DUE_NEVER;
+	*w = &f->wire;
+	return 0;
+}

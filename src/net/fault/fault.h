@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A wire that does wrong what wires do wrong, around any other: TERN_FAULT says what and how often. All of it follows
+ * from a seed, which is printed, and from what is sent.
+ */
+#ifndef TERN_NET_FAULT_FAULT_H
+#define TERN_NET_FAULT_FAULT_H
+
+#include "net/packet/wire.h"
+
+/* Puts faults around *w, if TERN_FAULT asks for any; -EINVAL with a sentence if it cannot be understood. */
+int fault_wrap(struct wire **w, uint32_t rank, uint32_t size);
+
+#endif

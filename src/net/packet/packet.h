@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
+/*
+ * Networks of packets. The core writes messages into a ring and reads messages from a ring, as on shared memory;
+ * here both rings are private, and this is their other end:
+ *
+ *    core   lane -> [ ring of out ] -> place     place -> fill -> [ ring of in ] -> inlet   core
+ *                                        |                  ^
+ *                                     records of a packet, down and up the services, a datagram
+ *
+ * The ring of an `out` and the ring of the `in` that it leads to have the same shape, and a ring's layout follows
+ * from the messages in it alone. So the two are copies of one another: what has room in one
+ * has room in the other, and `freed`, which the consumer over there writes, is all the credit
+ * that messages without payloads need.
+ *
+ * A packet is described by a slice, the places in the rings where it begins and ends, and can be made again from
+ * it: messages are kept in their ring, and payloads in their block, until they are acknowledged. Nothing
+ * is copied for the sake of sending it again.
+ *
+ * Invariants.
+ *  P1  A line of an `out` is overwritten only after its packet was acknowledged (or, without retry, sent).
+ *  P2  A block that a message names is free only then, too, unless its peer is lost.
+ *  P3  What is put into an `in` came in a packet that was authenticated and looked through whole: a packet is taken
+ *      with everything in it or not at all.
+ *  P4  With credits, what is sent has a place: a line, and a block for its payload.
+ */
+#ifndef TERN_NET_PACKET_PACKET_H
+#define TERN_NET_PACKET_PACKET_H
+
+#include "net/net.h"
+#include "net/packet/wire.h"
+#include "net/shm/job.h"
+#include "net/talk.h"
+#include "service/flow.h"
+#include "service/order.h"
+#include "service/retry.h"
+
+enum {
+	STREAM_REQUESTS,
+	STREAM_REPLIES,
+	STREAMS,
+
+	PACKET_FRONT = 160, /* bytes before the records that headers may take */
+	PACKET_TAG = 16,    /* and behind them */
+	PACKET_PARTS = 16,
+	PACKET_RECORDS = 120, /* messages in a packet: an empty ring of replies takes them in any case */
+	PACKET_COPY = 512,    /* payloads are copied into a packet up to this many bytes, and named above */
+	PACKET_BATCH = 32,    /* packets sent with one call */
+	ROUNDS_MAX = 11,      /* of a barrier */
+
+	/* Blocks where payloads land: more than a rank sends at once, so that some can come while others are handled. */
+	LANDING = 2 * TERN_POOL_BLOCKS,
+};
+
+/* What the network itself has to say; at most one in a packet, in the place of a record. */
+enum news { NEWS_NONE, NEWS_CREDIT, NEWS_PING, NEWS_BARRIER, NEWS_KINDS };
+
+/* How a record begins: handler, number of words, and these. */
+enum {
+	RECORD_WORDS_SHIFT = 10,
+	RECORD_IS_REPLY = 1 << 13,
+	RECORD_HAS_PAYLOAD = 1 << 14, /* length, offset and bytes here follow the words, each in 16 bits */
+	RECORD_IS_NEWS = 1 << 15,     /* the kind is where the handler is; a round and a generation follow */
+};
+
+/* A place in a ring, and how much of the payload there has been sent. */
+struct place {
+	char *cursor;
+	uint64_t expect, leaf;
+	uint32_t offset;
+};
+
+/* What a packet carries: from where to where. */
+struct slice {
+	struct place from[STREAMS], to[STREAMS];
+	uint16_t messages[STREAMS]; /* that end in it */
+	uint8_t news, round;
+	uint64_t generation;
+};
+
+/* A packet that was sent: what it takes to send it again. */
+enum flight_state { FLIGHT_FLYING, FLIGHT_LANDED, FLIGHT_LOST };
+struct flight {
+	struct slice slice;
+	uint64_t sent; /* when, ns */
+	uint32_t bytes;
+	uint32_t order;  /* its number there */
+	uint32_t number; /* its number in retry */
+	uint8_t state;
+};
+
+/* The network's end of a ring that the core writes. */
+struct out {
+	struct place next; /* what is sent next */
+	char *base;        /* NULL until the core may write there */
+	uint32_t leaf_lines;
+	_Atomic uint64_t *freed; /* the core's lane looks at it */
+	struct tern_lane *lane;
+	uint64_t acked;   /* messages */
+	uint64_t blocks;  /* payloads begun */
+	uint64_t allowed; /* that may be */
+};
+
+/* The network's end of a ring that the core reads. */
+struct in {
+	struct tern_lane fill;
+	struct tern_inlet *inlet;
+	_Atomic uint64_t *freed; /* by the core */
+	struct block *landing;   /* LANDING of them */
+	struct block *open;      /* a payload of which more is to come */
+	uint32_t got;            /* bytes of it */
+	uint64_t landed;         /* payloads begun */
+	struct parcel parcel;
+};
+
+/* A packet on its way out. What services write grows towards the front of `bytes`. */
+struct packet {
+	struct path *path;
+	struct flight flight; /* what it is, for who has to send it again */
+	bool again;
+	unsigned char *at, *end; /* of what is written in `bytes` */
+	struct iovec part[PACKET_PARTS];
+	int parts;
+	size_t named; /* bytes in parts that lie elsewhere */
+	unsigned records;
+	unsigned char bytes[PACKET_FRONT + DATAGRAM_MAX];
+};
+
+/* And on its way in. */
+struct arrival {
+	const unsigned char *at;
+	size_t len;
+};
+
+/* One peer. Private memory, zero until it is used. */
+struct path {
+	struct packet_net *net;
+	uint32_t rank;
+	bool gone;        /* lost, or given up: nothing is sent to it, though what it sent may still come */
+	bool silent;      /* given up because nothing was heard of it */
+	size_t most;      /* bytes of a datagram to it; 0: its card is not there yet */
+	size_t staged;    /* bytes written by the core and not sent, about, */
+	unsigned letters; /* and messages */
+	uint64_t sent;    /* when messages last were, ns */
+	uint64_t heard;   /* when something last came, ns */
+	uint64_t due;     /* when it must be looked after, ns */
+	bool stirred;     /* among those to be looked after at the next look */
+	uint32_t wishes;  /* news to send, a bit each */
+	uint64_t token;   /* generation << 8 | round of NEWS_BARRIER */
+	uint64_t mark[STREAMS]; /* messages that had been written when the barrier was come to */
+	struct out out[STREAMS];
+	struct in in[STREAMS];
+	struct flow flow;
+	struct order order;
+	struct retry retry;
+	struct talk ask, serve; /* what we request, and what it does */
+	struct block landing[STREAMS][LANDING];
+};
+
+/* What has gone wrong so far, and was dealt with. */
+struct packet_counts {
+	uint64_t sent, received, again, doubled, early;
+	uint64_t malformed, foreign, old, forged, refused;
+};
+
+/*
+ * Who may speak, and how that is known. A datagram begins with DATAGRAM_HEAD bytes of the guard's, and
+ * may end with PACKET_TAG of them.
+ */
+enum { DATAGRAM_HEAD = 16 };
+struct guard_ops {
+	bool (*open)(struct packet_net *n,
+		     uint32_t rank); /* makes keys; false if its card is not there yet */
+	/* Fills the bytes from k->at, and adds to the last part. */
+	void (*seal)(struct packet_net *n, struct packet *k);
+	/*
+	 * Takes off what seal() put on. False if it is to be dropped, which has been counted: it is
+	 * not of this job or session, not of the rank it claims, or has come before.
+	 */
+	bool (*unseal)(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a);
+	void (*close)(struct packet_net *n);
+};
+
+struct service;
+
+struct packet_net {
+	struct net net;
+	struct job *job;
+	struct wire *wire;
+	const struct guard_ops *guard;
+	void *keys;                     /* the guard's */
+	bool copies;                    /* payloads into packets, because their bytes are changed there */
+	unsigned services;              /* enum provides: those that are added */
+	const struct service *layer[4]; /* the highest first */
+	unsigned layers;
+	struct path **path; /* one a rank; NULL until the two talk */
+	uint32_t *active;   /* ranks with a path */
+	uint32_t actives;
+	uint32_t *stirred; /* ranks where something is to be done */
+	uint32_t stirs;
+	uint32_t *stirring;    /* those of the look under way */
+	uint64_t due;          /* when the first of the others wants to be looked after */
+	_Atomic uint64_t bell; /* always rung: a poll asks the network */
+	_Atomic uint8_t heed;  /* always 0: a send ends in a knock */
+	struct packet *batch;  /* PACKET_BATCH of them */
+	unsigned filled;
+	struct tern_inlet last; /* the same bell, at the end of the circle: so a poll asks twice, */
+	bool ending;            /* and this tells the second time, after handlers have run */
+	bool spoke;             /* a request was written since the last look, */
+	bool replied;           /* a reply was */
+	bool sleeping;
+	uint64_t now, looked; /* ns */
+	uint64_t keepalive;   /* ns; 0: never */
+	uint32_t silent;      /* peers given up */
+	uint32_t known_left;
+	struct {
+		uint64_t arrived, passed; /* generations */
+		unsigned round, rounds;   /* the one whose token is awaited */
+		bool open;                /* what was sent before has been acknowledged */
+		uint64_t heard[ROUNDS_MAX];
+		uint64_t doubt; /* since when a rank has been dead that was through before, ns; 0: none */
+	} barrier;
+	struct packet_counts counts;
+};
+
+static inline struct packet_net *packet_of(struct net *net)
+{
+	return (struct packet_net *)(void *)net;
+}
+
+/* -- place.c: walking along a ring -- */
+const tern_msg *place_look(const struct out *o,
+			   struct place *p); /* the message there; NULL if there is none */
+void place_pass(struct place *p, const tern_msg *m);
+
+/* -- record.c: messages become records -- */
+/* Writes what fits of what has been staged, and says in the packet's slice what that is. False if it is nothing. */
+bool record_write(struct path *p, struct packet *k, size_t most);
+void record_again(struct path *p, struct packet *k); /* the packet's slice, once more */
+void record_acked(struct path *p, const struct slice *s);
+
+/* -- landing.c: and messages again -- */
+bool landing_take(struct path *p, const struct arrival *a); /* all of it, or nothing: false */
+unsigned landing_free(const struct in *in);                 /* blocks */
+
+/* -- path.c -- */
+struct path *path_to(struct packet_net *n, uint32_t rank); /* made if need be; NULL: no memory */
+void path_ask(struct path *p);                             /* our requests to it, and its replies */
+void path_serve(struct path *p);                           /* the same the other way round */
+void path_pump(struct path *p, bool all); /* sends what may be sent; `all`: though more might join it */
+bool path_full(const struct path *p);     /* what is staged makes a packet */
+bool path_quiet(const struct path *p);    /* everything was acknowledged */
+void path_give_up(struct path *p);
+void path_stir(struct path *p);
+void path_mind(struct path *p, bool all); /* its services, its time, what is staged */
+
+/* -- post.c: packets in and out -- */
+struct packet *post_begin(struct path *p);
+void post_end(struct packet *k); /* with the headers of its services */
+void post_flush(struct packet_net *n);
+void post_send(struct packet_net *n);           /* whatever may be sent */
+void post_look(struct packet_net *n, bool all); /* receives, minds the time, sends */
+uint64_t post_due(struct packet_net *n);
+
+/* -- packet.c -- */
+struct packet_options {
+	struct wire *wire;
+	const struct guard_ops *guard;
+	void *keys;
+	bool copies;
+};
+int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
+		const struct packet_options *o);
+void packet_free(struct packet_net *n);
+int packet_connect(struct net *net, uint32_t rank);
+void packet_knock(struct net *net, struct tern_lane *lane);
+void packet_answer(struct net *net);
+int packet_check(struct net *net, uint32_t rank);
+int packet_take(struct net *net, struct block **out);
+uint32_t packet_left(struct net *net);
+void packet_reclaim(struct net *net, uint32_t rank);
+bool packet_owns(struct net *net, uint32_t rank, const char *data, size_t len);
+bool packet_ours(struct net *net, const struct block *b);
+void packet_demote(struct net *net);
+bool packet_arm(struct net *net, struct sleep *s);
+void packet_disarm(struct net *net);
+bool packet_settled(struct net *net);
+
+/* -- barrier.c -- */
+uint64_t packet_arrive(struct net *net);
+bool packet_passed(struct net *net, uint64_t ticket);
+bool packet_had_passed(struct net *net, uint32_t rank, uint64_t ticket);
+void barrier_token(struct packet_net *n, unsigned round, uint64_t generation);
+void barrier_go_on(struct packet_net *n);
+
+#endif

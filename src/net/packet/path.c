@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
+#include <sys/mman.h>
+
+#include "net/packet/packet.h"
+#include "service/service.h"
+
+/* What headers and the tag may take of a datagram. */
+enum { OVERHEAD = PACKET_FRONT + PACKET_TAG };
+
+enum { CARD_NS = 1000000 }; /* between two looks for the card of a rank that has not opened yet */
+
+static void out_open(struct out *o, struct tern_lane *lane, _Atomic uint64_t *freed)
+{
+	o->base = lane->base;
+	o->leaf_lines = lane->leaf_lines;
+	o->freed = freed;
+	o->lane = lane;
+	o->next = (struct place){ .cursor = lane->base, .expect = lane->head };
+}
+
+static void in_open(struct path *p, unsigned stream, char *ring, uint32_t leaf_lines, _Atomic uint64_t *freed,
+		    struct tern_inlet *inlet)
+{
+	struct in *in = &p->in[stream];
+	uint32_t me = p->net->net.site->rank;
+	in->freed = freed;
+	in->landing = p->landing[stream];
+	in->inlet = inlet;
+	lane_open(&in->fill, ring, leaf_lines, freed, &p->net->heed, p->rank, me);
+}
+
+void path_ask(struct path *p)
+{
+	struct site *site = p->net->net.site;
+	talk_ask(site, &p->ask, p->rank, &p->net->heed);
+	out_open(&p->out[STREAM_REQUESTS], &site->lane[p->rank], &p->ask.requests_freed);
+	in_open(p, STREAM_REPLIES, p->ask.replies, REPLY_LEAF_LINES, &p->ask.replies_freed,
+		&site->peer[p->rank].replies);
+}
+
+void path_serve(struct path *p)
+{
+	struct site *site = p->net->net.site;
+	struct peer *peer = &site->peer[p->rank];
+	if (p->in[STREAM_REQUESTS].fill.base)
+		return;
+	talk_serve(site, &p->serve, p->rank, &p->net->heed);
+	out_open(&p->out[STREAM_REPLIES], &peer->answer, &p->serve.replies_freed);
+	in_open(p, STREAM_REQUESTS, p->serve.requests, REQUEST_LEAF_LINES, &p->serve.requests_freed,
+		&peer->requests);
+}
+
+static struct path *path_make(struct packet_net *n, uint32_t rank)
+{
+	struct path *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	p->net = n;
+	p->rank = rank;
+	p->heard = n->now;
+	p->due = DUE_NEVER;
+	for (unsigned stream = 0; stream < STREAMS; stream++)
+		p->out[stream].allowed = UINT64_MAX;
+	for (unsigned i = 0; i < n->layers; i++)
+		n->layer[i]->open(p);
+	n->net.site->peer[rank].pool = (const struct pool *)(const void *)p->landing[STREAM_REQUESTS];
+	return p;
+}
+
+struct path *path_to(struct packet_net *n, uint32_t rank)
+{
+	if (n->path[rank])
+		return n->path[rank];
+	n->path[rank] = path_make(n, rank);
+	if (n->path[rank])
+		n->active[n->actives++] = rank;
+	return n->path[rank];
+}
+
+/* Its card may come later than the first message for it. */
+static bool path_reachable(struct path *p)
+{
+	struct packet_net *n = p->net;
+	if (p->most)
+		return true;
+	size_t most = n->wire->ops->most(n->wire, p->rank);
+	if (!most || !n->guard->open(n, p->rank))
+		return false;
+	p->most = most;
+	pace_open(&p->retry.pace, most);
+	return true;
+}
+
+static bool path_flying(const struct path *p)
+{
+	return p->retry.next != p->retry.first;
+}
+
+/* Nearly full will do: the next message may be too long for the rest. */
+bool path_full(const struct path *p)
+{
+	return p->staged >= p->most / 4 * 3 || p->letters >= PACKET_RECORDS;
+}
+
+static void path_unstage(struct path *p, size_t bytes, unsigned messages)
+{
+	p->staged = p->staged > bytes ? p->staged - bytes : 0;
+	p->letters = p->letters > messages ? p->letters - messages : 0;
+}
+
+/* One packet, with as much as it holds; false if there is nothing to send, or nothing to send it in. */
+static bool path_send(struct path *p)
+{
+	struct packet *k = post_begin(p);
+	if (!k || !record_write(p, k, p->most - OVERHEAD))
+		return false;
+	p->sent = p->net->now;
+	path_unstage(p, (size_t)(k->end - k->at) + k->named, k->records);
+	service_down(k, 0);
+	return true;
+}
+
+void path_pump(struct path *p, bool all)
+{
+	if (p->gone || (!p->staged && !p->wishes) || !path_reachable(p))
+		return;
+	while (service_ready(p)) {
+		if (!all && !p->wishes && path_flying(p) && !path_full(p))
+			return;
+		if (!path_send(p)) {
+			p->staged = p->letters = 0;
+			return;
+		}
+	}
+}
+
+bool path_quiet(const struct path *p)
+{
+	bool quiet = !p->wishes && !path_flying(p);
+	for (unsigned stream = 0; stream < STREAMS; stream++)
+		quiet &= !p->out[stream].base || p->out[stream].acked >= lane_sent(p->out[stream].lane);
+	return p->gone || quiet;
+}
+
+void path_give_up(struct path *p)
+{
+	p->gone = true;
+	for (unsigned i = 0; i < p->net->layers; i++)
+		if (p->net->layer[i]->stop)
+			p->net->layer[i]->stop(p);
+}
+
+/* Whether something may have to be done for it at the next look, whatever the time. */
+static bool path_restless(const struct path *p)
+{
+	bool restless = p->staged || p->wishes || p->retry.unacked || p->retry.lost;
+	for (unsigned stream = 0; stream < STREAMS;
+	     stream++) /* the core may be about to free what has come */
+		restless |= p->in[stream].fill.base && inlet_has(p->in[stream].inlet);
+	return restless && !p->gone;
+}
+
+/* Nothing was heard of it for long: is it still there? */
+/* cost: fault status */
+static uint64_t path_keep_alive(struct path *p, uint64_t now)
+{
+	uint64_t limit = p->net->keepalive, third = limit / 3;
+	if (!limit)
+		return DUE_NEVER;
+	if (now - p->heard >= limit) {
+		p->silent = true;
+		p->net->silent++;
+		path_give_up(p);
+		return DUE_NEVER;
+	}
+	if (now - p->heard >= third && !path_flying(p))
+		p->wishes |= 1u << NEWS_PING;
+	return (now - p->heard >= third ? now : p->heard) + third;
+}
+
+static void path_wake(struct path *p, uint64_t due)
+{
+	p->due = due;
+	if (due < p->net->due)
+		p->net->due = due;
+}
+
+void path_mind(struct path *p, bool all)
+{
+	uint64_t now = p->net->now;
+	if (p->gone)
+		return;
+	if (!path_reachable(p)) {
+		path_wake(p, now + CARD_NS);
+		path_stir(p);
+		return;
+	}
+	uint64_t due = path_keep_alive(p, now);
+	path_pump(p, all);
+	uint64_t tick = service_tick(p, now);
+	path_wake(p, tick < due ? tick : due);
+	if (path_restless(p))
+		path_stir(p);
+}
+
+void path_stir(struct path *p)
+{
+	if (p->stirred)
+		return;
+	p->stirred = true;
+	p->net->stirred[p->net->stirs++] = p->rank;
+}

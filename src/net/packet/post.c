@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
+/* Packets leave in batches and come in batches; in between, whoever has something to do is looked after. */
+#include "base/clock.h"
+#include "net/packet/packet.h"
+#include "service/service.h"
+
+enum { RECEIVE_ROUNDS = 4 }; /* batches taken in at one look, at most */
+
+struct packet *post_begin(struct path *p)
+{
+	struct packet_net *n = p->net;
+	if (n->filled == PACKET_BATCH)
+		post_flush(n);
+	struct packet *k = &n->batch[n->filled];
+	k->path = p;
+	k->flight = (struct flight){ .state = FLIGHT_FLYING };
+	k->again = false;
+	k->at = k->end = k->bytes + PACKET_FRONT;
+	k->part[0] = (struct iovec){ k->at, 0 };
+	k->parts = 1;
+	k->named = 0;
+	k->records = 0;
+	return k;
+}
+
+void post_end(struct packet *k)
+{
+	struct packet_net *n = k->path->net;
+	struct iovec *last = &k->part[k->parts - 1];
+	last->iov_len = (size_t)(k->end - (unsigned char *)last->iov_base);
+	k->at -= DATAGRAM_HEAD;
+	k->part[0].iov_len += (size_t)((unsigned char *)k->part[0].iov_base - k->at);
+	k->part[0].iov_base = k->at;
+	n->guard->seal(n, k);
+	n->filled++;
+	n->counts.sent++;
+}
+
+void post_flush(struct packet_net *n)
+{
+	struct outgoing o[PACKET_BATCH];
+	for (unsigned i = 0; i < n->filled; i++)
+		o[i] = (struct outgoing){ n->batch[i].path->rank, n->batch[i].part, n->batch[i].parts };
+	if (n->filled)
+		n->wire->ops->send(n->wire, o, n->filled);
+	n->filled = 0;
+}
+
+static void post_take(struct packet_net *n, struct datagram *d)
+{
+	struct arrival a;
+	uint32_t rank;
+	struct path *p = n->guard->unseal(n, d, &rank, &a) ? path_to(n, rank) : NULL;
+	if (!p)
+		return;
+	p->heard = n->now;
+	n->counts.received++;
+	service_up(p, &a, n->layers);
+	path_stir(p);
+}
+
+static void post_receive(struct packet_net *n)
+{
+	struct datagram d[PACKET_BATCH];
+	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
+		unsigned came = n->wire->ops->receive(n->wire, d, PACKET_BATCH);
+		for (unsigned i = 0; i < came; i++)
+			post_take(n, &d[i]);
+		if (came < PACKET_BATCH)
+			break;
+	}
+}
+
+static void post_mind_all(struct packet_net *n, bool all)
+{
+	n->due = DUE_NEVER;
+	for (uint32_t i = 0; i < n->actives; i++)
+		path_mind(n->path[n->active[i]], all);
+}
+
+/* Those where something happened; each may want to be looked after the next time, too. */
+static void post_mind_stirred(struct packet_net *n, bool all)
+{
+	uint32_t stirs = n->stirs;
+	uint32_t *rank = n->stirred;
+	for (uint32_t i = 0; i < stirs; i++)
+		n->path[rank[i]]->stirred = false;
+	n->stirred = n->stirring;
+	n->stirring = rank;
+	n->stirs = 0;
+	for (uint32_t i = 0; i < stirs; i++)
+		path_mind(n->path[rank[i]], all);
+}
+
+void post_send(struct packet_net *n)
+{
+	n->now = clock_ns();
+	for (uint32_t i = 0; i < n->stirs; i++)
+		path_pump(n->path[n->stirred[i]], true);
+	post_flush(n);
+}
+
+void post_look(struct packet_net *n, bool all)
+{
+	n->now = n->looked = clock_ns();
+	post_receive(n);
+	barrier_go_on(n);
+	if (n->now >= n->due)
+		post_mind_all(n, all);
+	post_mind_stirred(n, all);
+	post_flush(n);
+}
+
+uint64_t post_due(struct packet_net *n)
+{
+	uint64_t due = n->due, wire = n->wire->ops->due(n->wire);
+	for (uint32_t i = 0; i < n->stirs; i++)
+		if (n->path[n->stirred[i]]->due < due)
+			due = n->path[n->stirred[i]]->due;
+	return due < wire ? due : wire;
+}

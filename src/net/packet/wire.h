@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a network of packets has to offer: it carries datagrams to ranks, some of which may be
+ * lost, doubled, or come late. Everything else (rings, services, protection) stands on this, so a
+ * further network of packets is a wire and nothing more; and faults are a wire around a wire.
+ */
+#ifndef TERN_NET_PACKET_WIRE_H
+#define TERN_NET_PACKET_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct wire;
+
+/* The most bytes that a datagram has on any wire. */
+enum { DATAGRAM_MAX = 36 << 10 };
+
+struct outgoing {
+	uint32_t rank;
+	const struct iovec *part;
+	int parts;
+};
+
+struct datagram {
+	unsigned char *bytes;
+	size_t len;
+};
+
+struct wire_ops {
+	/* Bytes that a datagram to `rank` may have now, at most DATAGRAM_MAX; 0: it cannot be sent to yet. */
+	size_t (*most)(struct wire *w, uint32_t rank);
+	/* Sends, in this order. What it cannot carry now it loses, as any packet may be lost. */
+	void (*send)(struct wire *w, const struct outgoing *o, unsigned n);
+	/* What has arrived, up to `n`. The bytes may be changed, and are there until the next call. */
+	unsigned (*receive)(struct wire *w, struct datagram *d, unsigned n);
+	int (*descriptor)(struct wire *w); /* readable when something has arrived */
+	uint64_t (*due)(struct wire *w);   /* when it must be called though nothing is: ns; UINT64_MAX */
+	void (*close)(struct wire *w);
+};
+
+struct wire {
+	const struct wire_ops *ops;
+	unsigned provides; /* enum provides */
+};
+
+#endif

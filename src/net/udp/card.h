@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a rank tells the others of itself, so that they can send to it and know it. */
+#ifndef TERN_NET_UDP_CARD_H
+#define TERN_NET_UDP_CARD_H
+
+#include <netinet/in.h>
+
+#include "net/shm/job.h"
+
+struct card {
+	struct sockaddr_in6 address; /* or a sockaddr_in in the same place */
+	unsigned char key[32];       /* public, made for this session */
+};
+
+_Static_assert(sizeof(struct card) <= JOB_CARD_BYTES, "a card fits where cards are kept");
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: protection control */
+#include "net/udp/guard.h"
+
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+#include "boot/exchange.h"
+#include "net/udp/card.h"
+
+enum { VERSION = 1, REPLAY_BITS = 1024, KEY = 32, ONCE = 64 /* keys for one datagram made at a time */ };
+
+_Static_assert(KEY == crypto_kx_SESSIONKEYBYTES && KEY == crypto_kx_PUBLICKEYBYTES, "keys have one size");
+_Static_assert(PACKET_TAG == crypto_onetimeauth_BYTES, "a tag is Poly1305's");
+_Static_assert(PACKET_TAG == crypto_aead_chacha20poly1305_IETF_ABYTES, "and the AEAD's");
+
+struct head {
+	uint8_t version, services;
+	uint16_t rank;
+	uint32_t session;
+	uint64_t counter;
+};
+_Static_assert(sizeof(struct head) == DATAGRAM_HEAD, "its layout is what travels");
+
+_Static_assert(KEY == crypto_onetimeauth_KEYBYTES, "and so do keys for one datagram");
+
+/* Keys for the datagrams of one batch of counters. */
+struct once {
+	uint64_t batch; /* counter / ONCE, plus 1; 0: none yet */
+	unsigned char key[ONCE][KEY];
+};
+
+/* Both directions of a pair. */
+struct pair {
+	unsigned char send[KEY], receive[KEY];
+	uint32_t send_session, receive_session;
+	struct once send_once, receive_once;
+	uint64_t counter;                /* of the last datagram sent */
+	uint64_t newest;                 /* of those received */
+	uint64_t seen[REPLAY_BITS / 64]; /* and of those before it, by counter */
+};
+
+struct keys {
+	enum guard_mode mode;
+	unsigned char public_key[KEY], secret[KEY];
+	const struct job *job;
+	struct pair **pair; /* one a rank */
+	uint32_t size;
+};
+
+static int mode_read(enum guard_mode *mode)
+{
+	static const char *const names[] = { "none", "auth", "encrypt" };
+	const char *text = setting_text(SETTING_PROTECT);
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(text, names[i]) == 0) {
+			*mode = (enum guard_mode)i;
+			return 0;
+		}
+	return error_set(-EINVAL, "TERN_PROTECT is '%s'; it can be none, auth or encrypt", text);
+}
+
+int guard_new(void **out, struct job *job, const struct site *site, unsigned char public_key[32])
+{
+	enum guard_mode mode = GUARD_AUTH;
+	int rc = mode_read(&mode);
+	if (rc)
+		return rc;
+	if (sodium_init() < 0)
+		return error_set(-ENOTSUP, "libsodium does not start: has this process no random bytes?");
+	struct keys *k = calloc(1, sizeof *k);
+	struct pair **pair = calloc(site->size, sizeof(struct pair *));
+	if (!k || !pair) {
+		free(k);
+		free(pair);
+		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
+	}
+	*k = (struct keys){ .mode = mode, .job = job, .pair = pair, .size = site->size };
+	crypto_kx_keypair(k->public_key, k->secret);
+	memcpy(public_key, k->public_key, KEY);
+	*out = k;
+	return 0;
+}
+
+bool guard_encrypts(const void *keys)
+{
+	return ((const struct keys *)keys)->mode == GUARD_ENCRYPT;
+}
+
+static void guard_close(struct packet_net *n)
+{
+	struct keys *k = n->keys;
+	for (uint32_t r = 0; r < k->size; r++)
+		if (k->pair[r]) {
+			sodium_memzero(k->pair[r], sizeof *k->pair[r]);
+			free(k->pair[r]);
+		}
+	free(k->pair);
+	sodium_memzero(k, sizeof *k);
+	free(k);
+}
+
+/* What names the session to whoever has the key, and tells others nothing of it. */
+static uint32_t session_of(const unsigned char key[KEY])
+{
+	unsigned char hash[crypto_generichash_BYTES_MIN];
+	uint32_t session;
+	crypto_generichash(hash, sizeof hash, (const unsigned char *)"session", 7, key, KEY);
+	memcpy(&session, hash, sizeof session);
+	return session;
+}
+
+static bool pair_derive(const struct keys *k, struct pair *p, const unsigned char theirs[KEY], bool client)
+{
+	unsigned char receive[KEY], send[KEY];
+	int rc = client ? crypto_kx_client_session_keys(receive, send, k->public_key, k->secret, theirs)
+			: crypto_kx_server_session_keys(receive, send, k->public_key, k->secret, theirs);
+	if (rc != 0)
+		return false; /* no public key at all */
+	crypto_generichash(p->send, KEY, send, KEY, k->job->head->key, KEY);
+	crypto_generichash(p->receive, KEY, receive, KEY, k->job->head->key, KEY);
+	sodium_memzero(receive, KEY);
+	sodium_memzero(send, KEY);
+	p->send_session = session_of(p->send);
+	p->receive_session = session_of(p->receive);
+	return true;
+}
+
+static bool guard_open(struct packet_net *n, uint32_t rank)
+{
+	struct keys *k = n->keys;
+	struct card card;
+	if (k->pair[rank])
+		return true;
+	struct pair *p = boot_look(n->job, rank, &card, sizeof card) ? calloc(1, sizeof *p) : NULL;
+	if (!p)
+		return false;
+	if (!pair_derive(k, p, card.key, n->net.site->rank < rank)) {
+		free(p);
+		return false;
+	}
+	k->pair[rank] = p;
+	return true;
+}
+
+static void nonce_of(unsigned char nonce[12], uint64_t counter)
+{
+	memset(nonce, 0, 12);
+	memcpy(nonce, &counter, sizeof counter);
+}
+
+static const unsigned char *once_key(struct once *o, const unsigned char key[KEY], uint64_t counter)
+{
+	unsigned char nonce[12];
+	uint64_t batch = counter / ONCE + 1;
+	if (o->batch != batch) {
+		nonce_of(nonce, batch);
+		crypto_stream_chacha20_ietf(&o->key[0][0], sizeof o->key, nonce, key);
+		o->batch = batch;
+	}
+	return o->key[counter % ONCE];
+}
+
+static void seal_auth(struct pair *p, struct packet *k)
+{
+	const unsigned char *key = once_key(&p->send_once, p->send, p->counter);
+	crypto_onetimeauth_state s;
+	if (k->parts == 1) {
+		crypto_onetimeauth(k->end, k->at, (size_t)(k->end - k->at), key);
+		return;
+	}
+	crypto_onetimeauth_init(&s, key);
+	for (int i = 0; i < k->parts; i++)
+		crypto_onetimeauth_update(&s, k->part[i].iov_base, k->part[i].iov_len);
+	crypto_onetimeauth_final(&s, k->end);
+}
+
+static void seal_encrypt(const struct pair *p, struct packet *k)
+{
+	unsigned char nonce[12], *body = k->at + DATAGRAM_HEAD;
+	nonce_of(nonce, p->counter);
+	crypto_aead_chacha20poly1305_ietf_encrypt_detached(body, k->end, NULL, body, (size_t)(k->end - body),
+							   k->at, DATAGRAM_HEAD, NULL, nonce, p->send);
+}
+
+static void guard_seal(struct packet_net *n, struct packet *k)
+{
+	const struct keys *keys = n->keys;
+	struct pair *p = keys->pair[k->path->rank];
+	struct head h = { .version = (uint8_t)(VERSION << 4 | keys->mode),
+			  .services = (uint8_t)n->services,
+			  .rank = (uint16_t)n->net.site->rank,
+			  .session = p->send_session,
+			  .counter = ++p->counter };
+	memcpy(k->at, &h, sizeof h);
+	if (keys->mode == GUARD_NONE)
+		return;
+	if (keys->mode == GUARD_ENCRYPT)
+		seal_encrypt(p, k);
+	else
+		seal_auth(p, k);
+	k->part[k->parts - 1].iov_len += PACKET_TAG;
+}
+
+/* -- What arrives ------------------------------------------------------------------------- */
+
+static bool replayed(const struct pair *p, uint64_t counter)
+{
+	if (counter > p->newest)
+		return false;
+	return p->newest - counter >= REPLAY_BITS || p->seen[counter % REPLAY_BITS / 64] >> counter % 64 & 1;
+}
+
+static void replay_note(struct pair *p, uint64_t counter)
+{
+	uint64_t ahead = counter > p->newest ? counter - p->newest : 0;
+	for (uint64_t i = 1; i <= ahead && i <= REPLAY_BITS; i++)
+		p->seen[(p->newest + i) % REPLAY_BITS / 64] &= ~(UINT64_C(1) << (p->newest + i) % 64);
+	p->seen[counter % REPLAY_BITS / 64] |= UINT64_C(1) << counter % 64;
+	p->newest += ahead;
+}
+
+static bool open_auth(struct pair *p, const struct datagram *d, uint64_t counter)
+{
+	return crypto_onetimeauth_verify(d->bytes + d->len - PACKET_TAG, d->bytes, d->len - PACKET_TAG,
+					 once_key(&p->receive_once, p->receive, counter)) == 0;
+}
+
+static bool open_encrypted(struct pair *p, const struct datagram *d, uint64_t counter)
+{
+	unsigned char nonce[12], *body = d->bytes + DATAGRAM_HEAD;
+	nonce_of(nonce, counter);
+	return crypto_aead_chacha20poly1305_ietf_decrypt_detached(
+		       body, NULL, body, d->len - DATAGRAM_HEAD - PACKET_TAG, d->bytes + d->len - PACKET_TAG,
+		       d->bytes, DATAGRAM_HEAD, nonce, p->receive) == 0;
+}
+
+static bool authentic(const struct keys *k, struct pair *p, const struct datagram *d, uint64_t counter)
+{
+	return k->mode == GUARD_NONE || (k->mode == GUARD_AUTH ? open_auth : open_encrypted)(p, d, counter);
+}
+
+static bool guard_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a)
+{
+	struct keys *k = n->keys;
+	struct head h;
+	size_t tag = k->mode == GUARD_NONE ? 0 : PACKET_TAG;
+	if (d->len < sizeof h + tag) {
+		n->counts.malformed += d->len != 1; /* a single byte only wakes us */
+		return false;
+	}
+	memcpy(&h, d->bytes, sizeof h);
+	if (h.version != (VERSION << 4 | k->mode) || h.services != n->services || h.rank >= k->size ||
+	    h.rank == n->net.site->rank || !guard_open(n, h.rank)) {
+		n->counts.foreign++;
+		return false;
+	}
+	struct pair *p = k->pair[h.rank];
+	if (h.session != p->receive_session || replayed(p, h.counter)) {
+		n->counts.old++;
+		return false;
+	}
+	if (!authentic(k, p, d, h.counter)) {
+		n->counts.forged++;
+		return false;
+	}
+	replay_note(p, h.counter);
+	*rank = h.rank;
+	*a = (struct arrival){ d->bytes + sizeof h, d->len - sizeof h - tag };
+	return true;
+}
+
+const struct guard_ops guard_ops = {
+	.open = guard_open,
+	.seal = guard_seal,
+	.unseal = guard_unseal,
+	.close = guard_close,
+};

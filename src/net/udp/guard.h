@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Protection of datagrams. Every rank makes a key pair when it opens and publishes one half on its card. Two
+ * ranks derive from their pairs, and from the job's key, two keys that nobody else has, one for each direction.
+ * So whoever does not have the job's key cannot speak in it at all, and no rank can speak as another: the rank
+ * in a datagram only says which key to try. What was sent in another session has another key.
+ *
+ *     0        1          2        4         8            16                       end - 16
+ *    | version | services | rank   | session | counter    | what services wrote ... | tag |
+ *
+ * The counter is never used twice; a receiver remembers the last 1,024, so a datagram is taken once. The tag is Poly1305
+ * over everything before it, under a key for this datagram alone: the counter's 32 bytes of the pair's ChaCha20 stream, which
+ * is made for 64 datagrams at a time. With TERN_PROTECT=encrypt, the datagram is that cipher's AEAD, with the counter as
+ * nonce and the header as additional data.
+ */
+#ifndef TERN_NET_UDP_GUARD_H
+#define TERN_NET_UDP_GUARD_H
+
+#include "net/packet/packet.h"
+
+enum guard_mode { GUARD_NONE, GUARD_AUTH, GUARD_ENCRYPT };
+
+extern const struct guard_ops guard_ops;
+
+/* Makes this session's key pair; `public_key` goes on the card. Freed by guard_ops.close. */
+int guard_new(void **keys, struct job *job, const struct site *site, unsigned char public_key[32]);
+bool guard_encrypts(const void *keys);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Datagrams that are not what they should be are not used. */
+#include "net/udp/guard.h"
+
+#include "../../../tests/chance.h"
+#include "../../../tests/check.h"
+#include "boot/exchange.h"
+#include "net/udp/card.h"
+
+enum { RANKS = 3, BODY = 100 };
+
+static struct job job;
+static struct site site[RANKS];
+static struct packet_net net[RANKS];
+
+static void guards_open(const char *mode)
+{
+	setenv("TERN_PROTECT", mode, 1);
+	REQUIRE(job_create(&job, RANKS, 0) == 0);
+	for (uint32_t r = 0; r < RANKS; r++) {
+		struct card card = { 0 };
+		site[r] = (struct site){ .rank = r, .size = RANKS };
+		net[r] = (struct packet_net){ .net = { .site = &site[r] }, .job = &job, .guard = &guard_ops };
+		REQUIRE(guard_new(&net[r].keys, &job, &site[r], card.key) == 0);
+		boot_publish(&job, r, &card, sizeof card);
+	}
+	for (uint32_t r = 0; r < RANKS; r++)
+		for (uint32_t other = 0; other < RANKS; other++)
+			REQUIRE(other == r || guard_ops.open(&net[r], other));
+}
+
+static void guards_close(void)
+{
+	for (uint32_t r = 0; r < RANKS; r++)
+		guard_ops.close(&net[r]);
+	job_unmap(&job);
+	job_forget(&job);
+}
+
+/* A sealed datagram from one rank to another. */
+static struct datagram sealed(uint32_t from, uint32_t to)
+{
+	static struct packet k;
+	static unsigned char bytes[BODY + DATAGRAM_HEAD + PACKET_TAG];
+	struct path path = { .net = &net[from], .rank = to };
+	k.path = &path;
+	k.at = k.bytes + PACKET_FRONT - DATAGRAM_HEAD;
+	k.end = k.bytes + PACKET_FRONT + BODY;
+	chance_fill(k.at + DATAGRAM_HEAD, BODY, 7);
+	k.part[0] = (struct iovec){ k.at, (size_t)(k.end - k.at) };
+	k.parts = 1;
+	guard_ops.seal(&net[from], &k);
+	memcpy(bytes, k.at, k.part[0].iov_len);
+	return (struct datagram){ bytes, k.part[0].iov_len };
+}
+
+static bool opened(uint32_t at, struct datagram d, uint32_t *from)
+{
+	static unsigned char bytes[BODY + DATAGRAM_HEAD + PACKET_TAG];
+	struct arrival a;
+	memcpy(bytes, d.bytes, d.len); /* it may be changed */
+	d.bytes = bytes;
+	return guard_ops.unseal(&net[at], &d, from, &a) && a.len == BODY && chance_filled(a.at, BODY, 7);
+}
+
+static void in_each_mode(void (*check)(void))
+{
+	static const char *const modes[] = { "auth", "encrypt" };
+	for (int i = 0; i < 2; i++) {
+		guards_open(modes[i]);
+		check();
+		guards_close();
+	}
+}
+
+static void good_ones(void)
+{
+	uint32_t from;
+	for (int i = 0; i < 3000; i++) {
+		CHECK(opened(1, sealed(0, 1), &from));
+		CHECK_IS(from, 0);
+	}
+	CHECK(opened(1, sealed(2, 1), &from));
+	CHECK_IS(from, 2);
+	CHECK(opened(0, sealed(1, 0), &from));
+}
+
+TEST(a_datagram_is_opened_by_whom_it_is_for_and_its_sender_is_known)
+{
+	in_each_mode(good_ones);
+}
+
+static void changed_ones(void)
+{
+	uint32_t from;
+	struct datagram d = sealed(0, 1);
+	for (size_t i = 0; i < d.len * 8; i++) {
+		d.bytes[i / 8] ^= (unsigned char)(1 << i % 8);
+		CHECK(!opened(1, d, &from));
+		d.bytes[i / 8] ^= (unsigned char)(1 << i % 8);
+	}
+	for (size_t len = 0; len < d.len; len++)
+		CHECK(!opened(1, (struct datagram){ d.bytes, len }, &from));
+	CHECK(opened(1, d, &from)); /* what was refused has not used it up */
+}
+
+TEST(a_datagram_of_which_a_bit_was_changed_is_dropped)
+{
+	in_each_mode(changed_ones);
+}
+
+static void old_ones(void)
+{
+	uint32_t from;
+	unsigned char kept[BODY + DATAGRAM_HEAD + PACKET_TAG];
+	struct datagram old = sealed(0, 1);
+	memcpy(kept, old.bytes, old.len);
+	old.bytes = kept;
+	for (int i = 0; i < 5; i++)
+		CHECK(opened(1, sealed(0, 1), &from));
+	CHECK(opened(1, old, &from)); /* late, but for the first time */
+	CHECK(!opened(1, old, &from));
+	for (int i = 0; i < 2000; i++)
+		CHECK(opened(1, sealed(0, 1), &from));
+	CHECK(!opened(1, old, &from));
+	CHECK_IS(net[1].counts.old, 2);
+}
+
+TEST(a_datagram_is_taken_once)
+{
+	in_each_mode(old_ones);
+}
+
+static void claimed_ones(void)
+{
+	uint32_t from;
+	struct datagram d = sealed(2, 1);
+	d.bytes[2] = 0; /* rank 2 says that it is rank 0 */
+	CHECK(!opened(1, d, &from));
+	d.bytes[2] = 1; /* or the receiver */
+	CHECK(!opened(1, d, &from));
+	d = sealed(2, 1);
+	CHECK(!opened(0, d, &from)); /* it is for another rank */
+}
+
+TEST(a_rank_cannot_speak_as_another)
+{
+	in_each_mode(claimed_ones);
+}
+
+static void foreign_ones(void)
+{
+	uint32_t from;
+	unsigned char kept[BODY + DATAGRAM_HEAD + PACKET_TAG];
+	struct datagram d = sealed(0, 1);
+	memcpy(kept, d.bytes, d.len);
+	d.bytes = kept;
+	guards_close();
+	guards_open(getenv("TERN_PROTECT"));
+	CHECK(!opened(1, d, &from));
+	CHECK_IS(net[1].counts.old, 1);
+}
+
+TEST(a_datagram_of_another_session_is_dropped)
+{
+	in_each_mode(foreign_ones);
+}
+
+TEST(what_is_encrypted_cannot_be_read)
+{
+	guards_open("encrypt");
+	struct datagram d = sealed(0, 1);
+	CHECK(!chance_filled(d.bytes + DATAGRAM_HEAD, BODY, 7));
+	guards_close();
+}

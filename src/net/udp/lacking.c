@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* UDP in a build without it: there, and says why it cannot be used. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "net/udp/udp.h"
+
+static bool udp_usable(char *why, size_t len)
+{
+	snprintf(why, len, "this build has no UDP, because it lacks %s", UDP_LACKS);
+	return false;
+}
+
+const struct net_ops udp_ops = {
+	.name = "udp",
+	.reach = "ranks that UDP datagrams reach",
+	.usable = udp_usable,
+};
+
+int udp_open_rank(struct net **out, struct site *site, struct job *job)
+{
+	(void)out, (void)site, (void)job;
+	return error_set(-ENOTSUP, "this build has no UDP, because it lacks %s", UDP_LACKS);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
+#include "net/udp/udp.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "boot/exchange.h"
+#include "net/fault/fault.h"
+#include "net/udp/card.h"
+#include "net/udp/guard.h"
+#include "net/udp/socket.h"
+
+static bool udp_usable(char *why, size_t len)
+{
+	struct wire *w;
+	struct sockaddr_in6 address;
+	int rc = socket_open(&w, NULL, 1, &address);
+	if (rc) {
+		snprintf(why, len, "%s", tern_strerror(rc));
+		return false;
+	}
+	w->ops->close(w);
+	return true;
+}
+
+static void udp_free(struct packet_net *n)
+{
+	packet_free(n);
+	if (n->keys)
+		n->guard->close(n);
+	if (n->wire)
+		n->wire->ops->close(n->wire);
+	free(n);
+}
+
+static void udp_close(struct net *net)
+{
+	struct packet_net *n = packet_of(net);
+	job_rank_leaves(n->job, net->site->rank, RANK_CLOSED);
+	for (uint32_t r = 0; r < net->site->size; r++)
+		if (n->path[r])
+			job_ring(n->job, r);
+	udp_free(n);
+}
+
+const struct net_ops udp_ops = {
+	.name = "udp",
+	.reach = "ranks that UDP datagrams reach",
+	.provides = 0,
+	.usable = udp_usable,
+	.connect = packet_connect,
+	.knock = packet_knock,
+	.answer = packet_answer,
+	.check = packet_check,
+	.left = packet_left,
+	.take = packet_take,
+	.reclaim = packet_reclaim,
+	.owns = packet_owns,
+	.ours = packet_ours,
+	.demote = packet_demote,
+	.arm = packet_arm,
+	.disarm = packet_disarm,
+	.arrive = packet_arrive,
+	.passed = packet_passed,
+	.had_passed = packet_had_passed,
+	.settled = packet_settled,
+	.close = udp_close,
+};
+
+static uint16_t port_of(const struct sockaddr_in6 *address)
+{
+	return ntohs(address->sin6_port); /* in the same place in both families */
+}
+
+static int udp_open(struct packet_net *n, struct site *site, struct job *job)
+{
+	struct card card = { 0 };
+	int rc = socket_open(&n->wire, job, site->size, &card.address);
+	if (!rc)
+		rc = fault_wrap(&n->wire, site->rank, site->size);
+	if (!rc)
+		rc = guard_new(&n->keys, job, site, card.key);
+	n->guard = &guard_ops;
+	if (rc)
+		return rc;
+	struct packet_options o = { n->wire, &guard_ops, n->keys, guard_encrypts(n->keys) };
+	rc = packet_open(n, &udp_ops, site, job, &o);
+	if (rc)
+		return rc;
+	atomic_store(&job->rank[site->rank].port, port_of(&card.address));
+	boot_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
+	return 0;
+}
+
+int udp_open_rank(struct net **out, struct site *site, struct job *job)
+{
+	struct packet_net *n = calloc(1, sizeof *n);
+	if (!n)
+		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
+	int rc = udp_open(n, site, job);
+	if (rc) {
+		udp_free(n);
+		return rc;
+	}
+	*out = &n->net;
+	return 0;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: order control */
+#include <stdlib.h>
+#include <string.h>
+
+#include "service/service.h"
+
+static void order_open(struct path *p)
+{
+	(void)p; /* zero is a beginning */
+}
+
+static void order_close(struct path *p)
+{
+	for (unsigned i = 0; i < ORDER_HELD; i++) {
+		free(p->order.held[i].bytes);
+		p->order.held[i].bytes = NULL;
+	}
+}
+
+static void order_down(struct path *p, struct packet *k)
+{
+	if (!k->again)
+		k->flight.order = p->order.next++;
+	memcpy(header_push(k, sizeof k->flight.order), &k->flight.order, sizeof k->flight.order);
+}
+
+/* Passes up those whose turn has come, as far as they are taken. */
+static void order_release(struct path *p, unsigned level)
+{
+	struct order *o = &p->order;
+	struct early *e;
+	while ((e = &o->held[o->expected % ORDER_HELD])->bytes) {
+		struct arrival a = { e->bytes, e->len };
+		if (!service_up(p, &a, level))
+			return;
+		free(e->bytes);
+		e->bytes = NULL;
+		o->holds--;
+		o->expected++;
+	}
+}
+
+/* A copy of one that came early. What is behind it in the batch is worth more than this packet is worth waiting for. */
+static bool order_hold(struct path *p, const struct arrival *a, uint32_t number)
+{
+	struct early *e = &p->order.held[number % ORDER_HELD];
+	if (e->bytes)
+		return true; /* it has come already */
+	e->bytes = malloc(a->len ? a->len : 1);
+	if (!e->bytes)
+		return false;
+	memcpy(e->bytes, a->at, a->len);
+	e->len = a->len;
+	p->order.holds++;
+	p->net->counts.early++;
+	return true;
+}
+
+static bool order_up(struct path *p, struct arrival *a, unsigned level)
+{
+	uint32_t number;
+	const void *header = header_pull(a, sizeof number);
+	if (!header)
+		return true;
+	memcpy(&number, header, sizeof number);
+	uint32_t ahead = number - p->order.expected;
+	if (ahead >= UINT32_MAX / 2)
+		return true; /* long past */
+	if (ahead >= ORDER_HELD)
+		return false;
+	if (ahead)
+		return order_hold(p, a, number);
+	if (!service_up(p, a, level))
+		return false;
+	p->order.expected++;
+	if (p->order.holds)
+		order_release(p, level);
+	return true;
+}
+
+/* One that was refused above, though its turn had come, is offered again. */
+static uint64_t order_tick(struct path *p, uint64_t now)
+{
+	const struct packet_net *n = p->net;
+	if (!p->order.holds)
+		return DUE_NEVER;
+	for (unsigned level = 0; level < n->layers; level++)
+		if (n->layer[level] == &order_service)
+			order_release(p, level);
+	return p->order.held[p->order.expected % ORDER_HELD].bytes ? now : DUE_NEVER;
+}
+
+const struct service order_service = {
+	.name = "order",
+	.adds = PROVIDES_ORDER,
+	.open = order_open,
+	.close = order_close,
+	.down = order_down,
+	.up = order_up,
+	.tick = order_tick,
+};

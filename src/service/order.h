@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Order: packets are numbered; one that comes early is put aside until its turn. */
+#ifndef TERN_SERVICE_ORDER_H
+#define TERN_SERVICE_ORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ORDER_HELD = 64 }; /* packets that may be early */
+
+struct early {
+	unsigned char *bytes; /* NULL: none */
+	size_t len;
+};
+
+struct order {
+	uint32_t next;     /* the number of the next packet to be sent */
+	uint32_t expected; /* of the next one to be passed up */
+	uint32_t holds;    /* how many are held */
+	struct early held[ORDER_HELD];
+};
+
+#endif

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: fault control */
+/*
+ * Every packet has a number; its receiver says which have come: all below `expected`, and a bit for each of those
+ * above. That goes with whatever the receiver sends anyway, and in a packet of its own when it has nothing to
+ * send, once for a group of packets. What was sent before something that has been acknowledged, and has not
+ * come a quarter of a round trip later, is lost; and so is the first of those under way when nothing comes at all.
+ * It is then sent again, under its number, made anew from the rings.
+ *
+ * Invariants (models/retry.pml checks them).
+ *  R1  first <= peer's expected <= next, and next - first <= RETRY_WINDOW.
+ *  R2  A packet is passed up once: its bit is set, or `expected` is past it, from then on. One that is
+ *      refused above leaves no trace.
+ *  R3  A flight is forgotten only when its number is below what the peer expects.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "service/service.h"
+
+enum {
+	GROUP = 16,          /* packets that one acknowledgement is for, at most, */
+	HEAVY = 16 << 10,    /* and bytes: their sender may be waiting for its blocks */
+	REORDER_NS = 100000, /* a packet overtaken may still be this late, at least */
+	BACKOFF_MOST = 5,    /* doublings of the patience */
+	STAMP_SHIFT = 8,     /* a stamp counts 256 ns */
+	ACK_ONLY = 1 << 7,   /* of `kind`: there is no packet, only what it acknowledges */
+};
+
+struct header {
+	uint8_t kind; /* how many words follow */
+	uint32_t number, expected;
+	uint32_t stamp; /* when it was sent, by its sender's clock; never 0 */
+	uint32_t echo;  /* the stamp of what it acknowledges; 0: it acknowledges nothing new */
+} __attribute__((packed));
+
+static uint32_t stamp_of(uint64_t now)
+{
+	return (uint32_t)(now >> STAMP_SHIFT) | 1;
+}
+
+static struct flight *flight_at(const struct retry *r, uint32_t number)
+{
+	return &r->window[number % RETRY_WINDOW];
+}
+
+static void retry_open(struct path *p)
+{
+	/* Without memory there is no window, and nothing is ready to be sent; opening is tried again then. */
+	p->retry.window = calloc(RETRY_WINDOW, sizeof *p->retry.window);
+}
+
+static void retry_close(struct path *p)
+{
+	free(p->retry.window);
+	p->retry = (struct retry){ 0 };
+}
+
+static void retry_stop(struct path *p)
+{
+	p->retry.first = p->retry.next; /* blocks and lines of what was under way belong to others now */
+	p->retry.lost = 0;
+	p->retry.timer = 0;
+}
+
+static bool retry_ready(struct path *p)
+{
+	struct retry *r = &p->retry;
+	return r->window && r->next - r->first < RETRY_WINDOW && pace_ready(&r->pace, p->net->now);
+}
+
+/* -- What has come here ----------------------------------------------------------------- */
+
+static bool came(const struct retry *r, uint32_t number)
+{
+	return r->came[number % RETRY_WINDOW / 64] >> number % 64 & 1;
+}
+
+static void came_set(struct retry *r, uint32_t number, bool value)
+{
+	uint64_t bit = UINT64_C(1) << number % 64;
+	uint64_t *word = &r->came[number % RETRY_WINDOW / 64];
+	*word = value ? *word | bit : *word & ~bit;
+}
+
+static void came_note(struct retry *r, uint32_t number)
+{
+	came_set(r, number, true);
+	while (came(r, r->expected)) {
+		came_set(r, r->expected, false);
+		r->expected++;
+	}
+}
+
+/* The bits above `expected`, as words; how many are needed. */
+static unsigned came_words(const struct retry *r, uint64_t *word)
+{
+	unsigned words = 0;
+	memset(word, 0, RETRY_WORDS * sizeof *word);
+	if (!(r->came[0] | r->came[1] | r->came[2] | r->came[3]))
+		return 0; /* nothing is missing */
+	for (uint32_t i = 0; i < RETRY_WINDOW - 1; i++)
+		if (came(r, r->expected + 1 + i)) {
+			word[i / 64] |= UINT64_C(1) << i % 64;
+			words = i / 64 + 1;
+		}
+	return words;
+}
+
+/* -- Down ------------------------------------------------------------------------------- */
+
+static void header_write(struct path *p, struct packet *k, uint32_t number, uint8_t kind)
+{
+	struct retry *r = &p->retry;
+	uint64_t word[RETRY_WORDS];
+	unsigned words = came_words(r, word);
+	struct header h = { .kind = (uint8_t)(kind | words),
+			    .number = number,
+			    .expected = r->expected,
+			    .stamp = stamp_of(p->net->now),
+			    .echo = r->echo };
+	memcpy(header_push(k, words * sizeof *word), word, words * sizeof *word);
+	memcpy(header_push(k, sizeof h), &h, sizeof h);
+	r->unacked = 0;
+	r->heavy = 0;
+	r->waited = false;
+	r->echo = 0;
+}
+
+static void retry_down(struct path *p, struct packet *k)
+{
+	struct retry *r = &p->retry;
+	struct flight *f = &k->flight;
+	if (!k->again)
+		f->number = r->next++;
+	header_write(p, k, f->number, 0);
+	f->state = FLIGHT_FLYING;
+	f->sent = p->net->now;
+	f->bytes = (uint32_t)((size_t)(k->end - k->at) + k->named);
+	*flight_at(r, f->number) = *f;
+	pace_sent(&r->pace, f->bytes, f->sent);
+	if (!r->timer)
+		r->timer = f->sent + pace_patience(&r->pace);
+}
+
+static void ack_send(struct path *p)
+{
+	struct packet *k = post_begin(p);
+	header_write(p, k, 0, ACK_ONLY);
+	post_end(k);
+}
+
+/* -- Up --------------------------------------------------------------------------------- */
+
+static void flight_landed(struct retry *r, uint32_t number, uint64_t *newest)
+{
+	struct flight *f = flight_at(r, number);
+	if (f->state == FLIGHT_LANDED)
+		return;
+	if (f->state == FLIGHT_LOST)
+		r->lost--; /* it was only late */
+	else
+		pace_landed(&r->pace, f->bytes);
+	f->state = FLIGHT_LANDED;
+	*newest = f->sent > *newest ? f->sent : *newest;
+}
+
+static void flight_lose(struct retry *r, struct flight *f)
+{
+	f->state = FLIGHT_LOST;
+	r->lost++;
+	pace_lost(&r->pace, f->bytes);
+}
+
+/* Those that were sent long enough before one that has landed. */
+static void flights_overtaken(struct retry *r, uint64_t newest)
+{
+	uint64_t slack = r->pace.smooth / 4 > REORDER_NS ? r->pace.smooth / 4 : REORDER_NS;
+	for (uint32_t i = r->first; i != r->next; i++) {
+		struct flight *f = flight_at(r, i);
+		if (f->state == FLIGHT_FLYING && f->sent + slack < newest)
+			flight_lose(r, f);
+	}
+}
+
+static void window_advance(struct path *p)
+{
+	struct retry *r = &p->retry;
+	uint32_t before = r->first;
+	for (; r->first != r->next && flight_at(r, r->first)->state == FLIGHT_LANDED; r->first++)
+		record_acked(p, &flight_at(r, r->first)->slice);
+	if (r->first == before)
+		return;
+	pace_round(&r->pace, r->first, r->next);
+	r->tries = 0;
+	r->timer = r->first == r->next ? 0 : p->net->now + pace_patience(&r->pace);
+}
+
+static void ack_take(struct path *p, const struct header *h, const unsigned char *bits, unsigned words)
+{
+	struct retry *r = &p->retry;
+	uint64_t newest = 0;
+	uint32_t under_way = r->next - r->first, acked = h->expected - r->first;
+	if (acked > under_way) {
+		p->net->counts.malformed += acked < UINT32_MAX / 2; /* else it is an old one that came late */
+		return;
+	}
+	for (uint32_t i = 0; i < acked; i++)
+		flight_landed(r, r->first + i, &newest);
+	for (uint32_t i = 0; i < words * 64 && acked + 1 + i < under_way; i++)
+		if (bits[i / 8] >> i % 8 & 1)
+			flight_landed(r, h->expected + 1 + i, &newest);
+	if (h->echo)
+		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(p->net->now) - h->echo + 2)
+					       << STAMP_SHIFT);
+	if (newest) {
+		flights_overtaken(r, newest);
+		window_advance(p);
+	}
+}
+
+static bool retry_up(struct path *p, struct arrival *a, unsigned level)
+{
+	struct retry *r = &p->retry;
+	struct header h;
+	const void *header = header_pull(a, sizeof h);
+	if (!header)
+		return true;
+	memcpy(&h, header, sizeof h);
+	unsigned words = h.kind & (ACK_ONLY - 1);
+	const unsigned char *bits = words <= RETRY_WORDS ? header_pull(a, words * sizeof(uint64_t)) : NULL;
+	if (!bits) {
+		p->net->counts.malformed++;
+		return true;
+	}
+	ack_take(p, &h, bits, words);
+	if (h.kind & ACK_ONLY)
+		return true;
+	uint32_t ahead = h.number - r->expected;
+	size_t bytes = a->len;
+	if (ahead < RETRY_WINDOW && !came(r, h.number)) {
+		if (!service_up(p, a, level))
+			return false;
+		came_note(r, h.number);
+	} else if (ahead >= RETRY_WINDOW && ahead < UINT32_MAX / 2) {
+		return false; /* further than its sender may be */
+	} else {
+		p->net->counts.doubled++;
+	}
+	r->unacked++;
+	r->heavy += bytes;
+	r->echo = h.stamp;
+	return true;
+}
+
+/* -- Time --------------------------------------------------------------------------------- */
+
+static void timer_expire(struct path *p, uint64_t now)
+{
+	struct retry *r = &p->retry;
+	struct flight *f = flight_at(r, r->first);
+	if (f->state == FLIGHT_FLYING)
+		flight_lose(r, f);
+	if (r->tries) /* the first may be the tail of a burst, which says nothing of the link */
+		pace_timeout(&r->pace);
+	r->tries += r->tries < BACKOFF_MOST;
+	r->timer = now + (pace_patience(&r->pace) << r->tries);
+}
+
+static void lost_send(struct path *p)
+{
+	struct retry *r = &p->retry;
+	for (uint32_t i = r->first; r->lost && i != r->next && pace_ready(&r->pace, p->net->now); i++) {
+		struct flight *f = flight_at(r, i);
+		if (f->state != FLIGHT_LOST)
+			continue;
+		struct packet *k = post_begin(p);
+		k->flight = *f;
+		k->again = true;
+		r->lost--;
+		record_again(p, k);
+		service_down(k, 0);
+		p->net->counts.again++;
+	}
+}
+
+static uint64_t retry_tick(struct path *p, uint64_t now)
+{
+	struct retry *r = &p->retry;
+	if (!r->window)
+		retry_open(p);
+	if (r->timer && now >= r->timer)
+		timer_expire(p, now);
+	if (r->lost)
+		lost_send(p);
+	if (r->unacked && (r->unacked >= GROUP || r->heavy >= HEAVY || r->waited))
+		ack_send(p);
+	r->waited = r->unacked;
+	uint64_t due = r->timer ? r->timer : DUE_NEVER;
+	uint64_t paced = r->lost || p->staged ? r->pace.earliest : DUE_NEVER;
+	return r->unacked ? now : paced > now && paced < due ? paced : due;
+}
+
+const struct service retry_service = {
+	.name = "retry",
+	.adds = PROVIDES_RELIABLE,
+	.open = retry_open,
+	.close = retry_close,
+	.stop = retry_stop,
+	.ready = retry_ready,
+	.down = retry_down,
+	.up = retry_up,
+	.tick = retry_tick,
+};

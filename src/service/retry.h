@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Retry: what is not acknowledged is sent again. */
+#ifndef TERN_SERVICE_RETRY_H
+#define TERN_SERVICE_RETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "service/pace.h"
+
+enum { RETRY_WINDOW = 256, RETRY_WORDS = RETRY_WINDOW / 64 };
+
+struct flight;
+
+struct retry {
+	struct flight *window; /* RETRY_WINDOW of them, by number */
+	uint32_t first, next;  /* numbers that may be under way: [first, next) */
+	uint32_t lost;         /* of those, how many are to be sent again */
+	uint32_t tries;        /* timeouts in a row */
+	uint64_t timer;        /* when the first is taken for lost, ns; 0: nothing is under way */
+	struct pace pace;
+
+	uint32_t expected;          /* the lowest number that has not come */
+	uint64_t came[RETRY_WORDS]; /* of those above it, by number */
+	unsigned unacked;           /* packets that have come and not been acknowledged */
+	size_t heavy;               /* bytes of those */
+	bool waited;                /* a look has passed since they came */
+	uint32_t echo;              /* the stamp of the last one */
+};
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
+#include "service/service.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+
+/* The highest first. */
+static const struct service *const services[] = { &flow_service, &order_service, &retry_service };
+enum { SERVICES = sizeof services / sizeof *services };
+
+static const struct service *service_named(const char *name, size_t len)
+{
+	for (unsigned i = 0; i < SERVICES; i++)
+		if (strlen(services[i]->name) == len && memcmp(services[i]->name, name, len) == 0)
+			return services[i];
+	return NULL;
+}
+
+static int services_read(const char *text, unsigned *adds)
+{
+	*adds = 0;
+	if (strcmp(text, "none") == 0)
+		return 0;
+	for (;;) {
+		size_t len = strcspn(text, ",");
+		const struct service *s = service_named(text, len);
+		if (!s)
+			return error_set(
+				-EINVAL,
+				"TERN_SERVICE has '%.*s', which is no service; there are order, flow and "
+				"retry, and none and auto by themselves",
+				(int)len, text);
+		*adds |= s->adds;
+		if (!text[len])
+			return 0;
+		text += len + 1;
+	}
+}
+
+int service_choose(struct packet_net *n)
+{
+	const char *text = setting_text(SETTING_SERVICE);
+	unsigned adds = (PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE) & ~n->wire->provides;
+	int rc = strcmp(text, "auto") == 0 ? 0 : services_read(text, &adds);
+	n->services = adds;
+	n->layers = 0;
+	for (unsigned i = 0; !rc && i < SERVICES; i++)
+		if (services[i]->adds & adds)
+			n->layer[n->layers++] = services[i];
+	return rc;
+}
+
+bool service_ready(struct path *p)
+{
+	for (unsigned i = 0; i < p->net->layers; i++)
+		if (p->net->layer[i]->ready && !p->net->layer[i]->ready(p))
+			return false;
+	return true;
+}
+
+void service_down(struct packet *k, unsigned level)
+{
+	struct packet_net *n = k->path->net;
+	struct path *p = k->path;
+	struct slice slice = k->flight.slice;
+	for (; level < n->layers; level++)
+		n->layer[level]->down(p, k);
+	post_end(k);
+	if (n->services & PROVIDES_RELIABLE)
+		return;
+	post_flush(n);
+	record_acked(p, &slice); /* nobody will ask for it again */
+}
+
+bool service_up(struct path *p, struct arrival *a, unsigned level)
+{
+	return level ? p->net->layer[level - 1]->up(p, a, level - 1) : landing_take(p, a);
+}
+
+uint64_t service_tick(struct path *p, uint64_t now)
+{
+	uint64_t first = DUE_NEVER;
+	for (unsigned i = 0; i < p->net->layers; i++) {
+		uint64_t due = p->net->layer[i]->tick(p, now);
+		first = due < first ? due : first;
+	}
+	return first;
+}

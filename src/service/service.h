@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a network of packets may lack, each in a layer of its own: order, flow, retry. They stand
+ * one above the other between the rings and the wire:
+ *
+ *     records  ->  flow  ->  order  ->  retry  ->  guard  ->  wire
+ *
+ * On its way down each service that is in force writes a header in front of the packet; on its way up
+ * each takes its own off and passes on what is left. Those that a wire provides are left out, and
+ * TERN_SERVICE can put any of them in or out, to see what it costs. None knows the others.
+ */
+#ifndef TERN_SERVICE_SERVICE_H
+#define TERN_SERVICE_SERVICE_H
+
+#include "net/packet/packet.h"
+
+#define DUE_NEVER UINT64_MAX
+
+struct service {
+	const char *name;
+	unsigned adds; /* of enum provides */
+	void (*open)(struct path *p);
+	void (*close)(struct path *p);
+	/* Nothing is to be sent any more, nor again; may be NULL. What comes is still taken in. */
+	void (*stop)(struct path *p);
+	/* Whether another packet may be sent now; may be NULL: always. */
+	bool (*ready)(struct path *p);
+	/* Writes its header before k->at. k->again: the packet has been here before. */
+	void (*down)(struct path *p, struct packet *k);
+	/*
+	 * Takes its header off and calls service_up() with the level above, now, later, or not at all. False if the packet
+	 * could not be taken in, as if it had never come; only its own sender can help, by sending it again.
+	 */
+	bool (*up)(struct path *p, struct arrival *a, unsigned level);
+	/* Does what is due at `now`; when it wants to be called again. */
+	uint64_t (*tick)(struct path *p, uint64_t now);
+};
+
+extern const struct service flow_service, order_service, retry_service;
+
+/* Fills the layers of `n`: what TERN_SERVICE says, or what the wire lacks. */
+int service_choose(struct packet_net *n);
+
+bool service_ready(struct path *p);
+/* From `level` down to the wire; 0 is the highest. */
+void service_down(struct packet *k, unsigned level);
+/* To the layer above `level`; from the wire, `level` is n->layers. */
+bool service_up(struct path *p, struct arrival *a, unsigned level);
+uint64_t service_tick(struct path *p, uint64_t now);
+
+/* -- Headers: little endian, unaligned -- */
+static inline void *header_push(struct packet *k, size_t bytes)
+{
+	return k->at -= bytes;
+}
+
+/* NULL if there are not so many bytes. */
+static inline const void *header_pull(struct arrival *a, size_t bytes)
+{
+	if (a->len < bytes)
+		return NULL;
+	const void *p = a->at;
+	a->at += bytes;
+	a->len -= bytes;
+	return p;
+}
+
+#endif

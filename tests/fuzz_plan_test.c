@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* TERN_FAULT is read from the environment: any text is understood, or refused with a sentence. */
+#include "net/fault/plan.h"
+
+#include <string.h>
+
+#ifndef FUZZ
+#include "chance.h"
+#include "check.h"
+#endif
+
+#include <tern/tern.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+	char text[200];
+	struct plan p;
+	len = len < sizeof text - 1 ? len : sizeof text - 1;
+	memcpy(text, bytes, len);
+	text[len] = '\0';
+	int rc = plan_read(&p, text);
+	if (rc && !strstr(tern_strerror(rc), "TERN_FAULT"))
+		__builtin_trap();
+	return 0;
+}
+
+#ifndef FUZZ
+
+TEST(any_text_is_read_or_refused)
+{
+	static const char letters[] = "drop=duplicate=reorder,.0123456789e+-xseed=,,==";
+	struct chance c = { check_seed() };
+	for (unsigned i = 0; i < check_scaled(20000); i++) {
+		uint8_t bytes[60];
+		size_t len = chance_below(&c, sizeof bytes);
+		for (size_t k = 0; k < len; k++)
+			bytes[k] = (uint8_t)letters[chance_below(&c, sizeof letters)];
+		CHECK_IS(LLVMFuzzerTestOneInput(bytes, len), 0);
+	}
+}
+
+TEST(a_list_of_faults_is_read)
+{
+	struct plan p;
+	CHECK_IS(plan_read(&p, "drop=0.5,late=20,seed=0x2a,slow=1.5"), 0);
+	CHECK_IS(p.drop, 1u << 31);
+	CHECK_IS(p.late_ns, 20000);
+	CHECK_IS(p.slow_ns, 1500);
+	CHECK_IS(p.seed, 42);
+	CHECK_IS(plan_read(&p, "drop=1"), 0);
+	CHECK_IS(p.drop, UINT32_MAX);
+}
+
+#endif

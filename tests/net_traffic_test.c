@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: TIMEOUT 300 */
+/* On every network, and under every fault, what is sent arrives: once, in order, and as it was. */
+#define CHECK_SECONDS 60
+#include "net_traffic.h"
+
+#include "net/udp/udp.h"
+
+enum { SEEDS = 3, RANKS = 3 };
+
+static void on_udp(const char *fault, unsigned messages)
+{
+	char why[200];
+	if (!udp_ops.usable(why, sizeof why))
+		check_skip(why);
+	for (int i = 0; i < SEEDS; i++)
+		traffic_run("udp", fault, RANKS, check_scaled(messages));
+}
+
+TEST(what_a_rank_sends_itself_arrives)
+{
+	traffic_run("auto", "", 1, check_scaled(20000));
+}
+
+TEST(what_is_sent_over_shared_memory_arrives)
+{
+	traffic_run("shm", "", RANKS, check_scaled(20000));
+}
+
+TEST(what_is_sent_over_udp_arrives)
+{
+	on_udp("", 5000);
+}
+
+TEST(what_is_sent_over_udp_arrives_when_packets_are_lost)
+{
+	on_udp("drop=0.01", 2000);
+	on_udp("drop=0.3", 200);
+}
+
+TEST(what_is_sent_over_udp_arrives_when_packets_are_doubled)
+{
+	on_udp("duplicate=0.3", 1000);
+}
+
+TEST(what_is_sent_over_udp_arrives_when_packets_overtake_each_other)
+{
+	on_udp("reorder=0.3", 1000);
+}
+
+TEST(what_is_sent_over_udp_arrives_when_packets_are_late)
+{
+	on_udp("delay=0.2,late=5000", 500);
+}
+
+TEST(what_is_sent_over_udp_arrives_when_packets_are_damaged)
+{
+	on_udp("corrupt=0.2", 300);
+}
+
+TEST(what_is_sent_over_udp_arrives_when_packets_are_cut)
+{
+	on_udp("truncate=0.2", 300);
+}
+
+TEST(what_is_sent_over_udp_arrives_when_ranks_are_cut_off_for_a_while)
+{
+	on_udp("partition=0.002", 1000);
+}
+
+TEST(what_is_sent_over_udp_arrives_over_a_slow_link)
+{
+	on_udp("slow=20", 500);
+}
+
+TEST(what_is_sent_over_udp_arrives_when_everything_goes_wrong)
+{
+	on_udp("drop=0.05,duplicate=0.05,reorder=0.1,delay=0.05,corrupt=0.05,truncate=0.05,partition=0.0005",
+	       300);
+}
+
+TEST(what_is_sent_over_udp_arrives_encrypted)
+{
+	setenv("TERN_PROTECT", "encrypt", 1);
+	on_udp("drop=0.02,corrupt=0.02", 500);
+}
+
+TEST(what_is_sent_over_udp_arrives_unprotected)
+{
+	setenv("TERN_PROTECT", "none", 1);
+	on_udp("drop=0.02,duplicate=0.02,reorder=0.05", 500);
+}
+
+/* Without credits a receiver that has no room takes nothing, and what it did not take is sent again. */
+TEST(what_is_sent_over_udp_arrives_without_flow_control_too)
+{
+	setenv("TERN_SERVICE", "order,retry", 1);
+	on_udp("", 500);
+	on_udp("drop=0.05", 200);
+}

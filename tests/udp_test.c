@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: TIMEOUT 120 */
+/* Jobs whose ranks talk over UDP: many of them, ranks that die or fall silent, strangers. */
+#define CHECK_SECONDS 60
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <tern/async.h>
+#include <tern/chan.h>
+#include <tern/typed.h>
+
+#include "net/packet/packet.h"
+#include "net/udp/udp.h"
+#include "net_traffic.h"
+
+enum { MANY = 64, TELL = 0, KNOW };
+
+static void use_udp(void)
+{
+	char why[200];
+	if (!udp_ops.usable(why, sizeof why))
+		check_skip(why);
+	setenv("TERN_NET", "udp", 1);
+}
+
+static struct packet_net *net_of(tern *t)
+{
+	return packet_of(t->own->net[1]);
+}
+
+static _Atomic uint64_t told;
+
+static void tell(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &told, 1);
+}
+
+static _Atomic uint64_t known;
+
+static void know(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &known, 1);
+}
+
+static void all_to_all(void)
+{
+	tern *t = crew_open();
+	CHECK_IS(tern_on(t, TELL, tell), 0);
+	for (uint32_t r = 0; r < tern_size(t); r++)
+		CHECK_IS(tern_request(t, r, TELL, tern_rank(t)), 0);
+	CHECK_IS(tern_wait(t, &told, tern_size(t)), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(told, 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(sixty_four_ranks_talk_all_to_all)
+{
+	use_udp();
+	uint64_t began = clock_ns();
+	crew_run(MANY, all_to_all);
+	printf("    %u ms\n", (unsigned)((clock_ns() - began) / 1000000));
+}
+
+static void barriers(void)
+{
+	tern *t = crew_open();
+	for (int i = 0; i < 100; i++)
+		CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_barrier_over_udp_holds_any_number_of_ranks)
+{
+	use_udp();
+	for (uint32_t n = 1; n < 10; n++)
+		crew_run(n, barriers);
+}
+
+/* -- Ranks that die ------------------------------------------------------------------------ */
+
+enum { VICTIM = 1, RANKS = 3 };
+
+static void wait_for_the_dead(void)
+{
+	tern *t = crew_open();
+	CHECK_IS(tern_on(t, TELL, tell), 0);
+	CHECK_IS(tern_on(t, KNOW, know), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	if (tern_rank(t) == VICTIM)
+		raise(SIGKILL);
+	int rc = tern_wait(t, &told, 1);
+	CHECK_IS(rc, -EOWNERDEAD);
+	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
+	CHECK_IS(tern_request(t, VICTIM, TELL), -EOWNERDEAD);
+	CHECK_IS(tern_forgive(t, VICTIM), 0);
+	CHECK_IS(tern_request(t, 2 - tern_rank(t), KNOW), 0); /* the others go on */
+	CHECK_IS(tern_wait(t, &known, 1), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_rank_that_dies_is_named_and_the_others_go_on)
+{
+	use_udp();
+	crew_start(RANKS, 0, wait_for_the_dead);
+	CHECK_IS(crew_reap(RANKS, 0), 1);
+	crew_end();
+}
+
+static void wait_for_the_silent(void)
+{
+	tern *t = crew_open();
+	CHECK_IS(tern_on(t, TELL, tell), 0);
+	CHECK_IS(tern_on(t, KNOW, know), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	if (tern_rank(t) == VICTIM)
+		raise(SIGSTOP);
+	CHECK_IS(tern_request(t, VICTIM, TELL), 0); /* so that there is something to hear */
+	int rc = tern_wait(t, &told, 1);
+	CHECK_IS(rc, -EOWNERDEAD);
+	CHECK(strstr(tern_strerror(rc), "nothing was heard") != NULL);
+	CHECK_IS(tern_forgive(t, VICTIM), 0);
+	CHECK_IS(tern_request(t, 2 - tern_rank(t), KNOW), 0); /* nobody leaves before both do */
+	CHECK_IS(tern_wait(t, &known, 1), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_rank_that_nothing_is_heard_of_is_taken_for_dead)
+{
+	use_udp();
+	setenv("TERN_KEEPALIVE", "1", 1);
+	setenv("TERN_GRACE", "100", 1);
+	crew_start(RANKS, 0, wait_for_the_silent);
+	CHECK_IS(crew_reap(RANKS - 1, 0), 0);
+	kill(crew_pid[VICTIM], SIGKILL);
+	crew_reap(1, 0);
+	crew_end();
+}
+
+/* -- Strangers ------------------------------------------------------------------------------ */
+
+static void send_to(tern *t, const void *bytes, size_t len)
+{
+	uint32_t port = atomic_load(&t->own->group->job.rank[tern_rank(t)].port);
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons((uint16_t)port),
+				  .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	sendto(fd, bytes, len, 0, (struct sockaddr *)(void *)&to, sizeof to);
+	close(fd);
+}
+
+TEST(what_strangers_send_is_counted_and_dropped)
+{
+	use_udp();
+	struct chance c = { check_seed() };
+	tern *t[2];
+	REQUIRE(tern_open_local(2, t) == 0);
+	CHECK_IS(tern_on(t[0], TELL, tell), 0);
+	CHECK_IS(tern_on(t[1], TELL, tell), 0);
+	const struct packet_counts *n = &net_of(t[0])->counts;
+	for (unsigned i = 0; i < check_scaled(2000); i++) {
+		unsigned char bytes[200];
+		for (unsigned k = 0; k < sizeof bytes; k++)
+			bytes[k] = (unsigned char)chance_next(&c);
+		if (chance_one_in(&c, 2)) { /* looks like one of ours, but for what only ranks know */
+			bytes[0] = 0x11;
+			bytes[1] = 7;
+			bytes[2] = 1;
+			bytes[3] = 0;
+		}
+		send_to(t[0], bytes, 2 + chance_below(&c, sizeof bytes - 2));
+		CHECK_IS(tern_poll(t[0]), 0);
+		CHECK_IS(tern_poll(t[0]), 0);
+	}
+	CHECK_IS(n->received, 0);
+	CHECK(n->malformed && n->foreign && n->old);
+	CHECK_IS(n->malformed + n->foreign + n->old + n->forged, check_scaled(2000));
+	CHECK_IS(tern_request(t[1], 0, TELL), 0); /* and nobody was disturbed */
+	CHECK_IS(tern_wait(t[0], &told, 1), 0);
+	CHECK_IS(tern_close(t[0]), 0);
+	CHECK_IS(tern_close(t[1]), 0);
+}
+
+/* -- Settings ------------------------------------------------------------------------------- */
+
+static void refused(const char *name, const char *value)
+{
+	tern *t;
+	setenv(name, value, 1);
+	int rc = tern_open_local(1, &t);
+	CHECK_IS(rc, -EINVAL);
+	CHECK(strstr(tern_strerror(rc), name) != NULL);
+	unsetenv(name);
+}
+
+TEST(settings_that_cannot_be_understood_are_refused_by_name)
+{
+	use_udp();
+	refused("TERN_SERVICE", "order,flaw");
+	refused("TERN_SERVICE", "");
+	refused("TERN_FAULT", "drop=2");
+	refused("TERN_FAULT", "dorp=0.1");
+	refused("TERN_FAULT", "drop=0.1;reorder=0.1");
+	refused("TERN_PROTECT", "maybe");
+	refused("TERN_UDP_BIND", "localhost");
+	refused("TERN_NET", "carrier-pigeon");
+}
+
+/* -- What needs memory that ranks map --------------------------------------------------------- */
+
+static bool says_udp(int rc)
+{
+	return rc == -ENOTSUP && strstr(tern_strerror(rc), "the network udp") != NULL;
+}
+
+static int fill_nothing(tern *t, tern_out *out, void *arg)
+{
+	(void)t, (void)out, (void)arg;
+	return 0;
+}
+
+static int drain_nothing(tern *t, tern_incoming *m, void *arg)
+{
+	(void)t, (void)m, (void)arg;
+	return 0;
+}
+
+TEST(what_needs_shared_memory_refuses_and_names_the_network)
+{
+	use_udp();
+	tern *t[2];
+	tern_chan *c;
+	REQUIRE(tern_open_local(2, t) == 0);
+	CHECK_IS(tern_async_on(t[0], 0, drain_nothing, NULL), 0);
+	CHECK(says_udp(tern_bufsend(t[0], 1, 3, "x", 1, TERN_NOWAIT, NULL)));
+	CHECK(says_udp(tern_chan_to(t[0], 1, 7, &c)));
+	CHECK(says_udp(tern_async(t[0], 1, fill_nothing, 0, NULL, NULL)));
+	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_THREAD), -ENOTSUP);
+	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_INTERRUPT), -ENOTSUP);
+	CHECK_IS(tern_close(t[0]), 0);
+	CHECK_IS(tern_close(t[1]), 0);
+}
