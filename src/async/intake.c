@@ -29,8 +29,7 @@ static bool intake_is_internal(const struct intake *n)
 /* For the program, which hears of it in its next poll. */
 static void intake_trouble(struct intake *n, int code)
 {
-	n->a->e->trouble = code;
-	poll_trouble(n->a->e);
+	poll_trouble(n->a->e, code);
 	n->passing = true;
 }
 

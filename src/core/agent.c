@@ -133,15 +133,14 @@ static void agent_watch(struct endpoint *e)
 /* A handler that leaves a hold would keep the program's messages from it. */
 static void agent_settle(struct endpoint *e)
 {
-	if (TERN_UNLIKELY(e->trouble) && !e->trouble_said.rc)
-		poll_trouble(e);
 	if (!e->agent_hold)
 		return;
 	e->agent_hold = 0;
-	e->trouble = error_set(
-		-EPERM, "a handler of rank %u left a hold, which ends with the handler in thread delivery",
-		e->t->rank);
-	poll_trouble(e);
+	poll_trouble(
+		e,
+		error_set(-EPERM,
+			  "a handler of rank %u left a hold, which ends with the handler in thread delivery",
+			  e->t->rank));
 	error_warn("%s", tern_strerror(e->trouble));
 }
 

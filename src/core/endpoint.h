@@ -105,7 +105,7 @@ struct endpoint {
 	struct deferred deferred[TERN_DEFER_MAX];
 	uint32_t deferred_first, deferred_count;
 
-	struct error_kept trouble_said; /* the sentence of `trouble`, if another than the program found it */
+	struct error_kept trouble_said; /* the sentence of `trouble`, which another thread may have found */
 
 	struct tern_msg *kept; /* TERN_KEEP_MAX lines, allocated with the first */
 	uint16_t kept_free[TERN_KEEP_MAX];
@@ -151,7 +151,8 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in);
 unsigned poll_once(struct endpoint *e, unsigned kinds);
 uint32_t poll_left(struct endpoint *e); /* ranks that have left */
 void poll_lost(struct endpoint *e);     /* stops sending to those */
-void poll_trouble(struct endpoint *e);  /* by an agent: what it has found shall be said to the program */
+void poll_trouble(struct endpoint *e,
+		  int code); /* the next poll returns it, with the sentence that was set last */
 
 /* -- payload.c -- */
 void payload_forget_reply(struct endpoint *e); /* an uncommitted reply claim, when its handler is over */

@@ -180,8 +180,6 @@ static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 		interrupt_serve(i);
 		interrupt_rest(i, began);
 	}
-	if (TERN_UNLIKELY(e->trouble) && !e->trouble_said.rc)
-		poll_trouble(e);
 	running = NULL;
 	tern_guard_add(e->t, -GUARD_INSIDE);
 }

@@ -29,11 +29,12 @@ static void unknown_handler(tern *t, const tern_msg *m)
 {
 	struct endpoint *e = t->own;
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	e->trouble =
+	poll_trouble(
+		e,
 		error_set(-ENXIO,
 			  "rank %u got a message from rank %u for handler %u, which is not registered here; "
 			  "it was dropped",
-			  t->rank, tern_msg_src(m), (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS);
+			  t->rank, tern_msg_src(m), (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS));
 	error_warn("%s", tern_strerror(e->trouble));
 }
 

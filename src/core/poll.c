@@ -74,9 +74,10 @@ static bool gate_open(struct endpoint *e, struct tern_inlet *in)
 /* Bad input from a peer: say so once, pass it, and let the next poll return the code. */
 static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t head, const char *what)
 {
-	e->trouble = error_set(-EBADMSG,
+	poll_trouble(e,
+		     error_set(-EBADMSG,
 			       "rank %u got a message with %s from rank %u (header %016llx); it was dropped",
-			       e->t->rank, what, in->peer, (unsigned long long)head);
+			       e->t->rank, what, in->peer, (unsigned long long)head));
 	error_warn("%s", tern_strerror(e->trouble));
 	in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
 }
@@ -325,17 +326,17 @@ void tern_arrived(tern *t)
 }
 
 /* Sentences are kept per thread, and an interrupt's is taken back. */
-void poll_trouble(struct endpoint *e)
+void poll_trouble(struct endpoint *e, int code)
 {
+	e->trouble = code;
 	error_keep(&e->trouble_said);
 }
 
 static __attribute__((noinline)) int trouble_tell(struct endpoint *e)
 {
 	int rc = e->trouble;
-	if (e->trouble_said.rc == rc)
-		error_restore(&e->trouble_said);
-	e->trouble = e->trouble_said.rc = 0;
+	error_restore(&e->trouble_said);
+	e->trouble = 0;
 	return rc;
 }
 

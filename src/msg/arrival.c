@@ -205,10 +205,11 @@ static struct verdict letter_refuse(struct msg *m, const struct letter *l, int e
 {
 	if (l->bytes && !(l->flags & TERN_READY))
 		m->peer[l->src].owed += cells_of(l->len);
-	m->e->trouble =
-		error_set(error, "message %#llx from rank %u %s", (unsigned long long)l->id, l->src,
-			  error == -ENOMSG ? "was sent in ready mode and found no receive: it was discarded"
-					   : "came although there is no room for it: it was discarded");
+	poll_trouble(m->e,
+		     error_set(error, "message %#llx from rank %u %s", (unsigned long long)l->id, l->src,
+			       error == -ENOMSG
+				       ? "was sent in ready mode and found no receive: it was discarded"
+				       : "came although there is no room for it: it was discarded"));
 	error_warn("%s", tern_strerror(error));
 	return (struct verdict){ .kind = TELL_REFUSED, .error = error };
 }

@@ -65,7 +65,7 @@ void msg_look(struct msg *m)
 {
 	int rc = in_handler(m->e) ? 0 : tern_poll(m->e->t);
 	if (rc < 0)
-		m->e->trouble = rc;
+		poll_trouble(m->e, rc);
 }
 
 void msg_busy(struct msg *m)

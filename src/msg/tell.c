@@ -45,7 +45,7 @@ static void refused(struct msg *m, const tern_msg *msg, struct sending *s)
 	if (s)
 		send_over(m, s, error);
 	else {
-		m->e->trouble = error; /* the send was over long ago: the next poll says it */
+		poll_trouble(m->e, error); /* the send was over long ago: the next poll says it */
 		error_warn("%s", tern_strerror(error));
 	}
 }
