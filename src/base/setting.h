@@ -47,6 +47,7 @@ struct setting_info {
 	const char *name;     /* TERN_... */
 	const char *fallback; /* the value when unset, as text; "" for none */
 	const char *meaning;  /* one line */
+	int text;             /* 1: its value is no number */
 };
 
 extern const struct setting_info setting_table[SETTING_COUNT];

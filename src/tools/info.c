@@ -85,8 +85,7 @@ static struct waiting waiting_find(void)
 
 static bool setting_is_number(enum setting s)
 {
-	bool text = s == SETTING_TRACE || s == SETTING_SSH || (s >= SETTING_NET && s <= SETTING_PROTECT);
-	return !text && (setting_given(s) || *setting_table[s].fallback);
+	return !setting_table[s].text && (setting_given(s) || *setting_table[s].fallback);
 }
 
 /* What is wrong with the value, or NULL. */
@@ -176,10 +175,10 @@ static void text_settings(void)
 	for (int s = 0; s < SETTING_COUNT; s++) {
 		const char *value = setting_text((enum setting)s),
 			   *problem = setting_problem((enum setting)s);
-		printf("  %-14s %-8s %-12s %s\n", setting_table[s].name, *value ? value : "-",
+		printf("  %-17s %-8s %-12s %s\n", setting_table[s].name, *value ? value : "-",
 		       setting_given((enum setting)s) ? "environment" : "default", setting_table[s].meaning);
 		if (problem)
-			printf("  %-14s wrong: %s\n", "", problem);
+			printf("  %-17s wrong: %s\n", "", problem);
 	}
 }
 
