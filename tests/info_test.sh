@@ -11,6 +11,7 @@ for name in $(grep -oE '"TERN_[A-Z_]+"' src/base/setting.c | tr -d '"' | sort -u
 	[[ $name == TERN_ ]] || check_out "^ +$name "
 done
 check_out 'TERN_SPIN +20000 +default'
+count_out 0 'wrong:'
 
 sentence "it names every network, limit and job size"
 for word in self shm ranks words payload handlers pool-blocks keep defer request-lines reply-lines; do
