@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctest: ONE_MODE */
+/* ctest: ONE_MODE LABELS by-interrupt */
 /* Delivery by interrupt: the program's own thread runs the handlers, and notices nothing. */
 #include <errno.h>
 #include <fenv.h>
