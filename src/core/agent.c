@@ -31,7 +31,6 @@ enum order { ORDER_WAIT, ORDER_SERVE, ORDER_END };
 
 struct agent {
 	pthread_t thread;
-	_Atomic uintptr_t token; /* names the thread */
 	_Atomic uint32_t order;
 	_Atomic uint32_t dozing; /* the program sleeps inside a call */
 	_Atomic uint32_t parked; /* until it does not any more; a futex */
@@ -40,9 +39,12 @@ struct agent {
 	struct sleep sleep; /* what it sleeps on; written with the role */
 };
 
+/* Whose agent this thread is. Not a field of the agent: others ask while it is being closed. */
+static _Thread_local __attribute__((tls_model("initial-exec"))) const struct endpoint *agent_of;
+
 bool agent_is_me(const struct endpoint *e)
 {
-	return e->agent && atomic_load_explicit(&e->agent->token, memory_order_relaxed) == attach_token();
+	return agent_of == e;
 }
 
 static bool agent_ends(const struct endpoint *e)
@@ -228,7 +230,7 @@ static void *agent_main(void *arg)
 {
 	struct endpoint *e = arg;
 	struct agent *a = e->agent;
-	atomic_store(&a->token, attach_token());
+	agent_of = e;
 	prctl(PR_SET_NAME, "tern-agent");
 	prctl(PR_SET_TIMERSLACK, 1L);
 	while (atomic_load(&a->order) == ORDER_WAIT)

@@ -7,6 +7,7 @@
  * ranks. The head's `reach` is 0 until the endpoint is attached, which brings the
  * first send here without a test on the fast path.
  */
+#include "base/error.h"
 #include "core/agent.h"
 #include "core/delivery.h"
 #include "core/door.h"
@@ -43,6 +44,12 @@ void tern_attach(tern *t)
 	if (attach_is_mine(e) &&
 	    !interrupt_elsewhere(e)) /* a thread that ends may leave its token to another */
 		return;
+	if (e->threaded) {
+		error_warn(
+			"rank %u starts threads and stays with the thread that has it: use it and close it there",
+			t->rank);
+		return;
+	}
 	if (e->interrupt)
 		interrupt_end(e); /* there; from now on, here */
 	INSIDE struct door door = door_open(t);

@@ -145,10 +145,15 @@ static void interrupt_rest(struct interrupt *i, uint64_t began)
 /* Whether the thread is inside a call, of any of its endpoints. */
 static bool thread_inside(int32_t self)
 {
-	for (struct interrupt *i = atomic_load(&all); i; i = i->next)
-		if (atomic_load(&i->thread) == self && guard_busy(i->e) & GUARD_MASK)
-			return true;
-	return false;
+	bool inside = false;
+	for (struct interrupt *i = atomic_load(&all); i && !inside; i = i->next) {
+		if (atomic_load(&i->thread) != self)
+			continue;
+		atomic_store(&i->busy, true);
+		inside = atomic_load(&i->thread) == self && guard_busy(i->e) & GUARD_MASK;
+		atomic_store(&i->busy, false);
+	}
+	return inside;
 }
 
 /* Senders will call, and none has. */

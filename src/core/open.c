@@ -49,6 +49,7 @@ static void endpoint_free(struct endpoint *e)
 {
 	if (!e)
 		return;
+	share_free(e);
 	memory_free(e->kept);
 	free(e->site.peer);
 	free(e->t);
@@ -328,6 +329,9 @@ static int close_allowed(tern *t)
 	tern_attach(t); /* whoever closes it last has it */
 	INSIDE struct door door = door_open(t);
 	int rc = rules_program(t->own, "tern_close()");
+	if (!rc && !attach_is_mine(t->own))
+		rc = error_set(-EPERM, "rank %u starts threads: tern_close() is for the thread that has it",
+			       t->rank);
 	if (!rc && (t->own->deferring || t->own->turn))
 		rc = error_set(-EPERM, "tern_close() was called in a %s, which the endpoint still runs",
 			       t->own->turn ? "turn" : "deferred function");

@@ -55,6 +55,12 @@ void share_close(struct endpoint *e)
 		return;
 	if (share_is_mine(e)) /* by the close itself */
 		share_give(e->shared);
+}
+
+void share_free(struct endpoint *e)
+{
+	if (!e->shared)
+		return;
 	pthread_mutex_destroy(&e->shared->lock);
 	free(e->shared);
 	e->shared = NULL;

@@ -11,7 +11,8 @@
 #include "core/endpoint.h"
 
 int share_open(struct endpoint *e);
-void share_close(struct endpoint *e);
+void share_close(struct endpoint *e); /* gives the lock back; a sibling's thread may still try it */
+void share_free(struct endpoint *e);
 void share_lock(struct endpoint *e);
 bool share_try(struct endpoint *e); /* false if another thread has it */
 void share_unlock(struct endpoint *e);

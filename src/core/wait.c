@@ -42,8 +42,14 @@ static bool sibling_apart(const struct endpoint *sibling)
  */
 static bool sibling_enter(struct endpoint *sibling)
 {
+	if (sibling->shared && !share_try(sibling))
+		return false;
+	if (sibling->shared && atomic_load(&sibling->closed)) { /* meanwhile */
+		share_unlock(sibling);
+		return false;
+	}
 	if (sibling->shared)
-		return share_try(sibling);
+		return true;
 	if (!sibling->entered && sibling->interrupt && !attach_is_lent(sibling))
 		sibling->entered = door_enter(sibling);
 	return true;
@@ -110,8 +116,8 @@ static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
-	if (sibling_apart(sibling) || sibling->shared)
-		return 0;
+	if (sibling_apart(sibling) || sibling->shared || (sibling->interrupt && !sibling->entered))
+		return 0; /* it was not armed for this sleep, but maybe for calls */
 	disarm(sibling);
 	sibling_leave(sibling);
 	return 0;

@@ -374,3 +374,22 @@ TEST(a_hold_that_a_thread_leaves_is_released)
 	CHECK_IS(held(local[1]->own), 0);
 	local_close();
 }
+
+static void *close_elsewhere(void *arg)
+{
+	tern_attach(arg); /* says on standard error that it does not */
+	CHECK(!attach_is_mine(((tern *)arg)->own));
+	CHECK_IS(tern_close(arg), -EPERM);
+	return NULL;
+}
+
+TEST(an_endpoint_that_starts_threads_stays_with_the_thread_that_has_it)
+{
+	pthread_t other;
+	open_all(1);
+	CHECK_IS(tern_spawn(local[0], 0, ADD, note_ending, &ended, 1), 0);
+	await(&ended, 1);
+	REQUIRE(pthread_create(&other, NULL, close_elsewhere, local[0]) == 0);
+	pthread_join(other, NULL);
+	local_close();
+}

@@ -399,6 +399,17 @@ enum rank_state job_rank_state(const struct job *j, uint32_t rank)
 	return (enum rank_state)atomic_load(&j->rank[rank].state);
 }
 
+/* In words, from a table: strsignal() may allocate, and an interrupt may be asking. */
+static const char *signal_text(int number)
+{
+#ifdef __GLIBC__
+	const char *text = sigdescr_np(number);
+#else
+	const char *text = NULL;
+#endif
+	return text ? text : "a real-time signal, or an unknown one";
+}
+
 int job_rank_check(const struct job *j, uint32_t rank)
 {
 	int status = atomic_load(&j->rank[rank].status);
@@ -415,7 +426,7 @@ int job_rank_check(const struct job *j, uint32_t rank)
 	}
 	if (WIFSIGNALED(status))
 		return error_set(-EOWNERDEAD, "rank %u is dead: killed by signal %d (%s)", rank,
-				 WTERMSIG(status), strsignal(WTERMSIG(status)));
+				 WTERMSIG(status), signal_text(WTERMSIG(status)));
 	if (status == STATUS_UNKNOWN)
 		return error_set(-EOWNERDEAD, "rank %u is dead: its process ended without tern_close()",
 				 rank);
