@@ -46,10 +46,10 @@ void inbox_arrived(tern *t, const tern_msg *m)
 		const uint64_t words[] = { label_word(l), (uint64_t)-ENXIO, 0 };
 		layer_reply(t->own, SPAWN_DONE, NULL, 0, 3, words);
 	} else if (s->party[from].here == TERN_CREDITS) {
-		t->own->trouble = error_set(-EBADMSG,
-					    "rank %u has created more than %d threads at rank %u at once; "
-					    "one was dropped",
-					    from, TERN_CREDITS, t->rank);
+		poll_trouble(t->own, error_set(-EBADMSG,
+					       "rank %u has created more than %d threads at rank %u at once; "
+					       "one was dropped",
+					       from, TERN_CREDITS, t->rank));
 	} else {
 		inbox_put(s, m, l);
 		context_wanted(s);

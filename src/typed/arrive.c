@@ -94,11 +94,13 @@ static void letter_arrived(struct typed *y, const struct notice *n, uint32_t src
 
 static void spoiled(struct typed *y, const struct notice *n)
 {
-	y->e->trouble = error_set(
-		-EBADMSG,
-		"a buffer of rank %u for messages of type %u was written to after it was given back "
-		"with tern_buffree()",
-		y->e->t->rank, n->type);
+	poll_trouble(
+		y->e,
+		error_set(
+			-EBADMSG,
+			"a buffer of rank %u for messages of type %u was written to after it was given back "
+			"with tern_buffree()",
+			y->e->t->rank, n->type));
 	error_warn("%s", tern_strerror(y->e->trouble));
 }
 

@@ -66,8 +66,8 @@ void typed_busy(struct typed *y)
 
 void typed_refuse(struct typed *y, uint32_t src, const char *what)
 {
-	y->e->trouble = error_set(-EBADMSG, "rank %u got a typed message from rank %u %s; it was dropped",
-				  y->e->t->rank, src, what);
+	poll_trouble(y->e, error_set(-EBADMSG, "rank %u got a typed message from rank %u %s; it was dropped",
+				     y->e->t->rank, src, what));
 	error_warn("%s", tern_strerror(y->e->trouble));
 }
 
