@@ -14,6 +14,7 @@
 
 enum {
 	CLAIM_LOOKS = 2000,         /* at the alert, before the program lets others run */
+	LEAVE_LOOKS = 4,            /* of a call that ends, at what has arrived */
 	CLAIM_YIELDS = 20,          /* of those, before it sleeps */
 	CLAIM_SLEEP_NS = 100000000, /* a bound, in case the agent was killed with its process half gone */
 };
@@ -99,10 +100,14 @@ bool door_enter(struct endpoint *e)
 	return true;
 }
 
-/* The low half has become 0, or is about to, and the program has nothing else to do here. */
+/*
+ * The low half has become 0, and the program has nothing else to do here. Bounded: the agent asks again with
+ * every nap, which may be shorter than a look of a program that a debugger steps through; what is left over it, or the
+ * timer, comes back for.
+ */
 static void role_leave(struct endpoint *e)
 {
-	while (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_PENDING) && !guard_busy(e)) {
+	for (int i = 0; i < LEAVE_LOOKS && tern_alerted(e->t) & ALERT_PENDING && !guard_busy(e); i++) {
 		guard_add(e, GUARD_INSIDE);
 		door_depth++;
 		if (tern_alerted(e->t) & ALERT_ENTRY)

@@ -66,7 +66,8 @@ static uint64_t tick_longer(struct interrupt *i)
 void interrupt_left(struct endpoint *e)
 {
 	struct interrupt *i = e->interrupt;
-	bool armed = e->armed && !e->work; /* no bell rings for work that was handed over */
+	/* No bell rings for work that was handed over, and for what is pending it has rung. */
+	bool armed = e->armed && !e->work && !(tern_alerted(e->t) & ALERT_PENDING);
 	if (i && atomic_load_explicit(&i->thread, memory_order_relaxed) && !i->ticking && !armed)
 		tick_start(i, i->tick);
 }
