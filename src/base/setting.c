@@ -31,8 +31,7 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "seconds after which a wait that nothing ends writes what is under way to stderr; "
 			    "0: never" },
 	[SETTING_DELIVERY] = { "TERN_DELIVERY", "poll",
-			       "who runs handlers while the program computes: poll (nobody), thread, interrupt",
-			       1 },
+			       "who runs handlers while the program computes: poll (nobody), thread, interrupt" },
 	[SETTING_SIGNAL] = { "TERN_SIGNAL", "0",
 			     "the number of a signal for interrupts, which nothing else uses; 0: none" },
 	[SETTING_AGENT_CORE] = { "TERN_AGENT_CORE", "",
@@ -57,8 +56,7 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "1: notice when data under way or a free buffer is written to, "
 			    "and when a second thread uses an endpoint" },
 	[SETTING_TRACE] = { "TERN_TRACE", "",
-			    "record what each rank does in the file of this name and its rank; for tern trace",
-			    1 },
+			    "record what each rank does in the file of this name and its rank; for tern trace" },
 	[SETTING_CONTEXTS] = { "TERN_CONTEXTS", "16",
 			       "threads of each rank that can have started and not ended; further ones wait" },
 	[SETTING_STACK] = { "TERN_STACK", "64K", "bytes of each thread's stack (K, M, G)" },
@@ -66,26 +64,40 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "milliseconds of computing after which another thread of the rank has a turn; "
 			    "0: only when one waits" },
 	[SETTING_SSH] = { "TERN_SSH", "ssh -o BatchMode=yes",
-			  "the command by which tern run --hosts reaches a host", 1 },
+			  "the command by which tern run --hosts reaches a host" },
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
 			    "1: be a job of one rank although another launcher started this process" },
 	[SETTING_NET] = { "TERN_NET", "auto",
-			  "the network between ranks: shm, udp, or auto, which is shm on one machine", 1 },
+			  "the network between ranks: shm, udp, or auto, which is shm on one machine" },
 	[SETTING_UDP_BIND] = { "TERN_UDP_BIND", "127.0.0.1",
-			       "the address, in numbers, of the interface that UDP is to use", 1 },
+			       "the address, in numbers, of the interface that UDP is to use" },
 	[SETTING_SERVICE] = { "TERN_SERVICE", "auto",
 			      "services added to a network: of order, flow, retry, with commas between them; "
-			      "none; or auto, those that it lacks",
-			      1 },
+			      "none; or auto, those that it lacks" },
 	[SETTING_FAULT] = { "TERN_FAULT", "",
-			    "what goes wrong with packets, as in drop=0.01,reorder=0.05,seed=42; see tern-net(7)",
-			    1 },
+			    "what goes wrong with packets, as in drop=0.01,reorder=0.05,seed=42; see tern-net(7)" },
 	[SETTING_PROTECT] = { "TERN_PROTECT", "auth",
-			      "datagrams are authenticated (auth), encrypted too (encrypt), or neither (none)",
-			      1 },
+			      "datagrams are authenticated (auth), encrypted too (encrypt), or neither (none)" },
 	[SETTING_KEEPALIVE] = { "TERN_KEEPALIVE", "30",
 				"seconds of silence after which a rank over a network is taken for dead; 0: never" },
 };
+
+int setting_is_text(enum setting s)
+{
+	switch (s) {
+	case SETTING_DELIVERY:
+	case SETTING_TRACE:
+	case SETTING_SSH:
+	case SETTING_NET:
+	case SETTING_UDP_BIND:
+	case SETTING_SERVICE:
+	case SETTING_FAULT:
+	case SETTING_PROTECT:
+		return 1;
+	default:
+		return 0;
+	}
+}
 
 int setting_given(enum setting s)
 {

@@ -85,7 +85,7 @@ static struct waiting waiting_find(void)
 
 static bool setting_is_number(enum setting s)
 {
-	return !setting_table[s].text && (setting_given(s) || *setting_table[s].fallback);
+	return !setting_is_text(s) && (setting_given(s) || *setting_table[s].fallback);
 }
 
 /* What is wrong with the value, or NULL. */
