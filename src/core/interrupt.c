@@ -103,8 +103,8 @@ static void interrupt_serve(struct interrupt *i)
 		end = end ? end : now + TURN_NS;
 		if (handled && now < end)
 			continue;
-		if (!handled && !e->work && circle_find(&e->site, &e->site.bell))
-			continue; /* that is why it could not be armed */
+		if (!handled && !e->work && now < end && circle_find(&e->site, &e->site.bell))
+			continue; /* that is why it could not be armed; but it may wait for room for its reply */
 		tick_start(i, handled ? REST_NS : tick_longer(i));
 		return;
 	}
