@@ -22,7 +22,7 @@
 #include "net/net.h"
 #include "net/shm/job.h"
 
-enum { NETS_MAX = 2, LAYERS_MAX = 8 };
+enum { NETS_MAX = 3, LAYERS_MAX = 8 };
 
 struct deferred {
 	void (*fn)(tern *t, void *arg);

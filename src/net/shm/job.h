@@ -77,7 +77,7 @@ struct job_rank {
 };
 
 /* What a rank tells the others of itself when it opens; see boot/exchange.h. */
-enum { JOB_CARD_BYTES = 120 };
+enum { JOB_CARD_BYTES = 248 };
 struct job_card {
 	_Atomic uint64_t published;
 	char bytes[JOB_CARD_BYTES];
