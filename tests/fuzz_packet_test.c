@@ -95,7 +95,7 @@ static void net_open(void)
 	memset(ranks, 0, sizeof ranks);
 	job = (struct job){ .head = &head, .rank = ranks, .size = RANKS };
 	REQUIRE(packet_open(&net, &any_net, &site, &job,
-			    &(struct packet_options){ &any_wire, &no_guard, NULL, false }) == 0);
+			    &(struct packet_options){ .wire = &any_wire, .guard = &no_guard }) == 0);
 	REQUIRE(packet_connect(&net.net, PEER) == 0);
 }
 

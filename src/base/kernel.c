@@ -60,6 +60,29 @@ void futex_wake(_Atomic uint64_t *word)
 	syscall(SYS_futex, (uint32_t *)(void *)word, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
+int loopback_listen(uint16_t *port)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof at;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && bind(fd, (struct sockaddr *)(void *)&at, sizeof at) == 0 &&
+	    getsockname(fd, (struct sockaddr *)(void *)&at, &len) == 0) {
+		*port = ntohs(at.sin_port);
+		return fd;
+	}
+	int rc = -errno;
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+void loopback_drain(int fd)
+{
+	char byte;
+	while (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0)
+		;
+}
+
 void loopback_knock(uint16_t port)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,

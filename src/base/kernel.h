@@ -20,8 +20,11 @@ void futex_wake(_Atomic uint64_t *word);
 void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns);
 void futex_wake32(_Atomic uint32_t *word);
 
-/* Sends one byte to a port of loopback: whoever sleeps on its socket wakes. */
+/* A socket at a port of loopback, to sleep on; -errno. */
+int loopback_listen(uint16_t *port);
+/* Sends one byte there: whoever sleeps on it wakes. */
 void loopback_knock(uint16_t port);
+void loopback_drain(int fd); /* takes in what has come */
 
 /*
  * Makes this process answer barrier_all() and tells whether the kernel has it.

@@ -79,7 +79,7 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_PROTECT] = { "TERN_PROTECT", "auth",
 			      "datagrams are authenticated (auth), encrypted too (encrypt), or neither (none)" },
 	[SETTING_KEEPALIVE] = { "TERN_KEEPALIVE", "30",
-				"seconds of silence after which a rank over a network is taken for dead; 0: never" },
+				"seconds of silence after which another machine is taken for lost; 0: never" },
 };
 
 int setting_is_text(enum setting s)

@@ -39,7 +39,7 @@ enum setting {
 	SETTING_SERVICE,      /* which services are added */
 	SETTING_FAULT,        /* what a packet network shall do wrong */
 	SETTING_PROTECT,      /* none, auth, encrypt */
-	SETTING_KEEPALIVE,    /* s of silence after which a rank over a network is taken for dead */
+	SETTING_KEEPALIVE,    /* s of silence after which another machine is taken for lost */
 	SETTING_COUNT
 };
 

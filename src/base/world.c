@@ -34,7 +34,7 @@ static bool all_silent(const struct sleep *s)
 static void sleep_on_descriptors(const struct sleep *s, uint64_t ns)
 {
 	struct pollfd p[SLEEP_FDS];
-	if (s->bells > s->fds && ns > FALLBACK_NAP_NS)
+	if (s->bells > s->ports && ns > FALLBACK_NAP_NS)
 		ns = FALLBACK_NAP_NS;
 	struct timespec length = { .tv_sec = (time_t)(ns / 1000000000u),
 				   .tv_nsec = (long)(ns % 1000000000u) };

@@ -10,13 +10,18 @@ void boot_publish(struct job *j, uint32_t rank, const void *card, size_t len)
 {
 	memcpy(j->card[rank].bytes, card, len);
 	/* R5, pairs with A5: whoever sees it published sees the bytes. */
-	atomic_store_explicit(&j->card[rank].published, 1, memory_order_release);
+	atomic_store_explicit(&j->card[rank].published, atomic_load(&j->head->session), memory_order_release);
+	job_tell(j, rank);
 }
 
 bool boot_look(const struct job *j, uint32_t rank, void *card, size_t len)
 {
-	if (!atomic_load_explicit(&j->card[rank].published, memory_order_acquire)) /* A5 */
+	/* A5. A card of another session is of no use: it has left, or will come. */
+	uint64_t session = atomic_load(&j->head->session);
+	if (atomic_load_explicit(&j->card[rank].published, memory_order_acquire) != session)
 		return false;
 	memcpy(card, j->card[rank].bytes, len);
-	return true;
+	/* Of a rank elsewhere it may have been written anew meanwhile, for its next session. */
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&j->card[rank].published, memory_order_relaxed) == session;
 }

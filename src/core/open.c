@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opening and closing endpoints, alone, together, or as a rank that was launched. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,36 +103,78 @@ static int endpoint_settle(struct endpoint *e, const tern_options *o)
 	e->spin = o && o->spin ? o->spin : spin < UINT32_MAX ? (uint32_t)spin : UINT32_MAX;
 	e->stuck_ns = stuck * UINT64_C(1000000000);
 	e->grace_ns = (o && o->grace ? o->grace : grace) * UINT64_C(1000000);
-	if (e->t->size > e->group->job.head->cores)
+	if (e->group->job.head->here > e->group->job.head->cores)
 		e->spin = 0; /* whoever we wait for may need this core */
 	return stats_open(e);
 }
 
-/* The network to the other ranks: TERN_NET. */
-static int net_open(struct net **out, struct site *site, struct job *job)
+/* The networks to the ranks of this machine and to those of others, as TERN_NET says; "" for none. */
+struct reach {
+	char near[16], far[48];
+};
+
+static int reach_read(struct reach *r, uint32_t machines)
 {
-	const char *name = setting_text(SETTING_NET);
-	if (strcmp(name, "auto") == 0 || strcmp(name, "shm") == 0)
-		return shm_open_rank(out, site, job);
+	const char *text = setting_text(SETTING_NET);
+	size_t near = strcspn(text, ",");
+	*r = (struct reach){ .near = "shm" };
+	if (strcmp(text, "auto") == 0)
+		snprintf(r->far, sizeof r->far, "%s", machines > 1 ? "udp" : "");
+	else if (near != 3 || memcmp(text, "shm", near) != 0)
+		*r = (struct reach){ .near = "" };
+	if (!*r->near)
+		snprintf(r->far, sizeof r->far, "%s", text);
+	else if (text[near])
+		snprintf(r->far, sizeof r->far, "%s", text + near + 1);
+	if (machines > 1 && !*r->far)
+		return error_set(-EINVAL,
+				 "TERN_NET is 'shm', which reaches the ranks of one machine, and the job has %u "
+				 "machines: leave it alone, or say shm,udp",
+				 machines);
+	return 0;
+}
+
+static int far_open(struct net **out, struct endpoint *e, struct group *g, const char *name, struct net *near)
+{
 	if (strcmp(name, "udp") == 0)
-		return udp_open_rank(out, site, job);
-	return error_set(-EINVAL, "TERN_NET is '%s'; it can be auto, shm or udp", name);
+		return udp_open_rank(out, &e->site, &g->job, near);
+	return error_set(-EINVAL, "TERN_NET is '%s'; it can be auto, shm, udp or shm,udp",
+			 setting_text(SETTING_NET));
+}
+
+static int nets_open(struct endpoint *e, struct group *g)
+{
+	struct reach reach;
+	struct net *near = NULL;
+	int rc = reach_read(&reach, g->job.head->machines);
+	if (!rc)
+		rc = self_open(&e->net[0], &e->site);
+	if (rc)
+		return rc;
+	e->nets = 1;
+	if (*reach.near) {
+		rc = shm_open_rank(&near, &e->site, &g->job);
+		if (rc)
+			return rc;
+		e->net[e->nets++] = near;
+	}
+	if (!*reach.far)
+		return 0;
+	rc = far_open(&e->net[e->nets], e, g, reach.far, near);
+	e->nets += !rc;
+	return rc;
 }
 
 static int endpoint_connect(struct endpoint *e, struct group *g)
 {
-	int rc = self_open(&e->net[0], &e->site);
+	int rc = nets_open(e, g);
 	if (rc)
 		return rc;
-	e->nets = 1;
-	rc = net_open(&e->net[1], &e->site, &g->job);
-	if (rc)
-		return rc;
-	e->nets = 2;
 	if (e->site.asks)
 		e->spin /= ASKS; /* each look is a system call */
 	for (uint32_t r = 0; r < e->t->size; r++)
-		e->site.peer[r].net = e->net[r != e->t->rank];
+		e->site.peer[r].net = e->net[job_here(&g->job, r) ? 1 : e->nets - 1];
+	e->site.peer[e->t->rank].net = e->net[0];
 	return 0;
 }
 

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -277,8 +276,7 @@ tern_handler *trace_handler(struct endpoint *e, unsigned id, tern_handler *fn)
 
 static uint64_t job_identity(const struct endpoint *e)
 {
-	struct stat s;
-	return fstat(e->group->job.fd, &s) == 0 ? (uint64_t)s.st_ino : 0;
+	return e->group->job.head->id;
 }
 
 static int file_open(struct endpoint *e, struct trace *r, const char *prefix)

@@ -372,38 +372,34 @@ int tern_forgive(tern *t, uint32_t rank)
 
 /* -- Barrier ------------------------------------------------------------------------ */
 
-struct tickets {
-	uint64_t ticket[NETS_MAX];
-};
-
-static bool barrier_passed(struct endpoint *e, void *arg)
+/* The last network's is everybody's: it includes those of the others. */
+static struct net *barrier_net(const struct endpoint *e)
 {
-	struct tickets *k = arg;
-	for (unsigned i = 0; i < e->nets; i++)
-		if (!e->net[i]->ops->passed(e->net[i], k->ticket[i]))
-			return false;
-	return true;
+	return e->net[e->nets - 1];
 }
 
-/* Whether `rank` has been through the barrier that the tickets are for; nobody has, without any. */
-static bool barrier_behind(struct endpoint *e, uint32_t rank, const struct tickets *k)
+static bool barrier_passed(struct endpoint *e, void *ticket)
 {
-	struct net *net = e->site.peer[rank].net;
-	for (unsigned i = 0; k && i < e->nets; i++)
-		if (e->net[i] == net)
-			return net->ops->had_passed && net->ops->had_passed(net, rank, k->ticket[i]);
-	return false;
+	struct net *net = barrier_net(e);
+	return net->ops->passed(net, *(uint64_t *)ticket);
+}
+
+/* Whether `rank` has been through the barrier that the ticket is for; nobody has, without one. */
+static bool barrier_behind(struct endpoint *e, uint32_t rank, const uint64_t *ticket)
+{
+	struct net *net = barrier_net(e);
+	return ticket && net->ops->had_passed && net->ops->had_passed(net, rank, *ticket);
 }
 
 /* A barrier needs everybody, so whoever has left before it ends it at once. */
-static int barrier_missing(struct endpoint *e, const struct tickets *k)
+static int barrier_missing(struct endpoint *e, const uint64_t *ticket)
 {
 	if (!poll_left(e))
 		return 0;
 	for (uint32_t r = 0; r < e->t->size; r++) {
 		struct net *net = e->site.peer[r].net;
 		int rc = net->ops->check(net, r);
-		if (rc && !barrier_behind(e, r, k))
+		if (rc && !barrier_behind(e, r, ticket))
 			return rc;
 	}
 	return 0;
@@ -424,16 +420,15 @@ static void barrier_settle(struct endpoint *e)
 
 static int barrier_pass(struct endpoint *e)
 {
-	struct tickets k;
-	struct ladder l = { .over = barrier_passed, .arg = &k, .call = "tern_barrier" };
-	for (unsigned i = 0; i < e->nets; i++)
-		k.ticket[i] = e->net[i]->ops->arrive(e->net[i]);
-	while (!barrier_passed(e, &k)) {
+	struct net *net = barrier_net(e);
+	uint64_t ticket = net->ops->arrive(net);
+	struct ladder l = { .over = barrier_passed, .arg = &ticket, .call = "tern_barrier" };
+	while (!barrier_passed(e, &ticket)) {
 		wait_step(e, &l);
-		if (!l.since || barrier_passed(e, &k))
+		if (!l.since || barrier_passed(e, &ticket))
 			continue;
-		int rc = barrier_missing(e, &k);
-		if (rc && !barrier_passed(e, &k)) /* whoever passed and left raised the generation first */
+		int rc = barrier_missing(e, &ticket);
+		if (rc && !barrier_passed(e, &ticket)) /* whoever passed and left raised the generation first */
 			return rc;
 	}
 	barrier_settle(e);

@@ -91,8 +91,8 @@ struct net_ops {
 	void (*disarm)(struct net *net);
 
 	/*
-	 * The barrier among the ranks this network reaches: arrive() takes a ticket,
-	 * passed() tells whether everybody has.
+	 * The barrier among the ranks this network reaches, and those of the network below it: arrive() takes a
+	 * ticket, passed() tells whether everybody has. The core asks the last network only.
 	 */
 	uint64_t (*arrive)(struct net *net);
 	bool (*passed)(struct net *net, uint64_t ticket);

@@ -1,33 +1,104 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cost: base control */
 /*
- * The barrier by messages: in round i every rank tells the one 2^i further on, once it has heard of the round
- * before, so after log2(n) rounds everybody has heard of everybody. A rank begins when all that it sent
- * before has been acknowledged, so whatever was sent to a rank before the barrier lies in its rings
- * when it passes. A token of a later generation says all that an earlier one does, so the latest suffices.
+ * The barrier by messages, among machines. A rank that comes to it goes through these stages:
+ *
+ *   landing   until all that it sent before has been acknowledged;
+ *   local     until all ranks of its machine have come so far, by the barrier of their shared memory;
+ *   rounds    in round i it tells the machine 2^i further on, once it has heard of the round before, so after
+ *             log2(machines) rounds everybody has heard of everybody.
+ *
+ * So whatever was sent to a rank before the barrier lies in its rings when it passes. Every rank must hear: the ranks of a
+ * machine share those of the next among them, the k-th telling the k-th, and if there are more, every so many-th
+ * behind it. Where ranks of a machine are reached by messages, too, each is a machine by itself. A token of a later generation
+ * says all that an earlier one does, so the latest suffices.
  */
+#include <errno.h>
+#include <stdlib.h>
+
 #include "base/clock.h"
+#include "base/error.h"
 #include "net/packet/packet.h"
 #include "service/service.h"
 
 enum { DOUBT_NS = 500000000 }; /* how long tokens of a rank that has died may be under way */
 
-static uint32_t partner(const struct packet_net *n, unsigned round)
+/* -- Who is where ------------------------------------------------------------------------ */
+
+static uint32_t machine_of(const struct packet_net *n, uint32_t rank)
 {
-	const struct site *site = n->net.site;
-	return (uint32_t)((site->rank + (UINT64_C(1) << round)) % site->size);
+	return n->local ? n->job->rank[rank].machine : rank;
 }
 
-static void token_send(struct packet_net *n, unsigned round)
+/* Ranks of a machine that come before `rank`. */
+static uint32_t place_of(const struct packet_net *n, uint32_t rank)
 {
-	struct path *p = path_to(n, partner(n, round));
-	if (!p) {
-		n->barrier.round = round; /* no memory: tried again at the next look */
-		return;
-	}
+	uint32_t before = 0;
+	for (uint32_t r = 0; r < rank; r++)
+		before += machine_of(n, r) == machine_of(n, rank);
+	return before;
+}
+
+static void members_sort(struct packet_net *n, uint32_t size)
+{
+	struct barrier *b = &n->barrier;
+	for (uint32_t r = 0; r < size; r++)
+		b->first[machine_of(n, r) + 1]++;
+	for (uint32_t m = 0; m < b->machines; m++)
+		b->first[m + 1] += b->first[m];
+	for (uint32_t r = size; r-- > 0;) /* from behind, so that each begins where it should in the end */
+		b->member[--b->first[machine_of(n, r) + 1]] = r;
+	for (uint32_t m = 0; m < b->machines; m++)
+		b->first[m] = b->first[m + 1];
+	b->first[b->machines] = size;
+}
+
+int barrier_open(struct packet_net *n)
+{
+	struct barrier *b = &n->barrier;
+	const struct site *site = n->net.site;
+	b->machines = n->local ? n->job->head->machines : site->size;
+	b->machine = machine_of(n, site->rank);
+	b->place = place_of(n, site->rank);
+	b->member = calloc(site->size, sizeof *b->member);
+	b->first = calloc(b->machines + 1, sizeof *b->first);
+	if (!b->member || !b->first)
+		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
+	members_sort(n, site->size);
+	while (UINT64_C(1) << b->rounds < b->machines)
+		b->rounds++;
+	return 0;
+}
+
+void barrier_close(struct packet_net *n)
+{
+	free(n->barrier.member);
+	free(n->barrier.first);
+}
+
+/* -- Tokens ------------------------------------------------------------------------------ */
+
+/* False if there is no memory: tried again at the next look. */
+static bool token_send(struct packet_net *n, uint32_t rank, unsigned round)
+{
+	struct path *p = path_to(n, rank);
+	if (!p)
+		return false;
 	p->token = n->barrier.arrived << 8 | round;
 	p->wishes |= 1u << NEWS_BARRIER;
 	path_stir(p);
+	return true;
+}
+
+static bool tokens_send(struct packet_net *n, unsigned round)
+{
+	const struct barrier *b = &n->barrier;
+	uint32_t ours = b->first[b->machine + 1] - b->first[b->machine];
+	uint32_t next = (uint32_t)((b->machine + (UINT64_C(1) << round)) % b->machines);
+	bool sent = true;
+	for (uint32_t i = b->first[next] + b->place; i < b->first[next + 1]; i += ours)
+		sent &= token_send(n, b->member[i], round);
+	return sent;
 }
 
 void barrier_token(struct packet_net *n, unsigned round, uint64_t generation)
@@ -47,36 +118,41 @@ static bool all_acked(const struct packet_net *n)
 	return true;
 }
 
+static void rounds_go_on(struct packet_net *n)
+{
+	struct barrier *b = &n->barrier;
+	for (; b->round < b->rounds && b->heard[b->round] >= b->arrived; b->round++)
+		if (b->round + 1 < b->rounds && !tokens_send(n, b->round + 1))
+			return;
+	if (b->round < b->rounds)
+		return;
+	b->stage = BARRIER_OVER;
+	b->passed = b->arrived;
+	atomic_store(&n->job->rank[n->net.site->rank].passed, b->passed);
+}
+
 /* As far as what has been heard allows. */
 void barrier_go_on(struct packet_net *n)
 {
-	if (n->barrier.passed == n->barrier.arrived)
-		return;
-	if (!n->barrier.open) {
-		if (!all_acked(n))
-			return;
-		n->barrier.open = true;
-		n->barrier.round = 0;
-		if (n->barrier.rounds)
-			token_send(n, 0);
+	struct barrier *b = &n->barrier;
+	if (b->stage == BARRIER_LANDING && all_acked(n)) {
+		b->ticket = n->local ? n->local->ops->arrive(n->local) : 0;
+		b->stage = BARRIER_LOCAL;
 	}
-	while (n->barrier.round < n->barrier.rounds &&
-	       n->barrier.heard[n->barrier.round] >= n->barrier.arrived) {
-		n->barrier.round++;
-		if (n->barrier.round < n->barrier.rounds)
-			token_send(n, n->barrier.round);
+	if (b->stage == BARRIER_LOCAL && (!n->local || n->local->ops->passed(n->local, b->ticket)) &&
+	    (!b->rounds || tokens_send(n, 0))) {
+		b->round = 0;
+		b->stage = BARRIER_ROUNDS;
 	}
-	if (n->barrier.round < n->barrier.rounds)
-		return;
-	n->barrier.passed = n->barrier.arrived;
-	atomic_store(&n->job->rank[n->net.site->rank].passed, n->barrier.passed);
+	if (b->stage == BARRIER_ROUNDS)
+		rounds_go_on(n);
 }
 
 uint64_t packet_arrive(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
 	n->barrier.arrived++;
-	n->barrier.open = false;
+	n->barrier.stage = BARRIER_LANDING;
 	n->barrier.doubt = 0;
 	for (uint32_t i = 0; i < n->actives; i++) {
 		struct path *p = n->path[n->active[i]];

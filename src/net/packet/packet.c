@@ -5,12 +5,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/setting.h"
+#include "base/kernel.h"
 #include "base/world.h"
 #include "service/service.h"
 
@@ -130,18 +131,14 @@ bool packet_owns(struct net *net, uint32_t rank, const char *data, size_t len)
 int packet_check(struct net *net, uint32_t rank)
 {
 	struct packet_net *n = packet_of(net);
-	int rc = job_rank_check(n->job, rank);
-	if (rc || !n->path[rank] || !n->path[rank]->silent)
-		return rc;
-	return error_set(-EOWNERDEAD, "rank %u is taken for dead: nothing was heard of it for %u s", rank,
-			 (unsigned)(n->keepalive / 1000000000));
+	return job_rank_check(n->job, rank);
 }
 
 /* cost: fault status */
 uint32_t packet_left(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
-	return atomic_load_explicit(&n->job->head->left, memory_order_relaxed) + n->silent;
+	return n->local ? 0 : atomic_load_explicit(&n->job->head->left, memory_order_relaxed);
 }
 
 static bool inlet_empty(const struct tern_inlet *in)
@@ -172,24 +169,35 @@ static bool any_arrived(const struct site *site)
 	return false;
 }
 
-/* Ranks that ring ours knock on the socket, seeing that we sleep. */
-bool packet_arm(struct net *net, struct sleep *sleep)
+/* Where shared memory is there, too, it has the bell. Ranks that ring it see that we sleep, and knock on a socket. */
+static bool bell_arm(struct packet_net *n, struct sleep *sleep)
 {
-	struct packet_net *n = packet_of(net);
-	_Atomic uint64_t *bell = &n->job->rank[net->site->rank].bell;
-	for (int i = 0; i < 2; i++) /* twice, because acknowledgements wait for one look */
-		post_look(n, true);
-	if (any_arrived(net->site) || sleep->bells == FUTEX_MANY || sleep->fds == SLEEP_FDS ||
-	    sleep->says == BELL_CALL)
+	_Atomic uint64_t *bell = &n->job->rank[n->net.site->rank].bell;
+	if (n->local)
+		return true;
+	if (sleep->bells == FUTEX_MANY)
 		return false;
 	atomic_store(bell, sleep->says);
 	n->sleeping = true;
-	if (packet_left(net) != n->known_left) {
-		n->known_left = packet_left(net);
+	if (packet_left(&n->net) != n->known_left) {
+		n->known_left = packet_left(&n->net);
 		return false;
 	}
 	sleep->bell[sleep->bells++] = bell;
+	return true;
+}
+
+bool packet_arm(struct net *net, struct sleep *sleep)
+{
+	struct packet_net *n = packet_of(net);
+	for (int i = 0; i < 2; i++) /* twice, because acknowledgements wait for one look */
+		post_look(n, true);
+	if (any_arrived(net->site) || sleep->fds + 2 > SLEEP_FDS || sleep->says == BELL_CALL ||
+	    !bell_arm(n, sleep))
+		return false;
+	sleep->fd[sleep->fds++] = n->wake;
 	sleep->fd[sleep->fds++] = n->wire->ops->descriptor(n->wire);
+	sleep->ports++;
 	uint64_t due = post_due(n);
 	if (due != DUE_NEVER && (!sleep->until || due < sleep->until))
 		sleep->until = due;
@@ -202,6 +210,7 @@ void packet_disarm(struct net *net)
 	if (n->sleeping)
 		atomic_store(&n->job->rank[net->site->rank].bell, BELL_QUIET);
 	n->sleeping = false;
+	loopback_drain(n->wake);
 }
 
 /* -- Opening and closing ------------------------------------------------------------------ */
@@ -237,42 +246,62 @@ static int packet_allocate(struct packet_net *n, uint32_t size)
 	return error_set(-ENOMEM, "opening the network of rank %u: no memory", n->net.site->rank);
 }
 
-static unsigned rounds_for(uint32_t size)
+static int packet_wake(struct packet_net *n)
 {
-	unsigned rounds = 0;
-	while (UINT64_C(1) << rounds < size)
-		rounds++;
-	return rounds;
+	uint16_t port = 0;
+	n->wake = loopback_listen(&port);
+	if (n->wake < 0)
+		return error_set(n->wake, "opening a socket of loopback that ends the sleep of rank %u: %s",
+				 n->net.site->rank, strerror(-n->wake));
+	atomic_store(&n->job->rank[n->net.site->rank].port, port);
+	return 0;
+}
+
+/* A poll asks the network first and last. Where shared memory is there, too, its bell is answered on the way. */
+static void packet_circle(struct packet_net *n, struct site *site)
+{
+	circle_begin(site, &n->bell);
+	site->asks = true;
+	n->last = (struct tern_inlet){ .cursor = site->bell.cursor, .expect = BELL_RUNG, .kind = TERN_BELL };
+	circle_add(site, &n->last); /* others come before it */
 }
 
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
 		const struct packet_options *o)
 {
-	uint64_t keepalive;
 	n->net = (struct net){ .ops = ops, .site = site };
 	n->job = job;
+	n->local = o->local;
 	n->wire = o->wire;
 	n->guard = o->guard;
 	n->keys = o->keys;
 	n->copies = o->copies;
 	n->bell = BELL_RUNG;
 	n->due = DUE_NEVER;
-	n->barrier.rounds = rounds_for(site->size);
-	int rc = setting_number(SETTING_KEEPALIVE, &keepalive);
-	n->keepalive = keepalive * UINT64_C(1000000000);
-	if (!rc)
-		rc = service_choose(n);
+	int rc = service_choose(n);
 	if (!rc)
 		rc = packet_allocate(n, site->size);
+	if (!rc)
+		rc = barrier_open(n);
+	if (!rc)
+		rc = packet_wake(n);
 	if (rc)
 		return rc;
 	n->copies |= !(n->services & PROVIDES_RELIABLE); /* blocks are given back as soon as they are sent */
-	circle_begin(site, &n->bell);
-	site->asks = true;
-	n->last = (struct tern_inlet){ .cursor = site->bell.cursor, .expect = BELL_RUNG, .kind = TERN_BELL };
-	circle_add(site, &n->last); /* others come before it */
+	packet_circle(n, site);
 	atomic_store(&job->rank[site->rank].pid, getpid());
 	return 0;
+}
+
+/* Shared memory, where it is there, too, is closed last and does it. */
+void packet_leave(struct packet_net *n)
+{
+	if (n->local)
+		return;
+	job_rank_leaves(n->job, n->net.site->rank, RANK_CLOSED);
+	for (uint32_t r = 0; r < n->net.site->size; r++)
+		if (n->path[r] && job_here(n->job, r))
+			job_ring(n->job, r);
 }
 
 void packet_free(struct packet_net *n)
@@ -287,6 +316,9 @@ void packet_free(struct packet_net *n)
 		munmap(n->batch, PACKET_BATCH * sizeof *n->batch);
 	if (n->net.pool)
 		munmap(n->net.pool, sizeof *n->net.pool);
+	if (n->wake > 0)
+		close(n->wake);
+	barrier_close(n);
 	free(n->path);
 	free(n->active);
 	free(n->stirred);

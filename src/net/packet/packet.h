@@ -53,7 +53,7 @@ enum {
 };
 
 /* What the network itself has to say; at most one in a packet, in the place of a record. */
-enum news { NEWS_NONE, NEWS_CREDIT, NEWS_PING, NEWS_BARRIER, NEWS_KINDS };
+enum news { NEWS_NONE, NEWS_CREDIT, NEWS_BARRIER, NEWS_KINDS };
 
 /* How a record begins: handler, number of words, and these. */
 enum {
@@ -137,12 +137,10 @@ struct path {
 	struct packet_net *net;
 	uint32_t rank;
 	bool gone;        /* lost, or given up: nothing is sent to it, though what it sent may still come */
-	bool silent;      /* given up because nothing was heard of it */
 	size_t most;      /* bytes of a datagram to it; 0: its card is not there yet */
 	size_t staged;    /* bytes written by the core and not sent, about, */
 	unsigned letters; /* and messages */
 	uint64_t sent;    /* when messages last were, ns */
-	uint64_t heard;   /* when something last came, ns */
 	uint64_t due;     /* when it must be looked after, ns */
 	bool stirred;     /* among those to be looked after at the next look */
 	uint32_t wishes;  /* news to send, a bit each */
@@ -183,6 +181,21 @@ struct guard_ops {
 
 struct service;
 
+/* See barrier.c. */
+enum barrier_stage { BARRIER_OVER, BARRIER_LANDING, BARRIER_LOCAL, BARRIER_ROUNDS };
+struct barrier {
+	uint64_t arrived, passed; /* generations */
+	enum barrier_stage stage;
+	uint64_t ticket;        /* of the machine's own barrier */
+	unsigned round, rounds; /* the one whose token is awaited */
+	uint64_t heard[ROUNDS_MAX];
+	uint64_t doubt;             /* since when a rank has been dead that was through before, ns; 0: none */
+	uint32_t machine, machines; /* ours among them */
+	uint32_t *member;           /* ranks, by machine; and where those of each begin, up to one behind the last */
+	uint32_t *first;
+	uint32_t place; /* ours among those of our machine */
+};
+
 struct packet_net {
 	struct net net;
 	struct job *job;
@@ -210,16 +223,10 @@ struct packet_net {
 	bool replied;           /* a reply was */
 	bool sleeping;
 	uint64_t now, looked; /* ns */
-	uint64_t keepalive;   /* ns; 0: never */
-	uint32_t silent;      /* peers given up */
 	uint32_t known_left;
-	struct {
-		uint64_t arrived, passed; /* generations */
-		unsigned round, rounds;   /* the one whose token is awaited */
-		bool open;                /* what was sent before has been acknowledged */
-		uint64_t heard[ROUNDS_MAX];
-		uint64_t doubt; /* since when a rank has been dead that was through before, ns; 0: none */
-	} barrier;
+	struct net *local; /* shared memory with the ranks of this machine; NULL: they are reached like all others */
+	int wake;          /* a socket of loopback that ends a sleep */
+	struct barrier barrier;
 	struct packet_counts counts;
 };
 
@@ -264,6 +271,7 @@ uint64_t post_due(struct packet_net *n);
 
 /* -- packet.c -- */
 struct packet_options {
+	struct net *local;
 	struct wire *wire;
 	const struct guard_ops *guard;
 	void *keys;
@@ -271,6 +279,7 @@ struct packet_options {
 };
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
 		const struct packet_options *o);
+void packet_leave(struct packet_net *n); /* the session, and tells those it has talked with */
 void packet_free(struct packet_net *n);
 int packet_connect(struct net *net, uint32_t rank);
 void packet_knock(struct net *net, struct tern_lane *lane);
@@ -290,6 +299,8 @@ bool packet_settled(struct net *net);
 uint64_t packet_arrive(struct net *net);
 bool packet_passed(struct net *net, uint64_t ticket);
 bool packet_had_passed(struct net *net, uint32_t rank, uint64_t ticket);
+int barrier_open(struct packet_net *n);
+void barrier_close(struct packet_net *n);
 void barrier_token(struct packet_net *n, unsigned round, uint64_t generation);
 void barrier_go_on(struct packet_net *n);
 

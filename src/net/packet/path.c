@@ -59,7 +59,6 @@ static struct path *path_make(struct packet_net *n, uint32_t rank)
 		return NULL;
 	p->net = n;
 	p->rank = rank;
-	p->heard = n->now;
 	p->due = DUE_NEVER;
 	for (unsigned stream = 0; stream < STREAMS; stream++)
 		p->out[stream].allowed = UINT64_MAX;
@@ -162,24 +161,6 @@ static bool path_restless(const struct path *p)
 	return restless && !p->gone;
 }
 
-/* Nothing was heard of it for long: is it still there? */
-/* cost: fault status */
-static uint64_t path_keep_alive(struct path *p, uint64_t now)
-{
-	uint64_t limit = p->net->keepalive, third = limit / 3;
-	if (!limit)
-		return DUE_NEVER;
-	if (now - p->heard >= limit) {
-		p->silent = true;
-		p->net->silent++;
-		path_give_up(p);
-		return DUE_NEVER;
-	}
-	if (now - p->heard >= third && !path_flying(p))
-		p->wishes |= 1u << NEWS_PING;
-	return (now - p->heard >= third ? now : p->heard) + third;
-}
-
 static void path_wake(struct path *p, uint64_t due)
 {
 	p->due = due;
@@ -197,10 +178,8 @@ void path_mind(struct path *p, bool all)
 		path_stir(p);
 		return;
 	}
-	uint64_t due = path_keep_alive(p, now);
 	path_pump(p, all);
-	uint64_t tick = service_tick(p, now);
-	path_wake(p, tick < due ? tick : due);
+	path_wake(p, service_tick(p, now));
 	if (path_restless(p))
 		path_stir(p);
 }

@@ -54,7 +54,6 @@ static void post_take(struct packet_net *n, struct datagram *d)
 	struct path *p = n->guard->unseal(n, d, &rank, &a) ? path_to(n, rank) : NULL;
 	if (!p)
 		return;
-	p->heard = n->now;
 	n->counts.received++;
 	service_up(p, &a, n->layers);
 	path_stir(p);

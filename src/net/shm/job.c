@@ -20,7 +20,7 @@
 #include "base/world.h"
 #include "net/talk.h"
 
-enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
+enum { PAGE = 4096, HUGE_PAGE = 2 << 20, TOLD_NAP_NS = 100000 };
 
 static size_t round_up(size_t bytes, size_t unit)
 {
@@ -161,7 +161,11 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 		return rc;
 	job_lay_out(j, &p);
 	*j->head = (struct job_head){ .magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size };
-	if (getrandom(j->head->key, sizeof j->head->key, 0) != sizeof j->head->key)
+	j->head->here = j->size;
+	j->head->machines = 1;
+	atomic_store(&j->head->session, 1);
+	if (getrandom(&j->head->id, sizeof j->head->id, 0) != sizeof j->head->id ||
+	    getrandom(j->head->key, sizeof j->head->key, 0) != sizeof j->head->key)
 		return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
 	j->head->heap = heap;
 	j->head->cores = cpu_count();
@@ -186,6 +190,23 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 	if (rc)
 		close(j->fd);
 	return rc;
+}
+
+void job_spread(struct job *j, const uint32_t *machine, uint32_t mine, uint32_t machines)
+{
+	j->head->machine = mine;
+	j->head->machines = machines;
+	j->head->here = 0;
+	for (uint32_t r = 0; r < j->size; r++) {
+		j->rank[r].machine = machine[r];
+		j->head->here += machine[r] == mine;
+	}
+}
+
+void job_identify(struct job *j, uint64_t id, const uint8_t key[JOB_KEY])
+{
+	j->head->id = id;
+	memcpy(j->head->key, key, JOB_KEY);
 }
 
 static int job_check(struct job *j, int fd)
@@ -329,32 +350,68 @@ void job_ring(struct job *j, uint32_t rank)
 			      atomic_load(&j->rank[rank].signal));
 }
 
-/* The last to leave makes the memory new for the next session; nobody else touches it then. */
-static void job_renew(struct job *j, uint32_t by)
+/* A rank of another machine, seen from this session: what was said of it may be of another one. */
+static enum rank_state told_state(uint64_t told, uint32_t session)
+{
+	enum rank_state state = (enum rank_state)(told & 0xff);
+	if (state >= RANK_GONE)
+		return state;
+	return told >> 8 < session ? RANK_EXPECTED : told >> 8 > session ? RANK_CLOSED : state;
+}
+
+static void rank_renew(struct job *j, uint32_t rank, uint32_t session)
+{
+	struct job_rank *r = &j->rank[rank];
+	uint32_t closed = RANK_CLOSED;
+	atomic_store(&r->bell, BELL_QUIET);
+	atomic_store(&r->heap, 0);
+	atomic_store(&r->common, 0);
+	atomic_store(&r->stored, 0);
+	atomic_store(&r->port, 0);
+	memset(r->region, 0, sizeof r->region);
+	if (job_here(j, rank)) {
+		atomic_store(&r->passed_before, atomic_exchange(&r->passed, 0));
+		atomic_compare_exchange_strong(&r->state, &closed, RANK_EXPECTED);
+	} else {
+		atomic_store(&r->state, told_state(atomic_load(&r->told), session));
+	}
+	if (atomic_load(&r->state) == RANK_EXPECTED || atomic_load(&r->state) == RANK_OPEN)
+		return;
+	atomic_fetch_add(&j->head->left, 1); /* gone or dead, and so for good; or in a later session */
+	atomic_fetch_add(&j->head->left_here, job_here(j, rank));
+}
+
+/* Nobody else touches the memory now. Whoever does it may die over it, and another begins again. */
+static void job_renew(struct job *j)
 {
 	struct plan p = plan_of(j->size, j->head->heap);
-	atomic_store(&j->head->renewing, by + 1);
 	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p.pool_at,
 		  (off_t)(p.bytes - p.pool_at));
-	memset(j->base + p.heed_at, 0, p.front - p.heed_at);
+	memset(j->base + p.heed_at, 0, p.card_at - p.heed_at);
 	atomic_store(&j->head->committed, p.front);
 	atomic_store(&j->head->arrived, 0);
 	atomic_store(&j->head->generation, 0);
 	atomic_store(&j->head->left, 0);
-	for (uint32_t r = 0; r < j->size; r++) {
-		uint32_t closed = RANK_CLOSED;
-		atomic_store(&j->rank[r].bell, BELL_QUIET);
-		atomic_store(&j->rank[r].heap, 0);
-		atomic_store(&j->rank[r].common, 0);
-		atomic_store(&j->rank[r].stored, 0);
-		atomic_store(&j->rank[r].port, 0);
-		atomic_store(&j->rank[r].passed, 0);
-		memset(j->rank[r].region, 0, sizeof j->rank[r].region);
-		if (!atomic_compare_exchange_strong(&j->rank[r].state, &closed, RANK_EXPECTED) &&
-		    closed >= RANK_GONE)
-			atomic_fetch_add(&j->head->left, 1); /* gone or dead, and so for good */
-	}
+	atomic_store(&j->head->left_here, 0);
+	atomic_store(&j->head->session, atomic_load(&j->head->next));
+	for (uint32_t r = 0; r < j->size; r++)
+		rank_renew(j, r, atomic_load(&j->head->next));
 	atomic_store(&j->head->renewing, 0);
+}
+
+/* The last to leave makes the memory new for the next session. */
+static void job_renew_by(struct job *j, uint32_t rank)
+{
+	atomic_store(&j->head->next, atomic_load(&j->head->session) + 1);
+	atomic_store(&j->head->renewing, rank + 1);
+	job_renew(j);
+}
+
+void job_tell(const struct job *j, uint32_t rank)
+{
+	uint32_t port = atomic_load(&j->rank[rank].herald);
+	if (port)
+		loopback_knock((uint16_t)port);
 }
 
 bool job_renewing(const struct job *j)
@@ -379,8 +436,41 @@ void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state)
 	uint32_t before = atomic_exchange(&j->rank[rank].state, (uint32_t)state);
 	if (before != RANK_EXPECTED && before != RANK_OPEN)
 		return;
-	if (atomic_fetch_add(&j->head->left, 1) + 1 == j->size)
-		job_renew(j, rank);
+	atomic_fetch_add(&j->head->left, 1);
+	if (job_here(j, rank) && atomic_fetch_add(&j->head->left_here, 1) + 1 == j->head->here)
+		job_renew_by(j, rank);
+	job_tell(j, rank);
+}
+
+static void job_ring_all(struct job *j)
+{
+	for (uint32_t r = 0; r < j->size; r++)
+		if (job_here(j, r))
+			job_ring(j, r);
+}
+
+/*
+ * A session may end while this is done: then it is done again for the next, which may have counted the rank already. What
+ * was told is written first, so whoever makes the memory new either sees it or is seen here.
+ */
+void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_state state)
+{
+	uint32_t now;
+	atomic_store(&j->rank[rank].told, (uint64_t)session << 8 | state);
+	do {
+		while (job_renewing(j))
+			world_real.nap(TOLD_NAP_NS);
+		now = atomic_load(&j->head->session);
+		enum rank_state seen = told_state(atomic_load(&j->rank[rank].told), now);
+		uint32_t before = atomic_exchange(&j->rank[rank].state, seen);
+		if (seen >= RANK_CLOSED && before < RANK_CLOSED) {
+			atomic_fetch_add(&j->head->left, 1);
+			if (atomic_load(&j->head->session) != now)
+				atomic_fetch_sub(&j->head->left, 1);
+		}
+	} while (job_renewing(j) || atomic_load(&j->head->session) != now);
+	if (job_rank_state(j, rank) >= RANK_CLOSED)
+		job_ring_all(j);
 }
 
 void job_rank_ended(struct job *j, uint32_t rank, int status)
@@ -389,9 +479,9 @@ void job_rank_ended(struct job *j, uint32_t rank, int status)
 	atomic_store(&j->rank[rank].status, status);
 	job_rank_leaves(j, rank, well ? RANK_GONE : RANK_DEAD);
 	if (atomic_load(&j->head->renewing) == rank + 1)
-		job_renew(j, rank); /* it was the last to leave, and did not finish its work */
-	for (uint32_t r = 0; r < j->size; r++)
-		job_ring(j, r);
+		job_renew(j); /* it was the last to leave, and did not finish its work */
+	job_tell(j, rank);
+	job_ring_all(j);
 }
 
 enum rank_state job_rank_state(const struct job *j, uint32_t rank)
@@ -424,6 +514,9 @@ int job_rank_check(const struct job *j, uint32_t rank)
 	case RANK_DEAD:
 		break;
 	}
+	if (status == STATUS_LOST)
+		return error_set(-EOWNERDEAD, "rank %u is taken for dead: its machine is not heard of any more",
+				 rank);
 	if (WIFSIGNALED(status))
 		return error_set(-EOWNERDEAD, "rank %u is dead: killed by signal %d (%s)", rank,
 				 WTERMSIG(status), signal_text(WTERMSIG(status)));

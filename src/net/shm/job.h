@@ -4,6 +4,9 @@
  * and by the launcher. It has no name, so nothing is left when its processes
  * are gone, however they went.
  *
+ * A job over several machines has such a memory on each, with a place for every rank of the job. What
+ * lies in the places of ranks that are not here is what was told of them (src/boot/bulletin.h).
+ *
  * The file is sparse. The front (head, ranks, heed bytes, bells, pulses) is committed
  * when the job is made. Behind it lie a pool of payload blocks per rank and a
  * talk per ordered pair of ranks, committed when a rank first sends a payload
@@ -21,6 +24,8 @@
 #include "net/shm/stats.h"
 
 #define JOB_MAGIC UINT64_C(0x314e524554) /* "TERN1" */
+
+enum { JOB_KEY = 32 };
 
 enum rank_state {
 	RANK_EXPECTED, /* not opened yet in this session; messages to it wait in their rings */
@@ -40,10 +45,16 @@ struct job_head {
 	uint64_t budget; /* bytes that may be committed in all */
 	_Atomic uint64_t committed;
 	_Atomic uint32_t renewing; /* while the last rank to leave makes the memory new: that rank, plus 1 */
-	_Atomic uint32_t left;     /* ranks that have closed, are gone or dead in this session */
+	_Atomic uint32_t left;     /* ranks that have closed, are gone or dead in this session, */
+	_Atomic uint32_t left_here; /* and those of them that are on this machine */
+	_Atomic uint32_t session;   /* of this machine, from 1: the ranks of another may be in the next already */
+	_Atomic uint32_t next;      /* while the memory is made new: the session that it is made for */
+	uint32_t machine, machines; /* which one this is of how many */
+	uint32_t here;              /* ranks that are on it */
 	_Atomic uint32_t weak;     /* a rank cannot take part in membarrier: nobody may rely on it */
 	_Atomic uint32_t sleepers; /* ranks in a futex; the barrier's last rank wakes them */
-	uint8_t key[32];           /* of this job, made with it: what authenticates its datagrams */
+	uint64_t id;               /* of this job, on all its machines: names it and is no secret */
+	uint8_t key[JOB_KEY];      /* of this job, made with it: what authenticates its datagrams */
 	_Alignas(64) _Atomic uint64_t arrived;    /* barrier: ranks that have come, over all rounds */
 	_Alignas(64) _Atomic uint64_t generation; /* barrier: rounds completed */
 };
@@ -68,7 +79,11 @@ struct job_rank {
 	_Atomic uint64_t heap;          /* bytes committed from the beginning of its heap */
 	_Atomic uint64_t word;          /* what collective calls compare */
 	_Atomic uint64_t common;        /* and from its middle, which all ranks allocate alike */
-	_Atomic uint64_t passed;        /* barriers that go by messages */
+	_Atomic uint64_t passed;        /* barriers that go by messages, */
+	_Atomic uint64_t passed_before; /* and those of the session before this one */
+	uint32_t machine;               /* that it is on */
+	_Atomic uint32_t herald; /* port of loopback where a byte says that its bulletin has changed; 0: nobody asks */
+	_Atomic uint64_t told;   /* what its machine said of it: session << 8 | state; nothing of a rank that is here */
 	_Alignas(
 		64) _Atomic uint64_t stored; /* bytes that others have stored here and nobody has taken off */
 	_Alignas(64) struct job_region region[JOB_REGIONS];
@@ -79,11 +94,12 @@ struct job_rank {
 /* What a rank tells the others of itself when it opens; see boot/exchange.h. */
 enum { JOB_CARD_BYTES = 248 };
 struct job_card {
-	_Atomic uint64_t published;
+	_Atomic uint64_t published; /* in which session; 0: not yet */
 	char bytes[JOB_CARD_BYTES];
 };
 
 #define STATUS_UNKNOWN (-1) /* nobody who knows could say */
+#define STATUS_LOST (-2)    /* its machine is not heard of any more */
 
 /* A mapped job. Filled by job_create() or job_map(); plain data, one per process and job. */
 struct job {
@@ -97,7 +113,7 @@ struct job {
 	_Atomic uint8_t *begun;       /* [server][requester]: 1 when the talk's memory may be touched */
 	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
 	struct pulse *pulse;          /* one a rank */
-	struct job_card *card;        /* one a rank; empty in a new session */
+	struct job_card *card;        /* one a rank */
 	size_t heed_row, knocker_row; /* in elements */
 	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
 };
@@ -109,6 +125,18 @@ int job_map(struct job *j, int fd);
 int job_view(struct job *j, int fd); /* the same, to be read only: for who looks at a job from outside */
 void job_unmap(struct job *j);
 void job_forget(struct job *j); /* closes the descriptor, which job_unmap() leaves alone */
+
+/*
+ * Says on which machine each rank is, and which one this is; before others map the memory, and
+ * before any rank opens. Otherwise all are here.
+ */
+void job_spread(struct job *j, const uint32_t *machine, uint32_t mine, uint32_t machines);
+/* The same job as on its other machines: what names it, and what its datagrams are known by. */
+void job_identify(struct job *j, uint64_t id, const uint8_t key[JOB_KEY]);
+static inline bool job_here(const struct job *j, uint32_t rank)
+{
+	return j->rank[rank].machine == j->head->machine;
+}
 
 /* What a job of `size` ranks takes: at its start, with a ring of neighbours talking, with all pairs talking. */
 struct job_needs {
@@ -129,9 +157,14 @@ void job_rank_unopens(struct job *j, uint32_t rank); /* opening failed half-way 
 bool job_renewing(const struct job *j);              /* the memory is being made new */
 /* A rank leaves the session; the last one to do so makes the memory new. */
 void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state);
+/* What another machine said of its rank; rings every bell if it has left. By one thread of the machine at a time. */
+void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_state state);
 enum rank_state job_rank_state(const struct job *j, uint32_t rank);
 /* 0 while `rank` can answer; -ESHUTDOWN or -EOWNERDEAD with a sentence that names it. */
 int job_rank_check(const struct job *j, uint32_t rank);
+
+/* The bulletin of `rank`, which is here, has changed: whoever carries it to other machines is woken. */
+void job_tell(const struct job *j, uint32_t rank);
 
 /* Rings `rank`'s bell; wakes it if it sleeps. */
 void job_ring(struct job *j, uint32_t rank);

@@ -65,9 +65,10 @@ static bool shm_usable(char *why, size_t len)
 
 /* -- Peers come and go --------------------------------------------------------- */
 
-static bool peer_hot(const struct peer *p)
+/* A peer of ours that is polled. */
+static bool peer_hot(const struct shm *s, const struct peer *p)
 {
-	return p->requests.hot || p->replies.hot;
+	return p->net == &s->net && (p->requests.hot || p->replies.hot);
 }
 
 /*
@@ -88,7 +89,7 @@ static void peer_heed(struct shm *s, uint32_t rank)
 		circle_add(site, &p->requests);
 	if (p->replies.base)
 		circle_add(site, &p->replies);
-	if (peer_hot(p))
+	if (peer_hot(s, p))
 		heed_set(s, rank, 1);
 }
 
@@ -250,7 +251,7 @@ static void shm_demote(struct net *net)
 		return;
 	for (uint32_t r = 0; r < s->job->size; r++) {
 		struct peer *p = &net->site->peer[r];
-		if (r != net->site->rank && peer_hot(p) && peer_silent(p))
+		if (peer_hot(s, p) && peer_silent(p))
 			silent[n++] = r;
 	}
 	for (unsigned i = 0; i < n; i++)
@@ -267,7 +268,7 @@ static void shm_demote(struct net *net)
 static void heed_all_hot(struct shm *s, uint8_t value)
 {
 	for (uint32_t r = 0; r < s->job->size; r++)
-		if (r != s->net.site->rank && peer_hot(&s->net.site->peer[r]))
+		if (peer_hot(s, &s->net.site->peer[r]))
 			heed_set(s, r, value);
 }
 
@@ -283,7 +284,7 @@ static bool any_arrived(struct shm *s)
 static void ignore_all(struct shm *s)
 {
 	for (uint32_t r = 0; r < s->job->size; r++)
-		if (r != s->net.site->rank)
+		if (s->net.site->peer[r].net == &s->net)
 			peer_ignore(s, r);
 }
 
@@ -347,7 +348,7 @@ static uint64_t shm_arrive(struct net *net)
 {
 	struct job *j = shm_of(net)->job;
 	uint64_t ticket = atomic_fetch_add(&j->head->arrived, 1);
-	if ((ticket + 1) % j->size == 0) {
+	if ((ticket + 1) % j->head->here == 0) {
 		atomic_fetch_add(&j->head->generation, 1);
 		for (uint32_t r = 0; atomic_load(&j->head->sleepers) && r < j->size; r++)
 			if (atomic_load(&j->rank[r].bell) & BELL_ASLEEP)
@@ -359,7 +360,7 @@ static uint64_t shm_arrive(struct net *net)
 static bool shm_passed(struct net *net, uint64_t ticket)
 {
 	struct job *j = shm_of(net)->job;
-	return atomic_load(&j->head->generation) > ticket / j->size;
+	return atomic_load(&j->head->generation) > ticket / j->head->here;
 }
 
 /* -- Opening and closing -------------------------------------------------------- */
@@ -375,7 +376,7 @@ static void shm_close(struct net *net)
 	struct shm *s = shm_of(net);
 	job_rank_leaves(s->job, net->site->rank, RANK_CLOSED);
 	for (uint32_t r = 0; r < s->job->size; r++)
-		if (net->site->lane[r].base || net->site->peer[r].requests.base)
+		if (job_here(s->job, r) && (net->site->lane[r].base || net->site->peer[r].requests.base))
 			job_ring(s->job, r);
 	free(s);
 }

@@ -18,8 +18,8 @@ const struct net_ops udp_ops = {
 	.usable = udp_usable,
 };
 
-int udp_open_rank(struct net **out, struct site *site, struct job *job)
+int udp_open_rank(struct net **out, struct site *site, struct job *job, struct net *local)
 {
-	(void)out, (void)site, (void)job;
+	(void)out, (void)site, (void)job, (void)local;
 	return error_set(-ENOTSUP, "this build has no UDP, because it lacks %s", UDP_LACKS);
 }

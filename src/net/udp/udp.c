@@ -40,10 +40,7 @@ static void udp_free(struct packet_net *n)
 static void udp_close(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
-	job_rank_leaves(n->job, net->site->rank, RANK_CLOSED);
-	for (uint32_t r = 0; r < net->site->size; r++)
-		if (n->path[r])
-			job_ring(n->job, r);
+	packet_leave(n);
 	udp_free(n);
 }
 
@@ -71,12 +68,7 @@ const struct net_ops udp_ops = {
 	.close = udp_close,
 };
 
-static uint16_t port_of(const struct sockaddr_in6 *address)
-{
-	return ntohs(address->sin6_port); /* in the same place in both families */
-}
-
-static int udp_open(struct packet_net *n, struct site *site, struct job *job)
+static int udp_open(struct packet_net *n, struct site *site, struct job *job, struct net *local)
 {
 	struct card card = { 0 };
 	int rc = socket_open(&n->wire, job, site->size, &card.address);
@@ -87,21 +79,24 @@ static int udp_open(struct packet_net *n, struct site *site, struct job *job)
 	n->guard = &guard_ops;
 	if (rc)
 		return rc;
-	struct packet_options o = { n->wire, &guard_ops, n->keys, guard_encrypts(n->keys) };
+	struct packet_options o = { .local = local,
+				    .wire = n->wire,
+				    .guard = &guard_ops,
+				    .keys = n->keys,
+				    .copies = guard_encrypts(n->keys) };
 	rc = packet_open(n, &udp_ops, site, job, &o);
 	if (rc)
 		return rc;
-	atomic_store(&job->rank[site->rank].port, port_of(&card.address));
 	boot_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
 	return 0;
 }
 
-int udp_open_rank(struct net **out, struct site *site, struct job *job)
+int udp_open_rank(struct net **out, struct site *site, struct job *job, struct net *local)
 {
 	struct packet_net *n = calloc(1, sizeof *n);
 	if (!n)
 		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
-	int rc = udp_open(n, site, job);
+	int rc = udp_open(n, site, job, local);
 	if (rc) {
 		udp_free(n);
 		return rc;
