@@ -69,8 +69,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "1: be a job of one rank although another launcher started this process" },
 	[SETTING_NET] = { "TERN_NET", "auto",
 			  "the network between ranks: shm, udp, or auto, which is shm on one machine" },
-	[SETTING_UDP_BIND] = { "TERN_UDP_BIND", "127.0.0.1",
-			       "the address, in numbers, of the interface that UDP is to use" },
+	[SETTING_UDP_BIND] = { "TERN_UDP_BIND", "auto",
+			       "the address that UDP is to use, in numbers, or a network such as 10.1.0.0/16" },
 	[SETTING_SERVICE] = { "TERN_SERVICE", "auto",
 			      "services added to a network: of order, flow, retry, with commas between them; "
 			      "none; or auto, those that it lacks" },

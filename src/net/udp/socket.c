@@ -3,14 +3,14 @@
 #include "net/udp/socket.h"
 
 #include <errno.h>
-#include <netdb.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/setting.h"
+#include "boot/address.h"
 #include "boot/exchange.h"
 #include "net/packet/packet.h"
 #include "net/udp/card.h"
@@ -192,21 +192,20 @@ static const struct wire_ops socket_ops = {
 
 static int socket_bind(struct socket *s, struct sockaddr_in6 *address)
 {
-	const char *where = setting_text(SETTING_UDP_BIND);
-	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM }, *found;
-	int buffer = BUFFER;
-	if (getaddrinfo(where, NULL, &hints, &found) != 0)
-		return error_set(-EINVAL, "TERN_UDP_BIND is '%s', which is no address in numbers", where);
-	s->address_len = found->ai_addrlen;
-	s->fd = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int rc = s->fd < 0 || bind(s->fd, found->ai_addr, found->ai_addrlen) != 0 ? -errno : 0;
-	freeaddrinfo(found);
+	char text[INET6_ADDRSTRLEN];
+	int buffer = BUFFER, rc = address_choose(address, s->job && s->job->head->machines > 1);
 	if (rc)
-		return error_set(rc, "binding a UDP socket to %s: %s", where, strerror(-rc));
+		return rc;
+	s->address_len = address_len(address);
+	s->fd = socket(address->sin6_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (s->fd < 0 || bind(s->fd, (struct sockaddr *)(void *)address, s->address_len) != 0) {
+		rc = -errno;
+		return error_set(rc, "binding a UDP socket to %s: %s", address_text(address, text),
+				 strerror(-rc));
+	}
 	setsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
 	setsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
 	socklen_t len = sizeof *address;
-	*address = (struct sockaddr_in6){ 0 };
 	getsockname(s->fd, (struct sockaddr *)(void *)address, &len);
 	return 0;
 }
