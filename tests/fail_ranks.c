@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * fail_ranks survive [V]: rank V, or 1, kills itself; the others say what their calls say of it.
+ * fail_ranks lose: ranks wait for what does not come, and say what is said of those they have lost.
  * fail_ranks talk: ranks talk with everybody until somebody ends them.
  * What tests/kill_test.sh and the tests of launchers start.
  */
@@ -64,6 +65,14 @@ static void survive(tern *t)
 	tern_wait(t, &done, tern_size(t) - 1); /* whoever closes earlier cannot answer the others */
 }
 
+static void lose(tern *t)
+{
+	tern_barrier(t);
+	printf("%u ready\n", tern_rank(t));
+	fflush(stdout);
+	say(t, "wait", tern_wait(t, &never, 1));
+}
+
 __attribute__((noreturn)) static void talk(tern *t)
 {
 	static const char bytes[3000];
@@ -90,6 +99,9 @@ int main(int argc, char **argv)
 		talk(t);
 	if (argc > 2)
 		victim = (uint32_t)atoi(argv[2]);
-	survive(t);
+	if (argc > 1 && strcmp(argv[1], "lose") == 0)
+		lose(t);
+	else
+		survive(t);
 	return tern_close(t) ? 1 : 0;
 }

@@ -37,6 +37,12 @@ launch 4 "$bin/launch_ranks" all 50
 check_status 0
 says 12 '^rank [0-3] of 4: all came$'
 
+sentence "ranks on two hosts share nothing and talk all the same, in one session after another"
+"$tern" run --hosts 127.0.0.1,localhost --ssh "$shell" -n 5 "$bin/launch_ranks" all 50 >"$out" 2>"$err"
+status=$?
+check_status 0
+says 15 '^rank [0-4] of 5: all came$'
+
 sentence "lines of 8 ranks come whole and in order, on both outputs"
 launch 8 "$bin/run_lines" 500 200
 check_status 0
@@ -132,7 +138,6 @@ refused() { # PATTERN ARGUMENTS
 	grep -qE -- "$pattern" "$err" || fail "nothing matches: $pattern"
 }
 sentence "what cannot be done is refused in words"
-refused 'need a network between machines.*name one host' --hosts a,b -n 4 true
 refused "'' is no host" --hosts a,,b -n 4 true
 refused 'a is named twice' --hosts a,a -n 4 true
 refused 'no agent answered: the host cannot be reached' --hosts 127.0.0.1 --ssh "${shell/-p $port/-p 1}" -n 2 true

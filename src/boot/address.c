@@ -32,8 +32,7 @@ socklen_t address_len(const struct sockaddr_in6 *address)
 
 static const unsigned char *bytes_of(struct sockaddr_in6 *a)
 {
-	return a->sin6_family == AF_INET6 ? a->sin6_addr.s6_addr
-					  : (const unsigned char *)&four(a)->sin_addr;
+	return a->sin6_family == AF_INET6 ? a->sin6_addr.s6_addr : (const unsigned char *)&four(a)->sin_addr;
 }
 
 const char *address_text(const struct sockaddr_in6 *address, char text[INET6_ADDRSTRLEN])
@@ -91,8 +90,7 @@ static bool interface_address(const struct ifaddrs *i, struct sockaddr_in6 *a)
 	    (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6))
 		return false;
 	*a = (struct sockaddr_in6){ 0 };
-	memcpy(a, i->ifa_addr,
-	       i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof *a);
+	memcpy(a, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof *a);
 	return true;
 }
 
@@ -170,10 +168,11 @@ int address_choose(struct sockaddr_in6 *address, bool several)
 	if (address_read(address, text))
 		return 0;
 	if (!wish_read(&w, text))
-		return error_set(-EINVAL,
-				 "TERN_UDP_BIND is '%s', which is neither auto, nor an address in numbers, nor a "
-				 "network such as 10.1.0.0/16",
-				 text);
+		return error_set(
+			-EINVAL,
+			"TERN_UDP_BIND is '%s', which is neither auto, nor an address in numbers, nor a "
+			"network such as 10.1.0.0/16",
+			text);
 	if (!address_find(address, &w))
 		return error_set(-EINVAL, "TERN_UDP_BIND is '%s', and no interface here has an address of it",
 				 text);

@@ -59,5 +59,7 @@ bool bulletin_take(struct job *j, const struct bulletin *n)
 
 void bulletin_lost(struct bulletin *n, uint32_t rank)
 {
-	*n = (struct bulletin){ .rank = rank, .session = UINT32_MAX, .state = RANK_DEAD, .status = STATUS_LOST };
+	*n = (struct bulletin){
+		.rank = rank, .session = UINT32_MAX, .state = RANK_DEAD, .status = STATUS_LOST
+	};
 }

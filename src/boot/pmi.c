@@ -7,28 +7,11 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/hex.h"
 #include "base/setting.h"
 #include "boot/thread.h"
 
 const struct pmi_ops *const pmi_table[PMI_PROTOCOLS] = { &pmix_ops, &pmi_wire_ops, &pmi_slurm_ops };
-
-/* Values travel as text without spaces or signs, which some managers take for their own. */
-static void hex_write(char *text, const unsigned char *bytes, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
-}
-
-static bool hex_read(const char *text, unsigned char *bytes, size_t len)
-{
-	unsigned byte;
-	for (size_t i = 0; i < len; i++) {
-		if (sscanf(text + 2 * i, "%2x", &byte) != 1)
-			return false;
-		bytes[i] = (unsigned char)byte;
-	}
-	return text[2 * len] == '\0';
-}
 
 /*
  * Keys carry the rank. PMIx would tell the ranks' values apart by itself, PMI-1 has one

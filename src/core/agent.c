@@ -321,7 +321,8 @@ int agent_open(struct endpoint *e)
 		return error_set(-ENOMEM, "starting the communication thread of rank %u: no memory",
 				 e->t->rank);
 	e->agent->nap = NAP_LEAST_NS;
-	e->agent->own_core = core >= 0 || (e->group->job.head->cores >= 2 * e->group->job.head->here && cpu_count() > 1);
+	e->agent->own_core =
+		core >= 0 || (e->group->job.head->cores >= 2 * e->group->job.head->here && cpu_count() > 1);
 	rc = agent_start(e, core);
 	if (rc) {
 		free(e->agent);

@@ -127,10 +127,11 @@ static int reach_read(struct reach *r, uint32_t machines)
 	else if (text[near])
 		snprintf(r->far, sizeof r->far, "%s", text + near + 1);
 	if (machines > 1 && !*r->far)
-		return error_set(-EINVAL,
-				 "TERN_NET is 'shm', which reaches the ranks of one machine, and the job has %u "
-				 "machines: leave it alone, or say shm,udp",
-				 machines);
+		return error_set(
+			-EINVAL,
+			"TERN_NET is 'shm', which reaches the ranks of one machine, and the job has %u "
+			"machines: leave it alone, or say shm,udp",
+			machines);
 	return 0;
 }
 

@@ -301,13 +301,16 @@ int wait_on(struct endpoint *e, struct ladder *l, const char *what)
 static int wait_missing(struct endpoint *e)
 {
 	bool alone = poll_left(e) + 1 >= e->t->size;
+	int missing = -1;
 	for (uint32_t r = 0; r < e->t->size; r++)
 		if (e->site.peer[r].lost && !e->site.peer[r].forgiven) {
 			struct net *net = e->site.peer[r].net;
-			if (alone || net->ops->check(net, r) == -EOWNERDEAD)
+			if (net->ops->check(net, r) == -EOWNERDEAD)
 				return (int)r;
+			if (alone && missing < 0)
+				missing = (int)r;
 		}
-	return -1;
+	return missing;
 }
 
 int wait_blame(struct endpoint *e, struct ladder *l)
@@ -428,7 +431,8 @@ static int barrier_pass(struct endpoint *e)
 		if (!l.since || barrier_passed(e, &ticket))
 			continue;
 		int rc = barrier_missing(e, &ticket);
-		if (rc && !barrier_passed(e, &ticket)) /* whoever passed and left raised the generation first */
+		if (rc &&
+		    !barrier_passed(e, &ticket)) /* whoever passed and left raised the generation first */
 			return rc;
 	}
 	barrier_settle(e);

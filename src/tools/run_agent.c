@@ -21,11 +21,14 @@
 
 #include <tern/tern.h>
 
+#include "base/clock.h"
+#include "base/setting.h"
 #include "tools/run_front.h"
+#include "tools/run_herald.h"
 #include "tools/run_order.h"
 #include "tools/run_wire.h"
 
-enum { TEXT_AT_ONCE = 32 << 10 };
+enum { TEXT_AT_ONCE = 32 << 10, LOOK_MS = 300 };
 
 struct agent {
 	struct wire wire;
@@ -34,6 +37,9 @@ struct agent {
 	int deaths;            /* signalfd */
 	int input, out, err;   /* our ends of its pipes; -1 when closed */
 	struct buffer pending; /* input that rank 0 has not taken yet */
+	struct herald herald;
+	uint64_t keepalive; /* s that the launcher may be silent; 0: for ever */
+	uint64_t heard;     /* when it last was not, ns */
 	char *order;
 };
 
@@ -154,6 +160,10 @@ static void agent_frame(struct agent *a, const struct frame *f)
 	int32_t number;
 	if (f->type == FRAME_INPUT)
 		agent_input(a, f);
+	else if (f->type == FRAME_ALIVE)
+		wire_send(&a->wire, FRAME_ALIVE, NULL, 0);
+	else if (f->type == FRAME_BULLETIN && herald_hear(&a->herald, f))
+		;
 	else if (f->type == FRAME_SIGNAL && frame_number(f, &number) && number > 0 && number < SIGRTMIN)
 		sigqueue(a->keeper, number, (union sigval){ .sival_int = 0 });
 	else
@@ -165,6 +175,7 @@ static bool agent_listen(struct agent *a)
 {
 	struct frame f;
 	bool there = wire_read(&a->wire);
+	a->heard = clock_ns();
 	while (wire_next(&a->wire, &f))
 		agent_frame(a, &f);
 	return there && !a->wire.error;
@@ -186,7 +197,7 @@ static void agent_text(struct agent *a, int *fd, enum frame_type type)
 
 /* -- The loop --------------------------------------------------------------------------- */
 
-enum { LISTEN, SEND, DEATH, OUT, ERR, INPUT, POLLS };
+enum { LISTEN, SEND, DEATH, OUT, ERR, INPUT, NEWS, POLLS };
 
 static void agent_polls(const struct agent *a, struct pollfd *p)
 {
@@ -197,6 +208,7 @@ static void agent_polls(const struct agent *a, struct pollfd *p)
 	p[OUT] = (struct pollfd){ .fd = room ? a->out : -1, .events = POLLIN };
 	p[ERR] = (struct pollfd){ .fd = room ? a->err : -1, .events = POLLIN };
 	p[INPUT] = (struct pollfd){ .fd = a->pending.len ? a->input : -1, .events = POLLOUT };
+	p[NEWS] = (struct pollfd){ .fd = a->herald.fd, .events = POLLIN };
 }
 
 static bool agent_reap(struct agent *a)
@@ -207,17 +219,23 @@ static bool agent_reap(struct agent *a)
 	return front_reap(a->keeper, &a->status);
 }
 
+static bool agent_deserted(const struct agent *a)
+{
+	return a->keepalive && clock_ns() - a->heard > a->keepalive * UINT64_C(1000000000);
+}
+
 /* One round. True while there is something to wait for: the keeper, and what was written. */
 static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 {
 	struct pollfd p[POLLS];
 	agent_polls(a, p);
 	if (*abandoned)
-		p[LISTEN].fd = p[SEND].fd = p[OUT].fd = p[ERR].fd = p[INPUT].fd = -1;
-	poll(p, POLLS, -1);
+		p[LISTEN].fd = p[SEND].fd = p[OUT].fd = p[ERR].fd = p[INPUT].fd = p[NEWS].fd = -1;
+	poll(p, POLLS, a->keepalive && !*abandoned ? LOOK_MS : -1);
 	if (p[DEATH].revents && *keeper_runs && agent_reap(a))
 		*keeper_runs = false;
-	if (p[LISTEN].revents && !agent_listen(a)) {
+	bool there = !p[LISTEN].revents || agent_listen(a);
+	if (!*abandoned && (!there || agent_deserted(a))) {
 		*abandoned = true;
 		sigqueue(a->keeper, SIGRTMIN, (union sigval){ .sival_int = 0 });
 	}
@@ -229,6 +247,8 @@ static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 		agent_text(a, &a->err, FRAME_ERROR);
 	if (p[INPUT].revents)
 		input_write(a);
+	if (p[NEWS].revents)
+		herald_tell(&a->herald, &a->wire);
 	return *keeper_runs || (!*abandoned && (a->out >= 0 || a->err >= 0 || wire_backlog(&a->wire)));
 }
 
@@ -239,6 +259,7 @@ static int agent_serve(struct agent *a)
 	while (agent_round(a, &keeper_runs, &abandoned))
 		;
 	int status = front_finish(a->keeper, a->status);
+	herald_tell(&a->herald, &a->wire); /* how the last of them ended */
 	struct pollfd p = { .fd = a->wire.to, .events = POLLOUT };
 	wire_send_number(&a->wire, FRAME_OVER, status);
 	while (!abandoned && wire_backlog(&a->wire) && poll(&p, 1, -1) >= 0)
@@ -252,6 +273,11 @@ int agent_run(int argc, char **argv)
 	struct run_options o;
 	wire_open(&a.wire, fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
 	int rc = agent_wait_order(&a, &o);
+	if (!rc)
+		rc = setting_number(SETTING_KEEPALIVE, &a.keepalive);
+	if (!rc)
+		rc = herald_open(&a.herald, &o);
+	a.heard = clock_ns();
 	if (!rc)
 		rc = agent_start(&a, &o, argc, argv);
 	if (rc) {

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "boot/bulletin.h"
 #include "tools/run_order.h"
 
 /* -- The list --------------------------------------------------------------------------- */
@@ -45,8 +47,8 @@ static void hosts_divide(struct hosts *h, uint32_t ranks)
 	if (h->count > ranks)
 		h->count = ranks;
 	for (uint32_t i = 0; i < h->count; i++) {
-		h->host[i].first = (uint32_t)((uint64_t)ranks * i / h->count);
-		h->host[i].ranks = (uint32_t)((uint64_t)ranks * (i + 1) / h->count) - h->host[i].first;
+		h->host[i].first = hosts_first(ranks, i, h->count);
+		h->host[i].ranks = hosts_first(ranks, i + 1, h->count) - h->host[i].first;
 	}
 }
 
@@ -94,7 +96,16 @@ static char *self_path(void)
 	return len < 0 ? NULL : strndup(path, (size_t)len);
 }
 
-int hosts_open(struct hosts *h, const struct run_options *o)
+/* The same on all hosts; the key goes to the agents through their input and nowhere else. */
+static int job_name(struct run_options *o)
+{
+	if (getrandom(&o->id, sizeof o->id, 0) == sizeof o->id &&
+	    getrandom(o->key, sizeof o->key, 0) == sizeof o->key)
+		return 0;
+	return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
+}
+
+int hosts_open(struct hosts *h, struct run_options *o)
 {
 	*h = (struct hosts){ .ready = epoll_create1(EPOLL_CLOEXEC), .self = self_path() };
 	h->quoted = h->self ? quoted(h->self) : NULL;
@@ -103,8 +114,12 @@ int hosts_open(struct hosts *h, const struct run_options *o)
 	if (!rc && (h->ready < 0 || !h->quoted || !h->shell))
 		rc = error_set(-ENOMEM, "--hosts: no memory, or no /proc");
 	if (!rc)
-		hosts_divide(h, o->total);
-	return rc;
+		rc = job_name(o);
+	if (rc)
+		return rc;
+	hosts_divide(h, o->total);
+	o->host_count = h->count;
+	return 0;
 }
 
 void hosts_close(struct hosts *h)
@@ -155,7 +170,7 @@ int hosts_begin(struct hosts *h, uint32_t i, int fd, const struct run_options *o
 {
 	size_t len;
 	struct host *host = &h->host[i];
-	char *order = order_write(o, host->first, host->ranks, &len);
+	char *order = order_write(o, i, &len);
 	if (!order)
 		return -ENOMEM;
 	wire_open(&host->wire, fd, fd);
@@ -174,19 +189,26 @@ void hosts_signal(struct hosts *h, int signal)
 		}
 }
 
-static void host_close(struct hosts *h, uint32_t i)
-{
-	epoll_ctl(h->ready, EPOLL_CTL_DEL, h->host[i].wire.from, NULL);
-	wire_close(&h->host[i].wire);
-}
-
-static void hosts_tell_others(struct hosts *h, uint32_t from, const struct frame *f)
+static void hosts_tell_others(struct hosts *h, uint32_t from, const void *bulletin, size_t len)
 {
 	for (uint32_t i = 0; i < h->count; i++)
 		if (i != from && h->host[i].wire.to >= 0) {
-			wire_send(&h->host[i].wire, f->type, f->data, f->len);
+			wire_send(&h->host[i].wire, FRAME_BULLETIN, bulletin, len);
 			host_arm(h, i, EPOLL_CTL_MOD);
 		}
+}
+
+/* What its ranks had to say last has been said. Those of which nothing was, are lost with it. */
+static void host_close(struct hosts *h, uint32_t i)
+{
+	const struct host *host = &h->host[i];
+	struct bulletin b;
+	epoll_ctl(h->ready, EPOLL_CTL_DEL, host->wire.from, NULL);
+	wire_close(&h->host[i].wire);
+	for (uint32_t r = host->first; r < host->first + host->ranks; r++) {
+		bulletin_lost(&b, r);
+		hosts_tell_others(h, i, &b, sizeof b);
+	}
 }
 
 static void host_serve(struct hosts *h, uint32_t i)
@@ -196,8 +218,8 @@ static void host_serve(struct hosts *h, uint32_t i)
 	wire_flush(w);
 	bool there = wire_read(w);
 	while (wire_next(w, &f))
-		if (f.type == FRAME_CARD)
-			hosts_tell_others(h, i, &f);
+		if (f.type == FRAME_BULLETIN)
+			hosts_tell_others(h, i, f.data, f.len);
 	if (there && !w->error)
 		host_arm(h, i, EPOLL_CTL_MOD);
 	else

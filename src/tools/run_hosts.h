@@ -22,12 +22,18 @@ struct hosts {
 	char *quoted; /* and the same in quotes, for the shell of another host */
 };
 
+/* The lowest rank of the i-th of `hosts` hosts, which share `ranks` as equally as they can. */
+static inline uint32_t hosts_first(uint32_t ranks, uint32_t i, uint32_t hosts)
+{
+	return (uint32_t)((uint64_t)ranks * i / hosts);
+}
+
 /*
  * Takes the list apart and gives each host its part of the ranks, as equal as they can be;
  * hosts that would get none are left out. -EINVAL with a sentence for a list that is none.
  */
-int hosts_open(struct hosts *h, const struct run_options *o);
-void hosts_close(struct hosts *h); /* also if it could not be opened */
+int hosts_open(struct hosts *h, struct run_options *o); /* o->host_count, id and key are found here */
+void hosts_close(struct hosts *h);                      /* also if it could not be opened */
 
 /* The words that become the link to the i-th host: an array to be freed. `control` is its descriptor of the wire. */
 char **hosts_command(const struct hosts *h, uint32_t i, int control);
@@ -37,7 +43,7 @@ int hosts_begin(struct hosts *h, uint32_t i, int fd, const struct run_options *o
 
 void hosts_signal(struct hosts *h, int signal);
 
-/* When `ready` is readable: passes each card that a host has sent to all the others. */
+/* When `ready` is readable: passes each bulletin that a host has sent to all the others. */
 void hosts_serve(struct hosts *h);
 
 #endif

@@ -47,7 +47,7 @@ enum {
 enum phase { RUNNING, ENDING, KILLING };
 
 struct keeper {
-	const struct run_options *options;
+	struct run_options *options;
 	const struct front *front;
 	struct hosts *hosts; /* NULL: the ranks are ours */
 	struct job job;      /* if they are */
@@ -367,6 +367,8 @@ static int keeper_job(struct keeper *k)
 	uint64_t budget;
 	int rc = setting_number(SETTING_MEMORY, &budget);
 	k->count = k->options->ranks;
+	if (k->options->job_fd) /* an agent has made it */
+		return job_map(&k->job, k->options->job_fd);
 	return rc ? rc : job_create(&k->job, k->options->total, budget);
 }
 
@@ -374,12 +376,6 @@ static int keeper_hosts(struct keeper *k)
 {
 	int rc = hosts_open(k->hosts, k->options);
 	k->count = k->hosts->count;
-	if (!rc && k->count > 1)
-		rc = error_set(
-			-ENOTSUP,
-			"--hosts %s: ranks on several hosts need a network between machines, and this Tern "
-			"has none yet; name one host, or ask for one rank",
-			k->options->hosts);
 	return rc;
 }
 
@@ -408,7 +404,7 @@ static int keeper_status(const struct keeper *k)
 	return 1;
 }
 
-int keeper_run(const struct run_options *options, const struct front *front)
+int keeper_run(struct run_options *options, const struct front *front)
 {
 	struct hosts hosts;
 	struct keeper k = { .options = options, .front = front, .hosts = options->hosts ? &hosts : NULL };

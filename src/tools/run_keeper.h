@@ -18,6 +18,6 @@ struct front {
 };
 
 /* Runs the job, in a child of the front, and returns the exit status. */
-int keeper_run(const struct run_options *options, const struct front *front);
+int keeper_run(struct run_options *options, const struct front *front);
 
 #endif

@@ -20,9 +20,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/setting.h"
 #include "tools/run_wire.h"
 
-enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255 };
+enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255, ASK_MS = 300 };
 
 struct link {
 	struct wire launcher, agent;
@@ -32,6 +34,9 @@ struct link {
 	bool begun;        /* it has said something */
 	bool over;
 	int32_t status;
+	uint64_t keepalive;    /* s; 0: the agent may be silent for ever */
+	uint64_t asked, heard; /* when it was, and when it last said something; ns */
+	bool silent;           /* for too long */
 };
 
 static int link_connect(struct link *l, char **command)
@@ -86,8 +91,10 @@ static void link_frame(struct link *l, const struct frame *f)
 	case FRAME_TAKEN:
 		l->wanted = true;
 		break;
-	case FRAME_CARD:
-		wire_send(&l->launcher, FRAME_CARD, f->data, f->len);
+	case FRAME_BULLETIN:
+		wire_send(&l->launcher, FRAME_BULLETIN, f->data, f->len);
+		break;
+	case FRAME_ALIVE:
 		break;
 	case FRAME_OVER:
 		l->over = frame_number(f, &l->status);
@@ -143,11 +150,28 @@ static void link_polls(const struct link *l, struct pollfd *p)
 	p[WRITE] = (struct pollfd){ .fd = l->text.len ? outlet : -1, .events = POLLOUT };
 }
 
+/* Nothing can be heard while our own output takes none, so that is no silence. False if there was too much of it. */
+static bool link_listen(struct link *l, bool heard)
+{
+	uint64_t now = clock_ns(), limit = l->keepalive * UINT64_C(1000000000);
+	if (heard || l->text.len)
+		l->heard = now;
+	if (!limit || now - l->asked < limit / 3)
+		return true;
+	wire_send(&l->agent, FRAME_ALIVE, NULL, 0);
+	l->asked = now;
+	return now - l->heard < limit;
+}
+
 static bool link_round(struct link *l)
 {
 	struct pollfd p[POLLS];
 	link_polls(l, p);
-	poll(p, POLLS, -1);
+	poll(p, POLLS, l->keepalive ? ASK_MS : -1);
+	if (!link_listen(l, p[HEAR].revents)) {
+		l->silent = true;
+		return false;
+	}
 	if (p[OBEY].revents && !link_obey(l))
 		return false;
 	if (p[TELL].revents)
@@ -167,10 +191,17 @@ static int link_status(struct link *l, const char *shell)
 {
 	int status = 0;
 	wire_close(&l->agent);
+	if (l->silent)
+		kill(l->shell, SIGKILL); /* it waits for the same host */
 	while (waitpid(l->shell, &status, 0) < 0 && errno == EINTR)
 		;
 	if (l->over)
 		return l->status;
+	if (l->silent) {
+		fprintf(stderr, "tern run: nothing was heard of the host for %llu s (TERN_KEEPALIVE)\n",
+			(unsigned long long)l->keepalive);
+		return UNREACHED;
+	}
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	fprintf(stderr, "tern run: '%s' ended with status %d %s\n", shell, code,
 		l->begun
@@ -181,7 +212,9 @@ static int link_status(struct link *l, const char *shell)
 
 int link_run(int control, char **command)
 {
-	struct link l = { .status = 1 };
+	struct link l = { .status = 1, .asked = clock_ns(), .heard = clock_ns() };
+	if (setting_number(SETTING_KEEPALIVE, &l.keepalive) != 0)
+		l.keepalive = 0; /* the agent, which reads it too, says what is wrong with it */
 	fcntl(control, F_SETFD, FD_CLOEXEC);
 	wire_open(&l.launcher, control, control);
 	int rc = link_connect(&l, command);

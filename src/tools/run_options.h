@@ -6,19 +6,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "net/shm/job.h"
+
 enum binding { BINDING_UNSAID, BINDING_NONE, BINDING_CORE };
 
 struct run_options {
 	uint32_t ranks;        /* that this process starts: all of the job, unless it is an agent */
 	uint32_t first, total; /* the lowest of them, and how many the job has on all hosts */
 	enum binding binding;
-	bool tag;          /* each line of output carries its rank */
-	bool survive;      /* a rank's failure does not end the others */
-	const char *hosts; /* their names with commas between, or NULL: this machine */
-	const char *shell; /* the command that reaches them, with its options */
-	bool agent;        /* on another host: the rest comes through standard input */
-	int link;          /* the descriptor that leads to the launcher; 0: this is no link */
-	char **program;    /* with its arguments, up to a NULL; points into argv */
+	bool tag;                  /* each line of output carries its rank */
+	bool survive;              /* a rank's failure does not end the others */
+	const char *hosts;         /* their names with commas between, or NULL: this machine */
+	const char *shell;         /* the command that reaches them, with its options */
+	uint32_t host, host_count; /* for an agent: which host this is of how many */
+	uint64_t id;               /* and what the job is known by on all of them */
+	uint8_t key[JOB_KEY];
+	int job_fd;     /* the job's memory, if it is there already; 0: it is not */
+	bool agent;     /* on another host: the rest comes through standard input */
+	int link;       /* the descriptor that leads to the launcher; 0: this is no link */
+	char **program; /* with its arguments, up to a NULL; points into argv */
 };
 
 /*

@@ -10,6 +10,8 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
+#include "base/hex.h"
+#include "tools/run_hosts.h"
 
 /* -- Writing ---------------------------------------------------------------------------- */
 
@@ -35,8 +37,16 @@ static bool travels(const char *variable)
 	       strncmp(variable, "LD_LIBRARY_PATH=", 16) == 0;
 }
 
-char *order_write(const struct run_options *o, uint32_t first, uint32_t count, size_t *len)
+static void put_bytes(FILE *f, const char *name, const void *bytes, size_t len)
 {
+	char text[2 * JOB_KEY + 1];
+	hex_write(text, bytes, len);
+	put(f, name, text);
+}
+
+char *order_write(const struct run_options *o, uint32_t host, size_t *len)
+{
+	uint32_t first = hosts_first(o->total, host, o->host_count);
 	char *text = NULL, folder[4096];
 	FILE *f = open_memstream(&text, len);
 	if (!f)
@@ -44,7 +54,11 @@ char *order_write(const struct run_options *o, uint32_t first, uint32_t count, s
 	put(f, "version", TERN_VERSION);
 	put_number(f, "total", o->total);
 	put_number(f, "first", first);
-	put_number(f, "ranks", count);
+	put_number(f, "ranks", hosts_first(o->total, host + 1, o->host_count) - first);
+	put_number(f, "host", host);
+	put_number(f, "hosts", o->host_count);
+	put_bytes(f, "id", &o->id, sizeof o->id);
+	put_bytes(f, "key", o->key, sizeof o->key);
 	put_number(f, "bind", o->binding);
 	put_number(f, "tag", o->tag);
 	put_number(f, "survive", o->survive);
@@ -105,6 +119,10 @@ static int read_number(struct run_options *o, const char *name, const char *valu
 		o->first = (uint32_t)number;
 	else if (strcmp(name, "ranks") == 0)
 		o->ranks = (uint32_t)number;
+	else if (strcmp(name, "host") == 0)
+		o->host = (uint32_t)number;
+	else if (strcmp(name, "hosts") == 0)
+		o->host_count = (uint32_t)number;
 	else if (strcmp(name, "bind") == 0 && number <= BINDING_CORE)
 		o->binding = (enum binding)number;
 	else if (strcmp(name, "tag") == 0)
@@ -132,7 +150,19 @@ static int read_word(struct run_options *o, char *word, size_t *words)
 		return read_folder(sign + 1);
 	if (strcmp(word, "variable") == 0)
 		return read_variable(sign + 1);
+	if (strcmp(word, "id") == 0)
+		return hex_read(sign + 1, &o->id, sizeof o->id) ? 0 : misread(word);
+	if (strcmp(word, "key") == 0)
+		return hex_read(sign + 1, o->key, sizeof o->key) ? 0 : misread(word);
 	return read_number(o, word, sign + 1);
+}
+
+/* Its ranks are those that a host of this number has in any case. */
+static bool ranks_fit(const struct run_options *o)
+{
+	return o->total && o->ranks && o->host < o->host_count && o->host_count <= o->total &&
+	       o->first == hosts_first(o->total, o->host, o->host_count) &&
+	       o->first + o->ranks == hosts_first(o->total, o->host + 1, o->host_count);
 }
 
 int order_read(struct run_options *o, char *text, size_t len)
@@ -151,7 +181,7 @@ int order_read(struct run_options *o, char *text, size_t len)
 		if (rc)
 			return rc;
 	}
-	if (!words || !o->ranks || o->first > o->total || o->ranks > o->total - o->first)
+	if (!words || !ranks_fit(o))
 		return misread("ranks");
 	return 0;
 }

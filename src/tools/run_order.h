@@ -11,8 +11,8 @@
 
 #include "tools/run_options.h"
 
-/* The order for the ranks o->first to o->first + count - 1, malloced; NULL if there is no memory. */
-char *order_write(const struct run_options *o, uint32_t first, uint32_t count, size_t *len);
+/* The order for the ranks of the host-th of o->host_count hosts, malloced; NULL if there is no memory. */
+char *order_write(const struct run_options *o, uint32_t host, size_t *len);
 
 /*
  * Follows an order as far as this process is concerned: the folder and the variables. The

@@ -18,8 +18,9 @@ enum frame_type {
 	FRAME_TAKEN,  /* from the agent: the input has been taken, and there is room for more */
 	FRAME_OUT,    /* from the agent: text for the standard output */
 	FRAME_ERROR,  /* from the agent: text for the standard error */
-	FRAME_CARD,   /* from an agent, and from there to all others: how the others find one of its ranks */
-	FRAME_OVER,   /* from the agent, last: the exit status of its part of the job */
+	FRAME_BULLETIN, /* from an agent, and from there to all others: news of one of its ranks; boot/bulletin.h */
+	FRAME_ALIVE, /* to the agent, and back: nothing, so that silence means something */
+	FRAME_OVER,  /* from the agent, last: the exit status of its part of the job */
 	FRAME_TYPES
 };
 

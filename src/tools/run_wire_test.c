@@ -41,7 +41,7 @@ TEST(frames_come_whole_however_the_stream_is_cut)
 		CHECK_IS(write(fd, bytes + i, 1), 1);
 		CHECK(wire_read(&w));
 		while (wire_next(&w, &f)) {
-			CHECK_IS(f.type, frames ? FRAME_TAKEN : FRAME_CARD);
+			CHECK_IS(f.type, frames ? FRAME_TAKEN : FRAME_BULLETIN);
 			CHECK_IS(f.len, frames ? 0 : 3);
 			CHECK(frames || memcmp(f.data, "abc", 3) == 0);
 			frames++;
@@ -63,7 +63,7 @@ TEST(a_frame_of_an_unknown_kind_or_length_breaks_the_wire)
 	CHECK_IS(w.error, EPROTO);
 	wire_close(&w);
 	fd = wire_to_test(&w);
-	put(fd, FRAME_CARD, FRAME_MOST + 1, NULL, 0);
+	put(fd, FRAME_BULLETIN, FRAME_MOST + 1, NULL, 0);
 	CHECK(wire_read(&w) && !wire_next(&w, &f));
 	CHECK_IS(w.error, EPROTO);
 	CHECK(!wire_read(&w));
@@ -103,14 +103,19 @@ static char *words[] = { (char *)"./a program", (char *)"", (char *)"x=y", (char
 
 TEST(an_order_says_what_was_meant_whatever_the_words_are)
 {
-	struct run_options o = {
-		.ranks = 7, .total = 7, .binding = BINDING_NONE, .tag = true, .program = words
-	};
+	struct run_options o = { .ranks = 7,
+				 .total = 7,
+				 .host_count = 2,
+				 .id = 5,
+				 .key = { 1, 2, 3 },
+				 .binding = BINDING_NONE,
+				 .tag = true,
+				 .program = words };
 	struct run_options read;
 	size_t len;
 	setenv("TERN_SPIN", "77", 1);
 	setenv("SECRET_OF_THIS_HOST", "1", 1);
-	char *order = order_write(&o, 3, 4, &len);
+	char *order = order_write(&o, 1, &len);
 	REQUIRE(order != NULL);
 	CHECK(!memmem(order, len, "SECRET", 6));
 	unsetenv("TERN_SPIN");
@@ -119,6 +124,10 @@ TEST(an_order_says_what_was_meant_whatever_the_words_are)
 	CHECK_IS(read.first, 3);
 	CHECK_IS(read.ranks, 4);
 	CHECK_IS(read.total, 7);
+	CHECK_IS(read.host, 1);
+	CHECK_IS(read.host_count, 2);
+	CHECK_IS(read.id, 5);
+	CHECK(memcmp(read.key, o.key, sizeof o.key) == 0);
 	CHECK_IS(read.binding, BINDING_NONE);
 	CHECK(read.tag && !read.survive);
 	for (int i = 0; i < 4; i++)
@@ -150,23 +159,25 @@ TEST(an_order_that_is_none_is_refused)
 	REFUSED("x");
 	REFUSED("ranks=1\0word=a\0");
 	REFUSED("version=0.0\0total=1\0ranks=1\0word=a\0");
-	REFUSED(VERSION "total=1\0ranks=1\0");
-	REFUSED(VERSION "total=1\0ranks=2\0word=a\0");
-	REFUSED(VERSION "total=2\0first=2\0ranks=1\0word=a\0");
-	REFUSED(VERSION "total=1\0ranks=1\0word=a");
-	REFUSED(VERSION "total=1\0ranks=1\0word\0");
-	REFUSED(VERSION "total=1\0ranks=1\0bind=9\0word=a\0");
-	REFUSED(VERSION "total=-1\0ranks=1\0word=a\0");
-	REFUSED(VERSION "total=1\0ranks=1\0variable=LD_PRELOAD=x\0word=a\0");
-	REFUSED(VERSION "total=1\0ranks=1\0folder=/nowhere/at/all\0word=a\0");
+	REFUSED(VERSION "total=1\0ranks=1\0hosts=1\0");
+	REFUSED(VERSION "hosts=1\0total=1\0ranks=2\0word=a\0");
+	REFUSED(VERSION "hosts=1\0total=2\0first=2\0ranks=1\0word=a\0");
+	REFUSED(VERSION "hosts=1\0total=1\0ranks=1\0word=a");
+	REFUSED(VERSION "hosts=1\0total=1\0ranks=1\0word\0");
+	REFUSED(VERSION "hosts=1\0total=1\0ranks=1\0bind=9\0word=a\0");
+	REFUSED(VERSION "hosts=2\0total=2\0first=1\0ranks=1\0word=a\0");
+	REFUSED(VERSION "hosts=1\0total=1\0ranks=1\0key=12\0word=a\0");
+	REFUSED(VERSION "hosts=1\0total=-1\0ranks=1\0word=a\0");
+	REFUSED(VERSION "hosts=1\0total=1\0ranks=1\0variable=LD_PRELOAD=x\0word=a\0");
+	REFUSED(VERSION "hosts=1\0total=1\0ranks=1\0folder=/nowhere/at/all\0word=a\0");
 }
 
 TEST(whatever_bytes_come_as_an_order_are_survived)
 {
 	struct chance c = { check_seed() };
-	struct run_options o = { .ranks = 2, .total = 2, .program = words };
+	struct run_options o = { .ranks = 2, .total = 2, .host_count = 1, .program = words };
 	size_t len;
-	char *order = order_write(&o, 0, 2, &len);
+	char *order = order_write(&o, 0, &len);
 	for (int round = 0; round < 2000; round++) {
 		size_t cut = chance_below(&c, (uint32_t)len) + 1;
 		char *copy = malloc(cut); /* to the byte, so that reading behind it is noticed */
@@ -267,7 +278,7 @@ TEST(each_hosts_cards_come_to_all_the_others_in_their_order)
 		for (uint32_t i = 0; i < HOSTS; i++) {
 			card[0] = i;
 			card[1] = n;
-			wire_send(&agent[i], FRAME_CARD, card, sizeof card);
+			wire_send(&agent[i], FRAME_BULLETIN, card, sizeof card);
 			hosts_serve(&h);
 		}
 	for (uint32_t i = 0; i < HOSTS; i++) {
@@ -276,7 +287,7 @@ TEST(each_hosts_cards_come_to_all_the_others_in_their_order)
 			for (uint32_t j = 0; j < HOSTS; j++)
 				wire_flush(&agent[j]);
 			REQUIRE(agent_next(&h, &agent[i], &f));
-			REQUIRE(f.type == FRAME_CARD && f.len == sizeof card);
+			REQUIRE(f.type == FRAME_BULLETIN && f.len == sizeof card);
 			memcpy(card, f.data, sizeof card);
 			REQUIRE(card[0] < HOSTS && card[0] != i);
 			CHECK_IS(card[1], next[card[0]]++);

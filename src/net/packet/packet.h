@@ -191,7 +191,7 @@ struct barrier {
 	uint64_t heard[ROUNDS_MAX];
 	uint64_t doubt;             /* since when a rank has been dead that was through before, ns; 0: none */
 	uint32_t machine, machines; /* ours among them */
-	uint32_t *member;           /* ranks, by machine; and where those of each begin, up to one behind the last */
+	uint32_t *member; /* ranks, by machine; and where those of each begin, up to one behind the last */
 	uint32_t *first;
 	uint32_t place; /* ours among those of our machine */
 };
@@ -224,8 +224,9 @@ struct packet_net {
 	bool sleeping;
 	uint64_t now, looked; /* ns */
 	uint32_t known_left;
-	struct net *local; /* shared memory with the ranks of this machine; NULL: they are reached like all others */
-	int wake;          /* a socket of loopback that ends a sleep */
+	struct net *
+		local; /* shared memory with the ranks of this machine; NULL: they are reached like all others */
+	int wake;      /* a socket of loopback that ends a sleep */
 	struct barrier barrier;
 	struct packet_counts counts;
 };

@@ -515,8 +515,8 @@ int job_rank_check(const struct job *j, uint32_t rank)
 		break;
 	}
 	if (status == STATUS_LOST)
-		return error_set(-EOWNERDEAD, "rank %u is taken for dead: its machine is not heard of any more",
-				 rank);
+		return error_set(-EOWNERDEAD,
+				 "rank %u is taken for dead: its machine is not heard of any more", rank);
 	if (WIFSIGNALED(status))
 		return error_set(-EOWNERDEAD, "rank %u is dead: killed by signal %d (%s)", rank,
 				 WTERMSIG(status), signal_text(WTERMSIG(status)));

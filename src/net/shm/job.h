@@ -44,17 +44,18 @@ struct job_head {
 	uint64_t heap;   /* bytes of addresses for each rank's heap */
 	uint64_t budget; /* bytes that may be committed in all */
 	_Atomic uint64_t committed;
-	_Atomic uint32_t renewing; /* while the last rank to leave makes the memory new: that rank, plus 1 */
-	_Atomic uint32_t left;     /* ranks that have closed, are gone or dead in this session, */
+	_Atomic uint32_t renewing;  /* while the last rank to leave makes the memory new: that rank, plus 1 */
+	_Atomic uint32_t left;      /* ranks that have closed, are gone or dead in this session, */
 	_Atomic uint32_t left_here; /* and those of them that are on this machine */
-	_Atomic uint32_t session;   /* of this machine, from 1: the ranks of another may be in the next already */
-	_Atomic uint32_t next;      /* while the memory is made new: the session that it is made for */
+	_Atomic uint32_t
+		session;       /* of this machine, from 1: the ranks of another may be in the next already */
+	_Atomic uint32_t next; /* while the memory is made new: the session that it is made for */
 	uint32_t machine, machines; /* which one this is of how many */
 	uint32_t here;              /* ranks that are on it */
-	_Atomic uint32_t weak;     /* a rank cannot take part in membarrier: nobody may rely on it */
-	_Atomic uint32_t sleepers; /* ranks in a futex; the barrier's last rank wakes them */
-	uint64_t id;               /* of this job, on all its machines: names it and is no secret */
-	uint8_t key[JOB_KEY];      /* of this job, made with it: what authenticates its datagrams */
+	_Atomic uint32_t weak;      /* a rank cannot take part in membarrier: nobody may rely on it */
+	_Atomic uint32_t sleepers;  /* ranks in a futex; the barrier's last rank wakes them */
+	uint64_t id;                /* of this job, on all its machines: names it and is no secret */
+	uint8_t key[JOB_KEY];       /* of this job, made with it: what authenticates its datagrams */
 	_Alignas(64) _Atomic uint64_t arrived;    /* barrier: ranks that have come, over all rounds */
 	_Alignas(64) _Atomic uint64_t generation; /* barrier: rounds completed */
 };
@@ -82,8 +83,10 @@ struct job_rank {
 	_Atomic uint64_t passed;        /* barriers that go by messages, */
 	_Atomic uint64_t passed_before; /* and those of the session before this one */
 	uint32_t machine;               /* that it is on */
-	_Atomic uint32_t herald; /* port of loopback where a byte says that its bulletin has changed; 0: nobody asks */
-	_Atomic uint64_t told;   /* what its machine said of it: session << 8 | state; nothing of a rank that is here */
+	_Atomic uint32_t
+		herald; /* port of loopback where a byte says that its bulletin has changed; 0: nobody asks */
+	_Atomic uint64_t
+		told; /* what its machine said of it: session << 8 | state; nothing of a rank that is here */
 	_Alignas(
 		64) _Atomic uint64_t stored; /* bytes that others have stored here and nobody has taken off */
 	_Alignas(64) struct job_region region[JOB_REGIONS];

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/run_herald.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/kernel.h"
+#include "base/setting.h"
+#include "tools/run_hosts.h"
+
+static int job_open(struct herald *h, const struct run_options *o)
+{
+	uint64_t budget;
+	uint32_t *machine = calloc(o->total, sizeof *machine);
+	int rc = machine ? setting_number(SETTING_MEMORY, &budget) : -ENOMEM;
+	if (!rc)
+		rc = job_create(&h->job, o->total, budget);
+	if (!rc) {
+		for (uint32_t i = 0; i < o->host_count; i++)
+			for (uint32_t r = hosts_first(o->total, i, o->host_count);
+			     r < hosts_first(o->total, i + 1, o->host_count); r++)
+				machine[r] = i;
+		job_spread(&h->job, machine, o->host, o->host_count);
+		job_identify(&h->job, o->id, o->key);
+	}
+	free(machine);
+	return rc;
+}
+
+int herald_open(struct herald *h, struct run_options *o)
+{
+	uint16_t port = 0;
+	*h = (struct herald){ .first = o->first, .ranks = o->ranks };
+	h->told = calloc(o->ranks, sizeof *h->told);
+	h->fd = loopback_listen(&port);
+	if (!h->told || h->fd < 0)
+		return error_set(h->told ? h->fd : -ENOMEM, "listening for news of the ranks here: %s",
+				 strerror(h->told ? -h->fd : ENOMEM));
+	int rc = job_open(h, o);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < h->ranks; i++) {
+		bulletin_read(&h->job, h->first + i, &h->told[i]);
+		atomic_store(&h->job.rank[h->first + i].herald, port);
+	}
+	o->job_fd = h->job.fd;
+	return 0;
+}
+
+void herald_tell(struct herald *h, struct wire *w)
+{
+	struct bulletin b;
+	loopback_drain(h->fd);
+	for (uint32_t i = 0; i < h->ranks; i++) {
+		bulletin_read(&h->job, h->first + i, &b);
+		if (!bulletin_news(&b, &h->told[i]))
+			continue;
+		wire_send(w, FRAME_BULLETIN, &b, sizeof b);
+		h->told[i] = b;
+	}
+}
+
+bool herald_hear(struct herald *h, const struct frame *f)
+{
+	struct bulletin b;
+	if (f->len != sizeof b)
+		return false;
+	memcpy(&b, f->data, sizeof b);
+	return bulletin_take(&h->job, &b);
+}
