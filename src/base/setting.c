@@ -78,6 +78,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			    "what goes wrong with packets, as in drop=0.01,reorder=0.05,seed=42; see tern-net(7)" },
 	[SETTING_PROTECT] = { "TERN_PROTECT", "auth",
 			      "datagrams are authenticated (auth), encrypted too (encrypt), or neither (none)" },
+	[SETTING_MACHINE] = { "TERN_MACHINE", "",
+			      "under another launcher: ranks for which this differs share no memory, as if on different machines" },
 	[SETTING_KEEPALIVE] = { "TERN_KEEPALIVE", "30",
 				"seconds of silence after which another machine is taken for lost; 0: never" },
 };
@@ -93,6 +95,7 @@ int setting_is_text(enum setting s)
 	case SETTING_SERVICE:
 	case SETTING_FAULT:
 	case SETTING_PROTECT:
+	case SETTING_MACHINE:
 		return 1;
 	default:
 		return 0;

@@ -4,33 +4,32 @@
 
 #include <string.h>
 
-/* The session is looked at twice: in between, the memory may have been made new. */
+#include "base/clock.h"
+#include "base/world.h"
+
+static void bulletin_fill(const struct job *j, uint32_t rank, struct bulletin *n)
+{
+	const struct job_rank *r = &j->rank[rank];
+	n->status = atomic_load(&r->status);
+	n->passed = atomic_load(&r->passed);
+	n->passed_before = atomic_load(&r->passed_before);
+	n->published = atomic_load_explicit(&j->card[rank].published, memory_order_acquire);
+	memcpy(n->card, j->card[rank].bytes, sizeof n->card);
+}
+
+/* What says of when it is is looked at twice: in between, the memory may have been made new, or something heard. */
 void bulletin_read(const struct job *j, uint32_t rank, struct bulletin *n)
 {
 	const struct job_rank *r = &j->rank[rank];
+	uint64_t told, session;
 	do {
-		*n = (struct bulletin){ .rank = rank, .session = atomic_load(&j->head->session) };
-		n->state = atomic_load(&r->state);
-		n->status = atomic_load(&r->status);
-		n->passed = atomic_load(&r->passed);
-		n->passed_before = atomic_load(&r->passed_before);
-		n->published = atomic_load_explicit(&j->card[rank].published, memory_order_acquire);
-		memcpy(n->card, j->card[rank].bytes, sizeof n->card);
-	} while (atomic_load(&j->head->session) != n->session);
-}
-
-/* How many barriers it has passed is asked only of those who have left. */
-bool bulletin_news(const struct bulletin *n, const struct bulletin *before)
-{
-	return n->session != before->session || n->state != before->state ||
-	       n->published != before->published;
-}
-
-static uint64_t passed_in(const struct bulletin *n, uint32_t session)
-{
-	if (n->session == session)
-		return n->passed;
-	return n->session == session + 1 ? n->passed_before : n->session > session ? UINT64_MAX : 0;
+		*n = (struct bulletin){ .rank = rank, .serial = atomic_load(&r->serial) };
+		told = atomic_load(&r->told);
+		session = atomic_load(&j->head->session);
+		n->session = (uint32_t)(job_here(j, rank) ? session : told >> 8);
+		n->state = job_here(j, rank) ? atomic_load(&r->state) : (uint32_t)(told & 0xff);
+		bulletin_fill(j, rank, n);
+	} while (atomic_load(&r->told) != told || atomic_load(&j->head->session) != session);
 }
 
 /* Whoever reads it meanwhile sees, before or afterwards, that it is none of this session. */
@@ -42,19 +41,53 @@ static void card_take(struct job_card *c, const struct bulletin *n)
 	atomic_store_explicit(&c->published, n->published, memory_order_release);
 }
 
-bool bulletin_take(struct job *j, const struct bulletin *n)
+/*
+ * Heralds of several ranks may hear at once. Whoever has this holds it for microseconds; one that does so for long has been
+ * killed or stopped, and is not waited for.
+ */
+enum { SCRIBE_NAP_NS = 20000, SCRIBE_NS = 100000000 };
+
+static void scribe_take(struct job *j)
 {
-	if (n->rank >= j->size || job_here(j, n->rank) || n->state > RANK_DEAD)
-		return false;
+	uint32_t nobody = 0;
+	uint64_t end = clock_ns() + SCRIBE_NS;
+	while (!atomic_compare_exchange_strong(&j->head->scribe, &nobody, 1) && clock_ns() < end) {
+		nobody = 0;
+		world_real.nap(SCRIBE_NAP_NS);
+	}
+}
+
+/* That a rank has ended may also be said by others, who do not know its serial; nothing comes behind it. */
+static bool bulletin_late(const struct job_rank *r, const struct bulletin *n)
+{
+	if ((atomic_load(&r->told) & 0xff) >= RANK_GONE)
+		return true;
+	return n->state < RANK_GONE && n->serial <= atomic_load(&r->serial);
+}
+
+static enum bulletin_worth bulletin_write(struct job *j, const struct bulletin *n)
+{
 	struct job_rank *r = &j->rank[n->rank];
-	if (atomic_load(&r->told) >> 8 > n->session || (atomic_load(&r->told) & 0xff) >= RANK_GONE)
-		return true; /* it comes late */
-	if (n->published != atomic_load(&j->card[n->rank].published))
+	if (bulletin_late(r, n))
+		return BULLETIN_KNOWN;
+	atomic_store(&r->serial, n->serial);
+	if (n->published != atomic_load(&j->card[n->rank].published) && n->state < RANK_GONE)
 		card_take(&j->card[n->rank], n);
 	atomic_store(&r->status, n->status);
-	atomic_store(&r->passed, passed_in(n, atomic_load(&j->head->session)));
+	atomic_store(&r->passed, n->passed);
+	atomic_store(&r->passed_before, n->passed_before);
 	job_rank_told(j, n->rank, n->session, (enum rank_state)n->state);
-	return true;
+	return BULLETIN_NEWS;
+}
+
+enum bulletin_worth bulletin_take(struct job *j, const struct bulletin *n)
+{
+	if (n->rank >= j->size || job_here(j, n->rank) || n->state > RANK_DEAD)
+		return BULLETIN_NONSENSE;
+	scribe_take(j);
+	enum bulletin_worth worth = bulletin_write(j, n);
+	atomic_store(&j->head->scribe, 0);
+	return worth;
 }
 
 void bulletin_lost(struct bulletin *n, uint32_t rank)

@@ -4,7 +4,7 @@
  * left. Each machine has a memory of the job; a bulletin is what is copied from one to the other, by whoever connects the
  * machines: the agents of `tern run --hosts`, or the heralds of ranks that another launcher started (herald.h).
  *
- * A bulletin says everything that there is to say of its rank, so the last one replaces all before it, and it does no harm to
+ * It may come by several ways, so a serial tells the later from the earlier. A bulletin says everything that there is to say of its rank, so the last one replaces all before it, and it does no harm to
  * hear one twice. Sessions are counted by each machine by itself: a rank in a later session has left this one.
  */
 #ifndef TERN_BOOT_BULLETIN_H
@@ -16,21 +16,25 @@
 
 /* Travels as bytes. */
 struct bulletin {
-	uint32_t rank, session, state; /* enum rank_state */
+	uint32_t rank, serial; /* the higher serial is the later one */
+	uint32_t session, state; /* enum rank_state */
 	int32_t status;
 	uint64_t passed, passed_before;
 	uint64_t published;
 	char card[JOB_CARD_BYTES];
 };
 
-/* Of a rank that is here. */
+/* Of any rank: of one that is not here, what was heard last. */
 void bulletin_read(const struct job *j, uint32_t rank, struct bulletin *n);
-/* Whether `n` says something that `before` did not. */
-bool bulletin_news(const struct bulletin *n, const struct bulletin *before);
-/* Of a rank that is not: false if it makes no sense. By one thread of a machine at a time. */
-bool bulletin_take(struct job *j, const struct bulletin *n);
+/* Of a rank that is not here. */
+enum bulletin_worth {
+	BULLETIN_NONSENSE,
+	BULLETIN_KNOWN, /* or late */
+	BULLETIN_NEWS,
+};
+enum bulletin_worth bulletin_take(struct job *j, const struct bulletin *n);
 
-/* Of ranks that are lost with their machine; and of the last word of one. */
+/* Of a rank that is lost with its machine. */
 void bulletin_lost(struct bulletin *n, uint32_t rank);
 
 #endif

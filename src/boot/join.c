@@ -2,7 +2,8 @@
 /*
  * The launcher's process manager is asked for two things: which rank this is of how many,
  * and to carry one card from each rank to all. A card says which machine its rank is
- * on and where it can be met. Then it has done its work.
+ * on and where it can be met; if they are on several, a second one says where its herald can be reached. Then it has
+ * done its work.
  *
  * It is closed at once, so that a rank may end as it likes afterwards; but PMIx with the
  * endpoint, because MPI in the same process shares it, and Open MPI's mpirun lets nobody in
@@ -14,12 +15,15 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <tern/tern.h>
 
 #include "base/error.h"
 #include "base/kernel.h"
+#include "boot/herald.h"
 #include "boot/meet.h"
 #include "boot/neighbour.h"
 #include "boot/place.h"
@@ -27,49 +31,101 @@
 struct card {
 	struct place place;
 	struct meet_address meet;
+	uint64_t id; /* rank 0's is the job's, */
+	uint8_t key[JOB_KEY];
 };
 _Static_assert(sizeof(struct card) <= PMI_CARD_MAX, "a card must fit a value of the launcher's table");
 
-/* Until networks between machines are there. */
-static int check_one_machine(const struct card *card, uint32_t rank, uint32_t size)
+/* A job that is being joined. */
+struct joining {
+	const struct pmi_ops *pmi;
+	uint32_t rank, size;
+	struct card *card;    /* one a rank */
+	uint32_t *machine;    /* one a rank: the number of its machine, in the order of their lowest ranks */
+	uint32_t machines;
+	int meeting;
+	struct job *job;
+};
+
+static int card_make(struct card *c, int *meeting)
 {
-	for (uint32_t r = 0; r < size; r++)
-		if (!place_same(&card[r].place, &card[rank].place))
-			return error_set(
-				-ENOTSUP,
-				"rank %u is on %.63s and rank %u on %.63s, in another machine or container, and "
-				"this Tern connects ranks of one: start the job on one node "
-				"(srun -N 1, mpirun --host localhost:N), without a container for each rank",
-				rank, card[rank].place.host, r, card[r].place.host);
-	return 0;
+	*c = (struct card){ .id = 0 };
+	int rc = place_here(&c->place);
+	if (!rc)
+		rc = meet_open(meeting, &c->meet);
+	if (!rc && (getrandom(&c->id, sizeof c->id, 0) != sizeof c->id ||
+		    getrandom(c->key, sizeof c->key, 0) != sizeof c->key))
+		rc = error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
+	return rc;
 }
 
-static int meet(const struct card *card, int fd, uint32_t rank, uint32_t size, struct job *job)
+/* The lowest rank on the machine of `rank`. */
+static uint32_t host_of(const struct joining *j, uint32_t rank)
 {
-	uint32_t host = 0; /* the lowest rank of this machine */
-	while (!place_same(&card[host].place, &card[rank].place))
+	uint32_t host = 0;
+	while (!place_same(&j->card[host].place, &j->card[rank].place))
 		host++;
-	if (host == rank)
-		return meet_host(fd, &card[rank].meet, rank, size, job);
-	return meet_guest(&card[host].meet, rank, job);
+	return host;
+}
+
+static void machines_count(struct joining *j)
+{
+	for (uint32_t r = 0; r < j->size; r++) {
+		uint32_t host = host_of(j, r);
+		j->machine[r] = host < r ? j->machine[host] : j->machines++;
+	}
+}
+
+static int meet(const struct joining *j)
+{
+	struct meet_plan plan = { .size = j->size, .machine = j->machine, .machines = j->machines };
+	uint32_t host = host_of(j, j->rank);
+	if (host != j->rank)
+		return meet_guest(&j->card[host].meet, j->rank, j->job);
+	plan.id = j->card[0].id;
+	memcpy(plan.key, j->card[0].key, sizeof plan.key);
+	return meet_host(j->meeting, &j->card[j->rank].meet, j->rank, &plan, j->job);
+}
+
+/* Only a job that needs it opens a port that others can reach. */
+static int meet_machines(const struct joining *j)
+{
+	struct sockaddr_in6 mine, *all = calloc(j->size, sizeof *all);
+	int listener = -1, rc = all ? herald_open(&listener, &mine) : -ENOMEM;
+	if (!rc)
+		rc = pmi_gather(j->pmi, j->rank, j->size, "herald", &mine, sizeof mine, all);
+	if (!rc)
+		rc = herald_begin(j->job, j->rank, listener, all);
+	free(all);
+	return rc;
+}
+
+static int cards_exchange(struct joining *j)
+{
+	struct card mine;
+	int rc = card_make(&mine, &j->meeting);
+	if (!rc)
+		rc = pmi_gather(j->pmi, j->rank, j->size, "card", &mine, sizeof mine, j->card);
+	return rc;
 }
 
 static int find_the_others(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, struct job *job)
 {
-	struct card mine, *all = calloc(size, sizeof *all);
-	int fd = -1;
-	int rc = all ? place_here(&mine.place) : error_set(-ENOMEM, "joining %u ranks: no memory", size);
-	if (!rc)
-		rc = meet_open(&fd, &mine.meet);
-	if (!rc)
-		rc = pmi_gather(pmi, rank, size, "card", &mine, sizeof mine, all);
-	if (!rc)
-		rc = check_one_machine(all, rank, size);
-	if (!rc)
-		rc = meet(all, fd, rank, size, job);
-	if (fd >= 0)
-		close(fd);
-	free(all);
+	struct joining j = { .pmi = pmi, .rank = rank, .size = size, .meeting = -1, .job = job };
+	j.card = calloc(size, sizeof *j.card);
+	j.machine = calloc(size, sizeof *j.machine);
+	int rc = j.card && j.machine ? cards_exchange(&j)
+				     : error_set(-ENOMEM, "joining %u ranks: no memory", size);
+	if (!rc) {
+		machines_count(&j);
+		rc = meet(&j);
+	}
+	if (!rc && j.machines > 1)
+		rc = meet_machines(&j);
+	if (j.meeting >= 0)
+		close(j.meeting);
+	free(j.machine);
+	free(j.card);
 	return rc;
 }
 
@@ -90,6 +146,7 @@ static struct {
 
 void join_leave(void)
 {
+	herald_settle();
 	if (kept.manager && kept.pid == getpid())
 		kept.manager->close();
 	kept.manager = NULL;

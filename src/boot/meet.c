@@ -136,10 +136,16 @@ struct guest {
 struct host {
 	int fd;
 	const struct meet_address *address;
-	uint32_t rank, size;
+	uint32_t rank;
+	const struct meet_plan *plan;
 	struct guest *guest; /* one a rank */
 	cpu_set_t cores;     /* that any of them may use: launchers bind ranks before they begin */
 };
+
+static bool is_guest(const struct host *h, uint32_t rank)
+{
+	return rank < h->plan->size && rank != h->rank && h->plan->machine[rank] == h->plan->machine[h->rank];
+}
 
 static bool host_note(struct host *h, struct guest *g, pid_t pid)
 {
@@ -174,7 +180,7 @@ static bool host_admit(struct host *h, int fd)
 	pid_t pid;
 	socket_patience(fd);
 	if (peer_pid(fd, &pid) != 0 || recv(fd, &k, sizeof k, 0) != (ssize_t)sizeof k ||
-	    !key_equal(k.key, h->address->key) || k.rank >= h->size || k.rank == h->rank)
+	    !key_equal(k.key, h->address->key) || !is_guest(h, k.rank))
 		return false;
 	struct guest *g = &h->guest[k.rank];
 	if (g->fd >= 0 || !host_note(h, g, pid) || !still_there(fd))
@@ -186,7 +192,7 @@ static bool host_admit(struct host *h, int fd)
 static int host_missing(const struct host *h)
 {
 	uint32_t r = 0;
-	while (r == h->rank || h->guest[r].fd >= 0)
+	while (!is_guest(h, r) || h->guest[r].fd >= 0)
 		r++;
 	return error_set(-EOWNERDEAD,
 			 "rank %u has not come to meet rank %u within %d s: it has ended, or hangs", r,
@@ -196,7 +202,10 @@ static int host_missing(const struct host *h)
 static int host_collect(struct host *h)
 {
 	uint64_t end = clock_ns() + PATIENCE_S * UINT64_C(1000000000);
-	for (uint32_t left = h->size - 1; left;) {
+	uint32_t left = 0;
+	for (uint32_t r = 0; r < h->plan->size; r++)
+		left += is_guest(h, r);
+	while (left) {
 		struct pollfd p = { .fd = h->fd, .events = POLLIN };
 		int64_t ms = (int64_t)(end - clock_ns()) / 1000000;
 		if (ms <= 0 || poll(&p, 1, (int)ms) == 0)
@@ -215,11 +224,13 @@ static int host_make(const struct host *h, struct job *job)
 	uint64_t budget;
 	int rc = setting_number(SETTING_MEMORY, &budget);
 	if (!rc)
-		rc = job_create(job, h->size, budget);
+		rc = job_create(job, h->plan->size, budget);
 	if (rc)
 		return rc;
+	job_spread(job, h->plan->machine, h->plan->machine[h->rank], h->plan->machines);
+	job_identify(job, h->plan->id, h->plan->key);
 	job->head->cores = (uint32_t)CPU_COUNT(&h->cores);
-	for (uint32_t r = 0; r < h->size; r++) {
+	for (uint32_t r = 0; r < h->plan->size; r++) {
 		atomic_store(&job->rank[r].pid, h->guest[r].pid);
 		atomic_store(&job->rank[r].born, h->guest[r].born);
 	}
@@ -232,20 +243,21 @@ static void host_answer(struct host *h, int rc, int memory)
 	struct welcome w = { .rc = rc };
 	if (rc)
 		snprintf(w.text, sizeof w.text, "%s", tern_strerror(rc));
-	for (uint32_t r = 0; r < h->size; r++)
+	for (uint32_t r = 0; r < h->plan->size; r++)
 		if (h->guest[r].fd >= 0) {
 			welcome_send(h->guest[r].fd, &w, memory);
 			close(h->guest[r].fd);
 		}
 }
 
-int meet_host(int fd, const struct meet_address *a, uint32_t rank, uint32_t size, struct job *job)
+int meet_host(int fd, const struct meet_address *a, uint32_t rank, const struct meet_plan *plan,
+	      struct job *job)
 {
-	struct host h = { .fd = fd, .address = a, .rank = rank, .size = size };
-	h.guest = calloc(size, sizeof *h.guest);
+	struct host h = { .fd = fd, .address = a, .rank = rank, .plan = plan };
+	h.guest = calloc(plan->size, sizeof *h.guest);
 	if (!h.guest)
-		return error_set(-ENOMEM, "meeting %u ranks: no memory", size);
-	for (uint32_t r = 0; r < size; r++)
+		return error_set(-ENOMEM, "meeting %u ranks: no memory", plan->size);
+	for (uint32_t r = 0; r < plan->size; r++)
 		h.guest[r].fd = -1;
 	host_note(&h, &h.guest[rank], getpid());
 	int rc = host_collect(&h);

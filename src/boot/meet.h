@@ -27,11 +27,21 @@ struct meet_address {
 /* A socket to be met at: every rank opens one, because the lowest is known only afterwards. */
 int meet_open(int *fd, struct meet_address *a);
 
+/* Who is where, and what the job is known by on all its machines. */
+struct meet_plan {
+	uint32_t size;
+	const uint32_t *machine; /* of each rank */
+	uint32_t machines;
+	uint64_t id;
+	uint8_t key[JOB_KEY];
+};
+
 /*
- * The host: makes a job of `size` ranks, notes which process each is, and gives it to all of
+ * The host: makes a job of the plan's ranks, notes which process each of those on its machine is, and gives it to all of
  * them. If that fails the others are told why, and their calls fail with the same sentence.
  */
-int meet_host(int fd, const struct meet_address *a, uint32_t rank, uint32_t size, struct job *job);
+int meet_host(int fd, const struct meet_address *a, uint32_t rank, const struct meet_plan *plan,
+	      struct job *job);
 /* Any other rank. The job's descriptor belongs to the caller, as after job_create(). */
 int meet_guest(const struct meet_address *host, uint32_t rank, struct job *job);
 

@@ -14,6 +14,15 @@
 #include "base/cpu.h"
 #include "boot/process.h"
 
+/* All on one machine. */
+static const struct meet_plan *plan_of(uint32_t size)
+{
+	static const uint32_t machine[8];
+	static struct meet_plan plan;
+	plan = (struct meet_plan){ .size = size, .machine = machine, .machines = 1 };
+	return &plan;
+}
+
 static struct meet_address address;
 static int door;
 
@@ -56,7 +65,7 @@ TEST(every_rank_gets_the_memory_and_the_job_knows_its_process)
 	REQUIRE(meet_open(&door, &address) == 0);
 	for (uint32_t r = 1; r < 4; r++)
 		guest_start(guest_comes, r);
-	REQUIRE(meet_host(door, &address, 0, 4, &j) == 0);
+	REQUIRE(meet_host(door, &address, 0, plan_of(4), &j) == 0);
 	CHECK_IS(guests_failed(), 0);
 	for (uint32_t r = 1; r < 4; r++)
 		CHECK_IS(atomic_load(&j.rank[r].word), r + 1);
@@ -103,7 +112,7 @@ TEST(whoever_has_another_key_is_sent_away_and_the_rank_still_comes)
 	struct job j;
 	REQUIRE(meet_open(&door, &address) == 0);
 	guest_start(comes_behind_a_wrong_key, 1);
-	REQUIRE(meet_host(door, &address, 0, 2, &j) == 0);
+	REQUIRE(meet_host(door, &address, 0, plan_of(2), &j) == 0);
 	CHECK_IS(guests_failed(), 0);
 }
 
@@ -126,7 +135,7 @@ TEST(another_user_is_sent_away_though_the_key_is_right)
 	}
 	REQUIRE(meet_open(&door, &address) == 0);
 	guest_start(comes_behind_another_user, 1);
-	REQUIRE(meet_host(door, &address, 0, 2, &j) == 0);
+	REQUIRE(meet_host(door, &address, 0, plan_of(2), &j) == 0);
 	CHECK_IS(guests_failed(), 0);
 }
 
@@ -172,7 +181,7 @@ TEST(if_the_host_cannot_make_the_memory_every_rank_hears_why)
 	REQUIRE(meet_open(&door, &address) == 0);
 	for (uint32_t r = 1; r < 4; r++)
 		guest_start(guest_hears_why, r);
-	CHECK_IS(meet_host(door, &address, 0, 4, &j), -ENOMEM);
+	CHECK_IS(meet_host(door, &address, 0, plan_of(4), &j), -ENOMEM);
 	CHECK_IS(guests_failed(), 0);
 }
 
@@ -225,6 +234,6 @@ TEST(ranks_bound_to_a_core_each_have_as_many_cores_as_ranks)
 	REQUIRE(meet_open(&door, &address) == 0);
 	guest_start(guest_bound, 1);
 	bind_to_the(0);
-	REQUIRE(meet_host(door, &address, 0, 2, &j) == 0);
+	REQUIRE(meet_host(door, &address, 0, plan_of(2), &j) == 0);
 	CHECK_IS(guests_failed(), 0);
 }

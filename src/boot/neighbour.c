@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ranks stand in a circle, and each watches the next one that lives. When that one's
+ * The ranks of a machine stand in a circle, and each watches the next one that lives. When that one's
  * process ends, the watcher tells the job and goes on to the one behind it. So every
  * rank is watched as long as one other lives, whoever dies and in whatever order, each has
  * one descriptor however many ranks there are, and nobody is special.
@@ -57,8 +57,13 @@ static void neighbour_see_end(struct job *j, uint32_t rank)
 static void *neighbour_main(void *arg)
 {
 	struct watch *w = arg;
-	for (uint32_t i = 1; i < w->job->size; i++)
-		neighbour_see_end(w->job, (w->rank + i) % w->job->size);
+	for (uint32_t i = 1; i < w->job->size; i++) {
+		uint32_t next = (w->rank + i) % w->job->size;
+		if (!job_here(w->job, next))
+			continue;
+		neighbour_see_end(w->job, next);
+		job_tell(w->job, w->rank); /* it cannot say so itself */
+	}
 	return NULL;
 }
 

@@ -7,7 +7,7 @@
 
 /*
  * Begins to watch, for as long as this process lives; `job` stays mapped so long. Every rank
- * of the job has `pid` and `born` by then.
+ * that is here has `pid` and `born` by then.
  */
 int neighbour_watch(struct job *job, uint32_t rank);
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/setting.h"
 
 /* A number that the kernel makes when it starts, so it differs between machines and between boots. */
 static int boot_number_read(char *text, size_t room)
@@ -33,12 +34,15 @@ static unsigned long long namespace_of(const char *path)
 int place_here(struct place *p)
 {
 	char boot[48];
+	const char *said = setting_text(SETTING_MACHINE);
 	*p = (struct place){ .machine = "" }; /* to the last byte: it is compared and sent */
 	int rc = boot_number_read(boot, sizeof boot);
 	if (rc)
 		return rc;
 	snprintf(p->machine, sizeof p->machine, "%s %llx %llx", boot, namespace_of("/proc/self/ns/pid"),
 		 namespace_of("/proc/self/ns/net"));
+	if (*said)
+		snprintf(p->machine, sizeof p->machine, "said %s", said);
 	gethostname(p->host, sizeof p->host - 1);
 	return 0;
 }

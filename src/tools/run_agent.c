@@ -24,7 +24,7 @@
 #include "base/clock.h"
 #include "base/setting.h"
 #include "tools/run_front.h"
-#include "tools/run_herald.h"
+#include "tools/run_courier.h"
 #include "tools/run_order.h"
 #include "tools/run_wire.h"
 
@@ -37,7 +37,7 @@ struct agent {
 	int deaths;            /* signalfd */
 	int input, out, err;   /* our ends of its pipes; -1 when closed */
 	struct buffer pending; /* input that rank 0 has not taken yet */
-	struct herald herald;
+	struct courier courier;
 	uint64_t keepalive; /* s that the launcher may be silent; 0: for ever */
 	uint64_t heard;     /* when it last was not, ns */
 	char *order;
@@ -162,7 +162,7 @@ static void agent_frame(struct agent *a, const struct frame *f)
 		agent_input(a, f);
 	else if (f->type == FRAME_ALIVE)
 		wire_send(&a->wire, FRAME_ALIVE, NULL, 0);
-	else if (f->type == FRAME_BULLETIN && herald_hear(&a->herald, f))
+	else if (f->type == FRAME_BULLETIN && courier_hear(&a->courier, f))
 		;
 	else if (f->type == FRAME_SIGNAL && frame_number(f, &number) && number > 0 && number < SIGRTMIN)
 		sigqueue(a->keeper, number, (union sigval){ .sival_int = 0 });
@@ -208,7 +208,7 @@ static void agent_polls(const struct agent *a, struct pollfd *p)
 	p[OUT] = (struct pollfd){ .fd = room ? a->out : -1, .events = POLLIN };
 	p[ERR] = (struct pollfd){ .fd = room ? a->err : -1, .events = POLLIN };
 	p[INPUT] = (struct pollfd){ .fd = a->pending.len ? a->input : -1, .events = POLLOUT };
-	p[NEWS] = (struct pollfd){ .fd = a->herald.fd, .events = POLLIN };
+	p[NEWS] = (struct pollfd){ .fd = a->courier.fd, .events = POLLIN };
 }
 
 static bool agent_reap(struct agent *a)
@@ -248,7 +248,7 @@ static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 	if (p[INPUT].revents)
 		input_write(a);
 	if (p[NEWS].revents)
-		herald_tell(&a->herald, &a->wire);
+		courier_tell(&a->courier, &a->wire);
 	return *keeper_runs || (!*abandoned && (a->out >= 0 || a->err >= 0 || wire_backlog(&a->wire)));
 }
 
@@ -259,7 +259,7 @@ static int agent_serve(struct agent *a)
 	while (agent_round(a, &keeper_runs, &abandoned))
 		;
 	int status = front_finish(a->keeper, a->status);
-	herald_tell(&a->herald, &a->wire); /* how the last of them ended */
+	courier_tell(&a->courier, &a->wire); /* how the last of them ended */
 	struct pollfd p = { .fd = a->wire.to, .events = POLLOUT };
 	wire_send_number(&a->wire, FRAME_OVER, status);
 	while (!abandoned && wire_backlog(&a->wire) && poll(&p, 1, -1) >= 0)
@@ -276,7 +276,7 @@ int agent_run(int argc, char **argv)
 	if (!rc)
 		rc = setting_number(SETTING_KEEPALIVE, &a.keepalive);
 	if (!rc)
-		rc = herald_open(&a.herald, &o);
+		rc = courier_open(&a.courier, &o);
 	a.heard = clock_ns();
 	if (!rc)
 		rc = agent_start(&a, &o, argc, argv);

@@ -167,7 +167,7 @@ uint64_t packet_arrive(struct net *net)
 bool packet_had_passed(struct net *net, uint32_t rank, uint64_t ticket)
 {
 	struct packet_net *n = packet_of(net);
-	if (atomic_load(&n->job->rank[rank].passed) < ticket)
+	if (job_rank_passed(n->job, rank) < ticket)
 		return false;
 	if (job_rank_state(n->job, rank) != RANK_DEAD)
 		return true;

@@ -407,8 +407,9 @@ static void job_renew_by(struct job *j, uint32_t rank)
 	job_renew(j);
 }
 
-void job_tell(const struct job *j, uint32_t rank)
+void job_tell(struct job *j, uint32_t rank)
 {
+	atomic_fetch_add(&j->rank[rank].serial, 1);
 	uint32_t port = atomic_load(&j->rank[rank].herald);
 	if (port)
 		loopback_knock((uint16_t)port);
@@ -482,6 +483,18 @@ void job_rank_ended(struct job *j, uint32_t rank, int status)
 		job_renew(j); /* it was the last to leave, and did not finish its work */
 	job_tell(j, rank);
 	job_ring_all(j);
+}
+
+/* A rank that is further ahead than the next session has been there, so it has passed whatever there was to pass. */
+uint64_t job_rank_passed(const struct job *j, uint32_t rank)
+{
+	uint32_t session = atomic_load(&j->head->session);
+	uint64_t theirs = job_here(j, rank) ? session : atomic_load(&j->rank[rank].told) >> 8;
+	if (theirs > session + 1 && job_rank_state(j, rank) != RANK_DEAD)
+		return UINT64_MAX;
+	if (theirs == session)
+		return atomic_load(&j->rank[rank].passed);
+	return theirs > session ? atomic_load(&j->rank[rank].passed_before) : 0;
 }
 
 enum rank_state job_rank_state(const struct job *j, uint32_t rank)

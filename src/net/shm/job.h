@@ -50,6 +50,7 @@ struct job_head {
 	_Atomic uint32_t
 		session;       /* of this machine, from 1: the ranks of another may be in the next already */
 	_Atomic uint32_t next; /* while the memory is made new: the session that it is made for */
+	_Atomic uint32_t scribe;    /* 1 while somebody writes what was heard of ranks that are not here */
 	uint32_t machine, machines; /* which one this is of how many */
 	uint32_t here;              /* ranks that are on it */
 	_Atomic uint32_t weak;      /* a rank cannot take part in membarrier: nobody may rely on it */
@@ -80,9 +81,10 @@ struct job_rank {
 	_Atomic uint64_t heap;          /* bytes committed from the beginning of its heap */
 	_Atomic uint64_t word;          /* what collective calls compare */
 	_Atomic uint64_t common;        /* and from its middle, which all ranks allocate alike */
-	_Atomic uint64_t passed;        /* barriers that go by messages, */
-	_Atomic uint64_t passed_before; /* and those of the session before this one */
+	_Atomic uint64_t passed;        /* barriers that go by messages, in its session, */
+	_Atomic uint64_t passed_before; /* and in the one before that */
 	uint32_t machine;               /* that it is on */
+	_Atomic uint32_t serial;        /* grows with whatever its bulletin says */
 	_Atomic uint32_t
 		herald; /* port of loopback where a byte says that its bulletin has changed; 0: nobody asks */
 	_Atomic uint64_t
@@ -160,14 +162,16 @@ void job_rank_unopens(struct job *j, uint32_t rank); /* opening failed half-way 
 bool job_renewing(const struct job *j);              /* the memory is being made new */
 /* A rank leaves the session; the last one to do so makes the memory new. */
 void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state);
-/* What another machine said of its rank; rings every bell if it has left. By one thread of the machine at a time. */
+/* What another machine said of its rank; rings every bell if it has left. By whoever is the scribe. */
 void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_state state);
 enum rank_state job_rank_state(const struct job *j, uint32_t rank);
+/* How many barriers by messages it has passed in this session, as far as is known. */
+uint64_t job_rank_passed(const struct job *j, uint32_t rank);
 /* 0 while `rank` can answer; -ESHUTDOWN or -EOWNERDEAD with a sentence that names it. */
 int job_rank_check(const struct job *j, uint32_t rank);
 
 /* The bulletin of `rank`, which is here, has changed: whoever carries it to other machines is woken. */
-void job_tell(const struct job *j, uint32_t rank);
+void job_tell(struct job *j, uint32_t rank);
 
 /* Rings `rank`'s bell; wakes it if it sleeps. */
 void job_ring(struct job *j, uint32_t rank);

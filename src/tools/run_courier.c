@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tools/run_herald.h"
+#include "tools/run_courier.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/setting.h"
 #include "tools/run_hosts.h"
 
-static int job_open(struct herald *h, const struct run_options *o)
+static int job_open(struct courier *h, const struct run_options *o)
 {
 	uint64_t budget;
 	uint32_t *machine = calloc(o->total, sizeof *machine);
@@ -29,10 +29,10 @@ static int job_open(struct herald *h, const struct run_options *o)
 	return rc;
 }
 
-int herald_open(struct herald *h, struct run_options *o)
+int courier_open(struct courier *h, struct run_options *o)
 {
 	uint16_t port = 0;
-	*h = (struct herald){ .first = o->first, .ranks = o->ranks };
+	*h = (struct courier){ .first = o->first, .ranks = o->ranks };
 	h->told = calloc(o->ranks, sizeof *h->told);
 	h->fd = loopback_listen(&port);
 	if (!h->told || h->fd < 0)
@@ -49,24 +49,24 @@ int herald_open(struct herald *h, struct run_options *o)
 	return 0;
 }
 
-void herald_tell(struct herald *h, struct wire *w)
+void courier_tell(struct courier *h, struct wire *w)
 {
 	struct bulletin b;
 	loopback_drain(h->fd);
 	for (uint32_t i = 0; i < h->ranks; i++) {
 		bulletin_read(&h->job, h->first + i, &b);
-		if (!bulletin_news(&b, &h->told[i]))
+		if (b.serial == h->told[i].serial)
 			continue;
 		wire_send(w, FRAME_BULLETIN, &b, sizeof b);
 		h->told[i] = b;
 	}
 }
 
-bool herald_hear(struct herald *h, const struct frame *f)
+bool courier_hear(struct courier *h, const struct frame *f)
 {
 	struct bulletin b;
 	if (f->len != sizeof b)
 		return false;
 	memcpy(&b, f->data, sizeof b);
-	return bulletin_take(&h->job, &b);
+	return bulletin_take(&h->job, &b) != BULLETIN_NONSENSE;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an agent has to do with the job's memory on its host: it makes it, and carries bulletins in and out. */
-#ifndef TERN_TOOLS_RUN_HERALD_H
-#define TERN_TOOLS_RUN_HERALD_H
+#ifndef TERN_TOOLS_RUN_COURIER_H
+#define TERN_TOOLS_RUN_COURIER_H
 
 #include "boot/bulletin.h"
 #include "tools/run_options.h"
 #include "tools/run_wire.h"
 
-struct herald {
+struct courier {
 	struct job job;
 	uint32_t first, ranks; /* that are here */
 	int fd;                /* readable when there may be news of them */
@@ -15,10 +15,10 @@ struct herald {
 };
 
 /* o->job_fd becomes the memory's. */
-int herald_open(struct herald *h, struct run_options *o);
+int courier_open(struct courier *h, struct run_options *o);
 /* When `fd` is readable: what is new of our ranks, to the launcher and from there to all other hosts. */
-void herald_tell(struct herald *h, struct wire *w);
+void courier_tell(struct courier *h, struct wire *w);
 /* News of others; false if it is none. */
-bool herald_hear(struct herald *h, const struct frame *f);
+bool courier_hear(struct courier *h, const struct frame *f);
 
 #endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: protection setup */
+#include "boot/channel.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "boot/address.h"
+
+enum { VERSION = 1, BACKLOG = 1024 };
+
+_Static_assert(JOB_KEY == crypto_generichash_KEYBYTES, "keys have one size");
+_Static_assert(CHANNEL_TAG == crypto_generichash_BYTES_MIN, "a tag is BLAKE2b's shortest");
+
+bool channel_usable(char *why, size_t len)
+{
+	(void)why, (void)len;
+	return sodium_init() >= 0;
+}
+
+/* -- Connecting ------------------------------------------------------------------------- */
+
+static int socket_new(int family)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return fd < 0 ? -errno : fd;
+}
+
+int channel_listen(struct sockaddr_in6 *address)
+{
+	socklen_t len = address_len(address);
+	int fd = socket_new(address->sin6_family);
+	if (fd < 0)
+		return fd;
+	if (bind(fd, (struct sockaddr *)(void *)address, len) == 0 && listen(fd, BACKLOG) == 0 &&
+	    getsockname(fd, (struct sockaddr *)(void *)address, &len) == 0)
+		return fd;
+	int rc = -errno;
+	close(fd);
+	return rc;
+}
+
+/*
+ * The kernel of the other machine answers for a process that computes, or is stopped; so silence means that the
+ * machine is gone, or the way to it.
+ */
+static void socket_watch(int fd, uint64_t silence)
+{
+	int on = 1, times = 3, third = silence < 3 ? 1 : (int)(silence / 3);
+	unsigned ms = (unsigned)silence * 1000;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	if (!silence)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &third, sizeof third);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &third, sizeof third);
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &times, sizeof times);
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+}
+
+static void channel_begin(struct channel *c, int fd, bool caller, const struct job *job, uint32_t rank)
+{
+	*c = (struct channel){ .fd = fd, .caller = caller };
+	c->mine = (struct greeting){ .version = VERSION, .rank = rank };
+	randombytes_buf(c->mine.random, sizeof c->mine.random);
+	memcpy(c->key, job->head->key, sizeof c->key);
+}
+
+int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct job *job, uint32_t rank,
+		 uint64_t silence)
+{
+	int fd = socket_new(to->sin6_family);
+	if (fd < 0)
+		return fd;
+	socket_watch(fd, silence);
+	channel_begin(c, fd, true, job, rank);
+	if (connect(fd, (const struct sockaddr *)(const void *)to, address_len(to)) == 0 ||
+	    errno == EINPROGRESS)
+		return 0;
+	int rc = -errno;
+	channel_close(c);
+	return rc;
+}
+
+int channel_accept(struct channel *c, int listener, const struct job *job, uint32_t rank, uint64_t silence)
+{
+	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	socket_watch(fd, silence);
+	channel_begin(c, fd, false, job, rank);
+	return 0;
+}
+
+void channel_close(struct channel *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	free(c->out);
+	sodium_memzero(c->key, sizeof c->key);
+	*c = (struct channel){ .fd = -1 };
+}
+
+/* -- Sending ---------------------------------------------------------------------------- */
+
+static void tag_make(const struct channel *c, uint8_t tag[CHANNEL_TAG], const struct bulletin *b,
+		     uint64_t number, bool by_caller)
+{
+	crypto_generichash_state s;
+	uint64_t head = number << 1 | by_caller;
+	crypto_generichash_init(&s, c->key, sizeof c->key, CHANNEL_TAG);
+	crypto_generichash_update(&s, (const unsigned char *)&head, sizeof head);
+	crypto_generichash_update(&s, (const unsigned char *)b, sizeof *b);
+	crypto_generichash_final(&s, tag, CHANNEL_TAG);
+}
+
+static int out_add(struct channel *c, const void *bytes, size_t len)
+{
+	if (c->out_at == c->out_len)
+		c->out_at = c->out_len = 0;
+	if (c->out_len + len > c->out_room) {
+		size_t room = 2 * c->out_room + len;
+		char *out = realloc(c->out, room);
+		if (!out)
+			return -ENOMEM;
+		c->out = out;
+		c->out_room = room;
+	}
+	memcpy(c->out + c->out_len, bytes, len);
+	c->out_len += len;
+	return 0;
+}
+
+int channel_send(struct channel *c, const struct bulletin *b)
+{
+	struct sealed s = { .bulletin = *b };
+	if (c->greeted)
+		tag_make(c, s.tag, b, c->sent++, c->caller);
+	return out_add(c, &s, sizeof s); /* without a tag as long as there is no key: see out_seal() */
+}
+
+/* What was to be sent before the key was there gets its tags. */
+static void out_seal(struct channel *c)
+{
+	for (size_t at = 0; at < c->out_len; at += sizeof(struct sealed)) {
+		struct sealed s;
+		memcpy(&s, c->out + at, sizeof s);
+		tag_make(c, s.tag, &s.bulletin, c->sent++, c->caller);
+		memcpy(c->out + at, &s, sizeof s);
+	}
+}
+
+bool channel_waits(const struct channel *c)
+{
+	return c->mine_at < sizeof c->mine || (c->greeted && c->out_at < c->out_len);
+}
+
+/* As much as can be; 0, or a negative errno. */
+static int bytes_write(int fd, const void *bytes, size_t len, size_t *at)
+{
+	while (*at < len) {
+		ssize_t n = send(fd, (const char *)bytes + *at, len - *at, MSG_NOSIGNAL);
+		if (n < 0 && (errno == EAGAIN || errno == ENOTCONN))
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		*at += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+int channel_flush(struct channel *c)
+{
+	int rc = bytes_write(c->fd, &c->mine, sizeof c->mine, &c->mine_at);
+	if (!rc && c->greeted && c->mine_at == sizeof c->mine)
+		rc = bytes_write(c->fd, c->out, c->out_len, &c->out_at);
+	return rc;
+}
+
+/* -- Receiving -------------------------------------------------------------------------- */
+
+/* The key of this connection, from what both have said. */
+static void greeted(struct channel *c)
+{
+	const struct greeting *caller = c->caller ? &c->mine : &c->in.greeting;
+	const struct greeting *called = c->caller ? &c->in.greeting : &c->mine;
+	crypto_generichash_state s;
+	crypto_generichash_init(&s, c->key, sizeof c->key, sizeof c->key);
+	crypto_generichash_update(&s, (const unsigned char *)caller, sizeof *caller);
+	crypto_generichash_update(&s, (const unsigned char *)called, sizeof *called);
+	crypto_generichash_final(&s, c->key, sizeof c->key);
+	c->peer = c->in.greeting.rank;
+	c->greeted = true;
+	c->in_len = 0;
+	out_seal(c);
+}
+
+/* False at the end of what has come. *rc: why nothing more will. */
+static bool in_fill(struct channel *c, size_t want, int *rc)
+{
+	while (c->in_len < want) {
+		ssize_t n = recv(c->fd, c->in.bytes + c->in_len, want - c->in_len, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			*rc = n == 0 ? -ECONNRESET : errno == EAGAIN || errno == ENOTCONN ? 0 : -errno;
+			return false;
+		}
+		c->in_len += (size_t)n;
+	}
+	return true;
+}
+
+int channel_receive(struct channel *c, struct bulletin *b)
+{
+	uint8_t tag[CHANNEL_TAG];
+	int rc = 0;
+	if (!c->greeted) {
+		if (!in_fill(c, sizeof c->in.greeting, &rc))
+			return rc;
+		if (c->in.greeting.version != VERSION)
+			return -EPROTO;
+		greeted(c);
+	}
+	if (!in_fill(c, sizeof c->in.sealed, &rc))
+		return rc;
+	c->in_len = 0;
+	tag_make(c, tag, &c->in.sealed.bulletin, c->received++, !c->caller);
+	if (sodium_memcmp(tag, c->in.sealed.tag, sizeof tag) != 0)
+		return -EPROTO;
+	*b = c->in.sealed.bulletin;
+	return 1;
+}

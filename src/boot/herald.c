@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
+#include "boot/herald.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/kernel.h"
+#include "base/setting.h"
+#include "base/world.h"
+#include "boot/address.h"
+#include "boot/channel.h"
+#include "boot/thread.h"
+
+enum {
+	DOUBT_NS = 300000000,   /* how long others may take to say how a rank has ended */
+	SETTLE_NS = 1000000000, /* how long a rank that leaves waits for its herald, at most */
+	NAP_NS = 200000,
+	ROUND_MS = 100, /* while it is in doubt of somebody */
+};
+
+struct herald {
+	struct job *job;
+	uint32_t rank;
+	struct sockaddr_in6 *address; /* one a rank */
+	struct bulletin *told;        /* what was said last, one a rank */
+	int listener, knock;
+	uint64_t silence;    /* s */
+	uint32_t next;       /* the rank that `out` leads to; ours: there is none */
+	struct channel out;  /* fd -1 while the next one is in doubt */
+	uint64_t doubt;      /* since when, ns; 0: it is not */
+	struct channel *in;  /* those of others */
+	uint32_t ins, rooms;
+	_Atomic uint64_t asked, done; /* settlings */
+};
+
+static struct herald *the_herald; /* one a process, which is one rank */
+
+/* -- Saying ------------------------------------------------------------------------------ */
+
+static void say_out(struct herald *h, const struct bulletin *b)
+{
+	if (h->out.fd >= 0 && h->job->rank[b->rank].machine != h->job->rank[h->next].machine)
+		channel_send(&h->out, b);
+}
+
+/* Of our own rank all others are told that watch it: when their stream ends they must know why. */
+static void say_back(struct herald *h, const struct bulletin *b)
+{
+	for (uint32_t i = 0; i < h->ins; i++)
+		channel_send(&h->in[i], b);
+}
+
+/* Other ranks here speak for themselves, as long as they live. */
+static bool ours_to_say(const struct herald *h, const struct bulletin *b)
+{
+	return b->rank == h->rank || b->state >= RANK_GONE;
+}
+
+static void say_news(struct herald *h)
+{
+	struct bulletin b;
+	for (uint32_t r = 0; r < h->job->size; r++) {
+		if (!job_here(h->job, r))
+			continue;
+		bulletin_read(h->job, r, &b);
+		if (!ours_to_say(h, &b) || b.serial == h->told[r].serial)
+			continue;
+		h->told[r] = b;
+		say_out(h, &b);
+		if (r == h->rank)
+			say_back(h, &b);
+	}
+}
+
+/* To one that has just been called: it may have missed what the one before it was told. */
+static void say_all(struct herald *h)
+{
+	struct bulletin b;
+	for (uint32_t r = 0; r < h->job->size; r++) {
+		bulletin_read(h->job, r, &b);
+		say_out(h, &b);
+	}
+}
+
+static void hear(struct herald *h, const struct bulletin *b)
+{
+	if (bulletin_take(h->job, b) == BULLETIN_NEWS)
+		say_out(h, b);
+}
+
+/* -- The next one ------------------------------------------------------------------------- */
+
+static uint32_t next_after(const struct herald *h, uint32_t from)
+{
+	for (uint32_t i = 1; i < h->job->size; i++) {
+		uint32_t r = (from + i) % h->job->size;
+		if (!job_here(h->job, r) && job_rank_state(h->job, r) < RANK_GONE)
+			return r;
+	}
+	return h->rank;
+}
+
+static void rank_lost(struct herald *h, uint32_t rank, int status)
+{
+	struct bulletin b;
+	bulletin_read(h->job, rank, &b);
+	if (b.state >= RANK_GONE)
+		return;
+	b.status = b.state == RANK_CLOSED ? 0 : status;
+	b.state = b.state == RANK_CLOSED ? RANK_GONE : RANK_DEAD;
+	if (bulletin_take(h->job, &b) == BULLETIN_NEWS)
+		say_out(h, &b);
+}
+
+static void machine_lost(struct herald *h, uint32_t machine)
+{
+	for (uint32_t r = 0; r < h->job->size; r++)
+		if (h->job->rank[r].machine == machine)
+			rank_lost(h, r, STATUS_LOST);
+}
+
+static void next_call(struct herald *h)
+{
+	h->doubt = 0;
+	h->next = next_after(h, h->rank);
+	if (h->next == h->rank)
+		return;
+	if (channel_call(&h->out, &h->address[h->next], h->job, h->rank, h->silence) == 0)
+		say_all(h);
+	else
+		h->doubt = clock_ns();
+}
+
+/* Whether the way to a machine is gone, and not a process there. */
+static bool unreachable(int rc)
+{
+	return rc == -ETIMEDOUT || rc == -EHOSTUNREACH || rc == -ENETUNREACH || rc == -EHOSTDOWN ||
+	       rc == -ENETDOWN;
+}
+
+/* Its stream has ended. Those of its own machine know better how, and will say so, if any are left. */
+static void next_ended(struct herald *h, int rc)
+{
+	channel_close(&h->out);
+	if (unreachable(rc)) {
+		machine_lost(h, h->job->rank[h->next].machine);
+		next_call(h);
+	} else {
+		h->doubt = clock_ns();
+	}
+}
+
+static void next_doubt(struct herald *h)
+{
+	if (!h->doubt)
+		return;
+	bool known = job_rank_state(h->job, h->next) >= RANK_GONE;
+	if (!known && clock_ns() - h->doubt < DOUBT_NS)
+		return;
+	if (!known)
+		rank_lost(h, h->next, STATUS_UNKNOWN);
+	next_call(h);
+}
+
+static void next_serve(struct herald *h)
+{
+	struct bulletin b;
+	int rc = h->out.fd >= 0 ? channel_flush(&h->out) : 0;
+	while (h->out.fd >= 0 && rc >= 0 && (rc = channel_receive(&h->out, &b)) > 0)
+		hear(h, &b);
+	if (h->out.fd >= 0 && rc >= 0)
+		rc = channel_flush(&h->out);
+	if (h->out.fd >= 0 && rc < 0)
+		next_ended(h, rc);
+	next_doubt(h);
+}
+
+/* -- The others --------------------------------------------------------------------------- */
+
+static bool in_room(struct herald *h)
+{
+	if (h->ins < h->rooms)
+		return true;
+	uint32_t rooms = 2 * h->rooms + 4;
+	struct channel *in = realloc(h->in, rooms * sizeof *in);
+	if (!in)
+		return false;
+	h->in = in;
+	h->rooms = rooms;
+	return true;
+}
+
+static void in_accept(struct herald *h)
+{
+	while (h->ins < 2 * h->job->size && in_room(h) &&
+	       channel_accept(&h->in[h->ins], h->listener, h->job, h->rank, h->silence) == 0) {
+		channel_send(&h->in[h->ins], &h->told[h->rank]);
+		h->ins++;
+	}
+}
+
+/* False if it is over. */
+static bool in_serve(struct herald *h, struct channel *c)
+{
+	struct bulletin b;
+	int rc = channel_flush(c);
+	while (rc >= 0 && (rc = channel_receive(c, &b)) > 0)
+		hear(h, &b);
+	return rc >= 0 && channel_flush(c) >= 0;
+}
+
+static void ins_serve(struct herald *h)
+{
+	in_accept(h);
+	for (uint32_t i = 0; i < h->ins;)
+		if (in_serve(h, &h->in[i]))
+			i++;
+		else {
+			channel_close(&h->in[i]);
+			h->in[i] = h->in[--h->ins];
+		}
+}
+
+/* -- The thread --------------------------------------------------------------------------- */
+
+static struct pollfd poll_of(const struct channel *c)
+{
+	return (struct pollfd){ .fd = c->fd, .events = (short)(POLLIN | (channel_waits(c) ? POLLOUT : 0)) };
+}
+
+static void herald_sleep(const struct herald *h)
+{
+	struct pollfd *p = calloc(h->ins + 3, sizeof *p);
+	if (!p) {
+		world_real.nap(NAP_NS);
+		return;
+	}
+	p[0] = (struct pollfd){ .fd = h->knock, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
+	p[2] = poll_of(&h->out);
+	for (uint32_t i = 0; i < h->ins; i++)
+		p[3 + i] = poll_of(&h->in[i]);
+	poll(p, h->ins + 3, h->doubt ? ROUND_MS : -1);
+	free(p);
+}
+
+static bool all_written(const struct herald *h)
+{
+	bool written = h->out.fd < 0 || !h->out.greeted || !channel_waits(&h->out);
+	for (uint32_t i = 0; i < h->ins; i++)
+		written &= !h->in[i].greeted || !channel_waits(&h->in[i]);
+	return written;
+}
+
+static void *herald_main(void *arg)
+{
+	struct herald *h = arg;
+	next_call(h);
+	for (;;) {
+		uint64_t asked = atomic_load(&h->asked);
+		loopback_drain(h->knock);
+		say_news(h);
+		next_serve(h);
+		ins_serve(h);
+		if (all_written(h))
+			atomic_store(&h->done, asked);
+		herald_sleep(h);
+	}
+	return NULL;
+}
+
+void herald_settle(void)
+{
+	struct herald *h = the_herald;
+	if (!h)
+		return;
+	uint64_t ticket = atomic_fetch_add(&h->asked, 1) + 1, end = clock_ns() + SETTLE_NS;
+	while (atomic_load(&h->done) < ticket && clock_ns() < end) {
+		job_tell(h->job, h->rank);
+		world_real.nap(NAP_NS);
+	}
+}
+
+int herald_open(int *listener, struct sockaddr_in6 *address)
+{
+	char why[200] = "";
+	if (!channel_usable(why, sizeof why))
+		return error_set(-ENOTSUP, "ranks on several machines cannot be joined: %s", why);
+	int rc = address_choose(address, true);
+	if (rc)
+		return rc;
+	*listener = channel_listen(address);
+	if (*listener >= 0)
+		return 0;
+	return error_set(*listener, "opening a socket for the ranks of other machines: %s",
+			 strerror(-*listener));
+}
+
+static int herald_fill(struct herald *h, struct job *job, uint32_t rank, const struct sockaddr_in6 *address)
+{
+	uint16_t port = 0;
+	h->job = job;
+	h->rank = h->next = rank;
+	h->out.fd = -1;
+	h->address = calloc(job->size, sizeof *h->address);
+	h->told = calloc(job->size, sizeof *h->told);
+	h->knock = loopback_listen(&port);
+	if (!h->address || !h->told || h->knock < 0)
+		return h->knock < 0 ? h->knock : -ENOMEM;
+	memcpy(h->address, address, job->size * sizeof *address);
+	for (uint32_t r = 0; r < job->size; r++)
+		if (job_here(job, r))
+			bulletin_read(job, r, &h->told[r]);
+	atomic_store(&job->rank[rank].herald, port);
+	return 0;
+}
+
+int herald_begin(struct job *job, uint32_t rank, int listener, const struct sockaddr_in6 *address)
+{
+	pthread_t thread;
+	struct herald *h = calloc(1, sizeof *h);
+	int rc = h ? setting_number(SETTING_KEEPALIVE, &h->silence) : -ENOMEM;
+	if (!rc)
+		rc = herald_fill(h, job, rank, address);
+	if (!rc) {
+		h->listener = listener;
+		rc = thread_start(&thread, herald_main, h);
+	}
+	if (rc)
+		return error_set(rc, "starting the thread that talks with other machines: %s", strerror(-rc));
+	pthread_detach(thread);
+	the_herald = h;
+	return 0;
+}
