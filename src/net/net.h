@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "net/block.h"
+#include "base/world.h"
 #include "ring/ring.h"
 
 struct net;
@@ -132,7 +133,8 @@ struct site {
 	struct tern_lane *refuse; /* the lane that stands for "no answer is allowed" */
 	struct tern_inlet bell;   /* always in the circle, and its beginning */
 	uint32_t circle;          /* inlets in it, the bell not counted */
-	bool asks;                /* a network wants to be asked by every poll: its bell is always rung */
+	bool asks;                /* a network wants to be asked by every poll: its bell is always rung; */
+	_Atomic uint64_t *behind; /* and behind that one is the bell of shared memory, if it is there, too */
 };
 
 struct net {
@@ -155,7 +157,9 @@ static inline struct tern_inlet *circle_find(const struct site *site, struct ter
 static inline bool circle_waits(const struct site *site)
 {
 	struct tern_inlet *found = circle_find(site, site->bell.next);
-	return found && !(site->asks && found->kind == TERN_BELL);
+	if (!found || !site->asks || found->kind != TERN_BELL)
+		return found;
+	return site->behind && atomic_load_explicit(site->behind, memory_order_relaxed) >= BELL_RUNG;
 }
 
 /* The circle of inlets that are polled. */

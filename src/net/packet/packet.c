@@ -262,6 +262,7 @@ static void packet_circle(struct packet_net *n, struct site *site)
 {
 	circle_begin(site, &n->bell);
 	site->asks = true;
+	site->behind = n->local ? &n->job->rank[site->rank].bell : NULL;
 	n->last = (struct tern_inlet){ .cursor = site->bell.cursor, .expect = BELL_RUNG, .kind = TERN_BELL };
 	circle_add(site, &n->last); /* others come before it */
 }
