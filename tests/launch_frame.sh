@@ -82,6 +82,32 @@ launch_survivors() { # NAME
 	launcher=("${plain[@]}")
 	check_nothing_left
 }
+launch_machines() { # NAME: ranks that take themselves for being on three machines share no memory with others
+	sentence "$1: ranks on several machines reach each other, in session after session, and learn who dies"
+	cat >"$folder/spread" <<'END'
+#!/bin/sh
+rank=${PMIX_RANK:-${PMI_RANK:-$SLURM_PROCID}}
+TERN_MACHINE=machine$((rank % 3)) exec "$@"
+END
+	chmod +x "$folder/spread"
+	local plain=("${launcher[@]}") victim
+	launch 7 "$folder/spread" "$bin/launch_ranks" all 50
+	check_status 0
+	says 21 '^rank [0-6] of 7: all came$'
+	launch 2 "$folder/spread" "$bin/hello"
+	check_status 0
+	[[ $survive ]] || return
+	launcher+=($survive)
+	for victim in 0 2; do
+		launch 5 "$folder/spread" "$bin/fail_ranks" survive $victim
+		says 4 "^. wait: dead: rank $victim is dead"
+		says 4 "^. request: dead: rank $victim "
+		says 8 "^. barrier: dead: rank $victim "
+		says 4 '^. others: fine'
+	done
+	launcher=("${plain[@]}")
+	check_nothing_left
+}
 launch_suite() { # NAME; `survive` holds the option that lets others go on when a rank dies, if there is one
 	sentence "$1: the examples do what they do under tern run"
 	same_as_tern_run 4 "$bin/hello"
@@ -108,6 +134,7 @@ launch_suite() { # NAME; `survive` holds the option that lets others go on when 
 	check_status 0
 
 	[[ $survive ]] && launch_survivors "$1"
+	launch_machines "$1"
 
 	sentence "$1: several jobs at once do not mix"
 	local i jobs=()

@@ -21,12 +21,6 @@ launch 3 true
 check_status 0
 
 if ((EUID == 0)); then
-	sentence "mpirun: ranks that cannot share memory are all refused, with who is where and what to do"
-	launch 3 sh -c '[ $PMIX_RANK = 1 ] && exec unshare --pid --fork "$0"; exec "$0"' "$bin/hello"
-	((status)) || fail "the status is 0"
-	cp "$err" "$out"
-	says 2 '^hello: PMIX_RANK=[02] says that mpirun.* rank [02] is on .* and rank 1 on .*start the job on one node'
-
 	sentence "without PMIx's library a rank says what is missing, and that it is one of several"
 	library=$(ldconfig -p | awk '/libpmix.so.2 /{ print $NF; exit }')
 	PMIX_RANK=0 unshare --mount sh -c 'mount --bind /dev/null "$1" && exec "$0"' "$bin/hello" "$(readlink -f "$library")" \

@@ -16,7 +16,7 @@
 
 /* Travels as bytes. */
 struct bulletin {
-	uint32_t rank, serial; /* the higher serial is the later one */
+	uint32_t rank, serial;   /* the higher serial is the later one */
 	uint32_t session, state; /* enum rank_state */
 	int32_t status;
 	uint64_t passed, passed_before;

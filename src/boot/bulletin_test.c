@@ -139,7 +139,8 @@ TEST(what_makes_no_sense_is_refused)
 	bulletin_lost(&b, RANKS);
 	CHECK_IS(bulletin_take(&job[0], &b), BULLETIN_NONSENSE); /* no rank */
 	bulletin_lost(&b, 1);
-	CHECK_IS(bulletin_take(&job[0], &b), BULLETIN_NONSENSE); /* a rank of this machine: who could know better? */
+	CHECK_IS(bulletin_take(&job[0], &b),
+		 BULLETIN_NONSENSE); /* a rank of this machine: who could know better? */
 	bulletin_lost(&b, FAR);
 	b.state = RANK_DEAD + 1;
 	CHECK_IS(bulletin_take(&job[0], &b), BULLETIN_NONSENSE);

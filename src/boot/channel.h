@@ -36,7 +36,7 @@ struct channel {
 	bool caller, greeted;
 	uint32_t peer; /* known when it has greeted, and believed with its first bulletin */
 	struct greeting mine;
-	size_t mine_at; /* how much of it has been written */
+	size_t mine_at;       /* how much of it has been written */
 	uint8_t key[JOB_KEY]; /* the job's, then this connection's */
 	uint64_t sent, received;
 	char *out; /* what is to be written behind it, once the other has greeted */

@@ -30,11 +30,11 @@ struct herald {
 	struct sockaddr_in6 *address; /* one a rank */
 	struct bulletin *told;        /* what was said last, one a rank */
 	int listener, knock;
-	uint64_t silence;    /* s */
-	uint32_t next;       /* the rank that `out` leads to; ours: there is none */
-	struct channel out;  /* fd -1 while the next one is in doubt */
-	uint64_t doubt;      /* since when, ns; 0: it is not */
-	struct channel *in;  /* those of others */
+	uint64_t silence;   /* s */
+	uint32_t next;      /* the rank that `out` leads to; ours: there is none */
+	struct channel out; /* fd -1 while the next one is in doubt */
+	uint64_t doubt;     /* since when, ns; 0: it is not */
+	struct channel *in; /* those of others */
 	uint32_t ins, rooms;
 	_Atomic uint64_t asked, done; /* settlings */
 };

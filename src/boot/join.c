@@ -40,8 +40,8 @@ _Static_assert(sizeof(struct card) <= PMI_CARD_MAX, "a card must fit a value of 
 struct joining {
 	const struct pmi_ops *pmi;
 	uint32_t rank, size;
-	struct card *card;    /* one a rank */
-	uint32_t *machine;    /* one a rank: the number of its machine, in the order of their lowest ranks */
+	struct card *card; /* one a rank */
+	uint32_t *machine; /* one a rank: the number of its machine, in the order of their lowest ranks */
 	uint32_t machines;
 	int meeting;
 	struct job *job;

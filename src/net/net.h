@@ -24,8 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/block.h"
 #include "base/world.h"
+#include "net/block.h"
 #include "ring/ring.h"
 
 struct net;

@@ -23,8 +23,8 @@
 
 #include "base/clock.h"
 #include "base/setting.h"
-#include "tools/run_front.h"
 #include "tools/run_courier.h"
+#include "tools/run_front.h"
 #include "tools/run_order.h"
 #include "tools/run_wire.h"
 
