@@ -118,6 +118,9 @@ static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 			     .counting = watch_stats(w, rank) != NULL };
 	for (int i = 0; i < PULSE_COUNTS; i++)
 		s->count[i] = stats_get(&p->count[i]);
+	s->elsewhere = !job_here(&w->job, rank);
+	if (s->elsewhere && s->state == RANK_OPEN)
+		s->state = RANK_EXPECTED;
 	if (s->state != RANK_OPEN)
 		return;
 	sight_queue(w, rank, s);
@@ -145,7 +148,7 @@ const char *watch_state(const struct sight *s)
 					     [RANK_DEAD] = "dead" };
 	if (s->waits)
 		return s->plight.asleep ? "asleep" : "waiting";
-	return other[s->state];
+	return s->elsewhere && s->state == RANK_EXPECTED ? "on another machine" : other[s->state];
 }
 
 void watch_age(uint64_t since, char *text, size_t room)

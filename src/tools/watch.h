@@ -25,6 +25,7 @@ void watch_close(struct watch *w);
 /* A rank at one moment. */
 struct sight {
 	enum rank_state state;
+	bool elsewhere; /* on another machine, which has to be asked what it does: taken for one that is not open */
 	pid_t pid;
 	uint64_t served;
 	uint64_t count[PULSE_COUNTS];
