@@ -78,7 +78,9 @@ elif ! srun --mpi=list 2>&1 | grep pmix >/dev/null; then
 	echo "srun --mpi=pmix: skipped, this Slurm was built without it (Debian: slurm-wlm-basic-plugins)"
 else
 	launcher=(srun --mpi=pmix)
+	hasty=yes
 	launch_suite "${launcher[*]}"
+	hasty=
 fi
 launcher=(srun --mpi=pmi2)
 launch_suite "${launcher[*]}"

@@ -28,7 +28,8 @@ struct herald {
 	struct job *job;
 	uint32_t rank;
 	struct sockaddr_in6 *address; /* one a rank */
-	struct bulletin *told;        /* what was said last, one a rank */
+	uint64_t *said;      /* how late the bulletins were that the next one has heard of, one a rank */
+	struct bulletin own; /* what those who watch us have heard */
 	int listener, knock;
 	uint64_t silence;   /* s */
 	uint32_t next;      /* the rank that `out` leads to; ours: there is none */
@@ -43,10 +44,23 @@ static struct herald *the_herald; /* one a process, which is one rank */
 
 /* -- Saying ------------------------------------------------------------------------------ */
 
+/* The later one has more; behind that a rank has ended comes nothing. */
+static uint64_t lateness(const struct bulletin *b)
+{
+	return b->state >= RANK_GONE ? UINT64_MAX : (uint64_t)b->serial + 1;
+}
+
+/*
+ * Each herald passes on what is new to its own next one, whatever others of its machine have done: theirs may be on another machine. The
+ * circle leaves no machine out, because nobody is passed over but ranks of the machine where the news is already.
+ */
 static void say_out(struct herald *h, const struct bulletin *b)
 {
-	if (h->out.fd >= 0 && h->job->rank[b->rank].machine != h->job->rank[h->next].machine)
-		channel_send(&h->out, b);
+	if (h->out.fd < 0 || lateness(b) <= h->said[b->rank] ||
+	    h->job->rank[b->rank].machine == h->job->rank[h->next].machine)
+		return;
+	h->said[b->rank] = lateness(b);
+	channel_send(&h->out, b);
 }
 
 /* Of our own rank all others are told that watch it: when their stream ends they must know why. */
@@ -69,12 +83,12 @@ static void say_news(struct herald *h)
 		if (!job_here(h->job, r))
 			continue;
 		bulletin_read(h->job, r, &b);
-		if (!ours_to_say(h, &b) || b.serial == h->told[r].serial)
-			continue;
-		h->told[r] = b;
-		say_out(h, &b);
-		if (r == h->rank)
+		if (ours_to_say(h, &b))
+			say_out(h, &b);
+		if (r == h->rank && b.serial != h->own.serial) {
+			h->own = b;
 			say_back(h, &b);
+		}
 	}
 }
 
@@ -82,15 +96,17 @@ static void say_news(struct herald *h)
 static void say_all(struct herald *h)
 {
 	struct bulletin b;
+	memset(h->said, 0, h->job->size * sizeof *h->said);
 	for (uint32_t r = 0; r < h->job->size; r++) {
 		bulletin_read(h->job, r, &b);
-		say_out(h, &b);
+		if (job_here(h->job, r) || b.session)
+			say_out(h, &b);
 	}
 }
 
 static void hear(struct herald *h, const struct bulletin *b)
 {
-	if (bulletin_take(h->job, b) == BULLETIN_NEWS)
+	if (bulletin_take(h->job, b) != BULLETIN_NONSENSE)
 		say_out(h, b);
 }
 
@@ -114,8 +130,8 @@ static void rank_lost(struct herald *h, uint32_t rank, int status)
 		return;
 	b.status = b.state == RANK_CLOSED ? 0 : status;
 	b.state = b.state == RANK_CLOSED ? RANK_GONE : RANK_DEAD;
-	if (bulletin_take(h->job, &b) == BULLETIN_NEWS)
-		say_out(h, &b);
+	bulletin_take(h->job, &b);
+	say_out(h, &b);
 }
 
 static void machine_lost(struct herald *h, uint32_t machine)
@@ -200,7 +216,7 @@ static void in_accept(struct herald *h)
 {
 	while (h->ins < 2 * h->job->size && in_room(h) &&
 	       channel_accept(&h->in[h->ins], h->listener, h->job, h->rank, h->silence) == 0) {
-		channel_send(&h->in[h->ins], &h->told[h->rank]);
+		channel_send(&h->in[h->ins], &h->own);
 		h->ins++;
 	}
 }
@@ -309,14 +325,12 @@ static int herald_fill(struct herald *h, struct job *job, uint32_t rank, const s
 	h->rank = h->next = rank;
 	h->out.fd = -1;
 	h->address = calloc(job->size, sizeof *h->address);
-	h->told = calloc(job->size, sizeof *h->told);
+	h->said = calloc(job->size, sizeof *h->said);
 	h->knock = loopback_listen(&port);
-	if (!h->address || !h->told || h->knock < 0)
+	if (!h->address || !h->said || h->knock < 0)
 		return h->knock < 0 ? h->knock : -ENOMEM;
 	memcpy(h->address, address, job->size * sizeof *address);
-	for (uint32_t r = 0; r < job->size; r++)
-		if (job_here(job, r))
-			bulletin_read(job, r, &h->told[r]);
+	bulletin_read(job, rank, &h->own);
 	atomic_store(&job->rank[rank].herald, port);
 	return 0;
 }
