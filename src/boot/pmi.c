@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -21,13 +23,13 @@ static void hex_write(char *text, const unsigned char *bytes, size_t len)
 
 static bool hex_read(const char *text, unsigned char *bytes, size_t len)
 {
-	unsigned byte;
+	if (strlen(text) != 2 * len || strspn(text, "0123456789abcdef") != 2 * len)
+		return false;
 	for (size_t i = 0; i < len; i++) {
-		if (sscanf(text + 2 * i, "%2x", &byte) != 1)
-			return false;
-		bytes[i] = (unsigned char)byte;
+		const char digits[] = { text[2 * i], text[2 * i + 1], '\0' };
+		bytes[i] = (unsigned char)strtoul(digits, NULL, 16);
 	}
-	return text[2 * len] == '\0';
+	return true;
 }
 
 /*

@@ -64,7 +64,7 @@ static void answer_arrived(tern *t, const tern_msg *m)
 	if (!a || !a->sent || a->answered || a->rank != tern_msg_src(m))
 		return; /* nobody wants it any more */
 	a->answered = true;
-	a->code = (int)tern_msg_arg(m, 2);
+	a->code = layer_error(tern_msg_arg(m, 2));
 	a->word = tern_msg_arg(m, 3);
 }
 

@@ -117,7 +117,7 @@ static void when_came(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
-	slot_answer(mem_of(t), tern_msg_arg(msg, 0), -(int)tern_msg_arg(msg, 1), tern_msg_src(msg), data,
+	slot_answer(mem_of(t), tern_msg_arg(msg, 0), layer_error(tern_msg_arg(msg, 1)), tern_msg_src(msg), data,
 		    len);
 }
 
