@@ -222,7 +222,7 @@ static int job_check(struct job *j, int fd, struct plan *p)
 
 static int job_map_as(struct job *j, int fd, int protection)
 {
-	struct plan p;
+	struct plan p = { 0 };
 	*j = (struct job){ .fd = fd };
 	int rc = job_check(j, fd, &p);
 	if (!rc)
