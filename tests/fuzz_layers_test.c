@@ -15,6 +15,7 @@
 
 #include "chan/pipe.h"
 #include "core/layer.h"
+#include "net/udp/udp.h"
 
 enum { OPS = 32, HEAP = 1 << 16, SAY = 0 };
 
@@ -217,7 +218,8 @@ static void job_open(bool udp)
 {
 	static uint64_t named[64];
 	static void *where = named;
-	setenv("TERN_NET", udp ? "udp" : "auto", 1);
+	char why[200];
+	setenv("TERN_NET", udp && udp_ops.usable(why, sizeof why) ? "udp" : "auto", 1);
 	setenv("TERN_GRACE", "1", 1);
 	setenv("TERN_HEAP", "4M", 1);
 	setenv("TERN_DELIVERY", "poll", 1);

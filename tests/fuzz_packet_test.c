@@ -142,7 +142,7 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	net_close();
 }
 
-FUZZ_TARGET(packet, 2000)
+FUZZ_TARGET(packet, 500)
 
 #ifndef FUZZ
 

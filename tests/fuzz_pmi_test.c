@@ -42,4 +42,4 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	close(fd[1]);
 }
 
-FUZZ_TARGET(pmi, 500)
+FUZZ_TARGET(pmi, 200)
