@@ -42,12 +42,12 @@ static inline const uint8_t *fuzz_part(const uint8_t **bytes, size_t *len, size_
 			abort();  \
 	} while (0)
 
-#define FUZZ_TARGET(name, rounds)                                      \
-	int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);  \
-	int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)   \
-	{                                                              \
-		fuzz_one(bytes, len);                                  \
-		return 0;                                              \
+#define FUZZ_TARGET(name, rounds)                                     \
+	int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len); \
+	int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)  \
+	{                                                             \
+		fuzz_one(bytes, len);                                 \
+		return 0;                                             \
 	}
 
 #else
@@ -57,14 +57,14 @@ static inline const uint8_t *fuzz_part(const uint8_t **bytes, size_t *len, size_
 #include "chance.h"
 #include "check.h"
 
-#define FUZZ_TARGET(name, rounds)                            \
-	TEST(the_kept_corpus_does_no_harm)                   \
-	{                                                    \
-		fuzz_replay("tests/corpus/" #name, 0);       \
-	}                                                    \
-	TEST(bytes_made_from_the_corpus_do_no_harm)          \
-	{                                                    \
-		fuzz_replay("tests/corpus/" #name, rounds);  \
+#define FUZZ_TARGET(name, rounds)                           \
+	TEST(the_kept_corpus_does_no_harm)                  \
+	{                                                   \
+		fuzz_replay("tests/corpus/" #name, 0);      \
+	}                                                   \
+	TEST(bytes_made_from_the_corpus_do_no_harm)         \
+	{                                                   \
+		fuzz_replay("tests/corpus/" #name, rounds); \
 	}
 
 enum { FUZZ_FILES = 400, FUZZ_BYTES = 4096 };

@@ -22,9 +22,9 @@ static void guards_open(void)
 			struct card card = { 0 };
 			struct packet_net *n = &net[m][r];
 			site[r] = (struct site){ .rank = r, .size = RANKS };
-			*n = (struct packet_net){
-				.net = { .site = &site[r] }, .job = &job[m], .guard = &guard_ops
-			};
+			*n = (struct packet_net){ .net = { .site = &site[r] },
+						  .job = &job[m],
+						  .guard = &guard_ops };
 			REQUIRE(guard_new(&n->keys, &job[m], &site[r], card.key) == 0);
 			boot_publish(&job[m], r, &card, sizeof card);
 		}
@@ -68,7 +68,8 @@ static void changed_take(unsigned mode, const uint8_t *bytes, size_t len)
 		unsigned at = fuzz_byte(&bytes, &len);
 		changed[at % whole] ^= (uint8_t)fuzz_byte(&bytes, &len);
 	}
-	uint8_t differ = 0; /* without memcmp(), in which libFuzzer would see the good one and bring it itself */
+	uint8_t differ =
+		0; /* without memcmp(), in which libFuzzer would see the good one and bring it itself */
 	for (size_t i = 0; i < whole; i++)
 		differ |= good[i] ^ changed[i];
 	bool through = opened(mode, changed, whole);

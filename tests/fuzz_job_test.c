@@ -25,9 +25,12 @@ int nanosleep(const struct timespec *length, struct timespec *left)
 static off_t place_of(const struct job *j, unsigned kind)
 {
 	uint32_t rank = kind & 1, other = kind >> 1 & 1;
-	const char *place[] = { (char *)j->head, (char *)&j->rank[rank], (char *)&j->pulse[rank],
+	const char *place[] = { (char *)j->head,
+				(char *)&j->rank[rank],
+				(char *)&j->pulse[rank],
 				(char *)&j->begun[rank * j->heed_row],
-				(char *)job_stats(j, rank), (char *)&job_stats(j, rank)->peer[other],
+				(char *)job_stats(j, rank),
+				(char *)&job_stats(j, rank)->peer[other],
 				j->base + job_talk_at(j, rank, other),
 				j->base + job_talk_at(j, rank, other) + offsetof(struct talk, requests) };
 	return place[kind >> 2 & 7] - j->base;

@@ -117,7 +117,8 @@ static void mem_begin(unsigned what, tern_op *o, char *to)
 		(void)!tern_put_start(t[0], there + byte(), to, byte(), o);
 		break;
 	case 2:
-		(void)!tern_amo64_start(t[0], (enum tern_amo)(byte() % 7), there, 1, (uint64_t *)(void *)to, o);
+		(void)!tern_amo64_start(t[0], (enum tern_amo)(byte() % 7), there, 1, (uint64_t *)(void *)to,
+					o);
 		break;
 	case 3:
 		(void)!tern_get_when(t[0], to, there, byte(), there + 512, 1 + byte(), o);

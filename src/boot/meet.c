@@ -296,7 +296,8 @@ int meet_guest(const struct meet_address *host, uint32_t rank, struct job *job)
 	else if (w.rc < 0 && *w.text)
 		rc = error_set(w.rc, "%s", w.text);
 	else if (w.rc || memory < 0)
-		rc = error_set(-EPROTO, "rank %u was welcomed without the job's memory: do all ranks run one Tern?",
+		rc = error_set(-EPROTO,
+			       "rank %u was welcomed without the job's memory: do all ranks run one Tern?",
 			       rank);
 	else
 		rc = job_map(job, memory);

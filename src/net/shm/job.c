@@ -209,7 +209,8 @@ static int job_check(struct job *j, int fd, struct plan *p)
 			"`tern run` uses layout %u and this program %u: both must come from the same Tern",
 			head.layout, TERN_LAYOUT);
 	if (head.size < 1 || head.size > TERN_RANKS_MAX || head.heap > HEAP_MOST)
-		return error_set(-EINVAL, "the job's memory is damaged: it says %u ranks with heaps of %llu bytes",
+		return error_set(-EINVAL,
+				 "the job's memory is damaged: it says %u ranks with heaps of %llu bytes",
 				 head.size, (unsigned long long)head.heap);
 	j->size = head.size;
 	*p = plan_of(head.size, head.heap);
