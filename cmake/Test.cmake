@@ -44,7 +44,7 @@ function(tern_test_add name)
 	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${test_TIMEOUT}
 		RUN_SERIAL ${test_RUN_SERIAL} LABELS "${test_LABELS}" RESOURCE_LOCK "${test_LOCK}")
 	if(CMAKE_CROSSCOMPILING) # the emulator takes long to map much
-		set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT TERN_HEAP=32M)
+		set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT TERN_HEAP=256M)
 	endif()
 endfunction()
 
