@@ -29,7 +29,7 @@ test-aarch64: ## the unit tests on aarch64, under qemu
 	@scripts/test.sh aarch64
 
 soak: ## the tests that run for long
-	@scripts/test.sh soak
+	@scripts/test.sh soak fuzz-soak
 
 install: all ## install into PREFIX (/usr/local), below DESTDIR if given
 	@$(CMAKE) --install build

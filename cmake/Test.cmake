@@ -5,11 +5,13 @@
 #
 # RANKS n...   started by `tern run -n n`, once for each n; without it the program runs alone
 # TIMEOUT s    seconds, instead of 120
-# RUN_SERIAL   nothing beside it: it starts many processes, or measures
+# RUN_SERIAL   nothing beside it: it starts many processes that compute, or measures
+# LOCK name    not beside another with the same lock: it waits more than it computes, so others may run
 # MODES        again with TERN_DELIVERY=thread, and with TERN_DELIVERY=interrupt: NAME@thread and
 #              NAME@interrupt, labelled by-thread and by-interrupt. Tests of the core have it without asking,
 #              unless they say ONE_MODE because they choose for themselves
-# LABELS l...  soak: only `make soak`. slow, perf: not in test-fast and not under sanitizers.
+# LABELS l...  inline is set here, for tests that call what programs have inline: the noinline build has only those.
+#              soak: only `make soak`. slow, perf: not in test-fast and not under sanitizers.
 #              once: in the dev build alone (what it checks does not depend on the build)
 #
 # Exit status 0 is a pass, 77 a skip, anything else a failure.
@@ -19,13 +21,13 @@ if(TERN_SANITIZE OR CMAKE_CROSSCOMPILING)
 	set(test_timeout_factor 4)
 endif()
 
-# Reads `file`'s line into test_RANKS, test_TIMEOUT, test_RUN_SERIAL, test_MODES and test_LABELS of the caller.
+# Reads `file`'s line into test_RANKS, test_TIMEOUT, test_RUN_SERIAL, test_LOCK, test_MODES and test_LABELS of the caller.
 macro(tern_test_wishes file)
 	file(STRINGS ${file} test_words LIMIT_COUNT 5 ENCODING UTF-8)
 	list(FILTER test_words INCLUDE REGEX "ctest: ")
 	string(REGEX REPLACE "^.*ctest: |[*]/" "" test_words "${test_words}")
 	separate_arguments(test_words UNIX_COMMAND "${test_words}")
-	cmake_parse_arguments(test "RUN_SERIAL;MODES;ONE_MODE" TIMEOUT "RANKS;LABELS" ${test_words})
+	cmake_parse_arguments(test "RUN_SERIAL;MODES;ONE_MODE" "TIMEOUT;LOCK" "RANKS;LABELS" ${test_words})
 	if(test_UNPARSED_ARGUMENTS)
 		message(FATAL_ERROR "${file}: a ctest line does not know: ${test_UNPARSED_ARGUMENTS}")
 	endif()
@@ -40,7 +42,10 @@ endmacro()
 function(tern_test_add name)
 	add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 	set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT ${test_TIMEOUT}
-		RUN_SERIAL ${test_RUN_SERIAL} LABELS "${test_LABELS}")
+		RUN_SERIAL ${test_RUN_SERIAL} LABELS "${test_LABELS}" RESOURCE_LOCK "${test_LOCK}")
+	if(CMAKE_CROSSCOMPILING) # the emulator takes long to map much
+		set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT TERN_HEAP=256M)
+	endif()
 endfunction()
 
 # The same test once for each way of delivery, if it says MODES.
@@ -69,6 +74,11 @@ function(tern_test_program file label)
 
 	tern_test_wishes(${PROJECT_SOURCE_DIR}/${file})
 	list(APPEND test_LABELS ${label})
+	add_dependencies(${label}_tests ${target})
+	if(NOT file MATCHES "^src/(base|boot|check|net|service|tools)/")
+		list(APPEND test_LABELS inline)
+		add_dependencies(inline_tests ${target})
+	endif()
 	cmake_path(REMOVE_EXTENSION file OUTPUT_VARIABLE name)
 	if(file MATCHES "^src/core/" AND NOT test_ONE_MODE)
 		set(test_MODES TRUE)

@@ -24,6 +24,10 @@ trap 'exit 1' INT TERM
 declare -A build=([states]='-DSAFETY -DNOFAIR' [cycles]='-DNFAIR=3') run=([states]='' [cycles]='-a -f')
 kind=states
 
+# What is not optimized is compiled by the quicker compiler.
+quick=gcc
+command -v clang >/dev/null && quick=clang
+
 # search NAME OPTIMIZE MODEL FLAG...: builds and runs one search; its output is in $work/NAME/out
 search() {
 	local name=$1 optimize=$2 model=$3
@@ -31,7 +35,7 @@ search() {
 	mkdir "$work/$name" && cd "$work/$name" || return 1
 	{
 		spin -a "$@" "$models/$model.pml" &&
-			gcc -w "$optimize" ${build[$kind]} -DNOBOUNDCHECK -DSFH -DMEMLIM=900 -o pan pan.c &&
+			"$([ "$optimize" = -O0 ] && echo "$quick" || echo gcc)" -w "$optimize" ${build[$kind]} -DNOBOUNDCHECK -DSFH -DMEMLIM=900 -o pan pan.c &&
 			./pan ${run[$kind]} -n -m20000 -w22
 	} >out 2>&1
 }

@@ -14,7 +14,15 @@ broken=()
 suite_preset() {
 	case $1 in
 	fast | soak) echo dev ;;
+	fuzz-soak) echo sanitize ;;
 	*) echo "$1" ;;
+	esac
+}
+suite_targets() { # nothing: all
+	case $1 in
+	clang | aarch64) echo unit_tests ;;
+	noinline) echo inline_tests ;;
+	tsan) echo unit_tests job_tests ;;
 	esac
 }
 suite_select() {
@@ -22,9 +30,11 @@ suite_select() {
 	dev) echo -LE 'soak' ;;
 	fast | sanitize) echo -LE 'soak|slow|perf|once' -E '^tests/.*@' ;;
 	soak) echo -L 'soak' ;;
+	fuzz-soak) echo -L 'fuzz-soak' ;;
 	tsan) echo -LE 'soak|slow|perf|once|script|example|by-interrupt' ;; # it holds signals back
-	noinline) echo -L 'unit|job|example' -LE 'soak|slow|perf|once|by-' ;;
-	clang | aarch64) echo -L 'unit' -LE 'soak|slow|perf|once|by-' ;;
+	noinline) echo -L 'inline' -LE 'soak|slow|perf|once|by-' ;;
+	clang) echo -L 'unit' -LE 'soak|slow|perf|once|by-' ;;
+	aarch64) echo -L 'unit' -LE 'soak|slow|perf|once|by-' ;;
 	*) return 1 ;;
 	esac
 }
@@ -38,10 +48,12 @@ unrandomized() {
 	fi
 }
 
-build() { # PRESET DIR
-	local log=$2/build.log
+build() { # PRESET DIR TARGET...
+	local log=$2/build.log targets=()
+	(($# > 2)) && targets=(--target "${@:3}")
 	mkdir -p "$2"
-	cmake --preset "$1" --log-level=WARNING >"$log" 2>&1 && cmake --build "$2" -j "$jobs" >>"$log" 2>&1 && return
+	cmake --preset "$1" --log-level=WARNING >"$log" 2>&1 &&
+		cmake --build "$2" -j "$jobs" "${targets[@]}" >>"$log" 2>&1 && return
 	grep -E -A4 'error:|CMake Error|undefined reference|\*\*\*' "$log" | head -40
 	echo "The $1 build failed; $log has it all."
 	return 1
@@ -52,7 +64,7 @@ count() { # ATTRIBUTE of the file that ctest wrote
 }
 
 run() { # SUITE
-	local preset dir select began=$SECONDS report around=()
+	local preset dir select began=$SECONDS built report around=()
 	preset=$(suite_preset "$1")
 	select=$(suite_select "$1") || { echo "$0: no suite is called $1" >&2; exit 2; }
 	dir=build-$preset
@@ -61,17 +73,19 @@ run() { # SUITE
 	report=$PWD/$dir/report-$1.xml
 
 	echo "== $1"
-	if ! build "$preset" "$dir"; then
+	# shellcheck disable=SC2046
+	if ! build "$preset" "$dir" $(suite_targets "$1"); then
 		broken+=("$1 (build)") failed=$((failed + 1))
 		return
 	fi
+	built=$SECONDS
 	rm -f "$report"
 	set -f # patterns are for ctest
 	(cd "$dir" && "${around[@]}" ctest -j "$jobs" --output-on-failure --no-tests=ignore \
 		--output-junit "$report" $select) || broken+=("$1")
 	set +f
 	add "$1" "$report"
-	echo "== $1 took $((SECONDS - began)) s"
+	echo "== $1 took $((SECONDS - began)) s, $((built - began)) of them to build"
 }
 
 add() { # SUITE REPORT

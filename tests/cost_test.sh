@@ -31,9 +31,12 @@ check_records "$operations"
 count_out "$operations" '"unattributed": 0, "same": true'
 cp "$out" "$folder/first"
 
-sentence "the same command counts the same"
-run --json
-cmp -s "$folder/first" "$out" || fail "$(diff "$folder/first" "$out" | head -5)"
+sentence "the same command counts the same" # the long ones are more of the same, and each was counted twice above
+short=$(run --list && cut -d' ' -f1 "$out" | grep -v 1024 | paste -sd,)
+run --json --operation "$short"
+records() { grep -oE '\{"operation".*\}' "$1" | grep -v '"operation": "[^"]*1024'; }
+[[ $(records "$out" | wc -l) == $(records "$folder/first" | wc -l) ]] || fail "there are not as many"
+cmp -s <(records "$folder/first") <(records "$out") || fail "$(diff <(records "$folder/first") <(records "$out") | head -5)"
 
 sentence "features, steps and kinds each add up to the total, at each side, and the sides to the whole"
 while read -r line; do

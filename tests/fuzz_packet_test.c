@@ -1,26 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Whatever reads bytes of a datagram survives any bytes, and lets no message through that the core could stumble over.
- * With FUZZ defined this is a target for libFuzzer (tests/fuzz_test.sh); else it brings bytes of its own: those
- * of real packets, changed at random.
+ * Besides what a fuzz target does, this brings bytes of its own: those of real packets, changed at random.
  */
-#include <string.h>
+#include "fuzz.h"
 
 #include "net/packet/packet.h"
 #include "service/service.h"
-
-#ifdef FUZZ
-#include <stdio.h>
-#include <stdlib.h>
-#define REQUIRE(condition)        \
-	do {                      \
-		if (!(condition)) \
-			abort();  \
-	} while (0)
-#else
-#include "chance.h"
-#include "check.h"
-#endif
 
 enum { ME, PEER, RANKS };
 
@@ -140,11 +126,10 @@ static void bytes_arrive(const unsigned char *bytes, size_t len, unsigned level)
 }
 
 /* The first byte says at which layer the first packet comes; packets are parted by their lengths. */
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+static void fuzz_one(const uint8_t *bytes, size_t len)
 {
 	if (len < 3)
-		return 0;
+		return;
 	net_open();
 	unsigned level = bytes[0] % 4;
 	for (bytes++, len--; len > 2;) {
@@ -155,8 +140,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		bytes += part, len -= part;
 	}
 	net_close();
-	return 0;
 }
+
+FUZZ_TARGET(packet, 500)
 
 #ifndef FUZZ
 
@@ -193,7 +179,7 @@ TEST(bytes_at_random_do_no_harm)
 		size_t len = chance_below(&c, sizeof bytes);
 		for (size_t k = 0; k < len; k++)
 			bytes[k] = (unsigned char)chance_next(&c);
-		LLVMFuzzerTestOneInput(bytes, len);
+		fuzz_exactly(bytes, len);
 	}
 }
 

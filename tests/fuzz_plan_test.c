@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* TERN_FAULT is read from the environment: any text is understood, or refused with a sentence. */
-#include "net/fault/plan.h"
-
-#include <string.h>
-
-#ifndef FUZZ
-#include "chance.h"
-#include "check.h"
-#endif
+#include "fuzz.h"
 
 #include <tern/tern.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+#include "net/fault/plan.h"
+
+static void fuzz_one(const uint8_t *bytes, size_t len)
 {
 	char text[200];
 	struct plan p;
@@ -20,10 +14,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	memcpy(text, bytes, len);
 	text[len] = '\0';
 	int rc = plan_read(&p, text);
-	if (rc && !strstr(tern_strerror(rc), "TERN_FAULT"))
-		__builtin_trap();
-	return 0;
+	REQUIRE(rc == 0 || strstr(tern_strerror(rc), "TERN_FAULT"));
 }
+
+FUZZ_TARGET(plan, 5000)
 
 #ifndef FUZZ
 
@@ -36,7 +30,7 @@ TEST(any_text_is_read_or_refused)
 		size_t len = chance_below(&c, sizeof bytes);
 		for (size_t k = 0; k < len; k++)
 			bytes[k] = (uint8_t)letters[chance_below(&c, sizeof letters)];
-		CHECK_IS(LLVMFuzzerTestOneInput(bytes, len), 0);
+		fuzz_exactly(bytes, len);
 	}
 }
 

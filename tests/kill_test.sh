@@ -28,7 +28,7 @@ says() { # COUNT PATTERN
 }
 nothing_left() {
 	local try
-	for try in {1..250}; do
+	for try in {1..1500}; do
 		[[ -z $(marked) ]] && return 0
 		sleep 0.02
 	done

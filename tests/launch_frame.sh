@@ -45,9 +45,9 @@ says() { # COUNT PATTERN
 	n=$(grep -cE -- "$2" "$out")
 	[[ $n == "$1" ]] || fail "not $1 but $n lines match: $2"
 }
-until_true() { # COMMAND...: waits until it succeeds, up to ten seconds
+until_true() { # COMMAND...: waits until it succeeds, up to half a minute
 	local try
-	for try in {1..500}; do
+	for try in {1..1500}; do
 		"$@" && return 0
 		sleep 0.02
 	done

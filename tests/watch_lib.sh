@@ -22,7 +22,7 @@ ask() { # COMMAND ARGUMENTS
 ask_until() { # PATTERN COMMAND ARGUMENTS: a job takes its time to come where it gets stuck
 	local pattern=$1 i
 	shift
-	for ((i = 0; i < 40; i++)); do
+	for ((i = 0; i < 120; i++)); do
 		ask "$@"
 		grep -qE -- "$pattern" "$out" && return
 		sleep 0.25

@@ -70,7 +70,7 @@ static void opened_arrived(tern *t, const tern_msg *m)
 {
 	struct async *a = async_of(t);
 	struct chain *c = &a->chain[tern_msg_src(m)];
-	int code = (int)tern_msg_arg(m, 0);
+	int code = layer_error(tern_msg_arg(m, 0));
 	if (c->state != CHAIN_OFFERED)
 		return;
 	if (code) {

@@ -61,6 +61,35 @@ TEST(a_manager_that_does_not_answer_is_refused_with_its_variable)
 	check_refused("PMI_FD", "987", "PMI_RANK");
 }
 
+/* A manager that says what is needed before cards, and ranks that there cannot be. */
+static void check_impossible(const char *rank, const char *size)
+{
+	static const char says[] = "cmd=response_to_init rc=0\ncmd=my_kvsname kvsname=k\ncmd=finalize_ack\n";
+	struct boot b;
+	char number[16];
+	int fd[2];
+	environment_clear();
+	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0);
+	REQUIRE(write(fd[1], says, sizeof says - 1) == sizeof says - 1);
+	snprintf(number, sizeof number, "%d", fd[0]);
+	setenv("PMI_FD", number, 1);
+	setenv("PMI_RANK", rank, 1);
+	setenv("PMI_SIZE", size, 1);
+	int rc = boot_find(&b);
+	CHECK(rc < 0);
+	CHECK(sentence_has(rc, rank) && sentence_has(rc, size));
+}
+
+TEST(a_rank_that_its_job_has_not_is_refused)
+{
+	check_impossible("2", "2");
+}
+
+TEST(a_job_without_ranks_is_refused)
+{
+	check_impossible("0", "0");
+}
+
 TEST(jobs_of_one_rank_need_no_manager)
 {
 	struct boot b;

@@ -170,6 +170,9 @@ static int join(struct joined *j)
 	if (b->size > TERN_RANKS_MAX)
 		rc = error_set(-ERANGE, "a job of %u ranks was started; it may have %d", b->size,
 			       TERN_RANKS_MAX);
+	else if (b->rank >= b->size)
+		rc = error_set(-EPROTO, "%s says that this is rank %u of %u, which there cannot be",
+			       j->through->name, b->rank, b->size);
 	else if (b->size > 1)
 		rc = find_the_others(j->through, b->rank, b->size, &j->job);
 	if (j->through->shared)

@@ -275,6 +275,8 @@ static int guest_connect(const struct meet_address *host, uint32_t rank, int *ou
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	struct knock k = { .rank = rank };
 	pid_t pid;
+	if (host->name_len > MEET_NAME)
+		return -EPROTO; /* what else came with the card is not to be trusted either */
 	int fd = socket_open();
 	if (fd < 0)
 		return fd;
@@ -301,12 +303,17 @@ int meet_guest(const struct meet_address *host, uint32_t rank, struct job *job)
 		close(fd);
 	}
 	if (rc)
-		return error_set(rc, "rank %u cannot get the job's memory from the lowest rank here: %s",
-				 rank, strerror(-rc));
-	if (w.rc || memory < 0)
-		return error_set(w.rc ? w.rc : -EPROTO, "%s", w.text);
-	rc = job_map(job, memory);
-	if (rc)
+		rc = error_set(rc, "rank %u cannot get the job's memory from the lowest rank here: %s", rank,
+			       strerror(-rc));
+	else if (w.rc < 0 && *w.text)
+		rc = error_set(w.rc, "%s", w.text);
+	else if (w.rc || memory < 0)
+		rc = error_set(-EPROTO,
+			       "rank %u was welcomed without the job's memory: do all ranks run one Tern?",
+			       rank);
+	else
+		rc = job_map(job, memory);
+	if (rc && memory >= 0)
 		close(memory);
 	return rc;
 }

@@ -64,7 +64,7 @@ static void answer_arrived(tern *t, const tern_msg *m)
 	if (!a || !a->sent || a->answered || a->rank != tern_msg_src(m))
 		return; /* nobody wants it any more */
 	a->answered = true;
-	a->code = (int)tern_msg_arg(m, 2);
+	a->code = layer_error(tern_msg_arg(m, 2));
 	a->word = tern_msg_arg(m, 3);
 }
 
@@ -375,12 +375,14 @@ static void withdraw_arrived(tern *t, const tern_msg *m)
 	struct chans *s = chans_of(t);
 	struct pipe *pipe = pipe_reach(s, tern_msg_arg(m, 0));
 	uint64_t reader = tern_msg_arg(m, 1) % PIPE_READERS;
-	for (struct offer *o = s->offer; o < s->offer + s->offers; o++)
+	for (unsigned i = 0; pipe && i < s->offers; i++) {
+		struct offer *o = &s->offer[i];
 		if (o->from == tern_msg_src(m) && o->pipe == pipe && o->reader == &pipe->reader[reader]) {
 			reader_set(o->reader, READER_CLOSED);
 			offer_drop(s, o);
 			return;
 		}
+	}
 }
 
 /* A wait for an offer. */

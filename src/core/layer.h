@@ -8,6 +8,8 @@
 #ifndef TERN_CORE_LAYER_H
 #define TERN_CORE_LAYER_H
 
+#include <errno.h>
+
 #include "core/door.h"
 
 struct layer {
@@ -58,6 +60,16 @@ static inline bool layer_maps(const struct endpoint *e, uint32_t rank)
 
 /* 0 if it can; else -ENOTSUP with a sentence that says that `what` needs it, and names the network. */
 int layer_needs_mapping(const struct endpoint *e, uint32_t rank, const char *what);
+
+/*
+ * The error that a word of a message stands for, as a code: layers send it with either sign. A word that no good
+ * peer sends is -EBADMSG.
+ */
+static inline int layer_error(uint64_t word)
+{
+	uint64_t size = word > INT64_MAX ? -word : word;
+	return size < 4096 ? -(int)size : -EBADMSG;
+}
 
 /* Registers a handler of Tern's own: `id` counts from 0, apart from the program's. */
 void layer_on(struct endpoint *e, unsigned id, tern_handler *fn);

@@ -223,10 +223,13 @@ TEST(a_file_that_takes_nothing_costs_events_and_never_blocks)
 	size_t had = pipe_empty(fd, text, sizeof text);
 	if (fcntl(fd, F_SETPIPE_SZ, 1 << 20) < 0)
 		check_skip("a pipe cannot be made larger here");
-	CHECK_IS(tern_request(local[0], 1, ASK),
-		 0); /* the ring is full, and the pipe takes everything again */
-	local_settle();
-	had += pipe_empty(fd, text + had, sizeof text - had);
+	/* The ring is full, and the pipe takes everything again: now, or after a pause if a write has taken long. */
+	unsigned asked = 0;
+	for (size_t before = had; had == before; had += pipe_empty(fd, text + had, sizeof text - had)) {
+		CHECK_IS(tern_request(local[0], 1, ASK), 0);
+		local_settle();
+		usleep(asked++ ? 10000 : 0);
+	}
 	unlink(path_of(0));
 	int copy = open(path_of(0), O_WRONLY | O_CREAT, 0600);
 	CHECK(write(copy, text, had) == (ssize_t)had);
@@ -239,9 +242,12 @@ TEST(a_file_that_takes_nothing_costs_events_and_never_blocks)
 		if (track[0].record[i].kind == RECORD_DROPPED)
 			lost += track[0].record[i].sequence;
 	CHECK(lost > 0);
-	CHECK_IS(count(&track[0], RECORD_REQUEST) + lost, MANY + 1);
-	CHECK_IS(find(&track[0], RECORD_REQUEST, MANY) != NULL, 1); /* counted on, whatever was dropped */
-	CHECK_IS(count(&track[1], RECORD_HANDLE), MANY + 1);
+	uint64_t known = count(&track[0], RECORD_REQUEST) + lost;
+	CHECK(asked == 1 ? known == MANY + 1
+			 : known > MANY + asked); /* what was asked for in vain was answered, too */
+	CHECK_IS(find(&track[0], RECORD_REQUEST, MANY + asked - 1) != NULL,
+		 1); /* counted on, whatever was dropped */
+	CHECK_IS(count(&track[1], RECORD_HANDLE), MANY + asked);
 	folder_remove();
 }
 

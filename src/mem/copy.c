@@ -96,7 +96,7 @@ void copy_done(struct mem *m, const struct transfer *x)
 
 static void copy_ended(tern *t, const tern_msg *msg)
 {
-	int why = (int)tern_msg_arg(msg, 1);
+	int why = -layer_error(tern_msg_arg(msg, 1));
 	if (why)
 		error_set(-why, "rank %u could not copy its memory to where it was asked to: %s",
 			  tern_msg_src(msg), strerror(why));

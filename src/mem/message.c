@@ -94,7 +94,7 @@ ptrdiff_t message_move(struct mem *m, struct transfer *x)
 static int own_move(struct mem *m, tern_addr a, char *bytes, size_t len, bool put)
 {
 	char *own = tern_addr_rank(a) == m->rank ? mem_reach(m, a, len) : NULL;
-	if (!own)
+	if (!own || !bytes)
 		return EFAULT;
 	if (addr_segment(a) != SEGMENT_HEAP && !mem_there(own, len, put))
 		return -mem_copy_guarded(put ? own : bytes, put ? bytes : own, len);
@@ -162,7 +162,7 @@ void message_answer_data(tern *t, uint64_t slot, const void *data, size_t len)
 
 static int answer_error(const tern_msg *msg)
 {
-	int why = (int)tern_msg_arg(msg, 1);
+	int why = -layer_error(tern_msg_arg(msg, 1));
 	if (!why)
 		return 0;
 	return error_set(-why, "rank %u refused what was asked: %s", tern_msg_src(msg),

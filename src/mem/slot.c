@@ -77,15 +77,18 @@ static void slot_end(struct mem *m, struct slot *s, int error)
 		op_end(m->e, op, error);
 }
 
-/* What was asked for has come: through a bounce, as a word, or in the answer. */
-static void slot_fill(const struct slot *s, const void *data, size_t len)
+/* What was asked for has come: through a bounce, as a word, or in the answer. False if that lacks it. */
+static bool slot_fill(const struct slot *s, const void *data, size_t len)
 {
 	if (s->bounce)
 		memcpy(s->local, s->bounce->bytes, s->len);
+	else if (!data || (s->word ? len < s->len : len != s->len))
+		return false;
 	else if (s->word)
 		memcpy(s->local, data, s->len);
-	else if (len == s->len)
+	else
 		slot_lay_down(s, data, len);
+	return true;
 }
 
 void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const void *data, size_t len)
@@ -98,8 +101,9 @@ void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const v
 		mem_busy(m);
 		return;
 	}
-	if (!error && s->len)
-		slot_fill(s, data, len);
+	if (!error && s->len && !slot_fill(s, data, len))
+		error = error_set(-EBADMSG, "rank %u answered without the %zu bytes that it was asked for",
+				  from, s->len);
 	slot_end(m, s, error);
 }
 

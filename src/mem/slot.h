@@ -45,7 +45,7 @@ void slot_give(struct slot *s);
 uint64_t slot_name(struct mem *m, struct slot *s); /* what travels */
 
 /* The answer has come: lays down `data`, tells whoever waits. */
-/* `data` is laid down only if it is what the slot expects, and there is no error. */
+/* `data` is laid down if there is no error; if it is not what the slot expects, that is one. */
 void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const void *data, size_t len);
 
 /* Sends again what found no place at its owner. */

@@ -117,8 +117,8 @@ static void when_came(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
-	slot_answer(mem_of(t), tern_msg_arg(msg, 0), -(int)tern_msg_arg(msg, 1), tern_msg_src(msg), data,
-		    len);
+	slot_answer(mem_of(t), tern_msg_arg(msg, 0), layer_error(tern_msg_arg(msg, 1)), tern_msg_src(msg),
+		    data, len);
 }
 
 static int when_check(struct mem *m, tern_addr src, size_t len, tern_addr flag)

@@ -295,17 +295,18 @@ static void each_arrived(tern *t, const tern_msg *msg)
 	struct letter l = letter_of(msg), told = l;
 	struct verdict first = { .kind = TELL_ROOM };
 	size_t len;
-	const char *at = tern_msg_data(msg, &len), *end = at + len;
-	while ((size_t)(end - at) >= 2 * sizeof(uint64_t)) {
+	const char *at = tern_msg_data(msg, &len);
+	while (len >= 2 * sizeof(uint64_t)) {
 		uint64_t head[2];
 		memcpy(head, at, sizeof head);
-		at += sizeof head;
-		if (head[1] > (size_t)(end - at))
+		len -= sizeof head;
+		if (head[1] > len)
 			break;
 		l.id = head[0];
-		l.bytes = at;
+		l.bytes = at + sizeof head;
 		l.len = head[1];
-		at += l.len;
+		at = l.bytes + l.len;
+		len -= l.len;
 		struct verdict v = letter_arrived(msg_of(t), &l);
 		if (!first.error && v.error) {
 			first = v;

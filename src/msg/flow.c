@@ -58,7 +58,7 @@ static void data_arrived(tern *t, const tern_msg *msg)
 static void fin_arrived(tern *t, const tern_msg *msg)
 {
 	struct receiving *r = recv_named(msg_of(t), msg);
-	int why = (int)tern_msg_arg(msg, 1);
+	int why = -layer_error(tern_msg_arg(msg, 1));
 	if (!r)
 		return;
 	recv_over(msg_of(t), r,

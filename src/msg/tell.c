@@ -39,7 +39,7 @@ static const char *refusal(int why)
 
 static void refused(struct msg *m, const tern_msg *msg, struct sending *s)
 {
-	int why = (int)tern_msg_arg(msg, 1);
+	int why = -layer_error(tern_msg_arg(msg, 1));
 	int error = error_set(-why, "message %#llx to rank %u was refused there: %s",
 			      (unsigned long long)tern_msg_arg(msg, 5), tern_msg_src(msg), refusal(why));
 	if (s)
@@ -111,7 +111,7 @@ static void told(tern *t, const tern_msg *msg)
 	struct sending *s = record_named(&m->sends, (uint32_t)(tern_msg_arg(msg, 0) >> META_NAME_SHIFT));
 	m->peer[from].cells += (uint32_t)tern_msg_arg(msg, 2);
 	if (kind == TELL_AGREED)
-		block_agreed(m, from, tern_msg_arg(msg, 5), -(int)tern_msg_arg(msg, 1));
+		block_agreed(m, from, tern_msg_arg(msg, 5), layer_error(tern_msg_arg(msg, 1)));
 	if (s && (s->node.rank != from || (kind != TELL_KEPT && s->state != TERN_IN_USE)))
 		s = NULL; /* of another, or long past that */
 	if (s && kind != TELL_KEPT)

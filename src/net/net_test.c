@@ -292,7 +292,7 @@ static void named_blocks(void)
 	CHECK(ops->owns(to->net, sender, b->data, 0));
 	CHECK(!ops->owns(to->net, sender, b->data, TERN_PAYLOAD_MAX + 1));
 	CHECK(!ops->owns(to->net, sender, b->data + 1, 1));
-	CHECK(!ops->owns(to->net, sender, b->data - 64, 1));
+	CHECK(!ops->owns(to->net, sender, (char *)b + offsetof(struct block, data) - 64, 1));
 	CHECK(!ops->owns(to->net, sender, (char *)&b, 1));
 	CHECK(!ops->owns(to->net, sender, NULL, 1));
 	CHECK(!ops->ours(from->net, (struct block *)(void *)((char *)b + 64)));

@@ -299,7 +299,7 @@ void create_done(tern *t, const tern_msg *m)
 	p->credits++;
 	if (p->queued.first)
 		layer_work(s->e, LAYER_SPAWN, true);
-	ticket_end(s, k, (int)tern_msg_arg(m, 1), tern_msg_arg(m, 2));
+	ticket_end(s, k, layer_error(tern_msg_arg(m, 1)), tern_msg_arg(m, 2));
 }
 
 /* The code for what was created at a rank that has left; 0 while something that it has sent is still to be handled. */

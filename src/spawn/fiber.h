@@ -33,6 +33,7 @@ struct fiber {
 };
 
 #if defined(FIBER_ADDRESS)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #elif defined(FIBER_THREAD)
 #include <sanitizer/tsan_interface.h>
@@ -48,9 +49,12 @@ static inline void fiber_make(struct fiber *f, const void *bottom, size_t size)
 	(void)f, (void)bottom, (void)size;
 }
 
+/* Before its stack is unmapped. */
 static inline void fiber_free(struct fiber *f)
 {
-#if defined(FIBER_THREAD)
+#if defined(FIBER_ADDRESS)
+	__asan_unpoison_memory_region(f->bottom, f->size); /* for whatever is mapped there next */
+#elif defined(FIBER_THREAD)
 	__tsan_destroy_fiber(f->self);
 #endif
 	(void)f;

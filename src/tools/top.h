@@ -47,6 +47,7 @@ struct top {
 };
 
 bool top_open(struct top *t, pid_t pid);
+bool top_begin(struct top *t); /* the same for a job that has been found: t->watch */
 void top_close(struct top *t);
 bool top_over(const struct top *t); /* every rank has ended */
 void top_look(struct top *t);       /* the next look; rates are those since the one before */

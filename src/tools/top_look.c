@@ -12,8 +12,11 @@
 
 bool top_open(struct top *t, pid_t pid)
 {
-	if (!watch_open(&t->watch, pid, "tern top"))
-		return false;
+	return watch_open(&t->watch, pid, "tern top") && top_begin(t);
+}
+
+bool top_begin(struct top *t)
+{
 	t->before = calloc(t->watch.job.size, sizeof *t->before);
 	t->row = calloc(t->watch.job.size, sizeof *t->row);
 	if (!t->before || !t->row) {

@@ -20,6 +20,7 @@
 #include "base/error.h"
 
 #define NEVER INT64_MAX
+#define CORRECTION_MOST (INT64_C(1) << 60)
 
 struct delays {
 	int64_t *least; /* [from][to], of the messages that were matched */
@@ -51,6 +52,8 @@ static struct offset offset_of(const struct delays *d, const struct merged *m, u
 	int64_t base = m->offset[beside].correction;
 	struct offset o = { .beside = beside, .estimate = (back - there) / 2, .least = -there, .most = back };
 	o.correction = base + (o.least <= 0 && o.most >= 0 ? 0 : o.estimate);
+	if (o.correction > CORRECTION_MOST || o.correction < -CORRECTION_MOST)
+		o.correction = base; /* no clocks are that far apart: the times are damaged */
 	return o;
 }
 

@@ -12,6 +12,8 @@
 
 enum { READ_AT_ONCE = 1 << 16 }; /* records */
 
+#define TIME_MOST (UINT64_C(1) << 58) /* ns: nine years, and far from where sums of times overflow */
+
 static int head_check(const char *path, const struct trace_head *h, size_t bytes)
 {
 	if (!bytes)
@@ -44,6 +46,8 @@ static int record_check(const struct track *t, size_t i)
 		what = "names a rank or a handler that there is not";
 	else if (i && r->time < t->record[i - 1].time)
 		what = "is older than the one before";
+	else if (r->time > TIME_MOST)
+		what = "has a time that no clock has reached";
 	return what ? error_set(-EBADMSG, "%s is damaged: record %zu %s", t->path, i, what) : 0;
 }
 

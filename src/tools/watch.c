@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "net/talk.h"
 
-enum { LOOKS = 6, LOOK_NS = 1000000 };
+enum { LOOKS = 6, LOOK_NS = 1000000, REQUEST_BYTES = RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE };
 
 const struct stats *watch_stats(const struct watch *w, uint32_t rank)
 {
@@ -35,6 +35,8 @@ static uint64_t stroll_lap(const struct stroll *s)
 /* False when nothing more lies there. */
 static bool stroll_step(struct stroll *s)
 {
+	if (s->at % TERN_PIECE || s->at > REQUEST_BYTES - TERN_PIECE)
+		return false; /* no ring goes on there: its memory was written over */
 	const tern_msg *m = (const tern_msg *)(const void *)(s->base + s->at);
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
 	size_t line = s->at / TERN_LINE * TERN_LINE + TERN_LINE;
@@ -108,10 +110,23 @@ static void sight_sent(const struct watch *w, uint32_t rank, struct sight *s)
 	}
 }
 
+/* A number that is none is that of a rank whose memory was written over. */
+static enum rank_state state_of(const struct watch *w, uint32_t rank)
+{
+	enum rank_state state = job_rank_state(&w->job, rank);
+	return state <= RANK_DEAD ? state : RANK_DEAD;
+}
+
+static void sight_wait(const struct watch *w, uint32_t rank, struct sight *s)
+{
+	s->waits = pulse_read(&w->job.pulse[rank], &s->plight);
+	s->plight.known &= s->plight.whom < w->job.size;
+}
+
 static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 {
 	const struct pulse *p = &w->job.pulse[rank];
-	*s = (struct sight){ .state = job_rank_state(&w->job, rank),
+	*s = (struct sight){ .state = state_of(w, rank),
 			     .pid = atomic_load(&w->job.rank[rank].pid),
 			     .served = stats_get(&p->served),
 			     .hold = (uint32_t)(stats_get(&p->guard) >> 16) & 0xffff,
@@ -134,7 +149,7 @@ void watch_look(const struct watch *w, struct sight *sight)
 	for (int i = 0; i < LOOKS; i++) {
 		for (uint32_t r = 0; r < w->job.size; r++)
 			if (sight[r].state == RANK_OPEN && !sight[r].waits)
-				sight[r].waits = pulse_read(&w->job.pulse[r], &sight[r].plight);
+				sight_wait(w, r, &sight[r]);
 		nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
 	}
 }

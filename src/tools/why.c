@@ -10,6 +10,7 @@
 #include "tools/tools.h"
 #include "tools/watch.h"
 #include "tools/watch_options.h"
+#include "tools/why.h"
 #include "tools/why_graph.h"
 
 static const char help[] =
@@ -27,7 +28,7 @@ static const char help[] =
 enum { BETWEEN_NS = 500000000, NAMED = 8 }; /* ranks that a sentence names before it counts */
 
 struct why {
-	struct watch watch;
+	const struct watch *watch;
 	uint32_t size;
 	struct sight *before, *now;
 	struct graph graph;
@@ -103,7 +104,7 @@ static void line_room(const struct why *w, uint32_t r)
 	bool exact;
 	if (!s->plight.known || !strstr(s->plight.text, "ring full"))
 		return;
-	uint64_t queue = watch_queue(&w->watch, r, s->plight.whom, &exact);
+	uint64_t queue = watch_queue(w->watch, r, s->plight.whom, &exact);
 	printf("; %s%llu messages of its are not handled there", exact ? "" : "at least ",
 	       (unsigned long long)queue);
 }
@@ -216,7 +217,7 @@ static void say(FILE *to, const struct why *w)
 
 static void why_print(const struct why *w)
 {
-	printf("job of %d: %u ranks, %llu messages handled in half a second\n", (int)w->watch.launcher,
+	printf("job of %d: %u ranks, %llu messages handled in half a second\n", (int)w->watch->launcher,
 	       w->size, (unsigned long long)why_handled(w));
 	for (uint32_t r = 0; r < w->size; r++)
 		line_print(w, r);
@@ -266,7 +267,7 @@ static void why_json(const struct why *w)
 {
 	struct json j = { .to = stdout };
 	json_begin(&j, NULL, '{');
-	json_whole(&j, "job", (uint64_t)w->watch.launcher);
+	json_whole(&j, "job", (uint64_t)w->watch->launcher);
 	json_whole(&j, "size", w->size);
 	json_whole(&j, "handled", why_handled(w));
 	json_say(&j, w);
@@ -285,38 +286,45 @@ static void why_json(const struct why *w)
 
 static bool why_look(struct why *w)
 {
-	w->size = w->watch.job.size;
+	w->size = w->watch->job.size;
 	w->before = calloc(w->size, sizeof *w->before);
 	w->now = calloc(w->size, sizeof *w->now);
 	if (!w->before || !w->now)
 		return false;
-	watch_look(&w->watch, w->before);
+	watch_look(w->watch, w->before);
 	nanosleep(&(struct timespec){ .tv_nsec = BETWEEN_NS }, NULL);
-	watch_look(&w->watch, w->now);
+	watch_look(w->watch, w->now);
 	return graph_open(&w->graph, w->now, w->size);
+}
+
+bool why_explain(const struct watch *watch, bool json)
+{
+	struct why w = { .watch = watch };
+	bool looked = why_look(&w);
+	if (looked)
+		(json ? why_json : why_print)(&w);
+	else
+		fprintf(stderr, "tern why: no memory for a job of %u ranks\n", w.size);
+	graph_close(&w.graph);
+	free(w.before);
+	free(w.now);
+	return looked;
 }
 
 int why_main(int argc, char **argv)
 {
 	static const char *const names[] = { "--json", "--help", NULL };
 	struct watch_options o;
-	struct why w = { 0 };
+	struct watch w;
 	if (!watch_options(&o, argc, argv, "tern why", names))
 		return 2;
 	if (o.help) {
 		fputs(help, stdout);
 		return 0;
 	}
-	if (!watch_open(&w.watch, o.job, "tern why"))
+	if (!watch_open(&w, o.job, "tern why"))
 		return 1;
-	bool looked = why_look(&w);
-	if (looked)
-		(o.json ? why_json : why_print)(&w);
-	else
-		fprintf(stderr, "tern why: no memory for a job of %u ranks\n", w.size);
-	graph_close(&w.graph);
-	free(w.before);
-	free(w.now);
-	watch_close(&w.watch);
-	return looked ? 0 : 1;
+	bool explained = why_explain(&w, o.json);
+	watch_close(&w);
+	return explained ? 0 : 1;
 }

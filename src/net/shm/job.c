@@ -22,6 +22,8 @@
 
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20, TOLD_NAP_NS = 100000 };
 
+#define HEAP_MOST (UINT64_C(1) << 40) /* bytes: an address has 40 bits for what lies in a heap */
+
 static size_t round_up(size_t bytes, size_t unit)
 {
 	return (bytes + unit - 1) / unit * unit;
@@ -181,6 +183,9 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 				 TERN_RANKS_MAX);
 	uint64_t heap;
 	int rc = setting_number(SETTING_HEAP, &heap);
+	if (!rc && heap > HEAP_MOST)
+		rc = error_set(-EINVAL, "TERN_HEAP is '%s'; a rank's heap has at most 1024G",
+			       setting_text(SETTING_HEAP));
 	if (rc)
 		return rc;
 	*j = (struct job){ .size = size, .fd = memfd_create("tern", MFD_CLOEXEC) };
@@ -209,7 +214,8 @@ void job_identify(struct job *j, uint64_t id, const uint8_t key[JOB_KEY])
 	memcpy(j->head->key, key, JOB_KEY);
 }
 
-static int job_check(struct job *j, int fd)
+/* The plan is made once: what the memory says may change when it has been checked. */
+static int job_check(struct job *j, int fd, struct plan *p)
 {
 	struct job_head head;
 	struct stat st;
@@ -223,8 +229,13 @@ static int job_check(struct job *j, int fd)
 			-EPROTO,
 			"`tern run` uses layout %u and this program %u: both must come from the same Tern",
 			head.layout, TERN_LAYOUT);
+	if (head.size < 1 || head.size > TERN_RANKS_MAX || head.heap > HEAP_MOST)
+		return error_set(-EINVAL,
+				 "the job's memory is damaged: it says %u ranks with heaps of %llu bytes",
+				 head.size, (unsigned long long)head.heap);
 	j->size = head.size;
-	j->bytes = plan_of(head.size, head.heap).bytes;
+	*p = plan_of(head.size, head.heap);
+	j->bytes = p->bytes;
 	if (fstat(fd, &st) != 0 || (size_t)st.st_size != j->bytes)
 		return error_set(-EINVAL, "the job's memory has %lld bytes instead of %zu",
 				 (long long)st.st_size, j->bytes);
@@ -233,13 +244,13 @@ static int job_check(struct job *j, int fd)
 
 static int job_map_as(struct job *j, int fd, int protection)
 {
+	struct plan p = { 0 };
 	*j = (struct job){ .fd = fd };
-	int rc = job_check(j, fd);
+	int rc = job_check(j, fd, &p);
 	if (!rc)
 		rc = job_map_bytes(j, protection);
 	if (rc)
 		return rc;
-	struct plan p = plan_of(j->size, ((struct job_head *)(void *)j->base)->heap);
 	job_lay_out(j, &p);
 	return 0;
 }
@@ -384,7 +395,7 @@ static void rank_renew(struct job *j, uint32_t rank, uint32_t session)
 /* Nobody else touches the memory now. Whoever does it may die over it, and another begins again. */
 static void job_renew(struct job *j)
 {
-	struct plan p = plan_of(j->size, j->head->heap);
+	struct plan p = plan_of(j->size, j->heap_bytes);
 	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p.pool_at,
 		  (off_t)(p.bytes - p.pool_at));
 	memset(j->base + p.heed_at, 0, p.card_at - p.heed_at);

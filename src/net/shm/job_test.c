@@ -131,6 +131,31 @@ TEST(a_job_of_another_layout_or_size_is_refused)
 	job_end();
 }
 
+/* As much memory as the head asks for, so that only the head can be wrong. */
+TEST(a_head_that_no_job_has_is_refused)
+{
+	static const struct {
+		uint32_t size;
+		uint64_t heap;
+	} wrong[] = { { 0, 1 << 20 }, { TERN_RANKS_MAX + 1, 0 }, { UINT32_MAX, 0 }, { 2, UINT64_MAX } };
+	struct job other;
+	REQUIRE(job_create(&job, 2, 0) == 0);
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		job.head->size = wrong[i].size;
+		job.head->heap = wrong[i].heap;
+		CHECK_IS(job_map(&other, job.fd), -EINVAL);
+		CHECK(says(-EINVAL, "damaged"));
+	}
+	job_end();
+}
+
+TEST(a_heap_is_no_larger_than_addresses_are)
+{
+	setenv("TERN_HEAP", "1025G", 1);
+	CHECK_IS(job_create(&job, 2, 0), -EINVAL);
+	CHECK(says(-EINVAL, "TERN_HEAP"));
+}
+
 TEST(a_job_has_1_to_1024_ranks)
 {
 	CHECK_IS(job_create(&job, 0, 0), -ERANGE);

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages of Tern's own layers with words and payloads that no good peer sends. Rank 1 sends them, in one process
+ * with rank 0, which has all kinds of operations under way meanwhile: whatever comes, it stays alive, and no code
+ * that it hands to its program is a positive one.
+ */
+#include "fuzz.h"
+
+#include <tern/async.h>
+#include <tern/chan.h>
+#include <tern/mem.h>
+#include <tern/msg.h>
+#include <tern/spawn.h>
+#include <tern/typed.h>
+
+#include "chan/pipe.h"
+#include "core/layer.h"
+#include "net/udp/udp.h"
+
+enum { OPS = 32, HEAP = 1 << 16, SAY = 0 };
+
+static tern *t[2];
+static char *heap[2];
+static tern_op op[OPS];
+static char room[OPS][256];
+static unsigned ops;
+static struct input {
+	const uint8_t *bytes;
+	size_t len;
+} in;
+
+static unsigned byte(void)
+{
+	return fuzz_byte(&in.bytes, &in.len);
+}
+
+/* -- Rank 1 ------------------------------------------------------------------------------- */
+
+/* A word: some address, a small number, a name of a slot or a record, or just bytes. */
+static uint64_t word(void)
+{
+	unsigned kind = byte(), low = byte();
+	uint64_t bits = 0;
+	switch (kind % 8) {
+	case 0:
+		return tern_addr_of(t[0], heap[0]) + low;
+	case 1:
+		return tern_addr_of(t[1], heap[1]) + low;
+	case 2:
+		return low;
+	case 3:
+		return low | (uint64_t)byte() << 16; /* a record's name, or what a meta word begins with */
+	case 4:
+		return low | (uint64_t)byte() << 8; /* a slot's name */
+	case 5:
+		return low | (uint64_t)byte() << 32;
+	case 6:
+		return UINT64_MAX - low;
+	default:
+		for (unsigned i = 0; i < 8; i++)
+			bits = bits << 8 | byte();
+		return bits;
+	}
+}
+
+struct message {
+	unsigned id, n;
+	uint64_t word[TERN_WORDS_MAX];
+	const void *data;
+	size_t len;
+};
+
+static struct message message_read(void)
+{
+	struct message m = { .id = byte() % (LAYERS * LAYER_HANDLERS) };
+	unsigned n = byte();
+	m.n = n % (TERN_WORDS_MAX + 1);
+	for (unsigned i = 0; i < m.n; i++)
+		m.word[i] = word();
+	if (n & 128)
+		m.data = fuzz_part(&in.bytes, &in.len, &m.len);
+	return m;
+}
+
+/* As the reply to a request of rank 0's. */
+static void say(tern *at, const tern_msg *msg)
+{
+	(void)msg;
+	struct message m = message_read();
+	layer_reply(at->own, m.id, m.data, m.len, m.n, m.word);
+}
+
+static void message_send(void)
+{
+	struct message m = message_read();
+	layer_request(t[1]->own, 0, m.id, m.data, m.len, m.n, m.word);
+}
+
+/* What rank 1 has in its heap, where rank 0 may be made to look for a channel's ring. */
+static void heap_write(void)
+{
+	size_t at = (byte() << 8 | byte()) * 8 % (HEAP - 256), part;
+	const uint8_t *from = fuzz_part(&in.bytes, &in.len, &part);
+	memcpy(heap[1] + at, from, part);
+}
+
+/* -- Rank 0 ------------------------------------------------------------------------------- */
+
+static void mem_begin(unsigned what, tern_op *o, char *to)
+{
+	tern_addr there = tern_addr_of(t[1], heap[1]);
+	switch (what % 6) {
+	case 0:
+		(void)!tern_get_start(t[0], to, there + byte(), byte(), o);
+		break;
+	case 1:
+		(void)!tern_put_start(t[0], there + byte(), to, byte(), o);
+		break;
+	case 2:
+		(void)!tern_amo64_start(t[0], (enum tern_amo)(byte() % 7), there, 1, (uint64_t *)(void *)to,
+					o);
+		break;
+	case 3:
+		(void)!tern_get_when(t[0], to, there, byte(), there + 512, 1 + byte(), o);
+		break;
+	case 4:
+		(void)!tern_get_block(t[0], 1, byte() % 3, byte(), byte(), to, 8, 8, byte() % 32, o);
+		break;
+	default:
+		(void)!tern_read_async(t[0], to, there, byte(), o);
+	}
+}
+
+static void msg_begin(unsigned what, tern_op *o, char *at)
+{
+	uint32_t id = byte() % 4;
+	unsigned flags = byte();
+	if (what & 1)
+		(void)!tern_recv_start(t[0], flags & 4 ? TERN_ANY : 1, id, TERN_ID, at, byte(),
+				       flags & 1 ? TERN_UPTO : 0, NULL, o);
+	else
+		(void)!tern_send_start(t[0], 1, id, at, byte(), flags & 1 ? TERN_SYNC : 0, o);
+}
+
+static int filler(tern *at, tern_out *out, void *arg)
+{
+	(void)at, (void)out, (void)arg;
+	return 0;
+}
+
+static void layer_begin(unsigned what, tern_op *o)
+{
+	tern_mid mid;
+	switch (what % 4) {
+	case 0:
+		(void)!tern_async(t[0], 1, filler, 0, NULL, o);
+		break;
+	case 1:
+		(void)!tern_bufsend(t[0], 1, byte() % 3, room[0], byte(), TERN_NOWAIT, &mid);
+		break;
+	case 2:
+		(void)!tern_spawn_words(t[0], 1, 0, NULL, 2, NULL, 1, 2, 0, 0, 0, 0);
+		break;
+	default:
+		(void)!tern_request(t[0], 1, SAY, 0);
+	}
+}
+
+/* What a program does with what has come. */
+static void look(unsigned what)
+{
+	uint32_t src;
+	size_t len;
+	tern_envelope env;
+	void *got = tern_bufreceive(t[0], what % 3, TERN_NOWAIT, &src, &len);
+	if (got)
+		(void)!tern_buffree(t[0], got);
+	(void)!tern_probe(t[0], TERN_ANY, what % 4, TERN_ID, &env);
+}
+
+static void begin(void)
+{
+	unsigned what = byte();
+	if (ops == OPS)
+		return;
+	tern_op *o = &op[ops];
+	char *to = room[ops++];
+	switch (what & 3) {
+	case 0:
+		mem_begin(what >> 2, o, to);
+		break;
+	case 1:
+		msg_begin(what >> 2, o, to);
+		break;
+	case 2:
+		layer_begin(what >> 2, o);
+		break;
+	default:
+		look(what >> 2);
+	}
+}
+
+/* -- The whole ------------------------------------------------------------------------------ */
+
+static int drainer(tern *at, tern_incoming *m, void *arg)
+{
+	uint64_t value;
+	(void)at, (void)arg;
+	return tern_chan_try_get8(m->in, &value);
+}
+
+static uint64_t thread(tern *at, const uint64_t word[TERN_WORDS_MAX])
+{
+	(void)at;
+	return word[0];
+}
+
+static void job_open(bool udp)
+{
+	static uint64_t named[64];
+	static void *where = named;
+	char why[200];
+	setenv("TERN_NET", udp && udp_ops.usable(why, sizeof why) ? "udp" : "auto", 1);
+	setenv("TERN_GRACE", "1", 1);
+	setenv("TERN_HEAP", "4M", 1);
+	setenv("TERN_DELIVERY", "poll", 1);
+	REQUIRE(tern_open_local(2, t) == 0);
+	memset(op, 0, sizeof op);
+	ops = 0;
+	for (int r = 0; r < 2; r++) {
+		REQUIRE((heap[r] = tern_alloc(t[r], HEAP)) != NULL);
+		heap[r] += TERN_CHAN_LEAF - (uintptr_t)heap[r] % TERN_CHAN_LEAF;
+		REQUIRE(tern_thread_on(t[r], 0, thread) == 0 && tern_async_on(t[r], 0, drainer, NULL) == 0);
+		REQUIRE(tern_bufalloc(t[r], 0, 64, 4, 0) == 0);
+		REQUIRE(tern_bufalloc(t[r], 1, 64, 4, TERN_BUF_ORDER | TERN_BUF_SPILL) == 0);
+		REQUIRE(tern_name(t[r], 1, &where, sizeof named) == 0);
+	}
+	REQUIRE(tern_on(t[1], SAY, say) == 0);
+}
+
+static void serve(void)
+{
+	for (int i = 0; i < 2; i++)
+		for (int r = 0; r < 2; r++)
+			(void)!tern_poll(t[r]);
+}
+
+static void fuzz_one(const uint8_t *bytes, size_t len)
+{
+	in = (struct input){ bytes, len };
+	job_open(byte() & 1);
+	while (in.len) {
+		unsigned what = byte();
+		if (what % 4 == 0)
+			begin();
+		else if (what % 4 == 1)
+			heap_write();
+		else
+			message_send();
+		serve();
+	}
+	for (unsigned i = 0; i < ops; i++)
+		REQUIRE(op[i].error <= 0);
+	for (int r = 1; r >= 0; r--)
+		(void)!tern_close(t[r]);
+}
+
+FUZZ_TARGET(layers, 100)
