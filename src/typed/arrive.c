@@ -156,7 +156,8 @@ static struct letter *brought_letter(struct typed *y, const struct notice *n, ui
 			  : n->key >= KEY_SPILL && n->key < KEYS ? y->shelf[n->key]
 								 : NULL;
 	struct letter *l = s && n->index < s->rack.count ? &s->letter[n->index] : NULL;
-	return l && l->state == LETTER_LENT && l->src == src && l->type == n->type ? l : NULL;
+	bool out = l && (l->state == LETTER_LENT || l->state == LETTER_LANDING);
+	return out && l->src == src && l->type == n->type ? l : NULL;
 }
 
 static const char *brought_take(struct typed *y, const tern_msg *m, uint32_t src)
@@ -170,6 +171,7 @@ static const char *brought_take(struct typed *y, const tern_msg *m, uint32_t src
 		return "in a buffer that was not lent to it";
 	if (n.len != (data ? len : 0))
 		return "that is not as long as it says";
+	bool counted = l->state == LETTER_LENT;
 	const char *wrong = l->shelf->closing ? NULL : notice_wrong(y, &n, src);
 	if (wrong)
 		return wrong;
@@ -178,7 +180,7 @@ static const char *brought_take(struct typed *y, const tern_msg *m, uint32_t src
 	else
 		brought_now(y, &n, src, data);
 	if (type)
-		lend_used(y, type, src);
+		lend_used(y, type, src, counted);
 	return NULL;
 }
 

@@ -25,7 +25,7 @@ static bool loan_fits(uint32_t loan, size_t len)
 	return place == LOAN_TYPE || len <= spill_cell[place - LOAN_SMALL];
 }
 
-/* What was lent last, of what has room. */
+/* What was lent last, of what has room; or what was lent for a long message that was not sent. */
 static bool hand_take(struct hand *h, size_t len, uint32_t *loan)
 {
 	for (unsigned i = h->count; i-- > 0;) {
@@ -35,18 +35,21 @@ static bool hand_take(struct hand *h, size_t len, uint32_t *loan)
 		h->loan[i] = h->loan[--h->count];
 		return true;
 	}
-	return false;
+	if (!h->has_long || h->waiting[true])
+		return false;
+	h->has_long = false;
+	*loan = h->index;
+	return true;
 }
 
 /* Moves what nobody waits for onto a slip, as much as that takes. */
 static void hand_empty(struct hand *h, bool all, struct slip *slip)
 {
-	bool waiting = !all && h->waiting;
-	if (h->has_long && !waiting) {
+	if (h->has_long && (all || !h->waiting[true])) {
 		slip->loan[slip->count++] = loan_of(LOAN_LONG, h->index);
 		h->has_long = false;
 	}
-	while (h->count > (waiting ? 1 : 0) && slip->count < SLIP_LOANS)
+	while (h->count > (!all && h->waiting[false] ? 1 : 0) && slip->count < SLIP_LOANS)
 		slip->loan[slip->count++] = h->loan[--h->count];
 }
 
@@ -164,16 +167,17 @@ bool far_stale(struct hand *h)
 
 /* -- Sending --------------------------------------------------------------------------------------- */
 
-static int far_ask(struct typed *y, struct sending *s, bool *asked)
+static int far_ask(struct typed *y, struct sending *s, bool is_long)
 {
 	struct hand *h = s->target->hand;
+	bool *asked = is_long ? &h->asked_long : &h->asked;
 	bool refused = h->refused && (s->asked || !s->waits); /* not what an earlier call was told */
 	h->refused = false;
 	if (refused)
 		return sending_full(s);
-	if (!s->hand) {
-		s->hand = h;
-		h->waiting++;
+	if (!s->waiting) {
+		s->waiting = &h->waiting[is_long];
+		++*s->waiting;
 	}
 	if (!*asked) {
 		uint64_t words[] = { s->type, s->target->rack.turn, s->len };
@@ -209,7 +213,7 @@ static int far_short(struct typed *y, struct sending *s)
 	if (s->len && !block_any(y->e->site.peer[s->rank].net))
 		return sending_later(s, "no payload block is free");
 	if (!hand_take(h, s->len, &loan))
-		return far_ask(y, s, &h->asked);
+		return far_ask(y, s, false);
 	enum loan_place place = loan_place(loan);
 	h->fresh = false;
 	s->notice.key = (uint16_t)(place == LOAN_TYPE ? s->type : KEY_SPILL + (place - LOAN_SMALL));
@@ -232,7 +236,7 @@ static int far_long(struct typed *y, struct sending *s)
 			s,
 			"TERN_BUFSENDS_MAX sends are under way, or tern_bufdone() was not asked about them");
 	if (!h->has_long)
-		return far_ask(y, s, &h->asked_long);
+		return far_ask(y, s, true);
 	h->has_long = h->fresh = false;
 	s->notice.key = (uint16_t)s->type;
 	s->notice.index = h->index;
@@ -254,8 +258,8 @@ int far_try(struct typed *y, struct sending *s)
 
 void far_end(struct sending *s)
 {
-	if (s->hand)
-		s->hand->waiting--;
+	if (s->waiting)
+		--*s->waiting;
 }
 
 /* -- Names ------------------------------------------------------------------------------------------ */

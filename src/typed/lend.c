@@ -7,7 +7,8 @@
  * A sender asks when it has nothing and something to send. If no buffer is free it waits in its borrower, and
  * is told when one is; so nothing waits in a handler, and everything is told from the layer's turn, by
  * requests, which arrive in the order in which they were written. Who has sent lately is lent more than it asks
- * for, as long as half of the buffers stay free: so in a stream nobody waits for an answer. What is lent and not used is
+ * for, so that in a stream nobody waits for an answer: as long as half of the buffers stay free, or without that while no
+ * other rank has shown that it knows of the rack. What is lent and not used is
  * asked back when another sender needs it, and never sooner than RECALL_AFTER after it was lent: whoever
  * waited for it has had the time to use it. Types that refuse lend nothing ahead: what is free there is free.
  *
@@ -47,14 +48,25 @@ static void recall_mark(struct typed *y, struct shelf *s, struct borrower *b)
 	due_set(y, s, b, true);
 }
 
-/* Marks those who have something that is idle; false if somebody may still be asked later. */
-static bool recall_idle(struct typed *y, struct shelf *s, const struct borrower *but)
+/* Whether `b` may have something that is of no use to it, and has not been asked for it. */
+static bool recall_may(const struct borrower *b)
+{
+	return !b->recalled && (b->lent || b->longs);
+}
+
+/*
+ * Marks those who have something that is idle; false if somebody may still be asked later. `who` waits for it, if
+ * that is a borrower; what it has is too little for it, if it waits to send a long message.
+ */
+static bool recall_idle(struct typed *y, struct shelf *s, struct borrower *who)
 {
 	uint64_t now = clock_ns();
 	bool all = true;
+	if (who && who->want_long && recall_may(who))
+		recall_mark(y, s, who);
 	for (uint32_t r = 0; r < y->e->t->size; r++) {
 		struct borrower *b = &s->borrower[r];
-		if (b == but || b->recalled || !(b->lent || b->longs))
+		if (b == who || !recall_may(b))
 			continue;
 		if (now - b->since < RECALL_AFTER)
 			all = false;
@@ -99,13 +111,22 @@ static bool lend_spill(struct typed *y, uint32_t rank, size_t len, struct slip *
 	return false;
 }
 
-/* As many more as its goal allows, if half stays free. */
+/* What stays free for others: half, once there are others. */
+static uint32_t lend_reserve(const struct shelf *s)
+{
+	return s->lookers > 1 ? (s->rack.count + 1) / 2 : 0;
+}
+
+/* As many more as its goal allows. */
 static void lend_ahead(struct typed *y, struct shelf *s, uint32_t rank, struct slip *slip)
 {
 	const struct borrower *b = &s->borrower[rank];
 	uint32_t most = b->goal > b->lent ? b->goal - b->lent : 0;
-	uint32_t have = rack_free(&s->rack), half = (s->rack.count + 1) / 2;
-	uint32_t spare = have > half ? have - half : 0;
+	uint32_t have = rack_free(&s->rack), reserve = lend_reserve(s);
+	uint32_t spare = have > reserve ? have - reserve : 0;
+	uint32_t batch = s->rack.count / 4 < SLIP_LOANS / 2 ? s->rack.count / 4 : SLIP_LOANS / 2;
+	if (!slip->count && spare < batch)
+		return; /* not one by one, while nobody waits */
 	while (slip->count < SLIP_LOANS && slip->count < most && slip->count < spare)
 		if (!lend_from(y, s, rank, LOAN_TYPE, slip))
 			return;
@@ -120,6 +141,12 @@ static void lend_tell(struct typed *y, struct shelf *s, uint32_t rank, unsigned 
 	(void)!layer_request(y->e, rank, id, NULL, 0, SLIP_WORDS, words);
 }
 
+/* Whether it has so little that it should be lent more, if it may. */
+static bool lend_low(const struct borrower *b)
+{
+	return b->lent * 2 <= b->goal;
+}
+
 static void lend_short(struct typed *y, struct shelf *s, uint32_t rank)
 {
 	struct borrower *b = &s->borrower[rank];
@@ -132,13 +159,13 @@ static void lend_short(struct typed *y, struct shelf *s, uint32_t rank)
 	}
 	if (b->ahead && slip.flags == 0)
 		lend_ahead(y, s, rank, &slip);
-	b->ahead = false;
 	if (slip.count) {
 		b->lent += slip.count;
 		rack_lend(&s->rack, slip.count);
 		b->since = clock_ns();
 		b->recalled = false;
 	}
+	b->ahead = b->ahead && s->lookers == 1 && lend_low(b); /* what is freed next is for nobody else */
 	if (slip.count || slip.flags) {
 		b->want = 0;
 		lend_tell(y, s, rank, TYPED_LENT, &slip);
@@ -234,11 +261,11 @@ static void lent_less(struct shelf *s, struct borrower *b, uint32_t n)
 	rack_lend(&s->rack, -less);
 }
 
-void lend_used(struct typed *y, struct shelf *s, uint32_t rank)
+void lend_used(struct typed *y, struct shelf *s, uint32_t rank, bool counted)
 {
 	struct borrower *b = &s->borrower[rank];
-	lent_less(s, b, 1);
-	if (s->closing || s->flags & TERN_BUF_REFUSE || b->lent * 2 > b->goal)
+	lent_less(s, b, counted);
+	if (s->closing || s->flags & TERN_BUF_REFUSE || !lend_low(b))
 		return;
 	b->goal = b->goal < LEND_MOST / 2 ? (uint8_t)(b->goal * 2 + 1) : LEND_MOST;
 	b->ahead = true;
@@ -277,6 +304,12 @@ static void returned(tern *t, const tern_msg *m)
 	}
 	if (slip.count == SLIP_LOANS && b->lent)
 		recall_mark(y, s, b); /* there may be more */
+}
+
+void lend_known(struct shelf *s, uint32_t rank)
+{
+	s->lookers += !s->borrower[rank].knows;
+	s->borrower[rank].knows = true;
 }
 
 static void claim(tern *t, const tern_msg *m)
@@ -351,7 +384,7 @@ void lend_closed(struct typed *y, struct shelf *s)
 		struct borrower *b = &s->borrower[r];
 		b->want = 0;
 		b->want_long = b->ahead = b->recall = false;
-		if (b->knows)
+		if (b->knows && !layer_maps(y->e, r))
 			recall_mark(y, s, b);
 		else
 			due_set(y, s, b, false);
@@ -379,6 +412,7 @@ static void shelf_forget(struct typed *y, struct shelf *s, uint32_t rank)
 	if (!s->borrower)
 		return;
 	due_set(y, s, &s->borrower[rank], false);
+	s->lookers -= s->borrower[rank].knows;
 	lent_less(s, &s->borrower[rank], UINT32_MAX);
 	s->borrower[rank] = (struct borrower){ 0 };
 }

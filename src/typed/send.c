@@ -41,6 +41,15 @@ static bool send_take(struct typed *y, struct sending *s, struct target *where, 
 	return true;
 }
 
+/* None is free, and some may be lent to far senders who do not use them: tells the owner, now and then. */
+static void send_want(struct typed *y, struct sending *s)
+{
+	enum { NAG_EVERY = 64 };
+	uint64_t word = s->type;
+	if (rack_lends(&s->target->rack) && s->target->nags++ % NAG_EVERY == 0)
+		(void)!layer_request(y->e, s->rank, TYPED_WANTED, NULL, 0, 1, &word);
+}
+
 /* A cell of the spill: a small one if that will do and one is free, else a large one. */
 static int send_spill(struct typed *y, struct sending *s)
 {
@@ -54,6 +63,7 @@ static int send_spill(struct typed *y, struct sending *s)
 		if (s->len <= spill->rack.bytes && send_take(y, s, spill, KEY_SPILL + i))
 			return 0;
 	}
+	send_want(y, s);
 	return sending_later(s, "its spill is full too");
 }
 
@@ -61,15 +71,6 @@ int sending_full(const struct sending *s)
 {
 	return error_set(-ENOBUFS, "rank %u has no buffer free for type %u, which refuses messages then",
 			 s->rank, s->type);
-}
-
-/* None is free, and some may be lent to far senders who do not use them: tells the owner, now and then. */
-static void send_want(struct typed *y, struct sending *s)
-{
-	enum { NAG_EVERY = 64 };
-	uint64_t word = s->type;
-	if (rack_lends(&s->target->rack) && s->target->nags++ % NAG_EVERY == 0)
-		(void)!layer_request(y->e, s->rank, TYPED_WANTED, NULL, 0, 1, &word);
 }
 
 /* Takes a buffer, by whatever the type's policy allows. */
@@ -82,9 +83,9 @@ static int send_place(struct typed *y, struct sending *s)
 		return sending_later(s, "it has just closed the type");
 	if (to->flags & TERN_BUF_REFUSE)
 		return sending_full(s);
-	send_want(y, s);
 	if (to->flags & TERN_BUF_SPILL && s->len <= SPILL_MOST)
 		return send_spill(y, s);
+	send_want(y, s);
 	return sending_later(s, "no buffer of the type is free");
 }
 

@@ -19,7 +19,7 @@ struct sending {
 	struct outgoing *outgoing; /* of a long message that was accepted */
 	bool far, waits, named;
 	bool asked;        /* a far owner, by this very call */
-	struct hand *hand; /* in which it waits */
+	uint16_t *waiting; /* where it is counted while it waits for one that is far */
 	tern_mid mid;
 };
 

@@ -95,7 +95,7 @@ static void shelf_begin(struct typed *y, struct shelf *s, char *buffers)
 	s->rack.turn = ++y->turns ? y->turns : ++y->turns; /* 0 is none */
 	s->rack.first = 0;
 	s->first = s->last = NULL;
-	s->held = s->due = s->next = 0;
+	s->held = s->due = s->next = s->lookers = 0;
 	s->closing = s->wanted = false;
 	rack_see(&s->rack, s->words, buffers);
 	for (uint32_t i = 0; i < s->rack.count; i++) {

@@ -171,6 +171,7 @@ struct shelf {
 	bool closing;                /* its buffers are not freed any more */
 	uint32_t held;               /* messages of this type that the program has */
 	uint32_t due, next;          /* borrowers that are, and with whom to begin */
+	uint32_t lookers;            /* ranks that have looked the rack up */
 	bool wanted;                 /* a sender who takes buffers itself found none while some were lent */
 	struct borrower *borrower;   /* one a rank, if any rank is far; NULL otherwise */
 	struct letter *first, *last; /* what can be received, in order */
@@ -200,7 +201,7 @@ enum { HAND_MOST = 48 };
 struct hand {
 	_Atomic uint32_t now; /* stands for the word of that name in the rack */
 	uint16_t count;
-	uint16_t waiting; /* sends that wait for a buffer */
+	uint16_t waiting[2]; /* sends that wait for a buffer: short ones, long ones */
 	bool asked, asked_long;
 	bool fresh;     /* nothing was sent since the rack was looked up */
 	bool refused;   /* the last answer */
@@ -308,7 +309,9 @@ int spill_make(struct typed *y);
 /* -- lend.c: at the owner -- */
 void lend_register(struct endpoint *e);
 unsigned lend_progress(struct typed *y);
-void lend_used(struct typed *y, struct shelf *s, uint32_t rank); /* a short message has come from it */
+void lend_known(struct shelf *s, uint32_t rank); /* it has looked the rack up */
+/* A short message has come from `rank`; `counted` among what it had for those. */
+void lend_used(struct typed *y, struct shelf *s, uint32_t rank, bool counted);
 /* Ends the turn of a rack though some of it is lent; false, and nothing has changed, if a message is just landing. */
 bool lend_shut(struct typed *y, struct shelf *s);
 void lend_closed(struct typed *y, struct shelf *s); /* tells those who have something of it, or wait for it */
