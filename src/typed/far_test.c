@@ -398,6 +398,17 @@ TEST(a_type_of_which_something_is_lent_can_be_closed_and_opened_again)
 	local_close();
 }
 
+TEST(a_sender_that_has_something_and_could_know_of_the_closing_sends_nothing)
+{
+	open_far();
+	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	stream(0, TYPE);
+	CHECK_IS(tern_bufclose(local[OWNER], TYPE),
+		 0); /* what it says of that has come, and was not looked at */
+	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1, 0, NULL), -ENXIO);
+	local_close();
+}
+
 TEST(a_type_into_which_a_far_rank_may_put_a_long_message_stays_open)
 {
 	open_far();
