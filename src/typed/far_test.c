@@ -702,7 +702,11 @@ TEST(near_and_far_ranks_send_at_once_and_everything_arrives_in_order)
 		if (chance_one_in(&c, 5))
 			tern_poll(local[chance_below(&c, RANKS)]);
 	}
-	for (unsigned type = 0; type < TYPES; type++)
-		CHECK_IS(tern_bufclose(local[OWNER], type), 0); /* no buffer has got lost */
+	for (unsigned type = 0; type < TYPES; type++) {
+		int rc;
+		while ((rc = tern_bufclose(local[OWNER], type)) == -EBUSY)
+			local_settle(); /* a buffer for a long message that was not sent comes back */
+		CHECK_IS(rc, 0); /* no buffer has got lost */
+	}
 	local_close();
 }
