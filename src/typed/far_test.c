@@ -409,6 +409,26 @@ TEST(a_sender_that_has_something_and_could_know_of_the_closing_sends_nothing)
 	local_close();
 }
 
+static void make_longer(tern *t, const tern_msg *m)
+{
+	(void)m;
+	CHECK_IS(tern_bufclose(t, TYPE), 0);
+	CHECK_IS(tern_bufalloc(t, TYPE, 2 * BYTES, COUNT, 0), 0);
+}
+
+TEST(what_a_sender_knows_of_buffers_that_are_too_short_is_asked_again)
+{
+	open_far();
+	local_on(1, make_longer);
+	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	stream(0, TYPE);
+	CHECK_IS(tern_request(local[NEAR], OWNER, 1), 0);
+	poll_inlet(local[OWNER]->own, &local[OWNER]->own->site.bell); /* the handler, and no more */
+	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 2 * BYTES, 0, NULL), 0);
+	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 2 * BYTES + 1, 0, NULL), -EMSGSIZE);
+	local_close();
+}
+
 TEST(a_type_into_which_a_far_rank_may_put_a_long_message_stays_open)
 {
 	open_far();
@@ -599,6 +619,19 @@ TEST(slips_that_no_good_peer_writes_change_nothing)
 
 /* -- TERN_CHECK --------------------------------------------------------------------------------------- */
 
+/* Sends, and says whether the owner was told that a free buffer had been written to. */
+static bool complained(size_t len)
+{
+	bool told = false;
+	int rc = -EAGAIN;
+	for (int i = 0; i < 200 && (rc == -EAGAIN || !told); i++) {
+		rc = rc == -EAGAIN ? send_now(0, TYPE, len) : rc;
+		told |= tern_poll(local[OWNER]) == -EBADMSG;
+		CHECK(tern_poll(local[0]) >= 0);
+	}
+	return told && CHECK_IS(rc, 0);
+}
+
 TEST(with_the_check_what_is_changed_under_way_or_after_it_was_given_back_is_noticed)
 {
 	setenv("TERN_CHECK", "1", 1);
@@ -621,8 +654,7 @@ TEST(with_the_check_what_is_changed_under_way_or_after_it_was_given_back_is_noti
 		REQUIRE(p);
 		CHECK_IS(tern_buffree(local[OWNER], p), 0);
 		p[3] ^= 1;
-		CHECK_IS(send_tried(0, TYPE, len), 0);
-		CHECK(strstr(tern_strerror(-EBADMSG), "after it was given back") != NULL);
+		CHECK(complained(len));
 		CHECK_IS(next(TYPE), len);
 	}
 	local_close();
@@ -706,7 +738,7 @@ TEST(near_and_far_ranks_send_at_once_and_everything_arrives_in_order)
 		int rc;
 		while ((rc = tern_bufclose(local[OWNER], type)) == -EBUSY)
 			local_settle(); /* a buffer for a long message that was not sent comes back */
-		CHECK_IS(rc, 0); /* no buffer has got lost */
+		CHECK_IS(rc, 0);        /* no buffer has got lost */
 	}
 	local_close();
 }
