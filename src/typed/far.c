@@ -205,6 +205,15 @@ static tern_mid far_name(struct typed *y, uint32_t rank)
 	return NAME_FAR | (uint64_t)rank << NAME_RANK_SHIFT | ++y->route[rank]->named;
 }
 
+/* There is a block and room, so what fails is memory for the first block, or a rank that has left. */
+static int far_failed(struct typed *y, const struct sending *s, uint32_t loan, int rc)
+{
+	sending_unnumber(y, s);
+	y->route[s->rank]->named -= s->named;
+	(void)hand_add(s->target->hand, loan);
+	return rc;
+}
+
 static int far_short(struct typed *y, struct sending *s)
 {
 	struct hand *h = s->target->hand;
@@ -222,8 +231,9 @@ static int far_short(struct typed *y, struct sending *s)
 	notice_write(&s->notice, words);
 	words[NOTICE_WORDS] = s->named ? BROUGHT_TELL : 0;
 	s->mid = s->named ? far_name(y, s->rank) : 0;
-	return layer_request(y->e, s->rank, TYPED_BROUGHT, s->len ? s->data : NULL, s->len, BROUGHT_WORDS,
-			     words);
+	int rc = layer_request(y->e, s->rank, TYPED_BROUGHT, s->len ? s->data : NULL, s->len, BROUGHT_WORDS,
+			       words);
+	return rc ? far_failed(y, s, loan, rc) : 0;
 }
 
 static int far_long(struct typed *y, struct sending *s)

@@ -101,6 +101,14 @@ void sending_number(struct typed *y, struct sending *s)
 						  : 0;
 }
 
+void sending_unnumber(struct typed *y, const struct sending *s)
+{
+	if (s->notice.order & TERN_BUF_ORDER_ALL)
+		y->route[s->rank]->number--;
+	else if (s->notice.order)
+		s->target->number--;
+}
+
 static int send_short(struct typed *y, struct sending *s, char *buffer)
 {
 	uint64_t words[NOTICE_WORDS];

@@ -29,8 +29,10 @@ static inline int sending_later(struct sending *s, const char *why)
 	return -EAGAIN;
 }
 int sending_full(const struct sending *s); /* -ENOBUFS, with its sentence */
-void sending_number(struct typed *y,
-		    struct sending *s); /* from here on it will arrive, or its receiver is lost */
+/* From here on it will arrive, or its receiver is lost. */
+void sending_number(struct typed *y, struct sending *s);
+/* It failed all the same, and nothing has been served since. */
+void sending_unnumber(struct typed *y, const struct sending *s);
 /* Begins to move a long message to `at`, which is at `landed` if that can be seen. */
 int sending_start(struct typed *y, struct sending *s, tern_addr at, const char *landed);
 void sending_moves(struct typed *y, struct sending *s);
