@@ -39,7 +39,7 @@ enum tern_buffers {
 int tern_bufalloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags);
 
 /*
- * Ends a type: messages not received are dropped, and sends of it fail from now on. -EBUSY
+ * Ends a type: messages not received are dropped, and sends of it fail once their rank can know of it. -EBUSY
  * while the program has one of its buffers, or a message is just landing; -ENXIO if there is no such type.
  */
 int tern_bufclose(tern *t, unsigned type);
@@ -55,7 +55,7 @@ typedef uint64_t tern_mid;
  * that type; -EMSGSIZE, they are shorter than that; -ENOBUFS, none is free and the type's policy
  * is to refuse; -ERANGE; -EOWNERDEAD, -ESHUTDOWN; -EBADMSG, with TERN_CHECK, `data` was changed under way.
  * Without `mid` the call returns when `data` is free again. In a handler: -EPERM. Where it would have to
- * wait under a hold: -EDEADLK.
+ * wait under a hold: -EDEADLK. To a rank whose memory cannot be mapped it is the same; tern_typed(7) says what shows of that.
  */
 int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t len, unsigned flags,
 		 tern_mid *mid);

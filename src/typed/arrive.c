@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Notices: what a sender says of a message that has landed, and what its receiver makes of it. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "typed/typed.h"
@@ -92,7 +93,7 @@ static void letter_arrived(struct typed *y, const struct notice *n, uint32_t src
 	}
 }
 
-static void spoiled(struct typed *y, const struct notice *n)
+void arrive_spoiled(struct typed *y, unsigned type)
 {
 	poll_trouble(
 		y->e,
@@ -100,7 +101,7 @@ static void spoiled(struct typed *y, const struct notice *n)
 			-EBADMSG,
 			"a buffer of rank %u for messages of type %u was written to after it was given back "
 			"with tern_buffree()",
-			y->e->t->rank, n->type));
+			y->e->t->rank, type));
 	error_warn("%s", tern_strerror(y->e->trouble));
 }
 
@@ -120,10 +121,83 @@ static void arrived(tern *t, const tern_msg *m)
 	}
 	letter_arrived(y, &n, src);
 	if (n.spoiled)
-		spoiled(y, &n);
+		arrive_spoiled(y, n.type);
+}
+
+/* -- From a far sender ----------------------------------------------------------------------------- */
+
+/* Its type was closed after the buffer had been lent: it takes its turn in the order of all types, if that is its order. */
+static void brought_late(struct typed *y, struct shelf *s, const struct notice *n, uint32_t src)
+{
+	struct letter *l = &s->letter[n->index];
+	*l = (struct letter){
+		.shelf = s, .number = n->number, .src = src, .type = n->type, .cancelled = true
+	};
+	if (!(n->order & TERN_BUF_ORDER_ALL) || !y->all || !order_arrived(y, &y->all[src], l, true))
+		letter_drop(l, y->check);
+}
+
+static void brought_now(struct typed *y, const struct notice *n, uint32_t src, const void *data)
+{
+	struct shelf *s = y->shelf[n->key];
+	char *buffer = rack_buffer(&s->rack, n->index);
+	if (y->check && !check_filled(buffer, s->rack.bytes))
+		arrive_spoiled(y, n->type);
+	if (n->len)
+		memcpy(buffer, data, n->len);
+	letter_arrived(y, n, src);
+}
+
+/* Where a message lies for which its sender had borrowed a buffer; NULL if it has not. */
+static struct letter *brought_letter(struct typed *y, const struct notice *n, uint32_t src,
+				     struct shelf *type)
+{
+	struct shelf *s = n->key == n->type                      ? type
+			  : n->key >= KEY_SPILL && n->key < KEYS ? y->shelf[n->key]
+								 : NULL;
+	struct letter *l = s && n->index < s->rack.count ? &s->letter[n->index] : NULL;
+	bool out = l && (l->state == LETTER_LENT || l->state == LETTER_LANDING);
+	return out && l->src == src && l->type == n->type ? l : NULL;
+}
+
+static const char *brought_take(struct typed *y, const tern_msg *m, uint32_t src)
+{
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
+	struct notice n = notice_read(m->word);
+	struct shelf *type = shelf_of_turn(y, n.type, n.turn);
+	struct letter *l = brought_letter(y, &n, src, type);
+	if (!l)
+		return "in a buffer that was not lent to it";
+	if (n.len != (data ? len : 0))
+		return "that is not as long as it says";
+	bool counted = l->state == LETTER_LENT;
+	const char *wrong = l->shelf->closing ? NULL : notice_wrong(y, &n, src);
+	if (wrong)
+		return wrong;
+	if (l->shelf->closing)
+		brought_late(y, l->shelf, &n, src);
+	else
+		brought_now(y, &n, src, data);
+	if (type)
+		lend_used(y, type, src, counted);
+	return NULL;
+}
+
+static void brought(tern *t, const tern_msg *m)
+{
+	struct typed *y = typed_of(t);
+	uint32_t src = tern_msg_src(m);
+	const char *wrong =
+		tern_msg_words(m) == BROUGHT_WORDS ? brought_take(y, m, src) : "that says too little";
+	if (wrong)
+		typed_refuse(y, src, wrong);
+	else if (tern_msg_arg(m, NOTICE_WORDS) & BROUGHT_TELL)
+		layer_reply(y->e, TYPED_LANDED, NULL, 0, 1, &m->word[0]);
 }
 
 void arrive_register(struct endpoint *e)
 {
 	layer_on(e, TYPED_ARRIVED, arrived);
+	layer_on(e, TYPED_BROUGHT, brought);
 }

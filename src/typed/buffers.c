@@ -57,14 +57,16 @@ static int close_shelf(struct typed *y, struct shelf *s)
 	const char *why = s->held ? "the program has one of its buffers: tern_buffree() it first"
 			  : !order_can_close(y, s)
 				  ? "a message before one of its own is just landing: poll, and try again"
-			  : !rack_shut(&s->rack) ? "a message is just landing: poll, and try again"
-						 : NULL;
+			  : !lend_shut(y, s) ? "a message is just landing: poll, and try again"
+					     : NULL;
 	if (why)
 		return error_set(-EBUSY, "type %u of rank %u cannot be closed: %s", s->type, y->e->t->rank,
 				 why);
 	s->closing = true;
 	close_drop(y, s);
 	shelf_unmake(y, s);
+	lend_progress(
+		y); /* before this rank says anything else: whoever hears that may know of the closing */
 	return 0;
 }
 
@@ -97,5 +99,6 @@ int tern_buffree(tern *t, void *buffer)
 			buffer, t->rank);
 	y->shelf[l->type]->held--;
 	letter_drop(l, y->check);
+	lend_progress(y); /* somebody may wait for it */
 	return 0;
 }

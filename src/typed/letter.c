@@ -24,7 +24,7 @@ void letter_drop(struct letter *l, bool check)
 {
 	uint32_t i = letter_index(l);
 	l->state = LETTER_NONE;
-	if (check)
+	if (check && !l->shelf->closing) /* then its memory is not the type's any more, or not for long */
 		check_fill(rack_buffer(&l->shelf->rack, i), l->shelf->rack.bytes);
 	if (l->shelf->closing)
 		rack_set(&l->shelf->rack, i, RACK_SHUT, 0);

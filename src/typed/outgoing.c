@@ -49,7 +49,7 @@ void outgoing_moves(struct typed *y, struct outgoing *o)
 static bool outgoing_over(struct typed *y, struct outgoing *o, int error)
 {
 	o->error = error;
-	o->state = OUTGOING_OVER;
+	o->state = o->forgotten ? OUTGOING_FREE : OUTGOING_OVER;
 	moving_mark(y, o, false);
 	return true;
 }
@@ -57,7 +57,8 @@ static bool outgoing_over(struct typed *y, struct outgoing *o, int error)
 /* Whether the data stayed what it was: at the sender, and on its way. */
 static bool outgoing_changed(const struct outgoing *o)
 {
-	return check_sum(o->data, o->notice.len) != o->sum || check_sum(o->landed, o->notice.len) != o->sum;
+	return check_sum(o->data, o->notice.len) != o->sum ||
+	       (o->landed && check_sum(o->landed, o->notice.len) != o->sum);
 }
 
 bool outgoing_finish(struct typed *y, struct outgoing *o)
@@ -136,6 +137,8 @@ int tern_bufdone(tern *t, tern_mid mid)
 		poll_once(y->e, KINDS_BOTH);
 	if (short_one)
 		return 1;
+	if (far_named(y, mid))
+		return far_done(y, mid);
 	struct outgoing *o = outgoing_named(y, mid); /* after the poll, which may have asked for it too */
 	if (!o)
 		return error_set(

@@ -63,7 +63,27 @@ void rack_fresh(struct rack *k)
 {
 	for (uint32_t i = 0; i < k->count; i++)
 		rack_give(k, i);
+	atomic_store_explicit(k->now + 1, 0, memory_order_relaxed);
 	atomic_store_explicit(k->now, k->turn, memory_order_relaxed);
+}
+
+uint32_t rack_free(const struct rack *k)
+{
+	uint32_t n = 0;
+	for (uint32_t w = 0; w < bit_words(k->count); w++)
+		n += (uint32_t)__builtin_popcountll(atomic_load_explicit(&k->free[w], memory_order_relaxed));
+	return n;
+}
+
+void rack_lend(struct rack *k, uint32_t more)
+{
+	uint32_t before = atomic_load_explicit(k->now + 1, memory_order_relaxed);
+	atomic_store_explicit(k->now + 1, before + more, memory_order_relaxed);
+}
+
+bool rack_lends(const struct rack *k)
+{
+	return atomic_load_explicit(k->now + 1, memory_order_relaxed) != 0;
 }
 
 static bool state_change(struct rack *k, uint32_t i, uint64_t from, uint64_t to)

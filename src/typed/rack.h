@@ -31,7 +31,8 @@ enum { RACK_ALIGN = 64 };
 
 /* How one rank sees a rack. Private: nothing that others can write is followed or trusted. */
 struct rack {
-	_Atomic uint32_t *now;   /* in the owner's heap: the turn in which it is used; 0 when it is not */
+	/* In the owner's heap: the turn in which it is used, 0 when it is not; then how many buffers are lent. */
+	_Atomic uint32_t *now;
 	_Atomic uint64_t *free;  /* a bit a buffer */
 	_Atomic uint64_t *state; /* a word a buffer */
 	char *buffer;
@@ -74,6 +75,11 @@ void rack_give(struct rack *k, uint32_t i);
 void rack_set(struct rack *k, uint32_t i, enum rack_kind kind, uint32_t rank);
 /* The owner: takes back what `rank`, which has left, had claimed. */
 void rack_reclaim(struct rack *k, uint32_t rank);
+/* How many buffers are free, about. */
+uint32_t rack_free(const struct rack *k);
+/* The owner: so many more are lent, which others see; they are asked back when somebody says that he wants one. */
+void rack_lend(struct rack *k, uint32_t more);
+bool rack_lends(const struct rack *k);
 /* The owner: ends the turn. False, and nothing has changed, while a sender has a buffer. */
 bool rack_shut(struct rack *k);
 

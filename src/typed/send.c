@@ -10,25 +10,7 @@
 #include "base/error.h"
 #include "core/send.h"
 #include "core/wait.h"
-#include "typed/typed.h"
-
-struct sending {
-	uint32_t rank;
-	unsigned type;
-	const char *data;
-	size_t len;
-	const char *why;       /* it cannot be sent yet */
-	struct target *target; /* the type's rack */
-	struct target *where;  /* the rack in which a buffer was taken: that, or the spill's */
-	struct notice notice;
-	struct outgoing *outgoing; /* of a long message that was accepted */
-};
-
-static int send_later(struct sending *s, const char *why)
-{
-	s->why = why; /* the sentence is made when somebody wants it */
-	return -EAGAIN;
-}
+#include "typed/send.h"
 
 static int send_find(struct typed *y, struct sending *s)
 {
@@ -40,7 +22,9 @@ static int send_find(struct typed *y, struct sending *s)
 			"it calls tern_bufalloc() first",
 			s->type, s->rank);
 	if (rc == -EAGAIN)
-		return send_later(s, "it is being asked for its buffers");
+		return sending_later(s, "it is being asked for its buffers");
+	if (!rc && s->len > s->target->rack.bytes && s->far && far_stale(s->target->hand))
+		return sending_later(s, "it is being asked whether its buffers are still so short");
 	if (!rc && s->len > s->target->rack.bytes)
 		return error_set(-EMSGSIZE,
 				 "%zu bytes were sent to rank %u, whose buffers for type %u have %zu", s->len,
@@ -57,6 +41,15 @@ static bool send_take(struct typed *y, struct sending *s, struct target *where, 
 	return true;
 }
 
+/* None is free, and some may be lent to far senders who do not use them: tells the owner, now and then. */
+static void send_want(struct typed *y, struct sending *s)
+{
+	enum { NAG_EVERY = 64 };
+	uint64_t word = s->type;
+	if (rack_lends(&s->target->rack) && s->target->nags++ % NAG_EVERY == 0)
+		(void)!layer_request(y->e, s->rank, TYPED_WANTED, NULL, 0, 1, &word);
+}
+
 /* A cell of the spill: a small one if that will do and one is free, else a large one. */
 static int send_spill(struct typed *y, struct sending *s)
 {
@@ -66,11 +59,18 @@ static int send_spill(struct typed *y, struct sending *s)
 		if (rc == -ENXIO)
 			continue; /* it has none of those */
 		if (rc)
-			return rc == -EAGAIN ? send_later(s, "it is being asked for its spill") : rc;
+			return rc == -EAGAIN ? sending_later(s, "it is being asked for its spill") : rc;
 		if (s->len <= spill->rack.bytes && send_take(y, s, spill, KEY_SPILL + i))
 			return 0;
 	}
-	return send_later(s, "its spill is full too");
+	send_want(y, s);
+	return sending_later(s, "its spill is full too");
+}
+
+int sending_full(const struct sending *s)
+{
+	return error_set(-ENOBUFS, "rank %u has no buffer free for type %u, which refuses messages then",
+			 s->rank, s->type);
 }
 
 /* Takes a buffer, by whatever the type's policy allows. */
@@ -80,18 +80,16 @@ static int send_place(struct typed *y, struct sending *s)
 	if (send_take(y, s, to, s->type))
 		return 0;
 	if (atomic_load_explicit(to->rack.now, memory_order_relaxed) != to->rack.turn)
-		return send_later(s, "it has just closed the type");
+		return sending_later(s, "it has just closed the type");
 	if (to->flags & TERN_BUF_REFUSE)
-		return error_set(-ENOBUFS,
-				 "rank %u has no buffer free for type %u, which refuses messages then",
-				 s->rank, s->type);
+		return sending_full(s);
 	if (to->flags & TERN_BUF_SPILL && s->len <= SPILL_MOST)
 		return send_spill(y, s);
-	return send_later(s, "no buffer of the type is free");
+	send_want(y, s);
+	return sending_later(s, "no buffer of the type is free");
 }
 
-/* From here on the message will arrive, or its receiver is lost: it gets its number. */
-static void send_number(struct typed *y, struct sending *s)
+void sending_number(struct typed *y, struct sending *s)
 {
 	struct notice *n = &s->notice;
 	n->type = (uint16_t)s->type;
@@ -103,42 +101,63 @@ static void send_number(struct typed *y, struct sending *s)
 						  : 0;
 }
 
+void sending_unnumber(struct typed *y, const struct sending *s)
+{
+	if (s->notice.order & TERN_BUF_ORDER_ALL)
+		y->route[s->rank]->number--;
+	else if (s->notice.order)
+		s->target->number--;
+}
+
 static int send_short(struct typed *y, struct sending *s, char *buffer)
 {
 	uint64_t words[NOTICE_WORDS];
 	if (s->len)
 		memcpy(buffer, s->data, s->len);
-	send_number(y, s);
+	sending_number(y, s);
 	notice_write(&s->notice, words);
 	/* There is room, and it was reachable: nothing has been served since. */
 	return layer_request(y->e, s->rank, TYPED_ARRIVED, NULL, 0, NOTICE_WORDS, words);
 }
 
-static int send_long(struct typed *y, struct sending *s, char *buffer)
+int sending_start(struct typed *y, struct sending *s, tern_addr at, const char *landed)
 {
 	struct outgoing *o = s->outgoing;
-	tern_addr at = s->where->buffers + (tern_addr)(buffer - s->where->rack.buffer);
-	struct rack taken = s->where->rack; /* starting may serve others, and what is known may change */
-	bool checks = s->where->checks;
 	*o = (struct outgoing){ .state = OUTGOING_STARTING,
 				.use = o->use + 1,
 				.rank = s->rank,
 				.data = s->data,
-				.landed = buffer,
+				.landed = landed,
 				.sum = y->check ? check_sum(s->data, s->len) : 0 };
 	int rc = tern_put_start(y->e->t, at, s->data, s->len, &o->op);
-	if (rc) {
-		if (checks)
-			check_fill(buffer, taken.bytes);
-		rack_give(&taken, s->notice.index);
-		o->state = OUTGOING_FREE;
-		return rc == -EAGAIN ? send_later(s, "too many transfers are under way") : rc;
+	if (!rc)
+		return 0;
+	o->state = OUTGOING_FREE;
+	return rc == -EAGAIN ? sending_later(s, "too many transfers are under way") : rc;
+}
+
+void sending_moves(struct typed *y, struct sending *s)
+{
+	sending_number(y, s);
+	s->outgoing->notice = s->notice;
+	outgoing_moves(y, s->outgoing);
+	outgoing_finish(y, s->outgoing);
+}
+
+static int send_long(struct typed *y, struct sending *s, char *buffer)
+{
+	tern_addr at = s->where->buffers + (tern_addr)(buffer - s->where->rack.buffer);
+	struct rack taken = s->where->rack; /* starting may serve others, and what is known may change */
+	bool checks = s->where->checks;
+	int rc = sending_start(y, s, at, buffer);
+	if (!rc) {
+		sending_moves(y, s);
+		return 0;
 	}
-	send_number(y, s);
-	o->notice = s->notice;
-	outgoing_moves(y, o);
-	outgoing_finish(y, o);
-	return 0;
+	if (checks)
+		check_fill(buffer, taken.bytes);
+	rack_give(&taken, s->notice.index);
+	return rc;
 }
 
 static int send_try(struct typed *y, struct sending *s)
@@ -149,14 +168,16 @@ static int send_try(struct typed *y, struct sending *s)
 		rc = send_find(y, s);
 	if (rc)
 		return rc;
+	if (s->far)
+		return far_try(y, s);
 	bool is_long = s->len > LONG_BYTES;
 	s->outgoing = is_long ? outgoing_new(y) : NULL;
 	if (is_long && !s->outgoing)
-		return send_later(
+		return sending_later(
 			s,
 			"TERN_BUFSENDS_MAX sends are under way, or tern_bufdone() was not asked about them");
 	if (!lane_ready(&e->t->lane[s->rank]))
-		return send_later(s, "the ring to it is full");
+		return sending_later(s, "the ring to it is full");
 	rc = send_place(y, s);
 	if (rc)
 		return rc;
@@ -172,7 +193,7 @@ static int send_not_now(const struct sending *s)
 }
 
 /* Buffers are freed without a bell, so the wait for one naps. */
-static int send_accept(struct typed *y, struct sending *s, bool waits)
+static int send_accept(struct typed *y, struct sending *s)
 {
 	struct endpoint *e = y->e;
 	struct ladder l = { .bounded = true,
@@ -181,11 +202,11 @@ static int send_accept(struct typed *y, struct sending *s, bool waits)
 			    .whom = s->rank + 1,
 			    .lack = "no free buffer" };
 	int rc = send_try(y, s);
-	if (rc == -EAGAIN && !waits && !held(e)) {
+	if (rc == -EAGAIN && !s->waits && !held(e)) {
 		poll_once(e, KINDS_BOTH);
 		rc = send_try(y, s);
 	}
-	while (rc == -EAGAIN && waits) {
+	while (rc == -EAGAIN && s->waits) {
 		rc = rules_wait(e, "a tern_bufsend() that has to wait");
 		if (rc)
 			return rc;
@@ -197,18 +218,35 @@ static int send_accept(struct typed *y, struct sending *s, bool waits)
 	return rc == -EAGAIN ? send_not_now(s) : rc;
 }
 
-/* Until `data` is free again: the sender's own processor moves it, so no other rank can delay that for ever. */
-static int send_complete(struct typed *y, struct outgoing *o)
+/* A handler has left a hold, and a far receiver's answers are not heard. */
+static int send_leave(struct outgoing *o)
+{
+	o->forgotten = true;
+	return error_set(
+		-EDEADLK,
+		"a handler has left a hold while a message of type %u moved to rank %u: it moves on after "
+		"tern_release(), and its data must stay until then",
+		o->notice.type, o->rank);
+}
+
+/*
+ * Until `data` is free again. Where its own processor moves it, no other rank can delay that for ever; a far
+ * receiver has to answer.
+ */
+static int send_complete(struct typed *y, const struct sending *s)
 {
 	struct ladder l = { .bounded = true, .call = "tern_bufsend" };
+	struct outgoing *o = s->outgoing;
 	while (o->state != OUTGOING_OVER) {
 		if (poll_left(y->e))
 			poll_lost(y->e);
-		if (held(y->e))
+		if (!held(y->e))
+			wait_step(y->e, &l);
+		else if (s->far)
+			return send_leave(o);
+		else
 			layers_progress(
 				y->e); /* a handler has left a hold: nothing is served, but the data moves on */
-		else
-			wait_step(y->e, &l);
 	}
 	return outgoing_end(y, o);
 }
@@ -220,8 +258,19 @@ static int send_check(struct typed *y, uint32_t rank, unsigned flags)
 		rc = rules_destination(y->e, rank);
 	if (!rc && flags & ~(unsigned)TERN_NOWAIT)
 		rc = error_set(-EINVAL, "tern_bufsend() was given flags %#x; it takes TERN_NOWAIT", flags);
+	return rc;
+}
+
+/* To a rank whose memory is not mapped. */
+static int send_far(struct typed *y, struct sending *s)
+{
+	bool long_wait = s->len > TERN_PAYLOAD_MAX && !s->named;
+	int rc = long_wait && held(y->e) ? rules_wait(y->e, "a long tern_bufsend() without a name") : 0;
+	far_listen(y, s->rank);
+	s->far = true;
 	if (!rc)
-		rc = layer_needs_mapping(y->e, rank, "typed messages");
+		rc = send_accept(y, s);
+	far_end(s);
 	return rc;
 }
 
@@ -230,14 +279,19 @@ int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t
 {
 	INSIDE struct door door = door_open(t);
 	struct typed *y = typed_of(t);
-	struct sending s = { .rank = rank, .type = type, .data = data, .len = len };
+	struct sending s = { .rank = rank,
+			     .type = type,
+			     .data = data,
+			     .len = len,
+			     .waits = !(flags & TERN_NOWAIT),
+			     .named = mid != NULL };
 	int rc = send_check(y, rank, flags);
 	if (!rc)
-		rc = send_accept(y, &s, !(flags & TERN_NOWAIT));
+		rc = TERN_LIKELY(layer_maps(y->e, rank)) ? send_accept(y, &s) : send_far(y, &s);
 	if (rc)
 		return rc;
 	if (!mid)
-		return s.outgoing ? send_complete(y, s.outgoing) : 0;
-	*mid = outgoing_name(y, s.outgoing);
+		return s.outgoing ? send_complete(y, &s) : 0;
+	*mid = s.mid ? s.mid : outgoing_name(y, s.outgoing);
 	return 0;
 }

@@ -25,20 +25,11 @@ static struct shelf *shelf_new(struct typed *y, uint32_t count)
 	return NULL;
 }
 
-/* A shelf for `count` buffers without buffers: one that is not used any more, or a new one. */
-static struct shelf *shelf_take(struct typed *y, uint32_t count)
-{
-	struct shelf **list = spare_list(y, count);
-	struct shelf *s = list ? *list : NULL;
-	if (!s)
-		return shelf_new(y, count);
-	*list = s->spare;
-	return s;
-}
-
 static void shelf_spare(struct typed *y, struct shelf *s)
 {
 	struct shelf **list = spare_list(y, s->rack.count);
+	memory_free(s->borrower);
+	s->borrower = NULL;
 	if (list) {
 		s->spare = *list;
 		*list = s;
@@ -46,6 +37,43 @@ static void shelf_spare(struct typed *y, struct shelf *s)
 	}
 	tern_free(y->e->t, s->words); /* the spill could not be made: nobody has seen it */
 	memory_free(s);
+}
+
+/* Those of which nothing is lent any more can be used again. */
+static void limbo_sweep(struct typed *y)
+{
+	for (struct shelf **at = &y->limbo, *s; (s = *at) && !y->lending;) {
+		if (!lend_over(s)) {
+			at = &s->spare;
+			continue;
+		}
+		*at = s->spare;
+		shelf_spare(y, s);
+	}
+}
+
+/* A shelf for `count` buffers without buffers: one that is not used any more, or a new one. */
+static struct shelf *shelf_take(struct typed *y, uint32_t count)
+{
+	struct shelf **list = spare_list(y, count);
+	limbo_sweep(y);
+	struct shelf *s = list ? *list : NULL;
+	if (!s)
+		return shelf_new(y, count);
+	*list = s->spare;
+	return s;
+}
+
+/* What far senders have of it, if there are any; nothing of a spill is lent but for a type. */
+static int shelf_borrowers(struct typed *y, struct shelf *s)
+{
+	uint32_t r = 0;
+	while (r < y->e->t->size && layer_maps(y->e, r))
+		r++;
+	if (r == y->e->t->size || s->type >= KEY_SPILL)
+		return 0;
+	s->borrower = memory_new(y->e->t->size, sizeof *s->borrower);
+	return s->borrower ? 0 : -ENOMEM;
 }
 
 static int shelf_streams(struct typed *y, struct shelf *s)
@@ -67,8 +95,8 @@ static void shelf_begin(struct typed *y, struct shelf *s, char *buffers)
 	s->rack.turn = ++y->turns ? y->turns : ++y->turns; /* 0 is none */
 	s->rack.first = 0;
 	s->first = s->last = NULL;
-	s->held = 0;
-	s->closing = false;
+	s->held = s->due = s->next = s->lookers = 0;
+	s->closing = s->wanted = false;
 	rack_see(&s->rack, s->words, buffers);
 	for (uint32_t i = 0; i < s->rack.count; i++) {
 		s->letter[i] = (struct letter){ .shelf = s };
@@ -117,8 +145,10 @@ int shelf_make(struct typed *y, unsigned key, size_t bytes, uint32_t count, unsi
 	s->type = key;
 	s->flags = flags;
 	char *buffers = tern_alloc(y->e->t, all);
-	if (!buffers || shelf_streams(y, s)) {
+	if (!buffers || shelf_streams(y, s) || shelf_borrowers(y, s)) {
 		tern_free(y->e->t, buffers);
+		memory_free(s->stream);
+		s->stream = NULL;
 		shelf_spare(y, s);
 		return shelf_no_room(y, bytes, count);
 	}
@@ -136,7 +166,23 @@ void shelf_unmake(struct typed *y, struct shelf *s)
 	tern_free(y->e->t, s->rack.buffer);
 	memory_free(s->stream);
 	s->stream = NULL;
-	shelf_spare(y, s);
+	lend_closed(y, s);
+	if (!s->borrower || (lend_over(s) && !y->lending)) {
+		shelf_spare(y, s);
+		return;
+	}
+	s->spare = y->limbo;
+	y->limbo = s;
+}
+
+struct shelf *shelf_of_turn(const struct typed *y, unsigned type, uint32_t turn)
+{
+	struct shelf *s = y->shelf[type];
+	if (s && s->rack.turn == turn)
+		return s;
+	for (s = y->limbo; s && s->rack.turn != turn; s = s->spare)
+		;
+	return s && s->type == type ? s : NULL;
 }
 
 struct shelf *shelf_around(const struct typed *y, const void *p)
@@ -159,7 +205,13 @@ void shelves_free(struct typed *y)
 {
 	for (unsigned i = 0; i < y->shelves; i++) {
 		memory_free(y->sorted[i]->stream);
+		memory_free(y->sorted[i]->borrower);
 		memory_free(y->sorted[i]);
+	}
+	for (struct shelf *s = y->limbo, *next; s; s = next) {
+		next = s->spare;
+		memory_free(s->borrower);
+		memory_free(s);
 	}
 	for (unsigned i = 0; i < SPARE_SIZES; i++)
 		for (struct shelf *s = y->spare[i], *next; s; s = next) {

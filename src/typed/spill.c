@@ -7,19 +7,20 @@
  */
 #include "typed/typed.h"
 
-enum { SMALL_CELL = 512 };
+enum { SMALL_CELL = 512, CELLS_MOST = (1 << LOAN_INDEX_BITS) - 1 };
+
+const size_t spill_cell[SPILL_RACKS] = { SMALL_CELL, SPILL_MOST };
 
 int spill_make(struct typed *y)
 {
-	static const size_t cell[SPILL_RACKS] = { SMALL_CELL, SPILL_MOST };
 	size_t large = y->spill_bytes / 2 / SPILL_MOST;
 	size_t small = (y->spill_bytes - large * SPILL_MOST) / SMALL_CELL;
 	size_t count[SPILL_RACKS] = { small, large };
 	for (unsigned i = 0; i < SPILL_RACKS; i++) {
 		struct shelf *s;
-		uint32_t cells = count[i] < INT32_MAX ? (uint32_t)count[i] : INT32_MAX;
+		uint32_t cells = count[i] < CELLS_MOST ? (uint32_t)count[i] : CELLS_MOST;
 		int rc = cells && !y->shelf[KEY_SPILL + i]
-				 ? shelf_make(y, KEY_SPILL + i, cell[i], cells, 0, &s)
+				 ? shelf_make(y, KEY_SPILL + i, spill_cell[i], cells, 0, &s)
 				 : 0;
 		if (rc)
 			return rc;

@@ -17,6 +17,8 @@ static void lookup(tern *t, const tern_msg *m)
 	uint64_t key = tern_msg_words(m) ? tern_msg_arg(m, 0) : KEYS;
 	struct shelf *s = key < KEYS ? y->shelf[key] : NULL;
 	uint64_t words[FOUND_WORDS] = { key & 0xffff };
+	if (s && s->borrower)
+		lend_known(s, tern_msg_src(m));
 	if (s) {
 		words[0] |= FOUND;
 		words[1] = tern_addr_of(t, s->words);
@@ -42,11 +44,42 @@ static struct target *target_of(struct typed *y, uint32_t rank, unsigned key)
 	return &(*part)[key % TARGETS_OF_PART];
 }
 
+/* The hand of a target at a far rank; NULL if there is no memory. Made with those of its part. */
+static struct hand *hand_of(struct typed *y, uint32_t rank, unsigned key)
+{
+	struct hand **hands = &y->route[rank]->hands[key / TARGETS_OF_PART];
+	if (!*hands)
+		*hands = memory_new(TARGETS_OF_PART, sizeof **hands);
+	return *hands ? &(*hands)[key % TARGETS_OF_PART] : NULL;
+}
+
 /* A place of the rank's heap that its own answer names. */
 static char *found_place(struct typed *y, uint32_t rank, tern_addr a, size_t len)
 {
 	bool good = tern_addr_rank(a) == rank && a % RACK_ALIGN == 0;
 	return good ? heap_reach(mem_of(y->e->t), a, len) : NULL;
+}
+
+static bool found_see(struct typed *y, uint32_t rank, struct rack *k, const uint64_t *words, size_t all)
+{
+	char *at = found_place(y, rank, words[1], rack_words_bytes(k->count));
+	char *buffers = found_place(y, rank, words[2], all);
+	if (!at || !buffers)
+		return false;
+	rack_see(k, at, buffers);
+	return true;
+}
+
+/* A far rack cannot be seen; its owner will check what is put there. */
+static bool hand_see(struct hand *h, struct rack *k, uint32_t rank, tern_addr buffers)
+{
+	if (tern_addr_rank(buffers) != rank)
+		return false;
+	atomic_store_explicit(&h->now, k->turn, memory_order_relaxed);
+	h->asked = h->asked_long = h->refused = false;
+	h->fresh = true;
+	k->now = &h->now;
+	return true;
 }
 
 /* Takes the answer, if everything it names is there and the rank's own. */
@@ -58,11 +91,8 @@ static bool found_take(struct typed *y, uint32_t rank, struct target *to, const 
 	size_t all;
 	if (!k.turn || !k.count || k.count > INT32_MAX || !rack_sizes(k.bytes, k.count, &k.stride, &all))
 		return false;
-	char *at = found_place(y, rank, words[1], rack_words_bytes(k.count));
-	char *buffers = found_place(y, rank, words[2], all);
-	if (!at || !buffers)
+	if (to->hand ? !hand_see(to->hand, &k, rank, words[2]) : !found_see(y, rank, &k, words, all))
 		return false;
-	rack_see(&k, at, buffers);
 	k.first = y->e->t->rank; /* senders begin at different ends; the search makes it a place */
 	if (to->rack.turn != k.turn)
 		to->number = 0;
@@ -92,13 +122,26 @@ static void found(tern *t, const tern_msg *m)
 		typed_refuse(y, rank, "that names memory which is not its own");
 }
 
+/* Before a far rank is asked: there is a hand, and it has nothing of an earlier use. */
+static int far_before(struct typed *y, uint32_t rank, unsigned key, struct target *to)
+{
+	if (!to->hand)
+		to->hand = hand_of(y, rank, key);
+	if (!to->hand)
+		return error_set(-ENOMEM, "sending to rank %u: no memory", rank);
+	return far_return(y, rank, key, to);
+}
+
 static int target_ask(struct typed *y, uint32_t rank, unsigned key, struct target *to)
 {
 	uint64_t word = key;
 	if (!lane_ready(&y->e->t->lane[rank]))
 		return -EAGAIN;
+	int rc = layer_maps(y->e, rank) ? 0 : far_before(y, rank, key, to);
+	if (rc)
+		return rc;
 	to->state = TARGET_ASKED; /* before: the answer of this very rank may come while it sends */
-	int rc = layer_request(y->e, rank, TYPED_LOOKUP, NULL, 0, 1, &word);
+	rc = layer_request(y->e, rank, TYPED_LOOKUP, NULL, 0, 1, &word);
 	if (rc)
 		to->state = TARGET_UNKNOWN;
 	return rc ? rc : -EAGAIN;

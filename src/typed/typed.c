@@ -11,8 +11,10 @@
 static void routes_free(struct typed *y)
 {
 	for (uint32_t r = 0; y->route && r < y->e->t->size; r++) {
-		for (unsigned i = 0; y->route[r] && i < ROUTE_PARTS; i++)
+		for (unsigned i = 0; y->route[r] && i < ROUTE_PARTS; i++) {
 			memory_free(y->route[r]->part[i]);
+			memory_free(y->route[r]->hands[i]);
+		}
 		memory_free(y->route[r]);
 	}
 	memory_free(y->route);
@@ -56,12 +58,14 @@ static int typed_open(struct endpoint *e, void **state)
 		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages", e->t->rank);
 	target_register(e);
 	arrive_register(e);
+	lend_register(e);
+	far_register(e);
 	return typed_settings(y);
 }
 
 void typed_busy(struct typed *y)
 {
-	layer_work(y->e, LAYER_TYPED, y->lost || outgoing_any(y));
+	layer_work(y->e, LAYER_TYPED, y->lost || y->due || outgoing_any(y));
 }
 
 void typed_refuse(struct typed *y, uint32_t src, const char *what)
@@ -106,6 +110,7 @@ static void rank_forget(struct typed *y, uint32_t rank)
 			rack_refill(&y->sorted[i]->rack, rank);
 		rack_reclaim(&y->sorted[i]->rack, rank);
 	}
+	lend_forget(y, rank);
 	order_lost(y, rank);
 }
 
@@ -132,7 +137,7 @@ static unsigned typed_progress(void *state)
 	struct typed *y = state;
 	if (y->lost)
 		typed_reclaim(y);
-	return outgoing_progress(y);
+	return lend_progress(y) + outgoing_progress(y);
 }
 
 static void typed_lost(void *state, uint32_t rank)

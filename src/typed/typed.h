@@ -11,6 +11,9 @@
  * Only the last can be seen by the receiving program, and it is one line in a ring, which is there or not. A
  * signal or a hold only delays it. If the sender ends before, the buffer carries its number, and the
  * owner takes it back. If a send fails, the sender gives the buffer back itself.
+ *
+ * A sender that cannot map the owner's memory is far. It does not take buffers, it borrows them: lend.c is the
+ * owner's side of that, far.c the sender's.
  */
 #ifndef TERN_TYPED_STATE_H
 #define TERN_TYPED_STATE_H
@@ -28,6 +31,15 @@ enum typed_handler {
 	TYPED_LOOKUP = LAYER_TYPED * LAYER_HANDLERS, /* where is your rack? */
 	TYPED_FOUND,                                 /* the reply */
 	TYPED_ARRIVED,                               /* a notice */
+	TYPED_CLAIM,                                 /* lend me a buffer */
+	TYPED_GONE,                                  /* the reply, if the rack is used no more */
+	TYPED_LENT,                                  /* buffers, from the owner */
+	TYPED_RECALL,                                /* what have you not used? */
+	TYPED_RETURNED,                              /* the reply */
+	TYPED_RETURN,                                /* the same, unasked */
+	TYPED_BROUGHT,                               /* a notice, and the message itself */
+	TYPED_LANDED,                                /* the reply, if one was asked for */
+	TYPED_WANTED,                                /* there is no buffer, but some are lent */
 };
 
 /*
@@ -35,6 +47,7 @@ enum typed_handler {
  * large ones, have the keys after them.
  */
 enum { KEY_SPILL = TERN_TYPES_MAX, SPILL_RACKS = 2, KEYS = TERN_TYPES_MAX + SPILL_RACKS };
+extern const size_t spill_cell[SPILL_RACKS]; /* bytes of a cell */
 
 enum {
 	LONG_BYTES = 64 << 10, /* a message longer than this is moved in pieces, in turn with others */
@@ -60,9 +73,56 @@ enum { NOTICE_WORDS = 4 };
 void notice_write(const struct notice *n, uint64_t words[NOTICE_WORDS]);
 struct notice notice_read(const uint64_t words[NOTICE_WORDS]);
 
+/* With the message itself there is one word more. */
+enum { BROUGHT_WORDS = NOTICE_WORDS + 1, BROUGHT_TELL = 1 /* reply when it has landed */ };
+
+/* -- What is lent to a far sender ---------------------------------------------------------------- */
+
+/* A buffer: where it is, and its index there. */
+enum loan_place { LOAN_TYPE, LOAN_SMALL, LOAN_LARGE, LOAN_LONG /* the type's, for a message that is put */ };
+enum { LOAN_INDEX_BITS = 30, SLIP_LOANS = 8 };
+static inline uint32_t loan_of(enum loan_place place, uint32_t index)
+{
+	return (uint32_t)place << LOAN_INDEX_BITS | index;
+}
+static inline enum loan_place loan_place(uint32_t loan)
+{
+	return (enum loan_place)(loan >> LOAN_INDEX_BITS);
+}
+static inline uint32_t loan_index(uint32_t loan)
+{
+	return loan & ((UINT32_C(1) << LOAN_INDEX_BITS) - 1);
+}
+
+enum slip_flags {
+	SLIP_REFUSED = 1, /* none is free, and the type refuses then */
+	SLIP_CLOSED = 2,  /* this use of the rack is over */
+	SLIP_LONG = 4,    /* it answers a claim for a long message */
+};
+
+/* What owner and sender tell each other of the buffers of a type. */
+struct slip {
+	uint8_t type;
+	uint8_t flags;
+	uint32_t turn; /* of the type's rack */
+	uint32_t count;
+	uint32_t loan[SLIP_LOANS];
+};
+
+enum { SLIP_WORDS = 6 };
+void slip_write(const struct slip *s, uint64_t words[SLIP_WORDS]);
+bool slip_read(const tern_msg *m, struct slip *s); /* false if it is none */
+
 /* -- At the receiver ---------------------------------------------------------------------------- */
 
-enum letter_state { LETTER_NONE, LETTER_EARLY, LETTER_READY, LETTER_HELD };
+enum letter_state {
+	LETTER_NONE,
+	LETTER_EARLY,
+	LETTER_READY,
+	LETTER_HELD,
+	LETTER_LENT,    /* a far sender may fill it */
+	LETTER_LANDING, /* a far sender may be putting a long message there */
+};
 
 /* What has landed in a buffer. */
 struct letter {
@@ -84,6 +144,21 @@ struct stream {
 	struct letter *first, *last;
 };
 
+/* What a far sender has of a type, and what it should be told; see lend.c. */
+struct borrower {
+	uint64_t since; /* when something was last lent to it */
+	uint32_t lent;  /* buffers for short messages which it has not used yet, as far as is known */
+	uint16_t want;  /* it waits to send a short message: the length and 1 */
+	uint8_t goal;   /* how many it should have, from what it sent lately */
+	bool knows;     /* it has looked the rack up */
+	bool want_long; /* it waits to send a long one */
+	bool longs;     /* something was lent to it for one */
+	bool ahead;     /* it may be lent more than it waits for */
+	bool recall;    /* it should be asked for what it has not used */
+	bool recalled;  /* it was, since something was last lent to it */
+	bool due;       /* one of these waits to be dealt with */
+};
+
 /*
  * A shelf that is closed is kept for the next of its size, because senders may look at the words of its
  * rack for as long as the job lasts; only its buffers are given back.
@@ -95,6 +170,10 @@ struct shelf {
 	unsigned type, flags;
 	bool closing;                /* its buffers are not freed any more */
 	uint32_t held;               /* messages of this type that the program has */
+	uint32_t due, next;          /* borrowers that are, and with whom to begin */
+	uint32_t lookers;            /* ranks that have looked the rack up */
+	bool wanted;                 /* a sender who takes buffers itself found none while some were lent */
+	struct borrower *borrower;   /* one a rank, if any rank is far; NULL otherwise */
 	struct letter *first, *last; /* what can be received, in order */
 	struct stream *stream;       /* TERN_BUF_ORDER: one a rank */
 	struct letter letter[];      /* one a buffer */
@@ -111,7 +190,24 @@ struct target {
 	bool checks; /* its owner wants free buffers compared with the pattern */
 	struct rack rack;
 	tern_addr buffers;
-	uint64_t number; /* of the next message: TERN_BUF_ORDER */
+	uint64_t number;   /* of the next message: TERN_BUF_ORDER */
+	struct hand *hand; /* of a far owner; NULL otherwise */
+	uint32_t nags;     /* times that no buffer was free while some were lent */
+};
+
+enum { HAND_MOST = 48 };
+
+/* What a far owner has lent for a type; see far.c. */
+struct hand {
+	_Atomic uint32_t now; /* stands for the word of that name in the rack */
+	uint16_t count;
+	uint16_t waiting[2]; /* sends that wait for a buffer: short ones, long ones */
+	bool asked, asked_long;
+	bool fresh;     /* nothing was sent since the rack was looked up */
+	bool refused;   /* the last answer */
+	bool has_long;  /* a buffer for a long message, */
+	uint32_t index; /* which */
+	uint32_t loan[HAND_MOST];
 };
 
 enum { TARGETS_OF_PART = 16, ROUTE_PARTS = (KEYS + TARGETS_OF_PART - 1) / TARGETS_OF_PART };
@@ -120,6 +216,8 @@ enum { TARGETS_OF_PART = 16, ROUTE_PARTS = (KEYS + TARGETS_OF_PART - 1) / TARGET
 struct route {
 	uint64_t number; /* of the next message: TERN_BUF_ORDER_ALL */
 	struct target *part[ROUTE_PARTS];
+	struct hand *hands[ROUTE_PARTS]; /* of the targets in each part, if the rank is far */
+	uint64_t named, landed; /* short messages to a far rank that were given a name; that have landed */
 };
 
 enum outgoing_state { OUTGOING_FREE, OUTGOING_STARTING, OUTGOING_MOVING, OUTGOING_OVER };
@@ -132,8 +230,9 @@ struct outgoing {
 	int error;
 	struct notice notice;
 	tern_op op;
-	const char *data, *landed;
-	uint64_t sum; /* of the data when it was accepted */
+	const char *data, *landed; /* the latter is NULL if it is out of sight */
+	uint64_t sum;              /* of the data when it was accepted */
+	bool forgotten;            /* nobody will ask for its result */
 };
 
 enum { OUTGOING_WORDS = TERN_BUFSENDS_MAX / 64, SPARE_SIZES = 7 /* 64 buffers to TERN_BUFFERS_MAX */ };
@@ -148,6 +247,9 @@ struct typed {
 	unsigned shelves;
 	struct stream *all;               /* TERN_BUF_ORDER_ALL: one a rank, made with the first such type */
 	struct shelf *spare[SPARE_SIZES]; /* shelves that no type uses, by size: the first of a list */
+	struct shelf *limbo;              /* closed, while something of them is still lent: a list */
+	uint32_t due;                     /* of all shelves */
+	bool lending;                     /* in the middle of dealing with those */
 	struct route **route;             /* one a rank, made when something is first sent to it */
 	struct outgoing *outgoing;        /* TERN_BUFSENDS_MAX, made with the first long message */
 	uint64_t moving[OUTGOING_WORDS];  /* those that are under way, a bit each */
@@ -180,6 +282,8 @@ int shelf_make(struct typed *y, unsigned key, size_t bytes, uint32_t count, unsi
 void shelf_unmake(struct typed *y, struct shelf *s);
 void shelves_free(struct typed *y);
 struct shelf *shelf_around(const struct typed *y, const void *p); /* NULL if it is in none */
+/* The one that a type had in that turn, though it be closed; NULL if there is none. */
+struct shelf *shelf_of_turn(const struct typed *y, unsigned type, uint32_t turn);
 
 /* -- letter.c: queues, and buffers that go back -- */
 void letter_ready(struct typed *y, struct letter *l);
@@ -202,6 +306,18 @@ void order_lost(struct typed *y, uint32_t rank); /* its sequence ends where some
 /* -- spill.c -- */
 int spill_make(struct typed *y);
 
+/* -- lend.c: at the owner -- */
+void lend_register(struct endpoint *e);
+unsigned lend_progress(struct typed *y);
+void lend_known(struct shelf *s, uint32_t rank); /* it has looked the rack up */
+/* A short message has come from `rank`; `counted` among what it had for those. */
+void lend_used(struct typed *y, struct shelf *s, uint32_t rank, bool counted);
+/* Ends the turn of a rack though some of it is lent; false, and nothing has changed, if a message is just landing. */
+bool lend_shut(struct typed *y, struct shelf *s);
+void lend_closed(struct typed *y, struct shelf *s); /* tells those who have something of it, or wait for it */
+bool lend_over(const struct shelf *s);              /* nothing of it is out, and nobody is to be told */
+void lend_forget(struct typed *y, uint32_t rank);   /* which has left */
+
 /* -- check.c: TERN_CHECK -- */
 uint64_t check_sum(const char *data, size_t len);
 void check_fill(char *buffer, size_t len);
@@ -212,8 +328,16 @@ void target_register(struct endpoint *e);
 /* 0 and what is known; -EAGAIN while it is being asked for; -ENXIO, once, when there is none; -ENOMEM. */
 int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **out);
 
+/* -- far.c: at a far sender -- */
+void far_register(struct endpoint *e);
+/* Gives back what is left of a rack that is used no more: -EAGAIN if there was something. */
+int far_return(struct typed *y, uint32_t rank, unsigned type, struct target *to);
+bool far_named(const struct typed *y, tern_mid mid); /* whether that is a name of a short message */
+int far_done(const struct typed *y, tern_mid mid);   /* as tern_bufdone() */
+
 /* -- arrive.c -- */
 void arrive_register(struct endpoint *e);
+void arrive_spoiled(struct typed *y, unsigned type); /* a free buffer had been written to */
 
 /* -- outgoing.c -- */
 struct outgoing *outgoing_new(struct typed *y); /* NULL if all are under way, or there is no memory */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A message on its way out of tern_bufsend(), for the two ways that there are: send.c and far.c. */
+#ifndef TERN_TYPED_SEND_H
+#define TERN_TYPED_SEND_H
+
+#include <errno.h>
+
+#include "typed/typed.h"
+
+struct sending {
+	uint32_t rank;
+	unsigned type;
+	const char *data;
+	size_t len;
+	const char *why;       /* it cannot be sent yet */
+	struct target *target; /* the type's rack */
+	struct target *where;  /* the rack in which a buffer was taken: that, or the spill's */
+	struct notice notice;
+	struct outgoing *outgoing; /* of a long message that was accepted */
+	bool far, waits, named;
+	bool asked;        /* a far owner, by this very call */
+	uint16_t *waiting; /* where it is counted while it waits for one that is far */
+	tern_mid mid;
+};
+
+static inline int sending_later(struct sending *s, const char *why)
+{
+	s->why = why; /* the sentence is made when somebody wants it */
+	return -EAGAIN;
+}
+int sending_full(const struct sending *s); /* -ENOBUFS, with its sentence */
+/* From here on it will arrive, or its receiver is lost. */
+void sending_number(struct typed *y, struct sending *s);
+/* It failed all the same, and nothing has been served since. */
+void sending_unnumber(struct typed *y, const struct sending *s);
+/* Begins to move a long message to `at`, which is at `landed` if that can be seen. */
+int sending_start(struct typed *y, struct sending *s, tern_addr at, const char *landed);
+void sending_moves(struct typed *y, struct sending *s);
+
+void far_listen(struct typed *y, uint32_t rank); /* handles what it has said already */
+/* Whether what is known of the rack may be old: then it is looked up again. What is answered to that is good for one use. */
+bool far_stale(struct hand *h);
+int far_try(struct typed *y, struct sending *s); /* as send_try(), when the target is known */
+void far_end(struct sending *s);                 /* it waits no more */
+
+#endif
