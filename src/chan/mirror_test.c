@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Channels whose ends have no memory in common: when what is put leaves, and what a mirror does with what comes. */
 #include "../../tests/chan_pair.h"
+#include "../../tests/far.h"
 #include "chan/feed.h"
-
-static void need_udp(void)
-{
-	char why[200] = "";
-	for (int i = 0; net_table[i]; i++)
-		if (!strcmp(net_table[i]->name, "udp") && !net_table[i]->usable(why, sizeof why))
-			check_skip(why);
-}
 
 static void far_start(uint32_t n)
 {
-	need_udp();
-	setenv("TERN_NET", "udp", 1);
-	unsetenv("TERN_FAULT"); /* these look at single packets */
+	far_use(NULL); /* these look at single packets */
 	local_polled();
 	local_open(n);
 	pair_open(7);
@@ -187,7 +178,7 @@ TEST(both_sides_get_their_memory_back)
 
 /* -- What messages say is checked ------------------------------------------------------------------- */
 
-static uint64_t mirror_number(void)
+static uint64_t number_of(void)
 {
 	return pair_to->listener[0].mirror;
 }
@@ -209,14 +200,14 @@ TEST(what_comes_for_a_mirror_from_another_rank_or_under_an_old_number_is_dropped
 {
 	const uint64_t data[] = { STREAM_DATA | 1 << ITEM_BITS, 99 };
 	far_start(3);
-	CHECK(stream(2, mirror_number(), data, 2) >= 0);
-	CHECK(stream(0, mirror_number() + 1, data, 2) >= 0);
+	CHECK(stream(2, number_of(), data, 2) >= 0);
+	CHECK(stream(0, number_of() + 1, data, 2) >= 0);
 	CHECK(stream(0, UINT64_MAX, data, 2) >= 0);
 	CHECK_IS(tern_chan_information(&in), TERN_NOTHING);
-	CHECK(stream(0, mirror_number(), data, 2) >= 0); /* as it should be */
+	CHECK(stream(0, number_of(), data, 2) >= 0); /* as it should be */
 	CHECK_IS(pair_get(), 99);
 	CHECK_IS(tern_chan_close(pair_from), 0);
-	CHECK(stream(0, mirror_number(), data, 2) >= 0);
+	CHECK(stream(0, number_of(), data, 2) >= 0);
 	local_close();
 }
 
@@ -233,7 +224,7 @@ TEST(what_is_no_channels_data_is_dropped_and_said)
 	};
 	far_start(2);
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
-		CHECK_IS(stream(0, mirror_number(), bad[i], i == 6 ? 1 : 2), -EBADMSG);
+		CHECK_IS(stream(0, number_of(), bad[i], i == 6 ? 1 : 2), -EBADMSG);
 	CHECK(sentence_has(-EBADMSG, "rank 0"));
 	CHECK_IS(tern_chan_information(&in), TERN_NOTHING);
 	pair_end();
@@ -245,7 +236,7 @@ TEST(more_than_a_mirror_holds_is_not_taken)
 	uint64_t number;
 	int rc = 0;
 	far_start(2);
-	number = mirror_number();
+	number = number_of();
 	data[0] = STREAM_DATA | (uint64_t)(STREAM_WORDS - 1) << ITEM_BITS;
 	for (int i = 0; i < 5; i++)
 		CHECK_IS(layer_request(local[0]->own, 1, CHAN_STREAM, data, sizeof data, 1, &number), 0);
@@ -270,7 +261,7 @@ static void tell(uint32_t src, uint64_t serial, uint64_t freed, uint64_t state, 
 TEST(what_a_mirror_cannot_have_told_changes_nothing)
 {
 	far_start(3);
-	uint64_t serial = pair_to->serial, number = mirror_number();
+	uint64_t serial = pair_to->serial, number = number_of();
 	struct reader *r = &pair_to->pipe->reader[0];
 	tell(2, serial, 0, READER_CLOSED, number);     /* not its rank, */
 	tell(1, serial + 1, 0, READER_CLOSED, number); /* not its ring, */

@@ -117,11 +117,13 @@ int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n, s
 	return 0;
 }
 
-void out_expect(struct tern_chan *c, unsigned i)
+void out_expect(struct tern_chan *c, unsigned i, uint64_t mirror)
 {
-	uint32_t state = atomic_load_explicit(&c->pipe->reader[i].state, memory_order_relaxed);
-	if (c->listener[i].far && state == READER_NONE)
-		reader_set(&c->pipe->reader[i], READER_OPEN);
+	struct listener *l = &c->listener[i];
+	if (!l->far || l->mirror)
+		return; /* it has said so itself */
+	l->mirror = mirror;
+	reader_set(&c->pipe->reader[i], READER_OPEN);
 }
 
 void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who)
