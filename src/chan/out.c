@@ -236,9 +236,10 @@ static tern_out *out_real(tern_out *o)
 	return TERN_UNLIKELY(o->chan->far) ? &o->chan->real : o;
 }
 
+/* What was put is sent, unless the call failed: then its sentence stays, and what there is was sent before it waited. */
 static int out_done(const tern_out *o, int rc)
 {
-	if (TERN_UNLIKELY(o->chan->far))
+	if (TERN_UNLIKELY(o->chan->far) && (rc >= 0 || rc == -EAGAIN))
 		feed_push(o->chan, false);
 	return rc;
 }
@@ -290,7 +291,7 @@ int tern_chan_end_at(tern_out *o)
 	int rc = out_settle(o);
 	if (!rc)
 		out_mark(o, ITEM_END);
-	if (o->chan->far)
+	if (!rc && o->chan->far)
 		feed_push(o->chan, true);
 	return rc;
 }
