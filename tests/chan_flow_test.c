@@ -8,6 +8,7 @@
 #define CHECK_SECONDS 40
 #include <tern/chan.h>
 
+#include "chan/chan.h"
 #include "chance.h"
 #include "crew.h"
 #include "far.h"
@@ -420,6 +421,44 @@ TEST(a_list_gets_everything_over_a_network_that_loses_and_reorders)
 	crew_run(4, to_all_of_a_process);
 }
 
+/* A block longer than the ring, of which nothing was put before. */
+static void one_block(void)
+{
+	enum { BYTES = 200000 };
+	atomic_store(&check_failures, 0);
+	tern *t = crew_open();
+	tern_chan *channel;
+	unsigned char *block = malloc(BYTES);
+	REQUIRE(block);
+	if (tern_rank(t) == 0) {
+		chance_fill(block, BYTES, 3);
+		REQUIRE(tern_chan_to(t, 1, NAME, &channel) == 0);
+		tern_out out = tern_chan_out(channel);
+		CHECK_IS(tern_chan_put_block(&out, block, BYTES), 0);
+	} else {
+		REQUIRE(tern_chan_from(t, 0, NAME, &channel) == 0);
+		tern_in in = tern_chan_in(channel);
+		CHECK_IS(tern_chan_get_block(&in, block, BYTES), 0);
+		CHECK(chance_filled(block, BYTES, 3));
+	}
+	free(block);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_block_longer_than_a_channel_goes_over_a_network)
+{
+	far_use(NULL);
+	crew_run(2, one_block);
+}
+
+/* As if much had just been sent: what is put next stays until the barrier. */
+static void put_off(tern_chan *c)
+{
+	c->since = clock_ns() + (UINT64_C(1) << 40);
+	c->burst = UINT32_MAX;
+	c->pressed = c->leaf;
+}
+
 static void behind_a_barrier(void)
 {
 	enum { SOME = 500 };
@@ -430,6 +469,7 @@ static void behind_a_barrier(void)
 	if (tern_rank(t) == 0) {
 		REQUIRE(tern_chan_to(t, 1, NAME, &channel) == 0);
 		tern_out out = tern_chan_out(channel);
+		put_off(channel);
 		for (uint64_t i = 0; i < SOME; i++)
 			CHECK_IS(tern_chan_put8(&out, i), 0);
 		CHECK_IS(tern_barrier(t), 0);

@@ -89,6 +89,46 @@ TEST(the_end_of_a_message_leaves_at_once_with_all_before_it)
 	pair_end();
 }
 
+TEST(what_was_put_off_leaves_before_its_rank_does)
+{
+	far_start(2);
+	in_a_burst();
+	for (uint64_t i = 0; i < 100; i++)
+		CHECK_IS(tern_chan_put8(&out, i), 0);
+	local_close_one(0);
+	for (uint64_t i = 0; i < 100; i++)
+		REQUIRE(comes(i));
+	uint64_t value;
+	CHECK_IS(tern_chan_get8(&in, &value), -ESHUTDOWN);
+	local_close();
+}
+
+/* -- Ranks that have left ------------------------------------------------------------------------ */
+
+TEST(what_a_rank_sent_before_it_left_is_found_though_nobody_had_looked_yet)
+{
+	far_start(2);
+	CHECK_IS(tern_chan_put8(&out, 5), 0);
+	chan_layer.lost(chans_of(local[1]), 0); /* as if it had gone just now */
+	CHECK_IS(tern_chan_information(&in), TERN_NOTHING);
+	chan_settle();
+	CHECK_IS(pair_get(), 5);
+	CHECK_IS(tern_chan_information(&in), TERN_CLOSED);
+	local_close();
+}
+
+TEST(that_a_reader_closed_before_it_left_is_found_too)
+{
+	far_start(2);
+	CHECK_IS(tern_chan_close(pair_from), 0);
+	chan_layer.lost(chans_of(local[0]), 1);
+	CHECK(out_limit(pair_to) != 0);
+	chan_settle();
+	CHECK_IS(out_limit(pair_to), 0);
+	CHECK_IS(out_gone(pair_to), -EPIPE);
+	local_close();
+}
+
 static int put_rc;
 static void put_here(tern *t, const tern_msg *m)
 {
