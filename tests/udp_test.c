@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include <tern/async.h>
-#include <tern/chan.h>
 #include <tern/typed.h>
 
 #include "boot/exchange.h"
@@ -233,11 +232,9 @@ TEST(what_needs_shared_memory_refuses_and_names_the_network)
 {
 	use_udp();
 	tern *t[2];
-	tern_chan *c;
 	REQUIRE(tern_open_local(2, t) == 0);
 	CHECK_IS(tern_async_on(t[0], 0, drain_nothing, NULL), 0);
 	CHECK(says_udp(tern_bufsend(t[0], 1, 3, "x", 1, TERN_NOWAIT, NULL)));
-	CHECK(says_udp(tern_chan_to(t[0], 1, 7, &c)));
 	CHECK(says_udp(tern_async(t[0], 1, fill_nothing, 0, NULL, NULL)));
 	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_THREAD), -ENOTSUP);
 	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_INTERRUPT), -ENOTSUP);
