@@ -120,20 +120,20 @@ static inline void arrival_write(struct arrival *a, tern *t, const tern_msg *m)
 	a->count++;
 }
 
-/* Handlers of two ranks may run at once; an interrupt's must not find the lock taken by what it interrupts. */
+/*
+ * Handlers of two ranks may run at once; an interrupt's must not find the lock taken by what it interrupts. That may be
+ * the handler of a rank that is polled, by the same thread.
+ */
 static inline void arrival_note(struct arrival *a, tern *t, const tern_msg *m)
 {
-	bool interrupts = tern_delivery(t) == TERN_DELIVERY_INTERRUPT;
 	sigset_t all, before;
 	sigfillset(&all);
-	if (interrupts)
-		pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (atomic_flag_test_and_set_explicit(&arrival_lock, memory_order_acquire))
 		;
 	arrival_write(a, t, m);
 	atomic_flag_clear_explicit(&arrival_lock, memory_order_release);
-	if (interrupts)
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Handlers that only note what came. */
