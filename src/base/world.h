@@ -37,7 +37,8 @@ struct sleep {
 	int32_t thread;
 	int fd[SLEEP_FDS];
 	unsigned fds;
-	uint64_t until; /* when a network wants to be asked again, on the world's clock; 0: whenever */
+	const int *wake; /* a descriptor besides, which is no bell's; NULL: none */
+	uint64_t until;  /* when a network wants to be asked again, on the world's clock; 0: whenever */
 };
 
 struct world {

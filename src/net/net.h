@@ -133,6 +133,7 @@ struct site {
 	struct tern_inlet bell;   /* always in the circle, and its beginning */
 	uint32_t circle;          /* inlets in it, the bell not counted */
 	bool asks;                /* a network wants to be asked by every poll: its bell is always rung */
+	bool mute;                /* and what arrives there cannot raise a signal */
 };
 
 struct net {

@@ -83,6 +83,7 @@ void packet_answer(struct net *net)
 	}
 	bool spoke = n->spoke;
 	n->spoke = false;
+	call_off(n);
 	if (!spoke) {
 		post_look(n, true);
 		return;
@@ -172,24 +173,43 @@ static bool any_arrived(const struct site *site)
 	return false;
 }
 
+/* Whoever rings our bell is to send the signal, and so is the wire. */
+static bool arm_call(struct packet_net *n, const struct sleep *sleep)
+{
+	struct job_rank *own = &n->job->rank[n->net.site->rank];
+	atomic_store(&own->thread, sleep->thread);
+	atomic_store(&own->signal, sleep->signal);
+	if (!call_on(n, sleep))
+		return false;
+	post_look(n, true); /* what came before that has raised none */
+	return !any_arrived(n->net.site);
+}
+
 /* Ranks that ring ours knock on the socket, seeing that we sleep. */
+static bool arm_sleep(struct packet_net *n, struct sleep *sleep)
+{
+	if (sleep->bells == FUTEX_MANY || sleep->fds == SLEEP_FDS)
+		return false;
+	sleep->bell[sleep->bells++] = &n->job->rank[n->net.site->rank].bell;
+	sleep->fd[sleep->fds++] = n->wire->ops->descriptor(n->wire);
+	return true;
+}
+
 bool packet_arm(struct net *net, struct sleep *sleep)
 {
 	struct packet_net *n = packet_of(net);
-	_Atomic uint64_t *bell = &n->job->rank[net->site->rank].bell;
 	for (int i = 0; i < 2; i++) /* twice, because acknowledgements wait for one look */
 		post_look(n, true);
-	if (any_arrived(net->site) || sleep->bells == FUTEX_MANY || sleep->fds == SLEEP_FDS ||
-	    sleep->says == BELL_CALL)
+	if (any_arrived(net->site))
 		return false;
-	atomic_store(bell, sleep->says);
+	if (!(sleep->says == BELL_CALL ? arm_call(n, sleep) : arm_sleep(n, sleep)))
+		return false;
+	atomic_store(&n->job->rank[net->site->rank].bell, sleep->says);
 	n->sleeping = true;
 	if (packet_left(net) != n->known_left) {
 		n->known_left = packet_left(net);
 		return false;
 	}
-	sleep->bell[sleep->bells++] = bell;
-	sleep->fd[sleep->fds++] = n->wire->ops->descriptor(n->wire);
 	uint64_t due = post_due(n);
 	if (due != DUE_NEVER && (!sleep->until || due < sleep->until))
 		sleep->until = due;
@@ -199,6 +219,7 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 void packet_disarm(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
+	call_off(n);
 	if (n->sleeping)
 		atomic_store(&n->job->rank[net->site->rank].bell, BELL_QUIET);
 	n->sleeping = false;
@@ -269,6 +290,7 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 	n->copies |= !(n->services & PROVIDES_RELIABLE); /* blocks are given back as soon as they are sent */
 	circle_begin(site, &n->bell);
 	site->asks = true;
+	site->mute |= !n->wire->calls;
 	n->last = (struct tern_inlet){ .cursor = site->bell.cursor, .expect = BELL_RUNG, .kind = TERN_BELL };
 	circle_add(site, &n->last); /* others come before it */
 	atomic_store(&job->rank[site->rank].pid, getpid());
