@@ -158,6 +158,12 @@ static int call_forgive(tern *t, const tern_msg *m)
 	return tern_forgive(t, other);
 }
 
+static int call_on_lost(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_on_lost(t, NULL, NULL);
+}
+
 static int call_hold(tern *t, const tern_msg *m)
 {
 	(void)m;
@@ -351,6 +357,7 @@ static const struct row {
 	{ "tern_barrier", call_barrier, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0, -EDEADLK } },
 	{ "tern_signal", call_signal, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_forgive", call_forgive, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_on_lost", call_on_lost, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_hold", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_release", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_on", call_on, { -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY } },

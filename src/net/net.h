@@ -122,6 +122,7 @@ struct peer {
 	struct net *net;
 	bool lost;     /* has closed, is gone or dead: nothing can be sent to it any more */
 	bool forgiven; /* tern_forgive() */
+	bool told;     /* the program was, tern_on_lost() */
 };
 
 /* An endpoint's side of its networks. */
