@@ -30,6 +30,8 @@ void chan_free(struct tern_chan *c)
 	while (*p != c)
 		p = &(*p)->next;
 	*p = c->next;
+	if (c->fills)
+		memory_free(c->pipe);
 	memory_free(c->rank);
 	memory_free(c);
 }
@@ -39,7 +41,7 @@ void chans_sweep(struct chans *s)
 {
 	for (struct tern_chan *c = s->first, *next; c; c = next) {
 		next = c->next;
-		if (!c->closed || c->stays || out_limit(c))
+		if (!c->closed || c->stays || c->fills || out_limit(c))
 			continue;
 		tern_free(s->e->t, c->memory);
 		chan_free(c);
@@ -75,6 +77,8 @@ static int chans_open(struct endpoint *e, void **state)
 		return error_set(-ENOMEM, "opening the channels of rank %u: no memory", e->t->rank);
 	s->e = e;
 	open_register(e);
+	feed_register(e);
+	mirror_register(e);
 	*state = s;
 	return 0;
 }
@@ -86,6 +90,7 @@ static int chans_open(struct endpoint *e, void **state)
 static void chans_close(void *state)
 {
 	struct chans *s = state;
+	s->closing = true;
 	relay_close(s);
 	open_close(s);
 	for (struct tern_chan *c = s->first, *next; c; c = next) {
@@ -98,27 +103,88 @@ static void chans_close(void *state)
 			out_close(c, PIPE_LEFT, s->e->t->rank);
 		chan_free(c);
 	}
+	mirror_close(s);
 	memory_free(s);
 }
 
-static unsigned chans_progress(void *state)
-{
-	return relay_progress(state);
-}
+/* -- Ranks that have left ------------------------------------------------------------------ */
 
+/*
+ * What a rank has put into memory that both map is there when it has left. What it has sent may
+ * still be on its way from the network to a handler, so it is looked for before the rank is lost.
+ */
 static void chans_lost(void *state, uint32_t rank)
 {
 	struct chans *s = state;
 	for (struct tern_chan *c = s->first; c; c = c->next) {
-		c->lost |= !c->sends && c->feeder == rank;
-		for (unsigned i = 0; i < c->listeners; i++)
-			c->listener[i].lost |= c->listener[i].rank == rank;
+		if (!c->sends && c->feeder == rank) {
+			c->lost |= !c->mirror;
+			c->parting = PARTING_LOOKS;
+		}
+		for (unsigned i = 0; i < c->listeners; i++) {
+			struct listener *l = &c->listener[i];
+			l->lost |= l->rank == rank && !l->far;
+			l->parting = l->rank == rank ? PARTING_LOOKS : l->parting;
+		}
 	}
+	s->parts = true;
+	chans_work(s);
 }
 
+/* One look more; true while it is parting. */
+static bool part(struct chans *s, uint32_t rank, uint8_t *parting, bool *lost)
+{
+	struct peer *p = &s->e->site.peer[rank];
+	if (*lost || !*parting)
+		return false;
+	if (p->requests.base && inlet_has(&p->requests))
+		circle_add(&s->e->site, &p->requests); /* it may have died before it knocked */
+	else
+		*lost = --*parting == 0;
+	return !*lost;
+}
+
+static void chans_part(struct chans *s)
+{
+	bool parts = false;
+	for (struct tern_chan *c = s->first; c && s->parts; c = c->next) {
+		if (!c->sends)
+			parts |= part(s, c->feeder, &c->parting, &c->lost);
+		for (unsigned i = 0; i < c->listeners; i++)
+			parts |= part(s, c->listener[i].rank, &c->listener[i].parting, &c->listener[i].lost);
+	}
+	s->parts = parts;
+}
+
+/* -- Turns ------------------------------------------------------------------------------------ */
+
+void chans_work(struct chans *s)
+{
+	layer_work(s->e, LAYER_CHAN, s->relays || s->owes || s->tells || s->parts);
+}
+
+static unsigned chans_progress(void *state)
+{
+	struct chans *s = state;
+	chans_part(s);
+	unsigned done = relay_progress(s) + feed_progress(s) + mirror_progress(s);
+	chans_work(s);
+	return done;
+}
+
+/* What was put arrives, though its rank leaves: a mirror has room for all of it. */
 static void chans_leave(void *state)
 {
-	relay_drain(state);
+	struct chans *s = state;
+	struct endpoint *e = s->e;
+	struct ladder l = { .bounded = true, .call = "tern_close" };
+	relay_drain(s);
+	uint64_t since = e->world->now();
+	while ((feed_owes(s) || s->tells) && e->world->now() - since < e->grace_ns)
+		if (chans_progress(s))
+			since = e->world->now();
+		else if (chan_wait(e, &l, "tern_close()"))
+			return;
 }
 
 const struct layer chan_layer = { .open = chans_open,

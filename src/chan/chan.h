@@ -17,12 +17,27 @@ enum chan_handler {
 	CHAN_WITHDRAW,                            /* and not any more */
 	CHAN_RELAY,                               /* pass on what comes in a ring, in one of your own */
 	CHAN_ANSWER,
+	CHAN_STREAM, /* what was put, for a mirror */
+	CHAN_TELL,   /* how far a mirror's reader is */
+};
+
+/* Where a reader is; moving it gives nothing back until in_move(). */
+struct cursor {
+	struct tern_chan_line *line;
+	intptr_t at;
+	intptr_t end; /* how far there is data, after a look that found some */
+	uint64_t leaf;
 };
 
 /* A rank that reads from our ring, itself or as a relay. */
 struct listener {
 	uint32_t rank;
 	bool lost;
+	uint8_t parting; /* it has left, and is lost after so many more looks at what it sent */
+	bool far;        /* it reads a mirror, and the rest is what feed.c knows of that: */
+	bool ended;      /* the mirror was told how the ring ended */
+	uint64_t mirror; /* its number; 0: not known yet */
+	struct cursor sent;
 };
 
 /* One end of a channel. Its block of TERN_CHAN_LEAF bytes is aligned to that, see chan_spill(). */
@@ -49,6 +64,16 @@ struct tern_chan {
 	uint32_t *rank;
 	unsigned ranks;
 	void *memory; /* of the ring, as it was allocated */
+	bool fills;   /* a mirror, whose ring is private memory */
+
+	/* And, if some of those who read there are far: */
+	uint64_t serial;  /* the ring's name in messages, which no other ring of this rank ever has */
+	unsigned far;     /* listeners that are */
+	tern_out real;    /* where it stands; what the program has stands at the spill, for ever */
+	bool owes;        /* something may have been put that was not sent */
+	unsigned burst;   /* times that something was sent at once, */
+	uint64_t since;   /* after this time */
+	uint64_t pressed; /* the leaf where that last was so because the one before was full */
 
 	/* Of a receiving end. */
 	struct reader *reader;
@@ -56,14 +81,25 @@ struct tern_chan {
 	uint32_t from;                        /* who opened the other end */
 	uint32_t feeder;                      /* who fills the ring: that rank, or a relay */
 	bool lost;                            /* the feeder has left or died */
+	uint8_t parting;                      /* as a listener's */
+	struct mirror *mirror;                /* the ring is one; NULL: it is the feeder's own */
+};
+
+/* What a rank is told of a ring: where it lies, how messages name it, and which of its readers is meant. */
+struct ring {
+	tern_addr pipe;
+	uint64_t serial;
+	uint64_t reader;
 };
 
 /* A ring that somebody lets this rank read from, and that no tern_chan_from() has taken yet. */
 struct offer {
 	uint64_t name;
 	uint32_t from, feeder;
+	struct ring ring;
 	struct pipe *pipe;
 	struct reader *reader;
+	struct mirror *mirror; /* as an end's */
 };
 
 struct proc {
@@ -71,6 +107,8 @@ struct proc {
 	void *arg;
 	bool reserved; /* for another layer, which runs it */
 };
+
+enum { MIRROR_BUCKETS = 64 };
 
 struct chans {
 	struct endpoint *e;
@@ -80,6 +118,12 @@ struct chans {
 	uint64_t ticket;
 	struct offer *offer; /* TERN_CHANS_MAX, allocated with the first; the oldest comes first */
 	unsigned offers;
+	uint64_t serial;                       /* of the ring, or mirror, that was made last */
+	struct mirror *mirror[MIRROR_BUCKETS]; /* by number */
+	bool owes;                             /* an end does */
+	bool tells;                            /* a mirror has something to tell */
+	bool parts;                            /* somebody is parting */
+	bool closing;                          /* nothing is told any more */
 	struct proc proc[TERN_PROCS_MAX];
 };
 
@@ -120,11 +164,19 @@ int chan_may_wait(struct endpoint *e, const char *what);
 int chan_wait(struct endpoint *e, struct ladder *l, const char *what);
 /* 0, -ESHUTDOWN or -EOWNERDEAD, no sentence. */
 int chan_check(struct chans *s, uint32_t rank);
+void chans_work(struct chans *s); /* tells polls whether there is some */
+/* Looks at what a rank that has left may still have sent, before it counts as lost. */
+enum { PARTING_LOOKS = 2 };
 
 /* -- out.c -- */
 /* A sending end with a ring of this rank's heap: `n` listeners. Its first leaf is entered. */
 int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n, struct tern_chan **c);
 void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who);
+/* Makes its listeners, and enters the first leaf of its ring. */
+void out_begin(struct tern_chan *c, const uint32_t *rank, unsigned n);
+bool out_listens(const struct tern_chan *c, unsigned i);
+/* The rank of listener `i` will read, though it has not said so: nothing that is put may be lost for it. */
+void out_expect(struct tern_chan *c, unsigned i);
 /* How many leaves may have been entered by now; 0 when nobody reads any more. */
 uint64_t out_limit(const struct tern_chan *c);
 int out_gone(const struct tern_chan *c); /* nobody reads: the code, with a sentence */
@@ -134,14 +186,6 @@ void out_mark(tern_out *o, uint64_t item);
 bool out_turn(tern_out *o);
 
 /* -- in.c -- */
-/* Where a reader is; moving it gives nothing back until in_move(). */
-struct cursor {
-	struct tern_chan_line *line;
-	intptr_t at;
-	intptr_t end; /* how far there is data, after a look that found some */
-	uint64_t leaf;
-};
-
 struct tern_chan *in_open(struct chans *s, const struct offer *o);
 void in_close(struct tern_chan *c, enum reader_state state);
 struct cursor in_cursor(const tern_in *i);
@@ -164,12 +208,35 @@ int proc_waits(tern_in *i, struct cursor *k, uint64_t *id);
 /* -- open.c -- */
 void open_register(struct endpoint *e);
 void open_close(struct chans *s);
-struct pipe *pipe_reach(struct chans *s, tern_addr a); /* NULL if there is none */
+/*
+ * How this rank reads from the ring: in the memory of the rank that fills it, or from a mirror, which is made. Sets
+ * pipe, reader, feeder and mirror of the offer; a code if it cannot. No sentence: for a handler.
+ */
+int offer_reach(struct chans *s, const struct ring *ring, struct offer *o);
+void offer_leave(struct offer *o, enum reader_state state); /* it will not be read from */
+struct pipe *pipe_reach(struct chans *s, tern_addr a);      /* NULL if there is none */
+
+/* -- feed.c -- */
+void feed_register(struct endpoint *e);
+/* Something was put for listeners that are far: sends it, at once or with what follows. */
+void feed_push(struct tern_chan *c, bool at_once);
+unsigned feed_progress(struct chans *s);
+bool feed_owes(const struct chans *s); /* something was put and not sent */
+
+/* -- mirror.c -- */
+void mirror_register(struct endpoint *e);
+/* Of a ring that rank `feeder` fills. NULL: no memory. */
+struct mirror *mirror_open(struct chans *s, uint32_t feeder, const struct ring *ring, uint64_t name);
+struct pipe *mirror_pipe(const struct mirror *m);
+void mirror_drop(struct mirror *m); /* which nobody ever knew of */
+void mirror_tell(struct mirror *m); /* its reader has given leaves back, or has ended */
+unsigned mirror_progress(struct chans *s);
+void mirror_close(struct chans *s);
 
 /* -- relay.c -- */
-/* A relay from what `from` offers to `n` ranks; `made` is its ring. No sentence: for a handler. */
+/* A relay from what `from` offers to `n` ranks; `made` is its sending end. No sentence: for a handler. */
 int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, unsigned n,
-	       struct pipe **made);
+	       struct tern_chan **made);
 void relay_drain(struct chans *s); /* passes on what has come, as long as its readers take it */
 void relay_close(struct chans *s);
 unsigned relay_progress(struct chans *s);

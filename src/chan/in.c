@@ -21,15 +21,24 @@ struct tern_chan *in_open(struct chans *s, const struct offer *o)
 	c->reader = o->reader;
 	c->from = o->from;
 	c->feeder = o->feeder;
-	c->lost = s->e->site.peer[o->feeder].lost;
+	c->mirror = o->mirror;
+	if (s->e->site.peer[o->feeder].lost) {
+		c->lost = !c->mirror;
+		c->parting = PARTING_LOOKS;
+		s->parts = true;
+		chans_work(s);
+	}
 	tern_chan_stand(c, pipe_begin(c->pipe), -TERN_CHAN_FULL);
 	return c;
 }
 
 void in_close(struct tern_chan *c, enum reader_state state)
 {
+	struct mirror *m = c->mirror;
 	reader_set(c->reader, state);
 	chan_free(c);
+	if (m)
+		mirror_tell(m);
 }
 
 /* -- Cursors -------------------------------------------------------------------------------- */
@@ -49,6 +58,8 @@ void in_move(tern_in *i, const struct cursor *k)
 	c->leaf = k->leaf;
 	/* R6, pairs with A6 in out_limit(): the leaves before this one have been read. */
 	atomic_store_explicit(&c->reader->freed, k->leaf - 1, memory_order_release);
+	if (TERN_UNLIKELY(c->mirror != NULL))
+		mirror_tell(c->mirror);
 }
 
 void in_pass(struct cursor *k)
@@ -202,13 +213,35 @@ static void in_stare(struct tern_chan *c, const struct cursor *k)
 	}
 }
 
+/* What a wait for data waits for. */
+struct awaited {
+	struct tern_chan *c;
+	const struct cursor *k;
+};
+
+static bool in_come(struct endpoint *e, void *arg)
+{
+	const struct awaited *a = arg;
+	struct cursor k = *a->k;
+	uint64_t item;
+	(void)e;
+	return in_see(a->c, &k, &item) != SIGHT_NOTHING;
+}
+
+/* What comes in messages ends a sleep; other memory changes without a sound. */
 int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
 {
 	struct tern_chan *c = i->chan;
-	struct ladder l = { .bounded = true, .call = "tern_chan_get", .way = "from", .whom = c->from + 1 };
+	struct awaited a = { c, k };
+	struct ladder l = { .bounded = !c->mirror,
+			    .over = in_come,
+			    .arg = &a,
+			    .call = "tern_chan_get",
+			    .way = "from",
+			    .whom = c->from + 1 };
 	int sight;
 	while ((sight = in_look(c, k, item)) == SIGHT_NOTHING) {
-		if (!c->chans->e->turn)
+		if (!c->chans->e->turn && !c->mirror)
 			in_stare(c, k);
 		if (!tern_chan_stands(k->line, k->at))
 			continue;

@@ -279,17 +279,17 @@ static int offered(uint64_t a, uint64_t reader)
 {
 	struct chans *s = chans_of(local[1]);
 	unsigned before = s->offers;
-	uint64_t words[] = { 1, 0, 55, a, reader };
-	CHECK_IS(layer_request(local[0]->own, 1, CHAN_OFFER, NULL, 0, 5, words), 0);
-	CHECK_IS(layer_request(local[0]->own, 1, CHAN_RELAY, words, 4, 5, words), 0);
+	uint64_t words[] = { 1, 0, 55, a, 1, reader };
+	CHECK_IS(layer_request(local[0]->own, 1, CHAN_OFFER, NULL, 0, 6, words), 0);
+	CHECK_IS(layer_request(local[0]->own, 1, CHAN_RELAY, words, 4, 6, words), 0);
 	uint32_t bad = 2;
 	words[3] = tern_addr_of(local[0], pair_to->pipe);
-	words[4] = 0;
-	CHECK_IS(layer_request(local[0]->own, 1, CHAN_RELAY, &bad, sizeof bad, 5, words), 0);
-	CHECK_IS(layer_request(local[0]->own, 1, CHAN_RELAY, &bad, 3, 5, words), 0);
-	CHECK_IS(layer_request(local[0]->own, 1, CHAN_RELAY, NULL, 0, 5, words), 0);
-	uint64_t gone[] = { a, reader };
-	CHECK_IS(layer_request(local[0]->own, 1, CHAN_WITHDRAW, NULL, 0, 2, gone), 0);
+	words[5] = 0;
+	CHECK_IS(layer_request(local[0]->own, 1, CHAN_RELAY, &bad, sizeof bad, 6, words), 0);
+	CHECK_IS(layer_request(local[0]->own, 1, CHAN_RELAY, &bad, 3, 6, words), 0);
+	CHECK_IS(layer_request(local[0]->own, 1, CHAN_RELAY, NULL, 0, 6, words), 0);
+	uint64_t gone[] = { a, 1, reader };
+	CHECK_IS(layer_request(local[0]->own, 1, CHAN_WITHDRAW, NULL, 0, 3, gone), 0);
 	local_settle();
 	CHECK(s->relays == NULL);
 	return (int)(s->offers - before);

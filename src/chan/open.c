@@ -11,6 +11,9 @@
  *
  * Everything in a message is checked where it arrives: an address is one of a heap and
  * aligned, a reader is one that a ring has.
+ *
+ * Whether a rank maps a ring, or has a mirror of it, is for that rank to see: it is told where the ring is
+ * and what it is called.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,32 +30,26 @@
 struct ask {
 	uint32_t rank;
 	bool sent, answered;
-	int code; /* of the answer; 0 is good */
-	uint64_t word;
-};
-
-/* An offer to be made: who is to read, where. */
-struct target {
-	struct ask ask;
-	tern_addr pipe;
-	unsigned reader;
+	struct ring ring; /* where it is to read */
+	int code;         /* of the answer; 0 is good */
+	struct ring made; /* by a relay */
 };
 
 struct opening {
 	struct chans *s;
+	struct tern_chan *c;
 	uint64_t ticket;
-	uint64_t name;
 	struct opening *next;
 	unsigned n;
-	struct target *target; /* one for each rank of the list */
-	struct ask relay;      /* the relay that is being asked */
+	struct ask *target; /* one for each rank of the list: the offer to be made */
+	struct ask relay;   /* the relay that is being asked */
 };
 
 enum { ASK_RELAY = UINT32_MAX }; /* instead of the number of a target */
 
 static struct ask *opening_ask(struct opening *o, uint64_t index)
 {
-	return index == ASK_RELAY ? &o->relay : index < o->n ? &o->target[index].ask : NULL;
+	return index == ASK_RELAY ? &o->relay : index < o->n ? &o->target[index] : NULL;
 }
 
 static void answer_arrived(tern *t, const tern_msg *m)
@@ -65,13 +62,16 @@ static void answer_arrived(tern *t, const tern_msg *m)
 		return; /* nobody wants it any more */
 	a->answered = true;
 	a->code = (int)tern_msg_arg(m, 2);
-	a->word = tern_msg_arg(m, 3);
+	a->made = (struct ring){ tern_msg_arg(m, 3), tern_msg_arg(m, 4), 0 };
+	if (!a->code && tern_addr_rank(a->ring.pipe) == t->rank)
+		out_expect(o->c, (unsigned)a->ring.reader);
 }
 
-static void answer(tern *t, const tern_msg *m, int code, uint64_t word)
+static void answer(tern *t, const tern_msg *m, int code, const struct ring *made)
 {
-	uint64_t words[] = { tern_msg_arg(m, 0), tern_msg_arg(m, 1), (uint64_t)code, word };
-	layer_reply(t->own, CHAN_ANSWER, NULL, 0, 4, words);
+	uint64_t words[] = { tern_msg_arg(m, 0), tern_msg_arg(m, 1), (uint64_t)code, made->pipe,
+			     made->serial };
+	layer_reply(t->own, CHAN_ANSWER, NULL, 0, 5, words);
 }
 
 /* A rank that has left answers with its fate, once what it said before is handled. */
@@ -91,7 +91,7 @@ static bool opening_over(struct endpoint *e, void *arg)
 	(void)e;
 	bool over = ask_over(o->s, &o->relay);
 	for (unsigned i = 0; i < o->n; i++)
-		over &= ask_over(o->s, &o->target[i].ask);
+		over &= ask_over(o->s, &o->target[i]);
 	return over;
 }
 
@@ -111,15 +111,16 @@ static int ask_refused(const struct opening *o, const struct ask *a)
 			  : a->code == -ESHUTDOWN  ? "has left"
 			  : a->code == -EOWNERDEAD ? "has died"
 						   : "refused it";
-	return error_set(a->code, "channel %llu could not be opened: rank %u %s", (unsigned long long)o->name,
-			 a->rank, why);
+	return error_set(a->code, "channel %llu could not be opened: rank %u %s",
+			 (unsigned long long)o->c->name, a->rank, why);
 }
 
-static int ask_send(struct opening *o, struct ask *a, unsigned id, const void *data, size_t len,
-		    const uint64_t words[5])
+static int ask_send(struct opening *o, struct ask *a, uint64_t index, unsigned id, const void *data,
+		    size_t len)
 {
+	uint64_t words[] = { o->ticket, index, o->c->name, a->ring.pipe, a->ring.serial, a->ring.reader };
 	a->sent = true; /* before it is: the request may serve its own answer */
-	int rc = layer_request(o->s->e, a->rank, id, data, len, 5, words);
+	int rc = layer_request(o->s->e, a->rank, id, data, len, 6, words);
 	if (!rc)
 		return 0;
 	a->answered = true;
@@ -131,7 +132,7 @@ static int ask_send(struct opening *o, struct ask *a, unsigned id, const void *d
 
 /* Ranks that are reached through one ring: the first ones read from it, others through relays. */
 struct branch {
-	tern_addr pipe;
+	struct ring ring;
 	const uint32_t *rank;
 	unsigned n;
 };
@@ -165,19 +166,23 @@ static struct branch branch_behind(const struct branch *b, unsigned relay)
 	return (struct branch){ .rank = b->rank + direct + first, .n = end - first };
 }
 
+static struct ask branch_ask(const struct branch *b, unsigned i, unsigned reader)
+{
+	return (struct ask){ .rank = b->rank[i], .ring = { b->ring.pipe, b->ring.serial, reader } };
+}
+
 /* Asks a relay for its ring, which goes to `behind`. */
 static int relay_ask(struct opening *o, const struct branch *b, unsigned relay, struct branch *behind)
 {
 	uint32_t reader[PIPE_READERS];
 	unsigned n = branch_readers(behind->rank, behind->n, reader);
-	o->relay = (struct ask){ .rank = b->rank[relay] };
-	uint64_t words[] = { o->ticket, ASK_RELAY, o->name, b->pipe, branch_direct(b->n) + relay };
-	int rc = ask_send(o, &o->relay, CHAN_RELAY, reader, n * sizeof *reader, words);
+	o->relay = branch_ask(b, relay, branch_direct(b->n) + relay);
+	int rc = ask_send(o, &o->relay, ASK_RELAY, CHAN_RELAY, reader, n * sizeof *reader);
 	if (!rc)
 		rc = opening_wait(o);
 	if (!rc && o->relay.code)
 		rc = ask_refused(o, &o->relay);
-	behind->pipe = o->relay.word;
+	behind->ring = o->relay.made;
 	return rc;
 }
 
@@ -186,7 +191,7 @@ static int branch_grow(struct opening *o, const struct branch *b)
 {
 	int rc = 0;
 	for (unsigned i = 0; i < branch_direct(b->n); i++)
-		o->target[o->n++] = (struct target){ { .rank = b->rank[i] }, b->pipe, i };
+		o->target[o->n++] = branch_ask(b, i, i);
 	for (unsigned i = 0; i < branch_relays(b->n) && !rc; i++) {
 		struct branch behind = branch_behind(b, i);
 		rc = relay_ask(o, b, i, &behind);
@@ -201,16 +206,13 @@ static int branch_grow(struct opening *o, const struct branch *b)
 static int offer_all(struct opening *o)
 {
 	int rc = 0;
-	for (unsigned i = 0; i < o->n && !rc; i++) {
-		struct target *g = &o->target[i];
-		uint64_t words[] = { o->ticket, i, o->name, g->pipe, g->reader };
-		rc = ask_send(o, &g->ask, CHAN_OFFER, NULL, 0, words);
-	}
+	for (unsigned i = 0; i < o->n && !rc; i++)
+		rc = ask_send(o, &o->target[i], i, CHAN_OFFER, NULL, 0);
 	int waited = opening_wait(o); /* for those that were sent, whatever became of the others */
 	rc = rc ? rc : waited;
 	for (unsigned i = 0; i < o->n && !rc; i++)
-		if (o->target[i].ask.code)
-			rc = ask_refused(o, &o->target[i].ask);
+		if (o->target[i].code)
+			rc = ask_refused(o, &o->target[i]);
 	return rc;
 }
 
@@ -218,17 +220,17 @@ static int offer_all(struct opening *o)
 static void offer_undo(struct opening *o)
 {
 	for (unsigned i = 0; i < o->n; i++) {
-		struct target *g = &o->target[i];
-		uint64_t words[] = { g->pipe, g->reader };
-		if (g->ask.sent && !g->ask.code)
-			layer_request(o->s->e, g->ask.rank, CHAN_WITHDRAW, NULL, 0, 2, words);
+		const struct ask *a = &o->target[i];
+		uint64_t words[] = { a->ring.pipe, a->ring.serial, a->ring.reader };
+		if (a->sent && !a->code)
+			layer_request(o->s->e, a->rank, CHAN_WITHDRAW, NULL, 0, 3, words);
 	}
 }
 
 static int offer_try(struct chans *s, struct tern_chan *c)
 {
-	struct opening o = { .s = s, .ticket = ++s->ticket, .name = c->name, .next = s->openings };
-	struct branch b = { tern_addr_of(s->e->t, c->pipe), c->rank, c->ranks };
+	struct opening o = { .s = s, .c = c, .ticket = ++s->ticket, .next = s->openings };
+	struct branch b = { { tern_addr_of(s->e->t, c->pipe), c->serial, 0 }, c->rank, c->ranks };
 	o.target = memory_new(c->ranks, sizeof *o.target);
 	if (!o.target)
 		return error_set(-ENOMEM, "opening channel %llu to %u ranks: no memory",
@@ -267,8 +269,6 @@ static int list_check(struct chans *s, const uint32_t *ranks, unsigned n, uint64
 				     s->e->t->size);
 	for (unsigned i = 0; i < n && !rc; i++) {
 		rc = rules_destination(s->e, ranks[i]);
-		if (!rc)
-			rc = layer_needs_mapping(s->e, ranks[i], "channels");
 		if (!rc && open_to(s, ranks[i], name))
 			rc = error_set(-EEXIST, "rank %u has channel %llu to rank %u open already",
 				       s->e->t->rank, (unsigned long long)name, ranks[i]);
@@ -321,6 +321,30 @@ struct pipe *pipe_reach(struct chans *s, tern_addr a)
 	return p && (uintptr_t)p % TERN_CHAN_LEAF == 0 ? (struct pipe *)(void *)p : NULL;
 }
 
+int offer_reach(struct chans *s, const struct ring *ring, struct offer *o)
+{
+	o->ring = *ring;
+	o->feeder = tern_addr_rank(ring->pipe);
+	if (o->feeder >= s->e->t->size || ring->reader >= PIPE_READERS)
+		return -EBADMSG;
+	if (layer_maps(s->e, o->feeder)) {
+		o->pipe = pipe_reach(s, ring->pipe);
+		o->reader = o->pipe ? &o->pipe->reader[ring->reader] : NULL;
+		return o->pipe ? 0 : -EBADMSG;
+	}
+	o->mirror = mirror_open(s, o->feeder, ring, o->name);
+	o->pipe = o->mirror ? mirror_pipe(o->mirror) : NULL;
+	o->reader = o->mirror ? &o->pipe->reader[0] : NULL;
+	return o->mirror ? 0 : -ENOMEM;
+}
+
+void offer_leave(struct offer *o, enum reader_state state)
+{
+	reader_set(o->reader, state);
+	if (o->mirror)
+		mirror_tell(o->mirror);
+}
+
 static unsigned offers_of(const struct chans *s, uint32_t rank)
 {
 	unsigned n = 0;
@@ -336,7 +360,7 @@ static unsigned offers_share(const struct chans *s)
 	return TERN_CHANS_MAX / others ? TERN_CHANS_MAX / others : 1;
 }
 
-static int offer_keep(struct chans *s, const struct offer *o)
+static int offer_keep(struct chans *s, const struct ring *ring, struct offer *o)
 {
 	if (!s->offer)
 		s->offer = memory_new(TERN_CHANS_MAX, sizeof *s->offer);
@@ -344,24 +368,26 @@ static int offer_keep(struct chans *s, const struct offer *o)
 		return -ENOMEM;
 	if (s->offers == TERN_CHANS_MAX || offers_of(s, o->from) >= offers_share(s))
 		return -ENOBUFS;
+	int code = offer_reach(s, ring, o);
+	if (code)
+		return code;
 	s->offer[s->offers++] = *o;
 	reader_set(o->reader, READER_OPEN);
 	return 0;
 }
 
+/* An offer, or what a relay is to read from. */
+static struct ring ring_of(const tern_msg *m)
+{
+	return (struct ring){ tern_msg_arg(m, 3), tern_msg_arg(m, 4), tern_msg_arg(m, 5) };
+}
+
 static void offer_arrived(tern *t, const tern_msg *m)
 {
-	struct chans *s = chans_of(t);
-	tern_addr a = tern_msg_arg(m, 3);
-	uint64_t reader = tern_msg_arg(m, 4);
-	struct offer o = { .name = tern_msg_arg(m, 2), .from = tern_msg_src(m), .feeder = tern_addr_rank(a) };
-	o.pipe = pipe_reach(s, a);
-	int code = o.pipe && reader < PIPE_READERS ? 0 : -EBADMSG;
-	if (!code) {
-		o.reader = &o.pipe->reader[reader];
-		code = offer_keep(s, &o);
-	}
-	answer(t, m, code, 0);
+	static const struct ring none = { .pipe = TERN_NOWHERE };
+	const struct ring ring = ring_of(m);
+	struct offer o = { .name = tern_msg_arg(m, 2), .from = tern_msg_src(m) };
+	answer(t, m, offer_keep(chans_of(t), &ring, &o), &none);
 }
 
 static void offer_drop(struct chans *s, struct offer *o)
@@ -373,11 +399,10 @@ static void offer_drop(struct chans *s, struct offer *o)
 static void withdraw_arrived(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
-	struct pipe *pipe = pipe_reach(s, tern_msg_arg(m, 0));
-	uint64_t reader = tern_msg_arg(m, 1) % PIPE_READERS;
 	for (struct offer *o = s->offer; o < s->offer + s->offers; o++)
-		if (o->from == tern_msg_src(m) && o->pipe == pipe && o->reader == &pipe->reader[reader]) {
-			reader_set(o->reader, READER_CLOSED);
+		if (o->from == tern_msg_src(m) && o->ring.pipe == tern_msg_arg(m, 0) &&
+		    o->ring.serial == tern_msg_arg(m, 1) && o->ring.reader == tern_msg_arg(m, 2)) {
+			offer_leave(o, READER_CLOSED);
 			offer_drop(s, o);
 			return;
 		}
@@ -442,7 +467,7 @@ int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 void open_close(struct chans *s)
 {
 	for (unsigned i = 0; i < s->offers; i++)
-		reader_set(s->offer[i].reader, READER_LEFT);
+		offer_leave(&s->offer[i], READER_LEFT);
 	memory_free(s->offer);
 }
 
@@ -458,21 +483,31 @@ static int relay_check(struct chans *s, const uint32_t *rank, size_t len)
 	return 0;
 }
 
+static int relay_make(struct chans *s, struct offer *o, const uint32_t *rank, unsigned n, struct ring *made)
+{
+	struct tern_chan *out;
+	int code = relay_open(s, o, rank, n, &out);
+	if (!code)
+		*made = (struct ring){ tern_addr_of(s->e->t, out->pipe), out->serial, 0 };
+	else if (o->mirror)
+		mirror_drop(o->mirror);
+	return code;
+}
+
 static void relay_arrived(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
 	size_t len;
 	const uint32_t *rank = tern_msg_data(m, &len);
-	tern_addr a = tern_msg_arg(m, 3);
-	struct offer o = { .name = tern_msg_arg(m, 2), .from = tern_msg_src(m), .feeder = tern_addr_rank(a) };
-	struct pipe *made = NULL;
-	o.pipe = pipe_reach(s, a);
-	int code = o.pipe && tern_msg_arg(m, 4) < PIPE_READERS ? relay_check(s, rank, len) : -EBADMSG;
-	if (!code) {
-		o.reader = &o.pipe->reader[tern_msg_arg(m, 4)];
-		code = relay_open(s, &o, rank, (unsigned)(len / sizeof *rank), &made);
-	}
-	answer(t, m, code, code ? TERN_NOWHERE : tern_addr_of(t, made));
+	const struct ring ring = ring_of(m);
+	struct offer o = { .name = tern_msg_arg(m, 2), .from = tern_msg_src(m) };
+	struct ring made = { .pipe = TERN_NOWHERE };
+	int code = relay_check(s, rank, len);
+	if (!code)
+		code = offer_reach(s, &ring, &o);
+	if (!code)
+		code = relay_make(s, &o, rank, (unsigned)(len / sizeof *rank), &made);
+	answer(t, m, code, &made);
 }
 
 void open_register(struct endpoint *e)

@@ -18,7 +18,7 @@ void pipe_init(struct pipe *r)
 	atomic_store_explicit(&r->guard.head, -TERN_CHAN_FULL, memory_order_relaxed);
 }
 
-static bool listens(const struct tern_chan *c, unsigned i)
+bool out_listens(const struct tern_chan *c, unsigned i)
 {
 	/* A8, pairs with R8 in reader_set(). */
 	return !c->listener[i].lost &&
@@ -29,7 +29,7 @@ uint64_t out_limit(const struct tern_chan *c)
 {
 	uint64_t limit = UINT64_MAX;
 	for (unsigned i = 0; i < c->listeners; i++) {
-		if (TERN_UNLIKELY(!listens(c, i)))
+		if (TERN_UNLIKELY(!out_listens(c, i)))
 			continue;
 		/* A6, pairs with R6 in in_move(): what is overwritten from now on has been read. */
 		uint64_t freed = atomic_load_explicit(&c->pipe->reader[i].freed, memory_order_acquire);
@@ -77,6 +77,31 @@ static int pipe_alloc(struct tern_chan *c)
 	return 0;
 }
 
+static struct listener listener_of(const struct tern_chan *c, uint32_t rank)
+{
+	struct endpoint *e = c->chans->e;
+	return (struct listener){ .rank = rank,
+				  .lost = e->site.peer[rank].lost,
+				  .far = !layer_maps(e, rank),
+				  .sent = { .line = pipe_begin(c->pipe), .at = -TERN_CHAN_FULL } };
+}
+
+void out_begin(struct tern_chan *c, const uint32_t *rank, unsigned n)
+{
+	c->sends = true;
+	c->serial = ++c->chans->serial;
+	c->listeners = n;
+	for (unsigned i = 0; i < n; i++) {
+		c->listener[i] = listener_of(c, rank[i]);
+		c->far += c->listener[i].far;
+	}
+	struct tern_chan_place p = out_enter(c);
+	c->real = (tern_out){ p.line + 1, p.at, c };
+	if (c->far)
+		p = out_spill(c);
+	tern_chan_stand(c, p.line, p.at);
+}
+
 int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n, struct tern_chan **out)
 {
 	struct tern_chan *c = chan_new(s, name);
@@ -87,14 +112,16 @@ int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n, s
 		chan_free(c);
 		return rc;
 	}
-	c->sends = true;
-	c->listeners = n;
-	for (unsigned i = 0; i < n; i++)
-		c->listener[i] = (struct listener){ rank[i], s->e->site.peer[rank[i]].lost };
-	struct tern_chan_place p = out_enter(c);
-	tern_chan_stand(c, p.line, p.at);
+	out_begin(c, rank, n);
 	*out = c;
 	return 0;
+}
+
+void out_expect(struct tern_chan *c, unsigned i)
+{
+	uint32_t state = atomic_load_explicit(&c->pipe->reader[i].state, memory_order_relaxed);
+	if (c->listener[i].far && state == READER_NONE)
+		reader_set(&c->pipe->reader[i], READER_OPEN);
 }
 
 void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who)
@@ -103,6 +130,8 @@ void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who)
 	atomic_store_explicit(&c->pipe->who, who, memory_order_relaxed);
 	/* R9, pairs with A9 in in_ended(): all that was put is there. */
 	atomic_store_explicit(&c->pipe->state, (uint32_t)state, memory_order_release);
+	if (c->far)
+		feed_push(c, true);
 }
 
 /* -- When nobody reads any more ----------------------------------------------------------- */
@@ -142,10 +171,20 @@ static void out_stir(struct tern_chan *c)
 
 /* -- Turning to the next leaf ---------------------------------------------------------------- */
 
-/* Waits until the next leaf is free. */
+static bool out_free(struct endpoint *e, void *arg)
+{
+	const struct tern_chan *c = arg;
+	uint64_t limit = out_limit(c);
+	(void)e;
+	return !limit || c->leaf < limit;
+}
+
+/* Waits until the next leaf is free; a reader that is far tells that in a message, which ends a sleep. */
 static int out_wait(struct tern_chan *c)
 {
-	struct ladder l = { .bounded = true,
+	struct ladder l = { .bounded = c->far < c->listeners,
+			    .over = out_free,
+			    .arg = c,
 			    .call = "tern_chan_put",
 			    .lack = "channel full",
 			    .way = c->ranks == 1 ? "to" : NULL,
@@ -156,31 +195,12 @@ static int out_wait(struct tern_chan *c)
 			return out_gone(c);
 		if (c->leaf < limit)
 			return 0;
+		if (c->far)
+			feed_push(c, true); /* a block may have filled it */
 		int rc = chan_wait(c->chans->e, &l, "a put into a channel without room");
 		if (rc)
 			return rc;
 	}
-}
-
-/* The put that ended here wrote its value into the spill. */
-__attribute__((noinline)) static struct tern_chan_place turn_spilt(struct tern_chan *c)
-{
-	c->trouble = out_wait(c);
-	if (c->trouble)
-		return out_spill(c);
-	struct tern_chan_place p = out_enter(c);
-	tern_out o = { p.line + 1, p.at, c };
-	tern_chan_put8(&o, chan_spill(c)->word[LINE_WORDS - 1]);
-	return (struct tern_chan_place){ out_line(&o), o.at };
-}
-
-struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
-{
-	INSIDE struct door door = door_open(chan_home(c));
-	if (TERN_UNLIKELY(line - 1 == chan_spill(c)))
-		return turn_spilt(c);
-	out_stir(c);
-	return c->leaf < out_limit(c) ? out_enter(c) : out_spill(c);
 }
 
 bool out_turn(tern_out *o)
@@ -205,6 +225,44 @@ static int out_settle(tern_out *o)
 	return rc;
 }
 
+/*
+ * Where an end really stands. If one of its listeners is far, the program's stands at the spill all the
+ * time: so each put comes to the library, which sends what was put, and the inline path is the same for all.
+ */
+static tern_out *out_real(tern_out *o)
+{
+	return TERN_UNLIKELY(o->chan->far) ? &o->chan->real : o;
+}
+
+static int out_done(const tern_out *o, int rc)
+{
+	if (TERN_UNLIKELY(o->chan->far))
+		feed_push(o->chan, false);
+	return rc;
+}
+
+/* The put that ended here wrote its value into the spill. */
+__attribute__((noinline)) static struct tern_chan_place turn_spilt(struct tern_chan *c)
+{
+	tern_out spill = { chan_spill(c) + 1, -8, c };
+	tern_out *o = out_real(&spill);
+	c->trouble = out_settle(o);
+	if (c->trouble)
+		return out_spill(c);
+	tern_chan_put8(o, chan_spill(c)->word[LINE_WORDS - 1]);
+	out_done(o, 0);
+	return c->far ? out_spill(c) : (struct tern_chan_place){ out_line(o), o->at };
+}
+
+struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
+{
+	INSIDE struct door door = door_open(chan_home(c));
+	if (TERN_UNLIKELY(line - 1 == chan_spill(c)))
+		return turn_spilt(c);
+	out_stir(c);
+	return c->leaf < out_limit(c) ? out_enter(c) : out_spill(c);
+}
+
 /* -- Marks ------------------------------------------------------------------------------------- */
 
 void out_mark(tern_out *o, uint64_t item)
@@ -226,9 +284,12 @@ void out_mark(tern_out *o, uint64_t item)
 int tern_chan_end_at(tern_out *o)
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
+	o = out_real(o);
 	int rc = out_settle(o);
 	if (!rc)
 		out_mark(o, ITEM_END);
+	if (o->chan->far)
+		feed_push(o->chan, true);
 	return rc;
 }
 
@@ -244,10 +305,11 @@ int tern_chan_call_at(tern_out *o, unsigned id)
 				 "procedure %u was named, but rank %u has none under that number: "
 				 "both sides register it with tern_chan_on()",
 				 id, s->e->t->rank);
+	o = out_real(o);
 	int rc = out_settle(o);
 	if (!rc)
 		out_mark(o, ITEM_CALL | (uint64_t)id << ITEM_BITS);
-	return rc;
+	return out_done(o, rc);
 }
 
 /* -- More than a word --------------------------------------------------------------------------- */
@@ -255,6 +317,7 @@ int tern_chan_call_at(tern_out *o, unsigned id)
 int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
+	o = out_real(o);
 	int rc = out_settle(o);
 	if (!rc && o->at > -16) {
 		out_mark(o, ITEM_PAD);
@@ -264,7 +327,7 @@ int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
 		return rc;
 	memcpy(tern_chan_word(out_line(o), o->at), value, 16);
 	o->at += 16;
-	return tern_chan_publish(o);
+	return out_done(o, tern_chan_publish(o));
 }
 
 /* Words that can be put into this leaf. */
@@ -279,6 +342,7 @@ int tern_chan_room_at(tern_out *o, size_t bytes)
 	INSIDE struct door door = door_open(chan_home(o->chan));
 	struct tern_chan *c = o->chan;
 	size_t words = words_of(bytes);
+	o = out_real(o);
 	if (words > PIPE_WORDS)
 		return error_set(-EMSGSIZE, "room for %zu bytes was asked for; a channel has %d at most",
 				 bytes, PIPE_WORDS * 8);
@@ -308,6 +372,7 @@ int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 	INSIDE struct door door = door_open(chan_home(o->chan));
 	const char *from = data;
 	struct endpoint *e = o->chan->chans->e;
+	o = out_real(o);
 	int rc = tern_chan_room_at(o, len);
 	if (rc == -EAGAIN || (rc == -EMSGSIZE && !e->turn)) /* if it may not wait, nothing is put */
 		rc = chan_may_wait(e, "a block put into a channel without room");
@@ -320,7 +385,7 @@ int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 		len -= n;
 		rc = tern_chan_publish(o);
 	}
-	return rc;
+	return out_done(o, rc);
 }
 
 int tern_chan_put_some_at(tern_out *o, const void *data, size_t len, size_t *done)
@@ -328,11 +393,15 @@ int tern_chan_put_some_at(tern_out *o, const void *data, size_t len, size_t *don
 	INSIDE struct door door = door_open(chan_home(o->chan));
 	const char *from = data;
 	size_t most = *done + PIPE_WORDS * 8;
-	while (*done < len && *done < most) {
-		if (!out_turn(o))
-			return out_limit(o->chan) ? -EAGAIN : out_gone(o->chan);
+	int rc = 0;
+	o = out_real(o);
+	while (!rc && *done < len && *done < most) {
+		if (!out_turn(o)) {
+			rc = out_limit(o->chan) ? -EAGAIN : out_gone(o->chan);
+			break;
+		}
 		*done += out_fill(o, from + *done, len - *done);
 		tern_chan_publish(o); /* goes to the spill at most, and does not wait */
 	}
-	return *done < len;
+	return out_done(o, rc ? rc : *done < len);
 }

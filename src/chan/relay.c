@@ -19,13 +19,8 @@ struct relay {
 	struct relay *next;
 };
 
-static void relay_work(struct chans *s)
-{
-	layer_work(s->e, LAYER_CHAN, s->relays != NULL);
-}
-
 int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, unsigned n,
-	       struct pipe **made)
+	       struct tern_chan **made)
 {
 	struct tern_chan *out = NULL;
 	struct relay *r = memory_new(1, sizeof *r);
@@ -37,11 +32,13 @@ int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, 
 		memory_free(r);
 		return rc;
 	}
-	*r = (struct relay){ { in->line, in->at, in }, { out->line + 1, out->at, out }, s->relays };
+	*r = (struct relay){ { in->line, in->at, in }, out->real, s->relays };
 	s->relays = r;
 	reader_set(in->reader, READER_OPEN);
-	relay_work(s);
-	*made = out->pipe;
+	for (unsigned i = 0; i < n; i++)
+		out_expect(out, i); /* who opens the channel offers it to them next */
+	chans_work(s);
+	*made = out;
 	return 0;
 }
 
@@ -101,11 +98,12 @@ unsigned relay_progress(struct chans *s)
 	unsigned moved = 0;
 	for (struct relay **p = &s->relays; *p;) {
 		struct relay *r = *p;
-		int rc = 1;
-		for (int i = 0; i < RELAY_MOST && rc > 0; i++) {
+		int rc = 1, lines = 0;
+		for (; lines < RELAY_MOST && rc > 0; lines += rc > 0)
 			rc = relay_line(r);
-			moved += rc > 0;
-		}
+		if (lines && r->out.chan->far)
+			feed_push(r->out.chan, true);
+		moved += (unsigned)lines;
 		if (rc >= 0) {
 			p = &r->next;
 			continue;
@@ -114,7 +112,6 @@ unsigned relay_progress(struct chans *s)
 		relay_end(r);
 		chans_sweep(s);
 	}
-	relay_work(s);
 	return moved;
 }
 
