@@ -208,7 +208,7 @@ static void note_any(tern *t, const tern_msg *m)
 	arrived++;
 }
 
-static void in_handler(tern *t, const tern_msg *m)
+static void run_in_handler(tern *t, const tern_msg *m)
 {
 	code = calling(t, m);
 }
@@ -279,8 +279,8 @@ static void job_open(uint32_t ranks)
 	other = 0;
 	local_on(ASK, note_any);
 	local_on(TELL, note_any);
-	local_on(PLACE_REQUEST, in_handler);
-	local_on(PLACE_REPLY, in_handler);
+	local_on(PLACE_REQUEST, run_in_handler);
+	local_on(PLACE_REPLY, run_in_handler);
 	local_on(PROVOKE, provoke_reply);
 	local_on(KEEP, keep_it);
 	CHECK_IS(tern_request_data(local[0], tern_rank(here), KEEP, "x", 1), 0);
