@@ -8,8 +8,10 @@
 #define CHECK_SECONDS 40
 #include <tern/chan.h>
 
+#include "chan/chan.h"
 #include "chance.h"
 #include "crew.h"
+#include "far.h"
 
 enum { MOST_BLOCK = 30000, NAME = 77 };
 
@@ -393,4 +395,97 @@ TEST(a_list_of_threads_gets_everything_through_relays)
 {
 	seed = check_seed();
 	crew_run_threads(20, prepare, to_all);
+}
+
+/* -- Without memory in common ------------------------------------------------------------------------ */
+
+static void lose_some(void)
+{
+	char fault[80];
+	snprintf(fault, sizeof fault, "drop=0.05,reorder=0.1,seed=%llu", (unsigned long long)seed % 1000000);
+	far_use(fault);
+}
+
+TEST(a_random_mix_comes_out_as_it_was_put_over_a_network_that_loses_and_reorders)
+{
+	seed = check_seed();
+	steps = check_scaled(5000);
+	lose_some();
+	crew_run(4, mix_of_a_process);
+}
+
+TEST(a_list_gets_everything_over_a_network_that_loses_and_reorders)
+{
+	seed = check_seed();
+	lose_some();
+	crew_run(4, to_all_of_a_process);
+}
+
+/* A block longer than the ring, of which nothing was put before. */
+static void one_block(void)
+{
+	enum { BYTES = 200000 };
+	atomic_store(&check_failures, 0);
+	tern *t = crew_open();
+	tern_chan *channel;
+	unsigned char *block = malloc(BYTES);
+	REQUIRE(block);
+	if (tern_rank(t) == 0) {
+		chance_fill(block, BYTES, 3);
+		REQUIRE(tern_chan_to(t, 1, NAME, &channel) == 0);
+		tern_out out = tern_chan_out(channel);
+		CHECK_IS(tern_chan_put_block(&out, block, BYTES), 0);
+	} else {
+		REQUIRE(tern_chan_from(t, 0, NAME, &channel) == 0);
+		tern_in in = tern_chan_in(channel);
+		CHECK_IS(tern_chan_get_block(&in, block, BYTES), 0);
+		CHECK(chance_filled(block, BYTES, 3));
+	}
+	free(block);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_block_longer_than_a_channel_goes_over_a_network)
+{
+	far_use(NULL);
+	crew_run(2, one_block);
+}
+
+/* As if much had just been sent: what is put next stays until the barrier. */
+static void put_off(tern_chan *c)
+{
+	c->since = clock_ns() + (UINT64_C(1) << 40);
+	c->burst = UINT32_MAX;
+	c->pressed = c->leaf;
+}
+
+static void behind_a_barrier(void)
+{
+	enum { SOME = 500 };
+	atomic_store(&check_failures, 0);
+	tern *t = crew_open();
+	tern_chan *channel;
+	uint64_t value = 0;
+	if (tern_rank(t) == 0) {
+		REQUIRE(tern_chan_to(t, 1, NAME, &channel) == 0);
+		tern_out out = tern_chan_out(channel);
+		put_off(channel);
+		for (uint64_t i = 0; i < SOME; i++)
+			CHECK_IS(tern_chan_put8(&out, i), 0);
+		CHECK_IS(tern_barrier(t), 0);
+	} else {
+		REQUIRE(tern_chan_from(t, 0, NAME, &channel) == 0);
+		tern_in in = tern_chan_in(channel);
+		CHECK_IS(tern_barrier(t), 0);
+		for (uint64_t i = 0; i < SOME; i++)
+			REQUIRE(CHECK_IS(tern_chan_try_get8(&in, &value), 0) && CHECK_IS(value, i));
+	}
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(what_was_put_before_a_barrier_is_there_behind_it_over_a_network_too)
+{
+	far_use(NULL);
+	for (int i = 0; i < 20; i++)
+		crew_run(2, behind_a_barrier);
 }

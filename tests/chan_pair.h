@@ -35,11 +35,51 @@ static inline void pair_end(void)
 	local_close();
 }
 
+static inline bool chan_settled(tern *t)
+{
+	struct endpoint *e = t->own;
+	struct chans *s = chans_of(t);
+	for (unsigned i = 0; i < e->nets; i++)
+		if (e->net[i]->ops->settled && !e->net[i]->ops->settled(e->net[i]))
+			return false;
+	return !feed_owes(s) && !s->tells && !s->parts;
+}
+
+static inline void chan_holds(uint32_t held[LOCAL_MOST], bool take)
+{
+	for (uint32_t r = 0; r < local_size; r++)
+		for (uint32_t i = 0; local[r] && i < held[r]; i++)
+			take ? tern_hold(local[r]) : tern_release(local[r]);
+}
+
+/* Over a network of packets: until what was put has come, and what was told of it. Also under holds. */
+static inline void chan_settle(void)
+{
+	static uint32_t holds[LOCAL_MOST];
+	bool settled = local_size == 1 || layer_maps(local[0]->own, 1);
+	for (uint32_t r = 0; r < local_size && !settled; r++)
+		holds[r] = local[r] ? held(local[r]->own) : 0;
+	if (settled)
+		return;
+	chan_holds(holds, false);
+	while (!settled) {
+		settled = !local_settle();
+		for (uint32_t r = 0; r < local_size; r++)
+			settled &= !local[r] || chan_settled(local[r]);
+	}
+	chan_holds(holds, true);
+}
+
 /* The next value, which must be there. */
 static inline uint64_t pair_get(void)
 {
 	uint64_t value = 0;
-	REQUIRE(tern_chan_try_get8(&in, &value) == 0);
+	int rc = tern_chan_try_get8(&in, &value);
+	if (rc == -EAGAIN && pair_from && pair_from->mirror) {
+		chan_settle();
+		rc = tern_chan_try_get8(&in, &value);
+	}
+	REQUIRE(rc == 0);
 	return value;
 }
 

@@ -9,6 +9,11 @@ programs=(attach_test legal_test segment_test name_test match_test handles_test 
 programs+=(chain_test queue_test access_test internal_test spawn_test waits_test async_mix_test async_death_test spawn_job_test
 	spawn_preempt_test)
 programs+=("wake_test two_ranks_wake_each_other many_pairs_wake_each_other") # the rest is about rings in shared memory
+programs+=(put_test message_test offer_test chan_flow_test) # of channels all but what takes many ranks, and long
+programs+=("relay_test what_has_come_to_a_relay_is_passed_on_before_it_leaves
+	when_the_sender_leaves_that_goes_through_relays_too when_all_readers_have_gone_puts_fail")
+programs+=("chan_death_test what_a_sender_put_before_it_was_killed_is_got_and_then_it_is_named
+	a_put_ends_when_the_receiver_is_killed opening_either_end_fails_when_the_other_rank_is_killed")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 failed=0

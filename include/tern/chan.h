@@ -20,6 +20,9 @@
  * its own. A message may name a procedure that the receiver runs, with its parameters
  * following.
  *
+ * Between ranks without memory in common what is put travels in messages: it leaves with the put, in a burst at the
+ * latest when the sender next ends a message, polls or waits, and arrives where the receiver does one of the latter.
+ *
  * Conventions are those of <tern/tern.h>. The calls that do not wait do not serve messages either. A put without room and a get without data
  * wait and serve messages; where waiting is not allowed they return -EPERM (in a
  * handler) or -EDEADLK (under a hold).

@@ -78,7 +78,7 @@ static void opened_arrived(tern *t, const tern_msg *m)
 		return;
 	}
 	c->state = CHAIN_OPEN;
-	out_expect(c->chan, 0);
+	out_expect(c->chan, 0, tern_msg_arg(m, 1));
 	queue_push(a, &c->work);
 }
 

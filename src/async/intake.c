@@ -168,7 +168,8 @@ static void intake_stir(struct endpoint *e, void *arg)
 		queue_push(e->layer[LAYER_ASYNC], &n->work);
 }
 
-static int open_checked(struct async *a, uint32_t src, const struct ring *ring)
+/* `mirror`: the number of the one that was made; 0: none was needed. */
+static int open_checked(struct async *a, uint32_t src, const struct ring *ring, uint64_t *mirror)
 {
 	struct chans *s = chans_of(a->e->t);
 	struct offer o = { .name = CHAIN_NAME, .from = src };
@@ -183,8 +184,10 @@ static int open_checked(struct async *a, uint32_t src, const struct ring *ring)
 		return -ENOMEM;
 	}
 	intake_open(a, &a->intake[src], c, src);
-	if (o.mirror)
+	if (o.mirror) {
 		mirror_stirs(o.mirror, intake_stir, &a->intake[src]);
+		*mirror = mirror_number(o.mirror);
+	}
 	reader_set(o.reader, READER_OPEN);
 	return 0;
 }
@@ -192,8 +195,9 @@ static int open_checked(struct async *a, uint32_t src, const struct ring *ring)
 static void open_arrived(tern *t, const tern_msg *m)
 {
 	const struct ring ring = { tern_msg_arg(m, 0), tern_msg_arg(m, 1), 0 };
-	uint64_t code = (uint64_t)open_checked(async_of(t), tern_msg_src(m), &ring);
-	layer_reply(t->own, ASYNC_OPENED, NULL, 0, 1, &code);
+	uint64_t words[] = { 0, 0 };
+	words[0] = (uint64_t)open_checked(async_of(t), tern_msg_src(m), &ring, &words[1]);
+	layer_reply(t->own, ASYNC_OPENED, NULL, 0, 2, words);
 }
 
 static void stir_arrived(tern *t, const tern_msg *m)

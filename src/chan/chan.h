@@ -176,8 +176,11 @@ void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who);
 /* Makes its listeners, and enters the first leaf of its ring. */
 void out_begin(struct tern_chan *c, const uint32_t *rank, unsigned n);
 bool out_listens(const struct tern_chan *c, unsigned i);
-/* The rank of listener `i` will read, though it has not said so: nothing that is put may be lost for it. */
-void out_expect(struct tern_chan *c, unsigned i);
+/*
+ * The rank of listener `i` will read, though it has not said so: nothing that is put may be lost for it. `mirror`
+ * is what it has, if it is far; 0 if that is not known yet.
+ */
+void out_expect(struct tern_chan *c, unsigned i, uint64_t mirror);
 /* How many leaves may have been entered by now; 0 when nobody reads any more. */
 uint64_t out_limit(const struct tern_chan *c);
 int out_gone(const struct tern_chan *c); /* nobody reads: the code, with a sentence */
@@ -229,6 +232,7 @@ void mirror_register(struct endpoint *e);
 /* Of a ring that rank `feeder` fills. NULL: no memory. */
 struct mirror *mirror_open(struct chans *s, uint32_t feeder, const struct ring *ring, uint64_t name);
 struct pipe *mirror_pipe(const struct mirror *m);
+uint64_t mirror_number(const struct mirror *m);
 void mirror_drop(struct mirror *m); /* which nobody ever knew of */
 void mirror_stirs(struct mirror *m, void (*stir)(struct endpoint *e, void *arg),
 		  void *arg);       /* when something comes */

@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "chan/chan.h"
 
-enum { BURST = 4, BURST_NS = 20000 };
+enum { BURST = 2, BURST_NS = 20000 };
 
 /* -- A message --------------------------------------------------------------------------------- */
 
@@ -141,7 +141,7 @@ static bool feed_due(struct tern_chan *c)
 		c->pressed = c->leaf;
 		return true;
 	}
-	if (now - c->since > BURST_NS) {
+	if (now >= c->since + BURST_NS) {
 		c->since = now;
 		c->burst = 0;
 	}

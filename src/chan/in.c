@@ -48,6 +48,14 @@ struct cursor in_cursor(const tern_in *i)
 	return (struct cursor){ .line = i->line, .at = i->at, .leaf = i->chan->leaf };
 }
 
+/* Enters a leaf, and gives back those before it. */
+static inline void in_free(struct tern_chan *c, uint64_t leaf)
+{
+	c->leaf = leaf;
+	/* R6, pairs with A6 in out_limit(): the leaves before this one have been read. */
+	atomic_store_explicit(&c->reader->freed, leaf - 1, memory_order_release);
+}
+
 void in_move(tern_in *i, const struct cursor *k)
 {
 	struct tern_chan *c = i->chan;
@@ -55,10 +63,8 @@ void in_move(tern_in *i, const struct cursor *k)
 	i->at = k->at;
 	if (k->leaf == c->leaf)
 		return;
-	c->leaf = k->leaf;
-	/* R6, pairs with A6 in out_limit(): the leaves before this one have been read. */
-	atomic_store_explicit(&c->reader->freed, k->leaf - 1, memory_order_release);
-	if (TERN_UNLIKELY(c->mirror != NULL))
+	in_free(c, k->leaf);
+	if (c->mirror)
 		mirror_tell(c->mirror);
 }
 
@@ -271,9 +277,10 @@ struct tern_chan_place tern_chan_more(tern_chan *c, struct tern_chan_line *line,
 	INSIDE struct door door = door_open(chan_home(c));
 	tern_in i = { line, at, c };
 	struct cursor k = { .line = line, .at = at, .leaf = c->leaf };
-	if (TERN_UNLIKELY(!line_is_control(line) || !cursor_enter(c, &k) || tern_chan_stands(k.line, k.at)))
+	if (TERN_UNLIKELY(!line_is_control(line) || c->mirror || !cursor_enter(c, &k) ||
+			  tern_chan_stands(k.line, k.at)))
 		return more_rare(&i);
-	in_move(&i, &k);
+	in_free(c, k.leaf);
 	return (struct tern_chan_place){ k.line, k.at };
 }
 
@@ -415,9 +422,18 @@ int tern_chan_any(tern_in *const *ends, unsigned n, unsigned *turn)
 	return -EAGAIN;
 }
 
+/* Whether all that can come comes in messages, which end a sleep. */
+static bool any_sounds(tern_in *const *ends, unsigned n)
+{
+	bool all = true;
+	for (unsigned k = 0; k < n; k++)
+		all &= ends[k]->chan->mirror != NULL;
+	return all;
+}
+
 int tern_chan_wait_any(tern_in *const *ends, unsigned n, unsigned *turn)
 {
-	struct ladder l = { .bounded = true, .call = "tern_chan_wait_any" };
+	struct ladder l = { .bounded = !any_sounds(ends, n), .call = "tern_chan_wait_any" };
 	int rc;
 	if (!n)
 		return error_set(-EINVAL, "tern_chan_wait_any() was given no ends: nothing will ever come");

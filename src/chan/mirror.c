@@ -36,6 +36,11 @@ struct pipe *mirror_pipe(const struct mirror *m)
 	return m->out.chan->pipe;
 }
 
+uint64_t mirror_number(const struct mirror *m)
+{
+	return m->number;
+}
+
 static struct reader *mirror_reader(const struct mirror *m)
 {
 	return &mirror_pipe(m)->reader[0];

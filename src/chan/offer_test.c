@@ -95,6 +95,7 @@ TEST(a_list_of_which_one_rank_refuses_is_taken_back_everywhere)
 	size_t extents = mem_of(local[0])->own.extents;
 	CHECK_IS(tern_chan_to_list(local[0], list, 2, 5000, &c), -ENOBUFS);
 	local_settle();
+	chan_settle();
 	CHECK_IS(chans_of(local[1])->offers, 0);
 	CHECK_IS(tern_chan_to(local[0], 1, 5000, &c), 0);
 	CHECK_IS(mem_of(local[0])->own.extents, extents + 1);
@@ -118,6 +119,7 @@ TEST(a_heap_that_is_spent_refuses_a_channel_and_goes_on)
 	CHECK_IS(tern_chan_close(c[0]), 0);
 	CHECK_IS(tern_chan_to(local[0], 1, n, &c[n]), -ENOMEM); /* it may still be read */
 	CHECK_IS(tern_chan_close(pair_from), 0);
+	chan_settle();
 	CHECK_IS(tern_chan_to(local[0], 1, n, &c[n]), 0);
 	local_close();
 }
@@ -131,6 +133,7 @@ TEST(the_memory_of_channels_comes_back)
 		CHECK_IS(pair_get(), i);
 		CHECK_IS(tern_chan_close(i % 2 ? pair_to : pair_from), 0);
 		CHECK_IS(tern_chan_close(i % 2 ? pair_from : pair_to), 0);
+		chan_settle();
 	}
 	CHECK(mem_of(local[0])->own.extents <= 2);
 	local_close();
@@ -213,6 +216,7 @@ TEST(puts_into_a_channel_that_nobody_reads_fail_after_a_leaf_at_most)
 {
 	pair_start();
 	CHECK_IS(tern_chan_close(pair_from), 0);
+	chan_settle();
 	int rc = 0;
 	unsigned n = 0;
 	while (!rc && n <= LEAF_WORDS) {
@@ -298,6 +302,10 @@ static int offered(uint64_t a, uint64_t reader)
 TEST(an_offer_of_anything_but_a_ring_in_a_heap_is_refused)
 {
 	pair_start();
+	if (!layer_maps(local[1]->own, 0)) { /* what it cannot map it cannot check, either */
+		local_close();
+		return;
+	}
 	tern_addr good = tern_addr_of(local[0], pair_to->pipe);
 	CHECK_IS(offered(TERN_NOWHERE, 0), 0);
 	CHECK_IS(offered(good + 64, 0), 0);

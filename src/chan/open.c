@@ -64,14 +64,16 @@ static void answer_arrived(tern *t, const tern_msg *m)
 	a->code = (int)tern_msg_arg(m, 2);
 	a->made = (struct ring){ tern_msg_arg(m, 3), tern_msg_arg(m, 4), 0 };
 	if (!a->code && tern_addr_rank(a->ring.pipe) == t->rank)
-		out_expect(o->c, (unsigned)a->ring.reader);
+		out_expect(o->c, (unsigned)a->ring.reader, tern_msg_arg(m, 5));
 }
 
-static void answer(tern *t, const tern_msg *m, int code, const struct ring *made)
+/* To an offer, or to what a relay was asked for: then `made` is its ring. */
+static void answer(tern *t, const tern_msg *m, int code, const struct offer *o, const struct ring *made)
 {
-	uint64_t words[] = { tern_msg_arg(m, 0), tern_msg_arg(m, 1), (uint64_t)code, made->pipe,
-			     made->serial };
-	layer_reply(t->own, CHAN_ANSWER, NULL, 0, 5, words);
+	uint64_t mirror = !code && o->mirror ? mirror_number(o->mirror) : 0;
+	uint64_t words[] = { tern_msg_arg(m, 0), tern_msg_arg(m, 1), (uint64_t)code,
+			     made->pipe,         made->serial,       mirror };
+	layer_reply(t->own, CHAN_ANSWER, NULL, 0, 6, words);
 }
 
 /* A rank that has left answers with its fate, once what it said before is handled. */
@@ -387,7 +389,8 @@ static void offer_arrived(tern *t, const tern_msg *m)
 	static const struct ring none = { .pipe = TERN_NOWHERE };
 	const struct ring ring = ring_of(m);
 	struct offer o = { .name = tern_msg_arg(m, 2), .from = tern_msg_src(m) };
-	answer(t, m, offer_keep(chans_of(t), &ring, &o), &none);
+	int code = offer_keep(chans_of(t), &ring, &o);
+	answer(t, m, code, &o, &none);
 }
 
 static void offer_drop(struct chans *s, struct offer *o)
@@ -507,7 +510,7 @@ static void relay_arrived(tern *t, const tern_msg *m)
 		code = offer_reach(s, &ring, &o);
 	if (!code)
 		code = relay_make(s, &o, rank, (unsigned)(len / sizeof *rank), &made);
-	answer(t, m, code, &made);
+	answer(t, m, code, &o, &made);
 }
 
 void open_register(struct endpoint *e)

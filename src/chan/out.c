@@ -117,11 +117,13 @@ int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n, s
 	return 0;
 }
 
-void out_expect(struct tern_chan *c, unsigned i)
+void out_expect(struct tern_chan *c, unsigned i, uint64_t mirror)
 {
-	uint32_t state = atomic_load_explicit(&c->pipe->reader[i].state, memory_order_relaxed);
-	if (c->listener[i].far && state == READER_NONE)
-		reader_set(&c->pipe->reader[i], READER_OPEN);
+	struct listener *l = &c->listener[i];
+	if (!l->far || l->mirror)
+		return; /* it has said so itself */
+	l->mirror = mirror;
+	reader_set(&c->pipe->reader[i], READER_OPEN);
 }
 
 void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who)
@@ -234,9 +236,10 @@ static tern_out *out_real(tern_out *o)
 	return TERN_UNLIKELY(o->chan->far) ? &o->chan->real : o;
 }
 
+/* What was put is sent, unless the call failed: then its sentence stays, and what there is was sent before it waited. */
 static int out_done(const tern_out *o, int rc)
 {
-	if (TERN_UNLIKELY(o->chan->far))
+	if (TERN_UNLIKELY(o->chan->far) && (rc >= 0 || rc == -EAGAIN))
 		feed_push(o->chan, false);
 	return rc;
 }
@@ -288,7 +291,7 @@ int tern_chan_end_at(tern_out *o)
 	int rc = out_settle(o);
 	if (!rc)
 		out_mark(o, ITEM_END);
-	if (o->chan->far)
+	if (!rc && o->chan->far)
 		feed_push(o->chan, true);
 	return rc;
 }

@@ -35,6 +35,7 @@ TEST(sixteen_bytes_that_were_put_as_eight_are_waited_for)
 	uint64_t two[2] = { 0, 0 };
 	pair_start();
 	CHECK_IS(tern_chan_put8(&out, 1), 0);
+	chan_settle();
 	tern_hold(local[1]);
 	CHECK_IS(tern_chan_get16(&in, two), -EDEADLK); /* half of it is no value */
 	tern_release(local[1]);
@@ -96,6 +97,7 @@ static uint64_t fill(void)
 {
 	uint64_t n = 0;
 	int rc;
+	chan_settle();
 	while ((rc = tern_chan_try_put8(&out, n)) == 0)
 		n++;
 	CHECK_IS(rc, -EAGAIN);
@@ -145,11 +147,13 @@ TEST(a_put_or_get_that_has_to_wait_is_refused_in_a_handler_and_takes_nothing)
 	REQUIRE(tern_request(local[1], 0, 1, 0, 0) == 0);
 	local_settle();
 	CHECK_IS(word_rc, -EPERM);
+	chan_settle();
 	REQUIRE(tern_request(local[0], 1, 2, 0, 0) == 0);
 	local_settle();
 	CHECK_IS(get_rc, 0); /* there was data: it got 0 */
 	for (uint64_t i = 1; i < n; i++)
 		REQUIRE(pair_get() == i);
+	chan_settle();
 	REQUIRE(tern_request(local[1], 0, 1, 0, 0) == 0);
 	local_settle();
 	CHECK_IS(word_rc, 0);
@@ -176,6 +180,7 @@ TEST(under_a_hold_a_put_or_get_that_has_to_wait_is_a_deadlock)
 	CHECK_IS(tern_chan_end(&out), -EDEADLK);
 	for (uint64_t i = 0; i < n; i++)
 		REQUIRE(pair_get() == i);
+	chan_settle();
 	CHECK_IS(tern_chan_put8(&out, 42), 0);
 	CHECK_IS(pair_get(), 42); /* nothing of what was refused is in between */
 	tern_release(local[0]);
@@ -195,9 +200,11 @@ TEST(a_block_is_refused_whole_when_it_would_have_to_wait_and_may_not)
 	for (uint64_t i = 0; i < n; i++)
 		REQUIRE(pair_get() == i);
 	uint64_t value;
+	chan_settle();
 	CHECK_IS(tern_chan_try_get8(&in, &value), -EAGAIN);
 	tern_hold(local[1]);
 	CHECK_IS(tern_chan_put8(&out, 3), 0);
+	chan_settle();
 	CHECK_IS(tern_chan_get_block(&in, block, 24), -EDEADLK);
 	CHECK_IS(pair_get(), 3);
 	pair_end();
@@ -224,6 +231,7 @@ TEST(room_says_what_can_be_put_as_a_block_without_waiting)
 		else
 			CHECK_IS(rc, -EAGAIN);
 		len = chance_below(&c, 400) * 8;
+		chan_settle();
 		rc = tern_chan_ready(&in, len);
 		CHECK_IS(rc, words_of(len) <= put - got ? 0 : -EAGAIN);
 		CHECK_IS(tern_chan_get_block(&in, back, len), rc ? -EDEADLK : 0);
@@ -231,6 +239,7 @@ TEST(room_says_what_can_be_put_as_a_block_without_waiting)
 		if (chance_one_in(&c, 20)) { /* all read: the most there can be has room */
 			for (; got < put; got++)
 				pair_get();
+			chan_settle();
 			CHECK_IS(tern_chan_room(&out, sizeof block), 0);
 		}
 	}
@@ -319,6 +328,8 @@ TEST(a_block_of_any_length_goes_through_in_parts_as_there_is_room_and_data)
 		CHECK(put - before <= PIPE_WORDS * 8 + TERN_CHAN_FULL); /* a part is bounded */
 		if (chance_one_in(&c, 2))
 			getting = tern_chan_get_some(&in, got, BYTES, &taken);
+		if (getting == -EAGAIN)
+			chan_settle();
 		CHECK(getting == 0 || getting == 1 || getting == -EAGAIN);
 	}
 	CHECK_IS(taken, BYTES);
@@ -336,6 +347,7 @@ TEST(some_of_a_block_that_the_message_ends_within_is_told_from_a_message_that_is
 	pair_start();
 	CHECK_IS(tern_chan_put_some(&out, data, 96, &put), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
+	chan_settle();
 	CHECK_IS(tern_chan_get_some(&in, got, 100, &taken), -EMSGSIZE);
 	CHECK(sentence_has(-EMSGSIZE, "4 bytes before"));
 	CHECK_IS(taken, 96);
@@ -344,6 +356,7 @@ TEST(some_of_a_block_that_the_message_ends_within_is_told_from_a_message_that_is
 	CHECK_IS(tern_chan_next(&in), 0);
 	CHECK_IS(tern_chan_get_some(&in, got, 100, &taken), -EAGAIN);
 	CHECK_IS(tern_chan_close(pair_from), 0);
+	chan_settle();
 	put = 0;
 	int rc;
 	while ((rc = tern_chan_put_some(&out, data, 96, &put)) == 0)

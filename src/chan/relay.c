@@ -36,7 +36,7 @@ int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, 
 	s->relays = r;
 	reader_set(in->reader, READER_OPEN);
 	for (unsigned i = 0; i < n; i++)
-		out_expect(out, i); /* who opens the channel offers it to them next */
+		out_expect(out, i, 0); /* who opens the channel offers it to them next */
 	chans_work(s);
 	*made = out;
 	return 0;

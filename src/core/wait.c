@@ -457,6 +457,8 @@ int tern_barrier(tern *t)
 	if (TERN_UNLIKELY(e->trace))
 		trace_barrier(e, RECORD_BARRIER);
 	e->barrier = true;
+	if (e->work)
+		layers_progress(e); /* what they have put off was done before the barrier */
 	rc = barrier_pass(e);
 	e->barrier = false;
 	if (TERN_UNLIKELY(e->trace))
