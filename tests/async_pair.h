@@ -64,7 +64,8 @@ static inline int mail_drain(tern *t, tern_incoming *m, void *arg)
 /* Polls everybody until nothing has a turn any more in which it gets on. */
 static inline void turns_settle(void)
 {
-	for (int quiet = 0; quiet < 3; quiet++)
+	unsigned rounds = 0;
+	for (int quiet = 0; quiet < 3 || local_patient(&rounds); quiet++)
 		for (uint32_t r = 0; r < local_size; r++)
 			if (local[r] && tern_poll(local[r]) > 0)
 				quiet = 0;

@@ -107,6 +107,43 @@ TEST(a_dead_rank_is_named_by_whoever_needs_it_and_the_others_go_on)
 	crew_end();
 }
 
+static _Atomic unsigned told;
+
+/* Goes on without it: asks the next survivor instead. */
+static void ask_another(tern *t, uint32_t rank, int why, void *arg)
+{
+	(void)arg;
+	if (why != -EOWNERDEAD) /* others leave when they are done */
+		return;
+	CHECK_IS(rank, VICTIM);
+	CHECK(names_the_victim(why));
+	CHECK_IS(tern_forgive(t, rank), 0);
+	CHECK_IS(tern_request(t, (tern_rank(t) + 1) % RANKS == VICTIM ? 0 : (tern_rank(t) + 1) % RANKS, ASK),
+		 0);
+	atomic_fetch_add(&told, 1);
+}
+
+static void survive_told(void)
+{
+	tern *t = rank_open();
+	CHECK_IS(tern_on_lost(t, ask_another, NULL), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	if (tern_rank(t) == VICTIM)
+		raise(SIGKILL);
+	CHECK_IS(tern_wait(t, &answers, 1), 0); /* which nobody would bring, if it were not told */
+	CHECK_IS(atomic_load(&told), 1);
+	wait_for_the_others(t);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_function_is_told_of_a_killed_rank_and_the_wait_under_way_goes_on_without_it)
+{
+	shared = crew_shared(4096);
+	crew_start(RANKS, 0, survive_told);
+	CHECK_IS(crew_reap(RANKS, 0), 1);
+	crew_end();
+}
+
 /* -- At any moment ----------------------------------------------------------------------- */
 
 /* Talks with everybody until told to stop; whatever happens, every call ends. */

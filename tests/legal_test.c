@@ -158,6 +158,12 @@ static int call_forgive(tern *t, const tern_msg *m)
 	return tern_forgive(t, other);
 }
 
+static int call_on_lost(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_on_lost(t, NULL, NULL);
+}
+
 static int call_hold(tern *t, const tern_msg *m)
 {
 	(void)m;
@@ -202,7 +208,7 @@ static void note_any(tern *t, const tern_msg *m)
 	arrived++;
 }
 
-static void in_handler(tern *t, const tern_msg *m)
+static void run_in_handler(tern *t, const tern_msg *m)
 {
 	code = calling(t, m);
 }
@@ -273,8 +279,8 @@ static void job_open(uint32_t ranks)
 	other = 0;
 	local_on(ASK, note_any);
 	local_on(TELL, note_any);
-	local_on(PLACE_REQUEST, in_handler);
-	local_on(PLACE_REPLY, in_handler);
+	local_on(PLACE_REQUEST, run_in_handler);
+	local_on(PLACE_REPLY, run_in_handler);
 	local_on(PROVOKE, provoke_reply);
 	local_on(KEEP, keep_it);
 	CHECK_IS(tern_request_data(local[0], tern_rank(here), KEEP, "x", 1), 0);
@@ -351,6 +357,7 @@ static const struct row {
 	{ "tern_barrier", call_barrier, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0, -EDEADLK } },
 	{ "tern_signal", call_signal, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_forgive", call_forgive, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_on_lost", call_on_lost, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_hold", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_release", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_on", call_on, { -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY } },

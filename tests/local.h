@@ -15,6 +15,7 @@
 #include <tern/tern.h>
 
 #include "check.h"
+#include "core/door.h"
 
 enum { LOCAL_MOST = 256 };
 
@@ -62,11 +63,35 @@ static inline uint64_t local_handled(void)
 	return sum;
 }
 
+/* Whether something is on its way over a network, as far as its sender knows. */
+static inline bool local_underway(void)
+{
+	bool underway = false;
+	for (uint32_t r = 0; r < local_size; r++) {
+		struct endpoint *e = local[r] ? local[r]->own : NULL;
+		if (!e || !e->site.asks)
+			continue;
+		INSIDE struct door door = door_open(local[r]);
+		for (unsigned i = 0; i < e->nets; i++)
+			underway |= e->net[i]->ops->settled && !e->net[i]->ops->settled(e->net[i]);
+	}
+	return underway;
+}
+
+/* Once more round, while something is; bounded, because a rank under a hold does not take it. */
+static inline bool local_patient(unsigned *rounds)
+{
+	if (!local_underway() || ++*rounds > 200)
+		return false;
+	nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+	return true;
+}
+
 /* Polls everybody until nothing more arrives; how many messages were handled since the last time. */
 static inline unsigned local_settle(void)
 {
 	uint64_t before = local_settled, last = local_handled();
-	for (unsigned quiet = 0; quiet < 2;) {
+	for (unsigned quiet = 0, rounds = 0; quiet < 2 || local_patient(&rounds);) {
 		for (uint32_t r = 0; r < local_size; r++)
 			if (local[r])
 				(void)!tern_poll(local[r]);
@@ -120,20 +145,20 @@ static inline void arrival_write(struct arrival *a, tern *t, const tern_msg *m)
 	a->count++;
 }
 
-/* Handlers of two ranks may run at once; an interrupt's must not find the lock taken by what it interrupts. */
+/*
+ * Handlers of two ranks may run at once; an interrupt's must not find the lock taken by what it interrupts. That may be
+ * the handler of a rank that is polled, by the same thread.
+ */
 static inline void arrival_note(struct arrival *a, tern *t, const tern_msg *m)
 {
-	bool interrupts = tern_delivery(t) == TERN_DELIVERY_INTERRUPT;
 	sigset_t all, before;
 	sigfillset(&all);
-	if (interrupts)
-		pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (atomic_flag_test_and_set_explicit(&arrival_lock, memory_order_acquire))
 		;
 	arrival_write(a, t, m);
 	atomic_flag_clear_explicit(&arrival_lock, memory_order_release);
-	if (interrupts)
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Handlers that only note what came. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctest: TIMEOUT 300 */
+/* ctest: TIMEOUT 300 MODES */
 /* On every network, and under every fault, what is sent arrives: once, in order, and as it was. */
 #define CHECK_SECONDS 60
 #include "net_traffic.h"

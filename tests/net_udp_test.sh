@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 400 RUN_SERIAL LABELS slow
+# ctest: TIMEOUT 600 RUN_SERIAL LABELS slow
 # Programs that know nothing of networks pass over UDP what they pass over shared memory.
 set -uo pipefail
 
 programs=(attach_test legal_test segment_test name_test match_test handles_test order_test flood_test
 	session_test poll_in_send_test fail_test mem_mix_test msg_mix_test msg_flood_test)
+programs+=(chain_test queue_test access_test internal_test spawn_test waits_test async_mix_test async_death_test spawn_job_test
+	spawn_preempt_test)
 programs+=("wake_test two_ranks_wake_each_other many_pairs_wake_each_other") # the rest is about rings in shared memory
 programs+=(put_test message_test offer_test chan_flow_test) # of channels all but what takes many ranks, and long
 programs+=("relay_test what_has_come_to_a_relay_is_passed_on_before_it_leaves

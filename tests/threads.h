@@ -44,9 +44,12 @@ static inline void note_ending(tern *t, uint32_t rank, int rc, uint64_t result, 
 /* A turn for the threads of every rank, and a look at what has arrived there. */
 static inline void everybody(void)
 {
-	for (uint32_t r = 0; r < local_size; r++)
-		if (local[r])
-			REQUIRE(tern_yield(local[r]) == 0);
+	unsigned rounds = 0;
+	do
+		for (uint32_t r = 0; r < local_size; r++)
+			if (local[r])
+				REQUIRE(tern_yield(local[r]) == 0);
+	while (local_patient(&rounds));
 }
 
 /* Until the callback has been called n times. */

@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <tern/async.h>
 #include <tern/typed.h>
 
 #include "boot/exchange.h"
@@ -216,28 +215,104 @@ static bool says_udp(int rc)
 	return rc == -ENOTSUP && strstr(tern_strerror(rc), "the network udp") != NULL;
 }
 
-static int fill_nothing(tern *t, tern_out *out, void *arg)
-{
-	(void)t, (void)out, (void)arg;
-	return 0;
-}
-
-static int drain_nothing(tern *t, tern_incoming *m, void *arg)
-{
-	(void)t, (void)m, (void)arg;
-	return 0;
-}
-
 TEST(what_needs_shared_memory_refuses_and_names_the_network)
 {
 	use_udp();
 	tern *t[2];
 	REQUIRE(tern_open_local(2, t) == 0);
-	CHECK_IS(tern_async_on(t[0], 0, drain_nothing, NULL), 0);
 	CHECK(says_udp(tern_bufsend(t[0], 1, 3, "x", 1, TERN_NOWAIT, NULL)));
-	CHECK(says_udp(tern_async(t[0], 1, fill_nothing, 0, NULL, NULL)));
-	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_THREAD), -ENOTSUP);
+	CHECK_IS(tern_close(t[0]), 0);
+	CHECK_IS(tern_close(t[1]), 0);
+}
+
+/* -- Ranks that compute ------------------------------------------------------------------------ */
+
+enum { LOSSES = 300 };
+static const char *const ways[] = { "thread", "interrupt" };
+static _Atomic unsigned *heard; /* in memory that both map */
+
+static void hear(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	atomic_fetch_add(heard, 1);
+}
+
+/* Rank 0 sends and calls nothing any more: what is lost is sent again all the same. */
+static void send_and_compute(void)
+{
+	tern *t = crew_open();
+	CHECK_IS(tern_on(t, TELL, hear), 0);
+	for (unsigned i = 0; tern_rank(t) == 0 && i < LOSSES; i++)
+		CHECK_IS(tern_request(t, 1, TELL, i), 0);
+	while (atomic_load(heard) < LOSSES)
+		if (tern_rank(t) == 1)
+			CHECK(tern_poll(t) >= 0);
+		else
+			sched_yield();
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(what_is_lost_is_sent_again_while_its_sender_computes)
+{
+	use_udp();
+	heard = crew_shared(4096);
+	setenv("TERN_FAULT", "drop=0.3", 1);
+	setenv("TERN_SIGNAL", "40", 1);
+	for (int way = 0; way < 2; way++) {
+		atomic_store(heard, 0);
+		setenv("TERN_DELIVERY", ways[way], 1);
+		crew_run(2, send_and_compute);
+	}
+}
+
+static void answer(tern *t, const tern_msg *m)
+{
+	CHECK_IS(tern_reply(t, m, KNOW), 0);
+}
+
+/* Rank 0 answers while it computes, and its answers get lost. */
+static void compute_and_answer(void)
+{
+	tern *t = crew_open();
+	CHECK_IS(tern_on(t, TELL, answer), 0);
+	CHECK_IS(tern_on(t, KNOW, know), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	for (unsigned i = 0; tern_rank(t) == 1 && i < LOSSES; i++) {
+		CHECK_IS(tern_request(t, 0, TELL), 0);
+		CHECK_IS(tern_wait(t, &known, 1), 0);
+	}
+	atomic_fetch_add(heard, tern_rank(t));
+	while (!atomic_load(heard))
+		sched_yield();
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_rank_that_computes_answers_though_answers_get_lost)
+{
+	use_udp();
+	heard = crew_shared(4096);
+	setenv("TERN_FAULT", "drop=0.2", 1);
+	setenv("TERN_SIGNAL", "40", 1);
+	for (int way = 0; way < 2; way++) {
+		atomic_store(heard, 0);
+		setenv("TERN_DELIVERY", ways[way], 1);
+		crew_run(2, compute_and_answer);
+	}
+}
+
+TEST(interrupts_are_refused_where_nothing_would_raise_the_signal)
+{
+	use_udp();
+	tern *t[2];
+	setenv("TERN_SIGNAL", "40", 1);
+	REQUIRE(tern_open_local(2, t) == 0);
+	t[0]->own->site.mute = true;
 	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_INTERRUPT), -ENOTSUP);
+	CHECK(strstr(tern_strerror(-ENOTSUP), "network udp raises no signal") != NULL);
+	CHECK_IS(tern_delivery(t[0]), TERN_DELIVERY_POLL);
+	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_THREAD), 0);
 	CHECK_IS(tern_close(t[0]), 0);
 	CHECK_IS(tern_close(t[1]), 0);
 }

@@ -201,6 +201,14 @@ int tern_poll_replies(tern *t); /* also legal in a request handler */
 int tern_wait(tern *t, _Atomic uint64_t *flag, uint64_t n);
 int tern_forgive(tern *t, uint32_t rank);
 
+/*
+ * fn(t, rank, why, arg) is called once for each rank that is lost, also for those that are already: where a
+ * deferred function would be. `why` is -EOWNERDEAD if it has died, -ESHUTDOWN if it has closed or ended well.
+ * NULL: nothing is called any more.
+ */
+typedef void tern_lost_handler(tern *t, uint32_t rank, int why, void *arg);
+int tern_on_lost(tern *t, tern_lost_handler *fn, void *arg);
+
 /* What a handler calls to add n to a flag: unlocked where that is safe. */
 static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n);
 

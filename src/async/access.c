@@ -42,6 +42,19 @@ static void raise_arrived(tern *t, const tern_msg *msg)
 		tern_signal(t, at, 1);
 }
 
+/* 1 if an atomic operation was begun for it: where the flag cannot be seen from here, its owner checks it. */
+static int write_raise(tern *t, struct write *w)
+{
+	tern_addr flag = w->flag;
+	if (layer_maps(t->own, tern_addr_rank(flag)))
+		return layer_request(t->own, tern_addr_rank(flag), ASYNC_RAISE, NULL, 0, 1, &flag);
+	int rc = tern_amo64_start(t, TERN_ADD, flag, 1, NULL, &w->landed);
+	if (rc)
+		return rc;
+	w->flag = TERN_NOWHERE;
+	return 1;
+}
+
 static int write_turn(tern *t, void *arg)
 {
 	struct write *w = arg;
@@ -50,8 +63,8 @@ static int write_turn(tern *t, void *arg)
 	if (w->landed.pending)
 		return -EAGAIN;
 	if (!rc && w->flag != TERN_NOWHERE)
-		rc = layer_request(t->own, tern_addr_rank(w->flag), ASYNC_RAISE, NULL, 0, 1, &w->flag);
-	if (rc == -EAGAIN)
+		rc = write_raise(t, w);
+	if (turn_goes_on(rc))
 		return rc;
 	tern_op *op = w->op;
 	record_give(&a->writes, w);

@@ -78,7 +78,8 @@ static void async_leave(void *state)
 	struct endpoint *e = a->e;
 	struct ladder l = { .bounded = true, .call = "tern_close", .lack = "what was handed over" };
 	uint64_t since = e->world->now(), moved = a->moved;
-	while (async_owes(a) && !rules_wait(e, "tern_close()") && e->world->now() - since < e->grace_ns) {
+	while ((async_owes(a) || feed_owes(chans_of(e->t))) && !rules_wait(e, "tern_close()") &&
+	       e->world->now() - since < e->grace_ns) {
 		wait_step(e, &l);
 		if (a->moved != moved)
 			since = e->world->now();

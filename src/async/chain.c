@@ -59,8 +59,8 @@ static int chain_offer(struct chain *c)
 	int rc = c->chan ? 0 : out_open(chans_of(e->t), CHAIN_NAME, &rank, 1, &c->chan);
 	if (rc)
 		return rc;
-	uint64_t pipe = tern_addr_of(e->t, c->chan->pipe);
-	rc = layer_request(e, rank, ASYNC_OPEN, NULL, 0, 1, &pipe);
+	uint64_t ring[] = { tern_addr_of(e->t, c->chan->pipe), c->chan->serial };
+	rc = layer_request(e, rank, ASYNC_OPEN, NULL, 0, 2, ring);
 	if (!rc)
 		c->state = CHAIN_OFFERED;
 	return rc;
@@ -78,14 +78,18 @@ static void opened_arrived(tern *t, const tern_msg *m)
 		return;
 	}
 	c->state = CHAIN_OPEN;
+	out_expect(c->chan, 0, tern_msg_arg(m, 1));
 	queue_push(a, &c->work);
 }
 
 /* -- A message ---------------------------------------------------------------------------------- */
 
+/* A mirror, which hears of it in messages, stirs by itself. */
 static int stage_tell(struct chain *c)
 {
 	static const uint64_t none;
+	if (c->chan->far)
+		return 0;
 	return layer_request(c->a->e, chain_rank(c), ASYNC_STIR, NULL, 0, 0, &none);
 }
 
@@ -111,15 +115,22 @@ static int stage_try(struct chain *c, tern_out *out)
 	}
 }
 
+/* Where the chain's end stands, as far as puts are concerned. */
+static tern_out chain_place(const struct chain *c, const tern_out *out)
+{
+	return c->chan->far ? c->chan->real : *out;
+}
+
 /* As far as it gets in this turn. */
 static int order_turn(struct chain *c)
 {
-	tern_out before = tern_chan_out(c->chan), out = before;
+	tern_out out = tern_chan_out(c->chan), before = chain_place(c, &out);
 	int rc;
 	while ((rc = stage_try(c, &out)) == 0 && c->stage != STAGE_END)
 		c->stage++;
 	tern_out_back(&out);
-	c->a->moved += out.next != before.next || out.at != before.at;
+	tern_out after = chain_place(c, &out);
+	c->a->moved += after.next != before.next || after.at != before.at;
 	if (rc)
 		return rc;
 	order_end(c, c->error);
@@ -192,8 +203,6 @@ int tern_async(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg
 	int rc = async_enter(t->own, op, "tern_async() without a handle");
 	if (!rc)
 		rc = async_check(async_of(t), rank, id);
-	if (!rc)
-		rc = layer_needs_mapping(t->own, rank, "messages of tern_async()");
 	if (!rc)
 		rc = order_add(async_of(t), rank, &o);
 	return op_finish(t, op, &own, rc);

@@ -312,7 +312,7 @@ static int trouble_of(uint32_t rank)
 	int rc;
 	while ((rc = tern_poll(local[rank])) >= 0)
 		for (uint32_t r = 0; r < local_size; r++)
-			if (r != rank)
+			if (r != rank && local[r])
 				CHECK(tern_poll(local[r]) >= 0);
 	return rc;
 }

@@ -160,25 +160,44 @@ void intake_lost(struct async *a, uint32_t rank)
 
 /* -- What comes from other ranks ------------------------------------------------------------------ */
 
-static int open_checked(struct async *a, uint32_t src, tern_addr pipe)
+/* What comes in a mirror stirs, since nobody else tells of it. */
+static void intake_stir(struct endpoint *e, void *arg)
 {
-	struct offer o = { .name = CHAIN_NAME, .from = src, .feeder = src };
-	o.pipe = tern_addr_rank(pipe) == src ? pipe_reach(chans_of(a->e->t), pipe) : NULL;
-	if (!o.pipe || a->intake[src].chan)
+	struct intake *n = arg;
+	if (n->chan)
+		queue_push(e->layer[LAYER_ASYNC], &n->work);
+}
+
+/* `mirror`: the number of the one that was made; 0: none was needed. */
+static int open_checked(struct async *a, uint32_t src, const struct ring *ring, uint64_t *mirror)
+{
+	struct chans *s = chans_of(a->e->t);
+	struct offer o = { .name = CHAIN_NAME, .from = src };
+	if (tern_addr_rank(ring->pipe) != src || a->intake[src].chan)
 		return -EBADMSG;
-	o.reader = &o.pipe->reader[0];
-	tern_chan *c = in_open(chans_of(a->e->t), &o);
-	if (!c)
+	int rc = offer_reach(s, ring, &o);
+	if (rc)
+		return rc;
+	tern_chan *c = in_open(s, &o);
+	if (!c) {
+		offer_leave(&o, READER_CLOSED);
 		return -ENOMEM;
+	}
 	intake_open(a, &a->intake[src], c, src);
+	if (o.mirror) {
+		mirror_stirs(o.mirror, intake_stir, &a->intake[src]);
+		*mirror = mirror_number(o.mirror);
+	}
 	reader_set(o.reader, READER_OPEN);
 	return 0;
 }
 
 static void open_arrived(tern *t, const tern_msg *m)
 {
-	uint64_t code = (uint64_t)open_checked(async_of(t), tern_msg_src(m), tern_msg_arg(m, 0));
-	layer_reply(t->own, ASYNC_OPENED, NULL, 0, 1, &code);
+	const struct ring ring = { tern_msg_arg(m, 0), tern_msg_arg(m, 1), 0 };
+	uint64_t words[] = { 0, 0 };
+	words[0] = (uint64_t)open_checked(async_of(t), tern_msg_src(m), &ring, &words[1]);
+	layer_reply(t->own, ASYNC_OPENED, NULL, 0, 2, words);
 }
 
 static void stir_arrived(tern *t, const tern_msg *m)

@@ -11,9 +11,10 @@ static struct intake *intake_internal(struct async *a)
 }
 
 /* A message was begun or ended, or much has been put: the processor should look. */
-static void internal_stir(struct endpoint *e)
+static void internal_stir(struct endpoint *e, void *arg)
 {
 	struct async *a = e->layer[LAYER_ASYNC];
+	(void)arg;
 	queue_push(a, &intake_internal(a)->work);
 }
 

@@ -135,3 +135,12 @@ void thread_signal(int32_t process, int32_t thread, int signal)
 {
 	syscall(SYS_tgkill, process, thread, signal);
 }
+
+void signal_forget(int signal)
+{
+	struct timespec now = { 0 };
+	uint64_t set =
+		UINT64_C(1) << (signal - 1); /* as the kernel has it: sigtimedwait() is not for handlers */
+	while (syscall(SYS_rt_sigtimedwait, &set, NULL, &now, sizeof set) > 0)
+		;
+}

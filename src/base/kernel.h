@@ -39,5 +39,6 @@ void barrier_process(void);
 
 int32_t thread_id(void); /* as the kernel numbers threads */
 void thread_signal(int32_t process, int32_t thread, int signal);
+void signal_forget(int signal); /* those that wait for this thread, which blocks it */
 
 #endif

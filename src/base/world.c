@@ -33,15 +33,16 @@ static bool all_silent(const struct sleep *s)
 /* A bell without a descriptor would not end this sleep, so such a mix is a nap. */
 static void sleep_on_descriptors(const struct sleep *s, uint64_t ns)
 {
-	struct pollfd p[SLEEP_FDS];
+	struct pollfd p[SLEEP_FDS + 1];
 	if (s->bells > s->ports && ns > FALLBACK_NAP_NS)
 		ns = FALLBACK_NAP_NS;
 	struct timespec length = { .tv_sec = (time_t)(ns / 1000000000u),
 				   .tv_nsec = (long)(ns % 1000000000u) };
 	for (unsigned i = 0; i < s->fds; i++)
 		p[i] = (struct pollfd){ .fd = s->fd[i], .events = POLLIN };
+	p[s->fds] = (struct pollfd){ .fd = s->wake ? *s->wake : -1, .events = POLLIN };
 	if (all_silent(s))
-		ppoll(p, s->fds, &length, NULL);
+		ppoll(p, s->fds + 1, &length, NULL);
 }
 
 static void real_sleep(const struct sleep *s, uint64_t ns)

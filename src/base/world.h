@@ -37,8 +37,9 @@ struct sleep {
 	int32_t thread;
 	int fd[SLEEP_FDS];
 	unsigned fds;
-	unsigned ports; /* of the bells: those whose ringing makes one of the descriptors readable */
-	uint64_t until; /* when a network wants to be asked again, on the world's clock; 0: whenever */
+	unsigned ports;  /* of the bells: those whose ringing makes one of the descriptors readable */
+	const int *wake; /* a descriptor besides, which is no bell's; NULL: none */
+	uint64_t until;  /* when a network wants to be asked again, on the world's clock; 0: whenever */
 };
 
 struct world {

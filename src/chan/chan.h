@@ -57,8 +57,9 @@ struct tern_chan {
 	bool closed; /* a sending end, kept until its readers are done */
 	bool stays;  /* for ever: an offer of it is under way that nobody waited for */
 	bool fixed;  /* a layer's: the program cannot close it */
-	void (*stir)(
-		struct endpoint *e); /* of a sending end: called when a reader within this rank should look */
+	/* Of a sending end: called when a reader within this rank should look. */
+	void (*stir)(struct endpoint *e, void *arg);
+	void *stir_arg;
 
 	/* Of a sending end: whom it was opened to. */
 	uint32_t *rank;
@@ -233,6 +234,8 @@ struct mirror *mirror_open(struct chans *s, uint32_t feeder, const struct ring *
 struct pipe *mirror_pipe(const struct mirror *m);
 uint64_t mirror_number(const struct mirror *m);
 void mirror_drop(struct mirror *m); /* which nobody ever knew of */
+void mirror_stirs(struct mirror *m, void (*stir)(struct endpoint *e, void *arg),
+		  void *arg);       /* when something comes */
 void mirror_tell(struct mirror *m); /* its reader has given leaves back, or has ended */
 unsigned mirror_progress(struct chans *s);
 void mirror_close(struct chans *s);

@@ -98,6 +98,12 @@ void mirror_drop(struct mirror *m)
 	memory_free(m);
 }
 
+void mirror_stirs(struct mirror *m, void (*stir)(struct endpoint *e, void *arg), void *arg)
+{
+	m->out.chan->stir = stir;
+	m->out.chan->stir_arg = arg;
+}
+
 /* The endpoint closes: the sending ends are gone already. */
 void mirror_close(struct chans *s)
 {
@@ -235,7 +241,7 @@ static void mirror_feed(struct mirror *m, const uint64_t *word, size_t n)
 				       "rank %u sent what is no channel's data to rank %u; it was dropped",
 				       m->feeder, m->s->e->t->rank));
 	if (c->stir)
-		c->stir(m->s->e);
+		c->stir(m->s->e, c->stir_arg);
 }
 
 static void stream_arrived(tern *t, const tern_msg *m)

@@ -168,7 +168,7 @@ int out_gone(const struct tern_chan *c)
 static void out_stir(struct tern_chan *c)
 {
 	if (c->stir)
-		c->stir(c->chans->e);
+		c->stir(c->chans->e, c->stir_arg);
 }
 
 /* -- Turning to the next leaf ---------------------------------------------------------------- */

@@ -8,7 +8,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/cpu.h"
 #include "base/error.h"
@@ -37,6 +39,8 @@ struct agent {
 	bool own_core;
 	uint64_t nap;
 	struct sleep sleep; /* what it sleeps on; written with the role */
+	int wake;           /* an eventfd that ends its sleep on descriptors; -1: it sleeps on bells */
+	uint64_t heard;     /* when it last handled something */
 };
 
 /* Whose agent this thread is. Not a field of the agent: others ask while it is being closed. */
@@ -151,6 +155,8 @@ static bool agent_linger(struct endpoint *e)
 {
 	if (!e->agent->own_core) /* a bell wakes sooner than a core that was yielded comes back */
 		return false;
+	if (e->site.asks) /* to look is to poll */
+		return e->world->now() - e->agent->heard < LINGER_NS;
 	uint64_t end = e->world->now() + LINGER_NS;
 	do {
 		for (int i = 0; i < LOOKS; i++) {
@@ -174,7 +180,8 @@ static void agent_disarm(struct endpoint *e)
 static bool agent_arm(struct endpoint *e)
 {
 	struct sleep *s = &e->agent->sleep;
-	*s = (struct sleep){ .says = BELL_ASLEEP | BELL_AGENT };
+	*s = (struct sleep){ .says = BELL_ASLEEP | BELL_AGENT,
+			     .wake = e->agent->wake < 0 ? NULL : &e->agent->wake };
 	for (unsigned i = 0; i < e->nets; i++)
 		if (!e->net[i]->ops->arm(e->net[i], s)) {
 			agent_disarm(e);
@@ -195,11 +202,19 @@ static bool agent_claim(struct endpoint *e)
 	return true;
 }
 
+static void wake_forget(struct agent *a)
+{
+	eventfd_t count;
+	if (a->wake >= 0)
+		eventfd_read(a->wake, &count);
+}
+
 /* With the bell armed: until it rings, or the program has come in. True if the role was claimed after that. */
 static bool agent_sleep(struct endpoint *e)
 {
 	role_drop(e, ALERT_ASLEEP);
 	e->world->sleep(&e->agent->sleep, SLEEP_NS);
+	wake_forget(e->agent);
 	return tern_alerted(e->t) & ALERT_ASLEEP && agent_claim(e);
 }
 
@@ -209,13 +224,15 @@ static void agent_serve(struct endpoint *e)
 	while (!role_wanted(e)) {
 		unsigned handled = poll_once(e, KINDS_BOTH);
 		agent_settle(e);
-		if (handled)
+		if (handled) {
 			e->agent->nap = NAP_LEAST_NS;
+			e->agent->heard = e->world->now();
+		}
 		if (handled || e->deferred_count || agent_linger(e))
 			continue;
 		if (e->work ||
 		    !agent_arm(e)) { /* a layer waits for room, or this machine has no such sleep */
-			if (circle_find(&e->site, &e->site.bell))
+			if (circle_waits(&e->site))
 				continue;
 			agent_nap(e->agent);
 			break;
@@ -250,7 +267,9 @@ void agent_relieve(struct endpoint *e)
 	if (!(alert_drop(e, ALERT_ASLEEP) & ALERT_ASLEEP))
 		return;
 	agent_disarm(e);
-	for (unsigned i = 0; i < e->agent->sleep.bells; i++)
+	if (e->agent->wake >= 0)
+		eventfd_write(e->agent->wake, 1);
+	for (unsigned i = 0; e->agent->wake < 0 && i < e->agent->sleep.bells; i++)
 		futex_wake(e->agent->sleep.bell[i]);
 }
 
@@ -310,6 +329,23 @@ static int agent_start(struct endpoint *e, int core)
 			 strerror(error));
 }
 
+static void agent_free(struct agent *a)
+{
+	if (a->wake >= 0)
+		close(a->wake);
+	free(a);
+}
+
+/* Where a network is asked, sleeps are on descriptors. */
+static int wake_open(struct endpoint *e)
+{
+	e->agent->wake = e->site.asks ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+	if (e->site.asks && e->agent->wake < 0)
+		return error_set(-errno, "starting the communication thread of rank %u: %s", e->t->rank,
+				 strerror(errno));
+	return 0;
+}
+
 int agent_open(struct endpoint *e)
 {
 	int core;
@@ -323,9 +359,11 @@ int agent_open(struct endpoint *e)
 	e->agent->nap = NAP_LEAST_NS;
 	e->agent->own_core =
 		core >= 0 || (e->group->job.head->cores >= 2 * e->group->job.head->here && cpu_count() > 1);
-	rc = agent_start(e, core);
+	rc = wake_open(e);
+	if (!rc)
+		rc = agent_start(e, core);
 	if (rc) {
-		free(e->agent);
+		agent_free(e->agent);
 		e->agent = NULL;
 	}
 	return rc;
@@ -350,6 +388,6 @@ void agent_close(struct endpoint *e)
 	agent_rouse(e);
 	agent_relieve(e);
 	pthread_join(e->agent->thread, NULL);
-	free(e->agent);
+	agent_free(e->agent);
 	e->agent = NULL;
 }

@@ -55,12 +55,12 @@ static int signal_chosen(const tern_options *o, int *signal)
 
 static int delivery_start(struct endpoint *e, enum tern_delivery d)
 {
-	if (d != TERN_DELIVERY_POLL && e->site.asks)
+	if (d == TERN_DELIVERY_INTERRUPT && e->site.mute)
 		return error_set(
 			-ENOTSUP,
-			"delivery by %s was asked for at rank %u, whose network %s moves in polls only; "
-			"use TERN_DELIVERY=poll",
-			names[d], e->t->rank, e->net[e->nets - 1]->ops->name);
+			"delivery by interrupt was asked for at rank %u, whose network %s raises no signal; "
+			"use TERN_DELIVERY=thread or poll",
+			e->t->rank, e->net[e->nets - 1]->ops->name);
 	if (d == TERN_DELIVERY_INTERRUPT && e->shared)
 		return error_set(
 			-EINVAL,

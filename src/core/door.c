@@ -123,7 +123,7 @@ static void role_leave(struct endpoint *e)
 void door_leave(struct endpoint *e)
 {
 	/* A program that calls often needs nobody else to deliver its messages; but not before it is ready for them. */
-	if (guard_busy(e) == GUARD_INSIDE && attach_has_owner(e) && circle_find(&e->site, e->t->peek))
+	if (guard_busy(e) == GUARD_INSIDE && attach_has_owner(e) && circle_waits(&e->site))
 		role_serve(e);
 	guard_add(e, -GUARD_INSIDE);
 	door_depth--;

@@ -102,8 +102,11 @@ struct endpoint {
 	struct share *shared;     /* NULL unless several threads use it */
 	_Atomic uint64_t scratch; /* what inline holds add to in a shared endpoint, to no effect */
 
-	struct deferred deferred[TERN_DEFER_MAX];
+	struct deferred deferred[TERN_DEFER_MAX + 1]; /* one place is lost.c's */
 	uint32_t deferred_first, deferred_count;
+	tern_lost_handler *lost_fn; /* tern_on_lost() */
+	void *lost_arg;
+	bool lost_deferred; /* telling of those that are not told */
 
 	struct error_kept trouble_said; /* the sentence of `trouble`, which another thread may have found */
 
@@ -153,6 +156,11 @@ uint32_t poll_left(struct endpoint *e); /* ranks that have left */
 void poll_lost(struct endpoint *e);     /* stops sending to those */
 void poll_trouble(struct endpoint *e,
 		  int code); /* the next poll returns it, with the sentence that was set last */
+
+void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg); /* there is a place */
+
+/* -- lost.c -- */
+void lost_found(struct endpoint *e); /* another rank is lost */
 
 /* -- payload.c -- */
 void payload_forget_reply(struct endpoint *e); /* an uncommitted reply claim, when its handler is over */

@@ -51,7 +51,8 @@ static atomic_flag taking = ATOMIC_FLAG_INIT;
 
 static void tick_start(struct interrupt *i, uint64_t ns)
 {
-	struct itimerspec when = { .it_value = { .tv_nsec = (long)ns } };
+	struct itimerspec when = { .it_value = { .tv_sec = (time_t)(ns / 1000000000),
+						 .tv_nsec = (long)(ns % 1000000000) } };
 	i->entries = guard_entries(i->e);
 	i->ticking = i->timed; /* first: it may be over before the call is */
 	if (i->timed && timer_settime(i->timer, 0, &when, NULL) != 0)
@@ -74,6 +75,17 @@ void interrupt_left(struct endpoint *e)
 
 /* -- The signal ----------------------------------------------------------------------------- */
 
+/*
+ * A network wants to be asked by then, though nothing arrives. The timer does not count as started: what the program
+ * does next may need it earlier.
+ */
+static void tick_due(struct interrupt *i, uint64_t due)
+{
+	uint64_t now = i->e->world->now();
+	tick_start(i, due > now ? due - now : 1);
+	i->ticking = false;
+}
+
 static bool interrupt_arm(struct interrupt *i)
 {
 	struct endpoint *e = i->e;
@@ -82,6 +94,8 @@ static bool interrupt_arm(struct interrupt *i)
 		if (!e->net[n]->ops->arm(e->net[n], &s))
 			return false;
 	e->t->peek = &e->site.bell;
+	if (s.until)
+		tick_due(i, s.until);
 	return e->armed = true;
 }
 
@@ -103,7 +117,7 @@ static void interrupt_serve(struct interrupt *i)
 		end = end ? end : now + TURN_NS;
 		if (handled && now < end)
 			continue;
-		if (!handled && !e->work && now < end && circle_find(&e->site, &e->site.bell))
+		if (!handled && !e->work && now < end && circle_waits(&e->site))
 			continue; /* that is why it could not be armed; but it may wait for room for its reply */
 		tick_start(i, handled ? REST_NS : tick_longer(i));
 		return;
@@ -160,7 +174,7 @@ static bool thread_inside(int32_t self)
 /* Senders will call, and none has. */
 static bool armed_in_vain(struct endpoint *e)
 {
-	return e->armed && !e->work && !circle_find(&e->site, &e->site.bell);
+	return e->armed && !e->work && !e->site.asks && !circle_waits(&e->site);
 }
 
 /* `inside`: the thread is, be it of another endpoint; what a deferred function calls might come back there. */
@@ -209,6 +223,8 @@ static void interrupt_signal(int number, siginfo_t *info, void *context)
 	error_keep(&sentence);
 	int32_t self = thread_id();
 	bool inside = thread_inside(self);
+	if (info->si_code > 0) /* the wire's own: it sends one for each datagram, and one is enough */
+		signal_forget(number);
 	/* A real-time signal of a timer is that timer's own; others may have met, and are everybody's. */
 	const void *one = info->si_code == SI_TIMER && number >= SIGRTMIN ? info->si_value.sival_ptr : NULL;
 	for (struct interrupt *i = atomic_load(&all); i; i = i->next) {

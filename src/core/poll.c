@@ -21,6 +21,7 @@
 enum {
 	DRAIN_MOST = 128,       /* messages of one inlet after which the end of its leaf ends its turn */
 	DEMOTE_EVERY = 1 << 15, /* inlets looked at in vain between two searches for silent peers */
+	DEFER_PLACES = TERN_DEFER_MAX + 1,
 };
 
 /* What is saved when replies are polled for inside a request handler. */
@@ -200,6 +201,7 @@ void poll_lost(struct endpoint *e)
 		if (!p->lost) {
 			p->lost = true;
 			layers_lost(e, r);
+			lost_found(e);
 		}
 		lane_shut(&e->t->lane[r]);
 		/*
@@ -286,23 +288,27 @@ static void poll_deferred(struct endpoint *e)
 	e->deferring = true;
 	for (uint32_t n = e->deferred_count; n; n--) { /* those that these defer wait for the next poll */
 		struct deferred d = e->deferred[e->deferred_first];
-		e->deferred_first = (e->deferred_first + 1) % TERN_DEFER_MAX;
+		e->deferred_first = (e->deferred_first + 1) % DEFER_PLACES;
 		e->deferred_count--;
 		d.fn(e->t, d.arg);
 	}
 	e->deferring = false;
 }
 
+void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg)
+{
+	e->deferred[(e->deferred_first + e->deferred_count++) % DEFER_PLACES] = (struct deferred){ fn, arg };
+}
+
 int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 {
 	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
-	if (e->deferred_count == TERN_DEFER_MAX)
+	if (e->deferred_count - e->lost_deferred == TERN_DEFER_MAX)
 		return error_set(-EAGAIN,
 				 "%d deferred functions are waiting already: let the program poll first",
 				 TERN_DEFER_MAX);
-	e->deferred[(e->deferred_first + e->deferred_count++) % TERN_DEFER_MAX] =
-		(struct deferred){ fn, arg };
+	poll_defer(e, fn, arg);
 	stats_most(&e->pulse->count[PULSE_DEFERRED], e->deferred_count);
 	return 0;
 }

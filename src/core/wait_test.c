@@ -161,7 +161,6 @@ TEST(a_rank_that_left_well_is_not_blamed_for_a_slow_one)
 
 TEST(a_send_to_a_dead_rank_fails_and_names_it)
 {
-	local_polled(); /* by interrupt it was seen to hang, once in some twenty crowded runs: to be found out */
 	static const char *const names[] = { "", "rank 1", "rank 2", "rank 3" };
 	ranks_open(4);
 	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);    /* a shared line is open, */

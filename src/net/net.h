@@ -123,6 +123,7 @@ struct peer {
 	struct net *net;
 	bool lost;     /* has closed, is gone or dead: nothing can be sent to it any more */
 	bool forgiven; /* tern_forgive() */
+	bool told;     /* the program was, tern_on_lost() */
 };
 
 /* An endpoint's side of its networks. */
@@ -134,7 +135,8 @@ struct site {
 	struct tern_inlet bell;   /* always in the circle, and its beginning */
 	uint32_t circle;          /* inlets in it, the bell not counted */
 	bool asks;                /* a network wants to be asked by every poll: its bell is always rung; */
-	_Atomic uint64_t *behind; /* and behind that one is the bell of shared memory, if it is there, too */
+	_Atomic uint64_t *behind; /* and behind that one is the bell of shared memory, if it is there, too; */
+	bool mute;                /* and what arrives there cannot raise a signal */
 };
 
 struct net {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cost: order control */
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "service/service.h"
 
 static void order_open(struct path *p)
@@ -13,8 +13,8 @@ static void order_open(struct path *p)
 static void order_close(struct path *p)
 {
 	for (unsigned i = 0; i < ORDER_HELD; i++) {
-		free(p->order.held[i].bytes);
-		p->order.held[i].bytes = NULL;
+		memory_free(p->order.held[i].bytes);
+		p->order.held[i] = (struct early){ 0 };
 	}
 }
 
@@ -30,12 +30,11 @@ static void order_release(struct path *p, unsigned level)
 {
 	struct order *o = &p->order;
 	struct early *e;
-	while ((e = &o->held[o->expected % ORDER_HELD])->bytes) {
+	while ((e = &o->held[o->expected % ORDER_HELD])->here) {
 		struct arrival a = { e->bytes, e->len };
 		if (!service_up(p, &a, level))
 			return;
-		free(e->bytes);
-		e->bytes = NULL;
+		e->here = false;
 		o->holds--;
 		o->expected++;
 	}
@@ -45,11 +44,13 @@ static void order_release(struct path *p, unsigned level)
 static bool order_hold(struct path *p, const struct arrival *a, uint32_t number)
 {
 	struct early *e = &p->order.held[number % ORDER_HELD];
-	if (e->bytes)
+	if (e->here)
 		return true; /* it has come already */
-	e->bytes = malloc(a->len ? a->len : 1);
+	if (!e->bytes)
+		e->bytes = memory_new(1, DATAGRAM_MAX);
 	if (!e->bytes)
 		return false;
+	e->here = true;
 	memcpy(e->bytes, a->at, a->len);
 	e->len = a->len;
 	p->order.holds++;
@@ -88,7 +89,7 @@ static uint64_t order_tick(struct path *p, uint64_t now)
 	for (unsigned level = 0; level < n->layers; level++)
 		if (n->layer[level] == &order_service)
 			order_release(p, level);
-	return p->order.held[p->order.expected % ORDER_HELD].bytes ? now : DUE_NEVER;
+	return p->order.held[p->order.expected % ORDER_HELD].here ? now : DUE_NEVER;
 }
 
 const struct service order_service = {

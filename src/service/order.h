@@ -3,14 +3,16 @@
 #ifndef TERN_SERVICE_ORDER_H
 #define TERN_SERVICE_ORDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum { ORDER_HELD = 64 }; /* packets that may be early */
 
 struct early {
-	unsigned char *bytes; /* NULL: none */
+	unsigned char *bytes; /* DATAGRAM_MAX of them, kept for the next; NULL before the first */
 	size_t len;
+	bool here;
 };
 
 struct order {

@@ -13,9 +13,9 @@
  *      refused above leaves no trace.
  *  R3  A flight is forgotten only when its number is below what the peer expects.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "service/service.h"
 
 enum {
@@ -47,12 +47,12 @@ static struct flight *flight_at(const struct retry *r, uint32_t number)
 static void retry_open(struct path *p)
 {
 	/* Without memory there is no window, and nothing is ready to be sent; opening is tried again then. */
-	p->retry.window = calloc(RETRY_WINDOW, sizeof *p->retry.window);
+	p->retry.window = memory_new(RETRY_WINDOW, sizeof *p->retry.window);
 }
 
 static void retry_close(struct path *p)
 {
-	free(p->retry.window);
+	memory_free(p->retry.window);
 	p->retry = (struct retry){ 0 };
 }
 

@@ -65,6 +65,7 @@ TEST(a_thread_waits_for_a_channel)
 	}
 	for (uint64_t k = 0; k < 10; k++)
 		for (uint64_t i = 0; i < 4; i++) {
+			await(&ended, k < 9 ? 0 : i);
 			CHECK_IS(ended.count, k < 9 ? 0 : i);
 			CHECK_IS(tern_chan_put8(&out[i], k), 0);
 			everybody();

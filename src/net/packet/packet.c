@@ -84,6 +84,7 @@ void packet_answer(struct net *net)
 	}
 	bool spoke = n->spoke;
 	n->spoke = false;
+	call_off(n);
 	if (!spoke) {
 		post_look(n, true);
 		return;
@@ -169,35 +170,51 @@ static bool any_arrived(const struct site *site)
 	return false;
 }
 
-/* Where shared memory is there, too, it has the bell. Ranks that ring it see that we sleep, and knock on a socket. */
-static bool bell_arm(struct packet_net *n, struct sleep *sleep)
+/* Whoever rings our bell is to send the signal, and so is the wire. */
+static bool arm_call(struct packet_net *n, const struct sleep *sleep)
 {
-	_Atomic uint64_t *bell = &n->job->rank[n->net.site->rank].bell;
-	if (n->local)
-		return true;
-	if (sleep->bells == FUTEX_MANY)
+	struct job_rank *own = &n->job->rank[n->net.site->rank];
+	atomic_store(&own->thread, sleep->thread);
+	atomic_store(&own->signal, sleep->signal);
+	if (!call_on(n, sleep))
 		return false;
-	atomic_store(bell, sleep->says);
-	n->sleeping = true;
-	if (packet_left(&n->net) != n->known_left) {
-		n->known_left = packet_left(&n->net);
+	post_look(n, true); /* what came before that has raised none */
+	return !any_arrived(n->net.site);
+}
+
+static bool arm_sleep(struct packet_net *n, struct sleep *sleep)
+{
+	if (sleep->fds + 2 > SLEEP_FDS || (!n->local && sleep->bells == FUTEX_MANY))
 		return false;
-	}
-	sleep->bell[sleep->bells++] = bell;
+	if (!n->local)
+		sleep->bell[sleep->bells++] = &n->job->rank[n->net.site->rank].bell;
+	sleep->fd[sleep->fds++] = n->wake;
+	sleep->fd[sleep->fds++] = n->wire->ops->descriptor(n->wire);
+	sleep->ports++;
 	return true;
 }
 
+/* Ranks that ring see that we sleep, and knock at the port; or that we are to be called. */
+static bool bell_arm(struct packet_net *n, const struct sleep *sleep)
+{
+	atomic_store(&n->job->rank[n->net.site->rank].bell, sleep->says);
+	n->sleeping = true;
+	if (packet_left(&n->net) == n->known_left)
+		return true;
+	n->known_left = packet_left(&n->net);
+	return false;
+}
+
+/* Where shared memory is there, too, it has armed the bell already. */
 bool packet_arm(struct net *net, struct sleep *sleep)
 {
 	struct packet_net *n = packet_of(net);
 	for (int i = 0; i < 2; i++) /* twice, because acknowledgements wait for one look */
 		post_look(n, true);
-	if (any_arrived(net->site) || sleep->fds + 2 > SLEEP_FDS || sleep->says == BELL_CALL ||
-	    !bell_arm(n, sleep))
+	if (any_arrived(net->site) ||
+	    !(sleep->says == BELL_CALL ? arm_call(n, sleep) : arm_sleep(n, sleep)) ||
+	    (!n->local && !bell_arm(n, sleep)))
 		return false;
-	sleep->fd[sleep->fds++] = n->wake;
-	sleep->fd[sleep->fds++] = n->wire->ops->descriptor(n->wire);
-	sleep->ports++;
 	uint64_t due = post_due(n);
 	if (due != DUE_NEVER && (!sleep->until || due < sleep->until))
 		sleep->until = due;
@@ -207,6 +224,7 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 void packet_disarm(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
+	call_off(n);
 	if (n->sleeping)
 		atomic_store(&n->job->rank[net->site->rank].bell, BELL_QUIET);
 	n->sleeping = false;
@@ -290,6 +308,7 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 		return rc;
 	n->copies |= !(n->services & PROVIDES_RELIABLE); /* blocks are given back as soon as they are sent */
 	packet_circle(n, site);
+	site->mute |= !n->wire->calls;
 	atomic_store(&job->rank[site->rank].pid, getpid());
 	return 0;
 }

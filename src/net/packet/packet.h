@@ -196,6 +196,13 @@ struct barrier {
 	uint32_t place; /* ours among those of our machine */
 };
 
+/* How the wire calls a program that computes. */
+struct call {
+	bool on;        /* what arrives raises the signal, */
+	int32_t thread; /* of which thread; 0: not said yet */
+	int signal;
+};
+
 struct packet_net {
 	struct net net;
 	struct job *job;
@@ -221,7 +228,8 @@ struct packet_net {
 	bool ending;            /* and this tells the second time, after handlers have run */
 	bool spoke;             /* a request was written since the last look, */
 	bool replied;           /* a reply was */
-	bool sleeping;
+	bool sleeping;          /* the bell says so */
+	struct call call;
 	uint64_t now, looked; /* ns */
 	uint32_t known_left;
 	struct net *
@@ -295,6 +303,10 @@ void packet_demote(struct net *net);
 bool packet_arm(struct net *net, struct sleep *s);
 void packet_disarm(struct net *net);
 bool packet_settled(struct net *net);
+
+/* -- call.c -- */
+bool call_on(struct packet_net *n, const struct sleep *s); /* false if that cannot be done */
+void call_off(struct packet_net *n);
 
 /* -- barrier.c -- */
 uint64_t packet_arrive(struct net *net);

@@ -43,6 +43,7 @@ struct wire_ops {
 struct wire {
 	const struct wire_ops *ops;
 	unsigned provides; /* enum provides */
+	bool calls;        /* its descriptor raises a signal when asked to, fcntl(2), O_ASYNC */
 };
 
 #endif

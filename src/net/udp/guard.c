@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/setting.h"
 #include "boot/exchange.h"
 #include "net/udp/card.h"
@@ -97,7 +98,7 @@ static void guard_close(struct packet_net *n)
 	for (uint32_t r = 0; r < k->size; r++)
 		if (k->pair[r]) {
 			sodium_memzero(k->pair[r], sizeof *k->pair[r]);
-			free(k->pair[r]);
+			memory_free(k->pair[r]);
 		}
 	free(k->pair);
 	sodium_memzero(k, sizeof *k);
@@ -136,11 +137,11 @@ static bool guard_open(struct packet_net *n, uint32_t rank)
 	struct card card;
 	if (k->pair[rank])
 		return true;
-	struct pair *p = boot_look(n->job, rank, &card, sizeof card) ? calloc(1, sizeof *p) : NULL;
+	struct pair *p = boot_look(n->job, rank, &card, sizeof card) ? memory_new(1, sizeof *p) : NULL;
 	if (!p)
 		return false;
 	if (!pair_derive(k, p, card.key, n->net.site->rank < rank)) {
-		free(p);
+		memory_free(p);
 		return false;
 	}
 	k->pair[rank] = p;

@@ -235,7 +235,7 @@ int socket_open(struct wire **out, struct job *job, uint32_t size, struct sockad
 	struct socket *s = calloc(1, sizeof *s);
 	if (!s)
 		return error_set(-ENOMEM, "opening a UDP socket: no memory");
-	s->wire = (struct wire){ .ops = &socket_ops };
+	s->wire = (struct wire){ .ops = &socket_ops, .calls = true };
 	s->job = job;
 	s->fd = -1;
 	int rc = socket_allocate(s, size);
