@@ -409,7 +409,6 @@ static void withdraw_arrived(tern *t, const tern_msg *m)
 			offer_drop(s, o);
 			return;
 		}
-	}
 }
 
 /* A wait for an offer. */
