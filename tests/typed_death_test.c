@@ -23,7 +23,7 @@ enum {
 };
 
 struct board {
-	_Atomic uint64_t under_way, dead, done;
+	_Atomic uint64_t open, under_way, dead, done;
 };
 
 static struct board *board;
@@ -38,6 +38,7 @@ static void open_types(tern *t)
 	for (uint32_t r = 0; r < RANKS; r++)
 		CHECK_IS(tern_forgive(t, r), 0);
 	CHECK_IS(tern_barrier(t), 0);
+	atomic_fetch_add(&board->open, 1);
 }
 
 /* Sends what it can, as fast as it can, until it is killed. */
@@ -118,7 +119,7 @@ static void sender_dies(void)
 
 static void kill_soon(struct chance *c)
 {
-	while (!atomic_load(&board->under_way))
+	while (atomic_load(&board->open) < RANKS || !atomic_load(&board->under_way))
 		crew_nap(100000);
 	crew_nap(chance_below(c, 4000000));
 	kill(crew_pid[VICTIM], SIGKILL);

@@ -377,6 +377,24 @@ TEST(what_was_lent_to_a_rank_that_dies_comes_back)
 	CHECK(!typed_of(local[OWNER])->limbo);
 }
 
+TEST(what_comes_from_a_rank_after_it_was_forgotten_is_dropped_without_a_word)
+{
+	open_far();
+	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_ORDER) == 0);
+	stream(0, TYPE);
+	struct typed *y = typed_of(local[OWNER]);
+	CHECK_IS(send_now(0, TYPE, 5), 0);
+	CHECK_IS(send_now(0, TYPE, BYTES), -EAGAIN); /* it asks too */
+	local[OWNER]->own->site.peer[0].lost = true; /* a network may have kept these back */
+	lend_forget(y, 0);
+	rack_reclaim(&shelf_at(TYPE)->rack, 0);
+	order_lost(y, 0);
+	for (int i = 0; i < 5; i++)
+		CHECK(tern_poll(local[OWNER]) >= 0);
+	CHECK_IS(next(TYPE), -1);
+	CHECK(free_buffers(TYPE) == COUNT && y->due == 0);
+}
+
 /* -- Closing ------------------------------------------------------------------------------------------ */
 
 TEST(a_type_of_which_something_is_lent_can_be_closed_and_opened_again)

@@ -306,8 +306,10 @@ static void returned(tern *t, const tern_msg *m)
 		recall_mark(y, s, b); /* there may be more */
 }
 
-void lend_known(struct shelf *s, uint32_t rank)
+void lend_known(struct typed *y, struct shelf *s, uint32_t rank)
 {
+	if (y->e->site.peer[rank].lost)
+		return;
 	s->lookers += !s->borrower[rank].knows;
 	s->borrower[rank].knows = true;
 }
@@ -332,6 +334,8 @@ static void claim(tern *t, const tern_msg *m)
 		layer_reply(y->e, TYPED_GONE, NULL, 0, SLIP_WORDS, words);
 		return;
 	}
+	if (y->e->site.peer[src].lost)
+		return; /* nobody would ever be told */
 	struct borrower *b = &s->borrower[src];
 	uint64_t len = tern_msg_arg(m, 2);
 	if (len > TERN_PAYLOAD_MAX)

@@ -18,7 +18,7 @@ static void lookup(tern *t, const tern_msg *m)
 	struct shelf *s = key < KEYS ? y->shelf[key] : NULL;
 	uint64_t words[FOUND_WORDS] = { key & 0xffff };
 	if (s && s->borrower)
-		lend_known(s, tern_msg_src(m));
+		lend_known(y, s, tern_msg_src(m));
 	if (s) {
 		words[0] |= FOUND;
 		words[1] = tern_addr_of(t, s->words);

@@ -70,6 +70,9 @@ void typed_busy(struct typed *y)
 
 void typed_refuse(struct typed *y, uint32_t src, const char *what)
 {
+	/* A network may bring what it had sent after all that it had was taken back. */
+	if (y->e->site.peer[src].lost && !layer_maps(y->e, src))
+		return;
 	poll_trouble(y->e, error_set(-EBADMSG, "rank %u got a typed message from rank %u %s; it was dropped",
 				     y->e->t->rank, src, what));
 	error_warn("%s", tern_strerror(y->e->trouble));

@@ -309,7 +309,7 @@ int spill_make(struct typed *y);
 /* -- lend.c: at the owner -- */
 void lend_register(struct endpoint *e);
 unsigned lend_progress(struct typed *y);
-void lend_known(struct shelf *s, uint32_t rank); /* it has looked the rack up */
+void lend_known(struct typed *y, struct shelf *s, uint32_t rank); /* it has looked the rack up */
 /* A short message has come from `rank`; `counted` among what it had for those. */
 void lend_used(struct typed *y, struct shelf *s, uint32_t rank, bool counted);
 /* Ends the turn of a rack though some of it is lent; false, and nothing has changed, if a message is just landing. */
