@@ -83,7 +83,8 @@ void packet_answer(struct net *net)
 	}
 	bool spoke = n->spoke;
 	n->spoke = false;
-	call_off(n);
+	if (n->call.on)
+		packet_disarm(net); /* whoever polls need not be called */
 	if (!spoke) {
 		post_look(n, true);
 		return;
@@ -188,10 +189,22 @@ static bool arm_call(struct packet_net *n, const struct sleep *sleep)
 /* Ranks that ring ours knock on the socket, seeing that we sleep. */
 static bool arm_sleep(struct packet_net *n, struct sleep *sleep)
 {
+	_Atomic uint64_t *bell = &n->job->rank[n->net.site->rank].bell;
 	if (sleep->bells == FUTEX_MANY || sleep->fds == SLEEP_FDS)
 		return false;
-	sleep->bell[sleep->bells++] = &n->job->rank[n->net.site->rank].bell;
+	if (!sleep->bells || sleep->bell[sleep->bells - 1] != bell) /* or another network has added it */
+		sleep->bell[sleep->bells++] = bell;
 	sleep->fd[sleep->fds++] = n->wire->ops->descriptor(n->wire);
+	return true;
+}
+
+/* The bell is the rank's, and another network may have armed it for the same sleep: false if it has rung since. */
+static bool bell_arm(_Atomic uint64_t *bell, uint32_t says)
+{
+	uint64_t was = atomic_load(bell);
+	if (was & says)
+		return !(was & BELL_RUNG);
+	atomic_store(bell, says);
 	return true;
 }
 
@@ -204,8 +217,9 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 		return false;
 	if (!(sleep->says == BELL_CALL ? arm_call(n, sleep) : arm_sleep(n, sleep)))
 		return false;
-	atomic_store(&n->job->rank[net->site->rank].bell, sleep->says);
 	n->sleeping = true;
+	if (!bell_arm(&n->job->rank[net->site->rank].bell, sleep->says))
+		return false;
 	if (packet_left(net) != n->known_left) {
 		n->known_left = packet_left(net);
 		return false;
@@ -221,7 +235,7 @@ void packet_disarm(struct net *net)
 	struct packet_net *n = packet_of(net);
 	call_off(n);
 	if (n->sleeping)
-		atomic_store(&n->job->rank[net->site->rank].bell, BELL_QUIET);
+		atomic_fetch_and(&n->job->rank[net->site->rank].bell, (uint64_t)BELL_RUNG);
 	n->sleeping = false;
 }
 
