@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <tern/typed.h>
 
 #include "boot/exchange.h"
 #include "net/packet/packet.h"
@@ -206,23 +205,6 @@ TEST(settings_that_cannot_be_understood_are_refused_by_name)
 	refused("TERN_PROTECT", "maybe");
 	refused("TERN_UDP_BIND", "localhost");
 	refused("TERN_NET", "carrier-pigeon");
-}
-
-/* -- What needs memory that ranks map --------------------------------------------------------- */
-
-static bool says_udp(int rc)
-{
-	return rc == -ENOTSUP && strstr(tern_strerror(rc), "the network udp") != NULL;
-}
-
-TEST(what_needs_shared_memory_refuses_and_names_the_network)
-{
-	use_udp();
-	tern *t[2];
-	REQUIRE(tern_open_local(2, t) == 0);
-	CHECK(says_udp(tern_bufsend(t[0], 1, 3, "x", 1, TERN_NOWAIT, NULL)));
-	CHECK_IS(tern_close(t[0]), 0);
-	CHECK_IS(tern_close(t[1]), 0);
 }
 
 /* -- Ranks that compute ------------------------------------------------------------------------ */

@@ -84,7 +84,8 @@ void packet_answer(struct net *net)
 	}
 	bool spoke = n->spoke;
 	n->spoke = false;
-	call_off(n);
+	if (n->call.on)
+		packet_disarm(net); /* whoever polls need not be called */
 	if (!spoke) {
 		post_look(n, true);
 		return;
@@ -226,7 +227,7 @@ void packet_disarm(struct net *net)
 	struct packet_net *n = packet_of(net);
 	call_off(n);
 	if (n->sleeping)
-		atomic_store(&n->job->rank[net->site->rank].bell, BELL_QUIET);
+		atomic_fetch_and(&n->job->rank[net->site->rank].bell, (uint64_t)BELL_RUNG);
 	n->sleeping = false;
 	loopback_drain(n->wake);
 }
