@@ -16,7 +16,7 @@ static void out_open(struct out *o, struct tern_lane *lane, _Atomic uint64_t *fr
 	o->leaf_lines = lane->leaf_lines;
 	o->freed = freed;
 	o->lane = lane;
-	o->next = (struct place){ .cursor = lane->base, .expect = lane->head };
+	o->next = o->done = (struct place){ .cursor = lane->base, .expect = lane->head };
 }
 
 static void in_open(struct path *p, unsigned stream, char *ring, uint32_t leaf_lines, _Atomic uint64_t *freed,
@@ -62,7 +62,7 @@ static struct path *path_make(struct packet_net *n, uint32_t rank)
 	p->heard = n->now;
 	p->due = DUE_NEVER;
 	for (unsigned stream = 0; stream < STREAMS; stream++)
-		p->out[stream].allowed = UINT64_MAX;
+		p->out[stream].may = p->out[stream].allowed = UINT64_MAX;
 	for (unsigned i = 0; i < n->layers; i++)
 		n->layer[i]->open(p);
 	n->net.site->peer[rank].pool = (const struct pool *)(const void *)p->landing[STREAM_REQUESTS];
@@ -114,6 +114,8 @@ static void path_unstage(struct path *p, size_t bytes, unsigned messages)
 static bool path_send(struct path *p)
 {
 	struct packet *k = post_begin(p);
+	if (p->net->flow && p->net->flow->budget)
+		p->net->flow->budget(p);
 	if (!k || !record_write(p, k, p->most - OVERHEAD))
 		return false;
 	p->sent = p->net->now;
