@@ -18,12 +18,13 @@ int flow_choose(struct packet_net *n)
 	const char *text = setting_text(SETTING_FLOW);
 	if (!(n->services & PROVIDES_ROOM)) {
 		n->flow = NULL;
-		return setting_given(SETTING_FLOW) ?
-			       error_set(-EINVAL,
+		return setting_given(SETTING_FLOW)
+			       ? error_set(
+					 -EINVAL,
 					 "TERN_FLOW is '%s', but TERN_SERVICE has no flow; add flow to it, or "
 					 "unset one of them",
-					 text) :
-			       0;
+					 text)
+			       : 0;
 	}
 	for (unsigned i = 0; i < STRATEGIES; i++)
 		if (strcmp(strategies[i]->name, text) == 0) {
@@ -31,6 +32,7 @@ int flow_choose(struct packet_net *n)
 			n->services |= i << FLOW_SHIFT;
 			return 0;
 		}
-	return error_set(-EINVAL, "TERN_FLOW is '%s'; there are credit, return, drop, nack, token, permit and reserve",
+	return error_set(-EINVAL,
+			 "TERN_FLOW is '%s'; there are credit, return, drop, nack, token, permit and reserve",
 			 text);
 }

@@ -26,9 +26,9 @@ struct grant {
 /* Sending without asking, one stream. */
 struct trial {
 	/* as a receiver */
-	uint32_t said;   /* messages taken, as the peer was told */
-	uint16_t asked;  /* times that something was to be sent again */
-	bool noticed;    /* it was asked for since the last message was taken */
+	uint32_t said;  /* messages taken, as the peer was told */
+	uint16_t asked; /* times that something was to be sent again */
+	bool noticed;   /* it was asked for since the last message was taken */
 	/* as a sender */
 	uint16_t heard;  /* of the peer's `asked` */
 	bool waiting;    /* before it is sent again */
@@ -71,7 +71,8 @@ struct flow {
 struct service;
 struct packet_net;
 
-extern const struct service flow_credit, flow_return, flow_drop, flow_nack, flow_token, flow_permit, flow_reserve;
+extern const struct service flow_credit, flow_return, flow_drop, flow_nack, flow_token, flow_permit,
+	flow_reserve;
 
 /* The strategy that TERN_FLOW names, into n->flow; -EINVAL with a sentence. */
 int flow_choose(struct packet_net *n);

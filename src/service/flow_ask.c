@@ -5,8 +5,8 @@
  * permitted that; the receiver permits when it has room for all of it. There is one question at a time for
  * each stream. Two strategies differ in what a question is for:
  *
- *  - permit (InfiniBand): one transfer, which is a payload or the short messages before the next one. A
- *    round trip each; the next may be asked for as soon as this one has been sent.
+ *  - permit (InfiniBand): one transfer, which is what a packet holds, or a payload that is longer. A round trip
+ *    each; the next may be asked for as soon as this one has been sent.
  *  - reserve (CMAM's finite sequence, SCMP's rendezvous): everything that is staged, up to a ring's worth. The
  *    receiver holds room for the whole sequence, and gives none for the next before this one has been handled.
  */
@@ -38,23 +38,22 @@ static void ask_close(struct path *p)
 /* -- The sender ---------------------------------------------------------------------------- */
 
 /* What is staged, as far as one question may be for it. */
-static void plea_count(const struct path *p, unsigned stream, unsigned payloads_most, struct plea *s)
+static void plea_count(const struct out *o, size_t bytes_most, struct plea *s)
 {
-	const struct out *o = &p->out[stream];
 	struct place at = o->next;
 	const tern_msg *m;
-	uint32_t payloads = 0, messages = at.offset != 0;
-	if (at.offset && (m = place_look(o, &at)))
-		place_pass(&at, m);
-	while (messages < ASK_MOST && (m = place_look(o, &at))) {
-		payloads += tern_msg_data(m, NULL) != NULL;
-		if (payloads > payloads_most)
+	uint32_t payloads = 0, messages = 0;
+	for (size_t bytes = 0; messages < ASK_MOST && (m = place_look(o, &at)); messages++) {
+		size_t len = 0;
+		bool payload = tern_msg_data(m, &len) != NULL;
+		bytes += TERN_LINE + len;
+		if (messages && (bytes > bytes_most || payloads + payload > LANDING))
 			break;
-		messages++;
+		payloads += payload;
 		place_pass(&at, m);
 	}
 	s->want = (uint32_t)o->sent + messages;
-	s->want_blocks = (uint32_t)o->blocks + (payloads < payloads_most ? payloads : payloads_most);
+	s->want_blocks = (uint32_t)o->blocks + payloads;
 }
 
 static bool plea_open(const struct path *p, unsigned stream)
@@ -69,28 +68,29 @@ static bool out_held(struct out *o)
 	return m && (o->sent >= o->may || (tern_msg_data(m, NULL) && o->blocks >= o->allowed));
 }
 
-static void ask(struct path *p, unsigned payloads_most)
+static void ask(struct path *p, size_t bytes_most)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct out *o = &p->out[i];
 		struct plea *s = &p->flow.plea[i];
 		if (plea_open(p, i) || !out_held(o))
 			continue;
-		plea_count(p, i, payloads_most, s);
+		plea_count(o, bytes_most, s);
 		if (!further(o->may, s->want))
-			s->want = (uint32_t)o->may + 1; /* it lacks a block alone; a question must ask for more */
+			s->want = (uint32_t)o->may +
+				  1; /* it lacks a block alone; a question must ask for more */
 		p->wishes |= 1u << NEWS_FLOW;
 	}
 }
 
 static void permit_budget(struct path *p)
 {
-	ask(p, 1);
+	ask(p, p->most);
 }
 
 static void reserve_budget(struct path *p)
 {
-	ask(p, LANDING);
+	ask(p, SIZE_MAX);
 }
 
 /* -- The receiver -------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static bool plea_asked(const struct path *p, unsigned stream)
 
 static bool sequence_handled(const struct path *p, unsigned stream)
 {
-	return (uint32_t)p->in[stream].inlet->handled == p->flow.plea[stream].may;
+	return p->in[stream].inlet->handled == landing_begun(&p->in[stream]);
 }
 
 static uint64_t grant(struct path *p, uint64_t now, bool whole)
@@ -202,7 +202,10 @@ static bool ask_up(struct path *p, struct arrival *a, unsigned level)
 			p->net->counts.malformed++;
 			return true;
 		}
-	return service_up(p, a, level);
+	if (!service_up(p, a, level))
+		return false;
+	p->net->flow->tick(p, p->net->now); /* the answer leaves at this look */
+	return true;
 }
 
 const struct service flow_permit = {

@@ -14,7 +14,8 @@ enum {
 	TOKEN_MESSAGES = 20, /* that a packet may begin */
 	LOOK_NS = 100000,    /* between two looks for blocks that the program gives back */
 };
-_Static_assert(TOKENS * TOKEN_MESSAGES < (RING_LEAVES - 1) * (REPLY_LEAF_LINES - 1), "a token stands for room");
+_Static_assert(TOKENS *TOKEN_MESSAGES < (RING_LEAVES - 1) * (REPLY_LEAF_LINES - 1),
+	       "a token stands for room");
 
 /* Tokens given back, and payloads that may be begun, since ever. */
 struct change {

@@ -249,7 +249,7 @@ static uint64_t try_tick(struct path *p, uint64_t now)
 	return due;
 }
 
-#define TRIES                                                                                       \
+#define TRIES                                                                                             \
 	.adds = PROVIDES_ROOM, .keeps = true, .open = try_open, .close = try_close, .budget = try_budget, \
 	.down = try_down, .up = try_up, .tick = try_tick
 

@@ -20,7 +20,7 @@ struct service {
 	const char *name;
 	unsigned adds; /* of enum provides */
 	bool grants;   /* flow: its receiver says which lines may be written again */
-	bool keeps;    /* flow: its receiver may refuse; lines and blocks are kept until it says that it took them */
+	bool keeps; /* flow: its receiver may refuse; lines and blocks are kept until it says that it took them */
 	void (*open)(struct path *p);
 	void (*close)(struct path *p);
 	/* Nothing is to be sent any more, nor again; may be NULL. What comes is still taken in. */

@@ -252,11 +252,11 @@ struct landing {
 	unsigned present, taken, full; /* streams in the packet; taken; without room */
 };
 struct landing landing_take_each(struct path *p, const struct arrival *a, unsigned wanted);
-void landing_forget(struct in *in);                         /* the payload of which more was to come */
-uint64_t landing_begun(const struct in *in);                /* messages, since ever */
-unsigned landing_lines(const struct in *in);                /* that the ring surely has room for */
-unsigned landing_free(const struct in *in);                 /* blocks */
-uint64_t landing_allowed(const struct in *in);              /* payloads that may be begun, since ever */
+void landing_forget(struct in *in);            /* the payload of which more was to come */
+uint64_t landing_begun(const struct in *in);   /* messages, since ever */
+unsigned landing_lines(const struct in *in);   /* that the ring surely has room for */
+unsigned landing_free(const struct in *in);    /* blocks */
+uint64_t landing_allowed(const struct in *in); /* payloads that may be begun, since ever */
 
 /* -- path.c -- */
 struct path *path_to(struct packet_net *n, uint32_t rank); /* made if need be; NULL: no memory */

@@ -136,6 +136,7 @@ void path_pump(struct path *p, bool all)
 			return;
 		}
 	}
+	p->staged += !p->staged; /* it is only about right, and there may be more */
 }
 
 bool path_quiet(const struct path *p)
@@ -202,6 +203,8 @@ void path_mind(struct path *p, bool all)
 	uint64_t due = path_keep_alive(p, now);
 	path_pump(p, all);
 	uint64_t tick = service_tick(p, now);
+	if (p->wishes) /* for whatever is sent next, or else for the next look */
+		due = now;
 	path_wake(p, tick < due ? tick : due);
 	if (path_restless(p))
 		path_stir(p);
