@@ -26,7 +26,16 @@ struct layer {
 	void (*report)(const void *state, int fd);
 };
 
-enum layer_index { LAYER_MEM, LAYER_MSG, LAYER_TYPED, LAYER_CHAN, LAYER_ASYNC, LAYER_SPAWN, LAYERS };
+enum layer_index {
+	LAYER_MEM,
+	LAYER_MSG,
+	LAYER_TYPED,
+	LAYER_CHAN,
+	LAYER_ASYNC,
+	LAYER_SPAWN,
+	LAYER_SEQUENCE,
+	LAYERS
+};
 
 /* A layer's handlers are numbered from its index times this, behind the program's. */
 enum { LAYER_HANDLERS = 32 };

@@ -287,6 +287,7 @@ struct packet_options {
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
 		const struct packet_options *o);
 void packet_free(struct packet_net *n);
+unsigned packet_in_force(struct net *net);
 int packet_connect(struct net *net, uint32_t rank);
 void packet_knock(struct net *net, struct tern_lane *lane);
 void packet_answer(struct net *net);
