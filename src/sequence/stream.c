@@ -225,8 +225,9 @@ int tern_stream_put(tern_stream *s, unsigned n, const uint64_t *words)
 	struct piece *p = &s->kept[s->next % WINDOW]; /* cost: fault write */
 	memcpy(p->word, words, n * sizeof *words);    /* cost: fault write */
 	p->n = (uint8_t)n;
-	s->next++;
-	return piece_send(s, s->next - 1, s->next % s->group == 0);
+	rc = piece_send(s, s->next, (s->next + 1) % s->group == 0);
+	s->next += rc == 0;
+	return rc;
 }
 
 static int stream_flush(struct tern_stream *s)
