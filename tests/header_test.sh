@@ -11,6 +11,7 @@ cat >"$folder/self.c" <<'END'
 #include <tern/chan.h>
 #include <tern/mem.h>
 #include <tern/msg.h>
+#include <tern/sequence.h>
 #include <tern/spawn.h>
 #include <tern/stats.h>
 #include <tern/typed.h>

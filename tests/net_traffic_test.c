@@ -98,3 +98,42 @@ TEST(what_is_sent_over_udp_arrives_without_flow_control_too)
 	on_udp("", 500);
 	on_udp("drop=0.05", 200);
 }
+
+/* Every way in which a receiver is not overrun keeps the same promises. */
+static void on_udp_with_flow(const char *flow)
+{
+	setenv("TERN_FLOW", flow, 1);
+	on_udp("", 1000);
+	on_udp("drop=0.05", 200);
+	on_udp("reorder=0.2,duplicate=0.1", 200);
+}
+
+TEST(what_is_sent_over_udp_arrives_when_packets_may_return_to_their_sender)
+{
+	on_udp_with_flow("return");
+}
+
+TEST(what_is_sent_over_udp_arrives_when_packets_may_be_dropped)
+{
+	on_udp_with_flow("drop");
+}
+
+TEST(what_is_sent_over_udp_arrives_when_packets_may_be_refused)
+{
+	on_udp_with_flow("nack");
+}
+
+TEST(what_is_sent_over_udp_arrives_with_tokens)
+{
+	on_udp_with_flow("token");
+}
+
+TEST(what_is_sent_over_udp_arrives_with_permission_for_each_transfer)
+{
+	on_udp_with_flow("permit");
+}
+
+TEST(what_is_sent_over_udp_arrives_with_reservations)
+{
+	on_udp_with_flow("reserve");
+}

@@ -31,4 +31,13 @@ for program in "${programs[@]}"; do
 		failed=1
 	fi
 done
+for flow in return drop nack token permit reserve; do
+	if TERN_NET=udp TERN_FLOW=$flow timeout 120 "$TERN_BIN/order_test" order_is_kept_between_threads order_is_kept_among_many >"$log" 2>&1; then
+		echo "ok   order_test, with $flow"
+	else
+		echo "FAIL order_test, with $flow: status $?"
+		grep -vE '^ok ' "$log" | head -20
+		failed=1
+	fi
+done
 exit $failed

@@ -166,6 +166,17 @@ done
 [[ $(head -c 4 "$folder/delivery.svg") == "<svg" && $(tail -1 "$folder/delivery.svg") == "</svg>" ]] || fail "the picture is not whole"
 [[ $(grep -c '<polyline' "$folder/delivery.svg") == 14 ]] || fail "the picture has not ten lines and four in its key"
 
+if [[ $("$TERN_BIN/tern" info) == *"udp            usable"* ]]; then
+	sentence "--flow has every strategy under every load"
+	run --flow --count 50 --repeat 1
+	check_status 0
+	for strategy in credit return drop nack token permit reserve; do
+		count_out 1 "^\\| $strategy \\|( [0-9.]+ \\|){9}$"
+	done
+	run --flow --count 50 --repeat 1 --json
+	[[ $("$check" strategy load rate unit packets again <"$out" 2>>"$err") == 21 ]] || fail "there are not 21 records"
+fi
+
 sentence "its records are whole, and one way at least is the best at each interval"
 sweep_keys=(interval_us delivery poll_us slowdown latency_ns latency_p99_ns calls_per_message messages_per_s
 	slows_least answers_soonest regime ms rounds cores)

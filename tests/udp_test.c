@@ -199,6 +199,7 @@ TEST(settings_that_cannot_be_understood_are_refused_by_name)
 	use_udp();
 	refused("TERN_SERVICE", "order,flaw");
 	refused("TERN_SERVICE", "");
+	refused("TERN_FLOW", "luck");
 	refused("TERN_FAULT", "drop=2");
 	refused("TERN_FAULT", "dorp=0.1");
 	refused("TERN_FAULT", "drop=0.1;reorder=0.1");

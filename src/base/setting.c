@@ -74,6 +74,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_SERVICE] = { "TERN_SERVICE", "auto",
 			      "services added to a network: of order, flow, retry, with commas between them; "
 			      "none; or auto, those that it lacks" },
+	[SETTING_FLOW] = { "TERN_FLOW", "credit",
+			   "what the flow service does: credit, return, drop, nack, token, permit or reserve; "
+			   "see tern-net(7)" },
 	[SETTING_FAULT] = { "TERN_FAULT", "",
 			    "what goes wrong with packets, as in drop=0.01,reorder=0.05,seed=42; see tern-net(7)" },
 	[SETTING_PROTECT] = { "TERN_PROTECT", "auth",
@@ -93,6 +96,7 @@ int setting_is_text(enum setting s)
 	case SETTING_NET:
 	case SETTING_UDP_BIND:
 	case SETTING_SERVICE:
+	case SETTING_FLOW:
 	case SETTING_FAULT:
 	case SETTING_PROTECT:
 	case SETTING_MACHINE:

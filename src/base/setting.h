@@ -37,6 +37,7 @@ enum setting {
 	SETTING_NET,          /* auto, shm, udp */
 	SETTING_UDP_BIND,     /* the address that UDP sockets have */
 	SETTING_SERVICE,      /* which services are added */
+	SETTING_FLOW,         /* how receivers are not overrun */
 	SETTING_FAULT,        /* what a packet network shall do wrong */
 	SETTING_PROTECT,      /* none, auth, encrypt */
 	SETTING_MACHINE, /* which machine this process shall count as on: ranks of another share no memory */

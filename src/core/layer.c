@@ -72,13 +72,3 @@ void layer_on(struct endpoint *e, unsigned id, tern_handler *fn)
 		trace_handler(e, TERN_HANDLER_MAX + id, watchdog_handler(e, TERN_HANDLER_MAX + id, fn));
 	e->t->known[TERN_HANDLER_MAX + id] = 1;
 }
-
-int layer_needs_mapping(const struct endpoint *e, uint32_t rank, const char *what)
-{
-	if (layer_maps(e, rank))
-		return 0;
-	return error_set(
-		-ENOTSUP,
-		"%s need memory that both ranks map, and rank %u is reached over the network %s, which has none",
-		what, rank, e->site.peer[rank].net->ops->name);
-}

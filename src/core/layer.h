@@ -28,7 +28,16 @@ struct layer {
 	void (*report)(const void *state, int fd);
 };
 
-enum layer_index { LAYER_MEM, LAYER_MSG, LAYER_TYPED, LAYER_CHAN, LAYER_ASYNC, LAYER_SPAWN, LAYERS };
+enum layer_index {
+	LAYER_MEM,
+	LAYER_MSG,
+	LAYER_TYPED,
+	LAYER_CHAN,
+	LAYER_ASYNC,
+	LAYER_SPAWN,
+	LAYER_SEQUENCE,
+	LAYERS
+};
 
 /* A layer's handlers are numbered from its index times this, behind the program's. */
 enum { LAYER_HANDLERS = 32 };
@@ -57,9 +66,6 @@ static inline bool layer_maps(const struct endpoint *e, uint32_t rank)
 {
 	return e->site.peer[rank].net->ops->provides & PROVIDES_SHARED;
 }
-
-/* 0 if it can; else -ENOTSUP with a sentence that says that `what` needs it, and names the network. */
-int layer_needs_mapping(const struct endpoint *e, uint32_t rank, const char *what);
 
 /*
  * The error that a word of a message stands for, as a code: layers send it with either sign. A word that no good

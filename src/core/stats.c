@@ -202,8 +202,8 @@ int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 
 const char *tern_stats_layer_name(unsigned layer)
 {
-	static const char *const names[TERN_STATS_LAYERS] = { "user", "mem",   "msg",  "typed",
-							      "chan", "async", "spawn" };
+	static const char *const names[TERN_STATS_LAYERS] = { "user", "mem",   "msg",   "typed",
+							      "chan", "async", "spawn", "sequence" };
 	return layer < TERN_STATS_LAYERS ? names[layer] : NULL;
 }
 

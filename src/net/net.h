@@ -43,6 +43,9 @@ struct net_ops {
 	const char *reach; /* which ranks, in words */
 	unsigned provides;
 
+	/* What it provides with the services that are in force; NULL: `provides`. */
+	unsigned (*in_force)(struct net *net);
+
 	/* Whether it can be used on this machine; if not, why and what to do, in `why`. */
 	bool (*usable)(char *why, size_t len);
 

@@ -1,126 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: flow control */
-/*
- * Credits. Every packet tells its receiver what may be sent back: how many leaves of our rings are free again, and
- * how many payloads may be begun. Both count from the beginning, so a grant that is lost or doubled does no harm. A
- * leaf is a quarter of a ring, so a grant in a packet of its own is rare.
- *
- * Requests and replies have credits of their own. A reply handler sends nothing, so replies are always
- * handled, so their credit always returns, so a server's staged replies always drain, so its gate opens and
- * requests are handled, and their credit returns. Nothing is reserved at the requester for a reply.
- */
+/* cost: base control */
+#include "service/flow.h"
+
+#include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/setting.h"
 #include "service/service.h"
 
-static struct grant grant_now(const struct path *p)
+static const struct service *const strategies[] = { &flow_credit, &flow_return, &flow_drop,   &flow_nack,
+						    &flow_token,  &flow_permit, &flow_reserve };
+enum { STRATEGIES = sizeof strategies / sizeof *strategies };
+
+int flow_choose(struct packet_net *n)
 {
-	struct grant g;
-	for (unsigned i = 0; i < STREAMS; i++) {
-		const struct in *in = &p->in[i];
-		bool open = in->fill.base != NULL;
-		g.freed[i] = open ? (uint32_t)atomic_load_explicit(in->freed, memory_order_acquire) : 0;
-		g.allowed[i] = (uint32_t)(open && in->landed ? in->landed + landing_free(in) : LANDING);
+	const char *text = setting_text(SETTING_FLOW);
+	if (!(n->services & PROVIDES_ROOM)) {
+		n->flow = NULL;
+		return setting_given(SETTING_FLOW)
+			       ? error_set(
+					 -EINVAL,
+					 "TERN_FLOW is '%s', but TERN_SERVICE has no flow; add flow to it, or "
+					 "unset one of them",
+					 text)
+			       : 0;
 	}
-	return g;
-}
-
-static void flow_open(struct path *p)
-{
-	for (unsigned i = 0; i < STREAMS; i++)
-		p->out[i].allowed = p->flow.said.allowed[i] = LANDING;
-}
-
-static void flow_close(struct path *p)
-{
-	(void)p;
-}
-
-static void flow_down(struct path *p, struct packet *k)
-{
-	p->flow.said = grant_now(p);
-	p->wishes &= ~(1u << NEWS_CREDIT);
-	memcpy(header_push(k, sizeof p->flow.said), &p->flow.said, sizeof p->flow.said);
-}
-
-/* How much further the low half `to` is than `from`; 0 if it is behind. */
-static uint32_t further(uint64_t from, uint32_t to)
-{
-	uint32_t by = to - (uint32_t)from;
-	return by < UINT32_MAX / 2 ? by : 0;
-}
-
-/*
- * The leaf of the first message that has not been acknowledged: no leaf from there on can be free. A place at the
- * control line of a leaf has all of it behind.
- */
-static uint64_t leaf_unacked(const struct path *p, unsigned stream)
-{
-	const struct retry *r = &p->retry;
-	const struct out *o = &p->out[stream];
-	const struct place *at = &o->next;
-	if (r->window && r->first != r->next)
-		at = &r->window[r->first % RETRY_WINDOW].slice.from[stream];
-	size_t line = (size_t)(at->cursor - o->base) / TERN_LINE % o->leaf_lines;
-	return at->leaf + (line == o->leaf_lines - 1);
-}
-
-/* cost: protection control */
-static bool grant_take(struct path *p, unsigned stream, uint32_t freed, uint32_t allowed)
-{
-	struct out *o = &p->out[stream];
-	uint64_t now = o->base ? atomic_load_explicit(o->freed, memory_order_relaxed) : 0;
-	uint32_t leaves = further(now, freed), blocks = further(o->allowed, allowed);
-	if (leaves && (!o->base || now + leaves > leaf_unacked(p, stream)))
-		return false; /* it cannot have freed what it has not got */
-	if (blocks > LANDING)
-		return false;
-	if (leaves)
-		atomic_store_explicit(o->freed, now + leaves, memory_order_release); /* R2, see lane_turn() */
-	o->allowed += blocks;
-	p->staged += blocks; /* something may have waited for it */
-	return true;
-}
-
-static bool flow_up(struct path *p, struct arrival *a, unsigned level)
-{
-	struct grant g;
-	const void *header = header_pull(a, sizeof g);
-	if (!header)
-		return true;
-	memcpy(&g, header, sizeof g);
-	for (unsigned i = 0; i < STREAMS; i++)
-		if (!grant_take(p, i, g.freed[i], g.allowed[i])) {
-			p->net->counts.malformed++;
-			return true;
+	for (unsigned i = 0; i < STRATEGIES; i++)
+		if (strcmp(strategies[i]->name, text) == 0) {
+			n->flow = strategies[i];
+			n->services |= i << FLOW_SHIFT;
+			return 0;
 		}
-	return service_up(p, a, level);
+	return error_set(-EINVAL,
+			 "TERN_FLOW is '%s'; there are credit, return, drop, nack, token, permit and reserve",
+			 text);
 }
-
-/* Whether the peer should hear of it though nothing else is to be said. */
-static bool grant_matters(const struct path *p, const struct grant *g, unsigned stream)
-{
-	uint32_t more = g->allowed[stream] - p->flow.said.allowed[stream];
-	bool exhausted = (uint32_t)p->in[stream].landed == p->flow.said.allowed[stream];
-	return g->freed[stream] != p->flow.said.freed[stream] || more >= LANDING / 2 || (more && exhausted);
-}
-
-static uint64_t flow_tick(struct path *p, uint64_t now)
-{
-	(void)now;
-	struct grant g = grant_now(p);
-	for (unsigned i = 0; i < STREAMS; i++)
-		if (grant_matters(p, &g, i))
-			p->wishes |= 1u << NEWS_CREDIT;
-	return DUE_NEVER;
-}
-
-const struct service flow_service = {
-	.name = "flow",
-	.adds = PROVIDES_ROOM,
-	.open = flow_open,
-	.close = flow_close,
-	.down = flow_down,
-	.up = flow_up,
-	.tick = flow_tick,
-};

@@ -8,16 +8,19 @@
 #include "base/error.h"
 #include "base/setting.h"
 
-/* The highest first. */
-static const struct service *const services[] = { &flow_service, &order_service, &retry_service };
+static const struct {
+	const char *name;
+	enum provides adds;
+} services[] = { { "flow", PROVIDES_ROOM }, { "order", PROVIDES_ORDER }, { "retry", PROVIDES_RELIABLE } };
 enum { SERVICES = sizeof services / sizeof *services };
 
-static const struct service *service_named(const char *name, size_t len)
+/* What a service adds; 0 if it is none. */
+static unsigned service_named(const char *name, size_t len)
 {
 	for (unsigned i = 0; i < SERVICES; i++)
-		if (strlen(services[i]->name) == len && memcmp(services[i]->name, name, len) == 0)
-			return services[i];
-	return NULL;
+		if (strlen(services[i].name) == len && memcmp(services[i].name, name, len) == 0)
+			return services[i].adds;
+	return 0;
 }
 
 static int services_read(const char *text, unsigned *adds)
@@ -27,14 +30,14 @@ static int services_read(const char *text, unsigned *adds)
 		return 0;
 	for (;;) {
 		size_t len = strcspn(text, ",");
-		const struct service *s = service_named(text, len);
-		if (!s)
+		unsigned more = service_named(text, len);
+		if (!more)
 			return error_set(
 				-EINVAL,
 				"TERN_SERVICE has '%.*s', which is no service; there are order, flow and "
 				"retry, and none and auto by themselves",
 				(int)len, text);
-		*adds |= s->adds;
+		*adds |= more;
 		if (!text[len])
 			return 0;
 		text += len + 1;
@@ -48,9 +51,14 @@ int service_choose(struct packet_net *n)
 	int rc = strcmp(text, "auto") == 0 ? 0 : services_read(text, &adds);
 	n->services = adds;
 	n->layers = 0;
-	for (unsigned i = 0; !rc && i < SERVICES; i++)
-		if (services[i]->adds & adds)
-			n->layer[n->layers++] = services[i];
+	if (!rc)
+		rc = flow_choose(n);
+	if (n->flow) /* the highest first */
+		n->layer[n->layers++] = n->flow;
+	if (adds & PROVIDES_ORDER)
+		n->layer[n->layers++] = &order_service;
+	if (adds & PROVIDES_RELIABLE)
+		n->layer[n->layers++] = &retry_service;
 	return rc;
 }
 

@@ -19,12 +19,16 @@
 struct service {
 	const char *name;
 	unsigned adds; /* of enum provides */
+	bool grants;   /* flow: its receiver says which lines may be written again */
+	bool keeps; /* flow: its receiver may refuse; lines and blocks are kept until it says that it took them */
 	void (*open)(struct path *p);
 	void (*close)(struct path *p);
 	/* Nothing is to be sent any more, nor again; may be NULL. What comes is still taken in. */
 	void (*stop)(struct path *p);
 	/* Whether another packet may be sent now; may be NULL: always. */
 	bool (*ready)(struct path *p);
+	/* Flow: says how much of each stream the next packet may begin; may be NULL. */
+	void (*budget)(struct path *p);
 	/* Writes its header before k->at. k->again: the packet has been here before. */
 	void (*down)(struct path *p, struct packet *k);
 	/*
@@ -36,7 +40,7 @@ struct service {
 	uint64_t (*tick)(struct path *p, uint64_t now);
 };
 
-extern const struct service flow_service, order_service, retry_service;
+extern const struct service order_service, retry_service; /* and those of flow.h */
 
 /* Fills the layers of `n`: what TERN_SERVICE says, or what the wire lacks. */
 int service_choose(struct packet_net *n);
@@ -47,6 +51,13 @@ void service_down(struct packet *k, unsigned level);
 /* To the layer above `level`; from the wire, `level` is n->layers. */
 bool service_up(struct path *p, struct arrival *a, unsigned level);
 uint64_t service_tick(struct path *p, uint64_t now);
+
+/* How much further the low half `to` is than `from`; 0 if it is behind. */
+static inline uint32_t further(uint64_t from, uint32_t to)
+{
+	uint32_t by = to - (uint32_t)from;
+	return by < UINT32_MAX / 2 ? by : 0;
+}
 
 /* -- Headers: little endian, unaligned -- */
 static inline void *header_push(struct packet *k, size_t bytes)

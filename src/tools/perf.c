@@ -8,6 +8,7 @@
 #include "base/cpu.h"
 #include "base/setting.h"
 #include "tools/perf_crew.h"
+#include "tools/perf_flow.h"
 #include "tools/perf_options.h"
 #include "tools/perf_paper.h"
 #include "tools/perf_report.h"
@@ -238,6 +239,8 @@ int perf_main(int argc, char **argv)
 	setting_warn_unknown(); /* here, once, instead of in each process */
 	if (o.paper)
 		return paper_run(&o);
+	if (o.flow)
+		return perf_flow_main(&o);
 	if (o.delivery)
 		return sweep_main(&o);
 	report_begin(&r, o.json, o.plain, tests_count(&o));

@@ -27,6 +27,7 @@ static const char help[] =
 	"                      here, beside the nCUBE/2 and the CM-5\n"
 	"  --delivery          how the ways of delivery compare, by the time between two messages; --count is\n"
 	"                      the milliseconds that each phase computes\n"
+	"  --flow              how the strategies of TERN_FLOW compare, over UDP\n"
 	"  --plot FILE         with --delivery: a picture of that, as SVG\n"
 	"  --json              an array of records on standard output, and nothing else\n"
 	"  --plain             no progress and no highlighting, on a terminal too\n"
@@ -44,19 +45,13 @@ static const char help[] =
 	"  tern perf --delivery --plot delivery.svg\n";
 
 static const struct option long_options[] = {
-	{ "quick", no_argument, NULL, 'q' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "plain", no_argument, NULL, 'p' },
-	{ "list", no_argument, NULL, 'l' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "test", required_argument, NULL, 't' },
-	{ "size", required_argument, NULL, 's' },
-	{ "count", required_argument, NULL, 'c' },
-	{ "repeat", required_argument, NULL, 'r' },
-	{ "paper", no_argument, NULL, 'P' },
-	{ "delivery", no_argument, NULL, 'D' },
-	{ "plot", required_argument, NULL, 'g' },
-	{ 0 },
+	{ "quick", no_argument, NULL, 'q' },        { "json", no_argument, NULL, 'j' },
+	{ "plain", no_argument, NULL, 'p' },        { "list", no_argument, NULL, 'l' },
+	{ "help", no_argument, NULL, 'h' },         { "test", required_argument, NULL, 't' },
+	{ "size", required_argument, NULL, 's' },   { "count", required_argument, NULL, 'c' },
+	{ "repeat", required_argument, NULL, 'r' }, { "paper", no_argument, NULL, 'P' },
+	{ "delivery", no_argument, NULL, 'D' },     { "flow", no_argument, NULL, 'F' },
+	{ "plot", required_argument, NULL, 'g' },   { 0 },
 };
 
 static bool read_size(struct perf_options *o, const char *text)
@@ -99,9 +94,9 @@ static bool read_list(struct perf_options *o, const struct test *const *tests, i
 
 static bool unknown(const char *word)
 {
-	static const char *const names[] = { "--quick",  "--json",  "--plain",    "--list",
-					     "--help",   "--test",  "--size",     "--count",
-					     "--repeat", "--paper", "--delivery", "--plot" };
+	static const char *const names[] = { "--quick",    "--json", "--plain", "--list",   "--help",
+					     "--test",     "--size", "--count", "--repeat", "--paper",
+					     "--delivery", "--plot", "--flow" };
 	return option_refuse(
 		"perf", "the option '%s' cannot be used so; did you mean %s? `tern perf --help` lists them",
 		word, nearest_name(word, names, sizeof names / sizeof *names));
@@ -136,6 +131,9 @@ static bool read_option(void *wishes, int letter, const char *word)
 		return true;
 	case 'D':
 		o->delivery = true;
+		return true;
+	case 'F':
+		o->flow = true;
 		return true;
 	case 'g':
 		o->plot = optarg;
@@ -190,12 +188,15 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 			"perf",
 			"'%s' is not an option; tests are named with --test, as in `tern perf --test rate`",
 			argv[optind]);
-	if ((o->paper || o->delivery) && (o->named || o->sizes.n || o->list || (o->paper && o->delivery)))
+	unsigned own = (unsigned)o->paper + o->delivery + o->flow;
+	if (own && (own > 1 || o->named || o->sizes.n || o->list))
 		return option_refuse(
 			"perf",
 			"%s has its own operations and sizes: --test, --size, --list and the like "
 			"cannot stand beside it",
-			o->paper ? "--paper" : "--delivery");
+			o->paper  ? "--paper"
+			: o->flow ? "--flow"
+				  : "--delivery");
 	if (o->plot && !o->delivery)
 		return option_refuse("perf",
 				     "--plot draws what --delivery measures, and cannot be used without");

@@ -6,7 +6,7 @@
 #include "tools/perf.h"
 
 struct perf_options {
-	bool quick, json, plain, list, paper, delivery;
+	bool quick, json, plain, list, paper, delivery, flow;
 	const char *plot;   /* a file for the picture of --delivery, or NULL */
 	uint64_t named;     /* bit i: test i of the table was asked for by name; 0: none was */
 	struct sizes sizes; /* n is 0 unless given */

@@ -17,7 +17,9 @@
 
 void handler_name(char *text, size_t len, unsigned handler)
 {
-	static const char *const layer[LAYERS] = { "mem", "msg", "typed", "chan", "async", "spawn" };
+	static const char *const layer[LAYERS] = {
+		"mem", "msg", "typed", "chan", "async", "spawn", "sequence"
+	};
 	unsigned own = handler - TERN_HANDLER_MAX;
 	if (handler < TERN_HANDLER_MAX)
 		snprintf(text, len, "handler %u", handler);

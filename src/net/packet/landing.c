@@ -75,14 +75,22 @@ static bool record_read(struct arrival *a, struct record *r)
 /* What a packet asks for, found out before anything is done. */
 struct need {
 	unsigned lines, blocks;
-	bool open; /* a payload of which more is to come */
+	bool present;
+	bool astray; /* it does not go on where the last left off */
+	bool open;   /* a payload of which more is to come */
 	uint32_t len, got;
 };
 
 /* cost: protection control */
 static bool need_add(struct need *need, const struct record *r)
 {
+	bool first = !need->present;
+	need->present = true;
+	if (need->astray)
+		return true;
 	if (r->offset) {
+		if (first && (!need->open || r->len != need->len || r->offset != need->got))
+			return need->astray = true;
 		if (!need->open || r->len != need->len || r->offset != need->got || r->n)
 			return false;
 	} else if (r->bytes) {
@@ -103,8 +111,12 @@ unsigned landing_free(const struct in *in)
 	return free;
 }
 
-/* Lines that the ring surely has room for. */
-static unsigned landing_lines(const struct in *in)
+uint64_t landing_allowed(const struct in *in)
+{
+	return in->landed ? in->landed + landing_free(in) : LANDING;
+}
+
+unsigned landing_lines(const struct in *in)
 {
 	uint64_t used = in->fill.leaf - atomic_load_explicit(in->freed, memory_order_acquire);
 	if (in->fill.tail >= in->fill.end)
@@ -119,8 +131,9 @@ static bool need_met(const struct path *p, const struct need *need, unsigned str
 	const struct in *in = &p->in[stream];
 	if (need->blocks && need->blocks > landing_free(in))
 		return false;
+	const struct service *flow = p->net->flow;
 	/* With credits its sender has counted, and better than this, which takes every message for a line. */
-	return !need->lines || p->net->services & PROVIDES_ROOM || need->lines <= landing_lines(in);
+	return !need->lines || (flow && flow->grants) || need->lines <= landing_lines(in);
 }
 
 /* cost: protection control */
@@ -157,17 +170,26 @@ static struct block *block_land(struct in *in)
 	return NULL;
 }
 
+void landing_forget(struct in *in)
+{
+	if (in->open)
+		block_set(in->open, BLOCK_FREE);
+	in->open = NULL;
+	in->got = 0;
+}
+
+uint64_t landing_begun(const struct in *in)
+{
+	return lane_sent(&in->fill) + (in->open != NULL);
+}
+
 /* The first record of a message: what will be put into the ring. */
 static bool message_begin(struct in *in, const struct record *r)
 {
 	struct parcel *p = &in->parcel;
 	*p = (struct parcel){ .bits = (uint64_t)r->id << TERN_ID_SHIFT | r->n, .n = r->n };
 	memcpy(p->word, r->words, r->n * sizeof(uint64_t));
-	if (in->open)
-		block_set(in->open,
-			  BLOCK_FREE); /* its rest was lost, on a network where nothing is sent again */
-	in->open = NULL;
-	in->got = 0;
+	landing_forget(in); /* its rest was lost, on a network where nothing is sent again */
 	if (!r->bytes)
 		return true;
 	in->open = block_land(in);
@@ -197,13 +219,32 @@ static bool message_take(struct path *p, const struct record *r)
 	return true;
 }
 
+/* What the packet says of itself, and those of its messages that are of `streams`. */
+static void packet_put(struct path *p, struct arrival a, unsigned streams)
+{
+	struct record r;
+	while (a.len && record_read(&a, &r)) {
+		if (r.news == NEWS_BARRIER)
+			barrier_token(p->net, r.round, r.generation);
+		if (r.news != NEWS_NONE || !(streams >> r.stream & 1))
+			continue;
+		if (!message_take(p, &r)) {
+			p->net->counts.malformed++; /* it sent more than it was allowed to */
+			break;
+		}
+	}
+	path_stir(p);
+}
+
 bool landing_take(struct path *p, const struct arrival *a)
 {
 	struct need need[STREAMS];
-	struct arrival rest = *a;
-	struct record r;
+	bool good;
 	path_serve(p);
-	if (!packet_good(p, *a, need)) {
+	good = packet_good(p, *a, need);
+	for (unsigned stream = 0; stream < STREAMS; stream++)
+		good &= !need[stream].astray;
+	if (!good) {
 		p->net->counts.malformed++;
 		return true; /* sending it again would not make it better */
 	}
@@ -212,14 +253,30 @@ bool landing_take(struct path *p, const struct arrival *a)
 			p->net->counts.refused++;
 			return false;
 		}
-	while (rest.len && record_read(&rest, &r)) {
-		if (r.news == NEWS_BARRIER)
-			barrier_token(p->net, r.round, r.generation);
-		if (r.news == NEWS_NONE && !message_take(p, &r)) {
-			p->net->counts.malformed++; /* it sent more than it was allowed to */
-			break;
-		}
-	}
-	path_stir(p);
+	packet_put(p, *a, ~0u);
 	return true;
+}
+
+struct landing landing_take_each(struct path *p, const struct arrival *a, unsigned wanted)
+{
+	struct need need[STREAMS];
+	struct landing l = { 0 };
+	path_serve(p);
+	if (!packet_good(p, *a, need)) {
+		p->net->counts.malformed++;
+		return l;
+	}
+	for (unsigned stream = 0; stream < STREAMS; stream++) {
+		unsigned bit = 1u << stream;
+		l.present |= need[stream].present ? bit : 0;
+		if (!need[stream].present || need[stream].astray || !(wanted & bit))
+			continue;
+		if (need_met(p, &need[stream], stream))
+			l.taken |= bit;
+		else
+			l.full |= bit;
+	}
+	p->net->counts.refused += l.full != 0;
+	packet_put(p, *a, l.taken);
+	return l;
 }

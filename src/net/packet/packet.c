@@ -57,6 +57,13 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	n->replied |= reply && p->staged;
 }
 
+unsigned packet_in_force(struct net *net)
+{
+	const struct packet_net *n = packet_of(net);
+	const unsigned all = PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE;
+	return (n->wire->provides | n->services) & all;
+}
+
 int packet_connect(struct net *net, uint32_t rank)
 {
 	struct packet_net *n = packet_of(net);

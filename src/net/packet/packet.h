@@ -18,11 +18,12 @@
  * is copied for the sake of sending it again.
  *
  * Invariants.
- *  P1  A line of an `out` is overwritten only after its packet was acknowledged (or, without retry, sent).
+ *  P1  A line of an `out` is overwritten only after its packet was acknowledged (or, without retry, sent); where a
+ *      receiver may refuse what it has no room for, only after it was taken.
  *  P2  A block that a message names is free only then, too, unless its peer is lost.
  *  P3  What is put into an `in` came in a packet that was authenticated and looked through whole: a packet is taken
- *      with everything in it or not at all.
- *  P4  With credits, what is sent has a place: a line, and a block for its payload.
+ *      with everything in it or not at all. Flow that tries takes or refuses requests and replies separately.
+ *  P4  With credits, tokens or permission, what is sent has a place: a line, and a block for its payload.
  */
 #ifndef TERN_NET_PACKET_PACKET_H
 #define TERN_NET_PACKET_PACKET_H
@@ -53,7 +54,7 @@ enum {
 };
 
 /* What the network itself has to say; at most one in a packet, in the place of a record. */
-enum news { NEWS_NONE, NEWS_CREDIT, NEWS_BARRIER, NEWS_KINDS };
+enum news { NEWS_NONE, NEWS_FLOW, NEWS_BARRIER, NEWS_KINDS };
 
 /* How a record begins: handler, number of words, and these. */
 enum {
@@ -73,6 +74,7 @@ struct place {
 /* What a packet carries: from where to where. */
 struct slice {
 	struct place from[STREAMS], to[STREAMS];
+	uint32_t begin[STREAMS];    /* messages before it */
 	uint16_t messages[STREAMS]; /* that end in it */
 	uint8_t news, round;
 	uint64_t generation;
@@ -92,11 +94,14 @@ struct flight {
 /* The network's end of a ring that the core writes. */
 struct out {
 	struct place next; /* what is sent next */
+	struct place done; /* what the peer has not taken, where it may refuse */
 	char *base;        /* NULL until the core may write there */
 	uint32_t leaf_lines;
 	_Atomic uint64_t *freed; /* the core's lane looks at it */
 	struct tern_lane *lane;
 	uint64_t acked;   /* messages */
+	uint64_t sent;    /* messages, all of each */
+	uint64_t may;     /* messages that may be begun */
 	uint64_t blocks;  /* payloads begun */
 	uint64_t allowed; /* that may be */
 };
@@ -210,7 +215,8 @@ struct packet_net {
 	const struct guard_ops *guard;
 	void *keys;                     /* the guard's */
 	bool copies;                    /* payloads into packets, because their bytes are changed there */
-	unsigned services;              /* enum provides: those that are added */
+	unsigned services;              /* enum provides: those that are added; and FLOW_SHIFT */
+	const struct service *flow;     /* the strategy; NULL without flow */
 	const struct service *layer[4]; /* the highest first */
 	unsigned layers;
 	struct path **path; /* one a rank; NULL until the two talk */
@@ -257,7 +263,16 @@ void record_acked(struct path *p, const struct slice *s);
 
 /* -- landing.c: and messages again -- */
 bool landing_take(struct path *p, const struct arrival *a); /* all of it, or nothing: false */
-unsigned landing_free(const struct in *in);                 /* blocks */
+/* Of the streams `wanted`, a bit each, those that go on where the last left off and have room. */
+struct landing {
+	unsigned present, taken, full; /* streams in the packet; taken; without room */
+};
+struct landing landing_take_each(struct path *p, const struct arrival *a, unsigned wanted);
+void landing_forget(struct in *in);            /* the payload of which more was to come */
+uint64_t landing_begun(const struct in *in);   /* messages, since ever */
+unsigned landing_lines(const struct in *in);   /* that the ring surely has room for */
+unsigned landing_free(const struct in *in);    /* blocks */
+uint64_t landing_allowed(const struct in *in); /* payloads that may be begun, since ever */
 
 /* -- path.c -- */
 struct path *path_to(struct packet_net *n, uint32_t rank); /* made if need be; NULL: no memory */
@@ -290,6 +305,7 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 		const struct packet_options *o);
 void packet_leave(struct packet_net *n); /* the session, and tells those it has talked with */
 void packet_free(struct packet_net *n);
+unsigned packet_in_force(struct net *net);
 int packet_connect(struct net *net, uint32_t rank);
 void packet_knock(struct net *net, struct tern_lane *lane);
 void packet_answer(struct net *net);

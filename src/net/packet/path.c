@@ -16,7 +16,7 @@ static void out_open(struct out *o, struct tern_lane *lane, _Atomic uint64_t *fr
 	o->leaf_lines = lane->leaf_lines;
 	o->freed = freed;
 	o->lane = lane;
-	o->next = (struct place){ .cursor = lane->base, .expect = lane->head };
+	o->next = o->done = (struct place){ .cursor = lane->base, .expect = lane->head };
 }
 
 static void in_open(struct path *p, unsigned stream, char *ring, uint32_t leaf_lines, _Atomic uint64_t *freed,
@@ -61,7 +61,7 @@ static struct path *path_make(struct packet_net *n, uint32_t rank)
 	p->rank = rank;
 	p->due = DUE_NEVER;
 	for (unsigned stream = 0; stream < STREAMS; stream++)
-		p->out[stream].allowed = UINT64_MAX;
+		p->out[stream].may = p->out[stream].allowed = UINT64_MAX;
 	for (unsigned i = 0; i < n->layers; i++)
 		n->layer[i]->open(p);
 	n->net.site->peer[rank].pool = (const struct pool *)(const void *)p->landing[STREAM_REQUESTS];
@@ -113,6 +113,8 @@ static void path_unstage(struct path *p, size_t bytes, unsigned messages)
 static bool path_send(struct path *p)
 {
 	struct packet *k = post_begin(p);
+	if (p->net->flow && p->net->flow->budget)
+		p->net->flow->budget(p);
 	if (!k || !record_write(p, k, p->most - OVERHEAD))
 		return false;
 	p->sent = p->net->now;
@@ -133,6 +135,7 @@ void path_pump(struct path *p, bool all)
 			return;
 		}
 	}
+	p->staged += !p->staged; /* it is only about right, and there may be more */
 }
 
 bool path_quiet(const struct path *p)
@@ -179,7 +182,8 @@ void path_mind(struct path *p, bool all)
 		return;
 	}
 	path_pump(p, all);
-	path_wake(p, service_tick(p, now));
+	uint64_t due = service_tick(p, now);
+	path_wake(p, p->wishes ? now : due); /* wishes are for whatever is sent next, or else for the next look */
 	if (path_restless(p))
 		path_stir(p);
 }

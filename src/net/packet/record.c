@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "net/packet/packet.h"
+#include "service/service.h"
 
 enum { HEAD = 2, PAYLOAD_HEAD = 6, WORTHWHILE = 64 /* bytes of a payload that make a piece of it */ };
 
@@ -90,11 +91,15 @@ static bool message_put(struct path *p, struct packet *k, unsigned stream, struc
 	return true;
 }
 
-/* Whether a payload may be begun at its receiver. */
+/* Whether a message, and a payload, may be begun at its receiver. */
 /* cost: flow status */
 static bool message_allowed(struct out *o, const struct place *at, const tern_msg *m)
 {
-	if (at->offset || !tern_msg_data(m, NULL))
+	if (at->offset)
+		return true;
+	if (o->sent >= o->may)
+		return false;
+	if (!tern_msg_data(m, NULL))
 		return true;
 	if (o->blocks >= o->allowed)
 		return false;
@@ -107,6 +112,7 @@ static void stream_write(struct path *p, struct packet *k, unsigned stream, size
 	struct out *o = &p->out[stream];
 	struct slice *s = &k->flight.slice;
 	s->from[stream] = s->to[stream] = o->next;
+	s->begin[stream] = (uint32_t)o->sent;
 	const tern_msg *m;
 	while (o->base && k->records < PACKET_RECORDS && (m = place_look(o, &o->next))) {
 		uint64_t blocks = o->blocks;
@@ -118,6 +124,7 @@ static void stream_write(struct path *p, struct packet *k, unsigned stream, size
 		}
 		k->records++;
 		s->messages[stream] += o->next.offset == 0;
+		o->sent += o->next.offset == 0;
 	}
 	s->to[stream] = o->next;
 }
@@ -133,7 +140,7 @@ static void news_put(struct path *p, struct packet *k)
 	put_bytes(k, &s->generation, sizeof s->generation);
 }
 
-/* The news whose turn it is; a wish for credit is fulfilled by any packet. */
+/* The news whose turn it is; a wish of flow's is fulfilled by any packet. */
 static void news_choose(struct path *p, struct slice *s)
 {
 	if (!p->wishes)
@@ -188,6 +195,9 @@ void record_again(struct path *p, struct packet *k)
 /* cost: fault control */
 void record_acked(struct path *p, const struct slice *s)
 {
+	const struct service *flow = p->net->flow;
+	if (flow && flow->keeps)
+		return; /* it has come, but may have been refused */
 	for (unsigned stream = 0; stream < STREAMS; stream++) {
 		struct out *o = &p->out[stream];
 		struct place at = s->from[stream];
@@ -199,7 +209,7 @@ void record_acked(struct path *p, const struct slice *s)
 				block_set(block_of(data), BLOCK_FREE);
 		}
 		o->acked += s->messages[stream];
-		if (o->base && !(p->net->services & PROVIDES_ROOM))
+		if (o->base && !(flow && flow->grants))
 			atomic_store_explicit(o->freed, s->to[stream].leaf, memory_order_release);
 	}
 }

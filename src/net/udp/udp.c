@@ -48,6 +48,7 @@ const struct net_ops udp_ops = {
 	.name = "udp",
 	.reach = "ranks that UDP datagrams reach",
 	.provides = 0,
+	.in_force = packet_in_force,
 	.usable = udp_usable,
 	.connect = packet_connect,
 	.knock = packet_knock,

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
+/*
+ * The protocols of Karamcheti and Chien's study: what the layer has in an endpoint.
+ *
+ * Nothing here counts on a message to arrive. Every question is asked again until it is answered, and every answer
+ * can be given again: who asks, and what for, is numbered. Questions are requests, answers are replies, so
+ * whatever comes can be answered at once.
+ *
+ * Invariants.
+ *  S1  A rank has at most one block under way to each other rank, and numbers them from 1.
+ *  S2  A block's `end` has been called exactly if its number is not above `finished`.
+ *  S3  A packet of a stream is passed up exactly if its number is below `expected`, and
+ *      those under way are fewer than TERN_STREAM_WINDOW above it.
+ */
+#ifndef TERN_SEQUENCE_STATE_H
+#define TERN_SEQUENCE_STATE_H
+
+#include <tern/sequence.h>
+
+#include "core/layer.h"
+
+extern const struct layer sequence_layer;
+
+enum sequence_handler {
+	SEQUENCE_ASK = LAYER_SEQUENCE * LAYER_HANDLERS, /* number, id, length: is there room? */
+	SEQUENCE_VERDICT,                               /* the reply: number, code */
+	SEQUENCE_PACKET,                                /* number, offset, bytes */
+	SEQUENCE_END,                                   /* number: has all of it come? */
+	SEQUENCE_MISSING, /* the reply: number, packets from the first missing on */
+	SEQUENCE_HEAD,    /* plain: number, id, length */
+	SEQUENCE_PIECE,   /* plain: number, bytes */
+	STREAM_PACKET,    /* number, shape, words */
+	STREAM_ASK,       /* shape: how far are you? */
+	STREAM_ACK,       /* the reply: id, expected */
+	STREAM_PLAIN,     /* shape, words */
+};
+
+enum { MISSING_WORDS = 3, MISSING_BITS = 64 * MISSING_WORDS };
+
+/* A kind of sequence, as its receiver registered it. */
+struct kind {
+	tern_sequence_accept *accept;
+	tern_sequence_end *end;
+	void *arg;
+};
+
+/* The block that comes from a rank. */
+struct inbound {
+	uint64_t number, finished;
+	char *data;
+	size_t len, got;
+	uint64_t *came; /* full: a bit a packet */
+	unsigned id;
+	bool refused; /* plain: what comes of it is dropped */
+};
+
+/* The block that goes to a rank. */
+struct outbound {
+	uint64_t number;
+	bool busy;
+	bool answered;
+	int verdict;                     /* of the answer: 0, or a code */
+	uint64_t first;                  /* packet that is missing; */
+	uint64_t missing[MISSING_WORDS]; /* and those from there on */
+};
+
+struct stream_in;
+struct stream_kind {
+	tern_stream_packet *fn;
+	void *arg;
+	struct stream_in *in; /* one a rank */
+};
+
+struct sequence {
+	struct endpoint *e;
+	struct kind kind[TERN_SEQUENCES_MAX];
+	struct stream_kind stream[TERN_SEQUENCES_MAX];
+	struct inbound *in;   /* one a rank; NULL until one comes */
+	struct outbound *out; /* one a rank; NULL until one goes */
+	struct tern_stream *streams;
+};
+
+static inline struct sequence *sequence_of(tern *t)
+{
+	return t->own->layer[LAYER_SEQUENCE];
+}
+
+/* What the network to `rank` provides, its services included: of enum provides. */
+unsigned sequence_provided(const struct endpoint *e, uint32_t rank);
+
+/* Waiting for an answer: when the question is to be asked again. */
+struct patience {
+	uint64_t due; /* ns; 0: it has not been asked */
+	unsigned tries;
+};
+bool patience_over(struct endpoint *e, struct patience *p);
+
+void finite_register(struct endpoint *e);
+void finite_close(struct sequence *q);
+void stream_register(struct endpoint *e);
+void stream_close_all(struct sequence *q);
+
+#endif

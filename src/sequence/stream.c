@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base control */
+/*
+ * A stream of packets. In full each has a number; it is kept until it is acknowledged, each by itself or a group at
+ * once, and sent again when that takes too long. One that comes early waits in its place until its turn comes.
+ * Plain, a packet is a message.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "core/send.h"
+#include "core/wait.h"
+#include "sequence/sequence.h"
+
+enum { WINDOW = TERN_STREAM_WINDOW };
+
+struct piece {
+	uint64_t word[TERN_STREAM_WORDS];
+	uint8_t n;
+	bool there;
+};
+
+/* What comes from a rank. */
+struct stream_in {
+	uint64_t expected; /* number */
+	struct piece early[WINDOW];
+};
+
+struct tern_stream {
+	struct tern_stream *next_stream;
+	struct sequence *q;
+	uint32_t dst;
+	unsigned id, group;
+	bool plain;
+	uint64_t next, acked;     /* numbers under way: [acked, next) */
+	struct patience patience; /* of the first */
+	struct piece kept[WINDOW];
+};
+
+/* How a packet is described in a word: the stream, how many words there are, whether an answer is wanted. */
+enum { SHAPE_COUNT_SHIFT = 8, SHAPE_ASKS = 1 << 16 };
+
+static uint64_t shape_of(const struct tern_stream *s, unsigned n, bool asks)
+{
+	return s->id | (uint64_t)n << SHAPE_COUNT_SHIFT | (asks ? SHAPE_ASKS : 0);
+}
+
+/* The stream that a shape names, if somebody has registered for it; *n: its words, at most `most`. */
+static struct stream_kind *shape_read(struct sequence *q, uint64_t shape, unsigned *id, unsigned *n)
+{
+	*id = shape & 0xff;
+	*n = shape >> SHAPE_COUNT_SHIFT & 0xff;
+	if (*id >= TERN_SEQUENCES_MAX || *n > TERN_STREAM_WORDS || !q->stream[*id].fn)
+		return NULL;
+	return &q->stream[*id];
+}
+
+/* -- The receiver -------------------------------------------------------------------------------- */
+
+/* cost: fault write */
+static void ack_reply(struct sequence *q, unsigned id, const struct stream_in *in)
+{
+	const uint64_t words[] = { id, in->expected };
+	layer_reply(q->e, STREAM_ACK, NULL, 0, 2, words);
+}
+
+/* Those whose turn has come. */
+/* cost: order control */
+static void early_pass(struct sequence *q, struct stream_kind *k, unsigned id, uint32_t from)
+{
+	struct stream_in *in = &k->in[from];
+	struct piece *p;
+	while ((p = &in->early[in->expected % WINDOW])->there) {
+		p->there = false;
+		in->expected++;
+		k->fn(q->e->t, from, id, p->word, p->n, k->arg);
+	}
+}
+
+/* cost: order control */
+static void early_keep(struct stream_in *in, uint64_t number, const uint64_t *words, unsigned n)
+{
+	struct piece *p = &in->early[number % WINDOW];
+	memcpy(p->word, words, n * sizeof *words);
+	p->n = (uint8_t)n;
+	p->there = true;
+}
+
+/* cost: order status */
+static void on_packet(tern *t, const tern_msg *m)
+{
+	struct sequence *q = sequence_of(t);
+	uint64_t number = tern_msg_arg(m, 0), shape = tern_msg_arg(m, 1);
+	uint32_t from = tern_msg_src(m);
+	unsigned id, n;
+	struct stream_kind *k = shape_read(q, shape, &id, &n);
+	if (!k || tern_msg_words(m) != 2 + n)
+		return;
+	struct stream_in *in = &k->in[from];
+	bool late = number < in->expected;
+	if (number == in->expected) {
+		in->expected++;
+		k->fn(t, from, id, m->word + 2, n, k->arg); /* cost: base call */
+		early_pass(q, k, id, from);
+	} else if (!late && number - in->expected < WINDOW) {
+		early_keep(in, number, m->word + 2, n);
+	}
+	if (late || shape & SHAPE_ASKS) /* cost: fault status */
+		ack_reply(q, id, in);
+}
+
+/* cost: fault control */
+static void on_ask(tern *t, const tern_msg *m)
+{
+	struct sequence *q = sequence_of(t);
+	unsigned id, n;
+	struct stream_kind *k = shape_read(q, tern_msg_arg(m, 0), &id, &n);
+	if (k)
+		ack_reply(q, id, &k->in[tern_msg_src(m)]);
+}
+
+/* cost: base read */
+static void on_plain(tern *t, const tern_msg *m)
+{
+	struct sequence *q = sequence_of(t);
+	unsigned id, n;
+	struct stream_kind *k = shape_read(q, tern_msg_arg(m, 0), &id, &n);
+	if (k && tern_msg_words(m) == 1 + n)
+		k->fn(t, tern_msg_src(m), id, m->word + 1, n, k->arg);
+}
+
+/* -- The sender ------------------------------------------------------------------------------------ */
+
+static struct tern_stream *stream_to(const struct sequence *q, uint32_t dst, unsigned id)
+{
+	struct tern_stream *s = q->streams;
+	while (s && (s->dst != dst || s->id != id))
+		s = s->next_stream;
+	return s;
+}
+
+/* cost: fault control */
+static void on_ack(tern *t, const tern_msg *m)
+{
+	struct tern_stream *s = stream_to(sequence_of(t), tern_msg_src(m), (unsigned)tern_msg_arg(m, 0));
+	uint64_t expected = tern_msg_arg(m, 1);
+	if (!s || expected - s->acked > s->next - s->acked)
+		return; /* an old one */
+	if (expected != s->acked)
+		s->patience = (struct patience){ 0 };
+	s->acked = expected;
+}
+
+/* cost: base write */
+static int piece_send(struct tern_stream *s, uint64_t number, bool asks)
+{
+	const struct piece *p = &s->kept[number % WINDOW];
+	uint64_t words[2 + TERN_STREAM_WORDS] = { number, shape_of(s, p->n, asks) }; /* cost: order write */
+	memcpy(words + 2, p->word, p->n * sizeof *p->word);
+	return layer_request(s->q->e, s->dst, STREAM_PACKET, NULL, 0, 2 + p->n, words);
+}
+
+/* Everything that is under way, the last one with the wish for an answer. */
+/* cost: fault control */
+static int stream_again(struct tern_stream *s)
+{
+	int rc = 0;
+	for (uint64_t i = s->acked; !rc && i < s->next; i++)
+		rc = piece_send(s, i, i + 1 == s->next);
+	return rc;
+}
+
+/* Until at most `most` are under way. */
+/* cost: fault status */
+static int stream_wait(struct tern_stream *s, uint64_t most)
+{
+	struct endpoint *e = s->q->e;
+	struct ladder l = { .bounded = true,
+			    .call = "tern_stream_put",
+			    .way = "to",
+			    .whom = s->dst + 1,
+			    .lack = "no acknowledgement" };
+	int rc = 0;
+	while (!rc && s->next - s->acked > most) {
+		bool begun = s->patience.due;
+		if (patience_over(e, &s->patience) && begun)
+			rc = stream_again(s);
+		if (poll_left(e))
+			poll_lost(e);
+		if (!rc)
+			rc = send_reachable(e, s->dst);
+		if (!rc)
+			rc = rules_wait(e, "a stream that has to wait");
+		if (!rc && s->next - s->acked > most)
+			wait_step(e, &l);
+	}
+	return rc;
+}
+
+static int plain_put(struct tern_stream *s, unsigned n, const uint64_t *words)
+{
+	uint64_t all[1 + TERN_STREAM_WORDS] = { shape_of(s, n, false) };
+	memcpy(all + 1, words, n * sizeof *words);
+	return layer_request(s->q->e, s->dst, STREAM_PLAIN, NULL, 0, 1 + n, all);
+}
+
+int tern_stream_put(tern_stream *s, unsigned n, const uint64_t *words)
+{
+	struct endpoint *e = s->q->e;
+	INSIDE struct door door = door_open(e->t);
+	int rc = rules_program(e, "tern_stream_put()");
+	if (rc)
+		return rc;
+	if (n > TERN_STREAM_WORDS)
+		return error_set(-EMSGSIZE,
+				 "tern_stream_put() was given %u words; a packet of a stream has %d", n,
+				 TERN_STREAM_WORDS);
+	if (s->plain)
+		return plain_put(s, n, words);
+	rc = stream_wait(s, WINDOW - 1);
+	if (rc)
+		return rc;
+	struct piece *p = &s->kept[s->next % WINDOW]; /* cost: fault write */
+	memcpy(p->word, words, n * sizeof *words);    /* cost: fault write */
+	p->n = (uint8_t)n;
+	rc = piece_send(s, s->next, (s->next + 1) % s->group == 0);
+	s->next += rc == 0;
+	return rc;
+}
+
+static int stream_flush(struct tern_stream *s)
+{
+	if (s->plain || s->next == s->acked)
+		return 0;
+	const uint64_t words[] = { shape_of(s, 0, true) };
+	int rc = s->next % s->group ? layer_request(s->q->e, s->dst, STREAM_ASK, NULL, 0, 1, words) : 0;
+	return rc ? rc : stream_wait(s, 0);
+}
+
+int tern_stream_flush(tern_stream *s)
+{
+	struct endpoint *e = s->q->e;
+	INSIDE struct door door = door_open(e->t);
+	int rc = rules_program(e, "tern_stream_flush()");
+	return rc ? rc : stream_flush(s);
+}
+
+static void stream_free(struct tern_stream *s)
+{
+	struct tern_stream **at = &s->q->streams;
+	while (*at != s)
+		at = &(*at)->next_stream;
+	*at = s->next_stream;
+	memory_free(s);
+}
+
+int tern_stream_close(tern_stream *s)
+{
+	struct endpoint *e = s->q->e;
+	INSIDE struct door door = door_open(e->t);
+	int rc = rules_program(e, "tern_stream_close()");
+	if (rc)
+		return rc;
+	rc = stream_flush(s);
+	stream_free(s);
+	return rc;
+}
+
+static int id_check(unsigned id, const char *call)
+{
+	if (id < TERN_SEQUENCES_MAX)
+		return 0;
+	return error_set(-ERANGE, "%s was given stream %u; there are %d", call, id, TERN_SEQUENCES_MAX);
+}
+
+static int open_check(tern *t, uint32_t dst, unsigned id, unsigned group)
+{
+	int rc = rules_program(t->own, "tern_stream_open()");
+	if (!rc)
+		rc = rules_destination(t->own, dst);
+	if (!rc)
+		rc = id_check(id, "tern_stream_open()");
+	if (!rc && group > WINDOW / 2)
+		rc = error_set(-EINVAL,
+			       "tern_stream_open() was given groups of %u; at most %d packets are one", group,
+			       WINDOW / 2);
+	if (!rc && stream_to(sequence_of(t), dst, id))
+		rc = error_set(-EEXIST, "stream %u to rank %u is open already", id, dst);
+	return rc;
+}
+
+int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsigned group, tern_stream **out)
+{
+	INSIDE struct door door = door_open(t);
+	struct sequence *q = sequence_of(t);
+	int rc = open_check(t, dst, id, group);
+	if (rc)
+		return rc;
+	struct tern_stream *s = memory_new(1, sizeof *s);
+	if (!s)
+		return error_set(-ENOMEM, "opening stream %u to rank %u: no memory", id, dst);
+	s->next_stream = q->streams;
+	s->q = q;
+	s->dst = dst;
+	s->id = id;
+	s->group = group ? group : 1;
+	s->plain = tern_way_to(t, dst, way) == TERN_WAY_PLAIN;
+	q->streams = s;
+	*out = s;
+	return 0;
+}
+
+int tern_stream_on(tern *t, unsigned id, tern_stream_packet *fn, void *arg)
+{
+	INSIDE struct door door = door_open(t);
+	int rc = id_check(id, "tern_stream_on()");
+	if (rc)
+		return rc;
+	struct stream_kind *k = &sequence_of(t)->stream[id];
+	if (!fn)
+		return error_set(-EINVAL, "tern_stream_on() was given no function");
+	if (k->fn)
+		return error_set(-EEXIST, "stream %u has been registered already", id);
+	k->in = memory_new(t->size, sizeof *k->in);
+	if (!k->in)
+		return error_set(-ENOMEM, "registering stream %u: no memory", id);
+	k->fn = fn;
+	k->arg = arg;
+	return 0;
+}
+
+void stream_register(struct endpoint *e)
+{
+	layer_on(e, STREAM_PACKET, on_packet);
+	layer_on(e, STREAM_ASK, on_ask);
+	layer_on(e, STREAM_ACK, on_ack);
+	layer_on(e, STREAM_PLAIN, on_plain);
+}
+
+void stream_close_all(struct sequence *q)
+{
+	while (q->streams)
+		stream_free(q->streams);
+	for (unsigned id = 0; id < TERN_SEQUENCES_MAX; id++)
+		memory_free(q->stream[id].in);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: flow control */
+/*
+ * Asking first. A sender says how many messages and payloads it has, since ever, and sends them when its receiver has
+ * permitted that; the receiver permits when it has room for all of it. There is one question at a time for
+ * each stream. Two strategies differ in what a question is for:
+ *
+ *  - permit (InfiniBand): one transfer, which is what a packet holds, or a payload that is longer. A round trip
+ *    each; the next may be asked for as soon as this one has been sent.
+ *  - reserve (CMAM's finite sequence, SCMP's rendezvous): everything that is staged, up to a ring's worth. The
+ *    receiver holds room for the whole sequence, and gives none for the next before this one has been handled.
+ */
+#include <string.h>
+
+#include "service/service.h"
+
+enum {
+	/* An empty ring has room for as many, wherever its consumer stands. */
+	ASK_MOST = (RING_LEAVES - 1) * (REPLY_LEAF_LINES - 1) - 1,
+	LOOK_NS = 100000, /* between two looks for blocks that the program gives back */
+};
+
+struct header {
+	uint32_t want[STREAMS], want_blocks[STREAMS], may[STREAMS], may_blocks[STREAMS];
+};
+
+static void ask_open(struct path *p)
+{
+	for (unsigned i = 0; i < STREAMS; i++)
+		p->out[i].may = p->out[i].allowed = 0;
+}
+
+static void ask_close(struct path *p)
+{
+	(void)p;
+}
+
+/* -- The sender ---------------------------------------------------------------------------- */
+
+/* What is staged, as far as one question may be for it. */
+static void plea_count(const struct out *o, size_t bytes_most, struct plea *s)
+{
+	struct place at = o->next;
+	const tern_msg *m;
+	uint32_t payloads = 0, messages = 0;
+	for (size_t bytes = 0; messages < ASK_MOST && (m = place_look(o, &at)); messages++) {
+		size_t len = 0;
+		bool payload = tern_msg_data(m, &len) != NULL;
+		bytes += TERN_LINE + len;
+		if (messages && (bytes > bytes_most || payloads + payload > LANDING))
+			break;
+		payloads += payload;
+		place_pass(&at, m);
+	}
+	s->want = (uint32_t)o->sent + messages;
+	s->want_blocks = (uint32_t)o->blocks + payloads;
+}
+
+static bool plea_open(const struct path *p, unsigned stream)
+{
+	return further(p->out[stream].may, p->flow.plea[stream].want);
+}
+
+/* Whether the next message is there and may not be sent. */
+static bool out_held(struct out *o)
+{
+	const tern_msg *m = o->base && !o->next.offset ? place_look(o, &o->next) : NULL;
+	return m && (o->sent >= o->may || (tern_msg_data(m, NULL) && o->blocks >= o->allowed));
+}
+
+static void ask(struct path *p, size_t bytes_most)
+{
+	for (unsigned i = 0; i < STREAMS; i++) {
+		struct out *o = &p->out[i];
+		struct plea *s = &p->flow.plea[i];
+		if (plea_open(p, i) || !out_held(o))
+			continue;
+		plea_count(o, bytes_most, s);
+		if (!further(o->may, s->want))
+			s->want = (uint32_t)o->may +
+				  1; /* it lacks a block alone; a question must ask for more */
+		p->wishes |= 1u << NEWS_FLOW;
+	}
+}
+
+static void permit_budget(struct path *p)
+{
+	ask(p, p->most);
+}
+
+static void reserve_budget(struct path *p)
+{
+	ask(p, SIZE_MAX);
+}
+
+/* -- The receiver -------------------------------------------------------------------------- */
+
+/* As many blocks as are free, if there is one; and lines for all of it. */
+static bool plea_grant(struct path *p, unsigned stream)
+{
+	struct plea *s = &p->flow.plea[stream];
+	const struct in *in = &p->in[stream];
+	uint32_t messages = s->asked - (uint32_t)lane_sent(&in->fill);
+	uint32_t allowed = (uint32_t)landing_allowed(in), blocks = further(s->may_blocks, s->asked_blocks);
+	uint32_t there = further(s->may_blocks, allowed);
+	if (messages > landing_lines(in) || (blocks && !there))
+		return false;
+	s->may = s->asked;
+	s->may_blocks += blocks < there ? blocks : there;
+	return true;
+}
+
+static bool plea_asked(const struct path *p, unsigned stream)
+{
+	const struct plea *s = &p->flow.plea[stream];
+	return p->in[stream].fill.base && further(s->may, s->asked);
+}
+
+static bool sequence_handled(const struct path *p, unsigned stream)
+{
+	return p->in[stream].inlet->handled == landing_begun(&p->in[stream]);
+}
+
+static uint64_t grant(struct path *p, uint64_t now, bool whole)
+{
+	uint64_t due = DUE_NEVER;
+	for (unsigned i = 0; i < STREAMS; i++) {
+		if (!plea_asked(p, i))
+			continue;
+		if ((!whole || sequence_handled(p, i)) && plea_grant(p, i))
+			p->wishes |= 1u << NEWS_FLOW;
+		else
+			due = now + LOOK_NS;
+	}
+	return due;
+}
+
+static uint64_t permit_tick(struct path *p, uint64_t now)
+{
+	return grant(p, now, false);
+}
+
+static uint64_t reserve_tick(struct path *p, uint64_t now)
+{
+	return grant(p, now, true);
+}
+
+/* -- Both ------------------------------------------------------------------------------------ */
+
+static void ask_down(struct path *p, struct packet *k)
+{
+	struct header h;
+	for (unsigned i = 0; i < STREAMS; i++) {
+		const struct plea *s = &p->flow.plea[i];
+		h.want[i] = s->want;
+		h.want_blocks[i] = s->want_blocks;
+		h.may[i] = s->may;
+		h.may_blocks[i] = s->may_blocks;
+	}
+	p->wishes &= ~(1u << NEWS_FLOW);
+	memcpy(header_push(k, sizeof h), &h, sizeof h);
+}
+
+/* cost: protection control */
+static bool permission_take(struct path *p, unsigned stream, uint32_t may, uint32_t blocks)
+{
+	struct out *o = &p->out[stream];
+	uint32_t more = further(o->may, may), more_blocks = further(o->allowed, blocks);
+	if (more > further(o->may, p->flow.plea[stream].want) || more_blocks > LANDING)
+		return false;
+	o->may += more;
+	o->allowed += more_blocks;
+	p->staged += more + more_blocks; /* it was waited for */
+	return true;
+}
+
+/* cost: protection control */
+static bool plea_take(struct path *p, unsigned stream, uint32_t want, uint32_t blocks)
+{
+	struct plea *s = &p->flow.plea[stream];
+	if (!further(s->asked, want))
+		return true;
+	if (want - (uint32_t)lane_sent(&p->in[stream].fill) > ASK_MOST + 2 ||
+	    further(s->may_blocks, blocks) > LANDING)
+		return false;
+	s->asked = want;
+	s->asked_blocks = blocks;
+	return true;
+}
+
+static bool ask_up(struct path *p, struct arrival *a, unsigned level)
+{
+	struct header h;
+	const void *header = header_pull(a, sizeof h);
+	if (!header)
+		return true;
+	memcpy(&h, header, sizeof h);
+	path_serve(p); /* a question comes before the first request */
+	for (unsigned i = 0; i < STREAMS; i++)
+		if (!permission_take(p, i, h.may[i], h.may_blocks[i]) ||
+		    !plea_take(p, i, h.want[i], h.want_blocks[i])) {
+			p->net->counts.malformed++;
+			return true;
+		}
+	if (!service_up(p, a, level))
+		return false;
+	p->net->flow->tick(p, p->net->now); /* the answer leaves at this look */
+	return true;
+}
+
+const struct service flow_permit = {
+	.name = "permit",
+	.adds = PROVIDES_ROOM,
+	.open = ask_open,
+	.close = ask_close,
+	.budget = permit_budget,
+	.down = ask_down,
+	.up = ask_up,
+	.tick = permit_tick,
+};
+
+const struct service flow_reserve = {
+	.name = "reserve",
+	.adds = PROVIDES_ROOM,
+	.open = ask_open,
+	.close = ask_close,
+	.budget = reserve_budget,
+	.down = ask_down,
+	.up = ask_up,
+	.tick = reserve_tick,
+};

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What each strategy of flow promises, between two ends in one thread whose wire is a queue. */
+#include "service/flow.h"
+
+#include "../../tests/check.h"
+#include "net/packet/packet.h"
+#include "service/service.h"
+
+enum { SIDES = 2, QUEUE = 512, MOST = 9000, MESSAGES = 3000, PAYLOAD = 3000 };
+
+static const char *const strategies[] = { "credit", "return", "drop", "nack", "token", "permit", "reserve" };
+enum { STRATEGIES = sizeof strategies / sizeof *strategies, FIRST_TRY = 1, LAST_TRY = 3 };
+
+/* -- Two ends and a wire ----------------------------------------------------------------------- */
+
+struct letterbox {
+	size_t len;
+	unsigned char bytes[MOST];
+};
+
+struct side {
+	struct wire wire; /* first: the wire of a side is the side */
+	struct packet_net net;
+	struct site site;
+	struct tern_lane lanes[SIDES], refuse;
+	struct peer peers[SIDES];
+	struct job job;
+	struct job_head head;
+	struct job_rank ranks[SIDES];
+	struct letterbox *queue; /* what has come */
+	unsigned came, gone;
+	unsigned lose; /* one of so many; 0: none */
+	uint64_t handled[STREAMS], next[STREAMS];
+};
+static struct side side[SIDES];
+static size_t longest; /* of what side 0 was sent */
+
+static size_t queue_most(struct wire *w, uint32_t rank)
+{
+	(void)w, (void)rank;
+	return MOST;
+}
+
+static void queue_send(struct wire *w, const struct outgoing *o, unsigned n)
+{
+	static unsigned sent;
+	struct side *from = (struct side *)(void *)w, *to = &side[1 - (from - side)];
+	for (; n; n--, o++) {
+		struct letterbox *l = &to->queue[to->came % QUEUE];
+		if (to->came - to->gone == QUEUE || (from->lose && ++sent % from->lose == 0))
+			continue;
+		l->len = 0;
+		for (int i = 0; i < o->parts; i++) {
+			memcpy(l->bytes + l->len, o->part[i].iov_base, o->part[i].iov_len);
+			l->len += o->part[i].iov_len;
+		}
+		to->came++;
+		longest = to == side && l->len > longest ? l->len : longest;
+	}
+}
+
+static unsigned queue_receive(struct wire *w, struct datagram *d, unsigned n)
+{
+	struct side *s = (struct side *)(void *)w;
+	unsigned got = 0;
+	for (; got < n && s->gone != s->came; got++, s->gone++) {
+		struct letterbox *l = &s->queue[s->gone % QUEUE];
+		d[got] = (struct datagram){ l->bytes, l->len };
+	}
+	return got;
+}
+
+static uint64_t queue_due(struct wire *w)
+{
+	(void)w;
+	return DUE_NEVER;
+}
+
+static const struct wire_ops queue_ops = {
+	.most = queue_most, .send = queue_send, .receive = queue_receive, .due = queue_due
+};
+
+static bool no_open(struct packet_net *n, uint32_t rank)
+{
+	(void)n, (void)rank;
+	return true;
+}
+
+static void no_seal(struct packet_net *n, struct packet *k)
+{
+	(void)n;
+	memset(k->at, 0, DATAGRAM_HEAD);
+}
+
+static bool no_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a)
+{
+	*rank = 1 - n->net.site->rank;
+	*a = (struct arrival){ d->bytes + DATAGRAM_HEAD, d->len - DATAGRAM_HEAD };
+	return true;
+}
+
+static const struct guard_ops no_guard = { .open = no_open, .seal = no_seal, .unseal = no_unseal };
+static const struct net_ops queue_net;
+
+static void sides_open(const char *strategy, unsigned lose)
+{
+	setenv("TERN_FLOW", strategy, 1);
+	for (uint32_t i = 0; i < SIDES; i++) {
+		struct side *s = &side[i];
+		*s = (struct side){ .wire = { &queue_ops, 0 }, .lose = lose };
+		s->queue = calloc(QUEUE, sizeof *s->queue);
+		s->site = (struct site){
+			.rank = i, .size = SIDES, .lane = s->lanes, .peer = s->peers, .refuse = &s->refuse
+		};
+		s->job = (struct job){ .head = &s->head, .rank = s->ranks, .size = SIDES };
+		struct packet_options o = { .wire = &s->wire, .guard = &no_guard };
+		REQUIRE(s->queue && packet_open(&s->net, &queue_net, &s->site, &s->job, &o) == 0);
+		REQUIRE(packet_connect(&s->net.net, 1 - i) == 0);
+	}
+}
+
+static void sides_close(void)
+{
+	for (unsigned i = 0; i < SIDES; i++) {
+		packet_free(&side[i].net);
+		free(side[i].queue);
+	}
+}
+
+static struct path *path_of(struct side *s)
+{
+	return s->net.path[1 - s->site.rank];
+}
+
+static void sides_look(void)
+{
+	for (unsigned i = 0; i < SIDES; i++) {
+		struct side *s = &side[i];
+		path_stir(path_of(s));
+		post_look(&s->net, true);
+	}
+}
+
+/* -- As the core would ---------------------------------------------------------------------------- */
+
+/* The i-th message has its number, and a payload now and then; false if there is no room for it. */
+static bool put(struct side *s, struct tern_lane *lane, uint64_t i)
+{
+	struct parcel p = { .bits = 5 << TERN_ID_SHIFT | 1, .n = 1, .word = { i } };
+	struct block *b = NULL;
+	if (!lane->base || !lane_ready(lane) || (i % 7 == 0 && pool_take(&s->net.net, &b) != 0))
+		return false;
+	if (b) {
+		block_set(b, BLOCK_SENT);
+		memset(b->data, (int)i, PAYLOAD);
+		p.bits |= TERN_HEAD_PAYLOAD;
+		p.payload = b->data;
+		p.len = PAYLOAD;
+	}
+	lane_put(lane, &p);
+	path_of(s)->staged += TERN_LINE + p.len;
+	return true;
+}
+
+static void check_message(struct side *s, unsigned stream, const tern_msg *m)
+{
+	size_t len;
+	const char *data = tern_msg_data(m, &len);
+	uint64_t i = s->next[stream]++;
+	CHECK_IS(tern_msg_arg(m, 0), i);
+	CHECK_IS(data != NULL, i % 7 == 0);
+	if (!data)
+		return;
+	CHECK(len == PAYLOAD && data[0] == (char)i && data[PAYLOAD - 1] == (char)i);
+	block_set(block_of(data), BLOCK_FREE);
+}
+
+/* Up to `most` messages of a stream are handled. */
+static void drink(struct side *s, unsigned stream, unsigned most)
+{
+	struct peer *peer = &s->peers[1 - s->site.rank];
+	struct tern_inlet *in = stream == STREAM_REPLIES ? &peer->replies : &peer->requests;
+	while (in->base && most) {
+		const tern_msg *m = inlet_at(in);
+		uint64_t x = atomic_load(&m->head) ^ in->expect;
+		if (x >> TERN_LAP_SHIFT)
+			return;
+		if (inlet_control(in, x))
+			continue;
+		in->cursor += x & TERN_HEAD_PIECE ? TERN_PIECE : TERN_LINE;
+		check_message(s, stream, m);
+		in->handled++;
+		most--;
+	}
+}
+
+/* Requests from side 0 until no more can be sent, while nothing is handled. */
+static uint64_t requests_fill(uint64_t sent)
+{
+	for (unsigned idle = 0; idle < 200; idle++) {
+		while (put(&side[0], &side[0].lanes[1], sent)) {
+			sent++;
+			idle = 0;
+		}
+		sides_look();
+	}
+	return sent;
+}
+
+/* -- The promises ---------------------------------------------------------------------------------- */
+
+static void all_arrive_in_order(const char *strategy, unsigned lose)
+{
+	sides_open(strategy, lose);
+	uint64_t sent = 0;
+	for (unsigned looks = 0; side[1].next[STREAM_REQUESTS] < MESSAGES; looks++) {
+		while (sent < MESSAGES && put(&side[0], &side[0].lanes[1], sent))
+			sent++;
+		sides_look();
+		if (looks % 10 == 0) /* it is slow, so that it is full */
+			drink(&side[1], STREAM_REQUESTS, 50);
+	}
+	CHECK_IS(side[0].net.counts.malformed + side[1].net.counts.malformed, 0);
+	while (!packet_settled(&side[0].net.net))
+		sides_look();
+	sides_close();
+}
+
+TEST(with_each_strategy_everything_arrives_once_and_in_order)
+{
+	for (unsigned i = 0; i < STRATEGIES; i++)
+		all_arrive_in_order(strategies[i], 0);
+}
+
+TEST(with_each_strategy_everything_arrives_when_packets_are_lost)
+{
+	for (unsigned i = 0; i < STRATEGIES; i++)
+		all_arrive_in_order(strategies[i], 10);
+}
+
+static void reply_passes(const char *strategy)
+{
+	sides_open(strategy, 0);
+	requests_fill(0);
+	REQUIRE(put(&side[1], &side[1].lanes[0], 0)); /* rank 1 asks, */
+	while (side[0].next[STREAM_REQUESTS] == 0) {
+		sides_look();
+		drink(&side[0], STREAM_REQUESTS, 1);
+	}
+	side[1].next[STREAM_REPLIES] = 1; /* 0 would have a payload, and requests have all blocks */
+	REQUIRE(put(&side[0], &side[0].peers[1].answer, 1)); /* and is answered, */
+	while (side[1].next[STREAM_REPLIES] == 1) {
+		sides_look();
+		drink(&side[1], STREAM_REPLIES, 1);
+	}
+	CHECK_IS(side[1].next[STREAM_REQUESTS], 0); /* though it has handled no request */
+	sides_close();
+}
+
+TEST(with_each_strategy_a_reply_passes_requests_that_find_no_room)
+{
+	for (unsigned i = 0; i < STRATEGIES; i++)
+		reply_passes(strategies[i]);
+}
+
+/* How often a receiver that handles nothing, and is full, has had to refuse. */
+static uint64_t refusals(const char *strategy, uint64_t *again)
+{
+	sides_open(strategy, 0);
+	uint64_t sent = requests_fill(0);
+	CHECK(sent > 0);
+	uint64_t refused = side[1].net.counts.refused;
+	*again = side[0].net.counts.again;
+	while (side[1].next[STREAM_REQUESTS] < sent) {
+		sides_look();
+		drink(&side[1], STREAM_REQUESTS, 10);
+	}
+	sides_close();
+	return refused;
+}
+
+TEST(only_who_tries_is_refused_and_sends_again)
+{
+	for (unsigned i = 0; i < STRATEGIES; i++) {
+		uint64_t again, refused = refusals(strategies[i], &again);
+		bool tries = i >= FIRST_TRY && i <= LAST_TRY;
+		CHECK_IS(refused != 0, tries);
+		if (strcmp(strategies[i], "drop") != 0) /* which waits for its timer */
+			CHECK_IS(again != 0, tries);
+	}
+}
+
+TEST(only_return_brings_bytes_back)
+{
+	for (unsigned i = FIRST_TRY; i <= LAST_TRY; i++) {
+		uint64_t again;
+		longest = 0;
+		refusals(strategies[i], &again);
+		CHECK_IS(longest > PAYLOAD, strcmp(strategies[i], "return") == 0);
+	}
+}
+
+TEST(no_more_tokens_are_spent_than_there_are)
+{
+	sides_open("token", 0);
+	requests_fill(0);
+	const struct purse *s = &path_of(&side[0])->flow.purse[STREAM_REQUESTS];
+	CHECK_IS(s->spent - s->returned, TOKENS);
+	sides_close();
+}
+
+TEST(a_question_goes_before_each_transfer)
+{
+	sides_open("permit", 0);
+	REQUIRE(put(&side[0], &side[0].lanes[1], 0));
+	path_pump(path_of(&side[0]), true);
+	post_flush(&side[0].net);
+	post_look(&side[1].net, true);
+	CHECK_IS(landing_begun(&path_of(&side[1])->in[STREAM_REQUESTS]), 0); /* only the question has come */
+	for (int i = 0; i < 3; i++)
+		sides_look();
+	CHECK_IS(landing_begun(&path_of(&side[1])->in[STREAM_REQUESTS]), 1);
+	sides_close();
+}
+
+TEST(a_sequence_is_reserved_only_when_the_last_has_been_handled)
+{
+	sides_open("reserve", 0);
+	uint64_t first = requests_fill(0), landed = landing_begun(&path_of(&side[1])->in[STREAM_REQUESTS]);
+	CHECK(landed && landed < first);
+	drink(&side[1], STREAM_REQUESTS, (unsigned)landed - 1);
+	for (int i = 0; i < 20; i++)
+		sides_look();
+	CHECK_IS(landing_begun(&path_of(&side[1])->in[STREAM_REQUESTS]), landed);
+	drink(&side[1], STREAM_REQUESTS, 1);
+	for (int i = 0; i < 20; i++)
+		sides_look();
+	CHECK(landing_begun(&path_of(&side[1])->in[STREAM_REQUESTS]) > landed);
+	sides_close();
+}

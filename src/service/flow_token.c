@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: flow control */
+/*
+ * Tokens, as in the pipes of the SP2. A sender has a few for each stream; a packet that begins messages costs one, and
+ * begins so few that the receiver has room for as many packets as there are tokens. A token goes back when all
+ * messages that its packet began have been handled. Who has none waits. Payloads are counted besides: a
+ * program that keeps their blocks must not keep short messages from coming.
+ */
+#include <string.h>
+
+#include "service/service.h"
+
+enum {
+	TOKEN_MESSAGES = 20, /* that a packet may begin */
+	LOOK_NS = 100000,    /* between two looks for blocks that the program gives back */
+};
+_Static_assert(TOKENS *TOKEN_MESSAGES < (RING_LEAVES - 1) * (REPLY_LEAF_LINES - 1),
+	       "a token stands for room");
+
+/* Tokens given back, and payloads that may be begun, since ever. */
+struct change {
+	uint32_t returned[STREAMS], allowed[STREAMS];
+};
+
+static void token_open(struct path *p)
+{
+	for (unsigned i = 0; i < STREAMS; i++)
+		p->out[i].allowed = p->flow.purse[i].said_allowed = LANDING;
+}
+
+static void token_close(struct path *p)
+{
+	(void)p;
+}
+
+static uint64_t out_begun(const struct out *o)
+{
+	return o->sent + (o->next.offset != 0);
+}
+
+static void token_budget(struct path *p)
+{
+	for (unsigned i = 0; i < STREAMS; i++) {
+		struct out *o = &p->out[i];
+		const struct purse *s = &p->flow.purse[i];
+		o->may = s->spent - s->returned < TOKENS ? out_begun(o) + TOKEN_MESSAGES : o->sent;
+	}
+}
+
+/* Takes back the tokens of packets whose messages have been handled. */
+static void purse_count(struct path *p, unsigned stream)
+{
+	struct purse *s = &p->flow.purse[stream];
+	const struct in *in = &p->in[stream];
+	while (s->gone != s->came && in->inlet->handled >= s->end[s->gone % TOKENS])
+		s->gone++;
+}
+
+static void token_down(struct path *p, struct packet *k)
+{
+	struct change c;
+	for (unsigned i = 0; i < STREAMS; i++) {
+		struct purse *s = &p->flow.purse[i];
+		uint64_t begun = out_begun(&p->out[i]);
+		if (!k->again && begun != s->begun)
+			s->spent++;
+		s->begun = begun;
+		purse_count(p, i);
+		c.returned[i] = s->said = s->gone;
+		c.allowed[i] = s->said_allowed = (uint32_t)landing_allowed(&p->in[i]);
+	}
+	p->wishes &= ~(1u << NEWS_FLOW);
+	memcpy(header_push(k, sizeof c), &c, sizeof c);
+}
+
+/* cost: protection control */
+static bool change_take(struct path *p, unsigned stream, uint32_t returned, uint32_t allowed)
+{
+	struct purse *s = &p->flow.purse[stream];
+	uint32_t tokens = further(s->returned, returned), blocks = further(p->out[stream].allowed, allowed);
+	if (tokens > s->spent - s->returned || blocks > LANDING)
+		return false;
+	s->returned += tokens;
+	p->out[stream].allowed += blocks;
+	p->staged += tokens + blocks; /* something may have waited for it */
+	return true;
+}
+
+/* A packet has come: until when its token is here. */
+static bool purse_put(struct path *p, unsigned stream, uint64_t before)
+{
+	struct purse *s = &p->flow.purse[stream];
+	uint64_t after = landing_begun(&p->in[stream]);
+	if (after == before)
+		return true;
+	purse_count(p, stream);
+	if (s->came - s->gone == TOKENS)
+		return false; /* it had no token */
+	s->end[s->came++ % TOKENS] = after;
+	return true;
+}
+
+static bool token_up(struct path *p, struct arrival *a, unsigned level)
+{
+	struct change c;
+	uint64_t before[STREAMS];
+	const void *header = header_pull(a, sizeof c);
+	if (!header)
+		return true;
+	memcpy(&c, header, sizeof c);
+	for (unsigned i = 0; i < STREAMS; i++) {
+		before[i] = landing_begun(&p->in[i]);
+		if (!change_take(p, i, c.returned[i], c.allowed[i])) {
+			p->net->counts.malformed++;
+			return true;
+		}
+	}
+	if (!service_up(p, a, level))
+		return false;
+	for (unsigned i = 0; i < STREAMS; i++)
+		p->net->counts.malformed += !purse_put(p, i, before[i]);
+	return true;
+}
+
+/* Whether the peer should hear of it though nothing else is to be said. */
+static bool change_matters(const struct path *p, unsigned stream)
+{
+	const struct purse *s = &p->flow.purse[stream];
+	const struct in *in = &p->in[stream];
+	uint32_t tokens = s->gone - s->said, blocks = (uint32_t)landing_allowed(in) - s->said_allowed;
+	bool without = (uint32_t)in->landed == s->said_allowed;
+	return tokens >= TOKENS / 2 || (tokens && s->came - s->said >= TOKENS - 1) || blocks >= LANDING / 2 ||
+	       (blocks && without);
+}
+
+static uint64_t token_tick(struct path *p, uint64_t now)
+{
+	bool later = false;
+	for (unsigned i = 0; i < STREAMS; i++) {
+		if (!p->in[i].fill.base)
+			continue;
+		purse_count(p, i);
+		if (change_matters(p, i))
+			p->wishes |= 1u << NEWS_FLOW;
+		later |= (uint32_t)p->in[i].landed == p->flow.purse[i].said_allowed;
+	}
+	return later ? now + LOOK_NS : DUE_NEVER;
+}
+
+const struct service flow_token = {
+	.name = "token",
+	.adds = PROVIDES_ROOM,
+	.open = token_open,
+	.close = token_close,
+	.budget = token_budget,
+	.down = token_down,
+	.up = token_up,
+	.tick = token_tick,
+};

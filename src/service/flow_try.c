@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: flow control */
+/*
+ * Sending without asking. A receiver takes what it has room for, and refuses the rest; it says how many messages it
+ * has taken, since ever, and a packet says how many were sent before it, so what follows something refused is
+ * refused too. The sender keeps its messages where they are, in its ring and its blocks, until they are
+ * taken; to send them again is to go back to the first that was not. Then it tries with one packet at a time until
+ * something is taken. Three strategies differ in how the sender learns of it:
+ *
+ *  - drop (EMP): it does not; what is not taken for a while is sent again.
+ *  - nack: the receiver says so at once, and the sender waits, twice as long each time.
+ *  - return (Fast Messages): the packet comes back, and is sent again at once. Its bytes are not needed, since the
+ *    sender has them; they go back because that is what this strategy costs, and is measured for.
+ *
+ * A refusal concerns requests or replies, never both: a reply does not wait behind a request that is refused.
+ */
+#include <string.h>
+
+#include "service/service.h"
+
+enum {
+	BACKOFF_NS = 20000,
+	BACKOFF_MOST = 8, /* doublings */
+	PATIENCE_NS = 500000,
+	PATIENCE_MOST = 6,
+};
+
+struct header {
+	uint32_t begin[STREAMS]; /* messages sent before this packet */
+	uint32_t taken[STREAMS]; /* messages that have been taken here */
+	uint16_t asked[STREAMS]; /* times that something was to be sent again */
+	uint8_t returned;        /* this packet comes back */
+} __attribute__((packed));
+
+static void try_open(struct path *p)
+{
+	(void)p; /* zero is a beginning */
+}
+
+static void try_close(struct path *p)
+{
+	(void)p;
+}
+
+static uint32_t in_taken(const struct in *in)
+{
+	return (uint32_t)lane_sent(&in->fill);
+}
+
+/* -- The sender ------------------------------------------------------------------------------ */
+
+static bool out_flying(const struct out *o)
+{
+	return o->sent != o->acked || o->next.offset;
+}
+
+static void try_budget(struct path *p)
+{
+	for (unsigned i = 0; i < STREAMS; i++) {
+		struct out *o = &p->out[i];
+		const struct trial *s = &p->flow.trial[i];
+		o->may = s->waiting || (s->probing && out_flying(o)) ? o->sent : UINT64_MAX;
+	}
+}
+
+/* Goes back to the first message that has not been taken, and begins there at `resume`. */
+static void out_rewind(struct path *p, unsigned stream, uint64_t resume)
+{
+	struct out *o = &p->out[stream];
+	struct trial *s = &p->flow.trial[stream];
+	if (!out_flying(o))
+		return;
+	o->next = o->done;
+	o->sent = o->acked;
+	s->probing = s->waiting = true;
+	s->resume = resume;
+	s->timer = 0;
+}
+
+/* Those that the peer has taken are not needed any more. */
+static void out_forget(struct path *p, unsigned stream, uint32_t messages)
+{
+	struct out *o = &p->out[stream];
+	const tern_msg *m;
+	for (; messages && (m = place_look(o, &o->done)); messages--) {
+		const void *data = tern_msg_data(m, NULL);
+		place_pass(&o->done, m);
+		if (data)
+			block_set(block_of(data), BLOCK_FREE);
+		o->acked++;
+	}
+	place_look(o, &o->done); /* over a turn, whose leaf is free now */
+	atomic_store_explicit(o->freed, o->done.leaf, memory_order_release); /* R2, see lane_turn() */
+	if (o->sent < o->acked) { /* it was taken though we had gone back */
+		o->sent = o->acked;
+		o->next = o->done;
+	}
+}
+
+/* cost: protection control */
+static bool taken_note(struct path *p, unsigned stream, uint32_t taken)
+{
+	struct trial *s = &p->flow.trial[stream];
+	struct out *o = &p->out[stream];
+	uint32_t more = further(o->acked, taken);
+	if (more > s->most - (uint32_t)o->acked)
+		return false; /* it cannot have taken what it has not got */
+	if (!more)
+		return true;
+	out_forget(p, stream, more);
+	s->probing = s->waiting = false;
+	s->tries = 0;
+	s->timer = 0;
+	p->staged++; /* something may have waited for it */
+	return true;
+}
+
+static void asked_note(struct path *p, unsigned stream, uint16_t asked)
+{
+	struct trial *s = &p->flow.trial[stream];
+	if ((uint16_t)(asked - s->heard - 1) >= UINT16_MAX / 2)
+		return;
+	s->heard = asked;
+	uint64_t wait = p->net->flow == &flow_return ? 0 : (uint64_t)BACKOFF_NS << s->tries;
+	s->tries += s->tries < BACKOFF_MOST;
+	out_rewind(p, stream, p->net->now + wait);
+}
+
+static uint64_t trial_patience(const struct path *p, const struct trial *s)
+{
+	uint64_t ns = pace_patience(&p->retry.pace);
+	return (ns > PATIENCE_NS && p->retry.window ? ns : PATIENCE_NS) << s->tries;
+}
+
+/* Only dropping has a timer: where something is said, it arrives. */
+static uint64_t trial_tick(struct path *p, unsigned stream, uint64_t now)
+{
+	struct trial *s = &p->flow.trial[stream];
+	if (s->timer && now >= s->timer) {
+		s->tries += s->tries < PATIENCE_MOST;
+		out_rewind(p, stream, now);
+	}
+	if (s->waiting && now >= s->resume) {
+		s->waiting = false;
+		p->staged++;
+		return now;
+	}
+	if (p->net->flow == &flow_drop && !s->timer && !s->waiting && out_flying(&p->out[stream]))
+		s->timer = now + trial_patience(p, s);
+	return s->waiting ? s->resume : s->timer ? s->timer : DUE_NEVER;
+}
+
+/* -- The receiver ------------------------------------------------------------------------------ */
+
+/* The packet goes back as it came, if it can; what counts is the header, which every packet has. */
+static void packet_return(struct path *p, const struct arrival *a)
+{
+	if (!p->most || a->len > p->most - PACKET_FRONT - PACKET_TAG || p->gone || !service_ready(p))
+		return;
+	struct packet *k = post_begin(p);
+	memcpy(k->end, a->at, a->len);
+	k->end += a->len;
+	p->flow.returning = true;
+	service_down(k, 0);
+	p->flow.returning = false;
+}
+
+static void refuse(struct path *p, unsigned stream, bool full)
+{
+	struct trial *s = &p->flow.trial[stream];
+	if (!full && s->noticed)
+		return; /* it follows one that was refused */
+	s->noticed = true;
+	landing_forget(&p->in[stream]);
+	if (p->net->flow == &flow_drop)
+		return;
+	s->asked++;
+	p->wishes |= 1u << NEWS_FLOW;
+}
+
+static void records_take(struct path *p, const struct header *h, const struct arrival *a)
+{
+	unsigned wanted = 0, late = 0;
+	for (unsigned i = 0; i < STREAMS; i++) {
+		uint32_t taken = in_taken(&p->in[i]);
+		wanted |= h->begin[i] == taken ? 1u << i : 0;
+		late |= further(h->begin[i], taken) ? 1u << i : 0;
+	}
+	struct landing l = landing_take_each(p, a, wanted);
+	for (unsigned i = 0; i < STREAMS; i++) {
+		if (l.taken >> i & 1)
+			p->flow.trial[i].noticed = false;
+		else if ((l.present & ~late) >> i & 1)
+			refuse(p, i, l.full >> i & 1);
+	}
+	if (p->net->flow == &flow_return && (l.present & ~late & ~l.taken))
+		packet_return(p, a);
+}
+
+/* -- Both ---------------------------------------------------------------------------------------- */
+
+static void try_down(struct path *p, struct packet *k)
+{
+	struct header h = { .returned = p->flow.returning };
+	bool again = false;
+	for (unsigned i = 0; i < STREAMS; i++) {
+		struct trial *s = &p->flow.trial[i];
+		const struct slice *slice = &k->flight.slice;
+		h.begin[i] = slice->begin[i];
+		h.taken[i] = s->said = in_taken(&p->in[i]);
+		h.asked[i] = s->asked;
+		again |= slice->messages[i] && further(slice->begin[i], s->most);
+		s->most += further(s->most, (uint32_t)p->out[i].sent);
+	}
+	p->net->counts.again += again && !k->again;
+	p->wishes &= ~(1u << NEWS_FLOW);
+	memcpy(header_push(k, sizeof h), &h, sizeof h);
+}
+
+static bool try_up(struct path *p, struct arrival *a, unsigned level)
+{
+	struct header h;
+	const void *header = header_pull(a, sizeof h);
+	(void)level;
+	if (!header)
+		return true;
+	memcpy(&h, header, sizeof h);
+	for (unsigned i = 0; i < STREAMS; i++) {
+		if (!taken_note(p, i, h.taken[i])) {
+			p->net->counts.malformed++;
+			return true;
+		}
+		asked_note(p, i, h.asked[i]);
+	}
+	if (!h.returned)
+		records_take(p, &h, a);
+	return true;
+}
+
+static uint64_t try_tick(struct path *p, uint64_t now)
+{
+	uint64_t due = DUE_NEVER;
+	for (unsigned i = 0; i < STREAMS; i++) {
+		if (in_taken(&p->in[i]) != p->flow.trial[i].said)
+			p->wishes |= 1u << NEWS_FLOW;
+		uint64_t next = trial_tick(p, i, now);
+		due = next < due ? next : due;
+	}
+	return due;
+}
+
+#define TRIES                                                                                             \
+	.adds = PROVIDES_ROOM, .keeps = true, .open = try_open, .close = try_close, .budget = try_budget, \
+	.down = try_down, .up = try_up, .tick = try_tick
+
+const struct service flow_return = { .name = "return", TRIES };
+const struct service flow_drop = { .name = "drop", TRIES };
+const struct service flow_nack = { .name = "nack", TRIES };
