@@ -20,7 +20,8 @@
 
 enum {
 	GROUP = 16,          /* packets that one acknowledgement is for, at most, */
-	HEAVY = 16 << 10,    /* and bytes: their sender may be waiting for its blocks */
+	HEAVY = 60 << 10,    /* and bytes, about half of what a sender has blocks for, */
+	ACK_NS = 10000,      /* and how long the first may wait for something to go with */
 	REORDER_NS = 100000, /* a packet overtaken may still be this late, at least */
 	BACKOFF_MOST = 5,    /* doublings of the patience */
 	STAMP_SHIFT = 8,     /* a stamp counts 256 ns */
@@ -96,9 +97,9 @@ static void came_note(struct retry *r, uint32_t number)
 static unsigned came_words(const struct retry *r, uint64_t *word)
 {
 	unsigned words = 0;
-	memset(word, 0, RETRY_WORDS * sizeof *word);
 	if (!(r->came[0] | r->came[1] | r->came[2] | r->came[3]))
 		return 0; /* nothing is missing */
+	memset(word, 0, RETRY_WORDS * sizeof *word);
 	for (uint32_t i = 0; i < RETRY_WINDOW - 1; i++)
 		if (came(r, r->expected + 1 + i)) {
 			word[i / 64] |= UINT64_C(1) << i % 64;
@@ -119,11 +120,11 @@ static void header_write(struct path *p, struct packet *k, uint32_t number, uint
 			    .expected = r->expected,
 			    .stamp = stamp_of(p->net->now),
 			    .echo = r->echo };
-	memcpy(header_push(k, words * sizeof *word), word, words * sizeof *word);
+	if (words)
+		memcpy(header_push(k, words * sizeof *word), word, words * sizeof *word);
 	memcpy(header_push(k, sizeof h), &h, sizeof h);
 	r->unacked = 0;
 	r->heavy = 0;
-	r->waited = false;
 	r->echo = 0;
 }
 
@@ -247,7 +248,8 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 	} else {
 		p->net->counts.doubled++;
 	}
-	r->unacked++;
+	if (!r->unacked++)
+		r->since = p->net->now;
 	r->heavy += bytes;
 	r->echo = h.stamp;
 	return true;
@@ -284,6 +286,15 @@ static void lost_send(struct path *p)
 	}
 }
 
+/* Not while it may go with an answer, or with news that are about to be sent. */
+static bool ack_due(struct path *p, uint64_t now)
+{
+	const struct retry *r = &p->retry;
+	if (!r->unacked || (p->wishes && service_ready(p)))
+		return false;
+	return r->unacked >= GROUP || r->heavy >= HEAVY || now - r->since >= ACK_NS || p->net->resting;
+}
+
 static uint64_t retry_tick(struct path *p, uint64_t now)
 {
 	struct retry *r = &p->retry;
@@ -293,12 +304,12 @@ static uint64_t retry_tick(struct path *p, uint64_t now)
 		timer_expire(p, now);
 	if (r->lost)
 		lost_send(p);
-	if (r->unacked && (r->unacked >= GROUP || r->heavy >= HEAVY || r->waited))
+	if (ack_due(p, now))
 		ack_send(p);
-	r->waited = r->unacked;
 	uint64_t due = r->timer ? r->timer : DUE_NEVER;
 	uint64_t paced = r->lost || p->staged ? r->pace.earliest : DUE_NEVER;
-	return r->unacked ? now : paced > now && paced < due ? paced : due;
+	due = paced > now && paced < due ? paced : due;
+	return r->unacked && r->since + ACK_NS < due ? r->since + ACK_NS : due;
 }
 
 const struct service retry_service = {

@@ -242,7 +242,8 @@ int fault_wrap(struct wire **w, uint32_t rank, uint32_t size)
 	if (rank == 0)
 		error_warn("TERN_FAULT: things go wrong on purpose, with seed=%llu",
 			   (unsigned long long)plan.seed);
-	f->wire = (struct wire){ .ops = &fault_ops, .provides = (*w)->provides };
+	f->wire = **w;
+	f->wire.ops = &fault_ops;
 	f->inner = *w;
 	f->plan = plan;
 	f->chance.state = plan.seed ^ (rank + 1) * UINT64_C(0x9e3779b97f4a7c15);

@@ -15,7 +15,7 @@
 #include "service/service.h"
 
 enum {
-	LOOK_NS = 5000,         /* while the program sends: how often the network is asked, */
+	LOOK_NS = 10000,        /* while the program sends: how often the network is asked, */
 	LINGER_NS = 20000,      /* and how long a message waits for company */
 	AHEAD = 4,              /* packets under way that a message does not wait for, */
 	AHEAD_BYTES = 16 << 10, /* if they are small */
@@ -42,7 +42,6 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	bool reply = lane->gate;
 	p->staged += lane_last(lane);
 	p->letters++;
-	path_stir(p);
 	n->spoke |= !reply;
 	if (!reply) /* replies are made in a poll, which has looked at the clock */
 		n->now = clock_ns();
@@ -53,6 +52,10 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 		path_pump(p, alone);
 		post_flush(n);
 	}
+	if (p->staged || p->wishes || !p->retry.timer)
+		path_stir(p);
+	else if (p->retry.timer < p->due) /* all that is left to do is to wait for an answer */
+		path_wake(p, p->retry.timer);
 	n->replied |= reply && p->staged;
 }
 
@@ -88,7 +91,7 @@ void packet_answer(struct net *net)
 		return;
 	}
 	/* A send's own look: what it has just written may be joined by more. */
-	uint64_t since = clock_ns() - n->looked;
+	uint64_t since = n->now - n->looked;
 	if (since > LOOK_NS)
 		post_look(n, since > LINGER_NS);
 }
@@ -118,10 +121,13 @@ bool packet_ours(struct net *net, const struct block *b)
 /* cost: protection control */
 bool packet_owns(struct net *net, uint32_t rank, const char *data, size_t len)
 {
-	const struct path *p = packet_of(net)->path[rank];
+	const struct packet_net *n = packet_of(net);
+	const struct path *p = n->path[rank];
 	uintptr_t offset = p ? (uintptr_t)block_of(data) - (uintptr_t)p->landing : 0;
-	return p && len <= TERN_PAYLOAD_MAX && offset < sizeof p->landing &&
-	       offset % sizeof(struct block) == 0;
+	uintptr_t stays = (uintptr_t)block_of(data) - (uintptr_t)n->wire->stays;
+	bool landed = offset < sizeof p->landing && offset % sizeof(struct block) == 0;
+	bool stayed = stays < n->wire->stays_len && (uintptr_t)data % TERN_LINE == 0;
+	return p && len <= TERN_PAYLOAD_MAX && (landed || stayed);
 }
 
 /* -- Peers ------------------------------------------------------------------------------- */
@@ -177,8 +183,9 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 {
 	struct packet_net *n = packet_of(net);
 	_Atomic uint64_t *bell = &n->job->rank[net->site->rank].bell;
-	for (int i = 0; i < 2; i++) /* twice, because acknowledgements wait for one look */
-		post_look(n, true);
+	n->resting = true;
+	post_look(n, true);
+	n->resting = false;
 	if (any_arrived(net->site) || sleep->bells == FUTEX_MANY || sleep->fds == SLEEP_FDS ||
 	    sleep->says == BELL_CALL)
 		return false;

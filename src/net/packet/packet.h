@@ -51,6 +51,7 @@ enum {
 	/* Blocks where payloads land: more than a rank sends at once, so that some can come while others are handled. */
 	LANDING = 2 * TERN_POOL_BLOCKS,
 };
+_Static_assert(LANDING == 32, "a bit each in 32");
 
 /* What the network itself has to say; at most one in a packet, in the place of a record. */
 enum news { NEWS_NONE, NEWS_CREDIT, NEWS_PING, NEWS_BARRIER, NEWS_KINDS };
@@ -59,7 +60,8 @@ enum news { NEWS_NONE, NEWS_CREDIT, NEWS_PING, NEWS_BARRIER, NEWS_KINDS };
 enum {
 	RECORD_WORDS_SHIFT = 10,
 	RECORD_IS_REPLY = 1 << 13,
-	RECORD_HAS_PAYLOAD = 1 << 14, /* length, offset and bytes here follow the words, each in 16 bits */
+	/* Length, offset, bytes here, and bytes that are skipped before those follow the words, each in 16 bits. */
+	RECORD_HAS_PAYLOAD = 1 << 14,
 	RECORD_IS_NEWS = 1 << 15,     /* the kind is where the handler is; a round and a generation follow */
 };
 
@@ -71,8 +73,13 @@ struct place {
 };
 
 /* What a packet carries: from where to where. */
+struct until {
+	uint64_t leaf;
+	uint32_t offset;
+};
 struct slice {
-	struct place from[STREAMS], to[STREAMS];
+	struct place from[STREAMS];
+	struct until to[STREAMS];
 	uint16_t messages[STREAMS]; /* that end in it */
 	uint8_t news, round;
 	uint64_t generation;
@@ -106,7 +113,8 @@ struct in {
 	struct tern_lane fill;
 	struct tern_inlet *inlet;
 	_Atomic uint64_t *freed; /* by the core */
-	struct block *landing;   /* LANDING of them */
+	struct block *landing;   /* LANDING of them; */
+	uint32_t given;          /* a bit for each that may be in use: others surely are not */
 	struct block *open;      /* a payload of which more is to come */
 	uint32_t got;            /* bytes of it */
 	uint64_t landed;         /* payloads begun */
@@ -130,6 +138,8 @@ struct packet {
 struct arrival {
 	const unsigned char *at;
 	size_t len;
+	const unsigned char *floor; /* bytes from here to `at` are needed no more, */
+	struct stay *stay;          /* if payloads can stay where they are; NULL: they cannot */
 };
 
 /* One peer. Private memory, zero until it is used. */
@@ -139,6 +149,7 @@ struct path {
 	bool gone;        /* lost, or given up: nothing is sent to it, though what it sent may still come */
 	bool silent;      /* given up because nothing was heard of it */
 	size_t most;      /* bytes of a datagram to it; 0: its card is not there yet */
+	size_t front;     /* bytes of headers that the last one had; the next nearly always has as many */
 	size_t staged;    /* bytes written by the core and not sent, about, */
 	unsigned letters; /* and messages */
 	uint64_t sent;    /* when messages last were, ns */
@@ -208,7 +219,9 @@ struct packet_net {
 	bool ending;            /* and this tells the second time, after handlers have run */
 	bool spoke;             /* a request was written since the last look, */
 	bool replied;           /* a reply was */
+	bool put_off;           /* the last look brought one packet, and who stirs was not looked after */
 	bool sleeping;
+	bool resting; /* after this look there may be none for long: nothing that can be said is put off */
 	uint64_t now, looked; /* ns */
 	uint64_t keepalive;   /* ns; 0: never */
 	uint32_t silent;      /* peers given up */
@@ -252,6 +265,7 @@ bool path_full(const struct path *p);     /* what is staged makes a packet */
 bool path_quiet(const struct path *p);    /* everything was acknowledged */
 void path_give_up(struct path *p);
 void path_stir(struct path *p);
+void path_wake(struct path *p, uint64_t due); /* to be looked after then */
 void path_mind(struct path *p, bool all); /* its services, its time, what is staged */
 
 /* -- post.c: packets in and out -- */

@@ -180,7 +180,7 @@ static uint64_t path_keep_alive(struct path *p, uint64_t now)
 	return (now - p->heard >= third ? now : p->heard) + third;
 }
 
-static void path_wake(struct path *p, uint64_t due)
+void path_wake(struct path *p, uint64_t due)
 {
 	p->due = due;
 	if (due < p->net->due)
@@ -201,7 +201,10 @@ void path_mind(struct path *p, bool all)
 	path_pump(p, all);
 	uint64_t tick = service_tick(p, now);
 	path_wake(p, tick < due ? tick : due);
-	if (path_restless(p))
+	bool news = p->wishes;
+	if (news) /* that came up just now */
+		path_pump(p, all);
+	if (news || path_restless(p))
 		path_stir(p);
 }
 

@@ -270,7 +270,7 @@ static bool guard_unseal(struct packet_net *n, struct datagram *d, uint32_t *ran
 	}
 	replay_note(p, h.counter);
 	*rank = h.rank;
-	*a = (struct arrival){ d->bytes + sizeof h, d->len - sizeof h - tag };
+	*a = (struct arrival){ .at = d->bytes + sizeof h, .len = d->len - sizeof h - tag };
 	return true;
 }
 

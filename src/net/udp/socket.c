@@ -23,6 +23,14 @@ enum {
 	LEAST_MTU = 1280,
 	CONNECTED =
 		64, /* peers that have a socket of their own for what is sent to them: its route is known */
+	HULLS = 2 * PACKET_BATCH,
+	HULL = (64 << 10) + 5 * 64, /* bytes: any datagram. Not all begin in the same place of a cache */
+};
+
+/* Where a datagram arrives. What is in it may stay, and then another takes its turn. */
+struct hull {
+	struct stay stay;
+	unsigned char *bytes;
 };
 
 struct socket {
@@ -35,7 +43,9 @@ struct socket {
 	struct job *job;
 	uint32_t size;
 	struct sockaddr_in6 *to; /* one a rank; family 0 until its card was seen */
-	unsigned char *bytes;    /* PACKET_BATCH datagrams */
+	unsigned char *bytes;    /* of the hulls */
+	struct hull hull[HULLS];
+	struct hull *turn[PACKET_BATCH]; /* whose it is */
 	struct mmsghdr in[PACKET_BATCH], out[PACKET_BATCH];
 	struct iovec in_part[PACKET_BATCH];
 };
@@ -99,11 +109,12 @@ static struct msghdr header_for(const struct socket *s, const struct outgoing *o
 static void send_one(struct socket *s, const struct outgoing *o)
 {
 	int fd = s->to_fd[o->rank];
-	struct msghdr h = header_for(s, o);
-	if (fd >= 0 && o->parts == 1)
+	if (fd >= 0 && o->parts == 1) {
 		send(fd, o->part->iov_base, o->part->iov_len, MSG_DONTWAIT);
-	else
-		sendmsg(fd >= 0 ? fd : s->fd, &h, MSG_DONTWAIT);
+		return;
+	}
+	struct msghdr h = header_for(s, o);
+	sendmsg(fd >= 0 ? fd : s->fd, &h, MSG_DONTWAIT);
 }
 
 static void send_many(struct socket *s, const struct outgoing *o, unsigned n)
@@ -134,23 +145,50 @@ static void socket_send(struct wire *w, const struct outgoing *o, unsigned n)
 	}
 }
 
+static bool hull_empty(struct hull *h)
+{
+	while (h->stay.n && block_is(h->stay.block[h->stay.n - 1], BLOCK_FREE))
+		h->stay.n--;
+	return !h->stay.n;
+}
+
+/* Finds up to `n` that are empty, the same ones again if they are: the caches have those. */
+static unsigned hulls_turn(struct socket *s, unsigned n)
+{
+	unsigned found = 0;
+	for (unsigned i = 0; i < HULLS && found < n; i++)
+		if (hull_empty(&s->hull[i])) {
+			s->in_part[found].iov_base = s->hull[i].bytes;
+			s->turn[found++] = &s->hull[i];
+		}
+	return found;
+}
+
+/* What is in a hull may stay only while a whole batch of others is empty, so that there is always one to receive in. */
+static struct datagram hull_datagram(const struct socket *s, unsigned i, size_t len)
+{
+	struct hull *h = s->turn[i];
+	return (struct datagram){ h->bytes, len, h < s->hull + PACKET_BATCH ? &h->stay : NULL };
+}
+
 /* Where few come, one is asked for: that is quicker, and if there are more, the next looks will see. */
 static unsigned socket_receive(struct wire *w, struct datagram *d, unsigned n)
 {
 	struct socket *s = socket_of(w);
 	if (s->came < 2) {
-		ssize_t len = recv(s->fd, s->bytes, DATAGRAM_MAX, MSG_DONTWAIT);
+		hulls_turn(s, 1);
+		ssize_t len = recv(s->fd, s->turn[0]->bytes, HULL, MSG_DONTWAIT);
 		if (len < 0) {
 			s->came = 0;
 			return 0;
 		}
-		d[0] = (struct datagram){ s->bytes, (size_t)len };
+		d[0] = hull_datagram(s, 0, (size_t)len);
 		s->came++;
 		return 1;
 	}
-	int came = recvmmsg(s->fd, s->in, n < PACKET_BATCH ? n : PACKET_BATCH, MSG_DONTWAIT, NULL);
+	int came = recvmmsg(s->fd, s->in, hulls_turn(s, n < PACKET_BATCH ? n : PACKET_BATCH), MSG_DONTWAIT, NULL);
 	for (int i = 0; i < came; i++)
-		d[i] = (struct datagram){ s->in_part[i].iov_base, s->in[i].msg_len };
+		d[i] = hull_datagram(s, (unsigned)i, s->in[i].msg_len);
 	s->came = came > 0 ? (unsigned)came : 0;
 	return s->came;
 }
@@ -172,7 +210,7 @@ static void socket_close(struct wire *w)
 	if (s->fd >= 0)
 		close(s->fd);
 	if (s->bytes)
-		munmap(s->bytes, (size_t)PACKET_BATCH * DATAGRAM_MAX);
+		munmap(s->bytes, (size_t)HULLS * HULL);
 	for (uint32_t r = 0; s->to_fd && r < s->size; r++)
 		if (s->to_fd[r] >= 0)
 			close(s->to_fd[r]);
@@ -215,7 +253,7 @@ static int socket_allocate(struct socket *s, uint32_t size)
 {
 	s->to = calloc(size, sizeof *s->to);
 	s->to_fd = calloc(size, sizeof *s->to_fd);
-	s->bytes = mmap(NULL, (size_t)PACKET_BATCH * DATAGRAM_MAX, PROT_READ | PROT_WRITE,
+	s->bytes = mmap(NULL, (size_t)HULLS * HULL, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (s->bytes == MAP_FAILED)
 		s->bytes = NULL;
@@ -224,8 +262,12 @@ static int socket_allocate(struct socket *s, uint32_t size)
 	for (uint32_t r = 0; r < size; r++)
 		s->to_fd[r] = -1;
 	s->size = size;
+	s->wire.stays = s->bytes;
+	s->wire.stays_len = (size_t)HULLS * HULL;
+	for (unsigned i = 0; i < HULLS; i++)
+		s->hull[i].bytes = s->bytes + (size_t)i * HULL;
 	for (unsigned i = 0; i < PACKET_BATCH; i++) {
-		s->in_part[i] = (struct iovec){ s->bytes + (size_t)i * DATAGRAM_MAX, DATAGRAM_MAX };
+		s->in_part[i].iov_len = HULL;
 		s->in[i].msg_hdr = (struct msghdr){ .msg_iov = &s->in_part[i], .msg_iovlen = 1 };
 	}
 	return 0;
