@@ -77,6 +77,11 @@ static bool came(const struct retry *r, uint32_t number)
 	return r->came[number % RETRY_WINDOW / 64] >> number % 64 & 1;
 }
 
+static bool came_none(const struct retry *r)
+{
+	return !(r->came[0] | r->came[1] | r->came[2] | r->came[3]);
+}
+
 static void came_set(struct retry *r, uint32_t number, bool value)
 {
 	uint64_t bit = UINT64_C(1) << number % 64;
@@ -86,6 +91,10 @@ static void came_set(struct retry *r, uint32_t number, bool value)
 
 static void came_note(struct retry *r, uint32_t number)
 {
+	if (number == r->expected && came_none(r)) {
+		r->expected++;
+		return;
+	}
 	came_set(r, number, true);
 	while (came(r, r->expected)) {
 		came_set(r, r->expected, false);
@@ -97,7 +106,7 @@ static void came_note(struct retry *r, uint32_t number)
 static unsigned came_words(const struct retry *r, uint64_t *word)
 {
 	unsigned words = 0;
-	if (!(r->came[0] | r->came[1] | r->came[2] | r->came[3]))
+	if (came_none(r))
 		return 0; /* nothing is missing */
 	memset(word, 0, RETRY_WORDS * sizeof *word);
 	for (uint32_t i = 0; i < RETRY_WINDOW - 1; i++)

@@ -126,6 +126,7 @@ struct packet {
 	struct path *path;
 	struct flight flight; /* what it is, for who has to send it again */
 	bool again;
+	bool full; /* there was more to say */
 	unsigned char *at, *end; /* of what is written in `bytes` */
 	struct iovec part[PACKET_PARTS];
 	int parts;

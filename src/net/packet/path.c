@@ -110,16 +110,18 @@ static void path_unstage(struct path *p, size_t bytes, unsigned messages)
 	p->letters = p->letters > messages ? p->letters - messages : 0;
 }
 
-/* One packet, with as much as it holds; false if there is nothing to send, or nothing to send it in. */
+/* One packet, with as much as it holds; false if there is no more to send, or what there is may not be. */
 static bool path_send(struct path *p)
 {
 	struct packet *k = post_begin(p);
-	if (!k || !record_write(p, k, p->most - OVERHEAD))
-		return false;
-	p->sent = p->net->now;
-	path_unstage(p, (size_t)(k->end - k->at) + k->named, k->records);
-	service_down(k, 0);
-	return true;
+	bool more = false;
+	if (record_write(p, k, p->most - OVERHEAD)) {
+		more = k->full || p->wishes;
+		p->sent = p->net->now;
+		path_unstage(p, (size_t)(k->end - k->at) + k->named, k->records);
+		service_down(k, 0);
+	}
+	return more;
 }
 
 void path_pump(struct path *p, bool all)

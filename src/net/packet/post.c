@@ -17,7 +17,7 @@ struct packet *post_begin(struct path *p)
 	k->flight.slice.news = NEWS_NONE; /* the rest is written before it is read */
 	for (unsigned stream = 0; stream < STREAMS; stream++)
 		k->flight.slice.messages[stream] = 0;
-	k->again = false;
+	k->again = k->full = false;
 	k->at = k->end = k->bytes + PACKET_FRONT;
 	k->part[0] = (struct iovec){ k->at, 0 };
 	k->parts = 1;

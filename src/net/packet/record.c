@@ -169,11 +169,13 @@ static void stream_write(struct path *p, struct packet *k, unsigned stream, size
 			break;
 		if (!message_put(p, k, stream, &o->next, m, most)) {
 			o->blocks = blocks;
+			k->full = true;
 			break;
 		}
 		k->records++;
 		s->messages[stream] += o->next.offset == 0;
 	}
+	k->full |= k->records == PACKET_RECORDS;
 	s->to[stream] = (struct until){ o->next.leaf, o->next.offset };
 }
 

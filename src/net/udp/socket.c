@@ -176,7 +176,8 @@ static unsigned socket_receive(struct wire *w, struct datagram *d, unsigned n)
 {
 	struct socket *s = socket_of(w);
 	if (s->came < 2) {
-		hulls_turn(s, 1);
+		if (s->turn[0]->stay.n)
+			hulls_turn(s, 1);
 		ssize_t len = recv(s->fd, s->turn[0]->bytes, HULL, MSG_DONTWAIT);
 		if (len < 0) {
 			s->came = 0;
@@ -266,6 +267,7 @@ static int socket_allocate(struct socket *s, uint32_t size)
 	s->wire.stays_len = (size_t)HULLS * HULL;
 	for (unsigned i = 0; i < HULLS; i++)
 		s->hull[i].bytes = s->bytes + (size_t)i * HULL;
+	hulls_turn(s, 1);
 	for (unsigned i = 0; i < PACKET_BATCH; i++) {
 		s->in_part[i].iov_len = HULL;
 		s->in[i].msg_hdr = (struct msghdr){ .msg_iov = &s->in_part[i], .msg_iovlen = 1 };
