@@ -69,7 +69,20 @@ void barrier_go_on(struct packet_net *n)
 	if (n->barrier.round < n->barrier.rounds)
 		return;
 	n->barrier.passed = n->barrier.arrived;
-	atomic_store(&n->job->rank[n->net.site->rank].passed, n->barrier.passed);
+}
+
+/* Whoever is through may end at once, so it is through only when its tokens have been sent. */
+void barrier_tell(struct packet_net *n)
+{
+	if (n->barrier.told == n->barrier.passed)
+		return;
+	for (unsigned round = 0; round < n->barrier.rounds; round++) {
+		const struct path *p = n->path[partner(n, round)];
+		if (p && !p->gone && p->wishes >> NEWS_BARRIER & 1)
+			return;
+	}
+	n->barrier.told = n->barrier.passed;
+	atomic_store(&n->job->rank[n->net.site->rank].passed, n->barrier.told);
 }
 
 uint64_t packet_arrive(struct net *net)
@@ -106,5 +119,6 @@ bool packet_passed(struct net *net, uint64_t ticket)
 	struct packet_net *n = packet_of(net);
 	barrier_go_on(n);
 	post_flush(n);
-	return n->barrier.passed >= ticket;
+	barrier_tell(n);
+	return n->barrier.told >= ticket;
 }

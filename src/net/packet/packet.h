@@ -62,7 +62,7 @@ enum {
 	RECORD_IS_REPLY = 1 << 13,
 	/* Length, offset, bytes here, and bytes that are skipped before those follow the words, each in 16 bits. */
 	RECORD_HAS_PAYLOAD = 1 << 14,
-	RECORD_IS_NEWS = 1 << 15,     /* the kind is where the handler is; a round and a generation follow */
+	RECORD_IS_NEWS = 1 << 15, /* the kind is where the handler is; a round and a generation follow */
 };
 
 /* A place in a ring, and how much of the payload there has been sent. */
@@ -126,7 +126,7 @@ struct packet {
 	struct path *path;
 	struct flight flight; /* what it is, for who has to send it again */
 	bool again;
-	bool full; /* there was more to say */
+	bool full;               /* there was more to say */
 	unsigned char *at, *end; /* of what is written in `bytes` */
 	struct iovec part[PACKET_PARTS];
 	int parts;
@@ -155,6 +155,8 @@ struct path {
 	unsigned letters; /* and messages */
 	uint64_t sent;    /* when messages last were, ns */
 	uint64_t heard;   /* when something last came, ns */
+	uint64_t ended;   /* when it was first seen to have left or died, ns; 0: not yet */
+	uint64_t empties; /* looks in vain by then */
 	uint64_t due;     /* when it must be looked after, ns */
 	bool stirred;     /* among those to be looked after at the next look */
 	uint32_t wishes;  /* news to send, a bit each */
@@ -224,11 +226,13 @@ struct packet_net {
 	bool sleeping;
 	bool resting; /* after this look there may be none for long: nothing that can be said is put off */
 	uint64_t now, looked; /* ns */
+	uint64_t empties;     /* looks that found nothing */
 	uint64_t keepalive;   /* ns; 0: never */
 	uint32_t silent;      /* peers given up */
 	uint32_t known_left;
 	struct {
-		uint64_t arrived, passed; /* generations */
+		uint64_t arrived, passed; /* generations, */
+		uint64_t told;            /* and that of which all tokens have been sent */
 		unsigned round, rounds;   /* the one whose token is awaited */
 		bool open;                /* what was sent before has been acknowledged */
 		uint64_t heard[ROUNDS_MAX];
@@ -267,7 +271,7 @@ bool path_quiet(const struct path *p);    /* everything was acknowledged */
 void path_give_up(struct path *p);
 void path_stir(struct path *p);
 void path_wake(struct path *p, uint64_t due); /* to be looked after then */
-void path_mind(struct path *p, bool all); /* its services, its time, what is staged */
+void path_mind(struct path *p, bool all);     /* its services, its time, what is staged */
 
 /* -- post.c: packets in and out -- */
 struct packet *post_begin(struct path *p);
@@ -307,5 +311,6 @@ bool packet_passed(struct net *net, uint64_t ticket);
 bool packet_had_passed(struct net *net, uint32_t rank, uint64_t ticket);
 void barrier_token(struct packet_net *n, unsigned round, uint64_t generation);
 void barrier_go_on(struct packet_net *n);
+void barrier_tell(struct packet_net *n); /* after a flush: whether our part in it is over */
 
 #endif

@@ -84,7 +84,7 @@ static unsigned post_receive(struct packet_net *n)
 /* A single packet is for its handler first, which may answer it; what else there is to do waits for the next look. */
 static bool post_put_off(struct packet_net *n, unsigned came)
 {
-	n->put_off = came == 1 && !n->put_off && !n->resting;
+	n->put_off = came == 1 && !n->put_off && !n->resting && n->barrier.told == n->barrier.arrived;
 	return n->put_off;
 }
 
@@ -121,6 +121,7 @@ void post_look(struct packet_net *n, bool all)
 {
 	n->now = n->looked = clock_ns();
 	unsigned came = post_receive(n);
+	n->empties += !came;
 	barrier_go_on(n);
 	if (post_put_off(n, came))
 		return;
@@ -128,6 +129,7 @@ void post_look(struct packet_net *n, bool all)
 		post_mind_all(n, all);
 	post_mind_stirred(n, all);
 	post_flush(n);
+	barrier_tell(n);
 }
 
 uint64_t post_due(struct packet_net *n)

@@ -133,7 +133,8 @@ static bool message_put(struct path *p, struct packet *k, unsigned stream, struc
 	if (w.follows)
 		k->end = block_of(w.data)->head;
 	put16(k, (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS | n << RECORD_WORDS_SHIFT |
-			 (stream == STREAM_REPLIES ? RECORD_IS_REPLY : 0) | (w.data ? RECORD_HAS_PAYLOAD : 0));
+			 (stream == STREAM_REPLIES ? RECORD_IS_REPLY : 0) |
+			 (w.data ? RECORD_HAS_PAYLOAD : 0));
 	for (unsigned i = 0; i < n; i++)
 		put_bytes(k, &m->word[i], sizeof(uint64_t));
 	if (w.data)

@@ -187,7 +187,8 @@ static unsigned socket_receive(struct wire *w, struct datagram *d, unsigned n)
 		s->came++;
 		return 1;
 	}
-	int came = recvmmsg(s->fd, s->in, hulls_turn(s, n < PACKET_BATCH ? n : PACKET_BATCH), MSG_DONTWAIT, NULL);
+	int came = recvmmsg(s->fd, s->in, hulls_turn(s, n < PACKET_BATCH ? n : PACKET_BATCH), MSG_DONTWAIT,
+			    NULL);
 	for (int i = 0; i < came; i++)
 		d[i] = hull_datagram(s, (unsigned)i, s->in[i].msg_len);
 	s->came = came > 0 ? (unsigned)came : 0;
