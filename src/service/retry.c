@@ -162,8 +162,9 @@ static void ack_send(struct path *p)
 
 /* -- Up --------------------------------------------------------------------------------- */
 
-static void flight_landed(struct retry *r, uint32_t number, uint64_t *newest)
+static void flight_landed(struct path *p, uint32_t number, uint64_t *newest)
 {
+	struct retry *r = &p->retry;
 	struct flight *f = flight_at(r, number);
 	if (f->state == FLIGHT_LANDED)
 		return;
@@ -172,6 +173,7 @@ static void flight_landed(struct retry *r, uint32_t number, uint64_t *newest)
 	else
 		pace_landed(&r->pace, f->bytes);
 	f->state = FLIGHT_LANDED;
+	record_landed(p, &f->slice);
 	*newest = f->sent > *newest ? f->sent : *newest;
 }
 
@@ -216,10 +218,10 @@ static void ack_take(struct path *p, const struct header *h, const unsigned char
 		return;
 	}
 	for (uint32_t i = 0; i < acked; i++)
-		flight_landed(r, r->first + i, &newest);
+		flight_landed(p, r->first + i, &newest);
 	for (uint32_t i = 0; i < words * 64 && acked + 1 + i < under_way; i++)
 		if (bits[i / 8] >> i % 8 & 1)
-			flight_landed(r, h->expected + 1 + i, &newest);
+			flight_landed(p, h->expected + 1 + i, &newest);
 	if (h->echo)
 		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(p->net->now) - h->echo + 2)
 					       << STAMP_SHIFT);

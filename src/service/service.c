@@ -72,6 +72,7 @@ void service_down(struct packet *k, unsigned level)
 	if (n->services & PROVIDES_RELIABLE)
 		return;
 	post_flush(n);
+	record_landed(p, &k->flight.slice);
 	record_acked(p, &k->flight.slice); /* nobody will ask for it again */
 }
 

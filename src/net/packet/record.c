@@ -243,19 +243,36 @@ void record_again(struct path *p, struct packet *k)
 	stream_again(p, k, STREAM_REQUESTS);
 }
 
+/* Gives back the blocks of messages that end in the packet: of those that also begin in it, or of the one that does not. */
+/* cost: fault control */
+static void blocks_free(struct path *p, const struct slice *s, unsigned stream, bool whole)
+{
+	const struct out *o = &p->out[stream];
+	struct place at = s->from[stream];
+	const tern_msg *m;
+	for (unsigned n = s->messages[stream]; n && (m = place_look(o, &at)); n--) {
+		const void *data = tern_msg_data(m, NULL);
+		bool begun = at.offset == 0;
+		place_pass(&at, m);
+		if (data && begun == whole)
+			block_set(block_of(data), BLOCK_FREE);
+	}
+}
+
+/* cost: fault control */
+void record_landed(struct path *p, const struct slice *s)
+{
+	for (unsigned stream = 0; stream < STREAMS; stream++)
+		blocks_free(p, s, stream, true);
+}
+
 /* cost: fault control */
 void record_acked(struct path *p, const struct slice *s)
 {
 	for (unsigned stream = 0; stream < STREAMS; stream++) {
 		struct out *o = &p->out[stream];
-		struct place at = s->from[stream];
-		const tern_msg *m;
-		for (unsigned n = s->messages[stream]; n && (m = place_look(o, &at)); n--) {
-			const void *data = tern_msg_data(m, NULL);
-			place_pass(&at, m);
-			if (data)
-				block_set(block_of(data), BLOCK_FREE);
-		}
+		if (s->from[stream].offset) /* a packet before this one had the rest of it */
+			blocks_free(p, s, stream, false);
 		o->acked += s->messages[stream];
 		if (o->base && !(p->net->services & PROVIDES_ROOM))
 			atomic_store_explicit(o->freed, s->to[stream].leaf, memory_order_release);
