@@ -300,7 +300,8 @@ static double lossy_rested(struct player *p)
 
 const struct test test_udp_lossy = {
 	.name = "udp-lossy",
-	.purpose = "requests one way over UDP, of one word and with payloads; 1% of packets are lost, 5% overtaken",
+	.purpose =
+		"requests one way over UDP, of one word and with payloads; 1% of packets are lost, 5% overtaken",
 	.size_name = "bytes",
 	.size_most = TERN_PAYLOAD_MAX,
 	.size_least = sizeof(uint64_t),

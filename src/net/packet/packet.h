@@ -255,8 +255,9 @@ void place_pass(struct place *p, const tern_msg *m);
 /* Writes what fits of what has been staged, and says in the packet's slice what that is. False if it is nothing. */
 bool record_write(struct path *p, struct packet *k, size_t most);
 void record_again(struct path *p, struct packet *k); /* the packet's slice, once more */
-void record_landed(struct path *p, const struct slice *s); /* acknowledged, though others before it may not be, */
-void record_acked(struct path *p, const struct slice *s);  /* and those too */
+void record_landed(struct path *p,
+		   const struct slice *s); /* acknowledged, though others before it may not be, */
+void record_acked(struct path *p, const struct slice *s); /* and those too */
 
 /* -- landing.c: and messages again -- */
 bool landing_take(struct path *p, const struct arrival *a); /* all of it, or nothing: false */
