@@ -51,7 +51,7 @@ static struct datagram sealed(uint32_t from, uint32_t to)
 	k.parts = 1;
 	guard_ops.seal(&net[from], &k);
 	memcpy(bytes, k.at, k.part[0].iov_len);
-	return (struct datagram){ bytes, k.part[0].iov_len };
+	return (struct datagram){ .bytes = bytes, .len = k.part[0].iov_len };
 }
 
 static bool opened(uint32_t at, struct datagram d, uint32_t *from)
@@ -100,7 +100,7 @@ static void changed_ones(void)
 		d.bytes[i / 8] ^= (unsigned char)(1 << i % 8);
 	}
 	for (size_t len = 0; len < d.len; len++)
-		CHECK(!opened(1, (struct datagram){ d.bytes, len }, &from));
+		CHECK(!opened(1, (struct datagram){ .bytes = d.bytes, .len = len }, &from));
 	CHECK(opened(1, d, &from)); /* what was refused has not used it up */
 }
 
