@@ -21,7 +21,7 @@
 enum {
 	GROUP = 16,          /* packets that one acknowledgement is for, at most, */
 	HEAVY = 60 << 10,    /* and bytes, about half of what a sender has blocks for, */
-	ACK_NS = 10000,      /* and how long the first may wait for something to go with */
+	ACK_NS = 20000,      /* and how long the first may wait for something to go with */
 	REORDER_NS = 100000, /* a packet overtaken may still be this late, at least */
 	BACKOFF_MOST = 5,    /* doublings of the patience */
 	STAMP_SHIFT = 8,     /* a stamp counts 256 ns */

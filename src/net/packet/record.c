@@ -9,7 +9,12 @@
 
 #include "net/packet/packet.h"
 
-enum { HEAD = 2, PAYLOAD_HEAD = 8, WORTHWHILE = 64 /* bytes of a payload that make a piece of it */ };
+enum {
+	HEAD = 2,
+	PAYLOAD_HEAD = 8,
+	WORTHWHILE = 64,              /* bytes of a payload that make a piece of it */
+	LARGE = 2 * TERN_PAYLOAD_MAX, /* datagrams that take any payload whole, and can be left with room */
+};
 
 static void put16(struct packet *k, uint64_t value)
 {
@@ -103,6 +108,8 @@ static bool payload_fit(const struct path *p, const struct packet *k, struct pie
 	if (left < need + some)
 		return false;
 	w->here = rest < left - need ? rest : left - need;
+	if (w->here < w->len && !w->offset && k->records && p->most > LARGE)
+		return false; /* it goes whole in the next, and need not be put together */
 	if (!payload_named(p, w->here))
 		return true;
 	if (w->here == w->len) { /* a piece is put together elsewhere, and may lie anywhere */

@@ -24,6 +24,7 @@ enum {
 	LEAST_MTU = 1280,
 	CONNECTED =
 		64, /* peers that have a socket of their own for what is sent to them: its route is known */
+	STREAK = 4, /* datagrams at once, or looks in a row that found one, after which several are asked for */
 	HULLS = 2 * PACKET_BATCH,
 	TRAIN = 65000,              /* bytes that the kernel cuts into datagrams, at most, */
 	CARS = 64,                  /* and datagrams */
@@ -307,7 +308,7 @@ static void socket_take(struct socket *s)
 static unsigned socket_receive(struct wire *w, struct datagram *d, unsigned n)
 {
 	struct socket *s = socket_of(w);
-	if (s->came < 2 && !s->joins) {
+	if (s->came < STREAK && !s->joins) {
 		if (s->turn[0]->stay.n)
 			hulls_turn(s, 1);
 		ssize_t len = recv(s->fd, s->turn[0]->bytes, HULL, MSG_DONTWAIT);
