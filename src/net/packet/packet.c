@@ -15,7 +15,7 @@
 #include "service/service.h"
 
 enum {
-	LOOK_NS = 7000,         /* while the program sends: how often the network is asked, */
+	LOOK_NS = 20000,        /* while the program sends: how often the network is asked, */
 	LINGER_NS = 20000,      /* and how long a message waits for company */
 	AHEAD = 4,              /* packets under way that a message does not wait for, */
 	AHEAD_BYTES = 16 << 10, /* if they are small */
@@ -93,7 +93,7 @@ void packet_answer(struct net *net)
 	}
 	/* A send's own look: what it has just written may be joined by more. */
 	uint64_t since = n->now - n->looked;
-	if (since > LOOK_NS)
+	if (since > LOOK_NS || !block_is(&net->pool->block[net->next], BLOCK_FREE))
 		post_look(n, since > LINGER_NS);
 }
 

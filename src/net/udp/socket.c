@@ -24,7 +24,8 @@ enum {
 	LEAST_MTU = 1280,
 	CONNECTED =
 		64, /* peers that have a socket of their own for what is sent to them: its route is known */
-	STREAK = 4, /* datagrams at once, or looks in a row that found one, after which several are asked for */
+	STREAK =
+		4, /* datagrams at once, or looks in a row that found one, after which several are asked for */
 	HULLS = 2 * PACKET_BATCH,
 	TRAIN = 65000,              /* bytes that the kernel cuts into datagrams, at most, */
 	CARS = 64,                  /* and datagrams */
