@@ -226,8 +226,8 @@ static void ack_take(struct path *p, const struct header *h, const unsigned char
 		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(p->net->now) - h->echo + 2)
 					       << STAMP_SHIFT);
 	if (newest) {
-		flights_overtaken(r, newest);
 		window_advance(p);
+		flights_overtaken(r, newest);
 	}
 }
 

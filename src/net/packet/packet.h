@@ -247,9 +247,26 @@ static inline struct packet_net *packet_of(struct net *net)
 }
 
 /* -- place.c: walking along a ring -- */
-const tern_msg *place_look(const struct out *o,
-			   struct place *p); /* the message there; NULL if there is none */
-void place_pass(struct place *p, const tern_msg *m);
+const tern_msg *place_look_on(const struct out *o, struct place *p); /* over control lines */
+
+/* The message there; NULL if there is none. */
+/* cost: base read */
+static inline const tern_msg *place_look(const struct out *o, struct place *p)
+{
+	const tern_msg *m = (const tern_msg *)(const void *)p->cursor;
+	uint64_t x = atomic_load_explicit(&m->head, memory_order_acquire) ^ p->expect;
+	if (TERN_LIKELY(x < TERN_HEAD_CONTROL))
+		return m;
+	return x >> TERN_LAP_SHIFT ? NULL : place_look_on(o, p);
+}
+
+/* cost: base read */
+static inline void place_pass(struct place *p, const tern_msg *m)
+{
+	bool piece = atomic_load_explicit(&m->head, memory_order_relaxed) & TERN_HEAD_PIECE;
+	p->cursor += piece ? TERN_PIECE : TERN_LINE;
+	p->offset = 0;
+}
 
 /* -- record.c: messages become records -- */
 /* Writes what fits of what has been staged, and says in the packet's slice what that is. False if it is nothing. */
