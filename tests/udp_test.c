@@ -233,7 +233,7 @@ TEST(what_strangers_send_is_counted_and_dropped)
 		for (unsigned k = 0; k < sizeof bytes; k++)
 			bytes[k] = (unsigned char)chance_next(&c);
 		if (chance_one_in(&c, 2)) { /* looks like one of ours, but for what only ranks know */
-			bytes[0] = 0x11;
+			bytes[0] = 0x21;
 			bytes[1] = 7;
 			bytes[2] = 1;
 			bytes[3] = 0;
