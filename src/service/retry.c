@@ -268,13 +268,18 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 
 /* -- Time --------------------------------------------------------------------------------- */
 
+/*
+ * The first time, the first is taken for lost: it may be the tail of a burst, which says nothing of the link. When nothing
+ * comes after that either, all are: what is counted as under way must not keep the window shut that was closed for it.
+ */
 static void timer_expire(struct path *p, uint64_t now)
 {
 	struct retry *r = &p->retry;
-	struct flight *f = flight_at(r, r->first);
-	if (f->state == FLIGHT_FLYING)
-		flight_lose(r, f);
-	if (r->tries) /* the first may be the tail of a burst, which says nothing of the link */
+	uint32_t end = r->tries ? r->next : r->first + 1;
+	for (uint32_t i = r->first; i != end; i++)
+		if (flight_at(r, i)->state == FLIGHT_FLYING)
+			flight_lose(r, flight_at(r, i));
+	if (r->tries)
 		pace_timeout(&r->pace);
 	r->tries += r->tries < BACKOFF_MOST;
 	r->timer = now + (pace_patience(&r->pace) << r->tries);
