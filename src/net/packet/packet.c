@@ -15,7 +15,7 @@
 #include "service/service.h"
 
 enum {
-	LOOK_NS = 5000,         /* while the program sends: how often the network is asked, */
+	LOOK_NS = 10000,        /* while the program sends: how often the network is asked, */
 	LINGER_NS = 20000,      /* and how long a message waits for company */
 	AHEAD = 4,              /* packets under way that a message does not wait for, */
 	AHEAD_BYTES = 16 << 10, /* if they are small */
