@@ -50,7 +50,7 @@ static size_t sealed(struct packet_net *from, uint8_t *bytes)
 /* Whether rank 1 lets it through. */
 static bool opened(unsigned mode, uint8_t *bytes, size_t len)
 {
-	struct datagram d = { bytes, len };
+	struct datagram d = { .bytes = bytes, .len = len };
 	struct arrival a;
 	uint32_t from;
 	bool through = guard_ops.unseal(&net[mode][1], &d, &from, &a);

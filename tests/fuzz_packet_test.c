@@ -114,7 +114,7 @@ static void inlet_drink(struct tern_inlet *in)
 
 static void bytes_arrive(const unsigned char *bytes, size_t len, unsigned level)
 {
-	struct arrival a = { bytes, len };
+	struct arrival a = { .at = bytes, .len = len };
 	struct path *p = net.path[PEER];
 	net.now += 1000;
 	service_up(p, &a, level);

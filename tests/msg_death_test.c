@@ -406,6 +406,7 @@ static void send_and_die(tern *t)
 	for (uint64_t i = 0; i < BEFORE; i++)
 		CHECK_IS(tern_send_word(t, LIVING, ID, i), 0);
 	CHECK_IS(tern_send_start(t, LIVING, ID, bytes, SOME, 0, NULL), 0); /* and a question */
+	tern_poll(t); /* a network may have put off some of it */
 	atomic_store(&board->under_way, 1);
 }
 

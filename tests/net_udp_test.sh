@@ -5,7 +5,7 @@
 set -uo pipefail
 
 programs=(attach_test legal_test segment_test name_test match_test handles_test order_test flood_test
-	session_test poll_in_send_test fail_test mem_mix_test msg_mix_test msg_flood_test)
+	session_test poll_in_send_test fail_test mem_mix_test msg_mix_test msg_flood_test mem_death_test msg_death_test)
 programs+=(chain_test queue_test access_test internal_test spawn_test waits_test async_mix_test async_death_test spawn_job_test
 	spawn_preempt_test)
 programs+=("wake_test two_ranks_wake_each_other many_pairs_wake_each_other") # the rest is about rings in shared memory

@@ -15,7 +15,7 @@ bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during
 upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no-overlap spawn-trip spawn-rate)
 alone=(yield) # there is no limit to compare it with
 many=(multicast) # wants nine cores
-udp=(udp-trip udp-auth-trip udp-rate udp-bulk) # left out of a build without libsodium
+udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-lossy) # left out of a build without libsodium
 delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll hold-thread hold-interrupt barrier-thread)
 kernel=(private-put private-get rendezvous) # left out where the kernel does not copy between processes
 for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" "${kernel[@]}" "${udp[@]}"; do

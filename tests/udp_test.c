@@ -79,6 +79,72 @@ TEST(a_barrier_over_udp_holds_any_number_of_ranks)
 		crew_run(n, barriers);
 }
 
+/* -- Payloads ------------------------------------------------------------------------------- */
+
+enum { KEEP = 2, KEPT = 30, MORE = 200 };
+
+static const tern_msg *kept[KEPT];
+static unsigned keeps;
+
+static void keep(tern *t, const tern_msg *m)
+{
+	if (keeps < KEPT)
+		kept[keeps] = tern_keep(t, m);
+	CHECK(keeps < KEPT && kept[keeps] != NULL);
+	keeps++;
+}
+
+static void payloads_send(tern *from, unsigned id, unsigned n)
+{
+	static unsigned char bytes[TERN_PAYLOAD_MAX];
+	for (unsigned i = 0; i < n; i++) {
+		memset(bytes, (int)i, sizeof bytes);
+		CHECK_IS(tern_request_data(from, 1, id, bytes, i % 5 ? sizeof bytes - i % 3 : i), 0);
+	}
+}
+
+/* How many of those kept lie where they came. */
+static unsigned kept_check(tern *t)
+{
+	const struct wire *w = net_of(t)->wire;
+	unsigned stay = 0;
+	for (unsigned i = 0; i < KEPT; i++) {
+		size_t len;
+		const unsigned char *data = tern_msg_data(kept[i], &len);
+		CHECK_IS(len, i % 5 ? TERN_PAYLOAD_MAX - i % 3 : i);
+		CHECK_IS((uintptr_t)data % 64, 0);
+		unsigned changed = 0;
+		for (size_t k = 0; k < len; k++)
+			changed += data[k] != i;
+		CHECK_IS(changed, 0);
+		stay += data >= w->stays && data < w->stays + w->stays_len;
+	}
+	return stay;
+}
+
+TEST(payloads_stay_where_they_came_for_as_long_as_they_are_kept)
+{
+	use_udp();
+	tern *t[2];
+	REQUIRE(tern_open_local(2, t) == 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK_IS(tern_on(t[i], TELL, tell), 0);
+		CHECK_IS(tern_on(t[i], KEEP, keep), 0);
+	}
+	for (int round = 0; round < 3; round++) {
+		keeps = 0;
+		payloads_send(t[0], KEEP, KEPT);
+		payloads_send(t[0], TELL, MORE); /* over which the others must not be written */
+		CHECK_IS(tern_wait(t[1], &told, MORE), 0);
+		REQUIRE(keeps == KEPT);
+		CHECK(kept_check(t[1]) > 0);
+		for (unsigned i = 0; i < KEPT; i++)
+			CHECK_IS(tern_drop(t[1], kept[i]), 0);
+	}
+	CHECK_IS(tern_close(t[0]), 0);
+	CHECK_IS(tern_close(t[1]), 0);
+}
+
 /* -- Ranks that die ------------------------------------------------------------------------ */
 
 enum { VICTIM = 1, RANKS = 3 };
@@ -164,7 +230,7 @@ TEST(what_strangers_send_is_counted_and_dropped)
 		for (unsigned k = 0; k < sizeof bytes; k++)
 			bytes[k] = (unsigned char)chance_next(&c);
 		if (chance_one_in(&c, 2)) { /* looks like one of ours, but for what only ranks know */
-			bytes[0] = 0x11;
+			bytes[0] = 0x21;
 			bytes[1] = 7;
 			bytes[2] = 1;
 			bytes[3] = 0;

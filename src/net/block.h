@@ -21,11 +21,13 @@ enum block_state {
 	BLOCK_SENT,    /* in a message: with the receiver, or on its way back in a reply */
 };
 
+enum { BLOCK_HEAD = 52 };
+
 struct block {
+	unsigned char head[BLOCK_HEAD]; /* a network may write before the payload what goes with it */
 	_Atomic uint32_t state;
 	uint32_t peer; /* where it goes */
 	uint32_t len;  /* bytes claimed */
-	uint32_t unused_[13];
 	char data[TERN_PAYLOAD_MAX];
 };
 

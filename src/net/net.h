@@ -61,7 +61,7 @@ struct net_ops {
 	/* The bell has rung: bring in the inlets of whoever knocked. */
 	void (*answer)(struct net *net);
 
-	/* 0 while `rank` can answer; -ESHUTDOWN or -EOWNERDEAD with a sentence that names it. */
+	/* 0 while `rank` can answer, or what it sent before may still come; -ESHUTDOWN or -EOWNERDEAD with a sentence that names it. */
 	int (*check)(struct net *net, uint32_t rank);
 
 	/*

@@ -65,7 +65,7 @@ static unsigned queue_receive(struct wire *w, struct datagram *d, unsigned n)
 	unsigned got = 0;
 	for (; got < n && s->gone != s->came; got++, s->gone++) {
 		struct letterbox *l = &s->queue[s->gone % QUEUE];
-		d[got] = (struct datagram){ l->bytes, l->len };
+		d[got] = (struct datagram){ .bytes = l->bytes, .len = l->len };
 	}
 	return got;
 }
@@ -95,7 +95,7 @@ static void no_seal(struct packet_net *n, struct packet *k)
 static bool no_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a)
 {
 	*rank = 1 - n->net.site->rank;
-	*a = (struct arrival){ d->bytes + DATAGRAM_HEAD, d->len - DATAGRAM_HEAD };
+	*a = (struct arrival){ .at = d->bytes + DATAGRAM_HEAD, .len = d->len - DATAGRAM_HEAD };
 	return true;
 }
 

@@ -31,7 +31,7 @@ static void order_release(struct path *p, unsigned level)
 	struct order *o = &p->order;
 	struct early *e;
 	while ((e = &o->held[o->expected % ORDER_HELD])->here) {
-		struct arrival a = { e->bytes, e->len };
+		struct arrival a = { .at = e->bytes, .len = e->len };
 		if (!service_up(p, &a, level))
 			return;
 		e->here = false;

@@ -20,7 +20,8 @@
 
 enum {
 	GROUP = 16,          /* packets that one acknowledgement is for, at most, */
-	HEAVY = 16 << 10,    /* and bytes: their sender may be waiting for its blocks */
+	HEAVY = 60 << 10,    /* and bytes, about half of what a sender has blocks for, */
+	ACK_NS = 20000,      /* and how long the first may wait for something to go with */
 	REORDER_NS = 100000, /* a packet overtaken may still be this late, at least */
 	BACKOFF_MOST = 5,    /* doublings of the patience */
 	STAMP_SHIFT = 8,     /* a stamp counts 256 ns */
@@ -76,6 +77,11 @@ static bool came(const struct retry *r, uint32_t number)
 	return r->came[number % RETRY_WINDOW / 64] >> number % 64 & 1;
 }
 
+static bool came_none(const struct retry *r)
+{
+	return !(r->came[0] | r->came[1] | r->came[2] | r->came[3]);
+}
+
 static void came_set(struct retry *r, uint32_t number, bool value)
 {
 	uint64_t bit = UINT64_C(1) << number % 64;
@@ -85,6 +91,10 @@ static void came_set(struct retry *r, uint32_t number, bool value)
 
 static void came_note(struct retry *r, uint32_t number)
 {
+	if (number == r->expected && came_none(r)) {
+		r->expected++;
+		return;
+	}
 	came_set(r, number, true);
 	while (came(r, r->expected)) {
 		came_set(r, r->expected, false);
@@ -96,9 +106,9 @@ static void came_note(struct retry *r, uint32_t number)
 static unsigned came_words(const struct retry *r, uint64_t *word)
 {
 	unsigned words = 0;
-	memset(word, 0, RETRY_WORDS * sizeof *word);
-	if (!(r->came[0] | r->came[1] | r->came[2] | r->came[3]))
+	if (came_none(r))
 		return 0; /* nothing is missing */
+	memset(word, 0, RETRY_WORDS * sizeof *word);
 	for (uint32_t i = 0; i < RETRY_WINDOW - 1; i++)
 		if (came(r, r->expected + 1 + i)) {
 			word[i / 64] |= UINT64_C(1) << i % 64;
@@ -119,11 +129,11 @@ static void header_write(struct path *p, struct packet *k, uint32_t number, uint
 			    .expected = r->expected,
 			    .stamp = stamp_of(p->net->now),
 			    .echo = r->echo };
-	memcpy(header_push(k, words * sizeof *word), word, words * sizeof *word);
+	if (words)
+		memcpy(header_push(k, words * sizeof *word), word, words * sizeof *word);
 	memcpy(header_push(k, sizeof h), &h, sizeof h);
 	r->unacked = 0;
 	r->heavy = 0;
-	r->waited = false;
 	r->echo = 0;
 }
 
@@ -152,8 +162,9 @@ static void ack_send(struct path *p)
 
 /* -- Up --------------------------------------------------------------------------------- */
 
-static void flight_landed(struct retry *r, uint32_t number, uint64_t *newest)
+static void flight_landed(struct path *p, uint32_t number, uint64_t *newest)
 {
+	struct retry *r = &p->retry;
 	struct flight *f = flight_at(r, number);
 	if (f->state == FLIGHT_LANDED)
 		return;
@@ -162,6 +173,7 @@ static void flight_landed(struct retry *r, uint32_t number, uint64_t *newest)
 	else
 		pace_landed(&r->pace, f->bytes);
 	f->state = FLIGHT_LANDED;
+	record_landed(p, &f->slice);
 	*newest = f->sent > *newest ? f->sent : *newest;
 }
 
@@ -206,16 +218,16 @@ static void ack_take(struct path *p, const struct header *h, const unsigned char
 		return;
 	}
 	for (uint32_t i = 0; i < acked; i++)
-		flight_landed(r, r->first + i, &newest);
+		flight_landed(p, r->first + i, &newest);
 	for (uint32_t i = 0; i < words * 64 && acked + 1 + i < under_way; i++)
 		if (bits[i / 8] >> i % 8 & 1)
-			flight_landed(r, h->expected + 1 + i, &newest);
+			flight_landed(p, h->expected + 1 + i, &newest);
 	if (h->echo)
 		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(p->net->now) - h->echo + 2)
 					       << STAMP_SHIFT);
 	if (newest) {
-		flights_overtaken(r, newest);
 		window_advance(p);
+		flights_overtaken(r, newest);
 	}
 }
 
@@ -247,7 +259,8 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 	} else {
 		p->net->counts.doubled++;
 	}
-	r->unacked++;
+	if (!r->unacked++)
+		r->since = p->net->now;
 	r->heavy += bytes;
 	r->echo = h.stamp;
 	return true;
@@ -255,13 +268,18 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 
 /* -- Time --------------------------------------------------------------------------------- */
 
+/*
+ * The first time, the first is taken for lost: it may be the tail of a burst, which says nothing of the link. When nothing
+ * comes after that either, all are: what is counted as under way must not keep the window shut that was closed for it.
+ */
 static void timer_expire(struct path *p, uint64_t now)
 {
 	struct retry *r = &p->retry;
-	struct flight *f = flight_at(r, r->first);
-	if (f->state == FLIGHT_FLYING)
-		flight_lose(r, f);
-	if (r->tries) /* the first may be the tail of a burst, which says nothing of the link */
+	uint32_t end = r->tries ? r->next : r->first + 1;
+	for (uint32_t i = r->first; i != end; i++)
+		if (flight_at(r, i)->state == FLIGHT_FLYING)
+			flight_lose(r, flight_at(r, i));
+	if (r->tries)
 		pace_timeout(&r->pace);
 	r->tries += r->tries < BACKOFF_MOST;
 	r->timer = now + (pace_patience(&r->pace) << r->tries);
@@ -284,6 +302,15 @@ static void lost_send(struct path *p)
 	}
 }
 
+/* Not while it may go with an answer, or with news that are about to be sent. */
+static bool ack_due(struct path *p, uint64_t now)
+{
+	const struct retry *r = &p->retry;
+	if (!r->unacked || (p->wishes && service_ready(p)))
+		return false;
+	return r->unacked >= GROUP || r->heavy >= HEAVY || now - r->since >= ACK_NS || p->net->resting;
+}
+
 static uint64_t retry_tick(struct path *p, uint64_t now)
 {
 	struct retry *r = &p->retry;
@@ -293,12 +320,12 @@ static uint64_t retry_tick(struct path *p, uint64_t now)
 		timer_expire(p, now);
 	if (r->lost)
 		lost_send(p);
-	if (r->unacked && (r->unacked >= GROUP || r->heavy >= HEAVY || r->waited))
+	if (ack_due(p, now))
 		ack_send(p);
-	r->waited = r->unacked;
 	uint64_t due = r->timer ? r->timer : DUE_NEVER;
 	uint64_t paced = r->lost || p->staged ? r->pace.earliest : DUE_NEVER;
-	return r->unacked ? now : paced > now && paced < due ? paced : due;
+	due = paced > now && paced < due ? paced : due;
+	return r->unacked && r->since + ACK_NS < due ? r->since + ACK_NS : due;
 }
 
 const struct service retry_service = {

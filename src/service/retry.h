@@ -24,7 +24,7 @@ struct retry {
 	uint64_t came[RETRY_WORDS]; /* of those above it, by number */
 	unsigned unacked;           /* packets that have come and not been acknowledged */
 	size_t heavy;               /* bytes of those */
-	bool waited;                /* a look has passed since they came */
+	uint64_t since;             /* when the first of those came, ns */
 	uint32_t echo;              /* the stamp of the last one */
 };
 

@@ -74,14 +74,14 @@ void service_down(struct packet *k, unsigned level)
 {
 	struct packet_net *n = k->path->net;
 	struct path *p = k->path;
-	struct slice slice = k->flight.slice;
 	for (; level < n->layers; level++)
 		n->layer[level]->down(p, k);
 	post_end(k);
 	if (n->services & PROVIDES_RELIABLE)
 		return;
 	post_flush(n);
-	record_acked(p, &slice); /* nobody will ask for it again */
+	record_landed(p, &k->flight.slice);
+	record_acked(p, &k->flight.slice); /* nobody will ask for it again */
 }
 
 bool service_up(struct path *p, struct arrival *a, unsigned level)

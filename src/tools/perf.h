@@ -108,7 +108,7 @@ extern const struct test test_slow_thread, test_slow_interrupt, test_barrier_thr
 extern const struct test test_hold_poll, test_hold_thread, test_hold_interrupt;
 
 /* perf_udp.c */
-extern const struct test test_udp_trip, test_udp_auth_trip, test_udp_rate, test_udp_bulk;
+extern const struct test test_udp_trip, test_udp_auth_trip, test_udp_rate, test_udp_bulk, test_udp_lossy;
 
 /* What the hidden options of perf_start.c run; their exit status. */
 int start_first_trip(const char *began);

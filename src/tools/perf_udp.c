@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "net/fault/fault.h"
 #include "net/udp/udp.h"
 #include "tools/perf.h"
 #include "tools/perf_words.h"
@@ -20,6 +22,7 @@ enum {
 	BATCH = 64,                       /* small ones, for the same reason */
 	BUFFER = 4 << 20,
 	HANDLER_LAND = WORDS_FREE,
+	RANKS = 2,
 };
 
 static int bare; /* connected to the other rank's */
@@ -179,6 +182,16 @@ static double rate_measure(struct player *p)
 	return per_microsecond(p->count, clock_ns() - began);
 }
 
+/* GB/s of messages of one word. */
+static double word_measure(struct player *p)
+{
+	struct player one = *p;
+	one.size = 1;
+	double figure = rate_measure(&one);
+	p->rc = one.rc;
+	return figure * sizeof(uint64_t) / 1000;
+}
+
 static double rate_bare(struct player *p)
 {
 	return per_microsecond(p->count, bare_stream(p, p->count, p->size * sizeof(uint64_t) + 2, BATCH));
@@ -220,6 +233,10 @@ static double bulk_measure(struct player *p)
 	return (double)(p->count * p->size) / (double)(clock_ns() - began);
 }
 
+/*
+ * The bare stream sends the same bytes from one place again and again, receives them in one place, looks at none of them,
+ * and its receiver says once for four datagrams that they have come. Nothing is kept to be sent again.
+ */
 static double bulk_bare(struct player *p)
 {
 	uint64_t datagrams = p->count * p->size / BULK_MOST / WINDOW * WINDOW;
@@ -246,5 +263,66 @@ const struct test test_udp_bulk = {
 	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",
 	.bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
+	.usable = udp_here,
+};
+
+/* -- Losses ----------------------------------------------------------------------------------- */
+
+/*
+ * The same with and without: both go through the wire that does wrong, which rests meanwhile. The last reply may be lost,
+ * too, so rank 1 serves until rank 0 has it.
+ */
+static double lossy_with(struct player *p, bool rest)
+{
+	static uint64_t phase;
+	_Atomic uint64_t *over = &p->raw.arena->token[RANKS].head;
+	fault_rest(rest);
+	phase++;
+	double figure = p->size > sizeof(uint64_t) ? bulk_measure(p) : word_measure(p);
+	if (!p->rank)
+		atomic_store(over, phase);
+	while (p->rank && !p->rc && atomic_load(over) < phase)
+		tern_poll(p->t);
+	return figure;
+}
+
+static int lossy_open(struct player *p)
+{
+	fault_rest(true); /* whoever is through a barrier does not serve those whose last token was lost */
+	return udp_open_test(p);
+}
+
+static double lossy_measure(struct player *p)
+{
+	return lossy_with(p, false);
+}
+
+static double lossy_rested(struct player *p)
+{
+	return lossy_with(p, true);
+}
+
+const struct test test_udp_lossy = {
+	.name = "udp-lossy",
+	.purpose =
+		"requests one way over UDP, of one word and with payloads; 1% of packets are lost, 5% overtaken",
+	.size_name = "bytes",
+	.size_most = TERN_PAYLOAD_MAX,
+	.size_least = sizeof(uint64_t),
+	.sizes = { 2, { sizeof(uint64_t), TERN_PAYLOAD_MAX } },
+	.unit = "GB/s",
+	.rate = true,
+	.ranks = 2,
+	.cores = 2,
+	.count = 16384,
+	.bytes = 64 << 20,
+	.rounds = 31,
+	.warm = 2,
+	.open = lossy_open,
+	.measure = lossy_measure,
+	.limit = { lossy_rested },
+	.limit_name = "the same without losses",
+	.bar = { { sizeof(uint64_t), "at least 0.70" }, { TERN_PAYLOAD_MAX, "at least 0.70" } },
+	.set = { { "TERN_NET", "udp" }, { "TERN_FAULT", "drop=0.01,reorder=0.05" } },
 	.usable = udp_here,
 };

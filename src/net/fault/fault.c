@@ -39,6 +39,13 @@ struct fault {
 	uint64_t due; /* of the first of them */
 };
 
+static bool resting;
+
+void fault_rest(bool rest)
+{
+	resting = rest;
+}
+
 static struct fault *fault_of(struct wire *w)
 {
 	return (struct fault *)(void *)w;
@@ -127,12 +134,13 @@ static uint64_t slow_turn(struct fault *f, uint64_t now)
 	return turn;
 }
 
-static void send_one(struct fault *f, const struct outgoing *o, uint64_t now)
+/* False if it goes as it is, now. */
+static bool harm(struct fault *f, const struct outgoing *o, uint64_t now)
 {
 	const struct plan *p = &f->plan;
 	uint64_t turn = p->slow_ns ? slow_turn(f, now) : now;
 	if (partitioned(f, o->rank, now) || happens(f, p->drop) || !turn)
-		return;
+		return true;
 	if (happens(f, p->duplicate))
 		late_add(f, o, turn + chance_below(&f->chance, REORDER_NS));
 	if (happens(f, p->corrupt))
@@ -146,16 +154,22 @@ static void send_one(struct fault *f, const struct outgoing *o, uint64_t now)
 	else if (turn > now)
 		late_add(f, o, turn);
 	else
-		f->inner->ops->send(f->inner, o, 1);
+		return false;
+	return true;
 }
 
 static void fault_send(struct wire *w, const struct outgoing *o, unsigned n)
 {
 	struct fault *f = fault_of(w);
 	uint64_t now = clock_ns();
+	struct outgoing well[PACKET_BATCH];
+	unsigned wells = 0;
 	late_release(f, now);
 	for (unsigned i = 0; i < n; i++)
-		send_one(f, &o[i], now);
+		if (resting || !harm(f, &o[i], now))
+			well[wells++] = o[i];
+	if (wells)
+		f->inner->ops->send(f->inner, well, wells);
 }
 
 static unsigned fault_receive(struct wire *w, struct datagram *d, unsigned n)
@@ -242,7 +256,8 @@ int fault_wrap(struct wire **w, uint32_t rank, uint32_t size)
 	if (rank == 0)
 		error_warn("TERN_FAULT: things go wrong on purpose, with seed=%llu",
 			   (unsigned long long)plan.seed);
-	f->wire = (struct wire){ .ops = &fault_ops, .provides = (*w)->provides, .calls = (*w)->calls };
+	f->wire = **w;
+	f->wire.ops = &fault_ops;
 	f->inner = *w;
 	f->plan = plan;
 	f->chance.state = plan.seed ^ (rank + 1) * UINT64_C(0x9e3779b97f4a7c15);

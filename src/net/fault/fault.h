@@ -11,4 +11,7 @@
 /* Puts faults around *w, if TERN_FAULT asks for any; -EINVAL with a sentence if it cannot be understood. */
 int fault_wrap(struct wire **w, uint32_t rank, uint32_t size);
 
+/* While they rest, nothing goes wrong on any wire of this process: to compare, in one run. */
+void fault_rest(bool rest);
+
 #endif

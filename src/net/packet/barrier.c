@@ -128,7 +128,6 @@ static void rounds_go_on(struct packet_net *n)
 		return;
 	b->stage = BARRIER_OVER;
 	b->passed = b->arrived;
-	atomic_store(&n->job->rank[n->net.site->rank].passed, b->passed);
 }
 
 /* As far as what has been heard allows. */
@@ -146,6 +145,21 @@ void barrier_go_on(struct packet_net *n)
 	}
 	if (b->stage == BARRIER_ROUNDS)
 		rounds_go_on(n);
+}
+
+/* Whoever is through may end at once, so it is through only when its tokens have been sent. */
+void barrier_tell(struct packet_net *n)
+{
+	struct barrier *b = &n->barrier;
+	if (b->told == b->passed)
+		return;
+	for (uint32_t i = 0; i < n->actives; i++) {
+		const struct path *p = n->path[n->active[i]];
+		if (!p->gone && p->wishes >> NEWS_BARRIER & 1)
+			return;
+	}
+	b->told = b->passed;
+	atomic_store(&n->job->rank[n->net.site->rank].passed, b->told);
 }
 
 uint64_t packet_arrive(struct net *net)
@@ -182,5 +196,6 @@ bool packet_passed(struct net *net, uint64_t ticket)
 	struct packet_net *n = packet_of(net);
 	barrier_go_on(n);
 	post_send(n); /* its tokens leave at once: whoever asks may be about to sleep */
-	return n->barrier.passed >= ticket;
+	barrier_tell(n);
+	return n->barrier.told >= ticket;
 }

@@ -9,6 +9,10 @@
 #include "net/packet/packet.h"
 #include "service/service.h"
 
+enum {
+	SINGLE = 2 + TERN_WORDS_MAX * sizeof(uint64_t)
+}; /* bytes that a message without a payload has, at most */
+
 struct record {
 	unsigned stream, id, n;
 	enum news news; /* NEWS_NONE for a message */
@@ -46,7 +50,9 @@ static bool news_read(struct arrival *a, unsigned kind, struct record *r)
 /* cost: protection control */
 static bool payload_read(struct arrival *a, struct record *r)
 {
-	if (!get16(a, &r->len) || !get16(a, &r->offset) || !get16(a, &r->here))
+	unsigned gap;
+	if (!get16(a, &r->len) || !get16(a, &r->offset) || !get16(a, &r->here) || !get16(a, &gap) ||
+	    !header_pull(a, gap))
 		return false;
 	if (r->len > TERN_PAYLOAD_MAX || r->offset > r->len || r->here > r->len - r->offset ||
 	    (!r->here && r->len))
@@ -105,9 +111,9 @@ static bool need_add(struct need *need, const struct record *r)
 
 unsigned landing_free(const struct in *in)
 {
-	unsigned free = 0;
-	for (unsigned i = 0; i < LANDING; i++)
-		free += (unsigned)block_is(&in->landing[i], BLOCK_FREE);
+	unsigned free = LANDING;
+	for (uint32_t given = in->given; given; given &= given - 1)
+		free -= !block_is(&in->landing[__builtin_ctz(given)], BLOCK_FREE);
 	return free;
 }
 
@@ -157,17 +163,32 @@ static bool packet_good(struct path *p, struct arrival a, struct need *need)
 	return true;
 }
 
+/* The first that is free, which the caches have most likely. */
 static struct block *block_land(struct in *in)
 {
-	for (unsigned i = 0; i < LANDING; i++) {
-		struct block *b = &in->landing[(in->landed + i) % LANDING];
-		if (block_is(b, BLOCK_FREE)) {
-			block_set(b, BLOCK_SENT);
-			in->landed++;
-			return b;
-		}
-	}
-	return NULL;
+	for (uint32_t given = in->given; given; given &= given - 1)
+		if (block_is(&in->landing[__builtin_ctz(given)], BLOCK_FREE))
+			in->given &= ~(given & -given);
+	if (in->given == UINT32_MAX)
+		return NULL;
+	unsigned i = (unsigned)__builtin_ctz(~in->given);
+	in->given |= UINT32_C(1) << i;
+	return &in->landing[i];
+}
+
+/*
+ * A payload that is whole, and lies as a block does, needs no other place: its line is laid over what came before it,
+ * which has been read. NULL if it does not.
+ */
+static struct block *block_stay(struct arrival *a, const struct record *r)
+{
+	struct stay *stay = a->stay;
+	uintptr_t at = (uintptr_t)r->bytes;
+	if (!stay || r->here < r->len || r->len <= PACKET_COPY || at % TERN_LINE || stay->n == STAY_MOST ||
+	    at - (uintptr_t)a->floor < offsetof(struct block, data))
+		return NULL;
+	a->floor = r->bytes + r->len;
+	return stay->block[stay->n++] = block_of(r->bytes);
 }
 
 void landing_forget(struct in *in)
@@ -184,7 +205,7 @@ uint64_t landing_begun(const struct in *in)
 }
 
 /* The first record of a message: what will be put into the ring. */
-static bool message_begin(struct in *in, const struct record *r)
+static bool message_begin(struct in *in, struct arrival *a, const struct record *r)
 {
 	struct parcel *p = &in->parcel;
 	*p = (struct parcel){ .bits = (uint64_t)r->id << TERN_ID_SHIFT | r->n, .n = r->n };
@@ -192,21 +213,24 @@ static bool message_begin(struct in *in, const struct record *r)
 	landing_forget(in); /* its rest was lost, on a network where nothing is sent again */
 	if (!r->bytes)
 		return true;
-	in->open = block_land(in);
+	struct block *b = block_stay(a, r);
+	in->open = b ? b : block_land(in);
 	if (!in->open)
 		return false;
+	block_set(in->open, BLOCK_SENT);
+	in->landed++;
 	p->bits |= TERN_HEAD_PAYLOAD;
 	p->payload = in->open->data;
 	p->len = r->len;
 	return true;
 }
 
-static bool message_take(struct path *p, const struct record *r)
+static bool message_take(struct path *p, struct arrival *a, const struct record *r)
 {
 	struct in *in = &p->in[r->stream];
-	if (!r->offset && !message_begin(in, r))
+	if (!r->offset && !message_begin(in, a, r))
 		return false;
-	if (r->here)
+	if (r->here && in->open->data != (const char *)r->bytes)
 		memcpy(in->open->data + r->offset, r->bytes, r->here);
 	in->got = r->offset + r->here;
 	if (r->bytes && in->got < r->len)
@@ -228,7 +252,7 @@ static void packet_put(struct path *p, struct arrival a, unsigned streams)
 			barrier_token(p->net, r.round, r.generation);
 		if (r.news != NEWS_NONE || !(streams >> r.stream & 1))
 			continue;
-		if (!message_take(p, &r)) {
+		if (!message_take(p, &a, &r)) {
 			p->net->counts.malformed++; /* it sent more than it was allowed to */
 			break;
 		}
@@ -236,11 +260,23 @@ static void packet_put(struct path *p, struct arrival a, unsigned streams)
 	path_stir(p);
 }
 
+/* The common case of an answer: one message without a payload, and room for it. False if this is not it. */
+static bool landing_single(struct path *p, struct arrival a)
+{
+	struct record r;
+	if (!record_read(&a, &r) || a.len || r.news != NEWS_NONE || r.bytes)
+		return false;
+	struct in *in = &p->in[r.stream];
+	return in->fill.base && !in->open && lane_ready(&in->fill) && message_take(p, &a, &r);
+}
+
 bool landing_take(struct path *p, const struct arrival *a)
 {
 	struct need need[STREAMS];
 	bool good;
 	path_serve(p);
+	if (TERN_LIKELY(a->len <= SINGLE) && landing_single(p, *a))
+		return true;
 	good = packet_good(p, *a, need);
 	for (unsigned stream = 0; stream < STREAMS; stream++)
 		good &= !need[stream].astray;

@@ -16,11 +16,12 @@
 #include "service/service.h"
 
 enum {
-	LOOK_NS = 5000,         /* while the program sends: how often the network is asked, */
+	LOOK_NS = 10000,        /* while the program sends: how often the network is asked, */
 	LINGER_NS = 20000,      /* and how long a message waits for company */
 	AHEAD = 4,              /* packets under way that a message does not wait for, */
 	AHEAD_BYTES = 16 << 10, /* if they are small */
 	SHORT = 10,             /* bytes that a message of a word takes, about */
+	LAST_NS = 100000000,    /* how long, at most, what a rank sent before it ended is looked for */
 };
 
 /* -- Sending ----------------------------------------------------------------------------- */
@@ -43,7 +44,6 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	bool reply = lane->gate;
 	p->staged += lane_last(lane);
 	p->letters++;
-	path_stir(p);
 	n->spoke |= !reply;
 	if (!reply) /* replies are made in a poll, which has looked at the clock */
 		n->now = clock_ns();
@@ -54,6 +54,10 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 		path_pump(p, alone);
 		post_flush(n);
 	}
+	if (p->staged || p->wishes || !p->retry.timer)
+		path_stir(p);
+	else if (p->retry.timer < p->due) /* all that is left to do is to wait for an answer */
+		path_wake(p, p->retry.timer);
 	n->replied |= reply && p->staged;
 }
 
@@ -98,8 +102,8 @@ void packet_answer(struct net *net)
 		return;
 	}
 	/* A send's own look: what it has just written may be joined by more. */
-	uint64_t since = clock_ns() - n->looked;
-	if (since > LOOK_NS)
+	uint64_t since = n->now - n->looked;
+	if (since > LOOK_NS || !block_is(&net->pool->block[net->next], BLOCK_FREE))
 		post_look(n, since > LINGER_NS);
 }
 
@@ -128,19 +132,36 @@ bool packet_ours(struct net *net, const struct block *b)
 /* cost: protection control */
 bool packet_owns(struct net *net, uint32_t rank, const char *data, size_t len)
 {
-	const struct path *p = packet_of(net)->path[rank];
+	const struct packet_net *n = packet_of(net);
+	const struct path *p = n->path[rank];
 	uintptr_t offset = p ? (uintptr_t)block_of(data) - (uintptr_t)p->landing : 0;
-	return p && len <= TERN_PAYLOAD_MAX && offset < sizeof p->landing &&
-	       offset % sizeof(struct block) == 0;
+	uintptr_t stays = (uintptr_t)block_of(data) - (uintptr_t)n->wire->stays;
+	bool landed = offset < sizeof p->landing && offset % sizeof(struct block) == 0;
+	bool stayed = stays < n->wire->stays_len && (uintptr_t)data % TERN_LINE == 0;
+	return p && len <= TERN_PAYLOAD_MAX && (landed || stayed);
 }
 
 /* -- Peers ------------------------------------------------------------------------------- */
+
+/* Whether what a rank that has ended sent before has been taken in: once a look finds nothing any more. */
+/* cost: fault status */
+static bool last_words(struct path *p)
+{
+	const struct packet_net *n = p->net;
+	if (!p->ended) {
+		p->ended = clock_ns();
+		p->empties = n->empties;
+	}
+	return n->empties != p->empties || clock_ns() - p->ended > LAST_NS;
+}
 
 /* cost: fault status */
 int packet_check(struct net *net, uint32_t rank)
 {
 	struct packet_net *n = packet_of(net);
-	return job_rank_check(n->job, rank);
+	struct path *p = n->path[rank];
+	int rc = job_rank_check(n->job, rank);
+	return rc && p && !last_words(p) ? 0 : rc;
 }
 
 /* cost: fault status */
@@ -217,8 +238,9 @@ static bool bell_arm(struct packet_net *n, const struct sleep *sleep)
 bool packet_arm(struct net *net, struct sleep *sleep)
 {
 	struct packet_net *n = packet_of(net);
-	for (int i = 0; i < 2; i++) /* twice, because acknowledgements wait for one look */
-		post_look(n, true);
+	n->resting = true;
+	post_look(n, true);
+	n->resting = false;
 	if (any_arrived(net->site) ||
 	    !(sleep->says == BELL_CALL ? arm_call(n, sleep) : arm_sleep(n, sleep)) ||
 	    (!n->local && !bell_arm(n, sleep)))

@@ -52,6 +52,7 @@ enum {
 	/* Blocks where payloads land: more than a rank sends at once, so that some can come while others are handled. */
 	LANDING = 2 * TERN_POOL_BLOCKS,
 };
+_Static_assert(LANDING == 32, "a bit each in 32");
 
 /* What the network itself has to say; at most one in a packet, in the place of a record. */
 enum news { NEWS_NONE, NEWS_FLOW, NEWS_BARRIER, NEWS_KINDS };
@@ -60,8 +61,9 @@ enum news { NEWS_NONE, NEWS_FLOW, NEWS_BARRIER, NEWS_KINDS };
 enum {
 	RECORD_WORDS_SHIFT = 10,
 	RECORD_IS_REPLY = 1 << 13,
-	RECORD_HAS_PAYLOAD = 1 << 14, /* length, offset and bytes here follow the words, each in 16 bits */
-	RECORD_IS_NEWS = 1 << 15,     /* the kind is where the handler is; a round and a generation follow */
+	/* Length, offset, bytes here, and bytes that are skipped before those follow the words, each in 16 bits. */
+	RECORD_HAS_PAYLOAD = 1 << 14,
+	RECORD_IS_NEWS = 1 << 15, /* the kind is where the handler is; a round and a generation follow */
 };
 
 /* A place in a ring, and how much of the payload there has been sent. */
@@ -72,8 +74,13 @@ struct place {
 };
 
 /* What a packet carries: from where to where. */
+struct until {
+	uint64_t leaf;
+	uint32_t offset;
+};
 struct slice {
-	struct place from[STREAMS], to[STREAMS];
+	struct place from[STREAMS];
+	struct until to[STREAMS];
 	uint32_t begin[STREAMS];    /* messages before it */
 	uint16_t messages[STREAMS]; /* that end in it */
 	uint8_t news, round;
@@ -111,7 +118,8 @@ struct in {
 	struct tern_lane fill;
 	struct tern_inlet *inlet;
 	_Atomic uint64_t *freed; /* by the core */
-	struct block *landing;   /* LANDING of them */
+	struct block *landing;   /* LANDING of them; */
+	uint32_t given;          /* a bit for each that may be in use: others surely are not */
 	struct block *open;      /* a payload of which more is to come */
 	uint32_t got;            /* bytes of it */
 	uint64_t landed;         /* payloads begun */
@@ -123,6 +131,7 @@ struct packet {
 	struct path *path;
 	struct flight flight; /* what it is, for who has to send it again */
 	bool again;
+	bool full;               /* there was more to say */
 	unsigned char *at, *end; /* of what is written in `bytes` */
 	struct iovec part[PACKET_PARTS];
 	int parts;
@@ -135,6 +144,8 @@ struct packet {
 struct arrival {
 	const unsigned char *at;
 	size_t len;
+	const unsigned char *floor; /* bytes from here to `at` are needed no more, */
+	struct stay *stay;          /* if payloads can stay where they are; NULL: they cannot */
 };
 
 /* One peer. Private memory, zero until it is used. */
@@ -143,9 +154,12 @@ struct path {
 	uint32_t rank;
 	bool gone;        /* lost, or given up: nothing is sent to it, though what it sent may still come */
 	size_t most;      /* bytes of a datagram to it; 0: its card is not there yet */
+	size_t front;     /* bytes of headers that the last one had; the next nearly always has as many */
 	size_t staged;    /* bytes written by the core and not sent, about, */
 	unsigned letters; /* and messages */
 	uint64_t sent;    /* when messages last were, ns */
+	uint64_t ended;   /* when it was first seen to have left or died, ns; 0: not yet */
+	uint64_t empties; /* looks in vain by then */
 	uint64_t due;     /* when it must be looked after, ns */
 	bool stirred;     /* among those to be looked after at the next look */
 	uint32_t wishes;  /* news to send, a bit each */
@@ -189,7 +203,8 @@ struct service;
 /* See barrier.c. */
 enum barrier_stage { BARRIER_OVER, BARRIER_LANDING, BARRIER_LOCAL, BARRIER_ROUNDS };
 struct barrier {
-	uint64_t arrived, passed; /* generations */
+	uint64_t arrived, passed; /* generations, */
+	uint64_t told;            /* and that of which all tokens have been sent */
 	enum barrier_stage stage;
 	uint64_t ticket;        /* of the machine's own barrier */
 	unsigned round, rounds; /* the one whose token is awaited */
@@ -234,9 +249,12 @@ struct packet_net {
 	bool ending;            /* and this tells the second time, after handlers have run */
 	bool spoke;             /* a request was written since the last look, */
 	bool replied;           /* a reply was */
+	bool put_off;           /* the last look brought one packet, and who stirs was not looked after */
 	bool sleeping;          /* the bell says so */
+	bool resting; /* after this look there may be none for long: nothing that can be said is put off */
 	struct call call;
 	uint64_t now, looked; /* ns */
+	uint64_t empties;     /* looks that found nothing */
 	uint32_t known_left;
 	struct net *
 		local; /* shared memory with the ranks of this machine; NULL: they are reached like all others */
@@ -251,15 +269,34 @@ static inline struct packet_net *packet_of(struct net *net)
 }
 
 /* -- place.c: walking along a ring -- */
-const tern_msg *place_look(const struct out *o,
-			   struct place *p); /* the message there; NULL if there is none */
-void place_pass(struct place *p, const tern_msg *m);
+const tern_msg *place_look_on(const struct out *o, struct place *p); /* over control lines */
+
+/* The message there; NULL if there is none. */
+/* cost: base read */
+static inline const tern_msg *place_look(const struct out *o, struct place *p)
+{
+	const tern_msg *m = (const tern_msg *)(const void *)p->cursor;
+	uint64_t x = atomic_load_explicit(&m->head, memory_order_acquire) ^ p->expect;
+	if (TERN_LIKELY(x < TERN_HEAD_CONTROL))
+		return m;
+	return x >> TERN_LAP_SHIFT ? NULL : place_look_on(o, p);
+}
+
+/* cost: base read */
+static inline void place_pass(struct place *p, const tern_msg *m)
+{
+	bool piece = atomic_load_explicit(&m->head, memory_order_relaxed) & TERN_HEAD_PIECE;
+	p->cursor += piece ? TERN_PIECE : TERN_LINE;
+	p->offset = 0;
+}
 
 /* -- record.c: messages become records -- */
 /* Writes what fits of what has been staged, and says in the packet's slice what that is. False if it is nothing. */
 bool record_write(struct path *p, struct packet *k, size_t most);
 void record_again(struct path *p, struct packet *k); /* the packet's slice, once more */
-void record_acked(struct path *p, const struct slice *s);
+void record_landed(struct path *p,
+		   const struct slice *s); /* acknowledged, though others before it may not be, */
+void record_acked(struct path *p, const struct slice *s); /* and those too */
 
 /* -- landing.c: and messages again -- */
 bool landing_take(struct path *p, const struct arrival *a); /* all of it, or nothing: false */
@@ -283,7 +320,8 @@ bool path_full(const struct path *p);     /* what is staged makes a packet */
 bool path_quiet(const struct path *p);    /* everything was acknowledged */
 void path_give_up(struct path *p);
 void path_stir(struct path *p);
-void path_mind(struct path *p, bool all); /* its services, its time, what is staged */
+void path_wake(struct path *p, uint64_t due); /* to be looked after then */
+void path_mind(struct path *p, bool all);     /* its services, its time, what is staged */
 
 /* -- post.c: packets in and out -- */
 struct packet *post_begin(struct path *p);
@@ -332,5 +370,6 @@ int barrier_open(struct packet_net *n);
 void barrier_close(struct packet_net *n);
 void barrier_token(struct packet_net *n, unsigned round, uint64_t generation);
 void barrier_go_on(struct packet_net *n);
+void barrier_tell(struct packet_net *n); /* after a flush: whether our part in it is over */
 
 #endif

@@ -109,18 +109,20 @@ static void path_unstage(struct path *p, size_t bytes, unsigned messages)
 	p->letters = p->letters > messages ? p->letters - messages : 0;
 }
 
-/* One packet, with as much as it holds; false if there is nothing to send, or nothing to send it in. */
+/* One packet, with as much as it holds; false if there is no more to send, or what there is may not be. */
 static bool path_send(struct path *p)
 {
 	struct packet *k = post_begin(p);
+	bool more = false;
 	if (p->net->flow && p->net->flow->budget)
 		p->net->flow->budget(p);
-	if (!k || !record_write(p, k, p->most - OVERHEAD))
-		return false;
-	p->sent = p->net->now;
-	path_unstage(p, (size_t)(k->end - k->at) + k->named, k->records);
-	service_down(k, 0);
-	return true;
+	if (record_write(p, k, p->most - OVERHEAD)) {
+		more = k->full || p->wishes;
+		p->sent = p->net->now;
+		path_unstage(p, (size_t)(k->end - k->at) + k->named, k->records);
+		service_down(k, 0);
+	}
+	return more;
 }
 
 void path_pump(struct path *p, bool all)
@@ -164,7 +166,7 @@ static bool path_restless(const struct path *p)
 	return restless && !p->gone;
 }
 
-static void path_wake(struct path *p, uint64_t due)
+void path_wake(struct path *p, uint64_t due)
 {
 	p->due = due;
 	if (due < p->net->due)
@@ -183,8 +185,11 @@ void path_mind(struct path *p, bool all)
 	}
 	path_pump(p, all);
 	uint64_t due = service_tick(p, now);
-	path_wake(p, p->wishes ? now : due); /* wishes are for whatever is sent next, or else for the next look */
-	if (path_restless(p))
+	bool news = p->wishes;
+	if (news) /* that came up just now */
+		path_pump(p, all);
+	path_wake(p, p->wishes ? now : due);
+	if (news || path_restless(p))
 		path_stir(p);
 }
 

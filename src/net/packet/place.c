@@ -20,7 +20,7 @@ static bool place_control(const struct out *o, struct place *p, uint64_t differe
 	return true;
 }
 
-const tern_msg *place_look(const struct out *o, struct place *p)
+const tern_msg *place_look_on(const struct out *o, struct place *p)
 {
 	for (;;) {
 		const tern_msg *m = (const tern_msg *)(const void *)p->cursor;
@@ -32,11 +32,4 @@ const tern_msg *place_look(const struct out *o, struct place *p)
 		if (!place_control(o, p, x))
 			return NULL;
 	}
-}
-
-void place_pass(struct place *p, const tern_msg *m)
-{
-	bool piece = atomic_load_explicit(&m->head, memory_order_relaxed) & TERN_HEAD_PIECE;
-	p->cursor += piece ? TERN_PIECE : TERN_LINE;
-	p->offset = 0;
 }

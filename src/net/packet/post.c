@@ -14,8 +14,10 @@ struct packet *post_begin(struct path *p)
 		post_flush(n);
 	struct packet *k = &n->batch[n->filled];
 	k->path = p;
-	k->flight = (struct flight){ .state = FLIGHT_FLYING };
-	k->again = false;
+	k->flight.slice.news = NEWS_NONE; /* the rest is written before it is read */
+	for (unsigned stream = 0; stream < STREAMS; stream++)
+		k->flight.slice.messages[stream] = 0;
+	k->again = k->full = false;
 	k->at = k->end = k->bytes + PACKET_FRONT;
 	k->part[0] = (struct iovec){ k->at, 0 };
 	k->parts = 1;
@@ -32,6 +34,7 @@ void post_end(struct packet *k)
 	k->at -= DATAGRAM_HEAD;
 	k->part[0].iov_len += (size_t)((unsigned char *)k->part[0].iov_base - k->at);
 	k->part[0].iov_base = k->at;
+	k->path->front = (size_t)(k->bytes + PACKET_FRONT - k->at);
 	n->guard->seal(n, k);
 	n->filled++;
 	n->counts.sent++;
@@ -54,21 +57,34 @@ static void post_take(struct packet_net *n, struct datagram *d)
 	struct path *p = n->guard->unseal(n, d, &rank, &a) ? path_to(n, rank) : NULL;
 	if (!p)
 		return;
+	a.floor = d->bytes;
+	a.stay = d->stay;
 	n->counts.received++;
 	service_up(p, &a, n->layers);
 	path_stir(p);
 }
 
-static void post_receive(struct packet_net *n)
+/* How many came. */
+static unsigned post_receive(struct packet_net *n)
 {
 	struct datagram d[PACKET_BATCH];
+	unsigned all = 0;
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
 		unsigned came = n->wire->ops->receive(n->wire, d, PACKET_BATCH);
 		for (unsigned i = 0; i < came; i++)
 			post_take(n, &d[i]);
+		all += came;
 		if (came < PACKET_BATCH)
 			break;
 	}
+	return all;
+}
+
+/* A single packet is for its handler first, which may answer it; what else there is to do waits for the next look. */
+static bool post_put_off(struct packet_net *n, unsigned came)
+{
+	n->put_off = came == 1 && !n->put_off && !n->resting && n->barrier.told == n->barrier.arrived;
+	return n->put_off;
 }
 
 static void post_mind_all(struct packet_net *n, bool all)
@@ -103,12 +119,16 @@ void post_send(struct packet_net *n)
 void post_look(struct packet_net *n, bool all)
 {
 	n->now = n->looked = clock_ns();
-	post_receive(n);
+	unsigned came = post_receive(n);
+	n->empties += !came;
 	barrier_go_on(n);
+	if (post_put_off(n, came))
+		return;
 	if (n->now >= n->due)
 		post_mind_all(n, all);
 	post_mind_stirred(n, all);
 	post_flush(n);
+	barrier_tell(n);
 }
 
 uint64_t post_due(struct packet_net *n)

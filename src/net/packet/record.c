@@ -10,7 +10,12 @@
 #include "net/packet/packet.h"
 #include "service/service.h"
 
-enum { HEAD = 2, PAYLOAD_HEAD = 6, WORTHWHILE = 64 /* bytes of a payload that make a piece of it */ };
+enum {
+	HEAD = 2,
+	PAYLOAD_HEAD = 8,
+	WORTHWHILE = 64,              /* bytes of a payload that make a piece of it */
+	LARGE = 2 * TERN_PAYLOAD_MAX, /* datagrams that take any payload whole, and can be left with room */
+};
 
 static void put16(struct packet *k, uint64_t value)
 {
@@ -45,16 +50,78 @@ static bool payload_named(const struct path *p, size_t here)
 	return here > PACKET_COPY && !p->net->copies;
 }
 
-static void payload_put(struct path *p, struct packet *k, const char *data, size_t len, size_t offset,
-			size_t here)
+/*
+ * Bytes to skip before a payload so that it begins a line of the datagram and has a whole line before it that is not
+ * of another: then it can be a block where it lies. None when a packet is sent again, which must not grow.
+ */
+static size_t payload_gap(const struct path *p, const struct packet *k, size_t need)
 {
-	put16(k, len);
-	put16(k, offset);
-	put16(k, here);
-	if (payload_named(p, here))
-		payload_name(k, data + offset, here);
+	size_t used = p->front + record_used(k);
+	size_t gap = -(used + need) % TERN_LINE;
+	if (k->again)
+		return 0;
+	return k->named && gap + need < TERN_LINE ? gap + TERN_LINE : gap;
+}
+
+/*
+ * Whether the block of `data` lies behind the payload that the packet ends with. Then its record is written into its own
+ * line, and both go in one part: many parts cost more than many bytes.
+ */
+static bool payload_follows(const struct packet *k, const char *data, size_t need)
+{
+	const struct iovec *last = &k->part[k->parts - 1], *named = last - 1;
+	return k->parts > 1 && last->iov_base == k->end && need <= BLOCK_HEAD &&
+	       (const char *)named->iov_base + named->iov_len + TERN_LINE == data;
+}
+
+/* What a record says of a payload, and where and how that is written. */
+struct piece {
+	const char *data;
+	size_t len, offset, here, gap;
+	bool follows;
+};
+
+static void payload_put(struct path *p, struct packet *k, const struct piece *w)
+{
+	put16(k, w->len);
+	put16(k, w->offset);
+	put16(k, w->here);
+	put16(k, w->gap);
+	if (w->follows) {
+		k->part[k->parts - 2].iov_len += TERN_LINE + w->here;
+		k->named += TERN_LINE + w->here;
+		k->end = k->part[k->parts - 1].iov_base;
+		return;
+	}
+	memset(k->end, 0, w->gap);
+	k->end += w->gap;
+	if (payload_named(p, w->here))
+		payload_name(k, w->data + w->offset, w->here);
 	else
-		put_bytes(k, data + offset, here);
+		put_bytes(k, w->data + w->offset, w->here);
+}
+
+/* How much of a payload goes into `left` bytes behind a record that needs `need`; false if that is nothing. */
+static bool payload_fit(const struct path *p, const struct packet *k, struct piece *w, size_t need,
+			size_t left)
+{
+	size_t rest = w->len - w->offset, some = rest < WORTHWHILE ? rest : WORTHWHILE;
+	if (left < need + some)
+		return false;
+	w->here = rest < left - need ? rest : left - need;
+	if (w->here < w->len && !w->offset && k->records && p->most > LARGE)
+		return false; /* it goes whole in the next, and need not be put together */
+	if (!payload_named(p, w->here))
+		return true;
+	if (w->here == w->len) { /* a piece is put together elsewhere, and may lie anywhere */
+		w->follows = payload_follows(k, w->data, need);
+		w->gap = w->follows ? TERN_LINE - need : payload_gap(p, k, need);
+		if (left >= need + w->gap + w->len && w->follows)
+			return true;
+		w->follows = false;
+		w->gap = left >= need + w->gap + w->len ? w->gap : 0;
+	}
+	return k->parts + 2 <= PACKET_PARTS;
 }
 
 /*
@@ -66,26 +133,22 @@ static bool message_put(struct path *p, struct packet *k, unsigned stream, struc
 {
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
 	unsigned n = at->offset ? 0 : tern_msg_words(m);
-	size_t len, need = HEAD + n * sizeof(uint64_t), left = most - record_used(k), here = 0;
-	const char *data = tern_msg_data(m, &len);
-	if (data) {
-		need += PAYLOAD_HEAD;
-		size_t rest = len - at->offset, some = rest < WORTHWHILE ? rest : WORTHWHILE;
-		if (left < need + some)
-			return false;
-		here = rest < left - need ? rest : left - need;
-		if (payload_named(p, here) && k->parts + 2 > PACKET_PARTS)
-			return false;
-	} else if (left < need) {
+	size_t need = HEAD + n * sizeof(uint64_t), left = most - record_used(k);
+	struct piece w = { .offset = at->offset };
+	w.data = tern_msg_data(m, &w.len);
+	if (w.data ? !payload_fit(p, k, &w, need + PAYLOAD_HEAD, left) : left < need)
 		return false;
-	}
+	if (w.follows)
+		k->end = block_of(w.data)->head;
 	put16(k, (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS | n << RECORD_WORDS_SHIFT |
-			 (stream == STREAM_REPLIES ? RECORD_IS_REPLY : 0) | (data ? RECORD_HAS_PAYLOAD : 0));
-	put_bytes(k, m->word, n * sizeof(uint64_t));
-	if (data)
-		payload_put(p, k, data, len, at->offset, here);
-	if (data && at->offset + here < len)
-		at->offset += (uint32_t)here;
+			 (stream == STREAM_REPLIES ? RECORD_IS_REPLY : 0) |
+			 (w.data ? RECORD_HAS_PAYLOAD : 0));
+	for (unsigned i = 0; i < n; i++)
+		put_bytes(k, &m->word[i], sizeof(uint64_t));
+	if (w.data)
+		payload_put(p, k, &w);
+	if (w.data && w.offset + w.here < w.len)
+		at->offset += (uint32_t)w.here;
 	else
 		place_pass(at, m);
 	return true;
@@ -111,22 +174,26 @@ static void stream_write(struct path *p, struct packet *k, unsigned stream, size
 {
 	struct out *o = &p->out[stream];
 	struct slice *s = &k->flight.slice;
-	s->from[stream] = s->to[stream] = o->next;
+	s->from[stream] = o->next;
 	s->begin[stream] = (uint32_t)o->sent;
 	const tern_msg *m;
 	while (o->base && k->records < PACKET_RECORDS && (m = place_look(o, &o->next))) {
 		uint64_t blocks = o->blocks;
-		if (!message_allowed(o, &o->next, m))
+		if (!message_allowed(o, &o->next, m)) {
+			k->full |= k->records > 0; /* the next packet may have an allowance of its own */
 			break;
+		}
 		if (!message_put(p, k, stream, &o->next, m, most)) {
 			o->blocks = blocks;
+			k->full = true;
 			break;
 		}
 		k->records++;
 		s->messages[stream] += o->next.offset == 0;
 		o->sent += o->next.offset == 0;
 	}
-	s->to[stream] = o->next;
+	k->full |= k->records == PACKET_RECORDS;
+	s->to[stream] = (struct until){ o->next.leaf, o->next.offset };
 }
 
 static void news_put(struct path *p, struct packet *k)
@@ -192,6 +259,32 @@ void record_again(struct path *p, struct packet *k)
 	stream_again(p, k, STREAM_REQUESTS);
 }
 
+/* Gives back the blocks of messages that end in the packet: of those that also begin in it, or of the one that does not. */
+/* cost: fault control */
+static void blocks_free(struct path *p, const struct slice *s, unsigned stream, bool whole)
+{
+	const struct out *o = &p->out[stream];
+	struct place at = s->from[stream];
+	const tern_msg *m;
+	for (unsigned n = s->messages[stream]; n && (m = place_look(o, &at)); n--) {
+		const void *data = tern_msg_data(m, NULL);
+		bool begun = at.offset == 0;
+		place_pass(&at, m);
+		if (data && begun == whole)
+			block_set(block_of(data), BLOCK_FREE);
+	}
+}
+
+/* cost: fault control */
+void record_landed(struct path *p, const struct slice *s)
+{
+	const struct service *flow = p->net->flow;
+	if (flow && flow->keeps)
+		return; /* it has come, but may have been refused */
+	for (unsigned stream = 0; stream < STREAMS; stream++)
+		blocks_free(p, s, stream, true);
+}
+
 /* cost: fault control */
 void record_acked(struct path *p, const struct slice *s)
 {
@@ -200,14 +293,8 @@ void record_acked(struct path *p, const struct slice *s)
 		return; /* it has come, but may have been refused */
 	for (unsigned stream = 0; stream < STREAMS; stream++) {
 		struct out *o = &p->out[stream];
-		struct place at = s->from[stream];
-		const tern_msg *m;
-		for (unsigned n = s->messages[stream]; n && (m = place_look(o, &at)); n--) {
-			const void *data = tern_msg_data(m, NULL);
-			place_pass(&at, m);
-			if (data)
-				block_set(block_of(data), BLOCK_FREE);
-		}
+		if (s->from[stream].offset) /* a packet before this one had the rest of it */
+			blocks_free(p, s, stream, false);
 		o->acked += s->messages[stream];
 		if (o->base && !(flow && flow->grants))
 			atomic_store_explicit(o->freed, s->to[stream].leaf, memory_order_release);

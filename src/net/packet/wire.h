@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 
 struct wire;
+struct block;
 
 /* The most bytes that a datagram has on any wire. */
 enum { DATAGRAM_MAX = 36 << 10 };
@@ -23,9 +24,20 @@ struct outgoing {
 	int parts;
 };
 
+/*
+ * Payloads that are used where they came to lie. Each is a block, whose line lies over what was before it in the
+ * datagram; the bytes stay until all of them are free.
+ */
+enum { STAY_MOST = 8 };
+struct stay {
+	unsigned n;
+	struct block *block[STAY_MOST];
+};
+
 struct datagram {
 	unsigned char *bytes;
 	size_t len;
+	struct stay *stay; /* NULL: nothing can stay */
 };
 
 struct wire_ops {
@@ -33,7 +45,7 @@ struct wire_ops {
 	size_t (*most)(struct wire *w, uint32_t rank);
 	/* Sends, in this order. What it cannot carry now it loses, as any packet may be lost. */
 	void (*send)(struct wire *w, const struct outgoing *o, unsigned n);
-	/* What has arrived, up to `n`. The bytes may be changed, and are there until the next call. */
+	/* What has arrived, up to `n`. The bytes may be changed, and are there until the next call, but for what stays. */
 	unsigned (*receive)(struct wire *w, struct datagram *d, unsigned n);
 	int (*descriptor)(struct wire *w); /* readable when something has arrived */
 	uint64_t (*due)(struct wire *w);   /* when it must be called though nothing is: ns; UINT64_MAX */
@@ -42,8 +54,10 @@ struct wire_ops {
 
 struct wire {
 	const struct wire_ops *ops;
-	unsigned provides; /* enum provides */
-	bool calls;        /* its descriptor raises a signal when asked to, fcntl(2), O_ASYNC */
+	unsigned provides;          /* enum provides */
+	bool calls;                 /* its descriptor raises a signal when asked to, fcntl(2), O_ASYNC */
+	const unsigned char *stays; /* where what stays lies; NULL: nothing does */
+	size_t stays_len;
 };
 
 #endif

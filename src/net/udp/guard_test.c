@@ -7,7 +7,9 @@
 #include "boot/exchange.h"
 #include "net/udp/card.h"
 
-enum { RANKS = 3, BODY = 100 };
+enum { RANKS = 3, BODY = 300, BRIEF_BODY = 50 };
+
+static size_t body = BODY; /* bytes of a datagram's */
 
 static struct job job;
 static struct site site[RANKS];
@@ -45,13 +47,13 @@ static struct datagram sealed(uint32_t from, uint32_t to)
 	struct path path = { .net = &net[from], .rank = to };
 	k.path = &path;
 	k.at = k.bytes + PACKET_FRONT - DATAGRAM_HEAD;
-	k.end = k.bytes + PACKET_FRONT + BODY;
-	chance_fill(k.at + DATAGRAM_HEAD, BODY, 7);
+	k.end = k.bytes + PACKET_FRONT + body;
+	chance_fill(k.at + DATAGRAM_HEAD, body, 7);
 	k.part[0] = (struct iovec){ k.at, (size_t)(k.end - k.at) };
 	k.parts = 1;
 	guard_ops.seal(&net[from], &k);
 	memcpy(bytes, k.at, k.part[0].iov_len);
-	return (struct datagram){ bytes, k.part[0].iov_len };
+	return (struct datagram){ .bytes = bytes, .len = k.part[0].iov_len };
 }
 
 static bool opened(uint32_t at, struct datagram d, uint32_t *from)
@@ -60,14 +62,15 @@ static bool opened(uint32_t at, struct datagram d, uint32_t *from)
 	struct arrival a;
 	memcpy(bytes, d.bytes, d.len); /* it may be changed */
 	d.bytes = bytes;
-	return guard_ops.unseal(&net[at], &d, from, &a) && a.len == BODY && chance_filled(a.at, BODY, 7);
+	return guard_ops.unseal(&net[at], &d, from, &a) && a.len == body && chance_filled(a.at, body, 7);
 }
 
 static void in_each_mode(void (*check)(void))
 {
 	static const char *const modes[] = { "auth", "encrypt" };
-	for (int i = 0; i < 2; i++) {
-		guards_open(modes[i]);
+	for (int i = 0; i < 4; i++) {
+		body = i / 2 ? BRIEF_BODY : BODY;
+		guards_open(modes[i % 2]);
 		check();
 		guards_close();
 	}
@@ -100,7 +103,7 @@ static void changed_ones(void)
 		d.bytes[i / 8] ^= (unsigned char)(1 << i % 8);
 	}
 	for (size_t len = 0; len < d.len; len++)
-		CHECK(!opened(1, (struct datagram){ d.bytes, len }, &from));
+		CHECK(!opened(1, (struct datagram){ .bytes = d.bytes, .len = len }, &from));
 	CHECK(opened(1, d, &from)); /* what was refused has not used it up */
 }
 
@@ -170,6 +173,6 @@ TEST(what_is_encrypted_cannot_be_read)
 {
 	guards_open("encrypt");
 	struct datagram d = sealed(0, 1);
-	CHECK(!chance_filled(d.bytes + DATAGRAM_HEAD, BODY, 7));
+	CHECK(!chance_filled(d.bytes + DATAGRAM_HEAD, body, 7));
 	guards_close();
 }

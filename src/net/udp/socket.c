@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +24,27 @@ enum {
 	LEAST_MTU = 1280,
 	CONNECTED =
 		64, /* peers that have a socket of their own for what is sent to them: its route is known */
+	STREAK =
+		4, /* datagrams at once, or looks in a row that found one, after which several are asked for */
+	HULLS = 2 * PACKET_BATCH,
+	TRAIN = 65000,              /* bytes that the kernel cuts into datagrams, at most, */
+	CARS = 64,                  /* and datagrams */
+	HULL = (64 << 10) + 5 * 64, /* bytes: any datagram. Not all begin in the same place of a cache */
+};
+
+/* Where a datagram arrives, or several of one length. What is in it may stay, and then another takes its turn. */
+struct hull {
+	struct stay stay;
+	unsigned char *bytes;
+};
+
+/* Datagrams of one length, but for the last, that the kernel takes as one. */
+struct train {
+	struct msghdr header;
+	size_t bytes, length;
+	unsigned cars;
+	char control[CMSG_SPACE(sizeof(uint16_t))] __attribute__((aligned(8)));
+	struct iovec part[PACKET_BATCH * PACKET_PARTS];
 };
 
 struct socket {
@@ -35,9 +57,17 @@ struct socket {
 	struct job *job;
 	uint32_t size;
 	struct sockaddr_in6 *to; /* one a rank; family 0 until its card was seen */
-	unsigned char *bytes;    /* PACKET_BATCH datagrams */
+	unsigned char *bytes;    /* of the hulls */
+	struct hull hull[HULLS];
+	struct hull *turn[PACKET_BATCH]; /* whose it is */
+	unsigned full, next;             /* of those, how many were filled and how many handed on, */
+	size_t at;                       /* and how far the next has been */
 	struct mmsghdr in[PACKET_BATCH], out[PACKET_BATCH];
 	struct iovec in_part[PACKET_BATCH];
+	char in_control[PACKET_BATCH][CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	bool cuts;  /* the kernel cuts what is sent, */
+	bool joins; /* and joins what comes */
+	struct train train;
 };
 
 static struct socket *socket_of(struct wire *w)
@@ -74,6 +104,14 @@ static size_t socket_connect(struct socket *s, uint32_t rank)
 	return most;
 }
 
+/* From now on several datagrams may come as one. Not where they are as large as that anyway: it takes a slower call. */
+static void socket_join(struct socket *s)
+{
+	int on = 1;
+	if (!s->joins && setsockopt(s->fd, SOL_UDP, UDP_GRO, &on, sizeof on) == 0)
+		s->joins = true;
+}
+
 /* cost: base setup */
 static size_t socket_most(struct wire *w, uint32_t rank)
 {
@@ -83,6 +121,8 @@ static size_t socket_most(struct wire *w, uint32_t rank)
 		return 0;
 	s->to[rank] = card.address;
 	size_t most = socket_connect(s, rank);
+	if (most <= TRAIN / 2)
+		socket_join(s);
 	return most < DATAGRAM_MAX ? most : DATAGRAM_MAX;
 }
 
@@ -99,16 +139,79 @@ static struct msghdr header_for(const struct socket *s, const struct outgoing *o
 static void send_one(struct socket *s, const struct outgoing *o)
 {
 	int fd = s->to_fd[o->rank];
-	struct msghdr h = header_for(s, o);
-	if (fd >= 0 && o->parts == 1)
+	if (fd >= 0 && o->parts == 1) {
 		send(fd, o->part->iov_base, o->part->iov_len, MSG_DONTWAIT);
-	else
-		sendmsg(fd >= 0 ? fd : s->fd, &h, MSG_DONTWAIT);
+		return;
+	}
+	struct msghdr h = header_for(s, o);
+	sendmsg(fd >= 0 ? fd : s->fd, &h, MSG_DONTWAIT);
+}
+
+static size_t outgoing_bytes(const struct outgoing *o)
+{
+	size_t bytes = 0;
+	for (int i = 0; i < o->parts; i++)
+		bytes += o->part[i].iov_len;
+	return bytes;
+}
+
+/* Adds one that is as long as those before it, or shorter, which ends the train; false if it must go in another. */
+static bool train_add(struct train *r, const struct outgoing *o)
+{
+	size_t bytes = outgoing_bytes(o);
+	if (!r->cars)
+		r->length = bytes;
+	if (r->bytes + bytes > TRAIN || r->cars == CARS || bytes > r->length ||
+	    r->bytes != r->cars * r->length)
+		return false;
+	memcpy(&r->part[r->header.msg_iovlen], o->part, (size_t)o->parts * sizeof *o->part);
+	r->header.msg_iovlen += (size_t)o->parts;
+	r->bytes += bytes;
+	r->cars++;
+	return true;
+}
+
+static bool train_leave(struct train *r, int fd)
+{
+	uint16_t length = (uint16_t)r->length;
+	r->header.msg_control = r->cars > 1 ? r->control : NULL;
+	r->header.msg_controllen = r->cars > 1 ? sizeof r->control : 0;
+	if (r->cars > 1) {
+		struct cmsghdr *c = CMSG_FIRSTHDR(&r->header);
+		*c = (struct cmsghdr){ CMSG_LEN(sizeof length), SOL_UDP, UDP_SEGMENT };
+		memcpy(CMSG_DATA(c), &length, sizeof length);
+	}
+	ssize_t sent = sendmsg(fd, &r->header, MSG_DONTWAIT);
+	return sent >= 0 || (errno != EINVAL && errno != EIO && errno != EMSGSIZE && errno != EOPNOTSUPP);
+}
+
+/* One call for all of a length; how many were sent, or lost. Fewer than all, if the way out cannot cut. */
+static unsigned send_trains(struct socket *s, const struct outgoing *o, unsigned n, int fd)
+{
+	struct train *r = &s->train;
+	unsigned done = 0;
+	while (done < n) {
+		r->header = header_for(s, o);
+		r->header.msg_iov = r->part;
+		r->header.msg_iovlen = r->bytes = r->cars = 0;
+		while (done + r->cars < n && train_add(r, &o[done + r->cars]))
+			;
+		if (!train_leave(r, fd))
+			return done;
+		done += r->cars;
+	}
+	return done;
 }
 
 static void send_many(struct socket *s, const struct outgoing *o, unsigned n)
 {
 	int fd = s->to_fd[o->rank] >= 0 ? s->to_fd[o->rank] : s->fd;
+	if (s->cuts && outgoing_bytes(o) <= TRAIN / 2) {
+		unsigned done = send_trains(s, o, n, fd);
+		s->cuts = done == n;
+		o += done;
+		n -= done;
+	}
 	for (unsigned i = 0; i < n; i++)
 		s->out[i].msg_hdr = header_for(s, &o[i]);
 	for (unsigned done = 0; done < n;) {
@@ -134,25 +237,93 @@ static void socket_send(struct wire *w, const struct outgoing *o, unsigned n)
 	}
 }
 
+static bool hull_empty(struct hull *h)
+{
+	while (h->stay.n && block_is(h->stay.block[h->stay.n - 1], BLOCK_FREE))
+		h->stay.n--;
+	return !h->stay.n;
+}
+
+/* Finds up to `n` that are empty, the same ones again if they are: the caches have those. */
+static unsigned hulls_turn(struct socket *s, unsigned n)
+{
+	unsigned found = 0;
+	for (unsigned i = 0; i < HULLS && found < n; i++)
+		if (hull_empty(&s->hull[i])) {
+			s->in_part[found].iov_base = s->hull[i].bytes;
+			s->turn[found++] = &s->hull[i];
+		}
+	return found;
+}
+
+/* What is in a hull may stay only while a whole batch of others is empty, so that there is always one to receive in. */
+static struct datagram hull_datagram(const struct socket *s, unsigned i, size_t at, size_t len)
+{
+	struct hull *h = s->turn[i];
+	return (struct datagram){ h->bytes + at, len, h < s->hull + PACKET_BATCH ? &h->stay : NULL };
+}
+
+/* The length of each datagram but the last of those that came as one. */
+static size_t hull_cut(struct mmsghdr *m)
+{
+	int length = 0;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m->msg_hdr); c; c = CMSG_NXTHDR(&m->msg_hdr, c))
+		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO)
+			memcpy(&length, CMSG_DATA(c), sizeof length);
+	return length > 0 ? (size_t)length : m->msg_len;
+}
+
+/* Hands on what lies in the hulls, up to `n`. */
+static unsigned hulls_empty(struct socket *s, struct datagram *d, unsigned n)
+{
+	unsigned given = 0;
+	while (given < n && s->next < s->full) {
+		struct mmsghdr *m = &s->in[s->next];
+		size_t rest = m->msg_len - s->at, cut = s->joins ? hull_cut(m) : rest;
+		size_t len = rest < cut ? rest : cut;
+		d[given++] = hull_datagram(s, s->next, s->at, len);
+		s->at += len;
+		if (s->at < m->msg_len)
+			continue;
+		s->at = 0;
+		s->next++;
+	}
+	return given;
+}
+
+/* Fills hulls. */
+static void socket_take(struct socket *s)
+{
+	unsigned n = hulls_turn(s, PACKET_BATCH);
+	for (unsigned i = 0; s->joins && i < n; i++) {
+		s->in[i].msg_hdr.msg_control = s->in_control[i];
+		s->in[i].msg_hdr.msg_controllen = sizeof s->in_control[i];
+	}
+	int came = recvmmsg(s->fd, s->in, n, MSG_DONTWAIT, NULL);
+	s->full = s->came = came > 0 ? (unsigned)came : 0;
+	s->next = 0;
+	s->at = 0;
+}
+
 /* Where few come, one is asked for: that is quicker, and if there are more, the next looks will see. */
 static unsigned socket_receive(struct wire *w, struct datagram *d, unsigned n)
 {
 	struct socket *s = socket_of(w);
-	if (s->came < 2) {
-		ssize_t len = recv(s->fd, s->bytes, DATAGRAM_MAX, MSG_DONTWAIT);
+	if (s->came < STREAK && !s->joins) {
+		if (s->turn[0]->stay.n)
+			hulls_turn(s, 1);
+		ssize_t len = recv(s->fd, s->turn[0]->bytes, HULL, MSG_DONTWAIT);
 		if (len < 0) {
 			s->came = 0;
 			return 0;
 		}
-		d[0] = (struct datagram){ s->bytes, (size_t)len };
+		d[0] = hull_datagram(s, 0, 0, (size_t)len);
 		s->came++;
 		return 1;
 	}
-	int came = recvmmsg(s->fd, s->in, n < PACKET_BATCH ? n : PACKET_BATCH, MSG_DONTWAIT, NULL);
-	for (int i = 0; i < came; i++)
-		d[i] = (struct datagram){ s->in_part[i].iov_base, s->in[i].msg_len };
-	s->came = came > 0 ? (unsigned)came : 0;
-	return s->came;
+	if (s->next == s->full)
+		socket_take(s);
+	return hulls_empty(s, d, n);
 }
 
 static int socket_descriptor(struct wire *w)
@@ -162,8 +333,9 @@ static int socket_descriptor(struct wire *w)
 
 static uint64_t socket_due(struct wire *w)
 {
-	(void)w;
-	return DUE_NEVER;
+	const struct socket *s = socket_of(w);
+	return s->next < s->full ? 1
+				 : DUE_NEVER; /* what came with others, and its descriptor does not tell */
 }
 
 static void socket_close(struct wire *w)
@@ -172,7 +344,7 @@ static void socket_close(struct wire *w)
 	if (s->fd >= 0)
 		close(s->fd);
 	if (s->bytes)
-		munmap(s->bytes, (size_t)PACKET_BATCH * DATAGRAM_MAX);
+		munmap(s->bytes, (size_t)HULLS * HULL);
 	for (uint32_t r = 0; s->to_fd && r < s->size; r++)
 		if (s->to_fd[r] >= 0)
 			close(s->to_fd[r]);
@@ -205,6 +377,8 @@ static int socket_bind(struct socket *s, struct sockaddr_in6 *address)
 	}
 	setsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
 	setsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
+	int none = 0;
+	s->cuts = setsockopt(s->fd, SOL_UDP, UDP_SEGMENT, &none, sizeof none) == 0;
 	socklen_t len = sizeof *address;
 	getsockname(s->fd, (struct sockaddr *)(void *)address, &len);
 	return 0;
@@ -214,7 +388,7 @@ static int socket_allocate(struct socket *s, uint32_t size)
 {
 	s->to = calloc(size, sizeof *s->to);
 	s->to_fd = calloc(size, sizeof *s->to_fd);
-	s->bytes = mmap(NULL, (size_t)PACKET_BATCH * DATAGRAM_MAX, PROT_READ | PROT_WRITE,
+	s->bytes = mmap(NULL, (size_t)HULLS * HULL, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (s->bytes == MAP_FAILED)
 		s->bytes = NULL;
@@ -223,8 +397,13 @@ static int socket_allocate(struct socket *s, uint32_t size)
 	for (uint32_t r = 0; r < size; r++)
 		s->to_fd[r] = -1;
 	s->size = size;
+	s->wire.stays = s->bytes;
+	s->wire.stays_len = (size_t)HULLS * HULL;
+	for (unsigned i = 0; i < HULLS; i++)
+		s->hull[i].bytes = s->bytes + (size_t)i * HULL;
+	hulls_turn(s, 1);
 	for (unsigned i = 0; i < PACKET_BATCH; i++) {
-		s->in_part[i] = (struct iovec){ s->bytes + (size_t)i * DATAGRAM_MAX, DATAGRAM_MAX };
+		s->in_part[i].iov_len = HULL;
 		s->in[i].msg_hdr = (struct msghdr){ .msg_iov = &s->in_part[i], .msg_iovlen = 1 };
 	}
 	return 0;
