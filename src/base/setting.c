@@ -68,7 +68,7 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
 			    "1: be a job of one rank although another launcher started this process" },
 	[SETTING_NET] = { "TERN_NET", "auto",
-			  "the network between ranks: shm, udp, or auto, which is shm on one machine" },
+			  "the network between ranks: shm, udp, ofi, ofi/PROVIDER, or auto, which is shm on one machine" },
 	[SETTING_UDP_BIND] = { "TERN_UDP_BIND", "127.0.0.1",
 			       "the address, in numbers, of the interface that UDP is to use" },
 	[SETTING_SERVICE] = { "TERN_SERVICE", "auto",
@@ -76,8 +76,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			      "none; or auto, those that it lacks" },
 	[SETTING_FAULT] = { "TERN_FAULT", "",
 			    "what goes wrong with packets, as in drop=0.01,reorder=0.05,seed=42; see tern-net(7)" },
-	[SETTING_PROTECT] = { "TERN_PROTECT", "auth",
-			      "datagrams are authenticated (auth), encrypted too (encrypt), or neither (none)" },
+	[SETTING_PROTECT] = { "TERN_PROTECT", "auto",
+			      "datagrams are authenticated (auth), encrypted too (encrypt), or neither (none); "
+			      "auto is auth over udp, and none over ofi" },
 	[SETTING_KEEPALIVE] = { "TERN_KEEPALIVE", "30",
 				"seconds of silence after which a rank over a network is taken for dead; 0: never" },
 };

@@ -34,11 +34,11 @@ enum setting {
 	SETTING_SLICE,        /* ms after which a thread that computes is preempted */
 	SETTING_SSH,          /* the command that `tern run` reaches other hosts with */
 	SETTING_ALONE,        /* 1: be a job of one although another launcher started us */
-	SETTING_NET,          /* auto, shm, udp */
+	SETTING_NET,          /* auto, shm, udp, ofi, ofi/PROVIDER */
 	SETTING_UDP_BIND,     /* the address that UDP sockets have */
 	SETTING_SERVICE,      /* which services are added */
 	SETTING_FAULT,        /* what a packet network shall do wrong */
-	SETTING_PROTECT,      /* none, auth, encrypt */
+	SETTING_PROTECT,      /* auto, none, auth, encrypt */
 	SETTING_KEEPALIVE,    /* s of silence after which a rank over a network is taken for dead */
 	SETTING_COUNT
 };

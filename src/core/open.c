@@ -16,6 +16,7 @@
 #include "core/trace.h"
 #include "core/wait.h"
 #include "core/watchdog.h"
+#include "net/ofi/ofi.h"
 #include "net/self/self.h"
 #include "net/shm/shm.h"
 #include "net/udp/udp.h"
@@ -115,7 +116,9 @@ static int net_open(struct net **out, struct site *site, struct job *job)
 		return shm_open_rank(out, site, job);
 	if (strcmp(name, "udp") == 0)
 		return udp_open_rank(out, site, job);
-	return error_set(-EINVAL, "TERN_NET is '%s'; it can be auto, shm or udp", name);
+	if (strcmp(name, "ofi") == 0 || strncmp(name, "ofi/", 4) == 0)
+		return ofi_open_rank(out, site, job);
+	return error_set(-EINVAL, "TERN_NET is '%s'; it can be auto, shm, udp, ofi or ofi/PROVIDER", name);
 }
 
 static int endpoint_connect(struct endpoint *e, struct group *g)

@@ -242,7 +242,7 @@ int fault_wrap(struct wire **w, uint32_t rank, uint32_t size)
 	if (rank == 0)
 		error_warn("TERN_FAULT: things go wrong on purpose, with seed=%llu",
 			   (unsigned long long)plan.seed);
-	f->wire = (struct wire){ .ops = &fault_ops, .provides = (*w)->provides };
+	f->wire = (struct wire){ .ops = &fault_ops }; /* whatever the other one provides is broken */
 	f->inner = *w;
 	f->plan = plan;
 	f->chance.state = plan.seed ^ (rank + 1) * UINT64_C(0x9e3779b97f4a7c15);

@@ -197,6 +197,20 @@ static bool message_take(struct path *p, const struct record *r)
 	return true;
 }
 
+static void news_take(struct path *p, const struct record *r)
+{
+	if (r->news == NEWS_BARRIER)
+		barrier_token(p->net, r->round, r->generation);
+	if (r->news == NEWS_ASK) { /* what was sent before it lies in our rings by now */
+		p->confirm.answer = r->generation;
+		p->wishes |= 1u << NEWS_CONFIRM;
+	}
+	if (r->news == NEWS_CONFIRM && r->generation == p->confirm.asked) {
+		p->confirm.landed = p->confirm.asked - 1;
+		p->confirm.asked = 0;
+	}
+}
+
 bool landing_take(struct path *p, const struct arrival *a)
 {
 	struct need need[STREAMS];
@@ -213,8 +227,8 @@ bool landing_take(struct path *p, const struct arrival *a)
 			return false;
 		}
 	while (rest.len && record_read(&rest, &r)) {
-		if (r.news == NEWS_BARRIER)
-			barrier_token(p->net, r.round, r.generation);
+		if (r.news != NEWS_NONE)
+			news_take(p, &r);
 		if (r.news == NEWS_NONE && !message_take(p, &r)) {
 			p->net->counts.malformed++; /* it sent more than it was allowed to */
 			break;

@@ -47,7 +47,8 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	if (!reply) /* replies are made in a poll, which has looked at the clock */
 		n->now = clock_ns();
 	/* In a burst it may have company, until something is acknowledged or somebody looks. */
-	bool few = p->retry.next - p->retry.first < AHEAD && p->retry.pace.flying < AHEAD_BYTES;
+	bool few = n->confirms ? path_ahead(p) < AHEAD
+			       : p->retry.next - p->retry.first < AHEAD && p->retry.pace.flying < AHEAD_BYTES;
 	bool alone = few || n->now - p->sent > LINGER_NS;
 	if (alone || path_full(p)) {
 		path_pump(p, alone);
@@ -188,8 +189,11 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 		n->known_left = packet_left(net);
 		return false;
 	}
+	int fd = n->wire->ops->descriptor(n->wire);
+	if (fd < 0)
+		return false;
 	sleep->bell[sleep->bells++] = bell;
-	sleep->fd[sleep->fds++] = n->wire->ops->descriptor(n->wire);
+	sleep->fd[sleep->fds++] = fd;
 	uint64_t due = post_due(n);
 	if (due != DUE_NEVER && (!sleep->until || due < sleep->until))
 		sleep->until = due;
@@ -211,7 +215,8 @@ bool packet_settled(struct net *net)
 	struct packet_net *n = packet_of(net);
 	for (uint32_t i = 0; i < n->actives; i++) {
 		struct path *p = n->path[n->active[i]];
-		if (!path_quiet(p) && packet_check(net, p->rank) == 0)
+		path_mark(p);
+		if (!(path_quiet(p) && path_landed(p)) && packet_check(net, p->rank) == 0)
 			return false;
 	}
 	return true;
@@ -266,7 +271,7 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 		rc = packet_allocate(n, site->size);
 	if (rc)
 		return rc;
-	n->copies |= !(n->services & PROVIDES_RELIABLE); /* blocks are given back as soon as they are sent */
+	n->confirms = n->wire->provides & ~n->services & PROVIDES_RELIABLE;
 	circle_begin(site, &n->bell);
 	site->asks = true;
 	n->last = (struct tern_inlet){ .cursor = site->bell.cursor, .expect = BELL_RUNG, .kind = TERN_BELL };

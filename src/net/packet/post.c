@@ -104,6 +104,7 @@ void post_send(struct packet_net *n)
 void post_look(struct packet_net *n, bool all)
 {
 	n->now = n->looked = clock_ns();
+	n->round += all;
 	post_receive(n);
 	barrier_go_on(n);
 	if (n->now >= n->due)

@@ -144,13 +144,13 @@ static unsigned socket_receive(struct wire *w, struct datagram *d, unsigned n)
 			s->came = 0;
 			return 0;
 		}
-		d[0] = (struct datagram){ s->bytes, (size_t)len };
+		d[0] = (struct datagram){ .bytes = s->bytes, .len = (size_t)len };
 		s->came++;
 		return 1;
 	}
 	int came = recvmmsg(s->fd, s->in, n < PACKET_BATCH ? n : PACKET_BATCH, MSG_DONTWAIT, NULL);
 	for (int i = 0; i < came; i++)
-		d[i] = (struct datagram){ s->in_part[i].iov_base, s->in[i].msg_len };
+		d[i] = (struct datagram){ .bytes = s->in_part[i].iov_base, .len = s->in[i].msg_len };
 	s->came = came > 0 ? (unsigned)came : 0;
 	return s->came;
 }

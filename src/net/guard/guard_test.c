@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datagrams that are not what they should be are not used. */
-#include "net/udp/guard.h"
+#include "net/guard/guard.h"
 
 #include "../../../tests/chance.h"
 #include "../../../tests/check.h"
 #include "boot/exchange.h"
-#include "net/udp/card.h"
 
 enum { RANKS = 3, BODY = 100 };
 
@@ -18,11 +17,11 @@ static void guards_open(const char *mode)
 	setenv("TERN_PROTECT", mode, 1);
 	REQUIRE(job_create(&job, RANKS, 0) == 0);
 	for (uint32_t r = 0; r < RANKS; r++) {
-		struct card card = { 0 };
+		unsigned char key[32];
 		site[r] = (struct site){ .rank = r, .size = RANKS };
 		net[r] = (struct packet_net){ .net = { .site = &site[r] }, .job = &job, .guard = &guard_ops };
-		REQUIRE(guard_new(&net[r].keys, &job, &site[r], card.key) == 0);
-		boot_publish(&job, r, &card, sizeof card);
+		REQUIRE(guard_new(&net[r].keys, &job, &site[r], GUARD_AUTH, key) == 0);
+		boot_publish(&job, r, key, sizeof key);
 	}
 	for (uint32_t r = 0; r < RANKS; r++)
 		for (uint32_t other = 0; other < RANKS; other++)
@@ -51,7 +50,7 @@ static struct datagram sealed(uint32_t from, uint32_t to)
 	k.parts = 1;
 	guard_ops.seal(&net[from], &k);
 	memcpy(bytes, k.at, k.part[0].iov_len);
-	return (struct datagram){ bytes, k.part[0].iov_len };
+	return (struct datagram){ .bytes = bytes, .len = k.part[0].iov_len };
 }
 
 static bool opened(uint32_t at, struct datagram d, uint32_t *from)
@@ -100,7 +99,7 @@ static void changed_ones(void)
 		d.bytes[i / 8] ^= (unsigned char)(1 << i % 8);
 	}
 	for (size_t len = 0; len < d.len; len++)
-		CHECK(!opened(1, (struct datagram){ d.bytes, len }, &from));
+		CHECK(!opened(1, (struct datagram){ .bytes = d.bytes, .len = len }, &from));
 	CHECK(opened(1, d, &from)); /* what was refused has not used it up */
 }
 
@@ -146,6 +145,23 @@ static void claimed_ones(void)
 TEST(a_rank_cannot_speak_as_another)
 {
 	in_each_mode(claimed_ones);
+}
+
+TEST(a_wire_that_knows_better_is_believed)
+{
+	uint32_t from;
+	static const char *const modes[] = { "none", "auth" };
+	for (int i = 0; i < 2; i++) {
+		guards_open(modes[i]);
+		struct datagram d = sealed(2, 1);
+		d.from = 1;
+		CHECK(!opened(1, d, &from));
+		CHECK_IS(net[1].counts.foreign, 1);
+		d.from = 3;
+		CHECK(opened(1, d, &from));
+		CHECK_IS(from, 2);
+		guards_close();
+	}
 }
 
 static void foreign_ones(void)
