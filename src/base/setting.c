@@ -48,8 +48,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_MEMBARRIER] = { "TERN_MEMBARRIER", "1",
 				 "0: do not use membarrier; ranks then nap instead of sleeping" },
 	[SETTING_SINGLE_COPY] = { "TERN_SINGLE_COPY", "1",
-				  "0: carry transfers with registered memory in messages, "
-				  "though the kernel could copy between processes" },
+				  "0: carry transfers with memory of other ranks in messages, "
+				  "though the kernel, or a network, could move it by itself" },
 	[SETTING_SPILL] = { "TERN_SPILL", "256K",
 			    "bytes of each rank's heap for typed messages that found no buffer (K, M, G)" },
 	[SETTING_CHECK] = { "TERN_CHECK", CHECK_UNLESS_SET,

@@ -76,7 +76,9 @@ static ptrdiff_t move_now(struct mem *m, struct transfer *x, size_t len)
 static ptrdiff_t move_any(struct mem *m, struct transfer *x, size_t len)
 {
 	ptrdiff_t moved = move_now(m, x, len);
-	return moved ? moved : message_move(m, x);
+	if (moved)
+		return moved;
+	return window_has(m, x) ? window_move(m, x) : message_move(m, x);
 }
 
 /* A turn of a transfer: moves up to `most` bytes one way or another. What it moved, 0 if it must wait. */

@@ -92,6 +92,11 @@ bool guard_encrypts(const void *keys)
 	return ((const struct keys *)keys)->mode == GUARD_ENCRYPT;
 }
 
+bool guard_protects(const void *keys)
+{
+	return ((const struct keys *)keys)->mode != GUARD_NONE;
+}
+
 static void guard_close(struct packet_net *n)
 {
 	struct keys *k = n->keys;

@@ -37,6 +37,7 @@ static bool ofi_usable(char *why, size_t len)
 	return true;
 }
 
+/* `n` is what the network begins with. */
 static void ofi_free(struct packet_net *n)
 {
 	packet_free(n);
@@ -91,26 +92,30 @@ static int card_write(struct ofi_card *card, struct port *p)
 	return 0;
 }
 
-static int ofi_open(struct packet_net *n, struct site *site, struct job *job)
+static int ofi_open(struct ofi *o, struct site *site, struct job *job)
 {
 	struct ofi_card card = { 0 };
-	struct port *port;
-	int rc = port_open(&port, job, site->size, provider_asked());
+	struct packet_net *n = &o->packet;
+	int rc = port_open(&o->port, job, site->size, provider_asked());
 	if (rc)
 		return rc;
+	struct port *port = o->port;
 	n->wire = &port->wire;
 	rc = card_write(&card, port);
 	if (!rc)
 		rc = fault_wrap(&n->wire, site->rank, site->size);
+	bool faulty = n->wire != &port->wire; /* damage must be noticed then, by whom it is made for */
 	if (!rc)
-		rc = guard_new(&n->keys, job, site, GUARD_NONE, card.key);
+		rc = guard_new(&n->keys, job, site, faulty ? GUARD_AUTH : GUARD_NONE, card.key);
 	n->guard = &guard_ops;
 	if (rc)
 		return rc;
-	struct packet_options o = { n->wire, &guard_ops, n->keys, guard_encrypts(n->keys) };
-	rc = packet_open(n, &ofi_ops, site, job, &o);
+	struct packet_options options = { n->wire, &guard_ops, n->keys, guard_encrypts(n->keys) };
+	rc = packet_open(n, &ofi_ops, site, job, &options);
 	if (rc)
 		return rc;
+	if (!faulty && !guard_protects(n->keys) && rma_able(port))
+		n->net.rma = &ofi_rma; /* it knows of neither */
 	atomic_store(&job->rank[site->rank].port, port->wake_port);
 	boot_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
 	return 0;
@@ -118,14 +123,14 @@ static int ofi_open(struct packet_net *n, struct site *site, struct job *job)
 
 int ofi_open_rank(struct net **out, struct site *site, struct job *job)
 {
-	struct packet_net *n = calloc(1, sizeof *n);
-	if (!n)
+	struct ofi *o = calloc(1, sizeof *o);
+	if (!o)
 		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
-	int rc = ofi_open(n, site, job);
+	int rc = ofi_open(o, site, job);
 	if (rc) {
-		ofi_free(n);
+		ofi_free(&o->packet);
 		return rc;
 	}
-	*out = &n->net;
+	*out = &o->packet.net;
 	return 0;
 }

@@ -182,7 +182,7 @@ static void inbox_spent(struct port *p, struct inbox *b)
 	b->spent = true;
 }
 
-void port_ended(struct port *p, struct work *w, int error)
+static void port_ended(struct port *p, struct work *w, int error)
 {
 	switch (w->kind) {
 	case WORK_LETTER:

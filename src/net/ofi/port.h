@@ -90,18 +90,24 @@ struct port {
 	struct fid_mr *exposed; /* the heap's */
 };
 
+/* The network. Its wire may have another around it; memory goes past that. */
+struct ofi {
+	struct packet_net packet;
+	struct port *port;
+};
+
 static inline struct port *port_of(struct wire *w)
 {
 	return (struct port *)(void *)w;
 }
+
+extern const struct net_rma ofi_rma;
+bool rma_able(const struct port *p); /* whether the provider can, on terms that we can meet */
 
 /* `name` as for provider_find(). */
 int port_open(struct port **out, struct job *job, uint32_t size, const char *name);
 
 /* Where peers send to; bytes written, at most `most`, or a negative code with a sentence. */
 int port_address(struct port *p, unsigned char *address, size_t most);
-
-/* A completion, with a code if it failed. */
-void port_ended(struct port *p, struct work *w, int error);
 
 #endif
