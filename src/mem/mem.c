@@ -70,9 +70,8 @@ static unsigned mem_progress(void *state)
 		m->lost = slot_lost(m);
 		mem_busy(m);
 	}
-	if (m->moving)
-		window_progress(m);
-	return transfer_progress(state) + when_progress(state) + slot_progress(state);
+	unsigned moved = m->moving ? window_progress(m) : 0;
+	return moved + transfer_progress(state) + when_progress(state) + slot_progress(state);
 }
 
 /* Its heap is still mapped, but nobody is there to whom it matters: operations on it fail from now on. */

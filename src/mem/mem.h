@@ -229,7 +229,7 @@ int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operan
 void window_register(struct endpoint *e);
 bool window_has(struct mem *m, const struct transfer *x); /* whether what `x` moves next can go so */
 ptrdiff_t window_move(struct mem *m, struct transfer *x); /* as message_move() */
-void window_progress(struct mem *m);                      /* ends what has been moved */
+unsigned window_progress(struct mem *m);                  /* ends what has been moved; how much */
 bool window_owed(const struct mem *m,
 		 struct slot *s); /* of a rank that is lost: it may still end by itself */
 

@@ -173,7 +173,9 @@ unsigned transfer_progress(struct mem *m)
 	ts->moving = true;
 	tern_hold(
 		m->e->t); /* a message without room is tried again: a poll does not wait until another rank polls */
+	uint32_t flying = x->flying;
 	size_t moved = transfer_turn(m, x, most, move_any);
+	bool sent = x->flying > flying;
 	tern_release(m->e->t);
 	transfer_unlink(ts, x);
 	if (transfer_over(x))
@@ -181,7 +183,7 @@ unsigned transfer_progress(struct mem *m)
 	else
 		transfer_append(ts, x);
 	ts->moving = false;
-	return moved > 0;
+	return moved > 0 || sent;
 }
 
 size_t transfer_room(const struct mem *m)

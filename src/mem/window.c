@@ -87,12 +87,14 @@ ptrdiff_t window_move(struct mem *m, struct transfer *x)
 	return (ptrdiff_t)len;
 }
 
-void window_progress(struct mem *m)
+unsigned window_progress(struct mem *m)
 {
 	struct moved ended[16];
+	unsigned all = 0;
 	for (unsigned i = 0; m->moving && i < m->e->nets; i++) {
 		struct net *net = m->e->net[i];
 		unsigned n = net->rma ? net->rma->ended(net, ended, 16) : 0;
+		all += n;
 		for (unsigned k = 0; k < n; k++) {
 			m->moving--;
 			slot_moved(m, ended[k].tag,
@@ -101,6 +103,7 @@ void window_progress(struct mem *m)
 					   : 0);
 		}
 	}
+	return all;
 }
 
 /* The provider may still write to memory of an operation that ends, so it is given time to say that it will not. */

@@ -72,6 +72,10 @@ static const struct test *const tests[] = {
 	&test_udp_auth_trip,
 	&test_udp_rate,
 	&test_udp_bulk,
+	&test_ofi_trip,
+	&test_ofi_shm_trip,
+	&test_ofi_bulk,
+	&test_ofi_shm_bulk,
 	NULL,
 };
 

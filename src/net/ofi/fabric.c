@@ -15,10 +15,10 @@ static int fabric_failed(const struct fabric *f, const char *what, int rc)
 			 f->library->strerror(-rc));
 }
 
-static int queue_open(struct fabric *f)
+static int queue_open(struct fabric *f, bool waits)
 {
 	struct fi_cq_attr attr = { .size = QUEUE, .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD };
-	int rc = fi_cq_open(f->domain, &attr, &f->cq, NULL);
+	int rc = waits ? fi_cq_open(f->domain, &attr, &f->cq, NULL) : -FI_ENOSYS;
 	if (rc == 0 && fi_control(&f->cq->fid, FI_GETWAIT, &f->wait_fd) == 0)
 		return 0;
 	f->wait_fd = -1;
@@ -39,7 +39,7 @@ static int endpoint_open(struct fabric *f)
 	return rc ? rc : fi_enable(f->ep);
 }
 
-static int objects_open(struct fabric *f, uint32_t size)
+static int objects_open(struct fabric *f, uint32_t size, bool waits)
 {
 	struct fi_av_attr av = { .type = FI_AV_TABLE, .count = size };
 	int rc = f->library->fabric(f->info->fabric_attr, &f->fabric, NULL);
@@ -51,23 +51,23 @@ static int objects_open(struct fabric *f, uint32_t size)
 	rc = fi_av_open(f->domain, &av, &f->av, NULL);
 	if (rc)
 		return fabric_failed(f, "make a table of addresses", rc);
-	rc = queue_open(f);
+	rc = queue_open(f, waits);
 	if (rc)
 		return fabric_failed(f, "make a queue of completions", rc);
 	rc = endpoint_open(f);
 	return rc ? fabric_failed(f, "open an endpoint", rc) : 0;
 }
 
-int fabric_open(struct fabric *f, const char *name, uint32_t size)
+int fabric_open(struct fabric *f, const char *name, uint64_t also, uint32_t size, bool waits)
 {
 	*f = (struct fabric){ .library = library_open(), .wait_fd = -1 };
 	if (!f->library)
 		return -ENOTSUP;
-	int rc = provider_find(f->library, name, &f->info);
+	int rc = provider_find(f->library, name, also, &f->info);
 	if (rc)
 		return rc;
 	struct library_signals *s = library_signals_keep();
-	rc = objects_open(f, size);
+	rc = objects_open(f, size, waits);
 	library_signals_restore(s);
 	return rc;
 }

@@ -23,8 +23,11 @@ struct fabric {
 	uint64_t keys; /* given to registered memory so far */
 };
 
-/* `name` as for provider_find(). What was opened is closed by fabric_close(), also after an error. */
-int fabric_open(struct fabric *f, const char *name, uint32_t size);
+/*
+ * `name` and `also` as for provider_find(); `waits`: the queue can be slept on. What was opened is closed by fabric_close(),
+ * also after an error.
+ */
+int fabric_open(struct fabric *f, const char *name, uint64_t also, uint32_t size, bool waits);
 void fabric_close(struct fabric *f);
 
 static inline const char *fabric_name(const struct fabric *f)

@@ -105,10 +105,17 @@ static bool port_inject(struct port *p, struct correspondent *c, const struct ou
 	       fi_inject(p->fabric.ep, o->part->iov_base, o->part->iov_len, c->address) == 0;
 }
 
+/* Some providers write to memory of their peers, which is not there any more when those have left. */
+/* cost: fault status */
+static bool port_gone(const struct port *p, uint32_t rank)
+{
+	return p->to[rank].broken || job_rank_state(p->job, rank) > RANK_OPEN;
+}
+
 static void send_one(struct port *p, const struct outgoing *o)
 {
 	struct correspondent *c = &p->to[o->rank];
-	if (c->broken || c->next - c->first == LETTERS || port_inject(p, c, o))
+	if (port_gone(p, o->rank) || c->next - c->first == LETTERS || port_inject(p, c, o))
 		return;
 	struct letter *l = &c->letter[c->next++ % LETTERS];
 	l->len = gather(l->bytes, o);
@@ -454,7 +461,7 @@ int port_open(struct port **out, struct job *job, uint32_t size, const char *nam
 		return error_set(-ENOMEM, "opening an endpoint of libfabric: no memory");
 	*p = (struct port){ .wire = { .ops = &port_ops }, .job = job, .size = size };
 	p->wake_fd = p->sleep_fd = -1;
-	int rc = fabric_open(&p->fabric, name, size);
+	int rc = fabric_open(&p->fabric, name, 0, size, true);
 	if (!rc)
 		rc = port_settle(p);
 	if (rc) {

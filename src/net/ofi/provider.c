@@ -126,12 +126,12 @@ static int provider_none(const struct library *l, const char *name)
 		*names ? names : "none");
 }
 
-int provider_find(const struct library *l, const char *name, struct fi_info **out)
+int provider_find(const struct library *l, const char *name, uint64_t also, struct fi_info **out)
 {
 	*out = NULL;
 	for (int ordered = 1; ordered >= 0 && !*out; ordered--)
 		for (unsigned i = 0; i < sizeof wishes / sizeof *wishes && !*out; i++) {
-			struct fi_info *all = provider_all(l, wishes[i], ordered);
+			struct fi_info *all = provider_all(l, wishes[i] | also, ordered);
 			*out = provider_pick(l, all, name);
 			if (all)
 				l->freeinfo(all);

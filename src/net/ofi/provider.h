@@ -6,9 +6,10 @@
 #include "net/ofi/library.h"
 
 /*
- * `name` is PROVIDER or PROVIDER/DOMAIN, as in tcp, tcp/lo, shm; empty: whichever. Freed with library->freeinfo.
+ * `name` is PROVIDER or PROVIDER/DOMAIN, as in tcp, tcp/lo, shm; empty: whichever; `also`
+ * are further capabilities that it must have. Freed with library->freeinfo.
  * -EINVAL with a sentence that lists what there is.
  */
-int provider_find(const struct library *l, const char *name, struct fi_info **out);
+int provider_find(const struct library *l, const char *name, uint64_t also, struct fi_info **out);
 
 #endif
