@@ -106,8 +106,14 @@ void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const v
 void slot_moved(struct mem *m, uint64_t name, int error)
 {
 	struct slot *s = slot_named(m, name);
-	if (s)
-		slot_end(m, s, error);
+	if (!s)
+		return;
+	struct net *net = m->e->site.peer[s->rank].net;
+	int lost = error ? net->ops->check(net, s->rank) : 0;
+	if (error && !lost)
+		lost = error_set(error, "the network %s could not move memory of rank %u", net->ops->name,
+				 s->rank);
+	slot_end(m, s, lost);
 }
 
 bool slots_quiet(const struct mem *m)

@@ -97,10 +97,7 @@ unsigned window_progress(struct mem *m)
 		all += n;
 		for (unsigned k = 0; k < n; k++) {
 			m->moving--;
-			slot_moved(m, ended[k].tag,
-				   ended[k].error
-					   ? error_set(ended[k].error, "the network could not move memory")
-					   : 0);
+			slot_moved(m, ended[k].tag, ended[k].error);
 		}
 	}
 	return all;
