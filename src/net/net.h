@@ -70,7 +70,7 @@ struct net_ops {
 	const char *reach; /* which ranks, in words */
 	unsigned provides;
 
-	/* Whether it can be used on this machine; if not, why and what to do, in `why`. */
+	/* Whether it can be used on this machine; if not, why and what to do, in `why`; else how, or nothing. */
 	bool (*usable)(char *why, size_t len);
 
 	/*

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ctest: TIMEOUT 900 RUN_SERIAL LABELS slow
+# net_job_test.sh [NETWORK...]: programs that know nothing of networks pass over others what they pass over shared memory.
+set -uo pipefail
+
+# Those that poll a number of times and then look need a network that connects at once, as UDP does.
+udp=(attach_test legal_test segment_test name_test match_test handles_test order_test flood_test
+	session_test poll_in_send_test fail_test mem_mix_test msg_mix_test msg_flood_test
+	"wake_test two_ranks_wake_each_other many_pairs_wake_each_other") # the rest is about rings in shared memory
+ofi=(fail_test name_test mem_mix_test "flood_test two_processes_flood_each_other everybody_floods_one"
+	"order_test order_is_kept_between_processes")
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+failed=0 ran=0
+
+on() { # NETWORK PROGRAM...
+	local net=$1
+	shift
+	if [[ $(TERN_NET=$net "$TERN_BIN/tern" info) != *"${net%%/*}            usable"* ]]; then
+		echo "skip $net: it is not usable here"
+		return
+	fi
+	ran=1
+	for program; do
+		# shellcheck disable=SC2086 # a program and the tests of it
+		if TERN_NET=$net timeout 120 "$TERN_BIN/"$program >"$log" 2>&1; then
+			echo "ok   $net: $program"
+		else
+			echo "FAIL $net: $program, with status $?"
+			grep -vE '^ok ' "$log" | head -20
+			failed=1
+		fi
+	done
+}
+
+for net in "${@:-udp ofi/tcp ofi/shm}"; do
+	for one in $net; do
+		programs=${one%%/*}[@]
+		on "$one" "${!programs}"
+	done
+done
+((ran)) || exit 77
+exit $failed
