@@ -71,6 +71,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			  "the network between ranks: shm, udp, ofi, ofi/PROVIDER, or auto, which is shm on one machine" },
 	[SETTING_UDP_BIND] = { "TERN_UDP_BIND", "127.0.0.1",
 			       "the address, in numbers, of the interface that UDP is to use" },
+	[SETTING_OFI_WAIT] = { "TERN_OFI_WAIT", "1",
+			       "0: do not ask a provider of libfabric for a descriptor to sleep on; ranks look every half "
+			       "millisecond instead, and some providers need fewer system calls for a message" },
 	[SETTING_SERVICE] = { "TERN_SERVICE", "auto",
 			      "services added to a network: of order, flow, retry, with commas between them; "
 			      "none; or auto, those that it lacks" },

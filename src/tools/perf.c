@@ -73,6 +73,7 @@ static const struct test *const tests[] = {
 	&test_udp_rate,
 	&test_udp_bulk,
 	&test_ofi_trip,
+	&test_ofi_nap_trip,
 	&test_ofi_shm_trip,
 	&test_ofi_bulk,
 	&test_ofi_shm_bulk,

@@ -89,6 +89,14 @@ const struct test test_ofi_trip = {
 	OFI_TRIP,
 };
 
+const struct test test_ofi_nap_trip = {
+	.name = "ofi-nap-trip",
+	.purpose = "the same without a descriptor to sleep on",
+	.set = { { "TERN_NET", "ofi/tcp" }, { "TERN_OFI_WAIT", "0" } },
+	.usable = tcp_here,
+	OFI_TRIP,
+};
+
 const struct test test_ofi_shm_trip = {
 	.name = "ofi-shm-trip",
 	.purpose = "a request and its reply over libfabric's shm",

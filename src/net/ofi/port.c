@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/setting.h"
 #include "boot/exchange.h"
 #include "net/ofi/card.h"
 #include "service/service.h"
@@ -461,7 +462,10 @@ int port_open(struct port **out, struct job *job, uint32_t size, const char *nam
 		return error_set(-ENOMEM, "opening an endpoint of libfabric: no memory");
 	*p = (struct port){ .wire = { .ops = &port_ops }, .job = job, .size = size };
 	p->wake_fd = p->sleep_fd = -1;
-	int rc = fabric_open(&p->fabric, name, 0, size, true);
+	uint64_t waits = 1;
+	int rc = setting_number(SETTING_OFI_WAIT, &waits);
+	if (!rc)
+		rc = fabric_open(&p->fabric, name, 0, size, waits);
 	if (!rc)
 		rc = port_settle(p);
 	if (rc) {
