@@ -17,7 +17,7 @@ failed=0 ran=0
 on() { # NETWORK PROGRAM...
 	local net=$1
 	shift
-	if [[ $(TERN_NET=$net "$TERN_BIN/tern" info) != *"${net%%/*}            usable"* ]]; then
+	if [[ $(TERN_NET=$net "$TERN_BIN/tern" info 2>/dev/null) != *"${net%%/*}            usable"* ]]; then
 		echo "skip $net: it is not usable here"
 		return
 	fi

@@ -3,7 +3,9 @@
 #include "net/ofi/fabric.h"
 
 #include <errno.h>
+#include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "net/ofi/provider.h"
 
@@ -88,9 +90,20 @@ void fabric_close(struct fabric *f)
 		f->library->freeinfo(f->info);
 }
 
+/* Whoever can reach the endpoint and has the key can reach the memory, so it must not be guessed. */
+/* cost: protection setup */
+static uint64_t key_new(const struct fabric *f)
+{
+	uint64_t key = 0;
+	size_t bytes = f->info->domain_attr->mr_key_size;
+	if (getrandom(&key, bytes < sizeof key ? bytes : sizeof key, 0) < 0)
+		key = clock_ns();
+	return key;
+}
+
 int fabric_register(struct fabric *f, void *base, size_t bytes, uint64_t access, struct fid_mr **out)
 {
-	int rc = fi_mr_reg(f->domain, base, bytes, access, 0, ++f->keys, 0, out, NULL);
+	int rc = fi_mr_reg(f->domain, base, bytes, access, 0, key_new(f), 0, out, NULL);
 	if (rc || !fabric_asks(f, FI_MR_ENDPOINT))
 		return rc;
 	rc = fi_mr_bind(*out, &f->ep->fid, 0);

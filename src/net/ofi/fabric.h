@@ -19,8 +19,7 @@ struct fabric {
 	struct fid_av *av;
 	struct fid_cq *cq; /* of everything: one read tells all */
 	struct fid_ep *ep;
-	int wait_fd;   /* readable when the queue is not empty; -1 where the provider has no such thing */
-	uint64_t keys; /* given to registered memory so far */
+	int wait_fd; /* readable when the queue is not empty; -1 where the provider has no such thing */
 };
 
 /*
