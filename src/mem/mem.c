@@ -26,7 +26,7 @@ static int mem_open(struct endpoint *e, void **state)
 	m->job = &e->group->job;
 	m->rank = e->t->rank;
 	m->size = e->t->size;
-	m->single_copy = m->windows = single_copy;
+	m->single_copy = m->moves = single_copy;
 	for (uint32_t r = 0; r < m->size; r++)
 		m->span[r] = (struct span){ .first = addr_make(r, SEGMENT_HEAP, 0),
 					    .base = m->job->base + job_heap_at(m->job, r),
@@ -52,7 +52,7 @@ static void mem_close(void *state)
 	memory_free(m->whens);
 	memory_free(m->segments);
 	memory_free(m->agreement);
-	memory_free(m->panes);
+	memory_free(m->windows);
 	heap_fini(&m->own);
 	heap_fini(&m->common);
 	memory_free(m);

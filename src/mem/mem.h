@@ -102,9 +102,9 @@ struct mem {
 		size_t bytes;
 	} name[TERN_NAMES_MAX];
 	struct agreement *agreement; /* where ranks do not share memory; made with the first */
-	struct pane *panes;          /* of heaps that a network reaches; made with the first */
+	struct windows *windows;     /* of heaps that a network reaches; made with the first */
 	uint32_t moving;             /* chunks that networks move */
-	bool windows;                /* they may */
+	bool moves;                  /* they may */
 	bool single_copy;            /* the kernel lets us read and write the memory of other processes */
 	uint64_t unused_[5];         /* see below */
 	struct span span[];          /* one a rank */

@@ -19,11 +19,22 @@ enum {
 	PATIENCE_NS = 200000000, /* with a provider, when the peer has died */
 };
 
+/* A half of a heap, as far as it can be reached: the own one, or that of collective allocations. */
+enum { HALF_OWN, HALF_COMMON, HALVES };
+struct half {
+	uint64_t bytes; /* from its beginning; 0: none */
+	struct window window;
+};
+
 /* What this rank knows of another's heap. */
 struct pane {
-	bool asked, open;
-	uint64_t own, common; /* bytes committed, from the beginning and from the middle */
-	struct window window;
+	bool asked;
+	struct half half[HALVES];
+};
+
+struct windows {
+	struct half mine[HALVES]; /* what it lets others reach */
+	struct pane of[];         /* one a rank */
 };
 
 static struct net *net_of(const struct mem *m, uint32_t rank)
@@ -31,33 +42,40 @@ static struct net *net_of(const struct mem *m, uint32_t rank)
 	return m->e->site.peer[rank].net;
 }
 
+static bool windows_made(struct mem *m)
+{
+	if (!m->windows)
+		m->windows = memory_new(1, sizeof *m->windows + m->size * sizeof m->windows->of[0]);
+	return m->windows;
+}
+
 static void pane_ask(struct mem *m, uint32_t rank)
 {
-	struct pane *p = &m->panes[rank];
+	struct pane *p = &m->windows->of[rank];
 	if (!p->asked && layer_request(m->e, rank, MEM_WINDOW, NULL, 0, 0, NULL) == 0)
 		p->asked = true;
 }
 
+/* The half of `rank`'s heap that has it, and where in it that is; NULL if it is not known to. */
 /* cost: protection control */
-static bool pane_covers(const struct mem *m, const struct pane *p, uint64_t at, size_t len)
+static const struct half *pane_find(const struct mem *m, tern_addr a, size_t len, uint64_t *at)
 {
-	uint64_t beyond = at - m->job->heap_bytes / 2;
-	return p->open &&
-	       ((at < p->own && len <= p->own - at) || (beyond < p->common && len <= p->common - beyond));
+	const struct pane *p = &m->windows->of[tern_addr_rank(a)];
+	uint64_t middle = m->job->heap_bytes / 2;
+	const struct half *h = &p->half[addr_offset(a) < middle ? HALF_OWN : HALF_COMMON];
+	*at = addr_offset(a) < middle ? addr_offset(a) : addr_offset(a) - middle;
+	return *at < h->bytes && len <= h->bytes - *at ? h : NULL;
 }
 
 bool window_has(struct mem *m, const struct transfer *x)
 {
 	tern_addr remote = x->runs.remote + x->runs.done;
 	uint32_t rank = tern_addr_rank(remote);
-	if (!m->windows || x->source || runs_left(&x->runs) < LEAST || addr_segment(remote) != SEGMENT_HEAP ||
-	    !net_of(m, rank)->rma || m->span[rank].lost)
+	uint64_t at;
+	if (!m->moves || x->source || runs_left(&x->runs) < LEAST || addr_segment(remote) != SEGMENT_HEAP ||
+	    !net_of(m, rank)->rma || m->span[rank].lost || !windows_made(m))
 		return false;
-	if (!m->panes)
-		m->panes = memory_new(m->size, sizeof *m->panes);
-	if (!m->panes)
-		return false;
-	if (pane_covers(m, &m->panes[rank], addr_offset(remote), runs_left(&x->runs)))
+	if (pane_find(m, remote, runs_left(&x->runs), &at))
 		return true;
 	pane_ask(m, rank);
 	return false;
@@ -73,9 +91,11 @@ ptrdiff_t window_move(struct mem *m, struct transfer *x)
 		return 0;
 	s->x = x;
 	s->moving = true;
+	uint64_t at;
+	const struct half *h = pane_find(m, remote, len, &at);
 	struct net *net = net_of(m, rank);
-	int rc = net->rma->move(net, rank, &m->panes[rank].window, addr_offset(remote),
-				x->runs.local + x->runs.done, len, x->put, slot_name(m, s));
+	int rc = net->rma->move(net, rank, &h->window, at, x->runs.local + x->runs.done, len, x->put,
+				slot_name(m, s));
 	if (rc) {
 		slot_give(s);
 		return rc == -EAGAIN ? 0
@@ -117,28 +137,45 @@ bool window_owed(const struct mem *m, struct slot *s)
 
 /* -- At the owner, and back -------------------------------------------------------------------- */
 
+/* Lets others reach what is committed by now; again only if that is a good deal more, since all of it is registered anew. */
+static void half_expose(const struct mem *m, struct net *net, struct half *h, uint64_t start,
+			uint64_t committed)
+{
+	struct window w;
+	if (committed < h->bytes + h->bytes / 4 + 1)
+		return;
+	if (net->rma->expose(net, m->span[m->rank].base + start, committed, &w) == 0)
+		*h = (struct half){ committed, w };
+}
+
 static void window_asked(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	struct net *net = net_of(m, tern_msg_src(msg));
 	const struct job_rank *r = &m->job->rank[m->rank];
-	struct window w = { 0, 0 };
-	bool open = net->rma && net->rma->expose(net, m->span[m->rank].base, m->job->heap_bytes, &w) == 0;
-	uint64_t words[] = { open, atomic_load(&r->heap), atomic_load(&r->common), w.base, w.key };
-	layer_reply(m->e, MEM_WINDOW_IS, NULL, 0, 5, words);
+	static const struct half none[HALVES];
+	const struct half *h = none;
+	if (net->rma && windows_made(m)) {
+		h = m->windows->mine;
+		half_expose(m, net, &m->windows->mine[HALF_OWN], 0, atomic_load(&r->heap));
+		half_expose(m, net, &m->windows->mine[HALF_COMMON], m->job->heap_bytes / 2,
+			    atomic_load(&r->common));
+	}
+	uint64_t words[] = { h[0].bytes, h[0].window.base, h[0].window.key,
+			     h[1].bytes, h[1].window.base, h[1].window.key };
+	layer_reply(m->e, MEM_WINDOW_IS, NULL, 0, 6, words);
 }
 
 static void window_told(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
-	struct pane *p = m->panes ? &m->panes[tern_msg_src(msg)] : NULL;
+	struct pane *p = m->windows ? &m->windows->of[tern_msg_src(msg)] : NULL;
 	if (!p || !p->asked)
 		return;
-	p->open = tern_msg_arg(msg, 0);
-	p->asked = !p->open; /* who has none is not asked again */
-	p->own = tern_msg_arg(msg, 1);
-	p->common = tern_msg_arg(msg, 2);
-	p->window = (struct window){ tern_msg_arg(msg, 3), tern_msg_arg(msg, 4) };
+	p->asked = false;
+	for (unsigned i = 0; i < HALVES; i++)
+		p->half[i] = (struct half){ tern_msg_arg(msg, 3 * i),
+					    { tern_msg_arg(msg, 3 * i + 1), tern_msg_arg(msg, 3 * i + 2) } };
 }
 
 void window_register(struct endpoint *e)

@@ -53,7 +53,7 @@ struct moved {
  * can then be moved so. The caller knows that the peer has the memory.
  */
 struct net_rma {
-	/* Lets peers reach [base, base + bytes) of this rank from now on; 0, or a negative code without a sentence. */
+	/* Lets peers reach [base, base + bytes) of this rank, until it closes; 0, or a negative code without a sentence. */
 	int (*expose)(struct net *net, void *base, size_t bytes, struct window *w);
 	/*
 	 * Begins to move `len` bytes between `local`, which stays as it is until then, and what is `offset` bytes behind

@@ -398,8 +398,8 @@ static int inboxes_make(struct port *p)
 static void port_close(struct wire *w)
 {
 	struct port *p = port_of(w);
-	if (p->exposed)
-		fi_close(&p->exposed->fid);
+	for (unsigned i = 0; i < p->exposures; i++)
+		fi_close(&p->exposed[i]->fid);
 	if (p->fabric.ep) /* before what it uses */
 		fi_close(&p->fabric.ep->fid);
 	p->fabric.ep = NULL;

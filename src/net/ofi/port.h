@@ -21,7 +21,8 @@ enum {
 	PORT_MOST =
 		(16 << 10) -
 		256, /* bytes of a datagram: providers on sockets copy those, and ask first for longer ones */
-	MOVES = 64,  /* of memory, under way */
+	EXPOSED = 128, /* pieces of memory that peers may reach */
+	MOVES = 64,    /* of memory, under way */
 };
 
 /* What a completion tells of. The provider may use the context. */
@@ -59,6 +60,7 @@ struct move {
 	struct work work;
 	bool used, over;
 	int error;
+	struct fid_mr *mr; /* of the local memory, if the provider wants that */
 	uint64_t tag;
 };
 
@@ -87,7 +89,8 @@ struct port {
 	int sleep_fd;         /* and an epoll of it and the provider's */
 	uint16_t wake_port;
 	struct move move[MOVES];
-	struct fid_mr *exposed; /* the heap's */
+	struct fid_mr *exposed[EXPOSED]; /* what peers may reach */
+	unsigned exposures;
 };
 
 /* The network. Its wire may have another around it; memory goes past that. */

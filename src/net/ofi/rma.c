@@ -10,28 +10,23 @@ static struct port *port_under(struct net *net)
 	return ((struct ofi *)(void *)net)->port;
 }
 
-/*
- * A heap grows, and memory of programs is anywhere, so a provider that wants pages to be there when they are registered, or
- * local memory to be registered too, cannot be used for this.
- */
 bool rma_able(const struct port *p)
 {
-	return p->fabric.info->caps & FI_RMA && !fabric_asks(&p->fabric, FI_MR_ALLOCATED | FI_MR_LOCAL);
+	return p->fabric.info->caps & FI_RMA;
 }
 
 static int rma_expose(struct net *net, void *base, size_t bytes, struct window *w)
 {
 	struct port *p = port_under(net);
-	if (!p->exposed) {
-		int rc = fabric_register(&p->fabric, base, bytes, FI_REMOTE_READ | FI_REMOTE_WRITE,
-					 &p->exposed);
-		if (rc) {
-			p->exposed = NULL;
-			return rc;
-		}
-	}
+	struct fid_mr *mr;
+	if (p->exposures == EXPOSED)
+		return -ENOSPC;
+	int rc = fabric_register(&p->fabric, base, bytes, FI_REMOTE_READ | FI_REMOTE_WRITE, &mr);
+	if (rc)
+		return rc;
+	p->exposed[p->exposures++] = mr;
 	w->base = fabric_asks(&p->fabric, FI_MR_VIRT_ADDR) ? (uint64_t)(uintptr_t)base : 0;
-	w->key = fi_mr_key(p->exposed);
+	w->key = fi_mr_key(mr);
 	return 0;
 }
 
@@ -47,7 +42,9 @@ static struct move *move_take(struct port *p)
 static ssize_t move_post(struct port *p, struct move *v, const struct correspondent *c, struct iovec *local,
 			 struct fi_rma_iov *remote, bool put)
 {
+	void *desc = v->mr ? fi_mr_desc(v->mr) : NULL;
 	struct fi_msg_rma m = { .msg_iov = local,
+				.desc = &desc,
 				.iov_count = 1,
 				.addr = c->address,
 				.rma_iov = remote,
@@ -55,6 +52,22 @@ static ssize_t move_post(struct port *p, struct move *v, const struct correspond
 				.context = &v->work.context };
 	return put ? fi_writemsg(p->fabric.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE)
 		   : fi_readmsg(p->fabric.ep, &m, FI_COMPLETION);
+}
+
+/* Some adapters want to know of local memory, too. */
+static bool move_local(struct port *p, struct move *v, const struct iovec *local, bool put)
+{
+	return !fabric_asks(&p->fabric, FI_MR_LOCAL) ||
+	       fabric_register(&p->fabric, local->iov_base, local->iov_len, put ? FI_WRITE : FI_READ,
+			       &v->mr) == 0;
+}
+
+static void move_end(struct move *v)
+{
+	if (v->mr)
+		fi_close(&v->mr->fid);
+	v->mr = NULL;
+	v->used = false;
 }
 
 static int rma_move(struct net *net, uint32_t rank, const struct window *w, uint64_t offset, void *local,
@@ -66,9 +79,13 @@ static int rma_move(struct net *net, uint32_t rank, const struct window *w, uint
 	struct fi_rma_iov there = { .addr = w->base + offset, .len = len, .key = w->key };
 	if (!v || !p->wire.ops->most(&p->wire, rank) || p->to[rank].broken)
 		return -EAGAIN;
+	if (!move_local(p, v, &here, put))
+		return -EIO;
 	ssize_t rc = move_post(p, v, &p->to[rank], &here, &there, put);
-	if (rc)
+	if (rc) {
+		move_end(v);
 		return rc == -FI_EAGAIN ? -EAGAIN : -EIO;
+	}
 	v->used = true;
 	v->over = false;
 	v->tag = tag;
@@ -85,7 +102,7 @@ static unsigned rma_ended(struct net *net, struct moved *m, unsigned n)
 		if (!v->used || !v->over)
 			continue;
 		m[ended++] = (struct moved){ v->tag, v->error ? -EIO : 0 };
-		v->used = false;
+		move_end(v);
 	}
 	return ended;
 }
