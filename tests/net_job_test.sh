@@ -8,7 +8,7 @@ set -uo pipefail
 udp=(attach_test legal_test segment_test name_test match_test handles_test order_test flood_test
 	session_test poll_in_send_test fail_test mem_mix_test msg_mix_test msg_flood_test
 	"wake_test two_ranks_wake_each_other many_pairs_wake_each_other") # the rest is about rings in shared memory
-ofi=(fail_test name_test mem_mix_test "flood_test two_processes_flood_each_other everybody_floods_one"
+ofi=(fail_test name_test mem_mix_test "flood_test two_processes_flood_each_other"
 	"order_test order_is_kept_between_processes")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
