@@ -2,6 +2,9 @@
 /* ctest: TIMEOUT 200 */
 /* Jobs whose ranks talk over libfabric: barriers, ranks that die or fall silent, memory that a provider moves. */
 #define CHECK_SECONDS 60
+#include <errno.h>
+#include <glob.h>
+
 #include <tern/mem.h>
 
 #include "net/packet/packet.h"
@@ -11,6 +14,18 @@ enum { TELL = 0, KNOW, MANY = 8, EACH = 50 };
 
 static const char *const providers[] = { "ofi/tcp", "ofi/shm" };
 enum { PROVIDERS = sizeof providers / sizeof *providers };
+
+/* The shm provider's files of processes that were killed; it names them PID:UID:NUMBER. */
+static void sweep(void)
+{
+	glob_t g;
+	if (glob("/dev/shm/[0-9]*:[0-9]*:[0-9]*", 0, NULL, &g) != 0)
+		return;
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		if (kill(atoi(strrchr(g.gl_pathv[i], '/') + 1), 0) != 0 && errno == ESRCH)
+			unlink(g.gl_pathv[i]);
+	globfree(&g);
+}
 
 static void on_providers(void (*check)(void))
 {
@@ -23,6 +38,7 @@ static void on_providers(void (*check)(void))
 		check();
 		if (atomic_load(&check_failures) != before)
 			printf("    over %s\n", providers[i]);
+		sweep();
 		used++;
 	}
 	if (!used)
