@@ -40,5 +40,10 @@ for net in "${@:-udp ofi/tcp ofi/shm}"; do
 		on "$one" "${!programs}"
 	done
 done
+# The shm provider's files of ranks that were killed.
+for file in /dev/shm/[0-9]*:[0-9]*:[0-9]*; do
+	pid=${file##*/}
+	kill -0 "${pid%%:*}" 2>/dev/null || rm -f "$file"
+done
 ((ran)) || exit 77
 exit $failed

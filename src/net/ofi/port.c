@@ -447,9 +447,9 @@ static int port_settle(struct port *p)
 	p->most = port_bytes(i);
 	p->sources = i->caps & FI_SOURCE;
 	p->many = i->caps & FI_MULTI_RECV;
-	p->wire.provides = PROVIDES_RELIABLE;
+	/* Without it order must be added, which drops what comes much too early, and so must retry. */
 	if (i->tx_attr->msg_order & i->rx_attr->msg_order & FI_ORDER_SAS)
-		p->wire.provides |= PROVIDES_ORDER;
+		p->wire.provides = PROVIDES_ORDER | PROVIDES_RELIABLE;
 	p->to = calloc(p->size, sizeof *p->to);
 	p->rank_at = calloc(p->size, sizeof *p->rank_at);
 	p->waiting = calloc(p->size, sizeof *p->waiting);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A wire over an endpoint of libfabric. The provider is reliable, and orders messages if it says so.
+ * A wire over an endpoint of libfabric. The provider is reliable, and orders messages if it says so; if it does not, the wire
+ * promises nothing.
  *
  * What is sent is copied into a letter, which lives until the provider is done with it: letters of a peer stand in a
  * ring, [first, posted) are the provider's and [posted, next) wait until it has room. So nothing is lost, and a
