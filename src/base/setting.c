@@ -73,7 +73,7 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			       "the address, in numbers, of the interface that UDP is to use" },
 	[SETTING_OFI_WAIT] = { "TERN_OFI_WAIT", "1",
 			       "0: do not ask a provider of libfabric for a descriptor to sleep on; ranks look every half "
-			       "millisecond instead, and some providers need fewer system calls for a message" },
+			       "millisecond instead, and some providers are quicker then" },
 	[SETTING_SERVICE] = { "TERN_SERVICE", "auto",
 			      "services added to a network: of order, flow, retry, with commas between them; "
 			      "none; or auto, those that it lacks" },

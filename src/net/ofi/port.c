@@ -247,6 +247,14 @@ static void port_meet(struct port *p)
 		correspondent_meet(p, r);
 }
 
+/* While the rank is awake nobody need be told of what comes: each message would cost its sender a wake-up. */
+/* cost: base status */
+static void port_unwatch(struct port *p)
+{
+	epoll_ctl(p->sleep_fd, EPOLL_CTL_DEL, p->fabric.wait_fd, NULL);
+	p->watched = false;
+}
+
 static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 {
 	struct port *p = port_of(w);
@@ -254,6 +262,8 @@ static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 	fi_addr_t from[PACKET_BATCH];
 	unsigned came = 0;
 	bool believed = p->sources && p->known == p->size;
+	if (p->watched)
+		port_unwatch(p);
 	if (p->spent)
 		inboxes_post(p);
 	if (p->waits)
@@ -279,6 +289,12 @@ static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 
 /* -- Sleeping -------------------------------------------------------------------------------- */
 
+static bool watch(int epoll, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) == 0;
+}
+
 static int port_descriptor(struct wire *w)
 {
 	struct port *p = port_of(w);
@@ -286,9 +302,12 @@ static int port_descriptor(struct wire *w)
 	char byte;
 	while (recv(p->wake_fd, &byte, 1, MSG_DONTWAIT) >= 0) /* whoever sent it has rung the bell before */
 		;
-	if (p->fabric.wait_fd >= 0 && fi_trywait(p->fabric.fabric, fids, 1) != 0)
+	if (p->fabric.wait_fd < 0)
+		return p->sleep_fd;
+	if (fi_trywait(p->fabric.fabric, fids, 1) != 0)
 		return -1;
-	return p->sleep_fd;
+	p->watched = p->watched || watch(p->sleep_fd, p->fabric.wait_fd);
+	return p->watched ? p->sleep_fd : -1;
 }
 
 static uint64_t port_due(struct wire *w)
@@ -296,12 +315,6 @@ static uint64_t port_due(struct wire *w)
 	const struct port *p = port_of(w);
 	bool asks = p->fabric.wait_fd < 0 || p->waits || p->posted || p->moving;
 	return asks ? clock_ns() + NAP_NS : DUE_NEVER;
-}
-
-static bool watch(int epoll, int fd)
-{
-	struct epoll_event e = { .events = EPOLLIN };
-	return fd < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) == 0;
 }
 
 /* cost: base setup */
@@ -314,7 +327,7 @@ static int wake_open(struct port *p)
 	if (p->wake_fd < 0 || p->sleep_fd < 0 ||
 	    bind(p->wake_fd, (struct sockaddr *)(void *)&address, len) != 0 ||
 	    getsockname(p->wake_fd, (struct sockaddr *)(void *)&address, &len) != 0 ||
-	    !watch(p->sleep_fd, p->wake_fd) || !watch(p->sleep_fd, p->fabric.wait_fd))
+	    !watch(p->sleep_fd, p->wake_fd))
 		return error_set(-errno, "opening what a rank sleeps on: %s", strerror(errno));
 	p->wake_port = ntohs(address.sin_port);
 	return 0;

@@ -88,7 +88,8 @@ struct port {
 	unsigned char *bytes; /* of the inboxes */
 	struct fid_mr *mr;    /* of those, if the provider wants that */
 	int wake_fd;          /* a socket that others write to when this rank sleeps, */
-	int sleep_fd;         /* and an epoll of it and the provider's */
+	int sleep_fd;         /* and an epoll of it and, while the rank sleeps, of the provider's */
+	bool watched;         /* it has the provider's */
 	uint16_t wake_port;
 	struct move move[MOVES];
 	struct fid_mr *exposed[EXPOSED]; /* what peers may reach */
