@@ -444,20 +444,11 @@ static const struct wire_ops port_ops = {
 	.close = port_close,
 };
 
-/* What the provider copies at once, if that is worth while: for more it may ask its peer first. */
-/* cost: base setup */
-static size_t port_bytes(const struct fi_info *i)
-{
-	size_t most = i->tx_attr->inject_size >= INJECT_LEAST ? i->tx_attr->inject_size : PORT_MOST;
-	most = most < PORT_MOST ? most : PORT_MOST;
-	return most < i->ep_attr->max_msg_size ? most : i->ep_attr->max_msg_size;
-}
-
 /* cost: base setup */
 static int port_settle(struct port *p)
 {
 	const struct fi_info *i = p->fabric.info;
-	p->most = port_bytes(i);
+	p->most = i->ep_attr->max_msg_size < PORT_MOST ? i->ep_attr->max_msg_size : PORT_MOST;
 	p->sources = i->caps & FI_SOURCE;
 	p->many = i->caps & FI_MULTI_RECV;
 	/* Without it order must be added, which drops what comes much too early, and so must retry. */

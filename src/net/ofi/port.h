@@ -22,9 +22,8 @@ enum {
 	PORT_MOST =
 		(16 << 10) -
 		256, /* bytes of a datagram: providers on sockets copy those, and ask first for longer ones */
-	EXPOSED = 128,       /* pieces of memory that peers may reach */
-	INJECT_LEAST = 4096, /* bytes that a provider must copy at once for us to send no more */
-	MOVES = 64,          /* of memory, under way */
+	EXPOSED = 128, /* pieces of memory that peers may reach */
+	MOVES = 64,    /* of memory, under way */
 };
 
 /* What a completion tells of. The provider may use the context. */
