@@ -24,6 +24,7 @@ test="$aarch64 $format
 	valgrind            valgrind
 	mandoc              mandoc
 	libsodium-dev       /usr/include/sodium.h
+	libfabric-dev       /usr/include/rdma/fabric.h
 	libncurses-dev      /usr/include/curses.h
 	tmux                tmux
 	chromium            chromium

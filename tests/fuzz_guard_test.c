@@ -4,7 +4,7 @@
 
 #include "boot/exchange.h"
 #include "net/udp/card.h"
-#include "net/udp/guard.h"
+#include "net/guard/guard.h"
 
 enum { RANKS = 3, MODES = 3, BODY = 20, SEALED = BODY + DATAGRAM_HEAD + PACKET_TAG };
 
@@ -25,7 +25,7 @@ static void guards_open(void)
 			*n = (struct packet_net){ .net = { .site = &site[r] },
 						  .job = &job[m],
 						  .guard = &guard_ops };
-			REQUIRE(guard_new(&n->keys, &job[m], &site[r], card.key) == 0);
+			REQUIRE(guard_new(&n->keys, &job[m], &site[r], GUARD_AUTH, card.key) == 0);
 			boot_publish(&job[m], r, &card, sizeof card);
 		}
 	}

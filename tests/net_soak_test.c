@@ -4,16 +4,15 @@
 #define CHECK_SECONDS 6000
 #include "net_traffic.h"
 
-#include "net/udp/udp.h"
-
 enum { RANKS = 3, PAIRS = RANKS * RANKS };
 
 static void soak(const char *net, const char *fault)
 {
 	const char *text = getenv("SOAK_MESSAGES");
-	char why[200];
-	if (strcmp(net, "udp") == 0 && !udp_ops.usable(why, sizeof why))
-		check_skip(why);
+	if (!traffic_usable(net)) {
+		printf("    %s is not usable here\n", net);
+		return;
+	}
 	uint64_t began = clock_ns();
 	traffic_run(net, fault, RANKS, (unsigned)((text ? strtoull(text, NULL, 0) : 10000000) / PAIRS));
 	printf("    %s %s: %u messages in %u s\n", net, fault, traffic.messages * PAIRS,
@@ -25,47 +24,55 @@ TEST(ten_million_arrive_over_shared_memory)
 	soak("shm", "");
 }
 
-TEST(ten_million_arrive_over_udp)
+/* On every network of packets. */
+static void soak_packets(const char *fault)
 {
-	soak("udp", "");
+	soak("udp", fault);
+	soak("ofi/tcp", fault);
+	soak("ofi/shm", fault);
 }
 
-TEST(ten_million_arrive_over_udp_that_loses)
+TEST(ten_million_arrive_in_packets)
 {
-	soak("udp", "drop=0.01");
+	soak_packets("");
 }
 
-TEST(ten_million_arrive_over_udp_that_doubles)
+TEST(ten_million_arrive_in_packets_that_loses)
 {
-	soak("udp", "duplicate=0.05");
+	soak_packets("drop=0.01");
 }
 
-TEST(ten_million_arrive_over_udp_that_reorders)
+TEST(ten_million_arrive_in_packets_that_doubles)
 {
-	soak("udp", "reorder=0.05");
+	soak_packets("duplicate=0.05");
 }
 
-TEST(ten_million_arrive_over_udp_that_delays)
+TEST(ten_million_arrive_in_packets_that_reorders)
 {
-	soak("udp", "delay=0.05,late=2000");
+	soak_packets("reorder=0.05");
 }
 
-TEST(ten_million_arrive_over_udp_that_damages)
+TEST(ten_million_arrive_in_packets_that_delays)
 {
-	soak("udp", "corrupt=0.01");
+	soak_packets("delay=0.05,late=2000");
 }
 
-TEST(ten_million_arrive_over_udp_that_cuts)
+TEST(ten_million_arrive_in_packets_that_damages)
 {
-	soak("udp", "truncate=0.01");
+	soak_packets("corrupt=0.01");
 }
 
-TEST(ten_million_arrive_over_udp_with_partitions)
+TEST(ten_million_arrive_in_packets_that_cuts)
 {
-	soak("udp", "partition=0.00002");
+	soak_packets("truncate=0.01");
 }
 
-TEST(ten_million_arrive_over_udp_that_is_slow)
+TEST(ten_million_arrive_in_packets_with_partitions)
 {
-	soak("udp", "slow=5");
+	soak_packets("partition=0.00002");
+}
+
+TEST(ten_million_arrive_in_packets_that_is_slow)
+{
+	soak_packets("slow=5");
 }

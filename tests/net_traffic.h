@@ -9,6 +9,7 @@
 
 #include "chance.h"
 #include "crew.h"
+#include "net/net.h"
 
 enum { TRAFFIC_MOST = 64 };
 enum { TRAFFIC_TELL, TRAFFIC_ASK, TRAFFIC_ANSWER };
@@ -147,6 +148,23 @@ static inline void traffic_rank(void)
 	for (uint32_t r = 0; r < tern_size(t); r++)
 		CHECK_IS(traffic.got[r], traffic.messages); /* and no more */
 	CHECK_IS(tern_close(t), 0);
+}
+
+/* Whether this build and this machine have the network; as in TERN_NET. Asked in a process of its own. */
+static inline bool traffic_usable(const char *net)
+{
+	pid_t child = fork();
+	int status = 1;
+	if (child == 0) {
+		char why[400];
+		size_t len = strcspn(net, "/");
+		setenv("TERN_NET", net, 1);
+		for (int i = 0; net_table[i]; i++)
+			if (strlen(net_table[i]->name) == len && strncmp(net_table[i]->name, net, len) == 0)
+				_exit(!net_table[i]->usable(why, sizeof why));
+		_exit(1);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
 /* `fault` as for TERN_FAULT, without a seed. */

@@ -16,12 +16,13 @@ upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no
 alone=(yield) # there is no limit to compare it with
 many=(multicast) # wants nine cores
 udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-lossy) # left out of a build without libsodium
+ofi=(ofi-trip ofi-nap-trip ofi-shm-trip ofi-bulk ofi-shm-bulk) # and of one without libfabric
 delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll hold-thread hold-interrupt barrier-thread)
 kernel=(private-put private-get rendezvous) # left out where the kernel does not copy between processes
-for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" "${kernel[@]}" "${udp[@]}"; do
+for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" "${kernel[@]}" "${udp[@]}" "${ofi[@]}"; do
 	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
 done
-count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + ${#delivery[@]} + ${#kernel[@]} + ${#udp[@]})) .
+count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + ${#delivery[@]} + ${#kernel[@]} + ${#udp[@]} + ${#ofi[@]})) .
 
 sentence "every test runs, and --json prints an array of records and nothing else"
 # --count is milliseconds for `idle`.
@@ -76,6 +77,16 @@ if [[ $("$tern" info) == *"udp            usable"* ]]; then
 	check_status 0
 	check_quiet
 	check_records 7
+	count_out 0 '"value": null'
+	count_out 0 '"limit": null'
+fi
+
+if [[ $("$tern" info) == *"ofi            usable"* ]]; then
+	sentence "so does every test over libfabric"
+	run --json --repeat 1 --count 16 --test "$(IFS=, && echo "${ofi[*]}")"
+	check_status 0
+	check_quiet
+	check_records 12
 	count_out 0 '"value": null'
 	count_out 0 '"limit": null'
 fi

@@ -48,8 +48,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_MEMBARRIER] = { "TERN_MEMBARRIER", "1",
 				 "0: do not use membarrier; ranks then nap instead of sleeping" },
 	[SETTING_SINGLE_COPY] = { "TERN_SINGLE_COPY", "1",
-				  "0: carry transfers with registered memory in messages, "
-				  "though the kernel could copy between processes" },
+				  "0: carry transfers with memory of other ranks in messages, "
+				  "though the kernel, or a network, could move it by itself" },
 	[SETTING_SPILL] = { "TERN_SPILL", "256K",
 			    "bytes of each rank's heap for typed messages that found no buffer (K, M, G)" },
 	[SETTING_CHECK] = { "TERN_CHECK", CHECK_UNLESS_SET,
@@ -68,9 +68,13 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_ALONE] = { "TERN_ALONE", "0",
 			    "1: be a job of one rank although another launcher started this process" },
 	[SETTING_NET] = { "TERN_NET", "auto",
-			  "the network between ranks: shm, udp, or auto, which is shm on one machine" },
+			  "the network between ranks: shm, udp, ofi, ofi/PROVIDER; two, as in shm,udp: within machines and between "
+			  "them; or auto" },
 	[SETTING_UDP_BIND] = { "TERN_UDP_BIND", "auto",
 			       "the address that UDP is to use, in numbers, or a network such as 10.1.0.0/16" },
+	[SETTING_OFI_WAIT] = { "TERN_OFI_WAIT", "1",
+			       "0: do not ask a provider of libfabric for a descriptor to sleep on; ranks look every half "
+			       "millisecond instead, and some providers are quicker then" },
 	[SETTING_SERVICE] = { "TERN_SERVICE", "auto",
 			      "services added to a network: of order, flow, retry, with commas between them; "
 			      "none; or auto, those that it lacks" },
@@ -79,8 +83,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			   "see tern-net(7)" },
 	[SETTING_FAULT] = { "TERN_FAULT", "",
 			    "what goes wrong with packets, as in drop=0.01,reorder=0.05,seed=42; see tern-net(7)" },
-	[SETTING_PROTECT] = { "TERN_PROTECT", "auth",
-			      "datagrams are authenticated (auth), encrypted too (encrypt), or neither (none)" },
+	[SETTING_PROTECT] = { "TERN_PROTECT", "auto",
+			      "datagrams are authenticated (auth), encrypted too (encrypt), or neither (none); "
+			      "auto is auth over udp, and none over ofi" },
 	[SETTING_MACHINE] = { "TERN_MACHINE", "",
 			      "under another launcher: ranks for which this differs share no memory, as if on different machines" },
 	[SETTING_KEEPALIVE] = { "TERN_KEEPALIVE", "30",

@@ -34,14 +34,15 @@ enum setting {
 	SETTING_SLICE,        /* ms after which a thread that computes is preempted */
 	SETTING_SSH,          /* the command that `tern run` reaches other hosts with */
 	SETTING_ALONE,        /* 1: be a job of one although another launcher started us */
-	SETTING_NET,          /* auto, shm, udp */
+	SETTING_NET,          /* auto, shm, udp, ofi, ofi/PROVIDER */
 	SETTING_UDP_BIND,     /* the address that UDP sockets have */
+	SETTING_OFI_WAIT,     /* 0: no descriptor of a provider to sleep on */
 	SETTING_SERVICE,      /* which services are added */
 	SETTING_FLOW,         /* how receivers are not overrun */
 	SETTING_FAULT,        /* what a packet network shall do wrong */
-	SETTING_PROTECT,      /* none, auth, encrypt */
-	SETTING_MACHINE, /* which machine this process shall count as on: ranks of another share no memory */
-	SETTING_KEEPALIVE, /* s of silence after which another machine is taken for lost */
+	SETTING_PROTECT,      /* auto, none, auth, encrypt */
+	SETTING_MACHINE,      /* which machine this process shall count as on: ranks of another share no memory */
+	SETTING_KEEPALIVE,    /* s of silence after which another machine is taken for lost */
 	SETTING_COUNT
 };
 

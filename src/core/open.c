@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -17,6 +18,7 @@
 #include "core/trace.h"
 #include "core/wait.h"
 #include "core/watchdog.h"
+#include "net/ofi/ofi.h"
 #include "net/self/self.h"
 #include "net/shm/shm.h"
 #include "net/udp/udp.h"
@@ -108,6 +110,17 @@ static int endpoint_settle(struct endpoint *e, const tern_options *o)
 	return stats_open(e);
 }
 
+/* Whether the machine has a device of those that libfabric is made for; to ask libfabric itself takes long. */
+static bool fabric_here(void)
+{
+	static const char *const classes[] = { "/sys/class/infiniband", "/sys/class/cxi", "/sys/class/hfi1" };
+	struct stat st;
+	for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++)
+		if (stat(classes[i], &st) == 0)
+			return true;
+	return false;
+}
+
 /* The networks to the ranks of this machine and to those of others, as TERN_NET says; "" for none. */
 struct reach {
 	char near[16], far[48];
@@ -119,7 +132,7 @@ static int reach_read(struct reach *r, uint32_t machines)
 	size_t near = strcspn(text, ",");
 	*r = (struct reach){ .near = "shm" };
 	if (strcmp(text, "auto") == 0)
-		snprintf(r->far, sizeof r->far, "%s", machines > 1 ? "udp" : "");
+		snprintf(r->far, sizeof r->far, "%s", machines == 1 ? "" : fabric_here() ? "ofi" : "udp");
 	else if (near != 3 || memcmp(text, "shm", near) != 0)
 		*r = (struct reach){ .near = "" };
 	if (!*r->near)
@@ -139,7 +152,11 @@ static int far_open(struct net **out, struct endpoint *e, struct group *g, const
 {
 	if (strcmp(name, "udp") == 0)
 		return udp_open_rank(out, &e->site, &g->job, near);
-	return error_set(-EINVAL, "TERN_NET is '%s'; it can be auto, shm, udp or shm,udp",
+	if (strcmp(name, "ofi") == 0 || strncmp(name, "ofi/", 4) == 0)
+		return ofi_open_rank(out, &e->site, &g->job, near, name[3] ? name + 4 : "");
+	return error_set(-EINVAL,
+			 "TERN_NET is '%s'; it can be auto, shm, udp, ofi or ofi/PROVIDER, or shm and one of these "
+			 "with a comma between",
 			 setting_text(SETTING_NET));
 }
 

@@ -26,7 +26,7 @@ static int mem_open(struct endpoint *e, void **state)
 	m->job = &e->group->job;
 	m->rank = e->t->rank;
 	m->size = e->t->size;
-	m->single_copy = single_copy;
+	m->single_copy = m->moves = single_copy;
 	for (uint32_t r = 0; r < m->size; r++)
 		m->span[r] = (struct span){ .first = addr_make(r, SEGMENT_HEAP, 0),
 					    .base = m->job->base + job_heap_at(m->job, r),
@@ -40,6 +40,7 @@ static int mem_open(struct endpoint *e, void **state)
 	segment_register(e);
 	agree_register(e);
 	store_register(e);
+	window_register(e);
 	*state = m;
 	return 0;
 }
@@ -51,6 +52,7 @@ static void mem_close(void *state)
 	memory_free(m->whens);
 	memory_free(m->segments);
 	memory_free(m->agreement);
+	memory_free(m->windows);
 	heap_fini(&m->own);
 	heap_fini(&m->common);
 	memory_free(m);
@@ -68,7 +70,8 @@ static unsigned mem_progress(void *state)
 		m->lost = slot_lost(m);
 		mem_busy(m);
 	}
-	return transfer_progress(state) + when_progress(state) + slot_progress(state);
+	unsigned moved = m->moving ? window_progress(m) : 0;
+	return moved + transfer_progress(state) + when_progress(state) + slot_progress(state);
 }
 
 /* Its heap is still mapped, but nobody is there to whom it matters: operations on it fail from now on. */

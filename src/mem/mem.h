@@ -48,6 +48,8 @@ enum mem_handler {
 	MEM_DONE, /* the reply to whatever was asked: slot, error, a word; or data */
 	MEM_STORED,
 	MEM_AGREE,
+	MEM_WINDOW, /* which part of a heap a network may move by itself */
+	MEM_WINDOW_IS,
 };
 
 /* How an atomic operation travels: what to do, on what. */
@@ -100,8 +102,11 @@ struct mem {
 		size_t bytes;
 	} name[TERN_NAMES_MAX];
 	struct agreement *agreement; /* where ranks do not share memory; made with the first */
+	struct windows *windows;     /* of heaps that a network reaches; made with the first */
+	uint32_t moving;             /* chunks that networks move */
+	bool moves;                  /* they may */
 	bool single_copy;            /* the kernel lets us read and write the memory of other processes */
-	uint64_t unused_[6];         /* see below */
+	uint64_t unused_[5];         /* see below */
 	struct span span[];          /* one a rank */
 };
 /* Where it does not hold, compilers find a span twice in a put of 8 bytes. */
@@ -219,6 +224,14 @@ ptrdiff_t message_move(struct mem *m, struct transfer *x);
 /* Starts an atomic operation at its home rank; `old` may be NULL. */
 int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old, tern_op *op,
 		bool blocks);
+
+/* -- window.c: transfers that a network does by itself -- */
+void window_register(struct endpoint *e);
+bool window_has(struct mem *m, const struct transfer *x); /* whether what `x` moves next can go so */
+ptrdiff_t window_move(struct mem *m, struct transfer *x); /* as message_move() */
+unsigned window_progress(struct mem *m);                  /* ends what has been moved; how much */
+bool window_owed(const struct mem *m,
+		 struct slot *s); /* of a rank that is lost: it may still end by itself */
 
 /* -- amo.c -- */
 /* Does `what` (an enum amo_code) on memory that this process can touch. */

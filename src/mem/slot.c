@@ -107,6 +107,19 @@ void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const v
 	slot_end(m, s, error);
 }
 
+void slot_moved(struct mem *m, uint64_t name, int error)
+{
+	struct slot *s = slot_named(m, name);
+	if (!s)
+		return;
+	struct net *net = m->e->site.peer[s->rank].net;
+	int lost = error ? net->ops->check(net, s->rank) : 0;
+	if (error && !lost)
+		lost = error_set(error, "the network %s could not move memory of rank %u", net->ops->name,
+				 s->rank);
+	slot_end(m, s, lost);
+}
+
 bool slots_quiet(const struct mem *m)
 {
 	for (int i = SLOTS_QUICK; i < SLOTS_QUICK + SLOTS_OF_PART; i++)
@@ -149,7 +162,7 @@ bool slot_lost(struct mem *m)
 		struct peer *p = &m->e->site.peer[s->rank];
 		if (!s->used || !p->lost)
 			continue;
-		if (p->replies.base && inlet_has(&p->replies))
+		if ((p->replies.base && inlet_has(&p->replies)) || window_owed(m, s))
 			owed = true; /* what it answered before it left is handled first */
 		else
 			slot_end(m, s, p->net->ops->check(p->net, s->rank));

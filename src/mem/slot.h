@@ -32,6 +32,8 @@ struct slot {
 	bool word;             /* what comes back is one word, of which `len` bytes are wanted */
 	uint64_t ask[4];       /* of a request that is sent again when its owner has no place for it */
 	bool asks, again;
+	bool moving;    /* a network does it by itself */
+	uint64_t until; /* when it is no longer waited for, though its rank is lost */
 };
 
 struct slots {
@@ -47,6 +49,9 @@ uint64_t slot_name(struct mem *m, struct slot *s); /* what travels */
 /* The answer has come: lays down `data`, tells whoever waits. */
 /* `data` is laid down if there is no error; if it is not what the slot expects, that is one. */
 void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const void *data, size_t len);
+
+/* A network has moved it. */
+void slot_moved(struct mem *m, uint64_t name, int error);
 
 /* Sends again what found no place at its owner. */
 unsigned slot_progress(struct mem *m);

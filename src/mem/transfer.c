@@ -76,7 +76,9 @@ static ptrdiff_t move_now(struct mem *m, struct transfer *x, size_t len)
 static ptrdiff_t move_any(struct mem *m, struct transfer *x, size_t len)
 {
 	ptrdiff_t moved = move_now(m, x, len);
-	return moved ? moved : message_move(m, x);
+	if (moved)
+		return moved;
+	return window_has(m, x) ? window_move(m, x) : message_move(m, x);
 }
 
 /* A turn of a transfer: moves up to `most` bytes one way or another. What it moved, 0 if it must wait. */
@@ -171,7 +173,9 @@ unsigned transfer_progress(struct mem *m)
 	ts->moving = true;
 	tern_hold(
 		m->e->t); /* a message without room is tried again: a poll does not wait until another rank polls */
+	uint32_t flying = x->flying;
 	size_t moved = transfer_turn(m, x, most, move_any);
+	bool sent = x->flying > flying;
 	tern_release(m->e->t);
 	transfer_unlink(ts, x);
 	if (transfer_over(x))
@@ -179,7 +183,7 @@ unsigned transfer_progress(struct mem *m)
 	else
 		transfer_append(ts, x);
 	ts->moving = false;
-	return moved > 0;
+	return moved > 0 || sent;
 }
 
 size_t transfer_room(const struct mem *m)

@@ -38,6 +38,34 @@ enum provides {
 	PROVIDES_SHARED = 8,   /* memory of the peer can be mapped */
 };
 
+/* What a rank tells others of memory that they may reach by themselves. */
+struct window {
+	uint64_t base, key;
+};
+
+/* A move that has ended, and how. */
+struct moved {
+	uint64_t tag;
+	int error;
+};
+
+/*
+ * Of a network that reads and writes memory of a peer without the peer's program: what is put and got by messages elsewhere
+ * can then be moved so. The caller knows that the peer has the memory.
+ */
+struct net_rma {
+	/* Lets peers reach [base, base + bytes) of this rank, until it closes; 0, or a negative code without a sentence. */
+	int (*expose)(struct net *net, void *base, size_t bytes, struct window *w);
+	/*
+	 * Begins to move `len` bytes between `local`, which stays as it is until then, and what is `offset` bytes behind
+	 * the beginning of `rank`'s window. -EAGAIN: there is no room, later. A put has ended when the peer would see it.
+	 */
+	int (*move)(struct net *net, uint32_t rank, const struct window *w, uint64_t offset, void *local,
+		    size_t len, bool put, uint64_t tag);
+	/* Moves that have ended, up to `n`; each is told once. */
+	unsigned (*ended)(struct net *net, struct moved *m, unsigned n);
+};
+
 struct net_ops {
 	const char *name;
 	const char *reach; /* which ranks, in words */
@@ -46,7 +74,7 @@ struct net_ops {
 	/* What it provides with the services that are in force; NULL: `provides`. */
 	unsigned (*in_force)(struct net *net);
 
-	/* Whether it can be used on this machine; if not, why and what to do, in `why`. */
+	/* Whether it can be used on this machine; if not, why and what to do, in `why`; else how, or nothing. */
 	bool (*usable)(char *why, size_t len);
 
 	/*
@@ -145,8 +173,9 @@ struct site {
 struct net {
 	const struct net_ops *ops;
 	struct site *site;
-	struct pool *pool; /* this endpoint's blocks; NULL until they have memory */
-	unsigned next;     /* the block whose turn it is to be taken */
+	const struct net_rma *rma; /* NULL: it has none, or it is not to be used */
+	struct pool *pool;         /* this endpoint's blocks; NULL until they have memory */
+	unsigned next;             /* the block whose turn it is to be taken */
 };
 
 /* An inlet of the circle where something may lie, looking from `in` on; NULL if there is none. */

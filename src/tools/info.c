@@ -118,6 +118,8 @@ static void text_networks(void)
 		bool usable = net_table[i]->usable(why, sizeof why);
 		printf("  %-14s %s: %s\n", net_table[i]->name, usable ? "usable" : "not usable here",
 		       usable ? net_table[i]->reach : why);
+		if (usable && *why)
+			printf("  %-14s %s\n", "", why);
 		text_provides(net_table[i]->provides);
 	}
 }

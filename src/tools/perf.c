@@ -74,6 +74,11 @@ static const struct test *const tests[] = {
 	&test_udp_rate,
 	&test_udp_bulk,
 	&test_udp_lossy,
+	&test_ofi_trip,
+	&test_ofi_nap_trip,
+	&test_ofi_shm_trip,
+	&test_ofi_bulk,
+	&test_ofi_shm_bulk,
 	NULL,
 };
 

@@ -110,6 +110,10 @@ extern const struct test test_hold_poll, test_hold_thread, test_hold_interrupt;
 /* perf_udp.c */
 extern const struct test test_udp_trip, test_udp_auth_trip, test_udp_rate, test_udp_bulk, test_udp_lossy;
 
+/* perf_ofi.c */
+extern const struct test test_ofi_trip, test_ofi_nap_trip, test_ofi_shm_trip, test_ofi_bulk,
+	test_ofi_shm_bulk;
+
 /* What the hidden options of perf_start.c run; their exit status. */
 int start_first_trip(const char *began);
 int start_bare(void);

@@ -256,8 +256,9 @@ int fault_wrap(struct wire **w, uint32_t rank, uint32_t size)
 	if (rank == 0)
 		error_warn("TERN_FAULT: things go wrong on purpose, with seed=%llu",
 			   (unsigned long long)plan.seed);
-	f->wire = **w;
+	f->wire = **w; /* but whatever the other one provides is broken */
 	f->wire.ops = &fault_ops;
+	f->wire.provides = 0;
 	f->inner = *w;
 	f->plan = plan;
 	f->chance.state = plan.seed ^ (rank + 1) * UINT64_C(0x9e3779b97f4a7c15);

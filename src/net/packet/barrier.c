@@ -107,13 +107,11 @@ void barrier_token(struct packet_net *n, unsigned round, uint64_t generation)
 		n->barrier.heard[round] = generation;
 }
 
-static bool all_acked(const struct packet_net *n)
+static bool all_landed(const struct packet_net *n)
 {
 	for (uint32_t i = 0; i < n->actives; i++) {
-		const struct path *p = n->path[n->active[i]];
-		for (unsigned stream = 0; !p->gone && stream < STREAMS; stream++)
-			if (p->out[stream].acked < p->mark[stream])
-				return false;
+		if (!path_landed(n->path[n->active[i]]))
+			return false;
 	}
 	return true;
 }
@@ -134,7 +132,7 @@ static void rounds_go_on(struct packet_net *n)
 void barrier_go_on(struct packet_net *n)
 {
 	struct barrier *b = &n->barrier;
-	if (b->stage == BARRIER_LANDING && all_acked(n)) {
+	if (b->stage == BARRIER_LANDING && all_landed(n)) {
 		b->ticket = n->local ? n->local->ops->arrive(n->local) : 0;
 		b->stage = BARRIER_LOCAL;
 	}
@@ -170,8 +168,7 @@ uint64_t packet_arrive(struct net *net)
 	n->barrier.doubt = 0;
 	for (uint32_t i = 0; i < n->actives; i++) {
 		struct path *p = n->path[n->active[i]];
-		for (unsigned stream = 0; stream < STREAMS; stream++)
-			p->mark[stream] = p->out[stream].base ? lane_sent(p->out[stream].lane) : 0;
+		path_mark(p);
 		path_stir(p);
 	}
 	post_look(n, true);

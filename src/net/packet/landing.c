@@ -243,13 +243,27 @@ static bool message_take(struct path *p, struct arrival *a, const struct record 
 	return true;
 }
 
+static void news_take(struct path *p, const struct record *r)
+{
+	if (r->news == NEWS_BARRIER)
+		barrier_token(p->net, r->round, r->generation);
+	if (r->news == NEWS_ASK) { /* what was sent before it lies in our rings by now */
+		p->confirm.answer = r->generation;
+		p->wishes |= 1u << NEWS_CONFIRM;
+	}
+	if (r->news == NEWS_CONFIRM && r->generation == p->confirm.asked) {
+		p->confirm.landed = p->confirm.asked - 1;
+		p->confirm.asked = 0;
+	}
+}
+
 /* What the packet says of itself, and those of its messages that are of `streams`. */
 static void packet_put(struct path *p, struct arrival a, unsigned streams)
 {
 	struct record r;
 	while (a.len && record_read(&a, &r)) {
-		if (r.news == NEWS_BARRIER)
-			barrier_token(p->net, r.round, r.generation);
+		if (r.news != NEWS_NONE)
+			news_take(p, &r);
 		if (r.news != NEWS_NONE || !(streams >> r.stream & 1))
 			continue;
 		if (!message_take(p, &a, &r)) {

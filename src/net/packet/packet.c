@@ -48,7 +48,8 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	if (!reply) /* replies are made in a poll, which has looked at the clock */
 		n->now = clock_ns();
 	/* In a burst it may have company, until something is acknowledged or somebody looks. */
-	bool few = p->retry.next - p->retry.first < AHEAD && p->retry.pace.flying < AHEAD_BYTES;
+	bool few = n->confirms ? path_ahead(p) < AHEAD
+			       : p->retry.next - p->retry.first < AHEAD && p->retry.pace.flying < AHEAD_BYTES;
 	bool alone = few || n->now - p->sent > LINGER_NS;
 	if (alone || path_full(p)) {
 		path_pump(p, alone);
@@ -213,12 +214,13 @@ static bool arm_call(struct packet_net *n, const struct sleep *sleep)
 
 static bool arm_sleep(struct packet_net *n, struct sleep *sleep)
 {
-	if (sleep->fds + 2 > SLEEP_FDS || (!n->local && sleep->bells == FUTEX_MANY))
+	int fd = n->wire->ops->descriptor(n->wire);
+	if (fd < 0 || sleep->fds + 2 > SLEEP_FDS || (!n->local && sleep->bells == FUTEX_MANY))
 		return false;
 	if (!n->local)
 		sleep->bell[sleep->bells++] = &n->job->rank[n->net.site->rank].bell;
 	sleep->fd[sleep->fds++] = n->wake;
-	sleep->fd[sleep->fds++] = n->wire->ops->descriptor(n->wire);
+	sleep->fd[sleep->fds++] = fd;
 	sleep->ports++;
 	return true;
 }
@@ -268,7 +270,8 @@ bool packet_settled(struct net *net)
 	struct packet_net *n = packet_of(net);
 	for (uint32_t i = 0; i < n->actives; i++) {
 		struct path *p = n->path[n->active[i]];
-		if (!path_quiet(p) && packet_check(net, p->rank) == 0)
+		path_mark(p);
+		if (!(path_quiet(p) && path_landed(p)) && packet_check(net, p->rank) == 0)
 			return false;
 	}
 	return true;
@@ -336,7 +339,7 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 		rc = packet_wake(n);
 	if (rc)
 		return rc;
-	n->copies |= !(n->services & PROVIDES_RELIABLE); /* blocks are given back as soon as they are sent */
+	n->confirms = n->wire->provides & ~n->services & PROVIDES_RELIABLE;
 	packet_circle(n, site);
 	site->mute |= !n->wire->calls;
 	atomic_store(&job->rank[site->rank].pid, getpid());

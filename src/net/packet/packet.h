@@ -55,7 +55,7 @@ enum {
 _Static_assert(LANDING == 32, "a bit each in 32");
 
 /* What the network itself has to say; at most one in a packet, in the place of a record. */
-enum news { NEWS_NONE, NEWS_FLOW, NEWS_BARRIER, NEWS_KINDS };
+enum news { NEWS_NONE, NEWS_FLOW, NEWS_BARRIER, NEWS_ASK, NEWS_CONFIRM, NEWS_KINDS };
 
 /* How a record begins: handler, number of words, and these. */
 enum {
@@ -165,6 +165,17 @@ struct path {
 	uint32_t wishes;  /* news to send, a bit each */
 	uint64_t token;   /* generation << 8 | round of NEWS_BARRIER */
 	uint64_t mark[STREAMS]; /* messages that had been written when the barrier was come to */
+	/* Of a wire that is reliable by itself, where nothing is acknowledged unless it was asked for. */
+	struct {
+		uint64_t sent; /* packets that matter: with messages, or tokens */
+		uint64_t
+			asked; /* how many of them the peer was last asked about, plus 1; 0: it has answered */
+		uint64_t landed; /* of which it said that they have come */
+		uint64_t goal;   /* of which it must, for what was marked */
+		uint64_t answer; /* what the peer asked about last */
+	} confirm;
+	unsigned ahead;    /* packets sent in */
+	uint64_t ahead_in; /* that round */
 	struct out out[STREAMS];
 	struct in in[STREAMS];
 	struct flow flow;
@@ -230,6 +241,7 @@ struct packet_net {
 	const struct guard_ops *guard;
 	void *keys;                     /* the guard's */
 	bool copies;                    /* payloads into packets, because their bytes are changed there */
+	bool confirms;                  /* the wire is reliable, and nobody acknowledges */
 	unsigned services;              /* enum provides: those that are added; and FLOW_SHIFT */
 	const struct service *flow;     /* the strategy; NULL without flow */
 	const struct service *layer[4]; /* the highest first */
@@ -255,6 +267,7 @@ struct packet_net {
 	struct call call;
 	uint64_t now, looked; /* ns */
 	uint64_t empties;     /* looks that found nothing */
+	uint64_t round;       /* looks at which nothing was held back for company */
 	uint32_t known_left;
 	struct net *
 		local; /* shared memory with the ranks of this machine; NULL: they are reached like all others */
@@ -266,6 +279,12 @@ struct packet_net {
 static inline struct packet_net *packet_of(struct net *net)
 {
 	return (struct packet_net *)(void *)net;
+}
+
+/* Packets sent since whatever was staged had to leave. */
+static inline unsigned path_ahead(const struct path *p)
+{
+	return p->ahead_in == p->net->round ? p->ahead : 0;
 }
 
 /* -- place.c: walking along a ring -- */
@@ -318,6 +337,8 @@ void path_serve(struct path *p);                           /* the same the other
 void path_pump(struct path *p, bool all); /* sends what may be sent; `all`: though more might join it */
 bool path_full(const struct path *p);     /* what is staged makes a packet */
 bool path_quiet(const struct path *p);    /* everything was acknowledged */
+void path_mark(struct path *p);           /* what has been written by now, */
+bool path_landed(struct path *p);         /* and whether that has come to its receiver */
 void path_give_up(struct path *p);
 void path_stir(struct path *p);
 void path_wake(struct path *p, uint64_t due); /* to be looked after then */

@@ -97,6 +97,50 @@ static bool path_flying(const struct path *p)
 	return p->retry.next != p->retry.first;
 }
 
+/* Whether more may join what is staged because something is under way. */
+static bool path_busy(const struct path *p)
+{
+	return p->net->confirms ? path_ahead(p) : path_flying(p);
+}
+
+static bool path_room(const struct path *p)
+{
+	struct wire *w = p->net->wire;
+	return !w->ops->room || w->ops->room(w, p->rank);
+}
+
+/* Asks the peer to say that what was sent so far has come; one question at a time. */
+static void path_question(struct path *p)
+{
+	if (p->confirm.asked)
+		return;
+	p->confirm.asked = p->confirm.sent + 1;
+	p->wishes |= 1u << NEWS_ASK;
+	path_stir(p);
+}
+
+void path_mark(struct path *p)
+{
+	for (unsigned stream = 0; stream < STREAMS; stream++)
+		p->mark[stream] = p->out[stream].base ? lane_sent(p->out[stream].lane) : 0;
+	p->confirm.goal = 0;
+}
+
+bool path_landed(struct path *p)
+{
+	for (unsigned stream = 0; !p->gone && stream < STREAMS; stream++)
+		if (p->out[stream].acked < p->mark[stream])
+			return false;
+	if (p->gone || !p->net->confirms)
+		return true;
+	if (!p->confirm.goal)
+		p->confirm.goal = p->confirm.sent;
+	if (p->confirm.landed >= p->confirm.goal)
+		return true;
+	path_question(p);
+	return false;
+}
+
 /* Nearly full will do: the next message may be too long for the rest. */
 bool path_full(const struct path *p)
 {
@@ -119,6 +163,9 @@ static bool path_send(struct path *p)
 	if (record_write(p, k, p->most - OVERHEAD)) {
 		more = k->full || p->wishes;
 		p->sent = p->net->now;
+		p->ahead = path_ahead(p) + 1;
+		p->ahead_in = p->net->round;
+		p->confirm.sent += k->records || k->flight.slice.news == NEWS_BARRIER;
 		path_unstage(p, (size_t)(k->end - k->at) + k->named, k->records);
 		service_down(k, 0);
 	}
@@ -129,8 +176,8 @@ void path_pump(struct path *p, bool all)
 {
 	if (p->gone || (!p->staged && !p->wishes) || !path_reachable(p))
 		return;
-	while (service_ready(p)) {
-		if (!all && !p->wishes && path_flying(p) && !path_full(p))
+	while (path_room(p) && service_ready(p)) {
+		if (!all && !p->wishes && path_busy(p) && !path_full(p))
 			return;
 		if (!path_send(p)) {
 			p->staged = p->letters = 0;

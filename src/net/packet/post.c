@@ -119,6 +119,7 @@ void post_send(struct packet_net *n)
 void post_look(struct packet_net *n, bool all)
 {
 	n->now = n->looked = clock_ns();
+	n->round += all;
 	unsigned came = post_receive(n);
 	n->empties += !came;
 	barrier_go_on(n);

@@ -214,6 +214,10 @@ static void news_choose(struct path *p, struct slice *s)
 		return;
 	s->news = (uint8_t)__builtin_ctz(p->wishes);
 	p->wishes &= p->wishes - 1;
+	if (s->news == NEWS_ASK)
+		s->generation = p->confirm.asked;
+	if (s->news == NEWS_CONFIRM)
+		s->generation = p->confirm.answer;
 	if (s->news != NEWS_BARRIER)
 		return;
 	s->round = p->token & 0xff;

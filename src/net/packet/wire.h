@@ -38,16 +38,19 @@ struct datagram {
 	unsigned char *bytes;
 	size_t len;
 	struct stay *stay; /* NULL: nothing can stay */
+	uint32_t from;     /* the sender's rank, plus 1, where the wire itself knows it; 0: it does not */
 };
 
 struct wire_ops {
 	/* Bytes that a datagram to `rank` may have now, at most DATAGRAM_MAX; 0: it cannot be sent to yet. */
 	size_t (*most)(struct wire *w, uint32_t rank);
-	/* Sends, in this order. What it cannot carry now it loses, as any packet may be lost. */
+	/* Whether it takes a datagram to `rank` now, and does not lose it; NULL: it takes any, and may lose it. */
+	bool (*room)(struct wire *w, uint32_t rank);
+	/* Sends, in this order; what it was given it copies. What it cannot carry now it loses, as any packet may be lost. */
 	void (*send)(struct wire *w, const struct outgoing *o, unsigned n);
 	/* What has arrived, up to `n`. The bytes may be changed, and are there until the next call, but for what stays. */
 	unsigned (*receive)(struct wire *w, struct datagram *d, unsigned n);
-	int (*descriptor)(struct wire *w); /* readable when something has arrived */
+	int (*descriptor)(struct wire *w); /* readable when something has arrived; -1: it has, or nearly */
 	uint64_t (*due)(struct wire *w);   /* when it must be called though nothing is: ns; UINT64_MAX */
 	void (*close)(struct wire *w);
 };

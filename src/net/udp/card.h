@@ -8,8 +8,8 @@
 #include "net/shm/job.h"
 
 struct card {
+	unsigned char key[32];       /* the guard's, and first */
 	struct sockaddr_in6 address; /* or a sockaddr_in in the same place */
-	unsigned char key[32];       /* public, made for this session */
 };
 
 _Static_assert(sizeof(struct card) <= JOB_CARD_BYTES, "a card fits where cards are kept");

@@ -260,7 +260,9 @@ static unsigned hulls_turn(struct socket *s, unsigned n)
 static struct datagram hull_datagram(const struct socket *s, unsigned i, size_t at, size_t len)
 {
 	struct hull *h = s->turn[i];
-	return (struct datagram){ h->bytes + at, len, h < s->hull + PACKET_BATCH ? &h->stay : NULL };
+	return (struct datagram){ .bytes = h->bytes + at,
+				   .len = len,
+				   .stay = h < s->hull + PACKET_BATCH ? &h->stay : NULL };
 }
 
 /* The length of each datagram but the last of those that came as one. */

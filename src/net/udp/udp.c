@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "boot/exchange.h"
 #include "net/fault/fault.h"
+#include "net/guard/guard.h"
 #include "net/udp/card.h"
-#include "net/udp/guard.h"
 #include "net/udp/socket.h"
 
 static bool udp_usable(char *why, size_t len)
@@ -76,7 +76,7 @@ static int udp_open(struct packet_net *n, struct site *site, struct job *job, st
 	if (!rc)
 		rc = fault_wrap(&n->wire, site->rank, site->size);
 	if (!rc)
-		rc = guard_new(&n->keys, job, site, card.key);
+		rc = guard_new(&n->keys, job, site, GUARD_AUTH, card.key);
 	n->guard = &guard_ops;
 	if (rc)
 		return rc;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Datagrams that are not what they should be are not used. */
-#include "net/udp/guard.h"
+#include "net/guard/guard.h"
 
 #include "../../../tests/chance.h"
 #include "../../../tests/check.h"
 #include "boot/exchange.h"
-#include "net/udp/card.h"
 
 enum { RANKS = 3, BODY = 300, BRIEF_BODY = 50 };
 
@@ -20,11 +19,11 @@ static void guards_open(const char *mode)
 	setenv("TERN_PROTECT", mode, 1);
 	REQUIRE(job_create(&job, RANKS, 0) == 0);
 	for (uint32_t r = 0; r < RANKS; r++) {
-		struct card card = { 0 };
+		unsigned char key[32];
 		site[r] = (struct site){ .rank = r, .size = RANKS };
 		net[r] = (struct packet_net){ .net = { .site = &site[r] }, .job = &job, .guard = &guard_ops };
-		REQUIRE(guard_new(&net[r].keys, &job, &site[r], card.key) == 0);
-		boot_publish(&job, r, &card, sizeof card);
+		REQUIRE(guard_new(&net[r].keys, &job, &site[r], GUARD_AUTH, key) == 0);
+		boot_publish(&job, r, key, sizeof key);
 	}
 	for (uint32_t r = 0; r < RANKS; r++)
 		for (uint32_t other = 0; other < RANKS; other++)
@@ -149,6 +148,23 @@ static void claimed_ones(void)
 TEST(a_rank_cannot_speak_as_another)
 {
 	in_each_mode(claimed_ones);
+}
+
+TEST(a_wire_that_knows_better_is_believed)
+{
+	uint32_t from;
+	static const char *const modes[] = { "none", "auth" };
+	for (int i = 0; i < 2; i++) {
+		guards_open(modes[i]);
+		struct datagram d = sealed(2, 1);
+		d.from = 1;
+		CHECK(!opened(1, d, &from));
+		CHECK_IS(net[1].counts.foreign, 1);
+		d.from = 3;
+		CHECK(opened(1, d, &from));
+		CHECK_IS(from, 2);
+		guards_close();
+	}
 }
 
 static void foreign_ones(void)

@@ -5,6 +5,9 @@
  * So whoever does not have the job's key cannot speak in it at all, and no rank can speak as another: the rank
  * in a datagram only says which key to try. What was sent in another session has another key.
  *
+ * Without protection (GUARD_NONE) the same keys give each direction its session, a number that only the two can know, but
+ * that whoever reads the wire can copy. If the wire says who sent a datagram, that must be the rank in it.
+ *
  *     0        1          2        4         8            16                       end - 16
  *    | version | services | rank   | session | counter    | what services wrote ... | tag |
  *
@@ -14,8 +17,8 @@
  * pair's for such: made for short messages, it takes half the time. With TERN_PROTECT=encrypt, the datagram is that cipher's AEAD, with the counter as
  * nonce and the header as additional data.
  */
-#ifndef TERN_NET_UDP_GUARD_H
-#define TERN_NET_UDP_GUARD_H
+#ifndef TERN_NET_GUARD_GUARD_H
+#define TERN_NET_GUARD_GUARD_H
 
 #include "net/packet/packet.h"
 
@@ -23,8 +26,13 @@ enum guard_mode { GUARD_NONE, GUARD_AUTH, GUARD_ENCRYPT };
 
 extern const struct guard_ops guard_ops;
 
-/* Makes this session's key pair; `public_key` goes on the card. Freed by guard_ops.close. */
-int guard_new(void **keys, struct job *job, const struct site *site, unsigned char public_key[32]);
+/*
+ * Makes this session's key pair; `public_key` is what the card begins with. `mode` is for when TERN_PROTECT does not
+ * say. Freed by guard_ops.close.
+ */
+int guard_new(void **keys, struct job *job, const struct site *site, enum guard_mode mode,
+	      unsigned char public_key[32]);
 bool guard_encrypts(const void *keys);
+bool guard_protects(const void *keys);
 
 #endif

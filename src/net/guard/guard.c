@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cost: protection control */
-#include "net/udp/guard.h"
+#include "net/guard/guard.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "base/setting.h"
 #include "boot/exchange.h"
-#include "net/udp/card.h"
 
 enum {
 	VERSION = 2,
@@ -66,17 +65,19 @@ static int mode_read(enum guard_mode *mode)
 {
 	static const char *const names[] = { "none", "auth", "encrypt" };
 	const char *text = setting_text(SETTING_PROTECT);
+	if (strcmp(text, "auto") == 0)
+		return 0;
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(text, names[i]) == 0) {
 			*mode = (enum guard_mode)i;
 			return 0;
 		}
-	return error_set(-EINVAL, "TERN_PROTECT is '%s'; it can be none, auth or encrypt", text);
+	return error_set(-EINVAL, "TERN_PROTECT is '%s'; it can be auto, none, auth or encrypt", text);
 }
 
-int guard_new(void **out, struct job *job, const struct site *site, unsigned char public_key[32])
+int guard_new(void **out, struct job *job, const struct site *site, enum guard_mode mode,
+	      unsigned char public_key[32])
 {
-	enum guard_mode mode = GUARD_AUTH;
 	int rc = mode_read(&mode);
 	if (rc)
 		return rc;
@@ -99,6 +100,11 @@ int guard_new(void **out, struct job *job, const struct site *site, unsigned cha
 bool guard_encrypts(const void *keys)
 {
 	return ((const struct keys *)keys)->mode == GUARD_ENCRYPT;
+}
+
+bool guard_protects(const void *keys)
+{
+	return ((const struct keys *)keys)->mode != GUARD_NONE;
 }
 
 static void guard_close(struct packet_net *n)
@@ -152,13 +158,13 @@ static bool pair_derive(const struct keys *k, struct pair *p, const unsigned cha
 static bool guard_open(struct packet_net *n, uint32_t rank)
 {
 	struct keys *k = n->keys;
-	struct card card;
+	unsigned char theirs[KEY]; /* which a card begins with */
 	if (k->pair[rank])
 		return true;
-	struct pair *p = boot_look(n->job, rank, &card, sizeof card) ? memory_new(1, sizeof *p) : NULL;
+	struct pair *p = boot_look(n->job, rank, theirs, sizeof theirs) ? memory_new(1, sizeof *p) : NULL;
 	if (!p)
 		return false;
-	if (!pair_derive(k, p, card.key, n->net.site->rank < rank)) {
+	if (!pair_derive(k, p, theirs, n->net.site->rank < rank)) {
 		memory_free(p);
 		return false;
 	}
@@ -283,8 +289,9 @@ static bool guard_unseal(struct packet_net *n, struct datagram *d, uint32_t *ran
 		return false;
 	}
 	memcpy(&h, d->bytes, sizeof h);
+	bool another = d->from && d->from != h.rank + 1u; /* than the wire says */
 	if (h.version != (VERSION << 4 | k->mode) || h.services != n->services || h.rank >= k->size ||
-	    h.rank == n->net.site->rank || !guard_open(n, h.rank)) {
+	    h.rank == n->net.site->rank || another || !guard_open(n, h.rank)) {
 		n->counts.foreign++;
 		return false;
 	}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
+#include "net/ofi/ofi.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+#include "boot/exchange.h"
+#include "net/fault/fault.h"
+#include "net/guard/guard.h"
+#include "net/ofi/card.h"
+#include "net/ofi/port.h"
+#include "net/ofi/provider.h"
+
+/* What TERN_NET names behind ofi/; "" if it names nothing, or another network. */
+static const char *provider_asked(void)
+{
+	const char *named = strstr(setting_text(SETTING_NET), "ofi/");
+	return named ? named + 4 : "";
+}
+
+static bool ofi_usable(char *why, size_t len)
+{
+	const struct library *l = library_open();
+	struct fi_info *info = NULL;
+	int rc = l ? provider_find(l, provider_asked(), 0, &info) : -ENOTSUP;
+	if (rc) {
+		snprintf(why, len, "%s", tern_strerror(rc));
+		return false;
+	}
+	snprintf(why, len, "provider %s on %s", info->fabric_attr->prov_name, info->domain_attr->name);
+	l->freeinfo(info);
+	return true;
+}
+
+/* `n` is what the network begins with. */
+static void ofi_free(struct packet_net *n)
+{
+	packet_free(n);
+	if (n->keys)
+		n->guard->close(n);
+	if (n->wire)
+		n->wire->ops->close(n->wire);
+	free(n);
+}
+
+static void ofi_close(struct net *net)
+{
+	struct packet_net *n = packet_of(net);
+	job_rank_leaves(n->job, net->site->rank, RANK_CLOSED);
+	for (uint32_t r = 0; r < net->site->size; r++)
+		if (n->path[r])
+			job_ring(n->job, r);
+	ofi_free(n);
+}
+
+const struct net_ops ofi_ops = {
+	.name = "ofi",
+	.reach = "ranks that a provider of libfabric reaches",
+	.provides = PROVIDES_ORDER | PROVIDES_RELIABLE,
+	.usable = ofi_usable,
+	.connect = packet_connect,
+	.knock = packet_knock,
+	.answer = packet_answer,
+	.check = packet_check,
+	.left = packet_left,
+	.take = packet_take,
+	.reclaim = packet_reclaim,
+	.owns = packet_owns,
+	.ours = packet_ours,
+	.demote = packet_demote,
+	.arm = packet_arm,
+	.disarm = packet_disarm,
+	.arrive = packet_arrive,
+	.passed = packet_passed,
+	.had_passed = packet_had_passed,
+	.settled = packet_settled,
+	.close = ofi_close,
+};
+
+static int card_write(struct ofi_card *card, struct port *p)
+{
+	int len = port_address(p, card->address, sizeof card->address);
+	if (len < 0)
+		return len;
+	card->len = (uint32_t)len;
+	snprintf(card->provider, sizeof card->provider, "%s", fabric_name(&p->fabric));
+	return 0;
+}
+
+static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct net *local, const char *provider)
+{
+	struct ofi_card card = { 0 };
+	struct packet_net *n = &o->packet;
+	int rc = port_open(&o->port, job, site->size, provider);
+	if (rc)
+		return rc;
+	struct port *port = o->port;
+	n->wire = &port->wire;
+	rc = card_write(&card, port);
+	if (!rc)
+		rc = fault_wrap(&n->wire, site->rank, site->size);
+	bool faulty = n->wire != &port->wire; /* damage must be noticed then, by whom it is made for */
+	if (!rc)
+		rc = guard_new(&n->keys, job, site, faulty ? GUARD_AUTH : GUARD_NONE, card.key);
+	n->guard = &guard_ops;
+	if (rc)
+		return rc;
+	struct packet_options options = { .local = local,
+					  .wire = n->wire,
+					  .guard = &guard_ops,
+					  .keys = n->keys,
+					  .copies = guard_encrypts(n->keys) };
+	rc = packet_open(n, &ofi_ops, site, job, &options);
+	if (rc)
+		return rc;
+	if (!faulty && !guard_protects(n->keys) && rma_able(port))
+		n->net.rma = &ofi_rma; /* it knows of neither */
+	boot_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
+	return 0;
+}
+
+int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct net *local, const char *provider)
+{
+	struct ofi *o = calloc(1, sizeof *o);
+	if (!o)
+		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
+	int rc = ofi_open(o, site, job, local, provider);
+	if (rc) {
+		ofi_free(&o->packet);
+		return rc;
+	}
+	*out = &o->packet.net;
+	return 0;
+}

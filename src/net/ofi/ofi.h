@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The network over libfabric: whatever fabric a cluster has, by way of the provider for it. Providers of reliable
+ * datagrams lose nothing, and most keep order; room is always added, since their own resource management may hold replies
+ * behind requests. A fabric is the cluster's own, so datagrams are not protected unless TERN_PROTECT says so.
+ */
+#ifndef TERN_NET_OFI_OFI_H
+#define TERN_NET_OFI_OFI_H
+
+#include "net/packet/packet.h"
+
+extern const struct net_ops ofi_ops;
+
+/*
+ * `provider`: its name, and /DOMAIN; "" for the best there is. `local`: shared memory with the ranks of this machine, or NULL.
+ * `job` must outlive the network. -ENOTSUP with a sentence where this build, or this machine, has no libfabric.
+ */
+int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct net *local, const char *provider);
+
+#endif

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base write */
+#include "net/ofi/port.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/setting.h"
+#include "boot/exchange.h"
+#include "net/ofi/card.h"
+#include "service/service.h"
+
+enum {
+	NAP_NS = 500000,  /* between two looks, where nothing wakes us */
+	ERRORS_MOST = 64, /* that are taken at one look */
+	LOOKS = 16,       /* that bring something, between two searches for ranks that have opened */
+};
+
+/* -- Letters ------------------------------------------------------------------------------- */
+
+static void *desc_of(struct fid_mr *mr)
+{
+	return mr ? fi_mr_desc(mr) : NULL;
+}
+
+/* Its letters are dropped: what was lost before them would be missed by nobody who counts. */
+/* cost: fault control */
+static void correspondent_break(struct correspondent *c)
+{
+	c->broken = true;
+	c->next = c->posted;
+}
+
+/* False if the provider has no room now. */
+static bool letter_post(struct port *p, struct correspondent *c, struct letter *l)
+{
+	ssize_t rc = fi_send(p->fabric.ep, l->bytes, l->len, desc_of(c->mr), c->address, &l->work.context);
+	if (rc == -FI_EAGAIN)
+		return false;
+	if (rc) {
+		correspondent_break(c);
+		return true;
+	}
+	c->posted++;
+	p->posted++;
+	return true;
+}
+
+static void letters_post(struct port *p, struct correspondent *c)
+{
+	while (c->posted != c->next && letter_post(p, c, &c->letter[c->posted % LETTERS]))
+		;
+}
+
+/* Those that found no room, in their order. */
+/* cost: flow control */
+static void port_push(struct port *p)
+{
+	uint32_t still = 0;
+	for (uint32_t i = 0; i < p->waits; i++) {
+		struct correspondent *c = &p->to[p->waiting[i]];
+		letters_post(p, c);
+		c->waits = c->posted != c->next;
+		if (c->waits)
+			p->waiting[still++] = p->waiting[i];
+	}
+	p->waits = still;
+}
+
+static void letter_over(struct port *p, struct letter *l, int error)
+{
+	struct correspondent *c = &p->to[l->work.of];
+	l->over = true;
+	p->posted--;
+	if (error)
+		correspondent_break(c);
+	while (c->first != c->posted && c->letter[c->first % LETTERS].over)
+		c->first++;
+	if (c->first == c->next)
+		c->first = c->posted = c->next = 0; /* the same letters again: their bytes are in the cache */
+}
+
+static size_t gather(unsigned char *to, const struct outgoing *o)
+{
+	size_t len = 0;
+	for (int i = 0; i < o->parts; i++) {
+		memcpy(to + len, o->part[i].iov_base, o->part[i].iov_len);
+		len += o->part[i].iov_len;
+	}
+	return len;
+}
+
+/* Small ones the provider takes at once, and copies. */
+static bool port_inject(struct port *p, struct correspondent *c, const struct outgoing *o)
+{
+	return o->parts == 1 && o->part->iov_len <= p->fabric.info->tx_attr->inject_size &&
+	       c->posted == c->next &&
+	       fi_inject(p->fabric.ep, o->part->iov_base, o->part->iov_len, c->address) == 0;
+}
+
+/* Some providers write to memory of their peers, which is not there any more when those have left. */
+/* cost: fault status */
+static bool port_gone(const struct port *p, uint32_t rank)
+{
+	return p->to[rank].broken || job_rank_state(p->job, rank) > RANK_OPEN;
+}
+
+static void send_one(struct port *p, const struct outgoing *o)
+{
+	struct correspondent *c = &p->to[o->rank];
+	if (port_gone(p, o->rank) || c->next - c->first == LETTERS || port_inject(p, c, o))
+		return;
+	struct letter *l = &c->letter[c->next++ % LETTERS];
+	l->len = gather(l->bytes, o);
+	l->over = false;
+	letters_post(p, c);
+	if (c->posted == c->next || c->waits)
+		return;
+	c->waits = true;
+	p->waiting[p->waits++] = o->rank;
+}
+
+static void port_send(struct wire *w, const struct outgoing *o, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		send_one(port_of(w), &o[i]);
+}
+
+/* cost: flow status */
+static bool port_room(struct wire *w, uint32_t rank)
+{
+	const struct correspondent *c = &port_of(w)->to[rank];
+	return c->next - c->first < LETTERS;
+}
+
+/* Puts a rank into the provider's table of addresses; false if its card is not there yet. */
+/* cost: base setup */
+static bool correspondent_meet(struct port *p, uint32_t rank)
+{
+	struct correspondent *c = &p->to[rank];
+	struct ofi_card card;
+	if (c->address != FI_ADDR_NOTAVAIL)
+		return true;
+	if (!boot_look(p->job, rank, &card, sizeof card))
+		return false;
+	if (fi_av_insert(p->fabric.av, card.address, 1, &c->address, 0, NULL) != 1) {
+		c->address = FI_ADDR_NOTAVAIL;
+		return false;
+	}
+	if (c->address < p->size)
+		p->rank_at[c->address] = rank + 1;
+	p->known++;
+	return true;
+}
+
+/* -- What has come --------------------------------------------------------------------------- */
+
+static bool inbox_post(struct port *p, struct inbox *b)
+{
+	struct iovec part = { b->bytes, p->inbox_bytes };
+	void *desc = desc_of(p->mr);
+	struct fi_msg m = { .msg_iov = &part,
+			    .desc = &desc,
+			    .iov_count = 1,
+			    .addr = FI_ADDR_UNSPEC,
+			    .context = &b->work.context };
+	return fi_recvmsg(p->fabric.ep, &m, p->many ? FI_MULTI_RECV | FI_COMPLETION : FI_COMPLETION) == 0;
+}
+
+static void inboxes_post(struct port *p)
+{
+	for (unsigned i = 0; p->spent && i < p->inboxes; i++)
+		if (p->inbox[i].spent && inbox_post(p, &p->inbox[i])) {
+			p->inbox[i].spent = false;
+			p->spent--;
+		}
+}
+
+static void inbox_spent(struct port *p, struct inbox *b)
+{
+	p->spent += !b->spent;
+	b->spent = true;
+}
+
+static void port_ended(struct port *p, struct work *w, int error)
+{
+	switch (w->kind) {
+	case WORK_LETTER:
+		letter_over(p, (struct letter *)(void *)w, error);
+		break;
+	case WORK_INBOX:
+		inbox_spent(p, (struct inbox *)(void *)w);
+		break;
+	case WORK_MOVE:
+		p->move[w->of].over = true;
+		p->move[w->of].error = error;
+		p->moving--;
+		break;
+	}
+}
+
+/* cost: fault control */
+static bool port_error(struct port *p)
+{
+	struct fi_cq_err_entry e = { .err_data_size = 0 };
+	if (fi_cq_readerr(p->fabric.cq, &e, 0) != 1)
+		return false;
+	if (e.op_context)
+		port_ended(p, e.op_context, e.err ? -e.err : -EIO);
+	return true;
+}
+
+static ssize_t port_read(struct port *p, struct fi_cq_data_entry *e, unsigned n, fi_addr_t *from)
+{
+	ssize_t got;
+	for (int i = 0; i < ERRORS_MOST; i++) {
+		got = p->sources ? fi_cq_readfrom(p->fabric.cq, e, n, from) : fi_cq_read(p->fabric.cq, e, n);
+		if (got != -FI_EAVAIL || !port_error(p))
+			break;
+	}
+	return got;
+}
+
+static struct datagram datagram_of(const struct port *p, const struct fi_cq_data_entry *e, fi_addr_t from)
+{
+	const struct inbox *b = e->op_context;
+	return (struct datagram){ .bytes = p->many ? e->buf : b->bytes,
+				  .len = e->len,
+				  .from = from < p->size ? p->rank_at[from] : 0 };
+}
+
+/* Makes the provider know all who can send by now. */
+/* cost: protection control */
+static void port_meet(struct port *p)
+{
+	if (p->looks++ % LOOKS != 0)
+		return;
+	for (uint32_t r = 0; r < p->size; r++)
+		correspondent_meet(p, r);
+}
+
+/* While the rank is awake nobody need be told of what comes: each message would cost its sender a wake-up. */
+/* cost: base status */
+static void port_unwatch(struct port *p)
+{
+	epoll_ctl(p->sleep_fd, EPOLL_CTL_DEL, p->fabric.wait_fd, NULL);
+	p->watched = false;
+}
+
+static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
+{
+	struct port *p = port_of(w);
+	struct fi_cq_data_entry e[PACKET_BATCH];
+	fi_addr_t from[PACKET_BATCH];
+	unsigned came = 0;
+	bool believed = p->sources && p->known == p->size;
+	if (p->watched)
+		port_unwatch(p);
+	if (p->spent)
+		inboxes_post(p);
+	if (p->waits)
+		port_push(p);
+	ssize_t got = port_read(p, e, n < PACKET_BATCH ? n : PACKET_BATCH, from);
+	for (ssize_t i = 0; i < got; i++) {
+		struct work *work = e[i].op_context;
+		if (!work)
+			continue;
+		if (work->kind != WORK_INBOX) {
+			port_ended(p, work, 0);
+			continue;
+		}
+		if (e[i].flags & FI_RECV)
+			d[came++] = datagram_of(p, &e[i], believed ? from[i] : FI_ADDR_NOTAVAIL);
+		if (!p->many || e[i].flags & FI_MULTI_RECV) /* the last one that fitted into it */
+			inbox_spent(p, (struct inbox *)(void *)work);
+	}
+	if (came && p->sources && !believed)
+		port_meet(p);
+	return came;
+}
+
+/* -- Sleeping -------------------------------------------------------------------------------- */
+
+static bool watch(int epoll, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) == 0;
+}
+
+static int port_descriptor(struct wire *w)
+{
+	struct port *p = port_of(w);
+	struct fid *fids[] = { &p->fabric.cq->fid };
+	if (p->fabric.wait_fd < 0)
+		return p->sleep_fd;
+	if (fi_trywait(p->fabric.fabric, fids, 1) != 0)
+		return -1;
+	p->watched = p->watched || watch(p->sleep_fd, p->fabric.wait_fd);
+	return p->watched ? p->sleep_fd : -1;
+}
+
+static uint64_t port_due(struct wire *w)
+{
+	const struct port *p = port_of(w);
+	bool asks = p->fabric.wait_fd < 0 || p->waits || p->posted || p->moving;
+	return asks ? clock_ns() + NAP_NS : DUE_NEVER;
+}
+
+/* cost: base setup */
+static int wake_open(struct port *p)
+{
+	p->sleep_fd = epoll_create1(EPOLL_CLOEXEC);
+	return p->sleep_fd < 0 ? error_set(-errno, "opening what a rank sleeps on: %s", strerror(errno)) : 0;
+}
+
+/* -- Opening and closing ------------------------------------------------------------------------ */
+
+static void *port_pages(size_t bytes)
+{
+	void *p =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* cost: base setup */
+static bool letters_make(struct port *p, uint32_t rank)
+{
+	struct correspondent *c = &p->to[rank];
+	size_t bytes = LETTERS * p->most;
+	unsigned char *at = port_pages(bytes);
+	c->letter = at ? calloc(LETTERS, sizeof *c->letter) : NULL;
+	bool there = c->letter;
+	if (there && fabric_asks(&p->fabric, FI_MR_LOCAL))
+		there = fabric_register(&p->fabric, at, bytes, FI_SEND, &c->mr) == 0;
+	if (!there) {
+		if (at)
+			munmap(at, bytes);
+		free(c->letter);
+		c->letter = NULL;
+		return false;
+	}
+	for (uint32_t i = 0; i < LETTERS; i++)
+		c->letter[i] = (struct letter){ .work = { .kind = WORK_LETTER, .of = rank },
+						.bytes = at + i * p->most };
+	return true;
+}
+
+static void letters_free(struct port *p, struct correspondent *c)
+{
+	if (!c->letter)
+		return;
+	if (c->mr)
+		fi_close(&c->mr->fid);
+	munmap(c->letter[0].bytes, LETTERS * p->most);
+	free(c->letter);
+}
+
+/* cost: base setup */
+static size_t port_most(struct wire *w, uint32_t rank)
+{
+	struct port *p = port_of(w);
+	struct correspondent *c = &p->to[rank];
+	return c->letter || (correspondent_meet(p, rank) && letters_make(p, rank)) ? p->most : 0;
+}
+
+/* cost: base setup */
+static int inboxes_make(struct port *p)
+{
+	p->inboxes = p->many ? INBOXES : INBOXES_SINGLE;
+	p->inbox_bytes = p->many ? INBOX_BYTES : p->most;
+	size_t bytes = p->inboxes * p->inbox_bytes;
+	p->inbox = calloc(p->inboxes, sizeof *p->inbox);
+	p->bytes = port_pages(bytes);
+	if (!p->inbox || !p->bytes)
+		return error_set(-ENOMEM, "opening an endpoint of libfabric: no memory");
+	if (fabric_asks(&p->fabric, FI_MR_LOCAL) &&
+	    fabric_register(&p->fabric, p->bytes, bytes, FI_RECV, &p->mr) != 0)
+		return error_set(-EIO, "the provider %s of libfabric does not register %zu bytes",
+				 fabric_name(&p->fabric), bytes);
+	for (unsigned i = 0; i < p->inboxes; i++)
+		p->inbox[i] = (struct inbox){ .work = { .kind = WORK_INBOX, .of = i },
+					      .bytes = p->bytes + i * p->inbox_bytes,
+					      .spent = true };
+	p->spent = p->inboxes;
+	fi_setopt(&p->fabric.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &p->most, sizeof p->most);
+	inboxes_post(p);
+	return 0;
+}
+
+/* cost: base setup */
+static void port_close(struct wire *w)
+{
+	struct port *p = port_of(w);
+	for (unsigned i = 0; i < p->exposures; i++)
+		fi_close(&p->exposed[i]->fid);
+	if (p->fabric.ep) /* before what it uses */
+		fi_close(&p->fabric.ep->fid);
+	p->fabric.ep = NULL;
+	for (uint32_t r = 0; p->to && r < p->size; r++)
+		letters_free(p, &p->to[r]);
+	if (p->mr)
+		fi_close(&p->mr->fid);
+	fabric_close(&p->fabric);
+	if (p->bytes)
+		munmap(p->bytes, p->inboxes * p->inbox_bytes);
+	if (p->sleep_fd >= 0)
+		close(p->sleep_fd);
+	free(p->inbox);
+	free(p->to);
+	free(p->rank_at);
+	free(p->waiting);
+	free(p);
+}
+
+static const struct wire_ops port_ops = {
+	.most = port_most,
+	.room = port_room,
+	.send = port_send,
+	.receive = port_receive,
+	.descriptor = port_descriptor,
+	.due = port_due,
+	.close = port_close,
+};
+
+/* cost: base setup */
+static int port_settle(struct port *p)
+{
+	const struct fi_info *i = p->fabric.info;
+	p->most = i->ep_attr->max_msg_size < PORT_MOST ? i->ep_attr->max_msg_size : PORT_MOST;
+	p->sources = i->caps & FI_SOURCE;
+	p->many = i->caps & FI_MULTI_RECV;
+	/* Without it order must be added, which drops what comes much too early, and so must retry. */
+	if (i->tx_attr->msg_order & i->rx_attr->msg_order & FI_ORDER_SAS)
+		p->wire.provides = PROVIDES_ORDER | PROVIDES_RELIABLE;
+	p->to = calloc(p->size, sizeof *p->to);
+	p->rank_at = calloc(p->size, sizeof *p->rank_at);
+	p->waiting = calloc(p->size, sizeof *p->waiting);
+	if (!p->to || !p->rank_at || !p->waiting)
+		return error_set(-ENOMEM, "opening an endpoint of libfabric: no memory");
+	for (uint32_t r = 0; r < p->size; r++)
+		p->to[r].address = FI_ADDR_NOTAVAIL;
+	for (uint32_t k = 0; k < MOVES; k++)
+		p->move[k].work = (struct work){ .kind = WORK_MOVE, .of = k };
+	int rc = inboxes_make(p);
+	return rc ? rc : wake_open(p);
+}
+
+/* cost: base setup */
+int port_open(struct port **out, struct job *job, uint32_t size, const char *name)
+{
+	struct port *p = calloc(1, sizeof *p);
+	if (!p)
+		return error_set(-ENOMEM, "opening an endpoint of libfabric: no memory");
+	*p = (struct port){ .wire = { .ops = &port_ops }, .job = job, .size = size };
+	p->sleep_fd = -1;
+	uint64_t waits = 1;
+	int rc = setting_number(SETTING_OFI_WAIT, &waits);
+	if (!rc)
+		rc = fabric_open(&p->fabric, name, 0, size, waits);
+	if (!rc)
+		rc = port_settle(p);
+	if (rc) {
+		port_close(&p->wire);
+		return rc;
+	}
+	*out = p;
+	return 0;
+}
+
+/* cost: base setup */
+int port_address(struct port *p, unsigned char *address, size_t most)
+{
+	size_t len = most;
+	int rc = fi_getname(&p->fabric.ep->fid, address, &len);
+	if (rc)
+		return error_set(-EIO,
+				 "the provider %s of libfabric has an address of %zu bytes, and %zu fit",
+				 fabric_name(&p->fabric), len, most);
+	return (int)len;
+}

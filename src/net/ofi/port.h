@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A wire over an endpoint of libfabric. The provider is reliable, and orders messages if it says so; if it does not, the wire
+ * promises nothing.
+ *
+ * What is sent is copied into a letter, which lives until the provider is done with it: letters of a peer stand in a
+ * ring, [first, posted) are the provider's and [posted, next) wait until it has room. So nothing is lost, and a
+ * peer that takes nothing holds up nobody else: when its ring is full, room() says so, and messages stay staged.
+ * Messages come into a few large inboxes, many to an inbox, and are read there.
+ */
+#ifndef TERN_NET_OFI_PORT_H
+#define TERN_NET_OFI_PORT_H
+
+#include "net/ofi/fabric.h"
+#include "net/packet/packet.h"
+
+enum {
+	LETTERS = 16,            /* of a peer */
+	INBOXES = 4,             /* if many messages fit into one, */
+	INBOXES_SINGLE = 128,    /* and if they do not */
+	INBOX_BYTES = 512 << 10, /* of one for many */
+	PORT_MOST =
+		(16 << 10) -
+		256, /* bytes of a datagram: providers on sockets copy those, and ask first for longer ones */
+	EXPOSED = 128, /* pieces of memory that peers may reach */
+	MOVES = 64,    /* of memory, under way */
+};
+
+/* What a completion tells of. The provider may use the context. */
+enum work_kind { WORK_LETTER, WORK_INBOX, WORK_MOVE };
+struct work {
+	struct fi_context2 context;
+	enum work_kind kind;
+	uint32_t of; /* a letter's rank; the number of an inbox or a move */
+};
+
+struct letter {
+	struct work work;
+	size_t len;
+	bool over; /* the provider is done with it */
+	unsigned char *bytes;
+};
+
+struct correspondent {
+	fi_addr_t address;
+	uint32_t first, posted, next; /* of its letters; from 0 again when there are none */
+	struct letter *letter;        /* LETTERS; NULL until its card was seen */
+	struct fid_mr *mr;            /* of their bytes, if the provider wants that */
+	bool broken;                  /* the provider has failed to send to it: nothing more is */
+	bool waits;                   /* it is among those with letters that are not posted */
+};
+
+struct inbox {
+	struct work work;
+	unsigned char *bytes;
+	bool spent; /* to be posted again */
+};
+
+/* A move of memory, as mem asked for it. */
+struct move {
+	struct work work;
+	bool used, over;
+	int error;
+	struct fid_mr *mr; /* of the local memory, if the provider wants that */
+	uint64_t tag;
+};
+
+struct port {
+	struct wire wire;
+	struct fabric fabric;
+	struct job *job;
+	uint32_t size;
+	size_t most;
+	struct correspondent *to; /* one a rank */
+	uint32_t *rank_at;        /* by address: the rank, plus 1 */
+	uint32_t *waiting;        /* ranks with letters that are not posted */
+	uint32_t waits;
+	uint32_t posted; /* letters with the provider, */
+	uint32_t moving; /* and moves */
+	bool sources;    /* it tells who sent what, */
+	uint32_t known;  /* which is believed when it knows all of us: some take a stranger for another */
+	uint32_t looks;  /* at what has come since we last looked for ranks that it does not know */
+	bool many;       /* messages share an inbox */
+	struct inbox *inbox;
+	unsigned inboxes, spent;
+	size_t inbox_bytes;
+	unsigned char *bytes; /* of the inboxes */
+	struct fid_mr *mr;    /* of those, if the provider wants that */
+	int sleep_fd;         /* an epoll that has, while the rank sleeps, the provider's descriptor */
+	bool watched;         /* it has it */
+	struct move move[MOVES];
+	struct fid_mr *exposed[EXPOSED]; /* what peers may reach */
+	unsigned exposures;
+};
+
+/* The network. Its wire may have another around it; memory goes past that. */
+struct ofi {
+	struct packet_net packet;
+	struct port *port;
+};
+
+static inline struct port *port_of(struct wire *w)
+{
+	return (struct port *)(void *)w;
+}
+
+extern const struct net_rma ofi_rma;
+bool rma_able(const struct port *p); /* whether the provider can, on terms that we can meet */
+
+/* `name` as for provider_find(). */
+int port_open(struct port **out, struct job *job, uint32_t size, const char *name);
+
+/* Where peers send to; bytes written, at most `most`, or a negative code with a sentence. */
+int port_address(struct port *p, unsigned char *address, size_t most);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base write */
+/* Memory of peers, read and written by the provider. */
+#include <errno.h>
+
+#include "net/ofi/port.h"
+
+static struct port *port_under(struct net *net)
+{
+	return ((struct ofi *)(void *)net)->port;
+}
+
+bool rma_able(const struct port *p)
+{
+	return p->fabric.info->caps & FI_RMA;
+}
+
+static int rma_expose(struct net *net, void *base, size_t bytes, struct window *w)
+{
+	struct port *p = port_under(net);
+	struct fid_mr *mr;
+	if (p->exposures == EXPOSED)
+		return -ENOSPC;
+	int rc = fabric_register(&p->fabric, base, bytes, FI_REMOTE_READ | FI_REMOTE_WRITE, &mr);
+	if (rc)
+		return rc;
+	p->exposed[p->exposures++] = mr;
+	w->base = fabric_asks(&p->fabric, FI_MR_VIRT_ADDR) ? (uint64_t)(uintptr_t)base : 0;
+	w->key = fi_mr_key(mr);
+	return 0;
+}
+
+static struct move *move_take(struct port *p)
+{
+	for (unsigned i = 0; i < MOVES; i++)
+		if (!p->move[i].used)
+			return &p->move[i];
+	return NULL;
+}
+
+/* A put is over when it is in the peer's memory, so that a message sent then finds it there. */
+static ssize_t move_post(struct port *p, struct move *v, const struct correspondent *c, struct iovec *local,
+			 struct fi_rma_iov *remote, bool put)
+{
+	void *desc = v->mr ? fi_mr_desc(v->mr) : NULL;
+	struct fi_msg_rma m = { .msg_iov = local,
+				.desc = &desc,
+				.iov_count = 1,
+				.addr = c->address,
+				.rma_iov = remote,
+				.rma_iov_count = 1,
+				.context = &v->work.context };
+	return put ? fi_writemsg(p->fabric.ep, &m, FI_COMPLETION | FI_DELIVERY_COMPLETE)
+		   : fi_readmsg(p->fabric.ep, &m, FI_COMPLETION);
+}
+
+/* Some adapters want to know of local memory, too. */
+static bool move_local(struct port *p, struct move *v, const struct iovec *local, bool put)
+{
+	return !fabric_asks(&p->fabric, FI_MR_LOCAL) ||
+	       fabric_register(&p->fabric, local->iov_base, local->iov_len, put ? FI_WRITE : FI_READ,
+			       &v->mr) == 0;
+}
+
+static void move_end(struct move *v)
+{
+	if (v->mr)
+		fi_close(&v->mr->fid);
+	v->mr = NULL;
+	v->used = false;
+}
+
+static int rma_move(struct net *net, uint32_t rank, const struct window *w, uint64_t offset, void *local,
+		    size_t len, bool put, uint64_t tag)
+{
+	struct port *p = port_under(net);
+	struct move *v = move_take(p);
+	struct iovec here = { local, len };
+	struct fi_rma_iov there = { .addr = w->base + offset, .len = len, .key = w->key };
+	if (!v || !p->wire.ops->most(&p->wire, rank) || p->to[rank].broken)
+		return -EAGAIN;
+	if (!move_local(p, v, &here, put))
+		return -EIO;
+	ssize_t rc = move_post(p, v, &p->to[rank], &here, &there, put);
+	if (rc) {
+		move_end(v);
+		return rc == -FI_EAGAIN ? -EAGAIN : -EIO;
+	}
+	v->used = true;
+	v->over = false;
+	v->tag = tag;
+	p->moving++;
+	return 0;
+}
+
+static unsigned rma_ended(struct net *net, struct moved *m, unsigned n)
+{
+	struct port *p = port_under(net);
+	unsigned ended = 0;
+	for (unsigned i = 0; i < MOVES && ended < n; i++) {
+		struct move *v = &p->move[i];
+		if (!v->used || !v->over)
+			continue;
+		m[ended++] = (struct moved){ v->tag, v->error ? -EIO : 0 };
+		move_end(v);
+	}
+	return ended;
+}
+
+const struct net_rma ofi_rma = { .expose = rma_expose, .move = rma_move, .ended = rma_ended };
