@@ -73,6 +73,9 @@ static const struct test *const tests[] = {
 	&test_udp_auth_trip,
 	&test_udp_rate,
 	&test_udp_bulk,
+	&test_block,
+	&test_stream,
+	&test_stream_group,
 	NULL,
 };
 

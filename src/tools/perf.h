@@ -110,6 +110,9 @@ extern const struct test test_hold_poll, test_hold_thread, test_hold_interrupt;
 /* perf_udp.c */
 extern const struct test test_udp_trip, test_udp_auth_trip, test_udp_rate, test_udp_bulk;
 
+/* perf_sequence.c */
+extern const struct test test_block, test_stream, test_stream_group;
+
 /* What the hidden options of perf_start.c run; their exit status. */
 int start_first_trip(const char *began);
 int start_bare(void);
