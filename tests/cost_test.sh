@@ -56,7 +56,7 @@ sentence "the tables have the paper's figures and Tern's, and the picture is a p
 run --plot "$folder/cost.svg"
 check_status 0
 check_quiet
-for table in '1. A single packet' '2. Sequences' '3. Kinds' '4. As a formula' '5. What is not base'; do
+for table in '1. A single packet' '2. Sequences' '3. Kinds' '4. As a formula' '5. What is not base' "6. The study's protocols"; do
 	count_out 1 "^$table"
 done
 count_out 1 '^total +20 +27 +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$'

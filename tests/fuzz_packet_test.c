@@ -185,8 +185,12 @@ TEST(bytes_at_random_do_no_harm)
 
 TEST(packets_that_were_changed_do_no_harm)
 {
+	static const char *const flows[] = {
+		"credit", "return", "drop", "nack", "token", "permit", "reserve"
+	};
 	struct chance c = { check_seed() };
 	for (unsigned round = 0; round < check_scaled(300); round++) {
+		setenv("TERN_FLOW", flows[round % (sizeof flows / sizeof *flows)], 1);
 		net_open();
 		for (unsigned i = 0; i < 30; i++) {
 			unsigned char bytes[DATAGRAM_MAX];

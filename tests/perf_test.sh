@@ -12,7 +12,7 @@ tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receiv
 	barrier idle start memory trace)
 bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private chunk chunk-trip
 	copy-clean copy-dirty)
-upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no-overlap spawn-trip spawn-rate)
+upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no-overlap spawn-trip spawn-rate block stream stream-group)
 alone=(yield) # there is no limit to compare it with
 many=(multicast) # wants nine cores
 udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-lossy) # left out of a build without libsodium

@@ -87,6 +87,10 @@ static void streams_send(tern *t)
 	for (uint32_t to = 0; to < RANKS; to++)
 		REQUIRE(tern_stream_open(t, to, STREAM, the.way, the.group, &s[to]) == 0);
 	for (uint64_t i = 0; i < PACKETS; i++) {
+		for (uint32_t to = 0; i == PACKETS / 2 && to < RANKS; to++) {
+			CHECK_IS(tern_stream_close(s[to]), 0); /* a stream goes on where it was closed */
+			REQUIRE(tern_stream_open(t, to, STREAM, the.way, the.group, &s[to]) == 0);
+		}
 		const uint64_t words[] = { i * 10, i * 10 + 1, i * 10 + 2, i * 10 + 3 };
 		for (uint32_t to = 0; to < RANKS; to++)
 			CHECK_IS(tern_stream_put(s[to], i % (TERN_STREAM_WORDS + 1), words), 0);
@@ -189,6 +193,13 @@ TEST(without_any_service_they_arrive_when_packets_are_doubled_and_overtake_each_
 {
 	need_udp();
 	sequences_run("udp", "none", "duplicate=0.2,reorder=0.3", TERN_WAY_AUTO);
+}
+
+/* So late that a question is asked twice, and its second answer comes when another one is awaited. */
+TEST(without_any_service_they_arrive_when_packets_are_late)
+{
+	need_udp();
+	sequences_run("udp", "none", "delay=0.3,late=5000", TERN_WAY_AUTO);
 }
 
 TEST(without_any_service_they_arrive_with_acknowledgements_for_groups)

@@ -68,7 +68,7 @@ int tern_stream_put(tern_stream *s, unsigned n, const uint64_t *words);
 /* Waits until everything that was put has been acknowledged; plain, there is nothing to wait for. */
 int tern_stream_flush(tern_stream *s);
 
-/* Flushes and frees it, also if the flush fails, and returns what that does. */
+/* Flushes and closes it, also if the flush fails, and returns what that does. It may be opened again. */
 int tern_stream_close(tern_stream *s);
 
 #endif

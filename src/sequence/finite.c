@@ -172,20 +172,18 @@ static void on_piece(tern *t, const tern_msg *m)
 
 /* -- The sender ------------------------------------------------------------------------------------ */
 
-struct sending {
-	struct sequence *q;
-	struct outbound *out;
-	uint32_t dst;
-	unsigned id;
-	const char *data;
-	size_t len;
-};
+/* The block that an answer is for, if it is still wanted. */
+static struct outbound *outbound_of(struct sequence *q, const tern_msg *m)
+{
+	struct outbound *out = q->out ? &q->out[tern_msg_src(m)] : NULL;
+	return out && out->busy && out->number == tern_msg_arg(m, 0) ? out : NULL;
+}
 
+/* cost: buffer control */
 static void on_verdict(tern *t, const tern_msg *m)
 {
-	struct sequence *q = sequence_of(t);
-	struct outbound *out = q->out ? &q->out[tern_msg_src(m)] : NULL;
-	if (!out || !out->busy || out->number != tern_msg_arg(m, 0))
+	struct outbound *out = outbound_of(sequence_of(t), m);
+	if (!out || out->question == SEQUENCE_END)
 		return;
 	out->answered = true;
 	out->verdict = -(int)tern_msg_arg(m, 1);
@@ -194,9 +192,8 @@ static void on_verdict(tern *t, const tern_msg *m)
 /* cost: fault control */
 static void on_missing(tern *t, const tern_msg *m)
 {
-	struct sequence *q = sequence_of(t);
-	struct outbound *out = q->out ? &q->out[tern_msg_src(m)] : NULL;
-	if (!out || !out->busy || out->number != tern_msg_arg(m, 0))
+	struct outbound *out = outbound_of(sequence_of(t), m);
+	if (!out || out->question != SEQUENCE_END)
 		return;
 	out->answered = true;
 	out->verdict = -(int)tern_msg_arg(m, 1);
@@ -205,7 +202,7 @@ static void on_missing(tern *t, const tern_msg *m)
 		out->missing[i] = tern_msg_arg(m, 3 + i);
 }
 
-static struct ladder sending_ladder(const struct sending *s, const char *lack)
+static struct ladder shipment_ladder(const struct shipment *s, const char *lack)
 {
 	return (struct ladder){
 		.bounded = true, .call = "tern_sequence_send", .way = "to", .whom = s->dst + 1, .lack = lack
@@ -213,7 +210,7 @@ static struct ladder sending_ladder(const struct sending *s, const char *lack)
 }
 
 /* Serves for a moment; whether the receiver can still answer. */
-static int sending_step(const struct sending *s, struct ladder *l)
+static int shipment_step(const struct shipment *s, struct ladder *l)
 {
 	struct endpoint *e = s->q->e;
 	if (poll_left(e))
@@ -226,36 +223,43 @@ static int sending_step(const struct sending *s, struct ladder *l)
 	return rc;
 }
 
-/* Asks until there is an answer. */
-static int question(const struct sending *s, unsigned handler)
+/* cost: base control */
+int shipment_ask(const struct shipment *s, unsigned handler)
 {
-	struct ladder l = sending_ladder(s, "no answer");
+	s->out->question = handler;
+	s->out->answered = false;
+	return layer_words(s->q->e, s->dst, handler, s->out->number, s->id, s->len, 0, 0, 0);
+}
+
+/* Asks until there is an answer. */
+static int question(const struct shipment *s, unsigned handler)
+{
+	struct ladder l = shipment_ladder(s, "no answer");
 	struct patience p = { 0 };
-	const uint64_t words[] = { s->out->number, s->id, s->len };
 	int rc = 0;
 	s->out->answered = false;
 	while (!rc && !s->out->answered) {
 		if (patience_over(s->q->e, &p))
-			rc = layer_request(s->q->e, s->dst, handler, NULL, 0, 3, words);
+			rc = shipment_ask(s, handler);
 		if (!rc && !s->out->answered)
-			rc = sending_step(s, &l);
+			rc = shipment_step(s, &l);
 	}
 	return rc ? rc : s->out->verdict;
 }
 
 /* After a refusal. */
-static int pause_for(const struct sending *s, unsigned tries)
+static int pause_for(const struct shipment *s, unsigned tries)
 {
-	struct ladder l = sending_ladder(s, "the receiver accepts nothing");
+	struct ladder l = shipment_ladder(s, "the receiver accepts nothing");
 	struct endpoint *e = s->q->e;
 	uint64_t until = e->world->now() + (UINT64_C(20000) << (tries < 8 ? tries : 8));
 	int rc = 0;
 	while (!rc && e->world->now() < until)
-		rc = sending_step(s, &l);
+		rc = shipment_step(s, &l);
 	return rc;
 }
 
-static int nobody(const struct sending *s)
+static int nobody(const struct shipment *s)
 {
 	return error_set(
 		-ENXIO,
@@ -265,7 +269,7 @@ static int nobody(const struct sending *s)
 }
 
 /* cost: base write */
-static int packet_send(const struct sending *s, uint64_t i)
+int shipment_packet(const struct shipment *s, uint64_t i)
 {
 	uint64_t offset = i * PACKET; /* cost: order write */
 	size_t len = s->len - offset < PACKET ? s->len - offset : PACKET;
@@ -275,19 +279,19 @@ static int packet_send(const struct sending *s, uint64_t i)
 
 /* Those that are missing, as many as may be sent at once. */
 /* cost: fault control */
-static int missing_send(const struct sending *s, unsigned burst)
+static int missing_send(const struct shipment *s, unsigned burst)
 {
 	int rc = 0;
 	uint64_t n = packets_of(s->len);
 	for (uint64_t i = 0; !rc && burst && i < MISSING_BITS && s->out->first + i < n; i++)
 		if (s->out->missing[i / 64] >> i % 64 & 1) {
-			rc = packet_send(s, s->out->first + i);
+			rc = shipment_packet(s, s->out->first + i);
 			burst--;
 		}
 	return rc;
 }
 
-static int send_full(const struct sending *s)
+static int send_full(const struct shipment *s)
 {
 	bool room = sequence_provided(s->q->e, s->dst) & PROVIDES_ROOM;
 	unsigned burst = room ? MISSING_BITS : BURST;
@@ -299,28 +303,32 @@ static int send_full(const struct sending *s)
 			return rc;
 	}
 	for (uint64_t i = 0; !rc && i < begin; i++)
-		rc = packet_send(s, i);
+		rc = shipment_packet(s, i);
 	while (!rc && (rc = question(s, SEQUENCE_END)) == -EAGAIN)
 		rc = missing_send(s, burst);
 	return rc == -ENXIO ? nobody(s) : rc;
 }
 
-/* The head and the data behind it; the verdict comes the other way meanwhile. */
-static int plain_try(const struct sending *s)
+/* cost: base write */
+int shipment_piece(const struct shipment *s, size_t at)
 {
-	struct ladder l = sending_ladder(s, "no verdict");
-	const uint64_t words[] = { s->out->number, s->id, s->len };
-	s->out->answered = false;
-	int rc = layer_request(s->q->e, s->dst, SEQUENCE_HEAD, NULL, 0, 3, words);
+	size_t len = s->len - at < PACKET ? s->len - at : PACKET;
+	return layer_request(s->q->e, s->dst, SEQUENCE_PIECE, s->data + at, len, 1, &s->out->number);
+}
+
+/* The head and the data behind it; the verdict comes the other way meanwhile. */
+static int plain_try(const struct shipment *s)
+{
+	struct ladder l = shipment_ladder(s, "no verdict");
+	int rc = shipment_ask(s, SEQUENCE_HEAD);
 	for (size_t at = 0; !rc && at < s->len && !(s->out->answered && s->out->verdict); at += PACKET)
-		rc = layer_request(s->q->e, s->dst, SEQUENCE_PIECE, s->data + at,
-				   s->len - at < PACKET ? s->len - at : PACKET, 1, words);
+		rc = shipment_piece(s, at);
 	while (!rc && !s->out->answered)
-		rc = sending_step(s, &l);
+		rc = shipment_step(s, &l);
 	return rc ? rc : s->out->verdict;
 }
 
-static int send_plain(const struct sending *s)
+static int send_plain(const struct shipment *s)
 {
 	int rc;
 	for (unsigned tries = 0; (rc = plain_try(s)) == -EAGAIN; tries++) {
@@ -333,9 +341,9 @@ static int send_plain(const struct sending *s)
 }
 
 /* One at a time to each rank, also of light threads. */
-static int sending_begin(struct sending *s)
+static int shipment_begin(struct shipment *s)
 {
-	struct ladder l = sending_ladder(s, "another sequence is under way");
+	struct ladder l = shipment_ladder(s, "another sequence is under way");
 	struct sequence *q = s->q;
 	if (!q->out)
 		q->out = memory_new(q->e->t->size, sizeof *q->out);
@@ -344,7 +352,7 @@ static int sending_begin(struct sending *s)
 	s->out = &q->out[s->dst];
 	int rc = 0;
 	while (!rc && s->out->busy)
-		rc = sending_step(s, &l);
+		rc = shipment_step(s, &l);
 	if (rc)
 		return rc;
 	s->out->busy = true;
@@ -356,7 +364,7 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 {
 	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
-	struct sending s = { .q = sequence_of(t), .dst = dst, .id = id, .data = data, .len = len };
+	struct shipment s = { .q = sequence_of(t), .dst = dst, .id = id, .data = data, .len = len };
 	int rc = rules_program(e, "tern_sequence_send()");
 	if (!rc)
 		rc = rules_wait(e, "tern_sequence_send()");
@@ -366,7 +374,7 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 		rc = error_set(-ERANGE, "tern_sequence_send() was given kind %u; there are %d", id,
 			       TERN_SEQUENCES_MAX);
 	if (!rc)
-		rc = sending_begin(&s);
+		rc = shipment_begin(&s);
 	if (rc)
 		return rc;
 	rc = tern_way_to(t, dst, way) == TERN_WAY_PLAIN ? send_plain(&s) : send_full(&s);

@@ -33,7 +33,7 @@ enum sequence_handler {
 	STREAM_PACKET,    /* number, shape, words */
 	STREAM_ASK,       /* shape: how far are you? */
 	STREAM_ACK,       /* the reply: id, expected */
-	STREAM_PLAIN,     /* shape, words */
+	STREAM_PLAIN,     /* nothing, shape, words */
 };
 
 enum { MISSING_WORDS = 3, MISSING_BITS = 64 * MISSING_WORDS };
@@ -59,6 +59,7 @@ struct inbound {
 struct outbound {
 	uint64_t number;
 	bool busy;
+	unsigned question; /* the handler that was asked: a late answer to another one is none */
 	bool answered;
 	int verdict;                     /* of the answer: 0, or a code */
 	uint64_t first;                  /* packet that is missing; */
@@ -88,6 +89,19 @@ static inline struct sequence *sequence_of(tern *t)
 
 /* What the network to `rank` provides, its services included: of enum provides. */
 unsigned sequence_provided(const struct endpoint *e, uint32_t rank);
+
+/* A block on its way: the steps of its sender, none of which waits. */
+struct shipment {
+	struct sequence *q;
+	struct outbound *out;
+	uint32_t dst;
+	unsigned id;
+	const char *data;
+	size_t len;
+};
+int shipment_ask(const struct shipment *s, unsigned handler); /* SEQUENCE_ASK, _END or _HEAD */
+int shipment_packet(const struct shipment *s, uint64_t i);
+int shipment_piece(const struct shipment *s, size_t at);
 
 /* Waiting for an answer: when the question is to be asked again. */
 struct patience {

@@ -33,6 +33,7 @@ struct tern_stream {
 	struct sequence *q;
 	uint32_t dst;
 	unsigned id, group;
+	bool open; /* else it is here for its numbers, from which the next one goes on */
 	bool plain;
 	uint64_t next, acked;     /* numbers under way: [acked, next) */
 	struct patience patience; /* of the first */
@@ -96,7 +97,7 @@ static void on_packet(tern *t, const tern_msg *m)
 	uint32_t from = tern_msg_src(m);
 	unsigned id, n;
 	struct stream_kind *k = shape_read(q, shape, &id, &n);
-	if (!k || tern_msg_words(m) != 2 + n)
+	if (!k || tern_msg_words(m) != TERN_WORDS_MAX)
 		return;
 	struct stream_in *in = &k->in[from];
 	bool late = number < in->expected;
@@ -126,9 +127,9 @@ static void on_plain(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	unsigned id, n;
-	struct stream_kind *k = shape_read(q, tern_msg_arg(m, 0), &id, &n);
-	if (k && tern_msg_words(m) == 1 + n)
-		k->fn(t, tern_msg_src(m), id, m->word + 1, n, k->arg);
+	struct stream_kind *k = shape_read(q, tern_msg_arg(m, 1), &id, &n);
+	if (k && tern_msg_words(m) == TERN_WORDS_MAX)
+		k->fn(t, tern_msg_src(m), id, m->word + 2, n, k->arg);
 }
 
 /* -- The sender ------------------------------------------------------------------------------------ */
@@ -157,9 +158,9 @@ static void on_ack(tern *t, const tern_msg *m)
 static int piece_send(struct tern_stream *s, uint64_t number, bool asks)
 {
 	const struct piece *p = &s->kept[number % WINDOW];
-	uint64_t words[2 + TERN_STREAM_WORDS] = { number, shape_of(s, p->n, asks) }; /* cost: order write */
-	memcpy(words + 2, p->word, p->n * sizeof *p->word);
-	return layer_request(s->q->e, s->dst, STREAM_PACKET, NULL, 0, 2 + p->n, words);
+	const uint64_t *w = p->word;
+	uint64_t shape = shape_of(s, p->n, asks); /* cost: order write */
+	return layer_words(s->q->e, s->dst, STREAM_PACKET, number, shape, w[0], w[1], w[2], w[3]);
 }
 
 /* Everything that is under way, the last one with the wish for an answer. */
@@ -201,9 +202,9 @@ static int stream_wait(struct tern_stream *s, uint64_t most)
 
 static int plain_put(struct tern_stream *s, unsigned n, const uint64_t *words)
 {
-	uint64_t all[1 + TERN_STREAM_WORDS] = { shape_of(s, n, false) };
-	memcpy(all + 1, words, n * sizeof *words);
-	return layer_request(s->q->e, s->dst, STREAM_PLAIN, NULL, 0, 1 + n, all);
+	uint64_t w[TERN_STREAM_WORDS] = { 0 };
+	memcpy(w, words, n * sizeof *words);
+	return layer_words(s->q->e, s->dst, STREAM_PLAIN, 0, shape_of(s, n, false), w[0], w[1], w[2], w[3]);
 }
 
 int tern_stream_put(tern_stream *s, unsigned n, const uint64_t *words)
@@ -247,15 +248,6 @@ int tern_stream_flush(tern_stream *s)
 	return rc ? rc : stream_flush(s);
 }
 
-static void stream_free(struct tern_stream *s)
-{
-	struct tern_stream **at = &s->q->streams;
-	while (*at != s)
-		at = &(*at)->next_stream;
-	*at = s->next_stream;
-	memory_free(s);
-}
-
 int tern_stream_close(tern_stream *s)
 {
 	struct endpoint *e = s->q->e;
@@ -264,7 +256,7 @@ int tern_stream_close(tern_stream *s)
 	if (rc)
 		return rc;
 	rc = stream_flush(s);
-	stream_free(s);
+	s->open = false;
 	return rc;
 }
 
@@ -286,9 +278,22 @@ static int open_check(tern *t, uint32_t dst, unsigned id, unsigned group)
 		rc = error_set(-EINVAL,
 			       "tern_stream_open() was given groups of %u; at most %d packets are one", group,
 			       WINDOW / 2);
-	if (!rc && stream_to(sequence_of(t), dst, id))
+	const struct tern_stream *s = rc ? NULL : stream_to(sequence_of(t), dst, id);
+	if (s && s->open)
 		rc = error_set(-EEXIST, "stream %u to rank %u is open already", id, dst);
 	return rc;
+}
+
+static struct tern_stream *stream_new(struct sequence *q, uint32_t dst, unsigned id)
+{
+	struct tern_stream *s = memory_new(1, sizeof *s);
+	if (!s)
+		return NULL;
+	s->q = q;
+	s->dst = dst;
+	s->id = id;
+	s->next_stream = q->streams;
+	return q->streams = s;
 }
 
 int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsigned group, tern_stream **out)
@@ -298,16 +303,14 @@ int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsi
 	int rc = open_check(t, dst, id, group);
 	if (rc)
 		return rc;
-	struct tern_stream *s = memory_new(1, sizeof *s);
+	struct tern_stream *s = stream_to(q, dst, id);
+	if (!s)
+		s = stream_new(q, dst, id);
 	if (!s)
 		return error_set(-ENOMEM, "opening stream %u to rank %u: no memory", id, dst);
-	s->next_stream = q->streams;
-	s->q = q;
-	s->dst = dst;
-	s->id = id;
+	s->open = true;
 	s->group = group ? group : 1;
 	s->plain = tern_way_to(t, dst, way) == TERN_WAY_PLAIN;
-	q->streams = s;
 	*out = s;
 	return 0;
 }
@@ -341,8 +344,10 @@ void stream_register(struct endpoint *e)
 
 void stream_close_all(struct sequence *q)
 {
-	while (q->streams)
-		stream_free(q->streams);
+	for (struct tern_stream *s = q->streams, *next; s; s = next) {
+		next = s->next_stream;
+		memory_free(s);
+	}
 	for (unsigned id = 0; id < TERN_SEQUENCES_MAX; id++)
 		memory_free(q->stream[id].in);
 }

@@ -23,6 +23,7 @@ enum {
 	BACKOFF_MOST = 8, /* doublings */
 	PATIENCE_NS = 500000,
 	PATIENCE_MOST = 6,
+	SAID = 4, /* times as long where refusals are said */
 };
 
 struct header {
@@ -129,10 +130,11 @@ static void asked_note(struct path *p, unsigned stream, uint16_t asked)
 static uint64_t trial_patience(const struct path *p, const struct trial *s)
 {
 	uint64_t ns = pace_patience(&p->retry.pace);
-	return (ns > PATIENCE_NS && p->retry.window ? ns : PATIENCE_NS) << s->tries;
+	uint64_t least = ns > PATIENCE_NS && p->retry.window ? ns : PATIENCE_NS;
+	return (p->net->flow == &flow_drop ? least : SAID * least) << s->tries;
 }
 
-/* Only dropping has a timer: where something is said, it arrives. */
+/* Where a refusal is said the timer is a net under it: a packet that was late at its receiver is dropped in silence. */
 static uint64_t trial_tick(struct path *p, unsigned stream, uint64_t now)
 {
 	struct trial *s = &p->flow.trial[stream];
@@ -145,7 +147,7 @@ static uint64_t trial_tick(struct path *p, unsigned stream, uint64_t now)
 		p->staged++;
 		return now;
 	}
-	if (p->net->flow == &flow_drop && !s->timer && !s->waiting && out_flying(&p->out[stream]))
+	if (!s->timer && !s->waiting && out_flying(&p->out[stream]))
 		s->timer = now + trial_patience(p, s);
 	return s->waiting ? s->resume : s->timer ? s->timer : DUE_NEVER;
 }

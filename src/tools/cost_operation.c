@@ -7,6 +7,7 @@
 
 #include <tern/msg.h>
 
+#include "base/memory.h"
 #include "ring/ring.h"
 #include "tools/cost_counter.h"
 
@@ -271,6 +272,101 @@ static void put_word(struct bench *b)
 	COST_MARK();
 }
 
+/* -- The study's protocols: src/sequence ------------------------------------------------------------------ */
+
+enum { KIND = 1 };
+
+/* cost: program */
+static void *block_accept(tern *t, uint32_t rank, unsigned id, size_t len, void *arg)
+{
+	(void)t, (void)rank, (void)id, (void)len, (void)arg;
+	return into;
+}
+
+/* cost: program */
+static void block_end(tern *t, uint32_t rank, unsigned id, void *data, size_t len, void *arg)
+{
+	(void)t, (void)rank, (void)id, (void)data, (void)len, (void)arg;
+}
+
+/* cost: program */
+static void stream_take(tern *t, uint32_t rank, unsigned id, const uint64_t *words, unsigned n, void *arg)
+{
+	(void)t, (void)rank, (void)id, (void)words, (void)n, (void)arg;
+}
+
+static void setup_block(struct bench *b)
+{
+	struct sequence *q = sequence_of(b->t[COST_SOURCE]);
+	q->out = memory_new(COST_SIDES, sizeof *q->out);
+	b->rc = q->out ? 0 : -ENOMEM;
+	if (b->rc)
+		return;
+	q->out[COST_DESTINATION].busy = true;
+	b->shipment = (struct shipment){ .q = q,
+					 .out = &q->out[COST_DESTINATION],
+					 .dst = COST_DESTINATION,
+					 .id = KIND,
+					 .data = from,
+					 .len = b->bytes };
+	b->rc = tern_sequence_on(b->t[COST_DESTINATION], KIND, block_accept, block_end, NULL);
+}
+
+static void block_full(struct bench *b)
+{
+	const struct shipment *s = &b->shipment;
+	s->out->number++;
+	COST_MARK();
+	shipment_ask(s, SEQUENCE_ASK);
+	shipment_packet(s, 0);
+	shipment_ask(s, SEQUENCE_END);
+	COST_MARK();
+}
+
+static void block_plain(struct bench *b)
+{
+	const struct shipment *s = &b->shipment;
+	s->out->number++;
+	COST_MARK();
+	shipment_ask(s, SEQUENCE_HEAD);
+	shipment_piece(s, 0);
+	COST_MARK();
+}
+
+static void setup_stream(struct bench *b, enum tern_way way, unsigned group)
+{
+	b->rc = tern_stream_on(b->t[COST_DESTINATION], KIND, stream_take, NULL);
+	if (!b->rc)
+		b->rc = tern_stream_open(b->t[COST_SOURCE], COST_DESTINATION, KIND, way, group, &b->stream);
+}
+
+static void setup_stream_full(struct bench *b)
+{
+	setup_stream(b, TERN_WAY_FULL, 1);
+}
+
+static void setup_stream_group(struct bench *b)
+{
+	setup_stream(b, TERN_WAY_FULL, b->op->packets);
+}
+
+static void setup_stream_plain(struct bench *b)
+{
+	setup_stream(b, TERN_WAY_PLAIN, 1);
+}
+
+static void stream_puts(struct bench *b)
+{
+	tern_stream *s = b->stream;
+	uint32_t n = b->op->packets;
+	COST_MARK();
+	for (uint32_t i = 0; i < n; i++) { /* cost: program */
+		const uint64_t words[] = { i, 2 };
+		tern_stream_put(s, 2, words);
+	}
+	COST_MARK();
+}
+
 /* -- The other end ----------------------------------------------------------------------------------- */
 
 /* One poll, if it takes all in; a long sequence needs more. */
@@ -386,6 +482,21 @@ const struct operation operation_table[] = {
 	STREAM("stream-1024-by-4", "tern_request, 2 words at a time", 1024, 256, stream_2),
 	STREAM("stream-1024-by-8", "tern_request, 4 words at a time", 1024, 128, stream_4),
 	STREAM("stream-1024-by-12", "tern_request, 6 words at a time", 1024, 86, stream_6),
+
+	{ "block-16-full", "ask, packet, end; their answers (tern_sequence_send)", COST_FINITE, 16, 3,
+	  setup_block, block_full, receive_poll, finish_poll, true, true },
+	{ "block-16-plain", "head, packet; its verdict (tern_sequence_send)", COST_FINITE, 16, 2, setup_block,
+	  block_plain, receive_poll, finish_poll, true, true },
+	{ "block-1024-full", "the same, with 1024 words", COST_FINITE, 1024, 3, setup_block, block_full,
+	  receive_poll, finish_poll, true, true },
+	{ "block-1024-plain", "the same, with 1024 words", COST_FINITE, 1024, 2, setup_block, block_plain,
+	  receive_poll, finish_poll, true, true },
+	{ "stream-16-full", "tern_stream_put, 2 words at a time, each acknowledged", COST_STREAM, 16, 4,
+	  setup_stream_full, stream_puts, receive_poll, finish_poll, true, true },
+	{ "stream-16-group", "the same, acknowledged together", COST_STREAM, 16, 4, setup_stream_group,
+	  stream_puts, receive_poll, finish_poll, true, true },
+	{ "stream-16-plain", "tern_stream_put, 2 words at a time, plain", COST_STREAM, 16, 4,
+	  setup_stream_plain, stream_puts, receive_poll, NULL, true, true },
 
 	{ "payload-32", "tern_request_data, 32 words, used where it lies", COST_OTHER, 32, 1, setup_nothing,
 	  finite_data, receive_poll, NULL, false, false },

@@ -4,7 +4,9 @@
 #define TERN_TOOLS_COST_OPERATION_H
 
 #include <tern/mem.h>
+#include <tern/sequence.h>
 
+#include "sequence/sequence.h"
 #include "tools/cost.h"
 
 enum cost_form {
@@ -23,8 +25,10 @@ struct bench {
 	tern_segment segment;
 	tern_op handle;
 	size_t bytes;
-	uint64_t taken; /* messages handled at the destination */
-	int rc;         /* of the first call that failed */
+	struct shipment shipment; /* of a block, */
+	tern_stream *stream;      /* and a stream */
+	uint64_t taken;           /* messages handled at the destination */
+	int rc;                   /* of the first call that failed */
 };
 
 /*

@@ -147,6 +147,47 @@ static void table_sequences(const struct cost_study *s, bool bold)
 	}
 }
 
+/* -- Table 6 --------------------------------------------------------------------------------- */
+
+struct column {
+	const char *title;
+	const struct cost_tally *tally;
+};
+
+static void protocol_row(const char *name, const struct column *columns, unsigned n, int feature)
+{
+	printf("%-20s", name);
+	for (unsigned i = 0; i < n; i++)
+		cell(9, of(columns[i].tally, -1, feature));
+	putchar('\n');
+}
+
+static void table_protocols(const struct cost_study *s, bool bold)
+{
+	enum { COLUMNS = 7 };
+	const struct column columns[COLUMNS] = {
+		{ "CMAM", paper_sequence(COST_FINITE, 16) },
+		{ "full", &study_find(s, "block-16-full")->steady },
+		{ "plain", &study_find(s, "block-16-plain")->steady },
+		{ "CMAM", paper_sequence(COST_STREAM, 16) },
+		{ "full", &study_find(s, "stream-16-full")->steady },
+		{ "group", &study_find(s, "stream-16-group")->steady },
+		{ "plain", &study_find(s, "stream-16-plain")->steady },
+	};
+	title(bold, "6. The study's protocols themselves, 16 words, both sides: features");
+	printf("%-20s%27s%36s\n%-20s", "", "finite sequence", "indefinite sequence", "");
+	for (unsigned i = 0; i < COLUMNS; i++)
+		printf("%9s", columns[i].title);
+	putchar('\n');
+	for (int f = 0; f < COST_FEATURES_ALL; f++)
+		if (f != COST_PROGRAM && f != COST_UNKNOWN)
+			protocol_row(feature_title[f], columns, COLUMNS, f);
+	protocol_row("total", columns, COLUMNS, -1);
+	puts("\nFull: for a network that provides nothing. Plain: for one that keeps order, has room and loses nothing.\n"
+	     "Group: one acknowledgement for all packets. The study counts the messages of a handshake and of an\n"
+	     "acknowledgement with their feature; here a message is base, whatever it is for.");
+}
+
 static void table_candidates(const struct cost_study *s, bool bold)
 {
 	title(bold, "Ways to do it");
@@ -218,6 +259,7 @@ void table_all(const struct cost_study *s, bool bold)
 	fit_formulas(s);
 	title(bold, "5. What is not base, of 1,024 words in packets of n words");
 	fit_overhead(s);
+	table_protocols(s, bold);
 	table_candidates(s, bold);
 }
 

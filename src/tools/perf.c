@@ -79,6 +79,9 @@ static const struct test *const tests[] = {
 	&test_ofi_shm_trip,
 	&test_ofi_bulk,
 	&test_ofi_shm_bulk,
+	&test_block,
+	&test_stream,
+	&test_stream_group,
 	NULL,
 };
 

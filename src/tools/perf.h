@@ -114,6 +114,9 @@ extern const struct test test_udp_trip, test_udp_auth_trip, test_udp_rate, test_
 extern const struct test test_ofi_trip, test_ofi_nap_trip, test_ofi_shm_trip, test_ofi_bulk,
 	test_ofi_shm_bulk;
 
+/* perf_sequence.c */
+extern const struct test test_block, test_stream, test_stream_group;
+
 /* What the hidden options of perf_start.c run; their exit status. */
 int start_first_trip(const char *began);
 int start_bare(void);
