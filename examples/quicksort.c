@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A parallel quicksort of threads that messages start. The numbers lie in the heap of rank 0, which all ranks
- * map. A thread divides its part, has the smaller numbers sorted by a new thread on the next rank, goes on with
+ * A parallel quicksort of threads that messages start. The numbers lie in the heap of rank 0, which ranks of its machine
+ * map, and others get and put. A thread divides its part, has the smaller numbers sorted by a new thread on the next rank, goes on with
  * the greater ones, and tells rank 0 how many it has brought to their places. No thread waits for
  * another, so a few contexts on each rank are enough for any number of them.
  */
@@ -52,23 +52,47 @@ static size_t divide(uint64_t *x, size_t n)
 	}
 }
 
+/* A copy of numbers that lie on another machine. Threads are preempted, but not under a hold. */
+static uint64_t *copy_get(tern *t, tern_addr at, size_t n)
+{
+	tern_hold(t);
+	uint64_t *x = malloc(n * sizeof *x);
+	tern_release(t);
+	must(x ? tern_get(t, x, at, n * sizeof *x) : -12);
+	return x;
+}
+
+static void copy_free(tern *t, uint64_t *x)
+{
+	tern_hold(t);
+	free(x);
+	tern_release(t);
+}
+
 /* Words: where the part begins, and how many numbers it has. */
 static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	tern_addr at = word[0];
 	size_t n = word[1];
-	uint64_t *x = tern_local(t, at, n * sizeof *x);
-	tern_hold(t); /* threads are preempted, but not under a hold */
+	uint64_t *near = tern_local(t, at, n * sizeof *near), *copy = near ? NULL : copy_get(t, at, n);
+	uint64_t *x = near ? near : copy;
+	tern_hold(t);
 	threads++;
 	tern_release(t);
 	while (n > FEW) {
 		size_t less = divide(x, n);
+		if (copy)
+			must(tern_put(t, at, x, less * sizeof *x));
 		must(tern_spawn(t, (tern_rank(t) + 1) % tern_size(t), SORT, NULL, NULL, at, less));
 		at += less * sizeof *x;
 		x += less;
 		n -= less;
 	}
 	qsort(x, n, sizeof *x, compare);
+	if (copy) {
+		must(tern_put(t, at, x, n * sizeof *x));
+		copy_free(t, copy);
+	}
 	must(tern_request(t, 0, SORTED, n));
 	return 0;
 }
