@@ -3,8 +3,8 @@
 #include "fuzz.h"
 
 #include "boot/exchange.h"
-#include "net/udp/card.h"
 #include "net/guard/guard.h"
+#include "net/udp/card.h"
 
 enum { RANKS = 3, MODES = 3, BODY = 20, SEALED = BODY + DATAGRAM_HEAD + PACKET_TAG };
 

@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-
 #include "boot/exchange.h"
 #include "net/packet/packet.h"
 #include "net/udp/card.h"

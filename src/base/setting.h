@@ -41,8 +41,8 @@ enum setting {
 	SETTING_FLOW,         /* how receivers are not overrun */
 	SETTING_FAULT,        /* what a packet network shall do wrong */
 	SETTING_PROTECT,      /* auto, none, auth, encrypt */
-	SETTING_MACHINE,      /* which machine this process shall count as on: ranks of another share no memory */
-	SETTING_KEEPALIVE,    /* s of silence after which another machine is taken for lost */
+	SETTING_MACHINE, /* which machine this process shall count as on: ranks of another share no memory */
+	SETTING_KEEPALIVE, /* s of silence after which another machine is taken for lost */
 	SETTING_COUNT
 };
 

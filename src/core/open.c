@@ -154,10 +154,11 @@ static int far_open(struct net **out, struct endpoint *e, struct group *g, const
 		return udp_open_rank(out, &e->site, &g->job, near);
 	if (strcmp(name, "ofi") == 0 || strncmp(name, "ofi/", 4) == 0)
 		return ofi_open_rank(out, &e->site, &g->job, near, name[3] ? name + 4 : "");
-	return error_set(-EINVAL,
-			 "TERN_NET is '%s'; it can be auto, shm, udp, ofi or ofi/PROVIDER, or shm and one of these "
-			 "with a comma between",
-			 setting_text(SETTING_NET));
+	return error_set(
+		-EINVAL,
+		"TERN_NET is '%s'; it can be auto, shm, udp, ofi or ofi/PROVIDER, or shm and one of these "
+		"with a comma between",
+		setting_text(SETTING_NET));
 }
 
 static int nets_open(struct endpoint *e, struct group *g)

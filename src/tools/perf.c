@@ -84,6 +84,7 @@ static const struct test *const tests[] = {
 	&test_stream_group,
 	NULL,
 };
+_Static_assert(sizeof tests / sizeof *tests <= PERF_TESTS_MOST, "options can name every test");
 
 static bool test_unusable(unsigned i, char *why, size_t len)
 {
@@ -96,13 +97,13 @@ static bool test_skipped(const struct perf_options *o, unsigned i)
 	char why[400];
 	if (test_unusable(i, why, sizeof why))
 		return true;
-	return !o->named && tests[i]->cores > 2 && tests[i]->cores > cpu_count();
+	return !o->names && tests[i]->cores > 2 && tests[i]->cores > cpu_count();
 }
 
 static bool test_selected(const struct perf_options *o, unsigned i)
 {
-	if (o->named)
-		return o->named >> i & 1;
+	if (o->names)
+		return o->named[i];
 	if (o->quick && !o->sizes.n)
 		return tests[i]->quick.n > 0;
 	return true;

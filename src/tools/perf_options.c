@@ -67,12 +67,13 @@ static bool read_size(struct perf_options *o, const char *text)
 
 static bool read_test(struct perf_options *o, const struct test *const *tests, const char *name)
 {
-	const char *names[64];
+	const char *names[PERF_TESTS_MOST];
 	size_t n = 0;
 	for (; tests[n]; n++) {
 		names[n] = tests[n]->name;
 		if (strcmp(names[n], name) == 0) {
-			o->named |= UINT64_C(1) << n;
+			o->names += !o->named[n];
+			o->named[n] = true;
 			return true;
 		}
 	}
@@ -166,13 +167,13 @@ static bool check_size(const struct perf_options *o, const struct test *const *t
 {
 	const struct test *only = NULL;
 	for (size_t i = 0; tests[i]; i++) {
-		if (o->named && !(o->named >> i & 1))
+		if (o->names && !o->named[i])
 			continue;
 		if (perf_size_fits(tests[i], size))
 			return true;
 		only = tests[i];
 	}
-	if (o->named & (o->named - 1) || !o->named)
+	if (o->names != 1)
 		return option_refuse(
 			"perf",
 			"--size %u: none of the tests takes that size; `tern perf --list` shows what they take",
@@ -189,7 +190,7 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 			"'%s' is not an option; tests are named with --test, as in `tern perf --test rate`",
 			argv[optind]);
 	unsigned own = (unsigned)o->paper + o->delivery + o->flow;
-	if (own && (own > 1 || o->named || o->sizes.n || o->list))
+	if (own && (own > 1 || o->names || o->sizes.n || o->list))
 		return option_refuse(
 			"perf",
 			"%s has its own operations and sizes: --test, --size, --list and the like "

@@ -5,13 +5,16 @@
 
 #include "tools/perf.h"
 
+enum { PERF_TESTS_MOST = 96 };
+
 struct perf_options {
 	bool quick, json, plain, list, paper, delivery, flow;
-	const char *plot;   /* a file for the picture of --delivery, or NULL */
-	uint64_t named;     /* bit i: test i of the table was asked for by name; 0: none was */
-	struct sizes sizes; /* n is 0 unless given */
-	uint64_t count;     /* 0: as the test likes */
-	unsigned rounds;    /* 0: as the test likes */
+	const char *plot;            /* a file for the picture of --delivery, or NULL */
+	bool named[PERF_TESTS_MOST]; /* which tests of the table were asked for by name, */
+	unsigned names;              /* and how many; 0: all are meant */
+	struct sizes sizes;          /* n is 0 unless given */
+	uint64_t count;              /* 0: as the test likes */
+	unsigned rounds;             /* 0: as the test likes */
 };
 
 /*

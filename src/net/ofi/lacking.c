@@ -18,7 +18,8 @@ const struct net_ops ofi_ops = {
 	.usable = ofi_usable,
 };
 
-int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct net *local, const char *provider)
+int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
+		  const char *provider)
 {
 	(void)out, (void)site, (void)job, (void)local, (void)provider;
 	return error_set(-ENOTSUP, "this build has no libfabric, because it lacks %s", OFI_LACKS);

@@ -92,7 +92,8 @@ static int card_write(struct ofi_card *card, struct port *p)
 	return 0;
 }
 
-static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct net *local, const char *provider)
+static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct net *local,
+		    const char *provider)
 {
 	struct ofi_card card = { 0 };
 	struct packet_net *n = &o->packet;
@@ -119,12 +120,13 @@ static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct ne
 	if (rc)
 		return rc;
 	if (!faulty && !guard_protects(n->keys) && rma_able(port))
-		n->net.rma = &ofi_rma; /* it knows of neither */
+		n->net.rma = &ofi_rma;                     /* it knows of neither */
 	boot_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
 	return 0;
 }
 
-int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct net *local, const char *provider)
+int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
+		  const char *provider)
 {
 	struct ofi *o = calloc(1, sizeof *o);
 	if (!o)

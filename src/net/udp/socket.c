@@ -261,8 +261,8 @@ static struct datagram hull_datagram(const struct socket *s, unsigned i, size_t 
 {
 	struct hull *h = s->turn[i];
 	return (struct datagram){ .bytes = h->bytes + at,
-				   .len = len,
-				   .stay = h < s->hull + PACKET_BATCH ? &h->stay : NULL };
+				  .len = len,
+				  .stay = h < s->hull + PACKET_BATCH ? &h->stay : NULL };
 }
 
 /* The length of each datagram but the last of those that came as one. */
