@@ -29,7 +29,8 @@ void bulletin_read(const struct job *j, uint32_t rank, struct bulletin *n)
 		n->session = (uint32_t)(job_here(j, rank) ? session : told >> 8);
 		n->state = job_here(j, rank) ? atomic_load(&r->state) : (uint32_t)(told & 0xff);
 		bulletin_fill(j, rank, n);
-	} while (atomic_load(&r->told) != told || atomic_load(&j->head->session) != session);
+	} while (atomic_load(&r->told) != told || atomic_load(&j->head->session) != session ||
+		 (job_here(j, rank) && job_renewing(j)));
 }
 
 /* Whoever reads it meanwhile sees, before or afterwards, that it is none of this session. */
@@ -70,20 +71,34 @@ static enum bulletin_worth bulletin_write(struct job *j, const struct bulletin *
 	struct job_rank *r = &j->rank[n->rank];
 	if (bulletin_late(r, n))
 		return BULLETIN_KNOWN;
-	atomic_store(&r->serial, n->serial);
 	if (n->published != atomic_load(&j->card[n->rank].published) && n->state < RANK_GONE)
 		card_take(&j->card[n->rank], n);
 	atomic_store(&r->status, n->status);
 	atomic_store(&r->passed, n->passed);
 	atomic_store(&r->passed_before, n->passed_before);
 	job_rank_told(j, n->rank, n->session, (enum rank_state)n->state);
+	atomic_store(&r->serial, n->serial); /* last: whoever is killed over this has said nothing */
 	return BULLETIN_NEWS;
+}
+
+void bulletin_end(const struct job *j, uint32_t rank, int status, struct bulletin *n)
+{
+	bulletin_read(j, rank, n);
+	if (n->state >= RANK_GONE)
+		return;
+	n->status = n->state == RANK_CLOSED ? 0 : status;
+	n->state = n->state == RANK_CLOSED ? RANK_GONE : RANK_DEAD;
 }
 
 enum bulletin_worth bulletin_take(struct job *j, const struct bulletin *n)
 {
 	if (n->rank >= j->size || job_here(j, n->rank) || n->state > RANK_DEAD)
 		return BULLETIN_NONSENSE;
+	struct bulletin ends;
+	if (n->status == STATUS_LOST && n->state == RANK_DEAD) {
+		bulletin_end(j, n->rank, STATUS_LOST, &ends); /* its sender knew nothing else of it */
+		n = &ends;
+	}
 	scribe_take(j);
 	enum bulletin_worth worth = bulletin_write(j, n);
 	atomic_store(&j->head->scribe, 0);

@@ -34,7 +34,9 @@ enum bulletin_worth {
 };
 enum bulletin_worth bulletin_take(struct job *j, const struct bulletin *n);
 
-/* Of a rank that is lost with its machine. */
+/* Of a rank that has ended, as far as somebody can say who is not of its machine: well, if it had closed before. */
+void bulletin_end(const struct job *j, uint32_t rank, int status, struct bulletin *n);
+/* The same by somebody who knows nothing of it; whoever takes it does. */
 void bulletin_lost(struct bulletin *n, uint32_t rank);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "boot/address.h"
 
 enum { VERSION = 1, BACKLOG = 1024 };
@@ -65,7 +66,7 @@ static void socket_watch(int fd, uint64_t silence)
 
 static void channel_begin(struct channel *c, int fd, bool caller, const struct job *job, uint32_t rank)
 {
-	*c = (struct channel){ .fd = fd, .caller = caller };
+	*c = (struct channel){ .fd = fd, .caller = caller, .begun = clock_ns() };
 	c->mine = (struct greeting){ .version = VERSION, .rank = rank };
 	randombytes_buf(c->mine.random, sizeof c->mine.random);
 	memcpy(c->key, job->head->key, sizeof c->key);

@@ -21,11 +21,15 @@ enum {
 	DOUBT_NS = 300000000,   /* how long others may take to say how a rank has ended */
 	SETTLE_NS = 1000000000, /* how long a rank that leaves waits for its herald, at most */
 	NAP_NS = 200000,
+	RECALL_NS = 200000000,
+	STRANGERS = 16, /* who may have called besides all ranks */
 	ROUND_MS = 100, /* while it is in doubt of somebody */
+	GREETING_S = 5, /* how long one that has called may say nothing */
 };
 
 struct herald {
 	struct job *job;
+	pid_t pid;
 	uint32_t rank;
 	struct sockaddr_in6 *address; /* one a rank */
 	uint64_t *said;      /* how late the bulletins were that the next one has heard of, one a rank */
@@ -35,6 +39,8 @@ struct herald {
 	uint32_t next;      /* the rank that `out` leads to; ours: there is none */
 	struct channel out; /* fd -1 while the next one is in doubt */
 	uint64_t doubt;     /* since when, ns; 0: it is not */
+	uint64_t recall; /* when it is to be called again, because it could not be, ns; 0: it could */
+	bool recalled;   /* it has been, because a stream full of words that it did not take broke */
 	struct channel *in; /* those of others */
 	uint32_t ins, rooms;
 	_Atomic uint64_t asked, done; /* settlings */
@@ -99,7 +105,7 @@ static void say_all(struct herald *h)
 	memset(h->said, 0, h->job->size * sizeof *h->said);
 	for (uint32_t r = 0; r < h->job->size; r++) {
 		bulletin_read(h->job, r, &b);
-		if (job_here(h->job, r) || b.session)
+		if (job_here(h->job, r) ? ours_to_say(h, &b) : b.session || b.state >= RANK_GONE)
 			say_out(h, &b);
 	}
 }
@@ -125,11 +131,7 @@ static uint32_t next_after(const struct herald *h, uint32_t from)
 static void rank_lost(struct herald *h, uint32_t rank, int status)
 {
 	struct bulletin b;
-	bulletin_read(h->job, rank, &b);
-	if (b.state >= RANK_GONE)
-		return;
-	b.status = b.state == RANK_CLOSED ? 0 : status;
-	b.state = b.state == RANK_CLOSED ? RANK_GONE : RANK_DEAD;
+	bulletin_end(h->job, rank, status, &b);
 	bulletin_take(h->job, &b);
 	say_out(h, &b);
 }
@@ -143,14 +145,17 @@ static void machine_lost(struct herald *h, uint32_t machine)
 
 static void next_call(struct herald *h)
 {
-	h->doubt = 0;
+	h->doubt = h->recall = 0;
 	h->next = next_after(h, h->rank);
 	if (h->next == h->rank)
 		return;
-	if (channel_call(&h->out, &h->address[h->next], h->job, h->rank, h->silence) == 0)
+	int rc = channel_call(&h->out, &h->address[h->next], h->job, h->rank, h->silence);
+	if (rc == 0)
 		say_all(h);
-	else
+	else if (rc == -ECONNREFUSED)
 		h->doubt = clock_ns();
+	else
+		h->recall = clock_ns() + RECALL_NS; /* for want of something here, which says nothing of it */
 }
 
 /* Whether the way to a machine is gone, and not a process there. */
@@ -163,13 +168,17 @@ static bool unreachable(int rc)
 /* Its stream has ended. Those of its own machine know better how, and will say so, if any are left. */
 static void next_ended(struct herald *h, int rc)
 {
+	bool full = h->out.greeted && channel_waits(&h->out);
 	channel_close(&h->out);
-	if (unreachable(rc)) {
-		machine_lost(h, h->job->rank[h->next].machine);
-		next_call(h);
-	} else {
+	if (!unreachable(rc)) {
 		h->doubt = clock_ns();
+		return;
 	}
+	/* A rank that is stopped takes nothing, though its machine is there: then that answers. */
+	if (!full || h->recalled)
+		machine_lost(h, h->job->rank[h->next].machine);
+	h->recalled = full && !h->recalled;
+	next_call(h);
 }
 
 static void next_doubt(struct herald *h)
@@ -184,16 +193,33 @@ static void next_doubt(struct herald *h)
 	next_call(h);
 }
 
-static void next_serve(struct herald *h)
+/* What has come is heard even if nothing can be written any more: it may say why. */
+static int stream_serve(struct herald *h, struct channel *c)
 {
 	struct bulletin b;
-	int rc = h->out.fd >= 0 ? channel_flush(&h->out) : 0;
-	while (h->out.fd >= 0 && rc >= 0 && (rc = channel_receive(&h->out, &b)) > 0)
+	int written = channel_flush(c), rc;
+	while ((rc = channel_receive(c, &b)) > 0)
 		hear(h, &b);
-	if (h->out.fd >= 0 && rc >= 0)
-		rc = channel_flush(&h->out);
-	if (h->out.fd >= 0 && rc < 0)
-		next_ended(h, rc);
+	if (!rc && !written)
+		written = channel_flush(c);
+	return rc ? rc : written;
+}
+
+static void next_serve(struct herald *h)
+{
+	if (h->out.fd >= 0) {
+		int rc = stream_serve(h, &h->out);
+		if (h->out.greeted)
+			h->recalled = false;
+		if (rc < 0)
+			next_ended(h, rc);
+	}
+	if (h->out.fd >= 0 && job_rank_state(h->job, h->next) >= RANK_GONE) { /* a child of its may hold the stream */
+		channel_close(&h->out);
+		next_call(h);
+	}
+	if (h->recall && clock_ns() >= h->recall)
+		next_call(h);
 	next_doubt(h);
 }
 
@@ -212,23 +238,32 @@ static bool in_room(struct herald *h)
 	return true;
 }
 
+static bool in_welcome(const struct herald *h)
+{
+	return h->ins < 2 * h->job->size + STRANGERS;
+}
+
 static void in_accept(struct herald *h)
 {
-	while (h->ins < 2 * h->job->size && in_room(h) &&
+	while (in_welcome(h) && in_room(h) &&
 	       channel_accept(&h->in[h->ins], h->listener, h->job, h->rank, h->silence) == 0) {
 		channel_send(&h->in[h->ins], &h->own);
 		h->ins++;
 	}
 }
 
-/* False if it is over. */
+/* False if it is over, or nobody's. */
 static bool in_serve(struct herald *h, struct channel *c)
 {
-	struct bulletin b;
-	int rc = channel_flush(c);
-	while (rc >= 0 && (rc = channel_receive(c, &b)) > 0)
-		hear(h, &b);
-	return rc >= 0 && channel_flush(c) >= 0;
+	return stream_serve(h, c) >= 0 && (c->greeted || clock_ns() - c->begun < GREETING_S * UINT64_C(1000000000));
+}
+
+static bool in_waits(const struct herald *h)
+{
+	for (uint32_t i = 0; i < h->ins; i++)
+		if (!h->in[i].greeted)
+			return true;
+	return false;
 }
 
 static void ins_serve(struct herald *h)
@@ -258,17 +293,17 @@ static void herald_sleep(const struct herald *h)
 		return;
 	}
 	p[0] = (struct pollfd){ .fd = h->knock, .events = POLLIN };
-	p[1] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = in_welcome(h) ? h->listener : -1, .events = POLLIN };
 	p[2] = poll_of(&h->out);
 	for (uint32_t i = 0; i < h->ins; i++)
 		p[3 + i] = poll_of(&h->in[i]);
-	poll(p, h->ins + 3, h->doubt ? ROUND_MS : -1);
+	poll(p, h->ins + 3, h->doubt || h->recall || in_waits(h) ? ROUND_MS : -1);
 	free(p);
 }
 
 static bool all_written(const struct herald *h)
 {
-	bool written = h->out.fd < 0 || !h->out.greeted || !channel_waits(&h->out);
+	bool written = h->out.fd < 0 || (h->out.greeted && !channel_waits(&h->out));
 	for (uint32_t i = 0; i < h->ins; i++)
 		written &= !h->in[i].greeted || !channel_waits(&h->in[i]);
 	return written;
@@ -294,11 +329,11 @@ static void *herald_main(void *arg)
 void herald_settle(void)
 {
 	struct herald *h = the_herald;
-	if (!h)
+	if (!h || h->pid != getpid()) /* a child has no thread */
 		return;
 	uint64_t ticket = atomic_fetch_add(&h->asked, 1) + 1, end = clock_ns() + SETTLE_NS;
 	while (atomic_load(&h->done) < ticket && clock_ns() < end) {
-		job_tell(h->job, h->rank);
+		loopback_knock((uint16_t)atomic_load(&h->job->rank[h->rank].herald));
 		world_real.nap(NAP_NS);
 	}
 }
@@ -322,6 +357,7 @@ static int herald_fill(struct herald *h, struct job *job, uint32_t rank, const s
 {
 	uint16_t port = 0;
 	h->job = job;
+	h->pid = getpid();
 	h->rank = h->next = rank;
 	h->out.fd = -1;
 	h->address = calloc(job->size, sizeof *h->address);

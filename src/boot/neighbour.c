@@ -21,8 +21,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/world.h"
 #include "boot/process.h"
 #include "boot/thread.h"
+
+enum { AGAIN_NS = 50000000 };
 
 struct watch {
 	struct job *job;
@@ -43,7 +46,9 @@ static void neighbour_see_end(struct job *j, uint32_t rank)
 {
 	pid_t pid = atomic_load(&j->rank[rank].pid);
 	uint64_t born = atomic_load(&j->rank[rank].born);
-	int fd = process_open(pid, born);
+	int fd;
+	while ((fd = process_open(pid, born)) < 0 && fd != -ESRCH)
+		world_real.nap(AGAIN_NS); /* there are no descriptors to be had: that says nothing of the rank */
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	while (fd >= 0 && poll(&p, 1, -1) != 1)
 		;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -55,10 +56,12 @@ int process_open(pid_t pid, uint64_t born)
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0)
 		return -errno;
-	if (process_born(pid) == born)
+	uint64_t now = process_born(pid);
+	if (now == born)
 		return fd;
-	close(fd); /* the number has another bearer by now */
-	return -ESRCH;
+	bool told = now || kill(pid, 0) != 0; /* else /proc could not be read, for want of descriptors */
+	close(fd);
+	return told ? -ESRCH : -EMFILE; /* ended, or the number has another bearer by now */
 }
 
 /* Linux 6.15 tells how a process ended to whoever holds it; spelled out for older headers. */

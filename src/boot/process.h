@@ -15,7 +15,7 @@
 /* When the process began, in the kernel's ticks since it started; 0 if there is none. */
 uint64_t process_born(pid_t pid);
 
-/* A descriptor that becomes readable when the process ends. -ESRCH: it has; -ENOSYS: an old kernel. */
+/* A descriptor that becomes readable when the process ends. -ESRCH: it has; -ENOSYS: an old kernel; else it cannot be known now. */
 int process_open(pid_t pid, uint64_t born);
 
 /* As from waitpid, of a process that has ended. False where the kernel tells its parent alone, which was faster. */

@@ -255,7 +255,10 @@ static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 static int agent_serve(struct agent *a)
 {
 	bool keeper_runs = true, abandoned = false;
+	struct frame f;
 	wire_send(&a->wire, FRAME_TAKEN, NULL, 0); /* ready for the first piece of input */
+	while (wire_next(&a->wire, &f)) /* what came together with the order */
+		agent_frame(a, &f);
 	while (agent_round(a, &keeper_runs, &abandoned))
 		;
 	int status = front_finish(a->keeper, a->status);

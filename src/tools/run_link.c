@@ -190,6 +190,9 @@ static bool link_round(struct link *l)
 static int link_status(struct link *l, const char *shell)
 {
 	int status = 0;
+	struct pollfd p = { .fd = l->launcher.to, .events = POLLOUT };
+	while (wire_backlog(&l->launcher) && poll(&p, 1, -1) >= 0) /* what its ranks had to say last */
+		wire_flush(&l->launcher);
 	wire_close(&l->agent);
 	if (l->silent)
 		kill(l->shell, SIGKILL); /* it waits for the same host */

@@ -51,7 +51,7 @@ void wire_send(struct wire *w, enum frame_type type, const void *data, size_t le
 {
 	struct head h = { .type = type, .len = (uint32_t)len };
 	struct buffer *b = &w->out;
-	if (w->error || w->to < 0)
+	if (w->error || w->deaf || w->to < 0)
 		return;
 	if (len > FRAME_MOST || !buffer_reserve(b, sizeof h + len)) {
 		w->error = ENOMEM;
@@ -71,20 +71,20 @@ void wire_send_number(struct wire *w, enum frame_type type, int32_t number)
 
 size_t wire_backlog(const struct wire *w)
 {
-	return w->error ? 0 : w->out.len - w->out.at;
+	return w->error || w->deaf ? 0 : w->out.len - w->out.at;
 }
 
 void wire_flush(struct wire *w)
 {
 	struct buffer *b = &w->out;
-	while (!w->error && b->at < b->len) {
+	while (!w->error && !w->deaf && b->at < b->len) {
 		ssize_t n = write(w->to, b->bytes + b->at, b->len - b->at);
 		if (n >= 0)
 			b->at += (size_t)n;
 		else if (errno == EAGAIN)
 			return;
 		else if (errno != EINTR)
-			w->error = errno;
+			w->deaf = true;
 	}
 }
 

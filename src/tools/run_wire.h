@@ -40,13 +40,14 @@ struct buffer {
 struct wire {
 	int from, to; /* both non-blocking; -1 when closed */
 	struct buffer in, out;
-	int error; /* errno of what broke it */
+	bool deaf;  /* the other end takes nothing any more; what it has said before is still there */
+	int error;  /* errno of what broke it */
 };
 
 void wire_open(struct wire *w, int from, int to);
 void wire_close(struct wire *w); /* with its descriptors */
 
-/* Takes a frame for sending. Callers bound what is taken: see wire_backlog(). */
+/* Takes a frame for sending, if the other end takes any. Callers bound what is taken: see wire_backlog(). */
 void wire_send(struct wire *w, enum frame_type type, const void *data, size_t len);
 void wire_send_number(struct wire *w, enum frame_type type, int32_t number);
 size_t wire_backlog(const struct wire *w);

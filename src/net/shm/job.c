@@ -382,11 +382,13 @@ static void rank_renew(struct job *j, uint32_t rank, uint32_t session)
 	memset(r->region, 0, sizeof r->region);
 	if (job_here(j, rank)) {
 		atomic_store(&r->passed_before, atomic_exchange(&r->passed, 0));
-		atomic_compare_exchange_strong(&r->state, &closed, RANK_EXPECTED);
+		if (atomic_compare_exchange_strong(&r->state, &closed, RANK_EXPECTED))
+			return; /* whoever sees its end from now on counts it */
 	} else {
-		atomic_store(&r->state, told_state(atomic_load(&r->told), session));
+		closed = told_state(atomic_load(&r->told), session);
+		atomic_store(&r->state, closed);
 	}
-	if (atomic_load(&r->state) == RANK_EXPECTED || atomic_load(&r->state) == RANK_OPEN)
+	if (closed < RANK_CLOSED)
 		return;
 	atomic_fetch_add(&j->head->left, 1); /* gone or dead, and so for good; or in a later session */
 	atomic_fetch_add(&j->head->left_here, job_here(j, rank));
@@ -462,8 +464,8 @@ static void job_ring_all(struct job *j)
 }
 
 /*
- * A session may end while this is done: then it is done again for the next, which may have counted the rank already. What
- * was told is written first, so whoever makes the memory new either sees it or is seen here.
+ * A session may end while this is done: then it is done again for the next, which may have counted the rank already; one too many
+ * makes others look for who has left, and no more. What was told is written first, so whoever makes the memory new either sees it or is seen here.
  */
 void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_state state)
 {
@@ -475,11 +477,8 @@ void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_sta
 		now = atomic_load(&j->head->session);
 		enum rank_state seen = told_state(atomic_load(&j->rank[rank].told), now);
 		uint32_t before = atomic_exchange(&j->rank[rank].state, seen);
-		if (seen >= RANK_CLOSED && before < RANK_CLOSED) {
+		if (seen >= RANK_CLOSED && before < RANK_CLOSED)
 			atomic_fetch_add(&j->head->left, 1);
-			if (atomic_load(&j->head->session) != now)
-				atomic_fetch_sub(&j->head->left, 1);
-		}
 	} while (job_renewing(j) || atomic_load(&j->head->session) != now);
 	if (job_rank_state(j, rank) >= RANK_CLOSED)
 		job_ring_all(j);
