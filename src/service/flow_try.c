@@ -204,18 +204,18 @@ static void records_take(struct path *p, const struct header *h, const struct ar
 static void try_down(struct path *p, struct packet *k)
 {
 	struct header h = { .returned = p->flow.returning };
-	bool again = false;
+	bool again = false, tells = flow_tells(p, k);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct trial *s = &p->flow.trial[i];
 		const struct slice *slice = &k->flight.slice;
 		h.begin[i] = slice->begin[i];
-		h.taken[i] = s->said = in_taken(&p->in[i]);
+		h.taken[i] = in_taken(&p->in[i]);
+		s->said = tells ? h.taken[i] : s->said;
 		h.asked[i] = s->asked;
 		again |= slice->messages[i] && further(slice->begin[i], s->most);
 		s->most += further(s->most, (uint32_t)p->out[i].sent);
 	}
 	p->net->counts.again += again && !k->again;
-	p->wishes &= ~(1u << NEWS_FLOW);
 	memcpy(header_push(k, sizeof h), &h, sizeof h);
 }
 
