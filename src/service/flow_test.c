@@ -239,6 +239,14 @@ TEST(with_each_strategy_everything_arrives_when_packets_are_lost)
 		all_arrive_in_order(strategies[i], 10);
 }
 
+TEST(what_tries_makes_up_for_loss_by_itself)
+{
+	setenv("TERN_SERVICE", "flow", 1);
+	for (unsigned i = FIRST_TRY; i <= LAST_TRY; i++)
+		all_arrive_in_order(strategies[i], 10);
+	unsetenv("TERN_SERVICE");
+}
+
 static void reply_passes(const char *strategy)
 {
 	sides_open(strategy, 0);
@@ -299,6 +307,41 @@ TEST(only_return_brings_bytes_back)
 		refusals(strategies[i], &again);
 		CHECK_IS(longest > PAYLOAD, strcmp(strategies[i], "return") == 0);
 	}
+}
+
+/* What the last packet in its place carried is still written there: a message, of which only a piece was sent. */
+static void batch_spoil(struct packet_net *n, struct place at)
+{
+	for (unsigned i = 0; i < PACKET_BATCH; i++)
+		for (unsigned stream = 0; stream < STREAMS; stream++) {
+			struct slice *s = &n->batch[i].flight.slice;
+			s->from[stream] = at;
+			s->to[stream].offset = PAYLOAD / 2;
+		}
+}
+
+TEST(of_a_packet_that_went_back_only_the_header_is_sent_again)
+{
+	sides_open("return", 0);
+	REQUIRE(put(&side[1], &side[1].lanes[0], 0)); /* with a payload, a piece of which would be found */
+	struct place at = path_of(&side[1])->out[STREAM_REQUESTS].next;
+	sides_look();
+	requests_fill(0);
+	const struct retry *r = &path_of(&side[1])->retry;
+	side[1].lose = 1;
+	for (uint32_t next = r->next; r->next == next;) { /* until one has gone back, and is lost */
+		batch_spoil(&side[1].net, at);
+		sides_look();
+	}
+	side[1].lose = 0;
+	side[1].gone = side[1].came;
+	longest = 0;
+	for (uint64_t again = side[1].net.counts.again; side[1].net.counts.again == again;) {
+		path_stir(path_of(&side[1]));
+		post_look(&side[1].net, true);
+	}
+	CHECK(longest && longest < PAYLOAD / 2);
+	sides_close();
 }
 
 /* The first may put off what there is to do. */
