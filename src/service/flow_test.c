@@ -108,7 +108,7 @@ static void sides_open(const char *strategy, unsigned lose)
 	setenv("TERN_FLOW", strategy, 1);
 	for (uint32_t i = 0; i < SIDES; i++) {
 		struct side *s = &side[i];
-		*s = (struct side){ .wire = { &queue_ops, 0 }, .lose = lose };
+		*s = (struct side){ .wire = { .ops = &queue_ops }, .lose = lose };
 		s->queue = calloc(QUEUE, sizeof *s->queue);
 		s->site = (struct site){
 			.rank = i, .size = SIDES, .lane = s->lanes, .peer = s->peers, .refuse = &s->refuse
