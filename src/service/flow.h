@@ -7,7 +7,8 @@
  *  - Reply handlers send nothing, so replies are always handled, so room for replies always comes back, so staged
  *    replies drain, so gates open and requests are handled.
  *  - Whatever they tell each other is a count since ever, in a header of every packet: one that is lost or doubled
- *    does no harm, and the next has all of it.
+ *    does no harm, and the next has all of it. It is told when a packet with a new number has it: one that is sent again
+ *    may be a double, whose header nobody looks at.
  */
 #ifndef TERN_SERVICE_FLOW_H
 #define TERN_SERVICE_FLOW_H

@@ -157,7 +157,7 @@ static void ask_down(struct path *p, struct packet *k)
 		h.may[i] = s->may;
 		h.may_blocks[i] = s->may_blocks;
 	}
-	p->wishes &= ~(1u << NEWS_FLOW);
+	flow_tells(p, k);
 	memcpy(header_push(k, sizeof h), &h, sizeof h);
 }
 

@@ -35,9 +35,10 @@ static void credit_close(struct path *p)
 
 static void credit_down(struct path *p, struct packet *k)
 {
-	p->flow.said = grant_now(p);
-	p->wishes &= ~(1u << NEWS_FLOW);
-	memcpy(header_push(k, sizeof p->flow.said), &p->flow.said, sizeof p->flow.said);
+	struct grant g = grant_now(p);
+	if (flow_tells(p, k))
+		p->flow.said = g;
+	memcpy(header_push(k, sizeof g), &g, sizeof g);
 }
 
 /*

@@ -3,6 +3,7 @@
 #include "service/flow.h"
 
 #include "../../tests/check.h"
+#include "base/clock.h"
 #include "net/packet/packet.h"
 #include "service/service.h"
 
@@ -107,7 +108,7 @@ static void sides_open(const char *strategy, unsigned lose)
 	setenv("TERN_FLOW", strategy, 1);
 	for (uint32_t i = 0; i < SIDES; i++) {
 		struct side *s = &side[i];
-		*s = (struct side){ .wire = { &queue_ops, 0 }, .lose = lose };
+		*s = (struct side){ .wire = { .ops = &queue_ops }, .lose = lose };
 		s->queue = calloc(QUEUE, sizeof *s->queue);
 		s->site = (struct site){
 			.rank = i, .size = SIDES, .lane = s->lanes, .peer = s->peers, .refuse = &s->refuse
@@ -238,6 +239,14 @@ TEST(with_each_strategy_everything_arrives_when_packets_are_lost)
 		all_arrive_in_order(strategies[i], 10);
 }
 
+TEST(what_tries_makes_up_for_loss_by_itself)
+{
+	setenv("TERN_SERVICE", "flow", 1);
+	for (unsigned i = FIRST_TRY; i <= LAST_TRY; i++)
+		all_arrive_in_order(strategies[i], 10);
+	unsetenv("TERN_SERVICE");
+}
+
 static void reply_passes(const char *strategy)
 {
 	sides_open(strategy, 0);
@@ -298,6 +307,120 @@ TEST(only_return_brings_bytes_back)
 		refusals(strategies[i], &again);
 		CHECK_IS(longest > PAYLOAD, strcmp(strategies[i], "return") == 0);
 	}
+}
+
+/* What the last packet in its place carried is still written there: a message, of which only a piece was sent. */
+static void batch_spoil(struct packet_net *n, struct place at)
+{
+	for (unsigned i = 0; i < PACKET_BATCH; i++)
+		for (unsigned stream = 0; stream < STREAMS; stream++) {
+			struct slice *s = &n->batch[i].flight.slice;
+			s->from[stream] = at;
+			s->to[stream].offset = PAYLOAD / 2;
+		}
+}
+
+TEST(of_a_packet_that_went_back_only_the_header_is_sent_again)
+{
+	sides_open("return", 0);
+	REQUIRE(put(&side[1], &side[1].lanes[0], 0)); /* with a payload, a piece of which would be found */
+	struct place at = path_of(&side[1])->out[STREAM_REQUESTS].next;
+	sides_look();
+	requests_fill(0);
+	const struct retry *r = &path_of(&side[1])->retry;
+	side[1].lose = 1;
+	for (uint32_t next = r->next; r->next == next;) { /* until one has gone back, and is lost */
+		batch_spoil(&side[1].net, at);
+		sides_look();
+	}
+	side[1].lose = 0;
+	side[1].gone = side[1].came;
+	longest = 0;
+	for (uint64_t again = side[1].net.counts.again; side[1].net.counts.again == again;) {
+		path_stir(path_of(&side[1]));
+		post_look(&side[1].net, true);
+	}
+	CHECK(longest && longest < PAYLOAD / 2);
+	sides_close();
+}
+
+/* The first may put off what there is to do. */
+static void look_twice(struct side *s)
+{
+	path_stir(path_of(s));
+	post_look(&s->net, true);
+	post_look(&s->net, true);
+}
+
+/*
+ * A request of side 1 has come, but its acknowledgement is lost: the next look of side 1 sends it again, and what goes
+ * up and down with it is not looked at, since it has come.
+ */
+static void request_to_double(void)
+{
+	struct side *s = &side[1];
+	REQUIRE(put(s, &s->lanes[0], 1));
+	path_pump(path_of(s), true);
+	post_flush(&s->net);
+	side[0].lose = 1;
+	look_twice(&side[0]);
+	side[0].lose = 0;
+	while (clock_ns() < path_of(s)->retry.timer)
+		;
+}
+
+static void look_and_double(void)
+{
+	uint64_t again = side[1].net.counts.again;
+	look_twice(&side[1]);
+	REQUIRE(side[1].net.counts.again > again);
+}
+
+static void room_is_told(const char *strategy)
+{
+	enum { LOOKS = 200000 };
+	sides_open(strategy, 0);
+	uint64_t sent = requests_fill(0);
+	request_to_double();
+	drink(&side[1], STREAM_REQUESTS, UINT32_MAX);
+	look_and_double();
+	for (unsigned i = 0; i < LOOKS && side[1].next[STREAM_REQUESTS] < sent; i++) {
+		sides_look();
+		drink(&side[1], STREAM_REQUESTS, UINT32_MAX);
+	}
+	CHECK_IS(side[1].next[STREAM_REQUESTS], sent);
+	CHECK(side[0].net.counts.doubled > 0);
+	sides_close();
+}
+
+TEST(with_each_strategy_room_is_told_though_a_packet_is_sent_again_for_nothing)
+{
+	for (unsigned i = 0; i < STRATEGIES; i++)
+		room_is_told(strategies[i]);
+}
+
+/* Side 0 has sent a request, and side 1 has not looked at it yet. */
+static void taken_is_told(const char *strategy)
+{
+	enum { LOOKS = 200000 };
+	sides_open(strategy, 0);
+	const struct out *o = &path_of(&side[0])->out[STREAM_REQUESTS];
+	REQUIRE(put(&side[0], &side[0].lanes[1], 1));
+	path_pump(path_of(&side[0]), true);
+	post_flush(&side[0].net);
+	request_to_double();
+	look_and_double();
+	CHECK_IS(landing_begun(&path_of(&side[1])->in[STREAM_REQUESTS]), 1);
+	for (unsigned i = 0; i < LOOKS && !o->acked; i++)
+		sides_look();
+	CHECK_IS(o->acked, 1);
+	sides_close();
+}
+
+TEST(what_was_taken_is_told_though_a_packet_is_sent_again_for_nothing)
+{
+	for (unsigned i = FIRST_TRY; i <= LAST_TRY; i++)
+		taken_is_told(strategies[i]);
 }
 
 TEST(no_more_tokens_are_spent_than_there_are)

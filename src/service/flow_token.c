@@ -59,6 +59,7 @@ static void purse_count(struct path *p, unsigned stream)
 static void token_down(struct path *p, struct packet *k)
 {
 	struct change c;
+	bool tells = flow_tells(p, k);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct purse *s = &p->flow.purse[i];
 		uint64_t begun = out_begun(&p->out[i]);
@@ -66,10 +67,11 @@ static void token_down(struct path *p, struct packet *k)
 			s->spent++;
 		s->begun = begun;
 		purse_count(p, i);
-		c.returned[i] = s->said = s->gone;
-		c.allowed[i] = s->said_allowed = (uint32_t)landing_allowed(&p->in[i]);
+		c.returned[i] = s->gone;
+		c.allowed[i] = (uint32_t)landing_allowed(&p->in[i]);
+		s->said = tells ? c.returned[i] : s->said;
+		s->said_allowed = tells ? c.allowed[i] : s->said_allowed;
 	}
-	p->wishes &= ~(1u << NEWS_FLOW);
 	memcpy(header_push(k, sizeof c), &c, sizeof c);
 }
 

@@ -12,6 +12,10 @@
  *  - return (Fast Messages): the packet comes back, and is sent again at once. Its bytes are not needed, since the
  *    sender has them; they go back because that is what this strategy costs, and is measured for.
  *
+ * Under all three lies a timer, longer where refusals are said: what is neither taken nor refused for a while is sent again,
+ * too. It may have been taken already; then its receiver says once more how many it has taken. So nothing that
+ * is lost, in either direction, stops the two.
+ *
  * A refusal concerns requests or replies, never both: a reply does not wait behind a request that is refused.
  */
 #include <string.h>
@@ -131,10 +135,14 @@ static uint64_t trial_patience(const struct path *p, const struct trial *s)
 {
 	uint64_t ns = pace_patience(&p->retry.pace);
 	uint64_t least = ns > PATIENCE_NS && p->retry.window ? ns : PATIENCE_NS;
-	return (p->net->flow == &flow_drop ? least : SAID * least) << s->tries;
+	unsigned tries = s->tries < PATIENCE_MOST ? s->tries : PATIENCE_MOST;
+	return (p->net->flow == &flow_drop ? least : SAID * least) << tries;
 }
 
-/* Where a refusal is said the timer is a net under it: a packet that was late at its receiver is dropped in silence. */
+/*
+ * Where a refusal is said the timer is a net under it: a packet that begins with what was taken before is neither taken
+ * nor refused, whatever is behind that.
+ */
 static uint64_t trial_tick(struct path *p, unsigned stream, uint64_t now)
 {
 	struct trial *s = &p->flow.trial[stream];
@@ -154,12 +162,24 @@ static uint64_t trial_tick(struct path *p, unsigned stream, uint64_t now)
 
 /* -- The receiver ------------------------------------------------------------------------------ */
 
+/* If it is lost the header alone is sent again. */
+static void slice_empty(const struct path *p, struct slice *s)
+{
+	for (unsigned i = 0; i < STREAMS; i++) {
+		const struct out *o = &p->out[i];
+		s->from[i] = o->next;
+		s->to[i] = (struct until){ o->next.leaf, o->next.offset };
+		s->begin[i] = (uint32_t)o->sent;
+	}
+}
+
 /* The packet goes back as it came, if it can; what counts is the header, which every packet has. */
 static void packet_return(struct path *p, const struct arrival *a)
 {
 	if (!p->most || a->len > p->most - PACKET_FRONT - PACKET_TAG || p->gone || !service_ready(p))
 		return;
 	struct packet *k = post_begin(p);
+	slice_empty(p, &k->flight.slice);
 	memcpy(k->end, a->at, a->len);
 	k->end += a->len;
 	p->flow.returning = true;
@@ -195,6 +215,8 @@ static void records_take(struct path *p, const struct header *h, const struct ar
 		else if ((l.present & ~late) >> i & 1)
 			refuse(p, i, l.full >> i & 1);
 	}
+	if (l.present & late) /* its sender does not know that it was taken */
+		p->wishes |= 1u << NEWS_FLOW;
 	if (p->net->flow == &flow_return && (l.present & ~late & ~l.taken))
 		packet_return(p, a);
 }
@@ -204,18 +226,18 @@ static void records_take(struct path *p, const struct header *h, const struct ar
 static void try_down(struct path *p, struct packet *k)
 {
 	struct header h = { .returned = p->flow.returning };
-	bool again = false;
+	bool again = false, tells = flow_tells(p, k);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct trial *s = &p->flow.trial[i];
 		const struct slice *slice = &k->flight.slice;
 		h.begin[i] = slice->begin[i];
-		h.taken[i] = s->said = in_taken(&p->in[i]);
+		h.taken[i] = in_taken(&p->in[i]);
+		s->said = tells ? h.taken[i] : s->said;
 		h.asked[i] = s->asked;
 		again |= slice->messages[i] && further(slice->begin[i], s->most);
 		s->most += further(s->most, (uint32_t)p->out[i].sent);
 	}
 	p->net->counts.again += again && !k->again;
-	p->wishes &= ~(1u << NEWS_FLOW);
 	memcpy(header_push(k, sizeof h), &h, sizeof h);
 }
 

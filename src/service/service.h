@@ -59,6 +59,18 @@ static inline uint32_t further(uint64_t from, uint32_t to)
 	return by < UINT32_MAX / 2 ? by : 0;
 }
 
+/*
+ * Whether the header that flow writes is sure to be heard; then nothing of it needs a packet of its own any more. One that
+ * is sent again may have come the first time, and its receiver does not look at what it says now.
+ */
+static inline bool flow_tells(struct path *p, const struct packet *k)
+{
+	if (k->again)
+		return false;
+	p->wishes &= ~(1u << NEWS_FLOW);
+	return true;
+}
+
 /* -- Headers: little endian, unaligned -- */
 static inline void *header_push(struct packet *k, size_t bytes)
 {
