@@ -57,13 +57,13 @@ static uint64_t lateness(const struct bulletin *b)
 }
 
 /*
- * Each herald passes on what is new to its own next one, whatever others of its machine have done: theirs may be on another machine. The
+ * Each herald passes on what is new to its own next one, whatever others of its machine have done: theirs may be on another machine. So
+ * news goes on around the circle, through the machine that it is of, too, until it comes to one who has passed it on. The
  * circle leaves no machine out, because nobody is passed over but ranks of the machine where the news is already.
  */
 static void say_out(struct herald *h, const struct bulletin *b)
 {
-	if (h->out.fd < 0 || lateness(b) <= h->said[b->rank] ||
-	    h->job->rank[b->rank].machine == h->job->rank[h->next].machine)
+	if (h->out.fd < 0 || lateness(b) <= h->said[b->rank])
 		return;
 	h->said[b->rank] = lateness(b);
 	channel_send(&h->out, b);
@@ -112,8 +112,9 @@ static void say_all(struct herald *h)
 
 static void hear(struct herald *h, const struct bulletin *b)
 {
-	if (bulletin_take(h->job, b) != BULLETIN_NONSENSE)
-		say_out(h, b);
+	bool here = b->rank < h->job->size && job_here(h->job, b->rank); /* who is here is known better, */
+	if (here || bulletin_take(h->job, b) != BULLETIN_NONSENSE)
+		say_out(h, b); /* but others may not have heard of it */
 }
 
 /* -- The next one ------------------------------------------------------------------------- */
