@@ -61,9 +61,12 @@ static void scribe_take(struct job *j)
 /* That a rank has ended may also be said by others, who do not know its serial; nothing comes behind it. */
 static bool bulletin_late(const struct job_rank *r, const struct bulletin *n)
 {
-	if ((atomic_load(&r->told) & 0xff) >= RANK_GONE)
+	uint64_t told = atomic_load(&r->told);
+	if ((told & 0xff) >= RANK_GONE)
 		return true;
-	return n->state < RANK_GONE && n->serial <= atomic_load(&r->serial);
+	if (n->state >= RANK_GONE)
+		return false;
+	return n->serial <= atomic_load(&r->serial) || ((uint64_t)n->session << 8 | n->state) < told;
 }
 
 static enum bulletin_worth bulletin_write(struct job *j, const struct bulletin *n)
