@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 600 RUN_SERIAL LABELS slow by-interrupt
+# ctest: TIMEOUT 600 LOCK net LABELS slow by-interrupt
 # Over UDP a communication thread, or interrupts, deliver what polls deliver, with and without faults.
 set -uo pipefail
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 900 RUN_SERIAL LABELS slow
+# ctest: TIMEOUT 900 LOCK net LABELS slow
 # net_job_test.sh [NETWORK...]: programs that know nothing of networks pass over others what they pass over shared memory.
 set -uo pipefail
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 200 RUN_SERIAL LABELS slow once
+# ctest: TIMEOUT 300 LOCK launch LABELS slow once
 # Two ranks in network namespaces of their own, with a cable between them: over UDP everything comes once and in order,
 # no datagram is longer than the cable takes, also while the cable is out for some time.
 set -uo pipefail

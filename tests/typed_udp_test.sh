@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 600 RUN_SERIAL LABELS slow
+# ctest: TIMEOUT 600 LOCK net LABELS slow
 # Typed messages over UDP are what they are over shared memory, also where datagrams are lost and come out of order.
 set -uo pipefail
 
