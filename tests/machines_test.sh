@@ -49,6 +49,28 @@ TERN_NET=udp launch 4 "$bin/launch_ranks" all 50
 check_status 0
 says 12 '^rank [0-3] of 4: all came$'
 
+if [[ $("$tern" info) == *"ofi            usable"* ]]; then
+	TERN_NET=shm,ofi/tcp launch 4 "$bin/launch_ranks" all 50
+	check_status 0
+	says 12 '^rank [0-3] of 4: all came$'
+else
+	echo "    skipped: libfabric is not usable here"
+fi
+
+sentence "memory, channels, what is handed over and threads do so, too"
+for example in transpose pipeline halo; do
+	launch 4 "$bin/$example"
+	check_status 0
+	grep -q ' [1-9][0-9]* wrong' "$out" && fail "$example: something is wrong"
+	grep -q ' 0 wrong' "$out" || fail "$example says nothing"
+done
+launch 4 "$bin/quicksort"
+check_status 0
+says 1 '^200000 numbers, 0 wrong$'
+launch 4 "$bin/fetch_add"
+check_status 0
+says 4 ' has sum 10$'
+
 sentence "a network that does not reach the other hosts is refused in words"
 TERN_NET=shm launch 3 "$bin/hello"
 ((status)) || fail "the status is 0"

@@ -46,7 +46,7 @@ static const struct {
 	uint64_t value;
 	const char *meaning;
 } limits[] = {
-	{ "ranks", TERN_RANKS_MAX, "in a job on one machine" },
+	{ "ranks", TERN_RANKS_MAX, "in a job" },
 	{ "words", TERN_WORDS_MAX, "of 8 bytes in a message" },
 	{ "payload", TERN_PAYLOAD_MAX, "bytes besides the words" },
 	{ "handlers", TERN_HANDLER_MAX, "numbered from 0" },
