@@ -35,7 +35,7 @@ struct channel {
 	int fd; /* -1: none */
 	bool caller, greeted;
 	uint64_t begun; /* when, ns */
-	uint32_t peer; /* known when it has greeted, and believed with its first bulletin */
+	uint32_t peer;  /* known when it has greeted, and believed with its first bulletin */
 	struct greeting mine;
 	size_t mine_at;       /* how much of it has been written */
 	uint8_t key[JOB_KEY]; /* the job's, then this connection's */

@@ -39,8 +39,8 @@ struct herald {
 	uint32_t next;      /* the rank that `out` leads to; ours: there is none */
 	struct channel out; /* fd -1 while the next one is in doubt */
 	uint64_t doubt;     /* since when, ns; 0: it is not */
-	uint64_t recall; /* when it is to be called again, because it could not be, ns; 0: it could */
-	bool recalled;   /* it has been, because a stream full of words that it did not take broke */
+	uint64_t recall;    /* when it is to be called again, because it could not be, ns; 0: it could */
+	bool recalled;      /* it has been, because a stream full of words that it did not take broke */
 	struct channel *in; /* those of others */
 	uint32_t ins, rooms;
 	_Atomic uint64_t asked, done; /* settlings */
@@ -215,7 +215,8 @@ static void next_serve(struct herald *h)
 		if (rc < 0)
 			next_ended(h, rc);
 	}
-	if (h->out.fd >= 0 && job_rank_state(h->job, h->next) >= RANK_GONE) { /* a child of its may hold the stream */
+	if (h->out.fd >= 0 &&
+	    job_rank_state(h->job, h->next) >= RANK_GONE) { /* a child of its may hold the stream */
 		channel_close(&h->out);
 		next_call(h);
 	}
@@ -256,7 +257,8 @@ static void in_accept(struct herald *h)
 /* False if it is over, or nobody's. */
 static bool in_serve(struct herald *h, struct channel *c)
 {
-	return stream_serve(h, c) >= 0 && (c->greeted || clock_ns() - c->begun < GREETING_S * UINT64_C(1000000000));
+	return stream_serve(h, c) >= 0 &&
+	       (c->greeted || clock_ns() - c->begun < GREETING_S * UINT64_C(1000000000));
 }
 
 static bool in_waits(const struct herald *h)

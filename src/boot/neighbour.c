@@ -48,7 +48,8 @@ static void neighbour_see_end(struct job *j, uint32_t rank)
 	uint64_t born = atomic_load(&j->rank[rank].born);
 	int fd;
 	while ((fd = process_open(pid, born)) < 0 && fd != -ESRCH)
-		world_real.nap(AGAIN_NS); /* there are no descriptors to be had: that says nothing of the rank */
+		world_real.nap(
+			AGAIN_NS); /* there are no descriptors to be had: that says nothing of the rank */
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	while (fd >= 0 && poll(&p, 1, -1) != 1)
 		;

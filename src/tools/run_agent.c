@@ -257,7 +257,7 @@ static int agent_serve(struct agent *a)
 	bool keeper_runs = true, abandoned = false;
 	struct frame f;
 	wire_send(&a->wire, FRAME_TAKEN, NULL, 0); /* ready for the first piece of input */
-	while (wire_next(&a->wire, &f)) /* what came together with the order */
+	while (wire_next(&a->wire, &f))            /* what came together with the order */
 		agent_frame(a, &f);
 	while (agent_round(a, &keeper_runs, &abandoned))
 		;

@@ -40,8 +40,8 @@ struct buffer {
 struct wire {
 	int from, to; /* both non-blocking; -1 when closed */
 	struct buffer in, out;
-	bool deaf;  /* the other end takes nothing any more; what it has said before is still there */
-	int error;  /* errno of what broke it */
+	bool deaf; /* the other end takes nothing any more; what it has said before is still there */
+	int error; /* errno of what broke it */
 };
 
 void wire_open(struct wire *w, int from, int to);

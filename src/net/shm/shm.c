@@ -374,7 +374,8 @@ static uint32_t shm_left(struct net *net)
 static void shm_close(struct net *net)
 {
 	struct shm *s = shm_of(net);
-	if (job_rank_state(s->job, net->site->rank) == RANK_OPEN) /* not if opening failed behind this network */
+	if (job_rank_state(s->job, net->site->rank) ==
+	    RANK_OPEN) /* not if opening failed behind this network */
 		job_rank_leaves(s->job, net->site->rank, RANK_CLOSED);
 	for (uint32_t r = 0; r < s->job->size; r++)
 		if (job_here(s->job, r) && (net->site->lane[r].base || net->site->peer[r].requests.base))
