@@ -402,13 +402,15 @@ static void offer_drop(struct chans *s, struct offer *o)
 static void withdraw_arrived(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
-	for (struct offer *o = s->offer; o < s->offer + s->offers; o++)
+	for (unsigned i = 0; i < s->offers; i++) {
+		struct offer *o = &s->offer[i];
 		if (o->from == tern_msg_src(m) && o->ring.pipe == tern_msg_arg(m, 0) &&
 		    o->ring.serial == tern_msg_arg(m, 1) && o->ring.reader == tern_msg_arg(m, 2)) {
 			offer_leave(o, READER_CLOSED);
 			offer_drop(s, o);
 			return;
 		}
+	}
 }
 
 /* A wait for an offer. */

@@ -52,7 +52,8 @@ static bool windows_made(struct mem *m)
 static void pane_ask(struct mem *m, uint32_t rank)
 {
 	struct pane *p = &m->windows->of[rank];
-	if (!p->asked && layer_request(m->e, rank, MEM_WINDOW, NULL, 0, 0, NULL) == 0)
+	const uint64_t none = 0;
+	if (!p->asked && layer_request(m->e, rank, MEM_WINDOW, NULL, 0, 0, &none) == 0)
 		p->asked = true;
 }
 
