@@ -47,9 +47,6 @@ for net in "${@:-udp ofi/tcp ofi/shm}"; do
 		on "$one" "${!programs}"
 	done
 done
-for flow in return drop nack token permit reserve; do
-	[[ ${*:-udp} == *udp* ]] && TERN_FLOW=$flow on udp "order_test order_is_kept_between_threads order_is_kept_among_many"
-done
 # The shm provider's files of ranks that were killed.
 for file in /dev/shm/[0-9]*:[0-9]*:[0-9]*; do
 	pid=${file##*/}
