@@ -201,6 +201,26 @@ TEST(a_rank_that_is_silent_is_not_taken_for_dead)
 	crew_end();
 }
 
+/* Nobody waits for what it has sent, so last tokens are lost; but whoever left had passed. */
+static void pass_and_leave(void)
+{
+	tern *t = crew_open();
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(a_barrier_ends_though_the_last_token_of_a_rank_that_left_is_lost)
+{
+	use_udp();
+	setenv("TERN_GRACE", "1", 1);
+	for (int i = 0; i < 10; i++) {
+		char fault[40];
+		snprintf(fault, sizeof fault, "drop=0.5,seed=%d", i + 1);
+		setenv("TERN_FAULT", fault, 1);
+		crew_run(RANKS, pass_and_leave);
+	}
+}
+
 /* -- Strangers ------------------------------------------------------------------------------ */
 
 static void send_to(tern *t, const void *bytes, size_t len)

@@ -129,8 +129,8 @@ struct net_ops {
 	uint64_t (*arrive)(struct net *net);
 	bool (*passed)(struct net *net, uint64_t ticket);
 	/*
-	 * Whether `rank`, which has left well, had passed the barrier that the ticket is for: then nothing is missing,
-	 * though others may not know it yet. NULL: who sees that a rank has left sees what it did before.
+	 * Whether `rank`, which has left, had passed the barrier that the ticket is for: then nothing is missing, and
+	 * passed() may say so from now on. NULL: who sees that a rank has left sees what it did before.
 	 */
 	bool (*had_passed)(struct net *net, uint32_t rank, uint64_t ticket);
 

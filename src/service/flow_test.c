@@ -294,7 +294,8 @@ TEST(only_who_tries_is_refused_and_sends_again)
 		uint64_t again, refused = refusals(strategies[i], &again);
 		bool tries = i >= FIRST_TRY && i <= LAST_TRY;
 		CHECK_IS(refused != 0, tries);
-		if (tries && strcmp(strategies[i], "drop") != 0) /* which waits for its timer; and so does retry */
+		if (tries &&
+		    strcmp(strategies[i], "drop") != 0) /* which waits for its timer; and so does retry */
 			CHECK(again != 0);
 	}
 }

@@ -16,12 +16,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "net/packet/packet.h"
 #include "service/service.h"
-
-enum { DOUBT_NS = 500000000 }; /* how long tokens of a rank that has died may be under way */
 
 /* -- Who is where ------------------------------------------------------------------------ */
 
@@ -116,16 +113,20 @@ static bool all_landed(const struct packet_net *n)
 	return true;
 }
 
+static void barrier_over(struct barrier *b)
+{
+	b->stage = BARRIER_OVER;
+	b->passed = b->arrived;
+}
+
 static void rounds_go_on(struct packet_net *n)
 {
 	struct barrier *b = &n->barrier;
 	for (; b->round < b->rounds && b->heard[b->round] >= b->arrived; b->round++)
 		if (b->round + 1 < b->rounds && !tokens_send(n, b->round + 1))
 			return;
-	if (b->round < b->rounds)
-		return;
-	b->stage = BARRIER_OVER;
-	b->passed = b->arrived;
+	if (b->round == b->rounds)
+		barrier_over(b);
 }
 
 /* As far as what has been heard allows. */
@@ -165,7 +166,6 @@ uint64_t packet_arrive(struct net *net)
 	struct packet_net *n = packet_of(net);
 	n->barrier.arrived++;
 	n->barrier.stage = BARRIER_LANDING;
-	n->barrier.doubt = 0;
 	for (uint32_t i = 0; i < n->actives; i++) {
 		struct path *p = n->path[n->active[i]];
 		path_mark(p);
@@ -175,17 +175,30 @@ uint64_t packet_arrive(struct net *net)
 	return n->barrier.arrived;
 }
 
+/*
+ * Somebody has passed, so all have come, and what they sent before has landed: nothing is left to wait for. The token that
+ * would have told it may be lost for good, if its sender has left. Ours are sent all the same: others may wait for them.
+ */
+static void barrier_follow(struct packet_net *n)
+{
+	struct barrier *b = &n->barrier;
+	if (b->stage != BARRIER_ROUNDS)
+		return;
+	for (; b->round < b->rounds; b->round++)
+		if (b->round + 1 < b->rounds && !tokens_send(n, b->round + 1))
+			return;
+	barrier_over(b);
+}
+
 bool packet_had_passed(struct net *net, uint32_t rank, uint64_t ticket)
 {
 	struct packet_net *n = packet_of(net);
-	if (job_rank_passed(n->job, rank) < ticket)
+	uint64_t passed = job_rank_passed(n->job, rank);
+	if (passed < ticket)
 		return false;
-	if (job_rank_state(n->job, rank) != RANK_DEAD)
-		return true;
-	/* It has sent all its tokens, but will send none again if one was lost. */
-	if (!n->barrier.doubt)
-		n->barrier.doubt = clock_ns();
-	return clock_ns() - n->barrier.doubt < DOUBT_NS;
+	if (passed != UINT64_MAX) /* else it is too far ahead for anybody to know exactly */
+		barrier_follow(n);
+	return true;
 }
 
 bool packet_passed(struct net *net, uint64_t ticket)

@@ -220,7 +220,6 @@ struct barrier {
 	uint64_t ticket;        /* of the machine's own barrier */
 	unsigned round, rounds; /* the one whose token is awaited */
 	uint64_t heard[ROUNDS_MAX];
-	uint64_t doubt;             /* since when a rank has been dead that was through before, ns; 0: none */
 	uint32_t machine, machines; /* ours among them */
 	uint32_t *member; /* ranks, by machine; and where those of each begin, up to one behind the last */
 	uint32_t *first;
