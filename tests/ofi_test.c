@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctest: TIMEOUT 200 */
+/* ctest: TIMEOUT 200 LABELS slow */
 /* Jobs whose ranks talk over libfabric: barriers, ranks that die or fall silent, memory that a provider moves. */
 #define CHECK_SECONDS 60
 #include <errno.h>
