@@ -37,49 +37,12 @@ static bool ofi_usable(char *why, size_t len)
 	return true;
 }
 
-/* `n` is what the network begins with. */
-static void ofi_free(struct packet_net *n)
-{
-	packet_free(n);
-	if (n->keys)
-		n->guard->close(n);
-	if (n->wire)
-		n->wire->ops->close(n->wire);
-	free(n);
-}
-
-static void ofi_close(struct net *net)
-{
-	struct packet_net *n = packet_of(net);
-	job_rank_leaves(n->job, net->site->rank, RANK_CLOSED);
-	for (uint32_t r = 0; r < net->site->size; r++)
-		if (n->path[r])
-			job_ring(n->job, r);
-	ofi_free(n);
-}
-
 const struct net_ops ofi_ops = {
 	.name = "ofi",
 	.reach = "ranks that a provider of libfabric reaches",
 	.provides = PROVIDES_ORDER | PROVIDES_RELIABLE,
 	.usable = ofi_usable,
-	.connect = packet_connect,
-	.knock = packet_knock,
-	.answer = packet_answer,
-	.check = packet_check,
-	.left = packet_left,
-	.take = packet_take,
-	.reclaim = packet_reclaim,
-	.owns = packet_owns,
-	.ours = packet_ours,
-	.demote = packet_demote,
-	.arm = packet_arm,
-	.disarm = packet_disarm,
-	.arrive = packet_arrive,
-	.passed = packet_passed,
-	.had_passed = packet_had_passed,
-	.settled = packet_settled,
-	.close = ofi_close,
+	PACKET_OPERATIONS,
 };
 
 static int card_write(struct ofi_card *card, struct port *p)
@@ -133,7 +96,7 @@ int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct n
 		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
 	int rc = ofi_open(o, site, job, local, provider);
 	if (rc) {
-		ofi_free(&o->packet);
+		packet_dispose(&o->packet) /* which it begins with */;
 		return rc;
 	}
 	*out = &o->packet.net;

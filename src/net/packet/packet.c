@@ -347,7 +347,7 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 }
 
 /* Shared memory, where it is there, too, is closed last and does it. */
-void packet_leave(struct packet_net *n)
+static void packet_leave(struct packet_net *n)
 {
 	if (n->local)
 		return;
@@ -376,4 +376,20 @@ void packet_free(struct packet_net *n)
 	free(n->active);
 	free(n->stirred);
 	free(n->stirring);
+}
+
+void packet_dispose(struct packet_net *n)
+{
+	packet_free(n);
+	if (n->keys)
+		n->guard->close(n);
+	if (n->wire)
+		n->wire->ops->close(n->wire);
+	free(n);
+}
+
+void packet_close(struct net *net)
+{
+	packet_leave(packet_of(net));
+	packet_dispose(packet_of(net));
 }

@@ -361,8 +361,9 @@ struct packet_options {
 };
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
 		const struct packet_options *o);
-void packet_leave(struct packet_net *n); /* the session, and tells those it has talked with */
-void packet_free(struct packet_net *n);
+void packet_free(struct packet_net *n);    /* what packet_open() has made */
+void packet_dispose(struct packet_net *n); /* the same, with its guard and wire, and its own memory */
+void packet_close(struct net *net);
 unsigned packet_in_force(struct net *net);
 int packet_connect(struct net *net, uint32_t rank);
 void packet_knock(struct net *net, struct tern_lane *lane);
@@ -391,5 +392,13 @@ void barrier_close(struct packet_net *n);
 void barrier_token(struct packet_net *n, unsigned round, uint64_t generation);
 void barrier_go_on(struct packet_net *n);
 void barrier_tell(struct packet_net *n); /* after a flush: whether our part in it is over */
+
+/* What every network of packets has in its table. */
+#define PACKET_OPERATIONS                                                                             \
+	.in_force = packet_in_force, .connect = packet_connect, .knock = packet_knock,                \
+	.answer = packet_answer, .check = packet_check, .left = packet_left, .take = packet_take,     \
+	.reclaim = packet_reclaim, .owns = packet_owns, .ours = packet_ours, .demote = packet_demote, \
+	.arm = packet_arm, .disarm = packet_disarm, .arrive = packet_arrive, .passed = packet_passed, \
+	.had_passed = packet_had_passed, .settled = packet_settled, .close = packet_close
 
 #endif

@@ -27,46 +27,12 @@ static bool udp_usable(char *why, size_t len)
 	return true;
 }
 
-static void udp_free(struct packet_net *n)
-{
-	packet_free(n);
-	if (n->keys)
-		n->guard->close(n);
-	if (n->wire)
-		n->wire->ops->close(n->wire);
-	free(n);
-}
-
-static void udp_close(struct net *net)
-{
-	struct packet_net *n = packet_of(net);
-	packet_leave(n);
-	udp_free(n);
-}
-
 const struct net_ops udp_ops = {
 	.name = "udp",
 	.reach = "ranks that UDP datagrams reach",
 	.provides = 0,
-	.in_force = packet_in_force,
 	.usable = udp_usable,
-	.connect = packet_connect,
-	.knock = packet_knock,
-	.answer = packet_answer,
-	.check = packet_check,
-	.left = packet_left,
-	.take = packet_take,
-	.reclaim = packet_reclaim,
-	.owns = packet_owns,
-	.ours = packet_ours,
-	.demote = packet_demote,
-	.arm = packet_arm,
-	.disarm = packet_disarm,
-	.arrive = packet_arrive,
-	.passed = packet_passed,
-	.had_passed = packet_had_passed,
-	.settled = packet_settled,
-	.close = udp_close,
+	PACKET_OPERATIONS,
 };
 
 static int udp_open(struct packet_net *n, struct site *site, struct job *job, struct net *local)
@@ -99,7 +65,7 @@ int udp_open_rank(struct net **out, struct site *site, struct job *job, struct n
 		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
 	int rc = udp_open(n, site, job, local);
 	if (rc) {
-		udp_free(n);
+		packet_dispose(n);
 		return rc;
 	}
 	*out = &n->net;
