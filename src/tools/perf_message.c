@@ -21,20 +21,6 @@ static int message_open(struct player *p)
 	return words_register(p->t);
 }
 
-static double trip_measure(struct player *p)
-{
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
-	p->rc = words_trips(p->t, p->size, p->count);
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(ended - began) / (double)p->count;
-}
-
 static double trip_raw(struct player *p, enum raw_manner manner)
 {
 	uint64_t began = clock_ns();
@@ -66,7 +52,7 @@ const struct test test_round_trip = {
 	.rounds = 51,
 	.warm = 2,
 	.open = message_open,
-	.measure = trip_measure,
+	.measure = words_trip_time,
 	.limit = { trip_raw_pause, trip_raw_bare },
 	.limit_name = "a raw cache line there and back, 512 lines in turn, the better of two ways to spin",
 	.bar = { { 4, "at most 1.10" } },

@@ -54,20 +54,6 @@ static bool shm_here(char *why, size_t len)
 
 /* -- Round trip --------------------------------------------------------------------------- */
 
-static double trip_measure(struct player *p)
-{
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
-	p->rc = words_trips(p->t, p->size, p->count);
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(ended - began) / (double)p->count;
-}
-
 static double trip_bare(struct player *p)
 {
 	uint64_t began = clock_ns();
@@ -78,7 +64,7 @@ static double trip_bare(struct player *p)
 #define OFI_TRIP                                                                                   \
 	.size_name = "words", .size_most = TERN_WORDS_MAX, .sizes = { 2, { 0, 4 } }, .unit = "ns", \
 	.ranks = 2, .cores = 2, .count = 500, .rounds = 31, .warm = 2, .open = ofi_open_test,      \
-	.measure = trip_measure, .limit = { trip_bare }, .bar = { { 4, "at most 1.10" } },         \
+	.measure = words_trip_time, .limit = { trip_bare }, .bar = { { 4, "at most 1.10" } },      \
 	.limit_name = "fi_tsend and fi_trecv there and back over the same provider, both sides polling"
 
 const struct test test_ofi_trip = {

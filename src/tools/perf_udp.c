@@ -91,20 +91,6 @@ static void bare_send(size_t len)
 
 /* -- Round trip --------------------------------------------------------------------------- */
 
-static double trip_measure(struct player *p)
-{
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
-	p->rc = words_trips(p->t, p->size, p->count);
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(ended - began) / (double)p->count;
-}
-
 static double trip_bare(struct player *p)
 {
 	size_t len = p->size * sizeof(uint64_t) + 2;
@@ -122,7 +108,7 @@ static double trip_bare(struct player *p)
 #define UDP_TRIP                                                                                   \
 	.size_name = "words", .size_most = TERN_WORDS_MAX, .sizes = { 2, { 0, 4 } }, .unit = "ns", \
 	.ranks = 2, .cores = 2, .count = 500, .rounds = 31, .warm = 2, .open = udp_open_test,      \
-	.measure = trip_measure, .limit = { trip_bare },                                           \
+	.measure = words_trip_time, .limit = { trip_bare },                                        \
 	.limit_name = "a bare UDP socket there and back, both sides polling", .usable = udp_here
 
 const struct test test_udp_trip = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/perf_words.h"
 
+#include "base/clock.h"
 #include "tools/perf_raw.h"
 
 static _Atomic uint64_t answers, lasts;
@@ -204,4 +205,18 @@ int words_serve(tern *t, uint32_t senders)
 bool words_over(void)
 {
 	return atomic_load_explicit(&lasts, memory_order_acquire) > 0;
+}
+
+double words_trip_time(struct player *p)
+{
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return 0;
+	}
+	uint64_t began = clock_ns();
+	p->rc = words_trips(p->t, p->size, p->count);
+	uint64_t ended = clock_ns();
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return (double)(ended - began) / (double)p->count;
 }

@@ -8,6 +8,8 @@
 
 #include <tern/tern.h>
 
+#include "tools/perf.h"
+
 enum {
 	WORDS_TAKE = 0, /* + the number of words: sums them */
 	WORDS_ASK = 8,  /* + the number of words: replies with as many */
@@ -31,5 +33,8 @@ int words_last(tern *t, uint32_t to);
 int words_serve(tern *t, uint32_t senders);
 /* Whether a last has come that words_serve() has not waited for, without serving anything. */
 bool words_over(void);
+
+/* What a player of a round-trip test measures: ns for one. */
+double words_trip_time(struct player *p);
 
 #endif

@@ -42,7 +42,7 @@ int courier_open(struct courier *h, struct run_options *o)
 	if (rc)
 		return rc;
 	for (uint32_t i = 0; i < h->ranks; i++) {
-		bulletin_read(&h->job, h->first + i, &h->told[i]);
+		h->told[i] = atomic_load(&h->job.rank[h->first + i].serial);
 		atomic_store(&h->job.rank[h->first + i].herald, port);
 	}
 	o->job_fd = h->job.fd;
@@ -55,10 +55,10 @@ void courier_tell(struct courier *h, struct wire *w)
 	loopback_drain(h->fd);
 	for (uint32_t i = 0; i < h->ranks; i++) {
 		bulletin_read(&h->job, h->first + i, &b);
-		if (b.serial == h->told[i].serial)
+		if (b.serial == h->told[i])
 			continue;
 		wire_send(w, FRAME_BULLETIN, &b, sizeof b);
-		h->told[i] = b;
+		h->told[i] = b.serial;
 	}
 }
 
