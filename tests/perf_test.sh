@@ -180,19 +180,15 @@ done
 
 if [[ $("$TERN_BIN/tern" info) == *"udp            usable"* ]]; then
 	sentence "--flow has every strategy under every load"
-	# With so few messages a run stands still now and then, which is not understood yet: hence several tries.
-	flow() {
-		local try
-		for try in 1 2 3 4 5; do
-			timeout 15 "$tern" perf --flow --count 50 --repeat 1 "$@" >"$out" 2>"$err" && return
-		done
-		fail "--flow does not end"
-	}
-	flow
+	run --flow --count 50 --repeat 1
+	check_status 0
+	check_quiet
 	for strategy in credit return drop nack token permit reserve; do
 		count_out 1 "^\\| $strategy \\|( [0-9.]+ \\|){9}$"
 	done
-	flow --json
+	run --flow --count 50 --repeat 1 --json
+	check_status 0
+	check_quiet
 	[[ $("$check" strategy load rate unit packets again <"$out" 2>>"$err") == 21 ]] || fail "there are not 21 records"
 fi
 

@@ -447,6 +447,25 @@ TEST(a_question_goes_before_each_transfer)
 	sides_close();
 }
 
+/* What is staged is counted about; who knows that there is more must not come to think that there is nothing. */
+TEST(what_a_permission_was_not_for_stays_staged_when_it_may_wait_for_company)
+{
+	sides_open("permit", 0);
+	struct path *p = path_of(&side[0]);
+	REQUIRE(put(&side[0], &side[0].lanes[1], 1));
+	path_pump(p, true); /* asks for one, */
+	post_flush(&side[0].net);
+	REQUIRE(put(&side[0], &side[0].lanes[1], 2));
+	p->staged = 1; /* and this is less than is there */
+	look_twice(&side[1]);
+	path_stir(p);
+	post_look(&side[0].net, false);
+	post_look(&side[0].net, false);
+	CHECK_IS(p->out[STREAM_REQUESTS].sent, 1);
+	CHECK(p->staged > 0);
+	sides_close();
+}
+
 TEST(a_sequence_is_reserved_only_when_the_last_has_been_handled)
 {
 	sides_open("reserve", 0);

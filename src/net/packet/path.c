@@ -167,6 +167,8 @@ static bool path_send(struct path *p)
 		p->ahead_in = p->net->round;
 		p->confirm.sent += k->records || k->flight.slice.news == NEWS_BARRIER;
 		path_unstage(p, (size_t)(k->end - k->at) + k->named, k->records);
+		p->staged +=
+			k->full && !p->staged; /* it is only about right: who leaves now must come back */
 		service_down(k, 0);
 	}
 	return more;
@@ -184,7 +186,6 @@ void path_pump(struct path *p, bool all)
 			return;
 		}
 	}
-	p->staged += !p->staged; /* it is only about right, and there may be more */
 }
 
 bool path_quiet(const struct path *p)
