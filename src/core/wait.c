@@ -256,10 +256,13 @@ static unsigned wait_serve(struct endpoint *e, struct ladder *l)
 		share_breathe(e, 0);
 	struct tern_inlet *there = wait_look(e, l);
 	unsigned handled = 0;
-	if (there && !e->work)
+	if (there && !e->work) {
+		e->site.idle = e->spin; /* where it is 0, whoever we wait for may need this core */
 		handled = poll_inlet(e, there);
-	else if (l->since || e->work || e->deferred_count)
+		e->site.idle = false;
+	} else if (l->since || e->work || e->deferred_count) {
 		handled = poll_once(e, KINDS_BOTH);
+	}
 	/* Also when something lies here that waits for room for its reply: a sibling may have to make it. */
 	if (!handled || ++l->busy % SIBLINGS_EVERY == 0)
 		handled += attach_each(e, serve_sibling, NULL);

@@ -167,7 +167,8 @@ struct site {
 	uint32_t circle;          /* inlets in it, the bell not counted */
 	bool asks;                /* a network wants to be asked by every poll: its bell is always rung; */
 	_Atomic uint64_t *behind; /* and behind that one is the bell of shared memory, if it is there, too; */
-	bool mute;                /* and what arrives there cannot raise a signal */
+	bool mute;                /* and what arrives there cannot raise a signal; */
+	bool idle;                /* and whoever polls waits for it: looking again at once disturbs nobody */
 };
 
 struct net {

@@ -62,6 +62,8 @@ static bool grant_take(struct path *p, unsigned stream, uint32_t freed, uint32_t
 	struct out *o = &p->out[stream];
 	uint64_t now = o->base ? atomic_load_explicit(o->freed, memory_order_relaxed) : 0;
 	uint32_t leaves = further(now, freed), blocks = further(o->allowed, allowed);
+	if (leaves)
+		retry_hear(p); /* that it has come was said before, or with it */
 	if (leaves && (!o->base || now + leaves > leaf_unacked(p, stream)))
 		return false; /* it cannot have freed what it has not got */
 	if (blocks > LANDING)

@@ -62,12 +62,7 @@ static void retry_stop(struct path *p)
 	p->retry.first = p->retry.next; /* blocks and lines of what was under way belong to others now */
 	p->retry.lost = 0;
 	p->retry.timer = 0;
-}
-
-static bool retry_ready(struct path *p)
-{
-	struct retry *r = &p->retry;
-	return r->window && r->next - r->first < RETRY_WINDOW && pace_ready(&r->pace, p->net->now);
+	p->retry.heard.waits = false;
 }
 
 /* -- What has come here ----------------------------------------------------------------- */
@@ -208,27 +203,74 @@ static void window_advance(struct path *p)
 	r->timer = r->first == r->next ? 0 : p->net->now + pace_patience(&r->pace);
 }
 
-static void ack_take(struct path *p, const struct header *h, const unsigned char *bits, unsigned words)
+/* What an acknowledgement says, that came at `when`. */
+struct ack {
+	uint32_t expected, echo;
+	uint64_t when;
+	const unsigned char *bits;
+	unsigned words;
+};
+
+static void ack_take(struct path *p, const struct ack *a)
 {
 	struct retry *r = &p->retry;
 	uint64_t newest = 0;
-	uint32_t under_way = r->next - r->first, acked = h->expected - r->first;
+	uint32_t under_way = r->next - r->first, acked = a->expected - r->first;
 	if (acked > under_way) {
 		p->net->counts.malformed += acked < UINT32_MAX / 2; /* else it is an old one that came late */
 		return;
 	}
 	for (uint32_t i = 0; i < acked; i++)
 		flight_landed(p, r->first + i, &newest);
-	for (uint32_t i = 0; i < words * 64 && acked + 1 + i < under_way; i++)
-		if (bits[i / 8] >> i % 8 & 1)
-			flight_landed(p, h->expected + 1 + i, &newest);
-	if (h->echo)
-		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(p->net->now) - h->echo + 2)
-					       << STAMP_SHIFT);
+	for (uint32_t i = 0; i < a->words * 64 && acked + 1 + i < under_way; i++)
+		if (a->bits[i / 8] >> i % 8 & 1)
+			flight_landed(p, a->expected + 1 + i, &newest);
+	if (a->echo)
+		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(a->when) - a->echo + 2) << STAMP_SHIFT);
 	if (newest) {
 		window_advance(p);
 		flights_overtaken(r, newest);
 	}
+}
+
+void retry_hear(struct path *p)
+{
+	struct retry *r = &p->retry;
+	if (!r->heard.waits)
+		return;
+	r->heard.waits = false;
+	ack_take(p, &(struct ack){
+			    .expected = r->heard.expected, .echo = r->heard.echo, .when = r->heard.when });
+}
+
+/*
+ * What comes with an acknowledgement is for its handler, which may answer it: a plain one is put off until somebody wants to
+ * know, and the next look does. One that comes meanwhile has all that it said.
+ */
+static void ack_note(struct path *p, const struct ack *a, bool alone)
+{
+	struct retry *r = &p->retry;
+	if (alone || a->words) {
+		retry_hear(p);
+		ack_take(p, a);
+		return;
+	}
+	if (r->heard.waits && !further(r->heard.expected, a->expected))
+		return;
+	r->heard.waits = true;
+	r->heard.expected = a->expected;
+	r->heard.echo = a->echo;
+	r->heard.when = a->when;
+}
+
+static bool retry_ready(struct path *p)
+{
+	struct retry *r = &p->retry;
+	bool ready = r->window && r->next - r->first < RETRY_WINDOW && pace_ready(&r->pace, p->net->now);
+	if (ready || !r->heard.waits)
+		return ready;
+	retry_hear(p);
+	return retry_ready(p);
 }
 
 static bool retry_up(struct path *p, struct arrival *a, unsigned level)
@@ -245,7 +287,7 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 		p->net->counts.malformed++;
 		return true;
 	}
-	ack_take(p, &h, bits, words);
+	ack_note(p, &(struct ack){ h.expected, h.echo, p->net->now, bits, words }, h.kind & ACK_ONLY);
 	if (h.kind & ACK_ONLY)
 		return true;
 	uint32_t ahead = h.number - r->expected;

@@ -11,6 +11,7 @@
 enum { RETRY_WINDOW = 256, RETRY_WORDS = RETRY_WINDOW / 64 };
 
 struct flight;
+struct path;
 
 struct retry {
 	struct flight *window; /* RETRY_WINDOW of them, by number */
@@ -19,6 +20,11 @@ struct retry {
 	uint32_t tries;        /* timeouts in a row */
 	uint64_t timer;        /* when the first is taken for lost, ns; 0: nothing is under way */
 	struct pace pace;
+	struct {
+		bool waits; /* a plain acknowledgement that has come and was put off */
+		uint32_t expected, echo;
+		uint64_t when; /* ns */
+	} heard;
 
 	uint32_t expected;          /* the lowest number that has not come */
 	uint64_t came[RETRY_WORDS]; /* of those above it, by number */
@@ -27,5 +33,8 @@ struct retry {
 	uint64_t since;             /* when the first of those came, ns */
 	uint32_t echo;              /* the stamp of the last one */
 };
+
+/* Takes in the acknowledgement that was put off, if there is one. */
+void retry_hear(struct path *p);
 
 #endif

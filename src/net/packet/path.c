@@ -231,6 +231,7 @@ void path_mind(struct path *p, bool all)
 		path_stir(p);
 		return;
 	}
+	retry_hear(p);
 	path_pump(p, all);
 	uint64_t due = service_tick(p, now);
 	bool news = p->wishes;
