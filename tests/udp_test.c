@@ -144,6 +144,83 @@ TEST(payloads_stay_where_they_came_for_as_long_as_they_are_kept)
 	CHECK_IS(tern_close(t[1]), 0);
 }
 
+static const tern_msg *first[LANDING];
+
+static void keep_first(tern *t, const tern_msg *m)
+{
+	if (keeps < LANDING)
+		first[keeps] = tern_keep(t, m);
+	keeps++;
+}
+
+static void poll_both(tern *t[2])
+{
+	tern_poll(t[0]);
+	tern_poll(t[1]);
+}
+
+/* Whoever keeps all blocks for the payloads of a peer stops it until it drops some. */
+TEST(payloads_go_on_when_kept_ones_are_dropped)
+{
+	enum { ALL = LANDING + 8, LOOKS = 20000 };
+	use_udp();
+	tern *t[2];
+	REQUIRE(tern_open_local(2, t) == 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_IS(tern_on(t[i], KEEP, keep_first), 0);
+	keeps = 0;
+	for (int i = 0; i < ALL; i++) {
+		CHECK_IS(tern_request_data(t[0], 1, KEEP, "kept", 4), 0);
+		poll_both(t);
+	}
+	for (int i = 0; i < LOOKS; i++)
+		poll_both(t);
+	REQUIRE(keeps == LANDING);
+	for (unsigned i = 0; i < LANDING; i++)
+		CHECK_IS(tern_drop(t[1], first[i]), 0);
+	while (keeps < ALL)
+		poll_both(t);
+	CHECK_IS(tern_close(t[0]), 0);
+	CHECK_IS(tern_close(t[1]), 0);
+}
+
+/* -- Interrupts ----------------------------------------------------------------------------- */
+
+static void compute(uint64_t ns)
+{
+	for (uint64_t end = clock_ns() + ns; clock_ns() < end;)
+		;
+}
+
+/* Rank 1 hears nothing, as if all were lost; rank 0 computes, and says something in passing. */
+TEST(what_is_sent_under_a_hold_is_sent_again_while_its_sender_computes)
+{
+	use_udp();
+	setenv("TERN_DELIVERY", "interrupt", 1);
+	setenv("TERN_SIGNAL", "40", 1);
+	tern *t[2];
+	REQUIRE(tern_open_local(2, t) == 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_IS(tern_on(t[i], TELL, tell), 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_IS(tern_request(t[i], 1 - (uint32_t)i, TELL), 0);
+	for (int i = 0; i < 200; i++)
+		poll_both(t);
+	tern_hold(t[1]);
+	while (!t[0]->own->armed)
+		compute(1000000);
+	tern_hold(t[0]);
+	CHECK_IS(tern_request(t[0], 1, TELL), 0);
+	tern_release(t[0]);
+	while (!net_of(t[0])->counts.again)
+		compute(1000000);
+	tern_release(t[1]);
+	CHECK_IS(tern_close(t[0]), 0);
+	CHECK_IS(tern_close(t[1]), 0);
+	unsetenv("TERN_DELIVERY");
+	unsetenv("TERN_SIGNAL");
+}
+
 /* -- Ranks that die ------------------------------------------------------------------------ */
 
 enum { VICTIM = 1, RANKS = 3 };

@@ -168,7 +168,8 @@ struct site {
 	bool asks;                /* a network wants to be asked by every poll: its bell is always rung; */
 	_Atomic uint64_t *behind; /* and behind that one is the bell of shared memory, if it is there, too; */
 	bool mute;                /* and what arrives there cannot raise a signal; */
-	bool idle;                /* and whoever polls waits for it: looking again at once disturbs nobody */
+	bool idle;                /* and whoever polls waits for it: looking again at once disturbs nobody; */
+	bool later; /* and it has something to look after later that came up when it had been armed to call */
 };
 
 struct net {

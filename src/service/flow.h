@@ -8,7 +8,8 @@
  *    replies drain, so gates open and requests are handled.
  *  - Whatever they tell each other is a count since ever, in a header of every packet: one that is lost or doubled
  *    does no harm, and the next has all of it. It is told when a packet with a new number has it: one that is sent again
- *    may be a double, whose header nobody looks at.
+ *    may be a double, whose header nobody looks at. A header that makes no sense is counted and not believed; the
+ *    messages behind it are taken in, since retry has acknowledged them.
  */
 #ifndef TERN_SERVICE_FLOW_H
 #define TERN_SERVICE_FLOW_H
@@ -18,6 +19,10 @@
 
 /* Of packet_net.services: the strategy, above the bits of enum provides, so that both ends must have the same. */
 enum { FLOW_SHIFT = 4 };
+
+enum {
+	FLOW_LOOK_NS = 100000
+}; /* between two looks for blocks that the program gives back: nobody tells of those */
 
 /* What a receiver grants: leaves of its rings that are free again, and payloads that may be begun, since ever. */
 struct grant {
@@ -61,7 +66,10 @@ struct plea {
 
 struct flow {
 	union {
-		struct grant said; /* credit: what the peer was told last */
+		struct {
+			struct grant said; /* what the peer was told last */
+			uint32_t freed[2]; /* what it says */
+		} credit;
 		struct trial trial[2];
 		struct purse purse[2];
 		struct plea plea[2];

@@ -17,7 +17,6 @@
 enum {
 	/* An empty ring has room for as many, wherever its consumer stands. */
 	ASK_MOST = (RING_LEAVES - 1) * (REPLY_LEAF_LINES - 1) - 1,
-	LOOK_NS = 100000, /* between two looks for blocks that the program gives back */
 };
 
 struct header {
@@ -130,7 +129,7 @@ static uint64_t grant(struct path *p, uint64_t now, bool whole)
 		if ((!whole || sequence_handled(p, i)) && plea_grant(p, i))
 			p->wishes |= 1u << NEWS_FLOW;
 		else
-			due = now + LOOK_NS;
+			due = now + FLOW_LOOK_NS;
 	}
 	return due;
 }
@@ -180,8 +179,8 @@ static bool plea_take(struct path *p, unsigned stream, uint32_t want, uint32_t b
 	struct plea *s = &p->flow.plea[stream];
 	if (!further(s->asked, want))
 		return true;
-	if (want - (uint32_t)lane_sent(&p->in[stream].fill) > ASK_MOST + 2 ||
-	    further(s->may_blocks, blocks) > LANDING)
+	/* Of what was permitted before, some may have been lost and be on its way again. */
+	if (want - s->may > ASK_MOST + 2 || further(s->may_blocks, blocks) > LANDING)
 		return false;
 	s->asked = want;
 	s->asked_blocks = blocks;
@@ -196,12 +195,10 @@ static bool ask_up(struct path *p, struct arrival *a, unsigned level)
 		return true;
 	memcpy(&h, header, sizeof h);
 	path_serve(p); /* a question comes before the first request */
-	for (unsigned i = 0; i < STREAMS; i++)
-		if (!permission_take(p, i, h.may[i], h.may_blocks[i]) ||
-		    !plea_take(p, i, h.want[i], h.want_blocks[i])) {
-			p->net->counts.malformed++;
-			return true;
-		}
+	for (unsigned i = 0; i < STREAMS; i++) {
+		p->net->counts.malformed += !permission_take(p, i, h.may[i], h.may_blocks[i]);
+		p->net->counts.malformed += !plea_take(p, i, h.want[i], h.want_blocks[i]);
+	}
 	if (!service_up(p, a, level))
 		return false;
 	p->net->flow->tick(p, p->net->now); /* the answer leaves at this look */

@@ -25,7 +25,7 @@ static struct grant grant_now(const struct path *p)
 static void credit_open(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++)
-		p->out[i].allowed = p->flow.said.allowed[i] = LANDING;
+		p->out[i].allowed = p->flow.credit.said.allowed[i] = LANDING;
 }
 
 static void credit_close(struct path *p)
@@ -37,7 +37,7 @@ static void credit_down(struct path *p, struct packet *k)
 {
 	struct grant g = grant_now(p);
 	if (flow_tells(p, k))
-		p->flow.said = g;
+		p->flow.credit.said = g;
 	memcpy(header_push(k, sizeof g), &g, sizeof g);
 }
 
@@ -56,20 +56,35 @@ static uint64_t leaf_unacked(const struct path *p, unsigned stream)
 	return at->leaf + (line == o->leaf_lines - 1);
 }
 
+/*
+ * Lines that the peer has done with may be written again, as far as all before them has been acknowledged: those may be sent again.
+ * It is further where acknowledgements came later, or packets in another order.
+ */
+/* cost: protection control */
+static void leaves_free(struct path *p, unsigned stream)
+{
+	struct out *o = &p->out[stream];
+	uint64_t now = o->base ? atomic_load_explicit(o->freed, memory_order_relaxed) : 0;
+	uint32_t more = further(now, p->flow.credit.freed[stream]);
+	if (!more || !o->base)
+		return;
+	uint64_t most = leaf_unacked(p, stream);
+	uint64_t freed = now + more < most ? now + more : most;
+	if (freed > now)
+		atomic_store_explicit(o->freed, freed, memory_order_release); /* R2, see lane_turn() */
+}
+
 /* cost: protection control */
 static bool grant_take(struct path *p, unsigned stream, uint32_t freed, uint32_t allowed)
 {
 	struct out *o = &p->out[stream];
-	uint64_t now = o->base ? atomic_load_explicit(o->freed, memory_order_relaxed) : 0;
-	uint32_t leaves = further(now, freed), blocks = further(o->allowed, allowed);
-	if (leaves)
-		retry_hear(p); /* that it has come was said before, or with it */
-	if (leaves && (!o->base || now + leaves > leaf_unacked(p, stream)))
-		return false; /* it cannot have freed what it has not got */
+	uint32_t blocks = further(o->allowed, allowed);
 	if (blocks > LANDING)
 		return false;
-	if (leaves)
-		atomic_store_explicit(o->freed, now + leaves, memory_order_release); /* R2, see lane_turn() */
+	if (further(p->flow.credit.freed[stream], freed)) {
+		p->flow.credit.freed[stream] = freed;
+		leaves_free(p, stream);
+	}
 	o->allowed += blocks;
 	p->staged += blocks; /* something may have waited for it */
 	return true;
@@ -83,29 +98,31 @@ static bool credit_up(struct path *p, struct arrival *a, unsigned level)
 		return true;
 	memcpy(&g, header, sizeof g);
 	for (unsigned i = 0; i < STREAMS; i++)
-		if (!grant_take(p, i, g.freed[i], g.allowed[i])) {
-			p->net->counts.malformed++;
-			return true;
-		}
+		p->net->counts.malformed += !grant_take(p, i, g.freed[i], g.allowed[i]);
 	return service_up(p, a, level);
 }
 
 /* Whether the peer should hear of it though nothing else is to be said. */
 static bool grant_matters(const struct path *p, const struct grant *g, unsigned stream)
 {
-	uint32_t more = g->allowed[stream] - p->flow.said.allowed[stream];
-	bool exhausted = (uint32_t)p->in[stream].landed == p->flow.said.allowed[stream];
-	return g->freed[stream] != p->flow.said.freed[stream] || more >= LANDING / 2 || (more && exhausted);
+	uint32_t more = g->allowed[stream] - p->flow.credit.said.allowed[stream];
+	bool exhausted = (uint32_t)p->in[stream].landed == p->flow.credit.said.allowed[stream];
+	return g->freed[stream] != p->flow.credit.said.freed[stream] || more >= LANDING / 2 ||
+	       (more && exhausted);
 }
 
 static uint64_t credit_tick(struct path *p, uint64_t now)
 {
-	(void)now;
 	struct grant g = grant_now(p);
-	for (unsigned i = 0; i < STREAMS; i++)
+	bool later = false;
+	for (unsigned i = 0; i < STREAMS; i++) {
+		leaves_free(p, i);
 		if (grant_matters(p, &g, i))
 			p->wishes |= 1u << NEWS_FLOW;
-	return DUE_NEVER;
+		else
+			later |= (uint32_t)p->in[i].landed == p->flow.credit.said.allowed[i];
+	}
+	return later ? now + FLOW_LOOK_NS : DUE_NEVER;
 }
 
 const struct service flow_credit = {

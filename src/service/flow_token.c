@@ -12,7 +12,6 @@
 
 enum {
 	TOKEN_MESSAGES = 20, /* that a packet may begin */
-	LOOK_NS = 100000,    /* between two looks for blocks that the program gives back */
 };
 _Static_assert(TOKENS *TOKEN_MESSAGES < (RING_LEAVES - 1) * (REPLY_LEAF_LINES - 1),
 	       "a token stands for room");
@@ -112,10 +111,7 @@ static bool token_up(struct path *p, struct arrival *a, unsigned level)
 	memcpy(&c, header, sizeof c);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		before[i] = landing_begun(&p->in[i]);
-		if (!change_take(p, i, c.returned[i], c.allowed[i])) {
-			p->net->counts.malformed++;
-			return true;
-		}
+		p->net->counts.malformed += !change_take(p, i, c.returned[i], c.allowed[i]);
 	}
 	if (!service_up(p, a, level))
 		return false;
@@ -146,7 +142,7 @@ static uint64_t token_tick(struct path *p, uint64_t now)
 			p->wishes |= 1u << NEWS_FLOW;
 		later |= (uint32_t)p->in[i].landed == p->flow.purse[i].said_allowed;
 	}
-	return later ? now + LOOK_NS : DUE_NEVER;
+	return later ? now + FLOW_LOOK_NS : DUE_NEVER;
 }
 
 const struct service flow_token = {

@@ -250,10 +250,7 @@ static bool try_up(struct path *p, struct arrival *a, unsigned level)
 		return true;
 	memcpy(&h, header, sizeof h);
 	for (unsigned i = 0; i < STREAMS; i++) {
-		if (!taken_note(p, i, h.taken[i])) {
-			p->net->counts.malformed++;
-			return true;
-		}
+		p->net->counts.malformed += !taken_note(p, i, h.taken[i]);
 		asked_note(p, i, h.asked[i]);
 	}
 	if (!h.returned)

@@ -60,6 +60,7 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	else if (p->retry.timer < p->due) /* all that is left to do is to wait for an answer */
 		path_wake(p, p->retry.timer);
 	n->replied |= reply && p->staged;
+	n->net.site->later |= n->call.on;
 }
 
 unsigned packet_in_force(struct net *net)
@@ -242,10 +243,10 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 	struct packet_net *n = packet_of(net);
 	n->resting = true;
 	post_look(n, true);
+	bool ready = !any_arrived(net->site) &&
+		     (sleep->says == BELL_CALL ? arm_call(n, sleep) : arm_sleep(n, sleep));
 	n->resting = false;
-	if (any_arrived(net->site) ||
-	    !(sleep->says == BELL_CALL ? arm_call(n, sleep) : arm_sleep(n, sleep)) ||
-	    (!n->local && !bell_arm(n, sleep)))
+	if (!ready || (!n->local && !bell_arm(n, sleep)))
 		return false;
 	uint64_t due = post_due(n);
 	if (due != DUE_NEVER && (!sleep->until || due < sleep->until))

@@ -235,8 +235,10 @@ void path_mind(struct path *p, bool all)
 	path_pump(p, all);
 	uint64_t due = service_tick(p, now);
 	bool news = p->wishes;
-	if (news) /* that came up just now */
+	if (news) { /* that came up just now */
 		path_pump(p, all);
+		due = service_tick(p, now);
+	}
 	path_wake(p, p->wishes ? now : due);
 	if (news || path_restless(p))
 		path_stir(p);
