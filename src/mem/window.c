@@ -99,9 +99,7 @@ ptrdiff_t window_move(struct mem *m, struct transfer *x)
 				slot_name(m, s));
 	if (rc) {
 		slot_give(s);
-		return rc == -EAGAIN ? 0
-				     : error_set(rc, "%s %zu bytes of rank %u's heap: its network refuses",
-						 x->put ? "writing" : "reading", len, rank);
+		return rc == -EAGAIN ? 0 : message_move(m, x); /* as when our memory cannot be registered */
 	}
 	x->flying++;
 	m->moving++;

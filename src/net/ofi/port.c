@@ -213,7 +213,9 @@ static bool port_error(struct port *p)
 	struct fi_cq_err_entry e = { .err_data_size = 0 };
 	if (fi_cq_readerr(p->fabric.cq, &e, 0) != 1)
 		return false;
-	if (e.op_context)
+	const struct work *w = e.op_context;
+	bool shared = w && w->kind == WORK_INBOX && p->many && !(e.flags & FI_MULTI_RECV);
+	if (w && !shared) /* the provider still has an inbox in which one of several failed */
 		port_ended(p, e.op_context, e.err ? -e.err : -EIO);
 	return true;
 }
@@ -404,6 +406,9 @@ static void port_close(struct wire *w)
 	if (p->fabric.ep) /* before what it uses */
 		fi_close(&p->fabric.ep->fid);
 	p->fabric.ep = NULL;
+	for (unsigned i = 0; i < MOVES; i++)
+		if (p->move[i].mr)
+			fi_close(&p->move[i].mr->fid);
 	for (uint32_t r = 0; p->to && r < p->size; r++)
 		letters_free(p, &p->to[r]);
 	if (p->mr)

@@ -106,7 +106,10 @@ static bool path_busy(const struct path *p)
 static bool path_room(const struct path *p)
 {
 	struct wire *w = p->net->wire;
-	return !w->ops->room || w->ops->room(w, p->rank);
+	if (!w->ops->room)
+		return true;
+	post_flush(p->net); /* it knows only what it was given */
+	return w->ops->room(w, p->rank);
 }
 
 /* Asks the peer to say that what was sent so far has come; one question at a time. */
