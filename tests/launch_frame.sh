@@ -83,12 +83,20 @@ launch_survivors() { # NAME
 	launcher=("${plain[@]}")
 	check_nothing_left
 }
+launch_odd() { # VARIABLE=VALUE PATTERN: ranks of one machine that chose otherwise are named, and nobody waits
+	ODD=$1 launch 5 "$folder/spread" "$bin/launch_ranks" all 20
+	((status)) || fail "the status is 0 with $1 on one machine"
+	((status == 124)) && fail "nobody notices $1 on one machine"
+	grep -qE "rank [14] on .* has $2 .*for all ranks" "$err" "$out" || fail "nothing matches: $2"
+}
 launch_machines() { # NAME: ranks that take themselves for being on three machines share no memory with others
 	sentence "$1: ranks on several machines reach each other, in session after session, and learn who dies"
 	cat >"$folder/spread" <<'END'
 #!/bin/sh
 rank=${PMIX_RANK:-${PMI_RANK:-$SLURM_PROCID}}
-TERN_MACHINE=machine$((rank % 3)) exec "$@"
+TERN_MACHINE=machine$((rank % ${MACHINES:-3})) && export TERN_MACHINE
+[ "$TERN_MACHINE" = machine1 ] && [ "$ODD" ] && export "$ODD"
+exec "$@"
 END
 	chmod +x "$folder/spread"
 	local plain=("${launcher[@]}") victim
@@ -97,6 +105,7 @@ END
 	says 21 '^rank [0-6] of 7: all came$'
 	launch 2 "$folder/spread" "$bin/hello"
 	check_status 0
+	launch_odd TERN_NET=udp 'the network udp, and this rank shm,udp,.* set TERN_NET to the same'
 	[[ $survive && ! $hasty ]] || return
 	launcher+=($survive)
 	for victim in 0 2; do
