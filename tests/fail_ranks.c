@@ -2,6 +2,7 @@
 /*
  * fail_ranks survive [V]: rank V, or 1, kills itself; the others say what their calls say of it.
  * fail_ranks lose: ranks wait for what does not come, and say what is said of those they have lost.
+ * fail_ranks raze M V: every rank R with R % M = V kills itself; the others forgive each of those and say when all are gone.
  * fail_ranks talk: ranks talk with everybody until somebody ends them.
  * What tests/kill_test.sh and the tests of launchers start.
  */
@@ -73,6 +74,33 @@ static void lose(tern *t)
 	say(t, "wait", tern_wait(t, &never, 1));
 }
 
+static void forgive(tern *t, uint32_t rank, int why, void *arg)
+{
+	(void)why, (void)arg;
+	tern_forgive(t, rank);
+	tern_signal(t, &done, 1);
+}
+
+static void raze(tern *t, uint32_t machines)
+{
+	uint32_t size = tern_size(t), razed = size / machines + (size % machines > victim);
+	tern_on_lost(t, forgive, NULL);
+	tern_barrier(t);
+	if (tern_rank(t) % machines == victim)
+		raise(SIGKILL);
+	int rc = tern_wait(t, &done, razed);
+	printf("%u lost %u: %s\n", tern_rank(t), razed, rc ? tern_strerror(rc) : "all");
+	fflush(stdout);
+	for (uint32_t r = 0; r < size; r++)
+		if (r % machines != victim)
+			tern_request(t, r, ASK);
+	say(t, "others", tern_wait(t, &answers, size - razed));
+	for (uint32_t r = 0; r < size; r++)
+		if (r % machines != victim)
+			tern_request(t, r, DONE);
+	tern_wait(t, &done, size - razed);
+}
+
 __attribute__((noreturn)) static void talk(tern *t)
 {
 	static const char bytes[3000];
@@ -98,9 +126,11 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "talk") == 0)
 		talk(t);
 	if (argc > 2)
-		victim = (uint32_t)atoi(argv[2]);
+		victim = (uint32_t)atoi(argv[argc - 1]);
 	if (argc > 1 && strcmp(argv[1], "lose") == 0)
 		lose(t);
+	else if (argc > 3 && strcmp(argv[1], "raze") == 0)
+		raze(t, (uint32_t)atoi(argv[2]));
 	else
 		survive(t);
 	return tern_close(t) ? 1 : 0;

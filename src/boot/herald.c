@@ -38,7 +38,8 @@ struct herald {
 	uint64_t silence;   /* s */
 	uint32_t next;      /* the rank that `out` leads to; ours: there is none */
 	struct channel out; /* fd -1 while the next one is in doubt */
-	uint64_t doubt;     /* since when, ns; 0: it is not */
+	uint64_t doubt;     /* until when, ns; 0: it is not */
+	uint32_t silent;    /* the machine, plus 1, that did not say how its rank ended; 0: none */
 	uint64_t recall;    /* when it is to be called again, because it could not be, ns; 0: it could */
 	bool recalled;      /* it has been, because a stream full of words that it did not take broke */
 	struct channel *in; /* those of others */
@@ -144,6 +145,13 @@ static void machine_lost(struct herald *h, uint32_t machine)
 			rank_lost(h, r, STATUS_LOST);
 }
 
+/* Its machine may take a while to say how it ended; but not if it had nothing to say of the one before, and this one did not answer. */
+static void next_doubted(struct herald *h, bool answered)
+{
+	bool silent = !answered && h->silent == h->job->rank[h->next].machine + 1;
+	h->doubt = clock_ns() + (silent ? 0 : DOUBT_NS);
+}
+
 static void next_call(struct herald *h)
 {
 	h->doubt = h->recall = 0;
@@ -154,7 +162,7 @@ static void next_call(struct herald *h)
 	if (rc == 0)
 		say_all(h);
 	else if (rc == -ECONNREFUSED)
-		h->doubt = clock_ns();
+		next_doubted(h, false);
 	else
 		h->recall = clock_ns() + RECALL_NS; /* for want of something here, which says nothing of it */
 }
@@ -169,10 +177,10 @@ static bool unreachable(int rc)
 /* Its stream has ended. Those of its own machine know better how, and will say so, if any are left. */
 static void next_ended(struct herald *h, int rc)
 {
-	bool full = h->out.greeted && channel_waits(&h->out);
+	bool answered = h->out.greeted, full = answered && channel_waits(&h->out);
 	channel_close(&h->out);
 	if (!unreachable(rc)) {
-		h->doubt = clock_ns();
+		next_doubted(h, answered);
 		return;
 	}
 	/* A rank that is stopped takes nothing, though its machine is there: then that answers. */
@@ -184,14 +192,15 @@ static void next_ended(struct herald *h, int rc)
 
 static void next_doubt(struct herald *h)
 {
-	if (!h->doubt)
-		return;
-	bool known = job_rank_state(h->job, h->next) >= RANK_GONE;
-	if (!known && clock_ns() - h->doubt < DOUBT_NS)
-		return;
-	if (!known)
-		rank_lost(h, h->next, STATUS_UNKNOWN);
-	next_call(h);
+	while (h->doubt) { /* all ranks of a machine may have ended at once */
+		bool known = job_rank_state(h->job, h->next) >= RANK_GONE;
+		if (!known && clock_ns() < h->doubt)
+			return;
+		h->silent = known ? 0 : h->job->rank[h->next].machine + 1;
+		if (!known)
+			rank_lost(h, h->next, STATUS_UNKNOWN);
+		next_call(h);
+	}
 }
 
 /* What has come is heard even if nothing can be written any more: it may say why. */
@@ -210,8 +219,10 @@ static void next_serve(struct herald *h)
 {
 	if (h->out.fd >= 0) {
 		int rc = stream_serve(h, &h->out);
-		if (h->out.greeted)
+		if (h->out.greeted) {
 			h->recalled = false;
+			h->silent = 0;
+		}
 		if (rc < 0)
 			next_ended(h, rc);
 	}
