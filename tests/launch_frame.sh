@@ -8,7 +8,7 @@ PATH=$PATH:/usr/sbin:/sbin # where daemons are
 folder=$(mktemp -d)
 out=$folder/out err=$folder/err
 failed=0 status=0
-hasty= # yes: the launcher ends everybody soon after a rank has died, whatever it was told
+hasty= # yes: the launcher ends everybody soon after a rank has died, whatever it was told; man tern(7) says so
 
 # Whatever a job starts carries this in its environment.
 mark=launch-test-$$-$RANDOM
