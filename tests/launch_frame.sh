@@ -127,6 +127,11 @@ END
 	MACHINES=8 launch 24 "$folder/spread" "$bin/fail_ranks" raze 8 3
 	says 21 '^[0-9]+ lost 3: all$'
 	says 21 '^[0-9]+ others: fine'
+
+	sentence "$1: who is stopped does not keep others from learning who died"
+	MACHINES=6 launch 6 "$folder/spread" "$bin/fail_ranks" stop 1 5
+	says 5 '^[0-4] told: fine'
+	((status == 124)) && fail "some wait for one that is stopped"
 	launcher=("${plain[@]}")
 	check_nothing_left
 }

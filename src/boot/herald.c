@@ -33,7 +33,8 @@ struct herald {
 	uint32_t rank;
 	struct sockaddr_in6 *address; /* one a rank */
 	uint64_t *said;      /* how late the bulletins were that the next one has heard of, one a rank */
-	struct bulletin own; /* what those who watch us have heard */
+	struct bulletin own; /* what those who watch us have heard, */
+	bool *deaths;        /* and whether they have of a rank that died, one a rank */
 	int listener, knock;
 	uint64_t silence;   /* s */
 	uint32_t next;      /* the rank that `out` leads to; ours: there is none */
@@ -77,6 +78,18 @@ static void say_back(struct herald *h, const struct bulletin *b)
 		channel_send(&h->in[i], b);
 }
 
+/*
+ * Deaths go around the circle the other way, too, once: a rank that is stopped, by a debugger, passes nothing on, and others may wait
+ * for whom it has not told them of.
+ */
+static void say_death(struct herald *h, const struct bulletin *b)
+{
+	if (b->state != RANK_DEAD || h->deaths[b->rank])
+		return;
+	h->deaths[b->rank] = true;
+	say_back(h, b);
+}
+
 /* Other ranks here speak for themselves, as long as they live. */
 static bool ours_to_say(const struct herald *h, const struct bulletin *b)
 {
@@ -92,6 +105,7 @@ static void say_news(struct herald *h)
 		bulletin_read(h->job, r, &b);
 		if (ours_to_say(h, &b))
 			say_out(h, &b);
+		say_death(h, &b);
 		if (r == h->rank && b.serial != h->own.serial) {
 			h->own = b;
 			say_back(h, &b);
@@ -114,8 +128,10 @@ static void say_all(struct herald *h)
 static void hear(struct herald *h, const struct bulletin *b)
 {
 	bool here = b->rank < h->job->size && job_here(h->job, b->rank); /* who is here is known better, */
-	if (here || bulletin_take(h->job, b) != BULLETIN_NONSENSE)
-		say_out(h, b); /* but others may not have heard of it */
+	if (!here && bulletin_take(h->job, b) == BULLETIN_NONSENSE)
+		return;
+	say_out(h, b); /* but others may not have heard of it */
+	say_death(h, b);
 }
 
 /* -- The next one ------------------------------------------------------------------------- */
@@ -136,6 +152,7 @@ static void rank_lost(struct herald *h, uint32_t rank, int status)
 	bulletin_end(h->job, rank, status, &b);
 	bulletin_take(h->job, &b);
 	say_out(h, &b);
+	say_death(h, &b);
 }
 
 static void machine_lost(struct herald *h, uint32_t machine)
@@ -376,8 +393,9 @@ static int herald_fill(struct herald *h, struct job *job, uint32_t rank, const s
 	h->out.fd = -1;
 	h->address = calloc(job->size, sizeof *h->address);
 	h->said = calloc(job->size, sizeof *h->said);
+	h->deaths = calloc(job->size, sizeof *h->deaths);
 	h->knock = loopback_listen(&port);
-	if (!h->address || !h->said || h->knock < 0)
+	if (!h->address || !h->said || !h->deaths || h->knock < 0)
 		return h->knock < 0 ? h->knock : -ENOMEM;
 	memcpy(h->address, address, job->size * sizeof *address);
 	bulletin_read(job, rank, &h->own);

@@ -173,6 +173,8 @@ int job_rank_check(const struct job *j, uint32_t rank);
 
 /* The bulletin of `rank`, which is here, has changed: whoever carries it to other machines is woken. */
 void job_tell(struct job *j, uint32_t rank);
+/* A rank that is here has died: whoever carries bulletins of any other is woken. */
+void job_tell_death(const struct job *j);
 
 /* Rings `rank`'s bell; wakes it if it sleeps. */
 void job_ring(struct job *j, uint32_t rank);
