@@ -2,6 +2,8 @@
 /*
  * fail_ranks survive [V]: rank V, or 1, kills itself; the others say what their calls say of it.
  * fail_ranks lose: ranks wait for what does not come, and say what is said of those they have lost.
+ * fail_ranks raze M V: every rank R with R % M = V kills itself; the others forgive each of those and say when all are gone.
+ * fail_ranks stop S V: rank S is stopped and then rank V kills itself; the others say that they know, before S goes on.
  * fail_ranks talk: ranks talk with everybody until somebody ends them.
  * What tests/kill_test.sh and the tests of launchers start.
  */
@@ -10,13 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <tern/tern.h>
 
-enum { ASK, TELL, DONE };
+enum { ASK, TELL, DONE, PID };
 
 static _Atomic uint64_t answers, done, never;
 static uint32_t victim = 1;
+static pid_t stopped;
 
 static void answer(tern *t, const tern_msg *m)
 {
@@ -33,6 +38,12 @@ static void count(tern *t, const tern_msg *m)
 {
 	(void)m;
 	tern_signal(t, &done, 1);
+}
+
+static void note(tern *t, const tern_msg *m)
+{
+	(void)t;
+	stopped = (pid_t)tern_msg_arg(m, 0);
 }
 
 static void say(const tern *t, const char *call, int rc)
@@ -73,6 +84,65 @@ static void lose(tern *t)
 	say(t, "wait", tern_wait(t, &never, 1));
 }
 
+static void forgive(tern *t, uint32_t rank, int why, void *arg)
+{
+	(void)why, (void)arg;
+	tern_forgive(t, rank);
+	tern_signal(t, &done, 1);
+}
+
+static void raze(tern *t, uint32_t machines)
+{
+	uint32_t size = tern_size(t), razed = size / machines + (size % machines > victim);
+	tern_on_lost(t, forgive, NULL);
+	tern_barrier(t);
+	if (tern_rank(t) % machines == victim)
+		raise(SIGKILL);
+	int rc = tern_wait(t, &done, razed);
+	printf("%u lost %u: %s\n", tern_rank(t), razed, rc ? tern_strerror(rc) : "all");
+	fflush(stdout);
+	for (uint32_t r = 0; r < size; r++)
+		if (r % machines != victim)
+			tern_request(t, r, ASK);
+	say(t, "others", tern_wait(t, &answers, size - razed));
+	for (uint32_t r = 0; r < size; r++)
+		if (r % machines != victim)
+			tern_request(t, r, DONE);
+	tern_wait(t, &done, size - razed);
+}
+
+/* Rank 0 lets the stopped one go on, and all leave, when everybody else has said that it knows. */
+static void stop_lead(tern *t)
+{
+	tern_wait(t, &done, tern_size(t) - 3);
+	kill(stopped, SIGCONT);
+	for (uint32_t r = 1; r < tern_size(t); r++)
+		if (r != victim)
+			tern_request(t, r, DONE);
+}
+
+static void stop(tern *t, uint32_t whom)
+{
+	tern_on_lost(t, forgive, NULL);
+	if (tern_rank(t) == whom)
+		tern_request(t, 0, PID, (uint64_t)getpid());
+	tern_barrier(t);
+	if (tern_rank(t) == whom)
+		raise(SIGSTOP);
+	if (tern_rank(t) == victim) {
+		nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+		raise(SIGKILL);
+	}
+	say(t, "told", tern_wait(t, &done, 1));
+	if (tern_rank(t) == 0) {
+		stop_lead(t);
+		return;
+	}
+	if (tern_rank(t) != whom)
+		tern_request(t, 0, DONE);
+	tern_wait(t, &done, 1);
+}
+
 __attribute__((noreturn)) static void talk(tern *t)
 {
 	static const char bytes[3000];
@@ -95,12 +165,17 @@ int main(int argc, char **argv)
 	tern_on(t, ASK, answer);
 	tern_on(t, TELL, take);
 	tern_on(t, DONE, count);
+	tern_on(t, PID, note);
 	if (argc > 1 && strcmp(argv[1], "talk") == 0)
 		talk(t);
 	if (argc > 2)
-		victim = (uint32_t)atoi(argv[2]);
+		victim = (uint32_t)atoi(argv[argc - 1]);
 	if (argc > 1 && strcmp(argv[1], "lose") == 0)
 		lose(t);
+	else if (argc > 3 && strcmp(argv[1], "raze") == 0)
+		raze(t, (uint32_t)atoi(argv[2]));
+	else if (argc > 3 && strcmp(argv[1], "stop") == 0)
+		stop(t, (uint32_t)atoi(argv[2]));
 	else
 		survive(t);
 	return tern_close(t) ? 1 : 0;

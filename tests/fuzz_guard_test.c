@@ -25,7 +25,7 @@ static void guards_open(void)
 			*n = (struct packet_net){ .net = { .site = &site[r] },
 						  .job = &job[m],
 						  .guard = &guard_ops };
-			REQUIRE(guard_new(&n->keys, &job[m], &site[r], GUARD_AUTH, card.key) == 0);
+			REQUIRE(guard_new(&n->keys, &job[m], &site[r], GUARD_AUTH, card.front.key) == 0);
 			boot_publish(&job[m], r, &card, sizeof card);
 		}
 	}

@@ -131,6 +131,24 @@ kill -INT $front
 wait $front
 check_nothing_left
 
+sentence "many hosts are as good as few, and one that is lost is named on all others"
+# These are all this one, through a shell that only says which one it is.
+printf '#!/bin/sh\nMANY_HOST=$1; shift; export MANY_HOST; exec sh -c "$*"\n' >"$folder/many"
+chmod +x "$folder/many"
+launcher=("$tern" run --hosts "$(seq -s , -f h%g 16)" --ssh "$folder/many")
+launch 24 "$bin/launch_ranks" all 3
+check_status 0
+says 72 '^rank [0-9]+ of 24: all came$'
+LAUNCH_TEST_MARK=$mark start -n 32 --survive "$bin/fail_ranks" lose
+ready() { [[ $(grep -c ready "$out") == 32 ]]; }
+until_true ready || fail "it does not begin"
+kill -9 $(grep -lzs '^MANY_HOST=h5$' $(marked | sed 's,.*,/proc/&/environ,') | grep -oE '[0-9]+')
+wait $front
+status=$?
+((status)) || fail "a host was lost and the status is 0"
+says 30 'wait: dead: rank (8|9) is '
+check_nothing_left
+
 refused() { # PATTERN ARGUMENTS
 	local pattern=$1
 	shift

@@ -8,7 +8,7 @@ PATH=$PATH:/usr/sbin:/sbin # where daemons are
 folder=$(mktemp -d)
 out=$folder/out err=$folder/err
 failed=0 status=0
-hasty= # yes: the launcher ends everybody soon after a rank has died, whatever it was told
+hasty= # yes: the launcher ends everybody soon after a rank has died, whatever it was told; man tern(7) says so
 
 # Whatever a job starts carries this in its environment.
 mark=launch-test-$$-$RANDOM
@@ -83,12 +83,24 @@ launch_survivors() { # NAME
 	launcher=("${plain[@]}")
 	check_nothing_left
 }
+differ() { # WHAT ODD COMMON SETTING: one of those who differ says so; the launcher may end the others before they do
+	grep -qE "rank ([14] on .* has $1 $2, and this rank $3|[023] on .* has $1 $3, and this rank $2), .*set .*$4 .*for all ranks" "$err" "$out" ||
+		fail "nobody says that $1 is $2 in one place and $3 in others"
+}
+launch_odd() { # VARIABLE=VALUE...: ranks of one machine that chose otherwise are named, and nobody waits
+	ODD=$1 launch 5 "$folder/spread" "$bin/launch_ranks" all 20
+	((status)) || fail "the status is 0 with $1 on one machine"
+	((status == 124)) && fail "nobody notices $1 on one machine"
+	differ "${@:2}" "${1%%=*}"
+}
 launch_machines() { # NAME: ranks that take themselves for being on three machines share no memory with others
 	sentence "$1: ranks on several machines reach each other, in session after session, and learn who dies"
 	cat >"$folder/spread" <<'END'
 #!/bin/sh
 rank=${PMIX_RANK:-${PMI_RANK:-$SLURM_PROCID}}
-TERN_MACHINE=machine$((rank % 3)) exec "$@"
+TERN_MACHINE=machine$((rank % ${MACHINES:-3})) && export TERN_MACHINE
+[ "$TERN_MACHINE" = machine1 ] && [ "$ODD" ] && export "$ODD"
+exec "$@"
 END
 	chmod +x "$folder/spread"
 	local plain=("${launcher[@]}") victim
@@ -97,6 +109,10 @@ END
 	says 21 '^rank [0-6] of 7: all came$'
 	launch 2 "$folder/spread" "$bin/hello"
 	check_status 0
+	MACHINES=8 launch 24 "$folder/spread" "$bin/launch_ranks" all 3
+	check_status 0
+	says 72 '^rank [0-9]+ of 24: all came$'
+	launch_odd TERN_NET=udp 'the network' udp shm,udp
 	[[ $survive && ! $hasty ]] || return
 	launcher+=($survive)
 	for victim in 0 2; do
@@ -106,6 +122,16 @@ END
 		says 8 "^. barrier: dead: rank $victim "
 		says 4 '^. others: fine'
 	done
+
+	sentence "$1: so they do on many machines, of which one is lost whole"
+	MACHINES=8 launch 24 "$folder/spread" "$bin/fail_ranks" raze 8 3
+	says 21 '^[0-9]+ lost 3: all$'
+	says 21 '^[0-9]+ others: fine'
+
+	sentence "$1: who is stopped does not keep others from learning who died"
+	MACHINES=6 launch 6 "$folder/spread" "$bin/fail_ranks" stop 1 5
+	says 5 '^[0-4] told: fine'
+	((status == 124)) && fail "some wait for one that is stopped"
 	launcher=("${plain[@]}")
 	check_nothing_left
 }

@@ -80,8 +80,8 @@ static int session(uint32_t n)
 static int all(uint32_t n)
 {
 	int failed = 0;
-	for (int i = 0; i < SESSIONS; i++)
-		failed |= session(n);
+	for (int i = 0; i < SESSIONS && !failed; i++)
+		failed = session(n);
 	return failed;
 }
 

@@ -76,6 +76,29 @@ TERN_NET=shm launch 3 "$bin/hello"
 ((status)) || fail "the status is 0"
 grep -q "TERN_NET is 'shm', which reaches the ranks of one machine, and the job has 3 machines" "$err" || fail "nothing says so"
 
+sentence "if one host lacks a fabric that others have, none uses it"
+cat >"$folder/fabric" <<END
+#!/bin/sh
+[ "\$1" = b ] && exec "$folder/shell" "\$@"
+host=\$1; shift
+exec ip netns exec $net\$host unshare --mount sh -c "mount -t tmpfs none /sys/class && mkdir /sys/class/infiniband && \$*"
+END
+chmod +x "$folder/fabric"
+if "$folder/fabric" a true 2>"$err"; then
+	plain=("${launcher[@]}")
+	launcher=("$tern" run --hosts a,b,c --ssh "$folder/fabric")
+	launch 5 "$bin/launch_ranks" all 20
+	check_status 0
+	says 15 '^rank [0-4] of 5: all came$'
+	launcher=("${plain[@]}")
+else
+	echo "    skipped: $(head -n 1 "$err")"
+fi
+
+sentence "a rank that chose another network than the others is named, on one machine, too"
+"$tern" run -n 3 sh -c "[ \$TERN_RANK = 1 ] && export TERN_NET=udp; exec $bin/launch_ranks all 20" >"$out" 2>"$err"
+grep -q 'rank [02] on .* has the network shm, and this rank udp,' "$err" || fail "nobody says so"
+
 sentence "a rank that dies is named on every host, and the others go on"
 for victim in 0 3 5; do
 	launch 6 --survive "$bin/fail_ranks" survive $victim

@@ -11,6 +11,30 @@ launcher=(mpirun.openmpi --oversubscribe)
 survive=--enable-recovery
 launch_suite mpirun
 
+sentence "mpirun: machines that differ in what carries their messages are named, with what to set"
+launch_odd TERN_FLOW=nack 'the services' flow\ by\ {nack,credit},order,retry
+launch_odd TERN_SERVICE=flow,retry 'the services' 'flow by credit,retry' 'flow by credit,order,retry'
+launch_odd TERN_PROTECT=encrypt 'the protection' encrypt auth
+if [[ $("$bin/tern" info) == *"ofi            usable"* ]]; then
+	launch_odd TERN_NET=shm,ofi/tcp 'the network' 'shm,ofi/tcp.*' shm,udp
+	TERN_NET=shm,ofi/tcp launch_odd TERN_NET=shm,ofi/sockets 'the network' shm,ofi/sockets 'shm,ofi/tcp.*'
+	# A fabric is a folder of sysfs, which root can put there for some.
+	cat >"$folder/fabric" <<-'END'
+		#!/bin/sh
+		[ "$TERN_MACHINE" = "$LACKS" ] && exec "$@"
+		exec unshare --mount sh -c 'mount -t tmpfs none /sys/class && mkdir /sys/class/infiniband && exec "$0" "$@"' "$@"
+	END
+	chmod +x "$folder/fabric"
+	if ((EUID == 0)) && "$folder/fabric" true 2>/dev/null; then
+		sentence "mpirun: machines with a fabric use it, and none does if one lacks it"
+		ODD=TERN_NET=ofi launch 5 "$folder/spread" "$folder/fabric" "$bin/launch_ranks" all 20
+		differ 'the network' 'ofi/.*' 'shm,ofi/.*' TERN_NET
+		LACKS=machine2 launch 5 "$folder/spread" "$folder/fabric" "$bin/launch_ranks" all 20
+		check_status 0
+		says 15 '^rank [0-4] of 5: all came$'
+	fi
+fi
+
 sentence "mpirun: TERN_ALONE=1 makes jobs of one"
 TERN_ALONE=1 launch 2 "$bin/hello"
 check_status 0

@@ -33,12 +33,14 @@ struct herald {
 	uint32_t rank;
 	struct sockaddr_in6 *address; /* one a rank */
 	uint64_t *said;      /* how late the bulletins were that the next one has heard of, one a rank */
-	struct bulletin own; /* what those who watch us have heard */
+	struct bulletin own; /* what those who watch us have heard, */
+	bool *deaths;        /* and whether they have of a rank that died, one a rank */
 	int listener, knock;
 	uint64_t silence;   /* s */
 	uint32_t next;      /* the rank that `out` leads to; ours: there is none */
 	struct channel out; /* fd -1 while the next one is in doubt */
-	uint64_t doubt;     /* since when, ns; 0: it is not */
+	uint64_t doubt;     /* until when, ns; 0: it is not */
+	uint32_t silent;    /* the machine, plus 1, that did not say how its rank ended; 0: none */
 	uint64_t recall;    /* when it is to be called again, because it could not be, ns; 0: it could */
 	bool recalled;      /* it has been, because a stream full of words that it did not take broke */
 	struct channel *in; /* those of others */
@@ -76,6 +78,18 @@ static void say_back(struct herald *h, const struct bulletin *b)
 		channel_send(&h->in[i], b);
 }
 
+/*
+ * Deaths go around the circle the other way, too, once: a rank that is stopped, by a debugger, passes nothing on, and others may wait
+ * for whom it has not told them of.
+ */
+static void say_death(struct herald *h, const struct bulletin *b)
+{
+	if (b->state != RANK_DEAD || h->deaths[b->rank])
+		return;
+	h->deaths[b->rank] = true;
+	say_back(h, b);
+}
+
 /* Other ranks here speak for themselves, as long as they live. */
 static bool ours_to_say(const struct herald *h, const struct bulletin *b)
 {
@@ -91,6 +105,7 @@ static void say_news(struct herald *h)
 		bulletin_read(h->job, r, &b);
 		if (ours_to_say(h, &b))
 			say_out(h, &b);
+		say_death(h, &b);
 		if (r == h->rank && b.serial != h->own.serial) {
 			h->own = b;
 			say_back(h, &b);
@@ -113,8 +128,10 @@ static void say_all(struct herald *h)
 static void hear(struct herald *h, const struct bulletin *b)
 {
 	bool here = b->rank < h->job->size && job_here(h->job, b->rank); /* who is here is known better, */
-	if (here || bulletin_take(h->job, b) != BULLETIN_NONSENSE)
-		say_out(h, b); /* but others may not have heard of it */
+	if (!here && bulletin_take(h->job, b) == BULLETIN_NONSENSE)
+		return;
+	say_out(h, b); /* but others may not have heard of it */
+	say_death(h, b);
 }
 
 /* -- The next one ------------------------------------------------------------------------- */
@@ -135,6 +152,7 @@ static void rank_lost(struct herald *h, uint32_t rank, int status)
 	bulletin_end(h->job, rank, status, &b);
 	bulletin_take(h->job, &b);
 	say_out(h, &b);
+	say_death(h, &b);
 }
 
 static void machine_lost(struct herald *h, uint32_t machine)
@@ -142,6 +160,13 @@ static void machine_lost(struct herald *h, uint32_t machine)
 	for (uint32_t r = 0; r < h->job->size; r++)
 		if (h->job->rank[r].machine == machine)
 			rank_lost(h, r, STATUS_LOST);
+}
+
+/* Its machine may take a while to say how it ended; but not if it had nothing to say of the one before, and this one did not answer. */
+static void next_doubted(struct herald *h, bool answered)
+{
+	bool silent = !answered && h->silent == h->job->rank[h->next].machine + 1;
+	h->doubt = clock_ns() + (silent ? 0 : DOUBT_NS);
 }
 
 static void next_call(struct herald *h)
@@ -154,7 +179,7 @@ static void next_call(struct herald *h)
 	if (rc == 0)
 		say_all(h);
 	else if (rc == -ECONNREFUSED)
-		h->doubt = clock_ns();
+		next_doubted(h, false);
 	else
 		h->recall = clock_ns() + RECALL_NS; /* for want of something here, which says nothing of it */
 }
@@ -169,10 +194,10 @@ static bool unreachable(int rc)
 /* Its stream has ended. Those of its own machine know better how, and will say so, if any are left. */
 static void next_ended(struct herald *h, int rc)
 {
-	bool full = h->out.greeted && channel_waits(&h->out);
+	bool answered = h->out.greeted, full = answered && channel_waits(&h->out);
 	channel_close(&h->out);
 	if (!unreachable(rc)) {
-		h->doubt = clock_ns();
+		next_doubted(h, answered);
 		return;
 	}
 	/* A rank that is stopped takes nothing, though its machine is there: then that answers. */
@@ -184,14 +209,15 @@ static void next_ended(struct herald *h, int rc)
 
 static void next_doubt(struct herald *h)
 {
-	if (!h->doubt)
-		return;
-	bool known = job_rank_state(h->job, h->next) >= RANK_GONE;
-	if (!known && clock_ns() - h->doubt < DOUBT_NS)
-		return;
-	if (!known)
-		rank_lost(h, h->next, STATUS_UNKNOWN);
-	next_call(h);
+	while (h->doubt) { /* all ranks of a machine may have ended at once */
+		bool known = job_rank_state(h->job, h->next) >= RANK_GONE;
+		if (!known && clock_ns() < h->doubt)
+			return;
+		h->silent = known ? 0 : h->job->rank[h->next].machine + 1;
+		if (!known)
+			rank_lost(h, h->next, STATUS_UNKNOWN);
+		next_call(h);
+	}
 }
 
 /* What has come is heard even if nothing can be written any more: it may say why. */
@@ -210,8 +236,10 @@ static void next_serve(struct herald *h)
 {
 	if (h->out.fd >= 0) {
 		int rc = stream_serve(h, &h->out);
-		if (h->out.greeted)
+		if (h->out.greeted) {
 			h->recalled = false;
+			h->silent = 0;
+		}
 		if (rc < 0)
 			next_ended(h, rc);
 	}
@@ -365,8 +393,9 @@ static int herald_fill(struct herald *h, struct job *job, uint32_t rank, const s
 	h->out.fd = -1;
 	h->address = calloc(job->size, sizeof *h->address);
 	h->said = calloc(job->size, sizeof *h->said);
+	h->deaths = calloc(job->size, sizeof *h->deaths);
 	h->knock = loopback_listen(&port);
-	if (!h->address || !h->said || h->knock < 0)
+	if (!h->address || !h->said || !h->deaths || h->knock < 0)
 		return h->knock < 0 ? h->knock : -ENOMEM;
 	memcpy(h->address, address, job->size * sizeof *address);
 	bulletin_read(job, rank, &h->own);

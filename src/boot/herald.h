@@ -4,7 +4,7 @@
  *
  * Every rank has a herald, a thread, which holds a stream to the next rank in the circle that lives on another machine, and
  * takes those of others. What there is to say of its own rank, and of ranks here that it has seen end, it
- * says there; what it hears it passes on, once; so news goes around all machines. When a stream
+ * says there; what it hears it passes on, once; so news goes around all machines, and that of deaths in both directions. When a stream
  * ends, so has the rank at its other end, and the next one in the circle is called and told everything. When the
  * kernel cannot reach the other machine any more, that machine is lost, with all its ranks.
  */

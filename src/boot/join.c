@@ -2,8 +2,8 @@
 /*
  * The launcher's process manager is asked for two things: which rank this is of how many,
  * and to carry one card from each rank to all. A card says which machine its rank is
- * on and where it can be met; if they are on several, a second one says where its herald can be reached. Then it has
- * done its work.
+ * on and where it can be met; if they are on several, a second one says where its herald can be reached, and whether there
+ * is a fabric. Then it has done its work.
  *
  * It is closed at once, so that a rank may end as it likes afterwards; but PMIx with the
  * endpoint, because MPI in the same process shares it, and Open MPI's mpirun lets nobody in
@@ -27,6 +27,7 @@
 #include "boot/meet.h"
 #include "boot/neighbour.h"
 #include "boot/place.h"
+#include "net/reach.h"
 
 struct card {
 	struct place place;
@@ -35,6 +36,12 @@ struct card {
 	uint8_t key[JOB_KEY];
 };
 _Static_assert(sizeof(struct card) <= PMI_CARD_MAX, "a card must fit a value of the launcher's table");
+
+/* A second one, of a job over several machines. */
+struct far_card {
+	struct sockaddr_in6 herald; /* where it can be reached */
+	uint32_t fabric;            /* whether its machine has one */
+};
 
 /* A job that is being joined. */
 struct joining {
@@ -90,12 +97,20 @@ static int meet(const struct joining *j)
 /* Only a job that needs it opens a port that others can reach. */
 static int meet_machines(const struct joining *j)
 {
-	struct sockaddr_in6 mine, *all = calloc(j->size, sizeof *all);
-	int listener = -1, rc = all ? herald_open(&listener, &mine) : -ENOMEM;
+	struct far_card mine = { .fabric = reach_fabric_here() }, *all = calloc(j->size, sizeof *all);
+	struct sockaddr_in6 *address = calloc(j->size, sizeof *address);
+	int listener = -1, rc = all && address ? herald_open(&listener, &mine.herald) : -ENOMEM;
 	if (!rc)
 		rc = pmi_gather(j->pmi, j->rank, j->size, "herald", &mine, sizeof mine, all);
+	bool fabric = true;
+	for (uint32_t r = 0; !rc && r < j->size; r++) {
+		address[r] = all[r].herald;
+		fabric &= all[r].fabric != 0;
+	}
+	reach_agreed(j->job->head, fabric);
 	if (!rc)
-		rc = herald_begin(j->job, j->rank, listener, all);
+		rc = herald_begin(j->job, j->rank, listener, address);
+	free(address);
 	free(all);
 	return rc;
 }

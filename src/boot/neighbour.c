@@ -69,6 +69,8 @@ static void *neighbour_main(void *arg)
 			continue;
 		neighbour_see_end(w->job, next);
 		job_tell(w->job, w->rank); /* it cannot say so itself */
+		if (job_rank_state(w->job, next) == RANK_DEAD)
+			job_tell_death(w->job);
 	}
 	return NULL;
 }

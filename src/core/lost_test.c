@@ -103,6 +103,33 @@ TEST(the_function_may_forgive_and_send_so_that_a_wait_goes_on_without_the_lost_r
 	local_close();
 }
 
+static void forgive(tern *t, uint32_t rank, int why, void *arg)
+{
+	(void)why, (void)arg;
+	CHECK_IS(tern_forgive(t, rank), 0);
+	if (rank == 2)
+		tern_signal(t, &flag, 1);
+}
+
+static void *two_die(void *arg)
+{
+	rank_dies(1);
+	nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL); /* three times the grace time */
+	rank_dies(2);
+	return arg;
+}
+
+TEST(a_wait_that_has_been_quiet_for_long_lets_the_next_death_be_forgiven_too)
+{
+	pthread_t thread;
+	ranks_open();
+	CHECK_IS(tern_on_lost(local[0], forgive, NULL), 0);
+	REQUIRE(pthread_create(&thread, NULL, two_die, NULL) == 0);
+	CHECK_IS(tern_wait(local[0], &flag, 1), 0);
+	pthread_join(thread, NULL);
+	local_close();
+}
+
 static void nothing(tern *t, void *arg)
 {
 	(void)t, (void)arg;

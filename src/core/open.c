@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opening and closing endpoints, alone, together, or as a rank that was launched. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -19,6 +17,7 @@
 #include "core/wait.h"
 #include "core/watchdog.h"
 #include "net/ofi/ofi.h"
+#include "net/reach.h"
 #include "net/self/self.h"
 #include "net/shm/shm.h"
 #include "net/udp/udp.h"
@@ -110,44 +109,6 @@ static int endpoint_settle(struct endpoint *e, const tern_options *o)
 	return stats_open(e);
 }
 
-/* Whether the machine has a device of those that libfabric is made for; to ask libfabric itself takes long. */
-static bool fabric_here(void)
-{
-	static const char *const classes[] = { "/sys/class/infiniband", "/sys/class/cxi", "/sys/class/hfi1" };
-	struct stat st;
-	for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++)
-		if (stat(classes[i], &st) == 0)
-			return true;
-	return false;
-}
-
-/* The networks to the ranks of this machine and to those of others, as TERN_NET says; "" for none. */
-struct reach {
-	char near[16], far[48];
-};
-
-static int reach_read(struct reach *r, uint32_t machines)
-{
-	const char *text = setting_text(SETTING_NET);
-	size_t near = strcspn(text, ",");
-	*r = (struct reach){ .near = "shm" };
-	if (strcmp(text, "auto") == 0)
-		snprintf(r->far, sizeof r->far, "%s", machines == 1 ? "" : fabric_here() ? "ofi" : "udp");
-	else if (near != 3 || memcmp(text, "shm", near) != 0)
-		*r = (struct reach){ .near = "" };
-	if (!*r->near)
-		snprintf(r->far, sizeof r->far, "%s", text);
-	else if (text[near])
-		snprintf(r->far, sizeof r->far, "%s", text + near + 1);
-	if (machines > 1 && !*r->far)
-		return error_set(
-			-EINVAL,
-			"TERN_NET is 'shm', which reaches the ranks of one machine, and the job has %u "
-			"machines: leave it alone, or say shm,udp",
-			machines);
-	return 0;
-}
-
 static int far_open(struct net **out, struct endpoint *e, struct group *g, const char *name, struct net *near)
 {
 	if (strcmp(name, "udp") == 0)
@@ -165,7 +126,7 @@ static int nets_open(struct endpoint *e, struct group *g)
 {
 	struct reach reach;
 	struct net *near = NULL;
-	int rc = reach_read(&reach, g->job.head->machines);
+	int rc = reach_find(&reach, g->job.head, e->world);
 	if (!rc)
 		rc = self_open(&e->net[0], &e->site);
 	if (rc)
@@ -177,8 +138,10 @@ static int nets_open(struct endpoint *e, struct group *g)
 			return rc;
 		e->net[e->nets++] = near;
 	}
-	if (!*reach.far)
+	if (!*reach.far) {
+		terms_publish_local(&g->job, e->site.rank);
 		return 0;
+	}
 	rc = far_open(&e->net[e->nets], e, g, reach.far, near);
 	e->nets += !rc;
 	return rc;

@@ -298,7 +298,7 @@ int wait_on(struct endpoint *e, struct ladder *l, const char *what)
 }
 
 /*
- * A dead rank that this endpoint has not forgiven; -1 if there is none. Ranks that
+ * A rank that is dead, or cannot be talked with, and that this endpoint has not forgiven; -1 if there is none. Ranks that
  * left well are missed only when no other is there any more to send anything.
  */
 static int wait_missing(struct endpoint *e)
@@ -308,7 +308,8 @@ static int wait_missing(struct endpoint *e)
 	for (uint32_t r = 0; r < e->t->size; r++)
 		if (e->site.peer[r].lost && !e->site.peer[r].forgiven) {
 			struct net *net = e->site.peer[r].net;
-			if (net->ops->check(net, r) == -EOWNERDEAD)
+			int rc = net->ops->check(net, r);
+			if (rc == -EOWNERDEAD || rc == -EPROTO)
 				return (int)r;
 			if (alone && missing < 0)
 				missing = (int)r;
@@ -322,8 +323,10 @@ int wait_blame(struct endpoint *e, struct ladder *l)
 		return 0;
 	poll_lost(e);
 	int missing = wait_missing(e);
-	if (missing < 0)
+	if (missing < 0) {
+		l->quiet = 0; /* whoever dies next can be forgiven in time, too */
 		return 0;
+	}
 	uint64_t now = e->world->now();
 	if (!l->quiet || l->served != e->served) { /* another thread's wait may have served some */
 		l->quiet = now;

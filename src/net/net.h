@@ -89,7 +89,10 @@ struct net_ops {
 	/* The bell has rung: bring in the inlets of whoever knocked. */
 	void (*answer)(struct net *net);
 
-	/* 0 while `rank` can answer, or what it sent before may still come; -ESHUTDOWN or -EOWNERDEAD with a sentence that names it. */
+	/*
+	 * 0 while `rank` can answer, or what it sent before may still come; -ESHUTDOWN or -EOWNERDEAD, or -EPROTO if it has chosen
+	 * another network, with a sentence that names it.
+	 */
 	int (*check)(struct net *net, uint32_t rank);
 
 	/*
@@ -99,7 +102,7 @@ struct net_ops {
 	 */
 	int (*take)(struct net *net, struct block **out);
 
-	/* How many of the ranks it reaches have left; grows, and a bell rings when it does. */
+	/* How many of the ranks it reaches have left, or cannot be talked with; grows, and a bell rings when it does. */
 	uint32_t (*left)(struct net *net);
 
 	/* Takes back the blocks that `rank`, which has left, will never give back. */

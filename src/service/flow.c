@@ -13,6 +13,12 @@ static const struct service *const strategies[] = { &flow_credit, &flow_return, 
 						    &flow_token,  &flow_permit, &flow_reserve };
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
+const char *flow_name(unsigned services)
+{
+	unsigned i = services >> FLOW_SHIFT;
+	return i < STRATEGIES ? strategies[i]->name : "an unknown strategy";
+}
+
 int flow_choose(struct packet_net *n)
 {
 	const char *text = setting_text(SETTING_FLOW);

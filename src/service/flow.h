@@ -85,5 +85,7 @@ extern const struct service flow_credit, flow_return, flow_drop, flow_nack, flow
 
 /* The strategy that TERN_FLOW names, into n->flow; -EINVAL with a sentence. */
 int flow_choose(struct packet_net *n);
+/* Of packet_net.services. */
+const char *flow_name(unsigned services);
 
 #endif

@@ -3,6 +3,7 @@
 #include "service/service.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -60,6 +61,18 @@ int service_choose(struct packet_net *n)
 	if (adds & PROVIDES_RELIABLE)
 		n->layer[n->layers++] = &retry_service;
 	return rc;
+}
+
+void service_words(unsigned added, char text[SERVICE_WORDS])
+{
+	size_t used = 0;
+	strcpy(text, "none");
+	for (unsigned i = 0; i < SERVICES; i++)
+		if (services[i].adds & added)
+			used += (size_t)snprintf(text + used, SERVICE_WORDS - used, "%s%s%s%s",
+						 used ? "," : "", services[i].name,
+						 services[i].adds == PROVIDES_ROOM ? " by " : "",
+						 services[i].adds == PROVIDES_ROOM ? flow_name(added) : "");
 }
 
 bool service_ready(struct path *p)

@@ -45,6 +45,10 @@ extern const struct service order_service, retry_service; /* and those of flow.h
 /* Fills the layers of `n`: what TERN_SERVICE says, or what the wire lacks. */
 int service_choose(struct packet_net *n);
 
+/* In words, what is added. */
+enum { SERVICE_WORDS = 64 };
+void service_words(unsigned services, char text[SERVICE_WORDS]);
+
 bool service_ready(struct path *p);
 /* From `level` down to the wire; 0 is the highest. */
 void service_down(struct packet *k, unsigned level);

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/setting.h"
+#include "net/reach.h"
 #include "tools/run_courier.h"
 #include "tools/run_front.h"
 #include "tools/run_order.h"
@@ -164,6 +165,8 @@ static void agent_frame(struct agent *a, const struct frame *f)
 		wire_send(&a->wire, FRAME_ALIVE, NULL, 0);
 	else if (f->type == FRAME_BULLETIN && courier_hear(&a->courier, f))
 		;
+	else if (f->type == FRAME_FABRIC && frame_number(f, &number))
+		reach_agreed(a->courier.job.head, number);
 	else if (f->type == FRAME_SIGNAL && frame_number(f, &number) && number > 0 && number < SIGRTMIN)
 		sigqueue(a->keeper, number, (union sigval){ .sival_int = 0 });
 	else
@@ -257,7 +260,9 @@ static int agent_serve(struct agent *a)
 	bool keeper_runs = true, abandoned = false;
 	struct frame f;
 	wire_send(&a->wire, FRAME_TAKEN, NULL, 0); /* ready for the first piece of input */
-	while (wire_next(&a->wire, &f))            /* what came together with the order */
+	if (a->courier.job.head->machines > 1)
+		wire_send_number(&a->wire, FRAME_FABRIC, reach_fabric_here());
+	while (wire_next(&a->wire, &f)) /* what came together with the order */
 		agent_frame(a, &f);
 	while (agent_round(a, &keeper_runs, &abandoned))
 		;

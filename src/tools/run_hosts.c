@@ -198,6 +198,21 @@ static void hosts_tell_others(struct hosts *h, uint32_t from, const void *bullet
 		}
 }
 
+/* Once of each host; when all have said it, or ended, everybody is told. */
+static void host_says(struct hosts *h, uint32_t i, bool fabric)
+{
+	if (h->host[i].said)
+		return;
+	h->host[i].said = true;
+	h->said++;
+	h->fabrics += fabric;
+	for (uint32_t k = 0; h->said == h->count && k < h->count; k++)
+		if (h->host[k].wire.to >= 0) {
+			wire_send_number(&h->host[k].wire, FRAME_FABRIC, h->fabrics == h->count);
+			host_arm(h, k, EPOLL_CTL_MOD);
+		}
+}
+
 /* What its ranks had to say last has been said. Those of which nothing was, are lost with it. */
 static void host_close(struct hosts *h, uint32_t i)
 {
@@ -205,6 +220,7 @@ static void host_close(struct hosts *h, uint32_t i)
 	struct bulletin b;
 	epoll_ctl(h->ready, EPOLL_CTL_DEL, host->wire.from, NULL);
 	wire_close(&h->host[i].wire);
+	host_says(h, i, false);
 	for (uint32_t r = host->first; r < host->first + host->ranks; r++) {
 		bulletin_lost(&b, r);
 		hosts_tell_others(h, i, &b, sizeof b);
@@ -215,11 +231,14 @@ static void host_serve(struct hosts *h, uint32_t i)
 {
 	struct wire *w = &h->host[i].wire;
 	struct frame f;
+	int32_t number;
 	wire_flush(w);
 	bool there = wire_read(w);
 	while (wire_next(w, &f))
 		if (f.type == FRAME_BULLETIN)
 			hosts_tell_others(h, i, f.data, f.len);
+		else if (f.type == FRAME_FABRIC && frame_number(&f, &number))
+			host_says(h, i, number);
 	if (there && !w->error)
 		host_arm(h, i, EPOLL_CTL_MOD);
 	else

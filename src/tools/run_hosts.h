@@ -10,13 +10,16 @@ struct host {
 	char *name;
 	uint32_t first, ranks; /* of the job that are there */
 	struct wire wire;      /* to its link */
+	bool said;             /* whether it has a fabric, or has ended */
 };
 
 struct hosts {
 	struct host *host;
 	uint32_t count;
-	int ready;    /* epoll over the wires */
-	char **shell; /* the words of --ssh */
+	uint32_t said;    /* hosts that have */
+	uint32_t fabrics; /* of those that have said so: fabrics */
+	int ready;        /* epoll over the wires */
+	char **shell;     /* the words of --ssh */
 	uint32_t shell_words;
 	char *self;   /* where this command lies, */
 	char *quoted; /* and the same in quotes, for the shell of another host */
@@ -43,7 +46,7 @@ int hosts_begin(struct hosts *h, uint32_t i, int fd, const struct run_options *o
 
 void hosts_signal(struct hosts *h, int signal);
 
-/* When `ready` is readable: passes each bulletin that a host has sent to all the others. */
+/* When `ready` is readable: passes each bulletin that a host has sent to all the others, and tells all whether each has a fabric. */
 void hosts_serve(struct hosts *h);
 
 #endif

@@ -92,7 +92,8 @@ static void link_frame(struct link *l, const struct frame *f)
 		l->wanted = true;
 		break;
 	case FRAME_BULLETIN:
-		wire_send(&l->launcher, FRAME_BULLETIN, f->data, f->len);
+	case FRAME_FABRIC:
+		wire_send(&l->launcher, f->type, f->data, f->len);
 		break;
 	case FRAME_ALIVE:
 		break;

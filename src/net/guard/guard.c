@@ -97,14 +97,9 @@ int guard_new(void **out, struct job *job, const struct site *site, enum guard_m
 	return 0;
 }
 
-bool guard_encrypts(const void *keys)
+enum guard_mode guard_mode(const void *keys)
 {
-	return ((const struct keys *)keys)->mode == GUARD_ENCRYPT;
-}
-
-bool guard_protects(const void *keys)
-{
-	return ((const struct keys *)keys)->mode != GUARD_NONE;
+	return ((const struct keys *)keys)->mode;
 }
 
 static void guard_close(struct packet_net *n)

@@ -32,7 +32,6 @@ extern const struct guard_ops guard_ops;
  */
 int guard_new(void **keys, struct job *job, const struct site *site, enum guard_mode mode,
 	      unsigned char public_key[32]);
-bool guard_encrypts(const void *keys);
-bool guard_protects(const void *keys);
+enum guard_mode guard_mode(const void *keys);
 
 #endif

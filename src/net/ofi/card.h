@@ -3,13 +3,13 @@
 #ifndef TERN_NET_OFI_CARD_H
 #define TERN_NET_OFI_CARD_H
 
+#include "net/packet/terms.h"
 #include "net/shm/job.h"
 
-enum { OFI_ADDRESS_MOST = 192, OFI_PROVIDER_MOST = 20 };
+enum { OFI_ADDRESS_MOST = 192 };
 
 struct ofi_card {
-	unsigned char key[32];            /* the guard's, and first */
-	char provider[OFI_PROVIDER_MOST]; /* ranks must have the same */
+	struct card_front front; /* it names the provider: ranks must have the same */
 	uint32_t len;
 	unsigned char address[OFI_ADDRESS_MOST]; /* as the provider has it */
 };

@@ -51,7 +51,6 @@ static int card_write(struct ofi_card *card, struct port *p)
 	if (len < 0)
 		return len;
 	card->len = (uint32_t)len;
-	snprintf(card->provider, sizeof card->provider, "%s", fabric_name(&p->fabric));
 	return 0;
 }
 
@@ -70,7 +69,7 @@ static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct ne
 		rc = fault_wrap(&n->wire, site->rank, site->size);
 	bool faulty = n->wire != &port->wire; /* damage must be noticed then, by whom it is made for */
 	if (!rc)
-		rc = guard_new(&n->keys, job, site, faulty ? GUARD_AUTH : GUARD_NONE, card.key);
+		rc = guard_new(&n->keys, job, site, faulty ? GUARD_AUTH : GUARD_NONE, card.front.key);
 	n->guard = &guard_ops;
 	if (rc)
 		return rc;
@@ -78,12 +77,15 @@ static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct ne
 					  .wire = n->wire,
 					  .guard = &guard_ops,
 					  .keys = n->keys,
-					  .copies = guard_encrypts(n->keys) };
+					  .copies = guard_mode(n->keys) == GUARD_ENCRYPT,
+					  .terms.protects = (uint8_t)guard_mode(n->keys) };
+	terms_write(&options.terms, local, "ofi", fabric_name(&port->fabric));
 	rc = packet_open(n, &ofi_ops, site, job, &options);
 	if (rc)
 		return rc;
-	if (!faulty && !guard_protects(n->keys) && rma_able(port))
-		n->net.rma = &ofi_rma;                     /* it knows of neither */
+	if (!faulty && guard_mode(n->keys) == GUARD_NONE && rma_able(port))
+		n->net.rma = &ofi_rma; /* it knows of neither */
+	card.front.terms = n->terms;
 	boot_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
 	return 0;
 }

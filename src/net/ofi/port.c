@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -141,6 +142,16 @@ static bool port_room(struct wire *w, uint32_t rank)
 	return c->next - c->first < LETTERS;
 }
 
+/* Whether its address means anything to our provider. */
+/* cost: base setup */
+static bool card_ours(const struct port *p, const struct ofi_card *card)
+{
+	char net[TERMS_NET_MOST];
+	snprintf(net, sizeof net, "%.*s", TERMS_NET_MOST - 1, card->front.terms.net);
+	const char *of = strstr(net, "ofi/");
+	return of && strncmp(of + 4, fabric_name(&p->fabric), strlen(of + 4)) == 0;
+}
+
 /* Puts a rank into the provider's table of addresses; false if its card is not there yet. */
 /* cost: base setup */
 static bool correspondent_meet(struct port *p, uint32_t rank)
@@ -149,7 +160,7 @@ static bool correspondent_meet(struct port *p, uint32_t rank)
 	struct ofi_card card;
 	if (c->address != FI_ADDR_NOTAVAIL)
 		return true;
-	if (!boot_look(p->job, rank, &card, sizeof card))
+	if (!boot_look(p->job, rank, &card, sizeof card) || !card_ours(p, &card))
 		return false;
 	if (fi_av_insert(p->fabric.av, card.address, 1, &c->address, 0, NULL) != 1) {
 		c->address = FI_ADDR_NOTAVAIL;

@@ -162,7 +162,10 @@ int packet_check(struct net *net, uint32_t rank)
 {
 	struct packet_net *n = packet_of(net);
 	struct path *p = n->path[rank];
-	int rc = job_rank_check(n->job, rank);
+	int rc = terms_check(n, rank);
+	if (rc)
+		return rc;
+	rc = job_rank_check(n->job, rank);
 	return rc && p && !last_words(p) ? 0 : rc;
 }
 
@@ -170,7 +173,8 @@ int packet_check(struct net *net, uint32_t rank)
 uint32_t packet_left(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
-	return n->local ? 0 : atomic_load_explicit(&n->job->head->left, memory_order_relaxed);
+	uint32_t left = n->local ? 0 : atomic_load_explicit(&n->job->head->left, memory_order_relaxed);
+	return left + n->strangers;
 }
 
 static bool inlet_empty(const struct tern_inlet *in)
@@ -329,11 +333,13 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 	n->guard = o->guard;
 	n->keys = o->keys;
 	n->copies = o->copies;
+	n->terms = o->terms;
 	n->bell = BELL_RUNG;
-	n->due = DUE_NEVER;
 	int rc = service_choose(n);
 	if (!rc)
 		rc = packet_allocate(n, site->size);
+	if (!rc)
+		rc = terms_open(n);
 	if (!rc)
 		rc = barrier_open(n);
 	if (!rc)
@@ -373,6 +379,7 @@ void packet_free(struct packet_net *n)
 	if (n->wake > 0)
 		close(n->wake);
 	barrier_close(n);
+	terms_close(n);
 	free(n->path);
 	free(n->active);
 	free(n->stirred);

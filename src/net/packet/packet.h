@@ -29,6 +29,7 @@
 #define TERN_NET_PACKET_PACKET_H
 
 #include "net/net.h"
+#include "net/packet/terms.h"
 #include "net/packet/wire.h"
 #include "net/shm/job.h"
 #include "net/talk.h"
@@ -271,6 +272,11 @@ struct packet_net {
 	struct net *
 		local; /* shared memory with the ranks of this machine; NULL: they are reached like all others */
 	int wake;      /* a socket of loopback that ends a sleep */
+	struct terms terms;          /* ours, */
+	uint8_t *met;                /* and whether those of each rank are the same, see terms.c; */
+	uint32_t unmet;              /* ranks whose card has not come yet, */
+	uint32_t strangers;          /* and those who have others */
+	uint64_t review, review_gap; /* when cards are looked for again, ns */
 	struct barrier barrier;
 	struct packet_counts counts;
 };
@@ -358,6 +364,7 @@ struct packet_options {
 	const struct guard_ops *guard;
 	void *keys;
 	bool copies;
+	struct terms terms; /* without a name of the network: whatever others have */
 };
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
 		const struct packet_options *o);

@@ -78,14 +78,14 @@ struct path *path_to(struct packet_net *n, uint32_t rank)
 	return n->path[rank];
 }
 
-/* Its card may come later than the first message for it. */
+/* Its card may come later than the first message for it, or while we look; and it may be of a rank that we cannot talk with. */
 static bool path_reachable(struct path *p)
 {
 	struct packet_net *n = p->net;
 	if (p->most)
 		return true;
-	size_t most = n->wire->ops->most(n->wire, p->rank);
-	if (!most || !n->guard->open(n, p->rank))
+	size_t most = terms_fit(n, p->rank) ? n->wire->ops->most(n->wire, p->rank) : 0;
+	if (!most || !terms_fit(n, p->rank) || !n->guard->open(n, p->rank))
 		return false;
 	p->most = most;
 	pace_open(&p->retry.pace, most);

@@ -104,7 +104,7 @@ static bool post_put_off(struct packet_net *n, unsigned came)
 
 static void post_mind_all(struct packet_net *n, bool all)
 {
-	n->due = DUE_NEVER;
+	n->due = terms_review(n);
 	for (uint32_t i = 0; i < n->actives; i++)
 		path_mind(n->path[n->active[i]], all);
 }

@@ -420,12 +420,24 @@ static void job_renew_by(struct job *j, uint32_t rank)
 	job_renew(j);
 }
 
-void job_tell(struct job *j, uint32_t rank)
+static void herald_knock(const struct job *j, uint32_t rank)
 {
-	atomic_fetch_add(&j->rank[rank].serial, 1);
 	uint32_t port = atomic_load(&j->rank[rank].herald);
 	if (port)
 		loopback_knock((uint16_t)port);
+}
+
+void job_tell(struct job *j, uint32_t rank)
+{
+	atomic_fetch_add(&j->rank[rank].serial, 1);
+	herald_knock(j, rank);
+}
+
+void job_tell_death(const struct job *j)
+{
+	for (uint32_t r = 0; r < j->size; r++)
+		if (job_here(j, r) && job_rank_state(j, r) < RANK_GONE)
+			herald_knock(j, r);
 }
 
 bool job_renewing(const struct job *j)

@@ -53,6 +53,7 @@ struct job_head {
 	_Atomic uint32_t scribe;    /* 1 while somebody writes what was heard of ranks that are not here */
 	uint32_t machine, machines; /* which one this is of how many */
 	uint32_t here;              /* ranks that are on it */
+	_Atomic uint32_t fabric;    /* whether all machines have one, once it is known; see net/reach.h */
 	_Atomic uint32_t weak;      /* a rank cannot take part in membarrier: nobody may rely on it */
 	_Atomic uint32_t sleepers;  /* ranks in a futex; the barrier's last rank wakes them */
 	uint64_t id;                /* of this job, on all its machines: names it and is no secret */
@@ -97,7 +98,7 @@ struct job_rank {
 };
 
 /* What a rank tells the others of itself when it opens; see boot/exchange.h. */
-enum { JOB_CARD_BYTES = 248 };
+enum { JOB_CARD_BYTES = 312 };
 struct job_card {
 	_Atomic uint64_t published; /* in which session; 0: not yet */
 	char bytes[JOB_CARD_BYTES];
@@ -172,6 +173,8 @@ int job_rank_check(const struct job *j, uint32_t rank);
 
 /* The bulletin of `rank`, which is here, has changed: whoever carries it to other machines is woken. */
 void job_tell(struct job *j, uint32_t rank);
+/* A rank that is here has died: whoever carries bulletins of any other is woken. */
+void job_tell_death(const struct job *j);
 
 /* Rings `rank`'s bell; wakes it if it sleeps. */
 void job_ring(struct job *j, uint32_t rank);

@@ -5,10 +5,11 @@
 
 #include <netinet/in.h>
 
+#include "net/packet/terms.h"
 #include "net/shm/job.h"
 
 struct card {
-	unsigned char key[32];       /* the guard's, and first */
+	struct card_front front;
 	struct sockaddr_in6 address; /* or a sockaddr_in in the same place */
 };
 

@@ -42,7 +42,7 @@ static int udp_open(struct packet_net *n, struct site *site, struct job *job, st
 	if (!rc)
 		rc = fault_wrap(&n->wire, site->rank, site->size);
 	if (!rc)
-		rc = guard_new(&n->keys, job, site, GUARD_AUTH, card.key);
+		rc = guard_new(&n->keys, job, site, GUARD_AUTH, card.front.key);
 	n->guard = &guard_ops;
 	if (rc)
 		return rc;
@@ -50,10 +50,13 @@ static int udp_open(struct packet_net *n, struct site *site, struct job *job, st
 				    .wire = n->wire,
 				    .guard = &guard_ops,
 				    .keys = n->keys,
-				    .copies = guard_encrypts(n->keys) };
+				    .copies = guard_mode(n->keys) == GUARD_ENCRYPT,
+				    .terms.protects = (uint8_t)guard_mode(n->keys) };
+	terms_write(&o.terms, local, "udp", "");
 	rc = packet_open(n, &udp_ops, site, job, &o);
 	if (rc)
 		return rc;
+	card.front.terms = n->terms;
 	boot_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
 	return 0;
 }

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
+#include "net/reach.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+#include "net/ofi/ofi.h"
+
+enum { AGREE_NAP_NS = 1000000 };
+
+/* Of job_head.fabric; 0: it is not known yet. */
+enum { FABRIC_SOME = 1, FABRIC_ALL };
+
+/* Whether the machine has a device of those that libfabric is made for; to ask libfabric itself takes long. */
+static bool device_here(void)
+{
+	static const char *const classes[] = { "/sys/class/infiniband", "/sys/class/cxi", "/sys/class/hfi1" };
+	struct stat st;
+	for (unsigned i = 0; i < sizeof classes / sizeof *classes; i++)
+		if (stat(classes[i], &st) == 0)
+			return true;
+	return false;
+}
+
+/* A rank that was told which network to use has it in any case: others follow it, if they may choose. */
+bool reach_fabric_here(void)
+{
+	char why[300];
+	const char *text = setting_text(SETTING_NET);
+	if (strcmp(text, "auto") != 0)
+		return strstr(text, "ofi");
+	return device_here() && ofi_ops.usable(why, sizeof why);
+}
+
+void reach_agreed(struct job_head *head, bool fabric)
+{
+	atomic_store(&head->fabric, fabric ? FABRIC_ALL : FABRIC_SOME);
+}
+
+static const char *far_auto(struct job_head *head, const struct world *w)
+{
+	if (head->machines == 1)
+		return "";
+	if (!reach_fabric_here())
+		return "udp";
+	while (!atomic_load(&head->fabric))
+		w->nap(AGREE_NAP_NS);
+	return atomic_load(&head->fabric) == FABRIC_ALL ? "ofi" : "udp";
+}
+
+int reach_find(struct reach *r, struct job_head *head, const struct world *w)
+{
+	const char *text = setting_text(SETTING_NET);
+	size_t near = strcspn(text, ",");
+	*r = (struct reach){ .near = "shm" };
+	if (strcmp(text, "auto") == 0)
+		snprintf(r->far, sizeof r->far, "%s", far_auto(head, w));
+	else if (near != 3 || memcmp(text, "shm", near) != 0)
+		*r = (struct reach){ .near = "" };
+	if (!*r->near)
+		snprintf(r->far, sizeof r->far, "%s", text);
+	else if (text[near])
+		snprintf(r->far, sizeof r->far, "%s", text + near + 1);
+	if (head->machines > 1 && !*r->far)
+		return error_set(
+			-EINVAL,
+			"TERN_NET is 'shm', which reaches the ranks of one machine, and the job has %u "
+			"machines: leave it alone, or say shm,udp",
+			head->machines);
+	return 0;
+}
