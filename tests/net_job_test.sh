@@ -21,8 +21,6 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 failed=0 ran=0
 
-# These programs have time limits of their own, which a machine that does other things besides may miss: hence a second try.
-once() { TERN_NET=$1 timeout 120 "$TERN_BIN/$2" "${@:3}" >"$log" 2>&1; }
 on() { # NETWORK PROGRAM...
 	local net=$1
 	shift
@@ -33,10 +31,8 @@ on() { # NETWORK PROGRAM...
 	ran=1
 	for program; do
 		# shellcheck disable=SC2086 # a program and the tests of it
-		if once $net $program; then
+		if TERN_NET=$net timeout 300 "$TERN_BIN"/$program >"$log" 2>&1; then
 			echo "ok   $net: $program"
-		elif grep -vE '^ok ' "$log" | head -5 && once $net $program; then
-			echo "ok   $net: $program, at the second try"
 		else
 			echo "FAIL $net: $program, with status $?"
 			grep -vE '^ok ' "$log" | head -20
