@@ -4,7 +4,6 @@
  * Ranks that die while the others go on. The test plays a launcher with --survive;
  * the real one is in kill_test.sh.
  */
-#define CHECK_SECONDS 40
 #include "chance.h"
 #include "crew.h"
 

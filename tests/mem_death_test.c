@@ -5,7 +5,6 @@
  * other side's operations end, with an error that names the rank where they cannot
  * succeed, and it goes on.
  */
-#define CHECK_SECONDS 40
 #include "crew.h"
 #include "mem_model.h"
 

@@ -4,7 +4,6 @@
  * Floods of messages that nobody receives yet: the receiver's memory stays within its bounds, what
  * others want of it is not delayed, and later all of them are received, in order.
  */
-#define CHECK_SECONDS 30
 #include <tern/msg.h>
 
 #include "chance.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 240 */
 /* Threads between processes: trees of them, floods of them, more ranks than cores, waits that sleep, and death. */
-#define CHECK_SECONDS 60
 #include <errno.h>
 
 #include <tern/chan.h>
