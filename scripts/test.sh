@@ -6,11 +6,19 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 jobs=${JOBS:-$(nproc)}
+at_once=$((jobs + 1)) # tests: many wait more than they compute
 export MAKEFLAGS=--no-print-directory # not the flags of the make that called
 passed=0 failed=0 skipped=0
 broken=()
 
-# What each suite builds (a preset), and which of the tests it runs.
+# What each suite builds (a preset), and which of the tests it runs. dev has them all. What another compiler, sanitizer or
+# processor may see differently is run there once more:
+#   sanitize   everything in one way of delivery, the core in each, and libFuzzer's targets: bytes and lengths
+#   tsan       what is made of threads and processes, polled and by thread: who writes what when
+#   clang      the parts one by one, and
+#   aarch64    the same, in another order of memory than x86-64's
+#   noinline   what depends on the inline path
+# Not what depends on the clock (perf), on the text of sources (once), or repeats a program over each network (slow).
 suite_preset() {
 	case $1 in
 	fast | soak) echo dev ;;
@@ -81,7 +89,7 @@ run() { # SUITE
 	built=$SECONDS
 	rm -f "$report"
 	set -f # patterns are for ctest
-	(cd "$dir" && "${around[@]}" ctest -j "$jobs" --output-on-failure --no-tests=ignore \
+	(cd "$dir" && "${around[@]}" ctest -j "$at_once" --output-on-failure --no-tests=ignore \
 		--output-junit "$report" $select) || broken+=("$1")
 	set +f
 	add "$1" "$report"

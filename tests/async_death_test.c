@@ -4,7 +4,6 @@
  * A rank is killed while all exchange messages that were handed over: the others' sends to it end with an error,
  * their procedures hear of it if they were in the middle of its message, and all the rest arrives.
  */
-#define CHECK_SECONDS 40
 #include "async_pair.h"
 #include "chance.h"
 #include "crew.h"

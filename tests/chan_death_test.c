@@ -4,7 +4,6 @@
  * Ranks that are killed in the middle of a channel: what they put can still be got, then the
  * other side gets an error that names them, and goes on.
  */
-#define CHECK_SECONDS 40
 #include <tern/chan.h>
 
 #include "chance.h"

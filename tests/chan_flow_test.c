@@ -5,7 +5,6 @@
  * through one, many into one, chains, lists. What is put follows from a seed that both sides
  * know, so each checks alone.
  */
-#define CHECK_SECONDS 40
 #include <tern/chan.h>
 
 #include "chan/chan.h"

@@ -75,7 +75,13 @@ static inline uint64_t pair_get(void)
 {
 	uint64_t value = 0;
 	int rc = tern_chan_try_get8(&in, &value);
-	if (rc == -EAGAIN && pair_from && pair_from->mirror) {
+	bool far = pair_from && pair_from->mirror;
+	for (int i = 0; rc == -EAGAIN && far && i < 4; i++) { /* it nearly always comes at once */
+		(void)!tern_poll(local[0]);
+		(void)!tern_poll(local[1]);
+		rc = tern_chan_try_get8(&in, &value);
+	}
+	if (rc == -EAGAIN && far) {
 		chan_settle();
 		rc = tern_chan_try_get8(&in, &value);
 	}

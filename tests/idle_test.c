@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ctest: MODES TIMEOUT 60 RUN_SERIAL LABELS perf */
+/* ctest: MODES TIMEOUT 60 LABELS perf */
 /* A rank that waits uses next to no CPU. The bounds are for a busy machine; the exact figures are printed. */
 #include <sys/resource.h>
 

@@ -81,7 +81,7 @@ cat >"$folder/fabric" <<END
 #!/bin/sh
 [ "\$1" = b ] && exec "$folder/shell" "\$@"
 host=\$1; shift
-exec ip netns exec $net\$host unshare --mount sh -c "mount -t tmpfs none /sys/class && mkdir /sys/class/infiniband && \$*"
+exec ip netns exec $net\$host unshare --mount sh -c "mount -t tmpfs none /sys/class && mkdir -p /sys/class/infiniband/fake0 && \$*"
 END
 chmod +x "$folder/fabric"
 if "$folder/fabric" a true 2>"$err"; then

@@ -5,7 +5,6 @@
  * other side's operations end, with an error that names the rank where they cannot
  * succeed, and it goes on.
  */
-#define CHECK_SECONDS 40
 #include "crew.h"
 #include "mem_model.h"
 
@@ -21,6 +20,7 @@ static const char *const form_name[FORMS] = {
 struct board {
 	tern_addr at[RANKS], flag;
 	tern_segment segment;
+	_Atomic uint64_t ready; /* ranks that have passed the barrier before it all, a bit each */
 	_Atomic uint64_t under_way, dead, done;
 };
 
@@ -53,6 +53,7 @@ static void rank_prepare(tern *t)
 	for (uint32_t r = 0; r < RANKS; r++)
 		CHECK_IS(tern_forgive(t, r), 0);
 	CHECK_IS(tern_barrier(t), 0);
+	atomic_fetch_or(&board->ready, UINT64_C(1) << me);
 }
 
 static int start(tern *t, tern_op *op)
@@ -146,9 +147,10 @@ static void rank_main(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
+/* Over a network the others may be through a barrier before it; killed inside, it would be missing there. */
 static void kill_when_under_way(uint32_t victim, struct chance *c)
 {
-	while (!atomic_load(&board->under_way))
+	while (!atomic_load(&board->under_way) || !(atomic_load(&board->ready) >> victim & 1))
 		crew_nap(100000);
 	crew_nap(chance_below(c, 3000000));
 	atomic_store(&board->dead, 1);

@@ -8,7 +8,6 @@
  * the image of each zone in memory that all processes share, so that the owner
  * compares every byte of its areas when all is done, and what lies between too.
  */
-#define CHECK_SECONDS 30
 #include "crew.h"
 #include "mem_model.h"
 

@@ -4,7 +4,6 @@
  * Registered memory between processes, by the kernel's copy and by messages: copies
  * among third parties, atomics, handlers, unregistering, pages that go.
  */
-#define CHECK_SECONDS 30
 #include "crew.h"
 #include "mem_model.h"
 

@@ -22,7 +22,7 @@ if [[ $("$bin/tern" info) == *"ofi            usable"* ]]; then
 	cat >"$folder/fabric" <<-'END'
 		#!/bin/sh
 		[ "$TERN_MACHINE" = "$LACKS" ] && exec "$@"
-		exec unshare --mount sh -c 'mount -t tmpfs none /sys/class && mkdir /sys/class/infiniband && exec "$0" "$@"' "$@"
+		exec unshare --mount sh -c 'mount -t tmpfs none /sys/class && mkdir -p /sys/class/infiniband/fake0 && exec "$0" "$@"' "$@"
 	END
 	chmod +x "$folder/fabric"
 	if ((EUID == 0)) && "$folder/fabric" true 2>/dev/null; then

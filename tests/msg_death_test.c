@@ -4,7 +4,6 @@
  * Ranks that are killed, before a match or in the middle of the data, as sender or as receiver: whoever
  * needs them gets an error that names them, soon, and goes on; what they had sent before is received first.
  */
-#define CHECK_SECONDS 40
 #include <tern/mem.h>
 #include <tern/msg.h>
 

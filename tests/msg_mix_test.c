@@ -7,7 +7,6 @@
  * what the one got, in the order in which it posted its receives, is what the other sent and
  * did not take back, in the order in which it did: nothing is lost, doubled, changed or overtaken.
  */
-#define CHECK_SECONDS 30
 #include <tern/msg.h>
 
 #include "chance.h"

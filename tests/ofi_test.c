@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 200 LABELS slow */
 /* Jobs whose ranks talk over libfabric: barriers, ranks that die, memory that a provider moves. */
-#define CHECK_SECONDS 60
 #include <errno.h>
 #include <glob.h>
 

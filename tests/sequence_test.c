@@ -5,7 +5,6 @@
  * without any, where packets are lost, doubled and overtake each other. Nothing else of Tern's may be used there, so
  * ranks tell each other in memory that they are done.
  */
-#define CHECK_SECONDS 60
 #include "chance.h"
 #include "crew.h"
 

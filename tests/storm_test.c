@@ -4,7 +4,6 @@
  * Ranks that answer while they compute, under whatever may happen to a process: signals without end, stops, too few cores,
  * a rank that is killed. No request is lost, none is answered twice, and what handlers and program share stays whole.
  */
-#define CHECK_SECONDS 60
 #include <sched.h>
 
 #include "chance.h"

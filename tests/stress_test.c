@@ -7,7 +7,6 @@
  * order, words, bytes. The same for replies. In between, claims stay open, messages
  * are kept and dropped, and handlers defer work that sends a third stream.
  */
-#define CHECK_SECONDS 60
 #include "chance.h"
 #include "crew.h"
 

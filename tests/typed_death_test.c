@@ -4,7 +4,6 @@
  * Ranks that are killed while they send, or are sent to: buffers that they had taken come back, sends
  * end with an error that names them, and nobody hangs.
  */
-#define CHECK_SECONDS 60
 #include <tern/typed.h>
 
 #include "chance.h"

@@ -4,7 +4,6 @@
  * Many senders into types of every policy and order, messages of random length, against a simple model: each
  * message says who sent it and which it is, so the receiver knows what it may be, and at the end what is missing.
  */
-#define CHECK_SECONDS 60
 #include <tern/typed.h>
 
 #include "chance.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 120 */
 /* Jobs whose ranks talk over UDP: many of them, ranks that die or fall silent, strangers. */
-#define CHECK_SECONDS 60
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -5,7 +5,6 @@
  * wake-up as a short delay; here the bound is taken away, so that it would be a
  * hang. Random pauses bring the receivers to every rung of the ladder.
  */
-#define CHECK_SECONDS 40
 #include <sched.h>
 
 #include "base/world.h"

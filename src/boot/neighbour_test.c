@@ -4,7 +4,6 @@
  * Ranks that nobody watches but each other. The test plays a launcher that says nothing: it takes
  * in the dead, late, and tells the job of none.
  */
-#define CHECK_SECONDS 60
 #include "boot/neighbour.h"
 
 #include "../../tests/chance.h"

@@ -165,12 +165,22 @@ TEST(a_read_of_the_program_is_interrupted_and_goes_on)
 
 /* -- What it costs ------------------------------------------------------------------------------ */
 
+enum { BURST = 200 };
+
 static void signal_block(int how)
 {
 	sigset_t set;
 	sigemptyset(&set);
 	sigaddset(&set, 40);
 	pthread_sigmask(how, &set, NULL);
+}
+
+/* Over a network some of it may be sent only when the first has been acknowledged; nobody but the host is left to do that. */
+static void host_sends_the_rest(unsigned came)
+{
+	tern_attach(local[1]);
+	while (atomic_load(&visits) < came)
+		CHECK(tern_poll(local[1]) >= 0);
 }
 
 TEST(a_burst_costs_one_interrupt)
@@ -180,10 +190,13 @@ TEST(a_burst_costs_one_interrupt)
 		compute_until_armed();
 		uint64_t before = interrupts();
 		signal_block(SIG_BLOCK); /* all of it is there before the first instruction of the handler */
-		visitor_pays(200);
+		visitor_pays(BURST);
 		signal_block(SIG_UNBLOCK);
-		CHECK_IS(atomic_load(&visits), 200 * round); /* by then, without a call */
-		CHECK_IS(interrupts(), before + 1);
+		bool packets = local[0]->own->site.asks;
+		if (packets)
+			host_sends_the_rest(BURST * round);
+		CHECK_IS(atomic_load(&visits), BURST * round); /* by then, without a call */
+		CHECK(packets ? interrupts() - before < BURST / 2 : interrupts() - before == 1);
 	}
 	local_close();
 }
