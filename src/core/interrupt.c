@@ -67,8 +67,8 @@ static uint64_t tick_longer(struct interrupt *i)
 void interrupt_left(struct endpoint *e)
 {
 	struct interrupt *i = e->interrupt;
-	/* No bell rings for work that was handed over, nor for a date, and for what is pending it has rung. */
-	bool armed = e->armed && !e->work && !e->site.later && !(tern_alerted(e->t) & ALERT_PENDING);
+	/* No bell rings for work that was handed over, and for what is pending it has rung. */
+	bool armed = e->armed && !e->work && !(tern_alerted(e->t) & ALERT_PENDING);
 	if (i && atomic_load_explicit(&i->thread, memory_order_relaxed) && !i->ticking && !armed)
 		tick_start(i, i->tick);
 }
@@ -90,7 +90,6 @@ static bool interrupt_arm(struct interrupt *i)
 {
 	struct endpoint *e = i->e;
 	struct sleep s = { .says = BELL_CALL, .signal = i->signal, .thread = atomic_load(&i->thread) };
-	e->site.later = false;
 	for (unsigned n = 0; n < e->nets; n++)
 		if (!e->net[n]->ops->arm(e->net[n], &s))
 			return false;

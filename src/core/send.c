@@ -13,9 +13,14 @@
 /* cost: base status */
 void tern_knock(tern *t, struct tern_lane *lane)
 {
-	struct net *net = t->own->site.peer[lane->peer].net;
-	pulse_add(t->own, PULSE_KNOCKS, 1);
+	struct endpoint *e = t->own;
+	struct net *net = e->site.peer[lane->peer].net;
+	pulse_add(e, PULSE_KNOCKS, 1);
 	net->ops->knock(net, lane);
+	if (TERN_UNLIKELY(e->site.later)) {
+		e->site.later = false;
+		alert_raise(e, ALERT_PENDING); /* whoever leaves looks, also from a hold, and arms it anew */
+	}
 }
 
 static void send_put(struct endpoint *e, struct tern_lane *lane, const struct parcel *p)

@@ -172,7 +172,7 @@ struct site {
 	_Atomic uint64_t *behind; /* and behind that one is the bell of shared memory, if it is there, too; */
 	bool mute;                /* and what arrives there cannot raise a signal; */
 	bool idle;                /* and whoever polls waits for it: looking again at once disturbs nobody; */
-	bool later; /* and it has something to look after later that came up when it had been armed to call */
+	bool later; /* and after a knock it has something to look after at a time that nobody who computes knows of */
 };
 
 struct net {
