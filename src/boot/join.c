@@ -91,11 +91,15 @@ static int meet(const struct joining *j)
 static int meet_machines(const struct joining *j)
 {
 	struct sockaddr_in6 mine, *all = calloc(j->size, sizeof *all);
-	int listener = -1, rc = all ? herald_open(&listener, &mine) : -ENOMEM;
+	if (!all)
+		return error_set(-ENOMEM, "joining %u ranks on several machines: no memory", j->size);
+	int listener = -1, rc = herald_open(&listener, &mine);
 	if (!rc)
 		rc = pmi_gather(j->pmi, j->rank, j->size, "herald", &mine, sizeof mine, all);
 	if (!rc)
 		rc = herald_begin(j->job, j->rank, listener, all);
+	if (rc && listener >= 0)
+		close(listener);
 	free(all);
 	return rc;
 }
