@@ -442,6 +442,34 @@ ended
 check_err '^tern run: the keeper of the job \(pid [0-9]+\) was killed by signal 9'
 check_nothing_left
 
+# -- Other hosts --------------------------------------------------------------
+
+# What stands for ssh, where a start-up file of the shell speaks first: HOST COMMAND.
+cat >"$folder/noisy" <<'END'
+#!/bin/sh
+echo "Welcome to $1"
+shift
+exec sh -c "$*"
+END
+chmod +x "$folder/noisy"
+
+sentence "whatever a host writes before its agent is named, and nothing is left, however early the agent is given up"
+for ((round = 0; round < 6; round++)); do
+	run --hosts there,elsewhere --ssh "$folder/noisy" -n 2 sleep 1000
+	check_status 255
+	check_err "^tern run: .*\\('Welcome to (there|elsewhere)'\\).* only at a terminal"
+	grep -q 'killed by signal' "$err" && fail "a keeper was killed"
+	check_nothing_left
+done
+
+sentence "an agent without an order says so"
+run --agent </dev/null
+check_status 1
+check_err '^tern run: the launcher has gone before'
+run --agent <<<'echo nonsense'
+check_status 1
+check_err "^tern run: .* no launcher's order"
+
 # -- Start-up -----------------------------------------------------------------
 
 for ranks in 2 64; do

@@ -22,6 +22,7 @@
 #include <tern/tern.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/setting.h"
 #include "tools/run_courier.h"
 #include "tools/run_front.h"
@@ -45,17 +46,31 @@ struct agent {
 
 /* -- Beginning -------------------------------------------------------------------------- */
 
+static int order_missing(void)
+{
+	return error_set(
+		-EPROTO,
+		"what comes in is no launcher's order: agents are started by `tern run --hosts`, and "
+		"their input is its own");
+}
+
 static int agent_wait_order(struct agent *a, struct run_options *o)
 {
 	struct frame f;
 	struct pollfd p = { .fd = a->wire.from, .events = POLLIN };
 	while (!wire_next(&a->wire, &f)) {
 		poll(&p, 1, -1);
-		if (!wire_read(&a->wire) || a->wire.error)
-			return -EPROTO;
+		bool there = wire_read(&a->wire);
+		if (a->wire.error)
+			return order_missing();
+		if (!there)
+			return error_set(-EPROTO, "the launcher has gone before it said what to start");
 	}
-	if (f.type != FRAME_ORDER || !(a->order = malloc(f.len)))
-		return -EPROTO;
+	if (f.type != FRAME_ORDER)
+		return order_missing();
+	a->order = malloc(f.len);
+	if (!a->order)
+		return error_set(-ENOMEM, "reading the launcher's order: no memory");
 	memcpy(a->order, f.data, f.len);
 	return order_read(o, a->order, f.len);
 }

@@ -9,6 +9,7 @@
  */
 #include "tools/run_link.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +25,7 @@
 #include "base/setting.h"
 #include "tools/run_wire.h"
 
-enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255, ASK_MS = 300 };
+enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255, ASK_MS = 300, NOISE = 60 };
 
 struct link {
 	struct wire launcher, agent;
@@ -187,9 +188,31 @@ static bool link_round(struct link *l)
 	return (there || l->text.len) && !l->over && l->agent.error != EPROTO;
 }
 
+/* The beginning of the line that nobody but an agent should have written, as far as it is text. */
+static int link_noise(const struct link *l, const char **text)
+{
+	const struct buffer *b = &l->agent.in;
+	int len = 0;
+	*text = b->len ? b->bytes + b->at : "";
+	while (len < NOISE && (size_t)len < b->len - b->at && isprint((unsigned char)(*text)[len]))
+		len++;
+	return len;
+}
+
+static int link_misled(const struct link *l)
+{
+	const char *text;
+	int len = link_noise(l, &text);
+	fprintf(stderr,
+		"tern run: what the host wrote is not its agent's%s%.*s%s: something there, such as a start-up file of "
+		"the shell, writes to standard output; let it do so only at a terminal, as in `[ -t 1 ] && echo ...`\n",
+		len ? " ('" : "", len, text, len ? "')" : "");
+	return UNREACHED;
+}
+
 static int link_status(struct link *l, const char *shell)
 {
-	int status = 0;
+	int status = 0, misled = l->agent.error == EPROTO && !l->over ? link_misled(l) : 0;
 	struct pollfd p = { .fd = l->launcher.to, .events = POLLOUT };
 	while (wire_backlog(&l->launcher) && poll(&p, 1, -1) >= 0) /* what its ranks had to say last */
 		wire_flush(&l->launcher);
@@ -200,6 +223,8 @@ static int link_status(struct link *l, const char *shell)
 		;
 	if (l->over)
 		return l->status;
+	if (misled)
+		return misled;
 	if (l->silent) {
 		fprintf(stderr, "tern run: nothing was heard of the host for %llu s (TERN_KEEPALIVE)\n",
 			(unsigned long long)l->keepalive);
