@@ -388,8 +388,7 @@ int herald_open(int *listener, struct sockaddr_in6 *address)
 	*listener = channel_listen(address);
 	if (*listener >= 0)
 		return 0;
-	return error_set(*listener, "opening a socket for the ranks of other machines: %s",
-			 strerror(-*listener));
+	return address_refused(address, *listener, "opening a socket for the ranks of other machines");
 }
 
 static int herald_fill(struct herald *h, struct job *job, uint32_t rank, const struct sockaddr_in6 *address)
