@@ -462,6 +462,28 @@ for ((round = 0; round < 6; round++)); do
 	check_nothing_left
 done
 
+cat >"$folder/quiet" <<'END'
+#!/bin/sh
+shift
+exec sh -c "$*"
+END
+chmod +x "$folder/quiet"
+elsewhere() { # HOSTS SHELL PATTERN: what is refused as a mistake
+	run --hosts "$1" --ssh "$2" -n 2 true
+	check_status 2
+	check_err "$3"
+}
+sentence "hosts that are none, and no command to reach them with, are mistakes on the command line"
+elsewhere a,,b "$folder/quiet" "'' is no host"
+elsewhere 'a, b' "$folder/quiet" "' b' is no host"
+elsewhere a,a "$folder/quiet" 'a is named twice'
+elsewhere true '' '^tern run: --ssh: .*is empty'
+
+sentence "a command line that this host takes is taken on another one, too"
+run --hosts a,b --ssh "$folder/quiet" -n 2 sh -c 'echo $#' $(seq 120000)
+check_status 0
+count_printed 119999 2 || fail "words are lost: $(head -c 100 "$out")"
+
 sentence "an agent without an order says so"
 run --agent </dev/null
 check_status 1
