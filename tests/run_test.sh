@@ -484,6 +484,18 @@ run --hosts a,b --ssh "$folder/quiet" -n 2 sh -c 'echo $#' $(seq 120000)
 check_status 0
 count_printed 119999 2 || fail "words are lost: $(head -c 100 "$out")"
 
+sentence "a job that is suspended as a whole goes on, though nobody was heard of for longer than they may be silent"
+TERN_KEEPALIVE=1 start --hosts a,b --ssh "$folder/quiet" -n 2 sh -c "echo ready; until [ -e $folder/go ]; do sleep 0.1; done; echo fine"
+until_true count_printed ready 2 || fail "it does not begin"
+kill -STOP $(marked) 2>/dev/null
+sleep 2
+kill -CONT $(marked) 2>/dev/null
+sleep 0.7
+: >"$folder/go"
+ended
+check_status 0
+count_printed fine 2 || fail "it did not go on"
+
 sentence "an agent without an order says so"
 run --agent </dev/null
 check_status 1

@@ -23,9 +23,10 @@
 
 #include "base/clock.h"
 #include "base/setting.h"
+#include "tools/run_silence.h"
 #include "tools/run_wire.h"
 
-enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255, ASK_MS = 300, NOISE = 60 };
+enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255, NOISE = 60 };
 
 struct link {
 	struct wire launcher, agent;
@@ -35,9 +36,10 @@ struct link {
 	bool begun;        /* it has said something */
 	bool over;
 	int32_t status;
-	uint64_t keepalive;    /* s; 0: the agent may be silent for ever */
-	uint64_t asked, heard; /* when it was, and when it last said something; ns */
-	bool silent;           /* for too long */
+	uint64_t keepalive; /* s; 0: the agent may be silent for ever */
+	uint64_t asked;     /* when it was, ns */
+	struct silence silence;
+	bool silent; /* for too long */
 };
 
 static int link_connect(struct link *l, char **command)
@@ -154,21 +156,21 @@ static void link_polls(const struct link *l, struct pollfd *p)
 /* Nothing can be heard while our own output takes none, so that is no silence. False if there was too much of it. */
 static bool link_listen(struct link *l, bool heard)
 {
-	uint64_t now = clock_ns(), limit = l->keepalive * UINT64_C(1000000000);
+	uint64_t now = clock_ns(), limit = l->silence.limit;
 	if (heard || l->text.len)
-		l->heard = now;
-	if (!limit || now - l->asked < limit / 3)
-		return true;
-	wire_send(&l->agent, FRAME_ALIVE, NULL, 0);
-	l->asked = now;
-	return now - l->heard < limit;
+		silence_broken(&l->silence);
+	if (limit && now - l->asked >= limit / 3) {
+		wire_send(&l->agent, FRAME_ALIVE, NULL, 0);
+		l->asked = now;
+	}
+	return !silence_too_long(&l->silence);
 }
 
 static bool link_round(struct link *l)
 {
 	struct pollfd p[POLLS];
 	link_polls(l, p);
-	poll(p, POLLS, l->keepalive ? ASK_MS : -1);
+	poll(p, POLLS, l->keepalive ? SILENCE_LOOK_MS : -1);
 	if (!link_listen(l, p[HEAR].revents)) {
 		l->silent = true;
 		return false;
@@ -240,9 +242,10 @@ static int link_status(struct link *l, const char *shell)
 
 int link_run(int control, char **command)
 {
-	struct link l = { .status = 1, .asked = clock_ns(), .heard = clock_ns() };
+	struct link l = { .status = 1, .asked = clock_ns() };
 	if (setting_number(SETTING_KEEPALIVE, &l.keepalive) != 0)
 		l.keepalive = 0; /* the agent, which reads it too, says what is wrong with it */
+	silence_begin(&l.silence, l.keepalive);
 	fcntl(control, F_SETFD, FD_CLOEXEC);
 	wire_open(&l.launcher, control, control);
 	int rc = link_connect(&l, command);
