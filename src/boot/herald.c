@@ -21,6 +21,7 @@ enum {
 	DOUBT_NS = 300000000,   /* how long others may take to say how a rank has ended */
 	SETTLE_NS = 1000000000, /* how long a rank that leaves waits for its herald, at most */
 	NAP_NS = 200000,
+	BLIND_NS = 10000000, /* between looks, when it cannot sleep until there is something to see */
 	RECALL_NS = 200000000,
 	STRANGERS = 16, /* who may have called besides all ranks */
 	ROUND_MS = 100, /* while it is in doubt of somebody, or somebody cannot be let in */
@@ -328,7 +329,7 @@ static void herald_sleep(const struct herald *h)
 {
 	struct pollfd *p = calloc(h->ins + 3, sizeof *p);
 	if (!p) {
-		world_real.nap(NAP_NS);
+		world_real.nap(BLIND_NS);
 		return;
 	}
 	p[0] = (struct pollfd){ .fd = h->knock, .events = POLLIN };
@@ -336,7 +337,8 @@ static void herald_sleep(const struct herald *h)
 	p[2] = poll_of(&h->out);
 	for (uint32_t i = 0; i < h->ins; i++)
 		p[3 + i] = poll_of(&h->in[i]);
-	poll(p, h->ins + 3, h->doubt || h->recall || in_waits(h) ? ROUND_MS : -1);
+	if (poll(p, h->ins + 3, h->doubt || h->recall || in_waits(h) ? ROUND_MS : -1) < 0)
+		world_real.nap(BLIND_NS); /* the program may have fewer descriptors now than it had */
 	free(p);
 }
 

@@ -72,12 +72,17 @@ static bool answered(struct channel *c)
 	return c->greeted;
 }
 
-static void rank_1_calls(struct channel *c)
+static void rank_1_says(struct channel *c)
 {
 	struct bulletin b;
-	REQUIRE(channel_call(c, &address[0], &job, 1, 0) == 0);
 	bulletin_read(&job, 1, &b);
 	CHECK_IS(channel_send(c, &b), 0);
+}
+
+static void rank_1_calls(struct channel *c)
+{
+	REQUIRE(channel_call(c, &address[0], &job, 1, 0) == 0);
+	rank_1_says(c);
 }
 
 TEST(strangers_who_greet_and_prove_nothing_do_not_keep_others_out)
@@ -180,20 +185,50 @@ static double seconds_computed(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-TEST(whoever_calls_when_no_descriptor_is_left_waits_for_one_and_costs_nothing)
+/* Waits for a second, in which nobody else should do anything. */
+static void check_idle(void)
 {
-	struct channel called, c;
-	job_begin();
-	rank_1_accepts(&called); /* so that nothing else is under way */
-	rank_1_calls(&c);
-	descriptors_limit(3);
-	CHECK_IS(channel_flush(&c), 0);
 	double before = seconds_computed();
 	usleep(1000000);
 	CHECK(seconds_computed() - before < 0.2);
+}
+
+/* Both streams are there, and rank 0's herald has nothing to do. */
+static void job_settle(struct channel *called, struct channel *calls)
+{
+	job_begin();
+	rank_1_accepts(called);
+	rank_1_calls(calls);
+	CHECK(answered(calls));
+}
+
+TEST(whoever_calls_when_no_descriptor_is_left_waits_for_one_and_costs_nothing)
+{
+	struct channel called, calls, again;
+	job_settle(&called, &calls);
+	int last = dup(STDIN_FILENO);
+	close(last);
+	descriptors_limit((rlim_t)last + 1);
+	rank_1_calls(&again);
+	CHECK_IS(channel_flush(&again), 0);
+	check_idle();
 	descriptors_limit(0);
-	CHECK(answered(&c));
-	channel_close(&c);
+	CHECK(answered(&again));
+	channel_close(&again);
+	channel_close(&calls);
+	channel_close(&called);
+}
+
+TEST(a_limit_below_the_descriptors_that_there_are_costs_nothing)
+{
+	struct channel called, calls;
+	job_settle(&called, &calls);
+	descriptors_limit(3);
+	rank_1_says(&calls); /* which wakes it, and it cannot sleep again */
+	CHECK_IS(channel_flush(&calls), 0);
+	check_idle();
+	descriptors_limit(0);
+	channel_close(&calls);
 	channel_close(&called);
 }
 
