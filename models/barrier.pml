@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The barrier on shared memory: RANKS ranks meet ROUNDS times and may sleep while
- * they wait [barrier_wait].
+ * they wait [barrier_pass].
  *
- * Modelled: the rank that arrives last raises generation, and then, if there are
- * sleepers, rings every bell that says ASLEEP. Whoever wants to sleep counts itself among
- * the sleepers, goes from QUIET to ASLEEP, looks at generation again, waits on the futex.
+ * Modelled, with the C function in brackets: the rank that arrives last raises generation, and then, as long as there are
+ * sleepers, rings every bell that says ASLEEP [shm_arrive]. Whoever wants to sleep counts itself among the sleepers, goes
+ * from QUIET to ASLEEP [shm_arm], looks at generation again [shm_passed], waits on the futex, and is awake [shm_disarm].
  * Rank 0's bell may also be rung once by a message. Who sleeps in the futex for some other
  * reason than the barrier is woken too and looks again.
  *
@@ -50,24 +50,20 @@ inline bell_answer()
 
 inline ring_sleepers()
 {
-	if
-	:: sleepers > 0 ->
-		do
-		:: i < RANKS ->
+	do
+	:: i < RANKS && sleepers > 0 -> /* asked before each: who comes later sees generation */
+		if
+		:: bell[i] == ASLEEP ->
+			d_step { old = bell[i]; bell[i] = RUNG };
 			if
-			:: bell[i] == ASLEEP ->
-				d_step { old = bell[i]; bell[i] = RUNG };
-				if
-				:: old == ASLEEP -> waiting[i] = 0
-				:: else
-				fi
+			:: old == ASLEEP -> waiting[i] = 0
 			:: else
-			fi;
-			i++
-		:: else -> i = 0; break
-		od
-	:: else
-	fi
+			fi
+		:: else
+		fi;
+		i++
+	:: else -> i = 0; break
+	od
 }
 
 inline generation_raise()

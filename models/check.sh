@@ -144,6 +144,9 @@ check breaks "a packet that was refused above is noted" retry -DNOTE_REFUSED
 check breaks "the sender forgets what lies below a gap" retry -DFORGET_ABOVE
 check breaks "packets are passed up as they come" retry -DNO_ORDER
 check breaks "nothing limits what is sent" retry -DNO_CREDIT
+check breaks "nobody says that places were emptied" retry -DNO_GRANT
+check breaks "the count of an acknowledgement is not looked at" retry -DNO_COUNT
+check breaks "the count of a late acknowledgement is believed" retry -DTAKE_LATE
 check holds "a send that no receive takes, 2 RTSs, 1 cell: those behind it arrive, once, in order; nothing gets lost" \
 	rendezvous -DN1=3
 check holds "the same with room for 2 and 2 cells" \

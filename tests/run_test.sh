@@ -442,6 +442,68 @@ ended
 check_err '^tern run: the keeper of the job \(pid [0-9]+\) was killed by signal 9'
 check_nothing_left
 
+# -- Other hosts --------------------------------------------------------------
+
+# What stands for ssh, where a start-up file of the shell speaks first: HOST COMMAND.
+cat >"$folder/noisy" <<'END'
+#!/bin/sh
+echo "Welcome to $1"
+shift
+exec sh -c "$*"
+END
+chmod +x "$folder/noisy"
+
+sentence "whatever a host writes before its agent is named, and nothing is left, however early the agent is given up"
+for ((round = 0; round < 6; round++)); do
+	run --hosts there,elsewhere --ssh "$folder/noisy" -n 2 sleep 1000
+	check_status 255
+	check_err "^tern run: .*\\('Welcome to (there|elsewhere)'\\).* only at a terminal"
+	grep -q 'killed by signal' "$err" && fail "a keeper was killed"
+	check_nothing_left
+done
+
+cat >"$folder/quiet" <<'END'
+#!/bin/sh
+shift
+exec sh -c "$*"
+END
+chmod +x "$folder/quiet"
+elsewhere() { # HOSTS SHELL PATTERN: what is refused as a mistake
+	run --hosts "$1" --ssh "$2" -n 2 true
+	check_status 2
+	check_err "$3"
+}
+sentence "hosts that are none, and no command to reach them with, are mistakes on the command line"
+elsewhere a,,b "$folder/quiet" "'' is no host"
+elsewhere 'a, b' "$folder/quiet" "' b' is no host"
+elsewhere a,a "$folder/quiet" 'a is named twice'
+elsewhere true '' '^tern run: --ssh: .*is empty'
+
+sentence "a command line that this host takes is taken on another one, too"
+run --hosts a,b --ssh "$folder/quiet" -n 2 sh -c 'echo $#' $(seq 120000)
+check_status 0
+count_printed 119999 2 || fail "words are lost: $(head -c 100 "$out")"
+
+sentence "a job that is suspended as a whole goes on, though nobody was heard of for longer than they may be silent"
+TERN_KEEPALIVE=1 start --hosts a,b --ssh "$folder/quiet" -n 2 sh -c "echo ready; until [ -e $folder/go ]; do sleep 0.1; done; echo fine"
+until_true count_printed ready 2 || fail "it does not begin"
+kill -STOP $(marked) 2>/dev/null
+sleep 2
+kill -CONT $(marked) 2>/dev/null
+sleep 0.7
+: >"$folder/go"
+ended
+check_status 0
+count_printed fine 2 || fail "it did not go on"
+
+sentence "an agent without an order says so"
+run --agent </dev/null
+check_status 1
+check_err '^tern run: the launcher has gone before'
+run --agent <<<'echo nonsense'
+check_status 1
+check_err "^tern run: .* no launcher's order"
+
 # -- Start-up -----------------------------------------------------------------
 
 for ranks in 2 64; do

@@ -369,6 +369,16 @@ TEST(settings_that_cannot_be_understood_are_refused_by_name)
 	refused("TERN_NET", "carrier-pigeon");
 }
 
+TEST(an_address_that_this_machine_has_not_is_refused_with_what_to_do)
+{
+	tern *t;
+	use_udp();
+	setenv("TERN_UDP_BIND", "203.0.113.8", 1);
+	int rc = tern_open_local(1, &t);
+	CHECK_IS(rc, -EADDRNOTAVAIL);
+	CHECK(strstr(tern_strerror(rc), "203.0.113.8") && strstr(tern_strerror(rc), "10.1.0.0/16"));
+}
+
 /* -- Ranks that compute ------------------------------------------------------------------------ */
 
 enum { LOSSES = 300 };

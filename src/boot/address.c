@@ -157,6 +157,24 @@ static bool wish_read(struct wish *w, const char *text)
 	return w->bits <= (w->network.sin6_family == AF_INET6 ? 128 : 32);
 }
 
+/* `tern run` and other launchers carry the setting to all machines, and each has an address of its own. */
+int address_refused(const struct sockaddr_in6 *address, int rc, const char *opening)
+{
+	char text[INET6_ADDRSTRLEN];
+	return error_set(
+		rc, "%s at %s: %s%s", opening, address_text(address, text), strerror(-rc),
+		rc == -EADDRNOTAVAIL
+			? "; TERN_UDP_BIND names an address that this machine has not: where several "
+			  "have the setting, name their network, such as 10.1.0.0/16"
+			: "");
+}
+
+static bool is_any(struct sockaddr_in6 *a)
+{
+	return a->sin6_family == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&a->sin6_addr)
+					  : four(a)->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
 int address_choose(struct sockaddr_in6 *address, bool several)
 {
 	const char *text = setting_text(SETTING_UDP_BIND);
@@ -165,8 +183,15 @@ int address_choose(struct sockaddr_in6 *address, bool several)
 		address_by_itself(address, several);
 		return 0;
 	}
-	if (address_read(address, text))
-		return 0;
+	if (address_read(address, text)) {
+		if (!several || !is_any(address))
+			return 0;
+		return error_set(
+			-EINVAL,
+			"TERN_UDP_BIND is '%s', by which other machines cannot reach this one: name a network "
+			"such as 10.1.0.0/16",
+			text);
+	}
 	if (!wish_read(&w, text))
 		return error_set(
 			-EINVAL,

@@ -51,4 +51,19 @@ TEST(what_cannot_be_followed_is_refused_by_name)
 	CHECK(strstr(chosen("10.0.0.0/33", true), "such as"));
 	CHECK(strstr(chosen("10.0.0.0/8x", true), "such as"));
 	CHECK(strstr(chosen("203.0.113.0/24", true), "no interface here"));
+	CHECK(strstr(chosen("0.0.0.0", true), "such as"));
+	CHECK(strstr(chosen("::", true), "such as"));
+}
+
+TEST(an_address_of_another_machine_is_refused_with_what_to_do)
+{
+	struct sockaddr_in6 a;
+	setenv("TERN_UDP_BIND", "203.0.113.8", 1);
+	CHECK_IS(address_choose(&a, true), 0);
+	int rc = address_refused(&a, -EADDRNOTAVAIL, "opening a socket");
+	CHECK_IS(rc, -EADDRNOTAVAIL);
+	CHECK(strstr(tern_strerror(rc), "opening a socket at 203.0.113.8"));
+	CHECK(strstr(tern_strerror(rc), "TERN_UDP_BIND") && strstr(tern_strerror(rc), "10.1.0.0/16"));
+	rc = address_refused(&a, -EMFILE, "opening a socket");
+	CHECK(!strstr(tern_strerror(rc), "TERN_UDP_BIND"));
 }

@@ -21,10 +21,11 @@ enum {
 	DOUBT_NS = 300000000,   /* how long others may take to say how a rank has ended */
 	SETTLE_NS = 1000000000, /* how long a rank that leaves waits for its herald, at most */
 	NAP_NS = 200000,
+	BLIND_NS = 10000000, /* between looks, when it cannot sleep until there is something to see */
 	RECALL_NS = 200000000,
 	STRANGERS = 16, /* who may have called besides all ranks */
-	ROUND_MS = 100, /* while it is in doubt of somebody */
-	GREETING_S = 5, /* how long one that has called may say nothing */
+	ROUND_MS = 100, /* while it is in doubt of somebody, or somebody cannot be let in */
+	GREETING_S = 5, /* how long one that has called may say nothing that is believed */
 };
 
 struct herald {
@@ -42,9 +43,11 @@ struct herald {
 	uint64_t doubt;     /* until when, ns; 0: it is not */
 	uint32_t silent;    /* the machine, plus 1, that did not say how its rank ended; 0: none */
 	uint64_t recall;    /* when it is to be called again, because it could not be, ns; 0: it could */
-	bool recalled;      /* it has been, because a stream full of words that it did not take broke */
+	uint64_t cut;       /* since when no way leads to it, ns; 0: one does */
+	bool recalled; /* it has been, because a stream broke that was full of words, or had taken none */
 	struct channel *in; /* those of others */
 	uint32_t ins, rooms;
+	bool wanting; /* somebody has called, and there was no memory or descriptor to let them in */
 	_Atomic uint64_t asked, done; /* settlings */
 };
 
@@ -169,21 +172,6 @@ static void next_doubted(struct herald *h, bool answered)
 	h->doubt = clock_ns() + (silent ? 0 : DOUBT_NS);
 }
 
-static void next_call(struct herald *h)
-{
-	h->doubt = h->recall = 0;
-	h->next = next_after(h, h->rank);
-	if (h->next == h->rank)
-		return;
-	int rc = channel_call(&h->out, &h->address[h->next], h->job, h->rank, h->silence);
-	if (rc == 0)
-		say_all(h);
-	else if (rc == -ECONNREFUSED)
-		next_doubted(h, false);
-	else
-		h->recall = clock_ns() + RECALL_NS; /* for want of something here, which says nothing of it */
-}
-
 /* Whether the way to a machine is gone, and not a process there. */
 static bool unreachable(int rc)
 {
@@ -191,11 +179,50 @@ static bool unreachable(int rc)
 	       rc == -ENETDOWN;
 }
 
+/* There is no way from here to the next one's machine. It may come back, and is waited for as for one that is silent. */
+static void next_cut(struct herald *h)
+{
+	uint64_t now = clock_ns();
+	if (!h->cut)
+		h->cut = now;
+	if (h->silence && now - h->cut >= h->silence * UINT64_C(1000000000))
+		machine_lost(h, h->job->rank[h->next].machine);
+}
+
+static void next_call(struct herald *h)
+{
+	uint32_t before = h->next;
+	h->doubt = h->recall = 0;
+	h->next = next_after(h, h->rank);
+	if (h->next != before)
+		h->cut = 0;
+	if (h->next == h->rank)
+		return;
+	int rc = channel_call(&h->out, &h->address[h->next], h->job, h->rank, h->silence);
+	if (!unreachable(rc))
+		h->cut = 0;
+	if (rc == 0)
+		say_all(h);
+	else if (rc == -ECONNREFUSED)
+		next_doubted(h, false);
+	else
+		h->recall =
+			clock_ns() + RECALL_NS; /* for want of something here, which says nothing of it, */
+	if (unreachable(rc))
+		next_cut(h); /* unless it lasts */
+}
+
 /* Its stream has ended. Those of its own machine know better how, and will say so, if any are left. */
 static void next_ended(struct herald *h, int rc)
 {
 	bool answered = h->out.greeted, full = answered && channel_waits(&h->out);
+	bool mute = !h->out.out_at && !h->recalled && rc != -ECONNREFUSED;
 	channel_close(&h->out);
+	if (!unreachable(rc) && mute) { /* one that was stopped, say, and so had to be taken for a stranger */
+		h->recalled = true;
+		h->recall = clock_ns() + RECALL_NS;
+		return;
+	}
 	if (!unreachable(rc)) {
 		next_doubted(h, answered);
 		return;
@@ -273,26 +300,37 @@ static bool in_welcome(const struct herald *h)
 	return h->ins < 2 * h->job->size + STRANGERS;
 }
 
+static int in_take(struct herald *h)
+{
+	if (!in_room(h))
+		return -ENOMEM;
+	return channel_accept(&h->in[h->ins], h->listener, h->job, h->rank, h->silence);
+}
+
 static void in_accept(struct herald *h)
 {
-	while (in_welcome(h) && in_room(h) &&
-	       channel_accept(&h->in[h->ins], h->listener, h->job, h->rank, h->silence) == 0) {
+	int rc = -EAGAIN;
+	while (in_welcome(h) && (rc = in_take(h)) == 0) {
 		channel_send(&h->in[h->ins], &h->own);
 		h->ins++;
 	}
+	h->wanting = rc != 0 && rc != -EAGAIN;
 }
 
 /* False if it is over, or nobody's. */
 static bool in_serve(struct herald *h, struct channel *c)
 {
 	return stream_serve(h, c) >= 0 &&
-	       (c->greeted || clock_ns() - c->begun < GREETING_S * UINT64_C(1000000000));
+	       (c->received || clock_ns() - c->begun < GREETING_S * UINT64_C(1000000000));
 }
 
+/* Whether somebody is to be looked after who may do nothing about it. */
 static bool in_waits(const struct herald *h)
 {
+	if (h->wanting)
+		return true;
 	for (uint32_t i = 0; i < h->ins; i++)
-		if (!h->in[i].greeted)
+		if (!h->in[i].received)
 			return true;
 	return false;
 }
@@ -320,15 +358,16 @@ static void herald_sleep(const struct herald *h)
 {
 	struct pollfd *p = calloc(h->ins + 3, sizeof *p);
 	if (!p) {
-		world_real.nap(NAP_NS);
+		world_real.nap(BLIND_NS);
 		return;
 	}
 	p[0] = (struct pollfd){ .fd = h->knock, .events = POLLIN };
-	p[1] = (struct pollfd){ .fd = in_welcome(h) ? h->listener : -1, .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = in_welcome(h) && !h->wanting ? h->listener : -1, .events = POLLIN };
 	p[2] = poll_of(&h->out);
 	for (uint32_t i = 0; i < h->ins; i++)
 		p[3 + i] = poll_of(&h->in[i]);
-	poll(p, h->ins + 3, h->doubt || h->recall || in_waits(h) ? ROUND_MS : -1);
+	if (poll(p, h->ins + 3, h->doubt || h->recall || in_waits(h) ? ROUND_MS : -1) < 0)
+		world_real.nap(BLIND_NS); /* the program may have fewer descriptors now than it had */
 	free(p);
 }
 
@@ -380,8 +419,7 @@ int herald_open(int *listener, struct sockaddr_in6 *address)
 	*listener = channel_listen(address);
 	if (*listener >= 0)
 		return 0;
-	return error_set(*listener, "opening a socket for the ranks of other machines: %s",
-			 strerror(-*listener));
+	return address_refused(address, *listener, "opening a socket for the ranks of other machines");
 }
 
 static int herald_fill(struct herald *h, struct job *job, uint32_t rank, const struct sockaddr_in6 *address)
@@ -403,20 +441,42 @@ static int herald_fill(struct herald *h, struct job *job, uint32_t rank, const s
 	return 0;
 }
 
-int herald_begin(struct job *job, uint32_t rank, int listener, const struct sockaddr_in6 *address)
+static void herald_free(struct herald *h)
+{
+	if (h->knock >= 0)
+		close(h->knock);
+	free(h->address);
+	free(h->said);
+	free(h);
+}
+
+static int herald_start(struct herald *h, struct job *job, uint32_t rank, const struct sockaddr_in6 *address)
 {
 	pthread_t thread;
-	struct herald *h = calloc(1, sizeof *h);
-	int rc = h ? setting_number(SETTING_KEEPALIVE, &h->silence) : -ENOMEM;
+	int rc = herald_fill(h, job, rank, address);
 	if (!rc)
-		rc = herald_fill(h, job, rank, address);
-	if (!rc) {
-		h->listener = listener;
 		rc = thread_start(&thread, herald_main, h);
-	}
-	if (rc)
+	if (rc) {
+		atomic_store(&job->rank[rank].herald, 0); /* nobody is to knock */
 		return error_set(rc, "starting the thread that talks with other machines: %s", strerror(-rc));
+	}
 	pthread_detach(thread);
-	the_herald = h;
 	return 0;
+}
+
+int herald_begin(struct job *job, uint32_t rank, int listener, const struct sockaddr_in6 *address)
+{
+	struct herald *h = calloc(1, sizeof *h);
+	if (!h)
+		return error_set(-ENOMEM, "starting the thread that talks with other machines: no memory");
+	h->listener = listener;
+	h->knock = -1;
+	int rc = setting_number(SETTING_KEEPALIVE, &h->silence);
+	if (!rc)
+		rc = herald_start(h, job, rank, address);
+	if (rc)
+		herald_free(h);
+	else
+		the_herald = h;
+	return rc;
 }

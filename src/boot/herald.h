@@ -20,7 +20,7 @@ int herald_open(int *listener, struct sockaddr_in6 *address);
 
 /*
  * Begins, for as long as this process lives; `job` stays mapped so long. `address` has one of each rank, and
- * is copied. `listener` belongs to it from now on.
+ * is copied. `listener` belongs to it from now on, unless it fails.
  */
 int herald_begin(struct job *job, uint32_t rank, int listener, const struct sockaddr_in6 *address);
 

@@ -99,7 +99,10 @@ static int meet_machines(const struct joining *j)
 {
 	struct far_card mine = { .fabric = reach_fabric_here() }, *all = calloc(j->size, sizeof *all);
 	struct sockaddr_in6 *address = calloc(j->size, sizeof *address);
-	int listener = -1, rc = all && address ? herald_open(&listener, &mine.herald) : -ENOMEM;
+	int listener = -1,
+	    rc = all && address
+			 ? herald_open(&listener, &mine.herald)
+			 : error_set(-ENOMEM, "joining %u ranks on several machines: no memory", j->size);
 	if (!rc)
 		rc = pmi_gather(j->pmi, j->rank, j->size, "herald", &mine, sizeof mine, all);
 	bool fabric = true;
@@ -110,6 +113,8 @@ static int meet_machines(const struct joining *j)
 	reach_agreed(j->job->head, fabric);
 	if (!rc)
 		rc = herald_begin(j->job, j->rank, listener, address);
+	if (rc && listener >= 0)
+		close(listener);
 	free(address);
 	free(all);
 	return rc;

@@ -105,9 +105,6 @@ static bool words_copy(struct run_options *o)
 
 static int keeper_main(struct run_options *o, const struct front *f, int argc, char **argv)
 {
-	sigset_t all;
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGRTMIN);
 	if (getppid() != f->pid)
 		return 1;
@@ -122,13 +119,16 @@ static int keeper_main(struct run_options *o, const struct front *f, int argc, c
 
 pid_t front_start(struct run_options *o, const struct front *f, int argc, char **argv)
 {
+	sigset_t all, before;
 	fflush(NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &before); /* the keeper may be sent one in its first moment */
 	pid_t keeper = fork();
-	if (keeper < 0)
-		return -errno;
+	int error = errno;
 	if (keeper == 0)
 		_exit(keeper_main(o, f, argc, argv));
-	return keeper;
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return keeper < 0 ? -error : keeper;
 }
 
 /* Stops as the default would: not where nobody could continue us. */

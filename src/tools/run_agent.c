@@ -21,15 +21,16 @@
 
 #include <tern/tern.h>
 
-#include "base/clock.h"
+#include "base/error.h"
 #include "base/setting.h"
 #include "net/reach.h"
 #include "tools/run_courier.h"
 #include "tools/run_front.h"
 #include "tools/run_order.h"
+#include "tools/run_silence.h"
 #include "tools/run_wire.h"
 
-enum { TEXT_AT_ONCE = 32 << 10, LOOK_MS = 300 };
+enum { TEXT_AT_ONCE = 32 << 10 };
 
 struct agent {
 	struct wire wire;
@@ -39,12 +40,19 @@ struct agent {
 	int input, out, err;   /* our ends of its pipes; -1 when closed */
 	struct buffer pending; /* input that rank 0 has not taken yet */
 	struct courier courier;
-	uint64_t keepalive; /* s that the launcher may be silent; 0: for ever */
-	uint64_t heard;     /* when it last was not, ns */
+	struct silence silence; /* of the launcher */
 	char *order;
 };
 
 /* -- Beginning -------------------------------------------------------------------------- */
+
+static int order_missing(void)
+{
+	return error_set(
+		-EPROTO,
+		"what comes in is no launcher's order: agents are started by `tern run --hosts`, and "
+		"their input is its own");
+}
 
 static int agent_wait_order(struct agent *a, struct run_options *o)
 {
@@ -52,11 +60,17 @@ static int agent_wait_order(struct agent *a, struct run_options *o)
 	struct pollfd p = { .fd = a->wire.from, .events = POLLIN };
 	while (!wire_next(&a->wire, &f)) {
 		poll(&p, 1, -1);
-		if (!wire_read(&a->wire) || a->wire.error)
-			return -EPROTO;
+		bool there = wire_read(&a->wire);
+		if (a->wire.error)
+			return order_missing();
+		if (!there)
+			return error_set(-EPROTO, "the launcher has gone before it said what to start");
 	}
-	if (f.type != FRAME_ORDER || !(a->order = malloc(f.len)))
-		return -EPROTO;
+	if (f.type != FRAME_ORDER)
+		return order_missing();
+	a->order = malloc(f.len);
+	if (!a->order)
+		return error_set(-ENOMEM, "reading the launcher's order: no memory");
 	memcpy(a->order, f.data, f.len);
 	return order_read(o, a->order, f.len);
 }
@@ -178,7 +192,7 @@ static bool agent_listen(struct agent *a)
 {
 	struct frame f;
 	bool there = wire_read(&a->wire);
-	a->heard = clock_ns();
+	silence_broken(&a->silence);
 	while (wire_next(&a->wire, &f))
 		agent_frame(a, &f);
 	return there && !a->wire.error;
@@ -222,11 +236,6 @@ static bool agent_reap(struct agent *a)
 	return front_reap(a->keeper, &a->status);
 }
 
-static bool agent_deserted(const struct agent *a)
-{
-	return a->keepalive && clock_ns() - a->heard > a->keepalive * UINT64_C(1000000000);
-}
-
 /* One round. True while there is something to wait for: the keeper, and what was written. */
 static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 {
@@ -234,11 +243,11 @@ static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 	agent_polls(a, p);
 	if (*abandoned)
 		p[LISTEN].fd = p[SEND].fd = p[OUT].fd = p[ERR].fd = p[INPUT].fd = p[NEWS].fd = -1;
-	poll(p, POLLS, a->keepalive && !*abandoned ? LOOK_MS : -1);
+	poll(p, POLLS, a->silence.limit && !*abandoned ? SILENCE_LOOK_MS : -1);
 	if (p[DEATH].revents && *keeper_runs && agent_reap(a))
 		*keeper_runs = false;
 	bool there = !p[LISTEN].revents || agent_listen(a);
-	if (!*abandoned && (!there || agent_deserted(a))) {
+	if (!*abandoned && (!there || silence_too_long(&a->silence))) {
 		*abandoned = true;
 		sigqueue(a->keeper, SIGRTMIN, (union sigval){ .sival_int = 0 });
 	}
@@ -279,13 +288,14 @@ int agent_run(int argc, char **argv)
 {
 	struct agent a = { .input = -1, .out = -1, .err = -1 };
 	struct run_options o;
+	uint64_t keepalive = 0;
 	wire_open(&a.wire, fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
 	int rc = agent_wait_order(&a, &o);
 	if (!rc)
-		rc = setting_number(SETTING_KEEPALIVE, &a.keepalive);
+		rc = setting_number(SETTING_KEEPALIVE, &keepalive);
 	if (!rc)
 		rc = courier_open(&a.courier, &o);
-	a.heard = clock_ns();
+	silence_begin(&a.silence, keepalive);
 	if (!rc)
 		rc = agent_start(&a, &o, argc, argv);
 	if (rc) {

@@ -31,7 +31,7 @@ static uint32_t split(const char *text, const char *between, char ***words)
 static int host_check(const struct hosts *h, uint32_t i)
 {
 	const char *name = h->host[i].name;
-	if (!*name || *name == '-')
+	if (!*name || *name == '-' || strpbrk(name, " \t\n"))
 		return error_set(-EINVAL,
 				 "--hosts: '%s' is no host; the names follow each other with commas between, "
 				 "as in --hosts a,b,c",
@@ -105,6 +105,16 @@ static int job_name(struct run_options *o)
 	return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
 }
 
+/* Without a word of its own the host's name would be taken for the command. */
+static int shell_check(const struct hosts *h)
+{
+	for (uint32_t w = 0; w < h->shell_words; w++)
+		if (*h->shell[w])
+			return 0;
+	return error_set(-EINVAL, "--ssh: the command that reaches a host is empty; it is a command such as "
+				  "'ssh -p 2222', and ssh if neither --ssh nor TERN_SSH is given");
+}
+
 int hosts_open(struct hosts *h, struct run_options *o)
 {
 	*h = (struct hosts){ .ready = epoll_create1(EPOLL_CLOEXEC), .self = self_path() };
@@ -113,6 +123,8 @@ int hosts_open(struct hosts *h, struct run_options *o)
 	int rc = hosts_read(h, o->hosts);
 	if (!rc && (h->ready < 0 || !h->quoted || !h->shell))
 		rc = error_set(-ENOMEM, "--hosts: no memory, or no /proc");
+	if (!rc)
+		rc = shell_check(h);
 	if (!rc)
 		rc = job_name(o);
 	if (rc)

@@ -42,6 +42,7 @@ enum {
 	SECOND_MS = 100,  /* timeout(1) sends its signal twice at once; a person does not */
 	CANNOT_RUN = 126, /* what shells return for a program they cannot run, or cannot find */
 	CANNOT_FIND = 127,
+	MISTAKEN = 2, /* on the command line */
 };
 
 enum phase { RUNNING, ENDING, KILLING };
@@ -413,7 +414,7 @@ int keeper_run(struct run_options *options, const struct front *front)
 		rc = keeper_start(&k);
 	if (rc) {
 		fprintf(stderr, "tern run: %s\n", tern_strerror(rc));
-		return 1;
+		return k.hosts && rc == -EINVAL ? MISTAKEN : 1;
 	}
 	keeper_loop(&k);
 	return keeper_status(&k);

@@ -9,6 +9,7 @@
  */
 #include "tools/run_link.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,9 +23,10 @@
 
 #include "base/clock.h"
 #include "base/setting.h"
+#include "tools/run_silence.h"
 #include "tools/run_wire.h"
 
-enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255, ASK_MS = 300 };
+enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255, NOISE = 60 };
 
 struct link {
 	struct wire launcher, agent;
@@ -34,9 +36,10 @@ struct link {
 	bool begun;        /* it has said something */
 	bool over;
 	int32_t status;
-	uint64_t keepalive;    /* s; 0: the agent may be silent for ever */
-	uint64_t asked, heard; /* when it was, and when it last said something; ns */
-	bool silent;           /* for too long */
+	uint64_t keepalive; /* s; 0: the agent may be silent for ever */
+	uint64_t asked;     /* when it was, ns */
+	struct silence silence;
+	bool silent; /* for too long */
 };
 
 static int link_connect(struct link *l, char **command)
@@ -154,21 +157,21 @@ static void link_polls(const struct link *l, struct pollfd *p)
 /* Nothing can be heard while our own output takes none, so that is no silence. False if there was too much of it. */
 static bool link_listen(struct link *l, bool heard)
 {
-	uint64_t now = clock_ns(), limit = l->keepalive * UINT64_C(1000000000);
+	uint64_t now = clock_ns(), limit = l->silence.limit;
 	if (heard || l->text.len)
-		l->heard = now;
-	if (!limit || now - l->asked < limit / 3)
-		return true;
-	wire_send(&l->agent, FRAME_ALIVE, NULL, 0);
-	l->asked = now;
-	return now - l->heard < limit;
+		silence_broken(&l->silence);
+	if (limit && now - l->asked >= limit / 3) {
+		wire_send(&l->agent, FRAME_ALIVE, NULL, 0);
+		l->asked = now;
+	}
+	return !silence_too_long(&l->silence);
 }
 
 static bool link_round(struct link *l)
 {
 	struct pollfd p[POLLS];
 	link_polls(l, p);
-	poll(p, POLLS, l->keepalive ? ASK_MS : -1);
+	poll(p, POLLS, l->keepalive ? SILENCE_LOOK_MS : -1);
 	if (!link_listen(l, p[HEAR].revents)) {
 		l->silent = true;
 		return false;
@@ -188,9 +191,31 @@ static bool link_round(struct link *l)
 	return (there || l->text.len) && !l->over && l->agent.error != EPROTO;
 }
 
+/* The beginning of the line that nobody but an agent should have written, as far as it is text. */
+static int link_noise(const struct link *l, const char **text)
+{
+	const struct buffer *b = &l->agent.in;
+	int len = 0;
+	*text = b->len ? b->bytes + b->at : "";
+	while (len < NOISE && (size_t)len < b->len - b->at && isprint((unsigned char)(*text)[len]))
+		len++;
+	return len;
+}
+
+static int link_misled(const struct link *l)
+{
+	const char *text;
+	int len = link_noise(l, &text);
+	fprintf(stderr,
+		"tern run: what the host wrote is not its agent's%s%.*s%s: something there, such as a start-up file of "
+		"the shell, writes to standard output; let it do so only at a terminal, as in `[ -t 1 ] && echo ...`\n",
+		len ? " ('" : "", len, text, len ? "')" : "");
+	return UNREACHED;
+}
+
 static int link_status(struct link *l, const char *shell)
 {
-	int status = 0;
+	int status = 0, misled = l->agent.error == EPROTO && !l->over ? link_misled(l) : 0;
 	struct pollfd p = { .fd = l->launcher.to, .events = POLLOUT };
 	while (wire_backlog(&l->launcher) && poll(&p, 1, -1) >= 0) /* what its ranks had to say last */
 		wire_flush(&l->launcher);
@@ -201,6 +226,8 @@ static int link_status(struct link *l, const char *shell)
 		;
 	if (l->over)
 		return l->status;
+	if (misled)
+		return misled;
 	if (l->silent) {
 		fprintf(stderr, "tern run: nothing was heard of the host for %llu s (TERN_KEEPALIVE)\n",
 			(unsigned long long)l->keepalive);
@@ -216,9 +243,10 @@ static int link_status(struct link *l, const char *shell)
 
 int link_run(int control, char **command)
 {
-	struct link l = { .status = 1, .asked = clock_ns(), .heard = clock_ns() };
+	struct link l = { .status = 1, .asked = clock_ns() };
 	if (setting_number(SETTING_KEEPALIVE, &l.keepalive) != 0)
 		l.keepalive = 0; /* the agent, which reads it too, says what is wrong with it */
+	silence_begin(&l.silence, l.keepalive);
 	fcntl(control, F_SETFD, FD_CLOEXEC);
 	wire_open(&l.launcher, control, control);
 	int rc = link_connect(&l, command);

@@ -25,7 +25,8 @@ enum frame_type {
 	FRAME_TYPES
 };
 
-enum { FRAME_MOST = 1 << 20 }; /* bytes behind the head of a frame */
+/* Bytes behind the head of a frame. An order has a command line, for which the kernel allows half of that. */
+enum { FRAME_MOST = 4 << 20 };
 
 struct frame {
 	enum frame_type type;

@@ -366,17 +366,13 @@ static const struct wire_ops socket_ops = {
 
 static int socket_bind(struct socket *s, struct sockaddr_in6 *address)
 {
-	char text[INET6_ADDRSTRLEN];
 	int buffer = BUFFER, rc = address_choose(address, s->job && s->job->head->machines > 1);
 	if (rc)
 		return rc;
 	s->address_len = address_len(address);
 	s->fd = socket(address->sin6_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (s->fd < 0 || bind(s->fd, (struct sockaddr *)(void *)address, s->address_len) != 0) {
-		rc = -errno;
-		return error_set(rc, "binding a UDP socket to %s: %s", address_text(address, text),
-				 strerror(-rc));
-	}
+	if (s->fd < 0 || bind(s->fd, (struct sockaddr *)(void *)address, s->address_len) != 0)
+		return address_refused(address, -errno, "opening a UDP socket");
 	setsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
 	setsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
 	int none = 0;
