@@ -67,7 +67,9 @@ static void retry_stop(struct path *p)
 static bool retry_ready(struct path *p)
 {
 	struct retry *r = &p->retry;
-	return r->window && r->next - r->first < RETRY_WINDOW && pace_ready(&r->pace, p->net->now);
+	/* What is lost goes first: others wait for it. */
+	return r->window && !r->lost && r->next - r->first < RETRY_WINDOW &&
+	       pace_ready(&r->pace, p->net->now);
 }
 
 /* -- What has come here ----------------------------------------------------------------- */
@@ -162,48 +164,54 @@ static void ack_send(struct path *p)
 
 /* -- Up --------------------------------------------------------------------------------- */
 
-static void flight_landed(struct path *p, uint32_t number, uint64_t *newest)
+/* What an acknowledgement tells that was not known. */
+struct landed {
+	unsigned flights;
+	uint64_t newest; /* when the last of them was sent, ns */
+};
+
+static void flight_landed(struct path *p, uint32_t number, struct landed *l)
 {
 	struct retry *r = &p->retry;
 	struct flight *f = flight_at(r, number);
 	if (f->state == FLIGHT_LANDED)
 		return;
+	l->flights++;
 	if (f->state == FLIGHT_LOST)
 		r->lost--; /* it was only late */
 	else
-		pace_landed(&r->pace, f->bytes);
+		pace_landed(&r->pace, f->bytes, p->net->now);
 	f->state = FLIGHT_LANDED;
 	record_landed(p, &f->slice);
-	*newest = f->sent > *newest ? f->sent : *newest;
+	/* When it was sent again a moment ago, it is the first one that has come. */
+	bool first = p->net->now - f->sent < r->pace.least / 8 * 7;
+	l->newest = f->sent > l->newest && !first ? f->sent : l->newest;
 }
 
-static void flight_lose(struct retry *r, struct flight *f)
+static void flight_lose(struct retry *r, struct flight *f, uint64_t now)
 {
 	f->state = FLIGHT_LOST;
 	r->lost++;
-	pace_lost(&r->pace, f->bytes);
+	pace_lost(&r->pace, f->bytes, f->sent, now);
 }
 
 /* Those that were sent long enough before one that has landed. */
-static void flights_overtaken(struct retry *r, uint64_t newest)
+static void flights_overtaken(struct retry *r, uint64_t newest, uint64_t now)
 {
 	uint64_t slack = r->pace.smooth / 4 > REORDER_NS ? r->pace.smooth / 4 : REORDER_NS;
 	for (uint32_t i = r->first; i != r->next; i++) {
 		struct flight *f = flight_at(r, i);
 		if (f->state == FLIGHT_FLYING && f->sent + slack < newest)
-			flight_lose(r, f);
+			flight_lose(r, f, now);
 	}
 }
 
 static void window_advance(struct path *p)
 {
 	struct retry *r = &p->retry;
-	uint32_t before = r->first;
 	for (; r->first != r->next && flight_at(r, r->first)->state == FLIGHT_LANDED; r->first++)
 		record_acked(p, &flight_at(r, r->first)->slice);
-	if (r->first == before)
-		return;
-	pace_round(&r->pace, r->first, r->next);
+	pace_round(&r->pace, r->first, r->next, p->net->now);
 	r->tries = 0;
 	r->timer = r->first == r->next ? 0 : p->net->now + pace_patience(&r->pace);
 }
@@ -211,24 +219,24 @@ static void window_advance(struct path *p)
 static void ack_take(struct path *p, const struct header *h, const unsigned char *bits, unsigned words)
 {
 	struct retry *r = &p->retry;
-	uint64_t newest = 0;
+	struct landed l = { 0 };
 	uint32_t under_way = r->next - r->first, acked = h->expected - r->first;
 	if (acked > under_way) {
 		p->net->counts.malformed += acked < UINT32_MAX / 2; /* else it is an old one that came late */
 		return;
 	}
 	for (uint32_t i = 0; i < acked; i++)
-		flight_landed(p, r->first + i, &newest);
+		flight_landed(p, r->first + i, &l);
 	for (uint32_t i = 0; i < words * 64 && acked + 1 + i < under_way; i++)
 		if (bits[i / 8] >> i % 8 & 1)
-			flight_landed(p, h->expected + 1 + i, &newest);
+			flight_landed(p, h->expected + 1 + i, &l);
 	if (h->echo)
 		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(p->net->now) - h->echo + 2)
 					       << STAMP_SHIFT);
-	if (newest) {
-		window_advance(p);
-		flights_overtaken(r, newest);
-	}
+	if (!l.flights)
+		return;
+	window_advance(p);
+	flights_overtaken(r, l.newest, p->net->now);
 }
 
 static bool retry_up(struct path *p, struct arrival *a, unsigned level)
@@ -278,9 +286,9 @@ static void timer_expire(struct path *p, uint64_t now)
 	uint32_t end = r->tries ? r->next : r->first + 1;
 	for (uint32_t i = r->first; i != end; i++)
 		if (flight_at(r, i)->state == FLIGHT_FLYING)
-			flight_lose(r, flight_at(r, i));
+			flight_lose(r, flight_at(r, i), now);
 	if (r->tries)
-		pace_timeout(&r->pace);
+		pace_timeout(&r->pace, now);
 	r->tries += r->tries < BACKOFF_MOST;
 	r->timer = now + (pace_patience(&r->pace) << r->tries);
 }

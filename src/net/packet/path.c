@@ -231,10 +231,12 @@ void path_mind(struct path *p, bool all)
 		path_stir(p);
 		return;
 	}
+	bool held = p->retry.lost;
 	path_pump(p, all);
 	uint64_t due = service_tick(p, now);
 	bool news = p->wishes;
-	if (news) /* that came up just now */
+	if (news ||
+	    (held && !p->retry.lost)) /* that came up just now, or what was lost has been sent again */
 		path_pump(p, all);
 	path_wake(p, p->wishes ? now : due);
 	if (news || path_restless(p))
