@@ -5,7 +5,7 @@
  * A cable between two network namespaces that is slower, longer and worse than those of the kernel: a TUN device in each, and
  * this program between them. Each way has a queue of its own: a packet takes its time at the rate, is dropped if it
  * would wait longer than the queue has room for, and arrives the delay later; some are lost by chance.
- * SIGUSR1: tells what each flow has had since the last time, a line a flow. SIGTERM: ends.
+ * SIGUSR1: tells what each flow has had since the last time, a line a flow, and for how long. SIGTERM: ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +51,7 @@ struct way {
 };
 
 static struct way way[2];
+static uint64_t since; /* when it was told last, ns */
 static volatile sig_atomic_t asked, ended;
 
 static void on_signal(int number)
@@ -172,7 +173,8 @@ static void flows_tell(void)
 				       f->packets ? (double)f->waited / 1e6 / (double)f->packets : 0);
 			*f = (struct flow){ 0 };
 		}
-	puts("-");
+	printf("- %llu ms\n", (unsigned long long)((now_ns() - since) / 1000000));
+	since = now_ns();
 	fflush(stdout);
 }
 
@@ -199,7 +201,7 @@ static void settings_read(struct setting *s, char **word)
 /* Whatever else runs, packets should be late by the cable's delay and not by the scheduler's. */
 static void be_quick(void)
 {
-	const struct sched_param first = { .sched_priority = 1 };
+	const struct sched_param first = { .sched_priority = 2 };
 	prctl(PR_SET_TIMERSLACK, 1);
 	sched_setscheduler(0, SCHED_RR, &first);
 }
@@ -222,6 +224,7 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &blocked, &before);
 	sigaction(SIGUSR1, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
+	since = now_ns();
 	puts("ready");
 	fflush(stdout);
 	while (!ended) {

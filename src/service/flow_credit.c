@@ -51,7 +51,7 @@ static uint64_t leaf_unacked(const struct path *p, unsigned stream)
 	const struct out *o = &p->out[stream];
 	const struct place *at = &o->next;
 	if (r->window && r->first != r->next)
-		at = &r->window[r->first % RETRY_WINDOW].slice.from[stream];
+		at = &flight_at(r, r->first)->slice.from[stream];
 	size_t line = (size_t)(at->cursor - o->base) / TERN_LINE % o->leaf_lines;
 	return at->leaf + (line == o->leaf_lines - 1);
 }
@@ -93,7 +93,7 @@ static bool grant_matters(const struct path *p, const struct grant *g, unsigned 
 {
 	uint32_t more = g->allowed[stream] - p->flow.said.allowed[stream];
 	bool exhausted = (uint32_t)p->in[stream].landed == p->flow.said.allowed[stream];
-	return g->freed[stream] != p->flow.said.freed[stream] || more >= LANDING / 2 || (more && exhausted);
+	return g->freed[stream] != p->flow.said.freed[stream] || more >= LANDING / 8 || (more && exhausted);
 }
 
 static uint64_t credit_tick(struct path *p, uint64_t now)

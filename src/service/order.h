@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ORDER_HELD = 256 }; /* packets that may be early: as many as retry lets be under way */
+enum { ORDER_HELD = 2048 }; /* packets that may be early: as many as retry lets be under way */
 
 struct early {
 	unsigned char *bytes; /* kept for the next; NULL before the first */

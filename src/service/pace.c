@@ -3,16 +3,15 @@
 #include "service/pace.h"
 
 enum {
-	WINDOW_FIRST = 16, /* packets, */
-	WINDOW_LEAST = 4,  /* packets */
-	BURST = 16,        /* packets that need no spreading, */
-	BURST_NS = 500000, /* if they are not spread further than that */
-	LOSS_BORNE = 32,   /* one of so many may be lost without a queue, */
-	LOSS_SEEN = 8,     /* and fewer than this say nothing, */
-	LOSS_AMONG = 128,  /* so short rounds are taken together until they have so many packets */
-	QUEUE_NS =
-		1000000, /* what round trips take longer than the shortest with a queue: at least this; less is nothing but the hosts' */
-	LEAST_NS = 500000, /* patience is at least this: a rank may have to wait for its core */
+	WINDOW_FIRST = 16,  /* packets, */
+	WINDOW_LEAST = 4,   /* packets */
+	BURST = 16,         /* packets that need no spreading, */
+	BURST_NS = 500000,  /* if they are not spread further than that */
+	LOSS_BORNE = 32,    /* one of so many may be lost without a queue, */
+	LOSS_SEEN = 10,     /* and fewer than this say nothing, */
+	LOSS_AMONG = 256,   /* so short rounds are taken together until they have so many packets */
+	QUEUE_NS = 1000000, /* by which a queue makes round trips longer, at least: less may be the hosts */
+	LEAST_NS = 500000,  /* patience is at least this: a rank may have to wait for its core */
 	FIRST_NS = 20000000,
 	MOST_NS = 200000000,
 	SHORT_NS = 5000000, /* a round trip that is short */
@@ -86,11 +85,14 @@ static size_t window_cubic(const struct pace *p, uint64_t now)
 	return p->peak > bytes ? p->peak - bytes : 0;
 }
 
-/* By half a packet a round at least, which is as much as TCP Reno gets, that opens by one and halves; at most by half of itself. */
+/*
+ * By half a packet a round at least, with which it gets as much as TCP Reno, that opens by one and halves; at most by half of
+ * itself, and by an eighth before there was a loss.
+ */
 static void window_open(struct pace *p, size_t bytes, uint64_t now)
 {
-	size_t cubic = window_cubic(p, now), least = p->window + p->packet / 2;
-	size_t most = p->window + p->window / 2;
+	size_t cubic = p->peak ? window_cubic(p, now) : p->window + p->window / 8;
+	size_t least = p->window + p->packet / 2, most = p->window + p->window / 2;
 	size_t to = cubic > least ? cubic : least;
 	p->window += ((to < most ? to : most) - p->window) * bytes / p->window;
 }
@@ -134,8 +136,8 @@ void pace_landed(struct pace *p, size_t bytes, uint64_t now)
 void pace_lost(struct pace *p, size_t bytes, uint64_t sent, uint64_t now)
 {
 	p->flying = p->flying > bytes ? p->flying - bytes : 0;
-	if (sent <= p->closed)
-		return; /* the window was closed for it */
+	if (sent <= p->closed || !p->smooth)
+		return; /* the window was closed for it; or the peer is far, and it is under way */
 	p->lost++;
 	if (queue_seen(p))
 		window_yield(p, now);
@@ -153,11 +155,14 @@ void pace_round(struct pace *p, uint32_t acked, uint32_t next, uint64_t now)
 		p->sent = p->lost = 0;
 }
 
-/* Before there was an answer it says nothing but that the peer is far. */
+/* It begins anew, and opens quickly up to half of what it was. Before there was an answer the peer may only be far. */
 void pace_timeout(struct pace *p, uint64_t now)
 {
-	if (p->smooth)
-		window_close(p, p->window / 2, now);
+	size_t least = WINDOW_LEAST * p->packet;
+	if (!p->smooth || p->window <= least)
+		return;
+	window_close(p, p->window / 2, now);
+	p->window = least;
 }
 
 /* -- Round trips ------------------------------------------------------------------------- */
@@ -193,7 +198,7 @@ uint64_t pace_patience(const struct pace *p)
 	if (!p->smooth)
 		return FIRST_NS;
 	uint64_t more = 4 * p->spread < MOST_NS ? 4 * p->spread : MOST_NS;
-	uint64_t ns = p->smooth +
-		      (more > p->smooth ? more : p->smooth); /* it may be the answer to one sent again */
+	/* The answer to what was sent again a quarter of a round trip later must not be too late. */
+	uint64_t ns = p->smooth + (more > p->smooth ? more : p->smooth);
 	return ns < LEAST_NS ? LEAST_NS : ns;
 }
