@@ -138,6 +138,7 @@ check breaks "generation is raised by a store that later loads may pass" barrier
 optimize=-O0 # these are smaller: searched before gcc would be done
 check holds "4 packets over a wire that loses, doubles and reorders: each is passed up once, in order, and has a place" retry
 check holds "the same with 5 packets and a window of 2" retry -DN=5 -DWINDOW=2
+check holds "the same with acknowledgements of some of what has come" retry -DPARTIAL
 check holds "without order, one packet at a time: the same" retry -DNO_ORDER -DWINDOW=1
 check breaks "what has come is not noted" retry -DNO_NOTE -DNO_ORDER -DWINDOW=1
 check breaks "a packet that was refused above is noted" retry -DNOTE_REFUSED

@@ -7,8 +7,8 @@
  * retry [order_up, order_release], and a ring of CREDIT places that the receiver's program empties [flow]. The wire is a
  * set of packets and two acknowledgements: whatever was put in may be taken out any number of times, in any order,
  * or never, so losing and doubling need no steps of their own, nor does sending again. An acknowledgement is what the receiver
- * had noted at some moment [ack_send]; a new one replaces either, which is then lost, so that the states stay few. The one that
- * stays may be taken long after others that said more.
+ * had noted at some moment [ack_send], or, with PARTIAL, of the bits only some [came_choose]; a new one replaces either, which is then
+ * lost, so that the states stay few. The one that stays may be taken long after others that said more.
  *
  * Checked: what is passed up is passed up once and in order; no more is under way than the window; nothing is
  * forgotten by the sender that its receiver has not got; no more lies in the ring than has a place; and everything is
@@ -38,6 +38,7 @@
 #endif
 #define BIT(n) (1 << (n))
 #define SENT(n) ((wire & BIT(n)) && n < expected + WINDOW)
+#define LOW 3
 #ifdef NO_NOTE
 #define NEW(n) SENT(n)
 #else
@@ -146,7 +147,15 @@ inline ack_take(a)
 inline ack_send(a)
 {
 	a.expected = expected;
+#ifdef PARTIAL
+	if
+	:: a.came = came
+	:: a.came = came & LOW
+	:: a.came = came & ~LOW
+	fi;
+#else
 	a.came = came;
+#endif
 #ifndef NO_GRANT
 	a.granted = handled + CREDIT
 #endif

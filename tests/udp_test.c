@@ -143,44 +143,10 @@ TEST(payloads_stay_where_they_came_for_as_long_as_they_are_kept)
 	CHECK_IS(tern_close(t[1]), 0);
 }
 
-static const tern_msg *first[LANDING];
-
-static void keep_first(tern *t, const tern_msg *m)
-{
-	if (keeps < LANDING)
-		first[keeps] = tern_keep(t, m);
-	keeps++;
-}
-
 static void poll_both(tern *t[2])
 {
 	tern_poll(t[0]);
 	tern_poll(t[1]);
-}
-
-/* Whoever keeps all blocks for the payloads of a peer stops it until it drops some. */
-TEST(payloads_go_on_when_kept_ones_are_dropped)
-{
-	enum { ALL = LANDING + 8, LOOKS = 20000 };
-	use_udp();
-	tern *t[2];
-	REQUIRE(tern_open_local(2, t) == 0);
-	for (int i = 0; i < 2; i++)
-		CHECK_IS(tern_on(t[i], KEEP, keep_first), 0);
-	keeps = 0;
-	for (int i = 0; i < ALL; i++) {
-		CHECK_IS(tern_request_data(t[0], 1, KEEP, "kept", 4), 0);
-		poll_both(t);
-	}
-	for (int i = 0; i < LOOKS; i++)
-		poll_both(t);
-	REQUIRE(keeps == LANDING);
-	for (unsigned i = 0; i < LANDING; i++)
-		CHECK_IS(tern_drop(t[1], first[i]), 0);
-	while (keeps < ALL)
-		poll_both(t);
-	CHECK_IS(tern_close(t[0]), 0);
-	CHECK_IS(tern_close(t[1]), 0);
 }
 
 /* -- Interrupts ----------------------------------------------------------------------------- */

@@ -51,8 +51,8 @@ static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 	}
 	stall_end(e, &stall, PULSE_BLOCK_STALLS);
 	if (rc == -ENOBUFS) /* waiting would be hopeless */
-		error_set(rc, "rank %u itself claims or keeps all its %d blocks: commit, abandon or drop one",
-			  e->t->rank, TERN_POOL_BLOCKS);
+		error_set(rc, "rank %u itself claims or keeps all its %u blocks: commit, abandon or drop one",
+			  e->t->rank, net->blocks);
 	return rc;
 }
 

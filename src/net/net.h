@@ -180,8 +180,14 @@ struct net {
 	struct site *site;
 	const struct net_rma *rma; /* NULL: it has none, or it is not to be used */
 	struct pool *pool;         /* this endpoint's blocks; NULL until they have memory */
-	unsigned next;             /* the block whose turn it is to be taken */
+	unsigned blocks;           /* how many there are: a network may have more behind those of a pool */
+	unsigned next;             /* the one of the pool whose turn it is to be taken */
 };
+
+static inline struct block *pool_at(const struct net *net, unsigned i)
+{
+	return (struct block *)(void *)net->pool + i;
+}
 
 /* An inlet of the circle where something may lie, looking from `in` on; NULL if there is none. */
 static inline struct tern_inlet *circle_find(const struct site *site, struct tern_inlet *in)
@@ -213,7 +219,7 @@ void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_
 
 /* A free block of the network's pool, claimed; -EAGAIN or -ENOBUFS as net_ops.take. */
 int pool_take(struct net *net, struct block **out);
-void pool_reclaim(struct pool *pool, uint32_t rank);
+void pool_reclaim(struct net *net, uint32_t rank);
 
 /* Every network there is; the last entry is NULL. Adding one is a folder and a line here. */
 extern const struct net_ops *const net_table[];

@@ -28,22 +28,24 @@ void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_
 int pool_take(struct net *net, struct block **out)
 {
 	unsigned own = 0; /* that only this endpoint can give back */
-	for (unsigned i = 0; i < TERN_POOL_BLOCKS; i++) {
-		struct block *b = &net->pool->block[(net->next + i) % TERN_POOL_BLOCKS];
+	for (unsigned i = 0; i < net->blocks; i++) {
+		unsigned turn = (net->next + i) % TERN_POOL_BLOCKS;
+		struct block *b = pool_at(net, i < TERN_POOL_BLOCKS ? turn : i);
 		own += block_is(b, BLOCK_CLAIMED) || block_is(b, BLOCK_KEPT);
 		if (!block_is(b, BLOCK_FREE))
 			continue;
 		block_set(b, BLOCK_CLAIMED);
-		net->next = (net->next + i + 1) % TERN_POOL_BLOCKS;
+		if (i < TERN_POOL_BLOCKS)
+			net->next = (turn + 1) % TERN_POOL_BLOCKS;
 		*out = b;
 		return 0;
 	}
-	return own == TERN_POOL_BLOCKS ? -ENOBUFS : -EAGAIN;
+	return own == net->blocks ? -ENOBUFS : -EAGAIN;
 }
 
-void pool_reclaim(struct pool *pool, uint32_t rank)
+void pool_reclaim(struct net *net, uint32_t rank)
 {
-	for (unsigned i = 0; i < TERN_POOL_BLOCKS; i++)
-		if (pool->block[i].peer == rank && block_is(&pool->block[i], BLOCK_SENT))
-			block_set(&pool->block[i], BLOCK_FREE);
+	for (struct block *b = pool_at(net, 0); b < pool_at(net, net->blocks); b++)
+		if (b->peer == rank && block_is(b, BLOCK_SENT))
+			block_set(b, BLOCK_FREE);
 }

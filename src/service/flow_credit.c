@@ -51,7 +51,7 @@ static uint64_t leaf_unacked(const struct path *p, unsigned stream)
 	const struct out *o = &p->out[stream];
 	const struct place *at = &o->next;
 	if (r->window && r->first != r->next)
-		at = &r->window[r->first % RETRY_WINDOW].slice.from[stream];
+		at = &flight_at(r, r->first)->slice.from[stream];
 	size_t line = (size_t)(at->cursor - o->base) / TERN_LINE % o->leaf_lines;
 	return at->leaf + (line == o->leaf_lines - 1);
 }
@@ -105,10 +105,10 @@ static bool credit_up(struct path *p, struct arrival *a, unsigned level)
 /* Whether the peer should hear of it though nothing else is to be said. */
 static bool grant_matters(const struct path *p, const struct grant *g, unsigned stream)
 {
-	uint32_t more = g->allowed[stream] - p->flow.credit.said.allowed[stream];
-	bool exhausted = (uint32_t)p->in[stream].landed == p->flow.credit.said.allowed[stream];
-	return g->freed[stream] != p->flow.credit.said.freed[stream] || more >= LANDING / 2 ||
-	       (more && exhausted);
+	const struct grant *said = &p->flow.credit.said;
+	uint32_t more = g->allowed[stream] - said->allowed[stream];
+	bool exhausted = (uint32_t)p->in[stream].landed == said->allowed[stream];
+	return g->freed[stream] != said->freed[stream] || more >= LANDING / 8 || (more && exhausted);
 }
 
 static uint64_t credit_tick(struct path *p, uint64_t now)

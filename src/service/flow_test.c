@@ -37,6 +37,9 @@ static struct side side[SIDES];
 static size_t longest; /* of what side 0 was sent */
 static bool plain;     /* there are no payloads, */
 static bool mixed;     /* and messages may overtake others */
+static bool keeping;   /* payloads, whose blocks are */
+static struct block *kept[LANDING];
+static unsigned keeps;
 
 static size_t queue_most(struct wire *w, uint32_t rank)
 {
@@ -180,7 +183,10 @@ static void check_message(struct side *s, unsigned stream, const tern_msg *m)
 	if (!data)
 		return;
 	CHECK(len == PAYLOAD && data[0] == (char)i && data[PAYLOAD - 1] == (char)i);
-	block_set(block_of(data), BLOCK_FREE);
+	if (keeping)
+		kept[keeps++] = block_of(data);
+	else
+		block_set(block_of(data), BLOCK_FREE);
 }
 
 /* Up to `most` messages of a stream are handled. */
@@ -271,6 +277,51 @@ TEST(what_tries_makes_up_for_loss_by_itself)
 	for (unsigned i = FIRST_TRY; i <= LAST_TRY; i++)
 		all_arrive_in_order(strategies[i], 10);
 	unsetenv("TERN_SERVICE");
+}
+
+static void requests_run_once(uint64_t *sent)
+{
+	while (put(&side[0], &side[0].lanes[1], *sent))
+		++*sent;
+	sides_look();
+	drink(&side[1], STREAM_REQUESTS, UINT32_MAX);
+}
+
+/* Requests from side 0, all handled, until no more come, and all dates of those that came are past. */
+static void requests_run(uint64_t *sent)
+{
+	enum { QUIET_NS = 5000000 };
+	uint64_t handled = 0;
+	for (uint64_t end = clock_ns() + QUIET_NS; clock_ns() < end;) {
+		requests_run_once(sent);
+		if (side[1].next[STREAM_REQUESTS] > handled)
+			end = clock_ns() + QUIET_NS;
+		handled = side[1].next[STREAM_REQUESTS];
+	}
+}
+
+/* Nobody tells that a block was given back: it must be looked for. */
+static void payloads_go_on(const char *strategy)
+{
+	uint64_t sent = 0;
+	sides_open(strategy, 0);
+	keeping = true;
+	keeps = 0;
+	requests_run(&sent);
+	keeping = false;
+	CHECK_IS(keeps, LANDING);
+	for (unsigned i = 0; i < keeps; i++)
+		block_set(kept[i], BLOCK_FREE);
+	uint64_t stopped = side[1].next[STREAM_REQUESTS];
+	while (side[1].next[STREAM_REQUESTS] < stopped + 100)
+		requests_run_once(&sent);
+	sides_close();
+}
+
+TEST(with_each_strategy_payloads_go_on_when_the_blocks_of_others_are_given_back)
+{
+	for (unsigned i = 0; i < STRATEGIES; i++)
+		payloads_go_on(strategies[i]);
 }
 
 static void reply_passes(const char *strategy)
@@ -405,17 +456,19 @@ static void look_and_double(void)
 
 static void room_is_told(const char *strategy)
 {
-	enum { LOOKS = 200000 };
+	enum { LOOKS = 200000, MORE = 200 };
 	sides_open(strategy, 0);
-	uint64_t sent = requests_fill(0);
+	uint64_t sent = requests_fill(0), goal = sent + MORE;
 	request_to_double();
 	drink(&side[1], STREAM_REQUESTS, UINT32_MAX);
 	look_and_double();
-	for (unsigned i = 0; i < LOOKS && side[1].next[STREAM_REQUESTS] < sent; i++) {
+	for (unsigned i = 0; i < LOOKS && side[1].next[STREAM_REQUESTS] < goal; i++) {
+		while (sent < goal && put(&side[0], &side[0].lanes[1], sent))
+			sent++;
 		sides_look();
 		drink(&side[1], STREAM_REQUESTS, UINT32_MAX);
 	}
-	CHECK_IS(side[1].next[STREAM_REQUESTS], sent);
+	CHECK_IS(side[1].next[STREAM_REQUESTS], goal);
 	CHECK(side[0].net.counts.doubled > 0);
 	sides_close();
 }

@@ -5,6 +5,8 @@
 #include "base/memory.h"
 #include "service/service.h"
 
+enum { SHORT_ROOM = 2048 };
+
 static void order_open(struct path *p)
 {
 	(void)p; /* zero is a beginning */
@@ -40,15 +42,26 @@ static void order_release(struct path *p, unsigned level)
 	}
 }
 
+/* Most are as short as an Ethernet packet, and then so is what is kept for them. */
+static bool early_room(struct early *e, size_t len)
+{
+	if (len <= e->room)
+		return true;
+	memory_free(e->bytes);
+	e->room = len <= SHORT_ROOM ? SHORT_ROOM : DATAGRAM_MAX;
+	e->bytes = memory_new(1, e->room);
+	if (!e->bytes)
+		e->room = 0;
+	return e->bytes;
+}
+
 /* A copy of one that came early. What is behind it in the batch is worth more than this packet is worth waiting for. */
 static bool order_hold(struct path *p, const struct arrival *a, uint32_t number)
 {
 	struct early *e = &p->order.held[number % ORDER_HELD];
 	if (e->here)
 		return true; /* it has come already */
-	if (!e->bytes)
-		e->bytes = memory_new(1, DATAGRAM_MAX);
-	if (!e->bytes)
+	if (!early_room(e, a->len))
 		return false;
 	e->here = true;
 	memcpy(e->bytes, a->at, a->len);

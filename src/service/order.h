@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ORDER_HELD = 64 }; /* packets that may be early */
+enum { ORDER_HELD = 2048 }; /* packets that may be early: as many as retry lets be under way */
 
 struct early {
-	unsigned char *bytes; /* DATAGRAM_MAX of them, kept for the next; NULL before the first */
-	size_t len;
+	unsigned char *bytes; /* kept for the next; NULL before the first */
+	size_t room, len;
 	bool here;
 };
 

@@ -24,12 +24,16 @@ enum {
 	ACK_NS = 20000,      /* and how long the first may wait for something to go with */
 	REORDER_NS = 100000, /* a packet overtaken may still be this late, at least */
 	BACKOFF_MOST = 5,    /* doublings of the patience */
+	DARK = 3,            /* timeouts in a row after which nothing seems to come through */
 	STAMP_SHIFT = 8,     /* a stamp counts 256 ns */
+	SIZE_FIRST = 256,    /* places of a window, at first */
+	ACK_WORDS = 4,       /* of bits in an acknowledgement, at most */
 	ACK_ONLY = 1 << 7,   /* of `kind`: there is no packet, only what it acknowledges */
 };
 
 struct header {
-	uint8_t kind; /* how many words follow */
+	uint8_t kind;    /* how many words follow, */
+	uint8_t skipped; /* and how many are left out before them */
 	uint32_t number, expected;
 	uint32_t stamp; /* when it was sent, by its sender's clock; never 0 */
 	uint32_t echo;  /* the stamp of what it acknowledges; 0: it acknowledges nothing new */
@@ -40,15 +44,25 @@ static uint32_t stamp_of(uint64_t now)
 	return (uint32_t)(now >> STAMP_SHIFT) | 1;
 }
 
-static struct flight *flight_at(const struct retry *r, uint32_t number)
-{
-	return &r->window[number % RETRY_WINDOW];
-}
-
 static void retry_open(struct path *p)
 {
 	/* Without memory there is no window, and nothing is ready to be sent; opening is tried again then. */
-	p->retry.window = memory_new(RETRY_WINDOW, sizeof *p->retry.window);
+	p->retry.window = memory_new(SIZE_FIRST, sizeof *p->retry.window);
+	p->retry.size = SIZE_FIRST;
+}
+
+/* A way that is long and fast has more under way; without memory it stays as it is. */
+static void window_grow(struct retry *r)
+{
+	struct retry more = { .window = memory_new(2 * (size_t)r->size, sizeof *r->window),
+			      .size = 2 * r->size };
+	if (!more.window)
+		return;
+	for (uint32_t i = r->first; i != r->next; i++)
+		*flight_at(&more, i) = *flight_at(r, i);
+	memory_free(r->window);
+	r->window = more.window;
+	r->size = more.size;
 }
 
 static void retry_close(struct path *p)
@@ -72,24 +86,22 @@ static bool came(const struct retry *r, uint32_t number)
 	return r->came[number % RETRY_WINDOW / 64] >> number % 64 & 1;
 }
 
-static bool came_none(const struct retry *r)
-{
-	return !(r->came[0] | r->came[1] | r->came[2] | r->came[3]);
-}
-
 static void came_set(struct retry *r, uint32_t number, bool value)
 {
 	uint64_t bit = UINT64_C(1) << number % 64;
 	uint64_t *word = &r->came[number % RETRY_WINDOW / 64];
 	*word = value ? *word | bit : *word & ~bit;
+	r->above += value ? 1 : -1u;
 }
 
 static void came_note(struct retry *r, uint32_t number)
 {
-	if (number == r->expected && came_none(r)) {
+	if (number == r->expected && !r->above) {
 		r->expected++;
 		return;
 	}
+	if (!r->above || (int32_t)(number - r->highest) > 0)
+		r->highest = number;
 	came_set(r, number, true);
 	while (came(r, r->expected)) {
 		came_set(r, r->expected, false);
@@ -97,19 +109,21 @@ static void came_note(struct retry *r, uint32_t number)
 	}
 }
 
-/* The bits above `expected`, as words; how many are needed. */
-static unsigned came_words(const struct retry *r, uint64_t *word)
+/* 64 bits, from that of `number` on. Beyond the window is the one of `expected`, which has not come. */
+static uint64_t came_word(const struct retry *r, uint32_t number)
 {
-	unsigned words = 0;
-	if (came_none(r))
-		return 0; /* nothing is missing */
-	memset(word, 0, RETRY_WORDS * sizeof *word);
-	for (uint32_t i = 0; i < RETRY_WINDOW - 1; i++)
-		if (came(r, r->expected + 1 + i)) {
-			word[i / 64] |= UINT64_C(1) << i % 64;
-			words = i / 64 + 1;
-		}
-	return words;
+	unsigned at = number % RETRY_WINDOW / 64, by = number % 64;
+	return by ? r->came[at] >> by | r->came[(at + 1) % RETRY_WORDS] << (64 - by) : r->came[at];
+}
+
+/* Which words of the bits above `expected` are told: all, or the first and the last few in turn. */
+static void came_choose(struct retry *r, struct header *h)
+{
+	unsigned all = r->above ? (r->highest - r->expected + 63) / 64 : 0;
+	unsigned words = all < ACK_WORDS ? all : ACK_WORDS;
+	h->kind |= (uint8_t)words;
+	h->skipped = (uint8_t)(r->high ? all - words : 0);
+	r->high = all > words && !r->high;
 }
 
 /* -- Down ------------------------------------------------------------------------------- */
@@ -117,15 +131,17 @@ static unsigned came_words(const struct retry *r, uint64_t *word)
 static void header_write(struct path *p, struct packet *k, uint32_t number, uint8_t kind)
 {
 	struct retry *r = &p->retry;
-	uint64_t word[RETRY_WORDS];
-	unsigned words = came_words(r, word);
-	struct header h = { .kind = (uint8_t)(kind | words),
+	struct header h = { .kind = kind,
 			    .number = number,
 			    .expected = r->expected,
 			    .stamp = stamp_of(p->net->now),
 			    .echo = r->echo };
-	if (words)
-		memcpy(header_push(k, words * sizeof *word), word, words * sizeof *word);
+	came_choose(r, &h);
+	unsigned words = h.kind & (ACK_ONLY - 1);
+	for (unsigned i = words; i--;) {
+		uint64_t word = came_word(r, r->expected + 1 + (h.skipped + i) * 64);
+		memcpy(header_push(k, sizeof word), &word, sizeof word);
+	}
 	memcpy(header_push(k, sizeof h), &h, sizeof h);
 	r->unacked = 0;
 	r->heavy = 0;
@@ -157,48 +173,54 @@ static void ack_send(struct path *p)
 
 /* -- Up --------------------------------------------------------------------------------- */
 
-static void flight_landed(struct path *p, uint32_t number, uint64_t *newest)
+/* What an acknowledgement tells that was not known. */
+struct landed {
+	unsigned flights;
+	uint64_t newest; /* when the last of them was sent, ns */
+};
+
+static void flight_landed(struct path *p, uint32_t number, struct landed *l)
 {
 	struct retry *r = &p->retry;
 	struct flight *f = flight_at(r, number);
 	if (f->state == FLIGHT_LANDED)
 		return;
+	l->flights++;
 	if (f->state == FLIGHT_LOST)
 		r->lost--; /* it was only late */
 	else
-		pace_landed(&r->pace, f->bytes);
+		pace_landed(&r->pace, f->bytes, p->net->now);
 	f->state = FLIGHT_LANDED;
 	record_landed(p, &f->slice);
-	*newest = f->sent > *newest ? f->sent : *newest;
+	/* When it was sent again a moment ago, it is the first one that has come. */
+	bool first = p->net->now - f->sent < r->pace.least / 8 * 7;
+	l->newest = f->sent > l->newest && !first ? f->sent : l->newest;
 }
 
-static void flight_lose(struct retry *r, struct flight *f)
+static void flight_lose(struct retry *r, struct flight *f, uint64_t now)
 {
 	f->state = FLIGHT_LOST;
 	r->lost++;
-	pace_lost(&r->pace, f->bytes);
+	pace_lost(&r->pace, f->bytes, f->sent, now);
 }
 
 /* Those that were sent long enough before one that has landed. */
-static void flights_overtaken(struct retry *r, uint64_t newest)
+static void flights_overtaken(struct retry *r, uint64_t newest, uint64_t now)
 {
 	uint64_t slack = r->pace.smooth / 4 > REORDER_NS ? r->pace.smooth / 4 : REORDER_NS;
 	for (uint32_t i = r->first; i != r->next; i++) {
 		struct flight *f = flight_at(r, i);
 		if (f->state == FLIGHT_FLYING && f->sent + slack < newest)
-			flight_lose(r, f);
+			flight_lose(r, f, now);
 	}
 }
 
 static void window_advance(struct path *p)
 {
 	struct retry *r = &p->retry;
-	uint32_t before = r->first;
 	for (; r->first != r->next && flight_at(r, r->first)->state == FLIGHT_LANDED; r->first++)
 		record_acked(p, &flight_at(r, r->first)->slice);
-	if (r->first == before)
-		return;
-	pace_round(&r->pace, r->first, r->next);
+	pace_round(&r->pace, r->first, r->next, p->net->now);
 	r->tries = 0;
 	r->timer = r->first == r->next ? 0 : p->net->now + pace_patience(&r->pace);
 }
@@ -208,29 +230,30 @@ struct ack {
 	uint32_t expected, echo;
 	uint64_t when;
 	const unsigned char *bits;
-	unsigned words;
+	unsigned words, skipped;
 };
 
 static void ack_take(struct path *p, const struct ack *a)
 {
 	struct retry *r = &p->retry;
-	uint64_t newest = 0;
+	struct landed l = { 0 };
 	uint32_t under_way = r->next - r->first, acked = a->expected - r->first;
 	if (acked > under_way) {
 		p->net->counts.malformed += acked < UINT32_MAX / 2; /* else it is an old one that came late */
 		return;
 	}
 	for (uint32_t i = 0; i < acked; i++)
-		flight_landed(p, r->first + i, &newest);
-	for (uint32_t i = 0; i < a->words * 64 && acked + 1 + i < under_way; i++)
+		flight_landed(p, r->first + i, &l);
+	uint32_t above = 1 + a->skipped * UINT32_C(64);
+	for (uint32_t i = 0; i < a->words * 64 && acked + above + i < under_way; i++)
 		if (a->bits[i / 8] >> i % 8 & 1)
-			flight_landed(p, a->expected + 1 + i, &newest);
+			flight_landed(p, a->expected + above + i, &l);
 	if (a->echo)
 		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(a->when) - a->echo + 2) << STAMP_SHIFT);
-	if (newest) {
-		window_advance(p);
-		flights_overtaken(r, newest);
-	}
+	if (!l.flights)
+		return;
+	window_advance(p);
+	flights_overtaken(r, l.newest, p->net->now);
 }
 
 void retry_hear(struct path *p)
@@ -263,14 +286,24 @@ static void ack_note(struct path *p, const struct ack *a, bool alone)
 	r->heard.when = a->when;
 }
 
-static bool retry_ready(struct path *p)
+static bool window_ready(struct path *p)
 {
 	struct retry *r = &p->retry;
-	bool ready = r->window && r->next - r->first < RETRY_WINDOW && pace_ready(&r->pace, p->net->now);
-	if (ready || !r->heard.waits)
-		return ready;
+	if (!r->window || r->lost) /* what is lost goes first: others wait for it */
+		return false;
+	if (r->next - r->first == r->size && r->size < RETRY_WINDOW)
+		window_grow(r);
+	return r->next - r->first < r->size && pace_ready(&r->pace, p->net->now);
+}
+
+static bool retry_ready(struct path *p)
+{
+	if (window_ready(p))
+		return true;
+	if (!p->retry.heard.waits)
+		return false;
 	retry_hear(p);
-	return retry_ready(p);
+	return window_ready(p);
 }
 
 static bool retry_up(struct path *p, struct arrival *a, unsigned level)
@@ -282,12 +315,13 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 		return true;
 	memcpy(&h, header, sizeof h);
 	unsigned words = h.kind & (ACK_ONLY - 1);
-	const unsigned char *bits = words <= RETRY_WORDS ? header_pull(a, words * sizeof(uint64_t)) : NULL;
+	const unsigned char *bits = words <= ACK_WORDS ? header_pull(a, words * sizeof(uint64_t)) : NULL;
 	if (!bits) {
 		p->net->counts.malformed++;
 		return true;
 	}
-	ack_note(p, &(struct ack){ h.expected, h.echo, p->net->now, bits, words }, h.kind & ACK_ONLY);
+	ack_note(p, &(struct ack){ h.expected, h.echo, p->net->now, bits, words, h.skipped },
+		 h.kind & ACK_ONLY);
 	if (h.kind & ACK_ONLY)
 		return true;
 	uint32_t ahead = h.number - r->expected;
@@ -313,25 +347,39 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 /*
  * The first time, the first is taken for lost: it may be the tail of a burst, which says nothing of the link. When nothing
  * comes after that either, all are: what is counted as under way must not keep the window shut that was closed for it.
+ * Not before there was any answer: the peer may be far.
  */
 static void timer_expire(struct path *p, uint64_t now)
 {
 	struct retry *r = &p->retry;
-	uint32_t end = r->tries ? r->next : r->first + 1;
+	uint32_t end = r->tries && r->pace.smooth ? r->next : r->first + 1;
 	for (uint32_t i = r->first; i != end; i++)
 		if (flight_at(r, i)->state == FLIGHT_FLYING)
-			flight_lose(r, flight_at(r, i));
+			flight_lose(r, flight_at(r, i), now);
 	if (r->tries)
-		pace_timeout(&r->pace);
+		pace_timeout(&r->pace, now);
 	r->tries += r->tries < BACKOFF_MOST;
 	r->timer = now + (pace_patience(&r->pace) << r->tries);
+}
+
+/* What was lost may have been too long for the way. */
+static void way_ask(struct path *p)
+{
+	struct wire *w = p->net->wire;
+	if (w->ops->narrow)
+		p->most = w->ops->narrow(w, p->rank, p->most, p->retry.tries >= DARK);
 }
 
 static void lost_send(struct path *p)
 {
 	struct retry *r = &p->retry;
-	for (uint32_t i = r->first; r->lost && i != r->next && pace_ready(&r->pace, p->net->now); i++) {
+	way_ask(p);
+	for (uint32_t i = r->first; r->lost && i != r->next; i++) {
 		struct flight *f = flight_at(r, i);
+		bool asks = i == r->first &&
+			    r->tries; /* whether anything comes through, so it waits for nothing */
+		if (!asks && !pace_ready(&r->pace, p->net->now))
+			return;
 		if (f->state != FLIGHT_LOST)
 			continue;
 		struct packet *k = post_begin(p);

@@ -8,13 +8,17 @@
 
 #include "service/pace.h"
 
-enum { RETRY_WINDOW = 256, RETRY_WORDS = RETRY_WINDOW / 64 };
+enum {
+	RETRY_WINDOW = 2048,
+	RETRY_WORDS = RETRY_WINDOW / 64,
+};
 
 struct flight;
 struct path;
 
 struct retry {
-	struct flight *window; /* RETRY_WINDOW of them, by number */
+	struct flight *window; /* by number; */
+	uint32_t size;         /* how many there are places for, a power of two up to RETRY_WINDOW */
 	uint32_t first, next;  /* numbers that may be under way: [first, next) */
 	uint32_t lost;         /* of those, how many are to be sent again */
 	uint32_t tries;        /* timeouts in a row */
@@ -27,7 +31,10 @@ struct retry {
 	} heard;
 
 	uint32_t expected;          /* the lowest number that has not come */
-	uint64_t came[RETRY_WORDS]; /* of those above it, by number */
+	uint64_t came[RETRY_WORDS]; /* of those above it, by number, */
+	uint32_t above;             /* how many have, */
+	uint32_t highest;           /* and the last of them */
+	bool high;                  /* the next acknowledgement begins with the last of them */
 	unsigned unacked;           /* packets that have come and not been acknowledged */
 	size_t heavy;               /* bytes of those */
 	uint64_t since;             /* when the first of those came, ns */

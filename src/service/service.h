@@ -75,6 +75,12 @@ static inline bool flow_tells(struct path *p, const struct packet *k)
 	return true;
 }
 
+/* The place of a packet in retry's window. */
+static inline struct flight *flight_at(const struct retry *r, uint32_t number)
+{
+	return &r->window[number & (r->size - 1)];
+}
+
 /* -- Headers: little endian, unaligned -- */
 static inline void *header_push(struct packet *k, size_t bytes)
 {

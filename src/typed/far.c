@@ -194,8 +194,8 @@ static int far_ask(struct typed *y, struct sending *s, bool is_long)
 /* Whether a payload can be sent without waiting for a block. */
 static bool block_any(const struct net *net)
 {
-	for (unsigned i = 0; net->pool && i < TERN_POOL_BLOCKS; i++)
-		if (block_is(&net->pool->block[i], BLOCK_FREE))
+	for (unsigned i = 0; net->pool && i < net->blocks; i++)
+		if (block_is(pool_at(net, i), BLOCK_FREE))
 			return true;
 	return !net->pool;
 }

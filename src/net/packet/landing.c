@@ -112,8 +112,10 @@ static bool need_add(struct need *need, const struct record *r)
 unsigned landing_free(const struct in *in)
 {
 	unsigned free = LANDING;
-	for (uint32_t given = in->given; given; given &= given - 1)
-		free -= !block_is(&in->landing[__builtin_ctz(given)], BLOCK_FREE);
+	for (unsigned w = 0; w < in->words; w++)
+		for (uint64_t given = in->given[w]; given; given &= given - 1)
+			free -= !block_is(&in->landing[w * 64 + (unsigned)__builtin_ctzll(given)],
+					  BLOCK_FREE);
 	return free;
 }
 
@@ -166,14 +168,20 @@ static bool packet_good(struct path *p, struct arrival a, struct need *need)
 /* The first that is free, which the caches have most likely. */
 static struct block *block_land(struct in *in)
 {
-	for (uint32_t given = in->given; given; given &= given - 1)
-		if (block_is(&in->landing[__builtin_ctz(given)], BLOCK_FREE))
-			in->given &= ~(given & -given);
-	if (in->given == UINT32_MAX)
+	unsigned w = 0;
+	for (; w < LANDING_WORDS; w++) {
+		for (uint64_t given = in->given[w]; given; given &= given - 1)
+			if (block_is(&in->landing[w * 64 + (unsigned)__builtin_ctzll(given)], BLOCK_FREE))
+				in->given[w] &= ~(given & -given);
+		if (in->given[w] != UINT64_MAX)
+			break;
+	}
+	if (w == LANDING_WORDS)
 		return NULL;
-	unsigned i = (unsigned)__builtin_ctz(~in->given);
-	in->given |= UINT32_C(1) << i;
-	return &in->landing[i];
+	unsigned bit = (unsigned)__builtin_ctzll(~in->given[w]);
+	in->given[w] |= UINT64_C(1) << bit;
+	in->words = w < in->words ? in->words : w + 1;
+	return &in->landing[w * 64 + bit];
 }
 
 /*

@@ -21,6 +21,7 @@ enum {
 	AHEAD = 4,              /* packets under way that a message does not wait for, */
 	AHEAD_BYTES = 16 << 10, /* if they are small */
 	SHORT = 10,             /* bytes that a message of a word takes, about */
+	FAR_NS = 1000000,       /* a round trip to a peer that is far */
 	LAST_NS = 100000000,    /* how long, at most, what a rank sent before it ended is looked for */
 };
 
@@ -111,9 +112,24 @@ void packet_answer(struct net *net)
 
 /* -- Payloads ---------------------------------------------------------------------------- */
 
+/* Whether what is sent is away for so long that few blocks keep their sender waiting. */
+/* cost: buffer setup */
+static bool any_far(const struct packet_net *n)
+{
+	for (uint32_t i = 0; i < n->actives; i++)
+		if (n->path[n->active[i]]->retry.pace.least > FAR_NS)
+			return true;
+	return false;
+}
+
+/* Near peers give blocks back so soon that more would only be colder. */
 /* cost: buffer setup */
 int packet_take(struct net *net, struct block **out)
 {
+	int rc = pool_take(net, out);
+	if (rc != -EAGAIN || net->blocks == POOL_LONG || !any_far(packet_of(net)))
+		return rc;
+	net->blocks = POOL_LONG;
 	return pool_take(net, out);
 }
 
@@ -122,13 +138,14 @@ void packet_reclaim(struct net *net, uint32_t rank)
 	struct path *p = packet_of(net)->path[rank];
 	if (p && !p->gone)
 		path_give_up(p);
-	pool_reclaim(net->pool, rank);
+	pool_reclaim(net, rank);
 }
 
 /* cost: protection control */
 bool packet_ours(struct net *net, const struct block *b)
 {
-	return pool_has(net->pool, b);
+	uintptr_t offset = (uintptr_t)b - (uintptr_t)net->pool;
+	return offset < POOL_LONG * sizeof *b && offset % sizeof *b == 0;
 }
 
 /* cost: protection control */
@@ -296,7 +313,8 @@ static int packet_allocate(struct packet_net *n, uint32_t size)
 	n->stirred = calloc(size, sizeof *n->stirred);
 	n->stirring = calloc(size, sizeof *n->stirring);
 	n->batch = zero_pages(PACKET_BATCH * sizeof *n->batch);
-	n->net.pool = zero_pages(sizeof *n->net.pool);
+	n->net.pool = zero_pages(POOL_LONG * sizeof(struct block));
+	n->net.blocks = TERN_POOL_BLOCKS;
 	if (n->path && n->active && n->stirred && n->stirring && n->batch && n->net.pool)
 		return 0;
 	return error_set(-ENOMEM, "opening the network of rank %u: no memory", n->net.site->rank);
@@ -375,7 +393,7 @@ void packet_free(struct packet_net *n)
 	if (n->batch)
 		munmap(n->batch, PACKET_BATCH * sizeof *n->batch);
 	if (n->net.pool)
-		munmap(n->net.pool, sizeof *n->net.pool);
+		munmap(n->net.pool, POOL_LONG * sizeof(struct block));
 	if (n->wake > 0)
 		close(n->wake);
 	barrier_close(n);

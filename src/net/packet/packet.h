@@ -50,10 +50,12 @@ enum {
 	PACKET_BATCH = 32,    /* packets sent with one call */
 	ROUNDS_MAX = 11,      /* of a barrier */
 
+	/* Blocks that payloads are sent from when a peer is far: those of a second at 16 Mbit/s, and of 16 ms at 1 Gbit/s. */
+	POOL_LONG = 256,
 	/* Blocks where payloads land: more than a rank sends at once, so that some can come while others are handled. */
-	LANDING = 2 * TERN_POOL_BLOCKS,
+	LANDING = 2 * POOL_LONG,
+	LANDING_WORDS = LANDING / 64,
 };
-_Static_assert(LANDING == 32, "a bit each in 32");
 
 /* What the network itself has to say; at most one in a packet, in the place of a record. */
 enum news { NEWS_NONE, NEWS_FLOW, NEWS_BARRIER, NEWS_ASK, NEWS_CONFIRM, NEWS_KINDS };
@@ -118,12 +120,13 @@ struct out {
 struct in {
 	struct tern_lane fill;
 	struct tern_inlet *inlet;
-	_Atomic uint64_t *freed; /* by the core */
-	struct block *landing;   /* LANDING of them; */
-	uint32_t given;          /* a bit for each that may be in use: others surely are not */
-	struct block *open;      /* a payload of which more is to come */
-	uint32_t got;            /* bytes of it */
-	uint64_t landed;         /* payloads begun */
+	_Atomic uint64_t *freed;       /* by the core */
+	struct block *landing;         /* LANDING of them; */
+	uint64_t given[LANDING_WORDS]; /* a bit for each that may be in use: others surely are not, */
+	unsigned words;                /* and only so many words have ever had one */
+	struct block *open;            /* a payload of which more is to come */
+	uint32_t got;                  /* bytes of it */
+	uint64_t landed;               /* payloads begun */
 	struct parcel parcel;
 };
 

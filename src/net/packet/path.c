@@ -235,10 +235,12 @@ void path_mind(struct path *p, bool all)
 		return;
 	}
 	retry_hear(p);
+	bool held = p->retry.lost;
 	path_pump(p, all);
 	uint64_t due = service_tick(p, now);
 	bool news = p->wishes;
-	if (news) { /* that came up just now */
+	if (news ||
+	    (held && !p->retry.lost)) { /* that came up just now, or what was lost has been sent again */
 		path_pump(p, all);
 		due = service_tick(p, now);
 	}

@@ -158,6 +158,7 @@ int self_open(struct net **out, struct site *site)
 		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory", site->rank);
 	}
 	s->net.pool = &s->memory->pool;
+	s->net.blocks = TERN_POOL_BLOCKS;
 	*out = &s->net;
 	return 0;
 }

@@ -196,6 +196,7 @@ static int shm_take(struct net *net, struct block **out)
 		if (rc)
 			return rc;
 		s->net.pool = pool_of(s, net->site->rank);
+		s->net.blocks = TERN_POOL_BLOCKS;
 	}
 	return pool_take(net, out);
 }
@@ -204,7 +205,7 @@ static void shm_reclaim(struct net *net, uint32_t rank)
 {
 	struct shm *s = shm_of(net);
 	if (s->net.pool)
-		pool_reclaim(s->net.pool, rank);
+		pool_reclaim(&s->net, rank);
 }
 
 /* cost: protection control */

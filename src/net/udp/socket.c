@@ -75,7 +75,7 @@ static struct socket *socket_of(struct wire *w)
 	return (struct socket *)(void *)w;
 }
 
-/* As the route to it has it now; a path that is narrower is found by the kernel, which then cuts. */
+/* As the route to it has it now; a path that is narrower is found by the kernel, which then cuts, see socket_narrow(). */
 static size_t path_mtu(int fd, bool six)
 {
 	int mtu = 0;
@@ -124,6 +124,25 @@ static size_t socket_most(struct wire *w, uint32_t rank)
 	if (most <= TRAIN / 2)
 		socket_join(s);
 	return most < DATAGRAM_MAX ? most : DATAGRAM_MAX;
+}
+
+/*
+ * The kernel may have heard from a router that the path is narrower than the route; what is too long already goes in fragments.
+ * Where such news do not come through, IPv4 routers may cut.
+ */
+/* cost: fault control */
+static size_t socket_narrow(struct wire *w, uint32_t rank, size_t had, bool dark)
+{
+	struct socket *s = socket_of(w);
+	bool six = s->to[rank].sin6_family == AF_INET6;
+	int fd = s->to_fd[rank], may_cut = IP_PMTUDISC_DONT;
+	if (dark && !six)
+		setsockopt(fd >= 0 ? fd : s->fd, IPPROTO_IP, IP_MTU_DISCOVER, &may_cut, sizeof may_cut);
+	size_t most = fd >= 0 ? path_mtu(fd, six) : had;
+	if (most >= had)
+		return had;
+	s->cuts = true; /* though it did not cut what is too long now */
+	return most;
 }
 
 static struct msghdr header_for(const struct socket *s, const struct outgoing *o)
@@ -357,6 +376,7 @@ static void socket_close(struct wire *w)
 
 static const struct wire_ops socket_ops = {
 	.most = socket_most,
+	.narrow = socket_narrow,
 	.send = socket_send,
 	.receive = socket_receive,
 	.descriptor = socket_descriptor,

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A link in virtual time: a rate, a round trip, a queue with an end, and losses by chance; and flows that pace themselves over it. */
+#include "service/pace.h"
+
+#include "../../tests/check.h"
+#include "base/chance.h"
+
+enum { PACKET = 1472, PACKETS = 1 << 13, FLOWS = 2, STEP_NS = 5000 };
+static const uint64_t MS = 1000000, SECOND = 1000000000;
+
+struct sent {
+	uint64_t at, known; /* ns; when it is known what became of it */
+	bool lost;
+};
+
+struct flow {
+	struct pace pace;
+	struct sent sent[PACKETS];
+	uint32_t first, next;
+	uint64_t landed, dropped;
+};
+
+static struct link {
+	double mbit;
+	uint64_t trip, queue; /* ns */
+	double loss;          /* of all */
+	uint64_t now, idle;
+	struct chance chance;
+	struct flow flow[FLOWS];
+} l;
+
+static void link_open(double mbit, uint64_t trip, uint64_t queue, double loss)
+{
+	l = (struct link){
+		.mbit = mbit, .trip = trip, .queue = queue, .loss = loss, .now = SECOND, .chance = { 1 }
+	};
+	for (struct flow *f = l.flow; f < l.flow + FLOWS; f++)
+		pace_open(&f->pace, PACKET);
+}
+
+static void flow_send(struct flow *f)
+{
+	while (f->next - f->first < PACKETS && pace_ready(&f->pace, l.now)) {
+		struct sent *s = &f->sent[f->next++ % PACKETS];
+		uint64_t begins = l.idle > l.now ? l.idle : l.now;
+		bool full = begins - l.now > l.queue;
+		s->lost = full || (double)chance_below(&l.chance, 1000000) < l.loss * 1e6;
+		f->dropped += full;
+		if (!full)
+			l.idle = begins + (uint64_t)(PACKET * 8e3 / l.mbit);
+		s->at = l.now;
+		s->known = (full ? begins : l.idle) + l.trip;
+		pace_sent(&f->pace, PACKET, l.now);
+	}
+}
+
+static void flow_hear(struct flow *f)
+{
+	for (; f->first != f->next && f->sent[f->first % PACKETS].known <= l.now; f->first++) {
+		const struct sent *s = &f->sent[f->first % PACKETS];
+		if (s->lost) {
+			pace_lost(&f->pace, PACKET, s->at, l.now);
+			continue;
+		}
+		pace_landed(&f->pace, PACKET, l.now);
+		pace_sampled(&f->pace, l.now - s->at);
+		pace_round(&f->pace, f->first + 1, f->next, l.now);
+		f->landed += PACKET;
+	}
+}
+
+static void link_run(unsigned flows, uint64_t ns)
+{
+	for (uint64_t end = l.now + ns; l.now < end; l.now += STEP_NS)
+		for (struct flow *f = l.flow; f < l.flow + flows; f++) {
+			flow_hear(f);
+			flow_send(f);
+		}
+}
+
+/* What part of the link a flow has, once it has found out how much there is. */
+static double link_share(unsigned flow, unsigned flows, uint64_t ns)
+{
+	link_run(flows, 3 * SECOND);
+	for (struct flow *f = l.flow; f < l.flow + flows; f++)
+		f->landed = f->dropped = 0;
+	link_run(flows, ns);
+	return (double)l.flow[flow].landed * 8e3 / (double)ns / l.mbit;
+}
+
+TEST(alone_most_of_a_link_is_used_and_little_is_dropped)
+{
+	const struct {
+		double mbit;
+		uint64_t trip, queue;
+	} c[] = { { 100, 200000, 2 * MS },
+		  { 100, 2 * MS, 5 * MS },
+		  { 100, 20 * MS, 5 * MS },
+		  { 100, 100 * MS, 50 * MS } };
+	for (unsigned i = 0; i < sizeof c / sizeof *c; i++) {
+		link_open(c[i].mbit, c[i].trip, c[i].queue, 0);
+		CHECK(link_share(0, 1, 5 * SECOND) > 0.8);
+		CHECK(l.flow[0].dropped * PACKET * 50 < l.flow[0].landed);
+	}
+}
+
+TEST(losses_by_chance_are_not_taken_for_congestion)
+{
+	link_open(100, 200000, 20 * MS, 0.01);
+	CHECK(link_share(0, 1, 5 * SECOND) > 0.7);
+	link_open(100, 20 * MS, 20 * MS, 0.01);
+	CHECK(link_share(0, 1, 5 * SECOND) > 0.5); /* it may have been bad luck once */
+}
+
+TEST(two_flows_share_a_link)
+{
+	const uint64_t trip[] = { 200000, 5 * MS, 20 * MS };
+	for (unsigned i = 0; i < sizeof trip / sizeof *trip; i++) {
+		link_open(100, trip[i], 10 * MS, 0);
+		link_run(1, 2 * SECOND); /* one has it for itself before */
+		double share = link_share(1, 2, 10 * SECOND);
+		CHECK(share > 0.2 && share < 0.8);
+	}
+}
+
+/* Packets of a window that waited in a queue: round trips were short once. */
+static void queue_fill(struct pace *p)
+{
+	pace_open(p, PACKET);
+	for (unsigned i = 0; i < 20; i++) {
+		pace_sent(p, PACKET, SECOND + i);
+		pace_sampled(p, i < 4 ? 20 * MS : 40 * MS);
+	}
+}
+
+TEST(a_loss_in_a_queue_closes_the_window_once_for_all_that_was_sent_before)
+{
+	struct pace p;
+	queue_fill(&p);
+	size_t before = p.window;
+	pace_lost(&p, PACKET, SECOND, SECOND + 40 * MS);
+	CHECK(p.window < before && p.window > before / 2);
+	before = p.window;
+	pace_lost(&p, PACKET, SECOND + 1, SECOND + 41 * MS);
+	CHECK_IS(p.window, before);
+	pace_sent(&p, PACKET, SECOND + 50 * MS);
+	pace_lost(&p, PACKET, SECOND + 50 * MS, SECOND + 90 * MS);
+	CHECK(p.window < before);
+}
+
+TEST(what_has_no_answer_yet_closes_nothing)
+{
+	struct pace p;
+	pace_open(&p, PACKET);
+	size_t before = p.window;
+	for (unsigned i = 0; i < 16; i++)
+		pace_sent(&p, PACKET, SECOND);
+	for (unsigned i = 0; i < 16; i++)
+		pace_lost(&p, PACKET, SECOND, SECOND + 20 * MS);
+	pace_timeout(&p, SECOND + 60 * MS);
+	pace_sampled(&p, 100 * MS);
+	pace_round(&p, 16, 16, SECOND + 100 * MS);
+	CHECK_IS(p.window, before);
+	CHECK(p.enough > before);
+}
+
+TEST(after_silence_the_window_opens_quickly)
+{
+	link_open(100, 20 * MS, 10 * MS, 0);
+	link_run(1, 5 * SECOND);
+	struct pace *p = &l.flow[0].pace;
+	size_t before = p->window;
+	for (unsigned i = 0; i < 5; i++)
+		pace_timeout(p, l.now);
+	CHECK(p->window < before / 8);
+	l.flow[0].first = l.flow[0].next;
+	p->flying = 0;
+	link_run(1, 200 * MS); /* ten round trips */
+	CHECK(p->window > before / 3);
+}
+
+TEST(patience_is_longer_than_the_answer_to_what_is_sent_again)
+{
+	struct pace p;
+	pace_open(&p, PACKET);
+	for (unsigned i = 0; i < 100; i++)
+		pace_sampled(&p, 300 * MS); /* always the same, so nothing is added for variation */
+	CHECK(pace_patience(&p) > 400 * MS);
+}
+
+/* What a peer acknowledges after it has computed for minutes says nothing of the way to it. */
+TEST(a_peer_that_computes_does_not_make_its_way_long)
+{
+	struct pace p;
+	pace_open(&p, 1400);
+	pace_sampled(&p, 100000);
+	pace_sampled(&p, UINT64_C(1000000000) * 600);
+	CHECK(pace_patience(&p) < 1000000000);
+}
