@@ -35,7 +35,9 @@ static void guards_open(void)
 static size_t sealed(struct packet_net *from, uint8_t *bytes)
 {
 	static struct packet k;
-	struct path path = { .net = from, .rank = 1 };
+	static struct path path; /* large */
+	path.net = from;
+	path.rank = 1;
 	k.path = &path;
 	k.at = k.bytes + PACKET_FRONT - DATAGRAM_HEAD;
 	k.end = k.bytes + PACKET_FRONT + BODY;

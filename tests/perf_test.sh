@@ -15,7 +15,7 @@ bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during
 upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no-overlap spawn-trip spawn-rate block stream stream-group)
 alone=(yield) # there is no limit to compare it with
 many=(multicast) # wants nine cores
-udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-lossy) # left out of a build without libsodium
+udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim udp-lossy) # left out of a build without libsodium
 ofi=(ofi-trip ofi-nap-trip ofi-shm-trip ofi-bulk ofi-shm-bulk) # and of one without libfabric
 delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll hold-thread hold-interrupt barrier-thread)
 kernel=(private-put private-get rendezvous) # left out where the kernel does not copy between processes
@@ -77,7 +77,7 @@ if [[ $("$tern" info) == *"udp            usable"* ]]; then
 	check_status 0
 	sed -i '/things go wrong on purpose/d' "$err"
 	check_quiet
-	check_records 9
+	check_records 10
 	count_out 0 '"value": null'
 	count_out 0 '"limit": null'
 fi

@@ -447,6 +447,7 @@ static void herald_free(struct herald *h)
 		close(h->knock);
 	free(h->address);
 	free(h->said);
+	free(h->deaths);
 	free(h);
 }
 

@@ -258,7 +258,9 @@ TEST(an_end_that_was_given_back_goes_on_where_it_stood)
 			memset(&out, 0, sizeof out);
 			out = tern_chan_out(pair_to);
 		}
-		if (chance_one_in(&c, 2) || put - got > PIPE_WORDS)
+		if (got == put) /* over a network room comes back later */
+			chan_settle();
+		else if (chance_one_in(&c, 2) || put - got > PIPE_WORDS)
 			CHECK_IS(pair_get(), got), got++;
 		if (chance_one_in(&c, 3)) {
 			tern_in_back(&in);

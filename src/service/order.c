@@ -64,7 +64,8 @@ static bool order_hold(struct path *p, const struct arrival *a, uint32_t number)
 	if (!early_room(e, a->len))
 		return false;
 	e->here = true;
-	memcpy(e->bytes, a->at, a->len);
+	if (a->len)
+		memcpy(e->bytes, a->at, a->len);
 	e->len = a->len;
 	p->order.holds++;
 	p->net->counts.early++;

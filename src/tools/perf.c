@@ -73,6 +73,7 @@ static const struct test *const tests[] = {
 	&test_udp_auth_trip,
 	&test_udp_rate,
 	&test_udp_bulk,
+	&test_udp_claim,
 	&test_udp_lossy,
 	&test_ofi_trip,
 	&test_ofi_nap_trip,

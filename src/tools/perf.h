@@ -108,7 +108,8 @@ extern const struct test test_slow_thread, test_slow_interrupt, test_barrier_thr
 extern const struct test test_hold_poll, test_hold_thread, test_hold_interrupt;
 
 /* perf_udp.c */
-extern const struct test test_udp_trip, test_udp_auth_trip, test_udp_rate, test_udp_bulk, test_udp_lossy;
+extern const struct test test_udp_trip, test_udp_auth_trip, test_udp_rate, test_udp_bulk, test_udp_claim,
+	test_udp_lossy;
 
 /* perf_ofi.c */
 extern const struct test test_ofi_trip, test_ofi_nap_trip, test_ofi_shm_trip, test_ofi_bulk,

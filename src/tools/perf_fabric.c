@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "net/ofi/fabric.h"
+#include "tern/mem.h"
 
 enum { TAG = 7, SMALL = 256, BESIDE = 4, ADDRESS = 256 };
 
@@ -33,12 +34,13 @@ static int bare_failed(const char *what, ssize_t rc)
 			 bare.library ? bare.library->strerror((int)-rc) : "no library");
 }
 
-static int bare_expose(struct visit *mine)
+static int bare_expose(struct player *p, struct visit *mine)
 {
 	struct fid_mr *mr;
-	window = calloc(1, FABRIC_MOST);
+	window = tern_alloc(p->t, FABRIC_MOST); /* the same kind of memory: its pages are small */
 	if (!window)
 		return -ENOMEM;
+	memset(window, 0, FABRIC_MOST);
 	int rc = fabric_register(&bare, window, FABRIC_MOST, FI_REMOTE_WRITE, &mr);
 	if (rc)
 		return rc;
@@ -54,7 +56,7 @@ static int bare_meet(struct player *p)
 	size_t len = sizeof mine->address;
 	int rc = fi_getname(&bare.ep->fid, mine->address, &len);
 	if (!rc)
-		rc = bare_expose(mine);
+		rc = bare_expose(p, mine);
 	if (rc)
 		return bare_failed("being found", rc);
 	rc = tern_barrier(p->t);

@@ -205,7 +205,8 @@ const struct test test_udp_rate = {
 	.usable = udp_here,
 };
 
-static double bulk_measure(struct player *p)
+/* GB/s of what send() sends, from the first to the answer of the last. */
+static double bulk_with(struct player *p, int (*send)(struct player *p))
 {
 	if (p->rank) {
 		p->rc = words_serve(p->t, 1);
@@ -213,10 +214,31 @@ static double bulk_measure(struct player *p)
 	}
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_request_data(p->t, 1, HANDLER_LAND, bytes, p->size);
+		p->rc = send(p);
 	if (!p->rc)
 		p->rc = words_last(p->t, 1);
 	return (double)(p->count * p->size) / (double)(clock_ns() - began);
+}
+
+static int send_copied(struct player *p)
+{
+	return tern_request_data(p->t, 1, HANDLER_LAND, bytes, p->size);
+}
+
+static int send_claimed(struct player *p)
+{
+	void *claimed = tern_claim(p->t, 1, p->size);
+	return claimed ? tern_commit(p->t, claimed, HANDLER_LAND) : -errno;
+}
+
+static double bulk_measure(struct player *p)
+{
+	return bulk_with(p, send_copied);
+}
+
+static double claim_measure(struct player *p)
+{
+	return bulk_with(p, send_claimed);
 }
 
 /*
@@ -229,27 +251,26 @@ static double bulk_bare(struct player *p)
 	return (double)(datagrams * BULK_MOST) / (double)bare_stream(p, datagrams, BULK_MOST, WINDOW);
 }
 
+#define UDP_BULK                                                                                    \
+	.size_name = "bytes", .size_least = 1024, .size_most = TERN_PAYLOAD_MAX,                    \
+	.sizes = { 1, { TERN_PAYLOAD_MAX } }, .unit = "GB/s", .rate = true, .ranks = 2, .cores = 2, \
+	.count = 2048, .rounds = 31, .warm = 2, .open = udp_open_test, .limit = { bulk_bare },      \
+	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",            \
+	.bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },                                           \
+	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } }, .usable = udp_here
+
 const struct test test_udp_bulk = {
 	.name = "udp-bulk",
 	.purpose = "requests with payloads one way over UDP, without protection",
-	.size_name = "bytes",
-	.size_least = 1024,
-	.size_most = TERN_PAYLOAD_MAX,
-	.sizes = { 1, { TERN_PAYLOAD_MAX } },
-	.unit = "GB/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 2048,
-	.rounds = 31,
-	.warm = 2,
-	.open = udp_open_test,
 	.measure = bulk_measure,
-	.limit = { bulk_bare },
-	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",
-	.bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },
-	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
-	.usable = udp_here,
+	UDP_BULK,
+};
+
+const struct test test_udp_claim = {
+	.name = "udp-claim",
+	.purpose = "the same, composed in place: as in the bare stream, no byte is written or copied",
+	.measure = claim_measure,
+	UDP_BULK,
 };
 
 /* -- Losses ----------------------------------------------------------------------------------- */

@@ -286,8 +286,8 @@ static int agent_serve(struct agent *a)
 
 int agent_run(int argc, char **argv)
 {
-	struct agent a = { .input = -1, .out = -1, .err = -1 };
-	struct run_options o;
+	static struct agent a = { .input = -1, .out = -1, .err = -1 }; /* these live as long as the process */
+	static struct run_options o;
 	uint64_t keepalive = 0;
 	wire_open(&a.wire, fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
 	int rc = agent_wait_order(&a, &o);

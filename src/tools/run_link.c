@@ -243,7 +243,8 @@ static int link_status(struct link *l, const char *shell)
 
 int link_run(int control, char **command)
 {
-	struct link l = { .status = 1, .asked = clock_ns() };
+	static struct link l = { .status = 1 }; /* it lives as long as the process */
+	l.asked = clock_ns();
 	if (setting_number(SETTING_KEEPALIVE, &l.keepalive) != 0)
 		l.keepalive = 0; /* the agent, which reads it too, says what is wrong with it */
 	silence_begin(&l.silence, l.keepalive);

@@ -43,7 +43,9 @@ static struct datagram sealed(uint32_t from, uint32_t to)
 {
 	static struct packet k;
 	static unsigned char bytes[BODY + DATAGRAM_HEAD + PACKET_TAG];
-	struct path path = { .net = &net[from], .rank = to };
+	static struct path path; /* large */
+	path.net = &net[from];
+	path.rank = to;
 	k.path = &path;
 	k.at = k.bytes + PACKET_FRONT - DATAGRAM_HEAD;
 	k.end = k.bytes + PACKET_FRONT + body;
