@@ -88,7 +88,9 @@ static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX])
 		x += less;
 		n -= less;
 	}
+	tern_hold(t); /* it may allocate */
 	qsort(x, n, sizeof *x, compare);
+	tern_release(t);
 	if (copy) {
 		must(tern_put(t, at, x, n * sizeof *x));
 		copy_free(t, copy);
