@@ -110,7 +110,8 @@ static int meet_machines(const struct joining *j)
 		address[r] = all[r].herald;
 		fabric &= all[r].fabric != 0;
 	}
-	reach_agreed(j->job->head, fabric);
+	if (!rc)
+		reach_agreed(j->job->head, fabric);
 	if (!rc)
 		rc = herald_begin(j->job, j->rank, listener, address);
 	if (rc && listener >= 0)

@@ -52,6 +52,8 @@ static uint64_t leaf_unacked(const struct path *p, unsigned stream)
 	const struct place *at = &o->next;
 	if (r->window && r->first != r->next)
 		at = &flight_at(r, r->first)->slice.from[stream];
+	if (!at->cursor)
+		return 0; /* sent before anything could be written there */
 	size_t line = (size_t)(at->cursor - o->base) / TERN_LINE % o->leaf_lines;
 	return at->leaf + (line == o->leaf_lines - 1);
 }

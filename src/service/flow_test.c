@@ -237,6 +237,7 @@ static void all_arrive_in_order(const char *strategy, unsigned lose)
 	CHECK_IS(side[0].net.counts.malformed + side[1].net.counts.malformed, 0);
 	while (!packet_settled(&side[0].net.net))
 		sides_look();
+	CHECK(path_of(&side[1])->order.kept <= ORDER_KEPT);
 	sides_close();
 }
 

@@ -12,12 +12,20 @@ static void order_open(struct path *p)
 	(void)p; /* zero is a beginning */
 }
 
+static void early_free(struct order *o, struct early *e)
+{
+	if (!e->bytes)
+		return;
+	memory_free(e->bytes);
+	e->bytes = NULL;
+	e->room = 0;
+	o->kept--;
+}
+
 static void order_close(struct path *p)
 {
-	for (unsigned i = 0; i < ORDER_HELD; i++) {
-		memory_free(p->order.held[i].bytes);
-		p->order.held[i] = (struct early){ 0 };
-	}
+	for (unsigned i = 0; p->order.kept; i++)
+		early_free(&p->order, &p->order.held[i]);
 }
 
 static void order_down(struct path *p, struct packet *k)
@@ -37,22 +45,26 @@ static void order_release(struct path *p, unsigned level)
 		if (!service_up(p, &a, level))
 			return;
 		e->here = false;
+		if (o->kept > ORDER_KEPT)
+			early_free(o, e);
 		o->holds--;
 		o->expected++;
 	}
 }
 
 /* Most are as short as an Ethernet packet, and then so is what is kept for them. */
-static bool early_room(struct early *e, size_t len)
+static bool early_room(struct order *o, struct early *e, size_t len)
 {
+	size_t room = len <= SHORT_ROOM ? SHORT_ROOM : DATAGRAM_MAX;
 	if (len <= e->room)
 		return true;
-	memory_free(e->bytes);
-	e->room = len <= SHORT_ROOM ? SHORT_ROOM : DATAGRAM_MAX;
-	e->bytes = memory_new(1, e->room);
+	early_free(o, e);
+	e->bytes = memory_new(1, room);
 	if (!e->bytes)
-		e->room = 0;
-	return e->bytes;
+		return false;
+	e->room = room;
+	o->kept++;
+	return true;
 }
 
 /* A copy of one that came early. What is behind it in the batch is worth more than this packet is worth waiting for. */
@@ -61,7 +73,7 @@ static bool order_hold(struct path *p, const struct arrival *a, uint32_t number)
 	struct early *e = &p->order.held[number % ORDER_HELD];
 	if (e->here)
 		return true; /* it has come already */
-	if (!early_room(e, a->len))
+	if (!early_room(&p->order, e, a->len))
 		return false;
 	e->here = true;
 	if (a->len)

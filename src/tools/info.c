@@ -50,7 +50,7 @@ static const struct {
 	{ "words", TERN_WORDS_MAX, "of 8 bytes in a message" },
 	{ "payload", TERN_PAYLOAD_MAX, "bytes besides the words" },
 	{ "handlers", TERN_HANDLER_MAX, "numbered from 0" },
-	{ "pool-blocks", TERN_POOL_BLOCKS, "payloads under way from one rank" },
+	{ "pool-blocks", TERN_POOL_BLOCKS, "payloads under way from one rank, to near ones" },
 	{ "keep", TERN_KEEP_MAX, "messages kept by one rank" },
 	{ "defer", TERN_DEFER_MAX, "deferred functions waiting in one rank" },
 	{ "request-lines", RING_LEAVES *REQUEST_LEAF_LINES,

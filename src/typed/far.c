@@ -192,12 +192,15 @@ static int far_ask(struct typed *y, struct sending *s, bool is_long)
 }
 
 /* Whether a payload can be sent without waiting for a block. */
-static bool block_any(const struct net *net)
+static bool block_any(struct net *net)
 {
-	for (unsigned i = 0; net->pool && i < net->blocks; i++)
-		if (block_is(pool_at(net, i), BLOCK_FREE))
-			return true;
-	return !net->pool;
+	struct block *b;
+	if (!net->pool)
+		return true;
+	if (net->ops->take(net, &b) != 0) /* which may find more, for a peer that is far */
+		return false;
+	block_set(b, BLOCK_FREE);
+	return true;
 }
 
 static tern_mid far_name(struct typed *y, uint32_t rank)

@@ -212,8 +212,15 @@ static void fault_close(struct wire *w)
 	fault_free(f);
 }
 
+static size_t fault_narrow(struct wire *w, uint32_t rank, size_t had, bool dark)
+{
+	struct wire *inner = fault_of(w)->inner;
+	return inner->ops->narrow ? inner->ops->narrow(inner, rank, had, dark) : had;
+}
+
 static const struct wire_ops fault_ops = {
 	.most = fault_most,
+	.narrow = fault_narrow,
 	.send = fault_send,
 	.receive = fault_receive,
 	.descriptor = fault_descriptor,

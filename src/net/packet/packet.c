@@ -46,8 +46,7 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	p->staged += lane_last(lane);
 	p->letters++;
 	n->spoke |= !reply;
-	if (!reply) /* replies are made in a poll, which has looked at the clock */
-		n->now = clock_ns();
+	n->now = clock_ns(); /* a handler that replies may have taken long since the last look */
 	/* In a burst it may have company, until something is acknowledged or somebody looks. */
 	bool few = n->confirms ? path_ahead(p) < AHEAD
 			       : p->retry.next - p->retry.first < AHEAD && p->retry.pace.flying < AHEAD_BYTES;

@@ -131,12 +131,21 @@ void post_send(struct packet_net *n)
 	post_flush(n);
 }
 
+/* A barrier waits for acknowledgements, and what it sends must be known before a date for a sleep is. */
+static void post_hear(struct packet_net *n)
+{
+	for (uint32_t i = 0; i < n->stirs; i++)
+		retry_hear(n->path[n->stirred[i]]);
+}
+
 void post_look(struct packet_net *n, bool all)
 {
 	n->now = n->looked = clock_ns();
 	n->round += all;
 	unsigned came = n->net.site->idle && !n->local ? post_receive_idle(n) : post_receive(n);
 	n->empties += !came;
+	if (n->barrier.stage != BARRIER_OVER)
+		post_hear(n);
 	barrier_go_on(n);
 	if (post_put_off(n, came))
 		return;

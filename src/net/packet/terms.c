@@ -107,7 +107,11 @@ int terms_check(const struct packet_net *n, uint32_t rank)
 	if (n->met[rank] != MEETING_STRANGE)
 		return 0;
 	if (!boot_look(n->job, rank, &card, sizeof card)) /* it has left since, for its next session */
-		return error_set(-EPROTO, "rank %u had another network, or other services", rank);
+		return error_set(
+			-EPROTO,
+			"rank %u had another network, or other services: set TERN_NET, TERN_SERVICE, "
+			"TERN_FLOW and TERN_PROTECT to the same for all ranks",
+			rank);
 	const struct terms *t = &card.terms;
 	if (strncmp(t->net, n->terms.net, sizeof t->net) != 0) {
 		snprintf(theirs, sizeof theirs, "%.*s", (int)sizeof t->net, t->net);

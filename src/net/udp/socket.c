@@ -65,7 +65,8 @@ struct socket {
 	struct mmsghdr in[PACKET_BATCH], out[PACKET_BATCH];
 	struct iovec in_part[PACKET_BATCH];
 	char in_control[PACKET_BATCH][CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
-	bool cuts;  /* the kernel cuts what is sent, */
+	bool able;  /* the kernel knows how to cut what is sent, */
+	bool cuts;  /* and does it, */
 	bool joins; /* and joins what comes */
 	struct train train;
 };
@@ -89,6 +90,8 @@ static size_t socket_connect(struct socket *s, uint32_t rank)
 {
 	const struct sockaddr_in6 *to = &s->to[rank];
 	bool six = to->sin6_family == AF_INET6;
+	if (s->to_fd[rank] >= 0)
+		return path_mtu(s->to_fd[rank], six);
 	int buffer = BUFFER, fd = socket(to->sin6_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return LEAST_MTU - IP6_UDP;
@@ -141,7 +144,7 @@ static size_t socket_narrow(struct wire *w, uint32_t rank, size_t had, bool dark
 	size_t most = fd >= 0 ? path_mtu(fd, six) : had;
 	if (most >= had)
 		return had;
-	s->cuts = true; /* though it did not cut what is too long now */
+	s->cuts = s->able; /* though it did not cut what is too long now */
 	return most;
 }
 
@@ -227,7 +230,10 @@ static void send_many(struct socket *s, const struct outgoing *o, unsigned n)
 	int fd = s->to_fd[o->rank] >= 0 ? s->to_fd[o->rank] : s->fd;
 	if (s->cuts && outgoing_bytes(o) <= TRAIN / 2) {
 		unsigned done = send_trains(s, o, n, fd);
-		s->cuts = done == n;
+		bool too_long =
+			done < n && s->train.length > path_mtu(fd, s->to[o->rank].sin6_family == AF_INET6);
+		s->cuts = done == n ||
+			  too_long; /* what was cut out before the way got narrow is not the kernel's fault */
 		o += done;
 		n -= done;
 	}
@@ -396,7 +402,7 @@ static int socket_bind(struct socket *s, struct sockaddr_in6 *address)
 	setsockopt(s->fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
 	setsockopt(s->fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
 	int none = 0;
-	s->cuts = setsockopt(s->fd, SOL_UDP, UDP_SEGMENT, &none, sizeof none) == 0;
+	s->able = s->cuts = setsockopt(s->fd, SOL_UDP, UDP_SEGMENT, &none, sizeof none) == 0;
 	socklen_t len = sizeof *address;
 	getsockname(s->fd, (struct sockaddr *)(void *)address, &len);
 	return 0;
