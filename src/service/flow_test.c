@@ -47,13 +47,19 @@ static size_t queue_most(struct wire *w, uint32_t rank)
 	return MOST;
 }
 
+/* In no step with what is sent again and again. */
+static bool loses(const struct side *from)
+{
+	static uint32_t sent;
+	return from->lose && (++sent * UINT32_C(2654435761) >> 16) % from->lose == 0;
+}
+
 static void queue_send(struct wire *w, const struct outgoing *o, unsigned n)
 {
-	static unsigned sent;
 	struct side *from = (struct side *)(void *)w, *to = &side[1 - (from - side)];
 	for (; n; n--, o++) {
 		struct letterbox *l = &to->queue[to->came % QUEUE];
-		if (to->came - to->gone == QUEUE || (from->lose && ++sent % from->lose == 0))
+		if (to->came - to->gone == QUEUE || loses(from))
 			continue;
 		l->len = 0;
 		for (int i = 0; i < o->parts; i++) {
