@@ -10,6 +10,7 @@
 #include "net/udp/card.h"
 #include "net/udp/udp.h"
 #include "net_traffic.h"
+#include "service/service.h"
 
 enum { MANY = 64, TELL = 0, KNOW };
 
@@ -155,6 +156,34 @@ static void compute(uint64_t ns)
 {
 	for (uint64_t end = clock_ns() + ns; clock_ns() < end;)
 		;
+}
+
+static uint64_t answered;
+
+static void answer_late(tern *t, const tern_msg *m)
+{
+	compute(2000000);
+	answered = clock_ns();
+	CHECK_IS(tern_reply(t, m, TELL), 0);
+}
+
+/* Else it would be taken for lost as soon as it has left. */
+TEST(the_reply_of_a_slow_handler_leaves_when_it_leaves)
+{
+	use_udp();
+	tern *t[2];
+	REQUIRE(tern_open_local(2, t) == 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK_IS(tern_on(t[i], TELL, tell), 0);
+		CHECK_IS(tern_on(t[i], KNOW, answer_late), 0);
+	}
+	CHECK_IS(tern_request(t[0], 1, KNOW), 0);
+	while (!answered)
+		poll_both(t);
+	const struct retry *r = &net_of(t[1])->path[0]->retry;
+	CHECK(flight_at(r, r->next - 1)->sent >= answered);
+	CHECK_IS(tern_close(t[0]), 0);
+	CHECK_IS(tern_close(t[1]), 0);
 }
 
 /* Rank 1 hears nothing, as if all were lost; rank 0 computes, and says something in passing. */
