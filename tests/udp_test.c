@@ -186,21 +186,23 @@ TEST(the_reply_of_a_slow_handler_leaves_when_it_leaves)
 	CHECK_IS(tern_close(t[1]), 0);
 }
 
-/* Rank 1 hears nothing, as if all were lost; rank 0 computes, and says something in passing. */
+/*
+ * Rank 1 hears nothing, as if all were lost; rank 0 computes, and says something in passing. Rank 1 has no timer:
+ * thread sanitizer makes one signal of two that meet, and the other rank's would be lost.
+ */
 TEST(what_is_sent_under_a_hold_is_sent_again_while_its_sender_computes)
 {
 	use_udp();
-	setenv("TERN_DELIVERY", "interrupt", 1);
 	setenv("TERN_SIGNAL", "40", 1);
 	tern *t[2];
 	REQUIRE(tern_open_local(2, t) == 0);
+	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_INTERRUPT), 0);
 	for (int i = 0; i < 2; i++)
 		CHECK_IS(tern_on(t[i], TELL, tell), 0);
 	for (int i = 0; i < 2; i++)
 		CHECK_IS(tern_request(t[i], 1 - (uint32_t)i, TELL), 0);
 	for (int i = 0; i < 200; i++)
 		poll_both(t);
-	tern_hold(t[1]);
 	while (!t[0]->own->armed)
 		compute(1000000);
 	tern_hold(t[0]);
@@ -208,10 +210,8 @@ TEST(what_is_sent_under_a_hold_is_sent_again_while_its_sender_computes)
 	tern_release(t[0]);
 	while (!net_of(t[0])->counts.again)
 		compute(1000000);
-	tern_release(t[1]);
 	CHECK_IS(tern_close(t[0]), 0);
 	CHECK_IS(tern_close(t[1]), 0);
-	unsetenv("TERN_DELIVERY");
 	unsetenv("TERN_SIGNAL");
 }
 
