@@ -76,6 +76,8 @@ static void letter_arrived(struct typed *y, const struct notice *n, uint32_t src
 	struct letter *l = &s->letter[n->index];
 	struct stream *stream = notice_stream(y, n, src);
 	bool cancelled = n->cancelled || !notice_shelf(y, n);
+	if (l->state == LETTER_LANDING) /* those for short messages are counted by who has lent them */
+		rack_lend(&s->rack, -1u);
 	*l = (struct letter){ .shelf = s,
 			      .number = n->number,
 			      .len = n->len,

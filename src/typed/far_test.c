@@ -284,15 +284,19 @@ TEST(what_a_far_rank_has_and_does_not_use_goes_to_another_that_needs_it)
 
 TEST(a_buffer_for_a_long_message_that_is_not_sent_goes_to_another_that_needs_it)
 {
-	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
-	for (int i = 0; i < 2; i++) { /* for the type, for a buffer */
-		CHECK_IS(send_now(0, TYPE, BYTES), -EAGAIN);
-		local_settle();
+	static const uint32_t others[] = { SECOND, NEAR, OWNER };
+	for (unsigned n = 0; n < 3; n++) {
+		open_far();
+		REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
+		for (int i = 0; i < 2; i++) { /* for the type, for a buffer */
+			CHECK_IS(send_now(0, TYPE, BYTES), -EAGAIN);
+			local_settle();
+		}
+		CHECK_IS(free_buffers(TYPE), 0);
+		CHECK_IS(send_urged(others[n], TYPE, 10), 0);
+		CHECK(!rack_lends(&shelf_at(TYPE)->rack));
+		local_close();
 	}
-	CHECK_IS(free_buffers(TYPE), 0);
-	CHECK_IS(send_urged(SECOND, TYPE, 10), 0);
-	local_close();
 }
 
 TEST(a_buffer_for_a_long_message_that_is_not_sent_is_good_for_a_short_one)

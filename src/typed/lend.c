@@ -181,6 +181,7 @@ static void lend_long(struct typed *y, struct shelf *s, uint32_t rank)
 			return;
 		slip.flags |= SLIP_REFUSED;
 	}
+	rack_lend(&s->rack, slip.count);
 	b->want_long = false;
 	b->longs = true;
 	b->since = clock_ns();
@@ -300,6 +301,8 @@ static void returned(tern *t, const tern_msg *m)
 		}
 		if (l->state == LETTER_LENT)
 			lent_less(s, b, 1);
+		else
+			rack_lend(&s->rack, -1u);
 		letter_drop(l, y->check);
 	}
 	if (slip.count == SLIP_LOANS && b->lent)
@@ -410,8 +413,11 @@ static void shelf_forget(struct typed *y, struct shelf *s, uint32_t rank)
 {
 	for (uint32_t i = 0; i < s->rack.count; i++) {
 		struct letter *l = &s->letter[i];
-		if ((l->state == LETTER_LENT || l->state == LETTER_LANDING) && l->src == rank)
-			l->state = LETTER_NONE;
+		if (l->src != rank || (l->state != LETTER_LENT && l->state != LETTER_LANDING))
+			continue;
+		if (l->state == LETTER_LANDING)
+			rack_lend(&s->rack, -1u);
+		l->state = LETTER_NONE;
 	}
 	if (!s->borrower)
 		return;
