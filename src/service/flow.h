@@ -67,8 +67,9 @@ struct plea {
 struct flow {
 	union {
 		struct {
-			struct grant said; /* what the peer was told last */
-			uint32_t freed[2]; /* what it says */
+			struct grant said;  /* what the peer was told last */
+			struct grant heard; /* what it said last, */
+			uint32_t freed[2];  /* and the furthest of that */
 		} credit;
 		struct trial trial[2];
 		struct purse purse[2];

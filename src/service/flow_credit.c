@@ -92,6 +92,13 @@ static bool grant_take(struct path *p, unsigned stream, uint32_t freed, uint32_t
 	return true;
 }
 
+static void grants_take(struct path *p, const struct grant *g)
+{
+	for (unsigned i = 0; i < STREAMS; i++)
+		p->net->counts.malformed += !grant_take(p, i, g->freed[i], g->allowed[i]);
+	p->flow.credit.heard = *g;
+}
+
 static bool credit_up(struct path *p, struct arrival *a, unsigned level)
 {
 	struct grant g;
@@ -99,8 +106,8 @@ static bool credit_up(struct path *p, struct arrival *a, unsigned level)
 	if (!header)
 		return true;
 	memcpy(&g, header, sizeof g);
-	for (unsigned i = 0; i < STREAMS; i++)
-		p->net->counts.malformed += !grant_take(p, i, g.freed[i], g.allowed[i]);
+	if (memcmp(&g, &p->flow.credit.heard, sizeof g) != 0) /* nearly always it says what it said before */
+		grants_take(p, &g);
 	return service_up(p, a, level);
 }
 

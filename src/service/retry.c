@@ -270,20 +270,26 @@ void retry_hear(struct path *p)
  * What comes with an acknowledgement is for its handler, which may answer it: a plain one is put off until somebody wants to
  * know, and the next look does. One that comes meanwhile has all that it said.
  */
-static void ack_note(struct path *p, const struct ack *a, bool alone)
+static void ack_put_off(struct retry *r, const struct header *h, uint64_t now)
 {
-	struct retry *r = &p->retry;
-	if (alone || a->words) {
-		retry_hear(p);
-		ack_take(p, a);
-		return;
-	}
-	if (r->heard.waits && !further(r->heard.expected, a->expected))
+	if (r->heard.waits && !further(r->heard.expected, h->expected))
 		return;
 	r->heard.waits = true;
-	r->heard.expected = a->expected;
-	r->heard.echo = a->echo;
-	r->heard.when = a->when;
+	r->heard.expected = h->expected;
+	r->heard.echo = h->echo;
+	r->heard.when = now;
+}
+
+/* One with bits, or that came by itself. False if there are no such bits. */
+static bool ack_up(struct path *p, struct arrival *a, const struct header *h)
+{
+	unsigned words = h->kind & (ACK_ONLY - 1);
+	const unsigned char *bits = words <= ACK_WORDS ? header_pull(a, words * sizeof(uint64_t)) : NULL;
+	if (!bits)
+		return false;
+	retry_hear(p);
+	ack_take(p, &(struct ack){ h->expected, h->echo, p->net->now, bits, words, h->skipped });
+	return true;
 }
 
 static bool window_ready(struct path *p)
@@ -314,14 +320,12 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 	if (!header)
 		return true;
 	memcpy(&h, header, sizeof h);
-	unsigned words = h.kind & (ACK_ONLY - 1);
-	const unsigned char *bits = words <= ACK_WORDS ? header_pull(a, words * sizeof(uint64_t)) : NULL;
-	if (!bits) {
+	if (!h.kind) {
+		ack_put_off(r, &h, p->net->now);
+	} else if (!ack_up(p, a, &h)) {
 		p->net->counts.malformed++;
 		return true;
 	}
-	ack_note(p, &(struct ack){ h.expected, h.echo, p->net->now, bits, words, h.skipped },
-		 h.kind & ACK_ONLY);
 	if (h.kind & ACK_ONLY)
 		return true;
 	uint32_t ahead = h.number - r->expected;

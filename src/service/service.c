@@ -45,21 +45,28 @@ static int services_read(const char *text, unsigned *adds)
 	}
 }
 
+static void service_add(struct packet_net *n, const struct service *s)
+{
+	n->layer[n->layers++] = s;
+	if (s->ready)
+		n->ready[n->readies++] = s->ready;
+}
+
 int service_choose(struct packet_net *n)
 {
 	const char *text = setting_text(SETTING_SERVICE);
 	unsigned adds = (PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE) & ~n->wire->provides;
 	int rc = strcmp(text, "auto") == 0 ? 0 : services_read(text, &adds);
 	n->services = adds;
-	n->layers = 0;
+	n->layers = n->readies = 0;
 	if (!rc)
 		rc = flow_choose(n);
 	if (n->flow) /* the highest first */
-		n->layer[n->layers++] = n->flow;
+		service_add(n, n->flow);
 	if (adds & PROVIDES_ORDER)
-		n->layer[n->layers++] = &order_service;
+		service_add(n, &order_service);
 	if (adds & PROVIDES_RELIABLE)
-		n->layer[n->layers++] = &retry_service;
+		service_add(n, &retry_service);
 	return rc;
 }
 
@@ -77,8 +84,8 @@ void service_words(unsigned added, char text[SERVICE_WORDS])
 
 bool service_ready(struct path *p)
 {
-	for (unsigned i = 0; i < p->net->layers; i++)
-		if (p->net->layer[i]->ready && !p->net->layer[i]->ready(p))
+	for (unsigned i = 0; i < p->net->readies; i++)
+		if (!p->net->ready[i](p))
 			return false;
 	return true;
 }

@@ -242,7 +242,7 @@ static bool replayed(const struct pair *p, uint64_t counter)
 static void replay_note(struct pair *p, uint64_t counter)
 {
 	uint64_t ahead = counter > p->newest ? counter - p->newest : 0;
-	for (uint64_t i = 1; i <= ahead && i <= REPLAY_BITS; i++)
+	for (uint64_t i = 1; i < ahead && i <= REPLAY_BITS; i++)
 		p->seen[(p->newest + i) % REPLAY_BITS / 64] &= ~(UINT64_C(1) << (p->newest + i) % 64);
 	p->seen[counter % REPLAY_BITS / 64] |= UINT64_C(1) << counter % 64;
 	p->newest += ahead;
@@ -286,7 +286,7 @@ static bool guard_unseal(struct packet_net *n, struct datagram *d, uint32_t *ran
 	memcpy(&h, d->bytes, sizeof h);
 	bool another = d->from && d->from != h.rank + 1u; /* than the wire says */
 	if (h.version != (VERSION << 4 | k->mode) || h.services != n->services || h.rank >= k->size ||
-	    h.rank == n->net.site->rank || another || !guard_open(n, h.rank)) {
+	    h.rank == n->net.site->rank || another || !(k->pair[h.rank] || guard_open(n, h.rank))) {
 		n->counts.foreign++;
 		return false;
 	}
@@ -301,7 +301,7 @@ static bool guard_unseal(struct packet_net *n, struct datagram *d, uint32_t *ran
 	}
 	replay_note(p, h.counter);
 	*rank = h.rank;
-	*a = (struct arrival){ .at = d->bytes + sizeof h, .len = d->len - sizeof h - tag };
+	*a = (struct arrival){ d->bytes + sizeof h, d->len - sizeof h - tag, d->bytes, d->stay };
 	return true;
 }
 

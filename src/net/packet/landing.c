@@ -212,11 +212,17 @@ uint64_t landing_begun(const struct in *in)
 	return lane_sent(&in->fill) + (in->open != NULL);
 }
 
+/* The head of a message without a payload, but for its lap. */
+static uint64_t record_bits(unsigned id, unsigned n)
+{
+	return (uint64_t)id << TERN_ID_SHIFT | n;
+}
+
 /* The first record of a message: what will be put into the ring. */
 static bool message_begin(struct in *in, struct arrival *a, const struct record *r)
 {
 	struct parcel *p = &in->parcel;
-	*p = (struct parcel){ .bits = (uint64_t)r->id << TERN_ID_SHIFT | r->n, .n = r->n };
+	*p = (struct parcel){ .bits = record_bits(r->id, r->n), .n = r->n };
 	memcpy(p->word, r->words, r->n * sizeof(uint64_t));
 	landing_forget(in); /* its rest was lost, on a network where nothing is sent again */
 	if (!r->bytes)
@@ -283,13 +289,24 @@ static void packet_put(struct path *p, struct arrival a, unsigned streams)
 }
 
 /* The common case of an answer: one message without a payload, and room for it. False if this is not it. */
-static bool landing_single(struct path *p, struct arrival a)
+static bool landing_single(struct path *p, const struct arrival *a)
 {
-	struct record r;
-	if (!record_read(&a, &r) || a.len || r.news != NEWS_NONE || r.bytes)
+	uint16_t head;
+	if (a->len < sizeof head)
 		return false;
-	struct in *in = &p->in[r.stream];
-	return in->fill.base && !in->open && lane_ready(&in->fill) && message_take(p, &a, &r);
+	memcpy(&head, a->at, sizeof head);
+	unsigned n = head >> RECORD_WORDS_SHIFT & 7;
+	if (head & (RECORD_IS_NEWS | RECORD_HAS_PAYLOAD) || n > TERN_WORDS_MAX ||
+	    a->len != sizeof head + n * sizeof(uint64_t))
+		return false;
+	struct in *in = &p->in[head & RECORD_IS_REPLY ? STREAM_REPLIES : STREAM_REQUESTS];
+	if (!in->fill.base || in->open || !lane_ready(&in->fill))
+		return false;
+	struct parcel m = { .bits = record_bits(head % (1 << RECORD_WORDS_SHIFT), n), .n = n };
+	memcpy(m.word, a->at + sizeof head, n * sizeof(uint64_t));
+	lane_put(&in->fill, &m);
+	circle_add(p->net->net.site, in->inlet);
+	return true;
 }
 
 bool landing_take(struct path *p, const struct arrival *a)
@@ -297,7 +314,7 @@ bool landing_take(struct path *p, const struct arrival *a)
 	struct need need[STREAMS];
 	bool good;
 	path_serve(p);
-	if (TERN_LIKELY(a->len <= SINGLE) && landing_single(p, *a))
+	if (TERN_LIKELY(a->len <= SINGLE) && landing_single(p, a))
 		return true;
 	good = packet_good(p, *a, need);
 	for (unsigned stream = 0; stream < STREAMS; stream++)

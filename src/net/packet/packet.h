@@ -249,6 +249,8 @@ struct packet_net {
 	const struct service *flow;     /* the strategy; NULL without flow */
 	const struct service *layer[4]; /* the highest first */
 	unsigned layers;
+	bool (*ready[4])(struct path *p); /* of those layers that have one */
+	unsigned readies;
 	struct path **path; /* one a rank; NULL until the two talk */
 	uint32_t *active;   /* ranks with a path */
 	uint32_t actives;
@@ -297,6 +299,15 @@ static inline unsigned path_ahead(const struct path *p)
 
 /* -- place.c: walking along a ring -- */
 const tern_msg *place_look_on(const struct out *o, struct place *p); /* over control lines */
+
+/* Whether the ring goes on there, be it with a control line. */
+/* cost: base read */
+static inline bool place_has(const struct place *p)
+{
+	const tern_msg *m = (const tern_msg *)(const void *)p->cursor;
+	uint64_t x = atomic_load_explicit(&m->head, memory_order_acquire) ^ p->expect;
+	return !(x >> TERN_LAP_SHIFT);
+}
 
 /* The message there; NULL if there is none. */
 /* cost: base read */

@@ -57,11 +57,11 @@ static void post_take(struct packet_net *n, struct datagram *d)
 {
 	struct arrival a;
 	uint32_t rank;
-	struct path *p = n->guard->unseal(n, d, &rank, &a) ? path_to(n, rank) : NULL;
+	if (!n->guard->unseal(n, d, &rank, &a))
+		return;
+	struct path *p = n->path[rank] ? n->path[rank] : path_to(n, rank);
 	if (!p)
 		return;
-	a.floor = d->bytes;
-	a.stay = d->stay;
 	n->counts.received++;
 	service_up(p, &a, n->layers);
 	path_stir(p);

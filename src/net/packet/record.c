@@ -124,6 +124,26 @@ static bool payload_fit(const struct path *p, const struct packet *k, struct pie
 	return k->parts + 2 <= PACKET_PARTS;
 }
 
+/* The head of a record, and the words. */
+static void words_put(struct packet *k, unsigned stream, const tern_msg *m, unsigned n, unsigned payload)
+{
+	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	put16(k, (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS | n << RECORD_WORDS_SHIFT |
+			 (stream == STREAM_REPLIES ? RECORD_IS_REPLY : 0) | payload);
+	put_bytes(k, m->word, n * sizeof(uint64_t));
+}
+
+/* A message without a payload; false if `left` bytes are not enough. */
+static bool plain_put(struct packet *k, unsigned stream, struct place *at, const tern_msg *m, size_t left)
+{
+	unsigned n = tern_msg_words(m);
+	if (left < HEAD + n * sizeof(uint64_t))
+		return false;
+	words_put(k, stream, m, n, 0);
+	place_pass(at, m);
+	return true;
+}
+
 /*
  * Writes the message at `at`, or as much of its payload as fits into `most` bytes; false if that is nothing.
  * `at` is passed if all of it was written.
@@ -131,23 +151,19 @@ static bool payload_fit(const struct path *p, const struct packet *k, struct pie
 static bool message_put(struct path *p, struct packet *k, unsigned stream, struct place *at,
 			const tern_msg *m, size_t most)
 {
-	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	unsigned n = at->offset ? 0 : tern_msg_words(m);
-	size_t need = HEAD + n * sizeof(uint64_t), left = most - record_used(k);
+	size_t left = most - record_used(k);
 	struct piece w = { .offset = at->offset };
 	w.data = tern_msg_data(m, &w.len);
-	if (w.data ? !payload_fit(p, k, &w, need + PAYLOAD_HEAD, left) : left < need)
+	if (!w.data)
+		return plain_put(k, stream, at, m, left);
+	unsigned n = at->offset ? 0 : tern_msg_words(m);
+	if (!payload_fit(p, k, &w, HEAD + n * sizeof(uint64_t) + PAYLOAD_HEAD, left))
 		return false;
 	if (w.follows)
 		k->end = block_of(w.data)->head;
-	put16(k, (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS | n << RECORD_WORDS_SHIFT |
-			 (stream == STREAM_REPLIES ? RECORD_IS_REPLY : 0) |
-			 (w.data ? RECORD_HAS_PAYLOAD : 0));
-	for (unsigned i = 0; i < n; i++)
-		put_bytes(k, &m->word[i], sizeof(uint64_t));
-	if (w.data)
-		payload_put(p, k, &w);
-	if (w.data && w.offset + w.here < w.len)
+	words_put(k, stream, m, n, RECORD_HAS_PAYLOAD);
+	payload_put(p, k, &w);
+	if (w.offset + w.here < w.len)
 		at->offset += (uint32_t)w.here;
 	else
 		place_pass(at, m);
@@ -170,14 +186,13 @@ static bool message_allowed(struct out *o, const struct place *at, const tern_ms
 	return true;
 }
 
-static void stream_write(struct path *p, struct packet *k, unsigned stream, size_t most)
+/* Writes messages from o->next on, as many as fit and may be sent. */
+static void stream_fill(struct path *p, struct packet *k, unsigned stream, size_t most)
 {
 	struct out *o = &p->out[stream];
 	struct slice *s = &k->flight.slice;
-	s->from[stream] = o->next;
-	s->begin[stream] = (uint32_t)o->sent;
 	const tern_msg *m;
-	while (o->base && k->records < PACKET_RECORDS && (m = place_look(o, &o->next))) {
+	while (k->records < PACKET_RECORDS && (m = place_look(o, &o->next))) {
 		uint64_t blocks = o->blocks;
 		if (!message_allowed(o, &o->next, m)) {
 			k->full |= k->records > 0; /* the next packet may have an allowance of its own */
@@ -193,6 +208,16 @@ static void stream_write(struct path *p, struct packet *k, unsigned stream, size
 		o->sent += o->next.offset == 0;
 	}
 	k->full |= k->records == PACKET_RECORDS;
+}
+
+static inline void stream_write(struct path *p, struct packet *k, unsigned stream, size_t most)
+{
+	const struct out *o = &p->out[stream];
+	struct slice *s = &k->flight.slice;
+	s->from[stream] = o->next;
+	s->begin[stream] = (uint32_t)o->sent;
+	if (o->base && place_has(&o->next))
+		stream_fill(p, k, stream, most);
 	s->to[stream] = (struct until){ o->next.leaf, o->next.offset };
 }
 
