@@ -17,7 +17,8 @@
 
 enum {
 	LOOK_NS = 10000,        /* while the program sends: how often the network is asked, */
-	LINGER_NS = 20000,      /* and how long a message waits for company */
+	LINGER_NS = 20000,      /* and how long a message waits for company, */
+	ASK_EVERY = 4,          /* of which the first asks the clock, and then one of so many */
 	AHEAD = 4,              /* packets under way that a message does not wait for, */
 	AHEAD_BYTES = 16 << 10, /* if they are small */
 	SHORT = 10,             /* bytes that a message of a word takes, about */
@@ -38,6 +39,18 @@ static size_t lane_last(const struct tern_lane *lane)
 	return TERN_LINE + len;
 }
 
+/* What is staged leaves, unless it may wait for more. A handler that replies may have taken long since the last look. */
+static void staged_leave(struct path *p, bool few, bool full)
+{
+	struct packet_net *n = p->net;
+	n->now = clock_ns();
+	bool alone = few || n->now - p->sent > LINGER_NS;
+	if (!alone && !full)
+		return;
+	path_pump(p, alone);
+	post_flush(n);
+}
+
 void packet_knock(struct net *net, struct tern_lane *lane)
 {
 	struct packet_net *n = packet_of(net);
@@ -46,15 +59,12 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	p->staged += lane_last(lane);
 	p->letters++;
 	n->spoke |= !reply;
-	n->now = clock_ns(); /* a handler that replies may have taken long since the last look */
 	/* In a burst it may have company, until something is acknowledged or somebody looks. */
 	bool few = n->confirms ? path_ahead(p) < AHEAD
 			       : p->retry.next - p->retry.first < AHEAD && p->retry.pace.flying < AHEAD_BYTES;
-	bool alone = few || n->now - p->sent > LINGER_NS;
-	if (alone || path_full(p)) {
-		path_pump(p, alone);
-		post_flush(n);
-	}
+	bool full = path_full(p);
+	if (few || full || p->letters % ASK_EVERY == 1)
+		staged_leave(p, few, full);
 	if (p->staged || p->wishes || !p->retry.timer)
 		path_stir(p);
 	else if (p->retry.timer < p->due) /* all that is left to do is to wait for an answer */
