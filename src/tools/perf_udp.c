@@ -17,7 +17,7 @@
 #include "tools/perf_words.h"
 
 enum {
-	BULK_MOST = 4 * TERN_PAYLOAD_MAX, /* bytes of a bare datagram: what a packet of Tern's carries */
+	BULK_MOST = 4 * TERN_PAYLOAD_MAX, /* bytes of a bare datagram */
 	WINDOW = 8,                       /* bare datagrams under way, so that none is lost */
 	BATCH = 64,                       /* small ones, for the same reason */
 	BUFFER = 4 << 20,

@@ -16,7 +16,7 @@ struct wire;
 struct block;
 
 /* The most bytes that a datagram has on any wire. */
-enum { DATAGRAM_MAX = 36 << 10 };
+enum { DATAGRAM_MAX = 60 << 10 };
 
 struct outgoing {
 	uint32_t rank;
