@@ -16,7 +16,7 @@ upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no
 alone=(yield) # there is no limit to compare it with
 many=(multicast) # wants nine cores
 udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim udp-lossy) # left out of a build without libsodium
-ofi=(ofi-trip ofi-nap-trip ofi-shm-trip ofi-bulk ofi-shm-bulk) # and of one without libfabric
+ofi=(ofi-trip ofi-wait-trip ofi-nap-trip ofi-shm-trip ofi-bulk ofi-shm-bulk) # and of one without libfabric
 delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll hold-thread hold-interrupt barrier-thread)
 kernel=(private-put private-get rendezvous) # left out where the kernel does not copy between processes
 for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" "${kernel[@]}" "${udp[@]}" "${ofi[@]}"; do
@@ -87,7 +87,7 @@ if [[ $("$tern" info) == *"ofi            usable"* ]]; then
 	run --json --repeat 1 --count 16 --test "$(IFS=, && echo "${ofi[*]}")"
 	check_status 0
 	check_quiet
-	check_records 12
+	check_records 14
 	count_out 0 '"value": null'
 	count_out 0 '"limit": null'
 fi

@@ -76,6 +76,7 @@ static const struct test *const tests[] = {
 	&test_udp_claim,
 	&test_udp_lossy,
 	&test_ofi_trip,
+	&test_ofi_wait_trip,
 	&test_ofi_nap_trip,
 	&test_ofi_shm_trip,
 	&test_ofi_bulk,

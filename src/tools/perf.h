@@ -112,8 +112,8 @@ extern const struct test test_udp_trip, test_udp_auth_trip, test_udp_rate, test_
 	test_udp_lossy;
 
 /* perf_ofi.c */
-extern const struct test test_ofi_trip, test_ofi_nap_trip, test_ofi_shm_trip, test_ofi_bulk,
-	test_ofi_shm_bulk;
+extern const struct test test_ofi_trip, test_ofi_wait_trip, test_ofi_nap_trip, test_ofi_shm_trip,
+	test_ofi_bulk, test_ofi_shm_bulk;
 
 /* perf_sequence.c */
 extern const struct test test_block, test_stream, test_stream_group;

@@ -67,10 +67,10 @@ static int bare_meet(struct player *p)
 }
 
 /* The processes end with their test, and with them all of this. */
-int fabric_bare_open(struct player *p)
+int fabric_bare_open(struct player *p, bool waits)
 {
 	const char *name = strchr(setting_text(SETTING_NET), '/');
-	int rc = fabric_open(&bare, name ? name + 1 : "", FI_TAGGED, 2, false);
+	int rc = fabric_open(&bare, name ? name + 1 : "", FI_TAGGED, 2, waits);
 	return rc ? rc : bare_meet(p);
 }
 

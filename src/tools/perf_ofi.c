@@ -15,7 +15,7 @@
 static char *source;
 static tern_addr target;
 
-static int ofi_open_test(struct player *p)
+static int ofi_open_beside(struct player *p, bool waits)
 {
 	int rc = words_register(p->t);
 	if (rc)
@@ -25,7 +25,17 @@ static int ofi_open_test(struct player *p)
 		return -errno;
 	memset(source, 1, FABRIC_MOST);
 	target = tern_addr_at(tern_addr_of(p->t, source), 1 - p->rank);
-	return fabric_bare_open(p);
+	return fabric_bare_open(p, waits);
+}
+
+static int ofi_open_test(struct player *p)
+{
+	return ofi_open_beside(p, false);
+}
+
+static int ofi_open_waits(struct player *p)
+{
+	return ofi_open_beside(p, true);
 }
 
 static bool named_usable(const char *net, char *why, size_t len)
@@ -63,24 +73,38 @@ static double trip_bare(struct player *p)
 
 #define OFI_TRIP                                                                                   \
 	.size_name = "words", .size_most = TERN_WORDS_MAX, .sizes = { 2, { 0, 4 } }, .unit = "ns", \
-	.ranks = 2, .cores = 2, .count = 500, .rounds = 31, .warm = 2, .open = ofi_open_test,      \
-	.measure = words_trip_time, .limit = { trip_bare }, .bar = { { 4, "at most 1.10" } },      \
-	.limit_name = "fi_tsend and fi_trecv there and back over the same provider, both sides polling"
+	.ranks = 2, .cores = 2, .count = 500, .rounds = 31, .warm = 2, .measure = words_trip_time, \
+	.limit = { trip_bare }, .bar = { { 4, "at most 1.10" } }
+
+#define OFI_TRIP_POLLED                  \
+	OFI_TRIP, .open = ofi_open_test, \
+		  .limit_name =          \
+			  "fi_tsend and fi_trecv there and back over the same provider, both sides polling"
 
 const struct test test_ofi_trip = {
 	.name = "ofi-trip",
 	.purpose = "a request and its reply over libfabric's tcp",
 	.set = { { "TERN_NET", "ofi/tcp" } },
 	.usable = tcp_here,
+	OFI_TRIP_POLLED,
+};
+
+const struct test test_ofi_wait_trip = {
+	.name = "ofi-wait-trip",
+	.purpose = "the same beside a queue that could be slept on, as Tern's can",
+	.set = { { "TERN_NET", "ofi/tcp" } },
+	.usable = tcp_here,
+	.open = ofi_open_waits,
+	.limit_name = "the same as of ofi-trip, with a descriptor to sleep on that nobody sleeps on",
 	OFI_TRIP,
 };
 
 const struct test test_ofi_nap_trip = {
 	.name = "ofi-nap-trip",
-	.purpose = "the same without a descriptor to sleep on",
+	.purpose = "the same as ofi-trip without a descriptor to sleep on",
 	.set = { { "TERN_NET", "ofi/tcp" }, { "TERN_OFI_WAIT", "0" } },
 	.usable = tcp_here,
-	OFI_TRIP,
+	OFI_TRIP_POLLED,
 };
 
 const struct test test_ofi_shm_trip = {
@@ -88,7 +112,7 @@ const struct test test_ofi_shm_trip = {
 	.purpose = "a request and its reply over libfabric's shm",
 	.set = { { "TERN_NET", "ofi/shm" } },
 	.usable = shm_here,
-	OFI_TRIP,
+	OFI_TRIP_POLLED,
 };
 
 /* -- Bulk ----------------------------------------------------------------------------------- */
