@@ -274,7 +274,7 @@ static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 	struct fi_cq_data_entry e[PACKET_BATCH];
 	fi_addr_t from[PACKET_BATCH];
 	unsigned came = 0;
-	bool believed = p->sources && p->known == p->size;
+	bool all = p->known == p->size;
 	if (p->watched)
 		port_unwatch(p);
 	if (p->spent)
@@ -282,6 +282,8 @@ static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 	if (p->waits)
 		port_push(p);
 	ssize_t got = port_read(p, e, n < PACKET_BATCH ? n : PACKET_BATCH, from);
+	if (got == -FI_EAGAIN)
+		p->believed = p->sources && all;
 	for (ssize_t i = 0; i < got; i++) {
 		struct work *work = e[i].op_context;
 		if (!work)
@@ -291,11 +293,11 @@ static unsigned port_receive(struct wire *w, struct datagram *d, unsigned n)
 			continue;
 		}
 		if (e[i].flags & FI_RECV)
-			d[came++] = datagram_of(p, &e[i], believed ? from[i] : FI_ADDR_NOTAVAIL);
+			d[came++] = datagram_of(p, &e[i], p->believed ? from[i] : FI_ADDR_NOTAVAIL);
 		if (!p->many || e[i].flags & FI_MULTI_RECV) /* the last one that fitted into it */
 			inbox_spent(p, (struct inbox *)(void *)work);
 	}
-	if (came && p->sources && !believed)
+	if (came && p->sources && !all)
 		port_meet(p);
 	return came;
 }

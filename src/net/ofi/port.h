@@ -78,7 +78,8 @@ struct port {
 	uint32_t posted; /* letters with the provider, */
 	uint32_t moving; /* and moves */
 	bool sources;    /* it tells who sent what, */
-	uint32_t known;  /* which is believed when it knows all of us: some take a stranger for another */
+	uint32_t known;  /* which is believed when it knows all of us: some take a stranger for another; */
+	bool believed;   /* and has nothing left that came before that */
 	uint32_t looks;  /* at what has come since we last looked for ranks that it does not know */
 	bool many;       /* messages share an inbox */
 	struct inbox *inbox;
