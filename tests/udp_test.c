@@ -11,6 +11,7 @@
 #include "net/udp/udp.h"
 #include "net_traffic.h"
 #include "service/service.h"
+#include "tern/spawn.h"
 
 enum { MANY = 64, TELL = 0, KNOW };
 
@@ -148,6 +149,27 @@ static void poll_both(tern *t[2])
 {
 	tern_poll(t[0]);
 	tern_poll(t[1]);
+}
+
+TEST(a_poll_handles_what_has_come_also_after_a_rank_has_left)
+{
+	use_udp();
+	tern *t[3];
+	REQUIRE(tern_open_local(3, t) == 0);
+	for (int i = 0; i < 3; i++)
+		CHECK_IS(tern_on(t[i], TELL, tell), 0);
+	CHECK_IS(tern_request(t[2], 1, TELL), 0);
+	CHECK_IS(tern_wait(t[1], &told, 1), 0);
+	CHECK_IS(tern_close(t[2]), 0);
+	for (int i = 0; i < 200; i++)
+		poll_both(t);
+	for (int i = 0; i < 5; i++) {
+		CHECK_IS(tern_request(t[0], 1, TELL), 0);
+		CHECK_IS(tern_poll(t[1]), 1);
+		tern_poll(t[0]);
+	}
+	CHECK_IS(tern_close(t[0]), 0);
+	CHECK_IS(tern_close(t[1]), 0);
 }
 
 /* -- Interrupts ----------------------------------------------------------------------------- */
@@ -336,6 +358,46 @@ TEST(what_strangers_send_is_counted_and_dropped)
 	CHECK_IS(tern_wait(t[0], &told, 1), 0);
 	CHECK_IS(tern_close(t[0]), 0);
 	CHECK_IS(tern_close(t[1]), 0);
+}
+
+/* -- Damaged datagrams ------------------------------------------------------------------------ */
+
+static void tell_back(tern *t, const tern_msg *m)
+{
+	CHECK_IS(tern_reply(t, m, KNOW), 0);
+}
+
+static uint64_t ask_often(tern *t, const uint64_t word[TERN_WORDS_MAX])
+{
+	(void)word;
+	for (int i = 0; i < 50; i++) {
+		CHECK_IS(tern_request(t, 1 - tern_rank(t), TELL), 0);
+		CHECK_IS(tern_wait(t, &known, 1), 0);
+	}
+	tern_signal(t, &told, 1);
+	return 0;
+}
+
+static void threads_ask(void)
+{
+	tern *t = crew_open();
+	CHECK_IS(tern_on(t, TELL, tell_back), 0);
+	CHECK_IS(tern_on(t, KNOW, know), 0);
+	CHECK_IS(tern_thread_on(t, 0, ask_often), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_spawn(t, tern_rank(t), 0, NULL, NULL), 0);
+	CHECK_IS(tern_wait(t, &told, 1), 0);
+	CHECK_IS(tern_barrier(t), 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+/* Theirs is small. */
+TEST(damaging_what_a_thread_sends_fits_its_stack)
+{
+	use_udp();
+	setenv("TERN_STACK", "48K", 1);
+	setenv("TERN_FAULT", "corrupt=0.3,truncate=0.3,seed=1", 1);
+	crew_run(2, threads_ask);
 }
 
 /* -- Settings ------------------------------------------------------------------------------- */

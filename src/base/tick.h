@@ -22,6 +22,13 @@ static inline uint64_t tick_now(void)
 #endif
 }
 
+/* Ten microseconds at most, whatever a tick is on this machine. */
+#if defined(__aarch64__)
+enum { TICKS_BRIEF = 250 };
+#else
+enum { TICKS_BRIEF = 10000 };
+#endif
+
 /* Both clocks at one moment; what a tick is follows from two of them. */
 struct moment {
 	uint64_t tick, ns;

@@ -234,6 +234,14 @@ static void bell_answer(struct endpoint *e)
 		poll_lost(e);
 }
 
+/* What handlers have replied leaves now: the program may not come back for long. */
+static void poll_ended(struct endpoint *e)
+{
+	for (unsigned i = 0; i < e->nets; i++)
+		if (e->net[i]->ops->polled)
+			e->net[i]->ops->polled(e->net[i]);
+}
+
 static void poll_deferred(struct endpoint *e);
 
 /* cost: base status */
@@ -250,6 +258,8 @@ static unsigned poll_circle(struct endpoint *e, unsigned kinds)
 		}
 		in = in->next;
 	} while (in != &e->site.bell);
+	if (e->site.asks)
+		poll_ended(e);
 	return handled;
 }
 
@@ -327,8 +337,12 @@ unsigned poll_once(struct endpoint *e, unsigned kinds)
 
 void tern_arrived(tern *t)
 {
-	if (!held(t->own))
-		poll_once(t->own, KINDS_BOTH);
+	struct site *site = &t->own->site;
+	if (held(t->own))
+		return;
+	site->passing = true;
+	poll_once(t->own, KINDS_BOTH);
+	site->passing = false;
 }
 
 /* Sentences are kept per thread, and an interrupt's is taken back. */

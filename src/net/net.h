@@ -88,6 +88,8 @@ struct net_ops {
 
 	/* The bell has rung: bring in the inlets of whoever knocked. */
 	void (*answer)(struct net *net);
+	/* A poll has ended, and its handlers have replied. Only where site.asks; may be NULL. */
+	void (*polled)(struct net *net);
 
 	/*
 	 * 0 while `rank` can answer, or what it sent before may still come; -ESHUTDOWN or -EOWNERDEAD, or -EPROTO if it has chosen
@@ -171,7 +173,8 @@ struct site {
 	bool asks;                /* a network wants to be asked by every poll: its bell is always rung; */
 	_Atomic uint64_t *behind; /* and behind that one is the bell of shared memory, if it is there, too; */
 	bool mute;                /* and what arrives there cannot raise a signal; */
-	bool idle;                /* and whoever polls waits for it: looking again at once disturbs nobody; */
+	bool idle;                /* and whoever polls waits for it: looking again at once disturbs nobody, */
+	bool passing;             /* or has sent something and looks in passing; */
 	bool later; /* and after a knock it has something to look after at a time that nobody who computes knows of */
 };
 

@@ -35,7 +35,8 @@ struct fault {
 	struct chance chance;
 	uint64_t *cut;  /* until when nothing gets to a rank */
 	uint64_t clear; /* when a slow wire is free again */
-	struct late *late;
+	struct late *
+		late; /* LATE of them, and one more for what is damaged: no thread's stack need have room for it */
 	uint64_t due; /* of the first of them */
 };
 
@@ -107,7 +108,7 @@ static void late_add(struct fault *f, const struct outgoing *o, uint64_t due)
 
 static void send_damaged(struct fault *f, const struct outgoing *o, bool cut)
 {
-	unsigned char bytes[DATAGRAM_MAX];
+	unsigned char *bytes = f->late[LATE].bytes;
 	size_t len = gather(bytes, o);
 	if (cut)
 		len = chance_below(&f->chance, (uint32_t)len);
@@ -201,7 +202,7 @@ static void fault_free(struct fault *f)
 {
 	free(f->cut);
 	if (f->late)
-		munmap(f->late, LATE * sizeof *f->late);
+		munmap(f->late, (LATE + 1) * sizeof *f->late);
 	free(f);
 }
 
@@ -234,7 +235,7 @@ static int fault_new(struct fault **out, uint32_t size)
 	if (!f)
 		return error_set(-ENOMEM, "TERN_FAULT: no memory");
 	f->cut = calloc(size, sizeof *f->cut);
-	f->late = mmap(NULL, LATE * sizeof *f->late, PROT_READ | PROT_WRITE,
+	f->late = mmap(NULL, (LATE + 1) * sizeof *f->late, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (f->late == MAP_FAILED)
 		f->late = NULL;

@@ -12,13 +12,13 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/kernel.h"
+#include "base/tick.h"
 #include "base/world.h"
 #include "service/service.h"
 
 enum {
 	LOOK_NS = 10000,        /* while the program sends: how often the network is asked, */
-	LINGER_NS = 20000,      /* and how long a message waits for company, */
-	ASK_EVERY = 4,          /* of which the first asks the clock, and then one of so many */
+	LINGER_NS = 20000,      /* and how long a message waits for company */
 	AHEAD = 4,              /* packets under way that a message does not wait for, */
 	AHEAD_BYTES = 16 << 10, /* if they are small */
 	SHORT = 10,             /* bytes that a message of a word takes, about */
@@ -39,11 +39,23 @@ static size_t lane_last(const struct tern_lane *lane)
 	return TERN_LINE + len;
 }
 
+static void time_ask(struct packet_net *n)
+{
+	n->ticked = tick_now();
+	n->now = clock_ns();
+}
+
+/* Whether the kernel's clock should be asked: the processor's own is quicker to read, and a little old does no harm. */
+static bool time_passed(const struct packet_net *n)
+{
+	return tick_now() - n->ticked > TICKS_BRIEF;
+}
+
 /* What is staged leaves, unless it may wait for more. A handler that replies may have taken long since the last look. */
 static void staged_leave(struct path *p, bool few, bool full)
 {
 	struct packet_net *n = p->net;
-	n->now = clock_ns();
+	time_ask(n);
 	bool alone = few || n->now - p->sent > LINGER_NS;
 	if (!alone && !full)
 		return;
@@ -58,12 +70,11 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	bool reply = lane->gate;
 	p->staged += lane_last(lane);
 	p->letters++;
-	n->spoke |= !reply;
 	/* In a burst it may have company, until something is acknowledged or somebody looks. */
 	bool few = n->confirms ? path_ahead(p) < AHEAD
 			       : p->retry.next - p->retry.first < AHEAD && p->retry.pace.flying < AHEAD_BYTES;
 	bool full = path_full(p);
-	if (few || full || p->letters % ASK_EVERY == 1)
+	if (few || full || time_passed(n))
 		staged_leave(p, few, full);
 	if (p->staged || p->wishes || !p->retry.timer)
 		path_stir(p);
@@ -95,28 +106,33 @@ int packet_connect(struct net *net, uint32_t rank)
 	return 0;
 }
 
+/* A send's own look: what it has just written may be joined by more. */
+static void look_in_passing(struct packet_net *n)
+{
+	if (time_passed(n))
+		time_ask(n);
+	uint64_t since = n->now - n->looked;
+	if (since > LOOK_NS || !block_is(&n->net.pool->block[n->net.next], BLOCK_FREE))
+		post_look(n, since > LINGER_NS);
+}
+
 void packet_answer(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
-	n->ending = !n->ending;
-	if (!n->ending) { /* the program may not come back for long, so replies leave now */
-		if (n->replied)
-			post_send(n);
-		n->replied = false;
-		return;
-	}
-	bool spoke = n->spoke;
-	n->spoke = false;
 	if (n->call.on)
 		packet_disarm(net); /* whoever polls need not be called */
-	if (!spoke) {
+	if (net->site->passing)
+		look_in_passing(n);
+	else
 		post_look(n, true);
-		return;
-	}
-	/* A send's own look: what it has just written may be joined by more. */
-	uint64_t since = n->now - n->looked;
-	if (since > LOOK_NS || !block_is(&net->pool->block[net->next], BLOCK_FREE))
-		post_look(n, since > LINGER_NS);
+}
+
+void packet_polled(struct net *net)
+{
+	struct packet_net *n = packet_of(net);
+	if (n->replied)
+		post_send(n);
+	n->replied = false;
 }
 
 /* -- Payloads ---------------------------------------------------------------------------- */
@@ -340,14 +356,12 @@ static int packet_wake(struct packet_net *n)
 	return 0;
 }
 
-/* A poll asks the network first and last. Where shared memory is there, too, its bell is answered on the way. */
+/* A poll asks the network first. Where shared memory is there, too, its bell is answered on the way. */
 static void packet_circle(struct packet_net *n, struct site *site)
 {
 	circle_begin(site, &n->bell);
 	site->asks = true;
 	site->behind = n->local ? &n->job->rank[site->rank].bell : NULL;
-	n->last = (struct tern_inlet){ .cursor = site->bell.cursor, .expect = BELL_RUNG, .kind = TERN_BELL };
-	circle_add(site, &n->last); /* others come before it */
 }
 
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,

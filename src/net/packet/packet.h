@@ -262,15 +262,13 @@ struct packet_net {
 	_Atomic uint8_t heed;  /* always 0: a send ends in a knock */
 	struct packet *batch;  /* PACKET_BATCH of them */
 	unsigned filled;
-	struct tern_inlet last; /* the same bell, at the end of the circle: so a poll asks twice, */
-	bool ending;            /* and this tells the second time, after handlers have run */
-	bool spoke;             /* a request was written since the last look, */
-	bool replied;           /* a reply was */
-	bool put_off;           /* the last look brought one packet, and who stirs was not looked after */
-	bool sleeping;          /* the bell says so */
-	bool resting; /* after this look there may be none for long: nothing that can be said is put off */
+	bool replied;  /* a reply was written since the last poll, and not sent */
+	bool put_off;  /* the last look brought one packet, and who stirs was not looked after */
+	bool sleeping; /* the bell says so */
+	bool resting;  /* after this look there may be none for long: nothing that can be said is put off */
 	struct call call;
 	uint64_t now, looked; /* ns */
+	uint64_t ticked;      /* when the clock was last asked by who sends, in ticks */
 	uint64_t empties;     /* looks that found nothing */
 	uint64_t round;       /* looks at which nothing was held back for company */
 	uint32_t known_left;
@@ -389,6 +387,7 @@ unsigned packet_in_force(struct net *net);
 int packet_connect(struct net *net, uint32_t rank);
 void packet_knock(struct net *net, struct tern_lane *lane);
 void packet_answer(struct net *net);
+void packet_polled(struct net *net);
 int packet_check(struct net *net, uint32_t rank);
 int packet_take(struct net *net, struct block **out);
 uint32_t packet_left(struct net *net);
@@ -417,9 +416,10 @@ void barrier_tell(struct packet_net *n); /* after a flush: whether our part in i
 /* What every network of packets has in its table. */
 #define PACKET_OPERATIONS                                                                             \
 	.in_force = packet_in_force, .connect = packet_connect, .knock = packet_knock,                \
-	.answer = packet_answer, .check = packet_check, .left = packet_left, .take = packet_take,     \
-	.reclaim = packet_reclaim, .owns = packet_owns, .ours = packet_ours, .demote = packet_demote, \
-	.arm = packet_arm, .disarm = packet_disarm, .arrive = packet_arrive, .passed = packet_passed, \
-	.had_passed = packet_had_passed, .settled = packet_settled, .close = packet_close
+	.answer = packet_answer, .polled = packet_polled, .check = packet_check, .left = packet_left, \
+	.take = packet_take, .reclaim = packet_reclaim, .owns = packet_owns, .ours = packet_ours,     \
+	.demote = packet_demote, .arm = packet_arm, .disarm = packet_disarm, .arrive = packet_arrive, \
+	.passed = packet_passed, .had_passed = packet_had_passed, .settled = packet_settled,          \
+	.close = packet_close
 
 #endif
