@@ -88,7 +88,7 @@ printed() { grep -qx "$1" "$out"; }
 
 sentence "signals reach the ranks, also when nobody reads their input and output"
 start -n 2 sh -c 'trap "echo got it; exit 0" USR1; echo ready; while :; do sleep 0.1; done'
-until_true printed ready && sleep 0.3
+until_true printed ready && sleep 2
 kill -USR1 $front
 wait $front
 status=$?
@@ -126,7 +126,7 @@ sentence "a second interrupt ends the job at once"
 start -n 2 sh -c 'trap "" INT TERM; echo ready; while :; do sleep 0.1; done'
 until_true printed ready && sleep 0.2
 kill -INT $front
-sleep 0.3
+sleep 2
 kill -INT $front
 wait $front
 check_nothing_left
@@ -148,6 +148,17 @@ status=$?
 ((status)) || fail "a host was lost and the status is 0"
 says 30 'wait: dead: rank (8|9) is '
 check_nothing_left
+
+sentence "what comes before the card of who sent it is not lost, also where nothing is sent again"
+printf '#!/bin/sh\nhost=$1; shift\n[ $host = h2 ] || exec sh -c "$*"\nsh -c "$*" | (sleep 2; cat)\n' >"$folder/late"
+chmod +x "$folder/late"
+launcher=("$tern" run --hosts h1,h2 --ssh "$folder/late")
+for net in udp ofi/tcp; do
+	[[ $(TERN_NET=$net "$tern" info 2>/dev/null) == *"${net%%/*}            usable"* ]] || continue
+	TERN_NET=$net launch 4 "$bin/launch_ranks" all 3
+	check_status 0
+	says 12 '^rank [0-9]+ of 4: all came$'
+done
 
 refused() { # PATTERN ARGUMENTS
 	local pattern=$1

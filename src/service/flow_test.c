@@ -104,11 +104,11 @@ static void no_seal(struct packet_net *n, struct packet *k)
 	memset(k->at, 0, DATAGRAM_HEAD);
 }
 
-static bool no_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a)
+static enum seal no_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a)
 {
 	*rank = 1 - n->net.site->rank;
 	*a = (struct arrival){ .at = d->bytes + DATAGRAM_HEAD, .len = d->len - DATAGRAM_HEAD };
-	return true;
+	return SEAL_GOOD;
 }
 
 static const struct guard_ops no_guard = { .open = no_open, .seal = no_seal, .unseal = no_unseal };

@@ -274,35 +274,37 @@ static bool authentic(const struct keys *k, struct pair *p, const struct datagra
 	return k->mode == GUARD_NONE || (k->mode == GUARD_AUTH ? open_auth : open_encrypted)(p, d, counter);
 }
 
-static bool guard_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a)
+static enum seal guard_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a)
 {
 	struct keys *k = n->keys;
 	struct head h;
 	size_t tag = k->mode == GUARD_NONE ? 0 : PACKET_TAG;
 	if (d->len < sizeof h + tag) {
 		n->counts.malformed += d->len != 1; /* a single byte only wakes us */
-		return false;
+		return SEAL_BROKEN;
 	}
 	memcpy(&h, d->bytes, sizeof h);
 	bool another = d->from && d->from != h.rank + 1u; /* than the wire says */
 	if (h.version != (VERSION << 4 | k->mode) || h.services != n->services || h.rank >= k->size ||
-	    h.rank == n->net.site->rank || another || !(k->pair[h.rank] || guard_open(n, h.rank))) {
+	    h.rank == n->net.site->rank || another) {
 		n->counts.foreign++;
-		return false;
+		return SEAL_BROKEN;
 	}
+	*rank = h.rank;
+	if ((n->unmets && unmet_keeps(n, h.rank)) || !(k->pair[h.rank] || guard_open(n, h.rank)))
+		return SEAL_UNMET;
 	struct pair *p = k->pair[h.rank];
 	if (h.session != p->receive_session || replayed(p, h.counter)) {
 		n->counts.old++;
-		return false;
+		return SEAL_BROKEN;
 	}
 	if (!authentic(k, p, d, h.counter)) {
 		n->counts.forged++;
-		return false;
+		return SEAL_BROKEN;
 	}
 	replay_note(p, h.counter);
-	*rank = h.rank;
 	*a = (struct arrival){ d->bytes + sizeof h, d->len - sizeof h - tag, d->bytes, d->stay };
-	return true;
+	return SEAL_GOOD;
 }
 
 const struct guard_ops guard_ops = {

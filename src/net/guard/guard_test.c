@@ -63,7 +63,8 @@ static bool opened(uint32_t at, struct datagram d, uint32_t *from)
 	struct arrival a;
 	memcpy(bytes, d.bytes, d.len); /* it may be changed */
 	d.bytes = bytes;
-	return guard_ops.unseal(&net[at], &d, from, &a) && a.len == body && chance_filled(a.at, body, 7);
+	return guard_ops.unseal(&net[at], &d, from, &a) == SEAL_GOOD && a.len == body &&
+	       chance_filled(a.at, body, 7);
 }
 
 static void in_each_mode(void (*check)(void))

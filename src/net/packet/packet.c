@@ -163,6 +163,7 @@ void packet_reclaim(struct net *net, uint32_t rank)
 	struct path *p = packet_of(net)->path[rank];
 	if (p && !p->gone)
 		path_give_up(p);
+	unmet_forget(packet_of(net), rank);
 	pool_reclaim(net, rank);
 }
 
@@ -420,6 +421,7 @@ void packet_free(struct packet_net *n)
 	if (n->wake > 0)
 		close(n->wake);
 	barrier_close(n);
+	unmet_close(n);
 	terms_close(n);
 	free(n->path);
 	free(n->active);

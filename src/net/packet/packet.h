@@ -200,16 +200,18 @@ struct packet_counts {
  * may end with PACKET_TAG of them.
  */
 enum { DATAGRAM_HEAD = 16 };
+enum seal { SEAL_BROKEN, SEAL_UNMET, SEAL_GOOD };
 struct guard_ops {
 	bool (*open)(struct packet_net *n,
 		     uint32_t rank); /* makes keys; false if its card is not there yet */
 	/* Fills the bytes from k->at, and adds to the last part. */
 	void (*seal)(struct packet_net *n, struct packet *k);
 	/*
-	 * Takes off what seal() put on. False if it is to be dropped, which has been counted: it is
-	 * not of this job or session, not of the rank it claims, or has come before.
+	 * Takes off what seal() put on. SEAL_BROKEN if it is to be dropped, which has been counted: it is not of this job or
+	 * session, not of the rank it claims, or has come before. SEAL_UNMET if that rank's card is not there yet, so
+	 * that nobody can tell.
 	 */
-	bool (*unseal)(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a);
+	enum seal (*unseal)(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a);
 	void (*close)(struct packet_net *n);
 };
 
@@ -277,7 +279,9 @@ struct packet_net {
 	int wake;      /* a socket of loopback that ends a sleep */
 	struct terms terms;          /* ours, */
 	uint8_t *met;                /* and whether those of each rank are the same, see terms.c; */
-	uint32_t unmet;              /* ranks whose card has not come yet, */
+	struct unmet *unmets;        /* datagrams of ranks whose card has not come yet, in their order, */
+	size_t unmet_bytes;          /* and what they take */
+	uint32_t unmet;              /* those ranks, */
 	uint32_t strangers;          /* and those who have others */
 	uint64_t review, review_gap; /* when cards are looked for again, ns */
 	struct barrier barrier;
@@ -361,7 +365,16 @@ void path_stir(struct path *p);
 void path_wake(struct path *p, uint64_t due); /* to be looked after then */
 void path_mind(struct path *p, bool all);     /* its services, its time, what is staged */
 
+/* -- unmet.c: datagrams that came before the card of who sent them -- */
+enum { CARD_NS = 1000000 }; /* between two looks for a card */
+bool unmet_keeps(const struct packet_net *n, uint32_t rank);
+void unmet_keep(struct packet_net *n, uint32_t rank, const struct datagram *d);
+void unmet_review(struct packet_net *n); /* takes in those whose card has come */
+void unmet_forget(struct packet_net *n, uint32_t rank);
+void unmet_close(struct packet_net *n);
+
 /* -- post.c: packets in and out -- */
+void post_take(struct packet_net *n, struct datagram *d); /* one that has come */
 struct packet *post_begin(struct path *p);
 void post_end(struct packet *k); /* with the headers of its services */
 void post_flush(struct packet_net *n);

@@ -8,8 +8,6 @@
 /* What headers and the tag may take of a datagram. */
 enum { OVERHEAD = PACKET_FRONT + PACKET_TAG };
 
-enum { CARD_NS = 1000000 }; /* between two looks for the card of a rank that has not opened yet */
-
 static void out_open(struct out *o, struct tern_lane *lane, _Atomic uint64_t *freed)
 {
 	o->base = lane->base;

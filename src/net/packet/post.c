@@ -53,11 +53,14 @@ void post_flush(struct packet_net *n)
 	n->filled = 0;
 }
 
-static void post_take(struct packet_net *n, struct datagram *d)
+void post_take(struct packet_net *n, struct datagram *d)
 {
 	struct arrival a;
 	uint32_t rank;
-	if (!n->guard->unseal(n, d, &rank, &a))
+	enum seal seal = n->guard->unseal(n, d, &rank, &a);
+	if (seal == SEAL_UNMET)
+		unmet_keep(n, rank, d);
+	if (seal != SEAL_GOOD)
 		return;
 	struct path *p = n->path[rank] ? n->path[rank] : path_to(n, rank);
 	if (!p)
@@ -72,6 +75,8 @@ static unsigned post_receive(struct packet_net *n)
 {
 	struct datagram d[PACKET_BATCH];
 	unsigned all = 0;
+	if (n->unmets)
+		unmet_review(n);
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
 		unsigned came = n->wire->ops->receive(n->wire, d, PACKET_BATCH);
 		for (unsigned i = 0; i < came; i++)
@@ -162,5 +167,7 @@ uint64_t post_due(struct packet_net *n)
 	for (uint32_t i = 0; i < n->stirs; i++)
 		if (n->path[n->stirred[i]]->due < due)
 			due = n->path[n->stirred[i]]->due;
+	if (n->unmets && n->now + CARD_NS < due)
+		due = n->now + CARD_NS;
 	return due < wire ? due : wire;
 }

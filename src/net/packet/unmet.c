@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: protection control */
+/*
+ * A rank may send before its card has come to us: the launcher carries cards, and may be slower than the network. Who sent it
+ * cannot be known then. Where things are sent again that is a loss like any other; on a wire that is reliable
+ * nobody would, so it is kept until the card is there.
+ *
+ * What a rank sends is taken in the order in which it came: while something of it is kept, all that follows is kept, too, and
+ * all of it is taken in at once.
+ */
+#include <string.h>
+
+#include "base/memory.h"
+#include "net/packet/packet.h"
+
+/* More than the credits of several ranks: what exceeds it was sent by somebody else. */
+#define UNMET_MOST ((size_t)64 << 20)
+
+struct unmet {
+	struct unmet *next;
+	uint32_t rank, from;
+	size_t len;
+	unsigned char bytes[];
+};
+
+bool unmet_keeps(const struct packet_net *n, uint32_t rank)
+{
+	for (const struct unmet *u = n->unmets; u; u = u->next)
+		if (u->rank == rank)
+			return true;
+	return false;
+}
+
+void unmet_keep(struct packet_net *n, uint32_t rank, const struct datagram *d)
+{
+	bool fits = n->confirms && n->unmet_bytes + d->len <= UNMET_MOST;
+	struct unmet *u = fits ? memory_new(1, sizeof *u + d->len) : NULL;
+	if (!u) {
+		n->counts.foreign++;
+		return;
+	}
+	u->rank = rank;
+	u->from = d->from;
+	u->len = d->len;
+	memcpy(u->bytes, d->bytes, d->len);
+	n->unmet_bytes += d->len;
+	struct unmet **at = &n->unmets;
+	while (*at)
+		at = &(*at)->next;
+	*at = u;
+}
+
+/* Those of one rank, in their order, which are kept no more. */
+static struct unmet *unmet_take(struct packet_net *n, uint32_t rank)
+{
+	struct unmet *taken = NULL, **end = &taken;
+	for (struct unmet **at = &n->unmets; *at;) {
+		struct unmet *u = *at;
+		if (u->rank != rank) {
+			at = &u->next;
+			continue;
+		}
+		*at = u->next;
+		u->next = NULL;
+		*end = u;
+		end = &u->next;
+		n->unmet_bytes -= u->len;
+	}
+	return taken;
+}
+
+static void unmet_free(struct unmet *u)
+{
+	while (u) {
+		struct unmet *next = u->next;
+		memory_free(u);
+		u = next;
+	}
+}
+
+static void unmet_take_in(struct packet_net *n, uint32_t rank)
+{
+	struct unmet *all = unmet_take(n, rank);
+	for (struct unmet *u = all; u; u = u->next)
+		post_take(n, &(struct datagram){ .bytes = u->bytes, .len = u->len, .from = u->from });
+	unmet_free(all);
+}
+
+void unmet_review(struct packet_net *n)
+{
+	struct unmet *u = n->unmets;
+	while (u) {
+		if (n->guard->open(n, u->rank)) {
+			unmet_take_in(n, u->rank);
+			u = n->unmets;
+		} else {
+			u = u->next;
+		}
+	}
+}
+
+void unmet_forget(struct packet_net *n, uint32_t rank)
+{
+	unmet_free(unmet_take(n, rank));
+}
+
+void unmet_close(struct packet_net *n)
+{
+	unmet_free(n->unmets);
+}
