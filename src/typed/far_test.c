@@ -101,6 +101,16 @@ static void stream(uint32_t from, unsigned type)
 	CHECK(shelf_at(type)->borrower[from].lent > 0);
 }
 
+/* Lets `from` have a cell of the spill, and not use it: the only buffer of the type is taken by what it sent before. */
+static void idle_cell(uint32_t from, unsigned type)
+{
+	unsigned before = free_buffers(KEY_SPILL);
+	CHECK_IS(send_tried(from, type, 64), 0);
+	CHECK_IS(send_now(from, type, 64), -EAGAIN);
+	local_settle();
+	CHECK_IS(free_buffers(KEY_SPILL), before - 1);
+}
+
 /* -- What a send does ------------------------------------------------------------------------------ */
 
 TEST(a_message_to_a_far_rank_lands_in_its_buffer)
@@ -417,6 +427,24 @@ TEST(a_type_of_which_something_is_lent_can_be_closed_and_opened_again)
 	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	CHECK(!typed_of(local[OWNER])->limbo); /* everything has come back */
 	CHECK((char *)tern_alloc(local[OWNER], 64) - before < 2 << 20);
+	local_close();
+}
+
+TEST(a_cell_of_the_spill_that_is_lent_for_a_type_comes_back_though_that_is_closed_and_opened_at_once)
+{
+	setenv("TERN_SPILL", "512", 1); /* one */
+	open_far();
+	for (int round = 0; round < 3; round++) {
+		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
+		idle_cell(0, TYPE);
+		CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
+		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
+		local_settle();
+		CHECK_IS(free_buffers(KEY_SPILL), 1);
+		CHECK_IS(send_tried(0, TYPE, 64), 0);
+		CHECK_IS(send_tried(0, TYPE, 64), 0);
+		CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
+	}
 	local_close();
 }
 

@@ -14,8 +14,8 @@
  *
  * A type can be closed while buffers are lent for short messages. Their memory goes back to the heap at once; what
  * still comes for them is dropped, as it would have been a moment before. The shelf stays in limbo until every
- * buffer that was lent has come back or its message has come, because these messages may have numbers in the
- * order of all types, and their letters stand for those. A buffer lent for a long message keeps the type open, as any
+ * buffer that was lent, and every cell of the spill, has come back or its message has come: these messages may have numbers in the
+ * order of all types, and their letters stand for those; and whoever gives a cell back names the shelf for which it had it. A buffer lent for a long message keeps the type open, as any
  * does into which a message is landing: its sender writes there.
  */
 #include <errno.h>
@@ -401,8 +401,11 @@ void lend_closed(struct typed *y, struct shelf *s)
 	typed_busy(y);
 }
 
-bool lend_over(const struct shelf *s)
+bool lend_over(const struct typed *y, const struct shelf *s)
 {
+	for (uint32_t r = 0; s->borrower && r < y->e->t->size; r++)
+		if (s->borrower[r].lent) /* of the spill, perhaps, whose letters are not here */
+			return false;
 	for (uint32_t i = 0; i < s->rack.count; i++)
 		if (s->letter[i].state != LETTER_NONE)
 			return false;

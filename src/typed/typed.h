@@ -315,8 +315,9 @@ void lend_used(struct typed *y, struct shelf *s, uint32_t rank, bool counted);
 /* Ends the turn of a rack though some of it is lent; false, and nothing has changed, if a message is just landing. */
 bool lend_shut(struct typed *y, struct shelf *s);
 void lend_closed(struct typed *y, struct shelf *s); /* tells those who have something of it, or wait for it */
-bool lend_over(const struct shelf *s);              /* nothing of it is out, and nobody is to be told */
-void lend_forget(struct typed *y, uint32_t rank);   /* which has left */
+/* Nothing is out that was lent for it, and nobody is to be told. */
+bool lend_over(const struct typed *y, const struct shelf *s);
+void lend_forget(struct typed *y, uint32_t rank); /* which has left */
 
 /* -- check.c: TERN_CHECK -- */
 uint64_t check_sum(const char *data, size_t len);
