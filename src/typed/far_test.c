@@ -371,6 +371,42 @@ TEST(the_spill_is_lent_too_and_is_bounded)
 	local_close();
 }
 
+TEST(an_idle_cell_of_the_spill_goes_to_whoever_needs_one_for_another_type)
+{
+	static const uint32_t others[] = { 0, SECOND, NEAR, OWNER };
+	setenv("TERN_SPILL", "512", 1); /* one */
+	for (unsigned n = 0; n < 4; n++) {
+		open_far();
+		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
+		REQUIRE(tern_bufalloc(local[OWNER], OTHER, 64, 1, TERN_BUF_SPILL) == 0);
+		idle_cell(0, OTHER);
+		CHECK_IS(send_tried(others[n], TYPE, 64), 0);
+		CHECK_IS(send_urged(others[n], TYPE, 64), 0);
+		CHECK(!rack_lends(&shelf_at(KEY_SPILL)->rack) && !rack_lends(&shelf_at(OTHER)->rack));
+		CHECK_IS(send_tried(0, OTHER, 64), -EAGAIN);
+		local_close();
+	}
+}
+
+TEST(an_idle_cell_of_the_spill_is_asked_back_though_its_borrower_sends_other_messages_all_the_time)
+{
+	setenv("TERN_SPILL", "512", 1); /* one */
+	open_far();
+	REQUIRE(tern_bufalloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
+	REQUIRE(tern_bufalloc(local[OWNER], OTHER, 4096, 1, TERN_BUF_SPILL) == 0);
+	idle_cell(0, OTHER);
+	CHECK_IS(next(OTHER), 64);
+	CHECK_IS(send_tried(NEAR, TYPE, 64), 0);
+	int rc = -EAGAIN;
+	for (int i = 0; i < 2000 && rc == -EAGAIN; i++) { /* many times as long as that takes */
+		CHECK_IS(send_tried(0, OTHER, 4096), 0);
+		CHECK_IS(next(OTHER), 4096);
+		rc = send_now(NEAR, TYPE, 64);
+	}
+	CHECK_IS(rc, 0);
+	local_close();
+}
+
 TEST(what_was_lent_to_a_rank_that_dies_comes_back)
 {
 	open_far();

@@ -129,7 +129,7 @@ struct letter {
 	struct letter *next;  /* in its type's queue */
 	struct letter *later; /* of the same sender, with a greater number */
 	struct shelf *shelf;  /* whose buffer it lies in: its type's, or the spill's */
-	uint64_t number;      /* in its sender's order */
+	uint64_t number;      /* in its sender's order; of a cell that is lent: when that was */
 	uint64_t through;     /* numbers after it, up to this one, were dropped */
 	size_t len;
 	uint32_t src;
@@ -250,6 +250,7 @@ struct typed {
 	struct shelf *limbo;              /* closed, while something of them is still lent: a list */
 	uint32_t due;                     /* of all shelves */
 	bool lending;                     /* in the middle of dealing with those */
+	uint64_t recalled;                /* when cells of the spill were last asked back */
 	struct route **route;             /* one a rank, made when something is first sent to it */
 	struct outgoing *outgoing;        /* TERN_BUFSENDS_MAX, made with the first long message */
 	uint64_t moving[OUTGOING_WORDS];  /* those that are under way, a bit each */
@@ -289,6 +290,11 @@ struct shelf *shelf_of_turn(const struct typed *y, unsigned type, uint32_t turn)
 void letter_ready(struct typed *y, struct letter *l);
 struct letter *letter_pop(struct shelf *s);
 void letter_drop(struct letter *l, bool check); /* gives its buffer back */
+void letter_unlend(struct letter *l);           /* counts it among what is lent no more, if it is */
+static inline bool letter_lent(const struct letter *l)
+{
+	return l->state == LETTER_LENT || l->state == LETTER_LANDING;
+}
 static inline uint32_t letter_index(const struct letter *l)
 {
 	return (uint32_t)(l - l->shelf->letter);
