@@ -42,15 +42,37 @@ static bool hand_take(struct hand *h, size_t len, uint32_t *loan)
 	return true;
 }
 
-/* Moves what nobody waits for onto a slip, as much as that takes. */
+/*
+ * Puts first what a send that waits is going to use, and says how many that is: one, or none if none of it is large enough.
+ * It is no cell, if possible, since a cell is of use to more senders.
+ */
+static unsigned hand_keep(struct hand *h)
+{
+	unsigned keep = h->count;
+	for (const struct sending *s = h->waiting[false]; s; s = s->next)
+		for (unsigned i = 0; i < h->count; i++)
+			if (loan_fits(h->loan[i], s->len) &&
+			    (keep == h->count || loan_place(h->loan[i]) == LOAN_TYPE))
+				keep = i;
+	if (keep == h->count)
+		return 0;
+	uint32_t loan = h->loan[keep];
+	h->loan[keep] = h->loan[0];
+	h->loan[0] = loan;
+	return 1;
+}
+
+/* Moves what no send waits for onto a slip, as much as that takes. */
 static void hand_empty(struct hand *h, bool all, struct slip *slip)
 {
+	unsigned keep = all ? 0 : hand_keep(h);
 	if (h->has_long && (all || !h->waiting[true])) {
 		slip->loan[slip->count++] = loan_of(LOAN_LONG, h->index);
 		h->has_long = false;
 	}
-	while (h->count > (!all && h->waiting[false] ? 1 : 0) && slip->count < SLIP_LOANS)
+	while (h->count > keep && slip->count < SLIP_LOANS)
 		slip->loan[slip->count++] = h->loan[--h->count];
+	slip->flags = h->count || h->has_long ? SLIP_KEPT : 0;
 }
 
 int far_return(struct typed *y, uint32_t rank, unsigned type, struct target *to)
@@ -177,7 +199,8 @@ static int far_ask(struct typed *y, struct sending *s, bool is_long)
 		return sending_full(s);
 	if (!s->waiting) {
 		s->waiting = &h->waiting[is_long];
-		++*s->waiting;
+		s->next = *s->waiting;
+		*s->waiting = s;
 	}
 	if (!*asked) {
 		uint64_t words[] = { s->type, s->target->rack.turn, s->len };
@@ -271,8 +294,12 @@ int far_try(struct typed *y, struct sending *s)
 
 void far_end(struct sending *s)
 {
-	if (s->waiting)
-		--*s->waiting;
+	struct sending **at = s->waiting;
+	if (!at)
+		return;
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
 }
 
 /* -- Names ------------------------------------------------------------------------------------------ */

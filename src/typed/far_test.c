@@ -8,7 +8,7 @@
 #include "../../tests/chance.h"
 #include "../../tests/local.h"
 #include "base/clock.h"
-#include "typed/typed.h"
+#include "typed/send.h"
 
 enum { TYPE = 4, OTHER = 5, BYTES = 20000, COUNT = 4, OWNER = 1, NEAR = 2, SECOND = 3, RANKS = 4 };
 
@@ -404,6 +404,52 @@ TEST(an_idle_cell_of_the_spill_is_asked_back_though_its_borrower_sends_other_mes
 		rc = send_now(NEAR, TYPE, 64);
 	}
 	CHECK_IS(rc, 0);
+	local_close();
+}
+
+/* Rank 0 is waiting meanwhile. */
+static void send_small(tern *t, void *arg)
+{
+	(void)arg;
+	CHECK_IS(send_urged(tern_rank(t), TYPE, 64), 0);
+	CHECK_IS(next(TYPE), 64); /* whose buffer is what rank 0 waits for */
+}
+
+TEST(a_send_that_waits_keeps_nothing_that_is_too_small_for_it)
+{
+	static const uint32_t others[] = { SECOND, NEAR };
+	setenv("TERN_SPILL", "512", 1); /* one */
+	for (unsigned n = 0; n < 2; n++) {
+		open_far();
+		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 1024, 1, TERN_BUF_SPILL) == 0);
+		idle_cell(0, TYPE);
+		CHECK_IS(tern_defer(local[others[n]], send_small, NULL), 0);
+		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1000, 0, NULL), 0);
+		local_settle();
+		CHECK_IS(next(TYPE), 64);
+		CHECK_IS(next(TYPE), 1000);
+		local_close();
+	}
+}
+
+TEST(a_send_that_waits_keeps_a_buffer_rather_than_a_cell_and_is_asked_for_it_again)
+{
+	setenv("TERN_SPILL", "512", 1); /* one */
+	open_far();
+	REQUIRE(tern_bufalloc(local[OWNER], TYPE, 1024, 1, TERN_BUF_SPILL) == 0);
+	idle_cell(0, TYPE);
+	CHECK_IS(next(TYPE), 64);
+	uint64_t claim[] = { TYPE, shelf_at(TYPE)->rack.turn, 1000 };
+	CHECK_IS(layer_request(local[0]->own, OWNER, TYPED_CLAIM, NULL, 0, 3, claim), 0);
+	local_settle();
+	struct hand *h = typed_of(local[0])->route[OWNER]->part[0][TYPE].hand;
+	CHECK(h->count == 2 && loan_place(h->loan[0]) == LOAN_SMALL);
+	struct sending s = { .len = 64 };
+	h->waiting[false] = &s;
+	CHECK_IS(send_urged(SECOND, TYPE, 64), 0);
+	CHECK(h->count == 1 && loan_place(h->loan[0]) == LOAN_TYPE);
+	h->waiting[false] = NULL; /* it has failed */
+	CHECK_IS(send_urged(SECOND, TYPE, 64), 0);
 	local_close();
 }
 

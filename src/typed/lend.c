@@ -50,6 +50,14 @@ static void recall_mark(struct typed *y, struct shelf *s, struct borrower *b)
 	due_set(y, s, b, true);
 }
 
+/* It has kept something, which may be idle all the same later: a send need not end with a message. */
+static void recall_again(struct borrower *b)
+{
+	b->since = clock_ns();
+	b->longs = true; /* as far as is known */
+	b->recalled = false;
+}
+
 /* Whether `b` may have something that is of no use to it, and has not been asked for it. */
 static bool recall_may(const struct borrower *b)
 {
@@ -342,6 +350,8 @@ static void returned(tern *t, const tern_msg *m)
 	}
 	if (slip.count == SLIP_LOANS && b->lent)
 		recall_mark(y, s, b); /* there may be more */
+	else if (slip.flags & SLIP_KEPT)
+		recall_again(b);
 }
 
 void lend_known(struct typed *y, struct shelf *s, uint32_t rank)

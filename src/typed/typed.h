@@ -98,6 +98,7 @@ enum slip_flags {
 	SLIP_REFUSED = 1, /* none is free, and the type refuses then */
 	SLIP_CLOSED = 2,  /* this use of the rack is over */
 	SLIP_LONG = 4,    /* it answers a claim for a long message */
+	SLIP_KEPT = 8,    /* there is more, which a send waits for */
 };
 
 /* What owner and sender tell each other of the buffers of a type. */
@@ -201,7 +202,7 @@ enum { HAND_MOST = 48 };
 struct hand {
 	_Atomic uint32_t now; /* stands for the word of that name in the rack */
 	uint16_t count;
-	uint16_t waiting[2]; /* sends that wait for a buffer: short ones, long ones */
+	struct sending *waiting[2]; /* sends that wait for a buffer, as lists: short ones, long ones */
 	bool asked, asked_long;
 	bool fresh;     /* nothing was sent since the rack was looked up */
 	bool refused;   /* the last answer */
