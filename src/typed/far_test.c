@@ -324,6 +324,29 @@ TEST(a_buffer_for_a_long_message_that_is_not_sent_is_good_for_a_short_one)
 	local_close();
 }
 
+/* There is no memory for the first block. */
+static int take_none(struct net *net, struct block **out)
+{
+	(void)net, (void)out;
+	return -ENOMEM;
+}
+
+TEST(a_buffer_for_a_long_message_that_a_short_one_failed_to_use_comes_back)
+{
+	open_far();
+	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
+	for (int i = 0; i < 2; i++) { /* for the type, for a buffer */
+		CHECK_IS(send_now(0, TYPE, BYTES), -EAGAIN);
+		local_settle();
+	}
+	int (*take)(struct net *, struct block **) = blind.take;
+	blind.take = take_none;
+	CHECK_IS(send_now(0, TYPE, 10), -ENOMEM);
+	blind.take = take;
+	CHECK_IS(send_urged(SECOND, TYPE, 10), 0);
+	local_close();
+}
+
 TEST(others_find_half_of_the_buffers_free_though_one_has_sent_much)
 {
 	enum { MANY = 40 };

@@ -322,8 +322,7 @@ void lend_used(struct typed *y, struct shelf *s, uint32_t rank, bool counted)
 static struct letter *loan_letter(struct typed *y, struct shelf *s, uint32_t loan, uint32_t src)
 {
 	enum loan_place place = loan_place(loan);
-	bool spilled = place == LOAN_SMALL || place == LOAN_LARGE;
-	struct shelf *of = spilled ? y->shelf[KEY_SPILL + (place - LOAN_SMALL)] : s;
+	struct shelf *of = loan_spilled(loan) ? y->shelf[KEY_SPILL + (place - LOAN_SMALL)] : s;
 	struct letter *l = of && loan_index(loan) < of->rack.count ? &of->letter[loan_index(loan)] : NULL;
 	enum letter_state state = place == LOAN_LONG ? LETTER_LANDING : LETTER_LENT;
 	return l && l->state == state && l->src == src && l->type == s->type ? l : NULL;

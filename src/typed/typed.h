@@ -93,6 +93,10 @@ static inline uint32_t loan_index(uint32_t loan)
 {
 	return loan & ((UINT32_C(1) << LOAN_INDEX_BITS) - 1);
 }
+static inline bool loan_spilled(uint32_t loan)
+{
+	return loan_place(loan) == LOAN_SMALL || loan_place(loan) == LOAN_LARGE;
+}
 
 enum slip_flags {
 	SLIP_REFUSED = 1, /* none is free, and the type refuses then */
