@@ -76,8 +76,7 @@ static void letter_arrived(struct typed *y, const struct notice *n, uint32_t src
 	struct letter *l = &s->letter[n->index];
 	struct stream *stream = notice_stream(y, n, src);
 	bool cancelled = n->cancelled || !notice_shelf(y, n);
-	if (l->state == LETTER_LANDING) /* those for short messages are counted by who has lent them */
-		rack_lend(&s->rack, -1u);
+	letter_unlend(l);
 	*l = (struct letter){ .shelf = s,
 			      .number = n->number,
 			      .len = n->len,
@@ -132,6 +131,7 @@ static void arrived(tern *t, const tern_msg *m)
 static void brought_late(struct typed *y, struct shelf *s, const struct notice *n, uint32_t src)
 {
 	struct letter *l = &s->letter[n->index];
+	letter_unlend(l);
 	*l = (struct letter){
 		.shelf = s, .number = n->number, .src = src, .type = n->type, .cancelled = true
 	};
@@ -158,8 +158,7 @@ static struct letter *brought_letter(struct typed *y, const struct notice *n, ui
 			  : n->key >= KEY_SPILL && n->key < KEYS ? y->shelf[n->key]
 								 : NULL;
 	struct letter *l = s && n->index < s->rack.count ? &s->letter[n->index] : NULL;
-	bool out = l && (l->state == LETTER_LENT || l->state == LETTER_LANDING);
-	return out && l->src == src && l->type == n->type ? l : NULL;
+	return l && letter_lent(l) && l->src == src && l->type == n->type ? l : NULL;
 }
 
 static const char *brought_take(struct typed *y, const tern_msg *m, uint32_t src)

@@ -21,8 +21,7 @@ static const uint64_t NAME_FAR = UINT64_C(1) << 62;
 
 static bool loan_fits(uint32_t loan, size_t len)
 {
-	enum loan_place place = loan_place(loan);
-	return place == LOAN_TYPE || len <= spill_cell[place - LOAN_SMALL];
+	return !loan_spilled(loan) || len <= spill_cell[loan_place(loan) - LOAN_SMALL];
 }
 
 /* What was lent last, of what has room; or what was lent for a long message that was not sent. */
@@ -38,19 +37,40 @@ static bool hand_take(struct hand *h, size_t len, uint32_t *loan)
 	if (!h->has_long || h->waiting[true])
 		return false;
 	h->has_long = false;
-	*loan = h->index;
+	*loan = loan_of(LOAN_LONG, h->index);
 	return true;
 }
 
-/* Moves what nobody waits for onto a slip, as much as that takes. */
+/*
+ * Puts first what a send that waits is going to use, and says how many that is: one, or none if none of it is large enough.
+ * It is no cell, if possible, since a cell is of use to more senders.
+ */
+static unsigned hand_keep(struct hand *h)
+{
+	unsigned keep = h->count;
+	for (const struct sending *s = h->waiting[false]; s; s = s->next)
+		for (unsigned i = 0; i < h->count; i++)
+			if (loan_fits(h->loan[i], s->len) && (keep == h->count || !loan_spilled(h->loan[i])))
+				keep = i;
+	if (keep == h->count)
+		return 0;
+	uint32_t loan = h->loan[keep];
+	h->loan[keep] = h->loan[0];
+	h->loan[0] = loan;
+	return 1;
+}
+
+/* Moves what no send waits for onto a slip, as much as that takes. */
 static void hand_empty(struct hand *h, bool all, struct slip *slip)
 {
+	unsigned keep = all ? 0 : hand_keep(h);
 	if (h->has_long && (all || !h->waiting[true])) {
 		slip->loan[slip->count++] = loan_of(LOAN_LONG, h->index);
 		h->has_long = false;
 	}
-	while (h->count > (!all && h->waiting[false] ? 1 : 0) && slip->count < SLIP_LOANS)
+	while (h->count > keep && slip->count < SLIP_LOANS)
 		slip->loan[slip->count++] = h->loan[--h->count];
+	slip->flags = h->count || h->has_long ? SLIP_KEPT : 0;
 }
 
 int far_return(struct typed *y, uint32_t rank, unsigned type, struct target *to)
@@ -89,6 +109,16 @@ static bool hand_add(struct hand *h, uint32_t loan)
 		return false;
 	h->loan[h->count++] = loan;
 	return true;
+}
+
+/*
+ * What could not be used after all. Of those for long messages there may be another by now: then this one is for short
+ * messages, and goes back as what it was lent for.
+ */
+static void hand_back(struct hand *h, uint32_t loan)
+{
+	if (!hand_add(h, loan) && h->count < HAND_MOST)
+		h->loan[h->count++] = loan;
 }
 
 static void slip_reply(struct typed *y, struct slip *slip)
@@ -177,7 +207,8 @@ static int far_ask(struct typed *y, struct sending *s, bool is_long)
 		return sending_full(s);
 	if (!s->waiting) {
 		s->waiting = &h->waiting[is_long];
-		++*s->waiting;
+		s->next = *s->waiting;
+		*s->waiting = s;
 	}
 	if (!*asked) {
 		uint64_t words[] = { s->type, s->target->rack.turn, s->len };
@@ -213,7 +244,7 @@ static int far_failed(struct typed *y, const struct sending *s, uint32_t loan, i
 {
 	sending_unnumber(y, s);
 	y->route[s->rank]->named -= s->named;
-	(void)hand_add(s->target->hand, loan);
+	hand_back(s->target->hand, loan);
 	return rc;
 }
 
@@ -226,9 +257,9 @@ static int far_short(struct typed *y, struct sending *s)
 		return sending_later(s, "no payload block is free");
 	if (!hand_take(h, s->len, &loan))
 		return far_ask(y, s, false);
-	enum loan_place place = loan_place(loan);
 	h->fresh = false;
-	s->notice.key = (uint16_t)(place == LOAN_TYPE ? s->type : KEY_SPILL + (place - LOAN_SMALL));
+	s->notice.key =
+		(uint16_t)(loan_spilled(loan) ? KEY_SPILL + (loan_place(loan) - LOAN_SMALL) : s->type);
 	s->notice.index = loan_index(loan);
 	sending_number(y, s);
 	notice_write(&s->notice, words);
@@ -253,10 +284,9 @@ static int far_long(struct typed *y, struct sending *s)
 	h->has_long = h->fresh = false;
 	s->notice.key = (uint16_t)s->type;
 	s->notice.index = h->index;
-	int rc = sending_start(y, s, to->buffers + (tern_addr)h->index * to->rack.stride, NULL);
-	if (rc)
-		h->has_long =
-			true; /* for the next, or until it is asked back; none was asked for meanwhile */
+	int rc = sending_start(y, s, to->buffers + (tern_addr)s->notice.index * to->rack.stride, NULL);
+	if (rc) /* for the next, or until it is asked back; others may have been served meanwhile */
+		hand_back(h, loan_of(LOAN_LONG, s->notice.index));
 	else
 		sending_moves(y, s);
 	return rc;
@@ -271,8 +301,12 @@ int far_try(struct typed *y, struct sending *s)
 
 void far_end(struct sending *s)
 {
-	if (s->waiting)
-		--*s->waiting;
+	struct sending **at = s->waiting;
+	if (!at)
+		return;
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
 }
 
 /* -- Names ------------------------------------------------------------------------------------------ */

@@ -8,7 +8,7 @@
 #include "../../tests/chance.h"
 #include "../../tests/local.h"
 #include "base/clock.h"
-#include "typed/typed.h"
+#include "typed/send.h"
 
 enum { TYPE = 4, OTHER = 5, BYTES = 20000, COUNT = 4, OWNER = 1, NEAR = 2, SECOND = 3, RANKS = 4 };
 
@@ -99,6 +99,16 @@ static void stream(uint32_t from, unsigned type)
 	}
 	local_settle();
 	CHECK(shelf_at(type)->borrower[from].lent > 0);
+}
+
+/* Lets `from` have a cell of the spill, and not use it: the only buffer of the type is taken by what it sent before. */
+static void idle_cell(uint32_t from, unsigned type)
+{
+	unsigned before = free_buffers(KEY_SPILL);
+	CHECK_IS(send_tried(from, type, 64), 0);
+	CHECK_IS(send_now(from, type, 64), -EAGAIN);
+	local_settle();
+	CHECK_IS(free_buffers(KEY_SPILL), before - 1);
 }
 
 /* -- What a send does ------------------------------------------------------------------------------ */
@@ -314,6 +324,29 @@ TEST(a_buffer_for_a_long_message_that_is_not_sent_is_good_for_a_short_one)
 	local_close();
 }
 
+/* There is no memory for the first block. */
+static int take_none(struct net *net, struct block **out)
+{
+	(void)net, (void)out;
+	return -ENOMEM;
+}
+
+TEST(a_buffer_for_a_long_message_that_a_short_one_failed_to_use_comes_back)
+{
+	open_far();
+	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
+	for (int i = 0; i < 2; i++) { /* for the type, for a buffer */
+		CHECK_IS(send_now(0, TYPE, BYTES), -EAGAIN);
+		local_settle();
+	}
+	int (*take)(struct net *, struct block **) = blind.take;
+	blind.take = take_none;
+	CHECK_IS(send_now(0, TYPE, 10), -ENOMEM);
+	blind.take = take;
+	CHECK_IS(send_urged(SECOND, TYPE, 10), 0);
+	local_close();
+}
+
 TEST(others_find_half_of_the_buffers_free_though_one_has_sent_much)
 {
 	enum { MANY = 40 };
@@ -358,6 +391,88 @@ TEST(the_spill_is_lent_too_and_is_bounded)
 		while (next(TYPE) >= 0) /* of whoever had tried last */
 			;
 	}
+	local_close();
+}
+
+TEST(an_idle_cell_of_the_spill_goes_to_whoever_needs_one_for_another_type)
+{
+	static const uint32_t others[] = { 0, SECOND, NEAR, OWNER };
+	setenv("TERN_SPILL", "512", 1); /* one */
+	for (unsigned n = 0; n < 4; n++) {
+		open_far();
+		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
+		REQUIRE(tern_bufalloc(local[OWNER], OTHER, 64, 1, TERN_BUF_SPILL) == 0);
+		idle_cell(0, OTHER);
+		CHECK_IS(send_tried(others[n], TYPE, 64), 0);
+		CHECK_IS(send_urged(others[n], TYPE, 64), 0);
+		CHECK(!rack_lends(&shelf_at(KEY_SPILL)->rack) && !rack_lends(&shelf_at(OTHER)->rack));
+		CHECK_IS(send_tried(0, OTHER, 64), -EAGAIN);
+		local_close();
+	}
+}
+
+TEST(an_idle_cell_of_the_spill_is_asked_back_though_its_borrower_sends_other_messages_all_the_time)
+{
+	setenv("TERN_SPILL", "512", 1); /* one */
+	open_far();
+	REQUIRE(tern_bufalloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
+	REQUIRE(tern_bufalloc(local[OWNER], OTHER, 4096, 1, TERN_BUF_SPILL) == 0);
+	idle_cell(0, OTHER);
+	CHECK_IS(next(OTHER), 64);
+	CHECK_IS(send_tried(NEAR, TYPE, 64), 0);
+	int rc = -EAGAIN;
+	for (int i = 0; i < 2000 && rc == -EAGAIN; i++) { /* many times as long as that takes */
+		CHECK_IS(send_tried(0, OTHER, 4096), 0);
+		CHECK_IS(next(OTHER), 4096);
+		rc = send_now(NEAR, TYPE, 64);
+	}
+	CHECK_IS(rc, 0);
+	local_close();
+}
+
+/* Rank 0 is waiting meanwhile. */
+static void send_small(tern *t, void *arg)
+{
+	(void)arg;
+	CHECK_IS(send_urged(tern_rank(t), TYPE, 64), 0);
+	CHECK_IS(next(TYPE), 64); /* whose buffer is what rank 0 waits for */
+}
+
+TEST(a_send_that_waits_keeps_nothing_that_is_too_small_for_it)
+{
+	static const uint32_t others[] = { SECOND, NEAR };
+	setenv("TERN_SPILL", "512", 1); /* one */
+	for (unsigned n = 0; n < 2; n++) {
+		open_far();
+		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 1024, 1, TERN_BUF_SPILL) == 0);
+		idle_cell(0, TYPE);
+		CHECK_IS(tern_defer(local[others[n]], send_small, NULL), 0);
+		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1000, 0, NULL), 0);
+		local_settle();
+		CHECK_IS(next(TYPE), 64);
+		CHECK_IS(next(TYPE), 1000);
+		local_close();
+	}
+}
+
+TEST(a_send_that_waits_keeps_a_buffer_rather_than_a_cell_and_is_asked_for_it_again)
+{
+	setenv("TERN_SPILL", "512", 1); /* one */
+	open_far();
+	REQUIRE(tern_bufalloc(local[OWNER], TYPE, 1024, 1, TERN_BUF_SPILL) == 0);
+	idle_cell(0, TYPE);
+	CHECK_IS(next(TYPE), 64);
+	uint64_t claim[] = { TYPE, shelf_at(TYPE)->rack.turn, 1000 };
+	CHECK_IS(layer_request(local[0]->own, OWNER, TYPED_CLAIM, NULL, 0, 3, claim), 0);
+	local_settle();
+	struct hand *h = typed_of(local[0])->route[OWNER]->part[0][TYPE].hand;
+	CHECK(h->count == 2 && loan_place(h->loan[0]) == LOAN_SMALL);
+	struct sending s = { .len = 64 };
+	h->waiting[false] = &s;
+	CHECK_IS(send_urged(SECOND, TYPE, 64), 0);
+	CHECK(h->count == 1 && loan_place(h->loan[0]) == LOAN_TYPE);
+	h->waiting[false] = NULL; /* it has failed */
+	CHECK_IS(send_urged(SECOND, TYPE, 64), 0);
 	local_close();
 }
 
@@ -417,6 +532,24 @@ TEST(a_type_of_which_something_is_lent_can_be_closed_and_opened_again)
 	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	CHECK(!typed_of(local[OWNER])->limbo); /* everything has come back */
 	CHECK((char *)tern_alloc(local[OWNER], 64) - before < 2 << 20);
+	local_close();
+}
+
+TEST(a_cell_of_the_spill_that_is_lent_for_a_type_comes_back_though_that_is_closed_and_opened_at_once)
+{
+	setenv("TERN_SPILL", "512", 1); /* one */
+	open_far();
+	for (int round = 0; round < 3; round++) {
+		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
+		idle_cell(0, TYPE);
+		CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
+		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
+		local_settle();
+		CHECK_IS(free_buffers(KEY_SPILL), 1);
+		CHECK_IS(send_tried(0, TYPE, 64), 0);
+		CHECK_IS(send_tried(0, TYPE, 64), 0);
+		CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
+	}
 	local_close();
 }
 

@@ -10,13 +10,15 @@
  * for, so that in a stream nobody waits for an answer: as long as half of the buffers stay free, or without that while no
  * other rank has shown that it knows of the rack. What is lent and not used is
  * asked back when another sender needs it, and never sooner than RECALL_AFTER after it was lent: whoever
- * waited for it has had the time to use it. Types that refuse lend nothing ahead: what is free there is free.
+ * waited for it has had the time to use it. A cell of the spill is lent for a type, but may be needed for any other: it is
+ * asked back from whoever has it. Types that refuse lend nothing ahead: what is free there is free.
  *
  * A type can be closed while buffers are lent for short messages. Their memory goes back to the heap at once; what
  * still comes for them is dropped, as it would have been a moment before. The shelf stays in limbo until every
- * buffer that was lent has come back or its message has come, because these messages may have numbers in the
- * order of all types, and their letters stand for those. A buffer lent for a long message keeps the type open, as any
- * does into which a message is landing: its sender writes there.
+ * buffer that was lent, and every cell of the spill, has come back or its message has come: these messages may have
+ * numbers in the order of all types, and their letters stand for those; and who gives a cell back names the turn for
+ * which it had it. A buffer lent for a long message keeps the type open, as any does into which a message is landing:
+ * its sender writes there.
  */
 #include <errno.h>
 
@@ -48,6 +50,14 @@ static void recall_mark(struct typed *y, struct shelf *s, struct borrower *b)
 	due_set(y, s, b, true);
 }
 
+/* It has kept something, which may be idle all the same later: a send need not end with a message. */
+static void recall_again(struct borrower *b)
+{
+	b->since = clock_ns();
+	b->longs = true; /* as far as is known */
+	b->recalled = false;
+}
+
 /* Whether `b` may have something that is of no use to it, and has not been asked for it. */
 static bool recall_may(const struct borrower *b)
 {
@@ -55,10 +65,10 @@ static bool recall_may(const struct borrower *b)
 }
 
 /*
- * Marks those who have something that is idle; false if somebody may still be asked later. `who` waits for it, if
+ * Marks those who have something of a type that is idle; false if somebody may still be asked later. `who` waits for it, if
  * that is a borrower; what it has is too little for it, if it waits to send a long message.
  */
-static bool recall_idle(struct typed *y, struct shelf *s, struct borrower *who)
+static bool recall_buffers(struct typed *y, struct shelf *s, struct borrower *who)
 {
 	uint64_t now = clock_ns();
 	bool all = true;
@@ -74,6 +84,48 @@ static bool recall_idle(struct typed *y, struct shelf *s, struct borrower *who)
 			recall_mark(y, s, b);
 	}
 	return all;
+}
+
+static bool recall_cell(struct typed *y, const struct letter *l, uint64_t now)
+{
+	struct shelf *s = y->shelf[l->type];
+	struct borrower *b = s && s->borrower ? &s->borrower[l->src] : NULL;
+	if (!b || !recall_may(b)) /* a type that is closed has asked for everything */
+		return true;
+	if (now - l->number < RECALL_AFTER)
+		return false;
+	recall_mark(y, s, b);
+	return true;
+}
+
+/*
+ * The same for cells of the spill, whatever they were lent for. A borrower's time will not do: it may be lent something every
+ * moment, and have a cell in its hand all the while. All cells are looked at, so not with every poll.
+ */
+static bool recall_cells(struct typed *y)
+{
+	uint64_t now = clock_ns();
+	bool all = true, early = now - y->recalled < RECALL_AFTER;
+	for (unsigned i = 0; i < SPILL_RACKS; i++) {
+		const struct shelf *of = y->shelf[KEY_SPILL + i];
+		if (!of || !rack_lends(&of->rack))
+			continue;
+		all = all && !early;
+		for (uint32_t n = 0; n < of->rack.count && !early; n++)
+			if (of->letter[n].state == LETTER_LENT && !recall_cell(y, &of->letter[n], now))
+				all = false;
+	}
+	if (!early)
+		y->recalled = now;
+	return all;
+}
+
+/* Asks back what could be of use to `who`, or to a sender who takes buffers himself; false if more may be asked for later. */
+static bool recall_idle(struct typed *y, struct shelf *s, struct borrower *who)
+{
+	bool spills = s->flags & TERN_BUF_SPILL && (!who || who->want);
+	bool all = recall_buffers(y, s, who);
+	return (!spills || recall_cells(y)) && all;
 }
 
 /* -- Lending ---------------------------------------------------------------------------------------- */
@@ -97,7 +149,9 @@ static bool lend_from(struct typed *y, struct shelf *of, uint32_t rank, enum loa
 	of->letter[i] = (struct letter){ .shelf = of,
 					 .src = rank,
 					 .type = slip->type,
+					 .number = of->type < KEY_SPILL ? 0 : clock_ns(),
 					 .state = place == LOAN_LONG ? LETTER_LANDING : LETTER_LENT };
+	rack_lend(&of->rack, 1);
 	lend_check(y, of, i, slip->type);
 	slip->loan[slip->count++] = loan_of(place, i);
 	return true;
@@ -161,7 +215,6 @@ static void lend_short(struct typed *y, struct shelf *s, uint32_t rank)
 		lend_ahead(y, s, rank, &slip);
 	if (slip.count) {
 		b->lent += slip.count;
-		rack_lend(&s->rack, slip.count);
 		b->since = clock_ns();
 		b->recalled = false;
 	}
@@ -181,7 +234,6 @@ static void lend_long(struct typed *y, struct shelf *s, uint32_t rank)
 			return;
 		slip.flags |= SLIP_REFUSED;
 	}
-	rack_lend(&s->rack, slip.count);
 	b->want_long = false;
 	b->longs = true;
 	b->since = clock_ns();
@@ -255,17 +307,10 @@ unsigned lend_progress(struct typed *y)
 
 /* -- What comes back ------------------------------------------------------------------------------ */
 
-static void lent_less(struct shelf *s, struct borrower *b, uint32_t n)
-{
-	uint32_t less = b->lent < n ? b->lent : n;
-	b->lent -= less;
-	rack_lend(&s->rack, -less);
-}
-
 void lend_used(struct typed *y, struct shelf *s, uint32_t rank, bool counted)
 {
 	struct borrower *b = &s->borrower[rank];
-	lent_less(s, b, counted);
+	b->lent -= counted && b->lent;
 	if (s->closing || s->flags & TERN_BUF_REFUSE || !lend_low(b))
 		return;
 	b->goal = b->goal < LEND_MOST / 2 ? (uint8_t)(b->goal * 2 + 1) : LEND_MOST;
@@ -277,8 +322,7 @@ void lend_used(struct typed *y, struct shelf *s, uint32_t rank, bool counted)
 static struct letter *loan_letter(struct typed *y, struct shelf *s, uint32_t loan, uint32_t src)
 {
 	enum loan_place place = loan_place(loan);
-	bool spilled = place == LOAN_SMALL || place == LOAN_LARGE;
-	struct shelf *of = spilled ? y->shelf[KEY_SPILL + (place - LOAN_SMALL)] : s;
+	struct shelf *of = loan_spilled(loan) ? y->shelf[KEY_SPILL + (place - LOAN_SMALL)] : s;
 	struct letter *l = of && loan_index(loan) < of->rack.count ? &of->letter[loan_index(loan)] : NULL;
 	enum letter_state state = place == LOAN_LONG ? LETTER_LANDING : LETTER_LENT;
 	return l && l->state == state && l->src == src && l->type == s->type ? l : NULL;
@@ -299,14 +343,14 @@ static void returned(tern *t, const tern_msg *m)
 			typed_refuse(y, src, "that gives back what it did not have");
 			return;
 		}
-		if (l->state == LETTER_LENT)
-			lent_less(s, b, 1);
-		else
-			rack_lend(&s->rack, -1u);
+		b->lent -= l->state == LETTER_LENT && b->lent;
+		letter_unlend(l);
 		letter_drop(l, y->check);
 	}
 	if (slip.count == SLIP_LOANS && b->lent)
 		recall_mark(y, s, b); /* there may be more */
+	else if (slip.flags & SLIP_KEPT)
+		recall_again(b);
 }
 
 void lend_known(struct typed *y, struct shelf *s, uint32_t rank)
@@ -401,8 +445,11 @@ void lend_closed(struct typed *y, struct shelf *s)
 	typed_busy(y);
 }
 
-bool lend_over(const struct shelf *s)
+bool lend_over(const struct typed *y, const struct shelf *s)
 {
+	for (uint32_t r = 0; s->borrower && r < y->e->t->size; r++)
+		if (s->borrower[r].lent) /* of the spill, perhaps, whose letters are not here */
+			return false;
 	for (uint32_t i = 0; i < s->rack.count; i++)
 		if (s->letter[i].state != LETTER_NONE)
 			return false;
@@ -413,17 +460,15 @@ static void shelf_forget(struct typed *y, struct shelf *s, uint32_t rank)
 {
 	for (uint32_t i = 0; i < s->rack.count; i++) {
 		struct letter *l = &s->letter[i];
-		if (l->src != rank || (l->state != LETTER_LENT && l->state != LETTER_LANDING))
+		if (l->src != rank || !letter_lent(l))
 			continue;
-		if (l->state == LETTER_LANDING)
-			rack_lend(&s->rack, -1u);
+		letter_unlend(l);
 		l->state = LETTER_NONE;
 	}
 	if (!s->borrower)
 		return;
 	due_set(y, s, &s->borrower[rank], false);
 	s->lookers -= s->borrower[rank].knows;
-	lent_less(s, &s->borrower[rank], UINT32_MAX);
 	s->borrower[rank] = (struct borrower){ 0 };
 }
 

@@ -20,6 +20,12 @@ struct letter *letter_pop(struct shelf *s)
 	return l;
 }
 
+void letter_unlend(struct letter *l)
+{
+	if (letter_lent(l))
+		rack_lend(&l->shelf->rack, -1u);
+}
+
 void letter_drop(struct letter *l, bool check)
 {
 	uint32_t i = letter_index(l);

@@ -41,18 +41,19 @@ static bool send_take(struct typed *y, struct sending *s, struct target *where, 
 	return true;
 }
 
-/* None is free, and some may be lent to far senders who do not use them: tells the owner, now and then. */
-static void send_want(struct typed *y, struct sending *s)
+/* None is free, and if some are lent, far senders may have them who do not use them: tells the owner, now and then. */
+static void send_want(struct typed *y, struct sending *s, bool lent)
 {
 	enum { NAG_EVERY = 64 };
 	uint64_t word = s->type;
-	if (rack_lends(&s->target->rack) && s->target->nags++ % NAG_EVERY == 0)
+	if (lent && s->target->nags++ % NAG_EVERY == 0)
 		(void)!layer_request(y->e, s->rank, TYPED_WANTED, NULL, 0, 1, &word);
 }
 
 /* A cell of the spill: a small one if that will do and one is free, else a large one. */
 static int send_spill(struct typed *y, struct sending *s)
 {
+	bool lent = rack_lends(&s->target->rack);
 	for (unsigned i = 0; i < SPILL_RACKS; i++) {
 		struct target *spill;
 		int rc = target_find(y, s->rank, KEY_SPILL + i, &spill);
@@ -60,10 +61,13 @@ static int send_spill(struct typed *y, struct sending *s)
 			continue; /* it has none of those */
 		if (rc)
 			return rc == -EAGAIN ? sending_later(s, "it is being asked for its spill") : rc;
-		if (s->len <= spill->rack.bytes && send_take(y, s, spill, KEY_SPILL + i))
+		if (s->len > spill->rack.bytes)
+			continue;
+		if (send_take(y, s, spill, KEY_SPILL + i))
 			return 0;
+		lent |= rack_lends(&spill->rack);
 	}
-	send_want(y, s);
+	send_want(y, s, lent);
 	return sending_later(s, "its spill is full too");
 }
 
@@ -85,7 +89,7 @@ static int send_place(struct typed *y, struct sending *s)
 		return sending_full(s);
 	if (to->flags & TERN_BUF_SPILL && s->len <= SPILL_MOST)
 		return send_spill(y, s);
-	send_want(y, s);
+	send_want(y, s, rack_lends(&to->rack));
 	return sending_later(s, "no buffer of the type is free");
 }
 

@@ -18,8 +18,9 @@ struct sending {
 	struct notice notice;
 	struct outgoing *outgoing; /* of a long message that was accepted */
 	bool far, waits, named;
-	bool asked;        /* a far owner, by this very call */
-	uint16_t *waiting; /* where it is counted while it waits for one that is far */
+	bool asked;               /* a far owner, by this very call */
+	struct sending **waiting; /* the list in which it is while it waits for one that is far, */
+	struct sending *next;     /* and the next there */
 	tern_mid mid;
 };
 

@@ -43,7 +43,7 @@ static void shelf_spare(struct typed *y, struct shelf *s)
 static void limbo_sweep(struct typed *y)
 {
 	for (struct shelf **at = &y->limbo, *s; (s = *at) && !y->lending;) {
-		if (!lend_over(s)) {
+		if (!lend_over(y, s)) {
 			at = &s->spare;
 			continue;
 		}
@@ -167,7 +167,7 @@ void shelf_unmake(struct typed *y, struct shelf *s)
 	memory_free(s->stream);
 	s->stream = NULL;
 	lend_closed(y, s);
-	if (!s->borrower || (lend_over(s) && !y->lending)) {
+	if (!s->borrower || (lend_over(y, s) && !y->lending)) {
 		shelf_spare(y, s);
 		return;
 	}

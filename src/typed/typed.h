@@ -93,11 +93,16 @@ static inline uint32_t loan_index(uint32_t loan)
 {
 	return loan & ((UINT32_C(1) << LOAN_INDEX_BITS) - 1);
 }
+static inline bool loan_spilled(uint32_t loan)
+{
+	return loan_place(loan) == LOAN_SMALL || loan_place(loan) == LOAN_LARGE;
+}
 
 enum slip_flags {
 	SLIP_REFUSED = 1, /* none is free, and the type refuses then */
 	SLIP_CLOSED = 2,  /* this use of the rack is over */
 	SLIP_LONG = 4,    /* it answers a claim for a long message */
+	SLIP_KEPT = 8,    /* there is more, which a send waits for */
 };
 
 /* What owner and sender tell each other of the buffers of a type. */
@@ -129,7 +134,7 @@ struct letter {
 	struct letter *next;  /* in its type's queue */
 	struct letter *later; /* of the same sender, with a greater number */
 	struct shelf *shelf;  /* whose buffer it lies in: its type's, or the spill's */
-	uint64_t number;      /* in its sender's order */
+	uint64_t number;      /* in its sender's order; of a cell that is lent: when that was */
 	uint64_t through;     /* numbers after it, up to this one, were dropped */
 	size_t len;
 	uint32_t src;
@@ -201,7 +206,7 @@ enum { HAND_MOST = 48 };
 struct hand {
 	_Atomic uint32_t now; /* stands for the word of that name in the rack */
 	uint16_t count;
-	uint16_t waiting[2]; /* sends that wait for a buffer: short ones, long ones */
+	struct sending *waiting[2]; /* sends that wait for a buffer, as lists: short ones, long ones */
 	bool asked, asked_long;
 	bool fresh;     /* nothing was sent since the rack was looked up */
 	bool refused;   /* the last answer */
@@ -250,6 +255,7 @@ struct typed {
 	struct shelf *limbo;              /* closed, while something of them is still lent: a list */
 	uint32_t due;                     /* of all shelves */
 	bool lending;                     /* in the middle of dealing with those */
+	uint64_t recalled;                /* when cells of the spill were last asked back */
 	struct route **route;             /* one a rank, made when something is first sent to it */
 	struct outgoing *outgoing;        /* TERN_BUFSENDS_MAX, made with the first long message */
 	uint64_t moving[OUTGOING_WORDS];  /* those that are under way, a bit each */
@@ -289,6 +295,11 @@ struct shelf *shelf_of_turn(const struct typed *y, unsigned type, uint32_t turn)
 void letter_ready(struct typed *y, struct letter *l);
 struct letter *letter_pop(struct shelf *s);
 void letter_drop(struct letter *l, bool check); /* gives its buffer back */
+void letter_unlend(struct letter *l);           /* counts it among what is lent no more, if it is */
+static inline bool letter_lent(const struct letter *l)
+{
+	return l->state == LETTER_LENT || l->state == LETTER_LANDING;
+}
 static inline uint32_t letter_index(const struct letter *l)
 {
 	return (uint32_t)(l - l->shelf->letter);
@@ -315,8 +326,9 @@ void lend_used(struct typed *y, struct shelf *s, uint32_t rank, bool counted);
 /* Ends the turn of a rack though some of it is lent; false, and nothing has changed, if a message is just landing. */
 bool lend_shut(struct typed *y, struct shelf *s);
 void lend_closed(struct typed *y, struct shelf *s); /* tells those who have something of it, or wait for it */
-bool lend_over(const struct shelf *s);              /* nothing of it is out, and nobody is to be told */
-void lend_forget(struct typed *y, uint32_t rank);   /* which has left */
+/* Nothing is out that was lent for it, and nobody is to be told. */
+bool lend_over(const struct typed *y, const struct shelf *s);
+void lend_forget(struct typed *y, uint32_t rank); /* which has left */
 
 /* -- check.c: TERN_CHECK -- */
 uint64_t check_sum(const char *data, size_t len);
