@@ -69,6 +69,10 @@ int reach_find(struct reach *r, struct job_head *head, const struct world *w)
 	const char *text = setting_text(SETTING_NET);
 	size_t near = strcspn(text, ",");
 	*r = (struct reach){ .near = "shm" };
+	if (!*text)
+		return error_set(
+			-EINVAL,
+			"TERN_NET is empty; leave it away, or say which network: auto, shm, udp, ofi");
 	if (strcmp(text, "auto") == 0)
 		snprintf(r->far, sizeof r->far, "%s", far_auto(head, w));
 	else if (near != 3 || memcmp(text, "shm", near) != 0)
