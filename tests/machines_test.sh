@@ -142,6 +142,18 @@ lost stopped
 grep -q 'nothing was heard of the host for 2 s' "$err" || fail "nobody says that it was silent"
 unset TERN_KEEPALIVE
 
+sentence "a network that lets nothing through is told of"
+export TERN_KEEPALIVE=1
+ip -n "${net}switch" link set dev b nomaster
+start -n 3 "$bin/launch_ranks" all 5
+until_true grep -qE 'nothing has come from rank [012] on .* for 1 s' "$err" || fail "nobody says so"
+ip -n "${net}switch" link set dev b master bridge
+wait $front
+status=$?
+check_status 0
+says 9 '^rank [0-2] of 3: all came$'
+unset TERN_KEEPALIVE
+
 sentence "a cable that is pulled and put back delays messages and loses none"
 start -n 6 "$bin/launch_ranks" all 4000
 sleep 0.5

@@ -295,7 +295,8 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 	n->resting = false;
 	if (!ready || (!n->local && !bell_arm(n, sleep)))
 		return false;
-	uint64_t due = post_due(n);
+	uint64_t due = post_due(n), silence = silence_review(n);
+	due = silence < due ? silence : due;
 	if (due != DUE_NEVER && (!sleep->until || due < sleep->until))
 		sleep->until = due;
 	return true;
@@ -389,6 +390,7 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 	if (rc)
 		return rc;
 	n->confirms = n->wire->provides & ~n->services & PROVIDES_RELIABLE;
+	silence_open(n);
 	packet_circle(n, site);
 	site->mute |= !n->wire->calls;
 	atomic_store(&job->rank[site->rank].pid, getpid());

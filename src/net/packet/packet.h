@@ -161,7 +161,9 @@ struct path {
 	size_t front;     /* bytes of headers that the last one had; the next nearly always has as many */
 	size_t staged;    /* bytes written by the core and not sent, about, */
 	unsigned letters; /* and messages */
-	uint64_t sent;    /* when messages last were, ns */
+	uint64_t sent;    /* when messages last were, ns, */
+	uint64_t spoken;  /* and when anything first was; 0: never */
+	bool heard;       /* something has come from it */
 	uint64_t ended;   /* when it was first seen to have left or died, ns; 0: not yet */
 	uint64_t empties; /* looks in vain by then */
 	uint64_t due;     /* when it must be looked after, ns */
@@ -279,6 +281,7 @@ struct packet_net {
 	int wake;      /* a socket of loopback that ends a sleep */
 	struct terms terms;          /* ours, */
 	uint8_t *met;                /* and whether those of each rank are the same, see terms.c; */
+	uint64_t patience;           /* with ranks from which nothing has ever come, ns; 0: it is over */
 	struct unmet *unmets;        /* datagrams of ranks whose card has not come yet, in their order, */
 	size_t unmet_bytes;          /* and what they take */
 	uint32_t unmet;              /* those ranks, */
@@ -372,6 +375,10 @@ void unmet_keep(struct packet_net *n, uint32_t rank, const struct datagram *d);
 void unmet_review(struct packet_net *n); /* takes in those whose card has come */
 void unmet_forget(struct packet_net *n, uint32_t rank);
 void unmet_close(struct packet_net *n);
+
+/* -- silence.c -- */
+void silence_open(struct packet_net *n);
+uint64_t silence_review(struct packet_net *n);
 
 /* -- post.c: packets in and out -- */
 void post_take(struct packet_net *n, struct datagram *d); /* one that has come */

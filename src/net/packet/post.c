@@ -39,6 +39,8 @@ void post_end(struct packet *k)
 	k->part[0].iov_base = k->at;
 	k->path->front = (size_t)(k->bytes + PACKET_FRONT - k->at);
 	n->guard->seal(n, k);
+	if (!k->path->spoken)
+		k->path->spoken = n->now;
 	n->filled++;
 	n->counts.sent++;
 }
@@ -66,6 +68,7 @@ void post_take(struct packet_net *n, struct datagram *d)
 	if (!p)
 		return;
 	n->counts.received++;
+	p->heard = true;
 	service_up(p, &a, n->layers);
 	path_stir(p);
 }
