@@ -280,23 +280,23 @@ static bool guard_unseal(struct packet_net *n, struct datagram *d, uint32_t *ran
 	struct head h;
 	size_t tag = k->mode == GUARD_NONE ? 0 : PACKET_TAG;
 	if (d->len < sizeof h + tag) {
-		n->counts.malformed += d->len != 1; /* a single byte only wakes us */
+		packet_count(n, PULSE_PACKETS_MALFORMED, d->len != 1); /* a single byte only wakes us */
 		return false;
 	}
 	memcpy(&h, d->bytes, sizeof h);
 	bool another = d->from && d->from != h.rank + 1u; /* than the wire says */
 	if (h.version != (VERSION << 4 | k->mode) || h.services != n->services || h.rank >= k->size ||
 	    h.rank == n->net.site->rank || another || !(k->pair[h.rank] || guard_open(n, h.rank))) {
-		n->counts.foreign++;
+		packet_count(n, PULSE_PACKETS_FOREIGN, 1);
 		return false;
 	}
 	struct pair *p = k->pair[h.rank];
 	if (h.session != p->receive_session || replayed(p, h.counter)) {
-		n->counts.old++;
+		packet_count(n, PULSE_PACKETS_OLD, 1);
 		return false;
 	}
 	if (!authentic(k, p, d, h.counter)) {
-		n->counts.forged++;
+		packet_count(n, PULSE_PACKETS_FORGED, 1);
 		return false;
 	}
 	replay_note(p, h.counter);

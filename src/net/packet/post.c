@@ -40,7 +40,7 @@ void post_end(struct packet *k)
 	k->path->front = (size_t)(k->bytes + PACKET_FRONT - k->at);
 	n->guard->seal(n, k);
 	n->filled++;
-	n->counts.sent++;
+	packet_count(n, PULSE_PACKETS_SENT, 1);
 }
 
 void post_flush(struct packet_net *n)
@@ -62,7 +62,7 @@ static void post_take(struct packet_net *n, struct datagram *d)
 	struct path *p = n->path[rank] ? n->path[rank] : path_to(n, rank);
 	if (!p)
 		return;
-	n->counts.received++;
+	packet_count(n, PULSE_PACKETS_RECEIVED, 1);
 	service_up(p, &a, n->layers);
 	path_stir(p);
 }
