@@ -54,6 +54,14 @@ ask why --json "$job"
 check_out '"packets_again": [1-9]'
 job_end
 
+sentence "what is damaged on the way is dropped, and both say so"
+TERN_NET=udp TERN_FAULT=corrupt=0.3,seed=7 job_start 2 busy
+ask_until '^packets/s: .* [1-9][0-9.k]* dropped$' top --once --interval 0.5 "$job"
+ask top --once --json --interval 0.2 "$job"
+check_out '"packets_forged": [1-9]'
+ask_until '^  rank 1 .*; it dropped [1-9][0-9]* packets?: of strangers, damaged or old$' why "$job"
+job_end
+
 sentence "a job on shared memory has no such line"
 TERN_NET=shm job_start 2 busy
 ask_until '^ +1 +[0-9]+ +[1-9]' top --once --interval 0.3 "$job"
