@@ -24,6 +24,7 @@ static void guards_open(void)
 			site[r] = (struct site){ .rank = r, .size = RANKS };
 			*n = (struct packet_net){ .net = { .site = &site[r] },
 						  .job = &job[m],
+						  .pulse = &job[m].pulse[r],
 						  .guard = &guard_ops };
 			REQUIRE(guard_new(&n->keys, &job[m], &site[r], GUARD_AUTH, card.front.key) == 0);
 			boot_publish(&job[m], r, &card, sizeof card);

@@ -19,6 +19,7 @@ static struct peer peers[RANKS];
 static struct job job;
 static struct job_head head;
 static struct job_rank ranks[RANKS];
+static struct pulse pulse[RANKS];
 static unsigned char sent[DATAGRAM_MAX];
 static size_t sent_len;
 
@@ -79,7 +80,7 @@ static void net_open(void)
 	memset(peers, 0, sizeof peers);
 	head = (struct job_head){ 0 };
 	memset(ranks, 0, sizeof ranks);
-	job = (struct job){ .head = &head, .rank = ranks, .size = RANKS };
+	job = (struct job){ .head = &head, .rank = ranks, .pulse = pulse, .size = RANKS };
 	REQUIRE(packet_open(&net, &any_net, &site, &job,
 			    &(struct packet_options){ .wire = &any_wire, .guard = &no_guard }) == 0);
 	REQUIRE(packet_connect(&net.net, PEER) == 0);

@@ -49,6 +49,11 @@ static struct packet_net *net_of(tern *t)
 	return packet_of(t->own->net[1]);
 }
 
+static uint64_t packets_sent(tern *t)
+{
+	return stats_get(&net_of(t)->pulse->count[PULSE_PACKETS_SENT]);
+}
+
 static _Atomic uint64_t told, known;
 
 static void tell(tern *t, const tern_msg *m)
@@ -182,14 +187,14 @@ static uint64_t move_blocks(tern *t, const char *block)
 	uint64_t before = 0;
 	for (unsigned i = 0; i < PUTS; i++) {
 		if (i == PUTS / 2) /* the first go as messages, until the window is known */
-			before = net_of(t)->counts.sent;
+			before = packets_sent(t);
 		chance_fill(bytes, BLOCK, i);
 		CHECK_IS(tern_put(t, there, bytes, BLOCK), 0);
 		memset(bytes, 0, BLOCK);
 		CHECK_IS(tern_get(t, bytes, there, BLOCK), 0);
 		CHECK(chance_filled(bytes, BLOCK, i));
 	}
-	uint64_t packets = net_of(t)->counts.sent - before;
+	uint64_t packets = packets_sent(t) - before;
 	CHECK_IS(tern_put(t, there + (UINT64_C(1) << 28), bytes, BLOCK), -EFAULT); /* not allocated */
 	free(bytes);
 	return packets;

@@ -12,6 +12,7 @@
 #include "net_traffic.h"
 #include "service/service.h"
 #include "tern/spawn.h"
+#include "tern/stats.h"
 
 enum { MANY = 64, TELL = 0, KNOW };
 
@@ -26,6 +27,13 @@ static void use_udp(void)
 static struct packet_net *net_of(tern *t)
 {
 	return packet_of(t->own->net[1]);
+}
+
+static tern_stats_net_data stats_of(tern *t)
+{
+	tern_stats_net_data d = { .size = sizeof d };
+	CHECK_IS(tern_stats_net(t, &d), 0);
+	return d;
 }
 
 static _Atomic uint64_t told;
@@ -230,7 +238,7 @@ TEST(what_is_sent_under_a_hold_is_sent_again_while_its_sender_computes)
 	tern_hold(t[0]);
 	CHECK_IS(tern_request(t[0], 1, TELL), 0);
 	tern_release(t[0]);
-	while (!net_of(t[0])->counts.again)
+	while (!stats_of(t[0]).again)
 		compute(1000000);
 	CHECK_IS(tern_close(t[0]), 0);
 	CHECK_IS(tern_close(t[1]), 0);
@@ -314,6 +322,40 @@ TEST(a_barrier_ends_though_the_last_token_of_a_rank_that_left_is_lost)
 	}
 }
 
+/* -- What is counted ------------------------------------------------------------------------- */
+
+static void tell_back(tern *t, const tern_msg *m)
+{
+	CHECK_IS(tern_reply(t, m, KNOW), 0);
+}
+
+enum { LOSSY_TRIPS = 200 };
+
+static void ask_over_a_bad_link(void)
+{
+	tern *t = crew_open();
+	CHECK_IS(tern_on(t, TELL, tell_back), 0);
+	CHECK_IS(tern_on(t, KNOW, know), 0);
+	for (int i = 0; i < LOSSY_TRIPS; i++) {
+		CHECK_IS(tern_request(t, 1 - tern_rank(t), TELL), 0);
+		CHECK_IS(tern_wait(t, &known, 1), 0);
+	}
+	CHECK_IS(tern_barrier(t), 0);
+	tern_stats_net_data d = stats_of(t);
+	CHECK(d.sent >= LOSSY_TRIPS && d.received >= LOSSY_TRIPS);
+	CHECK(d.again > 0 && d.again < d.sent);
+	CHECK_IS(d.malformed + d.foreign + d.old + d.forged, 0);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(what_is_lost_is_counted_as_sent_again)
+{
+	use_udp();
+	setenv("TERN_FAULT", "drop=0.3,seed=7", 1);
+	crew_run(2, ask_over_a_bad_link);
+	unsetenv("TERN_FAULT");
+}
+
 /* -- Strangers ------------------------------------------------------------------------------ */
 
 static void send_to(tern *t, const void *bytes, size_t len)
@@ -336,7 +378,6 @@ TEST(what_strangers_send_is_counted_and_dropped)
 	REQUIRE(tern_open_local(2, t) == 0);
 	CHECK_IS(tern_on(t[0], TELL, tell), 0);
 	CHECK_IS(tern_on(t[1], TELL, tell), 0);
-	const struct packet_counts *n = &net_of(t[0])->counts;
 	for (unsigned i = 0; i < check_scaled(2000); i++) {
 		unsigned char bytes[200];
 		for (unsigned k = 0; k < sizeof bytes; k++)
@@ -351,9 +392,10 @@ TEST(what_strangers_send_is_counted_and_dropped)
 		CHECK_IS(tern_poll(t[0]), 0);
 		CHECK_IS(tern_poll(t[0]), 0);
 	}
-	CHECK_IS(n->received, 0);
-	CHECK(n->malformed && n->foreign && n->old);
-	CHECK_IS(n->malformed + n->foreign + n->old + n->forged, check_scaled(2000));
+	tern_stats_net_data n = stats_of(t[0]);
+	CHECK_IS(n.received, 0);
+	CHECK(n.malformed && n.foreign && n.old);
+	CHECK_IS(n.malformed + n.foreign + n.old + n.forged, check_scaled(2000));
 	CHECK_IS(tern_request(t[1], 0, TELL), 0); /* and nobody was disturbed */
 	CHECK_IS(tern_wait(t[0], &told, 1), 0);
 	CHECK_IS(tern_close(t[0]), 0);
@@ -361,11 +403,6 @@ TEST(what_strangers_send_is_counted_and_dropped)
 }
 
 /* -- Damaged datagrams ------------------------------------------------------------------------ */
-
-static void tell_back(tern *t, const tern_msg *m)
-{
-	CHECK_IS(tern_reply(t, m, KNOW), 0);
-}
 
 static uint64_t ask_often(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {

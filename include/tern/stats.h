@@ -48,6 +48,24 @@ typedef struct tern_stats_time_data {
 	uint64_t count;
 } tern_stats_time_data;
 
+/*
+ * Packets of this rank, on a network of packets; on shared memory alone all are 0. Later versions may
+ * append figures: `size` says how many the program knows of.
+ */
+typedef struct tern_stats_net_data {
+	size_t size;             /* sizeof(tern_stats_net_data), set by the caller */
+	uint64_t sent, received; /* to and from ranks of the job */
+	uint64_t again;          /* sent once more, because no word came that they had arrived */
+	uint64_t doubled;        /* received though they had been before: sent again for nothing */
+	uint64_t early;          /* kept until those before them had come */
+	uint64_t refused;        /* for want of room; their sender sends them again */
+	/* Dropped: */
+	uint64_t malformed; /* nothing that a rank writes */
+	uint64_t foreign;   /* of nobody in this job, or with other services or protection */
+	uint64_t old;       /* of another session, or a copy of one that had come */
+	uint64_t forged;    /* not written by the rank that it names, or changed on the way */
+} tern_stats_net_data;
+
 enum {
 	TERN_STATS_HANDLERS = 1024, /* numbers below TERN_HANDLER_MAX are the program's, the others Tern's */
 	TERN_STATS_LAYERS = 8,      /* 0 are the program's own messages */
@@ -60,6 +78,8 @@ int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out);
 int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out);  /* * */
 int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out); /* * */
 int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out);    /* * */
+/* -EINVAL instead, if out->size was not set. */
+int tern_stats_net(tern *t, tern_stats_net_data *out);
 
 /* "user", "mem", "msg", "typed", "chan", "async", "spawn"; NULL if there is no such layer. */
 const char *tern_stats_layer_name(unsigned layer);

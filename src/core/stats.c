@@ -3,6 +3,7 @@
 #include "core/stats.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <tern/stats.h>
@@ -15,6 +16,12 @@
 _Static_assert(TERN_STATS_HANDLERS == TERN_HANDLER_SLOTS, "every handler has its counts");
 _Static_assert((int)TERN_STATS_LAYERS == (int)LAYERS + 1, "every layer, and the program");
 _Static_assert((int)TERN_STATS_TIMES == (int)TIME_BUCKETS, "every bucket can be asked for");
+
+/* Of what tern_stats_net() writes: its first version, and what no version will have. */
+enum {
+	NET_SIZE_LEAST = offsetof(tern_stats_net_data, forged) + sizeof(uint64_t),
+	NET_SIZE_MOST = 4096,
+};
 
 /* -- Counting --------------------------------------------------------------------------- */
 
@@ -147,6 +154,36 @@ int tern_stats(tern *t, tern_stats_data *out)
 	data_of_pulse(e, out);
 	if (e->stats)
 		data_of_stats(e, out);
+	return 0;
+}
+
+static tern_stats_net_data data_of_packets(const struct endpoint *e)
+{
+	const _Atomic uint64_t *count = e->pulse->count;
+	return (tern_stats_net_data){ .sent = stats_get(&count[PULSE_PACKETS_SENT]),
+				      .received = stats_get(&count[PULSE_PACKETS_RECEIVED]),
+				      .again = stats_get(&count[PULSE_PACKETS_AGAIN]),
+				      .doubled = stats_get(&count[PULSE_PACKETS_DOUBLED]),
+				      .early = stats_get(&count[PULSE_PACKETS_EARLY]),
+				      .refused = stats_get(&count[PULSE_PACKETS_REFUSED]),
+				      .malformed = stats_get(&count[PULSE_PACKETS_MALFORMED]),
+				      .foreign = stats_get(&count[PULSE_PACKETS_FOREIGN]),
+				      .old = stats_get(&count[PULSE_PACKETS_OLD]),
+				      .forged = stats_get(&count[PULSE_PACKETS_FORGED]) };
+}
+
+int tern_stats_net(tern *t, tern_stats_net_data *out)
+{
+	INSIDE struct door door = door_open(t);
+	tern_stats_net_data d = data_of_packets(t->own);
+	d.size = out->size;
+	if (d.size < NET_SIZE_LEAST || d.size > NET_SIZE_MOST)
+		return error_set(
+			-EINVAL,
+			"the counts of packets were asked for with a size of %zu; set it to sizeof(tern_stats_net_data)",
+			d.size);
+	memset(out, 0, d.size); /* what only a later version counts */
+	memcpy(out, &d, d.size < sizeof d ? d.size : sizeof d);
 	return 0;
 }
 

@@ -10,10 +10,11 @@
 #include <tern/stats.h>
 
 /* Every figure of a rank, with the name it has in both forms. */
-static const struct {
+struct figure {
 	const char *name;
 	size_t at;
-} figures[] = {
+};
+static const struct figure figures[] = {
 #define FIGURE(name)                                   \
 	{                                              \
 #name, offsetof(tern_stats_data, name) \
@@ -27,11 +28,29 @@ static const struct {
 #undef FIGURE
 };
 
-enum { FIGURES = sizeof figures / sizeof *figures, COLUMNS = 4 };
+/* And those of its packets, whose names begin with "packets_" where they stand among the others. */
+static const struct figure packets[] = {
+#define FIGURE(name)                                       \
+	{                                                  \
+#name, offsetof(tern_stats_net_data, name) \
+	}
+	FIGURE(sent),    FIGURE(received),  FIGURE(again),   FIGURE(doubled), FIGURE(early),
+	FIGURE(refused), FIGURE(malformed), FIGURE(foreign), FIGURE(old),     FIGURE(forged),
+#undef FIGURE
+};
 
-static uint64_t figure_of(const tern_stats_data *d, int i)
+enum { FIGURES = sizeof figures / sizeof *figures, PACKETS = sizeof packets / sizeof *packets, COLUMNS = 4 };
+
+static uint64_t figure_of(const void *data, const struct figure *f)
 {
-	return *(const uint64_t *)(const void *)((const char *)d + figures[i].at);
+	return *(const uint64_t *)(const void *)((const char *)data + f->at);
+}
+
+static tern_stats_net_data packets_of(tern *t)
+{
+	tern_stats_net_data d = { .size = sizeof d };
+	tern_stats_net(t, &d);
+	return d;
 }
 
 static double mean_ns(const tern_stats_handler_data *h)
@@ -98,12 +117,28 @@ static void text_times(FILE *to, tern *t, uint64_t timed)
 	fputc('\n', to);
 }
 
+/* Nothing in a job without packets. */
+static void text_packets(FILE *to, tern *t)
+{
+	tern_stats_net_data d = packets_of(t);
+	const char *before = "tern:   packets:";
+	for (int i = 0; i < PACKETS; i++)
+		if (figure_of(&d, &packets[i])) {
+			fprintf(to, "%s %" PRIu64 " %s", before, figure_of(&d, &packets[i]), packets[i].name);
+			before = ",";
+		}
+	if (*before == ',')
+		fputc('\n', to);
+}
+
 static void text(FILE *to, tern *t, const tern_stats_data *d)
 {
 	fprintf(to, "tern: rank %u of %u\n", tern_rank(t), tern_size(t));
 	for (int i = 0; i < FIGURES; i++)
 		fprintf(to, "%s%-14s %12" PRIu64 "%s", i % COLUMNS ? "  " : "tern:   ", figures[i].name,
-			figure_of(d, i), i % COLUMNS == COLUMNS - 1 || i == FIGURES - 1 ? "\n" : "");
+			figure_of(d, &figures[i]),
+			i % COLUMNS == COLUMNS - 1 || i == FIGURES - 1 ? "\n" : "");
+	text_packets(to, t);
 	text_handlers(to, t);
 	text_peers(to, t);
 	if (d->timed)
@@ -156,11 +191,19 @@ static void json_times(FILE *to, tern *t)
 		}
 }
 
+static void json_packets(FILE *to, tern *t)
+{
+	tern_stats_net_data d = packets_of(t);
+	for (int i = 0; i < PACKETS; i++)
+		fprintf(to, ", \"packets_%s\": %" PRIu64, packets[i].name, figure_of(&d, &packets[i]));
+}
+
 static void json(FILE *to, tern *t, const tern_stats_data *d)
 {
 	fprintf(to, "{\"rank\": %u, \"size\": %u", tern_rank(t), tern_size(t));
 	for (int i = 0; i < FIGURES; i++)
-		fprintf(to, ", \"%s\": %" PRIu64, figures[i].name, figure_of(d, i));
+		fprintf(to, ", \"%s\": %" PRIu64, figures[i].name, figure_of(d, &figures[i]));
+	json_packets(to, t);
 	fputs(", \"handlers\": [", to);
 	json_handlers(to, t);
 	fputs("], \"peers\": [", to);

@@ -205,6 +205,45 @@ TEST(what_is_not_there_is_refused_with_a_sentence)
 	ranks_close();
 }
 
+/* -- Packets ---------------------------------------------------------------------------- */
+
+/* A struct of another version, between bytes that are nobody's business. */
+struct framed {
+	tern_stats_net_data d;
+	uint64_t behind[2];
+};
+
+TEST(shared_memory_has_no_packets)
+{
+	ranks_open(2, "1");
+	for (int i = 0; i < 10; i++)
+		CHECK_IS(tern_request(local[0], 1, ASK), 0);
+	local_settle();
+	tern_stats_net_data d = { .size = sizeof d }, none = { .size = sizeof d };
+	CHECK_IS(tern_stats_net(local[0], &d), 0);
+	CHECK(memcmp(&d, &none, sizeof d) == 0);
+	ranks_close();
+}
+
+TEST(counts_of_packets_are_written_up_to_the_size_that_the_program_knows)
+{
+	ranks_open(1, "0");
+	struct framed f = { .d.size = sizeof f.d, .behind = { 7, 8 } };
+	stats_set(&local[0]->own->pulse->count[PULSE_PACKETS_FORGED], 5);
+	CHECK_IS(tern_stats_net(local[0], &f.d), 0);
+	CHECK(f.d.forged == 5 && f.behind[0] == 7);
+	f.d.size = sizeof f.d + sizeof f.behind[0]; /* of a later version: what this one lacks is 0 */
+	CHECK_IS(tern_stats_net(local[0], &f.d), 0);
+	CHECK(f.d.forged == 5 && f.behind[0] == 0 && f.behind[1] == 8);
+	for (int i = 0; i < 2; i++) {
+		f.d = (tern_stats_net_data){ .size = i ? SIZE_MAX : 0, .sent = 3 };
+		CHECK_IS(tern_stats_net(local[0], &f.d), -EINVAL);
+		CHECK(sentence_has(-EINVAL, "sizeof(tern_stats_net_data)"));
+		CHECK_IS(f.d.sent, 3);
+	}
+	ranks_close();
+}
+
 /* -- What a rank shows of its waits ---------------------------------------------------- */
 
 static void *receive(void *arg)

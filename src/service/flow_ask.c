@@ -196,8 +196,9 @@ static bool ask_up(struct path *p, struct arrival *a, unsigned level)
 	memcpy(&h, header, sizeof h);
 	path_serve(p); /* a question comes before the first request */
 	for (unsigned i = 0; i < STREAMS; i++) {
-		p->net->counts.malformed += !permission_take(p, i, h.may[i], h.may_blocks[i]);
-		p->net->counts.malformed += !plea_take(p, i, h.want[i], h.want_blocks[i]);
+		packet_count(p->net, PULSE_PACKETS_MALFORMED,
+			     !permission_take(p, i, h.may[i], h.may_blocks[i]));
+		packet_count(p->net, PULSE_PACKETS_MALFORMED, !plea_take(p, i, h.want[i], h.want_blocks[i]));
 	}
 	if (!service_up(p, a, level))
 		return false;

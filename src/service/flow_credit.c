@@ -95,7 +95,7 @@ static bool grant_take(struct path *p, unsigned stream, uint32_t freed, uint32_t
 static void grants_take(struct path *p, const struct grant *g)
 {
 	for (unsigned i = 0; i < STREAMS; i++)
-		p->net->counts.malformed += !grant_take(p, i, g->freed[i], g->allowed[i]);
+		packet_count(p->net, PULSE_PACKETS_MALFORMED, !grant_take(p, i, g->freed[i], g->allowed[i]));
 	p->flow.credit.heard = *g;
 }
 

@@ -28,6 +28,7 @@ struct side {
 	struct job job;
 	struct job_head head;
 	struct job_rank ranks[SIDES];
+	struct pulse pulse[SIDES];
 	struct letterbox *queue; /* what has come */
 	unsigned came, gone;
 	unsigned lose; /* one of so many; 0: none */
@@ -40,6 +41,11 @@ static bool mixed;     /* and messages may overtake others */
 static bool keeping;   /* payloads, whose blocks are */
 static struct block *kept[LANDING];
 static unsigned keeps;
+
+static uint64_t counted(unsigned at, enum pulse_count what)
+{
+	return stats_get(&side[at].net.pulse->count[what]);
+}
 
 static size_t queue_most(struct wire *w, uint32_t rank)
 {
@@ -124,7 +130,7 @@ static void sides_open(const char *strategy, unsigned lose)
 		s->site = (struct site){
 			.rank = i, .size = SIDES, .lane = s->lanes, .peer = s->peers, .refuse = &s->refuse
 		};
-		s->job = (struct job){ .head = &s->head, .rank = s->ranks, .size = SIDES };
+		s->job = (struct job){ .head = &s->head, .rank = s->ranks, .pulse = s->pulse, .size = SIDES };
 		struct packet_options o = { .wire = &s->wire, .guard = &no_guard };
 		REQUIRE(s->queue && packet_open(&s->net, &queue_net, &s->site, &s->job, &o) == 0);
 		REQUIRE(packet_connect(&s->net.net, 1 - i) == 0);
@@ -241,7 +247,7 @@ static void all_arrive_in_order(const char *strategy, unsigned lose)
 		if (looks % 10 == 0) /* it is slow, so that it is full */
 			drink(&side[1], STREAM_REQUESTS, 50);
 	}
-	CHECK_IS(side[0].net.counts.malformed + side[1].net.counts.malformed, 0);
+	CHECK_IS(counted(0, PULSE_PACKETS_MALFORMED) + counted(1, PULSE_PACKETS_MALFORMED), 0);
 	while (!packet_settled(&side[0].net.net))
 		sides_look();
 	CHECK(path_of(&side[1])->order.kept <= ORDER_KEPT);
@@ -367,8 +373,8 @@ static uint64_t refusals(const char *strategy, uint64_t *again)
 	sides_open(strategy, 0);
 	uint64_t sent = requests_fill(0);
 	CHECK(sent > 0);
-	uint64_t refused = side[1].net.counts.refused;
-	*again = side[0].net.counts.again;
+	uint64_t refused = counted(1, PULSE_PACKETS_REFUSED);
+	*again = counted(0, PULSE_PACKETS_AGAIN);
 	while (side[1].next[STREAM_REQUESTS] < sent) {
 		sides_look();
 		drink(&side[1], STREAM_REQUESTS, 10);
@@ -429,7 +435,7 @@ TEST(of_a_packet_that_went_back_only_the_header_is_sent_again)
 	side[1].lose = 0;
 	side[1].gone = side[1].came;
 	longest = 0;
-	for (uint64_t again = side[1].net.counts.again; side[1].net.counts.again == again;) {
+	for (uint64_t again = counted(1, PULSE_PACKETS_AGAIN); counted(1, PULSE_PACKETS_AGAIN) == again;) {
 		path_stir(path_of(&side[1]));
 		post_look(&side[1].net, true);
 	}
@@ -464,9 +470,9 @@ static void request_to_double(void)
 
 static void look_and_double(void)
 {
-	uint64_t again = side[1].net.counts.again;
+	uint64_t again = counted(1, PULSE_PACKETS_AGAIN);
 	look_twice(&side[1]);
-	REQUIRE(side[1].net.counts.again > again);
+	REQUIRE(counted(1, PULSE_PACKETS_AGAIN) > again);
 }
 
 static void room_is_told(const char *strategy)
@@ -484,7 +490,7 @@ static void room_is_told(const char *strategy)
 		drink(&side[1], STREAM_REQUESTS, UINT32_MAX);
 	}
 	CHECK_IS(side[1].next[STREAM_REQUESTS], goal);
-	CHECK(side[0].net.counts.doubled > 0);
+	CHECK(counted(0, PULSE_PACKETS_DOUBLED) > 0);
 	sides_close();
 }
 

@@ -111,12 +111,13 @@ static bool token_up(struct path *p, struct arrival *a, unsigned level)
 	memcpy(&c, header, sizeof c);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		before[i] = landing_begun(&p->in[i]);
-		p->net->counts.malformed += !change_take(p, i, c.returned[i], c.allowed[i]);
+		packet_count(p->net, PULSE_PACKETS_MALFORMED,
+			     !change_take(p, i, c.returned[i], c.allowed[i]));
 	}
 	if (!service_up(p, a, level))
 		return false;
 	for (unsigned i = 0; i < STREAMS; i++)
-		p->net->counts.malformed += !purse_put(p, i, before[i]);
+		packet_count(p->net, PULSE_PACKETS_MALFORMED, !purse_put(p, i, before[i]));
 	return true;
 }
 

@@ -237,7 +237,7 @@ static void try_down(struct path *p, struct packet *k)
 		again |= slice->messages[i] && further(slice->begin[i], s->most);
 		s->most += further(s->most, (uint32_t)p->out[i].sent);
 	}
-	p->net->counts.again += again && !k->again;
+	packet_count(p->net, PULSE_PACKETS_AGAIN, again && !k->again);
 	memcpy(header_push(k, sizeof h), &h, sizeof h);
 }
 
@@ -250,7 +250,7 @@ static bool try_up(struct path *p, struct arrival *a, unsigned level)
 		return true;
 	memcpy(&h, header, sizeof h);
 	for (unsigned i = 0; i < STREAMS; i++) {
-		p->net->counts.malformed += !taken_note(p, i, h.taken[i]);
+		packet_count(p->net, PULSE_PACKETS_MALFORMED, !taken_note(p, i, h.taken[i]));
 		asked_note(p, i, h.asked[i]);
 	}
 	if (!h.returned)

@@ -80,7 +80,7 @@ static bool order_hold(struct path *p, const struct arrival *a, uint32_t number)
 		memcpy(e->bytes, a->at, a->len);
 	e->len = a->len;
 	p->order.holds++;
-	p->net->counts.early++;
+	packet_count(p->net, PULSE_PACKETS_EARLY, 1);
 	return true;
 }
 

@@ -241,7 +241,8 @@ static void ack_take(struct path *p, const struct ack *a)
 	struct landed l = { 0 };
 	uint32_t under_way = r->next - r->first, acked = a->expected - r->first;
 	if (acked > under_way) {
-		p->net->counts.malformed += acked < UINT32_MAX / 2; /* else it is an old one that came late */
+		packet_count(p->net, PULSE_PACKETS_MALFORMED,
+			     acked < UINT32_MAX / 2); /* else it is an old one that came late */
 		return;
 	}
 	for (uint32_t i = 0; i < acked; i++)
@@ -325,7 +326,7 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 	if (!h.kind) {
 		ack_put_off(r, &h, p->net->now);
 	} else if (!ack_up(p, a, &h)) {
-		p->net->counts.malformed++;
+		packet_count(p->net, PULSE_PACKETS_MALFORMED, 1);
 		return true;
 	}
 	if (h.kind & ACK_ONLY)
@@ -339,7 +340,7 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 	} else if (ahead >= RETRY_WINDOW && ahead < UINT32_MAX / 2) {
 		return false; /* further than its sender may be */
 	} else {
-		p->net->counts.doubled++;
+		packet_count(p->net, PULSE_PACKETS_DOUBLED, 1);
 	}
 	if (!r->unacked++)
 		r->since = p->net->now;
@@ -395,7 +396,7 @@ static void lost_send(struct path *p)
 		r->lost--;
 		record_again(p, k);
 		service_down(k, 0);
-		p->net->counts.again++;
+		packet_count(p->net, PULSE_PACKETS_AGAIN, 1);
 	}
 }
 

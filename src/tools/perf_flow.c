@@ -3,11 +3,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <tern/stats.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "core/endpoint.h"
-#include "net/packet/packet.h"
 #include "net/udp/udp.h"
 #include "tools/json.h"
 #include "tools/perf_crew.h"
@@ -53,13 +52,11 @@ static int flow_open_test(struct player *p)
 	return rc ? rc : tern_on(p->t, HANDLER_LAND, land);
 }
 
-static struct packet_counts counts(const struct player *p)
+static tern_stats_net_data counts(const struct player *p)
 {
-	const struct endpoint *e = p->t->own;
-	for (unsigned i = 0; i < e->nets; i++)
-		if (e->net[i]->ops == &udp_ops)
-			return packet_of(e->net[i])->counts;
-	return (struct packet_counts){ 0 };
+	tern_stats_net_data d = { .size = sizeof d };
+	tern_stats_net(p->t, &d);
+	return d;
 }
 
 static int send_words(struct player *p)
@@ -77,13 +74,13 @@ static int send_bulk(struct player *p)
 
 static double measure(struct player *p, int (*send)(struct player *p))
 {
-	struct packet_counts before = counts(p);
+	tern_stats_net_data before = counts(p);
 	uint64_t began = clock_ns();
 	p->rc = send(p);
 	if (!p->rc)
 		p->rc = words_last(p->t, RECEIVER);
 	double ns = (double)(clock_ns() - began);
-	struct packet_counts after = counts(p);
+	tern_stats_net_data after = counts(p);
 	p->also[ALSO_PACKETS] = (double)(after.sent - before.sent) * 1000 / (double)p->count;
 	p->also[ALSO_AGAIN] = (double)(after.again - before.again) * 1000 / (double)p->count;
 	return (double)p->count / ns;

@@ -23,6 +23,12 @@ struct top_row {
 	double figure[TOP_COLUMNS]; /* per second; TOP_QUEUE messages, TOP_ASLEEP a part of the time */
 };
 
+/* On a network of packets, of all ranks together: per second. */
+struct top_packets {
+	bool any; /* since the job began */
+	double sent, received, again, dropped;
+};
+
 /* One handler, at all ranks that count. */
 struct top_handler {
 	unsigned id;
@@ -42,6 +48,7 @@ struct top {
 	struct top_row *row; /* one a rank */
 	struct top_handler handler[TOP_HANDLERS], handler_before[TOP_HANDLERS];
 	unsigned handlers; /* that have had messages: the first in `handler`, the busiest first */
+	struct top_packets packets;
 	enum top_column sort;
 	uint64_t looked;
 };
@@ -58,6 +65,8 @@ void top_head_text(const struct top *t, char *text, size_t room);
 void top_columns_text(const struct top *t, char *text, size_t room);
 void top_row_text(const struct top *t, const struct top_row *r, char *text, size_t room);
 void top_handler_text(const struct top_handler *h, char *text, size_t room); /* NULL: the columns' names */
+
+bool top_packets_text(const struct top *t, char *text, size_t room); /* false if there are none */
 
 void top_print(const struct top *t);
 void top_json(const struct top *t);

@@ -136,6 +136,18 @@ static void row_fill(struct top_row *r, const struct sight *now, const struct si
 	r->figure[TOP_STALLS] = since(stalls_of(now), stalls_of(before), seconds);
 }
 
+static void packets_add(struct top_packets *p, const struct sight *now, const struct sight *before,
+			double seconds)
+{
+	const uint64_t *n = now->count, *b = before->count;
+	uint64_t dropped = sight_dropped(now);
+	p->any |= n[PULSE_PACKETS_SENT] || dropped;
+	p->sent += since(n[PULSE_PACKETS_SENT], b[PULSE_PACKETS_SENT], seconds);
+	p->received += since(n[PULSE_PACKETS_RECEIVED], b[PULSE_PACKETS_RECEIVED], seconds);
+	p->again += since(n[PULSE_PACKETS_AGAIN], b[PULSE_PACKETS_AGAIN], seconds);
+	p->dropped += since(dropped, sight_dropped(before), seconds);
+}
+
 static int row_compare(const void *a, const void *b, void *arg)
 {
 	const struct top_row *p = a, *q = b;
@@ -161,9 +173,12 @@ void top_look(struct top *t)
 	uint64_t at = clock_ns();
 	t->seconds = t->looked ? (double)(at - t->looked) / 1e9 : 1;
 	t->counting = 0;
+	t->packets = (struct top_packets){ 0 };
 	for (uint32_t r = 0; r < size; r++) {
+		const struct sight *before = t->looked ? &t->before[r] : &now[r];
 		t->row[r].rank = r;
-		row_fill(&t->row[r], &now[r], t->looked ? &t->before[r] : &now[r], t->seconds);
+		row_fill(&t->row[r], &now[r], before, t->seconds);
+		packets_add(&t->packets, &now[r], before, t->seconds);
 		t->counting += now[r].counting;
 	}
 	free(t->before);

@@ -53,6 +53,8 @@ static void screen_draw(struct view *v, const struct top *t)
 		top_row_text(t, &t->row[r], text, sizeof text);
 		line_draw(v, text, t->row[r].now.waits ? A_DIM : A_NORMAL);
 	}
+	if (top_packets_text(t, text, sizeof text))
+		line_draw(v, text, A_NORMAL);
 	handlers_draw(v, t);
 	v->line = LINES - 1;
 	line_draw(v, "q quit   left, right: sort by   up, down: scroll   p pause", A_DIM);

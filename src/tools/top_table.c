@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `tern top` as lines of text, and as JSON. */
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/json.h"
 #include "tools/top.h"
@@ -66,6 +67,25 @@ void top_row_text(const struct top *t, const struct top_row *r, char *text, size
 		 figure[TOP_STALLS], doing);
 }
 
+/* The same in running text, where no column needs the place of a unit. */
+static void scaled_word(double value, char *text, size_t room)
+{
+	scaled(value, text, room);
+	text[strcspn(text, " ")] = 0;
+}
+
+bool top_packets_text(const struct top *t, char *text, size_t room)
+{
+	char sent[16], received[16], again[16], dropped[16];
+	scaled_word(t->packets.sent, sent, sizeof sent);
+	scaled_word(t->packets.received, received, sizeof received);
+	scaled_word(t->packets.again, again, sizeof again);
+	scaled_word(t->packets.dropped, dropped, sizeof dropped);
+	snprintf(text, room, "packets/s: %s sent, %s received, %s sent again, %s dropped", sent, received,
+		 again, dropped);
+	return t->packets.any;
+}
+
 void top_handler_text(const struct top_handler *h, char *text, size_t room)
 {
 	char rate[16], bytes[16];
@@ -91,6 +111,8 @@ void top_print(const struct top *t)
 		top_row_text(t, &t->row[r], text, sizeof text);
 		puts(text);
 	}
+	if (top_packets_text(t, text, sizeof text))
+		puts(text);
 	for (unsigned i = 0; i < t->handlers && i < HANDLERS_SHOWN; i++) {
 		if (i == 0) {
 			top_handler_text(NULL, text, sizeof text);

@@ -142,6 +142,14 @@ static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 	sight_sent(w, rank, s);
 }
 
+uint64_t sight_dropped(const struct sight *s)
+{
+	uint64_t sum = 0;
+	for (int i = PULSE_PACKETS_DROPPED; i < PULSE_COUNTS; i++)
+		sum += s->count[i];
+	return sum;
+}
+
 void watch_look(const struct watch *w, struct sight *sight)
 {
 	for (uint32_t r = 0; r < w->job.size; r++)

@@ -38,6 +38,9 @@ struct sight {
 	uint64_t sent, bytes; /* handled by ranks that count */
 };
 
+/* Packets that have come to it, and were dropped before anything in them was used. */
+uint64_t sight_dropped(const struct sight *s);
+
 /* Looks at all ranks; several times within some milliseconds, because waits are shown by fits. */
 void watch_look(const struct watch *w, struct sight *sight);
 

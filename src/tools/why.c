@@ -97,6 +97,19 @@ static void line_queue(const struct why *w, uint32_t r)
 		       (unsigned long long)s->queue);
 }
 
+/* What a network of packets has to repair, or to keep away, in the meantime. */
+static void line_packets(const struct why *w, uint32_t r)
+{
+	const struct sight *s = &w->now[r], *b = &w->before[r];
+	uint64_t again = s->count[PULSE_PACKETS_AGAIN] - b->count[PULSE_PACKETS_AGAIN];
+	uint64_t dropped = sight_dropped(s) - sight_dropped(b);
+	if (again)
+		printf("; it sent %llu packet%s again", (unsigned long long)again, again == 1 ? "" : "s");
+	if (dropped)
+		printf("; it dropped %llu packet%s: of strangers, damaged or old",
+		       (unsigned long long)dropped, dropped == 1 ? "" : "s");
+}
+
 /* How full the ring is that a request finds no room in. */
 static void line_room(const struct why *w, uint32_t r)
 {
@@ -137,6 +150,7 @@ static void line_print(const struct why *w, uint32_t r)
 	if (s->hold)
 		printf("; under %u hold%s, so that no handler runs", s->hold, s->hold == 1 ? "" : "s");
 	line_queue(w, r);
+	line_packets(w, r);
 	putchar('\n');
 }
 
@@ -247,6 +261,8 @@ static void json_rank(struct json *j, const struct why *w, uint32_t r)
 	json_whole(j, "queue", s->queue);
 	json_truth(j, "queue_exact", s->queue_exact);
 	json_whole(j, "handled", s->served);
+	for (int i = PULSE_PACKETS; i < PULSE_COUNTS; i++)
+		json_whole(j, pulse_names[i], s->count[i]);
 	json_end(j, '}');
 }
 

@@ -280,14 +280,14 @@ static enum seal guard_unseal(struct packet_net *n, struct datagram *d, uint32_t
 	struct head h;
 	size_t tag = k->mode == GUARD_NONE ? 0 : PACKET_TAG;
 	if (d->len < sizeof h + tag) {
-		n->counts.malformed += d->len != 1; /* a single byte only wakes us */
+		packet_count(n, PULSE_PACKETS_MALFORMED, d->len != 1); /* a single byte only wakes us */
 		return SEAL_BROKEN;
 	}
 	memcpy(&h, d->bytes, sizeof h);
 	bool another = d->from && d->from != h.rank + 1u; /* than the wire says */
 	if (h.version != (VERSION << 4 | k->mode) || h.services != n->services || h.rank >= k->size ||
 	    h.rank == n->net.site->rank || another) {
-		n->counts.foreign++;
+		packet_count(n, PULSE_PACKETS_FOREIGN, 1);
 		return SEAL_BROKEN;
 	}
 	*rank = h.rank;
@@ -295,11 +295,11 @@ static enum seal guard_unseal(struct packet_net *n, struct datagram *d, uint32_t
 		return SEAL_UNMET;
 	struct pair *p = k->pair[h.rank];
 	if (h.session != p->receive_session || replayed(p, h.counter)) {
-		n->counts.old++;
+		packet_count(n, PULSE_PACKETS_OLD, 1);
 		return SEAL_BROKEN;
 	}
 	if (!authentic(k, p, d, h.counter)) {
-		n->counts.forged++;
+		packet_count(n, PULSE_PACKETS_FORGED, 1);
 		return SEAL_BROKEN;
 	}
 	replay_note(p, h.counter);

@@ -21,7 +21,9 @@ static void guards_open(const char *mode)
 	for (uint32_t r = 0; r < RANKS; r++) {
 		unsigned char key[32];
 		site[r] = (struct site){ .rank = r, .size = RANKS };
-		net[r] = (struct packet_net){ .net = { .site = &site[r] }, .job = &job, .guard = &guard_ops };
+		net[r] = (struct packet_net){
+			.net = { .site = &site[r] }, .job = &job, .pulse = &job.pulse[r], .guard = &guard_ops
+		};
 		REQUIRE(guard_new(&net[r].keys, &job, &site[r], GUARD_AUTH, key) == 0);
 		boot_publish(&job, r, key, sizeof key);
 	}
@@ -128,7 +130,7 @@ static void old_ones(void)
 	for (int i = 0; i < 2000; i++)
 		CHECK(opened(1, sealed(0, 1), &from));
 	CHECK(!opened(1, old, &from));
-	CHECK_IS(net[1].counts.old, 2);
+	CHECK_IS(stats_get(&net[1].pulse->count[PULSE_PACKETS_OLD]), 2);
 }
 
 TEST(a_datagram_is_taken_once)
@@ -162,7 +164,7 @@ TEST(a_wire_that_knows_better_is_believed)
 		struct datagram d = sealed(2, 1);
 		d.from = 1;
 		CHECK(!opened(1, d, &from));
-		CHECK_IS(net[1].counts.foreign, 1);
+		CHECK_IS(stats_get(&net[1].pulse->count[PULSE_PACKETS_FOREIGN]), 1);
 		d.from = 3;
 		CHECK(opened(1, d, &from));
 		CHECK_IS(from, 2);
@@ -180,7 +182,7 @@ static void foreign_ones(void)
 	guards_close();
 	guards_open(getenv("TERN_PROTECT"));
 	CHECK(!opened(1, d, &from));
-	CHECK_IS(net[1].counts.old, 1);
+	CHECK_IS(stats_get(&net[1].pulse->count[PULSE_PACKETS_OLD]), 1);
 }
 
 TEST(a_datagram_of_another_session_is_dropped)

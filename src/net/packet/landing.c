@@ -281,7 +281,8 @@ static void packet_put(struct path *p, struct arrival a, unsigned streams)
 		if (r.news != NEWS_NONE || !(streams >> r.stream & 1))
 			continue;
 		if (!message_take(p, &a, &r)) {
-			p->net->counts.malformed++; /* it sent more than it was allowed to */
+			packet_count(p->net, PULSE_PACKETS_MALFORMED,
+				     1); /* it sent more than it was allowed to */
 			break;
 		}
 	}
@@ -320,12 +321,12 @@ bool landing_take(struct path *p, const struct arrival *a)
 	for (unsigned stream = 0; stream < STREAMS; stream++)
 		good &= !need[stream].astray;
 	if (!good) {
-		p->net->counts.malformed++;
+		packet_count(p->net, PULSE_PACKETS_MALFORMED, 1);
 		return true; /* sending it again would not make it better */
 	}
 	for (unsigned stream = 0; stream < STREAMS; stream++)
 		if (!need_met(p, &need[stream], stream)) {
-			p->net->counts.refused++;
+			packet_count(p->net, PULSE_PACKETS_REFUSED, 1);
 			return false;
 		}
 	packet_put(p, *a, ~0u);
@@ -338,7 +339,7 @@ struct landing landing_take_each(struct path *p, const struct arrival *a, unsign
 	struct landing l = { 0 };
 	path_serve(p);
 	if (!packet_good(p, *a, need)) {
-		p->net->counts.malformed++;
+		packet_count(p->net, PULSE_PACKETS_MALFORMED, 1);
 		return l;
 	}
 	for (unsigned stream = 0; stream < STREAMS; stream++) {
@@ -351,7 +352,7 @@ struct landing landing_take_each(struct path *p, const struct arrival *a, unsign
 		else
 			l.full |= bit;
 	}
-	p->net->counts.refused += l.full != 0;
+	packet_count(p->net, PULSE_PACKETS_REFUSED, l.full != 0);
 	packet_put(p, *a, l.taken);
 	return l;
 }

@@ -371,6 +371,7 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 {
 	n->net = (struct net){ .ops = ops, .site = site };
 	n->job = job;
+	n->pulse = &job->pulse[site->rank];
 	n->local = o->local;
 	n->wire = o->wire;
 	n->guard = o->guard;

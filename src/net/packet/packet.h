@@ -191,12 +191,6 @@ struct path {
 	struct block landing[STREAMS][LANDING];
 };
 
-/* What has gone wrong so far, and was dealt with. */
-struct packet_counts {
-	uint64_t sent, received, again, doubled, early;
-	uint64_t malformed, foreign, old, forged, refused;
-};
-
 /*
  * Who may speak, and how that is known. A datagram begins with DATAGRAM_HEAD bytes of the guard's, and
  * may end with PACKET_TAG of them.
@@ -288,12 +282,18 @@ struct packet_net {
 	uint32_t strangers;          /* and those who have others */
 	uint64_t review, review_gap; /* when cards are looked for again, ns */
 	struct barrier barrier;
-	struct packet_counts counts;
+	struct pulse *pulse; /* where packets are counted, and what has gone wrong and was dealt with */
 };
 
 static inline struct packet_net *packet_of(struct net *net)
 {
 	return (struct packet_net *)(void *)net;
+}
+
+/* cost: statistics control */
+static inline void packet_count(struct packet_net *n, enum pulse_count what, uint64_t packets)
+{
+	stats_add(&n->pulse->count[what], packets);
 }
 
 /* Packets sent since whatever was staged had to leave. */

@@ -42,7 +42,7 @@ void post_end(struct packet *k)
 	if (!k->path->spoken)
 		k->path->spoken = n->now;
 	n->filled++;
-	n->counts.sent++;
+	packet_count(n, PULSE_PACKETS_SENT, 1);
 }
 
 void post_flush(struct packet_net *n)
@@ -67,7 +67,7 @@ void post_take(struct packet_net *n, struct datagram *d)
 	struct path *p = n->path[rank] ? n->path[rank] : path_to(n, rank);
 	if (!p)
 		return;
-	n->counts.received++;
+	packet_count(n, PULSE_PACKETS_RECEIVED, 1);
 	p->heard = true;
 	service_up(p, &a, n->layers);
 	path_stir(p);

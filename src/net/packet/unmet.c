@@ -36,7 +36,7 @@ void unmet_keep(struct packet_net *n, uint32_t rank, const struct datagram *d)
 	bool fits = n->confirms && n->unmet_bytes + d->len <= UNMET_MOST;
 	struct unmet *u = fits ? memory_new(1, sizeof *u + d->len) : NULL;
 	if (!u) {
-		n->counts.foreign++;
+		packet_count(n, PULSE_PACKETS_FOREIGN, 1);
 		return;
 	}
 	u->rank = rank;

@@ -21,6 +21,16 @@ const char *const pulse_names[PULSE_COUNTS] = {
 	[PULSE_INTERRUPTS] = "interrupts",
 	[PULSE_CLAIMS] = "claims",
 	[PULSE_DEFERRED] = "deferred_most",
+	[PULSE_PACKETS_SENT] = "packets_sent",
+	[PULSE_PACKETS_RECEIVED] = "packets_received",
+	[PULSE_PACKETS_AGAIN] = "packets_again",
+	[PULSE_PACKETS_DOUBLED] = "packets_doubled",
+	[PULSE_PACKETS_EARLY] = "packets_early",
+	[PULSE_PACKETS_REFUSED] = "packets_refused",
+	[PULSE_PACKETS_MALFORMED] = "packets_malformed",
+	[PULSE_PACKETS_FOREIGN] = "packets_foreign",
+	[PULSE_PACKETS_OLD] = "packets_old",
+	[PULSE_PACKETS_FORGED] = "packets_forged",
 };
 
 static void pulse_turn(struct pulse *p)

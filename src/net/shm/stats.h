@@ -32,9 +32,26 @@ enum pulse_count {
 	PULSE_GATES,      /* opened: requests that had waited for room for their reply */
 	PULSE_INTERRUPTS, /* that delivered messages */
 	PULSE_CLAIMS,     /* of the role, by the communication thread */
-	PULSE_DEFERRED    /* the most functions that waited at once */
+	PULSE_DEFERRED,   /* the most functions that waited at once */
+	/* On a network of packets: */
+	PULSE_PACKETS_SENT,
+	PULSE_PACKETS_RECEIVED, /* from ranks of the job */
+	PULSE_PACKETS_AGAIN,    /* sent once more */
+	PULSE_PACKETS_DOUBLED,  /* had come before, and were sent again for nothing */
+	PULSE_PACKETS_EARLY,    /* kept until those before them had come */
+	PULSE_PACKETS_REFUSED,  /* there was no room for what was in them */
+	/* And dropped there, because they were */
+	PULSE_PACKETS_MALFORMED, /* nothing that a rank writes, */
+	PULSE_PACKETS_FOREIGN,   /* of nobody in this job, */
+	PULSE_PACKETS_OLD,       /* of another session, or copies of what had come, */
+	PULSE_PACKETS_FORGED     /* not written by the rank that they name, or changed on the way */
 };
-enum { PULSE_COUNTS = PULSE_DEFERRED + 1, PULSE_TEXT = 72 };
+enum {
+	PULSE_COUNTS = PULSE_PACKETS_FORGED + 1,
+	PULSE_PACKETS = PULSE_PACKETS_SENT,              /* the first of those, */
+	PULSE_PACKETS_DROPPED = PULSE_PACKETS_MALFORMED, /* and of those; both go on to the end */
+	PULSE_TEXT = 72
+};
 
 struct pulse {
 	_Alignas(64) _Atomic uint64_t served; /* messages handled */
