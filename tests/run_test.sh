@@ -298,6 +298,9 @@ sentence "a setting that is no number is refused by name"
 TERN_MEMORY=lots run -n 2 true
 check_status 1
 check_err '^tern run: TERN_MEMORY is .lots.'
+TERN_KEEPALIVE=often run -n 2 true
+check_status 1
+check_err '^tern run: TERN_KEEPALIVE is .often.'
 
 sentence "a job of 256 ranks starts and ends"
 run -n 256 sh -c 'echo $TERN_RANK'

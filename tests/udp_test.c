@@ -424,6 +424,9 @@ TEST(settings_that_cannot_be_understood_are_refused_by_name)
 	refused("TERN_PROTECT", "maybe");
 	refused("TERN_UDP_BIND", "localhost");
 	refused("TERN_NET", "carrier-pigeon");
+	refused("TERN_NET", "");
+	refused("TERN_NET", "udp,shm");
+	refused("TERN_STATS", "9");
 }
 
 TEST(an_address_that_this_machine_has_not_is_refused_with_what_to_do)

@@ -113,13 +113,7 @@ static int far_open(struct net **out, struct endpoint *e, struct group *g, const
 {
 	if (strcmp(name, "udp") == 0)
 		return udp_open_rank(out, &e->site, &g->job, near);
-	if (strcmp(name, "ofi") == 0 || strncmp(name, "ofi/", 4) == 0)
-		return ofi_open_rank(out, &e->site, &g->job, near, name[3] ? name + 4 : "");
-	return error_set(
-		-EINVAL,
-		"TERN_NET is '%s'; it can be auto, shm, udp, ofi or ofi/PROVIDER, or shm and one of these "
-		"with a comma between",
-		setting_text(SETTING_NET));
+	return ofi_open_rank(out, &e->site, &g->job, near, name[3] ? name + 4 : "");
 }
 
 static int nets_open(struct endpoint *e, struct group *g)
