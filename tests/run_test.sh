@@ -302,6 +302,11 @@ TERN_KEEPALIVE=often run -n 2 true
 check_status 1
 check_err '^tern run: TERN_KEEPALIVE is .often.'
 
+sentence "faults where no packets are sent get one warning a job, and what to do"
+TERN_FAULT=drop=0.1 run -n 3 "$TERN_BIN/run_start"
+[[ $(grep -c TERN_FAULT "$err") == 1 ]] || fail "there are $(grep -c TERN_FAULT "$err") warnings"
+check_err 'TERN_FAULT is set, but shared memory.*TERN_NET=udp'
+
 sentence "a job of 256 ranks starts and ends"
 run -n 256 sh -c 'echo $TERN_RANK'
 check_status 0

@@ -14,7 +14,11 @@
 static int fault_judge(void)
 {
 	struct plan plan;
-	return plan_read(&plan, setting_text(SETTING_FAULT));
+	enum guard_mode mode = GUARD_AUTH; /* which auto is where there are faults */
+	int rc = plan_read(&plan, setting_text(SETTING_FAULT));
+	if (!rc && guard_mode_read(&mode) == 0)
+		rc = plan_judge(&plan, mode != GUARD_NONE);
+	return rc;
 }
 
 static int protect_judge(void)

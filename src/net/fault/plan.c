@@ -88,3 +88,14 @@ int plan_read(struct plan *p, const char *text)
 	}
 	return 0;
 }
+
+int plan_judge(const struct plan *p, bool checked)
+{
+	if (checked || (!p->corrupt && !p->truncate))
+		return 0;
+	return error_set(
+		-EINVAL,
+		"TERN_FAULT has %s, but TERN_PROTECT is none, so nobody would notice, and wrong data would "
+		"be delivered: take TERN_PROTECT=auth",
+		p->corrupt ? "corrupt" : "truncate");
+}
