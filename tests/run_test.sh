@@ -465,7 +465,7 @@ sentence "whatever a host writes before its agent is named, and nothing is left,
 for ((round = 0; round < 6; round++)); do
 	run --hosts there,elsewhere --ssh "$folder/noisy" -n 2 sleep 1000
 	check_status 255
-	check_err "^tern run: .*\\('Welcome to (there|elsewhere)'\\).* only at a terminal"
+	check_err "^tern run: what host (there|elsewhere) wrote .*\\('Welcome to \\1'\\).* only at a terminal"
 	grep -q 'killed by signal' "$err" && fail "a keeper was killed"
 	check_nothing_left
 done
@@ -476,6 +476,14 @@ shift
 exec sh -c "$*"
 END
 chmod +x "$folder/quiet"
+
+sentence "a host that cannot be reached is named"
+printf '#!/bin/sh\nexit 255\n' >"$folder/unable"
+chmod +x "$folder/unable"
+run --hosts nowhere --ssh "$folder/unable" -n 2 true
+check_status 255
+check_err "^tern run: host nowhere: '$folder/unable' ended with status 255 and no agent answered"
+
 elsewhere() { # HOSTS SHELL PATTERN: what is refused as a mistake
 	run --hosts "$1" --ssh "$2" -n 2 true
 	check_status 2
