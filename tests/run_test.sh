@@ -294,6 +294,11 @@ sentence "a low soft limit on descriptors is raised, and the ranks keep theirs; 
 (ulimit -n 64 && run -n 100 true; exit $((status != 1))) || fail "it did not refuse"
 check_err '100 ranks take [0-9]+ file descriptors.* limit is 64; raise it'
 
+sentence "--help says what chooses the network"
+run --help
+check_status 0
+grep -q 'TERN_NET .*tern-net(7)' "$out" || fail "it does not"
+
 sentence "a setting that is no number is refused by name"
 TERN_MEMORY=lots run -n 2 true
 check_status 1
