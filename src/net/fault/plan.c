@@ -67,7 +67,7 @@ static int plan_refuse(const struct word *w, const char *text)
 				 "microseconds), and seed, each with = and a number, and commas between them",
 				 len, text);
 	return error_set(-EINVAL, "TERN_FAULT has '%.*s'; %s is %s, as in %s", len, text, w->name,
-			 w->kind == RATE           ? "how many of all packets, 0 to 1"
+			 w->kind == RATE           ? "the part of all packets, 0 to 1"
 			 : w->kind == MICROSECONDS ? "a time in microseconds, 0 to 1e9"
 						   : "a whole number",
 			 w->kind == RATE           ? "drop=0.01,reorder=0.05"
