@@ -65,6 +65,8 @@ check_out "wrong: TERN_UDP_BIND is 'here'"
 check_out "wrong: TERN_STATS is '9'; .*0, 1, or 2"
 TERN_FAULT=dorp=0.1 run
 check_out "wrong: TERN_FAULT has 'dorp=0.1'; there are drop, .*partition .*late.*seed"
+TERN_SERVICE=order TERN_FLOW=token run
+check_out "wrong: TERN_FLOW is 'token', but TERN_SERVICE has no flow"
 TERN_FAULT=corrupt=0.1 TERN_PROTECT=none run
 check_out "wrong: TERN_FAULT has corrupt, but .*TERN_PROTECT=auth"
 

@@ -37,17 +37,21 @@ int flow_judge(void)
 	return i < 0 ? i : 0;
 }
 
+int flow_absent(void)
+{
+	return setting_given(SETTING_FLOW)
+		       ? error_set(-EINVAL,
+				   "TERN_FLOW is '%s', but TERN_SERVICE has no flow; add flow to it, or "
+				   "unset one of them",
+				   setting_text(SETTING_FLOW))
+		       : 0;
+}
+
 int flow_choose(struct packet_net *n)
 {
 	if (!(n->services & PROVIDES_ROOM)) {
 		n->flow = NULL;
-		return setting_given(SETTING_FLOW)
-			       ? error_set(
-					 -EINVAL,
-					 "TERN_FLOW is '%s', but TERN_SERVICE has no flow; add flow to it, or "
-					 "unset one of them",
-					 setting_text(SETTING_FLOW))
-			       : 0;
+		return flow_absent();
 	}
 	int i = flow_read();
 	if (i < 0)
