@@ -169,7 +169,7 @@ refused() { # PATTERN ARGUMENTS
 sentence "what cannot be done is refused in words"
 refused "'' is no host" --hosts a,,b -n 4 true
 refused 'a is named twice' --hosts a,a -n 4 true
-refused 'no agent answered: the host cannot be reached' --hosts 127.0.0.1 --ssh "${shell/-p $port/-p 1}" -n 2 true
+refused 'host 127.0.0.1: .* no agent answered: the host cannot be reached' --hosts 127.0.0.1 --ssh "${shell/-p $port/-p 1}" -n 2 true
 refused "cannot start 'no-such-shell'" --hosts a --ssh no-such-shell -n 2 true
 
 finish

@@ -49,6 +49,34 @@ TERN_GRACE=soon run
 check_status 0
 check_out "wrong: TERN_GRACE is 'soon'"
 
+sentence "so is one that is not among the words that it can be"
+TERN_NET=foo TERN_FLOW=tokn TERN_SERVICE=order,zz TERN_PROTECT=yes TERN_FAULT=drop=9 TERN_DELIVERY=foo \
+	TERN_KEEPALIVE=x TERN_UDP_BIND=here TERN_STATS=9 run
+check_status 0
+count_out 9 'wrong:'
+check_out "wrong: TERN_NET is 'foo'; .*ofi/PROVIDER/DOMAIN"
+check_out "wrong: TERN_FLOW is 'tokn'; .*token"
+check_out "wrong: TERN_SERVICE has 'zz'"
+check_out "wrong: TERN_PROTECT is 'yes'; .*encrypt"
+check_out "wrong: TERN_FAULT has 'drop=9'; drop is .*0 to 1"
+check_out "wrong: TERN_DELIVERY is 'foo'"
+check_out "wrong: TERN_KEEPALIVE is 'x'"
+check_out "wrong: TERN_UDP_BIND is 'here'"
+check_out "wrong: TERN_STATS is '9'; .*0, 1, or 2"
+TERN_FAULT=dorp=0.1 run
+check_out "wrong: TERN_FAULT has 'dorp=0.1'; there are drop, .*partition .*late.*seed"
+TERN_SERVICE=order TERN_FLOW=token run
+check_out "wrong: TERN_FLOW is 'token', but TERN_SERVICE has no flow"
+TERN_FAULT=corrupt=0.1 TERN_PROTECT=none run
+check_out "wrong: TERN_FAULT has corrupt, but .*TERN_PROTECT=auth"
+
+sentence "and those that can be used are not"
+for net in auto shm udp ofi shm,udp shm,ofi ofi/tcp shm,ofi/tcp/lo; do
+	TERN_NET=$net TERN_FLOW=token TERN_SERVICE=order,flow TERN_PROTECT=encrypt TERN_FAULT=drop=0.1,late=5,seed=0x7 \
+		TERN_DELIVERY=thread TERN_UDP_BIND=127.0.0.1 TERN_STATS=2 run
+	count_out 0 'wrong:'
+done
+
 sentence "a TERN_* variable that nothing reads gets one warning with the nearest name"
 TERN_SPINN=1 run
 check_status 0

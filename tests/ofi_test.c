@@ -281,3 +281,15 @@ TEST(a_provider_that_is_not_there_is_refused_and_the_others_are_named)
 	CHECK_IS(rc, -EINVAL);
 	CHECK(strstr(tern_strerror(rc), "pigeon") && strstr(tern_strerror(rc), "tcp"));
 }
+
+TEST(a_domain_that_a_provider_has_not_is_refused_and_the_others_are_named)
+{
+	tern *t;
+	if (!traffic_usable("ofi/tcp/lo"))
+		check_skip("libfabric has no tcp over lo here");
+	setenv("TERN_NET", "ofi/tcp/nope0", 1);
+	int rc = tern_open_local(1, &t);
+	CHECK_IS(rc, -EINVAL);
+	CHECK(strstr(tern_strerror(rc), "nope0") && strstr(tern_strerror(rc), "tcp"));
+	CHECK(strstr(tern_strerror(rc), "no domain") && strstr(tern_strerror(rc), "lo"));
+}

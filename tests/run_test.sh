@@ -294,10 +294,23 @@ sentence "a low soft limit on descriptors is raised, and the ranks keep theirs; 
 (ulimit -n 64 && run -n 100 true; exit $((status != 1))) || fail "it did not refuse"
 check_err '100 ranks take [0-9]+ file descriptors.* limit is 64; raise it'
 
+sentence "--help says what chooses the network"
+run --help
+check_status 0
+grep -q 'TERN_NET .*tern-net(7)' "$out" || fail "it does not"
+
 sentence "a setting that is no number is refused by name"
 TERN_MEMORY=lots run -n 2 true
 check_status 1
 check_err '^tern run: TERN_MEMORY is .lots.'
+TERN_KEEPALIVE=often run -n 2 true
+check_status 1
+check_err '^tern run: TERN_KEEPALIVE is .often.'
+
+sentence "faults where no packets are sent get one warning a job, and what to do"
+TERN_FAULT=drop=0.1 run -n 3 "$TERN_BIN/run_start"
+[[ $(grep -c TERN_FAULT "$err") == 1 ]] || fail "there are $(grep -c TERN_FAULT "$err") warnings"
+check_err 'TERN_FAULT is set, but shared memory.*TERN_NET=udp'
 
 sentence "a job of 256 ranks starts and ends"
 run -n 256 sh -c 'echo $TERN_RANK'
@@ -457,7 +470,7 @@ sentence "whatever a host writes before its agent is named, and nothing is left,
 for ((round = 0; round < 6; round++)); do
 	run --hosts there,elsewhere --ssh "$folder/noisy" -n 2 sleep 1000
 	check_status 255
-	check_err "^tern run: .*\\('Welcome to (there|elsewhere)'\\).* only at a terminal"
+	check_err "^tern run: what host (there|elsewhere) wrote .*\\('Welcome to \\1'\\).* only at a terminal"
 	grep -q 'killed by signal' "$err" && fail "a keeper was killed"
 	check_nothing_left
 done
@@ -468,6 +481,14 @@ shift
 exec sh -c "$*"
 END
 chmod +x "$folder/quiet"
+
+sentence "a host that cannot be reached is named"
+printf '#!/bin/sh\nexit 255\n' >"$folder/unable"
+chmod +x "$folder/unable"
+run --hosts nowhere --ssh "$folder/unable" -n 2 true
+check_status 255
+check_err "^tern run: host nowhere: '$folder/unable' ended with status 255 and no agent answered"
+
 elsewhere() { # HOSTS SHELL PATTERN: what is refused as a mistake
 	run --hosts "$1" --ssh "$2" -n 2 true
 	check_status 2

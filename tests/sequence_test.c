@@ -249,6 +249,9 @@ TEST(mistakes_have_their_codes)
 	CHECK_IS(tern_sequence_send(t[0], 0, KIND + 1, "x", 1, TERN_WAY_FULL), -ENXIO);
 	CHECK_IS(tern_sequence_send(t[0], 0, KIND + 1, "x", 1, TERN_WAY_PLAIN), -ENXIO);
 	CHECK_IS(tern_sequence_send(t[0], 1, KIND, "x", 1, TERN_WAY_AUTO), -ERANGE);
+	CHECK_IS(tern_sequence_send(t[0], 0, KIND, "x", 1, (enum tern_way)7), -EINVAL);
+	CHECK_IS(tern_stream_open(t[0], 0, STREAM, (enum tern_way)7, 0, &s), -EINVAL);
+	CHECK(strstr(tern_strerror(-EINVAL), "way 7") != NULL);
 	CHECK_IS(tern_stream_open(t[0], 0, STREAM, TERN_WAY_AUTO, TERN_STREAM_WINDOW, &s), -EINVAL);
 	REQUIRE(tern_stream_open(t[0], 0, STREAM, TERN_WAY_AUTO, 0, &s) == 0);
 	CHECK_IS(tern_stream_open(t[0], 0, STREAM, TERN_WAY_AUTO, 0, &s), -EEXIST);

@@ -462,6 +462,16 @@ TEST(settings_that_cannot_be_understood_are_refused_by_name)
 	refused("TERN_UDP_BIND", "localhost");
 	refused("TERN_NET", "carrier-pigeon");
 	refused("TERN_NET", "");
+	refused("TERN_NET", "udp,shm");
+	refused("TERN_STATS", "9");
+}
+
+TEST(damage_that_nobody_would_notice_is_refused)
+{
+	use_udp();
+	setenv("TERN_PROTECT", "none", 1);
+	refused("TERN_FAULT", "corrupt=0.2");
+	refused("TERN_FAULT", "drop=0.1,truncate=0.2");
 }
 
 TEST(an_address_that_this_machine_has_not_is_refused_with_what_to_do)

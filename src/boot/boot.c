@@ -70,7 +70,8 @@ static int boot_launched(struct boot *b)
 		if (ranks_said(pmi->count) > 1)
 			return boot_refuse(pmi->count, pmi->starters, -ENOTSUP,
 					   "its process manager knows of one rank only; "
-					   "start the program directly from the launcher");
+					   "start the program directly from the launcher, under Slurm with "
+					   "srun --mpi=pmix");
 	}
 	for (unsigned i = 0; !signs && i < sizeof others / sizeof *others; i++)
 		if (ranks_said(others[i].variable) > 1)

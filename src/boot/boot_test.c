@@ -54,6 +54,7 @@ TEST(several_ranks_without_a_manager_are_refused_with_the_variable_and_what_to_d
 	check_refused("PMI_SIZE", "3", "PMI_FD");
 	check_refused("MPI_LOCALNRANKS", "2", "mpiexec");
 	check_refused("FLUX_JOB_SIZE", "2", "Flux");
+	check_refused("SLURM_STEP_NUM_TASKS", "4", "srun --mpi=pmix");
 }
 
 TEST(a_manager_that_does_not_answer_is_refused_with_its_variable)

@@ -32,6 +32,12 @@ static int delivery_named(const char *text, enum tern_delivery *d)
 			 nearest_name(text, names + 1, 3));
 }
 
+int delivery_judge(void)
+{
+	enum tern_delivery d;
+	return delivery_named(setting_text(SETTING_DELIVERY), &d);
+}
+
 /* What the options ask for, or else the environment. */
 static int delivery_chosen(const tern_options *o, enum tern_delivery *d)
 {

@@ -6,6 +6,8 @@
 
 #include "core/endpoint.h"
 
+/* Whether TERN_DELIVERY is understood: 0, or -EINVAL with a sentence. */
+int delivery_judge(void);
 /* Before anybody has the endpoint. 0, or a code with a sentence. */
 int delivery_open(struct endpoint *e, const tern_options *o);
 /* The calling thread has the endpoint from now on; `t->reach` is set. */

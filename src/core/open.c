@@ -113,13 +113,16 @@ static int far_open(struct net **out, struct endpoint *e, struct group *g, const
 {
 	if (strcmp(name, "udp") == 0)
 		return udp_open_rank(out, &e->site, &g->job, near);
-	if (strcmp(name, "ofi") == 0 || strncmp(name, "ofi/", 4) == 0)
-		return ofi_open_rank(out, &e->site, &g->job, near, name[3] ? name + 4 : "");
-	return error_set(
-		-EINVAL,
-		"TERN_NET is '%s'; it can be auto, shm, udp, ofi or ofi/PROVIDER, or shm and one of these "
-		"with a comma between",
-		setting_text(SETTING_NET));
+	return ofi_open_rank(out, &e->site, &g->job, near, name[3] ? name + 4 : "");
+}
+
+/* Shared memory reaches everybody, so that no packet is sent that could be lost. */
+static void fault_warn(const struct endpoint *e)
+{
+	if (e->site.rank == 0 && *setting_text(SETTING_FAULT))
+		error_warn(
+			"TERN_FAULT is set, but shared memory has no packets to harm, so nothing goes wrong: "
+			"set TERN_NET=udp beside it");
 }
 
 static int nets_open(struct endpoint *e, struct group *g)
@@ -138,6 +141,8 @@ static int nets_open(struct endpoint *e, struct group *g)
 			return rc;
 		e->net[e->nets++] = near;
 	}
+	if (near && g->job.head->machines == 1)
+		fault_warn(e);
 	if (!*reach.far) {
 		terms_publish_local(&g->job, e->site.rank);
 		return 0;

@@ -66,10 +66,20 @@ void stall_end(struct endpoint *e, const struct stall *s, enum pulse_count what)
 
 /* -- Opening and closing ------------------------------------------------------------------ */
 
+int stats_read(uint64_t *print)
+{
+	int rc = setting_number(SETTING_STATS, print);
+	if (rc || *print <= 2)
+		return rc;
+	*print = 0;
+	return error_set(-EINVAL, "TERN_STATS is '%s'; it can be 0, 1, or 2 for JSON",
+			 setting_text(SETTING_STATS));
+}
+
 int stats_open(struct endpoint *e)
 {
 	struct job *j = &e->group->job;
-	int rc = setting_number(SETTING_STATS, &e->stats_print);
+	int rc = stats_read(&e->stats_print);
 	e->pulse = &j->pulse[e->t->rank];
 	memset(e->pulse, 0, sizeof *e->pulse);
 	e->guard = e->t->guard = &e->pulse->guard;

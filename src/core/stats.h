@@ -63,6 +63,7 @@ void stall_begin(struct endpoint *e, struct stall *s);
 /* `what` is the count of such stalls; the one behind it is their time. */
 void stall_end(struct endpoint *e, const struct stall *s, enum pulse_count what);
 
+int stats_read(uint64_t *print);      /* TERN_STATS; -EINVAL with a sentence */
 int stats_open(struct endpoint *e);   /* begins to count, if TERN_STATS says so */
 void stats_close(struct endpoint *e); /* prints, if TERN_STATS says so */
 

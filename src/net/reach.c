@@ -64,15 +64,28 @@ static const char *far_auto(struct job_head *head, const struct world *w)
 	return atomic_load(&head->fabric) == FABRIC_ALL ? "ofi" : "udp";
 }
 
+int reach_judge(void)
+{
+	const char *text = setting_text(SETTING_NET);
+	const char *far = strncmp(text, "shm,", 4) == 0 ? text + 4 : text;
+	if (strcmp(text, "auto") == 0 || strcmp(text, "shm") == 0 || strcmp(far, "udp") == 0 ||
+	    strcmp(far, "ofi") == 0 || strncmp(far, "ofi/", 4) == 0)
+		return 0;
+	return error_set(
+		-EINVAL,
+		"TERN_NET is '%s'; it can be auto, shm, udp, ofi, ofi/PROVIDER or ofi/PROVIDER/DOMAIN, or shm "
+		"and one of these with a comma between",
+		text);
+}
+
 int reach_find(struct reach *r, struct job_head *head, const struct world *w)
 {
 	const char *text = setting_text(SETTING_NET);
 	size_t near = strcspn(text, ",");
+	int rc = reach_judge();
+	if (rc)
+		return rc;
 	*r = (struct reach){ .near = "shm" };
-	if (!*text)
-		return error_set(
-			-EINVAL,
-			"TERN_NET is empty; leave it away, or say which network: auto, shm, udp, ofi");
 	if (strcmp(text, "auto") == 0)
 		snprintf(r->far, sizeof r->far, "%s", far_auto(head, w));
 	else if (near != 3 || memcmp(text, "shm", near) != 0)

@@ -16,6 +16,9 @@ struct reach {
 	char near[16], far[48];
 };
 
+/* Whether TERN_NET is understood: 0, or -EINVAL with a sentence. Nothing is opened. */
+int reach_judge(void);
+
 /* Waits, if this machine has a fabric, until it is known whether all have. -EINVAL with a sentence. */
 int reach_find(struct reach *r, struct job_head *head, const struct world *w);
 

@@ -373,6 +373,8 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 	if (!rc && id >= TERN_SEQUENCES_MAX)
 		rc = error_set(-ERANGE, "tern_sequence_send() was given kind %u; there are %d", id,
 			       TERN_SEQUENCES_MAX);
+	if (!rc && way > TERN_WAY_PLAIN)
+		rc = way_refuse(way, "tern_sequence_send()");
 	if (!rc)
 		rc = shipment_begin(&s);
 	if (rc)

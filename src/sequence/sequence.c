@@ -15,6 +15,13 @@ unsigned sequence_provided(const struct endpoint *e, uint32_t rank)
 	return net->ops->in_force ? net->ops->in_force(net) : net->ops->provides;
 }
 
+int way_refuse(enum tern_way way, const char *call)
+{
+	return error_set(-EINVAL,
+			 "%s was given way %d; there are TERN_WAY_AUTO, TERN_WAY_FULL and TERN_WAY_PLAIN",
+			 call, (int)way);
+}
+
 enum tern_way tern_way_to(tern *t, uint32_t rank, enum tern_way way)
 {
 	const unsigned all = PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE;

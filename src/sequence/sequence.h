@@ -90,6 +90,9 @@ static inline struct sequence *sequence_of(tern *t)
 /* What the network to `rank` provides, its services included: of enum provides. */
 unsigned sequence_provided(const struct endpoint *e, uint32_t rank);
 
+/* `way` is none, `call` was given it: -EINVAL with a sentence. */
+int way_refuse(enum tern_way way, const char *call);
+
 /* A block on its way: the steps of its sender, none of which waits. */
 struct shipment {
 	struct sequence *q;

@@ -301,6 +301,8 @@ int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsi
 	INSIDE struct door door = door_open(t);
 	struct sequence *q = sequence_of(t);
 	int rc = open_check(t, dst, id, group);
+	if (!rc && way > TERN_WAY_PLAIN)
+		rc = way_refuse(way, "tern_stream_open()");
 	if (rc)
 		return rc;
 	struct tern_stream *s = stream_to(q, dst, id);

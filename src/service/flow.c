@@ -19,26 +19,44 @@ const char *flow_name(unsigned services)
 	return i < STRATEGIES ? strategies[i]->name : "an unknown strategy";
 }
 
-int flow_choose(struct packet_net *n)
+/* Which of the strategies TERN_FLOW names; -EINVAL with a sentence. */
+static int flow_read(void)
 {
 	const char *text = setting_text(SETTING_FLOW);
-	if (!(n->services & PROVIDES_ROOM)) {
-		n->flow = NULL;
-		return setting_given(SETTING_FLOW)
-			       ? error_set(
-					 -EINVAL,
-					 "TERN_FLOW is '%s', but TERN_SERVICE has no flow; add flow to it, or "
-					 "unset one of them",
-					 text)
-			       : 0;
-	}
-	for (unsigned i = 0; i < STRATEGIES; i++)
-		if (strcmp(strategies[i]->name, text) == 0) {
-			n->flow = strategies[i];
-			n->services |= i << FLOW_SHIFT;
-			return 0;
-		}
+	for (int i = 0; i < STRATEGIES; i++)
+		if (strcmp(strategies[i]->name, text) == 0)
+			return i;
 	return error_set(-EINVAL,
 			 "TERN_FLOW is '%s'; there are credit, return, drop, nack, token, permit and reserve",
 			 text);
+}
+
+int flow_judge(void)
+{
+	int i = flow_read();
+	return i < 0 ? i : 0;
+}
+
+int flow_absent(void)
+{
+	return setting_given(SETTING_FLOW)
+		       ? error_set(-EINVAL,
+				   "TERN_FLOW is '%s', but TERN_SERVICE has no flow; add flow to it, or "
+				   "unset one of them",
+				   setting_text(SETTING_FLOW))
+		       : 0;
+}
+
+int flow_choose(struct packet_net *n)
+{
+	if (!(n->services & PROVIDES_ROOM)) {
+		n->flow = NULL;
+		return flow_absent();
+	}
+	int i = flow_read();
+	if (i < 0)
+		return i;
+	n->flow = strategies[i];
+	n->services |= (unsigned)i << FLOW_SHIFT;
+	return 0;
 }

@@ -84,6 +84,10 @@ struct packet_net;
 extern const struct service flow_credit, flow_return, flow_drop, flow_nack, flow_token, flow_permit,
 	flow_reserve;
 
+/* Whether TERN_FLOW is understood: 0, or -EINVAL with a sentence. */
+int flow_judge(void);
+/* There is no flow: -EINVAL with a sentence if TERN_FLOW is set all the same. */
+int flow_absent(void);
 /* The strategy that TERN_FLOW names, into n->flow; -EINVAL with a sentence. */
 int flow_choose(struct packet_net *n);
 /* Of packet_net.services. */

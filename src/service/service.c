@@ -45,6 +45,14 @@ static int services_read(const char *text, unsigned *adds)
 	}
 }
 
+int service_judge(void)
+{
+	const char *text = setting_text(SETTING_SERVICE);
+	unsigned adds = PROVIDES_ROOM;
+	int rc = strcmp(text, "auto") == 0 ? 0 : services_read(text, &adds);
+	return rc || adds & PROVIDES_ROOM ? rc : flow_absent();
+}
+
 static void service_add(struct packet_net *n, const struct service *s)
 {
 	n->layer[n->layers++] = s;

@@ -42,6 +42,9 @@ struct service {
 
 extern const struct service order_service, retry_service; /* and those of flow.h */
 
+/* Whether TERN_SERVICE is understood, and agrees with TERN_FLOW: 0, or -EINVAL with a sentence. */
+int service_judge(void);
+
 /* Fills the layers of `n`: what TERN_SERVICE says, or what the wire lacks. */
 int service_choose(struct packet_net *n);
 

@@ -15,6 +15,7 @@
 #include "net/shm/job.h"
 #include "ring/ring.h"
 #include "tools/info_memory.h"
+#include "tools/info_setting.h"
 #include "tools/json.h"
 #include "tools/tools.h"
 
@@ -81,19 +82,6 @@ static struct waiting waiting_find(void)
 	w.futex_waitv =
 		futex_wait_many(words, 2, 0, 0) != -ENOSYS; /* the value is another: returns at once */
 	return w;
-}
-
-static bool setting_is_number(enum setting s)
-{
-	return !setting_is_text(s) && (setting_given(s) || *setting_table[s].fallback);
-}
-
-/* What is wrong with the value, or NULL. */
-static const char *setting_problem(enum setting s)
-{
-	uint64_t value;
-	int rc = setting_is_number(s) ? setting_number(s, &value) : 0;
-	return rc ? tern_strerror(rc) : NULL;
 }
 
 /* -- Text ----------------------------------------------------------------------------- */
@@ -176,7 +164,7 @@ static void text_settings(void)
 	puts("\nsettings");
 	for (int s = 0; s < SETTING_COUNT; s++) {
 		const char *value = setting_text((enum setting)s),
-			   *problem = setting_problem((enum setting)s);
+			   *problem = info_setting_problem((enum setting)s);
 		printf("  %-17s %-8s %-12s %s\n", setting_table[s].name, *value ? value : "-",
 		       setting_given((enum setting)s) ? "environment" : "default", setting_table[s].meaning);
 		if (problem)
@@ -270,7 +258,7 @@ static void json_settings(struct json *j)
 		json_text(j, "value", setting_text((enum setting)s));
 		json_text(j, "from", setting_given((enum setting)s) ? "environment" : "default");
 		json_text(j, "meaning", setting_table[s].meaning);
-		json_text(j, "problem", setting_problem((enum setting)s));
+		json_text(j, "problem", info_setting_problem((enum setting)s));
 		json_end(j, '}');
 	}
 	json_end(j, ']');

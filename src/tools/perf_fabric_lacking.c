@@ -4,9 +4,9 @@
 
 #include "tools/perf_fabric.h"
 
-int fabric_bare_open(struct player *p)
+int fabric_bare_open(struct player *p, bool waits)
 {
-	(void)p;
+	(void)p, (void)waits;
 	return -ENOTSUP;
 }
 

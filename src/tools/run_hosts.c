@@ -151,6 +151,7 @@ void hosts_close(struct hosts *h)
 
 /* -- Links ------------------------------------------------------------------------------ */
 
+/* The link finds the host's name by its place. */
 char **hosts_command(const struct hosts *h, uint32_t i, int control)
 {
 	static char run[] = "run", link[] = "--link", end[] = "--", agent[] = "--agent", number[16];

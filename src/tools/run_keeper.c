@@ -365,8 +365,10 @@ static int keeper_watch(struct keeper *k)
 
 static int keeper_job(struct keeper *k)
 {
-	uint64_t budget;
+	uint64_t budget, keepalive;
 	int rc = setting_number(SETTING_MEMORY, &budget);
+	if (!rc) /* which one machine does not need, but a mistake is one everywhere */
+		rc = setting_number(SETTING_KEEPALIVE, &keepalive);
 	k->count = k->options->ranks;
 	if (k->options->job_fd) /* an agent has made it */
 		return job_map(&k->job, k->options->job_fd);

@@ -31,6 +31,7 @@ enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255, NOISE = 60 };
 struct link {
 	struct wire launcher, agent;
 	pid_t shell;
+	const char *host;  /* as the command names it */
 	struct frame text; /* that our output has not taken yet; lies in the agent's wire */
 	bool wanted;       /* the agent has room for input */
 	bool begun;        /* it has said something */
@@ -55,7 +56,8 @@ static int link_connect(struct link *l, char **command)
 		dup2(to[0], STDIN_FILENO);
 		dup2(from[1], STDOUT_FILENO);
 		execvp(command[0], command);
-		fprintf(stderr, "tern run: cannot start '%s': %s\n", command[0], strerror(errno));
+		fprintf(stderr, "tern run: host %s: cannot start '%s': %s\n", l->host, command[0],
+			strerror(errno));
 		_exit(UNREACHED);
 	}
 	close(to[0]);
@@ -207,9 +209,9 @@ static int link_misled(const struct link *l)
 	const char *text;
 	int len = link_noise(l, &text);
 	fprintf(stderr,
-		"tern run: what the host wrote is not its agent's%s%.*s%s: something there, such as a start-up file of "
+		"tern run: what host %s wrote is not its agent's%s%.*s%s: something there, such as a start-up file of "
 		"the shell, writes to standard output; let it do so only at a terminal, as in `[ -t 1 ] && echo ...`\n",
-		len ? " ('" : "", len, text, len ? "')" : "");
+		l->host, len ? " ('" : "", len, text, len ? "')" : "");
 	return UNREACHED;
 }
 
@@ -229,22 +231,32 @@ static int link_status(struct link *l, const char *shell)
 	if (misled)
 		return misled;
 	if (l->silent) {
-		fprintf(stderr, "tern run: nothing was heard of the host for %llu s (TERN_KEEPALIVE)\n",
-			(unsigned long long)l->keepalive);
+		fprintf(stderr, "tern run: nothing was heard of host %s for %llu s (TERN_KEEPALIVE)\n",
+			l->host, (unsigned long long)l->keepalive);
 		return UNREACHED;
 	}
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-	fprintf(stderr, "tern run: '%s' ended with status %d %s\n", shell, code,
+	fprintf(stderr, "tern run: host %s: '%s' ended with status %d %s\n", l->host, shell, code,
 		l->begun
 			? "before the job did: the connection was lost"
 			: "and no agent answered: the host cannot be reached, or has no Tern under this path");
 	return code ? code : UNREACHED;
 }
 
+/* As hosts_command() puts them: the host's name and three more words end it. */
+static const char *command_host(char **command)
+{
+	size_t n = 0;
+	while (command[n])
+		n++;
+	return n > 4 ? command[n - 4] : "?";
+}
+
 int link_run(int control, char **command)
 {
 	static struct link l = { .status = 1 }; /* it lives as long as the process */
 	l.asked = clock_ns();
+	l.host = command_host(command);
 	if (setting_number(SETTING_KEEPALIVE, &l.keepalive) != 0)
 		l.keepalive = 0; /* the agent, which reads it too, says what is wrong with it */
 	silence_begin(&l.silence, l.keepalive);

@@ -40,6 +40,7 @@ static const char help[] =
 	"The exit status is 0 if every rank returned 0, and else that of the first rank that failed\n"
 	"(128 plus the signal if one killed it); 126 or 127 if PROGRAM cannot be started or found,\n"
 	"2 for a mistake on the command line. TERN_MEMORY limits the job's shared memory (tern info).\n"
+	"TERN_NET chooses the network between ranks, such as udp or shm,ofi/tcp: tern-net(7).\n"
 	"\n"
 	"examples:\n"
 	"  tern run -n 2 ./hello\n"

@@ -274,3 +274,8 @@ int fault_wrap(struct wire **w, uint32_t rank, uint32_t size)
 	*w = &f->wire;
 	return 0;
 }
+
+int fault_judge(struct wire *w, bool checked)
+{
+	return w->ops == &fault_ops ? plan_judge(&fault_of(w)->plan, checked) : 0;
+}

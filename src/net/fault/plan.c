@@ -56,6 +56,25 @@ static bool value_set(struct plan *p, const struct word *w, const char *text, ch
 	return true;
 }
 
+/* `text` is what was not understood, and whatever follows. */
+static int plan_refuse(const struct word *w, const char *text)
+{
+	int len = (int)strcspn(text, ",");
+	if (!w)
+		return error_set(-EINVAL,
+				 "TERN_FAULT has '%.*s'; there are drop, duplicate, reorder, delay, corrupt, "
+				 "truncate and partition (of 0 to 1), late, partition-time and slow (in "
+				 "microseconds), and seed, each with = and a number, and commas between them",
+				 len, text);
+	return error_set(-EINVAL, "TERN_FAULT has '%.*s'; %s is %s, as in %s", len, text, w->name,
+			 w->kind == RATE           ? "the part of all packets, 0 to 1"
+			 : w->kind == MICROSECONDS ? "a time in microseconds, 0 to 1e9"
+						   : "a whole number",
+			 w->kind == RATE           ? "drop=0.01,reorder=0.05"
+			 : w->kind == MICROSECONDS ? "delay=0.1,late=500"
+						   : "drop=0.01,seed=42");
+}
+
 int plan_read(struct plan *p, const char *text)
 {
 	*p = (struct plan){ .late_ns = 1000000, .partition_ns = 20000000 };
@@ -64,11 +83,19 @@ int plan_read(struct plan *p, const char *text)
 		const struct word *w = word_named(text, len);
 		char *end = NULL;
 		if (!w || text[len] != '=' || !value_set(p, w, text + len + 1, &end) || (*end && *end != ','))
-			return error_set(
-				-EINVAL,
-				"TERN_FAULT has '%s'; it is a list such as drop=0.01,reorder=0.05,seed=42 (tern-net(7))",
-				text);
+			return plan_refuse(w, text);
 		text = *end ? end + 1 : end;
 	}
 	return 0;
+}
+
+int plan_judge(const struct plan *p, bool checked)
+{
+	if (checked || (!p->corrupt && !p->truncate))
+		return 0;
+	return error_set(
+		-EINVAL,
+		"TERN_FAULT has %s, but TERN_PROTECT is none, so nobody would notice, and wrong data would "
+		"be delivered: take TERN_PROTECT=auth",
+		p->corrupt ? "corrupt" : "truncate");
 }

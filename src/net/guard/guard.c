@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/setting.h"
 #include "boot/exchange.h"
 
 enum {
@@ -61,24 +60,10 @@ struct keys {
 	uint32_t size;
 };
 
-static int mode_read(enum guard_mode *mode)
-{
-	static const char *const names[] = { "none", "auth", "encrypt" };
-	const char *text = setting_text(SETTING_PROTECT);
-	if (strcmp(text, "auto") == 0)
-		return 0;
-	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-		if (strcmp(text, names[i]) == 0) {
-			*mode = (enum guard_mode)i;
-			return 0;
-		}
-	return error_set(-EINVAL, "TERN_PROTECT is '%s'; it can be auto, none, auth or encrypt", text);
-}
-
 int guard_new(void **out, struct job *job, const struct site *site, enum guard_mode mode,
 	      unsigned char public_key[32])
 {
-	int rc = mode_read(&mode);
+	int rc = guard_mode_read(&mode);
 	if (rc)
 		return rc;
 	if (sodium_init() < 0)

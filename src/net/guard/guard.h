@@ -20,9 +20,8 @@
 #ifndef TERN_NET_GUARD_GUARD_H
 #define TERN_NET_GUARD_GUARD_H
 
+#include "net/guard/mode.h"
 #include "net/packet/packet.h"
-
-enum guard_mode { GUARD_NONE, GUARD_AUTH, GUARD_ENCRYPT };
 
 extern const struct guard_ops guard_ops;
 

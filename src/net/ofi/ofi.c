@@ -70,6 +70,8 @@ static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct ne
 	bool faulty = n->wire != &port->wire; /* damage must be noticed then, by whom it is made for */
 	if (!rc)
 		rc = guard_new(&n->keys, job, site, faulty ? GUARD_AUTH : GUARD_NONE, card.front.key);
+	if (!rc)
+		rc = fault_judge(n->wire, guard_mode(n->keys) != GUARD_NONE);
 	n->guard = &guard_ops;
 	if (rc)
 		return rc;

@@ -109,13 +109,34 @@ static void provider_names(const struct fi_info *all, char *text, size_t size)
 	}
 }
 
+/* The provider is there, and what follows it in `name` is none of its domains, which are put into `names`. */
+static bool domain_lacks(const struct fi_info *all, const char *name, char *names, size_t size)
+{
+	size_t len = strcspn(name, "/"), used = 0;
+	*names = '\0';
+	for (; name[len] && all; all = all->next) {
+		const char *domain = all->domain_attr->name;
+		if (provider_is(all, name, len) && used + strlen(domain) + 3 <= size &&
+		    !text_has(names, domain, strlen(domain)))
+			used += (size_t)snprintf(names + used, size - used, "%s%s", used ? ", " : "", domain);
+	}
+	return used;
+}
+
 static int provider_none(const struct library *l, const char *name)
 {
 	char names[300];
 	struct fi_info *all = provider_all(l, FI_MSG, false);
-	provider_names(all, names, sizeof names);
+	bool domain = domain_lacks(all, name, names, sizeof names);
+	if (!domain)
+		provider_names(all, names, sizeof names);
 	if (all)
 		l->freeinfo(all);
+	if (domain)
+		return error_set(
+			-EINVAL,
+			"libfabric's provider %.*s has no domain (interface or device) '%s' here; it has %s",
+			(int)strcspn(name, "/"), name, strchr(name, '/') + 1, names);
 	if (*name)
 		return error_set(-EINVAL,
 				 "libfabric has no provider '%s' for reliable messages here; it has %s", name,

@@ -43,6 +43,8 @@ static int udp_open(struct packet_net *n, struct site *site, struct job *job, st
 		rc = fault_wrap(&n->wire, site->rank, site->size);
 	if (!rc)
 		rc = guard_new(&n->keys, job, site, GUARD_AUTH, card.front.key);
+	if (!rc)
+		rc = fault_judge(n->wire, guard_mode(n->keys) != GUARD_NONE);
 	n->guard = &guard_ops;
 	if (rc)
 		return rc;
