@@ -81,8 +81,8 @@ static void role_serve(struct endpoint *e)
 	int saved = errno;
 	error_keep(&sentence);
 	alert_drop(e, ALERT_PENDING);
-	if (!in_handler(e))
-		tern_arrived(e->t);
+	if (!in_handler(e) && !held(e))
+		poll_once(e, KINDS_BOTH);
 	error_restore(&sentence);
 	errno = saved;
 }

@@ -230,6 +230,7 @@ static void bell_answer(struct endpoint *e)
 	e->armed = false; /* answering it is looking */
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->answer(e->net[i]);
+	e->site.passing = false; /* what is deferred may wait, and its polls are none of a send's */
 	if (poll_left(e))
 		poll_lost(e);
 }

@@ -97,12 +97,18 @@ static void line_queue(const struct why *w, uint32_t r)
 		       (unsigned long long)s->queue);
 }
 
+/* A rank that has opened anew meanwhile counts from the beginning. */
+static uint64_t more(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
 /* What a network of packets has to repair, or to keep away, in the meantime. */
 static void line_packets(const struct why *w, uint32_t r)
 {
 	const struct sight *s = &w->now[r], *b = &w->before[r];
-	uint64_t again = s->count[PULSE_PACKETS_AGAIN] - b->count[PULSE_PACKETS_AGAIN];
-	uint64_t dropped = sight_dropped(s) - sight_dropped(b);
+	uint64_t again = more(s->count[PULSE_PACKETS_AGAIN], b->count[PULSE_PACKETS_AGAIN]);
+	uint64_t dropped = more(sight_dropped(s), sight_dropped(b));
 	if (again)
 		printf("; it sent %llu packet%s again", (unsigned long long)again, again == 1 ? "" : "s");
 	if (dropped)

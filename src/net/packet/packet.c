@@ -163,6 +163,8 @@ void packet_reclaim(struct net *net, uint32_t rank)
 	struct path *p = packet_of(net)->path[rank];
 	if (p && !p->gone)
 		path_give_up(p);
+	if (packet_of(net)->unmets)
+		unmet_review(packet_of(net));
 	unmet_forget(packet_of(net), rank);
 	pool_reclaim(net, rank);
 }
@@ -288,6 +290,7 @@ static bool bell_arm(struct packet_net *n, const struct sleep *sleep)
 bool packet_arm(struct net *net, struct sleep *sleep)
 {
 	struct packet_net *n = packet_of(net);
+	uint64_t silence = silence_review(n);
 	n->resting = true;
 	post_look(n, true);
 	bool ready = !any_arrived(net->site) &&
@@ -295,7 +298,7 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 	n->resting = false;
 	if (!ready || (!n->local && !bell_arm(n, sleep)))
 		return false;
-	uint64_t due = post_due(n), silence = silence_review(n);
+	uint64_t due = post_due(n);
 	due = silence < due ? silence : due;
 	if (due != DUE_NEVER && (!sleep->until || due < sleep->until))
 		sleep->until = due;

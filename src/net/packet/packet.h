@@ -363,6 +363,7 @@ bool path_full(const struct path *p);     /* what is staged makes a packet */
 bool path_quiet(const struct path *p);    /* everything was acknowledged */
 void path_mark(struct path *p);           /* what has been written by now, */
 bool path_landed(struct path *p);         /* and whether that has come to its receiver */
+void path_question(struct path *p);       /* asks it to say that all has come; one question at a time */
 void path_give_up(struct path *p);
 void path_stir(struct path *p);
 void path_wake(struct path *p, uint64_t due); /* to be looked after then */

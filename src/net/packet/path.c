@@ -110,8 +110,7 @@ static bool path_room(const struct path *p)
 	return w->ops->room(w, p->rank);
 }
 
-/* Asks the peer to say that what was sent so far has come; one question at a time. */
-static void path_question(struct path *p)
+void path_question(struct path *p)
 {
 	if (p->confirm.asked)
 		return;

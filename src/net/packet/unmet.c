@@ -14,7 +14,7 @@
 #include "net/packet/packet.h"
 
 /* More than the credits of several ranks: what exceeds it was sent by somebody else. */
-#define UNMET_MOST ((size_t)64 << 20)
+#define UNMET_MOST ((size_t)256 << 20)
 
 struct unmet {
 	struct unmet *next;
