@@ -4,11 +4,9 @@
 # Links that are slow, long, bad or narrow, between hosts that are network namespaces: over UDP everything comes, a link
 # is shared with TCP, and datagrams are as long as the way takes.
 # tests/cable_test.sh measure SECONDS SETTINGS... WHAT...: how `tern` and `tcp`, as often as they are named, share such a link.
-set -uo pipefail
+. tests/netns_frame.sh
 
-PATH=$PATH:/usr/sbin:/sbin
-folder=$(mktemp -d)
-failed=0 host=tern$$- cable= jobs=() out=$folder/out
+cable= jobs=() out=$folder/out
 
 hosts_end() {
 	[[ $cable ]] && kill "$cable" && wait "$cable"
@@ -18,23 +16,7 @@ hosts_end() {
 clean() {
 	((${#jobs[@]})) && kill "${jobs[@]}" 2>/dev/null && wait "${jobs[@]}" 2>/dev/null
 	hosts_end
-	rm -rf "$folder"
 }
-trap clean EXIT
-trap 'exit 1' INT TERM
-skip() {
-	echo "skipped: $1"
-	exit 77
-}
-fail() {
-	echo "    failed: $1"
-	sed 's/^/    /' "$out"* "$folder/cable" 2>/dev/null
-	failed=1
-}
-
-[[ $("$TERN_BIN/tern" info) == *"udp            usable"* ]] || skip "this build has no UDP"
-((EUID == 0)) || skip "network namespaces are for root"
-command -v ip >/dev/null || skip "ip is not here (Debian: iproute2)"
 
 hosts_begin() { # NAMES
 	for i in "$@"; do
@@ -43,10 +25,10 @@ hosts_begin() { # NAMES
 }
 join() { # SETTINGS of tests/cable.c: both hosts, at 10.211.0.1 and .2
 	hosts_begin 0 1 || return 1
-	"$TERN_BIN/cable" "${host}0" cable "${host}1" cable "$@" >"$folder/cable" 2>&1 &
+	"$TERN_BIN/cable" "${host}0" cable "${host}1" cable "$@" >"$folder/cable.out" 2>&1 &
 	cable=$!
 	for ((i = 0; i < 100; i++)); do
-		grep -q ready "$folder/cable" && break
+		grep -q ready "$folder/cable.out" && break
 		kill -0 $cable 2>/dev/null || return 1
 		sleep 0.05
 	done
@@ -83,12 +65,12 @@ end() {
 }
 tell() { # what each flow has had since the last time, by the cable's count
 	local before
-	before=$(grep -c '^-' "$folder/cable")
+	before=$(grep -c '^-' "$folder/cable.out")
 	kill -USR1 $cable
-	while [[ $(grep -c '^-' "$folder/cable") == "$before" ]]; do sleep 0.02; done
+	while [[ $(grep -c '^-' "$folder/cable.out") == "$before" ]]; do sleep 0.02; done
 }
 had() { # tcp or udp: bytes between the last two times
-	awk -v name="$1" '/^-/ { last = now; now = 0 } $2 == 0 && $3 == name { now += $7 } END { print last }' "$folder/cable"
+	awk -v name="$1" '/^-/ { last = now; now = 0 } $2 == 0 && $3 == name { now += $7 } END { print last }' "$folder/cable.out"
 }
 hurry=
 
@@ -96,7 +78,7 @@ if [[ ${1-} == measure ]]; then
 	seconds=$2 hurry="chrt -r 1" # so that it is the cable that is slow
 	shift 2
 	while [[ ${1-} == *=* ]]; do settings+=("$1") && shift; done
-	join "${settings[@]}" || skip "$(tail -1 "$folder/cable")"
+	join "${settings[@]}" || skip "$(tail -1 "$folder/cable.out")"
 	rank_script 10.211.0.X
 	for what in "$@"; do begin "$what" ${#jobs[@]}; done
 	sleep 4
@@ -105,14 +87,14 @@ if [[ ${1-} == measure ]]; then
 	tell
 	end
 	awk '/^-/ { n++; ms = $2 } n == 1 && $2 == 0 && ($9 > 100 || $11) { line[++k] = $3; bytes[k] = $7; all[k] = $9 + $11 + $13; gone[k] = $11; wait[k] = $15 }
-	END { for (i = 1; i <= k; i++) printf "%s %.1f Mbit/s, %.2f %% dropped, %.1f ms queued\n", line[i], bytes[i] * 8 / ms / 1e3, 100 * gone[i] / all[i], wait[i] }' "$folder/cable"
+	END { for (i = 1; i <= k; i++) printf "%s %.1f Mbit/s, %.2f %% dropped, %.1f ms queued\n", line[i], bytes[i] * 8 / ms / 1e3, 100 * gone[i] / all[i], wait[i] }' "$folder/cable.out"
 	exit $failed
 fi
 
 echo "over 20 ms, with a short queue and 1 % lost, everything comes, and neither Tern nor TCP starves"
 # The machine may be busy, and give Tern no time when TCP, which lives in the kernel, has some: it is tried again.
 for try in 1 2 3; do
-	join rate=10 delay=10 queue=10 loss=1 2>"$folder/why" || skip "no cable between namespaces: $(cat "$folder/why" "$folder/cable" | head -1)"
+	join rate=10 delay=10 queue=10 loss=1 2>"$folder/why" || skip "no cable between namespaces: $(cat "$folder/why" "$folder/cable.out" | head -1)"
 	rank_script 10.211.0.X
 	begin tern $try
 	begin tcp $try

@@ -3,11 +3,9 @@
 # ctest: TIMEOUT 300 LOCK launch LABELS slow once
 # Two ranks in network namespaces of their own, with a cable between them: over UDP everything comes once and in order,
 # no datagram is longer than the cable takes, also while the cable is out for some time.
-set -uo pipefail
+. tests/netns_frame.sh
 
-PATH=$PATH:/usr/sbin:/sbin
-folder=$(mktemp -d)
-failed=0 job= host=tern$$-
+job=
 cable=(t$$a t$$b) # names of interfaces are short
 
 clean() {
@@ -16,23 +14,7 @@ clean() {
 	for i in 0 1; do
 		ip netns delete "$host$i" 2>/dev/null
 	done
-	rm -rf "$folder"
 }
-trap clean EXIT
-trap 'exit 1' INT TERM
-skip() {
-	echo "skipped: $1"
-	exit 77
-}
-fail() {
-	echo "    failed: $1"
-	sed 's/^/    /' "$folder/out"
-	failed=1
-}
-
-[[ $("$TERN_BIN/tern" info) == *"udp            usable"* ]] || skip "this build has no UDP"
-((EUID == 0)) || skip "network namespaces are for root"
-command -v ip >/dev/null || skip "ip is not here (Debian: iproute2)"
 
 lay() { # a cable of 1500 bytes, with an end in each namespace
 	ip link add "${cable[0]}" mtu 1500 type veth peer name "${cable[1]}" mtu 1500 || return 1
