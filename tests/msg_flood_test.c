@@ -227,7 +227,7 @@ TEST(a_rank_that_many_others_flood_holds_no_more_than_its_bounds)
  */
 static void beside_a_deaf_receiver(void)
 {
-	static unsigned char from[1 << 20], to[1 << 20];
+	static unsigned char from[8 << 20], to[8 << 20]; /* half of it: more than a network has blocks for */
 	tern *t = crew_open();
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == 1) {
