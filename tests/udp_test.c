@@ -245,6 +245,36 @@ TEST(what_is_sent_under_a_hold_is_sent_again_while_its_sender_computes)
 	unsetenv("TERN_SIGNAL");
 }
 
+/* -- Patience ------------------------------------------------------------------------------- */
+
+/* How long rank 0 waits before it sends the next time, after many in vain, on a way of that length. */
+static uint64_t patience(tern *t, uint64_t round_trip)
+{
+	struct path *p = net_of(t)->path[1];
+	p->retry.pace.smooth = round_trip;
+	p->retry.pace.spread = 0;
+	p->retry.tries = 5;
+	p->retry.timer = 1;
+	path_wake(p, 1);
+	CHECK_IS(tern_poll(t), 0);
+	return p->retry.timer - net_of(t)->now;
+}
+
+TEST(losses_in_a_row_do_not_make_a_sender_wait_for_seconds)
+{
+	use_udp();
+	tern *t[2];
+	REQUIRE(tern_open_local(2, t) == 0);
+	for (int i = 0; i < 2; i++)
+		CHECK_IS(tern_on(t[i], TELL, tell), 0);
+	CHECK_IS(tern_request(t[0], 1, TELL), 0);
+	CHECK(patience(t[0], 100000) > 10000000);
+	CHECK_IS(patience(t[0], 100000000), 400000000);
+	CHECK_IS(patience(t[0], 1000000000), 2000000000); /* unless the way itself is that long */
+	CHECK_IS(tern_close(t[1]), 0);
+	CHECK_IS(tern_close(t[0]), 0);
+}
+
 /* -- Ranks that die ------------------------------------------------------------------------ */
 
 enum { VICTIM = 1, RANKS = 3 };

@@ -19,18 +19,17 @@
 #include "service/service.h"
 
 enum {
-	GROUP = 16,          /* packets that one acknowledgement is for, at most, */
-	HEAVY = 60 << 10,    /* and bytes, about half of what a sender has blocks for, */
-	ACK_NS = 20000,      /* and how long the first may wait for something to go with */
-	REORDER_NS = 100000, /* a packet overtaken may still be this late, at least */
-	BACKOFF_MOST = 5,    /* doublings of the patience, */
-	BACKOFF_NS =
-		400000000, /* and no longer than this, unless the way itself takes longer: one lost packet after another is chance, too */
-	DARK = 3,          /* timeouts in a row after which nothing seems to come through */
-	STAMP_SHIFT = 8,   /* a stamp counts 256 ns */
-	SIZE_FIRST = 256,  /* places of a window, at first */
-	ACK_WORDS = 4,     /* of bits in an acknowledgement, at most */
-	ACK_ONLY = 1 << 7, /* of `kind`: there is no packet, only what it acknowledges */
+	GROUP = 16,             /* packets that one acknowledgement is for, at most, */
+	HEAVY = 60 << 10,       /* and bytes, about half of what a sender has blocks for, */
+	ACK_NS = 20000,         /* and how long the first may wait for something to go with */
+	REORDER_NS = 100000,    /* a packet overtaken may still be this late, at least */
+	BACKOFF_MOST = 5,       /* doublings of the patience, */
+	BACKOFF_NS = 400000000, /* and no longer, unless the way is: losses in a row are chance, too */
+	DARK = 3,               /* timeouts in a row after which nothing seems to come through */
+	STAMP_SHIFT = 8,        /* a stamp counts 256 ns */
+	SIZE_FIRST = 256,       /* places of a window, at first */
+	ACK_WORDS = 4,          /* of bits in an acknowledgement, at most */
+	ACK_ONLY = 1 << 7,      /* of `kind`: there is no packet, only what it acknowledges */
 };
 
 struct header {

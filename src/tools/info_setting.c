@@ -11,7 +11,7 @@
 #include "net/reach.h"
 #include "service/service.h"
 
-static int fault_judge(void)
+static int faults_judge(void)
 {
 	struct plan plan;
 	enum guard_mode mode = GUARD_AUTH; /* which auto is where there are faults */
@@ -43,7 +43,7 @@ static int stats_judge(void)
 static int (*const judges[SETTING_COUNT])(void) = {
 	[SETTING_DELIVERY] = delivery_judge, [SETTING_STATS] = stats_judge,     [SETTING_NET] = reach_judge,
 	[SETTING_UDP_BIND] = bind_judge,     [SETTING_SERVICE] = service_judge, [SETTING_FLOW] = flow_judge,
-	[SETTING_FAULT] = fault_judge,       [SETTING_PROTECT] = protect_judge,
+	[SETTING_FAULT] = faults_judge,      [SETTING_PROTECT] = protect_judge,
 };
 
 static bool is_number(enum setting s)

@@ -151,13 +151,12 @@ void hosts_close(struct hosts *h)
 
 /* -- Links ------------------------------------------------------------------------------ */
 
-/* The link finds the host's name by its place. */
 char **hosts_command(const struct hosts *h, uint32_t i, int control)
 {
 	static char run[] = "run", link[] = "--link", end[] = "--", agent[] = "--agent", number[16];
-	char *const before[] = { h->self, run, link, number, end };
+	char *const before[] = { h->self, run, link, number, end, h->host[i].name };
 	char *const behind[] = { h->host[i].name, h->quoted, run, agent };
-	char **words = calloc(h->shell_words + 10, sizeof *words), **next = words;
+	char **words = calloc(h->shell_words + 11, sizeof *words), **next = words;
 	if (!words)
 		return NULL;
 	snprintf(number, sizeof number, "%d", control);

@@ -243,20 +243,12 @@ static int link_status(struct link *l, const char *shell)
 	return code ? code : UNREACHED;
 }
 
-/* As hosts_command() puts them: the host's name and three more words end it. */
-static const char *command_host(char **command)
-{
-	size_t n = 0;
-	while (command[n])
-		n++;
-	return n > 4 ? command[n - 4] : "?";
-}
-
-int link_run(int control, char **command)
+int link_run(int control, char **words)
 {
 	static struct link l = { .status = 1 }; /* it lives as long as the process */
+	char **command = words + 1;
 	l.asked = clock_ns();
-	l.host = command_host(command);
+	l.host = words[0];
 	if (setting_number(SETTING_KEEPALIVE, &l.keepalive) != 0)
 		l.keepalive = 0; /* the agent, which reads it too, says what is wrong with it */
 	silence_begin(&l.silence, l.keepalive);

@@ -234,11 +234,11 @@ TEST(nothing_of_the_job_is_on_the_command_line_of_the_remote_shell)
 	struct hosts h;
 	hosts_of(&h, "a,b", 4);
 	char **word = hosts_command(&h, 1, 42);
-	static const char *const behind[] = { "run", "--link", "42", "--", "ssh", "-x", "b" };
-	for (int i = 0; i < 7; i++)
+	static const char *const behind[] = { "run", "--link", "42", "--", "b", "ssh", "-x", "b" };
+	for (int i = 0; i < 8; i++)
 		CHECK(strcmp(word[i + 1], behind[i]) == 0);
-	CHECK(word[8][0] == '\'' && strcmp(word[9], "run") == 0 && strcmp(word[10], "--agent") == 0);
-	CHECK(word[11] == NULL);
+	CHECK(word[9][0] == '\'' && strcmp(word[10], "run") == 0 && strcmp(word[11], "--agent") == 0);
+	CHECK(word[12] == NULL);
 	free(word);
 	hosts_close(&h);
 }

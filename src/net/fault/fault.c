@@ -33,11 +33,10 @@ struct fault {
 	struct wire *inner;
 	struct plan plan;
 	struct chance chance;
-	uint64_t *cut;  /* until when nothing gets to a rank */
-	uint64_t clear; /* when a slow wire is free again */
-	struct late *
-		late; /* LATE of them, and one more for what is damaged: no thread's stack need have room for it */
-	uint64_t due; /* of the first of them */
+	uint64_t *cut;     /* until when nothing gets to a rank */
+	uint64_t clear;    /* when a slow wire is free again */
+	struct late *late; /* LATE of them, and one for what is damaged: too large for a thread's stack */
+	uint64_t due;      /* of the first of them */
 };
 
 static bool resting;
