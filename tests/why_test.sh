@@ -92,6 +92,29 @@ job_run --survive -n 3 "$TERN_BIN/stuck_ranks" lost
 ask_until '^in short: every open rank waits, .*; rank 2 is dead\.$' why "$job"
 job_end
 
+said_until() { # PATTERN: the job writes it to standard error
+	local i
+	for ((i = 0; i < 240; i++)); do
+		grep -qE -- "$1" "$folder/job" && return
+		sleep 0.25
+	done
+	cp "$folder/job" "$out"
+	fail "the job has not written: $1"
+}
+
+sentence "with TERN_STUCK a rank writes itself in which call it waits for whom"
+TERN_STUCK=1 job_start 2 circle
+said_until '^tern: rank 0 has waited for [0-9]+ s in tern_recv 0x7 from rank 1; '
+said_until '^rank 0: receive 0x7 from rank 1'
+job_end
+TERN_STUCK=1 job_start 4 barrier
+said_until '^tern: rank 0 has waited for [0-9]+ s in tern_barrier; not there: rank ([12], )*3; '
+job_end
+TERN_STUCK=1 job_run --survive -n 2 "$TERN_BIN/stuck_ranks" lost
+said_until '^tern: rank 0 has waited for [0-9]+ s in tern_wait; '
+grep -qE 'sends|queue' "$folder/job" && fail "tables with nothing in them are written"
+job_end
+
 # No rank handles 10,000 messages in a session of these two.
 never_wrong() { # ask until the job is over, at most 15 times; a number of seven digits has wrapped
 	local i
