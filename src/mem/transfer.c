@@ -171,12 +171,12 @@ unsigned transfer_progress(struct mem *m)
 	if (!most && !transfer_over(x))
 		return 0;
 	ts->moving = true;
-	tern_hold(
-		m->e->t); /* a message without room is tried again: a poll does not wait until another rank polls */
+	/* A message without room is tried again: a poll does not wait until another rank polls. */
+	door_hold(m->e);
 	uint32_t flying = x->flying;
 	size_t moved = transfer_turn(m, x, most, move_any);
 	bool sent = x->flying > flying;
-	tern_release(m->e->t);
+	door_release(m->e);
 	transfer_unlink(ts, x);
 	if (transfer_over(x))
 		transfer_end(m, x);

@@ -55,9 +55,9 @@ static void msg_close(void *state)
 int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
 	    const uint64_t *words)
 {
-	tern_hold(m->e->t);
+	door_hold(m->e);
 	int rc = layer_request(m->e, dst, id, data, len, n, words);
-	tern_release(m->e->t);
+	door_release(m->e);
 	return rc;
 }
 

@@ -126,10 +126,12 @@ static void sight_wait(const struct watch *w, uint32_t rank, struct sight *s)
 static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 {
 	const struct pulse *p = &w->job.pulse[rank];
+	uint32_t session =
+		atomic_load(&w->job.head->session); /* first: counts are made 0 before it is raised */
 	*s = (struct sight){ .state = state_of(w, rank),
 			     .pid = atomic_load(&w->job.rank[rank].pid),
+			     .session = session,
 			     .served = stats_get(&p->served),
-			     .hold = (uint32_t)(stats_get(&p->guard) >> 16) & 0xffff,
 			     .counting = watch_stats(w, rank) != NULL };
 	for (int i = 0; i < PULSE_COUNTS; i++)
 		s->count[i] = stats_get(&p->count[i]);
@@ -138,8 +140,16 @@ static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 		s->state = RANK_EXPECTED;
 	if (s->state != RANK_OPEN)
 		return;
+	s->hold = pulse_holds(p);
 	sight_queue(w, rank, s);
 	sight_sent(w, rank, s);
+}
+
+uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n, uint64_t then)
+{
+	if (now->session != before->session)
+		return n;
+	return n > then ? n - then : 0;
 }
 
 uint64_t sight_dropped(const struct sight *s)
