@@ -47,7 +47,7 @@ END
 begin() { # tern or tcp, and a number
 	local last=
 	[[ $1 == tcp ]] && last=10.211.0.2
-	TERN_NET=udp timeout -k 5 100 "$TERN_BIN/tern" run -n 2 "$folder/rank" "$TERN_BIN/cable_ranks" "$1" "$folder/stop" $last \
+	TERN_NET=udp timeout -k 5 500 "$TERN_BIN/tern" run -n 2 "$folder/rank" "$TERN_BIN/cable_ranks" "$1" "$folder/stop" $last \
 		>"$out.$1.$2" 2>&1 </dev/null &
 	jobs+=($!)
 }

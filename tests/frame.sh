@@ -15,7 +15,7 @@ fail() {
 	failed=$((failed + 1))
 }
 run() { # ARGUMENTS; variables may stand before the call
-	timeout -k 5 "${patience:-100}" "$tern" "$command" "$@" >"$out" 2>"$err" </dev/null
+	timeout -k 5 "${patience:-500}" "$tern" "$command" "$@" >"$out" 2>"$err" </dev/null
 	status=$?
 }
 check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }

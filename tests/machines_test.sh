@@ -6,6 +6,7 @@
 . tests/launch_frame.sh
 need ip iproute2
 ((EUID)) && skip "network namespaces can be made by root alone"
+has_udp || skip "this build has no UDP"
 
 tern=$bin/tern net=tern$$ hosts=(a b c)
 in_host() { ip netns exec "$net$1" "${@:2}"; }

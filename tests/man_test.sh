@@ -128,7 +128,7 @@ for page in man/*.[37]; do
 		{ fail "$page"; continue; }
 	grep -q '^int main' "$source" || continue
 	${CC:-cc} "$folder/$name.o" -o "$folder/$name" -L"$lib" -ltern -Wl,-rpath,"$lib" || { fail "$page"; continue; }
-	timeout 20 "$folder/$name" >"$folder/out" 2>&1 || fail "$page: its program returns $?: $(<"$folder/out")"
+	timeout 300 "$folder/$name" >"$folder/out" 2>&1 || fail "$page: its program returns $?: $(<"$folder/out")"
 	said=$(display 2 "$page" | sed -e ':again; /\\$/ { N; s/\\\n *//; t again; }') # a long line goes on after \
 	[[ -z $said || $said == "$(<"$folder/out")" ]] || fail "$page: its program prints: $(<"$folder/out")"
 done

@@ -34,7 +34,7 @@ chmod +x "$folder/rank"
 
 begin() {
 	rm -f "$folder/stop"
-	TERN_NET=udp timeout -k 5 100 "$TERN_BIN/tern" run -n 2 "$folder/rank" "$TERN_BIN/netns_ranks" "$folder/stop" \
+	TERN_NET=udp timeout -k 5 500 "$TERN_BIN/tern" run -n 2 "$folder/rank" "$TERN_BIN/netns_ranks" "$folder/stop" \
 		>"$folder/out" 2>&1 </dev/null &
 	job=$!
 }

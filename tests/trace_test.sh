@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 240
 # Jobs that are traced, and what tern trace makes of it: counts, JSON, the summary, mistakes.
-command=trace patience=60
+command=trace patience=300
 . tests/frame.sh
 
 traced() { # RANKS PROGRAM ARGUMENTS
 	rm -f "$folder"/t.*
-	TERN_TRACE=$folder/t timeout 60 "$tern" run -n "$@" >"$out" 2>"$err" </dev/null || fail "$2 on $1 ranks ended with $?"
+	TERN_TRACE=$folder/t timeout 300 "$tern" run -n "$@" >"$out" 2>"$err" </dev/null || fail "$2 on $1 ranks ended with $?"
 }
 broken() { # PATTERN ARGUMENTS: a file that is no good, or not there
 	local pattern=$1
@@ -101,7 +101,7 @@ check_status 0
 check_out '^usage: tern trace'
 
 sentence "a file that cannot be made keeps the job from opening, with a sentence"
-TERN_TRACE=$folder/no/such timeout 60 "$tern" run -n 2 "$TERN_BIN/hello" >"$out" 2>"$err"
+TERN_TRACE=$folder/no/such timeout 300 "$tern" run -n 2 "$TERN_BIN/hello" >"$out" 2>"$err"
 check_err "hello: TERN_TRACE: $folder/no/such.[01] cannot be written: No such file"
 
 finish
