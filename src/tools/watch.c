@@ -26,12 +26,6 @@ struct stroll {
 	uint64_t count, later; /* messages, and those of them behind the first leaf */
 };
 
-static uint64_t stroll_lap(const struct stroll *s)
-{
-	uint64_t laps = (UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1;
-	return s->leaf / RING_LEAVES % laps + 1;
-}
-
 /* False when nothing more lies there. */
 static bool stroll_step(struct stroll *s)
 {
@@ -40,7 +34,7 @@ static bool stroll_step(struct stroll *s)
 	const tern_msg *m = (const tern_msg *)(const void *)(s->base + s->at);
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
 	size_t line = s->at / TERN_LINE * TERN_LINE + TERN_LINE;
-	if (head >> TERN_LAP_SHIFT != stroll_lap(s))
+	if ((head ^ ring_lap_of(s->leaf, 0)) >> TERN_LAP_SHIFT)
 		return false;
 	if (head & TERN_HEAD_CONTROL && (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS == CONTROL_TURN) {
 		s->leaf++;
