@@ -420,9 +420,9 @@ static void job_renew_by(struct job *j, uint32_t rank)
 	job_renew(j);
 }
 
-static void herald_knock(const struct job *j, uint32_t rank)
+static void notice_send(const struct job *j, uint32_t rank)
 {
-	uint32_t port = atomic_load(&j->rank[rank].herald);
+	uint32_t port = atomic_load(&j->rank[rank].notice);
 	if (port)
 		loopback_knock((uint16_t)port);
 }
@@ -430,14 +430,7 @@ static void herald_knock(const struct job *j, uint32_t rank)
 void job_tell(struct job *j, uint32_t rank)
 {
 	atomic_fetch_add(&j->rank[rank].serial, 1);
-	herald_knock(j, rank);
-}
-
-void job_tell_death(const struct job *j)
-{
-	for (uint32_t r = 0; r < j->size; r++)
-		if (job_here(j, r) && job_rank_state(j, r) < RANK_GONE)
-			herald_knock(j, r);
+	notice_send(j, rank);
 }
 
 bool job_renewing(const struct job *j)
@@ -485,7 +478,10 @@ void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_sta
 	atomic_store(&j->rank[rank].told, (uint64_t)session << 8 | state);
 	do {
 		while (job_renewing(j))
-			world_real.nap(TOLD_NAP_NS);
+			if (j->meanwhile)
+				j->meanwhile(j);
+			else
+				world_real.nap(TOLD_NAP_NS);
 		now = atomic_load(&j->head->session);
 		enum rank_state seen = told_state(atomic_load(&j->rank[rank].told), now);
 		uint32_t before = atomic_exchange(&j->rank[rank].state, seen);
