@@ -42,7 +42,7 @@ int courier_open(struct courier *h, struct run_options *o)
 		return rc;
 	for (uint32_t i = 0; i < h->ranks; i++) {
 		h->told[i] = atomic_load(&h->job.rank[h->first + i].serial);
-		atomic_store(&h->job.rank[h->first + i].herald, port);
+		atomic_store(&h->job.rank[h->first + i].notice, port);
 	}
 	o->job_fd = h->job.fd;
 	return 0;

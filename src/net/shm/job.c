@@ -361,9 +361,9 @@ void job_ring(struct job *j, uint32_t rank)
 			      atomic_load(&j->rank[rank].signal));
 }
 
-static void herald_knock(const struct job *j, uint32_t rank)
+static void notice_send(const struct job *j, uint32_t rank)
 {
-	uint32_t port = atomic_load(&j->rank[rank].herald);
+	uint32_t port = atomic_load(&j->rank[rank].notice);
 	if (port)
 		loopback_knock((uint16_t)port);
 }
@@ -371,14 +371,7 @@ static void herald_knock(const struct job *j, uint32_t rank)
 void job_tell(struct job *j, uint32_t rank)
 {
 	atomic_fetch_add(&j->rank[rank].serial, 1);
-	herald_knock(j, rank);
-}
-
-void job_tell_death(const struct job *j)
-{
-	for (uint32_t r = 0; r < j->size; r++)
-		if (job_here(j, r) && job_rank_state(j, r) < RANK_GONE)
-			herald_knock(j, r);
+	notice_send(j, rank);
 }
 
 enum rank_state job_rank_state(const struct job *j, uint32_t rank)

@@ -158,7 +158,10 @@ void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_sta
 	atomic_store(&j->rank[rank].told, (uint64_t)session << 8 | state);
 	do {
 		while (job_renewing(j))
-			world_real.nap(TOLD_NAP_NS);
+			if (j->meanwhile)
+				j->meanwhile(j);
+			else
+				world_real.nap(TOLD_NAP_NS);
 		now = atomic_load(&j->head->session);
 		enum rank_state seen = told_state(atomic_load(&j->rank[rank].told), now);
 		atomic_store(&j->rank[rank].state, seen);
