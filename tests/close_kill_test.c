@@ -21,11 +21,13 @@ TEST(a_close_is_stepped_through)
 enum { RANKS = 3, VICTIM = 1, KILLS_MOST = 400 };
 
 static bool victim_is_last;
-static struct board {
+struct board {
 	_Atomic unsigned ready; /* ranks that wait until the victim has left */
 	_Atomic bool go;        /* and may leave now */
 	_Atomic unsigned good; /* ranks that have opened the next session and were told of the victim there */
-} * board;
+};
+
+static struct board *board;
 
 #define STOP_HERE() __asm__ volatile("int3" : : : "memory")
 

@@ -292,17 +292,17 @@ int wait_on(struct endpoint *e, struct ladder *l, const char *what)
 
 /*
  * A rank that is dead, or cannot be talked with, and that this endpoint has not forgiven; -1 if there is none. Ranks that
- * left well are missed only when no other is there any more to send anything.
+ * left well, and those that are forgiven, are missed only when no other is there any more to send anything.
  */
 static int wait_missing(struct endpoint *e)
 {
 	bool alone = poll_left(e) + 1 >= e->t->size;
 	int missing = -1;
 	for (uint32_t r = 0; r < e->t->size; r++)
-		if (e->site.peer[r].lost && !e->site.peer[r].forgiven) {
+		if (e->site.peer[r].lost) {
 			struct net *net = e->site.peer[r].net;
 			int rc = net->ops->check(net, r);
-			if (rc == -EOWNERDEAD || rc == -EPROTO)
+			if (!e->site.peer[r].forgiven && (rc == -EOWNERDEAD || rc == -EPROTO))
 				return (int)r;
 			if (alone && missing < 0)
 				missing = (int)r;

@@ -155,6 +155,24 @@ unsigned slot_progress(struct mem *m)
 	return sent;
 }
 
+bool slots_need_anyone(const void *mem, const tern_op *op)
+{
+	const struct mem *m = mem;
+	for (int i = SLOTS_HELD; i < SLOTS; i++)
+		if (m->slots.slot[i].used && m->slots.slot[i].op == op)
+			return true;
+	return false;
+}
+
+void slots_forget(struct mem *m, tern_op *op)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (m->slots.slot[i].used && m->slots.slot[i].op == op) {
+			slot_give(&m->slots.slot[i]);
+			op->pending--;
+		}
+}
+
 bool slot_lost(struct mem *m)
 {
 	bool owed = false;
