@@ -71,20 +71,28 @@ static void guard_add(struct endpoint *e, int64_t n)
 		atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* What one inlet has, or a round of all where that may be more than messages. */
+static unsigned serve_some(struct endpoint *e)
+{
+	struct tern_inlet *there = e->work ? NULL : circle_find(&e->site, e->t->peek);
+	return there ? poll_inlet(e, there) : poll_once(e, KINDS_BOTH);
+}
+
 /*
- * The program has the role and is about to leave it: what has arrived is handled first. The call that ends
- * may have failed, so its sentence is kept.
+ * The program has the role and is about to leave it: some of what has arrived is handled first, and the rest is left
+ * to whoever delivers, because the program waits for its call to end. The call that ends may have failed, so its
+ * sentence is kept. How many messages it was.
  */
-static void role_serve(struct endpoint *e)
+static unsigned role_serve(struct endpoint *e)
 {
 	struct error_kept sentence;
 	int saved = errno;
 	error_keep(&sentence);
 	alert_drop(e, ALERT_PENDING);
-	if (!in_handler(e) && !held(e))
-		poll_once(e, KINDS_BOTH);
+	unsigned handled = !in_handler(e) && !held(e) ? serve_some(e) : 0;
 	error_restore(&sentence);
 	errno = saved;
+	return handled;
 }
 
 bool door_enter(struct endpoint *e)
@@ -107,12 +115,14 @@ bool door_enter(struct endpoint *e)
  */
 static void role_leave(struct endpoint *e)
 {
-	for (int i = 0; i < LEAVE_LOOKS && tern_alerted(e->t) & ALERT_PENDING && !guard_busy(e); i++) {
+	unsigned handled = 0;
+	for (int i = 0; i < LEAVE_LOOKS && !handled && tern_alerted(e->t) & ALERT_PENDING && !guard_busy(e);
+	     i++) {
 		guard_add(e, GUARD_INSIDE);
 		door_depth++;
 		if (tern_alerted(e->t) & ALERT_ENTRY)
 			role_regain(e, GUARD_INSIDE);
-		role_serve(e);
+		handled = role_serve(e);
 		guard_add(e, -GUARD_INSIDE);
 		door_depth--;
 	}

@@ -152,6 +152,10 @@ unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling
 enum { KINDS_REQUESTS = 1 << TERN_REQUEST, KINDS_REPLIES = 1 << TERN_REPLY, KINDS_BOTH = 6 };
 unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in);
 unsigned poll_once(struct endpoint *e, unsigned kinds);
+/* poll_mark() notes what lies in the inlets; poll_due() handles that much of each and no more. */
+void poll_mark(struct endpoint *e);
+bool poll_is_due(const struct endpoint *e);
+unsigned poll_due(struct endpoint *e);
 uint32_t poll_left(struct endpoint *e); /* ranks that have left */
 void poll_lost(struct endpoint *e);     /* stops sending to those */
 void poll_trouble(struct endpoint *e,

@@ -22,7 +22,7 @@ enum {
 	NAPS_NS = 1500000,   /* and how long to nap before sleeping */
 	NAP_NS = 50000,
 	LONG_NAP_NS = 500000,
-	SETTLE_MOST = 1000,   /* steps in which a barrier handles what has arrived */
+	SETTLE_MOST = 1000,   /* steps in which a barrier waits for room for replies */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
 
@@ -256,10 +256,12 @@ static unsigned wait_serve(struct endpoint *e, struct ladder *l)
 		share_breathe(e, 0);
 	struct tern_inlet *there = wait_look(e, l);
 	unsigned handled = 0;
-	if (there && !e->work) {
+	if (there) {                    /* one inlet, and what is waited for is looked at again */
 		e->site.idle = e->spin; /* where it is 0, whoever we wait for may need this core */
 		handled = poll_inlet(e, there);
 		e->site.idle = false;
+		if (e->work)
+			handled += layers_progress(e);
 	} else if (l->since || e->work || e->deferred_count) {
 		handled = poll_once(e, KINDS_BOTH);
 	}
@@ -416,15 +418,18 @@ static int barrier_missing(struct endpoint *e, const uint64_t *ticket)
 
 /*
  * Handles what was sent here before the barrier: it has all arrived, though
- * requests may still wait for room for their replies. Bounded, because peers that
- * are past the barrier may send without end.
+ * requests may still wait for room for their replies. What comes later is left alone, because
+ * peers that are past the barrier may send without end.
  */
 static void barrier_settle(struct endpoint *e)
 {
 	struct ladder l = { .bounded = true, .call = "tern_barrier" };
-	for (int i = 0; i < SETTLE_MOST && circle_waits(&e->site); i++)
-		if (!poll_once(e, KINDS_BOTH))
+	poll_mark(e);
+	for (int i = 0; i < SETTLE_MOST && poll_is_due(e);)
+		if (!poll_due(e)) {
 			wait_step(e, &l);
+			i++;
+		}
 }
 
 static int barrier_pass(struct endpoint *e)
