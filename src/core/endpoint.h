@@ -54,6 +54,7 @@ struct endpoint {
 	bool deferring;
 	bool turn;        /* of work that was handed over, in which nothing waits; see async/queue.c */
 	bool barrier;     /* in one */
+	bool quiescing;   /* at the end of a collective call: what is deferred waits; see quiesce.h */
 	uint32_t inner;   /* turns of layers under way */
 	bool threaded;    /* messages may start light threads here */
 	uint32_t threads; /* light threads that run here (src/spawn) */
@@ -156,6 +157,7 @@ unsigned poll_once(struct endpoint *e, unsigned kinds);
 void poll_mark(struct endpoint *e);
 bool poll_is_due(const struct endpoint *e);
 unsigned poll_due(struct endpoint *e);
+void poll_networks(struct endpoint *e); /* whatever they have to do; no handler runs */
 uint32_t poll_left(struct endpoint *e); /* ranks that have left */
 void poll_lost(struct endpoint *e);     /* stops sending to those */
 void poll_trouble(struct endpoint *e,

@@ -313,6 +313,14 @@ bool poll_is_due(const struct endpoint *e)
 	return false;
 }
 
+void poll_networks(struct endpoint *e)
+{
+	if (inlet_arrived(&e->site.bell))
+		bell_answer(e);
+	if (e->site.asks)
+		poll_ended(e);
+}
+
 unsigned poll_due(struct endpoint *e)
 {
 	unsigned handled = 0;
@@ -344,7 +352,7 @@ static void poll_empty(struct endpoint *e)
 
 static void poll_deferred(struct endpoint *e)
 {
-	if (e->deferring)
+	if (e->deferring || e->quiescing)
 		return;
 	e->deferring = true;
 	for (uint32_t n = e->deferred_count; n; n--) { /* those that these defer wait for the next poll */

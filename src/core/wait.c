@@ -23,6 +23,7 @@ enum {
 	NAP_NS = 50000,
 	LONG_NAP_NS = 500000,
 	SETTLE_MOST = 1000,   /* steps in which a barrier waits for room for replies */
+	SILENT_YIELDS = 1000, /* of a silent barrier before it naps */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
 
@@ -76,6 +77,7 @@ static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
 	wait_wanted(sibling);
+	door_resume(sibling);
 	if (sibling_apart(sibling) || !sibling_enter(sibling))
 		return 0;
 	unsigned handled = held(sibling) || in_handler(sibling) ? 0 : poll_once(sibling, KINDS_BOTH);
@@ -447,6 +449,33 @@ static int barrier_pass(struct endpoint *e)
 			return rc;
 	}
 	barrier_settle(e);
+	return 0;
+}
+
+/* Between two looks at it: not as other waits do, because nobody else may have a turn meanwhile. */
+static void silent_rest(struct endpoint *e, uint32_t looks)
+{
+	if (looks < e->spin)
+		cpu_relax();
+	else if (looks - e->spin < SILENT_YIELDS)
+		e->world->yield();
+	else
+		e->world->nap(NAP_NS);
+}
+
+int wait_silent_barrier(struct endpoint *e)
+{
+	struct net *net = barrier_net(e);
+	e->site.silent = true;
+	uint64_t ticket = net->ops->arrive(net);
+	e->site.silent = false;
+	for (uint32_t looks = 0; !barrier_passed(e, &ticket); looks++) {
+		poll_networks(e);
+		silent_rest(e, looks);
+		int rc = looks < e->spin ? 0 : barrier_missing(e, &ticket);
+		if (rc && !barrier_passed(e, &ticket))
+			return rc;
+	}
 	return 0;
 }
 
