@@ -85,7 +85,8 @@ struct tern_inlet {
 	uint8_t hot;  /* in the circle */
 	uint8_t unused_[6];
 	uint64_t handled; /* messages */
-	uint64_t unused_words_[4];
+	uint64_t due;     /* what `handled` is when all that lay here when a barrier was passed has been */
+	uint64_t unused_words_[3];
 };
 
 enum tern_kind { TERN_BELL, TERN_REQUEST, TERN_REPLY };

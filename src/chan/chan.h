@@ -118,7 +118,8 @@ struct chans {
 	struct endpoint *e;
 	struct tern_chan *first;
 	struct relay *relays;
-	struct opening *openings; /* calls that wait for answers */
+	struct opening *openings; /* calls that wait for answers, */
+	struct await *awaits;     /* and calls that wait for offers */
 	uint64_t ticket;
 	struct offer *offer; /* TERN_CHANS_MAX, allocated with the first; the oldest comes first */
 	unsigned offers;

@@ -24,7 +24,9 @@ enum alert {
 	ALERT_ASLEEP = 8,   /* the agent sleeps, and the bell is armed for it */
 	ALERT_SLEEPER = 16, /* the program sleeps until CLAIM is gone */
 	ALERT_REGAIN = 32,  /* the agent has had the role since the program last had it */
-	ALERT_ENTRY = ALERT_CLAIM | ALERT_ASLEEP | ALERT_REGAIN, /* what whoever enters must see to */
+	ALERT_PAUSED = 64,  /* the program keeps the role until its next call; see door_pause() */
+	/* what whoever enters must see to */
+	ALERT_ENTRY = ALERT_CLAIM | ALERT_ASLEEP | ALERT_REGAIN | ALERT_PAUSED,
 };
 
 enum { GUARD_INSIDE = 1, GUARD_MASK = 0xffff };
@@ -82,6 +84,13 @@ bool door_is_free(const struct endpoint *e); /* whether it could pass */
 void door_return(struct endpoint *e, uint32_t doors);
 /* Leaves and serves nobody: for a short look from another endpoint's call. */
 void door_slip(struct endpoint *e);
+/*
+ * Leaves, and no handler runs before the program's next call: the call returns what handlers may need, and the program has
+ * yet to lay it down where they look. Where several threads share the endpoint, another one's call is the next.
+ */
+void door_pause(struct door *door);
+void door_hush(struct door *door);    /* leaves without serving anybody: the result is in no variable yet */
+void door_resume(struct endpoint *e); /* as the next call does */
 /* Doors that this kernel thread is inside of, in all endpoints that have a guard. */
 extern _Thread_local uint32_t door_depth __attribute__((tls_model("initial-exec")));
 

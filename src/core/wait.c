@@ -22,7 +22,8 @@ enum {
 	NAPS_NS = 1500000,   /* and how long to nap before sleeping */
 	NAP_NS = 50000,
 	LONG_NAP_NS = 500000,
-	SETTLE_MOST = 1000,   /* steps in which a barrier handles what has arrived */
+	SETTLE_MOST = 1000,   /* steps in which a barrier waits for room for replies */
+	SILENT_YIELDS = 1000, /* of a silent barrier before it naps */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
 
@@ -76,6 +77,7 @@ static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
 	wait_wanted(sibling);
+	door_resume(sibling);
 	if (sibling_apart(sibling) || !sibling_enter(sibling))
 		return 0;
 	unsigned handled = held(sibling) || in_handler(sibling) ? 0 : poll_once(sibling, KINDS_BOTH);
@@ -249,10 +251,12 @@ static unsigned wait_serve(struct endpoint *e, struct ladder *l)
 		share_breathe(e, 0);
 	struct tern_inlet *there = wait_look(e, l);
 	unsigned handled = 0;
-	if (there && !e->work) {
+	if (there) {                    /* one inlet, and what is waited for is looked at again */
 		e->site.idle = e->spin; /* where it is 0, whoever we wait for may need this core */
 		handled = poll_inlet(e, there);
 		e->site.idle = false;
+		if (e->work)
+			handled += layers_progress(e);
 	} else if (l->since || e->work || e->deferred_count) {
 		handled = poll_once(e, KINDS_BOTH);
 	}
@@ -409,15 +413,18 @@ static int barrier_missing(struct endpoint *e, const uint64_t *ticket)
 
 /*
  * Handles what was sent here before the barrier: it has all arrived, though
- * requests may still wait for room for their replies. Bounded, because peers that
- * are past the barrier may send without end.
+ * requests may still wait for room for their replies. What comes later is left alone, because
+ * peers that are past the barrier may send without end.
  */
 static void barrier_settle(struct endpoint *e)
 {
 	struct ladder l = { .bounded = true, .call = "tern_barrier" };
-	for (int i = 0; i < SETTLE_MOST && circle_waits(&e->site); i++)
-		if (!poll_once(e, KINDS_BOTH))
+	poll_mark(e);
+	for (int i = 0; i < SETTLE_MOST && poll_is_due(e);)
+		if (!poll_due(e)) {
 			wait_step(e, &l);
+			i++;
+		}
 }
 
 static int barrier_pass(struct endpoint *e)
@@ -435,6 +442,33 @@ static int barrier_pass(struct endpoint *e)
 			return rc;
 	}
 	barrier_settle(e);
+	return 0;
+}
+
+/* Between two looks at it: not as other waits do, because nobody else may have a turn meanwhile. */
+static void silent_rest(struct endpoint *e, uint32_t looks)
+{
+	if (looks < e->spin)
+		cpu_relax();
+	else if (looks - e->spin < SILENT_YIELDS)
+		e->world->yield();
+	else
+		e->world->nap(NAP_NS);
+}
+
+int wait_silent_barrier(struct endpoint *e)
+{
+	struct net *net = barrier_net(e);
+	e->site.silent = true;
+	uint64_t ticket = net->ops->arrive(net);
+	e->site.silent = false;
+	for (uint32_t looks = 0; !barrier_passed(e, &ticket); looks++) {
+		poll_networks(e);
+		silent_rest(e, looks);
+		int rc = looks < e->spin ? 0 : barrier_missing(e, &ticket);
+		if (rc && !barrier_passed(e, &ticket))
+			return rc;
+	}
 	return 0;
 }
 

@@ -18,7 +18,7 @@ enum {
 	HEAT = 8,              /* polls that one message counts for, */
 	HEAT_MOST = 64,        /* and many together */
 	TURN = 2 << 10,        /* while they come: so little, */
-	TURN_EVERY = 4,        /* and not at every poll */
+	TURN_EVERY = 4,        /* and not at every poll or message */
 	VM_TURN = 16 << 10,    /* a system call costs a round trip, so larger turns, */
 	VM_TURN_EVERY = 64,    /* and fewer */
 	VAST = 32 << 20,       /* a run of at least this does not stay in any cache */
@@ -144,23 +144,34 @@ static void transfer_end(struct mem *m, struct transfer *x)
 		copy_done(m, &over);
 }
 
-/* How much `x` may move in this poll: little, or nothing, while messages are about, since they wait for it. */
+/* Messages handled that were no answers to transfers. */
+static uint64_t turn_served(const struct mem *m)
+{
+	return m->e->served - m->transfers.answers;
+}
+
+/*
+ * How much `x` may move in this poll: little, or nothing, while messages are about, since they wait for it. A message
+ * counts as a poll does: a flood, of which each poll handles many, leaves a transfer its share.
+ */
 static size_t turn_bytes(struct mem *m, const struct transfer *x)
 {
 	struct transfers *ts = &m->transfers;
 	bool touched = mem_reach(m, x->runs.remote, x->runs.len) != NULL;
-	uint64_t served = m->e->served - ts->answers;
-	if (ts->served != served)
+	uint64_t served = turn_served(m);
+	uint64_t handled = served - ts->served;
+	if (handled)
 		ts->heat = ts->heat + HEAT < HEAT_MOST ? ts->heat + HEAT : HEAT_MOST;
 	else if (ts->heat)
 		ts->heat--;
 	ts->served = served;
-	ts->polls++;
 	if (!ts->heat)
 		return LONG_TURN;
-	if (ts->polls % (touched ? TURN_EVERY : VM_TURN_EVERY))
-		return 0;
-	return touched ? TURN : VM_TURN;
+	uint64_t polls = ts->polls + (handled ? handled : 1);
+	uint64_t turns = polls / (touched ? TURN_EVERY : VM_TURN_EVERY);
+	ts->polls = (uint32_t)(polls % (touched ? TURN_EVERY : VM_TURN_EVERY));
+	size_t most = turns * (touched ? TURN : VM_TURN);
+	return most < LONG_TURN ? most : LONG_TURN;
 }
 
 unsigned transfer_progress(struct mem *m)
@@ -241,7 +252,9 @@ static int transfer_queue(struct mem *m, const struct transfer *x)
 	*queued = *x;
 	if (queued->op)
 		queued->op->pending++;
-	m->transfers.active++;
+	if (!m->transfers.active++ && m->transfers.served != turn_served(m))
+		m->transfers.served =
+			turn_served(m) - 1; /* messages are about; those from before give no share */
 	transfer_append(&m->transfers, queued);
 	mem_busy(m);
 	return 0;

@@ -175,6 +175,7 @@ struct site {
 	bool mute;                /* and what arrives there cannot raise a signal; */
 	bool idle;                /* and whoever polls waits for it: looking again at once disturbs nobody, */
 	bool passing;             /* or has sent something and looks in passing; */
+	bool silent; /* the barrier that arrive() begins is for no message: what was sent need not have landed; */
 	bool later; /* and after a knock it has something to look after at a time that nobody who computes knows of */
 };
 

@@ -72,6 +72,9 @@ void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomi
 /* Passes the control header at the cursor; false if it is none. */
 bool inlet_control(struct tern_inlet *in, uint64_t difference);
 
+/* Messages that lie in the inlet now, the one at the cursor included. */
+uint64_t inlet_lying(const struct tern_inlet *in);
+
 static inline const tern_msg *inlet_at(const struct tern_inlet *in)
 {
 	return (const tern_msg *)(const void *)in->cursor;

@@ -400,3 +400,16 @@ TEST(what_one_thread_writes_another_reads_whole_and_in_order)
 	pthread_join(producer, NULL);
 	CHECK(!ring_take());
 }
+
+TEST(what_lies_in_a_ring_is_counted_without_being_taken)
+{
+	struct chance c = { 11 };
+	ring_open(16);
+	for (unsigned n = 0; n < 20000; n++) {
+		while (chance_below(&c, 3) && ring_send(chance_below(&c, KINDS)))
+			;
+		CHECK_IS(inlet_lying(&ring.inlet), ring.sent - ring.taken);
+		if (chance_below(&c, 2) && ring_take())
+			ring.taken++;
+	}
+}
