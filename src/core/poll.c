@@ -290,8 +290,8 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in)
 	if (in->kind == TERN_BELL ||
 	    e->site.asks) /* whoever knocked has sent something; who asks also sends */
 		handled = poll_circle(e, KINDS_BOTH);
-	else
-		handled = inlet_drain(e, in);
+	else if (!(handled = inlet_drain(e, in)))
+		handled = poll_circle(e, KINDS_BOTH); /* it waits for room for a reply, and may hide others */
 	if (e->deferred_count)
 		poll_deferred(e);
 	return handled;
