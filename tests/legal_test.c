@@ -18,6 +18,7 @@ static void *claimed;  /* a claim of the program's */
 static const tern_msg *kept;
 static int (*calling)(tern *t, const tern_msg *m);
 static _Atomic int code;
+static char sentence[400]; /* of the call, if it was refused */
 static tern_op turn;
 static _Atomic unsigned arrived; /* messages that the call has led to */
 
@@ -208,9 +209,17 @@ static void note_any(tern *t, const tern_msg *m)
 	arrived++;
 }
 
+/* The code last: whoever sees it reads the sentence. */
+static void call_now(tern *t, const tern_msg *m)
+{
+	int rc = calling(t, m);
+	snprintf(sentence, sizeof sentence, "%s", rc < 0 ? tern_strerror(rc) : "");
+	code = rc;
+}
+
 static void run_in_handler(tern *t, const tern_msg *m)
 {
-	code = calling(t, m);
+	call_now(t, m);
 }
 
 static void provoke_reply(tern *t, const tern_msg *m)
@@ -221,13 +230,13 @@ static void provoke_reply(tern *t, const tern_msg *m)
 static void in_deferred(tern *t, void *arg)
 {
 	(void)arg;
-	code = calling(t, NULL);
+	call_now(t, NULL);
 }
 
 static int in_turn(tern *t, void *arg)
 {
 	(void)arg;
-	code = calling(t, NULL);
+	call_now(t, NULL);
 	return 0;
 }
 
@@ -241,7 +250,7 @@ static void call_from(enum place place)
 	switch (place) {
 	case PROGRAM:
 	case CLAIM:
-		code = calling(here, NULL);
+		call_now(here, NULL);
 		break;
 	case REQUEST:
 		CHECK_IS(tern_request_data(local[other], tern_rank(here), PLACE_REQUEST, "0123456789", 10),
@@ -266,7 +275,7 @@ static void call_from(enum place place)
 		break;
 	default:
 		tern_hold(here);
-		code = calling(here, NULL);
+		call_now(here, NULL);
 		if (calling != call_close)
 			tern_release(here);
 	}
@@ -429,6 +438,37 @@ TEST(between_claim_and_commit_everything_is_as_in_the_program)
 TEST(a_turn_is_like_a_hold_and_does_not_close)
 {
 	check_place(TURN);
+}
+
+/*
+ * The place that a sentence sends its reader to: the same call must be legal there, or, where it
+ * names a request, a request.
+ */
+static void check_advice(const struct row *row, enum place from)
+{
+	bool deferred = strstr(sentence, "tern_defer()") != NULL;
+	enum place to = deferred ? DEFERRED : PROGRAM;
+	const struct row *advised =
+		strstr(sentence, "request instead") || strstr(sentence, "as a request") ? table : row;
+	if (!deferred && advised == row && !strstr(sentence, "in the program"))
+		return;
+	if (!CHECK_IS(advised->code[to], 0))
+		printf("    %s in the place '%s': %s\n", row->name, place_name[from], sentence);
+}
+
+TEST(where_a_sentence_sends_its_reader_the_call_is_legal)
+{
+	unsigned advised = 0;
+	for (int i = 0; i < ROWS; i++)
+		for (enum place place = REQUEST; place <= REPLY; place++) {
+			if (table[i].code[place] != -EPERM)
+				continue;
+			cell(table[i].call, place, 2);
+			CHECK(*sentence);
+			check_advice(&table[i], place);
+			advised++;
+		}
+	CHECK(advised > 20);
 }
 
 /* "yes [1]", "once [3]", "0 [4]" and the like all say that it is legal. */

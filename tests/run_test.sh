@@ -369,6 +369,23 @@ TERN_KEEPALIVE=often run -n 2 true
 check_status 1
 check_err '^tern run: TERN_KEEPALIVE is .often.'
 
+sentence "what the kernel refuses is said in the kernel's words, and not in those that Tern has for the code"
+refused() { # ERRNO CALL WORDS
+	RUN_TEST_MARK=$mark timeout -k 5 60 "$TERN_BIN/refuse" "$1" "$2" -- "$tern" run -n 2 true >"$out" 2>"$err"
+	status=$?
+	[[ $status == 77 ]] && return # no seccomp here
+	check_status 1
+	check_err "^tern run: .*$3"
+	grep -qE 'rules of the model|no room now|is not what this call takes|it is too late for that' "$err" &&
+		fail "error $1 of $2 is said to be one of Tern's own"
+}
+for call in signalfd4 timerfd_create epoll_create1 epoll_ctl memfd_create ftruncate; do
+	refused 1 $call 'Operation not permitted'
+	refused 11 $call 'Resource temporarily unavailable'
+	refused 16 $call 'Device or resource busy'
+	refused 22 $call 'Invalid argument'
+done
+
 sentence "faults where no packets are sent get one warning a job, and what to do"
 TERN_FAULT=drop=0.1 run -n 3 "$TERN_BIN/run_start"
 [[ $(grep -c TERN_FAULT "$err") == 1 ]] || fail "there are $(grep -c TERN_FAULT "$err") warnings"

@@ -131,6 +131,8 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 int rules_destination(struct endpoint *e, uint32_t dst);
 int rules_handling(struct endpoint *e, const tern_msg *m, const char *what);
 int rules_program(struct endpoint *e, const char *what); /* attaches on first use */
+/* The same of what a deferred function may not call either. */
+int rules_outermost(struct endpoint *e, const char *what);
 int rules_wait(struct endpoint *e, const char *what);
 const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */
 unsigned rules_handler(const struct endpoint *e);        /* and the number of that */

@@ -80,7 +80,7 @@ static int agent_pipes(struct agent *a)
 {
 	int in[2], out[2], err[2];
 	if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
-		return -errno;
+		return error_system("making pipes for the ranks of this host");
 	dup2(in[0], STDIN_FILENO);
 	dup2(out[1], STDOUT_FILENO);
 	dup2(err[1], STDERR_FILENO);
@@ -123,7 +123,11 @@ static int agent_start(struct agent *a, struct run_options *o, int argc, char **
 	sigemptyset(&death);
 	sigaddset(&death, SIGCHLD);
 	a->deaths = signalfd(-1, &death, SFD_CLOEXEC | SFD_NONBLOCK);
-	return a->keeper < 0 ? a->keeper : a->deaths < 0 ? -errno : 0;
+	if (a->deaths < 0)
+		return error_system("listening to signals (signalfd)");
+	return a->keeper < 0
+		       ? error_set(a->keeper, "starting the ranks of this host: %s", strerror(-a->keeper))
+		       : 0;
 }
 
 /* -- What comes in ---------------------------------------------------------------------- */

@@ -194,11 +194,15 @@ static int shell_check(const struct hosts *h)
 
 int hosts_open(struct hosts *h, struct run_options *o)
 {
-	*h = (struct hosts){ .ready = epoll_create1(EPOLL_CLOEXEC), .self = self_path() };
+	int ready = epoll_create1(EPOLL_CLOEXEC), refused = errno;
+	*h = (struct hosts){ .ready = ready, .self = self_path() };
 	h->quoted = h->self ? quoted(h->self) : NULL;
 	h->shell_words = split(o->shell, " ", &h->shell);
 	int rc = hosts_read(h, o);
-	if (!rc && (h->ready < 0 || !h->quoted || !h->shell))
+	if (!rc && ready < 0)
+		rc = error_set(-refused, "watching the links to the hosts (epoll_create1): %s",
+			       strerror(refused));
+	if (!rc && (!h->quoted || !h->shell))
 		rc = error_set(-ENOMEM, "--hosts: no memory, or no /proc");
 	if (!rc)
 		rc = shell_check(h);

@@ -372,7 +372,13 @@ static int keeper_start(struct keeper *k)
 			break;
 		}
 		k->running++;
-		output_add(&k->output, r, k->rank[r].out, k->rank[r].err);
+		rc = output_add(&k->output, r, k->rank[r].out, k->rank[r].err);
+		if (rc) {
+			output_say(&k->output, "tern run: %s", tern_strerror(rc));
+			k->status = 1;
+			keeper_end(k);
+			break;
+		}
 	}
 	dup2(l.null, STDIN_FILENO); /* it is rank 0's alone: who feeds it must see when that has gone */
 	launch_close(&l);
@@ -386,8 +392,10 @@ static int keeper_watch(struct keeper *k)
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGRTMIN);
 	k->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (k->signals < 0)
+		return error_system("listening to signals (signalfd)");
 	k->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	return k->signals < 0 || k->timer < 0 ? -errno : 0;
+	return k->timer < 0 ? error_system("setting up a timer (timerfd_create)") : 0;
 }
 
 static int keeper_job(struct keeper *k)

@@ -111,7 +111,7 @@ static int read_variable(char *value)
 	if (!sign || sign == value)
 		return misread(value);
 	*sign = '\0';
-	return setenv(value, sign + 1, 1) == 0 ? 0 : -errno;
+	return setenv(value, sign + 1, 1) == 0 ? 0 : error_system("setting %s", value);
 }
 
 static int read_number(struct run_options *o, const char *name, const char *value)

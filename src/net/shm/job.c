@@ -18,6 +18,7 @@
 #include "base/setting.h"
 #include "base/tick.h"
 #include "base/world.h"
+#include "net/shm/commit.h"
 #include "net/talk.h"
 
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
@@ -100,12 +101,11 @@ static uint64_t number_in(const char *path, const char *format, uint64_t otherwi
 }
 
 /* Half of what is free, so that a job never starves the machine it runs on. */
-static uint64_t budget_by_default(void)
+static uint64_t budget_by_default(const struct cgroup *c)
 {
 	uint64_t free_kib = number_in("/proc/meminfo", "MemAvailable: %llu", UINT64_C(4) << 20);
-	uint64_t limit = number_in("/sys/fs/cgroup/memory.max", "%llu", UINT64_MAX);
-	uint64_t available = free_kib << 10 < limit ? free_kib << 10 : limit;
-	return available / 2;
+	uint64_t room = cgroup_room(c);
+	return (free_kib << 10 < room ? free_kib << 10 : room) / 2;
 }
 
 /*
@@ -135,7 +135,7 @@ static int job_map_bytes(struct job *j, int protection)
 		return 0;
 	int rc = error_set(-errno,
 			   "mapping a job of %u ranks takes %zu MiB of addresses and the kernel said: %s; "
-			   "use fewer ranks or raise `ulimit -v`",
+			   "make the heaps smaller (TERN_HEAP=64M), use fewer ranks or raise `ulimit -v`",
 			   j->size, j->bytes >> 20, strerror(errno));
 	if (base != MAP_FAILED)
 		munmap(base, j->bytes);
@@ -155,12 +155,22 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	if (ftruncate(j->fd, (off_t)p.bytes) != 0)
 		return error_set(-errno, "sizing the memory of a job of %u ranks: %s", j->size,
 				 strerror(errno));
+	if (!commit_fits(j, p.front))
+		return error_set(
+			-ENOMEM,
+			"a job of %u ranks needs %zu KiB to begin with, and the memory cgroup of this "
+			"process has %llu left: raise its limit or use fewer ranks",
+			j->size, p.front >> 10, (unsigned long long)cgroup_room(&j->cgroup) >> 10);
 	if (fallocate(j->fd, 0, 0, (off_t)p.front) != 0)
 		return error_set(-ENOMEM, "reserving %zu KiB for a job of %u ranks: %s", p.front >> 10,
 				 j->size, strerror(errno));
-	int rc = job_map_bytes(j, PROT_READ | PROT_WRITE);
+	bool all;
+	int rc = commit_core(&all);
+	if (!rc)
+		rc = job_map_bytes(j, PROT_READ | PROT_WRITE);
 	if (rc)
 		return rc;
+	commit_dump(j, p.front, all);
 	job_lay_out(j, &p);
 	*j->head = (struct job_head){ .magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size };
 	j->head->here = j->size;
@@ -171,7 +181,7 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 		return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
 	j->head->heap = heap;
 	j->head->cores = cpu_count();
-	j->head->budget = budget ? budget : budget_by_default();
+	j->head->budget = budget ? budget : budget_by_default(&j->cgroup);
 	atomic_store(&j->head->committed, p.front);
 	return 0;
 }
@@ -189,6 +199,7 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 	if (rc)
 		return rc;
 	*j = (struct job){ .size = size, .fd = memfd_create("tern", MFD_CLOEXEC) };
+	cgroup_find(&j->cgroup);
 	if (j->fd < 0)
 		return error_set(-errno, "making the memory of a job of %u ranks: %s", size, strerror(errno));
 	rc = job_make(j, budget, heap);
@@ -245,12 +256,17 @@ static int job_check(struct job *j, int fd, struct plan *p)
 static int job_map_as(struct job *j, int fd, int protection)
 {
 	struct plan p = { 0 };
+	bool all;
 	*j = (struct job){ .fd = fd };
+	cgroup_find(&j->cgroup);
 	int rc = job_check(j, fd, &p);
+	if (!rc)
+		rc = commit_core(&all);
 	if (!rc)
 		rc = job_map_bytes(j, protection);
 	if (rc)
 		return rc;
+	commit_dump(j, p.front, all);
 	job_lay_out(j, &p);
 	return 0;
 }
@@ -305,31 +321,6 @@ size_t job_pool_at(const struct job *j, uint32_t rank)
 struct stats *job_stats(const struct job *j, uint32_t rank)
 {
 	return (struct stats *)(void *)(j->base + j->stats_at + rank * j->stats_bytes);
-}
-
-static int commit_refused(struct job *j, size_t bytes, const char *what, const char *why)
-{
-	return error_set(-ENOMEM,
-			 "%s needs %zu KiB of shared memory, but %s (%llu of %llu KiB are in use); %s", what,
-			 bytes >> 10, why, (unsigned long long)atomic_load(&j->head->committed) >> 10,
-			 (unsigned long long)j->head->budget >> 10, "raise TERN_MEMORY or use fewer ranks");
-}
-
-int job_commit(struct job *j, size_t at, size_t bytes, const char *what)
-{
-	if (atomic_fetch_add(&j->head->committed, bytes) + bytes > j->head->budget) {
-		atomic_fetch_sub(&j->head->committed, bytes);
-		return commit_refused(j, bytes, what, "the job's budget is spent");
-	}
-	while (fallocate(j->fd, 0, (off_t)at, (off_t)bytes) != 0) {
-		if (errno == EINTR)
-			continue;
-		atomic_fetch_sub(&j->head->committed, bytes);
-		return commit_refused(j, bytes, what, strerror(errno));
-	}
-	/* The pages exist now; map them at once, as the first messages would otherwise fault on each. */
-	madvise(j->base + at, bytes, MADV_POPULATE_WRITE);
-	return 0;
 }
 
 int job_stats_begin(struct job *j, uint32_t rank)

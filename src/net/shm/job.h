@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cgroup.h"
 #include "net/shm/stats.h"
 
 #define JOB_MAGIC UINT64_C(0x314e524554) /* "TERN1" */
@@ -122,7 +123,9 @@ struct job {
 	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
 	struct pulse *pulse;          /* one a rank */
 	struct job_card *card;        /* one a rank */
+	struct cgroup cgroup;         /* of this process */
 	size_t heed_row, knocker_row; /* in elements */
+	_Atomic uint64_t dumped; /* bytes that a core dump of this process has; UINT64_MAX: all there are */
 	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
 	/*
 	 * What to do in job_rank_told() as long as a rank makes the memory new, for the process that would notice if that rank died
@@ -196,6 +199,12 @@ void job_ring(struct job *j, uint32_t rank);
 
 /* Commits [at, at + bytes): 0, or -ENOMEM with a sentence that names `what` and the budget. */
 int job_commit(struct job *j, size_t at, size_t bytes, const char *what);
+
+/*
+ * What a core dump of this process has of the memory: its front, and what this is called for, up to a bound. Nothing
+ * else: most of the rest is other ranks', and not committed, and a dump would commit it.
+ */
+void job_dump(struct job *j, size_t at, size_t bytes);
 
 size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to);
 size_t job_heap_at(const struct job *j, uint32_t rank);

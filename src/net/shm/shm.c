@@ -83,6 +83,7 @@ static void peer_heed(struct shm *s, uint32_t rank)
 	p->pool = pool_of(s, rank);
 	if (!p->requests.base && atomic_load_explicit(begun_at(s, site->rank, rank), memory_order_acquire)) {
 		madvise(in, s->job->talk_bytes, MADV_POPULATE_WRITE);
+		job_dump(s->job, job_talk_at(s->job, rank, site->rank), s->job->talk_bytes);
 		talk_serve(site, in, rank, heed_at(s, rank, site->rank));
 	}
 	if (p->requests.base)
