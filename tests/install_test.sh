@@ -87,8 +87,10 @@ foreign=$({ nm -D --defined-only "$lib/libtern.so"; nm -g --defined-only "$lib/l
 echo "the installed command runs"
 "$prefix/bin/tern" info >"$folder/log" || { cat "$folder/log"; exit 1; }
 
+"$prefix/bin/tern-machines" --help | grep -q '^usage: '
+
 echo "the man pages are there"
-for page in man1/tern.1 man1/tern-run.1 man1/tern-perf.1 man1/tern-logp.1 man1/tern-info.1 man7/tern.7; do
+for page in man1/tern.1 man1/tern-run.1 man1/tern-perf.1 man1/tern-logp.1 man1/tern-info.1 man1/tern-machines.1 man7/tern.7; do
 	[[ -s $prefix/share/man/$page ]] || { echo "    not $page"; exit 1; }
 done
 compgen -G "$prefix/share/man/man3/tern_*.3" >/dev/null || { echo "    none in section 3"; exit 1; }
