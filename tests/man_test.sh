@@ -77,6 +77,14 @@ for page in $referred; do
 	[[ -s man/$page ]] || fail "$page does not"
 done
 
+echo "whoever opens a page of section 1 or 3 that has a namesake in section 7 is led there at once"
+for page in man/*.7; do
+	name=$(basename "$page" .7)
+	for other in man/"$name".[13]; do
+		[[ ! -e $other ]] || grep -qF "$name(7)" <<<"$(text "$other" | head -12)" || fail "not from $other"
+	done
+done
+
 echo "tern(7) has every setting and every error code"
 model=$(text man/tern.7)
 for word in $(grep -oP '^\t\[SETTING_.*?"\KTERN_[A-Z_]+' src/base/setting.c) \
