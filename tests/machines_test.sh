@@ -132,7 +132,7 @@ kill -9 $(in_pids c)
 lost killed
 
 sentence "and within the time of keep-alive if it only falls silent"
-export TERN_KEEPALIVE=2
+export TERN_KEEPALIVE=5
 start -n 6 --survive "$bin/fail_ranks" lose
 until_true ready 6 || fail "it does not begin"
 stopped=$(in_pids c)
@@ -140,7 +140,7 @@ kill -STOP $stopped
 wait $front
 kill -9 $stopped 2>/dev/null
 lost stopped
-grep -q 'nothing was heard of host .* for 2 s' "$err" || fail "nobody says that it was silent"
+grep -q 'nothing was heard of host .* for 5 s' "$err" || fail "nobody says that it was silent"
 unset TERN_KEEPALIVE
 
 sentence "a network that lets nothing through is told of"

@@ -71,9 +71,9 @@ ask_until '^in short: the job makes progress' why "$job"
 job_end
 
 sentence "what is no job is refused with a sentence"
-ask why 1
+ask why $stranger
 check_status 1
-check_err 'process 1 is neither the launcher nor a rank'
+check_err "process $stranger is neither the launcher nor a rank"
 ask why none
 check_status 2
 check_err "'none' is not one process"
