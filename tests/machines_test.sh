@@ -143,6 +143,13 @@ lost stopped
 grep -q 'nothing was heard of host .* for 5 s' "$err" || fail "nobody says that it was silent"
 unset TERN_KEEPALIVE
 
+sentence "ranks of a host whose loopback is down are told of all the same"
+ip -n "${net}b" link set lo down
+launch 4 "$bin/launch_ranks" all 5
+ip -n "${net}b" link set lo up
+check_status 0
+says 12 '^rank [0-3] of 4: all came$'
+
 sentence "a network that lets nothing through is told of"
 export TERN_KEEPALIVE=1
 ip -n "${net}switch" link set dev b nomaster
