@@ -48,8 +48,7 @@ static void link_hears(const uint8_t *bytes, size_t len)
 	const char *text;
 	silence_begin(&l.silence, 0);
 	wire_open(&l.agent, bytes_from(bytes, len), dup(fuzz_null()));
-	wire_open(&l.launcher, dup(fuzz_null()), dup(fuzz_null()));
-	l.launcher.from = -1; /* the launcher says nothing */
+	wire_open(&l.launcher, -1, dup(fuzz_null())); /* the launcher says nothing */
 	while (link_round(&l))
 		;
 	REQUIRE(link_noise(&l, &text) <= NOISE);
