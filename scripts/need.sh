@@ -23,6 +23,8 @@ test="$aarch64 $format
 	spin                spin
 	valgrind            valgrind
 	mandoc              mandoc
+	man-db              man
+	bsdextrautils       col
 	libsodium-dev       /usr/include/sodium.h
 	libfabric-dev       /usr/include/rdma/fabric.h
 	libncurses-dev      /usr/include/curses.h

@@ -3,7 +3,7 @@
  * fail_ranks survive [V]: rank V, or 1, kills itself; the others say what their calls say of it.
  * fail_ranks lose: ranks wait for what does not come, and say what is said of those they have lost.
  * fail_ranks raze M V: every rank R with R % M = V kills itself; the others forgive each of those and say when all are gone.
- * fail_ranks stop S V: rank S is stopped and then rank V kills itself; the others say that they know, before S goes on.
+ * fail_ranks stop S... V: each rank S is stopped and then rank V kills itself; the others say that they know, before any S goes on.
  * fail_ranks talk: ranks talk with everybody until somebody ends them.
  * What tests/kill_test.sh and the tests of launchers start.
  */
@@ -22,7 +22,8 @@ enum { ASK, TELL, DONE, PID };
 
 static _Atomic uint64_t answers, done, never;
 static uint32_t victim = 1;
-static pid_t stopped;
+static pid_t stopped[8];
+static unsigned stops;
 
 static void answer(tern *t, const tern_msg *m)
 {
@@ -44,7 +45,7 @@ static void count(tern *t, const tern_msg *m)
 static void note(tern *t, const tern_msg *m)
 {
 	(void)t;
-	stopped = (pid_t)tern_msg_arg(m, 0);
+	stopped[stops++] = (pid_t)tern_msg_arg(m, 0);
 }
 
 static void say(const tern *t, const char *call, int rc)
@@ -124,25 +125,31 @@ static bool is_stopped(pid_t pid)
 	return stopped_now;
 }
 
-/* Rank 0 lets the stopped one go on, and all leave, when everybody else has said that it knows. */
+/* Rank 0 lets the stopped ones go on, and all leave, when everybody else has said that it knows. */
 static void stop_lead(tern *t)
 {
-	tern_wait(t, &done, tern_size(t) - 3);
-	while (!is_stopped(stopped))
-		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
-	kill(stopped, SIGCONT);
+	tern_wait(t, &done, tern_size(t) - 2 - stops);
+	for (unsigned i = 0; i < stops; i++) {
+		while (!is_stopped(stopped[i]))
+			nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+		kill(stopped[i], SIGCONT);
+	}
 	for (uint32_t r = 1; r < tern_size(t); r++)
 		if (r != victim)
 			tern_request(t, r, DONE);
 }
 
-static void stop(tern *t, uint32_t whom)
+/* Whom: as many words as ranks are to be stopped. */
+static void stop(tern *t, char **whom, int n)
 {
+	int mine = 0;
+	for (int i = 0; i < n; i++)
+		mine |= tern_rank(t) == (uint32_t)atoi(whom[i]);
 	tern_on_lost(t, forgive, NULL);
-	if (tern_rank(t) == whom)
+	if (mine)
 		tern_request(t, 0, PID, (uint64_t)getpid());
 	tern_barrier(t);
-	if (tern_rank(t) == whom)
+	if (mine)
 		raise(SIGSTOP);
 	if (tern_rank(t) == victim) {
 		nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
@@ -153,7 +160,7 @@ static void stop(tern *t, uint32_t whom)
 		stop_lead(t);
 		return;
 	}
-	if (tern_rank(t) != whom)
+	if (!mine)
 		tern_request(t, 0, DONE);
 	tern_wait(t, &done, 1);
 }
@@ -190,7 +197,7 @@ int main(int argc, char **argv)
 	else if (argc > 3 && strcmp(argv[1], "raze") == 0)
 		raze(t, (uint32_t)atoi(argv[2]));
 	else if (argc > 3 && strcmp(argv[1], "stop") == 0)
-		stop(t, (uint32_t)atoi(argv[2]));
+		stop(t, argv + 2, argc - 3);
 	else
 		survive(t);
 	return tern_close(t) ? 1 : 0;

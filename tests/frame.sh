@@ -20,6 +20,7 @@ run() { # ARGUMENTS; variables may stand before the call
 }
 check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
 check_out() { grep -qE -- "$1" "$out" || fail "no line of the output matches: $1"; }
+check_not_out() { grep -qE -- "$1" "$out" && fail "a line of the output matches: $1"; }
 check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
 check_quiet() { [[ ! -s $err ]] || fail "something stands on standard error"; }
 check_records() { # HOW MANY

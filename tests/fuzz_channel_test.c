@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes from the heralds of other machines: bytes of whoever has found the port, and bulletins of one
+ * What comes to the links of machines: bytes of whoever has found the port, and bulletins of one
  * that has the key and is wrong.
  */
 #include "fuzz.h"
@@ -28,7 +28,7 @@ static struct job *machine(void)
 /* Nothing of it may be believed, however it is cut. */
 static void stranger(const uint8_t *bytes, size_t len)
 {
-	struct channel c = { .fd = -1 };
+	struct channel c = { .fd = -1, .out_at = sizeof c.out };
 	struct bulletin b;
 	int pair[2];
 	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
@@ -55,7 +55,7 @@ static void bulletins(const uint8_t *bytes, size_t len)
 		bulletin_take(j, &b);
 		REQUIRE(job_rank_state(j, 0) == RANK_EXPECTED && job_rank_state(j, 1) == RANK_EXPECTED);
 		REQUIRE(!ended || job_rank_state(j, rank) >= RANK_GONE);
-		REQUIRE(atomic_load(&j->head->left) <= RANKS / 2);
+		REQUIRE(job_left(j) <= RANKS / 2);
 		boot_look(j, rank, card, sizeof card);
 		job_rank_check(j, rank);
 		job_rank_passed(j, rank);

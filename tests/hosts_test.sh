@@ -68,6 +68,12 @@ sentence "the folder, PATH and TERN_* variables are those of this host, and noth
 says 1 "^$(cd "$folder" && pwd)$"
 says 1 '^spin 77, other $'
 
+sentence "other variables, and numbers of ranks, travel when they are asked for"
+OTHER=1 "$tern" run --hosts 127.0.0.1:2,localhost:1 --ssh "$shell" --env OTHER --env "SAID=it's" sh -c 'echo "rank $TERN_RANK, other $OTHER, $SAID"' >"$out" 2>"$err"
+status=$?
+check_status 0
+says 3 "^rank [012], other 1, it's\$"
+
 sentence "the exit status is that of the rank that failed first, and the rank is named"
 launch 3 sh -c '[ "$TERN_RANK" = 1 ] && exit 7; sleep 100'
 check_status 7

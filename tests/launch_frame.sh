@@ -131,12 +131,99 @@ END
 	says 21 '^[0-9]+ lost 3: all$'
 	says 21 '^[0-9]+ others: fine'
 
-	sentence "$1: who is stopped does not keep others from learning who died"
+	sentence "$1: who is stopped does not keep others from learning who died, be it one or several"
 	MACHINES=6 launch 6 "$folder/spread" "$bin/fail_ranks" stop 1 5
 	says 5 '^[0-4] told: fine'
 	((status == 124)) && fail "some wait for one that is stopped"
+	MACHINES=6 launch 6 "$folder/spread" "$bin/fail_ranks" stop 1 4 5
+	says 5 '^[0-4] told: fine'
+	((status == 124)) && fail "some wait for two that are stopped"
+	launch_links "$1"
 	launcher=("${plain[@]}")
 	check_nothing_left
+}
+begin() { # N PROGRAM...: in the background, with $front the launcher
+	local n=$1
+	shift
+	: >"$out"
+	LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n "$n" "$@" >"$out" 2>"$err" </dev/null &
+	front=$!
+}
+wrote() { [[ $(grep -cE -- "$2" "$out") == "$1" ]]; } # COUNT PATTERN
+links() { for pid in $(marked); do [[ $(cat "/proc/$pid/comm" 2>/dev/null) == tern-link ]] && echo "$pid"; done; }
+links_are() { [[ $(links | wc -w) == "$1" ]]; }
+ports() { # ADDRESS:PORT of whatever links listen at
+	local pid socket at
+	for pid in $(links); do
+		for socket in $(ls -l "/proc/$pid/fd" 2>/dev/null | grep -oE 'socket:\[[0-9]+' | tr -dc '0-9\n'); do
+			awk -v i="$socket" '$10 == i && $4 == "0A" { print $2 }' /proc/net/tcp
+		done
+	done | sort -u | while IFS=: read -r at socket; do
+		printf '%d.%d.%d.%d:%d\n' "0x${at:6:2}" "0x${at:4:2}" "0x${at:2:2}" "0x${at:0:2}" "0x$socket"
+	done
+}
+launch_links() { # NAME: of ranks on three machines
+	sentence "$1: a link that is killed is started again, and who dies meanwhile is known"
+	begin 6 "$folder/spread" "$bin/fail_ranks" lose
+	until_true wrote 6 ready || fail "it does not begin"
+	until_true links_are 3 || fail "there are $(links | wc -w) links, not 3"
+	kill -9 $(links) "$(pids fail_ranks | tail -1)"
+	until_true wrote 5 'wait: dead: rank [0-5] is dead' || fail "not everybody knows who died"
+	wait $front
+	check_nothing_left
+}
+launch_strangers() { # NAME: of ranks on three machines; behind launch_suite
+	local plain=("${launcher[@]}") strangers
+	launcher+=($survive)
+	sentence "$1: strangers who fill the ports of all machines make nobody dead, and who dies is known"
+	TERN_KEEPALIVE=6 begin 6 "$folder/spread" "$bin/fail_ranks" lose
+	until_true wrote 6 ready || fail "it does not begin"
+	"$bin/stranger" 60 $(ports) >"$folder/strangers" 2>&1 &
+	strangers=$!
+	sleep 3
+	kill -9 $(links | head -1) # while the ports are full: its machine is to be reached anew
+	sleep 8
+	kill -0 $strangers || fail "no strangers come: $(cat "$folder/strangers")"
+	wrote 0 'dead' || fail "strangers made a rank dead: $(grep dead "$out" | head -1)"
+	kill -9 "$(pids fail_ranks | head -1)"
+	until_true wrote 5 'wait: dead: rank [0-5] is dead' || fail "not everybody knows who died"
+	[[ $(grep -oE 'dead: rank [0-5]' "$out" | sort -u | wc -l) == 1 ]] || fail "a rank that lives was called dead"
+	kill $strangers
+	wait $strangers $front 2>/dev/null
+	launcher=("${plain[@]}")
+	check_nothing_left
+}
+pids() { for pid in $(marked); do [[ $(cat "/proc/$pid/comm" 2>/dev/null) == "$1" ]] && echo "$pid"; done; } # COMMAND
+launch_early() { # NAME: a rank that dies before it joins, or while it does
+	[[ $survive && ! $hasty ]] || return
+	sentence "$1: a rank that dies before it joins is named by tern_open() of the others"
+	local plain=("${launcher[@]}")
+	launcher+=($survive)
+	launch 3 sh -c "[ \${PMIX_RANK:-\${PMI_RANK:-\$SLURM_PROCID}} = 1 ] && kill -9 \$\$; exec $bin/launch_ranks wait"
+	((status == 124)) && fail "the others wait for ever"
+	[[ $(grep -c 'launch_ranks: wait: rank 1 ended before joining the others' "$err") == 2 ]] || fail "not both name it"
+	launch 3 "$folder/spread" sh -c "[ \${PMIX_RANK:-\${PMI_RANK:-\$SLURM_PROCID}} = 0 ] && exit 0; exec $bin/launch_ranks wait"
+	((status == 124)) && fail "the others wait for ever on several machines"
+	[[ $(grep -c 'launch_ranks: wait: rank 0 ended before joining the others' "$err") == 2 ]] || fail "not both name rank 0"
+
+	sentence "$1: one that lives and does not join is not waited for longer than TERN_JOIN says"
+	TERN_JOIN=2 launch 3 sh -c "[ \${PMIX_RANK:-\${PMI_RANK:-\$SLURM_PROCID}} = 1 ] && exec sleep 5; exec $bin/launch_ranks wait"
+	((status == 124)) && fail "the others wait for ever"
+	[[ $(grep -cE 'wait: (rank 1|some rank) has not called tern_open\(\).* within 2 s \(TERN_JOIN\)' "$err") == 2 ]] ||
+		fail "not both say that it does not come"
+	launcher=("${plain[@]}")
+	check_nothing_left
+}
+launch_killed() { # NAME: whatever started the ranks is killed
+	sentence "$1: ranks whose launcher was killed end, on one machine and on several"
+	local spread
+	for spread in "" "$folder/spread"; do
+		begin 4 $spread "$bin/launch_ranks" wait
+		until_true grep -q 'rank 3 waits' "$out" || fail "it does not begin"
+		kill -9 $front
+		wait $front 2>/dev/null
+		check_nothing_left
+	done
 }
 launch_suite() { # NAME; `survive` holds the option that lets others go on when a rank dies, if there is one
 	sentence "$1: the examples do what they do under tern run"
@@ -165,6 +252,8 @@ launch_suite() { # NAME; `survive` holds the option that lets others go on when 
 
 	[[ $survive ]] && launch_survivors "$1"
 	launch_machines "$1"
+	launch_early "$1"
+	launch_killed "$1"
 
 	sentence "$1: several jobs at once do not mix"
 	local i jobs=()
@@ -179,9 +268,7 @@ launch_suite() { # NAME; `survive` holds the option that lets others go on when 
 	done
 
 	sentence "$1: nothing is left of a job whose launcher is told to end, or whose rank was killed"
-	: >"$out"
-	LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n 4 "$bin/launch_ranks" wait >"$out" 2>"$err" </dev/null &
-	local front=$!
+	begin 4 "$bin/launch_ranks" wait
 	until_true grep -q 'rank 3 waits' "$out" || fail "it does not begin"
 	kill -TERM $front
 	wait $front 2>/dev/null

@@ -10,6 +10,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 launcher=(mpirun.openmpi --oversubscribe)
 survive=--enable-recovery
 launch_suite mpirun
+launch_strangers mpirun
 
 sentence "mpirun: machines that differ in what carries their messages are named, with what to set"
 launch_odd TERN_FLOW=nack 'the services' flow\ by\ {nack,credit},order,retry

@@ -224,7 +224,46 @@ check_out $'on\non'
 check_err 'rank 1 .* ended with status 7; the other 3 ranks go on$'
 check_err 'rank 2 .* ended with status 8; the other 2 ranks go on$'
 
+sentence "with --survive=survivors ranks that died do not count, and with --survive=any one good rank is enough"
+# Rank 1 is killed, and rank 2 returns $1 after it; the others return 0.
+ranks='case $TERN_RANK in 1) kill -9 $$ ;; esac
+while kill -0 "$(cat FILE)" 2>/dev/null; do sleep 0.02; done; [ $TERN_RANK != 2 ] || exit $1'
+survivors() { # OPTION STATUS-OF-RANK-2
+	rm -f "$folder/killed"
+	run -n 4 $1 sh -c "[ \$TERN_RANK = 1 ] && echo \$\$ >$folder/new && mv $folder/new $folder/killed
+		until [ -e $folder/killed ]; do sleep 0.02; done; ${ranks/FILE/$folder/killed}" sh "$2"
+}
+survivors --survive=survivors 0
+check_status 0
+check_err 'rank 1 .* was killed by signal 9 \(Killed\); the other 3 ranks go on$'
+survivors --survive=survivors 3
+check_status 3
+survivors --survive=any 3
+check_status 0
+survivors --survive=first 3
+check_status 137
+for choice in survivors any; do
+	run -n 2 --survive=$choice sh -c 'kill -9 $$'
+	check_status 137
+	run -n 2 --survive=$choice sh -c 'exit 9'
+	check_status 9
+	run -n 2 --survive=$choice ./no/such/program
+	check_status 127
+done
+
 # -- Starting -----------------------------------------------------------------
+
+sentence "-np is -n"
+run -np 3 sh -c 'echo one'
+check_status 0
+count_printed one 3 || fail "there are not three"
+
+sentence "--env sets variables for the ranks, with a value of its own or with this one"
+HERE=here run -n 2 --env SAID='a = b' --env HERE --env EMPTY= sh -c 'echo "$SAID, $HERE, ${EMPTY-unset}."'
+check_status 0
+count_printed 'a = b, here, \.' 2 || fail "they have others: $(<"$out")"
+run -n 1 --env TERN_SPIN=77 "$tern" info
+grep -q '^ *TERN_SPIN .*77' "$out" || fail "Tern does not see its own"
 
 sentence "ranks find their number, the job's size and its memory in the environment"
 run -n 3 --tag sh -c 'echo $TERN_RANK of $TERN_SIZE; readlink /proc/self/fd/$TERN_JOB_FD'
@@ -264,6 +303,14 @@ mistake '-n needs a value' -n
 mistake '--bind needs a value' -n 1 --bind
 mistake "--bind socket: .*'core'.*'none'" -n 1 --bind socket true
 mistake "did you mean --survive" -n 1 --survvie true
+mistake "--survive=nobody: .*'first', 'survivors' or 'any'" -n 1 --survive=nobody true
+mistake '-np needs a value' -np
+mistake '-n p4: ' -np4 true
+mistake '--env NOT_SET_ANYWHERE: it is not set here; say --env NOT_SET_ANYWHERE=VALUE' -n 1 --env NOT_SET_ANYWHERE true
+mistake '--env =x: a variable has a name' -n 1 --env =x true
+mistake '--env TERN_RANK=3: tern run sets that variable' -n 1 --env TERN_RANK=3 true
+mistake '--hosts and --hostfile' -n 1 --hosts a --hostfile b true
+mistake 'did you mean --hostfile' -n 1 --hostfiel b true
 mistake "no option '-x'.*program's name comes first" -n 1 -x true
 "$tern" rnu 2>"$err"
 status=$?
@@ -280,6 +327,18 @@ sentence "help goes to standard output with status 0"
 run --help
 check_status 0
 grep -q 'tern run -n 2 ./hello' "$out" || fail "it has no example"
+cp "$out" "$folder/help"
+"$tern" help run >"$out" 2>"$err" || fail "tern help run fails"
+cmp -s "$out" "$folder/help" || fail "tern help run says something else"
+"$tern" help >"$out" 2>"$err" || fail "tern help fails"
+"$tern" --help | cmp -s - "$out" || fail "tern help says something else than tern --help"
+for command in $(sed -n 's/^  \([a-z]*\) .*/\1/p' "$out"); do
+	"$tern" help "$command" 2>"$err" | grep -q "^usage: tern $command" || fail "tern help $command does not say how"
+done
+"$tern" help rnu >"$out" 2>"$err"
+status=$?
+check_status 2
+check_err "no command 'rnu'; did you mean 'tern run'"
 [[ $("$tern" --version) == "tern "[0-9]*.*.* ]] || fail "--version is wrong"
 "$tern" --help | grep -q perf || fail "tern --help does not list perf"
 
@@ -500,6 +559,57 @@ elsewhere a,,b "$folder/quiet" "'' is no host"
 elsewhere 'a, b' "$folder/quiet" "' b' is no host"
 elsewhere a,a "$folder/quiet" 'a is named twice'
 elsewhere true '' '^tern run: --ssh: .*is empty'
+elsewhere a:1,b:x "$folder/quiet" "'b:x' has no number of ranks behind its colon"
+elsewhere a:4,b "$folder/quiet" 'a has a number of ranks and b has none'
+elsewhere a:1 "$folder/quiet" '-n 2: the hosts have 1 places'
+mistake 'how many ranks\? .* --hosts a:4,b:8' --hosts a,b --ssh "$folder/quiet" true
+mistake "--hostfile $folder/none: No such file" --hostfile "$folder/none" true
+printf 'a\nb slots=two words\n' >"$folder/hosts"
+mistake "$folder/hosts, line 2: a host stands here by itself" -n 2 --hostfile "$folder/hosts" true
+mistake '/dev/zero: it is too long' -n 2 --hostfile /dev/zero true
+
+# What stands for ssh, and lets its ranks know where they are: HOST COMMAND.
+cat >"$folder/named" <<'END'
+#!/bin/sh
+export WHERE=$1 ENVIRONMENT="$(env)"
+shift
+exec sh -c "$*"
+END
+chmod +x "$folder/named"
+
+sentence "hosts with numbers get as many ranks, in order, until all have a place"
+run --hosts a:1,b:3,c:2 --ssh "$folder/named" sh -c 'echo "$TERN_RANK of $TERN_SIZE at $WHERE"'
+check_status 0
+[[ $(sort "$out") == $'0 of 6 at a\n1 of 6 at b\n2 of 6 at b\n3 of 6 at b\n4 of 6 at c\n5 of 6 at c' ]] || fail "they are elsewhere: $(<"$out")"
+run --hosts a:1,b:3,c:2 --ssh "$folder/named" -n 2 sh -c 'echo "$TERN_RANK of $TERN_SIZE at $WHERE"'
+[[ $(sort "$out") == $'0 of 2 at a\n1 of 2 at b' ]] || fail "they are elsewhere: $(<"$out")"
+
+sentence "a file of hosts is as good as a list"
+printf '# hosts\n\nb slots=2 # two\na:1\n' >"$folder/hosts"
+run --hostfile "$folder/hosts" --ssh "$folder/named" --tag sh -c 'echo "at $WHERE"'
+check_status 0
+[[ $(sort "$out") == $'[0] at b\n[1] at b\n[2] at a' ]] || fail "they are elsewhere: $(<"$out")"
+
+sentence "--env sets variables on every host, and not for the command that reaches it, unless Tern reads them"
+HERE=here run --hosts a,b --ssh "$folder/named" -n 2 --env SAID='a = b' --env HERE --env TERN_SPIN=77 \
+	sh -c 'echo "$SAID, $HERE, $TERN_SPIN"; echo "$ENVIRONMENT" | grep -E "^(SAID|TERN_SPIN)="'
+check_status 0
+count_printed 'a = b, here, 77' 2 || fail "they have others: $(<"$out")"
+count_printed 'TERN_SPIN=77' 2 || fail "the agent does not see what Tern reads"
+printed 'SAID=.*' && fail "the command that reaches a host has it, too"
+
+sentence "what survivors return counts on other hosts, too"
+for host in a b; do
+	run --hosts a,b --ssh "$folder/named" -n 4 --survive=survivors sh -c "[ \$WHERE = $host ] && kill -9 \$\$; exit 0"
+	check_status 0
+	run --hosts a,b --ssh "$folder/named" -n 4 --survive=survivors sh -c "[ \$WHERE = $host ] && kill -9 \$\$; exit 4"
+	check_status 4
+	run --hosts a,b --ssh "$folder/named" -n 4 --survive=any sh -c "[ \$WHERE = $host ] && exit 5; exit 0"
+	check_status 0
+	run --hosts a,b --ssh "$folder/named" -n 4 --survive sh -c "[ \$WHERE = $host ] && kill -9 \$\$; exit 0"
+	check_status 137
+done
+check_nothing_left
 
 sentence "a command line that this host takes is taken on another one, too"
 run --hosts a,b --ssh "$folder/quiet" -n 2 sh -c 'echo $#' $(seq 120000)

@@ -5,7 +5,10 @@
 job=
 
 job_start() { # RANKS PLAY; variables may stand before the call
-	"$tern" run -n "$1" "$TERN_BIN/stuck_ranks" "$2" >"$folder/job" 2>&1 &
+	job_run -n "$1" "$TERN_BIN/stuck_ranks" "$2"
+}
+job_run() { # ARGUMENTS of tern run
+	"$tern" run "$@" >"$folder/job" 2>&1 &
 	job=$!
 }
 job_end() {

@@ -235,11 +235,7 @@ static inline int tern_unheeded(const struct tern_lane *lane)
 	return atomic_load_explicit(lane->heed, memory_order_relaxed) == 0;
 }
 
-/*
- * The look that every send takes at one inlet of the circle. An older lap's
- * header is smaller; when the lap number wraps it is greater for one lap, and
- * the poll finds that nothing is there.
- */
+/* The look that every send takes at one inlet of the circle. An older lap's header is smaller (I2 in src/ring/ring.h). */
 /* cost: base status */
 static inline void tern_look(tern *t)
 {

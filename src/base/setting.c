@@ -28,7 +28,7 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_GRACE] = { "TERN_GRACE", "500",
 			    "milliseconds of silence after which a wait blames a dead rank" },
 	[SETTING_STUCK] = { "TERN_STUCK", "0",
-			    "seconds after which a wait that nothing ends writes what is under way to stderr; "
+			    "seconds before a stuck wait prints its call, whom it waits for, and pending operations to stderr; "
 			    "0: never" },
 	[SETTING_DELIVERY] = { "TERN_DELIVERY", "poll",
 			       "who runs handlers while the program computes: poll (nobody), thread, interrupt" },
@@ -88,6 +88,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			      "auto is auth over udp, and none over ofi" },
 	[SETTING_MACHINE] = { "TERN_MACHINE", "",
 			      "under another launcher: ranks for which this differs share no memory, as if on different machines" },
+	[SETTING_JOIN] = { "TERN_JOIN", "300",
+			   "under another launcher: seconds that tern_open() waits for the other ranks to call it; 0: for ever" },
 	[SETTING_KEEPALIVE] = { "TERN_KEEPALIVE", "30",
 				"seconds of silence after which another machine is taken for lost; 0: never" },
 };

@@ -44,8 +44,8 @@ static int boot_join(const struct pmi_ops *pmi, struct boot *b)
 {
 	char why[400];
 	int rc = join_through(pmi, b);
-	if (!rc)
-		return 0;
+	if (!rc || rc == -EOWNERDEAD || rc == -ETIMEDOUT)
+		return rc; /* which says nothing of the launcher */
 	snprintf(why, sizeof why, "%s", tern_strerror(rc));
 	return boot_refuse(pmi->sign, pmi->starters, rc, why);
 }

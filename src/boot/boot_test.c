@@ -155,8 +155,9 @@ static bool manager_serve(int fd, unsigned *arrived)
 		answer(fd, "cmd=put_result rc=0 msg=success\n");
 	} else if (strcmp(line, "cmd=barrier_in") == 0)
 		++*arrived;
-	else if (sscanf(line, "cmd=get kvsname=kvs_7_0 key=%63s", key) == 1 && value_of(key))
-		answer(fd, "cmd=get_result rc=0 msg=success value=%s\n", value_of(key));
+	else if (sscanf(line, "cmd=get kvsname=kvs_7_0 key=%63s", key) == 1)
+		answer(fd, value_of(key) ? "cmd=get_result rc=0 msg=success value=%s\n" : "cmd=get_result rc=-1 msg=%s\n",
+		       value_of(key) ? value_of(key) : "key_not_found");
 	else if (strcmp(line, "cmd=finalize") == 0)
 		answer(fd, "cmd=finalize_ack\n");
 	else
@@ -165,6 +166,18 @@ static bool manager_serve(int fd, unsigned *arrived)
 }
 
 static int rank_socket[RANKS];
+static unsigned fence_of = RANKS; /* how many come to a fence */
+static pid_t rank_pid[RANKS];
+static int doomed = -1; /* killed when all have put their cards, before any of the others may get them */
+
+static void manager_kill(void)
+{
+	if (doomed < 0)
+		return;
+	kill(rank_pid[doomed], SIGKILL);
+	waitpid(rank_pid[doomed], NULL, 0);
+	doomed = -1;
+}
 
 /* Serves everybody, in whatever order they speak, until all have left. */
 static void manager_run(void)
@@ -180,8 +193,9 @@ static void manager_run(void)
 				p[r].fd = -1;
 				left--;
 			}
-		if (arrived < RANKS)
+		if (arrived < fence_of)
 			continue;
+		manager_kill();
 		for (int r = 0; r < RANKS; r++)
 			answer(p[r].fd, "cmd=barrier_out\n");
 		arrived = 0;
@@ -214,6 +228,7 @@ static void ranks_start(void (*rank_main)(uint32_t rank))
 		}
 		close(pair[1]);
 		rank_socket[r] = pair[0];
+		rank_pid[r] = pid;
 	}
 }
 
@@ -271,6 +286,75 @@ TEST(whoever_waits_long_for_the_others_to_join_says_so)
 {
 	REQUIRE(pipe(complaints) == 0);
 	ranks_start(rank_complains);
+	manager_run();
+	CHECK_IS(ranks_failed(), 0);
+}
+
+/* -- Ranks that do not join ---------------------------------------------------------------- */
+
+static char expected_words[64];
+
+static void rank_names_it(uint32_t rank)
+{
+	tern *t;
+	(void)rank;
+	int rc = tern_open(&t, NULL);
+	CHECK_IS(rc, -EOWNERDEAD);
+	CHECK(sentence_has(rc, expected_words));
+	CHECK_IS(tern_open(&t, NULL), -EOWNERDEAD); /* and does not wait for it again */
+}
+
+TEST(a_rank_that_dies_while_joining_is_named_by_the_others)
+{
+	for (int victim = 0; victim < RANKS; victim++) {
+		snprintf(expected_words, sizeof expected_words, "rank %d ended while the ranks joined", victim);
+		doomed = victim;
+		table.count = 0;
+		ranks_start(rank_names_it);
+		manager_run();
+		CHECK_IS(ranks_failed(), 0);
+	}
+}
+
+/* It ended before it could put its card, and the manager goes on without it. */
+static void rank_1_puts_nothing(uint32_t rank)
+{
+	if (rank == 1)
+		_exit(0);
+	rank_names_it(rank);
+}
+
+TEST(a_rank_without_a_card_is_named)
+{
+	snprintf(expected_words, sizeof expected_words, "rank 1 ended before joining");
+	table.count = 0;
+	fence_of = RANKS - 1;
+	ranks_start(rank_1_puts_nothing);
+	manager_run();
+	CHECK_IS(ranks_failed(), 0);
+	fence_of = RANKS;
+}
+
+static void rank_2_is_late(uint32_t rank)
+{
+	struct boot b;
+	char byte;
+	setenv("TERN_JOIN", "1", 1);
+	if (rank == 2) { /* until the others have given up, and ended */
+		close(complaints[1]);
+		(void)!read(complaints[0], &byte, 1);
+		return;
+	}
+	int rc = boot_find(&b);
+	CHECK_IS(rc, -ETIMEDOUT);
+	CHECK(sentence_has(rc, "some rank has not called tern_open()") && sentence_has(rc, "1 s (TERN_JOIN)"));
+}
+
+TEST(nobody_waits_for_longer_than_asked_for_ranks_that_do_not_join)
+{
+	REQUIRE(pipe(complaints) == 0);
+	ranks_start(rank_2_is_late);
+	close(complaints[1]);
 	manager_run();
 	CHECK_IS(ranks_failed(), 0);
 }

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/world.h"
 
 static void bulletin_fill(const struct job *j, uint32_t rank, struct bulletin *n)
 {
@@ -40,22 +38,6 @@ static void card_take(struct job_card *c, const struct bulletin *n)
 	atomic_thread_fence(memory_order_release);
 	memcpy(c->bytes, n->card, sizeof c->bytes);
 	atomic_store_explicit(&c->published, n->published, memory_order_release);
-}
-
-/*
- * Heralds of several ranks may hear at once. Whoever has this holds it for microseconds; one that does so for long has been
- * killed or stopped, and is not waited for.
- */
-enum { SCRIBE_NAP_NS = 20000, SCRIBE_NS = 100000000 };
-
-static void scribe_take(struct job *j)
-{
-	uint32_t nobody = 0;
-	uint64_t end = clock_ns() + SCRIBE_NS;
-	while (!atomic_compare_exchange_strong(&j->head->scribe, &nobody, 1) && clock_ns() < end) {
-		nobody = 0;
-		world_real.nap(SCRIBE_NAP_NS);
-	}
 }
 
 /* That a rank has ended may also be said by others, who do not know its serial; nothing comes behind it. */
@@ -102,10 +84,7 @@ enum bulletin_worth bulletin_take(struct job *j, const struct bulletin *n)
 		bulletin_end(j, n->rank, STATUS_LOST, &ends); /* its sender knew nothing else of it */
 		n = &ends;
 	}
-	scribe_take(j);
-	enum bulletin_worth worth = bulletin_write(j, n);
-	atomic_store(&j->head->scribe, 0);
-	return worth;
+	return bulletin_write(j, n);
 }
 
 void bulletin_lost(struct bulletin *n, uint32_t rank)

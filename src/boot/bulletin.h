@@ -2,7 +2,8 @@
 /*
  * What ranks of one machine know of those of another: where they can be reached, and whether they have
  * left. Each machine has a memory of the job; a bulletin is what is copied from one to the other, by whoever connects the
- * machines: the agents of `tern run --hosts`, or the heralds of ranks that another launcher started (herald.h).
+ * machines: the agents of `tern run --hosts`, or the links of a job that another launcher started (link.h). A machine has one
+ * of those, so one process writes what is heard.
  *
  * It may come by several ways, so a serial tells the later from the earlier. A bulletin says everything that there is to say of its rank, so the last one replaces all before it, and it does no harm to
  * hear one twice. Sessions are counted by each machine by itself: a rank in a later session has left this one.

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <sodium.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -64,22 +63,21 @@ static void socket_watch(int fd, uint64_t silence)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
-static void channel_begin(struct channel *c, int fd, bool caller, const struct job *job, uint32_t rank)
+static void channel_begin(struct channel *c, int fd, bool caller, const struct job *job)
 {
-	*c = (struct channel){ .fd = fd, .caller = caller, .begun = clock_ns() };
-	c->mine = (struct greeting){ .version = VERSION, .rank = rank };
+	*c = (struct channel){ .fd = fd, .caller = caller, .begun = clock_ns(), .out_at = sizeof c->out };
+	c->mine = (struct greeting){ .version = VERSION, .machine = job->head->machine };
 	randombytes_buf(c->mine.random, sizeof c->mine.random);
 	memcpy(c->key, job->head->key, sizeof c->key);
 }
 
-int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct job *job, uint32_t rank,
-		 uint64_t silence)
+int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct job *job, uint64_t silence)
 {
 	int fd = socket_new(to->sin6_family);
 	if (fd < 0)
 		return fd;
 	socket_watch(fd, silence);
-	channel_begin(c, fd, true, job, rank);
+	channel_begin(c, fd, true, job);
 	if (connect(fd, (const struct sockaddr *)(const void *)to, address_len(to)) == 0 ||
 	    errno == EINPROGRESS)
 		return 0;
@@ -88,13 +86,13 @@ int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct 
 	return rc;
 }
 
-int channel_accept(struct channel *c, int listener, const struct job *job, uint32_t rank, uint64_t silence)
+int channel_accept(struct channel *c, int listener, const struct job *job, uint64_t silence)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return -errno;
 	socket_watch(fd, silence);
-	channel_begin(c, fd, false, job, rank);
+	channel_begin(c, fd, false, job);
 	return 0;
 }
 
@@ -102,7 +100,6 @@ void channel_close(struct channel *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
-	free(c->out);
 	sodium_memzero(c->key, sizeof c->key);
 	*c = (struct channel){ .fd = -1 };
 }
@@ -120,45 +117,21 @@ static void tag_make(const struct channel *c, uint8_t tag[CHANNEL_TAG], const st
 	crypto_generichash_final(&s, tag, CHANNEL_TAG);
 }
 
-static int out_add(struct channel *c, const void *bytes, size_t len)
+bool channel_room(const struct channel *c)
 {
-	if (c->out_at == c->out_len)
-		c->out_at = c->out_len = 0;
-	if (c->out_len + len > c->out_room) {
-		size_t room = 2 * c->out_room + len;
-		char *out = realloc(c->out, room);
-		if (!out)
-			return -ENOMEM;
-		c->out = out;
-		c->out_room = room;
-	}
-	memcpy(c->out + c->out_len, bytes, len);
-	c->out_len += len;
-	return 0;
+	return c->fd >= 0 && c->greeted && c->out_at == sizeof c->out;
 }
 
-int channel_send(struct channel *c, const struct bulletin *b)
+void channel_send(struct channel *c, const struct bulletin *b)
 {
-	struct sealed s = { .bulletin = *b };
-	if (c->greeted)
-		tag_make(c, s.tag, b, c->sent++, c->caller);
-	return out_add(c, &s, sizeof s); /* without a tag as long as there is no key: see out_seal() */
-}
-
-/* What was to be sent before the key was there gets its tags. */
-static void out_seal(struct channel *c)
-{
-	for (size_t at = 0; at < c->out_len; at += sizeof(struct sealed)) {
-		struct sealed s;
-		memcpy(&s, c->out + at, sizeof s);
-		tag_make(c, s.tag, &s.bulletin, c->sent++, c->caller);
-		memcpy(c->out + at, &s, sizeof s);
-	}
+	c->out.bulletin = *b;
+	tag_make(c, c->out.tag, b, c->sent++, c->caller);
+	c->out_at = 0;
 }
 
 bool channel_waits(const struct channel *c)
 {
-	return c->mine_at < sizeof c->mine || (c->greeted && c->out_at < c->out_len);
+	return c->mine_at < sizeof c->mine || c->out_at < sizeof c->out;
 }
 
 /* As much as can be; 0, or a negative errno. */
@@ -178,8 +151,8 @@ static int bytes_write(int fd, const void *bytes, size_t len, size_t *at)
 int channel_flush(struct channel *c)
 {
 	int rc = bytes_write(c->fd, &c->mine, sizeof c->mine, &c->mine_at);
-	if (!rc && c->greeted && c->mine_at == sizeof c->mine)
-		rc = bytes_write(c->fd, c->out, c->out_len, &c->out_at);
+	if (!rc && c->mine_at == sizeof c->mine)
+		rc = bytes_write(c->fd, &c->out, sizeof c->out, &c->out_at);
 	return rc;
 }
 
@@ -195,10 +168,9 @@ static void greeted(struct channel *c)
 	crypto_generichash_update(&s, (const unsigned char *)caller, sizeof *caller);
 	crypto_generichash_update(&s, (const unsigned char *)called, sizeof *called);
 	crypto_generichash_final(&s, c->key, sizeof c->key);
-	c->peer = c->in.greeting.rank;
+	c->peer = c->in.greeting.machine;
 	c->greeted = true;
 	c->in_len = 0;
-	out_seal(c);
 }
 
 /* False at the end of what has come. *rc: why nothing more will. */
@@ -231,9 +203,10 @@ int channel_receive(struct channel *c, struct bulletin *b)
 	if (!in_fill(c, sizeof c->in.sealed, &rc))
 		return rc;
 	c->in_len = 0;
-	tag_make(c, tag, &c->in.sealed.bulletin, c->received++, !c->caller);
+	tag_make(c, tag, &c->in.sealed.bulletin, c->received, !c->caller);
 	if (sodium_memcmp(tag, c->in.sealed.tag, sizeof tag) != 0)
 		return -EPROTO;
+	c->received++;
 	*b = c->in.sealed.bulletin;
 	return 1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Streams between heralds: what is believed, and what is not. */
+/* Connections between machines: what is believed, and what is not. */
 #include "boot/channel.h"
 
 #include <arpa/inet.h>
@@ -13,7 +13,8 @@
 
 enum { CALLER = 3, CALLED = 1, MANY = 500 };
 
-static struct job job;
+static struct job job, theirs;
+static struct job_head theirs_head;
 static struct sockaddr_in6 address;
 static int listener;
 static struct channel caller, called;
@@ -24,6 +25,11 @@ static void job_open(void)
 	if (!channel_usable(why, sizeof why))
 		check_skip(why);
 	REQUIRE(job_create(&job, 4, 0) == 0);
+	job.head->machine = CALLED;
+	theirs = job; /* the same job on another machine, as far as a connection can tell */
+	theirs.head = &theirs_head;
+	theirs_head = *job.head;
+	theirs_head.machine = CALLER;
 	address = (struct sockaddr_in6){ .sin6_family = AF_INET };
 	((struct sockaddr_in *)(void *)&address)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	listener = channel_listen(&address);
@@ -49,67 +55,69 @@ static void wait_for(int fd)
 static void channels_open(void)
 {
 	job_open();
-	REQUIRE(channel_call(&caller, &address, &job, CALLER, 30) == 0);
+	REQUIRE(channel_call(&caller, &address, &theirs, 30) == 0);
 	wait_for(listener);
-	REQUIRE(channel_accept(&called, listener, &job, CALLED, 30) == 0);
+	REQUIRE(channel_accept(&called, listener, &job, 30) == 0);
 }
 
-static void said(struct channel *c, uint32_t rank, uint32_t serial)
+/* Lets both ends do what they can; what `to` has heard, or 0, and the errno that ended it. */
+static uint32_t turn(struct channel *from, struct channel *to, int *rc)
 {
-	struct bulletin b = { .rank = rank, .serial = serial };
+	struct bulletin b, back;
+	channel_flush(from);
+	channel_flush(to);
+	channel_receive(from, &back); /* the greeting; nothing else comes that way here */
+	*rc = channel_receive(to, &b);
+	if (*rc <= 0)
+		return 0;
+	CHECK(chance_filled((unsigned char *)b.card, sizeof b.card, b.serial));
+	return b.serial;
+}
+
+/* Says one thing, and what the other hears next; 0 and the errno that ended it. */
+static uint32_t passes(struct channel *from, struct channel *to, uint32_t serial, int *rc)
+{
+	struct bulletin b = { .rank = 2, .serial = serial };
+	uint32_t heard = 0;
 	chance_fill((unsigned char *)b.card, sizeof b.card, serial);
-	CHECK_IS(channel_send(c, &b), 0);
-}
-
-/* What the other hears next; 0 and the errno that ended it. */
-static uint32_t heard(struct channel *from, struct channel *to, int *rc)
-{
-	struct bulletin b;
-	for (int i = 0; i < 1000; i++) {
-		channel_flush(from);
-		channel_flush(to);
-		struct bulletin back;
-		channel_receive(from, &back); /* the greeting; nothing else comes that way here */
-		*rc = channel_receive(to, &b);
-		if (*rc < 0)
-			return 0;
-		if (*rc) {
-			CHECK(chance_filled((unsigned char *)b.card, sizeof b.card, b.serial));
-			return b.serial;
-		}
-		usleep(1000);
+	*rc = 0;
+	for (int i = 0; i < 5000 && !channel_room(from) && *rc >= 0; i++, usleep(1000))
+		CHECK_IS(turn(from, to, rc), 0);
+	if (*rc < 0)
+		return 0;
+	channel_send(from, &b);
+	CHECK(!channel_room(from));
+	for (int i = 0; i < 5000 && !heard && *rc >= 0; i++) {
+		heard = turn(from, to, rc);
+		if (!heard)
+			usleep(1000);
 	}
-	return 0;
+	return heard;
 }
 
 TEST(bulletins_come_whole_and_in_order_in_both_directions)
 {
 	int rc;
 	channels_open();
-	for (uint32_t i = 1; i <= MANY; i++) /* before anybody has greeted */
-		said(&caller, 2, i);
+	CHECK(!channel_room(&caller)); /* before anybody has greeted */
 	for (uint32_t i = 1; i <= MANY; i++)
-		CHECK_IS(heard(&caller, &called, &rc), i);
+		CHECK_IS(passes(&caller, &called, i, &rc), i);
 	CHECK_IS(called.peer, CALLER);
 	CHECK_IS(caller.peer, CALLED);
 	for (uint32_t i = 1; i <= MANY; i++)
-		said(&called, 0, i);
-	for (uint32_t i = 1; i <= MANY; i++)
-		CHECK_IS(heard(&called, &caller, &rc), i);
+		CHECK_IS(passes(&called, &caller, i, &rc), i);
 	job_close();
 }
 
 TEST(the_end_of_the_other_is_noticed_behind_its_last_word)
 {
 	int rc;
+	struct bulletin b = { .serial = 8 };
 	channels_open();
-	said(&caller, 2, 7);
-	CHECK_IS(heard(&caller, &called, &rc), 7);
-	said(&caller, 2, 8);
+	CHECK_IS(passes(&caller, &called, 7, &rc), 7);
+	channel_send(&caller, &b);
 	channel_flush(&caller);
 	channel_close(&caller);
-	caller.fd = -1;
-	struct bulletin b;
 	wait_for(called.fd);
 	CHECK_IS(channel_receive(&called, &b), 1);
 	CHECK_IS(b.serial, 8);
@@ -124,12 +132,12 @@ TEST(whoever_has_another_key_is_not_believed)
 	struct job other;
 	job_open();
 	REQUIRE(job_create(&other, 4, 0) == 0);
-	REQUIRE(channel_call(&caller, &address, &other, CALLER, 30) == 0);
+	REQUIRE(channel_call(&caller, &address, &other, 30) == 0);
 	wait_for(listener);
-	REQUIRE(channel_accept(&called, listener, &job, CALLED, 30) == 0);
-	said(&caller, 2, 1);
-	CHECK_IS(heard(&caller, &called, &rc), 0);
+	REQUIRE(channel_accept(&called, listener, &job, 30) == 0);
+	CHECK_IS(passes(&caller, &called, 1, &rc), 0);
 	CHECK_IS(rc, -EPROTO);
+	CHECK_IS(called.received, 0);
 	job_unmap(&other);
 	job_forget(&other);
 	job_close();
@@ -141,7 +149,7 @@ static int bare_call(void)
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	REQUIRE(connect(fd, (struct sockaddr *)(void *)&address, sizeof(struct sockaddr_in)) == 0);
 	wait_for(listener);
-	REQUIRE(channel_accept(&called, listener, &job, CALLED, 30) == 0);
+	REQUIRE(channel_accept(&called, listener, &job, 30) == 0);
 	return fd;
 }
 
@@ -169,7 +177,7 @@ TEST(whatever_bytes_a_stranger_sends_nothing_of_them_is_believed)
 	for (int round = 0; round < 60; round++) {
 		chance_fill(bytes, sizeof bytes, chance_next(&c));
 		if (round % 2) /* a greeting that is one */
-			memcpy(bytes, &(struct greeting){ .version = 1, .rank = CALLER },
+			memcpy(bytes, &(struct greeting){ .version = 1, .machine = CALLER },
 			       sizeof(struct greeting));
 		CHECK_IS(bare_says(bytes, sizeof bytes), -EPROTO);
 	}
@@ -183,13 +191,13 @@ TEST(what_was_said_in_one_stream_cannot_be_said_again_in_another)
 	unsigned char bytes[sizeof(struct greeting) + sizeof(struct sealed)];
 	int rc;
 	channels_open();
-	said(&caller, 2, 1);
-	CHECK_IS(heard(&caller, &called, &rc), 1);
+	CHECK_IS(passes(&caller, &called, 1, &rc), 1);
 	overheard = caller;
 	memcpy(bytes, &overheard.mine, sizeof overheard.mine);
-	memcpy(bytes + sizeof overheard.mine, overheard.out, sizeof(struct sealed));
-	CHECK_IS(send(caller.fd, overheard.out, sizeof(struct sealed), 0), (ssize_t)sizeof(struct sealed));
-	CHECK_IS(heard(&caller, &called, &rc), 0);
+	memcpy(bytes + sizeof overheard.mine, &overheard.out, sizeof(struct sealed));
+	CHECK_IS(send(caller.fd, &overheard.out, sizeof(struct sealed), 0), (ssize_t)sizeof(struct sealed));
+	wait_for(called.fd);
+	CHECK_IS(turn(&caller, &called, &rc), 0);
 	CHECK_IS(rc, -EPROTO);
 	channel_close(&called);
 	CHECK_IS(bare_says(bytes, sizeof bytes), -EPROTO);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The launcher's process manager is asked for two things: which rank this is of how many,
- * and to carry one card from each rank to all. A card says which machine its rank is
- * on and where it can be met; if they are on several, a second one says where its herald can be reached, and whether there
- * is a fabric. Then it has done its work.
+ * and to carry one card from each rank to all. A card says which process its rank is, which machine it is
+ * on and where it can be met; where the link of its machine can be called, if it turns out to be the lowest there; and whether there
+ * is a fabric. Then the manager has done its work: whoever dies from now on is noticed without it.
  *
  * It is closed at once, so that a rank may end as it likes afterwards; but PMIx with the
  * endpoint, because MPI in the same process shares it, and Open MPI's mpirun lets nobody in
@@ -23,25 +23,21 @@
 
 #include "base/error.h"
 #include "base/kernel.h"
-#include "boot/herald.h"
+#include "boot/link.h"
 #include "boot/meet.h"
-#include "boot/neighbour.h"
 #include "boot/place.h"
 #include "net/reach.h"
 
 struct card {
 	struct place place;
 	struct meet_address meet;
-	uint64_t id; /* rank 0's is the job's, */
+	struct process_name process;
+	struct sockaddr_in6 link; /* family 0: no socket could be had */
+	uint32_t fabric;          /* whether its machine has one */
+	uint64_t id;              /* rank 0's is the job's, */
 	uint8_t key[JOB_KEY];
 };
 _Static_assert(sizeof(struct card) <= PMI_CARD_MAX, "a card must fit a value of the launcher's table");
-
-/* A second one, of a job over several machines. */
-struct far_card {
-	struct sockaddr_in6 herald; /* where it can be reached */
-	uint32_t fabric;            /* whether its machine has one */
-};
 
 /* A job that is being joined. */
 struct joining {
@@ -50,19 +46,32 @@ struct joining {
 	struct card *card; /* one a rank */
 	uint32_t *machine; /* one a rank: the number of its machine, in the order of their lowest ranks */
 	uint32_t machines;
-	int meeting;
+	int meeting, listener;
+	struct error_kept deaf; /* why there is no listener */
 	struct job *job;
 };
 
-static int card_make(struct card *c, int *meeting)
+/* Of one machine it is closed unused. If it cannot be had, that is an error only with several. */
+static void listener_open(struct joining *j, struct card *c)
 {
-	*c = (struct card){ .id = 0 };
+	if (link_listen(&j->listener, &c->link) == 0)
+		return;
+	error_keep(&j->deaf);
+	c->link = (struct sockaddr_in6){ 0 };
+	j->listener = -1;
+}
+
+static int card_make(struct joining *j, struct card *c)
+{
+	*c = (struct card){ .process = { .pid = getpid(), .born = process_born(getpid()) },
+			    .fabric = reach_fabric_here() };
 	int rc = place_here(&c->place);
 	if (!rc)
-		rc = meet_open(meeting, &c->meet);
+		rc = meet_open(&j->meeting, &c->meet);
 	if (!rc && (getrandom(&c->id, sizeof c->id, 0) != sizeof c->id ||
 		    getrandom(c->key, sizeof c->key, 0) != sizeof c->key))
 		rc = error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
+	listener_open(j, c);
 	return rc;
 }
 
@@ -83,56 +92,92 @@ static void machines_count(struct joining *j)
 	}
 }
 
-static int meet(const struct joining *j)
+/* Where each machine's link can be called: its lowest rank opened that socket. */
+static int addresses(const struct joining *j, struct sockaddr_in6 *address)
 {
-	struct meet_plan plan = { .size = j->size, .machine = j->machine, .machines = j->machines };
-	uint32_t host = host_of(j, j->rank);
-	if (host != j->rank)
-		return meet_guest(&j->card[host].meet, j->rank, j->job);
-	plan.id = j->card[0].id;
-	memcpy(plan.key, j->card[0].key, sizeof plan.key);
-	return meet_host(j->meeting, &j->card[j->rank].meet, j->rank, &plan, j->job);
+	for (uint32_t r = 0; r < j->size; r++) {
+		if (host_of(j, r) != r)
+			continue;
+		address[j->machine[r]] = j->card[r].link;
+		if (j->machines == 1 || j->card[r].link.sin6_family)
+			continue;
+		if (r != j->rank)
+			return error_set(-ENOTSUP, "rank %u on %.63s cannot reach other machines, and says why", r,
+					 j->card[r].place.host);
+		error_restore(&j->deaf);
+		return j->deaf.rc;
+	}
+	return 0;
 }
 
-/* Only a job that needs it opens a port that others can reach. */
-static int meet_machines(const struct joining *j)
+/* The machine's link begins before anybody else has the memory: from then on deaths are noticed. */
+static int begin(struct job *job, void *arg)
 {
-	struct far_card mine = { .fabric = reach_fabric_here() }, *all = calloc(j->size, sizeof *all);
-	struct sockaddr_in6 *address = calloc(j->size, sizeof *address);
-	int listener = -1,
-	    rc = all && address
-			 ? herald_open(&listener, &mine.herald)
-			 : error_set(-ENOMEM, "joining %u ranks on several machines: no memory", j->size);
-	if (!rc)
-		rc = pmi_gather(j->pmi, j->rank, j->size, "herald", &mine, sizeof mine, all);
+	const struct joining *j = arg;
+	struct sockaddr_in6 *address = calloc(j->machines, sizeof *address);
+	struct link_plan plan = { .job = job,
+				  .launcher = process_launcher(j->pmi->sign),
+				  .listener = j->machines > 1 ? j->listener : -1,
+				  .address = address };
 	bool fabric = true;
-	for (uint32_t r = 0; !rc && r < j->size; r++) {
-		address[r] = all[r].herald;
-		fabric &= all[r].fabric != 0;
-	}
+	for (uint32_t r = 0; r < j->size; r++)
+		fabric &= j->card[r].fabric != 0;
+	reach_agreed(job->head, fabric);
+	int rc = address ? addresses(j, address) : error_set(-ENOMEM, "joining %u ranks: no memory", j->size);
 	if (!rc)
-		reach_agreed(j->job->head, fabric);
-	if (!rc)
-		rc = herald_begin(j->job, j->rank, listener, address);
-	if (rc && listener >= 0)
-		close(listener);
+		rc = link_begin(&plan);
 	free(address);
-	free(all);
 	return rc;
+}
+
+static int meet_as_host(struct joining *j)
+{
+	struct process_name *process = calloc(j->size, sizeof *process);
+	struct meet_plan plan = { .size = j->size,
+				  .machine = j->machine,
+				  .machines = j->machines,
+				  .id = j->card[0].id,
+				  .process = process,
+				  .begin = begin,
+				  .arg = j };
+	if (!process)
+		return error_set(-ENOMEM, "joining %u ranks: no memory", j->size);
+	memcpy(plan.key, j->card[0].key, sizeof plan.key);
+	for (uint32_t r = 0; r < j->size; r++)
+		process[r] = j->card[r].process;
+	int rc = meet_host(j->meeting, &j->card[j->rank].meet, j->rank, &plan, j->job);
+	free(process);
+	return rc;
+}
+
+static int meet(struct joining *j)
+{
+	uint32_t host = host_of(j, j->rank);
+	return host == j->rank ? meet_as_host(j) : meet_guest(&j->card[host].meet, host, j->rank, j->job);
 }
 
 static int cards_exchange(struct joining *j)
 {
 	struct card mine;
-	int rc = card_make(&mine, &j->meeting);
+	int rc = card_make(j, &mine);
 	if (!rc)
 		rc = pmi_gather(j->pmi, j->rank, j->size, "card", &mine, sizeof mine, j->card);
 	return rc;
 }
 
+static void joining_close(const struct joining *j)
+{
+	if (j->meeting >= 0)
+		close(j->meeting);
+	if (j->listener >= 0)
+		close(j->listener);
+	free(j->machine);
+	free(j->card);
+}
+
 static int find_the_others(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, struct job *job)
 {
-	struct joining j = { .pmi = pmi, .rank = rank, .size = size, .meeting = -1, .job = job };
+	struct joining j = { .pmi = pmi, .rank = rank, .size = size, .meeting = -1, .listener = -1, .job = job };
 	j.card = calloc(size, sizeof *j.card);
 	j.machine = calloc(size, sizeof *j.machine);
 	int rc = j.card && j.machine ? cards_exchange(&j)
@@ -141,12 +186,7 @@ static int find_the_others(const struct pmi_ops *pmi, uint32_t rank, uint32_t si
 		machines_count(&j);
 		rc = meet(&j);
 	}
-	if (!rc && j.machines > 1)
-		rc = meet_machines(&j);
-	if (j.meeting >= 0)
-		close(j.meeting);
-	free(j.machine);
-	free(j.card);
+	joining_close(&j);
 	return rc;
 }
 
@@ -159,16 +199,21 @@ struct joined {
 	struct error_kept said;
 };
 
-/* A manager to be closed later, and the process that has to: a child that it forks has not. */
+/* A manager to be closed later, the job, and the process that has to: a child that it forks has not. */
 static struct {
 	const struct pmi_ops *manager;
+	struct job *job;
+	uint32_t rank;
 	pid_t pid;
 } kept;
 
 void join_leave(void)
 {
-	herald_settle();
-	if (kept.manager && kept.pid == getpid())
+	if (kept.pid != getpid())
+		return;
+	if (kept.job)
+		link_settle(kept.job, kept.rank);
+	if (kept.manager)
 		kept.manager->close();
 	kept.manager = NULL;
 }
@@ -176,7 +221,6 @@ void join_leave(void)
 static void manager_keep(const struct pmi_ops *manager)
 {
 	kept.manager = manager;
-	kept.pid = getpid();
 	atexit(join_leave);
 }
 
@@ -196,14 +240,17 @@ static int join(struct joined *j)
 			       j->through->name, b->rank, b->size);
 	else if (b->size > 1)
 		rc = find_the_others(j->through, b->rank, b->size, &j->job);
-	if (j->through->shared)
+	kept.pid = getpid();
+	if (j->through->shared && !pmi_waits())
 		manager_keep(j->through);
-	else
+	else if (!pmi_waits())
 		j->through->close();
 	if (rc || b->size == 1)
 		return rc;
 	b->fd = j->job.fd;
-	return neighbour_watch(&j->job, b->rank);
+	kept.job = &j->job;
+	kept.rank = b->rank;
+	return 0;
 }
 
 /*

@@ -7,8 +7,8 @@
 #include "boot/pmi.h"
 
 /*
- * Joins the job through `pmi`: the ranks find out who is on this machine, share memory, watch each other, and
- * reach those of other machines through heralds. Blocks until every rank has called it. If the job has one rank,
+ * Joins the job through `pmi`: the ranks find out who is on this machine, and share memory, and the lowest of them starts
+ * the machine's link. Blocks until every rank has called it, or one of them has ended, or TERN_JOIN seconds have passed. If the job has one rank,
  * b->size is 1 and there is no memory. Not for two threads at once.
  *
  * What is joined stays joined until the process ends, for one session after another.

@@ -19,8 +19,10 @@
 #include "base/setting.h"
 #include "boot/process.h"
 
-/* Everybody was there when the cards were exchanged, so whoever does not come by then has died. */
-enum { PATIENCE_S = 60 };
+enum {
+	LOOK_MS = 100, /* how often the host looks whether those live who have not come */
+	KNOCK_S = 5,   /* how long one that has come may say nothing */
+};
 
 /* What a guest says, and what the host answers; the descriptor comes beside it. */
 struct knock {
@@ -35,9 +37,16 @@ struct welcome {
 
 /* -- Sockets ------------------------------------------------------------------------ */
 
-static void socket_patience(int fd)
+static uint64_t patience_s(void)
 {
-	const struct timeval most = { .tv_sec = PATIENCE_S };
+	uint64_t seconds;
+	return setting_number(SETTING_JOIN, &seconds) == 0 ? seconds : 0;
+}
+
+/* 0, for ever, is what TERN_JOIN means by it, too. */
+static void socket_patience(int fd, uint64_t seconds)
+{
+	const struct timeval most = { .tv_sec = (time_t)seconds };
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
 }
@@ -47,7 +56,7 @@ static int socket_open(void)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return error_set(-errno, "making a socket for the ranks to meet at: %s", strerror(errno));
-	socket_patience(fd);
+	socket_patience(fd, patience_s());
 	return fd;
 }
 
@@ -178,7 +187,7 @@ static bool host_admit(struct host *h, int fd)
 {
 	struct knock k;
 	pid_t pid;
-	socket_patience(fd);
+	socket_patience(fd, KNOCK_S);
 	if (peer_pid(fd, &pid) != 0 || recv(fd, &k, sizeof k, 0) != (ssize_t)sizeof k ||
 	    !key_equal(k.key, h->address->key) || !is_guest(h, k.rank))
 		return false;
@@ -189,34 +198,50 @@ static bool host_admit(struct host *h, int fd)
 	return true;
 }
 
+/* Who has not come; UINT32_MAX: all have. */
+static uint32_t host_awaits(const struct host *h)
+{
+	for (uint32_t r = 0; r < h->plan->size; r++)
+		if (is_guest(h, r) && h->guest[r].fd < 0)
+			return r;
+	return UINT32_MAX;
+}
+
 static int host_missing(const struct host *h)
 {
-	uint32_t r = 0;
-	while (!is_guest(h, r) || h->guest[r].fd >= 0)
-		r++;
-	return error_set(-EOWNERDEAD,
-			 "rank %u has not come to meet rank %u within %d s: it has ended, or hangs", r,
-			 h->rank, PATIENCE_S);
+	return error_set(-ETIMEDOUT, "rank %u has not come to meet rank %u within %llu s (TERN_JOIN)",
+			 host_awaits(h), h->rank, (unsigned long long)patience_s());
+}
+
+/* Everybody lived when the cards were exchanged; a card says which process that was. */
+static int host_look(const struct host *h)
+{
+	for (uint32_t r = 0; h->plan->process && r < h->plan->size; r++) {
+		const struct process_name *p = &h->plan->process[r];
+		if (!is_guest(h, r) || h->guest[r].fd >= 0 || process_born(p->pid) == p->born)
+			continue;
+		return error_set(-EOWNERDEAD, "rank %u ended while the ranks joined their job", r);
+	}
+	return 0;
 }
 
 static int host_collect(struct host *h)
 {
-	uint64_t end = clock_ns() + PATIENCE_S * UINT64_C(1000000000);
-	uint32_t left = 0;
-	for (uint32_t r = 0; r < h->plan->size; r++)
-		left += is_guest(h, r);
-	while (left) {
+	uint64_t patience = patience_s(), end = clock_ns() + patience * UINT64_C(1000000000);
+	int rc = 0;
+	while (!rc && host_awaits(h) != UINT32_MAX) {
 		struct pollfd p = { .fd = h->fd, .events = POLLIN };
-		int64_t ms = (int64_t)(end - clock_ns()) / 1000000;
-		if (ms <= 0 || poll(&p, 1, (int)ms) == 0)
+		if (patience && clock_ns() >= end)
 			return host_missing(h);
+		if (poll(&p, 1, LOOK_MS) == 0) {
+			rc = host_look(h);
+			continue;
+		}
 		int fd = accept4(h->fd, NULL, NULL, SOCK_CLOEXEC);
-		if (fd >= 0 && host_admit(h, fd))
-			left--;
-		else if (fd >= 0)
+		if (fd >= 0 && !host_admit(h, fd))
 			close(fd);
 	}
-	return 0;
+	return rc;
 }
 
 static int host_make(const struct host *h, struct job *job)
@@ -237,7 +262,7 @@ static int host_make(const struct host *h, struct job *job)
 	return 0;
 }
 
-/* One that has died since then is noticed by the rank before it. */
+/* One that has died since then is noticed by the link. */
 static void host_answer(struct host *h, int rc, int memory)
 {
 	struct welcome w = { .rc = rc };
@@ -263,6 +288,10 @@ int meet_host(int fd, const struct meet_address *a, uint32_t rank, const struct 
 	int rc = host_collect(&h);
 	if (!rc)
 		rc = host_make(&h, job);
+	if (!rc && plan->begin && (rc = plan->begin(job, plan->arg)) != 0) {
+		job_unmap(job);
+		job_forget(job);
+	}
 	host_answer(&h, rc, rc ? -1 : job->fd);
 	free(h.guest);
 	return rc;
@@ -293,7 +322,7 @@ static int guest_connect(const struct meet_address *host, uint32_t rank, int *ou
 	return rc;
 }
 
-int meet_guest(const struct meet_address *host, uint32_t rank, struct job *job)
+int meet_guest(const struct meet_address *host, uint32_t lowest, uint32_t rank, struct job *job)
 {
 	struct welcome w;
 	int fd, memory = -1;
@@ -302,8 +331,13 @@ int meet_guest(const struct meet_address *host, uint32_t rank, struct job *job)
 		rc = welcome_receive(fd, &w, &memory);
 		close(fd);
 	}
-	if (rc)
-		rc = error_set(rc, "rank %u cannot get the job's memory from the lowest rank here: %s", rank,
+	if (rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -EPIPE)
+		rc = error_set(-EOWNERDEAD, "rank %u ended while the ranks joined their job", lowest);
+	else if (rc == -EAGAIN)
+		rc = error_set(-ETIMEDOUT, "rank %u has given rank %u no memory within %llu s (TERN_JOIN)", lowest,
+			       rank, (unsigned long long)patience_s());
+	else if (rc)
+		rc = error_set(rc, "rank %u cannot get the job's memory from rank %u: %s", rank, lowest,
 			       strerror(-rc));
 	else if (w.rc < 0 && *w.text)
 		rc = error_set(w.rc, "%s", w.text);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "boot/process.h"
 #include "net/shm/job.h"
 
 enum { MEET_NAME = 16, MEET_KEY = 16 };
@@ -34,15 +35,20 @@ struct meet_plan {
 	uint32_t machines;
 	uint64_t id;
 	uint8_t key[JOB_KEY];
+	const struct process_name *process; /* of each rank, as its card says; NULL: it is not known */
+	/* What is to be done when the memory is there and before anybody gets it; NULL: nothing. */
+	int (*begin)(struct job *job, void *arg);
+	void *arg;
 };
 
 /*
  * The host: makes a job of the plan's ranks, notes which process each of those on its machine is, and gives it to all of
- * them. If that fails the others are told why, and their calls fail with the same sentence.
+ * them. If that fails the others are told why, and their calls fail with the same sentence. One that ends before it has come is named
+ * in it at once; one that lives is waited for, for TERN_JOIN seconds.
  */
 int meet_host(int fd, const struct meet_address *a, uint32_t rank, const struct meet_plan *plan,
 	      struct job *job);
-/* Any other rank. The job's descriptor belongs to the caller, as after job_create(). */
-int meet_guest(const struct meet_address *host, uint32_t rank, struct job *job);
+/* Any other rank; `lowest` is the host's. The job's descriptor belongs to the caller, as after job_create(). */
+int meet_guest(const struct meet_address *host, uint32_t lowest, uint32_t rank, struct job *job);
 
 #endif

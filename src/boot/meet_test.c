@@ -51,7 +51,7 @@ static unsigned guests_failed(void)
 static void guest_comes(uint32_t rank)
 {
 	struct job j;
-	CHECK_IS(meet_guest(&address, rank, &j), 0);
+	CHECK_IS(meet_guest(&address, 0, rank, &j), 0);
 	CHECK_IS(j.size, 4);
 	CHECK_IS(atomic_load(&j.rank[rank].pid), getpid());
 	CHECK_IS(atomic_load(&j.rank[rank].born), process_born(getpid()));
@@ -76,7 +76,7 @@ TEST(every_rank_gets_the_memory_and_the_job_knows_its_process)
 static void guest_is_refused(void)
 {
 	struct job j;
-	int rc = meet_guest(&address, 1, &j);
+	int rc = meet_guest(&address, 0, 1, &j);
 	CHECK(rc == -ECONNRESET || rc == -EPIPE || rc == -EPERM);
 }
 
@@ -94,7 +94,7 @@ static void stranger_then_guest(void (*disguise)(void), uint32_t rank)
 	waitpid(stranger, &status, 0);
 	CHECK_IS(status, 0);
 	struct job j;
-	CHECK_IS(meet_guest(&address, rank, &j), 0);
+	CHECK_IS(meet_guest(&address, 0, rank, &j), 0);
 }
 
 static void with_another_key(void)
@@ -142,7 +142,7 @@ TEST(another_user_is_sent_away_though_the_key_is_right)
 static void guest_meets_a_stranger(uint32_t rank)
 {
 	struct job j;
-	CHECK_IS(meet_guest(&address, rank, &j), -EPERM);
+	CHECK_IS(meet_guest(&address, 0, rank, &j), -EPERM);
 }
 
 TEST(a_rank_does_not_tell_the_key_to_another_users_process)
@@ -169,7 +169,7 @@ TEST(a_rank_does_not_tell_the_key_to_another_users_process)
 static void guest_hears_why(uint32_t rank)
 {
 	struct job j;
-	int rc = meet_guest(&address, rank, &j);
+	int rc = meet_guest(&address, 0, rank, &j);
 	CHECK_IS(rc, -ENOMEM);
 	CHECK(strstr(tern_strerror(rc), "TERN_MEMORY"));
 }
@@ -188,7 +188,7 @@ TEST(if_the_host_cannot_make_the_memory_every_rank_hears_why)
 static void guest_finds_nobody(uint32_t rank)
 {
 	struct job j;
-	int rc = meet_guest(&address, rank, &j);
+	int rc = meet_guest(&address, 0, rank, &j);
 	CHECK(rc < 0);
 	CHECK(strstr(tern_strerror(rc), "rank 1 cannot get the job's memory"));
 }
@@ -220,7 +220,7 @@ static void guest_bound(uint32_t rank)
 {
 	struct job j;
 	bind_to_the(rank);
-	CHECK_IS(meet_guest(&address, rank, &j), 0);
+	CHECK_IS(meet_guest(&address, 0, rank, &j), 0);
 	CHECK_IS(j.head->cores, 2);
 }
 

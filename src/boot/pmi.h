@@ -23,6 +23,7 @@ struct pmi_ops {
 	const char *sign;     /* the variable that a process finds if it was started by one of these */
 	const char *count;    /* the variable that says how many ranks there are; may be missing */
 	bool outermost; /* what other launchers start inherits `sign`, so it counts only if no other is there */
+	bool parallel;  /* a thread may call get() while another one is in fence() */
 	bool shared;    /* MPI in the same process uses it too, and cannot if we have closed it: close late */
 
 	/* Whether it can be spoken here; if not, what is missing and what to do, in `why`. */
@@ -32,8 +33,16 @@ struct pmi_ops {
 	int (*open)(uint32_t *rank, uint32_t *size);
 	int (*put)(const char *key, const char *value);
 	int (*fence)(void); /* what everybody has put can be got behind it */
+	/* Does not wait: -ENODATA if that rank has put nothing. */
 	int (*get)(uint32_t rank, const char *key, char *value, size_t len);
 	void (*close)(void);
+
+	/*
+	 * How the processes of the job can be told from others, by variables that they were started with: one that names the job, another, or
+	 * NULL, that does so with it, and one that is the rank. Which ranks are on this node, "0,1,5", is in `neighbours`: false if nobody says.
+	 */
+	const char *mark[2], *number;
+	bool (*neighbours)(char *list, size_t len);
 };
 
 /* In the order in which they are asked. */
@@ -43,11 +52,16 @@ extern const struct pmi_ops *const pmi_table[PMI_PROTOCOLS];
 /*
  * Gives every rank the `len` bytes of every rank, in `all`, by rank. Each rank calls
  * it with the same `key`, once; `len` is at most PMI_CARD_MAX and the same everywhere.
+ *
+ * Fails with the names of ranks that have put nothing, that have no process on this node any more (-EOWNERDEAD), or that did not come within
+ * TERN_JOIN seconds (-ETIMEDOUT). After the last two the manager still waits: it is not to be used again, which pmi_waits() tells.
  */
 enum { PMI_CARD_MAX = (PMI_VALUE_MAX - 1) / 2 };
 int pmi_gather(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, const char *key, const void *mine,
 	       size_t len, void *all);
+bool pmi_waits(void);
 
+bool pmi_slurm_neighbours(char *list, size_t len);
 extern const struct pmi_ops pmix_ops, pmi_wire_ops, pmi_slurm_ops;
 
 #endif

@@ -104,6 +104,16 @@ static int slurm_get(uint32_t rank, const char *key, char *value, size_t len)
 	return answer(what, slurm.get(slurm.table, key, value, (int)len));
 }
 
+/* Also for its PMI-2, which has no other way to say so. */
+bool pmi_slurm_neighbours(char *list, size_t len)
+{
+	const char *tasks = getenv("SLURM_GTIDS");
+	if (!tasks || strlen(tasks) >= len)
+		return false;
+	strcpy(list, tasks);
+	return true;
+}
+
 static void slurm_close(void)
 {
 	slurm.finalize();
@@ -121,4 +131,7 @@ const struct pmi_ops pmi_slurm_ops = {
 	.fence = slurm_fence,
 	.get = slurm_get,
 	.close = slurm_close,
+	.mark = { "SLURM_JOB_ID", "SLURM_STEP_ID" },
+	.number = "SLURM_PROCID",
+	.neighbours = pmi_slurm_neighbours,
 };

@@ -151,7 +151,10 @@ static int wire_fence(void)
 
 static int wire_get(uint32_t rank, const char *key, char *value, size_t len)
 {
+	char answered[32];
 	int rc = wire_ask("get_result", "cmd=get kvsname=%s key=%s\n", wire.table, key);
+	if (rc && wire_word("cmd", answered, sizeof answered) && strcmp(answered, "get_result") == 0)
+		return -ENODATA; /* an rc that is not 0: there is no such key */
 	if (!rc && !wire_word("value", value, len))
 		rc = error_set(-EPROTO, "the launcher has nothing of rank %u", rank);
 	return rc;
@@ -175,4 +178,7 @@ const struct pmi_ops pmi_wire_ops = {
 	.fence = wire_fence,
 	.get = wire_get,
 	.close = wire_close,
+	.mark = { "SLURM_JOB_ID", "SLURM_STEP_ID" },
+	.number = "SLURM_PROCID",
+	.neighbours = pmi_slurm_neighbours,
 };

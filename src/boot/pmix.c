@@ -122,17 +122,23 @@ static int pmix_fence(void)
 	pmix_info_t collect = { .key = PMIX_COLLECT_DATA, .value = { .type = PMIX_BOOL } };
 	collect.value.data.flag = true;
 	pmix_status_t status = pmix.fence(NULL, 0, &collect, 1);
+	if (status == PMIX_ERR_PARTIAL_SUCCESS)
+		return 0; /* a rank has died: what it has put is there, or pmix_get() names it */
 	return status == PMIX_SUCCESS ? 0 : refused("waiting for the other ranks to join", status);
 }
 
 static int pmix_get(uint32_t rank, const char *key, char *value, size_t len)
 {
 	pmix_proc_t whose = pmix.self;
+	pmix_info_t now = { .key = PMIX_IMMEDIATE, .value = { .type = PMIX_BOOL } };
 	pmix_value_t *v;
 	char what[64];
 	snprintf(what, sizeof what, "asking where rank %u is", rank);
 	whose.rank = rank;
-	pmix_status_t status = pmix.get(&whose, key, NULL, 0, &v);
+	now.value.data.flag = true;
+	pmix_status_t status = pmix.get(&whose, key, &now, 1, &v);
+	if (status == PMIX_ERR_NOT_FOUND)
+		return -ENODATA;
 	if (status != PMIX_SUCCESS)
 		return refused(what, status);
 	bool good = v->type == PMIX_STRING && strlen(v->data.string) < len;
@@ -140,6 +146,20 @@ static int pmix_get(uint32_t rank, const char *key, char *value, size_t len)
 		strcpy(value, v->data.string);
 	value_free(v);
 	return good ? 0 : error_set(-EPROTO, "%s: PMIx answered something else", what);
+}
+
+static bool pmix_neighbours(char *list, size_t len)
+{
+	pmix_proc_t job = pmix.self;
+	pmix_value_t *v;
+	job.rank = PMIX_RANK_WILDCARD;
+	if (pmix.get(&job, PMIX_LOCAL_PEERS, NULL, 0, &v) != PMIX_SUCCESS)
+		return false;
+	bool good = v->type == PMIX_STRING && strlen(v->data.string) < len;
+	if (good)
+		strcpy(list, v->data.string);
+	value_free(v);
+	return good;
 }
 
 static void pmix_close(void)
@@ -152,6 +172,7 @@ const struct pmi_ops pmix_ops = {
 	.starters = "mpirun, prterun or srun --mpi=pmix",
 	.sign = "PMIX_RANK",
 	.count = "OMPI_COMM_WORLD_SIZE",
+	.parallel = true,
 	.shared = true,
 	.usable = pmix_usable,
 	.open = pmix_open,
@@ -159,4 +180,7 @@ const struct pmi_ops pmix_ops = {
 	.fence = pmix_fence,
 	.get = pmix_get,
 	.close = pmix_close,
+	.mark = { "PMIX_NAMESPACE" },
+	.number = "PMIX_RANK",
+	.neighbours = pmix_neighbours,
 };

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -13,10 +14,14 @@
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
 
 /* What /proc says of a process, as far as it matters here. */
 struct process {
 	char state;
+	pid_t parent;
 	uint64_t born;
 	int status;
 };
@@ -37,9 +42,9 @@ static bool process_look(pid_t pid, struct process *p)
 	text[n] = '\0';
 	const char *behind = strrchr(text, ')'), *last = strrchr(text, ' ');
 	if (!behind || sscanf(behind,
-			      ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			      ") %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
 			      "%llu",
-			      &p->state, &born) != 2)
+			      &p->state, &p->parent, &born) != 3)
 		return false;
 	p->born = born;
 	return sscanf(last, "%d", &p->status) == 1;
@@ -85,4 +90,37 @@ bool process_status(int fd, pid_t pid, uint64_t born, int *status)
 		return false;
 	*status = e.status;
 	return true;
+}
+
+void process_signal(int fd, int signal)
+{
+	syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0);
+}
+
+bool process_variable(pid_t pid, const char *name, char *value, size_t len)
+{
+	char path[32], *entry = NULL;
+	size_t room = 0, n = strlen(name);
+	bool found = false;
+	snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+	FILE *f = fopen(path, "re");
+	while (f && !found && getdelim(&entry, &room, '\0', f) > 0)
+		found = strncmp(entry, name, n) == 0 && entry[n] == '=';
+	if (found)
+		snprintf(value, len, "%s", entry + n + 1);
+	if (f)
+		fclose(f);
+	free(entry);
+	return found;
+}
+
+struct process_name process_launcher(const char *sign)
+{
+	struct process p;
+	char value[8];
+	pid_t pid = getppid();
+	while (pid > 1 && process_variable(pid, sign, value, sizeof value))
+		pid = process_look(pid, &p) ? p.parent : 0;
+	return (struct process_name){ .pid = pid > 0 && process_born(pid) ? pid : 0,
+				      .born = process_born(pid) };
 }

@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-enum { STACK = 128 << 10 };
+enum { STACK = 1 << 20 }; /* bytes; process managers' libraries run on it */
 
 int thread_start(pthread_t *thread, void *(*main)(void *arg), void *arg)
 {

@@ -203,6 +203,32 @@ static int branch_grow(struct opening *o, const struct branch *b)
 	return rc;
 }
 
+static unsigned branch_living(const struct chans *s, const struct branch *b)
+{
+	unsigned living = 0;
+	for (unsigned i = 0; i < b->n; i++)
+		living += !s->e->site.peer[b->rank[i]].lost;
+	return living;
+}
+
+static unsigned branch_cut(const struct chans *s, const struct branch *b, uint32_t relay)
+{
+	for (unsigned i = 0; i < branch_relays(b->n); i++) {
+		struct branch behind = branch_behind(b, i);
+		unsigned cut =
+			b->rank[i] == relay ? branch_living(s, &behind) : branch_cut(s, &behind, relay);
+		if (cut)
+			return cut;
+	}
+	return 0;
+}
+
+unsigned open_behind(const struct tern_chan *c, uint32_t relay)
+{
+	struct branch b = { .rank = c->rank, .n = c->ranks };
+	return branch_cut(c->chans, &b, relay);
+}
+
 /* -- Offering ------------------------------------------------------------------------------------ */
 
 static int offer_all(struct opening *o)

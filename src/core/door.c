@@ -169,44 +169,52 @@ void door_return(struct endpoint *e, uint32_t doors)
 
 /* -- Holds -------------------------------------------------------------------------------- */
 
-void tern_hold_rare(tern *t)
+void door_hold_rare(struct endpoint *e, int64_t n)
 {
-	struct endpoint *e = t->own;
 	if (agent_is_me(e)) {
-		tern_guard_add(t, -TERN_GUARD_HOLD); /* the guard is the program's */
+		tern_guard_add(e->t, -n); /* the guard is the program's */
 		e->agent_hold++;
 		return;
 	}
 	if (e->shared) {
 		share_lock(e);
-		guard_add(e, TERN_GUARD_HOLD);
+		guard_add(e, n);
 	}
 	if (!attach_is_mine(e))
 		attach_first(e); /* or a thread that waits might borrow it and serve it under the hold */
 	if (e->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
-	if (tern_alerted(t) & ALERT_ENTRY)
-		role_regain(e, TERN_GUARD_HOLD);
-	if (e->watchdog && held(e) == 1)
+	if (tern_alerted(e->t) & ALERT_ENTRY)
+		role_regain(e, (uint32_t)n);
+	if (e->watchdog && held(e) == n / TERN_GUARD_HOLD)
 		watchdog_hold(e);
 }
 
-void tern_release_rare(tern *t)
+void door_release_rare(struct endpoint *e, int64_t n)
 {
-	struct endpoint *e = t->own;
 	if (agent_is_me(e)) {
-		tern_guard_add(t, TERN_GUARD_HOLD);
+		tern_guard_add(e->t, n);
 		e->agent_hold -= e->agent_hold > 0;
 		return;
 	}
 	if (e->shared)
-		guard_add(e, -TERN_GUARD_HOLD);
+		guard_add(e, -n);
 	if (e->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
 	if (e->guarded && !guard_busy(e))
 		role_leave(e);
 	if (e->shared)
 		share_unlock(e);
+}
+
+void tern_hold_rare(tern *t)
+{
+	door_hold_rare(t->own, TERN_GUARD_HOLD);
+}
+
+void tern_release_rare(tern *t)
+{
+	door_release_rare(t->own, TERN_GUARD_HOLD);
 }
 
 int door_mend(struct endpoint *e)

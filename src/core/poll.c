@@ -294,7 +294,7 @@ static void poll_empty(struct endpoint *e)
 
 static void poll_deferred(struct endpoint *e)
 {
-	if (e->deferring)
+	if (e->deferring || e->inner) /* one that waited would keep a layer's turn from going on */
 		return;
 	e->deferring = true;
 	for (uint32_t n = e->deferred_count; n; n--) { /* those that these defer wait for the next poll */

@@ -3,7 +3,6 @@
 #include "core/wait.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/cpu.h"
 #include "base/error.h"
@@ -11,6 +10,7 @@
 #include "core/layer.h"
 #include "core/share.h"
 #include "core/stats.h"
+#include "core/stuck.h"
 #include "core/trace.h"
 
 enum {
@@ -128,13 +128,8 @@ static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 /* In words, for whoever looks at the job from outside. */
 static void wait_show(struct endpoint *e, const struct ladder *l, bool asleep)
 {
-	char text[PULSE_TEXT], id[24] = "", whom[32] = "";
-	if (l->has_id)
-		snprintf(id, sizeof id, " %#llx", (unsigned long long)l->id);
-	if (l->way)
-		snprintf(whom, sizeof whom, l->whom ? " %s rank %u" : " %s any rank", l->way, l->whom - 1);
-	snprintf(text, sizeof text, "%s%s%s%s%s", l->call ? l->call : "a call", id, whom, l->lack ? ": " : "",
-		 l->lack ? l->lack : "");
+	char text[PULSE_TEXT];
+	stuck_call(l, text, sizeof text);
 	pulse_wait(e->pulse, text, l->whom, l->since, asleep);
 }
 
@@ -197,9 +192,7 @@ static void wait_report(struct endpoint *e, struct ladder *l, uint64_t now)
 	if (!e->stuck_ns || l->told || now - l->since < e->stuck_ns)
 		return;
 	l->told = true;
-	error_warn("rank %u has waited for %llu s", e->t->rank,
-		   (unsigned long long)((now - l->since) / 1000000000));
-	layers_report(e, 2);
+	stuck_report(e, l, now - l->since);
 }
 
 static void wait_idle(struct endpoint *e, struct ladder *l)
@@ -299,17 +292,17 @@ int wait_on(struct endpoint *e, struct ladder *l, const char *what)
 
 /*
  * A rank that is dead, or cannot be talked with, and that this endpoint has not forgiven; -1 if there is none. Ranks that
- * left well are missed only when no other is there any more to send anything.
+ * left well, and those that are forgiven, are missed only when no other is there any more to send anything.
  */
 static int wait_missing(struct endpoint *e)
 {
 	bool alone = poll_left(e) + 1 >= e->t->size;
 	int missing = -1;
 	for (uint32_t r = 0; r < e->t->size; r++)
-		if (e->site.peer[r].lost && !e->site.peer[r].forgiven) {
+		if (e->site.peer[r].lost) {
 			struct net *net = e->site.peer[r].net;
 			int rc = net->ops->check(net, r);
-			if (rc == -EOWNERDEAD || rc == -EPROTO)
+			if (!e->site.peer[r].forgiven && (rc == -EOWNERDEAD || rc == -EPROTO))
 				return (int)r;
 			if (alone && missing < 0)
 				missing = (int)r;

@@ -85,9 +85,11 @@ static void mem_lost(void *state, uint32_t rank)
 	mem_busy(m);
 }
 
-const struct layer mem_layer = {
-	.open = mem_open, .close = mem_close, .progress = mem_progress, .lost = mem_lost
-};
+const struct layer mem_layer = { .open = mem_open,
+				 .close = mem_close,
+				 .progress = mem_progress,
+				 .lost = mem_lost,
+				 .needs_anyone = slots_need_anyone };
 
 /* Commits a heap up to `top`, in steps; `committed` is what others check addresses against. */
 static int heap_commit(struct mem *m, const struct heap *h, uint64_t top, _Atomic uint64_t *committed)

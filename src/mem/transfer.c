@@ -9,6 +9,7 @@
 #include "core/wait.h"
 #include "mem/mem.h"
 #include "mem/stream.h"
+#include "mem/word.h"
 
 enum {
 	AT_ONCE = 256 << 10,      /* a blocking transfer moves this much before it is queued, */
@@ -35,10 +36,10 @@ static int move_copy(const struct transfer *x, char *to, const char *from, size_
 {
 	if (guarded)
 		return mem_copy_guarded(to, from, len);
-	if (x->vast)
+	if (x->vast && len > WORD_MOST)
 		stream_copy(to, from, len);
 	else
-		memcpy(to, from, len);
+		word_copy(to, from, len);
 	return 0;
 }
 
@@ -62,14 +63,14 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 		  : (ptrdiff_t)len;
 }
 
-/* The same, also by the kernel; 0 if neither can. */
+/* The same, also by the kernel; 0 if neither can, or the kernel would not move a word as one. */
 static ptrdiff_t move_now(struct mem *m, struct transfer *x, size_t len)
 {
 	ptrdiff_t moved = move_direct(m, x, len);
 	if (moved || !m->single_copy || !layer_maps(m->e, tern_addr_rank(x->runs.remote)))
 		return moved;
 	moved = vm_move(m, x->runs.remote + x->runs.done, transfer_local(m, x, len), len, x->put);
-	return moved == -EAGAIN ? 0 : moved; /* the kernel has just refused, and will again */
+	return moved == -EAGAIN ? 0 : moved;
 }
 
 /* Moves bytes of the run by whatever way there is; also 0 when it must wait. */
@@ -88,7 +89,8 @@ static size_t transfer_turn(struct mem *m, struct transfer *x, size_t most,
 	size_t moved = 0;
 	while (moved < most && x->runs.len && !x->error) {
 		size_t left = runs_left(&x->runs);
-		ptrdiff_t n = move(m, x, left < most - moved ? left : most - moved);
+		bool whole = left <= most - moved || x->runs.len <= WORD_MOST; /* a word is never cut */
+		ptrdiff_t n = move(m, x, whole ? left : most - moved);
 		if (n == 0)
 			break;
 		if (n < 0) {
@@ -171,12 +173,12 @@ unsigned transfer_progress(struct mem *m)
 	if (!most && !transfer_over(x))
 		return 0;
 	ts->moving = true;
-	tern_hold(
-		m->e->t); /* a message without room is tried again: a poll does not wait until another rank polls */
+	/* A message without room is tried again: a poll does not wait until another rank polls. */
+	door_hold(m->e);
 	uint32_t flying = x->flying;
 	size_t moved = transfer_turn(m, x, most, move_any);
 	bool sent = x->flying > flying;
-	tern_release(m->e->t);
+	door_release(m->e);
 	transfer_unlink(ts, x);
 	if (transfer_over(x))
 		transfer_end(m, x);

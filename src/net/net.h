@@ -192,7 +192,7 @@ static inline struct block *pool_at(const struct net *net, unsigned i)
 	return (struct block *)(void *)net->pool + i;
 }
 
-/* An inlet of the circle where something may lie, looking from `in` on; NULL if there is none. */
+/* An inlet of the circle where something lies, looking from `in` on; NULL if there is none. */
 static inline struct tern_inlet *circle_find(const struct site *site, struct tern_inlet *in)
 {
 	for (uint32_t left = site->circle + 1; left; left--, in = in->next)

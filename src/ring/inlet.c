@@ -12,7 +12,7 @@ void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomi
 	in->peer = source;
 	in->kind = kind;
 	in->leaf = 0;
-	in->expect = ring_first_lap(source);
+	in->expect = ring_lap_of(0, source);
 	in->accept = TERN_HEAD_PLAIN;
 }
 

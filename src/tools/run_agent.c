@@ -27,7 +27,7 @@
 #include "tools/run_courier.h"
 #include "tools/run_front.h"
 #include "tools/run_order.h"
-#include "tools/run_silence.h"
+#include "boot/silence.h"
 #include "tools/run_wire.h"
 
 enum { TEXT_AT_ONCE = 32 << 10 };

@@ -18,10 +18,9 @@ static int job_open(struct courier *h, const struct run_options *o)
 	if (!rc)
 		rc = job_create(&h->job, o->total, budget);
 	if (!rc) {
-		for (uint32_t i = 0; i < o->host_count; i++)
-			for (uint32_t r = hosts_first(o->total, i, o->host_count);
-			     r < hosts_first(o->total, i + 1, o->host_count); r++)
-				machine[r] = i;
+		for (uint32_t i = 0, r = 0; i < o->host_count; i++)
+			for (uint32_t n = 0; n < o->share[i]; n++)
+				machine[r++] = i;
 		job_spread(&h->job, machine, o->host, o->host_count);
 		job_identify(&h->job, o->id, o->key);
 	}
@@ -43,7 +42,7 @@ int courier_open(struct courier *h, struct run_options *o)
 		return rc;
 	for (uint32_t i = 0; i < h->ranks; i++) {
 		h->told[i] = atomic_load(&h->job.rank[h->first + i].serial);
-		atomic_store(&h->job.rank[h->first + i].herald, port);
+		atomic_store(&h->job.rank[h->first + i].notice, port);
 	}
 	o->job_fd = h->job.fd;
 	return 0;

@@ -23,7 +23,7 @@
 
 #include "base/clock.h"
 #include "base/setting.h"
-#include "tools/run_silence.h"
+#include "boot/silence.h"
 #include "tools/run_wire.h"
 
 enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255, NOISE = 60 };

@@ -20,7 +20,7 @@
 #include "base/world.h"
 #include "net/talk.h"
 
-enum { PAGE = 4096, HUGE_PAGE = 2 << 20, TOLD_NAP_NS = 100000 };
+enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
 #define HEAP_MOST (UINT64_C(1) << 40) /* bytes: an address has 40 bits for what lies in a heap */
 
@@ -165,7 +165,7 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	*j->head = (struct job_head){ .magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size };
 	j->head->here = j->size;
 	j->head->machines = 1;
-	atomic_store(&j->head->session, 1);
+	job_session_begin(j);
 	if (getrandom(&j->head->id, sizeof j->head->id, 0) != sizeof j->head->id ||
 	    getrandom(j->head->key, sizeof j->head->key, 0) != sizeof j->head->key)
 		return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
@@ -361,68 +361,9 @@ void job_ring(struct job *j, uint32_t rank)
 			      atomic_load(&j->rank[rank].signal));
 }
 
-/* A rank of another machine, seen from this session: what was said of it may be of another one. */
-static enum rank_state told_state(uint64_t told, uint32_t session)
+static void notice_send(const struct job *j, uint32_t rank)
 {
-	enum rank_state state = (enum rank_state)(told & 0xff);
-	if (state >= RANK_GONE)
-		return state;
-	return told >> 8 < session ? RANK_EXPECTED : told >> 8 > session ? RANK_CLOSED : state;
-}
-
-static void rank_renew(struct job *j, uint32_t rank, uint32_t session)
-{
-	struct job_rank *r = &j->rank[rank];
-	uint32_t closed = RANK_CLOSED;
-	atomic_store(&r->bell, BELL_QUIET);
-	atomic_store(&r->heap, 0);
-	atomic_store(&r->common, 0);
-	atomic_store(&r->stored, 0);
-	atomic_store(&r->port, 0);
-	memset(r->region, 0, sizeof r->region);
-	if (job_here(j, rank)) {
-		atomic_store(&r->passed_before, atomic_exchange(&r->passed, 0));
-		if (atomic_compare_exchange_strong(&r->state, &closed, RANK_EXPECTED))
-			return; /* whoever sees its end from now on counts it */
-	} else {
-		closed = told_state(atomic_load(&r->told), session);
-		atomic_store(&r->state, closed);
-	}
-	if (closed < RANK_CLOSED)
-		return;
-	atomic_fetch_add(&j->head->left, 1); /* gone or dead, and so for good; or in a later session */
-	atomic_fetch_add(&j->head->left_here, job_here(j, rank));
-}
-
-/* Nobody else touches the memory now. Whoever does it may die over it, and another begins again. */
-static void job_renew(struct job *j)
-{
-	struct plan p = plan_of(j->size, j->heap_bytes);
-	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p.pool_at,
-		  (off_t)(p.bytes - p.pool_at));
-	memset(j->base + p.heed_at, 0, p.card_at - p.heed_at);
-	atomic_store(&j->head->committed, p.front);
-	atomic_store(&j->head->arrived, 0);
-	atomic_store(&j->head->generation, 0);
-	atomic_store(&j->head->left, 0);
-	atomic_store(&j->head->left_here, 0);
-	atomic_store(&j->head->session, atomic_load(&j->head->next));
-	for (uint32_t r = 0; r < j->size; r++)
-		rank_renew(j, r, atomic_load(&j->head->next));
-	atomic_store(&j->head->renewing, 0);
-}
-
-/* The last to leave makes the memory new for the next session. */
-static void job_renew_by(struct job *j, uint32_t rank)
-{
-	atomic_store(&j->head->next, atomic_load(&j->head->session) + 1);
-	atomic_store(&j->head->renewing, rank + 1);
-	job_renew(j);
-}
-
-static void herald_knock(const struct job *j, uint32_t rank)
-{
-	uint32_t port = atomic_load(&j->rank[rank].herald);
+	uint32_t port = atomic_load(&j->rank[rank].notice);
 	if (port)
 		loopback_knock((uint16_t)port);
 }
@@ -430,93 +371,7 @@ static void herald_knock(const struct job *j, uint32_t rank)
 void job_tell(struct job *j, uint32_t rank)
 {
 	atomic_fetch_add(&j->rank[rank].serial, 1);
-	herald_knock(j, rank);
-}
-
-void job_tell_death(const struct job *j)
-{
-	for (uint32_t r = 0; r < j->size; r++)
-		if (job_here(j, r) && job_rank_state(j, r) < RANK_GONE)
-			herald_knock(j, r);
-}
-
-bool job_renewing(const struct job *j)
-{
-	return atomic_load(&j->head->renewing);
-}
-
-bool job_rank_opens(struct job *j, uint32_t rank)
-{
-	uint32_t expected = RANK_EXPECTED;
-	return atomic_compare_exchange_strong(&j->rank[rank].state, &expected, RANK_OPEN);
-}
-
-void job_rank_unopens(struct job *j, uint32_t rank)
-{
-	uint32_t open = RANK_OPEN;
-	atomic_compare_exchange_strong(&j->rank[rank].state, &open, RANK_EXPECTED);
-}
-
-void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state)
-{
-	uint32_t before = atomic_exchange(&j->rank[rank].state, (uint32_t)state);
-	if (before != RANK_EXPECTED && before != RANK_OPEN)
-		return;
-	atomic_fetch_add(&j->head->left, 1);
-	if (job_here(j, rank) && atomic_fetch_add(&j->head->left_here, 1) + 1 == j->head->here)
-		job_renew_by(j, rank);
-	job_tell(j, rank);
-}
-
-static void job_ring_all(struct job *j)
-{
-	for (uint32_t r = 0; r < j->size; r++)
-		if (job_here(j, r))
-			job_ring(j, r);
-}
-
-/*
- * A session may end while this is done: then it is done again for the next, which may have counted the rank already; one too many
- * makes others look for who has left, and no more. What was told is written first, so whoever makes the memory new either sees it or is seen here.
- */
-void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_state state)
-{
-	uint32_t now;
-	atomic_store(&j->rank[rank].told, (uint64_t)session << 8 | state);
-	do {
-		while (job_renewing(j))
-			world_real.nap(TOLD_NAP_NS);
-		now = atomic_load(&j->head->session);
-		enum rank_state seen = told_state(atomic_load(&j->rank[rank].told), now);
-		uint32_t before = atomic_exchange(&j->rank[rank].state, seen);
-		if (seen >= RANK_CLOSED && before < RANK_CLOSED)
-			atomic_fetch_add(&j->head->left, 1);
-	} while (job_renewing(j) || atomic_load(&j->head->session) != now);
-	if (job_rank_state(j, rank) >= RANK_CLOSED)
-		job_ring_all(j);
-}
-
-void job_rank_ended(struct job *j, uint32_t rank, int status)
-{
-	bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	atomic_store(&j->rank[rank].status, status);
-	job_rank_leaves(j, rank, well ? RANK_GONE : RANK_DEAD);
-	if (atomic_load(&j->head->renewing) == rank + 1)
-		job_renew(j); /* it was the last to leave, and did not finish its work */
-	job_tell(j, rank);
-	job_ring_all(j);
-}
-
-/* A rank that is further ahead than the next session has been there, so it has passed whatever there was to pass. */
-uint64_t job_rank_passed(const struct job *j, uint32_t rank)
-{
-	uint32_t session = atomic_load(&j->head->session);
-	uint64_t theirs = job_here(j, rank) ? session : atomic_load(&j->rank[rank].told) >> 8;
-	if (theirs > session + 1 && job_rank_state(j, rank) != RANK_DEAD)
-		return UINT64_MAX;
-	if (theirs == session)
-		return atomic_load(&j->rank[rank].passed);
-	return theirs > session ? atomic_load(&j->rank[rank].passed_before) : 0;
+	notice_send(j, rank);
 }
 
 enum rank_state job_rank_state(const struct job *j, uint32_t rank)

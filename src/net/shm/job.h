@@ -25,6 +25,8 @@
 
 #define JOB_MAGIC UINT64_C(0x314e524554) /* "TERN1" */
 
+#define JOB_PHASE_LEFT UINT64_C(0xffff) /* of `phase`: how many ranks have left */
+
 enum { JOB_KEY = 32 };
 
 enum rank_state {
@@ -44,13 +46,12 @@ struct job_head {
 	uint64_t heap;   /* bytes of addresses for each rank's heap */
 	uint64_t budget; /* bytes that may be committed in all */
 	_Atomic uint64_t committed;
-	_Atomic uint32_t renewing;  /* while the last rank to leave makes the memory new: that rank, plus 1 */
-	_Atomic uint32_t left;      /* ranks that have closed, are gone or dead in this session, */
-	_Atomic uint32_t left_here; /* and those of them that are on this machine */
+	_Atomic uint64_t phase; /* of the session: see session.c */
 	_Atomic uint32_t
-		session;       /* of this machine, from 1: the ranks of another may be in the next already */
-	_Atomic uint32_t next; /* while the memory is made new: the session that it is made for */
-	_Atomic uint32_t scribe;    /* 1 while somebody writes what was heard of ranks that are not here */
+		session; /* of this machine, from 1: the ranks of another may be in the next already */
+	_Atomic uint32_t asked,
+		carried;      /* how often a rank asked whether its bulletins were sent, and they were */
+	_Atomic int32_t link; /* the process that watches the ranks here, under another launcher; 0: none */
 	uint32_t machine, machines; /* which one this is of how many */
 	uint32_t here;              /* ranks that are on it */
 	_Atomic uint32_t fabric;    /* whether all machines have one, once it is known; see net/reach.h */
@@ -84,10 +85,11 @@ struct job_rank {
 	_Atomic uint64_t common;        /* and from its middle, which all ranks allocate alike */
 	_Atomic uint64_t passed;        /* barriers that go by messages, in its session, */
 	_Atomic uint64_t passed_before; /* and in the one before that */
+	_Atomic uint32_t moved;         /* the session for which `passed` was last moved to `passed_before` */
 	uint32_t machine;               /* that it is on */
 	_Atomic uint32_t serial;        /* grows with whatever its bulletin says */
 	_Atomic uint32_t
-		herald; /* port of loopback where a byte says that its bulletin has changed; 0: nobody asks */
+		notice; /* port of loopback where a byte says that its bulletin has changed; 0: nobody asks */
 	_Atomic uint64_t
 		told; /* what its machine said of it: session << 8 | state; nothing of a rank that is here */
 	_Alignas(
@@ -122,6 +124,11 @@ struct job {
 	struct job_card *card;        /* one a rank */
 	size_t heed_row, knocker_row; /* in elements */
 	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
+	/*
+	 * What to do in job_rank_told() as long as a rank makes the memory new, for the process that would notice if that rank died
+	 * over it; NULL: to sleep a little.
+	 */
+	void (*meanwhile)(struct job *j);
 };
 
 /* Makes the memory of a job of `size` ranks and maps it. `budget` 0: chosen from what the machine has. */
@@ -157,13 +164,23 @@ void job_needs(uint32_t size, struct job_needs *needs);
  */
 void job_rank_ended(struct job *j, uint32_t rank, int status);
 
+void job_session_begin(struct job *j); /* the first one, by whoever makes the job */
 /* A rank opens: false if it is not expected, being open already or still waiting for the next session. */
 bool job_rank_opens(struct job *j, uint32_t rank);
 void job_rank_unopens(struct job *j, uint32_t rank); /* opening failed half-way */
 bool job_renewing(const struct job *j);              /* the memory is being made new */
-/* A rank leaves the session; the last one to do so makes the memory new. */
+/* Ranks that have closed, are gone or dead in this session. */
+/* cost: fault status */
+static inline uint32_t job_left(const struct job *j)
+{
+	return (uint32_t)(atomic_load_explicit(&j->head->phase, memory_order_relaxed) & JOB_PHASE_LEFT);
+}
+/*
+ * A rank leaves the session; the last one of this machine to do so makes the memory new. The rank may die at any
+ * instruction of this: job_rank_ended() then does the rest.
+ */
 void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state);
-/* What another machine said of its rank; rings every bell if it has left. By whoever is the scribe. */
+/* What another machine said of its rank; rings every bell if it has left. By the one process that hears it. */
 void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_state state);
 enum rank_state job_rank_state(const struct job *j, uint32_t rank);
 /* How many barriers by messages it has passed in this session, as far as is known. */
@@ -173,8 +190,6 @@ int job_rank_check(const struct job *j, uint32_t rank);
 
 /* The bulletin of `rank`, which is here, has changed: whoever carries it to other machines is woken. */
 void job_tell(struct job *j, uint32_t rank);
-/* A rank that is here has died: whoever carries bulletins of any other is woken. */
-void job_tell_death(const struct job *j);
 
 /* Rings `rank`'s bell; wakes it if it sleeps. */
 void job_ring(struct job *j, uint32_t rank);

@@ -174,7 +174,7 @@ TEST(a_rank_opens_once_and_again_when_all_have_left)
 	job_rank_leaves(&job, 1, RANK_CLOSED);
 	CHECK(job_rank_opens(&job, 1));
 	CHECK(job_rank_opens(&job, 0));
-	CHECK_IS(job.head->left, 0);
+	CHECK_IS(job_left(&job), 0);
 	job_end();
 }
 
@@ -206,16 +206,16 @@ TEST(a_rank_that_ended_is_gone_or_dead_and_everybody_is_woken)
 		CHECK(job_rank_opens(&job, r));
 	job_rank_ended(&job, 1, 0);
 	CHECK_IS(job_rank_state(&job, 1), RANK_GONE);
-	CHECK_IS(job.head->left, 1);
+	CHECK_IS(job_left(&job), 1);
 	job_rank_ended(&job, 2, SIGKILL);
 	CHECK_IS(job_rank_state(&job, 2), RANK_DEAD);
 	CHECK_IS(job.rank[2].status, SIGKILL);
-	CHECK_IS(job.head->left, 2);
+	CHECK_IS(job_left(&job), 2);
 	CHECK_IS(job.rank[0].bell, BELL_RUNG);
 	job_rank_leaves(&job, 0, RANK_CLOSED); /* the dead do not come back in the next session */
 	CHECK(job_rank_opens(&job, 0));
 	CHECK(!job_rank_opens(&job, 2));
-	CHECK_IS(job.head->left, 2);
+	CHECK_IS(job_left(&job), 2);
 	job_end();
 }
 
@@ -225,7 +225,7 @@ TEST(a_rank_that_ends_after_it_closed_is_counted_once)
 	CHECK(job_rank_opens(&job, 0) && job_rank_opens(&job, 1));
 	job_rank_leaves(&job, 0, RANK_CLOSED);
 	job_rank_ended(&job, 0, 0);
-	CHECK_IS(job.head->left, 1);
+	CHECK_IS(job_left(&job), 1);
 	job_end();
 }
 
@@ -249,11 +249,10 @@ TEST(a_renewal_that_its_rank_did_not_finish_counts_nobody_twice)
 	job_rank_leaves(&job, 1, RANK_CLOSED);
 	/* Rank 2 leaves last and is killed when rank 0 is expected again, and has opened. */
 	job.rank[2].state = RANK_CLOSED;
-	job.head->renewing = 3;
-	job.head->left = 0;
+	job.head->phase |= 3 << 16;
 	job.rank[0].state = RANK_OPEN;
 	job_rank_ended(&job, 2, SIGKILL);
-	CHECK_IS(job.head->left, 1);
+	CHECK_IS(job_left(&job), 1);
 	CHECK(!job_renewing(&job));
 	job.heed[0] = 1;
 	CHECK(job_rank_opens(&job, 1));

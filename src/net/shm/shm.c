@@ -369,7 +369,7 @@ static bool shm_passed(struct net *net, uint64_t ticket)
 /* cost: fault status */
 static uint32_t shm_left(struct net *net)
 {
-	return atomic_load_explicit(&shm_of(net)->job->head->left, memory_order_relaxed);
+	return job_left(shm_of(net)->job);
 }
 
 static void shm_close(struct net *net)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long the other end of a wire has said nothing. What counts is the time in which this process could have heard it: a job
+ * How long another machine has said nothing. What counts is the time in which this process could have heard it: a job
  * that is suspended as a whole, for however long, finds nobody silent when it goes on.
  */
-#ifndef TERN_TOOLS_RUN_SILENCE_H
-#define TERN_TOOLS_RUN_SILENCE_H
+#ifndef TERN_BOOT_SILENCE_H
+#define TERN_BOOT_SILENCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

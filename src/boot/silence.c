@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tools/run_silence.h"
+#include "boot/silence.h"
 
 #include "base/clock.h"
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 120 RUN_SERIAL */
 /*
- * Ranks that nobody watches but each other. The test plays a launcher that says nothing: it takes
+ * Ranks that nobody watches but the link of their machine. The test plays a launcher that says nothing: it takes
  * in the dead, late, and tells the job of none.
  */
-#include "boot/neighbour.h"
+#include "boot/link.h"
+
+#include <fcntl.h>
 
 #include "../../tests/chance.h"
 #include "../../tests/crew.h"
@@ -27,14 +29,11 @@ static void take(tern *t, const tern_msg *m)
 	tern_signal(t, &answers, 1);
 }
 
-/* As a rank does that has joined: the numbers are there, then it watches. */
+/* As a rank does that has joined: the link is there. */
 static tern *watching_open(void)
 {
-	static struct job mine;
 	while (!atomic_load(shared))
 		crew_nap(100000);
-	REQUIRE(job_map(&mine, crew_job.fd) == 0);
-	REQUIRE(neighbour_watch(&mine, (uint32_t)atoi(getenv("TERN_RANK"))) == 0);
 	tern *t = crew_open();
 	t->own->grace_ns = 1000000;
 	CHECK_IS(tern_on(t, ASK, answer), 0);
@@ -48,14 +47,48 @@ static void crew_note(void)
 		atomic_store(&crew_job.rank[r].pid, crew_pid[r]);
 		atomic_store(&crew_job.rank[r].born, process_born(crew_pid[r]));
 	}
-	atomic_store(shared, 1);
 }
+
+static struct process_name launcher; /* none, unless a test says so */
 
 static void crew_start_watching(uint32_t n, void (*rank_main)(void))
 {
 	shared = crew_shared(4096);
 	crew_start(n, 0, rank_main);
 	crew_note();
+	struct link_plan plan = { .job = &crew_job, .launcher = launcher, .listener = -1 };
+	REQUIRE(link_begin(&plan) == 0);
+	atomic_store(shared, 1);
+}
+
+/* The link's process, another one than `before`. */
+static pid_t link_pid(pid_t before)
+{
+	pid_t pid;
+	while ((pid = atomic_load(&crew_job.head->link)) == before)
+		crew_nap(1000000);
+	return pid;
+}
+
+/* Not ended; whether somebody has asked how is another matter. */
+static bool alive(pid_t pid)
+{
+	char path[32], text[256] = "";
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return false;
+	size_t n = fread(text, 1, sizeof text - 1, f);
+	fclose(f);
+	const char *behind = strrchr(text, ')');
+	return n && behind && behind[2] != 'Z';
+}
+
+static void check_ends(pid_t pid)
+{
+	for (int i = 0; i < 6000 && alive(pid); i++)
+		crew_nap(10000000);
+	CHECK(!alive(pid));
 }
 
 /* Reaps without telling; how many ended by themselves and not well. */
@@ -162,7 +195,6 @@ static void see_gone(tern *t, uint32_t rank)
 	CHECK_IS(tern_request(t, rank, ASK), -ESHUTDOWN);
 }
 
-/* Backwards, so that the last rank's watcher comes over two of whom others have told. */
 static void leave_one_by_one(void)
 {
 	tern *t = watching_open();
@@ -207,31 +239,146 @@ TEST(sessions_follow_each_other_under_watch)
 	crew_end();
 }
 
-/* A watcher that has closed goes on watching. */
-static void close_and_stay(void)
+
+/* -- The link itself ------------------------------------------------------------------------ */
+
+static void wait_for_death_of_1(void)
 {
 	tern *t = watching_open();
-	uint32_t me = tern_rank(t);
-	CHECK_IS(tern_barrier(t), 0);
-	if (me == 1) { /* the one before the victim */
-		CHECK_IS(tern_close(t), 0);
-		while (!atomic_load(&shared[1]))
-			crew_nap(1000000);
-		return;
-	}
-	if (me == 2)
-		raise(SIGKILL);
-	CHECK_IS(tern_forgive(t, 1), 0);
+	atomic_fetch_add(&shared[1], 1);
 	int rc = tern_wait(t, &never, 1);
 	CHECK_IS(rc, -EOWNERDEAD);
-	CHECK(says(rc, "rank 2"));
-	atomic_store(&shared[1], 1);
+	CHECK(says(rc, "rank 1 is dead"));
 	CHECK_IS(tern_close(t), 0);
 }
 
-TEST(a_rank_that_has_closed_still_tells_of_its_neighbour)
+static void crew_all_open(void)
 {
-	crew_start_watching(3, close_and_stay);
+	while (atomic_load(&shared[1]) < crew_size)
+		crew_nap(1000000);
+}
+
+TEST(a_link_that_is_killed_is_started_again_and_tells_of_deaths)
+{
+	crew_start_watching(3, wait_for_death_of_1);
+	crew_all_open();
+	pid_t link = 0;
+	for (int i = 0; i < 3; i++) {
+		link = link_pid(link);
+		kill(link, SIGKILL);
+	}
+	kill(crew_pid[1], SIGKILL);
+	CHECK_IS(reap_in_silence(), 0);
+	check_ends(link_pid(link));
+	crew_end();
+}
+
+TEST(whoever_dies_while_there_is_no_link_is_told_of_by_the_next)
+{
+	crew_start_watching(3, wait_for_death_of_1);
+	crew_all_open();
+	pid_t link = link_pid(0);
+	kill(link, SIGSTOP); /* it sees nothing */
+	kill(crew_pid[1], SIGKILL);
+	crew_nap(50000000);
+	kill(link, SIGKILL);
+	CHECK_IS(reap_in_silence(), 0);
+	check_ends(link_pid(link));
+	crew_end();
+}
+
+static void wait_until_ended(void)
+{
+	tern *t = watching_open();
+	if (tern_rank(t) == 1)
+		signal(SIGTERM, SIG_IGN);
+	if (tern_rank(t) == 2)
+		raise(SIGSTOP);
+	atomic_fetch_add(&shared[1], 1);
+	tern_forgive(t, 0);
+	tern_forgive(t, 1);
+	tern_forgive(t, 2);
+	(void)!tern_wait(t, &never, 1);
+	pause();
+}
+
+TEST(ranks_whose_launcher_was_killed_are_ended)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	launcher = (struct process_name){ .pid = pid, .born = process_born(pid) };
+	crew_start_watching(3, wait_until_ended);
+	while (atomic_load(&shared[1]) < 2)
+		crew_nap(1000000);
+	pid_t link = link_pid(0);
+	crew_nap(200000000);
+	CHECK(alive(crew_pid[0]) && alive(crew_pid[1]) && alive(crew_pid[2]));
+	kill(pid, SIGKILL);
+	int status[3];
+	for (int r = 0; r < 3; r++)
+		CHECK_IS(waitpid(crew_pid[r], &status[r], 0), crew_pid[r]);
+	CHECK(WIFSIGNALED(status[0]) && WTERMSIG(status[0]) == SIGTERM);
+	CHECK(WIFSIGNALED(status[1]) && WTERMSIG(status[1]) == SIGKILL); /* it would not hear the other one */
+	CHECK(WIFSIGNALED(status[2]) && WTERMSIG(status[2]) == SIGTERM); /* stopped */
+	waitpid(pid, NULL, 0);
+	check_ends(link);
+	crew_end();
+	launcher = (struct process_name){ .pid = 0 };
+}
+
+static void open_and_close(void)
+{
+	tern *t = watching_open();
+	CHECK_IS(tern_close(t), 0);
+	while (atomic_load(&shared[1]) == 0)
+		crew_nap(1000000);
+}
+
+/* Launchers wait for the ends of pipes, and programs for their children. */
+TEST(a_link_keeps_no_descriptor_of_the_program_and_is_no_child_of_it)
+{
+	int ends[2];
+	char byte;
+	shared = crew_shared(4096);
+	crew_start(2, 0, open_and_close);
+	crew_note();
+	REQUIRE(pipe(ends) == 0);
+	struct link_plan plan = { .job = &crew_job, .listener = -1 };
+	REQUIRE(link_begin(&plan) == 0);
+	atomic_store(shared, 1);
+	link_pid(0);
+	close(ends[1]);
+	CHECK_IS(read(ends[0], &byte, 1), 0);
+	atomic_store(&shared[1], 1);
+	for (int r = 0; r < 2; r++)
+		CHECK(waitpid(-1, NULL, 0) > 0);
+	CHECK_IS(waitpid(-1, NULL, 0), -1);
+	check_ends(atomic_load(&crew_job.head->link));
+	crew_end();
+}
+
+/* What a program has allocated is its own again: as long as a child has it, whatever is written is copied. */
+TEST(a_link_gives_back_the_memory_of_the_program)
+{
+	enum { BYTES = 64 << 20 };
+	char *much = malloc(BYTES), path[64], line[256];
+	unsigned long kib = BYTES >> 10;
+	memset(much, 1, BYTES);
+	crew_start_watching(2, open_and_close);
+	snprintf(path, sizeof path, "/proc/%d/status", (int)link_pid(0));
+	FILE *f = fopen(path, "re");
+	while (f && fgets(line, sizeof line, f))
+		sscanf(line, "RssAnon: %lu kB", &kib);
+	if (f)
+		fclose(f);
+	if (CHECK_SLOWER == 1) /* sanitizers keep what they know of memory */
+		CHECK(kib < BYTES >> 11);
+	CHECK_IS(much[BYTES - 1], 1);
+	atomic_store(&shared[1], 1);
 	CHECK_IS(reap_in_silence(), 0);
 	crew_end();
+	free(much);
 }
