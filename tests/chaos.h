@@ -179,7 +179,10 @@ static inline const struct chaos_death *chaos_death_of(const struct chaos *d, ui
 static inline bool chaos_may_die(const struct chaos *d, uint32_t rank)
 {
 	const struct chaos_death *death = chaos_death_of(d, rank);
-	return d->kill_at || d->limit || (death && death->how != LEAVES && death->how != RETURNS);
+	if (!death)
+		return d->kill_at || d->limit;
+	/* Other launchers than tern run do not say how a process ended. */
+	return death->how != LEAVES && (death->how != RETURNS || d->launcher >= BY_MPIRUN);
 }
 
 static inline bool chaos_may_leave(const struct chaos *d, uint32_t rank)

@@ -28,7 +28,6 @@
 #include "net_traffic.h"
 
 enum {
-	STILL_S = 150, /* a job in which nothing happens for this long hangs */
 	LOOK_US = 3000,
 	OUTPUT_MAX = 200000,
 };
@@ -36,6 +35,7 @@ enum {
 static char bin[300], folder[64], mark[96], output[OUTPUT_MAX];
 static bool private_net, private_shm;
 static uint64_t *beat;
+static uint64_t still_ns; /* a job in which nothing happens for this long hangs: CHAOS_STILL, in seconds */
 
 static const char *in_folder(const char *name)
 {
@@ -237,7 +237,7 @@ static void nap(unsigned us)
 static bool nothing_left(void)
 {
 	pid_t pid[256];
-	uint64_t end = clock_ns() + STILL_S * UINT64_C(1000000000);
+	uint64_t end = clock_ns() + still_ns;
 	while (processes(pid, 256, false)) {
 		if (clock_ns() > end)
 			return false;
@@ -389,7 +389,7 @@ static struct run job_watch(const struct chaos *d, pid_t front)
 		job_trouble(d, &r, now);
 		if (now != last)
 			last = now, since = clock_ns();
-		else if (clock_ns() - since > STILL_S * UINT64_C(1000000000)) {
+		else if (clock_ns() - since > still_ns) {
 			r.hung = true;
 			job_why(front);
 			signal_all(SIGKILL);
@@ -539,6 +539,7 @@ TEST(jobs_that_a_seed_draws_keep_every_promise)
 {
 	uint64_t seed = check_seed(), jobs = number_of("CHAOS_JOBS", 100), began = clock_ns();
 	uint64_t seconds = number_of("CHAOS_SECONDS", 100);
+	still_ns = number_of("CHAOS_STILL", 200) * 1000000000;
 	folder_make();
 	machine_begin();
 	uint64_t j = 0;

@@ -67,9 +67,9 @@ check_err '^2 of 4 ranks are here$'
 
 sentence "the trace of a rank that is killed can be read up to its last flush"
 rm -f "$folder"/t.*
-TERN_TRACE=$folder/t "$tern" run -n 2 sh -c "if [ \$TERN_RANK = 1 ]; then exec sleep 100; fi; exec $TERN_BIN/hello" >"$out" 2>&1 &
+TERN_TRACE=$folder/t "$tern" run -n 2 sh -c "if [ \$TERN_RANK = 1 ]; then exec sleep 1000; fi; exec $TERN_BIN/hello" >"$out" 2>&1 &
 job=$!
-for ((i = 0; i < 100; i++)); do # until rank 0 sleeps, which is when it writes
+for ((i = 0; i < 3000; i++)); do # until rank 0 sleeps, which is when it writes
 	[[ -s $folder/t.0 && $(stat -c %s "$folder/t.0") -gt 128 ]] && break
 	sleep 0.1
 done

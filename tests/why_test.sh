@@ -140,9 +140,9 @@ job_run --survive -n 3 "$TERN_BIN/onceclose_ranks"
 never_wrong
 
 sentence "what is no job is refused with a sentence"
-ask why 1
+ask why $stranger
 check_status 1
-check_err 'process 1 is neither the launcher nor a rank'
+check_err "process $stranger is neither the launcher nor a rank"
 ask why none
 check_status 2
 check_err "'none' is not one process"

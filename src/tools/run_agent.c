@@ -247,7 +247,7 @@ static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 	agent_polls(a, p);
 	if (*abandoned)
 		p[LISTEN].fd = p[SEND].fd = p[OUT].fd = p[ERR].fd = p[INPUT].fd = p[NEWS].fd = -1;
-	poll(p, POLLS, a->silence.limit && !*abandoned ? SILENCE_LOOK_MS : -1);
+	poll(p, POLLS, *abandoned ? -1 : SILENCE_LOOK_MS);
 	if (p[DEATH].revents && *keeper_runs && agent_reap(a))
 		*keeper_runs = false;
 	bool there = !p[LISTEN].revents || agent_listen(a);
@@ -263,7 +263,7 @@ static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 		agent_text(a, &a->err, FRAME_ERROR);
 	if (p[INPUT].revents)
 		input_write(a);
-	if (p[NEWS].revents)
+	if (!*abandoned) /* whether or not a byte came: a loopback that is down, or full, loses it */
 		courier_tell(&a->courier, &a->wire);
 	return *keeper_runs || (!*abandoned && (a->out >= 0 || a->err >= 0 || wire_backlog(&a->wire)));
 }

@@ -53,9 +53,9 @@ void courier_tell(struct courier *h, struct wire *w)
 	struct bulletin b;
 	loopback_drain(h->fd);
 	for (uint32_t i = 0; i < h->ranks; i++) {
-		bulletin_read(&h->job, h->first + i, &b);
-		if (b.serial == h->told[i])
+		if (atomic_load(&h->job.rank[h->first + i].serial) == h->told[i])
 			continue;
+		bulletin_read(&h->job, h->first + i, &b);
 		wire_send(w, FRAME_BULLETIN, &b, sizeof b);
 		h->told[i] = b.serial;
 	}

@@ -319,6 +319,20 @@ static void host_close(struct hosts *h, uint32_t i)
 	}
 }
 
+/* A record of one of its own ranks; an agent that gets something else takes its launcher for gone. */
+static bool host_tells(struct hosts *h, uint32_t i, const struct frame *f)
+{
+	const struct host *host = &h->host[i];
+	struct bulletin b;
+	if (f->len != sizeof b)
+		return false;
+	memcpy(&b, f->data, sizeof b);
+	if (b.rank < host->first || b.rank >= host->first + host->ranks)
+		return false;
+	hosts_tell_others(h, i, &b, sizeof b);
+	return true;
+}
+
 static void host_serve(struct hosts *h, uint32_t i)
 {
 	struct wire *w = &h->host[i].wire;
@@ -326,11 +340,11 @@ static void host_serve(struct hosts *h, uint32_t i)
 	int32_t number;
 	wire_flush(w);
 	bool there = wire_read(w);
-	while (wire_next(w, &f))
-		if (f.type == FRAME_BULLETIN)
-			hosts_tell_others(h, i, f.data, f.len);
-		else if (f.type == FRAME_FABRIC && frame_number(&f, &number))
+	while (!w->error && wire_next(w, &f))
+		if (f.type == FRAME_FABRIC && frame_number(&f, &number))
 			host_says(h, i, number);
+		else if (f.type != FRAME_BULLETIN || !host_tells(h, i, &f))
+			w->error = EPROTO;
 	if (there && !w->error)
 		host_arm(h, i, EPOLL_CTL_MOD);
 	else
