@@ -172,6 +172,7 @@ void job_session_begin(struct job *j); /* the first one, by whoever makes the jo
 bool job_rank_opens(struct job *j, uint32_t rank);
 void job_rank_unopens(struct job *j, uint32_t rank); /* opening failed half-way */
 bool job_renewing(const struct job *j);              /* the memory is being made new */
+uint32_t job_renewer(const struct job *j);           /* by this rank, plus 1; 0: it is not */
 /* Ranks that have closed, are gone or dead in this session. */
 /* cost: fault status */
 static inline uint32_t job_left(const struct job *j)
