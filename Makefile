@@ -5,17 +5,21 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 
-.PHONY: all demo test test-fast test-aarch64 soak install format clean help
+.PHONY: all build demo test test-fast test-aarch64 soak install format clean help
 .NOTPARALLEL:
 
-all: ## build the library, the command, the examples and the tests into build/
+all: build ## build the library, the command and the examples into build/
+	@scripts/left_out.sh build "make"
+
+build:
 	@$(CMAKE) --preset dev -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
 	@MAKEFLAGS=--no-print-directory $(CMAKE) --build build -j $(JOBS)
 
 demo: ## build, run an example on 4 ranks, measure this machine
 	@scripts/need.sh demo
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory build
 	@scripts/demo.sh
+	@scripts/left_out.sh build "make demo"
 
 test: ## every test, in every build; the last line counts them
 	@scripts/need.sh test
@@ -31,8 +35,10 @@ test-aarch64: ## the unit tests on aarch64, under qemu
 soak: ## the tests that run for long
 	@scripts/test.sh soak fuzz-soak
 
-install: all ## install into PREFIX (/usr/local), below DESTDIR if given
-	@$(CMAKE) --install build
+install: build ## install into PREFIX (/usr/local), below DESTDIR if given
+	@$(CMAKE) --install build >/dev/null
+	@scripts/installed.sh build
+	@scripts/left_out.sh build "make install$(if $(filter command% environment%,$(origin PREFIX)), PREFIX=$(PREFIX))"
 
 format: ## lay out every C file with clang-format
 	@scripts/need.sh format

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Libraries, headers, the command, man pages, and the two ways to be found: pkg-config and CMake.
+# Libraries, headers, the command, documents, and the two ways to be found: pkg-config and CMake.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tern)
 install(TARGETS tern tern_static EXPORT tern)
 install(TARGETS tern_command)
+install(PROGRAMS scripts/tern-machines DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY include/tern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN *.h)
 
 # Relative to the file itself, so that an installed tree can be moved.
@@ -14,6 +15,12 @@ string(REGEX REPLACE "/$" "" TERN_PC_PREFIX "${TERN_PC_PREFIX}")
 set(TERN_PC_PRIVATE "")
 if(udp_library)
 	set(TERN_PC_PRIVATE " -l${udp_library}")
+endif()
+# A program that is linked finds the library again, wherever it was installed: what the loader does not search by
+# itself (and /usr/local/lib only after ldconfig) is written into the program.
+set(TERN_PC_RPATH "")
+if(NOT CMAKE_INSTALL_FULL_LIBDIR IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES)
+	set(TERN_PC_RPATH "-Wl,-rpath,\${libdir} ")
 endif()
 configure_file(cmake/tern.pc.in tern.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tern.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
@@ -28,3 +35,17 @@ foreach(section 1 3 7)
 	file(GLOB pages CONFIGURE_DEPENDS man/*.${section})
 	install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
 endforeach()
+
+file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
+install(FILES ${example_sources} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES scripts/completion.bash RENAME tern DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+
+# For scripts/installed.sh, which sources it.
+set(paths "")
+foreach(path prefix=${CMAKE_INSTALL_PREFIX} bin=${CMAKE_INSTALL_FULL_BINDIR} include=${CMAKE_INSTALL_FULL_INCLUDEDIR}
+		lib=${CMAKE_INSTALL_FULL_LIBDIR} pkgconfig=${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig doc=${CMAKE_INSTALL_FULL_DOCDIR})
+	string(REPLACE "=" "='" path "${path}")
+	string(APPEND paths "${path}'\n")
+endforeach()
+file(WRITE ${PROJECT_BINARY_DIR}/install-paths "${paths}")

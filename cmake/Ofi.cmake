@@ -3,7 +3,9 @@
 find_path(FABRIC_INCLUDE rdma/fabric.h)
 
 set(ofi_lacks "")
-if(NOT FABRIC_INCLUDE)
+if(NOT TERN_FABRIC)
+	set(ofi_lacks "libfabric (left out by -DTERN_FABRIC=OFF)")
+elseif(NOT FABRIC_INCLUDE)
 	set(ofi_lacks "libfabric (package libfabric-dev)")
 elseif(udp_lacks)
 	set(ofi_lacks "${udp_lacks}")

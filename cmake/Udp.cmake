@@ -4,7 +4,9 @@ find_path(SODIUM_INCLUDE sodium.h)
 find_library(SODIUM_LIBRARY sodium)
 
 set(udp_lacks "")
-if(NOT SODIUM_INCLUDE OR NOT SODIUM_LIBRARY)
+if(NOT TERN_SODIUM)
+	set(udp_lacks "libsodium (left out by -DTERN_SODIUM=OFF)")
+elseif(NOT SODIUM_INCLUDE OR NOT SODIUM_LIBRARY)
 	set(udp_lacks "libsodium (package libsodium-dev), which protects datagrams")
 endif()
 

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # scripts/need.sh demo|test|aarch64|format: installs the Debian packages that the goal lacks.
-# A package is there when its probe is, a command or a file, wherever it came from.
+# A package is there when its probe is, a command or a file, wherever it came from. What a goal only wants is installed
+# where that is allowed; otherwise the build leaves something out, and says so.
 set -euo pipefail
 
 demo="
 	gcc              gcc
 	cmake            cmake
 	make             make
-	libc6-dev        /usr/include/stdio.h
+	libc6-dev        /usr/include/stdio.h"
+demo_wants="
+	libsodium-dev    /usr/include/sodium.h
 	libdw-dev        /usr/include/elfutils/libdwfl.h
 	libcapstone-dev  /usr/include/capstone/capstone.h"
 format="
@@ -17,13 +20,14 @@ aarch64="$demo
 	gcc-aarch64-linux-gnu  aarch64-linux-gnu-gcc
 	libc6-dev-arm64-cross  /usr/aarch64-linux-gnu/include/stdio.h
 	qemu-user              qemu-aarch64"
-test="$aarch64 $format
+test="$aarch64 $format $demo_wants
 	clang               clang
 	libclang-rt-14-dev  /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan-*.a
 	spin                spin
 	valgrind            valgrind
 	mandoc              mandoc
-	libsodium-dev       /usr/include/sodium.h
+	man-db              man
+	bsdextrautils       col
 	libfabric-dev       /usr/include/rdma/fabric.h
 	libncurses-dev      /usr/include/curses.h
 	tmux                tmux
@@ -48,11 +52,15 @@ has() { # PROBE
 	fi
 }
 
-goal=$1
-missing=()
-while read -r package probe; do
-	[[ -z $package ]] || has "$probe" || missing+=("$package")
-done <<<"${!goal}"
+lacking() { # LIST: the packages of it that are missing
+	while read -r package probe; do
+		[[ -z $package ]] || has "$probe" || echo "$package"
+	done <<<"$1"
+}
+
+goal=$1 wants=$1_wants
+mapfile -t needed < <(lacking "${!goal}")
+mapfile -t missing < <(lacking "${!goal}"; lacking "${!wants-}")
 ((${#missing[@]})) || exit 0
 
 command=(apt-get install -y --no-install-recommends "${missing[@]}")
@@ -61,6 +69,7 @@ if ((EUID)); then
 	as_root=(sudo)
 fi
 if ! has apt-get || { ((EUID)) && ! { has sudo && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; }; }; then
+	((${#needed[@]})) || exit 0
 	echo "Packages are missing, and there is no right to install them here. As root, run:" >&2
 	echo "    apt-get update && ${command[*]}" >&2
 	exit 1

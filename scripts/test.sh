@@ -26,11 +26,12 @@ suite_preset() {
 	*) echo "$1" ;;
 	esac
 }
-suite_targets() { # nothing: all
+suite_targets() {
 	case $1 in
 	clang | aarch64) echo unit_tests ;;
 	noinline) echo inline_tests ;;
 	tsan) echo unit_tests job_tests ;;
+	*) echo all tests ;;
 	esac
 }
 suite_select() {
@@ -57,11 +58,10 @@ unrandomized() {
 }
 
 build() { # PRESET DIR TARGET...
-	local log=$2/build.log targets=()
-	(($# > 2)) && targets=(--target "${@:3}")
+	local log=$2/build.log
 	mkdir -p "$2"
 	cmake --preset "$1" --log-level=WARNING >"$log" 2>&1 &&
-		cmake --build "$2" -j "$jobs" "${targets[@]}" >>"$log" 2>&1 && return
+		cmake --build "$2" -j "$jobs" --target "${@:3}" >>"$log" 2>&1 && return
 	grep -E -A4 'error:|CMake Error|undefined reference|\*\*\*' "$log" | head -40
 	echo "The $1 build failed; $log has it all."
 	return 1

@@ -6,9 +6,11 @@
  */
 #include <tern/chan.h>
 
+#include "chan/chan.h"
 #include "chance.h"
 #include "core/layer.h"
 #include "crew.h"
+#include "net_traffic.h"
 
 enum { NAME = 5, RUNS = 8, MOST = 41 };
 
@@ -198,6 +200,25 @@ static void list_of_all(tern *t, uint32_t *list)
 		list[r - 1] = r;
 }
 
+/* Puts until the victim is dead and, if that was a relay, the sender has been told; how much. */
+static uint64_t send_on(tern_out *out)
+{
+	uint64_t n = 0;
+	unsigned told = 0;
+	while (!atomic_load(&board->dead) || n < 50000 || told < (victim == 1)) {
+		int rc = tern_chan_put8(out, n);
+		n += rc == 0;
+		told += rc != 0;
+		if (rc &&
+		    !CHECK(rc == -EOWNERDEAD && victim == 1 && strstr(tern_strerror(rc), "rank 1, which")))
+			break;
+		if (n % 1000 == 0)
+			tern_poll(out->chan->chans->e->t); /* puts alone do not look for the dead */
+	}
+	CHECK_IS(told, victim == 1);
+	return n;
+}
+
 static void send_to_those_who_live(void)
 {
 	tern *t = begin();
@@ -209,9 +230,7 @@ static void send_to_those_who_live(void)
 	if (me == 0) {
 		REQUIRE(tern_chan_to_list(t, list, tern_size(t) - 1, NAME, &channel) == 0);
 		tern_out out = tern_chan_out(channel);
-		for (n = 0; !rc && !(atomic_load(&board->dead) && n > 50000); n++)
-			rc = tern_chan_put8(&out, n);
-		CHECK_IS(rc, 0);
+		n = send_on(&out);
 		atomic_store(&board->put, n);
 	} else {
 		REQUIRE(tern_chan_from(t, 0, NAME, &channel) == 0);
@@ -233,11 +252,32 @@ TEST(a_reader_that_is_killed_does_not_stop_the_others_of_its_list)
 		run_and_kill(sizes[i], sizes[i] - 1, sizes[i] - 1, send_to_those_who_live, &c);
 }
 
-TEST(a_relay_that_is_killed_is_named_behind_it_and_the_others_go_on)
+static void relay_dies(const char *net)
 {
+	struct chance c = { check_seed() };
+	if (!traffic_usable(net))
+		check_skip("this build, or this machine, has no such network");
+	setenv("TERN_NET", net, 1);
+	uint64_t cut_off = run_and_kill(21, 1, 20, send_to_those_who_live, &c);
+	CHECK_IS(cut_off, 5);
+}
+
+TEST(a_relay_that_is_killed_is_named_to_the_sender_and_behind_it_and_the_others_go_on)
+{
+	relay_dies("shm");
 	struct chance c = { check_seed() };
 	uint64_t cut_off = run_and_kill(41, 1, 40, send_to_those_who_live, &c);
 	CHECK(cut_off >= 10 && cut_off < 20);
+}
+
+TEST(a_relay_that_is_killed_is_named_over_udp_too)
+{
+	relay_dies("udp");
+}
+
+TEST(a_relay_that_is_killed_is_named_over_libfabric_too)
+{
+	relay_dies("ofi/tcp");
 }
 
 static void receive_all_until_it_dies(void)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 300 LABELS perf
 # What `tern cost` prints, and that it counts the same each time; never how much.
-command=cost patience=200
+command=cost patience=500
 keys=(operation what form words packets total alone weighted unattributed same source destination)
 . tests/frame.sh
 

@@ -16,7 +16,7 @@ fail() {
 run() { # EXAMPLE RANKS ARGUMENTS: 0 ranks is without the launcher
 	local launcher=("$TERN_BIN/tern" run -n "$2")
 	(($2)) || launcher=()
-	timeout 60 "${launcher[@]}" "$TERN_BIN/$1" "${@:3}" >"$out" 2>&1 || fail "$1 on $2 ranks ended with status $?"
+	timeout 300 "${launcher[@]}" "$TERN_BIN/$1" "${@:3}" >"$out" 2>&1 || fail "$1 on $2 ranks ended with status $?"
 }
 check() { # WHAT EXPECTED: the output, in any order of lines
 	diff <(sort "$out") <(sort <<<"$2") >/dev/null || fail "$1"
@@ -82,7 +82,7 @@ grep -q '^hello: OMPI_COMM_WORLD_SIZE=2 says that .* TERN_ALONE=1' "$out" || fai
 
 echo "the environment chooses the delivery, too, and a wrong word is refused"
 TERN_DELIVERY=thread run server 2
-timeout 60 "$TERN_BIN/server" thraed >"$out" 2>&1 && fail "it did not fail"
+timeout 300 "$TERN_BIN/server" thraed >"$out" 2>&1 && fail "it did not fail"
 grep -q '^server: .*thraed.* did you mean thread' "$out" || fail "it said something else"
 
 echo "the README shows hello.c and what it prints"

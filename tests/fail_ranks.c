@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,12 +113,27 @@ static void raze(tern *t, uint32_t machines)
 	tern_wait(t, &done, size - razed);
 }
 
+/* A busy machine may not have let it come to where it stops. */
+static bool is_stopped(pid_t pid)
+{
+	char path[40], text[400] = "";
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	FILE *f = fopen(path, "r");
+	bool stopped_now = f && fgets(text, sizeof text, f) && strstr(text, ") T ");
+	if (f)
+		fclose(f);
+	return stopped_now;
+}
+
 /* Rank 0 lets the stopped ones go on, and all leave, when everybody else has said that it knows. */
 static void stop_lead(tern *t)
 {
 	tern_wait(t, &done, tern_size(t) - 2 - stops);
-	for (unsigned i = 0; i < stops; i++)
+	for (unsigned i = 0; i < stops; i++) {
+		while (!is_stopped(stopped[i]))
+			nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
 		kill(stopped[i], SIGCONT);
+	}
 	for (uint32_t r = 1; r < tern_size(t); r++)
 		if (r != victim)
 			tern_request(t, r, DONE);

@@ -15,11 +15,12 @@ fail() {
 	failed=$((failed + 1))
 }
 run() { # ARGUMENTS; variables may stand before the call
-	timeout -k 5 "${patience:-100}" "$tern" "$command" "$@" >"$out" 2>"$err" </dev/null
+	timeout -k 5 "${patience:-500}" "$tern" "$command" "$@" >"$out" 2>"$err" </dev/null
 	status=$?
 }
 check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
 check_out() { grep -qE -- "$1" "$out" || fail "no line of the output matches: $1"; }
+check_not_out() { grep -qE -- "$1" "$out" && fail "a line of the output matches: $1"; }
 check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
 check_quiet() { [[ ! -s $err ]] || fail "something stands on standard error"; }
 check_records() { # HOW MANY

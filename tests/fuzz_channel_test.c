@@ -55,7 +55,7 @@ static void bulletins(const uint8_t *bytes, size_t len)
 		bulletin_take(j, &b);
 		REQUIRE(job_rank_state(j, 0) == RANK_EXPECTED && job_rank_state(j, 1) == RANK_EXPECTED);
 		REQUIRE(!ended || job_rank_state(j, rank) >= RANK_GONE);
-		REQUIRE(atomic_load(&j->head->left) <= RANKS / 2);
+		REQUIRE(job_left(j) <= RANKS / 2);
 		boot_look(j, rank, card, sizeof card);
 		job_rank_check(j, rank);
 		job_rank_passed(j, rank);

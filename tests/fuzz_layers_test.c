@@ -10,12 +10,15 @@
 #include <tern/chan.h>
 #include <tern/mem.h>
 #include <tern/msg.h>
+#include <tern/sequence.h>
 #include <tern/spawn.h>
 #include <tern/typed.h>
 
+#include "base/memory.h"
 #include "chan/pipe.h"
 #include "core/layer.h"
 #include "net/udp/udp.h"
+#include "sequence/sequence.h"
 
 enum { OPS = 32, HEAP = 1 << 16, SAY = 0 };
 
@@ -23,6 +26,8 @@ static tern *t[2];
 static char *heap[2];
 static tern_op op[OPS];
 static char room[OPS][256];
+static char block[HEAP];
+static tern_stream *stream; /* of rank 0's, to rank 1 */
 static unsigned ops;
 static struct input {
 	const uint8_t *bytes;
@@ -148,10 +153,31 @@ static int filler(tern *at, tern_out *out, void *arg)
 	return 0;
 }
 
+/* The steps of a block's sender without its waits, or a packet of a stream: OPS of them are fewer than a window. */
+static void sequence_begin(unsigned what)
+{
+	struct sequence *q = sequence_of(t[0]);
+	struct shipment s = {
+		.q = q, .out = &q->out[1], .dst = 1, .id = byte() % 3, .data = heap[0], .len = HEAP / 2
+	};
+	static const unsigned questions[] = { SEQUENCE_ASK, SEQUENCE_END, SEQUENCE_HEAD };
+	if (what & 1) {
+		(void)!tern_stream_put(stream, what % 5, (uint64_t[TERN_STREAM_WORDS]){ 0 });
+		return;
+	}
+	s.out->busy = true;
+	s.out->number += byte() % 2;
+	(void)!shipment_ask(&s, questions[byte() % 3]);
+	(void)!shipment_packet(&s, byte() % 4);
+}
+
 static void layer_begin(unsigned what, tern_op *o)
 {
 	tern_mid mid;
-	switch (what % 4) {
+	switch (what % 5) {
+	case 4:
+		sequence_begin(what / 5);
+		break;
 	case 0:
 		(void)!tern_async(t[0], 1, filler, 0, NULL, o);
 		break;
@@ -215,6 +241,35 @@ static uint64_t thread(tern *at, const uint64_t word[TERN_WORDS_MAX])
 	return word[0];
 }
 
+static void *accept(tern *at, uint32_t from, unsigned id, size_t len, void *arg)
+{
+	(void)at, (void)from, (void)id, (void)arg;
+	return len <= sizeof block ? block : NULL;
+}
+
+static void block_end(tern *at, uint32_t from, unsigned id, void *data, size_t len, void *arg)
+{
+	(void)at, (void)from, (void)id, (void)arg;
+	REQUIRE(data == block && len <= sizeof block);
+}
+
+static void packet(tern *at, uint32_t from, unsigned id, const uint64_t *words, unsigned n, void *arg)
+{
+	(void)at, (void)from, (void)id, (void)words, (void)arg;
+	REQUIRE(n <= TERN_STREAM_WORDS);
+}
+
+static void sequences_open(void)
+{
+	for (int r = 0; r < 2; r++) {
+		REQUIRE(tern_sequence_on(t[r], 0, accept, block_end, NULL) == 0);
+		REQUIRE(tern_stream_on(t[r], 0, packet, NULL) == 0);
+	}
+	struct sequence *q = sequence_of(t[0]);
+	REQUIRE((q->out = memory_new(2, sizeof *q->out)) != NULL);
+	REQUIRE(tern_stream_open(t[0], 1, 0, TERN_WAY_FULL, 4, &stream) == 0);
+}
+
 static void job_open(bool udp)
 {
 	static uint64_t named[64];
@@ -235,6 +290,7 @@ static void job_open(bool udp)
 		REQUIRE(tern_bufalloc(t[r], 1, 64, 4, TERN_BUF_ORDER | TERN_BUF_SPILL) == 0);
 		REQUIRE(tern_name(t[r], 1, &where, sizeof named) == 0);
 	}
+	sequences_open();
 	REQUIRE(tern_on(t[1], SAY, say) == 0);
 }
 
@@ -261,6 +317,7 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	}
 	for (unsigned i = 0; i < ops; i++)
 		REQUIRE(op[i].error <= 0);
+	REQUIRE(sequence_of(t[0])->out[1].verdict <= 0);
 	for (int r = 1; r >= 0; r--)
 		(void)!tern_close(t[r]);
 }

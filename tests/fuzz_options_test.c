@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line of `tern run`, its list of hosts, and the numbers and words of settings. */
+/* The command line of `tern run`, its list of hosts, files of hosts, and the numbers and words of settings. */
 #include "fuzz.h"
 
 #include <unistd.h>
@@ -7,6 +7,7 @@
 #include <tern/tern.h>
 
 #include "base/setting.h"
+#include "tools/run_hostfile.h"
 #include "tools/run_hosts.h"
 
 enum { WORDS = 40 };
@@ -20,7 +21,7 @@ static void hosts_take(struct run_options *o)
 	for (uint32_t i = 0; !rc && i < h.count; i++) {
 		char **words = hosts_command(&h, i, 3);
 		REQUIRE(words && *h.host[i].name && h.host[i].name[0] != '-' && h.host[i].ranks);
-		REQUIRE(h.host[i].first == next);
+		REQUIRE(h.host[i].first == next && o->share[i] == h.host[i].ranks);
 		next += h.host[i].ranks;
 		free(words);
 	}
@@ -39,8 +40,22 @@ static void line_take(char *text, size_t len)
 		argv[argc++] = word;
 	if (!run_options_read(&o, argc, argv, &status))
 		REQUIRE(status == 0 || status == 2);
-	else if (!o.agent && !o.link && o.hosts)
+	else if (!o.agent && !o.link && o.hosts) /* and no file, which may be anything */
 		hosts_take(&o);
+	run_options_close(&o);
+}
+
+/* What a file of hosts gives is taken as the list that it stands for. */
+static void hostfile_text(char *text, size_t len)
+{
+	struct run_options o = { .shell = "ssh" };
+	char *list = NULL;
+	int rc = hostfile_take("file", text, len, &list);
+	REQUIRE(rc <= 0 && (rc == 0 || *tern_strerror(rc)));
+	o.hosts = list;
+	if (!rc)
+		hosts_take(&o);
+	free(list);
 }
 
 static void setting_take(unsigned which, const char *text)
@@ -59,8 +74,10 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	char *text = malloc(len + 1);
 	memcpy(text, bytes, len);
 	text[len] = '\0';
-	if (which < 128)
+	if (which < 64)
 		line_take(text, len);
+	else if (which < 128)
+		hostfile_text(text, len);
 	else
 		setting_take(which, text);
 	free(text);

@@ -38,10 +38,14 @@ check_status 0
 says 12 '^rank [0-3] of 4: all came$'
 
 sentence "ranks on two hosts share nothing and talk all the same, in one session after another"
-"$tern" run --hosts 127.0.0.1,localhost --ssh "$shell" -n 5 "$bin/launch_ranks" all 50 >"$out" 2>"$err"
-status=$?
-check_status 0
-says 15 '^rank [0-4] of 5: all came$'
+if has_udp; then
+	"$tern" run --hosts 127.0.0.1,localhost --ssh "$shell" -n 5 "$bin/launch_ranks" all 50 >"$out" 2>"$err"
+	status=$?
+	check_status 0
+	says 15 '^rank [0-4] of 5: all came$'
+else
+	echo "    skipped: this build has no UDP"
+fi
 
 sentence "lines of 8 ranks come whole and in order, on both outputs"
 launch 8 "$bin/run_lines" 500 200
@@ -64,6 +68,12 @@ sentence "the folder, PATH and TERN_* variables are those of this host, and noth
 says 1 "^$(cd "$folder" && pwd)$"
 says 1 '^spin 77, other $'
 
+sentence "other variables, and numbers of ranks, travel when they are asked for"
+OTHER=1 "$tern" run --hosts 127.0.0.1:2,localhost:1 --ssh "$shell" --env OTHER --env "SAID=it's" sh -c 'echo "rank $TERN_RANK, other $OTHER, $SAID"' >"$out" 2>"$err"
+status=$?
+check_status 0
+says 3 "^rank [012], other 1, it's\$"
+
 sentence "the exit status is that of the rank that failed first, and the rank is named"
 launch 3 sh -c '[ "$TERN_RANK" = 1 ] && exit 7; sleep 100'
 check_status 7
@@ -84,20 +94,28 @@ start() { # ARGUMENTS: starts, with $front its process; input from $input
 	front=$!
 	set +m
 }
-printed() { grep -qx "$1" "$out"; }
+printed_by() { [[ $(grep -cx "$2" "$out") == "$1" ]]; } # RANKS LINE
+job_runs() { job=$(pgrep -f -- "-p $port -n 2 yes rank$") && pgrep -f '^yes rank$' >/dev/null; }
+gone() { ! kill -0 "$1" 2>/dev/null; }
+# The next SIGINT; a launcher that a busy machine has not let see the one before takes both for one, so there may be more.
+ended_by_another() {
+	kill -INT $front 2>/dev/null
+	sleep 1
+	gone $front
+}
 
 sentence "signals reach the ranks, also when nobody reads their input and output"
 start -n 2 sh -c 'trap "echo got it; exit 0" USR1; echo ready; while :; do sleep 0.1; done'
-until_true printed ready && sleep 2
+until_true printed_by 2 ready && sleep 2
 kill -USR1 $front
 wait $front
 status=$?
 check_status 0
 says 2 '^got it$'
-LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n 2 yes rank <"$folder/noise" 2>"$err" | sleep 30 &
+LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n 2 yes rank <"$folder/noise" 2>"$err" | sleep 1000 &
 reader=$!
-sleep 0.7
-kill -TERM $(pgrep -f -- "-p $port -n 2 yes rank$")
+until_true job_runs && sleep 0.7
+kill -TERM $job
 until_true eval '! pgrep -f "^yes rank$" >/dev/null' || fail "the ranks do not get SIGTERM"
 kill $reader
 check_nothing_left
@@ -105,7 +123,7 @@ check_nothing_left
 sentence "whoever is killed, nothing is left on the other host"
 for victim in front keeper link ssh agent; do
 	start -n 3 sh -c 'echo ready; sleep 1000 & sleep 1000'
-	until_true printed ready || fail "it does not begin"
+	until_true printed_by 3 ready || fail "it does not begin"
 	keeper=$(pgrep -P $front)
 	link=$(pgrep -P "$keeper")
 	case $victim in
@@ -124,30 +142,38 @@ done
 
 sentence "a second interrupt ends the job at once"
 start -n 2 sh -c 'trap "" INT TERM; echo ready; while :; do sleep 0.1; done'
-until_true printed ready && sleep 0.2
+until_true printed_by 2 ready
 kill -INT $front
 sleep 2
-kill -INT $front
+gone $front && fail "the first ended it"
+until_true ended_by_another || fail "it goes on"
 wait $front
 check_nothing_left
 
 sentence "many hosts are as good as few, and one that is lost is named on all others"
-# These are all this one, through a shell that only says which one it is.
-printf '#!/bin/sh\nMANY_HOST=$1; shift; export MANY_HOST; exec sh -c "$*"\n' >"$folder/many"
-chmod +x "$folder/many"
-launcher=("$tern" run --hosts "$(seq -s , -f h%g 16)" --ssh "$folder/many")
-launch 24 "$bin/launch_ranks" all 3
-check_status 0
-says 72 '^rank [0-9]+ of 24: all came$'
-LAUNCH_TEST_MARK=$mark start -n 32 --survive "$bin/fail_ranks" lose
-ready() { [[ $(grep -c ready "$out") == 32 ]]; }
-until_true ready || fail "it does not begin"
-kill -9 $(grep -lzs '^MANY_HOST=h5$' $(marked | sed 's,.*,/proc/&/environ,') | grep -oE '[0-9]+')
-wait $front
-status=$?
-((status)) || fail "a host was lost and the status is 0"
-says 30 'wait: dead: rank (8|9) is '
-check_nothing_left
+many_hosts() {
+	# These are all this one, through a shell that only says which one it is.
+	printf '#!/bin/sh\nMANY_HOST=$1; shift; export MANY_HOST; exec sh -c "$*"\n' >"$folder/many"
+	chmod +x "$folder/many"
+	launcher=("$tern" run --hosts "$(seq -s , -f h%g 16)" --ssh "$folder/many")
+	launch 24 "$bin/launch_ranks" all 3
+	check_status 0
+	says 72 '^rank [0-9]+ of 24: all came$'
+	LAUNCH_TEST_MARK=$mark start -n 32 --survive "$bin/fail_ranks" lose
+	ready() { [[ $(grep -c ready "$out") == 32 ]]; }
+	until_true ready || fail "it does not begin"
+	kill -9 $(grep -lzs '^MANY_HOST=h5$' $(marked | sed 's,.*,/proc/&/environ,') | grep -oE '[0-9]+')
+	wait $front
+	status=$?
+	((status)) || fail "a host was lost and the status is 0"
+	says 30 'wait: dead: rank (8|9) is '
+	check_nothing_left
+}
+if has_udp; then
+	many_hosts
+else
+	echo "    skipped: this build has no UDP"
+fi
 
 sentence "what comes before the card of who sent it is not lost, also where nothing is sent again"
 printf '#!/bin/sh\nhost=$1; shift\n[ $host = h2 ] || exec sh -c "$*"\nsh -c "$*" | (sleep 2; cat)\n' >"$folder/late"
@@ -163,7 +189,7 @@ done
 refused() { # PATTERN ARGUMENTS
 	local pattern=$1
 	shift
-	timeout 20 "$tern" run "$@" >"$out" 2>"$err" </dev/null && fail "the status is 0"
+	timeout 300 "$tern" run "$@" >"$out" 2>"$err" </dev/null && fail "the status is 0"
 	grep -qE -- "$pattern" "$err" || fail "nothing matches: $pattern"
 }
 sentence "what cannot be done is refused in words"

@@ -28,7 +28,7 @@ says() { # COUNT PATTERN
 }
 nothing_left() {
 	local try
-	for try in {1..1500}; do
+	for try in {1..15000}; do
 		[[ -z $(marked) ]] && return 0
 		sleep 0.02
 	done
@@ -36,7 +36,7 @@ nothing_left() {
 }
 
 sentence "with --survive a request, a wait and a barrier name the dead rank, and the others go on"
-FAIL_TEST_MARK=$mark timeout -k 5 60 "$tern" run -n 4 --survive "$ranks" survive >"$out" 2>"$err"
+FAIL_TEST_MARK=$mark timeout -k 5 300 "$tern" run -n 4 --survive "$ranks" survive >"$out" 2>"$err"
 status=$?
 [[ $status == 137 ]] || fail "the status is $status, not that of the rank that was killed"
 says 3 '^[023] wait: dead: .*rank 1 .*signal 9'
@@ -47,7 +47,7 @@ grep -qE 'rank 1 .*killed by signal 9.*the other 3 ranks go on' "$err" || fail "
 nothing_left || fail "something is left"
 
 sentence "without --survive the job ends with the rank that died"
-FAIL_TEST_MARK=$mark timeout -k 5 60 "$tern" run -n 4 "$ranks" survive >"$out" 2>"$err"
+FAIL_TEST_MARK=$mark timeout -k 5 300 "$tern" run -n 4 "$ranks" survive >"$out" 2>"$err"
 status=$?
 [[ $status == 137 ]] || fail "the status is $status"
 nothing_left || fail "something is left"

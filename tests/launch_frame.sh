@@ -29,8 +29,6 @@ TERN_MACHINE=machine$((rank % ${MACHINES:-3})) && export TERN_MACHINE
 exec "$@"
 END
 chmod +x "$spread"
-several= # yes: this Tern can connect machines
-[[ $("$bin/tern" info) == *"udp            usable"* ]] && several=yes
 
 skip() {
 	echo "skipped: $1"
@@ -40,6 +38,10 @@ need() { # COMMAND PACKAGE
 	command -v "$1" >/dev/null || skip "$1 is not here (Debian: $2)"
 }
 usable() { "$bin/tern" info | grep -E "^  $1 +usable" >/dev/null; } # PROTOCOL
+# Whether ranks of several machines can be joined: their messages and links are protected by libsodium.
+has_udp() { [[ $("$bin/tern" info) == *"udp            usable"* ]]; }
+several=
+has_udp && several=yes
 sentence() { echo "$1"; }
 fail() {
 	echo "    failed: $1"
@@ -49,7 +51,7 @@ fail() {
 launch() { # N PROGRAM...
 	local n=$1
 	shift
-	LAUNCH_TEST_MARK=$mark timeout -k 5 60 "${launcher[@]}" -n "$n" "$@" >"$out" 2>"$err" </dev/null
+	LAUNCH_TEST_MARK=$mark timeout -k 5 300 "${launcher[@]}" -n "$n" "$@" >"$out" 2>"$err" </dev/null
 	status=$?
 }
 check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
@@ -58,9 +60,9 @@ says() { # COUNT PATTERN
 	n=$(grep -cE -- "$2" "$out")
 	[[ $n == "$1" ]] || fail "not $1 but $n lines match: $2"
 }
-until_true() { # COMMAND...: waits until it succeeds, up to half a minute
+until_true() { # COMMAND...: waits until it succeeds, five minutes at most, because a machine may be busy
 	local try
-	for try in {1..1500}; do
+	for try in {1..15000}; do
 		"$@" && return 0
 		sleep 0.02
 	done
@@ -272,7 +274,7 @@ launch_suite() { # NAME; `survive` holds the option that lets others go on when 
 	sentence "$1: several jobs at once do not mix"
 	local i jobs=()
 	for i in 1 2 3 4; do
-		LAUNCH_TEST_MARK=$mark timeout -k 5 60 "${launcher[@]}" -n "$i" "$bin/launch_ranks" all 20 \
+		LAUNCH_TEST_MARK=$mark timeout -k 5 300 "${launcher[@]}" -n "$i" "$bin/launch_ranks" all 20 \
 			>"$folder/job$i" 2>"$err" </dev/null &
 		jobs+=($!)
 	done

@@ -18,6 +18,7 @@ static void *claimed;  /* a claim of the program's */
 static const tern_msg *kept;
 static int (*calling)(tern *t, const tern_msg *m);
 static _Atomic int code;
+static char sentence[400]; /* of the call, if it was refused */
 static tern_op turn;
 static _Atomic unsigned arrived; /* messages that the call has led to */
 
@@ -208,9 +209,17 @@ static void note_any(tern *t, const tern_msg *m)
 	arrived++;
 }
 
+/* The code last: whoever sees it reads the sentence. */
+static void call_now(tern *t, const tern_msg *m)
+{
+	int rc = calling(t, m);
+	snprintf(sentence, sizeof sentence, "%s", rc < 0 ? tern_strerror(rc) : "");
+	code = rc;
+}
+
 static void run_in_handler(tern *t, const tern_msg *m)
 {
-	code = calling(t, m);
+	call_now(t, m);
 }
 
 static void provoke_reply(tern *t, const tern_msg *m)
@@ -221,13 +230,13 @@ static void provoke_reply(tern *t, const tern_msg *m)
 static void in_deferred(tern *t, void *arg)
 {
 	(void)arg;
-	code = calling(t, NULL);
+	call_now(t, NULL);
 }
 
 static int in_turn(tern *t, void *arg)
 {
 	(void)arg;
-	code = calling(t, NULL);
+	call_now(t, NULL);
 	return 0;
 }
 
@@ -241,7 +250,7 @@ static void call_from(enum place place)
 	switch (place) {
 	case PROGRAM:
 	case CLAIM:
-		code = calling(here, NULL);
+		call_now(here, NULL);
 		break;
 	case REQUEST:
 		CHECK_IS(tern_request_data(local[other], tern_rank(here), PLACE_REQUEST, "0123456789", 10),
@@ -266,7 +275,7 @@ static void call_from(enum place place)
 		break;
 	default:
 		tern_hold(here);
-		code = calling(here, NULL);
+		call_now(here, NULL);
 		if (calling != call_close)
 			tern_release(here);
 	}
@@ -431,6 +440,37 @@ TEST(a_turn_is_like_a_hold_and_does_not_close)
 	check_place(TURN);
 }
 
+/*
+ * The place that a sentence sends its reader to: the same call must be legal there, or, where it
+ * names a request, a request.
+ */
+static void check_advice(const struct row *row, enum place from)
+{
+	bool deferred = strstr(sentence, "tern_defer()") != NULL;
+	enum place to = deferred ? DEFERRED : PROGRAM;
+	const struct row *advised =
+		strstr(sentence, "request instead") || strstr(sentence, "as a request") ? table : row;
+	if (!deferred && advised == row && !strstr(sentence, "in the program"))
+		return;
+	if (!CHECK_IS(advised->code[to], 0))
+		printf("    %s in the place '%s': %s\n", row->name, place_name[from], sentence);
+}
+
+TEST(where_a_sentence_sends_its_reader_the_call_is_legal)
+{
+	unsigned advised = 0;
+	for (int i = 0; i < ROWS; i++)
+		for (enum place place = REQUEST; place <= REPLY; place++) {
+			if (table[i].code[place] != -EPERM)
+				continue;
+			cell(table[i].call, place, 2);
+			CHECK(*sentence);
+			check_advice(&table[i], place);
+			advised++;
+		}
+	CHECK(advised > 20);
+}
+
 /* "yes [1]", "once [3]", "0 [4]" and the like all say that it is legal. */
 static bool cell_says(const char *text, int rc)
 {
@@ -470,20 +510,47 @@ static void tabs_for_columns(char *line)
 	}
 }
 
+/* Calls that are legal everywhere stand below the table, in a list of their own. */
+static const struct row *everywhere_row(char *line)
+{
+	char *end = strstr(line, " ,");
+	if (!end)
+		end = strstr(line, " .");
+	line[end ? (size_t)(end - line) : strcspn(line, "\n")] = '\0';
+	for (int i = 0; i < ROWS; i++)
+		if (strcmp(line, table[i].name) == 0)
+			return &table[i];
+	return NULL;
+}
+
+static void check_everywhere(const struct row *row)
+{
+	for (int place = 0; place < PLACES; place++)
+		if (!CHECK(row->code[place] == 0))
+			printf("    tern(7) says that %s may be called everywhere, not so in the place '%s'\n",
+			       row->name, place_name[place]);
+}
+
 TEST(the_table_of_tern_7_is_this_one)
 {
 	char line[400];
 	unsigned found = 0;
+	bool everywhere = false;
 	FILE *page = fopen("man/tern.7", "r");
 	if (!page)
 		check_skip("man/tern.7 is not here: run it from the top of the source");
 	while (fgets(line, sizeof line, page)) {
+		const struct row *row = NULL;
+		if (strncmp(line, ".Pp", 3) == 0)
+			everywhere = false;
+		else if (strncmp(line, "These may be called from every", 30) == 0)
+			everywhere = true;
+		else if (everywhere && strncmp(line, ".Fn ", 4) == 0 && (row = everywhere_row(line + 4)))
+			check_everywhere(row);
 		tabs_for_columns(line);
-		const struct row *row = strncmp(line, ".It ", 4) == 0 ? row_of(line + 4) : NULL;
-		if (!row)
-			continue;
-		check_line(row, line + 4);
-		found++;
+		if (strncmp(line, ".It ", 4) == 0 && (row = row_of(line + 4)))
+			check_line(row, line + 4);
+		found += row != NULL;
 	}
 	fclose(page);
 	CHECK_IS(found, ROWS);

@@ -172,7 +172,7 @@ sentence "it works inside a job, and with a warning for a variable that nothing 
 TERN_SPINN=1 short --quick
 check_status 0
 [[ $(wc -l <"$err") == 1 ]] || fail "there are $(wc -l <"$err") warnings"
-timeout 60 "$tern" run -n 1 "$tern" logp --json --quick --count 40 --repeat 1 >"$out" 2>"$err"
+timeout 300 "$tern" run -n 1 "$tern" logp --json --quick --count 40 --repeat 1 >"$out" 2>"$err"
 status=$?
 check_status 0
 check_object

@@ -77,6 +77,14 @@ for page in $referred; do
 	[[ -s man/$page ]] || fail "$page does not"
 done
 
+echo "whoever opens a page of section 1 or 3 that has a namesake in section 7 is led there at once"
+for page in man/*.7; do
+	name=$(basename "$page" .7)
+	for other in man/"$name".[13]; do
+		[[ ! -e $other ]] || grep -qF "$name(7)" <<<"$(text "$other" | head -12)" || fail "not from $other"
+	done
+done
+
 echo "tern(7) has every setting and every error code"
 model=$(text man/tern.7)
 for word in $(grep -oP '^\t\[SETTING_.*?"\KTERN_[A-Z_]+' src/base/setting.c) \
@@ -118,24 +126,31 @@ display() { # N PAGE: the N-th display of the examples, as one would type it
 		/^\.Bd/ && on { inside = 1; at++ }' "$2" | sed 's/\\e/\\/g'
 }
 
-echo "the examples of the pages compile; those that are programs run, and print what the page says"
+echo "the examples of the pages compile as they stand; those that are programs run, and print what the page says"
 lib=$TERN_BIN/../lib
 for page in man/*.[37]; do
 	grep -q '^\.Sh EXAMPLES' "$page" || continue
 	name=$(basename "$page") source=$folder/$(basename "$page").c
-	{
-		printf '#include <%s>\n' errno.h stdio.h stdlib.h string.h
-		printf '#include <tern/%s.h>\n' "${headers[@]%%:*}"
-		display 1 "$page"
-	} >"$source"
-	${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -Wno-unused-but-set-variable -Iinclude -c "$source" -o "$folder/$name.o" ||
+	display 1 "$page" >"$source"
+	${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -Iinclude -c "$source" -o "$folder/$name.o" ||
 		{ fail "$page"; continue; }
 	grep -q '^int main' "$source" || continue
 	${CC:-cc} "$folder/$name.o" -o "$folder/$name" -L"$lib" -ltern -Wl,-rpath,"$lib" || { fail "$page"; continue; }
-	timeout 20 "$folder/$name" >"$folder/out" 2>&1 || fail "$page: its program returns $?: $(<"$folder/out")"
-	said=$(display 2 "$page")
+	timeout 300 "$folder/$name" >"$folder/out" 2>&1 || fail "$page: its program returns $?: $(<"$folder/out")"
+	said=$(display 2 "$page" | sed -e ':again; /\\$/ { N; s/\\\n *//; t again; }') # a long line goes on after \
 	[[ -z $said || $said == "$(<"$folder/out")" ]] || fail "$page: its program prints: $(<"$folder/out")"
 done
+
+if man --version >/dev/null 2>&1; then
+	echo "man shows every page in 80 columns without a warning"
+	for page in "${pages[@]}"; do
+		said=$(MANWIDTH=80 man --warnings -P cat -l "$page" 2>&1 >"$folder/out")
+		[[ -z $said ]] || fail "$page: $(head -3 <<<"$said")"
+		wide=$(col -bx <"$folder/out" | grep -E '.{81}') && fail "$page: $(head -3 <<<"$wide")"
+	done
+else
+	echo "man is not installed: the width of pages is not checked"
+fi
 
 [[ $failed == 0 ]] || echo "$failed failed"
 exit $((failed > 0))

@@ -1,35 +1,69 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 36000 LABELS soak RUN_SERIAL */
-/* Ten million messages on every network and under every fault; SOAK_MESSAGES=n sends another number. */
-#define CHECK_SECONDS 6000
+/*
+ * Ten million messages on every network and under every fault; then 10^9 over shared memory and 10^8 over UDP, by as many
+ * crews of three ranks at a time as the machine has cores for. SOAK_MESSAGES=n sends another number, SOAK_CREWS=n lets
+ * n crews run at a time.
+ */
+#define CHECK_SECONDS 360000
 #include "net_traffic.h"
 
-enum { RANKS = 3, PAIRS = RANKS * RANKS };
+enum { RANKS = 3, PAIRS = RANKS * RANKS, TEN_MILLION = 10000000 };
 
-static void soak(const char *net, const char *fault)
+static uint64_t number_of(const char *name, uint64_t otherwise)
 {
-	const char *text = getenv("SOAK_MESSAGES");
+	const char *text = getenv(name);
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static void soak(const char *net, const char *fault, uint64_t messages)
+{
 	if (!traffic_usable(net)) {
 		printf("    %s is not usable here\n", net);
 		return;
 	}
 	uint64_t began = clock_ns();
-	traffic_run(net, fault, RANKS, (unsigned)((text ? strtoull(text, NULL, 0) : 10000000) / PAIRS));
-	printf("    %s %s: %u messages in %u s\n", net, fault, traffic.messages * PAIRS,
-	       (unsigned)((clock_ns() - began) / 1000000000));
+	traffic_run(net, fault, RANKS, (unsigned)(messages / PAIRS));
+	printf("    %s %s: %llu messages in %u s, seed %llu\n", net, fault,
+	       (unsigned long long)traffic.messages * PAIRS, (unsigned)((clock_ns() - began) / 1000000000),
+	       (unsigned long long)traffic.seed);
+}
+
+/* As many crews, each in a process of its own, that share the messages. */
+static void soak_crews(const char *net, const char *const *faults, unsigned crews, uint64_t messages)
+{
+	uint64_t cores = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t at_once = number_of("SOAK_CREWS", cores / RANKS ? cores / RANKS : 1);
+	messages = number_of("SOAK_MESSAGES", messages);
+	if (!traffic_usable(net))
+		check_skip("the network is not usable here");
+	for (unsigned started = 0, ended = 0; ended < crews; ended++) {
+		int status;
+		for (; started < crews && started - ended < at_once; started++) {
+			fflush(NULL);
+			pid_t child = fork();
+			REQUIRE(child >= 0);
+			if (child)
+				continue;
+			soak(net, faults[started % 8], messages / crews + PAIRS - 1);
+			exit(atomic_load(&check_failures) ? 1 : 0);
+		}
+		REQUIRE(wait(&status) > 0);
+		CHECK_IS(status, 0);
+	}
 }
 
 TEST(ten_million_arrive_over_shared_memory)
 {
-	soak("shm", "");
+	soak("shm", "", number_of("SOAK_MESSAGES", TEN_MILLION));
 }
 
 /* On every network of packets. */
 static void soak_packets(const char *fault)
 {
-	soak("udp", fault);
-	soak("ofi/tcp", fault);
-	soak("ofi/shm", fault);
+	static const char *const nets[] = { "udp", "ofi/tcp", "ofi/shm" };
+	for (unsigned i = 0; i < 3; i++)
+		soak(nets[i], fault, number_of("SOAK_MESSAGES", TEN_MILLION));
 }
 
 TEST(ten_million_arrive_in_packets)
@@ -75,4 +109,19 @@ TEST(ten_million_arrive_in_packets_with_partitions)
 TEST(ten_million_arrive_in_packets_that_is_slow)
 {
 	soak_packets("slow=5");
+}
+
+TEST(a_billion_arrive_over_shared_memory)
+{
+	static const char *const none[8] = { "", "", "", "", "", "", "", "" };
+	soak_crews("shm", none, 10, 1000000000);
+}
+
+TEST(a_hundred_million_arrive_over_udp_under_every_fault)
+{
+	static const char *const faults[8] = { "drop=0.01",         "duplicate=0.05",
+					       "reorder=0.05",      "delay=0.05,late=2000",
+					       "corrupt=0.01",      "truncate=0.01",
+					       "partition=0.00002", "slow=5" };
+	soak_crews("udp", faults, 8, 100000000);
 }

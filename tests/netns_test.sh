@@ -32,11 +32,20 @@ exec ip netns exec $host\$TERN_RANK env TERN_UDP_BIND=10.211.55.\$((TERN_RANK + 
 END
 chmod +x "$folder/rank"
 
-begin() {
+# A counter of IP's in a namespace, by its name.
+counted() {
+	ip netns exec "$host$1" cat /proc/net/snmp |
+		awk -v name="$2" '$1 == "Ip:" { if (!at) for (i = 1; i <= NF; i++) if ($i == name) at = i; value = $at } END { print value }'
+}
+
+begin() { # returns when messages flow: a busy machine takes its time
+	local i before
+	before=$(counted 0 OutRequests)
 	rm -f "$folder/stop"
-	TERN_NET=udp timeout -k 5 100 "$TERN_BIN/tern" run -n 2 "$folder/rank" "$TERN_BIN/netns_ranks" "$folder/stop" \
+	TERN_NET=udp timeout -k 5 500 "$TERN_BIN/tern" run -n 2 "$folder/rank" "$TERN_BIN/netns_ranks" "$folder/stop" \
 		>"$folder/out" 2>&1 </dev/null &
 	job=$!
+	for ((i = 0; i < 3000 && $(counted 0 OutRequests) < before + 100; i++)); do sleep 0.1; done
 }
 end() {
 	: >"$folder/stop"
@@ -45,12 +54,6 @@ end() {
 	[[ $(grep -cE '^rank [01]: [1-9][0-9]* messages, 0 wrong: fine$' "$folder/out") == 2 ]] || fail "not everything came"
 	sed 's/^/    /' "$folder/out"
 }
-# A counter of IP's in a namespace, by its name.
-counted() {
-	ip netns exec "$host$1" cat /proc/net/snmp |
-		awk -v name="$2" '$1 == "Ip:" { if (!at) for (i = 1; i <= NF; i++) if ($i == name) at = i; value = $at } END { print value }'
-}
-
 echo "everything comes once and in order, and nothing is cut"
 begin
 sleep 1

@@ -130,11 +130,11 @@ static void rank_main(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-static void sequences_run(const char *net, const char *service, const char *fault, enum tern_way way)
+static void crew_over_net(const char *net, const char *service, const char *fault, uint32_t ranks,
+			  void (*rank)(void))
 {
 	char text[128] = "";
 	the.seed = check_seed();
-	the.way = way;
 	the.done = mmap(NULL, sizeof *the.done, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	REQUIRE(the.done != MAP_FAILED);
 	if (*fault)
@@ -142,7 +142,13 @@ static void sequences_run(const char *net, const char *service, const char *faul
 	setenv("TERN_NET", net, 1);
 	setenv("TERN_SERVICE", service, 1);
 	setenv("TERN_FAULT", text, 1);
-	crew_run(RANKS, rank_main);
+	crew_run(ranks, rank);
+}
+
+static void sequences_run(const char *net, const char *service, const char *fault, enum tern_way way)
+{
+	the.way = way;
+	crew_over_net(net, service, fault, RANKS, rank_main);
 }
 
 static void need_udp(void)
@@ -207,6 +213,38 @@ TEST(without_any_service_they_arrive_with_acknowledgements_for_groups)
 	the.group = 16;
 	the.reluctant = true;
 	sequences_run("udp", "none", "drop=0.1,reorder=0.2,corrupt=0.05,truncate=0.05", TERN_WAY_AUTO);
+}
+
+/* -- Polls alone ------------------------------------------------------------------------------ */
+
+enum { FEW = 20 };
+
+static void polls_main(void)
+{
+	tern *t = crew_open();
+	CHECK_IS(tern_stream_on(t, STREAM, packet, &the), 0);
+	atomic_fetch_add(the.done, 1);
+	while (atomic_load(the.done) < 2)
+		sched_yield();
+	tern_stream *s;
+	REQUIRE(tern_stream_open(t, 1 - tern_rank(t), STREAM, TERN_WAY_AUTO, 32, &s) == 0);
+	for (uint64_t i = 0; i < FEW; i++) {
+		const uint64_t words[] = { i * 10, i * 10 + 1, i * 10 + 2, i * 10 + 3 };
+		CHECK_IS(tern_stream_put(s, i % (TERN_STREAM_WORDS + 1), words), 0);
+	}
+	while (the.packets[1 - tern_rank(t)] < FEW)
+		CHECK(tern_poll(t) >= 0);
+	atomic_fetch_add(the.done, 1);
+	while (atomic_load(the.done) < 4)
+		CHECK(tern_poll(t) >= 0);
+	CHECK_IS(the.packets[1 - tern_rank(t)], FEW);
+	tern_close(t);
+}
+
+TEST(packets_that_are_lost_come_while_both_ends_only_poll)
+{
+	need_udp();
+	crew_over_net("udp", "none", "drop=0.3", 2, polls_main);
 }
 
 /* -- What can go wrong ---------------------------------------------------------------------- */

@@ -7,14 +7,21 @@
  *     room     rank 0 sends to rank 1, which computes
  *     hold     the same, and rank 1 holds its handlers back
  *     busy     messages go round for ever
+ *     puts     rank 0 puts long data for ever, and nobody holds
+ *     left     the last rank dies, and the others close
+ *     lost     the last rank dies, and the others wait for a message that nobody sends
  */
+#include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <tern/mem.h>
 #include <tern/msg.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { NOTE };
+enum { NOTE, LONG = 16 << 20 };
 
 static _Atomic uint64_t noted;
 
@@ -75,11 +82,55 @@ static int busy(tern *t)
 	return rc;
 }
 
+static int puts_for_ever(tern *t)
+{
+	static char data[LONG];
+	void *mine = tern_alloc_all(t, LONG);
+	int rc = mine ? 0 : -errno;
+	if (!rc && tern_rank(t))
+		return tern_wait(t, &noted, 1);
+	while (!rc) {
+		tern_op op = { 0 };
+		rc = tern_put_start(t, tern_addr_at(tern_addr_of(t, mine), 1), data, LONG, &op);
+		if (!rc)
+			rc = tern_op_wait(t, &op);
+	}
+	return rc;
+}
+
+static void die_if_last(tern *t)
+{
+	if (tern_rank(t) == tern_size(t) - 1)
+		kill(getpid(), SIGKILL);
+}
+
+static int left(tern *t)
+{
+	int rc = tern_barrier(t);
+	if (rc)
+		return rc;
+	die_if_last(t);
+	rc = tern_close(t);
+	if (!rc)
+		compute();
+	return rc;
+}
+
+static int lost(tern *t)
+{
+	int rc = tern_barrier(t);
+	if (!rc)
+		rc = tern_forgive(t, tern_size(t) - 1);
+	die_if_last(t);
+	return rc ? rc : tern_wait(t, &noted, 1);
+}
+
 static const struct {
 	const char *name;
 	int (*run)(tern *t);
 } plays[] = {
-	{ "circle", circle }, { "barrier", barrier }, { "room", room }, { "hold", hold }, { "busy", busy }
+	{ "circle", circle }, { "barrier", barrier },    { "room", room }, { "hold", hold },
+	{ "busy", busy },     { "puts", puts_for_ever }, { "left", left }, { "lost", lost },
 };
 
 int main(int argc, char **argv)

@@ -23,7 +23,7 @@ check_out '"name": "user 0"'
 sentence "without --once it goes on until the job ends"
 "$tern" top --interval 0.2 "$job" >"$out" 2>"$err" &
 top=$!
-sleep 1
+for ((i = 0; i < 3000 && $(grep -c '^job of' "$out") < 2; i++)); do sleep 0.1; done
 finished=$(kill -0 $top 2>/dev/null && echo no)
 job_end
 wait $top
@@ -49,9 +49,9 @@ check_err '--interval soon: it is a number of seconds'
 ask top --onec
 check_status 2
 check_err "'--onec'.*--once"
-ask top 1
+ask top $stranger
 check_status 1
-check_err 'process 1 is neither'
+check_err "process $stranger is neither"
 ask top --help
 check_status 0
 check_out '^usage: tern top'
@@ -65,18 +65,18 @@ screen() { tmux -L "tern-$$-$screens" "$@"; } # a server for each: one that ends
 screens=1
 screen_until() { # PATTERN
 	local i
-	for ((i = 0; i < 60; i++)); do
+	for ((i = 0; i < 3000; i++)); do
 		screen capture-pane -p >"$out" 2>"$err"
 		grep -qE -- "$1" "$out" && return
 		sleep 0.1
 	done
 	fail "the screen does not show: $1"
 }
-trap 'screen kill-server 2>/dev/null; job_end; rm -rf "$folder"' EXIT
+trap 'screen kill-server 2>/dev/null; watch_end' EXIT
 
 sentence "on a terminal it is a screen: arrows choose the column, q ends it"
 TERN_STATS=1 job_start 2 busy
-screen -f /dev/null new-session -d -x 140 -y 30 "env TERM=screen '$tern' top --interval 0.2 $job; echo status \$?; sleep 20"
+screen -f /dev/null new-session -d -x 140 -y 30 "env TERM=screen '$tern' top --interval 0.2 $job; echo status \$?; sleep 1000"
 screen_until '^job of '"$job"
 if grep -q 'q quit' "$out"; then
 	screen_until '^rank\* '
@@ -94,7 +94,7 @@ fi
 sentence "the screen closes when the job ends"
 screen kill-server
 screens=2
-screen -f /dev/null new-session -d -x 140 -y 30 "env TERM=screen '$tern' top --interval 0.2 $job; echo status \$?; sleep 20"
+screen -f /dev/null new-session -d -x 140 -y 30 "env TERM=screen '$tern' top --interval 0.2 $job; echo status \$?; sleep 1000"
 screen_until '^ +1 '
 job_end
 screen_until '^status 0'

@@ -18,11 +18,11 @@ fail() {
 }
 make_page() { # RANKS EXAMPLE
 	rm -f "$folder"/t.*
-	TERN_TRACE=$folder/t timeout 60 "$tern" run -n "$1" "$TERN_BIN/$2" >/dev/null || fail "$2 ended with $?"
+	TERN_TRACE=$folder/t timeout 300 "$tern" run -n "$1" "$TERN_BIN/$2" >/dev/null || fail "$2 ended with $?"
 	"$tern" trace --html "$page" "$folder/t" || fail "no page of $2"
 }
 browse() { # FRAGMENT OPTIONS: the page's own account of itself
-	HOME=$folder timeout 100 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$folder/profile" \
+	HOME=$folder timeout 300 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$folder/profile" \
 		--host-resolver-rules='MAP * ~NOTFOUND' --window-size=1280,600 "${@:2}" --virtual-time-budget=3000 \
 		--dump-dom "file://$page$1" 2>"$folder/err" >"$folder/dom" || { tail -3 "$folder/err"; fail "the browser ended with $?"; }
 	said=$(sed -n 's/.*<pre id="selftest"[^>]*>\([^<]*\).*/\1/p' "$folder/dom")

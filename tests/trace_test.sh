@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 240
 # Jobs that are traced, and what tern trace makes of it: counts, JSON, the summary, mistakes.
-command=trace patience=60
+command=trace patience=300
 . tests/frame.sh
 
 traced() { # RANKS PROGRAM ARGUMENTS
 	rm -f "$folder"/t.*
-	TERN_TRACE=$folder/t timeout 60 "$tern" run -n "$@" >"$out" 2>"$err" </dev/null || fail "$2 on $1 ranks ended with $?"
+	TERN_TRACE=$folder/t timeout 300 "$tern" run -n "$@" >"$out" 2>"$err" </dev/null || fail "$2 on $1 ranks ended with $?"
 }
 broken() { # PATTERN ARGUMENTS: a file that is no good, or not there
 	local pattern=$1
@@ -67,9 +67,9 @@ check_err '^2 of 4 ranks are here$'
 
 sentence "the trace of a rank that is killed can be read up to its last flush"
 rm -f "$folder"/t.*
-TERN_TRACE=$folder/t "$tern" run -n 2 sh -c "if [ \$TERN_RANK = 1 ]; then exec sleep 100; fi; exec $TERN_BIN/hello" >"$out" 2>&1 &
+TERN_TRACE=$folder/t "$tern" run -n 2 sh -c "if [ \$TERN_RANK = 1 ]; then exec sleep 1000; fi; exec $TERN_BIN/hello" >"$out" 2>&1 &
 job=$!
-for ((i = 0; i < 100; i++)); do # until rank 0 sleeps, which is when it writes
+for ((i = 0; i < 3000; i++)); do # until rank 0 sleeps, which is when it writes
 	[[ -s $folder/t.0 && $(stat -c %s "$folder/t.0") -gt 128 ]] && break
 	sleep 0.1
 done
@@ -101,7 +101,7 @@ check_status 0
 check_out '^usage: tern trace'
 
 sentence "a file that cannot be made keeps the job from opening, with a sentence"
-TERN_TRACE=$folder/no/such timeout 60 "$tern" run -n 2 "$TERN_BIN/hello" >"$out" 2>"$err"
+TERN_TRACE=$folder/no/such timeout 300 "$tern" run -n 2 "$TERN_BIN/hello" >"$out" 2>"$err"
 check_err "hello: TERN_TRACE: $folder/no/such.[01] cannot be written: No such file"
 
 finish

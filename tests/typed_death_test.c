@@ -85,7 +85,7 @@ static void keep(tern *t)
 	while (!atomic_load(&board->dead))
 		if (chance_one_in(&c, 3))
 			receive_any(t, SHORT_TYPE + chance_below(&c, 2));
-	uint64_t until = clock_ns() + 5000000000;
+	uint64_t until = clock_ns() + UINT64_C(100000000000);
 	while ((free_buffers(t, SHORT_TYPE) < COUNT || free_buffers(t, LONG_TYPE) < COUNT) &&
 	       clock_ns() < until)
 		receive_any(t, SHORT_TYPE + chance_below(&c, 2));

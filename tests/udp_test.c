@@ -326,6 +326,8 @@ TEST(a_rank_that_is_silent_is_not_taken_for_dead)
 	use_udp();
 	setenv("TERN_GRACE", "100", 1);
 	crew_start(RANKS, 0, wait_for_the_silent);
+	int status;
+	REQUIRE(waitpid(crew_pid[VICTIM], &status, WUNTRACED) == crew_pid[VICTIM] && WIFSTOPPED(status));
 	usleep(STOPPED_US);
 	kill(crew_pid[VICTIM], SIGCONT);
 	CHECK_IS(crew_reap(RANKS, 0), 0);

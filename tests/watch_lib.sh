@@ -5,7 +5,10 @@
 job=
 
 job_start() { # RANKS PLAY; variables may stand before the call
-	"$tern" run -n "$1" "$TERN_BIN/stuck_ranks" "$2" >"$folder/job" 2>&1 &
+	job_run -n "$1" "$TERN_BIN/stuck_ranks" "$2"
+}
+job_run() { # ARGUMENTS of tern run
+	"$tern" run "$@" >"$folder/job" 2>&1 &
 	job=$!
 }
 job_end() {
@@ -14,7 +17,14 @@ job_end() {
 	wait "$job" 2>/dev/null
 	job=
 }
-trap 'job_end; rm -rf "$folder"' EXIT
+sleep 100000 & # a process that has nothing to do with any job
+stranger=$!
+watch_end() {
+	job_end
+	kill $stranger 2>/dev/null
+	rm -rf "$folder"
+}
+trap watch_end EXIT
 ask() { # COMMAND ARGUMENTS
 	"$tern" "$@" >"$out" 2>"$err"
 	status=$?
@@ -22,7 +32,7 @@ ask() { # COMMAND ARGUMENTS
 ask_until() { # PATTERN COMMAND ARGUMENTS: a job takes its time to come where it gets stuck
 	local pattern=$1 i
 	shift
-	for ((i = 0; i < 120; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		ask "$@"
 		grep -qE -- "$pattern" "$out" && return
 		sleep 0.25

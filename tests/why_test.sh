@@ -70,10 +70,79 @@ job_start 2 busy
 ask_until '^in short: the job makes progress' why "$job"
 job_end
 
+sentence "a rank that puts long data, and so holds back its handlers itself, is under no hold of the program's"
+job_start 2 puts
+ask_until '^  rank 1 .* in tern_wait' why "$job"
+for ((i = 0; i < 8; i++)); do
+	ask why "$job"
+	check_status 0
+	check_not_out 'hold'
+done
+job_end
+
+sentence "ranks that have closed or died are named, and are not said to wait"
+job_run --survive -n 3 "$TERN_BIN/stuck_ranks" left
+ask_until '^in short: no rank has an endpoint open: ranks 0, 1 are not open; rank 2 is dead\.$' why "$job"
+check_out '^  rank 0 .* not open$'
+check_out '^  rank 2 .* dead$'
+job_end
+
+sentence "where the others wait, the dead are named beside them"
+job_run --survive -n 3 "$TERN_BIN/stuck_ranks" lost
+ask_until '^in short: every open rank waits, .*; rank 2 is dead\.$' why "$job"
+job_end
+
+said_until() { # PATTERN: the job writes it to standard error
+	local i
+	for ((i = 0; i < 240; i++)); do
+		grep -qE -- "$1" "$folder/job" && return
+		sleep 0.25
+	done
+	cp "$folder/job" "$out"
+	fail "the job has not written: $1"
+}
+
+sentence "with TERN_STUCK a rank writes itself in which call it waits for whom"
+TERN_STUCK=1 job_start 2 circle
+said_until '^tern: rank 0 has waited for [0-9]+ s in tern_recv 0x7 from rank 1; '
+said_until '^rank 0: receive 0x7 from rank 1'
+job_end
+TERN_STUCK=1 job_start 4 barrier
+said_until '^tern: rank 0 has waited for [0-9]+ s in tern_barrier; not there: rank ([12], )*3; '
+job_end
+TERN_STUCK=1 job_run --survive -n 2 "$TERN_BIN/stuck_ranks" lost
+said_until '^tern: rank 0 has waited for [0-9]+ s in tern_wait; '
+grep -qE 'sends|queue' "$folder/job" && fail "tables with nothing in them are written"
+job_end
+
+# No rank handles 10,000 messages in a session of these two.
+never_wrong() { # ask until the job is over, at most 15 times; a number of seven digits has wrapped
+	local i
+	for ((i = 0; i < 15; i++)); do
+		kill -0 "$job" 2>/dev/null || break
+		ask why "$job"
+		[[ $status == 0 ]] || continue # it has just ended
+		grep -qE '[0-9]{7} messages' "$out" && fail "a count has wrapped"
+		grep -q 'every rank waits' "$out" && fail "ranks that have left are said to wait"
+		ask top --once --interval 0.2 --json "$job"
+		[[ $status == 0 ]] || continue
+		grep -qE 'per_s": *([0-9]{9}|[0-9.]+e\+?(09|[1-9][0-9]))' "$out" && fail "a rate has wrapped"
+	done
+	job_end
+}
+
+sentence "sessions that end and begin again are counted as they are, by tern top too"
+TERN_STATS=1 job_run -n 2 "$TERN_BIN/reopen_ranks"
+never_wrong
+
+sentence "a session that ends while ranks are looked at, one of them by a death, is counted as it is"
+job_run --survive -n 3 "$TERN_BIN/onceclose_ranks"
+never_wrong
+
 sentence "what is no job is refused with a sentence"
-ask why 1
+ask why $stranger
 check_status 1
-check_err 'process 1 is neither the launcher nor a rank'
+check_err "process $stranger is neither the launcher nor a rank"
 ask why none
 check_status 2
 check_err "'none' is not one process"

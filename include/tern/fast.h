@@ -85,7 +85,8 @@ struct tern_inlet {
 	uint8_t hot;  /* in the circle */
 	uint8_t unused_[6];
 	uint64_t handled; /* messages */
-	uint64_t unused_words_[4];
+	uint64_t due;     /* what `handled` is when all that lay here when a barrier was passed has been */
+	uint64_t unused_words_[3];
 };
 
 enum tern_kind { TERN_BELL, TERN_REQUEST, TERN_REPLY };
@@ -235,11 +236,7 @@ static inline int tern_unheeded(const struct tern_lane *lane)
 	return atomic_load_explicit(lane->heed, memory_order_relaxed) == 0;
 }
 
-/*
- * The look that every send takes at one inlet of the circle. An older lap's
- * header is smaller; when the lap number wraps it is greater for one lap, and
- * the poll finds that nothing is there.
- */
+/* The look that every send takes at one inlet of the circle. An older lap's header is smaller (I2 in src/ring/ring.h). */
 /* cost: base status */
 static inline void tern_look(tern *t)
 {

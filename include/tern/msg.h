@@ -18,8 +18,8 @@
  * waited for, and is cleared when it is complete.
  *
  * Conventions are those of <tern/tern.h>. In a handler only the polls, tern_tables(), and waits for
- * what is complete are allowed. A receive from any rank fails when no other rank is left; tern_recv(), which can
- * tell that it waits, also fails as tern_wait() does.
+ * what is complete are allowed. A receive from any rank fails when no other rank is left; calls that wait
+ * for one also give up as tern_wait() does.
  */
 #ifndef TERN_MSG_H
 #define TERN_MSG_H

@@ -27,7 +27,10 @@ typedef struct tern_op {
 
 /* Returns 1 when nothing is pending, 0 while something is, or the first error (once). */
 int tern_op_test(tern *t, tern_op *op);
-/* Serves messages until nothing is pending; 0 or the first error (once). */
+/*
+ * Serves messages until nothing is pending; 0 or the first error (once). While a receive from any rank is pending, it gives
+ * up as tern_wait() does, and the receive stays pending.
+ */
 int tern_op_wait(tern *t, tern_op *op);
 
 /*

@@ -62,7 +62,10 @@ int tern_stream_on(tern *t, unsigned id, tern_stream_packet *fn, void *arg);
 int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsigned group,
 		     tern_stream **out);
 
-/* Sends a packet of up to TERN_STREAM_WORDS words; waits while TERN_STREAM_WINDOW are under way. */
+/*
+ * Sends a packet of up to TERN_STREAM_WORDS words; waits while TERN_STREAM_WINDOW are under way. A packet that is not
+ * acknowledged in time is sent again by any poll or wait of this endpoint.
+ */
 int tern_stream_put(tern_stream *s, unsigned n, const uint64_t *words);
 
 /* Waits until everything that was put has been acknowledged; plain, there is nothing to wait for. */

@@ -81,7 +81,7 @@ int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out);    /* 
 /* -EINVAL instead, if out->size was not set. */
 int tern_stats_net(tern *t, tern_stats_net_data *out);
 
-/* "user", "mem", "msg", "typed", "chan", "async", "spawn"; NULL if there is no such layer. */
+/* "user", "mem", "msg", "typed", "chan", "async", "spawn", "sequence"; NULL if there is no such layer. */
 const char *tern_stats_layer_name(unsigned layer);
 
 #endif

@@ -9,6 +9,7 @@
 #include "async/async.h"
 #include "base/error.h"
 #include "mem/mem.h"
+#include "mem/word.h"
 
 static int access_begin(struct mem *m, tern_addr remote, void *local, size_t len, bool put, tern_op *op)
 {
@@ -94,7 +95,11 @@ static int write_start(struct async *a, tern_addr dst, const void *src, size_t l
 	int rc = queue_record(a, &a->writes, "the writes", &w);
 	if (rc)
 		return rc;
-	void *from = len && len <= sizeof w->value ? memcpy(&w->value, src, len) : (void *)(uintptr_t)src;
+	void *from = (void *)(uintptr_t)src;
+	if (len && len <= sizeof w->value) {
+		from = &w->value;
+		word_copy(from, src, len);
+	}
 	rc = access_begin(mem_of(a->e->t), dst, from, len, true, &w->landed);
 	if (rc) {
 		record_give(&a->writes, w);

@@ -39,11 +39,11 @@ void queue_push(struct async *a, struct work *w)
 static int work_turn(struct async *a, struct work *w)
 {
 	struct endpoint *e = a->e;
-	tern_hold(e->t);
+	door_hold(e);
 	e->turn = true;
 	int rc = w->fn(e->t, w->arg);
 	e->turn = false;
-	tern_release(e->t);
+	door_release(e);
 	return rc;
 }
 

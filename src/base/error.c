@@ -22,6 +22,17 @@ int error_set(int rc, const char *format, ...)
 	return rc;
 }
 
+int error_system(const char *format, ...)
+{
+	int error = errno;
+	char done[400];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(done, sizeof done, format, args);
+	va_end(args);
+	return error_set(-error, "%s: %s", done, strerror(error));
+}
+
 void error_keep(struct error_kept *kept)
 {
 	*kept = last;

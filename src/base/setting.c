@@ -22,13 +22,16 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_MEMORY] = { "TERN_MEMORY", "0",
 			     "bytes of shared memory the job may commit (K, M, G); 0: half of what is free" },
 	[SETTING_HEAP] = { "TERN_HEAP", "1G", "bytes that each rank's heap may grow to (K, M, G)" },
+	[SETTING_CORE] = { "TERN_CORE", "own",
+			   "what of the job's shared memory a core dump has: own, what the rank itself uses, "
+			   "up to 32 MiB; or all" },
 	[SETTING_SPIN] = { "TERN_SPIN", "20000",
 			   "looks at the rings before a wait yields its core; "
 			   "not used when there are more ranks than cores" },
 	[SETTING_GRACE] = { "TERN_GRACE", "500",
 			    "milliseconds of silence after which a wait blames a dead rank" },
 	[SETTING_STUCK] = { "TERN_STUCK", "0",
-			    "seconds after which a wait that nothing ends writes what is under way to stderr; "
+			    "seconds before a stuck wait prints its call, whom it waits for, and pending operations to stderr; "
 			    "0: never" },
 	[SETTING_DELIVERY] = { "TERN_DELIVERY", "poll",
 			       "who runs handlers while the program computes: poll (nobody), thread, interrupt" },
@@ -97,6 +100,7 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 int setting_is_text(enum setting s)
 {
 	switch (s) {
+	case SETTING_CORE:
 	case SETTING_DELIVERY:
 	case SETTING_TRACE:
 	case SETTING_SSH:

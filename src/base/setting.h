@@ -14,6 +14,7 @@ enum setting {
 	SETTING_JOB_FD,       /* set by the launcher */
 	SETTING_MEMORY,       /* bytes of shared memory the job may commit */
 	SETTING_HEAP,         /* bytes of addresses for each rank's heap */
+	SETTING_CORE,         /* own, all: what of the job's memory is in a core dump */
 	SETTING_SPIN,         /* polls before a wait yields */
 	SETTING_GRACE,        /* ms of silence before a wait blames a dead rank */
 	SETTING_STUCK,        /* s after which a wait says what is under way */

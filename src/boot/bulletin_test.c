@@ -58,7 +58,7 @@ static void closed(uint32_t rank)
 
 static uint32_t left_on(uint32_t machine)
 {
-	return atomic_load(&job[machine].head->left);
+	return job_left(&job[machine]);
 }
 
 TEST(a_card_comes_to_the_other_machine)

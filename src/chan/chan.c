@@ -126,6 +126,9 @@ static void chans_lost(void *state, uint32_t rank)
 			l->lost |= l->rank == rank && !l->far;
 			l->parting = l->rank == rank ? PARTING_LOOKS : l->parting;
 		}
+		unsigned cut = c->sends && !c->closed ? open_behind(c, rank) : 0;
+		c->cut += cut;
+		c->cut_by = cut ? rank : c->cut_by;
 	}
 	s->parts = true;
 	chans_work(s);

@@ -64,8 +64,11 @@ struct tern_chan {
 	/* Of a sending end: whom it was opened to. */
 	uint32_t *rank;
 	unsigned ranks;
-	void *memory; /* of the ring, as it was allocated */
-	bool fills;   /* a mirror, whose ring is private memory */
+	unsigned
+		cut; /* of those, living ones that nothing reaches any more, of which the program has not been told, */
+	uint32_t cut_by; /* because this relay has left */
+	void *memory;    /* of the ring, as it was allocated */
+	bool fills;      /* a mirror, whose ring is private memory */
 
 	/* And, if some of those who read there are far: */
 	uint64_t serial;  /* the ring's name in messages, which no other ring of this rank ever has */
@@ -115,7 +118,8 @@ struct chans {
 	struct endpoint *e;
 	struct tern_chan *first;
 	struct relay *relays;
-	struct opening *openings; /* calls that wait for answers */
+	struct opening *openings; /* calls that wait for answers, */
+	struct await *awaits;     /* and calls that wait for offers */
 	uint64_t ticket;
 	struct offer *offer; /* TERN_CHANS_MAX, allocated with the first; the oldest comes first */
 	unsigned offers;
@@ -212,6 +216,8 @@ int proc_waits(tern_in *i, struct cursor *k, uint64_t *id);
 /* -- open.c -- */
 void open_register(struct endpoint *e);
 void open_close(struct chans *s);
+/* How many ranks of the list, which are not lost themselves, lie behind `relay` in the tree. */
+unsigned open_behind(const struct tern_chan *c, uint32_t relay);
 /*
  * How this rank reads from the ring: in the memory of the rank that fills it, or from a mirror, which is made. Sets
  * pipe, reader, feeder and mirror of the offer; a code if it cannot. No sentence: for a handler.

@@ -120,7 +120,7 @@ static unsigned feed_all(struct tern_chan *c)
 	struct endpoint *e = c->chans->e;
 	unsigned sent = 0;
 	c->owes = false;
-	tern_hold(e->t);
+	door_hold(e);
 	for (unsigned i = 0; i < c->listeners; i++) {
 		struct listener *l = &c->listener[i];
 		int rc = 0;
@@ -128,7 +128,7 @@ static unsigned feed_all(struct tern_chan *c)
 			sent++;
 		c->owes |= rc < 0 && !e->site.peer[l->rank].lost;
 	}
-	tern_release(e->t);
+	door_release(e);
 	return sent;
 }
 

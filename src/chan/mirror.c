@@ -143,9 +143,9 @@ void mirror_tell(struct mirror *m)
 		return;
 	int rc = -EAGAIN;
 	if (!in_handler(s->e)) {
-		tern_hold(s->e->t);
+		door_hold(s->e);
 		rc = mirror_say(m);
-		tern_release(s->e->t);
+		door_release(s->e);
 	}
 	s->tells |= rc != 0;
 	chans_work(s);
@@ -156,13 +156,13 @@ unsigned mirror_progress(struct chans *s)
 	unsigned left = 0;
 	if (!s->tells)
 		return 0;
-	tern_hold(s->e->t);
+	door_hold(s->e);
 	for (int i = 0; i < MIRROR_BUCKETS; i++)
 		for (struct mirror *m = s->mirror[i], *next; m; m = next) {
 			next = m->next;
 			left += mirror_say(m) != 0;
 		}
-	tern_release(s->e->t);
+	door_release(s->e);
 	s->tells = left;
 	return !left;
 }

@@ -203,6 +203,32 @@ static int branch_grow(struct opening *o, const struct branch *b)
 	return rc;
 }
 
+static unsigned branch_living(const struct chans *s, const struct branch *b)
+{
+	unsigned living = 0;
+	for (unsigned i = 0; i < b->n; i++)
+		living += !s->e->site.peer[b->rank[i]].lost;
+	return living;
+}
+
+static unsigned branch_cut(const struct chans *s, const struct branch *b, uint32_t relay)
+{
+	for (unsigned i = 0; i < branch_relays(b->n); i++) {
+		struct branch behind = branch_behind(b, i);
+		unsigned cut =
+			b->rank[i] == relay ? branch_living(s, &behind) : branch_cut(s, &behind, relay);
+		if (cut)
+			return cut;
+	}
+	return 0;
+}
+
+unsigned open_behind(const struct tern_chan *c, uint32_t relay)
+{
+	struct branch b = { .rank = c->rank, .n = c->ranks };
+	return branch_cut(c->chans, &b, relay);
+}
+
 /* -- Offering ------------------------------------------------------------------------------------ */
 
 static int offer_all(struct opening *o)
@@ -301,11 +327,12 @@ int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name,
 	c->ranks = c->rank ? n : 0;
 	if (c->rank)
 		memcpy(c->rank, ranks, n * sizeof *ranks);
+	*out = c; /* before a handler can run, which may know from the other side that the channel is open */
 	rc = c->rank ? offer_try(s, c) : error_set(-ENOMEM, "opening a channel to %u ranks: no memory", n);
-	if (rc)
-		out_close(c, PIPE_CLOSED, t->rank); /* swept when whoever has taken it is done */
-	else
-		*out = c;
+	if (!rc)
+		return 0;
+	*out = NULL;
+	out_close(c, PIPE_CLOSED, t->rank); /* swept when whoever has taken it is done */
 	return rc;
 }
 
@@ -384,6 +411,8 @@ static struct ring ring_of(const tern_msg *m)
 	return (struct ring){ tern_msg_arg(m, 3), tern_msg_arg(m, 4), tern_msg_arg(m, 5) };
 }
 
+static void awaits_serve(struct chans *s);
+
 static void offer_arrived(tern *t, const tern_msg *m)
 {
 	static const struct ring none = { .pipe = TERN_NOWHERE };
@@ -391,6 +420,7 @@ static void offer_arrived(tern *t, const tern_msg *m)
 	struct offer o = { .name = tern_msg_arg(m, 2), .from = tern_msg_src(m) };
 	int code = offer_keep(chans_of(t), &ring, &o);
 	answer(t, m, code, &o, &none);
+	awaits_serve(chans_of(t));
 }
 
 static void offer_drop(struct chans *s, struct offer *o)
@@ -413,11 +443,18 @@ static void withdraw_arrived(tern *t, const tern_msg *m)
 	}
 }
 
-/* A wait for an offer. */
+/*
+ * A wait for an offer. What it waits for is opened, and written to *out, in the handler of the offer: the next message may be
+ * one whose handler gets from the channel.
+ */
 struct await {
 	struct chans *s;
 	uint32_t rank;
 	uint64_t name;
+	tern_chan **out;
+	bool over; /* it has been opened, or there was no memory */
+	int rc;
+	struct await *next;
 };
 
 static struct offer *offer_find(const struct await *w)
@@ -428,10 +465,38 @@ static struct offer *offer_find(const struct await *w)
 	return NULL;
 }
 
+static void await_serve(struct await *w)
+{
+	struct offer *o = w->over ? NULL : offer_find(w);
+	if (!o)
+		return;
+	struct tern_chan *made = in_open(w->s, o);
+	w->over = true;
+	w->rc = made ? 0 : -ENOMEM;
+	if (!made)
+		return;
+	offer_drop(w->s, o);
+	*w->out = made;
+}
+
+static void awaits_serve(struct chans *s)
+{
+	for (struct await *w = s->awaits; w; w = w->next)
+		await_serve(w);
+}
+
 static bool await_over(struct endpoint *e, void *arg)
 {
 	const struct await *w = arg;
-	return offer_find(w) || e->site.peer[w->rank].lost;
+	return w->over || e->site.peer[w->rank].lost;
+}
+
+static void await_leave(struct await *w)
+{
+	struct await **p = &w->s->awaits;
+	while (*p != w)
+		p = &(*p)->next;
+	*p = w->next;
 }
 
 static int offer_await(struct await *w)
@@ -439,10 +504,14 @@ static int offer_await(struct await *w)
 	struct endpoint *e = w->s->e;
 	struct ladder l = { .over = await_over, .arg = w, .call = "tern_chan_from" };
 	int rc = 0;
+	w->next = w->s->awaits;
+	w->s->awaits = w;
+	await_serve(w);
 	while (!rc && !await_over(e, w))
 		rc = chan_wait(e, &l, "tern_chan_from()");
-	if (rc || offer_find(w))
-		return rc;
+	await_leave(w);
+	if (rc || w->over)
+		return w->over ? w->rc : rc;
 	rc = chan_check(w->s, w->rank);
 	return error_set(rc, "channel %llu was waited for: rank %u has %s without opening it",
 			 (unsigned long long)w->name, w->rank, rc == -EOWNERDEAD ? "died" : "left");
@@ -452,21 +521,11 @@ int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 {
 	INSIDE struct door door = door_open(t);
 	struct chans *s = chans_of(t);
-	struct await w = { s, rank, name };
+	struct await w = { .s = s, .rank = rank, .name = name, .out = c };
 	if (!attach_is_mine(t->own))
 		attach_first(t->own); /* another thread may be keeping an offer for it */
 	int rc = rules_destination(t->own, rank);
-	if (!rc)
-		rc = offer_await(&w);
-	if (rc)
-		return rc;
-	struct offer *o = offer_find(&w);
-	struct tern_chan *made = in_open(s, o);
-	if (!made)
-		return -ENOMEM;
-	offer_drop(s, o);
-	*c = made;
-	return 0;
+	return rc ? rc : offer_await(&w);
 }
 
 void open_close(struct chans *s)

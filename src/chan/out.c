@@ -165,6 +165,25 @@ int out_gone(const struct tern_chan *c)
 					       : "died");
 }
 
+/*
+ * Of a list: a relay has left, and those behind it are cut off, who hear of it themselves. The sender is told once, before anything is
+ * put; then it can go on for the others.
+ */
+static int out_told(struct tern_chan *c)
+{
+	unsigned cut = c->cut;
+	if (TERN_LIKELY(!cut))
+		return 0;
+	c->cut = 0;
+	int code = chan_check(c->chans, c->cut_by);
+	return error_set(
+		code,
+		"channel %llu of rank %u does not reach %u of its ranks any more: rank %u, which passed it on to "
+		"them, has %s; nothing was put, and puts go on to the others",
+		(unsigned long long)c->name, c->chans->e->t->rank, cut, c->cut_by,
+		code == -ESHUTDOWN ? "left" : "died");
+}
+
 static void out_stir(struct tern_chan *c)
 {
 	if (c->stir)
@@ -249,7 +268,9 @@ __attribute__((noinline)) static struct tern_chan_place turn_spilt(struct tern_c
 {
 	tern_out spill = { chan_spill(c) + 1, -8, c };
 	tern_out *o = out_real(&spill);
-	c->trouble = out_settle(o);
+	c->trouble = out_told(c);
+	if (!c->trouble)
+		c->trouble = out_settle(o);
 	if (c->trouble)
 		return out_spill(c);
 	tern_chan_put8(o, chan_spill(c)->word[LINE_WORDS - 1]);
@@ -263,7 +284,7 @@ struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
 	if (TERN_UNLIKELY(line - 1 == chan_spill(c)))
 		return turn_spilt(c);
 	out_stir(c);
-	return c->leaf < out_limit(c) ? out_enter(c) : out_spill(c);
+	return c->leaf < out_limit(c) && !c->cut ? out_enter(c) : out_spill(c); /* there it is told */
 }
 
 /* -- Marks ------------------------------------------------------------------------------------- */
@@ -288,7 +309,9 @@ int tern_chan_end_at(tern_out *o)
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
 	o = out_real(o);
-	int rc = out_settle(o);
+	int rc = out_told(o->chan);
+	if (!rc)
+		rc = out_settle(o);
 	if (!rc)
 		out_mark(o, ITEM_END);
 	if (!rc && o->chan->far)
@@ -309,7 +332,9 @@ int tern_chan_call_at(tern_out *o, unsigned id)
 				 "both sides register it with tern_chan_on()",
 				 id, s->e->t->rank);
 	o = out_real(o);
-	int rc = out_settle(o);
+	int rc = out_told(o->chan);
+	if (!rc)
+		rc = out_settle(o);
 	if (!rc)
 		out_mark(o, ITEM_CALL | (uint64_t)id << ITEM_BITS);
 	return out_done(o, rc);
@@ -321,7 +346,9 @@ int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
 	o = out_real(o);
-	int rc = out_settle(o);
+	int rc = out_told(o->chan);
+	if (!rc)
+		rc = out_settle(o);
 	if (!rc && o->at > -16) {
 		out_mark(o, ITEM_PAD);
 		rc = out_settle(o);
@@ -349,6 +376,9 @@ int tern_chan_room_at(tern_out *o, size_t bytes)
 	if (words > PIPE_WORDS)
 		return error_set(-EMSGSIZE, "room for %zu bytes was asked for; a channel has %d at most",
 				 bytes, PIPE_WORDS * 8);
+	int rc = out_told(c);
+	if (rc)
+		return rc;
 	size_t has = out_turn(o) ? leaf_room(o) : 0;
 	if (words <= has)
 		return 0;
@@ -376,7 +406,9 @@ int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 	const char *from = data;
 	struct endpoint *e = o->chan->chans->e;
 	o = out_real(o);
-	int rc = tern_chan_room_at(o, len);
+	int rc = out_told(o->chan);
+	if (!rc)
+		rc = tern_chan_room_at(o, len);
 	if (rc == -EAGAIN || (rc == -EMSGSIZE && !e->turn)) /* if it may not wait, nothing is put */
 		rc = chan_may_wait(e, "a block put into a channel without room");
 	while (!rc && len) {
@@ -396,8 +428,8 @@ int tern_chan_put_some_at(tern_out *o, const void *data, size_t len, size_t *don
 	INSIDE struct door door = door_open(chan_home(o->chan));
 	const char *from = data;
 	size_t most = *done + PIPE_WORDS * 8;
-	int rc = 0;
 	o = out_real(o);
+	int rc = out_told(o->chan);
 	while (!rc && *done < len && *done < most) {
 		if (!out_turn(o)) {
 			rc = out_limit(o->chan) ? -EAGAIN : out_gone(o->chan);

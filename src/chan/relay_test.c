@@ -226,6 +226,65 @@ TEST(when_a_relay_leaves_those_behind_it_are_told_and_the_others_go_on)
 	local_close();
 }
 
+/* One of the calls that put something, or ask whether it can be; how many words it takes. */
+enum { CALLS = 8 };
+static int put_by(unsigned call, unsigned *words)
+{
+	const uint64_t two[2] = { 0 };
+	size_t done = 0;
+	*words = call == 0 ? LEAF_WORDS + 1 : 1; /* inline, until its leaf is full */
+	switch (call) {
+	case 0:
+		return tern_chan_put8(&out, 0);
+	case 1:
+		return tern_chan_put_block(&out, two, 16);
+	case 2:
+		return tern_chan_put_some(&out, two, 16, &done);
+	case 3:
+		return tern_chan_end(&out);
+	case 4:
+		return tern_chan_call(&out, 3);
+	case 5:
+		return tern_chan_room(&out, 8);
+	case 6:
+		*words = LEAF_WORDS + 1;
+		return tern_chan_try_put8(&out, 0);
+	default:
+		*words = LEAF_WORDS + 1;
+		return tern_chan_put16(&out, two);
+	}
+}
+
+/* `goes` leaves, and `cut` ranks lie behind it. */
+static void check_sender_told(uint32_t n, uint32_t goes, unsigned cut, unsigned call)
+{
+	unsigned words;
+	char behind[64], relay[32];
+	snprintf(behind, sizeof behind, "does not reach %u of its ranks", cut);
+	snprintf(relay, sizeof relay, "rank %u, which passed it on", goes);
+	many_open(n);
+	local_close_one(goes);
+	serve();
+	int rc = put_by(call, &words);
+	for (unsigned i = 1; !rc && i < words; i++)
+		rc = put_by(call, &words);
+	if (!CHECK_IS(rc, -ESHUTDOWN) || !CHECK(sentence_has(rc, behind) && sentence_has(rc, relay)))
+		printf("    in call %u\n", call);
+	CHECK_IS(put_by(call, &words), 0); /* once */
+	local_close();
+}
+
+TEST(the_sender_is_told_once_that_a_relay_has_left_whatever_it_calls_next)
+{
+	for (unsigned call = 0; call < CALLS; call++)
+		check_sender_told(40, 1, 13, call);
+}
+
+TEST(the_sender_is_told_of_a_relay_behind_a_relay)
+{
+	check_sender_told(199, 9, 8, 5);
+}
+
 TEST(what_has_come_to_a_relay_is_passed_on_before_it_leaves)
 {
 	many_open(20);

@@ -12,6 +12,7 @@
 #include "core/agent.h"
 #include "core/door.h"
 #include "core/interrupt.h"
+#include "core/rules.h"
 #include "core/share.h"
 
 static const char *const names[] = {
@@ -150,7 +151,7 @@ enum tern_delivery tern_delivery(const tern *t)
 
 static int delivery_allowed(struct endpoint *e, enum tern_delivery d)
 {
-	int rc = rules_program(e, "tern_set_delivery()");
+	int rc = rules_outermost(e, "tern_set_delivery()");
 	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
 		rc = error_set(-EINVAL, "%d is no way of delivery", (int)d);
 	if (!rc && e->threads)
@@ -158,8 +159,8 @@ static int delivery_allowed(struct endpoint *e, enum tern_delivery d)
 			       "tern_set_delivery() was called while rank %u has %u threads: join them first",
 			       e->t->rank, e->threads);
 	if (!rc && (held(e) || e->deferring))
-		rc = error_set(-EDEADLK, "tern_set_delivery() was called %s: whose calls would it change?",
-			       e->deferring ? "in a deferred function" : "under a hold");
+		rc = rule_broken(RULE_DELIVERY, "tern_set_delivery() was called %s",
+				 e->deferring ? "in a deferred function" : "under a hold");
 	return rc;
 }
 

@@ -37,6 +37,26 @@ static void claim_wait(struct endpoint *e)
 	}
 }
 
+static void guard_add(struct endpoint *e, int64_t n)
+{
+	if (TERN_LIKELY(e->t->guard == e->guard))
+		tern_guard_add(e->t, n);
+	else
+		atomic_store_explicit(e->guard,
+				      atomic_load_explicit(e->guard, memory_order_relaxed) + (uint64_t)n,
+				      memory_order_release);
+	if (TERN_UNLIKELY(e->fenced))
+		atomic_thread_fence(memory_order_seq_cst);
+}
+
+void door_resume(struct endpoint *e)
+{
+	if (!(tern_alerted(e->t) & ALERT_PAUSED))
+		return;
+	alert_drop(e, ALERT_PAUSED);
+	guard_add(e, -GUARD_INSIDE);
+}
+
 /*
  * The program wants the role and its guard says so, but there was an alert. If the agent has had the
  * role since the program last had it (REGAIN), the low half was 0 then and is what this entry adds; it is
@@ -45,6 +65,7 @@ static void claim_wait(struct endpoint *e)
  */
 static void role_regain(struct endpoint *e, uint32_t entry)
 {
+	door_resume(e);
 	while (tern_alerted(e->t) & (ALERT_CLAIM | ALERT_REGAIN)) {
 		claim_wait(e);
 		if (!(alert_drop(e, ALERT_REGAIN) & ALERT_REGAIN))
@@ -59,32 +80,28 @@ static void role_regain(struct endpoint *e, uint32_t entry)
 		agent_relieve(e);
 }
 
-static void guard_add(struct endpoint *e, int64_t n)
+/* What one inlet has, or a round of all where that may be more than messages. */
+static unsigned serve_some(struct endpoint *e)
 {
-	if (TERN_LIKELY(e->t->guard == e->guard))
-		tern_guard_add(e->t, n);
-	else
-		atomic_store_explicit(e->guard,
-				      atomic_load_explicit(e->guard, memory_order_relaxed) + (uint64_t)n,
-				      memory_order_release);
-	if (TERN_UNLIKELY(e->fenced))
-		atomic_thread_fence(memory_order_seq_cst);
+	struct tern_inlet *there = e->work ? NULL : circle_find(&e->site, e->t->peek);
+	return there ? poll_inlet(e, there) : poll_once(e, KINDS_BOTH);
 }
 
 /*
- * The program has the role and is about to leave it: what has arrived is handled first. The call that ends
- * may have failed, so its sentence is kept.
+ * The program has the role and is about to leave it: some of what has arrived is handled first, and the rest is left
+ * to whoever delivers, because the program waits for its call to end. The call that ends may have failed, so its
+ * sentence is kept. How many messages it was.
  */
-static void role_serve(struct endpoint *e)
+static unsigned role_serve(struct endpoint *e)
 {
 	struct error_kept sentence;
 	int saved = errno;
 	error_keep(&sentence);
 	alert_drop(e, ALERT_PENDING);
-	if (!in_handler(e) && !held(e))
-		poll_once(e, KINDS_BOTH);
+	unsigned handled = !in_handler(e) && !held(e) ? serve_some(e) : 0;
 	error_restore(&sentence);
 	errno = saved;
+	return handled;
 }
 
 bool door_enter(struct endpoint *e)
@@ -107,12 +124,14 @@ bool door_enter(struct endpoint *e)
  */
 static void role_leave(struct endpoint *e)
 {
-	for (int i = 0; i < LEAVE_LOOKS && tern_alerted(e->t) & ALERT_PENDING && !guard_busy(e); i++) {
+	unsigned handled = 0;
+	for (int i = 0; i < LEAVE_LOOKS && !handled && tern_alerted(e->t) & ALERT_PENDING && !guard_busy(e);
+	     i++) {
 		guard_add(e, GUARD_INSIDE);
 		door_depth++;
 		if (tern_alerted(e->t) & ALERT_ENTRY)
 			role_regain(e, GUARD_INSIDE);
-		role_serve(e);
+		handled = role_serve(e);
 		guard_add(e, -GUARD_INSIDE);
 		door_depth--;
 	}
@@ -131,6 +150,32 @@ void door_leave(struct endpoint *e)
 		role_leave(e);
 	if (e->shared)
 		share_unlock(e);
+}
+
+void door_hush(struct door *door)
+{
+	struct endpoint *e = door->e;
+	door->e = NULL;
+	if (!e)
+		return;
+	guard_add(e, -GUARD_INSIDE);
+	door_depth--;
+	if (e->delivery == TERN_DELIVERY_INTERRUPT && !guard_busy(e))
+		interrupt_left(e);
+	if (e->shared)
+		share_unlock(e);
+}
+
+void door_pause(struct door *door)
+{
+	struct endpoint *e = door->e;
+	if (!e || e->delivery == TERN_DELIVERY_POLL || e->shared || guard_busy(e) != GUARD_INSIDE) {
+		door_hush(door);
+		return;
+	}
+	door->e = NULL;
+	door_depth--;
+	alert_raise(e, ALERT_PAUSED); /* the guard goes on saying that the program is inside */
 }
 
 void door_slip(struct endpoint *e)
@@ -169,44 +214,52 @@ void door_return(struct endpoint *e, uint32_t doors)
 
 /* -- Holds -------------------------------------------------------------------------------- */
 
-void tern_hold_rare(tern *t)
+void door_hold_rare(struct endpoint *e, int64_t n)
 {
-	struct endpoint *e = t->own;
 	if (agent_is_me(e)) {
-		tern_guard_add(t, -TERN_GUARD_HOLD); /* the guard is the program's */
+		tern_guard_add(e->t, -n); /* the guard is the program's */
 		e->agent_hold++;
 		return;
 	}
 	if (e->shared) {
 		share_lock(e);
-		guard_add(e, TERN_GUARD_HOLD);
+		guard_add(e, n);
 	}
 	if (!attach_is_mine(e))
 		attach_first(e); /* or a thread that waits might borrow it and serve it under the hold */
 	if (e->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
-	if (tern_alerted(t) & ALERT_ENTRY)
-		role_regain(e, TERN_GUARD_HOLD);
-	if (e->watchdog && held(e) == 1)
+	if (tern_alerted(e->t) & ALERT_ENTRY)
+		role_regain(e, (uint32_t)n);
+	if (e->watchdog && held(e) == n / TERN_GUARD_HOLD)
 		watchdog_hold(e);
 }
 
-void tern_release_rare(tern *t)
+void door_release_rare(struct endpoint *e, int64_t n)
 {
-	struct endpoint *e = t->own;
 	if (agent_is_me(e)) {
-		tern_guard_add(t, TERN_GUARD_HOLD);
+		tern_guard_add(e->t, n);
 		e->agent_hold -= e->agent_hold > 0;
 		return;
 	}
 	if (e->shared)
-		guard_add(e, -TERN_GUARD_HOLD);
+		guard_add(e, -n);
 	if (e->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
 	if (e->guarded && !guard_busy(e))
 		role_leave(e);
 	if (e->shared)
 		share_unlock(e);
+}
+
+void tern_hold_rare(tern *t)
+{
+	door_hold_rare(t->own, TERN_GUARD_HOLD);
+}
+
+void tern_release_rare(tern *t)
+{
+	door_release_rare(t->own, TERN_GUARD_HOLD);
 }
 
 int door_mend(struct endpoint *e)

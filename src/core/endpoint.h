@@ -54,6 +54,7 @@ struct endpoint {
 	bool deferring;
 	bool turn;        /* of work that was handed over, in which nothing waits; see async/queue.c */
 	bool barrier;     /* in one */
+	bool quiescing;   /* at the end of a collective call: what is deferred waits; see quiesce.h */
 	uint32_t inner;   /* turns of layers under way */
 	bool threaded;    /* messages may start light threads here */
 	uint32_t threads; /* light threads that run here (src/spawn) */
@@ -130,6 +131,8 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 int rules_destination(struct endpoint *e, uint32_t dst);
 int rules_handling(struct endpoint *e, const tern_msg *m, const char *what);
 int rules_program(struct endpoint *e, const char *what); /* attaches on first use */
+/* The same of what a deferred function may not call either. */
+int rules_outermost(struct endpoint *e, const char *what);
 int rules_wait(struct endpoint *e, const char *what);
 const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */
 unsigned rules_handler(const struct endpoint *e);        /* and the number of that */
@@ -152,6 +155,11 @@ unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling
 enum { KINDS_REQUESTS = 1 << TERN_REQUEST, KINDS_REPLIES = 1 << TERN_REPLY, KINDS_BOTH = 6 };
 unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in);
 unsigned poll_once(struct endpoint *e, unsigned kinds);
+/* poll_mark() notes what lies in the inlets; poll_due() handles that much of each and no more. */
+void poll_mark(struct endpoint *e);
+bool poll_is_due(const struct endpoint *e);
+unsigned poll_due(struct endpoint *e);
+void poll_networks(struct endpoint *e); /* whatever they have to do; no handler runs */
 uint32_t poll_left(struct endpoint *e); /* ranks that have left */
 void poll_lost(struct endpoint *e);     /* stops sending to those */
 void poll_trouble(struct endpoint *e,

@@ -43,6 +43,14 @@ void layers_lost(struct endpoint *e, uint32_t rank)
 			layer_table[i]->lost(e->layer[i], rank);
 }
 
+bool layers_need_anyone(const struct endpoint *e, const tern_op *op)
+{
+	for (int i = 0; i < LAYERS; i++)
+		if (layer_table[i]->needs_anyone && layer_table[i]->needs_anyone(e->layer[i], op))
+			return true;
+	return false;
+}
+
 int layers_closing(struct endpoint *e)
 {
 	int rc = 0;

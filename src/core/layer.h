@@ -9,6 +9,7 @@
 #define TERN_CORE_LAYER_H
 
 #include <errno.h>
+#include <tern/op.h>
 
 #include "core/door.h"
 
@@ -20,6 +21,11 @@ struct layer {
 	unsigned (*progress)(void *state);
 	/* `rank` has left: nothing can be asked of it any more. Called once for each, outside handlers or in them. */
 	void (*lost)(void *state, uint32_t rank);
+	/*
+	 * Whether something of the handle waits for whoever comes, so that the death of any rank may mean that it never ends;
+	 * may be NULL.
+	 */
+	bool (*needs_anyone)(const void *state, const tern_op *op);
 	/* 0, or why the endpoint cannot be closed, and then it stays open; may wait; may be NULL. */
 	int (*closing)(void *state);
 	/* The endpoint is about to leave: finishes what others count on, within the grace time; may be NULL. */
@@ -57,6 +63,7 @@ int layers_open(struct endpoint *e);
 void layers_close(struct endpoint *e);
 unsigned layers_progress(struct endpoint *e);
 void layers_lost(struct endpoint *e, uint32_t rank);
+bool layers_need_anyone(const struct endpoint *e, const tern_op *op);
 int layers_closing(struct endpoint *e);
 void layers_leave(struct endpoint *e);
 void layers_report(const struct endpoint *e, int fd);

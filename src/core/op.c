@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "core/layer.h"
 #include "core/wait.h"
 
 void op_end(struct endpoint *e, tern_op *op, int error)
@@ -41,6 +42,17 @@ static bool op_over(struct endpoint *e, void *arg)
 	return ((tern_op *)arg)->pending == 0;
 }
 
+/* Of what needs a certain rank, its layer ends what that rank leaves undone; what needs anyone ends like a wait for a flag. */
+static int op_blame(struct endpoint *e, struct ladder *l, tern_op *const *op, size_t n)
+{
+	if (!l->since || !poll_left(e))
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (op[i]->pending && layers_need_anyone(e, op[i]))
+			return wait_blame(e, l);
+	return 0;
+}
+
 int tern_op_wait(tern *t, tern_op *op)
 {
 	INSIDE struct door door = door_open(t);
@@ -49,8 +61,9 @@ int tern_op_wait(tern *t, tern_op *op)
 	int rc = op->pending ? rules_wait(e, "tern_op_wait()") : 0;
 	while (!rc && op->pending) {
 		wait_step(e, &l);
-		rc = held(e) && op->pending ? rules_wait(e, "tern_op_wait()")
-					    : 0; /* a handler may have left one */
+		rc = held(e) && op->pending
+			     ? rules_wait(e, "tern_op_wait()") /* a handler may have left one */
+			     : op_blame(e, &l, &op, 1);
 	}
 	return rc ? rc : op_take_error(op);
 }
@@ -86,8 +99,11 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 	int rc = n ? 0 : error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");
 	if (!rc && !any_over(e, &any))
 		rc = rules_wait(e, "tern_op_wait_any()");
-	while (!rc && !any_over(e, &any))
+	while (!rc && !any_over(e, &any)) {
 		rc = wait_on(e, &l, "tern_op_wait_any()");
+		if (!rc && !any_over(e, &any))
+			rc = op_blame(e, &l, ops, n);
+	}
 	if (rc && any.over == n)
 		return rc;
 	*which = any.over;

@@ -11,6 +11,7 @@
 #include "core/delivery.h"
 #include "core/door.h"
 #include "core/layer.h"
+#include "core/rules.h"
 #include "core/share.h"
 #include "core/stats.h"
 #include "core/trace.h"
@@ -358,13 +359,14 @@ static int close_allowed(tern *t)
 {
 	tern_attach(t); /* whoever closes it last has it */
 	INSIDE struct door door = door_open(t);
-	int rc = rules_program(t->own, "tern_close()");
+	int rc = rules_outermost(t->own, "tern_close()");
 	if (!rc && !attach_is_mine(t->own))
 		rc = error_set(-EPERM, "rank %u starts threads: tern_close() is for the thread that has it",
 			       t->rank);
 	if (!rc && (t->own->deferring || t->own->turn))
-		rc = error_set(-EPERM, "tern_close() was called in a %s, which the endpoint still runs",
-			       t->own->turn ? "turn" : "deferred function");
+		rc = rule_broken(RULE_PROGRAM,
+				 "tern_close() was called in a %s, which the endpoint still runs",
+				 t->own->turn ? "turn" : "deferred function");
 	return rc ? rc : layers_closing(t->own);
 }
 

@@ -23,6 +23,7 @@ enum {
 	DEMOTE_EVERY = 1 << 15, /* inlets looked at in vain between two searches for silent peers */
 	DEFER_PLACES = TERN_DEFER_MAX + 1,
 };
+#define ALL UINT64_MAX /* messages */
 
 /* What is saved when replies are polled for inside a request handler. */
 struct frame {
@@ -136,14 +137,15 @@ drain_rare(struct endpoint *e, struct tern_inlet *in, uint64_t difference, unsig
  * Handles an inlet's messages until there are none or it has had its turn. The
  * control line that ends a leaf also bounds the turn, so the loop counts nothing
  * but what it returns. Where nothing is counted, `y` is NULL and a constant: a rank
- * that counts has a loop of its own, and the other loop knows nothing of it.
+ * that counts has a loop of its own, and the other loop knows nothing of it. The same goes for
+ * `most`, the messages that it may handle: ALL in both of these.
  */
 static inline __attribute__((always_inline)) unsigned drain_loop(struct endpoint *e, struct tern_inlet *in,
-								 struct tally *y)
+								 struct tally *y, uint64_t most)
 {
 	tern *t = e->t;
 	unsigned handled = 0;
-	for (;;) {
+	while (most == ALL || handled < most) {
 		char *at = in->cursor; /* cost: base read */
 		const tern_msg *m = (const tern_msg *)(const void *)at;
 		/* A1, pairs with R1 in tern_line_write(): the words follow the header. */
@@ -173,23 +175,40 @@ static inline __attribute__((always_inline)) unsigned drain_loop(struct endpoint
 static __attribute__((noinline)) unsigned drain_counted(struct endpoint *e, struct tern_inlet *in)
 {
 	struct tally y = tally_begin(e);
-	unsigned handled = drain_loop(e, in, &y);
+	unsigned handled = drain_loop(e, in, &y, ALL);
 	count_batch(e, in, handled, y.bytes);
+	return handled;
+}
+
+static inline unsigned drain_end(struct endpoint *e, struct tern_inlet *in, const struct frame *f,
+				 unsigned handled)
+{
+	payload_forget_reply(e);
+	if (TERN_UNLIKELY(e->trace))
+		trace_drained(e);
+	frame_leave(e, f);
+	in->handled += handled;                  /* cost: statistics control */
+	e->served += handled;                    /* cost: statistics control */
+	stats_set(&e->pulse->served, e->served); /* cost: statistics control */
 	return handled;
 }
 
 static unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 {
 	struct frame f = frame_enter(e, in);
-	unsigned handled = TERN_UNLIKELY(e->stats) ? drain_counted(e, in) : drain_loop(e, in, NULL);
-	payload_forget_reply(e);
-	if (TERN_UNLIKELY(e->trace))
-		trace_drained(e);
-	frame_leave(e, &f);
-	in->handled += handled;                  /* cost: statistics control */
-	e->served += handled;                    /* cost: statistics control */
-	stats_set(&e->pulse->served, e->served); /* cost: statistics control */
-	return handled;
+	unsigned handled = TERN_UNLIKELY(e->stats) ? drain_counted(e, in) : drain_loop(e, in, NULL, ALL);
+	return drain_end(e, in, &f, handled);
+}
+
+/* At most `most` messages, however many there are. */
+static unsigned inlet_drain_few(struct endpoint *e, struct tern_inlet *in, uint64_t most)
+{
+	struct frame f = frame_enter(e, in);
+	struct tally y = tally_begin(e);
+	unsigned handled = drain_loop(e, in, e->stats ? &y : NULL, most);
+	if (e->stats)
+		count_batch(e, in, handled, y.bytes);
+	return drain_end(e, in, &f, handled);
 }
 
 void poll_lost(struct endpoint *e)
@@ -271,8 +290,47 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in)
 	if (in->kind == TERN_BELL ||
 	    e->site.asks) /* whoever knocked has sent something; who asks also sends */
 		handled = poll_circle(e, KINDS_BOTH);
-	else
-		handled = inlet_drain(e, in);
+	else if (!(handled = inlet_drain(e, in)))
+		handled = poll_circle(e, KINDS_BOTH); /* it waits for room for a reply, and may hide others */
+	if (e->deferred_count)
+		poll_deferred(e);
+	return handled;
+}
+
+void poll_mark(struct endpoint *e)
+{
+	if (inlet_arrived(&e->site.bell))
+		bell_answer(e); /* brings in the inlets of whoever knocked */
+	for (struct tern_inlet *in = e->site.bell.next; in != &e->site.bell; in = in->next)
+		in->due = in->handled + inlet_lying(in);
+}
+
+bool poll_is_due(const struct endpoint *e)
+{
+	for (const struct tern_inlet *in = e->site.bell.next; in != &e->site.bell; in = in->next)
+		if (in->handled < in->due)
+			return true;
+	return false;
+}
+
+void poll_networks(struct endpoint *e)
+{
+	if (inlet_arrived(&e->site.bell))
+		bell_answer(e);
+	if (e->site.asks)
+		poll_ended(e);
+}
+
+unsigned poll_due(struct endpoint *e)
+{
+	unsigned handled = 0;
+	for (struct tern_inlet *in = e->site.bell.next; in != &e->site.bell; in = in->next)
+		if (in->handled < in->due)
+			handled += inlet_drain_few(e, in, in->due - in->handled);
+	if (e->site.asks)
+		poll_ended(e);
+	if (e->work)
+		handled += layers_progress(e);
 	if (e->deferred_count)
 		poll_deferred(e);
 	return handled;
@@ -294,7 +352,8 @@ static void poll_empty(struct endpoint *e)
 
 static void poll_deferred(struct endpoint *e)
 {
-	if (e->deferring)
+	if (e->deferring || e->quiescing ||
+	    e->inner) /* one that waited would keep a layer's turn from going on */
 		return;
 	e->deferring = true;
 	for (uint32_t n = e->deferred_count; n; n--) { /* those that these defer wait for the next poll */

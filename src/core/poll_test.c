@@ -268,3 +268,31 @@ TEST(silent_peers_are_not_polled_and_are_heard_when_they_speak_again)
 	}
 	local_close();
 }
+
+static unsigned flood_handled;
+
+/* Another rank sends the next one as soon as one is handled. */
+static void flood(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	flood_handled++;
+	CHECK_IS(tern_request(local[2], 1, ONE_WAY), 0);
+}
+
+TEST(what_lay_in_the_rings_is_handled_and_not_what_came_later)
+{
+	enum { LYING = 100 };
+	local_polled();
+	local_open(3);
+	local_on(ONE_WAY, flood);
+	for (unsigned n = 0; n < LYING; n++)
+		CHECK_IS(tern_request(local[2], 1, ONE_WAY), 0);
+	struct endpoint *e = local[1]->own;
+	attach_first(e);
+	poll_mark(e);
+	CHECK(poll_is_due(e));
+	CHECK_IS(poll_due(e), LYING);
+	CHECK_IS(flood_handled, LYING);
+	CHECK(!poll_is_due(e));
+	local_close();
+}

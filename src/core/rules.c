@@ -1,10 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cost: protection control */
 /* The rules of the model, checked where they are broken. tern(7) has the table. */
+#include "core/rules.h"
+
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "base/error.h"
 #include "core/door.h"
+
+#define DEFER "in a function given to tern_defer()"
+
+const struct rule_text rule_table[RULES] = {
+	[RULE_HANDLER] = { -EPERM, "call it " DEFER },
+	[RULE_PROGRAM] = { -EPERM, "return, and call it in the program" },
+	[RULE_DELIVERY] = { -EDEADLK, "call it in the program, under no hold" },
+	[RULE_REPLY_OUTSIDE] = { -EPERM, "send a request instead" },
+	[RULE_REPLY_REPLY] = { -EPERM, "send a request instead, " DEFER },
+	[RULE_REPLY_OTHER] = { -EPERM, "reply to the message that the handler was given" },
+	[RULE_REPLY_TWICE] = { -EALREADY, "send what follows as a request, " DEFER },
+	[RULE_HANDLING] = { -EPERM, "call it there, with the message that the handler was given" },
+	[RULE_THREAD] = { -EPERM, "give it the endpoint with tern_attach(), or share the endpoint "
+				  "(tern_options.shared, TERN_SHARED)" },
+	[RULE_TURN] = { -EDEADLK, "return -EAGAIN, and look in the next turn whether it has happened" },
+	[RULE_HOLD] = { -EDEADLK, "release it first" },
+	[RULE_WORDS] = { -E2BIG, "put more into a payload" },
+	[RULE_PAYLOAD] = { -EMSGSIZE, "send it in parts, or with tern_put()" },
+	[RULE_NUMBER] = { -ERANGE, "number them from 0" },
+	[RULE_REGISTERED] = { -ENXIO, "register it with tern_on(), at every rank, before the first message" },
+	[RULE_RANK] = { -ERANGE, "name one of those" },
+};
+
+int rule_broken(enum rule r, const char *format, ...)
+{
+	char done[400];
+	va_list args;
+	va_start(args, format);
+	vsnprintf(done, sizeof done, format, args);
+	va_end(args);
+	return error_set(rule_table[r].code, "%s; %s", done, rule_table[r].advice);
+}
 
 /* The message that lies just before the cursor: a whole line, or the last piece of one. */
 const tern_msg *rules_handled(const struct endpoint *e)
@@ -23,37 +59,36 @@ unsigned rules_handler(const struct endpoint *e)
 	return (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
 }
 
-static int rules_broken(struct endpoint *e, const char *what)
+static int rules_broken(struct endpoint *e, enum rule r, const char *what)
 {
 	bool request = e->inlet->kind == TERN_REQUEST;
-	return error_set(
-		-EPERM,
-		"%s was called in handler %u of a %s from rank %u: a %s handler may %s; use tern_defer()",
-		what, rules_handler(e), request ? "request" : "reply", e->inlet->peer,
-		request ? "request" : "reply",
-		request ? "reply once and poll for replies, and nothing else" : "send nothing and not poll");
+	return rule_broken(r, "%s was called in handler %u of a %s from rank %u: a %s handler may %s", what,
+			   rules_handler(e), request ? "request" : "reply", e->inlet->peer,
+			   request ? "request" : "reply",
+			   request ? "reply once and poll for replies, and nothing else"
+				   : "send nothing and not poll");
 }
 
 static int rules_message(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len)
 {
 	if (n > TERN_WORDS_MAX)
-		return error_set(
-			-E2BIG,
+		return rule_broken(
+			RULE_WORDS,
 			"a message to handler %u of rank %u was given %u words; it carries at most %d", id,
 			dst, n, TERN_WORDS_MAX);
 	if (len > TERN_PAYLOAD_MAX)
-		return error_set(-EMSGSIZE,
-				 "a message to handler %u of rank %u was given %zu bytes of payload; "
-				 "it carries at most %d",
-				 id, dst, len, TERN_PAYLOAD_MAX);
+		return rule_broken(RULE_PAYLOAD,
+				   "a message to handler %u of rank %u was given %zu bytes of payload; "
+				   "it carries at most %d",
+				   id, dst, len, TERN_PAYLOAD_MAX);
 	if (id >= TERN_HANDLER_MAX)
-		return error_set(-ERANGE, "handler %u of rank %u was named; handlers are numbered 0 to %d",
-				 id, dst, TERN_HANDLER_MAX - 1);
+		return rule_broken(RULE_NUMBER,
+				   "handler %u of rank %u was named; handlers are numbered 0 to %d", id, dst,
+				   TERN_HANDLER_MAX - 1);
 	if (!e->t->known[id])
-		return error_set(-ENXIO,
-				 "handler %u of rank %u was named, but none is registered under that number: "
-				 "every rank registers the same ones with tern_on()",
-				 id, dst);
+		return rule_broken(
+			RULE_REGISTERED,
+			"handler %u of rank %u was named, but none is registered under that number", id, dst);
 	return 0;
 }
 
@@ -61,38 +96,39 @@ int rules_destination(struct endpoint *e, uint32_t dst)
 {
 	if (dst < e->t->size)
 		return 0;
-	return error_set(-ERANGE, "rank %u was named; this job has ranks 0 to %u", dst, e->t->size - 1);
+	return rule_broken(RULE_RANK, "rank %u was named; this job has ranks 0 to %u", dst, e->t->size - 1);
 }
 
 int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len)
 {
 	int rc = rules_program(e, "a request");
 	if (!rc && dst >= e->t->size)
-		rc = error_set(-ERANGE,
-			       "a request to handler %u of rank %u was asked for; this job has ranks 0 to %u",
-			       id, dst, e->t->size - 1);
+		rc = rule_broken(
+			RULE_RANK,
+			"a request to handler %u of rank %u was asked for; this job has ranks 0 to %u", id,
+			dst, e->t->size - 1);
 	return rc ? rc : rules_message(e, dst, id, n, len);
 }
 
 int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, size_t len)
 {
 	if (!in_handler(e))
-		return error_set(-EPERM,
-				 "rank %u asked for a reply to handler %u outside a handler: "
-				 "only the handler of a request replies, and before it returns",
-				 e->t->rank, id);
+		return rule_broken(RULE_REPLY_OUTSIDE,
+				   "rank %u asked for a reply to handler %u outside a handler: "
+				   "only the handler of a request replies, and before it returns",
+				   e->t->rank, id);
 	if (e->inlet->kind == TERN_REPLY)
-		return rules_broken(e, "a reply");
+		return rules_broken(e, RULE_REPLY_REPLY, "a reply");
 	if (m != rules_handled(e))
-		return error_set(-EPERM,
-				 "handler %u, for a request from rank %u, replied to another message: "
-				 "a handler replies to its own request",
-				 rules_handler(e), e->inlet->peer);
+		return rule_broken(RULE_REPLY_OTHER,
+				   "handler %u, for a request from rank %u, replied to another message: "
+				   "a handler replies to its own request",
+				   rules_handler(e), e->inlet->peer);
 	if (m != e->t->current)
-		return error_set(-EALREADY,
-				 "handler %u has answered its request from rank %u already: "
-				 "a handler replies at most once",
-				 rules_handler(e), e->inlet->peer);
+		return rule_broken(RULE_REPLY_TWICE,
+				   "handler %u has answered its request from rank %u already: "
+				   "a handler replies at most once",
+				   rules_handler(e), e->inlet->peer);
 	return rules_message(e, e->inlet->peer, id, n, len);
 }
 
@@ -100,35 +136,40 @@ int rules_handling(struct endpoint *e, const tern_msg *m, const char *what)
 {
 	if (in_handler(e) && m == rules_handled(e))
 		return 0;
-	return error_set(-EPERM, "%s is for the handler of that very message, before it returns", what);
+	return rule_broken(RULE_HANDLING, "%s is for the handler of that very message, before it returns",
+			   what);
+}
+
+static int rules_thread(struct endpoint *e, const char *what)
+{
+	if (!attach_is_mine(e))
+		attach_first(e); /* before anything else is read: another thread may be borrowing it */
+	if (TERN_LIKELY(!e->checked || attach_is_mine(e)))
+		return 0;
+	return rule_broken(RULE_THREAD, "%s was called by a thread that does not have rank %u", what,
+			   e->t->rank);
 }
 
 int rules_program(struct endpoint *e, const char *what)
 {
-	if (!attach_is_mine(e))
-		attach_first(e); /* before anything else is read: another thread may be borrowing it */
-	if (TERN_UNLIKELY(e->checked && !attach_is_mine(e)))
-		return error_set(
-			-EPERM,
-			"%s was called by a thread that does not have rank %u: give it the endpoint with "
-			"tern_attach(), or share the endpoint (tern_options.shared, TERN_SHARED)",
-			what, e->t->rank);
-	return in_handler(e) ? rules_broken(e, what) : 0;
+	int rc = rules_thread(e, what);
+	return !rc && in_handler(e) ? rules_broken(e, RULE_HANDLER, what) : rc;
+}
+
+int rules_outermost(struct endpoint *e, const char *what)
+{
+	int rc = rules_thread(e, what);
+	return !rc && in_handler(e) ? rules_broken(e, RULE_PROGRAM, what) : rc;
 }
 
 int rules_wait(struct endpoint *e, const char *what)
 {
 	int rc = rules_program(e, what);
 	if (!rc && e->turn)
-		return error_set(
-			-EDEADLK,
-			"%s was called in a turn, where nothing waits: return, and try again in the next",
-			what);
+		return rule_broken(RULE_TURN, "%s was called in a turn, where nothing waits", what);
 	if (!rc && held(e))
 		rc = door_mend(e);
 	if (!rc && held(e))
-		return error_set(-EDEADLK,
-				 "%s was called under a hold, where nothing is handled: release it first",
-				 what);
+		return rule_broken(RULE_HOLD, "%s was called under a hold, where nothing is handled", what);
 	return rc;
 }

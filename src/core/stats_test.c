@@ -258,7 +258,7 @@ static void *receive(void *arg)
 static struct plight plight_await(uint32_t rank)
 {
 	struct plight p = { 0 };
-	for (int i = 0; i < 20000 && !pulse_read(local[0]->own->pulse + rank, &p); i++)
+	for (int i = 0; i < 1000000 && !pulse_read(local[0]->own->pulse + rank, &p); i++)
 		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
 	return p;
 }

@@ -3,7 +3,6 @@
 #include "core/wait.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/cpu.h"
 #include "base/error.h"
@@ -11,6 +10,7 @@
 #include "core/layer.h"
 #include "core/share.h"
 #include "core/stats.h"
+#include "core/stuck.h"
 #include "core/trace.h"
 
 enum {
@@ -22,7 +22,8 @@ enum {
 	NAPS_NS = 1500000,   /* and how long to nap before sleeping */
 	NAP_NS = 50000,
 	LONG_NAP_NS = 500000,
-	SETTLE_MOST = 1000,   /* steps in which a barrier handles what has arrived */
+	SETTLE_MOST = 1000,   /* steps in which a barrier waits for room for replies */
+	SILENT_YIELDS = 1000, /* of a silent barrier before it naps */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
 
@@ -76,6 +77,7 @@ static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
 	wait_wanted(sibling);
+	door_resume(sibling);
 	if (sibling_apart(sibling) || !sibling_enter(sibling))
 		return 0;
 	unsigned handled = held(sibling) || in_handler(sibling) ? 0 : poll_once(sibling, KINDS_BOTH);
@@ -128,13 +130,8 @@ static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 /* In words, for whoever looks at the job from outside. */
 static void wait_show(struct endpoint *e, const struct ladder *l, bool asleep)
 {
-	char text[PULSE_TEXT], id[24] = "", whom[32] = "";
-	if (l->has_id)
-		snprintf(id, sizeof id, " %#llx", (unsigned long long)l->id);
-	if (l->way)
-		snprintf(whom, sizeof whom, l->whom ? " %s rank %u" : " %s any rank", l->way, l->whom - 1);
-	snprintf(text, sizeof text, "%s%s%s%s%s", l->call ? l->call : "a call", id, whom, l->lack ? ": " : "",
-		 l->lack ? l->lack : "");
+	char text[PULSE_TEXT];
+	stuck_call(l, text, sizeof text);
 	pulse_wait(e->pulse, text, l->whom, l->since, asleep);
 }
 
@@ -197,9 +194,7 @@ static void wait_report(struct endpoint *e, struct ladder *l, uint64_t now)
 	if (!e->stuck_ns || l->told || now - l->since < e->stuck_ns)
 		return;
 	l->told = true;
-	error_warn("rank %u has waited for %llu s", e->t->rank,
-		   (unsigned long long)((now - l->since) / 1000000000));
-	layers_report(e, 2);
+	stuck_report(e, l, now - l->since);
 }
 
 static void wait_idle(struct endpoint *e, struct ladder *l)
@@ -256,10 +251,12 @@ static unsigned wait_serve(struct endpoint *e, struct ladder *l)
 		share_breathe(e, 0);
 	struct tern_inlet *there = wait_look(e, l);
 	unsigned handled = 0;
-	if (there && !e->work) {
+	if (there) {                    /* one inlet, and what is waited for is looked at again */
 		e->site.idle = e->spin; /* where it is 0, whoever we wait for may need this core */
 		handled = poll_inlet(e, there);
 		e->site.idle = false;
+		if (e->work)
+			handled += layers_progress(e);
 	} else if (l->since || e->work || e->deferred_count) {
 		handled = poll_once(e, KINDS_BOTH);
 	}
@@ -299,17 +296,17 @@ int wait_on(struct endpoint *e, struct ladder *l, const char *what)
 
 /*
  * A rank that is dead, or cannot be talked with, and that this endpoint has not forgiven; -1 if there is none. Ranks that
- * left well are missed only when no other is there any more to send anything.
+ * left well, and those that are forgiven, are missed only when no other is there any more to send anything.
  */
 static int wait_missing(struct endpoint *e)
 {
 	bool alone = poll_left(e) + 1 >= e->t->size;
 	int missing = -1;
 	for (uint32_t r = 0; r < e->t->size; r++)
-		if (e->site.peer[r].lost && !e->site.peer[r].forgiven) {
+		if (e->site.peer[r].lost) {
 			struct net *net = e->site.peer[r].net;
 			int rc = net->ops->check(net, r);
-			if (rc == -EOWNERDEAD || rc == -EPROTO)
+			if (!e->site.peer[r].forgiven && (rc == -EOWNERDEAD || rc == -EPROTO))
 				return (int)r;
 			if (alone && missing < 0)
 				missing = (int)r;
@@ -416,15 +413,18 @@ static int barrier_missing(struct endpoint *e, const uint64_t *ticket)
 
 /*
  * Handles what was sent here before the barrier: it has all arrived, though
- * requests may still wait for room for their replies. Bounded, because peers that
- * are past the barrier may send without end.
+ * requests may still wait for room for their replies. What comes later is left alone, because
+ * peers that are past the barrier may send without end.
  */
 static void barrier_settle(struct endpoint *e)
 {
 	struct ladder l = { .bounded = true, .call = "tern_barrier" };
-	for (int i = 0; i < SETTLE_MOST && circle_waits(&e->site); i++)
-		if (!poll_once(e, KINDS_BOTH))
+	poll_mark(e);
+	for (int i = 0; i < SETTLE_MOST && poll_is_due(e);)
+		if (!poll_due(e)) {
 			wait_step(e, &l);
+			i++;
+		}
 }
 
 static int barrier_pass(struct endpoint *e)
@@ -442,6 +442,33 @@ static int barrier_pass(struct endpoint *e)
 			return rc;
 	}
 	barrier_settle(e);
+	return 0;
+}
+
+/* Between two looks at it: not as other waits do, because nobody else may have a turn meanwhile. */
+static void silent_rest(struct endpoint *e, uint32_t looks)
+{
+	if (looks < e->spin)
+		cpu_relax();
+	else if (looks - e->spin < SILENT_YIELDS)
+		e->world->yield();
+	else
+		e->world->nap(NAP_NS);
+}
+
+int wait_silent_barrier(struct endpoint *e)
+{
+	struct net *net = barrier_net(e);
+	e->site.silent = true;
+	uint64_t ticket = net->ops->arrive(net);
+	e->site.silent = false;
+	for (uint32_t looks = 0; !barrier_passed(e, &ticket); looks++) {
+		poll_networks(e);
+		silent_rest(e, looks);
+		int rc = looks < e->spin ? 0 : barrier_missing(e, &ticket);
+		if (rc && !barrier_passed(e, &ticket))
+			return rc;
+	}
 	return 0;
 }
 

@@ -63,6 +63,12 @@ void wait_step(struct endpoint *e, struct ladder *l);
  */
 int wait_on(struct endpoint *e, struct ladder *l, const char *what);
 
+/*
+ * A barrier in which no handler runs, and nothing that could call one. It needs no other rank to handle anything: ranks
+ * that are past it may send here without end, and those that are not need no reply.
+ */
+int wait_silent_barrier(struct endpoint *e);
+
 /* -EOWNERDEAD, or -ESHUTDOWN, when a rank has left, is not forgiven, and nothing came for the grace time. */
 int wait_blame(struct endpoint *e, struct ladder *l);
 

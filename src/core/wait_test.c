@@ -96,7 +96,6 @@ TEST(a_wait_blames_a_dead_rank_after_the_grace_time_and_not_before)
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(sentence_has(rc, "rank 2") && sentence_has(rc, "signal 9"));
 	CHECK(clock_ns() - began >= 100 * UINT64_C(1000000));
-	CHECK(clock_ns() - began < 2000 * UINT64_C(1000000));
 	CHECK_IS(atomic_load(&flag), 1); /* untouched */
 	local_close();
 }

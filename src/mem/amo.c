@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "mem/mem.h"
+#include "mem/word.h"
 
 static inline uint64_t u64_apply(_Atomic uint64_t *at, unsigned what, uint64_t v)
 {
@@ -170,7 +171,7 @@ static int amo_start(struct mem *m, tern_addr a, unsigned what, const uint64_t o
 	if (rc)
 		return rc;
 	if (old)
-		memcpy(old, &before, width); /* the low bytes */
+		word_copy(old, &before, width); /* the low bytes */
 	op->pending++;
 	op_end(m->e, op, 0);
 	return 0;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/setting.h"
+#include "core/quiesce.h"
 #include "core/wait.h"
 
 enum { COMMIT_STEP = 64 << 10 };
@@ -85,9 +86,11 @@ static void mem_lost(void *state, uint32_t rank)
 	mem_busy(m);
 }
 
-const struct layer mem_layer = {
-	.open = mem_open, .close = mem_close, .progress = mem_progress, .lost = mem_lost
-};
+const struct layer mem_layer = { .open = mem_open,
+				 .close = mem_close,
+				 .progress = mem_progress,
+				 .lost = mem_lost,
+				 .needs_anyone = slots_need_anyone };
 
 /* Commits a heap up to `top`, in steps; `committed` is what others check addresses against. */
 static int heap_commit(struct mem *m, const struct heap *h, uint64_t top, _Atomic uint64_t *committed)
@@ -141,6 +144,7 @@ void *tern_alloc(tern *t, size_t bytes)
 		errno = -rc;
 		return NULL;
 	}
+	door_hush(&door);
 	return heap_pointer(m, at);
 }
 
@@ -169,13 +173,15 @@ static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 			bytes, m->rank);
 	if (rc)
 		return rc;
+	quiesce_begin(m->e);
 	int got = heap_alloc(m, &m->common, &m->job->rank[m->rank].common, bytes, at);
 	rc = all_agree(m, got ? UINT64_MAX : *at, &all_got);
-	if (!got && (rc || !all_got))
-		heap_give(&m->common, *at);
 	if (!rc && !got && !all_got)
 		rc = error_set(-ENOMEM, "tern_alloc_all() of %zu bytes failed at another rank", bytes);
-	return rc ? rc : got;
+	rc = quiesce_end(m->e, rc ? rc : got);
+	if (rc && !got)
+		heap_give(&m->common, *at);
+	return rc;
 }
 
 void *tern_alloc_all(tern *t, size_t bytes)
@@ -189,6 +195,7 @@ void *tern_alloc_all(tern *t, size_t bytes)
 		errno = -rc;
 		return NULL;
 	}
+	door_pause(&door);
 	return heap_pointer(mem_of(t), at);
 }
 

@@ -190,7 +190,7 @@ tern_addr region_lend(struct mem *m, void *p, size_t len);
 void region_unlend(struct mem *m, tern_addr a);
 
 /* -- vm.c -- */
-/* Moves a run with one system call; bytes moved, or a negative code. */
+/* Moves a run with one system call; bytes moved, or a negative code: -EAGAIN if messages must move it. */
 ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t len, bool put);
 
 /* -- whens, names, segments, copies -- */

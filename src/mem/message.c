@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "core/wait.h"
 #include "mem/mem.h"
+#include "mem/word.h"
 
 /* Takes the bounces from the heap, when they are first needed; false if it has no room for them. */
 static bool bounce_make(struct mem *m)
@@ -38,7 +39,7 @@ static int move_ask(struct mem *m, struct transfer *x, struct slot *s, struct bo
 	s->local = transfer_local(m, x, len);
 	s->len = x->put ? 0 : len;
 	if (x->put)
-		memcpy(b->bytes, s->local, len);
+		word_copy(b->bytes, s->local, len);
 	uint64_t words[] = { remote, tern_addr_of(m->e->t, b->bytes), len, x->put, slot_name(m, s) };
 	return layer_request(m->e, s->rank, MEM_MOVE, NULL, 0, 5, words);
 }
@@ -49,8 +50,9 @@ static int move_send(struct mem *m, struct transfer *x, struct slot *s, size_t l
 	s->local = transfer_local(m, x, len);
 	s->len = s->run = x->put ? 0 : len; /* the answer to a put brings no data */
 	uint64_t words[] = { x->runs.remote + x->runs.done, slot_name(m, s), len };
-	return layer_request(m->e, s->rank, x->put ? MEM_PUT : MEM_GET, x->put ? s->local : NULL, len, 3,
-			     words);
+	union word value;
+	const void *from = x->put ? word_value(&value, s->local, len) : NULL;
+	return layer_request(m->e, s->rank, x->put ? MEM_PUT : MEM_GET, from, len, 3, words);
 }
 
 /* Sends a chunk of the run through bounce `b`, or in a message if that is NULL. */
@@ -98,7 +100,7 @@ static int own_move(struct mem *m, tern_addr a, char *bytes, size_t len, bool pu
 		return EFAULT;
 	if (addr_segment(a) != SEGMENT_HEAP && !mem_there(own, len, put))
 		return -mem_copy_guarded(put ? own : bytes, put ? bytes : own, len);
-	memcpy(put ? own : bytes, put ? bytes : own, len);
+	word_copy(put ? own : bytes, put ? bytes : own, len);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "mem/mem.h"
+#include "mem/word.h"
 
 int tern_name(tern *t, unsigned name, void *const *where, size_t bytes)
 {
@@ -52,7 +53,7 @@ static void block_asked(tern *t, const tern_msg *msg)
 		return;
 	}
 	for (uint64_t i = 0; i < c.count; i++)
-		memcpy(packed + i * c.run, base + i * c.stride, c.run);
+		word_copy(packed + i * c.run, base + i * c.stride, c.run);
 	message_answer_data(t, tern_msg_arg(msg, 5), packed, cut_bytes(&c));
 }
 

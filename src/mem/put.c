@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "mem/mem.h"
+#include "mem/word.h"
 
 static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put, tern_op *op)
 {
@@ -61,7 +62,7 @@ static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const voi
 	char *to = heap_reach(mem_of(t), dst, len);
 	if (TERN_UNLIKELY(!to || len - 1 >= IN_ONE_GO)) /* 0 bytes too */
 		return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, NULL);
-	memcpy(to, src, len); /* cost: base write */
+	word_copy(to, src, len); /* cost: base write */
 	return 0;
 }
 
@@ -79,7 +80,7 @@ int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 	char *to = len == sizeof(uint64_t) ? word_reach(mem_of(t), dst) : NULL;
 	if (!to)
 		return put_line(t, dst, src, len);
-	memcpy(to, src, sizeof(uint64_t)); /* cost: base write */
+	word8_copy(to, src); /* cost: base write */
 	return 0;
 }
 
@@ -89,7 +90,7 @@ static __attribute__((noinline)) int get_bytes(tern *t, void *dst, tern_addr src
 	char *from = heap_reach(mem_of(t), src, len);
 	if (TERN_UNLIKELY(!from || len - 1 >= IN_ONE_GO))
 		return begin_run(mem_of(t), src, dst, len, false, NULL);
-	memcpy(dst, from, len);
+	word_copy(dst, from, len);
 	return 0;
 }
 
@@ -98,7 +99,7 @@ int tern_get(tern *t, void *dst, tern_addr src, size_t len)
 	char *from = len == sizeof(uint64_t) ? word_reach(mem_of(t), src) : NULL;
 	if (!from)
 		return get_bytes(t, dst, src, len);
-	memcpy(dst, from, sizeof(uint64_t));
+	word8_copy(dst, from);
 	return 0;
 }
 

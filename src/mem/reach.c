@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "mem/mem.h"
+#include "mem/word.h"
 
 char *span_look(struct mem *m, tern_addr a, size_t len)
 {
@@ -87,14 +88,33 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
 		what, len, at, rank);
 }
 
+static bool populated(const void *p, size_t len, int advice)
+{
+	enum { PAGE = 4096 };
+	uintptr_t first = (uintptr_t)p / PAGE * PAGE;
+	return madvise((void *)first, (uintptr_t)p + len - first, advice) == 0;
+}
+
+/* The kernel copies bytes one by one, so it is only asked whether a word is there. */
+static bool word_there(const void *to, const void *from, size_t len)
+{
+	return (word_is(to, len) || word_is(from, len)) && populated(to, len, MADV_POPULATE_WRITE) &&
+	       populated(from, len, MADV_POPULATE_READ);
+}
+
 int mem_copy_guarded(void *to, const void *from, size_t len)
 {
+	if (word_there(to, from, len)) {
+		word_copy(to, from, len);
+		return 0;
+	}
 	struct iovec here = { to, len }, there = { (void *)(uintptr_t)from, len };
 	ssize_t n = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
 	if (n == (ssize_t)len)
 		return 0;
 	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
-		memcpy(to, from, len); /* the kernel cannot be asked: a page that is gone ends this process */
+		word_copy(to, from,
+			  len); /* the kernel cannot be asked: a page that is gone ends this process */
 		return 0;
 	}
 	return -EFAULT;
@@ -102,12 +122,10 @@ int mem_copy_guarded(void *to, const void *from, size_t len)
 
 bool mem_there(void *p, size_t len, bool write)
 {
-	enum { PAGE = 4096, WORTH = 16 << 10 };
-	uintptr_t first = (uintptr_t)p / PAGE * PAGE;
+	enum { WORTH = 16 << 10 };
 	if (len < WORTH) /* copying by system call takes no longer than asking */
 		return false;
-	return madvise((void *)first, (uintptr_t)p + len - first,
-		       write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
+	return populated(p, len, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
 int mem_gone(tern_addr a)

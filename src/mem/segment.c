@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "mem/mem.h"
+#include "mem/word.h"
 
 struct segment {
 	bool open;
@@ -154,7 +155,7 @@ static int segment_take(struct mem *m, tern_segment s, const void *data, size_t 
 		return EFAULT;
 	if (len > g->left) /* cost: flow control */
 		return EOVERFLOW;
-	memcpy(g->base + at, data, len);
+	word_copy(g->base + at, data, len);
 	g->left -= len; /* cost: order control */
 	if (!g->left)
 		segment_end(m, g);
@@ -236,8 +237,9 @@ int tern_xfer(tern *t, tern_segment s, const void *data, size_t len, tern_op *op
 			       segment_offset(s));
 	for (size_t done = 0; !rc && done < len; done += TERN_PAYLOAD_MAX) {
 		size_t part = len - done < TERN_PAYLOAD_MAX ? len - done : TERN_PAYLOAD_MAX;
-		rc = xfer_send(mem_of(t), MEM_XFER, s + done, (const char *)data + done, part, NULL,
-			       op ? op : &own);
+		union word value;
+		const void *from = word_value(&value, (const char *)data + done, part);
+		rc = xfer_send(mem_of(t), MEM_XFER, s + done, from, part, NULL, op ? op : &own);
 	}
 	return op_finish(t, op, &own, rc);
 }
@@ -267,8 +269,9 @@ static int reply_check(tern *t, const tern_msg *m, tern_segment s, size_t len)
 
 int tern_reply_xfer(tern *t, const tern_msg *m, tern_segment s, const void *data, size_t len)
 {
+	union word value;
 	int rc = reply_check(t, m, s, len);
-	return rc ? rc : layer_reply(t->own, MEM_REPLY_XFER, data, len, 1, &s);
+	return rc ? rc : layer_reply(t->own, MEM_REPLY_XFER, word_value(&value, data, len), len, 1, &s);
 }
 
 int tern_reply_xfer4(tern *t, const tern_msg *m, tern_segment s, const uint64_t words[4])

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "core/wait.h"
 #include "mem/mem.h"
+#include "mem/word.h"
 
 struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part)
 {
@@ -58,8 +59,8 @@ static struct slot *slot_named(struct mem *m, uint64_t name)
 static void slot_lay_down(const struct slot *s, const char *data, size_t len)
 {
 	for (size_t done = 0; done < len; done += s->run)
-		memcpy(s->local + done / s->run * s->stride, data + done,
-		       s->run < len - done ? s->run : len - done);
+		word_copy(s->local + done / s->run * s->stride, data + done,
+			  s->run < len - done ? s->run : len - done);
 }
 
 static void slot_end(struct mem *m, struct slot *s, int error)
@@ -81,11 +82,11 @@ static void slot_end(struct mem *m, struct slot *s, int error)
 static bool slot_fill(const struct slot *s, const void *data, size_t len)
 {
 	if (s->bounce)
-		memcpy(s->local, s->bounce->bytes, s->len);
+		word_copy(s->local, s->bounce->bytes, s->len);
 	else if (!data || (s->word ? len < s->len : len != s->len))
 		return false;
 	else if (s->word)
-		memcpy(s->local, data, s->len);
+		word_copy(s->local, data, s->len);
 	else
 		slot_lay_down(s, data, len);
 	return true;
@@ -152,6 +153,24 @@ unsigned slot_progress(struct mem *m)
 	if (sent)
 		mem_busy(m);
 	return sent;
+}
+
+bool slots_need_anyone(const void *mem, const tern_op *op)
+{
+	const struct mem *m = mem;
+	for (int i = SLOTS_HELD; i < SLOTS; i++)
+		if (m->slots.slot[i].used && m->slots.slot[i].op == op)
+			return true;
+	return false;
+}
+
+void slots_forget(struct mem *m, tern_op *op)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (m->slots.slot[i].used && m->slots.slot[i].op == op) {
+			slot_give(&m->slots.slot[i]);
+			op->pending--;
+		}
 }
 
 bool slot_lost(struct mem *m)

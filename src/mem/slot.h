@@ -53,6 +53,11 @@ void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const v
 /* A network has moved it. */
 void slot_moved(struct mem *m, uint64_t name, int error);
 
+/* Whether the handle waits for a value that an owner holds back: anybody may be the one to make it ready. */
+bool slots_need_anyone(const void *mem, const tern_op *op);
+/* Forgets what waits for the handle; answers that come later are ignored. */
+void slots_forget(struct mem *m, tern_op *op);
+
 /* Sends again what found no place at its owner. */
 unsigned slot_progress(struct mem *m);
 bool slots_quiet(const struct mem *m); /* nothing quick waits for its answer */

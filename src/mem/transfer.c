@@ -9,6 +9,7 @@
 #include "core/wait.h"
 #include "mem/mem.h"
 #include "mem/stream.h"
+#include "mem/word.h"
 
 enum {
 	AT_ONCE = 256 << 10,      /* a blocking transfer moves this much before it is queued, */
@@ -17,7 +18,7 @@ enum {
 	HEAT = 8,              /* polls that one message counts for, */
 	HEAT_MOST = 64,        /* and many together */
 	TURN = 2 << 10,        /* while they come: so little, */
-	TURN_EVERY = 4,        /* and not at every poll */
+	TURN_EVERY = 4,        /* and not at every poll or message */
 	VM_TURN = 16 << 10,    /* a system call costs a round trip, so larger turns, */
 	VM_TURN_EVERY = 64,    /* and fewer */
 	VAST = 32 << 20,       /* a run of at least this does not stay in any cache */
@@ -35,10 +36,10 @@ static int move_copy(const struct transfer *x, char *to, const char *from, size_
 {
 	if (guarded)
 		return mem_copy_guarded(to, from, len);
-	if (x->vast)
+	if (x->vast && len > WORD_MOST)
 		stream_copy(to, from, len);
 	else
-		memcpy(to, from, len);
+		word_copy(to, from, len);
 	return 0;
 }
 
@@ -62,14 +63,14 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 		  : (ptrdiff_t)len;
 }
 
-/* The same, also by the kernel; 0 if neither can. */
+/* The same, also by the kernel; 0 if neither can, or the kernel would not move a word as one. */
 static ptrdiff_t move_now(struct mem *m, struct transfer *x, size_t len)
 {
 	ptrdiff_t moved = move_direct(m, x, len);
 	if (moved || !m->single_copy || !layer_maps(m->e, tern_addr_rank(x->runs.remote)))
 		return moved;
 	moved = vm_move(m, x->runs.remote + x->runs.done, transfer_local(m, x, len), len, x->put);
-	return moved == -EAGAIN ? 0 : moved; /* the kernel has just refused, and will again */
+	return moved == -EAGAIN ? 0 : moved;
 }
 
 /* Moves bytes of the run by whatever way there is; also 0 when it must wait. */
@@ -88,7 +89,8 @@ static size_t transfer_turn(struct mem *m, struct transfer *x, size_t most,
 	size_t moved = 0;
 	while (moved < most && x->runs.len && !x->error) {
 		size_t left = runs_left(&x->runs);
-		ptrdiff_t n = move(m, x, left < most - moved ? left : most - moved);
+		bool whole = left <= most - moved || x->runs.len <= WORD_MOST; /* a word is never cut */
+		ptrdiff_t n = move(m, x, whole ? left : most - moved);
 		if (n == 0)
 			break;
 		if (n < 0) {
@@ -142,23 +144,34 @@ static void transfer_end(struct mem *m, struct transfer *x)
 		copy_done(m, &over);
 }
 
-/* How much `x` may move in this poll: little, or nothing, while messages are about, since they wait for it. */
+/* Messages handled that were no answers to transfers. */
+static uint64_t turn_served(const struct mem *m)
+{
+	return m->e->served - m->transfers.answers;
+}
+
+/*
+ * How much `x` may move in this poll: little, or nothing, while messages are about, since they wait for it. A message
+ * counts as a poll does: a flood, of which each poll handles many, leaves a transfer its share.
+ */
 static size_t turn_bytes(struct mem *m, const struct transfer *x)
 {
 	struct transfers *ts = &m->transfers;
 	bool touched = mem_reach(m, x->runs.remote, x->runs.len) != NULL;
-	uint64_t served = m->e->served - ts->answers;
-	if (ts->served != served)
+	uint64_t served = turn_served(m);
+	uint64_t handled = served - ts->served;
+	if (handled)
 		ts->heat = ts->heat + HEAT < HEAT_MOST ? ts->heat + HEAT : HEAT_MOST;
 	else if (ts->heat)
 		ts->heat--;
 	ts->served = served;
-	ts->polls++;
 	if (!ts->heat)
 		return LONG_TURN;
-	if (ts->polls % (touched ? TURN_EVERY : VM_TURN_EVERY))
-		return 0;
-	return touched ? TURN : VM_TURN;
+	uint64_t polls = ts->polls + (handled ? handled : 1);
+	uint64_t turns = polls / (touched ? TURN_EVERY : VM_TURN_EVERY);
+	ts->polls = (uint32_t)(polls % (touched ? TURN_EVERY : VM_TURN_EVERY));
+	size_t most = turns * (touched ? TURN : VM_TURN);
+	return most < LONG_TURN ? most : LONG_TURN;
 }
 
 unsigned transfer_progress(struct mem *m)
@@ -171,12 +184,12 @@ unsigned transfer_progress(struct mem *m)
 	if (!most && !transfer_over(x))
 		return 0;
 	ts->moving = true;
-	tern_hold(
-		m->e->t); /* a message without room is tried again: a poll does not wait until another rank polls */
+	/* A message without room is tried again: a poll does not wait until another rank polls. */
+	door_hold(m->e);
 	uint32_t flying = x->flying;
 	size_t moved = transfer_turn(m, x, most, move_any);
 	bool sent = x->flying > flying;
-	tern_release(m->e->t);
+	door_release(m->e);
 	transfer_unlink(ts, x);
 	if (transfer_over(x))
 		transfer_end(m, x);
@@ -239,7 +252,9 @@ static int transfer_queue(struct mem *m, const struct transfer *x)
 	*queued = *x;
 	if (queued->op)
 		queued->op->pending++;
-	m->transfers.active++;
+	if (!m->transfers.active++ && m->transfers.served != turn_served(m))
+		m->transfers.served =
+			turn_served(m) - 1; /* messages are about; those from before give no share */
 	transfer_append(&m->transfers, queued);
 	mem_busy(m);
 	return 0;

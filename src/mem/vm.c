@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "mem/mem.h"
+#include "mem/word.h"
 
 static ptrdiff_t vm_refused(tern_addr remote, size_t len, bool put, int why)
 {
@@ -23,6 +24,10 @@ ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t len, bool
 	uint64_t base = region_enter(m, remote);
 	if (!base)
 		return mem_gone(remote);
+	if (len > 1 && word_is((void *)(uintptr_t)(base + addr_offset(remote)), len)) {
+		region_leave(m, remote);
+		return -EAGAIN; /* the kernel copies bytes one by one: the word's owner loads or stores it */
+	}
 	struct job_rank *r = &m->job->rank[tern_addr_rank(remote)];
 	struct iovec here = { local, len }, there = { (char *)(uintptr_t)(base + addr_offset(remote)), len };
 	ssize_t moved = put ? process_vm_writev(atomic_load(&r->pid), &here, 1, &there, 1, 0)

@@ -173,7 +173,11 @@ int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
 			       m->rank);
 	if (!rc)
 		rc = when_start(m, s, dst, (const uint64_t[]){ src, flag, least, len }, op ? op : &own);
-	return op_finish(t, op, &own, rc);
+	if (op || rc)
+		return rc;
+	rc = tern_op_wait(t, &own);
+	slots_forget(m, &own); /* it has given up, if something is left */
+	return rc;
 }
 
 void when_register(struct endpoint *e)

@@ -335,7 +335,7 @@ TEST(a_wait_that_takes_long_prints_the_tables_to_stderr)
 	CHECK_IS(tern_recv_word(local[0], 1, 0xdad, &word), 0);
 	pthread_join(thread, NULL);
 	read_back(fd);
-	CHECK(line_with("rank 0", "waited", "", ""));
+	CHECK(line_with("rank 0", "waited", "in tern_recv 0xdad from rank 1", ""));
 	CHECK(line_with("rank 0", "send", "0xa1", "rank 1"));
 	CHECK(line_with("rank 0", "receive", "0xdad", "in use"));
 	local_close();

@@ -55,9 +55,9 @@ static void msg_close(void *state)
 int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
 	    const uint64_t *words)
 {
-	tern_hold(m->e->t);
+	door_hold(m->e);
 	int rc = layer_request(m->e, dst, id, data, len, n, words);
-	tern_release(m->e->t);
+	door_release(m->e);
 	return rc;
 }
 
@@ -154,6 +154,17 @@ static void msg_lost(void *state, uint32_t rank)
 	msg_busy(m);
 }
 
+static bool msg_needs_anyone(const void *state, const tern_op *op)
+{
+	const struct msg *m = state;
+	for (uint32_t i = 0; i < m->recvs.made; i++) {
+		const struct receiving *r = record_at(&m->recvs, i);
+		if (r && r->op == op && r->node.rank == TERN_ANY && r->state == TERN_IN_USE)
+			return true;
+	}
+	return false;
+}
+
 static void msg_report(const void *state, int fd)
 {
 	const struct msg *m = state;
@@ -161,6 +172,9 @@ static void msg_report(const void *state, int fd)
 		msg_print(m, fd);
 }
 
-const struct layer msg_layer = {
-	.open = msg_open, .close = msg_close, .progress = msg_progress, .lost = msg_lost, .report = msg_report
-};
+const struct layer msg_layer = { .open = msg_open,
+				 .close = msg_close,
+				 .progress = msg_progress,
+				 .lost = msg_lost,
+				 .needs_anyone = msg_needs_anyone,
+				 .report = msg_report };

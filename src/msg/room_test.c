@@ -342,3 +342,40 @@ TEST(any_number_of_rendezvous_flow_at_once_and_the_program_keeps_its_regions)
 	CHECK_IS(tern_register(local[1], own, sizeof own, &a), 0);
 	local_close();
 }
+
+/* -- Deferred functions ------------------------------------------------------------------------- */
+
+static tern_op answered = TERN_OP; /* the send of rank 1 */
+static bool deferred_ran;
+
+/* Waits for what rank 1 can do only when rank 0 has told it to send; in vain, if that lies below on the stack. */
+static void wait_for_the_send(tern *t, void *arg)
+{
+	(void)t, (void)arg;
+	for (int i = 0; i < 10000 && answered.pending; i++) {
+		(void)!tern_poll(local[0]);
+		(void)!tern_poll(local[1]);
+	}
+	CHECK_IS(answered.pending, 0);
+	deferred_ran = true;
+}
+
+TEST(a_deferred_function_that_waits_does_not_keep_back_that_a_send_may_begin)
+{
+	tern_op receive = TERN_OP;
+	local_polled();
+	begin(2);
+	local_on(1, ignore);
+	CHECK_IS(tern_send_start(local[1], 0, ID, out, LARGE, TERN_RENDEZVOUS, &answered), 0);
+	settle();
+	tern_hold(local[0]);
+	fill_ring(0, 1);
+	tern_release(local[0]);
+	CHECK_IS(tern_defer(local[0], wait_for_the_send, NULL), 0);
+	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID, in, LARGE, 0, NULL, &receive), 0);
+	CHECK_IS(tern_op_wait(local[0], &receive), 0);
+	settle();
+	CHECK(deferred_ran);
+	CHECK(memcmp(in, out, LARGE) == 0);
+	local_close();
+}

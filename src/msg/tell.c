@@ -25,7 +25,10 @@ void tell_words(struct msg *m, uint64_t words[TELL_WORDS], uint32_t to, enum tel
 
 void tell(struct msg *m, uint32_t to, const uint64_t words[TELL_WORDS])
 {
+	/* As in a turn: while it waits for room, no deferred function runs that could keep it from being sent. */
+	m->e->inner++;
 	int rc = layer_request(m->e, to, MSG_TELL, NULL, 0, TELL_WORDS, words);
+	m->e->inner--;
 	if (rc)
 		m->peer[to].owed += (uint32_t)words[2]; /* the rank has left: nobody minds */
 }

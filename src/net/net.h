@@ -175,6 +175,7 @@ struct site {
 	bool mute;                /* and what arrives there cannot raise a signal; */
 	bool idle;                /* and whoever polls waits for it: looking again at once disturbs nobody, */
 	bool passing;             /* or has sent something and looks in passing; */
+	bool silent; /* the barrier that arrive() begins is for no message: what was sent need not have landed; */
 	bool later; /* and after a knock it has something to look after at a time that nobody who computes knows of */
 };
 
@@ -192,7 +193,7 @@ static inline struct block *pool_at(const struct net *net, unsigned i)
 	return (struct block *)(void *)net->pool + i;
 }
 
-/* An inlet of the circle where something may lie, looking from `in` on; NULL if there is none. */
+/* An inlet of the circle where something lies, looking from `in` on; NULL if there is none. */
 static inline struct tern_inlet *circle_find(const struct site *site, struct tern_inlet *in)
 {
 	for (uint32_t left = site->circle + 1; left; left--, in = in->next)

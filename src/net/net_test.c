@@ -19,7 +19,7 @@
 
 enum { RANKS = 3, HANDLER = 5, SOON_NS = 2000000 };
 
-#define PATIENCE_NS UINT64_C(5000000000) /* a provider may take its time to connect */
+#define PATIENCE_NS UINT64_C(100000000000) /* a provider may take its time to connect */
 
 struct end {
 	struct site site;

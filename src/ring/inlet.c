@@ -12,7 +12,7 @@ void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomi
 	in->peer = source;
 	in->kind = kind;
 	in->leaf = 0;
-	in->expect = ring_first_lap(source);
+	in->expect = ring_lap_of(0, source);
 	in->accept = TERN_HEAD_PLAIN;
 }
 
@@ -36,4 +36,21 @@ bool inlet_control(struct tern_inlet *in, uint64_t difference)
 	else
 		return false;
 	return true;
+}
+
+uint64_t inlet_lying(const struct tern_inlet *in)
+{
+	struct tern_inlet look = *in; /* a leaf that it passes is not given back */
+	_Atomic uint64_t nowhere;
+	uint64_t n = 0;
+	look.freed = &nowhere;
+	for (; inlet_has(&look);) {
+		uint64_t difference =
+			atomic_load_explicit(&inlet_at(&look)->head, memory_order_relaxed) ^ look.expect;
+		if (inlet_control(&look, difference))
+			continue;
+		look.cursor += difference & TERN_HEAD_PIECE ? TERN_PIECE : TERN_LINE;
+		n++;
+	}
+	return n;
 }

@@ -32,7 +32,7 @@ void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomi
 	lane->freed = freed;
 	lane->heed = heed;
 	lane->peer = peer;
-	lane->head = ring_first_lap(source);
+	lane->head = ring_lap_of(0, source);
 	lane->piece = NULL;
 	lane_enter(lane, 0);
 }
@@ -43,17 +43,27 @@ static bool lane_stuck(const struct tern_lane *lane)
 	return lane->tail > lane->end;
 }
 
+/* Clears what the last lap before the wrap left in a leaf: it would be greater than what is expected there. */
+static __attribute__((noinline)) void leaf_clear(const struct tern_lane *lane, uint64_t leaf)
+{
+	char *line = lane->base + leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
+	for (uint32_t i = 0; i < lane->leaf_lines; i++)
+		head_clear(line + (size_t)i * TERN_LINE);
+}
+
 /* From the control line of one leaf into the next, if the consumer has given that back. */
 /* cost: flow setup */
 static bool lane_turn(struct tern_lane *lane)
 {
-	uint64_t next = lane->leaf + 1;
+	uint64_t next = lane->leaf + 1, head = lane->head;
 	/* A2, pairs with R2 in inlet_turn(): the consumer has read what is overwritten now. */
 	if (next - atomic_load_explicit(lane->freed, memory_order_acquire) >= RING_LEAVES)
 		return false;
-	head_publish(lane->tail, lane->head | TERN_HEAD_CONTROL | CONTROL_TURN << TERN_ID_SHIFT);
 	if (next % RING_LEAVES == 0)
-		lane->head = ring_next_lap(lane->head);
+		lane->head = ring_next_lap(head);
+	if (TERN_UNLIKELY(ring_wrapped(lane->head, next)))
+		leaf_clear(lane, next); /* before the turn: the consumer follows it (R1 and A1) */
+	head_publish(lane->tail, head | TERN_HEAD_CONTROL | CONTROL_TURN << TERN_ID_SHIFT);
 	lane_enter(lane, next);
 	return true;
 }

@@ -15,8 +15,10 @@
  * Invariants.
  *  I1  The producer is in leaf k only while k - freed < RING_LEAVES, so it never
  *      writes a line that the consumer has not given back.
- *  I2  Every line's header is written once a lap. What a line holds when the lap
- *      begins is the previous lap's header, or 0: never the expected one.
+ *  I2  Every line's header is written once a lap. What a line holds when its leaf
+ *      is entered is smaller than what is expected there: the previous lap's header, or 0.
+ *      In the lap after the lap number has wrapped it is 0, because the producer
+ *      clears each leaf before its turn into it.
  *  I3  A line shared by pieces is opened with its other headers cleared, before
  *      its first header is published.
  *  I4  The last message line of a leaf is written by lane_put() alone, which then
@@ -70,18 +72,21 @@ void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomi
 /* Passes the control header at the cursor; false if it is none. */
 bool inlet_control(struct tern_inlet *in, uint64_t difference);
 
+/* Messages that lie in the inlet now, the one at the cursor included. */
+uint64_t inlet_lying(const struct tern_inlet *in);
+
 static inline const tern_msg *inlet_at(const struct tern_inlet *in)
 {
 	return (const tern_msg *)(const void *)in->cursor;
 }
 
-/* Whether something new may lie at the cursor. */
+/* Whether something new lies at the cursor: by I2, what is old is smaller. For a bell, whether it has rung. */
 static inline bool inlet_arrived(const struct tern_inlet *in)
 {
 	return atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed) >= in->expect;
 }
 
-/* The same, exactly: right also in the lap after the lap number has wrapped. */
+/* The same of a ring alone, whatever lies there: for looks that nothing but a message may answer. */
 static inline bool inlet_has(const struct tern_inlet *in)
 {
 	uint64_t head = atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed);
@@ -95,9 +100,17 @@ static inline uint64_t ring_next_lap(uint64_t head)
 	return head >> TERN_LAP_SHIFT ? head : head + (UINT64_C(1) << TERN_LAP_SHIFT);
 }
 
-static inline uint64_t ring_first_lap(uint32_t source)
+/* The header of the lap that a leaf is of. */
+static inline uint64_t ring_lap_of(uint64_t leaf, uint32_t source)
 {
-	return UINT64_C(1) << TERN_LAP_SHIFT | (uint64_t)source << TERN_SRC_SHIFT;
+	uint64_t laps = (UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1;
+	return (leaf / RING_LEAVES % laps + 1) << TERN_LAP_SHIFT | (uint64_t)source << TERN_SRC_SHIFT;
+}
+
+/* Whether a leaf is of the lap behind a wrap: that lap has the number of the first again. */
+static inline bool ring_wrapped(uint64_t head, uint64_t leaf)
+{
+	return head >> TERN_LAP_SHIFT == 1 && leaf >= RING_LEAVES;
 }
 
 #endif

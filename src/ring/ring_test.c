@@ -183,6 +183,7 @@ static void random_mix(uint32_t leaf_lines, unsigned bursts, struct chance *c)
 		while (ring.sent - ring.taken > keep)
 			REQUIRE(ring_receive(kinds[ring.taken % MOST]));
 		REQUIRE(keep || !ring_take());
+		REQUIRE(inlet_arrived(&ring.inlet) == inlet_has(&ring.inlet));
 	}
 }
 
@@ -211,7 +212,38 @@ TEST(no_lap_has_the_number_zero)
 	uint64_t last = ~UINT64_C(0) << TERN_LAP_SHIFT | (uint64_t)SOURCE << TERN_SRC_SHIFT;
 	CHECK_IS(ring_next_lap(last) >> TERN_LAP_SHIFT, 1);
 	CHECK_IS(ring_next_lap(last) >> TERN_SRC_SHIFT & 0xffff, SOURCE);
-	CHECK_IS(ring_first_lap(SOURCE) >> TERN_LAP_SHIFT, 1);
+	CHECK_IS(ring_lap_of(0, SOURCE) >> TERN_LAP_SHIFT, 1);
+}
+
+TEST(the_lap_of_a_leaf_is_that_of_its_messages)
+{
+	uint64_t laps = (UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1;
+	uint64_t head = ring_lap_of((laps - 2) * RING_LEAVES, SOURCE);
+	for (uint64_t leaf = (laps - 2) * RING_LEAVES; leaf < (laps + 2) * RING_LEAVES; leaf++) {
+		CHECK_IS(ring_lap_of(leaf, SOURCE), head);
+		CHECK_IS(ring_wrapped(head, leaf),
+			 leaf >= laps * RING_LEAVES && leaf < (laps + 1) * RING_LEAVES);
+		if ((leaf + 1) % RING_LEAVES == 0)
+			head = ring_next_lap(head);
+	}
+	CHECK(!ring_wrapped(ring_lap_of(0, SOURCE), 0));
+}
+
+/* What the last lap left in its lines is not taken for something new in the first lap behind the wrap. */
+TEST(a_ring_that_is_empty_after_the_wrap_looks_empty)
+{
+	for (unsigned before = 1; before < 3; before++) {
+		ring_open(REPLY_LEAF_LINES);
+		ring_age(before);
+		for (unsigned i = 0; i < (before + 2) * RING_LEAVES * REPLY_LEAF_LINES; i++) {
+			REQUIRE(ring_send(i % KINDS));
+			CHECK(inlet_arrived(&ring.inlet));
+			REQUIRE(ring_receive(i % KINDS));
+			CHECK_IS(inlet_arrived(&ring.inlet), inlet_has(&ring.inlet));
+			REQUIRE(!ring_take());
+			CHECK(!inlet_arrived(&ring.inlet));
+		}
+	}
 }
 
 static unsigned fill(unsigned kind)
@@ -367,4 +399,17 @@ TEST(what_one_thread_writes_another_reads_whole_and_in_order)
 	}
 	pthread_join(producer, NULL);
 	CHECK(!ring_take());
+}
+
+TEST(what_lies_in_a_ring_is_counted_without_being_taken)
+{
+	struct chance c = { 11 };
+	ring_open(16);
+	for (unsigned n = 0; n < 20000; n++) {
+		while (chance_below(&c, 3) && ring_send(chance_below(&c, KINDS)))
+			;
+		CHECK_IS(inlet_lying(&ring.inlet), ring.sent - ring.taken);
+		if (chance_below(&c, 2) && ring_take())
+			ring.taken++;
+	}
 }

@@ -21,7 +21,7 @@ enum {
 
 static uint64_t packets_of(size_t len)
 {
-	return (len + PACKET - 1) / PACKET;
+	return len / PACKET + (len % PACKET != 0); /* a peer's length may be as large as there is */
 }
 
 /* -- The receiver ------------------------------------------------------------------------------ */
@@ -186,7 +186,7 @@ static void on_verdict(tern *t, const tern_msg *m)
 	if (!out || out->question == SEQUENCE_END)
 		return;
 	out->answered = true;
-	out->verdict = -(int)tern_msg_arg(m, 1);
+	out->verdict = layer_error(tern_msg_arg(m, 1));
 }
 
 /* cost: fault control */
@@ -196,7 +196,7 @@ static void on_missing(tern *t, const tern_msg *m)
 	if (!out || out->question != SEQUENCE_END)
 		return;
 	out->answered = true;
-	out->verdict = -(int)tern_msg_arg(m, 1);
+	out->verdict = layer_error(tern_msg_arg(m, 1));
 	out->first = tern_msg_arg(m, 2);
 	for (unsigned i = 0; i < MISSING_WORDS; i++)
 		out->missing[i] = tern_msg_arg(m, 3 + i);

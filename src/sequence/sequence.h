@@ -80,6 +80,7 @@ struct sequence {
 	struct inbound *in;   /* one a rank; NULL until one comes */
 	struct outbound *out; /* one a rank; NULL until one goes */
 	struct tern_stream *streams;
+	bool resending; /* a turn of stream_progress() is under way */
 };
 
 static inline struct sequence *sequence_of(tern *t)
@@ -116,6 +117,7 @@ bool patience_over(struct endpoint *e, struct patience *p);
 void finite_register(struct endpoint *e);
 void finite_close(struct sequence *q);
 void stream_register(struct endpoint *e);
+unsigned stream_progress(struct sequence *q); /* sends again what was not acknowledged in time */
 void stream_close_all(struct sequence *q);
 
 #endif

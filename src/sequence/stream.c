@@ -2,8 +2,8 @@
 /* cost: base control */
 /*
  * A stream of packets. In full each has a number; it is kept until it is acknowledged, each by itself or a group at
- * once, and sent again when that takes too long. One that comes early waits in its place until its turn comes.
- * Plain, a packet is a message.
+ * once, and sent again when that takes too long, by any poll of the sender's endpoint. One that comes early waits in its
+ * place until its turn comes. Plain, a packet is a message.
  */
 #include <errno.h>
 #include <string.h>
@@ -163,14 +163,43 @@ static int piece_send(struct tern_stream *s, uint64_t number, bool asks)
 	return layer_words(s->q->e, s->dst, STREAM_PACKET, number, shape, w[0], w[1], w[2], w[3]);
 }
 
-/* Everything that is under way, the last one with the wish for an answer. */
+/*
+ * Sends again what is not acknowledged, as far as the ring has room: a layer's turn must not wait. The last packet
+ * asks for an acknowledgement.
+ */
 /* cost: fault control */
-static int stream_again(struct tern_stream *s)
+static unsigned stream_again(struct tern_stream *s)
 {
-	int rc = 0;
-	for (uint64_t i = s->acked; !rc && i < s->next; i++)
-		rc = piece_send(s, i, i + 1 == s->next);
-	return rc;
+	unsigned sent = 0;
+	for (uint64_t i = s->acked; i < s->next && lane_ready(&s->q->e->t->lane[s->dst]); i++)
+		sent += piece_send(s, i, i + 1 == s->next) == 0;
+	return sent;
+}
+
+/* cost: fault status */
+static bool stream_waits(const struct tern_stream *s)
+{
+	return s->next != s->acked && !s->q->e->site.peer[s->dst].lost;
+}
+
+/* A send of a turn polls, too, and that poll must not begin another turn. */
+/* cost: fault control */
+unsigned stream_progress(struct sequence *q)
+{
+	unsigned sent = 0;
+	bool waits = false;
+	if (q->resending)
+		return 0;
+	q->resending = true;
+	for (struct tern_stream *s = q->streams; s; s = s->next_stream) {
+		bool begun = s->patience.due;
+		if (stream_waits(s) && patience_over(q->e, &s->patience) && begun)
+			sent += stream_again(s);
+		waits |= stream_waits(s);
+	}
+	q->resending = false;
+	layer_work(q->e, LAYER_SEQUENCE, waits);
+	return sent;
 }
 
 /* Until at most `most` are under way. */
@@ -185,13 +214,9 @@ static int stream_wait(struct tern_stream *s, uint64_t most)
 			    .lack = "no acknowledgement" };
 	int rc = 0;
 	while (!rc && s->next - s->acked > most) {
-		bool begun = s->patience.due;
-		if (patience_over(e, &s->patience) && begun)
-			rc = stream_again(s);
 		if (poll_left(e))
 			poll_lost(e);
-		if (!rc)
-			rc = send_reachable(e, s->dst);
+		rc = send_reachable(e, s->dst);
 		if (!rc)
 			rc = rules_wait(e, "a stream that has to wait");
 		if (!rc && s->next - s->acked > most)
@@ -228,6 +253,7 @@ int tern_stream_put(tern_stream *s, unsigned n, const uint64_t *words)
 	p->n = (uint8_t)n;
 	rc = piece_send(s, s->next, (s->next + 1) % s->group == 0);
 	s->next += rc == 0;
+	layer_work(e, LAYER_SEQUENCE, true); /* cost: fault control */
 	return rc;
 }
 

@@ -246,14 +246,24 @@ static void create_one(struct spawn *s, const struct ticket *model, uint32_t ran
 }
 
 /* Ranks `first` to `end` - 1. A single one that has left is an error; of several, its callback gets it. */
+/* `first` is 0 for the first ranks, of which there may be none, and otherwise a rank that there is not. */
+static int create_nowhere(const struct spawn *s, uint32_t first, uint32_t end)
+{
+	uint32_t size = s->e->t->size;
+	if (first)
+		return error_set(-ERANGE, "a thread on rank %u was asked for; this job has ranks 0 to %u",
+				 first, size - 1);
+	return error_set(-ERANGE,
+			 "threads on the first %u ranks were asked for; this job has %u: ask for 1 to %u",
+			 end, size, size);
+}
+
 static int create(struct spawn *s, uint32_t first, uint32_t end, const struct ticket *model, unsigned id,
 		  unsigned n)
 {
 	int rc = create_check(s, id, n);
 	if (!rc && (end > s->e->t->size || first >= end))
-		rc = error_set(-ERANGE,
-			       "threads on ranks %u to %u were asked for; this job has ranks 0 to %u", first,
-			       end - 1, s->e->t->size - 1);
+		rc = create_nowhere(s, first, end);
 	if (!rc && end == first + 1)
 		rc = send_reachable(s->e, first);
 	if (!rc)

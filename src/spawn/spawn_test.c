@@ -96,7 +96,11 @@ TEST(threads_on_the_first_ranks_or_on_all_have_a_callback_each)
 	await(&ended, 8);
 	CHECK_IS(ended.result, 9);
 	CHECK_IS(tern_spawn_first(local[2], 6, ADD, note_ending, &ended, 9), -ERANGE);
+	CHECK(sentence_has(-ERANGE, "first 6 ranks"));
 	CHECK_IS(tern_spawn_first(local[2], 0, ADD, note_ending, &ended, 9), -ERANGE);
+	CHECK(sentence_has(-ERANGE, "first 0 ranks"));
+	CHECK_IS(tern_spawn(local[2], UINT32_MAX, ADD, note_ending, &ended, 9), -ERANGE);
+	CHECK(sentence_has(-ERANGE, "rank 4294967295 was"));
 	local_close();
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/setting.h"
 
 void compute(uint64_t steps)
@@ -24,5 +25,7 @@ int compute_spare_core(const struct player *p)
 	if (p->spare_core < 0)
 		return 0;
 	snprintf(core, sizeof core, "%d", p->spare_core);
-	return setenv(setting_table[SETTING_AGENT_CORE].name, core, 0) == 0 ? 0 : -errno;
+	return setenv(setting_table[SETTING_AGENT_CORE].name, core, 0) == 0
+		       ? 0
+		       : error_system("setting TERN_AGENT_CORE");
 }

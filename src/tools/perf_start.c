@@ -127,7 +127,7 @@ static double start_measure(struct player *p)
 	pid_t pid;
 	uint64_t ns = 0;
 	if (pipe2(ends, O_CLOEXEC) != 0) {
-		p->rc = -errno;
+		p->rc = error_system("making a pipe");
 		return 0;
 	}
 	p->rc = job_start(p->size, ends[1], &pid);
@@ -173,7 +173,7 @@ static double start_limit(struct player *p)
 	int ends[2];
 	uint64_t ns = 0;
 	if (pipe2(ends, O_CLOEXEC) != 0) {
-		p->rc = -errno;
+		p->rc = error_system("making a pipe");
 		return 0;
 	}
 	p->rc = bare_run(p->size, ends, &ns);

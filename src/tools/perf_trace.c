@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "tools/perf.h"
 #include "tools/perf_words.h"
 
@@ -32,7 +33,7 @@ static int traced_open(void)
 	char prefix[256], path[300];
 	snprintf(prefix, sizeof prefix, "%s/tern-perf-%d", folder ? folder : "/tmp", (int)getpid());
 	if (setenv("TERN_TRACE", prefix, 1) != 0)
-		return -errno;
+		return error_system("setting TERN_TRACE");
 	int rc = pair_open(traced);
 	unsetenv("TERN_TRACE");
 	for (int r = 0; r < 2; r++) {

@@ -100,6 +100,10 @@ static bool words_copy(struct run_options *o)
 	o->program = copy;
 	o->shell = o->shell ? strdup(o->shell) : NULL;
 	o->hosts = o->hosts ? strdup(o->hosts) : NULL;
+	o->hostfile = o->hostfile ? strdup(o->hostfile) : NULL;
+	for (uint32_t i = 0; i < o->env_count; i++)
+		if (!(o->env[i] = strdup(o->env[i])))
+			return false;
 	return true;
 }
 
@@ -191,6 +195,10 @@ int run_main(int argc, char **argv)
 	int status;
 	if (!run_options_read(&options, argc, argv, &status))
 		return status;
+	if (!run_options_environment(&options)) {
+		fputs("tern run: no memory for the variables of --env\n", stderr);
+		return 1;
+	}
 	front_fill_standard();
 	if (options.link)
 		return link_run(options.link, options.program);

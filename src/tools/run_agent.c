@@ -80,7 +80,7 @@ static int agent_pipes(struct agent *a)
 {
 	int in[2], out[2], err[2];
 	if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
-		return -errno;
+		return error_system("making pipes for the ranks of this host");
 	dup2(in[0], STDIN_FILENO);
 	dup2(out[1], STDOUT_FILENO);
 	dup2(err[1], STDERR_FILENO);
@@ -123,7 +123,11 @@ static int agent_start(struct agent *a, struct run_options *o, int argc, char **
 	sigemptyset(&death);
 	sigaddset(&death, SIGCHLD);
 	a->deaths = signalfd(-1, &death, SFD_CLOEXEC | SFD_NONBLOCK);
-	return a->keeper < 0 ? a->keeper : a->deaths < 0 ? -errno : 0;
+	if (a->deaths < 0)
+		return error_system("listening to signals (signalfd)");
+	return a->keeper < 0
+		       ? error_set(a->keeper, "starting the ranks of this host: %s", strerror(-a->keeper))
+		       : 0;
 }
 
 /* -- What comes in ---------------------------------------------------------------------- */
@@ -243,7 +247,7 @@ static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 	agent_polls(a, p);
 	if (*abandoned)
 		p[LISTEN].fd = p[SEND].fd = p[OUT].fd = p[ERR].fd = p[INPUT].fd = p[NEWS].fd = -1;
-	poll(p, POLLS, a->silence.limit && !*abandoned ? SILENCE_LOOK_MS : -1);
+	poll(p, POLLS, *abandoned ? -1 : SILENCE_LOOK_MS);
 	if (p[DEATH].revents && *keeper_runs && agent_reap(a))
 		*keeper_runs = false;
 	bool there = !p[LISTEN].revents || agent_listen(a);
@@ -259,7 +263,7 @@ static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 		agent_text(a, &a->err, FRAME_ERROR);
 	if (p[INPUT].revents)
 		input_write(a);
-	if (p[NEWS].revents)
+	if (!*abandoned) /* whether or not a byte came: a loopback that is down, or full, loses it */
 		courier_tell(&a->courier, &a->wire);
 	return *keeper_runs || (!*abandoned && (a->out >= 0 || a->err >= 0 || wire_backlog(&a->wire)));
 }

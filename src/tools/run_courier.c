@@ -18,10 +18,9 @@ static int job_open(struct courier *h, const struct run_options *o)
 	if (!rc)
 		rc = job_create(&h->job, o->total, budget);
 	if (!rc) {
-		for (uint32_t i = 0; i < o->host_count; i++)
-			for (uint32_t r = hosts_first(o->total, i, o->host_count);
-			     r < hosts_first(o->total, i + 1, o->host_count); r++)
-				machine[r] = i;
+		for (uint32_t i = 0, r = 0; i < o->host_count; i++)
+			for (uint32_t n = 0; n < o->share[i]; n++)
+				machine[r++] = i;
 		job_spread(&h->job, machine, o->host, o->host_count);
 		job_identify(&h->job, o->id, o->key);
 	}
@@ -54,9 +53,9 @@ void courier_tell(struct courier *h, struct wire *w)
 	struct bulletin b;
 	loopback_drain(h->fd);
 	for (uint32_t i = 0; i < h->ranks; i++) {
-		bulletin_read(&h->job, h->first + i, &b);
-		if (b.serial == h->told[i])
+		if (atomic_load(&h->job.rank[h->first + i].serial) == h->told[i])
 			continue;
+		bulletin_read(&h->job, h->first + i, &b);
 		wire_send(w, FRAME_BULLETIN, &b, sizeof b);
 		h->told[i] = b.serial;
 	}

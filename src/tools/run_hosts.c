@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "boot/bulletin.h"
+#include "tools/run_hostfile.h"
 #include "tools/run_order.h"
 
 /* -- The list --------------------------------------------------------------------------- */
@@ -27,10 +28,40 @@ static uint32_t split(const char *text, const char *between, char ***words)
 	return n;
 }
 
+/*
+ * Cuts the number off `name:4` and `[name]:4`. An address with several colons and no brackets is a name.
+ * False if what follows the colon is no number of ranks.
+ */
+static bool host_slots(struct host *h)
+{
+	char *end, *sign = strchr(h->name, ':');
+	if (*h->name == '[' && (end = strchr(h->name, ']'))) {
+		sign = end[1] ? end + 1 : NULL;
+		*end = '\0';
+		memmove(h->name, h->name + 1, (size_t)(end - h->name)); /* the start is what is freed */
+	} else if (sign && strchr(sign + 1, ':')) {
+		sign = NULL;
+	}
+	if (!sign)
+		return true;
+	bool digits = *sign == ':' && sign[1] >= '0' && sign[1] <= '9';
+	unsigned long slots = digits ? strtoul(sign + 1, &end, 10) : 0;
+	if (!slots || *end || slots > TERN_RANKS_MAX)
+		return false;
+	*sign = '\0';
+	h->slots = (uint32_t)slots;
+	return true;
+}
+
 /* A name that begins like an option would be one to the remote shell. */
 static int host_check(const struct hosts *h, uint32_t i)
 {
 	const char *name = h->host[i].name;
+	if (!host_slots(&h->host[i]))
+		return error_set(
+			-EINVAL,
+			"--hosts: '%s' has no number of ranks behind its colon, 1 to %d, as in --hosts a:4,b:8",
+			name, TERN_RANKS_MAX);
 	if (!*name || *name == '-' || strpbrk(name, " \t\n"))
 		return error_set(-EINVAL,
 				 "--hosts: '%s' is no host; the names follow each other with commas between, "
@@ -39,17 +70,53 @@ static int host_check(const struct hosts *h, uint32_t i)
 	for (uint32_t before = 0; before < i; before++)
 		if (strcmp(name, h->host[before].name) == 0)
 			return error_set(-EINVAL, "--hosts: %s is named twice", name);
+	if (!h->host[i].slots != !h->host[0].slots)
+		return error_set(
+			-EINVAL,
+			"--hosts: %s has a number of ranks and %s has none; give one to each, or to none",
+			h->host[h->host[i].slots ? i : 0].name, h->host[h->host[i].slots ? 0 : i].name);
 	return 0;
 }
 
-static void hosts_divide(struct hosts *h, uint32_t ranks)
+/* How many ranks the job has: as was asked for, or as there are places. */
+static int hosts_total(const struct hosts *h, struct run_options *o)
 {
-	if (h->count > ranks)
-		h->count = ranks;
+	uint64_t places = 0;
+	for (uint32_t i = 0; i < h->count; i++)
+		places += h->host[i].slots;
+	if (!o->total && !places)
+		return error_set(-EINVAL,
+				 "how many ranks? Say it with -n, or for each host, as in --hosts a:4,b:8");
+	if (!o->total && places > TERN_RANKS_MAX)
+		return error_set(
+			-EINVAL,
+			"the hosts have %llu places, and a job has %d ranks at most: say how many with -n",
+			(unsigned long long)places, TERN_RANKS_MAX);
+	if (places && o->total > places)
+		return error_set(-EINVAL,
+				 "-n %u: the hosts have %llu places; name more hosts, or give them more",
+				 o->total, (unsigned long long)places);
+	if (!o->total)
+		o->total = o->ranks = (uint32_t)places;
+	return 0;
+}
+
+static void hosts_divide(struct hosts *h, struct run_options *o)
+{
+	uint32_t next = 0;
+	if (h->count > o->total)
+		h->count = o->total;
 	for (uint32_t i = 0; i < h->count; i++) {
-		h->host[i].first = hosts_first(ranks, i, h->count);
-		h->host[i].ranks = hosts_first(ranks, i + 1, h->count) - h->host[i].first;
+		uint32_t left = o->total - next, slots = h->host[i].slots;
+		uint32_t equal = (uint32_t)((uint64_t)o->total * (i + 1) / h->count) - next;
+		h->host[i].first = next;
+		h->host[i].ranks = !slots ? equal : slots < left ? slots : left;
+		o->share[i] = (uint16_t)h->host[i].ranks;
+		next += h->host[i].ranks;
+		if (next == o->total)
+			h->count = i + 1;
 	}
+	o->host_count = h->count;
 }
 
 /* For the shell of the other host, which takes its command apart: in quotes, whatever is in it. */
@@ -71,7 +138,7 @@ static char *quoted(const char *text)
 	return copy;
 }
 
-static int hosts_read(struct hosts *h, const char *list)
+static int hosts_cut(struct hosts *h, const char *list)
 {
 	char **names;
 	h->count = split(list, ",", &names);
@@ -87,6 +154,16 @@ static int hosts_read(struct hosts *h, const char *list)
 			return rc;
 	}
 	return 0;
+}
+
+static int hosts_read(struct hosts *h, struct run_options *o)
+{
+	char *list = NULL;
+	int rc = o->hostfile ? hostfile_read(o->hostfile, &list) : 0;
+	if (!rc)
+		rc = hosts_cut(h, list ? list : o->hosts);
+	free(list);
+	return rc ? rc : hosts_total(h, o);
 }
 
 static char *self_path(void)
@@ -117,11 +194,15 @@ static int shell_check(const struct hosts *h)
 
 int hosts_open(struct hosts *h, struct run_options *o)
 {
-	*h = (struct hosts){ .ready = epoll_create1(EPOLL_CLOEXEC), .self = self_path() };
+	int ready = epoll_create1(EPOLL_CLOEXEC), refused = errno;
+	*h = (struct hosts){ .ready = ready, .self = self_path() };
 	h->quoted = h->self ? quoted(h->self) : NULL;
 	h->shell_words = split(o->shell, " ", &h->shell);
-	int rc = hosts_read(h, o->hosts);
-	if (!rc && (h->ready < 0 || !h->quoted || !h->shell))
+	int rc = hosts_read(h, o);
+	if (!rc && ready < 0)
+		rc = error_set(-refused, "watching the links to the hosts (epoll_create1): %s",
+			       strerror(refused));
+	if (!rc && (!h->quoted || !h->shell))
 		rc = error_set(-ENOMEM, "--hosts: no memory, or no /proc");
 	if (!rc)
 		rc = shell_check(h);
@@ -129,8 +210,7 @@ int hosts_open(struct hosts *h, struct run_options *o)
 		rc = job_name(o);
 	if (rc)
 		return rc;
-	hosts_divide(h, o->total);
-	o->host_count = h->count;
+	hosts_divide(h, o);
 	return 0;
 }
 
@@ -239,6 +319,20 @@ static void host_close(struct hosts *h, uint32_t i)
 	}
 }
 
+/* A record of one of its own ranks; an agent that gets something else takes its launcher for gone. */
+static bool host_tells(struct hosts *h, uint32_t i, const struct frame *f)
+{
+	const struct host *host = &h->host[i];
+	struct bulletin b;
+	if (f->len != sizeof b)
+		return false;
+	memcpy(&b, f->data, sizeof b);
+	if (b.rank < host->first || b.rank >= host->first + host->ranks)
+		return false;
+	hosts_tell_others(h, i, &b, sizeof b);
+	return true;
+}
+
 static void host_serve(struct hosts *h, uint32_t i)
 {
 	struct wire *w = &h->host[i].wire;
@@ -246,11 +340,11 @@ static void host_serve(struct hosts *h, uint32_t i)
 	int32_t number;
 	wire_flush(w);
 	bool there = wire_read(w);
-	while (wire_next(w, &f))
-		if (f.type == FRAME_BULLETIN)
-			hosts_tell_others(h, i, f.data, f.len);
-		else if (f.type == FRAME_FABRIC && frame_number(&f, &number))
+	while (!w->error && wire_next(w, &f))
+		if (f.type == FRAME_FABRIC && frame_number(&f, &number))
 			host_says(h, i, number);
+		else if (f.type != FRAME_BULLETIN || !host_tells(h, i, &f))
+			w->error = EPROTO;
 	if (there && !w->error)
 		host_arm(h, i, EPOLL_CTL_MOD);
 	else

@@ -8,6 +8,7 @@
 
 struct host {
 	char *name;
+	uint32_t slots;        /* ranks that it takes at most; 0: not said */
 	uint32_t first, ranks; /* of the job that are there */
 	struct wire wire;      /* to its link */
 	bool said;             /* whether it has a fabric, or has ended */
@@ -25,18 +26,14 @@ struct hosts {
 	char *quoted; /* and the same in quotes, for the shell of another host */
 };
 
-/* The lowest rank of the i-th of `hosts` hosts, which share `ranks` as equally as they can. */
-static inline uint32_t hosts_first(uint32_t ranks, uint32_t i, uint32_t hosts)
-{
-	return (uint32_t)((uint64_t)ranks * i / hosts);
-}
-
 /*
- * Takes the list apart and gives each host its part of the ranks, as equal as they can be;
- * hosts that would get none are left out. -EINVAL with a sentence for a list that is none.
+ * Takes the list apart and gives each host its part of the ranks: in equal parts, or, if the list has numbers,
+ * as many as it says until all have a place. Hosts that would get none are left out. -EINVAL with a sentence for
+ * a list that is none, or has too few places.
  */
-int hosts_open(struct hosts *h, struct run_options *o); /* o->host_count, id and key are found here */
-void hosts_close(struct hosts *h);                      /* also if it could not be opened */
+int hosts_open(struct hosts *h,
+	       struct run_options *o); /* o->total, host_count, share, id and key are found here */
+void hosts_close(struct hosts *h);     /* also if it could not be opened */
 
 /* The words that become the link to the i-th host: an array to be freed. `control` is its descriptor of the wire. */
 char **hosts_command(const struct hosts *h, uint32_t i, int control);

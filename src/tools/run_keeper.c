@@ -42,6 +42,7 @@ enum {
 	SECOND_MS = 100,  /* timeout(1) sends its signal twice at once; a person does not */
 	CANNOT_RUN = 126, /* what shells return for a program they cannot run, or cannot find */
 	CANNOT_FIND = 127,
+	DIED = 128,   /* and the signal's number */
 	MISTAKEN = 2, /* on the command line */
 };
 
@@ -58,7 +59,11 @@ struct keeper {
 	enum phase phase;
 	bool alone;     /* no process of the job is left */
 	int futile;     /* looks that found nobody to kill */
-	int status;     /* what the launcher returns: of the first rank that failed */
+	int refused;    /* what the launcher returns if a rank could not be started; 0: all were */
+	int status;     /* of the first rank that failed */
+	int returned;   /* of the first that returned another than 0, if it did not die */
+	uint32_t good;  /* ranks that returned 0, and */
+	uint32_t dead;  /* that died */
 	uint64_t asked; /* when somebody first asked the job to end, in ms */
 	uint64_t over;  /* when the last process had ended, in ms */
 	int signals, timer;
@@ -127,7 +132,7 @@ static void keeper_end(struct keeper *k)
 
 static int status_code(int status)
 {
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	return WIFSIGNALED(status) ? DIED + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 static void status_text(int status, char *text, size_t room)
@@ -156,6 +161,18 @@ static void others_text(const struct keeper *k, char *text, size_t room)
 		snprintf(text, room, "; ending %s", who);
 }
 
+/* What the launcher returns, as far as it is known. */
+static int keeper_verdict(const struct keeper *k)
+{
+	if (k->refused)
+		return k->refused;
+	if (k->options->survive == SURVIVE_SURVIVORS && k->dead < k->count)
+		return k->returned;
+	if (k->options->survive == SURVIVE_ANY && k->good)
+		return 0;
+	return k->status;
+}
+
 static void keeper_report(struct keeper *k, uint32_t rank, pid_t pid, int status)
 {
 	char what[96], others[64];
@@ -169,6 +186,17 @@ static void keeper_report(struct keeper *k, uint32_t rank, pid_t pid, int status
 		output_say(&k->output, "tern run: host %s %s%s", k->hosts->host[rank].name, what, others);
 }
 
+/* DIED and above: shells report so that what they ran was killed, and an agent that all its ranks were. */
+static void keeper_count(struct keeper *k, int code)
+{
+	k->good += !code;
+	k->dead += code >= DIED;
+	if (!k->status)
+		k->status = code;
+	if (!k->returned && code < DIED)
+		k->returned = code;
+}
+
 static void keeper_lost(struct keeper *k, uint32_t rank, int status)
 {
 	pid_t pid = k->rank[rank].pid;
@@ -176,10 +204,9 @@ static void keeper_lost(struct keeper *k, uint32_t rank, int status)
 	k->running--;
 	if (!k->hosts)
 		job_rank_ended(&k->job, k->options->first + rank, status);
+	keeper_count(k, status_code(status));
 	if (!status_code(status))
 		return;
-	if (!k->status)
-		k->status = status_code(status);
 	if (k->phase != RUNNING)
 		return; /* by our hand */
 	keeper_report(k, rank, pid, status);
@@ -233,7 +260,7 @@ static void keeper_asked(struct keeper *k, int signal)
 {
 	uint64_t now = now_ms();
 	if (k->alone && now - k->over > SECOND_MS)
-		_exit(k->status ? k->status : 128 + signal);
+		_exit(keeper_verdict(k) ? keeper_verdict(k) : 128 + signal);
 	if (!k->asked)
 		k->asked = now;
 	else if (!k->alone && now - k->asked > SECOND_MS)
@@ -293,7 +320,7 @@ static void keeper_loop(struct keeper *k)
 static void keeper_cannot_start(struct keeper *k, uint32_t rank, int rc)
 {
 	const char *program = k->options->program[0];
-	k->status = rc == -ENOENT ? CANNOT_FIND : CANNOT_RUN;
+	k->refused = rc == -ENOENT ? CANNOT_FIND : CANNOT_RUN;
 	if (rc == -ENOENT && !strchr(program, '/'))
 		output_say(&k->output,
 			   "tern run: cannot start '%s': no program of that name is in PATH; "
@@ -345,7 +372,13 @@ static int keeper_start(struct keeper *k)
 			break;
 		}
 		k->running++;
-		output_add(&k->output, r, k->rank[r].out, k->rank[r].err);
+		rc = output_add(&k->output, r, k->rank[r].out, k->rank[r].err);
+		if (rc) {
+			output_say(&k->output, "tern run: %s", tern_strerror(rc));
+			k->status = 1;
+			keeper_end(k);
+			break;
+		}
 	}
 	dup2(l.null, STDIN_FILENO); /* it is rank 0's alone: who feeds it must see when that has gone */
 	launch_close(&l);
@@ -359,8 +392,10 @@ static int keeper_watch(struct keeper *k)
 	sigaddset(&set, SIGCHLD);
 	sigaddset(&set, SIGRTMIN);
 	k->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (k->signals < 0)
+		return error_system("listening to signals (signalfd)");
 	k->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	return k->signals < 0 || k->timer < 0 ? -errno : 0;
+	return k->timer < 0 ? error_system("setting up a timer (timerfd_create)") : 0;
 }
 
 static int keeper_job(struct keeper *k)
@@ -398,9 +433,9 @@ static int keeper_open(struct keeper *k)
 
 static int keeper_status(const struct keeper *k)
 {
-	int error = output_error(&k->output);
-	if (k->status || !error)
-		return k->status;
+	int error = output_error(&k->output), status = keeper_verdict(k);
+	if (status || !error)
+		return status;
 	if (error == EPIPE)
 		return 128 + SIGPIPE;
 	fprintf(stderr, "tern run: output was lost: %s\n", strerror(error));
@@ -410,7 +445,9 @@ static int keeper_status(const struct keeper *k)
 int keeper_run(struct run_options *options, const struct front *front)
 {
 	struct hosts hosts;
-	struct keeper k = { .options = options, .front = front, .hosts = options->hosts ? &hosts : NULL };
+	struct keeper k = { .options = options,
+			    .front = front,
+			    .hosts = run_options_remote(options) ? &hosts : NULL };
 	int rc = keeper_open(&k);
 	if (!rc)
 		rc = keeper_start(&k);

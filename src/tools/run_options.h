@@ -6,20 +6,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <tern/tern.h>
+
 #include "net/shm/job.h"
 
 enum binding { BINDING_UNSAID, BINDING_NONE, BINDING_CORE };
+
+/* Whether the others go on when a rank fails, and what the launcher returns then. */
+enum survive {
+	SURVIVE_NOT,
+	SURVIVE_FIRST,     /* the status of the first rank that failed */
+	SURVIVE_SURVIVORS, /* that of the first that returned another status than 0 instead of dying */
+	SURVIVE_ANY,       /* 0 if any rank returned 0 */
+};
 
 struct run_options {
 	uint32_t ranks;        /* that this process starts: all of the job, unless it is an agent */
 	uint32_t first, total; /* the lowest of them, and how many the job has on all hosts */
 	enum binding binding;
-	bool tag;                  /* each line of output carries its rank */
-	bool survive;              /* a rank's failure does not end the others */
-	const char *hosts;         /* their names with commas between, or NULL: this machine */
-	const char *shell;         /* the command that reaches them, with its options */
-	uint32_t host, host_count; /* for an agent: which host this is of how many */
-	uint64_t id;               /* and what the job is known by on all of them */
+	bool tag; /* each line of output carries its rank */
+	enum survive survive;
+	const char *hosts;    /* their names with commas between, or NULL */
+	const char *hostfile; /* the file that has them; NULL, and no hosts: this machine */
+	const char *shell;    /* the command that reaches them, with its options */
+	const char **env;     /* NAME or NAME=VALUE, for the ranks; malloced, its strings are argv's */
+	uint32_t env_count;
+	uint32_t host, host_count;      /* for an agent: which host this is of how many */
+	uint16_t share[TERN_RANKS_MAX]; /* how many ranks each of them has */
+	uint64_t id;                    /* and what the job is known by on all of them */
 	uint8_t key[JOB_KEY];
 	int job_fd;     /* the job's memory, if it is there already; 0: it is not */
 	bool agent;     /* on another host: the rest comes through standard input */
@@ -32,5 +46,17 @@ struct run_options {
  * for or because of a mistake that has been explained; *status is the exit status.
  */
 bool run_options_read(struct run_options *o, int argc, char **argv, int *status);
+void run_options_close(struct run_options *o); /* also if they could not be read */
+
+static inline bool run_options_remote(const struct run_options *o)
+{
+	return o->hosts || o->hostfile;
+}
+
+/*
+ * Sets the variables of --env in this process, whose children the ranks are. With hosts only what Tern reads: the
+ * rest is for the agents, and would reach the command that reaches them. False without memory.
+ */
+bool run_options_environment(const struct run_options *o);
 
 #endif

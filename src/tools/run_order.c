@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/hex.h"
-#include "tools/run_hosts.h"
 
 /* -- Writing ---------------------------------------------------------------------------- */
 
@@ -44,19 +43,26 @@ static void put_bytes(FILE *f, const char *name, const void *bytes, size_t len)
 	put(f, name, text);
 }
 
+/* After those: what was asked for wins. */
+static void put_env(FILE *f, const struct run_options *o)
+{
+	for (uint32_t i = 0; i < o->env_count; i++) {
+		const char *value = strchr(o->env[i], '=') ? NULL : getenv(o->env[i]);
+		fprintf(f, "variable=%s%s%s", o->env[i], value ? "=" : "", value ? value : "");
+		fputc('\0', f);
+	}
+}
+
 char *order_write(const struct run_options *o, uint32_t host, size_t *len)
 {
-	uint32_t first = hosts_first(o->total, host, o->host_count);
 	char *text = NULL, folder[4096];
 	FILE *f = open_memstream(&text, len);
 	if (!f)
 		return NULL;
 	put(f, "version", TERN_VERSION);
-	put_number(f, "total", o->total);
-	put_number(f, "first", first);
-	put_number(f, "ranks", hosts_first(o->total, host + 1, o->host_count) - first);
 	put_number(f, "host", host);
-	put_number(f, "hosts", o->host_count);
+	for (uint32_t i = 0; i < o->host_count; i++)
+		put_number(f, "share", o->share[i]);
 	put_bytes(f, "id", &o->id, sizeof o->id);
 	put_bytes(f, "key", o->key, sizeof o->key);
 	put_number(f, "bind", o->binding);
@@ -67,6 +73,7 @@ char *order_write(const struct run_options *o, uint32_t host, size_t *len)
 	for (char **e = environ; *e; e++)
 		if (travels(*e))
 			put(f, "variable", *e);
+	put_env(f, o);
 	for (char **word = o->program; *word; word++)
 		put(f, "word", *word);
 	if (fclose(f) == 0)
@@ -101,10 +108,10 @@ static int read_folder(const char *folder)
 static int read_variable(char *value)
 {
 	char *sign = strchr(value, '=');
-	if (!sign || !travels(value))
+	if (!sign || sign == value)
 		return misread(value);
 	*sign = '\0';
-	return setenv(value, sign + 1, 1) == 0 ? 0 : -errno;
+	return setenv(value, sign + 1, 1) == 0 ? 0 : error_system("setting %s", value);
 }
 
 static int read_number(struct run_options *o, const char *name, const char *value)
@@ -113,22 +120,16 @@ static int read_number(struct run_options *o, const char *name, const char *valu
 	unsigned long number = strtoul(value, &end, 10);
 	if (end == value || *end || number > TERN_RANKS_MAX)
 		return misread(name);
-	if (strcmp(name, "total") == 0)
-		o->total = (uint32_t)number;
-	else if (strcmp(name, "first") == 0)
-		o->first = (uint32_t)number;
-	else if (strcmp(name, "ranks") == 0)
-		o->ranks = (uint32_t)number;
-	else if (strcmp(name, "host") == 0)
+	if (strcmp(name, "host") == 0)
 		o->host = (uint32_t)number;
-	else if (strcmp(name, "hosts") == 0)
-		o->host_count = (uint32_t)number;
+	else if (strcmp(name, "share") == 0 && number && o->host_count < TERN_RANKS_MAX)
+		o->share[o->host_count++] = (uint16_t)number;
 	else if (strcmp(name, "bind") == 0 && number <= BINDING_CORE)
 		o->binding = (enum binding)number;
 	else if (strcmp(name, "tag") == 0)
 		o->tag = number;
-	else if (strcmp(name, "survive") == 0)
-		o->survive = number;
+	else if (strcmp(name, "survive") == 0 && number <= SURVIVE_ANY)
+		o->survive = (enum survive)number;
 	else
 		return misread(name);
 	return 0;
@@ -157,12 +158,17 @@ static int read_word(struct run_options *o, char *word, size_t *words)
 	return read_number(o, word, sign + 1);
 }
 
-/* Its ranks are those that a host of this number has in any case. */
-static bool ranks_fit(const struct run_options *o)
+/* Its ranks are those behind the ones of the hosts before it. False if they are none, or too many in all. */
+static bool ranks_find(struct run_options *o)
 {
-	return o->total && o->ranks && o->host < o->host_count && o->host_count <= o->total &&
-	       o->first == hosts_first(o->total, o->host, o->host_count) &&
-	       o->first + o->ranks == hosts_first(o->total, o->host + 1, o->host_count);
+	if (o->host >= o->host_count)
+		return false;
+	for (uint32_t i = 0; i < o->host_count; i++) {
+		o->first += i < o->host ? o->share[i] : 0;
+		o->total += o->share[i];
+	}
+	o->ranks = o->share[o->host];
+	return o->total <= TERN_RANKS_MAX;
 }
 
 int order_read(struct run_options *o, char *text, size_t len)
@@ -181,7 +187,7 @@ int order_read(struct run_options *o, char *text, size_t len)
 		if (rc)
 			return rc;
 	}
-	if (!words || !ranks_fit(o))
+	if (!words || !ranks_find(o))
 		return misread("ranks");
 	return 0;
 }

@@ -11,7 +11,7 @@
 
 #include "tools/run_options.h"
 
-/* The order for the ranks of the host-th of o->host_count hosts, malloced; NULL if there is no memory. */
+/* The order for the o->share[host] ranks of a host, malloced; NULL if there is no memory. */
 char *order_write(const struct run_options *o, uint32_t host, size_t *len);
 
 /*

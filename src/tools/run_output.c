@@ -19,13 +19,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
+
 enum { LINE_LONGEST = 65536, BACKLOG = 65536, BATCH = 64 };
 
 static int channel_open(struct channel *c, int fd, int tag_digits)
 {
 	*c = (struct channel){ .ready = epoll_create1(EPOLL_CLOEXEC) };
 	if (c->ready < 0)
-		return -errno;
+		return error_system("watching what the ranks write (epoll_create1)");
 	outlet_open(&c->outlet, fd, tag_digits);
 	return 0;
 }
@@ -57,7 +59,7 @@ static int stream_open(struct stream *s, struct channel *c, uint32_t rank, int f
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
 	*s = (struct stream){ .fd = fd, .rank = rank, .channel = c };
 	if (epoll_ctl(c->ready, EPOLL_CTL_ADD, fd, &event) != 0)
-		return -errno;
+		return error_system("watching what rank %u writes (epoll_ctl)", rank);
 	c->streams++;
 	return 0;
 }

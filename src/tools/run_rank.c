@@ -39,7 +39,10 @@ static int files_raise(struct rlimit *found, uint32_t ranks)
 			"raise it (ulimit -Hn, or the container's nofile) or start fewer ranks",
 			ranks, (unsigned long long)need, (unsigned long long)found->rlim_max);
 	struct rlimit most = { .rlim_cur = found->rlim_max, .rlim_max = found->rlim_max };
-	return setrlimit(RLIMIT_NOFILE, &most) == 0 ? 0 : -errno;
+	return setrlimit(RLIMIT_NOFILE, &most) == 0
+		       ? 0
+		       : error_system("raising the limit of file descriptors to %llu",
+				      (unsigned long long)most.rlim_cur);
 }
 
 int launch_open(struct launch *l, uint32_t ranks, enum binding asked)

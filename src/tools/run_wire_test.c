@@ -10,6 +10,7 @@
 
 #include "../../tests/chance.h"
 #include "../../tests/check.h"
+#include "tools/run_hostfile.h"
 #include "tools/run_hosts.h"
 #include "tools/run_order.h"
 
@@ -103,9 +104,12 @@ static char *words[] = { (char *)"./a program", (char *)"", (char *)"x=y", (char
 
 TEST(an_order_says_what_was_meant_whatever_the_words_are)
 {
-	struct run_options o = { .ranks = 7,
-				 .total = 7,
-				 .host_count = 2,
+	const char *env[] = { "SAID=a=b", "SECRET_OF_THIS_HOST" };
+	struct run_options o = { .host_count = 3,
+				 .share = { 3, 4, 2 },
+				 .env = env,
+				 .env_count = 1,
+				 .survive = SURVIVE_ANY,
 				 .id = 5,
 				 .key = { 1, 2, 3 },
 				 .binding = BINDING_NONE,
@@ -118,22 +122,31 @@ TEST(an_order_says_what_was_meant_whatever_the_words_are)
 	char *order = order_write(&o, 1, &len);
 	REQUIRE(order != NULL);
 	CHECK(!memmem(order, len, "SECRET", 6));
+	free(order);
+	o.env_count = 2;
+	order = order_write(&o, 1, &len);
+	REQUIRE(order != NULL);
 	unsetenv("TERN_SPIN");
+	unsetenv("SECRET_OF_THIS_HOST");
 	REQUIRE(chdir("/") == 0);
 	REQUIRE(order_read(&read, order, len) == 0);
 	CHECK_IS(read.first, 3);
 	CHECK_IS(read.ranks, 4);
-	CHECK_IS(read.total, 7);
+	CHECK_IS(read.total, 9);
 	CHECK_IS(read.host, 1);
-	CHECK_IS(read.host_count, 2);
+	CHECK_IS(read.host_count, 3);
+	CHECK_IS(read.share[2], 2);
 	CHECK_IS(read.id, 5);
 	CHECK(memcmp(read.key, o.key, sizeof o.key) == 0);
 	CHECK_IS(read.binding, BINDING_NONE);
-	CHECK(read.tag && !read.survive);
+	CHECK(read.tag);
+	CHECK_IS(read.survive, SURVIVE_ANY);
 	for (int i = 0; i < 4; i++)
 		CHECK(strcmp(read.program[i], words[i]) == 0);
 	CHECK(read.program[4] == NULL);
 	CHECK(strcmp(getenv("TERN_SPIN"), "77") == 0);
+	CHECK(strcmp(getenv("SAID"), "a=b") == 0);
+	CHECK(strcmp(getenv("SECRET_OF_THIS_HOST"), "1") == 0);
 	char folder[4096];
 	CHECK(getcwd(folder, sizeof folder) && strcmp(folder, "/") != 0);
 	free(read.program);
@@ -158,24 +171,28 @@ TEST(an_order_that_is_none_is_refused)
 	REFUSED("");
 	REFUSED("x");
 	REFUSED("ranks=1\0word=a\0");
-	REFUSED("version=0.0\0total=1\0ranks=1\0word=a\0");
-	REFUSED(VERSION "total=1\0ranks=1\0hosts=1\0");
-	REFUSED(VERSION "hosts=1\0total=1\0ranks=2\0word=a\0");
-	REFUSED(VERSION "hosts=1\0total=2\0first=2\0ranks=1\0word=a\0");
-	REFUSED(VERSION "hosts=1\0total=1\0ranks=1\0word=a");
-	REFUSED(VERSION "hosts=1\0total=1\0ranks=1\0word\0");
-	REFUSED(VERSION "hosts=1\0total=1\0ranks=1\0bind=9\0word=a\0");
-	REFUSED(VERSION "hosts=2\0total=2\0first=1\0ranks=1\0word=a\0");
-	REFUSED(VERSION "hosts=1\0total=1\0ranks=1\0key=12\0word=a\0");
-	REFUSED(VERSION "hosts=1\0total=-1\0ranks=1\0word=a\0");
-	REFUSED(VERSION "hosts=1\0total=1\0ranks=1\0variable=LD_PRELOAD=x\0word=a\0");
-	REFUSED(VERSION "hosts=1\0total=1\0ranks=1\0folder=/nowhere/at/all\0word=a\0");
+	REFUSED("version=0.0\0share=1\0word=a\0");
+	REFUSED(VERSION "share=1\0");
+	REFUSED(VERSION "word=a\0");
+	REFUSED(VERSION "share=1\0host=1\0word=a\0");
+	REFUSED(VERSION "share=1\0share=0\0word=a\0");
+	REFUSED(VERSION "share=1024\0share=1\0word=a\0");
+	REFUSED(VERSION "share=1025\0word=a\0");
+	REFUSED(VERSION "share=-1\0word=a\0");
+	REFUSED(VERSION "share=1\0word=a");
+	REFUSED(VERSION "share=1\0word\0");
+	REFUSED(VERSION "share=1\0bind=9\0word=a\0");
+	REFUSED(VERSION "share=1\0survive=4\0word=a\0");
+	REFUSED(VERSION "share=1\0key=12\0word=a\0");
+	REFUSED(VERSION "share=1\0variable=NOTHING\0word=a\0");
+	REFUSED(VERSION "share=1\0variable==x\0word=a\0");
+	REFUSED(VERSION "share=1\0folder=/nowhere/at/all\0word=a\0");
 }
 
 TEST(whatever_bytes_come_as_an_order_are_survived)
 {
 	struct chance c = { check_seed() };
-	struct run_options o = { .ranks = 2, .total = 2, .host_count = 1, .program = words };
+	struct run_options o = { .host_count = 1, .share = { 2 }, .program = words };
 	size_t len;
 	char *order = order_write(&o, 0, &len);
 	for (int round = 0; round < 2000; round++) {
@@ -194,6 +211,7 @@ TEST(whatever_bytes_come_as_an_order_are_survived)
 
 /* -- Hosts ------------------------------------------------------------------------------ */
 
+/* 0 ranks: as many as the list says. */
 static void hosts_of(struct hosts *h, const char *names, uint32_t ranks)
 {
 	struct run_options o = { .total = ranks, .hosts = names, .shell = "ssh  -x", .program = words };
@@ -218,9 +236,53 @@ TEST(ranks_are_divided_in_order_and_in_equal_parts)
 	hosts_close(&h);
 }
 
-TEST(a_list_with_a_hole_an_option_or_a_name_twice_is_refused)
+TEST(hosts_with_a_number_of_ranks_are_filled_in_order)
 {
-	static const char *const bad[] = { "", "a,", ",a", "a,,b", "-oProxyCommand=x", "a,b,a" };
+	struct hosts h;
+	hosts_of(&h, "a:2,b:5,c:1", 4);
+	CHECK_IS(h.count, 2);
+	CHECK(strcmp(h.host[0].name, "a") == 0 && h.host[0].ranks == 2);
+	CHECK(strcmp(h.host[1].name, "b") == 0 && h.host[1].first == 2 && h.host[1].ranks == 2);
+	hosts_close(&h);
+	hosts_of(&h, "[::1]:2,[fe80::1]:3,b:2", 0);
+	CHECK_IS(h.count, 3);
+	CHECK(strcmp(h.host[0].name, "::1") == 0 && strcmp(h.host[1].name, "fe80::1") == 0);
+	CHECK(h.host[0].ranks == 2 && h.host[1].ranks == 3 && h.host[2].first == 5);
+	hosts_close(&h);
+	hosts_of(&h, "::1,[::2]", 3);
+	CHECK(strcmp(h.host[0].name, "::1") == 0 && strcmp(h.host[1].name, "::2") == 0);
+	hosts_close(&h);
+}
+
+TEST(a_file_of_hosts_is_read_as_other_launchers_read_it)
+{
+	static const struct {
+		const char *text, *list;
+	} file[] = {
+		{ "a\nb\n", "a,b" },
+		{ "# who\n\n a:4 # the big one\r\nb\tslots=8", "a:4,b:8" },
+		{ "::1 slots=2\n[::2]:3\n", "[::1]:2,[::2]:3" },
+		{ "\n# nobody\n", NULL },
+		{ "a b\n", NULL },
+		{ "a slots=2 max_slots=4\n", NULL },
+		{ "a,b\n", NULL },
+	};
+	for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+		char *text = strdup(file[i].text), *list = NULL;
+		int rc = hostfile_take("hosts", text, strlen(text), &list);
+		CHECK_IS(rc, file[i].list ? 0 : -EINVAL);
+		CHECK(rc ? !list : strcmp(list, file[i].list) == 0);
+		free(list);
+		free(text);
+	}
+}
+
+TEST(a_list_with_a_hole_an_option_a_name_twice_or_too_few_places_is_refused)
+{
+	static const char *const bad[] = { "",       "a,",      ",a",     "a,,b",   "-oProxyCommand=x",
+					   "a,b,a",  "a:",      "a:0",    "a:x",    "a:-1",
+					   "a:1025", "a:4x",    ":4",     "[a]4",   "a:4,b",
+					   "a,b:4",  "a:1,b:2", "[-x]:4", "a:2,a:2" };
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct hosts h;
 		struct run_options o = { .total = 4, .hosts = bad[i], .shell = "ssh", .program = words };

@@ -30,7 +30,7 @@ static void help(FILE *to)
 	fputs("usage: tern COMMAND [OPTIONS]\n\n", to);
 	for (int i = 0; i < COMMANDS; i++)
 		fprintf(to, "  %-6s %s\n", commands[i].name, commands[i].purpose);
-	fputs("\n`tern COMMAND --help` says more; so does `man tern`. `tern --version` prints the version.\n",
+	fputs("\n`tern help COMMAND` says more; so does `man tern`. `tern --version` prints the version.\n",
 	      to);
 }
 
@@ -40,9 +40,30 @@ static int unknown(const char *word)
 	for (int i = 0; i < COMMANDS; i++)
 		names[i] = commands[i].name;
 	fprintf(stderr,
-		"tern: there is no command '%s'; did you mean 'tern %s'? `tern --help` lists them all\n",
-		word, nearest_name(word, names, COMMANDS));
+		"tern: there is no command '%s'; did you mean 'tern %s'? `tern help` lists them all\n", word,
+		nearest_name(word, names, COMMANDS));
 	return 2;
+}
+
+static const struct command *command_of(const char *word)
+{
+	for (int i = 0; i < COMMANDS; i++)
+		if (strcmp(word, commands[i].name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+/* `tern help COMMAND` is `tern COMMAND --help`. */
+static int help_main(int argc, char **argv)
+{
+	static char option[] = "--help";
+	if (argc < 2) {
+		help(stdout);
+		return 0;
+	}
+	const struct command *command = command_of(argv[1]);
+	char *words[] = { argv[1], option, NULL };
+	return command ? command->main(2, words) : unknown(argv[1]);
 }
 
 int main(int argc, char **argv)
@@ -51,13 +72,13 @@ int main(int argc, char **argv)
 		help(stderr);
 		return 2;
 	}
-	for (int i = 0; i < COMMANDS; i++)
-		if (strcmp(argv[1], commands[i].name) == 0)
-			return commands[i].main(argc - 1, argv + 1);
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-		help(stdout);
-		return 0;
-	}
+	const struct command *command = command_of(argv[1]);
+	if (command)
+		return command->main(argc - 1, argv + 1);
+	if (strcmp(argv[1], "help") == 0)
+		return help_main(argc - 1, argv + 1);
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+		return help_main(1, argv);
 	if (strcmp(argv[1], "--version") == 0) {
 		puts("tern " TERN_VERSION);
 		return 0;

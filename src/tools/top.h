@@ -51,6 +51,7 @@ struct top {
 	struct top_packets packets;
 	enum top_column sort;
 	uint64_t looked;
+	uint32_t session; /* that `handler_before` is of */
 };
 
 bool top_open(struct top *t, pid_t pid);

@@ -86,9 +86,25 @@ static int handler_compare(const void *a, const void *b)
 				  : (p->messages < q->messages) - (p->messages > q->messages);
 }
 
+/* Less than before when a rank has closed meanwhile, and does not count any more. */
+static double handler_rate(const struct top *t, uint64_t now, uint64_t before)
+{
+	return now > before ? (double)(now - before) / t->seconds : 0;
+}
+
+/* Counts begin at 0 with each session. */
+static void handlers_renew(struct top *t)
+{
+	uint32_t session = atomic_load(&t->watch.job.head->session);
+	if (session != t->session)
+		memset(t->handler_before, 0, sizeof t->handler_before);
+	t->session = session;
+}
+
 static void handlers_look(struct top *t)
 {
 	double tick = tick_ns(t);
+	handlers_renew(t);
 	t->handlers = 0;
 	for (unsigned id = 0; id < TOP_HANDLERS; id++) {
 		struct top_handler *h = &t->handler[t->handlers], *before = &t->handler_before[id];
@@ -96,8 +112,8 @@ static void handlers_look(struct top *t)
 		if (!h->messages)
 			continue;
 		handler_name(id, h->name, sizeof h->name);
-		h->rate = (double)(h->messages - before->messages) / t->seconds;
-		h->byte_rate = (double)(h->bytes - before->bytes) / t->seconds;
+		h->rate = handler_rate(t, h->messages, before->messages);
+		h->byte_rate = handler_rate(t, h->bytes, before->bytes);
 		h->mean_ns = h->timed ? (double)h->ticks * tick / (double)h->timed : 0;
 		*before = *h;
 		t->handlers++;
@@ -107,9 +123,15 @@ static void handlers_look(struct top *t)
 
 /* -- Ranks --------------------------------------------------------------------------------- */
 
-static double since(uint64_t now, uint64_t before, double seconds)
+struct span {
+	const struct sight *now, *before;
+	double seconds;
+};
+
+/* How fast a count has grown, per second. */
+static double since(const struct span *s, uint64_t now, uint64_t before)
 {
-	return now > before ? (double)(now - before) / seconds : 0;
+	return (double)sight_growth(s->now, s->before, now, before) / s->seconds;
 }
 
 static uint64_t stalls_of(const struct sight *s)
@@ -118,34 +140,34 @@ static uint64_t stalls_of(const struct sight *s)
 }
 
 /* Sleeps are counted when they end; one that goes on counts from where it was seen. */
-static double asleep_part(const struct sight *now, const struct sight *before, double seconds)
+static double asleep_part(const struct span *s)
 {
-	double part = since(now->count[PULSE_SLEPT], before->count[PULSE_SLEPT], seconds) / 1e9;
+	double part = since(s, s->now->count[PULSE_SLEPT], s->before->count[PULSE_SLEPT]) / 1e9;
 	return part < 1 ? part : 1;
 }
 
-static void row_fill(struct top_row *r, const struct sight *now, const struct sight *before, double seconds)
+static void row_fill(struct top_row *r, const struct span *s)
 {
+	const struct sight *now = s->now, *before = s->before;
 	r->now = *now;
 	r->figure[TOP_RANK] = r->rank;
-	r->figure[TOP_HANDLED] = since(now->served, before->served, seconds);
-	r->figure[TOP_SENT] = since(now->sent, before->sent, seconds);
-	r->figure[TOP_BYTES] = since(now->bytes, before->bytes, seconds);
+	r->figure[TOP_HANDLED] = since(s, now->served, before->served);
+	r->figure[TOP_SENT] = since(s, now->sent, before->sent);
+	r->figure[TOP_BYTES] = since(s, now->bytes, before->bytes);
 	r->figure[TOP_QUEUE] = (double)now->queue;
-	r->figure[TOP_ASLEEP] = asleep_part(now, before, seconds);
-	r->figure[TOP_STALLS] = since(stalls_of(now), stalls_of(before), seconds);
+	r->figure[TOP_ASLEEP] = asleep_part(s);
+	r->figure[TOP_STALLS] = since(s, stalls_of(now), stalls_of(before));
 }
 
-static void packets_add(struct top_packets *p, const struct sight *now, const struct sight *before,
-			double seconds)
+static void packets_add(struct top_packets *p, const struct span *s)
 {
-	const uint64_t *n = now->count, *b = before->count;
-	uint64_t dropped = sight_dropped(now);
+	const uint64_t *n = s->now->count, *b = s->before->count;
+	uint64_t dropped = sight_dropped(s->now);
 	p->any |= n[PULSE_PACKETS_SENT] || dropped;
-	p->sent += since(n[PULSE_PACKETS_SENT], b[PULSE_PACKETS_SENT], seconds);
-	p->received += since(n[PULSE_PACKETS_RECEIVED], b[PULSE_PACKETS_RECEIVED], seconds);
-	p->again += since(n[PULSE_PACKETS_AGAIN], b[PULSE_PACKETS_AGAIN], seconds);
-	p->dropped += since(dropped, sight_dropped(before), seconds);
+	p->sent += since(s, n[PULSE_PACKETS_SENT], b[PULSE_PACKETS_SENT]);
+	p->received += since(s, n[PULSE_PACKETS_RECEIVED], b[PULSE_PACKETS_RECEIVED]);
+	p->again += since(s, n[PULSE_PACKETS_AGAIN], b[PULSE_PACKETS_AGAIN]);
+	p->dropped += since(s, dropped, sight_dropped(s->before));
 }
 
 static int row_compare(const void *a, const void *b, void *arg)
@@ -175,10 +197,10 @@ void top_look(struct top *t)
 	t->counting = 0;
 	t->packets = (struct top_packets){ 0 };
 	for (uint32_t r = 0; r < size; r++) {
-		const struct sight *before = t->looked ? &t->before[r] : &now[r];
+		struct span span = { &now[r], t->looked ? &t->before[r] : &now[r], t->seconds };
 		t->row[r].rank = r;
-		row_fill(&t->row[r], &now[r], before, t->seconds);
-		packets_add(&t->packets, &now[r], before, t->seconds);
+		row_fill(&t->row[r], &span);
+		packets_add(&t->packets, &span);
 		t->counting += now[r].counting;
 	}
 	free(t->before);

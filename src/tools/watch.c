@@ -26,12 +26,6 @@ struct stroll {
 	uint64_t count, later; /* messages, and those of them behind the first leaf */
 };
 
-static uint64_t stroll_lap(const struct stroll *s)
-{
-	uint64_t laps = (UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1;
-	return s->leaf / RING_LEAVES % laps + 1;
-}
-
 /* False when nothing more lies there. */
 static bool stroll_step(struct stroll *s)
 {
@@ -40,7 +34,7 @@ static bool stroll_step(struct stroll *s)
 	const tern_msg *m = (const tern_msg *)(const void *)(s->base + s->at);
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
 	size_t line = s->at / TERN_LINE * TERN_LINE + TERN_LINE;
-	if (head >> TERN_LAP_SHIFT != stroll_lap(s))
+	if ((head ^ ring_lap_of(s->leaf, 0)) >> TERN_LAP_SHIFT)
 		return false;
 	if (head & TERN_HEAD_CONTROL && (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS == CONTROL_TURN) {
 		s->leaf++;
@@ -126,10 +120,12 @@ static void sight_wait(const struct watch *w, uint32_t rank, struct sight *s)
 static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 {
 	const struct pulse *p = &w->job.pulse[rank];
+	uint32_t session =
+		atomic_load(&w->job.head->session); /* first: counts are made 0 before it is raised */
 	*s = (struct sight){ .state = state_of(w, rank),
 			     .pid = atomic_load(&w->job.rank[rank].pid),
+			     .session = session,
 			     .served = stats_get(&p->served),
-			     .hold = (uint32_t)(stats_get(&p->guard) >> 16) & 0xffff,
 			     .counting = watch_stats(w, rank) != NULL };
 	for (int i = 0; i < PULSE_COUNTS; i++)
 		s->count[i] = stats_get(&p->count[i]);
@@ -138,8 +134,16 @@ static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 		s->state = RANK_EXPECTED;
 	if (s->state != RANK_OPEN)
 		return;
+	s->hold = pulse_holds(p);
 	sight_queue(w, rank, s);
 	sight_sent(w, rank, s);
+}
+
+uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n, uint64_t then)
+{
+	if (now->session != before->session)
+		return n;
+	return n > then ? n - then : 0;
 }
 
 uint64_t sight_dropped(const struct sight *s)

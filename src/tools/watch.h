@@ -27,9 +27,10 @@ struct sight {
 	enum rank_state state;
 	bool elsewhere; /* on another machine, which has to be asked what it does: taken for one that is not open */
 	pid_t pid;
+	uint32_t session; /* in which it was seen */
 	uint64_t served;
 	uint64_t count[PULSE_COUNTS];
-	uint32_t hold;
+	uint32_t hold; /* holds of the program's in force */
 	bool counting;
 	bool waits;
 	struct plight plight; /* if it waits */
@@ -37,6 +38,12 @@ struct sight {
 	bool queue_exact;     /* or at least so many */
 	uint64_t sent, bytes; /* handled by ranks that count */
 };
+
+/*
+ * What a count of a rank has grown by between two looks, from `then` to `n`. Counts begin at 0 with each session;
+ * what was counted between the first look and the end of an earlier session is not known, and left out.
+ */
+uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n, uint64_t then);
 
 /* Packets that have come to it, and were dropped before anything in them was used. */
 uint64_t sight_dropped(const struct sight *s);

@@ -34,17 +34,33 @@ struct why {
 	struct graph graph;
 };
 
+static uint64_t rank_handled(const struct why *w, uint32_t r)
+{
+	const struct sight *now = &w->now[r], *before = &w->before[r];
+	return sight_growth(now, before, now->served, before->served);
+}
+
+/* It has handled something, or opened or left its endpoint. */
 static bool rank_moved(const struct why *w, uint32_t r)
 {
-	return w->now[r].served != w->before[r].served;
+	const struct sight *now = &w->now[r], *before = &w->before[r];
+	return rank_handled(w, r) || now->session != before->session || now->state != before->state;
 }
 
 static uint64_t why_handled(const struct why *w)
 {
 	uint64_t sum = 0;
 	for (uint32_t r = 0; r < w->size; r++)
-		sum += w->now[r].served - w->before[r].served;
+		sum += rank_handled(w, r);
 	return sum;
+}
+
+static bool why_moved(const struct why *w)
+{
+	for (uint32_t r = 0; r < w->size; r++)
+		if (rank_moved(w, r))
+			return true;
+	return false;
 }
 
 /* Open, but neither waiting nor handling anything. */
@@ -65,6 +81,11 @@ static bool is_awaited(const struct why *w, uint32_t rank, uint32_t about)
 static bool is_waiting_for(const struct why *w, uint32_t rank, uint32_t about)
 {
 	return graph_waits(&w->graph, rank, about);
+}
+
+static bool is_in_state(const struct why *w, uint32_t rank, uint32_t about)
+{
+	return w->now[rank].state == about;
 }
 
 static uint32_t ranks_count(const struct why *w, choose *chosen, uint32_t about)
@@ -97,18 +118,12 @@ static void line_queue(const struct why *w, uint32_t r)
 		       (unsigned long long)s->queue);
 }
 
-/* A rank that has opened anew meanwhile counts from the beginning. */
-static uint64_t more(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
 /* What a network of packets has to repair, or to keep away, in the meantime. */
 static void line_packets(const struct why *w, uint32_t r)
 {
 	const struct sight *s = &w->now[r], *b = &w->before[r];
-	uint64_t again = more(s->count[PULSE_PACKETS_AGAIN], b->count[PULSE_PACKETS_AGAIN]);
-	uint64_t dropped = more(sight_dropped(s), sight_dropped(b));
+	uint64_t again = sight_growth(s, b, s->count[PULSE_PACKETS_AGAIN], b->count[PULSE_PACKETS_AGAIN]);
+	uint64_t dropped = sight_growth(s, b, sight_dropped(s), sight_dropped(b));
 	if (again)
 		printf("; it sent %llu packet%s again", (unsigned long long)again, again == 1 ? "" : "s");
 	if (dropped)
@@ -196,10 +211,12 @@ static uint32_t why_culprit(const struct why *w)
 /* It has handled nothing and does not wait. */
 static const char *culprit_does(const struct why *w, uint32_t r)
 {
-	if (w->now[r].state == RANK_EXPECTED)
-		return "has not opened its endpoint";
+	static const char *const absent[] = { [RANK_EXPECTED] = "has not opened its endpoint",
+					      [RANK_CLOSED] = "has closed its endpoint",
+					      [RANK_GONE] = "has ended",
+					      [RANK_DEAD] = "is dead" };
 	if (w->now[r].state != RANK_OPEN)
-		return "has left";
+		return absent[w->now[r].state];
 	return w->now[r].hold ? "holds its handlers back (tern_hold)" : "computes and does not poll";
 }
 
@@ -218,6 +235,39 @@ static bool all_wait(const struct why *w)
 	return true;
 }
 
+/* "ranks 0, 2 have closed; rank 1 is dead": who takes no part in the job, in each way there is. */
+static void say_absent(FILE *to, const struct why *w)
+{
+	static const char *const does[][2] = { [RANK_EXPECTED] = { "is not open", "are not open" },
+					       [RANK_CLOSED] = { "has closed", "have closed" },
+					       [RANK_GONE] = { "has ended", "have ended" },
+					       [RANK_DEAD] = { "is dead", "are dead" } };
+	const char *between = "";
+	for (uint32_t state = RANK_EXPECTED; state <= RANK_DEAD; state++) {
+		uint32_t count = state == RANK_OPEN ? 0 : ranks_count(w, is_in_state, state);
+		if (!count)
+			continue;
+		fputs(between, to);
+		ranks_print(to, w, is_in_state, state);
+		fprintf(to, " %s", does[state][count > 1]);
+		between = "; ";
+	}
+}
+
+static void say_all_wait(FILE *to, const struct why *w)
+{
+	uint32_t open = ranks_count(w, is_in_state, RANK_OPEN);
+	fprintf(to,
+		"every %srank waits, and none says for whom: what they wait for was never sent, "
+		"or went elsewhere",
+		open < w->size ? "open " : "");
+	if (open < w->size) {
+		fputs("; ", to);
+		say_absent(to, w);
+	}
+	fputs(".", to);
+}
+
 static void say(FILE *to, const struct why *w)
 {
 	uint32_t culprit = why_culprit(w);
@@ -227,10 +277,14 @@ static void say(FILE *to, const struct why *w)
 		say_culprit(to, w, culprit);
 	else if (why_handled(w))
 		fputs("the job makes progress: messages are being handled.", to);
-	else if (all_wait(w))
-		fputs("every rank waits, and none says for whom: what they wait for was never sent, "
-		      "or went elsewhere.",
-		      to);
+	else if (why_moved(w))
+		fputs("the job makes progress: ranks open or leave it.", to);
+	else if (!ranks_count(w, is_in_state, RANK_OPEN)) {
+		fputs("no rank has an endpoint open: ", to);
+		say_absent(to, w);
+		fputs(".", to);
+	} else if (all_wait(w))
+		say_all_wait(to, w);
 	else
 		fputs("nobody is seen waiting for another rank.", to);
 }

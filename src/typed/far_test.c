@@ -71,7 +71,7 @@ static int send_tried(uint32_t from, unsigned type, size_t len)
 /* The same, long enough for others to be asked for what they have. */
 static int send_urged(uint32_t from, unsigned type, size_t len)
 {
-	uint64_t until = clock_ns() + UINT64_C(5000000000);
+	uint64_t until = clock_ns() + UINT64_C(100000000000);
 	int rc = -EAGAIN;
 	while (rc == -EAGAIN && clock_ns() < until)
 		rc = send_tried(from, type, len);

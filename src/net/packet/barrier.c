@@ -3,7 +3,7 @@
 /*
  * The barrier by messages, among machines. A rank that comes to it goes through these stages:
  *
- *   landing   until all that it sent before has been acknowledged;
+ *   landing   until all that it sent before has been acknowledged; a silent barrier leaves this out;
  *   local     until all ranks of its machine have come so far, by the barrier of their shared memory;
  *   rounds    in round i it tells the machine 2^i further on, once it has heard of the round before, so after
  *             log2(machines) rounds everybody has heard of everybody.
@@ -133,7 +133,7 @@ static void rounds_go_on(struct packet_net *n)
 void barrier_go_on(struct packet_net *n)
 {
 	struct barrier *b = &n->barrier;
-	if (b->stage == BARRIER_LANDING && all_landed(n)) {
+	if (b->stage == BARRIER_LANDING && (b->silent || all_landed(n))) {
 		b->ticket = n->local ? n->local->ops->arrive(n->local) : 0;
 		b->stage = BARRIER_LOCAL;
 	}
@@ -166,6 +166,7 @@ uint64_t packet_arrive(struct net *net)
 	struct packet_net *n = packet_of(net);
 	n->barrier.arrived++;
 	n->barrier.stage = BARRIER_LANDING;
+	n->barrier.silent = n->net.site->silent;
 	for (uint32_t i = 0; i < n->actives; i++) {
 		struct path *p = n->path[n->active[i]];
 		path_mark(p);

@@ -218,7 +218,7 @@ int packet_check(struct net *net, uint32_t rank)
 uint32_t packet_left(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
-	uint32_t left = n->local ? 0 : atomic_load_explicit(&n->job->head->left, memory_order_relaxed);
+	uint32_t left = n->local ? 0 : job_left(n->job);
 	return left + n->strangers;
 }
 

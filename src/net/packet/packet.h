@@ -219,6 +219,7 @@ struct barrier {
 	uint64_t arrived, passed; /* generations, */
 	uint64_t told;            /* and that of which all tokens have been sent */
 	enum barrier_stage stage;
+	bool silent;            /* the one under way waits for no message */
 	uint64_t ticket;        /* of the machine's own barrier */
 	unsigned round, rounds; /* the one whose token is awaited */
 	uint64_t heard[ROUNDS_MAX];

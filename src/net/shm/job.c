@@ -18,9 +18,10 @@
 #include "base/setting.h"
 #include "base/tick.h"
 #include "base/world.h"
+#include "net/shm/commit.h"
 #include "net/talk.h"
 
-enum { PAGE = 4096, HUGE_PAGE = 2 << 20, TOLD_NAP_NS = 100000 };
+enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
 #define HEAP_MOST (UINT64_C(1) << 40) /* bytes: an address has 40 bits for what lies in a heap */
 
@@ -100,12 +101,11 @@ static uint64_t number_in(const char *path, const char *format, uint64_t otherwi
 }
 
 /* Half of what is free, so that a job never starves the machine it runs on. */
-static uint64_t budget_by_default(void)
+static uint64_t budget_by_default(const struct cgroup *c)
 {
 	uint64_t free_kib = number_in("/proc/meminfo", "MemAvailable: %llu", UINT64_C(4) << 20);
-	uint64_t limit = number_in("/sys/fs/cgroup/memory.max", "%llu", UINT64_MAX);
-	uint64_t available = free_kib << 10 < limit ? free_kib << 10 : limit;
-	return available / 2;
+	uint64_t room = cgroup_room(c);
+	return (free_kib << 10 < room ? free_kib << 10 : room) / 2;
 }
 
 /*
@@ -135,7 +135,7 @@ static int job_map_bytes(struct job *j, int protection)
 		return 0;
 	int rc = error_set(-errno,
 			   "mapping a job of %u ranks takes %zu MiB of addresses and the kernel said: %s; "
-			   "use fewer ranks or raise `ulimit -v`",
+			   "make the heaps smaller (TERN_HEAP=64M), use fewer ranks or raise `ulimit -v`",
 			   j->size, j->bytes >> 20, strerror(errno));
 	if (base != MAP_FAILED)
 		munmap(base, j->bytes);
@@ -155,23 +155,33 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	if (ftruncate(j->fd, (off_t)p.bytes) != 0)
 		return error_set(-errno, "sizing the memory of a job of %u ranks: %s", j->size,
 				 strerror(errno));
+	if (!commit_fits(j, p.front))
+		return error_set(
+			-ENOMEM,
+			"a job of %u ranks needs %zu KiB to begin with, and the memory cgroup of this "
+			"process has %llu left: raise its limit or use fewer ranks",
+			j->size, p.front >> 10, (unsigned long long)cgroup_room(&j->cgroup) >> 10);
 	if (fallocate(j->fd, 0, 0, (off_t)p.front) != 0)
 		return error_set(-ENOMEM, "reserving %zu KiB for a job of %u ranks: %s", p.front >> 10,
 				 j->size, strerror(errno));
-	int rc = job_map_bytes(j, PROT_READ | PROT_WRITE);
+	bool all;
+	int rc = commit_core(&all);
+	if (!rc)
+		rc = job_map_bytes(j, PROT_READ | PROT_WRITE);
 	if (rc)
 		return rc;
+	commit_dump(j, p.front, all);
 	job_lay_out(j, &p);
 	*j->head = (struct job_head){ .magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size };
 	j->head->here = j->size;
 	j->head->machines = 1;
-	atomic_store(&j->head->session, 1);
+	job_session_begin(j);
 	if (getrandom(&j->head->id, sizeof j->head->id, 0) != sizeof j->head->id ||
 	    getrandom(j->head->key, sizeof j->head->key, 0) != sizeof j->head->key)
 		return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
 	j->head->heap = heap;
 	j->head->cores = cpu_count();
-	j->head->budget = budget ? budget : budget_by_default();
+	j->head->budget = budget ? budget : budget_by_default(&j->cgroup);
 	atomic_store(&j->head->committed, p.front);
 	return 0;
 }
@@ -189,6 +199,7 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 	if (rc)
 		return rc;
 	*j = (struct job){ .size = size, .fd = memfd_create("tern", MFD_CLOEXEC) };
+	cgroup_find(&j->cgroup);
 	if (j->fd < 0)
 		return error_set(-errno, "making the memory of a job of %u ranks: %s", size, strerror(errno));
 	rc = job_make(j, budget, heap);
@@ -245,12 +256,17 @@ static int job_check(struct job *j, int fd, struct plan *p)
 static int job_map_as(struct job *j, int fd, int protection)
 {
 	struct plan p = { 0 };
+	bool all;
 	*j = (struct job){ .fd = fd };
+	cgroup_find(&j->cgroup);
 	int rc = job_check(j, fd, &p);
+	if (!rc)
+		rc = commit_core(&all);
 	if (!rc)
 		rc = job_map_bytes(j, protection);
 	if (rc)
 		return rc;
+	commit_dump(j, p.front, all);
 	job_lay_out(j, &p);
 	return 0;
 }
@@ -307,31 +323,6 @@ struct stats *job_stats(const struct job *j, uint32_t rank)
 	return (struct stats *)(void *)(j->base + j->stats_at + rank * j->stats_bytes);
 }
 
-static int commit_refused(struct job *j, size_t bytes, const char *what, const char *why)
-{
-	return error_set(-ENOMEM,
-			 "%s needs %zu KiB of shared memory, but %s (%llu of %llu KiB are in use); %s", what,
-			 bytes >> 10, why, (unsigned long long)atomic_load(&j->head->committed) >> 10,
-			 (unsigned long long)j->head->budget >> 10, "raise TERN_MEMORY or use fewer ranks");
-}
-
-int job_commit(struct job *j, size_t at, size_t bytes, const char *what)
-{
-	if (atomic_fetch_add(&j->head->committed, bytes) + bytes > j->head->budget) {
-		atomic_fetch_sub(&j->head->committed, bytes);
-		return commit_refused(j, bytes, what, "the job's budget is spent");
-	}
-	while (fallocate(j->fd, 0, (off_t)at, (off_t)bytes) != 0) {
-		if (errno == EINTR)
-			continue;
-		atomic_fetch_sub(&j->head->committed, bytes);
-		return commit_refused(j, bytes, what, strerror(errno));
-	}
-	/* The pages exist now; map them at once, as the first messages would otherwise fault on each. */
-	madvise(j->base + at, bytes, MADV_POPULATE_WRITE);
-	return 0;
-}
-
 int job_stats_begin(struct job *j, uint32_t rank)
 {
 	char what[64];
@@ -361,65 +352,6 @@ void job_ring(struct job *j, uint32_t rank)
 			      atomic_load(&j->rank[rank].signal));
 }
 
-/* A rank of another machine, seen from this session: what was said of it may be of another one. */
-static enum rank_state told_state(uint64_t told, uint32_t session)
-{
-	enum rank_state state = (enum rank_state)(told & 0xff);
-	if (state >= RANK_GONE)
-		return state;
-	return told >> 8 < session ? RANK_EXPECTED : told >> 8 > session ? RANK_CLOSED : state;
-}
-
-static void rank_renew(struct job *j, uint32_t rank, uint32_t session)
-{
-	struct job_rank *r = &j->rank[rank];
-	uint32_t closed = RANK_CLOSED;
-	atomic_store(&r->bell, BELL_QUIET);
-	atomic_store(&r->heap, 0);
-	atomic_store(&r->common, 0);
-	atomic_store(&r->stored, 0);
-	atomic_store(&r->port, 0);
-	memset(r->region, 0, sizeof r->region);
-	if (job_here(j, rank)) {
-		atomic_store(&r->passed_before, atomic_exchange(&r->passed, 0));
-		if (atomic_compare_exchange_strong(&r->state, &closed, RANK_EXPECTED))
-			return; /* whoever sees its end from now on counts it */
-	} else {
-		closed = told_state(atomic_load(&r->told), session);
-		atomic_store(&r->state, closed);
-	}
-	if (closed < RANK_CLOSED)
-		return;
-	atomic_fetch_add(&j->head->left, 1); /* gone or dead, and so for good; or in a later session */
-	atomic_fetch_add(&j->head->left_here, job_here(j, rank));
-}
-
-/* Nobody else touches the memory now. Whoever does it may die over it, and another begins again. */
-static void job_renew(struct job *j)
-{
-	struct plan p = plan_of(j->size, j->heap_bytes);
-	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)p.pool_at,
-		  (off_t)(p.bytes - p.pool_at));
-	memset(j->base + p.heed_at, 0, p.card_at - p.heed_at);
-	atomic_store(&j->head->committed, p.front);
-	atomic_store(&j->head->arrived, 0);
-	atomic_store(&j->head->generation, 0);
-	atomic_store(&j->head->left, 0);
-	atomic_store(&j->head->left_here, 0);
-	atomic_store(&j->head->session, atomic_load(&j->head->next));
-	for (uint32_t r = 0; r < j->size; r++)
-		rank_renew(j, r, atomic_load(&j->head->next));
-	atomic_store(&j->head->renewing, 0);
-}
-
-/* The last to leave makes the memory new for the next session. */
-static void job_renew_by(struct job *j, uint32_t rank)
-{
-	atomic_store(&j->head->next, atomic_load(&j->head->session) + 1);
-	atomic_store(&j->head->renewing, rank + 1);
-	job_renew(j);
-}
-
 static void notice_send(const struct job *j, uint32_t rank)
 {
 	uint32_t port = atomic_load(&j->rank[rank].notice);
@@ -431,88 +363,6 @@ void job_tell(struct job *j, uint32_t rank)
 {
 	atomic_fetch_add(&j->rank[rank].serial, 1);
 	notice_send(j, rank);
-}
-
-bool job_renewing(const struct job *j)
-{
-	return atomic_load(&j->head->renewing);
-}
-
-bool job_rank_opens(struct job *j, uint32_t rank)
-{
-	uint32_t expected = RANK_EXPECTED;
-	return atomic_compare_exchange_strong(&j->rank[rank].state, &expected, RANK_OPEN);
-}
-
-void job_rank_unopens(struct job *j, uint32_t rank)
-{
-	uint32_t open = RANK_OPEN;
-	atomic_compare_exchange_strong(&j->rank[rank].state, &open, RANK_EXPECTED);
-}
-
-void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state)
-{
-	uint32_t before = atomic_exchange(&j->rank[rank].state, (uint32_t)state);
-	if (before != RANK_EXPECTED && before != RANK_OPEN)
-		return;
-	atomic_fetch_add(&j->head->left, 1);
-	if (job_here(j, rank) && atomic_fetch_add(&j->head->left_here, 1) + 1 == j->head->here)
-		job_renew_by(j, rank);
-	job_tell(j, rank);
-}
-
-static void job_ring_all(struct job *j)
-{
-	for (uint32_t r = 0; r < j->size; r++)
-		if (job_here(j, r))
-			job_ring(j, r);
-}
-
-/*
- * A session may end while this is done: then it is done again for the next, which may have counted the rank already; one too many
- * makes others look for who has left, and no more. What was told is written first, so whoever makes the memory new either sees it or is seen here.
- */
-void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_state state)
-{
-	uint32_t now;
-	atomic_store(&j->rank[rank].told, (uint64_t)session << 8 | state);
-	do {
-		while (job_renewing(j))
-			if (j->meanwhile)
-				j->meanwhile(j);
-			else
-				world_real.nap(TOLD_NAP_NS);
-		now = atomic_load(&j->head->session);
-		enum rank_state seen = told_state(atomic_load(&j->rank[rank].told), now);
-		uint32_t before = atomic_exchange(&j->rank[rank].state, seen);
-		if (seen >= RANK_CLOSED && before < RANK_CLOSED)
-			atomic_fetch_add(&j->head->left, 1);
-	} while (job_renewing(j) || atomic_load(&j->head->session) != now);
-	if (job_rank_state(j, rank) >= RANK_CLOSED)
-		job_ring_all(j);
-}
-
-void job_rank_ended(struct job *j, uint32_t rank, int status)
-{
-	bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	atomic_store(&j->rank[rank].status, status);
-	job_rank_leaves(j, rank, well ? RANK_GONE : RANK_DEAD);
-	if (atomic_load(&j->head->renewing) == rank + 1)
-		job_renew(j); /* it was the last to leave, and did not finish its work */
-	job_tell(j, rank);
-	job_ring_all(j);
-}
-
-/* A rank that is further ahead than the next session has been there, so it has passed whatever there was to pass. */
-uint64_t job_rank_passed(const struct job *j, uint32_t rank)
-{
-	uint32_t session = atomic_load(&j->head->session);
-	uint64_t theirs = job_here(j, rank) ? session : atomic_load(&j->rank[rank].told) >> 8;
-	if (theirs > session + 1 && job_rank_state(j, rank) != RANK_DEAD)
-		return UINT64_MAX;
-	if (theirs == session)
-		return atomic_load(&j->rank[rank].passed);
-	return theirs > session ? atomic_load(&j->rank[rank].passed_before) : 0;
 }
 
 enum rank_state job_rank_state(const struct job *j, uint32_t rank)

@@ -21,9 +21,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cgroup.h"
 #include "net/shm/stats.h"
 
 #define JOB_MAGIC UINT64_C(0x314e524554) /* "TERN1" */
+
+#define JOB_PHASE_LEFT UINT64_C(0xffff) /* of `phase`: how many ranks have left */
 
 enum { JOB_KEY = 32 };
 
@@ -44,14 +47,12 @@ struct job_head {
 	uint64_t heap;   /* bytes of addresses for each rank's heap */
 	uint64_t budget; /* bytes that may be committed in all */
 	_Atomic uint64_t committed;
-	_Atomic uint32_t renewing;  /* while the last rank to leave makes the memory new: that rank, plus 1 */
-	_Atomic uint32_t left;      /* ranks that have closed, are gone or dead in this session, */
-	_Atomic uint32_t left_here; /* and those of them that are on this machine */
+	_Atomic uint64_t phase; /* of the session: see session.c */
 	_Atomic uint32_t
-		session;       /* of this machine, from 1: the ranks of another may be in the next already */
-	_Atomic uint32_t next; /* while the memory is made new: the session that it is made for */
-	_Atomic uint32_t asked, carried; /* how often a rank asked whether its bulletins were sent, and they were */
-	_Atomic int32_t link;            /* the process that watches the ranks here, under another launcher; 0: none */
+		session; /* of this machine, from 1: the ranks of another may be in the next already */
+	_Atomic uint32_t asked,
+		carried;      /* how often a rank asked whether its bulletins were sent, and they were */
+	_Atomic int32_t link; /* the process that watches the ranks here, under another launcher; 0: none */
 	uint32_t machine, machines; /* which one this is of how many */
 	uint32_t here;              /* ranks that are on it */
 	_Atomic uint32_t fabric;    /* whether all machines have one, once it is known; see net/reach.h */
@@ -85,6 +86,7 @@ struct job_rank {
 	_Atomic uint64_t common;        /* and from its middle, which all ranks allocate alike */
 	_Atomic uint64_t passed;        /* barriers that go by messages, in its session, */
 	_Atomic uint64_t passed_before; /* and in the one before that */
+	_Atomic uint32_t moved;         /* the session for which `passed` was last moved to `passed_before` */
 	uint32_t machine;               /* that it is on */
 	_Atomic uint32_t serial;        /* grows with whatever its bulletin says */
 	_Atomic uint32_t
@@ -121,7 +123,9 @@ struct job {
 	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
 	struct pulse *pulse;          /* one a rank */
 	struct job_card *card;        /* one a rank */
+	struct cgroup cgroup;         /* of this process */
 	size_t heed_row, knocker_row; /* in elements */
+	_Atomic uint64_t dumped; /* bytes that a core dump of this process has; UINT64_MAX: all there are */
 	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
 	/*
 	 * What to do in job_rank_told() as long as a rank makes the memory new, for the process that would notice if that rank died
@@ -163,11 +167,22 @@ void job_needs(uint32_t size, struct job_needs *needs);
  */
 void job_rank_ended(struct job *j, uint32_t rank, int status);
 
+void job_session_begin(struct job *j); /* the first one, by whoever makes the job */
 /* A rank opens: false if it is not expected, being open already or still waiting for the next session. */
 bool job_rank_opens(struct job *j, uint32_t rank);
 void job_rank_unopens(struct job *j, uint32_t rank); /* opening failed half-way */
 bool job_renewing(const struct job *j);              /* the memory is being made new */
-/* A rank leaves the session; the last one to do so makes the memory new. */
+uint32_t job_renewer(const struct job *j);           /* by this rank, plus 1; 0: it is not */
+/* Ranks that have closed, are gone or dead in this session. */
+/* cost: fault status */
+static inline uint32_t job_left(const struct job *j)
+{
+	return (uint32_t)(atomic_load_explicit(&j->head->phase, memory_order_relaxed) & JOB_PHASE_LEFT);
+}
+/*
+ * A rank leaves the session; the last one of this machine to do so makes the memory new. The rank may die at any
+ * instruction of this: job_rank_ended() then does the rest.
+ */
 void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state);
 /* What another machine said of its rank; rings every bell if it has left. By the one process that hears it. */
 void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_state state);
@@ -185,6 +200,12 @@ void job_ring(struct job *j, uint32_t rank);
 
 /* Commits [at, at + bytes): 0, or -ENOMEM with a sentence that names `what` and the budget. */
 int job_commit(struct job *j, size_t at, size_t bytes, const char *what);
+
+/*
+ * What a core dump of this process has of the memory: its front, and what this is called for, up to a bound. Nothing
+ * else: most of the rest is other ranks', and not committed, and a dump would commit it.
+ */
+void job_dump(struct job *j, size_t at, size_t bytes);
 
 size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to);
 size_t job_heap_at(const struct job *j, uint32_t rank);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <tern/tern.h>
@@ -174,7 +175,7 @@ TEST(a_rank_opens_once_and_again_when_all_have_left)
 	job_rank_leaves(&job, 1, RANK_CLOSED);
 	CHECK(job_rank_opens(&job, 1));
 	CHECK(job_rank_opens(&job, 0));
-	CHECK_IS(job.head->left, 0);
+	CHECK_IS(job_left(&job), 0);
 	job_end();
 }
 
@@ -206,16 +207,16 @@ TEST(a_rank_that_ended_is_gone_or_dead_and_everybody_is_woken)
 		CHECK(job_rank_opens(&job, r));
 	job_rank_ended(&job, 1, 0);
 	CHECK_IS(job_rank_state(&job, 1), RANK_GONE);
-	CHECK_IS(job.head->left, 1);
+	CHECK_IS(job_left(&job), 1);
 	job_rank_ended(&job, 2, SIGKILL);
 	CHECK_IS(job_rank_state(&job, 2), RANK_DEAD);
 	CHECK_IS(job.rank[2].status, SIGKILL);
-	CHECK_IS(job.head->left, 2);
+	CHECK_IS(job_left(&job), 2);
 	CHECK_IS(job.rank[0].bell, BELL_RUNG);
 	job_rank_leaves(&job, 0, RANK_CLOSED); /* the dead do not come back in the next session */
 	CHECK(job_rank_opens(&job, 0));
 	CHECK(!job_rank_opens(&job, 2));
-	CHECK_IS(job.head->left, 2);
+	CHECK_IS(job_left(&job), 2);
 	job_end();
 }
 
@@ -225,7 +226,7 @@ TEST(a_rank_that_ends_after_it_closed_is_counted_once)
 	CHECK(job_rank_opens(&job, 0) && job_rank_opens(&job, 1));
 	job_rank_leaves(&job, 0, RANK_CLOSED);
 	job_rank_ended(&job, 0, 0);
-	CHECK_IS(job.head->left, 1);
+	CHECK_IS(job_left(&job), 1);
 	job_end();
 }
 
@@ -249,11 +250,10 @@ TEST(a_renewal_that_its_rank_did_not_finish_counts_nobody_twice)
 	job_rank_leaves(&job, 1, RANK_CLOSED);
 	/* Rank 2 leaves last and is killed when rank 0 is expected again, and has opened. */
 	job.rank[2].state = RANK_CLOSED;
-	job.head->renewing = 3;
-	job.head->left = 0;
+	job.head->phase |= 3 << 16;
 	job.rank[0].state = RANK_OPEN;
 	job_rank_ended(&job, 2, SIGKILL);
-	CHECK_IS(job.head->left, 1);
+	CHECK_IS(job_left(&job), 1);
 	CHECK(!job_renewing(&job));
 	job.heed[0] = 1;
 	CHECK(job_rank_opens(&job, 1));
@@ -277,4 +277,70 @@ TEST(every_process_maps_the_memory_at_a_multiple_of_two_megabytes)
 		job_unmap(&j);
 		job_forget(&j);
 	}
+}
+
+/* Bytes of the job's memory that a core dump of this process has. */
+static uint64_t dump_bytes(void)
+{
+	char line[512];
+	uint64_t sum = 0;
+	unsigned long long kib = 0;
+	bool ours = false;
+	FILE *f = fopen("/proc/self/smaps", "r");
+	REQUIRE(f != NULL);
+	while (fgets(line, sizeof line, f)) {
+		if (strstr(line, "-") && strstr(line, " ") && strchr(line, ':') && strstr(line, "memfd:tern"))
+			ours = true;
+		else if (sscanf(line, "Size: %llu kB", &kib) == 1)
+			continue;
+		else if (strncmp(line, "VmFlags:", 8) == 0) {
+			sum += ours && !strstr(line, " dd") ? kib << 10 : 0;
+			ours = false;
+		}
+	}
+	fclose(f);
+	return sum;
+}
+
+TEST(a_core_dump_has_what_the_process_uses_and_not_more_than_64_mib)
+{
+	struct job_needs needs;
+	REQUIRE(job_create(&job, 8, UINT64_C(200) << 20) == 0);
+	job_needs(8, &needs);
+	CHECK_IS(dump_bytes(), needs.start);
+	CHECK_IS(job_commit(&job, job_talk_at(&job, 1, 2), job.talk_bytes, "x"), 0);
+	CHECK_IS(dump_bytes(), needs.start + job.talk_bytes);
+	job_dump(&job, job_talk_at(&job, 2, 1), job.talk_bytes);
+	CHECK_IS(dump_bytes(), needs.start + 2 * job.talk_bytes);
+	CHECK_IS(job_commit(&job, job_heap_at(&job, 3), 100 << 20, "x"), 0);
+	CHECK(dump_bytes() > needs.start + 3 * job.talk_bytes);
+	CHECK(dump_bytes() <= 64 << 20);
+	job_end();
+}
+
+TEST(a_core_dump_has_all_if_that_is_wanted_and_what_else_is_wanted_is_refused)
+{
+	setenv("TERN_CORE", "all", 1);
+	setenv("TERN_HEAP", "16M", 1);
+	REQUIRE(job_create(&job, 8, 0) == 0);
+	CHECK_IS(dump_bytes(), job.bytes);
+	job_end();
+	setenv("TERN_CORE", "some", 1);
+	CHECK_IS(job_create(&job, 8, 0), -EINVAL);
+	CHECK(says(-EINVAL, "TERN_CORE") && says(-EINVAL, "own or all"));
+}
+
+TEST(too_few_addresses_are_an_error_whose_advice_helps)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	check_skip("a sanitizer needs more addresses than this leaves");
+#endif
+	struct rlimit most = { .rlim_cur = UINT64_C(4) << 30, .rlim_max = RLIM_INFINITY };
+	REQUIRE(setrlimit(RLIMIT_AS, &most) == 0);
+	int rc = job_create(&job, 8, 0);
+	CHECK_IS(rc, -ENOMEM);
+	CHECK(says(rc, "ulimit -v") && says(rc, "TERN_HEAP=64M"));
+	setenv("TERN_HEAP", "64M", 1);
+	REQUIRE(job_create(&job, 8, 0) == 0);
+	job_end();
 }

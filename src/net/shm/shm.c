@@ -83,6 +83,7 @@ static void peer_heed(struct shm *s, uint32_t rank)
 	p->pool = pool_of(s, rank);
 	if (!p->requests.base && atomic_load_explicit(begun_at(s, site->rank, rank), memory_order_acquire)) {
 		madvise(in, s->job->talk_bytes, MADV_POPULATE_WRITE);
+		job_dump(s->job, job_talk_at(s->job, rank, site->rank), s->job->talk_bytes);
 		talk_serve(site, in, rank, heed_at(s, rank, site->rank));
 	}
 	if (p->requests.base)
@@ -369,7 +370,7 @@ static bool shm_passed(struct net *net, uint64_t ticket)
 /* cost: fault status */
 static uint32_t shm_left(struct net *net)
 {
-	return atomic_load_explicit(&shm_of(net)->job->head->left, memory_order_relaxed);
+	return job_left(shm_of(net)->job);
 }
 
 static void shm_close(struct net *net)

@@ -50,12 +50,13 @@ enum {
 	PULSE_COUNTS = PULSE_PACKETS_FORGED + 1,
 	PULSE_PACKETS = PULSE_PACKETS_SENT,              /* the first of those, */
 	PULSE_PACKETS_DROPPED = PULSE_PACKETS_MALFORMED, /* and of those; both go on to the end */
-	PULSE_TEXT = 72
+	PULSE_TEXT = 72,
+	PULSE_HOLDS_MOST = 0x1fff /* holds of the program's that the guard counts */
 };
 
 struct pulse {
 	_Alignas(64) _Atomic uint64_t served; /* messages handled */
-	_Atomic uint64_t guard;               /* see core/door.h; bits 16 to 31 are the holds in force */
+	_Atomic uint64_t guard;               /* see core/door.h, and pulse_holds() */
 	_Atomic uint32_t counting;            /* 1: the rank's statistics may be read */
 	_Atomic uint64_t count[PULSE_COUNTS];
 	/* What it waits for. `turn` is odd while the rest is being written. */
@@ -153,6 +154,13 @@ static inline uint64_t stats_message_bytes(const struct stats_handler *h)
 static inline size_t stats_bytes(uint32_t size)
 {
 	return sizeof(struct stats) + size * sizeof(struct stats_peer);
+}
+
+/* Holds of the program's that are in force; fewer than none, after a release too many, are none. */
+static inline uint32_t pulse_holds(const struct pulse *p)
+{
+	uint32_t holds = (uint32_t)(stats_get(&p->guard) >> 16) & 0xffff;
+	return holds > 0x7fff ? 0 : holds & PULSE_HOLDS_MOST;
 }
 
 /* What a rank waits for, read whole. False if it does not wait. */

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cost: base setup */
+#include "net/shm/commit.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+
+#define CORE_MOST (UINT64_C(32) << 20) /* bytes of it in a core dump, beside the front */
+
+enum { CGROUP_SPARE = 2 << 20 }; /* bytes, for what the process takes beside the job's memory */
+
+/* -- Core dumps ------------------------------------------------------------------------------- */
+
+void job_dump(struct job *j, size_t at, size_t bytes)
+{
+	uint64_t before = atomic_load(&j->dumped);
+	if (before >= CORE_MOST)
+		return;
+	if (bytes > CORE_MOST - before)
+		bytes = CORE_MOST - before;
+	atomic_fetch_add(&j->dumped, bytes);
+	madvise(j->base + at, bytes, MADV_DODUMP);
+}
+
+void commit_dump(struct job *j, size_t front, bool all)
+{
+	if (all) {
+		atomic_store(&j->dumped, UINT64_MAX);
+		return;
+	}
+	madvise(j->base, j->bytes, MADV_DONTDUMP);
+	madvise(j->base, front, MADV_DODUMP);
+}
+
+int commit_core(bool *all)
+{
+	const char *text = setting_text(SETTING_CORE);
+	*all = strcmp(text, "all") == 0;
+	if (*all || strcmp(text, "own") == 0)
+		return 0;
+	return error_set(-EINVAL, "TERN_CORE is '%s'; it can be own or all", text);
+}
+
+/* -- Pages ------------------------------------------------------------------------------------- */
+
+bool commit_fits(const struct job *j, size_t bytes)
+{
+	return !j->cgroup.levels || cgroup_room(&j->cgroup) >= bytes + CGROUP_SPARE;
+}
+
+static int commit_refused(struct job *j, size_t bytes, const char *what, const char *why, const char *todo)
+{
+	return error_set(-ENOMEM,
+			 "%s needs %zu KiB of shared memory, but %s (%llu of %llu KiB are in use); %s", what,
+			 bytes >> 10, why, (unsigned long long)atomic_load(&j->head->committed) >> 10,
+			 (unsigned long long)j->head->budget >> 10, todo);
+}
+
+/* The budget has it already. */
+static int commit_pages(struct job *j, size_t at, size_t bytes, const char *what)
+{
+	char why[64];
+	if (!commit_fits(j, bytes)) {
+		snprintf(why, sizeof why, "this process's memory cgroup has %llu KiB left",
+			 (unsigned long long)cgroup_room(&j->cgroup) >> 10);
+		return commit_refused(j, bytes, what, why, "raise its limit or use fewer ranks");
+	}
+	while (fallocate(j->fd, 0, (off_t)at, (off_t)bytes) != 0)
+		if (errno != EINTR)
+			return commit_refused(j, bytes, what, strerror(errno),
+					      "free memory on this machine or use fewer ranks");
+	return 0;
+}
+
+int job_commit(struct job *j, size_t at, size_t bytes, const char *what)
+{
+	if (atomic_fetch_add(&j->head->committed, bytes) + bytes > j->head->budget) {
+		atomic_fetch_sub(&j->head->committed, bytes);
+		return commit_refused(j, bytes, what, "the job's budget is spent",
+				      "raise TERN_MEMORY or use fewer ranks");
+	}
+	int rc = commit_pages(j, at, bytes, what);
+	if (rc) {
+		atomic_fetch_sub(&j->head->committed, bytes);
+		return rc;
+	}
+	/* The pages exist now; map them at once, as the first messages would otherwise fault on each. */
+	madvise(j->base + at, bytes, MADV_POPULATE_WRITE);
+	job_dump(j, at, bytes);
+	return 0;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a peer may say of a block, right and wrong. */
+#include <errno.h>
+
+#include <tern/sequence.h>
+
+#include "../../tests/local.h"
+#include "core/layer.h"
+#include "sequence/sequence.h"
+
+enum { KIND = 2 };
+
+static uint64_t said; /* the word that rank 1 answers with */
+static unsigned accepted, ended;
+static char memory[3 * TERN_PAYLOAD_MAX];
+
+static void *take(tern *t, uint32_t from, unsigned id, size_t len, void *arg)
+{
+	(void)t, (void)from, (void)id, (void)arg;
+	accepted++;
+	return len <= sizeof memory ? memory : NULL;
+}
+
+static void end(tern *t, uint32_t from, unsigned id, void *data, size_t len, void *arg)
+{
+	(void)t, (void)from, (void)id, (void)data, (void)len, (void)arg;
+	ended++;
+}
+
+static void answer_ask(tern *t, const tern_msg *m)
+{
+	const uint64_t words[] = { tern_msg_arg(m, 0), said };
+	layer_reply(t->own, SEQUENCE_VERDICT, NULL, 0, 2, words);
+}
+
+static void answer_end(tern *t, const tern_msg *m)
+{
+	const uint64_t words[] = { tern_msg_arg(m, 0), said, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
+	layer_reply(t->own, SEQUENCE_MISSING, NULL, 0, 6, words);
+}
+
+static void begin(void)
+{
+	accepted = ended = 0;
+	local_polled();
+	local_open(2);
+	CHECK_IS(tern_sequence_on(local[1], KIND, take, end, NULL), 0);
+}
+
+static int send_saying(uint64_t word, enum tern_way way)
+{
+	said = word;
+	return tern_sequence_send(local[0], 1, KIND, memory, sizeof memory, way);
+}
+
+TEST(a_verdict_is_a_code_whatever_the_peer_says)
+{
+	begin();
+	layer_on(local[1]->own, SEQUENCE_ASK, answer_ask);
+	layer_on(local[1]->own, SEQUENCE_HEAD, answer_ask);
+	CHECK_IS(send_saying(EINVAL, TERN_WAY_FULL), -EINVAL);
+	CHECK_IS(send_saying((uint64_t)-EINVAL, TERN_WAY_PLAIN), -EINVAL);
+	CHECK_IS(send_saying(UINT64_C(0x80000001), TERN_WAY_FULL), -EBADMSG);
+	CHECK_IS(send_saying(UINT64_C(0xffffffff), TERN_WAY_PLAIN), -EBADMSG);
+	CHECK_IS(send_saying(UINT64_MAX / 3, TERN_WAY_FULL), -EBADMSG);
+	local_close();
+}
+
+TEST(so_is_what_it_says_of_packets_that_are_missing)
+{
+	begin();
+	layer_on(local[1]->own, SEQUENCE_END, answer_end);
+	CHECK_IS(send_saying(UINT64_C(0x80000001), TERN_WAY_FULL), -EBADMSG);
+	CHECK_IS(send_saying((uint64_t)-ENOMEM, TERN_WAY_FULL), -ENOMEM);
+	local_close();
+}
+
+TEST(a_length_that_no_memory_has_is_not_accepted)
+{
+	begin();
+	const uint64_t words[] = { 1, KIND, SIZE_MAX };
+	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 3, words), 0);
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(accepted, 0);
+	local_close();
+}
+
+TEST(a_packet_that_does_not_fit_its_block_is_dropped)
+{
+	begin();
+	const uint64_t ask[] = { 1, KIND, sizeof memory };
+	CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_ASK, NULL, 0, 3, ask), 0);
+	const uint64_t packets[][2] = {
+		{ 1, 1 }, { 1, sizeof memory }, { 1, UINT64_MAX }, { 2, 0 }, { 0, 0 }
+	};
+	for (unsigned i = 0; i < sizeof packets / sizeof *packets; i++)
+		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_PACKET, memory, TERN_PAYLOAD_MAX, 2,
+				       packets[i]),
+			 0);
+	CHECK(tern_poll(local[1]) > 0);
+	CHECK_IS(accepted, 1);
+	CHECK_IS(ended, 0);
+	local_close();
+}
