@@ -12,27 +12,31 @@ survive=--enable-recovery
 launch_suite mpirun
 launch_strangers mpirun
 
-sentence "mpirun: machines that differ in what carries their messages are named, with what to set"
-launch_odd TERN_FLOW=nack 'the services' flow\ by\ {nack,credit},order,retry
-launch_odd TERN_SERVICE=flow,retry 'the services' 'flow by credit,retry' 'flow by credit,order,retry'
-launch_odd TERN_PROTECT=encrypt 'the protection' encrypt auth
-if [[ $("$bin/tern" info) == *"ofi            usable"* ]]; then
-	launch_odd TERN_NET=shm,ofi/tcp 'the network' 'shm,ofi/tcp.*' shm,udp
-	TERN_NET=shm,ofi/tcp launch_odd TERN_NET=shm,ofi/sockets 'the network' shm,ofi/sockets 'shm,ofi/tcp.*'
-	# A fabric is a folder of sysfs, which root can put there for some.
-	cat >"$folder/fabric" <<-'END'
-		#!/bin/sh
-		[ "$TERN_MACHINE" = "$LACKS" ] && exec "$@"
-		exec unshare --mount sh -c 'mount -t tmpfs none /sys/class && mkdir -p /sys/class/infiniband/fake0 && exec "$0" "$@"' "$@"
-	END
-	chmod +x "$folder/fabric"
-	if ((EUID == 0)) && "$folder/fabric" true 2>/dev/null; then
+if [[ $several ]]; then
+	sentence "mpirun: machines that differ in what carries their messages are named, with what to set"
+	launch_odd TERN_FLOW=nack 'the services' flow\ by\ {nack,credit},order,retry
+	launch_odd TERN_SERVICE=flow,retry 'the services' 'flow by credit,retry' 'flow by credit,order,retry'
+	launch_odd TERN_PROTECT=encrypt 'the protection' encrypt auth
+	if [[ $("$bin/tern" info) == *"ofi            usable"* ]]; then
+		launch_odd TERN_NET=shm,ofi/tcp 'the network' 'shm,ofi/tcp.*' shm,udp
+		TERN_NET=shm,ofi/tcp launch_odd TERN_NET=shm,ofi/sockets 'the network' shm,ofi/sockets 'shm,ofi/tcp.*'
+		# A fabric is a folder of sysfs, which root can put there for some.
+		cat >"$folder/fabric" <<-'END'
+			#!/bin/sh
+			[ "$TERN_MACHINE" = "$LACKS" ] && exec "$@"
+			exec unshare --mount sh -c 'mount -t tmpfs none /sys/class && mkdir -p /sys/class/infiniband/fake0 && exec "$0" "$@"' "$@"
+		END
+		chmod +x "$folder/fabric"
 		sentence "mpirun: machines with a fabric use it, and none does if one lacks it"
-		ODD=TERN_NET=ofi launch 5 "$folder/spread" "$folder/fabric" "$bin/launch_ranks" all 20
-		differ 'the network' 'ofi/.*' 'shm,ofi/.*' TERN_NET
-		LACKS=machine2 launch 5 "$folder/spread" "$folder/fabric" "$bin/launch_ranks" all 20
-		check_status 0
-		says 15 '^rank [0-4] of 5: all came$'
+		if LACKS=none "$folder/fabric" true 2>"$err"; then
+			ODD=TERN_NET=ofi launch 5 "$spread" "$folder/fabric" "$bin/launch_ranks" all 20
+			differ 'the network' 'ofi/.*' 'shm,ofi/.*' TERN_NET
+			LACKS=machine2 launch 5 "$spread" "$folder/fabric" "$bin/launch_ranks" all 20
+			check_status 0
+			says 15 '^rank [0-4] of 5: all came$'
+		else
+			echo "    skipped: no fabric can be put there: $(head -n 1 "$err")"
+		fi
 	fi
 fi
 
@@ -45,12 +49,14 @@ sentence "mpirun: a rank that says nothing to Tern does not stand in the way of 
 launch 3 true
 check_status 0
 
-if ((EUID == 0)); then
-	sentence "without PMIx's library a rank says what is missing, and that it is one of several"
-	library=$(ldconfig -p | awk '/libpmix.so.2 /{ print $NF; exit }')
-	PMIX_RANK=0 unshare --mount sh -c 'mount --bind /dev/null "$1" && exec "$0"' "$bin/hello" "$(readlink -f "$library")" \
-		>"$out" 2>&1 && fail "the status is 0"
+sentence "without PMIx's library a rank says what is missing, and that it is one of several"
+library=$(readlink -f "$(ldconfig -p | awk '/libpmix.so.2 /{ print $NF; exit }')")
+without_pmix() { unshare --mount sh -c 'mount --bind /dev/null "$1" && exec "$0"' "$1" "$library"; }
+if without_pmix true 2>"$err"; then
+	PMIX_RANK=0 without_pmix "$bin/hello" >"$out" 2>&1 && fail "the status is 0"
 	says 1 '^hello: PMIX_RANK=0 says that mpirun.*cannot be loaded.*libpmix2.*TERN_ALONE=1'
+else
+	echo "    skipped: the library cannot be hidden here: $(head -n 1 "$err")"
 fi
 
 finish

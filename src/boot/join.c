@@ -95,17 +95,17 @@ static void machines_count(struct joining *j)
 /* Where each machine's link can be called: its lowest rank opened that socket. */
 static int addresses(const struct joining *j, struct sockaddr_in6 *address)
 {
+	if (j->machines > 1 && j->listener < 0) {
+		error_restore(&j->deaf);
+		return j->deaf.rc;
+	}
 	for (uint32_t r = 0; r < j->size; r++) {
 		if (host_of(j, r) != r)
 			continue;
 		address[j->machine[r]] = j->card[r].link;
-		if (j->machines == 1 || j->card[r].link.sin6_family)
-			continue;
-		if (r != j->rank)
+		if (j->machines > 1 && !j->card[r].link.sin6_family)
 			return error_set(-ENOTSUP, "rank %u on %.63s cannot reach other machines, and says why", r,
 					 j->card[r].place.host);
-		error_restore(&j->deaf);
-		return j->deaf.rc;
 	}
 	return 0;
 }

@@ -55,7 +55,7 @@ static struct link *self; /* in a link */
 /* The rank that makes the memory new may die over it, and nobody else would notice. */
 static void look_meanwhile(struct job *j)
 {
-	uint32_t rank = atomic_load(&j->head->renewing);
+	uint32_t rank = job_renewer(j);
 	if (rank)
 		deaths_look(&self->deaths, rank - 1);
 	world_real.nap(NAP_NS);

@@ -92,8 +92,22 @@ static int rules_message(struct endpoint *e, uint32_t dst, unsigned id, unsigned
 	return 0;
 }
 
+int rules_forked(const struct endpoint *e)
+{
+	if (TERN_LIKELY(!e->forked))
+		return 0;
+	return error_set(
+		-EPERM,
+		"process %d was forked from that of rank %u, and a child cannot use its parent's endpoint: "
+		"let the parent do it, or start a program of its own with exec",
+		(int)e->forked, e->t->rank);
+}
+
 int rules_destination(struct endpoint *e, uint32_t dst)
 {
+	int rc = rules_forked(e);
+	if (rc)
+		return rc;
 	if (dst < e->t->size)
 		return 0;
 	return rule_broken(RULE_RANK, "rank %u was named; this job has ranks 0 to %u", dst, e->t->size - 1);
@@ -112,6 +126,9 @@ int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t
 
 int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, size_t len)
 {
+	int rc = rules_forked(e);
+	if (rc)
+		return rc;
 	if (!in_handler(e))
 		return rule_broken(RULE_REPLY_OUTSIDE,
 				   "rank %u asked for a reply to handler %u outside a handler: "
@@ -134,6 +151,9 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 
 int rules_handling(struct endpoint *e, const tern_msg *m, const char *what)
 {
+	int rc = rules_forked(e);
+	if (rc)
+		return rc;
 	if (in_handler(e) && m == rules_handled(e))
 		return 0;
 	return rule_broken(RULE_HANDLING, "%s is for the handler of that very message, before it returns",

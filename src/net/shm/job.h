@@ -140,6 +140,7 @@ int job_create(struct job *j, uint32_t size, uint64_t budget);
 int job_map(struct job *j, int fd);
 int job_view(struct job *j, int fd); /* the same, to be read only: for who looks at a job from outside */
 void job_unmap(struct job *j);
+void job_disown(struct job *j); /* what this process writes there from now on is a copy of its own */
 void job_forget(struct job *j); /* closes the descriptor, which job_unmap() leaves alone */
 
 /*
@@ -172,6 +173,7 @@ void job_session_begin(struct job *j); /* the first one, by whoever makes the jo
 bool job_rank_opens(struct job *j, uint32_t rank);
 void job_rank_unopens(struct job *j, uint32_t rank); /* opening failed half-way */
 bool job_renewing(const struct job *j);              /* the memory is being made new */
+uint32_t job_renewer(const struct job *j);           /* by this rank, plus 1; 0: it is not */
 /* Ranks that have closed, are gone or dead in this session. */
 /* cost: fault status */
 static inline uint32_t job_left(const struct job *j)

@@ -116,9 +116,14 @@ static void job_renew_by(struct job *j, uint32_t rank)
 		}
 }
 
+uint32_t job_renewer(const struct job *j)
+{
+	return (uint32_t)((atomic_load(&j->head->phase) & PHASE_RENEWER) >> 16);
+}
+
 bool job_renewing(const struct job *j)
 {
-	return atomic_load(&j->head->phase) & PHASE_RENEWER;
+	return job_renewer(j) != 0;
 }
 
 bool job_rank_opens(struct job *j, uint32_t rank)
@@ -176,7 +181,7 @@ void job_rank_ended(struct job *j, uint32_t rank, int status)
 	bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	atomic_store(&j->rank[rank].status, status);
 	job_rank_leaves(j, rank, well ? RANK_GONE : RANK_DEAD);
-	if ((atomic_load(&j->head->phase) & PHASE_RENEWER) >> 16 == rank + 1)
+	if (job_renewer(j) == rank + 1)
 		job_renew(j); /* it was the last to leave, and did not finish its work */
 	job_tell(j, rank);
 	job_ring_all(j);
