@@ -50,6 +50,8 @@ static void rank_renew(struct job *j, uint32_t rank, uint32_t session)
 		atomic_store(&r->state, told_state(atomic_load(&r->told), session));
 		return;
 	}
+	if (atomic_load(&r->state) >= RANK_GONE)
+		return; /* it stays in the session in which it ended: others may still be there, in a barrier */
 	if (atomic_load(&r->moved) != session)
 		atomic_store(&r->passed_before, atomic_load(&r->passed));
 	atomic_store(&r->moved, session);
@@ -187,11 +189,21 @@ void job_rank_ended(struct job *j, uint32_t rank, int status)
 	job_ring_all(j);
 }
 
+uint32_t job_rank_session(const struct job *j, uint32_t rank)
+{
+	if (!job_here(j, rank))
+		return (uint32_t)(atomic_load(&j->rank[rank].told) >> 8);
+	uint32_t moved = atomic_load(&j->rank[rank].moved);
+	if (job_rank_state(j, rank) >= RANK_GONE)
+		return moved ? moved : 1;
+	return atomic_load(&j->head->session);
+}
+
 /* A rank that is further ahead than the next session has been there, so it has passed whatever there was to pass. */
 uint64_t job_rank_passed(const struct job *j, uint32_t rank)
 {
 	uint32_t session = atomic_load(&j->head->session);
-	uint64_t theirs = job_here(j, rank) ? session : atomic_load(&j->rank[rank].told) >> 8;
+	uint32_t theirs = job_rank_session(j, rank);
 	if (theirs > session + 1 && job_rank_state(j, rank) != RANK_DEAD)
 		return UINT64_MAX;
 	if (theirs == session)
