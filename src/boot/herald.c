@@ -58,7 +58,7 @@ static struct herald *the_herald; /* one a process, which is one rank */
 /* The later one has more; behind that a rank has ended comes nothing. */
 static uint64_t lateness(const struct bulletin *b)
 {
-	return b->state >= RANK_GONE ? UINT64_MAX : (uint64_t)b->serial + 1;
+	return b->state >= RANK_GONE ? UINT64_MAX : b->serial + 1;
 }
 
 /*

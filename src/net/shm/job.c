@@ -18,6 +18,7 @@
 #include "base/setting.h"
 #include "base/tick.h"
 #include "base/world.h"
+#include "base/wrap.h"
 #include "net/talk.h"
 
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20, TOLD_NAP_NS = 100000 };
@@ -165,7 +166,9 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	*j->head = (struct job_head){ .magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size };
 	j->head->here = j->size;
 	j->head->machines = 1;
-	atomic_store(&j->head->session, 1);
+	atomic_store(&j->head->session, wrap_first(32, 1)); /* past 32 bits, sessions and serials go on */
+	for (uint32_t r = 0; r < j->size && wrap_distance(); r++)
+		atomic_store(&j->rank[r].serial, wrap_first(32, 0));
 	if (getrandom(&j->head->id, sizeof j->head->id, 0) != sizeof j->head->id ||
 	    getrandom(j->head->key, sizeof j->head->key, 0) != sizeof j->head->key)
 		return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
@@ -362,7 +365,7 @@ void job_ring(struct job *j, uint32_t rank)
 }
 
 /* A rank of another machine, seen from this session: what was said of it may be of another one. */
-static enum rank_state told_state(uint64_t told, uint32_t session)
+static enum rank_state told_state(uint64_t told, uint64_t session)
 {
 	enum rank_state state = (enum rank_state)(told & 0xff);
 	if (state >= RANK_GONE)
@@ -370,7 +373,7 @@ static enum rank_state told_state(uint64_t told, uint32_t session)
 	return told >> 8 < session ? RANK_EXPECTED : told >> 8 > session ? RANK_CLOSED : state;
 }
 
-static void rank_renew(struct job *j, uint32_t rank, uint32_t session)
+static void rank_renew(struct job *j, uint32_t rank, uint64_t session)
 {
 	struct job_rank *r = &j->rank[rank];
 	uint32_t closed = RANK_CLOSED;
@@ -479,10 +482,10 @@ static void job_ring_all(struct job *j)
  * A session may end while this is done: then it is done again for the next, which may have counted the rank already; one too many
  * makes others look for who has left, and no more. What was told is written first, so whoever makes the memory new either sees it or is seen here.
  */
-void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_state state)
+void job_rank_told(struct job *j, uint32_t rank, uint64_t session, enum rank_state state)
 {
-	uint32_t now;
-	atomic_store(&j->rank[rank].told, (uint64_t)session << 8 | state);
+	uint64_t now;
+	atomic_store(&j->rank[rank].told, session << 8 | state);
 	do {
 		while (job_renewing(j))
 			world_real.nap(TOLD_NAP_NS);
@@ -510,7 +513,7 @@ void job_rank_ended(struct job *j, uint32_t rank, int status)
 /* A rank that is further ahead than the next session has been there, so it has passed whatever there was to pass. */
 uint64_t job_rank_passed(const struct job *j, uint32_t rank)
 {
-	uint32_t session = atomic_load(&j->head->session);
+	uint64_t session = atomic_load(&j->head->session);
 	uint64_t theirs = job_here(j, rank) ? session : atomic_load(&j->rank[rank].told) >> 8;
 	if (theirs > session + 1 && job_rank_state(j, rank) != RANK_DEAD)
 		return UINT64_MAX;

@@ -47,9 +47,9 @@ struct job_head {
 	_Atomic uint32_t renewing;  /* while the last rank to leave makes the memory new: that rank, plus 1 */
 	_Atomic uint32_t left;      /* ranks that have closed, are gone or dead in this session, */
 	_Atomic uint32_t left_here; /* and those of them that are on this machine */
-	_Atomic uint32_t
+	_Atomic uint64_t
 		session;       /* of this machine, from 1: the ranks of another may be in the next already */
-	_Atomic uint32_t next; /* while the memory is made new: the session that it is made for */
+	_Atomic uint64_t next; /* while the memory is made new: the session that it is made for */
 	_Atomic uint32_t scribe;    /* 1 while somebody writes what was heard of ranks that are not here */
 	uint32_t machine, machines; /* which one this is of how many */
 	uint32_t here;              /* ranks that are on it */
@@ -85,7 +85,7 @@ struct job_rank {
 	_Atomic uint64_t passed;        /* barriers that go by messages, in its session, */
 	_Atomic uint64_t passed_before; /* and in the one before that */
 	uint32_t machine;               /* that it is on */
-	_Atomic uint32_t serial;        /* grows with whatever its bulletin says */
+	_Atomic uint64_t serial;        /* grows with whatever its bulletin says */
 	_Atomic uint32_t
 		herald; /* port of loopback where a byte says that its bulletin has changed; 0: nobody asks */
 	_Atomic uint64_t
@@ -164,7 +164,7 @@ bool job_renewing(const struct job *j);              /* the memory is being made
 /* A rank leaves the session; the last one to do so makes the memory new. */
 void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state);
 /* What another machine said of its rank; rings every bell if it has left. By whoever is the scribe. */
-void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_state state);
+void job_rank_told(struct job *j, uint32_t rank, uint64_t session, enum rank_state state);
 enum rank_state job_rank_state(const struct job *j, uint32_t rank);
 /* How many barriers by messages it has passed in this session, as far as is known. */
 uint64_t job_rank_passed(const struct job *j, uint32_t rank);
