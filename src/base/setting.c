@@ -58,6 +58,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_CHECK] = { "TERN_CHECK", CHECK_UNLESS_SET,
 			    "1: notice when data under way or a free buffer is written to, "
 			    "and when a second thread uses an endpoint" },
+	[SETTING_WRAP] = { "TERN_WRAP", "0",
+			   "for tests of a debug build, the same at every rank: numbers that wrap (of laps, packets, "
+			   "messages, names) start so many before their wrap; 0: where they always start" },
 	[SETTING_TRACE] = { "TERN_TRACE", "",
 			    "record what each rank does in the file of this name and its rank; for tern trace" },
 	[SETTING_CONTEXTS] = { "TERN_CONTEXTS", "16",

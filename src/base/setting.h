@@ -29,6 +29,7 @@ enum setting {
 	SETTING_SINGLE_COPY,  /* 0: do not move bytes between processes by the kernel */
 	SETTING_SPILL,        /* bytes for typed messages that found no buffer */
 	SETTING_CHECK,        /* 1: notice buffers that change while they must not */
+	SETTING_WRAP,         /* how far before their wrap numbers start; see base/wrap.h */
 	SETTING_TRACE,        /* the files that record what ranks do */
 	SETTING_CONTEXTS,     /* threads that can have started and not ended, on each rank */
 	SETTING_STACK,        /* bytes of each thread's stack */

@@ -42,7 +42,8 @@ struct header {
 
 static uint32_t stamp_of(uint64_t now)
 {
-	return (uint32_t)(now >> STAMP_SHIFT) | 1;
+	uint64_t ticks = now >> STAMP_SHIFT;
+	return (uint32_t)(ticks + wrap_clock(ticks)) | 1;
 }
 
 static void retry_open(struct path *p)
@@ -50,6 +51,13 @@ static void retry_open(struct path *p)
 	/* Without memory there is no window, and nothing is ready to be sent; opening is tried again then. */
 	p->retry.window = memory_new(SIZE_FIRST, sizeof *p->retry.window);
 	p->retry.size = SIZE_FIRST;
+}
+
+static void retry_begin(struct path *p)
+{
+	struct retry *r = &p->retry;
+	r->first = r->next = r->expected = (uint32_t)wrap_first(32, 0);
+	retry_open(p);
 }
 
 /* A way that is long and fast has more under way; without memory it stays as it is. */
@@ -428,7 +436,7 @@ static uint64_t retry_tick(struct path *p, uint64_t now)
 const struct service retry_service = {
 	.name = "retry",
 	.adds = PROVIDES_RELIABLE,
-	.open = retry_open,
+	.open = retry_begin,
 	.close = retry_close,
 	.stop = retry_stop,
 	.ready = retry_ready,

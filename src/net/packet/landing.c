@@ -121,7 +121,7 @@ unsigned landing_free(const struct in *in)
 
 uint64_t landing_allowed(const struct in *in)
 {
-	return in->landed ? in->landed + landing_free(in) : LANDING;
+	return in->landed + landing_free(in);
 }
 
 unsigned landing_lines(const struct in *in)
@@ -209,7 +209,7 @@ void landing_forget(struct in *in)
 
 uint64_t landing_begun(const struct in *in)
 {
-	return lane_sent(&in->fill) + (in->open != NULL);
+	return lane_count(&in->fill) + (in->open != NULL);
 }
 
 /* The head of a message without a payload, but for its lap. */

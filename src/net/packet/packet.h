@@ -28,6 +28,7 @@
 #ifndef TERN_NET_PACKET_PACKET_H
 #define TERN_NET_PACKET_PACKET_H
 
+#include "base/wrap.h"
 #include "net/net.h"
 #include "net/packet/terms.h"
 #include "net/packet/wire.h"
@@ -301,6 +302,12 @@ static inline void packet_count(struct packet_net *n, enum pulse_count what, uin
 static inline unsigned path_ahead(const struct path *p)
 {
 	return p->ahead_in == p->net->round ? p->ahead : 0;
+}
+
+/* Where payloads of a stream are counted from. */
+static inline uint64_t payload_first(void)
+{
+	return wrap_first(32, 0);
 }
 
 /* -- place.c: walking along a ring -- */
