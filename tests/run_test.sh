@@ -522,6 +522,19 @@ kill -9 "$front" "$(child_of "$front")"
 ended
 check_nothing_left
 
+space=(unshare --fork --pid --mount-proc --kill-child)
+if "${space[@]}" true 2>/dev/null; then
+	sentence "in a name space of processes not even what ranks have started is left then"
+	: >"$out"
+	RUN_TEST_MARK=$mark "${space[@]}" "$tern" run -n 3 sh -c "$brood" >"$out" 2>"$err" </dev/null &
+	space_is=$!
+	until_true count_printed '[0-9]+' 3 || fail "it does not begin"
+	front=$(child_of $space_is)
+	kill -9 "$front" "$(child_of "$front")"
+	wait $space_is 2>/dev/null
+	check_nothing_left
+fi
+
 sentence "the keeper is not found by the command's name"
 start -n 2 sh -c "$brood"
 keeper_is_called() { keeper_is_there && [[ $(<"/proc/$keeper/comm") == keeper ]]; }
