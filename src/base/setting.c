@@ -90,6 +90,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			      "under another launcher: ranks for which this differs share no memory, as if on different machines" },
 	[SETTING_KEEPALIVE] = { "TERN_KEEPALIVE", "30",
 				"seconds of silence after which another machine is taken for lost; 0: never" },
+	[SETTING_UNREACHABLE] = { "TERN_UNREACHABLE", "wait",
+				  "when a rank that lives has not answered for TERN_KEEPALIVE seconds: wait for it, or fail "
+				  "the calls that need it" },
 };
 
 int setting_is_text(enum setting s)
@@ -105,6 +108,7 @@ int setting_is_text(enum setting s)
 	case SETTING_FAULT:
 	case SETTING_PROTECT:
 	case SETTING_MACHINE:
+	case SETTING_UNREACHABLE:
 		return 1;
 	default:
 		return 0;

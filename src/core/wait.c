@@ -309,7 +309,7 @@ static int wait_missing(struct endpoint *e)
 		if (e->site.peer[r].lost && !e->site.peer[r].forgiven) {
 			struct net *net = e->site.peer[r].net;
 			int rc = net->ops->check(net, r);
-			if (rc == -EOWNERDEAD || rc == -EPROTO)
+			if (rc == -EOWNERDEAD || rc == -EPROTO || rc == -EHOSTUNREACH)
 				return (int)r;
 			if (alone && missing < 0)
 				missing = (int)r;
