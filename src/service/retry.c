@@ -372,6 +372,8 @@ static void timer_expire(struct path *p, uint64_t now)
 			flight_lose(r, flight_at(r, i), now);
 	if (r->tries)
 		pace_timeout(&r->pace, now);
+	else
+		r->overdue = now;
 	r->tries += r->tries < BACKOFF_MOST;
 	uint64_t patience = pace_patience(&r->pace), most = patience > BACKOFF_NS ? patience : BACKOFF_NS;
 	r->timer = now + (patience << r->tries < most ? patience << r->tries : most);

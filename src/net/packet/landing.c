@@ -265,6 +265,8 @@ static void news_take(struct path *p, const struct record *r)
 		p->confirm.answer = r->generation;
 		p->wishes |= 1u << NEWS_CONFIRM;
 	}
+	if (r->news == NEWS_LOST)
+		silence_told(p);
 	if (r->news == NEWS_CONFIRM && r->generation == p->confirm.asked) {
 		p->confirm.landed = p->confirm.asked - 1;
 		p->confirm.asked = 0;

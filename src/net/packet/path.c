@@ -125,6 +125,7 @@ void path_question(struct path *p)
 	if (p->confirm.asked)
 		return;
 	p->confirm.asked = p->confirm.sent + 1;
+	p->confirm.since = p->net->now;
 	p->wishes |= 1u << NEWS_ASK;
 	path_stir(p);
 }
