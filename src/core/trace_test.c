@@ -207,6 +207,15 @@ static size_t pipe_empty(int fd, char *to, size_t room)
 	return had;
 }
 
+static uint64_t dropped(const struct track *t)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < t->records; i++)
+		if (t->record[i].kind == RECORD_DROPPED)
+			n += t->record[i].sequence;
+	return n;
+}
+
 TEST(a_file_that_takes_nothing_costs_events_and_never_blocks)
 {
 	enum { MANY = 40000, PIPE_MOST = 1 << 22 };
@@ -237,17 +246,17 @@ TEST(a_file_that_takes_nothing_costs_events_and_never_blocks)
 	had = pipe_empty(fd, text, sizeof text);
 	CHECK(write(copy, text, had) == (ssize_t)had);
 	tracks_read();
-	uint64_t lost = 0;
-	for (size_t i = 0; i < track[0].records; i++)
-		if (track[0].record[i].kind == RECORD_DROPPED)
-			lost += track[0].record[i].sequence;
+	uint64_t lost = dropped(&track[0]), lost_there = dropped(&track[1]);
 	CHECK(lost > 0);
 	uint64_t known = count(&track[0], RECORD_REQUEST) + lost;
 	CHECK(asked == 1 ? known == MANY + 1
 			 : known > MANY + asked); /* what was asked for in vain was answered, too */
 	CHECK_IS(find(&track[0], RECORD_REQUEST, MANY + asked - 1) != NULL,
 		 1); /* counted on, whatever was dropped */
-	CHECK_IS(count(&track[1], RECORD_HANDLE), MANY + asked);
+	if (lost_there) /* a busy machine may not write a file as fast, either */
+		CHECK(count(&track[1], RECORD_HANDLE) + lost_there >= MANY + asked);
+	else
+		CHECK_IS(count(&track[1], RECORD_HANDLE), MANY + asked);
 	folder_remove();
 }
 
