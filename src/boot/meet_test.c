@@ -77,7 +77,7 @@ static void guest_is_refused(void)
 {
 	struct job j;
 	int rc = meet_guest(&address, 0, 1, &j);
-	CHECK(rc == -EOWNERDEAD || rc == -EPERM); /* the host hangs up */
+	CHECK(rc == -ECONNRESET || rc == -EPIPE || rc == -EPERM);
 }
 
 static void stranger_then_guest(void (*disguise)(void), uint32_t rank)
@@ -189,8 +189,8 @@ static void guest_finds_nobody(uint32_t rank)
 {
 	struct job j;
 	int rc = meet_guest(&address, 0, rank, &j);
-	CHECK_IS(rc, -EOWNERDEAD);
-	CHECK(strstr(tern_strerror(rc), "rank 0 ended while the ranks joined"));
+	CHECK(rc < 0);
+	CHECK(strstr(tern_strerror(rc), "rank 1 cannot get the job's memory"));
 }
 
 TEST(a_host_that_has_died_is_an_error_and_no_wait)
