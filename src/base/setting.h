@@ -43,7 +43,7 @@ enum setting {
 	SETTING_FAULT,        /* what a packet network shall do wrong */
 	SETTING_PROTECT,      /* auto, none, auth, encrypt */
 	SETTING_MACHINE, /* which machine this process shall count as on: ranks of another share no memory */
-	SETTING_JOIN,      /* s that tern_open() waits for the other ranks of another launcher's job */
+	SETTING_JOIN,    /* s that tern_open() waits for the other ranks of another launcher's job */
 	SETTING_KEEPALIVE, /* s of silence after which another machine is taken for lost */
 	SETTING_COUNT
 };
