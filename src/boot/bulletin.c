@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-
 static void bulletin_fill(const struct job *j, uint32_t rank, struct bulletin *n)
 {
 	const struct job_rank *r = &j->rank[rank];

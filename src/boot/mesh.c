@@ -43,10 +43,10 @@ static void peer_open(struct mesh *m, uint32_t machine, const struct sockaddr_in
 	bool lower = m->job->head->machine < machine;
 	uint64_t *said = (uint64_t *)(void *)((char *)m + said_at(m->job));
 	m->peer[machine] = (struct mesh_peer){ .stream = { .fd = -1 },
-					  .address = *address,
-					  .recall = clock_ns() + (lower ? 0 : SECOND),
-					  .over = machine == m->job->head->machine,
-					  .said = said + (size_t)machine * m->here };
+					       .address = *address,
+					       .recall = clock_ns() + (lower ? 0 : SECOND),
+					       .over = machine == m->job->head->machine,
+					       .said = said + (size_t)machine * m->here };
 	silence_begin(&m->peer[machine].silence, m->silence);
 }
 
@@ -197,7 +197,8 @@ static void peer_serve(struct mesh *m, uint32_t machine)
 static bool adoptable(const struct mesh *m, const struct channel *c)
 {
 	const struct mesh_peer *p = &m->peer[c->peer];
-	return !p->over && !(authenticated(&p->stream) && p->stream.caller && m->job->head->machine < c->peer);
+	return !p->over &&
+	       !(authenticated(&p->stream) && p->stream.caller && m->job->head->machine < c->peer);
 }
 
 static bool known(const struct mesh *m, const struct channel *c)
