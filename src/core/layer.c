@@ -67,6 +67,13 @@ void layers_leave(struct endpoint *e)
 			layer_table[i]->leave(e->layer[i]);
 }
 
+void layers_disown(struct endpoint *e)
+{
+	for (int i = 0; i < LAYERS; i++)
+		if (e->layer[i] && layer_table[i]->disown)
+			layer_table[i]->disown(e->layer[i]);
+}
+
 void layers_report(const struct endpoint *e, int fd)
 {
 	for (int i = 0; i < LAYERS; i++)

@@ -10,6 +10,7 @@
 #include "boot/boot.h"
 #include "core/delivery.h"
 #include "core/door.h"
+#include "core/fork.h"
 #include "core/layer.h"
 #include "core/rules.h"
 #include "core/share.h"
@@ -208,6 +209,7 @@ static struct group *group_new(uint32_t members)
 
 void group_free(struct group *g)
 {
+	fork_closed(g);
 	for (uint32_t i = 0; i < g->size; i++)
 		endpoint_free(g->member[i]);
 	if (g->job.base)
@@ -309,6 +311,7 @@ int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
 		return group_fail(g, rc);
 	}
 	attach_opened(g);
+	fork_opened(g);
 	*t = g->member[0]->t;
 	return 0;
 }
@@ -339,6 +342,7 @@ int tern_open_local_layout(uint32_t n, tern **t, unsigned layout)
 	if (rc)
 		return group_fail(g, rc);
 	attach_opened(g);
+	fork_opened(g);
 	for (uint32_t r = 0; r < n; r++)
 		t[r] = g->member[r]->t;
 	return 0;
@@ -393,6 +397,9 @@ int tern_close(tern *t)
 
 int tern_on(tern *t, unsigned id, tern_handler *fn)
 {
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	if (id >= TERN_HANDLER_MAX)
 		return error_set(-ERANGE, "handler %u was registered; handlers are numbered 0 to %d", id,
 				 TERN_HANDLER_MAX - 1);

@@ -23,6 +23,7 @@ const struct rule_text rule_table[RULES] = {
 	[RULE_HANDLING] = { -EPERM, "call it there, with the message that the handler was given" },
 	[RULE_THREAD] = { -EPERM, "give it the endpoint with tern_attach(), or share the endpoint "
 				  "(tern_options.shared, TERN_SHARED)" },
+	[RULE_FORKED] = { -EPERM, "let the parent call, or start a program of the child's own with exec" },
 	[RULE_TURN] = { -EDEADLK, "return -EAGAIN, and look in the next turn whether it has happened" },
 	[RULE_HOLD] = { -EDEADLK, "release it first" },
 	[RULE_WORDS] = { -E2BIG, "put more into a payload" },
@@ -92,8 +93,20 @@ static int rules_message(struct endpoint *e, uint32_t dst, unsigned id, unsigned
 	return 0;
 }
 
+int rules_forked(const struct endpoint *e)
+{
+	if (TERN_LIKELY(!e->forked))
+		return 0;
+	return rule_broken(RULE_FORKED,
+			   "process %d was forked from that of rank %u and cannot use its parent's endpoint",
+			   (int)e->forked, e->t->rank);
+}
+
 int rules_destination(struct endpoint *e, uint32_t dst)
 {
+	int rc = rules_forked(e);
+	if (rc)
+		return rc;
 	if (dst < e->t->size)
 		return 0;
 	return rule_broken(RULE_RANK, "rank %u was named; this job has ranks 0 to %u", dst, e->t->size - 1);
@@ -112,6 +125,9 @@ int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t
 
 int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, size_t len)
 {
+	int rc = rules_forked(e);
+	if (rc)
+		return rc;
 	if (!in_handler(e))
 		return rule_broken(RULE_REPLY_OUTSIDE,
 				   "rank %u asked for a reply to handler %u outside a handler: "
@@ -134,6 +150,9 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 
 int rules_handling(struct endpoint *e, const tern_msg *m, const char *what)
 {
+	int rc = rules_forked(e);
+	if (rc)
+		return rc;
 	if (in_handler(e) && m == rules_handled(e))
 		return 0;
 	return rule_broken(RULE_HANDLING, "%s is for the handler of that very message, before it returns",
@@ -142,8 +161,11 @@ int rules_handling(struct endpoint *e, const tern_msg *m, const char *what)
 
 static int rules_thread(struct endpoint *e, const char *what)
 {
-	if (!attach_is_mine(e))
+	if (!attach_is_mine(e)) {
+		if (e->forked)
+			return rules_forked(e);
 		attach_first(e); /* before anything else is read: another thread may be borrowing it */
+	}
 	if (TERN_LIKELY(!e->checked || attach_is_mine(e)))
 		return 0;
 	return rule_broken(RULE_THREAD, "%s was called by a thread that does not have rank %u", what,

@@ -157,6 +157,9 @@ static void data_of_stats(const struct endpoint *e, tern_stats_data *out)
 int tern_stats(tern *t, tern_stats_data *out)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct endpoint *e = t->own;
 	*out = (tern_stats_data){ .handled = e->served, .counting = e->stats != NULL };
 	for (uint32_t r = 0; r < t->size; r++)
@@ -185,6 +188,9 @@ static tern_stats_net_data data_of_packets(const struct endpoint *e)
 int tern_stats_net(tern *t, tern_stats_net_data *out)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	tern_stats_net_data d = data_of_packets(t->own);
 	d.size = out->size;
 	if (d.size < NET_SIZE_LEAST || d.size > NET_SIZE_MOST)
@@ -230,6 +236,9 @@ int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out)
 int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct endpoint *e = t->own;
 	if (id >= TERN_STATS_HANDLERS)
 		return error_set(-ERANGE,
@@ -266,6 +275,9 @@ static void handler_add(tern_stats_handler_data *sum, const tern_stats_handler_d
 int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	if (layer >= TERN_STATS_LAYERS)
 		return error_set(-ERANGE,
 				 "the counts of layer %u were asked for; layers are numbered 0 to %d", layer,
@@ -286,6 +298,9 @@ int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct endpoint *e = t->own;
 	if (bucket >= TERN_STATS_TIMES)
 		return error_set(-ERANGE, "bucket %u of the times was asked for; there are %d", bucket,

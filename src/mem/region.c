@@ -82,6 +82,9 @@ int tern_register(tern *t, void *p, size_t len, tern_addr *a)
 {
 	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
+	int rc = rules_forked(t->own);
+	if (rc)
+		return rc;
 	if (!p || !len || len >> ADDR_SEGMENT_SHIFT)
 		return error_set(-EINVAL, "%zu bytes at %p cannot be registered", len, p);
 	if (region_open(m, 0, JOB_REGIONS_OWN, p, len, a))

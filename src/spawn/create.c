@@ -377,6 +377,9 @@ static bool thread_over(struct endpoint *e, void *arg)
 int tern_join(tern *t, tern_thread *thread, uint64_t *result)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct ladder l = { .over = thread_over,
 			    .arg = thread,
 			    .call = "tern_join",

@@ -131,6 +131,9 @@ static struct outgoing *outgoing_named(const struct typed *y, tern_mid mid)
 int tern_bufdone(tern *t, tern_mid mid)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct typed *y = typed_here(t);
 	bool short_one = mid & NAME_OVER && (mid & ~NAME_OVER) - 1 < y->named;
 	if (!in_handler(y->e) && !held(y->e))

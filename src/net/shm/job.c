@@ -287,6 +287,13 @@ void job_unmap(struct job *j)
 	j->base = NULL;
 }
 
+void job_disown(struct job *j)
+{
+	const int protection = PROT_READ | PROT_WRITE, how = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+	if (mmap(j->base, j->bytes, protection, how, j->fd, 0) == MAP_FAILED) /* the descriptor is closed */
+		mmap(j->base, j->bytes, protection, how | MAP_ANONYMOUS, -1, 0);
+}
+
 void job_forget(struct job *j)
 {
 	close(j->fd);

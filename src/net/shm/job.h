@@ -140,6 +140,7 @@ int job_create(struct job *j, uint32_t size, uint64_t budget);
 int job_map(struct job *j, int fd);
 int job_view(struct job *j, int fd); /* the same, to be read only: for who looks at a job from outside */
 void job_unmap(struct job *j);
+void job_disown(struct job *j); /* what this process writes there from now on is a copy of its own */
 void job_forget(struct job *j); /* closes the descriptor, which job_unmap() leaves alone */
 
 /*
