@@ -40,6 +40,7 @@ struct retry {
 	size_t heavy;               /* bytes of those */
 	uint64_t since;             /* when the first of those came, ns */
 	uint32_t echo;              /* the stamp of the last one */
+	bool doubled;               /* one of them had come before */
 };
 
 /* Takes in the acknowledgement that was put off, if there is one. */

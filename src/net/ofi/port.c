@@ -490,6 +490,22 @@ static int port_settle(struct port *p)
 	return rc ? rc : wake_open(p);
 }
 
+/*
+ * libfabric's reliable messages over UDP (ofi_rxd, as of 1.17) deliver nothing any more once three endpoints talk. A job over
+ * them would hang at one of its first barriers.
+ */
+/* cost: base setup */
+static int provider_refuse(const struct port *p)
+{
+	if (p->size <= 2 || !strstr(fabric_name(&p->fabric), "ofi_rxd"))
+		return 0;
+	return error_set(
+		-ENOTSUP,
+		"TERN_NET asks for libfabric's provider %s, which carries nothing any more as soon as three ranks "
+		"talk, and this job has %u: use TERN_NET=udp, Tern's own, or another provider, such as ofi/tcp",
+		fabric_name(&p->fabric), p->size);
+}
+
 /* cost: base setup */
 int port_open(struct port **out, struct job *job, uint32_t size, const char *name)
 {
@@ -502,6 +518,8 @@ int port_open(struct port **out, struct job *job, uint32_t size, const char *nam
 	int rc = setting_number(SETTING_OFI_WAIT, &waits);
 	if (!rc)
 		rc = fabric_open(&p->fabric, name, 0, size, waits);
+	if (!rc)
+		rc = provider_refuse(p);
 	if (!rc)
 		rc = port_settle(p);
 	if (rc) {

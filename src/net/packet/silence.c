@@ -136,7 +136,7 @@ static const char *advice_text(const struct path *p, const struct failure *f, ch
 	if (p->silence.lossy)
 		snprintf(
 			text, ADVICE_MOST,
-			"a connection broke%s%s, and messages were lost with it; with TERN_SERVICE=order,flow,retry "
+			"messages were lost, as when a connection breaks%s%s; with TERN_SERVICE=order,flow,retry "
 			"Tern sends again what is lost",
 			f->error ? ": " : "", f->error ? strerror(f->error) : "");
 	else if (!f->error && job_here(p->net->job, p->rank))
