@@ -157,7 +157,9 @@ static bool manager_serve(int fd, unsigned *arrived)
 	} else if (strcmp(line, "cmd=barrier_in") == 0)
 		++*arrived;
 	else if (sscanf(line, "cmd=get kvsname=kvs_7_0 key=%63s", key) == 1)
-		answer(fd, value_of(key) ? "cmd=get_result rc=0 msg=success value=%s\n" : "cmd=get_result rc=-1 msg=%s\n",
+		answer(fd,
+		       value_of(key) ? "cmd=get_result rc=0 msg=success value=%s\n"
+				     : "cmd=get_result rc=-1 msg=%s\n",
 		       value_of(key) ? value_of(key) : "key_not_found");
 	else if (strcmp(line, "cmd=finalize") == 0)
 		answer(fd, "cmd=finalize_ack\n");
@@ -308,7 +310,8 @@ static void rank_names_it(uint32_t rank)
 TEST(a_rank_that_dies_while_joining_is_named_by_the_others)
 {
 	for (int victim = 0; victim < RANKS; victim++) {
-		snprintf(expected_words, sizeof expected_words, "rank %d ended while the ranks joined", victim);
+		snprintf(expected_words, sizeof expected_words, "rank %d ended while the ranks joined",
+			 victim);
 		doomed = victim;
 		table.count = 0;
 		ranks_start(rank_names_it);
@@ -348,7 +351,8 @@ static void rank_2_is_late(uint32_t rank)
 	}
 	int rc = boot_find(&b);
 	CHECK_IS(rc, -ETIMEDOUT);
-	CHECK(sentence_has(rc, "some rank has not called tern_open()") && sentence_has(rc, "1 s (TERN_JOIN)"));
+	CHECK(sentence_has(rc, "some rank has not called tern_open()") &&
+	      sentence_has(rc, "1 s (TERN_JOIN)"));
 }
 
 TEST(nobody_waits_for_longer_than_asked_for_ranks_that_do_not_join)

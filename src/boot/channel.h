@@ -38,8 +38,8 @@ struct channel {
 	uint64_t begun; /* when, ns */
 	uint32_t peer;  /* its machine: known when it has greeted, believed with its first bulletin */
 	struct greeting mine;
-	size_t mine_at;       /* how much of it has been written */
-	uint8_t key[JOB_KEY]; /* the job's, then this connection's */
+	size_t mine_at;          /* how much of it has been written */
+	uint8_t key[JOB_KEY];    /* the job's, then this connection's */
 	uint64_t sent, received; /* bulletins that were believed, of the latter */
 	struct sealed out;
 	size_t out_at; /* how much of it has been written */
@@ -65,7 +65,8 @@ void channel_close(struct channel *c);
 
 /* Whether a bulletin can be taken: the other end has greeted, and the last one was written. */
 bool channel_room(const struct channel *c);
-void channel_send(struct channel *c, const struct bulletin *b); /* if there is room; channel_flush() writes it */
+void channel_send(struct channel *c,
+		  const struct bulletin *b); /* if there is room; channel_flush() writes it */
 /* Writes what can be written: 0, or the negative errno that ended it. */
 int channel_flush(struct channel *c);
 bool channel_waits(const struct channel *c); /* something is to be written */

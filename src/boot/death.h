@@ -29,7 +29,8 @@ struct deaths {
 };
 
 /* `room` has a place for each rank that is here. Every rank that is here has `pid` and `born`. */
-void deaths_open(struct deaths *d, struct job *job, struct watched *room, const struct process_name *launcher);
+void deaths_open(struct deaths *d, struct job *job, struct watched *room,
+		 const struct process_name *launcher);
 /* What to wait for: 1 + count places. */
 unsigned deaths_polls(const struct deaths *d, struct pollfd *p);
 /* Tells the job of whoever has ended; `p` as it was filled, and poll() has answered. */

@@ -104,7 +104,8 @@ static int addresses(const struct joining *j, struct sockaddr_in6 *address)
 			continue;
 		address[j->machine[r]] = j->card[r].link;
 		if (j->machines > 1 && !j->card[r].link.sin6_family)
-			return error_set(-ENOTSUP, "rank %u on %.63s cannot reach other machines, and says why", r,
+			return error_set(-ENOTSUP,
+					 "rank %u on %.63s cannot reach other machines, and says why", r,
 					 j->card[r].place.host);
 	}
 	return 0;
@@ -152,8 +153,11 @@ static int meet_as_host(struct joining *j)
 
 static int meet(struct joining *j)
 {
-	uint32_t host = host_of(j, j->rank);
-	return host == j->rank ? meet_as_host(j) : meet_guest(&j->card[host].meet, host, j->rank, j->job);
+	const struct card *lowest = &j->card[host_of(j, j->rank)];
+	const struct meet_host host = { .rank = (uint32_t)(lowest - j->card),
+					.address = lowest->meet,
+					.process = lowest->process };
+	return host.rank == j->rank ? meet_as_host(j) : meet_guest(&host, j->rank, j->job);
 }
 
 static int cards_exchange(struct joining *j)
@@ -177,7 +181,9 @@ static void joining_close(const struct joining *j)
 
 static int find_the_others(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, struct job *job)
 {
-	struct joining j = { .pmi = pmi, .rank = rank, .size = size, .meeting = -1, .listener = -1, .job = job };
+	struct joining j = {
+		.pmi = pmi, .rank = rank, .size = size, .meeting = -1, .listener = -1, .job = job
+	};
 	j.card = calloc(size, sizeof *j.card);
 	j.machine = calloc(size, sizeof *j.machine);
 	int rc = j.card && j.machine ? cards_exchange(&j)

@@ -25,14 +25,14 @@
 #define SECOND UINT64_C(1000000000)
 
 enum {
-	ROUND_MS = 100,       /* while something is to be looked after that wakes nobody */
-	LOOK_MS = 1000,       /* a notice may get lost */
+	ROUND_MS = 100,         /* while something is to be looked after that wakes nobody */
+	LOOK_MS = 1000,         /* a notice may get lost */
 	SETTLE_NS = 1000000000, /* how long a rank that leaves waits for its link, at most */
 	NAP_NS = 200000,
 	AGAIN_NS = 10000000, /* between looks, or links, when something is wrong */
 	PART_S = 1,          /* how long others may take to see that a link has ended */
-	LAST_S = 30,         /* how long a machine that cannot be reached is tried in the end, if silence is none */
-	LINKS = 100,         /* that a guard starts, at most */
+	LAST_S = 30, /* how long a machine that cannot be reached is tried in the end, if silence is none */
+	LINKS = 100, /* that a guard starts, at most */
 };
 
 struct link {
@@ -235,7 +235,8 @@ static int link_start(struct link *l)
 		rc = guard_start(l);
 	if (l->notice >= 0)
 		close(l->notice);
-	return rc ? error_set(rc, "starting the process that watches the ranks of this machine: %s", strerror(-rc))
+	return rc ? error_set(rc, "starting the process that watches the ranks of this machine: %s",
+			      strerror(-rc))
 		  : 0;
 }
 

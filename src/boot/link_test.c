@@ -239,7 +239,6 @@ TEST(sessions_follow_each_other_under_watch)
 	crew_end();
 }
 
-
 /* -- The link itself ------------------------------------------------------------------------ */
 
 static void wait_for_death_of_1(void)

@@ -17,11 +17,14 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/setting.h"
+#include "base/world.h"
 #include "boot/process.h"
 
 enum {
 	LOOK_MS = 100, /* how often the host looks whether those live who have not come */
 	KNOCK_S = 5,   /* how long one that has come may say nothing */
+	END_NS = 1000000000,
+	NAP_NS = 1000000,
 };
 
 /* What a guest says, and what the host answers; the descriptor comes beside it. */
@@ -217,8 +220,7 @@ static int host_missing(const struct host *h)
 static int host_look(const struct host *h)
 {
 	for (uint32_t r = 0; h->plan->process && r < h->plan->size; r++) {
-		const struct process_name *p = &h->plan->process[r];
-		if (!is_guest(h, r) || h->guest[r].fd >= 0 || process_born(p->pid) == p->born)
+		if (!is_guest(h, r) || h->guest[r].fd >= 0 || !process_ended(&h->plan->process[r]))
 			continue;
 		return error_set(-EOWNERDEAD, "rank %u ended while the ranks joined their job", r);
 	}
@@ -322,23 +324,40 @@ static int guest_connect(const struct meet_address *host, uint32_t rank, int *ou
 	return rc;
 }
 
-int meet_guest(const struct meet_address *host, uint32_t lowest, uint32_t rank, struct job *job)
+/* A process that ends closes its sockets a moment before it has ended. */
+static bool host_ended(const struct meet_host *host)
+{
+	uint64_t end = clock_ns() + END_NS;
+	while (!process_ended(&host->process))
+		if (clock_ns() < end)
+			world_real.nap(NAP_NS);
+		else
+			return false;
+	return true;
+}
+
+static int guest_failed(const struct meet_host *host, uint32_t rank, int rc)
+{
+	if (rc == -EAGAIN)
+		return error_set(-ETIMEDOUT, "rank %u has given rank %u no memory within %llu s (TERN_JOIN)",
+				 host->rank, rank, (unsigned long long)patience_s());
+	if ((rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -EPIPE) && host_ended(host))
+		return error_set(-EOWNERDEAD, "rank %u ended while the ranks joined their job", host->rank);
+	return error_set(rc, "rank %u cannot get the job's memory from rank %u: %s", rank, host->rank,
+			 strerror(-rc));
+}
+
+int meet_guest(const struct meet_host *host, uint32_t rank, struct job *job)
 {
 	struct welcome w;
 	int fd, memory = -1;
-	int rc = guest_connect(host, rank, &fd);
+	int rc = guest_connect(&host->address, rank, &fd);
 	if (!rc) {
 		rc = welcome_receive(fd, &w, &memory);
 		close(fd);
 	}
-	if (rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -EPIPE)
-		rc = error_set(-EOWNERDEAD, "rank %u ended while the ranks joined their job", lowest);
-	else if (rc == -EAGAIN)
-		rc = error_set(-ETIMEDOUT, "rank %u has given rank %u no memory within %llu s (TERN_JOIN)", lowest,
-			       rank, (unsigned long long)patience_s());
-	else if (rc)
-		rc = error_set(rc, "rank %u cannot get the job's memory from rank %u: %s", rank, lowest,
-			       strerror(-rc));
+	if (rc)
+		rc = guest_failed(host, rank, rc);
 	else if (w.rc < 0 && *w.text)
 		rc = error_set(w.rc, "%s", w.text);
 	else if (w.rc || memory < 0)

@@ -48,7 +48,12 @@ struct meet_plan {
  */
 int meet_host(int fd, const struct meet_address *a, uint32_t rank, const struct meet_plan *plan,
 	      struct job *job);
-/* Any other rank; `lowest` is the host's. The job's descriptor belongs to the caller, as after job_create(). */
-int meet_guest(const struct meet_address *host, uint32_t lowest, uint32_t rank, struct job *job);
+/* Any other rank, and whom it comes to. The job's descriptor belongs to the caller, as after job_create(). */
+struct meet_host {
+	uint32_t rank;
+	struct meet_address address;
+	struct process_name process;
+};
+int meet_guest(const struct meet_host *host, uint32_t rank, struct job *job);
 
 #endif

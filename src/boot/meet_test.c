@@ -25,9 +25,17 @@ static const struct meet_plan *plan_of(uint32_t size)
 
 static struct meet_address address;
 static int door;
+static struct process_name host; /* this process, unless a test says otherwise */
+
+static int guest_meet(uint32_t rank, struct job *j)
+{
+	return meet_guest(&(struct meet_host){ .rank = 0, .address = address, .process = host }, rank, j);
+}
 
 static void guest_start(void (*guest)(uint32_t rank), uint32_t rank)
 {
+	if (!host.pid)
+		host = (struct process_name){ .pid = getpid(), .born = process_born(getpid()) };
 	fflush(NULL);
 	pid_t pid = fork();
 	REQUIRE(pid >= 0);
@@ -51,7 +59,7 @@ static unsigned guests_failed(void)
 static void guest_comes(uint32_t rank)
 {
 	struct job j;
-	CHECK_IS(meet_guest(&address, 0, rank, &j), 0);
+	CHECK_IS(guest_meet(rank, &j), 0);
 	CHECK_IS(j.size, 4);
 	CHECK_IS(atomic_load(&j.rank[rank].pid), getpid());
 	CHECK_IS(atomic_load(&j.rank[rank].born), process_born(getpid()));
@@ -76,7 +84,7 @@ TEST(every_rank_gets_the_memory_and_the_job_knows_its_process)
 static void guest_is_refused(void)
 {
 	struct job j;
-	int rc = meet_guest(&address, 0, 1, &j);
+	int rc = guest_meet(1, &j);
 	CHECK(rc == -ECONNRESET || rc == -EPIPE || rc == -EPERM);
 }
 
@@ -94,7 +102,7 @@ static void stranger_then_guest(void (*disguise)(void), uint32_t rank)
 	waitpid(stranger, &status, 0);
 	CHECK_IS(status, 0);
 	struct job j;
-	CHECK_IS(meet_guest(&address, 0, rank, &j), 0);
+	CHECK_IS(guest_meet(rank, &j), 0);
 }
 
 static void with_another_key(void)
@@ -142,7 +150,7 @@ TEST(another_user_is_sent_away_though_the_key_is_right)
 static void guest_meets_a_stranger(uint32_t rank)
 {
 	struct job j;
-	CHECK_IS(meet_guest(&address, 0, rank, &j), -EPERM);
+	CHECK_IS(guest_meet(rank, &j), -EPERM);
 }
 
 TEST(a_rank_does_not_tell_the_key_to_another_users_process)
@@ -169,7 +177,7 @@ TEST(a_rank_does_not_tell_the_key_to_another_users_process)
 static void guest_hears_why(uint32_t rank)
 {
 	struct job j;
-	int rc = meet_guest(&address, 0, rank, &j);
+	int rc = guest_meet(rank, &j);
 	CHECK_IS(rc, -ENOMEM);
 	CHECK(strstr(tern_strerror(rc), "TERN_MEMORY"));
 }
@@ -188,7 +196,7 @@ TEST(if_the_host_cannot_make_the_memory_every_rank_hears_why)
 static void guest_finds_nobody(uint32_t rank)
 {
 	struct job j;
-	int rc = meet_guest(&address, 0, rank, &j);
+	int rc = guest_meet(rank, &j);
 	CHECK(rc < 0);
 	CHECK(strstr(tern_strerror(rc), "rank 1 cannot get the job's memory"));
 }
@@ -199,6 +207,65 @@ TEST(a_host_that_has_died_is_an_error_and_no_wait)
 	close(door);
 	guest_start(guest_finds_nobody, 1);
 	CHECK_IS(guests_failed(), 0);
+}
+
+/* A process that has ended, and nobody has asked how. */
+static struct process_name process_dead(void)
+{
+	pid_t pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid == 0)
+		_exit(0);
+	struct process_name name = { .pid = pid, .born = process_born(pid) };
+	siginfo_t how;
+	REQUIRE(waitid(P_PID, (id_t)pid, &how, WEXITED | WNOWAIT) == 0);
+	return name;
+}
+
+static void guest_names_the_host(uint32_t rank)
+{
+	struct job j;
+	CHECK_IS(guest_meet(rank, &j), -EOWNERDEAD);
+	CHECK(strstr(tern_strerror(-EOWNERDEAD), "rank 0 ended while the ranks joined"));
+}
+
+TEST(a_host_whose_process_has_ended_is_named)
+{
+	REQUIRE(meet_open(&door, &address) == 0);
+	close(door);
+	host = process_dead();
+	guest_start(guest_names_the_host, 1);
+	CHECK_IS(guests_failed(), 0);
+	host.pid = 0;
+}
+
+TEST(a_guest_whose_process_has_ended_is_named_and_not_waited_for)
+{
+	struct job j;
+	struct meet_plan plan = *plan_of(3);
+	struct process_name process[3] = { { .pid = getpid(), .born = process_born(getpid()) } };
+	process[1] = process[0]; /* lives, and does not come */
+	process[2] = process_dead();
+	plan.process = process;
+	REQUIRE(meet_open(&door, &address) == 0);
+	CHECK_IS(meet_host(door, &address, 0, &plan, &j), -EOWNERDEAD);
+	CHECK(strstr(tern_strerror(-EOWNERDEAD), "rank 2 ended while the ranks joined"));
+	CHECK_IS(guests_failed(), 0);
+}
+
+TEST(a_guest_that_lives_and_does_not_come_is_waited_for_as_long_as_asked)
+{
+	struct job j;
+	struct meet_plan plan = *plan_of(2);
+	struct process_name process[2] = { { .pid = getpid(), .born = process_born(getpid()) } };
+	process[1] = process[0];
+	plan.process = process;
+	setenv("TERN_JOIN", "1", 1);
+	REQUIRE(meet_open(&door, &address) == 0);
+	CHECK_IS(meet_host(door, &address, 0, &plan, &j), -ETIMEDOUT);
+	CHECK(strstr(tern_strerror(-ETIMEDOUT), "rank 1 has not come") &&
+	      strstr(tern_strerror(-ETIMEDOUT), "TERN_JOIN"));
+	unsetenv("TERN_JOIN");
 }
 
 /* -- Cores ------------------------------------------------------------------------------ */
@@ -220,7 +287,7 @@ static void guest_bound(uint32_t rank)
 {
 	struct job j;
 	bind_to_the(rank);
-	CHECK_IS(meet_guest(&address, 0, rank, &j), 0);
+	CHECK_IS(guest_meet(rank, &j), 0);
 	CHECK_IS(j.head->cores, 2);
 }
 

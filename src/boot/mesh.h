@@ -28,15 +28,16 @@ struct mesh_peer {
 	uint64_t recall; /* when it is to be called, if there is no connection, ns */
 	bool heard;      /* it has been, once */
 	bool over;       /* it is lost, or all its ranks have ended */
-	uint32_t *said;  /* for each rank that is here: the serial of the bulletin that it was told last, plus 1 */
+	uint64_t *
+		said; /* for each rank that is here: the serial of the bulletin that it was told last, plus 1 */
 };
 
 struct mesh {
 	struct job *job;
 	int listener;
-	uint64_t silence;  /* s */
+	uint64_t silence;       /* s */
 	struct mesh_peer *peer; /* one a machine; our own is over */
-	uint32_t *rank;    /* those that are here */
+	uint32_t *rank;         /* those that are here */
 	uint32_t here, machines;
 	struct channel stranger[STRANGERS];
 	uint32_t called; /* strangers, ever: the next one's place */

@@ -100,7 +100,7 @@ static void *gather_main(void *arg)
 /* -- Waiting for it ------------------------------------------------------------------------- */
 
 enum {
-	STUCK_S = 30,   /* until a warning, unless TERN_STUCK says otherwise */
+	STUCK_S = 30,        /* until a warning, unless TERN_STUCK says otherwise */
 	LOOK_NS = 500000000, /* between looks */
 	ROLL_EVERY = 3,      /* looks: it reads what /proc has of every process */
 };
@@ -132,13 +132,14 @@ static int gather_late(struct gathering *g, uint64_t seconds)
 	for (uint32_t r = 0; g->pmi->parallel && r < g->size; r++)
 		if (card_get(g, r) == -ENODATA)
 			names_add(&late, r);
-	return error_set(-ETIMEDOUT,
-			 "%s not called tern_open(), which every rank has to call, within %llu s (TERN_JOIN); a "
-			 "program that a rank has started is none: set TERN_ALONE=1 for it",
-			 late.count > 1    ? names_text(&late, " have")
-			 : late.count == 1 ? names_text(&late, " has")
-					   : "some rank has",
-			 (unsigned long long)seconds);
+	return error_set(
+		-ETIMEDOUT,
+		"%s not called tern_open(), which every rank has to call, within %llu s (TERN_JOIN); a "
+		"program that a rank has started is none: set TERN_ALONE=1 for it",
+		late.count > 1    ? names_text(&late, " have")
+		: late.count == 1 ? names_text(&late, " has")
+				  : "some rank has",
+		(unsigned long long)seconds);
 }
 
 /* A rank that never calls tern_open() makes the others wait. They say so, once. */
@@ -182,8 +183,8 @@ static void gathering_free(struct gathering *g)
 	free(g);
 }
 
-static struct gathering *gathering_make(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, const void *mine,
-					size_t len)
+static struct gathering *gathering_make(const struct pmi_ops *pmi, uint32_t rank, uint32_t size,
+					const void *mine, size_t len)
 {
 	struct gathering *g = calloc(1, sizeof *g);
 	if (!g)

@@ -23,8 +23,8 @@ struct pmi_ops {
 	const char *sign;     /* the variable that a process finds if it was started by one of these */
 	const char *count;    /* the variable that says how many ranks there are; may be missing */
 	bool outermost; /* what other launchers start inherits `sign`, so it counts only if no other is there */
-	bool parallel;  /* a thread may call get() while another one is in fence() */
-	bool shared;    /* MPI in the same process uses it too, and cannot if we have closed it: close late */
+	bool parallel; /* a thread may call get() while another one is in fence() */
+	bool shared;   /* MPI in the same process uses it too, and cannot if we have closed it: close late */
 
 	/* Whether it can be spoken here; if not, what is missing and what to do, in `why`. */
 	bool (*usable)(char *why, size_t len);

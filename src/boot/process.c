@@ -56,6 +56,14 @@ uint64_t process_born(pid_t pid)
 	return process_look(pid, &p) ? p.born : 0;
 }
 
+bool process_ended(const struct process_name *name)
+{
+	struct process p;
+	if (process_look(name->pid, &p))
+		return p.born != name->born || p.state == 'Z' || p.state == 'X';
+	return kill(name->pid, 0) != 0 && errno == ESRCH;
+}
+
 int process_open(pid_t pid, uint64_t born)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -21,6 +21,9 @@ struct process_name {
 /* When the process began, in the kernel's ticks since it started; 0 if there is none. */
 uint64_t process_born(pid_t pid);
 
+/* Whether it has ended, be it that nobody has asked how yet. False if that cannot be seen. */
+bool process_ended(const struct process_name *name);
+
 /* A descriptor that becomes readable when the process ends. -ESRCH: it has; -ENOSYS: an old kernel; else it cannot be known now. */
 int process_open(pid_t pid, uint64_t born);
 

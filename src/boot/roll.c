@@ -23,7 +23,8 @@ enum {
 void names_add(struct names *n, uint32_t rank)
 {
 	if (n->len < sizeof n->text - 32)
-		n->len += (size_t)snprintf(n->text + n->len, sizeof n->text - n->len, n->count ? ", %u" : "%u", rank);
+		n->len += (size_t)snprintf(n->text + n->len, sizeof n->text - n->len,
+					   n->count ? ", %u" : "%u", rank);
 	else if (n->len < sizeof n->text - 16)
 		n->len += (size_t)snprintf(n->text + n->len, sizeof n->text - n->len, ", ...");
 	n->count++;

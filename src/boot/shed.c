@@ -23,7 +23,8 @@ enum { LARGE = 1 << 20 };
 static void close_from(unsigned first, unsigned last)
 {
 	struct rlimit most;
-	if (first > last || syscall(SYS_close_range, first, last, 0) == 0 || getrlimit(RLIMIT_NOFILE, &most) != 0)
+	if (first > last || syscall(SYS_close_range, first, last, 0) == 0 ||
+	    getrlimit(RLIMIT_NOFILE, &most) != 0)
 		return;
 	for (unsigned fd = first; fd <= last && fd < most.rlim_cur; fd++)
 		close((int)fd);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/setting.h"
+#include "base/wrap.h"
 #include "boot/boot.h"
 #include "core/delivery.h"
 #include "core/door.h"
@@ -101,6 +102,8 @@ static int endpoint_settle(struct endpoint *e, const tern_options *o)
 		rc = setting_number(SETTING_GRACE, &grace);
 	if (!rc)
 		rc = setting_number(SETTING_STUCK, &stuck);
+	if (!rc)
+		rc = wrap_judge();
 	if (rc)
 		return rc;
 	e->spin = o && o->spin ? o->spin : spin < UINT32_MAX ? (uint32_t)spin : UINT32_MAX;

@@ -23,6 +23,7 @@ const struct rule_text rule_table[RULES] = {
 	[RULE_HANDLING] = { -EPERM, "call it there, with the message that the handler was given" },
 	[RULE_THREAD] = { -EPERM, "give it the endpoint with tern_attach(), or share the endpoint "
 				  "(tern_options.shared, TERN_SHARED)" },
+	[RULE_FORKED] = { -EPERM, "let the parent call, or start a program of the child's own with exec" },
 	[RULE_TURN] = { -EDEADLK, "return -EAGAIN, and look in the next turn whether it has happened" },
 	[RULE_HOLD] = { -EDEADLK, "release it first" },
 	[RULE_WORDS] = { -E2BIG, "put more into a payload" },
@@ -96,11 +97,9 @@ int rules_forked(const struct endpoint *e)
 {
 	if (TERN_LIKELY(!e->forked))
 		return 0;
-	return error_set(
-		-EPERM,
-		"process %d was forked from that of rank %u, and a child cannot use its parent's endpoint: "
-		"let the parent do it, or start a program of its own with exec",
-		(int)e->forked, e->t->rank);
+	return rule_broken(RULE_FORKED,
+			   "process %d was forked from that of rank %u and cannot use its parent's endpoint",
+			   (int)e->forked, e->t->rank);
 }
 
 int rules_destination(struct endpoint *e, uint32_t dst)
@@ -162,8 +161,11 @@ int rules_handling(struct endpoint *e, const tern_msg *m, const char *what)
 
 static int rules_thread(struct endpoint *e, const char *what)
 {
-	if (!attach_is_mine(e))
+	if (!attach_is_mine(e)) {
+		if (e->forked)
+			return rules_forked(e);
 		attach_first(e); /* before anything else is read: another thread may be borrowing it */
+	}
 	if (TERN_LIKELY(!e->checked || attach_is_mine(e)))
 		return 0;
 	return rule_broken(RULE_THREAD, "%s was called by a thread that does not have rank %u", what,

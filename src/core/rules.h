@@ -17,6 +17,7 @@ enum rule {
 	RULE_REPLY_TWICE,   /* once */
 	RULE_HANDLING,      /* a message is kept, or its payload reused, by its handler */
 	RULE_THREAD,        /* one thread has an endpoint */
+	RULE_FORKED,        /* in one process */
 	RULE_TURN,          /* nothing waits in a turn, */
 	RULE_HOLD,          /* nor under a hold */
 	RULE_WORDS,

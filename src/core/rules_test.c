@@ -411,6 +411,28 @@ static void try_thread(void)
 	unsetenv("TERN_CHECK");
 }
 
+/* The child says what it was told, and its parent does it in its place. */
+static void try_forked(void)
+{
+	int pipes[2], status;
+	ranks_open();
+	REQUIRE(pipe(pipes) == 0);
+	pid_t child = fork();
+	REQUIRE(child >= 0);
+	if (!child) {
+		broke(tern_request(local[0], 1, ASK, 1));
+		bool told = write(pipes[1], &broken_code, sizeof broken_code) > 0 &&
+			    write(pipes[1], broken_sentence, sizeof broken_sentence) > 0;
+		_exit(told ? 0 : 1);
+	}
+	REQUIRE(read(pipes[0], &broken_code, sizeof broken_code) == sizeof broken_code);
+	REQUIRE(read(pipes[0], broken_sentence, sizeof broken_sentence) == sizeof broken_sentence);
+	REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+	close(pipes[0]);
+	close(pipes[1]);
+	advised_code = tern_request(local[0], 1, ASK, 1);
+}
+
 static int wait_in_turn(tern *t, void *arg)
 {
 	tern_op *op = arg;
@@ -498,6 +520,7 @@ static const struct {
 	[RULE_REPLY_TWICE] = { .handler = on_reply_twice },
 	[RULE_HANDLING] = { .handler = on_handling },
 	[RULE_THREAD] = { .run = try_thread },
+	[RULE_FORKED] = { .run = try_forked },
 	[RULE_TURN] = { .run = try_turn },
 	[RULE_HOLD] = { .run = try_hold },
 	[RULE_WORDS] = { .run = try_words },

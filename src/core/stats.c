@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/setting.h"
+#include "base/wrap.h"
 #include "core/layer.h"
 #include "core/stats_print.h"
 
@@ -82,6 +83,8 @@ int stats_open(struct endpoint *e)
 	int rc = stats_read(&e->stats_print);
 	e->pulse = &j->pulse[e->t->rank];
 	memset(e->pulse, 0, sizeof *e->pulse);
+	atomic_store(&e->pulse->guard, wrap_first(32, 0) << 32);
+	atomic_store(&e->pulse->turn, (uint32_t)wrap_first(32, 0) & ~1u);
 	e->guard = e->t->guard = &e->pulse->guard;
 	if (rc || !e->stats_print)
 		return rc;
@@ -222,7 +225,7 @@ int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out)
 	const struct peer *p = &e->site.peer[rank];
 	*out = (tern_stats_peer_data){ .sent = peer_sent(e, rank),
 				       .sent_bytes = peer_took(e, rank),
-				       .handled = p->requests.handled + p->replies.handled };
+				       .handled = inlet_handled(&p->requests) + inlet_handled(&p->replies) };
 	if (!e->stats)
 		return 0;
 	const struct stats_peer *s = &e->stats->peer[rank];

@@ -28,6 +28,8 @@ static int mem_open(struct endpoint *e, void **state)
 	m->rank = e->t->rank;
 	m->size = e->t->size;
 	m->single_copy = m->moves = single_copy;
+	slots_open(m);
+	regions_open(m);
 	for (uint32_t r = 0; r < m->size; r++)
 		m->span[r] = (struct span){ .first = addr_make(r, SEGMENT_HEAP, 0),
 					    .base = m->job->base + job_heap_at(m->job, r),

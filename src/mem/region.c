@@ -10,12 +10,19 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/wrap.h"
 #include "core/wait.h"
 #include "mem/mem.h"
 
 static struct job_region *own_region(const struct mem *m, unsigned index)
 {
 	return &m->job->rank[m->rank].region[index];
+}
+
+void regions_open(struct mem *m)
+{
+	for (unsigned i = 0; i < JOB_REGIONS && wrap_distance(); i++)
+		atomic_store(&own_region(m, i)->turn, (uint32_t)wrap_first(32, 0));
 }
 
 unsigned region_segment(unsigned index, uint32_t turn)

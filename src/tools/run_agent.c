@@ -23,11 +23,11 @@
 
 #include "base/error.h"
 #include "base/setting.h"
+#include "boot/silence.h"
 #include "net/reach.h"
 #include "tools/run_courier.h"
 #include "tools/run_front.h"
 #include "tools/run_order.h"
-#include "boot/silence.h"
 #include "tools/run_wire.h"
 
 enum { TEXT_AT_ONCE = 32 << 10 };

@@ -18,6 +18,7 @@
 #include "base/setting.h"
 #include "base/tick.h"
 #include "base/world.h"
+#include "base/wrap.h"
 #include "net/shm/commit.h"
 #include "net/talk.h"
 
@@ -175,7 +176,9 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	*j->head = (struct job_head){ .magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size };
 	j->head->here = j->size;
 	j->head->machines = 1;
-	job_session_begin(j);
+	job_session_begin(j, wrap_first(32, 1)); /* past 32 bits, sessions and serials go on */
+	for (uint32_t r = 0; r < j->size && wrap_distance(); r++)
+		atomic_store(&j->rank[r].serial, wrap_first(32, 0));
 	if (getrandom(&j->head->id, sizeof j->head->id, 0) != sizeof j->head->id ||
 	    getrandom(j->head->key, sizeof j->head->key, 0) != sizeof j->head->key)
 		return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
