@@ -179,6 +179,12 @@ static inline const struct chaos_death *chaos_death_of(const struct chaos *d, ui
 	return NULL;
 }
 
+/* Connections of libfabric break, and messages are lost with them: a rank that is told so ends. */
+static inline bool chaos_breaks_ofi(const struct chaos *d)
+{
+	return strstr(d->net, "ofi") && (d->reset_at != UINT32_MAX || d->cut_at);
+}
+
 /* A launcher that is not told to go on ends everybody when a rank has died. */
 static inline bool chaos_ends_all(const struct chaos *d)
 {
@@ -186,7 +192,8 @@ static inline bool chaos_ends_all(const struct chaos *d)
 	for (unsigned i = 0; i < d->deaths; i++)
 		deadly |=
 			d->death[i].how != LEAVES && (d->death[i].how != RETURNS || d->launcher >= BY_MPIRUN);
-	return d->kill_at || d->limit || (deadly && (!d->survive || d->launcher == BY_MPIEXEC));
+	return d->kill_at || d->limit || chaos_breaks_ofi(d) ||
+	       (deadly && (!d->survive || d->launcher == BY_MPIEXEC));
 }
 
 /* What may be said of a rank to others: that it died, or that it left while they needed it. */

@@ -474,9 +474,10 @@ static const char *result_wrong(const struct chaos *d, const struct run *r)
 	if (r->killed)
 		return r->status == 0 && done != d->ranks ? "a launcher was killed, and the status is 0"
 							  : NULL;
-	if (d->limit || d->launcher >= BY_MPIRUN)
-		return d->limit || d->deaths || (r->status == 0 && done == living) ? NULL
-										   : "not all ranks are done";
+	if (d->limit || chaos_breaks_ofi(d) || d->launcher >= BY_MPIRUN)
+		return d->limit || chaos_breaks_ofi(d) || d->deaths || (r->status == 0 && done == living)
+			       ? NULL
+			       : "not all ranks are done";
 	if (!known)
 		return "the status is none that the seed explains";
 	return (d->survive || !deadly) && done != living ? "not all who live are done" : NULL;
