@@ -11,11 +11,6 @@
 
 #include "chance.h"
 
-/*
- * 1: connections of libfabric are reset, and its network is cut. 0, because a peer whose connection has broken is lost
- * without a word today; tern-ofi(7) does not promise more.
- */
-enum { CHAOS_BREAKS_OFI = 0 };
 enum { CHAOS_RANKS = 6, CHAOS_SESSIONS = 3, CHAOS_DEATHS = 2 };
 
 /* Exit statuses of a rank, besides 0 and those of the drawn deaths. */
@@ -107,7 +102,7 @@ static inline void chaos_draw_trouble(struct chaos *d, struct chance *c)
 		d->kill_at = at, d->kill_which = which;
 	else if (what == 1)
 		d->pause_at = at, d->pause_which = which, d->pause_ms = ms;
-	else if (what == 2 && (CHAOS_BREAKS_OFI || !strstr(d->net, "ofi")))
+	else if (what == 2)
 		d->cut_at = at, d->cut_ms = ms;
 	else if (what == 3)
 		d->limit = 1 + chance_below(c, CHAOS_LIMITS - 1);
@@ -138,7 +133,7 @@ static inline void chaos_draw_ranks(struct chaos *d, struct chance *c)
 	d->fork = chance_one_in(c, 4) ? 1 + chance_below(c, CHAOS_FORKS - 1) : NO_FORK;
 	d->reset_rank = chance_below(c, d->ranks);
 	d->reset_at = chance_below(c, d->messages);
-	if (!CHAOS_BREAKS_OFI || strncmp(d->net, "ofi", 3) != 0 || d->deaths || !chance_one_in(c, 3))
+	if (strncmp(d->net, "ofi", 3) != 0 || d->deaths || !chance_one_in(c, 3))
 		d->reset_at = UINT32_MAX;
 }
 
