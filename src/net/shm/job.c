@@ -202,9 +202,9 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 	if (rc)
 		return rc;
 	*j = (struct job){ .size = size, .fd = memfd_create("tern", MFD_CLOEXEC) };
-	cgroup_find(&j->cgroup);
 	if (j->fd < 0)
 		return error_set(-errno, "making the memory of a job of %u ranks: %s", size, strerror(errno));
+	cgroup_find(&j->cgroup);
 	rc = job_make(j, budget, heap);
 	if (rc)
 		close(j->fd);
