@@ -252,7 +252,7 @@ TEST(a_file_that_takes_nothing_costs_events_and_never_blocks)
 	CHECK(asked == 1 ? known == MANY + 1
 			 : known > MANY + asked); /* what was asked for in vain was answered, too */
 	CHECK_IS(find(&track[0], RECORD_REQUEST, MANY + asked - 1) != NULL,
-		 1); /* counted on, whatever was dropped */
+		 1);    /* counted on, whatever was dropped */
 	if (lost_there) /* a busy machine may not write a file as fast, either */
 		CHECK(count(&track[1], RECORD_HANDLE) + lost_there >= MANY + asked);
 	else

@@ -188,6 +188,8 @@ void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state);
 /* What another machine said of its rank; rings every bell if it has left. By the one process that hears it. */
 void job_rank_told(struct job *j, uint32_t rank, uint64_t session, enum rank_state state);
 enum rank_state job_rank_state(const struct job *j, uint32_t rank);
+/* The session that a rank is in, or in which it ended. Sessions are counted by each machine by itself. */
+uint64_t job_rank_session(const struct job *j, uint32_t rank);
 /* How many barriers by messages it has passed in this session, as far as is known. */
 uint64_t job_rank_passed(const struct job *j, uint32_t rank);
 /* 0 while `rank` can answer; -ESHUTDOWN or -EOWNERDEAD with a sentence that names it. */

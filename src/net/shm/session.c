@@ -23,6 +23,8 @@ void job_session_begin(struct job *j, uint64_t first)
 {
 	atomic_store(&j->head->session, first);
 	atomic_store(&j->head->phase, first * PHASE_SESSION);
+	for (uint32_t r = 0; r < j->size; r++)
+		atomic_store(&j->rank[r].moved, first);
 }
 
 /* The session behind that of the phase. Whoever began to make the memory new, and died over it, may have written it. */
@@ -57,6 +59,8 @@ static void rank_renew(struct job *j, uint32_t rank, uint64_t session)
 		atomic_store(&r->state, told_state(atomic_load(&r->told), session));
 		return;
 	}
+	if (atomic_load(&r->state) >= RANK_GONE)
+		return; /* it stays in the session in which it ended: others may still be there, in a barrier */
 	if (atomic_load(&r->moved) != session)
 		atomic_store(&r->passed_before, atomic_load(&r->passed));
 	atomic_store(&r->moved, session);
@@ -194,11 +198,19 @@ void job_rank_ended(struct job *j, uint32_t rank, int status)
 	job_ring_all(j);
 }
 
+uint64_t job_rank_session(const struct job *j, uint32_t rank)
+{
+	if (!job_here(j, rank))
+		return atomic_load(&j->rank[rank].told) >> 8;
+	if (job_rank_state(j, rank) >= RANK_GONE)
+		return atomic_load(&j->rank[rank].moved);
+	return atomic_load(&j->head->session);
+}
+
 /* A rank that is further ahead than the next session has been there, so it has passed whatever there was to pass. */
 uint64_t job_rank_passed(const struct job *j, uint32_t rank)
 {
-	uint64_t session = atomic_load(&j->head->session);
-	uint64_t theirs = job_here(j, rank) ? session : atomic_load(&j->rank[rank].told) >> 8;
+	uint64_t session = atomic_load(&j->head->session), theirs = job_rank_session(j, rank);
 	if (theirs > session + 1 && job_rank_state(j, rank) != RANK_DEAD)
 		return UINT64_MAX;
 	if (theirs == session)
