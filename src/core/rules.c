@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "core/door.h"
+#include "core/label.h"
 
 #define DEFER "in a function given to tern_defer()"
 
@@ -62,9 +63,10 @@ unsigned rules_handler(const struct endpoint *e)
 static int rules_broken(struct endpoint *e, enum rule r, const char *what)
 {
 	bool request = e->inlet->kind == TERN_REQUEST;
-	return rule_broken(r, "%s was called in handler %u of a %s from rank %u: a %s handler may %s", what,
-			   rules_handler(e), request ? "request" : "reply", e->inlet->peer,
-			   request ? "request" : "reply",
+	char label[LABEL_ROOM];
+	return rule_broken(r, "%s was called in %s of a %s from rank %u: a %s handler may %s", what,
+			   label_of(e, rules_handler(e), label), request ? "request" : "reply",
+			   e->inlet->peer, request ? "request" : "reply",
 			   request ? "reply once and poll for replies, and nothing else"
 				   : "send nothing and not poll");
 }
@@ -126,6 +128,7 @@ int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t
 
 int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, size_t len)
 {
+	char label[LABEL_ROOM];
 	int rc = rules_forked(e);
 	if (rc)
 		return rc;
@@ -138,14 +141,14 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 		return rules_broken(e, RULE_REPLY_REPLY, "a reply");
 	if (m != rules_handled(e))
 		return rule_broken(RULE_REPLY_OTHER,
-				   "handler %u, for a request from rank %u, replied to another message: "
+				   "%s, for a request from rank %u, replied to another message: "
 				   "a handler replies to its own request",
-				   rules_handler(e), e->inlet->peer);
+				   label_of(e, rules_handler(e), label), e->inlet->peer);
 	if (m != e->t->current)
 		return rule_broken(RULE_REPLY_TWICE,
-				   "handler %u has answered its request from rank %u already: "
+				   "%s has answered its request from rank %u already: "
 				   "a handler replies at most once",
-				   rules_handler(e), e->inlet->peer);
+				   label_of(e, rules_handler(e), label), e->inlet->peer);
 	return rules_message(e, e->inlet->peer, id, n, len);
 }
 
