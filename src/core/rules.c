@@ -28,9 +28,9 @@ const struct rule_text rule_table[RULES] = {
 	[RULE_HOLD] = { -EDEADLK, "release it first" },
 	[RULE_WORDS] = { -E2BIG, "put more into a payload" },
 	[RULE_PAYLOAD] = { -EMSGSIZE, "send it in parts, or with tern_put()" },
-	[RULE_NUMBER] = { -ERANGE, "number them from 0" },
+	[RULE_NUMBER] = { -ERANGE, "" },
 	[RULE_REGISTERED] = { -ENXIO, "register it with tern_on(), at every rank, before the first message" },
-	[RULE_RANK] = { -ERANGE, "name one of those" },
+	[RULE_RANK] = { -ERANGE, "" },
 };
 
 int rule_broken(enum rule r, const char *format, ...)
@@ -40,7 +40,8 @@ int rule_broken(enum rule r, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(done, sizeof done, format, args);
 	va_end(args);
-	return error_set(rule_table[r].code, "%s; %s", done, rule_table[r].advice);
+	const char *advice = rule_table[r].advice;
+	return error_set(rule_table[r].code, "%s%s%s", done, *advice ? "; " : "", advice);
 }
 
 /* The message that lies just before the cursor: a whole line, or the last piece of one. */
