@@ -23,7 +23,7 @@ demo: ## build, run an example on 4 ranks, measure this machine
 
 test: ## every test, in every build; the last line counts them
 	@scripts/need.sh test
-	@scripts/test.sh dev sanitize tsan clang noinline aarch64
+	@scripts/test.sh dev sanitize tsan clang noinline lean aarch64
 
 test-fast: ## the inner loop: the quick tests of the dev build
 	@scripts/test.sh fast

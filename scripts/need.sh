@@ -25,6 +25,7 @@ test="$aarch64 $format $demo_wants
 	libclang-rt-14-dev  /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan-*.a
 	spin                spin
 	valgrind            valgrind
+	gdb                 gdb
 	mandoc              mandoc
 	man-db              man
 	bsdextrautils       col

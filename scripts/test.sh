@@ -13,11 +13,12 @@ broken=()
 
 # What each suite builds (a preset), and which of the tests it runs. dev has them all. What another compiler, sanitizer or
 # processor may see differently is run there once more:
-#   sanitize   everything in one way of delivery, the core in each, and libFuzzer's targets: bytes and lengths
+#   sanitize   everything in one way of delivery, the core in each, numbers that wrap, and libFuzzer's targets: bytes and lengths
 #   tsan       what is made of threads and processes, polled and by thread: who writes what when
 #   clang      the parts one by one, and
 #   aarch64    the same, in another order of memory than x86-64's
 #   noinline   what depends on the inline path
+#   lean       the parts one by one, in a build that has neither libsodium nor libfabric nor PMIx
 # Not what depends on the clock (perf), on the text of sources (once), or repeats a program over each network (slow).
 suite_preset() {
 	case $1 in
@@ -28,7 +29,7 @@ suite_preset() {
 }
 suite_targets() {
 	case $1 in
-	clang | aarch64) echo unit_tests ;;
+	clang | aarch64 | lean) echo unit_tests ;;
 	noinline) echo inline_tests ;;
 	tsan) echo unit_tests job_tests ;;
 	*) echo all tests ;;
@@ -43,7 +44,7 @@ suite_select() {
 	tsan) echo -LE 'soak|slow|perf|once|script|example|by-interrupt' ;; # it holds signals back
 	noinline) echo -L 'inline' -LE 'soak|slow|perf|once|by-' ;;
 	clang) echo -L 'unit' -LE 'soak|slow|perf|once|by-' ;;
-	aarch64) echo -L 'unit' -LE 'soak|slow|perf|once|by-' ;;
+	aarch64 | lean) echo -L 'unit' -LE 'soak|slow|perf|once|by-' ;;
 	*) return 1 ;;
 	esac
 }

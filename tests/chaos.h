@@ -175,12 +175,22 @@ static inline const struct chaos_death *chaos_death_of(const struct chaos *d, ui
 	return NULL;
 }
 
+/* A launcher that is not told to go on ends everybody when a rank has died. */
+static inline bool chaos_ends_all(const struct chaos *d)
+{
+	bool deadly = false;
+	for (unsigned i = 0; i < d->deaths; i++)
+		deadly |=
+			d->death[i].how != LEAVES && (d->death[i].how != RETURNS || d->launcher >= BY_MPIRUN);
+	return d->kill_at || d->limit || (deadly && (!d->survive || d->launcher == BY_MPIEXEC));
+}
+
 /* What may be said of a rank to others: that it died, or that it left while they needed it. */
 static inline bool chaos_may_die(const struct chaos *d, uint32_t rank)
 {
 	const struct chaos_death *death = chaos_death_of(d, rank);
-	if (!death)
-		return d->kill_at || d->limit;
+	if (!death || chaos_ends_all(d))
+		return chaos_ends_all(d);
 	/* Other launchers than tern run do not say how a process ended. */
 	return death->how != LEAVES && (death->how != RETURNS || d->launcher >= BY_MPIRUN);
 }

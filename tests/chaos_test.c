@@ -181,7 +181,7 @@ static void job_fit(struct chaos *d)
 	if (!private_net)
 		d->cut_at = 0;
 	if (d->launcher >= BY_MPIRUN)
-		d->kill_at = d->limit = 0; /* those of other projects promise nothing */
+		d->limit = NO_LIMIT; /* what those of other projects do with too little is theirs */
 }
 
 /* -- Processes of a job -------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ static struct job *machine(void)
 static void fuzz_one(const uint8_t *bytes, size_t len)
 {
 	int input[2];
-	uint32_t told[RANKS / 2] = { 0 };
+	uint64_t told[RANKS / 2] = { 0 };
 	REQUIRE(pipe2(input, O_CLOEXEC | O_NONBLOCK) == 0);
 	struct agent a = { .keeper = -1, .deaths = -1, .out = -1, .err = -1, .input = input[1] };
 	a.courier = (struct courier){ .job = *machine(), .ranks = RANKS / 2, .told = told, .fd = -1 };

@@ -62,3 +62,31 @@ for compiler in gcc clang; do
 		done
 	done
 done
+
+echo "words are whole numbers of any type; a double, which would be cut off silently, is refused"
+cat >"$folder/words.c" <<'END'
+#include <stdbool.h>
+#include <tern/mem.h>
+#include <tern/spawn.h>
+
+int send(tern *t, const tern_msg *m, tern_thread *thread, void *claimed, tern_addr a, WORD word);
+int send(tern *t, const tern_msg *m, tern_thread *thread, void *claimed, tern_addr a, WORD word)
+{
+	return CALL;
+}
+END
+calls=('tern_request(t, 0, 0, word)' 'tern_request(t, 0, 0, 1, 2, 3, 4, 5, word)' 'tern_reply(t, m, 0, 1, word)'
+	'tern_request_data(t, 0, 0, "x", 1, word)' 'tern_reply_data(t, m, 0, "x", 1, word)' 'tern_commit(t, claimed, 0, word)'
+	'tern_reply_commit(t, m, claimed, 0, word)' 'tern_put_request(t, a, "x", 1, 0, word)'
+	'tern_spawn(t, 0, 0, 0, 0, word)' 'tern_fork(t, thread, 0, 0, 1, 2, word)')
+for call in "${calls[@]}"; do
+	for word in 'enum tern_delivery' bool 'signed char' 'unsigned short' int uint64_t double float; do
+		if gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror -Wno-unused-parameter -Iinclude -D"WORD=$word" -D"CALL=$call" \
+			"$folder/words.c" 2>"$folder/said"; then
+			[[ $word != double && $word != float ]] || { echo "    $call takes a $word"; exit 1; }
+		else
+			[[ $word == double || $word == float ]] && grep -q 'invalid operands' "$folder/said" ||
+				{ echo "    $call refuses a $word"; head -5 "$folder/said"; exit 1; }
+		fi
+	done
+done

@@ -164,7 +164,7 @@ sentence "a network that lets nothing through is told of"
 export TERN_KEEPALIVE=1
 ip -n "${net}switch" link set dev b nomaster
 start -n 3 "$bin/launch_ranks" all 5
-until_true grep -qE 'nothing has come from rank [012] on .* for 1 s' "$err" || fail "nobody says so"
+until_true grep -qE 'rank [012] has had no answer from rank [012] on .* for 1 s' "$err" || fail "nobody says so"
 ip -n "${net}switch" link set dev b master bridge
 wait $front
 status=$?

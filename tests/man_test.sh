@@ -128,17 +128,23 @@ display() { # N PAGE: the N-th display of the examples, as one would type it
 
 echo "the examples of the pages compile as they stand; those that are programs run, and print what the page says"
 lib=$TERN_BIN/../lib
+code() { grep -qE '^(#include|static|enum|int) ' <<<"$1"; }
+try() { # PAGE N: compiles the N-th display of its examples, runs it if it is a program, and compares with the next display
+	local program=$folder/example said
+	display "$2" "$1" >"$program.c"
+	${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -Iinclude -c "$program.c" -o "$program.o" || { fail "$1"; return; }
+	grep -q '^int main' "$program.c" || return
+	${CC:-cc} "$program.o" -o "$program" -L"$lib" -ltern -Wl,-rpath,"$lib" || { fail "$1"; return; }
+	timeout 100 "$program" >"$folder/out" 2>&1 || fail "$1: its program returns $?: $(<"$folder/out")"
+	said=$(display $(($2 + 1)) "$1" | sed -e ':again; /\\$/ { N; s/\\\n *//; t again; }') # a long line goes on after \
+	code "$said" || [[ -z $said || $said == "$(<"$folder/out")" ]] || fail "$1: its program prints: $(<"$folder/out")"
+}
 for page in man/*.[37]; do
-	grep -q '^\.Sh EXAMPLES' "$page" || continue
-	name=$(basename "$page") source=$folder/$(basename "$page").c
-	display 1 "$page" >"$source"
-	${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -Iinclude -c "$source" -o "$folder/$name.o" ||
-		{ fail "$page"; continue; }
-	grep -q '^int main' "$source" || continue
-	${CC:-cc} "$folder/$name.o" -o "$folder/$name" -L"$lib" -ltern -Wl,-rpath,"$lib" || { fail "$page"; continue; }
-	timeout 300 "$folder/$name" >"$folder/out" 2>&1 || fail "$page: its program returns $?: $(<"$folder/out")"
-	said=$(display 2 "$page" | sed -e ':again; /\\$/ { N; s/\\\n *//; t again; }') # a long line goes on after \
-	[[ -z $said || $said == "$(<"$folder/out")" ]] || fail "$page: its program prints: $(<"$folder/out")"
+	for ((n = 1; n < 9; n++)); do
+		if code "$(display $n "$page")"; then
+			try "$page" $n
+		fi
+	done
 done
 
 if man --version >/dev/null 2>&1; then

@@ -158,6 +158,9 @@ static inline bool traffic_usable(const char *net)
 	if (child == 0) {
 		char why[400];
 		size_t len = strcspn(net, "/");
+		const char *delivery = getenv("TERN_DELIVERY");
+		if (delivery && strcmp(delivery, "interrupt") == 0 && strncmp(net, "ofi", len) == 0)
+			_exit(1); /* which raises no signal */
 		setenv("TERN_NET", net, 1);
 		for (int i = 0; net_table[i]; i++)
 			if (strlen(net_table[i]->name) == len && strncmp(net_table[i]->name, net, len) == 0)

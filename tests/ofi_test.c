@@ -282,6 +282,17 @@ TEST(a_provider_that_is_not_there_is_refused_and_the_others_are_named)
 	CHECK(strstr(tern_strerror(rc), "pigeon") && strstr(tern_strerror(rc), "tcp"));
 }
 
+TEST(a_provider_that_stops_with_three_ranks_is_refused_to_them)
+{
+	tern *t[3];
+	if (!traffic_usable("ofi/udp"))
+		check_skip("libfabric has no udp here");
+	setenv("TERN_NET", "ofi/udp", 1);
+	int rc = tern_open_local(3, t);
+	CHECK_IS(rc, -ENOTSUP);
+	CHECK(strstr(tern_strerror(rc), "ofi_rxd") && strstr(tern_strerror(rc), "TERN_NET=udp"));
+}
+
 TEST(a_domain_that_a_provider_has_not_is_refused_and_the_others_are_named)
 {
 	tern *t;

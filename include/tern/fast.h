@@ -25,7 +25,7 @@
 #ifndef TERN_FAST_H
 #define TERN_FAST_H
 
-#define TERN_LAYOUT 2u
+#define TERN_LAYOUT 3u
 
 #define TERN_LAP_SHIFT 36
 #define TERN_SRC_SHIFT 20
@@ -124,8 +124,12 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low h
 #define TERN_COUNT1_(...) \
 	TERN_COUNTED_(0, __VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0)
 #define TERN_COUNTED_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) (count)
-#define TERN_EIGHT_(a, b, c, d, e, f, g, h, ...) a, b, c, d, e, f, g, h
-#define TERN_SEVEN_(a, b, c, d, e, f, g, ...) a, b, c, d, e, f, g
+/* The last six are words. A double would be cut off silently in its conversion; it has no bitwise or. */
+#define TERN_EIGHT_(a, b, c, d, e, f, g, h, ...) \
+	a, b, TERN_WORD_(c), TERN_WORD_(d), TERN_WORD_(e), TERN_WORD_(f), TERN_WORD_(g), TERN_WORD_(h)
+#define TERN_SEVEN_(a, b, c, d, e, f, g, ...) \
+	a, TERN_WORD_(b), TERN_WORD_(c), TERN_WORD_(d), TERN_WORD_(e), TERN_WORD_(f), TERN_WORD_(g)
+#define TERN_WORD_(value) ((value) | 0)
 
 int tern_open_layout(tern **t, const tern_options *o, unsigned layout);
 int tern_open_local_layout(uint32_t n, tern **t, unsigned layout);

@@ -15,7 +15,7 @@ int async_enter(struct endpoint *e, const tern_op *op, const char *what)
 		return rules_wait(e, what);
 	if (!attach_is_mine(e))
 		attach_first(e); /* another thread may be giving it turns */
-	return 0;
+	return rules_forked(e);
 }
 
 static void async_register(struct endpoint *e)

@@ -11,6 +11,9 @@
 int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	if (id >= TERN_PROCS_MAX)
 		return error_set(-ERANGE, "receive procedure %u was registered; they are numbered 0 to %d",
 				 id, TERN_PROCS_MAX - 1);

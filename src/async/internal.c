@@ -56,6 +56,9 @@ static int internal_open(struct async *a)
 int tern_internal(tern *t, tern_chan **to, tern_chan **from)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct async *a = async_of(t);
 	int rc = internal_open(a);
 	if (rc)
@@ -68,6 +71,9 @@ int tern_internal(tern *t, tern_chan **to, tern_chan **from)
 int tern_internal_other(tern *t, tern_chan **to, tern_chan **from)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct async *a = async_of(t);
 	int rc = internal_open(a);
 	if (rc)

@@ -76,6 +76,7 @@ static const struct {
 	{ -EPIPE, "the other end of the channel is closed" },
 	{ -EOWNERDEAD, "a rank of the job has died" },
 	{ -ESHUTDOWN, "the rank has closed its endpoint" },
+	{ -EHOSTUNREACH, "a rank of the job cannot be reached, though it is not known to have ended" },
 	{ -ENOMEM, "there is not enough memory" },
 	{ -EINVAL, "an argument is not what this call takes" },
 	{ -EBUSY, "it is too late for that: the endpoint is in use" },

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/wrap.h"
 
 static struct record *pool_record(const struct pool_of *p, uint32_t i)
 {
@@ -20,6 +21,7 @@ static void pool_grow(struct pool_of *p)
 	for (uint32_t i = POOL_BATCH; i--;) { /* so that they are taken in order */
 		struct record *r = (struct record *)(void *)(batch + i * p->bytes);
 		r->index = (uint16_t)(p->made + i);
+		r->turn = (uint16_t)wrap_first(16, 0);
 		r->next_free = p->free;
 		p->free = r;
 	}

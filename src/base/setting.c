@@ -58,6 +58,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_CHECK] = { "TERN_CHECK", CHECK_UNLESS_SET,
 			    "1: notice when data under way or a free buffer is written to, "
 			    "and when a second thread uses an endpoint" },
+	[SETTING_WRAP] = { "TERN_WRAP", "0",
+			   "for tests of a debug build, the same at every rank: numbers that wrap (of laps, packets, "
+			   "messages, names) start so many before their wrap; 0: where they always start" },
 	[SETTING_TRACE] = { "TERN_TRACE", "",
 			    "record what each rank does in the file of this name and its rank; for tern trace" },
 	[SETTING_CONTEXTS] = { "TERN_CONTEXTS", "16",
@@ -95,6 +98,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			   "under another launcher: seconds that tern_open() waits for the other ranks to call it; 0: for ever" },
 	[SETTING_KEEPALIVE] = { "TERN_KEEPALIVE", "30",
 				"seconds of silence after which another machine is taken for lost; 0: never" },
+	[SETTING_UNREACHABLE] = { "TERN_UNREACHABLE", "wait",
+				  "when a rank that lives has not answered for TERN_KEEPALIVE seconds: wait for it, or fail "
+				  "the calls that need it" },
 };
 
 int setting_is_text(enum setting s)
@@ -111,6 +117,7 @@ int setting_is_text(enum setting s)
 	case SETTING_FAULT:
 	case SETTING_PROTECT:
 	case SETTING_MACHINE:
+	case SETTING_UNREACHABLE:
 		return 1;
 	default:
 		return 0;
@@ -119,13 +126,13 @@ int setting_is_text(enum setting s)
 
 int setting_given(enum setting s)
 {
-	return getenv(setting_table[s].name) != NULL;
+	const char *text = getenv(setting_table[s].name);
+	return text && *text; /* as in a shell, empty is not set: TERN_NET= tern run ... */
 }
 
 const char *setting_text(enum setting s)
 {
-	const char *text = getenv(setting_table[s].name);
-	return text ? text : setting_table[s].fallback;
+	return setting_given(s) ? getenv(setting_table[s].name) : setting_table[s].fallback;
 }
 
 static uint64_t suffix_scale(char c)

@@ -23,7 +23,7 @@ void bulletin_read(const struct job *j, uint32_t rank, struct bulletin *n)
 		*n = (struct bulletin){ .rank = rank, .serial = atomic_load(&r->serial) };
 		told = atomic_load(&r->told);
 		session = atomic_load(&j->head->session);
-		n->session = (uint32_t)(job_here(j, rank) ? session : told >> 8);
+		n->session = job_rank_session(j, rank);
 		n->state = job_here(j, rank) ? atomic_load(&r->state) : (uint32_t)(told & 0xff);
 		bulletin_fill(j, rank, n);
 	} while (atomic_load(&r->told) != told || atomic_load(&j->head->session) != session ||
@@ -47,7 +47,7 @@ static bool bulletin_late(const struct job_rank *r, const struct bulletin *n)
 		return true;
 	if (n->state >= RANK_GONE)
 		return false;
-	return n->serial <= atomic_load(&r->serial) || ((uint64_t)n->session << 8 | n->state) < told;
+	return n->serial <= atomic_load(&r->serial) || (n->session << 8 | n->state) < told;
 }
 
 static enum bulletin_worth bulletin_write(struct job *j, const struct bulletin *n)
@@ -89,6 +89,6 @@ enum bulletin_worth bulletin_take(struct job *j, const struct bulletin *n)
 void bulletin_lost(struct bulletin *n, uint32_t rank)
 {
 	*n = (struct bulletin){
-		.rank = rank, .session = UINT32_MAX, .state = RANK_DEAD, .status = STATUS_LOST
+		.rank = rank, .session = UINT64_MAX >> 8, .state = RANK_DEAD, .status = STATUS_LOST
 	};
 }

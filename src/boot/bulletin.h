@@ -17,8 +17,9 @@
 
 /* Travels as bytes. */
 struct bulletin {
-	uint32_t rank, serial;   /* the higher serial is the later one */
-	uint32_t session, state; /* enum rank_state */
+	uint32_t rank, state; /* enum rank_state */
+	uint64_t serial;      /* the higher serial is the later one */
+	uint64_t session;
 	int32_t status;
 	uint64_t passed, passed_before;
 	uint64_t published;

@@ -90,15 +90,21 @@ TEST(a_rank_that_leaves_on_one_machine_has_left_on_the_other)
 	machines_close();
 }
 
-TEST(sessions_end_on_each_machine_by_itself)
+/* From a session on, and a serial before which nothing was told. */
+static void sessions_end(uint64_t first, uint64_t serial)
 {
 	machines_open();
+	for (int m = 0; m < 2; m++) {
+		job_session_begin(&job[m], first);
+		for (uint32_t r = 0; r < RANKS; r++)
+			atomic_store(&job[m].rank[r].serial, serial);
+	}
 	published(FAR, 'a');
 	carried(FAR);
 	closed(FAR);
 	closed(FAR + 1); /* the last there: the next session begins on that machine */
-	CHECK_IS(atomic_load(&job[1].head->session), 2);
-	CHECK_IS(atomic_load(&job[0].head->session), 1);
+	CHECK_IS(atomic_load(&job[1].head->session), first + 1);
+	CHECK_IS(atomic_load(&job[0].head->session), first);
 	CHECK(job_rank_opens(&job[1], FAR));
 	published(FAR, 'b');
 	carried(FAR);
@@ -113,6 +119,17 @@ TEST(sessions_end_on_each_machine_by_itself)
 	CHECK_IS(job_rank_check(&job[0], FAR), 0);
 	CHECK_IS(card_seen(FAR), 'b');
 	machines_close();
+}
+
+TEST(sessions_end_on_each_machine_by_itself)
+{
+	sessions_end(1, 0);
+}
+
+TEST(sessions_and_serials_go_on_past_32_bits)
+{
+	sessions_end(UINT32_MAX, UINT32_MAX - 1);
+	sessions_end(UINT32_MAX - 1, UINT32_MAX);
 }
 
 TEST(the_dead_stay_dead_in_later_sessions)

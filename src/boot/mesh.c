@@ -23,24 +23,30 @@ static size_t peers_at(void)
 	return (sizeof(struct mesh) + 63) / 64 * 64;
 }
 
-static size_t ranks_at(const struct job *job)
+static size_t said_at(const struct job *job)
 {
 	return peers_at() + job->head->machines * sizeof(struct mesh_peer);
 }
 
+static size_t ranks_at(const struct job *job)
+{
+	return said_at(job) + (size_t)job->head->machines * job->head->here * sizeof(uint64_t);
+}
+
 size_t mesh_bytes(const struct job *job)
 {
-	return ranks_at(job) + (1 + (size_t)job->head->machines) * job->head->here * sizeof(uint32_t);
+	return ranks_at(job) + job->head->here * sizeof(uint32_t);
 }
 
 static void peer_open(struct mesh *m, uint32_t machine, const struct sockaddr_in6 *address)
 {
 	bool lower = m->job->head->machine < machine;
+	uint64_t *said = (uint64_t *)(void *)((char *)m + said_at(m->job));
 	m->peer[machine] = (struct mesh_peer){ .stream = { .fd = -1 },
 					       .address = *address,
 					       .recall = clock_ns() + (lower ? 0 : SECOND),
 					       .over = machine == m->job->head->machine,
-					       .said = m->rank + (size_t)(1 + machine) * m->here };
+					       .said = said + (size_t)machine * m->here };
 	silence_begin(&m->peer[machine].silence, m->silence);
 }
 

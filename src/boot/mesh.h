@@ -28,7 +28,7 @@ struct mesh_peer {
 	uint64_t recall; /* when it is to be called, if there is no connection, ns */
 	bool heard;      /* it has been, once */
 	bool over;       /* it is lost, or all its ranks have ended */
-	uint32_t *
+	uint64_t *
 		said; /* for each rank that is here: the serial of the bulletin that it was told last, plus 1 */
 };
 

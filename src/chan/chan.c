@@ -200,6 +200,9 @@ int tern_chan_close(tern_chan *c)
 {
 	INSIDE struct door door = door_open(chan_home(c));
 	struct chans *s = c->chans;
+	int forked = rules_forked(s->e);
+	if (forked)
+		return forked;
 	if (c->fixed)
 		return error_set(-EPERM,
 				 "the internal buffer of rank %u cannot be closed: it goes with its endpoint",

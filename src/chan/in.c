@@ -167,12 +167,9 @@ int in_over(const struct tern_chan *c)
 {
 	uint32_t who;
 	int code = in_fate(c, &who);
-	return error_set(code,
-			 "channel %llu from rank %u has ended, and all that was put is read: rank %u has %s",
-			 (unsigned long long)c->name, c->from, who,
-			 code == -EPIPE       ? "closed it"
-			 : code == -ESHUTDOWN ? "left"
-					      : "died");
+	return error_set(
+		code, "channel %llu from rank %u has ended, and all that was put is read: rank %u has %s",
+		(unsigned long long)c->name, c->from, who, code == -EPIPE ? "closed it" : chan_fate(code));
 }
 
 /* As in_see(), but pads are passed, and items are known ones. */
@@ -277,6 +274,10 @@ struct tern_chan_place tern_chan_more(tern_chan *c, struct tern_chan_line *line,
 	INSIDE struct door door = door_open(chan_home(c));
 	tern_in i = { line, at, c };
 	struct cursor k = { .line = line, .at = at, .leaf = c->leaf };
+	if (TERN_UNLIKELY(chan_home(c)->own->forked)) {
+		c->trouble = rules_forked(chan_home(c)->own);
+		return (struct tern_chan_place){ NULL, 0 };
+	}
 	if (TERN_UNLIKELY(!line_is_control(line) || c->mirror || !cursor_enter(c, &k) ||
 			  tern_chan_stands(k.line, k.at)))
 		return more_rare(&i);
@@ -292,6 +293,9 @@ int tern_chan_get16_at(tern_in *i, uint64_t value[2])
 int tern_chan_ready_at(tern_in *i, size_t bytes)
 {
 	INSIDE struct door door = door_open(chan_home(i->chan));
+	int forked = rules_forked(chan_home(i->chan)->own);
+	if (forked)
+		return forked;
 	struct tern_chan *c = i->chan;
 	struct cursor k = in_cursor(i);
 	size_t words = words_of(bytes), has = 0;
@@ -339,6 +343,9 @@ static int in_short(const struct tern_chan *c, int rc, size_t missing)
 int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 {
 	INSIDE struct door door = door_open(chan_home(i->chan));
+	int forked = rules_forked(chan_home(i->chan)->own);
+	if (forked)
+		return forked;
 	char *to = data;
 	uint64_t item = 0;
 	struct endpoint *e = i->chan->chans->e;
@@ -361,6 +368,9 @@ int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done)
 {
 	INSIDE struct door door = door_open(chan_home(i->chan));
+	int forked = rules_forked(chan_home(i->chan)->own);
+	if (forked)
+		return forked;
 	char *to = data;
 	size_t most = *done + PIPE_WORDS * 8;
 	while (*done < len && *done < most) {
@@ -379,6 +389,9 @@ int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done)
 int tern_chan_next_at(tern_in *i)
 {
 	INSIDE struct door door = door_open(chan_home(i->chan));
+	int forked = rules_forked(chan_home(i->chan)->own);
+	if (forked)
+		return forked;
 	for (;;) {
 		struct cursor k = in_cursor(i);
 		uint64_t item = 0;

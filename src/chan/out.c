@@ -160,9 +160,7 @@ int out_gone(const struct tern_chan *c)
 	}
 	return error_set(worst, "nobody reads channel %llu of rank %u any more: rank %u has %s",
 			 (unsigned long long)c->name, c->chans->e->t->rank, who,
-			 worst == -EPIPE       ? "closed its end"
-			 : worst == -ESHUTDOWN ? "left"
-					       : "died");
+			 worst == -EPIPE ? "closed its end" : chan_fate(worst));
 }
 
 /*
@@ -180,8 +178,7 @@ static int out_told(struct tern_chan *c)
 		code,
 		"channel %llu of rank %u does not reach %u of its ranks any more: rank %u, which passed it on to "
 		"them, has %s; nothing was put, and puts go on to the others",
-		(unsigned long long)c->name, c->chans->e->t->rank, cut, c->cut_by,
-		code == -ESHUTDOWN ? "left" : "died");
+		(unsigned long long)c->name, c->chans->e->t->rank, cut, c->cut_by, chan_fate(code));
 }
 
 static void out_stir(struct tern_chan *c)
@@ -281,6 +278,10 @@ __attribute__((noinline)) static struct tern_chan_place turn_spilt(struct tern_c
 struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
 {
 	INSIDE struct door door = door_open(chan_home(c));
+	if (TERN_UNLIKELY(chan_home(c)->own->forked)) {
+		c->trouble = rules_forked(chan_home(c)->own);
+		return out_spill(c);
+	}
 	if (TERN_UNLIKELY(line - 1 == chan_spill(c)))
 		return turn_spilt(c);
 	out_stir(c);
@@ -308,6 +309,9 @@ void out_mark(tern_out *o, uint64_t item)
 int tern_chan_end_at(tern_out *o)
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
+	int forked = rules_forked(chan_home(o->chan)->own);
+	if (forked)
+		return forked;
 	o = out_real(o);
 	int rc = out_told(o->chan);
 	if (!rc)
@@ -322,6 +326,9 @@ int tern_chan_end_at(tern_out *o)
 int tern_chan_call_at(tern_out *o, unsigned id)
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
+	int forked = rules_forked(chan_home(o->chan)->own);
+	if (forked)
+		return forked;
 	struct chans *s = o->chan->chans;
 	if (id >= TERN_PROCS_MAX)
 		return error_set(-ERANGE, "procedure %u was named; procedures are numbered 0 to %d", id,
@@ -345,6 +352,9 @@ int tern_chan_call_at(tern_out *o, unsigned id)
 int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
+	int forked = rules_forked(chan_home(o->chan)->own);
+	if (forked)
+		return forked;
 	o = out_real(o);
 	int rc = out_told(o->chan);
 	if (!rc)
@@ -370,6 +380,9 @@ static size_t leaf_room(const tern_out *o)
 int tern_chan_room_at(tern_out *o, size_t bytes)
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
+	int forked = rules_forked(chan_home(o->chan)->own);
+	if (forked)
+		return forked;
 	struct tern_chan *c = o->chan;
 	size_t words = words_of(bytes);
 	o = out_real(o);
@@ -403,6 +416,9 @@ static size_t out_fill(tern_out *o, const char *data, size_t len)
 int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
+	int forked = rules_forked(chan_home(o->chan)->own);
+	if (forked)
+		return forked;
 	const char *from = data;
 	struct endpoint *e = o->chan->chans->e;
 	o = out_real(o);
@@ -426,6 +442,9 @@ int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 int tern_chan_put_some_at(tern_out *o, const void *data, size_t len, size_t *done)
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
+	int forked = rules_forked(chan_home(o->chan)->own);
+	if (forked)
+		return forked;
 	const char *from = data;
 	size_t most = *done + PIPE_WORDS * 8;
 	o = out_real(o);

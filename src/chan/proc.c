@@ -8,6 +8,9 @@
 int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	if (id >= TERN_PROCS_MAX)
 		return error_set(-ERANGE, "procedure %u was registered; procedures are numbered 0 to %d", id,
 				 TERN_PROCS_MAX - 1);
@@ -50,6 +53,9 @@ int proc_waits(tern_in *i, struct cursor *k, uint64_t *id)
 int tern_chan_run_at(tern_in *i)
 {
 	INSIDE struct door door = door_open(chan_home(i->chan));
+	int forked = rules_forked(chan_home(i->chan)->own);
+	if (forked)
+		return forked;
 	struct tern_chan *c = i->chan;
 	struct cursor k;
 	uint64_t id = 0;

@@ -51,6 +51,11 @@ bool agent_is_me(const struct endpoint *e)
 	return agent_of == e;
 }
 
+void agent_forget(void)
+{
+	agent_of = NULL;
+}
+
 static bool agent_ends(const struct endpoint *e)
 {
 	return atomic_load_explicit(&e->agent->order, memory_order_acquire) == ORDER_END;

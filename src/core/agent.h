@@ -17,6 +17,7 @@ void agent_close(struct endpoint *e); /* by the program, inside; ends the thread
 
 /* Whether the calling thread is the endpoint's agent, which calls the library only while it has the role. */
 bool agent_is_me(const struct endpoint *e);
+void agent_forget(void); /* in a forked child: the thread that forked is no agent there */
 
 /* The program has come in while the agent sleeps: disarms the bell and lets the agent watch. */
 void agent_relieve(struct endpoint *e);

@@ -15,7 +15,7 @@
 
 /* Its address names the thread; with the lowest bit set, the thread only borrows. 0 is nobody. */
 static _Thread_local struct group *opened;
-enum { NOBODY = 0, BORROWED = 1 };
+enum { NOBODY = 0, BORROWED = 1, FORKED = 2 };
 
 uintptr_t attach_token(void)
 {
@@ -36,9 +36,16 @@ void attach_first(struct endpoint *e)
 		delivery_begin(e);
 }
 
+void attach_disown(struct endpoint *e)
+{
+	atomic_store(&e->owner, FORKED);
+}
+
 void tern_attach(tern *t)
 {
 	struct endpoint *e = t->own;
+	if (e->forked)
+		return;
 	if (!attach_is_mine(e))
 		attach_first(e);
 	if (attach_is_mine(e) &&

@@ -194,3 +194,12 @@ TEST(deferred_work_does_not_run_under_a_hold)
 	CHECK_IS(ran, 1);
 	local_close();
 }
+
+TEST(no_function_is_deferred)
+{
+	local_open(2);
+	CHECK_IS(tern_defer(local[0], NULL, NULL), -EINVAL);
+	CHECK(sentence_has(-EINVAL, "tern_defer() was given no function"));
+	CHECK_IS(tern_poll(local[0]), 0);
+	local_close();
+}

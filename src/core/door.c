@@ -106,7 +106,7 @@ static unsigned role_serve(struct endpoint *e)
 
 bool door_enter(struct endpoint *e)
 {
-	if (agent_is_me(e))
+	if (agent_is_me(e) || e->forked)
 		return false;
 	if (e->shared)
 		share_lock(e);

@@ -15,6 +15,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 #include <tern/tern.h>
 
 #include "base/error.h"
@@ -35,7 +36,8 @@ struct group {
 	uint32_t size;
 	bool made_job; /* here, and not by a launcher */
 	struct job job;
-	struct group *next; /* of the thread that opened it */
+	struct group *next;      /* of the thread that opened it */
+	struct group *next_open; /* of the process; see fork.c */
 	struct endpoint *member[];
 };
 
@@ -81,9 +83,11 @@ struct endpoint {
 	struct group *group;
 	_Atomic uintptr_t owner; /* the thread that has it; see attach.c */
 	_Atomic bool closed;
-	void *layer[LAYERS_MAX];   /* see layer.h */
-	struct watchdog *watchdog; /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
-	struct trace *trace;       /* NULL unless TERN_TRACE is set; see trace.h */
+	pid_t forked;            /* not 0: this process, which is a child of the endpoint's; see fork.h */
+	void *layer[LAYERS_MAX]; /* see layer.h */
+	const char *name[TERN_HANDLER_SLOTS]; /* of handlers; see label.h */
+	struct watchdog *watchdog;            /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
+	struct trace *trace;                  /* NULL unless TERN_TRACE is set; see trace.h */
 
 	/* Who may touch all this, and who delivers; see door.h. */
 	_Atomic uint64_t *guard; /* in the pulse */
@@ -134,6 +138,7 @@ int rules_program(struct endpoint *e, const char *what); /* attaches on first us
 /* The same of what a deferred function may not call either. */
 int rules_outermost(struct endpoint *e, const char *what);
 int rules_wait(struct endpoint *e, const char *what);
+int rules_forked(const struct endpoint *e);              /* in a child of the endpoint's process */
 const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */
 unsigned rules_handler(const struct endpoint *e);        /* and the number of that */
 
@@ -147,6 +152,7 @@ bool attach_is_own(
 	const struct endpoint *e); /* the caller's, which has not borrowed it and is not its agent */
 bool attach_is_alone(const struct endpoint *e); /* the caller has no other, nor may borrow one */
 void attach_opened(struct group *g);
+void attach_disown(struct endpoint *e); /* no thread has it, nor will */
 void attach_closed(void);
 /* The sum of fn over the endpoints but `e` that this thread serves while it waits in `e`. */
 unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling, void *arg), void *arg);

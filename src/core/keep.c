@@ -69,6 +69,9 @@ const tern_msg *tern_keep(tern *t, const tern_msg *m)
 int tern_drop(tern *t, const tern_msg *kept)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct endpoint *e = t->own;
 	size_t at = (size_t)((const char *)kept - (const char *)e->kept);
 	if (!e->kept || at >= TERN_KEEP_MAX * sizeof *kept || at % sizeof *kept ||

@@ -30,6 +30,8 @@ struct layer {
 	int (*closing)(void *state);
 	/* The endpoint is about to leave: finishes what others count on, within the grace time; may be NULL. */
 	void (*leave)(void *state);
+	/* In a forked child: refuses what the layer would do without asking the core; may be NULL. */
+	void (*disown)(void *state);
 	/* Writes what is under way to `fd`, for a job that is stuck; may be NULL. */
 	void (*report)(const void *state, int fd);
 };
@@ -66,6 +68,7 @@ void layers_lost(struct endpoint *e, uint32_t rank);
 bool layers_need_anyone(const struct endpoint *e, const tern_op *op);
 int layers_closing(struct endpoint *e);
 void layers_leave(struct endpoint *e);
+void layers_disown(struct endpoint *e);
 void layers_report(const struct endpoint *e, int fd);
 
 /* Whether memory of `rank` can be mapped here. */
@@ -85,7 +88,8 @@ static inline int layer_error(uint64_t word)
 }
 
 /* Registers a handler of Tern's own: `id` counts from 0, apart from the program's. */
-void layer_on(struct endpoint *e, unsigned id, tern_handler *fn);
+void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const char *name);
+#define layer_on(e, id, fn) layer_on_named(e, id, fn, #fn)
 
 /*
  * A request or a reply of Tern's own, under the rules of tern_request_data() and

@@ -36,6 +36,9 @@ static bool lost_untold(const struct endpoint *e)
 int tern_on_lost(tern *t, tern_lost_handler *fn, void *arg)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct endpoint *e = t->own;
 	e->lost_fn = fn;
 	e->lost_arg = arg;

@@ -56,6 +56,9 @@ static int op_blame(struct endpoint *e, struct ladder *l, tern_op *const *op, si
 int tern_op_wait(tern *t, tern_op *op)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct endpoint *e = t->own;
 	struct ladder l = { .over = op_over, .arg = op, .call = "tern_op_wait" };
 	int rc = op->pending ? rules_wait(e, "tern_op_wait()") : 0;
@@ -93,6 +96,9 @@ static bool any_over(struct endpoint *e, void *arg)
 int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct endpoint *e = t->own;
 	struct ops any = { ops, n, n };
 	struct ladder l = { .over = any_over, .arg = &any, .call = "tern_op_wait_any" };
@@ -113,6 +119,9 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	int first = 0;
 	for (size_t i = 0; i < n; i++) {
 		int rc = tern_op_wait(t, ops[i]);

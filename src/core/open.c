@@ -7,9 +7,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/setting.h"
+#include "base/wrap.h"
 #include "boot/boot.h"
 #include "core/delivery.h"
 #include "core/door.h"
+#include "core/fork.h"
+#include "core/label.h"
 #include "core/layer.h"
 #include "core/rules.h"
 #include "core/share.h"
@@ -32,12 +35,12 @@ static void unknown_handler(tern *t, const tern_msg *m)
 {
 	struct endpoint *e = t->own;
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	poll_trouble(
-		e,
-		error_set(-ENXIO,
-			  "rank %u got a message from rank %u for handler %u, which is not registered here; "
-			  "it was dropped",
-			  t->rank, tern_msg_src(m), (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS));
+	char label[LABEL_ROOM];
+	label_of(e, (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS, label);
+	poll_trouble(e, error_set(-ENXIO,
+				  "rank %u got a message from rank %u for %s, which is not registered here; "
+				  "it was dropped",
+				  t->rank, tern_msg_src(m), label));
 	error_warn("%s", tern_strerror(e->trouble));
 }
 
@@ -100,6 +103,8 @@ static int endpoint_settle(struct endpoint *e, const tern_options *o)
 		rc = setting_number(SETTING_GRACE, &grace);
 	if (!rc)
 		rc = setting_number(SETTING_STUCK, &stuck);
+	if (!rc)
+		rc = wrap_judge();
 	if (rc)
 		return rc;
 	e->spin = o && o->spin ? o->spin : spin < UINT32_MAX ? (uint32_t)spin : UINT32_MAX;
@@ -208,6 +213,7 @@ static struct group *group_new(uint32_t members)
 
 void group_free(struct group *g)
 {
+	fork_closed(g);
 	for (uint32_t i = 0; i < g->size; i++)
 		endpoint_free(g->member[i]);
 	if (g->job.base)
@@ -309,6 +315,7 @@ int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
 		return group_fail(g, rc);
 	}
 	attach_opened(g);
+	fork_opened(g);
 	*t = g->member[0]->t;
 	return 0;
 }
@@ -339,6 +346,7 @@ int tern_open_local_layout(uint32_t n, tern **t, unsigned layout)
 	if (rc)
 		return group_fail(g, rc);
 	attach_opened(g);
+	fork_opened(g);
 	for (uint32_t r = 0; r < n; r++)
 		t[r] = g->member[r]->t;
 	return 0;
@@ -391,8 +399,11 @@ int tern_close(tern *t)
 	return 0;
 }
 
-int tern_on(tern *t, unsigned id, tern_handler *fn)
+int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name)
 {
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	if (id >= TERN_HANDLER_MAX)
 		return error_set(-ERANGE, "handler %u was registered; handlers are numbered 0 to %d", id,
 				 TERN_HANDLER_MAX - 1);
@@ -405,7 +416,15 @@ int tern_on(tern *t, unsigned id, tern_handler *fn)
 				 id, t->rank);
 	t->handler[id] = trace_handler(t->own, id, watchdog_handler(t->own, id, fn));
 	t->known[id] = 1;
+	label_set(t->own, id, name);
 	return 0;
+}
+
+#undef tern_on
+
+int tern_on(tern *t, unsigned id, tern_handler *fn)
+{
+	return tern_on_named(t, id, fn, NULL);
 }
 
 uint32_t tern_rank(const tern *t)

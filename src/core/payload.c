@@ -187,6 +187,9 @@ static int claim_find(struct endpoint *e, void *claimed, struct block **out)
 int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct endpoint *e = t->own;
 	struct block *b;
 	int rc = claim_find(e, claimed, &b);
@@ -201,6 +204,9 @@ int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_
 int tern_abandon(tern *t, void *claimed)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct block *b;
 	int rc = claim_find(t->own, claimed, &b);
 	if (!rc)

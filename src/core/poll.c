@@ -373,7 +373,12 @@ void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg)
 int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct endpoint *e = t->own;
+	if (!fn)
+		return error_set(-EINVAL, "tern_defer() was given no function");
 	if (e->deferred_count - e->lost_deferred == TERN_DEFER_MAX)
 		return error_set(-EAGAIN,
 				 "%d deferred functions are waiting already: let the program poll first",

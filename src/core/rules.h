@@ -17,6 +17,7 @@ enum rule {
 	RULE_REPLY_TWICE,   /* once */
 	RULE_HANDLING,      /* a message is kept, or its payload reused, by its handler */
 	RULE_THREAD,        /* one thread has an endpoint */
+	RULE_FORKED,        /* in one process */
 	RULE_TURN,          /* nothing waits in a turn, */
 	RULE_HOLD,          /* nor under a hold */
 	RULE_WORDS,
@@ -29,7 +30,8 @@ enum rule {
 
 struct rule_text {
 	int code;
-	const char *advice; /* the end of every sentence about this rule */
+	const char *
+		advice; /* the end of every sentence about this rule; "" if it gives the range that is allowed */
 };
 extern const struct rule_text rule_table[RULES];
 

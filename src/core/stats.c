@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/setting.h"
+#include "base/wrap.h"
 #include "core/layer.h"
 #include "core/stats_print.h"
 
@@ -82,6 +83,8 @@ int stats_open(struct endpoint *e)
 	int rc = stats_read(&e->stats_print);
 	e->pulse = &j->pulse[e->t->rank];
 	memset(e->pulse, 0, sizeof *e->pulse);
+	atomic_store(&e->pulse->guard, wrap_first(32, 0) << 32);
+	atomic_store(&e->pulse->turn, (uint32_t)wrap_first(32, 0) & ~1u);
 	e->guard = e->t->guard = &e->pulse->guard;
 	if (rc || !e->stats_print)
 		return rc;
@@ -157,6 +160,9 @@ static void data_of_stats(const struct endpoint *e, tern_stats_data *out)
 int tern_stats(tern *t, tern_stats_data *out)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct endpoint *e = t->own;
 	*out = (tern_stats_data){ .handled = e->served, .counting = e->stats != NULL };
 	for (uint32_t r = 0; r < t->size; r++)
@@ -185,6 +191,9 @@ static tern_stats_net_data data_of_packets(const struct endpoint *e)
 int tern_stats_net(tern *t, tern_stats_net_data *out)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	tern_stats_net_data d = data_of_packets(t->own);
 	d.size = out->size;
 	if (d.size < NET_SIZE_LEAST || d.size > NET_SIZE_MOST)
@@ -216,7 +225,7 @@ int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out)
 	const struct peer *p = &e->site.peer[rank];
 	*out = (tern_stats_peer_data){ .sent = peer_sent(e, rank),
 				       .sent_bytes = peer_took(e, rank),
-				       .handled = p->requests.handled + p->replies.handled };
+				       .handled = inlet_handled(&p->requests) + inlet_handled(&p->replies) };
 	if (!e->stats)
 		return 0;
 	const struct stats_peer *s = &e->stats->peer[rank];
@@ -230,6 +239,9 @@ int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out)
 int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct endpoint *e = t->own;
 	if (id >= TERN_STATS_HANDLERS)
 		return error_set(-ERANGE,
@@ -266,6 +278,9 @@ static void handler_add(tern_stats_handler_data *sum, const tern_stats_handler_d
 int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	if (layer >= TERN_STATS_LAYERS)
 		return error_set(-ERANGE,
 				 "the counts of layer %u were asked for; layers are numbered 0 to %d", layer,
@@ -286,6 +301,9 @@ int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct endpoint *e = t->own;
 	if (bucket >= TERN_STATS_TIMES)
 		return error_set(-ERANGE, "bucket %u of the times was asked for; there are %d", bucket,

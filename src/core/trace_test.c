@@ -207,6 +207,15 @@ static size_t pipe_empty(int fd, char *to, size_t room)
 	return had;
 }
 
+static uint64_t dropped(const struct track *t)
+{
+	uint64_t n = 0;
+	for (size_t i = 0; i < t->records; i++)
+		if (t->record[i].kind == RECORD_DROPPED)
+			n += t->record[i].sequence;
+	return n;
+}
+
 TEST(a_file_that_takes_nothing_costs_events_and_never_blocks)
 {
 	enum { MANY = 40000, PIPE_MOST = 1 << 22 };
@@ -237,17 +246,17 @@ TEST(a_file_that_takes_nothing_costs_events_and_never_blocks)
 	had = pipe_empty(fd, text, sizeof text);
 	CHECK(write(copy, text, had) == (ssize_t)had);
 	tracks_read();
-	uint64_t lost = 0;
-	for (size_t i = 0; i < track[0].records; i++)
-		if (track[0].record[i].kind == RECORD_DROPPED)
-			lost += track[0].record[i].sequence;
+	uint64_t lost = dropped(&track[0]), lost_there = dropped(&track[1]);
 	CHECK(lost > 0);
 	uint64_t known = count(&track[0], RECORD_REQUEST) + lost;
 	CHECK(asked == 1 ? known == MANY + 1
 			 : known > MANY + asked); /* what was asked for in vain was answered, too */
 	CHECK_IS(find(&track[0], RECORD_REQUEST, MANY + asked - 1) != NULL,
-		 1); /* counted on, whatever was dropped */
-	CHECK_IS(count(&track[1], RECORD_HANDLE), MANY + asked);
+		 1);    /* counted on, whatever was dropped */
+	if (lost_there) /* a busy machine may not write a file as fast, either */
+		CHECK(count(&track[1], RECORD_HANDLE) + lost_there >= MANY + asked);
+	else
+		CHECK_IS(count(&track[1], RECORD_HANDLE), MANY + asked);
 	folder_remove();
 }
 
@@ -275,10 +284,34 @@ TEST(a_trace_without_an_end_can_be_read_up_to_where_it_was_cut)
 	CHECK_IS(tern_request(local[0], 1, TAKE, 1), 0);
 	local_settle();
 	local_close();
-	REQUIRE(truncate(path_of(1), sizeof(struct trace_head) + 2 * sizeof(struct trace_record) + 5) == 0);
+	struct stat st;
+	REQUIRE(stat(path_of(1), &st) == 0 && track_read(&track[1], path_of(1)) == 0);
+	size_t whole = track[1].records;
+	CHECK(whole > 1 && !track[1].cut);
+	track_free(&track[1]);
+	REQUIRE(truncate(path_of(1), st.st_size - (off_t)sizeof(struct trace_record) + 5) == 0);
 	tracks_read();
 	CHECK(track[1].cut && !track_closed(&track[1]));
-	CHECK_IS(track[1].records, 2);
+	CHECK_IS(track[1].records, whole - 1);
+	folder_remove();
+}
+
+TEST(handlers_are_named_in_the_file_and_a_name_that_was_cut_off_is_none)
+{
+	folder_make();
+	pair_open();
+	local_close();
+	REQUIRE(track_read(&track[0], path_of(0)) == 0);
+	CHECK(strcmp(track[0].name[TAKE], "on_nothing") == 0);
+	CHECK(strcmp(track[0].name[TERN_HANDLER_MAX], "put_arrived") == 0);
+	CHECK(!*track[0].name[TERN_HANDLER_MAX - 1]);
+	CHECK_IS(track[0].records, 1); /* that it has closed */
+	track_free(&track[0]);
+	REQUIRE(truncate(path_of(0), sizeof(struct trace_head) + sizeof(struct trace_record) + 5) == 0);
+	REQUIRE(track_read(&track[0], path_of(0)) == 0);
+	CHECK(track[0].cut);
+	CHECK_IS(track[0].records, 0);
+	track_free(&track[0]);
 	folder_remove();
 }
 

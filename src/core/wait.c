@@ -306,7 +306,8 @@ static int wait_missing(struct endpoint *e)
 		if (e->site.peer[r].lost) {
 			struct net *net = e->site.peer[r].net;
 			int rc = net->ops->check(net, r);
-			if (!e->site.peer[r].forgiven && (rc == -EOWNERDEAD || rc == -EPROTO))
+			bool gone = rc == -EOWNERDEAD || rc == -EPROTO || rc == -EHOSTUNREACH;
+			if (gone && !e->site.peer[r].forgiven)
 				return (int)r;
 			if (alone && missing < 0)
 				missing = (int)r;

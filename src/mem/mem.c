@@ -28,6 +28,8 @@ static int mem_open(struct endpoint *e, void **state)
 	m->rank = e->t->rank;
 	m->size = e->t->size;
 	m->single_copy = m->moves = single_copy;
+	slots_open(m);
+	regions_open(m);
 	for (uint32_t r = 0; r < m->size; r++)
 		m->span[r] = (struct span){ .first = addr_make(r, SEGMENT_HEAP, 0),
 					    .base = m->job->base + job_heap_at(m->job, r),
@@ -86,10 +88,19 @@ static void mem_lost(void *state, uint32_t rank)
 	mem_busy(m);
 }
 
+/* No heap is within reach any more. */
+static void mem_disown(void *state)
+{
+	struct mem *m = state;
+	for (uint32_t r = 0; r < m->size; r++)
+		m->span[r] = (struct span){ .first = m->span[r].first, .lost = true };
+}
+
 const struct layer mem_layer = { .open = mem_open,
 				 .close = mem_close,
 				 .progress = mem_progress,
 				 .lost = mem_lost,
+				 .disown = mem_disown,
 				 .needs_anyone = slots_need_anyone };
 
 /* Commits a heap up to `top`, in steps; `committed` is what others check addresses against. */
@@ -139,7 +150,9 @@ void *tern_alloc(tern *t, size_t bytes)
 	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
 	uint64_t at;
-	int rc = heap_alloc(m, &m->own, &m->job->rank[m->rank].heap, bytes, &at);
+	int rc = rules_forked(t->own);
+	if (!rc)
+		rc = heap_alloc(m, &m->own, &m->job->rank[m->rank].heap, bytes, &at);
 	if (rc) {
 		errno = -rc;
 		return NULL;
@@ -159,7 +172,8 @@ static int heap_free(struct mem *m, struct heap *h, const void *p, const char *c
 int tern_free(tern *t, void *p)
 {
 	INSIDE struct door door = door_open(t);
-	return p ? heap_free(mem_of(t), &mem_of(t)->own, p, "tern_free()") : 0;
+	int rc = rules_forked(t->own);
+	return rc || !p ? rc : heap_free(mem_of(t), &mem_of(t)->own, p, "tern_free()");
 }
 
 static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
@@ -227,7 +241,7 @@ int tern_quiet(tern *t)
 	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
 	struct ladder l = { .over = quiet_over, .arg = m, .call = "tern_quiet" };
-	int rc = quiet_over(t->own, m) ? 0 : rules_wait(t->own, "tern_quiet()");
+	int rc = quiet_over(t->own, m) ? rules_forked(t->own) : rules_wait(t->own, "tern_quiet()");
 	while (!rc && !quiet_over(t->own, m))
 		wait_step(m->e, &l);
 	atomic_thread_fence(memory_order_seq_cst);

@@ -175,6 +175,7 @@ struct job_region *region_of(const struct mem *m,
 			     tern_addr a); /* NULL if `a` is not of one that is current */
 
 /* -- region.c -- */
+void regions_open(struct mem *m);
 unsigned region_segment(unsigned index, uint32_t turn); /* its number, in that turn */
 unsigned
 segment_region(unsigned segment); /* the index of the region that a segment from SEGMENT_REGION on is of */

@@ -10,6 +10,9 @@
 int tern_name(tern *t, unsigned name, void *const *where, size_t bytes)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct mem *m = mem_of(t);
 	if (name >= TERN_NAMES_MAX)
 		return error_set(-ERANGE, "memory was published under the name %u; names are below %d", name,

@@ -62,6 +62,9 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
 {
 	uint32_t rank = tern_addr_rank(a);
 	unsigned long long at = addr_offset(a);
+	int rc = rules_forked(m->e);
+	if (rc)
+		return rc;
 	if (a == TERN_NOWHERE)
 		return error_set(-EFAULT, "%s was given TERN_NOWHERE as an address", what);
 	if (rank >= m->size)

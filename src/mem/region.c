@@ -10,12 +10,19 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/wrap.h"
 #include "core/wait.h"
 #include "mem/mem.h"
 
 static struct job_region *own_region(const struct mem *m, unsigned index)
 {
 	return &m->job->rank[m->rank].region[index];
+}
+
+void regions_open(struct mem *m)
+{
+	for (unsigned i = 0; i < JOB_REGIONS && wrap_distance(); i++)
+		atomic_store(&own_region(m, i)->turn, (uint32_t)wrap_first(32, 0));
 }
 
 unsigned region_segment(unsigned index, uint32_t turn)
@@ -82,6 +89,9 @@ int tern_register(tern *t, void *p, size_t len, tern_addr *a)
 {
 	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
+	int rc = rules_forked(t->own);
+	if (rc)
+		return rc;
 	if (!p || !len || len >> ADDR_SEGMENT_SHIFT)
 		return error_set(-EINVAL, "%zu bytes at %p cannot be registered", len, p);
 	if (region_open(m, 0, JOB_REGIONS_OWN, p, len, a))

@@ -70,6 +70,9 @@ static struct segment *segment_find(struct mem *m, tern_segment s)
 int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *info, tern_segment *s)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct mem *m = mem_of(t);
 	if (!base || !bytes || bytes >> 32)
 		return error_set(-EINVAL,
@@ -120,6 +123,9 @@ static int segment_own(struct mem *m, tern_segment s, const char *call, struct s
 int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct mem *m = mem_of(t);
 	struct segment *g;
 	int rc = segment_own(m, s, "tern_segment_shorten()", &g);
@@ -137,6 +143,9 @@ int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 int tern_segment_close(tern *t, tern_segment s)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct segment *g;
 	int rc = segment_own(mem_of(t), s, "tern_segment_close()", &g);
 	if (!rc)

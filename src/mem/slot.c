@@ -6,9 +6,19 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/wrap.h"
 #include "core/wait.h"
 #include "mem/mem.h"
 #include "mem/word.h"
+
+/* A name has 32 bits. A network may tell late of a move that was given up, when its slot has been used thousands of times. */
+enum { SLOT_TURN_SHIFT = 8, SLOT_TURN_BITS = 24, SLOT_TURNS = 1 << SLOT_TURN_BITS };
+
+void slots_open(struct mem *m)
+{
+	for (unsigned i = 0; i < SLOTS; i++)
+		m->slots.slot[i].turn = (uint32_t)wrap_first(SLOT_TURN_BITS, 0);
+}
 
 struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part)
 {
@@ -16,7 +26,7 @@ struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part)
 		struct slot *s = &m->slots.slot[i];
 		if (s->used)
 			continue;
-		*s = (struct slot){ .used = true, .turn = (uint8_t)(s->turn + 1), .rank = rank };
+		*s = (struct slot){ .used = true, .turn = (s->turn + 1) % SLOT_TURNS, .rank = rank };
 		return s;
 	}
 	return NULL;
@@ -47,13 +57,13 @@ void slot_give(struct slot *s)
 
 uint64_t slot_name(struct mem *m, struct slot *s)
 {
-	return (uint64_t)(s - m->slots.slot) | (uint64_t)s->turn << 8;
+	return (uint64_t)(s - m->slots.slot) | (uint64_t)s->turn << SLOT_TURN_SHIFT;
 }
 
 static struct slot *slot_named(struct mem *m, uint64_t name)
 {
 	struct slot *s = (name & 0xff) < SLOTS ? &m->slots.slot[name & 0xff] : NULL;
-	return s && s->used && s->turn == (uint8_t)(name >> 8) ? s : NULL;
+	return s && s->used && s->turn == name >> SLOT_TURN_SHIFT ? s : NULL;
 }
 
 static void slot_lay_down(const struct slot *s, const char *data, size_t len)

@@ -22,7 +22,7 @@ enum { SLOTS_OF_PART = 64, SLOTS = 128 };
 
 struct slot {
 	bool used;
-	uint8_t turn;       /* raised with each use, so that an answer that is no longer wanted is known */
+	uint32_t turn;      /* raised with each use, so that an answer that is no longer wanted is known */
 	uint32_t rank;      /* who was asked */
 	struct transfer *x; /* whose chunk it is; NULL if none */
 	tern_op *op;        /* who waits for it; NULL for a chunk, whose transfer has one */
@@ -39,6 +39,8 @@ struct slot {
 struct slots {
 	struct slot slot[SLOTS];
 };
+
+void slots_open(struct mem *m);
 
 /* A slot, or NULL. slot_wait() serves messages until there is one; an error where that is not allowed. */
 struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part);

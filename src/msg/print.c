@@ -66,6 +66,9 @@ void msg_print(const struct msg *m, int fd)
 int tern_tables(tern *t, int fd)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	if (fcntl(fd, F_GETFD) < 0)
 		return error_set(-errno, "the tables of rank %u cannot be written to descriptor %d", t->rank,
 				 fd);

@@ -287,6 +287,9 @@ static int recv_unknown(uint32_t src, tern_id id)
 int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct msg *m = msg_of(t);
 	struct ladder l = {
 		.call = "tern_recv_wait", .way = "from", .whom = src + 1, .has_id = true, .id = id
@@ -306,6 +309,9 @@ int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 int tern_recv_clear(tern *t, uint32_t src, tern_id id)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct msg *m = msg_of(t);
 	int rc = rules_program(m->e, "tern_recv_clear()");
 	if (rc)

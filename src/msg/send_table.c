@@ -39,6 +39,9 @@ static int send_unknown(uint32_t dst, tern_id id)
 int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct msg *m = msg_of(t);
 	struct ladder l = {
 		.call = "tern_send_wait", .way = "to", .whom = dst + 1, .has_id = true, .id = id
@@ -113,6 +116,9 @@ static int send_take_back(struct msg *m, struct sending *s)
 int tern_send_cancel(tern *t, uint32_t dst, tern_id id)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct sending *s = send_listed(msg_of(t), dst, id);
 	return s ? send_take_back(msg_of(t), s) : send_unknown(dst, id);
 }

@@ -92,8 +92,8 @@ struct net_ops {
 	void (*polled)(struct net *net);
 
 	/*
-	 * 0 while `rank` can answer, or what it sent before may still come; -ESHUTDOWN or -EOWNERDEAD, or -EPROTO if it has chosen
-	 * another network, with a sentence that names it.
+	 * 0 while `rank` can answer, or what it sent before may still come; -ESHUTDOWN or -EOWNERDEAD, -EHOSTUNREACH if it
+	 * was given up though it may live, or -EPROTO if it has chosen another network, with a sentence that names it.
 	 */
 	int (*check)(struct net *net, uint32_t rank);
 

@@ -6,14 +6,20 @@ void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomi
 		uint32_t source, uint8_t kind)
 {
 	in->base = memory;
-	in->cursor = memory;
 	in->leaf_lines = leaf_lines;
 	in->freed = freed;
 	in->peer = source;
 	in->kind = kind;
-	in->leaf = 0;
-	in->expect = ring_lap_of(0, source);
+	in->leaf = ring_first_leaf();
+	in->cursor = memory + in->leaf % RING_LEAVES * leaf_lines * TERN_LINE;
+	in->expect = ring_lap_of(in->leaf, source);
+	in->handled = ring_first_message();
 	in->accept = TERN_HEAD_PLAIN;
+}
+
+uint64_t inlet_handled(const struct tern_inlet *in)
+{
+	return in->base ? in->handled - ring_first_message() : 0;
 }
 
 /* Gives the leaf back and goes on in the next. */

@@ -2,6 +2,23 @@
 /* cost: base write */
 #include "ring/ring.h"
 
+#include "base/wrap.h"
+
+enum { LEAF_BITS = 32, MESSAGE_BITS = 32 }; /* that travel in packets */
+
+/* Lap numbers wrap several times in the leaves that 32 bits count: near the last of those wraps, so that a few laps cross both. */
+uint64_t ring_first_leaf(void)
+{
+	uint64_t before = 1 + wrap_distance() / (RING_LEAVES * REQUEST_LEAF_LINES);
+	uint64_t wraps = (UINT64_C(1) << LEAF_BITS) / RING_LEAVES / RING_LAPS;
+	return wrap_distance() ? (wraps * RING_LAPS - before) * RING_LEAVES : 0;
+}
+
+uint64_t ring_first_message(void)
+{
+	return wrap_first(MESSAGE_BITS, 0);
+}
+
 static void head_publish(char *at, uint64_t head)
 {
 	/* R1, pairs with A1 in inlet_drain(). */
@@ -32,9 +49,13 @@ void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomi
 	lane->freed = freed;
 	lane->heed = heed;
 	lane->peer = peer;
-	lane->head = ring_lap_of(0, source);
 	lane->piece = NULL;
-	lane_enter(lane, 0);
+	lane->leaf = ring_first_leaf();
+	lane->head = ring_lap_of(lane->leaf, source);
+	lane->padded = lane->leaf * (leaf_lines - 1) - ring_first_message();
+	if (lane->leaf) /* memory is zero; nothing is given back before something is sent */
+		atomic_store_explicit(freed, lane->leaf, memory_order_relaxed);
+	lane_enter(lane, lane->leaf);
 }
 
 /* cost: flow status */
@@ -162,14 +183,19 @@ void lane_shut(struct tern_lane *lane)
  * Nobody counts messages as they are sent: a leaf has as many as it has lines before its
  * control line, and what pieces add to that is counted where shared lines begin and end.
  */
-uint64_t lane_sent(const struct tern_lane *lane)
+uint64_t lane_count(const struct tern_lane *lane)
 {
 	if (!lane->base)
-		return 0;
+		return ring_first_message();
 	const char *leaf = lane->base + lane->leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
 	uint64_t lines = lane->leaf * (lane->leaf_lines - 1) + (uint64_t)(lane->tail - leaf) / TERN_LINE;
 	uint64_t pieces = lane->shared * (TERN_LINE / TERN_PIECE - 1) - lane->padded;
 	if (lane->piece)
 		pieces += 1 - lane_empty_pieces(lane); /* the open line is not among those behind the tail */
 	return lines + pieces;
+}
+
+uint64_t lane_sent(const struct tern_lane *lane)
+{
+	return lane_count(lane) - ring_first_message();
 }

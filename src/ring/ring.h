@@ -37,6 +37,8 @@ enum {
 	REPLY_LEAF_LINES = 64,
 };
 
+#define RING_LAPS ((UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1) /* numbers of laps: 1 to this, and 1 again */
+
 /* Control headers, in the place of the handler number. */
 enum control { CONTROL_TURN, CONTROL_PAD };
 
@@ -62,8 +64,16 @@ void lane_put(struct tern_lane *lane, const struct parcel *p);
 /* Nothing is to be sent any more. */
 void lane_shut(struct tern_lane *lane);
 
-/* How many messages have been written, of any kind; 0 before the lane is open. */
+/* Where leaves and messages are counted from: 0, or near the wrap of what travels of them (base/wrap.h). */
+uint64_t ring_first_leaf(void);
+uint64_t ring_first_message(void);
+
+/* How many messages have been written, of any kind, counted from there. */
+uint64_t lane_count(const struct tern_lane *lane);
+
+/* The same, counted from 0. */
 uint64_t lane_sent(const struct tern_lane *lane);
+uint64_t inlet_handled(const struct tern_inlet *in);
 
 /* The consumer's end of the same memory. */
 void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomic uint64_t *freed,
@@ -103,8 +113,7 @@ static inline uint64_t ring_next_lap(uint64_t head)
 /* The header of the lap that a leaf is of. */
 static inline uint64_t ring_lap_of(uint64_t leaf, uint32_t source)
 {
-	uint64_t laps = (UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1;
-	return (leaf / RING_LEAVES % laps + 1) << TERN_LAP_SHIFT | (uint64_t)source << TERN_SRC_SHIFT;
+	return (leaf / RING_LEAVES % RING_LAPS + 1) << TERN_LAP_SHIFT | (uint64_t)source << TERN_SRC_SHIFT;
 }
 
 /* Whether a leaf is of the lap behind a wrap: that lap has the number of the first again. */

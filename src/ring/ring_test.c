@@ -217,7 +217,7 @@ TEST(no_lap_has_the_number_zero)
 
 TEST(the_lap_of_a_leaf_is_that_of_its_messages)
 {
-	uint64_t laps = (UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1;
+	uint64_t laps = RING_LAPS;
 	uint64_t head = ring_lap_of((laps - 2) * RING_LEAVES, SOURCE);
 	for (uint64_t leaf = (laps - 2) * RING_LEAVES; leaf < (laps + 2) * RING_LEAVES; leaf++) {
 		CHECK_IS(ring_lap_of(leaf, SOURCE), head);

@@ -387,6 +387,9 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_sequence_end *end, void *arg)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	if (id >= TERN_SEQUENCES_MAX)
 		return error_set(-ERANGE, "tern_sequence_on() was given kind %u; there are %d", id,
 				 TERN_SEQUENCES_MAX);

@@ -346,6 +346,9 @@ int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsi
 int tern_stream_on(tern *t, unsigned id, tern_stream_packet *fn, void *arg)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	int rc = id_check(id, "tern_stream_on()");
 	if (rc)
 		return rc;

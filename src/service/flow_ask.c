@@ -25,8 +25,17 @@ struct header {
 
 static void ask_open(struct path *p)
 {
-	for (unsigned i = 0; i < STREAMS; i++)
-		p->out[i].may = p->out[i].allowed = 0;
+	uint32_t messages = (uint32_t)ring_first_message(), blocks = (uint32_t)payload_first();
+	for (unsigned i = 0; i < STREAMS; i++) {
+		p->out[i].may = messages;
+		p->out[i].allowed = blocks;
+		p->flow.plea[i] = (struct plea){ .want = messages,
+						 .want_blocks = blocks,
+						 .may = messages,
+						 .may_blocks = blocks,
+						 .asked = messages,
+						 .asked_blocks = blocks };
+	}
 }
 
 static void ask_close(struct path *p)
@@ -99,7 +108,7 @@ static bool plea_grant(struct path *p, unsigned stream)
 {
 	struct plea *s = &p->flow.plea[stream];
 	const struct in *in = &p->in[stream];
-	uint32_t messages = s->asked - (uint32_t)lane_sent(&in->fill);
+	uint32_t messages = s->asked - (uint32_t)lane_count(&in->fill);
 	uint32_t allowed = (uint32_t)landing_allowed(in), blocks = further(s->may_blocks, s->asked_blocks);
 	uint32_t there = further(s->may_blocks, allowed);
 	if (messages > landing_lines(in) || (blocks && !there))

@@ -16,7 +16,8 @@ static struct grant grant_now(const struct path *p)
 	for (unsigned i = 0; i < STREAMS; i++) {
 		const struct in *in = &p->in[i];
 		bool open = in->fill.base != NULL;
-		g.freed[i] = open ? (uint32_t)atomic_load_explicit(in->freed, memory_order_acquire) : 0;
+		g.freed[i] = (uint32_t)(open ? atomic_load_explicit(in->freed, memory_order_acquire)
+					     : ring_first_leaf());
 		g.allowed[i] = (uint32_t)landing_allowed(in);
 	}
 	return g;
@@ -24,8 +25,11 @@ static struct grant grant_now(const struct path *p)
 
 static void credit_open(struct path *p)
 {
-	for (unsigned i = 0; i < STREAMS; i++)
-		p->out[i].allowed = p->flow.credit.said.allowed[i] = LANDING;
+	for (unsigned i = 0; i < STREAMS; i++) {
+		p->out[i].allowed = payload_first() + LANDING;
+		p->flow.credit.said.allowed[i] = (uint32_t)p->out[i].allowed;
+		p->flow.credit.said.freed[i] = p->flow.credit.freed[i] = (uint32_t)ring_first_leaf();
+	}
 }
 
 static void credit_close(struct path *p)

@@ -23,8 +23,13 @@ struct change {
 
 static void token_open(struct path *p)
 {
-	for (unsigned i = 0; i < STREAMS; i++)
-		p->out[i].allowed = p->flow.purse[i].said_allowed = LANDING;
+	for (unsigned i = 0; i < STREAMS; i++) {
+		struct purse *s = &p->flow.purse[i];
+		p->out[i].allowed = payload_first() + LANDING;
+		s->said_allowed = (uint32_t)p->out[i].allowed;
+		s->begun = p->out[i].sent;
+		s->spent = s->returned = s->came = s->gone = s->said = (uint32_t)wrap_first(32, 0);
+	}
 }
 
 static void token_close(struct path *p)

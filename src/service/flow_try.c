@@ -39,7 +39,11 @@ struct header {
 
 static void try_open(struct path *p)
 {
-	(void)p; /* zero is a beginning */
+	for (unsigned i = 0; i < STREAMS; i++) {
+		struct trial *s = &p->flow.trial[i];
+		s->said = s->most = (uint32_t)ring_first_message();
+		s->asked = s->heard = (uint16_t)wrap_first(16, 0);
+	}
 }
 
 static void try_close(struct path *p)
@@ -49,7 +53,7 @@ static void try_close(struct path *p)
 
 static uint32_t in_taken(const struct in *in)
 {
-	return (uint32_t)lane_sent(&in->fill);
+	return (uint32_t)lane_count(&in->fill);
 }
 
 /* -- The sender ------------------------------------------------------------------------------ */

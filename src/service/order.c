@@ -9,7 +9,7 @@ enum { SHORT_ROOM = 2048 };
 
 static void order_open(struct path *p)
 {
-	(void)p; /* zero is a beginning */
+	p->order.next = p->order.expected = (uint32_t)wrap_first(32, 0);
 }
 
 static void early_free(struct order *o, struct early *e)

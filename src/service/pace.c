@@ -166,6 +166,24 @@ void pace_timeout(struct pace *p, uint64_t now)
 	p->window = least;
 }
 
+void pace_doubt(struct pace *p, uint64_t now)
+{
+	p->doubt.at = now;
+	p->doubt.window = p->window;
+	p->doubt.enough = p->enough;
+	p->doubt.peak = p->peak;
+}
+
+void pace_judge(struct pace *p, bool late)
+{
+	p->doubt.at = 0;
+	if (!late || p->window >= p->doubt.window)
+		return;
+	p->window = p->doubt.window;
+	p->enough = p->doubt.enough;
+	p->peak = p->doubt.peak;
+}
+
 /* -- Round trips ------------------------------------------------------------------------- */
 
 /* Of the last group of samples, and of the one before it. */

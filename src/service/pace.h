@@ -33,6 +33,10 @@ struct pace {
 	uint32_t round_end;  /* the number that ends this round */
 	uint32_t sent, lost; /* packets of this round */
 	uint64_t earliest;   /* when the next may be sent, ns */
+	struct {
+		uint64_t at; /* when a timeout may have closed the window for nothing, ns; 0: none has */
+		size_t window, enough, peak; /* what they were before it */
+	} doubt;
 };
 
 void pace_open(struct pace *p, size_t packet);
@@ -45,6 +49,12 @@ void pace_sampled(struct pace *p, uint64_t ns); /* a round trip */
 /* Everything below `acked` has been acknowledged, and `next` is the next number: a round may be over. */
 void pace_round(struct pace *p, uint32_t acked, uint32_t next, uint64_t now);
 void pace_timeout(struct pace *p, uint64_t now);
+/*
+ * Around a timeout: what the window was is kept before anything is taken for lost. The first acknowledgement after it tells
+ * whether anything was: if not, its peer was only late, and the window is as before.
+ */
+void pace_doubt(struct pace *p, uint64_t now);
+void pace_judge(struct pace *p, bool late);
 uint64_t pace_patience(const struct pace *p); /* ns after which a packet is taken for lost */
 
 #endif

@@ -197,3 +197,21 @@ TEST(a_peer_that_computes_does_not_make_its_way_long)
 	pace_sampled(&p, UINT64_C(1000000000) * 600);
 	CHECK(pace_patience(&p) < 1000000000);
 }
+
+TEST(a_timeout_that_was_for_nothing_is_undone)
+{
+	link_open(100, 20 * MS, 50 * MS, 0);
+	link_run(1, 2 * SECOND);
+	struct pace *p = &l.flow[0].pace;
+	size_t window = p->window, enough = p->enough;
+	pace_doubt(p, l.now);
+	pace_timeout(p, l.now);
+	CHECK(p->window < window);
+	pace_judge(p, true);
+	CHECK_IS(p->window, window);
+	CHECK_IS(p->enough, enough);
+	pace_doubt(p, l.now);
+	pace_timeout(p, l.now);
+	pace_judge(p, false);
+	CHECK(p->window < window);
+}

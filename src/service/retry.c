@@ -29,7 +29,9 @@ enum {
 	STAMP_SHIFT = 8,        /* a stamp counts 256 ns */
 	SIZE_FIRST = 256,       /* places of a window, at first */
 	ACK_WORDS = 4,          /* of bits in an acknowledgement, at most */
-	ACK_ONLY = 1 << 7,      /* of `kind`: there is no packet, only what it acknowledges */
+	ACK_ONLY = 1 << 7,      /* of `kind`: there is no packet, only what it acknowledges; */
+	ACK_DOUBLED = 1 << 6,   /* a packet came twice: it need not have been sent again */
+	ACK_FLAGS = ACK_ONLY | ACK_DOUBLED,
 };
 
 struct header {
@@ -42,7 +44,8 @@ struct header {
 
 static uint32_t stamp_of(uint64_t now)
 {
-	return (uint32_t)(now >> STAMP_SHIFT) | 1;
+	uint64_t ticks = now >> STAMP_SHIFT;
+	return (uint32_t)(ticks + wrap_clock(ticks)) | 1;
 }
 
 static void retry_open(struct path *p)
@@ -50,6 +53,13 @@ static void retry_open(struct path *p)
 	/* Without memory there is no window, and nothing is ready to be sent; opening is tried again then. */
 	p->retry.window = memory_new(SIZE_FIRST, sizeof *p->retry.window);
 	p->retry.size = SIZE_FIRST;
+}
+
+static void retry_begin(struct path *p)
+{
+	struct retry *r = &p->retry;
+	r->first = r->next = r->expected = (uint32_t)wrap_first(32, 0);
+	retry_open(p);
 }
 
 /* A way that is long and fast has more under way; without memory it stays as it is. */
@@ -132,13 +142,13 @@ static void came_choose(struct retry *r, struct header *h)
 static void header_write(struct path *p, struct packet *k, uint32_t number, uint8_t kind)
 {
 	struct retry *r = &p->retry;
-	struct header h = { .kind = kind,
+	struct header h = { .kind = (uint8_t)(kind | (r->doubled ? ACK_DOUBLED : 0)),
 			    .number = number,
 			    .expected = r->expected,
 			    .stamp = stamp_of(p->net->now),
 			    .echo = r->echo };
 	came_choose(r, &h);
-	unsigned words = h.kind & (ACK_ONLY - 1);
+	unsigned words = h.kind & ~(unsigned)ACK_FLAGS;
 	for (unsigned i = words; i--;) {
 		uint64_t word = came_word(r, r->expected + 1 + (h.skipped + i) * 64);
 		memcpy(header_push(k, sizeof word), &word, sizeof word);
@@ -147,6 +157,7 @@ static void header_write(struct path *p, struct packet *k, uint32_t number, uint
 	r->unacked = 0;
 	r->heavy = 0;
 	r->echo = 0;
+	r->doubled = false;
 }
 
 static void retry_down(struct path *p, struct packet *k)
@@ -232,7 +243,19 @@ struct ack {
 	uint64_t when;
 	const unsigned char *bits;
 	unsigned words, skipped;
+	bool doubled;
 };
+
+/*
+ * Whether the timeout before this acknowledgement was one for nothing: it is for a packet that was sent before the timeout, or
+ * what was sent again had come. A peer that waits for a core answers late and has lost nothing (as in RFC 3522 and RFC 3708).
+ */
+static void timeout_judge(struct retry *r, const struct ack *a)
+{
+	uint32_t at = stamp_of(r->pace.doubt.at);
+	bool before = a->echo && (int32_t)(a->echo - at) < 0;
+	pace_judge(&r->pace, before || a->doubled);
+}
 
 static void ack_take(struct path *p, const struct ack *a)
 {
@@ -254,6 +277,8 @@ static void ack_take(struct path *p, const struct ack *a)
 		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(a->when) - a->echo + 2) << STAMP_SHIFT);
 	if (!l.flights)
 		return;
+	if (r->pace.doubt.at)
+		timeout_judge(r, a);
 	window_advance(p);
 	flights_overtaken(r, l.newest, p->net->now);
 }
@@ -285,12 +310,13 @@ static void ack_put_off(struct retry *r, const struct header *h, uint64_t now)
 /* One with bits, or that came by itself. False if there are no such bits. */
 static bool ack_up(struct path *p, struct arrival *a, const struct header *h)
 {
-	unsigned words = h->kind & (ACK_ONLY - 1);
+	unsigned words = h->kind & ~(unsigned)ACK_FLAGS;
 	const unsigned char *bits = words <= ACK_WORDS ? header_pull(a, words * sizeof(uint64_t)) : NULL;
 	if (!bits)
 		return false;
 	retry_hear(p);
-	ack_take(p, &(struct ack){ h->expected, h->echo, p->net->now, bits, words, h->skipped });
+	ack_take(p, &(struct ack){ h->expected, h->echo, p->net->now, bits, words, h->skipped,
+				   h->kind & ACK_DOUBLED });
 	return true;
 }
 
@@ -340,6 +366,7 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 		return false; /* further than its sender may be */
 	} else {
 		packet_count(p->net, PULSE_PACKETS_DOUBLED, 1);
+		r->doubled = true;
 	}
 	if (!r->unacked++)
 		r->since = p->net->now;
@@ -359,11 +386,15 @@ static void timer_expire(struct path *p, uint64_t now)
 {
 	struct retry *r = &p->retry;
 	uint32_t end = r->tries && r->pace.smooth ? r->next : r->first + 1;
+	if (!r->tries)
+		pace_doubt(&r->pace, now);
 	for (uint32_t i = r->first; i != end; i++)
 		if (flight_at(r, i)->state == FLIGHT_FLYING)
 			flight_lose(r, flight_at(r, i), now);
 	if (r->tries)
 		pace_timeout(&r->pace, now);
+	else
+		r->overdue = now;
 	r->tries += r->tries < BACKOFF_MOST;
 	uint64_t patience = pace_patience(&r->pace), most = patience > BACKOFF_NS ? patience : BACKOFF_NS;
 	r->timer = now + (patience << r->tries < most ? patience << r->tries : most);
@@ -428,7 +459,7 @@ static uint64_t retry_tick(struct path *p, uint64_t now)
 const struct service retry_service = {
 	.name = "retry",
 	.adds = PROVIDES_RELIABLE,
-	.open = retry_open,
+	.open = retry_begin,
 	.close = retry_close,
 	.stop = retry_stop,
 	.ready = retry_ready,

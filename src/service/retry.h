@@ -21,7 +21,8 @@ struct retry {
 	uint32_t size;         /* how many there are places for, a power of two up to RETRY_WINDOW */
 	uint32_t first, next;  /* numbers that may be under way: [first, next) */
 	uint32_t lost;         /* of those, how many are to be sent again */
-	uint32_t tries;        /* timeouts in a row */
+	uint32_t tries;        /* timeouts in a row, */
+	uint64_t overdue;      /* and when the first of them was, ns */
 	uint64_t timer;        /* when the first is taken for lost, ns; 0: nothing is under way */
 	struct pace pace;
 	struct {
@@ -39,6 +40,7 @@ struct retry {
 	size_t heavy;               /* bytes of those */
 	uint64_t since;             /* when the first of those came, ns */
 	uint32_t echo;              /* the stamp of the last one */
+	bool doubled;               /* one of them had come before */
 };
 
 /* Takes in the acknowledgement that was put off, if there is one. */

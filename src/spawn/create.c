@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/wrap.h"
 #include "core/door.h"
 #include "core/send.h"
 #include "core/wait.h"
@@ -23,6 +24,8 @@ int create_open(struct spawn *s)
 	s->party = calloc(s->e->t->size, sizeof *s->party);
 	if (!s->ticket || !s->party)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < TERN_SPAWNS_MAX && wrap_distance(); i++)
+		s->ticket[i].label.turn = (uint32_t)wrap_first(32, 0);
 	for (uint32_t r = 0; r < s->e->t->size; r++)
 		s->party[r].credits = TERN_CREDITS;
 	return 0;
@@ -377,6 +380,9 @@ static bool thread_over(struct endpoint *e, void *arg)
 int tern_join(tern *t, tern_thread *thread, uint64_t *result)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct ladder l = { .over = thread_over,
 			    .arg = thread,
 			    .call = "tern_join",

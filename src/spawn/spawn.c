@@ -162,6 +162,9 @@ static int spawn_begin(struct spawn *s)
 int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct spawn *s = spawn_of(t);
 	if (id >= TERN_THREADS_MAX)
 		return error_set(-ERANGE, "thread function %u was registered; they are numbered 0 to %d", id,

@@ -3,6 +3,7 @@
 
 #include <tern/tern.h>
 
+#include "base/wrap.h"
 #include "boot/address.h"
 #include "core/delivery.h"
 #include "core/stats.h"
@@ -41,9 +42,16 @@ static int stats_judge(void)
 
 /* Those whose values are more than any number or any text: what reads them judges them. */
 static int (*const judges[SETTING_COUNT])(void) = {
-	[SETTING_DELIVERY] = delivery_judge, [SETTING_STATS] = stats_judge,     [SETTING_NET] = reach_judge,
-	[SETTING_UDP_BIND] = bind_judge,     [SETTING_SERVICE] = service_judge, [SETTING_FLOW] = flow_judge,
-	[SETTING_FAULT] = faults_judge,      [SETTING_PROTECT] = protect_judge,
+	[SETTING_DELIVERY] = delivery_judge,
+	[SETTING_STATS] = stats_judge,
+	[SETTING_NET] = reach_judge,
+	[SETTING_UDP_BIND] = bind_judge,
+	[SETTING_SERVICE] = service_judge,
+	[SETTING_FLOW] = flow_judge,
+	[SETTING_FAULT] = faults_judge,
+	[SETTING_PROTECT] = protect_judge,
+	[SETTING_UNREACHABLE] = unreachable_judge,
+	[SETTING_WRAP] = wrap_judge,
 };
 
 static bool is_number(enum setting s)

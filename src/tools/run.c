@@ -6,7 +6,7 @@
  *       keeper  starts the ranks, forwards their output, sees them end
  *         ranks, and whatever they start
  *
- * Whoever is killed, somebody above the ranks is left who has inherited what
+ * Whoever is killed alone, somebody above the ranks is left who has inherited what
  * became an orphan (both are subreapers) and kills it; run_kin.c says how:
  *
  *   a rank      the keeper sees it and ends the others.
@@ -17,6 +17,8 @@
  *               ranks, but not the keeper.
  *   by name     `pkill -9 tern` and `pkill -9 -f "tern run"` find the front; the
  *               keeper has another name.
+ *   both        at the same instant: the ranks die (PR_SET_PDEATHSIG), but what they had
+ *               started is nobody's. tern-run(1) says so.
  *
  * With --hosts, the ranks' places are taken by links (run_link.c), each of which keeps a remote
  * shell; at its other end an agent (run_agent.c) is the front of that host's ranks.

@@ -11,7 +11,7 @@ struct courier {
 	struct job job;
 	uint32_t first, ranks; /* that are here */
 	int fd;                /* readable when there may be news of them */
-	uint32_t *told;        /* the serial of what the others have heard, one for each of those */
+	uint64_t *told;        /* the serial of what the others have heard, one for each of those */
 };
 
 /* o->job_fd becomes the memory's. */

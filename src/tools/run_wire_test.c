@@ -11,6 +11,7 @@
 #include "../../tests/chance.h"
 #include "../../tests/check.h"
 #include "tools/run_hostfile.h"
+#include "boot/bulletin.h"
 #include "tools/run_hosts.h"
 #include "tools/run_order.h"
 
@@ -326,7 +327,7 @@ TEST(each_hosts_cards_come_to_all_the_others_in_their_order)
 	struct hosts h;
 	struct wire agent[HOSTS];
 	struct frame f;
-	uint32_t card[100] = { 0 };
+	struct bulletin b = { 0 };
 	REQUIRE(hosts_open(&h, &o) == 0);
 	for (uint32_t i = 0; i < HOSTS; i++) {
 		int pair[2];
@@ -338,9 +339,9 @@ TEST(each_hosts_cards_come_to_all_the_others_in_their_order)
 	}
 	for (uint32_t n = 0; n < CARDS; n++)
 		for (uint32_t i = 0; i < HOSTS; i++) {
-			card[0] = i;
-			card[1] = n;
-			wire_send(&agent[i], FRAME_BULLETIN, card, sizeof card);
+			b.rank = h.host[i].first;
+			b.serial = n;
+			wire_send(&agent[i], FRAME_BULLETIN, &b, sizeof b);
 			hosts_serve(&h);
 		}
 	for (uint32_t i = 0; i < HOSTS; i++) {
@@ -349,10 +350,11 @@ TEST(each_hosts_cards_come_to_all_the_others_in_their_order)
 			for (uint32_t j = 0; j < HOSTS; j++)
 				wire_flush(&agent[j]);
 			REQUIRE(agent_next(&h, &agent[i], &f));
-			REQUIRE(f.type == FRAME_BULLETIN && f.len == sizeof card);
-			memcpy(card, f.data, sizeof card);
-			REQUIRE(card[0] < HOSTS && card[0] != i);
-			CHECK_IS(card[1], next[card[0]]++);
+			REQUIRE(f.type == FRAME_BULLETIN && f.len == sizeof b);
+			memcpy(&b, f.data, sizeof b);
+			uint32_t from = b.rank / (o.total / HOSTS);
+			REQUIRE(from < HOSTS && from != i);
+			CHECK_IS(b.serial, next[from]++);
 		}
 	}
 	for (uint32_t i = 0; i < HOSTS; i++)

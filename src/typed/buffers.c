@@ -31,6 +31,9 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 int tern_bufalloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct typed *y = typed_here(t);
 	struct shelf *s;
 	int rc = alloc_check(y, type, count, flags);
@@ -73,6 +76,9 @@ static int close_shelf(struct typed *y, struct shelf *s)
 int tern_bufclose(tern *t, unsigned type)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct typed *y = typed_here(t);
 	struct shelf *s = type < TERN_TYPES_MAX ? y->shelf[type] : NULL;
 	if (!s)
@@ -87,6 +93,9 @@ int tern_bufclose(tern *t, unsigned type)
 int tern_buffree(tern *t, void *buffer)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct typed *y = typed_here(t);
 	struct shelf *s = shelf_around(y, buffer);
 	size_t at = s ? (size_t)((char *)buffer - s->rack.buffer) : 0;

@@ -11,11 +11,12 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/wrap.h"
 #include "typed/send.h"
 
 /* A name of a short message: the rank, and which of those that were given a name. */
 enum { NAME_RANK_SHIFT = 40 };
-static const uint64_t NAME_FAR = UINT64_C(1) << 62;
+static const uint64_t NAME_FAR = UINT64_C(1) << 62, NAME_NUMBER = (UINT64_C(1) << NAME_RANK_SHIFT) - 1;
 
 /* -- The hand --------------------------------------------------------------------------------------- */
 
@@ -236,7 +237,7 @@ static bool block_any(struct net *net)
 
 static tern_mid far_name(struct typed *y, uint32_t rank)
 {
-	return NAME_FAR | (uint64_t)rank << NAME_RANK_SHIFT | ++y->route[rank]->named;
+	return NAME_FAR | (uint64_t)rank << NAME_RANK_SHIFT | (++y->route[rank]->named & NAME_NUMBER);
 }
 
 /* There is a block and room, so what fails is memory for the first block, or a rank that has left. */
@@ -311,6 +312,22 @@ void far_end(struct sending *s)
 
 /* -- Names ------------------------------------------------------------------------------------------ */
 
+static uint64_t name_first(void)
+{
+	return wrap_first(NAME_RANK_SHIFT, 0);
+}
+
+void far_begin(struct route *r)
+{
+	r->named = r->landed = name_first();
+}
+
+/* How many were counted behind the message of that name; more than half: it is not among them. Numbers in names wrap. */
+static uint64_t name_age(tern_mid mid, uint64_t count)
+{
+	return (count - mid) & NAME_NUMBER;
+}
+
 static void landed(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
@@ -324,15 +341,16 @@ static void landed(tern *t, const tern_msg *m)
 bool far_named(const struct typed *y, tern_mid mid)
 {
 	uint64_t rank = (mid & ~NAME_FAR) >> NAME_RANK_SHIFT;
-	uint64_t which = mid & ((UINT64_C(1) << NAME_RANK_SHIFT) - 1);
-	return mid & NAME_FAR && rank < y->e->t->size && y->route[rank] && which - 1 < y->route[rank]->named;
+	const struct route *r = mid & NAME_FAR && rank < y->e->t->size ? y->route[rank] : NULL;
+	return r && name_age(mid, r->named) <= NAME_NUMBER / 2 &&
+	       name_age(mid, r->named) < r->named - name_first();
 }
 
 int far_done(const struct typed *y, tern_mid mid)
 {
 	uint32_t rank = (uint32_t)((mid & ~NAME_FAR) >> NAME_RANK_SHIFT);
 	const struct peer *p = &y->e->site.peer[rank];
-	if ((mid & ((UINT64_C(1) << NAME_RANK_SHIFT) - 1)) <= y->route[rank]->landed)
+	if (name_age(mid, y->route[rank]->landed) <= NAME_NUMBER / 2)
 		return 1;
 	return p->lost ? p->net->ops->check(p->net, rank) : 0;
 }

@@ -231,6 +231,28 @@ TEST(a_name_is_answered_for_when_the_message_has_landed)
 	CHECK(sentence_has(rc, "rank 1"));
 }
 
+TEST(the_numbers_in_names_wrap)
+{
+	enum { NAMES = 6 };
+	open_far();
+	tern_mid mid[NAMES];
+	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 2 * NAMES, 0) == 0);
+	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 5, 0, &mid[0]), 0);
+	local_settle();
+	struct route *r = typed_of(local[0])->route[OWNER];
+	r->named = r->landed = (UINT64_C(1) << 40) - NAMES / 2;
+	for (unsigned i = 0; i < NAMES; i++) {
+		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 5, 0, &mid[i]), 0);
+		tern_poll(local[0]);
+		CHECK_IS(tern_bufdone(local[0], mid[i]), 0);
+		local_settle();
+		for (unsigned k = 0; k <= i; k++)
+			CHECK_IS(tern_bufdone(local[0], mid[k]), 1);
+		CHECK_IS(tern_bufdone(local[0], mid[i] + 1), -EINVAL);
+	}
+	local_close();
+}
+
 TEST(under_a_hold_a_far_send_takes_what_it_has_and_waits_for_nothing)
 {
 	open_far();

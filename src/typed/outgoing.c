@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/wrap.h"
 #include "core/send.h"
 #include "typed/typed.h"
 
@@ -14,10 +15,17 @@
 enum { NAME_PLACE_BITS = 16 };
 static const uint64_t NAME_OVER = UINT64_C(1) << 63;
 
+static void outgoings_make(struct typed *y)
+{
+	y->outgoing = memory_new(TERN_BUFSENDS_MAX, sizeof *y->outgoing);
+	for (unsigned i = 0; y->outgoing && i < TERN_BUFSENDS_MAX; i++)
+		y->outgoing[i].use = (uint32_t)wrap_first(32, 0);
+}
+
 struct outgoing *outgoing_new(struct typed *y)
 {
 	if (!y->outgoing)
-		y->outgoing = memory_new(TERN_BUFSENDS_MAX, sizeof *y->outgoing);
+		outgoings_make(y);
 	for (unsigned i = 0; y->outgoing && i < TERN_BUFSENDS_MAX; i++)
 		if (y->outgoing[i].state == OUTGOING_FREE)
 			return &y->outgoing[i];
@@ -131,6 +139,9 @@ static struct outgoing *outgoing_named(const struct typed *y, tern_mid mid)
 int tern_bufdone(tern *t, tern_mid mid)
 {
 	INSIDE struct door door = door_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
 	struct typed *y = typed_here(t);
 	bool short_one = mid & NAME_OVER && (mid & ~NAME_OVER) - 1 < y->named;
 	if (!in_handler(y->e) && !held(y->e))

@@ -98,7 +98,9 @@ void *tern_bufreceive(tern *t, unsigned type, unsigned flags, uint32_t *src, siz
 	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	struct receiving r = { typed_here(t), type };
-	int rc = receive(e, &r, flags);
+	int rc = rules_forked(e);
+	if (!rc)
+		rc = receive(e, &r, flags);
 	if (rc) {
 		errno = -rc;
 		return NULL;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/setting.h"
+#include "base/wrap.h"
 
 static void routes_free(struct typed *y)
 {
@@ -51,6 +52,7 @@ static int typed_open(struct endpoint *e, void **state)
 	if (!y)
 		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages", e->t->rank);
 	y->e = e;
+	y->turns = (uint32_t)wrap_first(32, 0);
 	*state = y; /* from here on it is closed with the endpoint, however much of it there is */
 	y->route = memory_new(e->t->size, sizeof *y->route);
 	y->gone = memory_new(e->t->size, 1);

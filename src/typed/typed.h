@@ -342,6 +342,7 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 
 /* -- far.c: at a far sender -- */
 void far_register(struct endpoint *e);
+void far_begin(struct route *r);
 /* Gives back what is left of a rack that is used no more: -EAGAIN if there was something. */
 int far_return(struct typed *y, uint32_t rank, unsigned type, struct target *to);
 bool far_named(const struct typed *y, tern_mid mid); /* whether that is a name of a short message */

@@ -218,6 +218,13 @@ static size_t fault_narrow(struct wire *w, uint32_t rank, size_t had, bool dark)
 	return inner->ops->narrow ? inner->ops->narrow(inner, rank, had, dark) : had;
 }
 
+static void fault_failed(struct wire *w, uint32_t rank, struct failure *f)
+{
+	struct wire *inner = fault_of(w)->inner;
+	if (inner->ops->failed)
+		inner->ops->failed(inner, rank, f);
+}
+
 static const struct wire_ops fault_ops = {
 	.most = fault_most,
 	.narrow = fault_narrow,
@@ -225,6 +232,7 @@ static const struct wire_ops fault_ops = {
 	.receive = fault_receive,
 	.descriptor = fault_descriptor,
 	.due = fault_due,
+	.failed = fault_failed,
 	.close = fault_close,
 };
 

@@ -32,12 +32,23 @@ static void *desc_of(struct fid_mr *mr)
 	return mr ? fi_mr_desc(mr) : NULL;
 }
 
-/* Its letters are dropped: what was lost before them would be missed by nobody who counts. */
+/*
+ * A letter that failed is lost, and those behind it are sent all the same: the provider may have connected again. Where nothing is sent
+ * again, who gets them sees the gap, see silence_missed().
+ */
 /* cost: fault control */
-static void correspondent_break(struct correspondent *c)
+static void letter_lost(struct correspondent *c, struct letter *l, int error)
 {
-	c->broken = true;
-	c->next = c->posted;
+	failure_note(&c->failure, error, clock_ns());
+	l->over = true;
+}
+
+static void letters_retire(struct correspondent *c)
+{
+	while (c->first != c->posted && c->letter[c->first % LETTERS].over)
+		c->first++;
+	if (c->first == c->next)
+		c->first = c->posted = c->next = 0; /* the same letters again: their bytes are in the cache */
 }
 
 /* False if the provider has no room now. */
@@ -46,12 +57,13 @@ static bool letter_post(struct port *p, struct correspondent *c, struct letter *
 	ssize_t rc = fi_send(p->fabric.ep, l->bytes, l->len, desc_of(c->mr), c->address, &l->work.context);
 	if (rc == -FI_EAGAIN)
 		return false;
-	if (rc) {
-		correspondent_break(c);
-		return true;
-	}
 	c->posted++;
-	p->posted++;
+	if (rc) {
+		letter_lost(c, l, (int)-rc);
+		letters_retire(c);
+	} else {
+		p->posted++;
+	}
 	return true;
 }
 
@@ -82,11 +94,8 @@ static void letter_over(struct port *p, struct letter *l, int error)
 	l->over = true;
 	p->posted--;
 	if (error)
-		correspondent_break(c);
-	while (c->first != c->posted && c->letter[c->first % LETTERS].over)
-		c->first++;
-	if (c->first == c->next)
-		c->first = c->posted = c->next = 0; /* the same letters again: their bytes are in the cache */
+		letter_lost(c, l, -error);
+	letters_retire(c);
 }
 
 static size_t gather(unsigned char *to, const struct outgoing *o)
@@ -111,7 +120,7 @@ static bool port_inject(struct port *p, struct correspondent *c, const struct ou
 /* cost: fault status */
 static bool port_gone(const struct port *p, uint32_t rank)
 {
-	return p->to[rank].broken || job_rank_state(p->job, rank) > RANK_OPEN;
+	return job_rank_state(p->job, rank) > RANK_OPEN;
 }
 
 static void send_one(struct port *p, const struct outgoing *o)
@@ -438,6 +447,15 @@ static void port_close(struct wire *w)
 	free(p);
 }
 
+/* cost: fault status */
+static void port_failed(struct wire *w, uint32_t rank, struct failure *f)
+{
+	const struct port *p = port_of(w);
+	*f = p->to[rank].failure;
+	snprintf(f->where, sizeof f->where, "it by libfabric's %.30s on %.30s", fabric_name(&p->fabric),
+		 p->fabric.info->domain_attr->name);
+}
+
 static const struct wire_ops port_ops = {
 	.most = port_most,
 	.room = port_room,
@@ -445,6 +463,7 @@ static const struct wire_ops port_ops = {
 	.receive = port_receive,
 	.descriptor = port_descriptor,
 	.due = port_due,
+	.failed = port_failed,
 	.close = port_close,
 };
 
@@ -471,6 +490,22 @@ static int port_settle(struct port *p)
 	return rc ? rc : wake_open(p);
 }
 
+/*
+ * libfabric's reliable messages over UDP (ofi_rxd, as of 1.17) deliver nothing any more once three endpoints talk. A job over
+ * them would hang at one of its first barriers.
+ */
+/* cost: base setup */
+static int provider_refuse(const struct port *p)
+{
+	if (p->size <= 2 || !strstr(fabric_name(&p->fabric), "ofi_rxd"))
+		return 0;
+	return error_set(
+		-ENOTSUP,
+		"TERN_NET asks for libfabric's provider %s, which carries nothing any more as soon as three ranks "
+		"talk, and this job has %u: use TERN_NET=udp, Tern's own, or another provider, such as ofi/tcp",
+		fabric_name(&p->fabric), p->size);
+}
+
 /* cost: base setup */
 int port_open(struct port **out, struct job *job, uint32_t size, const char *name)
 {
@@ -483,6 +518,8 @@ int port_open(struct port **out, struct job *job, uint32_t size, const char *nam
 	int rc = setting_number(SETTING_OFI_WAIT, &waits);
 	if (!rc)
 		rc = fabric_open(&p->fabric, name, 0, size, waits);
+	if (!rc)
+		rc = provider_refuse(p);
 	if (!rc)
 		rc = port_settle(p);
 	if (rc) {

@@ -46,7 +46,7 @@ struct correspondent {
 	uint32_t first, posted, next; /* of its letters; from 0 again when there are none */
 	struct letter *letter;        /* LETTERS; NULL until its card was seen */
 	struct fid_mr *mr;            /* of their bytes, if the provider wants that */
-	bool broken;                  /* the provider has failed to send to it: nothing more is */
+	struct failure failure;       /* letters that the provider has lost */
 	bool waits;                   /* it is among those with letters that are not posted */
 };
 

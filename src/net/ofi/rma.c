@@ -77,7 +77,7 @@ static int rma_move(struct net *net, uint32_t rank, const struct window *w, uint
 	struct move *v = move_take(p);
 	struct iovec here = { local, len };
 	struct fi_rma_iov there = { .addr = w->base + offset, .len = len, .key = w->key };
-	if (!v || !p->wire.ops->most(&p->wire, rank) || p->to[rank].broken)
+	if (!v || !p->wire.ops->most(&p->wire, rank))
 		return -EAGAIN;
 	if (!move_local(p, v, &here, put))
 		return -EIO;
@@ -90,6 +90,9 @@ static int rma_move(struct net *net, uint32_t rank, const struct window *w, uint
 	v->over = false;
 	v->tag = tag;
 	p->moving++;
+	struct path *path = path_to(packet_of(net), rank);
+	if (path) /* an answer is owed for it */
+		path->confirm.moves++;
 	return 0;
 }
 

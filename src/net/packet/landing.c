@@ -121,7 +121,7 @@ unsigned landing_free(const struct in *in)
 
 uint64_t landing_allowed(const struct in *in)
 {
-	return in->landed ? in->landed + landing_free(in) : LANDING;
+	return in->landed + landing_free(in);
 }
 
 unsigned landing_lines(const struct in *in)
@@ -209,7 +209,7 @@ void landing_forget(struct in *in)
 
 uint64_t landing_begun(const struct in *in)
 {
-	return lane_sent(&in->fill) + (in->open != NULL);
+	return lane_count(&in->fill) + (in->open != NULL);
 }
 
 /* The head of a message without a payload, but for its lap. */
@@ -265,6 +265,8 @@ static void news_take(struct path *p, const struct record *r)
 		p->confirm.answer = r->generation;
 		p->wishes |= 1u << NEWS_CONFIRM;
 	}
+	if (r->news == NEWS_LOST)
+		silence_told(p);
 	if (r->news == NEWS_CONFIRM && r->generation == p->confirm.asked) {
 		p->confirm.landed = p->confirm.asked - 1;
 		p->confirm.asked = 0;

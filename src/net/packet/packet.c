@@ -211,6 +211,8 @@ int packet_check(struct net *net, uint32_t rank)
 	if (rc)
 		return rc;
 	rc = job_rank_check(n->job, rank);
+	if (!rc && p && p->silence.over)
+		return silence_check(p);
 	return rc && p && !last_words(p) ? 0 : rc;
 }
 
@@ -219,7 +221,7 @@ uint32_t packet_left(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
 	uint32_t left = n->local ? 0 : job_left(n->job);
-	return left + n->strangers;
+	return left + n->strangers + n->unreachable;
 }
 
 static bool inlet_empty(const struct tern_inlet *in)
@@ -290,7 +292,6 @@ static bool bell_arm(struct packet_net *n, const struct sleep *sleep)
 bool packet_arm(struct net *net, struct sleep *sleep)
 {
 	struct packet_net *n = packet_of(net);
-	uint64_t silence = silence_review(n);
 	n->resting = true;
 	post_look(n, true);
 	bool ready = !any_arrived(net->site) &&
@@ -299,7 +300,6 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 	if (!ready || (!n->local && !bell_arm(n, sleep)))
 		return false;
 	uint64_t due = post_due(n);
-	due = silence < due ? silence : due;
 	if (due != DUE_NEVER && (!sleep->until || due < sleep->until))
 		sleep->until = due;
 	return true;
@@ -390,11 +390,12 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 	if (!rc)
 		rc = barrier_open(n);
 	if (!rc)
+		rc = silence_open(n);
+	if (!rc)
 		rc = packet_wake(n);
 	if (rc)
 		return rc;
 	n->confirms = n->wire->provides & ~n->services & PROVIDES_RELIABLE;
-	silence_open(n);
 	packet_circle(n, site);
 	site->mute |= !n->wire->calls;
 	atomic_store(&job->rank[site->rank].pid, getpid());

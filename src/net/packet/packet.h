@@ -28,6 +28,7 @@
 #ifndef TERN_NET_PACKET_PACKET_H
 #define TERN_NET_PACKET_PACKET_H
 
+#include "base/wrap.h"
 #include "net/net.h"
 #include "net/packet/terms.h"
 #include "net/packet/wire.h"
@@ -58,7 +59,7 @@ enum {
 };
 
 /* What the network itself has to say; at most one in a packet, in the place of a record. */
-enum news { NEWS_NONE, NEWS_FLOW, NEWS_BARRIER, NEWS_ASK, NEWS_CONFIRM, NEWS_KINDS };
+enum news { NEWS_NONE, NEWS_FLOW, NEWS_BARRIER, NEWS_ASK, NEWS_CONFIRM, NEWS_LOST, NEWS_KINDS };
 
 /* How a record begins: handler, number of words, and these. */
 enum {
@@ -152,6 +153,19 @@ struct arrival {
 	struct stay *stay;          /* if payloads can stay where they are; NULL: they cannot */
 };
 
+/* Whether a peer answers, see silence.c. */
+enum verdict { VERDICT_WAIT, VERDICT_CUT, VERDICT_REFUSED, VERDICT_LOSSY };
+struct silence {
+	enum verdict over; /* it was given up, and why */
+	bool warned;       /* the user knows that it does not answer */
+	unsigned again;    /* how often it came back after a warning */
+	uint64_t owing;    /* since when it has owed an answer, as of the last review, ns; 0: it did not */
+	uint64_t polls;    /* of the peer, by then; only of one on this machine */
+	uint64_t asked;    /* packets and moves of memory that it was last asked about */
+	uint64_t lossy;    /* when a loss was found on a wire that promised to lose nothing, ns */
+	struct failure f;  /* as of when it was given up */
+};
+
 /* One peer. Private memory, zero until it is used. */
 struct path {
 	struct packet_net *net;
@@ -179,7 +193,10 @@ struct path {
 		uint64_t landed; /* of which it said that they have come */
 		uint64_t goal;   /* of which it must, for what was marked */
 		uint64_t answer; /* what the peer asked about last */
+		uint64_t since;  /* when it was asked, ns */
+		uint64_t moves;  /* of memory, by the wire itself: they have no packet */
 	} confirm;
+	struct silence silence;
 	unsigned ahead;    /* packets sent in */
 	uint64_t ahead_in; /* that round */
 	struct out out[STREAMS];
@@ -276,7 +293,9 @@ struct packet_net {
 	int wake;      /* a socket of loopback that ends a sleep */
 	struct terms terms;          /* ours, */
 	uint8_t *met;                /* and whether those of each rank are the same, see terms.c; */
-	uint64_t patience;           /* with ranks from which nothing has ever come, ns; 0: it is over */
+	uint64_t patience;           /* with a rank that owes an answer, ns; 0: it has no end */
+	bool fails;                  /* such a rank is given up, and not only warned of */
+	uint32_t unreachable;        /* ranks that were given up */
 	struct unmet *unmets;        /* datagrams of ranks whose card has not come yet, in their order, */
 	size_t unmet_bytes;          /* and what they take */
 	uint32_t unmet;              /* those ranks, */
@@ -301,6 +320,12 @@ static inline void packet_count(struct packet_net *n, enum pulse_count what, uin
 static inline unsigned path_ahead(const struct path *p)
 {
 	return p->ahead_in == p->net->round ? p->ahead : 0;
+}
+
+/* Where payloads of a stream are counted from. */
+static inline uint64_t payload_first(void)
+{
+	return wrap_first(32, 0);
 }
 
 /* -- place.c: walking along a ring -- */
@@ -378,9 +403,13 @@ void unmet_review(struct packet_net *n); /* takes in those whose card has come *
 void unmet_forget(struct packet_net *n, uint32_t rank);
 void unmet_close(struct packet_net *n);
 
-/* -- silence.c -- */
-void silence_open(struct packet_net *n);
-uint64_t silence_review(struct packet_net *n);
+/* -- silence.c: peers that do not answer -- */
+int silence_open(struct packet_net *n);                   /* -EINVAL with a sentence for a bad setting */
+int unreachable_judge(void);                              /* TERN_UNREACHABLE */
+uint64_t silence_review(struct packet_net *n);            /* when it wants to be asked again, ns */
+void silence_missed(struct packet_net *n, uint32_t rank); /* packets of `rank` were lost on a reliable wire */
+void silence_told(struct path *p);                        /* it has missed some of ours */
+int silence_check(struct path *p);                        /* 0, or -EHOSTUNREACH with a sentence */
 
 /* -- post.c: packets in and out -- */
 void post_take(struct packet_net *n, struct datagram *d); /* one that has come */

@@ -14,7 +14,7 @@ static void out_open(struct out *o, struct tern_lane *lane, _Atomic uint64_t *fr
 	o->leaf_lines = lane->leaf_lines;
 	o->freed = freed;
 	o->lane = lane;
-	o->next = o->done = (struct place){ .cursor = lane->base, .expect = lane->head };
+	o->next = o->done = (struct place){ .cursor = lane->tail, .expect = lane->head, .leaf = lane->leaf };
 }
 
 static void in_open(struct path *p, unsigned stream, char *ring, uint32_t leaf_lines, _Atomic uint64_t *freed,
@@ -49,6 +49,15 @@ void path_serve(struct path *p)
 		&peer->requests);
 }
 
+/* Where both ends of a stream count from; what is sent before a ring is open says so, too. */
+static void streams_begin(struct out *o, struct in *in)
+{
+	o->next.leaf = ring_first_leaf();
+	o->sent = o->acked = ring_first_message();
+	o->blocks = in->landed = payload_first();
+	o->may = o->allowed = UINT64_MAX;
+}
+
 static struct path *path_make(struct packet_net *n, uint32_t rank)
 {
 	struct path *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE,
@@ -59,7 +68,7 @@ static struct path *path_make(struct packet_net *n, uint32_t rank)
 	p->rank = rank;
 	p->due = DUE_NEVER;
 	for (unsigned stream = 0; stream < STREAMS; stream++)
-		p->out[stream].may = p->out[stream].allowed = UINT64_MAX;
+		streams_begin(&p->out[stream], &p->in[stream]);
 	for (unsigned i = 0; i < n->layers; i++)
 		n->layer[i]->open(p);
 	n->net.site->peer[rank].pool = (const struct pool *)(const void *)p->landing[STREAM_REQUESTS];
@@ -87,6 +96,7 @@ static bool path_reachable(struct path *p)
 		return false;
 	p->most = most;
 	pace_open(&p->retry.pace, most);
+	p->retry.pace.round_end = p->retry.next;
 	return true;
 }
 
@@ -115,6 +125,7 @@ void path_question(struct path *p)
 	if (p->confirm.asked)
 		return;
 	p->confirm.asked = p->confirm.sent + 1;
+	p->confirm.since = p->net->now;
 	p->wishes |= 1u << NEWS_ASK;
 	path_stir(p);
 }
@@ -122,7 +133,7 @@ void path_question(struct path *p)
 void path_mark(struct path *p)
 {
 	for (unsigned stream = 0; stream < STREAMS; stream++)
-		p->mark[stream] = p->out[stream].base ? lane_sent(p->out[stream].lane) : 0;
+		p->mark[stream] = p->out[stream].base ? lane_count(p->out[stream].lane) : 0;
 	p->confirm.goal = 0;
 }
 
@@ -192,7 +203,7 @@ bool path_quiet(const struct path *p)
 {
 	bool quiet = !p->wishes && !path_flying(p);
 	for (unsigned stream = 0; stream < STREAMS; stream++)
-		quiet &= !p->out[stream].base || p->out[stream].acked >= lane_sent(p->out[stream].lane);
+		quiet &= !p->out[stream].base || p->out[stream].acked >= lane_count(p->out[stream].lane);
 	return p->gone || quiet;
 }
 

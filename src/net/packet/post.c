@@ -112,7 +112,8 @@ static bool post_put_off(struct packet_net *n, unsigned came)
 
 static void post_mind_all(struct packet_net *n, bool all)
 {
-	n->due = terms_review(n);
+	uint64_t terms = terms_review(n), silence = silence_review(n);
+	n->due = terms < silence ? terms : silence;
 	for (uint32_t i = 0; i < n->actives; i++)
 		path_mind(n->path[n->active[i]], all);
 }

@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cost: fault status */
 /*
- * A rank of another machine from which nothing has ever come: it may compute, and then nothing is wrong; or something between the
- * machines lets nothing through, and whoever waits for it would wait for ever without a word. So who sleeps says so, once. Where nothing
- * is acknowledged the rank is asked first, since it may have had nothing to say.
+ * Peers that do not answer. A peer owes an answer while something sent to it is not acknowledged; where nothing is acknowledged, it is
+ * asked from time to time. After TERN_KEEPALIVE seconds the user is told, and told again when the peer is back. The peer may compute, or
+ * the network may be cut, and nobody can tell from here; so the peer is never taken for dead. It is given up, and calls that need it
+ * return -EHOSTUNREACH,
+ *
+ *   - if the user wants that (TERN_UNREACHABLE=fail);
+ *   - if this machine refuses to send to it, which waiting does not change;
+ *   - if messages were lost on a wire that promised to lose none, because nobody will send them again.
+ *
+ * A peer of this machine shows in the job's memory whether it polls: while it does not, it computes, and all is well.
  */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/setting.h"
@@ -12,45 +23,252 @@
 #include "net/packet/packet.h"
 #include "service/service.h"
 
-void silence_open(struct packet_net *n)
+enum {
+	REVIEWS = 4,            /* in the time after which a peer counts as silent */
+	DOUBLINGS_MOST = 10,    /* of that time, once for each time that it came back */
+	RECENT_NS = 1000000000, /* retry sends at least every 0.4 s, so an older failure is over */
+};
+#define SECOND UINT64_C(1000000000)
+#define LOSSY_NS (30 * SECOND) /* without TERN_KEEPALIVE: time for the news that the peer has ended */
+
+int unreachable_judge(void)
+{
+	const char *text = setting_text(SETTING_UNREACHABLE);
+	if (strcmp(text, "wait") == 0 || strcmp(text, "fail") == 0)
+		return 0;
+	return error_set(-EINVAL, "TERN_UNREACHABLE is '%s'; it is wait or fail", text);
+}
+
+int silence_open(struct packet_net *n)
 {
 	uint64_t seconds;
-	n->patience = setting_number(SETTING_KEEPALIVE, &seconds) == 0 ? seconds * UINT64_C(1000000000) : 0;
+	int rc = setting_number(SETTING_KEEPALIVE, &seconds);
+	if (!rc)
+		rc = unreachable_judge();
+	if (rc)
+		return rc;
+	n->patience = seconds * SECOND;
+	n->fails = strcmp(setting_text(SETTING_UNREACHABLE), "fail") == 0;
+	return 0;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+/* -- What is known --------------------------------------------------------------------------- */
+
+static struct failure failure_of(const struct path *p)
 {
-	return a < b ? a : b;
+	struct failure f = { 0 };
+	struct wire *w = p->net->wire;
+	if (w->ops->failed)
+		w->ops->failed(w, p->rank, &f);
+	return f;
 }
 
-static void silence_tell(struct packet_net *n, const struct path *p)
+/* Errors that come and go with the network between the machines; all others are this machine's own. */
+static bool error_of_way(int error)
+{
+	switch (error) {
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case ENETDOWN:
+	case EHOSTDOWN:
+	case ECONNREFUSED:
+	case EAGAIN:
+	case ENOBUFS:
+	case ENOMEM:
+	case EMSGSIZE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Since when it has owed an answer, ns; 0: it does not. */
+static uint64_t owing_since(const struct path *p)
+{
+	if (p->silence.lossy)
+		return p->silence.lossy;
+	if (p->retry.tries)
+		return p->retry.overdue;
+	if (p->net->confirms)
+		return p->confirm.asked ? p->confirm.since : 0;
+	return p->spoken && !p->heard ? p->spoken : 0;
+}
+
+/* Where nothing is acknowledged. A question that was not answered may have been lost itself. */
+static void silence_ask(struct path *p)
+{
+	uint64_t sent = p->confirm.sent + p->confirm.moves;
+	if (p->confirm.asked) {
+		p->wishes |= 1u << NEWS_ASK;
+		path_stir(p);
+	} else if (sent != p->silence.asked) {
+		p->silence.asked = sent;
+		path_question(p);
+	}
+}
+
+static uint64_t polls_of(const struct path *p)
+{
+	return stats_get(&p->net->job->pulse[p->rank].count[PULSE_BELLS]);
+}
+
+static bool computes(const struct path *p)
+{
+	return job_here(p->net->job, p->rank) && polls_of(p) == p->silence.polls;
+}
+
+/* -- What is said ---------------------------------------------------------------------------- */
+
+enum { PEER_MOST = TERMS_HOST_MOST + 32, ADVICE_MOST = 400 };
+
+static const char *peer_text(const struct path *p, char text[PEER_MOST])
 {
 	struct card_front card;
-	bool known = boot_look(n->job, p->rank, &card, sizeof card);
-	error_warn(
-		"nothing has come from rank %u on %.*s for %u s, though rank %u has sent to it: it computes, or something "
-		"between the two machines lets nothing through, such as a firewall or a wrong interface, see tern-net(7)",
-		p->rank, known ? (int)sizeof card.terms.host : 20,
-		known ? card.terms.host : "an unknown machine", (unsigned)(n->patience / 1000000000),
-		n->net.site->rank);
-	n->patience = 0;
+	bool known = boot_look(p->net->job, p->rank, &card, sizeof card);
+	snprintf(text, PEER_MOST, "rank %u on %.*s", p->rank, known ? TERMS_HOST_MOST : 20,
+		 known ? card.terms.host : "an unknown machine");
+	return text;
 }
 
-/* When it wants to be asked again, ns. */
+/* What stands in the way, and what to do about it. */
+static const char *advice_text(const struct path *p, const struct failure *f, char text[ADVICE_MOST])
+{
+	if (p->silence.lossy)
+		snprintf(
+			text, ADVICE_MOST,
+			"messages were lost, as when a connection breaks%s%s; with TERN_SERVICE=order,flow,retry "
+			"Tern sends again what is lost",
+			f->error ? ": " : "", f->error ? strerror(f->error) : "");
+	else if (!f->error && job_here(p->net->job, p->rank))
+		snprintf(text, ADVICE_MOST,
+			 "it polls, so something in this machine lets nothing through, such as a firewall");
+	else if (!f->error)
+		snprintf(
+			text, ADVICE_MOST,
+			"it computes and does not poll, or something between the two lets nothing through, such as a "
+			"cable, a firewall or a wrong interface, see tern-net(7)");
+	else
+		snprintf(text, ADVICE_MOST, "sending to %s fails: %s; %s", f->where, strerror(f->error),
+			 error_of_way(f->error)
+				 ? "look at this machine's interfaces and routes (ip link, ip route)"
+				 : "a firewall or a sandbox of this machine must allow it");
+	return text;
+}
+
+int silence_check(struct path *p)
+{
+	char peer[PEER_MOST], advice[ADVICE_MOST];
+	return error_set(-EHOSTUNREACH,
+			 "rank %u cannot reach %s, though that rank is not known to have ended: %s",
+			 p->net->net.site->rank, peer_text(p, peer), advice_text(p, &p->silence.f, advice));
+}
+
+static void silence_warn(const struct path *p, const struct failure *f, uint64_t since)
+{
+	char peer[PEER_MOST], advice[ADVICE_MOST];
+	error_warn(
+		"rank %u has had no answer from %s for %llu s: %s; rank %u waits for it (TERN_UNREACHABLE)",
+		p->net->net.site->rank, peer_text(p, peer),
+		(unsigned long long)((clock_ns() - since) / SECOND), advice_text(p, f, advice),
+		p->net->net.site->rank);
+}
+
+static void silence_ended(struct path *p)
+{
+	struct silence *s = &p->silence;
+	char peer[PEER_MOST];
+	if (s->warned)
+		error_warn("%s answers rank %u again", peer_text(p, peer), p->net->net.site->rank);
+	s->again += s->warned && s->again < DOUBLINGS_MOST;
+	s->warned = false;
+	s->owing = 0;
+}
+
+/* -- Reviews ----------------------------------------------------------------------------------- */
+
+/* A failure that is over explains nothing, but where nobody sends again it was a loss. */
+static enum verdict path_judge(struct path *p, struct failure *f)
+{
+	const struct packet_net *n = p->net;
+	if (n->confirms && f->first && !p->silence.lossy)
+		p->silence.lossy = f->first;
+	if (p->silence.lossy)
+		return VERDICT_LOSSY;
+	if (f->error && clock_ns() - f->last > RECENT_NS)
+		f->error = 0;
+	return f->error && !error_of_way(f->error) ? VERDICT_REFUSED : n->fails ? VERDICT_CUT : VERDICT_WAIT;
+}
+
+/* It has owed an answer for too long. */
+static void silence_over(struct path *p, struct failure *f, enum verdict v)
+{
+	struct silence *s = &p->silence;
+	if (v == VERDICT_WAIT) {
+		if (!s->warned)
+			silence_warn(p, f, s->owing);
+		s->warned = true;
+		return;
+	}
+	s->f = *f;
+	s->over = v;
+	p->net->unreachable++;
+	error_warn("%s", tern_strerror(silence_check(
+				 p))); /* the program may ask for nothing that this rank must do */
+}
+
+/* When this peer wants to be looked at again, ns. */
+static uint64_t path_review(struct path *p, uint64_t now)
+{
+	const struct packet_net *n = p->net;
+	struct silence *s = &p->silence;
+	struct failure f = failure_of(p);
+	enum verdict v = path_judge(p, &f);
+	uint64_t since = owing_since(p);
+	uint64_t patience = n->patience << (v == VERDICT_WAIT ? s->again : 0);
+	if (n->confirms && n->patience)
+		silence_ask(p);
+	if (!since) {
+		silence_ended(p);
+		return DUE_NEVER;
+	}
+	if (s->owing != since) {
+		s->owing = since;
+		s->polls = polls_of(p);
+	}
+	if (!patience)
+		patience = v == VERDICT_LOSSY ? LOSSY_NS : DUE_NEVER;
+	if (now - since < patience)
+		return patience == DUE_NEVER ? DUE_NEVER : since + patience;
+	if (v == VERDICT_LOSSY || !computes(p))
+		silence_over(p, &f, v);
+	return DUE_NEVER;
+}
+
 uint64_t silence_review(struct packet_net *n)
 {
-	uint64_t due = DUE_NEVER, now = clock_ns();
-	for (uint32_t i = 0; n->patience && i < n->actives; i++) {
+	uint64_t due = n->patience ? n->now + n->patience / REVIEWS : DUE_NEVER;
+	for (uint32_t i = 0; i < n->actives; i++) {
 		struct path *p = n->path[n->active[i]];
-		if (p->gone || p->heard || !p->spoken || job_here(n->job, p->rank))
-			continue;
-		uint64_t half = p->spoken + n->patience / 2, until = p->spoken + n->patience;
-		if (n->confirms && now >= half)
-			path_question(p);
-		if (now >= until)
-			silence_tell(n, p);
-		else
-			due = earlier(due, n->confirms && now < half ? half : until);
+		uint64_t at = p->gone || p->silence.over ? DUE_NEVER : path_review(p, n->now);
+		due = at < due ? at : due;
 	}
 	return due;
+}
+
+/* -- Losses on a wire that promised none ------------------------------------------------------- */
+
+void silence_missed(struct packet_net *n, uint32_t rank)
+{
+	struct path *p = path_to(n, rank);
+	if (!p || p->silence.lossy)
+		return;
+	p->silence.lossy = n->now;
+	p->wishes |= 1u << NEWS_LOST;
+	path_stir(p);
+}
+
+void silence_told(struct path *p)
+{
+	if (p->net->confirms && !p->silence.lossy)
+		p->silence.lossy = p->net->now;
 }

@@ -13,7 +13,10 @@
 #include "base/memory.h"
 #include "net/packet/packet.h"
 
-/* More than the credits of several ranks: what exceeds it was sent by somebody else. */
+/*
+ * More than the credits of several ranks. What exceeds it is dropped; if it came from a rank, the gap shows in what that
+ * rank sends later, see silence_missed().
+ */
 #define UNMET_MOST ((size_t)256 << 20)
 
 struct unmet {

@@ -41,6 +41,13 @@ struct datagram {
 	uint32_t from;     /* the sender's rank, plus 1, where the wire itself knows it; 0: it does not */
 };
 
+/* Datagrams to a rank that could not be sent. */
+struct failure {
+	int error;            /* of the last one, an errno; 0: all were sent */
+	uint64_t first, last; /* when, ns */
+	char where[96];       /* where they were to go, in words */
+};
+
 struct wire_ops {
 	/* Bytes that a datagram to `rank` may have now, at most DATAGRAM_MAX; 0: it cannot be sent to yet. */
 	size_t (*most)(struct wire *w, uint32_t rank);
@@ -57,8 +64,19 @@ struct wire_ops {
 	unsigned (*receive)(struct wire *w, struct datagram *d, unsigned n);
 	int (*descriptor)(struct wire *w); /* readable when something has arrived; -1: it has, or nearly */
 	uint64_t (*due)(struct wire *w);   /* when it must be called though nothing is: ns; UINT64_MAX */
+	/* What it failed to send to `rank` so far; NULL: it never fails. */
+	void (*failed)(struct wire *w, uint32_t rank, struct failure *f);
 	void (*close)(struct wire *w);
 };
+
+/* cost: fault status */
+static inline void failure_note(struct failure *f, int error, uint64_t now)
+{
+	f->error = error;
+	f->last = now;
+	if (!f->first)
+		f->first = now;
+}
 
 struct wire {
 	const struct wire_ops *ops;

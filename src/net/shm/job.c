@@ -18,6 +18,7 @@
 #include "base/setting.h"
 #include "base/tick.h"
 #include "base/world.h"
+#include "base/wrap.h"
 #include "net/shm/commit.h"
 #include "net/talk.h"
 
@@ -32,7 +33,7 @@ static size_t round_up(size_t bytes, size_t unit)
 
 /* Where everything lies, from the number of ranks alone. */
 struct plan {
-	size_t ranks_at, heed_at, begun_at, knocker_at, pulse_at, card_at, front;
+	size_t ranks_at, heed_at, begun_at, knocker_at, pulse_at, card_at, name_at, front;
 	size_t heed_row, knocker_row;
 	size_t pool_at, pool_bytes, stats_at, stats_bytes, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
 };
@@ -48,7 +49,8 @@ static struct plan plan_of(uint32_t size, uint64_t heap)
 	p.knocker_row = round_up((size + 63) / 64, 8); /* a line, or whole lines */
 	p.pulse_at = p.knocker_at + size * p.knocker_row * sizeof(uint64_t);
 	p.card_at = p.pulse_at + size * sizeof(struct pulse);
-	p.front = round_up(p.card_at + size * sizeof(struct job_card), PAGE);
+	p.name_at = round_up(p.card_at + size * sizeof(struct job_card), 64);
+	p.front = round_up(p.name_at + TERN_HANDLER_SLOTS * sizeof(struct job_name), PAGE);
 	p.pool_bytes = round_up(sizeof(struct pool), PAGE);
 	p.talk_bytes = round_up(sizeof(struct talk), PAGE);
 	p.stats_bytes = round_up(stats_bytes(size), PAGE);
@@ -70,6 +72,7 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->knocker = (_Atomic uint64_t *)(void *)(j->base + p->knocker_at);
 	j->pulse = (struct pulse *)(void *)(j->base + p->pulse_at);
 	j->card = (struct job_card *)(void *)(j->base + p->card_at);
+	j->name = (struct job_name *)(void *)(j->base + p->name_at);
 	j->heed_row = p->heed_row;
 	j->knocker_row = p->knocker_row;
 	j->pool_at = p->pool_at;
@@ -150,7 +153,7 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	if (budget && budget < p.front)
 		return error_set(
 			-ENOMEM,
-			"a job of %u ranks needs %zu KiB to begin with and TERN_MEMORY allows %llu: raise it",
+			"a job of %u ranks needs %zu KiB of memory to begin with and TERN_MEMORY allows %llu: raise it",
 			j->size, p.front >> 10, (unsigned long long)budget >> 10);
 	if (ftruncate(j->fd, (off_t)p.bytes) != 0)
 		return error_set(-errno, "sizing the memory of a job of %u ranks: %s", j->size,
@@ -175,7 +178,9 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	*j->head = (struct job_head){ .magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size };
 	j->head->here = j->size;
 	j->head->machines = 1;
-	job_session_begin(j);
+	job_session_begin(j, wrap_first(32, 1)); /* past 32 bits, sessions and serials go on */
+	for (uint32_t r = 0; r < j->size && wrap_distance(); r++)
+		atomic_store(&j->rank[r].serial, wrap_first(32, 0));
 	if (getrandom(&j->head->id, sizeof j->head->id, 0) != sizeof j->head->id ||
 	    getrandom(j->head->key, sizeof j->head->key, 0) != sizeof j->head->key)
 		return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
@@ -199,9 +204,9 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 	if (rc)
 		return rc;
 	*j = (struct job){ .size = size, .fd = memfd_create("tern", MFD_CLOEXEC) };
-	cgroup_find(&j->cgroup);
 	if (j->fd < 0)
 		return error_set(-errno, "making the memory of a job of %u ranks: %s", size, strerror(errno));
+	cgroup_find(&j->cgroup);
 	rc = job_make(j, budget, heap);
 	if (rc)
 		close(j->fd);
@@ -285,6 +290,13 @@ void job_unmap(struct job *j)
 {
 	munmap(j->base, j->bytes);
 	j->base = NULL;
+}
+
+void job_disown(struct job *j)
+{
+	const int protection = PROT_READ | PROT_WRITE, how = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+	if (mmap(j->base, j->bytes, protection, how, j->fd, 0) == MAP_FAILED) /* the descriptor is closed */
+		mmap(j->base, j->bytes, protection, how | MAP_ANONYMOUS, -1, 0);
 }
 
 void job_forget(struct job *j)

@@ -48,7 +48,7 @@ struct job_head {
 	uint64_t budget; /* bytes that may be committed in all */
 	_Atomic uint64_t committed;
 	_Atomic uint64_t phase; /* of the session: see session.c */
-	_Atomic uint32_t
+	_Atomic uint64_t
 		session; /* of this machine, from 1: the ranks of another may be in the next already */
 	_Atomic uint32_t asked,
 		carried;      /* how often a rank asked whether its bulletins were sent, and they were */
@@ -86,9 +86,9 @@ struct job_rank {
 	_Atomic uint64_t common;        /* and from its middle, which all ranks allocate alike */
 	_Atomic uint64_t passed;        /* barriers that go by messages, in its session, */
 	_Atomic uint64_t passed_before; /* and in the one before that */
-	_Atomic uint32_t moved;         /* the session for which `passed` was last moved to `passed_before` */
+	_Atomic uint64_t moved;         /* the session for which `passed` was last moved to `passed_before` */
 	uint32_t machine;               /* that it is on */
-	_Atomic uint32_t serial;        /* grows with whatever its bulletin says */
+	_Atomic uint64_t serial;        /* grows with whatever its bulletin says */
 	_Atomic uint32_t
 		notice; /* port of loopback where a byte says that its bulletin has changed; 0: nobody asks */
 	_Atomic uint64_t
@@ -107,6 +107,13 @@ struct job_card {
 	char bytes[JOB_CARD_BYTES];
 };
 
+/* What a handler is called. The first rank to register it writes this. */
+enum { JOB_NAME = 28 };
+struct job_name {
+	_Atomic uint32_t state;
+	char text[JOB_NAME]; /* ends with 0 */
+};
+
 #define STATUS_UNKNOWN (-1) /* nobody who knows could say */
 #define STATUS_LOST (-2)    /* its machine is not heard of any more */
 
@@ -123,6 +130,7 @@ struct job {
 	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
 	struct pulse *pulse;          /* one a rank */
 	struct job_card *card;        /* one a rank */
+	struct job_name *name;        /* one a handler */
 	struct cgroup cgroup;         /* of this process */
 	size_t heed_row, knocker_row; /* in elements */
 	_Atomic uint64_t dumped; /* bytes that a core dump of this process has; UINT64_MAX: all there are */
@@ -140,6 +148,7 @@ int job_create(struct job *j, uint32_t size, uint64_t budget);
 int job_map(struct job *j, int fd);
 int job_view(struct job *j, int fd); /* the same, to be read only: for who looks at a job from outside */
 void job_unmap(struct job *j);
+void job_disown(struct job *j); /* what this process writes there from now on is a copy of its own */
 void job_forget(struct job *j); /* closes the descriptor, which job_unmap() leaves alone */
 
 /*
@@ -167,7 +176,7 @@ void job_needs(uint32_t size, struct job_needs *needs);
  */
 void job_rank_ended(struct job *j, uint32_t rank, int status);
 
-void job_session_begin(struct job *j); /* the first one, by whoever makes the job */
+void job_session_begin(struct job *j, uint64_t first); /* the first one, by whoever makes the job */
 /* A rank opens: false if it is not expected, being open already or still waiting for the next session. */
 bool job_rank_opens(struct job *j, uint32_t rank);
 void job_rank_unopens(struct job *j, uint32_t rank); /* opening failed half-way */
@@ -185,8 +194,10 @@ static inline uint32_t job_left(const struct job *j)
  */
 void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state);
 /* What another machine said of its rank; rings every bell if it has left. By the one process that hears it. */
-void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_state state);
+void job_rank_told(struct job *j, uint32_t rank, uint64_t session, enum rank_state state);
 enum rank_state job_rank_state(const struct job *j, uint32_t rank);
+/* The session that a rank is in, or in which it ended. Sessions are counted by each machine by itself. */
+uint64_t job_rank_session(const struct job *j, uint32_t rank);
 /* How many barriers by messages it has passed in this session, as far as is known. */
 uint64_t job_rank_passed(const struct job *j, uint32_t rank);
 /* 0 while `rank` can answer; -ESHUTDOWN or -EOWNERDEAD with a sentence that names it. */
@@ -194,6 +205,11 @@ int job_rank_check(const struct job *j, uint32_t rank);
 
 /* The bulletin of `rank`, which is here, has changed: whoever carries it to other machines is woken. */
 void job_tell(struct job *j, uint32_t rank);
+
+/* The identifier that `text` is, perhaps behind an ampersand; NULL if it is none. */
+const char *job_name_in(const char *text);
+void job_name_set(struct job *j, unsigned id, const char *name);
+bool job_name_get(const struct job *j, unsigned id, char text[JOB_NAME]); /* false if it has none */
 
 /* Rings `rank`'s bell; wakes it if it sleeps. */
 void job_ring(struct job *j, uint32_t rank);

@@ -12,22 +12,31 @@
 enum { TOLD_NAP_NS = 100000 };
 
 /*
- * A session's phase is one word: its number << 32 | the rank that makes the memory new, plus 1, << 16 | how many ranks
+ * A session's phase is one word: the low half of its number << 32 | the rank that makes the memory new, plus 1, << 16 | how many ranks
  * have left. A process may die at any instruction, so that nothing is added up: whoever changes the state of a
  * rank counts all states and then writes the word, and only if no session has ended meanwhile.
  */
 #define PHASE_RENEWER (JOB_PHASE_LEFT << 16)
 #define PHASE_SESSION (UINT64_C(1) << 32)
-#define PHASE_FIRST PHASE_SESSION
 
-void job_session_begin(struct job *j)
+void job_session_begin(struct job *j, uint64_t first)
 {
-	atomic_store(&j->head->session, 1);
-	atomic_store(&j->head->phase, PHASE_FIRST);
+	atomic_store(&j->head->session, first);
+	atomic_store(&j->head->phase, first * PHASE_SESSION);
+	for (uint32_t r = 0; r < j->size; r++)
+		atomic_store(&j->rank[r].moved, first);
+}
+
+/* The session behind that of the phase. Whoever began to make the memory new, and died over it, may have written it. */
+static uint64_t session_next(const struct job *j)
+{
+	uint64_t session = atomic_load(&j->head->session);
+	bool written = (uint32_t)session != atomic_load(&j->head->phase) / PHASE_SESSION;
+	return session + !written;
 }
 
 /* A rank of another machine, seen from this session: what was said of it may be of another one. */
-static enum rank_state told_state(uint64_t told, uint32_t session)
+static enum rank_state told_state(uint64_t told, uint64_t session)
 {
 	enum rank_state state = (enum rank_state)(told & 0xff);
 	if (state >= RANK_GONE)
@@ -36,7 +45,7 @@ static enum rank_state told_state(uint64_t told, uint32_t session)
 }
 
 /* Repeated, if whoever did it died over it, it changes nothing. */
-static void rank_renew(struct job *j, uint32_t rank, uint32_t session)
+static void rank_renew(struct job *j, uint32_t rank, uint64_t session)
 {
 	struct job_rank *r = &j->rank[rank];
 	uint32_t closed = RANK_CLOSED;
@@ -50,6 +59,8 @@ static void rank_renew(struct job *j, uint32_t rank, uint32_t session)
 		atomic_store(&r->state, told_state(atomic_load(&r->told), session));
 		return;
 	}
+	if (atomic_load(&r->state) >= RANK_GONE)
+		return; /* it stays in the session in which it ended: others may still be there, in a barrier */
 	if (atomic_load(&r->moved) != session)
 		atomic_store(&r->passed_before, atomic_load(&r->passed));
 	atomic_store(&r->moved, session);
@@ -87,16 +98,16 @@ static void job_recount(struct job *j)
 /* Nobody else touches the memory now. Whoever does it may die over it, and another begins again. */
 static void job_renew(struct job *j)
 {
-	uint64_t next = atomic_load(&j->head->phase) / PHASE_SESSION + 1;
+	uint64_t next = session_next(j);
 	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)j->pool_at,
 		  (off_t)(j->bytes - j->pool_at));
 	memset((void *)j->heed, 0, (size_t)((char *)j->card - (char *)j->heed));
 	atomic_store(&j->head->committed, j->pool_at); /* the front, which is kept */
 	atomic_store(&j->head->arrived, 0);
 	atomic_store(&j->head->generation, 0);
-	atomic_store(&j->head->session, (uint32_t)next);
+	atomic_store(&j->head->session, next);
 	for (uint32_t r = 0; r < j->size; r++)
-		rank_renew(j, r, (uint32_t)next);
+		rank_renew(j, r, next);
 	atomic_store(&j->head->phase, next * PHASE_SESSION | ranks_left(j));
 	job_recount(j); /* whoever ended in between was not counted by those who saw it */
 }
@@ -157,10 +168,10 @@ static void job_ring_all(struct job *j)
  * A session may end while this is done: then it is done again for the next. What was told is written first, so whoever
  * makes the memory new either sees it or is seen here.
  */
-void job_rank_told(struct job *j, uint32_t rank, uint32_t session, enum rank_state state)
+void job_rank_told(struct job *j, uint32_t rank, uint64_t session, enum rank_state state)
 {
-	uint32_t now;
-	atomic_store(&j->rank[rank].told, (uint64_t)session << 8 | state);
+	uint64_t now;
+	atomic_store(&j->rank[rank].told, session << 8 | state);
 	do {
 		while (job_renewing(j))
 			if (j->meanwhile)
@@ -187,11 +198,19 @@ void job_rank_ended(struct job *j, uint32_t rank, int status)
 	job_ring_all(j);
 }
 
+uint64_t job_rank_session(const struct job *j, uint32_t rank)
+{
+	if (!job_here(j, rank))
+		return atomic_load(&j->rank[rank].told) >> 8;
+	if (job_rank_state(j, rank) >= RANK_GONE)
+		return atomic_load(&j->rank[rank].moved);
+	return atomic_load(&j->head->session);
+}
+
 /* A rank that is further ahead than the next session has been there, so it has passed whatever there was to pass. */
 uint64_t job_rank_passed(const struct job *j, uint32_t rank)
 {
-	uint32_t session = atomic_load(&j->head->session);
-	uint64_t theirs = job_here(j, rank) ? session : atomic_load(&j->rank[rank].told) >> 8;
+	uint64_t session = atomic_load(&j->head->session), theirs = job_rank_session(j, rank);
 	if (theirs > session + 1 && job_rank_state(j, rank) != RANK_DEAD)
 		return UINT64_MAX;
 	if (theirs == session)

@@ -5,16 +5,19 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "boot/address.h"
 #include "boot/exchange.h"
 #include "net/packet/packet.h"
 #include "net/udp/card.h"
+#include "net/udp/loopback.h"
 #include "service/service.h"
 
 enum {
@@ -54,9 +57,11 @@ struct socket {
 	unsigned connected;
 	unsigned came; /* datagrams at the last look, or looks in a row that found one */
 	socklen_t address_len;
+	struct sockaddr_in6 own; /* where others send to, but for the port */
 	struct job *job;
 	uint32_t size;
 	struct sockaddr_in6 *to; /* one a rank; family 0 until its card was seen */
+	struct failure *failure; /* one a rank */
 	unsigned char *bytes;    /* of the hulls */
 	struct hull hull[HULLS];
 	struct hull *turn[PACKET_BATCH]; /* whose it is */
@@ -123,6 +128,7 @@ static size_t socket_most(struct wire *w, uint32_t rank)
 	if (!boot_look(s->job, rank, &card, sizeof card))
 		return 0;
 	s->to[rank] = card.address;
+	loopback_warn(s->job, rank, &card, &s->own);
 	size_t most = socket_connect(s, rank);
 	if (most <= TRAIN / 2)
 		socket_join(s);
@@ -157,16 +163,29 @@ static struct msghdr header_for(const struct socket *s, const struct outgoing *o
 				.msg_iovlen = (size_t)o->parts };
 }
 
-/* One datagram needs less than many; what the kernel has no room for is lost, as a router would lose it. */
+/*
+ * What the kernel has no room for, or refuses, is lost, as a router would lose it. Retry sends it again, and whoever
+ * wonders why nothing is acknowledged asks what went wrong.
+ */
+/* cost: fault status */
+static __attribute__((noinline)) void send_failed(struct socket *s, uint32_t rank)
+{
+	failure_note(&s->failure[rank], errno, clock_ns());
+}
+
+/* One datagram needs less than many. */
 static void send_one(struct socket *s, const struct outgoing *o)
 {
 	int fd = s->to_fd[o->rank];
+	ssize_t sent;
 	if (fd >= 0 && o->parts == 1) {
-		send(fd, o->part->iov_base, o->part->iov_len, MSG_DONTWAIT);
-		return;
+		sent = send(fd, o->part->iov_base, o->part->iov_len, MSG_DONTWAIT);
+	} else {
+		struct msghdr h = header_for(s, o);
+		sent = sendmsg(fd >= 0 ? fd : s->fd, &h, MSG_DONTWAIT);
 	}
-	struct msghdr h = header_for(s, o);
-	sendmsg(fd >= 0 ? fd : s->fd, &h, MSG_DONTWAIT);
+	if (TERN_UNLIKELY(sent < 0))
+		send_failed(s, o->rank);
 }
 
 static size_t outgoing_bytes(const struct outgoing *o)
@@ -193,7 +212,7 @@ static bool train_add(struct train *r, const struct outgoing *o)
 	return true;
 }
 
-static bool train_leave(struct train *r, int fd)
+static bool train_leave(struct socket *s, struct train *r, int fd, uint32_t rank)
 {
 	uint16_t length = (uint16_t)r->length;
 	r->header.msg_control = r->cars > 1 ? r->control : NULL;
@@ -203,8 +222,12 @@ static bool train_leave(struct train *r, int fd)
 		*c = (struct cmsghdr){ CMSG_LEN(sizeof length), SOL_UDP, UDP_SEGMENT };
 		memcpy(CMSG_DATA(c), &length, sizeof length);
 	}
-	ssize_t sent = sendmsg(fd, &r->header, MSG_DONTWAIT);
-	return sent >= 0 || (errno != EINVAL && errno != EIO && errno != EMSGSIZE && errno != EOPNOTSUPP);
+	if (sendmsg(fd, &r->header, MSG_DONTWAIT) >= 0)
+		return true;
+	if (errno == EINVAL || errno == EIO || errno == EMSGSIZE || errno == EOPNOTSUPP)
+		return false;
+	send_failed(s, rank);
+	return true;
 }
 
 /* One call for all of a length; how many were sent, or lost. Fewer than all, if the way out cannot cut. */
@@ -218,7 +241,7 @@ static unsigned send_trains(struct socket *s, const struct outgoing *o, unsigned
 		r->header.msg_iovlen = r->bytes = r->cars = 0;
 		while (done + r->cars < n && train_add(r, &o[done + r->cars]))
 			;
-		if (!train_leave(r, fd))
+		if (!train_leave(s, r, fd, o->rank))
 			return done;
 		done += r->cars;
 	}
@@ -241,10 +264,13 @@ static void send_many(struct socket *s, const struct outgoing *o, unsigned n)
 		s->out[i].msg_hdr = header_for(s, &o[i]);
 	for (unsigned done = 0; done < n;) {
 		int sent = sendmmsg(fd, s->out + done, n - done, MSG_DONTWAIT);
-		if (sent < 0 && (errno == EAGAIN || errno == ENOBUFS))
-			return;
 		if (sent < 0 && errno == EINTR)
 			continue;
+		bool full = sent < 0 && (errno == EAGAIN || errno == ENOBUFS);
+		if (sent < 0)
+			send_failed(s, o->rank);
+		if (full)
+			return;
 		done += sent > 0 ? (unsigned)sent : 1; /* past one that cannot be sent */
 	}
 }
@@ -365,6 +391,16 @@ static uint64_t socket_due(struct wire *w)
 				 : DUE_NEVER; /* what came with others, and its descriptor does not tell */
 }
 
+/* cost: fault status */
+static void socket_failed(struct wire *w, uint32_t rank, struct failure *f)
+{
+	const struct socket *s = socket_of(w);
+	char text[INET6_ADDRSTRLEN];
+	*f = s->failure[rank];
+	snprintf(f->where, sizeof f->where, "UDP address %s, port %u,", address_text(&s->to[rank], text),
+		 ntohs(s->to[rank].sin6_port));
+}
+
 static void socket_close(struct wire *w)
 {
 	struct socket *s = socket_of(w);
@@ -377,6 +413,7 @@ static void socket_close(struct wire *w)
 			close(s->to_fd[r]);
 	free(s->to_fd);
 	free(s->to);
+	free(s->failure);
 	free(s);
 }
 
@@ -387,6 +424,7 @@ static const struct wire_ops socket_ops = {
 	.receive = socket_receive,
 	.descriptor = socket_descriptor,
 	.due = socket_due,
+	.failed = socket_failed,
 	.close = socket_close,
 };
 
@@ -395,6 +433,10 @@ static int socket_bind(struct socket *s, struct sockaddr_in6 *address)
 	int buffer = BUFFER, rc = address_choose(address, s->job && s->job->head->machines > 1);
 	if (rc)
 		return rc;
+	rc = loopback_check(address);
+	if (rc)
+		return rc;
+	s->own = *address;
 	s->address_len = address_len(address);
 	s->fd = socket(address->sin6_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0 || bind(s->fd, (struct sockaddr *)(void *)address, s->address_len) != 0)
@@ -412,11 +454,12 @@ static int socket_allocate(struct socket *s, uint32_t size)
 {
 	s->to = calloc(size, sizeof *s->to);
 	s->to_fd = calloc(size, sizeof *s->to_fd);
+	s->failure = calloc(size, sizeof *s->failure);
 	s->bytes = mmap(NULL, (size_t)HULLS * HULL, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (s->bytes == MAP_FAILED)
 		s->bytes = NULL;
-	if (!s->to || !s->to_fd || !s->bytes)
+	if (!s->to || !s->to_fd || !s->failure || !s->bytes)
 		return error_set(-ENOMEM, "opening a UDP socket: no memory");
 	for (uint32_t r = 0; r < size; r++)
 		s->to_fd[r] = -1;

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ctest: TIMEOUT 600 LOCK launch LABELS slow once
+# Two ranks of one host talk with a server on another over UDP, and it serves both alike: when one has its rounds done, the other has
+# at least half of them. Hosts are network namespaces.
+. tests/netns_frame.sh
+
+cable=(f$$a f$$b)
+
+clean() {
+	ip link delete "${cable[0]}" 2>/dev/null
+	for i in 0 1; do ip netns delete "$host$i" 2>/dev/null; done
+}
+lay() { # a cable with an end in each namespace
+	ip link add "${cable[0]}" type veth peer name "${cable[1]}" || return 1
+	for i in 0 1; do
+		ip netns add "$host$i" && ip link set "${cable[i]}" netns "$host$i" &&
+			ip -n "$host$i" address add "10.211.57.$((i + 1))/24" dev "${cable[i]}" &&
+			ip -n "$host$i" link set lo up && ip -n "$host$i" link set "${cable[i]}" up || return 1
+	done
+}
+lay 2>"$folder/why" || skip "no namespaces with a cable between them: $(head -1 "$folder/why")"
+
+cat >"$folder/ssh" <<END
+#!/bin/sh
+host=\$1
+shift
+exec ip netns exec $host\$host sh -c "\$*"
+END
+chmod +x "$folder/ssh"
+
+pushed() { # RANK
+	sed -n "s/^rank $1 pushed //p" "$folder/out"
+}
+
+echo "ranks of a host have their shares"
+# Both hosts are this machine, whose scheduler may give one rank less time than the other: it is tried again.
+for try in 1 2 3 4; do
+	TERN_NET=shm,udp TERN_UDP_BIND=10.211.57.0/24 timeout -k 5 140 "$TERN_BIN/tern" run --bind none --hosts 0,1 \
+		--ssh "$folder/ssh" -n 4 "$TERN_BIN/fair_ranks" >"$folder/out" 2>&1 </dev/null
+	two=$(pushed 2) three=$(pushed 3)
+	[[ $two && $three ]] || fail "the job did not end well"
+	echo "    rank 2 has $two rounds, rank 3 has $three"
+	((failed || (2 * two >= three && 2 * three >= two))) && break
+	((try == 4)) && fail "one had less than half of the other, four times"
+done
+exit $failed

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ctest: TIMEOUT 900 LOCK launch LABELS slow once
+# What happens to a rank, over each network and under each launcher: the others are told what the table in tern(7) says,
+# or are told nothing, and go on. Rows that need a cable to be pulled, or a launcher to be killed, are elsewhere: tests/promises_test.sh.
+. tests/launch_frame.sh
+
+ranks=$bin/fault_ranks n=4
+export TERN_GRACE=100 TERN_KEEPALIVE=1 # milliseconds, and seconds
+
+# These hosts are all this one, through a shell that only says which one it is.
+printf '#!/bin/sh\nshift; exec sh -c "$*"\n' >"$folder/shell"
+chmod +x "$folder/shell"
+
+told() { # CALL COUNT: dead or left, as $word says, and the rank is named
+	local seen
+	seen=$(grep -cE "^[023] $1: $word: .*rank 1 " "$out")
+	[[ $seen == "$2" ]] || fail "$where: $event: not $2 but $seen were told by $1"
+}
+others_go_on() { # COUNT
+	local seen
+	seen=$(grep -cE '^[0-3] others: fine' "$out")
+	[[ $seen == "$1" ]] || fail "$where: $event: not $1 but $seen go on"
+	((status == 124)) && fail "$where: $event: somebody waits for ever"
+}
+dead() { # EVENT [MICROSECONDS]
+	event=$* word=dead
+	launch $n "$ranks" "$@"
+	for call in barrier request wait any; do told $call 3; done
+	others_go_on 3
+}
+left() { # EVENT
+	event=$* word=left
+	launch $n "$ranks" "$@"
+	for call in barrier request; do told $call 3; done
+	others_go_on 3
+}
+dead_joining() { # MICROSECONDS: tern_open() of the others says so, or, if the rank had joined, their calls do
+	event="join $1"
+	launch $n "$ranks" join "$1"
+	local seen
+	seen=$(cat "$out" "$err" | grep -cE '^[023] wait: dead: .*rank 1 |tern_open: .*rank 1 ')
+	[[ $seen == 3 ]] || fail "$where: $event: not 3 but $seen were told"
+	((status == 124)) && fail "$where: $event: somebody waits for ever"
+}
+nobody_told() {
+	event=stop
+	launch $n "$ranks" stop
+	check_status 0
+	others_go_on 4
+	[[ $(grep -cE '^[0-3] barrier: fine' "$out") == 4 ]] || fail "$where: a rank that was stopped was taken for dead"
+}
+launcher_killed() {
+	LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n $n "$bin/launch_ranks" wait >"$out" 2>"$err" </dev/null &
+	local front=$!
+	until_true grep -q 'rank 3 waits' "$out" || fail "$where: it does not begin"
+	kill -9 $front
+	wait $front 2>/dev/null
+	check_nothing_left
+}
+column() { # WHERE
+	where="$1, $TERN_NET"
+	sentence "$where: a rank that dies, fails, ends, closes, dies in its close, or is stopped"
+	dead die
+	dead fail
+	left end
+	left close
+	for delay in 0 100 1000; do
+		dead leave $delay
+		[[ $(grep -c '^[023] close: fine' "$out") == 3 ]] || fail "$where: leave: not all could close"
+	done
+	nobody_told
+	check_nothing_left
+}
+own_column() { # WHERE: with a launcher of Tern's, ranks wait for nobody when they open
+	column "$1"
+	sentence "$where: a rank that dies before it opens or while it does, and a launcher that is killed"
+	dead early
+	for delay in 0 200 2000 20000; do dead join $delay; done
+	launcher_killed
+}
+networks=(udp)
+[[ $("$bin/tern" info) == *"udp            usable"* ]] || networks=()
+[[ $("$bin/tern" info) == *"ofi            usable"* ]] && networks+=(ofi/tcp)
+
+for TERN_NET in shm "${networks[@]}"; do
+	export TERN_NET
+	launcher=("$bin/tern" run --survive)
+	own_column "tern run"
+done
+for TERN_NET in "${networks[@]/#/shm,}"; do
+	launcher=("$bin/tern" run --hosts a,b --ssh "$folder/shell" --survive)
+	own_column "tern run --hosts"
+done
+if command -v mpirun.openmpi >/dev/null && usable PMIx; then
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+	for TERN_NET in shm "${networks[@]}"; do
+		launcher=(mpirun.openmpi --oversubscribe --enable-recovery)
+		column mpirun
+		sentence "$where: a rank that dies while it joins"
+		for delay in 1000 30000 100000; do dead_joining $delay; done
+	done
+else
+	echo "    skipped: no mpirun that speaks PMIx (Debian: openmpi-bin)"
+fi
+finish
