@@ -35,14 +35,6 @@ left() { # EVENT
 	for call in barrier request; do told $call 3; done
 	others_go_on 3
 }
-dead_joining() { # MICROSECONDS: tern_open() of the others says so, or, if the rank had joined, their calls do
-	event="join $1"
-	launch $n "$ranks" join "$1"
-	local seen
-	seen=$(cat "$out" "$err" | grep -cE '^[023] wait: dead: .*rank 1 |tern_open: .*rank 1 ')
-	[[ $seen == 3 ]] || fail "$where: $event: not 3 but $seen were told"
-	((status == 124)) && fail "$where: $event: somebody waits for ever"
-}
 nobody_told() {
 	event=stop
 	launch $n "$ranks" stop
@@ -97,8 +89,6 @@ if command -v mpirun.openmpi >/dev/null && usable PMIx; then
 	for TERN_NET in shm "${networks[@]}"; do
 		launcher=(mpirun.openmpi --oversubscribe --enable-recovery)
 		column mpirun
-		sentence "$where: a rank that dies while it joins"
-		for delay in 1000 30000 100000; do dead_joining $delay; done
 	done
 else
 	echo "    skipped: no mpirun that speaks PMIx (Debian: openmpi-bin)"
