@@ -73,8 +73,11 @@ static bool limit_said(int rc)
 /* The rank that a sentence names. */
 static uint32_t named(const char *call, int rc)
 {
-	const char *sentence = tern_strerror(rc), *at = strstr(sentence, "rank ");
+	const char *sentence = tern_strerror(rc),
+		   *at = strstr(sentence, rc == -EHOSTUNREACH ? "reach rank " : "rank ");
 	unsigned rank = CHAOS_RANKS;
+	if (at && rc == -EHOSTUNREACH)
+		at += strlen("reach "); /* "rank 4 cannot reach rank 5": the second is meant */
 	if (!at || sscanf(at, "rank %u", &rank) != 1 || rank >= draw.ranks)
 		broken("%s names no rank: %s", call, sentence);
 	return rank;
@@ -83,14 +86,19 @@ static uint32_t named(const char *call, int rc)
 /* Success, or an error that the seed explains; then it says which rank was named, else CHAOS_RANKS. */
 static uint32_t allowed(const char *call, int rc)
 {
+	int said = rc;
 	beat[me]++;
 	if (rc == 0)
 		return CHAOS_RANKS;
 	if (draw.limit && limit_said(rc))
 		end("is limited", call, rc, CHAOS_LIMITED);
+	if (rc == -EHOSTUNREACH && chaos_breaks_ofi(&draw) && named(call, rc) < draw.ranks)
+		end("cannot go on", call, rc, CHAOS_GAVE_UP);
+	if (rc == -EHOSTUNREACH && strstr(draw.net, "ofi"))
+		rc = -EOWNERDEAD; /* its connections ended before anybody knew that it has */
 	if (rc != -EOWNERDEAD && rc != -ESHUTDOWN)
 		broken("%s: %d: %s", call, rc, tern_strerror(rc));
-	uint32_t rank = named(call, rc);
+	uint32_t rank = named(call, said);
 	if (rc == -EOWNERDEAD ? !chaos_may_die(&draw, rank) : !chaos_may_leave(&draw, rank) && !draw.deaths)
 		broken("%s blames rank %u, which lives: %s", call, rank, tern_strerror(rc));
 	return rank;
@@ -280,11 +288,10 @@ static void kill_after(uint32_t us)
 
 static void child_uses(tern *t)
 {
-#ifdef CHAOS_FORK_REFUSED
-	if (tern_request(t, 0, TELL) >= 0 || tern_poll(t) >= 0 || tern_barrier(t) >= 0)
-		broken("a child of fork() can use its parent's endpoint");
-#endif
-	(void)t;
+	int rc[] = { tern_request(t, 0, TELL), tern_poll(t), tern_barrier(t), tern_close(t) };
+	for (unsigned i = 0; i < sizeof rc / sizeof *rc; i++)
+		if (rc[i] != -EPERM)
+			broken("call %u of a child of fork() returns %d", i, rc[i]);
 }
 
 static void fork_child(tern *t)
@@ -476,6 +483,8 @@ static tern *open_all(void)
 	tern_options options = { .delivery = (enum tern_delivery)(TERN_DELIVERY_POLL + draw.delivery[me]),
 				 .signal = 40 };
 	int rc = tern_open(&t, &options);
+	for (; rc == -ENETDOWN && draw.cut_at; rc = tern_open(&t, &options))
+		nap(20000); /* it says so, and the cut ends */
 	if (rc && allowed("tern_open", rc) < CHAOS_RANKS)
 		end("cannot go on", "tern_open", rc, CHAOS_GAVE_UP);
 	if (tern_size(t) != draw.ranks || tern_rank(t) != me)

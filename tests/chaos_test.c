@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/wrap.h"
 #include "net_traffic.h"
 
 enum {
@@ -162,6 +163,18 @@ static bool found(const char *program)
 	return system(command) == 0;
 }
 
+/* Whether this build lets numbers start near their wrap; asked in a process of its own, which reads the setting. */
+static bool wrap_usable(void)
+{
+	int status = 1;
+	pid_t child = fork();
+	if (child == 0) {
+		setenv("TERN_WRAP", "50", 1);
+		_exit(wrap_judge() != 0);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
 /* What this machine or this build lacks is replaced, so a seed gives the same job on the same machine. */
 static void job_fit(struct chaos *d)
 {
@@ -180,6 +193,7 @@ static void job_fit(struct chaos *d)
 		d->machines = 1, d->launcher = BY_RUN, d->net = "shm";
 	if (!private_net)
 		d->cut_at = 0;
+	d->wrap = d->wrap && wrap_usable();
 	if (d->launcher >= BY_MPIRUN)
 		d->limit = NO_LIMIT; /* what those of other projects do with too little is theirs */
 }
@@ -276,6 +290,8 @@ static void environment_set(const struct chaos *d)
 	}
 	if (*d->fault)
 		setenv("TERN_FAULT", d->fault, 1);
+	if (d->wrap)
+		setenv("TERN_WRAP", "50", 1);
 }
 
 __attribute__((noreturn)) static void job_exec(const struct chaos *d)
@@ -458,9 +474,10 @@ static const char *result_wrong(const struct chaos *d, const struct run *r)
 	if (r->killed)
 		return r->status == 0 && done != d->ranks ? "a launcher was killed, and the status is 0"
 							  : NULL;
-	if (d->limit || d->launcher >= BY_MPIRUN)
-		return d->limit || d->deaths || (r->status == 0 && done == living) ? NULL
-										   : "not all ranks are done";
+	if (d->limit || chaos_breaks_ofi(d) || d->launcher >= BY_MPIRUN)
+		return d->limit || chaos_breaks_ofi(d) || d->deaths || (r->status == 0 && done == living)
+			       ? NULL
+			       : "not all ranks are done";
 	if (!known)
 		return "the status is none that the seed explains";
 	return (d->survive || !deadly) && done != living ? "not all who live are done" : NULL;
