@@ -94,12 +94,17 @@ check holds "replies optional, 2 leaves of 1 message: every line is read before 
 	ring -DN=3
 check holds "the same with 3 leaves of 1 message" ring -DLEAVES=3 -DN=4 -DALWAYS_REPLY
 check holds "the same with 2 leaves of 2 messages" ring -DK=3 -DN=5 -DALWAYS_REPLY
+check holds "the same until the lap number has wrapped: a look finds what is new and nothing else" ring -DN=5 -DALWAYS_REPLY
 check breaks "requests are not gated" ring -DN=4 -DALWAYS_REPLY -DNO_GATE
 check breaks "a blocked request does not serve" ring -DN=4 -DALWAYS_REPLY -DNO_SERVE
 check breaks "a leaf is given back before its last message is handled" ring -DN=4 -DEARLY_CREDIT
 check breaks "headers have no lap" ring -DN=4 -DNO_LAP
 check breaks "the header is visible before the words" ring -DN=4 -DHEADER_FIRST
 check breaks "the sender uses one leaf too many" ring -DN=4 -DOFF_BY_ONE
+check breaks "leaves are not cleared when the lap number wraps: a look finds what is old" ring -DN=5 -DALWAYS_REPLY -DNO_CLEAR
+check holds "a poll that drains the first inlet found, and no other, comes to all, replies first" ring -DN=5 -DALWAYS_REPLY -DFIRST_FOUND
+check breaks "the same where leaves are not cleared: an empty inlet hides the other" ring -DN=5 -DALWAYS_REPLY -DFIRST_FOUND -DNO_CLEAR
+check breaks "requests that wait for room hide replies" ring -DN=4 -DALWAYS_REPLY -DGATE_HIDES
 
 check holds "2 senders, 2 messages each: no wake-up is lost" sleep
 check holds "3 senders: no wake-up is lost" sleep -DSENDERS=3 -DM=1 -DNO_SPURIOUS
@@ -148,6 +153,7 @@ check breaks "nothing limits what is sent" retry -DNO_CREDIT
 check breaks "nobody says that places were emptied" retry -DNO_GRANT
 check breaks "the count of an acknowledgement is not looked at" retry -DNO_COUNT
 check breaks "the count of a late acknowledgement is believed" retry -DTAKE_LATE
+check breaks "numbers are compared as if they did not wrap" retry -DNO_WRAP
 check holds "a send that no receive takes, 2 RTSs, 1 cell: those behind it arrive, once, in order; nothing gets lost" \
 	rendezvous -DN1=3
 check holds "the same with room for 2 and 2 cells" \

@@ -8,6 +8,8 @@
  *    is words and then a header with a lap [tern_line_write];
  *  - the turn into the next leaf, tried at once after the last message line of a
  *    leaf and again when room is needed [lane_turn, lane_ready, lane_put];
+ *  - the look that takes a header for new that is not smaller than what is expected [inlet_arrived], and so the
+ *    clearing of a leaf in the lap behind a wrap [leaf_clear];
  *  - the receiver that handles a message where it lies, meets the turn and gives
  *    the leaf back [inlet_drain, inlet_turn];
  *  - the gate: a request is handled only when its reply has room; a handler
@@ -16,8 +18,8 @@
  *    is false is one that polls in vain, so a deadlock is a state with no step.
  *
  * Checked: no line is written before its message has been handled; each message is
- * handled once, in order, with the words it was sent with; when no step is left,
- * every request has been handled and every reply has arrived.
+ * handled once, in order, with the words it was sent with; a look finds what is new and nothing else; when no
+ * step is left, every request has been handled and every reply has arrived.
  *
  * Left out: pieces that share a line, payload blocks, source and handler numbers.
  * Laps are 1, 2, 1, 2, ...: the shortest wrap. Stores become visible in order and at
@@ -26,7 +28,9 @@
  *
  * Ways to break it: NO_GATE, NO_SERVE (a blocked send does not serve), EARLY_CREDIT
  * (the leaf given back before its last message is handled), NO_LAP (any header
- * counts), HEADER_FIRST (no release order), OFF_BY_ONE (one leaf too many).
+ * counts), HEADER_FIRST (no release order), OFF_BY_ONE (one leaf too many), NO_CLEAR (leaves are not cleared
+ * behind the wrap). FIRST_FOUND: a poll drains the first inlet that its look finds, that of replies first, and no
+ * other; GATE_HIDES: the same with that of requests first.
  */
 #ifndef LEAVES
 #define LEAVES 2
@@ -77,6 +81,9 @@ byte handling[2]; /* ghost: a handler is running */
 #define TURNED(R) (HEAD(R) == R.expect + TURN)
 #endif
 
+#define LAP_OF(h) (h > TURN -> h - TURN : h)
+#define LOOKS(R) (LAP_OF(HEAD(R)) >= R.expect)
+
 #ifdef NO_GATE
 #define GATE_OPEN(i) true
 #else
@@ -94,7 +101,18 @@ inline lane_turn(R)
 		if
 		:: R.leaf % LEAVES == 0 -> R.lap = 3 - R.lap
 		:: else
+		fi;
+#ifndef NO_CLEAR
+		if
+		:: R.lap == 1 && R.leaf >= LEAVES ->
+			do
+			:: R.tail < K -> R.head[WRITE_AT(R)] = 0; R.tail++
+			:: else -> break
+			od;
+			R.tail = 0
+		:: else
 		fi
+#endif
 	}
 }
 
@@ -217,6 +235,18 @@ inline handle_request()
 	}
 }
 
+#ifdef FIRST_FOUND
+#define SEES_REQUESTS !LOOKS(REPLIES(peer))
+#else
+#define SEES_REQUESTS true
+#endif
+#ifdef GATE_HIDES
+#define SEES_REPLIES !LOOKS(REQUESTS(peer))
+#else
+#define SEES_REPLIES true
+#endif
+#define REQUEST_THERE (ARRIVED(REQUESTS(peer)) || TURNED(REQUESTS(peer)))
+
 proctype rank(byte me; byte peer)
 {
 end:	do
@@ -224,9 +254,13 @@ end:	do
 #ifdef NO_SERVE
 	:: REQUESTS(me).sent < N && !READY(REQUESTS(me)) -> READY(REQUESTS(me))
 #endif
-	:: REPLY_THERE -> poll_reply()
-	:: TURNED(REQUESTS(peer)) -> inlet_turn(REQUESTS(peer))
-	:: ARRIVED(REQUESTS(peer)) && GATE_OPEN(me) -> handle_request()
+	:: SEES_REPLIES && REPLY_THERE -> poll_reply()
+	:: SEES_REQUESTS && TURNED(REQUESTS(peer)) -> inlet_turn(REQUESTS(peer))
+	:: SEES_REQUESTS && ARRIVED(REQUESTS(peer)) && GATE_OPEN(me) -> handle_request()
+#ifndef FIRST_FOUND
+	:: LOOKS(REPLIES(peer)) && !REPLY_THERE -> assert(false)
+	:: LOOKS(REQUESTS(peer)) && !REQUEST_THERE -> assert(false)
+#endif
 	od
 }
 

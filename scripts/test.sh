@@ -13,7 +13,7 @@ broken=()
 
 # What each suite builds (a preset), and which of the tests it runs. dev has them all. What another compiler, sanitizer or
 # processor may see differently is run there once more:
-#   sanitize   everything in one way of delivery, the core in each, and libFuzzer's targets: bytes and lengths
+#   sanitize   everything in one way of delivery, the core in each, numbers that wrap, and libFuzzer's targets: bytes and lengths
 #   tsan       what is made of threads and processes, polled and by thread: who writes what when
 #   clang      the parts one by one, and
 #   aarch64    the same, in another order of memory than x86-64's

@@ -46,6 +46,11 @@ says 3 '^[023] others: fine'
 grep -qE 'rank 1 .*killed by signal 9.*the other 3 ranks go on' "$err" || fail "the launcher did not say so"
 nothing_left || fail "something is left"
 
+sentence "a rank that dies before it calls tern_open() is a dead rank like any other"
+FAIL_TEST_MARK=$mark timeout -k 5 300 "$tern" run -n 3 --survive sh -c "[ \$TERN_RANK = 1 ] && kill -9 \$\$; exec $ranks lose" >"$out" 2>"$err"
+says 2 '^[02] wait: dead: rank 1 is dead: killed by signal 9'
+nothing_left || fail "something is left"
+
 sentence "without --survive the job ends with the rank that died"
 FAIL_TEST_MARK=$mark timeout -k 5 300 "$tern" run -n 4 "$ranks" survive >"$out" 2>"$err"
 status=$?

@@ -46,11 +46,12 @@ static inline void local_open(uint32_t n)
 	local_settled = 0;
 }
 
-static inline void local_on(unsigned id, tern_handler *fn)
+static inline void local_on_named(unsigned id, tern_handler *fn, const char *name)
 {
 	for (uint32_t r = 0; r < local_size; r++)
-		CHECK_IS(tern_on(local[r], id, fn), 0);
+		CHECK_IS(tern_on_named(local[r], id, fn, name), 0);
 }
+#define local_on(id, fn) local_on_named(id, fn, #fn)
 
 /* Messages that all of them have handled, in polls or otherwise. */
 static inline uint64_t local_handled(void)

@@ -164,9 +164,11 @@ check_status 0
 check_out '^usage: tern logp'
 
 sentence "too little memory is an error with a sentence, not a crash"
-TERN_MEMORY=8K short --quick
-check_status 1
-check_err '^tern logp: .*memory'
+for memory in 8K 64K; do # for the front of the job, and for the first message; which it is depends on the ranks
+	TERN_MEMORY=$memory short --quick
+	check_status 1
+	check_err '^tern logp: .*memory'
+done
 
 sentence "it works inside a job, and with a warning for a variable that nothing reads"
 TERN_SPINN=1 short --quick

@@ -110,6 +110,16 @@ for victim in 0 3 5; do
 	says 5 '^[0-5] others: fine'
 done
 
+sentence "so is one that dies before it calls tern_open()"
+cat >"$folder/early" <<'END'
+#!/bin/sh
+[ "$TERN_RANK" = 3 ] && kill -9 $$
+exec "$@"
+END
+chmod +x "$folder/early"
+launch 6 --survive "$folder/early" "$bin/fail_ranks" lose
+says 5 '^[0-5] wait: dead: rank 3 is dead: killed by signal 9'
+
 start() { # ARGUMENTS: starts, with $front its process
 	: >"$out"
 	LAUNCH_TEST_MARK=$mark "${launcher[@]}" "$@" >"$out" 2>"$err" </dev/null &

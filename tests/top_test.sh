@@ -11,14 +11,14 @@ rate='[1-9][0-9.]*[kM]?'
 ask_until "^ +0 +[0-9]+ +$rate +$rate +$rate +[0-9]+ +[0-9]+ % +0 " top --once --interval 0.3 "$job"
 check_status 0
 check_out "^job of $job: 2 ranks on "
-check_out "^user 0 +$rate +$rate +[0-9]+ +[1-9][0-9]*$"
+check_out "^user 0 \(note\) +$rate +$rate +[0-9]+ +[1-9][0-9]*$"
 
 sentence "--json is one object with ranks and handlers"
 ask top --once --json --interval 0.2 "$job"
 check_status 0
 "$check" job size seconds ranks handlers <"$out" >/dev/null 2>"$err" || fail "it is not"
 check_out '"sent_per_s": [1-9]'
-check_out '"name": "user 0"'
+check_out '"name": "user 0 \(note\)"'
 
 sentence "without --once it goes on until the job ends"
 "$tern" top --interval 0.2 "$job" >"$out" 2>"$err" &
@@ -80,7 +80,7 @@ screen -f /dev/null new-session -d -x 140 -y 30 "env TERM=screen '$tern' top --i
 screen_until '^job of '"$job"
 if grep -q 'q quit' "$out"; then
 	screen_until '^rank\* '
-	screen_until "^user 0 +$rate"
+	screen_until "^user 0 \(note\) +$rate"
 	screen send-keys Right
 	screen_until ' handled/s\* '
 	screen send-keys Left Left

@@ -28,8 +28,8 @@ for ranks in 2 4; do
 	for ((r = 0; r < ranks; r++)); do
 		check_out "^ +$r +2 +2 +[01] +1 "
 	done
-	check_out "^handler 0 +$ranks "
-	check_out "^handler 1 +$ranks "
+	check_out "^handler 0 \(on_greeting\) +$ranks "
+	check_out "^handler 1 \(on_answer\) +$ranks "
 	[[ -s $err ]] && fail "it complains"
 
 	sentence "ring on $ranks ranks: each passing on of the letter is a message, whose size is the letter's"
@@ -37,8 +37,8 @@ for ranks in 2 4; do
 	run --json "$folder/t"
 	check_status 0
 	"$TERN_BIN/json_check" traceEvents otherData <"$out" >/dev/null 2>>"$err" || fail "this is not well-formed JSON"
-	count_out $((2 * ranks)) '"ph": "X", "name": "send handler 0", "cat": "send request"'
-	count_out $((2 * ranks)) '"ph": "X", "name": "handler 0", "cat": "request"'
+	count_out $((2 * ranks)) '"ph": "X", "name": "send handler 0 \(on_letter\)", "cat": "send request"'
+	count_out $((2 * ranks)) '"ph": "X", "name": "handler 0 \(on_letter\)", "cat": "request"'
 	count_out $((2 * ranks)) '"ph": "s", "name": "message"'
 	count_out $((2 * ranks)) '"ph": "f", "name": "message"'
 	count_out "$ranks" '"cat": "barrier"'

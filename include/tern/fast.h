@@ -25,7 +25,7 @@
 #ifndef TERN_FAST_H
 #define TERN_FAST_H
 
-#define TERN_LAYOUT 2u
+#define TERN_LAYOUT 3u
 
 #define TERN_LAP_SHIFT 36
 #define TERN_SRC_SHIFT 20

@@ -96,15 +96,25 @@ uint32_t tern_size(const tern *t);
 /*
  * The sentence for `rc`: the calling thread's last error if that was `rc`, with
  * the rule, handler and rank it names; else what `rc` means in general. Valid
- * until this thread's next error.
+ * until this thread's next call of a function of Tern.
  */
 const char *tern_strerror(int rc);
 
 /*
  * Registers `fn` under `id`; every rank uses the same numbers. -ERANGE if `id`
- * is not below TERN_HANDLER_MAX, -EBUSY after the first message.
+ * is not below TERN_HANDLER_MAX, -EBUSY after the first message. Tools, traces and errors
+ * name the function as the call does. tern_on_named() gives it another name, an
+ * identifier that stays valid until tern_close(); NULL: none.
  */
 int tern_on(tern *t, unsigned id, tern_handler *fn);
+int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name);
+#ifndef __cplusplus
+#define tern_on(t, id, ...) tern_on_named(t, id, __VA_ARGS__, TERN_FUNCTION_NAME_(#__VA_ARGS__, __VA_ARGS__))
+/* A function is named by its name; a variable that points to one would be named by the variable's. */
+#define TERN_FUNCTION_NAME_(text, ...)                                                                  \
+	(__builtin_types_compatible_p(__typeof__(__VA_ARGS__), tern_handler) || *(text) == '&' ? (text) \
+											       : NULL)
+#endif
 
 /* -- Sending ------------------------------------------------------------------ */
 

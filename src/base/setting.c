@@ -126,13 +126,13 @@ int setting_is_text(enum setting s)
 
 int setting_given(enum setting s)
 {
-	return getenv(setting_table[s].name) != NULL;
+	const char *text = getenv(setting_table[s].name);
+	return text && *text; /* as in a shell, empty is not set: TERN_NET= tern run ... */
 }
 
 const char *setting_text(enum setting s)
 {
-	const char *text = getenv(setting_table[s].name);
-	return text ? text : setting_table[s].fallback;
+	return setting_given(s) ? getenv(setting_table[s].name) : setting_table[s].fallback;
 }
 
 static uint64_t suffix_scale(char c)

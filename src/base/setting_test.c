@@ -34,10 +34,20 @@ TEST(numbers_may_end_in_K_M_or_G)
 	CHECK_IS(number_of("2G"), 2ll << 30);
 }
 
+TEST(what_is_empty_is_not_set)
+{
+	setenv("TERN_NET", "", 1);
+	setenv("TERN_GRACE", "", 1);
+	CHECK(strcmp(setting_text(SETTING_NET), "auto") == 0);
+	CHECK(!setting_given(SETTING_NET));
+	uint64_t grace = 0;
+	CHECK_IS(setting_number(SETTING_GRACE, &grace), 0);
+	CHECK_IS(grace, 500);
+}
+
 TEST(what_is_no_whole_number_is_refused_and_writes_nothing)
 {
-	static const char *const bad[] = { "",
-					   "x",
+	static const char *const bad[] = { "x",
 					   "-5",
 					   " -5",
 					   "4T",

@@ -23,7 +23,7 @@ void bulletin_read(const struct job *j, uint32_t rank, struct bulletin *n)
 		*n = (struct bulletin){ .rank = rank, .serial = atomic_load(&r->serial) };
 		told = atomic_load(&r->told);
 		session = atomic_load(&j->head->session);
-		n->session = job_here(j, rank) ? job_rank_session(j, rank) : told >> 8;
+		n->session = job_rank_session(j, rank);
 		n->state = job_here(j, rank) ? atomic_load(&r->state) : (uint32_t)(told & 0xff);
 		bulletin_fill(j, rank, n);
 	} while (atomic_load(&r->told) != told || atomic_load(&j->head->session) != session ||

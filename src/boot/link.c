@@ -137,11 +137,10 @@ __attribute__((noreturn)) static void guard_main(struct link *l)
 	l->job.fd = keep[0];
 	l->listener = keep[1];
 	l->notice = keep[2];
-	shed_memory(l);
 	prctl(PR_SET_NAME, "tern-guard");
 	(void)!chdir("/");
 	for (int i = 0; i < LINKS; i++, world_real.nap(AGAIN_NS)) {
-		pid_t pid = fork();
+		pid_t pid = shed_fork();
 		if (pid <= 0)
 			link_main(l);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -164,9 +163,10 @@ static int guard_start(struct link *l)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pid_t pid = fork();
 	if (pid == 0) {
+		shed_memory(l); /* before anything else: the program waits for this child */
 		signal(SIGCHLD, SIG_DFL);
 		setsid();
-		pid = fork();
+		pid = shed_fork();
 		if (pid == 0)
 			guard_main(l);
 		_exit(pid < 0 ? errno : 0);

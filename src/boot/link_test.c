@@ -359,6 +359,42 @@ TEST(a_link_keeps_no_descriptor_of_the_program_and_is_no_child_of_it)
 	crew_end();
 }
 
+/* In memory of its own, as the C library has it for threads, until it may end. */
+static void *allocate_much(void *end)
+{
+	enum { PIECES = 256, PIECE = 64 << 10 };
+	char *piece[PIECES];
+	for (int i = 0; i < PIECES; i++)
+		memset(piece[i] = malloc(PIECE), 1, PIECE);
+	atomic_fetch_add((_Atomic int *)end, 1);
+	while (atomic_load((_Atomic int *)end) < 2)
+		crew_nap(1000000);
+	for (int i = 0; i < PIECES; i++) {
+		CHECK_IS(piece[i][PIECE - 1], 1);
+		free(piece[i]);
+	}
+	return NULL;
+}
+
+TEST(a_program_with_threads_that_have_allocated_much_has_a_link)
+{
+	_Atomic int end = 0;
+	pthread_t thread;
+	REQUIRE(pthread_create(&thread, NULL, allocate_much, &end) == 0);
+	while (!atomic_load(&end))
+		crew_nap(1000000);
+	crew_start_watching(3, wait_for_death_of_1);
+	crew_all_open();
+	pid_t link = link_pid(0);
+	kill(link, SIGKILL);
+	link_pid(link);
+	kill(crew_pid[1], SIGKILL);
+	CHECK_IS(reap_in_silence(), 0);
+	crew_end();
+	atomic_fetch_add(&end, 1);
+	pthread_join(thread, NULL);
+}
+
 /* What a program has allocated is its own again: as long as a child has it, whatever is written is copied. */
 TEST(a_link_gives_back_the_memory_of_the_program)
 {

@@ -153,6 +153,14 @@ static inline struct tern_chan_line *chan_spill(struct tern_chan *c)
 	return (struct tern_chan_line *)(void *)((char *)c + TERN_CHAN_LEAF) - 1;
 }
 
+/* What became of a rank, in words, by the code that says so. */
+static inline const char *chan_fate(int code)
+{
+	return code == -ESHUTDOWN    ? "left"
+	       : code == -EOWNERDEAD ? "died"
+				     : "been given up, as it does not answer";
+}
+
 static inline size_t words_of(size_t bytes)
 {
 	return bytes / 8 + (bytes % 8 != 0);

@@ -167,12 +167,9 @@ int in_over(const struct tern_chan *c)
 {
 	uint32_t who;
 	int code = in_fate(c, &who);
-	return error_set(code,
-			 "channel %llu from rank %u has ended, and all that was put is read: rank %u has %s",
-			 (unsigned long long)c->name, c->from, who,
-			 code == -EPIPE       ? "closed it"
-			 : code == -ESHUTDOWN ? "left"
-					      : "died");
+	return error_set(
+		code, "channel %llu from rank %u has ended, and all that was put is read: rank %u has %s",
+		(unsigned long long)c->name, c->from, who, code == -EPIPE ? "closed it" : chan_fate(code));
 }
 
 /* As in_see(), but pads are passed, and items are known ones. */

@@ -108,11 +108,12 @@ static int opening_wait(struct opening *o)
 
 static int ask_refused(const struct opening *o, const struct ask *a)
 {
-	const char *why = a->code == -ENOBUFS      ? "has too many offers that its program has not taken"
-			  : a->code == -ENOMEM     ? "has no memory for it: raise TERN_HEAP or TERN_MEMORY"
-			  : a->code == -ESHUTDOWN  ? "has left"
-			  : a->code == -EOWNERDEAD ? "has died"
-						   : "refused it";
+	const char *why = a->code == -ENOBUFS        ? "has too many offers that its program has not taken"
+			  : a->code == -ENOMEM       ? "has no memory for it: raise TERN_HEAP or TERN_MEMORY"
+			  : a->code == -ESHUTDOWN    ? "has left"
+			  : a->code == -EOWNERDEAD   ? "has died"
+			  : a->code == -EHOSTUNREACH ? "does not answer"
+						     : "refused it";
 	return error_set(a->code, "channel %llu could not be opened: rank %u %s",
 			 (unsigned long long)o->c->name, a->rank, why);
 }
@@ -514,7 +515,7 @@ static int offer_await(struct await *w)
 		return w->over ? w->rc : rc;
 	rc = chan_check(w->s, w->rank);
 	return error_set(rc, "channel %llu was waited for: rank %u has %s without opening it",
-			 (unsigned long long)w->name, w->rank, rc == -EOWNERDEAD ? "died" : "left");
+			 (unsigned long long)w->name, w->rank, chan_fate(rc));
 }
 
 int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c)

@@ -160,9 +160,7 @@ int out_gone(const struct tern_chan *c)
 	}
 	return error_set(worst, "nobody reads channel %llu of rank %u any more: rank %u has %s",
 			 (unsigned long long)c->name, c->chans->e->t->rank, who,
-			 worst == -EPIPE       ? "closed its end"
-			 : worst == -ESHUTDOWN ? "left"
-					       : "died");
+			 worst == -EPIPE ? "closed its end" : chan_fate(worst));
 }
 
 /*
@@ -180,8 +178,7 @@ static int out_told(struct tern_chan *c)
 		code,
 		"channel %llu of rank %u does not reach %u of its ranks any more: rank %u, which passed it on to "
 		"them, has %s; nothing was put, and puts go on to the others",
-		(unsigned long long)c->name, c->chans->e->t->rank, cut, c->cut_by,
-		code == -ESHUTDOWN ? "left" : "died");
+		(unsigned long long)c->name, c->chans->e->t->rank, cut, c->cut_by, chan_fate(code));
 }
 
 static void out_stir(struct tern_chan *c)

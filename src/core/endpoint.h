@@ -83,10 +83,11 @@ struct endpoint {
 	struct group *group;
 	_Atomic uintptr_t owner; /* the thread that has it; see attach.c */
 	_Atomic bool closed;
-	pid_t forked;              /* not 0: this process, which is a child of the endpoint's; see fork.h */
-	void *layer[LAYERS_MAX];   /* see layer.h */
-	struct watchdog *watchdog; /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
-	struct trace *trace;       /* NULL unless TERN_TRACE is set; see trace.h */
+	pid_t forked;            /* not 0: this process, which is a child of the endpoint's; see fork.h */
+	void *layer[LAYERS_MAX]; /* see layer.h */
+	const char *name[TERN_HANDLER_SLOTS]; /* of handlers; see label.h */
+	struct watchdog *watchdog;            /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
+	struct trace *trace;                  /* NULL unless TERN_TRACE is set; see trace.h */
 
 	/* Who may touch all this, and who delivers; see door.h. */
 	_Atomic uint64_t *guard; /* in the pulse */

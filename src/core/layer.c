@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cost: base control */
 #include "core/layer.h"
+#include "core/label.h"
 
 #include <errno.h>
 
@@ -81,9 +82,10 @@ void layers_report(const struct endpoint *e, int fd)
 			layer_table[i]->report(e->layer[i], fd);
 }
 
-void layer_on(struct endpoint *e, unsigned id, tern_handler *fn)
+void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const char *name)
 {
 	e->t->handler[TERN_HANDLER_MAX + id] =
 		trace_handler(e, TERN_HANDLER_MAX + id, watchdog_handler(e, TERN_HANDLER_MAX + id, fn));
 	e->t->known[TERN_HANDLER_MAX + id] = 1;
+	label_set(e, TERN_HANDLER_MAX + id, name);
 }

@@ -88,7 +88,8 @@ static inline int layer_error(uint64_t word)
 }
 
 /* Registers a handler of Tern's own: `id` counts from 0, apart from the program's. */
-void layer_on(struct endpoint *e, unsigned id, tern_handler *fn);
+void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const char *name);
+#define layer_on(e, id, fn) layer_on_named(e, id, fn, #fn)
 
 /*
  * A request or a reply of Tern's own, under the rules of tern_request_data() and

@@ -12,6 +12,7 @@
 #include "core/delivery.h"
 #include "core/door.h"
 #include "core/fork.h"
+#include "core/label.h"
 #include "core/layer.h"
 #include "core/rules.h"
 #include "core/share.h"
@@ -34,12 +35,12 @@ static void unknown_handler(tern *t, const tern_msg *m)
 {
 	struct endpoint *e = t->own;
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	poll_trouble(
-		e,
-		error_set(-ENXIO,
-			  "rank %u got a message from rank %u for handler %u, which is not registered here; "
-			  "it was dropped",
-			  t->rank, tern_msg_src(m), (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS));
+	char label[LABEL_ROOM];
+	label_of(e, (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS, label);
+	poll_trouble(e, error_set(-ENXIO,
+				  "rank %u got a message from rank %u for %s, which is not registered here; "
+				  "it was dropped",
+				  t->rank, tern_msg_src(m), label));
 	error_warn("%s", tern_strerror(e->trouble));
 }
 
@@ -398,7 +399,7 @@ int tern_close(tern *t)
 	return 0;
 }
 
-int tern_on(tern *t, unsigned id, tern_handler *fn)
+int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name)
 {
 	int forked = rules_forked(t->own);
 	if (forked)
@@ -415,7 +416,15 @@ int tern_on(tern *t, unsigned id, tern_handler *fn)
 				 id, t->rank);
 	t->handler[id] = trace_handler(t->own, id, watchdog_handler(t->own, id, fn));
 	t->known[id] = 1;
+	label_set(t->own, id, name);
 	return 0;
+}
+
+#undef tern_on
+
+int tern_on(tern *t, unsigned id, tern_handler *fn)
+{
+	return tern_on_named(t, id, fn, NULL);
 }
 
 uint32_t tern_rank(const tern *t)

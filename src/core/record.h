@@ -26,6 +26,7 @@ enum record_kind {
 	RECORD_PASSED,
 	RECORD_DROPPED, /* `sequence` records before this one had no room */
 	RECORD_CLOSE,   /* the last one of a rank that ended well */
+	RECORD_NAME, /* `handler` has a name of `bytes` bytes, which lies in the place of the records that follow */
 	RECORD_KINDS
 };
 
@@ -40,6 +41,13 @@ struct trace_record {
 	uint8_t kind;
 	uint8_t unused_[3];
 };
+
+/* How many records' places a name takes, and the longest there is. */
+enum { RECORD_NAME_MOST = 48 };
+static inline unsigned record_name_places(uint32_t bytes)
+{
+	return (bytes + (uint32_t)sizeof(struct trace_record) - 1) / (uint32_t)sizeof(struct trace_record);
+}
 
 struct trace_head {
 	char magic[8];

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "core/door.h"
+#include "core/label.h"
 
 #define DEFER "in a function given to tern_defer()"
 
@@ -28,9 +29,9 @@ const struct rule_text rule_table[RULES] = {
 	[RULE_HOLD] = { -EDEADLK, "release it first" },
 	[RULE_WORDS] = { -E2BIG, "put more into a payload" },
 	[RULE_PAYLOAD] = { -EMSGSIZE, "send it in parts, or with tern_put()" },
-	[RULE_NUMBER] = { -ERANGE, "number them from 0" },
+	[RULE_NUMBER] = { -ERANGE, "" },
 	[RULE_REGISTERED] = { -ENXIO, "register it with tern_on(), at every rank, before the first message" },
-	[RULE_RANK] = { -ERANGE, "name one of those" },
+	[RULE_RANK] = { -ERANGE, "" },
 };
 
 int rule_broken(enum rule r, const char *format, ...)
@@ -40,7 +41,8 @@ int rule_broken(enum rule r, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(done, sizeof done, format, args);
 	va_end(args);
-	return error_set(rule_table[r].code, "%s; %s", done, rule_table[r].advice);
+	const char *advice = rule_table[r].advice;
+	return error_set(rule_table[r].code, "%s%s%s", done, *advice ? "; " : "", advice);
 }
 
 /* The message that lies just before the cursor: a whole line, or the last piece of one. */
@@ -63,9 +65,10 @@ unsigned rules_handler(const struct endpoint *e)
 static int rules_broken(struct endpoint *e, enum rule r, const char *what)
 {
 	bool request = e->inlet->kind == TERN_REQUEST;
-	return rule_broken(r, "%s was called in handler %u of a %s from rank %u: a %s handler may %s", what,
-			   rules_handler(e), request ? "request" : "reply", e->inlet->peer,
-			   request ? "request" : "reply",
+	char label[LABEL_ROOM];
+	return rule_broken(r, "%s was called in %s of a %s from rank %u: a %s handler may %s", what,
+			   label_of(e, rules_handler(e), label), request ? "request" : "reply",
+			   e->inlet->peer, request ? "request" : "reply",
 			   request ? "reply once and poll for replies, and nothing else"
 				   : "send nothing and not poll");
 }
@@ -125,6 +128,7 @@ int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t
 
 int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, size_t len)
 {
+	char label[LABEL_ROOM];
 	int rc = rules_forked(e);
 	if (rc)
 		return rc;
@@ -137,14 +141,14 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 		return rules_broken(e, RULE_REPLY_REPLY, "a reply");
 	if (m != rules_handled(e))
 		return rule_broken(RULE_REPLY_OTHER,
-				   "handler %u, for a request from rank %u, replied to another message: "
+				   "%s, for a request from rank %u, replied to another message: "
 				   "a handler replies to its own request",
-				   rules_handler(e), e->inlet->peer);
+				   label_of(e, rules_handler(e), label), e->inlet->peer);
 	if (m != e->t->current)
 		return rule_broken(RULE_REPLY_TWICE,
-				   "handler %u has answered its request from rank %u already: "
+				   "%s has answered its request from rank %u already: "
 				   "a handler replies at most once",
-				   rules_handler(e), e->inlet->peer);
+				   label_of(e, rules_handler(e), label), e->inlet->peer);
 	return rules_message(e, e->inlet->peer, id, n, len);
 }
 

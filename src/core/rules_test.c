@@ -256,7 +256,8 @@ TEST(a_request_in_a_request_handler_is_refused)
 	CHECK_IS(tern_request(local[0], 1, BREAK), 0);
 	local_settle();
 	CHECK_IS(code, -EPERM);
-	CHECK(says("a request was called") && says("handler 12") && says("rank 0") && says("tern_defer"));
+	CHECK(says("a request was called") && says("handler 12 (break_in_request)") && says("rank 0") &&
+	      says("tern_defer"));
 	check_unharmed();
 }
 
@@ -600,6 +601,33 @@ TEST(registering_a_handler_has_rules_too)
 	local_close();
 }
 
+TEST(a_handler_is_named_as_the_call_names_it_and_any_expression_can_be_registered)
+{
+	static tern_handler *const table[] = { note_request, note_reply };
+	local_open(2);
+	CHECK_IS(tern_on(local[0], 1, note_request), 0);
+	CHECK_IS(tern_on(local[0], 2, &note_request), 0);
+	CHECK_IS(tern_on(local[0], 3, table[1]), 0);
+	tern_handler *variable = note_request;
+	CHECK_IS(tern_on(local[0], 9, variable), 0);
+	CHECK_IS(tern_on(local[0], 10, local[1] ? note_request : note_reply), 0);
+	CHECK_IS(tern_on(local[0], 4, (tern_handler *[]){ note_request, note_reply }[1]), 0);
+	CHECK_IS((tern_on)(local[0], 5, note_request), 0);
+	CHECK_IS(tern_on_named(local[0], 6, note_request, "another"), 0);
+	CHECK_IS(tern_on_named(local[0], 7, note_request, "no name \x1b[2J"), 0);
+	int (*on)(tern * t, unsigned id, tern_handler *fn) = tern_on;
+	CHECK_IS(on(local[0], 8, note_request), 0);
+	CHECK(strcmp(tern_stats_handler_name(local[0], 1), "note_request") == 0);
+	CHECK(strcmp(tern_stats_handler_name(local[0], 2), "note_request") == 0);
+	for (unsigned id = 3; id <= 10; id++)
+		if (id != 6)
+			CHECK(tern_stats_handler_name(local[0], id) == NULL);
+	CHECK(strcmp(tern_stats_handler_name(local[0], 6), "another") == 0);
+	CHECK(tern_stats_handler_name(local[0], TERN_STATS_HANDLERS) == NULL);
+	CHECK(strcmp(tern_stats_handler_name(local[0], TERN_HANDLER_MAX), "put_arrived") == 0);
+	local_close();
+}
+
 TEST(a_handler_that_only_the_sender_knows_is_found_out_on_arrival)
 {
 	local_open(2);
@@ -616,7 +644,7 @@ TEST(a_handler_that_only_the_sender_knows_is_found_out_on_arrival)
 	tern_release(local[1]);
 	note_code(tern_poll(local[1]));
 	CHECK_IS(code, -ENXIO);
-	CHECK(says("rank 1") && says("rank 0") && says("handler 3"));
+	CHECK(says("rank 1") && says("rank 0") && says("handler 3 (note_request)"));
 	CHECK_IS(tern_poll(local[1]), 0); /* told once */
 	CHECK_IS(requests.count, 1);
 	CHECK_IS(requests.word[0], 8);

@@ -9,6 +9,8 @@
 
 #include <tern/stats.h>
 
+#include "core/label.h"
+
 /* Every figure of a rank, with the name it has in both forms. */
 struct figure {
 	const char *name;
@@ -68,12 +70,13 @@ static bool handler_active(tern *t, unsigned id, tern_stats_handler_data *out)
 	return tern_stats_handler(t, id, out) == 0 && out->count;
 }
 
-/* "user 3", "msg 1": a layer's handlers count from 0. */
-static void handler_name(unsigned id, char *text, size_t room)
+/* "user 3 (on_greeting)", "msg 1 (told)": a layer's handlers count from 0. */
+static void handler_name(tern *t, unsigned id, char text[LABEL_ROOM])
 {
-	unsigned layer = id < TERN_HANDLER_MAX ? 0 : 1 + (id - TERN_HANDLER_MAX) / 32;
-	snprintf(text, room, "%s %u", tern_stats_layer_name(layer),
-		 layer ? (id - TERN_HANDLER_MAX) % 32 : id);
+	const char *name = tern_stats_handler_name(t, id);
+	char number[24];
+	label_number(id, number, sizeof number);
+	snprintf(text, LABEL_ROOM, name ? "%s (%.40s)" : "%s", number, name);
 }
 
 /* -- Text ----------------------------------------------------------------------------------- */
@@ -81,13 +84,13 @@ static void handler_name(unsigned id, char *text, size_t room)
 static void text_handlers(FILE *to, tern *t)
 {
 	tern_stats_handler_data h;
-	char name[32];
-	fprintf(to, "tern:   %-10s %14s %16s %12s %12s\n", "handler", "messages", "bytes", "mean ns",
+	char name[LABEL_ROOM];
+	fprintf(to, "tern:   %-28s %14s %16s %12s %12s\n", "handler", "messages", "bytes", "mean ns",
 		"longest ns");
 	for (unsigned id = 0; id < TERN_STATS_HANDLERS; id++)
 		if (handler_active(t, id, &h)) {
-			handler_name(id, name, sizeof name);
-			fprintf(to, "tern:   %-10s %14" PRIu64 " %16" PRIu64 " %12.0f %12" PRIu64 "\n", name,
+			handler_name(t, id, name);
+			fprintf(to, "tern:   %-28s %14" PRIu64 " %16" PRIu64 " %12.0f %12" PRIu64 "\n", name,
 				h.count, h.bytes, mean_ns(&h), h.longest_ns);
 		}
 }
@@ -151,10 +154,10 @@ static void json_handlers(FILE *to, tern *t)
 {
 	tern_stats_handler_data h;
 	const char *comma = "";
-	char name[32];
+	char name[LABEL_ROOM];
 	for (unsigned id = 0; id < TERN_STATS_HANDLERS; id++)
 		if (handler_active(t, id, &h)) {
-			handler_name(id, name, sizeof name);
+			handler_name(t, id, name);
 			fprintf(to,
 				"%s{\"id\": %u, \"name\": \"%s\", \"messages\": %" PRIu64
 				", \"bytes\": %" PRIu64 ", \"timed\": %" PRIu64 ", \"ns\": %" PRIu64

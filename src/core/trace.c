@@ -272,6 +272,22 @@ tern_handler *trace_handler(struct endpoint *e, unsigned id, tern_handler *fn)
 	return trace_deliver;
 }
 
+void trace_name(struct endpoint *e, unsigned id, const char *name)
+{
+	struct trace *r = e->trace;
+	uint32_t bytes = (uint32_t)strnlen(name, RECORD_NAME_MOST);
+	if (!ring_has_room(r, 1 + record_name_places(bytes)))
+		return;
+	*ring_next(r) = (struct trace_record){
+		.time = r->world->now(), .bytes = bytes, .handler = (uint16_t)id, .kind = RECORD_NAME
+	};
+	for (uint32_t at = 0; at < bytes; at += (uint32_t)sizeof(struct trace_record)) {
+		struct trace_record *place = ring_next(r);
+		memset(place, 0, sizeof *place);
+		memcpy(place, name + at, bytes - at < sizeof *place ? bytes - at : sizeof *place);
+	}
+}
+
 /* -- Opening and closing ----------------------------------------------------------------- */
 
 static uint64_t job_identity(const struct endpoint *e)

@@ -29,6 +29,9 @@ void trace_flush(struct endpoint *e);
 /* What the table of handlers shall hold for `fn`. */
 tern_handler *trace_handler(struct endpoint *e, unsigned id, tern_handler *fn);
 
+/* What the handler is called. Not needed for anything else, so left out where there is no room. */
+void trace_name(struct endpoint *e, unsigned id, const char *name);
+
 /* The rest is called only where there is a trace. */
 void trace_send(struct endpoint *e, uint32_t dst, enum record_kind kind, const struct parcel *p);
 void trace_drained(struct endpoint *e); /* a batch of messages is over */

@@ -284,10 +284,34 @@ TEST(a_trace_without_an_end_can_be_read_up_to_where_it_was_cut)
 	CHECK_IS(tern_request(local[0], 1, TAKE, 1), 0);
 	local_settle();
 	local_close();
-	REQUIRE(truncate(path_of(1), sizeof(struct trace_head) + 2 * sizeof(struct trace_record) + 5) == 0);
+	struct stat st;
+	REQUIRE(stat(path_of(1), &st) == 0 && track_read(&track[1], path_of(1)) == 0);
+	size_t whole = track[1].records;
+	CHECK(whole > 1 && !track[1].cut);
+	track_free(&track[1]);
+	REQUIRE(truncate(path_of(1), st.st_size - (off_t)sizeof(struct trace_record) + 5) == 0);
 	tracks_read();
 	CHECK(track[1].cut && !track_closed(&track[1]));
-	CHECK_IS(track[1].records, 2);
+	CHECK_IS(track[1].records, whole - 1);
+	folder_remove();
+}
+
+TEST(handlers_are_named_in_the_file_and_a_name_that_was_cut_off_is_none)
+{
+	folder_make();
+	pair_open();
+	local_close();
+	REQUIRE(track_read(&track[0], path_of(0)) == 0);
+	CHECK(strcmp(track[0].name[TAKE], "on_nothing") == 0);
+	CHECK(strcmp(track[0].name[TERN_HANDLER_MAX], "put_arrived") == 0);
+	CHECK(!*track[0].name[TERN_HANDLER_MAX - 1]);
+	CHECK_IS(track[0].records, 1); /* that it has closed */
+	track_free(&track[0]);
+	REQUIRE(truncate(path_of(0), sizeof(struct trace_head) + sizeof(struct trace_record) + 5) == 0);
+	REQUIRE(track_read(&track[0], path_of(0)) == 0);
+	CHECK(track[0].cut);
+	CHECK_IS(track[0].records, 0);
+	track_free(&track[0]);
 	folder_remove();
 }
 

@@ -15,6 +15,7 @@
 #include "base/kernel.h"
 #include "base/setting.h"
 #include "core/door.h"
+#include "core/label.h"
 
 enum { LOOKS = 4 }; /* of the watchdog, within the time that it allows */
 
@@ -138,12 +139,11 @@ static void look_at_handler(struct watchdog *w, struct glance *g)
 {
 	uint64_t what = atomic_load_explicit(&w->handling.what, memory_order_acquire);
 	uint64_t ns = glance_at(w, g, &w->handling, what != NOTHING);
-	char text[96];
+	char text[64 + LABEL_ROOM], label[LABEL_ROOM];
 	unsigned id = (unsigned)what, from = (unsigned)(what >> 32);
 	if (!ns)
 		return;
-	snprintf(text, sizeof text, "%s %u, of a message from rank %u, runs",
-		 id < TERN_HANDLER_MAX ? "handler" : "Tern's handler", id, from);
+	snprintf(text, sizeof text, "%s, of a message from rank %u, runs", label_of(w->e, id, label), from);
 	tell(w, text, ns);
 }
 

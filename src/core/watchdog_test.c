@@ -87,7 +87,7 @@ TEST(a_handler_that_lasts_too_long_is_named_once_with_those_who_wait_behind_it)
 	int status;
 	const char *text = said(slow_handler, &status);
 	CHECK_IS(status, 0);
-	CHECK(strstr(text, "rank 1: handler 0, of a message from rank 0, runs for") != NULL);
+	CHECK(strstr(text, "rank 1: handler 0 (be_slow), of a message from rank 0, runs for") != NULL);
 	CHECK(strstr(text, "messages from rank 2 wait behind it") != NULL ||
 	      strstr(text, "no message waits behind it") != NULL); /* if 2 was handled first */
 	CHECK_IS(times(text, "runs for"), 1);
@@ -167,5 +167,5 @@ TEST(handlers_on_the_communication_thread_are_watched_too)
 	int status;
 	const char *text = said(by_thread, &status);
 	CHECK_IS(status, 0);
-	CHECK(strstr(text, "rank 1: handler 0, of a message from rank 0, runs for") != NULL);
+	CHECK(strstr(text, "rank 1: handler 0 (be_slow), of a message from rank 0, runs for") != NULL);
 }

@@ -10,8 +10,8 @@
 
 #include "../../tests/chance.h"
 #include "../../tests/check.h"
-#include "tools/run_hostfile.h"
 #include "boot/bulletin.h"
+#include "tools/run_hostfile.h"
 #include "tools/run_hosts.h"
 #include "tools/run_order.h"
 

@@ -3,11 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <tern/stats.h>
-
 #include "base/clock.h"
 #include "base/tick.h"
-#include "core/layer.h"
+#include "core/label.h"
 #include "tools/top.h"
 
 bool top_open(struct top *t, pid_t pid)
@@ -44,14 +42,12 @@ bool top_over(const struct top *t)
 
 /* -- Handlers ------------------------------------------------------------------------------ */
 
-static void handler_name(unsigned id, char *text, size_t room)
+static void handler_name(const struct top *t, struct top_handler *h)
 {
-	if (id < TERN_HANDLER_MAX)
-		snprintf(text, room, "user %u", id);
-	else
-		snprintf(text, room, "%s %u",
-			 tern_stats_layer_name(1 + (id - TERN_HANDLER_MAX) / LAYER_HANDLERS),
-			 (id - TERN_HANDLER_MAX) % LAYER_HANDLERS);
+	char number[24], name[JOB_NAME];
+	label_number(h->id, number, sizeof number);
+	bool named = job_name_get(&t->watch.job, h->id, name);
+	snprintf(h->name, sizeof h->name, named ? "%s (%s)" : "%s", number, name);
 }
 
 static void handler_sum(const struct top *t, unsigned id, struct top_handler *out)
@@ -111,7 +107,7 @@ static void handlers_look(struct top *t)
 		handler_sum(t, id, h);
 		if (!h->messages)
 			continue;
-		handler_name(id, h->name, sizeof h->name);
+		handler_name(t, h);
 		h->rate = handler_rate(t, h->messages, before->messages);
 		h->byte_rate = handler_rate(t, h->bytes, before->bytes);
 		h->mean_ns = h->timed ? (double)h->ticks * tick / (double)h->timed : 0;

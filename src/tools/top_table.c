@@ -90,13 +90,13 @@ void top_handler_text(const struct top_handler *h, char *text, size_t room)
 {
 	char rate[16], bytes[16];
 	if (!h) {
-		snprintf(text, room, "%-12s %10s %10s %10s %14s", "handler", "handled/s", "bytes/s",
+		snprintf(text, room, "%-28s %10s %10s %10s %14s", "handler", "handled/s", "bytes/s",
 			 "mean ns", "messages");
 		return;
 	}
 	scaled(h->rate, rate, sizeof rate);
 	scaled(h->byte_rate, bytes, sizeof bytes);
-	snprintf(text, room, "%-12s %10s %10s %10.0f %14llu", h->name, rate, bytes, h->mean_ns,
+	snprintf(text, room, "%-28s %10s %10s %10.0f %14llu", h->name, rate, bytes, h->mean_ns,
 		 (unsigned long long)h->messages);
 }
 

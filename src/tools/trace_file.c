@@ -9,6 +9,7 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
+#include "net/shm/job.h"
 
 enum { READ_AT_ONCE = 1 << 16 }; /* records */
 
@@ -51,6 +52,46 @@ static int record_check(const struct track *t, size_t i)
 	return what ? error_set(-EBADMSG, "%s is damaged: record %zu %s", t->path, i, what) : 0;
 }
 
+/* Takes the name at `i` out; how many records' places it takes, or 0 if the file ends within it. */
+static size_t name_take(struct track *t, size_t i)
+{
+	const struct trace_record *r = &t->record[i];
+	uint32_t bytes = r->bytes;
+	size_t places = 1 + record_name_places(bytes);
+	if (i + places > t->records)
+		return 0;
+	memcpy(t->name[r->handler], r + 1, bytes);
+	t->name[r->handler][bytes] = '\0';
+	if (!job_name_in(t->name[r->handler]))
+		t->name[r->handler][0] = '\0';
+	return places;
+}
+
+static int names_take(struct track *t)
+{
+	size_t kept = 0;
+	t->name = calloc(TERN_HANDLER_SLOTS, sizeof *t->name);
+	if (!t->name)
+		return error_set(-ENOMEM, "%s: no memory for the names of handlers", t->path);
+	for (size_t i = 0, places; i < t->records; i += places) {
+		const struct trace_record *r = &t->record[i];
+		places = 1;
+		if (r->kind != RECORD_NAME) {
+			t->record[kept++] = *r;
+			continue;
+		}
+		if (r->handler >= TERN_HANDLER_SLOTS || r->bytes > RECORD_NAME_MOST)
+			return error_set(-EBADMSG, "%s is damaged: record %zu names no handler", t->path, i);
+		places = name_take(t, i);
+		if (!places) {
+			t->cut = true;
+			break;
+		}
+	}
+	t->records = kept;
+	return 0;
+}
+
 static int records_grow(struct track *t)
 {
 	struct trace_record *more = realloc(t->record, (t->records + READ_AT_ONCE) * sizeof *more);
@@ -74,6 +115,7 @@ static int records_read(struct track *t, FILE *from)
 	t->cut = bytes % sizeof *t->record != 0;
 	if (ferror(from))
 		return error_set(-EIO, "%s cannot be read: %s", t->path, strerror(errno));
+	rc = names_take(t);
 	for (size_t i = 0; i < t->records && !rc; i++)
 		rc = record_check(t, i);
 	return rc;
@@ -98,6 +140,7 @@ int track_read(struct track *t, const char *path)
 void track_free(struct track *t)
 {
 	free(t->record);
+	free(t->name);
 }
 
 bool track_closed(const struct track *t)

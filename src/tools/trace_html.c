@@ -32,14 +32,14 @@ static void page_ranks(struct json *j, const struct merged *m)
 static void page_names(struct json *j, const struct merged *m)
 {
 	bool occurs[TERN_HANDLER_SLOTS] = { false };
-	char number[16], name[48];
+	char number[16], name[HANDLER_TEXT];
 	for (size_t i = 0; i < m->messages; i++)
 		occurs[m->message[i].handler] = true;
 	json_begin(j, "names", '{');
 	for (unsigned h = 0; h < TERN_HANDLER_SLOTS; h++)
 		if (occurs[h]) {
 			snprintf(number, sizeof number, "%u", h);
-			handler_name(name, sizeof name, h);
+			handler_name(name, m, h);
 			json_text(j, number, name);
 		}
 	json_end(j, '}');

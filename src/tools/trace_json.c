@@ -54,8 +54,8 @@ static void message_arguments(struct json *j, const char *side, uint32_t peer, u
 
 static void span_event(struct json *j, const struct merged *m, const struct span *s)
 {
-	char name[64];
-	span_name(name, sizeof name, s);
+	char name[HANDLER_TEXT];
+	span_name(name, m, s);
 	event_begin(j, "X", name, span_kind_name(s->kind), m->track[s->track].head.rank, s->begin);
 	json_micros(j, "dur", s->end - s->begin);
 	json_begin(j, "args", '{');
@@ -79,10 +79,10 @@ static void flow_event(struct json *j, const char *phase, size_t id, uint32_t ra
 static void message_event(struct json *j, const struct merged *m, size_t i)
 {
 	const struct message *x = &m->message[i];
-	char handler[48], name[64];
+	char handler[HANDLER_TEXT], name[HANDLER_TEXT + 8];
 	if (x->from == NO_TRACK)
 		return;
-	handler_name(handler, sizeof handler, x->handler);
+	handler_name(handler, m, x->handler);
 	snprintf(name, sizeof name, "send %s", handler);
 	event_begin(j, "X", name, x->reply ? "send reply" : "send request", x->source, x->sent);
 	json_micros(j, "dur", SEND_NS);

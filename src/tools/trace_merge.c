@@ -9,36 +9,42 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
-#include "core/layer.h"
+#include "core/label.h"
 #include "tools/trace_clock.h"
 #include "tools/trace_match.h"
 
 /* -- Names ------------------------------------------------------------------------------- */
 
-void handler_name(char *text, size_t len, unsigned handler)
+/* The first rank that says so. */
+static const char *name_of(const struct merged *m, unsigned handler)
 {
-	static const char *const layer[LAYERS] = {
-		"mem", "msg", "typed", "chan", "async", "spawn", "sequence"
-	};
-	unsigned own = handler - TERN_HANDLER_MAX;
-	if (handler < TERN_HANDLER_MAX)
-		snprintf(text, len, "handler %u", handler);
-	else if (own / LAYER_HANDLERS < LAYERS)
-		snprintf(text, len, "%s %u", layer[own / LAYER_HANDLERS], own % LAYER_HANDLERS);
-	else
-		snprintf(text, len, "tern %u", own);
+	for (uint32_t i = 0; i < m->tracks; i++)
+		if (m->track[i].name && m->track[i].name[handler][0])
+			return m->track[i].name[handler];
+	return NULL;
 }
 
-void span_name(char *text, size_t len, const struct span *s)
+void handler_name(char text[HANDLER_TEXT], const struct merged *m, unsigned handler)
+{
+	const char *name = name_of(m, handler);
+	char number[24];
+	label_number(handler, number, sizeof number);
+	if (handler < TERN_HANDLER_MAX)
+		snprintf(number, sizeof number, "handler %u", handler);
+	snprintf(text, HANDLER_TEXT, name ? "%s (%s)" : "%s", number, name);
+}
+
+void span_name(char text[HANDLER_TEXT], const struct merged *m, const struct span *s)
 {
 	static const char *const what[WAIT_KINDS] = { "wait: operation", "wait: flag", "wait: room",
 						      "wait: block" };
 	if (s->kind == SPAN_WAIT)
-		snprintf(text, len, "%s", what[s->handler < WAIT_KINDS ? s->handler : WAIT_OPERATION]);
+		snprintf(text, HANDLER_TEXT, "%s",
+			 what[s->handler < WAIT_KINDS ? s->handler : WAIT_OPERATION]);
 	else if (s->kind == SPAN_BARRIER)
-		snprintf(text, len, "barrier %u", s->sequence);
+		snprintf(text, HANDLER_TEXT, "barrier %u", s->sequence);
 	else
-		handler_name(text, len, s->handler);
+		handler_name(text, m, s->handler);
 }
 
 const char *span_kind_name(enum span_kind kind)

@@ -68,9 +68,10 @@ struct merged {
 int merge(struct merged *m, struct track *track, uint32_t tracks);
 void merge_free(struct merged *m);
 
-/* For people: "handler 3", or "mem 2" of Tern's own; what a wait is for. */
-void handler_name(char *text, size_t len, unsigned handler);
-void span_name(char *text, size_t len, const struct span *s);
+/* For people: "handler 3 (on_greeting)", or "mem 2 (get_arrived)" of Tern's own; what a wait is for. */
+enum { HANDLER_TEXT = 96 };
+void handler_name(char text[HANDLER_TEXT], const struct merged *m, unsigned handler);
+void span_name(char text[HANDLER_TEXT], const struct merged *m, const struct span *s);
 const char *span_kind_name(enum span_kind kind);
 
 #endif

@@ -92,9 +92,9 @@ static void show_longest(const struct merged *m, FILE *to, const char *title, bo
 	fprintf(to, "\n%s\n", title);
 	for (size_t i = 0; at && i < n && i < LONGEST; i++) {
 		const struct span *s = &m->span[at[i]];
-		char name[64];
-		span_name(name, sizeof name, s);
-		fprintf(to, "%12.3f us  %-16s rank %u, at %.3f us", (double)(s->end - s->begin) / 1e3, name,
+		char name[HANDLER_TEXT];
+		span_name(name, m, s);
+		fprintf(to, "%12.3f us  %-26s rank %u, at %.3f us", (double)(s->end - s->begin) / 1e3, name,
 			m->track[s->track].head.rank, (double)s->begin / 1e3);
 		if (handlers)
 			fprintf(to, ", a %s from rank %u", span_kind_name(s->kind), s->peer);
@@ -118,12 +118,12 @@ static void show_handlers(const struct merged *m, FILE *to)
 		of[s->handler].sum += took;
 		of[s->handler].most = took > of[s->handler].most ? took : of[s->handler].most;
 	}
-	fprintf(to, "\n%-14s %9s %12s %12s\n", "handler", "calls", "mean us", "longest us");
+	fprintf(to, "\n%-28s %9s %12s %12s\n", "handler", "calls", "mean us", "longest us");
 	for (unsigned h = 0; h < TERN_HANDLER_SLOTS; h++) {
-		char name[48];
-		handler_name(name, sizeof name, h);
+		char name[HANDLER_TEXT];
+		handler_name(name, m, h);
 		if (of[h].calls)
-			fprintf(to, "%-14s %9" PRIu64 " %12.3f %12.3f\n", name, of[h].calls,
+			fprintf(to, "%-28s %9" PRIu64 " %12.3f %12.3f\n", name, of[h].calls,
 				(double)of[h].sum / 1e3 / (double)of[h].calls, (double)of[h].most / 1e3);
 	}
 }

@@ -33,7 +33,7 @@ static size_t round_up(size_t bytes, size_t unit)
 
 /* Where everything lies, from the number of ranks alone. */
 struct plan {
-	size_t ranks_at, heed_at, begun_at, knocker_at, pulse_at, card_at, front;
+	size_t ranks_at, heed_at, begun_at, knocker_at, pulse_at, card_at, name_at, front;
 	size_t heed_row, knocker_row;
 	size_t pool_at, pool_bytes, stats_at, stats_bytes, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
 };
@@ -49,7 +49,8 @@ static struct plan plan_of(uint32_t size, uint64_t heap)
 	p.knocker_row = round_up((size + 63) / 64, 8); /* a line, or whole lines */
 	p.pulse_at = p.knocker_at + size * p.knocker_row * sizeof(uint64_t);
 	p.card_at = p.pulse_at + size * sizeof(struct pulse);
-	p.front = round_up(p.card_at + size * sizeof(struct job_card), PAGE);
+	p.name_at = round_up(p.card_at + size * sizeof(struct job_card), 64);
+	p.front = round_up(p.name_at + TERN_HANDLER_SLOTS * sizeof(struct job_name), PAGE);
 	p.pool_bytes = round_up(sizeof(struct pool), PAGE);
 	p.talk_bytes = round_up(sizeof(struct talk), PAGE);
 	p.stats_bytes = round_up(stats_bytes(size), PAGE);
@@ -71,6 +72,7 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->knocker = (_Atomic uint64_t *)(void *)(j->base + p->knocker_at);
 	j->pulse = (struct pulse *)(void *)(j->base + p->pulse_at);
 	j->card = (struct job_card *)(void *)(j->base + p->card_at);
+	j->name = (struct job_name *)(void *)(j->base + p->name_at);
 	j->heed_row = p->heed_row;
 	j->knocker_row = p->knocker_row;
 	j->pool_at = p->pool_at;
@@ -151,7 +153,7 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	if (budget && budget < p.front)
 		return error_set(
 			-ENOMEM,
-			"a job of %u ranks needs %zu KiB to begin with and TERN_MEMORY allows %llu: raise it",
+			"a job of %u ranks needs %zu KiB of memory to begin with and TERN_MEMORY allows %llu: raise it",
 			j->size, p.front >> 10, (unsigned long long)budget >> 10);
 	if (ftruncate(j->fd, (off_t)p.bytes) != 0)
 		return error_set(-errno, "sizing the memory of a job of %u ranks: %s", j->size,
@@ -202,9 +204,9 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 	if (rc)
 		return rc;
 	*j = (struct job){ .size = size, .fd = memfd_create("tern", MFD_CLOEXEC) };
-	cgroup_find(&j->cgroup);
 	if (j->fd < 0)
 		return error_set(-errno, "making the memory of a job of %u ranks: %s", size, strerror(errno));
+	cgroup_find(&j->cgroup);
 	rc = job_make(j, budget, heap);
 	if (rc)
 		close(j->fd);

@@ -107,6 +107,13 @@ struct job_card {
 	char bytes[JOB_CARD_BYTES];
 };
 
+/* What a handler is called. The first rank to register it writes this. */
+enum { JOB_NAME = 28 };
+struct job_name {
+	_Atomic uint32_t state;
+	char text[JOB_NAME]; /* ends with 0 */
+};
+
 #define STATUS_UNKNOWN (-1) /* nobody who knows could say */
 #define STATUS_LOST (-2)    /* its machine is not heard of any more */
 
@@ -123,6 +130,7 @@ struct job {
 	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
 	struct pulse *pulse;          /* one a rank */
 	struct job_card *card;        /* one a rank */
+	struct job_name *name;        /* one a handler */
 	struct cgroup cgroup;         /* of this process */
 	size_t heed_row, knocker_row; /* in elements */
 	_Atomic uint64_t dumped; /* bytes that a core dump of this process has; UINT64_MAX: all there are */
@@ -197,6 +205,11 @@ int job_rank_check(const struct job *j, uint32_t rank);
 
 /* The bulletin of `rank`, which is here, has changed: whoever carries it to other machines is woken. */
 void job_tell(struct job *j, uint32_t rank);
+
+/* The identifier that `text` is, perhaps behind an ampersand; NULL if it is none. */
+const char *job_name_in(const char *text);
+void job_name_set(struct job *j, unsigned id, const char *name);
+bool job_name_get(const struct job *j, unsigned id, char text[JOB_NAME]); /* false if it has none */
 
 /* Rings `rank`'s bell; wakes it if it sleeps. */
 void job_ring(struct job *j, uint32_t rank);
