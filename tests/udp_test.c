@@ -485,7 +485,6 @@ TEST(settings_that_cannot_be_understood_are_refused_by_name)
 {
 	use_udp();
 	refused("TERN_SERVICE", "order,flaw");
-	refused("TERN_SERVICE", "");
 	refused("TERN_FLOW", "luck");
 	refused("TERN_FAULT", "drop=2");
 	refused("TERN_FAULT", "dorp=0.1");
@@ -493,7 +492,6 @@ TEST(settings_that_cannot_be_understood_are_refused_by_name)
 	refused("TERN_PROTECT", "maybe");
 	refused("TERN_UDP_BIND", "localhost");
 	refused("TERN_NET", "carrier-pigeon");
-	refused("TERN_NET", "");
 	refused("TERN_NET", "udp,shm");
 	refused("TERN_STATS", "9");
 }
