@@ -24,6 +24,7 @@ union word {
 };
 
 /* Whether `len` bytes at `p` are a word. */
+/* cost: base control */
 static inline bool word_is(const void *p, size_t len)
 {
 	return len - 1 < WORD_MOST && !(len & (len - 1)) && !((uintptr_t)p & (len - 1));
@@ -86,6 +87,7 @@ static inline void word8_copy(void *to, const void *from)
 }
 
 /* Bytes to send: of a word a copy in `w`, which one load has taken. */
+/* cost: base control */
 static inline const void *word_value(union word *w, const void *from, size_t len)
 {
 	if (!word_is(from, len))
