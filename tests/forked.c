@@ -25,6 +25,7 @@ enum { COUNT, IN_HANDLER, MESSAGES = 1000, VALUES = 4000 };
 static tern *t;
 static uint32_t me, n, next;
 static uint64_t counted, failures;
+static _Atomic uint64_t never;
 static uint64_t *heap;
 static tern_addr there;
 static tern_chan *to, *from;
@@ -85,7 +86,7 @@ static void messages(void)
 	REFUSED(tern_poll_requests(t));
 	REFUSED(tern_poll_replies(t));
 	REFUSED(tern_barrier(t));
-	REFUSED(tern_wait(t, &(_Atomic uint64_t){ 0 }, 1));
+	REFUSED(tern_wait(t, &never, 1));
 	REFUSED(tern_forgive(t, next));
 	REFUSED(tern_on_lost(t, lost, NULL));
 	REFUSED(tern_on(t, 5, on_count));

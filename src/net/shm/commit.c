@@ -13,7 +13,10 @@
 
 #define CORE_MOST (UINT64_C(32) << 20) /* bytes of it in a core dump, beside the front */
 
-enum { CGROUP_SPARE = 2 << 20 }; /* bytes, for what the process takes beside the job's memory */
+enum {
+	CGROUP_SPARE = 2 << 20, /* bytes, for what the process takes beside the job's memory */
+	CGROUP_TRUST = 1 << 20, /* bytes that may be taken before the limits are read again */
+};
 
 /* -- Core dumps ------------------------------------------------------------------------------- */
 
@@ -49,9 +52,18 @@ int commit_core(bool *all)
 
 /* -- Pages ------------------------------------------------------------------------------------- */
 
-bool commit_fits(const struct job *j, size_t bytes)
+/* Reading the limits takes longer than taking the pages of a talk, so one look is good for several. */
+bool commit_fits(struct job *j, size_t bytes)
 {
-	return !j->cgroup.levels || cgroup_room(&j->cgroup) >= bytes + CGROUP_SPARE;
+	uint64_t trusted = atomic_load(&j->trusted);
+	while (bytes <= trusted)
+		if (atomic_compare_exchange_weak(&j->trusted, &trusted, trusted - bytes))
+			return true;
+	if (!j->cgroup.levels)
+		return true;
+	uint64_t room = cgroup_room(&j->cgroup), need = bytes + CGROUP_SPARE;
+	atomic_store(&j->trusted, room >= need + CGROUP_TRUST ? CGROUP_TRUST : 0);
+	return room >= need;
 }
 
 static int commit_refused(struct job *j, size_t bytes, const char *what, const char *why, const char *todo)

@@ -7,7 +7,7 @@
 #include "net/shm/job.h"
 
 /* Whether so much can be taken without the kernel killing somebody of this process's cgroup for it. */
-bool commit_fits(const struct job *j, size_t bytes);
+bool commit_fits(struct job *j, size_t bytes);
 
 /* TERN_CORE; -EINVAL with a sentence. */
 int commit_core(bool *all);

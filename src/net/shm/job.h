@@ -133,7 +133,8 @@ struct job {
 	struct job_name *name;        /* one a handler */
 	struct cgroup cgroup;         /* of this process */
 	size_t heed_row, knocker_row; /* in elements */
-	_Atomic uint64_t dumped; /* bytes that a core dump of this process has; UINT64_MAX: all there are */
+	_Atomic uint64_t dumped;  /* bytes that a core dump of this process has; UINT64_MAX: all there are */
+	_Atomic uint64_t trusted; /* bytes that may be taken before the limits of the cgroup are read again */
 	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
 	/*
 	 * What to do in job_rank_told() as long as a rank makes the memory new, for the process that would notice if that rank died
