@@ -35,15 +35,8 @@ static int copy_ask(struct mem *m, tern_addr dst, tern_addr src, size_t len, ter
 		rc = slot_wait(m, tern_addr_rank(src), &s);
 	if (rc)
 		return rc;
-	s->op = op;
 	uint64_t words[] = { dst, src, len, slot_name(m, s) };
-	op->pending++;
-	rc = layer_request(m->e, s->rank, MEM_COPY, NULL, 0, 4, words);
-	if (!rc)
-		return 0;
-	op->pending--;
-	slot_give(s);
-	return rc;
+	return slot_request(m, s, op, MEM_COPY, NULL, 0, 4, words);
 }
 
 static int copy_start(struct mem *m, tern_addr dst, tern_addr src, size_t len, tern_op *op, bool blocks)

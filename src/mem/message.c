@@ -196,18 +196,11 @@ int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operan
 		rc = slot_wait(m, tern_addr_rank(a), &s);
 	if (rc)
 		return rc;
-	s->op = op;
 	s->local = old;
 	s->len = old ? amo_width(what) : 0;
 	s->word = true;
-	op->pending++;
 	uint64_t words[] = { a, what, operand[0], operand[1], slot_name(m, s) };
-	rc = layer_request(m->e, s->rank, MEM_AMO, NULL, 0, 5, words);
-	if (rc) {
-		op->pending--;
-		slot_give(s);
-	}
-	return rc;
+	return slot_request(m, s, op, MEM_AMO, NULL, 0, 5, words);
 }
 
 void message_register(struct endpoint *e)

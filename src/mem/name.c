@@ -67,19 +67,12 @@ static int block_ask(struct mem *m, uint32_t rank, const struct named_cut *c, ch
 	int rc = slot_wait(m, rank, &s);
 	if (rc)
 		return rc;
-	s->op = op;
 	s->local = dst;
 	s->len = cut_bytes(c);
 	s->run = c->run;
 	s->stride = dst_stride;
-	op->pending++;
 	uint64_t words[] = { c->name, c->offset, c->stride, c->run, c->count, slot_name(m, s) };
-	rc = layer_request(m->e, rank, MEM_BLOCK, NULL, 0, 6, words);
-	if (!rc)
-		return 0;
-	op->pending--;
-	slot_give(s);
-	return rc;
+	return slot_request(m, s, op, MEM_BLOCK, NULL, 0, 6, words);
 }
 
 static int block_check(struct mem *m, uint32_t rank, const struct named_cut *whole)

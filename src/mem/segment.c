@@ -220,17 +220,10 @@ static int xfer_send(struct mem *m, unsigned id, tern_segment s, const void *dat
 	int rc = slot_wait(m, (uint32_t)(s >> 48), &slot);
 	if (rc)
 		return rc;
-	slot->op = op;
 	words[1] = slot_name(m, slot);
 	if (four)
 		memcpy(&words[2], four, 4 * sizeof *four);
-	op->pending++;
-	rc = layer_request(m->e, slot->rank, id, data, len, four ? 6 : 2, words);
-	if (!rc)
-		return 0;
-	op->pending--;
-	slot_give(slot);
-	return rc;
+	return slot_request(m, slot, op, id, data, len, four ? 6 : 2, words);
 }
 
 /* cost: protection control */

@@ -66,6 +66,20 @@ static struct slot *slot_named(struct mem *m, uint64_t name)
 	return s && s->used && s->turn == name >> SLOT_TURN_SHIFT ? s : NULL;
 }
 
+int slot_request(struct mem *m, struct slot *s, tern_op *op, unsigned id, const void *data, size_t len,
+		 unsigned n, const uint64_t *words)
+{
+	uint64_t name = slot_name(m, s);
+	s->op = op;
+	op->pending++;
+	int rc = layer_request(m->e, s->rank, id, data, len, n, words);
+	if (!rc || slot_named(m, name) != s)
+		return 0;
+	op->pending--;
+	slot_give(s);
+	return rc;
+}
+
 static void slot_lay_down(const struct slot *s, const char *data, size_t len)
 {
 	for (size_t done = 0; done < len; done += s->run)

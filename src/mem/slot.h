@@ -47,6 +47,13 @@ struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part);
 int slot_wait(struct mem *m, uint32_t rank, struct slot **out);
 void slot_give(struct slot *s);
 uint64_t slot_name(struct mem *m, struct slot *s); /* what travels */
+/*
+ * Sends the request that `s` is for, as a part of `op`; its words have the slot's name. If it cannot be sent, the slot is
+ * given back. The request may wait for room, and its rank be lost meanwhile: then the slot has ended, `op` has
+ * the error, and 0 is returned.
+ */
+int slot_request(struct mem *m, struct slot *s, tern_op *op, unsigned id, const void *data, size_t len,
+		 unsigned n, const uint64_t *words);
 
 /* The answer has come: lays down `data`, tells whoever waits. */
 /* `data` is laid down if there is no error; if it is not what the slot expects, that is one. */

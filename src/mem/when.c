@@ -145,18 +145,12 @@ int when_ask(struct mem *m, struct slot *s)
 
 static int when_start(struct mem *m, struct slot *s, char *dst, const uint64_t ask[4], tern_op *op)
 {
-	s->op = op;
+	uint64_t words[] = { ask[0], ask[1], ask[2], ask[3], slot_name(m, s) };
 	s->local = dst;
 	s->len = s->run = ask[3];
 	s->asks = true;
 	memcpy(s->ask, ask, sizeof s->ask);
-	op->pending++;
-	int rc = when_ask(m, s);
-	if (rc) {
-		op->pending--;
-		slot_give(s);
-	}
-	return rc;
+	return slot_request(m, s, op, MEM_WHEN, NULL, 0, 5, words);
 }
 
 int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least, tern_op *op)

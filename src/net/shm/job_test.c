@@ -348,7 +348,7 @@ TEST(a_core_dump_has_all_if_that_is_wanted_and_what_else_is_wanted_is_refused)
 
 TEST(too_few_addresses_are_an_error_whose_advice_helps)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef CHECK_SANITIZED
 	check_skip("a sanitizer needs more addresses than this leaves");
 #endif
 	struct rlimit most = { .rlim_cur = UINT64_C(4) << 30, .rlim_max = RLIM_INFINITY };
