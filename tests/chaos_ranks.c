@@ -109,6 +109,8 @@ static void lost(tern *t, uint32_t rank, int why, void *arg)
 	(void)arg;
 	if (why == -EOWNERDEAD && !chaos_may_die(&draw, rank))
 		broken("it was told that rank %u has died, which lives", rank);
+	if (why == -EHOSTUNREACH && chaos_breaks_ofi(&draw))
+		end("cannot go on", "tern_on_lost", why, CHAOS_GAVE_UP);
 	if (why == -EOWNERDEAD)
 		s.dead[rank] = true;
 	else

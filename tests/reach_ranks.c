@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reach_ranks FILE: rank 0 asks rank 1, one request at a time, until FILE exists; prints how many were answered, and the
- * first error by its code and sentence. What tests/reach_test.sh starts.
+ * reach_ranks FILE [AHEAD]: rank 0 asks rank 1 until FILE exists, with AHEAD requests under way at a time, 1 unless given; prints how
+ * many were answered, and the first error by its code and sentence. Rank 1 prints if one of them is missing. What
+ * tests/reach_test.sh starts.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,11 +14,17 @@
 enum { ASK, ANSWER, STATUS_ERROR = 4 };
 
 static _Atomic uint64_t answers;
+static uint64_t ahead = 1, expected;
 static int stop;
 
 static void ask(tern *t, const tern_msg *m)
 {
-	stop |= tern_msg_arg(m, 0) == UINT64_MAX;
+	uint64_t i = tern_msg_arg(m, 0);
+	stop |= i == UINT64_MAX;
+	if (!stop && i != expected)
+		printf("request %llu was handled, %llu is missing\n", (unsigned long long)i,
+		       (unsigned long long)expected);
+	expected = i + 1;
 	(void)!tern_reply(t, m, ANSWER, tern_msg_arg(m, 0));
 }
 
@@ -26,10 +34,14 @@ static void answer(tern *t, const tern_msg *m)
 	tern_signal(t, &answers, 1);
 }
 
+/* Waits until fewer than `ahead` are under way. */
 static int question(tern *t, uint64_t i)
 {
+	static uint64_t under_way;
 	int rc = tern_request(t, 1, ASK, i);
-	return rc ? rc : tern_wait(t, &answers, 1);
+	for (under_way++; !rc && under_way >= ahead; under_way--)
+		rc = tern_wait(t, &answers, 1);
+	return rc;
 }
 
 static int asks(tern *t, const char *file, uint64_t *asked)
@@ -40,6 +52,7 @@ static int asks(tern *t, const char *file, uint64_t *asked)
 		rc = question(t, *asked);
 		*asked += !rc;
 	}
+	ahead = 1;
 	return rc ? rc : question(t, UINT64_MAX);
 }
 
@@ -48,7 +61,9 @@ int main(int argc, char **argv)
 	tern *t;
 	uint64_t asked = 0;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	int rc = argc == 2 ? tern_open(&t, NULL) : -1;
+	int rc = argc >= 2 ? tern_open(&t, NULL) : -1;
+	if (argc > 2)
+		ahead = strtoull(argv[2], NULL, 10);
 	if (rc) {
 		fprintf(stderr, "%s\n", tern_strerror(rc));
 		return 2;

@@ -50,10 +50,11 @@ begin() { # SETTINGS: two ranks on two hosts
 	said 'begun' || fail "the job did not begin"
 	sleep 0.3
 }
-begin_here() { # SETTINGS: two ranks on this host
+ahead=1
+begin_here() { # SETTINGS: two ranks on this host, with $ahead requests under way
 	: >"$folder/out"
 	rm -f "$folder/stop"
-	env "$@" timeout -k 5 120 "$TERN_BIN/tern" run -n 2 "$TERN_BIN/reach_ranks" "$folder/stop" >"$folder/out" 2>&1 </dev/null &
+	env "$@" timeout -k 5 120 "$TERN_BIN/tern" run -n 2 "$TERN_BIN/reach_ranks" "$folder/stop" "$ahead" >"$folder/out" 2>&1 </dev/null &
 	job=$!
 	said 'begun' || fail "the job did not begin"
 	sleep 0.3
@@ -165,9 +166,22 @@ else
 	fail "no call returned an error"
 fi
 
-echo "with retry on top of it nothing is lost"
-begin_here TERN_NET=ofi/tcp TERN_SERVICE=order,flow,retry
-reset
-sleep 0.5
-fine
+echo "and nothing that comes behind a lost message is handled"
+ahead=500
+for turn in 1 2 3; do
+	begin_here TERN_NET=ofi/tcp
+	reset
+	said 'rank 0 failed: EHOSTUNREACH: rank 0 cannot reach rank 1 on .*: messages were lost' || fail "turn $turn: no call returned an error"
+	ended 4
+	! grep -q 'is missing' "$folder/out" || fail "turn $turn: a message was handled though one before it was lost"
+done
+
+echo "with retry on top of it nothing is lost, be it one request at a time or many"
+for ahead in 1 500; do
+	begin_here TERN_NET=ofi/tcp TERN_SERVICE=order,flow,retry
+	reset
+	sleep 0.5
+	fine
+	! grep -q 'is missing' "$folder/out" || fail "$ahead at a time: messages are missing"
+done
 exit $failed

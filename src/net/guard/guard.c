@@ -224,15 +224,13 @@ static bool replayed(const struct pair *p, uint64_t counter)
 	return p->newest - counter >= REPLAY_BITS || p->seen[counter % REPLAY_BITS / 64] >> counter % 64 & 1;
 }
 
-/* True if some before it have not come. */
-static bool replay_note(struct pair *p, uint64_t counter)
+static void replay_note(struct pair *p, uint64_t counter)
 {
 	uint64_t ahead = counter > p->newest ? counter - p->newest : 0;
 	for (uint64_t i = 1; i < ahead && i <= REPLAY_BITS; i++)
 		p->seen[(p->newest + i) % REPLAY_BITS / 64] &= ~(UINT64_C(1) << (p->newest + i) % 64);
 	p->seen[counter % REPLAY_BITS / 64] |= UINT64_C(1) << counter % 64;
 	p->newest += ahead;
-	return ahead > 1;
 }
 
 static bool open_auth(struct pair *p, const struct datagram *d, uint64_t counter)
@@ -289,8 +287,11 @@ static enum seal guard_unseal(struct packet_net *n, struct datagram *d, uint32_t
 		packet_count(n, PULSE_PACKETS_FORGED, 1);
 		return SEAL_BROKEN;
 	}
-	if (replay_note(p, h.counter) && n->confirms)
+	if (h.counter != p->newest + 1 && n->confirms) {
 		silence_missed(n, h.rank);
+		return SEAL_BROKEN; /* and so is all that follows, because this one is not noted */
+	}
+	replay_note(p, h.counter);
 	*a = (struct arrival){ d->bytes + sizeof h, d->len - sizeof h - tag, d->bytes, d->stay };
 	return SEAL_GOOD;
 }

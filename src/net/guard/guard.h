@@ -11,7 +11,9 @@
  *     0        1          2        4         8            16                       end - 16
  *    | version | services | rank   | session | counter    | what services wrote ... | tag |
  *
- * The counter is never used twice; a receiver remembers the last 1,024, so a datagram is taken once. The tag is Poly1305
+ * The counter is never used twice; a receiver remembers the last 1,024, so a datagram is taken once. On a wire that promised
+ * to lose nothing, a datagram is only taken if its counter is the next one: what comes behind a gap is dropped, and so is all
+ * that follows, see silence_missed(). The tag is Poly1305
  * over everything before it, under a key for this datagram alone: the counter's 32 bytes of the pair's ChaCha20 stream, which
  * is made for 64 datagrams at a time. Of a datagram of at most 128 bytes, it is SipHash-2-4 with 128 bits, under a key of the
  * pair's for such: made for short messages, it takes half the time. With TERN_PROTECT=encrypt, the datagram is that cipher's AEAD, with the counter as

@@ -2,6 +2,9 @@
 /* Datagrams that are not what they should be are not used. */
 #include "net/guard/guard.h"
 
+#include <errno.h>
+#include <sys/mman.h>
+
 #include "../../../tests/chance.h"
 #include "../../../tests/check.h"
 #include "boot/exchange.h"
@@ -188,6 +191,47 @@ static void foreign_ones(void)
 TEST(a_datagram_of_another_session_is_dropped)
 {
 	in_each_mode(foreign_ones);
+}
+
+/* Rank 1's end of a wire that promised to lose nothing. */
+static void losses_watch(void)
+{
+	static struct peer peer[RANKS];
+	static struct path *path[RANKS];
+	static uint32_t active[RANKS], stirred[RANKS];
+	static uint8_t met[RANKS];
+	memset(path, 0, sizeof path);
+	site[1].peer = peer;
+	net[1].path = path;
+	net[1].active = active;
+	net[1].stirred = stirred;
+	net[1].met = met;
+	net[1].now = 1;
+	net[1].confirms = true;
+}
+
+static void ones_behind_a_gap(void)
+{
+	uint32_t from;
+	losses_watch();
+	CHECK(opened(1, sealed(0, 1), &from));
+	CHECK(!net[1].path[0]);
+	sealed(0, 1); /* it is lost */
+	for (int i = 0; i < 2000; i++)
+		CHECK(!opened(1, sealed(0, 1), &from));
+	REQUIRE(net[1].path[0]);
+	CHECK(net[1].path[0]->silence.lossy);
+	CHECK(net[1].path[0]->wishes & 1u << NEWS_LOST); /* its sender is told */
+	CHECK(opened(1, sealed(2, 1), &from));           /* another rank's are taken */
+	CHECK_IS(packet_check(&net[1].net, 0), 0);       /* it may be about to die */
+	atomic_store(&job.rank[0].state, RANK_CLOSED);
+	CHECK_IS(packet_check(&net[1].net, 0), -EHOSTUNREACH); /* not all of it has come */
+	munmap(net[1].path[0], sizeof *net[1].path[0]);
+}
+
+TEST(a_datagram_behind_a_gap_is_not_taken_from_a_wire_that_promised_to_lose_none)
+{
+	in_each_mode(ones_behind_a_gap);
 }
 
 TEST(what_is_encrypted_cannot_be_read)

@@ -211,7 +211,8 @@ int packet_check(struct net *net, uint32_t rank)
 	if (rc)
 		return rc;
 	rc = job_rank_check(n->job, rank);
-	if (!rc && p && p->silence.over)
+	/* Of one that has left, messages are missing that it sent before. */
+	if (p && ((!rc && p->silence.over) || (rc == -ESHUTDOWN && p->silence.missed)))
 		return silence_check(p);
 	return rc && p && !last_words(p) ? 0 : rc;
 }

@@ -163,6 +163,7 @@ struct silence {
 	uint64_t polls;    /* of the peer, by then; only of one on this machine */
 	uint64_t asked;    /* packets and moves of memory that it was last asked about */
 	uint64_t lossy;    /* when a loss was found on a wire that promised to lose nothing, ns */
+	bool missed;       /* that loss was of what it sent, and nothing behind it is taken */
 	struct failure f;  /* as of when it was given up */
 };
 
@@ -220,9 +221,9 @@ struct guard_ops {
 	/* Fills the bytes from k->at, and adds to the last part. */
 	void (*seal)(struct packet_net *n, struct packet *k);
 	/*
-	 * Takes off what seal() put on. SEAL_BROKEN if it is to be dropped, which has been counted: it is not of this job or
-	 * session, not of the rank it claims, or has come before. SEAL_UNMET if that rank's card is not there yet, so
-	 * that nobody can tell.
+	 * Takes off what seal() put on. SEAL_BROKEN if it is to be dropped. That has been counted if it is not of this job or
+	 * session, not of the rank it claims, or has come before; or it comes behind a gap on a wire that promised none, and
+	 * silence_missed() knows. SEAL_UNMET if that rank's card is not there yet, so that nobody can tell.
 	 */
 	enum seal (*unseal)(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a);
 	void (*close)(struct packet_net *n);

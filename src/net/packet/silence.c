@@ -94,11 +94,17 @@ static uint64_t owing_since(const struct path *p)
 	return p->spoken && !p->heard ? p->spoken : 0;
 }
 
-/* Where nothing is acknowledged. A question that was not answered may have been lost itself. */
+/*
+ * Where nothing is acknowledged. A question that was not answered may have been lost itself. So may the news of a loss, and whoever
+ * found a loss answers no questions.
+ */
 static void silence_ask(struct path *p)
 {
 	uint64_t sent = p->confirm.sent + p->confirm.moves;
-	if (p->confirm.asked) {
+	if (p->silence.lossy) {
+		p->wishes |= 1u << NEWS_LOST;
+		path_stir(p);
+	} else if (p->confirm.asked) {
 		p->wishes |= 1u << NEWS_ASK;
 		path_stir(p);
 	} else if (sent != p->silence.asked) {
@@ -158,9 +164,11 @@ static const char *advice_text(const struct path *p, const struct failure *f, ch
 int silence_check(struct path *p)
 {
 	char peer[PEER_MOST], advice[ADVICE_MOST];
-	return error_set(-EHOSTUNREACH,
-			 "rank %u cannot reach %s, though that rank is not known to have ended: %s",
-			 p->net->net.site->rank, peer_text(p, peer), advice_text(p, &p->silence.f, advice));
+	bool left = job_rank_state(p->net->job, p->rank) > RANK_OPEN;
+	return error_set(-EHOSTUNREACH, "rank %u cannot reach %s, %s: %s", p->net->net.site->rank,
+			 peer_text(p, peer),
+			 left ? "which has left" : "though that rank is not known to have ended",
+			 advice_text(p, &p->silence.f, advice));
 }
 
 static void silence_warn(const struct path *p, const struct failure *f, uint64_t since)
@@ -260,6 +268,8 @@ uint64_t silence_review(struct packet_net *n)
 void silence_missed(struct packet_net *n, uint32_t rank)
 {
 	struct path *p = path_to(n, rank);
+	if (p)
+		p->silence.missed = true;
 	if (!p || p->silence.lossy)
 		return;
 	p->silence.lossy = n->now;
