@@ -201,6 +201,7 @@ static void losses_watch(void)
 	static uint32_t active[RANKS], stirred[RANKS];
 	static uint8_t met[RANKS];
 	memset(path, 0, sizeof path);
+	memset(met, 1, sizeof met); /* all cards have come, and fit */
 	site[1].peer = peer;
 	net[1].path = path;
 	net[1].active = active;
@@ -232,6 +233,23 @@ static void ones_behind_a_gap(void)
 TEST(a_datagram_behind_a_gap_is_not_taken_from_a_wire_that_promised_to_lose_none)
 {
 	in_each_mode(ones_behind_a_gap);
+}
+
+TEST(a_rank_that_was_given_up_and_then_ends_is_one_rank_less)
+{
+	uint32_t from;
+	guards_open("auth");
+	losses_watch();
+	sealed(0, 1); /* it is lost */
+	CHECK(!opened(1, sealed(0, 1), &from));
+	REQUIRE(net[1].path[0]);
+	net[1].path[0]->silence.over = VERDICT_LOSSY;
+	net[1].unreachable++;
+	CHECK_IS(packet_left(&net[1].net), 1);
+	job_rank_leaves(&job, 0, RANK_CLOSED);
+	CHECK_IS(packet_left(&net[1].net), 1);
+	munmap(net[1].path[0], sizeof *net[1].path[0]);
+	guards_close();
 }
 
 TEST(what_is_encrypted_cannot_be_read)

@@ -217,12 +217,24 @@ int packet_check(struct net *net, uint32_t rank)
 	return rc && p && !last_words(p) ? 0 : rc;
 }
 
+/* Ranks that are there, and yet lost to this one. The job counts those that have left since. */
+/* cost: fault status */
+static uint32_t lost_though_there(struct packet_net *n)
+{
+	uint32_t lost = 0;
+	for (uint32_t r = 0; r < n->net.site->size; r++) {
+		bool over = !terms_fit(n, r) || (n->path[r] && n->path[r]->silence.over);
+		lost += over && job_rank_state(n->job, r) <= RANK_OPEN;
+	}
+	return lost;
+}
+
 /* cost: fault status */
 uint32_t packet_left(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
 	uint32_t left = n->local ? 0 : job_left(n->job);
-	return left + n->strangers + n->unreachable;
+	return n->strangers + n->unreachable ? left + lost_though_there(n) : left;
 }
 
 static bool inlet_empty(const struct tern_inlet *in)
