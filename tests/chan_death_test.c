@@ -200,12 +200,18 @@ static void list_of_all(tern *t, uint32_t *list)
 		list[r - 1] = r;
 }
 
+#ifdef CHECK_SANITIZED
+enum { PUTS = 5000 };
+#else
+enum { PUTS = 50000 };
+#endif
+
 /* Puts until the victim is dead and, if that was a relay, the sender has been told; how much. */
 static uint64_t send_on(tern_out *out)
 {
 	uint64_t n = 0;
 	unsigned told = 0;
-	while (!atomic_load(&board->dead) || n < 50000 || told < (victim == 1)) {
+	while (!atomic_load(&board->dead) || n < PUTS || told < (victim == 1)) {
 		int rc = tern_chan_put8(out, n);
 		n += rc == 0;
 		told += rc != 0;
