@@ -37,6 +37,27 @@ left() { # EVENT
 	for call in barrier request; do told $call 3; done
 	others_go_on 3
 }
+# mpirun may hang when a rank is killed while it connects, and then passes nothing on: ranks write to a file.
+cat >"$folder/saying" <<'END'
+#!/bin/sh
+said=$1 && shift
+"$@" >>"$said" 2>&1
+echo ended >>"$said"
+END
+chmod +x "$folder/saying"
+ranks_ended() { [[ $(grep -c '^ended$' "$folder/said") == "$n" ]]; }
+dead_joining() { # MICROSECONDS: tern_open() of the others says so, or, if the rank had joined, their calls do
+	event="join $1"
+	: >"$folder/said"
+	LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n $n "$folder/saying" "$folder/said" "$ranks" join "$1" >"$out" 2>"$err" </dev/null &
+	local front=$! seen
+	until_true ranks_ended || fail "$where: $event: somebody waits for ever"
+	kill -9 $front 2>/dev/null
+	wait $front 2>/dev/null
+	seen=$(grep -cE '^[023] wait: dead: .*rank 1 |tern_open: .*rank 1 ' "$folder/said")
+	[[ $seen == 3 ]] || fail "$where: $event: not 3 but $seen were told"
+	check_nothing_left
+}
 nobody_told() {
 	event=stop
 	launch $n "$ranks" stop
@@ -91,6 +112,8 @@ if command -v mpirun.openmpi >/dev/null && usable PMIx; then
 	for TERN_NET in shm "${networks[@]}"; do
 		launcher=(mpirun.openmpi --oversubscribe --enable-recovery)
 		column mpirun
+		sentence "$where: a rank that dies while it joins"
+		for delay in 1000 30000 60000 100000; do dead_joining $delay; done
 	done
 else
 	echo "    skipped: no mpirun that speaks PMIx (Debian: openmpi-bin)"

@@ -15,7 +15,7 @@ static int cards_gather(uint8_t all[RANKS][CARD])
 {
 	uint8_t mine[CARD] = "of rank 0";
 	uint32_t rank, size;
-	int rc = pmi_wire_ops.open(&rank, &size);
+	int rc = pmi_open(&pmi_wire_ops, &rank, &size);
 	if (rc)
 		return rc;
 	rc = pmi_gather(&pmi_wire_ops, rank, size, "card", mine, sizeof mine, all);

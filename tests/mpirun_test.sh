@@ -40,6 +40,36 @@ if [[ $several ]]; then
 	fi
 fi
 
+# When all run, rank 1 stops mpirun, which then answers nobody, and does what it is told. The others open when mpirun is stopped.
+cat >"$folder/stopping" <<'END'
+#!/bin/sh
+rank1=$1 said=$2 && shift 2
+if [ "$PMIX_RANK" = 1 ]; then
+	until [ "$(grep -c '^begun$' "$said")" = 2 ]; do sleep 0.1; done
+	kill -STOP "$PPID" && eval "$rank1"
+fi
+echo begun >>"$said"
+until grep -q '^State:.T' "/proc/$PPID/status"; do sleep 0.1; done
+"$@" 2>>"$said"
+echo ended >>"$said"
+END
+chmod +x "$folder/stopping"
+others_ended() { [[ $(grep -c '^ended$' "$folder/said") == 2 ]]; }
+launch_stopping() { # RANK-1 WORDS: what rank 1 does, and what the others' tern_open() says of it
+	: >"$folder/said"
+	begin 3 "$folder/stopping" "$1" "$folder/said" "$bin/launch_ranks" wait
+	until_true others_ended || fail "the others wait for ever"
+	[[ $(grep -cE -- "launch_ranks: wait: $2" "$folder/said") == 2 ]] ||
+		fail "not both of the others say: $2, but: $(cat "$folder/said")"
+	kill -9 $front $(marked) 2>/dev/null
+	wait $front 2>/dev/null
+	check_nothing_left
+}
+sentence "mpirun: a launcher that hangs when a rank has died keeps nobody in tern_open()"
+launch_stopping 'kill -9 $$' 'rank 1 ended before joining the others'
+sentence "mpirun: a launcher that does not answer is not waited for longer than TERN_JOIN says"
+TERN_JOIN=2 launch_stopping 'exec sleep 300' 'PMIx of the launcher .* has not answered within 2 s \(TERN_JOIN\)'
+
 sentence "mpirun: TERN_ALONE=1 makes jobs of one"
 TERN_ALONE=1 launch 2 "$bin/hello"
 check_status 0

@@ -95,7 +95,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_MACHINE] = { "TERN_MACHINE", "",
 			      "under another launcher: ranks for which this differs share no memory, as if on different machines" },
 	[SETTING_JOIN] = { "TERN_JOIN", "300",
-			   "under another launcher: seconds that tern_open() waits for the other ranks to call it; 0: for ever" },
+			   "under another launcher: seconds that tern_open() waits for the other ranks to call it, and for the "
+			   "launcher to answer; 0: for ever" },
 	[SETTING_KEEPALIVE] = { "TERN_KEEPALIVE", "30",
 				"seconds of silence after which another machine is taken for lost; 0: never" },
 	[SETTING_UNREACHABLE] = { "TERN_UNREACHABLE", "wait",

@@ -364,6 +364,51 @@ TEST(nobody_waits_for_longer_than_asked_for_ranks_that_do_not_join)
 	CHECK_IS(ranks_failed(), 0);
 }
 
+static void rank_gives_up(uint32_t rank)
+{
+	struct boot b;
+	(void)rank;
+	setenv("TERN_JOIN", "1", 1);
+	for (int i = 0; i < 2; i++) { /* and does not wait for it again */
+		int rc = boot_find(&b);
+		CHECK_IS(rc, -ETIMEDOUT);
+		CHECK(sentence_has(rc, "PMI-1 of the launcher") &&
+		      sentence_has(rc, "has not answered within 1 s (TERN_JOIN)"));
+	}
+}
+
+TEST(nobody_waits_for_longer_than_asked_for_a_manager_that_does_not_answer)
+{
+	ranks_start(rank_gives_up);
+	CHECK_IS(ranks_failed(), 0);
+	for (int r = 0; r < RANKS; r++)
+		close(rank_socket[r]);
+}
+
+static void rank_warns(uint32_t rank)
+{
+	struct boot b;
+	setenv("TERN_STUCK", "1", 1);
+	if (rank == 0)
+		REQUIRE(dup2(complaints[1], STDERR_FILENO) >= 0);
+	CHECK_IS(boot_find(&b), 0);
+}
+
+/* It answers when rank 0 has complained. */
+TEST(whoever_waits_long_for_the_manager_says_so)
+{
+	char text[2000] = "";
+	size_t len = 0;
+	REQUIRE(pipe(complaints) == 0);
+	table.count = 0;
+	ranks_start(rank_warns);
+	while (!strstr(text, "s for PMI-1 of the launcher") && len < sizeof text - 1)
+		len += (size_t)read(complaints[0], text + len, sizeof text - 1 - len);
+	CHECK(strstr(text, "does not answer"));
+	manager_run();
+	CHECK_IS(ranks_failed(), 0);
+}
+
 /* -- Machines ---------------------------------------------------------------------------- */
 
 /* Where the kernel has no namespace for it, by what it says of itself. */

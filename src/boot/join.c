@@ -234,7 +234,7 @@ static int join(struct joined *j)
 {
 	struct boot *b = &j->boot;
 	barrier_register(); /* cheap only before the manager's library starts threads */
-	int rc = j->through->open(&b->rank, &b->size);
+	int rc = pmi_open(j->through, &b->rank, &b->size);
 	if (rc)
 		return rc;
 	b->fd = -1;

@@ -29,83 +29,91 @@ static void card_key(char *text, size_t room, const char *key, uint32_t rank)
 /* -- In a thread of its own ---------------------------------------------------------------- */
 
 /*
- * Managers wait for a rank that does not come for as long as they like, in calls that nobody can end. So a thread makes these calls, and the caller
- * looks at the clock and for processes that have ended. When the caller gives up, the thread and its memory are left alone.
+ * Managers wait for a rank that does not come for as long as they like, and a manager that hangs does not answer at all, in calls that nobody can end.
+ * So a thread makes these calls, and the caller looks at the clock and for processes that have ended. When the caller gives up, the thread and its
+ * memory are left alone.
  */
-struct gathering {
+struct call {
 	const struct pmi_ops *pmi;
+	int (*make)(struct call *c);
 	uint32_t rank, size;
 	const char *key;
 	size_t len;
-	unsigned char *mine, *all;
+	unsigned char *mine, *all; /* NULL before the ranks are known */
+	struct names late;
+	bool left; /* the thread may still be at it */
 	int rc;
 	struct error_kept said;
 	sem_t done;
 };
 
 static bool given_up;
+static uint64_t begun; /* when this process turned to the manager, ns */
 
 bool pmi_waits(void)
 {
 	return given_up;
 }
 
-static int card_get(const struct gathering *g, uint32_t rank)
+static void *call_main(void *arg)
 {
-	char name[64], value[PMI_VALUE_MAX];
-	card_key(name, sizeof name, g->key, rank);
-	int rc = g->pmi->get(rank, name, value, sizeof value);
-	if (!rc && !hex_read(value, g->all + rank * g->len, g->len))
-		rc = error_set(-EPROTO,
-			       "what rank %u said of itself through %s is not what this Tern says: "
-			       "all ranks must run the same version",
-			       rank, g->pmi->name);
-	return rc;
-}
-
-/* All cards; those that are not there are named. */
-static int cards_get(const struct gathering *g)
-{
-	struct names absent = { .count = 0 };
-	int rc = 0;
-	for (uint32_t r = 0; !rc && r < g->size; r++) {
-		rc = card_get(g, r);
-		if (rc == -ENODATA) {
-			names_add(&absent, r);
-			rc = 0;
-		}
-	}
-	if (!rc && absent.count)
-		rc = error_set(-EOWNERDEAD, "%s ended before joining the others in tern_open()",
-			       names_text(&absent, ""));
-	return rc;
-}
-
-static void *gather_main(void *arg)
-{
-	struct gathering *g = arg;
-	char name[64], value[PMI_VALUE_MAX];
-	hex_write(value, g->mine, g->len);
-	card_key(name, sizeof name, g->key, g->rank);
-	g->rc = g->pmi->put(name, value);
-	if (!g->rc)
-		g->rc = g->pmi->fence();
-	if (!g->rc)
-		g->rc = cards_get(g);
-	error_keep(&g->said);
-	sem_post(&g->done);
+	struct call *c = arg;
+	c->rc = c->make(c);
+	error_keep(&c->said);
+	sem_post(&c->done);
 	return NULL;
 }
 
-/* -- Waiting for it ------------------------------------------------------------------------- */
+static void call_free(struct call *c)
+{
+	if (!c || c->left)
+		return;
+	sem_destroy(&c->done);
+	free(c->mine);
+	free(c->all);
+	free(c);
+}
 
-enum {
-	STUCK_S = 30,        /* until a warning, unless TERN_STUCK says otherwise */
-	LOOK_NS = 500000000, /* between looks */
-	ROLL_EVERY = 3,      /* looks: it reads what /proc has of every process */
-};
+/* NULL: no memory. */
+static struct call *call_make(const struct pmi_ops *pmi, int (*make)(struct call *c), uint32_t size,
+			      size_t len)
+{
+	struct call *c = calloc(1, sizeof *c);
+	if (!c)
+		return NULL;
+	*c = (struct call){ .pmi = pmi, .make = make, .size = size, .len = len };
+	sem_init(&c->done, 0, 0);
+	if (!len)
+		return c;
+	c->mine = malloc(len);
+	c->all = calloc(size, len);
+	if (!c->mine || !c->all) {
+		call_free(c);
+		return NULL;
+	}
+	return c;
+}
 
-static bool done_within(struct gathering *g, uint64_t ns)
+/* What the call has said; or, when `wait` has given it up, why. */
+static int call_run(struct call *c, int (*wait)(struct call *c))
+{
+	pthread_t thread;
+	int rc = c ? thread_start(&thread, call_main, c) : -ENOMEM;
+	if (rc)
+		return error_set(rc, "joining the other ranks: %s", strerror(-rc));
+	rc = wait(c);
+	if (rc) {
+		pthread_detach(thread);
+		c->left = given_up = true;
+		return rc;
+	}
+	pthread_join(thread, NULL);
+	if (c->rc)
+		error_restore(&c->said);
+	return c->rc;
+}
+
+static bool done_within(struct call *c, uint64_t ns)
 {
 	struct timespec end;
 	clock_gettime(CLOCK_REALTIME, &end);
@@ -114,10 +122,19 @@ static bool done_within(struct gathering *g, uint64_t ns)
 	end.tv_nsec = (long)(then % 1000000000);
 	int rc;
 	do
-		rc = sem_timedwait(&g->done, &end);
+		rc = sem_timedwait(&c->done, &end);
 	while (rc != 0 && errno == EINTR);
 	return rc == 0;
 }
+
+/* -- Waiting for it ------------------------------------------------------------------------- */
+
+enum {
+	STUCK_S = 30,        /* until a warning, unless TERN_STUCK says otherwise */
+	LOOK_NS = 500000000, /* between looks */
+	ROLL_EVERY = 3,      /* looks: it reads what /proc has of every process */
+	ASK_LOOKS = 10,      /* how long a manager may take to say who has not come */
+};
 
 static uint64_t seconds_of(enum setting s, uint64_t otherwise)
 {
@@ -125,13 +142,154 @@ static uint64_t seconds_of(enum setting s, uint64_t otherwise)
 	return setting_number(s, &seconds) == 0 ? seconds : otherwise;
 }
 
-/* Who has put no card, where that can be asked while the thread waits. */
-static int gather_late(struct gathering *g, uint64_t seconds)
+/* 0 when the thread is done; else why it is not waited for any longer. */
+static int call_wait(struct call *c, struct roll *roll, void (*warn)(const struct call *c, uint64_t seconds),
+		     int (*late)(const struct call *c, uint64_t seconds))
+{
+	uint64_t stuck = seconds_of(SETTING_STUCK, 0), join = seconds_of(SETTING_JOIN, 0);
+	bool warned = false;
+	int rc = 0, looks = 0;
+	stuck = stuck ? stuck : STUCK_S;
+	while (!rc && !done_within(c, LOOK_NS)) {
+		uint64_t waited = (clock_ns() - begun) / UINT64_C(1000000000);
+		if (!warned && waited >= stuck) {
+			warn(c, stuck);
+			warned = true;
+		}
+		if (roll && ++looks % ROLL_EVERY == 0)
+			rc = roll_look(roll);
+		if (!rc && join && waited >= join)
+			rc = late(c, join);
+	}
+	return rc;
+}
+
+/* -- Opening -------------------------------------------------------------------------------- */
+
+static int open_make(struct call *c)
+{
+	return c->pmi->open(&c->rank, &c->size);
+}
+
+static void open_warn(const struct call *c, uint64_t seconds)
+{
+	error_warn("tern_open() has waited for %llu s for %s of the launcher (%s), which does not answer",
+		   (unsigned long long)seconds, c->pmi->name, c->pmi->starters);
+}
+
+static int open_late(const struct call *c, uint64_t seconds)
+{
+	return error_set(-ETIMEDOUT,
+			 "%s of the launcher (%s) has not answered within %llu s (TERN_JOIN); it may hang "
+			 "because a rank was killed while it connected: start the job again",
+			 c->pmi->name, c->pmi->starters, (unsigned long long)seconds);
+}
+
+/* 0 if it is not said. */
+static uint32_t number_of(const char *variable)
+{
+	const char *text = getenv(variable);
+	return text ? (uint32_t)strtoul(text, NULL, 10) : 0;
+}
+
+/* Who is to be on this node the manager cannot be asked yet; what it started this process with may say so. */
+static int open_wait(struct call *c)
+{
+	struct roll roll;
+	bool seen = roll_open(&roll, c->pmi, c->pmi->started, number_of(c->pmi->number),
+			      number_of(c->pmi->count));
+	int rc = call_wait(c, seen ? &roll : NULL, open_warn, open_late);
+	roll_close(&roll);
+	return rc;
+}
+
+int pmi_open(const struct pmi_ops *pmi, uint32_t *rank, uint32_t *size)
+{
+	begun = clock_ns();
+	struct call *c = call_make(pmi, open_make, 0, 0);
+	int rc = call_run(c, open_wait);
+	if (!rc) {
+		*rank = c->rank;
+		*size = c->size;
+	}
+	call_free(c);
+	return rc;
+}
+
+/* -- Gathering ------------------------------------------------------------------------------ */
+
+static int card_get(const struct call *c, uint32_t rank)
+{
+	char name[64], value[PMI_VALUE_MAX];
+	card_key(name, sizeof name, c->key, rank);
+	int rc = c->pmi->get(rank, name, value, sizeof value);
+	if (!rc && !hex_read(value, c->all + rank * c->len, c->len))
+		rc = error_set(-EPROTO,
+			       "what rank %u said of itself through %s is not what this Tern says: "
+			       "all ranks must run the same version",
+			       rank, c->pmi->name);
+	return rc;
+}
+
+/* All cards, and who has none. */
+static int cards_get(struct call *c)
+{
+	int rc = 0;
+	for (uint32_t r = 0; !rc && r < c->size; r++) {
+		rc = card_get(c, r);
+		if (rc == -ENODATA) {
+			names_add(&c->late, r);
+			rc = 0;
+		}
+	}
+	return rc;
+}
+
+static int gather_make(struct call *c)
+{
+	char name[64], value[PMI_VALUE_MAX];
+	hex_write(value, c->mine, c->len);
+	card_key(name, sizeof name, c->key, c->rank);
+	int rc = c->pmi->put(name, value);
+	if (!rc)
+		rc = c->pmi->fence();
+	if (!rc)
+		rc = cards_get(c);
+	if (!rc && c->late.count)
+		rc = error_set(-EOWNERDEAD, "%s ended before joining the others in tern_open()",
+			       names_text(&c->late, ""));
+	return rc;
+}
+
+/* A rank that never calls tern_open() makes the others wait. They say so, once. */
+static void gather_warn(const struct call *c, uint64_t seconds)
+{
+	error_warn("rank %u has waited for %llu s in tern_open(), which every rank has to call; "
+		   "a program that a rank has started is none: set TERN_ALONE=1 for it",
+		   c->rank, (unsigned long long)seconds);
+}
+
+static int ask_wait(struct call *c)
+{
+	return done_within(c, (uint64_t)ASK_LOOKS * LOOK_NS) ? 0 : -ETIMEDOUT;
+}
+
+/* Who has put no card, where that can be asked while another thread waits, and the manager answers. */
+static void absent(const struct call *c, struct names *late)
+{
+	struct call *asking = c->pmi->parallel ? call_make(c->pmi, cards_get, c->size, c->len) : NULL;
+	if (!asking)
+		return;
+	asking->key = c->key;
+	if (call_run(asking, ask_wait) == 0)
+		*late = asking->late;
+	call_free(asking);
+}
+
+static int gather_late(const struct call *c, uint64_t seconds)
 {
 	struct names late = { .count = 0 };
-	for (uint32_t r = 0; g->pmi->parallel && r < g->size; r++)
-		if (card_get(g, r) == -ENODATA)
-			names_add(&late, r);
+	absent(c, &late);
 	return error_set(
 		-ETIMEDOUT,
 		"%s not called tern_open(), which every rank has to call, within %llu s (TERN_JOIN); a "
@@ -142,91 +300,27 @@ static int gather_late(struct gathering *g, uint64_t seconds)
 		(unsigned long long)seconds);
 }
 
-/* A rank that never calls tern_open() makes the others wait. They say so, once. */
-static void gather_warn(const struct gathering *g, uint64_t seconds)
+static int gather_wait(struct call *c)
 {
-	error_warn("rank %u has waited for %llu s in tern_open(), which every rank has to call; "
-		   "a program that a rank has started is none: set TERN_ALONE=1 for it",
-		   g->rank, (unsigned long long)seconds);
-}
-
-/* 0 when the thread is done; else why it is not waited for any longer. */
-static int gather_wait(struct gathering *g)
-{
-	uint64_t begun = clock_ns(), stuck = seconds_of(SETTING_STUCK, 0), join = seconds_of(SETTING_JOIN, 0);
 	struct roll roll;
-	bool seen = roll_open(&roll, g->pmi, g->rank, g->size), warned = false;
-	int rc = 0, looks = 0;
-	stuck = stuck ? stuck : STUCK_S;
-	while (!rc && !done_within(g, LOOK_NS)) {
-		uint64_t waited = (clock_ns() - begun) / UINT64_C(1000000000);
-		if (!warned && waited >= stuck) {
-			gather_warn(g, stuck);
-			warned = true;
-		}
-		if (seen && ++looks % ROLL_EVERY == 0)
-			rc = roll_look(&roll);
-		if (!rc && join && waited >= join)
-			rc = gather_late(g, join);
-	}
+	bool seen = roll_open(&roll, c->pmi, c->pmi->neighbours, c->rank, c->size);
+	int rc = call_wait(c, seen ? &roll : NULL, gather_warn, gather_late);
 	roll_close(&roll);
 	return rc;
-}
-
-static void gathering_free(struct gathering *g)
-{
-	if (!g)
-		return;
-	sem_destroy(&g->done);
-	free(g->mine);
-	free(g->all);
-	free(g);
-}
-
-static struct gathering *gathering_make(const struct pmi_ops *pmi, uint32_t rank, uint32_t size,
-					const void *mine, size_t len)
-{
-	struct gathering *g = calloc(1, sizeof *g);
-	if (!g)
-		return NULL;
-	*g = (struct gathering){ .pmi = pmi, .rank = rank, .size = size, .len = len };
-	sem_init(&g->done, 0, 0);
-	g->mine = malloc(len);
-	g->all = calloc(size, len);
-	if (!g->mine || !g->all) {
-		gathering_free(g);
-		return NULL;
-	}
-	memcpy(g->mine, mine, len);
-	return g;
 }
 
 int pmi_gather(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, const char *key, const void *mine,
 	       size_t len, void *all)
 {
-	pthread_t thread;
-	struct gathering *g = gathering_make(pmi, rank, size, mine, len);
-	int rc = g ? 0 : -ENOMEM;
-	if (!rc) {
-		g->key = key;
-		rc = thread_start(&thread, gather_main, g);
+	struct call *c = call_make(pmi, gather_make, size, len);
+	if (c) {
+		c->rank = rank;
+		c->key = key;
+		memcpy(c->mine, mine, len);
 	}
-	if (rc) {
-		gathering_free(g);
-		return error_set(rc, "joining %u ranks: %s", size, strerror(-rc));
-	}
-	rc = gather_wait(g);
-	if (rc) {
-		pthread_detach(thread);
-		given_up = true;
-		return rc;
-	}
-	pthread_join(thread, NULL);
-	rc = g->rc;
-	if (rc)
-		error_restore(&g->said);
-	else
-		memcpy(all, g->all, size * len);
-	gathering_free(g);
+	int rc = call_run(c, gather_wait);
+	if (!rc)
+		memcpy(all, c->all, size * len);
+	call_free(c);
 	return rc;
 }

@@ -40,9 +40,11 @@ struct pmi_ops {
 	/*
 	 * How the processes of the job can be told from others, by variables that they were started with: one that names the job, another, or
 	 * NULL, that does so with it, and one that is the rank. Which ranks are on this node, "0,1,5", is in `neighbours`: false if nobody says.
+	 * `started` says the same, and may be called before open(), or while open() waits.
 	 */
 	const char *mark[2], *number;
 	bool (*neighbours)(char *list, size_t len);
+	bool (*started)(char *list, size_t len);
 };
 
 /* In the order in which they are asked. */
@@ -50,11 +52,17 @@ enum { PMI_PROTOCOLS = 3 };
 extern const struct pmi_ops *const pmi_table[PMI_PROTOCOLS];
 
 /*
+ * Opens the conversation, once in a process. Fails, beside what the manager says, when the manager has not answered: with the names of ranks that have no
+ * process on this node any more (-EOWNERDEAD), or after TERN_JOIN seconds (-ETIMEDOUT), which pmi_gather() counts from here too.
+ */
+int pmi_open(const struct pmi_ops *pmi, uint32_t *rank, uint32_t *size);
+
+/*
  * Gives every rank the `len` bytes of every rank, in `all`, by rank. Each rank calls
  * it with the same `key`, once; `len` is at most PMI_CARD_MAX and the same everywhere.
  *
  * Fails with the names of ranks that have put nothing, that have no process on this node any more (-EOWNERDEAD), or that did not come within
- * TERN_JOIN seconds (-ETIMEDOUT). After the last two the manager still waits: it is not to be used again, which pmi_waits() tells.
+ * TERN_JOIN seconds (-ETIMEDOUT). When either function has given up like that, the manager still waits: it is not to be used again, which pmi_waits() tells.
  */
 enum { PMI_CARD_MAX = (PMI_VALUE_MAX - 1) / 2 };
 int pmi_gather(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, const char *key, const void *mine,

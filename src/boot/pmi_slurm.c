@@ -134,4 +134,5 @@ const struct pmi_ops pmi_slurm_ops = {
 	.mark = { "SLURM_JOB_ID", "SLURM_STEP_ID" },
 	.number = "SLURM_PROCID",
 	.neighbours = pmi_slurm_neighbours,
+	.started = pmi_slurm_neighbours,
 };

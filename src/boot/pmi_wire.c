@@ -181,4 +181,5 @@ const struct pmi_ops pmi_wire_ops = {
 	.mark = { "SLURM_JOB_ID", "SLURM_STEP_ID" },
 	.number = "SLURM_PROCID",
 	.neighbours = pmi_slurm_neighbours,
+	.started = pmi_slurm_neighbours,
 };

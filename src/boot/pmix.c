@@ -162,6 +162,21 @@ static bool pmix_neighbours(char *list, size_t len)
 	return good;
 }
 
+/*
+ * Open MPI's mpirun says how many ranks are here, and not which: that helps if it is all of them. What Slurm's variables say may be of a
+ * step in which mpirun runs.
+ */
+static bool pmix_started(char *list, size_t len)
+{
+	const char *all = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+	if (!all || !here || strcmp(all, here) != 0)
+		return false;
+	size_t at = 0, ranks = strtoul(all, NULL, 10);
+	for (size_t r = 0; r < ranks && at < len; r++)
+		at += (size_t)snprintf(list + at, len - at, r ? ",%zu" : "%zu", r);
+	return at < len;
+}
+
 static void pmix_close(void)
 {
 	pmix.finalize(NULL, 0);
@@ -183,4 +198,5 @@ const struct pmi_ops pmix_ops = {
 	.mark = { "PMIX_NAMESPACE" },
 	.number = "PMIX_RANK",
 	.neighbours = pmix_neighbours,
+	.started = pmix_started,
 };

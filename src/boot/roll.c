@@ -74,10 +74,10 @@ static void roll_call(const struct roll *r, bool *there)
 		closedir(d);
 }
 
-static bool roll_expect(struct roll *r)
+static bool roll_expect(struct roll *r, bool (*neighbours)(char *list, size_t len))
 {
 	char *list = malloc(LIST_MAX), *at = NULL;
-	bool good = list && r->pmi->neighbours(list, LIST_MAX);
+	bool good = list && neighbours(list, LIST_MAX);
 	for (char *word = good ? strtok_r(list, ",", &at) : NULL; word; word = strtok_r(NULL, ",", &at)) {
 		uint32_t rank = number_in(word);
 		good &= rank < r->size;
@@ -89,17 +89,19 @@ static bool roll_expect(struct roll *r)
 }
 
 /* Ourselves we must see, and the launcher: whoever sees that sees whatever it started. */
-bool roll_open(struct roll *r, const struct pmi_ops *pmi, uint32_t rank, uint32_t size)
+bool roll_open(struct roll *r, const struct pmi_ops *pmi, bool (*neighbours)(char *list, size_t len),
+	       uint32_t rank, uint32_t size)
 {
 	*r = (struct roll){ .pmi = pmi, .size = size, .since = clock_ns() };
 	r->expected = calloc(size, sizeof *r->expected);
 	r->missed = calloc(size, sizeof *r->missed);
-	if (!r->expected || !r->missed || !pmi->neighbours)
+	if (!r->expected || !r->missed || !neighbours)
 		return false;
 	for (int i = 0; i < 2; i++)
 		if (pmi->mark[i] && !process_variable(getpid(), pmi->mark[i], r->mark[i], sizeof r->mark[i]))
 			return false;
-	return rank_of(r, getpid()) == rank && process_launcher(pmi->number).pid && roll_expect(r);
+	return rank_of(r, getpid()) == rank && process_launcher(pmi->number).pid &&
+	       roll_expect(r, neighbours);
 }
 
 /* Whether a rank has appeared that was not there before. */

@@ -29,8 +29,9 @@ struct roll {
 	uint64_t since;    /* when one appeared last, ns */
 };
 
-/* False if nothing can be found out here. To be closed in any case. */
-bool roll_open(struct roll *r, const struct pmi_ops *pmi, uint32_t rank, uint32_t size);
+/* `neighbours` as in pmi.h, or NULL. False if nothing can be found out here. To be closed in any case. */
+bool roll_open(struct roll *r, const struct pmi_ops *pmi, bool (*neighbours)(char *list, size_t len),
+	       uint32_t rank, uint32_t size);
 /* 0, or -EOWNERDEAD with a sentence that names ranks that have ended. */
 int roll_look(struct roll *r);
 void roll_close(struct roll *r);
