@@ -14,6 +14,12 @@ static void watched_open(const struct job *j, struct watched *w)
 	w->fd = process_open(atomic_load(&j->rank[w->rank].pid), atomic_load(&j->rank[w->rank].born));
 }
 
+static void launcher_open(struct deaths *d)
+{
+	if (d->launcher.pid > 0)
+		d->launcher_fd = process_open(d->launcher.pid, d->launcher.born);
+}
+
 void deaths_open(struct deaths *d, struct job *job, struct watched *room, const struct process_name *launcher)
 {
 	*d = (struct deaths){ .job = job, .rank = room, .launcher = *launcher, .launcher_fd = -1 };
@@ -23,8 +29,7 @@ void deaths_open(struct deaths *d, struct job *job, struct watched *room, const 
 			watched_open(job, &room[d->count++]);
 		}
 	d->left = d->count;
-	if (launcher->pid > 0)
-		d->launcher_fd = process_open(launcher->pid, launcher->born);
+	launcher_open(d);
 }
 
 unsigned deaths_polls(const struct deaths *d, struct pollfd *p)
@@ -74,7 +79,9 @@ static void launcher_gone(struct deaths *d)
 
 void deaths_serve(struct deaths *d, const struct pollfd *p)
 {
-	if (p[0].fd >= 0 && p[0].revents)
+	if (!d->asked && d->launcher_fd < 0)
+		launcher_open(d);
+	if (!d->asked && ((p[0].fd >= 0 && p[0].revents) || d->launcher_fd == -ESRCH))
 		launcher_gone(d);
 	for (uint32_t i = 0; i < d->count; i++) {
 		struct watched *w = &d->rank[i];
@@ -99,7 +106,7 @@ void deaths_look(struct deaths *d, uint32_t rank)
 
 bool deaths_hasty(const struct deaths *d)
 {
-	bool blind = d->asked && d->left;
+	bool blind = (d->asked && d->left) || (!d->asked && d->launcher.pid > 0 && d->launcher_fd < 0);
 	for (uint32_t i = 0; i < d->count; i++)
 		blind |= !d->rank[i].ended && d->rank[i].fd < 0;
 	return blind;

@@ -24,7 +24,7 @@ struct deaths {
 	struct watched *rank; /* those that are here */
 	uint32_t count, left; /* how many have not ended */
 	struct process_name launcher;
-	int launcher_fd; /* -1: it is not watched */
+	int launcher_fd; /* as in `watched`; -1 also if nobody knows the launcher */
 	uint64_t asked;  /* when the ranks were told to end because it has gone, ns; 0: they were not */
 };
 

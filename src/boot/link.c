@@ -140,7 +140,7 @@ __attribute__((noreturn)) static void guard_main(struct link *l)
 	prctl(PR_SET_NAME, "tern-guard");
 	(void)!chdir("/");
 	for (int i = 0; i < LINKS; i++, world_real.nap(AGAIN_NS)) {
-		pid_t pid = shed_fork();
+		pid_t pid = shed_fork(SIGCHLD);
 		if (pid <= 0)
 			link_main(l);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -153,7 +153,8 @@ __attribute__((noreturn)) static void guard_main(struct link *l)
 
 /*
  * Twice, so that the program has no child that it does not know of, and in a session of its own: what a terminal or a launcher sends to
- * the program's group is not meant for it.
+ * the program's group is not meant for it. Another thread of the program may wait for any child, or the program may ignore SIGCHLD: so the first
+ * child is one of which nothing but our own wait is told.
  */
 static int guard_start(struct link *l)
 {
@@ -161,21 +162,21 @@ static int guard_start(struct link *l)
 	int status = 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid_t pid = fork();
+	pid_t pid = shed_fork(0);
 	if (pid == 0) {
 		shed_memory(l); /* before anything else: the program waits for this child */
 		signal(SIGCHLD, SIG_DFL);
 		setsid();
-		pid = shed_fork();
+		pid = shed_fork(SIGCHLD);
 		if (pid == 0)
 			guard_main(l);
 		_exit(pid < 0 ? errno : 0);
 	}
 	int rc = pid < 0 ? -errno : 0;
-	while (!rc && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	while (!rc && waitpid(pid, &status, __WALL) < 0 && errno == EINTR)
 		;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return rc ? rc : WIFEXITED(status) ? -WEXITSTATUS(status) : 0;
+	return rc ? rc : WIFEXITED(status) ? -WEXITSTATUS(status) : -EAGAIN; /* it was killed */
 }
 
 /* -- Beginning ---------------------------------------------------------------------------- */

@@ -328,12 +328,65 @@ TEST(ranks_whose_launcher_was_killed_are_ended)
 	launcher = (struct process_name){ .pid = 0 };
 }
 
+/* Before there was a link, or between two of them. */
+TEST(ranks_whose_launcher_ended_before_the_link_began_are_ended)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	launcher = (struct process_name){ .pid = pid, .born = process_born(pid) };
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	crew_start_watching(3, wait_until_ended);
+	int status;
+	for (int r = 0; r < 3; r++) {
+		CHECK_IS(waitpid(crew_pid[r], &status, 0), crew_pid[r]);
+		CHECK(WIFSIGNALED(status));
+	}
+	crew_end();
+	launcher = (struct process_name){ .pid = 0 };
+}
+
 static void open_and_close(void)
 {
 	tern *t = watching_open();
 	CHECK_IS(tern_close(t), 0);
 	while (atomic_load(&shared[1]) == 0)
 		crew_nap(1000000);
+}
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
+static volatile sig_atomic_t ends_heard;
+
+static void end_heard(int signal)
+{
+	(void)signal;
+	ends_heard++;
+}
+
+/* Nor would a wait for any child, in another thread, take it. */
+TEST(a_program_hears_of_no_child_when_its_link_begins)
+{
+	struct sigaction count = { .sa_handler = end_heard, .sa_flags = SA_RESTART }, before;
+	shared = crew_shared(4096);
+	crew_start(2, 0, open_and_close);
+	crew_note();
+	REQUIRE(sigaction(SIGCHLD, &count, &before) == 0);
+	struct link_plan plan = { .job = &crew_job, .listener = -1 };
+	REQUIRE(link_begin(&plan) == 0);
+	CHECK(SANITIZED || !ends_heard);
+	sigaction(SIGCHLD, &before, NULL);
+	atomic_store(shared, 1);
+	atomic_store(&shared[1], 1);
+	CHECK_IS(reap_in_silence(), 0);
+	crew_end();
 }
 
 /* Launchers wait for the ends of pipes, and programs for their children. */

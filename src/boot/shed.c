@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -122,7 +121,7 @@ void shed_memory(const void *mine)
 	close(fd);
 }
 
-pid_t shed_fork(void)
+pid_t shed_fork(int signal)
 {
-	return SANITIZED ? fork() : (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	return SANITIZED ? fork() : (pid_t)syscall(SYS_clone, signal, NULL, NULL, NULL, NULL);
 }

@@ -14,7 +14,10 @@ void shed_files(int *keep, unsigned n);
  */
 void shed_memory(const void *mine);
 
-/* fork() behind that: the C library's would look at what it has allocated. */
-pid_t shed_fork(void);
+/*
+ * fork() for such a child: the C library's would look at what it has allocated. `signal` is what the end of the child sends to its parent;
+ * with 0 nobody is told, and waitpid() finds the child only with __WALL. In builds with a sanitizer it is SIGCHLD in any case.
+ */
+pid_t shed_fork(int signal);
 
 #endif
