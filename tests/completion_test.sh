@@ -32,6 +32,7 @@ offers "perf" help pe
 
 echo "every option that is offered exists, and every one that exists is offered"
 for command in $commands; do
+	[[ $("$TERN_BIN/tern" "$command" --help 2>&1) != *"was built without"* ]] || continue
 	options=$(completed "$command" -)
 	[[ $options == *--help* ]] || fail "tern $command: no --help among: $options"
 	for option in $options; do

@@ -5,6 +5,7 @@
 command=cost patience=500
 keys=(operation what form words packets total alone weighted unattributed same source destination)
 . tests/frame.sh
+[[ $("$TERN_BIN/tern" cost --help 2>&1) != *"was built without"* ]] || { "$TERN_BIN/tern" cost --help; exit 77; }
 
 number() { grep -oE "\"$2\": [0-9.]+" <<<"$1" | head -1 | grep -oE '[0-9.]+$'; } # TEXT KEY
 sum() { # TEXT KEY...: of one object

@@ -83,7 +83,7 @@ TEST(an_acknowledgement_of_what_was_never_sent_is_passed_over)
 	const uint64_t ahead[] = { STREAM, 1000 }, none[] = { UINT64_MAX, 0 };
 	CHECK_IS(layer_request(local[1]->own, 0, STREAM_ACK, NULL, 0, 2, ahead), 0);
 	CHECK_IS(layer_request(local[1]->own, 0, STREAM_ACK, NULL, 0, 2, none), 0);
-	CHECK_IS(layer_request(local[1]->own, 0, STREAM_ACK, NULL, 0, 0, NULL), 0);
+	CHECK_IS(layer_request(local[1]->own, 0, STREAM_ACK, NULL, 0, 0, none), 0);
 	packets_lose(s);
 	CHECK_IS(tern_stream_close(s), 0);
 	CHECK_IS(got, PACKETS);

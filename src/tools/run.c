@@ -191,7 +191,7 @@ int front_finish(pid_t keeper, int status)
 
 int run_main(int argc, char **argv)
 {
-	struct run_options options;
+	static struct run_options options; /* and what it points to, until the process ends */
 	struct front front;
 	sigset_t heard;
 	int status;
