@@ -135,16 +135,24 @@ static void move_arrived(tern *t, const tern_msg *msg)
 	message_answer(t, tern_msg_arg(msg, 4), error, 0);
 }
 
+/* Where an atomic operation shall be done; memory that is not aligned is not touched. */
+static int amo_place(struct mem *m, tern_addr a, size_t width, char **at)
+{
+	char probe[8];
+	*at = tern_addr_rank(a) == m->rank ? mem_reach(m, a, width) : NULL;
+	if ((uintptr_t)*at % width)
+		return EINVAL;
+	return message_read(m, a, probe, width);
+}
+
 static void amo_arrived(tern *t, const tern_msg *msg)
 {
-	struct mem *m = mem_of(t);
 	unsigned what = (unsigned)tern_msg_arg(msg, 1);
 	const uint64_t operand[2] = { tern_msg_arg(msg, 2), tern_msg_arg(msg, 3) };
-	char probe[8];
-	int error = amo_known(what) ? message_read(m, tern_msg_arg(msg, 0), probe, amo_width(what)) : EINVAL;
-	char *at = error ? NULL : mem_reach(m, tern_msg_arg(msg, 0), amo_width(what));
-	if (at && (uintptr_t)at % amo_width(what))
-		error = EINVAL;
+	char *at = NULL;
+	int error = EINVAL;
+	if (amo_known(what))
+		error = amo_place(mem_of(t), tern_msg_arg(msg, 0), amo_width(what), &at);
 	message_answer(t, tern_msg_arg(msg, 4), error, error ? 0 : amo_apply(at, what, operand));
 }
 
