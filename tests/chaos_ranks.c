@@ -70,15 +70,16 @@ static bool limit_said(int rc)
 	       rc == -EAGAIN;
 }
 
-/* The rank that a sentence names. */
+/* The rank that a sentence names, or the first of several: "ranks 1, 2 ended before joining". */
 static uint32_t named(const char *call, int rc)
 {
 	const char *sentence = tern_strerror(rc),
-		   *at = strstr(sentence, rc == -EHOSTUNREACH ? "reach rank " : "rank ");
+		   *at = strstr(sentence, rc == -EHOSTUNREACH ? "reach rank " : "rank");
 	unsigned rank = CHAOS_RANKS;
 	if (at && rc == -EHOSTUNREACH)
 		at += strlen("reach "); /* "rank 4 cannot reach rank 5": the second is meant */
-	if (!at || sscanf(at, "rank %u", &rank) != 1 || rank >= draw.ranks)
+	if (!at || (sscanf(at, "rank %u", &rank) != 1 && sscanf(at, "ranks %u", &rank) != 1) ||
+	    rank >= draw.ranks)
 		broken("%s names no rank: %s", call, sentence);
 	return rank;
 }
