@@ -14,12 +14,17 @@ static void bulletin_fill(const struct job *j, uint32_t rank, struct bulletin *n
 	memcpy(n->card, j->card[rank].bytes, sizeof n->card);
 }
 
-/* What says of when it is is looked at twice: in between, the memory may have been made new, or something heard. */
-void bulletin_read(const struct job *j, uint32_t rank, struct bulletin *n)
+/*
+ * Session and state belong together. While the memory is made new, a rank has the next session's number and still the
+ * state of the one before, so this begins when nobody does that. The session has then changed, or is about to, if anybody did it
+ * since. What is told of a rank of another machine is one word.
+ */
+void bulletin_read(struct job *j, uint32_t rank, struct bulletin *n)
 {
 	const struct job_rank *r = &j->rank[rank];
 	uint64_t told, session;
 	do {
+		job_renewed(j);
 		*n = (struct bulletin){ .rank = rank, .serial = atomic_load(&r->serial) };
 		told = atomic_load(&r->told);
 		session = atomic_load(&j->head->session);
@@ -27,7 +32,7 @@ void bulletin_read(const struct job *j, uint32_t rank, struct bulletin *n)
 		n->state = job_here(j, rank) ? atomic_load(&r->state) : (uint32_t)(told & 0xff);
 		bulletin_fill(j, rank, n);
 	} while (atomic_load(&r->told) != told || atomic_load(&j->head->session) != session ||
-		 (job_here(j, rank) && job_renewing(j)));
+		 job_renewing(j));
 }
 
 /* Whoever reads it meanwhile sees, before or afterwards, that it is none of this session. */
@@ -65,7 +70,7 @@ static enum bulletin_worth bulletin_write(struct job *j, const struct bulletin *
 	return BULLETIN_NEWS;
 }
 
-void bulletin_end(const struct job *j, uint32_t rank, int status, struct bulletin *n)
+void bulletin_end(struct job *j, uint32_t rank, int status, struct bulletin *n)
 {
 	bulletin_read(j, rank, n);
 	if (n->state >= RANK_GONE)

@@ -27,7 +27,7 @@ struct bulletin {
 };
 
 /* Of any rank: of one that is not here, what was heard last. */
-void bulletin_read(const struct job *j, uint32_t rank, struct bulletin *n);
+void bulletin_read(struct job *j, uint32_t rank, struct bulletin *n);
 /* Of a rank that is not here. */
 enum bulletin_worth {
 	BULLETIN_NONSENSE,
@@ -37,7 +37,7 @@ enum bulletin_worth {
 enum bulletin_worth bulletin_take(struct job *j, const struct bulletin *n);
 
 /* Of a rank that has ended, as far as somebody can say who is not of its machine: well, if it had closed before. */
-void bulletin_end(const struct job *j, uint32_t rank, int status, struct bulletin *n);
+void bulletin_end(struct job *j, uint32_t rank, int status, struct bulletin *n);
 /* The same by somebody who knows nothing of it; whoever takes it does. */
 void bulletin_lost(struct bulletin *n, uint32_t rank);
 

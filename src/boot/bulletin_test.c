@@ -3,6 +3,7 @@
 #include "boot/bulletin.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <tern/tern.h>
 
 #include "../../tests/check.h"
@@ -178,5 +179,40 @@ TEST(how_many_barriers_a_rank_had_passed_is_known_when_it_is_in_the_next_session
 	CHECK_IS(job_rank_passed(&job[0], FAR + 1), 8); /* its machine is in the next session */
 	carried(FAR);
 	CHECK_IS(job_rank_passed(&job[0], FAR), 7);
+	machines_close();
+}
+
+static atomic_bool sessions_over;
+
+/* What is read of a rank never goes back: in each session it is expected, open, closed. */
+static void *sessions_read(void *back)
+{
+	struct bulletin b;
+	uint64_t before = 0;
+	while (!atomic_load(&sessions_over)) {
+		bulletin_read(&job[0], 0, &b);
+		uint64_t now = b.session << 8 | b.state;
+		*(unsigned *)back += now < before;
+		before = now;
+	}
+	return NULL;
+}
+
+TEST(session_and_state_belong_together_while_the_memory_is_made_new)
+{
+	pthread_t reader;
+	unsigned back = 0;
+	machines_open();
+	atomic_store(&sessions_over, false);
+	REQUIRE(pthread_create(&reader, NULL, sessions_read, &back) == 0);
+	for (int i = 0; i < 100000; i++) {
+		closed(0);
+		closed(1);
+		CHECK(job_rank_opens(&job[0], 0));
+		CHECK(job_rank_opens(&job[0], 1));
+	}
+	atomic_store(&sessions_over, true);
+	pthread_join(reader, NULL);
+	CHECK_IS(back, 0);
 	machines_close();
 }

@@ -137,8 +137,8 @@ struct job {
 	_Atomic uint64_t trusted; /* bytes that may be taken before the limits of the cgroup are read again */
 	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
 	/*
-	 * What to do in job_rank_told() as long as a rank makes the memory new, for the process that would notice if that rank died
-	 * over it; NULL: to sleep a little.
+	 * What job_renewed() does between two looks, in the process that would notice if the rank that makes the memory
+	 * new died over it; NULL: to sleep a little.
 	 */
 	void (*meanwhile)(struct job *j);
 };
@@ -183,6 +183,7 @@ bool job_rank_opens(struct job *j, uint32_t rank);
 void job_rank_unopens(struct job *j, uint32_t rank); /* opening failed half-way */
 bool job_renewing(const struct job *j);              /* the memory is being made new */
 uint32_t job_renewer(const struct job *j);           /* by this rank, plus 1; 0: it is not */
+void job_renewed(struct job *j);                     /* waits until it is not */
 /* Ranks that have closed, are gone or dead in this session. */
 /* cost: fault status */
 static inline uint32_t job_left(const struct job *j)

@@ -9,7 +9,7 @@
 #include "base/world.h"
 #include "net/shm/job.h"
 
-enum { TOLD_NAP_NS = 100000 };
+enum { RENEW_NAP_NS = 100000 };
 
 /*
  * A session's phase is one word: the low half of its number << 32 | the rank that makes the memory new, plus 1, << 16 | how many ranks
@@ -164,6 +164,15 @@ static void job_ring_all(struct job *j)
 			job_ring(j, r);
 }
 
+void job_renewed(struct job *j)
+{
+	while (job_renewing(j))
+		if (j->meanwhile)
+			j->meanwhile(j);
+		else
+			world_real.nap(RENEW_NAP_NS);
+}
+
 /*
  * A session may end while this is done: then it is done again for the next. What was told is written first, so whoever
  * makes the memory new either sees it or is seen here.
@@ -173,11 +182,7 @@ void job_rank_told(struct job *j, uint32_t rank, uint64_t session, enum rank_sta
 	uint64_t now;
 	atomic_store(&j->rank[rank].told, session << 8 | state);
 	do {
-		while (job_renewing(j))
-			if (j->meanwhile)
-				j->meanwhile(j);
-			else
-				world_real.nap(TOLD_NAP_NS);
+		job_renewed(j);
 		now = atomic_load(&j->head->session);
 		enum rank_state seen = told_state(atomic_load(&j->rank[rank].told), now);
 		atomic_store(&j->rank[rank].state, seen);
