@@ -40,7 +40,7 @@ static inline bool chan_settled(tern *t)
 	struct endpoint *e = t->own;
 	struct chans *s = chans_of(t);
 	for (unsigned i = 0; i < e->nets; i++)
-		if (e->net[i]->ops->settled && !e->net[i]->ops->settled(e->net[i]))
+		if (e->net[i]->ops->settled && !e->net[i]->ops->settled(e->net[i], false))
 			return false;
 	return !feed_owes(s) && !s->tells && !s->parts;
 }

@@ -283,8 +283,6 @@ static void environment_set(const struct chaos *d)
 	setenv("CHAOS_MARK", strchr(mark, '=') + 1, 1);
 	setenv("TERN_NET", d->net, 1);
 	setenv("TERN_KEEPALIVE", "100", 1);
-	setenv("TERN_GRACE", d->cut_at || *d->fault ? "5000" : "500",
-	       1); /* ms that tern_close() sends again */
 	setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
 	setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
 	if (strcmp(d->net, "shm") != 0) {

@@ -74,7 +74,7 @@ static inline bool local_underway(void)
 			continue;
 		INSIDE struct door door = door_open(local[r]);
 		for (unsigned i = 0; i < e->nets; i++)
-			underway |= e->net[i]->ops->settled && !e->net[i]->ops->settled(e->net[i]);
+			underway |= e->net[i]->ops->settled && !e->net[i]->ops->settled(e->net[i], false);
 	}
 	return underway;
 }

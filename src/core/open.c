@@ -28,7 +28,8 @@
 
 enum {
 	SESSION_NAP_NS = 100000,
-	ASKS = 32, /* looks at rings that take as long as asking a network */
+	CLOSE_S = 30, /* in which tern_close() sends again where TERN_KEEPALIVE is 0 */
+	ASKS = 32,    /* looks at rings that take as long as asking a network */
 };
 
 static void unknown_handler(tern *t, const tern_msg *m)
@@ -352,15 +353,31 @@ int tern_open_local_layout(uint32_t n, tern **t, unsigned layout)
 	return 0;
 }
 
-/* Whatever was sent is on its way until its receiver has it: waits for that, within the grace time. */
+/* How long tern_close() sends again what a rank that lives has not acknowledged, ns. */
+static uint64_t close_patience(const struct endpoint *e)
+{
+	uint64_t seconds;
+	if (setting_number(SETTING_KEEPALIVE, &seconds) || !seconds)
+		seconds = CLOSE_S;
+	uint64_t patience = seconds * UINT64_C(1000000000);
+	return patience > e->grace_ns ? patience : e->grace_ns;
+}
+
+static bool net_settled(struct net *net, bool late)
+{
+	return !net->ops->settled || net->ops->settled(net, late);
+}
+
+/* What was sent is under way until its receiver has it. A receiver that has left or died needs nothing any more. */
 static void close_settle(struct endpoint *e)
 {
 	struct ladder l = { .bounded = true, .call = "tern_close" };
-	uint64_t began = e->world->now();
+	uint64_t began = e->world->now(), patience = close_patience(e), waited = 0;
 	for (unsigned i = 0; i < e->nets; i++)
-		while (e->net[i]->ops->settled && !e->net[i]->ops->settled(e->net[i]) && !held(e) &&
-		       e->world->now() - began < e->grace_ns)
+		while (!net_settled(e->net[i], waited > e->grace_ns) && !held(e) && waited < patience) {
 			wait_step(e, &l);
+			waited = e->world->now() - began;
+		}
 }
 
 static int close_allowed(tern *t)

@@ -140,10 +140,11 @@ struct net_ops {
 	bool (*had_passed)(struct net *net, uint32_t rank, uint64_t ticket);
 
 	/*
-	 * Whether everything that was sent has arrived: asked, for a while, before close(). May be NULL: what was sent
-	 * is where its receiver finds it.
+	 * Whether everything that was sent has arrived: asked, for a while, before close(). When it is late, ranks of this
+	 * machine that do not poll count as having it: it waits there until they do. May be NULL: what was sent is where its
+	 * receiver finds it.
 	 */
-	bool (*settled)(struct net *net);
+	bool (*settled)(struct net *net, bool late);
 
 	/* Frees everything. Peers that talk with this endpoint are told. */
 	void (*close)(struct net *net);

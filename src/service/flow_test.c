@@ -248,7 +248,7 @@ static void all_arrive_in_order(const char *strategy, unsigned lose)
 			drink(&side[1], STREAM_REQUESTS, 50);
 	}
 	CHECK_IS(counted(0, PULSE_PACKETS_MALFORMED) + counted(1, PULSE_PACKETS_MALFORMED), 0);
-	while (!packet_settled(&side[0].net.net))
+	while (!packet_settled(&side[0].net.net, false))
 		sides_look();
 	CHECK(path_of(&side[1])->order.kept <= ORDER_KEPT);
 	sides_close();

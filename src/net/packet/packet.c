@@ -330,16 +330,24 @@ void packet_disarm(struct net *net)
 
 /* -- Opening and closing ------------------------------------------------------------------ */
 
-bool packet_settled(struct net *net)
+static bool path_settled(struct path *p, bool late)
+{
+	path_mark(p);
+	return (path_quiet(p) && path_landed(p)) || packet_check(&p->net->net, p->rank) != 0 ||
+	       (late && silence_computes(p));
+}
+
+bool packet_settled(struct net *net, bool late)
 {
 	struct packet_net *n = packet_of(net);
+	bool first = !n->leaving, all = true;
+	n->leaving = true;
 	for (uint32_t i = 0; i < n->actives; i++) {
-		struct path *p = n->path[n->active[i]];
-		path_mark(p);
-		if (!(path_quiet(p) && path_landed(p)) && packet_check(net, p->rank) == 0)
-			return false;
+		if (first)
+			silence_watch(n->path[n->active[i]]);
+		all &= path_settled(n->path[n->active[i]], late);
 	}
-	return true;
+	return all;
 }
 
 static void *zero_pages(size_t bytes)

@@ -282,6 +282,7 @@ struct packet_net {
 	bool replied;  /* a reply was written since the last poll, and not sent */
 	bool put_off;  /* the last look brought one packet, and who stirs was not looked after */
 	bool sleeping; /* the bell says so */
+	bool leaving;  /* packet_settled() was asked */
 	bool resting;  /* after this look there may be none for long: nothing that can be said is put off */
 	struct call call;
 	uint64_t now, looked; /* ns */
@@ -410,6 +411,8 @@ int unreachable_judge(void);                              /* TERN_UNREACHABLE */
 uint64_t silence_review(struct packet_net *n);            /* when it wants to be asked again, ns */
 void silence_missed(struct packet_net *n, uint32_t rank); /* packets of `rank` were lost on a reliable wire */
 void silence_told(struct path *p);                        /* it has missed some of ours */
+void silence_watch(struct path *p);                       /* from now on, */
+bool silence_computes(const struct path *p);              /* it is of this machine and has not polled since */
 int silence_check(struct path *p);                        /* 0, or -EHOSTUNREACH with a sentence */
 
 /* -- post.c: packets in and out -- */
@@ -449,7 +452,7 @@ bool packet_ours(struct net *net, const struct block *b);
 void packet_demote(struct net *net);
 bool packet_arm(struct net *net, struct sleep *s);
 void packet_disarm(struct net *net);
-bool packet_settled(struct net *net);
+bool packet_settled(struct net *net, bool late);
 
 /* -- call.c -- */
 bool call_on(struct packet_net *n, const struct sleep *s); /* false if that cannot be done */

@@ -118,7 +118,12 @@ static uint64_t polls_of(const struct path *p)
 	return stats_get(&p->net->job->pulse[p->rank].count[PULSE_BELLS]);
 }
 
-static bool computes(const struct path *p)
+void silence_watch(struct path *p)
+{
+	p->silence.polls = polls_of(p);
+}
+
+bool silence_computes(const struct path *p)
 {
 	return job_here(p->net->job, p->rank) && polls_of(p) == p->silence.polls;
 }
@@ -241,13 +246,13 @@ static uint64_t path_review(struct path *p, uint64_t now)
 	}
 	if (s->owing != since) {
 		s->owing = since;
-		s->polls = polls_of(p);
+		silence_watch(p);
 	}
 	if (!patience)
 		patience = v == VERDICT_LOSSY ? LOSSY_NS : DUE_NEVER;
 	if (now - since < patience)
 		return patience == DUE_NEVER ? DUE_NEVER : since + patience;
-	if (v == VERDICT_LOSSY || !computes(p))
+	if (v == VERDICT_LOSSY || !silence_computes(p))
 		silence_over(p, &f, v);
 	return DUE_NEVER;
 }
