@@ -3,7 +3,7 @@
 #
 #     x = y; /* cost: flow status */     the line that it stands on
 #     /* cost: flow status */            on a line of its own: the function that begins next;
-#                                        before the first line of code: whatever else the file has
+#                                        behind the last function: whatever else the file has
 #
 # A feature and a step; `program` stands alone. src/tools/cost.h says what they mean.
 BEGIN {
@@ -17,10 +17,7 @@ BEGIN {
 	print "const struct cost_mark cost_marks[] = {"
 }
 
-FNR == 1 { code = 0; pending = "" }
-
-/^[A-Za-z_#]/ { code = 1 }
-
+FNR == 1 { rest() }
 match($0, /\/\* cost: [a-z ]+ \*\//) {
 	n = split(substr($0, RSTART, RLENGTH), word, " ")
 	if (word[3] == "program" && n == 4)
@@ -33,15 +30,21 @@ match($0, /\/\* cost: [a-z ]+ \*\//) {
 		mark(FNR, FNR, meaning)
 	else if (RSTART > 1)
 		refuse("this annotation stands beside no code")
-	else if (code)
-		pending = meaning
 	else
-		mark(1, everywhere, meaning)
+		pending = meaning
+	file = FILENAME
 }
 
 /^{/ { begun = FNR }
 /^}/ && pending != "" {
 	mark(begun, FNR, pending)
+	pending = ""
+}
+
+# The annotation behind the last function of the file before.
+function rest() {
+	if (pending != "")
+		printf "\t{ \"%s\", 1, %d, %s },\n", file, everywhere, pending
 	pending = ""
 }
 
@@ -58,5 +61,6 @@ function mark(first, last, meaning) {
 END {
 	if (failed)
 		exit 1
+	rest()
 	print "};\n\nconst size_t cost_marks_count = sizeof cost_marks / sizeof *cost_marks;"
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * The inline path. Programs include <tern/tern.h>, never this file.
  *
@@ -384,3 +383,5 @@ static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsi
 #endif
 
 #endif
+
+/* cost: base control */

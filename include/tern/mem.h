@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 /*
  * Memory: a heap that every rank of the machine maps, and moving blocks to and
  * from other ranks' memory.
@@ -293,3 +292,5 @@ static inline int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, doub
 }
 
 #endif
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 /*
  * Send and receive. A message has a 64-bit id; a receive takes a message of one rank
  * and id, or of any rank, or of any id under a mask. Messages from one rank to another
@@ -175,3 +174,5 @@ static inline int tern_recv_double(tern *t, uint32_t src, tern_id id, double *va
 }
 
 #endif
+
+/* cost: base setup */

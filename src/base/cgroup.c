@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "base/cgroup.h"
 
 #include <fcntl.h>
@@ -162,3 +161,5 @@ void cgroup_find(struct cgroup *c)
 {
 	cgroup_find_in(c, "/proc/self/cgroup", "/sys/fs/cgroup");
 }
+
+/* cost: base setup */

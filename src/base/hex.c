@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "base/hex.h"
 
 #include <string.h>
@@ -28,3 +27,5 @@ bool hex_read(const char *text, void *bytes, size_t len)
 	}
 	return text[2 * len] == '\0';
 }
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: buffer setup */
 #include "base/memory.h"
 
 #include <stdint.h>
@@ -37,3 +36,5 @@ void memory_free(void *p)
 	struct piece piece = ((struct piece *)p)[-1];
 	munmap(piece.map, piece.bytes);
 }
+
+/* cost: buffer setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: buffer control */
 #include "base/pool.h"
 
 #include <string.h>
@@ -75,3 +74,5 @@ void pool_free(struct pool_of *p)
 	for (uint32_t i = 0; i < p->made; i += POOL_BATCH)
 		memory_free(p->batch[i / POOL_BATCH]);
 }
+
+/* cost: buffer control */

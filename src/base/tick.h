@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: statistics control */
 /*
  * The processor's own clock: quicker to read than the kernel's, and in a unit that only
  * a comparison of the two tells.
@@ -47,3 +46,5 @@ static inline double tick_length(struct moment then)
 }
 
 #endif
+
+/* cost: statistics control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "base/wrap.h"
 
 #include <errno.h>
@@ -56,3 +55,5 @@ uint64_t wrap_clock(uint64_t now)
 	return distance ? (UINT64_C(1) << 32) - distance * TICKS - began : 0;
 }
 #endif
+
+/* cost: base setup */

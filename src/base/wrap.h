@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 /*
  * Where numbers start that wrap. A build with TERN_WRAP_START (presets debug and sanitize) reads TERN_WRAP: each such
  * number then starts so many before its wrap, so that tests cross it. docs/design.md, Numbers that wrap, lists them. In
@@ -40,3 +39,5 @@ static inline uint64_t wrap_clock(uint64_t now)
 int wrap_judge(void);
 
 #endif
+
+/* cost: base setup */

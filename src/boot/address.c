@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "boot/address.h"
 
 #include <arpa/inet.h>
@@ -204,3 +203,5 @@ int address_choose(struct sockaddr_in6 *address, bool several)
 	address->sin6_port = 0;
 	return 0;
 }
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "boot/bulletin.h"
 
 #include <string.h>
@@ -97,3 +96,5 @@ void bulletin_lost(struct bulletin *n, uint32_t rank)
 		.rank = rank, .session = UINT64_MAX >> 8, .state = RANK_DEAD, .status = STATUS_LOST
 	};
 }
+
+/* cost: base setup */

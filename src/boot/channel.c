@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection setup */
 #include "boot/channel.h"
 
 #include <errno.h>
@@ -210,3 +209,5 @@ int channel_receive(struct channel *c, struct bulletin *b)
 	*b = c->in.sealed.bulletin;
 	return 1;
 }
+
+/* cost: protection setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "boot/exchange.h"
 
 #include <string.h>
@@ -25,3 +24,5 @@ bool boot_look(const struct job *j, uint32_t rank, void *card, size_t len)
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&j->card[rank].published, memory_order_relaxed) == session;
 }
+
+/* cost: base setup */

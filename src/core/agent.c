@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 #include "core/agent.h"
 
 #include <errno.h>
@@ -396,3 +395,5 @@ void agent_close(struct endpoint *e)
 	agent_free(e->agent);
 	e->agent = NULL;
 }
+
+/* cost: protection control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 /*
  * The communication processor: a thread that delivers an endpoint's messages while its program
  * computes. It has the role while messages flow; it naps while the program calls often, since the
@@ -27,3 +26,5 @@ void agent_doze(struct endpoint *e);
 void agent_rouse(struct endpoint *e);
 
 #endif
+
+/* cost: protection control */

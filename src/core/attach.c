@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 /*
  * Which thread has an endpoint. The first thread to use it attaches it; until
  * then it has no owner, and a thread that waits in another endpoint of the group
@@ -177,3 +176,5 @@ bool attach_is_alone(const struct endpoint *e)
 			return false;
 	return true;
 }
+
+/* cost: protection control */

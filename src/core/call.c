@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base call */
 /* The inline sends as functions: for TERN_NO_INLINE, for arrays of words, for other languages. */
 #include <tern/tern.h>
 
@@ -32,3 +31,5 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
 {
 	return tern_reply_inline(t, n, m, id, WORDS_AT(words, n));
 }
+
+/* cost: base call */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 #include "core/delivery.h"
 
 #include <errno.h>
@@ -185,3 +184,5 @@ int tern_set_delivery(tern *t, enum tern_delivery d)
 	int rc = delivery_allowed(t->own, d);
 	return rc || d == t->own->delivery ? rc : delivery_change(t->own, d);
 }
+
+/* cost: protection control */

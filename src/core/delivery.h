@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 /* How an endpoint's messages are delivered while its program computes; chosen here, done by agent.c and interrupt.c. */
 #ifndef TERN_CORE_DELIVERY_H
 #define TERN_CORE_DELIVERY_H
@@ -18,3 +17,5 @@ void delivery_slice(struct endpoint *e);
 void delivery_close(struct endpoint *e);
 
 #endif
+
+/* cost: protection control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 #include "core/door.h"
 
 #include <errno.h>
@@ -283,3 +282,5 @@ void tern_release(tern *t)
 {
 	tern_release_inline(t);
 }
+
+/* cost: protection control */

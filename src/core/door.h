@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 /*
  * Who may touch an endpoint. One has the role at a time: the program, inside a call or under
  * a hold, or an agent that delivers messages while the program computes. docs/design.md,
@@ -130,3 +129,5 @@ static inline uint32_t alert_drop(struct endpoint *e, uint32_t bits)
 }
 
 #endif
+
+/* cost: protection control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * An endpoint: what the library keeps behind the head that programs see.
  *
@@ -180,3 +179,5 @@ void lost_found(struct endpoint *e); /* another rank is lost */
 void payload_forget_reply(struct endpoint *e); /* an uncommitted reply claim, when its handler is over */
 
 #endif
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 #include "core/interrupt.h"
 
 #include <errno.h>
@@ -349,3 +348,5 @@ void interrupt_close(struct endpoint *e)
 	interrupt_give(e->interrupt);
 	e->interrupt = NULL;
 }
+
+/* cost: protection control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 /*
  * Delivery by interrupt: handlers run on the thread that computes, as if it had called them,
  * from a signal that the user has allotted. Senders send it to a rank whose bell says so; a
@@ -25,3 +24,5 @@ void interrupt_left(struct endpoint *e);
 bool interrupt_runs(uint32_t *rank, unsigned *handler);
 
 #endif
+
+/* cost: protection control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: buffer control */
 /* Messages kept beyond their handlers: the line is copied, the payload stays where it lies. */
 #include <errno.h>
 #include <string.h>
@@ -86,3 +85,5 @@ int tern_drop(tern *t, const tern_msg *kept)
 	e->kept_free[e->kept_left++] = slot;
 	return 0;
 }
+
+/* cost: buffer control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "core/label.h"
 
 #include <stdio.h>
@@ -56,3 +55,5 @@ const char *tern_stats_handler_name(tern *t, unsigned id)
 {
 	return id < TERN_STATS_HANDLERS ? t->own->name[id] : NULL;
 }
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 /*
  * What handlers are called where people read of them: by number, and by the name of the function if it is known.
  * tern_on() passes what stands in its place for the function; only what is an identifier is taken for a name.
@@ -21,3 +20,5 @@ const char *label_of(const struct endpoint *e, unsigned id, char text[LABEL_ROOM
 void label_number(unsigned id, char *text, size_t room);
 
 #endif
+
+/* cost: base setup */

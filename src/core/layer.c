@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 #include "core/layer.h"
 #include "core/label.h"
 
@@ -89,3 +88,5 @@ void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const cha
 	e->t->known[TERN_HANDLER_MAX + id] = 1;
 	label_set(e, TERN_HANDLER_MAX + id, name);
 }
+
+/* cost: base control */

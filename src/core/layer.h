@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * What stands on the core: a layer has state in every endpoint, handlers of its
  * own numbers, and work that the endpoint's polls carry on. The core knows the
@@ -119,3 +118,5 @@ static inline int layer_words(struct endpoint *e, uint32_t dst, unsigned id, TER
 }
 
 #endif
+
+/* cost: base control */

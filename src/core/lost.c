@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: fault control */
 /* Telling the program of ranks that are lost. It is told in a deferred function, which may send and wait. */
 #include "core/door.h"
 
@@ -46,3 +45,5 @@ int tern_on_lost(tern *t, tern_lost_handler *fn, void *arg)
 		lost_found(e);
 	return 0;
 }
+
+/* cost: fault control */

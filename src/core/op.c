@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base status */
 #include "core/op.h"
 
 #include <errno.h>
@@ -131,3 +130,5 @@ int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n)
 	}
 	return first;
 }
+
+/* cost: base status */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base status */
 /* What layers do with the handles that programs give them. */
 #ifndef TERN_CORE_OP_H
 #define TERN_CORE_OP_H
@@ -14,3 +13,5 @@ void op_end(struct endpoint *e, tern_op *op, int error);
 int op_finish(tern *t, tern_op *op, tern_op *own, int rc);
 
 #endif
+
+/* cost: base status */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 /*
  * Payloads lie in blocks, and the message in the ring names its block. So a claim
  * holds no place in the order, and a kept message pins its block and nothing else.
@@ -376,3 +375,5 @@ int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, u
 	layer_payload(&p, b, data, len);
 	return reply_send(e, b, &p);
 }
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * Taking messages in. A poll goes round the circle and drains each inlet where
  * something has arrived; one comparison tells a plain message from everything
@@ -478,3 +477,5 @@ int tern_poll_replies(tern *t)
 						  KINDS_REPLIES); /* no deeper: reply handlers do not poll */
 	return poll_kinds(t, KINDS_REPLIES, "a poll for replies");
 }
+
+/* cost: base control */

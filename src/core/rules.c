@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 /* The rules of the model, checked where they are broken. tern(7) has the table. */
 #include "core/rules.h"
 
@@ -199,3 +198,5 @@ int rules_wait(struct endpoint *e, const char *what)
 		return rule_broken(RULE_HOLD, "%s was called under a hold, where nothing is handled", what);
 	return rc;
 }
+
+/* cost: protection control */

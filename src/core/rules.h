@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 /*
  * The rules of the model, each with its code and with what whoever breaks it is advised to do instead.
  * rules_test.c breaks each of them and follows the advice.
@@ -39,3 +38,5 @@ extern const struct rule_text rule_table[RULES];
 int rule_broken(enum rule r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif
+
+/* cost: protection control */

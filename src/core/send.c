@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base write */
 /* Sending, where the inline path does not apply: first contact, full rings, broken rules. */
 #include "core/send.h"
 
@@ -116,3 +115,5 @@ int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SI
 	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n, .n = n, .word = { TERN_SIX_VALUES_ } };
 	return send_reply(e, &p);
 }
+
+/* cost: base write */

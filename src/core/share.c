@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 #include "core/share.h"
 
 #include <errno.h>
@@ -105,3 +104,5 @@ void share_breathe(struct endpoint *e, uint64_t ns)
 	share_take(s);
 	s->depth = depth;
 }
+
+/* cost: protection control */

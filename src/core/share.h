@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 /*
  * An endpoint that several threads use, one call at a time. The lock is taken by the outermost
  * call or hold of a thread and given back by its end; a call that waits gives it back between
@@ -22,3 +21,5 @@ bool share_is_mine(const struct endpoint *e);
 void share_breathe(struct endpoint *e, uint64_t ns);
 
 #endif
+
+/* cost: protection control */

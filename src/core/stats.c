@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: statistics control */
 #include "core/stats.h"
 
 #include <errno.h>
@@ -314,3 +313,5 @@ int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out)
 				       .count = e->stats ? stats_get(&e->stats->time[bucket]) : 0 };
 	return 0;
 }
+
+/* cost: statistics control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: statistics control */
 /*
  * Counting. What a rank has sent follows from where its lanes stand, and what it has handled
  * is known once a batch; so nothing is counted for each message unless TERN_STATS asks for
@@ -68,3 +67,5 @@ int stats_open(struct endpoint *e);   /* begins to count, if TERN_STATS says so 
 void stats_close(struct endpoint *e); /* prints, if TERN_STATS says so */
 
 #endif
+
+/* cost: statistics control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 #include "core/stuck.h"
 
 #include <stdio.h>
@@ -72,3 +71,5 @@ void stuck_report(struct endpoint *e, const struct ladder *l, uint64_t ns)
 		   (unsigned long long)(ns / 1000000000), call, absent);
 	layers_report(e, 2);
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* A wait in words, for whoever looks at the job from outside, and for the user whose patience TERN_STUCK gives. */
 #ifndef TERN_CORE_STUCK_H
 #define TERN_CORE_STUCK_H
@@ -13,3 +12,5 @@ void stuck_call(const struct ladder *l, char *text, size_t room);
 void stuck_report(struct endpoint *e, const struct ladder *l, uint64_t ns);
 
 #endif
+
+/* cost: base control */

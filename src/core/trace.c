@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: statistics control */
 #include "core/trace.h"
 
 #include <errno.h>
@@ -376,3 +375,5 @@ void trace_close(struct endpoint *e)
 	e->trace = NULL;
 	trace_free(r);
 }
+
+/* cost: statistics control */

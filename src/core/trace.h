@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: statistics control */
 /*
  * Recording what an endpoint does, when TERN_TRACE says so.
  *
@@ -45,3 +44,5 @@ void trace_step(struct endpoint *e, struct ladder *l);
 void trace_stepped(struct endpoint *e);
 
 #endif
+
+/* cost: statistics control */

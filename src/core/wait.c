@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 #include "core/wait.h"
 
 #include <errno.h>
@@ -498,3 +497,5 @@ int tern_barrier(tern *t)
 		trace_barrier(e, RECORD_PASSED);
 	return rc;
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: fault status */
 #include "core/watchdog.h"
 
 #include <errno.h>
@@ -219,3 +218,5 @@ void watchdog_close(struct endpoint *e)
 	free(w);
 	e->watchdog = NULL;
 }
+
+/* cost: fault status */

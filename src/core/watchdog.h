@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: fault status */
 /*
  * A handler that does not return, or a hold that is not released, stops a rank and in the end its
  * job. Where TERN_WATCHDOG says how long either may last, a thread looks at each endpoint now and
@@ -25,3 +24,5 @@ tern_handler *watchdog_handler(struct endpoint *e, unsigned id, tern_handler *fn
 void watchdog_hold(struct endpoint *e);
 
 #endif
+
+/* cost: fault status */

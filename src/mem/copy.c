@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* Memory copy between any two places, and puts that end in a request. */
 #include <errno.h>
 #include <string.h>
@@ -101,3 +100,5 @@ void copy_register(struct endpoint *e)
 	layer_on(e, MEM_COPY, copy_asked);
 	layer_on(e, MEM_COPY_DONE, copy_ended);
 }
+
+/* cost: base control */

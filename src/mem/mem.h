@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 /* The memory layer's state in an endpoint, shared by its files. */
 #ifndef TERN_MEM_STATE_H
 #define TERN_MEM_STATE_H
@@ -248,3 +247,5 @@ void transfer_landed(struct transfer *x, int error); /* a chunk was acknowledged
 int transfer_for(struct mem *m, const struct runs *r, tern_addr source, uint32_t asker, uint32_t slot);
 
 #endif
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: fault control */
 /*
  * Transfers and atomics as messages: what every network can do, and what is left
  * on one machine when the kernel does not copy between processes.
@@ -219,3 +218,5 @@ void message_register(struct endpoint *e)
 	layer_on(e, MEM_AMO, amo_arrived);
 	layer_on(e, MEM_DONE, done_arrived);
 }
+
+/* cost: fault control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* Put and get in their forms. Everything is checked before a byte moves. */
 #include <errno.h>
 #include <string.h>
@@ -213,3 +212,5 @@ int tern_get_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
 	INSIDE struct door door = door_open(t);
 	return begin_pieces(mem_of(t), pieces, n, false, op);
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base read */
 /*
  * Communication segments. A segment's number holds its rank, its place in the table
  * and how often that place has been used, so a number that is stale or another
@@ -290,3 +289,5 @@ void segment_register(struct endpoint *e)
 	layer_on(e, MEM_REPLY_XFER, reply_xfer_arrived);
 	layer_on(e, MEM_REPLY_XFER4, reply_xfer4_arrived);
 }
+
+/* cost: base read */

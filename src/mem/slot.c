@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: fault control */
 #include "mem/slot.h"
 
 #include <errno.h>
@@ -212,3 +211,5 @@ bool slot_lost(struct mem *m)
 	}
 	return owed;
 }
+
+/* cost: fault control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: fault control */
 /*
  * What this rank has asked others for and not been answered. The number of a slot
  * travels in the request and comes back in the answer, never a pointer.
@@ -79,3 +78,5 @@ bool slot_again(const struct mem *m);  /* whether anything has to be */
 bool slot_lost(struct mem *m);
 
 #endif
+
+/* cost: fault control */

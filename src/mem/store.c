@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base status */
 /* One-way stores, counted where they land, as Split-C has them. */
 #include <errno.h>
 
@@ -85,3 +84,5 @@ int tern_store_sync_all(tern *t)
 	atomic_store(stored_at(m, m->rank), 0);
 	return tern_barrier(t); /* nobody stores anew before all counts are cleared */
 }
+
+/* cost: base status */

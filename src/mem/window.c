@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * Heaps of ranks that are reached over a network which moves memory by itself. What a rank may move there it learns by
  * asking: how much of the heap is committed, and its window. What lies beyond that goes by messages, whose owner checks it,
@@ -182,3 +181,5 @@ void window_register(struct endpoint *e)
 	layer_on(e, MEM_WINDOW, window_asked);
 	layer_on(e, MEM_WINDOW_IS, window_told);
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* What arrives: handed to the receive that waits for it, or written down until one comes. */
 #include <errno.h>
 #include <string.h>
@@ -323,3 +322,5 @@ void arrival_register(struct endpoint *e)
 	layer_on(e, MSG_EACH, each_arrived);
 	layer_on(e, MSG_RTS, rts_arrived);
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 #include "msg/layout.h"
 
 #include <errno.h>
@@ -111,3 +110,5 @@ void walk_scatter(struct walk *w, const char *bytes, size_t len)
 {
 	walk_copy(w, (char *)(uintptr_t)bytes, len, false);
 }
+
+/* cost: base control */

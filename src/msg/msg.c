@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* The layer itself. */
 #include "msg/msg.h"
 
@@ -178,3 +177,5 @@ const struct layer msg_layer = { .open = msg_open,
 				 .lost = msg_lost,
 				 .needs_anyone = msg_needs_anyone,
 				 .report = msg_report };
+
+/* cost: base control */

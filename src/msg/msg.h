@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * The state of sends and receives in an endpoint, and how they travel.
  *
@@ -230,3 +229,5 @@ void block_register(struct endpoint *e);
 void block_agreed(struct msg *m, uint32_t from, tern_id id, int error);
 
 #endif
+
+/* cost: base control */

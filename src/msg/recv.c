@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* Receives. */
 #include <errno.h>
 
@@ -399,3 +398,5 @@ int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelo
 	}
 	return rc ? rc : tern_probe(t, src, id, mask, env);
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* Sends. */
 #include <errno.h>
 #include <string.h>
@@ -470,3 +469,5 @@ int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *p
 	}
 	return 0;
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* The table of sends as programs see it, and taking sends back. */
 #include <errno.h>
 
@@ -169,3 +168,5 @@ void send_register(struct endpoint *e)
 {
 	layer_on(e, MSG_CANCEL, cancel_arrived);
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 #include "msg/table.h"
 
 #include "base/memory.h"
@@ -39,3 +38,5 @@ void table_free(struct table *t)
 {
 	memory_free(t->bucket);
 }
+
+/* cost: base control */

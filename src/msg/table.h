@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * Entries found by rank and id, in the order they came: a hash of lists. An entry costs what
  * those cost that share its bucket, whatever else is in the table.
@@ -54,3 +53,5 @@ static inline struct node *table_find(const struct table *t, uint32_t rank, tern
 }
 
 #endif
+
+/* cost: base control */

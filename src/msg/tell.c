@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: flow control */
 /* What a receiver tells a sender; with whatever it tells go the cells that may be filled again. */
 #include <errno.h>
 #include <string.h>
@@ -129,3 +128,5 @@ void tell_register(struct endpoint *e)
 {
 	layer_on(e, MSG_TELL, told);
 }
+
+/* cost: flow control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: buffer control */
 /*
  * A payload block: a line that says who may use it, then the bytes. Only the
  * owner takes a free block, so taking needs no read-modify-write; whoever the
@@ -62,3 +61,5 @@ static inline int pool_has(const struct pool *pool, const struct block *b)
 }
 
 #endif
+
+/* cost: buffer control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base status */
 #include "net/net.h"
 
 #include "base/world.h"
@@ -38,3 +37,5 @@ void circle_remove(struct site *site, struct tern_inlet *in)
 	in->hot = 0;
 	site->circle--;
 }
+
+/* cost: base status */

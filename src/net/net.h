@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base status */
 /*
  * The contract between the core and a network.
  *
@@ -230,3 +229,5 @@ void pool_reclaim(struct net *net, uint32_t rank);
 extern const struct net_ops *const net_table[];
 
 #endif
+
+/* cost: base status */

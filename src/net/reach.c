@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "net/reach.h"
 
 #include <dirent.h>
@@ -102,3 +101,5 @@ int reach_find(struct reach *r, struct job_head *head, const struct world *w)
 			head->machines);
 	return 0;
 }
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: buffer setup */
 #include "net/talk.h"
 
 #include <errno.h>
@@ -49,3 +48,5 @@ void pool_reclaim(struct net *net, uint32_t rank)
 		if (b->peer == rank && block_is(b, BLOCK_SENT))
 			block_set(b, BLOCK_FREE);
 }
+
+/* cost: buffer setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: flow control */
 #include "ring/ring.h"
 
 void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomic uint64_t *freed,
@@ -60,3 +59,5 @@ uint64_t inlet_lying(const struct tern_inlet *in)
 	}
 	return n;
 }
+
+/* cost: flow control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base write */
 #include "ring/ring.h"
 
 #include "base/wrap.h"
@@ -199,3 +198,5 @@ uint64_t lane_sent(const struct tern_lane *lane)
 {
 	return lane_count(lane) - ring_first_message();
 }
+
+/* cost: base write */

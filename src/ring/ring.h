@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base status */
 /*
  * A ring of lines with one producer (its lane) and one consumer (its inlet).
  *
@@ -123,3 +122,5 @@ static inline bool ring_wrapped(uint64_t head, uint64_t leaf)
 }
 
 #endif
+
+/* cost: base status */

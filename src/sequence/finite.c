@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * A block of known size. In full: ask whether there is room, send packets with their offsets, ask whether all have
  * come, send those again that have not. Plain: a head, which is accepted or refused while the data is already on its
@@ -421,3 +420,5 @@ void finite_close(struct sequence *q)
 	memory_free(q->in);
 	memory_free(q->out);
 }
+
+/* cost: base control */

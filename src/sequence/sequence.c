@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 #include "sequence/sequence.h"
 
 #include <errno.h>
@@ -78,3 +77,5 @@ const struct layer sequence_layer = {
 	.progress = sequence_progress,
 	.lost = sequence_lost,
 };
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * The protocols of Karamcheti and Chien's study: what the layer has in an endpoint.
  *
@@ -121,3 +120,5 @@ unsigned stream_progress(struct sequence *q); /* sends again what was not acknow
 void stream_close_all(struct sequence *q);
 
 #endif
+
+/* cost: base control */

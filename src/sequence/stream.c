@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * A stream of packets. In full each has a number; it is kept until it is acknowledged, each by itself or a group at
  * once, and sent again when that takes too long, by any poll of the sender's endpoint. One that comes early waits in its
@@ -382,3 +381,5 @@ void stream_close_all(struct sequence *q)
 	for (unsigned id = 0; id < TERN_SEQUENCES_MAX; id++)
 		memory_free(q->stream[id].in);
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 #include "service/flow.h"
 
 #include <errno.h>
@@ -60,3 +59,5 @@ int flow_choose(struct packet_net *n)
 	n->services |= (unsigned)i << FLOW_SHIFT;
 	return 0;
 }
+
+/* cost: base control */

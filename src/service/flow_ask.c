@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: flow control */
 /*
  * Asking first. A sender says how many messages and payloads it has, since ever, and sends them when its receiver has
  * permitted that; the receiver permits when it has room for all of it. There is one question at a time for
@@ -236,3 +235,5 @@ const struct service flow_reserve = {
 	.up = ask_up,
 	.tick = reserve_tick,
 };
+
+/* cost: flow control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: flow control */
 /*
  * Credits. Every packet tells its receiver what may be sent back: how many leaves of our rings are free again, and
  * how many payloads may be begun. Both count from the beginning, so a grant that is lost or doubled does no harm. A
@@ -148,3 +147,5 @@ const struct service flow_credit = {
 	.up = credit_up,
 	.tick = credit_tick,
 };
+
+/* cost: flow control */

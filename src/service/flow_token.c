@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: flow control */
 /*
  * Tokens, as in the pipes of the SP2. A sender has a few for each stream; a packet that begins messages costs one, and
  * begins so few that the receiver has room for as many packets as there are tokens. A token goes back when all
@@ -161,3 +160,5 @@ const struct service flow_token = {
 	.up = token_up,
 	.tick = token_tick,
 };
+
+/* cost: flow control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: flow control */
 /*
  * Sending without asking. A receiver takes what it has room for, and refuses the rest; it says how many messages it
  * has taken, since ever, and a packet says how many were sent before it, so what follows something refused is
@@ -281,3 +280,5 @@ static uint64_t try_tick(struct path *p, uint64_t now)
 const struct service flow_return = { .name = "return", TRIES };
 const struct service flow_drop = { .name = "drop", TRIES };
 const struct service flow_nack = { .name = "nack", TRIES };
+
+/* cost: flow control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: order control */
 #include <string.h>
 
 #include "base/memory.h"
@@ -127,3 +126,5 @@ const struct service order_service = {
 	.up = order_up,
 	.tick = order_tick,
 };
+
+/* cost: order control */

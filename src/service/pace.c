@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: fault control */
 #include "service/pace.h"
 
 enum {
@@ -222,3 +221,5 @@ uint64_t pace_patience(const struct pace *p)
 	uint64_t ns = p->smooth + (more > p->smooth ? more : p->smooth);
 	return ns < LEAST_NS ? LEAST_NS : ns;
 }
+
+/* cost: fault control */

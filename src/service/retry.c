@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: fault control */
 /*
  * Every packet has a number; its receiver says which have come: all below `expected`, and a bit for each of those
  * above. That goes with whatever the receiver sends anyway, and in a packet of its own when it has nothing to
@@ -467,3 +466,5 @@ const struct service retry_service = {
 	.up = retry_up,
 	.tick = retry_tick,
 };
+
+/* cost: fault control */

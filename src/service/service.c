@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 #include "service/service.h"
 
 #include <errno.h>
@@ -126,3 +125,5 @@ uint64_t service_tick(struct path *p, uint64_t now)
 	}
 	return first;
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 #include "spawn/context.h"
 
 #include <errno.h>
@@ -350,3 +349,5 @@ static bool turns_over(void)
 static const struct turns turns = {
 	.idle = turns_idle, .bounded = turns_bounded, .over = turns_over, .pass = context_pass
 };
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * Contexts, and who runs in them when.
  *
@@ -51,3 +50,5 @@ void context_pass(struct endpoint *e, struct ladder *l, unsigned handled);
 void context_free(struct spawn *s);
 
 #endif
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * Creating threads. A creation has a ticket from the call until its thread has ended. Its message is sent
  * at once if there is a credit for its rank, nothing waits before it, and sending is allowed
@@ -402,3 +401,5 @@ int tern_join(tern *t, tern_thread *thread, uint64_t *result)
 		*result = thread->result;
 	return 0;
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* Threads that have been created here and wait for a place to run in, in the order in which they came. */
 #include <errno.h>
 #include <stdlib.h>
@@ -73,3 +72,5 @@ void inbox_answer(struct spawn *s, const struct creation *c, int rc, uint64_t re
 	if (!s->e->site.peer[c->from].lost)
 		layer_words(s->e, c->from, SPAWN_DONE, label_word(c->label), (uint64_t)rc, result, 0, 0, 0);
 }
+
+/* cost: base control */

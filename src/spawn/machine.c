@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* The switch in assembly, for the processors it is written for. */
 #include "spawn/machine.h"
 
@@ -168,3 +167,5 @@ void native_make(struct machine *m, void *stack, size_t size, machine_entry *ent
 }
 
 #endif
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * What a thread that does not run is: a stack pointer. Everything else that must survive lies on its
  * stack, where whoever switched away from it has put it.
@@ -44,3 +43,5 @@ void portable_switch(struct machine *from, const struct machine *to);
 #endif
 
 #endif
+
+/* cost: base control */

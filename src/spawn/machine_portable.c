@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* The switch for every other processor: <ucontext.h>, which keeps its record on the stack that it leaves. */
 #include <stdint.h>
 #include <ucontext.h>
@@ -40,3 +39,5 @@ void portable_switch(struct machine *from, const struct machine *to)
 	from->sp = &here;
 	swapcontext(&here, to->sp);
 }
+
+/* cost: base control */

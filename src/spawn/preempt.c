@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 #include "spawn/preempt.h"
 
 #include <elf.h>
@@ -180,3 +179,5 @@ void preempt_end(struct spawn *s)
 	slices.home = NULL;
 	timer_delete(slices.timer);
 }
+
+/* cost: base control */

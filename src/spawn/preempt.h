@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * Slices. A thread that only computes is preempted, so that it keeps neither its rank's messages nor the other
  * threads waiting for good.
@@ -32,3 +31,5 @@ void preempt_watch(struct spawn *s);
 void preempt_end(struct spawn *s);
 
 #endif
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* The layer itself, and what a thread can ask about itself. */
 #include "spawn/spawn.h"
 
@@ -214,3 +213,5 @@ unsigned tern_thread_limit(const tern *t)
 {
 	return spawn_of(t)->limit;
 }
+
+/* cost: base control */

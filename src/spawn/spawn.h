@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * The spawn layer's state in an endpoint. A thread is two messages: CREATE, which its creator sends, and
  * DONE, which its rank sends when it has ended.
@@ -141,3 +140,5 @@ bool inbox_take(struct spawn *s, struct creation *c);
 void inbox_answer(struct spawn *s, const struct creation *c, int rc, uint64_t result);
 
 #endif
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base call */
 #include "tools/cost_operation.h"
 
 #include <errno.h>
@@ -565,3 +564,5 @@ void bench_align(struct bench *b)
 		tern_poll(b->t[COST_DESTINATION]);
 	} while (lane->tail != lane->base);
 }
+
+/* cost: base call */

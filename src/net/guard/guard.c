@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 #include "net/guard/guard.h"
 
 #include <errno.h>
@@ -302,3 +301,5 @@ const struct guard_ops guard_ops = {
 	.unseal = guard_unseal,
 	.close = guard_close,
 };
+
+/* cost: protection control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 #include "net/guard/mode.h"
 
 #include <errno.h>
@@ -21,3 +20,5 @@ int guard_mode_read(enum guard_mode *mode)
 		}
 	return error_set(-EINVAL, "TERN_PROTECT is '%s'; it can be auto, none, auth or encrypt", text);
 }
+
+/* cost: protection control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "net/ofi/fabric.h"
 
 #include <errno.h>
@@ -113,3 +112,5 @@ int fabric_register(struct fabric *f, void *base, size_t bytes, uint64_t access,
 		fi_close(&(*out)->fid);
 	return rc;
 }
+
+/* cost: base setup */

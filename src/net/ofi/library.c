@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "net/ofi/library.h"
 
 #include <dlfcn.h>
@@ -71,3 +70,5 @@ void library_signals_restore(struct library_signals *s)
 			sigaction(i, &s->action[i], NULL);
 	free(s);
 }
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "net/ofi/ofi.h"
 
 #include <errno.h>
@@ -106,3 +105,5 @@ int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct n
 	*out = &o->packet.net;
 	return 0;
 }
+
+/* cost: base setup */

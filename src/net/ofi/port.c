@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base write */
 #include "net/ofi/port.h"
 
 #include <arpa/inet.h>
@@ -541,3 +540,5 @@ int port_address(struct port *p, unsigned char *address, size_t most)
 				 fabric_name(&p->fabric), len, most);
 	return (int)len;
 }
+
+/* cost: base write */

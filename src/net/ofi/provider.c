@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "net/ofi/provider.h"
 
 #include <errno.h>
@@ -159,3 +158,5 @@ int provider_find(const struct library *l, const char *name, uint64_t also, stru
 		}
 	return *out ? 0 : provider_none(l, name);
 }
+
+/* cost: base setup */

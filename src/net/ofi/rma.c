@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base write */
 /* Memory of peers, read and written by the provider. */
 #include <errno.h>
 
@@ -111,3 +110,5 @@ static unsigned rma_ended(struct net *net, struct moved *m, unsigned n)
 }
 
 const struct net_rma ofi_rma = { .expose = rma_expose, .move = rma_move, .ended = rma_ended };
+
+/* cost: base write */

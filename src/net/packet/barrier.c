@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /*
  * The barrier by messages, among machines. A rank that comes to it goes through these stages:
  *
@@ -210,3 +209,5 @@ bool packet_passed(struct net *net, uint64_t ticket)
 	barrier_tell(n);
 	return n->barrier.told >= ticket;
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 /*
  * The wire's descriptor calls a program that computes, by its signal. It does so for every datagram, so whoever
  * polls turns it off first, and it is turned on by whoever goes: a burst costs one signal, or a few.
@@ -41,3 +40,5 @@ void call_off(struct packet_net *n)
 	n->call.on = false;
 	call_set(n->wire->ops->descriptor(n->wire), false);
 }
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base read */
 /*
  * Records become messages. This reads bytes that came over a network, so it believes nothing: a packet
  * is looked through from end to end before anything of it is used, and is taken whole or not at all.
@@ -358,3 +357,5 @@ struct landing landing_take_each(struct path *p, const struct arrival *a, unsign
 	packet_put(p, *a, l.taken);
 	return l;
 }
+
+/* cost: base read */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base status */
 /* The contract of net.h, for every network of packets. */
 #include "net/packet/packet.h"
 
@@ -472,3 +471,5 @@ void packet_close(struct net *net)
 	packet_leave(packet_of(net));
 	packet_dispose(packet_of(net));
 }
+
+/* cost: base status */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 /*
  * Networks of packets. The core writes messages into a ring and reads messages from a ring, as on shared memory;
  * here both rings are private, and this is their other end:
@@ -478,3 +477,5 @@ void barrier_tell(struct packet_net *n); /* after a flush: whether our part in i
 	.close = packet_close
 
 #endif
+
+/* cost: base setup */

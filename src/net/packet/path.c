@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include <sys/mman.h>
 
 #include "net/packet/packet.h"
@@ -264,3 +263,5 @@ void path_stir(struct path *p)
 	p->stirred = true;
 	p->net->stirred[p->net->stirs++] = p->rank;
 }
+
+/* cost: base setup */

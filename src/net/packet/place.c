@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base read */
 #include "net/packet/packet.h"
 
 /* Over a turn, or the rest of a line that is padded, as the ring's consumer would go. */
@@ -33,3 +32,5 @@ const tern_msg *place_look_on(const struct out *o, struct place *p)
 			return NULL;
 	}
 }
+
+/* cost: base read */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base control */
 /* Packets leave in batches and come in batches; in between, whoever has something to do is looked after. */
 #include "base/clock.h"
 #include "net/packet/packet.h"
@@ -175,3 +174,5 @@ uint64_t post_due(struct packet_net *n)
 		due = n->now + CARD_NS;
 	return due < wire ? due : wire;
 }
+
+/* cost: base control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base write */
 /*
  * Messages become records: a head of 16 bits, the words, and what a payload has in this packet. A payload
  * that does not fit goes on in the next packet, in a record without words. Lap and source are
@@ -329,3 +328,5 @@ void record_acked(struct path *p, const struct slice *s)
 			atomic_store_explicit(o->freed, s->to[stream].leaf, memory_order_release);
 	}
 }
+
+/* cost: base write */

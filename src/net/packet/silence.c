@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: fault status */
 /*
  * Peers that do not answer. A peer owes an answer while something sent to it is not acknowledged; where nothing is acknowledged, it is
  * asked from time to time. After TERN_KEEPALIVE seconds the user is told, and told again when the peer is back. The peer may compute, or
@@ -287,3 +286,5 @@ void silence_told(struct path *p)
 	if (p->net->confirms && !p->silence.lossy)
 		p->silence.lossy = p->net->now;
 }
+
+/* cost: fault status */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "net/packet/terms.h"
 
 #include <errno.h>
@@ -125,3 +124,5 @@ int terms_check(const struct packet_net *n, uint32_t rank)
 	return strange(rank, t, "the protection", protections[t->protects % PROTECTIONS],
 		       protections[n->terms.protects % PROTECTIONS], "TERN_PROTECT");
 }
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: protection control */
 /*
  * A rank may send before its card has come to us: the launcher carries cards, and may be slower than the network. Who sent it
  * cannot be known then. Where things are sent again that is a loss like any other; on a wire that is reliable
@@ -111,3 +110,5 @@ void unmet_close(struct packet_net *n)
 {
 	unmet_free(n->unmets);
 }
+
+/* cost: protection control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: fault status */
 #include "net/self/self.h"
 
 #include <errno.h>
@@ -162,3 +161,5 @@ int self_open(struct net **out, struct site *site)
 	*out = &s->net;
 	return 0;
 }
+
+/* cost: fault status */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "net/shm/commit.h"
 
 #include <errno.h>
@@ -107,3 +106,5 @@ int job_commit(struct job *j, size_t at, size_t bytes, const char *what)
 	job_dump(j, at, bytes);
 	return 0;
 }
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 /* Pages of a job's memory: whether there are any, and which of them a core dump has. */
 #ifndef TERN_NET_SHM_COMMIT_H
 #define TERN_NET_SHM_COMMIT_H
@@ -15,3 +14,5 @@ int commit_core(bool *all);
 void commit_dump(struct job *j, size_t front, bool all);
 
 #endif
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "net/shm/job.h"
 
 #include <errno.h>
@@ -419,3 +418,5 @@ int job_rank_check(const struct job *j, uint32_t rank)
 	return error_set(-EOWNERDEAD, "rank %u is dead: it ended with exit status %d", rank,
 			 WEXITSTATUS(status));
 }
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 /* Names of handlers in the job's memory, for whoever looks at it from outside. */
 #include <string.h>
 
@@ -43,3 +42,5 @@ bool job_name_get(const struct job *j, unsigned id, char text[JOB_NAME])
 	text[JOB_NAME - 1] = '\0';
 	return job_name_in(text) == text; /* the memory may have been written over */
 }
+
+/* cost: base setup */

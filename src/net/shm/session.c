@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 /* Sessions of a job: ranks open and leave, and the last to leave makes the memory new for the next one. */
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -222,3 +221,5 @@ uint64_t job_rank_passed(const struct job *j, uint32_t rank)
 		return atomic_load(&j->rank[rank].passed);
 	return theirs > session ? atomic_load(&j->rank[rank].passed_before) : 0;
 }
+
+/* cost: base setup */

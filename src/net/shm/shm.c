@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "net/shm/shm.h"
 
 #include <errno.h>
@@ -425,3 +424,5 @@ int shm_open_rank(struct net **out, struct site *site, struct job *job)
 	*out = &s->net;
 	return 0;
 }
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: statistics control */
 /*
  * What a rank shows of itself, in the job's memory. Only that rank writes it, with plain
  * stores, so whoever maps the job can read it at any time and disturbs nobody.
@@ -179,3 +178,5 @@ void pulse_go(struct pulse *p); /* it does not wait any more */
 extern const char *const pulse_names[PULSE_COUNTS];
 
 #endif
+
+/* cost: statistics control */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "net/udp/loopback.h"
 
 #include <errno.h>
@@ -58,3 +57,5 @@ void loopback_warn(const struct job *job, uint32_t rank, const struct card *card
 		"address of a network that the machines share",
 		rank, TERMS_HOST_MOST, t->host, address_text(&card->address, text));
 }
+
+/* cost: base setup */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base write */
 #include "net/udp/socket.h"
 
 #include <errno.h>
@@ -494,3 +493,5 @@ int socket_open(struct wire **out, struct job *job, uint32_t size, struct sockad
 	*out = &s->wire;
 	return 0;
 }
+
+/* cost: base write */

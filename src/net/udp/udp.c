@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cost: base setup */
 #include "net/udp/udp.h"
 
 #include <errno.h>
@@ -76,3 +75,5 @@ int udp_open_rank(struct net **out, struct site *site, struct job *job, struct n
 	*out = &n->net;
 	return 0;
 }
+
+/* cost: base setup */
