@@ -49,7 +49,7 @@ sentence "a rank that computes while another waits for room is named, with what 
 job_start 2 room
 ask_until '^in short: rank 0 waits for rank 1, which computes and does not poll' why "$job"
 check_out '^  rank 0 .* in a request to rank 1: ring full; at least [0-9]+ messages'
-check_out '^  rank 1 .*; at least [1-9][0-9]+ messages wait to be handled by it'
+check_out '^  rank 1 .*; at least [1-9][0-9]+ messages wait to be handled by it, the last for handler [a-z]+ [0-9]+ \([a-z_]+\)'
 job_end
 
 sentence "with statistics on, that is known exactly: three leaves of 127 lines at least, and some of a fourth"

@@ -32,7 +32,7 @@ struct top_packets {
 /* One handler, at all ranks that count. */
 struct top_handler {
 	unsigned id;
-	char name[64];
+	char name[HANDLER_TEXT];
 	uint64_t messages, bytes, timed, ticks; /* since the job began */
 	double rate, byte_rate;                 /* per second */
 	double mean_ns;

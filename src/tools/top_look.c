@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/tick.h"
-#include "core/label.h"
 #include "tools/top.h"
 
 bool top_open(struct top *t, pid_t pid)
@@ -41,14 +40,6 @@ bool top_over(const struct top *t)
 }
 
 /* -- Handlers ------------------------------------------------------------------------------ */
-
-static void handler_name(const struct top *t, struct top_handler *h)
-{
-	char number[24], name[JOB_NAME];
-	label_number(h->id, number, sizeof number);
-	bool named = job_name_get(&t->watch.job, h->id, name);
-	snprintf(h->name, sizeof h->name, named ? "%s (%s)" : "%s", number, name);
-}
 
 static void handler_sum(const struct top *t, unsigned id, struct top_handler *out)
 {
@@ -107,7 +98,7 @@ static void handlers_look(struct top *t)
 		handler_sum(t, id, h);
 		if (!h->messages)
 			continue;
-		handler_name(t, h);
+		watch_handler(&t->watch, h->id, h->name);
 		h->rate = handler_rate(t, h->messages, before->messages);
 		h->byte_rate = handler_rate(t, h->bytes, before->bytes);
 		h->mean_ns = h->timed ? (double)h->ticks * tick / (double)h->timed : 0;

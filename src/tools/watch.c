@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "core/label.h"
 #include "net/talk.h"
 
 enum { LOOKS = 6, LOOK_NS = 1000000, REQUEST_BYTES = RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE };
@@ -24,6 +25,7 @@ struct stroll {
 	uint64_t leaf, first;  /* where it is, where it began */
 	size_t at;             /* bytes from the ring's beginning */
 	uint64_t count, later; /* messages, and those of them behind the first leaf */
+	unsigned last;         /* handler of the last one */
 };
 
 /* False when nothing more lies there. */
@@ -44,6 +46,7 @@ static bool stroll_step(struct stroll *s)
 	if (!(head & TERN_HEAD_CONTROL)) {
 		s->count++;
 		s->later += s->leaf > s->first;
+		s->last = (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
 	}
 	s->at = head & TERN_HEAD_PIECE ? s->at + TERN_PIECE : line;
 	return true;
@@ -63,19 +66,26 @@ static struct stroll stroll_begin(const struct watch *w, const struct talk *k, u
 	return s;
 }
 
-uint64_t watch_queue(const struct watch *w, uint32_t from, uint32_t to, bool *exact)
+struct queue watch_queue(const struct watch *w, uint32_t from, uint32_t to)
 {
-	*exact = true;
+	bool exact;
 	if (!atomic_load_explicit(&w->job.begun[to * w->job.heed_row + from], memory_order_acquire))
-		return 0;
+		return (struct queue){ .exact = true };
 	const char *at = w->job.base + job_talk_at(&w->job, from, to);
-	struct stroll s = stroll_begin(w, (const struct talk *)(const void *)at, from, to, exact);
+	struct stroll s = stroll_begin(w, (const struct talk *)(const void *)at, from, to, &exact);
 	size_t most = RING_LEAVES * REQUEST_LEAF_LINES * (TERN_LINE / TERN_PIECE);
 	for (size_t i = 0; i < most && stroll_step(&s); i++)
 		;
-	if (!s.count)
-		*exact = true;
-	return *exact ? s.count : s.later;
+	exact |= !s.count;
+	return (struct queue){ exact ? s.count : s.later, exact, s.last };
+}
+
+void watch_handler(const struct watch *w, unsigned id, char text[HANDLER_TEXT])
+{
+	char number[24], name[JOB_NAME];
+	label_number(id, number, sizeof number);
+	bool named = job_name_get(&w->job, id, name);
+	snprintf(text, HANDLER_TEXT, named ? "%s (%s)" : "%s", number, name);
 }
 
 /* -- Ranks ------------------------------------------------------------------------------- */
@@ -84,9 +94,10 @@ static void sight_queue(const struct watch *w, uint32_t rank, struct sight *s)
 {
 	s->queue_exact = true;
 	for (uint32_t from = 0; from < w->job.size; from++) {
-		bool exact;
-		s->queue += watch_queue(w, from, rank, &exact);
-		s->queue_exact &= exact;
+		struct queue q = watch_queue(w, from, rank);
+		s->queue += q.count;
+		s->queue_exact &= q.exact;
+		s->queue_last = q.count ? q.last : s->queue_last;
 	}
 }
 

@@ -35,7 +35,8 @@ struct sight {
 	bool waits;
 	struct plight plight; /* if it waits */
 	uint64_t queue;       /* messages that have arrived and that it has not handled, */
-	bool queue_exact;     /* or at least so many */
+	bool queue_exact;     /* or at least so many, */
+	unsigned queue_last;  /* and the handler that one of the last is for */
 	uint64_t sent, bytes; /* handled by ranks that count */
 };
 
@@ -51,8 +52,16 @@ uint64_t sight_dropped(const struct sight *s);
 /* Looks at all ranks; several times within some milliseconds, because waits are shown by fits. */
 void watch_look(const struct watch *w, struct sight *sight);
 
-/* Requests from `from` that `to` has not handled; *exact unless it is only known to be so many at least. */
-uint64_t watch_queue(const struct watch *w, uint32_t from, uint32_t to, bool *exact);
+/* Requests from one rank that another has not handled. */
+struct queue {
+	uint64_t count;
+	bool exact;    /* or at least so many */
+	unsigned last; /* the handler that the last one is for */
+};
+struct queue watch_queue(const struct watch *w, uint32_t from, uint32_t to);
+/* "message 3 (on_push)" */
+enum { HANDLER_TEXT = 24 + JOB_NAME + 4 };
+void watch_handler(const struct watch *w, unsigned id, char text[HANDLER_TEXT]);
 
 /* The statistics of a rank, or NULL if it does not count. */
 const struct stats *watch_stats(const struct watch *w, uint32_t rank);

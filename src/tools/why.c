@@ -113,9 +113,13 @@ static void ranks_print(FILE *to, const struct why *w, choose *chosen, uint32_t 
 static void line_queue(const struct why *w, uint32_t r)
 {
 	const struct sight *s = &w->now[r];
-	if (s->queue)
-		printf("; %s%llu messages wait to be handled by it", s->queue_exact ? "" : "at least ",
-		       (unsigned long long)s->queue);
+	char handler[HANDLER_TEXT];
+	if (!s->queue)
+		return;
+	watch_handler(w->watch, s->queue_last, handler);
+	printf("; %s%llu message%s to be handled by it, the last for handler %s",
+	       s->queue_exact ? "" : "at least ", (unsigned long long)s->queue,
+	       s->queue == 1 ? " waits" : "s wait", handler);
 }
 
 /* What a network of packets has to repair, or to keep away, in the meantime. */
@@ -135,12 +139,13 @@ static void line_packets(const struct why *w, uint32_t r)
 static void line_room(const struct why *w, uint32_t r)
 {
 	const struct sight *s = &w->now[r];
-	bool exact;
+	char handler[HANDLER_TEXT];
 	if (!s->plight.known || !strstr(s->plight.text, "ring full"))
 		return;
-	uint64_t queue = watch_queue(w->watch, r, s->plight.whom, &exact);
-	printf("; %s%llu messages of its are not handled there", exact ? "" : "at least ",
-	       (unsigned long long)queue);
+	struct queue q = watch_queue(w->watch, r, s->plight.whom);
+	watch_handler(w->watch, q.last, handler);
+	printf("; %s%llu messages of its are not handled there, the last for handler %s",
+	       q.exact ? "" : "at least ", (unsigned long long)q.count, handler);
 }
 
 static void line_wait(const struct why *w, uint32_t r)
@@ -320,6 +325,11 @@ static void json_rank(struct json *j, const struct why *w, uint32_t r)
 	json_whole(j, "holds", s->hold);
 	json_whole(j, "queue", s->queue);
 	json_truth(j, "queue_exact", s->queue_exact);
+	if (s->queue) {
+		char handler[HANDLER_TEXT];
+		watch_handler(w->watch, s->queue_last, handler);
+		json_text(j, "queue_last", handler);
+	}
 	json_whole(j, "handled", s->served);
 	for (int i = PULSE_PACKETS; i < PULSE_COUNTS; i++)
 		json_whole(j, pulse_names[i], s->count[i]);
