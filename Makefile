@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 
-.PHONY: all build demo test test-fast test-aarch64 soak install format clean help
+.PHONY: all build demo test test-all test-fast test-aarch64 soak install format clean help
 .NOTPARALLEL:
 
 all: build ## build the library, the command and the examples into build/
@@ -21,9 +21,13 @@ demo: ## build, run an example on 4 ranks, measure this machine
 	@scripts/demo.sh
 	@scripts/left_out.sh build "make demo"
 
-test: ## every test, in every build; the last line counts them
+test: ## all tests but the slow ones; the last line counts them
 	@scripts/need.sh test
-	@scripts/test.sh dev sanitize tsan clang noinline lean aarch64
+	@scripts/test.sh dev
+
+test-all: ## the slow tests, then the tests of every other build: sanitizers, clang, aarch64
+	@scripts/need.sh test
+	@scripts/test.sh slow sanitize tsan clang noinline lean aarch64
 
 test-fast: ## the inner loop: the quick tests of the dev build
 	@scripts/test.sh fast
@@ -33,7 +37,7 @@ test-aarch64: ## the unit tests on aarch64, under qemu
 	@scripts/test.sh aarch64
 
 soak: ## the tests that run for long
-	@scripts/test.sh soak fuzz-soak
+	@scripts/test.sh soak matrix fuzz-soak
 
 install: build ## install into PREFIX (/usr/local), below DESTDIR if given
 	@$(CMAKE) --install build >/dev/null

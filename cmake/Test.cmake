@@ -12,7 +12,7 @@
 #              NAME@interrupt, labelled by-thread and by-interrupt. Tests of the core have it without asking,
 #              unless they say ONE_MODE because they choose for themselves
 # LABELS l...  inline is set here, for tests that call what programs have inline: the noinline build has only those.
-#              soak: only `make soak`. slow, perf: not in test-fast and not under sanitizers.
+#              soak: only `make soak`. slow, perf: in `make test-all`, not in `make test` and not under sanitizers.
 #              once: in the dev build alone (what it checks does not depend on the build)
 #
 # Exit status 0 is a pass, 77 a skip, anything else a failure.

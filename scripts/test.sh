@@ -11,8 +11,8 @@ export MAKEFLAGS=--no-print-directory # not the flags of the make that called
 passed=0 failed=0 skipped=0
 broken=()
 
-# What each suite builds (a preset), and which of the tests it runs. dev has them all. What another compiler, sanitizer or
-# processor may see differently is run there once more:
+# What each suite builds (a preset), and which of the tests it runs. dev and slow have them all; slow visits a sample of each
+# matrix, matrix all of it. What another compiler, sanitizer or processor may see differently is run there once more:
 #   sanitize   everything in one way of delivery, the core in each, numbers that wrap, and libFuzzer's targets: bytes and lengths
 #   tsan       what is made of threads and processes, polled and by thread: who writes what when
 #   clang      the parts one by one, and
@@ -22,7 +22,7 @@ broken=()
 # Not what depends on the clock (perf), on the text of sources (once), or repeats a program over each network (slow).
 suite_preset() {
 	case $1 in
-	fast | soak) echo dev ;;
+	fast | slow | soak | matrix) echo dev ;;
 	fuzz-soak) echo sanitize ;;
 	*) echo "$1" ;;
 	esac
@@ -37,7 +37,9 @@ suite_targets() {
 }
 suite_select() {
 	case $1 in
-	dev) echo -LE 'soak' ;;
+	dev) echo -LE 'soak|slow|perf' ;;
+	slow) echo -L 'slow|perf' -LE 'soak' ;;
+	matrix) echo -L 'slow' -LE 'soak' ;;
 	fast | sanitize) echo -LE 'soak|slow|perf|once' -E '^tests/.*@' ;;
 	soak) echo -L 'soak' ;;
 	fuzz-soak) echo -L 'fuzz-soak' ;;
@@ -79,6 +81,7 @@ run() { # SUITE
 	dir=build-$preset
 	[[ $preset == dev ]] && dir=build
 	[[ $preset == tsan ]] && around=(unrandomized)
+	[[ $1 == slow ]] && around=(env "TEST_SAMPLE=${TEST_SAMPLE:-$RANDOM}")
 	report=$PWD/$dir/report-$1.xml
 
 	echo "== $1"

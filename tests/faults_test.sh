@@ -4,6 +4,7 @@
 # What happens to a rank, over each network and under each launcher: the others are told what the table in tern(7) says,
 # or are told nothing, and go on. Rows that need a cable to be pulled, or a launcher to be killed, are elsewhere: tests/promises_test.sh.
 . tests/launch_frame.sh
+. tests/sample.sh
 
 ranks=$bin/fault_ranks n=4
 export TERN_GRACE=100 TERN_KEEPALIVE=30 TERN_JOIN=60 # milliseconds, and seconds
@@ -75,6 +76,7 @@ launcher_killed() {
 }
 column() { # WHERE
 	where="$1, $TERN_NET"
+	sampled "$where" || return
 	sentence "$where: a rank that dies, fails, ends, closes, dies in its close, or is stopped"
 	dead die
 	dead fail
@@ -89,6 +91,7 @@ column() { # WHERE
 }
 own_column() { # WHERE: with a launcher of Tern's, ranks wait for nobody when they open
 	column "$1"
+	sampled "$where, open" || return
 	sentence "$where: a rank that dies before it opens or while it does, and a launcher that is killed"
 	dead early
 	for delay in 0 200 2000 20000; do dead join $delay; done
@@ -112,6 +115,7 @@ if command -v mpirun.openmpi >/dev/null && usable PMIx; then
 	for TERN_NET in shm "${networks[@]}"; do
 		launcher=(mpirun.openmpi --oversubscribe --enable-recovery)
 		column mpirun
+		sampled "$where, join" || continue
 		sentence "$where: a rank that dies while it joins"
 		for delay in 1000 30000 60000 100000; do dead_joining $delay; done
 	done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 200 LOCK launch LABELS once
+# ctest: TIMEOUT 200 LOCK launch LABELS slow once
 # `tern run --hosts`, through a real sshd that the test starts on this machine for itself.
 . tests/launch_frame.sh
 need ssh openssh-client

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 300 LOCK launch LABELS once
+# ctest: TIMEOUT 300 LOCK launch LABELS slow once
 # Jobs over several hosts. The hosts are network namespaces with a switch between them: their ranks share no memory,
 # and each has its own loopback, its own address, and a cable that can be pulled.
 . tests/launch_frame.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: LABELS once
+# ctest: LABELS slow once
 # The man pages are well formed, complete, true to the header and the code, and their examples run.
 set -uo pipefail
 

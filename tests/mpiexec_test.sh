@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 300 LOCK launch LABELS once
+# ctest: TIMEOUT 300 LOCK launch LABELS slow once
 # Programs under MPICH's mpiexec, which speaks PMI-1.
 . tests/launch_frame.sh
 need mpiexec.hydra mpich

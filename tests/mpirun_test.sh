@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 600 LOCK launch LABELS once
+# ctest: TIMEOUT 600 LOCK launch LABELS slow once
 # Programs under Open MPI's mpirun, which speaks PMIx.
 . tests/launch_frame.sh
 need mpirun.openmpi openmpi-bin

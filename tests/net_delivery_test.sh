@@ -3,6 +3,7 @@
 # ctest: TIMEOUT 600 LOCK net LABELS slow by-interrupt
 # Over UDP a communication thread, or interrupts, deliver what polls deliver, with and without faults.
 set -uo pipefail
+. tests/sample.sh
 
 chosen=(delivery_test agent_test interrupt_test) # these choose the way of delivery themselves
 programs=(lost_test attach_test legal_test match_test handles_test session_test fail_test access_test chain_test)
@@ -16,6 +17,7 @@ if [[ $("$TERN_BIN/tern" info) != *"udp            usable"* ]]; then
 	exit 77
 fi
 try() { # WORDS PROGRAM
+	sampled "${1%seed=*}" "$2" || return
 	# shellcheck disable=SC2086 # words are settings
 	if env TERN_NET=udp TERN_SIGNAL=40 $1 timeout 300 "$TERN_BIN/$2" >"$log" 2>&1; then
 		echo "ok   $2 $1"

@@ -3,6 +3,7 @@
 # ctest: TIMEOUT 900 LOCK net LABELS slow
 # net_job_test.sh [NETWORK...]: programs that know nothing of networks pass over others what they pass over shared memory.
 set -uo pipefail
+. tests/sample.sh
 
 # Of these the kernel's copy, which no network has, is left out.
 mem_mix="mem_mix_test whatever_is_put_and_got_by_messages_every_byte_is_where_it_belongs
@@ -33,6 +34,7 @@ on() { # NETWORK PROGRAM...
 	fi
 	ran=1
 	for program; do
+		sampled "$net" "$program" || continue
 		# shellcheck disable=SC2086 # a program and the tests of it
 		if TERN_NET=$net timeout 300 "$TERN_BIN"/$program >"$log" 2>&1; then
 			echo "ok   $net: $program"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 600 LOCK launch LABELS once
+# ctest: TIMEOUT 600 LOCK launch LABELS slow once
 # Programs under a real Slurm, whose daemons run on this machine for as long as the test: with PMIx, with
 # PMI-2, and with neither.
 . tests/launch_frame.sh
