@@ -26,9 +26,9 @@ endmacro()
 # The same of the command's.
 macro(tern_ofi_tools files)
 	if(ofi_lacks)
-		list(REMOVE_ITEM ${files} src/tools/perf_fabric.c)
+		list(REMOVE_ITEM ${files} src/tools/perf/fabric.c)
 	else()
-		list(REMOVE_ITEM ${files} src/tools/perf_fabric_lacking.c)
+		list(REMOVE_ITEM ${files} src/tools/perf/fabric_lacking.c)
 	endif()
 endmacro()
 

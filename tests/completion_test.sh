@@ -39,7 +39,9 @@ for command in $commands; do
 		said=$("$TERN_BIN/tern" "$command" "$option" --no-such-option --no-such-option 2>&1)
 		[[ $said == "usage: "* ]] || grep -q -- no-such-option <<<"$said" || fail "tern $command $option: $said"
 	done
-	for source in src/tools/${command}_options.c src/tools/$command.c; do
+	folder_of=$command
+	[[ $command != top && $command != why ]] || folder_of=watch
+	for source in src/tools/$folder_of/options.c src/tools/$folder_of/$command.c; do
 		[[ -e $source ]] || continue
 		for option in $(grep -oP '\{ "\K[a-z-]+(?=", [a-z]+_argument)' "$source" | grep -vxE 'agent|link'); do
 			grep -qxe "--$option" <<<"$options" || fail "tern $command: not --$option"

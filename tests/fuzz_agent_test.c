@@ -23,7 +23,7 @@ static int fuzz_null(void)
 #define STDIN_FILENO fuzz_null()
 #define STDOUT_FILENO fuzz_null()
 #define STDERR_FILENO fuzz_null()
-#include "tools/run_agent.c"
+#include "tools/run/agent.c"
 
 enum { RANKS = 4 };
 

@@ -11,8 +11,8 @@
 #include <tern/tern.h>
 
 #include "net/talk.h"
-#include "tools/top.h"
-#include "tools/why.h"
+#include "tools/watch/top.h"
+#include "tools/watch/why.h"
 
 /* Both look again after a while; nothing changes here meanwhile. */
 int nanosleep(const struct timespec *length, struct timespec *left)

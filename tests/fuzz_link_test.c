@@ -27,8 +27,8 @@ static int fuzz_null(void)
 #define STDOUT_FILENO fuzz_null()
 #define STDERR_FILENO fuzz_null()
 #include "boot/bulletin.h"
-#include "tools/run_hosts.h"
-#include "tools/run_link.c"
+#include "tools/run/hosts.h"
+#include "tools/run/link.c"
 
 enum { RANKS = 4 };
 

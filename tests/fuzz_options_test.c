@@ -7,8 +7,8 @@
 #include <tern/tern.h>
 
 #include "base/setting.h"
-#include "tools/run_hostfile.h"
-#include "tools/run_hosts.h"
+#include "tools/run/hostfile.h"
+#include "tools/run/hosts.h"
 
 enum { WORDS = 40 };
 

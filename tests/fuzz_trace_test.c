@@ -8,8 +8,8 @@
 
 #include <tern/tern.h>
 
-#include "tools/logp_profile.h"
-#include "tools/trace_show.h"
+#include "tools/logp/profile.h"
+#include "tools/trace/show.h"
 
 enum { TRACKS = 3 };
 

@@ -6,8 +6,8 @@
 
 #include <tern/tern.h>
 
-#include "tools/run_order.h"
-#include "tools/run_wire.h"
+#include "tools/run/order.h"
+#include "tools/run/wire.h"
 
 static void order_take(const struct frame *f)
 {

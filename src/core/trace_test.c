@@ -6,7 +6,7 @@
 
 #include "../../tests/local.h"
 #include "core/record.h"
-#include "tools/trace_file.h"
+#include "tools/trace/file.h"
 
 enum { ASK, ANSWER, TAKE };
 

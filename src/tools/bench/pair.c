@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/bench/pair.h"
+
+#include "base/clock.h"
+#include "tools/bench/words.h"
+
+tern *pair[2];
+static uint64_t clock_cost;
+
+/* The least time that two looks at the clock lie apart. */
+static uint64_t clock_measure(void)
+{
+	uint64_t least = UINT64_MAX;
+	for (int i = 0; i < 1000; i++) {
+		uint64_t first = clock_ns();
+		uint64_t apart = clock_ns() - first;
+		if (apart < least)
+			least = apart;
+	}
+	return least;
+}
+
+int pair_open(void)
+{
+	clock_cost = clock_measure();
+	int rc = tern_open_local(2, pair);
+	if (!rc)
+		rc = words_register(pair[0]);
+	return rc ? rc : words_register(pair[1]);
+}
+
+uint64_t pair_between(uint64_t began, uint64_t ended)
+{
+	return ended > began + clock_cost ? ended - began - clock_cost : 0;
+}
+
+uint64_t pair_since(uint64_t began)
+{
+	return pair_between(began, clock_ns());
+}
+
+static int pair_handle(tern *t, unsigned n, uint64_t *ns)
+{
+	unsigned handled = 0;
+	int rc = 0;
+	uint64_t began = clock_ns();
+	while (handled < n && rc >= 0) {
+		rc = tern_poll(t);
+		handled += rc > 0 ? (unsigned)rc : 0;
+	}
+	*ns += pair_since(began);
+	return rc < 0 ? rc : 0;
+}
+
+static int pair_once(const struct pair_batch *b, uint32_t size, struct pair_cost *c)
+{
+	uint64_t began = clock_ns();
+	int rc = b->send(size, b->n);
+	c->send += pair_since(began);
+	if (!rc)
+		rc = pair_handle(pair[1], b->n, &c->handle);
+	if (!rc && b->answered)
+		rc = pair_handle(pair[0], b->n, &c->answer);
+	return rc;
+}
+
+int pair_play(const struct pair_batch *b, uint32_t size, uint64_t count, struct pair_cost *c, uint64_t *sent)
+{
+	int rc = 0;
+	*c = (struct pair_cost){ 0 };
+	for (*sent = 0; *sent < count && !rc; *sent += b->n)
+		rc = pair_once(b, size, c);
+	return rc;
+}

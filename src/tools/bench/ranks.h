@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The processes of a test. */
+#ifndef TERN_TOOLS_BENCH_RANKS_H
+#define TERN_TOOLS_BENCH_RANKS_H
+
+#include "tools/bench/series.h"
+#include "tools/bench/test.h"
+
+/*
+ * What the ranks do in turn: a phase, and what its player finds as size and count. A phase that
+ * has more than one figure leaves the others in the player; they go to the parts behind
+ * it, which then play nothing.
+ */
+struct part {
+	perf_phase *play;
+	uint32_t size;
+	uint64_t count;
+	unsigned also; /* further figures */
+};
+
+struct crew_result {
+	struct series part[PERF_PARTS_MOST];
+	unsigned disturbed; /* figures during which another program took a core */
+};
+
+/* The parts of a test that is run by crew_run(); the limits it does not have stay empty. */
+enum { PART_MEASURED, PART_LIMIT };
+
+/*
+ * Starts the ranks of `test`, each on a core of its own if there are enough, runs
+ * the rounds and returns when the processes have ended. Nobody outlives this
+ * process. A negative code has its sentence in tern_strerror().
+ */
+int crew_run(const struct test *test, uint32_t size, uint64_t count, unsigned rounds,
+	     struct crew_result *result);
+
+/*
+ * The same for any number of parts, up to PERF_PARTS_MOST, all of which a round plays in
+ * this order. Of the test, only what concerns the ranks and how they begin is used; its
+ * `open` finds `size` in the player.
+ */
+int crew_play(const struct test *test, uint32_t size, const struct part *parts, unsigned n, unsigned rounds,
+	      struct crew_result *result);
+
+uint32_t crew_ranks(const struct test *test, uint32_t size);
+
+#endif

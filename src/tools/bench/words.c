@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/bench/words.h"
+
+#include "base/clock.h"
+#include "tools/bench/raw.h"
+
+static _Atomic uint64_t answers, lasts;
+
+static inline void words_take(const tern_msg *m, unsigned words)
+{
+	uint64_t sum = 1;
+	for (unsigned i = 0; i < words; i++)
+		sum += tern_msg_arg(m, i);
+	raw_sink += sum;
+}
+
+static void take_0(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 0);
+}
+
+static void take_1(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 1);
+}
+
+static void take_2(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 2);
+}
+
+static void take_3(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 3);
+}
+
+static void take_4(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 4);
+}
+
+static void take_5(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 5);
+}
+
+static void take_6(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 6);
+}
+
+static void ask_0(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER);
+}
+
+static void ask_1(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0]);
+}
+
+static void ask_2(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1]);
+}
+
+static void ask_3(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2]);
+}
+
+static void ask_4(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3]);
+}
+
+static void ask_5(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4]);
+}
+
+static void ask_6(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4],
+		   m->word[5]);
+}
+
+static void words_answer(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &answers, 1);
+}
+
+static void words_last_come(tern *t, const tern_msg *m)
+{
+	tern_signal(t, &lasts, 1);
+	tern_reply(t, m, WORDS_ANSWER);
+}
+
+int words_register(tern *t)
+{
+	static tern_handler *const takes[] = { take_0, take_1, take_2, take_3, take_4, take_5, take_6 };
+	static tern_handler *const asks[] = { ask_0, ask_1, ask_2, ask_3, ask_4, ask_5, ask_6 };
+	int rc = tern_on(t, WORDS_ANSWER, words_answer);
+	if (!rc)
+		rc = tern_on(t, WORDS_LAST, words_last_come);
+	for (unsigned i = 0; !rc && i <= TERN_WORDS_MAX; i++) {
+		rc = tern_on(t, WORDS_TAKE + i, takes[i]);
+		if (!rc)
+			rc = tern_on(t, WORDS_ASK + i, asks[i]);
+	}
+	return rc;
+}
+
+/* What tern_request() becomes with so many arguments; `words` is a constant in each loop. */
+static inline __attribute__((always_inline)) int words_stream(tern *t, uint32_t to, unsigned id,
+							      unsigned words, uint64_t count)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < count && !rc; i++)
+		rc = tern_request_words(t, words, to, id, i, i, i, i, i, i);
+	return rc;
+}
+
+int words_send_to(tern *t, uint32_t to, unsigned id, unsigned words, uint64_t count)
+{
+	switch (words) {
+	case 0:
+		return words_stream(t, to, id, 0, count);
+	case 1:
+		return words_stream(t, to, id, 1, count);
+	case 2:
+		return words_stream(t, to, id, 2, count);
+	case 3:
+		return words_stream(t, to, id, 3, count);
+	case 4:
+		return words_stream(t, to, id, 4, count);
+	case 5:
+		return words_stream(t, to, id, 5, count);
+	default:
+		return words_stream(t, to, id, 6, count);
+	}
+}
+
+int words_send(tern *t, uint32_t to, unsigned words, uint64_t count)
+{
+	return words_send_to(t, to, WORDS_TAKE + words, words, count);
+}
+
+static inline __attribute__((always_inline)) int words_ask(tern *t, uint32_t with, unsigned words,
+							   uint64_t count)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < count && !rc; i++) {
+		rc = tern_request_words(t, words, with, WORDS_ASK + words, i, i, i, i, i, i);
+		if (!rc)
+			rc = tern_wait(t, &answers, 1);
+	}
+	return rc;
+}
+
+int words_trips_with(tern *t, uint32_t with, unsigned words, uint64_t count)
+{
+	switch (words) {
+	case 0:
+		return words_ask(t, with, 0, count);
+	case 1:
+		return words_ask(t, with, 1, count);
+	case 2:
+		return words_ask(t, with, 2, count);
+	case 3:
+		return words_ask(t, with, 3, count);
+	case 4:
+		return words_ask(t, with, 4, count);
+	case 5:
+		return words_ask(t, with, 5, count);
+	default:
+		return words_ask(t, with, 6, count);
+	}
+}
+
+int words_trips(tern *t, unsigned words, uint64_t count)
+{
+	return words_trips_with(t, 1, words, count);
+}
+
+int words_last(tern *t, uint32_t to)
+{
+	int rc = tern_request(t, to, WORDS_LAST);
+	return rc ? rc : tern_wait(t, &answers, 1);
+}
+
+int words_serve(tern *t, uint32_t senders)
+{
+	return tern_wait(t, &lasts, senders);
+}
+
+bool words_over(void)
+{
+	return atomic_load_explicit(&lasts, memory_order_acquire) > 0;
+}
+
+double words_trip_time(struct player *p)
+{
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return 0;
+	}
+	uint64_t began = clock_ns();
+	p->rc = words_trips(p->t, p->size, p->count);
+	uint64_t ended = clock_ns();
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return (double)(ended - began) / (double)p->count;
+}

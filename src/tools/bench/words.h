@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Handlers and loops for messages of each number of words: what a program would write. */
+#ifndef TERN_TOOLS_BENCH_WORDS_H
+#define TERN_TOOLS_BENCH_WORDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tern/tern.h>
+
+#include "tools/bench/test.h"
+
+enum {
+	WORDS_TAKE = 0, /* + the number of words: sums them */
+	WORDS_ASK = 8,  /* + the number of words: replies with as many */
+	WORDS_ANSWER = 16,
+	WORDS_LAST, /* ends words_serve(); answered */
+	WORDS_FREE, /* the first handler number that is not used here */
+};
+
+int words_register(tern *t);
+
+/* `count` requests to rank `to`; 0 or the first error. */
+int words_send(tern *t, uint32_t to, unsigned words, uint64_t count);
+/* The same to the handler of any number, which gets the words and need not read them. */
+int words_send_to(tern *t, uint32_t to, unsigned id, unsigned words, uint64_t count);
+/* `count` requests to rank 1, each sent when the one before has been answered. */
+int words_trips(tern *t, unsigned words, uint64_t count);
+int words_trips_with(tern *t, uint32_t with, unsigned words, uint64_t count);
+/* Tells `to` that this was the last of a round, and returns when everything has been handled. */
+int words_last(tern *t, uint32_t to);
+/* Handles what comes until `senders` ranks have sent their last. */
+int words_serve(tern *t, uint32_t senders);
+/* Whether a last has come that words_serve() has not waited for, without serving anything. */
+bool words_over(void);
+
+/* What a player of a round-trip test measures: ns for one. */
+double words_trip_time(struct player *p);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An operation is played one, two and three at a time, and all that twice. What three take
+ * beyond two is the steady cost of one: whatever happens once, a poll's way to the first message
+ * for example, is in both. What one takes is its cost alone. A sequence so long that it
+ * contains its own beginning and end is only played alone.
+ */
+#include "tools/cost/measure.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "core/endpoint.h"
+
+enum { PATIENCE_S = 60, TIMES = 2, AT_ONCE = 3, WARM = 4, LONG = 16 };
+
+enum phase { SEND, RECEIVE, FINISH, PHASES };
+
+/* What is received one at a time shares nothing with the one before it. */
+static unsigned plays_of(const struct operation *o)
+{
+	return o->packets > LONG || o->each ? 1 : AT_ONCE;
+}
+
+/* -- In the child ------------------------------------------------------------------------------- */
+
+/* 0 is for what is not counted. */
+static uint32_t label_of(unsigned time, unsigned n, enum phase phase)
+{
+	return 1 + (time * AT_ONCE + n - 1) * PHASES + phase;
+}
+
+static void play_end(struct cost_board *board, struct bench *b, unsigned n, unsigned handed, uint32_t label)
+{
+	board->label = label ? label + RECEIVE : 0;
+	b->op->receive(b, handed);
+	board->label = label ? label + FINISH : 0;
+	if (b->op->finish)
+		b->op->finish(b, n);
+}
+
+/* `n` operations; `label` is that of their sends. */
+static void play(struct cost_board *board, struct bench *b, unsigned n, uint32_t label)
+{
+	bench_align(b);
+	for (unsigned i = 0; i < n; i++) {
+		board->label = label;
+		b->op->send(b);
+		if (b->op->each)
+			play_end(board, b, 1, 1, label);
+	}
+	if (!b->op->each)
+		play_end(board, b, n, n, label);
+	board->label = 0;
+}
+
+static void play_all(struct cost_board *board, void *arg)
+{
+	static struct bench b;
+	const struct operation *o = arg;
+	alarm(PATIENCE_S); /* ends an operation that has no end */
+	int rc = bench_open(&b, o);
+	if (rc) {
+		board->failed = rc;
+		snprintf(board->sentence, sizeof board->sentence, "%s", tern_strerror(rc));
+		return;
+	}
+	const struct job *job = &b.t[0]->own->group->job;
+	board->shared = (struct cost_shared){ (uintptr_t)job->base, (uintptr_t)job->base + job->bytes };
+	for (int i = 0; i < WARM; i++)
+		play(board, &b, 1, 0);
+	for (unsigned time = 0; time < TIMES; time++)
+		for (unsigned n = 1; n <= plays_of(o); n++)
+			play(board, &b, n, label_of(time, n, SEND));
+}
+
+/* -- Adding up ------------------------------------------------------------------------------------- */
+
+static enum cost_side side_of(uint32_t label)
+{
+	return (label - 1) % PHASES == RECEIVE ? COST_DESTINATION : COST_SOURCE;
+}
+
+static unsigned play_of(uint32_t label)
+{
+	return (label - 1) / PHASES;
+}
+
+struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost_site *before)
+{
+	struct cost_site s = *map_site(map, at);
+	if (s.library || !s.line) { /* clang leaves some of what it makes without a line */
+		s.feature = before->feature;
+		s.step = before->step;
+	}
+	return s;
+}
+
+static void tally_passage(struct cost_map *map, const struct cost_trace *t, const struct cost_passage *p,
+			  struct cost_tally *sum)
+{
+	enum cost_side side = side_of(p->label);
+	struct cost_site s = { .feature = COST_UNKNOWN };
+	for (size_t i = p->first; i < p->first + p->n; i++) {
+		s = attribute(map, t->insn[i].at, &s);
+		sum->n[side][s.feature][s.step][t->insn[i].kind]++;
+		sum->copy[side] += s.library && s.feature != COST_PROGRAM;
+	}
+}
+
+/* The sum of one play; they are counted from 0, TIMES times the same. */
+static struct cost_tally tally_play(struct cost_map *map, const struct cost_trace *t, unsigned number)
+{
+	struct cost_tally sum = { 0 };
+	for (size_t i = 0; i < t->passages; i++)
+		if (play_of(t->passage[i].label) == number)
+			tally_passage(map, t, &t->passage[i], &sum);
+	return sum;
+}
+
+static bool passage_same(const struct cost_trace *t, const struct cost_passage *a,
+			 const struct cost_passage *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (t->insn[a->first + i].at != t->insn[b->first + i].at ||
+		    t->insn[a->first + i].kind != t->insn[b->first + i].kind)
+			return false;
+	return true;
+}
+
+static bool trace_same(const struct cost_trace *t)
+{
+	size_t half = t->passages / TIMES;
+	bool same = t->passages % TIMES == 0;
+	for (size_t i = 0; same && i < half; i++)
+		same = passage_same(t, &t->passage[i], &t->passage[half + i]);
+	return same;
+}
+
+/* -- The steady operation, instruction by instruction ---------------------------------------------- */
+
+static void strand_add(struct cost_result *r, enum cost_side side, size_t first, size_t n)
+{
+	if (n && r->strands < STRANDS_MOST)
+		r->strand[r->strands++] = (struct cost_strand){ side, first, n };
+}
+
+/* What `more` has beyond `less`, if that is one piece; it may begin within what it repeats. */
+static void strand_between(struct cost_result *r, const struct cost_passage *less,
+			   const struct cost_passage *more)
+{
+	const struct cost_insn *a = &r->trace.insn[less->first], *b = &r->trace.insn[more->first];
+	size_t n = more->n - less->n, at = 0;
+	while (at < less->n && a[at].at == b[at].at)
+		at++;
+	for (size_t i = at; i < less->n; i++)
+		if (a[i].at != b[i + n].at)
+			return; /* it is not: there is nothing to list */
+	strand_add(r, side_of(more->label), more->first + at, n);
+}
+
+static const struct cost_passage *passage_last(const struct cost_trace *t, unsigned play, enum phase phase)
+{
+	for (size_t i = t->passages; i-- > 0;)
+		if (play_of(t->passage[i].label) == play && (t->passage[i].label - 1) % PHASES == phase)
+			return &t->passage[i];
+	return NULL;
+}
+
+static void strands_find(struct cost_result *r)
+{
+	unsigned most = plays_of(r->op) - 1;
+	for (enum phase phase = SEND; phase < PHASES; phase++) {
+		const struct cost_passage *more = passage_last(&r->trace, most, phase);
+		if (!more)
+			continue;
+		if (phase == SEND || !most)
+			strand_add(r, side_of(more->label), more->first, more->n);
+		else
+			strand_between(r, passage_last(&r->trace, most - 1, phase), more);
+	}
+}
+
+int measure(struct cost_map *map, const struct operation *o, struct cost_result *r, char *why, size_t len)
+{
+	*r = (struct cost_result){ .op = o };
+	int rc = counter_run(play_all, (void *)(uintptr_t)o, &r->trace, why, len);
+	if (rc)
+		return rc;
+	r->same = trace_same(&r->trace);
+	r->alone = tally_play(map, &r->trace, 0);
+	r->steady = r->alone;
+	if (plays_of(o) == AT_ONCE) {
+		struct cost_tally two = tally_play(map, &r->trace, 1);
+		r->steady = tally_play(map, &r->trace, 2);
+		cost_add(&r->steady, &two, -1);
+	}
+	strands_find(r);
+	return 0;
+}
+
+void result_free(struct cost_result *r)
+{
+	trace_free(&r->trace);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One operation, counted and attributed. */
+#ifndef TERN_TOOLS_COST_MEASURE_H
+#define TERN_TOOLS_COST_MEASURE_H
+
+#include "tools/cost/counter.h"
+#include "tools/cost/operation.h"
+#include "tools/cost/site.h"
+
+/* Instructions in the order in which they are executed, at one side. */
+struct cost_strand {
+	enum cost_side side;
+	size_t first, n; /* of the trace */
+};
+
+enum { STRANDS_MOST = 8 };
+
+struct cost_result {
+	const struct operation *op;
+	struct cost_tally steady; /* one more among others of its like */
+	struct cost_tally alone;  /* one for which everything is called that it needs */
+	bool same;                /* repeated, each instruction was the same */
+	struct cost_trace trace;
+	struct cost_strand strand[STRANDS_MOST]; /* of `steady` */
+	unsigned strands;
+};
+
+/* 0, or a negative code with the reason in `why`. */
+int measure(struct cost_map *map, const struct operation *o, struct cost_result *r, char *why, size_t len);
+void result_free(struct cost_result *r);
+
+/* What an instruction is for, given the one executed before it: what has no line, as a library's code, is for the same. */
+struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost_site *before);
+
+#endif

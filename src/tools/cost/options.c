@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/cost/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/nearest.h"
+#include "tools/common/option.h"
+#include "tools/cost/operation.h"
+
+enum { NAMES_MOST = 64 };
+
+static const char help[] =
+	"usage: tern cost [OPTIONS]\n"
+	"\n"
+	"Counts the instructions that a message takes, exactly, by stepping through it, and says of\n"
+	"each what it is for. Prints the tables of Karamcheti and Chien's study of the CM-5 (1994) with\n"
+	"Tern on shared memory beside their figures: the steps of a single packet, the features of\n"
+	"finite sequences and streams of 16 and 1,024 words of 32 bits, the kinds of instructions.\n"
+	"\n"
+	"  --operation NAME,...  only these operations, each with its parts; --list names them\n"
+	"  --listing             their instructions in the order of execution: side, address, line,\n"
+	"                        instruction, feature, step, kind\n"
+	"  --weights R,M,D       what an instruction costs that works on registers, on memory, on\n"
+	"                        memory that a peer shares (1,1,5, as the paper has it)\n"
+	"  --plot FILE           draw the features, by side, as an SVG picture\n"
+	"  --json                an array of records on standard output, and nothing else\n"
+	"  --plain               no progress and no highlighting, on a terminal too\n"
+	"  --list                what can be counted\n"
+	"  --help                print this\n"
+	"\n"
+	"Counts do not depend on what else the machine does. They depend on the compiler and, where\n"
+	"bytes are copied, on the memcpy that the C library chooses for this processor: its part is\n"
+	"shown apart.\n"
+	"\n"
+	"examples:\n"
+	"  tern cost\n"
+	"  tern cost --operation request-4 --listing\n"
+	"  tern cost --operation finite-16-put-then,finite-16-store --weights 1,1,20\n"
+	"  tern cost --plot cost.svg\n";
+
+static const struct option long_options[] = {
+	{ "operation", required_argument, NULL, 'o' },
+	{ "weights", required_argument, NULL, 'w' },
+	{ "plot", required_argument, NULL, 'f' },
+	{ "listing", no_argument, NULL, 'i' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "plain", no_argument, NULL, 'p' },
+	{ "list", no_argument, NULL, 'l' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+static bool read_operation(struct cost_options *o, const char *name)
+{
+	const char *names[NAMES_MOST];
+	for (size_t i = 0; i < operation_count; i++) {
+		names[i] = operation_table[i].name;
+		if (strcmp(names[i], name) == 0) {
+			o->named |= UINT64_C(1) << i;
+			return true;
+		}
+	}
+	return option_refuse(
+		"cost",
+		"--operation %s: there is no such operation; did you mean %s? `tern cost --list` names "
+		"them all",
+		name, nearest_name(name, names, operation_count));
+}
+
+static bool read_operations(struct cost_options *o, char *text)
+{
+	char *part;
+	while ((part = strsep(&text, ",")) != NULL)
+		if (!read_operation(o, part))
+			return false;
+	return true;
+}
+
+static bool read_weights(struct cost_options *o, const char *text)
+{
+	const char *at = text;
+	char *end;
+	for (int kind = 0; kind < COST_KINDS; kind++) {
+		o->weight[kind] = strtod(at, &end);
+		bool last = kind == COST_KINDS - 1;
+		if (end == at || *end != (last ? '\0' : ',') || !(o->weight[kind] >= 0) ||
+		    o->weight[kind] > 1e6)
+			return option_refuse(
+				"cost",
+				"--weights %s: three numbers are needed, 0 to 1000000, as in 1,1,5: for an "
+				"instruction on registers, on memory, on shared memory",
+				text);
+		at = end + 1;
+	}
+	return true;
+}
+
+static bool unknown(const char *word)
+{
+	static const char *const names[] = { "--operation", "--listing", "--weights", "--plot",
+					     "--json",      "--plain",   "--list",    "--help" };
+	return option_refuse(
+		"cost", "the option '%s' cannot be used so; did you mean %s? `tern cost --help` lists them",
+		word, nearest_name(word, names, sizeof names / sizeof *names));
+}
+
+static bool read_option(void *wishes, int letter, const char *word)
+{
+	struct cost_options *o = wishes;
+	switch (letter) {
+	case 'o':
+		return read_operations(o, optarg);
+	case 'w':
+		return read_weights(o, optarg);
+	case 'f':
+		o->plot = optarg;
+		return true;
+	case 'i':
+		return o->listing = true;
+	case 'j':
+		return o->json = true;
+	case 'p':
+		return o->plain = true;
+	case 'l':
+		return o->list = true;
+	case ':':
+		return option_refuse("cost", "%s needs a value after it; `tern cost --help` shows which",
+				     word);
+	default:
+		return unknown(word);
+	}
+}
+
+static bool check(const struct cost_options *o, int argc, char **argv)
+{
+	if (optind < argc)
+		return option_refuse("cost",
+				     "'%s' is not an option; operations are named with --operation, as in "
+				     "`tern cost --operation request-4`",
+				     argv[optind]);
+	if (o->listing && !o->named)
+		return option_refuse(
+			"cost", "--listing lists the operations that --operation names: all of them together "
+				"would be some ten thousand lines");
+	if (o->plot && o->named)
+		return option_refuse(
+			"cost", "--plot draws the sequences and streams of the tables, and --operation names "
+				"others: use one of the two");
+	return true;
+}
+
+bool cost_options_read(struct cost_options *o, int argc, char **argv, int *status)
+{
+	*o = (struct cost_options){ .weight = { 1, 1, 5 } };
+	return options_walk(argc, argv, long_options, help, read_option, o, status) && check(o, argc, argv);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where in the sources an instruction comes from, and what it is therefore for. */
+#ifndef TERN_TOOLS_COST_SITE_H
+#define TERN_TOOLS_COST_SITE_H
+
+#include "tools/cost/cost.h"
+
+struct cost_site {
+	uintptr_t at;
+	const char
+		*file; /* from the root of the sources, if they have an annotation; "" if it is not known */
+	unsigned line;
+	bool library; /* not Tern's code: what it is for is said by whoever calls it */
+	enum cost_feature feature;
+	enum cost_step step;
+};
+
+struct cost_map;
+
+/* Reads this program's debug information; NULL with the reason in `why`. */
+struct cost_map *map_open(char *why, size_t len);
+void map_close(struct cost_map *m);
+const struct cost_site *map_site(struct cost_map *m, uintptr_t at); /* valid until the next call */
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All that one run of `tern cost` has counted. */
+#ifndef TERN_TOOLS_COST_STUDY_H
+#define TERN_TOOLS_COST_STUDY_H
+
+#include "tools/cost/measure.h"
+
+struct cost_study {
+	struct cost_map *map;
+	struct cost_result
+		*result; /* in the order of operation_table; `op` is NULL where nothing was counted */
+	double weight[COST_KINDS];
+};
+
+/* Counts the operations whose bit is set, all if none is. 0, or a negative code with the reason in `why`. */
+int study_open(struct cost_study *s, uint64_t named, bool progress, char *why, size_t len);
+void study_close(struct cost_study *s);
+
+const struct cost_result *study_find(const struct cost_study *s, const char *name);
+/* The way that takes the fewest instructions, of those that leave nothing to the program. */
+const struct cost_result *study_best(const struct cost_study *s, enum cost_form form, unsigned words);
+double study_weighted(const struct cost_study *s, const struct cost_tally *t, struct cost_cut c);
+
+#endif

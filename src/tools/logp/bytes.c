@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The same phases with a payload, which every handler reads: bytes that nobody reads
+ * need not travel between two cores.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "tools/bench/pair.h"
+#include "tools/logp/phase.h"
+
+char logp_payload[TERN_PAYLOAD_MAX];
+static _Atomic uint64_t answers;
+
+void logp_bytes_read(const tern_msg *m)
+{
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
+	raw_sink += raw_sum(data, len);
+}
+
+static void take(tern *t, const tern_msg *m)
+{
+	(void)t;
+	logp_bytes_read(m);
+}
+
+/* Answers from memory of its own: in the request's block it would not be a message like the other. */
+static void ask(tern *t, const tern_msg *m)
+{
+	size_t len;
+	tern_msg_data(m, &len);
+	logp_bytes_read(m);
+	tern_reply_data(t, m, LOGP_ANSWER, logp_payload, len);
+}
+
+static void answer(tern *t, const tern_msg *m)
+{
+	logp_bytes_read(m);
+	tern_signal(t, &answers, 1);
+}
+
+int logp_bytes_open(struct player *p)
+{
+	memset(logp_payload, 1, sizeof logp_payload);
+	int rc = pair_open();
+	for (int i = 0; i < 2 && !rc; i++)
+		rc = tern_on(pair[i], LOGP_TAKE, take);
+	if (!rc)
+		rc = tern_on(p->t, LOGP_TAKE, take);
+	if (!rc)
+		rc = tern_on(p->t, LOGP_ASK, ask);
+	return rc ? rc : tern_on(p->t, LOGP_ANSWER, answer);
+}
+
+static int trips(struct player *p, uint64_t count)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < count && !rc; i++) {
+		rc = tern_request_data(p->t, 1, LOGP_ASK, logp_payload, p->size);
+		if (!rc)
+			rc = tern_wait(p->t, &answers, 1);
+	}
+	return rc;
+}
+
+double bytes_trip(struct player *p)
+{
+	if (p->rank > 1)
+		return 0;
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return 0;
+	}
+	p->rc = trips(p, 1);
+	uint64_t began = clock_ns();
+	if (!p->rc)
+		p->rc = trips(p, p->count);
+	uint64_t ended = clock_ns();
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return (double)(ended - began) / (double)p->count;
+}
+
+static int stream(tern *t, uint32_t size, uint64_t count)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < count && !rc; i++)
+		rc = tern_request_data(t, 1, LOGP_TAKE, logp_payload, size);
+	return rc;
+}
+
+double bytes_gap(struct player *p)
+{
+	if (p->rank > 1)
+		return 0;
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return 0;
+	}
+	p->rc = trips(p, 1);
+	uint64_t began = clock_ns();
+	if (!p->rc)
+		p->rc = stream(p->t, p->size, p->count);
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return (double)(clock_ns() - began) / (double)p->count;
+}
+
+static int batch_send(uint32_t bytes, unsigned n)
+{
+	return stream(pair[0], bytes, n);
+}
+
+static struct pair_cost batch_cost(struct player *p, uint64_t *sent)
+{
+	static const struct pair_batch batch = { .send = batch_send, .n = PAIR_PAYLOADS };
+	struct pair_cost c;
+	p->rc = pair_play(&batch, p->size, p->count, &c, sent);
+	return c;
+}
+
+double bytes_sending(struct player *p)
+{
+	uint64_t sent;
+	return p->rank ? 0 : (double)batch_cost(p, &sent).send / (double)sent;
+}
+
+double bytes_handling(struct player *p)
+{
+	uint64_t sent;
+	return p->rank ? 0 : (double)batch_cost(p, &sent).handle / (double)sent;
+}

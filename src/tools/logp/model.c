@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/logp/model.h"
+
+#include <math.h>
+#include <stddef.h>
+
+/* None of them is a length that is predicted. */
+const uint32_t logp_bursts[LOGP_BURSTS] = { 3, 5, 7, 10, 14, 24, 48, 96 };
+const char *const logp_names[LOGP_NAMES] = { "trip", "o_s", "L", "o_r", "g" };
+
+const struct logp_size *model_size(const struct logp_model *m, bool bytes, uint32_t size)
+{
+	for (unsigned i = 0; i < m->n; i++)
+		if (m->size[i].bytes == bytes && m->size[i].size == size)
+			return &m->size[i];
+	return NULL;
+}
+
+static double model_words(const struct logp_model *m, enum logp_name name)
+{
+	const struct logp_size *s = model_size(m, false, m->words);
+	return s ? s->is[name].median : NAN;
+}
+
+double model_bytes_at(const struct logp_model *m, enum logp_name name, double bytes)
+{
+	struct curve c = { 0 };
+	for (unsigned i = 0; i < m->n; i++)
+		if (m->size[i].bytes)
+			curve_add(&c, m->size[i].size, m->size[i].is[name].median);
+	return curve_at(&c, bytes);
+}
+
+/*
+ * What all messages of a burst but the first add: straight between the bursts that were
+ * measured. Beyond the longest, its gap stays.
+ */
+static double model_more(const struct logp_model *m, uint32_t n)
+{
+	const uint32_t longest = logp_bursts[LOGP_BURSTS - 1];
+	struct curve c = { 0 };
+	curve_add(&c, 1, 0);
+	for (unsigned i = 0; i < LOGP_BURSTS; i++)
+		curve_add(&c, logp_bursts[i], (logp_bursts[i] - 1) * m->burst[i].median);
+	if (n > longest)
+		return (n - 1) * m->burst[LOGP_BURSTS - 1].median;
+	return curve_at(&c, n);
+}
+
+double model_burst(const struct logp_model *m, uint32_t n)
+{
+	return model_words(m, LOGP_SEND) + model_words(m, LOGP_LATENCY) + model_words(m, LOGP_RECEIVE) +
+	       model_more(m, n);
+}
+
+static double model_step(const struct logp_model *m)
+{
+	return model_words(m, LOGP_SEND) + m->latency.median + model_words(m, LOGP_RECEIVE);
+}
+
+/* g among `n` messages; of one, that between it and the one that comes the other way. */
+static double model_gap(const struct logp_model *m, uint32_t n)
+{
+	n = n < 2 ? 2 : n;
+	return model_more(m, n) / (n - 1);
+}
+
+/* A rank sends as many as it receives, and its cache passes both. */
+double model_exchange(const struct logp_model *m, uint32_t each)
+{
+	uint32_t sent = each * (m->ranks - 1);
+	return model_step(m) + (2 * sent - 1) * model_gap(m, sent);
+}
+
+double model_ring(const struct logp_model *m, uint32_t ranks)
+{
+	return ranks * model_step(m);
+}
+
+double model_blocks(const struct logp_model *m, uint32_t bytes, uint32_t n)
+{
+	double gap = m->large_gap + bytes * m->per_byte.median;
+	return model_bytes_at(m, LOGP_SEND, bytes) + model_bytes_at(m, LOGP_LATENCY, bytes) +
+	       model_bytes_at(m, LOGP_RECEIVE, bytes) + (n > 1 ? (n - 1) * gap : 0);
+}

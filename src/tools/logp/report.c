@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/logp/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "tools/common/json.h"
+#include "tools/logp/thesis.h"
+
+enum { CELL = 48, HERE_COLUMNS = 2, THESIS_BYTES = 1024 };
+
+/* -- Cells -------------------------------------------------------------------------- */
+
+/* Four digits that count, or a dash. */
+static const char *figure(char *cell, double value)
+{
+	double size = fabs(value);
+	int decimals = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
+	if (isnan(value))
+		return "-";
+	snprintf(cell, CELL, "%.*f", decimals, value);
+	return cell;
+}
+
+/* The median, and its interval where there is one. */
+static const char *figure_estimate(char *cell, const struct series_estimate *e)
+{
+	char median[CELL], low[CELL], high[CELL];
+	if (isnan(e->median))
+		return "-";
+	snprintf(cell, CELL, "%.12s (%.12s %.12s)", figure(median, e->median), figure(low, e->low),
+		 figure(high, e->high));
+	return cell;
+}
+
+static const char *figure_size(char *cell, bool bytes, uint32_t size)
+{
+	snprintf(cell, CELL, "%u %s%s", size, bytes ? "byte" : "word", size == 1 ? "" : "s");
+	return cell;
+}
+
+static void heading(bool bold, const char *text)
+{
+	printf("%s%s%s\n", bold ? "\033[1m" : "", text, bold ? "\033[0m" : "");
+}
+
+/* -- Parameters ---------------------------------------------------------------------- */
+
+static void size_row(const struct logp_size *s)
+{
+	char size[CELL], cell[CELL];
+	printf("%-10s", figure_size(size, s->bytes, s->size));
+	for (unsigned i = 0; i < LOGP_NAMES; i++)
+		printf("  %19s", figure_estimate(cell, &s->is[i]));
+	putchar('\n');
+}
+
+static void single_row(const char *name, const struct series_estimate *e, const char *unit, const char *what)
+{
+	char cell[CELL];
+	printf("%-10s  %19s  %s: %s\n", name, figure_estimate(cell, e), unit, what);
+}
+
+static void burst_row(const struct logp_model *m)
+{
+	char cell[CELL];
+	printf("%-10s", "bursts");
+	for (unsigned i = 0; i < LOGP_BURSTS; i++)
+		printf("%s of %u %s", i ? "," : " ", logp_bursts[i], figure(cell, m->burst[i].median));
+	puts("  ns: g in a burst of so many messages");
+}
+
+static void parameters_table(const struct logp_outcome *o, bool bold)
+{
+	const struct logp_model *m = &o->model;
+	char line[160];
+	snprintf(line, sizeof line, "%-10s  %19s  %19s  %19s  %19s  %19s", "message", "round trip, ns",
+		 "o_s, ns", "L, ns", "o_r, ns", "g, ns");
+	heading(bold, line);
+	for (unsigned i = 0; i < m->n; i++)
+		size_row(&m->size[i]);
+	putchar('\n');
+	single_row("G", &m->per_byte, "ns a byte", "how g grows with a payload of 1024 bytes or more");
+	single_row("L, P ranks", &m->latency, "ns", "L between neighbours, the mean over all of them");
+	burst_row(m);
+	printf("%-10s  %19u  ranks, on %u core%s\n", "P", m->ranks, cpu_count(), cpu_count() == 1 ? "" : "s");
+}
+
+/* -- The thesis ---------------------------------------------------------------------- */
+
+/* This machine's columns, in microseconds; how many there are. */
+static unsigned here_columns(const struct logp_model *m, struct thesis_column *here, char (*message)[CELL])
+{
+	const struct logp_size *size[HERE_COLUMNS] = { model_size(m, false, m->words),
+						       model_size(m, true, THESIS_BYTES) };
+	unsigned n = 0;
+	for (unsigned i = 0; i < HERE_COLUMNS; i++) {
+		const struct logp_size *s = size[i];
+		if (!s)
+			continue;
+		snprintf(message[n], CELL, "%u bytes", s->bytes ? s->size : 8 * s->size);
+		double overhead = (s->is[LOGP_SEND].median + s->is[LOGP_RECEIVE].median) / 2;
+		here[n] = (struct thesis_column){ "here",
+						  "Tern",
+						  s->bytes ? "1 KiB" : message[n],
+						  s->is[LOGP_LATENCY].median / 1000,
+						  overhead / 1000,
+						  s->is[LOGP_GAP].median / 1000,
+						  m->ranks };
+		n++;
+	}
+	return n;
+}
+
+typedef const char *thesis_cell(char *cell, const struct thesis_column *c);
+
+static const char *cell_us(char *cell, double us)
+{
+	snprintf(cell, CELL, "%.*f us", us < 1 ? 4 : us < 10 ? 1 : 0, us);
+	return cell;
+}
+
+static const char *cell_machine(char *cell, const struct thesis_column *c)
+{
+	(void)cell;
+	return c->machine;
+}
+
+static const char *cell_layer(char *cell, const struct thesis_column *c)
+{
+	(void)cell;
+	return c->layer;
+}
+
+static const char *cell_message(char *cell, const struct thesis_column *c)
+{
+	(void)cell;
+	return c->message;
+}
+
+static const char *cell_latency(char *cell, const struct thesis_column *c)
+{
+	return cell_us(cell, c->latency);
+}
+
+static const char *cell_overhead(char *cell, const struct thesis_column *c)
+{
+	return cell_us(cell, c->overhead);
+}
+
+static const char *cell_gap(char *cell, const struct thesis_column *c)
+{
+	return cell_us(cell, c->gap);
+}
+
+static const char *cell_processors(char *cell, const struct thesis_column *c)
+{
+	snprintf(cell, CELL, "%u", c->processors);
+	return cell;
+}
+
+static const struct thesis_row {
+	const char *name;
+	thesis_cell *cell;
+} thesis_rows[] = {
+	{ "machine", cell_machine },           { "layer", cell_layer },
+	{ "message length", cell_message },    { "L (latency)", cell_latency },
+	{ "o (overhead)", cell_overhead },     { "g (gap)", cell_gap },
+	{ "P (processors)", cell_processors },
+};
+
+static void thesis_row_print(const struct thesis_row *row, const struct thesis_column *c, unsigned n)
+{
+	char cell[CELL];
+	printf("%-16s", row->name);
+	for (unsigned i = 0; i < n; i++)
+		printf("  %15s", row->cell(cell, &c[i]));
+	putchar('\n');
+}
+
+static void thesis_table(const struct logp_model *m, bool bold)
+{
+	struct thesis_column c[THESIS_COLUMNS + HERE_COLUMNS];
+	char message[HERE_COLUMNS][CELL];
+	memcpy(c, thesis, sizeof thesis);
+	unsigned n = THESIS_COLUMNS + here_columns(m, c + THESIS_COLUMNS, message);
+	heading(bold, "Table 4-12 of von Eicken's thesis, with this machine");
+	for (size_t i = 0; i < sizeof thesis_rows / sizeof *thesis_rows; i++)
+		thesis_row_print(&thesis_rows[i], c, n);
+	puts(thesis_note);
+}
+
+/* -- Predictions ----------------------------------------------------------------------- */
+
+static void forecast_row(const struct logp_forecast *f)
+{
+	char size[CELL], predicted[CELL], measured[CELL], error[CELL] = "-";
+	snprintf(size, sizeof size, "%u %s", f->size, f->pattern->unit);
+	if (isfinite(forecast_error(f)))
+		snprintf(error, sizeof error, "%+.1f %%", forecast_error(f));
+	printf("%-12s  %-12s  %13s  %19s  %9s\n", f->pattern->name, size, figure(predicted, f->predicted),
+	       figure_estimate(measured, &f->measured), error);
+}
+
+static void forecast_table(const struct logp_outcome *o, bool bold)
+{
+	char line[160];
+	snprintf(line, sizeof line, "%-12s  %-12s  %13s  %19s  %9s", "prediction", "size", "predicted, ns",
+		 "measured, ns", "error");
+	heading(bold, line);
+	for (unsigned i = 0; i < LOGP_PATTERNS; i++)
+		forecast_row(&o->forecast[i]);
+}
+
+static void remarks(const struct logp_outcome *o)
+{
+	const struct logp_model *m = &o->model;
+	uint32_t cores = cpu_count();
+	puts("\nin brackets: the 95 % interval of the median. Predictions within 15 % are what the project wants; "
+	     "shown, not judged");
+	printf("messages of patterns have %u words\n", m->words);
+	if (o->rounds && m->ranks > cores)
+		printf("%u ranks share %u core%s: this says little\n", m->ranks, cores,
+		       cores == 1 ? "" : "s");
+	if (o->disturbed)
+		printf("%u figures were dropped or doubtful because another program took a core\n",
+		       o->disturbed);
+}
+
+void logp_report_tables(const struct logp_outcome *o, bool bold)
+{
+	parameters_table(o, bold);
+	putchar('\n');
+	thesis_table(&o->model, bold);
+	putchar('\n');
+	forecast_table(o, bold);
+	remarks(o);
+	fflush(stdout);
+}
+
+/* -- JSON ------------------------------------------------------------------------------- */
+
+static void json_estimate(struct json *j, const struct series_estimate *e, const char *unit)
+{
+	json_real(j, "value", e->median);
+	json_real(j, "low", e->low);
+	json_real(j, "high", e->high);
+	json_text(j, "unit", unit);
+	json_end(j, '}');
+}
+
+static void json_parameter(struct json *j, const char *name, uint64_t size, const char *size_unit,
+			   const struct series_estimate *e, const char *unit)
+{
+	json_begin(j, NULL, '{');
+	json_text(j, "parameter", name);
+	json_whole(j, "size", size);
+	json_text(j, "size_unit", size_unit);
+	json_estimate(j, e, unit);
+}
+
+static void json_parameters(struct json *j, const struct logp_model *m)
+{
+	json_begin(j, "parameters", '[');
+	for (unsigned i = 0; i < m->n; i++)
+		for (unsigned k = 0; k < LOGP_NAMES; k++)
+			json_parameter(j, logp_names[k], m->size[i].size,
+				       m->size[i].bytes ? "bytes" : "words", &m->size[i].is[k], "ns");
+	for (unsigned i = 0; i < LOGP_BURSTS; i++)
+		json_parameter(j, "g", logp_bursts[i], "messages", &m->burst[i], "ns");
+	json_parameter(j, "L", m->ranks, "ranks", &m->latency, "ns");
+	json_parameter(j, "G", LOGP_LARGE, "bytes", &m->per_byte, "ns/B");
+	json_end(j, ']');
+}
+
+static void json_forecasts(struct json *j, const struct logp_outcome *o)
+{
+	json_begin(j, "predictions", '[');
+	for (unsigned i = 0; i < LOGP_PATTERNS; i++) {
+		const struct logp_forecast *f = &o->forecast[i];
+		json_begin(j, NULL, '{');
+		json_text(j, "pattern", f->pattern->name);
+		json_whole(j, "size", f->size);
+		json_text(j, "size_unit", f->pattern->unit);
+		json_real(j, "predicted", f->predicted);
+		json_real(j, "error_percent", forecast_error(f));
+		json_estimate(j, &f->measured, "ns");
+	}
+	json_end(j, ']');
+}
+
+static void json_thesis(struct json *j)
+{
+	json_begin(j, "thesis", '[');
+	for (unsigned i = 0; i < THESIS_COLUMNS; i++) {
+		json_begin(j, NULL, '{');
+		json_text(j, "machine", thesis[i].machine);
+		json_text(j, "layer", thesis[i].layer);
+		json_text(j, "message", thesis[i].message);
+		json_real(j, "L", thesis[i].latency);
+		json_real(j, "o", thesis[i].overhead);
+		json_real(j, "g", thesis[i].gap);
+		json_whole(j, "P", thesis[i].processors);
+		json_text(j, "unit", "us");
+		json_end(j, '}');
+	}
+	json_end(j, ']');
+}
+
+void logp_report_json(const struct logp_outcome *o)
+{
+	struct json j = { .to = stdout };
+	json_begin(&j, NULL, '{');
+	json_whole(&j, "ranks", o->model.ranks);
+	json_whole(&j, "cores", cpu_count());
+	json_whole(&j, "words", o->model.words);
+	json_whole(&j, "rounds", o->rounds);
+	json_whole(&j, "disturbed", o->disturbed);
+	json_parameters(&j, &o->model);
+	json_thesis(&j);
+	json_forecasts(&j, o);
+	json_end(&j, '}');
+	fflush(stdout);
+}
+
+/* -- The list ----------------------------------------------------------------------------- */
+
+void logp_report_list(void)
+{
+	puts("trip          a request and its reply of the same size: 2 o_s + 2 L + 2 o_r, in ns\n"
+	     "o_s           sending, between two endpoints of one thread: the processor's part, in ns\n"
+	     "o_r           taking in, the same way, with a handler that reads what has come, in ns\n"
+	     "L             half of trip, less o_s and o_r, in ns\n"
+	     "g             a stream one way, for each message, in ns; and in bursts of several lengths\n"
+	     "G             how g grows with the bytes of large payloads, in ns/B\n"
+	     "P             ranks of all-to-all and ring\n"
+	     "burst         predicted: from the first send to the last handler, o_s + L + o_r + (n - 1) g(n)\n"
+	     "all-to-all    predicted: k messages from each rank: o_s + L + o_r + (2k - 1) g(k)\n"
+	     "ring          predicted: a token once around, P (o_s + L + o_r)\n"
+	     "payload       predicted: as a burst, with o_s, L, o_r of so many bytes and a gap by G");
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/perf/compare/sweep.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "tools/bench/ranks.h"
+#include "tools/perf/options.h"
+
+enum { MS = 20, QUICK_MS = 5, ROUNDS = 11, QUICK_ROUNDS = 3 };
+
+const char *const sweep_way_name[WAYS] = {
+	[WAY_POLLED] = "poll, each 10 us",
+	[WAY_UNPOLLED] = "poll, never",
+	[WAY_THREAD] = "thread",
+	[WAY_INTERRUPT] = "interrupt",
+};
+
+const uint32_t sweep_interval[INTERVALS] = { 1000000, 300000, 100000, 30000, 10000, 3000, 1000, 0 };
+
+const char *const sweep_regime_name[REGIMES] = {
+	[REGIME_INFREQUENT] = "infrequent",
+	[REGIME_MODERATE] = "moderate",
+	[REGIME_FREQUENT] = "frequent",
+};
+
+/* -- What follows from the figures --------------------------------------------------------- */
+
+/*
+ * Frequent: most messages come back-to-back and need no interrupt of their own. Infrequent: each
+ * has one, but they are so few that it hardly matters. Moderate: each has one, and it matters.
+ */
+enum sweep_regime sweep_regime(const struct sweep *s, unsigned interval)
+{
+	const struct sweep_point *p = &s->at[interval][WAY_INTERRUPT];
+	if (p->events < 0.5)
+		return REGIME_FREQUENT;
+	return p->slowdown < 0.05 ? REGIME_INFREQUENT : REGIME_MODERATE;
+}
+
+static double point_loss(const struct sweep_point *p)
+{
+	return p->slowdown;
+}
+
+static double point_latency(const struct sweep_point *p)
+{
+	return p->latency;
+}
+
+/* Those within `factor` and `more` of the least. */
+static unsigned ways_best(const struct sweep_point *at, double (*figure)(const struct sweep_point *p),
+			  double factor, double more)
+{
+	unsigned best = 0;
+	double least = figure(&at[WAY_POLLED]);
+	for (int w = 0; w < WAYS; w++)
+		if (w != WAY_UNPOLLED && figure(&at[w]) < least)
+			least = figure(&at[w]);
+	for (int w = 0; w < WAYS; w++)
+		if (w != WAY_UNPOLLED && figure(&at[w]) <= least * factor + more)
+			best |= 1u << w;
+	return best;
+}
+
+unsigned sweep_gentlest(const struct sweep *s, unsigned interval)
+{
+	return ways_best(s->at[interval], point_loss, 1, 0.01);
+}
+
+unsigned sweep_quickest(const struct sweep *s, unsigned interval)
+{
+	return ways_best(s->at[interval], point_latency, 1.1, 0);
+}
+
+/* -- The run ---------------------------------------------------------------------------------- */
+
+/* The undisturbed phase, and then each way with its further figures. */
+enum { PART_ALONE, PART_WAYS, PARTS_OF_WAY = 1 + SWEEP_ALSO, PARTS = PART_WAYS + WAYS * PARTS_OF_WAY };
+
+static struct sweep_point point_make(struct series *s, double alone)
+{
+	struct series *also = s + 1;
+	return (struct sweep_point){
+		.slowdown = alone / series_median(&also[ALSO_PIECES]) - 1,
+		.latency = series_median(s),
+		.p99 = series_median(&also[ALSO_P99]),
+		.events = series_median(&also[ALSO_EVENTS]),
+		.rate = series_median(&also[ALSO_RATE]),
+	};
+}
+
+/* All ways at one interval, in the same rounds. */
+static int interval_run(struct sweep *s, unsigned interval)
+{
+	static perf_phase *const plays[WAYS] = { sweep_polled, sweep_unpolled, sweep_thread,
+						 sweep_interrupt };
+	static struct crew_result result; /* large */
+	/* Without a third core the communication thread takes the computation's, and no round would count. */
+	const struct test test = { .name = "delivery",
+				   .ranks = 2,
+				   .cores = s->cores > 2 ? 2 : 0,
+				   .warm = 1,
+				   .open = sweep_open,
+				   .set = { { "TERN_SIGNAL", "40" } } };
+	struct part parts[PARTS] = { [PART_ALONE] = { .play = sweep_alone, .count = s->ms } };
+	for (int w = 0; w < WAYS; w++)
+		parts[PART_WAYS + w * PARTS_OF_WAY] =
+			(struct part){ plays[w], sweep_interval[interval], s->ms, SWEEP_ALSO };
+	memset(&result, 0, sizeof result);
+	int rc = crew_play(&test, 0, parts, PARTS, s->rounds, &result);
+	if (rc)
+		return rc;
+	double alone = series_median(&result.part[PART_ALONE]);
+	for (int w = 0; w < WAYS; w++)
+		s->at[interval][w] = point_make(&result.part[PART_WAYS + w * PARTS_OF_WAY], alone);
+	return 0;
+}
+
+static int sweep_run(struct sweep *s, bool progress)
+{
+	int rc = 0;
+	for (unsigned i = 0; i < INTERVALS && !rc; i++) {
+		if (progress)
+			fprintf(stderr, "\r\033[K[%u/%u] every %g us ...", i + 1, INTERVALS,
+				sweep_interval[i] / 1e3);
+		rc = interval_run(s, i);
+	}
+	if (progress)
+		fputs("\r\033[K", stderr);
+	return rc;
+}
+
+static int plot_make(const struct sweep *s, const char *name)
+{
+	if (!name)
+		return 0;
+	FILE *to = fopen(name, "we");
+	if (!to)
+		return error_set(-errno, "writing %s: %s", name, strerror(errno));
+	int rc = sweep_plot(s, to);
+	if (fclose(to) || rc)
+		return error_set(-EIO, "writing %s: %s", name, strerror(errno));
+	return 0;
+}
+
+int sweep_main(const struct perf_options *o)
+{
+	struct sweep s = { .ms = o->count ? o->count : o->quick ? QUICK_MS : MS, .cores = cpu_count() };
+	s.rounds = o->rounds ? o->rounds : o->quick ? QUICK_ROUNDS : ROUNDS;
+	int rc = sweep_run(&s, !o->plain && isatty(STDERR_FILENO));
+	if (!rc && o->json)
+		sweep_json(&s);
+	else if (!rc)
+		sweep_print(&s, !o->plain && isatty(STDOUT_FILENO));
+	if (!rc)
+		rc = plot_make(&s, o->plot);
+	if (rc)
+		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
+	return rc ? 1 : 0;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The phases of the sweep. Rank 1 computes for a while and then says how far it got. Until
+ * it does, rank 0 asks at the interval, whether or not the answers have come, but for a bounded
+ * number of them: so messages come in bursts where the other rank is slow to look, as they
+ * do in a program, and a burst costs one interrupt.
+ */
+#include "base/clock.h"
+#include "core/endpoint.h"
+#include "tools/bench/compute.h"
+#include "tools/bench/times.h"
+#include "tools/bench/words.h"
+#include "tools/perf/compare/sweep.h"
+
+enum { HANDLER_ASK = WORDS_FREE, HANDLER_ANSWER, HANDLER_REPORT };
+enum {
+	WINDOW = 32,       /* questions without an answer */
+	LEAD_NS = 5000000, /* first, so that thread and timer have noticed that the rank computes */
+	POLL_NS = 10000,   /* between two polls of a rank that polls */
+};
+
+/* -- The rank that computes ------------------------------------------------------------------ */
+
+static void on_ask(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, HANDLER_ANSWER, tern_msg_arg(m, 0));
+}
+
+/* Until the clock says `end`; how many pieces that were, 1 at least. A poll that finds nothing is part of the work. */
+static uint64_t compute_until(struct player *p, uint64_t end, bool polls)
+{
+	uint64_t pieces = 0, now, next = 0;
+	do {
+		compute(COMPUTE_PIECE);
+		pieces++;
+		now = clock_ns();
+		if (polls && now >= next) {
+			tern_poll(p->t);
+			next = now + POLL_NS;
+		}
+	} while (now < end);
+	return pieces;
+}
+
+static uint64_t events_now(struct player *p)
+{
+	const struct endpoint *e = p->t->own;
+	return stats_get(&e->pulse->count[PULSE_INTERRUPTS]) + stats_get(&e->pulse->count[PULSE_CLAIMS]);
+}
+
+/*
+ * What the core that computes has spent on this rank. A communication thread without a core of its
+ * own takes from it; other programs may, too, but are none of the rank's business.
+ */
+static uint64_t core_ns(const struct player *p)
+{
+	struct timespec used;
+	clock_gettime(p->spare_core < 0 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
+}
+
+static void sweep_compute(struct player *p, enum tern_delivery d, bool polls)
+{
+	p->rc = tern_set_delivery(p->t, d);
+	compute_until(p, clock_ns() + LEAD_NS, polls);
+	uint64_t events = events_now(p), began = clock_ns(), core = core_ns(p);
+	uint64_t pieces = compute_until(p, began + p->count * 1000000, polls);
+	core = core_ns(p) - core;
+	uint64_t ns = clock_ns() - began;
+	events = events_now(p) - events;
+	if (!p->rc)
+		p->rc = tern_request(p->t, 0, HANDLER_REPORT, pieces, core, ns, events);
+	if (!p->rc)
+		p->rc = words_serve(p->t, 1);
+}
+
+/* -- The rank that asks ----------------------------------------------------------------------- */
+
+static struct times times;
+static uint64_t asked, answered;
+
+static struct {
+	_Atomic uint64_t come;
+	uint64_t answered; /* by then */
+	uint64_t pieces, core, ns, events;
+} report;
+
+static void on_answer(tern *t, const tern_msg *m)
+{
+	(void)t;
+	times_add(&times, clock_ns() - tern_msg_arg(m, 0));
+	answered++;
+}
+
+static void on_report(tern *t, const tern_msg *m)
+{
+	report.answered = answered;
+	report.pieces = tern_msg_arg(m, 0);
+	report.core = tern_msg_arg(m, 1);
+	report.ns = tern_msg_arg(m, 2);
+	report.events = tern_msg_arg(m, 3);
+	tern_signal(t, &report.come, 1);
+}
+
+static bool report_come(void)
+{
+	return atomic_load_explicit(&report.come, memory_order_relaxed) > 0;
+}
+
+static void poll_some(struct player *p)
+{
+	int rc = tern_poll(p->t);
+	if (rc < 0)
+		p->rc = rc;
+}
+
+/* One behind its time is asked as soon as it can be, and the next one an interval later. */
+static void ask_at_interval(struct player *p, uint64_t interval, uint64_t window)
+{
+	for (uint64_t next = clock_ns() + LEAD_NS; !p->rc && !report_come();) {
+		uint64_t now = clock_ns();
+		if (now < next || asked - answered == window) {
+			poll_some(p);
+			continue;
+		}
+		p->rc = tern_request(p->t, 1, HANDLER_ASK, now);
+		asked++;
+		next = next + interval > now ? next + interval : now;
+	}
+}
+
+/* What rank 1 said; it serves what is left until it gets the last. */
+static void ask_end(struct player *p)
+{
+	while (!p->rc && answered < asked)
+		poll_some(p);
+	if (!p->rc)
+		p->rc = tern_wait(p->t, &report.come, 1);
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	p->also[ALSO_P99] = times_quantile(&times, 0.99);
+	p->also[ALSO_PIECES] = (double)report.pieces * 1e6 / (double)report.core;
+	p->also[ALSO_EVENTS] = report.answered ? (double)report.events / (double)report.answered : 0;
+	p->also[ALSO_RATE] = (double)report.answered * 1e9 / (double)report.ns;
+}
+
+static void sweep_ask(struct player *p, uint64_t interval, uint64_t window)
+{
+	times.n = 0;
+	asked = answered = 0;
+	ask_at_interval(p, interval, window);
+	ask_end(p);
+}
+
+/* -- The phases --------------------------------------------------------------------------------- */
+
+static double sweep_by(struct player *p, enum tern_delivery d, bool polls)
+{
+	if (p->rank)
+		sweep_compute(p, d, polls);
+	else
+		sweep_ask(p, p->size, WINDOW);
+	return p->rank ? 0 : times_median(&times);
+}
+
+double sweep_alone(struct player *p)
+{
+	if (p->rank)
+		sweep_compute(p, TERN_DELIVERY_POLL, false);
+	else
+		sweep_ask(p, 0, 0); /* it looks all the time, as it always does */
+	return p->also[ALSO_PIECES];
+}
+
+double sweep_polled(struct player *p)
+{
+	return sweep_by(p, TERN_DELIVERY_POLL, true);
+}
+
+double sweep_unpolled(struct player *p)
+{
+	return sweep_by(p, TERN_DELIVERY_POLL, false);
+}
+
+double sweep_thread(struct player *p)
+{
+	return sweep_by(p, TERN_DELIVERY_THREAD, false);
+}
+
+double sweep_interrupt(struct player *p)
+{
+	return sweep_by(p, TERN_DELIVERY_INTERRUPT, false);
+}
+
+int sweep_open(struct player *p)
+{
+	int rc = tern_set_delivery(p->t, TERN_DELIVERY_POLL);
+	if (!rc)
+		rc = compute_spare_core(p);
+	if (!rc)
+		rc = words_register(p->t);
+	if (!rc)
+		rc = tern_on(p->t, HANDLER_ASK, on_ask);
+	if (!rc)
+		rc = tern_on(p->t, HANDLER_ANSWER, on_answer);
+	return rc ? rc : tern_on(p->t, HANDLER_REPORT, on_report);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Three panels side by side, each with the intervals across, from rare to back-to-back, and a line
+ * for each way of delivery on a logarithmic scale: slowdown, round trip, interrupts for each message.
+ * Colours are the reader's: light or dark follows what the viewer prefers.
+ */
+#include <errno.h>
+#include <math.h>
+
+#include "tools/perf/compare/sweep.h"
+
+enum {
+	WIDTH = 1040,
+	HEIGHT = 400,
+	PANELS = 3,
+	PANEL = 340, /* from one to the next */
+	LEFT = 64,   /* of the first */
+	TOP = 78,
+	WIDE = 250,
+	HIGH = 220,
+};
+
+static const char style[] =
+	"<style>\n"
+	"  .sweep { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --faint: #667080; --rule: #e4e7eb;\n"
+	"    --w0: #2563eb; --w1: #9aa1ab; --w2: #0d9488; --w3: #b45309 }\n"
+	"  @media (prefers-color-scheme: dark) { .sweep { --paper: #14171b; --ink: #e6e8eb; --faint: #9aa1ab;\n"
+	"    --rule: #292e35; --w0: #7aa7ff; --w1: #667080; --w2: #2dd4bf; --w3: #fbbf24 } }\n"
+	"  .sweep text { font: 12px system-ui, sans-serif; fill: var(--ink) }\n"
+	"  .sweep .title { font-size: 14px; font-weight: 600 }\n"
+	"  .sweep .faint { fill: var(--faint) }\n"
+	"  .sweep .middle { text-anchor: middle } .sweep .end { text-anchor: end }\n"
+	"  .sweep .rule { stroke: var(--rule) } .sweep polyline { fill: none; stroke-width: 2 }\n"
+	"  .sweep .w0 { stroke: var(--w0) } .sweep .w1 { stroke: var(--w1); stroke-dasharray: 4 4 }\n"
+	"  .sweep .w2 { stroke: var(--w2) } .sweep .w3 { stroke: var(--w3) }\n"
+	"  .sweep circle.w0 { fill: var(--w0) } .sweep circle.w1 { fill: var(--w1) }\n"
+	"  .sweep circle.w2 { fill: var(--w2) } .sweep circle.w3 { fill: var(--w3) }\n"
+	"</style>\n";
+
+static double point_percent(const struct sweep_point *p)
+{
+	return 100 * p->slowdown;
+}
+
+static double point_micros(const struct sweep_point *p)
+{
+	return p->latency / 1e3;
+}
+
+static double point_calls(const struct sweep_point *p)
+{
+	return p->events;
+}
+
+/* The scale goes from `least` to `most`, or as far above as the figures do; what is below lies on the floor. */
+static const struct panel {
+	const char *title, *unit;
+	double (*figure)(const struct sweep_point *p);
+	double least, most;
+	unsigned ways; /* that are shown, a bit each */
+} panels[PANELS] = {
+	{ "Slowdown of the computation", "%", point_percent, 0.1, 100, 15 },
+	{ "Round trip", "us", point_micros, 1, 1000, 15 },
+	{ "Interrupts or claims a message", "", point_calls, 0.001, 1, 1 << WAY_THREAD | 1 << WAY_INTERRUPT },
+};
+
+static double panel_most(const struct panel *a, const struct sweep *s)
+{
+	double most = a->most;
+	for (unsigned i = 0; i < INTERVALS; i++)
+		for (int w = 0; w < WAYS; w++)
+			while ((a->ways >> w & 1) && a->figure(&s->at[i][w]) > most && most < 1e12)
+				most *= 10;
+	return most;
+}
+
+static double height(const struct panel *a, double most, double value)
+{
+	return value > a->least ? HIGH * log(value / a->least) / log(most / a->least) : 0;
+}
+
+static double across(unsigned interval)
+{
+	return (double)WIDE * interval / (INTERVALS - 1);
+}
+
+static void draw_axes(const struct panel *a, double left, double most, FILE *to)
+{
+	for (double decade = a->least; decade < most * 1.01; decade *= 10) {
+		double y = TOP + HIGH - height(a, most, decade);
+		fprintf(to, "<path class=\"rule\" d=\"M%.1f %.1fh%d\"/>", left, y, WIDE);
+		fprintf(to, "<text class=\"faint end\" x=\"%.1f\" y=\"%.1f\">%g%s%s</text>\n", left - 8,
+			y + 4, decade, *a->unit ? " " : "", a->unit);
+	}
+	for (unsigned i = 0; i < INTERVALS; i++)
+		fprintf(to, "<text class=\"faint middle\" x=\"%.1f\" y=\"%d\">%u</text>", left + across(i),
+			TOP + HIGH + 18, sweep_interval[i] / 1000);
+	fprintf(to, "\n<text class=\"faint middle\" x=\"%.1f\" y=\"%d\">us between two messages</text>\n",
+		left + WIDE / 2.0, TOP + HIGH + 38);
+}
+
+static void draw_way(const struct panel *a, const struct sweep *s, double left, int way, FILE *to)
+{
+	double most = panel_most(a, s);
+	fprintf(to, "<polyline class=\"w%d\" points=\"", way);
+	for (unsigned i = 0; i < INTERVALS; i++)
+		fprintf(to, "%.1f,%.1f ", left + across(i),
+			TOP + HIGH - height(a, most, a->figure(&s->at[i][way])));
+	fputs("\"/>\n", to);
+	for (unsigned i = 0; i < INTERVALS; i++) {
+		double value = a->figure(&s->at[i][way]);
+		fprintf(to,
+			"<circle class=\"w%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>%s: %.3g %s</title></circle>\n",
+			way, left + across(i), TOP + HIGH - height(a, most, value), sweep_way_name[way],
+			value, a->unit);
+	}
+}
+
+static void draw_panel(const struct sweep *s, unsigned number, FILE *to)
+{
+	const struct panel *a = &panels[number];
+	double left = LEFT + (double)number * PANEL;
+	fprintf(to, "<text class=\"title\" x=\"%.1f\" y=\"%d\">%s</text>\n", left, TOP - 18, a->title);
+	draw_axes(a, left, panel_most(a, s), to);
+	for (int w = 0; w < WAYS; w++)
+		if (a->ways >> w & 1)
+			draw_way(a, s, left, w, to);
+}
+
+static void draw_key(FILE *to)
+{
+	for (int w = 0; w < WAYS; w++) {
+		int x = LEFT + 170 * w, y = HEIGHT - 26;
+		fprintf(to, "<polyline class=\"w%d\" points=\"%d,%d %d,%d\"/>", w, x, y, x + 26, y);
+		fprintf(to, "<text x=\"%d\" y=\"%d\">%s</text>\n", x + 34, y + 4, sweep_way_name[w]);
+	}
+}
+
+int sweep_plot(const struct sweep *s, FILE *to)
+{
+	fprintf(to,
+		"<svg class=\"sweep\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" "
+		"aria-label=\"Ways of delivery against the interval between messages\">\n%s",
+		WIDTH, HEIGHT, style);
+	fprintf(to, "<rect width=\"%d\" height=\"%d\" fill=\"var(--paper)\"/>\n", WIDTH, HEIGHT);
+	fprintf(to,
+		"<text class=\"faint\" x=\"%d\" y=\"30\">A rank computes while another asks it something; "
+		"messages come more often to the right; %u cores</text>\n",
+		LEFT, s->cores);
+	for (unsigned i = 0; i < PANELS; i++)
+		draw_panel(s, i, to);
+	draw_key(to);
+	fputs("</svg>\n", to);
+	return fflush(to) || ferror(to) ? -EIO : 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* In a build without libfabric, whose tests are not usable. */
+#include <errno.h>
+
+#include "tools/perf/fabric.h"
+
+int fabric_bare_open(struct player *p, bool waits)
+{
+	(void)p, (void)waits;
+	return -ENOTSUP;
+}
+
+int fabric_bare_trips(struct player *p, uint64_t count, size_t len)
+{
+	(void)p, (void)count, (void)len;
+	return -ENOTSUP;
+}
+
+int fabric_bare_writes(struct player *p, uint64_t count, size_t len)
+{
+	(void)p, (void)count, (void)len;
+	return -ENOTSUP;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sends and receives between two processes, beside the messages and the puts that they are made of. */
+#include <string.h>
+#include <tern/msg.h>
+
+#include "base/clock.h"
+#include "tools/bench/place.h"
+#include "tools/bench/words.h"
+#include "tools/common/single_copy.h"
+#include "tools/perf/perf.h"
+
+enum { PING = 1, PONG, BULK };
+
+/* -- Round trips ------------------------------------------------------------------------- */
+
+static int trip_open(struct player *p)
+{
+	return words_register(p->t);
+}
+
+static char sent[TERN_PAYLOAD_MAX], got[TERN_PAYLOAD_MAX];
+
+static int ready_post(struct player *p, tern_op *op)
+{
+	return tern_recv_start(p->t, 1 - p->rank, p->rank ? PING : PONG, TERN_ID, got, p->size, 0, NULL, op);
+}
+
+/*
+ * Rank 0 sends first, rank 1 answers. Each has its next receive posted before it sends, and posts
+ * another when it has sent: the messages that these wait for are answers to later ones.
+ */
+static int trips_ready(struct player *p)
+{
+	tern_op in[2] = { TERN_OP, TERN_OP }, out = TERN_OP;
+	int rc = ready_post(p, &in[0]);
+	if (!rc && p->count > 1)
+		rc = ready_post(p, &in[1]);
+	if (!rc)
+		rc = tern_barrier(p->t);
+	for (uint64_t i = 0; i < p->count && !rc; i++) {
+		uint64_t free =
+			p->rank ? i : i - 1; /* the last receive that is over once this has been sent */
+		if (p->rank)
+			rc = tern_op_wait(p->t, &in[i % 2]);
+		if (!rc)
+			rc = tern_send_start(p->t, 1 - p->rank, p->rank ? PONG : PING, sent, p->size,
+					     TERN_READY, &out);
+		if (!rc && free < p->count && free + 2 < p->count)
+			rc = ready_post(p, &in[free % 2]);
+		if (!rc && !p->rank)
+			rc = tern_op_wait(p->t, &in[i % 2]);
+	}
+	return rc;
+}
+
+static int trips_auto(struct player *p)
+{
+	uint32_t other = 1 - p->rank;
+	int rc = tern_barrier(p->t);
+	for (uint64_t i = 0; i < p->count && !rc; i++) {
+		if (p->rank)
+			rc = tern_recv(p->t, other, PING, got, p->size, NULL);
+		if (!rc)
+			rc = tern_send(p->t, other, p->rank ? PONG : PING, sent, p->size);
+		if (!rc && !p->rank)
+			rc = tern_recv(p->t, other, PONG, got, p->size, NULL);
+	}
+	return rc;
+}
+
+static double trips_time(struct player *p, int (*trips)(struct player *p))
+{
+	uint64_t began = clock_ns();
+	p->rc = trips(p);
+	return (double)(clock_ns() - began) / (double)p->count;
+}
+
+static double ready_measure(struct player *p)
+{
+	return trips_time(p, trips_ready);
+}
+
+static double auto_measure(struct player *p)
+{
+	return trips_time(p, trips_auto);
+}
+
+/* An active message there and back, with as many words as the message has. */
+static double words_limit(struct player *p)
+{
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return 0;
+	}
+	uint64_t began = clock_ns();
+	p->rc = words_trips(p->t, p->size / sizeof(uint64_t), p->count);
+	uint64_t ended = clock_ns();
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return (double)(ended - began) / (double)p->count;
+}
+
+#define TRIP_LIMIT "an active message with as many words and its reply, no matching"
+
+const struct test test_ready_trip = {
+	.name = "ready-trip",
+	.purpose = "a message there and back in ready mode, both receives posted before",
+	.size_name = "bytes",
+	.size_least = 8,
+	.size_most = 48,
+	.sizes = { 3, { 8, 32, 48 } },
+	.quick = { 1, { 8 } },
+	.unit = "ns",
+	.ranks = 2,
+	.cores = 2,
+	.count = 4000,
+	.rounds = 51,
+	.warm = 2,
+	.open = trip_open,
+	.measure = ready_measure,
+	.limit = { words_limit },
+	.limit_name = TRIP_LIMIT,
+	.bar = { { 8, "at most 1.40" } },
+};
+
+const struct test test_auto_trip = {
+	.name = "auto-trip",
+	.purpose = "a message there and back with tern_send() and tern_recv()",
+	.size_name = "bytes",
+	.size_least = 8,
+	.size_most = 48,
+	.sizes = { 3, { 8, 32, 48 } },
+	.quick = { 1, { 8 } },
+	.unit = "ns",
+	.ranks = 2,
+	.cores = 2,
+	.count = 4000,
+	.rounds = 51,
+	.warm = 2,
+	.open = trip_open,
+	.measure = auto_measure,
+	.limit = { words_limit },
+	.limit_name = TRIP_LIMIT,
+	.bar = { { 8, "at most 1.50" } },
+};
+
+/* -- Rendezvous ---------------------------------------------------------------------------- */
+
+static struct private_place place;
+
+static int rendezvous_open(struct player *p)
+{
+	int rc = words_register(p->t);
+	return rc ? rc : private_open(p, &place, p->size);
+}
+
+static double rendezvous_measure(struct player *p)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		tern_op op = TERN_OP;
+		if (p->rank)
+			p->rc = tern_recv(p->t, 0, BULK, place.own, p->size, NULL);
+		else
+			p->rc = tern_send_start(p->t, 1, BULK, place.own, p->size, TERN_RENDEZVOUS, &op);
+		if (!p->rc && !p->rank)
+			p->rc = tern_op_wait(p->t, &op);
+	}
+	return place_rate(p, clock_ns() - began);
+}
+
+/* The memory layer's put between the same bytes; its target serves messages meanwhile, as a receiver does. */
+static double put_limit(struct player *p)
+{
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return 0;
+	}
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_put(p->t, place.addr, place.own, p->size);
+	uint64_t ended = clock_ns();
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return place_rate(p, ended - began);
+}
+
+const struct test test_rendezvous = {
+	.name = "rendezvous",
+	.purpose = "a message between private memory, its receive posted when the one before has come",
+	.size_name = "bytes",
+	.size_least = 1,
+	.size_most = 64 << 20,
+	.sizes = { 4, { 16 << 10, 64 << 10, 1 << 20, 16 << 20 } },
+	.quick = { 1, { 1 << 20 } },
+	.unit = "GB/s",
+	.rate = true,
+	.ranks = 2,
+	.cores = 2,
+	.count = 10000,
+	.bytes = 16 << 20,
+	.rounds = 31,
+	.warm = 2,
+	.open = rendezvous_open,
+	.measure = rendezvous_measure,
+	.limit = { put_limit },
+	.limit_name = "puts of the memory layer between the same bytes, copied once by the kernel",
+	.bar = { { 1 << 20, "at least 0.90" }, { 16 << 20, "at least 0.90" } },
+	.note = "the receiver does not read the data",
+	.usable = single_copy_usable,
+};

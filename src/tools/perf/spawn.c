@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Threads that messages start: how long one takes from its creation to its end, and how many a second. */
+#include <tern/spawn.h>
+
+#include "base/clock.h"
+#include "tools/bench/words.h"
+#include "tools/perf/perf.h"
+
+enum { EMPTY, BURST = 1000 };
+
+static uint64_t empty(tern *t, const uint64_t word[TERN_WORDS_MAX])
+{
+	(void)t;
+	return word[0];
+}
+
+static int spawn_open(struct player *p)
+{
+	int rc = words_register(p->t);
+	return rc ? rc : tern_thread_on(p->t, EMPTY, empty);
+}
+
+/* -- One after another -------------------------------------------------------------------- */
+
+static double spawn_trip_measure(struct player *p)
+{
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return 0;
+	}
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		tern_thread thread;
+		p->rc = tern_fork(p->t, &thread, 1, EMPTY, i, 2, 3, 4);
+		if (!p->rc)
+			p->rc = tern_join(p->t, &thread, NULL);
+	}
+	uint64_t ended = clock_ns();
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return (double)(ended - began) / (double)p->count;
+}
+
+/* A request and its reply, both of four words. */
+static double message_trip(struct player *p)
+{
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return 0;
+	}
+	uint64_t began = clock_ns();
+	p->rc = words_trips(p->t, 4, p->count);
+	uint64_t ended = clock_ns();
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return (double)(ended - began) / (double)p->count;
+}
+
+const struct test test_spawn_trip = {
+	.name = "spawn-trip",
+	.purpose = "a thread created at the other rank, until its end is known",
+	.size_name = "words",
+	.size_least = 4,
+	.size_most = 4,
+	.sizes = { 1, { 4 } },
+	.unit = "ns",
+	.ranks = 2,
+	.cores = 2,
+	.count = 4000,
+	.rounds = 51,
+	.warm = 2,
+	.open = spawn_open,
+	.measure = spawn_trip_measure,
+	.limit = { message_trip },
+	.limit_name = "a request of four words and its reply",
+	.bar = { { 4, "at most 3.00" } },
+};
+
+/* -- Bursts ---------------------------------------------------------------------------------- */
+
+static void count_end(tern *t, uint32_t rank, int rc, uint64_t result, void *arg)
+{
+	(void)rank, (void)rc, (void)result;
+	tern_signal(t, arg, 1);
+}
+
+static double spawn_rate_measure(struct player *p)
+{
+	static _Atomic uint64_t ends;
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return 0;
+	}
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rc; i += BURST) {
+		for (uint64_t k = 0; k < BURST && !p->rc; k++)
+			p->rc = tern_spawn(p->t, 1, EMPTY, count_end, &ends, k, 2, 3, 4);
+		if (!p->rc)
+			p->rc = tern_wait(p->t, &ends, BURST);
+	}
+	uint64_t ended = clock_ns();
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return (double)p->count * 1000 / (double)(ended - began);
+}
+
+static double trips_a_microsecond(struct player *p)
+{
+	double ns = message_trip(p);
+	return ns > 0 ? 1000 / ns : 0;
+}
+
+const struct test test_spawn_rate = {
+	.name = "spawn-rate",
+	.purpose = "threads created at the other rank, a thousand at a time, until all have ended",
+	.size_name = "words",
+	.size_least = 4,
+	.size_most = 4,
+	.sizes = { 1, { 4 } },
+	.unit = "M/s",
+	.rate = true,
+	.ranks = 2,
+	.cores = 2,
+	.count = 20000,
+	.rounds = 51,
+	.warm = 2,
+	.open = spawn_open,
+	.measure = spawn_rate_measure,
+	.limit = { trips_a_microsecond },
+	.limit_name = "requests and their replies, one after another",
+	.bar = { { 4, "at least 1 M/s" } },
+};
+
+/* -- Switching --------------------------------------------------------------------------------- */
+
+static uint64_t yielding;
+
+static uint64_t yield_often(tern *t, const uint64_t word[TERN_WORDS_MAX])
+{
+	for (uint64_t i = 0; i < word[0]; i++)
+		tern_yield(t);
+	yielding--;
+	return 0;
+}
+
+static tern *alone;
+
+static int switch_open(struct player *p)
+{
+	(void)p;
+	int rc = tern_open_local(1, &alone);
+	return rc ? rc : tern_thread_on(alone, EMPTY, yield_often);
+}
+
+/* Two threads that yield to each other and to the program, each of which also looks for messages. */
+static double switch_measure(struct player *p)
+{
+	uint64_t turns = 0, began;
+	for (yielding = 0; yielding < 2 && !p->rc; yielding++)
+		p->rc = tern_spawn(alone, 0, EMPTY, NULL, NULL, p->count);
+	for (began = clock_ns(); yielding && !p->rc; turns++)
+		p->rc = tern_yield(alone);
+	return (double)(clock_ns() - began) / (double)(turns + 2 * p->count);
+}
+
+const struct test test_yield = {
+	.name = "yield",
+	.purpose = "giving the core to another thread of the rank, with a look for messages",
+	.size_name = "threads",
+	.size_least = 2,
+	.size_most = 2,
+	.sizes = { 1, { 2 } },
+	.unit = "ns",
+	.ranks = 1,
+	.cores = 1,
+	.count = 100000,
+	.rounds = 21,
+	.warm = 2,
+	.open = switch_open,
+	.measure = switch_measure,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What TERN_TRACE costs: the same batches between two endpoints that are traced and two that
+ * are not. A message is three events (it is sent, its handler begins, its handler returns), so the
+ * difference is shared by three. That sends leave the inline path is in it.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "tools/bench/words.h"
+#include "tools/perf/perf.h"
+
+enum { BATCH = RAW_LINES / 2, EVENTS = 3 }; /* a batch always finds room */
+
+static tern *plain[2], *traced[2];
+
+static int pair_open(tern **pair)
+{
+	int rc = tern_open_local(2, pair);
+	if (!rc)
+		rc = words_register(pair[0]);
+	return rc ? rc : words_register(pair[1]);
+}
+
+/* Files that are gone when this process is: nobody wants to read them. */
+static int traced_open(void)
+{
+	const char *folder = getenv("TMPDIR");
+	char prefix[256], path[300];
+	snprintf(prefix, sizeof prefix, "%s/tern-perf-%d", folder ? folder : "/tmp", (int)getpid());
+	if (setenv("TERN_TRACE", prefix, 1) != 0)
+		return error_system("setting TERN_TRACE");
+	int rc = pair_open(traced);
+	unsetenv("TERN_TRACE");
+	for (int r = 0; r < 2; r++) {
+		snprintf(path, sizeof path, "%s.%d", prefix, r);
+		unlink(path);
+	}
+	return rc;
+}
+
+static int trace_pairs_open(struct player *p)
+{
+	(void)p;
+	unsetenv("TERN_TRACE");
+	int rc = pair_open(plain);
+	return rc ? rc : traced_open();
+}
+
+static int batch(tern **pair, unsigned words)
+{
+	int handled = 0, rc = words_send(pair[0], 1, words, BATCH);
+	while (!rc && handled < BATCH) {
+		int some = tern_poll(pair[1]);
+		if (some < 0)
+			return some;
+		handled += some;
+	}
+	return rc;
+}
+
+static uint64_t batches_time(struct player *p, tern **pair, uint64_t batches)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < batches && !p->rc; i++)
+		p->rc = batch(pair, p->size);
+	return clock_ns() - began;
+}
+
+static double trace_measure(struct player *p)
+{
+	uint64_t batches = (p->count + BATCH - 1) / BATCH;
+	uint64_t without = batches_time(p, plain, batches), with = batches_time(p, traced, batches);
+	return ((double)with - (double)without) / (double)(batches * BATCH * EVENTS);
+}
+
+static double clock_raw(struct player *p)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count; i++)
+		raw_sink += clock_ns();
+	return (double)(clock_ns() - began) / (double)p->count;
+}
+
+const struct test test_trace = {
+	.name = "trace",
+	.purpose = "what TERN_TRACE adds to a message, for each of its three events",
+	.size_name = "words",
+	.size_most = TERN_WORDS_MAX,
+	.sizes = { 1, { 4 } },
+	.unit = "ns",
+	.ranks = 1,
+	.cores = 1,
+	.count = 40 * BATCH,
+	.rounds = 51,
+	.warm = 2,
+	.open = trace_pairs_open,
+	.measure = trace_measure,
+	.limit = { clock_raw },
+	.limit_name = "one look at the clock, which every event takes",
+	.bar = { { 4, "at most 60 ns" } },
+	.note = "two endpoints of one thread; writing the file is in it",
+};

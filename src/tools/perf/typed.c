@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Typed messages beside memory copy: the receiver chooses the place, or the sender knows it. */
+#include <errno.h>
+#include <tern/typed.h>
+
+#include "base/clock.h"
+#include "tools/bench/place.h"
+#include "tools/bench/words.h"
+#include "tools/perf/perf.h"
+
+enum { TYPE = 1, BUFFERS = 16 };
+
+static struct place place;
+
+static int typed_open(struct player *p)
+{
+	int rc = place_open(p, &place, p->size);
+	if (!rc)
+		rc = words_register(p->t);
+	if (!rc)
+		rc = tern_bufalloc(p->t, TYPE, p->size, BUFFERS, TERN_BUF_WAIT);
+	return rc ? rc : tern_barrier(p->t);
+}
+
+static int typed_take(struct player *p)
+{
+	uint32_t src;
+	size_t len;
+	void *got = tern_bufreceive(p->t, TYPE, 0, &src, &len);
+	return got ? tern_buffree(p->t, got) : -errno;
+}
+
+static double typed_measure(struct player *p)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = p->rank ? typed_take(p) : tern_bufsend(p->t, 1, TYPE, place.own, p->size, 0, NULL);
+	uint64_t ended = clock_ns();
+	if (p->rank)
+		p->rc = p->rc ? p->rc : words_serve(p->t, 1);
+	else
+		p->rc = p->rc ? p->rc : words_last(p->t, 1);
+	return place_rate(p, ended - began);
+}
+
+/* The sender knows the place, and tells the receiver with a request when the data is there. */
+static double memory_limit(struct player *p)
+{
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return 0;
+	}
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_put_request(p->t, place.addr, place.own, p->size, WORDS_TAKE + 1, i);
+	uint64_t ended = clock_ns();
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return place_rate(p, ended - began);
+}
+
+const struct test test_typed = {
+	.name = "typed",
+	.purpose = "typed messages that land in buffers of their receiver",
+	.size_name = "bytes",
+	.size_least = 1,
+	.size_most = 4 << 20,
+	.sizes = { 5, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20 } },
+	.unit = "GB/s",
+	.rate = true,
+	.ranks = 2,
+	.cores = 2,
+	.count = 4000,
+	.bytes = 8 << 20,
+	.rounds = 31,
+	.warm = 2,
+	.open = typed_open,
+	.measure = typed_measure,
+	.limit = { memory_limit },
+	.limit_name = "memory copy: the sender knows the place, puts the data there and sends a request",
+	.note = "the receiver does not read the data",
+};

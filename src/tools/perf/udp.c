@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages over UDP on loopback, beside bare sockets that do the same without a library. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "net/fault/fault.h"
+#include "net/udp/udp.h"
+#include "tools/bench/words.h"
+#include "tools/perf/perf.h"
+
+enum {
+	BULK_MOST = 4 * TERN_PAYLOAD_MAX, /* bytes of a bare datagram */
+	WINDOW = 8,                       /* bare datagrams under way, so that none is lost */
+	BATCH = 64,                       /* small ones, for the same reason */
+	BUFFER = 4 << 20,
+	HANDLER_LAND = WORDS_FREE,
+	RANKS = 2,
+};
+
+static int bare; /* connected to the other rank's */
+static char bytes[BULK_MOST];
+
+static int bare_failed(const char *what)
+{
+	return error_set(-errno, "%s a bare UDP socket: %s", what, strerror(errno));
+}
+
+/* Both ranks; they tell each other their ports in memory that they share. */
+static int bare_open(struct player *p)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	socklen_t len = sizeof address;
+	int buffer = BUFFER;
+	struct raw_line *port = p->raw.arena->token;
+	bare = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (bare < 0 || bind(bare, (struct sockaddr *)(void *)&address, sizeof address) != 0 ||
+	    getsockname(bare, (struct sockaddr *)(void *)&address, &len) != 0)
+		return bare_failed("opening");
+	setsockopt(bare, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
+	port[p->rank].word[0] = address.sin_port;
+	int rc = tern_barrier(p->t);
+	if (rc)
+		return rc;
+	address.sin_port = (in_port_t)port[1 - p->rank].word[0];
+	if (connect(bare, (struct sockaddr *)(void *)&address, sizeof address) != 0)
+		return bare_failed("connecting");
+	return 0;
+}
+
+static void land(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	raw_sink++;
+}
+
+static int udp_open_test(struct player *p)
+{
+	int rc = words_register(p->t);
+	if (!rc)
+		rc = tern_on(p->t, HANDLER_LAND, land);
+	return rc ? rc : bare_open(p);
+}
+
+static bool udp_here(char *why, size_t len)
+{
+	return udp_ops.usable(why, len);
+}
+
+static ssize_t bare_receive(void)
+{
+	ssize_t n;
+	do
+		n = recv(bare, bytes, sizeof bytes, MSG_DONTWAIT);
+	while (n < 0 && (errno == EAGAIN || errno == EINTR));
+	return n;
+}
+
+static void bare_send(size_t len)
+{
+	while (send(bare, bytes, len, MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == ENOBUFS))
+		;
+}
+
+/* -- Round trip --------------------------------------------------------------------------- */
+
+static double trip_bare(struct player *p)
+{
+	size_t len = p->size * sizeof(uint64_t) + 2;
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count; i++) {
+		if (p->rank)
+			bare_receive();
+		bare_send(len);
+		if (!p->rank)
+			bare_receive();
+	}
+	return (double)(clock_ns() - began) / (double)p->count;
+}
+
+#define UDP_TRIP                                                                                   \
+	.size_name = "words", .size_most = TERN_WORDS_MAX, .sizes = { 2, { 0, 4 } }, .unit = "ns", \
+	.ranks = 2, .cores = 2, .count = 500, .rounds = 31, .warm = 2, .open = udp_open_test,      \
+	.measure = words_trip_time, .limit = { trip_bare },                                        \
+	.limit_name = "a bare UDP socket there and back, both sides polling", .usable = udp_here
+
+const struct test test_udp_trip = {
+	.name = "udp-trip",
+	.purpose = "a request and its reply over UDP, without protection",
+	.bar = { { 4, "at most 1.15" } },
+	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
+	UDP_TRIP,
+};
+
+const struct test test_udp_auth_trip = {
+	.name = "udp-auth-trip",
+	.purpose = "a request and its reply over UDP, authenticated",
+	.bar = { { 4, "at most 1.30" } },
+	.set = { { "TERN_NET", "udp" } },
+	UDP_TRIP,
+};
+
+/* -- One way -------------------------------------------------------------------------------- */
+
+/* Datagrams one way; after every `window` of them the receiver says so. */
+static uint64_t bare_stream(struct player *p, uint64_t count, size_t len, unsigned window)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < count; i++) {
+		if (p->rank)
+			bare_receive();
+		else
+			bare_send(len);
+		if ((i + 1) % (window / 2) && i + 1 < count)
+			continue;
+		if (p->rank)
+			bare_send(1);
+		else if (i + 1 >= window)
+			bare_receive();
+	}
+	for (uint64_t rest = count < window ? 1 : 2; !p->rank && rest > 1; rest--)
+		bare_receive();
+	return clock_ns() - began;
+}
+
+static double per_microsecond(uint64_t count, uint64_t ns)
+{
+	return (double)count * 1000 / (double)ns;
+}
+
+static double rate_measure(struct player *p)
+{
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return 0;
+	}
+	uint64_t began = clock_ns();
+	p->rc = words_send(p->t, 1, p->size, p->count);
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return per_microsecond(p->count, clock_ns() - began);
+}
+
+/* GB/s of messages of one word. */
+static double word_measure(struct player *p)
+{
+	struct player one = *p;
+	one.size = 1;
+	double figure = rate_measure(&one);
+	p->rc = one.rc;
+	return figure * sizeof(uint64_t) / 1000;
+}
+
+static double rate_bare(struct player *p)
+{
+	return per_microsecond(p->count, bare_stream(p, p->count, p->size * sizeof(uint64_t) + 2, BATCH));
+}
+
+const struct test test_udp_rate = {
+	.name = "udp-rate",
+	.purpose = "requests one way over UDP, a handler called for each",
+	.size_name = "words",
+	.size_most = TERN_WORDS_MAX,
+	.sizes = { 2, { 1, 4 } },
+	.unit = "M/s",
+	.rate = true,
+	.ranks = 2,
+	.cores = 2,
+	.count = 19200,
+	.rounds = 31,
+	.warm = 2,
+	.open = udp_open_test,
+	.measure = rate_measure,
+	.limit = { rate_bare },
+	.limit_name = "a bare UDP socket, one message in a datagram",
+	.bar = { { 1, "at least 3.00" } },
+	.set = { { "TERN_NET", "udp" } },
+	.usable = udp_here,
+};
+
+/* GB/s of what send() sends, from the first to the answer of the last. */
+static double bulk_with(struct player *p, int (*send)(struct player *p))
+{
+	if (p->rank) {
+		p->rc = words_serve(p->t, 1);
+		return 0;
+	}
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = send(p);
+	if (!p->rc)
+		p->rc = words_last(p->t, 1);
+	return (double)(p->count * p->size) / (double)(clock_ns() - began);
+}
+
+static int send_copied(struct player *p)
+{
+	return tern_request_data(p->t, 1, HANDLER_LAND, bytes, p->size);
+}
+
+static int send_claimed(struct player *p)
+{
+	void *claimed = tern_claim(p->t, 1, p->size);
+	return claimed ? tern_commit(p->t, claimed, HANDLER_LAND) : -errno;
+}
+
+static double bulk_measure(struct player *p)
+{
+	return bulk_with(p, send_copied);
+}
+
+static double claim_measure(struct player *p)
+{
+	return bulk_with(p, send_claimed);
+}
+
+/*
+ * The bare stream sends the same bytes from one place again and again, receives them in one place, looks at none of them,
+ * and its receiver says once for four datagrams that they have come. Nothing is kept to be sent again.
+ */
+static double bulk_bare(struct player *p)
+{
+	uint64_t datagrams = p->count * p->size / BULK_MOST / WINDOW * WINDOW;
+	return (double)(datagrams * BULK_MOST) / (double)bare_stream(p, datagrams, BULK_MOST, WINDOW);
+}
+
+#define UDP_BULK                                                                                    \
+	.size_name = "bytes", .size_least = 1024, .size_most = TERN_PAYLOAD_MAX,                    \
+	.sizes = { 1, { TERN_PAYLOAD_MAX } }, .unit = "GB/s", .rate = true, .ranks = 2, .cores = 2, \
+	.count = 2048, .rounds = 31, .warm = 2, .open = udp_open_test, .limit = { bulk_bare },      \
+	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",            \
+	.bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },                                           \
+	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } }, .usable = udp_here
+
+const struct test test_udp_bulk = {
+	.name = "udp-bulk",
+	.purpose = "requests with payloads one way over UDP, without protection",
+	.measure = bulk_measure,
+	UDP_BULK,
+};
+
+const struct test test_udp_claim = {
+	.name = "udp-claim",
+	.purpose = "the same, composed in place: as in the bare stream, no byte is written or copied",
+	.measure = claim_measure,
+	UDP_BULK,
+};
+
+/* -- Losses ----------------------------------------------------------------------------------- */
+
+/*
+ * The same with and without: both go through the wire that does wrong, which rests meanwhile. The last reply may be lost,
+ * too, so rank 1 serves until rank 0 has it.
+ */
+static double lossy_with(struct player *p, bool rest)
+{
+	static uint64_t phase;
+	_Atomic uint64_t *over = &p->raw.arena->token[RANKS].head;
+	fault_rest(rest);
+	phase++;
+	double figure = p->size > sizeof(uint64_t) ? bulk_measure(p) : word_measure(p);
+	if (!p->rank)
+		atomic_store(over, phase);
+	while (p->rank && !p->rc && atomic_load(over) < phase)
+		tern_poll(p->t);
+	return figure;
+}
+
+static int lossy_open(struct player *p)
+{
+	fault_rest(true); /* whoever is through a barrier does not serve those whose last token was lost */
+	return udp_open_test(p);
+}
+
+static double lossy_measure(struct player *p)
+{
+	return lossy_with(p, false);
+}
+
+static double lossy_rested(struct player *p)
+{
+	return lossy_with(p, true);
+}
+
+const struct test test_udp_lossy = {
+	.name = "udp-lossy",
+	.purpose =
+		"requests one way over UDP, of one word and with payloads; 1% of packets are lost, 5% overtaken",
+	.size_name = "bytes",
+	.size_most = TERN_PAYLOAD_MAX,
+	.size_least = sizeof(uint64_t),
+	.sizes = { 2, { sizeof(uint64_t), TERN_PAYLOAD_MAX } },
+	.unit = "GB/s",
+	.rate = true,
+	.ranks = 2,
+	.cores = 2,
+	.count = 16384,
+	.bytes = 64 << 20,
+	.rounds = 31,
+	.warm = 2,
+	.open = lossy_open,
+	.measure = lossy_measure,
+	.limit = { lossy_rested },
+	.limit_name = "the same without losses",
+	.bar = { { sizeof(uint64_t), "at least 0.70" }, { TERN_PAYLOAD_MAX, "at least 0.70" } },
+	.set = { { "TERN_NET", "udp" }, { "TERN_FAULT", "drop=0.01,reorder=0.05" } },
+	.usable = udp_here,
+};

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/run/hosts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "boot/bulletin.h"
+#include "tools/run/hostfile.h"
+#include "tools/run/order.h"
+
+/* -- The list --------------------------------------------------------------------------- */
+
+/* Cuts a copy of `text` at `between` into words; how many there are. The first one is the copy's memory. */
+static uint32_t split(const char *text, const char *between, char ***words)
+{
+	uint32_t n = 0;
+	char *copy = strdup(text);
+	*words = copy ? calloc(strlen(text) + 2, sizeof **words) : NULL;
+	for (char *word; *words && (word = strsep(&copy, between));)
+		(*words)[n++] = word;
+	return n;
+}
+
+/*
+ * Cuts the number off `name:4` and `[name]:4`. An address with several colons and no brackets is a name.
+ * False if what follows the colon is no number of ranks.
+ */
+static bool host_slots(struct host *h)
+{
+	char *end, *sign = strchr(h->name, ':');
+	if (*h->name == '[' && (end = strchr(h->name, ']'))) {
+		sign = end[1] ? end + 1 : NULL;
+		*end = '\0';
+		memmove(h->name, h->name + 1, (size_t)(end - h->name)); /* the start is what is freed */
+	} else if (sign && strchr(sign + 1, ':')) {
+		sign = NULL;
+	}
+	if (!sign)
+		return true;
+	bool digits = *sign == ':' && sign[1] >= '0' && sign[1] <= '9';
+	unsigned long slots = digits ? strtoul(sign + 1, &end, 10) : 0;
+	if (!slots || *end || slots > TERN_RANKS_MAX)
+		return false;
+	*sign = '\0';
+	h->slots = (uint32_t)slots;
+	return true;
+}
+
+/* A name that begins like an option would be one to the remote shell. */
+static int host_check(const struct hosts *h, uint32_t i)
+{
+	const char *name = h->host[i].name;
+	if (!host_slots(&h->host[i]))
+		return error_set(
+			-EINVAL,
+			"--hosts: '%s' has no number of ranks behind its colon, 1 to %d, as in --hosts a:4,b:8",
+			name, TERN_RANKS_MAX);
+	if (!*name || *name == '-' || strpbrk(name, " \t\n"))
+		return error_set(-EINVAL,
+				 "--hosts: '%s' is no host; the names follow each other with commas between, "
+				 "as in --hosts a,b,c",
+				 name);
+	for (uint32_t before = 0; before < i; before++)
+		if (strcmp(name, h->host[before].name) == 0)
+			return error_set(-EINVAL, "--hosts: %s is named twice", name);
+	if (!h->host[i].slots != !h->host[0].slots)
+		return error_set(
+			-EINVAL,
+			"--hosts: %s has a number of ranks and %s has none; give one to each, or to none",
+			h->host[h->host[i].slots ? i : 0].name, h->host[h->host[i].slots ? 0 : i].name);
+	return 0;
+}
+
+/* How many ranks the job has: as was asked for, or as there are places. */
+static int hosts_total(const struct hosts *h, struct run_options *o)
+{
+	uint64_t places = 0;
+	for (uint32_t i = 0; i < h->count; i++)
+		places += h->host[i].slots;
+	if (!o->total && !places)
+		return error_set(-EINVAL,
+				 "how many ranks? Say it with -n, or for each host, as in --hosts a:4,b:8");
+	if (!o->total && places > TERN_RANKS_MAX)
+		return error_set(
+			-EINVAL,
+			"the hosts have %llu places, and a job has %d ranks at most: say how many with -n",
+			(unsigned long long)places, TERN_RANKS_MAX);
+	if (places && o->total > places)
+		return error_set(-EINVAL,
+				 "-n %u: the hosts have %llu places; name more hosts, or give them more",
+				 o->total, (unsigned long long)places);
+	if (!o->total)
+		o->total = o->ranks = (uint32_t)places;
+	return 0;
+}
+
+static void hosts_divide(struct hosts *h, struct run_options *o)
+{
+	uint32_t next = 0;
+	if (h->count > o->total)
+		h->count = o->total;
+	for (uint32_t i = 0; i < h->count; i++) {
+		uint32_t left = o->total - next, slots = h->host[i].slots;
+		uint32_t equal = (uint32_t)((uint64_t)o->total * (i + 1) / h->count) - next;
+		h->host[i].first = next;
+		h->host[i].ranks = !slots ? equal : slots < left ? slots : left;
+		o->share[i] = (uint16_t)h->host[i].ranks;
+		next += h->host[i].ranks;
+		if (next == o->total)
+			h->count = i + 1;
+	}
+	o->host_count = h->count;
+}
+
+/* For the shell of the other host, which takes its command apart: in quotes, whatever is in it. */
+static char *quoted(const char *text)
+{
+	size_t quotes = 0;
+	for (const char *c = text; *c; c++)
+		quotes += *c == '\'';
+	char *copy = malloc(strlen(text) + 3 * quotes + 3), *to = copy;
+	if (!copy)
+		return NULL;
+	*to++ = '\'';
+	for (const char *c = text; *c; c++) {
+		if (*c == '\'')
+			to = stpcpy(to, "'\\'");
+		*to++ = *c;
+	}
+	strcpy(to, "'");
+	return copy;
+}
+
+static int hosts_cut(struct hosts *h, const char *list)
+{
+	char **names;
+	h->count = split(list, ",", &names);
+	h->host = names ? calloc(h->count, sizeof *h->host) : NULL;
+	for (uint32_t i = 0; h->host && i < h->count; i++)
+		h->host[i] = (struct host){ .name = names[i], .wire = { .from = -1, .to = -1 } };
+	free(names);
+	if (!h->host)
+		return error_set(-ENOMEM, "--hosts: no memory");
+	for (uint32_t i = 0; i < h->count; i++) {
+		int rc = host_check(h, i);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int hosts_read(struct hosts *h, struct run_options *o)
+{
+	char *list = NULL;
+	int rc = o->hostfile ? hostfile_read(o->hostfile, &list) : 0;
+	if (!rc)
+		rc = hosts_cut(h, list ? list : o->hosts);
+	free(list);
+	return rc ? rc : hosts_total(h, o);
+}
+
+static char *self_path(void)
+{
+	char path[PATH_MAX];
+	ssize_t len = readlink("/proc/self/exe", path, sizeof path);
+	return len < 0 ? NULL : strndup(path, (size_t)len);
+}
+
+/* The same on all hosts; the key goes to the agents through their input and nowhere else. */
+static int job_name(struct run_options *o)
+{
+	if (getrandom(&o->id, sizeof o->id, 0) == sizeof o->id &&
+	    getrandom(o->key, sizeof o->key, 0) == sizeof o->key)
+		return 0;
+	return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
+}
+
+/* Without a word of its own the host's name would be taken for the command. */
+static int shell_check(const struct hosts *h)
+{
+	for (uint32_t w = 0; w < h->shell_words; w++)
+		if (*h->shell[w])
+			return 0;
+	return error_set(-EINVAL, "--ssh: the command that reaches a host is empty; it is a command such as "
+				  "'ssh -p 2222', and ssh if neither --ssh nor TERN_SSH is given");
+}
+
+int hosts_open(struct hosts *h, struct run_options *o)
+{
+	int ready = epoll_create1(EPOLL_CLOEXEC), refused = errno;
+	*h = (struct hosts){ .ready = ready, .self = self_path() };
+	h->quoted = h->self ? quoted(h->self) : NULL;
+	h->shell_words = split(o->shell, " ", &h->shell);
+	int rc = hosts_read(h, o);
+	if (!rc && ready < 0)
+		rc = error_set(-refused, "watching the links to the hosts (epoll_create1): %s",
+			       strerror(refused));
+	if (!rc && (!h->quoted || !h->shell))
+		rc = error_set(-ENOMEM, "--hosts: no memory, or no /proc");
+	if (!rc)
+		rc = shell_check(h);
+	if (!rc)
+		rc = job_name(o);
+	if (rc)
+		return rc;
+	hosts_divide(h, o);
+	return 0;
+}
+
+void hosts_close(struct hosts *h)
+{
+	for (uint32_t i = 0; h->host && i < h->count; i++)
+		wire_close(&h->host[i].wire);
+	close(h->ready);
+	if (h->host)
+		free(h->host[0].name);
+	if (h->shell)
+		free(h->shell[0]);
+	free(h->host);
+	free(h->shell);
+	free(h->self);
+	free(h->quoted);
+}
+
+/* -- Links ------------------------------------------------------------------------------ */
+
+char **hosts_command(const struct hosts *h, uint32_t i, int control)
+{
+	static char run[] = "run", link[] = "--link", end[] = "--", agent[] = "--agent", number[16];
+	char *const before[] = { h->self, run, link, number, end, h->host[i].name };
+	char *const behind[] = { h->host[i].name, h->quoted, run, agent };
+	char **words = calloc(h->shell_words + 11, sizeof *words), **next = words;
+	if (!words)
+		return NULL;
+	snprintf(number, sizeof number, "%d", control);
+	for (size_t w = 0; w < sizeof before / sizeof *before; w++)
+		*next++ = before[w];
+	for (uint32_t w = 0; w < h->shell_words; w++)
+		if (*h->shell[w])
+			*next++ = h->shell[w];
+	for (size_t w = 0; w < sizeof behind / sizeof *behind; w++)
+		*next++ = behind[w];
+	return words;
+}
+
+/* Level-triggered: for writing only while something is to be written. */
+static void host_arm(struct hosts *h, uint32_t i, int how)
+{
+	struct wire *w = &h->host[i].wire;
+	struct epoll_event e = { .events = EPOLLIN | (wire_backlog(w) ? EPOLLOUT : 0), .data.u32 = i };
+	epoll_ctl(h->ready, how, w->from, &e);
+}
+
+int hosts_begin(struct hosts *h, uint32_t i, int fd, const struct run_options *o)
+{
+	size_t len;
+	struct host *host = &h->host[i];
+	char *order = order_write(o, i, &len);
+	if (!order)
+		return -ENOMEM;
+	wire_open(&host->wire, fd, fd);
+	wire_send(&host->wire, FRAME_ORDER, order, len);
+	host_arm(h, i, EPOLL_CTL_ADD);
+	free(order);
+	return host->wire.error == ENOMEM ? error_set(-E2BIG, "the program's words are too many to send") : 0;
+}
+
+void hosts_signal(struct hosts *h, int signal)
+{
+	for (uint32_t i = 0; i < h->count; i++)
+		if (h->host[i].wire.to >= 0) {
+			wire_send_number(&h->host[i].wire, FRAME_SIGNAL, signal);
+			host_arm(h, i, EPOLL_CTL_MOD);
+		}
+}
+
+static void hosts_tell_others(struct hosts *h, uint32_t from, const void *bulletin, size_t len)
+{
+	for (uint32_t i = 0; i < h->count; i++)
+		if (i != from && h->host[i].wire.to >= 0) {
+			wire_send(&h->host[i].wire, FRAME_BULLETIN, bulletin, len);
+			host_arm(h, i, EPOLL_CTL_MOD);
+		}
+}
+
+/* Once of each host; when all have said it, or ended, everybody is told. */
+static void host_says(struct hosts *h, uint32_t i, bool fabric)
+{
+	if (h->host[i].said)
+		return;
+	h->host[i].said = true;
+	h->said++;
+	h->fabrics += fabric;
+	for (uint32_t k = 0; h->said == h->count && k < h->count; k++)
+		if (h->host[k].wire.to >= 0) {
+			wire_send_number(&h->host[k].wire, FRAME_FABRIC, h->fabrics == h->count);
+			host_arm(h, k, EPOLL_CTL_MOD);
+		}
+}
+
+/* What its ranks had to say last has been said. Those of which nothing was, are lost with it. */
+static void host_close(struct hosts *h, uint32_t i)
+{
+	const struct host *host = &h->host[i];
+	struct bulletin b;
+	epoll_ctl(h->ready, EPOLL_CTL_DEL, host->wire.from, NULL);
+	wire_close(&h->host[i].wire);
+	host_says(h, i, false);
+	for (uint32_t r = host->first; r < host->first + host->ranks; r++) {
+		bulletin_lost(&b, r);
+		hosts_tell_others(h, i, &b, sizeof b);
+	}
+}
+
+/* A record of one of its own ranks; an agent that gets something else takes its launcher for gone. */
+static bool host_tells(struct hosts *h, uint32_t i, const struct frame *f)
+{
+	const struct host *host = &h->host[i];
+	struct bulletin b;
+	if (f->len != sizeof b)
+		return false;
+	memcpy(&b, f->data, sizeof b);
+	if (b.rank < host->first || b.rank >= host->first + host->ranks)
+		return false;
+	hosts_tell_others(h, i, &b, sizeof b);
+	return true;
+}
+
+static void host_serve(struct hosts *h, uint32_t i)
+{
+	struct wire *w = &h->host[i].wire;
+	struct frame f;
+	int32_t number;
+	wire_flush(w);
+	bool there = wire_read(w);
+	while (!w->error && wire_next(w, &f))
+		if (f.type == FRAME_FABRIC && frame_number(&f, &number))
+			host_says(h, i, number);
+		else if (f.type != FRAME_BULLETIN || !host_tells(h, i, &f))
+			w->error = EPROTO;
+	if (there && !w->error)
+		host_arm(h, i, EPOLL_CTL_MOD);
+	else
+		host_close(h, i); /* the link has ended, or will: its exit status says how */
+}
+
+void hosts_serve(struct hosts *h)
+{
+	struct epoll_event e[16];
+	int n = epoll_wait(h->ready, e, 16, 0);
+	for (int i = 0; i < n; i++)
+		if (h->host[e[i].data.u32].wire.from >= 0)
+			host_serve(h, e[i].data.u32);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One loop over signals, a timer and the ranks' output; nothing in it blocks. A
+ * job goes through these states:
+ *
+ *   running   a rank failed, or all have ended and left processes behind -> ending
+ *   ending    SIGTERM was sent to every process of the job; a second later -> killing
+ *   killing   SIGKILL is sent to every process of the job until none is left
+ *
+ * and is over when no process is left and its output has been written.
+ */
+#include "tools/run/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <tern/tern.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+#include "net/shm/job.h"
+#include "tools/run/hosts.h"
+#include "tools/run/kin.h"
+#include "tools/run/output.h"
+#include "tools/run/rank.h"
+
+enum {
+	GRACE_MS = 1000,  /* between SIGTERM and SIGKILL */
+	RETRY_MS = 100,   /* between looks for processes that SIGKILL has missed */
+	RETRIES = 10,     /* with nobody left whom we may kill */
+	SECOND_MS = 100,  /* timeout(1) sends its signal twice at once; a person does not */
+	CANNOT_RUN = 126, /* what shells return for a program they cannot run, or cannot find */
+	CANNOT_FIND = 127,
+	DIED = 128,   /* and the signal's number */
+	MISTAKEN = 2, /* on the command line */
+};
+
+enum phase { RUNNING, ENDING, KILLING };
+
+struct keeper {
+	struct run_options *options;
+	const struct front *front;
+	struct hosts *hosts; /* NULL: the ranks are ours */
+	struct job job;      /* if they are */
+	struct rank *rank;   /* our ranks, or the links to the hosts */
+	uint32_t count, running;
+	struct output output;
+	enum phase phase;
+	bool alone;     /* no process of the job is left */
+	int futile;     /* looks that found nobody to kill */
+	int refused;    /* what the launcher returns if a rank could not be started; 0: all were */
+	int status;     /* of the first rank that failed */
+	int returned;   /* of the first that returned another than 0, if it did not die */
+	uint32_t good;  /* ranks that returned 0, and */
+	uint32_t dead;  /* that died */
+	uint64_t asked; /* when somebody first asked the job to end, in ms */
+	uint64_t over;  /* when the last process had ended, in ms */
+	int signals, timer;
+};
+
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void timer_set(int timer, int ms)
+{
+	struct itimerspec t = { .it_value = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L } };
+	timerfd_settime(timer, 0, &t, NULL);
+}
+
+/* -- Ending the job ----------------------------------------------------------- */
+
+/* Without /proc there is no telling who descends from us; the ranks at least are known. */
+static unsigned keeper_signal_all(struct keeper *k, int signal)
+{
+	unsigned sent = kin_signal(signal);
+	for (uint32_t r = 0; !sent && r < k->count; r++)
+		if (k->rank[r].pid)
+			kill(k->rank[r].pid, signal);
+	return sent;
+}
+
+static void keeper_over(struct keeper *k)
+{
+	if (!k->alone)
+		k->over = now_ms();
+	k->alone = true;
+}
+
+static void keeper_kill(struct keeper *k)
+{
+	k->phase = KILLING;
+	k->futile = keeper_signal_all(k, SIGKILL) ? 0 : k->futile + 1;
+	if (k->futile > RETRIES) {
+		output_say(&k->output,
+			   "tern run: a process of the job could not be ended: it belongs to another user, "
+			   "or /proc is not mounted");
+		keeper_over(k);
+	}
+	timer_set(k->timer, RETRY_MS);
+}
+
+static void keeper_end(struct keeper *k)
+{
+	if (k->phase != RUNNING)
+		return;
+	static const int asking[] = { SIGTERM, SIGCONT }; /* a stopped process gets it too */
+	k->phase = ENDING;
+	for (int i = 0; i < 2; i++)
+		if (k->hosts)
+			hosts_signal(k->hosts, asking[i]);
+		else
+			keeper_signal_all(k, asking[i]);
+	timer_set(k->timer, GRACE_MS);
+}
+
+/* -- Ranks that end ----------------------------------------------------------- */
+
+static int status_code(int status)
+{
+	return WIFSIGNALED(status) ? DIED + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void status_text(int status, char *text, size_t room)
+{
+	if (WIFSIGNALED(status))
+		snprintf(text, room, "was killed by signal %d (%s%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)), WCOREDUMP(status) ? ", core dumped" : "");
+	else
+		snprintf(text, room, "ended with status %d", WEXITSTATUS(status));
+}
+
+/* "; ending the other 7 ranks", "; the other rank goes on", or nothing to add. */
+static void others_text(const struct keeper *k, char *text, size_t room)
+{
+	char who[48];
+	*text = '\0';
+	if (!k->running)
+		return;
+	if (k->running == 1)
+		snprintf(who, sizeof who, "the other %s", k->hosts ? "host" : "rank");
+	else
+		snprintf(who, sizeof who, "the other %u %ss", k->running, k->hosts ? "host" : "rank");
+	if (k->options->survive)
+		snprintf(text, room, "; %s %s on", who, k->running == 1 ? "goes" : "go");
+	else
+		snprintf(text, room, "; ending %s", who);
+}
+
+/* What the launcher returns, as far as it is known. */
+static int keeper_verdict(const struct keeper *k)
+{
+	if (k->refused)
+		return k->refused;
+	if (k->options->survive == SURVIVE_SURVIVORS && k->dead < k->count)
+		return k->returned;
+	if (k->options->survive == SURVIVE_ANY && k->good)
+		return 0;
+	return k->status;
+}
+
+static void keeper_report(struct keeper *k, uint32_t rank, pid_t pid, int status)
+{
+	char what[96], others[64];
+	status_text(status, what, sizeof what);
+	others_text(k, others, sizeof others);
+	output_take_last(&k->output, rank);
+	if (!k->hosts)
+		output_say(&k->output, "tern run: rank %u (pid %d) %s%s", k->options->first + rank, (int)pid,
+			   what, others);
+	else if (k->count > 1) /* which rank it was, its agent has said */
+		output_say(&k->output, "tern run: host %s %s%s", k->hosts->host[rank].name, what, others);
+}
+
+/* DIED and above: shells report so that what they ran was killed, and an agent that all its ranks were. */
+static void keeper_count(struct keeper *k, int code)
+{
+	k->good += !code;
+	k->dead += code >= DIED;
+	if (!k->status)
+		k->status = code;
+	if (!k->returned && code < DIED)
+		k->returned = code;
+}
+
+static void keeper_lost(struct keeper *k, uint32_t rank, int status)
+{
+	pid_t pid = k->rank[rank].pid;
+	k->rank[rank].pid = 0;
+	k->running--;
+	if (!k->hosts)
+		job_rank_ended(&k->job, k->options->first + rank, status);
+	keeper_count(k, status_code(status));
+	if (!status_code(status))
+		return;
+	if (k->phase != RUNNING)
+		return; /* by our hand */
+	keeper_report(k, rank, pid, status);
+	if (!k->options->survive)
+		keeper_end(k);
+}
+
+/* The dead are ranks, or orphans that we have inherited. */
+static void keeper_reap(struct keeper *k)
+{
+	int status;
+	pid_t pid;
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (uint32_t r = 0; r < k->count; r++)
+			if (k->rank[r].pid == pid) {
+				keeper_lost(k, r, status);
+				break;
+			}
+	if (pid < 0 && errno == ECHILD)
+		keeper_over(k);
+	else if (!k->running)
+		keeper_end(k);
+}
+
+/* -- Signals ------------------------------------------------------------------ */
+
+/* What the terminal sends reaches its whole process group, so those ranks have it already. */
+static void keeper_pass(struct keeper *k, int signal, bool from_terminal)
+{
+	if (k->hosts) {
+		hosts_signal(k->hosts, signal);
+		return;
+	}
+	for (uint32_t r = 0; r < k->count; r++) {
+		pid_t pid = k->rank[r].pid;
+		if (pid && !(from_terminal && getpgid(pid) == k->front->group))
+			kill(pid, signal);
+	}
+}
+
+static bool asks_to_end(int signal)
+{
+	return signal == SIGINT || signal == SIGTERM;
+}
+
+/*
+ * With no rank left to pass it to, only unread output keeps us, and that is given
+ * up; but not for the very signal that ended the ranks, which may reach us last.
+ */
+static void keeper_asked(struct keeper *k, int signal)
+{
+	uint64_t now = now_ms();
+	if (k->alone && now - k->over > SECOND_MS)
+		_exit(keeper_verdict(k) ? keeper_verdict(k) : 128 + signal);
+	if (!k->asked)
+		k->asked = now;
+	else if (!k->alone && now - k->asked > SECOND_MS)
+		keeper_kill(k);
+}
+
+static void keeper_signal(struct keeper *k)
+{
+	struct signalfd_siginfo info;
+	while (read(k->signals, &info, sizeof info) == sizeof info) {
+		int signal = (int)info.ssi_signo;
+		if (signal == SIGRTMIN) { /* the front has died, and nobody waits for us */
+			kin_end();
+			_exit(1);
+		}
+		if (signal == SIGCHLD) {
+			keeper_reap(k);
+			continue;
+		}
+		if (asks_to_end(signal))
+			keeper_asked(k, signal);
+		keeper_pass(k, signal, info.ssi_int);
+	}
+}
+
+/* -- The loop ----------------------------------------------------------------- */
+
+static void keeper_timer(struct keeper *k)
+{
+	uint64_t times;
+	if (read(k->timer, &times, sizeof times) == sizeof times && !k->alone)
+		keeper_kill(k);
+}
+
+static void keeper_loop(struct keeper *k)
+{
+	while (!k->alone || !output_finished(&k->output)) {
+		struct pollfd p[3 + OUTPUT_POLLS] = {
+			{ .fd = k->signals, .events = POLLIN },
+			{ .fd = k->timer, .events = POLLIN },
+			{ .fd = k->hosts ? k->hosts->ready : -1, .events = POLLIN },
+		};
+		output_polls(&k->output, p + 3);
+		poll(p, 3 + OUTPUT_POLLS, -1);
+		if (p[0].revents)
+			keeper_signal(k);
+		if (p[1].revents)
+			keeper_timer(k);
+		if (p[2].revents)
+			hosts_serve(k->hosts);
+		output_serve(&k->output);
+	}
+}
+
+/* -- Starting the job --------------------------------------------------------- */
+
+static void keeper_cannot_start(struct keeper *k, uint32_t rank, int rc)
+{
+	const char *program = k->options->program[0];
+	k->refused = rc == -ENOENT ? CANNOT_FIND : CANNOT_RUN;
+	if (rc == -ENOENT && !strchr(program, '/'))
+		output_say(&k->output,
+			   "tern run: cannot start '%s': no program of that name is in PATH; "
+			   "write ./%s if it is in this folder",
+			   program, program);
+	else if (rc == -EAGAIN || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
+		output_say(&k->output,
+			   "tern run: cannot start rank %u of %u: %s; start fewer ranks, or raise the limits "
+			   "on processes and files (ulimit -u, ulimit -n, the container's pids)",
+			   rank, k->options->ranks, strerror(-rc));
+	else
+		output_say(&k->output, "tern run: cannot start '%s': %s", program, strerror(-rc));
+}
+
+/* In our own group: what the terminal sends reaches the ranks through the wire, and in order. */
+static int keeper_link(struct keeper *k, struct launch *l, uint32_t i)
+{
+	int pair[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+		return -errno;
+	l->job_fd = pair[1];
+	l->group = getpgrp();
+	l->program = hosts_command(k->hosts, i, pair[1]);
+	int rc = l->program ? hosts_begin(k->hosts, i, pair[0], k->options) : -ENOMEM;
+	if (!rc)
+		rc = rank_start(l, i, &k->rank[i]);
+	free(l->program);
+	close(pair[1]);
+	return rc;
+}
+
+static int keeper_start(struct keeper *k)
+{
+	const struct run_options *o = k->options;
+	struct launch l = { .program = o->program,
+			    .job_fd = k->hosts ? -1 : k->job.fd,
+			    .first = k->hosts ? 0 : o->first,
+			    .total = o->total,
+			    .group = k->front->group,
+			    .mask = k->front->mask };
+	int rc = launch_open(&l, k->count, k->hosts ? BINDING_NONE : o->binding);
+	if (rc)
+		return rc;
+	for (uint32_t r = 0; r < k->count; r++) {
+		rc = k->hosts ? keeper_link(k, &l, r) : rank_start(&l, r, &k->rank[r]);
+		if (rc) {
+			keeper_cannot_start(k, r, rc);
+			keeper_end(k);
+			break;
+		}
+		k->running++;
+		rc = output_add(&k->output, r, k->rank[r].out, k->rank[r].err);
+		if (rc) {
+			output_say(&k->output, "tern run: %s", tern_strerror(rc));
+			k->status = 1;
+			keeper_end(k);
+			break;
+		}
+	}
+	dup2(l.null, STDIN_FILENO); /* it is rank 0's alone: who feeds it must see when that has gone */
+	launch_close(&l);
+	keeper_reap(k); /* if nothing started, nothing will wake the loop */
+	return 0;
+}
+
+static int keeper_watch(struct keeper *k)
+{
+	sigset_t set = k->front->passed;
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGRTMIN);
+	k->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (k->signals < 0)
+		return error_system("listening to signals (signalfd)");
+	k->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	return k->timer < 0 ? error_system("setting up a timer (timerfd_create)") : 0;
+}
+
+static int keeper_job(struct keeper *k)
+{
+	uint64_t budget, keepalive;
+	int rc = setting_number(SETTING_MEMORY, &budget);
+	if (!rc) /* which one machine does not need, but a mistake is one everywhere */
+		rc = setting_number(SETTING_KEEPALIVE, &keepalive);
+	k->count = k->options->ranks;
+	if (k->options->job_fd) /* an agent has made it */
+		return job_map(&k->job, k->options->job_fd);
+	return rc ? rc : job_create(&k->job, k->options->total, budget);
+}
+
+static int keeper_hosts(struct keeper *k)
+{
+	int rc = hosts_open(k->hosts, k->options);
+	k->count = k->hosts->count;
+	return rc;
+}
+
+static int keeper_open(struct keeper *k)
+{
+	const struct run_options *o = k->options;
+	int rc = k->hosts ? keeper_hosts(k) : keeper_job(k);
+	if (!rc)
+		rc = keeper_watch(k);
+	if (!rc)
+		rc = output_open(&k->output, k->count, k->hosts ? 0 : o->first,
+				 o->tag && !k->hosts ? o->total : 0);
+	if (!rc && !(k->rank = calloc(k->count, sizeof *k->rank)))
+		rc = -ENOMEM;
+	return rc;
+}
+
+static int keeper_status(const struct keeper *k)
+{
+	int error = output_error(&k->output), status = keeper_verdict(k);
+	if (status || !error)
+		return status;
+	if (error == EPIPE)
+		return 128 + SIGPIPE;
+	fprintf(stderr, "tern run: output was lost: %s\n", strerror(error));
+	return 1;
+}
+
+int keeper_run(struct run_options *options, const struct front *front)
+{
+	struct hosts hosts;
+	struct keeper k = { .options = options,
+			    .front = front,
+			    .hosts = run_options_remote(options) ? &hosts : NULL };
+	int rc = keeper_open(&k);
+	if (!rc)
+		rc = keeper_start(&k);
+	if (rc) {
+		fprintf(stderr, "tern run: %s\n", tern_strerror(rc));
+		return k.hosts && rc == -EINVAL ? MISTAKEN : 1;
+	}
+	keeper_loop(&k);
+	return keeper_status(&k);
+}

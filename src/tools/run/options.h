@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the command line of `tern run` asks for. */
+#ifndef TERN_TOOLS_RUN_OPTIONS_H
+#define TERN_TOOLS_RUN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <tern/tern.h>
+
+#include "net/shm/job.h"
+#include "tools/common/bind.h"
+
+/* Whether the others go on when a rank fails, and what the launcher returns then. */
+enum survive {
+	SURVIVE_NOT,
+	SURVIVE_FIRST,     /* the status of the first rank that failed */
+	SURVIVE_SURVIVORS, /* that of the first that returned another status than 0 instead of dying */
+	SURVIVE_ANY,       /* 0 if any rank returned 0 */
+};
+
+struct run_options {
+	uint32_t ranks;        /* that this process starts: all of the job, unless it is an agent */
+	uint32_t first, total; /* the lowest of them, and how many the job has on all hosts */
+	enum binding binding;
+	bool tag; /* each line of output carries its rank */
+	enum survive survive;
+	const char *hosts;    /* their names with commas between, or NULL */
+	const char *hostfile; /* the file that has them; NULL, and no hosts: this machine */
+	const char *shell;    /* the command that reaches them, with its options */
+	const char **env;     /* NAME or NAME=VALUE, for the ranks; malloced, its strings are argv's */
+	uint32_t env_count;
+	uint32_t host, host_count;      /* for an agent: which host this is of how many */
+	uint16_t share[TERN_RANKS_MAX]; /* how many ranks each of them has */
+	uint64_t id;                    /* and what the job is known by on all of them */
+	uint8_t key[JOB_KEY];
+	int job_fd;     /* the job's memory, if it is there already; 0: it is not */
+	bool agent;     /* on another host: the rest comes through standard input */
+	int link;       /* the descriptor that leads to the launcher; 0: this is no link */
+	char **program; /* with its arguments, up to a NULL; points into argv */
+};
+
+/*
+ * Reads the command line. False: there is nothing to run, because help was asked
+ * for or because of a mistake that has been explained; *status is the exit status.
+ */
+bool run_options_read(struct run_options *o, int argc, char **argv, int *status);
+void run_options_close(struct run_options *o); /* also if they could not be read */
+
+static inline bool run_options_remote(const struct run_options *o)
+{
+	return o->hosts || o->hostfile;
+}
+
+/*
+ * Sets the variables of --env in this process, whose children the ranks are. With hosts only what Tern reads: the
+ * rest is for the agents, and would reach the command that reaches them. False without memory.
+ */
+bool run_options_environment(const struct run_options *o);
+
+#endif

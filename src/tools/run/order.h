@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What an agent is told to start: its ranks, the program, where, and with which
+ * variables. It travels as words, `name=value`, each ended by a 0, through the remote shell's
+ * input: command lines can be read by everybody on the machine.
+ */
+#ifndef TERN_TOOLS_RUN_ORDER_H
+#define TERN_TOOLS_RUN_ORDER_H
+
+#include <stddef.h>
+
+#include "tools/run/options.h"
+
+/* The order for the o->share[host] ranks of a host, malloced; NULL if there is no memory. */
+char *order_write(const struct run_options *o, uint32_t host, size_t *len);
+
+/*
+ * Follows an order as far as this process is concerned: the folder and the variables. The
+ * options point into `text`, which is to live on; it ends with a 0. A negative code with a
+ * sentence if it is no order, or cannot be followed here.
+ */
+int order_read(struct run_options *o, char *text, size_t len);
+
+#endif

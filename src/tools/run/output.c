@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory is bounded in two places. A stream keeps one incomplete line of at most
+ * LINE_LONGEST bytes; a longer one goes out in pieces, in order. An outlet that
+ * has a backlog is not given more: its streams are not read until it is written,
+ * so the pipes fill and the ranks wait.
+ *
+ * Each channel has an epoll of its own, and the launcher polls that one
+ * descriptor: pausing a thousand streams is leaving it out.
+ */
+#include "tools/run/output.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+enum { LINE_LONGEST = 65536, BACKLOG = 65536, BATCH = 64 };
+
+static int channel_open(struct channel *c, int fd, int tag_digits)
+{
+	*c = (struct channel){ .ready = epoll_create1(EPOLL_CLOEXEC) };
+	if (c->ready < 0)
+		return error_system("watching what the ranks write (epoll_create1)");
+	outlet_open(&c->outlet, fd, tag_digits);
+	return 0;
+}
+
+static bool same_file(int a, int b)
+{
+	struct stat p, q;
+	return fstat(a, &p) == 0 && fstat(b, &q) == 0 && p.st_dev == q.st_dev && p.st_ino == q.st_ino;
+}
+
+int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged)
+{
+	int digits = tagged ? snprintf(NULL, 0, "%u", tagged - 1) : 0;
+	*o = (struct output){ .ranks = ranks, .first = first, .eager = ranks == 1 };
+	o->stream = calloc(2 * (size_t)ranks, sizeof *o->stream);
+	if (!o->stream)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < 2 * ranks; i++)
+		o->stream[i].fd = -1;
+	o->channels = same_file(STDOUT_FILENO, STDERR_FILENO) ? 1 : 2;
+	int rc = channel_open(&o->channel[0], STDOUT_FILENO, digits);
+	if (!rc && o->channels == 2)
+		rc = channel_open(&o->channel[1], STDERR_FILENO, digits);
+	return rc;
+}
+
+static int stream_open(struct stream *s, struct channel *c, uint32_t rank, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
+	*s = (struct stream){ .fd = fd, .rank = rank, .channel = c };
+	if (epoll_ctl(c->ready, EPOLL_CTL_ADD, fd, &event) != 0)
+		return error_system("watching what rank %u writes (epoll_ctl)", rank);
+	c->streams++;
+	return 0;
+}
+
+int output_add(struct output *o, uint32_t rank, int out, int err)
+{
+	struct stream *s = o->stream + 2 * (size_t)rank;
+	int rc = stream_open(s, &o->channel[0], o->first + rank, out);
+	return rc ? rc : stream_open(s + 1, &o->channel[o->channels - 1], o->first + rank, err);
+}
+
+/* What an ended rank wrote last may lack its newline; the outlet adds it if it must. */
+static void stream_close(struct stream *s)
+{
+	if (s->fd < 0)
+		return;
+	outlet_put(&s->channel->outlet, s->rank, s->text, s->len);
+	s->channel->streams--;
+	epoll_ctl(s->channel->ready, EPOLL_CTL_DEL, s->fd, NULL);
+	close(s->fd);
+	free(s->text);
+	*s = (struct stream){ .fd = -1, .rank = s->rank };
+}
+
+/* How much of the text may go out: whole lines, or a line too long to keep. */
+static size_t stream_cut(const struct stream *s, size_t fresh, bool eager)
+{
+	if (eager)
+		return s->len;
+	const char *newline = memrchr(s->text + s->len - fresh, '\n', fresh);
+	if (newline)
+		return (size_t)(newline - s->text) + 1;
+	return s->len == LINE_LONGEST ? s->len : 0;
+}
+
+static void stream_read(struct stream *s, bool eager)
+{
+	if (s->fd < 0 || (!s->text && !(s->text = malloc(LINE_LONGEST))))
+		return;
+	ssize_t n = read(s->fd, s->text + s->len, LINE_LONGEST - s->len);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		stream_close(s);
+		return;
+	}
+	s->len += (size_t)n;
+	size_t cut = stream_cut(s, (size_t)n, eager);
+	outlet_put(&s->channel->outlet, s->rank, s->text, cut);
+	s->len -= cut;
+	memmove(s->text, s->text + cut, s->len);
+	if (!s->len) {
+		free(s->text); /* of many ranks few are in the middle of a line */
+		s->text = NULL;
+	}
+}
+
+/* Nobody reads this outlet any more: the ranks find out as they would without us, by SIGPIPE. */
+static void output_abandon(struct output *o, struct channel *c)
+{
+	for (uint32_t i = 0; i < 2 * o->ranks; i++)
+		if (o->stream[i].channel == c)
+			stream_close(&o->stream[i]);
+}
+
+static bool channel_flush(struct output *o, struct channel *c)
+{
+	bool written = outlet_flush(&c->outlet);
+	if (c->outlet.error && c->streams)
+		output_abandon(o, c);
+	return written;
+}
+
+static void channel_serve(struct output *o, struct channel *c)
+{
+	struct epoll_event event[BATCH];
+	if (!channel_flush(o, c))
+		return;
+	int n = epoll_wait(c->ready, event, BATCH, 0);
+	for (int i = 0; i < n; i++) {
+		stream_read(event[i].data.ptr, o->eager);
+		if (outlet_backlog(&c->outlet) > BACKLOG && !channel_flush(o, c))
+			return;
+	}
+	channel_flush(o, c);
+}
+
+void output_serve(struct output *o)
+{
+	for (unsigned i = 0; i < o->channels; i++)
+		channel_serve(o, &o->channel[i]);
+}
+
+void output_polls(const struct output *o, struct pollfd *p)
+{
+	for (unsigned i = 0; i < OUTPUT_POLLS; i++) {
+		const struct channel *c = &o->channel[i];
+		if (i >= o->channels)
+			p[i] = (struct pollfd){ .fd = -1 };
+		else if (outlet_backlog(&c->outlet))
+			p[i] = (struct pollfd){ .fd = c->outlet.fd, .events = POLLOUT };
+		else
+			p[i] = (struct pollfd){ .fd = c->ready, .events = POLLIN };
+	}
+}
+
+void output_take_last(struct output *o, uint32_t rank)
+{
+	struct stream *s = o->stream + 2 * (size_t)rank;
+	for (int i = 0; i < 2; i++) {
+		/* A full pipe takes a read or two; a child of the rank may go on writing for ever. */
+		int reads = 4;
+		while (reads-- && s[i].fd >= 0 && outlet_backlog(&s[i].channel->outlet) <= BACKLOG)
+			stream_read(&s[i], o->eager);
+	}
+}
+
+void output_say(struct output *o, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+	va_start(args, format);
+	int n = vsnprintf(line, sizeof line - 1, format, args);
+	va_end(args);
+	if (n < 0)
+		return;
+	size_t len = (size_t)n < sizeof line - 1 ? (size_t)n : sizeof line - 2;
+	line[len] = '\n';
+	struct channel *c = &o->channel[o->channels - 1];
+	outlet_put(&c->outlet, OUTLET_LAUNCHER, line, len + 1);
+	channel_flush(o, c);
+}
+
+/* True when no stream has anything to read, and none will have. */
+static bool output_quiet(const struct output *o)
+{
+	struct epoll_event event;
+	for (unsigned i = 0; i < o->channels; i++)
+		if (outlet_backlog(&o->channel[i].outlet) ||
+		    epoll_wait(o->channel[i].ready, &event, 1, 0) > 0)
+			return false;
+	return true;
+}
+
+bool output_finished(struct output *o)
+{
+	if (!output_quiet(o))
+		return false;
+	for (uint32_t i = 0; i < 2 * o->ranks; i++)
+		stream_close(&o->stream[i]);
+	bool written = true;
+	for (unsigned i = 0; i < o->channels; i++)
+		written &= outlet_flush(&o->channel[i].outlet);
+	return written;
+}
+
+int output_error(const struct output *o)
+{
+	for (unsigned i = 0; i < o->channels; i++)
+		if (o->channel[i].outlet.error)
+			return o->channel[i].outlet.error;
+	return 0;
+}
+
+void output_close(struct output *o)
+{
+	for (uint32_t i = 0; i < 2 * o->ranks; i++)
+		stream_close(&o->stream[i]);
+	for (unsigned i = 0; i < o->channels; i++) {
+		close(o->channel[i].ready);
+		outlet_close(&o->channel[i].outlet);
+	}
+	free(o->stream);
+}

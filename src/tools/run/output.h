@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From the ranks' pipes to the launcher's output: whole lines, bounded memory,
+ * and a rank that writes faster than somebody reads is held up by its own pipe.
+ */
+#ifndef TERN_TOOLS_RUN_OUTPUT_H
+#define TERN_TOOLS_RUN_OUTPUT_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tools/run/outlet.h"
+
+/* What one rank writes to one of its two outputs. */
+struct stream {
+	int fd; /* -1: not begun, or ended */
+	uint32_t rank;
+	struct channel *channel;
+	char *text; /* the line that is not complete; allocated when first needed */
+	size_t len;
+};
+
+/* An outlet and the streams that lead to it. */
+struct channel {
+	struct outlet outlet;
+	int ready; /* epoll: the streams that have something */
+	uint32_t streams;
+};
+
+struct output {
+	struct channel channel[2]; /* standard output and error; one only, if they are the same file */
+	unsigned channels;
+	bool eager;            /* one rank cannot mix with another: forward without waiting for the newline */
+	struct stream *stream; /* two for each rank: output, error */
+	uint32_t ranks, first;
+};
+
+enum { OUTPUT_POLLS = 2 };
+
+/* For `ranks` ranks from `first` on; if `tagged` is not 0, lines carry theirs, as wide as a job of so many needs. */
+int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged);
+/* Takes over the reading ends of a rank's pipes, which do not block. */
+int output_add(struct output *o, uint32_t rank, int out, int err);
+void output_close(struct output *o);
+
+/* What to poll for, OUTPUT_POLLS entries, before output_serve() has something to do. */
+void output_polls(const struct output *o, struct pollfd *p);
+void output_serve(struct output *o);
+
+/* Takes in what a rank that has ended wrote last, so that a sentence about it comes after. */
+void output_take_last(struct output *o, uint32_t rank);
+/* A sentence of the launcher on standard error, a newline added. */
+__attribute__((format(printf, 2, 3))) void output_say(struct output *o, const char *format, ...);
+
+/*
+ * When no process of the job is left: true once everything has been written. A
+ * pipe that somebody outside the job still holds is not waited for.
+ */
+bool output_finished(struct output *o);
+/* The errno of the output that could not be written, or 0. */
+int output_error(const struct output *o);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a merged trace says in a page of text. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <tern/tern.h>
+
+#include "tools/trace/show.h"
+
+enum { LONGEST = 10 }; /* entries of each list */
+
+/* What one rank did; ns. */
+struct account {
+	uint64_t sent, handled, waits, barriers;
+	int64_t busy, waiting;
+};
+
+/*
+ * Waits and handlers nest: what runs within a wait is not waiting, and a handler within a
+ * handler is not busy twice. So each span's time is taken off the one that it stands in.
+ */
+static void account_span(struct account *a, const struct span *s, const struct span *around)
+{
+	int64_t took = s->end - s->begin;
+	bool handler = s->kind <= SPAN_REPLY;
+	*(handler ? &a->busy : &a->waiting) += took;
+	if (around)
+		*(around->kind <= SPAN_REPLY ? &a->busy : &a->waiting) -= took;
+	a->handled += handler;
+	a->waits += s->kind == SPAN_WAIT;
+	a->barriers += s->kind == SPAN_BARRIER;
+}
+
+static struct account account_of(const struct merged *m, uint32_t track)
+{
+	struct account a = { 0 };
+	size_t around[64];
+	for (size_t i = m->first_span[track]; i < m->first_span[track + 1]; i++) {
+		const struct span *s = &m->span[i];
+		around[s->depth] = i;
+		account_span(&a, s, s->depth ? &m->span[around[s->depth - 1]] : NULL);
+	}
+	for (size_t i = 0; i < m->messages; i++)
+		a.sent += m->message[i].from == track;
+	return a;
+}
+
+static double share(int64_t part, int64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void show_ranks(const struct merged *m, FILE *to)
+{
+	fprintf(to, "%6s %9s %9s %9s %9s %8s %9s\n", "rank", "sent", "handled", "waits", "barriers", "busy %",
+		"waiting %");
+	for (uint32_t i = 0; i < m->tracks; i++) {
+		struct account a = account_of(m, i);
+		fprintf(to, "%6u %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %8.2f %9.2f\n",
+			m->track[i].head.rank, a.sent, a.handled, a.waits, a.barriers,
+			share(a.busy, m->length), share(a.waiting, m->length));
+	}
+}
+
+static const struct merged *sorted; /* what the order below compares; qsort() has no place for it */
+
+static int longer_first(const void *a, const void *b)
+{
+	const struct span *x = &sorted->span[*(const size_t *)a], *y = &sorted->span[*(const size_t *)b];
+	int64_t p = x->end - x->begin, q = y->end - y->begin;
+	return p > q ? -1 : p < q;
+}
+
+/* The indexes of the spans of some kinds, the longest first; freed by the caller. */
+static size_t *spans_by_length(const struct merged *m, bool handlers, size_t *n)
+{
+	size_t *at = calloc(m->spans + 1, sizeof *at);
+	*n = 0;
+	for (size_t i = 0; at && i < m->spans; i++)
+		if ((m->span[i].kind <= SPAN_REPLY) == handlers)
+			at[(*n)++] = i;
+	sorted = m;
+	if (at)
+		qsort(at, *n, sizeof *at, longer_first);
+	return at;
+}
+
+static void show_longest(const struct merged *m, FILE *to, const char *title, bool handlers)
+{
+	size_t n;
+	size_t *at = spans_by_length(m, handlers, &n);
+	fprintf(to, "\n%s\n", title);
+	for (size_t i = 0; at && i < n && i < LONGEST; i++) {
+		const struct span *s = &m->span[at[i]];
+		char name[HANDLER_TEXT];
+		span_name(name, m, s);
+		fprintf(to, "%12.3f us  %-26s rank %u, at %.3f us", (double)(s->end - s->begin) / 1e3, name,
+			m->track[s->track].head.rank, (double)s->begin / 1e3);
+		if (handlers)
+			fprintf(to, ", a %s from rank %u", span_kind_name(s->kind), s->peer);
+		fprintf(to, "%s\n", s->unended ? ", whose end is not recorded" : "");
+	}
+	free(at);
+}
+
+static void show_handlers(const struct merged *m, FILE *to)
+{
+	static struct {
+		uint64_t calls;
+		int64_t sum, most;
+	} of[TERN_HANDLER_SLOTS];
+	for (size_t i = 0; i < m->spans; i++) {
+		const struct span *s = &m->span[i];
+		int64_t took = s->end - s->begin;
+		if (s->kind > SPAN_REPLY)
+			continue;
+		of[s->handler].calls++;
+		of[s->handler].sum += took;
+		of[s->handler].most = took > of[s->handler].most ? took : of[s->handler].most;
+	}
+	fprintf(to, "\n%-28s %9s %12s %12s\n", "handler", "calls", "mean us", "longest us");
+	for (unsigned h = 0; h < TERN_HANDLER_SLOTS; h++) {
+		char name[HANDLER_TEXT];
+		handler_name(name, m, h);
+		if (of[h].calls)
+			fprintf(to, "%-28s %9" PRIu64 " %12.3f %12.3f\n", name, of[h].calls,
+				(double)of[h].sum / 1e3 / (double)of[h].calls, (double)of[h].most / 1e3);
+	}
+}
+
+static void show_clocks(const struct merged *m, FILE *to)
+{
+	fputs("\nclocks\n", to);
+	for (uint32_t i = 0; i < m->tracks; i++) {
+		const struct offset *o = &m->offset[i];
+		if (o->beside == NO_TRACK)
+			fprintf(to, "%6u  %s\n", m->track[i].head.rank,
+				i ? "not compared: no messages went both ways"
+				  : "the one that the others are compared with");
+		else
+			fprintf(to,
+				"%6u  beside rank %u: %+.3f us by the quickest messages, possible %+.3f to %+.3f; "
+				"corrected by %+.3f\n",
+				m->track[i].head.rank, m->track[o->beside].head.rank,
+				(double)o->estimate / 1e3, (double)o->least / 1e3, (double)o->most / 1e3,
+				(double)o->correction / 1e3);
+	}
+}
+
+void show_remarks(const struct merged *m, FILE *to)
+{
+	for (uint32_t i = 0; i < m->tracks; i++) {
+		const struct track *t = &m->track[i];
+		if (!track_closed(t))
+			fprintf(to, "rank %u did not close%s: its trace ends with the last flush\n",
+				t->head.rank, t->cut ? " and its file ends inside a record" : "");
+		if (m->offset[i].correction)
+			fprintf(to, "rank %u: its clock was corrected by %+.3f us\n", t->head.rank,
+				(double)m->offset[i].correction / 1e3);
+	}
+	if (m->tracks < m->track[0].head.size)
+		fprintf(to, "%u of %u ranks are here\n", m->tracks, m->track[0].head.size);
+	if (m->dropped)
+		fprintf(to, "%" PRIu64 " events were dropped: their files were not written fast enough\n",
+			m->dropped);
+}
+
+void show_summary(const struct merged *m, FILE *to)
+{
+	size_t matched = m->messages - m->undelivered - m->unsent;
+	fprintf(to, "%s, %u ranks, %.3f ms\n", m->track[0].head.program, m->track[0].head.size,
+		(double)m->length / 1e6);
+	fprintf(to,
+		"%zu messages: %zu from send to handler, %zu never seen to be handled, %zu never seen to be sent\n",
+		m->messages, matched, m->undelivered, m->unsent);
+	show_remarks(m, to);
+	fputc('\n', to);
+	show_ranks(m, to);
+	show_handlers(m, to);
+	show_longest(m, to, "slowest handlers", true);
+	show_longest(m, to, "longest waits", false);
+	show_clocks(m, to);
+}

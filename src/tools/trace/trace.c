@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `tern trace`: the files of a job's ranks, merged and shown. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <tern/tern.h>
+
+#include "base/error.h"
+#include "base/nearest.h"
+#include "tools/tools.h"
+#include "tools/trace/show.h"
+
+static const char help[] =
+	"usage: tern trace [OPTIONS] FILE...\n"
+	"\n"
+	"Merges what the ranks of a job recorded under TERN_TRACE=FILE, which is in FILE.0, FILE.1 and\n"
+	"so on, and shows it. FILE alone stands for all of them. Each message is led from its send to\n"
+	"its handler; clocks that cannot be right are corrected, by the messages' delays.\n"
+	"\n"
+	"  --summary           counts, busy and waiting ranks, slowest handlers, longest waits, clocks;\n"
+	"                      this is also what comes if nothing is asked for\n"
+	"  --json              trace events, for ui.perfetto.dev and chrome://tracing\n"
+	"  -o OUT              into this file instead of standard output; JSON unless --summary is given\n"
+	"  --html OUT          a page with the timeline in this file, which needs nothing else\n"
+	"  --help              print this\n"
+	"\n"
+	"examples:\n"
+	"  TERN_TRACE=/tmp/t tern run -n 4 ./program\n"
+	"  tern trace /tmp/t\n"
+	"  tern trace --html /tmp/t.html /tmp/t\n"
+	"  tern trace -o /tmp/t.json /tmp/t.0 /tmp/t.1\n";
+
+static const struct option long_options[] = {
+	{ "summary", no_argument, NULL, 's' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "html", required_argument, NULL, 'H' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+struct trace_options {
+	bool summary, json;
+	const char *out, *html;
+};
+
+/* The tracks that have been read. */
+struct tracks {
+	struct track at[TERN_RANKS_MAX];
+	char *path[TERN_RANKS_MAX]; /* of those whose names were put together here */
+	uint32_t n;
+};
+
+static int complain(int status, const char *what)
+{
+	fprintf(stderr, "tern trace: %s\n", what);
+	return status;
+}
+
+static int unknown_option(const char *word)
+{
+	const char *names[] = { "--summary", "--json", "--html", "--help", "-o" };
+	fprintf(stderr,
+		"tern trace: there is no option '%s', or it lacks its value; did you mean %s? "
+		"`tern trace --help` lists them all\n",
+		word, nearest_name(word, names, sizeof names / sizeof *names));
+	return 2;
+}
+
+/* False when there is nothing left to do but to return `status`. */
+static bool options_read(struct trace_options *o, int argc, char **argv, int *status)
+{
+	int c;
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			o->summary = true;
+			break;
+		case 'j':
+			o->json = true;
+			break;
+		case 'o':
+			o->out = optarg;
+			break;
+		case 'H':
+			o->html = optarg;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			*status = 0;
+			return false;
+		default:
+			*status = unknown_option(argv[optind - 1]);
+			return false;
+		}
+	}
+	*status = 2;
+	if (optind == argc)
+		complain(2,
+			 "no file was named; TERN_TRACE=FILE tern run ... makes them, as FILE.0, FILE.1 ...");
+	else if (o->summary && o->json)
+		complain(2, "--summary and --json both want the output: ask for one at a time");
+	else
+		*status = 0;
+	return !*status;
+}
+
+/* -- Files --------------------------------------------------------------------------------- */
+
+static int tracks_add(struct tracks *s, const char *path)
+{
+	if (s->n == TERN_RANKS_MAX)
+		return error_set(-E2BIG, "%s is more than a job has: %d ranks at most", path, TERN_RANKS_MAX);
+	return track_read(&s->at[s->n++], path);
+}
+
+static int tracks_add_rank(struct tracks *s, const char *prefix, uint32_t rank)
+{
+	char *path = NULL;
+	if (s->n == TERN_RANKS_MAX || asprintf(&path, "%s.%u", prefix, rank) < 0)
+		return error_set(-ENOMEM, "no memory for the file of rank %u", rank);
+	if (rank && access(path, F_OK) != 0) { /* the others can be shown without it */
+		free(path);
+		return 0;
+	}
+	s->path[s->n] = path;
+	return tracks_add(s, path);
+}
+
+/* FILE, or if there is no such file but FILE.0, the files of all ranks. */
+static int tracks_add_named(struct tracks *s, const char *name)
+{
+	if (access(name, F_OK) == 0)
+		return tracks_add(s, name);
+	uint32_t first = s->n;
+	int rc = tracks_add_rank(s, name, 0);
+	if (rc == -ENOENT)
+		return error_set(rc, "there is neither %s nor %s.0", name, name);
+	for (uint32_t r = 1; !rc && r < s->at[first].head.size; r++)
+		rc = tracks_add_rank(s, name, r);
+	return rc;
+}
+
+static void tracks_free(struct tracks *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		track_free(&s->at[i]);
+	for (uint32_t i = 0; i < TERN_RANKS_MAX; i++)
+		free(s->path[i]);
+	free(s);
+}
+
+/* -- Output -------------------------------------------------------------------------------- */
+
+static int write_to(const struct merged *m, const char *path, void (*show)(const struct merged *m, FILE *to))
+{
+	FILE *to = path ? fopen(path, "w") : stdout;
+	if (to)
+		show(m, to);
+	if (!to || ferror(to) || fflush(to) != 0 || (path && fclose(to) != 0))
+		return error_set(-EIO, "%s cannot be written: %s", path ? path : "standard output",
+				 strerror(errno));
+	return 0;
+}
+
+static int show(const struct trace_options *o, const struct merged *m)
+{
+	int rc = 0;
+	bool json = o->json || (o->out && !o->summary);
+	if (o->html)
+		rc = write_to(m, o->html, show_html);
+	if (!rc && json)
+		rc = write_to(m, o->out, show_json);
+	if (!rc && (o->summary || (!json && !o->html)))
+		rc = write_to(m, o->out, show_summary);
+	else if (!rc)
+		show_remarks(m, stderr);
+	return rc;
+}
+
+int trace_main(int argc, char **argv)
+{
+	struct trace_options o = { 0 };
+	struct merged m = { 0 };
+	int status;
+	if (!options_read(&o, argc, argv, &status))
+		return status;
+	struct tracks *s = calloc(1, sizeof *s);
+	int rc = s ? 0 : error_set(-ENOMEM, "no memory");
+	for (int i = optind; !rc && i < argc; i++)
+		rc = tracks_add_named(s, argv[i]);
+	if (!rc)
+		rc = merge(&m, s->at, s->n);
+	if (!rc)
+		rc = show(&o, &m);
+	merge_free(&m);
+	if (s)
+		tracks_free(s);
+	return rc ? complain(1, tern_strerror(rc)) : 0;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finding jobs. A job has no name; but its memory is a descriptor of its processes, which
+ * /proc shows to the user they belong to.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tern/tern.h>
+
+#include "tools/watch/watch.h"
+
+enum { JOBS_MOST = 64 };
+
+/* A job that was found, by the inode of its memory. */
+struct find {
+	ino_t inode;
+	int fd;
+	pid_t launcher; /* the first process that has the memory, or its parent if that is a `tern run` */
+	bool asked;     /* for by a pid */
+};
+
+struct finds {
+	struct find find[JOBS_MOST];
+	unsigned count;
+	pid_t wanted;
+};
+
+/* The parent stands behind the name, which is in parentheses. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], text[512];
+	int parent = 0;
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return 0;
+	const char *behind = fgets(text, sizeof text, f) ? strrchr(text, ')') : NULL;
+	if (!behind || sscanf(behind, ") %*c %d", &parent) != 1)
+		parent = 0;
+	fclose(f);
+	return parent;
+}
+
+static bool is_command(pid_t pid)
+{
+	char path[64], name[32] = "";
+	snprintf(path, sizeof path, "/proc/%d/comm", (int)pid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return false;
+	bool is = fgets(name, sizeof name, f) && strcmp(name, "tern\n") == 0;
+	fclose(f);
+	return is;
+}
+
+static struct find *finds_at(struct finds *all, ino_t inode)
+{
+	for (unsigned i = 0; i < all->count; i++)
+		if (all->find[i].inode == inode)
+			return &all->find[i];
+	return NULL;
+}
+
+/* `path` is a descriptor of `pid` that is called as a job's memory is. */
+static void finds_add(struct finds *all, pid_t pid, const char *path)
+{
+	struct job_head head;
+	struct stat st;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) != 0 || pread(fd, &head, sizeof head, 0) != sizeof head ||
+	    head.magic != JOB_MAGIC) {
+		close(fd);
+		return;
+	}
+	struct find *f = finds_at(all, st.st_ino);
+	pid_t parent = parent_of(pid);
+	if (f || all->count == JOBS_MOST)
+		close(fd);
+	else
+		f = &all->find[all->count++], *f = (struct find){ st.st_ino, fd, pid, false };
+	if (f && is_command(parent))
+		f->launcher = parent;
+	if (f && (all->wanted == pid || all->wanted == parent))
+		f->asked = true;
+}
+
+static void process_search(struct finds *all, pid_t pid)
+{
+	char path[300], target[64];
+	snprintf(path, sizeof path, "/proc/%d/fd", (int)pid);
+	DIR *dir = opendir(path);
+	if (!dir)
+		return; /* another user's, or it has ended */
+	for (struct dirent *d; (d = readdir(dir));) {
+		ssize_t n = readlinkat(dirfd(dir), d->d_name, target, sizeof target - 1);
+		if (n <= 0)
+			continue;
+		target[n] = '\0';
+		if (strcmp(target, "/memfd:tern (deleted)") != 0)
+			continue;
+		snprintf(path, sizeof path, "/proc/%d/fd/%s", (int)pid, d->d_name);
+		finds_add(all, pid, path);
+	}
+	closedir(dir);
+}
+
+static void finds_search(struct finds *all)
+{
+	DIR *proc = opendir("/proc");
+	if (!proc)
+		return;
+	for (struct dirent *d; (d = readdir(proc));) {
+		pid_t pid = atoi(d->d_name);
+		if (pid > 0 && pid != getpid())
+			process_search(all, pid);
+	}
+	closedir(proc);
+}
+
+static void finds_close(struct finds *all)
+{
+	for (unsigned i = 0; i < all->count; i++)
+		close(all->find[i].fd);
+}
+
+/* The one that is meant; NULL, with a sentence, if that is none or not clear. */
+static struct find *finds_choose(struct finds *all, const char *command)
+{
+	struct find *asked = NULL;
+	for (unsigned i = 0; i < all->count; i++)
+		if (all->find[i].asked || (!all->wanted && all->count == 1))
+			asked = &all->find[i];
+	if (asked)
+		return asked;
+	if (all->wanted)
+		fprintf(stderr,
+			"%s: process %d is neither the launcher nor a rank of a job of this user; "
+			"`pgrep -a tern` shows launchers\n",
+			command, (int)all->wanted);
+	else if (!all->count)
+		fprintf(stderr, "%s: no job of this user is running; `tern run` starts one\n", command);
+	else {
+		fprintf(stderr, "%s: %u jobs are running; say which, by its launcher's pid:", command,
+			all->count);
+		for (unsigned i = 0; i < all->count; i++)
+			fprintf(stderr, " %d", (int)all->find[i].launcher);
+		fputc('\n', stderr);
+	}
+	return NULL;
+}
+
+bool watch_open(struct watch *w, pid_t pid, const char *command)
+{
+	struct finds all = { .wanted = pid };
+	finds_search(&all);
+	struct find *f = finds_choose(&all, command);
+	int rc = f ? job_view(&w->job, f->fd) : 0;
+	if (rc)
+		fprintf(stderr, "%s: %s\n", command, tern_strerror(rc));
+	if (f)
+		w->launcher = f->launcher;
+	finds_close(&all);
+	return f && !rc;
+}
+
+void watch_close(struct watch *w)
+{
+	job_unmap(&w->job);
+}

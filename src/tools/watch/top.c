@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `tern top`: what the ranks of a running job do. */
+#include "tools/watch/top.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tools/tools.h"
+#include "tools/watch/options.h"
+
+static const char help[] =
+	"usage: tern top [OPTIONS] [JOB]\n"
+	"\n"
+	"Shows what the ranks of a running job do: messages handled and sent a second, how many wait\n"
+	"to be handled, who sleeps, who waits in which call for whom, how often there was no room.\n"
+	"JOB is the pid of the job's launcher or of one of its ranks; it may be left out while only\n"
+	"one job of this user runs. On a terminal the figures change in place: q ends it, left and\n"
+	"right choose the column to sort by, up and down scroll, p pauses. Elsewhere, a table is\n"
+	"printed after each interval, until the job ends. Handlers, bytes and what is sent are\n"
+	"counted in ranks that run with TERN_STATS=1. On a network of packets a line has those of all\n"
+	"ranks.\n"
+	"\n"
+	"  --once              print one table, for the interval that begins now, and end\n"
+	"  --interval SECONDS  between two looks, instead of 1\n"
+	"  --json              objects instead of tables\n"
+	"  --help              print this\n";
+
+static void nap(double seconds)
+{
+	nanosleep(&(struct timespec){ .tv_sec = (time_t)seconds,
+				      .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) },
+		  NULL);
+}
+
+static void top_lines(struct top *t, const struct watch_options *o)
+{
+	top_look(t);
+	do {
+		nap(o->interval);
+		top_look(t);
+		(o->json ? top_json : top_print)(t);
+	} while (!o->once && !top_over(t));
+}
+
+int top_main(int argc, char **argv)
+{
+	static const char *const names[] = { "--once", "--interval", "--json", "--help", NULL };
+	struct watch_options o;
+	if (!watch_options(&o, argc, argv, "tern top", names))
+		return 2;
+	if (o.help) {
+		fputs(help, stdout);
+		return 0;
+	}
+	struct top *t = calloc(1, sizeof *t);
+	bool found = t && top_open(t, o.job);
+	if (found) {
+		if (o.once || o.json || !top_screen(t, o.interval))
+			top_lines(t, &o);
+		top_close(t);
+	}
+	free(t);
+	return found ? 0 : 1;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What `tern top` shows: figures of a job, as rates between two looks at it. */
+#ifndef TERN_TOOLS_WATCH_TOP_H
+#define TERN_TOOLS_WATCH_TOP_H
+
+#include "tools/watch/watch.h"
+
+enum top_column {
+	TOP_RANK,
+	TOP_HANDLED,
+	TOP_SENT,
+	TOP_BYTES,
+	TOP_QUEUE,
+	TOP_ASLEEP,
+	TOP_STALLS,
+	TOP_COLUMNS
+};
+
+/* One rank between two looks. */
+struct top_row {
+	uint32_t rank;
+	struct sight now;
+	double figure[TOP_COLUMNS]; /* per second; TOP_QUEUE messages, TOP_ASLEEP a part of the time */
+};
+
+/* On a network of packets, of all ranks together: per second. */
+struct top_packets {
+	bool any; /* since the job began */
+	double sent, received, again, dropped;
+};
+
+/* One handler, at all ranks that count. */
+struct top_handler {
+	unsigned id;
+	char name[HANDLER_TEXT];
+	uint64_t messages, bytes, timed, ticks; /* since the job began */
+	double rate, byte_rate;                 /* per second */
+	double mean_ns;
+};
+
+enum { TOP_HANDLERS = 1024 };
+
+struct top {
+	struct watch watch;
+	double seconds; /* between the looks */
+	uint32_t counting;
+	struct sight *before;
+	struct top_row *row; /* one a rank */
+	struct top_handler handler[TOP_HANDLERS], handler_before[TOP_HANDLERS];
+	unsigned handlers; /* that have had messages: the first in `handler`, the busiest first */
+	struct top_packets packets;
+	enum top_column sort;
+	uint64_t looked;
+	uint32_t session; /* that `handler_before` is of */
+};
+
+bool top_open(struct top *t, pid_t pid);
+bool top_begin(struct top *t); /* the same for a job that has been found: t->watch */
+void top_close(struct top *t);
+bool top_over(const struct top *t); /* every rank has ended */
+void top_look(struct top *t);       /* the next look; rates are those since the one before */
+void top_order(struct top *t);      /* rows by the chosen column */
+
+/* Lines of the table, without a line end. */
+void top_head_text(const struct top *t, char *text, size_t room);
+void top_columns_text(const struct top *t, char *text, size_t room);
+void top_row_text(const struct top *t, const struct top_row *r, char *text, size_t room);
+void top_handler_text(const struct top_handler *h, char *text, size_t room); /* NULL: the columns' names */
+
+bool top_packets_text(const struct top *t, char *text, size_t room); /* false if there are none */
+
+void top_print(const struct top *t);
+void top_json(const struct top *t);
+
+/* Shows the job on the terminal until q is pressed or it is over. False if there is no such screen here. */
+bool top_screen(struct top *t, double interval);
+
+#endif

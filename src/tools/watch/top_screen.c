@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `tern top` on a terminal, with ncurses where there was one when Tern was built. */
+#include "tools/watch/top.h"
+
+#ifdef TERN_CURSES
+#include <curses.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+struct view {
+	int top;     /* the first row shown */
+	int line;    /* where the next line goes */
+	bool frozen; /* with p: the figures stay */
+};
+
+static void line_draw(struct view *v, const char *text, int attributes)
+{
+	if (v->line >= LINES)
+		return;
+	attrset(attributes);
+	mvaddnstr(v->line, 0, text, COLS);
+	attrset(A_NORMAL);
+	v->line++;
+}
+
+static void handlers_draw(struct view *v, const struct top *t)
+{
+	char text[320];
+	if (!t->handlers || v->line + 2 >= LINES)
+		return;
+	v->line++;
+	top_handler_text(NULL, text, sizeof text);
+	line_draw(v, text, A_BOLD);
+	for (unsigned i = 0; i < t->handlers; i++) {
+		top_handler_text(&t->handler[i], text, sizeof text);
+		line_draw(v, text, A_NORMAL);
+	}
+}
+
+static void screen_draw(struct view *v, const struct top *t)
+{
+	char text[320];
+	int size = (int)t->watch.job.size;
+	int room = t->handlers ? LINES * 2 / 3 : LINES - 1; /* ranks leave some lines to handlers */
+	erase();
+	v->line = 0;
+	top_head_text(t, text, sizeof text);
+	line_draw(v, text, A_NORMAL);
+	top_columns_text(t, text, sizeof text);
+	line_draw(v, text, A_REVERSE);
+	for (int r = v->top; r < size && v->line < room; r++) {
+		top_row_text(t, &t->row[r], text, sizeof text);
+		line_draw(v, text, t->row[r].now.waits ? A_DIM : A_NORMAL);
+	}
+	if (top_packets_text(t, text, sizeof text))
+		line_draw(v, text, A_NORMAL);
+	handlers_draw(v, t);
+	v->line = LINES - 1;
+	line_draw(v, "q quit   left, right: sort by   up, down: scroll   p pause", A_DIM);
+	refresh();
+}
+
+/* False when it is time to go. */
+static bool key_take(struct view *v, struct top *t, int key)
+{
+	int size = (int)t->watch.job.size;
+	if (key == 'q')
+		return false;
+	if (key == 'p')
+		v->frozen = !v->frozen;
+	else if (key == KEY_RIGHT)
+		t->sort = (t->sort + 1) % TOP_COLUMNS;
+	else if (key == KEY_LEFT)
+		t->sort = (t->sort + TOP_COLUMNS - 1) % TOP_COLUMNS;
+	else if (key == KEY_DOWN && v->top + 1 < size)
+		v->top++;
+	else if (key == KEY_UP && v->top)
+		v->top--;
+	top_order(t);
+	return true;
+}
+
+/* Keys until the next look is due; false when one of them ends it. */
+static bool screen_wait(struct view *v, struct top *t, double interval)
+{
+	uint64_t due = clock_ns() + (uint64_t)(interval * 1e9);
+	for (uint64_t now; (now = clock_ns()) < due;) {
+		timeout((int)((due - now) / 1000000) + 1);
+		int key = getch();
+		if (key == ERR)
+			continue;
+		if (!key_take(v, t, key))
+			return false;
+		screen_draw(v, t);
+	}
+	return true;
+}
+
+bool top_screen(struct top *t, double interval)
+{
+	struct view v = { 0 };
+	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
+		return false;
+	SCREEN *screen = newterm(NULL, stdout, stdin);
+	if (!screen)
+		return false; /* a terminal that ncurses does not know */
+	cbreak();
+	noecho();
+	keypad(stdscr, TRUE);
+	curs_set(0);
+	do {
+		if (!v.frozen)
+			top_look(t);
+		screen_draw(&v, t);
+	} while (!top_over(t) && screen_wait(&v, t, interval));
+	endwin();
+	delscreen(screen);
+	return true;
+}
+#else
+bool top_screen(struct top *t, double interval)
+{
+	(void)t, (void)interval;
+	return false;
+}
+#endif

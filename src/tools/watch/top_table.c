@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `tern top` as lines of text, and as JSON. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/common/json.h"
+#include "tools/watch/top.h"
+
+static const char *const columns[TOP_COLUMNS] = { "rank",  "handled/s", "sent/s",  "bytes/s",
+						  "queue", "asleep",    "stalls/s" };
+
+enum { HANDLERS_SHOWN = 10 };
+
+/* 950, 12.3k, 4.56M: at most six characters. */
+static void scaled(double value, char *text, size_t room)
+{
+	static const char unit[] = { ' ', 'k', 'M', 'G', 'T' };
+	int u = 0;
+	while (value >= 999.5 && u < 4) {
+		value /= 1000;
+		u++;
+	}
+	snprintf(text, room, u && value < 99.95 ? "%.1f%c" : "%.0f%c", value, unit[u]);
+}
+
+void top_head_text(const struct top *t, char *text, size_t room)
+{
+	const struct job_head *h = t->watch.job.head;
+	snprintf(text, room, "job of %d: %u ranks on %u cores, %llu MiB committed%s", (int)t->watch.launcher,
+		 h->size, h->cores, (unsigned long long)atomic_load(&h->committed) >> 20,
+		 t->counting ? "" : "; TERN_STATS=1 would count handlers, bytes and what is sent");
+}
+
+void top_columns_text(const struct top *t, char *text, size_t room)
+{
+	char name[TOP_COLUMNS][16];
+	for (int c = 0; c < TOP_COLUMNS; c++)
+		snprintf(name[c], sizeof name[c], "%s%s", columns[c], (int)t->sort == c ? "*" : "");
+	snprintf(text, room, "%5s %7s %10s %10s %10s %7s %7s %9s  %s", name[TOP_RANK], "pid",
+		 name[TOP_HANDLED], name[TOP_SENT], name[TOP_BYTES], name[TOP_QUEUE], name[TOP_ASLEEP],
+		 name[TOP_STALLS], "doing");
+}
+
+/* "asleep 3 s in tern_recv 0x7 from rank 2" */
+static void doing_text(const struct sight *s, char *text, size_t room)
+{
+	char age[32];
+	if (s->waits) {
+		watch_age(s->plight.since, age, sizeof age);
+		snprintf(text, room, "%s %s in %s", watch_state(s), age, s->plight.text);
+	} else {
+		snprintf(text, room, "%s%s", watch_state(s), s->hold ? " under a hold" : "");
+	}
+}
+
+void top_row_text(const struct top *t, const struct top_row *r, char *text, size_t room)
+{
+	char figure[TOP_COLUMNS][16], doing[128], queue[24];
+	for (int c = 0; c < TOP_COLUMNS; c++)
+		scaled(r->figure[c], figure[c], sizeof figure[c]);
+	doing_text(&r->now, doing, sizeof doing);
+	snprintf(queue, sizeof queue, "%s%llu", r->now.queue_exact || !r->now.queue ? "" : ">",
+		 (unsigned long long)r->now.queue);
+	snprintf(text, room, "%5u %7d %10s %10s %10s %7s %5.0f %% %9s  %s", r->rank, (int)r->now.pid,
+		 figure[TOP_HANDLED], t->counting ? figure[TOP_SENT] : "-",
+		 r->now.counting ? figure[TOP_BYTES] : "-", queue, 100 * r->figure[TOP_ASLEEP],
+		 figure[TOP_STALLS], doing);
+}
+
+/* The same in running text, where no column needs the place of a unit. */
+static void scaled_word(double value, char *text, size_t room)
+{
+	scaled(value, text, room);
+	text[strcspn(text, " ")] = 0;
+}
+
+bool top_packets_text(const struct top *t, char *text, size_t room)
+{
+	char sent[16], received[16], again[16], dropped[16];
+	scaled_word(t->packets.sent, sent, sizeof sent);
+	scaled_word(t->packets.received, received, sizeof received);
+	scaled_word(t->packets.again, again, sizeof again);
+	scaled_word(t->packets.dropped, dropped, sizeof dropped);
+	snprintf(text, room, "packets/s: %s sent, %s received, %s sent again, %s dropped", sent, received,
+		 again, dropped);
+	return t->packets.any;
+}
+
+void top_handler_text(const struct top_handler *h, char *text, size_t room)
+{
+	char rate[16], bytes[16];
+	if (!h) {
+		snprintf(text, room, "%-28s %10s %10s %10s %14s", "handler", "handled/s", "bytes/s",
+			 "mean ns", "messages");
+		return;
+	}
+	scaled(h->rate, rate, sizeof rate);
+	scaled(h->byte_rate, bytes, sizeof bytes);
+	snprintf(text, room, "%-28s %10s %10s %10.0f %14llu", h->name, rate, bytes, h->mean_ns,
+		 (unsigned long long)h->messages);
+}
+
+void top_print(const struct top *t)
+{
+	char text[320];
+	top_head_text(t, text, sizeof text);
+	puts(text);
+	top_columns_text(t, text, sizeof text);
+	puts(text);
+	for (uint32_t r = 0; r < t->watch.job.size; r++) {
+		top_row_text(t, &t->row[r], text, sizeof text);
+		puts(text);
+	}
+	if (top_packets_text(t, text, sizeof text))
+		puts(text);
+	for (unsigned i = 0; i < t->handlers && i < HANDLERS_SHOWN; i++) {
+		if (i == 0) {
+			top_handler_text(NULL, text, sizeof text);
+			puts(text);
+		}
+		top_handler_text(&t->handler[i], text, sizeof text);
+		puts(text);
+	}
+	fflush(stdout);
+}
+
+/* -- JSON --------------------------------------------------------------------------------- */
+
+static void json_wait(struct json *j, const struct sight *s)
+{
+	json_text(j, "waits_in", s->waits ? s->plight.text : NULL);
+	if (s->waits && s->plight.known)
+		json_whole(j, "waits_for", s->plight.whom);
+	if (s->waits)
+		json_whole(j, "since_ns", s->plight.since);
+}
+
+static void json_row(struct json *j, const struct top *t, const struct top_row *r)
+{
+	json_begin(j, NULL, '{');
+	json_whole(j, "rank", r->rank);
+	json_whole(j, "pid", (uint64_t)r->now.pid);
+	json_text(j, "state", watch_state(&r->now));
+	json_wait(j, &r->now);
+	json_real(j, "handled_per_s", r->figure[TOP_HANDLED]);
+	if (t->counting)
+		json_real(j, "sent_per_s", r->figure[TOP_SENT]);
+	if (r->now.counting)
+		json_real(j, "bytes_per_s", r->figure[TOP_BYTES]);
+	json_whole(j, "queue", r->now.queue);
+	json_truth(j, "queue_exact", r->now.queue_exact);
+	json_whole(j, "holds", r->now.hold);
+	json_whole(j, "handled", r->now.served);
+	for (int i = 0; i < PULSE_COUNTS; i++)
+		if (i != PULSE_ROOM_TICKS && i != PULSE_BLOCK_TICKS)
+			json_whole(j, pulse_names[i], r->now.count[i]);
+	json_end(j, '}');
+}
+
+static void json_handler(struct json *j, const struct top_handler *h)
+{
+	json_begin(j, NULL, '{');
+	json_whole(j, "id", h->id);
+	json_text(j, "name", h->name);
+	json_whole(j, "messages", h->messages);
+	json_whole(j, "bytes", h->bytes);
+	json_real(j, "handled_per_s", h->rate);
+	json_real(j, "mean_ns", h->mean_ns);
+	json_end(j, '}');
+}
+
+void top_json(const struct top *t)
+{
+	struct json j = { .to = stdout };
+	json_begin(&j, NULL, '{');
+	json_whole(&j, "job", (uint64_t)t->watch.launcher);
+	json_whole(&j, "size", t->watch.job.size);
+	json_real(&j, "seconds", t->seconds);
+	json_begin(&j, "ranks", '[');
+	for (uint32_t r = 0; r < t->watch.job.size; r++)
+		json_row(&j, t, &t->row[r]);
+	json_end(&j, ']');
+	json_begin(&j, "handlers", '[');
+	for (unsigned i = 0; i < t->handlers; i++)
+		json_handler(&j, &t->handler[i]);
+	json_end(&j, ']');
+	json_end(&j, '}');
+	fflush(stdout);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tools/watch/watch.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "core/label.h"
+#include "net/talk.h"
+
+enum { LOOKS = 6, LOOK_NS = 1000000, REQUEST_BYTES = RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE };
+
+const struct stats *watch_stats(const struct watch *w, uint32_t rank)
+{
+	if (!atomic_load_explicit(&w->job.pulse[rank].counting, memory_order_acquire))
+		return NULL;
+	return job_stats(&w->job, rank);
+}
+
+/* -- Queues ------------------------------------------------------------------------------ */
+
+/* A walk over what lies in a ring, as its consumer would go. */
+struct stroll {
+	const char *base;
+	uint64_t leaf, first;  /* where it is, where it began */
+	size_t at;             /* bytes from the ring's beginning */
+	uint64_t count, later; /* messages, and those of them behind the first leaf */
+	unsigned last;         /* handler of the last one */
+};
+
+/* False when nothing more lies there. */
+static bool stroll_step(struct stroll *s)
+{
+	if (s->at % TERN_PIECE || s->at > REQUEST_BYTES - TERN_PIECE)
+		return false; /* no ring goes on there: its memory was written over */
+	const tern_msg *m = (const tern_msg *)(const void *)(s->base + s->at);
+	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	size_t line = s->at / TERN_LINE * TERN_LINE + TERN_LINE;
+	if ((head ^ ring_lap_of(s->leaf, 0)) >> TERN_LAP_SHIFT)
+		return false;
+	if (head & TERN_HEAD_CONTROL && (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS == CONTROL_TURN) {
+		s->leaf++;
+		s->at = s->leaf % RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE;
+		return s->leaf < s->first + RING_LEAVES;
+	}
+	if (!(head & TERN_HEAD_CONTROL)) {
+		s->count++;
+		s->later += s->leaf > s->first;
+		s->last = (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
+	}
+	s->at = head & TERN_HEAD_PIECE ? s->at + TERN_PIECE : line;
+	return true;
+}
+
+/* Where the inlet stands, if its rank says so; else the beginning of the leaf it is in. */
+static struct stroll stroll_begin(const struct watch *w, const struct talk *k, uint32_t from, uint32_t to,
+				  bool *exact)
+{
+	const struct stats *stats = watch_stats(w, to);
+	uint64_t stands = stats ? stats_get(&stats->peer[from].requests_at) : 0;
+	uint64_t leaf = stats_get(&k->requests_freed);
+	*exact = stats != NULL;
+	struct stroll s = { .base = k->requests, .leaf = leaf, .first = leaf };
+	s.at = stats && stands >> 32 == (uint32_t)leaf ? (uint32_t)stands
+						       : leaf % RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE;
+	return s;
+}
+
+struct queue watch_queue(const struct watch *w, uint32_t from, uint32_t to)
+{
+	bool exact;
+	if (!atomic_load_explicit(&w->job.begun[to * w->job.heed_row + from], memory_order_acquire))
+		return (struct queue){ .exact = true };
+	const char *at = w->job.base + job_talk_at(&w->job, from, to);
+	struct stroll s = stroll_begin(w, (const struct talk *)(const void *)at, from, to, &exact);
+	size_t most = RING_LEAVES * REQUEST_LEAF_LINES * (TERN_LINE / TERN_PIECE);
+	for (size_t i = 0; i < most && stroll_step(&s); i++)
+		;
+	exact |= !s.count;
+	return (struct queue){ exact ? s.count : s.later, exact, s.last };
+}
+
+void watch_handler(const struct watch *w, unsigned id, char text[HANDLER_TEXT])
+{
+	char number[24], name[JOB_NAME];
+	label_number(id, number, sizeof number);
+	bool named = job_name_get(&w->job, id, name);
+	snprintf(text, HANDLER_TEXT, named ? "%s (%s)" : "%s", number, name);
+}
+
+/* -- Ranks ------------------------------------------------------------------------------- */
+
+static void sight_queue(const struct watch *w, uint32_t rank, struct sight *s)
+{
+	s->queue_exact = true;
+	for (uint32_t from = 0; from < w->job.size; from++) {
+		struct queue q = watch_queue(w, from, rank);
+		s->queue += q.count;
+		s->queue_exact &= q.exact;
+		s->queue_last = q.count ? q.last : s->queue_last;
+	}
+}
+
+/* What it has sent is what others say that they have handled. */
+static void sight_sent(const struct watch *w, uint32_t rank, struct sight *s)
+{
+	const struct stats *own = watch_stats(w, rank);
+	for (uint32_t r = 0; r < w->job.size; r++) {
+		const struct stats *theirs = watch_stats(w, r);
+		if (theirs)
+			s->sent += stats_get(&theirs->peer[rank].requests) +
+				   stats_get(&theirs->peer[rank].replies);
+		if (own)
+			s->bytes += stats_get(&own->peer[r].bytes);
+	}
+}
+
+/* A number that is none is that of a rank whose memory was written over. */
+static enum rank_state state_of(const struct watch *w, uint32_t rank)
+{
+	enum rank_state state = job_rank_state(&w->job, rank);
+	return state <= RANK_DEAD ? state : RANK_DEAD;
+}
+
+static void sight_wait(const struct watch *w, uint32_t rank, struct sight *s)
+{
+	s->waits = pulse_read(&w->job.pulse[rank], &s->plight);
+	s->plight.known &= s->plight.whom < w->job.size;
+}
+
+static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
+{
+	const struct pulse *p = &w->job.pulse[rank];
+	uint32_t session =
+		atomic_load(&w->job.head->session); /* first: counts are made 0 before it is raised */
+	*s = (struct sight){ .state = state_of(w, rank),
+			     .pid = atomic_load(&w->job.rank[rank].pid),
+			     .session = session,
+			     .served = stats_get(&p->served),
+			     .counting = watch_stats(w, rank) != NULL };
+	for (int i = 0; i < PULSE_COUNTS; i++)
+		s->count[i] = stats_get(&p->count[i]);
+	s->elsewhere = !job_here(&w->job, rank);
+	if (s->elsewhere && s->state == RANK_OPEN)
+		s->state = RANK_EXPECTED;
+	if (s->state != RANK_OPEN)
+		return;
+	s->hold = pulse_holds(p);
+	sight_queue(w, rank, s);
+	sight_sent(w, rank, s);
+}
+
+uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n, uint64_t then)
+{
+	if (now->session != before->session)
+		return n;
+	return n > then ? n - then : 0;
+}
+
+uint64_t sight_dropped(const struct sight *s)
+{
+	uint64_t sum = 0;
+	for (int i = PULSE_PACKETS_DROPPED; i < PULSE_COUNTS; i++)
+		sum += s->count[i];
+	return sum;
+}
+
+void watch_look(const struct watch *w, struct sight *sight)
+{
+	for (uint32_t r = 0; r < w->job.size; r++)
+		sight_take(w, r, &sight[r]);
+	for (int i = 0; i < LOOKS; i++) {
+		for (uint32_t r = 0; r < w->job.size; r++)
+			if (sight[r].state == RANK_OPEN && !sight[r].waits)
+				sight_wait(w, r, &sight[r]);
+		nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
+	}
+}
+
+const char *watch_state(const struct sight *s)
+{
+	static const char *const other[] = { [RANK_EXPECTED] = "not open",
+					     [RANK_OPEN] = "computing",
+					     [RANK_CLOSED] = "closed",
+					     [RANK_GONE] = "ended",
+					     [RANK_DEAD] = "dead" };
+	if (s->waits)
+		return s->plight.asleep ? "asleep" : "waiting";
+	return s->elsewhere && s->state == RANK_EXPECTED ? "on another machine" : other[s->state];
+}
+
+void watch_age(uint64_t since, char *text, size_t room)
+{
+	uint64_t now = clock_ns(), ns = now > since ? now - since : 0;
+	if (ns < UINT64_C(1000000000))
+		snprintf(text, room, "%u ms", (unsigned)(ns / 1000000));
+	else
+		snprintf(text, room, "%llu s", (unsigned long long)(ns / 1000000000));
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A job as it is seen from outside, by mapping its memory to read it. Nobody in the job is asked,
+ * so a job that is stuck can be looked at like any other, and none is disturbed.
+ */
+#ifndef TERN_TOOLS_WATCH_WATCH_H
+#define TERN_TOOLS_WATCH_WATCH_H
+
+#include <sys/types.h>
+
+#include "net/shm/job.h"
+
+struct watch {
+	struct job job;
+	pid_t launcher; /* or, without one, the process that made the job */
+};
+
+/*
+ * Finds the job that `pid` is the launcher or a rank of; 0: the only one there is. `command` stands
+ * before the sentence on standard error if there is none, or more than one. False then.
+ */
+bool watch_open(struct watch *w, pid_t pid, const char *command);
+void watch_close(struct watch *w);
+
+/* A rank at one moment. */
+struct sight {
+	enum rank_state state;
+	bool elsewhere; /* on another machine, which has to be asked what it does: taken for one that is not open */
+	pid_t pid;
+	uint32_t session; /* in which it was seen */
+	uint64_t served;
+	uint64_t count[PULSE_COUNTS];
+	uint32_t hold; /* holds of the program's in force */
+	bool counting;
+	bool waits;
+	struct plight plight; /* if it waits */
+	uint64_t queue;       /* messages that have arrived and that it has not handled, */
+	bool queue_exact;     /* or at least so many, */
+	unsigned queue_last;  /* and the handler that one of the last is for */
+	uint64_t sent, bytes; /* handled by ranks that count */
+};
+
+/*
+ * What a count of a rank has grown by between two looks, from `then` to `n`. Counts begin at 0 with each session;
+ * what was counted between the first look and the end of an earlier session is not known, and left out.
+ */
+uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n, uint64_t then);
+
+/* Packets that have come to it, and were dropped before anything in them was used. */
+uint64_t sight_dropped(const struct sight *s);
+
+/* Looks at all ranks; several times within some milliseconds, because waits are shown by fits. */
+void watch_look(const struct watch *w, struct sight *sight);
+
+/* Requests from one rank that another has not handled. */
+struct queue {
+	uint64_t count;
+	bool exact;    /* or at least so many */
+	unsigned last; /* the handler that the last one is for */
+};
+struct queue watch_queue(const struct watch *w, uint32_t from, uint32_t to);
+/* "message 3 (on_push)" */
+enum { HANDLER_TEXT = 24 + JOB_NAME + 4 };
+void watch_handler(const struct watch *w, unsigned id, char text[HANDLER_TEXT]);
+
+/* The statistics of a rank, or NULL if it does not count. */
+const struct stats *watch_stats(const struct watch *w, uint32_t rank);
+
+/* "computing", "waiting", "asleep", "not open", "closed", "ended", "dead". */
+const char *watch_state(const struct sight *s);
+
+/* "12 s", "340 ms": how long ago `since` was. */
+void watch_age(uint64_t since, char *text, size_t room);
+
+#endif
