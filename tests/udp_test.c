@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/packet/packet.h"
 #include "net/udp/card.h"
 #include "net/udp/udp.h"

@@ -29,7 +29,7 @@
 
 #include "base/error.h"
 #include "base/setting.h"
-#include "net/shm/job.h"
+#include "job/job.h"
 #include "tools/run_hosts.h"
 #include "tools/run_kin.h"
 #include "tools/run_output.h"

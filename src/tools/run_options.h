@@ -8,7 +8,7 @@
 
 #include <tern/tern.h>
 
-#include "net/shm/job.h"
+#include "job/job.h"
 
 enum binding { BINDING_UNSAID, BINDING_NONE, BINDING_CORE };
 

@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/setting.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/ofi/card.h"
 #include "service/service.h"
 

@@ -28,10 +28,10 @@
 #define TERN_NET_PACKET_PACKET_H
 
 #include "base/wrap.h"
+#include "job/job.h"
 #include "net/net.h"
 #include "net/packet/terms.h"
 #include "net/packet/wire.h"
-#include "net/shm/job.h"
 #include "net/talk.h"
 #include "service/flow.h"
 #include "service/order.h"

@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/setting.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/packet/packet.h"
 #include "service/service.h"
 

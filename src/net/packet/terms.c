@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/packet/packet.h"
 #include "service/service.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/fault/fault.h"
 #include "net/guard/guard.h"
 #include "net/udp/card.h"
@@ -25,14 +25,6 @@ static bool udp_usable(char *why, size_t len)
 	w->ops->close(w);
 	return true;
 }
-
-const struct net_ops udp_ops = {
-	.name = "udp",
-	.reach = "ranks that UDP datagrams reach",
-	.provides = 0,
-	.usable = udp_usable,
-	PACKET_OPERATIONS,
-};
 
 static int udp_open(struct packet_net *n, struct site *site, struct job *job, struct net *local)
 {
@@ -62,8 +54,10 @@ static int udp_open(struct packet_net *n, struct site *site, struct job *job, st
 	return 0;
 }
 
-int udp_open_rank(struct net **out, struct site *site, struct job *job, struct net *local)
+static int udp_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
+			 const char *how)
 {
+	(void)how;
 	struct packet_net *n = calloc(1, sizeof *n);
 	if (!n)
 		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
@@ -75,5 +69,15 @@ int udp_open_rank(struct net **out, struct site *site, struct job *job, struct n
 	*out = &n->net;
 	return 0;
 }
+
+const struct net_ops udp_ops = {
+	.name = "udp",
+	.reach = "ranks that UDP datagrams reach",
+	.span = SPAN_JOB,
+	.provides = 0,
+	.open = udp_open_rank,
+	.usable = udp_usable,
+	PACKET_OPERATIONS,
+};
 
 /* cost: base setup */
