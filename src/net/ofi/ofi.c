@@ -14,6 +14,7 @@
 #include "net/ofi/card.h"
 #include "net/ofi/port.h"
 #include "net/ofi/provider.h"
+#include "service/service.h"
 
 /* What TERN_NET names behind ofi/; "" if it names nothing, or another network. */
 static const char *provider_asked(void)
@@ -71,6 +72,7 @@ static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct ne
 					  .guard = &guard_ops,
 					  .keys = n->keys,
 					  .copies = guard_mode(n->keys) == GUARD_ENCRYPT,
+					  .services = service_all,
 					  .terms.protects = (uint8_t)guard_mode(n->keys) };
 	terms_write(&options.terms, local, "ofi", fabric_name(&port->fabric));
 	rc = packet_open(n, &ofi_ops, site, job, &options);

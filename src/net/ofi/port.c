@@ -16,7 +16,7 @@
 #include "base/setting.h"
 #include "job/exchange.h"
 #include "net/ofi/card.h"
-#include "service/service.h"
+#include "net/packet/service.h"
 
 enum {
 	NAP_NS = 500000,  /* between two looks, where nothing wakes us */

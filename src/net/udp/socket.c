@@ -15,9 +15,9 @@
 #include "base/error.h"
 #include "job/exchange.h"
 #include "net/packet/packet.h"
+#include "net/packet/service.h"
 #include "net/udp/card.h"
 #include "net/udp/loopback.h"
-#include "service/service.h"
 
 enum {
 	BUFFER = 4 << 20, /* bytes asked of the kernel for each direction; it gives what it allows */

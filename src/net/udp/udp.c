@@ -12,6 +12,7 @@
 #include "net/guard/guard.h"
 #include "net/udp/card.h"
 #include "net/udp/socket.h"
+#include "service/service.h"
 
 static bool udp_usable(char *why, size_t len)
 {
@@ -44,6 +45,7 @@ static int udp_open(struct packet_net *n, struct site *site, struct job *job, st
 				    .guard = &guard_ops,
 				    .keys = n->keys,
 				    .copies = guard_mode(n->keys) == GUARD_ENCRYPT,
+				    .services = service_all,
 				    .terms.protects = (uint8_t)guard_mode(n->keys) };
 	terms_write(&o.terms, local, "udp", "");
 	rc = packet_open(n, &udp_ops, site, job, &o);
