@@ -4,7 +4,7 @@
 #define TERN_TESTS_FAR_H
 
 #include "check.h"
-#include "net/net.h"
+#include "open/nets.h"
 
 /* Ranks that are opened from now on talk over UDP; `fault` is TERN_FAULT, NULL for none. */
 static inline void far_use(const char *fault)

@@ -12,8 +12,8 @@
 #include <tern/tern.h>
 
 #include "boot/bulletin.h"
-#include "net/net.h"
 #include "net/udp/card.h"
+#include "open/nets.h"
 
 enum { ME, PEER, RANKS, HANDLER = 1, CALLS = 20 };
 

@@ -10,7 +10,7 @@
 
 #include "boot/bulletin.h"
 #include "boot/channel.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 
 enum { RANKS = 4 };
 

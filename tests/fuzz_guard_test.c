@@ -2,7 +2,7 @@
 /* Datagrams as they come off the socket: nothing that the key was not used on is let through, whatever is in it. */
 #include "fuzz.h"
 
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/guard/guard.h"
 #include "net/udp/card.h"
 

@@ -82,7 +82,8 @@ static void net_open(void)
 	memset(ranks, 0, sizeof ranks);
 	job = (struct job){ .head = &head, .rank = ranks, .pulse = pulse, .size = RANKS };
 	REQUIRE(packet_open(&net, &any_net, &site, &job,
-			    &(struct packet_options){ .wire = &any_wire, .guard = &no_guard }) == 0);
+			    &(struct packet_options){
+				    .wire = &any_wire, .guard = &no_guard, .services = service_all }) == 0);
 	REQUIRE(packet_connect(&net.net, PEER) == 0);
 }
 

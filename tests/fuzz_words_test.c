@@ -7,10 +7,10 @@
 
 #include <tern/tern.h>
 
+#include "base/address.h"
 #include "base/setting.h"
-#include "boot/address.h"
 #include "net/guard/mode.h"
-#include "net/reach.h"
+#include "open/reach.h"
 #include "service/service.h"
 
 static int address_take(void)

@@ -9,7 +9,7 @@
 
 #include "chance.h"
 #include "crew.h"
-#include "net/net.h"
+#include "open/nets.h"
 
 enum { TRAFFIC_MOST = 64 };
 enum { TRAFFIC_TELL, TRAFFIC_ASK, TRAFFIC_ANSWER };

@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/packet/packet.h"
 #include "net/udp/card.h"
 #include "net/udp/udp.h"
@@ -210,7 +210,7 @@ TEST(the_reply_of_a_slow_handler_leaves_when_it_leaves)
 	CHECK_IS(tern_request(t[0], 1, KNOW), 0);
 	while (!answered)
 		poll_both(t);
-	const struct retry *r = &net_of(t[1])->path[0]->retry;
+	const struct transit *r = &net_of(t[1])->path[0]->transit;
 	CHECK(flight_at(r, r->next - 1)->sent >= answered);
 	CHECK_IS(tern_close(t[0]), 0);
 	CHECK_IS(tern_close(t[1]), 0);
@@ -251,13 +251,13 @@ TEST(what_is_sent_under_a_hold_is_sent_again_while_its_sender_computes)
 static uint64_t patience(tern *t, uint64_t round_trip)
 {
 	struct path *p = net_of(t)->path[1];
-	p->retry.pace.smooth = round_trip;
-	p->retry.pace.spread = 0;
-	p->retry.tries = 5;
-	p->retry.timer = 1;
+	p->transit.pace.smooth = round_trip;
+	p->transit.pace.spread = 0;
+	p->transit.tries = 5;
+	p->transit.timer = 1;
 	path_wake(p, 1);
 	CHECK_IS(tern_poll(t), 0);
-	return p->retry.timer - net_of(t)->now;
+	return p->transit.timer - net_of(t)->now;
 }
 
 TEST(losses_in_a_row_do_not_make_a_sender_wait_for_seconds)

@@ -40,10 +40,10 @@ static int boot_refuse(const char *variable, const char *launcher, int rc, const
 		variable, getenv(variable), launcher, why);
 }
 
-static int boot_join(const struct pmi_ops *pmi, struct boot *b)
+static int boot_join(const struct pmi_ops *pmi, struct boot *b, bool (*fabric)(void))
 {
 	char why[400];
-	int rc = join_through(pmi, b);
+	int rc = join_through(pmi, b, fabric);
 	if (!rc || rc == -EOWNERDEAD || rc == -ETIMEDOUT)
 		return rc; /* which says nothing of the launcher */
 	snprintf(why, sizeof why, "%s", tern_strerror(rc));
@@ -54,7 +54,7 @@ static int boot_join(const struct pmi_ops *pmi, struct boot *b)
  * A launcher may have been started by another one, whose variables are still there: the one
  * that has several ranks is meant.
  */
-static int boot_launched(struct boot *b)
+static int boot_launched(struct boot *b, bool (*fabric)(void))
 {
 	bool signs = false;
 	for (int i = 0; i < PMI_PROTOCOLS; i++) {
@@ -64,7 +64,7 @@ static int boot_launched(struct boot *b)
 		signs = true;
 		if (ranks_said(pmi->count) == 1)
 			continue;
-		int rc = boot_join(pmi, b);
+		int rc = boot_join(pmi, b, fabric);
 		if (rc || b->size > 1)
 			return rc;
 		if (ranks_said(pmi->count) > 1)
@@ -82,12 +82,12 @@ static int boot_launched(struct boot *b)
 	return 0;
 }
 
-static int boot_unlaunched(struct boot *b)
+static int boot_unlaunched(struct boot *b, bool (*fabric)(void))
 {
 	uint64_t alone;
 	int rc = setting_number(SETTING_ALONE, &alone);
 	if (rc || !alone)
-		return rc ? rc : boot_launched(b);
+		return rc ? rc : boot_launched(b, fabric);
 	*b = (struct boot){ .rank = 0, .size = 1, .fd = -1 };
 	return 0;
 }
@@ -100,11 +100,11 @@ static int boot_number(enum setting s, uint64_t most, uint64_t *value)
 	return rc;
 }
 
-int boot_find(struct boot *b)
+int boot_find(struct boot *b, bool (*fabric)(void))
 {
 	uint64_t rank, size, fd;
 	if (!setting_given(SETTING_JOB_FD))
-		return boot_unlaunched(b);
+		return boot_unlaunched(b, fabric);
 	int rc = boot_number(SETTING_RANK, UINT32_MAX, &rank);
 	if (!rc)
 		rc = boot_number(SETTING_SIZE, UINT32_MAX, &size);

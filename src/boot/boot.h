@@ -3,6 +3,7 @@
 #ifndef TERN_BOOT_BOOT_H
 #define TERN_BOOT_BOOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct boot {
@@ -13,9 +14,10 @@ struct boot {
 /*
  * Reads the environment, and joins the job that another launcher has started. A process
  * that is one of several and cannot join them is refused with the variable that says so,
- * instead of becoming several jobs of one. Blocks until every rank has come.
+ * instead of becoming several jobs of one. Blocks until every rank has come. `fabric` says whether this machine has
+ * one, and is asked only if a job is joined; NULL: it has none.
  */
-int boot_find(struct boot *b);
+int boot_find(struct boot *b, bool (*fabric)(void));
 
 /* The endpoint of a rank that was launched is closed. Another one can still be opened. */
 void boot_left(void);

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "net/shm/job.h"
+#include "job/job.h"
 
 /* Travels as bytes. */
 struct bulletin {

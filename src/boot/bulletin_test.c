@@ -7,7 +7,7 @@
 #include <tern/tern.h>
 
 #include "../../tests/check.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 
 enum { RANKS = 4, FAR = 2, CARD = 40 };
 

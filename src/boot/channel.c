@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/clock.h"
-#include "boot/address.h"
 
 enum { VERSION = 1, BACKLOG = 1024 };
 

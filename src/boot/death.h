@@ -11,7 +11,7 @@
 #include <poll.h>
 
 #include "boot/process.h"
-#include "net/shm/job.h"
+#include "job/job.h"
 
 struct watched {
 	uint32_t rank;

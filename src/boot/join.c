@@ -26,7 +26,6 @@
 #include "boot/link.h"
 #include "boot/meet.h"
 #include "boot/place.h"
-#include "net/reach.h"
 
 struct card {
 	struct place place;
@@ -61,10 +60,10 @@ static void listener_open(struct joining *j, struct card *c)
 	j->listener = -1;
 }
 
-static int card_make(struct joining *j, struct card *c)
+static int card_make(struct joining *j, struct card *c, bool fabric)
 {
 	*c = (struct card){ .process = { .pid = getpid(), .born = process_born(getpid()) },
-			    .fabric = reach_fabric_here() };
+			    .fabric = fabric };
 	int rc = place_here(&c->place);
 	if (!rc)
 		rc = meet_open(&j->meeting, &c->meet);
@@ -123,7 +122,7 @@ static int begin(struct job *job, void *arg)
 	bool fabric = true;
 	for (uint32_t r = 0; r < j->size; r++)
 		fabric &= j->card[r].fabric != 0;
-	reach_agreed(job->head, fabric);
+	job_fabric_agreed(job, fabric);
 	int rc = address ? addresses(j, address) : error_set(-ENOMEM, "joining %u ranks: no memory", j->size);
 	if (!rc)
 		rc = link_begin(&plan);
@@ -160,10 +159,10 @@ static int meet(struct joining *j)
 	return host.rank == j->rank ? meet_as_host(j) : meet_guest(&host, j->rank, j->job);
 }
 
-static int cards_exchange(struct joining *j)
+static int cards_exchange(struct joining *j, bool fabric)
 {
 	struct card mine;
-	int rc = card_make(j, &mine);
+	int rc = card_make(j, &mine, fabric);
 	if (!rc)
 		rc = pmi_gather(j->pmi, j->rank, j->size, "card", &mine, sizeof mine, j->card);
 	return rc;
@@ -179,14 +178,15 @@ static void joining_close(const struct joining *j)
 	free(j->card);
 }
 
-static int find_the_others(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, struct job *job)
+static int find_the_others(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, bool fabric,
+			   struct job *job)
 {
 	struct joining j = {
 		.pmi = pmi, .rank = rank, .size = size, .meeting = -1, .listener = -1, .job = job
 	};
 	j.card = calloc(size, sizeof *j.card);
 	j.machine = calloc(size, sizeof *j.machine);
-	int rc = j.card && j.machine ? cards_exchange(&j)
+	int rc = j.card && j.machine ? cards_exchange(&j, fabric)
 				     : error_set(-ENOMEM, "joining %u ranks: no memory", size);
 	if (!rc) {
 		machines_count(&j);
@@ -230,7 +230,7 @@ static void manager_keep(const struct pmi_ops *manager)
 	atexit(join_leave);
 }
 
-static int join(struct joined *j)
+static int join(struct joined *j, bool (*fabric)(void))
 {
 	struct boot *b = &j->boot;
 	barrier_register(); /* cheap only before the manager's library starts threads */
@@ -245,7 +245,7 @@ static int join(struct joined *j)
 		rc = error_set(-EPROTO, "%s says that this is rank %u of %u, which there cannot be",
 			       j->through->name, b->rank, b->size);
 	else if (b->size > 1)
-		rc = find_the_others(j->through, b->rank, b->size, &j->job);
+		rc = find_the_others(j->through, b->rank, b->size, fabric && fabric(), &j->job);
 	kept.pid = getpid();
 	if (j->through->shared && !pmi_waits())
 		manager_keep(j->through);
@@ -263,7 +263,7 @@ static int join(struct joined *j)
  * Once: the others come once, and to try again alone would be to wait for ever. So a
  * later session finds what the first one found, be it an error.
  */
-int join_through(const struct pmi_ops *pmi, struct boot *b)
+int join_through(const struct pmi_ops *pmi, struct boot *b, bool (*fabric)(void))
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct joined tried[PMI_PROTOCOLS];
@@ -273,7 +273,7 @@ int join_through(const struct pmi_ops *pmi, struct boot *b)
 		j++;
 	if (!j->through) {
 		j->through = pmi;
-		j->rc = join(j);
+		j->rc = join(j, fabric);
 		error_keep(&j->said);
 	}
 	pthread_mutex_unlock(&lock);

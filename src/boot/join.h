@@ -13,7 +13,7 @@
  *
  * What is joined stays joined until the process ends, for one session after another.
  */
-int join_through(const struct pmi_ops *pmi, struct boot *b);
+int join_through(const struct pmi_ops *pmi, struct boot *b, bool (*fabric)(void));
 
 /* Closes the process manager, if it is still open. Also done when the process returns from main(). */
 void join_leave(void);

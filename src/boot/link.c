@@ -12,12 +12,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/kernel.h"
 #include "base/setting.h"
 #include "base/world.h"
-#include "boot/address.h"
 #include "boot/death.h"
 #include "boot/mesh.h"
 #include "boot/shed.h"

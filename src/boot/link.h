@@ -13,7 +13,7 @@
 #include <netinet/in.h>
 
 #include "boot/process.h"
-#include "net/shm/job.h"
+#include "job/job.h"
 
 /* A socket at which the links of other machines can call; before it begins. */
 int link_listen(int *listener, struct sockaddr_in6 *address);

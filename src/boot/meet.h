@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "boot/process.h"
-#include "net/shm/job.h"
+#include "job/job.h"
 
 enum { MEET_NAME = 16, MEET_KEY = 16 };
 

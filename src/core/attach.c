@@ -6,11 +6,16 @@
  * ranks. The head's `reach` is 0 until the endpoint is attached, which brings the
  * first send here without a test on the fast path.
  */
+#include <stdlib.h>
+
 #include "base/error.h"
+#include "base/memory.h"
 #include "core/agent.h"
 #include "core/delivery.h"
 #include "core/door.h"
+#include "core/fork.h"
 #include "core/interrupt.h"
+#include "core/share.h"
 
 /* Its address names the thread; with the lowest bit set, the thread only borrows. 0 is nobody. */
 static _Thread_local struct group *opened;
@@ -95,6 +100,29 @@ static bool attach_borrow(struct endpoint *e)
 static void attach_return(struct endpoint *e)
 {
 	atomic_store_explicit(&e->owner, NOBODY, memory_order_release);
+}
+
+void endpoint_free(struct endpoint *e)
+{
+	if (!e)
+		return;
+	share_free(e);
+	memory_free(e->kept);
+	free(e->site.peer);
+	free(e->t);
+	free(e);
+}
+
+void group_free(struct group *g)
+{
+	fork_closed(g);
+	for (uint32_t i = 0; i < g->size; i++)
+		endpoint_free(g->member[i]);
+	if (g->job.base)
+		job_unmap(&g->job);
+	if (g->made_job)
+		job_forget(&g->job);
+	free(g);
 }
 
 /* Groups whose endpoints are all closed are freed here, by the thread that lists them. */

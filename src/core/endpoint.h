@@ -19,10 +19,12 @@
 
 #include "base/error.h"
 #include "base/world.h"
+#include "job/job.h"
 #include "net/net.h"
-#include "net/shm/job.h"
 
 enum { NETS_MAX = 3, LAYERS_MAX = 8 };
+
+struct layer;
 
 struct deferred {
 	void (*fn)(tern *t, void *arg);
@@ -82,8 +84,9 @@ struct endpoint {
 	struct group *group;
 	_Atomic uintptr_t owner; /* the thread that has it; see attach.c */
 	_Atomic bool closed;
-	pid_t forked;            /* not 0: this process, which is a child of the endpoint's; see fork.h */
-	void *layer[LAYERS_MAX]; /* see layer.h */
+	pid_t forked; /* not 0: this process, which is a child of the endpoint's; see fork.h */
+	const struct layer *const *layers;    /* the table of them; see layer.h */
+	void *layer[LAYERS_MAX];              /* and the state of each */
 	const char *name[TERN_HANDLER_SLOTS]; /* of handlers; see label.h */
 	struct watchdog *watchdog;            /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
 	struct trace *trace;                  /* NULL unless TERN_TRACE is set; see trace.h */
@@ -126,6 +129,7 @@ static inline bool in_handler(const struct endpoint *e)
 }
 
 /* Closes nothing: all its endpoints are closed already. */
+void endpoint_free(struct endpoint *e); /* may be NULL */
 void group_free(struct group *g);
 
 /* -- rules.c: each returns 0, or a code with a sentence that names rule, handler and rank -- */

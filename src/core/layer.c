@@ -11,7 +11,7 @@
 int layers_open(struct endpoint *e)
 {
 	for (int i = 0; i < LAYERS; i++) {
-		int rc = layer_table[i]->open(e, &e->layer[i]);
+		int rc = e->layers[i]->open(e, &e->layer[i]);
 		if (rc)
 			return rc;
 	}
@@ -22,7 +22,7 @@ void layers_close(struct endpoint *e)
 {
 	for (int i = LAYERS - 1; i >= 0; i--)
 		if (e->layer[i])
-			layer_table[i]->close(e->layer[i]);
+			e->layers[i]->close(e->layer[i]);
 }
 
 unsigned layers_progress(struct endpoint *e)
@@ -31,7 +31,7 @@ unsigned layers_progress(struct endpoint *e)
 	e->inner++;
 	for (int i = 0; i < LAYERS; i++)
 		if (e->work & 1u << i)
-			done += layer_table[i]->progress(e->layer[i]);
+			done += e->layers[i]->progress(e->layer[i]);
 	e->inner--;
 	return done;
 }
@@ -40,13 +40,13 @@ void layers_lost(struct endpoint *e, uint32_t rank)
 {
 	for (int i = 0; i < LAYERS; i++)
 		if (e->layer[i])
-			layer_table[i]->lost(e->layer[i], rank);
+			e->layers[i]->lost(e->layer[i], rank);
 }
 
 bool layers_need_anyone(const struct endpoint *e, const tern_op *op)
 {
 	for (int i = 0; i < LAYERS; i++)
-		if (layer_table[i]->needs_anyone && layer_table[i]->needs_anyone(e->layer[i], op))
+		if (e->layers[i]->needs_anyone && e->layers[i]->needs_anyone(e->layer[i], op))
 			return true;
 	return false;
 }
@@ -55,30 +55,30 @@ int layers_closing(struct endpoint *e)
 {
 	int rc = 0;
 	for (int i = 0; i < LAYERS && !rc; i++)
-		if (layer_table[i]->closing)
-			rc = layer_table[i]->closing(e->layer[i]);
+		if (e->layers[i]->closing)
+			rc = e->layers[i]->closing(e->layer[i]);
 	return rc;
 }
 
 void layers_leave(struct endpoint *e)
 {
 	for (int i = 0; i < LAYERS; i++)
-		if (e->layer[i] && layer_table[i]->leave)
-			layer_table[i]->leave(e->layer[i]);
+		if (e->layer[i] && e->layers[i]->leave)
+			e->layers[i]->leave(e->layer[i]);
 }
 
 void layers_disown(struct endpoint *e)
 {
 	for (int i = 0; i < LAYERS; i++)
-		if (e->layer[i] && layer_table[i]->disown)
-			layer_table[i]->disown(e->layer[i]);
+		if (e->layer[i] && e->layers[i]->disown)
+			e->layers[i]->disown(e->layer[i]);
 }
 
 void layers_report(const struct endpoint *e, int fd)
 {
 	for (int i = 0; i < LAYERS; i++)
-		if (e->layer[i] && layer_table[i]->report)
-			layer_table[i]->report(e->layer[i], fd);
+		if (e->layer[i] && e->layers[i]->report)
+			e->layers[i]->report(e->layer[i], fd);
 }
 
 void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const char *name)

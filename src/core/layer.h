@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What stands on the core: a layer has state in every endpoint, handlers of its
- * own numbers, and work that the endpoint's polls carry on. The core knows the
- * table and nothing else of them; adding one is a folder and a line in src/layers.c.
+ * own numbers, and work that the endpoint's polls carry on. An endpoint gets the table of them
+ * when it is opened; adding one is a folder and a line in src/open/layers.c.
  */
 #ifndef TERN_CORE_LAYER_H
 #define TERN_CORE_LAYER_H
@@ -48,8 +48,6 @@ enum layer_index {
 
 /* A layer's handlers are numbered from its index times this, behind the program's. */
 enum { LAYER_HANDLERS = 32 };
-
-extern const struct layer *const layer_table[LAYERS];
 
 /* Tells polls whether the layer wants to be called. */
 static inline void layer_work(struct endpoint *e, enum layer_index layer, bool has)

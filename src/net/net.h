@@ -27,7 +27,9 @@
 #include "net/block.h"
 #include "ring/ring.h"
 
+struct job;
 struct net;
+struct site;
 struct sleep;
 
 enum provides {
@@ -35,6 +37,13 @@ enum provides {
 	PROVIDES_ROOM = 2,     /* a message that was sent has a place at its receiver */
 	PROVIDES_RELIABLE = 4, /* a message that was sent arrives, or its receiver is lost */
 	PROVIDES_SHARED = 8,   /* memory of the peer can be mapped */
+};
+
+/* Which ranks a network reaches. An endpoint has at most one of each span. */
+enum net_span {
+	SPAN_SELF,    /* itself */
+	SPAN_MACHINE, /* those of its machine */
+	SPAN_JOB,     /* all */
 };
 
 /* What a rank tells others of memory that they may reach by themselves. */
@@ -68,7 +77,18 @@ struct net_rma {
 struct net_ops {
 	const char *name;
 	const char *reach; /* which ranks, in words */
+	enum net_span span;
+	/* Folders that are not empty where the machine has a device for it; TERN_NET=auto prefers it there. NULL: it needs none. */
+	const char *const *devices;
+	/* What TERN_NET can say if it takes more than the name: a slash and what open() gets. NULL: the name alone. */
+	const char *variants;
 	unsigned provides;
+
+	/*
+	 * Makes the network of the rank that `site` describes. `job` must outlive it. `local`: the network among the ranks of this
+	 * machine, if there is one behind it; else NULL. `how`: what TERN_NET says behind the name. A code with a sentence.
+	 */
+	int (*open)(struct net **out, struct site *site, struct job *job, struct net *local, const char *how);
 
 	/* What it provides with the services that are in force; NULL: `provides`. */
 	unsigned (*in_force)(struct net *net);
@@ -224,9 +244,6 @@ void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_
 /* A free block of the network's pool, claimed; -EAGAIN or -ENOBUFS as net_ops.take. */
 int pool_take(struct net *net, struct block **out);
 void pool_reclaim(struct net *net, uint32_t rank);
-
-/* Every network there is; the last entry is NULL. Adding one is a folder and a line here. */
-extern const struct net_ops *const net_table[];
 
 #endif
 

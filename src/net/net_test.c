@@ -16,6 +16,7 @@
 #include "net/self/self.h"
 #include "net/shm/shm.h"
 #include "net/udp/udp.h"
+#include "open/nets.h"
 
 enum { RANKS = 3, HANDLER = 5, SOON_NS = 2000000 };
 
@@ -47,7 +48,7 @@ static void self_set_up(void)
 	end_open(0);
 	from = to = &ends[0];
 	circle_begin(&from->site, &from->bell);
-	REQUIRE(self_open(&from->net, &from->site) == 0);
+	REQUIRE(self_ops.open(&from->net, &from->site, NULL, NULL, "") == 0);
 }
 
 static void self_tear_down(void)
@@ -55,13 +56,13 @@ static void self_tear_down(void)
 	from->net->ops->close(from->net);
 }
 
-static void job_set_up(int (*open)(struct net **out, struct site *site, struct job *job))
+static void job_set_up(const struct net_ops *ops, const char *how)
 {
 	REQUIRE(job_create(&job, RANKS, 0) == 0);
 	for (uint32_t r = 0; r < RANKS; r++) {
 		end_open(r);
 		CHECK(job_rank_opens(&job, r));
-		REQUIRE(open(&ends[r].net, &ends[r].site, &job) == 0);
+		REQUIRE(ops->open(&ends[r].net, &ends[r].site, &job, NULL, how) == 0);
 	}
 	from = &ends[0];
 	to = &ends[1];
@@ -69,27 +70,17 @@ static void job_set_up(int (*open)(struct net **out, struct site *site, struct j
 
 static void shm_set_up(void)
 {
-	job_set_up(shm_open_rank);
-}
-
-static int udp_alone(struct net **net, struct site *site, struct job *j)
-{
-	return udp_open_rank(net, site, j, NULL);
+	job_set_up(&shm_ops, "");
 }
 
 static void udp_set_up(void)
 {
-	job_set_up(udp_alone);
-}
-
-static int ofi_alone(struct net **net, struct site *site, struct job *j)
-{
-	return ofi_open_rank(net, site, j, NULL, getenv("TERN_NET") + 4);
+	job_set_up(&udp_ops, "");
 }
 
 static void ofi_set_up(void)
 {
-	job_set_up(ofi_alone);
+	job_set_up(&ofi_ops, getenv("TERN_NET") + 4);
 }
 
 static void job_tear_down(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Flow: no receiver is overrun, and a reply can always be sent. There are several ways to that; each is a service of
- * its own, and TERN_FLOW says which one a job has. What they have in common:
+ * its own, and TERN_FLOW names the one that a job has. What they have in common:
  *
  *  - Requests and replies are counted apart, and neither ever waits for room for the other.
  *  - Reply handlers send nothing, so replies are always handled, so room for replies always comes back, so staged
@@ -14,11 +14,7 @@
 #ifndef TERN_SERVICE_FLOW_H
 #define TERN_SERVICE_FLOW_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-/* Of packet_net.services: the strategy, above the bits of enum provides, so that both ends must have the same. */
-enum { FLOW_SHIFT = 4 };
+#include "service/service.h"
 
 enum {
 	FLOW_LOOK_NS = 100000
@@ -78,19 +74,9 @@ struct flow {
 	bool returning; /* the packet under way goes back to its sender */
 };
 
-struct service;
-struct packet_net;
-
-extern const struct service flow_credit, flow_return, flow_drop, flow_nack, flow_token, flow_permit,
-	flow_reserve;
-
-/* Whether TERN_FLOW is understood: 0, or -EINVAL with a sentence. */
-int flow_judge(void);
-/* There is no flow: -EINVAL with a sentence if TERN_FLOW is set all the same. */
-int flow_absent(void);
-/* The strategy that TERN_FLOW names, into n->flow; -EINVAL with a sentence. */
-int flow_choose(struct packet_net *n);
-/* Of packet_net.services. */
-const char *flow_name(unsigned services);
+static inline struct flow *flow_of(const struct path *p)
+{
+	return p->state[SERVICE_FLOW];
+}
 
 #endif

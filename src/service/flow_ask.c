@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "service/service.h"
+#include "service/flow.h"
 
 enum {
 	/* An empty ring has room for as many, wherever its consumer stands. */
@@ -28,12 +28,12 @@ static void ask_open(struct path *p)
 	for (unsigned i = 0; i < STREAMS; i++) {
 		p->out[i].may = messages;
 		p->out[i].allowed = blocks;
-		p->flow.plea[i] = (struct plea){ .want = messages,
-						 .want_blocks = blocks,
-						 .may = messages,
-						 .may_blocks = blocks,
-						 .asked = messages,
-						 .asked_blocks = blocks };
+		flow_of(p)->plea[i] = (struct plea){ .want = messages,
+						     .want_blocks = blocks,
+						     .may = messages,
+						     .may_blocks = blocks,
+						     .asked = messages,
+						     .asked_blocks = blocks };
 	}
 }
 
@@ -65,7 +65,7 @@ static void plea_count(const struct out *o, size_t bytes_most, struct plea *s)
 
 static bool plea_open(const struct path *p, unsigned stream)
 {
-	return further(p->out[stream].may, p->flow.plea[stream].want);
+	return further(p->out[stream].may, flow_of(p)->plea[stream].want);
 }
 
 /* Whether the next message is there and may not be sent. */
@@ -79,7 +79,7 @@ static void ask(struct path *p, size_t bytes_most)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct out *o = &p->out[i];
-		struct plea *s = &p->flow.plea[i];
+		struct plea *s = &flow_of(p)->plea[i];
 		if (plea_open(p, i) || !out_held(o))
 			continue;
 		plea_count(o, bytes_most, s);
@@ -105,7 +105,7 @@ static void reserve_budget(struct path *p)
 /* As many blocks as are free, if there is one; and lines for all of it. */
 static bool plea_grant(struct path *p, unsigned stream)
 {
-	struct plea *s = &p->flow.plea[stream];
+	struct plea *s = &flow_of(p)->plea[stream];
 	const struct in *in = &p->in[stream];
 	uint32_t messages = s->asked - (uint32_t)lane_count(&in->fill);
 	uint32_t allowed = (uint32_t)landing_allowed(in), blocks = further(s->may_blocks, s->asked_blocks);
@@ -119,7 +119,7 @@ static bool plea_grant(struct path *p, unsigned stream)
 
 static bool plea_asked(const struct path *p, unsigned stream)
 {
-	const struct plea *s = &p->flow.plea[stream];
+	const struct plea *s = &flow_of(p)->plea[stream];
 	return p->in[stream].fill.base && further(s->may, s->asked);
 }
 
@@ -158,7 +158,7 @@ static void ask_down(struct path *p, struct packet *k)
 {
 	struct header h;
 	for (unsigned i = 0; i < STREAMS; i++) {
-		const struct plea *s = &p->flow.plea[i];
+		const struct plea *s = &flow_of(p)->plea[i];
 		h.want[i] = s->want;
 		h.want_blocks[i] = s->want_blocks;
 		h.may[i] = s->may;
@@ -173,7 +173,7 @@ static bool permission_take(struct path *p, unsigned stream, uint32_t may, uint3
 {
 	struct out *o = &p->out[stream];
 	uint32_t more = further(o->may, may), more_blocks = further(o->allowed, blocks);
-	if (more > further(o->may, p->flow.plea[stream].want) || more_blocks > LANDING)
+	if (more > further(o->may, flow_of(p)->plea[stream].want) || more_blocks > LANDING)
 		return false;
 	o->may += more;
 	o->allowed += more_blocks;
@@ -184,7 +184,7 @@ static bool permission_take(struct path *p, unsigned stream, uint32_t may, uint3
 /* cost: protection control */
 static bool plea_take(struct path *p, unsigned stream, uint32_t want, uint32_t blocks)
 {
-	struct plea *s = &p->flow.plea[stream];
+	struct plea *s = &flow_of(p)->plea[stream];
 	if (!further(s->asked, want))
 		return true;
 	/* Of what was permitted before, some may have been lost and be on its way again. */
@@ -216,6 +216,8 @@ static bool ask_up(struct path *p, struct arrival *a, unsigned level)
 
 const struct service flow_permit = {
 	.name = "permit",
+	.kind = SERVICE_FLOW,
+	.bytes = sizeof(struct flow),
 	.adds = PROVIDES_ROOM,
 	.open = ask_open,
 	.close = ask_close,
@@ -227,6 +229,8 @@ const struct service flow_permit = {
 
 const struct service flow_reserve = {
 	.name = "reserve",
+	.kind = SERVICE_FLOW,
+	.bytes = sizeof(struct flow),
 	.adds = PROVIDES_ROOM,
 	.open = ask_open,
 	.close = ask_close,

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "service/service.h"
+#include "service/flow.h"
 
 static struct grant grant_now(const struct path *p)
 {
@@ -26,8 +26,8 @@ static void credit_open(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		p->out[i].allowed = payload_first() + LANDING;
-		p->flow.credit.said.allowed[i] = (uint32_t)p->out[i].allowed;
-		p->flow.credit.said.freed[i] = p->flow.credit.freed[i] = (uint32_t)ring_first_leaf();
+		flow_of(p)->credit.said.allowed[i] = (uint32_t)p->out[i].allowed;
+		flow_of(p)->credit.said.freed[i] = flow_of(p)->credit.freed[i] = (uint32_t)ring_first_leaf();
 	}
 }
 
@@ -40,7 +40,7 @@ static void credit_down(struct path *p, struct packet *k)
 {
 	struct grant g = grant_now(p);
 	if (flow_tells(p, k))
-		p->flow.credit.said = g;
+		flow_of(p)->credit.said = g;
 	memcpy(header_push(k, sizeof g), &g, sizeof g);
 }
 
@@ -50,11 +50,8 @@ static void credit_down(struct path *p, struct packet *k)
  */
 static uint64_t leaf_unacked(const struct path *p, unsigned stream)
 {
-	const struct retry *r = &p->retry;
 	const struct out *o = &p->out[stream];
-	const struct place *at = &o->next;
-	if (r->window && r->first != r->next)
-		at = &flight_at(r, r->first)->slice.from[stream];
+	const struct place *at = path_unacked(p, stream);
 	if (!at->cursor)
 		return 0; /* sent before anything could be written there */
 	size_t line = (size_t)(at->cursor - o->base) / TERN_LINE % o->leaf_lines;
@@ -70,7 +67,7 @@ static void leaves_free(struct path *p, unsigned stream)
 {
 	struct out *o = &p->out[stream];
 	uint64_t now = o->base ? atomic_load_explicit(o->freed, memory_order_relaxed) : 0;
-	uint32_t more = further(now, p->flow.credit.freed[stream]);
+	uint32_t more = further(now, flow_of(p)->credit.freed[stream]);
 	if (!more || !o->base)
 		return;
 	uint64_t most = leaf_unacked(p, stream);
@@ -86,8 +83,8 @@ static bool grant_take(struct path *p, unsigned stream, uint32_t freed, uint32_t
 	uint32_t blocks = further(o->allowed, allowed);
 	if (blocks > LANDING)
 		return false;
-	if (further(p->flow.credit.freed[stream], freed)) {
-		p->flow.credit.freed[stream] = freed;
+	if (further(flow_of(p)->credit.freed[stream], freed)) {
+		flow_of(p)->credit.freed[stream] = freed;
 		leaves_free(p, stream);
 	}
 	o->allowed += blocks;
@@ -99,7 +96,7 @@ static void grants_take(struct path *p, const struct grant *g)
 {
 	for (unsigned i = 0; i < STREAMS; i++)
 		packet_count(p->net, PULSE_PACKETS_MALFORMED, !grant_take(p, i, g->freed[i], g->allowed[i]));
-	p->flow.credit.heard = *g;
+	flow_of(p)->credit.heard = *g;
 }
 
 static bool credit_up(struct path *p, struct arrival *a, unsigned level)
@@ -109,7 +106,8 @@ static bool credit_up(struct path *p, struct arrival *a, unsigned level)
 	if (!header)
 		return true;
 	memcpy(&g, header, sizeof g);
-	if (memcmp(&g, &p->flow.credit.heard, sizeof g) != 0) /* nearly always it says what it said before */
+	if (memcmp(&g, &flow_of(p)->credit.heard, sizeof g) !=
+	    0) /* nearly always it says what it said before */
 		grants_take(p, &g);
 	return service_up(p, a, level);
 }
@@ -117,7 +115,7 @@ static bool credit_up(struct path *p, struct arrival *a, unsigned level)
 /* Whether the peer should hear of it though nothing else is to be said. */
 static bool grant_matters(const struct path *p, const struct grant *g, unsigned stream)
 {
-	const struct grant *said = &p->flow.credit.said;
+	const struct grant *said = &flow_of(p)->credit.said;
 	uint32_t more = g->allowed[stream] - said->allowed[stream];
 	bool exhausted = (uint32_t)p->in[stream].landed == said->allowed[stream];
 	return g->freed[stream] != said->freed[stream] || more >= LANDING / 8 || (more && exhausted);
@@ -132,13 +130,15 @@ static uint64_t credit_tick(struct path *p, uint64_t now)
 		if (grant_matters(p, &g, i))
 			p->wishes |= 1u << NEWS_FLOW;
 		else
-			later |= (uint32_t)p->in[i].landed == p->flow.credit.said.allowed[i];
+			later |= (uint32_t)p->in[i].landed == flow_of(p)->credit.said.allowed[i];
 	}
 	return later ? now + FLOW_LOOK_NS : DUE_NEVER;
 }
 
 const struct service flow_credit = {
 	.name = "credit",
+	.kind = SERVICE_FLOW,
+	.bytes = sizeof(struct flow),
 	.adds = PROVIDES_ROOM,
 	.grants = true,
 	.open = credit_open,

@@ -5,7 +5,7 @@
 #include "../../tests/check.h"
 #include "base/clock.h"
 #include "net/packet/packet.h"
-#include "service/service.h"
+#include "service/order.h"
 
 enum { SIDES = 2, QUEUE = 512, MOST = 9000, MESSAGES = 3000, PAYLOAD = 3000 };
 
@@ -131,7 +131,7 @@ static void sides_open(const char *strategy, unsigned lose)
 			.rank = i, .size = SIDES, .lane = s->lanes, .peer = s->peers, .refuse = &s->refuse
 		};
 		s->job = (struct job){ .head = &s->head, .rank = s->ranks, .pulse = s->pulse, .size = SIDES };
-		struct packet_options o = { .wire = &s->wire, .guard = &no_guard };
+		struct packet_options o = { .wire = &s->wire, .guard = &no_guard, .services = service_all };
 		REQUIRE(s->queue && packet_open(&s->net, &queue_net, &s->site, &s->job, &o) == 0);
 		REQUIRE(packet_connect(&s->net.net, 1 - i) == 0);
 	}
@@ -250,7 +250,8 @@ static void all_arrive_in_order(const char *strategy, unsigned lose)
 	CHECK_IS(counted(0, PULSE_PACKETS_MALFORMED) + counted(1, PULSE_PACKETS_MALFORMED), 0);
 	while (!packet_settled(&side[0].net.net, false))
 		sides_look();
-	CHECK(path_of(&side[1])->order.kept <= ORDER_KEPT);
+	const struct order *order = order_of(path_of(&side[1])); /* NULL without that service */
+	CHECK(!order || order->kept <= ORDER_KEPT);
 	sides_close();
 }
 
@@ -426,7 +427,7 @@ TEST(of_a_packet_that_went_back_only_the_header_is_sent_again)
 	struct place at = path_of(&side[1])->out[STREAM_REQUESTS].next;
 	sides_look();
 	requests_fill(0);
-	const struct retry *r = &path_of(&side[1])->retry;
+	const struct transit *r = &path_of(&side[1])->transit;
 	side[1].lose = 1;
 	for (uint32_t next = r->next; r->next == next;) { /* until one has gone back, and is lost */
 		batch_spoil(&side[1].net, at);
@@ -464,7 +465,7 @@ static void request_to_double(void)
 	side[0].lose = 1;
 	look_twice(&side[0]);
 	side[0].lose = 0;
-	while (clock_ns() < path_of(s)->retry.timer)
+	while (clock_ns() < path_of(s)->transit.timer)
 		;
 }
 
@@ -508,14 +509,14 @@ TEST(news_of_the_last_look_before_a_sleep_have_a_date)
 	struct path *p = path_of(&side[1]);
 	requests_fill(0);
 	drink(&side[1], STREAM_REQUESTS, UINT32_MAX);
-	REQUIRE(p->retry.next == p->retry.first);
+	REQUIRE(p->transit.next == p->transit.first);
 	n->due = p->due = DUE_NEVER; /* of earlier ones */
 	path_stir(p);                /* as it is while its inlet has something */
 	n->resting = true;
 	post_look(n, true);
 	n->resting = false;
-	CHECK(p->retry.next != p->retry.first);
-	CHECK(post_due(n) <= p->retry.timer);
+	CHECK(p->transit.next != p->transit.first);
+	CHECK(post_due(n) <= p->transit.timer);
 	sides_close();
 }
 
@@ -553,7 +554,7 @@ TEST(no_more_tokens_are_spent_than_there_are)
 {
 	sides_open("token", 0);
 	requests_fill(0);
-	const struct purse *s = &path_of(&side[0])->flow.purse[STREAM_REQUESTS];
+	const struct purse *s = &flow_of(path_of(&side[0]))->purse[STREAM_REQUESTS];
 	CHECK_IS(s->spent - s->returned, TOKENS);
 	sides_close();
 }

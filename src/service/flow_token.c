@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "service/service.h"
+#include "service/flow.h"
 
 enum {
 	TOKEN_MESSAGES = 20, /* that a packet may begin */
@@ -23,7 +23,7 @@ struct change {
 static void token_open(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
-		struct purse *s = &p->flow.purse[i];
+		struct purse *s = &flow_of(p)->purse[i];
 		p->out[i].allowed = payload_first() + LANDING;
 		s->said_allowed = (uint32_t)p->out[i].allowed;
 		s->begun = p->out[i].sent;
@@ -45,7 +45,7 @@ static void token_budget(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct out *o = &p->out[i];
-		const struct purse *s = &p->flow.purse[i];
+		const struct purse *s = &flow_of(p)->purse[i];
 		o->may = s->spent - s->returned < TOKENS ? out_begun(o) + TOKEN_MESSAGES : o->sent;
 	}
 }
@@ -53,7 +53,7 @@ static void token_budget(struct path *p)
 /* Takes back the tokens of packets whose messages have been handled. */
 static void purse_count(struct path *p, unsigned stream)
 {
-	struct purse *s = &p->flow.purse[stream];
+	struct purse *s = &flow_of(p)->purse[stream];
 	const struct in *in = &p->in[stream];
 	while (s->gone != s->came && in->inlet->handled >= s->end[s->gone % TOKENS])
 		s->gone++;
@@ -64,7 +64,7 @@ static void token_down(struct path *p, struct packet *k)
 	struct change c;
 	bool tells = flow_tells(p, k);
 	for (unsigned i = 0; i < STREAMS; i++) {
-		struct purse *s = &p->flow.purse[i];
+		struct purse *s = &flow_of(p)->purse[i];
 		uint64_t begun = out_begun(&p->out[i]);
 		if (!k->again && begun != s->begun)
 			s->spent++;
@@ -81,7 +81,7 @@ static void token_down(struct path *p, struct packet *k)
 /* cost: protection control */
 static bool change_take(struct path *p, unsigned stream, uint32_t returned, uint32_t allowed)
 {
-	struct purse *s = &p->flow.purse[stream];
+	struct purse *s = &flow_of(p)->purse[stream];
 	uint32_t tokens = further(s->returned, returned), blocks = further(p->out[stream].allowed, allowed);
 	if (tokens > s->spent - s->returned || blocks > LANDING)
 		return false;
@@ -94,7 +94,7 @@ static bool change_take(struct path *p, unsigned stream, uint32_t returned, uint
 /* A packet has come: until when its token is here. */
 static bool purse_put(struct path *p, unsigned stream, uint64_t before)
 {
-	struct purse *s = &p->flow.purse[stream];
+	struct purse *s = &flow_of(p)->purse[stream];
 	uint64_t after = landing_begun(&p->in[stream]);
 	if (after == before)
 		return true;
@@ -128,7 +128,7 @@ static bool token_up(struct path *p, struct arrival *a, unsigned level)
 /* Whether the peer should hear of it though nothing else is to be said. */
 static bool change_matters(const struct path *p, unsigned stream)
 {
-	const struct purse *s = &p->flow.purse[stream];
+	const struct purse *s = &flow_of(p)->purse[stream];
 	const struct in *in = &p->in[stream];
 	uint32_t tokens = s->gone - s->said, blocks = (uint32_t)landing_allowed(in) - s->said_allowed;
 	bool without = (uint32_t)in->landed == s->said_allowed;
@@ -145,13 +145,15 @@ static uint64_t token_tick(struct path *p, uint64_t now)
 		purse_count(p, i);
 		if (change_matters(p, i))
 			p->wishes |= 1u << NEWS_FLOW;
-		later |= (uint32_t)p->in[i].landed == p->flow.purse[i].said_allowed;
+		later |= (uint32_t)p->in[i].landed == flow_of(p)->purse[i].said_allowed;
 	}
 	return later ? now + FLOW_LOOK_NS : DUE_NEVER;
 }
 
 const struct service flow_token = {
 	.name = "token",
+	.kind = SERVICE_FLOW,
+	.bytes = sizeof(struct flow),
 	.adds = PROVIDES_ROOM,
 	.open = token_open,
 	.close = token_close,

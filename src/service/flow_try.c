@@ -19,7 +19,7 @@
  */
 #include <string.h>
 
-#include "service/service.h"
+#include "service/flow.h"
 
 enum {
 	BACKOFF_NS = 20000,
@@ -39,7 +39,7 @@ struct header {
 static void try_open(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
-		struct trial *s = &p->flow.trial[i];
+		struct trial *s = &flow_of(p)->trial[i];
 		s->said = s->most = (uint32_t)ring_first_message();
 		s->asked = s->heard = (uint16_t)wrap_first(16, 0);
 	}
@@ -66,7 +66,7 @@ static void try_budget(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct out *o = &p->out[i];
-		const struct trial *s = &p->flow.trial[i];
+		const struct trial *s = &flow_of(p)->trial[i];
 		o->may = s->waiting || (s->probing && out_flying(o)) ? o->sent : UINT64_MAX;
 	}
 }
@@ -75,7 +75,7 @@ static void try_budget(struct path *p)
 static void out_rewind(struct path *p, unsigned stream, uint64_t resume)
 {
 	struct out *o = &p->out[stream];
-	struct trial *s = &p->flow.trial[stream];
+	struct trial *s = &flow_of(p)->trial[stream];
 	if (!out_flying(o))
 		return;
 	o->next = o->done;
@@ -108,7 +108,7 @@ static void out_forget(struct path *p, unsigned stream, uint32_t messages)
 /* cost: protection control */
 static bool taken_note(struct path *p, unsigned stream, uint32_t taken)
 {
-	struct trial *s = &p->flow.trial[stream];
+	struct trial *s = &flow_of(p)->trial[stream];
 	struct out *o = &p->out[stream];
 	uint32_t more = further(o->acked, taken);
 	if (more > s->most - (uint32_t)o->acked)
@@ -125,7 +125,7 @@ static bool taken_note(struct path *p, unsigned stream, uint32_t taken)
 
 static void asked_note(struct path *p, unsigned stream, uint16_t asked)
 {
-	struct trial *s = &p->flow.trial[stream];
+	struct trial *s = &flow_of(p)->trial[stream];
 	if ((uint16_t)(asked - s->heard - 1) >= UINT16_MAX / 2)
 		return;
 	s->heard = asked;
@@ -136,8 +136,8 @@ static void asked_note(struct path *p, unsigned stream, uint16_t asked)
 
 static uint64_t trial_patience(const struct path *p, const struct trial *s)
 {
-	uint64_t ns = pace_patience(&p->retry.pace);
-	uint64_t least = ns > PATIENCE_NS && p->retry.window ? ns : PATIENCE_NS;
+	uint64_t ns = pace_patience(&p->transit.pace);
+	uint64_t least = ns > PATIENCE_NS && p->transit.window ? ns : PATIENCE_NS;
 	unsigned tries = s->tries < PATIENCE_MOST ? s->tries : PATIENCE_MOST;
 	return (p->net->flow == &flow_drop ? least : SAID * least) << tries;
 }
@@ -148,7 +148,7 @@ static uint64_t trial_patience(const struct path *p, const struct trial *s)
  */
 static uint64_t trial_tick(struct path *p, unsigned stream, uint64_t now)
 {
-	struct trial *s = &p->flow.trial[stream];
+	struct trial *s = &flow_of(p)->trial[stream];
 	if (s->timer && now >= s->timer) {
 		s->tries += s->tries < PATIENCE_MOST;
 		out_rewind(p, stream, now);
@@ -185,14 +185,14 @@ static void packet_return(struct path *p, const struct arrival *a)
 	slice_empty(p, &k->flight.slice);
 	memcpy(k->end, a->at, a->len);
 	k->end += a->len;
-	p->flow.returning = true;
+	flow_of(p)->returning = true;
 	service_down(k, 0);
-	p->flow.returning = false;
+	flow_of(p)->returning = false;
 }
 
 static void refuse(struct path *p, unsigned stream, bool full)
 {
-	struct trial *s = &p->flow.trial[stream];
+	struct trial *s = &flow_of(p)->trial[stream];
 	if (!full && s->noticed)
 		return; /* it follows one that was refused */
 	s->noticed = true;
@@ -214,7 +214,7 @@ static void records_take(struct path *p, const struct header *h, const struct ar
 	struct landing l = landing_take_each(p, a, wanted);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		if (l.taken >> i & 1)
-			p->flow.trial[i].noticed = false;
+			flow_of(p)->trial[i].noticed = false;
 		else if ((l.present & ~late) >> i & 1)
 			refuse(p, i, l.full >> i & 1);
 	}
@@ -228,10 +228,10 @@ static void records_take(struct path *p, const struct header *h, const struct ar
 
 static void try_down(struct path *p, struct packet *k)
 {
-	struct header h = { .returned = p->flow.returning };
+	struct header h = { .returned = flow_of(p)->returning };
 	bool again = false, tells = flow_tells(p, k);
 	for (unsigned i = 0; i < STREAMS; i++) {
-		struct trial *s = &p->flow.trial[i];
+		struct trial *s = &flow_of(p)->trial[i];
 		const struct slice *slice = &k->flight.slice;
 		h.begin[i] = slice->begin[i];
 		h.taken[i] = in_taken(&p->in[i]);
@@ -265,7 +265,7 @@ static uint64_t try_tick(struct path *p, uint64_t now)
 {
 	uint64_t due = DUE_NEVER;
 	for (unsigned i = 0; i < STREAMS; i++) {
-		if (in_taken(&p->in[i]) != p->flow.trial[i].said)
+		if (in_taken(&p->in[i]) != flow_of(p)->trial[i].said)
 			p->wishes |= 1u << NEWS_FLOW;
 		uint64_t next = trial_tick(p, i, now);
 		due = next < due ? next : due;
@@ -273,9 +273,10 @@ static uint64_t try_tick(struct path *p, uint64_t now)
 	return due;
 }
 
-#define TRIES                                                                                             \
-	.adds = PROVIDES_ROOM, .keeps = true, .open = try_open, .close = try_close, .budget = try_budget, \
-	.down = try_down, .up = try_up, .tick = try_tick
+#define TRIES                                                                                       \
+	.kind = SERVICE_FLOW, .bytes = sizeof(struct flow), .adds = PROVIDES_ROOM, .keeps = true,   \
+	.open = try_open, .close = try_close, .budget = try_budget, .down = try_down, .up = try_up, \
+	.tick = try_tick
 
 const struct service flow_return = { .name = "return", TRIES };
 const struct service flow_drop = { .name = "drop", TRIES };

@@ -2,13 +2,13 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "service/service.h"
+#include "service/order.h"
 
 enum { SHORT_ROOM = 2048 };
 
 static void order_open(struct path *p)
 {
-	p->order.next = p->order.expected = (uint32_t)wrap_first(32, 0);
+	order_of(p)->next = order_of(p)->expected = (uint32_t)wrap_first(32, 0);
 }
 
 static void early_free(struct order *o, struct early *e)
@@ -23,21 +23,21 @@ static void early_free(struct order *o, struct early *e)
 
 static void order_close(struct path *p)
 {
-	for (unsigned i = 0; p->order.kept; i++)
-		early_free(&p->order, &p->order.held[i]);
+	for (unsigned i = 0; order_of(p)->kept; i++)
+		early_free(order_of(p), &order_of(p)->held[i]);
 }
 
 static void order_down(struct path *p, struct packet *k)
 {
 	if (!k->again)
-		k->flight.order = p->order.next++;
+		k->flight.order = order_of(p)->next++;
 	memcpy(header_push(k, sizeof k->flight.order), &k->flight.order, sizeof k->flight.order);
 }
 
 /* Passes up those whose turn has come, as far as they are taken. */
 static void order_release(struct path *p, unsigned level)
 {
-	struct order *o = &p->order;
+	struct order *o = order_of(p);
 	struct early *e;
 	while ((e = &o->held[o->expected % ORDER_HELD])->here) {
 		struct arrival a = { .at = e->bytes, .len = e->len };
@@ -69,16 +69,16 @@ static bool early_room(struct order *o, struct early *e, size_t len)
 /* A copy of one that came early. What is behind it in the batch is worth more than this packet is worth waiting for. */
 static bool order_hold(struct path *p, const struct arrival *a, uint32_t number)
 {
-	struct early *e = &p->order.held[number % ORDER_HELD];
+	struct early *e = &order_of(p)->held[number % ORDER_HELD];
 	if (e->here)
 		return true; /* it has come already */
-	if (!early_room(&p->order, e, a->len))
+	if (!early_room(order_of(p), e, a->len))
 		return false;
 	e->here = true;
 	if (a->len)
 		memcpy(e->bytes, a->at, a->len);
 	e->len = a->len;
-	p->order.holds++;
+	order_of(p)->holds++;
 	packet_count(p->net, PULSE_PACKETS_EARLY, 1);
 	return true;
 }
@@ -90,7 +90,7 @@ static bool order_up(struct path *p, struct arrival *a, unsigned level)
 	if (!header)
 		return true;
 	memcpy(&number, header, sizeof number);
-	uint32_t ahead = number - p->order.expected;
+	uint32_t ahead = number - order_of(p)->expected;
 	if (ahead >= UINT32_MAX / 2)
 		return true; /* long past */
 	if (ahead >= ORDER_HELD)
@@ -99,8 +99,8 @@ static bool order_up(struct path *p, struct arrival *a, unsigned level)
 		return order_hold(p, a, number);
 	if (!service_up(p, a, level))
 		return false;
-	p->order.expected++;
-	if (p->order.holds)
+	order_of(p)->expected++;
+	if (order_of(p)->holds)
 		order_release(p, level);
 	return true;
 }
@@ -109,16 +109,18 @@ static bool order_up(struct path *p, struct arrival *a, unsigned level)
 static uint64_t order_tick(struct path *p, uint64_t now)
 {
 	const struct packet_net *n = p->net;
-	if (!p->order.holds)
+	if (!order_of(p)->holds)
 		return DUE_NEVER;
 	for (unsigned level = 0; level < n->layers; level++)
 		if (n->layer[level] == &order_service)
 			order_release(p, level);
-	return p->order.held[p->order.expected % ORDER_HELD].here ? now : DUE_NEVER;
+	return order_of(p)->held[order_of(p)->expected % ORDER_HELD].here ? now : DUE_NEVER;
 }
 
 const struct service order_service = {
 	.name = "order",
+	.kind = SERVICE_ORDER,
+	.bytes = sizeof(struct order),
 	.adds = PROVIDES_ORDER,
 	.open = order_open,
 	.close = order_close,

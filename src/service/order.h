@@ -3,9 +3,7 @@
 #ifndef TERN_SERVICE_ORDER_H
 #define TERN_SERVICE_ORDER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "service/service.h"
 
 enum {
 	ORDER_HELD = 2048, /* packets that may be early: as many as retry lets be under way; */
@@ -25,5 +23,10 @@ struct order {
 	uint32_t kept;     /* and how many of them, or of those that were, have memory */
 	struct early held[ORDER_HELD];
 };
+
+static inline struct order *order_of(const struct path *p)
+{
+	return p->state[SERVICE_ORDER];
+}
 
 #endif

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "service/service.h"
+#include "service/retry.h"
 
 enum {
 	GROUP = 16,             /* packets that one acknowledgement is for, at most, */
@@ -50,22 +50,21 @@ static uint32_t stamp_of(uint64_t now)
 static void retry_open(struct path *p)
 {
 	/* Without memory there is no window, and nothing is ready to be sent; opening is tried again then. */
-	p->retry.window = memory_new(SIZE_FIRST, sizeof *p->retry.window);
-	p->retry.size = SIZE_FIRST;
+	p->transit.window = memory_new(SIZE_FIRST, sizeof *p->transit.window);
+	p->transit.size = SIZE_FIRST;
 }
 
 static void retry_begin(struct path *p)
 {
-	struct retry *r = &p->retry;
-	r->first = r->next = r->expected = (uint32_t)wrap_first(32, 0);
+	p->transit.first = p->transit.next = retry_of(p)->expected = (uint32_t)wrap_first(32, 0);
 	retry_open(p);
 }
 
 /* A way that is long and fast has more under way; without memory it stays as it is. */
-static void window_grow(struct retry *r)
+static void window_grow(struct transit *r)
 {
-	struct retry more = { .window = memory_new(2 * (size_t)r->size, sizeof *r->window),
-			      .size = 2 * r->size };
+	struct transit more = { .window = memory_new(2 * (size_t)r->size, sizeof *r->window),
+				.size = 2 * r->size };
 	if (!more.window)
 		return;
 	for (uint32_t i = r->first; i != r->next; i++)
@@ -77,16 +76,16 @@ static void window_grow(struct retry *r)
 
 static void retry_close(struct path *p)
 {
-	memory_free(p->retry.window);
-	p->retry = (struct retry){ 0 };
+	memory_free(p->transit.window);
+	p->transit = (struct transit){ 0 };
 }
 
 static void retry_stop(struct path *p)
 {
-	p->retry.first = p->retry.next; /* blocks and lines of what was under way belong to others now */
-	p->retry.lost = 0;
-	p->retry.timer = 0;
-	p->retry.heard.waits = false;
+	p->transit.first = p->transit.next; /* blocks and lines of what was under way belong to others now */
+	p->transit.lost = 0;
+	p->transit.timer = 0;
+	retry_of(p)->heard.waits = false;
 }
 
 /* -- What has come here ----------------------------------------------------------------- */
@@ -140,7 +139,7 @@ static void came_choose(struct retry *r, struct header *h)
 
 static void header_write(struct path *p, struct packet *k, uint32_t number, uint8_t kind)
 {
-	struct retry *r = &p->retry;
+	struct retry *r = retry_of(p);
 	struct header h = { .kind = (uint8_t)(kind | (r->doubled ? ACK_DOUBLED : 0)),
 			    .number = number,
 			    .expected = r->expected,
@@ -153,7 +152,7 @@ static void header_write(struct path *p, struct packet *k, uint32_t number, uint
 		memcpy(header_push(k, sizeof word), &word, sizeof word);
 	}
 	memcpy(header_push(k, sizeof h), &h, sizeof h);
-	r->unacked = 0;
+	p->transit.unacked = 0;
 	r->heavy = 0;
 	r->echo = 0;
 	r->doubled = false;
@@ -161,7 +160,7 @@ static void header_write(struct path *p, struct packet *k, uint32_t number, uint
 
 static void retry_down(struct path *p, struct packet *k)
 {
-	struct retry *r = &p->retry;
+	struct transit *r = &p->transit;
 	struct flight *f = &k->flight;
 	if (!k->again)
 		f->number = r->next++;
@@ -192,7 +191,7 @@ struct landed {
 
 static void flight_landed(struct path *p, uint32_t number, struct landed *l)
 {
-	struct retry *r = &p->retry;
+	struct transit *r = &p->transit;
 	struct flight *f = flight_at(r, number);
 	if (f->state == FLIGHT_LANDED)
 		return;
@@ -208,7 +207,7 @@ static void flight_landed(struct path *p, uint32_t number, struct landed *l)
 	l->newest = f->sent > l->newest && !first ? f->sent : l->newest;
 }
 
-static void flight_lose(struct retry *r, struct flight *f, uint64_t now)
+static void flight_lose(struct transit *r, struct flight *f, uint64_t now)
 {
 	f->state = FLIGHT_LOST;
 	r->lost++;
@@ -216,7 +215,7 @@ static void flight_lose(struct retry *r, struct flight *f, uint64_t now)
 }
 
 /* Those that were sent long enough before one that has landed. */
-static void flights_overtaken(struct retry *r, uint64_t newest, uint64_t now)
+static void flights_overtaken(struct transit *r, uint64_t newest, uint64_t now)
 {
 	uint64_t slack = r->pace.smooth / 4 > REORDER_NS ? r->pace.smooth / 4 : REORDER_NS;
 	for (uint32_t i = r->first; i != r->next; i++) {
@@ -228,7 +227,7 @@ static void flights_overtaken(struct retry *r, uint64_t newest, uint64_t now)
 
 static void window_advance(struct path *p)
 {
-	struct retry *r = &p->retry;
+	struct transit *r = &p->transit;
 	for (; r->first != r->next && flight_at(r, r->first)->state == FLIGHT_LANDED; r->first++)
 		record_acked(p, &flight_at(r, r->first)->slice);
 	pace_round(&r->pace, r->first, r->next, p->net->now);
@@ -249,7 +248,7 @@ struct ack {
  * Whether the timeout before this acknowledgement was one for nothing: it is for a packet that was sent before the timeout, or
  * what was sent again had come. A peer that waits for a core answers late and has lost nothing (as in RFC 3522 and RFC 3708).
  */
-static void timeout_judge(struct retry *r, const struct ack *a)
+static void timeout_judge(struct transit *r, const struct ack *a)
 {
 	uint32_t at = stamp_of(r->pace.doubt.at);
 	bool before = a->echo && (int32_t)(a->echo - at) < 0;
@@ -258,7 +257,7 @@ static void timeout_judge(struct retry *r, const struct ack *a)
 
 static void ack_take(struct path *p, const struct ack *a)
 {
-	struct retry *r = &p->retry;
+	struct transit *r = &p->transit;
 	struct landed l = { 0 };
 	uint32_t under_way = r->next - r->first, acked = a->expected - r->first;
 	if (acked > under_way) {
@@ -282,9 +281,9 @@ static void ack_take(struct path *p, const struct ack *a)
 	flights_overtaken(r, l.newest, p->net->now);
 }
 
-void retry_hear(struct path *p)
+static void retry_hear(struct path *p)
 {
-	struct retry *r = &p->retry;
+	struct retry *r = retry_of(p);
 	if (!r->heard.waits)
 		return;
 	r->heard.waits = false;
@@ -321,7 +320,7 @@ static bool ack_up(struct path *p, struct arrival *a, const struct header *h)
 
 static bool window_ready(struct path *p)
 {
-	struct retry *r = &p->retry;
+	struct transit *r = &p->transit;
 	if (!r->window || r->lost) /* what is lost goes first: others wait for it */
 		return false;
 	if (r->next - r->first == r->size && r->size < RETRY_WINDOW)
@@ -333,7 +332,7 @@ static bool retry_ready(struct path *p)
 {
 	if (window_ready(p))
 		return true;
-	if (!p->retry.heard.waits)
+	if (!retry_of(p)->heard.waits)
 		return false;
 	retry_hear(p);
 	return window_ready(p);
@@ -341,7 +340,7 @@ static bool retry_ready(struct path *p)
 
 static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 {
-	struct retry *r = &p->retry;
+	struct retry *r = retry_of(p);
 	struct header h;
 	const void *header = header_pull(a, sizeof h);
 	if (!header)
@@ -367,7 +366,7 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 		packet_count(p->net, PULSE_PACKETS_DOUBLED, 1);
 		r->doubled = true;
 	}
-	if (!r->unacked++)
+	if (!p->transit.unacked++)
 		r->since = p->net->now;
 	r->heavy += bytes;
 	r->echo = h.stamp;
@@ -383,7 +382,7 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
  */
 static void timer_expire(struct path *p, uint64_t now)
 {
-	struct retry *r = &p->retry;
+	struct transit *r = &p->transit;
 	uint32_t end = r->tries && r->pace.smooth ? r->next : r->first + 1;
 	if (!r->tries)
 		pace_doubt(&r->pace, now);
@@ -404,12 +403,12 @@ static void way_ask(struct path *p)
 {
 	struct wire *w = p->net->wire;
 	if (w->ops->narrow)
-		p->most = w->ops->narrow(w, p->rank, p->most, p->retry.tries >= DARK);
+		p->most = w->ops->narrow(w, p->rank, p->most, p->transit.tries >= DARK);
 }
 
 static void lost_send(struct path *p)
 {
-	struct retry *r = &p->retry;
+	struct transit *r = &p->transit;
 	way_ask(p);
 	for (uint32_t i = r->first; r->lost && i != r->next; i++) {
 		struct flight *f = flight_at(r, i);
@@ -432,15 +431,17 @@ static void lost_send(struct path *p)
 /* Not while it may go with an answer, or with news that are about to be sent. */
 static bool ack_due(struct path *p, uint64_t now)
 {
-	const struct retry *r = &p->retry;
-	if (!r->unacked || (p->wishes && service_ready(p)))
+	const struct retry *r = retry_of(p);
+	if (!p->transit.unacked || (p->wishes && service_ready(p)))
 		return false;
-	return r->unacked >= GROUP || r->heavy >= HEAVY || now - r->since >= ACK_NS || p->net->resting;
+	return p->transit.unacked >= GROUP || r->heavy >= HEAVY || now - r->since >= ACK_NS ||
+	       p->net->resting;
 }
 
 static uint64_t retry_tick(struct path *p, uint64_t now)
 {
-	struct retry *r = &p->retry;
+	struct transit *r = &p->transit;
+	const struct retry *here = retry_of(p);
 	if (!r->window)
 		retry_open(p);
 	if (r->timer && now >= r->timer)
@@ -452,11 +453,13 @@ static uint64_t retry_tick(struct path *p, uint64_t now)
 	uint64_t due = r->timer ? r->timer : DUE_NEVER;
 	uint64_t paced = r->lost || p->staged ? r->pace.earliest : DUE_NEVER;
 	due = paced > now && paced < due ? paced : due;
-	return r->unacked && r->since + ACK_NS < due ? r->since + ACK_NS : due;
+	return r->unacked && here->since + ACK_NS < due ? here->since + ACK_NS : due;
 }
 
 const struct service retry_service = {
 	.name = "retry",
+	.kind = SERVICE_RETRY,
+	.bytes = sizeof(struct retry),
 	.adds = PROVIDES_RELIABLE,
 	.open = retry_begin,
 	.close = retry_close,
@@ -464,6 +467,7 @@ const struct service retry_service = {
 	.ready = retry_ready,
 	.down = retry_down,
 	.up = retry_up,
+	.hear = retry_hear,
 	.tick = retry_tick,
 };
 

@@ -3,28 +3,15 @@
 #ifndef TERN_SERVICE_RETRY_H
 #define TERN_SERVICE_RETRY_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "service/pace.h"
+#include "service/service.h"
 
 enum {
 	RETRY_WINDOW = 2048,
 	RETRY_WORDS = RETRY_WINDOW / 64,
 };
 
-struct flight;
-struct path;
-
+/* Beside what the path knows of what is under way (struct transit). */
 struct retry {
-	struct flight *window; /* by number; */
-	uint32_t size;         /* how many there are places for, a power of two up to RETRY_WINDOW */
-	uint32_t first, next;  /* numbers that may be under way: [first, next) */
-	uint32_t lost;         /* of those, how many are to be sent again */
-	uint32_t tries;        /* timeouts in a row, */
-	uint64_t overdue;      /* and when the first of them was, ns */
-	uint64_t timer;        /* when the first is taken for lost, ns; 0: nothing is under way */
-	struct pace pace;
 	struct {
 		bool waits; /* a plain acknowledgement that has come and was put off */
 		uint32_t expected, echo;
@@ -36,14 +23,15 @@ struct retry {
 	uint32_t above;             /* how many have, */
 	uint32_t highest;           /* and the last of them */
 	bool high;                  /* the next acknowledgement begins with the last of them */
-	unsigned unacked;           /* packets that have come and not been acknowledged */
-	size_t heavy;               /* bytes of those */
+	size_t heavy;               /* bytes of what has come and was not acknowledged */
 	uint64_t since;             /* when the first of those came, ns */
 	uint32_t echo;              /* the stamp of the last one */
 	bool doubled;               /* one of them had come before */
 };
 
-/* Takes in the acknowledgement that was put off, if there is one. */
-void retry_hear(struct path *p);
+static inline struct retry *retry_of(const struct path *p)
+{
+	return p->state[SERVICE_RETRY];
+}
 
 #endif

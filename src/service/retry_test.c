@@ -32,7 +32,7 @@ static bool all_acknowledged(void)
 
 static bool timed_out_twice(void)
 {
-	return path_there()->retry.tries >= 2;
+	return path_there()->transit.tries >= 2;
 }
 
 /* Polls rank 0, and rank 1 if it is not busy, until that is so. */
@@ -67,7 +67,7 @@ static void begin(void)
 		send(1);
 		poll_until(all_acknowledged, false);
 	}
-	CHECK(path_there()->retry.pace.smooth > 0);
+	CHECK(path_there()->transit.pace.smooth > 0);
 }
 
 static void lose(struct wire *w, const struct outgoing *o, unsigned n)
@@ -83,7 +83,7 @@ static void close_both(void)
 
 static size_t window(void)
 {
-	return path_there()->retry.pace.window;
+	return path_there()->transit.pace.window;
 }
 
 TEST(a_timeout_for_nothing_leaves_the_window_as_it_was)
@@ -113,7 +113,7 @@ TEST(a_timeout_for_a_loss_closes_the_window)
 	poll_until(timed_out_twice, true);
 	wire->ops = ops;
 	poll_until(all_acknowledged, false);
-	CHECK(path_there()->retry.pace.enough <= before / 2);
+	CHECK(path_there()->transit.pace.enough <= before / 2);
 	CHECK_IS(noted, WARM + BURST);
 	close_both();
 }

@@ -1,104 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What a network of packets may lack, each in a layer of its own: order, flow, retry. They stand
- * one above the other between the rings and the wire:
- *
- *     records  ->  flow  ->  order  ->  retry  ->  guard  ->  wire
- *
- * On its way down each service that is in force writes a header in front of the packet; on its way up
- * each takes its own off and passes on what is left. Those that a wire provides are left out, and
- * TERN_SERVICE can put any of them in or out, to see what it costs. None knows the others.
- */
+/* The services there are, each a file of its own. */
 #ifndef TERN_SERVICE_SERVICE_H
 #define TERN_SERVICE_SERVICE_H
 
-#include "net/packet/packet.h"
+#include "net/packet/service.h"
 
-#define DUE_NEVER UINT64_MAX
+extern const struct service order_service, retry_service;
+extern const struct service flow_credit, flow_return, flow_drop, flow_nack, flow_token, flow_permit,
+	flow_reserve;
 
-struct service {
-	const char *name;
-	unsigned adds; /* of enum provides */
-	bool grants;   /* flow: its receiver says which lines may be written again */
-	bool keeps; /* flow: its receiver may refuse; lines and blocks are kept until it says that it took them */
-	void (*open)(struct path *p);
-	void (*close)(struct path *p);
-	/* Nothing is to be sent any more, nor again; may be NULL. What comes is still taken in. */
-	void (*stop)(struct path *p);
-	/* Whether another packet may be sent now; may be NULL: always. */
-	bool (*ready)(struct path *p);
-	/* Flow: says how much of each stream the next packet may begin; may be NULL. */
-	void (*budget)(struct path *p);
-	/* Writes its header before k->at. k->again: the packet has been here before. */
-	void (*down)(struct path *p, struct packet *k);
-	/*
-	 * Takes its header off and calls service_up() with the level above, now, later, or not at all. False if the packet
-	 * could not be taken in, as if it had never come; only its own sender can help, by sending it again.
-	 */
-	bool (*up)(struct path *p, struct arrival *a, unsigned level);
-	/* Does what is due at `now`; when it wants to be called again. */
-	uint64_t (*tick)(struct path *p, uint64_t now);
-};
+/* All of them, for a network that has no reason to leave one out. */
+extern service_list service_all;
 
-extern const struct service order_service, retry_service; /* and those of flow.h */
-
-/* Whether TERN_SERVICE is understood, and agrees with TERN_FLOW: 0, or -EINVAL with a sentence. */
+/* Whether TERN_SERVICE, and TERN_FLOW, is understood: 0, or -EINVAL with a sentence. */
 int service_judge(void);
-
-/* Fills the layers of `n`: what TERN_SERVICE says, or what the wire lacks. */
-int service_choose(struct packet_net *n);
-
-/* In words, what is added. */
-enum { SERVICE_WORDS = 64 };
-void service_words(unsigned services, char text[SERVICE_WORDS]);
-
-bool service_ready(struct path *p);
-/* From `level` down to the wire; 0 is the highest. */
-void service_down(struct packet *k, unsigned level);
-/* To the layer above `level`; from the wire, `level` is n->layers. */
-bool service_up(struct path *p, struct arrival *a, unsigned level);
-uint64_t service_tick(struct path *p, uint64_t now);
-
-/* How much further the low half `to` is than `from`; 0 if it is behind. */
-static inline uint32_t further(uint64_t from, uint32_t to)
-{
-	uint32_t by = to - (uint32_t)from;
-	return by < UINT32_MAX / 2 ? by : 0;
-}
-
-/*
- * Whether the header that flow writes is sure to be heard; then nothing of it needs a packet of its own any more. One that
- * is sent again may have come the first time, and its receiver does not look at what it says now.
- */
-static inline bool flow_tells(struct path *p, const struct packet *k)
-{
-	if (k->again)
-		return false;
-	p->wishes &= ~(1u << NEWS_FLOW);
-	return true;
-}
-
-/* The place of a packet in retry's window. */
-static inline struct flight *flight_at(const struct retry *r, uint32_t number)
-{
-	return &r->window[number & (r->size - 1)];
-}
-
-/* -- Headers: little endian, unaligned -- */
-static inline void *header_push(struct packet *k, size_t bytes)
-{
-	return k->at -= bytes;
-}
-
-/* NULL if there are not so many bytes. */
-static inline const void *header_pull(struct arrival *a, size_t bytes)
-{
-	if (a->len < bytes)
-		return NULL;
-	const void *p = a->at;
-	a->at += bytes;
-	a->len -= bytes;
-	return p;
-}
+int flow_judge(void);
 
 #endif

@@ -223,7 +223,7 @@ TEST(data_that_is_changed_and_changed_back_is_noticed_by_what_landed)
 	data[LONG - 1] ^= 1;
 	struct endpoint *e = local[0]->own;
 	while (typed_of(local[0])->outgoing[0].op.pending) /* the data moves, and the notice is not sent */
-		layer_table[LAYER_MEM]->progress(e->layer[LAYER_MEM]);
+		e->layers[LAYER_MEM]->progress(e->layer[LAYER_MEM]);
 	data[LONG - 1] ^= 1;
 	CHECK_IS(until_done(mid), -EBADMSG);
 	local_close();

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "net/fault/plan.h"
-#include "service/service.h"
+#include "net/packet/service.h"
 
 enum {
 	LATE = 64,               /* datagrams that may be late at once */

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 
 enum {
 	VERSION = 2,

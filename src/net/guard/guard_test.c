@@ -7,7 +7,7 @@
 
 #include "../../../tests/chance.h"
 #include "../../../tests/check.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 
 enum { RANKS = 3, BODY = 300, BRIEF_BODY = 50 };
 

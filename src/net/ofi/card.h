@@ -3,8 +3,8 @@
 #ifndef TERN_NET_OFI_CARD_H
 #define TERN_NET_OFI_CARD_H
 
+#include "job/job.h"
 #include "net/packet/terms.h"
-#include "net/shm/job.h"
 
 enum { OFI_ADDRESS_MOST = 192 };
 

@@ -12,15 +12,19 @@ static bool ofi_usable(char *why, size_t len)
 	return false;
 }
 
+static int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
+			 const char *how)
+{
+	(void)out, (void)site, (void)job, (void)local, (void)how;
+	return error_set(-ENOTSUP, "this build has no libfabric, because it lacks %s", OFI_LACKS);
+}
+
 const struct net_ops ofi_ops = {
 	.name = "ofi",
 	.reach = "ranks that a provider of libfabric reaches",
+	.span = SPAN_JOB,
+	.devices = (const char *const[]){ NULL },
+	.variants = "ofi, ofi/PROVIDER or ofi/PROVIDER/DOMAIN",
+	.open = ofi_open_rank,
 	.usable = ofi_usable,
 };
-
-int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
-		  const char *provider)
-{
-	(void)out, (void)site, (void)job, (void)local, (void)provider;
-	return error_set(-ENOTSUP, "this build has no libfabric, because it lacks %s", OFI_LACKS);
-}

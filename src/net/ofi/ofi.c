@@ -8,12 +8,13 @@
 
 #include "base/error.h"
 #include "base/setting.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/fault/fault.h"
 #include "net/guard/guard.h"
 #include "net/ofi/card.h"
 #include "net/ofi/port.h"
 #include "net/ofi/provider.h"
+#include "service/service.h"
 
 /* What TERN_NET names behind ofi/; "" if it names nothing, or another network. */
 static const char *provider_asked(void)
@@ -35,14 +36,6 @@ static bool ofi_usable(char *why, size_t len)
 	l->freeinfo(info);
 	return true;
 }
-
-const struct net_ops ofi_ops = {
-	.name = "ofi",
-	.reach = "ranks that a provider of libfabric reaches",
-	.provides = PROVIDES_ORDER | PROVIDES_RELIABLE,
-	.usable = ofi_usable,
-	PACKET_OPERATIONS,
-};
 
 static int card_write(struct ofi_card *card, struct port *p)
 {
@@ -79,6 +72,7 @@ static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct ne
 					  .guard = &guard_ops,
 					  .keys = n->keys,
 					  .copies = guard_mode(n->keys) == GUARD_ENCRYPT,
+					  .services = service_all,
 					  .terms.protects = (uint8_t)guard_mode(n->keys) };
 	terms_write(&options.terms, local, "ofi", fabric_name(&port->fabric));
 	rc = packet_open(n, &ofi_ops, site, job, &options);
@@ -91,13 +85,13 @@ static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct ne
 	return 0;
 }
 
-int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
-		  const char *provider)
+static int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
+			 const char *how)
 {
 	struct ofi *o = calloc(1, sizeof *o);
 	if (!o)
 		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
-	int rc = ofi_open(o, site, job, local, provider);
+	int rc = ofi_open(o, site, job, local, how);
 	if (rc) {
 		packet_dispose(&o->packet) /* which it begins with */;
 		return rc;
@@ -105,5 +99,20 @@ int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct n
 	*out = &o->packet.net;
 	return 0;
 }
+
+/* Of the kinds of adapter that libfabric is made for. */
+static const char *const devices[] = { "/sys/class/infiniband", "/sys/class/cxi", "/sys/class/hfi1", NULL };
+
+const struct net_ops ofi_ops = {
+	.name = "ofi",
+	.reach = "ranks that a provider of libfabric reaches",
+	.span = SPAN_JOB,
+	.devices = devices,
+	.variants = "ofi, ofi/PROVIDER or ofi/PROVIDER/DOMAIN",
+	.provides = PROVIDES_ORDER | PROVIDES_RELIABLE,
+	.open = ofi_open_rank,
+	.usable = ofi_usable,
+	PACKET_OPERATIONS,
+};
 
 /* cost: base setup */

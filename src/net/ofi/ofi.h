@@ -11,11 +11,4 @@
 
 extern const struct net_ops ofi_ops;
 
-/*
- * `provider`: its name, and /DOMAIN; "" for the best there is. `local`: shared memory with the ranks of this machine, or NULL.
- * `job` must outlive the network. -ENOTSUP with a sentence where this build, or this machine, has no libfabric.
- */
-int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
-		  const char *provider);
-
 #endif

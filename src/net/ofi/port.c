@@ -14,9 +14,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/setting.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/ofi/card.h"
-#include "service/service.h"
+#include "net/packet/service.h"
 
 enum {
 	NAP_NS = 500000,  /* between two looks, where nothing wakes us */

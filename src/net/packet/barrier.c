@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "net/packet/packet.h"
-#include "service/service.h"
+#include "net/packet/service.h"
 
 /* -- Who is where ------------------------------------------------------------------------ */
 

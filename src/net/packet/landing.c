@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "net/packet/packet.h"
-#include "service/service.h"
+#include "net/packet/service.h"
 
 enum {
 	SINGLE = 2 + TERN_WORDS_MAX * sizeof(uint64_t)

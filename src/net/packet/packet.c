@@ -13,7 +13,7 @@
 #include "base/kernel.h"
 #include "base/tick.h"
 #include "base/world.h"
-#include "service/service.h"
+#include "net/packet/service.h"
 
 enum {
 	LOOK_NS = 10000,        /* while the program sends: how often the network is asked, */
@@ -71,14 +71,15 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	p->letters++;
 	/* In a burst it may have company, until something is acknowledged or somebody looks. */
 	bool few = n->confirms ? path_ahead(p) < AHEAD
-			       : p->retry.next - p->retry.first < AHEAD && p->retry.pace.flying < AHEAD_BYTES;
+			       : p->transit.next - p->transit.first < AHEAD &&
+					 p->transit.pace.flying < AHEAD_BYTES;
 	bool full = path_full(p);
 	if (few || full || time_passed(n))
 		staged_leave(p, few, full);
-	if (p->staged || p->wishes || !p->retry.timer)
+	if (p->staged || p->wishes || !p->transit.timer)
 		path_stir(p);
-	else if (p->retry.timer < p->due) /* all that is left to do is to wait for an answer */
-		path_wake(p, p->retry.timer);
+	else if (p->transit.timer < p->due) /* all that is left to do is to wait for an answer */
+		path_wake(p, p->transit.timer);
 	n->replied |= reply && p->staged;
 	n->net.site->later |= n->call.on;
 }
@@ -141,7 +142,7 @@ void packet_polled(struct net *net)
 static bool any_far(const struct packet_net *n)
 {
 	for (uint32_t i = 0; i < n->actives; i++)
-		if (n->path[n->active[i]]->retry.pace.least > FAR_NS)
+		if (n->path[n->active[i]]->transit.pace.least > FAR_NS)
 			return true;
 	return false;
 }
@@ -401,8 +402,9 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 	n->keys = o->keys;
 	n->copies = o->copies;
 	n->terms = o->terms;
+	n->service_table = o->services;
 	n->bell = BELL_RUNG;
-	int rc = service_choose(n);
+	int rc = service_choose(n, o->services);
 	if (!rc)
 		rc = packet_allocate(n, site->size);
 	if (!rc)
@@ -439,7 +441,7 @@ void packet_free(struct packet_net *n)
 		struct path *p = n->path[n->active[i]];
 		for (unsigned k = 0; k < n->layers; k++)
 			n->layer[k]->close(p);
-		munmap(p, sizeof *p);
+		munmap(p, n->path_bytes);
 	}
 	if (n->batch)
 		munmap(n->batch, PACKET_BATCH * sizeof *n->batch);

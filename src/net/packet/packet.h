@@ -28,14 +28,12 @@
 #define TERN_NET_PACKET_PACKET_H
 
 #include "base/wrap.h"
+#include "job/job.h"
 #include "net/net.h"
+#include "net/packet/pace.h"
 #include "net/packet/terms.h"
 #include "net/packet/wire.h"
-#include "net/shm/job.h"
 #include "net/talk.h"
-#include "service/flow.h"
-#include "service/order.h"
-#include "service/retry.h"
 
 enum {
 	STREAM_REQUESTS,
@@ -100,6 +98,31 @@ struct flight {
 	uint32_t number; /* its number in retry */
 	uint8_t state;
 };
+
+/*
+ * What is under way to a peer. A service that sends again keeps it, and the path and other services read it: all zero
+ * without one.
+ */
+struct transit {
+	struct flight *window; /* by number; NULL: nothing is sent again */
+	uint32_t size;         /* how many there are places for, a power of two */
+	uint32_t first, next;  /* numbers that may be under way: [first, next) */
+	uint32_t lost;         /* of those, how many are to be sent again */
+	uint32_t tries;        /* timeouts in a row, */
+	uint64_t overdue;      /* and when the first of them was, ns */
+	uint64_t timer;        /* when the first is taken for lost, ns; 0: nothing is under way */
+	struct pace pace;
+	unsigned unacked; /* packets that have come from the peer and were not acknowledged */
+};
+
+/* The place of a packet in the window. */
+static inline struct flight *flight_at(const struct transit *t, uint32_t number)
+{
+	return &t->window[number & (t->size - 1)];
+}
+
+/* What a path has of each service. */
+enum service_kind { SERVICE_FLOW, SERVICE_ORDER, SERVICE_RETRY, SERVICE_KINDS };
 
 /* The network's end of a ring that the core writes. */
 struct out {
@@ -166,7 +189,7 @@ struct silence {
 	struct failure f;  /* as of when it was given up */
 };
 
-/* One peer. Private memory, zero until it is used. */
+/* One peer. Private memory, zero until it is used; the state of its services lies behind it. */
 struct path {
 	struct packet_net *net;
 	uint32_t rank;
@@ -201,10 +224,9 @@ struct path {
 	uint64_t ahead_in; /* that round */
 	struct out out[STREAMS];
 	struct in in[STREAMS];
-	struct flow flow;
-	struct order order;
-	struct retry retry;
-	struct talk ask, serve; /* what we request, and what it does */
+	struct transit transit;
+	void *state[SERVICE_KINDS]; /* of services in force, behind the path; NULL for others */
+	struct talk ask, serve;     /* what we request, and what it does */
 	struct block landing[STREAMS][LANDING];
 };
 
@@ -267,6 +289,9 @@ struct packet_net {
 	unsigned layers;
 	bool (*ready[4])(struct path *p); /* of those layers that have one */
 	unsigned readies;
+	void (*hear)(struct path *p); /* of the layer that has one, or NULL */
+	const struct service *const *service_table;
+	size_t path_bytes;  /* of a path and the state of its services */
 	struct path **path; /* one a rank; NULL until the two talk */
 	uint32_t *active;   /* ranks with a path */
 	uint32_t actives;
@@ -396,6 +421,9 @@ void path_stir(struct path *p);
 void path_wake(struct path *p, uint64_t due); /* to be looked after then */
 void path_mind(struct path *p, bool all);     /* its services, its time, what is staged */
 
+/* Where the first message of a stream begins that may be sent again; where the next one does if there is none. */
+const struct place *path_unacked(const struct path *p, unsigned stream);
+
 /* -- unmet.c: datagrams that came before the card of who sent them -- */
 enum { CARD_NS = 1000000 }; /* between two looks for a card */
 bool unmet_keeps(const struct packet_net *n, uint32_t rank);
@@ -430,7 +458,8 @@ struct packet_options {
 	const struct guard_ops *guard;
 	void *keys;
 	bool copies;
-	struct terms terms; /* without a name of the network: whatever others have */
+	struct terms terms;                    /* without a name of the network: whatever others have */
+	const struct service *const *services; /* that may be added to the wire, as service_list; service.h */
 };
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
 		const struct packet_options *o);

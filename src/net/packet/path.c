@@ -2,7 +2,7 @@
 #include <sys/mman.h>
 
 #include "net/packet/packet.h"
-#include "service/service.h"
+#include "net/packet/service.h"
 
 /* What headers and the tag may take of a datagram. */
 enum { OVERHEAD = PACKET_FRONT + PACKET_TAG };
@@ -57,15 +57,34 @@ static void streams_begin(struct out *o, struct in *in)
 	o->may = o->allowed = UINT64_MAX;
 }
 
+/* The state of a service begins a line of its own, behind the path. */
+static size_t state_place(struct path *p, const struct service *s, size_t at)
+{
+	if (p && s->bytes)
+		p->state[s->kind] = (char *)p + at;
+	return at + (s->bytes + TERN_LINE - 1) / TERN_LINE * TERN_LINE;
+}
+
+/* How many bytes a path has; NULL: how many one would have. */
+static size_t path_lay_out(struct packet_net *n, struct path *p)
+{
+	size_t at = (sizeof *p + TERN_LINE - 1) / TERN_LINE * TERN_LINE;
+	for (unsigned i = 0; i < n->layers; i++)
+		at = state_place(p, n->layer[i], at);
+	return at;
+}
+
 static struct path *path_make(struct packet_net *n, uint32_t rank)
 {
-	struct path *p = mmap(NULL, sizeof *p, PROT_READ | PROT_WRITE,
+	n->path_bytes = path_lay_out(n, NULL);
+	struct path *p = mmap(NULL, n->path_bytes, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
 	p->net = n;
 	p->rank = rank;
 	p->due = DUE_NEVER;
+	path_lay_out(n, p);
 	for (unsigned stream = 0; stream < STREAMS; stream++)
 		streams_begin(&p->out[stream], &p->in[stream]);
 	for (unsigned i = 0; i < n->layers; i++)
@@ -94,14 +113,14 @@ static bool path_reachable(struct path *p)
 	if (!most || !terms_fit(n, p->rank) || !n->guard->open(n, p->rank))
 		return false;
 	p->most = most;
-	pace_open(&p->retry.pace, most);
-	p->retry.pace.round_end = p->retry.next;
+	pace_open(&p->transit.pace, most);
+	p->transit.pace.round_end = p->transit.next;
 	return true;
 }
 
 static bool path_flying(const struct path *p)
 {
-	return p->retry.next != p->retry.first;
+	return p->transit.next != p->transit.first;
 }
 
 /* Whether more may join what is staged because something is under way. */
@@ -198,6 +217,13 @@ void path_pump(struct path *p, bool all)
 	}
 }
 
+const struct place *path_unacked(const struct path *p, unsigned stream)
+{
+	const struct transit *t = &p->transit;
+	return t->window && t->first != t->next ? &flight_at(t, t->first)->slice.from[stream]
+						: &p->out[stream].next;
+}
+
 bool path_quiet(const struct path *p)
 {
 	bool quiet = !p->wishes && !path_flying(p);
@@ -217,7 +243,7 @@ void path_give_up(struct path *p)
 /* Whether something may have to be done for it at the next look, whatever the time. */
 static bool path_restless(const struct path *p)
 {
-	bool restless = p->staged || p->wishes || p->retry.unacked || p->retry.lost;
+	bool restless = p->staged || p->wishes || p->transit.unacked || p->transit.lost;
 	for (unsigned stream = 0; stream < STREAMS;
 	     stream++) /* the core may be about to free what has come */
 		restless |= p->in[stream].fill.base && inlet_has(p->in[stream].inlet);
@@ -241,13 +267,13 @@ void path_mind(struct path *p, bool all)
 		path_stir(p);
 		return;
 	}
-	retry_hear(p);
-	bool held = p->retry.lost;
+	service_hear(p);
+	bool held = p->transit.lost;
 	path_pump(p, all);
 	uint64_t due = service_tick(p, now);
 	bool news = p->wishes;
 	if (news ||
-	    (held && !p->retry.lost)) { /* that came up just now, or what was lost has been sent again */
+	    (held && !p->transit.lost)) { /* that came up just now, or what was lost has been sent again */
 		path_pump(p, all);
 		due = service_tick(p, now);
 	}

@@ -2,7 +2,7 @@
 /* Packets leave in batches and come in batches; in between, whoever has something to do is looked after. */
 #include "base/clock.h"
 #include "net/packet/packet.h"
-#include "service/service.h"
+#include "net/packet/service.h"
 
 enum {
 	RECEIVE_ROUNDS = 4, /* batches taken in at one look, at most */
@@ -143,7 +143,7 @@ void post_send(struct packet_net *n)
 static void post_hear(struct packet_net *n)
 {
 	for (uint32_t i = 0; i < n->stirs; i++)
-		retry_hear(n->path[n->stirred[i]]);
+		service_hear(n->path[n->stirred[i]]);
 }
 
 void post_look(struct packet_net *n, bool all)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "net/packet/packet.h"
-#include "service/service.h"
+#include "net/packet/service.h"
 
 enum {
 	HEAD = 2,

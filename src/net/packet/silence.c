@@ -18,9 +18,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/setting.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/packet/packet.h"
-#include "service/service.h"
+#include "net/packet/service.h"
 
 enum {
 	REVIEWS = 4,            /* in the time after which a peer counts as silent */
@@ -86,8 +86,8 @@ static uint64_t owing_since(const struct path *p)
 {
 	if (p->silence.lossy)
 		return p->silence.lossy;
-	if (p->retry.tries)
-		return p->retry.overdue;
+	if (p->transit.tries)
+		return p->transit.overdue;
 	if (p->net->confirms)
 		return p->confirm.asked ? p->confirm.since : 0;
 	return p->spoken && !p->heard ? p->spoken : 0;

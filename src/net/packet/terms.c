@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/packet/packet.h"
-#include "service/service.h"
+#include "net/packet/service.h"
 
 /* Ranks that are to talk open at about the same time; one that never opens is asked for ever more rarely. */
 enum { REVIEW_FIRST_NS = 10000000, REVIEW_MOST_NS = 1000000000 };
@@ -117,8 +117,8 @@ int terms_check(const struct packet_net *n, uint32_t rank)
 		return strange(rank, t, "the network", theirs, n->terms.net, "TERN_NET");
 	}
 	if (t->services != n->terms.services) {
-		service_words(t->services, theirs);
-		service_words(n->terms.services, ours);
+		service_words(n->service_table, t->services, theirs);
+		service_words(n->service_table, n->terms.services, ours);
 		return strange(rank, t, "the services", theirs, ours, "TERN_SERVICE and TERN_FLOW");
 	}
 	return strange(rank, t, "the protection", protections[t->protects % PROTECTIONS],

@@ -122,10 +122,31 @@ static void self_close(struct net *net)
 	free(net);
 }
 
+static int self_open(struct net **out, struct site *site, struct job *job, struct net *local, const char *how)
+{
+	(void)job, (void)local, (void)how;
+	struct self *s = calloc(1, sizeof *s);
+	if (!s)
+		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory", site->rank);
+	s->net = (struct net){ .ops = &self_ops, .site = site };
+	s->heed = 1;
+	s->memory = mmap(NULL, sizeof *s->memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (s->memory == MAP_FAILED) {
+		free(s);
+		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory", site->rank);
+	}
+	s->net.pool = &s->memory->pool;
+	s->net.blocks = TERN_POOL_BLOCKS;
+	*out = &s->net;
+	return 0;
+}
+
 const struct net_ops self_ops = {
 	.name = "self",
 	.reach = "this rank",
+	.span = SPAN_SELF,
 	.provides = PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE | PROVIDES_SHARED,
+	.open = self_open,
 	.usable = self_usable,
 	.connect = self_connect,
 	.knock = self_knock,
@@ -143,23 +164,5 @@ const struct net_ops self_ops = {
 	.passed = self_passed,
 	.close = self_close,
 };
-
-int self_open(struct net **out, struct site *site)
-{
-	struct self *s = calloc(1, sizeof *s);
-	if (!s)
-		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory", site->rank);
-	s->net = (struct net){ .ops = &self_ops, .site = site };
-	s->heed = 1;
-	s->memory = mmap(NULL, sizeof *s->memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (s->memory == MAP_FAILED) {
-		free(s);
-		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory", site->rank);
-	}
-	s->net.pool = &s->memory->pool;
-	s->net.blocks = TERN_POOL_BLOCKS;
-	*out = &s->net;
-	return 0;
-}
 
 /* cost: fault status */

@@ -7,6 +7,4 @@
 
 extern const struct net_ops self_ops;
 
-int self_open(struct net **out, struct site *site);
-
 #endif

@@ -384,10 +384,33 @@ static void shm_close(struct net *net)
 	free(s);
 }
 
+static int shm_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
+			 const char *how)
+{
+	uint64_t wanted;
+	(void)local, (void)how;
+	int rc = setting_number(SETTING_MEMBARRIER, &wanted);
+	if (rc)
+		return rc;
+	struct shm *s = calloc(1, sizeof *s);
+	if (!s)
+		return error_set(-ENOMEM, "opening shared memory for rank %u: no memory", site->rank);
+	s->net = (struct net){ .ops = &shm_ops, .site = site };
+	s->job = job;
+	if (!wanted || !barrier_register())
+		atomic_store(&job->head->weak, 1);
+	atomic_store(&job->rank[site->rank].pid, getpid());
+	circle_begin(site, &job->rank[site->rank].bell);
+	*out = &s->net;
+	return 0;
+}
+
 const struct net_ops shm_ops = {
 	.name = "shm",
 	.reach = "ranks of this machine",
+	.span = SPAN_MACHINE,
 	.provides = PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE | PROVIDES_SHARED,
+	.open = shm_open_rank,
 	.usable = shm_usable,
 	.connect = shm_connect,
 	.knock = shm_knock,
@@ -405,24 +428,5 @@ const struct net_ops shm_ops = {
 	.passed = shm_passed,
 	.close = shm_close,
 };
-
-int shm_open_rank(struct net **out, struct site *site, struct job *job)
-{
-	uint64_t wanted;
-	int rc = setting_number(SETTING_MEMBARRIER, &wanted);
-	if (rc)
-		return rc;
-	struct shm *s = calloc(1, sizeof *s);
-	if (!s)
-		return error_set(-ENOMEM, "opening shared memory for rank %u: no memory", site->rank);
-	s->net = (struct net){ .ops = &shm_ops, .site = site };
-	s->job = job;
-	if (!wanted || !barrier_register())
-		atomic_store(&job->head->weak, 1);
-	atomic_store(&job->rank[site->rank].pid, getpid());
-	circle_begin(site, &job->rank[site->rank].bell);
-	*out = &s->net;
-	return 0;
-}
 
 /* cost: base setup */

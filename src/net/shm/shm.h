@@ -16,12 +16,9 @@
 #ifndef TERN_NET_SHM_SHM_H
 #define TERN_NET_SHM_SHM_H
 
+#include "job/job.h"
 #include "net/net.h"
-#include "net/shm/job.h"
 
 extern const struct net_ops shm_ops;
-
-/* `job` must outlive the network. */
-int shm_open_rank(struct net **out, struct site *site, struct job *job);
 
 #endif

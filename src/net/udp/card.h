@@ -5,8 +5,8 @@
 
 #include <netinet/in.h>
 
+#include "job/job.h"
 #include "net/packet/terms.h"
-#include "net/shm/job.h"
 
 struct card {
 	struct card_front front;

@@ -12,14 +12,17 @@ static bool udp_usable(char *why, size_t len)
 	return false;
 }
 
+static int udp_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
+			 const char *how)
+{
+	(void)out, (void)site, (void)job, (void)local, (void)how;
+	return error_set(-ENOTSUP, "this build has no UDP, because it lacks %s", UDP_LACKS);
+}
+
 const struct net_ops udp_ops = {
 	.name = "udp",
 	.reach = "ranks that UDP datagrams reach",
+	.span = SPAN_JOB,
+	.open = udp_open_rank,
 	.usable = udp_usable,
 };
-
-int udp_open_rank(struct net **out, struct site *site, struct job *job, struct net *local)
-{
-	(void)out, (void)site, (void)job, (void)local;
-	return error_set(-ENOTSUP, "this build has no UDP, because it lacks %s", UDP_LACKS);
-}

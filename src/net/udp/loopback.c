@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/error.h"
-#include "boot/address.h"
 
 static bool is_loopback(const struct sockaddr_in6 *a)
 {

@@ -10,14 +10,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "boot/address.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/packet/packet.h"
+#include "net/packet/service.h"
 #include "net/udp/card.h"
 #include "net/udp/loopback.h"
-#include "service/service.h"
 
 enum {
 	BUFFER = 4 << 20, /* bytes asked of the kernel for each direction; it gives what it allows */

@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "boot/exchange.h"
+#include "job/exchange.h"
 #include "net/fault/fault.h"
 #include "net/guard/guard.h"
 #include "net/udp/card.h"
 #include "net/udp/socket.h"
+#include "service/service.h"
 
 static bool udp_usable(char *why, size_t len)
 {
@@ -25,14 +26,6 @@ static bool udp_usable(char *why, size_t len)
 	w->ops->close(w);
 	return true;
 }
-
-const struct net_ops udp_ops = {
-	.name = "udp",
-	.reach = "ranks that UDP datagrams reach",
-	.provides = 0,
-	.usable = udp_usable,
-	PACKET_OPERATIONS,
-};
 
 static int udp_open(struct packet_net *n, struct site *site, struct job *job, struct net *local)
 {
@@ -52,6 +45,7 @@ static int udp_open(struct packet_net *n, struct site *site, struct job *job, st
 				    .guard = &guard_ops,
 				    .keys = n->keys,
 				    .copies = guard_mode(n->keys) == GUARD_ENCRYPT,
+				    .services = service_all,
 				    .terms.protects = (uint8_t)guard_mode(n->keys) };
 	terms_write(&o.terms, local, "udp", "");
 	rc = packet_open(n, &udp_ops, site, job, &o);
@@ -62,8 +56,10 @@ static int udp_open(struct packet_net *n, struct site *site, struct job *job, st
 	return 0;
 }
 
-int udp_open_rank(struct net **out, struct site *site, struct job *job, struct net *local)
+static int udp_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
+			 const char *how)
 {
+	(void)how;
 	struct packet_net *n = calloc(1, sizeof *n);
 	if (!n)
 		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
@@ -75,5 +71,15 @@ int udp_open_rank(struct net **out, struct site *site, struct job *job, struct n
 	*out = &n->net;
 	return 0;
 }
+
+const struct net_ops udp_ops = {
+	.name = "udp",
+	.reach = "ranks that UDP datagrams reach",
+	.span = SPAN_JOB,
+	.provides = 0,
+	.open = udp_open_rank,
+	.usable = udp_usable,
+	PACKET_OPERATIONS,
+};
 
 /* cost: base setup */

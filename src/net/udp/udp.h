@@ -11,7 +11,4 @@
 
 extern const struct net_ops udp_ops;
 
-/* `job` must outlive the network. `local`: shared memory with the ranks of this machine, or NULL. -ENOTSUP with a sentence where this build has no UDP. */
-int udp_open_rank(struct net **out, struct site *site, struct job *job, struct net *local);
-
 #endif

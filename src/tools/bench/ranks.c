@@ -17,7 +17,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/setting.h"
-#include "net/shm/job.h"
+#include "job/job.h"
 #include "tools/common/bind.h"
 
 enum {

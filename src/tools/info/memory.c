@@ -6,7 +6,7 @@
 #include <tern/mem.h>
 
 #include "base/setting.h"
-#include "net/shm/job.h"
+#include "job/job.h"
 #include "tools/common/single_copy.h"
 
 static const struct {

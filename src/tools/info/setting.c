@@ -3,13 +3,13 @@
 
 #include <tern/tern.h>
 
+#include "base/address.h"
 #include "base/wrap.h"
-#include "boot/address.h"
 #include "core/delivery.h"
 #include "core/stats.h"
 #include "net/fault/plan.h"
 #include "net/guard/mode.h"
-#include "net/reach.h"
+#include "open/reach.h"
 #include "service/service.h"
 
 static int faults_judge(void)

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "net/shm/job.h"
+#include "job/job.h"
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 

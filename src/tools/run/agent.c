@@ -184,7 +184,7 @@ static void agent_frame(struct agent *a, const struct frame *f)
 	else if (f->type == FRAME_BULLETIN && courier_hear(&a->courier, f))
 		;
 	else if (f->type == FRAME_FABRIC && frame_number(f, &number))
-		reach_agreed(a->courier.job.head, number);
+		job_fabric_agreed(&a->courier.job, number);
 	else if (f->type == FRAME_SIGNAL && frame_number(f, &number) && number > 0 && number < SIGRTMIN)
 		sigqueue(a->keeper, number, (union sigval){ .sival_int = 0 });
 	else

@@ -29,7 +29,7 @@
 
 #include "base/error.h"
 #include "base/setting.h"
-#include "net/shm/job.h"
+#include "job/job.h"
 #include "tools/run/hosts.h"
 #include "tools/run/kin.h"
 #include "tools/run/output.h"

@@ -8,7 +8,7 @@
 
 #include <tern/tern.h>
 
-#include "net/shm/job.h"
+#include "job/job.h"
 #include "tools/common/bind.h"
 
 /* Whether the others go on when a rank fails, and what the launcher returns then. */

@@ -9,7 +9,7 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
-#include "net/shm/job.h"
+#include "job/job.h"
 
 enum { READ_AT_ONCE = 1 << 16 }; /* records */
 

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "net/shm/job.h"
+#include "job/job.h"
 
 struct watch {
 	struct job job;

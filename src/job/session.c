@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "base/world.h"
-#include "net/shm/job.h"
+#include "job/job.h"
 
 enum { RENEW_NAP_NS = 100000 };
 

@@ -2,7 +2,7 @@
 /* Names of handlers in the job's memory, for whoever looks at it from outside. */
 #include <string.h>
 
-#include "net/shm/job.h"
+#include "job/job.h"
 
 enum { NAME_NONE, NAME_BEING_WRITTEN, NAME_WRITTEN };
 

@@ -12,19 +12,16 @@
 #include "core/delivery.h"
 #include "core/door.h"
 #include "core/fork.h"
-#include "core/label.h"
-#include "core/layer.h"
+#include "core/handler.h"
 #include "core/rules.h"
 #include "core/share.h"
 #include "core/stats.h"
 #include "core/trace.h"
 #include "core/wait.h"
 #include "core/watchdog.h"
-#include "net/ofi/ofi.h"
-#include "net/reach.h"
-#include "net/self/self.h"
-#include "net/shm/shm.h"
-#include "net/udp/udp.h"
+#include "open/layers.h"
+#include "open/nets.h"
+#include "open/reach.h"
 
 enum {
 	SESSION_NAP_NS = 100000,
@@ -32,35 +29,11 @@ enum {
 	ASKS = 32,    /* looks at rings that take as long as asking a network */
 };
 
-static void unknown_handler(tern *t, const tern_msg *m)
-{
-	struct endpoint *e = t->own;
-	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	char label[LABEL_ROOM];
-	label_of(e, (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS, label);
-	poll_trouble(e, error_set(-ENXIO,
-				  "rank %u got a message from rank %u for %s, which is not registered here; "
-				  "it was dropped",
-				  t->rank, tern_msg_src(m), label));
-	error_warn("%s", tern_strerror(e->trouble));
-}
-
 static void *aligned_zero(size_t bytes)
 {
 	bytes = (bytes + 63) / 64 * 64;
 	void *p = aligned_alloc(64, bytes);
 	return p ? memset(p, 0, bytes) : NULL;
-}
-
-static void endpoint_free(struct endpoint *e)
-{
-	if (!e)
-		return;
-	share_free(e);
-	memory_free(e->kept);
-	free(e->site.peer);
-	free(e->t);
-	free(e);
 }
 
 static void head_init(tern *t, struct endpoint *e, uint32_t rank, uint32_t size)
@@ -71,7 +44,7 @@ static void head_init(tern *t, struct endpoint *e, uint32_t rank, uint32_t size)
 	t->answer = &e->refuse;
 	t->peek = &e->site.bell;
 	for (unsigned i = 0; i < TERN_HANDLER_SLOTS; i++)
-		t->handler[i] = unknown_handler;
+		t->handler[i] = handler_unknown;
 }
 
 static struct endpoint *endpoint_new(uint32_t rank, uint32_t size)
@@ -93,6 +66,7 @@ static struct endpoint *endpoint_new(uint32_t rank, uint32_t size)
 	for (uint32_t r = 0; r < size; r++)
 		e->t->lane[r].peer = r; /* known before it is connected */
 	e->world = &world_real;
+	e->layers = layer_table;
 	return e;
 }
 
@@ -116,49 +90,6 @@ static int endpoint_settle(struct endpoint *e, const tern_options *o)
 	return stats_open(e);
 }
 
-static int far_open(struct net **out, struct endpoint *e, struct group *g, const char *name, struct net *near)
-{
-	if (strcmp(name, "udp") == 0)
-		return udp_open_rank(out, &e->site, &g->job, near);
-	return ofi_open_rank(out, &e->site, &g->job, near, name[3] ? name + 4 : "");
-}
-
-/* Shared memory reaches everybody, so that no packet is sent that could be lost. */
-static void fault_warn(const struct endpoint *e)
-{
-	if (e->site.rank == 0 && *setting_text(SETTING_FAULT))
-		error_warn(
-			"TERN_FAULT is set, but shared memory has no packets to harm, so nothing goes wrong: "
-			"set TERN_NET=udp beside it");
-}
-
-static int nets_open(struct endpoint *e, struct group *g)
-{
-	struct reach reach;
-	struct net *near = NULL;
-	int rc = reach_find(&reach, g->job.head, e->world);
-	if (!rc)
-		rc = self_open(&e->net[0], &e->site);
-	if (rc)
-		return rc;
-	e->nets = 1;
-	if (*reach.near) {
-		rc = shm_open_rank(&near, &e->site, &g->job);
-		if (rc)
-			return rc;
-		e->net[e->nets++] = near;
-	}
-	if (near && g->job.head->machines == 1)
-		fault_warn(e);
-	if (!*reach.far) {
-		terms_publish_local(&g->job, e->site.rank);
-		return 0;
-	}
-	rc = far_open(&e->net[e->nets], e, g, reach.far, near);
-	e->nets += !rc;
-	return rc;
-}
-
 static int endpoint_connect(struct endpoint *e, struct group *g)
 {
 	int rc = nets_open(e, g);
@@ -178,8 +109,7 @@ static void endpoint_disconnect(struct endpoint *e)
 	watchdog_close(e);
 	share_close(e);
 	layers_close(e);
-	for (; e->nets; e->nets--)
-		e->net[e->nets - 1]->ops->close(e->net[e->nets - 1]);
+	nets_close(e);
 	trace_close(e);
 }
 
@@ -210,18 +140,6 @@ static struct group *group_new(uint32_t members)
 	g->size = members;
 	atomic_store(&g->open, members);
 	return g;
-}
-
-void group_free(struct group *g)
-{
-	fork_closed(g);
-	for (uint32_t i = 0; i < g->size; i++)
-		endpoint_free(g->member[i]);
-	if (g->job.base)
-		job_unmap(&g->job);
-	if (g->made_job)
-		job_forget(&g->job);
-	free(g);
 }
 
 /* Undoes a group that could not be opened whole. */
@@ -299,7 +217,7 @@ int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
 	int rc = layout_check(layout);
 	if (rc)
 		return rc;
-	rc = boot_find(&b);
+	rc = boot_find(&b, reach_fabric_here);
 	if (rc)
 		return rc;
 	if (b.rank == 0) /* one warning a job */
@@ -414,42 +332,4 @@ int tern_close(tern *t)
 	atomic_fetch_sub_explicit(&e->group->open, 1, memory_order_acq_rel);
 	attach_closed();
 	return 0;
-}
-
-int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name)
-{
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	if (id >= TERN_HANDLER_MAX)
-		return error_set(-ERANGE, "handler %u was registered; handlers are numbered 0 to %d", id,
-				 TERN_HANDLER_MAX - 1);
-	if (!fn)
-		return error_set(-EINVAL, "handler %u was registered without a function", id);
-	if (t->own->used)
-		return error_set(-EBUSY,
-				 "handler %u was registered after the first message of rank %u: "
-				 "register every handler first",
-				 id, t->rank);
-	t->handler[id] = trace_handler(t->own, id, watchdog_handler(t->own, id, fn));
-	t->known[id] = 1;
-	label_set(t->own, id, name);
-	return 0;
-}
-
-#undef tern_on
-
-int tern_on(tern *t, unsigned id, tern_handler *fn)
-{
-	return tern_on_named(t, id, fn, NULL);
-}
-
-uint32_t tern_rank(const tern *t)
-{
-	return t->rank;
-}
-
-uint32_t tern_size(const tern *t)
-{
-	return t->size;
 }

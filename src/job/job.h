@@ -13,8 +13,8 @@
  * and when a pair first talks, and the statistics of ranks that count. Nothing is touched before it is committed, so
  * too little memory is an error from a call and never a SIGBUS.
  */
-#ifndef TERN_NET_SHM_JOB_H
-#define TERN_NET_SHM_JOB_H
+#ifndef TERN_JOB_JOB_H
+#define TERN_JOB_JOB_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,13 +22,16 @@
 #include <stdint.h>
 
 #include "base/cgroup.h"
-#include "net/shm/stats.h"
+#include "job/stats.h"
 
 #define JOB_MAGIC UINT64_C(0x314e524554) /* "TERN1" */
 
 #define JOB_PHASE_LEFT UINT64_C(0xffff) /* of `phase`: how many ranks have left */
 
 enum { JOB_KEY = 32 };
+
+/* Of job_head.fabric. */
+enum job_fabric { FABRIC_UNKNOWN, FABRIC_SOME, FABRIC_ALL };
 
 enum rank_state {
 	RANK_EXPECTED, /* not opened yet in this session; messages to it wait in their rings */
@@ -55,7 +58,7 @@ struct job_head {
 	_Atomic int32_t link; /* the process that watches the ranks here, under another launcher; 0: none */
 	uint32_t machine, machines; /* which one this is of how many */
 	uint32_t here;              /* ranks that are on it */
-	_Atomic uint32_t fabric;    /* whether all machines have one, once it is known; see net/reach.h */
+	_Atomic uint32_t fabric;    /* whether all machines have one, once it is known; enum job_fabric */
 	_Atomic uint32_t weak;      /* a rank cannot take part in membarrier: nobody may rely on it */
 	_Atomic uint32_t sleepers;  /* ranks in a futex; the barrier's last rank wakes them */
 	uint64_t id;                /* of this job, on all its machines: names it and is no secret */
@@ -100,7 +103,7 @@ struct job_rank {
 	_Atomic uint32_t port;  /* of loopback, where a datagram of one byte ends a sleep; 0: the bell does */
 };
 
-/* What a rank tells the others of itself when it opens; see boot/exchange.h. */
+/* What a rank tells the others of itself when it opens; see job/exchange.h. */
 enum { JOB_CARD_BYTES = 312 };
 struct job_card {
 	_Atomic uint64_t published; /* in which session; 0: not yet */
@@ -162,6 +165,12 @@ void job_identify(struct job *j, uint64_t id, const uint8_t key[JOB_KEY]);
 static inline bool job_here(const struct job *j, uint32_t rank)
 {
 	return j->rank[rank].machine == j->head->machine;
+}
+
+/* Every machine has said whether it has a fabric; `all`: they have. */
+static inline void job_fabric_agreed(struct job *j, bool all)
+{
+	atomic_store(&j->head->fabric, all ? FABRIC_ALL : FABRIC_SOME);
 }
 
 /* What a job of `size` ranks takes: at its start, with a ring of neighbours talking, with all pairs talking. */

@@ -5,8 +5,8 @@
  * yet has no card, and what is sent to it stays where it is. The cards lie in the job's memory; those of
  * ranks on other machines are brought there as bulletins (bulletin.h).
  */
-#ifndef TERN_BOOT_EXCHANGE_H
-#define TERN_BOOT_EXCHANGE_H
+#ifndef TERN_JOB_EXCHANGE_H
+#define TERN_JOB_EXCHANGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A link in virtual time: a rate, a round trip, a queue with an end, and losses by chance; and flows that pace themselves over it. */
-#include "service/pace.h"
+#include "net/packet/pace.h"
 
-#include "../../tests/check.h"
+#include "../../../tests/check.h"
 #include "base/chance.h"
 
 enum { PACKET = 1472, PACKETS = 1 << 13, FLOWS = 2, STEP_NS = 5000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "boot/address.h"
+#include "base/address.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

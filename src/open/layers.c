@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The layers that stand on the core; here, so that the core knows none of them. */
+/* The table of layers. An endpoint gets it when it is opened, so the core knows none of them. */
+#include "open/layers.h"
+
 #include "async/async.h"
 #include "chan/chan.h"
 #include "mem/mem.h"

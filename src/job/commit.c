@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "net/shm/commit.h"
+#include "job/commit.h"
 
 #include <errno.h>
 #include <fcntl.h>

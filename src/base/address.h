@@ -5,8 +5,8 @@
  * would speak from to the rest of the world, else that of its first interface that is up. TERN_UDP_BIND names
  * another one, or a network, such as 10.1.0.0/16, of which every machine has an address.
  */
-#ifndef TERN_BOOT_ADDRESS_H
-#define TERN_BOOT_ADDRESS_H
+#ifndef TERN_BASE_ADDRESS_H
+#define TERN_BASE_ADDRESS_H
 
 #include <netinet/in.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "net/shm/stats.h"
+#include "job/stats.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "net/shm/job.h"
+#include "job/job.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 #include <tern/tern.h>
 
-#include "../../../tests/check.h"
+#include "../../tests/check.h"
 #include "base/world.h"
 
 static struct job job;

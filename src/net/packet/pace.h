@@ -9,8 +9,8 @@
  * thirty-second of a round whatever they tell. Fewer losses without a queue are a bad link and no congestion, and slowing down would
  * not help it.
  */
-#ifndef TERN_SERVICE_PACE_H
-#define TERN_SERVICE_PACE_H
+#ifndef TERN_NET_PACKET_PACE_H
+#define TERN_NET_PACKET_PACE_H
 
 #include <stdbool.h>
 #include <stddef.h>

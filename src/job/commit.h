@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pages of a job's memory: whether there are any, and which of them a core dump has. */
-#ifndef TERN_NET_SHM_COMMIT_H
-#define TERN_NET_SHM_COMMIT_H
+#ifndef TERN_JOB_COMMIT_H
+#define TERN_JOB_COMMIT_H
 
-#include "net/shm/job.h"
+#include "job/job.h"
 
 /* Whether so much can be taken without the kernel killing somebody of this process's cgroup for it. */
 bool commit_fits(struct job *j, size_t bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "boot/exchange.h"
+#include "job/exchange.h"
 
 #include <string.h>
 
-#include "net/shm/job.h"
+#include "job/job.h"
 
 void boot_publish(struct job *j, uint32_t rank, const void *card, size_t len)
 {

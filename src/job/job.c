@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "net/shm/job.h"
+#include "job/job.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "base/tick.h"
 #include "base/world.h"
 #include "base/wrap.h"
-#include "net/shm/commit.h"
+#include "job/commit.h"
 #include "net/talk.h"
 
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };

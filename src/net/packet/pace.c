@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "service/pace.h"
+#include "net/packet/pace.h"
 
 enum {
 	WINDOW_FIRST = 16,  /* packets, */

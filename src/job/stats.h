@@ -6,8 +6,8 @@
  * The pulse is always there: what is counted on slow paths, and what the rank waits for.
  * The statistics have memory only in ranks that count (TERN_STATS).
  */
-#ifndef TERN_NET_SHM_STATS_H
-#define TERN_NET_SHM_STATS_H
+#ifndef TERN_JOB_STATS_H
+#define TERN_JOB_STATS_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

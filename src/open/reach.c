@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* TERN_NET, read with the table of networks; no network is named here. */
+#include "open/reach.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+#include "open/nets.h"
+
+enum { AGREE_NAP_NS = 1000000 };
+
+/* The first network of that span in the table; `devices`: the first that has some, or that has none. */
+static const struct net_ops *net_with(enum net_span span, bool devices)
+{
+	for (unsigned i = 0; net_table[i]; i++)
+		if (net_table[i]->span == span && !net_table[i]->devices == !devices)
+			return net_table[i];
+	return NULL;
+}
+
+/* -- What the machine has ------------------------------------------------------------------- */
+
+/* A class is there when its module is, with or without a device. */
+static bool folder_has_any(const char *path)
+{
+	DIR *d = opendir(path);
+	const struct dirent *e = NULL;
+	while (d && (e = readdir(d)) && e->d_name[0] == '.')
+		;
+	if (d)
+		closedir(d);
+	return e;
+}
+
+/* Asked first, because ops->usable() may take long. */
+static bool device_here(const struct net_ops *ops)
+{
+	for (const char *const *folder = ops->devices; *folder; folder++)
+		if (folder_has_any(*folder))
+			return true;
+	return false;
+}
+
+/* A rank that was told which network to use has it in any case: others follow it, if they may choose. */
+bool reach_fabric_here(void)
+{
+	char why[300];
+	const struct net_ops *fabric = net_with(SPAN_JOB, true);
+	const char *text = setting_text(SETTING_NET);
+	if (!fabric)
+		return false;
+	if (strcmp(text, "auto") != 0)
+		return strstr(text, fabric->name);
+	return device_here(fabric) && fabric->usable(why, sizeof why);
+}
+
+/* -- TERN_NET -------------------------------------------------------------------------------- */
+
+/*
+ * The network that `text` names, and in *how what stands behind its name and a slash. NULL if there is none.
+ */
+static const struct net_ops *net_named(const char *text, enum net_span span, const char **how)
+{
+	for (unsigned i = 0; net_table[i]; i++) {
+		const struct net_ops *ops = net_table[i];
+		size_t len = strlen(ops->name);
+		bool named = ops->span == span && strncmp(text, ops->name, len) == 0;
+		if (!named || (text[len] && (text[len] != '/' || !ops->variants)))
+			continue;
+		*how = text[len] ? text + len + 1 : "";
+		return ops;
+	}
+	return NULL;
+}
+
+/* NEAR; FAR; or NEAR,FAR. */
+static bool text_read(struct reach *r, const char *text)
+{
+	const struct net_ops *near = net_with(SPAN_MACHINE, false);
+	size_t len = near ? strlen(near->name) : 0;
+	bool local = near && strncmp(text, near->name, len) == 0 && (!text[len] || text[len] == ',');
+	if (local)
+		r->near = near;
+	if (local && !text[len])
+		return true;
+	r->far = net_named(local ? text + len + 1 : text, SPAN_JOB, &r->how);
+	return r->far;
+}
+
+/* Every name that TERN_NET can have, as in "shm, udp". */
+static void names_write(char *text, size_t len)
+{
+	size_t used = 0;
+	*text = 0;
+	for (unsigned i = 0; net_table[i]; i++) {
+		const struct net_ops *ops = net_table[i];
+		if (ops->span != SPAN_SELF && used < len)
+			used += (size_t)snprintf(text + used, len - used, ", %s",
+						 ops->variants ? ops->variants : ops->name);
+	}
+}
+
+static int reach_read(struct reach *r)
+{
+	char names[200];
+	const char *text = setting_text(SETTING_NET);
+	*r = (struct reach){ .self = net_with(SPAN_SELF, false), .how = "" };
+	if (strcmp(text, "auto") == 0) {
+		r->near = net_with(SPAN_MACHINE, false);
+		return 0;
+	}
+	if (text_read(r, text))
+		return 0;
+	names_write(names, sizeof names);
+	return error_set(-EINVAL,
+			 "TERN_NET is '%s'; it can be auto%s, or %s and one of these with a comma between",
+			 text, names, net_with(SPAN_MACHINE, false)->name);
+}
+
+int reach_judge(void)
+{
+	struct reach r;
+	return reach_read(&r);
+}
+
+static const struct net_ops *far_auto(struct job_head *head, const struct world *w)
+{
+	if (head->machines == 1)
+		return NULL;
+	if (!reach_fabric_here())
+		return net_with(SPAN_JOB, false);
+	while (!atomic_load(&head->fabric))
+		w->nap(AGREE_NAP_NS);
+	return net_with(SPAN_JOB, atomic_load(&head->fabric) == FABRIC_ALL);
+}
+
+int reach_find(struct reach *r, struct job_head *head, const struct world *w)
+{
+	const char *text = setting_text(SETTING_NET);
+	int rc = reach_read(r);
+	if (rc)
+		return rc;
+	if (strcmp(text, "auto") == 0)
+		r->far = far_auto(head, w);
+	if (head->machines > 1 && !r->far)
+		return error_set(
+			-EINVAL,
+			"TERN_NET is '%s', which reaches the ranks of one machine, and the job has %u "
+			"machines: leave it alone, or say %s,%s",
+			text, head->machines, text, net_with(SPAN_JOB, false)->name);
+	return 0;
+}
+
+/* cost: base setup */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which networks a rank has: one to the ranks of its machine, one to those of others. TERN_NET names them. With "auto",
+ * the network to other machines is the one that has devices (libfabric) if every machine has such a device; the
+ * machines tell each other before their ranks open.
+ */
+#ifndef TERN_OPEN_REACH_H
+#define TERN_OPEN_REACH_H
+
+#include <stdbool.h>
+
+#include "base/world.h"
+#include "job/job.h"
+#include "net/net.h"
+
+struct reach {
+	const struct net_ops *self, *near, *far; /* near, far: NULL if there is none */
+	const char *how;                         /* what TERN_NET says behind far's name */
+};
+
+/* Whether TERN_NET is understood: 0, or -EINVAL with a sentence. Nothing is opened. */
+int reach_judge(void);
+
+/* Waits, if this machine has a fabric, until it is known whether all have. -EINVAL with a sentence. */
+int reach_find(struct reach *r, struct job_head *head, const struct world *w);
+
+/* Whether this machine would use the network with devices, as far as it can tell by itself. May take long. */
+bool reach_fabric_here(void);
+
+#endif

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ctest: LABELS once
+# The folders of the library form a graph without circles. The table of docs/design.md, "Layers", says which folder
+# uses which; the objects of the build say what is so. An edge that the table does not have fails with both files and
+# the symbol; so does an edge of the table that no object needs, and a row that names a folder above it.
+set -euo pipefail
+
+objects=$TERN_BIN/../CMakeFiles/tern_objects.dir
+if ! command -v nm >/dev/null || [[ ! -d $objects ]]; then
+	echo "skipped: there is no nm, or no objects in $objects"
+	exit 77
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Of sources that are still there: a build folder may have objects of files that were moved.
+(cd "$objects" && find src -name '*.c.o') | sort | while read -r object; do
+	[[ ! -f ${object%.o} ]] || echo "$object"
+done >"$work/objects"
+
+# SOURCE U SYMBOL, SOURCE T SYMBOL. Weak references are left out: they need nobody.
+(cd "$objects" && xargs nm -A <"$work/objects") | sed 's/\.o:/ /' |
+	awk 'NF == 3 && $2 == "U" { print $1, "U", $3 } NF == 4 && $3 ~ /^[TDBRVWG]$/ { print $1, "T", $4 }' \
+		>"$work/symbols"
+[[ -s $work/symbols ]] || { echo "no object of the library was found in $objects"; exit 1; }
+
+# "| `src/NAME` | uses ... |" of the section; `base` and `net/udp` as they are.
+awk '/^## / { here = $0 == "## Layers" } here && /^\| `src\// {
+	split($0, cell, "|"); gsub(/[` ]|src\//, "", cell[2]); gsub(/[`,]/, " ", cell[3]); print cell[2] ":" cell[3] }' \
+	docs/design.md >"$work/table"
+[[ -s $work/table ]] || { echo "docs/design.md has no table of folders in its section Layers"; exit 1; }
+
+cat >"$work/check.awk" <<'AWK'
+function folder(file) { sub(/^src\//, "", file); sub(/\/[^\/]*$/, "", file); return file }
+FILENAME ~ /table$/ {
+	split($0, part, ":")
+	row[part[1]] = ++rows
+	n = split(part[2], used, " ")
+	for (i = 1; i <= n; i++) {
+		allowed[part[1], used[i]] = 1
+		if (used[i] in row) {
+			print "docs/design.md: " part[1] " may use " used[i] ", which stands above it"
+			bad = 1
+		}
+	}
+	next
+}
+$2 == "T" { home[$3] = $1 }
+$2 == "U" { needer[++needs] = $1; needed[needs] = $3 }
+END {
+	for (i = 1; i <= needs; i++) {
+		if (!(needed[i] in home))
+			continue
+		from = folder(needer[i]); to = folder(home[needed[i]])
+		if (from == to)
+			continue
+		seen[from, to] = 1
+		if (!((from, to) in allowed)) {
+			print needer[i] " uses " needed[i] " of " home[needed[i]] ": docs/design.md does not let " from " use " to
+			bad = 1
+		}
+	}
+	for (s in home)
+		if (!(folder(home[s]) in row)) {
+			print home[s] ": its folder is not in the table of docs/design.md"
+			bad = 1
+		}
+	for (pair in allowed)
+		if (complete && !(pair in seen) && pair !~ (SUBSEP "base$")) { # whose functions may be inline
+			split(pair, side, SUBSEP)
+			print "docs/design.md: " side[1] " may use " side[2] ", but does not"
+			bad = 1
+		}
+	exit bad
+}
+AWK
+# A build that lacks a network or a process manager has not every edge.
+complete=1
+[[ -z $(find "$objects/src" -name '*lacking.c.o' -print -quit) ]] || complete=0
+awk -v complete=$complete -f "$work/check.awk" "$work/table" "$work/symbols"
