@@ -59,15 +59,9 @@ int chan_may_wait(struct endpoint *e, const char *what)
 	return e->turn ? -EAGAIN : rules_wait(e, what);
 }
 
-int chan_wait(struct endpoint *e, struct ladder *l, const char *what)
+int chan_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg, struct wait *w)
 {
-	int rc = chan_may_wait(e, what);
-	if (rc)
-		return rc;
-	wait_step(e, l);
-	if (l->since && poll_left(e))
-		poll_lost(e); /* it may have left without a word */
-	return 0;
+	return e->turn && !over(e, arg) ? -EAGAIN : wait_until(e, over, arg, w);
 }
 
 static int chans_open(struct endpoint *e, void **state)
@@ -109,85 +103,54 @@ static void chans_close(void *state)
 
 /* -- Ranks that have left ------------------------------------------------------------------ */
 
-/*
- * What a rank has put into memory that both map is there when it has left. What it has sent may
- * still be on its way from the network to a handler, so it is looked for before the rank is lost.
- */
 static void chans_lost(void *state, uint32_t rank)
 {
 	struct chans *s = state;
 	for (struct tern_chan *c = s->first; c; c = c->next) {
-		if (!c->sends && c->feeder == rank) {
-			c->lost |= !c->mirror;
-			c->parting = PARTING_LOOKS;
-		}
-		for (unsigned i = 0; i < c->listeners; i++) {
-			struct listener *l = &c->listener[i];
-			l->lost |= l->rank == rank && !l->far;
-			l->parting = l->rank == rank ? PARTING_LOOKS : l->parting;
-		}
+		c->lost |= !c->sends && c->feeder == rank;
+		for (unsigned i = 0; i < c->listeners; i++)
+			c->listener[i].lost |= c->listener[i].rank == rank;
 		unsigned cut = c->sends && !c->closed ? open_behind(c, rank) : 0;
 		c->cut += cut;
 		c->cut_by = cut ? rank : c->cut_by;
 	}
-	s->parts = true;
-	chans_work(s);
-}
-
-/* One look more; true while it is parting. */
-static bool part(struct chans *s, uint32_t rank, uint8_t *parting, bool *lost)
-{
-	struct peer *p = &s->e->site.peer[rank];
-	if (*lost || !*parting)
-		return false;
-	if (p->requests.base && inlet_has(&p->requests))
-		circle_add(&s->e->site, &p->requests); /* it may have died before it knocked */
-	else
-		*lost = --*parting == 0;
-	return !*lost;
-}
-
-static void chans_part(struct chans *s)
-{
-	bool parts = false;
-	for (struct tern_chan *c = s->first; c && s->parts; c = c->next) {
-		if (!c->sends)
-			parts |= part(s, c->feeder, &c->parting, &c->lost);
-		for (unsigned i = 0; i < c->listeners; i++)
-			parts |= part(s, c->listener[i].rank, &c->listener[i].parting, &c->listener[i].lost);
-	}
-	s->parts = parts;
 }
 
 /* -- Turns ------------------------------------------------------------------------------------ */
 
 void chans_work(struct chans *s)
 {
-	layer_work(s->e, LAYER_CHAN, s->relays || s->owes || s->tells || s->parts);
+	layer_work(s->e, LAYER_CHAN, s->relays || s->owes || s->tells);
 }
 
 static unsigned chans_progress(void *state)
 {
 	struct chans *s = state;
-	chans_part(s);
 	unsigned done = relay_progress(s) + feed_progress(s) + mirror_progress(s);
+	s->moved += done;
 	chans_work(s);
 	return done;
+}
+
+static bool chans_owe_nothing(struct endpoint *e, void *arg)
+{
+	struct chans *s = arg;
+	(void)e;
+	chans_progress(s);
+	return !relay_owes(s) && !feed_owes(s) && !s->tells;
+}
+
+static int chans_stop(struct endpoint *e, struct wait *w)
+{
+	return wait_stalled(e, w, ((const struct chans *)w->arg)->moved);
 }
 
 /* What was put arrives, though its rank leaves: a mirror has room for all of it. */
 static void chans_leave(void *state)
 {
 	struct chans *s = state;
-	struct endpoint *e = s->e;
-	struct ladder l = { .bounded = true, .call = "tern_close" };
-	relay_drain(s);
-	uint64_t since = e->world->now();
-	while ((feed_owes(s) || s->tells) && e->world->now() - since < e->grace_ns)
-		if (chans_progress(s))
-			since = e->world->now();
-		else if (chan_wait(e, &l, "tern_close()"))
-			return;
+	struct wait w = { .bounded = true, .call = "tern_close", .rule = "tern_close()", .stop = chans_stop };
+	wait_until(s->e, chans_owe_nothing, s, &w);
 }
 
 const struct layer chan_layer = { .open = chans_open,

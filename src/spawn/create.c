@@ -193,20 +193,20 @@ static bool wanted_over(struct endpoint *e, void *arg)
 	return tickets_left(w->s, w->tickets);
 }
 
+static int tickets_stop(struct endpoint *e, struct wait *wait)
+{
+	const struct wanted *w = wait->arg;
+	if (!in_handler(e) && !held(e))
+		return 0;
+	return error_set(-EAGAIN, "rank %u has created %u threads that have not ended, of %d at most",
+			 e->t->rank, w->s->under_way, TERN_SPAWNS_MAX);
+}
+
 static int tickets_wait(struct spawn *s, uint32_t n)
 {
 	struct wanted w = { s, n };
-	struct ladder l = {
-		.over = wanted_over, .arg = &w, .call = "tern_spawn", .lack = "too many threads"
-	};
-	while (!tickets_left(s, n)) {
-		if (in_handler(s->e) || held(s->e))
-			return error_set(-EAGAIN,
-					 "rank %u has created %u threads that have not ended, of %d at most",
-					 s->e->t->rank, s->under_way, TERN_SPAWNS_MAX);
-		wait_step(s->e, &l);
-	}
-	return 0;
+	struct wait wait = { .call = "tern_spawn", .lack = "too many threads", .stop = tickets_stop };
+	return wait_until(s->e, wanted_over, &w, &wait);
 }
 
 static int create_check(struct spawn *s, unsigned id, unsigned n)
@@ -314,40 +314,15 @@ void create_done(tern *t, const tern_msg *m)
 	ticket_end(s, k, layer_error(tern_msg_arg(m, 1)), tern_msg_arg(m, 2));
 }
 
-/* The code for what was created at a rank that has left; 0 while something that it has sent is still to be handled. */
-static int lost_error(struct spawn *s, uint32_t rank)
+void create_end_lost(struct spawn *s, uint32_t rank)
 {
-	struct peer *p = &s->e->site.peer[rank];
-	if (p->requests.base && inlet_has(&p->requests)) {
-		circle_add(&s->e->site, &p->requests); /* it may have died before it knocked for them */
-		return 0;
-	}
-	return p->replies.base && inlet_has(&p->replies) ? 0 : p->net->ops->check(p->net, rank);
-}
-
-static void lost_end(struct spawn *s, uint32_t rank, int error)
-{
+	struct net *net = s->e->site.peer[rank].net;
+	int error = net->ops->check(net, rank);
 	while (s->party[rank].queued.first)
 		queue_pop(s, &s->party[rank].queued);
 	for (uint32_t i = 0; i < s->fresh; i++)
 		if (s->ticket[i].used && s->ticket[i].rank == rank)
 			ticket_end(s, &s->ticket[i], error, 0);
-}
-
-/* True while there is a rank whose last messages have not been handled. */
-bool create_end_lost(struct spawn *s)
-{
-	bool more = false;
-	for (uint32_t r = 0; r < s->e->t->size; r++) {
-		if (!s->party[r].lost)
-			continue;
-		int error = lost_error(s, r);
-		more |= !error;
-		s->party[r].lost = !error;
-		if (error)
-			lost_end(s, r, error);
-	}
-	return more;
 }
 
 /* -- Joining ----------------------------------------------------------------------------- */
@@ -382,15 +357,11 @@ int tern_join(tern *t, tern_thread *thread, uint64_t *result)
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
-	struct ladder l = { .over = thread_over,
-			    .arg = thread,
-			    .call = "tern_join",
-			    .way = "a thread at",
-			    .whom = thread->rank + 1 };
-	int rc = thread->pending ? rules_wait(t->own, "tern_join()") : 0;
-	while (!rc && thread->pending)
-		rc = wait_on(t->own, &l, "tern_join()");
-	if (thread->pending)
+	struct wait w = {
+		.call = "tern_join", .way = "a thread at", .whom = thread->rank + 1, .rule = "tern_join()"
+	};
+	int rc = wait_until(t->own, thread_over, thread, &w);
+	if (rc)
 		return rc;
 	if (thread->rc)
 		return error_set(thread->rc, "a thread at rank %u has not ended as it should: %s",

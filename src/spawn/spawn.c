@@ -66,21 +66,17 @@ static unsigned spawn_progress(void *state)
 	if (s->moving || held(s->e)) /* a send that waits comes back here; under a hold nothing may wait */
 		return 0;
 	s->moving = true;
-	if (s->lost)
-		s->lost = create_end_lost(s);
 	unsigned sent = create_flush(s);
 	s->moving = false;
-	layer_work(s->e, LAYER_SPAWN, s->lost || create_waits(s)); /* as it is now: sends serve messages */
+	layer_work(s->e, LAYER_SPAWN, create_waits(s)); /* as it is now: sends serve messages */
 	return sent;
 }
 
 static void spawn_lost(void *state, uint32_t rank)
 {
 	struct spawn *s = state;
-	if (!s->ticket)
-		return;
-	s->party[rank].lost = s->lost = true;
-	layer_work(s->e, LAYER_SPAWN, true);
+	if (s->ticket)
+		create_end_lost(s, rank);
 }
 
 static bool spawn_idle(struct endpoint *e, void *arg)
@@ -88,6 +84,12 @@ static bool spawn_idle(struct endpoint *e, void *arg)
 	(void)e;
 	struct spawn *s = arg;
 	return !s->busy && !s->inbox_count && !s->listed;
+}
+
+static int spawn_stop(struct endpoint *e, struct wait *w)
+{
+	const struct spawn *s = w->arg;
+	return wait_stalled(e, w, s->started - e->threads); /* threads that have ended */
 }
 
 /*
@@ -99,22 +101,12 @@ static int spawn_closing(void *state)
 	struct spawn *s = state;
 	struct endpoint *e = s->e;
 	struct context *self = context_self();
-	struct ladder l = {
-		.over = spawn_idle, .arg = s, .call = "tern_close", .lack = "threads have not ended"
-	};
+	struct wait w = { .call = "tern_close", .lack = "threads have not ended", .stop = spawn_stop };
 	if (self && self->home == s && self->number)
 		return error_set(-EPERM,
 				 "tern_close() was called by a thread of rank %u, which runs in its endpoint",
 				 e->t->rank);
-	uint64_t began = e->world->now(), ended = s->started - s->e->threads;
-	while (!spawn_idle(e, s) && e->world->now() - began < e->grace_ns) {
-		wait_step(e, &l);
-		if (s->started - s->e->threads != ended) {
-			ended = s->started - s->e->threads;
-			began = e->world->now();
-		}
-	}
-	s->leaving = spawn_idle(e, s);
+	s->leaving = wait_until(e, spawn_idle, s, &w) == 0;
 	if (s->leaving)
 		return 0;
 	return error_set(
