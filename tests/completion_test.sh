@@ -43,7 +43,7 @@ for command in $commands; do
 	[[ $command != top && $command != why ]] || folder_of=watch
 	for source in src/tools/$folder_of/options.c src/tools/$folder_of/$command.c; do
 		[[ -e $source ]] || continue
-		for option in $(grep -oP '\{ "\K[a-z-]+(?=", [a-z]+_argument)' "$source" | grep -vxE 'agent|link'); do
+		for option in $(grep -oP '\.name = "--\K[a-z-]+' "$source" | grep -vxE 'agent|link'); do
 			grep -qxe "--$option" <<<"$options" || fail "tern $command: not --$option"
 		done
 	done

@@ -32,10 +32,4 @@ int private_open(struct player *p, struct private_place *l, size_t bytes);
 /* A memcpy that the compiler cannot leave out. */
 void place_copy(char *to, const char *from, size_t len);
 
-/* Bytes a nanosecond: GB/s. */
-static inline double place_rate(const struct player *p, uint64_t ns)
-{
-	return (double)p->count * (double)p->size / (double)ns;
-}
-
 #endif

@@ -53,7 +53,7 @@ struct crew {
 
 uint32_t crew_ranks(const struct test *test, uint32_t size)
 {
-	return test->ranks ? test->ranks : size;
+	return test->amount.ranks ? test->amount.ranks : size;
 }
 
 /* -- In a rank -------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static bool phase_disturbed(struct crew *c, const struct player *p, uint64_t wal
 	uint64_t interruptions = atomic_exchange(&c->shared->interruptions, 0);
 	if (p->raw.crowded)
 		return processor < wall * c->bind.count / 100 * OURS_PERCENT;
-	return c->test->cores && interruptions;
+	return c->test->amount.cores && interruptions;
 }
 
 /*
@@ -107,10 +107,10 @@ static bool phase_disturbed(struct crew *c, const struct player *p, uint64_t wal
  */
 static bool phase_counts(struct crew *c, const struct series *s, bool disturbed)
 {
-	if (c->played < c->test->warm || s->n == c->rounds)
+	if (c->played < c->test->amount.warm || s->n == c->rounds)
 		return false;
 	c->shared->result.disturbed += disturbed;
-	return !disturbed || c->played >= c->test->warm + PATIENCE * c->rounds;
+	return !disturbed || c->played >= c->test->amount.warm + PATIENCE * c->rounds;
 }
 
 static void figures_add(const struct player *p, const struct part *part, struct series *s, double figure)
@@ -127,6 +127,7 @@ static void part_play(struct crew *c, struct player *p, const struct part *part,
 		return;
 	p->size = part->size;
 	p->count = part->count;
+	p->way = part->way;
 	crew_meet(c, p->raw.crowded);
 	struct use before = use_now();
 	double figure = part->play(p);
@@ -171,8 +172,8 @@ static int rank_play(struct crew *c, struct player *p)
 	int rc = 0;
 	if (c->ranks > 1)
 		rc = tern_open(&p->t, NULL);
-	if (!rc && c->test->open)
-		rc = c->test->open(p);
+	if (!rc && c->test->play.open)
+		rc = c->test->play.open(p);
 	if (!rc)
 		rc = crew_rounds(c, p);
 	if (!rc && p->t)
@@ -323,9 +324,12 @@ int crew_play(const struct test *test, uint32_t size, const struct part *parts, 
 int crew_run(const struct test *test, uint32_t size, uint64_t count, unsigned rounds,
 	     struct crew_result *result)
 {
-	struct part parts[PART_LIMIT + PERF_LIMITS] = { { .play = test->measure } };
-	for (int l = 0; l < PERF_LIMITS; l++)
-		parts[PART_LIMIT + l].play = test->limit[l];
+	struct part parts[PART_LIMIT + PERF_LIMITS] = { { .play = test->play.measure,
+							  .way = test->play.way } };
+	for (int l = 0; l < PERF_LIMITS; l++) {
+		parts[PART_LIMIT + l].play = test->play.limit[l];
+		parts[PART_LIMIT + l].way = test->play.limit_way[l];
+	}
 	for (int i = 0; i < PART_LIMIT + PERF_LIMITS; i++) {
 		parts[i].size = size;
 		parts[i].count = count;

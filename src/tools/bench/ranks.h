@@ -16,6 +16,7 @@ struct part {
 	uint32_t size;
 	uint64_t count;
 	unsigned also; /* further figures */
+	int way;       /* which variant of the phase */
 };
 
 struct crew_result {

@@ -31,6 +31,7 @@ struct player {
 	uint32_t rank, ranks, size;
 	uint64_t count;
 	struct raw raw;
+	int way;                     /* which variant of the phase, see struct test_play */
 	double also[PERF_ALSO_MOST]; /* further figures of the phase; see struct part */
 	int spare_core;              /* a core that no rank has; -1: there is none */
 	int rc;                      /* a phase that fails leaves its code here */
@@ -38,21 +39,56 @@ struct player {
 
 typedef double perf_phase(struct player *p);
 
-struct test {
-	const char *name, *purpose;
-	const char *size_name; /* what a size counts: words, bytes, ranks */
-	uint32_t size_least, size_most;
-	struct sizes sizes, quick; /* usually, and for --quick */
-	const char *unit;
-	bool rate;      /* more is better */
+/* From nanoseconds for `count` of them: ns for one, millions a second, bytes a nanosecond (GB/s). */
+static inline double each_ns(const struct player *p, uint64_t ns)
+{
+	return (double)ns / (double)p->count;
+}
+
+static inline double each_microsecond(const struct player *p, uint64_t ns)
+{
+	return (double)p->count * 1000 / (double)ns;
+}
+
+static inline double each_byte(const struct player *p, uint64_t ns)
+{
+	return (double)p->count * (double)p->size / (double)ns;
+}
+
+/* In place of a number that a row does not inherit: 0; as the number of ranks: the size. */
+enum { TEST_NONE = INT32_MAX, RANKS_BY_SIZE = TEST_NONE };
+
+/* How many of everything. */
+struct test_amount {
 	uint32_t ranks; /* processes; 0: as many as the size says */
 	uint32_t cores; /* that it wants for itself: a round is played again when it had fewer */
 	uint64_t count; /* messages a round, */
 	uint64_t bytes; /* unless that is more bytes, or whatever a size counts, than this */
 	unsigned rounds, warm;
+};
+
+/* What its ranks do. `way` is a phase's own: which variant it plays. */
+struct test_play {
 	int (*open)(struct player *p); /* registers handlers; may be NULL */
 	perf_phase *measure;
+	int way;
 	perf_phase *limit[PERF_LIMITS]; /* the better one counts */
+	int limit_way[PERF_LIMITS];
+};
+
+/* A row of `tern perf`: what it leaves out is as test_complete() says. */
+struct test {
+	struct {
+		const char *name, *purpose, *unit; /* of a rate (M/s, GB/s) more is better */
+	};
+	struct {
+		const char *size_name; /* what a size counts: words, bytes, ranks */
+		uint32_t size_least, size_most;
+		struct sizes sizes, quick; /* usually, and for --quick */
+	};
+	const struct test *like; /* a row that has the rest, but for --quick; NULL: the defaults */
+	struct test_amount amount;
+	struct test_play play;
 	const char *limit_name;
 	struct {
 		uint32_t size;
@@ -65,5 +101,8 @@ struct test {
 	/* Whether it can run here, and if not, why; NULL if it always can. */
 	bool (*usable)(char *why, size_t len);
 };
+
+/* The row with all that it inherits: from the row that it is like, and from the defaults. */
+struct test test_complete(const struct test *row);
 
 #endif

@@ -207,16 +207,47 @@ bool words_over(void)
 	return atomic_load_explicit(&lasts, memory_order_acquire) > 0;
 }
 
-double words_trip_time(struct player *p)
+/* Ns until `act` has returned, and until its last message has been handled. */
+static void words_time(struct player *p, words_act *act, uint64_t *acted, uint64_t *handled)
 {
+	*acted = *handled = 1;
 	if (p->rank) {
 		p->rc = words_serve(p->t, 1);
-		return 0;
+		return;
 	}
 	uint64_t began = clock_ns();
-	p->rc = words_trips(p->t, p->size, p->count);
-	uint64_t ended = clock_ns();
+	p->rc = act(p);
+	*acted = clock_ns() - began;
 	if (!p->rc)
 		p->rc = words_last(p->t, 1);
-	return (double)(ended - began) / (double)p->count;
+	*handled = clock_ns() - began;
+}
+
+uint64_t words_acted(struct player *p, words_act *act)
+{
+	uint64_t acted, handled;
+	words_time(p, act, &acted, &handled);
+	return acted;
+}
+
+uint64_t words_handled(struct player *p, words_act *act)
+{
+	uint64_t acted, handled;
+	words_time(p, act, &acted, &handled);
+	return handled;
+}
+
+static int words_trips_of(struct player *p)
+{
+	return words_trips(p->t, p->size, p->count);
+}
+
+double words_trip_time(struct player *p)
+{
+	return (double)words_acted(p, words_trips_of) / (double)p->count;
+}
+
+int words_open(struct player *p)
+{
+	return words_register(p->t);
 }

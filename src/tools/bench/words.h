@@ -34,7 +34,16 @@ int words_serve(tern *t, uint32_t senders);
 /* Whether a last has come that words_serve() has not waited for, without serving anything. */
 bool words_over(void);
 
-/* What a player of a round-trip test measures: ns for one. */
+/*
+ * What most phases do: rank 0 acts, and rank 1 handles what comes until it is told that this was
+ * the last. Ns of rank 0 until `act` has returned, or until all of it has been handled; 1 elsewhere.
+ */
+typedef int words_act(struct player *p);
+uint64_t words_acted(struct player *p, words_act *act);
+uint64_t words_handled(struct player *p, words_act *act);
+
+/* What a round-trip test measures: ns for one. */
 double words_trip_time(struct player *p);
+int words_open(struct player *p); /* registers the handlers */
 
 #endif

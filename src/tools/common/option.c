@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads a subcommand's options from its table of choices, by getopt_long(). */
 #include "tools/common/option.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/nearest.h"
 
 bool option_refuse(const char *command, const char *format, ...)
 {
@@ -30,22 +34,107 @@ bool option_number(const char *command, const char *option, const char *text, ui
 	return true;
 }
 
-bool options_walk(int argc, char **argv, const struct option *options, const char *help,
-		  bool (*read)(void *wishes, int letter, const char *word), void *wishes, int *status)
+static bool choice_takes_value(const struct choice *c)
 {
+	return c->text || c->number || c->small || c->read;
+}
+
+bool option_unknown(const struct options *o, const char *word)
+{
+	const char *names[CHOICES_MOST];
+	int n = 0;
+	for (const struct choice *c = o->choice; c->name; c++)
+		if (!c->hidden)
+			names[n++] = c->name;
+	fprintf(stderr, "tern %s: ", o->command);
+	fprintf(stderr, o->unknown ? o->unknown : "the option '%s' cannot be used so; did you mean %s?", word,
+		nearest_name(word, names, n));
+	if (!o->unknown)
+		fprintf(stderr, " `tern %s --help` lists them", o->command);
+	fputc('\n', stderr);
+	return false;
+}
+
+static bool choice_read(const struct options *o, const struct choice *c)
+{
+	uint64_t number;
+	if (c->flag)
+		*c->flag = true;
+	else if (c->text)
+		*c->text = optarg;
+	else if (c->number)
+		return option_number(o->command, c->name, optarg, c->least, c->most, c->number);
+	else if (c->small && !option_number(o->command, c->name, optarg, c->least, c->most, &number))
+		return false;
+	else if (c->small)
+		*c->small = (uint32_t)number;
+	else
+		return c->read(c->to, optarg);
+	return true;
+}
+
+/* What getopt_long() wants: the long options, whose values are their places, and the short ones. */
+static void choices_list(const struct options *o, struct option *list, char *letters)
+{
+	int n = 0;
+	letters += sprintf(letters, "%s:h", o->mixed ? "" : "+");
+	for (int i = 0; o->choice[i].name; i++) {
+		const struct choice *c = &o->choice[i];
+		if (c->name[1] != '-')
+			letters += sprintf(letters, "%c:", c->name[1]);
+		else
+			list[n++] = (struct option){ c->name + 2,
+						     c->optional             ? optional_argument
+						     : choice_takes_value(c) ? required_argument
+									     : no_argument,
+						     NULL, strcmp(c->name, "--help") ? 256 + i : 'h' };
+	}
+	list[n] = (struct option){ 0 };
+}
+
+static const struct choice *choice_of(const struct options *o, int letter)
+{
+	if (letter >= 256)
+		return &o->choice[letter - 256];
+	for (const struct choice *c = o->choice; c->name; c++)
+		if (c->name[1] == letter && letter != '-')
+			return c;
+	return NULL;
+}
+
+static bool option_read(const struct options *o, int letter, const char *word)
+{
+	const struct choice *c = choice_of(o, letter);
+	if (c)
+		return choice_read(o, c);
+	if (letter == ':')
+		return option_refuse(o->command, "%s needs a value after it; `tern %s --help` shows which",
+				     word, o->command);
+	if (o->refuse_short && !o->refuse_short(word))
+		return false;
+	return option_unknown(o, word);
+}
+
+bool options_read(const struct options *o, int argc, char **argv, int *status)
+{
+	struct option list[CHOICES_MOST];
+	char letters[2 * CHOICES_MOST];
+	choices_list(o, list, letters);
 	*status = 2;
 	optind = 0; /* glibc: forget whatever was parsed before */
 	for (;;) {
 		const char *word = argv[optind ? optind : 1];
-		int letter = getopt_long(argc, argv, "+:h", options, NULL);
+		int letter = getopt_long(argc, argv, letters, list, NULL);
 		if (letter == 'h') {
-			fputs(help, stdout);
+			fputs(o->help, stdout);
 			*status = 0;
 			return false;
 		}
 		if (letter < 0)
 			return true;
-		if (!read(wishes, letter, word))
+		if (o->mixed) /* other words may have been moved behind it */
+			word = *argv[optind - 1] == '-' || !argv[optind] ? argv[optind - 1] : argv[optind];
+		if (!option_read(o, letter, word))
 			return false;
 	}
 }

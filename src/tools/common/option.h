@@ -1,23 +1,50 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the commands' readers of options have in common. */
+/* The reader of options that all subcommands have. */
 #ifndef TERN_TOOLS_COMMON_OPTION_H
 #define TERN_TOOLS_COMMON_OPTION_H
 
-#include <getopt.h>
+#include <getopt.h> /* optind: after options_read(), the first word that is not an option */
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { CHOICES_MOST = 16 };
+
+/* An option. One of the pointers says what it is; none: --help. */
+struct choice {
+	const char *name; /* with its dashes */
+	bool *flag;       /* it takes no value */
+	const char **text;
+	uint64_t *number;                    /* a whole number from `least` to `most` */
+	uint32_t *small;                     /* the same */
+	bool (*read)(void *to, char *value); /* takes its value apart; false: it has been refused */
+	void *to;
+	uint64_t least, most;
+	bool optional; /* the value may be missing, and is then NULL */
+	bool hidden;   /* not among those that are suggested */
+};
+
+/* A subcommand's options. */
+struct options {
+	const char *command, *help;
+	const struct choice *choice; /* the last has no name */
+	/* Printed with the word and the nearest option's name where the word is no option; NULL: as usual. */
+	const char *unknown;
+	bool mixed;                             /* words that are no options may stand between the options */
+	bool (*refuse_short)(const char *word); /* refuses a short option that is none; NULL: as a long one */
+};
+
+/*
+ * Reads the options one after another. False, with the status to end with, after --help or when something was
+ * refused, which has been explained.
+ */
+bool options_read(const struct options *o, int argc, char **argv, int *status);
+
+/* Refuses a word that is not an option, and suggests one; false. */
+bool option_unknown(const struct options *o, const char *word);
 /* Says what is wrong, on standard error, after the command's name; false. */
 __attribute__((format(printf, 2, 3))) bool option_refuse(const char *command, const char *format, ...);
 /* A whole number from `least` to `most`; otherwise false, and refused. */
 bool option_number(const char *command, const char *option, const char *text, uint64_t least, uint64_t most,
 		   uint64_t *value);
-
-/*
- * Reads the options one after another: `read` gets each letter, ':' where a value is missing and '?' for what is unknown,
- * with the word it stands for. False, with the status to end with, after --help or when something was refused.
- */
-bool options_walk(int argc, char **argv, const struct option *options, const char *help,
-		  bool (*read)(void *wishes, int letter, const char *word), void *wishes, int *status);
 
 #endif

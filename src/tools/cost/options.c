@@ -40,18 +40,6 @@ static const char help[] =
 	"  tern cost --operation finite-16-put-then,finite-16-store --weights 1,1,20\n"
 	"  tern cost --plot cost.svg\n";
 
-static const struct option long_options[] = {
-	{ "operation", required_argument, NULL, 'o' },
-	{ "weights", required_argument, NULL, 'w' },
-	{ "plot", required_argument, NULL, 'f' },
-	{ "listing", no_argument, NULL, 'i' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "plain", no_argument, NULL, 'p' },
-	{ "list", no_argument, NULL, 'l' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
-};
-
 static bool read_operation(struct cost_options *o, const char *name)
 {
 	const char *names[NAMES_MOST];
@@ -69,17 +57,18 @@ static bool read_operation(struct cost_options *o, const char *name)
 		name, nearest_name(name, names, operation_count));
 }
 
-static bool read_operations(struct cost_options *o, char *text)
+static bool read_operations(void *to, char *text)
 {
 	char *part;
 	while ((part = strsep(&text, ",")) != NULL)
-		if (!read_operation(o, part))
+		if (!read_operation(to, part))
 			return false;
 	return true;
 }
 
-static bool read_weights(struct cost_options *o, const char *text)
+static bool read_weights(void *to, char *text)
 {
+	struct cost_options *o = to;
 	const char *at = text;
 	char *end;
 	for (int kind = 0; kind < COST_KINDS; kind++) {
@@ -95,42 +84,6 @@ static bool read_weights(struct cost_options *o, const char *text)
 		at = end + 1;
 	}
 	return true;
-}
-
-static bool unknown(const char *word)
-{
-	static const char *const names[] = { "--operation", "--listing", "--weights", "--plot",
-					     "--json",      "--plain",   "--list",    "--help" };
-	return option_refuse(
-		"cost", "the option '%s' cannot be used so; did you mean %s? `tern cost --help` lists them",
-		word, nearest_name(word, names, sizeof names / sizeof *names));
-}
-
-static bool read_option(void *wishes, int letter, const char *word)
-{
-	struct cost_options *o = wishes;
-	switch (letter) {
-	case 'o':
-		return read_operations(o, optarg);
-	case 'w':
-		return read_weights(o, optarg);
-	case 'f':
-		o->plot = optarg;
-		return true;
-	case 'i':
-		return o->listing = true;
-	case 'j':
-		return o->json = true;
-	case 'p':
-		return o->plain = true;
-	case 'l':
-		return o->list = true;
-	case ':':
-		return option_refuse("cost", "%s needs a value after it; `tern cost --help` shows which",
-				     word);
-	default:
-		return unknown(word);
-	}
 }
 
 static bool check(const struct cost_options *o, int argc, char **argv)
@@ -153,6 +106,18 @@ static bool check(const struct cost_options *o, int argc, char **argv)
 
 bool cost_options_read(struct cost_options *o, int argc, char **argv, int *status)
 {
+	const struct choice choices[] = {
+		{ .name = "--operation", .read = read_operations, .to = o },
+		{ .name = "--listing", .flag = &o->listing },
+		{ .name = "--weights", .read = read_weights, .to = o },
+		{ .name = "--plot", .text = &o->plot },
+		{ .name = "--json", .flag = &o->json },
+		{ .name = "--plain", .flag = &o->plain },
+		{ .name = "--list", .flag = &o->list },
+		{ .name = "--help" },
+		{ 0 },
+	};
+	const struct options options = { .command = "cost", .help = help, .choice = choices };
 	*o = (struct cost_options){ .weight = { 1, 1, 5 } };
-	return options_walk(argc, argv, long_options, help, read_option, o, status) && check(o, argc, argv);
+	return options_read(&options, argc, argv, status) && check(o, argc, argv);
 }

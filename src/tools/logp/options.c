@@ -43,16 +43,6 @@ static const char help[] =
 
 enum { USUAL_COUNT = 20000, USUAL_ROUNDS = 101, QUICK_ROUNDS = 31 };
 
-static const struct option long_options[] = {
-	{ "words", required_argument, NULL, 'w' },   { "bytes", required_argument, NULL, 'b' },
-	{ "ranks", required_argument, NULL, 'n' },   { "count", required_argument, NULL, 'c' },
-	{ "repeat", required_argument, NULL, 'r' },  { "quick", no_argument, NULL, 'q' },
-	{ "profile", required_argument, NULL, 'f' }, { "read", required_argument, NULL, 'i' },
-	{ "plot", required_argument, NULL, 'g' },    { "json", no_argument, NULL, 'j' },
-	{ "plain", no_argument, NULL, 'p' },         { "list", no_argument, NULL, 'l' },
-	{ "help", no_argument, NULL, 'h' },          { 0 },
-};
-
 enum { SIZES_MOST = LOGP_SIZES_MOST - TERN_WORDS_MAX - 1 };
 
 /* Each size once. */
@@ -76,64 +66,6 @@ static bool read_sizes(struct sizes *s, const char *option, char *text, uint64_t
 		if (!option_number("logp", option, part, least, most, &size) || !sizes_add(s, (uint32_t)size))
 			return false;
 	return true;
-}
-
-static bool unknown(const char *word)
-{
-	static const char *const names[] = { "--words",   "--bytes", "--ranks", "--count", "--repeat",
-					     "--quick",   "--read",  "--plot",  "--json",  "--plain",
-					     "--profile", "--list",  "--help" };
-	return option_refuse(
-		"logp", "the option '%s' cannot be used so; did you mean %s? `tern logp --help` lists them",
-		word, nearest_name(word, names, sizeof names / sizeof *names));
-}
-
-static bool read_number(struct logp_options *o, int letter)
-{
-	uint64_t n;
-	if (letter == 'c')
-		return option_number("logp", "--count", optarg, 1, UINT64_C(1000000000), &o->wish.count);
-	if (!option_number("logp", letter == 'n' ? "--ranks" : "--repeat", optarg, letter == 'n' ? 2 : 1,
-			   letter == 'n' ? PERF_RANKS_MOST : SERIES_MOST, &n))
-		return false;
-	*(letter == 'n' ? &o->wish.ranks : &o->wish.rounds) = (uint32_t)n;
-	return true;
-}
-
-/* What takes no value, or a file's name. */
-static bool read_plain(struct logp_options *o, int letter, const char *word)
-{
-	o->quick |= letter == 'q';
-	o->json |= letter == 'j';
-	o->plain |= letter == 'p';
-	o->list |= letter == 'l';
-	if (letter == 'f')
-		o->profile = optarg;
-	else if (letter == 'i')
-		o->read = optarg;
-	else if (letter == 'g')
-		o->plot = optarg;
-	return strchr("qjplfig", letter) ? true : unknown(word);
-}
-
-static bool read_option(void *wishes, int letter, const char *word)
-{
-	struct logp_options *o = wishes;
-	switch (letter) {
-	case 'w':
-		return read_sizes(&o->wish.words, "--words", optarg, 0, TERN_WORDS_MAX);
-	case 'b':
-		return read_sizes(&o->wish.bytes, "--bytes", optarg, 1, TERN_PAYLOAD_MAX);
-	case 'n':
-	case 'c':
-	case 'r':
-		return read_number(o, letter);
-	case ':':
-		return option_refuse("logp", "%s needs a value after it; `tern logp --help` shows which",
-				     word);
-	default:
-		return read_plain(o, letter, word);
-	}
 }
 
 /* What was not said. */
@@ -170,10 +102,38 @@ static bool check(const struct logp_options *o, int argc, char **argv)
 	return true;
 }
 
+static bool read_words(void *to, char *text)
+{
+	return read_sizes(to, "--words", text, 0, TERN_WORDS_MAX);
+}
+
+static bool read_bytes(void *to, char *text)
+{
+	return read_sizes(to, "--bytes", text, 1, TERN_PAYLOAD_MAX);
+}
+
 bool logp_options_read(struct logp_options *o, int argc, char **argv, int *status)
 {
+	struct logp_wish *w = &o->wish;
+	const struct choice choices[] = {
+		{ .name = "--words", .read = read_words, .to = &w->words },
+		{ .name = "--bytes", .read = read_bytes, .to = &w->bytes },
+		{ .name = "--ranks", .small = &w->ranks, .least = 2, .most = PERF_RANKS_MOST },
+		{ .name = "--count", .number = &w->count, .least = 1, .most = 1000000000 },
+		{ .name = "--repeat", .small = &w->rounds, .least = 1, .most = SERIES_MOST },
+		{ .name = "--quick", .flag = &o->quick },
+		{ .name = "--read", .text = &o->read },
+		{ .name = "--plot", .text = &o->plot },
+		{ .name = "--json", .flag = &o->json },
+		{ .name = "--plain", .flag = &o->plain },
+		{ .name = "--profile", .text = &o->profile },
+		{ .name = "--list", .flag = &o->list },
+		{ .name = "--help" },
+		{ 0 },
+	};
+	const struct options options = { .command = "logp", .help = help, .choice = choices };
 	*o = (struct logp_options){ 0 };
-	if (!options_walk(argc, argv, long_options, help, read_option, o, status) || !check(o, argc, argv))
+	if (!options_read(&options, argc, argv, status) || !check(o, argc, argv))
 		return false;
 	wish_complete(&o->wish, o->quick);
 	return true;

@@ -172,8 +172,9 @@ int logp_run(const struct logp_wish *w, struct logp_outcome *o)
 {
 	static struct crew_result result; /* both are large */
 	static struct plan plan;
-	struct test test = { .name = "logp", .ranks = w->ranks, .cores = w->ranks, .warm = 2 };
-	test.open = outcome_open;
+	struct test test = { { .name = "logp" },
+			     .amount = { .ranks = w->ranks, .cores = w->ranks, .warm = 2 },
+			     .play.open = outcome_open };
 	memset(&result, 0, sizeof result);
 	plan_make(&plan, w);
 	int rc = crew_play(&test, w->words.at[pattern_size(w)], plan.part, plan.n, w->rounds, &result);

@@ -47,26 +47,18 @@ static double async_trip_measure(struct player *p)
 	}
 	if (!p->rc)
 		p->rc = tern_op_wait(p->t, &sent);
-	return (double)(clock_ns() - began) / (double)p->count;
+	return each_ns(p, clock_ns() - began);
 }
 
-const struct test test_async_trip = {
-	.name = "async-trip",
-	.purpose = "a message that is handed over there, and its answer back",
-	.size_name = "bytes",
-	.size_least = 8,
-	.size_most = 8,
-	.sizes = { 1, { 8 } },
-	.unit = "ns",
-	.ranks = 2,
-	.cores = 2,
-	.count = 2000,
-	.rounds = 51,
-	.warm = 2,
-	.open = async_trip_open,
-	.measure = async_trip_measure,
-	.limit = { trip_raw_pause, trip_raw_bare },
-	.limit_name = "a raw cache line there and back, 512 lines in turn, the better of two ways to spin",
+static const struct test test_async_trip = {
+	{ "async-trip", "a message that is handed over there, and its answer back", "ns" },
+	{ "bytes", 8, 8, { 1, { 8 } }, { 0 } },
+	.amount = { .count = 2000 },
+	.play = { .open = async_trip_open,
+		  .measure = async_trip_measure,
+		  .limit = { trip_raw, trip_raw },
+		  .limit_way = { RAW_PAUSE, RAW_BARE } },
+	.limit_name = TRIP_RAW,
 };
 
 /* -- Turns ------------------------------------------------------------------------------------- */
@@ -89,7 +81,7 @@ static double turn_measure(struct player *p)
 {
 	uint64_t left = p->count, began = clock_ns();
 	p->rc = tern_queue(alone, turn_one, &left, NULL);
-	return (double)(clock_ns() - began) / (double)p->count;
+	return each_ns(p, clock_ns() - began);
 }
 
 static double poll_limit(struct player *p)
@@ -99,25 +91,14 @@ static double poll_limit(struct player *p)
 		int rc = tern_poll(alone);
 		p->rc = rc < 0 ? rc : 0;
 	}
-	return (double)(clock_ns() - began) / (double)p->count;
+	return each_ns(p, clock_ns() - began);
 }
 
-const struct test test_turn = {
-	.name = "turn",
-	.purpose = "one turn of something in the queue, with the poll that gives it",
-	.size_name = "ranks",
-	.size_least = 1,
-	.size_most = 1,
-	.sizes = { 1, { 1 } },
-	.unit = "ns",
-	.ranks = 1,
-	.cores = 1,
-	.count = 20000,
-	.rounds = 51,
-	.warm = 2,
-	.open = turn_open,
-	.measure = turn_measure,
-	.limit = { poll_limit },
+static const struct test test_turn = {
+	{ "turn", "one turn of something in the queue, with the poll that gives it", "ns" },
+	{ "ranks", 1, 1, { 1, { 1 } }, { 0 } },
+	.amount = { .ranks = 1, .count = 20000 },
+	.play = { .open = turn_open, .measure = turn_measure, .limit = { poll_limit } },
 	.limit_name = "a poll that finds nothing",
 };
 
@@ -151,7 +132,7 @@ static double overlap_measure(struct player *p)
 		if (!p->rc)
 			p->rc = tern_op_wait(p->t, &op);
 	}
-	return (double)(clock_ns() - began) / (double)p->count / 1000;
+	return each_ns(p, clock_ns() - began) / 1000;
 }
 
 static double overlap_limit(struct player *p)
@@ -161,47 +142,24 @@ static double overlap_limit(struct player *p)
 		return 0;
 	for (uint64_t i = 0; i < p->count; i++)
 		compute(p->size);
-	return (double)(clock_ns() - began) / (double)p->count / 1000;
+	return each_ns(p, clock_ns() - began) / 1000;
 }
 
-const struct test test_overlap = {
-	.name = "overlap",
-	.purpose = "a computation with a read of remote memory handed over, and a communication thread",
-	.size_name = "bytes",
-	.size_least = 1 << 10,
-	.size_most = 64 << 20,
-	.sizes = { 2, { 1 << 20, 8 << 20 } },
-	.unit = "us",
-	.ranks = 2,
-	.cores = 2,
-	.count = 8,
-	.bytes = 16 << 20,
-	.rounds = 21,
-	.warm = 2,
-	.open = overlap_open,
-	.measure = overlap_measure,
-	.limit = { overlap_limit },
+static const struct test test_overlap = {
+	{ "overlap", "a computation with a read of remote memory handed over, and a communication thread",
+	  "us" },
+	{ "bytes", 1 << 10, 64 << 20, { 2, { 1 << 20, 8 << 20 } }, { 0 } },
+	.amount = { .count = 8, .bytes = 16 << 20, .rounds = 21 },
+	.play = { .open = overlap_open, .measure = overlap_measure, .limit = { overlap_limit } },
 	.limit_name = "the computation alone",
 	.set = { { "TERN_DELIVERY", "thread" } },
 };
 
-const struct test test_no_overlap = {
-	.name = "no-overlap",
-	.purpose = "the same where nobody polls while the program computes",
-	.size_name = "bytes",
-	.size_least = 1 << 10,
-	.size_most = 64 << 20,
-	.sizes = { 2, { 1 << 20, 8 << 20 } },
-	.unit = "us",
-	.ranks = 2,
-	.cores = 2,
-	.count = 8,
-	.bytes = 16 << 20,
-	.rounds = 21,
-	.warm = 2,
-	.open = overlap_open,
-	.measure = overlap_measure,
-	.limit = { overlap_limit },
-	.limit_name = "the computation alone",
+static const struct test test_no_overlap = {
+	{ "no-overlap", "the same where nobody polls while the program computes", "us" },
+	.like = &test_overlap,
 	.set = { { "TERN_DELIVERY", "poll" } },
 };
+
+const struct test *const async_tests[] = { &test_async_trip, &test_turn, &test_overlap, &test_no_overlap,
+					   NULL };

@@ -38,27 +38,18 @@ static double chan_trip_measure(struct player *p)
 	raw_sink += value;
 	tern_out_back(&out);
 	tern_in_back(&in);
-	return (double)(ended - began) / (double)p->count;
+	return each_ns(p, ended - began);
 }
 
-const struct test test_chan_trip = {
-	.name = "chan-trip",
-	.purpose = "a value there in one channel and back in another",
-	.size_name = "bytes",
-	.size_least = 8,
-	.size_most = 8,
-	.sizes = { 1, { 8 } },
-	.quick = { 1, { 8 } },
-	.unit = "ns",
-	.ranks = 2,
-	.cores = 2,
-	.count = 4000,
-	.rounds = 51,
-	.warm = 2,
-	.open = pair_open,
-	.measure = chan_trip_measure,
-	.limit = { trip_raw_pause, trip_raw_bare },
-	.limit_name = "a raw cache line there and back, 512 lines in turn, the better of two ways to spin",
+static const struct test test_chan_trip = {
+	{ "chan-trip", "a value there in one channel and back in another", "ns" },
+	{ "bytes", 8, 8, { 1, { 8 } }, { 1, { 8 } } },
+	.amount = { .count = 4000 },
+	.play = { .open = pair_open,
+		  .measure = chan_trip_measure,
+		  .limit = { trip_raw, trip_raw },
+		  .limit_way = { RAW_PAUSE, RAW_BARE } },
+	.limit_name = TRIP_RAW,
 	.bar = { { 8, "at most 1.10" } },
 };
 
@@ -90,44 +81,24 @@ static double chan_rate_measure(struct player *p)
 		tern_out_back(&out);
 		tern_in_back(&in);
 	}
-	return (double)p->count * 1000 / (double)(clock_ns() - began);
+	return each_microsecond(p, clock_ns() - began);
 }
 
-static double values_raw(struct player *p, enum raw_manner manner)
+static double values_raw(struct player *p)
 {
 	uint64_t began = clock_ns();
-	raw_values(&p->raw, p->rank, p->count, manner);
-	return (double)p->count * 1000 / (double)(clock_ns() - began);
+	raw_values(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
+	return each_microsecond(p, clock_ns() - began);
 }
 
-static double values_raw_pause(struct player *p)
-{
-	return values_raw(p, RAW_PAUSE);
-}
-
-static double values_raw_bare(struct player *p)
-{
-	return values_raw(p, RAW_BARE);
-}
-
-const struct test test_chan_rate = {
-	.name = "chan-rate",
-	.purpose = "values one way in a channel, each visible at once",
-	.size_name = "bytes",
-	.size_least = 8,
-	.size_most = 8,
-	.sizes = { 1, { 8 } },
-	.quick = { 1, { 8 } },
-	.unit = "M/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 400000,
-	.rounds = 51,
-	.warm = 2,
-	.open = pair_open,
-	.measure = chan_rate_measure,
-	.limit = { values_raw_pause, values_raw_bare },
+static const struct test test_chan_rate = {
+	{ "chan-rate", "values one way in a channel, each visible at once", "M/s" },
+	{ "bytes", 8, 8, { 1, { 8 } }, { 1, { 8 } } },
+	.amount = { .count = 400000 },
+	.play = { .open = pair_open,
+		  .measure = chan_rate_measure,
+		  .limit = { values_raw, values_raw },
+		  .limit_way = { RAW_PAUSE, RAW_BARE } },
 	.limit_name = "a ring written by hand: seven values to a line, and a count in it, told after each",
 	.bar = { { 8, "at least 0.90" } },
 };
@@ -209,21 +180,13 @@ static double one_limit(struct player *p)
 	return 0;
 }
 
-const struct test test_multicast = {
-	.name = "multicast",
-	.purpose = "a value to all other ranks, until the last of them has it",
-	.size_name = "ranks",
-	.size_least = 2,
-	.size_most = PERF_RANKS_MOST,
-	.sizes = { 1, { 9 } },
-	.unit = "ns",
-	.cores = 9,
-	.count = 2000,
-	.rounds = 31,
-	.warm = 2,
-	.open = many_open,
-	.measure = many_measure,
-	.limit = { one_limit },
+static const struct test test_multicast = {
+	{ "multicast", "a value to all other ranks, until the last of them has it", "ns" },
+	{ "ranks", 2, PERF_RANKS_MOST, { 1, { 9 } }, { 0 } },
+	.amount = { .ranks = RANKS_BY_SIZE, .cores = 9, .count = 2000, .rounds = 31 },
+	.play = { .open = many_open, .measure = many_measure, .limit = { one_limit } },
 	.limit_name = "a value to one rank, until that has it; both with two looks at the clock",
 	.bar = { { 9, "at most 3.00" } },
 };
+
+const struct test *const chan_tests[] = { &test_chan_trip, &test_chan_rate, &test_multicast, NULL };

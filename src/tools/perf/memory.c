@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Put and get between the heaps of two ranks. The limit is memcpy by the same process
- * between the same bytes, so a ratio of 1 says that the library costs nothing.
+ * Put and get between the heaps of two ranks, and between registered private memory, by the kernel
+ * and without it. The limit is memcpy, or the kernel's copy, between the same bytes, so a
+ * ratio of 1 says that the library costs nothing.
  */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
 #include "base/clock.h"
+#include "base/error.h"
 #include "tools/bench/place.h"
 #include "tools/bench/words.h"
+#include "tools/common/single_copy.h"
 #include "tools/perf/perf.h"
 
-enum {
-	HANDLER_TAKE = WORDS_FREE,
-	HANDLER_TAKEN,
-	MOST = 64 << 20,
-};
+enum { HANDLER_TAKE = WORDS_FREE, HANDLER_TAKEN, MOST = 64 << 20 };
+enum { PUT, GET };   /* ways */
+enum { PEAK, HALF }; /* ways */
 
 static struct place place;
 
@@ -57,88 +63,49 @@ static inline __attribute__((always_inline)) double heap_rate(struct player *p, 
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = move(p, p->size);
-	return place_rate(p, clock_ns() - began);
+	return each_byte(p, clock_ns() - began);
 }
 
-static double put_measure(struct player *p)
+static double heap_measure(struct player *p)
 {
-	return heap_rate(p, move_put);
+	return p->way == PUT ? heap_rate(p, move_put) : heap_rate(p, move_get);
 }
 
-static double put_limit(struct player *p)
+static double heap_limit(struct player *p)
 {
-	return heap_rate(p, copy_put);
+	return p->way == PUT ? heap_rate(p, copy_put) : heap_rate(p, copy_get);
 }
 
-static double get_measure(struct player *p)
-{
-	return heap_rate(p, move_get);
-}
-
-static double get_limit(struct player *p)
-{
-	return heap_rate(p, copy_get);
-}
-
-#define HEAP_BARS                                                                                            \
-	{                                                                                                    \
-		{ 4 << 10, "at least 0.80" }, { 64 << 10, "at least 0.95" }, { 256 << 10, "at least 0.95" }, \
-			{ 1 << 20, "at least 0.95" }, { 4 << 20, "at least 0.95" },                          \
-			{ 16 << 20, "at least 0.95" }, { 64 << 20, "at least 0.95" },                        \
-	}
-#define HEAP_SIZES                                                                                     \
-	{                                                                                              \
-		12,                                                                                    \
-		{                                                                                      \
-			8, 64, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, \
-				16 << 20, 64 << 20                                                     \
-		}                                                                                      \
-	}
-
-const struct test test_put = {
-	.name = "put",
-	.purpose = "blocking puts from this rank's heap to another's, which nobody reads",
-	.size_name = "bytes",
-	.size_least = 1,
-	.size_most = MOST,
-	.sizes = HEAP_SIZES,
-	.quick = { 2, { 4 << 10, 1 << 20 } },
-	.unit = "GB/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 10000,
-	.bytes = 16 << 20,
-	.rounds = 51,
-	.warm = 2,
-	.open = heap_open,
-	.measure = put_measure,
-	.limit = { put_limit },
+static const struct test test_put = {
+	{ "put", "blocking puts from this rank's heap to another's, which nobody reads", "GB/s" },
+	{ "bytes",
+	  1,
+	  MOST,
+	  { 12,
+	    { 8, 64, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20,
+	      MOST } },
+	  { 2, { 4 << 10, 1 << 20 } } },
+	.amount = { .bytes = 16 << 20 },
+	.play = { .open = heap_open,
+		  .measure = heap_measure,
+		  .way = PUT,
+		  .limit = { heap_limit },
+		  .limit_way = { PUT } },
 	.limit_name = "memcpy by the same process between the same bytes of the two heaps",
-	.bar = HEAP_BARS,
+	.bar = { { 4 << 10, "at least 0.80" },
+		 { 64 << 10, "at least 0.95" },
+		 { 256 << 10, "at least 0.95" },
+		 { 1 << 20, "at least 0.95" },
+		 { 4 << 20, "at least 0.95" },
+		 { 16 << 20, "at least 0.95" },
+		 { MOST, "at least 0.95" } },
 	.note = "the target does not read the data",
 };
 
-const struct test test_get = {
-	.name = "get",
-	.purpose = "blocking gets from another rank's heap to this one's, which nobody reads",
-	.size_name = "bytes",
-	.size_least = 1,
-	.size_most = MOST,
-	.sizes = HEAP_SIZES,
-	.unit = "GB/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 10000,
-	.bytes = 16 << 20,
-	.rounds = 51,
-	.warm = 2,
-	.open = heap_open,
-	.measure = get_measure,
-	.limit = { get_limit },
-	.limit_name = "memcpy by the same process between the same bytes of the two heaps",
-	.bar = HEAP_BARS,
+static const struct test test_get = {
+	{ "get", "blocking gets from another rank's heap to this one's, which nobody reads", "GB/s" },
+	.like = &test_put,
+	.play = { .way = GET, .limit = { heap_limit }, .limit_way = { GET } },
 	.note = "nobody writes the source or reads what was got",
 };
 
@@ -185,60 +152,35 @@ static int read_put(struct player *p, uint64_t i, unsigned places)
 		  : tern_put_request(p->t, place.addr + at, place.own, p->size, HANDLER_TAKE, at, p->size);
 }
 
-static double read_measure(struct player *p)
+static int read_puts(struct player *p)
 {
 	unsigned places = read_places(p);
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = read_put(p, i, places);
-	if (!p->rc)
-		p->rc = tern_wait(p->t, &taken, p->count < places ? p->count : places);
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return place_rate(p, ended - began);
+	return p->rc ? p->rc : tern_wait(p->t, &taken, p->count < places ? p->count : places);
 }
 
-static double read_raw(struct player *p, enum raw_manner manner)
+static double read_measure(struct player *p)
+{
+	return each_byte(p, words_acted(p, read_puts));
+}
+
+static double read_raw(struct player *p)
 {
 	const struct raw_places to = { p->rank ? place.own : place.there, read_places(p), p->size };
 	uint64_t began = clock_ns();
-	raw_copies_to(&p->raw, p->rank, p->count, place.own, p->size, &to, manner);
-	return place_rate(p, clock_ns() - began);
+	raw_copies_to(&p->raw, p->rank, p->count, place.own, p->size, &to, (enum raw_manner)p->way);
+	return each_byte(p, clock_ns() - began);
 }
 
-static double read_raw_pause(struct player *p)
-{
-	return read_raw(p, RAW_PAUSE);
-}
-
-static double read_raw_bare(struct player *p)
-{
-	return read_raw(p, RAW_BARE);
-}
-
-const struct test test_put_read = {
-	.name = "put-read",
-	.purpose = "puts that end in a request, whose handler reads the data",
-	.size_name = "bytes",
-	.size_least = 1,
-	.size_most = MOST,
-	.sizes = { 7, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20 } },
-	.unit = "GB/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 10000,
-	.bytes = 16 << 20,
-	.rounds = 51,
-	.warm = 2,
-	.open = read_open,
-	.measure = read_measure,
-	.limit = { read_raw_pause, read_raw_bare },
+static const struct test test_put_read = {
+	{ "put-read", "puts that end in a request, whose handler reads the data", "GB/s" },
+	{ "bytes", 1, MOST, { 7, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20 } }, { 0 } },
+	.amount = { .bytes = 16 << 20 },
+	.play = { .open = read_open,
+		  .measure = read_measure,
+		  .limit = { read_raw, read_raw },
+		  .limit_way = { RAW_PAUSE, RAW_BARE } },
 	.limit_name =
 		"memcpy to as many places of the same heap, each read with the same loop when a flag says so",
 	.bar = { { 4 << 10, "at least 0.80" },
@@ -298,74 +240,153 @@ static double curve_half(const struct curve *c)
 	return c->bytes[i - 1] + part * (c->bytes[i] - c->bytes[i - 1]);
 }
 
-static double curve_figure(struct player *p, heap_move *move, double (*of)(const struct curve *c))
+static double curve_figure(struct player *p, heap_move *move)
 {
 	struct curve c;
 	if (p->rank)
 		return 0;
 	curve_draw(p, move, &c);
-	return of(&c);
+	return p->way == PEAK ? curve_peak(&c) : curve_half(&c);
 }
 
-static double peak_measure(struct player *p)
+static double curve_measure(struct player *p)
 {
-	return curve_figure(p, move_put, curve_peak);
+	return curve_figure(p, move_put);
 }
 
-static double peak_limit(struct player *p)
+static double curve_limit(struct player *p)
 {
-	return curve_figure(p, copy_put, curve_peak);
+	return curve_figure(p, copy_put);
 }
 
-static double half_measure(struct player *p)
-{
-	return curve_figure(p, move_put, curve_half);
-}
-
-static double half_limit(struct player *p)
-{
-	return curve_figure(p, copy_put, curve_half);
-}
-
-const struct test test_r_infinity = {
-	.name = "r-infinity",
-	.purpose = "the best rate of puts of 8 bytes, 16 and so on up to a size",
-	.size_name = "bytes",
-	.size_least = 1 << 10,
-	.size_most = MOST,
-	.sizes = { 1, { 1 << 20 } },
-	.unit = "GB/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 2000,
-	.rounds = 51,
-	.warm = 2,
-	.open = heap_open,
-	.measure = peak_measure,
-	.limit = { peak_limit },
+static const struct test test_r_infinity = {
+	{ "r-infinity", "the best rate of puts of 8 bytes, 16 and so on up to a size", "GB/s" },
+	{ "bytes", 1 << 10, MOST, { 1, { 1 << 20 } }, { 0 } },
+	.amount = { .count = 2000 },
+	.play = { .open = heap_open,
+		  .measure = curve_measure,
+		  .way = PEAK,
+		  .limit = { curve_limit },
+		  .limit_way = { PEAK } },
 	.limit_name = "the best rate of memcpy, found in the same way",
 	.bar = { { 1 << 20, "at least 0.95" } },
 	.note = "the target does not read the data",
 };
 
-const struct test test_n_half = {
-	.name = "n-half",
-	.purpose = "the least size of a put that reaches half of r-infinity",
-	.size_name = "bytes",
-	.size_least = 1 << 10,
-	.size_most = MOST,
-	.sizes = { 1, { 1 << 20 } },
-	.unit = "B",
-	.ranks = 2,
-	.cores = 2,
-	.count = 2000,
-	.rounds = 51,
-	.warm = 2,
-	.open = heap_open,
-	.measure = half_measure,
-	.limit = { half_limit },
+static const struct test test_n_half = {
+	{ "n-half", "the least size of a put that reaches half of r-infinity", "B" },
+	.like = &test_r_infinity,
+	.play = { .way = HALF, .limit = { curve_limit }, .limit_way = { HALF } },
 	.limit_name = "the size at which memcpy reaches half of its best rate",
 	.bar = { { 1 << 20, "at most 1024 B" } },
+};
+
+/* -- Private memory ------------------------------------------------------------------ */
+
+static struct private_place private;
+static char *beside; /* as much again, of rank 0's alone: what memcpy copies to */
+
+static int moves_open(struct player *p)
+{
+	int rc = words_register(p->t);
+	return rc ? rc : private_open(p, &private, p->size);
+}
+
+static int fallback_open(struct player *p)
+{
+	beside = malloc(p->size);
+	if (!beside)
+		return error_set(-ENOMEM, "no memory for %u bytes to copy", p->size);
+	memset(beside, 1, p->size);
+	return moves_open(p);
+}
+
+/* Rank 1 serves messages meanwhile, which the fallback needs. */
+static int moves_play(struct player *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = p->way == PUT ? tern_put(p->t, private.addr, private.own, p->size)
+				      : tern_get(p->t, private.own, private.addr, p->size);
+	return p->rc;
+}
+
+static double moves_measure(struct player *p)
+{
+	return each_byte(p, words_acted(p, moves_play));
+}
+
+static double vm_rate(struct player *p)
+{
+	struct iovec here = { private.own, p->size }, there = { (char *)(uintptr_t) private.there, p->size };
+	if (p->rank)
+		return 0;
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		if ((p->way == GET ? process_vm_readv(private.there_pid, &here, 1, &there, 1, 0)
+				   : process_vm_writev(private.there_pid, &here, 1, &there, 1, 0)) !=
+		    (ssize_t)p->size)
+			p->rc = error_set(-EIO, "the kernel did not copy %u bytes between two processes: %s",
+					  p->size, strerror(errno));
+	return each_byte(p, clock_ns() - began);
+}
+
+static double copy_limit(struct player *p)
+{
+	if (p->rank)
+		return 0;
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count; i++)
+		place_copy(beside, private.own, p->size);
+	return each_byte(p, clock_ns() - began);
+}
+
+/* What the four have in common. */
+static const struct test private_move = {
+	{ NULL, NULL, "GB/s" },
+	{ "bytes", 1, MOST, { 5, { 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 } }, { 0 } },
+	.amount = { .bytes = 16 << 20, .rounds = 31 },
+	.play = { .open = moves_open, .measure = moves_measure },
+};
+
+static const struct test test_private_put = {
+	{ "private-put", "puts between registered memory of two processes, copied once by the kernel", NULL },
+	.like = &private_move,
+	.play = { .way = PUT, .limit = { vm_rate, vm_rate }, .limit_way = { GET, PUT } },
+	.limit_name = "process_vm_readv or process_vm_writev between the same bytes, the better one",
+	.bar = { { 1 << 20, "at least 0.90" }, { 4 << 20, "at least 0.90" }, { 16 << 20, "at least 0.90" } },
 	.note = "the target does not read the data",
+	.usable = single_copy_usable,
+};
+
+static const struct test test_private_get = {
+	{ "private-get", "gets between registered memory of two processes, copied once by the kernel", NULL },
+	.like = &test_private_put,
+	.play = { .way = GET, .limit = { vm_rate }, .limit_way = { GET } },
+	.limit_name = "process_vm_readv between the same bytes",
+	.note = "nobody writes the source or reads what was got",
+};
+
+/* Below 1 MiB memcpy stays in one core's cache, which nothing between two cores can follow. */
+static const struct test test_fallback_put = {
+	{ "fallback-put", "the same puts where the kernel may not copy between processes: as messages",
+	  NULL },
+	.like = &private_move,
+	.play = { .open = fallback_open, .way = PUT, .limit = { copy_limit } },
+	.limit_name = "memcpy between two private buffers of one process",
+	.bar = { { 1 << 20, "at least 0.45" }, { 4 << 20, "at least 0.45" }, { 16 << 20, "at least 0.45" } },
+	.note = "the target copies the data to its place and does not read it there",
+	.set = { { "TERN_SINGLE_COPY", "0" } },
+};
+
+static const struct test test_fallback_get = {
+	{ "fallback-get", "the same gets where the kernel may not copy between processes: as messages",
+	  NULL },
+	.like = &test_fallback_put,
+	.play = { .way = GET },
+	.note = "nobody writes the source or reads what was got",
+};
+
+const struct test *const memory_tests[] = {
+	&test_put,         &test_get,         &test_put_read,     &test_r_infinity,   &test_n_half,
+	&test_private_put, &test_private_get, &test_fallback_put, &test_fallback_get, NULL
 };

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages between two processes: how long one takes, how many a second, how many bytes. */
+/*
+ * Short messages and payloads between two processes: how long one takes, how many a second, how
+ * many bytes; and what sending costs the sender and handling the receiver.
+ *
+ * The papers measure overhead with three nodes: one that sends to two is the bottleneck,
+ * and so is one that receives from two. That needs three cores. Everywhere else,
+ * two endpoints of one thread give the processor's part: a batch is sent while
+ * nobody polls, then handled, and every line stays in this core's cache.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "tools/bench/pair.h"
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 
@@ -16,102 +25,52 @@ enum {
 
 /* -- Round trip ----------------------------------------------------------------- */
 
-static int message_open(struct player *p)
-{
-	return words_register(p->t);
-}
-
-static double trip_raw(struct player *p, enum raw_manner manner)
+double trip_raw(struct player *p)
 {
 	uint64_t began = clock_ns();
-	raw_trips(&p->raw, p->rank, p->count, manner);
-	return (double)(clock_ns() - began) / (double)p->count;
+	raw_trips(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
+	return each_ns(p, clock_ns() - began);
 }
 
-double trip_raw_pause(struct player *p)
-{
-	return trip_raw(p, RAW_PAUSE);
-}
-
-double trip_raw_bare(struct player *p)
-{
-	return trip_raw(p, RAW_BARE);
-}
-
-const struct test test_round_trip = {
-	.name = "round-trip",
-	.purpose = "a request and its reply, with as many words",
-	.size_name = "words",
-	.size_most = TERN_WORDS_MAX,
-	.sizes = { 5, { 0, 1, 2, 4, 6 } },
-	.quick = { 1, { 4 } },
-	.unit = "ns",
-	.ranks = 2,
-	.cores = 2,
-	.count = 4000,
-	.rounds = 51,
-	.warm = 2,
-	.open = message_open,
-	.measure = words_trip_time,
-	.limit = { trip_raw_pause, trip_raw_bare },
-	.limit_name = "a raw cache line there and back, 512 lines in turn, the better of two ways to spin",
+static const struct test test_round_trip = {
+	{ "round-trip", "a request and its reply, with as many words", "ns" },
+	{ "words", 0, TERN_WORDS_MAX, { 5, { 0, 1, 2, 4, 6 } }, { 1, { 4 } } },
+	.amount = { .count = 4000 },
+	.play = { .open = words_open,
+		  .measure = words_trip_time,
+		  .limit = { trip_raw, trip_raw },
+		  .limit_way = { RAW_PAUSE, RAW_BARE } },
+	.limit_name = TRIP_RAW,
 	.bar = { { 4, "at most 1.10" } },
 };
 
 /* -- Rate ----------------------------------------------------------------------- */
 
-static double per_microsecond(uint64_t count, uint64_t ns)
+static int rate_send(struct player *p)
 {
-	return (double)count * 1000 / (double)ns;
+	return words_send(p->t, 1, p->size, p->count);
 }
 
-static double rate_measure(struct player *p)
+double rate_measure(struct player *p)
 {
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
-	p->rc = words_send(p->t, 1, p->size, p->count);
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return per_microsecond(p->count, clock_ns() - began);
+	return each_microsecond(p, words_handled(p, rate_send));
 }
 
-static double rate_raw(struct player *p, enum raw_manner manner)
+static double rate_raw(struct player *p)
 {
 	uint64_t began = clock_ns();
-	raw_stream(&p->raw, p->rank, p->count, manner);
-	return per_microsecond(p->count, clock_ns() - began);
+	raw_stream(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
+	return each_microsecond(p, clock_ns() - began);
 }
 
-static double rate_raw_pause(struct player *p)
-{
-	return rate_raw(p, RAW_PAUSE);
-}
-
-static double rate_raw_bare(struct player *p)
-{
-	return rate_raw(p, RAW_BARE);
-}
-
-const struct test test_rate = {
-	.name = "rate",
-	.purpose = "requests one way, a handler called for each",
-	.size_name = "words",
-	.size_most = TERN_WORDS_MAX,
-	.sizes = { 5, { 0, 1, 2, 4, 6 } },
-	.quick = { 2, { 1, 4 } },
-	.unit = "M/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 200000,
-	.rounds = 51,
-	.warm = 2,
-	.open = message_open,
-	.measure = rate_measure,
-	.limit = { rate_raw_pause, rate_raw_bare },
+static const struct test test_rate = {
+	{ "rate", "requests one way, a handler called for each", "M/s" },
+	{ "words", 0, TERN_WORDS_MAX, { 5, { 0, 1, 2, 4, 6 } }, { 2, { 1, 4 } } },
+	.amount = { .count = 200000 },
+	.play = { .open = words_open,
+		  .measure = rate_measure,
+		  .limit = { rate_raw, rate_raw },
+		  .limit_way = { RAW_PAUSE, RAW_BARE } },
 	.limit_name = "a bare ring, one cache line with 4 words for each message (0 and 1 word share lines)",
 	.bar = { { 1, "at least 150 M/s" }, { 4, "at least 0.70, 80 M/s" } },
 };
@@ -154,62 +113,34 @@ static int payload_open(struct player *p)
 	return rc ? rc : tern_on(p->t, HANDLER_SIGNAL, handler_signal);
 }
 
-/* Nanoseconds for all of them, the last one's handler included. */
-static uint64_t payload_send(struct player *p, unsigned handler)
+static int payload_send(struct player *p)
 {
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_request_data(p->t, 1, handler, payload, p->size);
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return clock_ns() - began;
+		p->rc = tern_request_data(p->t, 1, (unsigned)p->way, payload, p->size);
+	return p->rc;
 }
 
 static double payload_measure(struct player *p)
 {
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	return (double)(p->count * p->size) / (double)payload_send(p, HANDLER_READ);
+	return each_byte(p, words_handled(p, payload_send));
 }
 
-static double payload_raw(struct player *p, enum raw_manner manner)
+static double payload_raw(struct player *p)
 {
 	uint64_t began = clock_ns();
-	raw_copies(&p->raw, p->rank, p->count, payload, p->size, manner);
-	return (double)(p->count * p->size) / (double)(clock_ns() - began);
+	raw_copies(&p->raw, p->rank, p->count, payload, p->size, (enum raw_manner)p->way);
+	return each_byte(p, clock_ns() - began);
 }
 
-static double payload_raw_pause(struct player *p)
-{
-	return payload_raw(p, RAW_PAUSE);
-}
-
-static double payload_raw_bare(struct player *p)
-{
-	return payload_raw(p, RAW_BARE);
-}
-
-const struct test test_payload = {
-	.name = "payload",
-	.purpose = "requests with a payload that the handler reads",
-	.size_name = "bytes",
-	.size_least = 1,
-	.size_most = TERN_PAYLOAD_MAX,
-	.sizes = { 6, { 64, 256, 1024, 2048, 4096, 8192 } },
-	.quick = { 1, { 4096 } },
-	.unit = "GB/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 10000,
-	.bytes = 8 << 20,
-	.rounds = 51,
-	.warm = 2,
-	.open = payload_open,
-	.measure = payload_measure,
-	.limit = { payload_raw_pause, payload_raw_bare },
+static const struct test test_payload = {
+	{ "payload", "requests with a payload that the handler reads", "GB/s" },
+	{ "bytes", 1, TERN_PAYLOAD_MAX, { 6, { 64, 256, 1024, 2048, 4096, 8192 } }, { 1, { 4096 } } },
+	.amount = { .bytes = 8 << 20 },
+	.play = { .open = payload_open,
+		  .measure = payload_measure,
+		  .way = HANDLER_READ,
+		  .limit = { payload_raw, payload_raw },
+		  .limit_way = { RAW_PAUSE, RAW_BARE } },
 	.limit_name = "a bare pipelined copy of that size through as many blocks, read with the same loop",
 	.bar = { { 4096, "at least 0.80" } },
 };
@@ -218,11 +149,7 @@ const struct test test_payload = {
 
 static double injection_measure(struct player *p)
 {
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	return (double)payload_send(p, HANDLER_SIGNAL) / (double)(p->count * p->size);
+	return 1 / each_byte(p, words_handled(p, payload_send));
 }
 
 /* The compiler must not see that nobody reads the copy. */
@@ -246,23 +173,15 @@ static double injection_copy(struct player *p)
 	return p->rank ? 0 : (double)copy_ns(p, TERN_POOL_BLOCKS) / (double)(p->count * p->size);
 }
 
-const struct test test_injection = {
-	.name = "injection",
-	.purpose = "the time that each byte of a large message takes, which the handler does not read",
-	.size_name = "bytes",
-	.size_least = 1,
-	.size_most = TERN_PAYLOAD_MAX,
-	.sizes = { 1, { TERN_PAYLOAD_MAX } },
-	.unit = "ns/B",
-	.ranks = 2,
-	.cores = 2,
-	.count = 10000,
-	.bytes = 8 << 20,
-	.rounds = 51,
-	.warm = 2,
-	.open = payload_open,
-	.measure = injection_measure,
-	.limit = { injection_copy },
+static const struct test test_injection = {
+	{ "injection", "the time that each byte of a large message takes, which the handler does not read",
+	  "ns/B" },
+	{ "bytes", 1, TERN_PAYLOAD_MAX, { 1, { TERN_PAYLOAD_MAX } }, { 0 } },
+	.amount = { .bytes = 8 << 20 },
+	.play = { .open = payload_open,
+		  .measure = injection_measure,
+		  .way = HANDLER_SIGNAL,
+		  .limit = { injection_copy } },
 	.limit_name = "memcpy from private memory to as much private memory as the pool has",
 };
 
@@ -271,21 +190,188 @@ static double memcpy_measure(struct player *p)
 	return (double)(p->count * p->size) / (double)copy_ns(p, 1);
 }
 
-const struct test test_memcpy = {
-	.name = "memcpy",
-	.purpose = "memcpy between two private buffers of one process",
-	.size_name = "bytes",
-	.size_least = 1,
-	.size_most = 1 << 26,
-	.sizes = { 3, { 1024, 4096, 65536 } },
-	.unit = "GB/s",
-	.rate = true,
-	.ranks = 1,
-	.cores = 1,
-	.count = 10000,
-	.bytes = 16 << 20,
-	.rounds = 51,
-	.warm = 2,
-	.open = payload_fill,
-	.measure = memcpy_measure,
+static const struct test test_memcpy = {
+	{ "memcpy", "memcpy between two private buffers of one process", "GB/s" },
+	{ "bytes", 1, 1 << 26, { 3, { 1024, 4096, 65536 } }, { 0 } },
+	.amount = { .ranks = 1, .bytes = 16 << 20 },
+	.play = { .open = payload_fill, .measure = memcpy_measure },
 };
+
+/* -- The processor's part ---------------------------------------------------------- */
+
+enum { SENDING, HANDLING }; /* ways */
+
+static struct raw_line own[RAW_LINES];
+
+static int overhead_open(struct player *p)
+{
+	(void)p;
+	return pair_open();
+}
+
+static uint64_t batches(const struct player *p)
+{
+	return (p->count + PAIR_BATCH - 1) / PAIR_BATCH;
+}
+
+static double overhead_of(const struct player *p, const struct pair_cost *c)
+{
+	return (double)(p->way == SENDING ? c->send : c->handle) / (double)(batches(p) * PAIR_BATCH);
+}
+
+static int overhead_send(uint32_t words, unsigned n)
+{
+	return words_send(pair[0], 1, words, n);
+}
+
+static double overhead_measure(struct player *p)
+{
+	static const struct pair_batch batch = { .send = overhead_send, .n = PAIR_BATCH };
+	struct pair_cost c;
+	uint64_t sent;
+	p->rc = pair_play(&batch, p->size, p->count, &c, &sent);
+	return overhead_of(p, &c);
+}
+
+static double own_measure(struct player *p)
+{
+	struct pair_cost c = { 0 };
+	for (uint64_t i = 0; i < batches(p); i++) {
+		uint64_t began = clock_ns();
+		raw_write_own(own, i * PAIR_BATCH, PAIR_BATCH);
+		c.send += pair_since(began);
+		began = clock_ns();
+		raw_sink += raw_read_own(own, i * PAIR_BATCH, PAIR_BATCH);
+		c.handle += pair_since(began);
+	}
+	return overhead_of(p, &c);
+}
+
+static const struct test test_send_overhead = {
+	{ "send-overhead", "what a request costs its sender", "ns" },
+	{ "words", 0, TERN_WORDS_MAX, { 2, { 1, 4 } }, { 0 } },
+	.amount = { .ranks = 1, .count = 40 * PAIR_BATCH },
+	.play = { .open = overhead_open,
+		  .measure = overhead_measure,
+		  .way = SENDING,
+		  .limit = { own_measure },
+		  .limit_way = { SENDING } },
+	.limit_name = "writing one line with 4 words, in this core's cache",
+	.note = "two endpoints of one thread, so that no line travels: the instructions alone",
+};
+
+static const struct test test_handling_overhead = {
+	{ "handling-overhead", "what a request costs its receiver, up to and including a small handler",
+	  "ns" },
+	.like = &test_send_overhead,
+	.play = { .way = HANDLING, .limit = { own_measure }, .limit_way = { HANDLING } },
+	.limit_name = "reading one line with 4 words, in this core's cache",
+};
+
+/* -- An empty poll ---------------------------------------------------------------- */
+
+enum { PEERS_MOST = 255, POLLS_TO_SILENCE = 20000 };
+
+/* Rank 0 and its peers, all of which this thread plays; each has sent once, and is silent since. */
+static tern *circle[PEERS_MOST + 1];
+
+static double poll_time(struct player *p, tern *t)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && p->rc >= 0; i++)
+		p->rc = tern_poll(t);
+	return each_ns(p, clock_ns() - began);
+}
+
+static double poll_measure(struct player *p)
+{
+	return poll_time(p, circle[0]);
+}
+
+/* One peer, which has sent lately. */
+static double poll_one(struct player *p)
+{
+	p->rc = words_send(pair[0], 1, 1, 1);
+	if (!p->rc)
+		p->rc = tern_poll(pair[1]);
+	return p->rc < 0 ? 0 : poll_time(p, pair[1]);
+}
+
+static int poll_open(struct player *p)
+{
+	int rc = pair_open();
+	if (!rc)
+		rc = tern_open_local(p->size + 1, circle);
+	for (uint32_t r = 0; !rc && r <= p->size; r++)
+		rc = words_register(circle[r]);
+	for (uint32_t r = 1; !rc && r <= p->size; r++)
+		rc = words_send(circle[r], 0, 1, 1);
+	for (int i = 0; rc >= 0 && i < POLLS_TO_SILENCE; i++)
+		rc = tern_poll(circle[0]);
+	return rc < 0 ? rc : 0;
+}
+
+static const struct test test_poll = {
+	{ "poll", "a poll that finds nothing, with as many peers that have fallen silent", "ns" },
+	{ "peers", 1, PEERS_MOST, { 2, { 1, PEERS_MOST } }, { 0 } },
+	.amount = { .ranks = 1, .count = 100000 },
+	.play = { .open = poll_open, .measure = poll_measure, .limit = { poll_one } },
+	.limit_name = "the same with one peer that has sent lately",
+};
+
+/* -- The papers' way: three ranks ------------------------------------------------- */
+
+static int fan_out(struct player *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count && !rc; i++)
+		rc = tern_request(p->t, 1 + i % 2, WORDS_TAKE + 4, i, i, i, i);
+	if (!rc)
+		rc = words_last(p->t, 1);
+	return rc ? rc : words_last(p->t, 2);
+}
+
+static double two_receivers_measure(struct player *p)
+{
+	uint64_t began = clock_ns();
+	p->rc = p->rank ? words_serve(p->t, 1) : fan_out(p);
+	return each_ns(p, clock_ns() - began);
+}
+
+static const struct test test_two_receivers = {
+	{ "two-receivers", "one rank sends to two in turn, so that the sender is the bottleneck", "ns" },
+	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
+	.amount = { .ranks = 3, .count = 200000 },
+	.play = { .open = words_open, .measure = two_receivers_measure },
+};
+
+static int fan_in(struct player *p)
+{
+	int rc = words_send(p->t, 0, 4, p->count / 2);
+	return rc ? rc : words_last(p->t, 0);
+}
+
+static double two_senders_measure(struct player *p)
+{
+	uint64_t began = clock_ns();
+	p->rc = p->rank ? fan_in(p) : words_serve(p->t, 2);
+	return (double)(clock_ns() - began) / (double)(p->count / 2 * 2);
+}
+
+static const struct test test_two_senders = {
+	{ "two-senders", "two ranks send to one, so that the receiver is the bottleneck", "ns" },
+	.like = &test_two_receivers,
+	.play = { .measure = two_senders_measure },
+};
+
+const struct test *const message_tests[] = { &test_round_trip,
+					     &test_rate,
+					     &test_payload,
+					     &test_memcpy,
+					     &test_send_overhead,
+					     &test_handling_overhead,
+					     &test_two_receivers,
+					     &test_two_senders,
+					     &test_injection,
+					     &test_poll,
+					     NULL };

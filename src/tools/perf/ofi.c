@@ -28,16 +28,6 @@ static int ofi_open_beside(struct player *p, bool waits)
 	return fabric_bare_open(p, waits);
 }
 
-static int ofi_open_test(struct player *p)
-{
-	return ofi_open_beside(p, false);
-}
-
-static int ofi_open_waits(struct player *p)
-{
-	return ofi_open_beside(p, true);
-}
-
 static bool named_usable(const char *net, char *why, size_t len)
 {
 	const char *given = getenv("TERN_NET");
@@ -62,109 +52,101 @@ static bool shm_here(char *why, size_t len)
 	return named_usable("ofi/shm", why, len);
 }
 
+static int ofi_open_test(struct player *p)
+{
+	return ofi_open_beside(p, false);
+}
+
+static int ofi_open_waits(struct player *p)
+{
+	return ofi_open_beside(p, true);
+}
+
 /* -- Round trip --------------------------------------------------------------------------- */
 
 static double trip_bare(struct player *p)
 {
 	uint64_t began = clock_ns();
 	p->rc = fabric_bare_trips(p, p->count, p->size * sizeof(uint64_t) + 2);
-	return (double)(clock_ns() - began) / (double)p->count;
+	return each_ns(p, clock_ns() - began);
 }
 
-#define OFI_TRIP                                                                                   \
-	.size_name = "words", .size_most = TERN_WORDS_MAX, .sizes = { 2, { 0, 4 } }, .unit = "ns", \
-	.ranks = 2, .cores = 2, .count = 500, .rounds = 31, .warm = 2, .measure = words_trip_time, \
-	.limit = { trip_bare }, .bar = { { 4, "at most 1.10" } }
-
-#define OFI_TRIP_POLLED                  \
-	OFI_TRIP, .open = ofi_open_test, \
-		  .limit_name =          \
-			  "fi_tsend and fi_trecv there and back over the same provider, both sides polling"
-
-const struct test test_ofi_trip = {
-	.name = "ofi-trip",
-	.purpose = "a request and its reply over libfabric's tcp",
+static const struct test test_ofi_trip = {
+	{ "ofi-trip", "a request and its reply over libfabric's tcp", "ns" },
+	{ "words", 0, TERN_WORDS_MAX, { 2, { 0, 4 } }, { 0 } },
+	.amount = { .count = 500, .rounds = 31 },
+	.play = { .open = ofi_open_test, .measure = words_trip_time, .limit = { trip_bare } },
+	.limit_name = "fi_tsend and fi_trecv there and back over the same provider, both sides polling",
+	.bar = { { 4, "at most 1.10" } },
 	.set = { { "TERN_NET", "ofi/tcp" } },
 	.usable = tcp_here,
-	OFI_TRIP_POLLED,
 };
 
-const struct test test_ofi_wait_trip = {
-	.name = "ofi-wait-trip",
-	.purpose = "the same beside a queue that could be slept on, as Tern's can",
-	.set = { { "TERN_NET", "ofi/tcp" } },
-	.usable = tcp_here,
-	.open = ofi_open_waits,
+static const struct test test_ofi_wait_trip = {
+	{ "ofi-wait-trip", "the same beside a queue that could be slept on, as Tern's can", "ns" },
+	.like = &test_ofi_trip,
+	.play = { .open = ofi_open_waits },
 	.limit_name = "the same as of ofi-trip, with a descriptor to sleep on that nobody sleeps on",
-	OFI_TRIP,
 };
 
-const struct test test_ofi_nap_trip = {
-	.name = "ofi-nap-trip",
-	.purpose = "the same as ofi-trip without a descriptor to sleep on",
+static const struct test test_ofi_nap_trip = {
+	{ "ofi-nap-trip", "the same as ofi-trip without a descriptor to sleep on", "ns" },
+	.like = &test_ofi_trip,
 	.set = { { "TERN_NET", "ofi/tcp" }, { "TERN_OFI_WAIT", "0" } },
-	.usable = tcp_here,
-	OFI_TRIP_POLLED,
 };
 
-const struct test test_ofi_shm_trip = {
-	.name = "ofi-shm-trip",
-	.purpose = "a request and its reply over libfabric's shm",
+static const struct test test_ofi_shm_trip = {
+	{ "ofi-shm-trip", "a request and its reply over libfabric's shm", "ns" },
+	.like = &test_ofi_trip,
 	.set = { { "TERN_NET", "ofi/shm" } },
 	.usable = shm_here,
-	OFI_TRIP_POLLED,
 };
 
 /* -- Bulk ----------------------------------------------------------------------------------- */
 
-static double put_rate(const struct player *p, uint64_t began)
+static int bulk_put(struct player *p)
 {
-	return (double)(p->count * p->size) / (double)(clock_ns() - began);
+	tern_op op = TERN_OP;
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_put_start(p->t, target, source, p->size, &op);
+	int rc = tern_op_wait(p->t, &op);
+	return p->rc ? p->rc : rc;
 }
 
 static double bulk_measure(struct player *p)
 {
-	tern_op op = TERN_OP;
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_put_start(p->t, target, source, p->size, &op);
-	int rc = tern_op_wait(p->t, &op);
-	double rate = put_rate(p, began);
-	p->rc = p->rc ? p->rc : rc ? rc : words_last(p->t, 1);
-	return rate;
+	return each_byte(p, words_acted(p, bulk_put));
 }
 
 static double bulk_bare(struct player *p)
 {
 	uint64_t began = clock_ns();
 	p->rc = fabric_bare_writes(p, p->count, p->size);
-	return put_rate(p, began);
+	return each_byte(p, clock_ns() - began);
 }
 
-#define OFI_BULK                                                                                     \
-	.size_name = "bytes", .size_least = 1024, .size_most = FABRIC_MOST,                          \
-	.sizes = { 3, { 64 << 10, 1 << 20, 4 << 20 } }, .unit = "GB/s", .rate = true, .ranks = 2,    \
-	.cores = 2, .count = 256, .bytes = 64 << 20, .rounds = 21, .warm = 2, .open = ofi_open_test, \
-	.measure = bulk_measure, .limit = { bulk_bare },                                             \
-	.bar = { { 1 << 20, "at least 0.90" }, { 4 << 20, "at least 0.90" } },                       \
-	.limit_name = "fi_write over the same provider, 4 under way"
-
-const struct test test_ofi_bulk = {
-	.name = "ofi-bulk",
-	.purpose = "puts into another rank's heap over libfabric's tcp",
+static const struct test test_ofi_bulk = {
+	{ "ofi-bulk", "puts into another rank's heap over libfabric's tcp", "GB/s" },
+	{ "bytes", 1024, FABRIC_MOST, { 3, { 64 << 10, 1 << 20, 4 << 20 } }, { 0 } },
+	.amount = { .count = 256, .bytes = 64 << 20, .rounds = 21 },
+	.play = { .open = ofi_open_test, .measure = bulk_measure, .limit = { bulk_bare } },
+	.limit_name = "fi_write over the same provider, 4 under way",
+	.bar = { { 1 << 20, "at least 0.90" }, { 4 << 20, "at least 0.90" } },
 	.set = { { "TERN_NET", "ofi/tcp" } },
 	.usable = tcp_here,
-	OFI_BULK,
 };
 
-const struct test test_ofi_shm_bulk = {
-	.name = "ofi-shm-bulk",
-	.purpose = "puts into another rank's heap over libfabric's shm",
+static const struct test test_ofi_shm_bulk = {
+	{ "ofi-shm-bulk", "puts into another rank's heap over libfabric's shm", "GB/s" },
+	.like = &test_ofi_bulk,
 	.set = { { "TERN_NET", "ofi/shm" } },
 	.usable = shm_here,
-	OFI_BULK,
 };
+
+const struct test *const ofi_tests[] = { &test_ofi_trip,
+					 &test_ofi_wait_trip,
+					 &test_ofi_nap_trip,
+					 &test_ofi_shm_trip,
+					 &test_ofi_bulk,
+					 &test_ofi_shm_bulk,
+					 NULL };

@@ -44,16 +44,6 @@ static const char help[] =
 	"  tern perf --paper\n"
 	"  tern perf --delivery --plot delivery.svg\n";
 
-static const struct option long_options[] = {
-	{ "quick", no_argument, NULL, 'q' },        { "json", no_argument, NULL, 'j' },
-	{ "plain", no_argument, NULL, 'p' },        { "list", no_argument, NULL, 'l' },
-	{ "help", no_argument, NULL, 'h' },         { "test", required_argument, NULL, 't' },
-	{ "size", required_argument, NULL, 's' },   { "count", required_argument, NULL, 'c' },
-	{ "repeat", required_argument, NULL, 'r' }, { "paper", no_argument, NULL, 'P' },
-	{ "delivery", no_argument, NULL, 'D' },     { "flow", no_argument, NULL, 'F' },
-	{ "plot", required_argument, NULL, 'g' },   { 0 },
-};
-
 static bool read_size(struct perf_options *o, const char *text)
 {
 	uint64_t size;
@@ -81,80 +71,6 @@ static bool read_test(struct perf_options *o, const struct test *const *tests, c
 		"perf",
 		"--test %s: there is no such test; did you mean %s? `tern perf --list` names them all", name,
 		nearest_name(name, names, n));
-}
-
-/* Each part of a list with commas; the text is cut up. */
-static bool read_list(struct perf_options *o, const struct test *const *tests, int letter, char *text)
-{
-	char *rest = text, *part;
-	while ((part = strsep(&rest, ",")) != NULL)
-		if (!(letter == 's' ? read_size(o, part) : read_test(o, tests, part)))
-			return false;
-	return true;
-}
-
-static bool unknown(const char *word)
-{
-	static const char *const names[] = { "--quick",    "--json", "--plain", "--list",   "--help",
-					     "--test",     "--size", "--count", "--repeat", "--paper",
-					     "--delivery", "--plot", "--flow" };
-	return option_refuse(
-		"perf", "the option '%s' cannot be used so; did you mean %s? `tern perf --help` lists them",
-		word, nearest_name(word, names, sizeof names / sizeof *names));
-}
-
-/* What the options are read into, and against. */
-struct reading {
-	struct perf_options *o;
-	const struct test *const *tests;
-};
-
-static bool read_option(void *wishes, int letter, const char *word)
-{
-	struct perf_options *o = ((struct reading *)wishes)->o;
-	const struct test *const *tests = ((struct reading *)wishes)->tests;
-	uint64_t rounds;
-	switch (letter) {
-	case 'q':
-		o->quick = true;
-		return true;
-	case 'j':
-		o->json = true;
-		return true;
-	case 'p':
-		o->plain = true;
-		return true;
-	case 'l':
-		o->list = true;
-		return true;
-	case 'P':
-		o->paper = true;
-		return true;
-	case 'D':
-		o->delivery = true;
-		return true;
-	case 'F':
-		o->flow = true;
-		return true;
-	case 'g':
-		o->plot = optarg;
-		return true;
-	case 't':
-	case 's':
-		return read_list(o, tests, letter, optarg);
-	case 'c':
-		return option_number("perf", "--count", optarg, 1, UINT64_C(1000000000000), &o->count);
-	case 'r':
-		if (!option_number("perf", "--repeat", optarg, 1, SERIES_MOST, &rounds))
-			return false;
-		o->rounds = (unsigned)rounds;
-		return true;
-	case ':':
-		return option_refuse("perf", "%s needs a value after it; `tern perf --help` shows which",
-				     word);
-	default:
-		return unknown(word);
-	}
 }
 
 bool perf_size_fits(const struct test *test, uint32_t size)
@@ -207,11 +123,52 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 	return true;
 }
 
+/* What the options are read into, and against. */
+struct reading {
+	struct perf_options *o;
+	const struct test *const *tests;
+};
+
+static bool read_tests(void *to, char *text)
+{
+	const struct reading *r = to;
+	char *part;
+	while ((part = strsep(&text, ",")) != NULL)
+		if (!read_test(r->o, r->tests, part))
+			return false;
+	return true;
+}
+
+static bool read_sizes(void *to, char *text)
+{
+	char *part;
+	while ((part = strsep(&text, ",")) != NULL)
+		if (!read_size(to, part))
+			return false;
+	return true;
+}
+
 bool perf_options_read(struct perf_options *o, const struct test *const *tests, int argc, char **argv,
 		       int *status)
 {
+	struct reading reading = { o, tests };
+	const struct choice choices[] = {
+		{ .name = "--quick", .flag = &o->quick },
+		{ .name = "--json", .flag = &o->json },
+		{ .name = "--plain", .flag = &o->plain },
+		{ .name = "--list", .flag = &o->list },
+		{ .name = "--help" },
+		{ .name = "--test", .read = read_tests, .to = &reading },
+		{ .name = "--size", .read = read_sizes, .to = o },
+		{ .name = "--count", .number = &o->count, .least = 1, .most = UINT64_C(1000000000000) },
+		{ .name = "--repeat", .small = &o->rounds, .least = 1, .most = SERIES_MOST },
+		{ .name = "--paper", .flag = &o->paper },
+		{ .name = "--delivery", .flag = &o->delivery },
+		{ .name = "--plot", .text = &o->plot },
+		{ .name = "--flow", .flag = &o->flow },
+		{ 0 },
+	};
+	const struct options options = { .command = "perf", .help = help, .choice = choices };
 	*o = (struct perf_options){ 0 };
-	struct reading wishes = { o, tests };
-	return options_walk(argc, argv, long_options, help, read_option, &wishes, status) &&
-	       check(o, tests, argc, argv);
+	return options_read(&options, argc, argv, status) && check(o, tests, argc, argv);
 }

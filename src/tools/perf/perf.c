@@ -15,78 +15,24 @@
 #include "tools/perf/report.h"
 #include "tools/tools.h"
 
-static const struct test *const tests[] = {
-	&test_round_trip,
-	&test_rate,
-	&test_payload,
-	&test_memcpy,
-	&test_send_overhead,
-	&test_handling_overhead,
-	&test_two_receivers,
-	&test_two_senders,
-	&test_injection,
-	&test_poll,
-	&test_barrier,
-	&test_idle,
-	&test_start,
-	&test_memory,
-	&test_put,
-	&test_get,
-	&test_put_read,
-	&test_r_infinity,
-	&test_n_half,
-	&test_private_put,
-	&test_private_get,
-	&test_fallback_put,
-	&test_fallback_get,
-	&test_atomic,
-	&test_during,
-	&test_during_private,
-	&test_chunk,
-	&test_chunk_trip,
-	&test_copy_clean,
-	&test_copy_dirty,
-	&test_ready_trip,
-	&test_auto_trip,
-	&test_rendezvous,
-	&test_typed,
-	&test_chan_trip,
-	&test_chan_rate,
-	&test_multicast,
-	&test_async_trip,
-	&test_turn,
-	&test_overlap,
-	&test_no_overlap,
-	&test_spawn_trip,
-	&test_spawn_rate,
-	&test_yield,
-	&test_trace,
-	&test_served_thread,
-	&test_served_interrupt,
-	&test_slow_thread,
-	&test_slow_interrupt,
-	&test_hold_poll,
-	&test_hold_thread,
-	&test_hold_interrupt,
-	&test_barrier_thread,
-	&test_udp_trip,
-	&test_udp_auth_trip,
-	&test_udp_rate,
-	&test_udp_bulk,
-	&test_udp_claim,
-	&test_udp_lossy,
-	&test_ofi_trip,
-	&test_ofi_wait_trip,
-	&test_ofi_nap_trip,
-	&test_ofi_shm_trip,
-	&test_ofi_bulk,
-	&test_ofi_shm_bulk,
-	&test_block,
-	&test_stream,
-	&test_stream_group,
-	NULL,
+static const struct test *const *const groups[] = {
+	message_tests, job_tests,   memory_tests, transfer_tests, send_tests, typed_tests, chan_tests,
+	async_tests,   spawn_tests, trace_tests,  delivery_tests, udp_tests,  ofi_tests,   sequence_tests,
 };
-_Static_assert(sizeof tests / sizeof *tests <= PERF_TESTS_MOST, "options can name every test");
+
+static struct test complete[PERF_TESTS_MOST];
+static const struct test *tests[PERF_TESTS_MOST + 1]; /* up to a NULL */
+
+/* In the order of the table. */
+static void tests_complete(void)
+{
+	unsigned n = 0;
+	for (unsigned g = 0; g < sizeof groups / sizeof *groups; g++)
+		for (unsigned i = 0; groups[g][i] && n < PERF_TESTS_MOST; i++, n++) {
+			complete[n] = test_complete(groups[g][i]);
+			tests[n] = &complete[n];
+		}
+}
 
 static bool test_unusable(unsigned i, char *why, size_t len)
 {
@@ -99,7 +45,7 @@ static bool test_skipped(const struct perf_options *o, unsigned i)
 	char why[400];
 	if (test_unusable(i, why, sizeof why))
 		return true;
-	return !o->names && tests[i]->cores > 2 && tests[i]->cores > cpu_count();
+	return !o->names && tests[i]->amount.cores > 2 && tests[i]->amount.cores > cpu_count();
 }
 
 static bool test_selected(const struct perf_options *o, unsigned i)
@@ -126,9 +72,9 @@ static uint64_t test_count(const struct perf_options *o, const struct test *test
 {
 	if (o->count)
 		return o->count;
-	if (test->bytes && size && test->bytes / size < test->count)
-		return test->bytes / size ? test->bytes / size : 1;
-	return test->count;
+	if (test->amount.bytes && size && test->amount.bytes / size < test->amount.count)
+		return test->amount.bytes / size ? test->amount.bytes / size : 1;
+	return test->amount.count;
 }
 
 static int test_run(const struct perf_options *o, struct report *r, const struct test *test, uint32_t size)
@@ -136,7 +82,7 @@ static int test_run(const struct perf_options *o, struct report *r, const struct
 	static struct crew_result result; /* large */
 	struct record record = { .test = test, .size = size };
 	record.count = test_count(o, test, size);
-	record.rounds = o->rounds ? o->rounds : test->rounds;
+	record.rounds = o->rounds ? o->rounds : test->amount.rounds;
 	memset(&result, 0, sizeof result);
 	report_progress(r, test, size);
 	int rc = crew_run(test, size, record.count, record.rounds, &result);
@@ -183,16 +129,16 @@ static void test_remark(const struct perf_options *o, struct report *r, unsigned
 	if (test_skipped(o, i)) {
 		report_remark(r, t->name,
 			      "left out: it wants %u cores and there are %u; --test %s runs it all the same",
-			      t->cores, cores, t->name);
+			      t->amount.cores, cores, t->name);
 		return;
 	}
 	if (t->limit_name)
 		report_remark(r, t->name, "limit: %s", t->limit_name);
 	if (t->note)
 		report_remark(r, t->name, "%s", t->note);
-	if (t->cores > cores)
-		report_remark(r, t->name, "%u ranks share %u core%s: this says little", t->ranks, cores,
-			      cores == 1 ? "" : "s");
+	if (t->amount.cores > cores)
+		report_remark(r, t->name, "%u ranks share %u core%s: this says little", t->amount.ranks,
+			      cores, cores == 1 ? "" : "s");
 }
 
 /* Under the table: what each limit is, and what to know about this run. */
@@ -220,7 +166,7 @@ static int list(void)
 	return 0;
 }
 
-/* How this command starts itself; see start.c. */
+/* How this command starts itself; see job.c. */
 static bool hidden_main(int argc, char **argv, int *status)
 {
 	if (argc == 3 && strcmp(argv[1], "--first-trip") == 0)
@@ -244,6 +190,7 @@ int perf_main(int argc, char **argv)
 	struct perf_options o;
 	struct report r;
 	int status;
+	tests_complete();
 	if (hidden_main(argc, argv, &status) || !perf_options_read(&o, tests, argc, argv, &status))
 		return status;
 	if (o.list)

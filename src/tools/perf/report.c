@@ -20,13 +20,18 @@ static const char *record_bar(const struct test *test, uint32_t size)
 	return NULL;
 }
 
+static bool test_is_rate(const struct test *test)
+{
+	return strstr(test->unit, "/s") != NULL;
+}
+
 static void record_limit(struct record *record, struct crew_result *result)
 {
 	record->limit = NAN;
 	record->limit_spread = NAN;
 	for (int l = 0; l < PERF_LIMITS; l++) {
 		double median = series_median(&result->part[PART_LIMIT + l]);
-		bool better = record->test->rate ? median > record->limit : median < record->limit;
+		bool better = test_is_rate(record->test) ? median > record->limit : median < record->limit;
 		if (isnan(median) || !(isnan(record->limit) || better))
 			continue;
 		record->limit = median;
@@ -134,7 +139,7 @@ static void json_record(struct json *j, const struct record *record)
 	json_text(j, "unit", t->unit);
 	json_real(j, "limit", record->limit);
 	json_real(j, "ratio", record->ratio);
-	json_text(j, "better", t->rate ? "higher" : "lower");
+	json_text(j, "better", test_is_rate(t) ? "higher" : "lower");
 	json_text(j, "bar", record->bar);
 	json_real(j, "spread", record->spread);
 	json_real(j, "limit_spread", record->limit_spread);

@@ -13,11 +13,6 @@ enum { PING = 1, PONG, BULK };
 
 /* -- Round trips ------------------------------------------------------------------------- */
 
-static int trip_open(struct player *p)
-{
-	return words_register(p->t);
-}
-
 static char sent[TERN_PAYLOAD_MAX], got[TERN_PAYLOAD_MAX];
 
 static int ready_post(struct player *p, tern_op *op)
@@ -68,79 +63,45 @@ static int trips_auto(struct player *p)
 	return rc;
 }
 
-static double trips_time(struct player *p, int (*trips)(struct player *p))
-{
-	uint64_t began = clock_ns();
-	p->rc = trips(p);
-	return (double)(clock_ns() - began) / (double)p->count;
-}
-
 static double ready_measure(struct player *p)
 {
-	return trips_time(p, trips_ready);
+	uint64_t began = clock_ns();
+	p->rc = trips_ready(p);
+	return each_ns(p, clock_ns() - began);
 }
 
 static double auto_measure(struct player *p)
 {
-	return trips_time(p, trips_auto);
+	uint64_t began = clock_ns();
+	p->rc = trips_auto(p);
+	return each_ns(p, clock_ns() - began);
 }
 
 /* An active message there and back, with as many words as the message has. */
-static double words_limit(struct player *p)
+static int words_limit_trips(struct player *p)
 {
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
-	p->rc = words_trips(p->t, p->size / sizeof(uint64_t), p->count);
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(ended - began) / (double)p->count;
+	return words_trips(p->t, p->size / sizeof(uint64_t), p->count);
 }
 
-#define TRIP_LIMIT "an active message with as many words and its reply, no matching"
+static double words_limit(struct player *p)
+{
+	return each_ns(p, words_acted(p, words_limit_trips));
+}
 
-const struct test test_ready_trip = {
-	.name = "ready-trip",
-	.purpose = "a message there and back in ready mode, both receives posted before",
-	.size_name = "bytes",
-	.size_least = 8,
-	.size_most = 48,
-	.sizes = { 3, { 8, 32, 48 } },
-	.quick = { 1, { 8 } },
-	.unit = "ns",
-	.ranks = 2,
-	.cores = 2,
-	.count = 4000,
-	.rounds = 51,
-	.warm = 2,
-	.open = trip_open,
-	.measure = ready_measure,
-	.limit = { words_limit },
-	.limit_name = TRIP_LIMIT,
+static const struct test test_ready_trip = {
+	{ "ready-trip", "a message there and back in ready mode, both receives posted before", "ns" },
+	{ "bytes", 8, 48, { 3, { 8, 32, 48 } }, { 1, { 8 } } },
+	.amount = { .count = 4000 },
+	.play = { .open = words_open, .measure = ready_measure, .limit = { words_limit } },
+	.limit_name = "an active message with as many words and its reply, no matching",
 	.bar = { { 8, "at most 1.40" } },
 };
 
-const struct test test_auto_trip = {
-	.name = "auto-trip",
-	.purpose = "a message there and back with tern_send() and tern_recv()",
-	.size_name = "bytes",
-	.size_least = 8,
-	.size_most = 48,
-	.sizes = { 3, { 8, 32, 48 } },
+static const struct test test_auto_trip = {
+	{ "auto-trip", "a message there and back with tern_send() and tern_recv()", "ns" },
 	.quick = { 1, { 8 } },
-	.unit = "ns",
-	.ranks = 2,
-	.cores = 2,
-	.count = 4000,
-	.rounds = 51,
-	.warm = 2,
-	.open = trip_open,
-	.measure = auto_measure,
-	.limit = { words_limit },
-	.limit_name = TRIP_LIMIT,
+	.like = &test_ready_trip,
+	.play = { .measure = auto_measure },
 	.bar = { { 8, "at most 1.50" } },
 };
 
@@ -166,46 +127,32 @@ static double rendezvous_measure(struct player *p)
 		if (!p->rc && !p->rank)
 			p->rc = tern_op_wait(p->t, &op);
 	}
-	return place_rate(p, clock_ns() - began);
+	return each_byte(p, clock_ns() - began);
 }
 
 /* The memory layer's put between the same bytes; its target serves messages meanwhile, as a receiver does. */
-static double put_limit(struct player *p)
+static int put_all(struct player *p)
 {
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = tern_put(p->t, place.addr, place.own, p->size);
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return place_rate(p, ended - began);
+	return p->rc;
 }
 
-const struct test test_rendezvous = {
-	.name = "rendezvous",
-	.purpose = "a message between private memory, its receive posted when the one before has come",
-	.size_name = "bytes",
-	.size_least = 1,
-	.size_most = 64 << 20,
-	.sizes = { 4, { 16 << 10, 64 << 10, 1 << 20, 16 << 20 } },
-	.quick = { 1, { 1 << 20 } },
-	.unit = "GB/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 10000,
-	.bytes = 16 << 20,
-	.rounds = 31,
-	.warm = 2,
-	.open = rendezvous_open,
-	.measure = rendezvous_measure,
-	.limit = { put_limit },
+static double put_limit(struct player *p)
+{
+	return each_byte(p, words_acted(p, put_all));
+}
+
+static const struct test test_rendezvous = {
+	{ "rendezvous", "a message between private memory, its receive posted when the one before has come",
+	  "GB/s" },
+	{ "bytes", 1, 64 << 20, { 4, { 16 << 10, 64 << 10, 1 << 20, 16 << 20 } }, { 1, { 1 << 20 } } },
+	.amount = { .bytes = 16 << 20, .rounds = 31 },
+	.play = { .open = rendezvous_open, .measure = rendezvous_measure, .limit = { put_limit } },
 	.limit_name = "puts of the memory layer between the same bytes, copied once by the kernel",
 	.bar = { { 1 << 20, "at least 0.90" }, { 16 << 20, "at least 0.90" } },
 	.note = "the receiver does not read the data",
 	.usable = single_copy_usable,
 };
+
+const struct test *const send_tests[] = { &test_ready_trip, &test_auto_trip, &test_rendezvous, NULL };

@@ -36,35 +36,21 @@ static int sequence_open_test(struct player *p)
 	return rc ? rc : tern_stream_on(p->t, KIND, stream_take, NULL);
 }
 
-/* Both ranks: the first sends, by send(), and the other serves until all of it has come. */
-static uint64_t timed(struct player *p, int (*send)(struct player *p, enum tern_way way, unsigned group),
-		      enum tern_way way, unsigned group)
-{
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 1;
-	}
-	uint64_t began = clock_ns();
-	p->rc = send(p, way, group);
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return clock_ns() - began;
-}
-
-static int blocks_send(struct player *p, enum tern_way way, unsigned group)
+static int blocks_send(struct player *p)
 {
 	int rc = 0;
-	(void)group;
 	for (uint64_t i = 0; i < p->count && !rc; i++)
-		rc = tern_sequence_send(p->t, 1, KIND, from, p->size, way);
+		rc = tern_sequence_send(p->t, 1, KIND, from, p->size, (enum tern_way)p->way);
 	return rc;
 }
 
-static int packets_send(struct player *p, enum tern_way way, unsigned group)
+/* The way is how many packets are acknowledged at once; 0: the plain protocol, which knows no acknowledgement. */
+static int packets_send(struct player *p)
 {
 	const uint64_t words[TERN_STREAM_WORDS] = { 1, 2, 3, 4 };
 	tern_stream *s;
-	int rc = tern_stream_open(p->t, 1, KIND, way, group, &s);
+	int rc = tern_stream_open(p->t, 1, KIND, p->way ? TERN_WAY_FULL : TERN_WAY_PLAIN, (unsigned)p->way,
+				  &s);
 	if (rc)
 		return rc;
 	for (uint64_t i = 0; i < p->count && !rc; i++)
@@ -73,66 +59,41 @@ static int packets_send(struct player *p, enum tern_way way, unsigned group)
 	return rc ? rc : closed;
 }
 
-static double block_full(struct player *p)
+static double blocks_time(struct player *p)
 {
-	return (double)timed(p, blocks_send, TERN_WAY_FULL, 0) / (double)p->count;
+	return each_ns(p, words_handled(p, blocks_send));
 }
 
-static double block_plain(struct player *p)
+static double packets_time(struct player *p)
 {
-	return (double)timed(p, blocks_send, TERN_WAY_PLAIN, 0) / (double)p->count;
+	return each_ns(p, words_handled(p, packets_send));
 }
 
-static double stream_full(struct player *p)
-{
-	return (double)timed(p, packets_send, TERN_WAY_FULL, 1) / (double)p->count;
-}
-
-static double stream_group(struct player *p)
-{
-	return (double)timed(p, packets_send, TERN_WAY_FULL, GROUP) / (double)p->count;
-}
-
-static double stream_plain(struct player *p)
-{
-	return (double)timed(p, packets_send, TERN_WAY_PLAIN, 0) / (double)p->count;
-}
-
-const struct test test_block = {
-	.name = "block",
-	.purpose = "a block by tern_sequence_send, the full protocol",
-	.size_name = "bytes",
-	.size_most = BLOCK_MOST,
-	.sizes = { 3, { 64, 4096, 65536 } },
-	.unit = "ns",
-	.ranks = 2,
-	.cores = 2,
-	.count = 200,
-	.rounds = 31,
-	.warm = 2,
-	.open = sequence_open_test,
-	.measure = block_full,
-	.limit = { block_plain },
+static const struct test test_block = {
+	{ "block", "a block by tern_sequence_send, the full protocol", "ns" },
+	{ "bytes", 0, BLOCK_MOST, { 3, { 64, 4096, 65536 } }, { 0 } },
+	.amount = { .count = 200, .rounds = 31 },
+	.play = { .open = sequence_open_test,
+		  .measure = blocks_time,
+		  .way = TERN_WAY_FULL,
+		  .limit = { blocks_time },
+		  .limit_way = { TERN_WAY_PLAIN } },
 	.limit_name =
 		"the same, plain: no handshake, offsets or acknowledgement; TERN_NET chooses the network",
 };
 
-#define STREAM_TEST                                                                                 \
-	.size_name = "words", .size_most = TERN_STREAM_WORDS, .sizes = { 1, { 4 } }, .unit = "ns",  \
-	.ranks = 2, .cores = 2, .count = 5000, .rounds = 31, .warm = 2, .open = sequence_open_test, \
-	.limit = { stream_plain },                                                                  \
-	.limit_name = "the same, plain: a packet is a message; TERN_NET chooses the network"
-
-const struct test test_stream = {
-	.name = "stream",
-	.purpose = "a packet by tern_stream_put, each acknowledged",
-	.measure = stream_full,
-	STREAM_TEST,
+static const struct test test_stream = {
+	{ "stream", "a packet by tern_stream_put, each acknowledged", "ns" },
+	{ "words", 0, TERN_STREAM_WORDS, { 1, { 4 } }, { 0 } },
+	.amount = { .count = 5000, .rounds = 31 },
+	.play = { .open = sequence_open_test, .measure = packets_time, .way = 1, .limit = { packets_time } },
+	.limit_name = "the same, plain: a packet is a message; TERN_NET chooses the network",
 };
 
-const struct test test_stream_group = {
-	.name = "stream-group",
-	.purpose = "a packet by tern_stream_put, 16 acknowledged at once",
-	.measure = stream_group,
-	STREAM_TEST,
+static const struct test test_stream_group = {
+	{ "stream-group", "a packet by tern_stream_put, 16 acknowledged at once", "ns" },
+	.like = &test_stream,
+	.play = { .way = GROUP },
 };
+
+const struct test *const sequence_tests[] = { &test_block, &test_stream, &test_stream_group, NULL };

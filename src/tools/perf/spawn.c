@@ -22,56 +22,27 @@ static int spawn_open(struct player *p)
 
 /* -- One after another -------------------------------------------------------------------- */
 
-static double spawn_trip_measure(struct player *p)
+static int fork_and_join(struct player *p)
 {
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		tern_thread thread;
 		p->rc = tern_fork(p->t, &thread, 1, EMPTY, i, 2, 3, 4);
 		if (!p->rc)
 			p->rc = tern_join(p->t, &thread, NULL);
 	}
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(ended - began) / (double)p->count;
+	return p->rc;
 }
 
-/* A request and its reply, both of four words. */
-static double message_trip(struct player *p)
+static double spawn_trip_measure(struct player *p)
 {
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
-	p->rc = words_trips(p->t, 4, p->count);
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(ended - began) / (double)p->count;
+	return each_ns(p, words_acted(p, fork_and_join));
 }
 
-const struct test test_spawn_trip = {
-	.name = "spawn-trip",
-	.purpose = "a thread created at the other rank, until its end is known",
-	.size_name = "words",
-	.size_least = 4,
-	.size_most = 4,
-	.sizes = { 1, { 4 } },
-	.unit = "ns",
-	.ranks = 2,
-	.cores = 2,
-	.count = 4000,
-	.rounds = 51,
-	.warm = 2,
-	.open = spawn_open,
-	.measure = spawn_trip_measure,
-	.limit = { message_trip },
+static const struct test test_spawn_trip = {
+	{ "spawn-trip", "a thread created at the other rank, until its end is known", "ns" },
+	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
+	.amount = { .count = 4000 },
+	.play = { .open = spawn_open, .measure = spawn_trip_measure, .limit = { words_trip_time } },
 	.limit_name = "a request of four words and its reply",
 	.bar = { { 4, "at most 3.00" } },
 };
@@ -84,49 +55,35 @@ static void count_end(tern *t, uint32_t rank, int rc, uint64_t result, void *arg
 	tern_signal(t, arg, 1);
 }
 
-static double spawn_rate_measure(struct player *p)
+static int spawn_bursts(struct player *p)
 {
 	static _Atomic uint64_t ends;
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i += BURST) {
 		for (uint64_t k = 0; k < BURST && !p->rc; k++)
 			p->rc = tern_spawn(p->t, 1, EMPTY, count_end, &ends, k, 2, 3, 4);
 		if (!p->rc)
 			p->rc = tern_wait(p->t, &ends, BURST);
 	}
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)p->count * 1000 / (double)(ended - began);
+	return p->rc;
+}
+
+static double spawn_rate_measure(struct player *p)
+{
+	return each_microsecond(p, words_acted(p, spawn_bursts));
 }
 
 static double trips_a_microsecond(struct player *p)
 {
-	double ns = message_trip(p);
+	double ns = words_trip_time(p);
 	return ns > 0 ? 1000 / ns : 0;
 }
 
-const struct test test_spawn_rate = {
-	.name = "spawn-rate",
-	.purpose = "threads created at the other rank, a thousand at a time, until all have ended",
-	.size_name = "words",
-	.size_least = 4,
-	.size_most = 4,
-	.sizes = { 1, { 4 } },
-	.unit = "M/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 20000,
-	.rounds = 51,
-	.warm = 2,
-	.open = spawn_open,
-	.measure = spawn_rate_measure,
-	.limit = { trips_a_microsecond },
+static const struct test test_spawn_rate = {
+	{ "spawn-rate", "threads created at the other rank, a thousand at a time, until all have ended",
+	  "M/s" },
+	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
+	.amount = { .count = 20000 },
+	.play = { .open = spawn_open, .measure = spawn_rate_measure, .limit = { trips_a_microsecond } },
 	.limit_name = "requests and their replies, one after another",
 	.bar = { { 4, "at least 1 M/s" } },
 };
@@ -163,19 +120,11 @@ static double switch_measure(struct player *p)
 	return (double)(clock_ns() - began) / (double)(turns + 2 * p->count);
 }
 
-const struct test test_yield = {
-	.name = "yield",
-	.purpose = "giving the core to another thread of the rank, with a look for messages",
-	.size_name = "threads",
-	.size_least = 2,
-	.size_most = 2,
-	.sizes = { 1, { 2 } },
-	.unit = "ns",
-	.ranks = 1,
-	.cores = 1,
-	.count = 100000,
-	.rounds = 21,
-	.warm = 2,
-	.open = switch_open,
-	.measure = switch_measure,
+static const struct test test_yield = {
+	{ "yield", "giving the core to another thread of the rank, with a look for messages", "ns" },
+	{ "threads", 2, 2, { 1, { 2 } }, { 0 } },
+	.amount = { .ranks = 1, .count = 100000, .rounds = 21 },
+	.play = { .open = switch_open, .measure = switch_measure },
 };
+
+const struct test *const spawn_tests[] = { &test_spawn_trip, &test_spawn_rate, &test_yield, NULL };

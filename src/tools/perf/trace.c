@@ -83,25 +83,17 @@ static double clock_raw(struct player *p)
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count; i++)
 		raw_sink += clock_ns();
-	return (double)(clock_ns() - began) / (double)p->count;
+	return each_ns(p, clock_ns() - began);
 }
 
-const struct test test_trace = {
-	.name = "trace",
-	.purpose = "what TERN_TRACE adds to a message, for each of its three events",
-	.size_name = "words",
-	.size_most = TERN_WORDS_MAX,
-	.sizes = { 1, { 4 } },
-	.unit = "ns",
-	.ranks = 1,
-	.cores = 1,
-	.count = 40 * BATCH,
-	.rounds = 51,
-	.warm = 2,
-	.open = trace_pairs_open,
-	.measure = trace_measure,
-	.limit = { clock_raw },
+static const struct test test_trace = {
+	{ "trace", "what TERN_TRACE adds to a message, for each of its three events", "ns" },
+	{ "words", 0, TERN_WORDS_MAX, { 1, { 4 } }, { 0 } },
+	.amount = { .ranks = 1, .count = 40 * BATCH },
+	.play = { .open = trace_pairs_open, .measure = trace_measure, .limit = { clock_raw } },
 	.limit_name = "one look at the clock, which every event takes",
 	.bar = { { 4, "at most 60 ns" } },
 	.note = "two endpoints of one thread; writing the file is in it",
 };
+
+const struct test *const trace_tests[] = { &test_trace, NULL };

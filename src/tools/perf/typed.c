@@ -40,43 +40,29 @@ static double typed_measure(struct player *p)
 		p->rc = p->rc ? p->rc : words_serve(p->t, 1);
 	else
 		p->rc = p->rc ? p->rc : words_last(p->t, 1);
-	return place_rate(p, ended - began);
+	return each_byte(p, ended - began);
 }
 
 /* The sender knows the place, and tells the receiver with a request when the data is there. */
-static double memory_limit(struct player *p)
+static int puts_with_request(struct player *p)
 {
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = tern_put_request(p->t, place.addr, place.own, p->size, WORDS_TAKE + 1, i);
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return place_rate(p, ended - began);
+	return p->rc;
 }
 
-const struct test test_typed = {
-	.name = "typed",
-	.purpose = "typed messages that land in buffers of their receiver",
-	.size_name = "bytes",
-	.size_least = 1,
-	.size_most = 4 << 20,
-	.sizes = { 5, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20 } },
-	.unit = "GB/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 4000,
-	.bytes = 8 << 20,
-	.rounds = 31,
-	.warm = 2,
-	.open = typed_open,
-	.measure = typed_measure,
-	.limit = { memory_limit },
+static double memory_limit(struct player *p)
+{
+	return each_byte(p, words_acted(p, puts_with_request));
+}
+
+static const struct test test_typed = {
+	{ "typed", "typed messages that land in buffers of their receiver", "GB/s" },
+	{ "bytes", 1, 4 << 20, { 5, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20 } }, { 0 } },
+	.amount = { .count = 4000, .bytes = 8 << 20, .rounds = 31 },
+	.play = { .open = typed_open, .measure = typed_measure, .limit = { memory_limit } },
 	.limit_name = "memory copy: the sender knows the place, puts the data there and sends a request",
 	.note = "the receiver does not read the data",
 };
+
+const struct test *const typed_tests[] = { &test_typed, NULL };

@@ -102,29 +102,25 @@ static double trip_bare(struct player *p)
 		if (!p->rank)
 			bare_receive();
 	}
-	return (double)(clock_ns() - began) / (double)p->count;
+	return each_ns(p, clock_ns() - began);
 }
 
-#define UDP_TRIP                                                                                   \
-	.size_name = "words", .size_most = TERN_WORDS_MAX, .sizes = { 2, { 0, 4 } }, .unit = "ns", \
-	.ranks = 2, .cores = 2, .count = 500, .rounds = 31, .warm = 2, .open = udp_open_test,      \
-	.measure = words_trip_time, .limit = { trip_bare },                                        \
-	.limit_name = "a bare UDP socket there and back, both sides polling", .usable = udp_here
-
-const struct test test_udp_trip = {
-	.name = "udp-trip",
-	.purpose = "a request and its reply over UDP, without protection",
+static const struct test test_udp_trip = {
+	{ "udp-trip", "a request and its reply over UDP, without protection", "ns" },
+	{ "words", 0, TERN_WORDS_MAX, { 2, { 0, 4 } }, { 0 } },
+	.amount = { .count = 500, .rounds = 31 },
+	.play = { .open = udp_open_test, .measure = words_trip_time, .limit = { trip_bare } },
+	.limit_name = "a bare UDP socket there and back, both sides polling",
 	.bar = { { 4, "at most 1.15" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
-	UDP_TRIP,
+	.usable = udp_here,
 };
 
-const struct test test_udp_auth_trip = {
-	.name = "udp-auth-trip",
-	.purpose = "a request and its reply over UDP, authenticated",
+static const struct test test_udp_auth_trip = {
+	{ "udp-auth-trip", "a request and its reply over UDP, authenticated", "ns" },
+	.like = &test_udp_trip,
 	.bar = { { 4, "at most 1.30" } },
 	.set = { { "TERN_NET", "udp" } },
-	UDP_TRIP,
 };
 
 /* -- One way -------------------------------------------------------------------------------- */
@@ -150,24 +146,6 @@ static uint64_t bare_stream(struct player *p, uint64_t count, size_t len, unsign
 	return clock_ns() - began;
 }
 
-static double per_microsecond(uint64_t count, uint64_t ns)
-{
-	return (double)count * 1000 / (double)ns;
-}
-
-static double rate_measure(struct player *p)
-{
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
-	p->rc = words_send(p->t, 1, p->size, p->count);
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return per_microsecond(p->count, clock_ns() - began);
-}
-
 /* GB/s of messages of one word. */
 static double word_measure(struct player *p)
 {
@@ -180,45 +158,21 @@ static double word_measure(struct player *p)
 
 static double rate_bare(struct player *p)
 {
-	return per_microsecond(p->count, bare_stream(p, p->count, p->size * sizeof(uint64_t) + 2, BATCH));
+	return each_microsecond(p, bare_stream(p, p->count, p->size * sizeof(uint64_t) + 2, BATCH));
 }
 
-const struct test test_udp_rate = {
-	.name = "udp-rate",
-	.purpose = "requests one way over UDP, a handler called for each",
-	.size_name = "words",
-	.size_most = TERN_WORDS_MAX,
-	.sizes = { 2, { 1, 4 } },
-	.unit = "M/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 19200,
-	.rounds = 31,
-	.warm = 2,
-	.open = udp_open_test,
-	.measure = rate_measure,
-	.limit = { rate_bare },
+static const struct test test_udp_rate = {
+	{ "udp-rate", "requests one way over UDP, a handler called for each", "M/s" },
+	{ "words", 0, TERN_WORDS_MAX, { 2, { 1, 4 } }, { 0 } },
+	.amount = { .count = 19200, .rounds = 31 },
+	.play = { .open = udp_open_test, .measure = rate_measure, .limit = { rate_bare } },
 	.limit_name = "a bare UDP socket, one message in a datagram",
 	.bar = { { 1, "at least 3.00" } },
 	.set = { { "TERN_NET", "udp" } },
 	.usable = udp_here,
 };
 
-/* GB/s of what send() sends, from the first to the answer of the last. */
-static double bulk_with(struct player *p, int (*send)(struct player *p))
-{
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	uint64_t began = clock_ns();
-	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = send(p);
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(p->count * p->size) / (double)(clock_ns() - began);
-}
+enum { COPIED, CLAIMED }; /* ways */
 
 static int send_copied(struct player *p)
 {
@@ -231,14 +185,16 @@ static int send_claimed(struct player *p)
 	return claimed ? tern_commit(p->t, claimed, HANDLER_LAND) : -errno;
 }
 
-static double bulk_measure(struct player *p)
+static int bulk_send(struct player *p)
 {
-	return bulk_with(p, send_copied);
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = p->way == CLAIMED ? send_claimed(p) : send_copied(p);
+	return p->rc;
 }
 
-static double claim_measure(struct player *p)
+static double bulk_measure(struct player *p)
 {
-	return bulk_with(p, send_claimed);
+	return each_byte(p, words_handled(p, bulk_send));
 }
 
 /*
@@ -251,40 +207,39 @@ static double bulk_bare(struct player *p)
 	return (double)(datagrams * BULK_MOST) / (double)bare_stream(p, datagrams, BULK_MOST, WINDOW);
 }
 
-#define UDP_BULK                                                                                    \
-	.size_name = "bytes", .size_least = 1024, .size_most = TERN_PAYLOAD_MAX,                    \
-	.sizes = { 1, { TERN_PAYLOAD_MAX } }, .unit = "GB/s", .rate = true, .ranks = 2, .cores = 2, \
-	.count = 2048, .rounds = 31, .warm = 2, .open = udp_open_test, .limit = { bulk_bare },      \
-	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",            \
-	.bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },                                           \
-	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } }, .usable = udp_here
-
-const struct test test_udp_bulk = {
-	.name = "udp-bulk",
-	.purpose = "requests with payloads one way over UDP, without protection",
-	.measure = bulk_measure,
-	UDP_BULK,
+static const struct test test_udp_bulk = {
+	{ "udp-bulk", "requests with payloads one way over UDP, without protection", "GB/s" },
+	{ "bytes", 1024, TERN_PAYLOAD_MAX, { 1, { TERN_PAYLOAD_MAX } }, { 0 } },
+	.amount = { .count = 2048, .rounds = 31 },
+	.play = { .open = udp_open_test, .measure = bulk_measure, .way = COPIED, .limit = { bulk_bare } },
+	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",
+	.bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },
+	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
+	.usable = udp_here,
 };
 
-const struct test test_udp_claim = {
-	.name = "udp-claim",
-	.purpose = "the same, composed in place: as in the bare stream, no byte is written or copied",
-	.measure = claim_measure,
-	UDP_BULK,
+static const struct test test_udp_claim = {
+	{ "udp-claim", "the same, composed in place: as in the bare stream, no byte is written or copied",
+	  "GB/s" },
+	.like = &test_udp_bulk,
+	.play = { .way = CLAIMED },
 };
 
 /* -- Losses ----------------------------------------------------------------------------------- */
+
+enum { LOSING, RESTED }; /* ways */
 
 /*
  * The same with and without: both go through the wire that does wrong, which rests meanwhile. The last reply may be lost,
  * too, so rank 1 serves until rank 0 has it.
  */
-static double lossy_with(struct player *p, bool rest)
+static double lossy_measure(struct player *p)
 {
 	static uint64_t phase;
 	_Atomic uint64_t *over = &p->raw.arena->token[RANKS].head;
-	fault_rest(rest);
+	fault_rest(p->way == RESTED);
 	phase++;
+	p->way = COPIED;
 	double figure = p->size > sizeof(uint64_t) ? bulk_measure(p) : word_measure(p);
 	if (!p->rank)
 		atomic_store(over, phase);
@@ -299,37 +254,26 @@ static int lossy_open(struct player *p)
 	return udp_open_test(p);
 }
 
-static double lossy_measure(struct player *p)
-{
-	return lossy_with(p, false);
-}
-
-static double lossy_rested(struct player *p)
-{
-	return lossy_with(p, true);
-}
-
-const struct test test_udp_lossy = {
-	.name = "udp-lossy",
-	.purpose =
-		"requests one way over UDP, of one word and with payloads; 1% of packets are lost, 5% overtaken",
-	.size_name = "bytes",
-	.size_most = TERN_PAYLOAD_MAX,
-	.size_least = sizeof(uint64_t),
-	.sizes = { 2, { sizeof(uint64_t), TERN_PAYLOAD_MAX } },
-	.unit = "GB/s",
-	.rate = true,
-	.ranks = 2,
-	.cores = 2,
-	.count = 16384,
-	.bytes = 64 << 20,
-	.rounds = 31,
-	.warm = 2,
-	.open = lossy_open,
-	.measure = lossy_measure,
-	.limit = { lossy_rested },
+static const struct test test_udp_lossy = {
+	{ "udp-lossy",
+	  "requests one way over UDP, of one word and with payloads; 1% of packets are lost, 5% overtaken",
+	  "GB/s" },
+	{ "bytes", sizeof(uint64_t), TERN_PAYLOAD_MAX, { 2, { sizeof(uint64_t), TERN_PAYLOAD_MAX } }, { 0 } },
+	.amount = { .count = 16384, .bytes = 64 << 20, .rounds = 31 },
+	.play = { .open = lossy_open,
+		  .measure = lossy_measure,
+		  .limit = { lossy_measure },
+		  .limit_way = { RESTED } },
 	.limit_name = "the same without losses",
 	.bar = { { sizeof(uint64_t), "at least 0.70" }, { TERN_PAYLOAD_MAX, "at least 0.70" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_FAULT", "drop=0.01,reorder=0.05" } },
 	.usable = udp_here,
 };
+
+const struct test *const udp_tests[] = { &test_udp_trip,
+					 &test_udp_auth_trip,
+					 &test_udp_rate,
+					 &test_udp_bulk,
+					 &test_udp_claim,
+					 &test_udp_lossy,
+					 NULL };

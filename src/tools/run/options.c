@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/run/options.h"
-#include "base/nearest.h"
 
 #include <errno.h>
-#include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +9,7 @@
 #include <tern/tern.h>
 
 #include "base/setting.h"
-#include "tools/tools.h"
+#include "tools/common/option.h"
 
 static const char help[] =
 	"usage: tern run -n N [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
@@ -55,30 +52,11 @@ static const char help[] =
 	"  tern run -n 4 --survive=survivors -- sh -c 'exec ./server --port $((4000 + TERN_RANK))'\n"
 	"  tern run --hosts a:4,b:8 --env OMP_NUM_THREADS=2 ./solver\n";
 
-static const struct option long_options[] = {
-	{ "bind", required_argument, NULL, 'b' },
-	{ "tag", no_argument, NULL, 't' },
-	{ "survive", optional_argument, NULL, 's' },
-	{ "env", required_argument, NULL, 'E' },
-	{ "hosts", required_argument, NULL, 'H' },
-	{ "hostfile", required_argument, NULL, 'F' },
-	{ "ssh", required_argument, NULL, 'S' },
-	{ "agent", no_argument, NULL, 'A' },
-	{ "link", required_argument, NULL, 'L' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
+/* What the options are read into, and from. */
+struct reading {
+	struct run_options *o;
+	char **argv;
 };
-
-__attribute__((format(printf, 1, 2))) static bool refuse(const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	fputs("tern run: ", stderr);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	va_end(args);
-	return false;
-}
 
 static bool read_ranks(struct run_options *o, const char *text)
 {
@@ -86,33 +64,37 @@ static bool read_ranks(struct run_options *o, const char *text)
 	errno = 0;
 	long n = strtol(text, &end, 10);
 	if (end == text || *end || errno || n < 1 || n > TERN_RANKS_MAX)
-		return refuse(
+		return option_refuse(
+			"run",
 			"-n %s: a job has a whole number of ranks, 1 to %d, as in `tern run -n 4 ./program`",
 			text, TERN_RANKS_MAX);
 	o->ranks = (uint32_t)n;
 	return true;
 }
 
-static bool read_binding(struct run_options *o, const char *text)
+static bool read_binding(void *to, char *text)
 {
+	struct run_options *o = to;
 	if (strcmp(text, "core") == 0)
 		o->binding = BINDING_CORE;
 	else if (strcmp(text, "none") == 0)
 		o->binding = BINDING_NONE;
 	else
-		return refuse("--bind %s: ranks are bound to 'core' or to 'none'", text);
+		return option_refuse("run", "--bind %s: ranks are bound to 'core' or to 'none'", text);
 	return true;
 }
 
-static bool read_survival(struct run_options *o, const char *text)
+static bool read_survival(void *to, char *text)
 {
+	struct run_options *o = to;
 	static const char *const names[] = { "first", "survivors", "any" };
 	for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
 		if (!text || strcmp(text, names[i]) == 0) {
 			o->survive = (enum survive)(SURVIVE_FIRST + i);
 			return true;
 		}
-	return refuse("--survive=%s: the exit status is that of 'first', 'survivors' or 'any'", text);
+	return option_refuse("run", "--survive=%s: the exit status is that of 'first', 'survivors' or 'any'",
+			     text);
 }
 
 /* What the launcher itself sets, differently for each rank, is not to be had. */
@@ -126,78 +108,24 @@ static bool env_is_ours(const char *text, size_t len)
 	return false;
 }
 
-static bool read_env(struct run_options *o, const char *text)
+static bool read_env(void *to, char *text)
 {
+	struct run_options *o = to;
 	size_t len = strcspn(text, "=");
 	if (!len)
-		return refuse("--env %s: a variable has a name, as in --env OMP_NUM_THREADS=4", text);
+		return option_refuse("run", "--env %s: a variable has a name, as in --env OMP_NUM_THREADS=4",
+				     text);
 	if (env_is_ours(text, len))
-		return refuse("--env %s: tern run sets that variable itself, for each rank", text);
+		return option_refuse("run", "--env %s: tern run sets that variable itself, for each rank",
+				     text);
 	if (!text[len] && !getenv(text))
-		return refuse("--env %s: it is not set here; say --env %s=VALUE", text, text);
+		return option_refuse("run", "--env %s: it is not set here; say --env %s=VALUE", text, text);
 	const char **more = realloc(o->env, (o->env_count + 1) * sizeof *more);
 	if (!more)
-		return refuse("--env %s: no memory", text);
+		return option_refuse("run", "--env %s: no memory", text);
 	o->env = more;
 	o->env[o->env_count++] = text;
 	return true;
-}
-
-/* Open MPI's and MPICH's users write it so; to getopt it is -n with the value p. */
-static bool read_np(struct run_options *o, char **argv)
-{
-	if (!argv[optind])
-		return refuse("-np needs a value after it; `tern run --help` shows which");
-	return read_ranks(o, argv[optind++]);
-}
-
-/* Long options are misspelt; of a short one there is nothing to guess. */
-static bool unknown(const char *word)
-{
-	static const char *const names[] = { "--bind",  "--tag",      "--survive", "--env",
-					     "--hosts", "--hostfile", "--ssh",     "--help" };
-	if (strncmp(word, "--", 2) != 0)
-		return refuse("there is no option '%s'; `tern run --help` lists them. "
-			      "If it belongs to the program, the program's name comes first",
-			      word);
-	return refuse("the option '%s' cannot be used so; did you mean %s? `tern run --help` lists them",
-		      word, nearest_name(word, names, sizeof names / sizeof *names));
-}
-
-static bool read_option(struct run_options *o, int letter, const char *word, char **argv)
-{
-	switch (letter) {
-	case 'n':
-		return strcmp(word, "-np") == 0 ? read_np(o, argv) : read_ranks(o, optarg);
-	case 'b':
-		return read_binding(o, optarg);
-	case 't':
-		o->tag = true;
-		return true;
-	case 's':
-		return read_survival(o, optarg);
-	case 'E':
-		return read_env(o, optarg);
-	case 'H':
-		o->hosts = optarg;
-		return true;
-	case 'F':
-		o->hostfile = optarg;
-		return true;
-	case 'S':
-		o->shell = optarg;
-		return true;
-	case 'A':
-		o->agent = true;
-		return true;
-	case 'L':
-		o->link = atoi(optarg);
-		return true;
-	case ':':
-		return refuse("%s needs a value after it; `tern run --help` shows which", word);
-	default:
-		return unknown(word);
-	}
 }
 
 static bool check_complete(struct run_options *o)
@@ -206,33 +134,64 @@ static bool check_complete(struct run_options *o)
 		return true; /* started by another tern run, which has checked */
 	o->total = o->ranks;
 	if (o->hosts && o->hostfile)
-		return refuse("--hosts and --hostfile: the hosts are named in one of them");
+		return option_refuse("run", "--hosts and --hostfile: the hosts are named in one of them");
 	if (!o->ranks && !run_options_remote(o)) /* a list of hosts may say it */
-		return refuse("how many ranks? Say it with -n, as in `tern run -n 4 ./program`");
+		return option_refuse("run",
+				     "how many ranks? Say it with -n, as in `tern run -n 4 ./program`");
 	if (!o->program[0])
-		return refuse("which program? Name it after the options, as in `tern run -n %u ./program`",
-			      o->ranks ? o->ranks : 4);
+		return option_refuse(
+			"run", "which program? Name it after the options, as in `tern run -n %u ./program`",
+			o->ranks ? o->ranks : 4);
 	return true;
+}
+
+/* -np, as Open MPI's and MPICH's users write it, is to getopt -n with the value p, and its number comes next. */
+static bool read_n(void *to, char *text)
+{
+	const struct reading *r = to;
+	if (strcmp(text, "p") != 0 || strcmp(r->argv[optind - 1], "-np") != 0)
+		return read_ranks(r->o, text);
+	if (!r->argv[optind])
+		return option_refuse("run", "-np needs a value after it; `tern run --help` shows which");
+	return read_ranks(r->o, r->argv[optind++]);
+}
+
+/* Long options are misspelt; of a short one there is nothing to guess. */
+static bool refuse_short(const char *word)
+{
+	if (strncmp(word, "--", 2) == 0)
+		return true;
+	return option_refuse("run",
+			     "there is no option '%s'; `tern run --help` lists them. "
+			     "If it belongs to the program, the program's name comes first",
+			     word);
 }
 
 bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 {
+	struct reading reading = { o, argv };
+	char text[sizeof help + 16];
+	const struct choice choices[] = {
+		{ .name = "-n", .read = read_n, .to = &reading, .hidden = true },
+		{ .name = "--bind", .read = read_binding, .to = o },
+		{ .name = "--tag", .flag = &o->tag },
+		{ .name = "--survive", .read = read_survival, .to = o, .optional = true },
+		{ .name = "--env", .read = read_env, .to = o },
+		{ .name = "--hosts", .text = &o->hosts },
+		{ .name = "--hostfile", .text = &o->hostfile },
+		{ .name = "--ssh", .text = &o->shell },
+		{ .name = "--help" },
+		{ .name = "--agent", .flag = &o->agent, .hidden = true },
+		{ .name = "--link", .small = &o->link, .most = INT32_MAX, .hidden = true },
+		{ 0 },
+	};
+	const struct options options = {
+		.command = "run", .help = text, .choice = choices, .refuse_short = refuse_short
+	};
+	snprintf(text, sizeof text, help, TERN_RANKS_MAX);
 	*o = (struct run_options){ .shell = setting_text(SETTING_SSH) };
-	*status = 2;
-	optind = 0; /* glibc: forget whatever was parsed before */
-	for (;;) {
-		const char *word = argv[optind ? optind : 1];
-		int letter = getopt_long(argc, argv, "+:n:h", long_options, NULL);
-		if (letter == 'h') {
-			printf(help, TERN_RANKS_MAX);
-			*status = 0;
-			return false;
-		}
-		if (letter < 0)
-			break;
-		if (!read_option(o, letter, word, argv))
-			return false;
-	}
+	if (!options_read(&options, argc, argv, status))
+		return false;
 	o->program = argv + optind;
 	return check_complete(o);
 }

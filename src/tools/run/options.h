@@ -36,7 +36,7 @@ struct run_options {
 	uint8_t key[JOB_KEY];
 	int job_fd;     /* the job's memory, if it is there already; 0: it is not */
 	bool agent;     /* on another host: the rest comes through standard input */
-	int link;       /* the descriptor that leads to the launcher; 0: this is no link */
+	uint32_t link;  /* the descriptor that leads to the launcher; 0: this is no link */
 	char **program; /* with its arguments, up to a NULL; points into argv */
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `tern trace`: the files of a job's ranks, merged and shown. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "tools/common/option.h"
 #include "tools/tools.h"
 #include "tools/trace/show.h"
 
@@ -34,14 +33,6 @@ static const char help[] =
 	"  tern trace --html /tmp/t.html /tmp/t\n"
 	"  tern trace -o /tmp/t.json /tmp/t.0 /tmp/t.1\n";
 
-static const struct option long_options[] = {
-	{ "summary", no_argument, NULL, 's' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "html", required_argument, NULL, 'H' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
-};
-
 struct trace_options {
 	bool summary, json;
 	const char *out, *html;
@@ -60,45 +51,27 @@ static int complain(int status, const char *what)
 	return status;
 }
 
-static int unknown_option(const char *word)
-{
-	const char *names[] = { "--summary", "--json", "--html", "--help", "-o" };
-	fprintf(stderr,
-		"tern trace: there is no option '%s', or it lacks its value; did you mean %s? "
-		"`tern trace --help` lists them all\n",
-		word, nearest_name(word, names, sizeof names / sizeof *names));
-	return 2;
-}
-
 /* False when there is nothing left to do but to return `status`. */
-static bool options_read(struct trace_options *o, int argc, char **argv, int *status)
+static bool trace_options_read(struct trace_options *o, int argc, char **argv, int *status)
 {
-	int c;
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":o:", long_options, NULL)) != -1) {
-		switch (c) {
-		case 's':
-			o->summary = true;
-			break;
-		case 'j':
-			o->json = true;
-			break;
-		case 'o':
-			o->out = optarg;
-			break;
-		case 'H':
-			o->html = optarg;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			*status = 0;
-			return false;
-		default:
-			*status = unknown_option(argv[optind - 1]);
-			return false;
-		}
-	}
-	*status = 2;
+	const struct choice choices[] = {
+		{ .name = "--summary", .flag = &o->summary },
+		{ .name = "--json", .flag = &o->json },
+		{ .name = "--html", .text = &o->html },
+		{ .name = "--help" },
+		{ .name = "-o", .text = &o->out },
+		{ 0 },
+	};
+	const struct options options = {
+		.command = "trace",
+		.help = help,
+		.choice = choices,
+		.mixed = true,
+		.unknown = "there is no option '%s', or it lacks its value; did you mean %s? "
+			   "`tern trace --help` lists them all",
+	};
+	if (!options_read(&options, argc, argv, status))
+		return false;
 	if (optind == argc)
 		complain(2,
 			 "no file was named; TERN_TRACE=FILE tern run ... makes them, as FILE.0, FILE.1 ...");
@@ -187,7 +160,7 @@ int trace_main(int argc, char **argv)
 	struct trace_options o = { 0 };
 	struct merged m = { 0 };
 	int status;
-	if (!options_read(&o, argc, argv, &status))
+	if (!trace_options_read(&o, argc, argv, &status))
 		return status;
 	struct tracks *s = calloc(1, sizeof *s);
 	int rc = s ? 0 : error_set(-ENOMEM, "no memory");

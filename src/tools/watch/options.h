@@ -6,17 +6,19 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "tools/common/option.h"
+
 struct watch_options {
 	pid_t job; /* 0: not given */
-	bool json, once, help;
+	bool json, once;
 	double interval;
 };
 
 /*
- * Reads them; `names` are the options that the command has, up to NULL. False, after a sentence on
- * standard error that begins with `command`, if something is wrong.
+ * Reads the options, and the job behind them. False: there is nothing to do, because help was asked for or a mistake
+ * has been explained; *status is the exit status.
  */
-bool watch_options(struct watch_options *o, int argc, char **argv, const char *command,
-		   const char *const *names);
+bool watch_options_read(struct watch_options *o, const struct options *options, int argc, char **argv,
+			int *status);
 
 #endif

@@ -43,16 +43,37 @@ static void top_lines(struct top *t, const struct watch_options *o)
 	} while (!o->once && !top_over(t));
 }
 
+static bool read_interval(void *to, char *text)
+{
+	struct watch_options *o = to;
+	char *end;
+	double seconds = strtod(text, &end);
+	if (end == text || *end || !(seconds >= 0.05 && seconds <= 3600))
+		return option_refuse("top", "--interval %s: it is a number of seconds, 0.05 to 3600", text);
+	o->interval = seconds;
+	return true;
+}
+
 int top_main(int argc, char **argv)
 {
-	static const char *const names[] = { "--once", "--interval", "--json", "--help", NULL };
-	struct watch_options o;
-	if (!watch_options(&o, argc, argv, "tern top", names))
-		return 2;
-	if (o.help) {
-		fputs(help, stdout);
-		return 0;
-	}
+	struct watch_options o = { .interval = 1 };
+	int status;
+	const struct choice choices[] = {
+		{ .name = "--once", .flag = &o.once },
+		{ .name = "--interval", .read = read_interval, .to = &o },
+		{ .name = "--json", .flag = &o.json },
+		{ .name = "--help" },
+		{ 0 },
+	};
+	const struct options options = {
+		.command = "top",
+		.help = help,
+		.choice = choices,
+		.unknown = "'%s' cannot be used here; did you mean %s? `tern top --help` says more",
+		.mixed = true,
+	};
+	if (!watch_options_read(&o, &options, argc, argv, &status))
+		return status;
 	struct top *t = calloc(1, sizeof *t);
 	bool found = t && top_open(t, o.job);
 	if (found) {

@@ -399,15 +399,21 @@ bool why_explain(const struct watch *watch, bool json)
 
 int why_main(int argc, char **argv)
 {
-	static const char *const names[] = { "--json", "--help", NULL };
-	struct watch_options o;
+	struct watch_options o = { 0 };
 	struct watch w;
-	if (!watch_options(&o, argc, argv, "tern why", names))
-		return 2;
-	if (o.help) {
-		fputs(help, stdout);
-		return 0;
-	}
+	int status;
+	const struct choice choices[] = { { .name = "--json", .flag = &o.json },
+					  { .name = "--help" },
+					  { 0 } };
+	const struct options options = {
+		.command = "why",
+		.help = help,
+		.choice = choices,
+		.unknown = "'%s' cannot be used here; did you mean %s? `tern why --help` says more",
+		.mixed = true,
+	};
+	if (!watch_options_read(&o, &options, argc, argv, &status))
+		return status;
 	if (!watch_open(&w, o.job, "tern why"))
 		return 1;
 	bool explained = why_explain(&w, o.json);

@@ -135,15 +135,14 @@ static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, stru
 	static struct crew_result result; /* large */
 	enum { PARTS = LOADS * (1 + FLOW_ALSO) };
 	static perf_phase *const plays[LOADS] = { short_play, bulk_play, incast_play };
-	const struct test test = { .name = "flow",
-				   .ranks = RANKS,
-				   .warm = 1,
-				   .open = flow_open_test,
+	const struct test test = { { .name = "flow" },
+				   .amount = { .ranks = RANKS, .warm = 1 },
+				   .play.open = flow_open_test,
 				   .set = { { "TERN_NET", "udp" }, { "TERN_FLOW", strategies[strategy] } } };
 	struct part parts[PARTS] = { 0 };
 	for (unsigned i = 0; i < LOADS; i++)
 		parts[i * (1 + FLOW_ALSO)] =
-			(struct part){ plays[i], 0, i == LOAD_BULK ? count / 10 + 1 : count, FLOW_ALSO };
+			(struct part){ plays[i], 0, i == LOAD_BULK ? count / 10 + 1 : count, FLOW_ALSO, 0 };
 	memset(&result, 0, sizeof result);
 	int rc = crew_play(&test, 0, parts, PARTS, rounds, &result);
 	for (unsigned i = 0; !rc && i < LOADS; i++) {

@@ -190,9 +190,9 @@ static void json_print(const struct line *lines)
 
 int paper_main(bool json, bool plain, unsigned rounds, uint64_t count)
 {
-	static const struct test test = {
-		.name = "paper", .ranks = 2, .cores = 2, .warm = 2, .open = paper_open
-	};
+	static const struct test test = { { .name = "paper" },
+					  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
+					  .play.open = paper_open };
 	static struct crew_result result; /* large */
 	struct part parts[ROWS];
 	struct line lines[ROWS];

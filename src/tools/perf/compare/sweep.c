@@ -100,16 +100,14 @@ static int interval_run(struct sweep *s, unsigned interval)
 						 sweep_interrupt };
 	static struct crew_result result; /* large */
 	/* Without a third core the communication thread takes the computation's, and no round would count. */
-	const struct test test = { .name = "delivery",
-				   .ranks = 2,
-				   .cores = s->cores > 2 ? 2 : 0,
-				   .warm = 1,
-				   .open = sweep_open,
+	const struct test test = { { .name = "delivery" },
+				   .amount = { .ranks = 2, .cores = s->cores > 2 ? 2 : 0, .warm = 1 },
+				   .play.open = sweep_open,
 				   .set = { { "TERN_SIGNAL", "40" } } };
 	struct part parts[PARTS] = { [PART_ALONE] = { .play = sweep_alone, .count = s->ms } };
 	for (int w = 0; w < WAYS; w++)
 		parts[PART_WAYS + w * PARTS_OF_WAY] =
-			(struct part){ plays[w], sweep_interval[interval], s->ms, SWEEP_ALSO };
+			(struct part){ plays[w], sweep_interval[interval], s->ms, SWEEP_ALSO, 0 };
 	memset(&result, 0, sizeof result);
 	int rc = crew_play(&test, 0, parts, PARTS, s->rounds, &result);
 	if (rc)
