@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 
-.PHONY: all build demo test test-all test-fast test-aarch64 soak install format clean help
+.PHONY: all build demo test test-all test-fast test-aarch64 soak install figures format clean help
 .NOTPARALLEL:
 
 all: build ## build the library, the command and the examples into build/
@@ -43,6 +43,10 @@ install: build ## install into PREFIX (/usr/local), below DESTDIR if given
 	@$(CMAKE) --install build >/dev/null
 	@scripts/installed.sh build
 	@scripts/left_out.sh build "make install$(if $(filter command% environment%,$(origin PREFIX)), PREFIX=$(PREFIX))"
+
+figures: build ## measure this machine and write the figures of docs/ anew; ONLY=--exact for counts and drawings
+	@$(CMAKE) --build build -j $(JOBS) --target cost_budget_test count_test step_test switch_count_test >/dev/null
+	@scripts/figures.sh $(ONLY)
 
 format: ## lay out every C file with clang-format
 	@scripts/need.sh format
