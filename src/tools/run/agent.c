@@ -24,7 +24,7 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "boot/silence.h"
-#include "net/reach.h"
+#include "open/reach.h"
 #include "tools/run/courier.h"
 #include "tools/run/front.h"
 #include "tools/run/order.h"
