@@ -71,20 +71,26 @@ static uint32_t async_owes(const struct async *a)
 	return a->orders.used + a->writes.used;
 }
 
+static bool async_over(struct endpoint *e, void *arg)
+{
+	return !async_owes(arg) && !feed_owes(chans_of(e->t));
+}
+
+static int async_stop(struct endpoint *e, struct wait *w)
+{
+	return wait_stalled(e, w, ((const struct async *)w->arg)->moved);
+}
+
 /* What was handed over to be sent is sent, as long as those it goes to take it. */
 static void async_leave(void *state)
 {
 	struct async *a = state;
-	struct endpoint *e = a->e;
-	struct ladder l = { .bounded = true, .call = "tern_close", .lack = "what was handed over" };
-	uint64_t since = e->world->now(), moved = a->moved;
-	while ((async_owes(a) || feed_owes(chans_of(e->t))) && !rules_wait(e, "tern_close()") &&
-	       e->world->now() - since < e->grace_ns) {
-		wait_step(e, &l);
-		if (a->moved != moved)
-			since = e->world->now();
-		moved = a->moved;
-	}
+	struct wait w = { .bounded = true,
+			  .call = "tern_close",
+			  .lack = "what was handed over",
+			  .rule = "tern_close()",
+			  .stop = async_stop };
+	wait_until(a->e, async_over, a, &w);
 }
 
 static void async_report(const void *state, int fd)

@@ -65,21 +65,38 @@ unsigned queue_progress(struct async *a)
 	return a->vain == 0 || a->vain < a->works;
 }
 
+struct record_need {
+	struct pool_of *pool;
+	void *got;
+};
+
+static bool record_got(struct endpoint *e, void *arg)
+{
+	struct record_need *need = arg;
+	(void)e;
+	need->got = record_take(need->pool);
+	return need->got != NULL;
+}
+
+static int record_stop(struct endpoint *e, struct wait *w)
+{
+	const struct pool_of *p = ((const struct record_need *)w->arg)->pool;
+	if (p->made < p->most)
+		return error_set(-ENOMEM, "one more of %s of rank %u: no memory", w->call, e->t->rank);
+	if (in_handler(e) || held(e))
+		return error_set(-EAGAIN, "%u of %s of rank %u are under way: poll first", p->used, w->call,
+				 e->t->rank);
+	return 0;
+}
+
 int queue_record(struct async *a, struct pool_of *p, const char *what, void *out)
 {
-	struct ladder l = { .bounded = true, .call = what, .lack = "too many under way" };
-	void *record;
-	while (!(record = record_take(p))) {
-		if (p->made < p->most)
-			return error_set(-ENOMEM, "one more of %s of rank %u: no memory", what,
-					 a->e->t->rank);
-		if (in_handler(a->e) || held(a->e))
-			return error_set(-EAGAIN, "%u of %s of rank %u are under way: poll first", p->used,
-					 what, a->e->t->rank);
-		wait_step(a->e, &l);
-	}
-	*(void **)out = record;
-	return 0;
+	struct record_need need = { .pool = p };
+	struct wait w = { .bounded = true, .call = what, .lack = "too many under way", .stop = record_stop };
+	int rc = wait_until(a->e, record_got, &need, &w);
+	if (!rc)
+		*(void **)out = need.got;
+	return rc;
 }
 
 static int task_turn(tern *t, void *arg)

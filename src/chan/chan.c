@@ -59,15 +59,9 @@ int chan_may_wait(struct endpoint *e, const char *what)
 	return e->turn ? -EAGAIN : rules_wait(e, what);
 }
 
-int chan_wait(struct endpoint *e, struct ladder *l, const char *what)
+int chan_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg, struct wait *w)
 {
-	int rc = chan_may_wait(e, what);
-	if (rc)
-		return rc;
-	wait_step(e, l);
-	if (l->since && poll_left(e))
-		poll_lost(e); /* it may have left without a word */
-	return 0;
+	return e->turn && !over(e, arg) ? -EAGAIN : wait_until(e, over, arg, w);
 }
 
 static int chans_open(struct endpoint *e, void **state)
@@ -171,23 +165,30 @@ static unsigned chans_progress(void *state)
 	struct chans *s = state;
 	chans_part(s);
 	unsigned done = relay_progress(s) + feed_progress(s) + mirror_progress(s);
+	s->moved += done;
 	chans_work(s);
 	return done;
+}
+
+static bool chans_owe_nothing(struct endpoint *e, void *arg)
+{
+	struct chans *s = arg;
+	(void)e;
+	chans_progress(s);
+	return !relay_owes(s) && !feed_owes(s) && !s->tells;
+}
+
+static int chans_stop(struct endpoint *e, struct wait *w)
+{
+	return wait_stalled(e, w, ((const struct chans *)w->arg)->moved);
 }
 
 /* What was put arrives, though its rank leaves: a mirror has room for all of it. */
 static void chans_leave(void *state)
 {
 	struct chans *s = state;
-	struct endpoint *e = s->e;
-	struct ladder l = { .bounded = true, .call = "tern_close" };
-	relay_drain(s);
-	uint64_t since = e->world->now();
-	while ((feed_owes(s) || s->tells) && e->world->now() - since < e->grace_ns)
-		if (chans_progress(s))
-			since = e->world->now();
-		else if (chan_wait(e, &l, "tern_close()"))
-			return;
+	struct wait w = { .bounded = true, .call = "tern_close", .rule = "tern_close()", .stop = chans_stop };
+	wait_until(s->e, chans_owe_nothing, s, &w);
 }
 
 const struct layer chan_layer = { .open = chans_open,

@@ -121,6 +121,7 @@ struct chans {
 	struct opening *openings; /* calls that wait for answers, */
 	struct await *awaits;     /* and calls that wait for offers */
 	uint64_t ticket;
+	uint64_t moved;      /* grows with each progress */
 	struct offer *offer; /* TERN_CHANS_MAX, allocated with the first; the oldest comes first */
 	unsigned offers;
 	uint64_t serial;                       /* of the ring, or mirror, that was made last */
@@ -170,11 +171,11 @@ static inline size_t words_of(size_t bytes)
 struct tern_chan *chan_new(struct chans *s, uint64_t name); /* NULL with a sentence */
 void chan_free(struct tern_chan *c);
 void chans_sweep(struct chans *s); /* frees the sending ends that are closed and whose readers are done */
-struct ladder;
+struct wait;
 /* 0 where waiting is allowed; else why not. In a turn, where everything is tried again, -EAGAIN. */
 int chan_may_wait(struct endpoint *e, const char *what);
-/* One step of waiting, where that is allowed; looks for ranks that have left. */
-int chan_wait(struct endpoint *e, struct ladder *l, const char *what);
+/* wait_until(), but -EAGAIN in a turn. */
+int chan_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg, struct wait *w);
 /* 0, -ESHUTDOWN or -EOWNERDEAD, no sentence. */
 int chan_check(struct chans *s, uint32_t rank);
 void chans_work(struct chans *s); /* tells polls whether there is some */
@@ -258,7 +259,7 @@ void mirror_close(struct chans *s);
 /* A relay from what `from` offers to `n` ranks; `made` is its sending end. No sentence: for a handler. */
 int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, unsigned n,
 	       struct tern_chan **made);
-void relay_drain(struct chans *s); /* passes on what has come, as long as its readers take it */
+bool relay_owes(const struct chans *s); /* whether something has come that was not passed on */
 void relay_close(struct chans *s);
 unsigned relay_progress(struct chans *s);
 

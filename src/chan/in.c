@@ -236,21 +236,22 @@ int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
 {
 	struct tern_chan *c = i->chan;
 	struct awaited a = { c, k };
-	struct ladder l = { .bounded = !c->mirror,
-			    .over = in_come,
-			    .arg = &a,
-			    .call = "tern_chan_get",
-			    .way = "from",
-			    .whom = c->from + 1 };
+	struct wait w = { .bounded = !c->mirror,
+			  .over = in_come,
+			  .arg = &a,
+			  .call = "tern_chan_get",
+			  .way = "from",
+			  .whom = c->from + 1 };
 	int sight;
 	while ((sight = in_look(c, k, item)) == SIGHT_NOTHING) {
 		if (!c->chans->e->turn && !c->mirror)
 			in_stare(c, k);
 		if (!tern_chan_stands(k->line, k->at))
 			continue;
-		int rc = chan_wait(c->chans->e, &l, "a get from a channel without data");
+		int rc = chan_may_wait(c->chans->e, "a get from a channel without data");
 		if (rc)
 			return rc;
+		wait_step(c->chans->e, &w);
 	}
 	return in_code(c, sight, *item);
 }
@@ -446,15 +447,17 @@ static bool any_sounds(tern_in *const *ends, unsigned n)
 
 int tern_chan_wait_any(tern_in *const *ends, unsigned n, unsigned *turn)
 {
-	struct ladder l = { .bounded = !any_sounds(ends, n), .call = "tern_chan_wait_any" };
+	struct wait w = { .bounded = !any_sounds(ends, n), .call = "tern_chan_wait_any" };
 	int rc;
 	if (!n)
 		return error_set(-EINVAL, "tern_chan_wait_any() was given no ends: nothing will ever come");
 	INSIDE struct door door = door_open(chan_home(ends[0]->chan));
 	while ((rc = tern_chan_any(ends, n, turn)) == -EAGAIN) {
-		rc = chan_wait(ends[0]->chan->chans->e, &l, "tern_chan_wait_any()");
+		struct endpoint *e = ends[0]->chan->chans->e;
+		rc = chan_may_wait(e, "tern_chan_wait_any()");
 		if (rc)
 			return rc;
+		wait_step(e, &w);
 	}
 	return rc;
 }

@@ -99,11 +99,8 @@ static bool opening_over(struct endpoint *e, void *arg)
 
 static int opening_wait(struct opening *o)
 {
-	struct ladder l = { .over = opening_over, .arg = o, .call = "opening a channel" };
-	int rc = 0;
-	while (!rc && !opening_over(o->s->e, o))
-		rc = chan_wait(o->s->e, &l, "opening a channel");
-	return rc;
+	struct wait w = { .call = "opening a channel", .rule = "opening a channel" };
+	return chan_until(o->s->e, opening_over, o, &w);
 }
 
 static int ask_refused(const struct opening *o, const struct ask *a)
@@ -503,13 +500,11 @@ static void await_leave(struct await *w)
 static int offer_await(struct await *w)
 {
 	struct endpoint *e = w->s->e;
-	struct ladder l = { .over = await_over, .arg = w, .call = "tern_chan_from" };
-	int rc = 0;
+	struct wait wait = { .call = "tern_chan_from", .rule = "tern_chan_from()" };
 	w->next = w->s->awaits;
 	w->s->awaits = w;
 	await_serve(w);
-	while (!rc && !await_over(e, w))
-		rc = chan_wait(e, &l, "tern_chan_from()");
+	int rc = chan_until(e, await_over, w, &wait);
 	await_leave(w);
 	if (rc || w->over)
 		return w->over ? w->rc : rc;

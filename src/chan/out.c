@@ -197,28 +197,34 @@ static bool out_free(struct endpoint *e, void *arg)
 	return !limit || c->leaf < limit;
 }
 
+/* Never stops the wait; sends to those that are far, since a block may have filled the channel. */
+static int out_push(struct endpoint *e, struct wait *w)
+{
+	struct tern_chan *c = w->arg;
+	(void)e;
+	if (c->far)
+		feed_push(c, true);
+	return 0;
+}
+
 /* Waits until the next leaf is free; a reader that is far tells that in a message, which ends a sleep. */
 static int out_wait(struct tern_chan *c)
 {
-	struct ladder l = { .bounded = c->far < c->listeners,
-			    .over = out_free,
-			    .arg = c,
-			    .call = "tern_chan_put",
-			    .lack = "channel full",
-			    .way = c->ranks == 1 ? "to" : NULL,
-			    .whom = c->ranks == 1 ? c->rank[0] + 1 : 0 };
-	for (;;) {
-		uint64_t limit = out_limit(c);
-		if (!limit)
-			return out_gone(c);
-		if (c->leaf < limit)
-			return 0;
-		if (c->far)
-			feed_push(c, true); /* a block may have filled it */
-		int rc = chan_wait(c->chans->e, &l, "a put into a channel without room");
-		if (rc)
-			return rc;
-	}
+	struct wait w = { .bounded = c->far < c->listeners,
+			  .call = "tern_chan_put",
+			  .lack = "channel full",
+			  .way = c->ranks == 1 ? "to" : NULL,
+			  .whom = c->ranks == 1 ? c->rank[0] + 1 : 0,
+			  .rule = "a put into a channel without room",
+			  .arg = c,
+			  .stop = out_push };
+	struct endpoint *e = c->chans->e;
+	if (!out_free(e, c))
+		out_push(e, &w); /* also in a turn, where nothing waits */
+	int rc = chan_until(e, out_free, c, &w);
+	if (!rc && !out_limit(c))
+		rc = out_gone(c);
+	return rc;
 }
 
 bool out_turn(tern_out *o)

@@ -115,8 +115,7 @@ unsigned relay_progress(struct chans *s)
 	return moved;
 }
 
-/* Whether something has come that was not passed on. */
-static bool relay_owes(const struct chans *s)
+bool relay_owes(const struct chans *s)
 {
 	for (const struct relay *r = s->relays; r; r = r->next) {
 		struct cursor k = in_cursor(&r->in);
@@ -126,19 +125,6 @@ static bool relay_owes(const struct chans *s)
 			return true;
 	}
 	return false;
-}
-
-void relay_drain(struct chans *s)
-{
-	struct endpoint *e = s->e;
-	struct ladder l = { .bounded = true, .call = "tern_close" };
-	uint64_t since = e->world->now();
-	while (relay_owes(s) && e->world->now() - since < e->grace_ns) {
-		if (relay_progress(s))
-			since = e->world->now();
-		else if (chan_wait(e, &l, "tern_close()"))
-			return;
-	}
 }
 
 /* The endpoint closes: the rings, and who is told, are those of its channels. */

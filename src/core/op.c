@@ -35,20 +35,30 @@ int tern_op_test(tern *t, tern_op *op)
 	return rc ? rc : 1;
 }
 
-static bool op_over(struct endpoint *e, void *arg)
+struct ops {
+	tern_op *const *op;
+	size_t n, over; /* the index of one that is over, or n */
+};
+
+static bool ops_over(struct endpoint *e, void *arg)
 {
+	struct ops *any = arg;
 	(void)e;
-	return ((tern_op *)arg)->pending == 0;
+	for (any->over = 0; any->over < any->n; any->over++)
+		if (any->op[any->over]->pending == 0)
+			return true;
+	return false;
 }
 
 /* Of what needs a certain rank, its layer ends what that rank leaves undone; what needs anyone ends like a wait for a flag. */
-static int op_blame(struct endpoint *e, struct ladder *l, tern_op *const *op, size_t n)
+static int ops_blame(struct endpoint *e, struct wait *w)
 {
-	if (!l->since || !poll_left(e))
+	const struct ops *any = w->arg;
+	if (!w->since || !poll_left(e))
 		return 0;
-	for (size_t i = 0; i < n; i++)
-		if (op[i]->pending && layers_need_anyone(e, op[i]))
-			return wait_blame(e, l);
+	for (size_t i = 0; i < any->n; i++)
+		if (any->op[i]->pending && layers_need_anyone(e, any->op[i]))
+			return wait_blame(e, w);
 	return 0;
 }
 
@@ -58,15 +68,9 @@ int tern_op_wait(tern *t, tern_op *op)
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
-	struct endpoint *e = t->own;
-	struct ladder l = { .over = op_over, .arg = op, .call = "tern_op_wait" };
-	int rc = op->pending ? rules_wait(e, "tern_op_wait()") : 0;
-	while (!rc && op->pending) {
-		wait_step(e, &l);
-		rc = held(e) && op->pending
-			     ? rules_wait(e, "tern_op_wait()") /* a handler may have left one */
-			     : op_blame(e, &l, &op, 1);
-	}
+	struct ops one = { &op, 1, 1 };
+	struct wait w = { .call = "tern_op_wait", .rule = "tern_op_wait()", .stop = ops_blame };
+	int rc = wait_until(t->own, ops_over, &one, &w);
 	return rc ? rc : op_take_error(op);
 }
 
@@ -78,38 +82,18 @@ int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
 	return rc ? rc : waited;
 }
 
-struct ops {
-	tern_op *const *op;
-	size_t n, over; /* the index of one that is over, or n */
-};
-
-static bool any_over(struct endpoint *e, void *arg)
-{
-	struct ops *any = arg;
-	for (any->over = 0; any->over < any->n; any->over++)
-		if (op_over(e, any->op[any->over]))
-			return true;
-	return false;
-}
-
 int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 {
 	INSIDE struct door door = door_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
-	struct endpoint *e = t->own;
 	struct ops any = { ops, n, n };
-	struct ladder l = { .over = any_over, .arg = &any, .call = "tern_op_wait_any" };
-	int rc = n ? 0 : error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");
-	if (!rc && !any_over(e, &any))
-		rc = rules_wait(e, "tern_op_wait_any()");
-	while (!rc && !any_over(e, &any)) {
-		rc = wait_on(e, &l, "tern_op_wait_any()");
-		if (!rc && !any_over(e, &any))
-			rc = op_blame(e, &l, ops, n);
-	}
-	if (rc && any.over == n)
+	struct wait w = { .call = "tern_op_wait_any", .rule = "tern_op_wait_any()", .stop = ops_blame };
+	if (!n)
+		return error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");
+	int rc = wait_until(t->own, ops_over, &any, &w);
+	if (rc)
 		return rc;
 	*which = any.over;
 	return op_take_error(ops[any.over]);

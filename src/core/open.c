@@ -371,7 +371,7 @@ static bool net_settled(struct net *net, bool late)
 /* What was sent is under way until its receiver has it. A receiver that has left or died needs nothing any more. */
 static void close_settle(struct endpoint *e)
 {
-	struct ladder l = { .bounded = true, .call = "tern_close" };
+	struct wait l = { .bounded = true, .call = "tern_close" };
 	uint64_t began = e->world->now(), patience = close_patience(e), waited = 0;
 	for (unsigned i = 0; i < e->nets; i++)
 		while (!net_settled(e->net[i], waited > e->grace_ns) && !held(e) && waited < patience) {

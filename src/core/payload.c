@@ -28,12 +28,12 @@ static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t 
 static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 {
 	struct net *net = e->site.peer[dst].net;
-	struct ladder l = { .bounded = true,
-			    .what = WAIT_BLOCK,
-			    .call = "a payload",
-			    .way = "to",
-			    .whom = dst + 1,
-			    .lack = "no free block" };
+	struct wait l = { .bounded = true,
+			  .what = WAIT_BLOCK,
+			  .call = "a payload",
+			  .way = "to",
+			  .whom = dst + 1,
+			  .lack = "no free block" };
 	struct stall stall = { 0 };
 	int rc;
 	while ((rc = net->ops->take(net, out)) == -EAGAIN) {

@@ -42,12 +42,12 @@ int send_reachable(struct endpoint *e, uint32_t dst)
 int send_room(struct endpoint *e, uint32_t dst)
 {
 	struct tern_lane *lane = &e->t->lane[dst];
-	struct ladder l = { .bounded = true,
-			    .what = WAIT_ROOM,
-			    .call = "a request",
-			    .way = "to",
-			    .whom = dst + 1,
-			    .lack = "ring full" };
+	struct wait l = { .bounded = true,
+			  .what = WAIT_ROOM,
+			  .call = "a request",
+			  .way = "to",
+			  .whom = dst + 1,
+			  .lack = "ring full" };
 	struct stall stall = { 0 };
 	for (;;) {
 		int rc = send_reachable(e, dst); /* each time: the peer may have left meanwhile */

@@ -13,7 +13,7 @@ enum {
 	NAMED = 8 /* ranks, before they are counted only */
 };
 
-void stuck_call(const struct ladder *l, char *text, size_t room)
+void stuck_call(const struct wait *l, char *text, size_t room)
 {
 	char id[24] = "", whom[32] = "";
 	if (l->has_id)
@@ -61,7 +61,7 @@ static void absent_text(const struct endpoint *e, const char *call, char *text, 
 		snprintf(text + used, room - used, " and %u others", count - NAMED);
 }
 
-void stuck_report(struct endpoint *e, const struct ladder *l, uint64_t ns)
+void stuck_report(struct endpoint *e, const struct wait *l, uint64_t ns)
 {
 	char call[PULSE_TEXT], absent[160] = "";
 	stuck_call(l, call, sizeof call);

@@ -6,10 +6,10 @@
 #include "core/wait.h"
 
 /* "tern_recv 0x7 from rank 2": the call, and the rank if one is meant. */
-void stuck_call(const struct ladder *l, char *text, size_t room);
+void stuck_call(const struct wait *l, char *text, size_t room);
 
 /* Writes to standard error in which call the rank waits, for whom, and what its layers have under way. */
-void stuck_report(struct endpoint *e, const struct ladder *l, uint64_t ns);
+void stuck_report(struct endpoint *e, const struct wait *l, uint64_t ns);
 
 #endif
 

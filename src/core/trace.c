@@ -152,7 +152,7 @@ static void wait_close(struct trace *r)
 	w->begun = false;
 }
 
-static void wait_open(struct trace *r, struct ladder *l)
+static void wait_open(struct trace *r, struct wait *l)
 {
 	struct open_wait *w = &r->wait[r->depth];
 	if (w->begun && l->begun)
@@ -164,7 +164,7 @@ static void wait_open(struct trace *r, struct ladder *l)
 	trace_mark(r, r->world->now(), RECORD_WAIT, 0, w->what);
 }
 
-void trace_step(struct endpoint *e, struct ladder *l)
+void trace_step(struct endpoint *e, struct wait *l)
 {
 	struct trace *r = e->trace;
 	if (r->depth < DEPTH_MOST && !r->barrier)

@@ -18,7 +18,7 @@
 #include "core/endpoint.h"
 #include "core/record.h"
 
-struct ladder;
+struct wait;
 
 /* Before handlers are registered. 0, with or without a trace; else why the file cannot be written. */
 int trace_open(struct endpoint *e);
@@ -37,10 +37,10 @@ void trace_drained(struct endpoint *e); /* a batch of messages is over */
 void trace_barrier(struct endpoint *e, enum record_kind kind);
 
 /*
- * Around each step of a wait. A wait begins with its ladder's first step, and is over
+ * Around each step of a wait. A wait begins with its first step, and is over
  * when its last step was: that is known as soon as anything else is recorded.
  */
-void trace_step(struct endpoint *e, struct ladder *l);
+void trace_step(struct endpoint *e, struct wait *l);
 void trace_stepped(struct endpoint *e);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "core/agent.h"
 #include "core/layer.h"
+#include "core/send.h"
 #include "core/share.h"
 #include "core/stats.h"
 #include "core/stuck.h"
@@ -127,16 +128,16 @@ static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 /* -- The rungs ------------------------------------------------------------------------------- */
 
 /* In words, for whoever looks at the job from outside. */
-static void wait_show(struct endpoint *e, const struct ladder *l, bool asleep)
+static void wait_show(struct endpoint *e, const struct wait *w, bool asleep)
 {
 	char text[PULSE_TEXT];
-	stuck_call(l, text, sizeof text);
-	pulse_wait(e->pulse, text, l->whom, l->since, asleep);
+	stuck_call(w, text, sizeof text);
+	pulse_wait(e->pulse, text, w->whom, w->since, asleep);
 }
 
-static void wait_nap(struct endpoint *e, const struct ladder *l, uint64_t ns)
+static void wait_nap(struct endpoint *e, const struct wait *w, uint64_t ns)
 {
-	wait_show(e, l, false);
+	wait_show(e, w, false);
 	pulse_add(e, PULSE_NAPS, 1);
 	if (e->shared)
 		share_breathe(e, ns);
@@ -145,21 +146,21 @@ static void wait_nap(struct endpoint *e, const struct ladder *l, uint64_t ns)
 }
 
 /* Of whoever would sleep with this kernel thread. */
-static bool wait_over(struct endpoint *e, const struct ladder *l)
+static bool wait_over(struct endpoint *e, const struct wait *w)
 {
-	return (l->over && l->over(e, l->arg)) || (wait_turns && wait_turns->over());
+	return (w->over && w->over(e, w->arg)) || (wait_turns && wait_turns->over());
 }
 
 /* True if it slept: everything was armed, nothing had arrived and the wait was not over. */
-static bool wait_sleep(struct endpoint *e, struct ladder *l)
+static bool wait_sleep(struct endpoint *e, struct wait *w)
 {
 	struct sleep s = { .says = BELL_ASLEEP };
 	if (e->trace)
 		trace_flush(e); /* there is time, and the rank may be killed in its sleep */
 	bool quiet = arm(e, &s) && attach_each(e, arm_sibling, &s) == 0 && s.bells;
-	if (quiet && !wait_over(e, l)) {
+	if (quiet && !wait_over(e, w)) {
 		uint64_t began = e->world->now();
-		wait_show(e, l, true);
+		wait_show(e, w, true);
 		agent_doze(e);
 		e->world->sleep(&s, SLEEP_NS);
 		agent_rouse(e);
@@ -175,10 +176,10 @@ static bool wait_sleep(struct endpoint *e, struct ladder *l)
  * Looks at the circle's headers and nothing else, a few times: calling the poll for
  * each look would cost a twentieth of a round trip. True if something is there.
  */
-static struct tern_inlet *wait_look(struct endpoint *e, struct ladder *l)
+static struct tern_inlet *wait_look(struct endpoint *e, struct wait *w)
 {
 	int most = wait_turns ? 1 : LOOKS; /* others may have something to do meanwhile */
-	for (int i = 0; i < most && l->looks < e->spin && !e->work; i++, l->looks++) {
+	for (int i = 0; i < most && w->looks < e->spin && !e->work; i++, w->looks++) {
 		struct tern_inlet *in = circle_find(&e->site, e->t->peek);
 		if (in)
 			return in;
@@ -188,37 +189,36 @@ static struct tern_inlet *wait_look(struct endpoint *e, struct ladder *l)
 }
 
 /* Once in a wait: says what is under way, when it has taken as long as the user wants to bear. */
-static void wait_report(struct endpoint *e, struct ladder *l, uint64_t now)
+static void wait_report(struct endpoint *e, struct wait *w, uint64_t now)
 {
-	if (!e->stuck_ns || l->told || now - l->since < e->stuck_ns)
+	if (!e->stuck_ns || w->told || now - w->since < e->stuck_ns)
 		return;
-	l->told = true;
-	stuck_report(e, l, now - l->since);
+	w->told = true;
+	stuck_report(e, w, now - w->since);
 }
 
-static void wait_idle(struct endpoint *e, struct ladder *l)
+static void wait_idle(struct endpoint *e, struct wait *w)
 {
-	const struct world *w = e->world;
-	if (l->looks++ < e->spin) /* counts here too: what is there may be waiting for room for its reply */
+	if (w->looks++ < e->spin) /* counts here too: what is there may be waiting for room for its reply */
 		return;
-	uint64_t now = w->now();
-	if (!l->since) {
-		l->since = now;
+	uint64_t now = e->world->now();
+	if (!w->since) {
+		w->since = now;
 		pulse_add(e, PULSE_WAITS, 1);
 	}
-	wait_report(e, l, now);
+	wait_report(e, w, now);
 	if (poll_left(e))
 		poll_lost(e); /* a rank that never talked with us leaves without ringing */
-	if (now - l->since < YIELD_NS) {
+	if (now - w->since < YIELD_NS) {
 		pulse_add(e, PULSE_YIELDS, 1);
-		w->yield();
+		e->world->yield();
 		return;
 	}
-	if (now - l->since < NAPS_NS)
-		wait_nap(e, l, NAP_NS);
-	else if (l->bounded || e->shared || /* what is shared another thread may answer */
-		 (wait_turns && wait_turns->bounded()) || !wait_sleep(e, l))
-		wait_nap(e, l, LONG_NAP_NS);
+	if (now - w->since < NAPS_NS)
+		wait_nap(e, w, NAP_NS);
+	else if (w->bounded || e->shared || /* what is shared another thread may answer */
+		 (wait_turns && wait_turns->bounded()) || !wait_sleep(e, w))
+		wait_nap(e, w, LONG_NAP_NS);
 	pulse_go(e->pulse); /* after each step: only this call knows when the wait is over */
 }
 
@@ -237,18 +237,18 @@ static uint32_t linger_of(const struct endpoint *e, const struct tern_inlet *in,
 	return handled < STREAM ? 1 : LINGER;
 }
 
-static void wait_linger(struct ladder *l)
+static void wait_linger(struct wait *w)
 {
-	for (; l->linger; l->linger--)
+	for (; w->linger; w->linger--)
 		cpu_relax();
 }
 
-static unsigned wait_serve(struct endpoint *e, struct ladder *l)
+static unsigned wait_serve(struct endpoint *e, struct wait *w)
 {
-	wait_linger(l);
+	wait_linger(w);
 	if (TERN_UNLIKELY(e->shared))
 		share_breathe(e, 0);
-	struct tern_inlet *there = wait_look(e, l);
+	struct tern_inlet *there = wait_look(e, w);
 	unsigned handled = 0;
 	if (there) {                    /* one inlet, and what is waited for is looked at again */
 		e->site.idle = e->spin; /* where it is 0, whoever we wait for may need this core */
@@ -256,41 +256,67 @@ static unsigned wait_serve(struct endpoint *e, struct ladder *l)
 		e->site.idle = false;
 		if (e->work)
 			handled += layers_progress(e);
-	} else if (l->since || e->work || e->deferred_count) {
+	} else if (w->since || e->work || e->deferred_count) {
 		handled = poll_once(e, KINDS_BOTH);
 	}
 	/* Also when something lies here that waits for room for its reply: a sibling may have to make it. */
-	if (!handled || ++l->busy % SIBLINGS_EVERY == 0)
+	if (!handled || ++w->busy % SIBLINGS_EVERY == 0)
 		handled += attach_each(e, serve_sibling, NULL);
 	if (!handled)
 		return 0;
-	l->linger = linger_of(e, there, handled);
-	l->looks = 0;
-	l->since = 0;
-	l->quiet = 0;
+	w->linger = linger_of(e, there, handled);
+	w->looks = 0;
+	w->since = 0;
+	w->quiet = 0;
 	return handled;
 }
 
-void wait_step(struct endpoint *e, struct ladder *l)
+void wait_step(struct endpoint *e, struct wait *w)
 {
 	if (TERN_UNLIKELY(e->trace))
-		trace_step(e, l);
-	unsigned handled = wait_serve(e, l);
+		trace_step(e, w);
+	unsigned handled = wait_serve(e, w);
 	wait_wanted(e);
 	/* In a layer's turn nobody else may run: the layer is in the middle of something. */
 	const struct turns *turns = e->inner ? NULL : wait_turns;
-	if (!handled && (!turns || turns->idle(l)))
-		wait_idle(e, l);
+	if (!handled && (!turns || turns->idle(w)))
+		wait_idle(e, w);
 	if (TERN_UNLIKELY(e->trace))
 		trace_stepped(e);
 	if (TERN_UNLIKELY(turns != NULL) && !held(e))
-		turns->pass(e, l, handled);
+		turns->pass(e, w, handled);
 }
 
-int wait_on(struct endpoint *e, struct ladder *l, const char *what)
+int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg, struct wait *w)
 {
-	wait_step(e, l);
-	return held(e) ? rules_wait(e, what) : 0;
+	w->over = over;
+	w->arg = arg;
+	while (!over(e, arg)) {
+		int rc = w->rule ? rules_wait(e, w->rule) : 0;
+		if (!rc && w->stop)
+			rc = w->stop(e, w);
+		if (rc)
+			return rc;
+		wait_step(e, w);
+	}
+	return 0;
+}
+
+int wait_unreachable(struct endpoint *e, struct wait *w)
+{
+	if (poll_left(e))
+		poll_lost(e); /* it may have left without a word, having never heard our knock */
+	return send_reachable(e, w->whom - 1);
+}
+
+int wait_stalled(struct endpoint *e, struct wait *w, uint64_t moved)
+{
+	uint64_t now = e->world->now();
+	if (!w->moved_at || moved != w->moved) {
+		w->moved_at = now;
+		w->moved = moved;
+	}
+	return now - w->moved_at > e->grace_ns ? -ETIMEDOUT : 0;
 }
 
 /*
@@ -314,22 +340,22 @@ static int wait_missing(struct endpoint *e)
 	return missing;
 }
 
-int wait_blame(struct endpoint *e, struct ladder *l)
+int wait_blame(struct endpoint *e, struct wait *w)
 {
-	if (!l->since || !poll_left(e))
+	if (!w->since || !poll_left(e))
 		return 0;
 	poll_lost(e);
 	int missing = wait_missing(e);
 	if (missing < 0) {
-		l->quiet = 0; /* whoever dies next can be forgiven in time, too */
+		w->quiet = 0; /* whoever dies next can be forgiven in time, too */
 		return 0;
 	}
 	uint64_t now = e->world->now();
-	if (!l->quiet || l->served != e->served) { /* another thread's wait may have served some */
-		l->quiet = now;
-		l->served = e->served;
+	if (!w->quiet || w->served != e->served) { /* another thread's wait may have served some */
+		w->quiet = now;
+		w->served = e->served;
 	}
-	if (now - l->quiet < e->grace_ns)
+	if (now - w->quiet < e->grace_ns)
 		return 0;
 	struct peer *p = &e->site.peer[missing];
 	return p->net->ops->check(p->net, (uint32_t)missing);
@@ -352,13 +378,10 @@ int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	struct flag f = { value, n };
-	struct ladder l = { .what = WAIT_FLAG, .over = flag_reached, .arg = &f, .call = "tern_wait" };
-	int rc = rules_wait(e, "tern_wait()");
-	while (!rc && !flag_reached(e, &f)) {
-		wait_step(e, &l);
-		rc = held(e) ? rules_wait(e, "tern_wait()")
-			     : wait_blame(e, &l); /* a handler may have left a hold */
-	}
+	struct wait w = { .what = WAIT_FLAG, .call = "tern_wait", .rule = "tern_wait()", .stop = wait_blame };
+	int rc = rules_wait(e, w.rule);
+	if (!rc)
+		rc = wait_until(e, flag_reached, &f, &w);
 	if (rc)
 		return rc;
 	/* Not locked: handlers that signal run on this thread. */
@@ -418,31 +441,31 @@ static int barrier_missing(struct endpoint *e, const uint64_t *ticket)
  */
 static void barrier_settle(struct endpoint *e)
 {
-	struct ladder l = { .bounded = true, .call = "tern_barrier" };
+	struct wait w = { .bounded = true, .call = "tern_barrier" };
 	poll_mark(e);
 	for (int i = 0; i < SETTLE_MOST && poll_is_due(e);)
 		if (!poll_due(e)) {
-			wait_step(e, &l);
+			wait_step(e, &w);
 			i++;
 		}
+}
+
+static int barrier_stop(struct endpoint *e, struct wait *w)
+{
+	int rc = w->since ? barrier_missing(e, w->arg) : 0;
+	/* Whoever passed and left raised the generation first. */
+	return rc && !barrier_passed(e, w->arg) ? rc : 0;
 }
 
 static int barrier_pass(struct endpoint *e)
 {
 	struct net *net = barrier_net(e);
 	uint64_t ticket = net->ops->arrive(net);
-	struct ladder l = { .over = barrier_passed, .arg = &ticket, .call = "tern_barrier" };
-	while (!barrier_passed(e, &ticket)) {
-		wait_step(e, &l);
-		if (!l.since || barrier_passed(e, &ticket))
-			continue;
-		int rc = barrier_missing(e, &ticket);
-		if (rc &&
-		    !barrier_passed(e, &ticket)) /* whoever passed and left raised the generation first */
-			return rc;
-	}
-	barrier_settle(e);
-	return 0;
+	struct wait w = { .call = "tern_barrier", .stop = barrier_stop };
+	int rc = wait_until(e, barrier_passed, &ticket, &w);
+	if (!rc)
+		barrier_settle(e);
+	return rc;
 }
 
 /* Between two looks at it: not as other waits do, because nobody else may have a turn meanwhile. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Waiting without burning the machine: look, then yield the core, then nap, then
- * sleep until a bell rings. The first rungs answer in nanoseconds, the last costs
- * nothing; how long one stands on each grows with how long one has waited.
+ * Waiting without burning the machine. A wait looks, then yields the core, then naps, then
+ * sleeps until a bell rings: looking answers in nanoseconds, and sleeping costs nothing. The
+ * longer a wait has lasted, the longer its next rest.
  */
 #ifndef TERN_CORE_WAIT_H
 #define TERN_CORE_WAIT_H
@@ -10,26 +10,38 @@
 #include "core/door.h"
 #include "core/record.h"
 
-struct ladder {
-	bool bounded; /* what is waited for rings no bell: naps, but no sleep */
-	bool begun;   /* as far as a trace knows */
-	enum wait_what what;
-	uint32_t busy;   /* steps that handled something */
-	uint32_t linger; /* pauses before the next look */
-	uint32_t looks;
-	uint64_t since;  /* when the looking ended; 0 before */
-	bool told;       /* that it takes long */
-	uint64_t quiet;  /* when something last arrived, as far as we know; 0 before that is asked */
-	uint64_t served; /* messages, as of then */
-	bool passed;     /* the core, to another light thread, at least once */
-	bool (*over)(struct endpoint *e, void *arg); /* asked once more before a sleep */
+/* One wait: what it is for, what ends it, and how far its backoff is. */
+struct wait {
+	/*
+	 * The condition, set by wait_until(). A wait that may sleep calls it again before the sleep,
+	 * also for other light threads: unless the wait is bounded, it has no effects.
+	 */
+	bool (*over)(struct endpoint *e, void *arg);
 	void *arg;
+	bool bounded; /* no bell rings for what is waited for: nap, but do not sleep */
 
-	/* What it is for, as in "tern_recv 0x7 from rank 2" and "a request to rank 3: ring full". */
+	/* Why the wait may fail, asked before each step; both may be NULL. */
+	const char *rule; /* the call, as rules_wait() names it when it may not wait (any more) */
+	int (*stop)(struct endpoint *e, struct wait *w); /* nonzero: the code that ends the wait */
+
+	/* In words, as in "tern_recv 0x7 from rank 2" and "a request to rank 3: ring full". */
 	const char *call, *way, *lack; /* way: "from", "to", or NULL if no rank is meant */
 	uint32_t whom;                 /* a rank plus 1; 0: any, or not known */
 	bool has_id;
 	uint64_t id;
+	enum wait_what what; /* for a trace */
+
+	/* The backoff. */
+	bool begun;      /* as far as a trace knows */
+	bool told;       /* that it takes long */
+	bool passed;     /* the core, to another light thread, at least once */
+	uint32_t busy;   /* steps that handled something */
+	uint32_t linger; /* pauses before the next look */
+	uint32_t looks;
+	uint64_t since;           /* when the looking ended; 0 before */
+	uint64_t quiet;           /* when something last arrived, as far as we know; 0 before that is asked */
+	uint64_t served;          /* messages, as of then */
+	uint64_t moved_at, moved; /* of wait_stalled(): when the count last changed, and the count */
 };
 
 /*
@@ -39,13 +51,13 @@ struct ladder {
  */
 struct turns {
 	/* Whether there is time to yield, nap or sleep: nobody has found anything to do in a whole round. */
-	bool (*idle)(struct ladder *l);
+	bool (*idle)(struct wait *w);
 	/* Another thread waits for what rings no bell. */
 	bool (*bounded)(void);
 	/* Another thread's wait is over. */
 	bool (*over)(void);
-	/* `l` is what the caller waits for, NULL if it does not; `handled` is what its step has done. */
-	void (*pass)(struct endpoint *e, struct ladder *l, unsigned handled);
+	/* `w` is what the caller waits for, NULL if it does not; `handled` is what its step has done. */
+	void (*pass)(struct endpoint *e, struct wait *w, unsigned handled);
 };
 
 /* Of this kernel thread; NULL while there is nobody to give the core to. */
@@ -54,14 +66,14 @@ extern _Thread_local const struct turns *wait_turns __attribute__((tls_model("in
 /* Calls what the endpoint's own kernel thread was wanted for, if it was. */
 void wait_wanted(struct endpoint *e);
 
-/* Serves what has arrived here and at the thread's other endpoints; if nothing has, waits a little. */
-void wait_step(struct endpoint *e, struct ladder *l);
-
 /*
- * The same in a call of the program's: -EDEADLK when a handler or a deferred function has left a hold, under which
- * nothing would ever come.
+ * Waits until `over(e, arg)` and returns 0; or the code of `w->rule` or `w->stop`. The condition
+ * is asked first, so a wait that is over never fails.
  */
-int wait_on(struct endpoint *e, struct ladder *l, const char *what);
+int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg, struct wait *w);
+
+/* One step: serves what has arrived here and at the thread's other endpoints, or rests a little. */
+void wait_step(struct endpoint *e, struct wait *w);
 
 /*
  * A barrier in which no handler runs, and nothing that could call one. It needs no other rank to handle anything: ranks
@@ -69,7 +81,16 @@ int wait_on(struct endpoint *e, struct ladder *l, const char *what);
  */
 int wait_silent_barrier(struct endpoint *e);
 
-/* -EOWNERDEAD, or -ESHUTDOWN, when a rank has left, is not forgiven, and nothing came for the grace time. */
-int wait_blame(struct endpoint *e, struct ladder *l);
+/*
+ * Reasons to stop. This one: -EOWNERDEAD, or -ESHUTDOWN, when a rank has left, is not forgiven, and nothing came for
+ * the grace time.
+ */
+int wait_blame(struct endpoint *e, struct wait *w);
+
+/* For waits that need the rank `whom`: why it cannot be reached any more. */
+int wait_unreachable(struct endpoint *e, struct wait *w);
+
+/* -ETIMEDOUT when the count `moved` has not changed for the grace time. */
+int wait_stalled(struct endpoint *e, struct wait *w, uint64_t moved);
 
 #endif

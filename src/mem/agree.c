@@ -66,12 +66,10 @@ static int agree_by_messages(struct mem *m, uint64_t mine, bool *same)
 	struct agreement *a = agreement_of(m);
 	if (!a)
 		return error_set(-ENOMEM, "a collective call at rank %u: no memory", m->rank);
-	struct ladder l = { .over = agree_heard, .arg = a, .call = "a collective call" };
+	struct wait w = { .call = "a collective call", .stop = wait_blame };
 	int rc = agree_tell(m, a, mine);
-	while (!rc && !agree_heard(m->e, a)) {
-		wait_step(m->e, &l);
-		rc = wait_blame(m->e, &l);
-	}
+	if (!rc)
+		rc = wait_until(m->e, agree_heard, a, &w);
 	if (rc)
 		return rc;
 	*same = !a->of[a->round % AGREE_ROUNDS].differ;

@@ -240,10 +240,10 @@ int tern_quiet(tern *t)
 {
 	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
-	struct ladder l = { .over = quiet_over, .arg = m, .call = "tern_quiet" };
+	struct wait w = { .call = "tern_quiet" };
 	int rc = quiet_over(t->own, m) ? rules_forked(t->own) : rules_wait(t->own, "tern_quiet()");
-	while (!rc && !quiet_over(t->own, m))
-		wait_step(m->e, &l);
+	if (!rc)
+		rc = wait_until(t->own, quiet_over, m, &w);
 	atomic_thread_fence(memory_order_seq_cst);
 	return rc;
 }

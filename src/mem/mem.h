@@ -59,8 +59,6 @@ static inline unsigned amo_code(enum amo_type type, unsigned what)
 	return (unsigned)type << 8 | (what < 0xff ? what : 0xff);
 }
 
-struct ladder;
-
 /*
  * Heap memory through which bytes go that no process can move in one step. Two ranks work
  * at once, the one at a bounce that the other has left.

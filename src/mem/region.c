@@ -121,25 +121,22 @@ static bool region_idle(struct endpoint *e, void *arg)
 	return atomic_load(&((struct job_region *)arg)->users) == 0;
 }
 
+static int region_stop(struct endpoint *e, struct wait *w)
+{
+	const struct job_region *g = w->arg;
+	if (!poll_left(e))
+		w->moved_at = 0;
+	return wait_stalled(e, w, atomic_load(&g->users));
+}
+
 /*
  * Until nobody is in a transfer with the region. A rank that died in one never leaves it; so
  * when a rank has left and nothing changes for the grace time, that is whom we wait for.
  */
 static void region_wait(struct mem *m, struct job_region *g)
 {
-	struct ladder l = { .bounded = true, .over = region_idle, .arg = g, .call = "tern_unregister" };
-	uint32_t users = atomic_load(&g->users);
-	uint64_t since = m->e->world->now();
-	while (!region_idle(m->e, g)) {
-		wait_step(m->e, &l);
-		uint64_t now = m->e->world->now();
-		if (atomic_load(&g->users) != users || !poll_left(m->e)) {
-			users = atomic_load(&g->users);
-			since = now;
-		} else if (now - since > m->e->grace_ns) {
-			return;
-		}
-	}
+	struct wait w = { .bounded = true, .call = "tern_unregister", .stop = region_stop };
+	wait_until(m->e, region_idle, g, &w);
 }
 
 int tern_unregister(tern *t, tern_addr a)

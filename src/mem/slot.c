@@ -31,21 +31,42 @@ struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part)
 	return NULL;
 }
 
+struct slot_need {
+	struct mem *m;
+	uint32_t rank;
+	struct slot *got;
+};
+
+static bool slot_got(struct endpoint *e, void *arg)
+{
+	struct slot_need *need = arg;
+	(void)e;
+	need->got = slot_take(need->m, need->rank, SLOTS_QUICK);
+	return need->got != NULL;
+}
+
+static int slot_stop(struct endpoint *e, struct wait *w)
+{
+	(void)w;
+	if (!held(e))
+		return 0;
+	return error_set(-EAGAIN, "%d operations wait for answers, and under a hold none comes",
+			 SLOTS_OF_PART);
+}
+
 int slot_wait(struct mem *m, uint32_t rank, struct slot **out)
 {
-	struct ladder l = { .bounded = true,
-			    .call = "an operation",
-			    .way = "to",
-			    .whom = rank + 1,
-			    .lack = "too many unanswered" };
+	struct slot_need need = { .m = m, .rank = rank };
+	struct wait w = { .bounded = true,
+			  .call = "an operation",
+			  .way = "to",
+			  .whom = rank + 1,
+			  .lack = "too many unanswered",
+			  .stop = slot_stop };
 	int rc = rules_program(m->e, "an operation that sends a request");
-	while (!rc && !(*out = slot_take(m, rank, SLOTS_QUICK))) {
-		if (held(m->e))
-			return error_set(-EAGAIN,
-					 "%d operations wait for answers, and under a hold none comes",
-					 SLOTS_OF_PART);
-		wait_step(m->e, &l);
-	}
+	if (!rc)
+		rc = wait_until(m->e, slot_got, &need, &w);
+	*out = need.got;
 	return rc;
 }
 

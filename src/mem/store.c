@@ -50,12 +50,10 @@ int tern_store_sync(tern *t, uint64_t bytes)
 	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
 	struct stored s = { stored_at(m, m->rank), bytes };
-	struct ladder l = { .over = stored_enough, .arg = &s, .call = "tern_store_sync" };
+	struct wait w = { .call = "tern_store_sync", .stop = wait_blame };
 	int rc = rules_wait(t->own, "tern_store_sync()"); /* cost: protection control */
-	while (!rc && !stored_enough(t->own, &s)) {
-		wait_step(t->own, &l);
-		rc = wait_blame(t->own, &l);
-	}
+	if (!rc)
+		rc = wait_until(t->own, stored_enough, &s, &w);
 	if (!rc)
 		atomic_fetch_sub(s.count, bytes);
 	return rc;

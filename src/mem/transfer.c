@@ -223,21 +223,34 @@ void transfers_free(struct transfers *ts)
 		memory_free(ts->batch[--ts->batches]);
 }
 
+static bool transfer_is_free(struct endpoint *e, void *arg)
+{
+	(void)e;
+	return ((struct mem *)arg)->transfers.free != NULL;
+}
+
+static int transfer_stop(struct endpoint *e, struct wait *w)
+{
+	const struct mem *m = w->arg;
+	if (!in_handler(e) && !held(e) && !m->transfers.moving) /* or in a turn, which must end first */
+		return 0;
+	return error_set(-EAGAIN, "%d transfers are under way already", TERN_OPS_MAX);
+}
+
 /* A free transfer; when all are under way, helps them along until one is. */
 static int transfer_new(struct mem *m, struct transfer **out)
 {
 	struct transfers *ts = &m->transfers;
-	struct ladder l = { .bounded = true, .call = "a transfer", .lack = "too many under way" };
-	if (!ts->free && ts->batches < TRANSFER_BATCHES) {
-		int rc = transfers_make(ts);
-		if (rc)
-			return rc;
-	}
-	while (!ts->free) {
-		if (in_handler(m->e) || held(m->e) || ts->moving) /* or in a turn, which must end first */
-			return error_set(-EAGAIN, "%d transfers are under way already", TERN_OPS_MAX);
-		wait_step(m->e, &l);
-	}
+	struct wait w = {
+		.bounded = true, .call = "a transfer", .lack = "too many under way", .stop = transfer_stop
+	};
+	int rc = 0;
+	if (!ts->free && ts->batches < TRANSFER_BATCHES)
+		rc = transfers_make(ts);
+	if (!rc)
+		rc = wait_until(m->e, transfer_is_free, m, &w);
+	if (rc)
+		return rc;
 	*out = ts->free;
 	ts->free = (*out)->next;
 	return 0;

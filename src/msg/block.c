@@ -53,19 +53,28 @@ void block_agreed(struct msg *m, uint32_t from, tern_id id, int error)
 		a->answer = error;
 }
 
+static bool block_answered(struct endpoint *e, void *ask)
+{
+	(void)e;
+	return ((struct block_ask *)ask)->answer <= 0;
+}
+
+static int block_stop(struct endpoint *e, struct wait *w)
+{
+	return msg_lost_error(msg_of(e->t), w->whom - 1);
+}
+
 /* Until the rank has answered, or left. */
 static int block_await(struct msg *m, struct block_ask *a)
 {
-	struct ladder l = {
-		.call = "tern_ask_block", .way = "from", .whom = a->rank + 1, .has_id = true, .id = a->id
-	};
-	int rc = 0;
-	while (a->answer > 0 && !rc) {
-		rc = wait_on(m->e, &l, "tern_ask_block()");
-		if (a->answer > 0 && !rc)
-			rc = msg_lost_error(m, a->rank);
-	}
-	return a->answer > 0 ? rc : 0;
+	struct wait w = { .call = "tern_ask_block",
+			  .way = "from",
+			  .whom = a->rank + 1,
+			  .has_id = true,
+			  .id = a->id,
+			  .rule = "tern_ask_block()",
+			  .stop = block_stop };
+	return wait_until(m->e, block_answered, a, &w);
 }
 
 /* Asks, and waits. It is in the list before: sending may poll, and the answer come while it does. */

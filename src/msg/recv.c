@@ -228,24 +228,43 @@ static int recv_say(struct msg *m, uint32_t src, int error)
 	return error;
 }
 
+static bool recv_ended(struct endpoint *e, void *op)
+{
+	(void)e;
+	return ((tern_op *)op)->pending == 0;
+}
+
+/* Why nothing will come: a handler has left a hold, or a rank has left. */
+static int recv_hopeless(struct endpoint *e, struct wait *w)
+{
+	return held(e) ? rules_wait(e, "tern_recv()") : wait_blame(e, w);
+}
+
+/* A receive whose data flow goes on: their sender is alive, or ends it. */
+static int recv_stop(struct endpoint *e, struct wait *w)
+{
+	if (!recv_hopeless(e, w) || tern_cancel(e->t, w->arg))
+		return 0;
+	return recv_hopeless(e, w); /* the sentence, again */
+}
+
 int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_envelope *env)
 {
 	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	tern_op own = TERN_OP;
-	struct ladder l = { .call = "tern_recv", .way = "from", .whom = src + 1, .has_id = true, .id = id };
+	struct wait wait = { .call = "tern_recv",
+			     .way = "from",
+			     .whom = src + 1,
+			     .has_id = true,
+			     .id = id,
+			     .stop = recv_stop };
 	struct wish w = { src, id, TERN_ID, TERN_UPTO, layout_block(data, cap), env, &own };
 	int rc = held(m->e) ? rules_wait(m->e, "tern_recv()") : 0;
 	if (!rc)
 		rc = recv_begin(m, &w);
-	while (!rc && own.pending) {
-		rc = wait_on(m->e, &l, "tern_recv()");
-		if (rc && own.pending && !tern_cancel(t, &own))
-			return rules_wait(m->e, "tern_recv()"); /* the sentence, again */
-		rc = own.pending ? wait_blame(m->e, &l) : 0;
-		if (rc) /* if data flow, their sender is alive, or ends it; else the sentence is said again */
-			rc = tern_cancel(t, &own) ? 0 : wait_blame(m->e, &l);
-	}
+	if (!rc)
+		rc = wait_until(m->e, recv_ended, &own, &wait);
 	return rc ? rc : recv_say(m, src, own.error);
 }
 
@@ -283,6 +302,20 @@ static int recv_unknown(uint32_t src, tern_id id)
 			 (unsigned long long)id, src, src == TERN_ANY ? " (any)" : "");
 }
 
+struct awaited_recv {
+	struct msg *m;
+	struct receiving *r;
+	uint32_t name;
+};
+
+/* It is also over when another thread has cleared it. */
+static bool recv_complete(struct endpoint *e, void *arg)
+{
+	const struct awaited_recv *a = arg;
+	(void)e;
+	return !record_named(&a->m->recvs, a->name) || a->r->state == TERN_COMPLETE;
+}
+
 int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 {
 	INSIDE struct door door = door_open(t);
@@ -290,19 +323,19 @@ int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 	if (forked)
 		return forked;
 	struct msg *m = msg_of(t);
-	struct ladder l = {
-		.call = "tern_recv_wait", .way = "from", .whom = src + 1, .has_id = true, .id = id
-	};
 	struct receiving *r = recv_oldest(m, src, id);
 	if (!r)
 		return recv_unknown(src, id);
-	uint32_t name = record_name(r);
-	int rc = r->state == TERN_COMPLETE ? 0 : rules_wait(m->e, "tern_recv_wait()");
-	while (!rc && record_named(&m->recvs, name) && r->state != TERN_COMPLETE) {
-		rc = wait_on(m->e, &l, "tern_recv_wait()");
-		rc = rc ? rc : wait_blame(m->e, &l);
-	}
-	return rc || !record_named(&m->recvs, name) ? rc : r->error;
+	struct awaited_recv a = { m, r, record_name(r) };
+	struct wait w = { .call = "tern_recv_wait",
+			  .way = "from",
+			  .whom = src + 1,
+			  .has_id = true,
+			  .id = id,
+			  .rule = "tern_recv_wait()",
+			  .stop = wait_blame };
+	int rc = wait_until(m->e, recv_complete, &a, &w);
+	return rc || !record_named(&m->recvs, a.name) ? rc : r->error;
 }
 
 int tern_recv_clear(tern *t, uint32_t src, tern_id id)
@@ -380,22 +413,43 @@ int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *e
 	return a != NULL;
 }
 
+struct probe {
+	struct msg *m;
+	uint32_t src;
+	tern_id id, mask;
+};
+
+static bool probe_found(struct endpoint *e, void *arg)
+{
+	const struct probe *p = arg;
+	(void)e;
+	return arrival_find(p->m, p->src, p->id, p->mask) != NULL;
+}
+
+static int probe_stop(struct endpoint *e, struct wait *w)
+{
+	const struct probe *p = w->arg;
+	int rc = wait_blame(e, w);
+	return rc || p->src == TERN_ANY ? rc : msg_lost_error(p->m, p->src);
+}
+
 int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
 {
 	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
-	struct ladder l = {
-		.call = "tern_probe_wait", .way = "from", .whom = src + 1, .has_id = true, .id = id
-	};
+	struct probe p = { m, src, id, mask };
+	struct wait w = { .call = "tern_probe_wait",
+			  .way = "from",
+			  .whom = src + 1,
+			  .has_id = true,
+			  .id = id,
+			  .rule = "tern_probe_wait()",
+			  .stop = probe_stop };
 	int rc = rules_wait(m->e, "tern_probe_wait()");
 	if (!rc)
 		rc = probe_check(m, src);
-	while (!rc && !arrival_find(m, src, id, mask)) {
-		rc = wait_on(m->e, &l, "tern_probe_wait()");
-		rc = rc ? rc : wait_blame(m->e, &l);
-		if (!rc && src != TERN_ANY && !arrival_find(m, src, id, mask))
-			rc = msg_lost_error(m, src);
-	}
+	if (!rc)
+		rc = wait_until(m->e, probe_found, &p, &w);
 	return rc ? rc : tern_probe(t, src, id, mask, env);
 }
 

@@ -35,6 +35,20 @@ static int send_unknown(uint32_t dst, tern_id id)
 			 (unsigned long long)id, dst);
 }
 
+struct awaited_send {
+	struct msg *m;
+	struct sending *s;
+	uint32_t name;
+};
+
+/* It is also over when another thread has cleared it. */
+static bool send_complete(struct endpoint *e, void *arg)
+{
+	const struct awaited_send *a = arg;
+	(void)e;
+	return !record_named(&a->m->sends, a->name) || a->s->state == TERN_COMPLETE;
+}
+
 int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 {
 	INSIDE struct door door = door_open(t);
@@ -42,17 +56,18 @@ int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 	if (forked)
 		return forked;
 	struct msg *m = msg_of(t);
-	struct ladder l = {
-		.call = "tern_send_wait", .way = "to", .whom = dst + 1, .has_id = true, .id = id
-	};
 	struct sending *s = send_listed(m, dst, id);
 	if (!s)
 		return send_unknown(dst, id);
-	uint32_t name = record_name(s);
-	int rc = s->state == TERN_COMPLETE ? 0 : rules_wait(m->e, "tern_send_wait()");
-	while (!rc && record_named(&m->sends, name) && s->state != TERN_COMPLETE)
-		rc = wait_on(m->e, &l, "tern_send_wait()");
-	return rc || !record_named(&m->sends, name) ? rc : s->error;
+	struct awaited_send a = { m, s, record_name(s) };
+	struct wait w = { .call = "tern_send_wait",
+			  .way = "to",
+			  .whom = dst + 1,
+			  .has_id = true,
+			  .id = id,
+			  .rule = "tern_send_wait()" };
+	int rc = wait_until(m->e, send_complete, &a, &w);
+	return rc || !record_named(&m->sends, a.name) ? rc : s->error;
 }
 
 int tern_send_clear(tern *t, uint32_t dst, tern_id id)
@@ -73,14 +88,21 @@ int tern_send_clear(tern *t, uint32_t dst, tern_id id)
 	return error;
 }
 
+static bool cancel_answered(struct endpoint *e, void *outcome)
+{
+	(void)e;
+	return *(int *)outcome <= 0;
+}
+
 /* Asks the receiver to forget a send that it knows of, and waits for what it says. */
 static int send_ask_back(struct msg *m, struct sending *s)
 {
-	struct ladder l = { .call = "tern_send_cancel",
-			    .way = "to",
-			    .whom = s->node.rank + 1,
-			    .has_id = true,
-			    .id = s->node.id };
+	struct wait w = { .call = "tern_send_cancel",
+			  .way = "to",
+			  .whom = s->node.rank + 1,
+			  .has_id = true,
+			  .id = s->node.id,
+			  .rule = "taking back a send" };
 	uint64_t words[] = { record_name(s), s->node.id };
 	int outcome = 1;
 	if (s->asked)
@@ -89,8 +111,8 @@ static int send_ask_back(struct msg *m, struct sending *s)
 				 (unsigned long long)s->node.id, s->node.rank);
 	s->asked = &outcome;
 	int rc = layer_request(m->e, s->node.rank, MSG_CANCEL, NULL, 0, 2, words);
-	while (!rc && outcome > 0)
-		rc = wait_on(m->e, &l, "taking back a send");
+	if (!rc)
+		rc = wait_until(m->e, cancel_answered, &outcome, &w);
 	if (outcome <= 0)
 		return outcome;
 	s->asked = NULL; /* given up: it is still there, since nobody has answered */

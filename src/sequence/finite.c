@@ -201,25 +201,24 @@ static void on_missing(tern *t, const tern_msg *m)
 		out->missing[i] = tern_msg_arg(m, 3 + i);
 }
 
-static struct ladder shipment_ladder(const struct shipment *s, const char *lack)
+/* Waits for as long as the receiver can still answer. */
+static int shipment_wait(const struct shipment *s, bool (*over)(struct endpoint *e, void *arg), void *arg,
+			 const char *lack)
 {
-	return (struct ladder){
-		.bounded = true, .call = "tern_sequence_send", .way = "to", .whom = s->dst + 1, .lack = lack
-	};
+	struct wait w = { .bounded = true,
+			  .call = "tern_sequence_send",
+			  .way = "to",
+			  .whom = s->dst + 1,
+			  .lack = lack,
+			  .rule = "tern_sequence_send()",
+			  .stop = wait_unreachable };
+	return wait_until(s->q->e, over, arg, &w);
 }
 
-/* Serves for a moment; whether the receiver can still answer. */
-static int shipment_step(const struct shipment *s, struct ladder *l)
+static bool shipment_answered(struct endpoint *e, void *out)
 {
-	struct endpoint *e = s->q->e;
-	if (poll_left(e))
-		poll_lost(e);
-	int rc = send_reachable(e, s->dst);
-	if (!rc)
-		rc = rules_wait(e, "tern_sequence_send()");
-	if (!rc)
-		wait_step(e, l);
-	return rc;
+	(void)e;
+	return ((struct outbound *)out)->answered;
 }
 
 /* cost: base control */
@@ -230,32 +229,41 @@ int shipment_ask(const struct shipment *s, unsigned handler)
 	return layer_words(s->q->e, s->dst, handler, s->out->number, s->id, s->len, 0, 0, 0);
 }
 
-/* Asks until there is an answer. */
+struct question {
+	const struct shipment *s;
+	unsigned handler;
+	struct patience patience;
+	int rc;
+};
+
+/* Asks again and again, and is over when there is an answer. */
+static bool question_over(struct endpoint *e, void *arg)
+{
+	struct question *q = arg;
+	if (!q->s->out->answered && patience_over(e, &q->patience))
+		q->rc = shipment_ask(q->s, q->handler);
+	return q->rc || q->s->out->answered;
+}
+
 static int question(const struct shipment *s, unsigned handler)
 {
-	struct ladder l = shipment_ladder(s, "no answer");
-	struct patience p = { 0 };
-	int rc = 0;
+	struct question q = { .s = s, .handler = handler };
 	s->out->answered = false;
-	while (!rc && !s->out->answered) {
-		if (patience_over(s->q->e, &p))
-			rc = shipment_ask(s, handler);
-		if (!rc && !s->out->answered)
-			rc = shipment_step(s, &l);
-	}
+	int rc = shipment_wait(s, question_over, &q, "no answer");
+	rc = rc ? rc : q.rc;
 	return rc ? rc : s->out->verdict;
+}
+
+static bool pause_over(struct endpoint *e, void *until)
+{
+	return e->world->now() >= *(uint64_t *)until;
 }
 
 /* After a refusal. */
 static int pause_for(const struct shipment *s, unsigned tries)
 {
-	struct ladder l = shipment_ladder(s, "the receiver accepts nothing");
-	struct endpoint *e = s->q->e;
-	uint64_t until = e->world->now() + (UINT64_C(20000) << (tries < 8 ? tries : 8));
-	int rc = 0;
-	while (!rc && e->world->now() < until)
-		rc = shipment_step(s, &l);
-	return rc;
+	uint64_t until = s->q->e->world->now() + (UINT64_C(20000) << (tries < 8 ? tries : 8));
+	return shipment_wait(s, pause_over, &until, "the receiver accepts nothing");
 }
 
 static int nobody(const struct shipment *s)
@@ -318,12 +326,11 @@ int shipment_piece(const struct shipment *s, size_t at)
 /* The head and the data behind it; the verdict comes the other way meanwhile. */
 static int plain_try(const struct shipment *s)
 {
-	struct ladder l = shipment_ladder(s, "no verdict");
 	int rc = shipment_ask(s, SEQUENCE_HEAD);
 	for (size_t at = 0; !rc && at < s->len && !(s->out->answered && s->out->verdict); at += PACKET)
 		rc = shipment_piece(s, at);
-	while (!rc && !s->out->answered)
-		rc = shipment_step(s, &l);
+	if (!rc)
+		rc = shipment_wait(s, shipment_answered, s->out, "no verdict");
 	return rc ? rc : s->out->verdict;
 }
 
@@ -339,19 +346,22 @@ static int send_plain(const struct shipment *s)
 	return rc == -ENXIO ? nobody(s) : rc;
 }
 
+static bool shipment_may_begin(struct endpoint *e, void *out)
+{
+	(void)e;
+	return !((struct outbound *)out)->busy;
+}
+
 /* One at a time to each rank, also of light threads. */
 static int shipment_begin(struct shipment *s)
 {
-	struct ladder l = shipment_ladder(s, "another sequence is under way");
 	struct sequence *q = s->q;
 	if (!q->out)
 		q->out = memory_new(q->e->t->size, sizeof *q->out);
 	if (!q->out)
 		return error_set(-ENOMEM, "sending a sequence to rank %u: no memory", s->dst);
 	s->out = &q->out[s->dst];
-	int rc = 0;
-	while (!rc && s->out->busy)
-		rc = shipment_step(s, &l);
+	int rc = shipment_wait(s, shipment_may_begin, s->out, "another sequence is under way");
 	if (rc)
 		return rc;
 	s->out->busy = true;

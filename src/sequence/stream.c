@@ -201,27 +201,31 @@ unsigned stream_progress(struct sequence *q)
 	return sent;
 }
 
+struct stream_room {
+	const struct tern_stream *s;
+	uint64_t most;
+};
+
+static bool stream_has_room(struct endpoint *e, void *arg)
+{
+	const struct stream_room *r = arg;
+	(void)e;
+	return r->s->next - r->s->acked <= r->most;
+}
+
 /* Until at most `most` are under way. */
 /* cost: fault status */
 static int stream_wait(struct tern_stream *s, uint64_t most)
 {
-	struct endpoint *e = s->q->e;
-	struct ladder l = { .bounded = true,
-			    .call = "tern_stream_put",
-			    .way = "to",
-			    .whom = s->dst + 1,
-			    .lack = "no acknowledgement" };
-	int rc = 0;
-	while (!rc && s->next - s->acked > most) {
-		if (poll_left(e))
-			poll_lost(e);
-		rc = send_reachable(e, s->dst);
-		if (!rc)
-			rc = rules_wait(e, "a stream that has to wait");
-		if (!rc && s->next - s->acked > most)
-			wait_step(e, &l);
-	}
-	return rc;
+	struct stream_room room = { s, most };
+	struct wait w = { .bounded = true,
+			  .call = "tern_stream_put",
+			  .way = "to",
+			  .whom = s->dst + 1,
+			  .lack = "no acknowledgement",
+			  .rule = "a stream that has to wait",
+			  .stop = wait_unreachable };
+	return wait_until(s->q->e, stream_has_room, &room, &w);
 }
 
 static int plain_put(struct tern_stream *s, unsigned n, const uint64_t *words)

@@ -15,7 +15,7 @@ static _Thread_local struct rota {
 	struct context *before; /* who ran before the current one, until that has noticed */
 	unsigned live;          /* contexts in the circle */
 	unsigned quiet;         /* turns in a row that found nothing to do */
-	uint32_t looks;         /* how far down the ladder they are, all of them together */
+	uint32_t looks;         /* how far their backoff is, of all of them together */
 	uint64_t since;
 	volatile bool between; /* two contexts: a signal that comes now must not switch */
 	struct spawn *homes;   /* endpoints with threads that run, or want to */
@@ -281,7 +281,7 @@ static void homes_admit(void)
 }
 
 /* What the caller's step tells about how idle all of them are. */
-static void rota_note(struct ladder *l, unsigned handled)
+static void rota_note(struct wait *l, unsigned handled)
 {
 	if (handled || !l || !l->passed) {
 		rota_stir();
@@ -294,7 +294,7 @@ static void rota_note(struct ladder *l, unsigned handled)
 	}
 }
 
-void context_pass(struct endpoint *e, struct ladder *l, unsigned handled)
+void context_pass(struct endpoint *e, struct wait *l, unsigned handled)
 {
 	struct context *c = rota.current;
 	uint32_t doors;
@@ -306,10 +306,10 @@ void context_pass(struct endpoint *e, struct ladder *l, unsigned handled)
 		l->passed = true;
 	if (c->next == c || !door_pass(e, &doors))
 		return;
-	c->ladder = l;
+	c->wait = l;
 	c->waits_in = e;
 	context_switch(c->next);
-	c->ladder = NULL;
+	c->wait = NULL;
 	door_return(e, doors);
 	rota.between = false;
 	if (l) {
@@ -318,7 +318,7 @@ void context_pass(struct endpoint *e, struct ladder *l, unsigned handled)
 	}
 }
 
-static bool turns_idle(struct ladder *l)
+static bool turns_idle(struct wait *l)
 {
 	if (rota.homes && rota.live == 1)
 		return false; /* there is one to be admitted */
@@ -333,7 +333,7 @@ static bool turns_idle(struct ladder *l)
 static bool turns_bounded(void)
 {
 	for (struct context *c = rota.current->next; c != rota.current; c = c->next)
-		if (!c->ladder || c->ladder->bounded)
+		if (!c->wait || c->wait->bounded)
 			return true;
 	return false;
 }
@@ -341,7 +341,7 @@ static bool turns_bounded(void)
 static bool turns_over(void)
 {
 	for (struct context *c = rota.current->next; c != rota.current; c = c->next)
-		if (!c->ladder || (c->ladder->over && c->ladder->over(c->waits_in, c->ladder->arg)))
+		if (!c->wait || (c->wait->over && c->wait->over(c->waits_in, c->wait->arg)))
 			return true;
 	return false;
 }

@@ -8,7 +8,7 @@
  * of its wait (core/wait.h), and looks again at what it waits for when it is its turn. Nobody keeps lists of who
  * waits for what: a round costs a look for each context, of which there are few.
  *
- * When a whole round has found nothing to do, the one whose turn it is goes down the ladder of waiting: it
+ * When a whole round has found nothing to do, the one whose turn it is backs off: it
  * yields, naps, sleeps, for all of them. What they wait for then changes only by messages that this kernel
  * thread handles, or is `bounded`, or is asked about before a sleep (over), so nothing is missed.
  *
@@ -24,7 +24,7 @@
 struct context {
 	struct machine machine;
 	struct context *next, *prev; /* of the rota */
-	struct ladder *ladder;       /* what it waits for; NULL: it could go on */
+	struct wait *wait;           /* what it waits for; NULL: it could go on */
 	struct endpoint *waits_in;
 	struct spawn *home; /* NULL: the program itself */
 	struct creation creation;
@@ -44,7 +44,7 @@ bool context_is_between(void);
 void context_wanted(struct spawn *s);
 
 /* Gives the core to the next of the rota; as struct turns has it. */
-void context_pass(struct endpoint *e, struct ladder *l, unsigned handled);
+void context_pass(struct endpoint *e, struct wait *l, unsigned handled);
 
 /* All contexts of an endpoint; they are parked. */
 void context_free(struct spawn *s);

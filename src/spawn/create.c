@@ -193,20 +193,20 @@ static bool wanted_over(struct endpoint *e, void *arg)
 	return tickets_left(w->s, w->tickets);
 }
 
+static int tickets_stop(struct endpoint *e, struct wait *wait)
+{
+	const struct wanted *w = wait->arg;
+	if (!in_handler(e) && !held(e))
+		return 0;
+	return error_set(-EAGAIN, "rank %u has created %u threads that have not ended, of %d at most",
+			 e->t->rank, w->s->under_way, TERN_SPAWNS_MAX);
+}
+
 static int tickets_wait(struct spawn *s, uint32_t n)
 {
 	struct wanted w = { s, n };
-	struct ladder l = {
-		.over = wanted_over, .arg = &w, .call = "tern_spawn", .lack = "too many threads"
-	};
-	while (!tickets_left(s, n)) {
-		if (in_handler(s->e) || held(s->e))
-			return error_set(-EAGAIN,
-					 "rank %u has created %u threads that have not ended, of %d at most",
-					 s->e->t->rank, s->under_way, TERN_SPAWNS_MAX);
-		wait_step(s->e, &l);
-	}
-	return 0;
+	struct wait wait = { .call = "tern_spawn", .lack = "too many threads", .stop = tickets_stop };
+	return wait_until(s->e, wanted_over, &w, &wait);
 }
 
 static int create_check(struct spawn *s, unsigned id, unsigned n)
@@ -382,15 +382,11 @@ int tern_join(tern *t, tern_thread *thread, uint64_t *result)
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
-	struct ladder l = { .over = thread_over,
-			    .arg = thread,
-			    .call = "tern_join",
-			    .way = "a thread at",
-			    .whom = thread->rank + 1 };
-	int rc = thread->pending ? rules_wait(t->own, "tern_join()") : 0;
-	while (!rc && thread->pending)
-		rc = wait_on(t->own, &l, "tern_join()");
-	if (thread->pending)
+	struct wait w = {
+		.call = "tern_join", .way = "a thread at", .whom = thread->rank + 1, .rule = "tern_join()"
+	};
+	int rc = wait_until(t->own, thread_over, thread, &w);
+	if (rc)
 		return rc;
 	if (thread->rc)
 		return error_set(thread->rc, "a thread at rank %u has not ended as it should: %s",

@@ -65,14 +65,11 @@ static void lock_leave(tern_mutex *m, const struct tern_turn *turn)
 static int lock_wait(tern *t, tern_mutex *m)
 {
 	struct tern_turn turn = { .mutex = m, .who = lock_self(t) };
-	struct ladder l = { .over = lock_has, .arg = &turn, .call = "tern_lock" };
-	int rc = 0;
+	struct wait w = { .call = "tern_lock", .rule = "tern_lock()" };
 	lock_queue(m, &turn);
-	while (!rc && m->holder != turn.who)
-		rc = wait_on(t->own, &l, "tern_lock()");
-	if (m->holder == turn.who)
-		return 0;
-	lock_leave(m, &turn);
+	int rc = wait_until(t->own, lock_has, &turn, &w);
+	if (rc)
+		lock_leave(m, &turn);
 	return rc;
 }
 

@@ -90,6 +90,12 @@ static bool spawn_idle(struct endpoint *e, void *arg)
 	return !s->busy && !s->inbox_count && !s->listed;
 }
 
+static int spawn_stop(struct endpoint *e, struct wait *w)
+{
+	const struct spawn *s = w->arg;
+	return wait_stalled(e, w, s->started - e->threads); /* threads that have ended */
+}
+
 /*
  * Lets the threads that others have created here come to their end, for as long as any of them does; one that
  * waits for what does not come keeps the endpoint open.
@@ -99,22 +105,12 @@ static int spawn_closing(void *state)
 	struct spawn *s = state;
 	struct endpoint *e = s->e;
 	struct context *self = context_self();
-	struct ladder l = {
-		.over = spawn_idle, .arg = s, .call = "tern_close", .lack = "threads have not ended"
-	};
+	struct wait w = { .call = "tern_close", .lack = "threads have not ended", .stop = spawn_stop };
 	if (self && self->home == s && self->number)
 		return error_set(-EPERM,
 				 "tern_close() was called by a thread of rank %u, which runs in its endpoint",
 				 e->t->rank);
-	uint64_t began = e->world->now(), ended = s->started - s->e->threads;
-	while (!spawn_idle(e, s) && e->world->now() - began < e->grace_ns) {
-		wait_step(e, &l);
-		if (s->started - s->e->threads != ended) {
-			ended = s->started - s->e->threads;
-			began = e->world->now();
-		}
-	}
-	s->leaving = spawn_idle(e, s);
+	s->leaving = wait_until(e, spawn_idle, s, &w) == 0;
 	if (s->leaving)
 		return 0;
 	return error_set(

@@ -69,14 +69,10 @@ static int receive_look(struct endpoint *e, struct receiving *r)
 
 static int receive_wait(struct endpoint *e, struct receiving *r)
 {
-	struct ladder l = { .over = receiving_over, .arg = r, .call = "tern_bufreceive" };
-	int rc = receiving_over(e, r) ? 0 : rules_wait(e, "a waiting tern_bufreceive()");
-	while (!rc && !receiving_over(e, r)) {
-		wait_step(e, &l);
-		rc = held(e) ? rules_wait(e, "a waiting tern_bufreceive()")
-			     : wait_blame(e, &l); /* a handler may have left a hold */
-	}
-	return receiving_over(e, r) ? 0 : rc;
+	struct wait w = { .call = "tern_bufreceive",
+			  .rule = "a waiting tern_bufreceive()",
+			  .stop = wait_blame };
+	return wait_until(e, receiving_over, r, &w);
 }
 
 static int receive(struct endpoint *e, struct receiving *r, unsigned flags)

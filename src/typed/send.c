@@ -196,30 +196,56 @@ static int send_not_now(const struct sending *s)
 			 s->why);
 }
 
+struct accept {
+	struct typed *y;
+	struct sending *s;
+	int rc; /* of the last try */
+};
+
+static bool accept_over(struct endpoint *e, void *arg)
+{
+	struct accept *a = arg;
+	(void)e;
+	a->rc = send_try(a->y, a->s);
+	return a->rc != -EAGAIN;
+}
+
+/* It may have left without a word, having never heard our knock: the next try tells. */
+static int accept_stop(struct endpoint *e, struct wait *w)
+{
+	(void)w;
+	if (poll_left(e))
+		poll_lost(e);
+	return 0;
+}
+
 /* Buffers are freed without a bell, so the wait for one naps. */
+static int send_wait(struct endpoint *e, struct accept *a)
+{
+	struct wait w = { .bounded = true,
+			  .call = "tern_bufsend",
+			  .way = "to",
+			  .whom = a->s->rank + 1,
+			  .lack = "no free buffer",
+			  .rule = "a tern_bufsend() that has to wait",
+			  .stop = accept_stop };
+	int rc = wait_until(e, accept_over, a, &w);
+	return rc ? rc : a->rc;
+}
+
 static int send_accept(struct typed *y, struct sending *s)
 {
 	struct endpoint *e = y->e;
-	struct ladder l = { .bounded = true,
-			    .call = "tern_bufsend",
-			    .way = "to",
-			    .whom = s->rank + 1,
-			    .lack = "no free buffer" };
-	int rc = send_try(y, s);
-	if (rc == -EAGAIN && !s->waits && !held(e)) {
+	struct accept a = { y, s, send_try(y, s) };
+	if (a.rc != -EAGAIN)
+		return a.rc;
+	if (s->waits)
+		return send_wait(e, &a);
+	if (!held(e)) {
 		poll_once(e, KINDS_BOTH);
-		rc = send_try(y, s);
+		a.rc = send_try(y, s);
 	}
-	while (rc == -EAGAIN && s->waits) {
-		rc = rules_wait(e, "a tern_bufsend() that has to wait");
-		if (rc)
-			return rc;
-		if (poll_left(e))
-			poll_lost(e); /* it may have left without a word, having never heard our knock */
-		wait_step(e, &l);
-		rc = send_try(y, s);
-	}
-	return rc == -EAGAIN ? send_not_now(s) : rc;
+	return a.rc == -EAGAIN ? send_not_now(s) : a.rc;
 }
 
 /* A handler has left a hold, and a far receiver's answers are not heard. */
@@ -239,7 +265,7 @@ static int send_leave(struct outgoing *o)
  */
 static int send_complete(struct typed *y, const struct sending *s)
 {
-	struct ladder l = { .bounded = true, .call = "tern_bufsend" };
+	struct wait l = { .bounded = true, .call = "tern_bufsend" };
 	struct outgoing *o = s->outgoing;
 	while (o->state != OUTGOING_OVER) {
 		if (poll_left(y->e))
