@@ -42,7 +42,10 @@ static inline bool chan_settled(tern *t)
 	for (unsigned i = 0; i < e->nets; i++)
 		if (e->net[i]->ops->settled && !e->net[i]->ops->settled(e->net[i], false))
 			return false;
-	return !feed_owes(s) && !s->tells && !s->parts;
+	for (uint32_t r = 0; r < t->size; r++)
+		if (e->site.peer[r].draining)
+			return false;
+	return !feed_owes(s) && !s->tells;
 }
 
 static inline void chan_holds(uint32_t held[LOCAL_MOST], bool take)

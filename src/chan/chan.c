@@ -103,67 +103,29 @@ static void chans_close(void *state)
 
 /* -- Ranks that have left ------------------------------------------------------------------ */
 
-/*
- * What a rank has put into memory that both map is there when it has left. What it has sent may
- * still be on its way from the network to a handler, so it is looked for before the rank is lost.
- */
 static void chans_lost(void *state, uint32_t rank)
 {
 	struct chans *s = state;
 	for (struct tern_chan *c = s->first; c; c = c->next) {
-		if (!c->sends && c->feeder == rank) {
-			c->lost |= !c->mirror;
-			c->parting = PARTING_LOOKS;
-		}
-		for (unsigned i = 0; i < c->listeners; i++) {
-			struct listener *l = &c->listener[i];
-			l->lost |= l->rank == rank && !l->far;
-			l->parting = l->rank == rank ? PARTING_LOOKS : l->parting;
-		}
+		c->lost |= !c->sends && c->feeder == rank;
+		for (unsigned i = 0; i < c->listeners; i++)
+			c->listener[i].lost |= c->listener[i].rank == rank;
 		unsigned cut = c->sends && !c->closed ? open_behind(c, rank) : 0;
 		c->cut += cut;
 		c->cut_by = cut ? rank : c->cut_by;
 	}
-	s->parts = true;
-	chans_work(s);
-}
-
-/* One look more; true while it is parting. */
-static bool part(struct chans *s, uint32_t rank, uint8_t *parting, bool *lost)
-{
-	struct peer *p = &s->e->site.peer[rank];
-	if (*lost || !*parting)
-		return false;
-	if (p->requests.base && inlet_has(&p->requests))
-		circle_add(&s->e->site, &p->requests); /* it may have died before it knocked */
-	else
-		*lost = --*parting == 0;
-	return !*lost;
-}
-
-static void chans_part(struct chans *s)
-{
-	bool parts = false;
-	for (struct tern_chan *c = s->first; c && s->parts; c = c->next) {
-		if (!c->sends)
-			parts |= part(s, c->feeder, &c->parting, &c->lost);
-		for (unsigned i = 0; i < c->listeners; i++)
-			parts |= part(s, c->listener[i].rank, &c->listener[i].parting, &c->listener[i].lost);
-	}
-	s->parts = parts;
 }
 
 /* -- Turns ------------------------------------------------------------------------------------ */
 
 void chans_work(struct chans *s)
 {
-	layer_work(s->e, LAYER_CHAN, s->relays || s->owes || s->tells || s->parts);
+	layer_work(s->e, LAYER_CHAN, s->relays || s->owes || s->tells);
 }
 
 static unsigned chans_progress(void *state)
 {
 	struct chans *s = state;
-	chans_part(s);
 	unsigned done = relay_progress(s) + feed_progress(s) + mirror_progress(s);
 	s->moved += done;
 	chans_work(s);

@@ -33,7 +33,6 @@ struct cursor {
 struct listener {
 	uint32_t rank;
 	bool lost;
-	uint8_t parting; /* it has left, and is lost after so many more looks at what it sent */
 	bool far;        /* it reads a mirror, and the rest is what feed.c knows of that: */
 	bool ended;      /* the mirror was told how the ring ended */
 	uint64_t mirror; /* its number; 0: not known yet */
@@ -85,7 +84,6 @@ struct tern_chan {
 	uint32_t from;                        /* who opened the other end */
 	uint32_t feeder;                      /* who fills the ring: that rank, or a relay */
 	bool lost;                            /* the feeder has left or died */
-	uint8_t parting;                      /* as a listener's */
 	struct mirror *mirror;                /* the ring is one; NULL: it is the feeder's own */
 };
 
@@ -128,7 +126,6 @@ struct chans {
 	struct mirror *mirror[MIRROR_BUCKETS]; /* by number */
 	bool owes;                             /* an end does */
 	bool tells;                            /* a mirror has something to tell */
-	bool parts;                            /* somebody is parting */
 	bool closing;                          /* nothing is told any more */
 	struct proc proc[TERN_PROCS_MAX];
 };
@@ -179,8 +176,6 @@ int chan_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), 
 /* 0, -ESHUTDOWN or -EOWNERDEAD, no sentence. */
 int chan_check(struct chans *s, uint32_t rank);
 void chans_work(struct chans *s); /* tells polls whether there is some */
-/* Looks at what a rank that has left may still have sent, before it counts as lost. */
-enum { PARTING_LOOKS = 2 };
 
 /* -- out.c -- */
 /* A sending end with a ring of this rank's heap: `n` listeners. Its first leaf is entered. */

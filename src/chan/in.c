@@ -22,12 +22,7 @@ struct tern_chan *in_open(struct chans *s, const struct offer *o)
 	c->from = o->from;
 	c->feeder = o->feeder;
 	c->mirror = o->mirror;
-	if (s->e->site.peer[o->feeder].lost) {
-		c->lost = !c->mirror;
-		c->parting = PARTING_LOOKS;
-		s->parts = true;
-		chans_work(s);
-	}
+	c->lost = layer_lost(s->e, o->feeder);
 	tern_chan_stand(c, pipe_begin(c->pipe), -TERN_CHAN_FULL);
 	return c;
 }

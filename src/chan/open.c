@@ -79,8 +79,7 @@ static void answer(tern *t, const tern_msg *m, int code, const struct offer *o, 
 /* A rank that has left answers with its fate, once what it said before is handled. */
 static bool ask_over(struct chans *s, struct ask *a)
 {
-	struct peer *p = &s->e->site.peer[a->rank];
-	if (a->sent && !a->answered && p->lost && !(p->replies.base && inlet_has(&p->replies))) {
+	if (a->sent && !a->answered && layer_lost(s->e, a->rank)) {
 		a->answered = true;
 		a->code = chan_check(s, a->rank);
 	}
@@ -486,7 +485,7 @@ static void awaits_serve(struct chans *s)
 static bool await_over(struct endpoint *e, void *arg)
 {
 	const struct await *w = arg;
-	return w->over || e->site.peer[w->rank].lost;
+	return w->over || layer_lost(e, w->rank);
 }
 
 static void await_leave(struct await *w)

@@ -18,7 +18,11 @@ struct layer {
 	void (*close)(void *state);
 	/* Called by polls while the layer has work (layer_work): a bounded turn. What was done, 0 if nothing could be. */
 	unsigned (*progress)(void *state);
-	/* `rank` has left: nothing can be asked of it any more. Called once for each, outside handlers or in them. */
+	/*
+	 * `rank` has left, and what it had sent has been handled: nothing comes from it any more.
+	 * Called once for each, in a poll, but neither in a handler, nor under a hold, nor in a
+	 * layer's progress.
+	 */
 	void (*lost)(void *state, uint32_t rank);
 	/*
 	 * Whether something of the handle waits for whoever comes, so that the death of any rank may mean that it never ends;
@@ -63,12 +67,18 @@ static inline void layer_work(struct endpoint *e, enum layer_index layer, bool h
 int layers_open(struct endpoint *e);
 void layers_close(struct endpoint *e);
 unsigned layers_progress(struct endpoint *e);
-void layers_lost(struct endpoint *e, uint32_t rank);
+void layers_lost(struct endpoint *e, uint32_t rank); /* they hear of it when it is drained */
 bool layers_need_anyone(const struct endpoint *e, const tern_op *op);
 int layers_closing(struct endpoint *e);
 void layers_leave(struct endpoint *e);
 void layers_disown(struct endpoint *e);
 void layers_report(const struct endpoint *e, int fd);
+
+/* Whether `rank` has left, and the layers have been told: what it had sent is handled. */
+static inline bool layer_lost(const struct endpoint *e, uint32_t rank)
+{
+	return e->site.peer[rank].lost && !e->site.peer[rank].draining;
+}
 
 /* Whether memory of `rank` can be mapped here. */
 static inline bool layer_maps(const struct endpoint *e, uint32_t rank)

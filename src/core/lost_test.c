@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "../../tests/local.h"
-#include "core/endpoint.h"
+#include "core/layer.h"
 
 enum { ASK };
 enum { RANKS = 4 };
@@ -47,6 +47,24 @@ static void polls(void)
 {
 	for (int i = 0; i < 1 << 16; i++)
 		CHECK(tern_poll(local[0]) >= 0);
+}
+
+TEST(layers_hear_of_a_rank_when_what_it_had_sent_is_handled)
+{
+	ranks_open();
+	struct endpoint *e = local[0]->own;
+	tern_hold(local[0]);
+	CHECK_IS(tern_request(local[1], 0, ASK), 0);
+	rank_dies(1);
+	poll_lost(e);
+	CHECK(e->site.peer[1].lost);
+	layers_progress(e);
+	CHECK(!layer_lost(e, 1));
+	tern_release(local[0]);
+	polls();
+	CHECK_IS(atomic_exchange(&flag, 0), 1);
+	CHECK(layer_lost(e, 1));
+	local_close();
 }
 
 TEST(each_rank_that_dies_or_leaves_is_told_once_and_how)

@@ -223,10 +223,10 @@ bool slot_lost(struct mem *m)
 	for (int i = 0; i < SLOTS; i++) {
 		struct slot *s = &m->slots.slot[i];
 		struct peer *p = &m->e->site.peer[s->rank];
-		if (!s->used || !p->lost)
+		if (!s->used || !layer_lost(m->e, s->rank))
 			continue;
-		if ((p->replies.base && inlet_has(&p->replies)) || window_owed(m, s))
-			owed = true; /* what it answered before it left is handled first */
+		if (window_owed(m, s))
+			owed = true;
 		else
 			slot_end(m, s, p->net->ops->check(p->net, s->rank));
 	}

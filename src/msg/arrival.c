@@ -124,7 +124,7 @@ void arrivals_forget(struct msg *m)
 {
 	for (struct node *n = m->ordered.first, *next; n; n = next) {
 		next = n->next;
-		if (m->e->site.peer[n->rank].lost && !of_ordered(n)->whole)
+		if (layer_lost(m->e, n->rank) && !of_ordered(n)->whole)
 			arrival_drop(m, of_ordered(n));
 	}
 }

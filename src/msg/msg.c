@@ -74,14 +74,8 @@ void msg_busy(struct msg *m)
 
 int msg_lost_error(struct msg *m, uint32_t rank)
 {
-	struct peer *p = &m->e->site.peer[rank];
-	if (!p->lost)
-		return 0;
-	if (p->requests.base && inlet_has(&p->requests)) {
-		circle_add(&m->e->site, &p->requests); /* it may have died before it knocked */
-		return 0;
-	}
-	return p->replies.base && inlet_has(&p->replies) ? 0 : p->net->ops->check(p->net, rank);
+	struct net *net = m->e->site.peer[rank].net;
+	return layer_lost(m->e, rank) ? net->ops->check(net, rank) : 0;
 }
 
 /* Whom a receive waits for: the rank it names or is being filled by; 0 if it can still come. */
@@ -107,11 +101,14 @@ static bool msg_end_lost(struct msg *m)
 	bool waits = false;
 	for (uint32_t i = 0; i < m->sends.made; i++) {
 		struct sending *s = record_at(&m->sends, i);
-		if (!s || s->state == TERN_COMPLETE || !m->e->site.peer[s->node.rank].lost)
+		if (!s || s->state == TERN_COMPLETE || !layer_lost(m->e, s->node.rank))
 			continue;
-		int error = s->moving.pending || s->sending ? 0 : msg_lost_error(m, s->node.rank);
-		if (error)
+		uint32_t rank = s->node.rank;
+		int error = s->moving.pending || s->sending ? 0 : msg_lost_error(m, rank);
+		if (error) {
 			send_over(m, s, error);
+			msg_lost_error(m, rank); /* the sentence again: a cancel may have said another */
+		}
 		waits |= !error;
 	}
 	for (uint32_t i = 0; i < m->recvs.made; i++) {
@@ -120,10 +117,7 @@ static bool msg_end_lost(struct msg *m)
 		if (error)
 			recv_over(m, r, error);
 	}
-	for (uint32_t rank = 0; rank < m->e->t->size; rank++)
-		waits |= m->e->site.peer[rank].lost && !msg_lost_error(m, rank);
-	if (!waits)
-		arrivals_forget(m);
+	arrivals_forget(m);
 	return waits;
 }
 

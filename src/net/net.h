@@ -157,9 +157,10 @@ struct peer {
 	const struct pool *pool;    /* where the payloads that it sends nearly always lie */
 	struct block *reserve;      /* our block for a reply to it, kept for when the pool is empty */
 	struct net *net;
-	bool lost;     /* has closed, is gone or dead: nothing can be sent to it any more */
-	bool forgiven; /* tern_forgive() */
-	bool told;     /* the program was, tern_on_lost() */
+	bool lost;        /* has closed, is gone or dead: nothing can be sent to it any more */
+	uint8_t draining; /* of a lost one: empty looks left until layers hear of it (core/layer.h) */
+	bool forgiven;    /* tern_forgive() */
+	bool told;        /* the program was, tern_on_lost() */
 };
 
 /* An endpoint's side of its networks. */

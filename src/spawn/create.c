@@ -314,40 +314,15 @@ void create_done(tern *t, const tern_msg *m)
 	ticket_end(s, k, layer_error(tern_msg_arg(m, 1)), tern_msg_arg(m, 2));
 }
 
-/* The code for what was created at a rank that has left; 0 while something that it has sent is still to be handled. */
-static int lost_error(struct spawn *s, uint32_t rank)
+void create_end_lost(struct spawn *s, uint32_t rank)
 {
-	struct peer *p = &s->e->site.peer[rank];
-	if (p->requests.base && inlet_has(&p->requests)) {
-		circle_add(&s->e->site, &p->requests); /* it may have died before it knocked for them */
-		return 0;
-	}
-	return p->replies.base && inlet_has(&p->replies) ? 0 : p->net->ops->check(p->net, rank);
-}
-
-static void lost_end(struct spawn *s, uint32_t rank, int error)
-{
+	struct net *net = s->e->site.peer[rank].net;
+	int error = net->ops->check(net, rank);
 	while (s->party[rank].queued.first)
 		queue_pop(s, &s->party[rank].queued);
 	for (uint32_t i = 0; i < s->fresh; i++)
 		if (s->ticket[i].used && s->ticket[i].rank == rank)
 			ticket_end(s, &s->ticket[i], error, 0);
-}
-
-/* True while there is a rank whose last messages have not been handled. */
-bool create_end_lost(struct spawn *s)
-{
-	bool more = false;
-	for (uint32_t r = 0; r < s->e->t->size; r++) {
-		if (!s->party[r].lost)
-			continue;
-		int error = lost_error(s, r);
-		more |= !error;
-		s->party[r].lost = !error;
-		if (error)
-			lost_end(s, r, error);
-	}
-	return more;
 }
 
 /* -- Joining ----------------------------------------------------------------------------- */

@@ -66,21 +66,17 @@ static unsigned spawn_progress(void *state)
 	if (s->moving || held(s->e)) /* a send that waits comes back here; under a hold nothing may wait */
 		return 0;
 	s->moving = true;
-	if (s->lost)
-		s->lost = create_end_lost(s);
 	unsigned sent = create_flush(s);
 	s->moving = false;
-	layer_work(s->e, LAYER_SPAWN, s->lost || create_waits(s)); /* as it is now: sends serve messages */
+	layer_work(s->e, LAYER_SPAWN, create_waits(s)); /* as it is now: sends serve messages */
 	return sent;
 }
 
 static void spawn_lost(void *state, uint32_t rank)
 {
 	struct spawn *s = state;
-	if (!s->ticket)
-		return;
-	s->party[rank].lost = s->lost = true;
-	layer_work(s->e, LAYER_SPAWN, true);
+	if (s->ticket)
+		create_end_lost(s, rank);
 }
 
 static bool spawn_idle(struct endpoint *e, void *arg)

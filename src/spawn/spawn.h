@@ -70,7 +70,6 @@ struct party {
 	uint32_t credits;    /* threads that may be created there now */
 	uint32_t here;       /* threads of its creation that are in the inbox or run */
 	struct queue queued; /* tickets that wait for credits */
-	bool lost;           /* has left, and what was created there has not been ended */
 };
 
 struct spawn {
@@ -85,7 +84,6 @@ struct spawn {
 	uint32_t under_way;
 	uint32_t queued; /* tickets, in the queues of all */
 	bool moving;     /* in the middle of a turn */
-	bool lost;       /* a rank has left, and what was created there may have to be ended */
 
 	struct creation *inbox; /* a ring */
 	uint32_t inbox_size, inbox_first, inbox_count;
@@ -126,10 +124,9 @@ static inline struct label word_label(uint64_t word)
 /* -- create.c: the creator's side -- */
 int create_open(struct spawn *s);
 void create_close(struct spawn *s);
-bool create_end_lost(
-	struct spawn *s); /* ends what was created at ranks that have left; true: not all of it yet */
-unsigned create_flush(struct spawn *s);   /* sends what has waited for credits; how many */
-bool create_waits(const struct spawn *s); /* something has credits, and could not be sent yet */
+void create_end_lost(struct spawn *s, uint32_t rank); /* ends what was created at a rank that has left */
+unsigned create_flush(struct spawn *s);               /* sends what has waited for credits; how many */
+bool create_waits(const struct spawn *s);             /* something has credits, and could not be sent yet */
 void create_done(tern *t, const tern_msg *m);
 
 /* -- inbox.c: the target's side -- */

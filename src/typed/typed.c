@@ -29,7 +29,6 @@ static void typed_close(void *state)
 	routes_free(y);
 	memory_free(y->outgoing);
 	memory_free(y->all);
-	memory_free(y->gone);
 	memory_free(y);
 }
 
@@ -55,8 +54,7 @@ static int typed_open(struct endpoint *e, void **state)
 	y->turns = (uint32_t)wrap_first(32, 0);
 	*state = y; /* from here on it is closed with the endpoint, however much of it there is */
 	y->route = memory_new(e->t->size, sizeof *y->route);
-	y->gone = memory_new(e->t->size, 1);
-	if (!y->route || !y->gone)
+	if (!y->route)
 		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages", e->t->rank);
 	target_register(e);
 	arrive_register(e);
@@ -67,7 +65,7 @@ static int typed_open(struct endpoint *e, void **state)
 
 void typed_busy(struct typed *y)
 {
-	layer_work(y->e, LAYER_TYPED, y->lost || y->due || outgoing_any(y));
+	layer_work(y->e, LAYER_TYPED, y->due || outgoing_any(y));
 }
 
 void typed_refuse(struct typed *y, uint32_t src, const char *what)
@@ -80,27 +78,6 @@ void typed_refuse(struct typed *y, uint32_t src, const char *what)
 	error_warn("%s", tern_strerror(y->e->trouble));
 }
 
-/*
- * What a rank announced before it left counts. It may have died between writing a notice and ringing for it, so
- * whoever has knocked is let in without a ring, which includes what a ring may also mean: that others have left.
- */
-static void knocks_answer(struct endpoint *e)
-{
-	for (unsigned i = 0; i < e->nets; i++)
-		e->net[i]->ops->answer(e->net[i]);
-	poll_lost(e);
-}
-
-/* Whether notices of a rank that has left are still to be handled. It may not even have knocked for them. */
-static bool rank_owes(struct typed *y, uint32_t rank)
-{
-	struct tern_inlet *in = &y->e->site.peer[rank].requests;
-	if (!in->base || !inlet_has(in))
-		return false;
-	circle_add(&y->e->site, in);
-	return true;
-}
-
 static void rack_refill(struct rack *k, uint32_t rank)
 {
 	for (uint32_t i = 0; i < k->count; i++)
@@ -108,8 +85,10 @@ static void rack_refill(struct rack *k, uint32_t rank)
 			check_fill(rack_buffer(k, i), k->bytes);
 }
 
-static void rank_forget(struct typed *y, uint32_t rank)
+/* Takes back what a rank had claimed; what it announced counts, and has been handled. */
+static void typed_lost(void *state, uint32_t rank)
 {
+	struct typed *y = state;
 	for (unsigned i = 0; i < y->shelves; i++) {
 		if (y->check)
 			rack_refill(&y->sorted[i]->rack, rank);
@@ -119,38 +98,10 @@ static void rank_forget(struct typed *y, uint32_t rank)
 	order_lost(y, rank);
 }
 
-/* Takes back what ranks that have left had claimed, once what they announced is handled. */
-static void typed_reclaim(struct typed *y)
-{
-	knocks_answer(y->e);
-	y->lost = false;
-	for (uint32_t r = 0; r < y->e->t->size; r++) {
-		if (!y->gone[r])
-			continue;
-		if (rank_owes(y, r)) {
-			y->lost = true;
-			continue;
-		}
-		y->gone[r] = 0;
-		rank_forget(y, r);
-	}
-	typed_busy(y);
-}
-
 static unsigned typed_progress(void *state)
 {
 	struct typed *y = state;
-	if (y->lost)
-		typed_reclaim(y);
 	return lend_progress(y) + outgoing_progress(y);
-}
-
-static void typed_lost(void *state, uint32_t rank)
-{
-	struct typed *y = state;
-	y->gone[rank] = 1;
-	y->lost = true;
-	typed_busy(y);
 }
 
 const struct layer typed_layer = {

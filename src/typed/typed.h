@@ -261,8 +261,6 @@ struct typed {
 	uint64_t moving[OUTGOING_WORDS];  /* those that are under way, a bit each */
 	uint64_t named;                   /* short messages that were given a name */
 	bool finishing; /* in the layer's turn: a send that looks around may come back here */
-	bool lost;      /* a rank has left, and what it had claimed must be taken back */
-	uint8_t *gone;  /* which; a byte a rank */
 };
 
 static inline struct typed *typed_of(tern *t)
