@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Long messages under way. The memory layer moves the data into the buffer, in pieces; when it has, the notice is
- * sent from this layer's turn, if there is room for it, or in a later one.
+ * sent from this layer's progress, now or in a later poll if there is no room.
  */
 #include <errno.h>
 
