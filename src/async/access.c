@@ -34,7 +34,7 @@ int tern_read_async(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 
 /* -- Writes that somebody hears of ------------------------------------------------------------ */
 
-static void raise_arrived(tern *t, const tern_msg *msg)
+static void on_raise(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	tern_addr flag = tern_msg_arg(msg, 0);
@@ -130,5 +130,5 @@ int tern_write_async(tern *t, tern_addr dst, const void *src, size_t len, tern_a
 
 void access_register(struct endpoint *e)
 {
-	layer_on(e, ASYNC_RAISE, raise_arrived);
+	layer_on(e, ASYNC_RAISE, on_raise);
 }

@@ -66,7 +66,7 @@ static int chain_offer(struct chain *c)
 	return rc;
 }
 
-static void opened_arrived(tern *t, const tern_msg *m)
+static void on_chain_opened(tern *t, const tern_msg *m)
 {
 	struct async *a = async_of(t);
 	struct chain *c = &a->chain[tern_msg_src(m)];
@@ -210,5 +210,5 @@ int tern_async(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg
 
 void chain_register(struct endpoint *e)
 {
-	layer_on(e, ASYNC_OPENED, opened_arrived);
+	layer_on(e, ASYNC_OPENED, on_chain_opened);
 }

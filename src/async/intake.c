@@ -195,7 +195,7 @@ static int open_checked(struct async *a, uint32_t src, const struct ring *ring, 
 	return 0;
 }
 
-static void open_arrived(tern *t, const tern_msg *m)
+static void on_chain_open(tern *t, const tern_msg *m)
 {
 	const struct ring ring = { tern_msg_arg(m, 0), tern_msg_arg(m, 1), 0 };
 	uint64_t words[] = { 0, 0 };
@@ -203,7 +203,7 @@ static void open_arrived(tern *t, const tern_msg *m)
 	layer_reply(t->own, ASYNC_OPENED, NULL, 0, 2, words);
 }
 
-static void stir_arrived(tern *t, const tern_msg *m)
+static void on_chain_stir(tern *t, const tern_msg *m)
 {
 	struct async *a = async_of(t);
 	struct intake *n = &a->intake[tern_msg_src(m)];
@@ -213,6 +213,6 @@ static void stir_arrived(tern *t, const tern_msg *m)
 
 void intake_register(struct endpoint *e)
 {
-	layer_on(e, ASYNC_OPEN, open_arrived);
-	layer_on(e, ASYNC_STIR, stir_arrived);
+	layer_on(e, ASYNC_OPEN, on_chain_open);
+	layer_on(e, ASYNC_STIR, on_chain_stir);
 }

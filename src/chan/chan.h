@@ -195,7 +195,7 @@ int out_gone(const struct tern_chan *c); /* nobody reads: the code, with a sente
 /* Ends the line with an item; never waits. Not for the spill. */
 void out_mark(tern_out *o, uint64_t item);
 /* Goes on in the next leaf if it stands at the spill: false if that is not free. */
-bool out_turn(tern_out *o);
+bool out_next_leaf(tern_out *o);
 
 /* -- in.c -- */
 struct tern_chan *in_open(struct chans *s, const struct offer *o);

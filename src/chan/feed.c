@@ -206,7 +206,7 @@ static struct listener *feed_teller(struct tern_chan *c, const tern_msg *m)
 	return !l->mirror || l->mirror == tern_msg_arg(m, 4) ? l : NULL;
 }
 
-static void told(tern *t, const tern_msg *m)
+static void on_mirror_status(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
 	struct tern_chan *c = feed_named(s, tern_msg_arg(m, 0));
@@ -226,5 +226,5 @@ static void told(tern *t, const tern_msg *m)
 
 void feed_register(struct endpoint *e)
 {
-	layer_on(e, CHAN_TELL, told);
+	layer_on(e, CHAN_TELL, on_mirror_status);
 }

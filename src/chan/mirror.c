@@ -182,7 +182,7 @@ static bool mirror_data(struct mirror *m, const uint64_t *word, size_t words)
 {
 	tern_out *o = &m->out;
 	while (words) {
-		if (!out_turn(o))
+		if (!out_next_leaf(o))
 			return false;
 		size_t n = words < (size_t)-o->at / 8 ? words : (size_t)-o->at / 8;
 		memcpy(tern_chan_word(o->next - 1, o->at), word, n * sizeof *word);
@@ -196,7 +196,7 @@ static bool mirror_data(struct mirror *m, const uint64_t *word, size_t words)
 
 static bool mirror_item(struct mirror *m, uint64_t item)
 {
-	if (!out_turn(&m->out))
+	if (!out_next_leaf(&m->out))
 		return false;
 	out_mark(&m->out, item);
 	return true;
@@ -244,7 +244,7 @@ static void mirror_feed(struct mirror *m, const uint64_t *word, size_t n)
 		c->stir(m->s->e, c->stir_arg);
 }
 
-static void stream_arrived(tern *t, const tern_msg *m)
+static void on_mirror_data(tern *t, const tern_msg *m)
 {
 	struct mirror *mirror = mirror_named(chans_of(t), tern_msg_arg(m, 0), tern_msg_src(m));
 	uint64_t args[TERN_WORDS_MAX];
@@ -263,5 +263,5 @@ static void stream_arrived(tern *t, const tern_msg *m)
 
 void mirror_register(struct endpoint *e)
 {
-	layer_on(e, CHAN_STREAM, stream_arrived);
+	layer_on(e, CHAN_STREAM, on_mirror_data);
 }

@@ -52,7 +52,7 @@ static struct ask *opening_ask(struct opening *o, uint64_t index)
 	return index == ASK_RELAY ? &o->relay : index < o->n ? &o->target[index] : NULL;
 }
 
-static void answer_arrived(tern *t, const tern_msg *m)
+static void on_offer_answer(tern *t, const tern_msg *m)
 {
 	struct opening *o = chans_of(t)->openings;
 	while (o && o->ticket != tern_msg_arg(m, 0))
@@ -410,7 +410,7 @@ static struct ring ring_of(const tern_msg *m)
 
 static void awaits_serve(struct chans *s);
 
-static void offer_arrived(tern *t, const tern_msg *m)
+static void on_offer(tern *t, const tern_msg *m)
 {
 	static const struct ring none = { .pipe = TERN_NOWHERE };
 	const struct ring ring = ring_of(m);
@@ -426,7 +426,7 @@ static void offer_drop(struct chans *s, struct offer *o)
 	memmove(o, o + 1, (size_t)(&s->offer[s->offers] - o) * sizeof *o);
 }
 
-static void withdraw_arrived(tern *t, const tern_msg *m)
+static void on_offer_withdrawn(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
 	for (unsigned i = 0; i < s->offers; i++) {
@@ -553,7 +553,7 @@ static int relay_make(struct chans *s, struct offer *o, const uint32_t *rank, un
 	return code;
 }
 
-static void relay_arrived(tern *t, const tern_msg *m)
+static void on_relay_request(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
 	size_t len;
@@ -571,8 +571,8 @@ static void relay_arrived(tern *t, const tern_msg *m)
 
 void open_register(struct endpoint *e)
 {
-	layer_on(e, CHAN_OFFER, offer_arrived);
-	layer_on(e, CHAN_WITHDRAW, withdraw_arrived);
-	layer_on(e, CHAN_RELAY, relay_arrived);
-	layer_on(e, CHAN_ANSWER, answer_arrived);
+	layer_on(e, CHAN_OFFER, on_offer);
+	layer_on(e, CHAN_WITHDRAW, on_offer_withdrawn);
+	layer_on(e, CHAN_RELAY, on_relay_request);
+	layer_on(e, CHAN_ANSWER, on_offer_answer);
 }

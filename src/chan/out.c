@@ -20,7 +20,7 @@ void pipe_init(struct pipe *r)
 
 bool out_listens(const struct tern_chan *c, unsigned i)
 {
-	/* A8, pairs with R8 in reader_set(). */
+	/* chan.R8, acquire; released in reader_set(). */
 	return !c->listener[i].lost &&
 	       atomic_load_explicit(&c->pipe->reader[i].state, memory_order_acquire) == READER_OPEN;
 }
@@ -31,7 +31,7 @@ uint64_t out_limit(const struct tern_chan *c)
 	for (unsigned i = 0; i < c->listeners; i++) {
 		if (TERN_UNLIKELY(!out_listens(c, i)))
 			continue;
-		/* A6, pairs with R6 in in_move(): what is overwritten from now on has been read. */
+		/* chan.R6, acquire; released in in_move(): what is overwritten from now on has been read. */
 		uint64_t freed = atomic_load_explicit(&c->pipe->reader[i].freed, memory_order_acquire);
 		limit = freed + PIPE_LEAVES < limit ? freed + PIPE_LEAVES : limit;
 	}
@@ -43,7 +43,7 @@ static struct tern_chan_place out_enter(struct tern_chan *c)
 	struct leaf *leaf = &c->pipe->leaf[c->leaf % PIPE_LEAVES];
 	tern_chan_open_line(&leaf->line[0]);
 	tern_chan_open_line(&leaf->line[1]);
-	/* R5, pairs with A5 in cursor_enter(): the two lines are open. */
+	/* chan.R5, release; acquired in cursor_enter(): the two lines are open. */
 	atomic_store_explicit(&leaf->head.number, ++c->leaf, memory_order_release);
 	return (struct tern_chan_place){ leaf->line, -TERN_CHAN_FULL };
 }
@@ -130,7 +130,7 @@ void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who)
 {
 	c->closed = true;
 	atomic_store_explicit(&c->pipe->who, who, memory_order_relaxed);
-	/* R9, pairs with A9 in in_ended(): all that was put is there. */
+	/* chan.R9, release; acquired in in_ended(): all that was put is there. */
 	atomic_store_explicit(&c->pipe->state, (uint32_t)state, memory_order_release);
 	if (c->far)
 		feed_push(c, true);
@@ -227,7 +227,7 @@ static int out_wait(struct tern_chan *c)
 	return rc;
 }
 
-bool out_turn(tern_out *o)
+bool out_next_leaf(tern_out *o)
 {
 	struct tern_chan *c = o->chan;
 	if (!out_spilt(o))
@@ -245,7 +245,7 @@ static int out_settle(tern_out *o)
 {
 	int rc = out_spilt(o) ? out_wait(o->chan) : 0;
 	if (!rc)
-		out_turn(o);
+		out_next_leaf(o);
 	return rc;
 }
 
@@ -299,7 +299,7 @@ struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
 void out_mark(tern_out *o, uint64_t item)
 {
 	out_line(o)->word[LINE_WORDS - 1] = item; /* free: a line that is full has been left */
-	/* R7, pairs with A7 in cursor_item(): the item, and the line's last count, come first. */
+	/* chan.R7, release; acquired in cursor_item(): the item, and the line's last count, come first. */
 	atomic_store_explicit(&out_line(o)->mark, 0, memory_order_release);
 	out_stir(o->chan);
 	o->at = -TERN_CHAN_FULL;
@@ -398,7 +398,7 @@ int tern_chan_room_at(tern_out *o, size_t bytes)
 	int rc = out_told(c);
 	if (rc)
 		return rc;
-	size_t has = out_turn(o) ? leaf_room(o) : 0;
+	size_t has = out_next_leaf(o) ? leaf_room(o) : 0;
 	if (words <= has)
 		return 0;
 	uint64_t limit = out_limit(c);
@@ -456,7 +456,7 @@ int tern_chan_put_some_at(tern_out *o, const void *data, size_t len, size_t *don
 	o = out_real(o);
 	int rc = out_told(o->chan);
 	while (!rc && *done < len && *done < most) {
-		if (!out_turn(o)) {
+		if (!out_next_leaf(o)) {
 			rc = out_limit(o->chan) ? -EAGAIN : out_gone(o->chan);
 			break;
 		}

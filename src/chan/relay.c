@@ -63,7 +63,7 @@ static int relay_line(struct relay *r)
 {
 	struct cursor k = in_cursor(&r->in);
 	uint64_t item = 0;
-	if (!out_turn(&r->out))
+	if (!out_next_leaf(&r->out))
 		return out_limit(r->out.chan) ? 0 : -EPIPE;
 	int sight = in_see(r->in.chan, &k, &item);
 	if (sight == SIGHT_NOTHING)

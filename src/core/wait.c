@@ -27,7 +27,7 @@ enum {
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
 
-_Thread_local const struct turns *wait_turns;
+_Thread_local const struct scheduler *wait_scheduler;
 
 /* -- The thread's other endpoints ---------------------------------------------------------- */
 
@@ -148,7 +148,7 @@ static void wait_nap(struct endpoint *e, const struct wait *w, uint64_t ns)
 /* Of whoever would sleep with this kernel thread. */
 static bool wait_over(struct endpoint *e, const struct wait *w)
 {
-	return (w->over && w->over(e, w->arg)) || (wait_turns && wait_turns->over());
+	return (w->over && w->over(e, w->arg)) || (wait_scheduler && wait_scheduler->over());
 }
 
 /* True if it slept: everything was armed, nothing had arrived and the wait was not over. */
@@ -178,7 +178,7 @@ static bool wait_sleep(struct endpoint *e, struct wait *w)
  */
 static struct tern_inlet *wait_look(struct endpoint *e, struct wait *w)
 {
-	int most = wait_turns ? 1 : LOOKS; /* others may have something to do meanwhile */
+	int most = wait_scheduler ? 1 : LOOKS; /* others may have something to do meanwhile */
 	for (int i = 0; i < most && w->looks < e->spin && !e->work; i++, w->looks++) {
 		struct tern_inlet *in = circle_find(&e->site, e->t->peek);
 		if (in)
@@ -217,7 +217,7 @@ static void wait_idle(struct endpoint *e, struct wait *w)
 	if (now - w->since < NAPS_NS)
 		wait_nap(e, w, NAP_NS);
 	else if (w->bounded || e->shared || /* what is shared another thread may answer */
-		 (wait_turns && wait_turns->bounded()) || !wait_sleep(e, w))
+		 (wait_scheduler && wait_scheduler->bounded()) || !wait_sleep(e, w))
 		wait_nap(e, w, LONG_NAP_NS);
 	pulse_go(e->pulse); /* after each step: only this call knows when the wait is over */
 }
@@ -277,14 +277,14 @@ void wait_step(struct endpoint *e, struct wait *w)
 		trace_step(e, w);
 	unsigned handled = wait_serve(e, w);
 	wait_wanted(e);
-	/* In a layer's turn nobody else may run: the layer is in the middle of something. */
-	const struct turns *turns = e->inner ? NULL : wait_turns;
-	if (!handled && (!turns || turns->idle(w)))
+	/* In a layer's progress nobody else may run: the layer is in the middle of something. */
+	const struct scheduler *threads = e->inner ? NULL : wait_scheduler;
+	if (!handled && (!threads || threads->idle(w)))
 		wait_idle(e, w);
 	if (TERN_UNLIKELY(e->trace))
 		trace_stepped(e);
-	if (TERN_UNLIKELY(turns != NULL) && !held(e))
-		turns->pass(e, w, handled);
+	if (TERN_UNLIKELY(threads != NULL) && !held(e))
+		threads->pass(e, w, handled);
 }
 
 int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg, struct wait *w)

@@ -49,7 +49,7 @@ struct wait {
  * next of them, and looks again at what it waits for when its turn comes: so whatever waits in the
  * library can be waited for by a thread, and neither knows of the other.
  */
-struct turns {
+struct scheduler {
 	/* Whether there is time to yield, nap or sleep: nobody has found anything to do in a whole round. */
 	bool (*idle)(struct wait *w);
 	/* Another thread waits for what rings no bell. */
@@ -61,7 +61,7 @@ struct turns {
 };
 
 /* Of this kernel thread; NULL while there is nobody to give the core to. */
-extern _Thread_local const struct turns *wait_turns __attribute__((tls_model("initial-exec")));
+extern _Thread_local const struct scheduler *wait_scheduler __attribute__((tls_model("initial-exec")));
 
 /* Calls what the endpoint's own kernel thread was wanted for, if it was. */
 void wait_wanted(struct endpoint *e);

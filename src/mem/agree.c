@@ -37,7 +37,7 @@ static void agree_note(struct agreement *a, unsigned round, uint64_t word)
 	a->of[round].heard++;
 }
 
-static void agree_arrived(tern *t, const tern_msg *msg)
+static void on_agree(tern *t, const tern_msg *msg)
 {
 	struct agreement *a = agreement_of(mem_of(t));
 	if (a)
@@ -103,5 +103,5 @@ int all_agree(struct mem *m, uint64_t mine, bool *same)
 
 void agree_register(struct endpoint *e)
 {
-	layer_on(e, MEM_AGREE, agree_arrived);
+	layer_on(e, MEM_AGREE, on_agree);
 }

@@ -23,11 +23,12 @@ enum {
 	ADDR_SEGMENT_SHIFT = 40,
 	SEGMENT_HEAP = 1,
 	SEGMENT_REGION = 2,
-	REGION_TURNS = 7,
-	SEGMENT_LENT = SEGMENT_REGION + REGION_TURNS * JOB_REGIONS_OWN,
-	LENT_TURNS = 3,
+	REGION_GENERATIONS = 7,
+	SEGMENT_LENT = SEGMENT_REGION + REGION_GENERATIONS * JOB_REGIONS_OWN,
+	LENT_GENERATIONS = 3,
 };
-_Static_assert(SEGMENT_LENT + LENT_TURNS * JOB_REGIONS_LENT <= 256, "segments are numbered with a byte");
+_Static_assert(SEGMENT_LENT + LENT_GENERATIONS * JOB_REGIONS_LENT <= 256,
+	       "segments are numbered with a byte");
 
 /* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
 enum mem_handler {
@@ -173,7 +174,7 @@ struct job_region *region_of(const struct mem *m,
 
 /* -- region.c -- */
 void regions_open(struct mem *m);
-unsigned region_segment(unsigned index, uint32_t turn); /* its number, in that turn */
+unsigned region_segment(unsigned index, uint32_t generation); /* its number then */
 unsigned
 segment_region(unsigned segment); /* the index of the region that a segment from SEGMENT_REGION on is of */
 tern_addr region_addr(const struct mem *m, unsigned index); /* of this rank's region */
@@ -186,10 +187,6 @@ void region_leave(struct mem *m, tern_addr a);
  */
 tern_addr region_lend(struct mem *m, void *p, size_t len);
 void region_unlend(struct mem *m, tern_addr a);
-
-/* -- vm.c -- */
-/* Moves a run with one system call; bytes moved, or a negative code: -EAGAIN if messages must move it. */
-ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t len, bool put);
 
 /* -- whens, names, segments, copies -- */
 void when_register(struct endpoint *e);

@@ -21,11 +21,11 @@ enum { SLOTS_OF_PART = 64, SLOTS = 128 };
 
 struct slot {
 	bool used;
-	uint32_t turn;      /* raised with each use, so that an answer that is no longer wanted is known */
-	uint32_t rank;      /* who was asked */
-	struct transfer *x; /* whose chunk it is; NULL if none */
-	tern_op *op;        /* who waits for it; NULL for a chunk, whose transfer has one */
-	char *local;        /* where data goes: runs of `run` bytes, `stride` apart */
+	uint32_t generation; /* raised with each use, so that an answer that is no longer wanted is known */
+	uint32_t rank;       /* who was asked */
+	struct transfer *x;  /* whose chunk it is; NULL if none */
+	tern_op *op;         /* who waits for it; NULL for a chunk, whose transfer has one */
+	char *local;         /* where data goes: runs of `run` bytes, `stride` apart */
 	size_t len, run, stride;
 	struct bounce *bounce; /* through which the bytes go, if they do */
 	bool word;             /* what comes back is one word, of which `len` bytes are wanted */

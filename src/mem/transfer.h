@@ -42,10 +42,10 @@ struct transfers {
 	struct transfer *first, *last; /* in turn */
 	struct transfer *free;
 	uint32_t active;
-	bool moving;      /* in the middle of a turn */
+	bool moving;      /* in the middle of a slice */
 	uint32_t heat;    /* how much messages are about; 0: not at all */
-	uint32_t polls;   /* and messages, since the last turn */
-	uint64_t served;  /* messages, as of the last turn, */
+	uint32_t polls;   /* and messages, since the last slice */
+	uint64_t served;  /* messages, as of the last slice, */
 	uint64_t answers; /* without those that were answers to transfers */
 	struct transfer *batch[TRANSFER_BATCHES];
 	unsigned batches;

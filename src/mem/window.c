@@ -146,7 +146,7 @@ static void half_expose(const struct mem *m, struct net *net, struct half *h, ui
 		*h = (struct half){ committed, w };
 }
 
-static void window_asked(tern *t, const tern_msg *msg)
+static void on_window_query(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	struct net *net = net_of(m, tern_msg_src(msg));
@@ -164,7 +164,7 @@ static void window_asked(tern *t, const tern_msg *msg)
 	layer_reply(m->e, MEM_WINDOW_IS, NULL, 0, 6, words);
 }
 
-static void window_told(tern *t, const tern_msg *msg)
+static void on_window_reply(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	struct pane *p = m->windows ? &m->windows->of[tern_msg_src(msg)] : NULL;
@@ -178,8 +178,8 @@ static void window_told(tern *t, const tern_msg *msg)
 
 void window_register(struct endpoint *e)
 {
-	layer_on(e, MEM_WINDOW, window_asked);
-	layer_on(e, MEM_WINDOW_IS, window_told);
+	layer_on(e, MEM_WINDOW, on_window_query);
+	layer_on(e, MEM_WINDOW_IS, on_window_reply);
 }
 
 /* cost: base control */

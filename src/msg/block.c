@@ -23,7 +23,7 @@ static int block_layout(struct msg *m, const tern_msg *msg, struct layout *l)
 	return 0;
 }
 
-static void block_asked(tern *t, const tern_msg *msg)
+static void on_ask_block(tern *t, const tern_msg *msg)
 {
 	struct msg *m = msg_of(t);
 	uint32_t from = tern_msg_src(msg);
@@ -116,5 +116,5 @@ int tern_ask_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t 
 
 void block_register(struct endpoint *e)
 {
-	layer_on(e, MSG_BLOCK, block_asked);
+	layer_on(e, MSG_BLOCK, on_ask_block);
 }

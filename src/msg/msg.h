@@ -151,7 +151,7 @@ struct msg {
 	struct list ordered;                        /* arrivals */
 	uint32_t anys;                              /* receives from any rank, without a mask */
 	struct sending *moving_first, *moving_last; /* clear to send */
-	bool moving;                                /* in the middle of a turn */
+	bool moving;                                /* in the middle of its progress */
 	bool flush;                                 /* a queue may go on */
 	bool lost;              /* a rank has left, and what needs it may have to be ended */
 	struct block_ask *asks; /* ranks that were asked for blocks and have not answered */
@@ -168,7 +168,7 @@ static inline struct msg *msg_of(tern *t)
 
 void msg_print(const struct msg *m, int fd);
 /*
- * A request of this layer that does not wait: -EAGAIN without room, and it is tried again in the next turn. A poll
+ * A request of this layer that does not wait: -EAGAIN without room, and it is tried again in the next poll. A poll
  * that waited would stand still until the rank that the request is for polls.
  */
 int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,

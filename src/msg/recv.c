@@ -195,7 +195,7 @@ static int recv_begin(struct msg *m, const struct wish *w)
 	if (a) /* no earlier receive could take it, or it would have */
 		arrival_take(m, a, r);
 	if (wish_hopeless(m, w)) {
-		m->lost = true; /* the next turn ends it, if it has not got anything */
+		m->lost = true; /* the next poll ends it, if it has not got anything */
 		msg_busy(m);
 	}
 	return 0;

@@ -174,7 +174,7 @@ int tern_cancel(tern *t, tern_op *op)
 	return sends ? sends : recvs;
 }
 
-static void cancel_arrived(tern *t, const tern_msg *msg)
+static void on_send_cancel(tern *t, const tern_msg *msg)
 {
 	struct msg *m = msg_of(t);
 	uint32_t from = tern_msg_src(msg), name = (uint32_t)tern_msg_arg(msg, 0);
@@ -188,7 +188,7 @@ static void cancel_arrived(tern *t, const tern_msg *msg)
 
 void send_register(struct endpoint *e)
 {
-	layer_on(e, MSG_CANCEL, cancel_arrived);
+	layer_on(e, MSG_CANCEL, on_send_cancel);
 }
 
 /* cost: base control */

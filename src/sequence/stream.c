@@ -89,7 +89,7 @@ static void early_keep(struct stream_in *in, uint64_t number, const uint64_t *wo
 }
 
 /* cost: order status */
-static void on_packet(tern *t, const tern_msg *m)
+static void on_stream_packet(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	uint64_t number = tern_msg_arg(m, 0), shape = tern_msg_arg(m, 1);
@@ -112,7 +112,7 @@ static void on_packet(tern *t, const tern_msg *m)
 }
 
 /* cost: fault control */
-static void on_ask(tern *t, const tern_msg *m)
+static void on_stream_ask(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	unsigned id, n;
@@ -122,7 +122,7 @@ static void on_ask(tern *t, const tern_msg *m)
 }
 
 /* cost: base read */
-static void on_plain(tern *t, const tern_msg *m)
+static void on_stream_plain(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	unsigned id, n;
@@ -142,7 +142,7 @@ static struct tern_stream *stream_to(const struct sequence *q, uint32_t dst, uns
 }
 
 /* cost: fault control */
-static void on_ack(tern *t, const tern_msg *m)
+static void on_stream_ack(tern *t, const tern_msg *m)
 {
 	struct tern_stream *s = stream_to(sequence_of(t), tern_msg_src(m), (unsigned)tern_msg_arg(m, 0));
 	uint64_t expected = tern_msg_arg(m, 1);
@@ -370,10 +370,10 @@ int tern_stream_on(tern *t, unsigned id, tern_stream_packet *fn, void *arg)
 
 void stream_register(struct endpoint *e)
 {
-	layer_on(e, STREAM_PACKET, on_packet);
-	layer_on(e, STREAM_ASK, on_ask);
-	layer_on(e, STREAM_ACK, on_ack);
-	layer_on(e, STREAM_PLAIN, on_plain);
+	layer_on(e, STREAM_PACKET, on_stream_packet);
+	layer_on(e, STREAM_ASK, on_stream_ask);
+	layer_on(e, STREAM_ACK, on_stream_ack);
+	layer_on(e, STREAM_PLAIN, on_stream_plain);
 }
 
 void stream_close_all(struct sequence *q)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The rota of contexts: which light thread runs next on this kernel thread. */
 #include "spawn/context.h"
 
 #include <errno.h>
@@ -179,7 +180,7 @@ void context_free(struct spawn *s)
 
 /* -- Who runs ---------------------------------------------------------------------------------- */
 
-static const struct turns turns;
+static const struct scheduler scheduler;
 
 static void rota_begin(void)
 {
@@ -197,7 +198,7 @@ static void home_add(struct spawn *s)
 	s->listed = true;
 	s->next = rota.homes;
 	rota.homes = s;
-	wait_turns = &turns;
+	wait_scheduler = &scheduler;
 }
 
 /* Before another endpoint than the one that this is a call of is touched: its agent may be doing so. */
@@ -277,7 +278,7 @@ static void homes_admit(void)
 			door_slip(s->e);
 	}
 	if (!rota.homes)
-		wait_turns = NULL;
+		wait_scheduler = NULL;
 }
 
 /* What the caller's step tells about how idle all of them are. */
@@ -318,7 +319,7 @@ void context_pass(struct endpoint *e, struct wait *l, unsigned handled)
 	}
 }
 
-static bool turns_idle(struct wait *l)
+static bool scheduler_idle(struct wait *l)
 {
 	if (rota.homes && rota.live == 1)
 		return false; /* there is one to be admitted */
@@ -330,7 +331,7 @@ static bool turns_idle(struct wait *l)
 	return true;
 }
 
-static bool turns_bounded(void)
+static bool scheduler_bounded(void)
 {
 	for (struct context *c = rota.current->next; c != rota.current; c = c->next)
 		if (!c->wait || c->wait->bounded)
@@ -338,7 +339,7 @@ static bool turns_bounded(void)
 	return false;
 }
 
-static bool turns_over(void)
+static bool scheduler_over(void)
 {
 	for (struct context *c = rota.current->next; c != rota.current; c = c->next)
 		if (!c->wait || (c->wait->over && c->wait->over(c->waits_in, c->wait->arg)))
@@ -346,8 +347,8 @@ static bool turns_over(void)
 	return false;
 }
 
-static const struct turns turns = {
-	.idle = turns_idle, .bounded = turns_bounded, .over = turns_over, .pass = context_pass
+static const struct scheduler scheduler = {
+	.idle = scheduler_idle, .bounded = scheduler_bounded, .over = scheduler_over, .pass = context_pass
 };
 
 /* cost: base control */

@@ -43,7 +43,7 @@ bool context_is_between(void);
 /* Something is in the inbox: the kernel thread that has the endpoint is to run it. */
 void context_wanted(struct spawn *s);
 
-/* Gives the core to the next of the rota; as struct turns has it. */
+/* Gives the core to the next of the rota; as struct scheduler has it. */
 void context_pass(struct endpoint *e, struct wait *l, unsigned handled);
 
 /* All contexts of an endpoint; they are parked. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Preemption: a timer and a signal that end the time slice of a light thread. */
 #include "spawn/preempt.h"
 
 #include <elf.h>
@@ -92,7 +93,7 @@ static void preempt(struct endpoint *e)
 	INSIDE struct door door = door_open(e->t);
 	unsigned handled = poll_once(e, KINDS_BOTH);
 	wait_wanted(e);
-	if (wait_turns)
+	if (wait_scheduler)
 		context_pass(e, NULL, handled);
 }
 
