@@ -194,8 +194,8 @@ static int in_code(const struct tern_chan *c, int sight, uint64_t item)
 }
 
 /*
- * A few looks at the line and at nothing else: a value that is on its way is seen as soon as it comes. Then
- * messages have their turn.
+ * A few looks at the line and at nothing else: a value that is on its way is seen as soon as it
+ * comes. Then messages have their turn.
  */
 static void in_stare(struct tern_chan *c, const struct cursor *k)
 {
@@ -339,9 +339,6 @@ static int in_short(const struct tern_chan *c, int rc, size_t missing)
 int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 {
 	INSIDE struct door door = door_open(chan_home(i->chan));
-	int forked = rules_forked(chan_home(i->chan)->own);
-	if (forked)
-		return forked;
 	char *to = data;
 	uint64_t item = 0;
 	struct endpoint *e = i->chan->chans->e;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opening: the sending side makes the ring and offers it; the other side keeps the offer
- * until its program asks for it. The offer is answered at once, so opening the sending
- * end waits for the other rank's polls and not for its program.
+ * Opening: the sending side makes the ring and offers it; the other side keeps the offer until its
+ * program asks for it. The offer is answered at once, so opening the sending end waits for the
+ * other rank's polls and not for its program.
  *
- * To more than PIPE_READERS ranks the way is a tree. Some of the ranks that read from
- * a ring are also relays, with a second reader there and a ring of their own for the
- * ranks below them. The one that opens the channel asks each relay for its ring, level by
- * level, and then offers every rank the ring it belongs to.
+ * To more than PIPE_READERS ranks the way is a tree. Some of the ranks that read from a ring are
+ * also relays, with a second reader there and a ring of their own for the ranks below them. The one
+ * that opens the channel asks each relay for its ring, level by level, and then offers every rank
+ * the ring it belongs to.
  *
- * Everything in a message is checked where it arrives: an address is one of a heap and
- * aligned, a reader is one that a ring has.
+ * Everything in a message is checked where it arrives: an address is one of a heap and aligned, a
+ * reader is one that a ring has.
  *
- * Whether a rank maps a ring, or has a mirror of it, is for that rank to see: it is told where the ring is
- * and what it is called.
+ * Whether a rank maps a ring, or has a mirror of it, is for that rank to see: it is told where the
+ * ring is and what it is called.
  */
 #include <errno.h>
 #include <string.h>
@@ -266,7 +266,7 @@ static int offer_try(struct chans *s, struct tern_chan *c)
 		rc = offer_all(&o);
 	if (rc)
 		offer_undo(&o);
-	c->stays = !opening_over(s->e, &o); /* a handler has left a hold, and answers are missing */
+	c->pinned = !opening_over(s->e, &o); /* a handler has left a hold, and answers are missing */
 	struct opening **p = &s->openings;
 	while (*p != &o)
 		p = &(*p)->next;
@@ -441,8 +441,8 @@ static void on_offer_withdrawn(tern *t, const tern_msg *m)
 }
 
 /*
- * A wait for an offer. What it waits for is opened, and written to *out, in the handler of the offer: the next message may be
- * one whose handler gets from the channel.
+ * A wait for an offer. What it waits for is opened, and written to *out, in the handler of the
+ * offer: the next message may be one whose handler gets from the channel.
  */
 struct await {
 	struct chans *s;

@@ -99,7 +99,9 @@ static void segment_shut(struct mem *m, struct segment *g)
 		m->segments->last = NULL;
 }
 
-/* All has come: the end function says how much more there will be. It may close the segment itself. */
+/*
+ * All has come: the end function says how much more there will be. It may close the segment itself.
+ */
 /* cost: buffer control */
 static void segment_end(struct mem *m, struct segment *g)
 {
@@ -114,6 +116,9 @@ static void segment_end(struct mem *m, struct segment *g)
 
 static int segment_own(struct mem *m, tern_segment s, const char *call, struct segment **out)
 {
+	int forked = rules_forked(m->e);
+	if (forked)
+		return forked;
 	*out = segment_find(m, s);
 	return *out ? 0
 		    : error_set(-EINVAL, "%s was given a segment that rank %u has not open", call, m->rank);
@@ -122,9 +127,6 @@ static int segment_own(struct mem *m, tern_segment s, const char *call, struct s
 int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 {
 	INSIDE struct door door = door_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
 	struct mem *m = mem_of(t);
 	struct segment *g;
 	int rc = segment_own(m, s, "tern_segment_shorten()", &g);
@@ -142,9 +144,6 @@ int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 int tern_segment_close(tern *t, tern_segment s)
 {
 	INSIDE struct door door = door_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
 	struct segment *g;
 	int rc = segment_own(mem_of(t), s, "tern_segment_close()", &g);
 	if (!rc)
