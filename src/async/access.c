@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Remote read and write. Moving the bytes is the memory layer's, whose transfers have turns of their own; what is
- * added here is that nothing moves in the call, and that the other side hears of a write.
+ * Remote read and write. Moving the bytes is the memory layer's, whose transfers have turns of
+ * their own; what is added here is that nothing moves in the call, and that the other side hears of
+ * a write.
  */
 #include <errno.h>
 #include <string.h>
@@ -43,7 +44,10 @@ static void on_raise(tern *t, const tern_msg *msg)
 		tern_signal(t, at, 1);
 }
 
-/* 1 if an atomic operation was begun for it: where the flag cannot be seen from here, its owner checks it. */
+/*
+ * 1 if an atomic operation was begun for it: where the flag cannot be seen from here, its owner
+ * checks it.
+ */
 static int write_raise(tern *t, struct write *w)
 {
 	tern_addr flag = w->flag;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Draining: what has come in a chain, or from the own program, is handed to the procedure that it names. An
- * intake stands in the queue from the moment it hears of a message until it finds nothing between two.
+ * Draining: what has come in a chain, or from the own program, is handed to the procedure that it
+ * names. An intake stands in the queue from the moment it hears of a message until it finds nothing
+ * between two.
  */
 #include <errno.h>
 
@@ -38,7 +39,9 @@ static void intake_trouble(struct intake *n, int code)
 
 /* -- A message ------------------------------------------------------------------------------- */
 
-/* The procedure that the message names: a number from another rank, looked up, and never followed. */
+/*
+ * The procedure that the message names: a number from another rank, looked up, and never followed.
+ */
 static int message_begin(struct intake *n, tern_in *in)
 {
 	struct cursor k;
@@ -99,7 +102,7 @@ static int message_stray(struct intake *n, enum tern_information what)
 	return 1;
 }
 
-/* -- An intake ---------------------------------------------------------------------------------- */
+/* -- An intake --------------------------------------------------------------------------------- */
 
 /* Why nothing more comes: the other side is gone, or what it has put makes no sense. */
 static int intake_over(tern_in *in)
@@ -161,7 +164,7 @@ void intake_lost(struct async *a, uint32_t rank)
 		queue_push(a, &a->intake[rank].work);
 }
 
-/* -- What comes from other ranks ------------------------------------------------------------------ */
+/* -- What comes from other ranks --------------------------------------------------------------- */
 
 /* What comes in a mirror stirs, since nobody else tells of it. */
 static void intake_stir(struct endpoint *e, void *arg)

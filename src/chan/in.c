@@ -251,7 +251,7 @@ int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
 	return in_code(c, sight, *item);
 }
 
-/* -- Getting ------------------------------------------------------------------------------------ */
+/* -- Getting ----------------------------------------------------------------------------------- */
 
 /* Gives nothing back unless there is data: a get that fails leaves its end where it was. */
 __attribute__((noinline)) static struct tern_chan_place more_rare(tern_in *i)
@@ -377,7 +377,7 @@ int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done)
 	return *done < len;
 }
 
-/* -- Messages ------------------------------------------------------------------------------------ */
+/* -- Messages ---------------------------------------------------------------------------------- */
 
 int tern_chan_next_at(tern_in *i)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mirrors: a ring in this rank's own memory that shows what another rank puts into one that cannot be
- * mapped here (feed.c has the other side). It has a sending end, on which a handler puts what comes in
- * messages, and one reader, who reads as if the ring were the other rank's.
+ * Mirrors: a ring in this rank's own memory that shows what another rank puts into one that cannot
+ * be mapped here (feed.c has the other side). It has a sending end, on which a handler puts what
+ * comes in messages, and one reader, who reads as if the ring were the other rank's.
  *
  * A mirror has a number that is never used again: what comes for one that is gone finds nothing. It
- * tells the other side how far its reader is when that has given back a leaf, and when it has ended; then it goes.
+ * tells the other side how far its reader is when that has given back a leaf, and when it has
+ * ended; then it goes.
  */
 #include <errno.h>
 #include <string.h>
@@ -51,7 +52,7 @@ static uint32_t mirror_state(const struct mirror *m)
 	return atomic_load_explicit(&mirror_reader(m)->state, memory_order_relaxed);
 }
 
-/* -- Opening and closing -------------------------------------------------------------------------- */
+/* -- Opening and closing ----------------------------------------------------------------------- */
 
 static struct tern_chan *mirror_fill(struct chans *s, uint64_t name)
 {
@@ -114,9 +115,12 @@ void mirror_close(struct chans *s)
 		}
 }
 
-/* -- Telling how far the reader is ------------------------------------------------------------------- */
+/* -- Telling how far the reader is ------------------------------------------------------------- */
 
-/* 0 when all is told; the mirror may be gone then. Under a hold, so that nothing is served meanwhile. */
+/*
+ * 0 when all is told; the mirror may be gone then. Under a hold, so that nothing is served
+ * meanwhile.
+ */
 static int mirror_say(struct mirror *m)
 {
 	struct endpoint *e = m->s->e;
@@ -167,7 +171,7 @@ unsigned mirror_progress(struct chans *s)
 	return !left;
 }
 
-/* -- What comes ------------------------------------------------------------------------------------------ */
+/* -- What comes -------------------------------------------------------------------------------- */
 
 static struct mirror *mirror_named(struct chans *s, uint64_t number, uint32_t src)
 {

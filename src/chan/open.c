@@ -226,7 +226,7 @@ unsigned open_behind(const struct tern_chan *c, uint32_t relay)
 	return branch_cut(c->chans, &b, relay);
 }
 
-/* -- Offering ------------------------------------------------------------------------------------ */
+/* -- Offering ---------------------------------------------------------------------------------- */
 
 static int offer_all(struct opening *o)
 {
@@ -275,7 +275,7 @@ static int offer_try(struct chans *s, struct tern_chan *c)
 	return rc;
 }
 
-/* -- The sending end ------------------------------------------------------------------------------- */
+/* -- The sending end --------------------------------------------------------------------------- */
 
 static bool open_to(const struct chans *s, uint32_t rank, uint64_t name)
 {
@@ -339,7 +339,7 @@ int tern_chan_to(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 	return tern_chan_to_list(t, &rank, 1, name, c);
 }
 
-/* -- The receiving end ------------------------------------------------------------------------------ */
+/* -- The receiving end ------------------------------------------------------------------------- */
 
 struct pipe *pipe_reach(struct chans *s, tern_addr a)
 {
@@ -530,7 +530,7 @@ void open_close(struct chans *s)
 	memory_free(s->offer);
 }
 
-/* -- A relay's part ---------------------------------------------------------------------------------- */
+/* -- A relay's part ---------------------------------------------------------------------------- */
 
 static int relay_check(struct chans *s, const uint32_t *rank, size_t len)
 {

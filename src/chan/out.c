@@ -370,7 +370,7 @@ int tern_chan_call_at(tern_out *o, unsigned id)
 	return out_done(o, rc);
 }
 
-/* -- More than a word --------------------------------------------------------------------------- */
+/* -- More than a word -------------------------------------------------------------------------- */
 
 int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
 {

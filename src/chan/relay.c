@@ -58,7 +58,10 @@ static void relay_item(struct relay *r, struct cursor *k, uint64_t item)
 	in_pass(k);
 }
 
-/* Moves a line, or what there is of it; 0 if nothing can be moved now, negative if nothing ever can. */
+/*
+ * Moves a line, or what there is of it; 0 if nothing can be moved now, negative if nothing ever
+ * can.
+ */
 static int relay_line(struct relay *r)
 {
 	struct cursor k = in_cursor(&r->in);

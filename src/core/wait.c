@@ -38,8 +38,8 @@ static bool sibling_apart(const struct endpoint *sibling)
 }
 
 /*
- * Before touching it: a signal's handler might do so at the same time, or another thread that shares it. False if
- * that thread does; it is not waited for, since it might be waiting for us.
+ * Before touching it: a signal's handler might do so at the same time, or another thread that
+ * shares it. False if that thread does; it is not waited for, since it might be waiting for us.
  */
 static bool sibling_enter(struct endpoint *sibling)
 {
@@ -259,7 +259,10 @@ static unsigned wait_serve(struct endpoint *e, struct wait *w)
 	} else if (w->since || e->work || e->deferred_count) {
 		handled = poll_once(e, KINDS_BOTH);
 	}
-	/* Also when something lies here that waits for room for its reply: a sibling may have to make it. */
+	/*
+	 * Also when something lies here that waits for room for its reply: a sibling may have to
+	 * make it.
+	 */
 	if (!handled || ++w->busy % SIBLINGS_EVERY == 0)
 		handled += attach_each(e, serve_sibling, NULL);
 	if (!handled)
@@ -320,8 +323,9 @@ int wait_stalled(struct endpoint *e, struct wait *w, uint64_t moved)
 }
 
 /*
- * A rank that is dead, or cannot be talked with, and that this endpoint has not forgiven; -1 if there is none. Ranks that
- * left well, and those that are forgiven, are missed only when no other is there any more to send anything.
+ * A rank that is dead, or cannot be talked with, and that this endpoint has not forgiven; -1 if
+ * there is none. Ranks that left well, and those that are forgiven, are missed only when no other
+ * is there any more to send anything.
  */
 static int wait_missing(struct endpoint *e)
 {

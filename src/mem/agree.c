@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every rank says a word (an offset, or that it could not), and all compare. Where ranks share memory the words lie
- * there, and a barrier follows before and after they are read. Elsewhere each rank tells every other, and
- * waits until it has heard as many; two rounds have places of their own, because a rank that has
- * heard all may begin the next round while another still listens.
+ * Every rank says a word (an offset, or that it could not), and all compare. Where ranks share
+ * memory the words lie there, and a barrier follows before and after they are read. Elsewhere each
+ * rank tells every other, and waits until it has heard as many; two rounds have places of their
+ * own, because a rank that has heard all may begin the next round while another still listens.
  */
 #include <errno.h>
 

@@ -75,7 +75,10 @@ static bool region_open(struct mem *m, unsigned first, unsigned n, void *p, size
 		struct job_region *g = own_region(m, i);
 		if (atomic_load(&g->base))
 			continue;
-		/* Ranks are siblings: where Yama asks for it, let the launcher's descendants in, and only them. */
+		/*
+		 * Ranks are siblings: where Yama asks for it, let the launcher's descendants in,
+		 * and only them.
+		 */
 		prctl(PR_SET_PTRACER, (unsigned long)getppid(), 0, 0, 0);
 		atomic_store(&g->bytes, len);
 		atomic_store(&g->base, (uint64_t)(uintptr_t)p);

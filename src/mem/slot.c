@@ -11,7 +11,10 @@
 #include "mem/mem.h"
 #include "mem/word.h"
 
-/* A name has 32 bits. A network may tell late of a move that was given up, when its slot has been used thousands of times. */
+/*
+ * A name has 32 bits. A network may tell late of a move that was given up, when its slot has been
+ * used thousands of times.
+ */
 enum { SLOT_GENERATION_SHIFT = 8, SLOT_GENERATION_BITS = 24, SLOT_GENERATIONS = 1 << SLOT_GENERATION_BITS };
 
 void slots_open(struct mem *m)
@@ -125,7 +128,10 @@ static void slot_end(struct mem *m, struct slot *s, int error)
 		op_end(m->e, op, error);
 }
 
-/* What was asked for has come: through a bounce, as a word, or in the answer. False if that lacks it. */
+/*
+ * What was asked for has come: through a bounce, as a word, or in the answer. False if that lacks
+ * it.
+ */
 static bool slot_fill(const struct slot *s, const void *data, size_t len)
 {
 	if (s->bounce)

@@ -107,7 +107,10 @@ void runs_advance(struct runs *r, size_t bytes)
  * sees the whole length, and a transfer moves in pieces.
  */
 #if defined(__x86_64__)
-/* Four pages at a time, a line of each in turn: measured best, as memory serves them from four rows. */
+/*
+ * Four pages at a time, a line of each in turn: measured best, as memory serves them from four
+ * rows.
+ */
 enum { LINE = 64, PAGE = 4096, PAGES = 4, AHEAD = 256 };
 
 static inline void stream_line(char *to, const char *from)
@@ -207,7 +210,9 @@ static int move_copy(const struct transfer *x, char *to, const char *from, size_
 	return 0;
 }
 
-/* Moves bytes of the run that this process can touch: how many, 0 if it cannot, or a negative code. */
+/*
+ * Moves bytes of the run that this process can touch: how many, 0 if it cannot, or a negative code.
+ */
 static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 {
 	tern_addr remote = x->runs.remote + x->runs.done;
@@ -246,7 +251,10 @@ static ptrdiff_t move_any(struct mem *m, struct transfer *x, size_t len)
 	return window_has(m, x) ? window_move(m, x) : message_move(m, x);
 }
 
-/* A slice of a transfer: moves up to `most` bytes one way or another. What it moved, 0 if it must wait. */
+/*
+ * A slice of a transfer: moves up to `most` bytes one way or another. What it moved, 0 if it must
+ * wait.
+ */
 static size_t transfer_step(struct mem *m, struct transfer *x, size_t most,
 			    ptrdiff_t (*move)(struct mem *m, struct transfer *x, size_t len))
 {
@@ -315,8 +323,9 @@ static uint64_t slice_served(const struct mem *m)
 }
 
 /*
- * How much `x` may move in this poll: little, or nothing, while messages are about, since they wait for it. A message
- * counts as a poll does: a flood, of which each poll handles many, leaves a transfer its share.
+ * How much `x` may move in this poll: little, or nothing, while messages are about, since they wait
+ * for it. A message counts as a poll does: a flood, of which each poll handles many, leaves a
+ * transfer its share.
  */
 static size_t slice_bytes(struct mem *m, const struct transfer *x)
 {

@@ -100,8 +100,8 @@ struct arrival *arrival_named(struct msg *m, uint32_t src, uint32_t name)
 }
 
 /*
- * What a ready message that waits for its receive takes of the room for those: senders have no limit for
- * them, so they must not use the room that senders were promised.
+ * What a ready message that waits for its receive takes of the room for those: senders have no
+ * limit for them, so they must not use the room that senders were promised.
  */
 static uint32_t held_by(uint8_t flags, bool whole, size_t len)
 {
@@ -138,7 +138,10 @@ struct incoming {
 	size_t len;
 };
 
-/* Writes a message down; false if there is no room, which only a rank that ignores its limits can bring about. */
+/*
+ * Writes a message down; false if there is no room, which only a rank that ignores its limits can
+ * bring about.
+ */
 static bool arrival_add(struct msg *m, const struct incoming *l)
 {
 	struct cell *cells = l->bytes ? cells_fill(m, l->bytes, l->len) : NULL;
@@ -288,7 +291,10 @@ static void on_send_rts(tern *t, const tern_msg *msg)
 	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
 }
 
-/* Parts that match a receive each: id, length and bytes of one after another; the first refusal is told. */
+/*
+ * Parts that match a receive each: id, length and bytes of one after another; the first refusal is
+ * told.
+ */
 static void on_send_each(tern *t, const tern_msg *msg)
 {
 	struct incoming l = incoming_of(msg), told = l;

@@ -266,7 +266,7 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 	return rc ? rc : recv_say(m, src, own.error);
 }
 
-/* -- The table, as programs see it ------------------------------------------------------------------- */
+/* -- The table, as programs see it ------------------------------------------------------------- */
 
 /*
  * The first that was started without a handle, from `n` on: those with one are their handle's

@@ -77,7 +77,7 @@ static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t ce
 	       (flags & TERN_READY || cells <= p->cells);
 }
 
-/* -- The table, and the queue of those to be announced -------------------------------------------- */
+/* -- The table, and the queue of those to be announced ----------------------------------------- */
 
 static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
 		    tern_op *op, struct sending **out)
@@ -241,7 +241,7 @@ int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 	return 0;
 }
 
-/* -- Starting --------------------------------------------------------------------------------------- */
+/* -- Starting ---------------------------------------------------------------------------------- */
 
 /* cost: protection control */
 static int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
@@ -397,7 +397,7 @@ int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len)
 	return rc < 0 ? rc : 0;
 }
 
-/* -- Parts with an id each ------------------------------------------------------------------------------ */
+/* -- Parts with an id each --------------------------------------------------------------------- */
 
 /*
  * Lays the parts one after another, each behind its id and length; the bytes, or 0 if they do not

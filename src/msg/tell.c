@@ -24,7 +24,10 @@ void tell_words(struct msg *m, uint64_t words[TELL_WORDS], uint32_t to, enum tel
 
 void tell(struct msg *m, uint32_t to, const uint64_t words[TELL_WORDS])
 {
-	/* As in progress: while it waits for room, no deferred function runs that could keep it from being sent. */
+	/*
+	 * As in progress: while it waits for room, no deferred function runs that could keep it
+	 * from being sent.
+	 */
 	m->e->inner++;
 	int rc = layer_request(m->e, to, MSG_TELL, NULL, 0, TELL_WORDS, words);
 	m->e->inner--;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A block of known size. In full: ask whether there is room, send packets with their offsets, ask whether all have
- * come, send those again that have not. Plain: a head, which is accepted or refused while the data is already on its
- * way, and the data, whose last packet ends it.
+ * A block of known size. In full: ask whether there is room, send packets with their offsets, ask
+ * whether all have come, send those again that have not. Plain: a head, which is accepted or
+ * refused while the data is already on its way, and the data, whose last packet ends it.
  */
 #include <errno.h>
 #include <string.h>
@@ -169,7 +169,7 @@ static void on_sequence_piece(tern *t, const tern_msg *m)
 		incoming_end(q, in, tern_msg_src(m));
 }
 
-/* -- The sender ------------------------------------------------------------------------------------ */
+/* -- The sender -------------------------------------------------------------------------------- */
 
 /* The block that an answer is for, if it is still wanted. */
 static struct outbound *outbound_of(struct sequence *q, const tern_msg *m)

@@ -86,7 +86,9 @@ static void thread_release(const struct context *c)
 		tern_release(e->t);
 }
 
-/* Called inside, and the function is not: like the program, it computes, calls, and computes again. */
+/*
+ * Called inside, and the function is not: like the program, it computes, calls, and computes again.
+ */
 static void thread_run(struct context *c, struct door *door)
 {
 	struct spawn *s = c->home;
@@ -101,7 +103,10 @@ static void thread_run(struct context *c, struct door *door)
 	c->number = 0;
 }
 
-/* Outside all doors, and with signals kept off: from the first line to the last but one it is half parked. */
+/*
+ * Outside all doors, and with signals kept off: from the first line to the last but one it is half
+ * parked.
+ */
 static void context_park(struct context *c)
 {
 	struct spawn *s = c->home;
@@ -201,7 +206,10 @@ static void home_add(struct spawn *s)
 	wait_scheduler = &scheduler;
 }
 
-/* Before another endpoint than the one that this is a call of is touched: its agent may be doing so. */
+/*
+ * Before another endpoint than the one that this is a call of is touched: its agent may be doing
+ * so.
+ */
 static bool home_enter(const struct spawn *s)
 {
 	return s->e->agent && door_enter(s->e);

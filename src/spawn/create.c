@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creating threads. A creation has a ticket from the call until its thread has ended. Its message is sent
- * at once if there is a credit for its rank, nothing waits before it, and sending is allowed
- * here; otherwise the ticket joins its rank's queue, which polls carry on as credits come
+ * Creating threads. A creation has a ticket from the call until its thread has ended. Its message
+ * is sent at once if there is a credit for its rank, nothing waits before it, and sending is
+ * allowed here; otherwise the ticket joins its rank's queue, which polls carry on as credits come
  * back. A creator therefore waits only for a ticket.
  */
 #include <errno.h>
@@ -247,8 +247,14 @@ static void create_one(struct spawn *s, const struct ticket *model, uint32_t ran
 		ticket_go(s, k);
 }
 
-/* Ranks `first` to `end` - 1. A single one that has left is an error; of several, its callback gets it. */
-/* `first` is 0 for the first ranks, of which there may be none, and otherwise a rank that there is not. */
+/*
+ * Ranks `first` to `end` - 1. A single one that has left is an error; of several, its callback gets
+ * it.
+ */
+/*
+ * `first` is 0 for the first ranks, of which there may be none, and otherwise a rank that there is
+ * not.
+ */
 static int create_nowhere(const struct spawn *s, uint32_t first, uint32_t end)
 {
 	uint32_t size = s->e->t->size;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads that have been created here and wait for a place to run in, in the order in which they came. */
+/*
+ * Threads that have been created here and wait for a place to run in, in the order in which they
+ * came.
+ */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -93,8 +93,8 @@ static int spawn_stop(struct endpoint *e, struct wait *w)
 }
 
 /*
- * Lets the threads that others have created here come to their end, for as long as any of them does; one that
- * waits for what does not come keeps the endpoint open.
+ * Lets the threads that others have created here come to their end, for as long as any of them
+ * does; one that waits for what does not come keeps the endpoint open.
  */
 static int spawn_closing(void *state)
 {

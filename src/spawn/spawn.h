@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The spawn layer's state in an endpoint. A thread is two messages: CREATE, which its creator sends, and
- * DONE, which its rank sends when it has ended.
+ * The spawn layer's state in an endpoint. A thread is two messages: CREATE, which its creator
+ * sends, and DONE, which its rank sends when it has ended.
  *
- * Nothing holds a ring up. A CREATE is taken off its ring at once and written into the inbox,
- * which has room for it: a creator has TERN_CREDITS for each target, a CREATE takes one and DONE brings it
- * back. Creations beyond that wait at their creator (create.c), in order, and so does whoever would
- * create more than TERN_SPAWNS_MAX. So the messages that a rank's threads wait for get through however many
- * threads others create there, which is what SCMP needs a virtual channel of its own for (3.3).
+ * Nothing holds a ring up. A CREATE is taken off its ring at once and written into the inbox, which
+ * has room for it: a creator has TERN_CREDITS for each target, a CREATE takes one and DONE brings
+ * it back. Creations beyond that wait at their creator (create.c), in order, and so does whoever
+ * would create more than TERN_SPAWNS_MAX. So the messages that a rank's threads wait for get
+ * through however many threads others create there, which is what SCMP needs a virtual channel of
+ * its own for (3.3).
  *
- * Nothing in a message is a pointer: a function travels as its number, and the creator's callback as the index
- * of a ticket and its generation.
+ * Nothing in a message is a pointer: a function travels as its number, and the creator's callback
+ * as the index of a ticket and its generation.
  */
 #ifndef TERN_SPAWN_STATE_H
 #define TERN_SPAWN_STATE_H
@@ -30,7 +31,9 @@ enum spawn_handler {
 	SPAWN_DONE,                                  /* label, code, result */
 };
 
-/* The first word of both: which ticket of the creator, its generation, and of CREATE the function. */
+/*
+ * The first word of both: which ticket of the creator, its generation, and of CREATE the function.
+ */
 struct label {
 	uint16_t ticket;
 	uint8_t id, words;

@@ -44,8 +44,8 @@ static struct type_queue *notice_queue(const struct typed *y, const struct notic
 }
 
 /*
- * What is wrong with a notice from `src`; NULL if it is good. Its type may have been closed meanwhile if it
- * lies in the spill, since a claim there holds off nothing.
+ * What is wrong with a notice from `src`; NULL if it is good. Its type may have been closed
+ * meanwhile if it lies in the spill, since a claim there holds off nothing.
  */
 static const char *notice_wrong(const struct typed *y, const struct notice *n, uint32_t src)
 {
@@ -125,7 +125,7 @@ static void on_notice(tern *t, const tern_msg *m)
 		arrive_spoiled(y, n.type);
 }
 
-/* -- From a far sender ----------------------------------------------------------------------------- */
+/* -- From a far sender ------------------------------------------------------------------------- */
 
 /*
  * Its type was closed after the buffer had been lent: it keeps its place in the order of all types,

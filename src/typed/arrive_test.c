@@ -211,7 +211,7 @@ TEST(messages_that_say_too_little_or_answer_nothing_are_refused)
 	local_close();
 }
 
-/* -- Answers about pools --------------------------------------------------------------------------- */
+/* -- Answers about pools ----------------------------------------------------------------------- */
 
 static const uint64_t *answer;
 

@@ -89,7 +89,7 @@ int tern_bufclose(tern *t, unsigned type)
 	return close_queue(y, s);
 }
 
-/* -- Giving back --------------------------------------------------------------------------------- */
+/* -- Giving back ------------------------------------------------------------------------------- */
 
 int tern_buffree(tern *t, void *buffer)
 {
@@ -113,7 +113,7 @@ int tern_buffree(tern *t, void *buffer)
 	return 0;
 }
 
-/* -- TERN_CHECK ----------------------------------------------------------------------------------- */
+/* -- TERN_CHECK -------------------------------------------------------------------------------- */
 
 /* TERN_CHECK: a sum over data that is under way, and a pattern in buffers that are free. */
 

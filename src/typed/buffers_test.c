@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Setting buffers aside, sending into them, receiving and giving back; what is refused, and in which words. */
+/*
+ * Setting buffers aside, sending into them, receiving and giving back; what is refused, and in
+ * which words.
+ */
 #include <errno.h>
 
 #include "../../tests/chance.h"
@@ -177,7 +180,7 @@ TEST(what_is_no_buffer_of_the_programs_is_not_taken_back)
 	local_close();
 }
 
-/* -- Closing ------------------------------------------------------------------------------------ */
+/* -- Closing ----------------------------------------------------------------------------------- */
 
 TEST(a_type_that_is_closed_is_gone_for_senders_and_for_the_receiver)
 {
@@ -292,7 +295,7 @@ TEST(a_type_into_which_a_message_is_just_landing_stays_open)
 	local_close();
 }
 
-/* -- What a send and a receive refuse ------------------------------------------------------------- */
+/* -- What a send and a receive refuse ---------------------------------------------------------- */
 
 TEST(a_send_that_cannot_be_is_refused_with_its_reason)
 {
@@ -438,7 +441,10 @@ TEST(a_wait_for_a_message_blames_a_rank_that_died)
 	CHECK_IS(tern_forgive(local[1], 0), 0);
 }
 
-/* Over a network of packets a rank is known to have left once what it sent before has come: the send after that says so. */
+/*
+ * Over a network of packets a rank is known to have left once what it sent before has come: the
+ * send after that says so.
+ */
 static int send_to_left(uint32_t rank)
 {
 	int rc = send_to(rank, TYPE, 5, 0);

@@ -2,14 +2,15 @@
 /*
  * The atomics, by name:
  *
- * typed.R1, in bufpool_give(): the owner's last reads of a message, or a sender's abandoned writes, come before the
- * buffer is free. Acquired in bufpool_take(): whoever takes it writes after that.
+ * typed.R1, in bufpool_give(): the owner's last reads of a message, or a sender's abandoned writes,
+ * come before the buffer is free. Acquired in bufpool_take(): whoever takes it writes after that.
  *
- * What a sender writes into a buffer reaches the owner with the message that announces it, whose header
- * is the release and the acquire (R1 and A1 of the ring). The same pair makes the owner see the claim, and
- * orders the claimer's clearing of the bit before the owner's setting it.
+ * What a sender writes into a buffer reaches the owner with the message that announces it, whose
+ * header is the release and the acquire (R1 and A1 of the ring). The same pair makes the owner see
+ * the claim, and orders the claimer's clearing of the bit before the owner's setting it.
  *
- * Bits, and the generation that `now` shows, are advice: what decides is the one in a buffer's own word. They are relaxed.
+ * Bits, and the generation that `now` shows, are advice: what decides is the one in a buffer's own
+ * word. They are relaxed.
  */
 #include "typed/bufpool.h"
 
@@ -93,7 +94,10 @@ static bool state_change(struct bufpool *k, uint32_t i, uint64_t from, uint64_t 
 						       memory_order_relaxed);
 }
 
-/* A buffer whose bit is in word `w`. The lowest first: it was used last and may still be in a cache. */
+/*
+ * A buffer whose bit is in word `w`. The lowest first: it was used last and may still be in a
+ * cache.
+ */
 static bool take_of_word(struct bufpool *k, uint32_t w, uint64_t as, uint32_t *index)
 {
 	uint64_t bits = atomic_load_explicit(&k->free[w], memory_order_relaxed);

@@ -8,14 +8,15 @@
  *
  *     FREE -> CLAIMED by a sender -> FULL -> HELD by the owner's program -> FREE
  *
- * CLAIMED and back to FREE are the sender's, everything else is the owner's. A claim says who has it, in
- * the same instruction that takes it, so a sender may die anywhere: the owner finds what to take back. The
- * generation is in the word so that a sender which still knows an earlier one takes nothing.
- * For the same reason the words are never given back to the heap, though the buffers are.
+ * CLAIMED and back to FREE are the sender's, everything else is the owner's. A claim says who has
+ * it, in the same instruction that takes it, so a sender may die anywhere: the owner finds what to
+ * take back. The generation is in the word so that a sender which still knows an earlier one takes
+ * nothing. For the same reason the words are never given back to the heap, though the buffers are.
  *
- * A bit for each buffer says where to look for a free one. It is cleared by whoever has claimed the buffer,
- * before anybody can free it again, and set by whoever frees it; so a bit that is clear never hides a free
- * buffer for longer than the freeing takes, and one that is set wrongly costs a look.
+ * A bit for each buffer says where to look for a free one. It is cleared by whoever has claimed the
+ * buffer, before anybody can free it again, and set by whoever frees it; so a bit that is clear
+ * never hides a free buffer for longer than the freeing takes, and one that is set wrongly costs a
+ * look.
  */
 #ifndef TERN_TYPED_BUFPOOL_H
 #define TERN_TYPED_BUFPOOL_H
@@ -31,7 +32,10 @@ enum { BUFPOOL_ALIGN = 64 };
 
 /* How one rank sees a pool. Private: nothing that others can write is followed or trusted. */
 struct bufpool {
-	/* In the owner's heap: its generation, 0 when it is not used; then how many buffers are lent. */
+	/*
+	 * In the owner's heap: its generation, 0 when it is not used; then how many buffers are
+	 * lent.
+	 */
 	_Atomic uint32_t *now;
 	_Atomic uint64_t *free;  /* a bit a buffer */
 	_Atomic uint64_t *state; /* a word a buffer */
@@ -63,7 +67,9 @@ size_t bufpool_words_bytes(uint32_t count);
 /* False if that is more than addresses reach. */
 bool bufpool_sizes(size_t bytes, uint32_t count, size_t *stride, size_t *all);
 
-/* Makes `k` see the words at `words` and the buffers at `buffer`; its sizes and generation are set. */
+/*
+ * Makes `k` see the words at `words` and the buffers at `buffer`; its sizes and generation are set.
+ */
 void bufpool_see(struct bufpool *k, void *words, char *buffer);
 /* The owner, while nobody can know of the pool: makes every buffer free. */
 void bufpool_fresh(struct bufpool *k);
@@ -77,7 +83,10 @@ void bufpool_set(struct bufpool *k, uint32_t i, enum bufpool_kind kind, uint32_t
 void bufpool_reclaim(struct bufpool *k, uint32_t rank);
 /* How many buffers are free, about. */
 uint32_t bufpool_free(const struct bufpool *k);
-/* The owner: so many more are lent, which others see; they are asked back when somebody says that he wants one. */
+/*
+ * The owner: so many more are lent, which others see; they are asked back when somebody says that
+ * he wants one.
+ */
 void bufpool_lend(struct bufpool *k, uint32_t more);
 bool bufpool_lends(const struct bufpool *k);
 /* The owner: ends the generation. False, and nothing has changed, while a sender has a buffer. */

@@ -137,7 +137,7 @@ TEST(in_a_pool_that_is_shut_nothing_can_be_taken)
 	CHECK_IS(take(&k, 1), UINT32_MAX);
 }
 
-/* -- Many at once ------------------------------------------------------------------------------- */
+/* -- Many at once ------------------------------------------------------------------------------ */
 
 enum { THREADS = 4, HAVE = 70 };
 static _Atomic int32_t users[HAVE];

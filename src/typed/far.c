@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending to a rank whose memory is not mapped. What its owner has lent of a type lies in a lease cache, so a send is
- * accepted here, at once, with the certainty that there is a buffer; a short message then goes whole, notice and bytes, and
- * a long one is put into its buffer first. With an empty cache the owner is asked, once, and answers when it can.
+ * Sending to a rank whose memory is not mapped. What its owner has lent of a type lies in a lease
+ * cache, so a send is accepted here, at once, with the certainty that there is a buffer; a short
+ * message then goes whole, notice and bytes, and a long one is put into its buffer first. With an
+ * empty cache the owner is asked, once, and answers when it can.
  *
- * What the owner tells comes as requests, in order. So after it has said that a pool is used no more, nothing comes
- * for that pool; what a cache still had of it went back with the answer.
+ * What the owner tells comes as requests, in order. So after it has said that a pool is used no
+ * more, nothing comes for that pool; what a cache still had of it went back with the answer.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 enum { NAME_RANK_SHIFT = 40 };
 static const uint64_t NAME_FAR = UINT64_C(1) << 62, NAME_NUMBER = (UINT64_C(1) << NAME_RANK_SHIFT) - 1;
 
-/* -- The lease cache --------------------------------------------------------------------------------------- */
+/* -- The lease cache --------------------------------------------------------------------------- */
 
 static bool lease_fits(uint32_t lease, size_t len)
 {
@@ -43,8 +44,8 @@ static bool lease_cache_take(struct lease_cache *h, size_t len, uint32_t *lease)
 }
 
 /*
- * Puts first what a send that waits is going to use, and says how many that is: one, or none if none of it is large enough.
- * It is no cell, if possible, since a cell is of use to more senders.
+ * Puts first what a send that waits is going to use, and says how many that is: one, or none if
+ * none of it is large enough. It is no cell, if possible, since a cell is of use to more senders.
  */
 static unsigned lease_cache_keep(struct lease_cache *h)
 {
@@ -87,7 +88,7 @@ int far_return(struct typed *y, uint32_t rank, unsigned type, struct target *to)
 	return rc ? rc : -EAGAIN;
 }
 
-/* -- What the owner says ---------------------------------------------------------------------------- */
+/* -- What the owner says ----------------------------------------------------------------------- */
 
 /* The lease cache that a lease message is about; NULL if it is about another use of the pool. */
 static struct lease_cache *lease_msg_cache(struct typed *y, uint32_t rank, const struct lease_msg *msg)
@@ -114,8 +115,8 @@ static bool lease_cache_add(struct lease_cache *h, uint32_t lease)
 }
 
 /*
- * What could not be used after all. Of those for long messages there may be another by now: then this one is for short
- * messages, and goes back as what it was lent for.
+ * What could not be used after all. Of those for long messages there may be another by now: then
+ * this one is for short messages, and goes back as what it was lent for.
  */
 static void lease_cache_back(struct lease_cache *h, uint32_t lease)
 {
@@ -198,7 +199,7 @@ bool far_stale(struct lease_cache *h)
 	return !fresh;
 }
 
-/* -- Sending --------------------------------------------------------------------------------------- */
+/* -- Sending ----------------------------------------------------------------------------------- */
 
 static int far_ask(struct typed *y, struct sending *s, bool is_long)
 {
@@ -242,7 +243,9 @@ static tern_mid far_name(struct typed *y, uint32_t rank)
 	return NAME_FAR | (uint64_t)rank << NAME_RANK_SHIFT | (++y->route[rank]->named & NAME_NUMBER);
 }
 
-/* There is a block and room, so what fails is memory for the first block, or a rank that has left. */
+/*
+ * There is a block and room, so what fails is memory for the first block, or a rank that has left.
+ */
 static int far_failed(struct typed *y, const struct sending *s, uint32_t lease, int rc)
 {
 	sending_unnumber(y, s);
@@ -312,7 +315,7 @@ void far_end(struct sending *s)
 	*at = s->next;
 }
 
-/* -- Names ------------------------------------------------------------------------------------------ */
+/* -- Names ------------------------------------------------------------------------------------- */
 
 static uint64_t name_first(void)
 {
@@ -324,7 +327,10 @@ void far_begin(struct route *r)
 	r->named = r->landed = name_first();
 }
 
-/* How many were counted behind the message of that name; more than half: it is not among them. Numbers in names wrap. */
+/*
+ * How many were counted behind the message of that name; more than half: it is not among them.
+ * Numbers in names wrap.
+ */
 static uint64_t name_age(tern_mid mid, uint64_t count)
 {
 	return (count - mid) & NAME_NUMBER;
@@ -365,7 +371,7 @@ void far_register(struct endpoint *e)
 	layer_on(e, TYPED_LANDED, on_landed);
 }
 
-/* -- Lease messages ------------------------------------------------------------------------------- */
+/* -- Lease messages ---------------------------------------------------------------------------- */
 
 /* Lease messages: what an owner and a far sender tell each other of buffers that are lent. */
 

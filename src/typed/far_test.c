@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Senders that cannot map their receiver's memory. Here they only believe so: shared memory is made to say that
- * it is none, for some of the ranks, so that everything but the network is as it would be far away.
+ * Senders that cannot map their receiver's memory. Here they only believe so: shared memory is made
+ * to say that it is none, for some of the ranks, so that everything but the network is as it would
+ * be far away.
  */
 #include <errno.h>
 
@@ -101,7 +102,10 @@ static void stream(uint32_t from, unsigned type)
 	CHECK(type_queue_at(type)->borrower[from].lent > 0);
 }
 
-/* Lets `from` have a cell of the spill, and not use it: the only buffer of the type is taken by what it sent before. */
+/*
+ * Lets `from` have a cell of the spill, and not use it: the only buffer of the type is taken by
+ * what it sent before.
+ */
 static void idle_cell(uint32_t from, unsigned type)
 {
 	unsigned before = free_buffers(KEY_SPILL);
@@ -111,7 +115,7 @@ static void idle_cell(uint32_t from, unsigned type)
 	CHECK_IS(free_buffers(KEY_SPILL), before - 1);
 }
 
-/* -- What a send does ------------------------------------------------------------------------------ */
+/* -- What a send does -------------------------------------------------------------------------- */
 
 TEST(a_message_to_a_far_rank_lands_in_its_buffer)
 {
@@ -297,7 +301,7 @@ TEST(a_hold_that_is_left_in_the_middle_of_a_far_send_ends_it)
 	local_close();
 }
 
-/* -- What is lent and not used ---------------------------------------------------------------------- */
+/* -- What is lent and not used ----------------------------------------------------------------- */
 
 TEST(what_a_far_rank_has_and_does_not_use_goes_to_another_that_needs_it)
 {
@@ -537,7 +541,7 @@ TEST(what_comes_from_a_rank_after_it_was_forgotten_is_dropped_without_a_word)
 	CHECK(free_buffers(TYPE) == COUNT && y->due == 0);
 }
 
-/* -- Closing ------------------------------------------------------------------------------------------ */
+/* -- Closing ----------------------------------------------------------------------------------- */
 
 TEST(a_type_of_which_something_is_lent_can_be_closed_and_opened_again)
 {
@@ -669,7 +673,7 @@ TEST(a_sender_that_waits_for_a_buffer_of_a_type_that_is_closed_is_told)
 	local_close();
 }
 
-/* -- What no good peer sends ------------------------------------------------------------------------------ */
+/* -- What no good peer sends ------------------------------------------------------------------- */
 
 TEST(a_lease_message_says_what_was_written_into_it)
 {
@@ -797,7 +801,7 @@ TEST(lease_messages_that_no_good_peer_writes_change_nothing)
 	local_close();
 }
 
-/* -- TERN_CHECK --------------------------------------------------------------------------------------- */
+/* -- TERN_CHECK -------------------------------------------------------------------------------- */
 
 /* Sends, and says whether the owner was told that a free buffer had been written to. */
 static bool complained(size_t len)
@@ -840,7 +844,7 @@ TEST(with_the_check_what_is_changed_under_way_or_after_it_was_given_back_is_noti
 	local_close();
 }
 
-/* -- Everything at once ---------------------------------------------------------------------------------- */
+/* -- Everything at once ------------------------------------------------------------------------ */
 
 enum { TYPES = 5, LAST = 250 };
 static const struct {

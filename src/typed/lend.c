@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lending. A far sender cannot take a buffer itself, so its owner takes one for it, writes down for whom, and
- * tells it which: from then on the buffer is as good as taken by the sender, and comes back if that dies. The
- * sender sends the bytes with the notice, or puts a long message there first.
+ * Lending. A far sender cannot take a buffer itself, so its owner takes one for it, writes down for
+ * whom, and tells it which: from then on the buffer is as good as taken by the sender, and comes
+ * back if that dies. The sender sends the bytes with the notice, or puts a long message there
+ * first.
  *
- * A sender asks when it has nothing and something to send. If no buffer is free it waits in its borrower, and
- * is told when one is; so nothing waits in a handler, and everything is told from the layer's progress, by
- * requests, which arrive in the order in which they were written. Who has sent lately is lent more than it asks
- * for, so that in a stream nobody waits for an answer: as long as half of the buffers stay free, or without that while no
- * other rank has shown that it knows of the pool. What is lent and not used is
- * asked back when another sender needs it, and never sooner than RECALL_AFTER after it was lent: whoever
- * waited for it has had the time to use it. A cell of the spill is lent for a type, but may be needed for any other: it is
- * asked back from whoever has it. Types that refuse lend nothing ahead: what is free there is free.
+ * A sender asks when it has nothing and something to send. If no buffer is free it waits in its
+ * borrower, and is told when one is; so nothing waits in a handler, and everything is told from the
+ * layer's progress, by requests, which arrive in the order in which they were written. Who has sent
+ * lately is lent more than it asks for, so that in a stream nobody waits for an answer: as long as
+ * half of the buffers stay free, or without that while no other rank has shown that it knows of the
+ * pool. An unused lease is recalled when another sender needs the buffer, but not within
+ * RECALL_AFTER, so that its holder has had time to use it. A cell of the spill is lent for a type,
+ * but may be needed for any other: it is recalled from whoever has it.
+ * Types that refuse lend nothing ahead: what is free there is free.
  *
- * A type can be closed while buffers are lent for short messages. Their memory goes back to the heap at once; what
- * still comes for them is dropped, as it would have been a moment before. The type queue stays in draining until every
- * buffer that was lent, and every cell of the spill, has come back or its message has come: these messages may have
- * numbers in the order of all types, and their slots stand for those; and who gives a cell back names the generation for
- * which it had it. A buffer lent for a long message keeps the type open, as any does into which a message is landing:
- * its sender writes there.
+ * A type can be closed while buffers are lent for short messages. Their memory goes back to the
+ * heap at once; what still comes for them is dropped, as it would have been a moment before. The
+ * type queue is draining until every buffer that was lent, and every cell of the spill, has
+ * come back or its message has come: these messages may have numbers in the order of all types, and
+ * their slots stand for those; and who gives a cell back names the generation for which it had it.
+ * A buffer lent for a long message keeps the type open, as any does into which a message is
+ * landing: its sender writes there.
  */
 #include <errno.h>
 
@@ -29,7 +32,7 @@
 
 enum { RECALL_AFTER = 1000000 /* ns */, LEND_MOST = LEASE_CACHE_MOST - LEASE_MSG_LEASES };
 
-/* -- What is due ---------------------------------------------------------------------------------- */
+/* -- What is due ------------------------------------------------------------------------------- */
 
 static void due_set(struct typed *y, struct type_queue *s, struct borrower *b, bool due)
 {
@@ -50,7 +53,9 @@ static void recall_mark(struct typed *y, struct type_queue *s, struct borrower *
 	due_set(y, s, b, true);
 }
 
-/* It has kept something, which may be idle all the same later: a send need not end with a message. */
+/*
+ * It has kept something, which may be idle all the same later: a send need not end with a message.
+ */
 static void recall_again(struct borrower *b)
 {
 	b->since = clock_ns();
@@ -65,8 +70,9 @@ static bool recall_may(const struct borrower *b)
 }
 
 /*
- * Marks those who have something of a type that is idle; false if somebody may still be asked later. `who` waits for it, if
- * that is a borrower; what it has is too little for it, if it waits to send a long message.
+ * Marks those who have something of a type that is idle; false if somebody may still be asked
+ * later. `who` waits for it, if that is a borrower; what it has is too little for it, if it waits
+ * to send a long message.
  */
 static bool recall_buffers(struct typed *y, struct type_queue *s, struct borrower *who)
 {
@@ -99,8 +105,9 @@ static bool recall_cell(struct typed *y, const struct buf_slot *l, uint64_t now)
 }
 
 /*
- * The same for cells of the spill, whatever they were lent for. A borrower's time will not do: it may be lent something every
- * moment, and have a cell in its lease cache all the while. All cells are looked at, so not with every poll.
+ * The same for cells of the spill, whatever they were lent for. A borrower's time will not do: it
+ * may be lent something every moment, and have a cell in its lease cache all the while. All cells
+ * are looked at, so not with every poll.
  */
 static bool recall_cells(struct typed *y)
 {
@@ -120,7 +127,10 @@ static bool recall_cells(struct typed *y)
 	return all;
 }
 
-/* Asks back what could be of use to `who`, or to a sender who takes buffers himself; false if more may be asked for later. */
+/*
+ * Asks back what could be of use to `who`, or to a sender who takes buffers himself; false if more
+ * may be asked for later.
+ */
 static bool recall_idle(struct typed *y, struct type_queue *s, struct borrower *who)
 {
 	bool spills = s->flags & TERN_BUF_SPILL && (!who || who->want);
@@ -128,7 +138,7 @@ static bool recall_idle(struct typed *y, struct type_queue *s, struct borrower *
 	return (!spills || recall_cells(y)) && all;
 }
 
-/* -- Lending ---------------------------------------------------------------------------------------- */
+/* -- Lending ----------------------------------------------------------------------------------- */
 
 static void lend_check(struct typed *y, struct type_queue *of, uint32_t i, unsigned type)
 {
@@ -306,7 +316,7 @@ unsigned lend_progress(struct typed *y)
 	return before != y->due;
 }
 
-/* -- What comes back ------------------------------------------------------------------------------ */
+/* -- What comes back --------------------------------------------------------------------------- */
 
 void lend_used(struct typed *y, struct type_queue *s, uint32_t rank, bool counted)
 {
@@ -406,7 +416,7 @@ static void on_buffer_wanted(tern *t, const tern_msg *m)
 	typed_busy(y);
 }
 
-/* -- The end of a generation, and of a rank ---------------------------------------------------------- */
+/* -- The end of a generation, and of a rank ---------------------------------------------------- */
 
 /* What is lent for short messages looks taken for the time of the shutting, or claimed again. */
 static void lent_set(struct type_queue *s, enum bufpool_kind kind)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Order. Messages of a sender are numbered where their type asks for it, when their send has become
- * certain, so that nothing that was refused leaves a hole. A stream has the slots of one sender that have
- * arrived and whose turn has not come, smallest number first.
+ * certain, so that nothing that was refused leaves a hole. A stream has the slots of one sender
+ * that have arrived and whose turn has not come, smallest number first.
  *
  * With TERN_BUF_ORDER a slot joins its type's queue as soon as all before it have joined. With
- * TERN_BUF_ORDER_ALL it joins when all before it have been received; it stays the first of its stream until it
- * is received itself, so of each sender there is at most one that can be.
+ * TERN_BUF_ORDER_ALL it joins when all before it have been received; it stays the first of its
+ * stream until it is received itself, so of each sender there is at most one that can be.
  *
- * A message that failed after it had its number (outgoing.c) sends a slot that is cancelled, which takes its
- * turn and is gone. Where a slot is dropped because its type is closed, the one before it answers for its
- * number too (`through`). When a sender has left, what lies behind a missing number is dropped: what is
- * received of a sender is always the beginning of what it sent.
+ * A message that failed after it had its number (outgoing.c) sends a slot that is cancelled, which
+ * takes its turn and is gone. Where a slot is dropped because its type is closed, the one before it
+ * answers for its number too (`through`). When a sender has left, what lies behind a missing number
+ * is dropped: what is received of a sender is always the beginning of what it sent.
  */
 #include "typed/typed.h"
 

@@ -26,8 +26,8 @@ static bool receiving_over(struct endpoint *e, void *arg)
 }
 
 /*
- * A spilled message takes a buffer of its type if one is free by now, so that its cell is there for others;
- * otherwise the program gets the cell itself, and gives that back.
+ * A spilled message takes a buffer of its type if one is free by now, so that its cell is there for
+ * others; otherwise the program gets the cell itself, and gives that back.
  */
 static struct buf_slot *receive_settle(struct typed *y, struct type_queue *s, struct buf_slot *l)
 {

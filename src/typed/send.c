@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending. A try does everything that can be done without waiting, or nothing: it finds the pool, sees that
- * there is room for the notice, and takes a buffer, in this order, so that from then on nothing can fail
- * but what ends the receiver. A call that may wait tries again after serving what has arrived.
+ * Sending. A try does everything that can be done without waiting, or nothing: it finds the pool,
+ * sees that there is room for the notice, and takes a buffer, in this order, so that from then on
+ * nothing can fail but what ends the receiver. A call that may wait tries again after serving what
+ * has arrived.
  */
 #include <errno.h>
 #include <string.h>
@@ -41,7 +42,10 @@ static bool send_take(struct typed *y, struct sending *s, struct target *where, 
 	return true;
 }
 
-/* None is free, and if some are lent, far senders may have them who do not use them: tells the owner, now and then. */
+/*
+ * None is free, and if some are lent, far senders may have them who do not use them: tells the
+ * owner, now and then.
+ */
 static void send_want(struct typed *y, struct sending *s, bool lent)
 {
 	enum { NAG_EVERY = 64 };
@@ -260,8 +264,8 @@ static int send_leave(struct outgoing *o)
 }
 
 /*
- * Until `data` is free again. Where its own processor moves it, no other rank can delay that for ever; a far
- * receiver has to answer.
+ * Until `data` is free again. Where its own processor moves it, no other rank can delay that for
+ * ever; a far receiver has to answer.
  */
 static int send_complete(struct typed *y, const struct sending *s)
 {

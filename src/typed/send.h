@@ -39,7 +39,10 @@ int sending_start(struct typed *y, struct sending *s, tern_addr at, const char *
 void sending_moves(struct typed *y, struct sending *s);
 
 void far_listen(struct typed *y, uint32_t rank); /* handles what it has said already */
-/* Whether what is known of the pool may be old: then it is looked up again. What is answered to that is good for one use. */
+/*
+ * Whether what is known of the pool may be old: then it is looked up again. What is answered to
+ * that is good for one use.
+ */
 bool far_stale(struct lease_cache *h);
 int far_try(struct typed *y, struct sending *s); /* as send_try(), when the target is known */
 void far_end(struct sending *s);                 /* it waits no more */

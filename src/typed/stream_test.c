@@ -164,7 +164,7 @@ TEST(sends_that_are_refused_leave_no_hole)
 	local_close();
 }
 
-/* -- Closing types that have an order ------------------------------------------------------------ */
+/* -- Closing types that have an order ---------------------------------------------------------- */
 
 TEST(an_order_begins_anew_with_its_type)
 {
@@ -222,7 +222,7 @@ TEST(a_type_with_a_message_behind_one_that_is_landing_stays_open)
 	local_close();
 }
 
-/* -- A sender that leaves --------------------------------------------------------------------------- */
+/* -- A sender that leaves ---------------------------------------------------------------------- */
 
 static void leave_in_the_middle(unsigned flags)
 {
@@ -254,7 +254,7 @@ TEST(of_a_sender_that_leaves_a_beginning_of_what_it_sent_is_received)
 	leave_in_the_middle(TERN_BUF_ORDER_ALL);
 }
 
-/* -- Streams on their own: any order of arrival ----------------------------------------------------- */
+/* -- Streams on their own: any order of arrival ------------------------------------------------ */
 
 static void shuffle(unsigned *a, unsigned n, struct chance *c)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a sender knows of other ranks' pools: asked for once, and again when a pool is used no more. */
+/*
+ * What a sender knows of other ranks' pools: asked for once, and again when a pool is used no more.
+ */
 #include <errno.h>
 
 #include "base/error.h"
@@ -9,7 +11,7 @@
 
 enum { FOUND_WORDS = 6, FOUND_CHECKS = 1 << 30, FOUND = 1 << 16 };
 
-/* -- At the owner ------------------------------------------------------------------------------- */
+/* -- At the owner ------------------------------------------------------------------------------ */
 
 static void on_pool_lookup(tern *t, const tern_msg *m)
 {
@@ -30,7 +32,7 @@ static void on_pool_lookup(tern *t, const tern_msg *m)
 	layer_reply(y->e, TYPED_FOUND, NULL, 0, FOUND_WORDS, words);
 }
 
-/* -- At the sender ------------------------------------------------------------------------------- */
+/* -- At the sender ----------------------------------------------------------------------------- */
 
 static bool route_make(struct route **r)
 {
@@ -52,7 +54,10 @@ static struct target *target_of(struct typed *y, uint32_t rank, unsigned key)
 	return &(*part)[key % TARGETS_OF_PART];
 }
 
-/* The lease cache of a target at a far rank; NULL if there is no memory. Made with those of its part. */
+/*
+ * The lease cache of a target at a far rank; NULL if there is no memory. Made with those of its
+ * part.
+ */
 static struct lease_cache *lease_cache_of(struct typed *y, uint32_t rank, unsigned key)
 {
 	struct lease_cache **caches = &y->route[rank]->caches[key / TARGETS_OF_PART];

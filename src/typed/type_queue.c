@@ -9,7 +9,10 @@
 #include "base/memory.h"
 #include "typed/typed.h"
 
-/* The list that a type queue of `count` buffers goes to when nobody uses it; the spill's are never closed. */
+/*
+ * The list that a type queue of `count` buffers goes to when nobody uses it; the spill's are never
+ * closed.
+ */
 static struct type_queue **spare_list(struct typed *y, uint32_t count)
 {
 	unsigned size = (unsigned)__builtin_ctz(bufpool_room(count) / bufpool_room(1));
@@ -223,7 +226,7 @@ void type_queues_free(struct typed *y)
 		}
 }
 
-/* -- What has landed, and the way of a buffer back to its pool ------------------------------------ */
+/* -- What has landed, and the way of a buffer back to its pool --------------------------------- */
 
 void buf_slot_ready(struct typed *y, struct buf_slot *l)
 {
@@ -261,13 +264,14 @@ void buf_slot_drop(struct buf_slot *l, bool check)
 		bufpool_give(&l->queue->pool, i);
 }
 
-/* -- The spill ------------------------------------------------------------------------------------ */
+/* -- The spill --------------------------------------------------------------------------------- */
 
 /*
- * The spill: where messages go whose type has no buffer free, for all types together. It is two pools like
- * any other, of small cells and of large ones, so that a sender takes a cell as it takes a buffer: without a
- * question, without waiting for an answer, and with the same care for its death. A spilled message
- * stands in the queue of its type; there is no other place where it would have to be looked for.
+ * The spill: where messages go whose type has no buffer free, for all types together. It is two
+ * pools like any other, of small cells and of large ones, so that a sender takes a cell as it takes
+ * a buffer: without a question, without waiting for an answer, and with the same care for its
+ * death. A spilled message stands in the queue of its type; there is no other place where it would
+ * have to be looked for.
  */
 
 enum { SMALL_CELL = 512, CELLS_MOST = (1 << LEASE_INDEX_BITS) - 1 };

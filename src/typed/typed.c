@@ -24,7 +24,10 @@ static void routes_free(struct typed *y)
 static void typed_close(void *state)
 {
 	struct typed *y = state;
-	/* Buffers go with the heap; what this rank had claimed elsewhere is taken back by its owners. */
+	/*
+	 * Buffers go with the heap; what this rank had claimed elsewhere is taken back by its
+	 * owners.
+	 */
 	type_queues_free(y);
 	routes_free(y);
 	memory_free(y->outgoing);

@@ -2,18 +2,20 @@
 /*
  * Typed messages: the layer's state in an endpoint, shared by its files.
  *
- * A rank keeps a type queue for each type: a pool of buffers in its heap (bufpool.h), and, private, a slot for
- * each buffer that says what has landed in it. A sender looks a pool up once, with a request; from then on it
- * takes a buffer, copies the bytes into it and sends one line, a notice, whose handler checks it and puts the
- * slot at the end of the type's queue. A notice names a buffer by number; nothing in it is followed.
+ * A rank keeps a type queue for each type: a pool of buffers in its heap (bufpool.h), and, private,
+ * a slot for each buffer that says what has landed in it. A sender looks a pool up once, with a
+ * request; from then on it takes a buffer, copies the bytes into it and sends one line, a notice,
+ * whose handler checks it and puts the slot at the end of the type's queue. A notice names a buffer
+ * by number; nothing in it is followed.
  *
- * A send has three steps: take a buffer, fill it, announce it. An interruption between them harms nobody.
- * Only the last can be seen by the receiving program, and it is one line in a ring, which is there or not. A
- * signal or a hold only delays it. If the sender ends before, the buffer carries its number, and the
- * owner takes it back. If a send fails, the sender gives the buffer back itself.
+ * A send has three steps: take a buffer, fill it, announce it. An interruption between them harms
+ * nobody. Only the last can be seen by the receiving program, and it is one line in a ring, which
+ * is there or not. A signal or a hold only delays it. If the sender ends before, the buffer carries
+ * its number, and the owner takes it back. If a send fails, the sender gives the buffer back
+ * itself.
  *
- * A sender that cannot map the owner's memory is far. It does not take buffers, it borrows them: lend.c is the
- * owner's side of that, far.c the sender's.
+ * A sender that cannot map the owner's memory is far. It does not take buffers, it borrows them:
+ * lend.c is the owner's side of that, far.c the sender's.
  */
 #ifndef TERN_TYPED_STATE_H
 #define TERN_TYPED_STATE_H
@@ -43,8 +45,8 @@ enum typed_handler {
 };
 
 /*
- * Pools are looked up by key: types are their own keys, and the spill's two pools, of small cells and of
- * large ones, have the keys after them.
+ * Pools are looked up by key: types are their own keys, and the spill's two pools, of small cells
+ * and of large ones, have the keys after them.
  */
 enum { KEY_SPILL = TERN_TYPES_MAX, SPILL_POOLS = 2, KEYS = TERN_TYPES_MAX + SPILL_POOLS };
 extern const size_t spill_cell[SPILL_POOLS]; /* bytes of a cell */
@@ -76,7 +78,7 @@ struct notice notice_read(const uint64_t words[NOTICE_WORDS]);
 /* With the message itself there is one word more. */
 enum { BROUGHT_WORDS = NOTICE_WORDS + 1, BROUGHT_TELL = 1 /* reply when it has landed */ };
 
-/* -- What is lent to a far sender ---------------------------------------------------------------- */
+/* -- What is lent to a far sender -------------------------------------------------------------- */
 
 /* A buffer: where it is, and its index there. */
 enum lease_place {
@@ -123,7 +125,7 @@ enum { LEASE_MSG_WORDS = 6 };
 void lease_msg_write(const struct lease_msg *s, uint64_t words[LEASE_MSG_WORDS]);
 bool lease_msg_read(const tern_msg *m, struct lease_msg *s); /* false if it is none */
 
-/* -- At the receiver ---------------------------------------------------------------------------- */
+/* -- At the receiver --------------------------------------------------------------------------- */
 
 enum buf_slot_state {
 	BUF_SLOT_NONE,
@@ -170,8 +172,8 @@ struct borrower {
 };
 
 /*
- * A type queue that is closed is kept for the next of its size, because senders may look at the words of its
- * pool for as long as the job lasts; only its buffers are given back.
+ * A type queue that is closed is kept for the next of its size, because senders may look at the
+ * words of its pool for as long as the job lasts; only its buffers are given back.
  */
 struct type_queue {
 	struct bufpool pool;
@@ -189,7 +191,7 @@ struct type_queue {
 	struct buf_slot slot[];        /* one a buffer */
 };
 
-/* -- At the sender ------------------------------------------------------------------------------ */
+/* -- At the sender ----------------------------------------------------------------------------- */
 
 enum target_state { TARGET_UNKNOWN, TARGET_ASKED, TARGET_KNOWN, TARGET_NONE };
 
@@ -327,7 +329,10 @@ unsigned lend_progress(struct typed *y);
 void lend_known(struct typed *y, struct type_queue *s, uint32_t rank); /* it has looked the pool up */
 /* A short message has come from `rank`; `counted` among what it had for those. */
 void lend_used(struct typed *y, struct type_queue *s, uint32_t rank, bool counted);
-/* Ends the generation of a pool though some of it is lent; false, and nothing has changed, if a message is just landing. */
+/*
+ * Ends the generation of a pool though some of it is lent; false, and nothing has changed, if a
+ * message is just landing.
+ */
 bool lend_shut(struct typed *y, struct type_queue *s);
 void lend_closed(struct typed *y,
 		 struct type_queue *s); /* tells those who have something of it, or wait for it */
@@ -342,7 +347,10 @@ bool check_filled(const char *buffer, size_t len);
 
 /* -- target.c -- */
 void target_register(struct endpoint *e);
-/* 0 and what is known; -EAGAIN while it is being asked for; -ENXIO, once, when there is none; -ENOMEM. */
+/*
+ * 0 and what is known; -EAGAIN while it is being asked for; -ENXIO, once, when there is none;
+ * -ENOMEM.
+ */
 int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **out);
 
 /* -- far.c: at a far sender -- */
