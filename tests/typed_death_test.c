@@ -71,10 +71,10 @@ static bool receive_any(tern *t, unsigned type)
 
 static unsigned free_buffers(tern *t, unsigned type)
 {
-	struct rack *k = &typed_of(t)->shelf[type]->rack;
+	struct bufpool *k = &typed_of(t)->queue[type]->pool;
 	unsigned n = 0;
 	for (uint32_t i = 0; i < k->count; i++)
-		n += rack_is(k, i, RACK_FREE, 0);
+		n += bufpool_is(k, i, BUFPOOL_FREE, 0);
 	return n;
 }
 
@@ -150,11 +150,11 @@ TEST(a_buffer_that_was_taken_and_not_announced_comes_back)
 	setenv("TERN_CHECK", "1", 1);
 	REQUIRE(tern_open_local(3, t) == 0);
 	REQUIRE(tern_bufalloc(t[0], SHORT_TYPE, 1000, COUNT, flags) == 0);
-	struct rack *k = &typed_of(t[0])->shelf[SHORT_TYPE]->rack;
+	struct bufpool *k = &typed_of(t[0])->queue[SHORT_TYPE]->pool;
 	uint32_t i;
 	for (int n = 0; n < COUNT; n++) {
-		REQUIRE(rack_take(k, RACK_CLAIMED, 1, &i));
-		memset(rack_buffer(k, i), 1, 500); /* and then it dies */
+		REQUIRE(bufpool_take(k, BUFPOOL_CLAIMED, 1, &i));
+		memset(bufpool_buffer(k, i), 1, 500); /* and then it dies */
 	}
 	CHECK_IS(tern_bufsend(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), -ENOBUFS);
 	job_rank_ended(&t[0]->own->group->job, 1, SIGKILL);

@@ -333,7 +333,7 @@ static inline uint64_t *tern_chan_word(struct tern_chan_line *line, intptr_t at)
 	return (uint64_t *)(void *)((char *)(line + 1) + at);
 }
 
-/* Whether the count says `at`. A4, pairs with R4 in tern_chan_publish(). */
+/* Whether the count says `at`. chan.R4, acquire; released in tern_chan_publish(). */
 static inline int tern_chan_stands(const struct tern_chan_line *line, intptr_t at)
 {
 #if defined(__x86_64__) && !defined(TERN_WATCHED_) && !defined(TERN_NO_INLINE)
@@ -357,7 +357,7 @@ static inline void tern_chan_open_line(struct tern_chan_line *line)
  */
 static inline int tern_chan_publish(tern_out *o)
 {
-	/* R4, pairs with A4 in tern_chan_stands(): the words, and the next line's opening, come first. */
+	/* chan.R4, release; acquired in tern_chan_stands(): the words, and the next line's opening, come first. */
 	atomic_store_explicit(&o->next[-1].count, (int32_t)o->at, memory_order_release);
 	if (TERN_UNLIKELY(o->at == 0)) {
 		if (TERN_UNLIKELY(((uintptr_t)o->next & (TERN_CHAN_LEAF - 1)) == 0)) {

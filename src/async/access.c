@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Remote read and write. Moving the bytes is the memory layer's, whose transfers have turns of their own; what is
- * added here is that nothing moves in the call, and that the other side hears of a write.
+ * Remote read and write. Moving the bytes is the memory layer's, whose transfers have turns of
+ * their own; what is added here is that nothing moves in the call, and that the other side hears of
+ * a write.
  */
 #include <errno.h>
 #include <string.h>
@@ -34,7 +35,7 @@ int tern_read_async(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 
 /* -- Writes that somebody hears of ------------------------------------------------------------ */
 
-static void raise_arrived(tern *t, const tern_msg *msg)
+static void on_raise(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	tern_addr flag = tern_msg_arg(msg, 0);
@@ -43,7 +44,10 @@ static void raise_arrived(tern *t, const tern_msg *msg)
 		tern_signal(t, at, 1);
 }
 
-/* 1 if an atomic operation was begun for it: where the flag cannot be seen from here, its owner checks it. */
+/*
+ * 1 if an atomic operation was begun for it: where the flag cannot be seen from here, its owner
+ * checks it.
+ */
 static int write_raise(tern *t, struct write *w)
 {
 	tern_addr flag = w->flag;
@@ -130,5 +134,5 @@ int tern_write_async(tern *t, tern_addr dst, const void *src, size_t len, tern_a
 
 void access_register(struct endpoint *e)
 {
-	layer_on(e, ASYNC_RAISE, raise_arrived);
+	layer_on(e, ASYNC_RAISE, on_raise);
 }

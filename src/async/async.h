@@ -2,15 +2,16 @@
 /*
  * The layer of work handed over: its state in an endpoint, shared by its files.
  *
- * There is one queue, of things that have turns (struct work), and everything stands in it: functions of the
- * program, chains that have something to send, chains in which something has come, the internal
- * buffer, writes that must be told of. A poll gives the first of them one turn and puts it last. So between
- * two turns messages are handled, and n things advance together, each by a turn in n polls.
+ * There is one queue, of things that have turns (struct work), and everything stands in it:
+ * functions of the program, chains that have something to send, chains in which something has come,
+ * the internal buffer, writes that must be told of. A poll gives the first of them one turn and
+ * puts it last. So between two turns messages are handled, and n things advance together, each by a
+ * turn in n polls.
  *
- * Nothing waits in a turn, whoever runs it: it stands under a hold, so that a send without room comes
- * back, and `turn` of the endpoint makes channels and waits come back too. So a turn is as short as the
- * code that it calls, and two ranks that fill each other's chains cannot stop each other: the queue of each goes
- * on to drain what the other has put.
+ * Nothing waits in a turn, whoever runs it: it stands under a hold, so that a send without room
+ * comes back, and `turn` of the endpoint makes channels and waits come back too. So a turn is as
+ * short as the code that it calls, and two ranks that fill each other's chains cannot stop each
+ * other: the queue of each goes on to drain what the other has put.
  */
 #ifndef TERN_ASYNC_STATE_H
 #define TERN_ASYNC_STATE_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asynchronous sends. Every pair of ranks that uses them has a chain: a channel that the processor of
- * the one fills and that of the other drains. It is made with the first message, offered with a request,
- * and stays. A message goes through four stages, each of which may have to be tried again: its procedure
- * is named in the chain, the other side is told that something has come, the filler fills, the message is
- * ended.
+ * Asynchronous sends. Every pair of ranks that uses them has a chain: a channel that the processor
+ * of the one fills and that of the other drains. It is made with the first message, offered with a
+ * request, and stays. A message goes through four stages, each of which may have to be tried again:
+ * its procedure is named in the chain, the other side is told that something has come, the filler
+ * fills, the message is ended.
  *
- * The other side is told after the procedure was named, so whoever hears of it finds it; and it
- * is told of every message, so a drainer that finds nothing may go.
+ * The other side is told after the procedure was named, so whoever hears of it finds it; and it is
+ * told of every message, so a drainer that finds nothing may go.
  */
 #include <errno.h>
 
@@ -66,7 +66,7 @@ static int chain_offer(struct chain *c)
 	return rc;
 }
 
-static void opened_arrived(tern *t, const tern_msg *m)
+static void on_chain_opened(tern *t, const tern_msg *m)
 {
 	struct async *a = async_of(t);
 	struct chain *c = &a->chain[tern_msg_src(m)];
@@ -82,7 +82,7 @@ static void opened_arrived(tern *t, const tern_msg *m)
 	queue_push(a, &c->work);
 }
 
-/* -- A message ---------------------------------------------------------------------------------- */
+/* -- A message --------------------------------------------------------------------------------- */
 
 /* A mirror, which hears of it in messages, stirs by itself. */
 static int stage_tell(struct chain *c)
@@ -156,7 +156,7 @@ void chain_lost(struct async *a, uint32_t rank)
 		queue_push(a, &a->chain[rank].work);
 }
 
-/* -- Handing over -------------------------------------------------------------------------------- */
+/* -- Handing over ------------------------------------------------------------------------------ */
 
 static int async_check(struct async *a, uint32_t rank, unsigned id)
 {
@@ -210,5 +210,5 @@ int tern_async(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg
 
 void chain_register(struct endpoint *e)
 {
-	layer_on(e, ASYNC_OPENED, opened_arrived);
+	layer_on(e, ASYNC_OPENED, on_chain_opened);
 }

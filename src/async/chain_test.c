@@ -108,7 +108,7 @@ TEST(a_filler_that_finds_the_chain_full_keeps_nobody_from_anything)
 	local_close();
 }
 
-/* -- Order --------------------------------------------------------------------------------------- */
+/* -- Order ------------------------------------------------------------------------------------- */
 
 static uint64_t arrived[1000];
 static _Atomic unsigned arrivals;
@@ -140,7 +140,7 @@ TEST(messages_to_a_rank_are_drained_in_the_order_of_the_calls)
 	local_close();
 }
 
-/* -- Blocks, both ways at once ------------------------------------------------------------------- */
+/* -- Blocks, both ways at once ----------------------------------------------------------------- */
 
 enum { BYTES = (1 << 20) + 5 };
 
@@ -208,7 +208,7 @@ TEST(all_ranks_fill_the_chains_of_all_at_once_and_none_stops)
 	crew_run_threads(8, blocks_prepare, blocks_rank);
 }
 
-/* -- From handlers and procedures ------------------------------------------------------------------ */
+/* -- From handlers and procedures -------------------------------------------------------------- */
 
 static struct letter answer = { .first = 100, .words = 2 };
 
@@ -249,7 +249,7 @@ TEST(a_procedure_may_hand_its_answer_over)
 	local_close();
 }
 
-/* -- Bounds ----------------------------------------------------------------------------------------- */
+/* -- Bounds ------------------------------------------------------------------------------------ */
 
 TEST(where_nothing_can_be_waited_for_too_many_sends_are_refused)
 {
@@ -285,7 +285,7 @@ TEST(the_program_serves_messages_until_there_is_room_for_its_send)
 	local_close();
 }
 
-/* -- Errors ----------------------------------------------------------------------------------------- */
+/* -- Errors ------------------------------------------------------------------------------------ */
 
 TEST(what_is_not_there_is_refused_when_it_is_named)
 {
@@ -443,7 +443,7 @@ TEST(without_memory_for_a_chain_the_handle_says_so_and_with_some_it_goes_on)
 	local_close();
 }
 
-/* -- Leaving ------------------------------------------------------------------------------------------ */
+/* -- Leaving ----------------------------------------------------------------------------------- */
 
 TEST(what_was_handed_over_is_sent_before_the_endpoint_closes)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Draining: what has come in a chain, or from the own program, is handed to the procedure that it names. An
- * intake stands in the queue from the moment it hears of a message until it finds nothing between two.
+ * Draining: what has come in a chain, or from the own program, is handed to the procedure that it
+ * names. An intake stands in the queue from the moment it hears of a message until it finds nothing
+ * between two.
  */
 #include <errno.h>
 
@@ -38,7 +39,9 @@ static void intake_trouble(struct intake *n, int code)
 
 /* -- A message ------------------------------------------------------------------------------- */
 
-/* The procedure that the message names: a number from another rank, looked up, and never followed. */
+/*
+ * The procedure that the message names: a number from another rank, looked up, and never followed.
+ */
 static int message_begin(struct intake *n, tern_in *in)
 {
 	struct cursor k;
@@ -99,7 +102,7 @@ static int message_stray(struct intake *n, enum tern_information what)
 	return 1;
 }
 
-/* -- An intake ---------------------------------------------------------------------------------- */
+/* -- An intake --------------------------------------------------------------------------------- */
 
 /* Why nothing more comes: the other side is gone, or what it has put makes no sense. */
 static int intake_over(tern_in *in)
@@ -161,7 +164,7 @@ void intake_lost(struct async *a, uint32_t rank)
 		queue_push(a, &a->intake[rank].work);
 }
 
-/* -- What comes from other ranks ------------------------------------------------------------------ */
+/* -- What comes from other ranks --------------------------------------------------------------- */
 
 /* What comes in a mirror stirs, since nobody else tells of it. */
 static void intake_stir(struct endpoint *e, void *arg)
@@ -195,7 +198,7 @@ static int open_checked(struct async *a, uint32_t src, const struct ring *ring, 
 	return 0;
 }
 
-static void open_arrived(tern *t, const tern_msg *m)
+static void on_chain_open(tern *t, const tern_msg *m)
 {
 	const struct ring ring = { tern_msg_arg(m, 0), tern_msg_arg(m, 1), 0 };
 	uint64_t words[] = { 0, 0 };
@@ -203,7 +206,7 @@ static void open_arrived(tern *t, const tern_msg *m)
 	layer_reply(t->own, ASYNC_OPENED, NULL, 0, 2, words);
 }
 
-static void stir_arrived(tern *t, const tern_msg *m)
+static void on_chain_stir(tern *t, const tern_msg *m)
 {
 	struct async *a = async_of(t);
 	struct intake *n = &a->intake[tern_msg_src(m)];
@@ -213,6 +216,6 @@ static void stir_arrived(tern *t, const tern_msg *m)
 
 void intake_register(struct endpoint *e)
 {
-	layer_on(e, ASYNC_OPEN, open_arrived);
-	layer_on(e, ASYNC_STIR, stir_arrived);
+	layer_on(e, ASYNC_OPEN, on_chain_open);
+	layer_on(e, ASYNC_STIR, on_chain_stir);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The internal buffer: two channels of this rank to itself. What the program puts is drained by an intake, as
- * what comes from other ranks is; what the processor puts is the program's to get.
+ * The internal buffer: two channels of this rank to itself. What the program puts is drained by an
+ * intake, as what comes from other ranks is; what the processor puts is the program's to get.
  */
 #include "async/async.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: MODES */
-/* The internal buffer: the program and the processor of one endpoint, with the calls of channels. */
+/*
+ * The internal buffer: the program and the processor of one endpoint, with the calls of channels.
+ */
 #include "../../tests/async_pair.h"
 
 enum { LETTER, SQUARE, RESULT, ORDER, PLAIN };
@@ -151,7 +153,10 @@ TEST(data_without_a_procedure_is_for_turns_and_procedures_behind_it_wait)
 	local_close();
 }
 
-/* Figure 3, word for word: node, send procedure and receive procedure go through the internal buffer. */
+/*
+ * Figure 3, word for word: node, send procedure and receive procedure go through the internal
+ * buffer.
+ */
 static int order_drain(tern *t, tern_incoming *m, void *arg)
 {
 	uint64_t node = 0, fill = 0, drain = 0, what = 0;

@@ -35,7 +35,10 @@ void queue_push(struct async *a, struct work *w)
 	work_append(a, w);
 }
 
-/* Under a hold, so that no handler runs and no send waits; `turn` makes channels and waits come back. */
+/*
+ * Under a hold, so that no handler runs and no send waits; `turn` makes channels and waits come
+ * back.
+ */
 static int work_turn(struct async *a, struct work *w)
 {
 	struct endpoint *e = a->e;
@@ -48,8 +51,8 @@ static int work_turn(struct async *a, struct work *w)
 }
 
 /*
- * One turn. Something was done unless every thing in the queue has had its turn in vain: then whoever
- * waits may nap, because it is for other ranks to make room.
+ * One turn. Something was done unless every thing in the queue has had its turn in vain: then
+ * whoever waits may nap, because it is for other ranks to make room.
  */
 unsigned queue_progress(struct async *a)
 {

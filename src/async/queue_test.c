@@ -212,7 +212,7 @@ TEST(a_rank_whose_turns_can_do_nothing_naps)
 	local_close();
 }
 
-/* -- Handlers that hand their work over ----------------------------------------------------------- */
+/* -- Handlers that hand their work over -------------------------------------------------------- */
 
 static const tern_msg *kept;
 static tern_op work;
@@ -256,7 +256,7 @@ TEST(a_handler_may_keep_its_message_and_hand_its_work_over)
 	local_close();
 }
 
-/* -- What is legal in a turn ------------------------------------------------------------------------ */
+/* -- What is legal in a turn ------------------------------------------------------------------- */
 
 static _Atomic int refused;
 

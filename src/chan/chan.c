@@ -41,7 +41,7 @@ void chans_sweep(struct chans *s)
 {
 	for (struct tern_chan *c = s->first, *next; c; c = next) {
 		next = c->next;
-		if (!c->closed || c->stays || c->fills || out_limit(c))
+		if (!c->closed || c->pinned || c->fills || out_limit(c))
 			continue;
 		tern_free(s->e->t, c->memory);
 		chan_free(c);

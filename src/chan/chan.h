@@ -54,7 +54,7 @@ struct tern_chan {
 	intptr_t at;
 	bool sends;
 	bool closed; /* a sending end, kept until its readers are done */
-	bool stays;  /* for ever: an offer of it is under way that nobody waited for */
+	bool pinned; /* for ever: an offer of it is under way that nobody waited for */
 	bool fixed;  /* a layer's: the program cannot close it */
 	/* Of a sending end: called when a reader within this rank should look. */
 	void (*stir)(struct endpoint *e, void *arg);
@@ -87,7 +87,10 @@ struct tern_chan {
 	struct mirror *mirror;                /* the ring is one; NULL: it is the feeder's own */
 };
 
-/* What a rank is told of a ring: where it lies, how messages name it, and which of its readers is meant. */
+/*
+ * What a rank is told of a ring: where it lies, how messages name it, and which of its readers is
+ * meant.
+ */
 struct ring {
 	tern_addr pipe;
 	uint64_t serial;
@@ -185,8 +188,8 @@ void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who);
 void out_begin(struct tern_chan *c, const uint32_t *rank, unsigned n);
 bool out_listens(const struct tern_chan *c, unsigned i);
 /*
- * The rank of listener `i` will read, though it has not said so: nothing that is put may be lost for it. `mirror`
- * is what it has, if it is far; 0 if that is not known yet.
+ * The rank of listener `i` will read, though it has not said so: nothing that is put may be lost
+ * for it. `mirror` is what it has, if it is far; 0 if that is not known yet.
  */
 void out_expect(struct tern_chan *c, unsigned i, uint64_t mirror);
 /* How many leaves may have been entered by now; 0 when nobody reads any more. */
@@ -195,7 +198,7 @@ int out_gone(const struct tern_chan *c); /* nobody reads: the code, with a sente
 /* Ends the line with an item; never waits. Not for the spill. */
 void out_mark(tern_out *o, uint64_t item);
 /* Goes on in the next leaf if it stands at the spill: false if that is not free. */
-bool out_turn(tern_out *o);
+bool out_next_leaf(tern_out *o);
 
 /* -- in.c -- */
 struct tern_chan *in_open(struct chans *s, const struct offer *o);
@@ -214,7 +217,10 @@ int in_wait(tern_in *i, struct cursor *k, uint64_t *item);
 /* -- proc.c -- */
 /* Lets tern_chan_call() name a procedure that another layer runs. */
 void proc_reserve(struct chans *s, unsigned id);
-/* Waits until a procedure comes: where, and its number; -EPROTO if data waits there, or what gets return. */
+/*
+ * Waits until a procedure comes: where, and its number; -EPROTO if data waits there, or what gets
+ * return.
+ */
 int proc_waits(tern_in *i, struct cursor *k, uint64_t *id);
 
 /* -- open.c -- */
@@ -223,8 +229,9 @@ void open_close(struct chans *s);
 /* How many ranks of the list, which are not lost themselves, lie behind `relay` in the tree. */
 unsigned open_behind(const struct tern_chan *c, uint32_t relay);
 /*
- * How this rank reads from the ring: in the memory of the rank that fills it, or from a mirror, which is made. Sets
- * pipe, reader, feeder and mirror of the offer; a code if it cannot. No sentence: for a handler.
+ * How this rank reads from the ring: in the memory of the rank that fills it, or from a mirror,
+ * which is made. Sets pipe, reader, feeder and mirror of the offer; a code if it cannot. No
+ * sentence: for a handler.
  */
 int offer_reach(struct chans *s, const struct ring *ring, struct offer *o);
 void offer_leave(struct offer *o, enum reader_state state); /* it will not be read from */
@@ -251,7 +258,10 @@ unsigned mirror_progress(struct chans *s);
 void mirror_close(struct chans *s);
 
 /* -- relay.c -- */
-/* A relay from what `from` offers to `n` ranks; `made` is its sending end. No sentence: for a handler. */
+/*
+ * A relay from what `from` offers to `n` ranks; `made` is its sending end. No sentence: for a
+ * handler.
+ */
 int relay_open(struct chans *s, const struct offer *from, const uint32_t *rank, unsigned n,
 	       struct tern_chan **made);
 bool relay_owes(const struct chans *s); /* whether something has come that was not passed on */

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Feeding: a reader that cannot map our ring has a mirror of it (mirror.c), a ring of the same shape in its own
- * memory, and gets in messages what was put. It tells in messages how far it is, and that is written
- * where other readers write it themselves; so limits, waiting and ends are the same for both.
+ * Feeding: a reader that cannot map our ring has a mirror of it (mirror.c), a ring of the same
+ * shape in its own memory, and gets in messages what was put. It tells in messages how far it is,
+ * and that is written where other readers write it themselves; so limits, waiting and ends are the
+ * same for both.
  *
- * The layout of a ring follows from what is put. So what has room in ours has room in the mirror, and
- * a message can say what was put and not where: it is a sequence of runs of data, each behind a word that
- * counts it, of items, and at last of how the ring ended. Messages between two ranks keep their order.
+ * The layout of a ring follows from what is put. So what has room in ours has room in the mirror,
+ * and a message can say what was put and not where: it is a sequence of runs of data, each behind a
+ * word that counts it, of items, and at last of how the ring ended. Messages between two ranks keep
+ * their order.
  *
- * When it leaves: at once, up to BURST times in BURST_NS; what is put beyond that leaves when a leaf is full, a
- * message ends, or the program polls or waits.
+ * When it leaves: at once, up to BURST times in BURST_NS; what is put beyond that leaves when a
+ * leaf is full, a message ends, or the program polls or waits.
  */
 #include "chan/feed.h"
 
@@ -87,7 +89,7 @@ static int stream_send(struct endpoint *e, const struct listener *l, const struc
 	return layer_request(e, l->rank, CHAN_STREAM, NULL, 0, x->n + 1, words);
 }
 
-/* -- Listeners ----------------------------------------------------------------------------------- */
+/* -- Listeners --------------------------------------------------------------------------------- */
 
 /* 1 if something was sent, 0 if there was nothing, or why it could not be. */
 static int listener_feed(struct tern_chan *c, struct listener *l)
@@ -114,7 +116,10 @@ static bool listener_hungry(const struct tern_chan *c, unsigned i)
 	return c->listener[i].far && !c->listener[i].ended && out_listens(c, i);
 }
 
-/* Sends what was put, under a hold: nothing is served meanwhile, and what has no room is sent another time. */
+/*
+ * Sends what was put, under a hold: nothing is served meanwhile, and what has no room is sent
+ * another time.
+ */
 static unsigned feed_all(struct tern_chan *c)
 {
 	struct endpoint *e = c->chans->e;
@@ -132,7 +137,7 @@ static unsigned feed_all(struct tern_chan *c)
 	return sent;
 }
 
-/* -- When ------------------------------------------------------------------------------------------ */
+/* -- When -------------------------------------------------------------------------------------- */
 
 static bool feed_due(struct tern_chan *c)
 {
@@ -186,7 +191,7 @@ bool feed_owes(const struct chans *s)
 	return false;
 }
 
-/* -- What mirrors tell -------------------------------------------------------------------------------- */
+/* -- What mirrors tell ------------------------------------------------------------------------- */
 
 static struct tern_chan *feed_named(struct chans *s, uint64_t serial)
 {
@@ -206,7 +211,7 @@ static struct listener *feed_teller(struct tern_chan *c, const tern_msg *m)
 	return !l->mirror || l->mirror == tern_msg_arg(m, 4) ? l : NULL;
 }
 
-static void told(tern *t, const tern_msg *m)
+static void on_mirror_status(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
 	struct tern_chan *c = feed_named(s, tern_msg_arg(m, 0));
@@ -226,5 +231,5 @@ static void told(tern *t, const tern_msg *m)
 
 void feed_register(struct endpoint *e)
 {
-	layer_on(e, CHAN_TELL, told);
+	layer_on(e, CHAN_TELL, on_mirror_status);
 }

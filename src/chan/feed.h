@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What travels to a mirror: words, each of which is an item as in a ring, or one of these, in the place of an
- * item's kind.
+ * What travels to a mirror: words, each of which is an item as in a ring, or one of these, in the
+ * place of an item's kind.
  */
 #ifndef TERN_CHAN_FEED_H
 #define TERN_CHAN_FEED_H

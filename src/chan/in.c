@@ -47,7 +47,7 @@ struct cursor in_cursor(const tern_in *i)
 static inline void in_free(struct tern_chan *c, uint64_t leaf)
 {
 	c->leaf = leaf;
-	/* R6, pairs with A6 in out_limit(): the leaves before this one have been read. */
+	/* chan.R6, release; acquired in out_limit(): the leaves before this one have been read. */
 	atomic_store_explicit(&c->reader->freed, leaf - 1, memory_order_release);
 }
 
@@ -73,7 +73,7 @@ void in_pass(struct cursor *k)
 static bool cursor_enter(struct tern_chan *c, struct cursor *k)
 {
 	struct leaf *leaf = &c->pipe->leaf[k->leaf % PIPE_LEAVES];
-	/* A5, pairs with R5 in out_enter(): the leaf's first lines are of this lap. */
+	/* chan.R5, acquire; released in out_enter(): the leaf's first lines are of this lap. */
 	if (atomic_load_explicit(&leaf->head.number, memory_order_acquire) != k->leaf + 1)
 		return false;
 	k->leaf++;
@@ -92,7 +92,7 @@ static int cursor_bad(const struct tern_chan *c, const char *what, uint64_t valu
 /* The count of the line; it is not trusted. */
 static int cursor_count(const struct tern_chan *c, struct cursor *k)
 {
-	/* A4, pairs with R4 in tern_chan_publish(): the words up to there can be read. */
+	/* chan.R4, acquire; released in tern_chan_publish(): the words up to there can be read. */
 	int32_t count = atomic_load_explicit(&k->line->count, memory_order_acquire);
 	if (TERN_UNLIKELY(count < k->at || count > 0 || count % 8))
 		return cursor_bad(c, "the count", (uint32_t)count);
@@ -103,7 +103,7 @@ static int cursor_count(const struct tern_chan *c, struct cursor *k)
 /* There is no data (any more) in the line; is there an item? */
 static int cursor_item(struct tern_chan *c, struct cursor *k, uint64_t *item)
 {
-	/* A7, pairs with R7 in out_mark(): the count does not change any more. */
+	/* chan.R7, acquire; released in out_mark(): the count does not change any more. */
 	if (atomic_load_explicit(&k->line->mark, memory_order_acquire) == MARK_NONE)
 		return SIGHT_NOTHING;
 	int rc = cursor_count(c, k);
@@ -127,7 +127,7 @@ static int cursor_see(struct tern_chan *c, struct cursor *k, uint64_t *item)
 
 static bool in_ended(const struct tern_chan *c)
 {
-	/* A9, pairs with R9 in out_close(): what was put before can be seen now. */
+	/* chan.R9, acquire; released in out_close(): what was put before can be seen now. */
 	return c->lost || atomic_load_explicit(&c->pipe->state, memory_order_acquire) != PIPE_OPEN;
 }
 
@@ -194,8 +194,8 @@ static int in_code(const struct tern_chan *c, int sight, uint64_t item)
 }
 
 /*
- * A few looks at the line and at nothing else: a value that is on its way is seen as soon as it comes. Then
- * messages have their turn.
+ * A few looks at the line and at nothing else: a value that is on its way is seen as soon as it
+ * comes. Then messages have their turn.
  */
 static void in_stare(struct tern_chan *c, const struct cursor *k)
 {
@@ -251,7 +251,7 @@ int in_wait(tern_in *i, struct cursor *k, uint64_t *item)
 	return in_code(c, sight, *item);
 }
 
-/* -- Getting ------------------------------------------------------------------------------------ */
+/* -- Getting ----------------------------------------------------------------------------------- */
 
 /* Gives nothing back unless there is data: a get that fails leaves its end where it was. */
 __attribute__((noinline)) static struct tern_chan_place more_rare(tern_in *i)
@@ -339,9 +339,6 @@ static int in_short(const struct tern_chan *c, int rc, size_t missing)
 int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 {
 	INSIDE struct door door = door_open(chan_home(i->chan));
-	int forked = rules_forked(chan_home(i->chan)->own);
-	if (forked)
-		return forked;
 	char *to = data;
 	uint64_t item = 0;
 	struct endpoint *e = i->chan->chans->e;
@@ -380,7 +377,7 @@ int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done)
 	return *done < len;
 }
 
-/* -- Messages ------------------------------------------------------------------------------------ */
+/* -- Messages ---------------------------------------------------------------------------------- */
 
 int tern_chan_next_at(tern_in *i)
 {

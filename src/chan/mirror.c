@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mirrors: a ring in this rank's own memory that shows what another rank puts into one that cannot be
- * mapped here (feed.c has the other side). It has a sending end, on which a handler puts what comes in
- * messages, and one reader, who reads as if the ring were the other rank's.
+ * Mirrors: a ring in this rank's own memory that shows what another rank puts into one that cannot
+ * be mapped here (feed.c has the other side). It has a sending end, on which a handler puts what
+ * comes in messages, and one reader, who reads as if the ring were the other rank's.
  *
  * A mirror has a number that is never used again: what comes for one that is gone finds nothing. It
- * tells the other side how far its reader is when that has given back a leaf, and when it has ended; then it goes.
+ * tells the other side how far its reader is when that has given back a leaf, and when it has
+ * ended; then it goes.
  */
 #include <errno.h>
 #include <string.h>
@@ -51,7 +52,7 @@ static uint32_t mirror_state(const struct mirror *m)
 	return atomic_load_explicit(&mirror_reader(m)->state, memory_order_relaxed);
 }
 
-/* -- Opening and closing -------------------------------------------------------------------------- */
+/* -- Opening and closing ----------------------------------------------------------------------- */
 
 static struct tern_chan *mirror_fill(struct chans *s, uint64_t name)
 {
@@ -114,9 +115,12 @@ void mirror_close(struct chans *s)
 		}
 }
 
-/* -- Telling how far the reader is ------------------------------------------------------------------- */
+/* -- Telling how far the reader is ------------------------------------------------------------- */
 
-/* 0 when all is told; the mirror may be gone then. Under a hold, so that nothing is served meanwhile. */
+/*
+ * 0 when all is told; the mirror may be gone then. Under a hold, so that nothing is served
+ * meanwhile.
+ */
 static int mirror_say(struct mirror *m)
 {
 	struct endpoint *e = m->s->e;
@@ -167,7 +171,7 @@ unsigned mirror_progress(struct chans *s)
 	return !left;
 }
 
-/* -- What comes ------------------------------------------------------------------------------------------ */
+/* -- What comes -------------------------------------------------------------------------------- */
 
 static struct mirror *mirror_named(struct chans *s, uint64_t number, uint32_t src)
 {
@@ -182,7 +186,7 @@ static bool mirror_data(struct mirror *m, const uint64_t *word, size_t words)
 {
 	tern_out *o = &m->out;
 	while (words) {
-		if (!out_turn(o))
+		if (!out_next_leaf(o))
 			return false;
 		size_t n = words < (size_t)-o->at / 8 ? words : (size_t)-o->at / 8;
 		memcpy(tern_chan_word(o->next - 1, o->at), word, n * sizeof *word);
@@ -196,7 +200,7 @@ static bool mirror_data(struct mirror *m, const uint64_t *word, size_t words)
 
 static bool mirror_item(struct mirror *m, uint64_t item)
 {
-	if (!out_turn(&m->out))
+	if (!out_next_leaf(&m->out))
 		return false;
 	out_mark(&m->out, item);
 	return true;
@@ -244,7 +248,7 @@ static void mirror_feed(struct mirror *m, const uint64_t *word, size_t n)
 		c->stir(m->s->e, c->stir_arg);
 }
 
-static void stream_arrived(tern *t, const tern_msg *m)
+static void on_mirror_data(tern *t, const tern_msg *m)
 {
 	struct mirror *mirror = mirror_named(chans_of(t), tern_msg_arg(m, 0), tern_msg_src(m));
 	uint64_t args[TERN_WORDS_MAX];
@@ -263,5 +267,5 @@ static void stream_arrived(tern *t, const tern_msg *m)
 
 void mirror_register(struct endpoint *e)
 {
-	layer_on(e, CHAN_STREAM, stream_arrived);
+	layer_on(e, CHAN_STREAM, on_mirror_data);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Channels whose ends have no memory in common: when what is put leaves, and what a mirror does with what comes. */
+/*
+ * Channels whose ends have no memory in common: when what is put leaves, and what a mirror does
+ * with what comes.
+ */
 #include "../../tests/chan_pair.h"
 #include "../../tests/far.h"
 #include "chan/feed.h"
@@ -103,7 +106,7 @@ TEST(what_was_put_off_leaves_before_its_rank_does)
 	local_close();
 }
 
-/* -- Ranks that have left ------------------------------------------------------------------------ */
+/* -- Ranks that have left ---------------------------------------------------------------------- */
 
 TEST(what_a_rank_sent_before_it_left_is_found_though_nobody_had_looked_yet)
 {
@@ -153,7 +156,7 @@ TEST(what_a_handler_puts_leaves_at_the_end_of_its_poll)
 	pair_end();
 }
 
-/* -- Readers near and far ------------------------------------------------------------------------- */
+/* -- Readers near and far ---------------------------------------------------------------------- */
 
 TEST(a_list_of_ranks_near_and_far_gets_everything_and_the_slowest_is_waited_for)
 {
@@ -216,7 +219,7 @@ TEST(both_sides_get_their_memory_back)
 	local_close();
 }
 
-/* -- What messages say is checked ------------------------------------------------------------------- */
+/* -- What messages say is checked -------------------------------------------------------------- */
 
 static uint64_t number_of(void)
 {

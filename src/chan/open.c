@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opening: the sending side makes the ring and offers it; the other side keeps the offer
- * until its program asks for it. The offer is answered at once, so opening the sending
- * end waits for the other rank's polls and not for its program.
+ * Opening: the sending side makes the ring and offers it; the other side keeps the offer until its
+ * program asks for it. The offer is answered at once, so opening the sending end waits for the
+ * other rank's polls and not for its program.
  *
- * To more than PIPE_READERS ranks the way is a tree. Some of the ranks that read from
- * a ring are also relays, with a second reader there and a ring of their own for the
- * ranks below them. The one that opens the channel asks each relay for its ring, level by
- * level, and then offers every rank the ring it belongs to.
+ * To more than PIPE_READERS ranks the way is a tree. Some of the ranks that read from a ring are
+ * also relays, with a second reader there and a ring of their own for the ranks below them. The one
+ * that opens the channel asks each relay for its ring, level by level, and then offers every rank
+ * the ring it belongs to.
  *
- * Everything in a message is checked where it arrives: an address is one of a heap and
- * aligned, a reader is one that a ring has.
+ * Everything in a message is checked where it arrives: an address is one of a heap and aligned, a
+ * reader is one that a ring has.
  *
- * Whether a rank maps a ring, or has a mirror of it, is for that rank to see: it is told where the ring is
- * and what it is called.
+ * Whether a rank maps a ring, or has a mirror of it, is for that rank to see: it is told where the
+ * ring is and what it is called.
  */
 #include <errno.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static struct ask *opening_ask(struct opening *o, uint64_t index)
 	return index == ASK_RELAY ? &o->relay : index < o->n ? &o->target[index] : NULL;
 }
 
-static void answer_arrived(tern *t, const tern_msg *m)
+static void on_offer_answer(tern *t, const tern_msg *m)
 {
 	struct opening *o = chans_of(t)->openings;
 	while (o && o->ticket != tern_msg_arg(m, 0))
@@ -226,7 +226,7 @@ unsigned open_behind(const struct tern_chan *c, uint32_t relay)
 	return branch_cut(c->chans, &b, relay);
 }
 
-/* -- Offering ------------------------------------------------------------------------------------ */
+/* -- Offering ---------------------------------------------------------------------------------- */
 
 static int offer_all(struct opening *o)
 {
@@ -266,7 +266,7 @@ static int offer_try(struct chans *s, struct tern_chan *c)
 		rc = offer_all(&o);
 	if (rc)
 		offer_undo(&o);
-	c->stays = !opening_over(s->e, &o); /* a handler has left a hold, and answers are missing */
+	c->pinned = !opening_over(s->e, &o); /* a handler has left a hold, and answers are missing */
 	struct opening **p = &s->openings;
 	while (*p != &o)
 		p = &(*p)->next;
@@ -275,7 +275,7 @@ static int offer_try(struct chans *s, struct tern_chan *c)
 	return rc;
 }
 
-/* -- The sending end ------------------------------------------------------------------------------- */
+/* -- The sending end --------------------------------------------------------------------------- */
 
 static bool open_to(const struct chans *s, uint32_t rank, uint64_t name)
 {
@@ -339,7 +339,7 @@ int tern_chan_to(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 	return tern_chan_to_list(t, &rank, 1, name, c);
 }
 
-/* -- The receiving end ------------------------------------------------------------------------------ */
+/* -- The receiving end ------------------------------------------------------------------------- */
 
 struct pipe *pipe_reach(struct chans *s, tern_addr a)
 {
@@ -410,7 +410,7 @@ static struct ring ring_of(const tern_msg *m)
 
 static void awaits_serve(struct chans *s);
 
-static void offer_arrived(tern *t, const tern_msg *m)
+static void on_offer(tern *t, const tern_msg *m)
 {
 	static const struct ring none = { .pipe = TERN_NOWHERE };
 	const struct ring ring = ring_of(m);
@@ -426,7 +426,7 @@ static void offer_drop(struct chans *s, struct offer *o)
 	memmove(o, o + 1, (size_t)(&s->offer[s->offers] - o) * sizeof *o);
 }
 
-static void withdraw_arrived(tern *t, const tern_msg *m)
+static void on_offer_withdrawn(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
 	for (unsigned i = 0; i < s->offers; i++) {
@@ -441,8 +441,8 @@ static void withdraw_arrived(tern *t, const tern_msg *m)
 }
 
 /*
- * A wait for an offer. What it waits for is opened, and written to *out, in the handler of the offer: the next message may be
- * one whose handler gets from the channel.
+ * A wait for an offer. What it waits for is opened, and written to *out, in the handler of the
+ * offer: the next message may be one whose handler gets from the channel.
  */
 struct await {
 	struct chans *s;
@@ -530,7 +530,7 @@ void open_close(struct chans *s)
 	memory_free(s->offer);
 }
 
-/* -- A relay's part ---------------------------------------------------------------------------------- */
+/* -- A relay's part ---------------------------------------------------------------------------- */
 
 static int relay_check(struct chans *s, const uint32_t *rank, size_t len)
 {
@@ -553,7 +553,7 @@ static int relay_make(struct chans *s, struct offer *o, const uint32_t *rank, un
 	return code;
 }
 
-static void relay_arrived(tern *t, const tern_msg *m)
+static void on_relay_request(tern *t, const tern_msg *m)
 {
 	struct chans *s = chans_of(t);
 	size_t len;
@@ -571,8 +571,8 @@ static void relay_arrived(tern *t, const tern_msg *m)
 
 void open_register(struct endpoint *e)
 {
-	layer_on(e, CHAN_OFFER, offer_arrived);
-	layer_on(e, CHAN_WITHDRAW, withdraw_arrived);
-	layer_on(e, CHAN_RELAY, relay_arrived);
-	layer_on(e, CHAN_ANSWER, answer_arrived);
+	layer_on(e, CHAN_OFFER, on_offer);
+	layer_on(e, CHAN_WITHDRAW, on_offer_withdrawn);
+	layer_on(e, CHAN_RELAY, on_relay_request);
+	layer_on(e, CHAN_ANSWER, on_offer_answer);
 }

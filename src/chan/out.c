@@ -20,7 +20,7 @@ void pipe_init(struct pipe *r)
 
 bool out_listens(const struct tern_chan *c, unsigned i)
 {
-	/* A8, pairs with R8 in reader_set(). */
+	/* chan.R8, acquire; released in reader_set(). */
 	return !c->listener[i].lost &&
 	       atomic_load_explicit(&c->pipe->reader[i].state, memory_order_acquire) == READER_OPEN;
 }
@@ -31,7 +31,10 @@ uint64_t out_limit(const struct tern_chan *c)
 	for (unsigned i = 0; i < c->listeners; i++) {
 		if (TERN_UNLIKELY(!out_listens(c, i)))
 			continue;
-		/* A6, pairs with R6 in in_move(): what is overwritten from now on has been read. */
+		/*
+		 * chan.R6, acquire; released in in_move(): what is overwritten from now on has been
+		 * read.
+		 */
 		uint64_t freed = atomic_load_explicit(&c->pipe->reader[i].freed, memory_order_acquire);
 		limit = freed + PIPE_LEAVES < limit ? freed + PIPE_LEAVES : limit;
 	}
@@ -43,7 +46,7 @@ static struct tern_chan_place out_enter(struct tern_chan *c)
 	struct leaf *leaf = &c->pipe->leaf[c->leaf % PIPE_LEAVES];
 	tern_chan_open_line(&leaf->line[0]);
 	tern_chan_open_line(&leaf->line[1]);
-	/* R5, pairs with A5 in cursor_enter(): the two lines are open. */
+	/* chan.R5, release; acquired in cursor_enter(): the two lines are open. */
 	atomic_store_explicit(&leaf->head.number, ++c->leaf, memory_order_release);
 	return (struct tern_chan_place){ leaf->line, -TERN_CHAN_FULL };
 }
@@ -130,7 +133,7 @@ void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who)
 {
 	c->closed = true;
 	atomic_store_explicit(&c->pipe->who, who, memory_order_relaxed);
-	/* R9, pairs with A9 in in_ended(): all that was put is there. */
+	/* chan.R9, release; acquired in in_ended(): all that was put is there. */
 	atomic_store_explicit(&c->pipe->state, (uint32_t)state, memory_order_release);
 	if (c->far)
 		feed_push(c, true);
@@ -164,8 +167,8 @@ int out_gone(const struct tern_chan *c)
 }
 
 /*
- * Of a list: a relay has left, and those behind it are cut off, who hear of it themselves. The sender is told once, before anything is
- * put; then it can go on for the others.
+ * Of a list: a relay has left, and the ranks behind it are cut off, which they hear of themselves.
+ * The sender is told once, before anything is put; then it can go on for the others.
  */
 static int out_told(struct tern_chan *c)
 {
@@ -179,6 +182,13 @@ static int out_told(struct tern_chan *c)
 		"channel %llu of rank %u does not reach %u of its ranks any more: rank %u, which passed it on to "
 		"them, has %s; nothing was put, and puts go on to the others",
 		(unsigned long long)c->name, c->chans->e->t->rank, cut, c->cut_by, chan_fate(code));
+}
+
+/* Why nothing can be put now, for the calls that look at nothing else first. */
+static int out_refused(struct tern_chan *c)
+{
+	int rc = rules_forked(c->chans->e);
+	return rc ? rc : out_told(c);
 }
 
 static void out_stir(struct tern_chan *c)
@@ -207,7 +217,10 @@ static int out_push(struct endpoint *e, struct wait *w)
 	return 0;
 }
 
-/* Waits until the next leaf is free; a reader that is far tells that in a message, which ends a sleep. */
+/*
+ * Waits until the next leaf is free; a reader that is far tells that in a message, which ends a
+ * sleep.
+ */
 static int out_wait(struct tern_chan *c)
 {
 	struct wait w = { .bounded = c->far < c->listeners,
@@ -227,7 +240,7 @@ static int out_wait(struct tern_chan *c)
 	return rc;
 }
 
-bool out_turn(tern_out *o)
+bool out_next_leaf(tern_out *o)
 {
 	struct tern_chan *c = o->chan;
 	if (!out_spilt(o))
@@ -245,20 +258,24 @@ static int out_settle(tern_out *o)
 {
 	int rc = out_spilt(o) ? out_wait(o->chan) : 0;
 	if (!rc)
-		out_turn(o);
+		out_next_leaf(o);
 	return rc;
 }
 
 /*
- * Where an end really stands. If one of its listeners is far, the program's stands at the spill all the
- * time: so each put comes to the library, which sends what was put, and the inline path is the same for all.
+ * Where an end really stands. If one of its listeners is far, the program's stands at the spill all
+ * the time: so each put comes to the library, which sends what was put, and the inline path is the
+ * same for all.
  */
 static tern_out *out_real(tern_out *o)
 {
 	return TERN_UNLIKELY(o->chan->far) ? &o->chan->real : o;
 }
 
-/* What was put is sent, unless the call failed: then its sentence stays, and what there is was sent before it waited. */
+/*
+ * What was put is sent, unless the call failed: then its sentence stays, and what there is was sent
+ * before it waited.
+ */
 static int out_done(const tern_out *o, int rc)
 {
 	if (TERN_UNLIKELY(o->chan->far) && (rc >= 0 || rc == -EAGAIN))
@@ -299,7 +316,10 @@ struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
 void out_mark(tern_out *o, uint64_t item)
 {
 	out_line(o)->word[LINE_WORDS - 1] = item; /* free: a line that is full has been left */
-	/* R7, pairs with A7 in cursor_item(): the item, and the line's last count, come first. */
+	/*
+	 * chan.R7, release; acquired in cursor_item(): the item, and the line's last count, come
+	 * first.
+	 */
 	atomic_store_explicit(&out_line(o)->mark, 0, memory_order_release);
 	out_stir(o->chan);
 	o->at = -TERN_CHAN_FULL;
@@ -315,11 +335,8 @@ void out_mark(tern_out *o, uint64_t item)
 int tern_chan_end_at(tern_out *o)
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
-	int forked = rules_forked(chan_home(o->chan)->own);
-	if (forked)
-		return forked;
 	o = out_real(o);
-	int rc = out_told(o->chan);
+	int rc = out_refused(o->chan);
 	if (!rc)
 		rc = out_settle(o);
 	if (!rc)
@@ -353,16 +370,13 @@ int tern_chan_call_at(tern_out *o, unsigned id)
 	return out_done(o, rc);
 }
 
-/* -- More than a word --------------------------------------------------------------------------- */
+/* -- More than a word -------------------------------------------------------------------------- */
 
 int tern_chan_put16_at(tern_out *o, const uint64_t value[2])
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
-	int forked = rules_forked(chan_home(o->chan)->own);
-	if (forked)
-		return forked;
 	o = out_real(o);
-	int rc = out_told(o->chan);
+	int rc = out_refused(o->chan);
 	if (!rc)
 		rc = out_settle(o);
 	if (!rc && o->at > -16) {
@@ -398,7 +412,7 @@ int tern_chan_room_at(tern_out *o, size_t bytes)
 	int rc = out_told(c);
 	if (rc)
 		return rc;
-	size_t has = out_turn(o) ? leaf_room(o) : 0;
+	size_t has = out_next_leaf(o) ? leaf_room(o) : 0;
 	if (words <= has)
 		return 0;
 	uint64_t limit = out_limit(c);
@@ -422,13 +436,10 @@ static size_t out_fill(tern_out *o, const char *data, size_t len)
 int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
-	int forked = rules_forked(chan_home(o->chan)->own);
-	if (forked)
-		return forked;
 	const char *from = data;
 	struct endpoint *e = o->chan->chans->e;
 	o = out_real(o);
-	int rc = out_told(o->chan);
+	int rc = out_refused(o->chan);
 	if (!rc)
 		rc = tern_chan_room_at(o, len);
 	if (rc == -EAGAIN || (rc == -EMSGSIZE && !e->turn)) /* if it may not wait, nothing is put */
@@ -448,15 +459,12 @@ int tern_chan_put_block_at(tern_out *o, const void *data, size_t len)
 int tern_chan_put_some_at(tern_out *o, const void *data, size_t len, size_t *done)
 {
 	INSIDE struct door door = door_open(chan_home(o->chan));
-	int forked = rules_forked(chan_home(o->chan)->own);
-	if (forked)
-		return forked;
 	const char *from = data;
 	size_t most = *done + PIPE_WORDS * 8;
 	o = out_real(o);
-	int rc = out_told(o->chan);
+	int rc = out_refused(o->chan);
 	while (!rc && *done < len && *done < most) {
-		if (!out_turn(o)) {
+		if (!out_next_leaf(o)) {
 			rc = out_limit(o->chan) ? -EAGAIN : out_gone(o->chan);
 			break;
 		}

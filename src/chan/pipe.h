@@ -7,16 +7,16 @@
  *
  * 1. Whoever fills the ring enters leaf n (counted from 1, over all laps) only when every
  *    reader has given back leaf n - 4, which had its place; it then opens the
- *    leaf's first two lines and writes n into the control line. (R6 and A6, R5 and A5)
+ *    leaf's first two lines and writes n into the control line. (chan.R6, chan.R5)
  * 2. A line's successor is open before the line can be full, so a reader that has emptied a
- *    full line finds in the next one what this lap wrote. (R4 and A4, in <tern/chan.h>)
+ *    full line finds in the next one what this lap wrote. (chan.R4, in <tern/chan.h>)
  * 3. A reader passes a control line when it has seen there the number it waits for,
  *    and then gives back the leaf that it came from.
  *
  * Control lines have the count of an empty line for ever: the inline get, which knows nothing of
  * leaves, finds nothing there and goes to the library. One such line guards the ring's end.
  *
- * A line that is closed early has a mark; the item in its last word says why. (R7 and A7)
+ * A line that is closed early has a mark; the item in its last word says why. (chan.R7)
  */
 #ifndef TERN_CHAN_PIPE_H
 #define TERN_CHAN_PIPE_H
@@ -86,7 +86,7 @@ _Static_assert(sizeof(struct leaf_head) == TERN_LINE, "a control line is a line"
 void pipe_init(struct pipe *r);
 static inline void reader_set(struct reader *r, enum reader_state state)
 {
-	/* R8, pairs with A8 in listens(): it has read what it wanted. */
+	/* chan.R8, release; acquired in out_listens(): it has read what it wanted. */
 	atomic_store_explicit(&r->state, (uint32_t)state, memory_order_release);
 }
 

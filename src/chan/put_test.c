@@ -311,7 +311,7 @@ TEST(lines_that_somebody_has_written_over_are_refused_and_not_followed)
 	pair_end();
 }
 
-/* -- Some of a block ------------------------------------------------------------------------------- */
+/* -- Some of a block --------------------------------------------------------------------------- */
 
 TEST(a_block_of_any_length_goes_through_in_parts_as_there_is_room_and_data)
 {

@@ -58,12 +58,15 @@ static void relay_item(struct relay *r, struct cursor *k, uint64_t item)
 	in_pass(k);
 }
 
-/* Moves a line, or what there is of it; 0 if nothing can be moved now, negative if nothing ever can. */
+/*
+ * Moves a line, or what there is of it; 0 if nothing can be moved now, negative if nothing ever
+ * can.
+ */
 static int relay_line(struct relay *r)
 {
 	struct cursor k = in_cursor(&r->in);
 	uint64_t item = 0;
-	if (!out_turn(&r->out))
+	if (!out_next_leaf(&r->out))
 		return out_limit(r->out.chan) ? 0 : -EPIPE;
 	int sight = in_see(r->in.chan, &k, &item);
 	if (sight == SIGHT_NOTHING)

@@ -31,7 +31,9 @@ static void many_open(uint32_t n)
 	ranks = n;
 }
 
-/* The put-th thing is a word, an end, a procedure, or a pair of words, as follows from its number. */
+/*
+ * The put-th thing is a word, an end, a procedure, or a pair of words, as follows from its number.
+ */
 static int put_next(void)
 {
 	uint64_t two[2] = { put, put + 1 };
@@ -167,7 +169,7 @@ TEST(one_ring_serves_sixteen_ranks_and_relays_come_with_the_seventeenth)
 	local_close();
 }
 
-/* -- Readers that go ---------------------------------------------------------------------------- */
+/* -- Readers that go --------------------------------------------------------------------------- */
 
 /* Whoever goes, however, the others get everything. */
 static void one_goes(uint32_t n, uint32_t goes, bool closes)

@@ -13,7 +13,7 @@ enum { LABEL_ROOM = 96 };
 /* Tells the endpoint, its trace and the job's memory. `text` is kept, and may be NULL. */
 void label_set(struct endpoint *e, unsigned id, const char *text);
 
-/* "handler 3 (on_greeting)", "Tern's handler mem 2 (get_arrived)"; written to `text`, which is returned. */
+/* "handler 3 (on_greeting)", "Tern's handler mem 2 (on_get)"; written to `text`, which is returned. */
 const char *label_of(const struct endpoint *e, unsigned id, char text[LABEL_ROOM]);
 
 /* The part in front of a name: "user 3", "mem 2". */

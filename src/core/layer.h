@@ -16,7 +16,10 @@ struct layer {
 	/* Before the endpoint's first message: handlers are registered here. */
 	int (*open)(struct endpoint *e, void **state);
 	void (*close)(void *state);
-	/* Called by polls while the layer has work (layer_work): a bounded turn. What was done, 0 if nothing could be. */
+	/*
+	 * Called by polls while the layer has work (layer_work): a bounded turn. What was done, 0
+	 * if nothing could be.
+	 */
 	unsigned (*progress)(void *state);
 	/*
 	 * `rank` has left, and what it had sent has been handled: nothing comes from it any more.
@@ -25,15 +28,22 @@ struct layer {
 	 */
 	void (*lost)(void *state, uint32_t rank);
 	/*
-	 * Whether something of the handle waits for whoever comes, so that the death of any rank may mean that it never ends;
-	 * may be NULL.
+	 * Whether something of the handle waits for whoever comes, so that the death of any rank
+	 * may mean that it never ends; may be NULL.
 	 */
 	bool (*needs_anyone)(const void *state, const tern_op *op);
-	/* 0, or why the endpoint cannot be closed, and then it stays open; may wait; may be NULL. */
+	/*
+	 * 0, or why the endpoint cannot be closed, and then it stays open; may wait; may be NULL.
+	 */
 	int (*closing)(void *state);
-	/* The endpoint is about to leave: finishes what others count on, within the grace time; may be NULL. */
+	/*
+	 * The endpoint is about to leave: finishes what others count on, within the grace time; may
+	 * be NULL.
+	 */
 	void (*leave)(void *state);
-	/* In a forked child: refuses what the layer would do without asking the core; may be NULL. */
+	/*
+	 * In a forked child: refuses what the layer would do without asking the core; may be NULL.
+	 */
 	void (*disown)(void *state);
 	/* Writes what is under way to `fd`, for a job that is stuck; may be NULL. */
 	void (*report)(const void *state, int fd);
@@ -85,8 +95,8 @@ static inline bool layer_maps(const struct endpoint *e, uint32_t rank)
 }
 
 /*
- * The error that a word of a message stands for, as a code: layers send it with either sign. A word that no good
- * peer sends is -EBADMSG.
+ * The error that a word of a message stands for, as a code: layers send it with either sign. A word
+ * that no good peer sends is -EBADMSG.
  */
 static inline int layer_error(uint64_t word)
 {

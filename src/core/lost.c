@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Telling the program of ranks that are lost. It is told in a deferred function, which may send and wait. */
+/*
+ * Telling the program of ranks that are lost. It is told in a deferred function, which may send and
+ * wait.
+ */
 #include "core/door.h"
 
 static void lost_tell(tern *t, void *arg)

@@ -450,14 +450,14 @@ static int poll_kinds(tern *t, unsigned kinds, const char *what)
 static __attribute__((noinline)) void poll_pass(tern *t, unsigned handled)
 {
 	INSIDE struct door door = door_open(t);
-	if (wait_turns) /* inside nobody changes it */
-		wait_turns->pass(t->own, NULL, handled);
+	if (wait_scheduler) /* inside nobody changes it */
+		wait_scheduler->pass(t->own, NULL, handled);
 }
 
 int tern_poll(tern *t)
 {
 	int handled = poll_kinds(t, KINDS_BOTH, "a poll");
-	if (TERN_UNLIKELY(wait_turns != NULL) && handled >= 0 && !held(t->own))
+	if (TERN_UNLIKELY(wait_scheduler != NULL) && handled >= 0 && !held(t->own))
 		poll_pass(t, (unsigned)handled);
 	return handled;
 }

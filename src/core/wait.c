@@ -27,7 +27,7 @@ enum {
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
 };
 
-_Thread_local const struct turns *wait_turns;
+_Thread_local const struct scheduler *wait_scheduler;
 
 /* -- The thread's other endpoints ---------------------------------------------------------- */
 
@@ -38,8 +38,8 @@ static bool sibling_apart(const struct endpoint *sibling)
 }
 
 /*
- * Before touching it: a signal's handler might do so at the same time, or another thread that shares it. False if
- * that thread does; it is not waited for, since it might be waiting for us.
+ * Before touching it: a signal's handler might do so at the same time, or another thread that
+ * shares it. False if that thread does; it is not waited for, since it might be waiting for us.
  */
 static bool sibling_enter(struct endpoint *sibling)
 {
@@ -148,7 +148,7 @@ static void wait_nap(struct endpoint *e, const struct wait *w, uint64_t ns)
 /* Of whoever would sleep with this kernel thread. */
 static bool wait_over(struct endpoint *e, const struct wait *w)
 {
-	return (w->over && w->over(e, w->arg)) || (wait_turns && wait_turns->over());
+	return (w->over && w->over(e, w->arg)) || (wait_scheduler && wait_scheduler->over());
 }
 
 /* True if it slept: everything was armed, nothing had arrived and the wait was not over. */
@@ -178,7 +178,7 @@ static bool wait_sleep(struct endpoint *e, struct wait *w)
  */
 static struct tern_inlet *wait_look(struct endpoint *e, struct wait *w)
 {
-	int most = wait_turns ? 1 : LOOKS; /* others may have something to do meanwhile */
+	int most = wait_scheduler ? 1 : LOOKS; /* others may have something to do meanwhile */
 	for (int i = 0; i < most && w->looks < e->spin && !e->work; i++, w->looks++) {
 		struct tern_inlet *in = circle_find(&e->site, e->t->peek);
 		if (in)
@@ -217,7 +217,7 @@ static void wait_idle(struct endpoint *e, struct wait *w)
 	if (now - w->since < NAPS_NS)
 		wait_nap(e, w, NAP_NS);
 	else if (w->bounded || e->shared || /* what is shared another thread may answer */
-		 (wait_turns && wait_turns->bounded()) || !wait_sleep(e, w))
+		 (wait_scheduler && wait_scheduler->bounded()) || !wait_sleep(e, w))
 		wait_nap(e, w, LONG_NAP_NS);
 	pulse_go(e->pulse); /* after each step: only this call knows when the wait is over */
 }
@@ -259,7 +259,10 @@ static unsigned wait_serve(struct endpoint *e, struct wait *w)
 	} else if (w->since || e->work || e->deferred_count) {
 		handled = poll_once(e, KINDS_BOTH);
 	}
-	/* Also when something lies here that waits for room for its reply: a sibling may have to make it. */
+	/*
+	 * Also when something lies here that waits for room for its reply: a sibling may have to
+	 * make it.
+	 */
 	if (!handled || ++w->busy % SIBLINGS_EVERY == 0)
 		handled += attach_each(e, serve_sibling, NULL);
 	if (!handled)
@@ -277,14 +280,14 @@ void wait_step(struct endpoint *e, struct wait *w)
 		trace_step(e, w);
 	unsigned handled = wait_serve(e, w);
 	wait_wanted(e);
-	/* In a layer's turn nobody else may run: the layer is in the middle of something. */
-	const struct turns *turns = e->inner ? NULL : wait_turns;
-	if (!handled && (!turns || turns->idle(w)))
+	/* In a layer's progress nobody else may run: the layer is in the middle of something. */
+	const struct scheduler *threads = e->inner ? NULL : wait_scheduler;
+	if (!handled && (!threads || threads->idle(w)))
 		wait_idle(e, w);
 	if (TERN_UNLIKELY(e->trace))
 		trace_stepped(e);
-	if (TERN_UNLIKELY(turns != NULL) && !held(e))
-		turns->pass(e, w, handled);
+	if (TERN_UNLIKELY(threads != NULL) && !held(e))
+		threads->pass(e, w, handled);
 }
 
 int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg, struct wait *w)
@@ -320,8 +323,9 @@ int wait_stalled(struct endpoint *e, struct wait *w, uint64_t moved)
 }
 
 /*
- * A rank that is dead, or cannot be talked with, and that this endpoint has not forgiven; -1 if there is none. Ranks that
- * left well, and those that are forgiven, are missed only when no other is there any more to send anything.
+ * A rank that is dead, or cannot be talked with, and that this endpoint has not forgiven; -1 if
+ * there is none. Ranks that left well, and those that are forgiven, are missed only when no other
+ * is there any more to send anything.
  */
 static int wait_missing(struct endpoint *e)
 {

@@ -13,8 +13,8 @@
 /* One wait: what it is for, what ends it, and how far its backoff is. */
 struct wait {
 	/*
-	 * The condition, set by wait_until(). A wait that may sleep calls it again before the sleep,
-	 * also for other light threads: unless the wait is bounded, it has no effects.
+	 * The condition, set by wait_until(). A wait that may sleep calls it again before the
+	 * sleep, also for other light threads: unless the wait is bounded, it has no effects.
 	 */
 	bool (*over)(struct endpoint *e, void *arg);
 	void *arg;
@@ -45,23 +45,29 @@ struct wait {
 };
 
 /*
- * Light threads that share this kernel thread (src/spawn). After each step a wait gives the core to the
- * next of them, and looks again at what it waits for when its turn comes: so whatever waits in the
- * library can be waited for by a thread, and neither knows of the other.
+ * Light threads that share this kernel thread (src/spawn). After each step a wait gives the core to
+ * the next of them, and looks again at what it waits for when its turn comes: so whatever waits in
+ * the library can be waited for by a thread, and neither knows of the other.
  */
-struct turns {
-	/* Whether there is time to yield, nap or sleep: nobody has found anything to do in a whole round. */
+struct scheduler {
+	/*
+	 * Whether there is time to yield, nap or sleep: nobody has found anything to do in a whole
+	 * round.
+	 */
 	bool (*idle)(struct wait *w);
 	/* Another thread waits for what rings no bell. */
 	bool (*bounded)(void);
 	/* Another thread's wait is over. */
 	bool (*over)(void);
-	/* `w` is what the caller waits for, NULL if it does not; `handled` is what its step has done. */
+	/*
+	 * `w` is what the caller waits for, NULL if it does not; `handled` is what its step has
+	 * done.
+	 */
 	void (*pass)(struct endpoint *e, struct wait *w, unsigned handled);
 };
 
 /* Of this kernel thread; NULL while there is nobody to give the core to. */
-extern _Thread_local const struct turns *wait_turns __attribute__((tls_model("initial-exec")));
+extern _Thread_local const struct scheduler *wait_scheduler __attribute__((tls_model("initial-exec")));
 
 /* Calls what the endpoint's own kernel thread was wanted for, if it was. */
 void wait_wanted(struct endpoint *e);
@@ -76,14 +82,15 @@ int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), 
 void wait_step(struct endpoint *e, struct wait *w);
 
 /*
- * A barrier in which no handler runs, and nothing that could call one. It needs no other rank to handle anything: ranks
- * that are past it may send here without end, and those that are not need no reply.
+ * A barrier in which no handler runs, and nothing that could call one. It needs no other rank to
+ * handle anything: ranks that are past it may send here without end, and those that are not need no
+ * reply.
  */
 int wait_silent_barrier(struct endpoint *e);
 
 /*
- * Reasons to stop. This one: -EOWNERDEAD, or -ESHUTDOWN, when a rank has left, is not forgiven, and nothing came for
- * the grace time.
+ * Reasons to stop. This one: -EOWNERDEAD, or -ESHUTDOWN, when a rank has left, is not forgiven, and
+ * nothing came for the grace time.
  */
 int wait_blame(struct endpoint *e, struct wait *w);
 

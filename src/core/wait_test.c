@@ -5,7 +5,7 @@
 
 #include "../../tests/local.h"
 #include "base/clock.h"
-#include "core/endpoint.h"
+#include "core/wait.h"
 
 enum { ASK, TELL };
 
@@ -26,6 +26,53 @@ static void ranks_open(uint32_t n)
 		CHECK_IS(tern_poll(local[r]), 0);
 		local[r]->own->grace_ns = 100 * UINT64_C(1000000);
 	}
+}
+
+/* -- The one wait that all others are made of ----------------------------------------------- */
+
+static bool says(struct endpoint *e, void *over)
+{
+	(void)e;
+	return *(bool *)over;
+}
+
+static int stop_now(struct endpoint *e, struct wait *w)
+{
+	(void)e, (void)w;
+	return -ECANCELED;
+}
+
+static int stop_stalled(struct endpoint *e, struct wait *w)
+{
+	return wait_stalled(e, w, 7);
+}
+
+static int waits(bool over, int (*stop)(struct endpoint *e, struct wait *w))
+{
+	INSIDE struct door door = door_open(local[0]);
+	struct wait w = { .bounded = true, .call = "a test", .rule = "a test", .stop = stop };
+	return wait_until(local[0]->own, says, &over, &w);
+}
+
+TEST(a_wait_that_is_over_never_fails)
+{
+	ranks_open(1);
+	tern_hold(local[0]);
+	CHECK_IS(waits(true, stop_now), 0);
+	CHECK_IS(waits(false, NULL), -EDEADLK);
+	tern_release(local[0]);
+	local_close();
+}
+
+TEST(a_wait_ends_with_the_code_of_what_stops_it)
+{
+	ranks_open(1);
+	CHECK_IS(waits(false, stop_now), -ECANCELED);
+	local[0]->own->grace_ns = 2000000;
+	uint64_t began = clock_ns();
+	CHECK_IS(waits(false, stop_stalled), -ETIMEDOUT);
+	CHECK(clock_ns() - began >= 2000000);
+	local_close();
 }
 
 /* What the launcher does when a rank's process has ended, and its communication thread with it. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every rank says a word (an offset, or that it could not), and all compare. Where ranks share memory the words lie
- * there, and a barrier follows before and after they are read. Elsewhere each rank tells every other, and
- * waits until it has heard as many; two rounds have places of their own, because a rank that has
- * heard all may begin the next round while another still listens.
+ * Every rank says a word (an offset, or that it could not), and all compare. Where ranks share
+ * memory the words lie there, and a barrier follows before and after they are read. Elsewhere each
+ * rank tells every other, and waits until it has heard as many; two rounds have places of their
+ * own, because a rank that has heard all may begin the next round while another still listens.
  */
 #include <errno.h>
 
@@ -37,7 +37,7 @@ static void agree_note(struct agreement *a, unsigned round, uint64_t word)
 	a->of[round].heard++;
 }
 
-static void agree_arrived(tern *t, const tern_msg *msg)
+static void on_agree(tern *t, const tern_msg *msg)
 {
 	struct agreement *a = agreement_of(mem_of(t));
 	if (a)
@@ -103,5 +103,5 @@ int all_agree(struct mem *m, uint64_t mine, bool *same)
 
 void agree_register(struct endpoint *e)
 {
-	layer_on(e, MEM_AGREE, agree_arrived);
+	layer_on(e, MEM_AGREE, on_agree);
 }

@@ -11,60 +11,49 @@
 #include "mem/mem.h"
 #include "mem/word.h"
 
-static inline uint64_t u64_apply(_Atomic uint64_t *at, unsigned what, uint64_t v)
+/* On 8 bytes if it is `wide`, else on 4: constant where this is inlined. */
+#define FETCH(op, at, wide, v)                                   \
+	((wide) ? atomic_fetch_##op((_Atomic uint64_t *)(at), v) \
+		: atomic_fetch_##op((_Atomic uint32_t *)(at), (uint32_t)(v)))
+
+static inline bool integer_cas(void *at, bool wide, uint64_t *old, uint64_t v)
 {
-	uint64_t old = 0;
-	switch ((enum tern_amo)what) {
-	case TERN_ADD:
-		return atomic_fetch_add(at, v);
-	case TERN_AND:
-		return atomic_fetch_and(at, v);
-	case TERN_OR:
-		return atomic_fetch_or(at, v);
-	case TERN_XOR:
-		return atomic_fetch_xor(at, v);
-	case TERN_SWAP:
-		return atomic_exchange(at, v);
-	case TERN_MIN:
-		old = atomic_load(at);
-		while (v < old && !atomic_compare_exchange_weak(at, &old, v))
-			;
-		return old;
-	case TERN_MAX:
-		old = atomic_load(at);
-		while (v > old && !atomic_compare_exchange_weak(at, &old, v))
-			;
-		return old;
-	}
+	if (wide)
+		return atomic_compare_exchange_strong((_Atomic uint64_t *)at, old, v);
+	uint32_t expected = (uint32_t)*old;
+	bool done = atomic_compare_exchange_strong((_Atomic uint32_t *)at, &expected, (uint32_t)v);
+	*old = expected;
+	return done;
+}
+
+/* The least, or the greatest, of the two stays. */
+static inline uint64_t integer_bound(void *at, bool wide, bool least, uint64_t v)
+{
+	uint64_t old = wide ? atomic_load((_Atomic uint64_t *)at) : atomic_load((_Atomic uint32_t *)at);
+	while ((least ? v < old : v > old) && !integer_cas(at, wide, &old, v))
+		;
 	return old;
 }
 
-static inline uint32_t u32_apply(_Atomic uint32_t *at, unsigned what, uint32_t v)
+static inline uint64_t integer_apply(void *at, bool wide, unsigned what, uint64_t v)
 {
-	uint32_t old = 0;
 	switch ((enum tern_amo)what) {
 	case TERN_ADD:
-		return atomic_fetch_add(at, v);
+		return FETCH(add, at, wide, v);
 	case TERN_AND:
-		return atomic_fetch_and(at, v);
+		return FETCH(and, at, wide, v);
 	case TERN_OR:
-		return atomic_fetch_or(at, v);
+		return FETCH(or, at, wide, v);
 	case TERN_XOR:
-		return atomic_fetch_xor(at, v);
+		return FETCH(xor, at, wide, v);
 	case TERN_SWAP:
-		return atomic_exchange(at, v);
+		return wide ? atomic_exchange((_Atomic uint64_t *)at, v)
+			    : atomic_exchange((_Atomic uint32_t *)at, (uint32_t)v);
 	case TERN_MIN:
-		old = atomic_load(at);
-		while (v < old && !atomic_compare_exchange_weak(at, &old, v))
-			;
-		return old;
 	case TERN_MAX:
-		old = atomic_load(at);
-		while (v > old && !atomic_compare_exchange_weak(at, &old, v))
-			;
-		return old;
+		return integer_bound(at, wide, what == TERN_MIN, v);
 	}
-	return old;
+	return 0;
 }
 
 static double as_double(uint64_t bits)
@@ -96,15 +85,10 @@ static uint64_t double_apply(_Atomic uint64_t *at, unsigned what, double v)
 	return old;
 }
 
-static uint64_t cas_apply(void *at, unsigned what, const uint64_t operand[2])
+static uint64_t cas_apply(void *at, bool wide, const uint64_t operand[2])
 {
-	if (what >> 8 == AMO_CAS64) {
-		uint64_t expected = operand[1];
-		atomic_compare_exchange_strong((_Atomic uint64_t *)at, &expected, operand[0]);
-		return expected;
-	}
-	uint32_t expected = (uint32_t)operand[1];
-	atomic_compare_exchange_strong((_Atomic uint32_t *)at, &expected, (uint32_t)operand[0]);
+	uint64_t expected = wide ? operand[1] : (uint32_t)operand[1];
+	integer_cas(at, wide, &expected, operand[0]);
 	return expected;
 }
 
@@ -112,13 +96,13 @@ uint64_t amo_apply(void *at, unsigned what, const uint64_t operand[2])
 {
 	switch ((enum amo_type)(what >> 8)) {
 	case AMO_U64:
-		return u64_apply(at, what & 0xff, operand[0]);
+		return integer_apply(at, true, what & 0xff, operand[0]);
 	case AMO_U32:
-		return u32_apply(at, what & 0xff, (uint32_t)operand[0]);
+		return integer_apply(at, false, what & 0xff, (uint32_t)operand[0]);
 	case AMO_DOUBLE:
 		return double_apply(at, what & 0xff, as_double(operand[0]));
 	default:
-		return cas_apply(at, what, operand);
+		return cas_apply(at, what >> 8 == AMO_CAS64, operand);
 	}
 }
 
@@ -197,7 +181,7 @@ int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
 	INSIDE struct door door = door_open(t);
 	char *at = heap_reach(mem_of(t), a, sizeof operand);
 	if (TERN_LIKELY(!op && at && (uintptr_t)at % sizeof operand == 0 && what <= TERN_SWAP)) {
-		uint64_t before = u64_apply((_Atomic uint64_t *)(void *)at, what, operand);
+		uint64_t before = integer_apply(at, true, what, operand);
 		if (old)
 			*old = before;
 		return 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomics: what each does, what is refused, and that many at once add up. Between processes: tests/mem_region_test.c. */
+/*
+ * Atomics: what each does, what is refused, and that many at once add up. Between processes:
+ * tests/mem_region_test.c.
+ */
 #include <errno.h>
 #include <math.h>
 
@@ -220,7 +223,7 @@ TEST(a_region_at_an_odd_place_has_its_aligned_words_where_they_lie)
 	local_close();
 }
 
-/* -- Many at once ------------------------------------------------------------------------------- */
+/* -- Many at once ------------------------------------------------------------------------------ */
 
 enum { THREADS = 4 };
 static tern_addr shared;

@@ -63,7 +63,7 @@ int tern_fastmemcpy(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *
  * At the source's owner. A handler cannot send the requests that the transfer may take,
  * so it goes into the queue of transfers; the answer is a request, sent when it is done.
  */
-static void copy_asked(tern *t, const tern_msg *msg)
+static void on_copy(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	tern_addr dst = tern_msg_arg(msg, 0), src = tern_msg_arg(msg, 1);
@@ -86,7 +86,7 @@ void copy_done(struct mem *m, const struct transfer *x)
 		      words); /* if the asker is gone, nobody minds */
 }
 
-static void copy_ended(tern *t, const tern_msg *msg)
+static void on_copy_done(tern *t, const tern_msg *msg)
 {
 	int why = -layer_error(tern_msg_arg(msg, 1));
 	if (why)
@@ -97,8 +97,8 @@ static void copy_ended(tern *t, const tern_msg *msg)
 
 void copy_register(struct endpoint *e)
 {
-	layer_on(e, MEM_COPY, copy_asked);
-	layer_on(e, MEM_COPY_DONE, copy_ended);
+	layer_on(e, MEM_COPY, on_copy);
+	layer_on(e, MEM_COPY_DONE, on_copy_done);
 }
 
 /* cost: base control */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory copy between what this process can touch. Between others' private memory: tests/mem_region_test.c. */
+/*
+ * Memory copy between what this process can touch. Between others' private memory:
+ * tests/mem_region_test.c.
+ */
 #include <errno.h>
 
 #include "../../tests/local.h"

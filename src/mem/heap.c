@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* First fit over a sorted array of extents, used and free. */
 #include "mem/heap.h"
 
 #include <errno.h>

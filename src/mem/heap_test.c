@@ -258,7 +258,10 @@ static void nothing(tern *t)
 	(void)t;
 }
 
-/* Allocations of its own in between, as every rank likes; the common ones fall together all the same. */
+/*
+ * Allocations of its own in between, as every rank likes; the common ones fall together all the
+ * same.
+ */
 static void allocate_alike(tern *t)
 {
 	struct chance own = { seed + tern_rank(t) }, same = { seed };

@@ -77,7 +77,10 @@ static unsigned mem_progress(void *state)
 	return moved + transfer_progress(state) + when_progress(state) + slot_progress(state);
 }
 
-/* Its heap is still mapped, but nobody is there to whom it matters: operations on it fail from now on. */
+/*
+ * Its heap is still mapped, but nobody is there to whom it matters: operations on it fail from now
+ * on.
+ */
 static void mem_lost(void *state, uint32_t rank)
 {
 	struct mem *m = state;

@@ -14,20 +14,22 @@
 extern const struct layer mem_layer;
 
 /*
- * Segment 0 is nothing, 1 the heap, and from 2 on come regions: each has several numbers, used in turn, so that an
- * address of memory which has been unregistered is refused for as long as the numbers last. Those that
- * layers lend come last, and have fewer: whoever they are lent to is done with them.
+ * Segment 0 is nothing, 1 the heap, and from 2 on come regions: each has several numbers, used in
+ * turn, so that an address of memory which has been unregistered is refused for as long as the
+ * numbers last. Those that layers lend come last, and have fewer: whoever they are lent to is done
+ * with them.
  */
 enum {
 	ADDR_RANK_SHIFT = 48,
 	ADDR_SEGMENT_SHIFT = 40,
 	SEGMENT_HEAP = 1,
 	SEGMENT_REGION = 2,
-	REGION_TURNS = 7,
-	SEGMENT_LENT = SEGMENT_REGION + REGION_TURNS * JOB_REGIONS_OWN,
-	LENT_TURNS = 3,
+	REGION_GENERATIONS = 7,
+	SEGMENT_LENT = SEGMENT_REGION + REGION_GENERATIONS * JOB_REGIONS_OWN,
+	LENT_GENERATIONS = 3,
 };
-_Static_assert(SEGMENT_LENT + LENT_TURNS * JOB_REGIONS_LENT <= 256, "segments are numbered with a byte");
+_Static_assert(SEGMENT_LENT + LENT_GENERATIONS * JOB_REGIONS_LENT <= 256,
+	       "segments are numbered with a byte");
 
 /* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
 enum mem_handler {
@@ -163,8 +165,8 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what);
  */
 int mem_copy_guarded(void *to, const void *from, size_t len);
 /*
- * Whether memory of this process can be read, or written, as far as the kernel can be asked without copying; it is
- * for this thread's own memory, which nobody unmaps meanwhile.
+ * Whether memory of this process can be read, or written, as far as the kernel can be asked without
+ * copying; it is for this thread's own memory, which nobody unmaps meanwhile.
  */
 bool mem_there(void *p, size_t len, bool write);
 int mem_gone(tern_addr a); /* the error of a region that was unregistered under way */
@@ -173,7 +175,7 @@ struct job_region *region_of(const struct mem *m,
 
 /* -- region.c -- */
 void regions_open(struct mem *m);
-unsigned region_segment(unsigned index, uint32_t turn); /* its number, in that turn */
+unsigned region_segment(unsigned index, uint32_t generation); /* its number then */
 unsigned
 segment_region(unsigned segment); /* the index of the region that a segment from SEGMENT_REGION on is of */
 tern_addr region_addr(const struct mem *m, unsigned index); /* of this rank's region */
@@ -181,15 +183,11 @@ uint64_t region_enter(struct mem *m,
 		      tern_addr a); /* holds off unregistering; its base, 0 if it is too late */
 void region_leave(struct mem *m, tern_addr a);
 /*
- * Memory for one rank to write to, until region_unlend(): that rank is done with it, so there is nobody to wait
- * for. TERN_NOWHERE when too much is lent already.
+ * Memory for one rank to write to, until region_unlend(): that rank is done with it, so there is
+ * nobody to wait for. TERN_NOWHERE when too much is lent already.
  */
 tern_addr region_lend(struct mem *m, void *p, size_t len);
 void region_unlend(struct mem *m, tern_addr a);
-
-/* -- vm.c -- */
-/* Moves a run with one system call; bytes moved, or a negative code: -EAGAIN if messages must move it. */
-ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t len, bool put);
 
 /* -- whens, names, segments, copies -- */
 void when_register(struct endpoint *e);
@@ -197,7 +195,10 @@ unsigned when_progress(struct mem *m);
 int when_ask(struct mem *m, struct slot *s); /* sends the request that the slot waits for */
 bool when_waiting(const struct mem *m);
 void name_register(struct endpoint *e);
-/* Runs of a named block, and where they begin in this rank's memory; NULL if it has not all of them. */
+/*
+ * Runs of a named block, and where they begin in this rank's memory; NULL if it has not all of
+ * them.
+ */
 struct named_cut {
 	uint64_t name, offset, stride, run, count;
 };
@@ -217,7 +218,10 @@ void message_register(struct endpoint *e);
 int message_read(struct mem *m, tern_addr a, char *bytes, size_t len); /* own memory: 0 or EFAULT */
 void message_answer(tern *t, uint64_t slot, int error, uint64_t word);
 void message_answer_data(tern *t, uint64_t slot, const void *data, size_t len); /* -EFAULT if it is NULL */
-/* Sends up to one message's worth of the run; bytes under way, 0 if there is no slot, or a negative code. */
+/*
+ * Sends up to one message's worth of the run; bytes under way, 0 if there is no slot, or a negative
+ * code.
+ */
 ptrdiff_t message_move(struct mem *m, struct transfer *x);
 /* Starts an atomic operation at its home rank; `old` may be NULL. */
 int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old, tern_op *op,

@@ -66,7 +66,7 @@ static ptrdiff_t move_chunk(struct mem *m, struct transfer *x, struct slot *s, s
 		return (ptrdiff_t)len;
 	x->flying--;
 	slot_give(s);
-	return rc == -EAGAIN ? 0 : rc; /* no room: in another turn */
+	return rc == -EAGAIN ? 0 : rc; /* no room: in another slice */
 }
 
 ptrdiff_t message_move(struct mem *m, struct transfer *x)
@@ -108,7 +108,7 @@ int message_read(struct mem *m, tern_addr a, char *bytes, size_t len)
 	return own_move(m, a, bytes, len, false);
 }
 
-static void put_arrived(tern *t, const tern_msg *msg)
+static void on_put(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	char *data = (char *)(uintptr_t)tern_msg_data(msg, &len);
@@ -116,7 +116,7 @@ static void put_arrived(tern *t, const tern_msg *msg)
 		       0);
 }
 
-static void get_arrived(tern *t, const tern_msg *msg)
+static void on_get(tern *t, const tern_msg *msg)
 {
 	char bytes[TERN_PAYLOAD_MAX];
 	size_t len = tern_msg_arg(msg, 2);
@@ -124,7 +124,7 @@ static void get_arrived(tern *t, const tern_msg *msg)
 	message_answer_data(t, tern_msg_arg(msg, 1), error ? NULL : bytes, len);
 }
 
-static void move_arrived(tern *t, const tern_msg *msg)
+static void on_move(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	size_t len = tern_msg_arg(msg, 2);
@@ -144,7 +144,7 @@ static int amo_place(struct mem *m, tern_addr a, size_t width, char **at)
 	return message_read(m, a, probe, width);
 }
 
-static void amo_arrived(tern *t, const tern_msg *msg)
+static void on_amo(tern *t, const tern_msg *msg)
 {
 	unsigned what = (unsigned)tern_msg_arg(msg, 1);
 	const uint64_t operand[2] = { tern_msg_arg(msg, 2), tern_msg_arg(msg, 3) };
@@ -182,7 +182,7 @@ static int answer_error(const tern_msg *msg)
 					    : strerror(why));
 }
 
-static void done_arrived(tern *t, const tern_msg *msg)
+static void on_mem_answer(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
@@ -212,11 +212,11 @@ int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operan
 
 void message_register(struct endpoint *e)
 {
-	layer_on(e, MEM_PUT, put_arrived);
-	layer_on(e, MEM_GET, get_arrived);
-	layer_on(e, MEM_MOVE, move_arrived);
-	layer_on(e, MEM_AMO, amo_arrived);
-	layer_on(e, MEM_DONE, done_arrived);
+	layer_on(e, MEM_PUT, on_put);
+	layer_on(e, MEM_GET, on_get);
+	layer_on(e, MEM_MOVE, on_move);
+	layer_on(e, MEM_AMO, on_amo);
+	layer_on(e, MEM_DONE, on_mem_answer);
 }
 
 /* cost: fault control */

@@ -45,7 +45,7 @@ char *name_reach(const struct mem *m, const struct named_cut *c)
 	return (char *)*m->name[c->name].where + c->offset;
 }
 
-static void block_asked(tern *t, const tern_msg *msg)
+static void on_get_block(tern *t, const tern_msg *msg)
 {
 	char packed[TERN_PAYLOAD_MAX];
 	struct named_cut c = { tern_msg_arg(msg, 0), tern_msg_arg(msg, 1), tern_msg_arg(msg, 2),
@@ -114,5 +114,5 @@ int tern_get_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t 
 
 void name_register(struct endpoint *e)
 {
-	layer_on(e, MEM_BLOCK, block_asked);
+	layer_on(e, MEM_BLOCK, on_get_block);
 }

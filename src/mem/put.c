@@ -23,38 +23,30 @@ static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, b
 enum { IN_ONE_GO = 256 << 10 };
 
 /*
- * The word at `a`, if this rank knows already that it is heap memory: the whole check of
- * a put or a get of 8 bytes, which is moved as one, so that nobody sees half of it. No door: the agent may bring
- * the span up to date at the same moment, but what is read here are words that only grow.
+ * The word at `a`, or the line, if this rank knows already that it is heap memory: the whole check
+ * of a put or a get of 8 or 64 bytes. A word is moved as one, so that nobody sees half of it. No
+ * door: the agent may bring the span up to date at the same moment, but what is read here are words
+ * that only grow.
  */
 /* cost: protection control */
-__attribute__((no_sanitize("thread"))) static inline char *word_reach(const struct mem *m, tern_addr a)
+__attribute__((no_sanitize("thread"))) static inline char *span_reach(const struct mem *m, tern_addr a,
+								      bool line)
 {
 	uint32_t rank = tern_addr_rank(a);
 	if (TERN_UNLIKELY(rank >= m->size))
 		return NULL;
 	const struct span *s = &m->span[rank];
 	uint64_t at = a - s->first;
-	if (at < s->own_words || at - s->middle < s->common_words)
+	if (at < (line ? s->own_lines : s->own_words) ||
+	    at - s->middle < (line ? s->common_lines : s->common_words))
 		return s->base + at;
 	return NULL;
 }
 
-/* The same of 64 bytes. */
-/* cost: protection control */
-__attribute__((no_sanitize("thread"))) static inline char *line_reach(const struct mem *m, tern_addr a)
-{
-	uint32_t rank = tern_addr_rank(a);
-	if (TERN_UNLIKELY(rank >= m->size))
-		return NULL;
-	const struct span *s = &m->span[rank];
-	uint64_t at = a - s->first;
-	if (at < s->own_lines || at - s->middle < s->common_lines)
-		return s->base + at;
-	return NULL;
-}
-
-/* Everything but a word and a line. Neither is inline, so that a word's path saves no registers, nor a line's. */
+/*
+ * Everything but a word and a line. Neither is inline, so that a word's path saves no registers,
+ * nor a line's.
+ */
 static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const void *src, size_t len)
 {
 	INSIDE struct door door = door_open(t);
@@ -67,7 +59,7 @@ static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const voi
 
 static __attribute__((noinline)) int put_line(tern *t, tern_addr dst, const void *src, size_t len)
 {
-	char *to = len == TERN_LINE ? line_reach(mem_of(t), dst) : NULL;
+	char *to = len == TERN_LINE ? span_reach(mem_of(t), dst, true) : NULL;
 	if (!to)
 		return put_bytes(t, dst, src, len);
 	memcpy(to, src, TERN_LINE); /* cost: base write */
@@ -76,7 +68,7 @@ static __attribute__((noinline)) int put_line(tern *t, tern_addr dst, const void
 
 int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 {
-	char *to = len == sizeof(uint64_t) ? word_reach(mem_of(t), dst) : NULL;
+	char *to = len == sizeof(uint64_t) ? span_reach(mem_of(t), dst, false) : NULL;
 	if (!to)
 		return put_line(t, dst, src, len);
 	word8_copy(to, src); /* cost: base write */
@@ -95,7 +87,7 @@ static __attribute__((noinline)) int get_bytes(tern *t, void *dst, tern_addr src
 
 int tern_get(tern *t, void *dst, tern_addr src, size_t len)
 {
-	char *from = len == sizeof(uint64_t) ? word_reach(mem_of(t), src) : NULL;
+	char *from = len == sizeof(uint64_t) ? span_reach(mem_of(t), src, false) : NULL;
 	if (!from)
 		return get_bytes(t, dst, src, len);
 	word8_copy(dst, from);

@@ -25,11 +25,11 @@ void regions_open(struct mem *m)
 		atomic_store(&own_region(m, i)->turn, (uint32_t)wrap_first(32, 0));
 }
 
-unsigned region_segment(unsigned index, uint32_t turn)
+unsigned region_segment(unsigned index, uint32_t generation)
 {
 	if (index < JOB_REGIONS_OWN)
-		return SEGMENT_REGION + turn % REGION_TURNS * JOB_REGIONS_OWN + index;
-	return SEGMENT_LENT + turn % LENT_TURNS * JOB_REGIONS_LENT + index - JOB_REGIONS_OWN;
+		return SEGMENT_REGION + generation % REGION_GENERATIONS * JOB_REGIONS_OWN + index;
+	return SEGMENT_LENT + generation % LENT_GENERATIONS * JOB_REGIONS_LENT + index - JOB_REGIONS_OWN;
 }
 
 unsigned segment_region(unsigned segment)
@@ -75,7 +75,10 @@ static bool region_open(struct mem *m, unsigned first, unsigned n, void *p, size
 		struct job_region *g = own_region(m, i);
 		if (atomic_load(&g->base))
 			continue;
-		/* Ranks are siblings: where Yama asks for it, let the launcher's descendants in, and only them. */
+		/*
+		 * Ranks are siblings: where Yama asks for it, let the launcher's descendants in,
+		 * and only them.
+		 */
 		prctl(PR_SET_PTRACER, (unsigned long)getppid(), 0, 0, 0);
 		atomic_store(&g->bytes, len);
 		atomic_store(&g->base, (uint64_t)(uintptr_t)p);

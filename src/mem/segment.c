@@ -14,7 +14,7 @@
 
 struct segment {
 	bool open;
-	uint8_t turn;
+	uint8_t generation;
 	char *base;
 	size_t bytes; /* offsets are below this */
 	size_t left;  /* still to come */
@@ -29,10 +29,10 @@ struct segments {
 	struct segment segment[TERN_SEGMENTS_MAX];
 };
 
-/* rank: 16 bits, turn: 8, then offset: 32, index: 8. The index lies above the offset. */
+/* rank: 16 bits, generation: 8, then offset: 32, index: 8. The index lies above the offset. */
 static tern_segment segment_number(const struct mem *m, unsigned index)
 {
-	return (uint64_t)m->rank << 48 | (uint64_t)m->segments->segment[index].turn << 40 |
+	return (uint64_t)m->rank << 48 | (uint64_t)m->segments->segment[index].generation << 40 |
 	       (uint64_t)index << 32;
 }
 
@@ -50,7 +50,7 @@ static size_t segment_offset(tern_segment s)
 static struct segment *segment_search(struct mem *m, tern_segment s)
 {
 	struct segment *g = &m->segments->segment[s >> 32 & 0xff];
-	if (s >> 48 != m->rank || (s >> 40 & 0xff) != g->turn || !g->open)
+	if (s >> 48 != m->rank || (s >> 40 & 0xff) != g->generation || !g->open)
 		return NULL;
 	m->segments->last_key = segment_key(s);
 	m->segments->last = g;
@@ -85,7 +85,7 @@ int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *in
 		struct segment *g = &m->segments->segment[i];
 		if (g->open)
 			continue;
-		*g = (struct segment){ true, (uint8_t)(g->turn + 1), base, bytes, bytes, end, info };
+		*g = (struct segment){ true, (uint8_t)(g->generation + 1), base, bytes, bytes, end, info };
 		*s = segment_number(m, i);
 		return 0;
 	}
@@ -99,13 +99,15 @@ static void segment_shut(struct mem *m, struct segment *g)
 		m->segments->last = NULL;
 }
 
-/* All has come: the end function says how much more there will be. It may close the segment itself. */
+/*
+ * All has come: the end function says how much more there will be. It may close the segment itself.
+ */
 /* cost: buffer control */
 static void segment_end(struct mem *m, struct segment *g)
 {
-	uint8_t turn = g->turn;
+	uint8_t generation = g->generation;
 	size_t more = g->end ? g->end(m->e->t, g->base, g->info) : 0;
-	if (!g->open || g->turn != turn)
+	if (!g->open || g->generation != generation)
 		return;
 	g->left = more < g->bytes ? more : g->bytes;
 	if (!g->left)
@@ -114,6 +116,9 @@ static void segment_end(struct mem *m, struct segment *g)
 
 static int segment_own(struct mem *m, tern_segment s, const char *call, struct segment **out)
 {
+	int forked = rules_forked(m->e);
+	if (forked)
+		return forked;
 	*out = segment_find(m, s);
 	return *out ? 0
 		    : error_set(-EINVAL, "%s was given a segment that rank %u has not open", call, m->rank);
@@ -122,9 +127,6 @@ static int segment_own(struct mem *m, tern_segment s, const char *call, struct s
 int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 {
 	INSIDE struct door door = door_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
 	struct mem *m = mem_of(t);
 	struct segment *g;
 	int rc = segment_own(m, s, "tern_segment_shorten()", &g);
@@ -142,9 +144,6 @@ int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 int tern_segment_close(tern *t, tern_segment s)
 {
 	INSIDE struct door door = door_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
 	struct segment *g;
 	int rc = segment_own(mem_of(t), s, "tern_segment_close()", &g);
 	if (!rc)
@@ -171,14 +170,14 @@ static int segment_take(struct mem *m, tern_segment s, const void *data, size_t 
 }
 
 /* cost: fault control */
-static void xfer_arrived(tern *t, const tern_msg *msg)
+static void on_xfer(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
 	message_answer(t, tern_msg_arg(msg, 1), segment_take(mem_of(t), tern_msg_arg(msg, 0), data, len), 0);
 }
 
-static void xfer4_arrived(tern *t, const tern_msg *msg)
+static void on_xfer4(tern *t, const tern_msg *msg)
 {
 	uint64_t words[4] = { tern_msg_arg(msg, 2), tern_msg_arg(msg, 3), tern_msg_arg(msg, 4),
 			      tern_msg_arg(msg, 5) };
@@ -194,14 +193,14 @@ static void reply_refused(tern *t, const tern_msg *msg, int why)
 			t->rank, tern_msg_src(msg));
 }
 
-static void reply_xfer_arrived(tern *t, const tern_msg *msg)
+static void on_reply_xfer(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
 	reply_refused(t, msg, segment_take(mem_of(t), tern_msg_arg(msg, 0), data, len));
 }
 
-static void reply_xfer4_arrived(tern *t, const tern_msg *msg)
+static void on_reply_xfer4(tern *t, const tern_msg *msg)
 {
 	uint64_t words[4] = { tern_msg_arg(msg, 1), tern_msg_arg(msg, 2), tern_msg_arg(msg, 3),
 			      tern_msg_arg(msg, 4) };
@@ -284,10 +283,10 @@ int tern_reply_xfer4(tern *t, const tern_msg *m, tern_segment s, const uint64_t 
 
 void segment_register(struct endpoint *e)
 {
-	layer_on(e, MEM_XFER, xfer_arrived);
-	layer_on(e, MEM_XFER4, xfer4_arrived);
-	layer_on(e, MEM_REPLY_XFER, reply_xfer_arrived);
-	layer_on(e, MEM_REPLY_XFER4, reply_xfer4_arrived);
+	layer_on(e, MEM_XFER, on_xfer);
+	layer_on(e, MEM_XFER4, on_xfer4);
+	layer_on(e, MEM_REPLY_XFER, on_reply_xfer);
+	layer_on(e, MEM_REPLY_XFER4, on_reply_xfer4);
 }
 
 /* cost: base read */

@@ -358,7 +358,7 @@ TEST(a_segment_that_is_refilled_again_and_again_takes_every_round)
 	local_close();
 }
 
-/* -- Replies ------------------------------------------------------------------------------------ */
+/* -- Replies ----------------------------------------------------------------------------------- */
 
 static int reply_codes[4];
 

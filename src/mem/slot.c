@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Slots: what this rank has asked of others and what is to be done with the answers. */
 #include "mem/slot.h"
 
 #include <errno.h>
@@ -10,13 +11,16 @@
 #include "mem/mem.h"
 #include "mem/word.h"
 
-/* A name has 32 bits. A network may tell late of a move that was given up, when its slot has been used thousands of times. */
-enum { SLOT_TURN_SHIFT = 8, SLOT_TURN_BITS = 24, SLOT_TURNS = 1 << SLOT_TURN_BITS };
+/*
+ * A name has 32 bits. A network may tell late of a move that was given up, when its slot has been
+ * used thousands of times.
+ */
+enum { SLOT_GENERATION_SHIFT = 8, SLOT_GENERATION_BITS = 24, SLOT_GENERATIONS = 1 << SLOT_GENERATION_BITS };
 
 void slots_open(struct mem *m)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
-		m->slots.slot[i].turn = (uint32_t)wrap_first(SLOT_TURN_BITS, 0);
+		m->slots.slot[i].generation = (uint32_t)wrap_first(SLOT_GENERATION_BITS, 0);
 }
 
 struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part)
@@ -25,7 +29,9 @@ struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part)
 		struct slot *s = &m->slots.slot[i];
 		if (s->used)
 			continue;
-		*s = (struct slot){ .used = true, .turn = (s->turn + 1) % SLOT_TURNS, .rank = rank };
+		*s = (struct slot){ .used = true,
+				    .generation = (s->generation + 1) % SLOT_GENERATIONS,
+				    .rank = rank };
 		return s;
 	}
 	return NULL;
@@ -77,13 +83,13 @@ void slot_give(struct slot *s)
 
 uint64_t slot_name(struct mem *m, struct slot *s)
 {
-	return (uint64_t)(s - m->slots.slot) | (uint64_t)s->turn << SLOT_TURN_SHIFT;
+	return (uint64_t)(s - m->slots.slot) | (uint64_t)s->generation << SLOT_GENERATION_SHIFT;
 }
 
 static struct slot *slot_named(struct mem *m, uint64_t name)
 {
 	struct slot *s = (name & 0xff) < SLOTS ? &m->slots.slot[name & 0xff] : NULL;
-	return s && s->used && s->turn == name >> SLOT_TURN_SHIFT ? s : NULL;
+	return s && s->used && s->generation == name >> SLOT_GENERATION_SHIFT ? s : NULL;
 }
 
 int slot_request(struct mem *m, struct slot *s, tern_op *op, unsigned id, const void *data, size_t len,
@@ -122,7 +128,10 @@ static void slot_end(struct mem *m, struct slot *s, int error)
 		op_end(m->e, op, error);
 }
 
-/* What was asked for has come: through a bounce, as a word, or in the answer. False if that lacks it. */
+/*
+ * What was asked for has come: through a bounce, as a word, or in the answer. False if that lacks
+ * it.
+ */
 static bool slot_fill(const struct slot *s, const void *data, size_t len)
 {
 	if (s->bounce)

@@ -21,11 +21,11 @@ enum { SLOTS_OF_PART = 64, SLOTS = 128 };
 
 struct slot {
 	bool used;
-	uint32_t turn;      /* raised with each use, so that an answer that is no longer wanted is known */
-	uint32_t rank;      /* who was asked */
-	struct transfer *x; /* whose chunk it is; NULL if none */
-	tern_op *op;        /* who waits for it; NULL for a chunk, whose transfer has one */
-	char *local;        /* where data goes: runs of `run` bytes, `stride` apart */
+	uint32_t generation; /* raised with each use, so that an answer that is no longer wanted is known */
+	uint32_t rank;       /* who was asked */
+	struct transfer *x;  /* whose chunk it is; NULL if none */
+	tern_op *op;         /* who waits for it; NULL for a chunk, whose transfer has one */
+	char *local;         /* where data goes: runs of `run` bytes, `stride` apart */
 	size_t len, run, stride;
 	struct bounce *bounce; /* through which the bytes go, if they do */
 	bool word;             /* what comes back is one word, of which `len` bytes are wanted */
@@ -41,15 +41,18 @@ struct slots {
 
 void slots_open(struct mem *m);
 
-/* A slot, or NULL. slot_wait() serves messages until there is one; an error where that is not allowed. */
+/*
+ * A slot, or NULL. slot_wait() serves messages until there is one; an error where that is not
+ * allowed.
+ */
 struct slot *slot_take(struct mem *m, uint32_t rank, enum slot_part part);
 int slot_wait(struct mem *m, uint32_t rank, struct slot **out);
 void slot_give(struct slot *s);
 uint64_t slot_name(struct mem *m, struct slot *s); /* what travels */
 /*
- * Sends the request that `s` is for, as a part of `op`; its words have the slot's name. If it cannot be sent, the slot is
- * given back. The request may wait for room, and its rank be lost meanwhile: then the slot has ended, `op` has
- * the error, and 0 is returned.
+ * Sends the request that `s` is for, as a part of `op`; its words have the slot's name. If it
+ * cannot be sent, the slot is given back. The request may wait for room, and its rank be lost
+ * meanwhile: then the slot has ended, `op` has the error, and 0 is returned.
  */
 int slot_request(struct mem *m, struct slot *s, tern_op *op, unsigned id, const void *data, size_t len,
 		 unsigned n, const uint64_t *words);
@@ -61,7 +64,10 @@ void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const v
 /* A network has moved it. */
 void slot_moved(struct mem *m, uint64_t name, int error);
 
-/* Whether the handle waits for a value that an owner holds back: anybody may be the one to make it ready. */
+/*
+ * Whether the handle waits for a value that an owner holds back: anybody may be the one to make it
+ * ready.
+ */
 bool slots_need_anyone(const void *mem, const tern_op *op);
 /* Forgets what waits for the handle; answers that come later are ignored. */
 void slots_forget(struct mem *m, tern_op *op);

@@ -59,7 +59,7 @@ int tern_store_sync(tern *t, uint64_t bytes)
 	return rc;
 }
 
-static void stored_arrived(tern *t, const tern_msg *msg)
+static void on_stored(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	atomic_fetch_add(stored_at(m, m->rank), tern_msg_arg(msg, 0));
@@ -67,7 +67,7 @@ static void stored_arrived(tern *t, const tern_msg *msg)
 
 void store_register(struct endpoint *e)
 {
-	layer_on(e, MEM_STORED, stored_arrived);
+	layer_on(e, MEM_STORED, on_stored);
 }
 
 int tern_store_sync_all(tern *t)

@@ -64,7 +64,9 @@ static void nothing(tern *t)
 	(void)t;
 }
 
-/* Every rank stores a number into its place at everybody; whoever has counted them all finds all. */
+/*
+ * Every rank stores a number into its place at everybody; whoever has counted them all finds all.
+ */
 static void store_to_all(tern *t)
 {
 	uint32_t me = tern_rank(t);

@@ -42,10 +42,10 @@ struct transfers {
 	struct transfer *first, *last; /* in turn */
 	struct transfer *free;
 	uint32_t active;
-	bool moving;      /* in the middle of a turn */
+	bool moving;      /* in the middle of a slice */
 	uint32_t heat;    /* how much messages are about; 0: not at all */
-	uint32_t polls;   /* and messages, since the last turn */
-	uint64_t served;  /* messages, as of the last turn, */
+	uint32_t polls;   /* and messages, since the last slice */
+	uint64_t served;  /* messages, as of the last slice, */
 	uint64_t answers; /* without those that were answers to transfers */
 	struct transfer *batch[TRANSFER_BATCHES];
 	unsigned batches;
@@ -61,7 +61,10 @@ void runs_of_shape(struct runs *r, tern_addr remote, char *local, const tern_sha
 void runs_of_pieces(struct runs *r, const tern_piece *pieces, size_t n);
 void runs_advance(struct runs *r, size_t bytes); /* at most runs_left() */
 
-/* Begins a transfer whose addresses are checked; moves small ones at once. `op` may be NULL: then it blocks. */
+/*
+ * Begins a transfer whose addresses are checked; moves small ones at once. `op` may be NULL: then
+ * it blocks.
+ */
 int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op);
 /* The same, but nothing is moved before the next poll. */
 int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op);

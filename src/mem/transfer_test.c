@@ -8,7 +8,9 @@
 
 enum { ASK, TELL, GO, RANKS = 3, AREA = 1 << 20, MOST = 256 << 10 };
 
-/* Memory of rank 1 that transfers go to and come from, in its heap and registered, and its image. */
+/*
+ * Memory of rank 1 that transfers go to and come from, in its heap and registered, and its image.
+ */
 static unsigned char *area[2], *image[2], private[AREA];
 static tern_addr at[2];
 /* The local side. */
@@ -326,7 +328,7 @@ TEST(a_list_with_one_bad_piece_is_refused_before_a_byte_moves)
 	areas_close();
 }
 
-/* -- Many at once --------------------------------------------------------------------------------- */
+/* -- Many at once ------------------------------------------------------------------------------ */
 
 TEST(hundreds_of_operations_under_one_handle_overlap_and_all_complete)
 {
@@ -377,7 +379,7 @@ TEST(more_than_the_most_operations_are_under_way_after_the_call_has_made_room)
 	areas_close();
 }
 
-/* -- Handles ------------------------------------------------------------------------------------------ */
+/* -- Handles ----------------------------------------------------------------------------------- */
 
 TEST(a_handle_that_was_never_used_is_complete)
 {
@@ -439,7 +441,7 @@ TEST(the_first_error_under_a_handle_is_told_once)
 	areas_close();
 }
 
-/* -- Order: puts and messages ------------------------------------------------------------------------- */
+/* -- Order: puts and messages ------------------------------------------------------------------ */
 
 static size_t long_len;
 
@@ -495,7 +497,7 @@ TEST(quiet_ends_every_transfer_and_fence_orders_puts_to_one_rank)
 	areas_close();
 }
 
-/* -- In handlers and under a hold ------------------------------------------------------------------------ */
+/* -- In handlers and under a hold -------------------------------------------------------------- */
 
 static void use_memory(tern *t, const tern_msg *m)
 {
@@ -583,7 +585,7 @@ TEST(under_a_hold_memory_moves_at_once_and_waits_are_refused)
 	areas_close();
 }
 
-/* -- Beside messages ----------------------------------------------------------------------------------------- */
+/* -- Beside messages --------------------------------------------------------------------------- */
 
 static void answer(tern *t, const tern_msg *m)
 {

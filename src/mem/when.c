@@ -88,7 +88,7 @@ static int when_hold(struct mem *m, const struct when *w)
 	return -EAGAIN;
 }
 
-static void when_asked(tern *t, const tern_msg *msg)
+static void on_when(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	tern_addr src = tern_msg_arg(msg, 0), flag = tern_msg_arg(msg, 1);
@@ -113,7 +113,7 @@ static void when_asked(tern *t, const tern_msg *msg)
 		message_answer(t, w.slot, EAGAIN, 0);
 }
 
-static void when_came(tern *t, const tern_msg *msg)
+static void on_when_done(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
@@ -176,6 +176,6 @@ int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
 
 void when_register(struct endpoint *e)
 {
-	layer_on(e, MEM_WHEN, when_asked);
-	layer_on(e, MEM_WHEN_DONE, when_came);
+	layer_on(e, MEM_WHEN, on_when);
+	layer_on(e, MEM_WHEN_DONE, on_when_done);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Heaps of ranks that are reached over a network which moves memory by itself. What a rank may move there it learns by
- * asking: how much of the heap is committed, and its window. What lies beyond that goes by messages, whose owner checks it,
- * and is asked about meanwhile; so nobody waits for an answer, and an address that is wrong is refused as it is elsewhere.
+ * Heaps of ranks that are reached over a network which moves memory by itself. What a rank may move
+ * there it learns by asking: how much of the heap is committed, and its window. What lies beyond
+ * that goes by messages, whose owner checks it, and is asked about meanwhile; so nobody waits for
+ * an answer, and an address that is wrong is refused as it is elsewhere.
  */
 #include <errno.h>
 
@@ -121,7 +122,10 @@ unsigned window_progress(struct mem *m)
 	return all;
 }
 
-/* The provider may still write to memory of an operation that ends, so it is given time to say that it will not. */
+/*
+ * The provider may still write to memory of an operation that ends, so it is given time to say that
+ * it will not.
+ */
 /* cost: fault control */
 bool window_owed(const struct mem *m, struct slot *s)
 {
@@ -135,7 +139,10 @@ bool window_owed(const struct mem *m, struct slot *s)
 
 /* -- At the owner, and back -------------------------------------------------------------------- */
 
-/* Lets others reach what is committed by now; again only if that is a good deal more, since all of it is registered anew. */
+/*
+ * Lets others reach what is committed by now; again only if that is a good deal more, since all of
+ * it is registered anew.
+ */
 static void half_expose(const struct mem *m, struct net *net, struct half *h, uint64_t start,
 			uint64_t committed)
 {
@@ -146,7 +153,7 @@ static void half_expose(const struct mem *m, struct net *net, struct half *h, ui
 		*h = (struct half){ committed, w };
 }
 
-static void window_asked(tern *t, const tern_msg *msg)
+static void on_window_query(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	struct net *net = net_of(m, tern_msg_src(msg));
@@ -164,7 +171,7 @@ static void window_asked(tern *t, const tern_msg *msg)
 	layer_reply(m->e, MEM_WINDOW_IS, NULL, 0, 6, words);
 }
 
-static void window_told(tern *t, const tern_msg *msg)
+static void on_window_reply(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	struct pane *p = m->windows ? &m->windows->of[tern_msg_src(msg)] : NULL;
@@ -178,8 +185,8 @@ static void window_told(tern *t, const tern_msg *msg)
 
 void window_register(struct endpoint *e)
 {
-	layer_on(e, MEM_WINDOW, window_asked);
-	layer_on(e, MEM_WINDOW_IS, window_told);
+	layer_on(e, MEM_WINDOW, on_window_query);
+	layer_on(e, MEM_WINDOW_IS, on_window_reply);
 }
 
 /* cost: base control */

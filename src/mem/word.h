@@ -2,10 +2,11 @@
 /*
  * Copying memory that another rank may look at, or write, at the same time.
  *
- * Programs put and get flags, so an aligned word (1, 2, 4 or 8 bytes) is one load and one store. memcpy() promises
- * no such thing: the C library copies 4 to 7 bytes with two overlapping stores, and between the two another rank may see the
- * new value and answer it, and then the second store brings the old value back. Every path by which a put, a
- * get or a transfer reaches memory copies with word_copy().
+ * Programs put and get flags, so an aligned word (1, 2, 4 or 8 bytes) is one load and one store.
+ * memcpy() promises no such thing: the C library copies 4 to 7 bytes with two overlapping stores,
+ * and between the two another rank may see the new value and answer it, and then the second store
+ * brings the old value back. Every path by which a put, a get or a transfer reaches memory copies
+ * with word_copy().
  */
 #ifndef TERN_MEM_WORD_H
 #define TERN_MEM_WORD_H
@@ -56,7 +57,10 @@ static inline void word_store(void *to, const union word *w, size_t len)
 		__atomic_store_n((uint8_t *)to, w->of1, __ATOMIC_RELAXED);
 }
 
-/* memcpy(), but a word at either side is one access there. Memory that is not aligned may be of this rank alone. */
+/*
+ * memcpy(), but a word at either side is one access there. Memory that is not aligned may be of
+ * this rank alone.
+ */
 /* cost: base write */
 static inline void word_copy(void *to, const void *from, size_t len)
 {
@@ -76,7 +80,10 @@ static inline void word_copy(void *to, const void *from, size_t len)
 		memcpy(to, &w, len);
 }
 
-/* 8 bytes at any address, with one load and one store where the machine has those for addresses that are not aligned. */
+/*
+ * 8 bytes at any address, with one load and one store where the machine has those for addresses
+ * that are not aligned.
+ */
 /* cost: base write */
 static inline void word8_copy(void *to, const void *from)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Proves that words are moved with one load and one store, by every path: a child moves them under
- * single-stepping. The tracer looks at the word after every instruction, and plays the other rank: as soon as a put is
- * there it answers with a value of its own, which a second store would overwrite. While a get is under way it
- * changes the word after every instruction, so that two loads of half a word would bring halves of two values.
+ * single-stepping. The tracer looks at the word after every instruction, and plays the other rank:
+ * as soon as a put is there it answers with a value of its own, which a second store would
+ * overwrite. While a get is under way it changes the word after every instruction, so that two
+ * loads of half a word would bring halves of two values.
  */
 #include <errno.h>
 #include <sched.h>
@@ -40,7 +41,7 @@ __attribute__((noinline)) static void mark(void)
 	__asm__ volatile("");
 }
 
-/* -- Paths: each moves `len` bytes between local_word and rank 1's memory -------------------------- */
+/* -- Paths: each moves `len` bytes between local_word and rank 1's memory ---------------------- */
 
 static tern_addr addr;
 
@@ -227,7 +228,7 @@ static const struct path paths[] = {
 };
 enum { PATHS = sizeof paths / sizeof *paths };
 
-/* -- The child ------------------------------------------------------------------------------------------- */
+/* -- The child --------------------------------------------------------------------------------- */
 
 static const uint64_t old_value = 0x0101010101010101, new_value = 0x2222222222222222,
 		      answer = 0x4343434343434343;
@@ -277,7 +278,7 @@ static void child_run(void)
 	_exit(0);
 }
 
-/* -- The tracer ------------------------------------------------------------------------------------------ */
+/* -- The tracer -------------------------------------------------------------------------------- */
 
 static bool resume(pid_t child, enum __ptrace_request how, struct user_regs_struct *regs)
 {

@@ -100,8 +100,8 @@ struct arrival *arrival_named(struct msg *m, uint32_t src, uint32_t name)
 }
 
 /*
- * What a ready message that waits for its receive takes of the room for those: senders have no limit for
- * them, so they must not use the room that senders were promised.
+ * What a ready message that waits for its receive takes of the room for those: senders have no
+ * limit for them, so they must not use the room that senders were promised.
  */
 static uint32_t held_by(uint8_t flags, bool whole, size_t len)
 {
@@ -130,7 +130,7 @@ void arrivals_forget(struct msg *m)
 }
 
 /* A message as it comes off the ring. */
-struct letter {
+struct incoming {
 	uint32_t src, name;
 	tern_id id;
 	uint8_t flags;
@@ -138,8 +138,11 @@ struct letter {
 	size_t len;
 };
 
-/* Writes a letter down; false if there is no room, which only a rank that ignores its limits can bring about. */
-static bool arrival_add(struct msg *m, const struct letter *l)
+/*
+ * Writes a message down; false if there is no room, which only a rank that ignores its limits can
+ * bring about.
+ */
+static bool arrival_add(struct msg *m, const struct incoming *l)
 {
 	struct cell *cells = l->bytes ? cells_fill(m, l->bytes, l->len) : NULL;
 	struct arrival *a = l->bytes && !cells ? NULL : record_take(&m->arrivals);
@@ -193,14 +196,14 @@ void arrival_take(struct msg *m, struct arrival *a, struct receiving *r)
 
 /* -- The handlers ----------------------------------------------------------------------------- */
 
-/* What is to be told the sender of a letter; kind TELL_ROOM and no error: nothing. */
+/* What is to be told the sender of a message; kind TELL_ROOM and no error: nothing. */
 struct verdict {
 	enum tell kind;
 	int error;
 	struct receiving *clear; /* for TELL_CLEAR */
 };
 
-static struct verdict letter_refuse(struct msg *m, const struct letter *l, int error)
+static struct verdict incoming_refuse(struct msg *m, const struct incoming *l, int error)
 {
 	if (l->bytes && !(l->flags & TERN_READY))
 		m->peer[l->src].owed += cells_of(l->len);
@@ -213,17 +216,17 @@ static struct verdict letter_refuse(struct msg *m, const struct letter *l, int e
 	return (struct verdict){ .kind = TELL_REFUSED, .error = error };
 }
 
-static struct verdict letter_keep(struct msg *m, const struct letter *l)
+static struct verdict incoming_keep(struct msg *m, const struct incoming *l)
 {
 	if ((l->flags & TERN_READY) && !recv_busy(m, l->src, l->id))
-		return letter_refuse(m, l, -ENOMSG);
+		return incoming_refuse(m, l, -ENOMSG);
 	if (held_by(l->flags, l->bytes != NULL, l->len) > CELLS_HELD - m->held || !arrival_add(m, l))
-		return letter_refuse(m, l, -ENOBUFS);
+		return incoming_refuse(m, l, -ENOBUFS);
 	m->held += held_by(l->flags, l->bytes != NULL, l->len);
 	return (struct verdict){ .kind = TELL_ROOM };
 }
 
-static struct verdict letter_deliver(struct msg *m, const struct letter *l, struct receiving *r)
+static struct verdict incoming_deliver(struct msg *m, const struct incoming *l, struct receiving *r)
 {
 	int rc = recv_accept(m, r, l->src, l->id, l->len);
 	if (l->bytes && !(l->flags & TERN_READY))
@@ -238,13 +241,13 @@ static struct verdict letter_deliver(struct msg *m, const struct letter *l, stru
 	return (struct verdict){ .kind = l->flags & TERN_SYNC ? TELL_TAKEN : TELL_ROOM };
 }
 
-static struct verdict letter_arrived(struct msg *m, const struct letter *l)
+static struct verdict incoming_arrived(struct msg *m, const struct incoming *l)
 {
 	struct receiving *r = recv_match(m, l->src, l->id);
-	return r ? letter_deliver(m, l, r) : letter_keep(m, l);
+	return r ? incoming_deliver(m, l, r) : incoming_keep(m, l);
 }
 
-static void letter_answer(struct msg *m, const struct letter *l, struct verdict v)
+static void incoming_answer(struct msg *m, const struct incoming *l, struct verdict v)
 {
 	uint64_t words[TELL_WORDS];
 	if (v.kind == TELL_ROOM && !tell_due(m, l->src))
@@ -256,42 +259,45 @@ static void letter_answer(struct msg *m, const struct letter *l, struct verdict 
 	layer_reply(m->e, MSG_TELL, NULL, 0, TELL_WORDS, words);
 }
 
-static struct letter letter_of(const tern_msg *msg)
+static struct incoming incoming_of(const tern_msg *msg)
 {
 	uint64_t meta = tern_msg_arg(msg, 1);
-	return (struct letter){ .src = tern_msg_src(msg),
-				.name = (uint32_t)(meta >> META_NAME_SHIFT),
-				.id = tern_msg_arg(msg, 0),
-				.flags = (uint8_t)(meta >> META_FLAGS_SHIFT),
-				.len = meta & 0xffff };
+	return (struct incoming){ .src = tern_msg_src(msg),
+				  .name = (uint32_t)(meta >> META_NAME_SHIFT),
+				  .id = tern_msg_arg(msg, 0),
+				  .flags = (uint8_t)(meta >> META_FLAGS_SHIFT),
+				  .len = meta & 0xffff };
 }
 
-static void words_arrived(tern *t, const tern_msg *msg)
+static void on_send_words(tern *t, const tern_msg *msg)
 {
-	struct letter l = letter_of(msg);
+	struct incoming l = incoming_of(msg);
 	l.bytes = (const char *)&msg->word[2];
 	l.len = l.len <= WORDS_MOST ? l.len : 0;
-	letter_answer(msg_of(t), &l, letter_arrived(msg_of(t), &l));
+	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
 }
 
-static void eager_arrived(tern *t, const tern_msg *msg)
+static void on_send_eager(tern *t, const tern_msg *msg)
 {
-	struct letter l = letter_of(msg);
+	struct incoming l = incoming_of(msg);
 	l.bytes = tern_msg_data(msg, &l.len);
-	letter_answer(msg_of(t), &l, letter_arrived(msg_of(t), &l));
+	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
 }
 
-static void rts_arrived(tern *t, const tern_msg *msg)
+static void on_send_rts(tern *t, const tern_msg *msg)
 {
-	struct letter l = letter_of(msg);
+	struct incoming l = incoming_of(msg);
 	l.len = tern_msg_arg(msg, 2);
-	letter_answer(msg_of(t), &l, letter_arrived(msg_of(t), &l));
+	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
 }
 
-/* Parts that match a receive each: id, length and bytes of one after another; the first refusal is told. */
-static void each_arrived(tern *t, const tern_msg *msg)
+/*
+ * Parts that match a receive each: id, length and bytes of one after another; the first refusal is
+ * told.
+ */
+static void on_send_each(tern *t, const tern_msg *msg)
 {
-	struct letter l = letter_of(msg), told = l;
+	struct incoming l = incoming_of(msg), told = l;
 	struct verdict first = { .kind = TELL_ROOM };
 	size_t len;
 	const char *at = tern_msg_data(msg, &len);
@@ -306,21 +312,21 @@ static void each_arrived(tern *t, const tern_msg *msg)
 		l.len = head[1];
 		at = l.bytes + l.len;
 		len -= l.len;
-		struct verdict v = letter_arrived(msg_of(t), &l);
+		struct verdict v = incoming_arrived(msg_of(t), &l);
 		if (!first.error && v.error) {
 			first = v;
 			told = l;
 		}
 	}
-	letter_answer(msg_of(t), &told, first);
+	incoming_answer(msg_of(t), &told, first);
 }
 
 void arrival_register(struct endpoint *e)
 {
-	layer_on(e, MSG_WORDS, words_arrived);
-	layer_on(e, MSG_EAGER, eager_arrived);
-	layer_on(e, MSG_EACH, each_arrived);
-	layer_on(e, MSG_RTS, rts_arrived);
+	layer_on(e, MSG_WORDS, on_send_words);
+	layer_on(e, MSG_EAGER, on_send_eager);
+	layer_on(e, MSG_EACH, on_send_each);
+	layer_on(e, MSG_RTS, on_send_rts);
 }
 
 /* cost: base control */

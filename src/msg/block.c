@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/wait.h"
 #include "mem/mem.h"
 #include "msg/msg.h"
 
@@ -23,7 +22,7 @@ static int block_layout(struct msg *m, const tern_msg *msg, struct layout *l)
 	return 0;
 }
 
-static void block_asked(tern *t, const tern_msg *msg)
+static void on_ask_block(tern *t, const tern_msg *msg)
 {
 	struct msg *m = msg_of(t);
 	uint32_t from = tern_msg_src(msg);
@@ -67,17 +66,15 @@ static int block_stop(struct endpoint *e, struct wait *w)
 /* Until the rank has answered, or left. */
 static int block_await(struct msg *m, struct block_ask *a)
 {
-	struct wait w = { .call = "tern_ask_block",
-			  .way = "from",
-			  .whom = a->rank + 1,
-			  .has_id = true,
-			  .id = a->id,
-			  .rule = "tern_ask_block()",
-			  .stop = block_stop };
+	struct wait w = msg_wait("tern_ask_block", "from", a->rank, a->id);
+	w.rule = "tern_ask_block()";
+	w.stop = block_stop;
 	return wait_until(m->e, block_answered, a, &w);
 }
 
-/* Asks, and waits. It is in the list before: sending may poll, and the answer come while it does. */
+/*
+ * Asks, and waits. It is in the list before: sending may poll, and the answer come while it does.
+ */
 static int block_ask(struct msg *m, struct block_ask *a, const uint64_t words[6])
 {
 	struct block_ask **at = &m->asks;
@@ -116,5 +113,5 @@ int tern_ask_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t 
 
 void block_register(struct endpoint *e)
 {
-	layer_on(e, MSG_BLOCK, block_asked);
+	layer_on(e, MSG_BLOCK, on_ask_block);
 }

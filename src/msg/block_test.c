@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocks of named memory that their owner sends as messages, and the tables as a person reads them. */
+/*
+ * Blocks of named memory that their owner sends as messages, and the tables as a person reads them.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -195,7 +197,7 @@ TEST(a_deferred_function_may_ask_while_the_program_does)
 	local_close();
 }
 
-/* -- The tables, printed ------------------------------------------------------------------------------------ */
+/* -- The tables, printed ----------------------------------------------------------------------- */
 
 static char text[100000];
 

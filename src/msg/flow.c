@@ -44,7 +44,7 @@ static struct receiving *recv_named(struct msg *m, const tern_msg *msg)
 	return r && r->state == TERN_IN_PROGRESS && r->got.src == tern_msg_src(msg) ? r : NULL;
 }
 
-static void data_arrived(tern *t, const tern_msg *msg)
+static void on_send_data(tern *t, const tern_msg *msg)
 {
 	struct receiving *r = recv_named(msg_of(t), msg);
 	size_t len;
@@ -55,7 +55,7 @@ static void data_arrived(tern *t, const tern_msg *msg)
 	r->due -= len;
 }
 
-static void fin_arrived(tern *t, const tern_msg *msg)
+static void on_send_fin(tern *t, const tern_msg *msg)
 {
 	struct receiving *r = recv_named(msg_of(t), msg);
 	int why = -layer_error(tern_msg_arg(msg, 1));
@@ -120,7 +120,7 @@ static int flow_step(struct msg *m, struct sending *s)
 	if (s->to == TERN_NOWHERE)
 		return data_send(m, s);
 	if (!s->started && transfer_room(mem_of(m->e->t)) < s->layout.parts)
-		return 1; /* a put would wait for one, and run deferred functions in the middle of our turn */
+		return 1; /* a put would wait for one, and run deferred functions in the middle of our progress */
 	if (!s->started) {
 		s->started = true;
 		int rc = put_parts(m, s);
@@ -131,7 +131,7 @@ static int flow_step(struct msg *m, struct sending *s)
 }
 
 /* True when it is over. */
-static bool flow_turn(struct msg *m, struct sending *s)
+static bool flow_advance(struct msg *m, struct sending *s)
 {
 	int rc = flow_step(m, s);
 	if (rc > 0 || rc == -EAGAIN)
@@ -149,16 +149,16 @@ unsigned flow_progress(struct msg *m)
 	unsigned done = 0;
 	struct sending *last = m->moving_last;
 	for (struct sending *s = m->moving_first, *next; s; s = next) {
-		next = s == last ? NULL : s->next; /* those that come meanwhile wait for the next turn */
+		next = s == last ? NULL : s->next; /* those that come meanwhile wait for the next poll */
 		size_t sent = s->sent;
 		uint32_t name = record_name(s);
-		done += flow_turn(m, s) || (record_named(&m->sends, name) && s->sent != sent);
+		done += flow_advance(m, s) || (record_named(&m->sends, name) && s->sent != sent);
 	}
 	return done;
 }
 
 void flow_register(struct endpoint *e)
 {
-	layer_on(e, MSG_DATA, data_arrived);
-	layer_on(e, MSG_FIN, fin_arrived);
+	layer_on(e, MSG_DATA, on_send_data);
+	layer_on(e, MSG_FIN, on_send_fin);
 }

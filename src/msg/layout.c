@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Walking the bytes of a message that lies in parts. */
 #include "msg/layout.h"
 
 #include <errno.h>

@@ -20,7 +20,9 @@ struct walk {
 };
 
 struct layout layout_block(const void *base, size_t len);
-/* -EINVAL with a sentence if there are too many parts, or they have more bytes than can be counted. */
+/*
+ * -EINVAL with a sentence if there are too many parts, or they have more bytes than can be counted.
+ */
 int layout_parts(struct layout *l, const tern_part *parts, size_t n);
 const tern_part *layout_part(const struct layout *l, size_t i);
 /* The memory, if it is one piece; else NULL. */

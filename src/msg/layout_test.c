@@ -35,7 +35,10 @@ static size_t element_size(void)
 	return sizes[chance_below(&chance, sizeof sizes / sizeof *sizes)];
 }
 
-/* A part of exactly `bytes`, or fewer if they do not make whole elements; at *used, which it moves on. */
+/*
+ * A part of exactly `bytes`, or fewer if they do not make whole elements; at *used, which it moves
+ * on.
+ */
 static tern_part part_of(unsigned char *base, size_t *used, size_t bytes)
 {
 	tern_part p = { .size = element_size() };
@@ -158,7 +161,7 @@ TEST(what_goes_by_rendezvous_lands_where_the_receivers_layout_says_and_gaps_are_
 	carry_all(TERN_PAYLOAD_MAX, 70000, 150);
 }
 
-/* -- Particular ones ----------------------------------------------------------------------------------- */
+/* -- Particular ones --------------------------------------------------------------------------- */
 
 static void elements(size_t size, size_t count, unsigned flags, bool scattered)
 {
@@ -277,9 +280,11 @@ TEST(one_message_is_put_together_from_memory_of_several_kinds)
 	local_close();
 }
 
-/* -- Parts with an id each ------------------------------------------------------------------------------- */
+/* -- Parts with an id each --------------------------------------------------------------------- */
 
-/* n parts of `size`, odd ones strided, sent with ids of their own and received in the other order. */
+/*
+ * n parts of `size`, odd ones strided, sent with ids of their own and received in the other order.
+ */
 static void each(size_t n, size_t size, unsigned flags, bool listed, bool recv_first)
 {
 	static tern_part parts[TERN_PARTS_MAX];

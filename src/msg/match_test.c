@@ -26,7 +26,7 @@ static uint64_t word_from(uint32_t src, tern_id id, tern_envelope *env)
 	return word;
 }
 
-/* -- Who and what -------------------------------------------------------------------------------- */
+/* -- Who and what ------------------------------------------------------------------------------ */
 
 TEST(a_receive_takes_only_its_rank_and_id)
 {
@@ -132,7 +132,7 @@ TEST(a_masked_receive_takes_no_message_of_another_rank)
 	local_close();
 }
 
-/* -- Order ------------------------------------------------------------------------------------------ */
+/* -- Order ------------------------------------------------------------------------------------- */
 
 static const size_t mixed[] = { 8, LARGE, 40, 9000, 8, 8, 8192, LARGE, 16, 300 };
 enum { MIXED = sizeof mixed / sizeof *mixed, ROUNDS = 60 };
@@ -274,7 +274,7 @@ TEST(a_send_in_the_middle_that_is_taken_back_leaves_the_others_in_order)
 	local_close();
 }
 
-/* -- Looking before receiving --------------------------------------------------------------------------- */
+/* -- Looking before receiving ------------------------------------------------------------------ */
 
 static void probed(size_t len, unsigned flags)
 {
@@ -344,7 +344,7 @@ TEST(a_waiting_probe_returns_when_a_message_comes)
 	local_close();
 }
 
-/* -- Many --------------------------------------------------------------------------------------------------- */
+/* -- Many -------------------------------------------------------------------------------------- */
 
 TEST(ten_thousand_receives_with_ids_of_their_own_each_get_their_message)
 {

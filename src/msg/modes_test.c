@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The three modes, and synchronous sends: what each promises about when data move and who hears of what. */
+/*
+ * The three modes, and synchronous sends: what each promises about when data move and who hears of
+ * what.
+ */
 #include <errno.h>
 #include <tern/msg.h>
 
@@ -36,7 +39,7 @@ static int recv_with(size_t cap, tern_op *op)
 	return tern_recv_start(local[1], 0, ID, TERN_ID, in, cap, 0, NULL, op);
 }
 
-/* -- Ready -------------------------------------------------------------------------------------- */
+/* -- Ready ------------------------------------------------------------------------------------- */
 
 static void discarded(size_t len, bool tracked)
 {
@@ -141,7 +144,7 @@ TEST(parts_with_an_id_each_that_find_no_receive_in_ready_mode_are_discarded_alon
 	local_close();
 }
 
-/* -- Rendezvous ------------------------------------------------------------------------------------- */
+/* -- Rendezvous -------------------------------------------------------------------------------- */
 
 static void moves_late(size_t len)
 {
@@ -187,7 +190,7 @@ TEST(a_rendezvous_is_complete_only_when_a_receive_has_met_it)
 	local_close();
 }
 
-/* -- Automatic ---------------------------------------------------------------------------------------- */
+/* -- Automatic --------------------------------------------------------------------------------- */
 
 TEST(a_small_message_is_gone_at_once_and_its_memory_is_free)
 {
@@ -269,7 +272,7 @@ TEST(a_large_message_waits_for_its_receive)
 	local_close();
 }
 
-/* -- Synchronous --------------------------------------------------------------------------------------- */
+/* -- Synchronous ------------------------------------------------------------------------------- */
 
 TEST(a_synchronous_send_completes_when_a_receive_has_taken_it_and_not_before)
 {
@@ -291,7 +294,7 @@ TEST(a_synchronous_send_completes_when_a_receive_has_taken_it_and_not_before)
 	local_close();
 }
 
-/* -- Blocking ------------------------------------------------------------------------------------------ */
+/* -- Blocking ---------------------------------------------------------------------------------- */
 
 TEST(single_values_arrive_as_they_were)
 {

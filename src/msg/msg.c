@@ -60,6 +60,18 @@ int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t l
 	return rc;
 }
 
+struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id id)
+{
+	return (struct wait){ .call = call, .way = way, .whom = rank + 1, .has_id = true, .id = id };
+}
+
+bool awaited_over(struct endpoint *e, void *awaited)
+{
+	const struct awaited *a = awaited;
+	(void)e;
+	return !record_named(a->pool, a->name) || *a->state == TERN_COMPLETE;
+}
+
 void msg_look(struct msg *m)
 {
 	int rc = in_handler(m->e) ? 0 : tern_poll(m->e->t);

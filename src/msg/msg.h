@@ -23,6 +23,7 @@
 #include "base/pool.h"
 #include "core/layer.h"
 #include "core/op.h"
+#include "core/wait.h"
 #include "msg/layout.h"
 #include "msg/table.h"
 
@@ -151,7 +152,7 @@ struct msg {
 	struct list ordered;                        /* arrivals */
 	uint32_t anys;                              /* receives from any rank, without a mask */
 	struct sending *moving_first, *moving_last; /* clear to send */
-	bool moving;                                /* in the middle of a turn */
+	bool moving;                                /* in the middle of its progress */
 	bool flush;                                 /* a queue may go on */
 	bool lost;              /* a rank has left, and what needs it may have to be ended */
 	struct block_ask *asks; /* ranks that were asked for blocks and have not answered */
@@ -166,10 +167,21 @@ static inline struct msg *msg_of(tern *t)
 	return t->own->layer[LAYER_MSG];
 }
 
+/* A wait for the message `id` to or from a rank. */
+struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id id);
+
+/* A send or a receive of the table that a call waits for. */
+struct awaited {
+	const struct pool_of *pool;
+	uint32_t name;
+	const enum tern_state *state;
+};
+bool awaited_over(struct endpoint *e, void *awaited); /* it is complete, or was cleared meanwhile */
+
 void msg_print(const struct msg *m, int fd);
 /*
- * A request of this layer that does not wait: -EAGAIN without room, and it is tried again in the next turn. A poll
- * that waited would stand still until the rank that the request is for polls.
+ * A request of this layer that does not wait: -EAGAIN without room, and it is tried again in the
+ * next poll. A poll that waited would stand still until the rank that the request is for polls.
  */
 int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
 	    const uint64_t *words);
@@ -184,7 +196,10 @@ int send_matched(const struct sending *s); /* the error of one that cannot be ta
 void send_remove(struct msg *m, struct sending *s);
 void send_answer(struct sending *s, int outcome); /* to whoever wants it taken back, and there is one */
 void send_flush(struct msg *m); /* announces what waits for that, as far as its receivers have room */
-/* Puts a send of this rank's memory into the queue, on behalf of `dst`: -EAGAIN when there are too many. */
+/*
+ * Puts a send of this rank's memory into the queue, on behalf of `dst`: -EAGAIN when there are too
+ * many.
+ */
 int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l);
 
 /* -- send_table.c -- */
@@ -194,7 +209,10 @@ int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found);
 
 /* -- recv.c -- */
 void recv_over(struct msg *m, struct receiving *r, int error);
-/* The receive that takes a message of `id` from `src`: of those posted, the first; NULL if there is none. */
+/*
+ * The receive that takes a message of `id` from `src`: of those posted, the first; NULL if there is
+ * none.
+ */
 struct receiving *recv_match(struct msg *m, uint32_t src, tern_id id);
 bool recv_busy(struct msg *m, uint32_t src, tern_id id); /* one is just being filled */
 /* 0 if `r` can take `len` bytes; otherwise it is over, with the code. */
@@ -213,7 +231,10 @@ void arrivals_forget(struct msg *m); /* the questions of ranks that have left */
 /* -- flow.c: the conversation after an RTS -- */
 void flow_register(struct endpoint *e);
 unsigned flow_progress(struct msg *m);
-/* The receive is ready for the send `name` of `src`: what it is told, to be sent as reply or request. */
+/*
+ * The receive is ready for the send `name` of `src`: what it is told, to be sent as reply or
+ * request.
+ */
 void flow_clear(struct msg *m, struct receiving *r, uint64_t words[6]);
 
 /* -- tell.c -- */

@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "core/wait.h"
 #include "mem/mem.h"
 #include "msg/msg.h"
 
@@ -162,7 +161,10 @@ static int recv_new(struct msg *m, const struct wish *w, struct receiving **out)
 	return 0;
 }
 
-/* Taking what has come may have to tell its sender so, for which there must be room, or the right to wait for it. */
+/*
+ * Taking what has come may have to tell its sender so, for which there must be room, or the right
+ * to wait for it.
+ */
 static int recv_can_tell(struct msg *m, const struct arrival *a)
 {
 	struct tern_lane *lane = &m->e->t->lane[a->src];
@@ -195,7 +197,7 @@ static int recv_begin(struct msg *m, const struct wish *w)
 	if (a) /* no earlier receive could take it, or it would have */
 		arrival_take(m, a, r);
 	if (wish_hopeless(m, w)) {
-		m->lost = true; /* the next turn ends it, if it has not got anything */
+		m->lost = true; /* the next poll ends it, if it has not got anything */
 		msg_busy(m);
 	}
 	return 0;
@@ -253,13 +255,9 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	tern_op own = TERN_OP;
-	struct wait wait = { .call = "tern_recv",
-			     .way = "from",
-			     .whom = src + 1,
-			     .has_id = true,
-			     .id = id,
-			     .stop = recv_stop };
+	struct wait wait = msg_wait("tern_recv", "from", src, id);
 	struct wish w = { src, id, TERN_ID, TERN_UPTO, layout_block(data, cap), env, &own };
+	wait.stop = recv_stop;
 	int rc = held(m->e) ? rules_wait(m->e, "tern_recv()") : 0;
 	if (!rc)
 		rc = recv_begin(m, &w);
@@ -268,9 +266,12 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 	return rc ? rc : recv_say(m, src, own.error);
 }
 
-/* -- The table, as programs see it ------------------------------------------------------------------- */
+/* -- The table, as programs see it ------------------------------------------------------------- */
 
-/* The first that was started without a handle, from `n` on: those with one are their handle's business. */
+/*
+ * The first that was started without a handle, from `n` on: those with one are their handle's
+ * business.
+ */
 static struct receiving *recv_listed(struct node *n, uint32_t src, tern_id id)
 {
 	n = node_like(n, src, id);
@@ -302,20 +303,6 @@ static int recv_unknown(uint32_t src, tern_id id)
 			 (unsigned long long)id, src, src == TERN_ANY ? " (any)" : "");
 }
 
-struct awaited_recv {
-	struct msg *m;
-	struct receiving *r;
-	uint32_t name;
-};
-
-/* It is also over when another thread has cleared it. */
-static bool recv_complete(struct endpoint *e, void *arg)
-{
-	const struct awaited_recv *a = arg;
-	(void)e;
-	return !record_named(&a->m->recvs, a->name) || a->r->state == TERN_COMPLETE;
-}
-
 int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 {
 	INSIDE struct door door = door_open(t);
@@ -326,26 +313,21 @@ int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 	struct receiving *r = recv_oldest(m, src, id);
 	if (!r)
 		return recv_unknown(src, id);
-	struct awaited_recv a = { m, r, record_name(r) };
-	struct wait w = { .call = "tern_recv_wait",
-			  .way = "from",
-			  .whom = src + 1,
-			  .has_id = true,
-			  .id = id,
-			  .rule = "tern_recv_wait()",
-			  .stop = wait_blame };
-	int rc = wait_until(m->e, recv_complete, &a, &w);
+	struct awaited a = { &m->recvs, record_name(r), &r->state };
+	struct wait w = msg_wait("tern_recv_wait", "from", src, id);
+	w.rule = "tern_recv_wait()";
+	w.stop = wait_blame;
+	int rc = wait_until(m->e, awaited_over, &a, &w);
 	return rc || !record_named(&m->recvs, a.name) ? rc : r->error;
 }
 
 int tern_recv_clear(tern *t, uint32_t src, tern_id id)
 {
 	INSIDE struct door door = door_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
 	struct msg *m = msg_of(t);
-	int rc = rules_program(m->e, "tern_recv_clear()");
+	int rc = rules_forked(m->e);
+	if (!rc)
+		rc = rules_program(m->e, "tern_recv_clear()");
 	if (rc)
 		return rc;
 	struct receiving *r = recv_oldest(m, src, id);
@@ -438,13 +420,9 @@ int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelo
 	INSIDE struct door door = door_open(t);
 	struct msg *m = msg_of(t);
 	struct probe p = { m, src, id, mask };
-	struct wait w = { .call = "tern_probe_wait",
-			  .way = "from",
-			  .whom = src + 1,
-			  .has_id = true,
-			  .id = id,
-			  .rule = "tern_probe_wait()",
-			  .stop = probe_stop };
+	struct wait w = msg_wait("tern_probe_wait", "from", src, id);
+	w.rule = "tern_probe_wait()";
+	w.stop = probe_stop;
 	int rc = rules_wait(m->e, "tern_probe_wait()");
 	if (!rc)
 		rc = probe_check(m, src);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What goes wrong, at both ends: the code, a sentence that names rank and id, and nothing written. */
+/*
+ * What goes wrong, at both ends: the code, a sentence that names rank and id, and nothing written.
+ */
 #include <errno.h>
 #include <tern/mem.h>
 #include <tern/msg.h>
@@ -36,11 +38,13 @@ static int last_error_at(uint32_t rank, tern_op *op)
 	return rc;
 }
 
-/* -- Lengths --------------------------------------------------------------------------------------- */
+/* -- Lengths ----------------------------------------------------------------------------------- */
 
 enum sender { HEARS_BY_HANDLE, HEARS_BY_POLL };
 
-/* A message of `len` bytes for a receive of `cap`, posted before or after; all of `parts` or up to. */
+/*
+ * A message of `len` bytes for a receive of `cap`, posted before or after; all of `parts` or up to.
+ */
 static void misfit(size_t len, size_t cap, unsigned flags, bool recv_first, bool in_parts, enum sender how)
 {
 	tern_op so = TERN_OP, ro = TERN_OP;
@@ -192,7 +196,7 @@ TEST(cells_of_messages_that_were_refused_come_back)
 	local_close();
 }
 
-/* -- What is asked for --------------------------------------------------------------------------------- */
+/* -- What is asked for ------------------------------------------------------------------------- */
 
 TEST(flags_that_nobody_knows_and_two_modes_at_once_are_refused)
 {
@@ -285,7 +289,7 @@ TEST(one_bad_part_among_parts_with_an_id_each_and_none_is_sent)
 	local_close();
 }
 
-/* -- In a handler ---------------------------------------------------------------------------------------- */
+/* -- In a handler ------------------------------------------------------------------------------ */
 
 static int in_handlers[16];
 
@@ -329,7 +333,7 @@ TEST(nothing_but_the_polls_may_be_called_in_a_handler)
 	local_close();
 }
 
-/* -- Ranks that have left -------------------------------------------------------------------------------- */
+/* -- Ranks that have left ---------------------------------------------------------------------- */
 
 TEST(a_rank_that_has_closed_well_ends_what_needs_it)
 {

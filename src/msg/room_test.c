@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits: full tables, full rings, holds, and what a rank that floods another may not take from a third. */
+/*
+ * Limits: full tables, full rings, holds, and what a rank that floods another may not take from a
+ * third.
+ */
 #include <errno.h>
 #include <tern/mem.h>
 #include <tern/msg.h>
@@ -42,7 +45,7 @@ static void fill_ring(uint32_t from, uint32_t to)
 	CHECK_IS(rc, -EAGAIN);
 }
 
-/* -- Full tables ---------------------------------------------------------------------------------- */
+/* -- Full tables ------------------------------------------------------------------------------- */
 
 TEST(a_full_table_of_receives_takes_no_more_and_loses_none)
 {
@@ -101,7 +104,7 @@ TEST(a_full_table_of_sends_takes_no_more_and_loses_none)
 	local_close();
 }
 
-/* -- Under a hold, and with a full ring -------------------------------------------------------------- */
+/* -- Under a hold, and with a full ring -------------------------------------------------------- */
 
 TEST(calls_that_would_wait_are_refused_under_a_hold)
 {
@@ -175,7 +178,10 @@ TEST(a_send_that_finds_the_ring_full_under_a_hold_takes_nothing)
 	local_close();
 }
 
-/* A receive that takes what has arrived has to tell the sender: it needs the ring, or nothing is taken. */
+/*
+ * A receive that takes what has arrived has to tell the sender: it needs the ring, or nothing is
+ * taken.
+ */
 static void receive_under_hold(size_t len, unsigned flags)
 {
 	tern_op so = TERN_OP, ro = TERN_OP;
@@ -215,7 +221,9 @@ static void send_later_blocking(tern *t, void *arg)
 	CHECK_IS(tern_send(t, 1, ID, arg, 8), 0);
 }
 
-/* A send waits for the ring, and while a poll waits too, to announce it, a deferred function sends. */
+/*
+ * A send waits for the ring, and while a poll waits too, to announce it, a deferred function sends.
+ */
 static void send_while_announcing(void (*deferred)(tern *t, void *arg))
 {
 	static uint64_t first = 1, second = 2;
@@ -248,7 +256,7 @@ TEST(a_deferred_function_may_block_in_a_send_behind_one_that_waits_for_the_ring)
 	send_while_announcing(send_later_blocking);
 }
 
-/* -- Ready messages that are kept take no room from others --------------------------------------------- */
+/* -- Ready messages that are kept take no room from others ------------------------------------- */
 
 static void busy_receive(uint32_t from)
 {
@@ -298,7 +306,7 @@ TEST(large_ready_messages_for_a_busy_receive_do_not_take_the_places_of_others)
 	local_close();
 }
 
-/* -- Names come round ------------------------------------------------------------------------------------ */
+/* -- Names come round -------------------------------------------------------------------------- */
 
 TEST(a_message_without_a_name_is_never_taken_for_a_send_that_has_been_renamed_often)
 {
@@ -320,7 +328,7 @@ TEST(a_message_without_a_name_is_never_taken_for_a_send_that_has_been_renamed_of
 	local_close();
 }
 
-/* -- More receives at once than there are regions ----------------------------------------------------------- */
+/* -- More receives at once than there are regions ---------------------------------------------- */
 
 TEST(any_number_of_rendezvous_flow_at_once_and_the_program_keeps_its_regions)
 {
@@ -343,12 +351,15 @@ TEST(any_number_of_rendezvous_flow_at_once_and_the_program_keeps_its_regions)
 	local_close();
 }
 
-/* -- Deferred functions ------------------------------------------------------------------------- */
+/* -- Deferred functions ------------------------------------------------------------------------ */
 
 static tern_op answered = TERN_OP; /* the send of rank 1 */
 static bool deferred_ran;
 
-/* Waits for what rank 1 can do only when rank 0 has told it to send; in vain, if that lies below on the stack. */
+/*
+ * Waits for what rank 1 can do only when rank 0 has told it to send; in vain, if that lies below on
+ * the stack.
+ */
 static void wait_for_the_send(tern *t, void *arg)
 {
 	(void)t, (void)arg;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/wait.h"
 #include "msg/msg.h"
 
 static uint64_t meta_of(size_t len, unsigned flags, uint32_t name)
@@ -49,7 +48,9 @@ static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
 	return layer_request(m->e, dst, MSG_EAGER, data, l->total, 2, words);
 }
 
-/* Sends a small message whole. In ready mode it needs no cells: it is taken at once, or discarded. */
+/*
+ * Sends a small message whole. In ready mode it needs no cells: it is taken at once, or discarded.
+ */
 /* cost: flow control */
 static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
 		      uint32_t name)
@@ -64,7 +65,10 @@ static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layo
 	return rc;
 }
 
-/* Whether a message can go whole, and now: it is small, nothing is before it, and its receiver has room. */
+/*
+ * Whether a message can go whole, and now: it is small, nothing is before it, and its receiver has
+ * room.
+ */
 /* cost: flow status */
 static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t cells, unsigned flags)
 {
@@ -73,7 +77,7 @@ static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t ce
 	       (flags & TERN_READY || cells <= p->cells);
 }
 
-/* -- The table, and the queue of those to be announced -------------------------------------------- */
+/* -- The table, and the queue of those to be announced ----------------------------------------- */
 
 static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
 		    tern_op *op, struct sending **out)
@@ -163,7 +167,9 @@ static void send_sent(struct msg *m, struct sending *s, uint32_t name)
 		s->sending = false;
 }
 
-/* Asks the receiver whether `s` may be sent. It may be clear to send, or over, when this returns. */
+/*
+ * Asks the receiver whether `s` may be sent. It may be clear to send, or over, when this returns.
+ */
 static int rts_send(struct msg *m, struct sending *s)
 {
 	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total };
@@ -235,7 +241,7 @@ int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 	return 0;
 }
 
-/* -- Starting --------------------------------------------------------------------------------------- */
+/* -- Starting ---------------------------------------------------------------------------------- */
 
 /* cost: protection control */
 static int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
@@ -252,7 +258,10 @@ static int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
 	return rc;
 }
 
-/* A message that has gone whole and needs no answer: nothing is left of it but an entry, if it is listed. */
+/*
+ * A message that has gone whole and needs no answer: nothing is left of it but an entry, if it is
+ * listed.
+ */
 static int eager_done(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, tern_op *op)
 {
 	struct sending *s;
@@ -388,9 +397,12 @@ int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len)
 	return rc < 0 ? rc : 0;
 }
 
-/* -- Parts with an id each ------------------------------------------------------------------------------ */
+/* -- Parts with an id each --------------------------------------------------------------------- */
 
-/* Lays the parts one after another, each behind its id and length; the bytes, or 0 if they do not fit. */
+/*
+ * Lays the parts one after another, each behind its id and length; the bytes, or 0 if they do not
+ * fit.
+ */
 static size_t each_pack(char *bytes, const tern_id *ids, const tern_part *parts, size_t n, uint32_t *cells)
 {
 	size_t used = 0;

@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "core/wait.h"
 #include "msg/msg.h"
 
 static struct sending *of_node(struct node *n)
@@ -35,20 +34,6 @@ static int send_unknown(uint32_t dst, tern_id id)
 			 (unsigned long long)id, dst);
 }
 
-struct awaited_send {
-	struct msg *m;
-	struct sending *s;
-	uint32_t name;
-};
-
-/* It is also over when another thread has cleared it. */
-static bool send_complete(struct endpoint *e, void *arg)
-{
-	const struct awaited_send *a = arg;
-	(void)e;
-	return !record_named(&a->m->sends, a->name) || a->s->state == TERN_COMPLETE;
-}
-
 int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 {
 	INSIDE struct door door = door_open(t);
@@ -59,14 +44,10 @@ int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 	struct sending *s = send_listed(m, dst, id);
 	if (!s)
 		return send_unknown(dst, id);
-	struct awaited_send a = { m, s, record_name(s) };
-	struct wait w = { .call = "tern_send_wait",
-			  .way = "to",
-			  .whom = dst + 1,
-			  .has_id = true,
-			  .id = id,
-			  .rule = "tern_send_wait()" };
-	int rc = wait_until(m->e, send_complete, &a, &w);
+	struct awaited a = { &m->sends, record_name(s), &s->state };
+	struct wait w = msg_wait("tern_send_wait", "to", dst, id);
+	w.rule = "tern_send_wait()";
+	int rc = wait_until(m->e, awaited_over, &a, &w);
 	return rc || !record_named(&m->sends, a.name) ? rc : s->error;
 }
 
@@ -97,18 +78,14 @@ static bool cancel_answered(struct endpoint *e, void *outcome)
 /* Asks the receiver to forget a send that it knows of, and waits for what it says. */
 static int send_ask_back(struct msg *m, struct sending *s)
 {
-	struct wait w = { .call = "tern_send_cancel",
-			  .way = "to",
-			  .whom = s->node.rank + 1,
-			  .has_id = true,
-			  .id = s->node.id,
-			  .rule = "taking back a send" };
+	struct wait w = msg_wait("tern_send_cancel", "to", s->node.rank, s->node.id);
 	uint64_t words[] = { record_name(s), s->node.id };
 	int outcome = 1;
 	if (s->asked)
 		return error_set(-EALREADY,
 				 "the send of message %#llx to rank %u is being taken back already",
 				 (unsigned long long)s->node.id, s->node.rank);
+	w.rule = "taking back a send";
 	s->asked = &outcome;
 	int rc = layer_request(m->e, s->node.rank, MSG_CANCEL, NULL, 0, 2, words);
 	if (!rc)
@@ -174,7 +151,7 @@ int tern_cancel(tern *t, tern_op *op)
 	return sends ? sends : recvs;
 }
 
-static void cancel_arrived(tern *t, const tern_msg *msg)
+static void on_send_cancel(tern *t, const tern_msg *msg)
 {
 	struct msg *m = msg_of(t);
 	uint32_t from = tern_msg_src(msg), name = (uint32_t)tern_msg_arg(msg, 0);
@@ -188,7 +165,7 @@ static void cancel_arrived(tern *t, const tern_msg *msg)
 
 void send_register(struct endpoint *e)
 {
-	layer_on(e, MSG_CANCEL, cancel_arrived);
+	layer_on(e, MSG_CANCEL, on_send_cancel);
 }
 
 /* cost: base control */

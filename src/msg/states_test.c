@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two tables: every state that an entry can be in, what leads from one to the next, and taking back. */
+/*
+ * The two tables: every state that an entry can be in, what leads from one to the next, and taking
+ * back.
+ */
 #include <errno.h>
 #include <tern/msg.h>
 
@@ -13,7 +16,10 @@ enum { ID = 7, LEN = 100000, SMALL = 8 };
 
 static unsigned char out[LEN], in[LEN], in2[LEN];
 
-/* A receive in two parts is filled by messages, one for each poll of the sender: there is time to look. */
+/*
+ * A receive in two parts is filled by messages, one for each poll of the sender: there is time to
+ * look.
+ */
 static const tern_part halves[2] = { { in, LEN / 2, 1, 0 }, { in + LEN / 2, LEN / 2, 1, 0 } };
 
 static void begin(uint32_t ranks)
@@ -163,7 +169,7 @@ TEST(an_entry_keeps_the_result_until_it_is_cleared)
 	local_close();
 }
 
-/* -- Receives ----------------------------------------------------------------------------------- */
+/* -- Receives ---------------------------------------------------------------------------------- */
 
 TEST(a_receive_that_is_posted_first_is_in_use_then_in_progress_then_complete)
 {
@@ -271,7 +277,7 @@ TEST(polls_work_in_a_handler)
 	local_close();
 }
 
-/* -- With a handle or without -------------------------------------------------------------------------- */
+/* -- With a handle or without ------------------------------------------------------------------ */
 
 TEST(an_operation_with_a_handle_leaves_nothing_in_the_table)
 {
@@ -321,7 +327,7 @@ TEST(a_handle_counts_every_operation_and_signals_its_flag_for_each)
 	local_close();
 }
 
-/* -- Ids that are busy ------------------------------------------------------------------------------- */
+/* -- Ids that are busy ------------------------------------------------------------------------- */
 
 TEST(a_second_send_on_a_busy_id_waits_its_turn)
 {
@@ -431,7 +437,7 @@ TEST(a_receive_under_a_mask_that_may_be_refused_finds_its_id_busy)
 	local_close();
 }
 
-/* -- Ready messages for a receive that is busy ----------------------------------------------------------- */
+/* -- Ready messages for a receive that is busy ------------------------------------------------- */
 
 static void ready_while_busy(size_t len, unsigned flags)
 {
@@ -466,7 +472,7 @@ TEST(ready_data_for_a_receive_in_progress_are_kept_for_the_next)
 	local_close();
 }
 
-/* -- Taking back --------------------------------------------------------------------------------------------- */
+/* -- Taking back ------------------------------------------------------------------------------- */
 
 TEST(a_send_that_nobody_knows_of_is_taken_back_here)
 {
@@ -537,7 +543,9 @@ TEST(a_send_that_is_being_received_or_is_complete_cannot_be_taken_back)
 	local_close();
 }
 
-/* The receive is posted when the send is known there, and the cancel comes too late, or before it. */
+/*
+ * The receive is posted when the send is known there, and the cancel comes too late, or before it.
+ */
 static void cross(size_t len, unsigned flags, bool known, bool cancel_first)
 {
 	tern_op so = TERN_OP, ro = TERN_OP;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The hash table by rank and id of sends, receives and arrivals. */
 #include "msg/table.h"
 
 #include "base/memory.h"

@@ -24,7 +24,10 @@ void tell_words(struct msg *m, uint64_t words[TELL_WORDS], uint32_t to, enum tel
 
 void tell(struct msg *m, uint32_t to, const uint64_t words[TELL_WORDS])
 {
-	/* As in a turn: while it waits for room, no deferred function runs that could keep it from being sent. */
+	/*
+	 * As in progress: while it waits for room, no deferred function runs that could keep it
+	 * from being sent.
+	 */
 	m->e->inner++;
 	int rc = layer_request(m->e, to, MSG_TELL, NULL, 0, TELL_WORDS, words);
 	m->e->inner--;
@@ -105,7 +108,7 @@ static void uncount(struct msg *m, struct sending *s)
 	}
 }
 
-static void told(tern *t, const tern_msg *msg)
+static void on_send_status(tern *t, const tern_msg *msg)
 {
 	struct msg *m = msg_of(t);
 	uint32_t from = tern_msg_src(msg);
@@ -126,7 +129,7 @@ static void told(tern *t, const tern_msg *msg)
 
 void tell_register(struct endpoint *e)
 {
-	layer_on(e, MSG_TELL, told);
+	layer_on(e, MSG_TELL, on_send_status);
 }
 
 /* cost: flow control */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A block of known size. In full: ask whether there is room, send packets with their offsets, ask whether all have
- * come, send those again that have not. Plain: a head, which is accepted or refused while the data is already on its
- * way, and the data, whose last packet ends it.
+ * A block of known size. In full: ask whether there is room, send packets with their offsets, ask
+ * whether all have come, send those again that have not. Plain: a head, which is accepted or
+ * refused while the data is already on its way, and the data, whose last packet ends it.
  */
 #include <errno.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static struct inbound *incoming_of(struct sequence *q, const tern_msg *m)
 }
 
 /* cost: buffer control */
-static void on_ask(tern *t, const tern_msg *m)
+static void on_sequence_ask(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	int rc = incoming_begin(q, tern_msg_src(m), tern_msg_arg(m, 0), (unsigned)tern_msg_arg(m, 1),
@@ -95,7 +95,7 @@ static void on_ask(tern *t, const tern_msg *m)
 
 /* A packet at its offset, unless it has come before. */
 /* cost: order control */
-static void on_packet(tern *t, const tern_msg *m)
+static void on_sequence_packet(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	struct inbound *in = incoming_of(q, m);
@@ -127,7 +127,7 @@ static uint64_t missing_of(const struct inbound *in, uint64_t *missing)
 }
 
 /* cost: fault control */
-static void on_end(tern *t, const tern_msg *m)
+static void on_sequence_end(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	struct inbound *in = incoming_from(q, tern_msg_src(m));
@@ -142,7 +142,7 @@ static void on_end(tern *t, const tern_msg *m)
 }
 
 /* cost: buffer control */
-static void on_head(tern *t, const tern_msg *m)
+static void on_sequence_head(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	int rc = incoming_begin(q, tern_msg_src(m), tern_msg_arg(m, 0), (unsigned)tern_msg_arg(m, 1),
@@ -155,7 +155,7 @@ static void on_head(tern *t, const tern_msg *m)
 }
 
 /* cost: base read */
-static void on_piece(tern *t, const tern_msg *m)
+static void on_sequence_piece(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	struct inbound *in = incoming_of(q, m);
@@ -169,7 +169,7 @@ static void on_piece(tern *t, const tern_msg *m)
 		incoming_end(q, in, tern_msg_src(m));
 }
 
-/* -- The sender ------------------------------------------------------------------------------------ */
+/* -- The sender -------------------------------------------------------------------------------- */
 
 /* The block that an answer is for, if it is still wanted. */
 static struct outbound *outbound_of(struct sequence *q, const tern_msg *m)
@@ -179,7 +179,7 @@ static struct outbound *outbound_of(struct sequence *q, const tern_msg *m)
 }
 
 /* cost: buffer control */
-static void on_verdict(tern *t, const tern_msg *m)
+static void on_sequence_verdict(tern *t, const tern_msg *m)
 {
 	struct outbound *out = outbound_of(sequence_of(t), m);
 	if (!out || out->question == SEQUENCE_END)
@@ -189,7 +189,7 @@ static void on_verdict(tern *t, const tern_msg *m)
 }
 
 /* cost: fault control */
-static void on_missing(tern *t, const tern_msg *m)
+static void on_sequence_missing(tern *t, const tern_msg *m)
 {
 	struct outbound *out = outbound_of(sequence_of(t), m);
 	if (!out || out->question != SEQUENCE_END)
@@ -414,13 +414,13 @@ int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_se
 
 void finite_register(struct endpoint *e)
 {
-	layer_on(e, SEQUENCE_ASK, on_ask);
-	layer_on(e, SEQUENCE_VERDICT, on_verdict);
-	layer_on(e, SEQUENCE_PACKET, on_packet);
-	layer_on(e, SEQUENCE_END, on_end);
-	layer_on(e, SEQUENCE_MISSING, on_missing);
-	layer_on(e, SEQUENCE_HEAD, on_head);
-	layer_on(e, SEQUENCE_PIECE, on_piece);
+	layer_on(e, SEQUENCE_ASK, on_sequence_ask);
+	layer_on(e, SEQUENCE_VERDICT, on_sequence_verdict);
+	layer_on(e, SEQUENCE_PACKET, on_sequence_packet);
+	layer_on(e, SEQUENCE_END, on_sequence_end);
+	layer_on(e, SEQUENCE_MISSING, on_sequence_missing);
+	layer_on(e, SEQUENCE_HEAD, on_sequence_head);
+	layer_on(e, SEQUENCE_PIECE, on_sequence_piece);
 }
 
 void finite_close(struct sequence *q)

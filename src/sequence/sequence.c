@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The layer: its state in an endpoint, and what both kinds of sequences share. */
 #include "sequence/sequence.h"
 
 #include <errno.h>

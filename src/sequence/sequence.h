@@ -2,9 +2,9 @@
 /*
  * The protocols of Karamcheti and Chien's study: what the layer has in an endpoint.
  *
- * Nothing here counts on a message to arrive. Every question is asked again until it is answered, and every answer
- * can be given again: who asks, and what for, is numbered. Questions are requests, answers are replies, so
- * whatever comes can be answered at once.
+ * Nothing here counts on a message to arrive. Every question is asked again until it is answered,
+ * and every answer can be given again: who asks, and what for, is numbered. Questions are requests,
+ * answers are replies, so whatever comes can be answered at once.
  *
  * Invariants.
  *  S1  A rank has at most one block under way to each other rank, and numbers them from 1.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A stream of packets. In full each has a number; it is kept until it is acknowledged, each by itself or a group at
- * once, and sent again when that takes too long, by any poll of the sender's endpoint. One that comes early waits in its
- * place until its turn comes. Plain, a packet is a message.
+ * A stream of packets. In full each has a number; it is kept until it is acknowledged, each by
+ * itself or a group at once, and sent again when that takes too long, by any poll of the sender's
+ * endpoint. One that comes early waits in its place until its turn comes. Plain, a packet is a
+ * message.
  */
 #include <errno.h>
 #include <string.h>
@@ -39,7 +40,10 @@ struct tern_stream {
 	struct piece kept[WINDOW];
 };
 
-/* How a packet is described in a word: the stream, how many words there are, whether an answer is wanted. */
+/*
+ * How a packet is described in a word: the stream, how many words there are, whether an answer is
+ * wanted.
+ */
 enum { SHAPE_COUNT_SHIFT = 8, SHAPE_ASKS = 1 << 16 };
 
 static uint64_t shape_of(const struct tern_stream *s, unsigned n, bool asks)
@@ -47,7 +51,9 @@ static uint64_t shape_of(const struct tern_stream *s, unsigned n, bool asks)
 	return s->id | (uint64_t)n << SHAPE_COUNT_SHIFT | (asks ? SHAPE_ASKS : 0);
 }
 
-/* The stream that a shape names, if somebody has registered for it; *n: its words, at most `most`. */
+/*
+ * The stream that a shape names, if somebody has registered for it; *n: its words, at most `most`.
+ */
 static struct stream_kind *shape_read(struct sequence *q, uint64_t shape, unsigned *id, unsigned *n)
 {
 	*id = shape & 0xff;
@@ -57,7 +63,7 @@ static struct stream_kind *shape_read(struct sequence *q, uint64_t shape, unsign
 	return &q->stream[*id];
 }
 
-/* -- The receiver -------------------------------------------------------------------------------- */
+/* -- The receiver ------------------------------------------------------------------------------ */
 
 /* cost: fault write */
 static void ack_reply(struct sequence *q, unsigned id, const struct stream_in *in)
@@ -89,7 +95,7 @@ static void early_keep(struct stream_in *in, uint64_t number, const uint64_t *wo
 }
 
 /* cost: order status */
-static void on_packet(tern *t, const tern_msg *m)
+static void on_stream_packet(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	uint64_t number = tern_msg_arg(m, 0), shape = tern_msg_arg(m, 1);
@@ -112,7 +118,7 @@ static void on_packet(tern *t, const tern_msg *m)
 }
 
 /* cost: fault control */
-static void on_ask(tern *t, const tern_msg *m)
+static void on_stream_ask(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	unsigned id, n;
@@ -122,7 +128,7 @@ static void on_ask(tern *t, const tern_msg *m)
 }
 
 /* cost: base read */
-static void on_plain(tern *t, const tern_msg *m)
+static void on_stream_plain(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
 	unsigned id, n;
@@ -131,7 +137,7 @@ static void on_plain(tern *t, const tern_msg *m)
 		k->fn(t, tern_msg_src(m), id, m->word + 2, n, k->arg);
 }
 
-/* -- The sender ------------------------------------------------------------------------------------ */
+/* -- The sender -------------------------------------------------------------------------------- */
 
 static struct tern_stream *stream_to(const struct sequence *q, uint32_t dst, unsigned id)
 {
@@ -142,7 +148,7 @@ static struct tern_stream *stream_to(const struct sequence *q, uint32_t dst, uns
 }
 
 /* cost: fault control */
-static void on_ack(tern *t, const tern_msg *m)
+static void on_stream_ack(tern *t, const tern_msg *m)
 {
 	struct tern_stream *s = stream_to(sequence_of(t), tern_msg_src(m), (unsigned)tern_msg_arg(m, 0));
 	uint64_t expected = tern_msg_arg(m, 1);
@@ -163,8 +169,8 @@ static int piece_send(struct tern_stream *s, uint64_t number, bool asks)
 }
 
 /*
- * Sends again what is not acknowledged, as far as the ring has room: a layer's turn must not wait. The last packet
- * asks for an acknowledgement.
+ * Sends again what is not acknowledged, as far as the ring has room: a layer's turn must not wait.
+ * The last packet asks for an acknowledgement.
  */
 /* cost: fault control */
 static unsigned stream_again(struct tern_stream *s)
@@ -370,10 +376,10 @@ int tern_stream_on(tern *t, unsigned id, tern_stream_packet *fn, void *arg)
 
 void stream_register(struct endpoint *e)
 {
-	layer_on(e, STREAM_PACKET, on_packet);
-	layer_on(e, STREAM_ASK, on_ask);
-	layer_on(e, STREAM_ACK, on_ack);
-	layer_on(e, STREAM_PLAIN, on_plain);
+	layer_on(e, STREAM_PACKET, on_stream_packet);
+	layer_on(e, STREAM_ASK, on_stream_ask);
+	layer_on(e, STREAM_ACK, on_stream_ack);
+	layer_on(e, STREAM_PLAIN, on_stream_plain);
 }
 
 void stream_close_all(struct sequence *q)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a stream sends again, and when. A packet that nobody is registered for is dropped: it stands for a lost one. */
+/*
+ * What a stream sends again, and when. A packet that nobody is registered for is dropped: it stands
+ * for a lost one.
+ */
 #include <tern/sequence.h>
 
 #include "../../tests/local.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The rota of contexts: which light thread runs next on this kernel thread. */
 #include "spawn/context.h"
 
 #include <errno.h>
@@ -85,7 +86,9 @@ static void thread_release(const struct context *c)
 		tern_release(e->t);
 }
 
-/* Called inside, and the function is not: like the program, it computes, calls, and computes again. */
+/*
+ * Called inside, and the function is not: like the program, it computes, calls, and computes again.
+ */
 static void thread_run(struct context *c, struct door *door)
 {
 	struct spawn *s = c->home;
@@ -100,7 +103,10 @@ static void thread_run(struct context *c, struct door *door)
 	c->number = 0;
 }
 
-/* Outside all doors, and with signals kept off: from the first line to the last but one it is half parked. */
+/*
+ * Outside all doors, and with signals kept off: from the first line to the last but one it is half
+ * parked.
+ */
 static void context_park(struct context *c)
 {
 	struct spawn *s = c->home;
@@ -179,7 +185,7 @@ void context_free(struct spawn *s)
 
 /* -- Who runs ---------------------------------------------------------------------------------- */
 
-static const struct turns turns;
+static const struct scheduler scheduler;
 
 static void rota_begin(void)
 {
@@ -197,10 +203,13 @@ static void home_add(struct spawn *s)
 	s->listed = true;
 	s->next = rota.homes;
 	rota.homes = s;
-	wait_turns = &turns;
+	wait_scheduler = &scheduler;
 }
 
-/* Before another endpoint than the one that this is a call of is touched: its agent may be doing so. */
+/*
+ * Before another endpoint than the one that this is a call of is touched: its agent may be doing
+ * so.
+ */
 static bool home_enter(const struct spawn *s)
 {
 	return s->e->agent && door_enter(s->e);
@@ -277,7 +286,7 @@ static void homes_admit(void)
 			door_slip(s->e);
 	}
 	if (!rota.homes)
-		wait_turns = NULL;
+		wait_scheduler = NULL;
 }
 
 /* What the caller's step tells about how idle all of them are. */
@@ -318,7 +327,7 @@ void context_pass(struct endpoint *e, struct wait *l, unsigned handled)
 	}
 }
 
-static bool turns_idle(struct wait *l)
+static bool scheduler_idle(struct wait *l)
 {
 	if (rota.homes && rota.live == 1)
 		return false; /* there is one to be admitted */
@@ -330,7 +339,7 @@ static bool turns_idle(struct wait *l)
 	return true;
 }
 
-static bool turns_bounded(void)
+static bool scheduler_bounded(void)
 {
 	for (struct context *c = rota.current->next; c != rota.current; c = c->next)
 		if (!c->wait || c->wait->bounded)
@@ -338,7 +347,7 @@ static bool turns_bounded(void)
 	return false;
 }
 
-static bool turns_over(void)
+static bool scheduler_over(void)
 {
 	for (struct context *c = rota.current->next; c != rota.current; c = c->next)
 		if (!c->wait || (c->wait->over && c->wait->over(c->waits_in, c->wait->arg)))
@@ -346,8 +355,8 @@ static bool turns_over(void)
 	return false;
 }
 
-static const struct turns turns = {
-	.idle = turns_idle, .bounded = turns_bounded, .over = turns_over, .pass = context_pass
+static const struct scheduler scheduler = {
+	.idle = scheduler_idle, .bounded = scheduler_bounded, .over = scheduler_over, .pass = context_pass
 };
 
 /* cost: base control */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creating threads. A creation has a ticket from the call until its thread has ended. Its message is sent
- * at once if there is a credit for its rank, nothing waits before it, and sending is allowed
- * here; otherwise the ticket joins its rank's queue, which polls carry on as credits come
+ * Creating threads. A creation has a ticket from the call until its thread has ended. Its message
+ * is sent at once if there is a credit for its rank, nothing waits before it, and sending is
+ * allowed here; otherwise the ticket joins its rank's queue, which polls carry on as credits come
  * back. A creator therefore waits only for a ticket.
  */
 #include <errno.h>
@@ -24,7 +24,7 @@ int create_open(struct spawn *s)
 	if (!s->ticket || !s->party)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < TERN_SPAWNS_MAX && wrap_distance(); i++)
-		s->ticket[i].label.turn = (uint32_t)wrap_first(32, 0);
+		s->ticket[i].label.generation = (uint32_t)wrap_first(32, 0);
 	for (uint32_t r = 0; r < s->e->t->size; r++)
 		s->party[r].credits = TERN_CREDITS;
 	return 0;
@@ -54,7 +54,7 @@ static struct ticket *ticket_take(struct spawn *s)
 	struct ticket *k = &s->ticket[i - 1];
 	k->used = true;
 	k->label.ticket = (uint16_t)(i - 1);
-	k->label.turn++;
+	k->label.generation++;
 	s->under_way++;
 	return k;
 }
@@ -166,12 +166,12 @@ static void ticket_go(struct spawn *s, struct ticket *k)
 {
 	struct party *p = &s->party[k->rank];
 	if (p->credits && !p->queued.first && !in_handler(s->e) && !held(s->e)) {
-		uint32_t turn = k->label.turn;
+		uint32_t generation = k->label.generation;
 		p->credits--;
 		if (ticket_send(s, k) == 0)
 			return;
 		p->credits++;
-		if (!k->used || k->label.turn != turn)
+		if (!k->used || k->label.generation != generation)
 			return; /* its rank was lost while the call waited for room, and its callback knows */
 	}
 	queue_push(s, k);
@@ -247,8 +247,14 @@ static void create_one(struct spawn *s, const struct ticket *model, uint32_t ran
 		ticket_go(s, k);
 }
 
-/* Ranks `first` to `end` - 1. A single one that has left is an error; of several, its callback gets it. */
-/* `first` is 0 for the first ranks, of which there may be none, and otherwise a rank that there is not. */
+/*
+ * Ranks `first` to `end` - 1. A single one that has left is an error; of several, its callback gets
+ * it.
+ */
+/*
+ * `first` is 0 for the first ranks, of which there may be none, and otherwise a rank that there is
+ * not.
+ */
 static int create_nowhere(const struct spawn *s, uint32_t first, uint32_t end)
 {
 	uint32_t size = s->e->t->size;
@@ -299,13 +305,13 @@ int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_don
 
 /* -- The end of a thread --------------------------------------------------------------- */
 
-void create_done(tern *t, const tern_msg *m)
+void on_thread_done(tern *t, const tern_msg *m)
 {
 	struct spawn *s = spawn_of(t);
 	struct label l = word_label(tern_msg_arg(m, 0));
 	uint32_t rank = tern_msg_src(m);
 	struct ticket *k = l.ticket < TERN_SPAWNS_MAX && s->ticket ? &s->ticket[l.ticket] : NULL;
-	if (!k || !k->used || k->queued || k->label.turn != l.turn || k->rank != rank)
+	if (!k || !k->used || k->queued || k->label.generation != l.generation || k->rank != rank)
 		return; /* not one of ours: too late, or garbage */
 	struct party *p = &s->party[rank];
 	p->credits++;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads that have been created here and wait for a place to run in, in the order in which they came. */
+/*
+ * Threads that have been created here and wait for a place to run in, in the order in which they
+ * came.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -34,7 +37,7 @@ static void inbox_put(struct spawn *s, const tern_msg *m, struct label l)
 }
 
 /* The handler of CREATE. Where it may be run now is context.c's affair. */
-void inbox_arrived(tern *t, const tern_msg *m)
+void on_thread_create(tern *t, const tern_msg *m)
 {
 	struct spawn *s = spawn_of(t);
 	struct label l = word_label(tern_msg_arg(m, 0));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Locks between the threads of a rank. Whoever waits stands in a list, on its own stack, and an
- * unlock hands the lock to the first, so that nobody who comes later is before it. A wait that fails leaves the
- * list. No instruction is locked: the threads of a rank share one kernel thread.
+ * unlock hands the lock to the first, so that nobody who comes later is before it. A wait that
+ * fails leaves the list. No instruction is locked: the threads of a rank share one kernel thread.
  */
 #include <errno.h>
 
@@ -42,7 +42,10 @@ static bool lock_has(struct endpoint *e, void *arg)
 	return turn->mutex->holder == turn->who;
 }
 
-/* Not inline: compilers would take what is on the caller's stack, and leaves the list before it returns, for lost. */
+/*
+ * Not inline: compilers would take what is on the caller's stack, and leaves the list before it
+ * returns, for lost.
+ */
 static __attribute__((noinline)) void lock_queue(tern_mutex *m, struct tern_turn *turn)
 {
 	if (m->last)

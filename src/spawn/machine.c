@@ -7,8 +7,8 @@
 #if defined(__x86_64__)
 
 /*
- * rdi: from, rsi: to. What `ret` finds is where the other one called, or native_start. The frame looks the same
- * on both stacks, so what the directives tell a debugger is true before and after.
+ * rdi: from, rsi: to. What `ret` finds is where the other one called, or native_start. The frame
+ * looks the same on both stacks, so what the directives tell a debugger is true before and after.
  */
 __asm__(".text\n"
 	".p2align 4\n"

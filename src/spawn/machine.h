@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a thread that does not run is: a stack pointer. Everything else that must survive lies on its
- * stack, where whoever switched away from it has put it.
+ * What a thread that does not run is: a stack pointer. Everything else that must survive lies on
+ * its stack, where whoever switched away from it has put it.
  *
  * A switch is a function call, so the compiler has saved whatever the caller may lose. What is left
  * are the registers that a callee must preserve, and on x86-64 the control words of the two
  * floating-point units, which its ABI counts among them. Twenty-odd instructions, no system call.
- * Where no assembly is written, and with TERN_PORTABLE_SWITCH, <ucontext.h> does the same and pays two
- * system calls for the signal mask.
+ * Where no assembly is written, and with TERN_PORTABLE_SWITCH, <ucontext.h> does the same and pays
+ * two system calls for the signal mask.
  */
 #ifndef TERN_SPAWN_MACHINE_H
 #define TERN_SPAWN_MACHINE_H

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The switch for every other processor: <ucontext.h>, which keeps its record on the stack that it leaves. */
+/*
+ * The switch for every other processor: <ucontext.h>, which keeps its record on the stack that it
+ * leaves.
+ */
 #include <stdint.h>
 #include <ucontext.h>
 

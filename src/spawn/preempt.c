@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Preemption: a timer and a signal that end the time slice of a light thread. */
 #include "spawn/preempt.h"
 
 #include <elf.h>
@@ -28,7 +29,10 @@ static int slice_signal; /* 0: there is none */
 
 static uintptr_t text_begin, text_end;
 
-/* The first object is the program. One without an interpreter is linked statically: its libraries are in its text. */
+/*
+ * The first object is the program. One without an interpreter is linked statically: its libraries
+ * are in its text.
+ */
 static int text_find(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	bool dynamic = false;
@@ -69,7 +73,10 @@ bool preempt_possible(void)
 
 /* -- The signal ------------------------------------------------------------------------------- */
 
-/* Whether a signal is blocked that was not when the clock began: some handler of the program's is running. */
+/*
+ * Whether a signal is blocked that was not when the clock began: some handler of the program's is
+ * running.
+ */
 static bool blocked_more(const sigset_t *now)
 {
 	for (int n = 1; n <= SIGRTMAX; n++)
@@ -92,7 +99,7 @@ static void preempt(struct endpoint *e)
 	INSIDE struct door door = door_open(e->t);
 	unsigned handled = poll_once(e, KINDS_BOTH);
 	wait_wanted(e);
-	if (wait_turns)
+	if (wait_scheduler)
 		context_pass(e, NULL, handled);
 }
 
@@ -119,8 +126,9 @@ static bool signal_free(int number)
 }
 
 /*
- * The one that the program has allotted, unless interrupts need it; else the last real-time signal that nobody
- * has a handler for. It is not blocked while its handler runs (SA_NODEFER): other threads run from there.
+ * The one that the program has allotted, unless interrupts need it; else the last real-time signal
+ * that nobody has a handler for. It is not blocked while its handler runs (SA_NODEFER): other
+ * threads run from there.
  */
 static void signal_take(int allotted)
 {

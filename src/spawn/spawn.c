@@ -45,8 +45,8 @@ static int spawn_open(struct endpoint *e, void **state)
 		return error_set(-ENOMEM, "opening rank %u: no memory for its threads", e->t->rank);
 	*state = s;
 	s->e = e;
-	layer_on(e, SPAWN_CREATE, inbox_arrived);
-	layer_on(e, SPAWN_DONE, create_done);
+	layer_on(e, SPAWN_CREATE, on_thread_create);
+	layer_on(e, SPAWN_DONE, on_thread_done);
 	return spawn_settle(s);
 }
 
@@ -93,8 +93,8 @@ static int spawn_stop(struct endpoint *e, struct wait *w)
 }
 
 /*
- * Lets the threads that others have created here come to their end, for as long as any of them does; one that
- * waits for what does not come keeps the endpoint open.
+ * Lets the threads that others have created here come to their end, for as long as any of them
+ * does; one that waits for what does not come keeps the endpoint open.
  */
 static int spawn_closing(void *state)
 {
@@ -178,7 +178,7 @@ int tern_yield(tern *t)
 		return rc;
 	unsigned handled = poll_once(t->own, KINDS_BOTH);
 	wait_wanted(t->own);
-	if (wait_turns)
+	if (wait_scheduler)
 		context_pass(t->own, NULL, handled);
 	return 0;
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The spawn layer's state in an endpoint. A thread is two messages: CREATE, which its creator sends, and
- * DONE, which its rank sends when it has ended.
+ * The spawn layer's state in an endpoint. A thread is two messages: CREATE, which its creator
+ * sends, and DONE, which its rank sends when it has ended.
  *
- * Nothing holds a ring up. A CREATE is taken off its ring at once and written into the inbox,
- * which has room for it: a creator has TERN_CREDITS for each target, a CREATE takes one and DONE brings it
- * back. Creations beyond that wait at their creator (create.c), in order, and so does whoever would
- * create more than TERN_SPAWNS_MAX. So the messages that a rank's threads wait for get through however many
- * threads others create there, which is what SCMP needs a virtual channel of its own for (3.3).
+ * Nothing holds a ring up. A CREATE is taken off its ring at once and written into the inbox, which
+ * has room for it: a creator has TERN_CREDITS for each target, a CREATE takes one and DONE brings
+ * it back. Creations beyond that wait at their creator (create.c), in order, and so does whoever
+ * would create more than TERN_SPAWNS_MAX. So the messages that a rank's threads wait for get
+ * through however many threads others create there, which is what SCMP needs a virtual channel of
+ * its own for (3.3).
  *
- * Nothing in a message is a pointer: a function travels as its number, and the creator's callback as the index
- * of a ticket and its turn.
+ * Nothing in a message is a pointer: a function travels as its number, and the creator's callback
+ * as the index of a ticket and its generation.
  */
 #ifndef TERN_SPAWN_STATE_H
 #define TERN_SPAWN_STATE_H
@@ -30,11 +31,13 @@ enum spawn_handler {
 	SPAWN_DONE,                                  /* label, code, result */
 };
 
-/* The first word of both: which ticket of the creator, its turn, and of CREATE the function. */
+/*
+ * The first word of both: which ticket of the creator, its generation, and of CREATE the function.
+ */
 struct label {
 	uint16_t ticket;
 	uint8_t id, words;
-	uint32_t turn;
+	uint32_t generation;
 };
 
 _Static_assert(sizeof(struct label) == sizeof(uint64_t), "a label is a word");
@@ -56,7 +59,7 @@ struct ticket {
 	void *arg;
 	uint32_t rank;
 	uint32_t next;
-	struct label label; /* its turn changes each time it is used */
+	struct label label; /* its generation changes each time it is used */
 	bool used, queued;
 	uint64_t word[TERN_WORDS_MAX];
 };
@@ -83,7 +86,7 @@ struct spawn {
 	uint32_t unused; /* a list */
 	uint32_t under_way;
 	uint32_t queued; /* tickets, in the queues of all */
-	bool moving;     /* in the middle of a turn */
+	bool moving;     /* in the middle of its progress */
 
 	struct creation *inbox; /* a ring */
 	uint32_t inbox_size, inbox_first, inbox_count;
@@ -127,12 +130,12 @@ void create_close(struct spawn *s);
 void create_end_lost(struct spawn *s, uint32_t rank); /* ends what was created at a rank that has left */
 unsigned create_flush(struct spawn *s);               /* sends what has waited for credits; how many */
 bool create_waits(const struct spawn *s);             /* something has credits, and could not be sent yet */
-void create_done(tern *t, const tern_msg *m);
+void on_thread_done(tern *t, const tern_msg *m);
 
 /* -- inbox.c: the target's side -- */
 int inbox_open(struct spawn *s);
 void inbox_close(struct spawn *s);
-void inbox_arrived(tern *t, const tern_msg *m);
+void on_thread_create(tern *t, const tern_msg *m);
 bool inbox_take(struct spawn *s, struct creation *c);
 void inbox_answer(struct spawn *s, const struct creation *c, int rc, uint64_t result);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A thread that needs more stack than it has runs into its guard, and the processor says so. The handler
- * of that fault needs a stack of its own, and may call next to nothing: it composes a sentence by hand,
- * writes it, and lets the fault happen again with the default action, so that the process ends
- * with the signal, and the core, that it would have had.
+ * A thread that needs more stack than it has runs into its guard, and the processor says so. The
+ * handler of that fault needs a stack of its own, and may call next to nothing: it composes a
+ * sentence by hand, writes it, and lets the fault happen again with the default action, so that the
+ * process ends with the signal, and the core, that it would have had.
  */
 #include "spawn/stack.h"
 

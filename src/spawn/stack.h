@@ -20,13 +20,16 @@ static inline void *stack_bottom(const struct stack *s)
 	return s->base + s->guard;
 }
 
-/* The stack that this kernel thread runs on, and for whom; NULL: one without a guard. Called when a fault has happened. */
+/*
+ * The stack that this kernel thread runs on, and for whom; NULL: one without a guard. Called when a
+ * fault has happened.
+ */
 typedef const struct stack *stack_who(unsigned *rank, unsigned *id);
 
 /*
- * Has faults in guards reported, in words, before the process ends as it would have; any other fault goes to
- * whoever handled it before. Called by each kernel thread that has threads: it gets a stack to do that on, unless
- * it has one.
+ * Has faults in guards reported, in words, before the process ends as it would have; any other
+ * fault goes to whoever handled it before. Called by each kernel thread that has threads: it gets a
+ * stack to do that on, unless it has one.
  */
 void stack_watch(stack_who *who);
 

@@ -13,7 +13,7 @@ void notice_write(const struct notice *n, uint64_t words[NOTICE_WORDS])
 	words[0] = (uint64_t)n->index << 32 | (uint64_t)n->order << ORDER_SHIFT |
 		   (uint64_t)n->key << KEY_SHIFT | n->type | (n->cancelled ? NOTICE_CANCELLED : 0) |
 		   (n->spoiled ? NOTICE_SPOILED : 0);
-	words[1] = n->turn;
+	words[1] = n->generation;
 	words[2] = n->len;
 	words[3] = n->number;
 }
@@ -27,7 +27,7 @@ struct notice notice_read(const uint64_t words[NOTICE_WORDS])
 		.cancelled = words[0] & NOTICE_CANCELLED,
 		.spoiled = words[0] & NOTICE_SPOILED,
 		.index = (uint32_t)(words[0] >> 32),
-		.turn = (uint32_t)words[1],
+		.generation = (uint32_t)words[1],
 		.len = words[2],
 		.number = words[3],
 	};
@@ -36,25 +36,25 @@ struct notice notice_read(const uint64_t words[NOTICE_WORDS])
 _Static_assert(TERN_TYPES_MAX <= 1 << KEY_SHIFT && KEYS <= 1 << (ORDER_SHIFT - KEY_SHIFT) && ORDERED < 256,
 	       "a notice's parts fit");
 
-/* The type's shelf, if the message was sent in the turn that it still has. */
-static struct shelf *notice_shelf(const struct typed *y, const struct notice *n)
+/* The type's queue, if the message was sent in the generation that it still has. */
+static struct type_queue *notice_queue(const struct typed *y, const struct notice *n)
 {
-	struct shelf *s = y->shelf[n->type];
-	return s && s->rack.turn == n->turn ? s : NULL;
+	struct type_queue *s = y->queue[n->type];
+	return s && s->pool.generation == n->generation ? s : NULL;
 }
 
 /*
- * What is wrong with a notice from `src`; NULL if it is good. Its type may have been closed meanwhile if it
- * lies in the spill, since a claim there holds off nothing.
+ * What is wrong with a notice from `src`; NULL if it is good. Its type may have been closed
+ * meanwhile if it lies in the spill, since a claim there holds off nothing.
  */
 static const char *notice_wrong(const struct typed *y, const struct notice *n, uint32_t src)
 {
-	struct shelf *type = notice_shelf(y, n), *s = n->key < KEYS ? y->shelf[n->key] : NULL;
+	struct type_queue *type = notice_queue(y, n), *s = n->key < KEYS ? y->queue[n->key] : NULL;
 	if (!s || (n->key < KEY_SPILL ? s != type : type && !(type->flags & TERN_BUF_SPILL)))
 		return "of a type that is not open here";
-	if (n->index >= s->rack.count || !rack_is(&s->rack, n->index, RACK_CLAIMED, src))
+	if (n->index >= s->pool.count || !bufpool_is(&s->pool, n->index, BUFPOOL_CLAIMED, src))
 		return "in a buffer that it had not taken";
-	if (n->len > s->rack.bytes || (type && n->len > type->rack.bytes))
+	if (n->len > s->pool.bytes || (type && n->len > type->pool.bytes))
 		return "that is longer than its buffer";
 	if (type ? n->order != (type->flags & ORDERED) : n->order & TERN_BUF_ORDER_ALL && !y->all)
 		return "with an order that its type does not have";
@@ -64,33 +64,33 @@ static const char *notice_wrong(const struct typed *y, const struct notice *n, u
 /* The stream that it belongs to; NULL if it has no order, or its order ended with its type. */
 static struct stream *notice_stream(const struct typed *y, const struct notice *n, uint32_t src)
 {
-	struct shelf *type = notice_shelf(y, n);
+	struct type_queue *type = notice_queue(y, n);
 	if (n->order & TERN_BUF_ORDER_ALL)
 		return &y->all[src];
 	return n->order && type ? &type->stream[src] : NULL;
 }
 
-static void letter_arrived(struct typed *y, const struct notice *n, uint32_t src)
+static void buf_slot_arrived(struct typed *y, const struct notice *n, uint32_t src)
 {
-	struct shelf *s = y->shelf[n->key];
-	struct letter *l = &s->letter[n->index];
+	struct type_queue *s = y->queue[n->key];
+	struct buf_slot *l = &s->slot[n->index];
 	struct stream *stream = notice_stream(y, n, src);
-	bool cancelled = n->cancelled || !notice_shelf(y, n);
-	letter_unlend(l);
-	*l = (struct letter){ .shelf = s,
-			      .number = n->number,
-			      .len = n->len,
-			      .src = src,
-			      .type = n->type,
-			      .cancelled = cancelled };
-	rack_set(&s->rack, n->index, RACK_FULL, src);
+	bool cancelled = n->cancelled || !notice_queue(y, n);
+	buf_slot_unlend(l);
+	*l = (struct buf_slot){ .queue = s,
+				.number = n->number,
+				.len = n->len,
+				.src = src,
+				.type = n->type,
+				.cancelled = cancelled };
+	bufpool_set(&s->pool, n->index, BUFPOOL_FULL, src);
 	if (stream && !order_arrived(y, stream, l, n->order & TERN_BUF_ORDER_ALL)) {
 		typed_refuse(y, src, "with a number that has been used");
-		letter_drop(l, y->check);
+		buf_slot_drop(l, y->check);
 	} else if (!stream && cancelled) {
-		letter_drop(l, y->check);
+		buf_slot_drop(l, y->check);
 	} else if (!stream) {
-		letter_ready(y, l);
+		buf_slot_ready(y, l);
 	}
 }
 
@@ -106,7 +106,7 @@ void arrive_spoiled(struct typed *y, unsigned type)
 	error_warn("%s", tern_strerror(y->e->trouble));
 }
 
-static void arrived(tern *t, const tern_msg *m)
+static void on_notice(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	uint32_t src = tern_msg_src(m);
@@ -120,45 +120,48 @@ static void arrived(tern *t, const tern_msg *m)
 		typed_refuse(y, src, wrong);
 		return;
 	}
-	letter_arrived(y, &n, src);
+	buf_slot_arrived(y, &n, src);
 	if (n.spoiled)
 		arrive_spoiled(y, n.type);
 }
 
-/* -- From a far sender ----------------------------------------------------------------------------- */
+/* -- From a far sender ------------------------------------------------------------------------- */
 
-/* Its type was closed after the buffer had been lent: it takes its turn in the order of all types, if that is its order. */
-static void brought_late(struct typed *y, struct shelf *s, const struct notice *n, uint32_t src)
+/*
+ * Its type was closed after the buffer had been lent: it keeps its place in the order of all types,
+ * if that is its order.
+ */
+static void brought_late(struct typed *y, struct type_queue *s, const struct notice *n, uint32_t src)
 {
-	struct letter *l = &s->letter[n->index];
-	letter_unlend(l);
-	*l = (struct letter){
-		.shelf = s, .number = n->number, .src = src, .type = n->type, .cancelled = true
+	struct buf_slot *l = &s->slot[n->index];
+	buf_slot_unlend(l);
+	*l = (struct buf_slot){
+		.queue = s, .number = n->number, .src = src, .type = n->type, .cancelled = true
 	};
 	if (!(n->order & TERN_BUF_ORDER_ALL) || !y->all || !order_arrived(y, &y->all[src], l, true))
-		letter_drop(l, y->check);
+		buf_slot_drop(l, y->check);
 }
 
 static void brought_now(struct typed *y, const struct notice *n, uint32_t src, const void *data)
 {
-	struct shelf *s = y->shelf[n->key];
-	char *buffer = rack_buffer(&s->rack, n->index);
-	if (y->check && !check_filled(buffer, s->rack.bytes))
+	struct type_queue *s = y->queue[n->key];
+	char *buffer = bufpool_buffer(&s->pool, n->index);
+	if (y->check && !check_filled(buffer, s->pool.bytes))
 		arrive_spoiled(y, n->type);
 	if (n->len)
 		memcpy(buffer, data, n->len);
-	letter_arrived(y, n, src);
+	buf_slot_arrived(y, n, src);
 }
 
 /* Where a message lies for which its sender had borrowed a buffer; NULL if it has not. */
-static struct letter *brought_letter(struct typed *y, const struct notice *n, uint32_t src,
-				     struct shelf *type)
+static struct buf_slot *brought_slot(struct typed *y, const struct notice *n, uint32_t src,
+				     struct type_queue *type)
 {
-	struct shelf *s = n->key == n->type                      ? type
-			  : n->key >= KEY_SPILL && n->key < KEYS ? y->shelf[n->key]
-								 : NULL;
-	struct letter *l = s && n->index < s->rack.count ? &s->letter[n->index] : NULL;
-	return l && letter_lent(l) && l->src == src && l->type == n->type ? l : NULL;
+	struct type_queue *s = n->key == n->type                      ? type
+			       : n->key >= KEY_SPILL && n->key < KEYS ? y->queue[n->key]
+								      : NULL;
+	struct buf_slot *l = s && n->index < s->pool.count ? &s->slot[n->index] : NULL;
+	return l && buf_slot_lent(l) && l->src == src && l->type == n->type ? l : NULL;
 }
 
 static const char *brought_take(struct typed *y, const tern_msg *m, uint32_t src)
@@ -166,18 +169,18 @@ static const char *brought_take(struct typed *y, const tern_msg *m, uint32_t src
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	struct notice n = notice_read(m->word);
-	struct shelf *type = shelf_of_turn(y, n.type, n.turn);
-	struct letter *l = brought_letter(y, &n, src, type);
+	struct type_queue *type = type_queue_of_generation(y, n.type, n.generation);
+	struct buf_slot *l = brought_slot(y, &n, src, type);
 	if (!l)
 		return "in a buffer that was not lent to it";
 	if (n.len != (data ? len : 0))
 		return "that is not as long as it says";
-	bool counted = l->state == LETTER_LENT;
-	const char *wrong = l->shelf->closing ? NULL : notice_wrong(y, &n, src);
+	bool counted = l->state == BUF_SLOT_LENT;
+	const char *wrong = l->queue->closing ? NULL : notice_wrong(y, &n, src);
 	if (wrong)
 		return wrong;
-	if (l->shelf->closing)
-		brought_late(y, l->shelf, &n, src);
+	if (l->queue->closing)
+		brought_late(y, l->queue, &n, src);
 	else
 		brought_now(y, &n, src, data);
 	if (type)
@@ -185,7 +188,7 @@ static const char *brought_take(struct typed *y, const tern_msg *m, uint32_t src
 	return NULL;
 }
 
-static void brought(tern *t, const tern_msg *m)
+static void on_notice_with_data(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	uint32_t src = tern_msg_src(m);
@@ -199,6 +202,6 @@ static void brought(tern *t, const tern_msg *m)
 
 void arrive_register(struct endpoint *e)
 {
-	layer_on(e, TYPED_ARRIVED, arrived);
-	layer_on(e, TYPED_BROUGHT, brought);
+	layer_on(e, TYPED_ARRIVED, on_notice);
+	layer_on(e, TYPED_BROUGHT, on_notice_with_data);
 }

@@ -8,14 +8,14 @@
 
 enum { TYPE = 4, ORDERLY = 5, BYTES = 100, COUNT = 3 };
 
-static struct shelf *shelf;
+static struct type_queue *queue;
 
 static void open_three(void)
 {
 	local_open(3);
 	REQUIRE(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL) == 0);
 	REQUIRE(tern_bufalloc(local[1], ORDERLY, BYTES, COUNT, TERN_BUF_ORDER) == 0);
-	shelf = typed_of(local[1])->shelf[TYPE];
+	queue = typed_of(local[1])->queue[TYPE];
 }
 
 static int arrives(const struct notice *n)
@@ -29,13 +29,13 @@ static int arrives(const struct notice *n)
 /* As a sender does: a buffer that rank 0 has taken. */
 static struct notice good(unsigned type)
 {
-	struct shelf *s = typed_of(local[1])->shelf[type];
+	struct type_queue *s = typed_of(local[1])->queue[type];
 	struct notice n = { .type = (uint16_t)type,
 			    .key = (uint16_t)type,
-			    .turn = s->rack.turn,
+			    .generation = s->pool.generation,
 			    .len = 10,
 			    .order = s->flags & ORDERED };
-	REQUIRE(rack_take(&s->rack, RACK_CLAIMED, 0, &n.index));
+	REQUIRE(bufpool_take(&s->pool, BUFPOOL_CLAIMED, 0, &n.index));
 	return n;
 }
 
@@ -60,7 +60,7 @@ TEST(a_notice_says_what_was_written_into_it)
 				    .cancelled = chance_one_in(&c, 2),
 				    .spoiled = chance_one_in(&c, 2),
 				    .index = (uint32_t)chance_next(&c),
-				    .turn = (uint32_t)chance_next(&c),
+				    .generation = (uint32_t)chance_next(&c),
 				    .len = chance_next(&c),
 				    .number = chance_next(&c) };
 		uint64_t words[NOTICE_WORDS], again[NOTICE_WORDS];
@@ -70,7 +70,7 @@ TEST(a_notice_says_what_was_written_into_it)
 		CHECK(memcmp(words, again, sizeof words) == 0);
 		CHECK(r.type == n.type && r.key == n.key && r.order == n.order &&
 		      r.cancelled == n.cancelled && r.spoiled == n.spoiled && r.index == n.index &&
-		      r.turn == n.turn && r.len == n.len && r.number == n.number);
+		      r.generation == n.generation && r.len == n.len && r.number == n.number);
 	}
 }
 
@@ -96,7 +96,7 @@ TEST(what_a_notice_names_is_checked)
 	bad.type = bad.key = 77;
 	check_refused(&bad, "not open");
 	bad = n;
-	bad.turn++;
+	bad.generation++;
 	check_refused(&bad, "not open");
 	bad = n;
 	bad.type = ORDERLY; /* in another type's buffer */
@@ -132,7 +132,7 @@ TEST(a_buffer_that_another_has_taken_is_not_announced_for_it)
 {
 	open_three();
 	struct notice n = good(TYPE);
-	rack_set(&shelf->rack, n.index, RACK_CLAIMED, 2);
+	bufpool_set(&queue->pool, n.index, BUFPOOL_CLAIMED, 2);
 	check_refused(&n, "had not taken");
 	local_close();
 }
@@ -157,26 +157,26 @@ TEST(a_number_is_not_used_twice)
 TEST(a_cell_of_the_spill_is_only_for_types_that_spill)
 {
 	open_three();
-	struct shelf *spill = typed_of(local[1])->shelf[KEY_SPILL];
+	struct type_queue *spill = typed_of(local[1])->queue[KEY_SPILL];
 	struct notice n = { .type = ORDERLY,
 			    .key = KEY_SPILL,
 			    .len = 10,
 			    .order = TERN_BUF_ORDER,
-			    .turn = typed_of(local[1])->shelf[ORDERLY]->rack.turn };
-	REQUIRE(rack_take(&spill->rack, RACK_CLAIMED, 0, &n.index));
+			    .generation = typed_of(local[1])->queue[ORDERLY]->pool.generation };
+	REQUIRE(bufpool_take(&spill->pool, BUFPOOL_CLAIMED, 0, &n.index));
 	check_refused(&n, "not open");
 	n.type = TYPE;
 	n.order = 0;
-	n.turn = shelf->rack.turn;
+	n.generation = queue->pool.generation;
 	n.len = BYTES + 1; /* fits the cell, but not the type */
 	check_refused(&n, "longer");
-	n.turn--; /* of a type that is not open any more, in an order that nobody has */
+	n.generation--; /* of a type that is not open any more, in an order that nobody has */
 	n.len = 10;
 	n.order = TERN_BUF_ORDER_ALL;
 	check_refused(&n, "order");
 	n.order = 0;
 	CHECK_IS(arrives(&n), 1); /* dropped, and the cell is free again */
-	CHECK(rack_is(&spill->rack, n.index, RACK_FREE, 0));
+	CHECK(bufpool_is(&spill->pool, n.index, BUFPOOL_FREE, 0));
 	local_close();
 }
 
@@ -184,10 +184,12 @@ TEST(a_message_in_the_spill_is_no_longer_than_its_cell)
 {
 	open_three();
 	REQUIRE(tern_bufalloc(local[1], 20, 5000, 1, TERN_BUF_SPILL) == 0);
-	struct shelf *spill = typed_of(local[1])->shelf[KEY_SPILL];
-	struct notice n = { .type = 20, .key = KEY_SPILL, .turn = typed_of(local[1])->shelf[20]->rack.turn };
-	REQUIRE(rack_take(&spill->rack, RACK_CLAIMED, 0, &n.index));
-	n.len = spill->rack.bytes + 1;
+	struct type_queue *spill = typed_of(local[1])->queue[KEY_SPILL];
+	struct notice n = { .type = 20,
+			    .key = KEY_SPILL,
+			    .generation = typed_of(local[1])->queue[20]->pool.generation };
+	REQUIRE(bufpool_take(&spill->pool, BUFPOOL_CLAIMED, 0, &n.index));
+	n.len = spill->pool.bytes + 1;
 	check_refused(&n, "longer");
 	n.len--;
 	CHECK_IS(arrives(&n), 1);
@@ -209,7 +211,7 @@ TEST(messages_that_say_too_little_or_answer_nothing_are_refused)
 	local_close();
 }
 
-/* -- Answers about racks --------------------------------------------------------------------------- */
+/* -- Answers about pools ----------------------------------------------------------------------- */
 
 static const uint64_t *answer;
 
@@ -222,11 +224,11 @@ static void lie(tern *t, const tern_msg *m)
 TEST(an_answer_that_names_memory_which_is_not_its_own_is_refused)
 {
 	open_three();
-	struct rack *k = &shelf->rack;
-	tern_addr at = tern_addr_of(local[1], shelf->words), buffers = tern_addr_of(local[1], k->buffer);
+	struct bufpool *k = &queue->pool;
+	tern_addr at = tern_addr_of(local[1], queue->words), buffers = tern_addr_of(local[1], k->buffer);
 	void *mine = tern_alloc(local[0], 1 << 20);
 	tern_addr other = tern_addr_of(local[0], mine);
-	const uint64_t size = (uint64_t)k->turn << 32 | COUNT, found = TYPE | 1 << 16;
+	const uint64_t size = (uint64_t)k->generation << 32 | COUNT, found = TYPE | 1 << 16;
 	const uint64_t bad[][6] = {
 		{ found, other, buffers, size, BYTES, 0 },
 		{ found, at, other, size, BYTES, 0 },
@@ -259,15 +261,15 @@ TEST(an_answer_that_nobody_waits_for_changes_nothing)
 	const struct target *known = &typed_of(local[0])->route[1]->part[0][TYPE];
 	const struct target before = *known;
 	uint64_t words[6] = { TYPE | 1 << 16,
-			      tern_addr_of(local[1], shelf->words),
-			      tern_addr_of(local[1], shelf->rack.buffer),
+			      tern_addr_of(local[1], queue->words),
+			      tern_addr_of(local[1], queue->pool.buffer),
 			      UINT64_C(99) << 32 | 1,
 			      10,
 			      0 };
 	CHECK_IS(layer_request(local[1]->own, 0, TYPED_FOUND, NULL, 0, 6, words), 0);
 	CHECK_IS(tern_poll(local[0]), -EBADMSG);
-	CHECK(known->state == TARGET_KNOWN && known->rack.turn == before.rack.turn &&
-	      known->rack.count == before.rack.count);
+	CHECK(known->state == TARGET_KNOWN && known->pool.generation == before.pool.generation &&
+	      known->pool.count == before.pool.count);
 	local_close();
 }
 

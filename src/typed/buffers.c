@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Setting buffers aside for a type, giving them back one by one, and ending the type. */
 #include <errno.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "typed/typed.h"
@@ -20,7 +21,7 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 			"tern_bufalloc() was given flags %#x; it takes one policy of enum tern_buffers, and "
 			"orders",
 			flags);
-	if (y->shelf[type])
+	if (y->queue[type])
 		return error_set(
 			-EEXIST,
 			"rank %u has set buffers aside for type %u already: tern_bufclose() ends them",
@@ -35,27 +36,27 @@ int tern_bufalloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned
 	if (forked)
 		return forked;
 	struct typed *y = typed_here(t);
-	struct shelf *s;
+	struct type_queue *s;
 	int rc = alloc_check(y, type, count, flags);
 	if (!rc && flags & TERN_BUF_SPILL)
 		rc = spill_make(y);
-	return rc ? rc : shelf_make(y, type, bytes, count, flags, &s);
+	return rc ? rc : type_queue_make(y, type, bytes, count, flags, &s);
 }
 
 /* -- Closing ---------------------------------------------------------------------------------- */
 
-static void close_drop(struct typed *y, struct shelf *s)
+static void close_drop(struct typed *y, struct type_queue *s)
 {
 	order_close(y, s);
 	while (s->first) {
-		struct letter *l = letter_pop(s);
+		struct buf_slot *l = buf_slot_pop(s);
 		if (s->flags & TERN_BUF_ORDER_ALL)
 			order_received(y, l);
-		letter_drop(l, y->check);
+		buf_slot_drop(l, y->check);
 	}
 }
 
-static int close_shelf(struct typed *y, struct shelf *s)
+static int close_queue(struct typed *y, struct type_queue *s)
 {
 	const char *why = s->held ? "the program has one of its buffers: tern_buffree() it first"
 			  : !order_can_close(y, s)
@@ -67,7 +68,7 @@ static int close_shelf(struct typed *y, struct shelf *s)
 				 why);
 	s->closing = true;
 	close_drop(y, s);
-	shelf_unmake(y, s);
+	type_queue_unmake(y, s);
 	lend_progress(
 		y); /* before this rank says anything else: whoever hears that may know of the closing */
 	return 0;
@@ -80,15 +81,15 @@ int tern_bufclose(tern *t, unsigned type)
 	if (forked)
 		return forked;
 	struct typed *y = typed_here(t);
-	struct shelf *s = type < TERN_TYPES_MAX ? y->shelf[type] : NULL;
+	struct type_queue *s = type < TERN_TYPES_MAX ? y->queue[type] : NULL;
 	if (!s)
 		return error_set(-ENXIO,
 				 "tern_bufclose() was given type %u, for which rank %u has no buffers", type,
 				 t->rank);
-	return close_shelf(y, s);
+	return close_queue(y, s);
 }
 
-/* -- Giving back --------------------------------------------------------------------------------- */
+/* -- Giving back ------------------------------------------------------------------------------- */
 
 int tern_buffree(tern *t, void *buffer)
 {
@@ -97,17 +98,50 @@ int tern_buffree(tern *t, void *buffer)
 	if (forked)
 		return forked;
 	struct typed *y = typed_here(t);
-	struct shelf *s = shelf_around(y, buffer);
-	size_t at = s ? (size_t)((char *)buffer - s->rack.buffer) : 0;
-	struct letter *l = s ? &s->letter[at / s->rack.stride] : NULL;
-	if (!l || at % s->rack.stride || l->state != LETTER_HELD)
+	struct type_queue *s = type_queue_around(y, buffer);
+	size_t at = s ? (size_t)((char *)buffer - s->pool.buffer) : 0;
+	struct buf_slot *l = s ? &s->slot[at / s->pool.stride] : NULL;
+	if (!l || at % s->pool.stride || l->state != BUF_SLOT_HELD)
 		return error_set(
 			-EINVAL,
 			"tern_buffree() was given %p, which is not a buffer that tern_bufreceive() gave and "
 			"rank %u still has",
 			buffer, t->rank);
-	y->shelf[l->type]->held--;
-	letter_drop(l, y->check);
+	y->queue[l->type]->held--;
+	buf_slot_drop(l, y->check);
 	lend_progress(y); /* somebody may wait for it */
 	return 0;
+}
+
+/* -- TERN_CHECK -------------------------------------------------------------------------------- */
+
+/* TERN_CHECK: a sum over data that is under way, and a pattern in buffers that are free. */
+
+enum { PATTERN = 0xb5 };
+
+uint64_t check_sum(const char *data, size_t len)
+{
+	uint64_t sum = len, word;
+	size_t i = 0;
+	for (; i + sizeof word <= len; i += sizeof word) {
+		memcpy(&word, data + i, sizeof word);
+		sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		sum ^= sum >> 29;
+	}
+	for (; i < len; i++)
+		sum = (sum ^ (unsigned char)data[i]) * UINT64_C(0x100000001b3);
+	return sum;
+}
+
+void check_fill(char *buffer, size_t len)
+{
+	memset(buffer, PATTERN, len);
+}
+
+bool check_filled(const char *buffer, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)buffer[i] != PATTERN)
+			return false;
+	return true;
 }

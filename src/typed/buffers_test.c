@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Setting buffers aside, sending into them, receiving and giving back; what is refused, and in which words. */
+/*
+ * Setting buffers aside, sending into them, receiving and giving back; what is refused, and in
+ * which words.
+ */
 #include <errno.h>
 
 #include "../../tests/chance.h"
@@ -31,7 +34,7 @@ TEST(a_message_lands_in_a_buffer_that_was_set_aside_and_nothing_around_it_change
 {
 	local_open(2);
 	REQUIRE(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0) == 0);
-	struct rack *k = &typed_of(local[1])->shelf[TYPE]->rack;
+	struct bufpool *k = &typed_of(local[1])->queue[TYPE]->pool;
 	size_t all = COUNT * k->stride;
 	for (size_t len = 0; len <= BYTES; len += len < 20 ? 1 : 97) {
 		uint32_t src = 99;
@@ -160,7 +163,7 @@ TEST(what_is_no_buffer_of_the_programs_is_not_taken_back)
 	int here;
 	CHECK_IS(tern_buffree(local[1], &here), -EINVAL); /* without any type */
 	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
-	struct rack *k = &typed_of(local[1])->shelf[TYPE]->rack;
+	struct bufpool *k = &typed_of(local[1])->queue[TYPE]->pool;
 	CHECK_IS(tern_buffree(local[1], NULL), -EINVAL);
 	CHECK_IS(tern_buffree(local[1], &here), -EINVAL);
 	CHECK_IS(tern_buffree(local[1], k->buffer), -EINVAL); /* not given */
@@ -177,7 +180,7 @@ TEST(what_is_no_buffer_of_the_programs_is_not_taken_back)
 	local_close();
 }
 
-/* -- Closing ------------------------------------------------------------------------------------ */
+/* -- Closing ----------------------------------------------------------------------------------- */
 
 TEST(a_type_that_is_closed_is_gone_for_senders_and_for_the_receiver)
 {
@@ -200,18 +203,18 @@ TEST(a_sender_that_knows_nothing_of_the_closing_yet_takes_no_buffer)
 {
 	local_open(2);
 	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
-	struct rack k = typed_of(local[1])->shelf[TYPE]->rack;
+	struct bufpool k = typed_of(local[1])->queue[TYPE]->pool;
 	uint32_t i;
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
 	local_settle();
 	CHECK_IS(tern_bufclose(local[1], TYPE), 0); /* two were free, two had a message */
-	for (uint32_t w = 0; w < rack_room(COUNT) / 64; w++)
+	for (uint32_t w = 0; w < bufpool_room(COUNT) / 64; w++)
 		atomic_store(&k.free[w], UINT64_MAX); /* a bit may be set late */
-	CHECK(!rack_take(&k, RACK_CLAIMED, 0, &i));
+	CHECK(!bufpool_take(&k, BUFPOOL_CLAIMED, 0, &i));
 	CHECK_IS(tern_bufalloc(local[1], TYPE + 1, BYTES, COUNT, 0),
 		 0); /* the same words, for another type */
-	CHECK(!rack_take(&k, RACK_CLAIMED, 0, &i));
+	CHECK(!bufpool_take(&k, BUFPOOL_CLAIMED, 0, &i));
 	CHECK_IS(send_to(1, TYPE, 5, 0), -ENXIO);
 	local_close();
 }
@@ -292,7 +295,7 @@ TEST(a_type_into_which_a_message_is_just_landing_stays_open)
 	local_close();
 }
 
-/* -- What a send and a receive refuse ------------------------------------------------------------- */
+/* -- What a send and a receive refuse ---------------------------------------------------------- */
 
 TEST(a_send_that_cannot_be_is_refused_with_its_reason)
 {
@@ -438,7 +441,10 @@ TEST(a_wait_for_a_message_blames_a_rank_that_died)
 	CHECK_IS(tern_forgive(local[1], 0), 0);
 }
 
-/* Over a network of packets a rank is known to have left once what it sent before has come: the send after that says so. */
+/*
+ * Over a network of packets a rank is known to have left once what it sent before has come: the
+ * send after that says so.
+ */
 static int send_to_left(uint32_t rank)
 {
 	int rc = send_to(rank, TYPE, 5, 0);

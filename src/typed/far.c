@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending to a rank whose memory is not mapped. What its owner has lent of a type lies in a hand, so a send is
- * accepted here, at once, with the certainty that there is a buffer; a short message then goes whole, notice and bytes, and
- * a long one is put into its buffer first. With an empty hand the owner is asked, once, and answers when it can.
+ * Sending to a rank whose memory is not mapped. What its owner has lent of a type lies in a lease
+ * cache, so a send is accepted here, at once, with the certainty that there is a buffer; a short
+ * message then goes whole, notice and bytes, and a long one is put into its buffer first. With an
+ * empty cache the owner is asked, once, and answers when it can.
  *
- * What the owner tells comes as requests, in order. So after it has said that a rack is used no more, nothing comes
- * for that rack; what a hand still had of it went back with the answer.
+ * What the owner tells comes as requests, in order. So after it has said that a pool is used no
+ * more, nothing comes for that pool; what a cache still had of it went back with the answer.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,166 +19,168 @@
 enum { NAME_RANK_SHIFT = 40 };
 static const uint64_t NAME_FAR = UINT64_C(1) << 62, NAME_NUMBER = (UINT64_C(1) << NAME_RANK_SHIFT) - 1;
 
-/* -- The hand --------------------------------------------------------------------------------------- */
+/* -- The lease cache --------------------------------------------------------------------------- */
 
-static bool loan_fits(uint32_t loan, size_t len)
+static bool lease_fits(uint32_t lease, size_t len)
 {
-	return !loan_spilled(loan) || len <= spill_cell[loan_place(loan) - LOAN_SMALL];
+	return !lease_spilled(lease) || len <= spill_cell[lease_place(lease) - LEASE_SMALL];
 }
 
 /* What was lent last, of what has room; or what was lent for a long message that was not sent. */
-static bool hand_take(struct hand *h, size_t len, uint32_t *loan)
+static bool lease_cache_take(struct lease_cache *h, size_t len, uint32_t *lease)
 {
 	for (unsigned i = h->count; i-- > 0;) {
-		if (!loan_fits(h->loan[i], len))
+		if (!lease_fits(h->lease[i], len))
 			continue;
-		*loan = h->loan[i];
-		h->loan[i] = h->loan[--h->count];
+		*lease = h->lease[i];
+		h->lease[i] = h->lease[--h->count];
 		return true;
 	}
 	if (!h->has_long || h->waiting[true])
 		return false;
 	h->has_long = false;
-	*loan = loan_of(LOAN_LONG, h->index);
+	*lease = lease_of(LEASE_LONG, h->index);
 	return true;
 }
 
 /*
- * Puts first what a send that waits is going to use, and says how many that is: one, or none if none of it is large enough.
- * It is no cell, if possible, since a cell is of use to more senders.
+ * Puts first what a send that waits is going to use, and says how many that is: one, or none if
+ * none of it is large enough. It is no cell, if possible, since a cell is of use to more senders.
  */
-static unsigned hand_keep(struct hand *h)
+static unsigned lease_cache_keep(struct lease_cache *h)
 {
 	unsigned keep = h->count;
 	for (const struct sending *s = h->waiting[false]; s; s = s->next)
 		for (unsigned i = 0; i < h->count; i++)
-			if (loan_fits(h->loan[i], s->len) && (keep == h->count || !loan_spilled(h->loan[i])))
+			if (lease_fits(h->lease[i], s->len) &&
+			    (keep == h->count || !lease_spilled(h->lease[i])))
 				keep = i;
 	if (keep == h->count)
 		return 0;
-	uint32_t loan = h->loan[keep];
-	h->loan[keep] = h->loan[0];
-	h->loan[0] = loan;
+	uint32_t lease = h->lease[keep];
+	h->lease[keep] = h->lease[0];
+	h->lease[0] = lease;
 	return 1;
 }
 
-/* Moves what no send waits for onto a slip, as much as that takes. */
-static void hand_empty(struct hand *h, bool all, struct slip *slip)
+/* Moves what no send waits for onto a lease message, as much as that takes. */
+static void lease_cache_empty(struct lease_cache *h, bool all, struct lease_msg *msg)
 {
-	unsigned keep = all ? 0 : hand_keep(h);
+	unsigned keep = all ? 0 : lease_cache_keep(h);
 	if (h->has_long && (all || !h->waiting[true])) {
-		slip->loan[slip->count++] = loan_of(LOAN_LONG, h->index);
+		msg->lease[msg->count++] = lease_of(LEASE_LONG, h->index);
 		h->has_long = false;
 	}
-	while (h->count > keep && slip->count < SLIP_LOANS)
-		slip->loan[slip->count++] = h->loan[--h->count];
-	slip->flags = h->count || h->has_long ? SLIP_KEPT : 0;
+	while (h->count > keep && msg->count < LEASE_MSG_LEASES)
+		msg->lease[msg->count++] = h->lease[--h->count];
+	msg->flags = h->count || h->has_long ? LEASE_MSG_KEPT : 0;
 }
 
 int far_return(struct typed *y, uint32_t rank, unsigned type, struct target *to)
 {
-	struct slip slip = { .type = (uint8_t)type, .turn = to->rack.turn };
-	uint64_t words[SLIP_WORDS];
-	hand_empty(to->hand, true, &slip);
-	if (!slip.count)
+	struct lease_msg msg = { .type = (uint8_t)type, .generation = to->pool.generation };
+	uint64_t words[LEASE_MSG_WORDS];
+	lease_cache_empty(to->cache, true, &msg);
+	if (!msg.count)
 		return 0;
-	slip_write(&slip, words);
-	int rc = layer_request(y->e, rank, TYPED_RETURN, NULL, 0, SLIP_WORDS, words);
+	lease_msg_write(&msg, words);
+	int rc = layer_request(y->e, rank, TYPED_RETURN, NULL, 0, LEASE_MSG_WORDS, words);
 	return rc ? rc : -EAGAIN;
 }
 
-/* -- What the owner says ---------------------------------------------------------------------------- */
+/* -- What the owner says ----------------------------------------------------------------------- */
 
-/* The hand that a slip is about; NULL if it is about another use of the rack. */
-static struct hand *slip_hand(struct typed *y, uint32_t rank, const struct slip *slip)
+/* The lease cache that a lease message is about; NULL if it is about another use of the pool. */
+static struct lease_cache *lease_msg_cache(struct typed *y, uint32_t rank, const struct lease_msg *msg)
 {
 	struct route *r = y->route[rank];
-	struct target *part = r ? r->part[slip->type / TARGETS_OF_PART] : NULL;
-	struct target *to = part ? &part[slip->type % TARGETS_OF_PART] : NULL;
-	return to && to->hand && to->rack.turn == slip->turn ? to->hand : NULL;
+	struct target *part = r ? r->part[msg->type / TARGETS_OF_PART] : NULL;
+	struct target *to = part ? &part[msg->type % TARGETS_OF_PART] : NULL;
+	return to && to->cache && to->pool.generation == msg->generation ? to->cache : NULL;
 }
 
-static bool hand_add(struct hand *h, uint32_t loan)
+static bool lease_cache_add(struct lease_cache *h, uint32_t lease)
 {
-	if (loan_place(loan) == LOAN_LONG) {
+	if (lease_place(lease) == LEASE_LONG) {
 		if (h->has_long)
 			return false;
 		h->has_long = true;
-		h->index = loan_index(loan);
+		h->index = lease_index(lease);
 		return true;
 	}
-	if (h->count == HAND_MOST)
+	if (h->count == LEASE_CACHE_MOST)
 		return false;
-	h->loan[h->count++] = loan;
+	h->lease[h->count++] = lease;
 	return true;
 }
 
 /*
- * What could not be used after all. Of those for long messages there may be another by now: then this one is for short
- * messages, and goes back as what it was lent for.
+ * What could not be used after all. Of those for long messages there may be another by now: then
+ * this one is for short messages, and goes back as what it was lent for.
  */
-static void hand_back(struct hand *h, uint32_t loan)
+static void lease_cache_back(struct lease_cache *h, uint32_t lease)
 {
-	if (!hand_add(h, loan) && h->count < HAND_MOST)
-		h->loan[h->count++] = loan;
+	if (!lease_cache_add(h, lease) && h->count < LEASE_CACHE_MOST)
+		h->lease[h->count++] = lease;
 }
 
-static void slip_reply(struct typed *y, struct slip *slip)
+static void lease_msg_reply(struct typed *y, struct lease_msg *msg)
 {
-	uint64_t words[SLIP_WORDS];
-	slip_write(slip, words);
-	layer_reply(y->e, TYPED_RETURNED, NULL, 0, SLIP_WORDS, words);
+	uint64_t words[LEASE_MSG_WORDS];
+	lease_msg_write(msg, words);
+	layer_reply(y->e, TYPED_RETURNED, NULL, 0, LEASE_MSG_WORDS, words);
 }
 
-static void lent(tern *t, const tern_msg *m)
+static void on_lease_granted(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	uint32_t src = tern_msg_src(m);
-	struct slip slip;
-	if (!slip_read(m, &slip)) {
+	struct lease_msg msg;
+	if (!lease_msg_read(m, &msg)) {
 		typed_refuse(y, src, "that lends nothing");
 		return;
 	}
-	struct hand *h = slip_hand(y, src, &slip);
-	struct slip back = { .type = slip.type, .turn = slip.turn };
-	for (uint32_t i = 0; i < slip.count; i++)
-		if (!h || !hand_add(h, slip.loan[i]))
-			back.loan[back.count++] = slip.loan[i];
+	struct lease_cache *h = lease_msg_cache(y, src, &msg);
+	struct lease_msg back = { .type = msg.type, .generation = msg.generation };
+	for (uint32_t i = 0; i < msg.count; i++)
+		if (!h || !lease_cache_add(h, msg.lease[i]))
+			back.lease[back.count++] = msg.lease[i];
 	if (h) {
-		*(slip.flags & SLIP_LONG ? &h->asked_long : &h->asked) = false;
-		h->refused = slip.flags & SLIP_REFUSED;
+		*(msg.flags & LEASE_MSG_LONG ? &h->asked_long : &h->asked) = false;
+		h->refused = msg.flags & LEASE_MSG_REFUSED;
 	}
-	if (back.count) /* for a use of the rack that is over, as this rank has learnt before */
-		slip_reply(y, &back);
+	if (back.count) /* for a use of the pool that is over, as this rank has learnt before */
+		lease_msg_reply(y, &back);
 }
 
-/* The rack is used no more: whoever sends asks where the next is. */
-static void hand_close(struct hand *h)
+/* The pool is used no more: whoever sends asks where the next is. */
+static void lease_cache_close(struct lease_cache *h)
 {
 	atomic_store_explicit(&h->now, 0, memory_order_relaxed);
 	h->asked = h->asked_long = h->refused = false;
 }
 
-static void recall(tern *t, const tern_msg *m)
+static void on_lease_recall(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
-	struct slip slip;
-	struct hand *h = slip_read(m, &slip) ? slip_hand(y, tern_msg_src(m), &slip) : NULL;
+	struct lease_msg msg;
+	struct lease_cache *h = lease_msg_read(m, &msg) ? lease_msg_cache(y, tern_msg_src(m), &msg) : NULL;
 	if (!h)
 		return;
-	struct slip back = { .type = slip.type, .turn = slip.turn };
-	if (slip.flags & SLIP_CLOSED)
-		hand_close(h);
-	hand_empty(h, slip.flags & SLIP_CLOSED, &back);
-	slip_reply(y, &back);
+	struct lease_msg back = { .type = msg.type, .generation = msg.generation };
+	if (msg.flags & LEASE_MSG_CLOSED)
+		lease_cache_close(h);
+	lease_cache_empty(h, msg.flags & LEASE_MSG_CLOSED, &back);
+	lease_msg_reply(y, &back);
 }
 
-static void gone(tern *t, const tern_msg *m)
+static void on_type_closed(tern *t, const tern_msg *m)
 {
-	struct slip slip;
-	struct hand *h = slip_read(m, &slip) ? slip_hand(typed_of(t), tern_msg_src(m), &slip) : NULL;
+	struct lease_msg msg;
+	struct lease_cache *h =
+		lease_msg_read(m, &msg) ? lease_msg_cache(typed_of(t), tern_msg_src(m), &msg) : NULL;
 	if (h)
-		hand_close(h);
+		lease_cache_close(h);
 }
 
 void far_listen(struct typed *y, uint32_t rank)
@@ -187,7 +190,7 @@ void far_listen(struct typed *y, uint32_t rank)
 		poll_once(y->e, KINDS_BOTH);
 }
 
-bool far_stale(struct hand *h)
+bool far_stale(struct lease_cache *h)
 {
 	bool fresh = h->fresh;
 	h->fresh = false;
@@ -196,11 +199,11 @@ bool far_stale(struct hand *h)
 	return !fresh;
 }
 
-/* -- Sending --------------------------------------------------------------------------------------- */
+/* -- Sending ----------------------------------------------------------------------------------- */
 
 static int far_ask(struct typed *y, struct sending *s, bool is_long)
 {
-	struct hand *h = s->target->hand;
+	struct lease_cache *h = s->target->cache;
 	bool *asked = is_long ? &h->asked_long : &h->asked;
 	bool refused = h->refused && (s->asked || !s->waits); /* not what an earlier call was told */
 	h->refused = false;
@@ -212,7 +215,7 @@ static int far_ask(struct typed *y, struct sending *s, bool is_long)
 		*s->waiting = s;
 	}
 	if (!*asked) {
-		uint64_t words[] = { s->type, s->target->rack.turn, s->len };
+		uint64_t words[] = { s->type, s->target->pool.generation, s->len };
 		*asked = s->asked = true; /* before: others may be served by the request */
 		int rc = layer_request(y->e, s->rank, TYPED_CLAIM, NULL, 0, 3, words);
 		if (rc) {
@@ -240,41 +243,43 @@ static tern_mid far_name(struct typed *y, uint32_t rank)
 	return NAME_FAR | (uint64_t)rank << NAME_RANK_SHIFT | (++y->route[rank]->named & NAME_NUMBER);
 }
 
-/* There is a block and room, so what fails is memory for the first block, or a rank that has left. */
-static int far_failed(struct typed *y, const struct sending *s, uint32_t loan, int rc)
+/*
+ * There is a block and room, so what fails is memory for the first block, or a rank that has left.
+ */
+static int far_failed(struct typed *y, const struct sending *s, uint32_t lease, int rc)
 {
 	sending_unnumber(y, s);
 	y->route[s->rank]->named -= s->named;
-	hand_back(s->target->hand, loan);
+	lease_cache_back(s->target->cache, lease);
 	return rc;
 }
 
 static int far_short(struct typed *y, struct sending *s)
 {
-	struct hand *h = s->target->hand;
+	struct lease_cache *h = s->target->cache;
 	uint64_t words[BROUGHT_WORDS] = { 0 };
-	uint32_t loan;
+	uint32_t lease;
 	if (s->len && !block_any(y->e->site.peer[s->rank].net))
 		return sending_later(s, "no payload block is free");
-	if (!hand_take(h, s->len, &loan))
+	if (!lease_cache_take(h, s->len, &lease))
 		return far_ask(y, s, false);
 	h->fresh = false;
 	s->notice.key =
-		(uint16_t)(loan_spilled(loan) ? KEY_SPILL + (loan_place(loan) - LOAN_SMALL) : s->type);
-	s->notice.index = loan_index(loan);
+		(uint16_t)(lease_spilled(lease) ? KEY_SPILL + (lease_place(lease) - LEASE_SMALL) : s->type);
+	s->notice.index = lease_index(lease);
 	sending_number(y, s);
 	notice_write(&s->notice, words);
 	words[NOTICE_WORDS] = s->named ? BROUGHT_TELL : 0;
 	s->mid = s->named ? far_name(y, s->rank) : 0;
 	int rc = layer_request(y->e, s->rank, TYPED_BROUGHT, s->len ? s->data : NULL, s->len, BROUGHT_WORDS,
 			       words);
-	return rc ? far_failed(y, s, loan, rc) : 0;
+	return rc ? far_failed(y, s, lease, rc) : 0;
 }
 
 static int far_long(struct typed *y, struct sending *s)
 {
 	struct target *to = s->target;
-	struct hand *h = to->hand;
+	struct lease_cache *h = to->cache;
 	s->outgoing = outgoing_new(y);
 	if (!s->outgoing)
 		return sending_later(
@@ -285,9 +290,9 @@ static int far_long(struct typed *y, struct sending *s)
 	h->has_long = h->fresh = false;
 	s->notice.key = (uint16_t)s->type;
 	s->notice.index = h->index;
-	int rc = sending_start(y, s, to->buffers + (tern_addr)s->notice.index * to->rack.stride, NULL);
+	int rc = sending_start(y, s, to->buffers + (tern_addr)s->notice.index * to->pool.stride, NULL);
 	if (rc) /* for the next, or until it is asked back; others may have been served meanwhile */
-		hand_back(h, loan_of(LOAN_LONG, s->notice.index));
+		lease_cache_back(h, lease_of(LEASE_LONG, s->notice.index));
 	else
 		sending_moves(y, s);
 	return rc;
@@ -310,7 +315,7 @@ void far_end(struct sending *s)
 	*at = s->next;
 }
 
-/* -- Names ------------------------------------------------------------------------------------------ */
+/* -- Names ------------------------------------------------------------------------------------- */
 
 static uint64_t name_first(void)
 {
@@ -322,13 +327,16 @@ void far_begin(struct route *r)
 	r->named = r->landed = name_first();
 }
 
-/* How many were counted behind the message of that name; more than half: it is not among them. Numbers in names wrap. */
+/*
+ * How many were counted behind the message of that name; more than half: it is not among them.
+ * Numbers in names wrap.
+ */
 static uint64_t name_age(tern_mid mid, uint64_t count)
 {
 	return (count - mid) & NAME_NUMBER;
 }
 
-static void landed(tern *t, const tern_msg *m)
+static void on_landed(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	struct route *r = y->route[tern_msg_src(m)];
@@ -357,8 +365,40 @@ int far_done(const struct typed *y, tern_mid mid)
 
 void far_register(struct endpoint *e)
 {
-	layer_on(e, TYPED_LENT, lent);
-	layer_on(e, TYPED_RECALL, recall);
-	layer_on(e, TYPED_GONE, gone);
-	layer_on(e, TYPED_LANDED, landed);
+	layer_on(e, TYPED_LENT, on_lease_granted);
+	layer_on(e, TYPED_RECALL, on_lease_recall);
+	layer_on(e, TYPED_GONE, on_type_closed);
+	layer_on(e, TYPED_LANDED, on_landed);
 }
+
+/* -- Lease messages ---------------------------------------------------------------------------- */
+
+/* Lease messages: what an owner and a far sender tell each other of buffers that are lent. */
+
+enum { FLAGS_SHIFT = 8, COUNT_SHIFT = 16, FIRST_LEASES = 2 };
+
+void lease_msg_write(const struct lease_msg *s, uint64_t words[LEASE_MSG_WORDS])
+{
+	words[0] = (uint64_t)s->generation << 32 | (uint64_t)s->count << COUNT_SHIFT |
+		   (uint64_t)s->flags << FLAGS_SHIFT | s->type;
+	words[1] = 0;
+	for (unsigned i = 0; i < LEASE_MSG_LEASES / 2; i++)
+		words[FIRST_LEASES + i] = (uint64_t)s->lease[2 * i + 1] << 32 | s->lease[2 * i];
+}
+
+bool lease_msg_read(const tern_msg *m, struct lease_msg *s)
+{
+	if (tern_msg_words(m) != LEASE_MSG_WORDS)
+		return false;
+	uint64_t first = tern_msg_arg(m, 0);
+	s->type = first & 0xff;
+	s->flags = first >> FLAGS_SHIFT & 0xff;
+	s->count = first >> COUNT_SHIFT & 0xffff;
+	s->generation = (uint32_t)(first >> 32);
+	for (unsigned i = 0; i < LEASE_MSG_LEASES; i++)
+		s->lease[i] = (uint32_t)(tern_msg_arg(m, FIRST_LEASES + i / 2) >> i % 2 * 32);
+	return s->count <= LEASE_MSG_LEASES;
+}
+
+_Static_assert(FIRST_LEASES + LEASE_MSG_LEASES / 2 == LEASE_MSG_WORDS && TERN_TYPES_MAX <= 1 << FLAGS_SHIFT,
+	       "the parts of a lease message fit");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Senders that cannot map their receiver's memory. Here they only believe so: shared memory is made to say that
- * it is none, for some of the ranks, so that everything but the network is as it would be far away.
+ * Senders that cannot map their receiver's memory. Here they only believe so: shared memory is made
+ * to say that it is none, for some of the ranks, so that everything but the network is as it would
+ * be far away.
  */
 #include <errno.h>
 
@@ -38,17 +39,17 @@ static void open_far(void)
 	far_away(SECOND);
 }
 
-static struct shelf *shelf_at(unsigned type)
+static struct type_queue *type_queue_at(unsigned type)
 {
-	return typed_of(local[OWNER])->shelf[type];
+	return typed_of(local[OWNER])->queue[type];
 }
 
 static unsigned free_buffers(unsigned type)
 {
-	struct rack *k = &shelf_at(type)->rack;
+	struct bufpool *k = &type_queue_at(type)->pool;
 	unsigned n = 0;
 	for (uint32_t i = 0; i < k->count; i++)
-		n += rack_is(k, i, RACK_FREE, 0);
+		n += bufpool_is(k, i, BUFPOOL_FREE, 0);
 	return n;
 }
 
@@ -98,10 +99,13 @@ static void stream(uint32_t from, unsigned type)
 		CHECK_IS(next(type), 1);
 	}
 	local_settle();
-	CHECK(shelf_at(type)->borrower[from].lent > 0);
+	CHECK(type_queue_at(type)->borrower[from].lent > 0);
 }
 
-/* Lets `from` have a cell of the spill, and not use it: the only buffer of the type is taken by what it sent before. */
+/*
+ * Lets `from` have a cell of the spill, and not use it: the only buffer of the type is taken by
+ * what it sent before.
+ */
 static void idle_cell(uint32_t from, unsigned type)
 {
 	unsigned before = free_buffers(KEY_SPILL);
@@ -111,7 +115,7 @@ static void idle_cell(uint32_t from, unsigned type)
 	CHECK_IS(free_buffers(KEY_SPILL), before - 1);
 }
 
-/* -- What a send does ------------------------------------------------------------------------------ */
+/* -- What a send does -------------------------------------------------------------------------- */
 
 TEST(a_message_to_a_far_rank_lands_in_its_buffer)
 {
@@ -297,7 +301,7 @@ TEST(a_hold_that_is_left_in_the_middle_of_a_far_send_ends_it)
 	local_close();
 }
 
-/* -- What is lent and not used ---------------------------------------------------------------------- */
+/* -- What is lent and not used ----------------------------------------------------------------- */
 
 TEST(what_a_far_rank_has_and_does_not_use_goes_to_another_that_needs_it)
 {
@@ -326,7 +330,7 @@ TEST(a_buffer_for_a_long_message_that_is_not_sent_goes_to_another_that_needs_it)
 		}
 		CHECK_IS(free_buffers(TYPE), 0);
 		CHECK_IS(send_urged(others[n], TYPE, 10), 0);
-		CHECK(!rack_lends(&shelf_at(TYPE)->rack));
+		CHECK(!bufpool_lends(&type_queue_at(TYPE)->pool));
 		local_close();
 	}
 }
@@ -427,7 +431,8 @@ TEST(an_idle_cell_of_the_spill_goes_to_whoever_needs_one_for_another_type)
 		idle_cell(0, OTHER);
 		CHECK_IS(send_tried(others[n], TYPE, 64), 0);
 		CHECK_IS(send_urged(others[n], TYPE, 64), 0);
-		CHECK(!rack_lends(&shelf_at(KEY_SPILL)->rack) && !rack_lends(&shelf_at(OTHER)->rack));
+		CHECK(!bufpool_lends(&type_queue_at(KEY_SPILL)->pool) &&
+		      !bufpool_lends(&type_queue_at(OTHER)->pool));
 		CHECK_IS(send_tried(0, OTHER, 64), -EAGAIN);
 		local_close();
 	}
@@ -484,15 +489,15 @@ TEST(a_send_that_waits_keeps_a_buffer_rather_than_a_cell_and_is_asked_for_it_aga
 	REQUIRE(tern_bufalloc(local[OWNER], TYPE, 1024, 1, TERN_BUF_SPILL) == 0);
 	idle_cell(0, TYPE);
 	CHECK_IS(next(TYPE), 64);
-	uint64_t claim[] = { TYPE, shelf_at(TYPE)->rack.turn, 1000 };
+	uint64_t claim[] = { TYPE, type_queue_at(TYPE)->pool.generation, 1000 };
 	CHECK_IS(layer_request(local[0]->own, OWNER, TYPED_CLAIM, NULL, 0, 3, claim), 0);
 	local_settle();
-	struct hand *h = typed_of(local[0])->route[OWNER]->part[0][TYPE].hand;
-	CHECK(h->count == 2 && loan_place(h->loan[0]) == LOAN_SMALL);
+	struct lease_cache *h = typed_of(local[0])->route[OWNER]->part[0][TYPE].cache;
+	CHECK(h->count == 2 && lease_place(h->lease[0]) == LEASE_SMALL);
 	struct sending s = { .len = 64 };
 	h->waiting[false] = &s;
 	CHECK_IS(send_urged(SECOND, TYPE, 64), 0);
-	CHECK(h->count == 1 && loan_place(h->loan[0]) == LOAN_TYPE);
+	CHECK(h->count == 1 && lease_place(h->lease[0]) == LEASE_TYPE);
 	h->waiting[false] = NULL; /* it has failed */
 	CHECK_IS(send_urged(SECOND, TYPE, 64), 0);
 	local_close();
@@ -515,7 +520,7 @@ TEST(what_was_lent_to_a_rank_that_dies_comes_back)
 	CHECK_IS(free_buffers(TYPE), COUNT);
 	CHECK_IS(free_buffers(OTHER), 1);
 	CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
-	CHECK(!typed_of(local[OWNER])->limbo);
+	CHECK(!typed_of(local[OWNER])->draining);
 }
 
 TEST(what_comes_from_a_rank_after_it_was_forgotten_is_dropped_without_a_word)
@@ -528,7 +533,7 @@ TEST(what_comes_from_a_rank_after_it_was_forgotten_is_dropped_without_a_word)
 	CHECK_IS(send_now(0, TYPE, BYTES), -EAGAIN); /* it asks too */
 	local[OWNER]->own->site.peer[0].lost = true; /* a network may have kept these back */
 	lend_forget(y, 0);
-	rack_reclaim(&shelf_at(TYPE)->rack, 0);
+	bufpool_reclaim(&type_queue_at(TYPE)->pool, 0);
 	order_lost(y, 0);
 	for (int i = 0; i < 5; i++)
 		CHECK(tern_poll(local[OWNER]) >= 0);
@@ -536,7 +541,7 @@ TEST(what_comes_from_a_rank_after_it_was_forgotten_is_dropped_without_a_word)
 	CHECK(free_buffers(TYPE) == COUNT && y->due == 0);
 }
 
-/* -- Closing ------------------------------------------------------------------------------------------ */
+/* -- Closing ----------------------------------------------------------------------------------- */
 
 TEST(a_type_of_which_something_is_lent_can_be_closed_and_opened_again)
 {
@@ -552,7 +557,7 @@ TEST(a_type_of_which_something_is_lent_can_be_closed_and_opened_again)
 	}
 	CHECK_IS(send_tried(0, TYPE, 1), -ENXIO);
 	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
-	CHECK(!typed_of(local[OWNER])->limbo); /* everything has come back */
+	CHECK(!typed_of(local[OWNER])->draining); /* everything has come back */
 	CHECK((char *)tern_alloc(local[OWNER], 64) - before < 2 << 20);
 	local_close();
 }
@@ -646,7 +651,7 @@ TEST(a_message_that_comes_for_a_type_that_was_closed_is_dropped_and_leaves_no_ho
 			CHECK_IS(next(OTHER), BYTES);
 		CHECK_IS(next(OTHER), 3);
 		REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_ORDER_ALL) == 0);
-		CHECK(!typed_of(local[OWNER])->limbo);
+		CHECK(!typed_of(local[OWNER])->draining);
 		stream(0, TYPE);
 		stream(0, OTHER);
 	}
@@ -668,24 +673,25 @@ TEST(a_sender_that_waits_for_a_buffer_of_a_type_that_is_closed_is_told)
 	local_close();
 }
 
-/* -- What no good peer sends ------------------------------------------------------------------------------ */
+/* -- What no good peer sends ------------------------------------------------------------------- */
 
-TEST(a_slip_says_what_was_written_onto_it)
+TEST(a_lease_message_says_what_was_written_into_it)
 {
 	struct chance c = { check_seed() };
 	local_open(1);
 	for (int i = 0; i < 100; i++) {
-		struct slip s = { .type = chance_next(&c) & 0xff,
-				  .flags = chance_next(&c) & 0xff,
-				  .turn = (uint32_t)chance_next(&c),
-				  .count = chance_below(&c, SLIP_LOANS + 1) };
+		struct lease_msg s = { .type = chance_next(&c) & 0xff,
+				       .flags = chance_next(&c) & 0xff,
+				       .generation = (uint32_t)chance_next(&c),
+				       .count = chance_below(&c, LEASE_MSG_LEASES + 1) };
 		for (unsigned n = 0; n < s.count; n++)
-			s.loan[n] = (uint32_t)chance_next(&c);
-		tern_msg m = { .head = SLIP_WORDS };
-		struct slip r = { 0 };
-		slip_write(&s, m.word);
-		CHECK(slip_read(&m, &r) && r.type == s.type && r.flags == s.flags && r.turn == s.turn &&
-		      r.count == s.count && memcmp(r.loan, s.loan, sizeof s.loan) == 0);
+			s.lease[n] = (uint32_t)chance_next(&c);
+		tern_msg m = { .head = LEASE_MSG_WORDS };
+		struct lease_msg r = { 0 };
+		lease_msg_write(&s, m.word);
+		CHECK(lease_msg_read(&m, &r) && r.type == s.type && r.flags == s.flags &&
+		      r.generation == s.generation && r.count == s.count &&
+		      memcmp(r.lease, s.lease, sizeof s.lease) == 0);
 	}
 	local_close();
 }
@@ -718,9 +724,9 @@ TEST(a_message_into_what_was_not_lent_is_refused)
 	const struct target *to = &typed_of(local[0])->route[OWNER]->part[0][TYPE];
 	const struct notice good = { .type = TYPE,
 				     .key = TYPE,
-				     .turn = to->rack.turn,
+				     .generation = to->pool.generation,
 				     .len = 10,
-				     .index = loan_index(to->hand->loan[0]) };
+				     .index = lease_index(to->cache->lease[0]) };
 	struct notice n = good;
 	brings(&n, 9, "not as long as it says");
 	brings(&n, 0, "not as long as it says");
@@ -729,7 +735,7 @@ TEST(a_message_into_what_was_not_lent_is_refused)
 	n.index = UINT32_MAX;
 	brings(&n, 10, "not lent");
 	n = good;
-	n.turn++;
+	n.generation++;
 	brings(&n, 10, "not lent");
 	n = good;
 	n.key = OTHER;
@@ -752,49 +758,50 @@ TEST(a_message_into_what_was_not_lent_is_refused)
 	local_close();
 }
 
-static void slips(uint32_t from, uint32_t to, unsigned id, const struct slip *slip)
+static void msgs(uint32_t from, uint32_t to, unsigned id, const struct lease_msg *msg)
 {
-	uint64_t words[SLIP_WORDS];
-	slip_write(slip, words);
-	CHECK_IS(layer_request(local[from]->own, to, id, NULL, 0, SLIP_WORDS, words), 0);
+	uint64_t words[LEASE_MSG_WORDS];
+	lease_msg_write(msg, words);
+	CHECK_IS(layer_request(local[from]->own, to, id, NULL, 0, LEASE_MSG_WORDS, words), 0);
 }
 
-TEST(slips_that_no_good_peer_writes_change_nothing)
+TEST(lease_messages_that_no_good_peer_writes_change_nothing)
 {
 	open_far();
 	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	stream(0, TYPE);
 	unsigned free = free_buffers(TYPE);
-	const struct hand *h = typed_of(local[0])->route[OWNER]->part[0][TYPE].hand;
-	struct slip s = {
-		.type = TYPE, .turn = shelf_at(TYPE)->rack.turn, .count = 1, .loan = { h->loan[0] }
-	};
-	slips(SECOND, OWNER, TYPED_RETURN, &s); /* another's */
+	const struct lease_cache *h = typed_of(local[0])->route[OWNER]->part[0][TYPE].cache;
+	struct lease_msg s = { .type = TYPE,
+			       .generation = type_queue_at(TYPE)->pool.generation,
+			       .count = 1,
+			       .lease = { h->lease[0] } };
+	msgs(SECOND, OWNER, TYPED_RETURN, &s); /* another's */
 	refused(OWNER, "did not have");
-	s.loan[0] = loan_of(LOAN_LONG, loan_index(h->loan[0]));
-	slips(0, OWNER, TYPED_RETURN, &s);
+	s.lease[0] = lease_of(LEASE_LONG, lease_index(h->lease[0]));
+	msgs(0, OWNER, TYPED_RETURN, &s);
 	refused(OWNER, "did not have");
 	for (unsigned place = 0; place < 4; place++) {
-		s.loan[0] = loan_of((enum loan_place)place, (UINT32_C(1) << LOAN_INDEX_BITS) - 1);
-		slips(0, OWNER, TYPED_RETURN, &s);
+		s.lease[0] = lease_of((enum lease_place)place, (UINT32_C(1) << LEASE_INDEX_BITS) - 1);
+		msgs(0, OWNER, TYPED_RETURN, &s);
 		refused(OWNER, "did not have");
 	}
 	uint64_t claims[] = { TERN_TYPES_MAX, 1, 1 };
 	CHECK_IS(layer_request(local[0]->own, OWNER, TYPED_CLAIM, NULL, 0, 3, claims), 0);
 	refused(OWNER, "cannot be lent");
-	s.count = SLIP_LOANS + 1;
-	slips(OWNER, 0, TYPED_LENT, &s);
+	s.count = LEASE_MSG_LEASES + 1;
+	msgs(OWNER, 0, TYPED_LENT, &s);
 	refused(0, "lends nothing");
-	s = (struct slip){ .type = 200, .turn = 77, .count = 3 };
-	slips(OWNER, SECOND, TYPED_LENT, &s); /* who knows nothing of that */
-	slips(OWNER, SECOND, TYPED_RECALL, &s);
+	s = (struct lease_msg){ .type = 200, .generation = 77, .count = 3 };
+	msgs(OWNER, SECOND, TYPED_LENT, &s); /* who knows nothing of that */
+	msgs(OWNER, SECOND, TYPED_RECALL, &s);
 	local_settle();
 	CHECK_IS(free_buffers(TYPE), free);
 	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 10, 0, NULL), 0);
 	local_close();
 }
 
-/* -- TERN_CHECK --------------------------------------------------------------------------------------- */
+/* -- TERN_CHECK -------------------------------------------------------------------------------- */
 
 /* Sends, and says whether the owner was told that a free buffer had been written to. */
 static bool complained(size_t len)
@@ -837,7 +844,7 @@ TEST(with_the_check_what_is_changed_under_way_or_after_it_was_given_back_is_noti
 	local_close();
 }
 
-/* -- Everything at once ---------------------------------------------------------------------------------- */
+/* -- Everything at once ------------------------------------------------------------------------ */
 
 enum { TYPES = 5, LAST = 250 };
 static const struct {

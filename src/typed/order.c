@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Order. Messages of a sender are numbered where their type asks for it, when their send has become
- * certain, so that nothing that was refused leaves a hole. A stream has the letters of one sender that have
- * arrived and whose turn has not come, smallest number first.
+ * certain, so that nothing that was refused leaves a hole. A stream has the slots of one sender
+ * that have arrived and whose turn has not come, smallest number first.
  *
- * With TERN_BUF_ORDER a letter joins its type's queue as soon as all before it have joined. With
- * TERN_BUF_ORDER_ALL it joins when all before it have been received; it stays the first of its stream until it
- * is received itself, so of each sender there is at most one that can be.
+ * With TERN_BUF_ORDER a slot joins its type's queue as soon as all before it have joined. With
+ * TERN_BUF_ORDER_ALL it joins when all before it have been received; it stays the first of its
+ * stream until it is received itself, so of each sender there is at most one that can be.
  *
- * A message that failed after it had its number (outgoing.c) sends a letter that is cancelled, which takes its
- * turn and is gone. Where a letter is dropped because its type is closed, the one before it answers for its
- * number too (`through`). When a sender has left, what lies behind a missing number is dropped: what is
- * received of a sender is always the beginning of what it sent.
+ * A message that failed after it had its number (outgoing.c) sends a slot that is cancelled, which
+ * takes its turn and is gone. Where a slot is dropped because its type is closed, the one before it
+ * answers for its number too (`through`). When a sender has left, what lies behind a missing number
+ * is dropped: what is received of a sender is always the beginning of what it sent.
  */
 #include "typed/typed.h"
 
-/* Where a letter of that number belongs: the last one that is smaller; NULL if it is the first. */
-static struct letter *stream_before(const struct stream *s, uint64_t number)
+/* Where a slot of that number belongs: the last one that is smaller; NULL if it is the first. */
+static struct buf_slot *stream_before(const struct stream *s, uint64_t number)
 {
 	if (s->last && s->last->number < number)
 		return s->last;
-	struct letter *before = NULL;
-	for (struct letter *l = s->first; l && l->number < number; l = l->later)
+	struct buf_slot *before = NULL;
+	for (struct buf_slot *l = s->first; l && l->number < number; l = l->later)
 		before = l;
 	return before;
 }
 
-static bool stream_insert(struct stream *s, struct letter *l)
+static bool stream_insert(struct stream *s, struct buf_slot *l)
 {
-	struct letter *before = stream_before(s, l->number);
-	struct letter *after = before ? before->later : s->first;
+	struct buf_slot *before = stream_before(s, l->number);
+	struct buf_slot *after = before ? before->later : s->first;
 	if (l->number < s->next || (before && before->through >= l->number) ||
 	    (after && after->number == l->number))
 		return false;
@@ -41,9 +41,9 @@ static bool stream_insert(struct stream *s, struct letter *l)
 }
 
 /* Takes the first out: its turn is over. */
-static struct letter *stream_shift(struct stream *s)
+static struct buf_slot *stream_shift(struct stream *s)
 {
-	struct letter *l = s->first;
+	struct buf_slot *l = s->first;
 	s->first = l->later;
 	if (!s->first)
 		s->last = NULL;
@@ -55,30 +55,30 @@ static struct letter *stream_shift(struct stream *s)
 static void stream_advance(struct typed *y, struct stream *s, bool all)
 {
 	while (s->first && s->first->number == s->next) {
-		struct letter *l = s->first;
-		if (l->state == LETTER_READY)
+		struct buf_slot *l = s->first;
+		if (l->state == BUF_SLOT_READY)
 			return; /* not received yet */
 		if (l->cancelled) {
-			letter_drop(stream_shift(s), y->check);
+			buf_slot_drop(stream_shift(s), y->check);
 			continue;
 		}
 		if (!all)
 			stream_shift(s);
-		letter_ready(y, l);
+		buf_slot_ready(y, l);
 	}
 }
 
-bool order_arrived(struct typed *y, struct stream *s, struct letter *l, bool all)
+bool order_arrived(struct typed *y, struct stream *s, struct buf_slot *l, bool all)
 {
 	l->through = l->number;
-	l->state = LETTER_EARLY;
+	l->state = BUF_SLOT_EARLY;
 	if (!stream_insert(s, l))
 		return false;
 	stream_advance(y, s, all);
 	return true;
 }
 
-void order_received(struct typed *y, struct letter *l)
+void order_received(struct typed *y, struct buf_slot *l)
 {
 	struct stream *s = &y->all[l->src];
 	stream_shift(s);
@@ -90,7 +90,7 @@ void order_received(struct typed *y, struct letter *l)
 static bool stream_whole(const struct stream *s, unsigned type)
 {
 	uint64_t expected = s->next;
-	for (const struct letter *l = s->first; l; l = l->later) {
+	for (const struct buf_slot *l = s->first; l; l = l->later) {
 		if (l->type == type && l->number != expected)
 			return false;
 		expected = l->through + 1;
@@ -98,7 +98,7 @@ static bool stream_whole(const struct stream *s, unsigned type)
 	return true;
 }
 
-bool order_can_close(const struct typed *y, const struct shelf *s)
+bool order_can_close(const struct typed *y, const struct type_queue *s)
 {
 	if (!(s->flags & TERN_BUF_ORDER_ALL))
 		return true;
@@ -108,12 +108,12 @@ bool order_can_close(const struct typed *y, const struct shelf *s)
 	return true;
 }
 
-/* Takes out the letters of a type but the first; the one before answers for the number. */
+/* Takes out the slots of a type but the first; the one before answers for the number. */
 static void stream_purge(struct stream *s, unsigned type, bool check)
 {
-	struct letter *before = s->first;
+	struct buf_slot *before = s->first;
 	while (before && before->later) {
-		struct letter *l = before->later;
+		struct buf_slot *l = before->later;
 		if (l->type != type) {
 			before = l;
 			continue;
@@ -122,7 +122,7 @@ static void stream_purge(struct stream *s, unsigned type, bool check)
 		before->later = l->later;
 		if (s->last == l)
 			s->last = before;
-		letter_drop(l, check);
+		buf_slot_drop(l, check);
 	}
 }
 
@@ -130,21 +130,21 @@ static void stream_purge(struct stream *s, unsigned type, bool check)
 static void stream_cut(struct stream *s, bool check)
 {
 	uint64_t expected = s->next;
-	struct letter *last = NULL;
-	for (struct letter *l = s->first; l && l->number == expected; l = l->later) {
+	struct buf_slot *last = NULL;
+	for (struct buf_slot *l = s->first; l && l->number == expected; l = l->later) {
 		expected = l->through + 1;
 		last = l;
 	}
-	struct letter *rest = last ? last->later : s->first;
+	struct buf_slot *rest = last ? last->later : s->first;
 	*(last ? &last->later : &s->first) = NULL;
 	s->last = last;
-	for (struct letter *next; rest; rest = next) {
+	for (struct buf_slot *next; rest; rest = next) {
 		next = rest->later;
-		letter_drop(rest, check);
+		buf_slot_drop(rest, check);
 	}
 }
 
-void order_close(struct typed *y, struct shelf *s)
+void order_close(struct typed *y, struct type_queue *s)
 {
 	for (uint32_t r = 0; r < y->e->t->size; r++) {
 		if (s->stream)
@@ -156,7 +156,7 @@ void order_close(struct typed *y, struct shelf *s)
 
 void order_lost(struct typed *y, uint32_t rank)
 {
-	for (unsigned i = 0; i < y->shelves; i++)
+	for (unsigned i = 0; i < y->queues; i++)
 		if (y->sorted[i]->stream)
 			stream_cut(&y->sorted[i]->stream[rank], y->check);
 	if (y->all)

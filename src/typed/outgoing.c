@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Long messages under way. The memory layer moves the data into the buffer, in pieces; when it has, the notice is
- * sent from this layer's turn, if there is room for it, or in a later one.
+ * Long messages under way. The memory layer moves the data into the buffer, in pieces; when it has,
+ * the notice is sent from this layer's progress, now or in a later poll if there is no room.
  */
 #include <errno.h>
 
@@ -11,7 +11,10 @@
 #include "core/send.h"
 #include "typed/typed.h"
 
-/* A name is the use, then the place, from 1 on; that of a short message, which is over, has the highest bit. */
+/*
+ * A name is the use, then the place, from 1 on; that of a short message, which is over, has the
+ * highest bit.
+ */
 enum { NAME_PLACE_BITS = 16 };
 static const uint64_t NAME_OVER = UINT64_C(1) << 63;
 

@@ -178,7 +178,7 @@ TEST(what_a_sender_had_written_when_it_died_before_it_could_ring_is_received)
 	CHECK_IS(tern_bufclose(local[1], TYPE), 0);
 }
 
-/* -- TERN_CHECK --------------------------------------------------------------------------------- */
+/* -- TERN_CHECK -------------------------------------------------------------------------------- */
 
 static void change_under_way(size_t at, unsigned flags)
 {

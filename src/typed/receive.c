@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Receiving: the first letter of a type's queue becomes the program's. */
+/* Receiving: the first slot of a type's queue becomes the program's. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,49 +12,49 @@ struct receiving {
 	unsigned type;
 };
 
-static struct shelf *receiving_shelf(const struct receiving *r)
+static struct type_queue *receiving_queue(const struct receiving *r)
 {
-	return r->type < TERN_TYPES_MAX ? r->y->shelf[r->type] : NULL;
+	return r->type < TERN_TYPES_MAX ? r->y->queue[r->type] : NULL;
 }
 
 /* Also when the type has been closed by a handler: then there is nothing to wait for. */
 static bool receiving_over(struct endpoint *e, void *arg)
 {
-	struct shelf *s = receiving_shelf(arg);
+	struct type_queue *s = receiving_queue(arg);
 	(void)e;
 	return !s || s->first;
 }
 
 /*
- * A spilled message takes a buffer of its type if one is free by now, so that its cell is there for others;
- * otherwise the program gets the cell itself, and gives that back.
+ * A spilled message takes a buffer of its type if one is free by now, so that its cell is there for
+ * others; otherwise the program gets the cell itself, and gives that back.
  */
-static struct letter *receive_settle(struct typed *y, struct shelf *s, struct letter *l)
+static struct buf_slot *receive_settle(struct typed *y, struct type_queue *s, struct buf_slot *l)
 {
 	uint32_t i;
-	if (l->shelf == s || !rack_take(&s->rack, RACK_HELD, l->src, &i))
+	if (l->queue == s || !bufpool_take(&s->pool, BUFPOOL_HELD, l->src, &i))
 		return l;
-	struct letter *to = &s->letter[i];
-	memcpy(rack_buffer(&s->rack, i), rack_buffer(&l->shelf->rack, letter_index(l)), l->len);
-	*to = (struct letter){ .shelf = s, .len = l->len, .src = l->src, .type = l->type };
-	letter_drop(l, y->check);
+	struct buf_slot *to = &s->slot[i];
+	memcpy(bufpool_buffer(&s->pool, i), bufpool_buffer(&l->queue->pool, buf_slot_index(l)), l->len);
+	*to = (struct buf_slot){ .queue = s, .len = l->len, .src = l->src, .type = l->type };
+	buf_slot_drop(l, y->check);
 	return to;
 }
 
-static void *receive_first(struct typed *y, struct shelf *s, uint32_t *src, size_t *len)
+static void *receive_first(struct typed *y, struct type_queue *s, uint32_t *src, size_t *len)
 {
-	struct letter *l = letter_pop(s);
+	struct buf_slot *l = buf_slot_pop(s);
 	if (s->flags & TERN_BUF_ORDER_ALL)
 		order_received(y, l);
 	l = receive_settle(y, s, l);
-	l->state = LETTER_HELD;
+	l->state = BUF_SLOT_HELD;
 	s->held++;
-	rack_set(&l->shelf->rack, letter_index(l), RACK_HELD, l->src);
+	bufpool_set(&l->queue->pool, buf_slot_index(l), BUFPOOL_HELD, l->src);
 	if (src)
 		*src = l->src;
 	if (len)
 		*len = l->len;
-	return rack_buffer(&l->shelf->rack, letter_index(l));
+	return bufpool_buffer(&l->queue->pool, buf_slot_index(l));
 }
 
 /* One look at what has arrived, where that is allowed. */
@@ -81,7 +81,7 @@ static int receive(struct endpoint *e, struct receiving *r, unsigned flags)
 		return error_set(-EINVAL, "tern_bufreceive() was given flags %#x; it takes TERN_NOWAIT",
 				 flags);
 	int rc = flags & TERN_NOWAIT ? receive_look(e, r) : receive_wait(e, r);
-	if (!rc && !receiving_shelf(r))
+	if (!rc && !receiving_queue(r))
 		rc = error_set(-ENXIO,
 			       "a message of type %u was asked for, but rank %u has no buffers for that: "
 			       "tern_bufalloc() sets them aside",
@@ -101,5 +101,5 @@ void *tern_bufreceive(tern *t, unsigned type, unsigned flags, uint32_t *src, siz
 		errno = -rc;
 		return NULL;
 	}
-	return receive_first(r.y, receiving_shelf(&r), src, len);
+	return receive_first(r.y, receiving_queue(&r), src, len);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending. A try does everything that can be done without waiting, or nothing: it finds the rack, sees that
- * there is room for the notice, and takes a buffer, in this order, so that from then on nothing can fail
- * but what ends the receiver. A call that may wait tries again after serving what has arrived.
+ * Sending. A try does everything that can be done without waiting, or nothing: it finds the pool,
+ * sees that there is room for the notice, and takes a buffer, in this order, so that from then on
+ * nothing can fail but what ends the receiver. A call that may wait tries again after serving what
+ * has arrived.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,25 +24,28 @@ static int send_find(struct typed *y, struct sending *s)
 			s->type, s->rank);
 	if (rc == -EAGAIN)
 		return sending_later(s, "it is being asked for its buffers");
-	if (!rc && s->len > s->target->rack.bytes && s->far && far_stale(s->target->hand))
+	if (!rc && s->len > s->target->pool.bytes && s->far && far_stale(s->target->cache))
 		return sending_later(s, "it is being asked whether its buffers are still so short");
-	if (!rc && s->len > s->target->rack.bytes)
+	if (!rc && s->len > s->target->pool.bytes)
 		return error_set(-EMSGSIZE,
 				 "%zu bytes were sent to rank %u, whose buffers for type %u have %zu", s->len,
-				 s->rank, s->type, s->target->rack.bytes);
+				 s->rank, s->type, s->target->pool.bytes);
 	return rc;
 }
 
 static bool send_take(struct typed *y, struct sending *s, struct target *where, unsigned key)
 {
-	if (!rack_take(&where->rack, RACK_CLAIMED, y->e->t->rank, &s->notice.index))
+	if (!bufpool_take(&where->pool, BUFPOOL_CLAIMED, y->e->t->rank, &s->notice.index))
 		return false;
 	s->where = where;
 	s->notice.key = (uint16_t)key;
 	return true;
 }
 
-/* None is free, and if some are lent, far senders may have them who do not use them: tells the owner, now and then. */
+/*
+ * None is free, and if some are lent, far senders may have them who do not use them: tells the
+ * owner, now and then.
+ */
 static void send_want(struct typed *y, struct sending *s, bool lent)
 {
 	enum { NAG_EVERY = 64 };
@@ -53,19 +57,19 @@ static void send_want(struct typed *y, struct sending *s, bool lent)
 /* A cell of the spill: a small one if that will do and one is free, else a large one. */
 static int send_spill(struct typed *y, struct sending *s)
 {
-	bool lent = rack_lends(&s->target->rack);
-	for (unsigned i = 0; i < SPILL_RACKS; i++) {
+	bool lent = bufpool_lends(&s->target->pool);
+	for (unsigned i = 0; i < SPILL_POOLS; i++) {
 		struct target *spill;
 		int rc = target_find(y, s->rank, KEY_SPILL + i, &spill);
 		if (rc == -ENXIO)
 			continue; /* it has none of those */
 		if (rc)
 			return rc == -EAGAIN ? sending_later(s, "it is being asked for its spill") : rc;
-		if (s->len > spill->rack.bytes)
+		if (s->len > spill->pool.bytes)
 			continue;
 		if (send_take(y, s, spill, KEY_SPILL + i))
 			return 0;
-		lent |= rack_lends(&spill->rack);
+		lent |= bufpool_lends(&spill->pool);
 	}
 	send_want(y, s, lent);
 	return sending_later(s, "its spill is full too");
@@ -83,13 +87,13 @@ static int send_place(struct typed *y, struct sending *s)
 	struct target *to = s->target;
 	if (send_take(y, s, to, s->type))
 		return 0;
-	if (atomic_load_explicit(to->rack.now, memory_order_relaxed) != to->rack.turn)
+	if (atomic_load_explicit(to->pool.now, memory_order_relaxed) != to->pool.generation)
 		return sending_later(s, "it has just closed the type");
 	if (to->flags & TERN_BUF_REFUSE)
 		return sending_full(s);
 	if (to->flags & TERN_BUF_SPILL && s->len <= SPILL_MOST)
 		return send_spill(y, s);
-	send_want(y, s, rack_lends(&to->rack));
+	send_want(y, s, bufpool_lends(&to->pool));
 	return sending_later(s, "no buffer of the type is free");
 }
 
@@ -97,7 +101,7 @@ void sending_number(struct typed *y, struct sending *s)
 {
 	struct notice *n = &s->notice;
 	n->type = (uint16_t)s->type;
-	n->turn = s->target->rack.turn;
+	n->generation = s->target->pool.generation;
 	n->len = s->len;
 	n->order = s->target->flags & ORDERED;
 	n->number = n->order & TERN_BUF_ORDER_ALL ? y->route[s->rank]->number++
@@ -150,8 +154,8 @@ void sending_moves(struct typed *y, struct sending *s)
 
 static int send_long(struct typed *y, struct sending *s, char *buffer)
 {
-	tern_addr at = s->where->buffers + (tern_addr)(buffer - s->where->rack.buffer);
-	struct rack taken = s->where->rack; /* starting may serve others, and what is known may change */
+	tern_addr at = s->where->buffers + (tern_addr)(buffer - s->where->pool.buffer);
+	struct bufpool taken = s->where->pool; /* starting may serve others, and what is known may change */
 	bool checks = s->where->checks;
 	int rc = sending_start(y, s, at, buffer);
 	if (!rc) {
@@ -160,7 +164,7 @@ static int send_long(struct typed *y, struct sending *s, char *buffer)
 	}
 	if (checks)
 		check_fill(buffer, taken.bytes);
-	rack_give(&taken, s->notice.index);
+	bufpool_give(&taken, s->notice.index);
 	return rc;
 }
 
@@ -185,8 +189,8 @@ static int send_try(struct typed *y, struct sending *s)
 	rc = send_place(y, s);
 	if (rc)
 		return rc;
-	char *buffer = rack_buffer(&s->where->rack, s->notice.index);
-	s->notice.spoiled = s->where->checks && !check_filled(buffer, s->where->rack.bytes);
+	char *buffer = bufpool_buffer(&s->where->pool, s->notice.index);
+	s->notice.spoiled = s->where->checks && !check_filled(buffer, s->where->pool.bytes);
 	return is_long ? send_long(y, s, buffer) : send_short(y, s, buffer);
 }
 
@@ -260,8 +264,8 @@ static int send_leave(struct outgoing *o)
 }
 
 /*
- * Until `data` is free again. Where its own processor moves it, no other rank can delay that for ever; a far
- * receiver has to answer.
+ * Until `data` is free again. Where its own processor moves it, no other rank can delay that for
+ * ever; a far receiver has to answer.
  */
 static int send_complete(struct typed *y, const struct sending *s)
 {

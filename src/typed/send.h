@@ -13,8 +13,8 @@ struct sending {
 	const char *data;
 	size_t len;
 	const char *why;       /* it cannot be sent yet */
-	struct target *target; /* the type's rack */
-	struct target *where;  /* the rack in which a buffer was taken: that, or the spill's */
+	struct target *target; /* the type's pool */
+	struct target *where;  /* the pool in which a buffer was taken: that, or the spill's */
 	struct notice notice;
 	struct outgoing *outgoing; /* of a long message that was accepted */
 	bool far, waits, named;
@@ -39,8 +39,11 @@ int sending_start(struct typed *y, struct sending *s, tern_addr at, const char *
 void sending_moves(struct typed *y, struct sending *s);
 
 void far_listen(struct typed *y, uint32_t rank); /* handles what it has said already */
-/* Whether what is known of the rack may be old: then it is looked up again. What is answered to that is good for one use. */
-bool far_stale(struct hand *h);
+/*
+ * Whether what is known of the pool may be old: then it is looked up again. What is answered to
+ * that is good for one use.
+ */
+bool far_stale(struct lease_cache *h);
 int far_try(struct typed *y, struct sending *s); /* as send_try(), when the target is known */
 void far_end(struct sending *s);                 /* it waits no more */
 

@@ -164,7 +164,7 @@ TEST(sends_that_are_refused_leave_no_hole)
 	local_close();
 }
 
-/* -- Closing types that have an order ------------------------------------------------------------ */
+/* -- Closing types that have an order ---------------------------------------------------------- */
 
 TEST(an_order_begins_anew_with_its_type)
 {
@@ -222,7 +222,7 @@ TEST(a_type_with_a_message_behind_one_that_is_landing_stays_open)
 	local_close();
 }
 
-/* -- A sender that leaves --------------------------------------------------------------------------- */
+/* -- A sender that leaves ---------------------------------------------------------------------- */
 
 static void leave_in_the_middle(unsigned flags)
 {
@@ -254,7 +254,7 @@ TEST(of_a_sender_that_leaves_a_beginning_of_what_it_sent_is_received)
 	leave_in_the_middle(TERN_BUF_ORDER_ALL);
 }
 
-/* -- Streams on their own: any order of arrival ----------------------------------------------------- */
+/* -- Streams on their own: any order of arrival ------------------------------------------------ */
 
 static void shuffle(unsigned *a, unsigned n, struct chance *c)
 {
@@ -265,14 +265,14 @@ static void shuffle(unsigned *a, unsigned n, struct chance *c)
 	}
 }
 
-TEST(whatever_the_order_of_arrival_letters_join_by_number_and_none_twice)
+TEST(whatever_the_order_of_arrival_slots_join_by_number_and_none_twice)
 {
 	enum { LETTERS = 60 };
 	struct chance c = { check_seed() };
 	local_open(2);
 	REQUIRE(tern_bufalloc(local[1], ONE, 1, LETTERS + 1, TERN_BUF_ORDER) == 0);
 	struct typed *y = typed_of(local[1]);
-	struct shelf *s = y->shelf[ONE];
+	struct type_queue *s = y->queue[ONE];
 	for (unsigned round = 0; round < 200; round++) {
 		unsigned number[LETTERS], joined = 0, expected = 0;
 		bool here[LETTERS + 1] = { false };
@@ -281,23 +281,23 @@ TEST(whatever_the_order_of_arrival_letters_join_by_number_and_none_twice)
 			number[i] = i;
 		shuffle(number, LETTERS, &c);
 		for (unsigned i = 0; i < LETTERS; i++) {
-			s->letter[i] = (struct letter){ .shelf = s,
+			s->slot[i] = (struct buf_slot){ .queue = s,
 							.number = number[i],
 							.type = ONE,
 							.cancelled = chance_one_in(&c, 10) };
-			expected += !s->letter[i].cancelled;
-			CHECK(order_arrived(y, &s->stream[0], &s->letter[i], false));
+			expected += !s->slot[i].cancelled;
+			CHECK(order_arrived(y, &s->stream[0], &s->slot[i], false));
 			here[number[i]] = true;
-			s->letter[LETTERS] =
-				(struct letter){ .shelf = s, .number = number[chance_below(&c, i + 1)] };
-			CHECK(!order_arrived(y, &s->stream[0], &s->letter[LETTERS], false));
+			s->slot[LETTERS] =
+				(struct buf_slot){ .queue = s, .number = number[chance_below(&c, i + 1)] };
+			CHECK(!order_arrived(y, &s->stream[0], &s->slot[LETTERS], false));
 			unsigned first_missing = 0;
 			while (here[first_missing])
 				first_missing++;
 			CHECK_IS(s->stream[0].next, first_missing);
 		}
 		for (uint64_t last = 0; s->first; joined++) {
-			struct letter *l = letter_pop(s);
+			struct buf_slot *l = buf_slot_pop(s);
 			CHECK(!l->cancelled && (joined == 0 || l->number > last));
 			last = l->number;
 		}

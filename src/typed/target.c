@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a sender knows of other ranks' racks: asked for once, and again when a rack is used no more. */
+/*
+ * What a sender knows of other ranks' pools: asked for once, and again when a pool is used no more.
+ */
 #include <errno.h>
 
 #include "base/error.h"
@@ -9,28 +11,28 @@
 
 enum { FOUND_WORDS = 6, FOUND_CHECKS = 1 << 30, FOUND = 1 << 16 };
 
-/* -- At the owner ------------------------------------------------------------------------------- */
+/* -- At the owner ------------------------------------------------------------------------------ */
 
-static void lookup(tern *t, const tern_msg *m)
+static void on_pool_lookup(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	uint64_t key = tern_msg_words(m) ? tern_msg_arg(m, 0) : KEYS;
-	struct shelf *s = key < KEYS ? y->shelf[key] : NULL;
+	struct type_queue *s = key < KEYS ? y->queue[key] : NULL;
 	uint64_t words[FOUND_WORDS] = { key & 0xffff };
 	if (s && s->borrower)
 		lend_known(y, s, tern_msg_src(m));
 	if (s) {
 		words[0] |= FOUND;
 		words[1] = tern_addr_of(t, s->words);
-		words[2] = tern_addr_of(t, s->rack.buffer);
-		words[3] = (uint64_t)s->rack.turn << 32 | s->rack.count;
-		words[4] = s->rack.bytes;
+		words[2] = tern_addr_of(t, s->pool.buffer);
+		words[3] = (uint64_t)s->pool.generation << 32 | s->pool.count;
+		words[4] = s->pool.bytes;
 		words[5] = s->flags | (y->check ? FOUND_CHECKS : 0);
 	}
 	layer_reply(y->e, TYPED_FOUND, NULL, 0, FOUND_WORDS, words);
 }
 
-/* -- At the sender ------------------------------------------------------------------------------- */
+/* -- At the sender ----------------------------------------------------------------------------- */
 
 static bool route_make(struct route **r)
 {
@@ -40,7 +42,7 @@ static bool route_make(struct route **r)
 	return *r;
 }
 
-/* What is known of a rack, or the place for it; NULL if there is no memory. */
+/* What is known of a pool, or the place for it; NULL if there is no memory. */
 static struct target *target_of(struct typed *y, uint32_t rank, unsigned key)
 {
 	struct route **r = &y->route[rank];
@@ -52,38 +54,41 @@ static struct target *target_of(struct typed *y, uint32_t rank, unsigned key)
 	return &(*part)[key % TARGETS_OF_PART];
 }
 
-/* The hand of a target at a far rank; NULL if there is no memory. Made with those of its part. */
-static struct hand *hand_of(struct typed *y, uint32_t rank, unsigned key)
+/*
+ * The lease cache of a target at a far rank; NULL if there is no memory. Made with those of its
+ * part.
+ */
+static struct lease_cache *lease_cache_of(struct typed *y, uint32_t rank, unsigned key)
 {
-	struct hand **hands = &y->route[rank]->hands[key / TARGETS_OF_PART];
-	if (!*hands)
-		*hands = memory_new(TARGETS_OF_PART, sizeof **hands);
-	return *hands ? &(*hands)[key % TARGETS_OF_PART] : NULL;
+	struct lease_cache **caches = &y->route[rank]->caches[key / TARGETS_OF_PART];
+	if (!*caches)
+		*caches = memory_new(TARGETS_OF_PART, sizeof **caches);
+	return *caches ? &(*caches)[key % TARGETS_OF_PART] : NULL;
 }
 
 /* A place of the rank's heap that its own answer names. */
 static char *found_place(struct typed *y, uint32_t rank, tern_addr a, size_t len)
 {
-	bool good = tern_addr_rank(a) == rank && a % RACK_ALIGN == 0;
+	bool good = tern_addr_rank(a) == rank && a % BUFPOOL_ALIGN == 0;
 	return good ? heap_reach(mem_of(y->e->t), a, len) : NULL;
 }
 
-static bool found_see(struct typed *y, uint32_t rank, struct rack *k, const uint64_t *words, size_t all)
+static bool found_see(struct typed *y, uint32_t rank, struct bufpool *k, const uint64_t *words, size_t all)
 {
-	char *at = found_place(y, rank, words[1], rack_words_bytes(k->count));
+	char *at = found_place(y, rank, words[1], bufpool_words_bytes(k->count));
 	char *buffers = found_place(y, rank, words[2], all);
 	if (!at || !buffers)
 		return false;
-	rack_see(k, at, buffers);
+	bufpool_see(k, at, buffers);
 	return true;
 }
 
-/* A far rack cannot be seen; its owner will check what is put there. */
-static bool hand_see(struct hand *h, struct rack *k, uint32_t rank, tern_addr buffers)
+/* A far pool cannot be seen; its owner will check what is put there. */
+static bool lease_cache_see(struct lease_cache *h, struct bufpool *k, uint32_t rank, tern_addr buffers)
 {
 	if (tern_addr_rank(buffers) != rank)
 		return false;
-	atomic_store_explicit(&h->now, k->turn, memory_order_relaxed);
+	atomic_store_explicit(&h->now, k->generation, memory_order_relaxed);
 	h->asked = h->asked_long = h->refused = false;
 	h->fresh = true;
 	k->now = &h->now;
@@ -93,25 +98,26 @@ static bool hand_see(struct hand *h, struct rack *k, uint32_t rank, tern_addr bu
 /* Takes the answer, if everything it names is there and the rank's own. */
 static bool found_take(struct typed *y, uint32_t rank, struct target *to, const uint64_t *words)
 {
-	struct rack k = { .turn = (uint32_t)(words[3] >> 32),
-			  .count = (uint32_t)words[3],
-			  .bytes = words[4] };
+	struct bufpool k = { .generation = (uint32_t)(words[3] >> 32),
+			     .count = (uint32_t)words[3],
+			     .bytes = words[4] };
 	size_t all;
-	if (!k.turn || !k.count || k.count > INT32_MAX || !rack_sizes(k.bytes, k.count, &k.stride, &all))
+	if (!k.generation || !k.count || k.count > INT32_MAX ||
+	    !bufpool_sizes(k.bytes, k.count, &k.stride, &all))
 		return false;
-	if (to->hand ? !hand_see(to->hand, &k, rank, words[2]) : !found_see(y, rank, &k, words, all))
+	if (to->cache ? !lease_cache_see(to->cache, &k, rank, words[2]) : !found_see(y, rank, &k, words, all))
 		return false;
 	k.first = y->e->t->rank; /* senders begin at different ends; the search makes it a place */
-	if (to->rack.turn != k.turn)
+	if (to->pool.generation != k.generation)
 		to->number = 0;
-	to->rack = k;
+	to->pool = k;
 	to->buffers = words[2];
 	to->flags = words[5] & 0xffff;
 	to->checks = words[5] & FOUND_CHECKS;
 	return true;
 }
 
-static void found(tern *t, const tern_msg *m)
+static void on_pool_found(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	uint32_t rank = tern_msg_src(m);
@@ -130,12 +136,12 @@ static void found(tern *t, const tern_msg *m)
 		typed_refuse(y, rank, "that names memory which is not its own");
 }
 
-/* Before a far rank is asked: there is a hand, and it has nothing of an earlier use. */
+/* Before a far rank is asked: there is a lease cache, and it has nothing of an earlier use. */
 static int far_before(struct typed *y, uint32_t rank, unsigned key, struct target *to)
 {
-	if (!to->hand)
-		to->hand = hand_of(y, rank, key);
-	if (!to->hand)
+	if (!to->cache)
+		to->cache = lease_cache_of(y, rank, key);
+	if (!to->cache)
 		return error_set(-ENOMEM, "sending to rank %u: no memory", rank);
 	return far_return(y, rank, key, to);
 }
@@ -162,7 +168,7 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 		return error_set(-ENOMEM, "sending to rank %u: no memory", rank);
 	switch (to->state) {
 	case TARGET_KNOWN:
-		if (atomic_load_explicit(to->rack.now, memory_order_relaxed) != to->rack.turn)
+		if (atomic_load_explicit(to->pool.now, memory_order_relaxed) != to->pool.generation)
 			return target_ask(y, rank, key, to);
 		*out = to;
 		return 0;
@@ -179,6 +185,6 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 
 void target_register(struct endpoint *e)
 {
-	layer_on(e, TYPED_LOOKUP, lookup);
-	layer_on(e, TYPED_FOUND, found);
+	layer_on(e, TYPED_LOOKUP, on_pool_lookup);
+	layer_on(e, TYPED_FOUND, on_pool_found);
 }

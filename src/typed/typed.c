@@ -14,7 +14,7 @@ static void routes_free(struct typed *y)
 	for (uint32_t r = 0; y->route && r < y->e->t->size; r++) {
 		for (unsigned i = 0; y->route[r] && i < ROUTE_PARTS; i++) {
 			memory_free(y->route[r]->part[i]);
-			memory_free(y->route[r]->hands[i]);
+			memory_free(y->route[r]->caches[i]);
 		}
 		memory_free(y->route[r]);
 	}
@@ -24,8 +24,11 @@ static void routes_free(struct typed *y)
 static void typed_close(void *state)
 {
 	struct typed *y = state;
-	/* Buffers go with the heap; what this rank had claimed elsewhere is taken back by its owners. */
-	shelves_free(y);
+	/*
+	 * Buffers go with the heap; what this rank had claimed elsewhere is taken back by its
+	 * owners.
+	 */
+	type_queues_free(y);
 	routes_free(y);
 	memory_free(y->outgoing);
 	memory_free(y->all);
@@ -51,7 +54,7 @@ static int typed_open(struct endpoint *e, void **state)
 	if (!y)
 		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages", e->t->rank);
 	y->e = e;
-	y->turns = (uint32_t)wrap_first(32, 0);
+	y->generations = (uint32_t)wrap_first(32, 0);
 	*state = y; /* from here on it is closed with the endpoint, however much of it there is */
 	y->route = memory_new(e->t->size, sizeof *y->route);
 	if (!y->route)
@@ -78,21 +81,21 @@ void typed_refuse(struct typed *y, uint32_t src, const char *what)
 	error_warn("%s", tern_strerror(y->e->trouble));
 }
 
-static void rack_refill(struct rack *k, uint32_t rank)
+static void bufpool_refill(struct bufpool *k, uint32_t rank)
 {
 	for (uint32_t i = 0; i < k->count; i++)
-		if (rack_is(k, i, RACK_CLAIMED, rank))
-			check_fill(rack_buffer(k, i), k->bytes);
+		if (bufpool_is(k, i, BUFPOOL_CLAIMED, rank))
+			check_fill(bufpool_buffer(k, i), k->bytes);
 }
 
 /* Takes back what a rank had claimed; what it announced counts, and has been handled. */
 static void typed_lost(void *state, uint32_t rank)
 {
 	struct typed *y = state;
-	for (unsigned i = 0; i < y->shelves; i++) {
+	for (unsigned i = 0; i < y->queues; i++) {
 		if (y->check)
-			rack_refill(&y->sorted[i]->rack, rank);
-		rack_reclaim(&y->sorted[i]->rack, rank);
+			bufpool_refill(&y->sorted[i]->pool, rank);
+		bufpool_reclaim(&y->sorted[i]->pool, rank);
 	}
 	lend_forget(y, rank);
 	order_lost(y, rank);

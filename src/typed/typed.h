@@ -2,18 +2,20 @@
 /*
  * Typed messages: the layer's state in an endpoint, shared by its files.
  *
- * A rank keeps a shelf for each type: a rack of buffers in its heap (rack.h), and, private, a letter for
- * each buffer that says what has landed in it. A sender looks a rack up once, with a request; from then on it
- * takes a buffer, copies the bytes into it and sends one line, a notice, whose handler checks it and puts the
- * letter at the end of the type's queue. A notice names a buffer by number; nothing in it is followed.
+ * A rank keeps a type queue for each type: a pool of buffers in its heap (bufpool.h), and, private,
+ * a slot for each buffer that says what has landed in it. A sender looks a pool up once, with a
+ * request; from then on it takes a buffer, copies the bytes into it and sends one line, a notice,
+ * whose handler checks it and puts the slot at the end of the type's queue. A notice names a buffer
+ * by number; nothing in it is followed.
  *
- * A send has three steps: take a buffer, fill it, announce it. An interruption between them harms nobody.
- * Only the last can be seen by the receiving program, and it is one line in a ring, which is there or not. A
- * signal or a hold only delays it. If the sender ends before, the buffer carries its number, and the
- * owner takes it back. If a send fails, the sender gives the buffer back itself.
+ * A send has three steps: take a buffer, fill it, announce it. An interruption between them harms
+ * nobody. Only the last can be seen by the receiving program, and it is one line in a ring, which
+ * is there or not. A signal or a hold only delays it. If the sender ends before, the buffer carries
+ * its number, and the owner takes it back. If a send fails, the sender gives the buffer back
+ * itself.
  *
- * A sender that cannot map the owner's memory is far. It does not take buffers, it borrows them: lend.c is the
- * owner's side of that, far.c the sender's.
+ * A sender that cannot map the owner's memory is far. It does not take buffers, it borrows them:
+ * lend.c is the owner's side of that, far.c the sender's.
  */
 #ifndef TERN_TYPED_STATE_H
 #define TERN_TYPED_STATE_H
@@ -22,17 +24,17 @@
 #include <tern/typed.h>
 
 #include "core/layer.h"
-#include "typed/rack.h"
+#include "typed/bufpool.h"
 
 extern const struct layer typed_layer;
 
 /* Tern's own handlers of this layer, counted from TERN_HANDLER_MAX. */
 enum typed_handler {
-	TYPED_LOOKUP = LAYER_TYPED * LAYER_HANDLERS, /* where is your rack? */
+	TYPED_LOOKUP = LAYER_TYPED * LAYER_HANDLERS, /* where is your pool? */
 	TYPED_FOUND,                                 /* the reply */
 	TYPED_ARRIVED,                               /* a notice */
 	TYPED_CLAIM,                                 /* lend me a buffer */
-	TYPED_GONE,                                  /* the reply, if the rack is used no more */
+	TYPED_GONE,                                  /* the reply, if the pool is used no more */
 	TYPED_LENT,                                  /* buffers, from the owner */
 	TYPED_RECALL,                                /* what have you not used? */
 	TYPED_RETURNED,                              /* the reply */
@@ -43,11 +45,11 @@ enum typed_handler {
 };
 
 /*
- * Racks are looked up by key: types are their own keys, and the spill's two racks, of small cells and of
- * large ones, have the keys after them.
+ * Pools are looked up by key: types are their own keys, and the spill's two pools, of small cells
+ * and of large ones, have the keys after them.
  */
-enum { KEY_SPILL = TERN_TYPES_MAX, SPILL_RACKS = 2, KEYS = TERN_TYPES_MAX + SPILL_RACKS };
-extern const size_t spill_cell[SPILL_RACKS]; /* bytes of a cell */
+enum { KEY_SPILL = TERN_TYPES_MAX, SPILL_POOLS = 2, KEYS = TERN_TYPES_MAX + SPILL_POOLS };
+extern const size_t spill_cell[SPILL_POOLS]; /* bytes of a cell */
 
 enum {
 	LONG_BYTES = 64 << 10, /* a message longer than this is moved in pieces, in turn with others */
@@ -59,12 +61,12 @@ enum {
 
 struct notice {
 	uint16_t type;
-	uint16_t key;   /* of the rack in which it lies */
+	uint16_t key;   /* of the pool in which it lies */
 	uint8_t order;  /* ORDERED flags of the type, so the sender thinks */
 	bool cancelled; /* it failed, and stands here only for its number */
 	bool spoiled;   /* the buffer had been written to while it was free */
 	uint32_t index;
-	uint32_t turn; /* of the type */
+	uint32_t generation; /* of the type */
 	uint64_t len;
 	uint64_t number; /* in the order of its sender's messages */
 };
@@ -76,66 +78,71 @@ struct notice notice_read(const uint64_t words[NOTICE_WORDS]);
 /* With the message itself there is one word more. */
 enum { BROUGHT_WORDS = NOTICE_WORDS + 1, BROUGHT_TELL = 1 /* reply when it has landed */ };
 
-/* -- What is lent to a far sender ---------------------------------------------------------------- */
+/* -- What is lent to a far sender -------------------------------------------------------------- */
 
 /* A buffer: where it is, and its index there. */
-enum loan_place { LOAN_TYPE, LOAN_SMALL, LOAN_LARGE, LOAN_LONG /* the type's, for a message that is put */ };
-enum { LOAN_INDEX_BITS = 30, SLIP_LOANS = 8 };
-static inline uint32_t loan_of(enum loan_place place, uint32_t index)
+enum lease_place {
+	LEASE_TYPE,
+	LEASE_SMALL,
+	LEASE_LARGE,
+	LEASE_LONG /* the type's, for a message that is put */
+};
+enum { LEASE_INDEX_BITS = 30, LEASE_MSG_LEASES = 8 };
+static inline uint32_t lease_of(enum lease_place place, uint32_t index)
 {
-	return (uint32_t)place << LOAN_INDEX_BITS | index;
+	return (uint32_t)place << LEASE_INDEX_BITS | index;
 }
-static inline enum loan_place loan_place(uint32_t loan)
+static inline enum lease_place lease_place(uint32_t lease)
 {
-	return (enum loan_place)(loan >> LOAN_INDEX_BITS);
+	return (enum lease_place)(lease >> LEASE_INDEX_BITS);
 }
-static inline uint32_t loan_index(uint32_t loan)
+static inline uint32_t lease_index(uint32_t lease)
 {
-	return loan & ((UINT32_C(1) << LOAN_INDEX_BITS) - 1);
+	return lease & ((UINT32_C(1) << LEASE_INDEX_BITS) - 1);
 }
-static inline bool loan_spilled(uint32_t loan)
+static inline bool lease_spilled(uint32_t lease)
 {
-	return loan_place(loan) == LOAN_SMALL || loan_place(loan) == LOAN_LARGE;
+	return lease_place(lease) == LEASE_SMALL || lease_place(lease) == LEASE_LARGE;
 }
 
-enum slip_flags {
-	SLIP_REFUSED = 1, /* none is free, and the type refuses then */
-	SLIP_CLOSED = 2,  /* this use of the rack is over */
-	SLIP_LONG = 4,    /* it answers a claim for a long message */
-	SLIP_KEPT = 8,    /* there is more, which a send waits for */
+enum lease_msg_flags {
+	LEASE_MSG_REFUSED = 1, /* none is free, and the type refuses then */
+	LEASE_MSG_CLOSED = 2,  /* this use of the pool is over */
+	LEASE_MSG_LONG = 4,    /* it answers a claim for a long message */
+	LEASE_MSG_KEPT = 8,    /* there is more, which a send waits for */
 };
 
 /* What owner and sender tell each other of the buffers of a type. */
-struct slip {
+struct lease_msg {
 	uint8_t type;
 	uint8_t flags;
-	uint32_t turn; /* of the type's rack */
+	uint32_t generation; /* of the type's pool */
 	uint32_t count;
-	uint32_t loan[SLIP_LOANS];
+	uint32_t lease[LEASE_MSG_LEASES];
 };
 
-enum { SLIP_WORDS = 6 };
-void slip_write(const struct slip *s, uint64_t words[SLIP_WORDS]);
-bool slip_read(const tern_msg *m, struct slip *s); /* false if it is none */
+enum { LEASE_MSG_WORDS = 6 };
+void lease_msg_write(const struct lease_msg *s, uint64_t words[LEASE_MSG_WORDS]);
+bool lease_msg_read(const tern_msg *m, struct lease_msg *s); /* false if it is none */
 
-/* -- At the receiver ---------------------------------------------------------------------------- */
+/* -- At the receiver --------------------------------------------------------------------------- */
 
-enum letter_state {
-	LETTER_NONE,
-	LETTER_EARLY,
-	LETTER_READY,
-	LETTER_HELD,
-	LETTER_LENT,    /* a far sender may fill it */
-	LETTER_LANDING, /* a far sender may be putting a long message there */
+enum buf_slot_state {
+	BUF_SLOT_NONE,
+	BUF_SLOT_EARLY,
+	BUF_SLOT_READY,
+	BUF_SLOT_HELD,
+	BUF_SLOT_LENT,    /* a far sender may fill it */
+	BUF_SLOT_LANDING, /* a far sender may be putting a long message there */
 };
 
 /* What has landed in a buffer. */
-struct letter {
-	struct letter *next;  /* in its type's queue */
-	struct letter *later; /* of the same sender, with a greater number */
-	struct shelf *shelf;  /* whose buffer it lies in: its type's, or the spill's */
-	uint64_t number;      /* in its sender's order; of a cell that is lent: when that was */
-	uint64_t through;     /* numbers after it, up to this one, were dropped */
+struct buf_slot {
+	struct buf_slot *next;    /* in its type's queue */
+	struct buf_slot *later;   /* of the same sender, with a greater number */
+	struct type_queue *queue; /* whose buffer it lies in: its type's, or the spill's */
+	uint64_t number;          /* in its sender's order; of a cell that is lent: when that was */
+	uint64_t through;         /* numbers after it, up to this one, were dropped */
 	size_t len;
 	uint32_t src;
 	uint16_t type;
@@ -146,7 +153,7 @@ struct letter {
 /* The messages of one sender, where they have an order; see order.c. */
 struct stream {
 	uint64_t next; /* the number whose turn it is */
-	struct letter *first, *last;
+	struct buf_slot *first, *last;
 };
 
 /* What a far sender has of a type, and what it should be told; see lend.c. */
@@ -155,7 +162,7 @@ struct borrower {
 	uint32_t lent;  /* buffers for short messages which it has not used yet, as far as is known */
 	uint16_t want;  /* it waits to send a short message: the length and 1 */
 	uint8_t goal;   /* how many it should have, from what it sent lately */
-	bool knows;     /* it has looked the rack up */
+	bool knows;     /* it has looked the pool up */
 	bool want_long; /* it waits to send a long one */
 	bool longs;     /* something was lent to it for one */
 	bool ahead;     /* it may be lent more than it waits for */
@@ -165,54 +172,54 @@ struct borrower {
 };
 
 /*
- * A shelf that is closed is kept for the next of its size, because senders may look at the words of its
- * rack for as long as the job lasts; only its buffers are given back.
+ * A type queue that is closed is kept for the next of its size, because senders may look at the
+ * words of its pool for as long as the job lasts; only its buffers are given back.
  */
-struct shelf {
-	struct rack rack;
-	struct shelf *spare; /* the next that no type uses */
-	void *words;         /* of the rack, in the heap */
+struct type_queue {
+	struct bufpool pool;
+	struct type_queue *spare; /* the next that no type uses */
+	void *words;              /* of the pool, in the heap */
 	unsigned type, flags;
-	bool closing;                /* its buffers are not freed any more */
-	uint32_t held;               /* messages of this type that the program has */
-	uint32_t due, next;          /* borrowers that are, and with whom to begin */
-	uint32_t lookers;            /* ranks that have looked the rack up */
-	bool wanted;                 /* a sender who takes buffers itself found none while some were lent */
-	struct borrower *borrower;   /* one a rank, if any rank is far; NULL otherwise */
-	struct letter *first, *last; /* what can be received, in order */
-	struct stream *stream;       /* TERN_BUF_ORDER: one a rank */
-	struct letter letter[];      /* one a buffer */
+	bool closing;                  /* its buffers are not freed any more */
+	uint32_t held;                 /* messages of this type that the program has */
+	uint32_t due, next;            /* borrowers that are, and with whom to begin */
+	uint32_t lookers;              /* ranks that have looked the pool up */
+	bool wanted;                   /* a sender who takes buffers itself found none while some were lent */
+	struct borrower *borrower;     /* one a rank, if any rank is far; NULL otherwise */
+	struct buf_slot *first, *last; /* what can be received, in order */
+	struct stream *stream;         /* TERN_BUF_ORDER: one a rank */
+	struct buf_slot slot[];        /* one a buffer */
 };
 
-/* -- At the sender ------------------------------------------------------------------------------ */
+/* -- At the sender ----------------------------------------------------------------------------- */
 
 enum target_state { TARGET_UNKNOWN, TARGET_ASKED, TARGET_KNOWN, TARGET_NONE };
 
-/* What this rank knows of a rack of another. */
+/* What this rank knows of a pool of another. */
 struct target {
 	enum target_state state;
 	unsigned flags;
 	bool checks; /* its owner wants free buffers compared with the pattern */
-	struct rack rack;
+	struct bufpool pool;
 	tern_addr buffers;
-	uint64_t number;   /* of the next message: TERN_BUF_ORDER */
-	struct hand *hand; /* of a far owner; NULL otherwise */
-	uint32_t nags;     /* times that no buffer was free while some were lent */
+	uint64_t number;           /* of the next message: TERN_BUF_ORDER */
+	struct lease_cache *cache; /* of a far owner; NULL otherwise */
+	uint32_t nags;             /* times that no buffer was free while some were lent */
 };
 
-enum { HAND_MOST = 48 };
+enum { LEASE_CACHE_MOST = 48 };
 
 /* What a far owner has lent for a type; see far.c. */
-struct hand {
-	_Atomic uint32_t now; /* stands for the word of that name in the rack */
+struct lease_cache {
+	_Atomic uint32_t now; /* stands for the word of that name in the pool */
 	uint16_t count;
 	struct sending *waiting[2]; /* sends that wait for a buffer, as lists: short ones, long ones */
 	bool asked, asked_long;
-	bool fresh;     /* nothing was sent since the rack was looked up */
+	bool fresh;     /* nothing was sent since the pool was looked up */
 	bool refused;   /* the last answer */
 	bool has_long;  /* a buffer for a long message, */
 	uint32_t index; /* which */
-	uint32_t loan[HAND_MOST];
+	uint32_t lease[LEASE_CACHE_MOST];
 };
 
 enum { TARGETS_OF_PART = 16, ROUTE_PARTS = (KEYS + TARGETS_OF_PART - 1) / TARGETS_OF_PART };
@@ -221,7 +228,7 @@ enum { TARGETS_OF_PART = 16, ROUTE_PARTS = (KEYS + TARGETS_OF_PART - 1) / TARGET
 struct route {
 	uint64_t number; /* of the next message: TERN_BUF_ORDER_ALL */
 	struct target *part[ROUTE_PARTS];
-	struct hand *hands[ROUTE_PARTS]; /* of the targets in each part, if the rank is far */
+	struct lease_cache *caches[ROUTE_PARTS]; /* of the targets in each part, if the rank is far */
 	uint64_t named, landed; /* short messages to a far rank that were given a name; that have landed */
 };
 
@@ -246,21 +253,22 @@ struct typed {
 	struct endpoint *e;
 	bool check; /* TERN_CHECK */
 	size_t spill_bytes;
-	uint32_t turns;             /* of racks, all together: no two uses have the same */
-	struct shelf *shelf[KEYS];  /* by key */
-	struct shelf *sorted[KEYS]; /* those there are, by address */
-	unsigned shelves;
-	struct stream *all;               /* TERN_BUF_ORDER_ALL: one a rank, made with the first such type */
-	struct shelf *spare[SPARE_SIZES]; /* shelves that no type uses, by size: the first of a list */
-	struct shelf *limbo;              /* closed, while something of them is still lent: a list */
-	uint32_t due;                     /* of all shelves */
-	bool lending;                     /* in the middle of dealing with those */
-	uint64_t recalled;                /* when cells of the spill were last asked back */
-	struct route **route;             /* one a rank, made when something is first sent to it */
-	struct outgoing *outgoing;        /* TERN_BUFSENDS_MAX, made with the first long message */
-	uint64_t moving[OUTGOING_WORDS];  /* those that are under way, a bit each */
-	uint64_t named;                   /* short messages that were given a name */
-	bool finishing; /* in the layer's turn: a send that looks around may come back here */
+	uint32_t generations;            /* of pools, all together: no two uses have the same */
+	struct type_queue *queue[KEYS];  /* by key */
+	struct type_queue *sorted[KEYS]; /* those there are, by address */
+	unsigned queues;
+	struct stream *all; /* TERN_BUF_ORDER_ALL: one a rank, made with the first such type */
+	struct type_queue
+		*spare[SPARE_SIZES];     /* type queues that no type uses, by size: the first of a list */
+	struct type_queue *draining;     /* closed, while something of them is still lent: a list */
+	uint32_t due;                    /* of all type queues */
+	bool lending;                    /* in the middle of dealing with those */
+	uint64_t recalled;               /* when cells of the spill were last asked back */
+	struct route **route;            /* one a rank, made when something is first sent to it */
+	struct outgoing *outgoing;       /* TERN_BUFSENDS_MAX, made with the first long message */
+	uint64_t moving[OUTGOING_WORDS]; /* those that are under way, a bit each */
+	uint64_t named;                  /* short messages that were given a name */
+	bool finishing; /* in the layer's progress: a send that looks around may come back here */
 };
 
 static inline struct typed *typed_of(tern *t)
@@ -280,68 +288,75 @@ void typed_busy(struct typed *y); /* tells polls whether there is anything to ca
 /* A message that no good peer sends: says so, and lets the next poll return -EBADMSG. */
 void typed_refuse(struct typed *y, uint32_t src, const char *what);
 
-/* -- shelf.c -- */
-int shelf_make(struct typed *y, unsigned key, size_t bytes, uint32_t count, unsigned flags,
-	       struct shelf **out);
-void shelf_unmake(struct typed *y, struct shelf *s);
-void shelves_free(struct typed *y);
-struct shelf *shelf_around(const struct typed *y, const void *p); /* NULL if it is in none */
-/* The one that a type had in that turn, though it be closed; NULL if there is none. */
-struct shelf *shelf_of_turn(const struct typed *y, unsigned type, uint32_t turn);
+/* -- type_queue.c -- */
+int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count, unsigned flags,
+		    struct type_queue **out);
+void type_queue_unmake(struct typed *y, struct type_queue *s);
+void type_queues_free(struct typed *y);
+struct type_queue *type_queue_around(const struct typed *y, const void *p); /* NULL if it is in none */
+/* The one that a type had in that generation, though it be closed; NULL if there is none. */
+struct type_queue *type_queue_of_generation(const struct typed *y, unsigned type, uint32_t generation);
 
-/* -- letter.c: queues, and buffers that go back -- */
-void letter_ready(struct typed *y, struct letter *l);
-struct letter *letter_pop(struct shelf *s);
-void letter_drop(struct letter *l, bool check); /* gives its buffer back */
-void letter_unlend(struct letter *l);           /* counts it among what is lent no more, if it is */
-static inline bool letter_lent(const struct letter *l)
+/* -- type_queue.c: queues, and buffers that go back -- */
+void buf_slot_ready(struct typed *y, struct buf_slot *l);
+struct buf_slot *buf_slot_pop(struct type_queue *s);
+void buf_slot_drop(struct buf_slot *l, bool check); /* gives its buffer back */
+void buf_slot_unlend(struct buf_slot *l);           /* counts it among what is lent no more, if it is */
+static inline bool buf_slot_lent(const struct buf_slot *l)
 {
-	return l->state == LETTER_LENT || l->state == LETTER_LANDING;
+	return l->state == BUF_SLOT_LENT || l->state == BUF_SLOT_LANDING;
 }
-static inline uint32_t letter_index(const struct letter *l)
+static inline uint32_t buf_slot_index(const struct buf_slot *l)
 {
-	return (uint32_t)(l - l->shelf->letter);
+	return (uint32_t)(l - l->queue->slot);
 }
 
 /* -- order.c -- */
-/* Gives the letter its place; false if its number has been seen. Makes ready whatever can be. */
-bool order_arrived(struct typed *y, struct stream *s, struct letter *l, bool all);
-void order_received(struct typed *y, struct letter *l); /* the program has it, or it is dropped */
-/* Whether the letters of a type can be taken out: no earlier message of its senders is missing. */
-bool order_can_close(const struct typed *y, const struct shelf *s);
-void order_close(struct typed *y, struct shelf *s);
+/* Gives the slot its place; false if its number has been seen. Makes ready whatever can be. */
+bool order_arrived(struct typed *y, struct stream *s, struct buf_slot *l, bool all);
+void order_received(struct typed *y, struct buf_slot *l); /* the program has it, or it is dropped */
+/* Whether the slots of a type can be taken out: no earlier message of its senders is missing. */
+bool order_can_close(const struct typed *y, const struct type_queue *s);
+void order_close(struct typed *y, struct type_queue *s);
 void order_lost(struct typed *y, uint32_t rank); /* its sequence ends where something is missing */
 
-/* -- spill.c -- */
+/* -- type_queue.c -- */
 int spill_make(struct typed *y);
 
 /* -- lend.c: at the owner -- */
 void lend_register(struct endpoint *e);
 unsigned lend_progress(struct typed *y);
-void lend_known(struct typed *y, struct shelf *s, uint32_t rank); /* it has looked the rack up */
+void lend_known(struct typed *y, struct type_queue *s, uint32_t rank); /* it has looked the pool up */
 /* A short message has come from `rank`; `counted` among what it had for those. */
-void lend_used(struct typed *y, struct shelf *s, uint32_t rank, bool counted);
-/* Ends the turn of a rack though some of it is lent; false, and nothing has changed, if a message is just landing. */
-bool lend_shut(struct typed *y, struct shelf *s);
-void lend_closed(struct typed *y, struct shelf *s); /* tells those who have something of it, or wait for it */
+void lend_used(struct typed *y, struct type_queue *s, uint32_t rank, bool counted);
+/*
+ * Ends the generation of a pool though some of it is lent; false, and nothing has changed, if a
+ * message is just landing.
+ */
+bool lend_shut(struct typed *y, struct type_queue *s);
+void lend_closed(struct typed *y,
+		 struct type_queue *s); /* tells those who have something of it, or wait for it */
 /* Nothing is out that was lent for it, and nobody is to be told. */
-bool lend_over(const struct typed *y, const struct shelf *s);
+bool lend_over(const struct typed *y, const struct type_queue *s);
 void lend_forget(struct typed *y, uint32_t rank); /* which has left */
 
-/* -- check.c: TERN_CHECK -- */
+/* -- buffers.c: TERN_CHECK -- */
 uint64_t check_sum(const char *data, size_t len);
 void check_fill(char *buffer, size_t len);
 bool check_filled(const char *buffer, size_t len);
 
 /* -- target.c -- */
 void target_register(struct endpoint *e);
-/* 0 and what is known; -EAGAIN while it is being asked for; -ENXIO, once, when there is none; -ENOMEM. */
+/*
+ * 0 and what is known; -EAGAIN while it is being asked for; -ENXIO, once, when there is none;
+ * -ENOMEM.
+ */
 int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **out);
 
 /* -- far.c: at a far sender -- */
 void far_register(struct endpoint *e);
 void far_begin(struct route *r);
-/* Gives back what is left of a rack that is used no more: -EAGAIN if there was something. */
+/* Gives back what is left of a pool that is used no more: -EAGAIN if there was something. */
 int far_return(struct typed *y, uint32_t rank, unsigned type, struct target *to);
 bool far_named(const struct typed *y, tern_mid mid); /* whether that is a name of a short message */
 int far_done(const struct typed *y, tern_mid mid);   /* as tern_bufdone() */

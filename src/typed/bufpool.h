@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A pool: equal buffers in a rank's heap which other ranks fill, and the words that say whose each
+ * of them is. A sender takes a free buffer itself, with one compare-and-swap, and nobody else's
+ * processor takes part.
+ *
+ * A buffer's state is one word: the generation of the pool, what the buffer is, and for whom.
+ *
+ *     FREE -> CLAIMED by a sender -> FULL -> HELD by the owner's program -> FREE
+ *
+ * CLAIMED and back to FREE are the sender's, everything else is the owner's. A claim says who has
+ * it, in the same instruction that takes it, so a sender may die anywhere: the owner finds what to
+ * take back. The generation is in the word so that a sender which still knows an earlier one takes
+ * nothing. For the same reason the words are never given back to the heap, though the buffers are.
+ *
+ * A bit for each buffer says where to look for a free one. It is cleared by whoever has claimed the
+ * buffer, before anybody can free it again, and set by whoever frees it; so a bit that is clear
+ * never hides a free buffer for longer than the freeing takes, and one that is set wrongly costs a
+ * look.
+ */
+#ifndef TERN_TYPED_BUFPOOL_H
+#define TERN_TYPED_BUFPOOL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum bufpool_kind { BUFPOOL_FREE = 1, BUFPOOL_CLAIMED, BUFPOOL_FULL, BUFPOOL_HELD, BUFPOOL_SHUT };
+
+enum { BUFPOOL_ALIGN = 64 };
+
+/* How one rank sees a pool. Private: nothing that others can write is followed or trusted. */
+struct bufpool {
+	/*
+	 * In the owner's heap: its generation, 0 when it is not used; then how many buffers are
+	 * lent.
+	 */
+	_Atomic uint32_t *now;
+	_Atomic uint64_t *free;  /* a bit a buffer */
+	_Atomic uint64_t *state; /* a word a buffer */
+	char *buffer;
+	uint32_t generation, count;
+	size_t bytes, stride;
+	uint32_t first; /* word of bits where the search begins */
+};
+
+/* The word of a buffer that is `kind`, for `rank`. */
+static inline uint64_t bufpool_word(const struct bufpool *k, enum bufpool_kind kind, uint32_t rank)
+{
+	return (uint64_t)k->generation << 32 | (uint64_t)kind << 16 | rank;
+}
+
+static inline char *bufpool_buffer(const struct bufpool *k, uint32_t i)
+{
+	return k->buffer + (size_t)i * k->stride;
+}
+
+static inline bool bufpool_is(const struct bufpool *k, uint32_t i, enum bufpool_kind kind, uint32_t rank)
+{
+	return atomic_load_explicit(&k->state[i], memory_order_relaxed) == bufpool_word(k, kind, rank);
+}
+
+/* Sizes. `count` is rounded up, so that words can be used again by another type. */
+uint32_t bufpool_room(uint32_t count);
+size_t bufpool_words_bytes(uint32_t count);
+/* False if that is more than addresses reach. */
+bool bufpool_sizes(size_t bytes, uint32_t count, size_t *stride, size_t *all);
+
+/*
+ * Makes `k` see the words at `words` and the buffers at `buffer`; its sizes and generation are set.
+ */
+void bufpool_see(struct bufpool *k, void *words, char *buffer);
+/* The owner, while nobody can know of the pool: makes every buffer free. */
+void bufpool_fresh(struct bufpool *k);
+
+/* Takes a free buffer, as `kind` for `rank`; false if there is none. */
+bool bufpool_take(struct bufpool *k, enum bufpool_kind kind, uint32_t rank, uint32_t *index);
+void bufpool_give(struct bufpool *k, uint32_t i);
+/* The owner: makes buffer `i`, which is not free, something else. */
+void bufpool_set(struct bufpool *k, uint32_t i, enum bufpool_kind kind, uint32_t rank);
+/* The owner: takes back what `rank`, which has left, had claimed. */
+void bufpool_reclaim(struct bufpool *k, uint32_t rank);
+/* How many buffers are free, about. */
+uint32_t bufpool_free(const struct bufpool *k);
+/*
+ * The owner: so many more are lent, which others see; they are asked back when somebody says that
+ * he wants one.
+ */
+void bufpool_lend(struct bufpool *k, uint32_t more);
+bool bufpool_lends(const struct bufpool *k);
+/* The owner: ends the generation. False, and nothing has changed, while a sender has a buffer. */
+bool bufpool_shut(struct bufpool *k);
+
+#endif

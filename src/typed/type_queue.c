@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Type queues: a pool of buffers for each type, and what has landed in them, in order. Here they
+ * are made and taken down; the spill is two more of them.
+ */
+#include <errno.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "typed/typed.h"
+
+/*
+ * The list that a type queue of `count` buffers goes to when nobody uses it; the spill's are never
+ * closed.
+ */
+static struct type_queue **spare_list(struct typed *y, uint32_t count)
+{
+	unsigned size = (unsigned)__builtin_ctz(bufpool_room(count) / bufpool_room(1));
+	return size < SPARE_SIZES ? &y->spare[size] : NULL;
+}
+
+static struct type_queue *type_queue_new(struct typed *y, uint32_t count)
+{
+	struct type_queue *s = memory_new(1, sizeof *s + bufpool_room(count) * sizeof *s->slot);
+	void *words = s ? tern_alloc(y->e->t, bufpool_words_bytes(count)) : NULL;
+	if (words) {
+		s->words = words;
+		return s;
+	}
+	memory_free(s);
+	return NULL;
+}
+
+static void type_queue_spare(struct typed *y, struct type_queue *s)
+{
+	struct type_queue **list = spare_list(y, s->pool.count);
+	memory_free(s->borrower);
+	s->borrower = NULL;
+	if (list) {
+		s->spare = *list;
+		*list = s;
+		return;
+	}
+	tern_free(y->e->t, s->words); /* the spill could not be made: nobody has seen it */
+	memory_free(s);
+}
+
+/* Those of which nothing is lent any more can be used again. */
+static void draining_sweep(struct typed *y)
+{
+	for (struct type_queue **at = &y->draining, *s; (s = *at) && !y->lending;) {
+		if (!lend_over(y, s)) {
+			at = &s->spare;
+			continue;
+		}
+		*at = s->spare;
+		type_queue_spare(y, s);
+	}
+}
+
+/* A type queue for `count` buffers without buffers: one that is not used any more, or a new one. */
+static struct type_queue *type_queue_take(struct typed *y, uint32_t count)
+{
+	struct type_queue **list = spare_list(y, count);
+	draining_sweep(y);
+	struct type_queue *s = list ? *list : NULL;
+	if (!s)
+		return type_queue_new(y, count);
+	*list = s->spare;
+	return s;
+}
+
+/* What far senders have of it, if there are any; nothing of a spill is lent but for a type. */
+static int type_queue_borrowers(struct typed *y, struct type_queue *s)
+{
+	uint32_t r = 0;
+	while (r < y->e->t->size && layer_maps(y->e, r))
+		r++;
+	if (r == y->e->t->size || s->type >= KEY_SPILL)
+		return 0;
+	s->borrower = memory_new(y->e->t->size, sizeof *s->borrower);
+	return s->borrower ? 0 : -ENOMEM;
+}
+
+static int type_queue_streams(struct typed *y, struct type_queue *s)
+{
+	s->stream = NULL;
+	if (s->flags & TERN_BUF_ORDER_ALL && !y->all) {
+		y->all = memory_new(y->e->t->size, sizeof *y->all);
+		return y->all ? 0 : -ENOMEM;
+	}
+	if (!(s->flags & TERN_BUF_ORDER) || s->flags & TERN_BUF_ORDER_ALL)
+		return 0;
+	s->stream = memory_new(y->e->t->size, sizeof *s->stream);
+	return s->stream ? 0 : -ENOMEM;
+}
+
+/* Sets the type queue up for a type that does not exist yet for others. */
+static void type_queue_begin(struct typed *y, struct type_queue *s, char *buffers)
+{
+	s->pool.generation = ++y->generations ? y->generations : ++y->generations; /* 0 is none */
+	s->pool.first = 0;
+	s->first = s->last = NULL;
+	s->held = s->due = s->next = s->lookers = 0;
+	s->closing = s->wanted = false;
+	bufpool_see(&s->pool, s->words, buffers);
+	for (uint32_t i = 0; i < s->pool.count; i++) {
+		s->slot[i] = (struct buf_slot){ .queue = s };
+		if (y->check)
+			check_fill(bufpool_buffer(&s->pool, i), s->pool.bytes);
+	}
+	bufpool_fresh(&s->pool);
+}
+
+static void type_queue_list(struct typed *y, struct type_queue *s)
+{
+	unsigned i = y->queues++;
+	for (; i && y->sorted[i - 1]->pool.buffer > s->pool.buffer; i--)
+		y->sorted[i] = y->sorted[i - 1];
+	y->sorted[i] = s;
+}
+
+static void type_queue_unlist(struct typed *y, const struct type_queue *s)
+{
+	unsigned i = 0;
+	while (y->sorted[i] != s)
+		i++;
+	for (y->queues--; i < y->queues; i++)
+		y->sorted[i] = y->sorted[i + 1];
+}
+
+static int type_queue_no_room(struct typed *y, size_t bytes, uint32_t count)
+{
+	return error_set(-ENOMEM,
+			 "%u buffers of %zu bytes were asked of rank %u's heap, which has no room for them: "
+			 "raise TERN_HEAP or TERN_MEMORY, or set fewer aside",
+			 count, bytes, y->e->t->rank);
+}
+
+int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count, unsigned flags,
+		    struct type_queue **out)
+{
+	size_t stride, all;
+	bool possible = bufpool_sizes(bytes, count, &stride, &all);
+	struct type_queue *s = possible ? type_queue_take(y, count) : NULL;
+	if (!s)
+		return type_queue_no_room(y, bytes, count);
+	s->pool.count = count;
+	s->pool.bytes = bytes;
+	s->pool.stride = stride;
+	s->type = key;
+	s->flags = flags;
+	char *buffers = tern_alloc(y->e->t, all);
+	if (!buffers || type_queue_streams(y, s) || type_queue_borrowers(y, s)) {
+		tern_free(y->e->t, buffers);
+		memory_free(s->stream);
+		s->stream = NULL;
+		type_queue_spare(y, s);
+		return type_queue_no_room(y, bytes, count);
+	}
+	type_queue_begin(y, s, buffers);
+	type_queue_list(y, s);
+	y->queue[key] = s;
+	*out = s;
+	return 0;
+}
+
+void type_queue_unmake(struct typed *y, struct type_queue *s)
+{
+	y->queue[s->type] = NULL;
+	type_queue_unlist(y, s);
+	tern_free(y->e->t, s->pool.buffer);
+	memory_free(s->stream);
+	s->stream = NULL;
+	lend_closed(y, s);
+	if (!s->borrower || (lend_over(y, s) && !y->lending)) {
+		type_queue_spare(y, s);
+		return;
+	}
+	s->spare = y->draining;
+	y->draining = s;
+}
+
+struct type_queue *type_queue_of_generation(const struct typed *y, unsigned type, uint32_t generation)
+{
+	struct type_queue *s = y->queue[type];
+	if (s && s->pool.generation == generation)
+		return s;
+	for (s = y->draining; s && s->pool.generation != generation; s = s->spare)
+		;
+	return s && s->type == type ? s : NULL;
+}
+
+struct type_queue *type_queue_around(const struct typed *y, const void *p)
+{
+	unsigned low = 0, high = y->queues; /* those below `low` begin at or before p */
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+		if ((uintptr_t)y->sorted[middle]->pool.buffer <= (uintptr_t)p)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	struct type_queue *s = low ? y->sorted[low - 1] : NULL;
+	if (!s || (uintptr_t)p - (uintptr_t)s->pool.buffer >= s->pool.count * s->pool.stride)
+		return NULL;
+	return s;
+}
+
+void type_queues_free(struct typed *y)
+{
+	for (unsigned i = 0; i < y->queues; i++) {
+		memory_free(y->sorted[i]->stream);
+		memory_free(y->sorted[i]->borrower);
+		memory_free(y->sorted[i]);
+	}
+	for (struct type_queue *s = y->draining, *next; s; s = next) {
+		next = s->spare;
+		memory_free(s->borrower);
+		memory_free(s);
+	}
+	for (unsigned i = 0; i < SPARE_SIZES; i++)
+		for (struct type_queue *s = y->spare[i], *next; s; s = next) {
+			next = s->spare;
+			memory_free(s);
+		}
+}
+
+/* -- What has landed, and the way of a buffer back to its pool --------------------------------- */
+
+void buf_slot_ready(struct typed *y, struct buf_slot *l)
+{
+	struct type_queue *s = y->queue[l->type];
+	l->state = BUF_SLOT_READY;
+	l->next = NULL;
+	*(s->last ? &s->last->next : &s->first) = l;
+	s->last = l;
+}
+
+struct buf_slot *buf_slot_pop(struct type_queue *s)
+{
+	struct buf_slot *l = s->first;
+	s->first = l->next;
+	if (!s->first)
+		s->last = NULL;
+	return l;
+}
+
+void buf_slot_unlend(struct buf_slot *l)
+{
+	if (buf_slot_lent(l))
+		bufpool_lend(&l->queue->pool, -1u);
+}
+
+void buf_slot_drop(struct buf_slot *l, bool check)
+{
+	uint32_t i = buf_slot_index(l);
+	l->state = BUF_SLOT_NONE;
+	if (check && !l->queue->closing) /* then its memory is not the type's any more, or not for long */
+		check_fill(bufpool_buffer(&l->queue->pool, i), l->queue->pool.bytes);
+	if (l->queue->closing)
+		bufpool_set(&l->queue->pool, i, BUFPOOL_SHUT, 0);
+	else
+		bufpool_give(&l->queue->pool, i);
+}
+
+/* -- The spill --------------------------------------------------------------------------------- */
+
+/*
+ * The spill: where messages go whose type has no buffer free, for all types together. It is two
+ * pools like any other, of small cells and of large ones, so that a sender takes a cell as it takes
+ * a buffer: without a question, without waiting for an answer, and with the same care for its
+ * death. A spilled message stands in the queue of its type; there is no other place where it would
+ * have to be looked for.
+ */
+
+enum { SMALL_CELL = 512, CELLS_MOST = (1 << LEASE_INDEX_BITS) - 1 };
+
+const size_t spill_cell[SPILL_POOLS] = { SMALL_CELL, SPILL_MOST };
+
+int spill_make(struct typed *y)
+{
+	size_t large = y->spill_bytes / 2 / SPILL_MOST;
+	size_t small = (y->spill_bytes - large * SPILL_MOST) / SMALL_CELL;
+	size_t count[SPILL_POOLS] = { small, large };
+	for (unsigned i = 0; i < SPILL_POOLS; i++) {
+		struct type_queue *s;
+		uint32_t cells = count[i] < CELLS_MOST ? (uint32_t)count[i] : CELLS_MOST;
+		int rc = cells && !y->queue[KEY_SPILL + i]
+				 ? type_queue_make(y, KEY_SPILL + i, spill_cell[i], cells, 0, &s)
+				 : 0;
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
