@@ -12,7 +12,7 @@ fail() {
 	echo "    failed: $1"
 	failed=$((failed + 1))
 }
-pages=(README.md docs/design.md docs/cost.md docs/soak.md)
+pages=(README.md docs/*.md)
 
 echo "every drawing is what scripts/draw.sh makes of its source"
 for source in docs/*.draw; do
@@ -32,7 +32,7 @@ scripts/draw.sh "$folder/wrong.draw" >/dev/null 2>"$folder/said" && fail "it was
 grep -q 'wrong.draw:2: no such element: bxo' "$folder/said" || fail "it said: $(<"$folder/said")"
 
 echo "every link between documents leads to a file"
-for page in "${pages[@]}" docs/decisions.md; do
+for page in "${pages[@]}"; do
 	for link in $(grep -oP '\]\(\K[^)#]+(?=(#[^)]*)?\))' "$page" | grep -v '^http'); do
 		[[ -e $(dirname "$page")/$link ]] || fail "$page: $link"
 	done
@@ -47,7 +47,7 @@ done
 
 echo "lines have at most 100 columns, but for tables, programs and addresses" # the layers are a table
 for page in "${pages[@]}"; do
-	awk -v page="$page" '/^```/ { fence = !fence } /^## / { table = /^## Layers/ } !table && !fence && length > 100 && !/^[|]/ && !/https?:/ {
+	awk -v page="$page" '/^```/ { fence = !fence } /^## / { table = /^## Layers/ } !table && !fence && length > 100 && !/^ *[|]/ && !/https?:/ {
 		print page ":" FNR ": " substr($0, 1, 60) }' "$page"
 done >"$folder/long"
 [[ ! -s $folder/long ]] || fail "$(head -5 "$folder/long")"
