@@ -47,6 +47,14 @@ for page in README.md docs/design.md; do
 	done
 done
 
+echo "every function, type and setting that design.md names is in the source"
+cat $(find include src -name '*.[ch]') | grep -oE '[A-Za-z_][A-Za-z0-9_]*' | sort -u >"$folder/words"
+for word in $(grep -oP '`(struct )?\K[a-z][a-z0-9]*_[a-z0-9_]+(?=[`(])|\bTERN_[A-Z_]+\b' docs/design.md |
+	sort -u); do
+	grep -qx "$word" "$folder/words" || grep -q "^$word(" tests/*.c ||
+		grep -qrw "$word" cmake CMakeLists.txt CMakePresets.json || fail "docs/design.md: $word"
+done
+
 # The section of the layers is a table.
 echo "lines have at most 100 columns, but for tables, programs and addresses"
 for page in "${pages[@]}"; do
