@@ -44,8 +44,9 @@ install: build ## install into PREFIX (/usr/local), below DESTDIR if given
 	@scripts/installed.sh build
 	@scripts/left_out.sh build "make install$(if $(filter command% environment%,$(origin PREFIX)), PREFIX=$(PREFIX))"
 
-figures: build ## measure this machine and write the figures of docs/ anew; ONLY=--exact for counts and drawings
-	@$(CMAKE) --build build -j $(JOBS) --target cost_budget_test count_test step_test switch_count_test >/dev/null
+figures: build ## write the figures of docs/ anew; ONLY=--exact: those without a clock
+	@$(CMAKE) --build build -j $(JOBS) \
+		--target cost_budget_test count_test step_test switch_count_test >/dev/null
 	@scripts/figures.sh $(ONLY)
 
 format: ## lay out every C file with clang-format

@@ -16,14 +16,23 @@
 set -euo pipefail
 
 awk -F ' *[|] *' '
-function fail(why) { printf "%s:%d: %s\n", FILENAME, FNR, why > "/dev/stderr"; failed = 1; exit 1 }
-function text(s) { gsub(/&/, "\\&amp;", s); gsub(/</, "\\&lt;", s); gsub(/>/, "\\&gt;", s); return s }
+function fail(why) {
+	printf "%s:%d: %s\n", FILENAME, FNR, why > "/dev/stderr"
+	failed = 1
+	exit 1
+}
+function text(s) {
+	gsub(/&/, "\\&amp;", s)
+	gsub(/</, "\\&lt;", s)
+	gsub(/>/, "\\&gt;", s)
+	return s
+}
 function words(class, x, y, s) {
 	printf "<text class=\"%s\" x=\"%s\" y=\"%s\">%s</text>\n", class, x, y, text(s)
 }
 function style() {
 	print "<style>"
-	print "text { font-family: -apple-system, \"Segoe UI\", \"DejaVu Sans\", Helvetica, Arial, sans-serif; }"
+	print "text { font-family: -apple-system, \"Segoe UI\", \"DejaVu Sans\", Helvetica, sans-serif; }"
 	print "text { fill: #1f2328; font-size: 12px; }"
 	print ".title { font-size: 13px; font-weight: 600; text-anchor: middle; }"
 	print ".line, .middle, .label { text-anchor: middle; }"
@@ -63,21 +72,25 @@ function style() {
 	print "</style>"
 }
 function begin(width, height, says) {
-	printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %s %s\" width=\"%s\" height=\"%s\" role=\"img\">\n", \
-		width, height, width, height
+	printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %s %s\" ", width, height
+	printf "width=\"%s\" height=\"%s\" role=\"img\">\n", width, height
 	printf "<title>%s</title>\n", text(says)
 	style()
 	print "<defs>"
 	for (i = 1; i <= split("go back use", kinds, " "); i++)
-		printf "<marker id=\"%s\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"7\" markerHeight=\"7\" " \
-			"orient=\"auto-start-reverse\"><path class=\"tip-%s\" d=\"M0,0 L10,5 L0,10 z\"/></marker>\n", \
-			kinds[i], kinds[i]
+		printf "<marker id=\"%s\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" " \
+			"markerWidth=\"7\" markerHeight=\"7\" orient=\"auto-start-reverse\">" \
+			"<path class=\"tip-%s\" d=\"M0,0 L10,5 L0,10 z\"/></marker>\n", kinds[i], kinds[i]
 	print "</defs>"
 	printf "<rect class=\"ground\" width=\"%s\" height=\"%s\" rx=\"8\"/>\n", width, height
 }
+function rectangle(class, corner) {
+	printf "<rect class=\"%s\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"%s\"/>\n", \
+		class, at[1], at[2], at[3], at[4], corner
+}
 function box(n,   lines, y, i) {
 	if (split($2, at, " ") != 4) fail("a box has a position, a width and a height")
-	printf "<rect class=\"%s\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"6\"/>\n", $3, at[1], at[2], at[3], at[4]
+	rectangle($3, 6)
 	lines = n - 4
 	y = at[2] + at[4] / 2 + 5 - lines * 8
 	words("title", at[1] + at[3] / 2, y, $4)
@@ -100,7 +113,7 @@ function arrow(n,   count, path, i) {
 { split($2, at, " ") }
 $1 == "size" { begin(at[1], at[2], $3); next }
 $1 == "group" {
-	printf "<rect class=\"group\" x=\"%s\" y=\"%s\" width=\"%s\" height=\"%s\" rx=\"8\"/>\n", at[1], at[2], at[3], at[4]
+	rectangle("group", 8)
 	words("heading", at[1] + 12, at[2] + 20, $3)
 	next
 }

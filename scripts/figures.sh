@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # scripts/figures.sh [--exact | BLOCK...]: writes the figures of docs/ anew, with date and machine.
 #
-# docs/cost.md has blocks between the lines <!-- figures: BLOCK --> and <!-- end: BLOCK -->. This script is the only
-# writer of a block, so a figure stands once and cannot contradict another. --exact leaves out what depends on the
-# clock; --list prints the names of the blocks. BUILD=FOLDER measures another build than build/.
+# docs/cost.md has blocks between the lines <!-- figures: BLOCK --> and <!-- end: BLOCK -->. This
+# script is the only writer of a block, so a figure stands once and cannot contradict another.
+# --exact leaves out what depends on the clock; --list prints the names of the blocks.
+# BUILD=FOLDER measures another build than build/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +19,8 @@ trap 'rm -f "$text"' EXIT
 machine() { # one line: when, of which commit, and where
 	local model
 	model=$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -1)
-	printf 'Written by `make figures`, %s, commit %s\n' "$(date -u +%F)" "$(git describe --always --dirty --exclude='*')"
+	printf 'Written by `make figures`, %s, commit %s\n' "$(date -u +%F)" \
+		"$(git describe --always --dirty --exclude='*')"
 	printf '(%s, %s cores;\ngcc %s, Linux %s).\n' "${model:-$(uname -m)}" "$(nproc)" \
 		"$(${CC:-cc} -dumpfullversion)" "$(uname -r | cut -d- -f1)"
 }
@@ -35,7 +37,11 @@ block() { # NAME: what stands in $text becomes the block
 	awk -v name="$1" -v new="$text.new" '
 		$0 == "<!-- end: " name " -->" { skip = 0 }
 		!skip
-		$0 == "<!-- figures: " name " -->" { skip = 1; while ((getline line < new) > 0) print line }' $page >"$text.page"
+		$0 == "<!-- figures: " name " -->" {
+			skip = 1
+			while ((getline line < new) > 0)
+				print line
+		}' $page >"$text.page"
 	cat "$text.page" >$page
 	rm -f "$text.new" "$text.page"
 }
@@ -55,15 +61,19 @@ drawings() {
 	done
 }
 
-# -- counts: the table of instruction counts -------------------------------------------------------------------------
+# -- counts: the table of instruction counts -----------------------------------------------------
 
 records=
 number() { # OPERATION KEY [SIDE]: of what `tern cost --json` printed
-	grep -F "\"operation\": \"$1\"" <<<"$records" | { [[ ${3-} ]] && grep -oE "\"$3\": \{[^}]*" || cat; } |
+	grep -F "\"operation\": \"$1\"" <<<"$records" |
+		{ [[ ${3-} ]] && grep -oE "\"$3\": \{[^}]*" || cat; } |
 		grep -oE "\"$2\": [0-9]+" | head -1 | grep -oE '[0-9]+$'
 }
 budget() { # OPERATION: of what cost_budget_test printed
 	sed -nE "s/^$1 +[0-9]+ of +([0-9]+).*/\1/p" <<<"$budgets"
+}
+printed() { # TEXT LABEL N: the N-th number behind the label
+	sed -n "s/^$2//p" <<<"$1" | head -1 | grep -oE '[0-9]+(\.[0-9]+)?' | sed -n "$3p"
 }
 row() { printf '| %s | %s | %s |\n' "$1" "$2" "$3"; }
 whole() { # OPERATION WORDS: a row with its budget, the copy apart
@@ -82,7 +92,8 @@ counts() {
 		echo "| path | budget | counted |"
 		echo "|---|---|---|"
 		row "send a 4-word request" "about 30" "$(number request-4 total source)"
-		row "take it in, up to the handler's first instruction" "about 17" "$(number request-4 total destination)"
+		row "take it in, up to the handler's first instruction" "about 17" \
+			"$(number request-4 total destination)"
 		whole request-4 "both"
 		row "a poll, besides its messages" "" "$poll"
 		row "four 1-word requests, which share a line: send, take in" "" \
@@ -92,11 +103,16 @@ counts() {
 		whole finite-1024-put-then "4,096 bytes, likewise"
 		whole finite-16-data "64 bytes as a payload, used where it lies"
 		whole put-8 "put of 8 bytes to a heap"
-		sed -nE 's/^channel value +([0-9.]+) to put, +([0-9.]+) to get.*/| put a value into a channel, average of a lap | 5 | \1 |\n| get a value from a channel, likewise | 5 | \2 |/p' <<<"$loops"
-		sed -nE 's/^8-byte send +([0-9.]+) to send, +([0-9.]+) to take in.*/| `tern_send` of 8 bytes to a posted receive: sender, receiver | | \1, \2 |/p' <<<"$loops"
-		sed -nE 's/^  among 10,000 +([0-9.]+) to send, +([0-9.]+) to take in.*/| the same with 10,000 receives posted | 1.3 times that | \1, \2 |/p' <<<"$loops"
-		"$bin/step_test" | sed -nE 's/^ +poll: ([0-9]+) instructions$/| `tern_hold` and `tern_release` together | 8 | \1 |/p'
-		"$bin/switch_count_test" | sed -nE 's/^switch +([0-9.]+)$/| switch between two light threads | 30 | \1 |/p'
+		row "put a value into a channel, average of a lap" 5 "$(printed "$loops" 'channel value' 1)"
+		row "get a value from a channel, likewise" 5 "$(printed "$loops" 'channel value' 2)"
+		row '`tern_send` of 8 bytes to a posted receive: sender, receiver' "" \
+			"$(printed "$loops" '8-byte send' 1), $(printed "$loops" '8-byte send' 2)"
+		row "the same with 10,000 receives posted" "1.3 times that" \
+			"$(printed "$loops" '  among 10,000' 1), $(printed "$loops" '  among 10,000' 2)"
+		row '`tern_hold` and `tern_release` together' 8 \
+			"$(printed "$("$bin/step_test")" '    poll:' 1)"
+		row "switch between two light threads" 30 \
+			"$(printed "$("$bin/switch_count_test")" switch 1)"
 	} >"$text"
 	block counts
 }
@@ -106,12 +122,19 @@ cost() {
 	"$bin/tern" cost --plot docs/cost.svg >/dev/null 2>&1
 }
 
-# -- what depends on the clock: let nothing else run meanwhile --------------------------------------------------------
+# -- what depends on the clock: let nothing else run meanwhile ------------------------------------
 
 perf() { shown perf "tern perf" "$bin/tern" perf --plain; }
 paper() { shown paper "tern perf --paper" "$bin/tern" perf --paper --plain; }
-delivery() { shown delivery "tern perf --delivery --plot delivery.svg" "$bin/tern" perf --delivery --plain --plot docs/delivery.svg; }
-flow() { shown flow "tern perf --flow" "$bin/tern" perf --flow --plain; }
+delivery() {
+	shown delivery "tern perf --delivery --plot delivery.svg" \
+		"$bin/tern" perf --delivery --plain --plot docs/delivery.svg
+}
+flow() { # its table is Markdown
+	echo "flow: tern perf --flow"
+	"$bin/tern" perf --flow --plain >"$text" 2>/dev/null
+	block flow
+}
 logp() { shown logp "tern logp" "$bin/tern" logp --plain; }
 
 case ${1-} in
@@ -121,6 +144,9 @@ case ${1-} in
 *) blocks=("$@") ;;
 esac
 for name in "${blocks[@]}"; do
-	[[ " ${exact[*]} ${timed[*]} " == *" $name "* ]] || { echo "figures.sh: no block is called $name; --list names them" >&2; exit 2; }
+	[[ " ${exact[*]} ${timed[*]} " == *" $name "* ]] || {
+		echo "figures.sh: no block is called $name; --list names them" >&2
+		exit 2
+	}
 	"$name"
 done

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: LABELS once
-# The documents are true to the tree: drawings are those of their sources, links and paths lead somewhere, figures stand
-# between their markers, and lines are no longer than 100 columns.
+# The documents are true to the tree: drawings are those of their sources, links and paths lead
+# somewhere, figures stand between their markers, and lines are no longer than 100 columns.
 set -uo pipefail
 
 folder=$(mktemp -d)
@@ -12,7 +12,7 @@ fail() {
 	echo "    failed: $1"
 	failed=$((failed + 1))
 }
-pages=(README.md docs/design.md docs/cost.md docs/soak.md)
+pages=(README.md docs/*.md)
 
 echo "every drawing is what scripts/draw.sh makes of its source"
 for source in docs/*.draw; do
@@ -23,7 +23,8 @@ done
 echo "the drawing of the layers names every folder of src"
 for part in src/*/ src/net/*/; do
 	name=${part#src/} name=${name%/}
-	grep -qE "[|] $name( |:|\$)" docs/layers.draw || [[ $name == net ]] || fail "docs/layers.draw has no box for $part"
+	[[ $name == net ]] || grep -qE "[|] $name( |:|\$)" docs/layers.draw ||
+		fail "docs/layers.draw has no box for $part"
 done
 
 echo "a mistake in a drawing is refused with its line"
@@ -32,39 +33,55 @@ scripts/draw.sh "$folder/wrong.draw" >/dev/null 2>"$folder/said" && fail "it was
 grep -q 'wrong.draw:2: no such element: bxo' "$folder/said" || fail "it said: $(<"$folder/said")"
 
 echo "every link between documents leads to a file"
-for page in "${pages[@]}" docs/decisions.md; do
+for page in "${pages[@]}"; do
 	for link in $(grep -oP '\]\(\K[^)#]+(?=(#[^)]*)?\))' "$page" | grep -v '^http'); do
 		[[ -e $(dirname "$page")/$link ]] || fail "$page: $link"
 	done
 done
 
 echo "every file that design.md and README.md name exists"
+pattern='\b(src|tests|scripts|models|include|examples|cmake|docs|man)/[A-Za-z0-9_/.-]+\.[a-z0-9]+\b'
 for page in README.md docs/design.md; do
-	for path in $(grep -oE '\b(src|tests|scripts|models|include|examples|cmake|docs|man)/[A-Za-z0-9_/.-]+\.[a-z0-9]+\b' "$page" | grep -v NAME | sort -u); do
+	for path in $(grep -oE "$pattern" "$page" | grep -v NAME | sort -u); do
 		[[ -e $path ]] || fail "$page: $path"
 	done
 done
 
-echo "lines have at most 100 columns, but for tables, programs and addresses" # the layers are a table
+echo "every function, type and setting that design.md names is in the source"
+cat $(find include src -name '*.[ch]') | grep -oE '[A-Za-z_][A-Za-z0-9_]*' | sort -u >"$folder/words"
+for word in $(grep -oP '`(struct )?\K[a-z][a-z0-9]*_[a-z0-9_]+(?=[`(])|\bTERN_[A-Z_]+\b' docs/design.md |
+	sort -u); do
+	grep -qx "$word" "$folder/words" || grep -q "^$word(" tests/*.c ||
+		grep -qrw "$word" cmake CMakeLists.txt CMakePresets.json || fail "docs/design.md: $word"
+done
+
+# The section of the layers is a table.
+echo "lines have at most 100 columns, but for tables, programs and addresses"
 for page in "${pages[@]}"; do
-	awk -v page="$page" '/^```/ { fence = !fence } /^## / { table = /^## Layers/ } !table && !fence && length > 100 && !/^[|]/ && !/https?:/ {
+	awk -v page="$page" '/^```/ { fence = !fence }
+		/^## / { table = /^## Layers/ }
+		!table && !fence && length > 100 && !/^ *[|]/ && !/https?:/ {
 		print page ":" FNR ": " substr($0, 1, 60) }' "$page"
 done >"$folder/long"
 [[ ! -s $folder/long ]] || fail "$(head -5 "$folder/long")"
 
 echo "the figures of docs/cost.md stand between markers that say when and where they were measured"
-begun=$(grep -cE '^<!-- figures: [a-z-]+ -->$' docs/cost.md) ended=$(grep -cE '^<!-- end: [a-z-]+ -->$' docs/cost.md)
+begun=$(grep -cE '^<!-- figures: [a-z-]+ -->$' docs/cost.md)
+ended=$(grep -cE '^<!-- end: [a-z-]+ -->$' docs/cost.md)
 [[ $begun -ge 2 && $begun == "$ended" ]] || fail "$begun begin and $ended end"
 written=$(scripts/figures.sh --list)
 for name in $(grep -oP '^<!-- figures: \K[a-z-]+' docs/cost.md); do
 	block=$(sed -n "/^<!-- figures: $name -->/,/^<!-- end: $name -->/p" docs/cost.md)
-	grep -qE '^(Written by `make figures`|Measured by hand), [0-9]{4}-[0-9]{2}-[0-9]{2}' <<<"$block" || fail "$name has no date"
+	grep -qE '^(Written by `make figures`|Measured by hand), [0-9]{4}-[0-9]{2}-[0-9]{2}' <<<"$block" ||
+		fail "$name has no date"
 	grep -qx "$name" <<<"$written" || fail "scripts/figures.sh does not write $name"
 done
 
 echo "README.md has the counts of docs/cost.md"
 counted() { sed -nE "s/^[|] $1 [|] [^|]* [|] ([0-9]+) [|]\$/\1/p" docs/cost.md; }
-said="takes $(counted 'send a 4-word request') instructions to send and $(counted "take it in, up to the handler's first instruction") to take in"
+sent=$(counted 'send a 4-word request')
+handled=$(counted "take it in, up to the handler's first instruction")
+said="takes $sent instructions to send and $handled to take in"
 tr '\n' ' ' <README.md | grep -qF "$said" || fail "it should say: $said"
 
 ((failed == 0)) || echo "$failed failed"
