@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The rate of the processor's cycle counter. */
 #include "tools/bench/cycles.h"
 
 #include <math.h>

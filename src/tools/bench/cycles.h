@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* How fast the processor counts its cycles. */
 #ifndef TERN_TOOLS_BENCH_CYCLES_H
 #define TERN_TOOLS_BENCH_CYCLES_H
 

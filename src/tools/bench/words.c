@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Handlers and loops for messages of each number of words, and what most phases do with them. */
 #include "tools/bench/words.h"
 
 #include "base/clock.h"
@@ -208,7 +209,7 @@ bool words_over(void)
 }
 
 /* Ns until `act` has returned, and until its last message has been handled. */
-static void words_time(struct player *p, words_act *act, uint64_t *acted, uint64_t *handled)
+static void words_time(struct bench_rank *p, words_act *act, uint64_t *acted, uint64_t *handled)
 {
 	*acted = *handled = 1;
 	if (p->rank) {
@@ -223,31 +224,31 @@ static void words_time(struct player *p, words_act *act, uint64_t *acted, uint64
 	*handled = clock_ns() - began;
 }
 
-uint64_t words_acted(struct player *p, words_act *act)
+uint64_t words_acted(struct bench_rank *p, words_act *act)
 {
 	uint64_t acted, handled;
 	words_time(p, act, &acted, &handled);
 	return acted;
 }
 
-uint64_t words_handled(struct player *p, words_act *act)
+uint64_t words_handled(struct bench_rank *p, words_act *act)
 {
 	uint64_t acted, handled;
 	words_time(p, act, &acted, &handled);
 	return handled;
 }
 
-static int words_trips_of(struct player *p)
+static int words_trips_of(struct bench_rank *p)
 {
 	return words_trips(p->t, p->size, p->count);
 }
 
-double words_trip_time(struct player *p)
+double words_trip_time(struct bench_rank *p)
 {
 	return (double)words_acted(p, words_trips_of) / (double)p->count;
 }
 
-int words_open(struct player *p)
+int words_open(struct bench_rank *p)
 {
 	return words_register(p->t);
 }

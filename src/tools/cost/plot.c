@@ -4,7 +4,7 @@
  * each, the source and the destination, CMAM beside Tern. Colours of text and axes follow
  * the reader's light or dark background; those of the features are readable on both.
  */
-#include "tools/cost/plot.h"
+#include "tools/cost/show.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -40,7 +40,7 @@ static void answer(tern *t, const tern_msg *m)
 	tern_signal(t, &answers, 1);
 }
 
-int logp_bytes_open(struct player *p)
+int logp_bytes_open(struct bench_rank *p)
 {
 	memset(logp_payload, 1, sizeof logp_payload);
 	int rc = pair_open();
@@ -53,7 +53,7 @@ int logp_bytes_open(struct player *p)
 	return rc ? rc : tern_on(p->t, LOGP_ANSWER, answer);
 }
 
-static int trips(struct player *p, uint64_t count)
+static int trips(struct bench_rank *p, uint64_t count)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++) {
@@ -64,7 +64,7 @@ static int trips(struct player *p, uint64_t count)
 	return rc;
 }
 
-double bytes_trip(struct player *p)
+double bytes_trip(struct bench_rank *p)
 {
 	if (p->rank > 1)
 		return 0;
@@ -90,7 +90,7 @@ static int stream(tern *t, uint32_t size, uint64_t count)
 	return rc;
 }
 
-double bytes_gap(struct player *p)
+double bytes_gap(struct bench_rank *p)
 {
 	if (p->rank > 1)
 		return 0;
@@ -112,7 +112,7 @@ static int batch_send(uint32_t bytes, unsigned n)
 	return stream(pair[0], bytes, n);
 }
 
-static struct pair_cost batch_cost(struct player *p, uint64_t *sent)
+static struct pair_cost batch_cost(struct bench_rank *p, uint64_t *sent)
 {
 	static const struct pair_batch batch = { .send = batch_send, .n = PAIR_PAYLOADS };
 	struct pair_cost c;
@@ -120,13 +120,13 @@ static struct pair_cost batch_cost(struct player *p, uint64_t *sent)
 	return c;
 }
 
-double bytes_sending(struct player *p)
+double bytes_sending(struct bench_rank *p)
 {
 	uint64_t sent;
 	return p->rank ? 0 : (double)batch_cost(p, &sent).send / (double)sent;
 }
 
-double bytes_handling(struct player *p)
+double bytes_handling(struct bench_rank *p)
 {
 	uint64_t sent;
 	return p->rank ? 0 : (double)batch_cost(p, &sent).handle / (double)sent;

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "tools/logp/options.h"
-#include "tools/logp/plot.h"
 #include "tools/logp/profile.h"
 #include "tools/logp/report.h"
 #include "tools/tools.h"

@@ -5,7 +5,7 @@
  * parameters of one message as bars. Colours are the reader's: light or dark follows what
  * the viewer prefers.
  */
-#include "tools/logp/plot.h"
+#include "tools/logp/report.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,13 +4,13 @@
 #include "tools/bench/pair.h"
 #include "tools/logp/phase.h"
 
-int logp_words_open(struct player *p)
+int logp_words_open(struct bench_rank *p)
 {
 	return words_register(p->t);
 }
 
 /* 2 o_s + 2 L + 2 o_r */
-double words_trip(struct player *p)
+double words_trip(struct bench_rank *p)
 {
 	if (p->rank > 1)
 		return 0;
@@ -29,7 +29,7 @@ double words_trip(struct player *p)
 }
 
 /* g: a stream, at the rate of whoever is slowest. */
-double words_gap(struct player *p)
+double words_gap(struct bench_rank *p)
 {
 	if (p->rank > 1)
 		return 0;
@@ -51,7 +51,7 @@ static int batch_send(uint32_t words, unsigned n)
 	return words_send(pair[0], 1, words, n);
 }
 
-static struct pair_cost batch_cost(struct player *p, uint64_t *sent)
+static struct pair_cost batch_cost(struct bench_rank *p, uint64_t *sent)
 {
 	static const struct pair_batch batch = { .send = batch_send, .n = PAIR_BATCH };
 	struct pair_cost c;
@@ -59,13 +59,13 @@ static struct pair_cost batch_cost(struct player *p, uint64_t *sent)
 	return c;
 }
 
-double words_sending(struct player *p)
+double words_sending(struct bench_rank *p)
 {
 	uint64_t sent;
 	return p->rank ? 0 : (double)batch_cost(p, &sent).send / (double)sent;
 }
 
-double words_handling(struct player *p)
+double words_handling(struct bench_rank *p)
 {
 	uint64_t sent;
 	return p->rank ? 0 : (double)batch_cost(p, &sent).handle / (double)sent;

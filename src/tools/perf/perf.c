@@ -79,13 +79,13 @@ static uint64_t test_count(const struct perf_options *o, const struct test *test
 
 static int test_run(const struct perf_options *o, struct report *r, const struct test *test, uint32_t size)
 {
-	static struct crew_result result; /* large */
+	static struct ranks_result result; /* large */
 	struct record record = { .test = test, .size = size };
 	record.count = test_count(o, test, size);
 	record.rounds = o->rounds ? o->rounds : test->amount.rounds;
 	memset(&result, 0, sizeof result);
 	report_progress(r, test, size);
-	int rc = crew_run(test, size, record.count, record.rounds, &result);
+	int rc = ranks_run(test, size, record.count, record.rounds, &result);
 	if (rc)
 		return rc;
 	record_fill(&record, &result);

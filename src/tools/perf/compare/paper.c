@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The rows of `tern perf --paper`, with the thesis's figures beside what is measured here. */
 #include "tools/perf/compare/paper.h"
 
 #include <math.h>
@@ -193,14 +194,14 @@ int paper_main(bool json, bool plain, unsigned rounds, uint64_t count)
 	static const struct test test = { { .name = "paper" },
 					  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
 					  .play.open = paper_open };
-	static struct crew_result result; /* large */
+	static struct ranks_result result; /* large */
 	struct part parts[ROWS];
 	struct line lines[ROWS];
 	for (unsigned i = 0; i < ROWS; i++)
 		parts[i] = (struct part){ .play = rows[i].play,
 					  .size = rows[i].size,
 					  .count = count > rows[i].share ? count / rows[i].share : 1 };
-	int rc = crew_play(&test, 0, parts, ROWS, rounds, &result);
+	int rc = ranks_play(&test, 0, parts, ROWS, rounds, &result);
 	if (rc) {
 		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
 		return 1;

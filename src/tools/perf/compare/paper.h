@@ -15,7 +15,7 @@ int paper_main(bool json, bool plain, unsigned rounds, uint64_t count);
  * paper_cost.c: ns for one operation, of rank 0; overheads are measured between two
  * endpoints of one thread. The size is a number of words where it matters.
  */
-int paper_open(struct player *p);
+int paper_open(struct bench_rank *p);
 perf_phase paper_reply, paper_handle_reply;
 perf_phase paper_segment, paper_xfer4, paper_xfer4_reply, paper_xfer, paper_xfer_reply;
 perf_phase paper_handle_one, paper_handle_two;

@@ -85,7 +85,7 @@ static size_t segment_again(tern *t, void *base, void *info)
 	return ROOM;
 }
 
-int paper_open(struct player *p)
+int paper_open(struct bench_rank *p)
 {
 	memset(room, 1, sizeof room);
 	memset(payload, 1, sizeof payload);
@@ -169,7 +169,7 @@ static const struct pair_batch xfers = { send_xfers, PAIR_PAYLOADS, true };
 enum side { SEND, HANDLE, ANSWER, SEND_AND_ANSWER };
 
 /* ns for one message of the batch, at one of the sides. */
-static double batch_ns(struct player *p, const struct pair_batch *b, uint32_t size, enum side side)
+static double batch_ns(struct bench_rank *p, const struct pair_batch *b, uint32_t size, enum side side)
 {
 	struct pair_cost c;
 	uint64_t sent;
@@ -180,7 +180,7 @@ static double batch_ns(struct player *p, const struct pair_batch *b, uint32_t si
 	return (double)ns[side] / (double)sent;
 }
 
-static double reply_ns(struct player *p, const struct pair_batch *with)
+static double reply_ns(struct bench_rank *p, const struct pair_batch *with)
 {
 	struct pair_batch without = signals;
 	without.n = with->n;
@@ -189,47 +189,47 @@ static double reply_ns(struct player *p, const struct pair_batch *with)
 
 /* -- Messages and transfers ---------------------------------------------------------- */
 
-double paper_reply(struct player *p)
+double paper_reply(struct bench_rank *p)
 {
 	return reply_ns(p, &asks);
 }
 
-double paper_handle_reply(struct player *p)
+double paper_handle_reply(struct bench_rank *p)
 {
 	return batch_ns(p, &asks, WORDS, ANSWER);
 }
 
-double paper_xfer4(struct player *p)
+double paper_xfer4(struct bench_rank *p)
 {
 	return batch_ns(p, &xfer4s, 1, SEND);
 }
 
-double paper_xfer4_reply(struct player *p)
+double paper_xfer4_reply(struct bench_rank *p)
 {
 	return reply_ns(p, &asks_xfer4);
 }
 
-double paper_xfer(struct player *p)
+double paper_xfer(struct bench_rank *p)
 {
 	return batch_ns(p, &xfers, p->size, SEND);
 }
 
-double paper_xfer_reply(struct player *p)
+double paper_xfer_reply(struct bench_rank *p)
 {
 	return reply_ns(p, &asks_xfer);
 }
 
-double paper_handle_one(struct player *p)
+double paper_handle_one(struct bench_rank *p)
 {
 	return batch_ns(p, &xfer4s, 1, HANDLE);
 }
 
-double paper_handle_two(struct player *p)
+double paper_handle_two(struct bench_rank *p)
 {
 	return batch_ns(p, &xfer4s, SEGMENTS, HANDLE);
 }
 
-double paper_segment(struct player *p)
+double paper_segment(struct bench_rank *p)
 {
 	tern_segment s;
 	uint64_t began = clock_ns();
@@ -244,7 +244,7 @@ double paper_segment(struct player *p)
 /* -- Polls --------------------------------------------------------------------------- */
 
 /* That find nothing, after one that found something: there is an active peer to look at. */
-static double poll_ns(struct player *p, int (*poll)(tern *t))
+static double poll_ns(struct bench_rank *p, int (*poll)(tern *t))
 {
 	if (p->rank)
 		return 0;
@@ -258,38 +258,38 @@ static double poll_ns(struct player *p, int (*poll)(tern *t))
 	return (double)pair_since(began) / (double)p->count;
 }
 
-double paper_poll(struct player *p)
+double paper_poll(struct bench_rank *p)
 {
 	return poll_ns(p, tern_poll);
 }
 
-double paper_poll_requests(struct player *p)
+double paper_poll_requests(struct bench_rank *p)
 {
 	return poll_ns(p, tern_poll_requests);
 }
 
-double paper_poll_replies(struct player *p)
+double paper_poll_replies(struct bench_rank *p)
 {
 	return poll_ns(p, tern_poll_replies);
 }
 
 /* -- Fetch and add, as messages --------------------------------------------------------- */
 
-double paper_fetch_ask(struct player *p)
+double paper_fetch_ask(struct bench_rank *p)
 {
 	double ns = batch_ns(p, &fetch_batch, 0, SEND_AND_ANSWER);
 	atomic_store(&fetches, 0);
 	return ns;
 }
 
-double paper_fetch_serve(struct player *p)
+double paper_fetch_serve(struct bench_rank *p)
 {
 	double ns = batch_ns(p, &fetch_batch, 0, HANDLE);
 	atomic_store(&fetches, 0);
 	return ns;
 }
 
-static int fetch_trips(struct player *p, uint64_t count)
+static int fetch_trips(struct bench_rank *p, uint64_t count)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++) {
@@ -302,7 +302,7 @@ static int fetch_trips(struct player *p, uint64_t count)
 }
 
 /* Once untimed: the other rank may still be on its way. */
-double paper_fetch_trip(struct player *p)
+double paper_fetch_trip(struct bench_rank *p)
 {
 	if (p->rank) {
 		p->rc = words_serve(p->t, 1);
@@ -321,7 +321,7 @@ double paper_fetch_trip(struct player *p)
 /* -- Injection --------------------------------------------------------------------------- */
 
 /* For each byte of large messages, which nobody reads. */
-double paper_injection(struct player *p)
+double paper_injection(struct bench_rank *p)
 {
 	if (p->rank) {
 		p->rc = words_serve(p->t, 1);

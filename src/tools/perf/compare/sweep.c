@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs `tern perf --delivery`: every way of delivery at every interval. */
 #include "tools/perf/compare/sweep.h"
 
 #include <errno.h>
@@ -98,7 +99,7 @@ static int interval_run(struct sweep *s, unsigned interval)
 {
 	static perf_phase *const plays[WAYS] = { sweep_polled, sweep_unpolled, sweep_thread,
 						 sweep_interrupt };
-	static struct crew_result result; /* large */
+	static struct ranks_result result; /* large */
 	/* Without a third core the communication thread takes the computation's, and no round would count. */
 	const struct test test = { { .name = "delivery" },
 				   .amount = { .ranks = 2, .cores = s->cores > 2 ? 2 : 0, .warm = 1 },
@@ -109,7 +110,7 @@ static int interval_run(struct sweep *s, unsigned interval)
 		parts[PART_WAYS + w * PARTS_OF_WAY] =
 			(struct part){ plays[w], sweep_interval[interval], s->ms, SWEEP_ALSO, 0 };
 	memset(&result, 0, sizeof result);
-	int rc = crew_play(&test, 0, parts, PARTS, s->rounds, &result);
+	int rc = ranks_play(&test, 0, parts, PARTS, s->rounds, &result);
 	if (rc)
 		return rc;
 	double alone = series_median(&result.part[PART_ALONE]);
