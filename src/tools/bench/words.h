@@ -41,6 +41,9 @@ bool words_over(void);
 typedef int words_act(struct bench_rank *p);
 uint64_t words_acted(struct bench_rank *p, words_act *act);
 uint64_t words_handled(struct bench_rank *p, words_act *act);
+/* The same after `warm` with a count of 1, untimed: the other rank may still be on its way. */
+uint64_t words_acted_after(struct bench_rank *p, words_act *warm, words_act *act);
+uint64_t words_handled_after(struct bench_rank *p, words_act *warm, words_act *act);
 
 /* What a round-trip test measures: ns for one. */
 double words_trip_time(struct bench_rank *p);

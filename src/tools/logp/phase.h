@@ -27,7 +27,6 @@ enum {
 
 /* words.c: the size is a number of words */
 perf_phase words_trip, words_gap, words_sending, words_handling;
-int logp_words_open(struct bench_rank *p);
 
 /* bytes.c: the size is the payload's */
 perf_phase bytes_trip, bytes_gap, bytes_sending, bytes_handling;

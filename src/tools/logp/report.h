@@ -13,6 +13,6 @@ void logp_report_json(const struct logp_outcome *o);
 void logp_report_list(void);
 
 /* A picture of the outcome, predictions against measurements and the parameters, as SVG; 0 or -EIO. */
-int logp_plot_write(const struct logp_outcome *o, FILE *to);
+int logp_plot_write(const void *outcome, FILE *to);
 
 #endif

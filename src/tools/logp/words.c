@@ -1,49 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The parameters of short messages, by the phases of the papers' micro-benchmarks. */
-#include "base/clock.h"
 #include "tools/bench/pair.h"
 #include "tools/logp/phase.h"
 
-int logp_words_open(struct bench_rank *p)
+/* 2 o_s + 2 L + 2 o_r */
+static int trips(struct bench_rank *p)
 {
-	return words_register(p->t);
+	return words_trips(p->t, p->size, p->count);
 }
 
-/* 2 o_s + 2 L + 2 o_r */
 double words_trip(struct bench_rank *p)
 {
-	if (p->rank > 1)
-		return 0;
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	p->rc = words_trips(p->t, p->size, 1);
-	uint64_t began = clock_ns();
-	if (!p->rc)
-		p->rc = words_trips(p->t, p->size, p->count);
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(ended - began) / (double)p->count;
+	return p->rank > 1 ? 0 : each_ns(p, words_acted_after(p, trips, trips));
 }
 
 /* g: a stream, at the rate of whoever is slowest. */
+static int stream(struct bench_rank *p)
+{
+	return words_send(p->t, 1, p->size, p->count);
+}
+
 double words_gap(struct bench_rank *p)
 {
-	if (p->rank > 1)
-		return 0;
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	p->rc = words_trips(p->t, p->size, 1);
-	uint64_t began = clock_ns();
-	if (!p->rc)
-		p->rc = words_send(p->t, 1, p->size, p->count);
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(clock_ns() - began) / (double)p->count;
+	return p->rank > 1 ? 0 : each_ns(p, words_handled_after(p, trips, stream));
 }
 
 static int batch_send(uint32_t words, unsigned n)

@@ -8,9 +8,7 @@
 #include "base/cpu.h"
 #include "base/setting.h"
 #include "tools/bench/ranks.h"
-#include "tools/perf/compare/flow.h"
-#include "tools/perf/compare/paper.h"
-#include "tools/perf/compare/sweep.h"
+#include "tools/perf/compare/compare.h"
 #include "tools/perf/options.h"
 #include "tools/perf/report.h"
 #include "tools/tools.h"
@@ -199,7 +197,7 @@ int perf_main(int argc, char **argv)
 	if (o.paper)
 		return paper_run(&o);
 	if (o.flow)
-		return perf_flow_main(&o);
+		return flow_main(&o);
 	if (o.delivery)
 		return sweep_main(&o);
 	report_begin(&r, o.json, o.plain, tests_count(&o));

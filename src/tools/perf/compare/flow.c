@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs the loads of `tern perf --flow` under each strategy, and prints the comparison. */
-#include "tools/perf/compare/flow.h"
+#include "tools/perf/compare/compare.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -190,7 +190,7 @@ static void print_json(struct point at[STRATEGIES][LOADS])
 	json_end(&j, ']');
 }
 
-int perf_flow_main(const struct perf_options *o)
+int flow_main(const struct perf_options *o)
 {
 	static struct point at[STRATEGIES][LOADS];
 	char why[200];

@@ -154,10 +154,12 @@ static void sweep_ask(struct bench_rank *p, uint64_t interval, uint64_t window)
 
 /* -- The phases --------------------------------------------------------------------------------- */
 
-static double sweep_by(struct bench_rank *p, enum tern_delivery d, bool polls)
+double sweep_by_way(struct bench_rank *p)
 {
+	static const enum tern_delivery delivery[WAYS] = { TERN_DELIVERY_POLL, TERN_DELIVERY_POLL,
+							   TERN_DELIVERY_THREAD, TERN_DELIVERY_INTERRUPT };
 	if (p->rank)
-		sweep_compute(p, d, polls);
+		sweep_compute(p, delivery[p->way], p->way == WAY_POLLED);
 	else
 		sweep_ask(p, p->size, WINDOW);
 	return p->rank ? 0 : times_median(&times);
@@ -170,26 +172,6 @@ double sweep_alone(struct bench_rank *p)
 	else
 		sweep_ask(p, 0, 0); /* it looks all the time, as it always does */
 	return p->also[ALSO_PIECES];
-}
-
-double sweep_polled(struct bench_rank *p)
-{
-	return sweep_by(p, TERN_DELIVERY_POLL, true);
-}
-
-double sweep_unpolled(struct bench_rank *p)
-{
-	return sweep_by(p, TERN_DELIVERY_POLL, false);
-}
-
-double sweep_thread(struct bench_rank *p)
-{
-	return sweep_by(p, TERN_DELIVERY_THREAD, false);
-}
-
-double sweep_interrupt(struct bench_rank *p)
-{
-	return sweep_by(p, TERN_DELIVERY_INTERRUPT, false);
 }
 
 int sweep_open(struct bench_rank *p)
