@@ -13,7 +13,7 @@ BEGIN {
 	for (i in words) step[words[i]] = 1
 	everywhere = 2147483647
 	print "/* Made from the sources by cmake/cost.awk. */"
-	print "#include \"tools/cost/mark.h\"\n"
+	print "#include \"tools/cost/site.h\"\n"
 	print "const struct cost_mark cost_marks[] = {"
 }
 

@@ -55,11 +55,11 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	uint64_t told[RANKS / 2] = { 0 };
 	REQUIRE(pipe2(input, O_CLOEXEC | O_NONBLOCK) == 0);
 	struct agent a = { .keeper = -1, .deaths = -1, .out = -1, .err = -1, .input = input[1] };
-	a.courier = (struct courier){ .job = *machine(), .ranks = RANKS / 2, .told = told, .fd = -1 };
+	a.relay = (struct status_relay){ .job = *machine(), .ranks = RANKS / 2, .told = told, .fd = -1 };
 	silence_begin(&a.silence, 0);
 	wire_open(&a.wire, bytes_from(bytes, len), dup(fuzz_null()));
 	while (agent_listen(&a))
-		courier_tell(&a.courier, &a.wire);
+		status_relay_tell(&a.relay, &a.wire);
 	for (uint32_t r = 0; r < RANKS / 2; r++)
 		REQUIRE(job_rank_state(machine(), r) == RANK_EXPECTED);
 	wire_close(&a.wire);

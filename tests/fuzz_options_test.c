@@ -7,7 +7,6 @@
 #include <tern/tern.h>
 
 #include "base/setting.h"
-#include "tools/run/hostfile.h"
 #include "tools/run/hosts.h"
 
 enum { WORDS = 40 };

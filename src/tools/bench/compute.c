@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A computation that calls nothing, and a core for the communication thread beside it. */
 #include "tools/bench/compute.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@ void compute(uint64_t steps)
 	raw_sink = x; /* not +=: a handler that adds to it may come in between */
 }
 
-int compute_spare_core(const struct player *p)
+int compute_spare_core(const struct bench_rank *p)
 {
 	char core[16];
 	if (p->spare_core < 0)

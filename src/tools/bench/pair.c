@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Batches between two endpoints of one thread, timed without the cost of the clock. */
 #include "tools/bench/pair.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens the memory that transfers are measured between, and touches all of it. */
 #include "tools/bench/place.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 
 #include "base/error.h"
 
-int place_open(struct player *p, struct place *l, size_t bytes)
+int place_open(struct bench_rank *p, struct place *l, size_t bytes)
 {
 	l->own = tern_alloc_all(p->t, bytes);
 	if (!l->own)
@@ -32,7 +33,7 @@ struct private_note {
 	int32_t pid;
 };
 
-static int private_exchange(struct player *p, struct private_place *l, tern_addr own)
+static int private_exchange(struct bench_rank *p, struct private_place *l, tern_addr own)
 {
 	struct place notes;
 	int rc = place_open(p, &notes, sizeof(struct private_note));
@@ -49,7 +50,7 @@ static int private_exchange(struct player *p, struct private_place *l, tern_addr
 	return rc;
 }
 
-int private_open(struct player *p, struct private_place *l, size_t bytes)
+int private_open(struct bench_rank *p, struct private_place *l, size_t bytes)
 {
 	enum { PAGE = 4096 };
 	tern_addr own;

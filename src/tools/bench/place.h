@@ -17,7 +17,7 @@ struct place {
  * Both ranks call it. Afterwards every page has been touched by both, and every line is
  * clean: written once by its owner, then read by the other.
  */
-int place_open(struct player *p, struct place *l, size_t bytes);
+int place_open(struct bench_rank *p, struct place *l, size_t bytes);
 
 /* Private memory of each rank, registered. */
 struct private_place {
@@ -27,7 +27,7 @@ struct private_place {
 	int32_t there_pid; /* which is this */
 };
 
-int private_open(struct player *p, struct private_place *l, size_t bytes);
+int private_open(struct bench_rank *p, struct private_place *l, size_t bytes);
 
 /* A memcpy that the compiler cannot leave out. */
 void place_copy(char *to, const char *from, size_t len);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Starts the ranks of a test, lets them play its phases in rounds, and collects the figures. */
 #include "tools/bench/ranks.h"
 
 #include <errno.h>
@@ -26,19 +27,19 @@ enum {
 };
 
 /* What the processes share; made before they are forked. */
-struct crew_shared {
-	_Alignas(64) _Atomic uint64_t met;         /* arrivals at crew_meet(), over all rounds */
+struct ranks_shared {
+	_Alignas(64) _Atomic uint64_t met;         /* arrivals at ranks_meet(), over all rounds */
 	_Atomic uint64_t processor, interruptions; /* of all ranks in this phase, see struct use */
 	_Atomic uint32_t enough;                   /* rounds have been played */
 	_Alignas(64) atomic_flag failed;           /* whoever sets it writes the sentence */
 	char sentence[256];
-	struct crew_result result;
+	struct ranks_result result;
 	struct raw_arena arena;
 };
 
-struct crew {
+struct ranks {
 	const struct test *test;
-	struct crew_shared *shared;
+	struct ranks_shared *shared;
 	struct job job;
 	bool job_made;
 	struct bind bind;
@@ -51,7 +52,7 @@ struct crew {
 	pid_t parent, pid[PERF_RANKS_MOST];
 };
 
-uint32_t crew_ranks(const struct test *test, uint32_t size)
+uint32_t test_ranks(const struct test *test, uint32_t size)
 {
 	return test->amount.ranks ? test->amount.ranks : size;
 }
@@ -59,7 +60,7 @@ uint32_t crew_ranks(const struct test *test, uint32_t size)
 /* -- In a rank -------------------------------------------------------------------- */
 
 /* Between two phases nobody is ahead. Not a tern_barrier(), which is one of the things measured. */
-static void crew_meet(struct crew *c, bool crowded)
+static void ranks_meet(struct ranks *c, bool crowded)
 {
 	uint64_t all = ++c->meetings * c->ranks;
 	atomic_fetch_add(&c->shared->met, 1);
@@ -92,7 +93,7 @@ static struct use use_now(void)
  * Ranks that have a core each are interrupted by nobody but others. Ranks that share
  * cores interrupt each other all the time, but together they use the whole of them.
  */
-static bool phase_disturbed(struct crew *c, const struct player *p, uint64_t wall)
+static bool phase_disturbed(struct ranks *c, const struct bench_rank *p, uint64_t wall)
 {
 	uint64_t processor = atomic_exchange(&c->shared->processor, 0);
 	uint64_t interruptions = atomic_exchange(&c->shared->interruptions, 0);
@@ -105,7 +106,7 @@ static bool phase_disturbed(struct crew *c, const struct player *p, uint64_t wal
  * Rank 0 decides what a figure is worth. One during which another program had one of
  * our cores says little; on a machine that is never ours, they are what there is.
  */
-static bool phase_counts(struct crew *c, const struct series *s, bool disturbed)
+static bool phase_counts(struct ranks *c, const struct series *s, bool disturbed)
 {
 	if (c->played < c->test->amount.warm || s->n == c->rounds)
 		return false;
@@ -113,7 +114,7 @@ static bool phase_counts(struct crew *c, const struct series *s, bool disturbed)
 	return !disturbed || c->played >= c->test->amount.warm + PATIENCE * c->rounds;
 }
 
-static void figures_add(const struct player *p, const struct part *part, struct series *s, double figure)
+static void figures_add(const struct bench_rank *p, const struct part *part, struct series *s, double figure)
 {
 	series_add(s, figure);
 	for (unsigned i = 0; i < part->also; i++)
@@ -121,14 +122,14 @@ static void figures_add(const struct player *p, const struct part *part, struct 
 }
 
 /* Between the last two meetings nobody plays. */
-static void part_play(struct crew *c, struct player *p, const struct part *part, struct series *s)
+static void part_play(struct ranks *c, struct bench_rank *p, const struct part *part, struct series *s)
 {
 	if (!part->play || p->rc < 0)
 		return;
 	p->size = part->size;
 	p->count = part->count;
 	p->way = part->way;
-	crew_meet(c, p->raw.crowded);
+	ranks_meet(c, p->raw.crowded);
 	struct use before = use_now();
 	double figure = part->play(p);
 	if (p->rc < 0)
@@ -136,14 +137,14 @@ static void part_play(struct crew *c, struct player *p, const struct part *part,
 	struct use after = use_now();
 	atomic_fetch_add(&c->shared->processor, after.processor - before.processor);
 	atomic_fetch_add(&c->shared->interruptions, after.interruptions - before.interruptions);
-	crew_meet(c, p->raw.crowded);
+	ranks_meet(c, p->raw.crowded);
 	if (p->rank == 0 && phase_counts(c, s, phase_disturbed(c, p, after.wall - before.wall)))
 		figures_add(p, part, s, figure);
 }
 
-static bool crew_enough(const struct crew *c)
+static bool ranks_enough(const struct ranks *c)
 {
-	const struct crew_result *r = &c->shared->result;
+	const struct ranks_result *r = &c->shared->result;
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->parts[i].play && r->part[i].n < c->rounds)
 			return false;
@@ -151,23 +152,23 @@ static bool crew_enough(const struct crew *c)
 }
 
 /* What is compared takes turns. */
-static int crew_rounds(struct crew *c, struct player *p)
+static int ranks_rounds(struct ranks *c, struct bench_rank *p)
 {
-	struct crew_result *r = &c->shared->result;
+	struct ranks_result *r = &c->shared->result;
 	while (!atomic_load(&c->shared->enough)) {
 		for (unsigned i = 0; i < c->n; i++)
 			part_play(c, p, &c->parts[i], &r->part[i]);
 		if (p->rc < 0)
 			return p->rc;
 		c->played++;
-		if (p->rank == 0 && crew_enough(c))
+		if (p->rank == 0 && ranks_enough(c))
 			atomic_store(&c->shared->enough, 1);
-		crew_meet(c, p->raw.crowded);
+		ranks_meet(c, p->raw.crowded);
 	}
 	return 0;
 }
 
-static int rank_play(struct crew *c, struct player *p)
+static int rank_play(struct ranks *c, struct bench_rank *p)
 {
 	int rc = 0;
 	if (c->ranks > 1)
@@ -175,7 +176,7 @@ static int rank_play(struct crew *c, struct player *p)
 	if (!rc && c->test->play.open)
 		rc = c->test->play.open(p);
 	if (!rc)
-		rc = crew_rounds(c, p);
+		rc = ranks_rounds(c, p);
 	if (!rc && p->t)
 		rc = tern_barrier(p->t);
 	if (!rc && p->t)
@@ -190,7 +191,7 @@ static void environment_set(enum setting s, uint32_t value)
 	setenv(setting_table[s].name, text, 1);
 }
 
-static void rank_settle(struct crew *c, uint32_t rank)
+static void rank_settle(struct ranks *c, uint32_t rank)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != c->parent)
@@ -205,9 +206,9 @@ static void rank_settle(struct crew *c, uint32_t rank)
 	environment_set(SETTING_JOB_FD, (uint32_t)c->job.fd);
 }
 
-__attribute__((noreturn)) static void rank_main(struct crew *c, uint32_t rank)
+__attribute__((noreturn)) static void rank_main(struct ranks *c, uint32_t rank)
 {
-	struct player p = { .rank = rank, .ranks = c->ranks, .size = c->size };
+	struct bench_rank p = { .rank = rank, .ranks = c->ranks, .size = c->size };
 	p.raw.arena = &c->shared->arena;
 	p.raw.crowded = c->ranks > c->bind.count;
 	p.spare_core = bind_spare(&c->bind, c->ranks);
@@ -220,7 +221,7 @@ __attribute__((noreturn)) static void rank_main(struct crew *c, uint32_t rank)
 
 /* -- In the command ----------------------------------------------------------------- */
 
-static int crew_start(struct crew *c)
+static int ranks_start(struct ranks *c)
 {
 	c->parent = getpid();
 	fflush(NULL);
@@ -236,21 +237,21 @@ static int crew_start(struct crew *c)
 }
 
 /* One that failed leaves the others waiting. */
-static void crew_kill(struct crew *c)
+static void ranks_kill(struct ranks *c)
 {
 	for (uint32_t r = 0; r < c->ranks; r++)
 		if (c->pid[r] > 0)
 			kill(c->pid[r], SIGKILL);
 }
 
-static int crew_ended(struct crew *c, uint32_t rank, int status)
+static int ranks_ended(struct ranks *c, uint32_t rank, int status)
 {
 	c->pid[rank] = 0;
 	if (c->job_made)
 		job_rank_ended(&c->job, rank, status);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
-	crew_kill(c);
+	ranks_kill(c);
 	if (WIFSIGNALED(status))
 		return error_set(-EOWNERDEAD, "rank %u of the test was killed by signal %d (%s)", rank,
 				 WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -258,20 +259,20 @@ static int crew_ended(struct crew *c, uint32_t rank, int status)
 }
 
 /* Waits for every process; the first failure is the one that counts. */
-static int crew_wait(struct crew *c, int rc)
+static int ranks_wait(struct ranks *c, int rc)
 {
 	int status;
 	pid_t pid;
 	if (rc)
-		crew_kill(c);
+		ranks_kill(c);
 	while ((pid = wait(&status)) > 0)
 		for (uint32_t r = 0; r < c->ranks; r++)
 			if (c->pid[r] == pid && rc == 0)
-				rc = crew_ended(c, r, status);
+				rc = ranks_ended(c, r, status);
 	return rc;
 }
 
-static int crew_job(struct crew *c)
+static int ranks_job(struct ranks *c)
 {
 	uint64_t budget;
 	if (c->ranks == 1)
@@ -283,7 +284,7 @@ static int crew_job(struct crew *c)
 	return rc;
 }
 
-static int crew_open(struct crew *c)
+static int ranks_open(struct ranks *c)
 {
 	c->shared = mmap(NULL, sizeof *c->shared, PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -291,13 +292,13 @@ static int crew_open(struct crew *c)
 		return error_set(-errno, "no memory for the raw limits: %s", strerror(errno));
 	bind_plan(&c->bind, BINDING_CORE, c->ranks);
 	c->bind.bound = c->ranks <= c->bind.count;
-	int rc = crew_job(c);
+	int rc = ranks_job(c);
 	if (rc)
 		munmap(c->shared, sizeof *c->shared);
 	return rc;
 }
 
-static void crew_close(struct crew *c)
+static void ranks_close(struct ranks *c)
 {
 	if (c->job_made) {
 		job_unmap(&c->job);
@@ -306,23 +307,23 @@ static void crew_close(struct crew *c)
 	munmap(c->shared, sizeof *c->shared);
 }
 
-int crew_play(const struct test *test, uint32_t size, const struct part *parts, unsigned n, unsigned rounds,
-	      struct crew_result *result)
+int ranks_play(const struct test *test, uint32_t size, const struct part *parts, unsigned n, unsigned rounds,
+	       struct ranks_result *result)
 {
-	struct crew c = { .test = test, .parts = parts, .n = n, .size = size, .rounds = rounds };
-	c.ranks = crew_ranks(test, size);
-	int rc = crew_open(&c);
+	struct ranks c = { .test = test, .parts = parts, .n = n, .size = size, .rounds = rounds };
+	c.ranks = test_ranks(test, size);
+	int rc = ranks_open(&c);
 	if (rc)
 		return rc;
-	rc = crew_wait(&c, crew_start(&c));
+	rc = ranks_wait(&c, ranks_start(&c));
 	if (!rc)
 		*result = c.shared->result;
-	crew_close(&c);
+	ranks_close(&c);
 	return rc;
 }
 
-int crew_run(const struct test *test, uint32_t size, uint64_t count, unsigned rounds,
-	     struct crew_result *result)
+int ranks_run(const struct test *test, uint32_t size, uint64_t count, unsigned rounds,
+	      struct ranks_result *result)
 {
 	struct part parts[PART_LIMIT + PERF_LIMITS] = { { .play = test->play.measure,
 							  .way = test->play.way } };
@@ -334,5 +335,5 @@ int crew_run(const struct test *test, uint32_t size, uint64_t count, unsigned ro
 		parts[i].size = size;
 		parts[i].count = count;
 	}
-	return crew_play(test, size, parts, PART_LIMIT + PERF_LIMITS, rounds, result);
+	return ranks_play(test, size, parts, PART_LIMIT + PERF_LIMITS, rounds, result);
 }

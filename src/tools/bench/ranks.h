@@ -7,8 +7,8 @@
 #include "tools/bench/test.h"
 
 /*
- * What the ranks do in turn: a phase, and what its player finds as size and count. A phase that
- * has more than one figure leaves the others in the player; they go to the parts behind
+ * What the ranks do in turn: a phase, and what its ranks find as size and count. A phase that
+ * has more than one figure leaves the others in the rank; they go to the parts behind
  * it, which then play nothing.
  */
 struct part {
@@ -19,12 +19,12 @@ struct part {
 	int way;       /* which variant of the phase */
 };
 
-struct crew_result {
+struct ranks_result {
 	struct series part[PERF_PARTS_MOST];
 	unsigned disturbed; /* figures during which another program took a core */
 };
 
-/* The parts of a test that is run by crew_run(); the limits it does not have stay empty. */
+/* The parts of a test that is run by ranks_run(); the limits it does not have stay empty. */
 enum { PART_MEASURED, PART_LIMIT };
 
 /*
@@ -32,17 +32,17 @@ enum { PART_MEASURED, PART_LIMIT };
  * the rounds and returns when the processes have ended. Nobody outlives this
  * process. A negative code has its sentence in tern_strerror().
  */
-int crew_run(const struct test *test, uint32_t size, uint64_t count, unsigned rounds,
-	     struct crew_result *result);
+int ranks_run(const struct test *test, uint32_t size, uint64_t count, unsigned rounds,
+	      struct ranks_result *result);
 
 /*
  * The same for any number of parts, up to PERF_PARTS_MOST, all of which a round plays in
  * this order. Of the test, only what concerns the ranks and how they begin is used; its
- * `open` finds `size` in the player.
+ * `open` finds `size` in the rank.
  */
-int crew_play(const struct test *test, uint32_t size, const struct part *parts, unsigned n, unsigned rounds,
-	      struct crew_result *result);
+int ranks_play(const struct test *test, uint32_t size, const struct part *parts, unsigned n, unsigned rounds,
+	       struct ranks_result *result);
 
-uint32_t crew_ranks(const struct test *test, uint32_t size);
+uint32_t test_ranks(const struct test *test, uint32_t size);
 
 #endif

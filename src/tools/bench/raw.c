@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The limits: cache lines and copies between two processes, without a library. */
 #include "tools/bench/raw.h"
 
 #include <sched.h>

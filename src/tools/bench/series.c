@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Medians, spreads and intervals of the figures of a test. */
 #include "tools/bench/series.h"
 
 #include <math.h>

@@ -26,7 +26,7 @@ struct sizes {
 enum { PERF_LIMITS = 2, PERF_RANKS_MOST = 256, PERF_PARTS_MOST = 128, PERF_ALSO_MOST = 4 };
 
 /* One rank's view of the test it takes part in. */
-struct player {
+struct bench_rank {
 	tern *t; /* NULL in a test of one process */
 	uint32_t rank, ranks, size;
 	uint64_t count;
@@ -37,20 +37,20 @@ struct player {
 	int rc;                      /* a phase that fails leaves its code here */
 };
 
-typedef double perf_phase(struct player *p);
+typedef double perf_phase(struct bench_rank *p);
 
 /* From nanoseconds for `count` of them: ns for one, millions a second, bytes a nanosecond (GB/s). */
-static inline double each_ns(const struct player *p, uint64_t ns)
+static inline double each_ns(const struct bench_rank *p, uint64_t ns)
 {
 	return (double)ns / (double)p->count;
 }
 
-static inline double each_microsecond(const struct player *p, uint64_t ns)
+static inline double each_microsecond(const struct bench_rank *p, uint64_t ns)
 {
 	return (double)p->count * 1000 / (double)ns;
 }
 
-static inline double each_byte(const struct player *p, uint64_t ns)
+static inline double each_byte(const struct bench_rank *p, uint64_t ns)
 {
 	return (double)p->count * (double)p->size / (double)ns;
 }
@@ -69,7 +69,7 @@ struct test_amount {
 
 /* What its ranks do. `way` is a phase's own: which variant it plays. */
 struct test_play {
-	int (*open)(struct player *p); /* registers handlers; may be NULL */
+	int (*open)(struct bench_rank *p); /* registers handlers; may be NULL */
 	perf_phase *measure;
 	int way;
 	perf_phase *limit[PERF_LIMITS]; /* the better one counts */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Medians of what single things took within a phase. */
 #include "tools/bench/times.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ void times_add(struct times *s, uint64_t ns)
 		s->at[s->n++] = (double)ns;
 }
 
-void times_trip(struct times *s, struct player *p)
+void times_trip(struct times *s, struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	p->rc = words_trips(p->t, 1, 1);

@@ -12,8 +12,8 @@ struct times {
 	double at[TIMES_MOST]; /* ns */
 };
 
-void times_add(struct times *s, uint64_t ns);       /* drops what is too much */
-void times_trip(struct times *s, struct player *p); /* a round trip of one word with rank 1 */
+void times_add(struct times *s, uint64_t ns);           /* drops what is too much */
+void times_trip(struct times *s, struct bench_rank *p); /* a round trip of one word with rank 1 */
 /* The one below which `part` of them lie; 0 if there is none. Sorts them. */
 double times_quantile(struct times *s, double part);
 double times_median(struct times *s);

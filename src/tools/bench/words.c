@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Handlers and loops for messages of each number of words, and what most phases do with them. */
 #include "tools/bench/words.h"
 
 #include "base/clock.h"
@@ -207,47 +208,62 @@ bool words_over(void)
 	return atomic_load_explicit(&lasts, memory_order_acquire) > 0;
 }
 
-/* Ns until `act` has returned, and until its last message has been handled. */
-static void words_time(struct player *p, words_act *act, uint64_t *acted, uint64_t *handled)
+/* Rank 0's part, in ns: until `act` has returned, and until its last message has been handled. */
+struct words_times {
+	uint64_t acted, handled;
+};
+
+/* First `warm` with a count of 1, unless it is NULL: the other rank may still be on its way. */
+static struct words_times words_time(struct bench_rank *p, words_act *warm, words_act *act)
 {
-	*acted = *handled = 1;
+	uint64_t count = p->count;
 	if (p->rank) {
 		p->rc = words_serve(p->t, 1);
-		return;
+		return (struct words_times){ 1, 1 };
 	}
+	p->count = 1;
+	p->rc = warm ? warm(p) : 0;
+	p->count = count;
 	uint64_t began = clock_ns();
-	p->rc = act(p);
-	*acted = clock_ns() - began;
+	if (!p->rc)
+		p->rc = act(p);
+	uint64_t acted = clock_ns() - began;
 	if (!p->rc)
 		p->rc = words_last(p->t, 1);
-	*handled = clock_ns() - began;
+	return (struct words_times){ acted, clock_ns() - began };
 }
 
-uint64_t words_acted(struct player *p, words_act *act)
+uint64_t words_acted(struct bench_rank *p, words_act *act)
 {
-	uint64_t acted, handled;
-	words_time(p, act, &acted, &handled);
-	return acted;
+	return words_time(p, NULL, act).acted;
 }
 
-uint64_t words_handled(struct player *p, words_act *act)
+uint64_t words_handled(struct bench_rank *p, words_act *act)
 {
-	uint64_t acted, handled;
-	words_time(p, act, &acted, &handled);
-	return handled;
+	return words_time(p, NULL, act).handled;
 }
 
-static int words_trips_of(struct player *p)
+uint64_t words_acted_after(struct bench_rank *p, words_act *warm, words_act *act)
+{
+	return words_time(p, warm, act).acted;
+}
+
+uint64_t words_handled_after(struct bench_rank *p, words_act *warm, words_act *act)
+{
+	return words_time(p, warm, act).handled;
+}
+
+static int words_trips_of(struct bench_rank *p)
 {
 	return words_trips(p->t, p->size, p->count);
 }
 
-double words_trip_time(struct player *p)
+double words_trip_time(struct bench_rank *p)
 {
-	return (double)words_acted(p, words_trips_of) / (double)p->count;
+	return each_ns(p, words_acted(p, words_trips_of));
 }
 
-int words_open(struct player *p)
+int words_open(struct bench_rank *p)
 {
 	return words_register(p->t);
 }

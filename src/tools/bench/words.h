@@ -38,12 +38,15 @@ bool words_over(void);
  * What most phases do: rank 0 acts, and rank 1 handles what comes until it is told that this was
  * the last. Ns of rank 0 until `act` has returned, or until all of it has been handled; 1 elsewhere.
  */
-typedef int words_act(struct player *p);
-uint64_t words_acted(struct player *p, words_act *act);
-uint64_t words_handled(struct player *p, words_act *act);
+typedef int words_act(struct bench_rank *p);
+uint64_t words_acted(struct bench_rank *p, words_act *act);
+uint64_t words_handled(struct bench_rank *p, words_act *act);
+/* The same after `warm` with a count of 1, untimed: the other rank may still be on its way. */
+uint64_t words_acted_after(struct bench_rank *p, words_act *warm, words_act *act);
+uint64_t words_handled_after(struct bench_rank *p, words_act *warm, words_act *act);
 
 /* What a round-trip test measures: ns for one. */
-double words_trip_time(struct player *p);
-int words_open(struct player *p); /* registers the handlers */
+double words_trip_time(struct bench_rank *p);
+int words_open(struct bench_rank *p); /* registers the handlers */
 
 #endif

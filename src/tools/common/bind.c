@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Chooses the core of each rank, and binds processes to theirs. */
 #include "tools/common/bind.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes JSON: what lies deep shares a line, so that a record is a line. */
 #include "tools/common/json.h"
 
 #include <inttypes.h>

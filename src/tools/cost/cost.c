@@ -8,11 +8,8 @@
 #include <unistd.h>
 
 #include "base/setting.h"
-#include "tools/cost/json.h"
-#include "tools/cost/listing.h"
 #include "tools/cost/options.h"
-#include "tools/cost/plot.h"
-#include "tools/cost/table.h"
+#include "tools/cost/show.h"
 #include "tools/tools.h"
 
 static int cost_list(void)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Counts instructions by stepping through a child process. */
 #include "tools/cost/counter.h"
 
 #include <errno.h>

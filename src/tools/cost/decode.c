@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Decodes instructions, with Capstone: their text, and what memory they touch. */
 #include "tools/cost/decode.h"
 
 #include <capstone/capstone.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tools/cost/fit.h"
+/* Fits straight lines to what was counted, and prints them as formulas. */
+#include "tools/cost/study.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The operations that `tern cost` counts, each as a program would write it. */
 #include "tools/cost/operation.h"
 
 #include <errno.h>

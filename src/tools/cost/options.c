@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads the command line of `tern cost`. */
 #include "tools/cost/options.h"
 
 #include <stdio.h>

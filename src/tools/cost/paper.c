@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The figures of the paper, as it prints them. */
 #include "tools/cost/paper.h"
 
 const int paper_packet[COST_SIDES][COST_STEPS] = {

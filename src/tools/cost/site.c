@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/cost/mark.h"
-
 struct cost_map {
 	Dwfl *dwfl;
 	Dwfl_Module *self;

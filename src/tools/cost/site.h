@@ -5,6 +5,7 @@
 
 #include "tools/cost/cost.h"
 
+/* Where in the sources an instruction comes from, and what it is therefore for. */
 struct cost_site {
 	uintptr_t at;
 	const char
@@ -21,5 +22,16 @@ struct cost_map;
 struct cost_map *map_open(char *why, size_t len);
 void map_close(struct cost_map *m);
 const struct cost_site *map_site(struct cost_map *m, uintptr_t at); /* valid until the next call */
+
+/* The annotations of the sources, as cmake/cost.awk collects them when Tern is built. */
+struct cost_mark {
+	const char *file; /* from the root of the sources */
+	uint32_t first, last;
+	enum cost_feature feature;
+	enum cost_step step;
+};
+
+extern const struct cost_mark cost_marks[];
+extern const size_t cost_marks_count;
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tools/cost/table.h"
+/* The tables of `tern cost`, as text. */
+#include "tools/cost/show.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "tools/cost/fit.h"
 #include "tools/cost/paper.h"
+#include "tools/cost/study.h"
 
 static const char *const step_title[COST_STEPS] = {
 	[COST_CALL] = "call and return", [COST_SETUP] = "setting up",         [COST_WRITE] = "writing",

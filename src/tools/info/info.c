@@ -4,20 +4,142 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <tern/mem.h>
 #include <tern/tern.h>
 
 #include "base/cpu.h"
 #include "base/kernel.h"
-#include "base/nearest.h"
 #include "base/setting.h"
+#include "base/wrap.h"
+#include "base/address.h"
 #include "boot/pmi.h"
-#include "job/job.h"
+#include "core/delivery.h"
+#include "core/stats.h"
+#include "net/fault/plan.h"
+#include "net/guard/mode.h"
 #include "open/nets.h"
+#include "open/reach.h"
+#include "job/job.h"
 #include "ring/ring.h"
+#include "service/service.h"
 #include "tools/common/json.h"
-#include "tools/info/memory.h"
-#include "tools/info/setting.h"
+#include "tools/common/option.h"
+#include "tools/common/single_copy.h"
 #include "tools/tools.h"
+
+static int faults_judge(void)
+{
+	struct plan plan;
+	enum guard_mode mode = GUARD_AUTH; /* which auto is where there are faults */
+	int rc = plan_read(&plan, setting_text(SETTING_FAULT));
+	if (!rc && guard_mode_read(&mode) == 0)
+		rc = plan_judge(&plan, mode != GUARD_NONE);
+	return rc;
+}
+
+static int protect_judge(void)
+{
+	enum guard_mode mode;
+	return guard_mode_read(&mode);
+}
+
+static int bind_judge(void)
+{
+	struct sockaddr_in6 address;
+	return address_choose(&address, false);
+}
+
+static int stats_judge(void)
+{
+	uint64_t print;
+	return stats_read(&print);
+}
+
+/* Those whose values are more than any number or any text: what reads them judges them. */
+static int (*const judges[SETTING_COUNT])(void) = {
+	[SETTING_DELIVERY] = delivery_judge,
+	[SETTING_STATS] = stats_judge,
+	[SETTING_NET] = reach_judge,
+	[SETTING_UDP_BIND] = bind_judge,
+	[SETTING_SERVICE] = service_judge,
+	[SETTING_FLOW] = flow_judge,
+	[SETTING_FAULT] = faults_judge,
+	[SETTING_PROTECT] = protect_judge,
+	[SETTING_UNREACHABLE] = unreachable_judge,
+	[SETTING_WRAP] = wrap_judge,
+};
+
+static bool is_number(enum setting s)
+{
+	return !setting_is_text(s) && (setting_given(s) || *setting_table[s].fallback);
+}
+
+/* What is wrong with the value, in a sentence that lasts until the next call; NULL if nothing is. */
+static const char *setting_problem(enum setting s)
+{
+	uint64_t value;
+	int rc = judges[s] ? judges[s]() : is_number(s) ? setting_number(s, &value) : 0;
+	return rc ? tern_strerror(rc) : NULL;
+}
+
+struct limit {
+	const char *name;
+	uint64_t value;
+	const char *meaning;
+};
+
+static const struct limit mem_limits[] = {
+	{ "ops", TERN_OPS_MAX, "transfers under way from one rank" },
+	{ "regions", JOB_REGIONS_OWN, "of private memory that one rank registers" },
+	{ "segments", TERN_SEGMENTS_MAX, "communication segments that one rank has open" },
+	{ "names", TERN_NAMES_MAX, "blocks that one rank publishes under a number" },
+	{ "when", TERN_WHEN_MAX, "requests that one rank holds until a flag is reached" },
+	{ "dims", TERN_DIMS_MAX, "dimensions of a strided block" },
+};
+
+enum { MEM_LIMITS = sizeof mem_limits / sizeof *mem_limits };
+
+/* The heap's bytes; 0 for a setting that is wrong, which the settings' section explains. */
+static uint64_t heap_bytes(void)
+{
+	uint64_t bytes;
+	return setting_number(SETTING_HEAP, &bytes) ? 0 : bytes;
+}
+
+static void text_limits(const struct limit *limit, int n)
+{
+	for (int i = 0; i < n; i++)
+		printf("  %-14s %6llu  %s\n", limit[i].name, (unsigned long long)limit[i].value,
+		       limit[i].meaning);
+}
+
+static void text_mem(void)
+{
+	char why[400] = "";
+	puts("\nmemory");
+	printf("  %-14s %.0f MiB of addresses for each rank, half of it for tern_alloc_all(); TERN_HEAP sets it\n",
+	       "heap", (double)heap_bytes() / (1 << 20));
+	if (single_copy_usable(why, sizeof why))
+		printf("  %-14s yes: the kernel copies between registered memory of two ranks (process_vm_readv)\n",
+		       "single-copy");
+	else
+		printf("  %-14s no, registered memory of two ranks is copied through messages, twice: %s\n",
+		       "single-copy", why);
+	text_limits(mem_limits, MEM_LIMITS);
+}
+
+static void json_mem(struct json *j)
+{
+	char why[400] = "";
+	bool usable = single_copy_usable(why, sizeof why);
+	json_begin(j, "mem", '{');
+	json_whole(j, "heap", heap_bytes());
+	json_truth(j, "single_copy", usable);
+	json_text(j, "single_copy_why", usable ? NULL : why);
+	for (int i = 0; i < MEM_LIMITS; i++)
+		json_whole(j, mem_limits[i].name, mem_limits[i].value);
+	json_end(j, '}');
+}
 
 static const char help[] =
 	"usage: tern info [--json]\n"
@@ -42,11 +164,7 @@ static const struct {
 	{ PROVIDES_SHARED, "shared", "maps the memory of peers" },
 };
 
-static const struct {
-	const char *name;
-	uint64_t value;
-	const char *meaning;
-} limits[] = {
+static const struct limit limits[] = {
 	{ "ranks", TERN_RANKS_MAX, "in a job" },
 	{ "words", TERN_WORDS_MAX, "of 8 bytes in a message" },
 	{ "payload", TERN_PAYLOAD_MAX, "bytes besides the words" },
@@ -124,14 +242,6 @@ static void text_launchers(void)
 	}
 }
 
-static void text_limits(void)
-{
-	puts("\nlimits");
-	for (int i = 0; i < LIMITS; i++)
-		printf("  %-14s %6llu  %s\n", limits[i].name, (unsigned long long)limits[i].value,
-		       limits[i].meaning);
-}
-
 static void text_memory(void)
 {
 	puts("\nshared memory of a job, MiB");
@@ -164,7 +274,7 @@ static void text_settings(void)
 	puts("\nsettings");
 	for (int s = 0; s < SETTING_COUNT; s++) {
 		const char *value = setting_text((enum setting)s),
-			   *problem = info_setting_problem((enum setting)s);
+			   *problem = setting_problem((enum setting)s);
 		printf("  %-17s %-8s %-12s %s\n", setting_table[s].name, *value ? value : "-",
 		       setting_given((enum setting)s) ? "environment" : "default", setting_table[s].meaning);
 		if (problem)
@@ -177,9 +287,10 @@ static void text(void)
 	printf("tern %s, layout %u\n\n", TERN_VERSION, TERN_LAYOUT);
 	text_networks();
 	text_launchers();
-	text_limits();
+	puts("\nlimits");
+	text_limits(limits, LIMITS);
 	text_memory();
-	info_memory_text();
+	text_mem();
 	text_waiting();
 	text_settings();
 }
@@ -258,7 +369,7 @@ static void json_settings(struct json *j)
 		json_text(j, "value", setting_text((enum setting)s));
 		json_text(j, "from", setting_given((enum setting)s) ? "environment" : "default");
 		json_text(j, "meaning", setting_table[s].meaning);
-		json_text(j, "problem", info_setting_problem((enum setting)s));
+		json_text(j, "problem", setting_problem((enum setting)s));
 		json_end(j, '}');
 	}
 	json_end(j, ']');
@@ -277,7 +388,7 @@ static void json(void)
 		json_whole(&j, limits[i].name, limits[i].value);
 	json_end(&j, '}');
 	json_memory(&j);
-	info_memory_json(&j);
+	json_mem(&j);
 	json_waiting(&j);
 	json_settings(&j);
 	json_end(&j, '}');
@@ -285,27 +396,21 @@ static void json(void)
 
 /* -- The command ------------------------------------------------------------------------ */
 
-static int refuse(const char *word)
-{
-	static const char *const names[] = { "--json", "--help" };
-	fprintf(stderr,
-		"tern info: '%s' cannot be used here; did you mean %s? `tern info --help` says more\n", word,
-		nearest_name(word, names, 2));
-	return 2;
-}
-
 int info_main(int argc, char **argv)
 {
 	bool as_json = false;
-	for (int i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-			fputs(help, stdout);
-			return 0;
-		}
-		if (strcmp(argv[i], "--json") != 0)
-			return refuse(argv[i]);
-		as_json = true;
-	}
+	int status;
+	const struct choice choices[] = { { .name = "--json", .flag = &as_json },
+					  { .name = "--help" },
+					  { 0 } };
+	const struct options options = {
+		"info",  help,
+		choices, "'%s' cannot be used here; did you mean %s? `tern info --help` says more",
+		false,   NULL
+	};
+	if (!options_read(&options, argc, argv, &status) ||
+	    (optind < argc && !option_unknown(&options, argv[optind])))
+		return status;
 	setting_warn_unknown();
 	if (as_json)
 		json();

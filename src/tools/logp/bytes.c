@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "base/clock.h"
 #include "tools/bench/pair.h"
 #include "tools/logp/phase.h"
 
@@ -40,7 +39,7 @@ static void answer(tern *t, const tern_msg *m)
 	tern_signal(t, &answers, 1);
 }
 
-int logp_bytes_open(struct player *p)
+int logp_bytes_open(struct bench_rank *p)
 {
 	memset(logp_payload, 1, sizeof logp_payload);
 	int rc = pair_open();
@@ -53,10 +52,10 @@ int logp_bytes_open(struct player *p)
 	return rc ? rc : tern_on(p->t, LOGP_ANSWER, answer);
 }
 
-static int trips(struct player *p, uint64_t count)
+static int trips(struct bench_rank *p)
 {
 	int rc = 0;
-	for (uint64_t i = 0; i < count && !rc; i++) {
+	for (uint64_t i = 0; i < p->count && !rc; i++) {
 		rc = tern_request_data(p->t, 1, LOGP_ASK, logp_payload, p->size);
 		if (!rc)
 			rc = tern_wait(p->t, &answers, 1);
@@ -64,22 +63,9 @@ static int trips(struct player *p, uint64_t count)
 	return rc;
 }
 
-double bytes_trip(struct player *p)
+double bytes_trip(struct bench_rank *p)
 {
-	if (p->rank > 1)
-		return 0;
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	p->rc = trips(p, 1);
-	uint64_t began = clock_ns();
-	if (!p->rc)
-		p->rc = trips(p, p->count);
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(ended - began) / (double)p->count;
+	return p->rank > 1 ? 0 : each_ns(p, words_acted_after(p, trips, trips));
 }
 
 static int stream(tern *t, uint32_t size, uint64_t count)
@@ -90,21 +76,14 @@ static int stream(tern *t, uint32_t size, uint64_t count)
 	return rc;
 }
 
-double bytes_gap(struct player *p)
+static int stream_to_1(struct bench_rank *p)
 {
-	if (p->rank > 1)
-		return 0;
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	p->rc = trips(p, 1);
-	uint64_t began = clock_ns();
-	if (!p->rc)
-		p->rc = stream(p->t, p->size, p->count);
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(clock_ns() - began) / (double)p->count;
+	return stream(p->t, p->size, p->count);
+}
+
+double bytes_gap(struct bench_rank *p)
+{
+	return p->rank > 1 ? 0 : each_ns(p, words_handled_after(p, trips, stream_to_1));
 }
 
 static int batch_send(uint32_t bytes, unsigned n)
@@ -112,7 +91,7 @@ static int batch_send(uint32_t bytes, unsigned n)
 	return stream(pair[0], bytes, n);
 }
 
-static struct pair_cost batch_cost(struct player *p, uint64_t *sent)
+static struct pair_cost batch_cost(struct bench_rank *p, uint64_t *sent)
 {
 	static const struct pair_batch batch = { .send = batch_send, .n = PAIR_PAYLOADS };
 	struct pair_cost c;
@@ -120,13 +99,13 @@ static struct pair_cost batch_cost(struct player *p, uint64_t *sent)
 	return c;
 }
 
-double bytes_sending(struct player *p)
+double bytes_sending(struct bench_rank *p)
 {
 	uint64_t sent;
 	return p->rank ? 0 : (double)batch_cost(p, &sent).send / (double)sent;
 }
 
-double bytes_handling(struct player *p)
+double bytes_handling(struct bench_rank *p)
 {
 	uint64_t sent;
 	return p->rank ? 0 : (double)batch_cost(p, &sent).handle / (double)sent;

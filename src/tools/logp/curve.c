@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A curve through points, and the straight line nearest to them. */
 #include "tools/logp/curve.h"
 
 #include <math.h>

@@ -7,31 +7,16 @@
 
 #include "base/error.h"
 #include "base/setting.h"
+#include "tools/common/svg.h"
 #include "tools/logp/options.h"
-#include "tools/logp/plot.h"
 #include "tools/logp/profile.h"
 #include "tools/logp/report.h"
 #include "tools/tools.h"
 
-typedef int file_write(const struct logp_outcome *o, FILE *to);
-
-static int outcome_profile(const struct logp_outcome *o, FILE *to)
+static int outcome_profile(const void *outcome, FILE *to)
 {
+	const struct logp_outcome *o = outcome;
 	return profile_write(&o->model, to);
-}
-
-/* Nothing for a name that is NULL. */
-static int file_make(const char *name, file_write *write, const struct logp_outcome *o)
-{
-	if (!name)
-		return 0;
-	FILE *to = fopen(name, "we");
-	if (!to)
-		return error_set(-errno, "writing %s: %s", name, strerror(errno));
-	int rc = write(o, to);
-	if (fclose(to) || rc)
-		return error_set(-EIO, "writing %s: %s", name, strerror(errno));
-	return 0;
 }
 
 static int outcome_read(const char *name, struct logp_outcome *o)
@@ -68,8 +53,8 @@ static int logp_do(const struct logp_options *options)
 		logp_report_json(&o);
 	else
 		logp_report_tables(&o, !options->plain && isatty(STDOUT_FILENO));
-	rc = file_make(options->profile, outcome_profile, &o);
-	return rc ? rc : file_make(options->plot, logp_plot_write, &o);
+	rc = file_write(options->profile, outcome_profile, &o);
+	return rc ? rc : file_write(options->plot, logp_plot_write, &o);
 }
 
 int logp_main(int argc, char **argv)

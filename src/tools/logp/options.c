@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads the command line of `tern logp`, and completes what it leaves open. */
 #include "tools/logp/options.h"
 
 #include <stdio.h>

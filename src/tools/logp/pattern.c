@@ -31,14 +31,14 @@ static void stamp_come(tern *t, const tern_msg *m)
 	tern_signal(t, &stamped, 1);
 }
 
-typedef int burst_send(struct player *p);
+typedef int burst_send(struct bench_rank *p);
 
-static int burst_words(struct player *p)
+static int burst_words(struct bench_rank *p)
 {
 	return words_send_to(p->t, 1, LOGP_BURST, words, burst);
 }
 
-static int burst_blocks(struct player *p)
+static int burst_blocks(struct bench_rank *p)
 {
 	int rc = 0;
 	for (uint32_t i = 0; i < burst && !rc; i++)
@@ -46,7 +46,7 @@ static int burst_blocks(struct player *p)
 	return rc;
 }
 
-static uint64_t burst_once(struct player *p, burst_send *send)
+static uint64_t burst_once(struct bench_rank *p, burst_send *send)
 {
 	uint64_t began = clock_ns();
 	p->rc = send(p);
@@ -55,7 +55,7 @@ static uint64_t burst_once(struct player *p, burst_send *send)
 	return pair_between(began, stamp);
 }
 
-static double burst_play(struct player *p, burst_send *send, uint32_t n)
+static double burst_play(struct bench_rank *p, burst_send *send, uint32_t n)
 {
 	uint64_t ns = 0;
 	burst = n;
@@ -73,17 +73,17 @@ static double burst_play(struct player *p, burst_send *send, uint32_t n)
 	return (double)ns / (double)p->count;
 }
 
-double pattern_burst(struct player *p)
+double pattern_burst(struct bench_rank *p)
 {
 	return burst_play(p, burst_words, p->size);
 }
 
-double pattern_block(struct player *p)
+double pattern_block(struct bench_rank *p)
 {
 	return burst_play(p, burst_blocks, 1);
 }
 
-double pattern_blocks(struct player *p)
+double pattern_blocks(struct bench_rank *p)
 {
 	return burst_play(p, burst_blocks, LOGP_BLOCKS);
 }
@@ -97,7 +97,7 @@ static void arrival(tern *t, const tern_msg *m)
 }
 
 /* Each begins with its successor, so that nobody is everybody's first. */
-static void exchange_once(struct player *p)
+static void exchange_once(struct bench_rank *p)
 {
 	for (uint32_t i = 0; i < p->size; i++)
 		for (uint32_t next = 1; next < p->ranks && !p->rc; next++)
@@ -106,7 +106,7 @@ static void exchange_once(struct player *p)
 		p->rc = tern_wait(p->t, &arrivals, (uint64_t)p->size * (p->ranks - 1));
 }
 
-double pattern_exchange(struct player *p)
+double pattern_exchange(struct bench_rank *p)
 {
 	exchange_once(p);
 	uint64_t began = clock_ns();
@@ -123,24 +123,24 @@ static void turn(tern *t, const tern_msg *m)
 	tern_signal(t, &turns, 1);
 }
 
-static uint32_t successor(const struct player *p)
+static uint32_t successor(const struct bench_rank *p)
 {
 	return (p->rank + 1) % p->ranks;
 }
 
-static int turn_pass(struct player *p)
+static int turn_pass(struct bench_rank *p)
 {
 	return words_send_to(p->t, successor(p), LOGP_TURN, words, 1);
 }
 
-static void ring_once(struct player *p)
+static void ring_once(struct bench_rank *p)
 {
 	p->rc = p->rank ? tern_wait(p->t, &turns, 1) : turn_pass(p);
 	if (!p->rc)
 		p->rc = p->rank ? turn_pass(p) : tern_wait(p->t, &turns, 1);
 }
 
-double pattern_ring(struct player *p)
+double pattern_ring(struct bench_rank *p)
 {
 	ring_once(p);
 	uint64_t began = clock_ns();
@@ -150,7 +150,7 @@ double pattern_ring(struct player *p)
 }
 
 /* Who has the turn asks its successor `count` times; all others answer while they wait for it. */
-double pattern_trips(struct player *p)
+double pattern_trips(struct bench_rank *p)
 {
 	p->rc = p->rank ? tern_wait(p->t, &turns, 1) : words_trips_with(p->t, successor(p), words, 1);
 	uint64_t began = clock_ns();
@@ -168,7 +168,7 @@ double pattern_trips(struct player *p)
 	return ns / (double)(p->count * p->ranks);
 }
 
-int logp_pattern_open(struct player *p)
+int logp_pattern_open(struct bench_rank *p)
 {
 	words = p->size;
 	int rc = tern_on(p->t, LOGP_BURST, burst_come);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the ranks of `tern logp` do in turn. One crew plays all of it, so that a
+ * What the ranks of `tern logp` do in turn. One set of ranks plays all of it, so that a
  * parameter and what is predicted from it see the same machine: where a phase is for
  * two ranks, the others wait for the next.
  *
@@ -27,11 +27,10 @@ enum {
 
 /* words.c: the size is a number of words */
 perf_phase words_trip, words_gap, words_sending, words_handling;
-int logp_words_open(struct player *p);
 
 /* bytes.c: the size is the payload's */
 perf_phase bytes_trip, bytes_gap, bytes_sending, bytes_handling;
-int logp_bytes_open(struct player *p);
+int logp_bytes_open(struct bench_rank *p);
 extern char logp_payload[TERN_PAYLOAD_MAX];
 void logp_bytes_read(const tern_msg *m);
 
@@ -43,6 +42,6 @@ perf_phase pattern_blocks;   /* LOGP_BLOCKS of them */
 perf_phase pattern_exchange; /* every rank sends as many as the size says to every other */
 perf_phase pattern_ring;     /* a token, once around */
 perf_phase pattern_trips;    /* a round trip between neighbours, the mean over all of them */
-int logp_pattern_open(struct player *p);
+int logp_pattern_open(struct bench_rank *p);
 
 #endif

@@ -5,11 +5,12 @@
  * parameters of one message as bars. Colours are the reader's: light or dark follows what
  * the viewer prefers.
  */
-#include "tools/logp/plot.h"
+#include "tools/logp/report.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
+
+#include "tools/common/svg.h"
 
 enum {
 	LEFT = 76,
@@ -23,24 +24,15 @@ enum {
 	LEGEND_APART = 22,
 };
 
+static const char light[] =
+	"--band: #eaf1fd; --bar: #2563eb; --c0: #2563eb; --c1: #0d9488; --c2: #b45309; --c3: #9333ea";
+static const char dark[] =
+	"--band: #1b2535; --bar: #7aa7ff; --c0: #7aa7ff; --c1: #2dd4bf; --c2: #fbbf24; --c3: #c98bff";
 static const char style[] =
-	"<style>\n"
-	"  .logp { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --faint: #667080; --rule: #e4e7eb;\n"
-	"    --band: #eaf1fd; --bar: #2563eb; --c0: #2563eb; --c1: #0d9488; --c2: #b45309; --c3: #9333ea }\n"
-	"  @media (prefers-color-scheme: dark) { .logp { --paper: #14171b; --ink: #e6e8eb; --faint: #9aa1ab;\n"
-	"    --rule: #292e35; --band: #1b2535; --bar: #7aa7ff; --c0: #7aa7ff; --c1: #2dd4bf; --c2: #fbbf24;\n"
-	"    --c3: #c98bff } }\n"
-	"  .logp text { font: 12px system-ui, sans-serif; fill: var(--ink) }\n"
-	"  .logp .title { font-size: 14px; font-weight: 600 }\n"
-	"  .logp .faint { fill: var(--faint) }\n"
-	"  .logp .middle { text-anchor: middle } .logp .end { text-anchor: end }\n"
-	"  .logp .rule { stroke: var(--rule) } .logp .diagonal { stroke: var(--faint); stroke-dasharray: 4 4 }\n"
-	"  .logp circle { stroke-width: 2 } .logp .far { fill: var(--paper) }\n"
-	"  .logp .c0 { stroke: var(--c0) } .logp .c0.near { fill: var(--c0) }\n"
-	"  .logp .c1 { stroke: var(--c1) } .logp .c1.near { fill: var(--c1) }\n"
-	"  .logp .c2 { stroke: var(--c2) } .logp .c2.near { fill: var(--c2) }\n"
-	"  .logp .c3 { stroke: var(--c3) } .logp .c3.near { fill: var(--c3) }\n"
-	"</style>\n";
+	"  .diagonal { stroke: var(--faint); stroke-dasharray: 4 4 }\n"
+	"  circle { stroke-width: 2 } .far { fill: var(--paper) }\n"
+	"  .c0 { stroke: var(--c0) } .c0.near { fill: var(--c0) } .c1 { stroke: var(--c1) } .c1.near { fill: var(--c1) }\n"
+	"  .c2 { stroke: var(--c2) } .c2.near { fill: var(--c2) } .c3 { stroke: var(--c3) } .c3.near { fill: var(--c3) }\n";
 
 /* What has a colour of its own; everything else has the last. */
 static const char *const kinds[] = { "burst", "all-to-all", "ring", "payload" };
@@ -85,10 +77,8 @@ static void draw_tick(struct scale s, double ns, FILE *to)
 	snprintf(label, sizeof label, ns < 1000 ? "%.0f ns" : "%.0f us", ns < 1000 ? ns : ns / 1000);
 	fprintf(to, "<path class=\"rule\" d=\"M%d %.1fh%dM%.1f %dv%d\"/>\n", LEFT, TOP + SIDE - at, SIDE,
 		LEFT + at, TOP, SIDE);
-	fprintf(to, "<text class=\"faint end\" x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT - 8,
-		TOP + SIDE - at + 4, label);
-	fprintf(to, "<text class=\"faint middle\" x=\"%.1f\" y=\"%d\">%s</text>\n", LEFT + at,
-		TOP + SIDE + 18, label);
+	svg_text(to, "faint end", LEFT - 8, TOP + SIDE - at + 4, "%s", label);
+	svg_text(to, "faint middle", LEFT + at, TOP + SIDE + 18, "%s", label);
 }
 
 static void draw_axes(struct scale s, FILE *to)
@@ -98,8 +88,7 @@ static void draw_axes(struct scale s, FILE *to)
 		draw_tick(s, 2 * decade, to);
 		draw_tick(s, 5 * decade, to);
 	}
-	fprintf(to, "<text class=\"faint middle\" x=\"%d\" y=\"%d\">measured</text>\n", LEFT + SIDE / 2,
-		TOP + SIDE + 42);
+	svg_text(to, "faint middle", LEFT + SIDE / 2.0, TOP + SIDE + 42, "measured");
 	fprintf(to,
 		"<text class=\"faint middle\" transform=\"translate(%d %d) rotate(-90)\">predicted</text>\n",
 		16, TOP + SIDE / 2);
@@ -128,31 +117,31 @@ static unsigned pattern_kind(const struct logp_pattern *p)
 static void draw_point(struct scale s, const struct logp_forecast *f, FILE *to)
 {
 	double error = forecast_error(f);
+	char classes[16];
 	if (!isfinite(error))
 		return;
-	fprintf(to,
-		"<circle class=\"c%u %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>%s, %u %s: predicted %.0f ns, "
-		"measured %.0f ns (%+.1f %%)</title></circle>\n",
-		pattern_kind(f->pattern), fabs(error) <= 15 ? "near" : "far",
-		LEFT + scale_at(s, f->measured.median), TOP + SIDE - scale_at(s, f->predicted),
-		f->pattern->name, f->size, f->pattern->unit, f->predicted, f->measured.median, error);
+	snprintf(classes, sizeof classes, "c%u %s", pattern_kind(f->pattern),
+		 fabs(error) <= 15 ? "near" : "far");
+	svg_dot(to, classes, LEFT + scale_at(s, f->measured.median), TOP + SIDE - scale_at(s, f->predicted),
+		4, "%s, %u %s: predicted %.0f ns, measured %.0f ns (%+.1f %%)", f->pattern->name, f->size,
+		f->pattern->unit, f->predicted, f->measured.median, error);
 }
 
 static void draw_legend(FILE *to)
 {
+	static const char *const classes[KINDS] = { "c0 near", "c1 near", "c2 near", "c3 near" };
 	for (unsigned i = 0; i < KINDS; i++) {
 		unsigned y = LEGEND_TOP + i * LEGEND_APART;
-		fprintf(to, "<circle class=\"c%u near\" cx=\"%d\" cy=\"%u\" r=\"4\"/>", i, BARS_LEFT + 4, y);
-		fprintf(to, "<text x=\"%d\" y=\"%u\">%s</text>\n", BARS_LEFT + 18, y + 4, kinds[i]);
+		svg_dot(to, classes[i], BARS_LEFT + 4, y, 4, "%s", kinds[i]);
+		svg_text(to, "", BARS_LEFT + 18, y + 4, "%s", kinds[i]);
 	}
 }
 
 static void draw_forecasts(const struct logp_outcome *o, FILE *to)
 {
 	struct scale s = scale_make(o);
-	fprintf(to, "<text class=\"title\" x=\"%d\" y=\"34\">Predicted against measured</text>\n", LEFT);
-	fprintf(to, "<text class=\"faint\" x=\"%d\" y=\"52\">the band is 15 %% to either side</text>\n",
-		LEFT);
+	svg_text(to, "title", LEFT, 34, "Predicted against measured");
+	svg_text(to, "faint", LEFT, 52, "the band is 15 %% to either side");
 	draw_band(s, to);
 	draw_axes(s, to);
 	fprintf(to, "<path class=\"diagonal\" d=\"M%d %dl%d -%d\"/>\n", LEFT, TOP + SIDE, SIDE, SIDE);
@@ -165,16 +154,10 @@ static void draw_forecasts(const struct logp_outcome *o, FILE *to)
 
 static void draw_bar(unsigned at, const char *name, double ns, double most, FILE *to)
 {
-	double y = TOP + 16 + at * BAR_APART, wide = BARS_WIDE * ns / most;
-	fprintf(to, "<text class=\"end\" x=\"%d\" y=\"%.1f\">%s</text>\n", BARS_LEFT - 10, y + 15, name);
-	fprintf(to, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" rx=\"3\" fill=\"var(--bar)\"/>\n",
-		BARS_LEFT, y, fmax(wide, 1), BAR);
-	fprintf(to, "<text class=\"faint\" x=\"%.1f\" y=\"%.1f\">%.*f ns</text>\n",
-		BARS_LEFT + fmax(wide, 1) + 8, y + 15,
-		ns < 10    ? 2
-		: ns < 100 ? 1
-			   : 0,
-		ns);
+	double y = TOP + 16 + at * BAR_APART, wide = fmax(BARS_WIDE * ns / most, 1);
+	svg_text(to, "end", BARS_LEFT - 10, y + 15, "%s", name);
+	svg_bar(to, "var(--bar)", BARS_LEFT, y, wide, BAR, "%s", name);
+	svg_text(to, "faint", BARS_LEFT + wide + 8, y + 15, "%.*f ns", ns < 10 ? 2 : ns < 100 ? 1 : 0, ns);
 }
 
 static void draw_parameters(const struct logp_model *m, FILE *to)
@@ -185,28 +168,22 @@ static void draw_parameters(const struct logp_model *m, FILE *to)
 	unsigned n = sizeof shown / sizeof *shown;
 	for (unsigned i = 0; i < n; i++)
 		most = fmax(most, s->is[shown[i]].median);
-	fprintf(to, "<text class=\"title\" x=\"%d\" y=\"34\">Parameters</text>\n", BARS_LEFT);
-	fprintf(to, "<text class=\"faint\" x=\"%d\" y=\"52\">a message of %u words; P = %u ranks</text>\n",
-		BARS_LEFT, m->words, m->ranks);
+	svg_text(to, "title", BARS_LEFT, 34, "Parameters");
+	svg_text(to, "faint", BARS_LEFT, 52, "a message of %u words; P = %u ranks", m->words, m->ranks);
 	for (unsigned i = 0; i < n; i++)
 		draw_bar(i, logp_names[shown[i]], s->is[shown[i]].median, most, to);
-	if (isfinite(m->per_byte.median))
-		fprintf(to,
-			"<text x=\"%d\" y=\"%d\" class=\"end\">G</text><text class=\"faint\" x=\"%d\" y=\"%d\">%.3f ns for "
-			"each byte of a large payload</text>\n",
-			BARS_LEFT - 10, TOP + 31 + (int)n * BAR_APART, BARS_LEFT,
-			TOP + 31 + (int)n * BAR_APART, m->per_byte.median);
+	if (!isfinite(m->per_byte.median))
+		return;
+	svg_text(to, "end", BARS_LEFT - 10, TOP + 31 + n * BAR_APART, "G");
+	svg_text(to, "faint", BARS_LEFT, TOP + 31 + n * BAR_APART, "%.3f ns for each byte of a large payload",
+		 m->per_byte.median);
 }
 
-int logp_plot_write(const struct logp_outcome *o, FILE *to)
+int logp_plot_write(const void *outcome, FILE *to)
 {
-	fputs("<svg class=\"logp\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 900 470\" role=\"img\" "
-	      "aria-label=\"LogP parameters, and predictions against measurements\">\n",
-	      to);
-	fputs(style, to);
-	fputs("<rect width=\"900\" height=\"470\" fill=\"var(--paper)\"/>\n", to);
+	const struct logp_outcome *o = outcome;
+	svg_begin(to, 900, 470, "LogP parameters, and predictions against measurements", light, dark, style);
 	draw_forecasts(o, to);
 	draw_parameters(&o->model, to);
-	fputs("</svg>\n", to);
-	return fflush(to) || ferror(to) ? -EIO : 0;
+	return svg_end(to);
 }

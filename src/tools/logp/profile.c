@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes and reads the file of parameters. */
 #include "tools/logp/profile.h"
 
 #include <errno.h>

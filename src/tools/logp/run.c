@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All phases of a run are parts of one crew's rounds: first those that give parameters,
+ * All phases of a run are parts of one job's rounds: first those that give parameters,
  * size by size, then the bursts that give gaps, then what is predicted. A parameter that is
  * made of several figures is made round by round, so that its median and its
  * interval come about like those of any other.
@@ -106,7 +106,7 @@ static unsigned pattern_size(const struct logp_wish *w)
 	return 0;
 }
 
-static void sizes_fill(struct logp_model *m, const struct plan *plan, const struct crew_result *r)
+static void sizes_fill(struct logp_model *m, const struct plan *plan, const struct ranks_result *r)
 {
 	const struct logp_wish *w = plan->wish;
 	m->n = w->words.n + w->bytes.n;
@@ -119,7 +119,7 @@ static void sizes_fill(struct logp_model *m, const struct plan *plan, const stru
 }
 
 /* G: round by round, the slope of g over the large payloads. */
-static void per_byte_fill(struct logp_model *m, const struct crew_result *r, unsigned rounds)
+static void per_byte_fill(struct logp_model *m, const struct ranks_result *r, unsigned rounds)
 {
 	struct series slope = { .n = rounds }, start = { .n = rounds };
 	for (unsigned k = 0; k < rounds; k++) {
@@ -136,7 +136,7 @@ static void per_byte_fill(struct logp_model *m, const struct crew_result *r, uns
 }
 
 /* What each message after the first adds to a burst. */
-static void bursts_fill(struct logp_model *m, const struct plan *plan, const struct crew_result *r,
+static void bursts_fill(struct logp_model *m, const struct plan *plan, const struct ranks_result *r,
 			const struct series *trip)
 {
 	for (unsigned i = 0; i < LOGP_BURSTS; i++) {
@@ -148,7 +148,7 @@ static void bursts_fill(struct logp_model *m, const struct plan *plan, const str
 	}
 }
 
-static void model_fill(struct logp_model *m, const struct plan *plan, const struct crew_result *r)
+static void model_fill(struct logp_model *m, const struct plan *plan, const struct ranks_result *r)
 {
 	unsigned at = pattern_size(plan->wish);
 	const struct series *words = &r->part[at * PHASES];
@@ -160,9 +160,9 @@ static void model_fill(struct logp_model *m, const struct plan *plan, const stru
 	m->latency = latency_estimate(&r->part[plan->trips], &words[PHASE_SENDING], &words[PHASE_HANDLING]);
 }
 
-static int outcome_open(struct player *p)
+static int outcome_open(struct bench_rank *p)
 {
-	int rc = logp_words_open(p);
+	int rc = words_register(p->t);
 	if (!rc)
 		rc = logp_bytes_open(p);
 	return rc ? rc : logp_pattern_open(p);
@@ -170,14 +170,14 @@ static int outcome_open(struct player *p)
 
 int logp_run(const struct logp_wish *w, struct logp_outcome *o)
 {
-	static struct crew_result result; /* both are large */
+	static struct ranks_result result; /* both are large */
 	static struct plan plan;
 	struct test test = { { .name = "logp" },
 			     .amount = { .ranks = w->ranks, .cores = w->ranks, .warm = 2 },
 			     .play.open = outcome_open };
 	memset(&result, 0, sizeof result);
 	plan_make(&plan, w);
-	int rc = crew_play(&test, w->words.at[pattern_size(w)], plan.part, plan.n, w->rounds, &result);
+	int rc = ranks_play(&test, w->words.at[pattern_size(w)], plan.part, plan.n, w->rounds, &result);
 	if (rc)
 		return rc;
 	*o = (struct logp_outcome){ .rounds = w->rounds, .disturbed = result.disturbed };

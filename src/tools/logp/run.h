@@ -1,10 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One measurement: everything that is played, and the parameters and comparisons made of it. */
+/* One measurement: everything that is played, and the parameters and predictions made of it. */
 #ifndef TERN_TOOLS_LOGP_RUN_H
 #define TERN_TOOLS_LOGP_RUN_H
 
-#include "tools/logp/forecast.h"
+#include "tools/bench/test.h"
 #include "tools/logp/model.h"
+
+/* What is predicted from the parameters and measured beside them. */
+enum { LOGP_PATTERNS = 13 };
+
+extern const struct logp_pattern {
+	const char *name;
+	uint32_t size; /* 0: as many as there are ranks */
+	const char *unit;
+	perf_phase *play;
+	double (*foresee)(const struct logp_model *m, uint32_t size);
+	unsigned share; /* a round plays the count over this */
+} logp_patterns[LOGP_PATTERNS];
+
+struct logp_forecast {
+	const struct logp_pattern *pattern;
+	uint32_t size;
+	double predicted;                /* ns; NaN where the model lacks what it takes */
+	struct series_estimate measured; /* NaN until somebody measures */
+};
+
+void forecasts_make(const struct logp_model *m, struct logp_forecast forecast[LOGP_PATTERNS]);
+/* By how much a prediction is off, in per cent of what was measured. */
+double forecast_error(const struct logp_forecast *f);
 
 /* What is asked for; together at most LOGP_SIZES_MOST sizes, and at least one number of words. */
 struct logp_wish {

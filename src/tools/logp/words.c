@@ -1,49 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The parameters of short messages, by the phases of the papers' micro-benchmarks. */
-#include "base/clock.h"
 #include "tools/bench/pair.h"
 #include "tools/logp/phase.h"
 
-int logp_words_open(struct player *p)
+/* 2 o_s + 2 L + 2 o_r */
+static int trips(struct bench_rank *p)
 {
-	return words_register(p->t);
+	return words_trips(p->t, p->size, p->count);
 }
 
-/* 2 o_s + 2 L + 2 o_r */
-double words_trip(struct player *p)
+double words_trip(struct bench_rank *p)
 {
-	if (p->rank > 1)
-		return 0;
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	p->rc = words_trips(p->t, p->size, 1);
-	uint64_t began = clock_ns();
-	if (!p->rc)
-		p->rc = words_trips(p->t, p->size, p->count);
-	uint64_t ended = clock_ns();
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(ended - began) / (double)p->count;
+	return p->rank > 1 ? 0 : each_ns(p, words_acted_after(p, trips, trips));
 }
 
 /* g: a stream, at the rate of whoever is slowest. */
-double words_gap(struct player *p)
+static int stream(struct bench_rank *p)
 {
-	if (p->rank > 1)
-		return 0;
-	if (p->rank) {
-		p->rc = words_serve(p->t, 1);
-		return 0;
-	}
-	p->rc = words_trips(p->t, p->size, 1);
-	uint64_t began = clock_ns();
-	if (!p->rc)
-		p->rc = words_send(p->t, 1, p->size, p->count);
-	if (!p->rc)
-		p->rc = words_last(p->t, 1);
-	return (double)(clock_ns() - began) / (double)p->count;
+	return words_send(p->t, 1, p->size, p->count);
+}
+
+double words_gap(struct bench_rank *p)
+{
+	return p->rank > 1 ? 0 : each_ns(p, words_handled_after(p, trips, stream));
 }
 
 static int batch_send(uint32_t words, unsigned n)
@@ -51,7 +30,7 @@ static int batch_send(uint32_t words, unsigned n)
 	return words_send(pair[0], 1, words, n);
 }
 
-static struct pair_cost batch_cost(struct player *p, uint64_t *sent)
+static struct pair_cost batch_cost(struct bench_rank *p, uint64_t *sent)
 {
 	static const struct pair_batch batch = { .send = batch_send, .n = PAIR_BATCH };
 	struct pair_cost c;
@@ -59,13 +38,13 @@ static struct pair_cost batch_cost(struct player *p, uint64_t *sent)
 	return c;
 }
 
-double words_sending(struct player *p)
+double words_sending(struct bench_rank *p)
 {
 	uint64_t sent;
 	return p->rank ? 0 : (double)batch_cost(p, &sent).send / (double)sent;
 }
 
-double words_handling(struct player *p)
+double words_handling(struct bench_rank *p)
 {
 	uint64_t sent;
 	return p->rank ? 0 : (double)batch_cost(p, &sent).handle / (double)sent;

@@ -31,12 +31,12 @@ static int word_drain(tern *t, tern_incoming *m, void *arg)
 	return tern_rank(t) ? tern_async(t, 0, word_fill, PING, NULL, &sent) : 0;
 }
 
-static int async_trip_open(struct player *p)
+static int async_trip_open(struct bench_rank *p)
 {
 	return tern_async_on(p->t, PING, word_drain, NULL);
 }
 
-static double async_trip_measure(struct player *p)
+static double async_trip_measure(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
@@ -71,20 +71,20 @@ static int turn_one(tern *t, void *arg)
 
 static tern *alone;
 
-static int turn_open(struct player *p)
+static int turn_open(struct bench_rank *p)
 {
 	(void)p;
 	return tern_open_local(1, &alone);
 }
 
-static double turn_measure(struct player *p)
+static double turn_measure(struct bench_rank *p)
 {
 	uint64_t left = p->count, began = clock_ns();
 	p->rc = tern_queue(alone, turn_one, &left, NULL);
 	return each_ns(p, clock_ns() - began);
 }
 
-static double poll_limit(struct player *p)
+static double poll_limit(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
@@ -106,7 +106,7 @@ static const struct test test_turn = {
 
 static struct place place;
 
-static int overlap_open(struct player *p)
+static int overlap_open(struct bench_rank *p)
 {
 	return place_open(p, &place, p->size);
 }
@@ -120,7 +120,7 @@ static void compute(uint64_t steps)
 	raw_sink += x;
 }
 
-static double overlap_measure(struct player *p)
+static double overlap_measure(struct bench_rank *p)
 {
 	tern_op op = TERN_OP;
 	uint64_t began = clock_ns();
@@ -135,7 +135,7 @@ static double overlap_measure(struct player *p)
 	return each_ns(p, clock_ns() - began) / 1000;
 }
 
-static double overlap_limit(struct player *p)
+static double overlap_limit(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	if (p->rank)

@@ -11,7 +11,7 @@ enum { THERE = 1, BACK, ALL, ONE };
 
 static tern_chan *there, *back; /* between ranks 0 and 1; each rank has one end of either */
 
-static int pair_open(struct player *p)
+static int pair_open(struct bench_rank *p)
 {
 	int rc = p->rank ? tern_chan_from(p->t, 0, THERE, &there) : tern_chan_to(p->t, 1, THERE, &there);
 	if (rc)
@@ -21,7 +21,7 @@ static int pair_open(struct player *p)
 
 /* -- A value there and back ---------------------------------------------------------------- */
 
-static double chan_trip_measure(struct player *p)
+static double chan_trip_measure(struct bench_rank *p)
 {
 	tern_out out = tern_chan_out(p->rank ? back : there);
 	tern_in in = tern_chan_in(p->rank ? there : back);
@@ -56,7 +56,7 @@ static const struct test test_chan_trip = {
 /* -- A stream -------------------------------------------------------------------------------- */
 
 /* Rank 1 tells when it has the last, by way of the other channel. */
-static double chan_rate_measure(struct player *p)
+static double chan_rate_measure(struct bench_rank *p)
 {
 	uint64_t value = 0, sum = 0, began = clock_ns();
 	if (p->rank) {
@@ -84,7 +84,7 @@ static double chan_rate_measure(struct player *p)
 	return each_microsecond(p, clock_ns() - began);
 }
 
-static double values_raw(struct player *p)
+static double values_raw(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	raw_values(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
@@ -107,7 +107,7 @@ static const struct test test_chan_rate = {
 
 static tern_chan *all, *one; /* from rank 0: to everybody else, and to rank 1 alone */
 
-static int many_open(struct player *p)
+static int many_open(struct bench_rank *p)
 {
 	uint32_t others[PERF_RANKS_MOST];
 	int rc = 0;
@@ -122,7 +122,7 @@ static int many_open(struct player *p)
 }
 
 /* Reads until the value `count`; after each says when it came. The clock is the same for all processes. */
-static void many_receive(struct player *p, tern_chan *c)
+static void many_receive(struct bench_rank *p, tern_chan *c)
 {
 	struct raw_line *mine = &p->raw.arena->token[p->rank];
 	tern_in in = tern_chan_in(c);
@@ -135,7 +135,7 @@ static void many_receive(struct player *p, tern_chan *c)
 }
 
 /* When the last of ranks 1 to `n` had the value. */
-static uint64_t many_last(struct player *p, uint32_t n)
+static uint64_t many_last(struct bench_rank *p, uint32_t n)
 {
 	uint64_t last = 0;
 	for (uint32_t r = 1; r <= n; r++) {
@@ -147,7 +147,7 @@ static uint64_t many_last(struct player *p, uint32_t n)
 	return last;
 }
 
-static double many_send(struct player *p, tern_chan *c, uint32_t n)
+static double many_send(struct bench_rank *p, tern_chan *c, uint32_t n)
 {
 	uint64_t sum = 0;
 	tern_out out = tern_chan_out(c);
@@ -161,7 +161,7 @@ static double many_send(struct player *p, tern_chan *c, uint32_t n)
 	return (double)sum / (double)p->count;
 }
 
-static double many_measure(struct player *p)
+static double many_measure(struct bench_rank *p)
 {
 	if (p->rank == 0)
 		return many_send(p, all, p->ranks - 1);
@@ -169,7 +169,7 @@ static double many_measure(struct player *p)
 	return 0;
 }
 
-static double one_limit(struct player *p)
+static double one_limit(struct bench_rank *p)
 {
 	if (p->rank == 0)
 		return many_send(p, one, 1);

@@ -31,7 +31,7 @@ static void pause_for(uint32_t us)
 /* -- By messages ------------------------------------------------------------------------- */
 
 /* Rank 0's part of every phase here: the median round trip. */
-static double ask(struct player *p)
+static double ask(struct bench_rank *p)
 {
 	times.n = 0;
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
@@ -44,7 +44,7 @@ static double ask(struct player *p)
 }
 
 /* Rank 1 computes until somebody else has handled the last message for it. */
-static double served(struct player *p)
+static double served(struct bench_rank *p)
 {
 	if (!p->rank)
 		return ask(p);
@@ -57,7 +57,7 @@ static double served(struct player *p)
 }
 
 /* Rank 1 does nothing else. */
-static double served_poll(struct player *p)
+static double served_poll(struct bench_rank *p)
 {
 	if (!p->rank)
 		return ask(p);
@@ -93,7 +93,7 @@ static void on_pid(tern *t, const tern_msg *m)
 	tern_signal(t, &bare_known, 1);
 }
 
-static double bare_ask(struct player *p, uint64_t first)
+static double bare_ask(struct bench_rank *p, uint64_t first)
 {
 	times.n = 0;
 	for (uint64_t i = first + 1; i <= first + p->count; i++) {
@@ -107,7 +107,7 @@ static double bare_ask(struct player *p, uint64_t first)
 	return times_median(&times);
 }
 
-static double served_bare(struct player *p)
+static double served_bare(struct bench_rank *p)
 {
 	uint64_t first = bare_rounds;
 	bare_rounds += p->count;
@@ -120,7 +120,7 @@ static double served_bare(struct player *p)
 
 /* -- The tests ------------------------------------------------------------------------------ */
 
-static int served_open(struct player *p)
+static int served_open(struct bench_rank *p)
 {
 	int rc = tern_set_delivery(p->t, TERN_DELIVERY_POLL);
 	if (!rc)
@@ -128,7 +128,7 @@ static int served_open(struct player *p)
 	return rc ? rc : words_register(p->t);
 }
 
-static int served_interrupt_open(struct player *p)
+static int served_interrupt_open(struct bench_rank *p)
 {
 	struct sigaction action = { .sa_handler = bare_handler, .sa_flags = SA_RESTART };
 	bare_answers = p->rank == 1;
@@ -172,7 +172,7 @@ static const struct test test_served_interrupt = {
 /* -- A computation -------------------------------------------------------------------------- */
 
 /* Rank 0 computes; there is another so that there is somebody to be on guard for. */
-static double slow(struct player *p)
+static double slow(struct bench_rank *p)
 {
 	if (p->rank)
 		return 0;
@@ -212,7 +212,7 @@ static const struct test test_slow_interrupt = {
 
 /* -- A critical section ----------------------------------------------------------------------- */
 
-static double hold(struct player *p)
+static double hold(struct bench_rank *p)
 {
 	if (p->rank)
 		return 0;
@@ -225,7 +225,7 @@ static double hold(struct player *p)
 	return each_ns(p, clock_ns() - began);
 }
 
-static double hold_mutex(struct player *p)
+static double hold_mutex(struct bench_rank *p)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 	if (p->rank)
@@ -261,7 +261,7 @@ static const struct test test_hold_interrupt = {
 
 /* -- A barrier ---------------------------------------------------------------------------------- */
 
-static double barriers(struct player *p)
+static double barriers(struct bench_rank *p)
 {
 	p->rc = tern_set_delivery(p->t, (enum tern_delivery)p->way);
 	if (!p->rc)

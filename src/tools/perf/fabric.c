@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages and writes by a bare provider of libfabric. */
 #include "tools/perf/fabric.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static int bare_failed(const char *what, ssize_t rc)
 			 bare.library ? bare.library->strerror((int)-rc) : "no library");
 }
 
-static int bare_expose(struct player *p, struct visit *mine)
+static int bare_expose(struct bench_rank *p, struct visit *mine)
 {
 	struct fid_mr *mr;
 	window = tern_alloc(p->t, FABRIC_MOST); /* the same kind of memory: its pages are small */
@@ -49,7 +50,7 @@ static int bare_expose(struct player *p, struct visit *mine)
 	return 0;
 }
 
-static int bare_meet(struct player *p)
+static int bare_meet(struct bench_rank *p)
 {
 	struct visit *visits = (struct visit *)(void *)p->raw.arena->slot[0].data;
 	struct visit *mine = &visits[p->rank];
@@ -67,7 +68,7 @@ static int bare_meet(struct player *p)
 }
 
 /* The processes end with their test, and with them all of this. */
-int fabric_bare_open(struct player *p, bool waits)
+int fabric_bare_open(struct bench_rank *p, bool waits)
 {
 	const char *name = strchr(setting_text(SETTING_NET), '/');
 	int rc = fabric_open(&bare, name ? name + 1 : "", FI_TAGGED, 2, waits);
@@ -115,7 +116,7 @@ static int bare_receive(unsigned until)
 	return rc ? rc : bare_post_receive();
 }
 
-int fabric_bare_trips(struct player *p, uint64_t count, size_t len)
+int fabric_bare_trips(struct bench_rank *p, uint64_t count, size_t len)
 {
 	static bool posted;
 	int rc = posted ? 0 : bare_post_receive();
@@ -158,7 +159,7 @@ static int bare_write_all(uint64_t count, size_t len)
 }
 
 /* The other rank helps until it is told that this was the last: by a message, which comes after the writes. */
-int fabric_bare_writes(struct player *p, uint64_t count, size_t len)
+int fabric_bare_writes(struct bench_rank *p, uint64_t count, size_t len)
 {
 	if (p->rank)
 		return fabric_bare_trips(p, 1, 1);

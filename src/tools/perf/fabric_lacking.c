@@ -4,19 +4,19 @@
 
 #include "tools/perf/fabric.h"
 
-int fabric_bare_open(struct player *p, bool waits)
+int fabric_bare_open(struct bench_rank *p, bool waits)
 {
 	(void)p, (void)waits;
 	return -ENOTSUP;
 }
 
-int fabric_bare_trips(struct player *p, uint64_t count, size_t len)
+int fabric_bare_trips(struct bench_rank *p, uint64_t count, size_t len)
 {
 	(void)p, (void)count, (void)len;
 	return -ENOTSUP;
 }
 
-int fabric_bare_writes(struct player *p, uint64_t count, size_t len)
+int fabric_bare_writes(struct bench_rank *p, uint64_t count, size_t len)
 {
 	(void)p, (void)count, (void)len;
 	return -ENOTSUP;

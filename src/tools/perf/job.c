@@ -19,7 +19,7 @@
 
 /* -- Barrier -------------------------------------------------------------------- */
 
-static double barrier_measure(struct player *p)
+static double barrier_measure(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
@@ -27,7 +27,7 @@ static double barrier_measure(struct player *p)
 	return each_ns(p, clock_ns() - began) / 1000;
 }
 
-static double barrier_laps(struct player *p)
+static double barrier_laps(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	raw_laps(&p->raw, p->rank, p->ranks, p->count);
@@ -53,7 +53,7 @@ static uint64_t processor_ns(void)
 	return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
 }
 
-static double idle_measure(struct player *p)
+static double idle_measure(struct bench_rank *p)
 {
 	if (p->rank) {
 		struct timespec length = { .tv_sec = (time_t)(p->count / 1000),
@@ -77,7 +77,7 @@ static const struct test test_idle = {
 
 /* -- Memory --------------------------------------------------------------------- */
 
-static double memory_measure(struct player *p)
+static double memory_measure(struct bench_rank *p)
 {
 	struct job_needs needs;
 	job_needs(p->size, &needs);
@@ -198,7 +198,7 @@ static int job_answer(int in, uint64_t *ns)
 						 : error_set(-EPROTO, "a job that was started said nothing");
 }
 
-static double start_measure(struct player *p)
+static double start_measure(struct bench_rank *p)
 {
 	int ends[2];
 	pid_t pid;
@@ -245,7 +245,7 @@ static int bare_run(uint32_t count, const int *ends, uint64_t *ns)
 	return rc;
 }
 
-static double start_limit(struct player *p)
+static double start_limit(struct bench_rank *p)
 {
 	int ends[2];
 	uint64_t ns = 0;

@@ -22,7 +22,7 @@ enum { PEAK, HALF }; /* ways */
 
 static struct place place;
 
-static int heap_open(struct player *p)
+static int heap_open(struct bench_rank *p)
 {
 	int rc = place_open(p, &place, p->size);
 	return rc ? rc : words_register(p->t);
@@ -30,33 +30,33 @@ static int heap_open(struct player *p)
 
 /* -- By the initiator alone ------------------------------------------------------- */
 
-typedef int heap_move(struct player *p, size_t len);
+typedef int heap_move(struct bench_rank *p, size_t len);
 
-static int move_put(struct player *p, size_t len)
+static int move_put(struct bench_rank *p, size_t len)
 {
 	return tern_put(p->t, place.addr, place.own, len);
 }
 
-static int move_get(struct player *p, size_t len)
+static int move_get(struct bench_rank *p, size_t len)
 {
 	return tern_get(p->t, place.own, place.addr, len);
 }
 
-static int copy_put(struct player *p, size_t len)
+static int copy_put(struct bench_rank *p, size_t len)
 {
 	(void)p;
 	place_copy(place.there, place.own, len);
 	return 0;
 }
 
-static int copy_get(struct player *p, size_t len)
+static int copy_get(struct bench_rank *p, size_t len)
 {
 	(void)p;
 	place_copy(place.own, place.there, len);
 	return 0;
 }
 
-static inline __attribute__((always_inline)) double heap_rate(struct player *p, heap_move *move)
+static inline __attribute__((always_inline)) double heap_rate(struct bench_rank *p, heap_move *move)
 {
 	if (p->rank)
 		return 0;
@@ -66,12 +66,12 @@ static inline __attribute__((always_inline)) double heap_rate(struct player *p, 
 	return each_byte(p, clock_ns() - began);
 }
 
-static double heap_measure(struct player *p)
+static double heap_measure(struct bench_rank *p)
 {
 	return p->way == PUT ? heap_rate(p, move_put) : heap_rate(p, move_get);
 }
 
-static double heap_limit(struct player *p)
+static double heap_limit(struct bench_rank *p)
 {
 	return p->way == PUT ? heap_rate(p, copy_put) : heap_rate(p, copy_get);
 }
@@ -114,7 +114,7 @@ static const struct test test_get = {
 static _Atomic uint64_t taken;
 
 /* Places that the puts use in turn, so that one is filled while another is read. */
-static unsigned read_places(const struct player *p)
+static unsigned read_places(const struct bench_rank *p)
 {
 	enum { FEW = 2, MANY = TERN_POOL_BLOCKS, ALL = 1 << 20 };
 	unsigned fit = ALL / p->size;
@@ -133,7 +133,7 @@ static void take_answered(tern *t, const tern_msg *m)
 	tern_signal(t, &taken, 1);
 }
 
-static int read_open(struct player *p)
+static int read_open(struct bench_rank *p)
 {
 	int rc = place_open(p, &place, (size_t)p->size * read_places(p));
 	if (!rc)
@@ -144,7 +144,7 @@ static int read_open(struct player *p)
 }
 
 /* A place is filled again when its data has been read. */
-static int read_put(struct player *p, uint64_t i, unsigned places)
+static int read_put(struct bench_rank *p, uint64_t i, unsigned places)
 {
 	uint64_t at = i % places * p->size;
 	int rc = i >= places ? tern_wait(p->t, &taken, 1) : 0;
@@ -152,7 +152,7 @@ static int read_put(struct player *p, uint64_t i, unsigned places)
 		  : tern_put_request(p->t, place.addr + at, place.own, p->size, HANDLER_TAKE, at, p->size);
 }
 
-static int read_puts(struct player *p)
+static int read_puts(struct bench_rank *p)
 {
 	unsigned places = read_places(p);
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
@@ -160,12 +160,12 @@ static int read_puts(struct player *p)
 	return p->rc ? p->rc : tern_wait(p->t, &taken, p->count < places ? p->count : places);
 }
 
-static double read_measure(struct player *p)
+static double read_measure(struct bench_rank *p)
 {
 	return each_byte(p, words_acted(p, read_puts));
 }
 
-static double read_raw(struct player *p)
+static double read_raw(struct bench_rank *p)
 {
 	const struct raw_places to = { p->rank ? place.own : place.there, read_places(p), p->size };
 	uint64_t began = clock_ns();
@@ -199,14 +199,14 @@ struct curve {
 	double bytes[CURVE_POINTS], rate[CURVE_POINTS];
 };
 
-static uint64_t curve_count(const struct player *p, size_t len)
+static uint64_t curve_count(const struct bench_rank *p, size_t len)
 {
 	uint64_t fit = (256 << 10) / len;
 	return fit > p->count ? p->count : fit ? fit : 1;
 }
 
 /* Rates of 8 bytes, 16 and so on, up to the size. */
-static void curve_draw(struct player *p, heap_move *move, struct curve *c)
+static void curve_draw(struct bench_rank *p, heap_move *move, struct curve *c)
 {
 	c->n = 0;
 	for (size_t len = CURVE_LEAST; len <= p->size && c->n < CURVE_POINTS; len *= 2) {
@@ -240,7 +240,7 @@ static double curve_half(const struct curve *c)
 	return c->bytes[i - 1] + part * (c->bytes[i] - c->bytes[i - 1]);
 }
 
-static double curve_figure(struct player *p, heap_move *move)
+static double curve_figure(struct bench_rank *p, heap_move *move)
 {
 	struct curve c;
 	if (p->rank)
@@ -249,12 +249,12 @@ static double curve_figure(struct player *p, heap_move *move)
 	return p->way == PEAK ? curve_peak(&c) : curve_half(&c);
 }
 
-static double curve_measure(struct player *p)
+static double curve_measure(struct bench_rank *p)
 {
 	return curve_figure(p, move_put);
 }
 
-static double curve_limit(struct player *p)
+static double curve_limit(struct bench_rank *p)
 {
 	return curve_figure(p, copy_put);
 }
@@ -286,13 +286,13 @@ static const struct test test_n_half = {
 static struct private_place private;
 static char *beside; /* as much again, of rank 0's alone: what memcpy copies to */
 
-static int moves_open(struct player *p)
+static int moves_open(struct bench_rank *p)
 {
 	int rc = words_register(p->t);
 	return rc ? rc : private_open(p, &private, p->size);
 }
 
-static int fallback_open(struct player *p)
+static int fallback_open(struct bench_rank *p)
 {
 	beside = malloc(p->size);
 	if (!beside)
@@ -302,7 +302,7 @@ static int fallback_open(struct player *p)
 }
 
 /* Rank 1 serves messages meanwhile, which the fallback needs. */
-static int moves_play(struct player *p)
+static int moves_play(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = p->way == PUT ? tern_put(p->t, private.addr, private.own, p->size)
@@ -310,12 +310,12 @@ static int moves_play(struct player *p)
 	return p->rc;
 }
 
-static double moves_measure(struct player *p)
+static double moves_measure(struct bench_rank *p)
 {
 	return each_byte(p, words_acted(p, moves_play));
 }
 
-static double vm_rate(struct player *p)
+static double vm_rate(struct bench_rank *p)
 {
 	struct iovec here = { private.own, p->size }, there = { (char *)(uintptr_t) private.there, p->size };
 	if (p->rank)
@@ -330,7 +330,7 @@ static double vm_rate(struct player *p)
 	return each_byte(p, clock_ns() - began);
 }
 
-static double copy_limit(struct player *p)
+static double copy_limit(struct bench_rank *p)
 {
 	if (p->rank)
 		return 0;

@@ -25,7 +25,7 @@ enum {
 
 /* -- Round trip ----------------------------------------------------------------- */
 
-double trip_raw(struct player *p)
+double trip_raw(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	raw_trips(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
@@ -46,17 +46,17 @@ static const struct test test_round_trip = {
 
 /* -- Rate ----------------------------------------------------------------------- */
 
-static int rate_send(struct player *p)
+static int rate_send(struct bench_rank *p)
 {
 	return words_send(p->t, 1, p->size, p->count);
 }
 
-double rate_measure(struct player *p)
+double rate_measure(struct bench_rank *p)
 {
 	return each_microsecond(p, words_handled(p, rate_send));
 }
 
-static double rate_raw(struct player *p)
+static double rate_raw(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	raw_stream(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
@@ -93,7 +93,7 @@ static void handler_signal(tern *t, const tern_msg *m)
 	raw_sink++;
 }
 
-static int payload_fill(struct player *p)
+static int payload_fill(struct bench_rank *p)
 {
 	size_t all = (size_t)p->size * (1 + TERN_POOL_BLOCKS); /* the rest is what copy_ns() copies to */
 	payload = aligned_alloc(64, (all + 63) / 64 * 64);
@@ -103,7 +103,7 @@ static int payload_fill(struct player *p)
 	return 0;
 }
 
-static int payload_open(struct player *p)
+static int payload_open(struct bench_rank *p)
 {
 	int rc = payload_fill(p);
 	if (!rc)
@@ -113,19 +113,19 @@ static int payload_open(struct player *p)
 	return rc ? rc : tern_on(p->t, HANDLER_SIGNAL, handler_signal);
 }
 
-static int payload_send(struct player *p)
+static int payload_send(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = tern_request_data(p->t, 1, (unsigned)p->way, payload, p->size);
 	return p->rc;
 }
 
-static double payload_measure(struct player *p)
+static double payload_measure(struct bench_rank *p)
 {
 	return each_byte(p, words_handled(p, payload_send));
 }
 
-static double payload_raw(struct player *p)
+static double payload_raw(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	raw_copies(&p->raw, p->rank, p->count, payload, p->size, (enum raw_manner)p->way);
@@ -147,7 +147,7 @@ static const struct test test_payload = {
 
 /* -- Injection and memcpy --------------------------------------------------------- */
 
-static double injection_measure(struct player *p)
+static double injection_measure(struct bench_rank *p)
 {
 	return 1 / each_byte(p, words_handled(p, payload_send));
 }
@@ -160,7 +160,7 @@ static __attribute__((noinline)) void copy(char *to, const char *from, size_t le
 }
 
 /* Copies to `places` in turn: a pool has more of them than the nearest cache holds. */
-static uint64_t copy_ns(const struct player *p, unsigned places)
+static uint64_t copy_ns(const struct bench_rank *p, unsigned places)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count; i++)
@@ -168,7 +168,7 @@ static uint64_t copy_ns(const struct player *p, unsigned places)
 	return clock_ns() - began;
 }
 
-static double injection_copy(struct player *p)
+static double injection_copy(struct bench_rank *p)
 {
 	return p->rank ? 0 : (double)copy_ns(p, TERN_POOL_BLOCKS) / (double)(p->count * p->size);
 }
@@ -185,7 +185,7 @@ static const struct test test_injection = {
 	.limit_name = "memcpy from private memory to as much private memory as the pool has",
 };
 
-static double memcpy_measure(struct player *p)
+static double memcpy_measure(struct bench_rank *p)
 {
 	return (double)(p->count * p->size) / (double)copy_ns(p, 1);
 }
@@ -203,18 +203,18 @@ enum { SENDING, HANDLING }; /* ways */
 
 static struct raw_line own[RAW_LINES];
 
-static int overhead_open(struct player *p)
+static int overhead_open(struct bench_rank *p)
 {
 	(void)p;
 	return pair_open();
 }
 
-static uint64_t batches(const struct player *p)
+static uint64_t batches(const struct bench_rank *p)
 {
 	return (p->count + PAIR_BATCH - 1) / PAIR_BATCH;
 }
 
-static double overhead_of(const struct player *p, const struct pair_cost *c)
+static double overhead_of(const struct bench_rank *p, const struct pair_cost *c)
 {
 	return (double)(p->way == SENDING ? c->send : c->handle) / (double)(batches(p) * PAIR_BATCH);
 }
@@ -224,7 +224,7 @@ static int overhead_send(uint32_t words, unsigned n)
 	return words_send(pair[0], 1, words, n);
 }
 
-static double overhead_measure(struct player *p)
+static double overhead_measure(struct bench_rank *p)
 {
 	static const struct pair_batch batch = { .send = overhead_send, .n = PAIR_BATCH };
 	struct pair_cost c;
@@ -233,7 +233,7 @@ static double overhead_measure(struct player *p)
 	return overhead_of(p, &c);
 }
 
-static double own_measure(struct player *p)
+static double own_measure(struct bench_rank *p)
 {
 	struct pair_cost c = { 0 };
 	for (uint64_t i = 0; i < batches(p); i++) {
@@ -275,7 +275,7 @@ enum { PEERS_MOST = 255, POLLS_TO_SILENCE = 20000 };
 /* Rank 0 and its peers, all of which this thread plays; each has sent once, and is silent since. */
 static tern *circle[PEERS_MOST + 1];
 
-static double poll_time(struct player *p, tern *t)
+static double poll_time(struct bench_rank *p, tern *t)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && p->rc >= 0; i++)
@@ -283,13 +283,13 @@ static double poll_time(struct player *p, tern *t)
 	return each_ns(p, clock_ns() - began);
 }
 
-static double poll_measure(struct player *p)
+static double poll_measure(struct bench_rank *p)
 {
 	return poll_time(p, circle[0]);
 }
 
 /* One peer, which has sent lately. */
-static double poll_one(struct player *p)
+static double poll_one(struct bench_rank *p)
 {
 	p->rc = words_send(pair[0], 1, 1, 1);
 	if (!p->rc)
@@ -297,7 +297,7 @@ static double poll_one(struct player *p)
 	return p->rc < 0 ? 0 : poll_time(p, pair[1]);
 }
 
-static int poll_open(struct player *p)
+static int poll_open(struct bench_rank *p)
 {
 	int rc = pair_open();
 	if (!rc)
@@ -321,7 +321,7 @@ static const struct test test_poll = {
 
 /* -- The papers' way: three ranks ------------------------------------------------- */
 
-static int fan_out(struct player *p)
+static int fan_out(struct bench_rank *p)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < p->count && !rc; i++)
@@ -331,7 +331,7 @@ static int fan_out(struct player *p)
 	return rc ? rc : words_last(p->t, 2);
 }
 
-static double two_receivers_measure(struct player *p)
+static double two_receivers_measure(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	p->rc = p->rank ? words_serve(p->t, 1) : fan_out(p);
@@ -345,13 +345,13 @@ static const struct test test_two_receivers = {
 	.play = { .open = words_open, .measure = two_receivers_measure },
 };
 
-static int fan_in(struct player *p)
+static int fan_in(struct bench_rank *p)
 {
 	int rc = words_send(p->t, 0, 4, p->count / 2);
 	return rc ? rc : words_last(p->t, 0);
 }
 
-static double two_senders_measure(struct player *p)
+static double two_senders_measure(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	p->rc = p->rank ? fan_in(p) : words_serve(p->t, 2);

@@ -15,7 +15,7 @@
 static char *source;
 static tern_addr target;
 
-static int ofi_open_beside(struct player *p, bool waits)
+static int ofi_open_beside(struct bench_rank *p, bool waits)
 {
 	int rc = words_register(p->t);
 	if (rc)
@@ -52,19 +52,19 @@ static bool shm_here(char *why, size_t len)
 	return named_usable("ofi/shm", why, len);
 }
 
-static int ofi_open_test(struct player *p)
+static int ofi_open_test(struct bench_rank *p)
 {
 	return ofi_open_beside(p, false);
 }
 
-static int ofi_open_waits(struct player *p)
+static int ofi_open_waits(struct bench_rank *p)
 {
 	return ofi_open_beside(p, true);
 }
 
 /* -- Round trip --------------------------------------------------------------------------- */
 
-static double trip_bare(struct player *p)
+static double trip_bare(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	p->rc = fabric_bare_trips(p, p->count, p->size * sizeof(uint64_t) + 2);
@@ -104,7 +104,7 @@ static const struct test test_ofi_shm_trip = {
 
 /* -- Bulk ----------------------------------------------------------------------------------- */
 
-static int bulk_put(struct player *p)
+static int bulk_put(struct bench_rank *p)
 {
 	tern_op op = TERN_OP;
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
@@ -113,12 +113,12 @@ static int bulk_put(struct player *p)
 	return p->rc ? p->rc : rc;
 }
 
-static double bulk_measure(struct player *p)
+static double bulk_measure(struct bench_rank *p)
 {
 	return each_byte(p, words_acted(p, bulk_put));
 }
 
-static double bulk_bare(struct player *p)
+static double bulk_bare(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	p->rc = fabric_bare_writes(p, p->count, p->size);

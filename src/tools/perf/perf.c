@@ -8,9 +8,7 @@
 #include "base/cpu.h"
 #include "base/setting.h"
 #include "tools/bench/ranks.h"
-#include "tools/perf/compare/flow.h"
-#include "tools/perf/compare/paper.h"
-#include "tools/perf/compare/sweep.h"
+#include "tools/perf/compare/compare.h"
 #include "tools/perf/options.h"
 #include "tools/perf/report.h"
 #include "tools/tools.h"
@@ -79,13 +77,13 @@ static uint64_t test_count(const struct perf_options *o, const struct test *test
 
 static int test_run(const struct perf_options *o, struct report *r, const struct test *test, uint32_t size)
 {
-	static struct crew_result result; /* large */
+	static struct ranks_result result; /* large */
 	struct record record = { .test = test, .size = size };
 	record.count = test_count(o, test, size);
 	record.rounds = o->rounds ? o->rounds : test->amount.rounds;
 	memset(&result, 0, sizeof result);
 	report_progress(r, test, size);
-	int rc = crew_run(test, size, record.count, record.rounds, &result);
+	int rc = ranks_run(test, size, record.count, record.rounds, &result);
 	if (rc)
 		return rc;
 	record_fill(&record, &result);
@@ -199,7 +197,7 @@ int perf_main(int argc, char **argv)
 	if (o.paper)
 		return paper_run(&o);
 	if (o.flow)
-		return perf_flow_main(&o);
+		return flow_main(&o);
 	if (o.delivery)
 		return sweep_main(&o);
 	report_begin(&r, o.json, o.plain, tests_count(&o));

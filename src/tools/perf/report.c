@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* What `tern perf` shows: the table, the records, the progress. */
 #include "tools/perf/report.h"
 
 #include <math.h>
@@ -25,7 +26,7 @@ static bool test_is_rate(const struct test *test)
 	return strstr(test->unit, "/s") != NULL;
 }
 
-static void record_limit(struct record *record, struct crew_result *result)
+static void record_limit(struct record *record, struct ranks_result *result)
 {
 	record->limit = NAN;
 	record->limit_spread = NAN;
@@ -41,14 +42,14 @@ static void record_limit(struct record *record, struct crew_result *result)
 
 static void record_crowd(struct record *record)
 {
-	uint32_t ranks = crew_ranks(record->test, record->size), cores = cpu_count();
+	uint32_t ranks = test_ranks(record->test, record->size), cores = cpu_count();
 	record->crowd[0] = '\0';
 	if (ranks > cores)
 		snprintf(record->crowd, sizeof record->crowd, "%u ranks share %u core%s", ranks, cores,
 			 cores == 1 ? "" : "s");
 }
 
-void record_fill(struct record *record, struct crew_result *result)
+void record_fill(struct record *record, struct ranks_result *result)
 {
 	record->value = series_median(&result->part[PART_MEASURED]);
 	record->spread = series_spread(&result->part[PART_MEASURED]);

@@ -33,6 +33,6 @@ __attribute__((format(printf, 3, 4))) void report_remark(struct report *r, const
 							 const char *format, ...);
 void report_end(struct report *r);
 
-void record_fill(struct record *record, struct crew_result *result);
+void record_fill(struct record *record, struct ranks_result *result);
 
 #endif

@@ -15,7 +15,7 @@ enum { PING = 1, PONG, BULK };
 
 static char sent[TERN_PAYLOAD_MAX], got[TERN_PAYLOAD_MAX];
 
-static int ready_post(struct player *p, tern_op *op)
+static int ready_post(struct bench_rank *p, tern_op *op)
 {
 	return tern_recv_start(p->t, 1 - p->rank, p->rank ? PING : PONG, TERN_ID, got, p->size, 0, NULL, op);
 }
@@ -24,7 +24,7 @@ static int ready_post(struct player *p, tern_op *op)
  * Rank 0 sends first, rank 1 answers. Each has its next receive posted before it sends, and posts
  * another when it has sent: the messages that these wait for are answers to later ones.
  */
-static int trips_ready(struct player *p)
+static int trips_ready(struct bench_rank *p)
 {
 	tern_op in[2] = { TERN_OP, TERN_OP }, out = TERN_OP;
 	int rc = ready_post(p, &in[0]);
@@ -48,7 +48,7 @@ static int trips_ready(struct player *p)
 	return rc;
 }
 
-static int trips_auto(struct player *p)
+static int trips_auto(struct bench_rank *p)
 {
 	uint32_t other = 1 - p->rank;
 	int rc = tern_barrier(p->t);
@@ -63,14 +63,14 @@ static int trips_auto(struct player *p)
 	return rc;
 }
 
-static double ready_measure(struct player *p)
+static double ready_measure(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	p->rc = trips_ready(p);
 	return each_ns(p, clock_ns() - began);
 }
 
-static double auto_measure(struct player *p)
+static double auto_measure(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	p->rc = trips_auto(p);
@@ -78,12 +78,12 @@ static double auto_measure(struct player *p)
 }
 
 /* An active message there and back, with as many words as the message has. */
-static int words_limit_trips(struct player *p)
+static int words_limit_trips(struct bench_rank *p)
 {
 	return words_trips(p->t, p->size / sizeof(uint64_t), p->count);
 }
 
-static double words_limit(struct player *p)
+static double words_limit(struct bench_rank *p)
 {
 	return each_ns(p, words_acted(p, words_limit_trips));
 }
@@ -109,13 +109,13 @@ static const struct test test_auto_trip = {
 
 static struct private_place place;
 
-static int rendezvous_open(struct player *p)
+static int rendezvous_open(struct bench_rank *p)
 {
 	int rc = words_register(p->t);
 	return rc ? rc : private_open(p, &place, p->size);
 }
 
-static double rendezvous_measure(struct player *p)
+static double rendezvous_measure(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
@@ -131,14 +131,14 @@ static double rendezvous_measure(struct player *p)
 }
 
 /* The memory layer's put between the same bytes; its target serves messages meanwhile, as a receiver does. */
-static int put_all(struct player *p)
+static int put_all(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = tern_put(p->t, place.addr, place.own, p->size);
 	return p->rc;
 }
 
-static double put_limit(struct player *p)
+static double put_limit(struct bench_rank *p)
 {
 	return each_byte(p, words_acted(p, put_all));
 }

@@ -28,7 +28,7 @@ static void stream_take(tern *t, uint32_t rank, unsigned id, const uint64_t *wor
 	raw_sink += n ? words[0] : 1;
 }
 
-static int sequence_open_test(struct player *p)
+static int sequence_open_test(struct bench_rank *p)
 {
 	int rc = words_register(p->t);
 	if (!rc)
@@ -36,7 +36,7 @@ static int sequence_open_test(struct player *p)
 	return rc ? rc : tern_stream_on(p->t, KIND, stream_take, NULL);
 }
 
-static int blocks_send(struct player *p)
+static int blocks_send(struct bench_rank *p)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < p->count && !rc; i++)
@@ -45,7 +45,7 @@ static int blocks_send(struct player *p)
 }
 
 /* The way is how many packets are acknowledged at once; 0: the plain protocol, which knows no acknowledgement. */
-static int packets_send(struct player *p)
+static int packets_send(struct bench_rank *p)
 {
 	const uint64_t words[TERN_STREAM_WORDS] = { 1, 2, 3, 4 };
 	tern_stream *s;
@@ -59,12 +59,12 @@ static int packets_send(struct player *p)
 	return rc ? rc : closed;
 }
 
-static double blocks_time(struct player *p)
+static double blocks_time(struct bench_rank *p)
 {
 	return each_ns(p, words_handled(p, blocks_send));
 }
 
-static double packets_time(struct player *p)
+static double packets_time(struct bench_rank *p)
 {
 	return each_ns(p, words_handled(p, packets_send));
 }

@@ -14,7 +14,7 @@ static uint64_t empty(tern *t, const uint64_t word[TERN_WORDS_MAX])
 	return word[0];
 }
 
-static int spawn_open(struct player *p)
+static int spawn_open(struct bench_rank *p)
 {
 	int rc = words_register(p->t);
 	return rc ? rc : tern_thread_on(p->t, EMPTY, empty);
@@ -22,7 +22,7 @@ static int spawn_open(struct player *p)
 
 /* -- One after another -------------------------------------------------------------------- */
 
-static int fork_and_join(struct player *p)
+static int fork_and_join(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		tern_thread thread;
@@ -33,7 +33,7 @@ static int fork_and_join(struct player *p)
 	return p->rc;
 }
 
-static double spawn_trip_measure(struct player *p)
+static double spawn_trip_measure(struct bench_rank *p)
 {
 	return each_ns(p, words_acted(p, fork_and_join));
 }
@@ -55,7 +55,7 @@ static void count_end(tern *t, uint32_t rank, int rc, uint64_t result, void *arg
 	tern_signal(t, arg, 1);
 }
 
-static int spawn_bursts(struct player *p)
+static int spawn_bursts(struct bench_rank *p)
 {
 	static _Atomic uint64_t ends;
 	for (uint64_t i = 0; i < p->count && !p->rc; i += BURST) {
@@ -67,12 +67,12 @@ static int spawn_bursts(struct player *p)
 	return p->rc;
 }
 
-static double spawn_rate_measure(struct player *p)
+static double spawn_rate_measure(struct bench_rank *p)
 {
 	return each_microsecond(p, words_acted(p, spawn_bursts));
 }
 
-static double trips_a_microsecond(struct player *p)
+static double trips_a_microsecond(struct bench_rank *p)
 {
 	double ns = words_trip_time(p);
 	return ns > 0 ? 1000 / ns : 0;
@@ -102,7 +102,7 @@ static uint64_t yield_often(tern *t, const uint64_t word[TERN_WORDS_MAX])
 
 static tern *alone;
 
-static int switch_open(struct player *p)
+static int switch_open(struct bench_rank *p)
 {
 	(void)p;
 	int rc = tern_open_local(1, &alone);
@@ -110,7 +110,7 @@ static int switch_open(struct player *p)
 }
 
 /* Two threads that yield to each other and to the program, each of which also looks for messages. */
-static double switch_measure(struct player *p)
+static double switch_measure(struct bench_rank *p)
 {
 	uint64_t turns = 0, began;
 	for (yielding = 0; yielding < 2 && !p->rc; yielding++)

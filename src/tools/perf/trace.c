@@ -43,7 +43,7 @@ static int traced_open(void)
 	return rc;
 }
 
-static int trace_pairs_open(struct player *p)
+static int trace_pairs_open(struct bench_rank *p)
 {
 	(void)p;
 	unsetenv("TERN_TRACE");
@@ -63,7 +63,7 @@ static int batch(tern **pair, unsigned words)
 	return rc;
 }
 
-static uint64_t batches_time(struct player *p, tern **pair, uint64_t batches)
+static uint64_t batches_time(struct bench_rank *p, tern **pair, uint64_t batches)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < batches && !p->rc; i++)
@@ -71,14 +71,14 @@ static uint64_t batches_time(struct player *p, tern **pair, uint64_t batches)
 	return clock_ns() - began;
 }
 
-static double trace_measure(struct player *p)
+static double trace_measure(struct bench_rank *p)
 {
 	uint64_t batches = (p->count + BATCH - 1) / BATCH;
 	uint64_t without = batches_time(p, plain, batches), with = batches_time(p, traced, batches);
 	return ((double)with - (double)without) / (double)(batches * BATCH * EVENTS);
 }
 
-static double clock_raw(struct player *p)
+static double clock_raw(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count; i++)

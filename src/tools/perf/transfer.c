@@ -23,13 +23,13 @@ static struct times times;
 
 /* -- While a put is under way --------------------------------------------------------- */
 
-static int during_open(struct player *p)
+static int during_open(struct bench_rank *p)
 {
 	int rc = place_open(p, &place, p->size);
 	return rc ? rc : words_register(p->t);
 }
 
-static int during_private_open(struct player *p)
+static int during_private_open(struct bench_rank *p)
 {
 	int rc = private_open(p, &private, p->size);
 	return rc ? rc : words_register(p->t);
@@ -37,7 +37,7 @@ static int during_private_open(struct player *p)
 
 enum { HEAP, PRIVATE }; /* ways */
 
-static int during_trips(struct player *p)
+static int during_trips(struct bench_rank *p)
 {
 	tern_op op = TERN_OP;
 	bool heap = p->way == HEAP;
@@ -49,13 +49,13 @@ static int during_trips(struct player *p)
 	return p->rc ? p->rc : tern_op_wait(p->t, &op);
 }
 
-static double during_measure(struct player *p)
+static double during_measure(struct bench_rank *p)
 {
 	words_acted(p, during_trips);
 	return times_median(&times);
 }
 
-static int quiet_trips(struct player *p)
+static int quiet_trips(struct bench_rank *p)
 {
 	times.n = 0;
 	while (!p->rc && times.n < p->count && times.n < QUIET_TRIPS)
@@ -63,7 +63,7 @@ static int quiet_trips(struct player *p)
 	return p->rc;
 }
 
-static double quiet_limit(struct player *p)
+static double quiet_limit(struct bench_rank *p)
 {
 	words_acted(p, quiet_trips);
 	return times_median(&times);
@@ -90,7 +90,7 @@ static const struct test test_during_private = {
 /* -- The size of a piece ---------------------------------------------------------------- */
 
 /* A piece and then a round trip, again and again. */
-static int chunks_put(struct player *p)
+static int chunks_put(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		p->rc = tern_put(p->t, place.addr, place.own, p->size);
@@ -100,17 +100,17 @@ static int chunks_put(struct player *p)
 	return p->rc;
 }
 
-static double chunk_measure(struct player *p)
+static double chunk_measure(struct bench_rank *p)
 {
 	return each_byte(p, words_acted(p, chunks_put));
 }
 
-static double chunk_trip_measure(struct player *p)
+static double chunk_trip_measure(struct bench_rank *p)
 {
 	return each_ns(p, words_acted(p, chunks_put));
 }
 
-static double chunk_limit(struct player *p)
+static double chunk_limit(struct bench_rank *p)
 {
 	if (p->rank)
 		return 0;
@@ -140,7 +140,7 @@ static const struct test test_chunk = {
 
 enum { FAST = 1, DIRTY = 2 }; /* bits of the way: by Tern, and what the source is */
 
-static int copy_fast(struct player *p)
+static int copy_fast(struct bench_rank *p)
 {
 	tern_op op = TERN_OP;
 	int rc = tern_fastmemcpy(p->t, place.addr, tern_addr_at(place.addr, p->rank), p->size, &op);
@@ -148,7 +148,7 @@ static int copy_fast(struct player *p)
 }
 
 /* One word after another, as a program would that knows nothing better. */
-static int copy_plain(struct player *p)
+static int copy_plain(struct bench_rank *p)
 {
 	const uint64_t *from = (const uint64_t *)(const void *)place.own;
 	uint64_t *to = (uint64_t *)(void *)place.there;
@@ -160,7 +160,7 @@ static int copy_plain(struct player *p)
 }
 
 /* The clock stands while the source is made dirty. */
-static double copy_rate(struct player *p)
+static double copy_rate(struct bench_rank *p)
 {
 	uint64_t ns = 0;
 	if (p->rank)
@@ -211,7 +211,7 @@ static struct arena *arena; /* as it is mapped here */
 static tern_addr word;
 static uint64_t played;
 
-static int atomic_open(struct player *p)
+static int atomic_open(struct bench_rank *p)
 {
 	int rc = place_open(p, &place, sizeof(struct arena));
 	if (rc)
@@ -223,15 +223,15 @@ static int atomic_open(struct player *p)
 	return tern_barrier(p->t);
 }
 
-typedef int atomic_add(struct player *p);
+typedef int atomic_add(struct bench_rank *p);
 
-static int add_fast(struct player *p)
+static int add_fast(struct bench_rank *p)
 {
 	uint64_t old;
 	return tern_amo64(p->t, TERN_ADD, word, 1, &old);
 }
 
-static int add_bare(struct player *p)
+static int add_bare(struct bench_rank *p)
 {
 	(void)p;
 	uint64_t old = atomic_fetch_add(&arena->word, 1);
@@ -239,7 +239,7 @@ static int add_bare(struct player *p)
 	return 0;
 }
 
-static inline __attribute__((always_inline)) double add_opponent(struct player *p, atomic_add *add)
+static inline __attribute__((always_inline)) double add_opponent(struct bench_rank *p, atomic_add *add)
 {
 	uint64_t made = 0;
 	atomic_store(&arena->begun, played);
@@ -249,7 +249,7 @@ static inline __attribute__((always_inline)) double add_opponent(struct player *
 	return 0;
 }
 
-static void atomic_pause(const struct player *p)
+static void atomic_pause(const struct bench_rank *p)
 {
 	if (p->raw.crowded)
 		sched_yield();
@@ -257,7 +257,7 @@ static void atomic_pause(const struct player *p)
 		cpu_relax();
 }
 
-static inline __attribute__((always_inline)) double add_time(struct player *p, atomic_add *add)
+static inline __attribute__((always_inline)) double add_time(struct bench_rank *p, atomic_add *add)
 {
 	played++;
 	if (p->rank)
@@ -274,12 +274,12 @@ static inline __attribute__((always_inline)) double add_time(struct player *p, a
 	return (double)(ended - began) / (double)(p->count + made - 1);
 }
 
-static double atomic_measure(struct player *p)
+static double atomic_measure(struct bench_rank *p)
 {
 	return add_time(p, add_fast);
 }
 
-static double atomic_limit(struct player *p)
+static double atomic_limit(struct bench_rank *p)
 {
 	return add_time(p, add_bare);
 }

@@ -12,7 +12,7 @@ enum { TYPE = 1, BUFFERS = 16 };
 
 static struct place place;
 
-static int typed_open(struct player *p)
+static int typed_open(struct bench_rank *p)
 {
 	int rc = place_open(p, &place, p->size);
 	if (!rc)
@@ -22,7 +22,7 @@ static int typed_open(struct player *p)
 	return rc ? rc : tern_barrier(p->t);
 }
 
-static int typed_take(struct player *p)
+static int typed_take(struct bench_rank *p)
 {
 	uint32_t src;
 	size_t len;
@@ -30,7 +30,7 @@ static int typed_take(struct player *p)
 	return got ? tern_buffree(p->t, got) : -errno;
 }
 
-static double typed_measure(struct player *p)
+static double typed_measure(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
@@ -44,14 +44,14 @@ static double typed_measure(struct player *p)
 }
 
 /* The sender knows the place, and tells the receiver with a request when the data is there. */
-static int puts_with_request(struct player *p)
+static int puts_with_request(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = tern_put_request(p->t, place.addr, place.own, p->size, WORDS_TAKE + 1, i);
 	return p->rc;
 }
 
-static double memory_limit(struct player *p)
+static double memory_limit(struct bench_rank *p)
 {
 	return each_byte(p, words_acted(p, puts_with_request));
 }

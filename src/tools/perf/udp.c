@@ -34,7 +34,7 @@ static int bare_failed(const char *what)
 }
 
 /* Both ranks; they tell each other their ports in memory that they share. */
-static int bare_open(struct player *p)
+static int bare_open(struct bench_rank *p)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	socklen_t len = sizeof address;
@@ -61,7 +61,7 @@ static void land(tern *t, const tern_msg *m)
 	raw_sink++;
 }
 
-static int udp_open_test(struct player *p)
+static int udp_open_test(struct bench_rank *p)
 {
 	int rc = words_register(p->t);
 	if (!rc)
@@ -91,7 +91,7 @@ static void bare_send(size_t len)
 
 /* -- Round trip --------------------------------------------------------------------------- */
 
-static double trip_bare(struct player *p)
+static double trip_bare(struct bench_rank *p)
 {
 	size_t len = p->size * sizeof(uint64_t) + 2;
 	uint64_t began = clock_ns();
@@ -126,7 +126,7 @@ static const struct test test_udp_auth_trip = {
 /* -- One way -------------------------------------------------------------------------------- */
 
 /* Datagrams one way; after every `window` of them the receiver says so. */
-static uint64_t bare_stream(struct player *p, uint64_t count, size_t len, unsigned window)
+static uint64_t bare_stream(struct bench_rank *p, uint64_t count, size_t len, unsigned window)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < count; i++) {
@@ -147,16 +147,16 @@ static uint64_t bare_stream(struct player *p, uint64_t count, size_t len, unsign
 }
 
 /* GB/s of messages of one word. */
-static double word_measure(struct player *p)
+static double word_measure(struct bench_rank *p)
 {
-	struct player one = *p;
+	struct bench_rank one = *p;
 	one.size = 1;
 	double figure = rate_measure(&one);
 	p->rc = one.rc;
 	return figure * sizeof(uint64_t) / 1000;
 }
 
-static double rate_bare(struct player *p)
+static double rate_bare(struct bench_rank *p)
 {
 	return each_microsecond(p, bare_stream(p, p->count, p->size * sizeof(uint64_t) + 2, BATCH));
 }
@@ -174,25 +174,25 @@ static const struct test test_udp_rate = {
 
 enum { COPIED, CLAIMED }; /* ways */
 
-static int send_copied(struct player *p)
+static int send_copied(struct bench_rank *p)
 {
 	return tern_request_data(p->t, 1, HANDLER_LAND, bytes, p->size);
 }
 
-static int send_claimed(struct player *p)
+static int send_claimed(struct bench_rank *p)
 {
 	void *claimed = tern_claim(p->t, 1, p->size);
 	return claimed ? tern_commit(p->t, claimed, HANDLER_LAND) : -errno;
 }
 
-static int bulk_send(struct player *p)
+static int bulk_send(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = p->way == CLAIMED ? send_claimed(p) : send_copied(p);
 	return p->rc;
 }
 
-static double bulk_measure(struct player *p)
+static double bulk_measure(struct bench_rank *p)
 {
 	return each_byte(p, words_handled(p, bulk_send));
 }
@@ -201,7 +201,7 @@ static double bulk_measure(struct player *p)
  * The bare stream sends the same bytes from one place again and again, receives them in one place, looks at none of them,
  * and its receiver says once for four datagrams that they have come. Nothing is kept to be sent again.
  */
-static double bulk_bare(struct player *p)
+static double bulk_bare(struct bench_rank *p)
 {
 	uint64_t datagrams = p->count * p->size / BULK_MOST / WINDOW * WINDOW;
 	return (double)(datagrams * BULK_MOST) / (double)bare_stream(p, datagrams, BULK_MOST, WINDOW);
@@ -233,7 +233,7 @@ enum { LOSING, RESTED }; /* ways */
  * The same with and without: both go through the wire that does wrong, which rests meanwhile. The last reply may be lost,
  * too, so rank 1 serves until rank 0 has it.
  */
-static double lossy_measure(struct player *p)
+static double lossy_measure(struct bench_rank *p)
 {
 	static uint64_t phase;
 	_Atomic uint64_t *over = &p->raw.arena->token[RANKS].head;
@@ -248,7 +248,7 @@ static double lossy_measure(struct player *p)
 	return figure;
 }
 
-static int lossy_open(struct player *p)
+static int lossy_open(struct bench_rank *p)
 {
 	fault_rest(true); /* whoever is through a barrier does not serve those whose last token was lost */
 	return udp_open_test(p);

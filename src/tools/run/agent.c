@@ -7,7 +7,7 @@
  * When the wire ends, the launcher or the connection is gone, and everything here is ended
  * at once; if the agent itself is killed, its keeper does that.
  */
-#include "tools/run/agent.h"
+#include "tools/run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +25,8 @@
 #include "base/setting.h"
 #include "boot/silence.h"
 #include "open/reach.h"
-#include "tools/run/courier.h"
-#include "tools/run/front.h"
 #include "tools/run/order.h"
+#include "tools/run/status_relay.h"
 #include "tools/run/wire.h"
 
 enum { TEXT_AT_ONCE = 32 << 10 };
@@ -39,7 +38,7 @@ struct agent {
 	int deaths;            /* signalfd */
 	int input, out, err;   /* our ends of its pipes; -1 when closed */
 	struct buffer pending; /* input that rank 0 has not taken yet */
-	struct courier courier;
+	struct status_relay relay;
 	struct silence silence; /* of the launcher */
 	char *order;
 };
@@ -181,10 +180,10 @@ static void agent_frame(struct agent *a, const struct frame *f)
 		agent_input(a, f);
 	else if (f->type == FRAME_ALIVE)
 		wire_send(&a->wire, FRAME_ALIVE, NULL, 0);
-	else if (f->type == FRAME_BULLETIN && courier_hear(&a->courier, f))
+	else if (f->type == FRAME_BULLETIN && status_relay_hear(&a->relay, f))
 		;
 	else if (f->type == FRAME_FABRIC && frame_number(f, &number))
-		job_fabric_agreed(&a->courier.job, number);
+		job_fabric_agreed(&a->relay.job, number);
 	else if (f->type == FRAME_SIGNAL && frame_number(f, &number) && number > 0 && number < SIGRTMIN)
 		sigqueue(a->keeper, number, (union sigval){ .sival_int = 0 });
 	else
@@ -229,7 +228,7 @@ static void agent_polls(const struct agent *a, struct pollfd *p)
 	p[OUT] = (struct pollfd){ .fd = room ? a->out : -1, .events = POLLIN };
 	p[ERR] = (struct pollfd){ .fd = room ? a->err : -1, .events = POLLIN };
 	p[INPUT] = (struct pollfd){ .fd = a->pending.len ? a->input : -1, .events = POLLOUT };
-	p[NEWS] = (struct pollfd){ .fd = a->courier.fd, .events = POLLIN };
+	p[NEWS] = (struct pollfd){ .fd = a->relay.fd, .events = POLLIN };
 }
 
 static bool agent_reap(struct agent *a)
@@ -264,7 +263,7 @@ static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 	if (p[INPUT].revents)
 		input_write(a);
 	if (!*abandoned) /* whether or not a byte came: a loopback that is down, or full, loses it */
-		courier_tell(&a->courier, &a->wire);
+		status_relay_tell(&a->relay, &a->wire);
 	return *keeper_runs || (!*abandoned && (a->out >= 0 || a->err >= 0 || wire_backlog(&a->wire)));
 }
 
@@ -273,14 +272,14 @@ static int agent_serve(struct agent *a)
 	bool keeper_runs = true, abandoned = false;
 	struct frame f;
 	wire_send(&a->wire, FRAME_TAKEN, NULL, 0); /* ready for the first piece of input */
-	if (a->courier.job.head->machines > 1)
+	if (a->relay.job.head->machines > 1)
 		wire_send_number(&a->wire, FRAME_FABRIC, reach_fabric_here());
 	while (wire_next(&a->wire, &f)) /* what came together with the order */
 		agent_frame(a, &f);
 	while (agent_round(a, &keeper_runs, &abandoned))
 		;
 	int status = front_finish(a->keeper, a->status);
-	courier_tell(&a->courier, &a->wire); /* how the last of them ended */
+	status_relay_tell(&a->relay, &a->wire); /* how the last of them ended */
 	struct pollfd p = { .fd = a->wire.to, .events = POLLOUT };
 	wire_send_number(&a->wire, FRAME_OVER, status);
 	while (!abandoned && wire_backlog(&a->wire) && poll(&p, 1, -1) >= 0)
@@ -298,7 +297,7 @@ int agent_run(int argc, char **argv)
 	if (!rc)
 		rc = setting_number(SETTING_KEEPALIVE, &keepalive);
 	if (!rc)
-		rc = courier_open(&a.courier, &o);
+		rc = status_relay_open(&a.relay, &o);
 	silence_begin(&a.silence, keepalive);
 	if (!rc)
 		rc = agent_start(&a, &o, argc, argv);

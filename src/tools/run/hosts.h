@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The hosts of a job, as the keeper sees them: a link to each. */
+/* The hosts of a job, as the keeper sees them: a link to each; and the file that lists them. */
 #ifndef TERN_TOOLS_RUN_HOSTS_H
 #define TERN_TOOLS_RUN_HOSTS_H
+
+#include <stddef.h>
 
 #include "tools/run/options.h"
 #include "tools/run/wire.h"
@@ -45,5 +47,11 @@ void hosts_signal(struct hosts *h, int signal);
 
 /* When `ready` is readable: passes each bulletin that a host has sent to all the others, and tells all whether each has a fabric. */
 void hosts_serve(struct hosts *h);
+
+/* *list is the same as one would write after --hosts, malloced; -EINVAL with a sentence that names file and line. */
+int hostfile_read(const char *path, char **list);
+
+/* The same of the `len` bytes of a file, which end with a 0 behind them and are cut apart. */
+int hostfile_take(const char *path, char *text, size_t len, char **list);
 
 #endif

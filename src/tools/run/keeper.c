@@ -9,7 +9,7 @@
  *
  * and is over when no process is left and its output has been written.
  */
-#include "tools/run/keeper.h"
+#include "tools/run/run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,9 +31,9 @@
 #include "base/setting.h"
 #include "job/job.h"
 #include "tools/run/hosts.h"
-#include "tools/run/kin.h"
 #include "tools/run/output.h"
 #include "tools/run/rank.h"
+#include "tools/run/tree.h"
 
 enum {
 	GRACE_MS = 1000,  /* between SIGTERM and SIGKILL */
@@ -87,7 +87,7 @@ static void timer_set(int timer, int ms)
 /* Without /proc there is no telling who descends from us; the ranks at least are known. */
 static unsigned keeper_signal_all(struct keeper *k, int signal)
 {
-	unsigned sent = kin_signal(signal);
+	unsigned sent = tree_signal(signal);
 	for (uint32_t r = 0; !sent && r < k->count; r++)
 		if (k->rank[r].pid)
 			kill(k->rank[r].pid, signal);
@@ -273,7 +273,7 @@ static void keeper_signal(struct keeper *k)
 	while (read(k->signals, &info, sizeof info) == sizeof info) {
 		int signal = (int)info.ssi_signo;
 		if (signal == SIGRTMIN) { /* the front has died, and nobody waits for us */
-			kin_end();
+			tree_end();
 			_exit(1);
 		}
 		if (signal == SIGCHLD) {

@@ -7,7 +7,7 @@
  * Nothing blocks here but poll(): a signal for the ranks must get through when nobody
  * reads what they write.
  */
-#include "tools/run/link.h"
+#include "tools/run/run.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -146,14 +146,14 @@ enum { OBEY, TELL, HEAR, SAY, INPUT, WRITE, POLLS };
 
 static void link_polls(const struct link *l, struct pollfd *p)
 {
-	int outlet = l->text.type == FRAME_OUT ? STDOUT_FILENO : STDERR_FILENO;
+	int writer = l->text.type == FRAME_OUT ? STDOUT_FILENO : STDERR_FILENO;
 	p[OBEY] = (struct pollfd){ .fd = l->launcher.from, .events = POLLIN };
 	p[TELL] =
 		(struct pollfd){ .fd = wire_backlog(&l->launcher) ? l->launcher.to : -1, .events = POLLOUT };
 	p[HEAR] = (struct pollfd){ .fd = l->text.len ? -1 : l->agent.from, .events = POLLIN };
 	p[SAY] = (struct pollfd){ .fd = wire_backlog(&l->agent) ? l->agent.to : -1, .events = POLLOUT };
 	p[INPUT] = (struct pollfd){ .fd = l->wanted ? STDIN_FILENO : -1, .events = POLLIN };
-	p[WRITE] = (struct pollfd){ .fd = l->text.len ? outlet : -1, .events = POLLOUT };
+	p[WRITE] = (struct pollfd){ .fd = l->text.len ? writer : -1, .events = POLLOUT };
 }
 
 /* Nothing can be heard while our own output takes none, so that is no silence. False if there was too much of it. */

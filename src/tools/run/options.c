@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads the command line of `tern run`. */
 #include "tools/run/options.h"
 
 #include <errno.h>

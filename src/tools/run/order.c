@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes and reads the order that tells an agent what to start. */
 #include "tools/run/order.h"
 
 #include <errno.h>

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory is bounded in two places. A stream keeps one incomplete line of at most
- * LINE_LONGEST bytes; a longer one goes out in pieces, in order. An outlet that
- * has a backlog is not given more: its streams are not read until it is written,
- * so the pipes fill and the ranks wait.
+ * From the ranks' pipes to the launcher's own two outputs, a line at a time.
  *
- * Each channel has an epoll of its own, and the launcher polls that one
- * descriptor: pausing a thousand streams is leaving it out.
+ * Standard output and standard error are shared with whoever started us, so
+ * O_NONBLOCK must not be set on them. Pipes and terminals are opened a second
+ * time, non-blocking, through /proc. Everything else, or where that is refused,
+ * gets a page at a time after poll() has said that there is room: a pipe or a
+ * socket that says so takes a page.
  */
 #include "tools/run/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +23,120 @@
 
 #include "base/error.h"
 
+enum { PAGE = 4096 };
+
+static int writer_reopen(int fd)
+{
+	char path[32];
+	struct stat st;
+	if (fstat(fd, &st) != 0 || !(S_ISFIFO(st.st_mode) || isatty(fd)))
+		return -1;
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+void writer_open(struct writer *o, int fd, int tag_digits)
+{
+	int own = writer_reopen(fd);
+	*o = (struct writer){
+		.fd = own < 0 ? fd : own, .careful = own < 0, .tag_digits = tag_digits, .begun = WRITER_NOBODY
+	};
+}
+
+void writer_close(struct writer *o)
+{
+	if (!o->careful)
+		close(o->fd);
+	free(o->text);
+}
+
+/* What is kept is bounded: whoever puts looks at the backlog before he reads more. */
+static bool writer_reserve(struct writer *o, size_t more)
+{
+	if (o->at == o->len)
+		o->at = o->len = 0;
+	if (o->len + more <= o->room)
+		return true;
+	size_t room = 2 * o->room > o->len + more ? 2 * o->room : o->len + more;
+	char *text = realloc(o->text, room);
+	if (!text) {
+		o->error = ENOMEM;
+		return false;
+	}
+	o->text = text;
+	o->room = room;
+	return true;
+}
+
+static void writer_append(struct writer *o, const char *text, size_t len)
+{
+	if (o->error || !writer_reserve(o, len))
+		return;
+	memcpy(o->text + o->len, text, len);
+	o->len += len;
+}
+
+static void writer_put_tagged(struct writer *o, uint32_t rank, const char *text, size_t len)
+{
+	char tag[24];
+	int width = snprintf(tag, sizeof tag, "[%*u] ", o->tag_digits, rank);
+	while (len) {
+		const char *newline = memchr(text, '\n', len);
+		size_t line = newline ? (size_t)(newline - text) + 1 : len;
+		if (o->begun == WRITER_NOBODY)
+			writer_append(o, tag, (size_t)width);
+		writer_append(o, text, line);
+		o->begun = newline ? WRITER_NOBODY : rank;
+		text += line;
+		len -= line;
+	}
+}
+
+void writer_put(struct writer *o, uint32_t rank, const char *text, size_t len)
+{
+	if (!len)
+		return;
+	if (o->begun != WRITER_NOBODY && o->begun != rank) {
+		writer_append(o, "\n", 1);
+		o->begun = WRITER_NOBODY;
+	}
+	if (o->tag_digits && rank != WRITER_LAUNCHER) {
+		writer_put_tagged(o, rank, text, len);
+		return;
+	}
+	writer_append(o, text, len);
+	o->begun = text[len - 1] == '\n' ? WRITER_NOBODY : rank;
+}
+
+static ssize_t writer_write(struct writer *o)
+{
+	size_t len = writer_backlog(o);
+	struct pollfd room = { .fd = o->fd, .events = POLLOUT };
+	if (!o->careful)
+		return write(o->fd, o->text + o->at, len);
+	if (poll(&room, 1, 0) != 1) {
+		errno = EAGAIN;
+		return -1;
+	}
+	return write(o->fd, o->text + o->at, len < PAGE ? len : PAGE);
+}
+
+bool writer_flush(struct writer *o)
+{
+	while (!o->error && writer_backlog(o)) {
+		ssize_t n = writer_write(o);
+		if (n >= 0)
+			o->at += (size_t)n;
+		else if (errno == EAGAIN)
+			return false;
+		else if (errno != EINTR)
+			o->error = errno;
+	}
+	if (o->error)
+		o->at = o->len = 0;
+	return true;
+}
+
 enum { LINE_LONGEST = 65536, BACKLOG = 65536, BATCH = 64 };
 
 static int channel_open(struct channel *c, int fd, int tag_digits)
@@ -28,7 +144,7 @@ static int channel_open(struct channel *c, int fd, int tag_digits)
 	*c = (struct channel){ .ready = epoll_create1(EPOLL_CLOEXEC) };
 	if (c->ready < 0)
 		return error_system("watching what the ranks write (epoll_create1)");
-	outlet_open(&c->outlet, fd, tag_digits);
+	writer_open(&c->writer, fd, tag_digits);
 	return 0;
 }
 
@@ -71,12 +187,12 @@ int output_add(struct output *o, uint32_t rank, int out, int err)
 	return rc ? rc : stream_open(s + 1, &o->channel[o->channels - 1], o->first + rank, err);
 }
 
-/* What an ended rank wrote last may lack its newline; the outlet adds it if it must. */
+/* What an ended rank wrote last may lack its newline; the writer adds it if it must. */
 static void stream_close(struct stream *s)
 {
 	if (s->fd < 0)
 		return;
-	outlet_put(&s->channel->outlet, s->rank, s->text, s->len);
+	writer_put(&s->channel->writer, s->rank, s->text, s->len);
 	s->channel->streams--;
 	epoll_ctl(s->channel->ready, EPOLL_CTL_DEL, s->fd, NULL);
 	close(s->fd);
@@ -108,7 +224,7 @@ static void stream_read(struct stream *s, bool eager)
 	}
 	s->len += (size_t)n;
 	size_t cut = stream_cut(s, (size_t)n, eager);
-	outlet_put(&s->channel->outlet, s->rank, s->text, cut);
+	writer_put(&s->channel->writer, s->rank, s->text, cut);
 	s->len -= cut;
 	memmove(s->text, s->text + cut, s->len);
 	if (!s->len) {
@@ -117,7 +233,7 @@ static void stream_read(struct stream *s, bool eager)
 	}
 }
 
-/* Nobody reads this outlet any more: the ranks find out as they would without us, by SIGPIPE. */
+/* Nobody reads this writer any more: the ranks find out as they would without us, by SIGPIPE. */
 static void output_abandon(struct output *o, struct channel *c)
 {
 	for (uint32_t i = 0; i < 2 * o->ranks; i++)
@@ -127,8 +243,8 @@ static void output_abandon(struct output *o, struct channel *c)
 
 static bool channel_flush(struct output *o, struct channel *c)
 {
-	bool written = outlet_flush(&c->outlet);
-	if (c->outlet.error && c->streams)
+	bool written = writer_flush(&c->writer);
+	if (c->writer.error && c->streams)
 		output_abandon(o, c);
 	return written;
 }
@@ -141,7 +257,7 @@ static void channel_serve(struct output *o, struct channel *c)
 	int n = epoll_wait(c->ready, event, BATCH, 0);
 	for (int i = 0; i < n; i++) {
 		stream_read(event[i].data.ptr, o->eager);
-		if (outlet_backlog(&c->outlet) > BACKLOG && !channel_flush(o, c))
+		if (writer_backlog(&c->writer) > BACKLOG && !channel_flush(o, c))
 			return;
 	}
 	channel_flush(o, c);
@@ -159,8 +275,8 @@ void output_polls(const struct output *o, struct pollfd *p)
 		const struct channel *c = &o->channel[i];
 		if (i >= o->channels)
 			p[i] = (struct pollfd){ .fd = -1 };
-		else if (outlet_backlog(&c->outlet))
-			p[i] = (struct pollfd){ .fd = c->outlet.fd, .events = POLLOUT };
+		else if (writer_backlog(&c->writer))
+			p[i] = (struct pollfd){ .fd = c->writer.fd, .events = POLLOUT };
 		else
 			p[i] = (struct pollfd){ .fd = c->ready, .events = POLLIN };
 	}
@@ -172,7 +288,7 @@ void output_take_last(struct output *o, uint32_t rank)
 	for (int i = 0; i < 2; i++) {
 		/* A full pipe takes a read or two; a child of the rank may go on writing for ever. */
 		int reads = 4;
-		while (reads-- && s[i].fd >= 0 && outlet_backlog(&s[i].channel->outlet) <= BACKLOG)
+		while (reads-- && s[i].fd >= 0 && writer_backlog(&s[i].channel->writer) <= BACKLOG)
 			stream_read(&s[i], o->eager);
 	}
 }
@@ -189,7 +305,7 @@ void output_say(struct output *o, const char *format, ...)
 	size_t len = (size_t)n < sizeof line - 1 ? (size_t)n : sizeof line - 2;
 	line[len] = '\n';
 	struct channel *c = &o->channel[o->channels - 1];
-	outlet_put(&c->outlet, OUTLET_LAUNCHER, line, len + 1);
+	writer_put(&c->writer, WRITER_LAUNCHER, line, len + 1);
 	channel_flush(o, c);
 }
 
@@ -198,7 +314,7 @@ static bool output_quiet(const struct output *o)
 {
 	struct epoll_event event;
 	for (unsigned i = 0; i < o->channels; i++)
-		if (outlet_backlog(&o->channel[i].outlet) ||
+		if (writer_backlog(&o->channel[i].writer) ||
 		    epoll_wait(o->channel[i].ready, &event, 1, 0) > 0)
 			return false;
 	return true;
@@ -212,15 +328,15 @@ bool output_finished(struct output *o)
 		stream_close(&o->stream[i]);
 	bool written = true;
 	for (unsigned i = 0; i < o->channels; i++)
-		written &= outlet_flush(&o->channel[i].outlet);
+		written &= writer_flush(&o->channel[i].writer);
 	return written;
 }
 
 int output_error(const struct output *o)
 {
 	for (unsigned i = 0; i < o->channels; i++)
-		if (o->channel[i].outlet.error)
-			return o->channel[i].outlet.error;
+		if (o->channel[i].writer.error)
+			return o->channel[i].writer.error;
 	return 0;
 }
 
@@ -230,7 +346,7 @@ void output_close(struct output *o)
 		stream_close(&o->stream[i]);
 	for (unsigned i = 0; i < o->channels; i++) {
 		close(o->channel[i].ready);
-		outlet_close(&o->channel[i].outlet);
+		writer_close(&o->channel[i].writer);
 	}
 	free(o->stream);
 }

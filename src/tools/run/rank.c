@@ -89,7 +89,7 @@ static int birth_open(struct birth *b)
 
 /*
  * In the child. It must not outlive the keeper, not even if that died before the
- * prctl; what the rank itself starts is the business of kin.c.
+ * prctl; what the rank itself starts is the business of tree.c.
  */
 __attribute__((noreturn)) static void rank_become(const struct launch *l, const struct birth *b)
 {

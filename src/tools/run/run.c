@@ -7,7 +7,7 @@
  *         ranks, and whatever they start
  *
  * Whoever is killed alone, somebody above the ranks is left who has inherited what
- * became an orphan (both are subreapers) and kills it; kin.c says how:
+ * became an orphan (both are subreapers) and kills it; tree.c says how:
  *
  *   a rank      the keeper sees it and ends the others.
  *   the front   its death sends the keeper a signal; the keeper kills everything.
@@ -36,10 +36,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/run/agent.h"
-#include "tools/run/front.h"
-#include "tools/run/kin.h"
-#include "tools/run/link.h"
+#include "tools/run/run.h"
+#include "tools/run/tree.h"
 #include "tools/tools.h"
 
 /* What is ignored already (nohup) stays ignored, here and in the ranks. */
@@ -74,7 +72,7 @@ void front_open(struct front *f, sigset_t *heard)
 	f->pid = getpid();
 	f->group = getpgrp();
 	f->owns = 0;
-	kin_adopt();
+	tree_adopt();
 }
 
 /* ps shows whose keeper it is; `words` has been copied, its memory is the command line's. */
@@ -114,7 +112,7 @@ static int keeper_main(struct run_options *o, const struct front *f, int argc, c
 	prctl(PR_SET_PDEATHSIG, SIGRTMIN);
 	if (getppid() != f->pid)
 		return 1;
-	kin_adopt();
+	tree_adopt();
 	setpgid(0, 0);
 	for (unsigned i = 0; i < f->owns; i++)
 		close(f->own[i]);
@@ -180,7 +178,7 @@ static int front_wait(pid_t keeper, const sigset_t *heard)
 /* The keeper returns the job's status, unless it did not live to do so. */
 int front_finish(pid_t keeper, int status)
 {
-	kin_end();
+	tree_end();
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	fprintf(stderr,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Frames over a pair of descriptors that do not block. */
 #include "tools/run/wire.h"
 
 #include <errno.h>

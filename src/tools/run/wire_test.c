@@ -11,7 +11,6 @@
 #include "../../../tests/chance.h"
 #include "../../../tests/check.h"
 #include "boot/bulletin.h"
-#include "tools/run/hostfile.h"
 #include "tools/run/hosts.h"
 #include "tools/run/order.h"
 

@@ -12,7 +12,7 @@
  * Clocks are compared along a tree that grows from the first track by the pair with
  * the least time there and back.
  */
-#include "tools/trace/clock.h"
+#include "tools/trace/merge.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads the file of one rank's trace. */
 #include "tools/trace/file.h"
 
 #include <errno.h>

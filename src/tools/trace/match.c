@@ -4,7 +4,7 @@
  * requests and replies apart; so what was sent and what was handled are sorted by the
  * same key and laid side by side.
  */
-#include "tools/trace/match.h"
+#include "tools/trace/merge.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Puts the ranks' traces together: spans from events, on one clock. */
 #include "tools/trace/merge.h"
 
 #include <errno.h>
@@ -10,8 +11,6 @@
 
 #include "base/error.h"
 #include "core/label.h"
-#include "tools/trace/clock.h"
-#include "tools/trace/match.h"
 
 /* -- Names ------------------------------------------------------------------------------- */
 

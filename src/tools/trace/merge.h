@@ -74,4 +74,10 @@ void handler_name(char text[HANDLER_TEXT], const struct merged *m, unsigned hand
 void span_name(char text[HANDLER_TEXT], const struct merged *m, const struct span *s);
 const char *span_kind_name(enum span_kind kind);
 
+/* Fills the messages from the records of sends and from the spans of handlers. 0 or -ENOMEM. */
+int messages_match(struct merged *m);
+
+/* Fills the offsets of the tracks from the delays of the matched messages. 0 or -ENOMEM. */
+int clocks_compare(struct merged *m);
+
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads the job that `tern top` and `tern why` look at, behind their options. */
 #include "tools/watch/options.h"
 
 #include <stdio.h>

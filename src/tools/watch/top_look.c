@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Looks at the ranks of a job twice, and makes rates of the differences. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens a running job's memory to look at it, and reads what its ranks do. */
 #include "tools/watch/watch.h"
 
 #include <stdio.h>

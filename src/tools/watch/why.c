@@ -11,7 +11,6 @@
 #include "tools/watch/options.h"
 #include "tools/watch/watch.h"
 #include "tools/watch/why.h"
-#include "tools/watch/why_graph.h"
 
 static const char help[] =
 	"usage: tern why [--json] [JOB]\n"

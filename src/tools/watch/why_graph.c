@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tools/watch/why_graph.h"
+/* Which rank waits for which, and a circle among them. */
+#include "tools/watch/why.h"
 
 #include <stdlib.h>
 #include <string.h>

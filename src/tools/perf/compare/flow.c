@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tools/perf/compare/flow.h"
+/* Runs the loads of `tern perf --flow` under each strategy, and prints the comparison. */
+#include "tools/perf/compare/compare.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,25 +47,25 @@ static void land(tern *t, const tern_msg *m)
 	raw_sink++;
 }
 
-static int flow_open_test(struct player *p)
+static int flow_open_test(struct bench_rank *p)
 {
 	int rc = words_register(p->t);
 	return rc ? rc : tern_on(p->t, HANDLER_LAND, land);
 }
 
-static tern_stats_net_data counts(const struct player *p)
+static tern_stats_net_data counts(const struct bench_rank *p)
 {
 	tern_stats_net_data d = { .size = sizeof d };
 	tern_stats_net(p->t, &d);
 	return d;
 }
 
-static int send_words(struct player *p)
+static int send_words(struct bench_rank *p)
 {
 	return words_send(p->t, RECEIVER, 1, p->count);
 }
 
-static int send_bulk(struct player *p)
+static int send_bulk(struct bench_rank *p)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < p->count && !rc; i++)
@@ -72,7 +73,7 @@ static int send_bulk(struct player *p)
 	return rc;
 }
 
-static double measure(struct player *p, int (*send)(struct player *p))
+static double measure(struct bench_rank *p, int (*send)(struct bench_rank *p))
 {
 	tern_stats_net_data before = counts(p);
 	uint64_t began = clock_ns();
@@ -87,21 +88,21 @@ static double measure(struct player *p, int (*send)(struct player *p))
 }
 
 /* Where permission is asked for, the last reply leaves only while its sender still looks. */
-static double played(struct player *p, double figure)
+static double played(struct bench_rank *p, double figure)
 {
 	if (!p->rc)
 		p->rc = tern_barrier(p->t);
 	return figure;
 }
 
-static double short_play(struct player *p)
+static double short_play(struct bench_rank *p)
 {
 	if (p->rank == RECEIVER)
 		p->rc = words_serve(p->t, 1);
 	return played(p, p->rank == 0 ? measure(p, send_words) * 1000 : 0);
 }
 
-static double bulk_play(struct player *p)
+static double bulk_play(struct bench_rank *p)
 {
 	if (p->rank == RECEIVER)
 		p->rc = words_serve(p->t, 1);
@@ -109,7 +110,7 @@ static double bulk_play(struct player *p)
 }
 
 /* The receiver computes, and looks now and then. */
-static int serve_slowly(struct player *p)
+static int serve_slowly(struct bench_rank *p)
 {
 	while (!words_over()) {
 		for (uint64_t began = clock_ns(); clock_ns() - began < BUSY_NS;)
@@ -121,7 +122,7 @@ static int serve_slowly(struct player *p)
 	return words_serve(p->t, RANKS - 1);
 }
 
-static double incast_play(struct player *p)
+static double incast_play(struct bench_rank *p)
 {
 	if (p->rank == RECEIVER)
 		p->rc = serve_slowly(p);
@@ -132,7 +133,7 @@ static double incast_play(struct player *p)
 
 static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, struct point *point)
 {
-	static struct crew_result result; /* large */
+	static struct ranks_result result; /* large */
 	enum { PARTS = LOADS * (1 + FLOW_ALSO) };
 	static perf_phase *const plays[LOADS] = { short_play, bulk_play, incast_play };
 	const struct test test = { { .name = "flow" },
@@ -144,7 +145,7 @@ static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, stru
 		parts[i * (1 + FLOW_ALSO)] =
 			(struct part){ plays[i], 0, i == LOAD_BULK ? count / 10 + 1 : count, FLOW_ALSO, 0 };
 	memset(&result, 0, sizeof result);
-	int rc = crew_play(&test, 0, parts, PARTS, rounds, &result);
+	int rc = ranks_play(&test, 0, parts, PARTS, rounds, &result);
 	for (unsigned i = 0; !rc && i < LOADS; i++) {
 		struct series *s = &result.part[i * (1 + FLOW_ALSO)];
 		point[i] = (struct point){ series_median(s), series_median(s + 1 + ALSO_PACKETS),
@@ -189,7 +190,7 @@ static void print_json(struct point at[STRATEGIES][LOADS])
 	json_end(&j, ']');
 }
 
-int perf_flow_main(const struct perf_options *o)
+int flow_main(const struct perf_options *o)
 {
 	static struct point at[STRATEGIES][LOADS];
 	char why[200];

@@ -1,15 +1,300 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tools/perf/compare/paper.h"
+/*
+ * `tern perf --paper`: what the thesis measured of CMAM, measured of Tern, with its figures beside. What a
+ * handler adds to a batch (a reply, a transfer) is the difference to a batch of as many requests whose
+ * handler only counts; both are played in the same phase.
+ */
+#include "tools/perf/compare/compare.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/bench/cycles.h"
+#include <tern/mem.h>
+
+#include "base/clock.h"
+#include "tools/bench/pair.h"
 #include "tools/bench/ranks.h"
+#include "tools/bench/words.h"
 #include "tools/common/json.h"
 #include "tools/logp/phase.h"
+
+enum {
+	PAPER_ASK = WORDS_FREE,
+	PAPER_ANSWER,
+	PAPER_ASK_XFER4,
+	PAPER_ASK_XFER,
+	PAPER_FETCH,
+	PAPER_FETCHED,
+	PAPER_SIGNAL,
+};
+
+enum { XFER_BATCH = 32, SEGMENTS = 2, ROOM = 1 << 20, WORDS = 4 };
+
+/* One segment of the requester, which replies fill, and two of the server. */
+static tern_segment asked, served[SEGMENTS];
+static char room[ROOM], payload[TERN_PAYLOAD_MAX];
+static uint64_t xfer_words; /* of a transfer of N words */
+static uint64_t counter, fetched;
+static _Atomic uint64_t fetches;
+
+/* -- Handlers ---------------------------------------------------------------------- */
+
+static void ask(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, PAPER_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3]);
+}
+
+static void answer(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	raw_sink++;
+}
+
+static void ask_xfer4(tern *t, const tern_msg *m)
+{
+	tern_reply_xfer4(t, m, asked, m->word);
+}
+
+static void ask_xfer(tern *t, const tern_msg *m)
+{
+	tern_reply_xfer(t, m, asked, payload, 8 * xfer_words);
+}
+
+static void fetch(tern *t, const tern_msg *m)
+{
+	uint64_t *at = &counter + tern_msg_arg(m, 0), was = *at;
+	*at = was + tern_msg_arg(m, 1);
+	tern_reply(t, m, PAPER_FETCHED, was);
+}
+
+static void fetch_answer(tern *t, const tern_msg *m)
+{
+	fetched = tern_msg_arg(m, 0);
+	tern_signal(t, &fetches, 1);
+}
+
+static int handlers_register(tern *t)
+{
+	static tern_handler *const handlers[] = { ask,   answer,       ask_xfer4, ask_xfer,
+						  fetch, fetch_answer, answer };
+	int rc = 0;
+	for (unsigned i = 0; i < sizeof handlers / sizeof *handlers && !rc; i++)
+		rc = tern_on(t, PAPER_ASK + i, handlers[i]);
+	return rc;
+}
+
+/* A segment that is full begins again: it stays open for all batches. */
+static size_t segment_again(tern *t, void *base, void *info)
+{
+	(void)t, (void)base, (void)info;
+	return ROOM;
+}
+
+static int paper_open(struct bench_rank *p)
+{
+	memset(room, 1, sizeof room);
+	memset(payload, 1, sizeof payload);
+	int rc = words_register(p->t);
+	if (!rc)
+		rc = pair_open();
+	if (!rc)
+		rc = handlers_register(p->t);
+	for (int i = 0; i < 2 && !rc; i++)
+		rc = handlers_register(pair[i]);
+	if (!rc)
+		rc = tern_segment_open(pair[0], room, ROOM, segment_again, NULL, &asked);
+	for (int i = 0; i < SEGMENTS && !rc; i++)
+		rc = tern_segment_open(pair[1], room, ROOM, segment_again, NULL, &served[i]);
+	return rc;
+}
+
+/* -- Batches ----------------------------------------------------------------------- */
+
+static int send_signals(uint32_t size, unsigned n)
+{
+	(void)size;
+	return words_send_to(pair[0], 1, PAPER_SIGNAL, WORDS, n);
+}
+
+static int send_asks(uint32_t size, unsigned n)
+{
+	(void)size;
+	return words_send_to(pair[0], 1, PAPER_ASK, WORDS, n);
+}
+
+static int send_asks_xfer4(uint32_t size, unsigned n)
+{
+	(void)size;
+	return words_send_to(pair[0], 1, PAPER_ASK_XFER4, WORDS, n);
+}
+
+static int send_asks_xfer(uint32_t words, unsigned n)
+{
+	xfer_words = words;
+	return words_send_to(pair[0], 1, PAPER_ASK_XFER, WORDS, n);
+}
+
+static int send_fetches(uint32_t size, unsigned n)
+{
+	int rc = 0;
+	(void)size;
+	for (unsigned i = 0; i < n && !rc; i++)
+		rc = tern_request(pair[0], 1, PAPER_FETCH, 0, 1);
+	return rc;
+}
+
+/* The size is how many segments take turns. */
+static int send_xfer4s(uint32_t segments, unsigned n)
+{
+	static const uint64_t words[WORDS] = { 1, 2, 3, 4 };
+	static tern_op op = TERN_OP;
+	int rc = 0;
+	for (unsigned i = 0; i < n && !rc; i++)
+		rc = tern_xfer4(pair[0], served[i % segments], words, &op);
+	return rc;
+}
+
+static int send_xfers(uint32_t words, unsigned n)
+{
+	static tern_op op = TERN_OP;
+	int rc = 0;
+	for (unsigned i = 0; i < n && !rc; i++)
+		rc = tern_xfer(pair[0], served[0], payload, 8 * (size_t)words, &op);
+	return rc;
+}
+
+enum batch { SIGNALS, ASKS, ASKS_XFER4, ASKS_XFER, FETCHES, XFER4S, XFERS }; /* ways */
+
+static const struct pair_batch batches[] = {
+	[SIGNALS] = { send_signals, PAIR_REPLIES, false },
+	[ASKS] = { send_asks, PAIR_REPLIES, true },
+	[ASKS_XFER4] = { send_asks_xfer4, PAIR_REPLIES, true },
+	[ASKS_XFER] = { send_asks_xfer, PAIR_PAYLOADS, true },
+	[FETCHES] = { send_fetches, PAIR_REPLIES, true },
+	[XFER4S] = { send_xfer4s, XFER_BATCH, true },
+	[XFERS] = { send_xfers, PAIR_PAYLOADS, true },
+};
+
+/* Ns for one message of the batch: to send it, to handle it, to handle its answer. */
+struct batch_cost {
+	double send, handle, answer;
+};
+
+static struct batch_cost batch_play(struct bench_rank *p, const struct pair_batch *b, uint32_t size)
+{
+	struct pair_cost c;
+	uint64_t sent;
+	if (p->rank || p->rc)
+		return (struct batch_cost){ 0 };
+	p->rc = pair_play(b, size, p->count, &c, &sent);
+	atomic_store(&fetches, 0);
+	double n = (double)sent;
+	return (struct batch_cost){ (double)c.send / n, (double)c.handle / n, (double)c.answer / n };
+}
+
+/* -- Messages and transfers ---------------------------------------------------------- */
+
+static double batch_send(struct bench_rank *p)
+{
+	return batch_play(p, &batches[p->way], p->size).send;
+}
+
+static double batch_handle(struct bench_rank *p)
+{
+	return batch_play(p, &batches[p->way], p->size).handle;
+}
+
+static double batch_answer(struct bench_rank *p)
+{
+	return batch_play(p, &batches[p->way], p->size).answer;
+}
+
+static double batch_ask(struct bench_rank *p)
+{
+	struct batch_cost c = batch_play(p, &batches[p->way], p->size);
+	return c.send + c.answer;
+}
+
+static double batch_reply(struct bench_rank *p)
+{
+	const struct pair_batch *with = &batches[p->way];
+	const struct pair_batch without = { send_signals, with->n, false };
+	return batch_play(p, with, p->size).handle - batch_play(p, &without, WORDS).handle;
+}
+
+static double paper_segment(struct bench_rank *p)
+{
+	tern_segment s;
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && !p->rank && !p->rc; i++) {
+		p->rc = tern_segment_open(pair[1], room, ROOM, NULL, NULL, &s);
+		if (!p->rc)
+			p->rc = tern_segment_close(pair[1], s);
+	}
+	return (double)pair_since(began) / (double)p->count;
+}
+
+/* -- Polls --------------------------------------------------------------------------- */
+
+enum { POLL, POLL_REQUESTS, POLL_REPLIES }; /* ways */
+
+/* That find nothing, after one that found something: there is an active peer to look at. */
+static double paper_poll(struct bench_rank *p)
+{
+	static int (*const polls[])(tern * t) = { tern_poll, tern_poll_requests, tern_poll_replies };
+	int (*const poll)(tern * t) = polls[p->way];
+	if (p->rank)
+		return 0;
+	p->rc = words_send(pair[0], 1, WORDS, 1);
+	if (!p->rc)
+		p->rc = tern_poll(pair[1]);
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && p->rc >= 0; i++)
+		p->rc = poll(pair[1]);
+	p->rc = p->rc < 0 ? p->rc : 0;
+	return (double)pair_since(began) / (double)p->count;
+}
+
+/* -- Fetch and add, as messages --------------------------------------------------------- */
+
+static int fetch_trips(struct bench_rank *p)
+{
+	int rc = 0;
+	for (uint64_t i = 0; i < p->count && !rc; i++) {
+		rc = tern_request(p->t, 1, PAPER_FETCH, 0, 1);
+		if (!rc)
+			rc = tern_wait(p->t, &fetches, 1);
+	}
+	raw_sink += fetched;
+	return rc;
+}
+
+static double paper_fetch_trip(struct bench_rank *p)
+{
+	return each_ns(p, words_acted_after(p, fetch_trips, fetch_trips));
+}
+
+/* -- Injection --------------------------------------------------------------------------- */
+
+/* For each byte of large messages, which nobody reads. */
+static int trip_of_nothing(struct bench_rank *p)
+{
+	return words_trips(p->t, 0, p->count);
+}
+
+static int inject(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++)
+		p->rc = tern_request_data(p->t, 1, PAPER_SIGNAL, payload, sizeof payload);
+	return p->rc;
+}
+
+static double paper_injection(struct bench_rank *p)
+{
+	return each_ns(p, words_handled_after(p, trip_of_nothing, inject)) / sizeof payload;
+}
 
 enum { N_WORDS = 128, CELL = 48 };
 
@@ -21,6 +306,7 @@ enum { N_WORDS = 128, CELL = 48 };
 static const struct row {
 	const char *name, *tables;
 	perf_phase *play; /* NULL: nothing here corresponds to it */
+	int way;
 	uint32_t size;
 	unsigned share; /* a round plays the count over this */
 	uint32_t bytes; /* that one of them moves here */
@@ -28,40 +314,41 @@ static const struct row {
 	unsigned ncube_instructions;
 	double cm5_us, cm5_cycles, cm5_rate; /* MB/s */
 } rows[] = {
-	{ "send request, 4 words", "4-1, 4-7", words_sending, 4, 1, 32, 13.1, 24, 1.5, 50.7, 10.6 },
-	{ "send reply, 4 words", "4-7", paper_reply, 0, 1, 32, 0, 0, 1.3, 42.8, 12.3 },
-	{ "handle request", "4-1, 4-7", words_handling, 4, 1, 32, 15.0, 37, 1.6, 52.2, 10.0 },
-	{ "handle reply", "4-7", paper_handle_reply, 0, 1, 32, 0, 0, 1.6, 52.2, 10.0 },
-	{ "open and close a segment", "4-7", paper_segment, 0, 2, 0, 0, 0, 6.7, 221.7, 0 },
-	{ "xfer 4 words, request", "4-7", paper_xfer4, 0, 2, 32, 0, 0, 2.3, 75.4, 7.0 },
-	{ "xfer 4 words, reply", "4-7", paper_xfer4_reply, 0, 2, 32, 0, 0, 1.6, 54.1, 9.8 },
-	{ "xfer N words, request", "4-7", paper_xfer, N_WORDS, 20, 8 * N_WORDS, 0, 0, 1.7, 56.7, 9.3 },
-	{ "xfer N words, reply", "4-7", paper_xfer_reply, N_WORDS, 20, 8 * N_WORDS, 0, 0, 1.6, 52.9, 10.0 },
-	{ "handle xfer, 1 segment", "4-7", paper_handle_one, 0, 2, 32, 0, 0, 1.6, 52.6, 10.0 },
-	{ "handle xfer, 2 segments", "4-7", paper_handle_two, 0, 2, 32, 0, 0, 2.2, 71.1, 7.4 },
-	{ "poll, nothing there", "4-7", paper_poll, 0, 1, 0, 0, 0, 0.7, 22.0, 0 },
-	{ "poll requests", "", paper_poll_requests, 0, 1, 0, 0, 0, 0, 0, 0 },
-	{ "poll replies", "4-7", paper_poll_replies, 0, 1, 0, 0, 0, 0.3, 11.0, 0 },
-	{ "round trip, neighbour", "4-1, 4-7", words_trip, 4, 20, 0, 76.2, 0, 11.2, 368.1, 0 },
-	{ "latency of a hop", "4-1, 4-7", NULL, 0, 1, 0, 2.2, 0, 0.8, 8.0, 0 },
-	{ "injection, for each byte", "4-1", paper_injection, 0, 100, 1, 0.45, 0, 0, 0, 0 },
-	{ "fetch&add, requester", "4-8", paper_fetch_ask, 0, 1, 0, 0, 0, 4.3, 143, 0 },
-	{ "fetch&add, server", "4-8", paper_fetch_serve, 0, 1, 0, 0, 0, 3.5, 115, 0 },
-	{ "fetch&add, round trip", "4-8", paper_fetch_trip, 0, 20, 0, 0, 0, 12.2, 404, 0 },
-	{ "send 0 words", "", words_sending, 0, 1, 0, 0, 0, 0, 0, 0 },
-	{ "send 1 word", "", words_sending, 1, 1, 8, 0, 0, 0, 0, 0 },
-	{ "send 2 words", "", words_sending, 2, 1, 16, 0, 0, 0, 0, 0 },
-	{ "send 3 words", "", words_sending, 3, 1, 24, 0, 0, 0, 0, 0 },
-	{ "send 4 words", "", words_sending, 4, 1, 32, 0, 0, 0, 0, 0 },
-	{ "send 5 words", "", words_sending, 5, 1, 40, 0, 0, 0, 0, 0 },
-	{ "send 6 words", "", words_sending, 6, 1, 48, 0, 0, 0, 0, 0 },
-	{ "handle 0 words", "", words_handling, 0, 1, 0, 0, 0, 0, 0, 0 },
-	{ "handle 1 word", "", words_handling, 1, 1, 8, 0, 0, 0, 0, 0 },
-	{ "handle 2 words", "", words_handling, 2, 1, 16, 0, 0, 0, 0, 0 },
-	{ "handle 3 words", "", words_handling, 3, 1, 24, 0, 0, 0, 0, 0 },
-	{ "handle 4 words", "", words_handling, 4, 1, 32, 0, 0, 0, 0, 0 },
-	{ "handle 5 words", "", words_handling, 5, 1, 40, 0, 0, 0, 0, 0 },
-	{ "handle 6 words", "", words_handling, 6, 1, 48, 0, 0, 0, 0, 0 },
+	{ "send request, 4 words", "4-1, 4-7", words_sending, 0, 4, 1, 32, 13.1, 24, 1.5, 50.7, 10.6 },
+	{ "send reply, 4 words", "4-7", batch_reply, ASKS, 0, 1, 32, 0, 0, 1.3, 42.8, 12.3 },
+	{ "handle request", "4-1, 4-7", words_handling, 0, 4, 1, 32, 15.0, 37, 1.6, 52.2, 10.0 },
+	{ "handle reply", "4-7", batch_answer, ASKS, WORDS, 1, 32, 0, 0, 1.6, 52.2, 10.0 },
+	{ "open and close a segment", "4-7", paper_segment, 0, 0, 2, 0, 0, 0, 6.7, 221.7, 0 },
+	{ "xfer 4 words, request", "4-7", batch_send, XFER4S, 1, 2, 32, 0, 0, 2.3, 75.4, 7.0 },
+	{ "xfer 4 words, reply", "4-7", batch_reply, ASKS_XFER4, 0, 2, 32, 0, 0, 1.6, 54.1, 9.8 },
+	{ "xfer N words, request", "4-7", batch_send, XFERS, N_WORDS, 20, 8 * N_WORDS, 0, 0, 1.7, 56.7, 9.3 },
+	{ "xfer N words, reply", "4-7", batch_reply, ASKS_XFER, N_WORDS, 20, 8 * N_WORDS, 0, 0, 1.6, 52.9,
+	  10.0 },
+	{ "handle xfer, 1 segment", "4-7", batch_handle, XFER4S, 1, 2, 32, 0, 0, 1.6, 52.6, 10.0 },
+	{ "handle xfer, 2 segments", "4-7", batch_handle, XFER4S, SEGMENTS, 2, 32, 0, 0, 2.2, 71.1, 7.4 },
+	{ "poll, nothing there", "4-7", paper_poll, POLL, 0, 1, 0, 0, 0, 0.7, 22.0, 0 },
+	{ "poll requests", "", paper_poll, POLL_REQUESTS, 0, 1, 0, 0, 0, 0, 0, 0 },
+	{ "poll replies", "4-7", paper_poll, POLL_REPLIES, 0, 1, 0, 0, 0, 0.3, 11.0, 0 },
+	{ "round trip, neighbour", "4-1, 4-7", words_trip, 0, 4, 20, 0, 76.2, 0, 11.2, 368.1, 0 },
+	{ "latency of a hop", "4-1, 4-7", NULL, 0, 0, 1, 0, 2.2, 0, 0.8, 8.0, 0 },
+	{ "injection, for each byte", "4-1", paper_injection, 0, 0, 100, 1, 0.45, 0, 0, 0, 0 },
+	{ "fetch&add, requester", "4-8", batch_ask, FETCHES, 0, 1, 0, 0, 0, 4.3, 143, 0 },
+	{ "fetch&add, server", "4-8", batch_handle, FETCHES, 0, 1, 0, 0, 0, 3.5, 115, 0 },
+	{ "fetch&add, round trip", "4-8", paper_fetch_trip, 0, 0, 20, 0, 0, 0, 12.2, 404, 0 },
+	{ "send 0 words", "", words_sending, 0, 0, 1, 0, 0, 0, 0, 0, 0 },
+	{ "send 1 word", "", words_sending, 0, 1, 1, 8, 0, 0, 0, 0, 0 },
+	{ "send 2 words", "", words_sending, 0, 2, 1, 16, 0, 0, 0, 0, 0 },
+	{ "send 3 words", "", words_sending, 0, 3, 1, 24, 0, 0, 0, 0, 0 },
+	{ "send 4 words", "", words_sending, 0, 4, 1, 32, 0, 0, 0, 0, 0 },
+	{ "send 5 words", "", words_sending, 0, 5, 1, 40, 0, 0, 0, 0, 0 },
+	{ "send 6 words", "", words_sending, 0, 6, 1, 48, 0, 0, 0, 0, 0 },
+	{ "handle 0 words", "", words_handling, 0, 0, 1, 0, 0, 0, 0, 0, 0 },
+	{ "handle 1 word", "", words_handling, 0, 1, 1, 8, 0, 0, 0, 0, 0 },
+	{ "handle 2 words", "", words_handling, 0, 2, 1, 16, 0, 0, 0, 0, 0 },
+	{ "handle 3 words", "", words_handling, 0, 3, 1, 24, 0, 0, 0, 0, 0 },
+	{ "handle 4 words", "", words_handling, 0, 4, 1, 32, 0, 0, 0, 0, 0 },
+	{ "handle 5 words", "", words_handling, 0, 5, 1, 40, 0, 0, 0, 0, 0 },
+	{ "handle 6 words", "", words_handling, 0, 6, 1, 48, 0, 0, 0, 0, 0 },
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -186,6 +473,44 @@ static void json_print(const struct line *lines)
 	json_end(&j, ']');
 }
 
+/*
+ * Ticks of the processor's counter in a nanosecond, where it has one of constant rate that
+ * is known to go on in every state; otherwise NaN. The rate is the processor's nominal
+ * one, at which it need not run. Takes some milliseconds.
+ */
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+#include <x86intrin.h>
+
+enum { CALIBRATION_NS = 20000000, POWER_LEAF = 0x80000007, CONSTANT = 1 << 8 };
+
+static bool cycles_constant(void)
+{
+	unsigned a, b, c, d;
+	return __get_cpuid(POWER_LEAF, &a, &b, &c, &d) && d & CONSTANT;
+}
+
+static double cycles_rate(void)
+{
+	if (!cycles_constant())
+		return NAN;
+	uint64_t began = clock_ns(), first = __rdtsc(), now;
+	do
+		now = clock_ns();
+	while (now - began < CALIBRATION_NS);
+	return (double)(__rdtsc() - first) / (double)(now - began);
+}
+
+#else
+
+static double cycles_rate(void)
+{
+	return NAN;
+}
+
+#endif
+
 /* -- The run --------------------------------------------------------------------------- */
 
 int paper_main(bool json, bool plain, unsigned rounds, uint64_t count)
@@ -193,14 +518,15 @@ int paper_main(bool json, bool plain, unsigned rounds, uint64_t count)
 	static const struct test test = { { .name = "paper" },
 					  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
 					  .play.open = paper_open };
-	static struct crew_result result; /* large */
+	static struct ranks_result result; /* large */
 	struct part parts[ROWS];
 	struct line lines[ROWS];
 	for (unsigned i = 0; i < ROWS; i++)
 		parts[i] = (struct part){ .play = rows[i].play,
+					  .way = rows[i].way,
 					  .size = rows[i].size,
 					  .count = count > rows[i].share ? count / rows[i].share : 1 };
-	int rc = crew_play(&test, 0, parts, ROWS, rounds, &result);
+	int rc = ranks_play(&test, 0, parts, ROWS, rounds, &result);
 	if (rc) {
 		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
 		return 1;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs `tern perf --delivery`: every way of delivery at every interval. */
 #include "tools/perf/compare/sweep.h"
 
 #include <errno.h>
@@ -8,6 +9,8 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "tools/bench/ranks.h"
+#include "tools/common/svg.h"
+#include "tools/perf/compare/compare.h"
 #include "tools/perf/options.h"
 
 enum { MS = 20, QUICK_MS = 5, ROUNDS = 11, QUICK_ROUNDS = 3 };
@@ -96,9 +99,7 @@ static struct sweep_point point_make(struct series *s, double alone)
 /* All ways at one interval, in the same rounds. */
 static int interval_run(struct sweep *s, unsigned interval)
 {
-	static perf_phase *const plays[WAYS] = { sweep_polled, sweep_unpolled, sweep_thread,
-						 sweep_interrupt };
-	static struct crew_result result; /* large */
+	static struct ranks_result result; /* large */
 	/* Without a third core the communication thread takes the computation's, and no round would count. */
 	const struct test test = { { .name = "delivery" },
 				   .amount = { .ranks = 2, .cores = s->cores > 2 ? 2 : 0, .warm = 1 },
@@ -107,9 +108,9 @@ static int interval_run(struct sweep *s, unsigned interval)
 	struct part parts[PARTS] = { [PART_ALONE] = { .play = sweep_alone, .count = s->ms } };
 	for (int w = 0; w < WAYS; w++)
 		parts[PART_WAYS + w * PARTS_OF_WAY] =
-			(struct part){ plays[w], sweep_interval[interval], s->ms, SWEEP_ALSO, 0 };
+			(struct part){ sweep_by_way, sweep_interval[interval], s->ms, SWEEP_ALSO, w };
 	memset(&result, 0, sizeof result);
-	int rc = crew_play(&test, 0, parts, PARTS, s->rounds, &result);
+	int rc = ranks_play(&test, 0, parts, PARTS, s->rounds, &result);
 	if (rc)
 		return rc;
 	double alone = series_median(&result.part[PART_ALONE]);
@@ -132,19 +133,6 @@ static int sweep_run(struct sweep *s, bool progress)
 	return rc;
 }
 
-static int plot_make(const struct sweep *s, const char *name)
-{
-	if (!name)
-		return 0;
-	FILE *to = fopen(name, "we");
-	if (!to)
-		return error_set(-errno, "writing %s: %s", name, strerror(errno));
-	int rc = sweep_plot(s, to);
-	if (fclose(to) || rc)
-		return error_set(-EIO, "writing %s: %s", name, strerror(errno));
-	return 0;
-}
-
 int sweep_main(const struct perf_options *o)
 {
 	struct sweep s = { .ms = o->count ? o->count : o->quick ? QUICK_MS : MS, .cores = cpu_count() };
@@ -155,7 +143,7 @@ int sweep_main(const struct perf_options *o)
 	else if (!rc)
 		sweep_print(&s, !o->plain && isatty(STDOUT_FILENO));
 	if (!rc)
-		rc = plot_make(&s, o->plot);
+		rc = file_write(o->plot, sweep_plot, &s);
 	if (rc)
 		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
 	return rc ? 1 : 0;

@@ -42,18 +42,15 @@ enum sweep_regime sweep_regime(const struct sweep *s, unsigned interval);
 unsigned sweep_gentlest(const struct sweep *s, unsigned interval);
 unsigned sweep_quickest(const struct sweep *s, unsigned interval);
 
-struct perf_options;
-int sweep_main(const struct perf_options *o); /* the exit status */
-
-/* sweep_phase.c: the figure is the median latency; the others, in this order, are in the player. */
+/* sweep_phase.c: the figure is the median latency; the others, in this order, are in the rank. */
 enum { ALSO_P99, ALSO_PIECES, ALSO_EVENTS, ALSO_RATE, SWEEP_ALSO };
-int sweep_open(struct player *p);
-perf_phase sweep_alone; /* pieces computed in a ms of the core while nothing is asked */
-perf_phase sweep_polled, sweep_unpolled, sweep_thread, sweep_interrupt;
+int sweep_open(struct bench_rank *p);
+perf_phase sweep_alone;  /* pieces computed in a ms of the core while nothing is asked */
+perf_phase sweep_by_way; /* its way is a sweep_way */
 
 /* sweep_report.c, sweep_plot.c */
 void sweep_print(const struct sweep *s, bool bold);
 void sweep_json(const struct sweep *s);
-int sweep_plot(const struct sweep *s, FILE *to); /* SVG; 0 or -EIO */
+int sweep_plot(const void *sweep, FILE *to); /* SVG; 0 or -EIO */
 
 #endif

@@ -27,7 +27,7 @@ static void on_ask(tern *t, const tern_msg *m)
 }
 
 /* Until the clock says `end`; how many pieces that were, 1 at least. A poll that finds nothing is part of the work. */
-static uint64_t compute_until(struct player *p, uint64_t end, bool polls)
+static uint64_t compute_until(struct bench_rank *p, uint64_t end, bool polls)
 {
 	uint64_t pieces = 0, now, next = 0;
 	do {
@@ -42,7 +42,7 @@ static uint64_t compute_until(struct player *p, uint64_t end, bool polls)
 	return pieces;
 }
 
-static uint64_t events_now(struct player *p)
+static uint64_t events_now(struct bench_rank *p)
 {
 	const struct endpoint *e = p->t->own;
 	return stats_get(&e->pulse->count[PULSE_INTERRUPTS]) + stats_get(&e->pulse->count[PULSE_CLAIMS]);
@@ -52,14 +52,14 @@ static uint64_t events_now(struct player *p)
  * What the core that computes has spent on this rank. A communication thread without a core of its
  * own takes from it; other programs may, too, but are none of the rank's business.
  */
-static uint64_t core_ns(const struct player *p)
+static uint64_t core_ns(const struct bench_rank *p)
 {
 	struct timespec used;
 	clock_gettime(p->spare_core < 0 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID, &used);
 	return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
 }
 
-static void sweep_compute(struct player *p, enum tern_delivery d, bool polls)
+static void sweep_compute(struct bench_rank *p, enum tern_delivery d, bool polls)
 {
 	p->rc = tern_set_delivery(p->t, d);
 	compute_until(p, clock_ns() + LEAD_NS, polls);
@@ -107,7 +107,7 @@ static bool report_come(void)
 	return atomic_load_explicit(&report.come, memory_order_relaxed) > 0;
 }
 
-static void poll_some(struct player *p)
+static void poll_some(struct bench_rank *p)
 {
 	int rc = tern_poll(p->t);
 	if (rc < 0)
@@ -115,7 +115,7 @@ static void poll_some(struct player *p)
 }
 
 /* One behind its time is asked as soon as it can be, and the next one an interval later. */
-static void ask_at_interval(struct player *p, uint64_t interval, uint64_t window)
+static void ask_at_interval(struct bench_rank *p, uint64_t interval, uint64_t window)
 {
 	for (uint64_t next = clock_ns() + LEAD_NS; !p->rc && !report_come();) {
 		uint64_t now = clock_ns();
@@ -130,7 +130,7 @@ static void ask_at_interval(struct player *p, uint64_t interval, uint64_t window
 }
 
 /* What rank 1 said; it serves what is left until it gets the last. */
-static void ask_end(struct player *p)
+static void ask_end(struct bench_rank *p)
 {
 	while (!p->rc && answered < asked)
 		poll_some(p);
@@ -144,7 +144,7 @@ static void ask_end(struct player *p)
 	p->also[ALSO_RATE] = (double)report.answered * 1e9 / (double)report.ns;
 }
 
-static void sweep_ask(struct player *p, uint64_t interval, uint64_t window)
+static void sweep_ask(struct bench_rank *p, uint64_t interval, uint64_t window)
 {
 	times.n = 0;
 	asked = answered = 0;
@@ -154,16 +154,18 @@ static void sweep_ask(struct player *p, uint64_t interval, uint64_t window)
 
 /* -- The phases --------------------------------------------------------------------------------- */
 
-static double sweep_by(struct player *p, enum tern_delivery d, bool polls)
+double sweep_by_way(struct bench_rank *p)
 {
+	static const enum tern_delivery delivery[WAYS] = { TERN_DELIVERY_POLL, TERN_DELIVERY_POLL,
+							   TERN_DELIVERY_THREAD, TERN_DELIVERY_INTERRUPT };
 	if (p->rank)
-		sweep_compute(p, d, polls);
+		sweep_compute(p, delivery[p->way], p->way == WAY_POLLED);
 	else
 		sweep_ask(p, p->size, WINDOW);
 	return p->rank ? 0 : times_median(&times);
 }
 
-double sweep_alone(struct player *p)
+double sweep_alone(struct bench_rank *p)
 {
 	if (p->rank)
 		sweep_compute(p, TERN_DELIVERY_POLL, false);
@@ -172,27 +174,7 @@ double sweep_alone(struct player *p)
 	return p->also[ALSO_PIECES];
 }
 
-double sweep_polled(struct player *p)
-{
-	return sweep_by(p, TERN_DELIVERY_POLL, true);
-}
-
-double sweep_unpolled(struct player *p)
-{
-	return sweep_by(p, TERN_DELIVERY_POLL, false);
-}
-
-double sweep_thread(struct player *p)
-{
-	return sweep_by(p, TERN_DELIVERY_THREAD, false);
-}
-
-double sweep_interrupt(struct player *p)
-{
-	return sweep_by(p, TERN_DELIVERY_INTERRUPT, false);
-}
-
-int sweep_open(struct player *p)
+int sweep_open(struct bench_rank *p)
 {
 	int rc = tern_set_delivery(p->t, TERN_DELIVERY_POLL);
 	if (!rc)

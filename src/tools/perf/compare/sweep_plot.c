@@ -4,9 +4,9 @@
  * for each way of delivery on a logarithmic scale: slowdown, round trip, interrupts for each message.
  * Colours are the reader's: light or dark follows what the viewer prefers.
  */
-#include <errno.h>
 #include <math.h>
 
+#include "tools/common/svg.h"
 #include "tools/perf/compare/sweep.h"
 
 enum {
@@ -20,22 +20,14 @@ enum {
 	HIGH = 220,
 };
 
+static const char light[] = "--w0: #2563eb; --w1: #9aa1ab; --w2: #0d9488; --w3: #b45309";
+static const char dark[] = "--w0: #7aa7ff; --w1: #667080; --w2: #2dd4bf; --w3: #fbbf24";
 static const char style[] =
-	"<style>\n"
-	"  .sweep { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --faint: #667080; --rule: #e4e7eb;\n"
-	"    --w0: #2563eb; --w1: #9aa1ab; --w2: #0d9488; --w3: #b45309 }\n"
-	"  @media (prefers-color-scheme: dark) { .sweep { --paper: #14171b; --ink: #e6e8eb; --faint: #9aa1ab;\n"
-	"    --rule: #292e35; --w0: #7aa7ff; --w1: #667080; --w2: #2dd4bf; --w3: #fbbf24 } }\n"
-	"  .sweep text { font: 12px system-ui, sans-serif; fill: var(--ink) }\n"
-	"  .sweep .title { font-size: 14px; font-weight: 600 }\n"
-	"  .sweep .faint { fill: var(--faint) }\n"
-	"  .sweep .middle { text-anchor: middle } .sweep .end { text-anchor: end }\n"
-	"  .sweep .rule { stroke: var(--rule) } .sweep polyline { fill: none; stroke-width: 2 }\n"
-	"  .sweep .w0 { stroke: var(--w0) } .sweep .w1 { stroke: var(--w1); stroke-dasharray: 4 4 }\n"
-	"  .sweep .w2 { stroke: var(--w2) } .sweep .w3 { stroke: var(--w3) }\n"
-	"  .sweep circle.w0 { fill: var(--w0) } .sweep circle.w1 { fill: var(--w1) }\n"
-	"  .sweep circle.w2 { fill: var(--w2) } .sweep circle.w3 { fill: var(--w3) }\n"
-	"</style>\n";
+	"  polyline { fill: none; stroke-width: 2 } .w1 { stroke-dasharray: 4 4 }\n"
+	"  .w0 { stroke: var(--w0) } .w1 { stroke: var(--w1) } .w2 { stroke: var(--w2) } .w3 { stroke: var(--w3) }\n"
+	"  circle.w0 { fill: var(--w0) } circle.w1 { fill: var(--w1) } circle.w2 { fill: var(--w2) } "
+	"circle.w3 { fill: var(--w3) }\n";
+static const char *const way_class[WAYS] = { "w0", "w1", "w2", "w3" };
 
 static double point_percent(const struct sweep_point *p)
 {
@@ -89,14 +81,12 @@ static void draw_axes(const struct panel *a, double left, double most, FILE *to)
 	for (double decade = a->least; decade < most * 1.01; decade *= 10) {
 		double y = TOP + HIGH - height(a, most, decade);
 		fprintf(to, "<path class=\"rule\" d=\"M%.1f %.1fh%d\"/>", left, y, WIDE);
-		fprintf(to, "<text class=\"faint end\" x=\"%.1f\" y=\"%.1f\">%g%s%s</text>\n", left - 8,
-			y + 4, decade, *a->unit ? " " : "", a->unit);
+		svg_text(to, "faint end", left - 8, y + 4, "%g%s%s", decade, *a->unit ? " " : "", a->unit);
 	}
 	for (unsigned i = 0; i < INTERVALS; i++)
-		fprintf(to, "<text class=\"faint middle\" x=\"%.1f\" y=\"%d\">%u</text>", left + across(i),
-			TOP + HIGH + 18, sweep_interval[i] / 1000);
-	fprintf(to, "\n<text class=\"faint middle\" x=\"%.1f\" y=\"%d\">us between two messages</text>\n",
-		left + WIDE / 2.0, TOP + HIGH + 38);
+		svg_text(to, "faint middle", left + across(i), TOP + HIGH + 18, "%u",
+			 sweep_interval[i] / 1000);
+	svg_text(to, "faint middle", left + WIDE / 2.0, TOP + HIGH + 38, "us between two messages");
 }
 
 static void draw_way(const struct panel *a, const struct sweep *s, double left, int way, FILE *to)
@@ -109,10 +99,8 @@ static void draw_way(const struct panel *a, const struct sweep *s, double left, 
 	fputs("\"/>\n", to);
 	for (unsigned i = 0; i < INTERVALS; i++) {
 		double value = a->figure(&s->at[i][way]);
-		fprintf(to,
-			"<circle class=\"w%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>%s: %.3g %s</title></circle>\n",
-			way, left + across(i), TOP + HIGH - height(a, most, value), sweep_way_name[way],
-			value, a->unit);
+		svg_dot(to, way_class[way], left + across(i), TOP + HIGH - height(a, most, value), 3,
+			"%s: %.3g %s", sweep_way_name[way], value, a->unit);
 	}
 }
 
@@ -120,7 +108,7 @@ static void draw_panel(const struct sweep *s, unsigned number, FILE *to)
 {
 	const struct panel *a = &panels[number];
 	double left = LEFT + (double)number * PANEL;
-	fprintf(to, "<text class=\"title\" x=\"%.1f\" y=\"%d\">%s</text>\n", left, TOP - 18, a->title);
+	svg_text(to, "title", left, TOP - 18, "%s", a->title);
 	draw_axes(a, left, panel_most(a, s), to);
 	for (int w = 0; w < WAYS; w++)
 		if (a->ways >> w & 1)
@@ -132,24 +120,21 @@ static void draw_key(FILE *to)
 	for (int w = 0; w < WAYS; w++) {
 		int x = LEFT + 170 * w, y = HEIGHT - 26;
 		fprintf(to, "<polyline class=\"w%d\" points=\"%d,%d %d,%d\"/>", w, x, y, x + 26, y);
-		fprintf(to, "<text x=\"%d\" y=\"%d\">%s</text>\n", x + 34, y + 4, sweep_way_name[w]);
+		svg_text(to, "", x + 34, y + 4, "%s", sweep_way_name[w]);
 	}
 }
 
-int sweep_plot(const struct sweep *s, FILE *to)
+int sweep_plot(const void *sweep, FILE *to)
 {
-	fprintf(to,
-		"<svg class=\"sweep\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" "
-		"aria-label=\"Ways of delivery against the interval between messages\">\n%s",
-		WIDTH, HEIGHT, style);
-	fprintf(to, "<rect width=\"%d\" height=\"%d\" fill=\"var(--paper)\"/>\n", WIDTH, HEIGHT);
-	fprintf(to,
-		"<text class=\"faint\" x=\"%d\" y=\"30\">A rank computes while another asks it something; "
-		"messages come more often to the right; %u cores</text>\n",
-		LEFT, s->cores);
+	const struct sweep *s = sweep;
+	svg_begin(to, WIDTH, HEIGHT, "Ways of delivery against the interval between messages", light, dark,
+		  style);
+	svg_text(
+		to, "faint", LEFT, 30,
+		"A rank computes while another asks it something; messages come more often to the right; %u cores",
+		s->cores);
 	for (unsigned i = 0; i < PANELS; i++)
 		draw_panel(s, i, to);
 	draw_key(to);
-	fputs("</svg>\n", to);
-	return fflush(to) || ferror(to) ? -EIO : 0;
+	return svg_end(to);
 }

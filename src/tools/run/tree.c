@@ -10,7 +10,7 @@
  * it. So: kill what is seen, wait for a death, look again, until this process
  * has no children. Having no children is having no descendants.
  */
-#include "tools/run/kin.h"
+#include "tools/run/tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ struct family {
 	size_t count, room;
 };
 
-void kin_adopt(void)
+void tree_adopt(void)
 {
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
@@ -110,7 +110,7 @@ static void family_mark(struct family *f, pid_t head)
 	} while (found);
 }
 
-unsigned kin_signal(int signal)
+unsigned tree_signal(int signal)
 {
 	struct family f = { 0 };
 	unsigned sent = 0;
@@ -124,7 +124,7 @@ unsigned kin_signal(int signal)
 	return sent;
 }
 
-static bool kin_gone(void)
+static bool tree_gone(void)
 {
 	pid_t pid;
 	do
@@ -133,14 +133,14 @@ static bool kin_gone(void)
 	return pid < 0 && errno == ECHILD;
 }
 
-void kin_end(void)
+void tree_end(void)
 {
 	const struct timespec patience = { .tv_nsec = 100000000 };
 	sigset_t death;
 	sigemptyset(&death);
 	sigaddset(&death, SIGCHLD);
-	for (int futile = 0; !kin_gone() && futile < 10;) {
-		futile = kin_signal(SIGKILL) ? 0 : futile + 1;
+	for (int futile = 0; !tree_gone() && futile < 10;) {
+		futile = tree_signal(SIGKILL) ? 0 : futile + 1;
 		sigtimedwait(&death, NULL, &patience);
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tools/run/courier.h"
+/* Makes the job's memory on an agent's host, and passes bulletins between it and the launcher. */
+#include "tools/run/status_relay.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "base/setting.h"
 #include "tools/run/hosts.h"
 
-static int job_open(struct courier *h, const struct run_options *o)
+static int job_open(struct status_relay *h, const struct run_options *o)
 {
 	uint64_t budget;
 	uint32_t *machine = calloc(o->total, sizeof *machine);
@@ -28,10 +29,10 @@ static int job_open(struct courier *h, const struct run_options *o)
 	return rc;
 }
 
-int courier_open(struct courier *h, struct run_options *o)
+int status_relay_open(struct status_relay *h, struct run_options *o)
 {
 	uint16_t port = 0;
-	*h = (struct courier){ .first = o->first, .ranks = o->ranks };
+	*h = (struct status_relay){ .first = o->first, .ranks = o->ranks };
 	h->told = calloc(o->ranks, sizeof *h->told);
 	h->fd = loopback_listen(&port);
 	if (!h->told || h->fd < 0)
@@ -48,7 +49,7 @@ int courier_open(struct courier *h, struct run_options *o)
 	return 0;
 }
 
-void courier_tell(struct courier *h, struct wire *w)
+void status_relay_tell(struct status_relay *h, struct wire *w)
 {
 	struct bulletin b;
 	loopback_drain(h->fd);
@@ -61,7 +62,7 @@ void courier_tell(struct courier *h, struct wire *w)
 	}
 }
 
-bool courier_hear(struct courier *h, const struct frame *f)
+bool status_relay_hear(struct status_relay *h, const struct frame *f)
 {
 	struct bulletin b;
 	if (f->len != sizeof b)

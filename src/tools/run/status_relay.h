@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What an agent has to do with the job's memory on its host: it makes it, and carries bulletins in and out. */
-#ifndef TERN_TOOLS_RUN_COURIER_H
-#define TERN_TOOLS_RUN_COURIER_H
+#ifndef TERN_TOOLS_RUN_STATUS_RELAY_H
+#define TERN_TOOLS_RUN_STATUS_RELAY_H
 
 #include "boot/bulletin.h"
 #include "tools/run/options.h"
 #include "tools/run/wire.h"
 
-struct courier {
+struct status_relay {
 	struct job job;
 	uint32_t first, ranks; /* that are here */
 	int fd;                /* readable when there may be news of them */
@@ -15,10 +15,10 @@ struct courier {
 };
 
 /* o->job_fd becomes the memory's. */
-int courier_open(struct courier *h, struct run_options *o);
+int status_relay_open(struct status_relay *h, struct run_options *o);
 /* When `fd` is readable: what is new of our ranks, to the launcher and from there to all other hosts. */
-void courier_tell(struct courier *h, struct wire *w);
+void status_relay_tell(struct status_relay *h, struct wire *w);
 /* News of others; false if it is none. */
-bool courier_hear(struct courier *h, const struct frame *f);
+bool status_relay_hear(struct status_relay *h, const struct frame *f);
 
 #endif
