@@ -47,7 +47,7 @@ static void time_ask(struct packet_net *n)
 /* Whether the kernel's clock should be asked: the processor's own is quicker to read, and a little old does no harm. */
 static bool time_passed(const struct packet_net *n)
 {
-	return tick_now() - n->ticked > TICKS_BRIEF;
+	return !world_used()->ticks || tick_now() - n->ticked > TICKS_BRIEF;
 }
 
 /* What is staged leaves, unless it may wait for more. A handler that replies may have taken long since the last look. */
