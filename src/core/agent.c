@@ -177,7 +177,7 @@ static bool agent_linger(struct endpoint *e)
 static void agent_disarm(struct endpoint *e)
 {
 	for (unsigned i = 0; i < e->nets; i++)
-		e->net[i]->ops->disarm(e->net[i]);
+		net_disarm(e->net[i]);
 	e->t->peek = &e->site.bell;
 }
 
