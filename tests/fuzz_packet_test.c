@@ -109,7 +109,7 @@ static void inlet_drink(struct tern_inlet *in)
 		in->cursor += x & TERN_HEAD_PIECE ? TERN_PIECE : TERN_LINE;
 		if (!data)
 			continue;
-		REQUIRE(packet_owns(&net.net, PEER, data, len));
+		REQUIRE(net_owns(&net.net, PEER, data, len));
 		block_set(block_of(data), BLOCK_FREE);
 	}
 }

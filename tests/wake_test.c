@@ -187,7 +187,7 @@ static void sleep_and_take(struct endpoint *e)
 		struct sleep s = { .says = BELL_ASLEEP };
 		if (net->ops->arm(net, &s))
 			sleep_without_bound(&s, 0);
-		net->ops->disarm(net);
+		net_disarm(net);
 		e->t->peek = &e->site.bell;
 		tern_poll(e->t);
 	}

@@ -12,8 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
@@ -35,7 +33,14 @@ static struct timespec timespec_of(uint64_t ns)
 static int wait_many(_Atomic uint64_t *const *words, unsigned n, uint32_t value, uint64_t ns)
 {
 	struct waiter waiters[FUTEX_MANY];
-	struct timespec deadline = timespec_of(clock_ns() + ns);
+	struct timespec now, deadline = timespec_of(ns);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	deadline.tv_sec += now.tv_sec;
+	deadline.tv_nsec += now.tv_nsec;
+	if (deadline.tv_nsec >= 1000000000) {
+		deadline.tv_nsec -= 1000000000;
+		deadline.tv_sec++;
+	}
 	for (unsigned i = 0; i < n; i++)
 		waiters[i] = (struct waiter){ .value = value,
 					      .address = (uintptr_t)words[i],

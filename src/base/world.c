@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/world.h"
 
-#include <poll.h>
 #include <sched.h>
-#include <stdbool.h>
 #include <time.h>
 
 #include "base/clock.h"
 
 enum { FALLBACK_NAP_NS = 1000000 };
+
+static uint64_t real_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
 
 static void real_yield(void)
 {
@@ -47,7 +52,7 @@ static void sleep_on_descriptors(const struct sleep *s, uint64_t ns)
 
 static void real_sleep(const struct sleep *s, uint64_t ns)
 {
-	uint64_t now = s->until ? clock_ns() : 0;
+	uint64_t now = s->until ? real_now() : 0;
 	if (s->until && s->until < now + ns)
 		ns = s->until > now ? s->until - now : 0;
 	if (s->fds) {
@@ -58,9 +63,49 @@ static void real_sleep(const struct sleep *s, uint64_t ns)
 		real_nap(ns < FALLBACK_NAP_NS ? ns : FALLBACK_NAP_NS);
 }
 
+static int real_poll(struct pollfd *fd, unsigned n, int ms)
+{
+	return poll(fd, n, ms);
+}
+
 const struct world world_real = {
-	.now = clock_ns,
+	.ticks = true,
+	.now = real_now,
 	.yield = real_yield,
 	.nap = real_nap,
 	.sleep = real_sleep,
+	.wait = futex_wait,
+	.poll = real_poll,
 };
+
+static const struct world *used = &world_real;
+
+const struct world *world_used(void)
+{
+	return used;
+}
+
+void world_use(const struct world *w)
+{
+	used = w;
+}
+
+uint64_t clock_ns(void)
+{
+	return used->now();
+}
+
+void world_nap(uint64_t ns)
+{
+	used->nap(ns);
+}
+
+void world_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns)
+{
+	used->wait(word, value, ns);
+}
+
+int world_poll(struct pollfd *fd, unsigned n, int ms)
+{
+	return used->poll(fd, n, ms);
+}

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/world.h"
 
 enum { GRACE_NS = 1000000000 }; /* between SIGTERM and SIGKILL, as under `tern run` */
 
@@ -99,7 +100,7 @@ void deaths_look(struct deaths *d, uint32_t rank)
 	for (uint32_t i = 0; i < d->count; i++) {
 		struct pollfd p = { .fd = d->rank[i].fd, .events = POLLIN };
 		if (d->rank[i].rank == rank && !d->rank[i].ended &&
-		    (p.fd == -ESRCH || (p.fd >= 0 && poll(&p, 1, 0) == 1)))
+		    (p.fd == -ESRCH || (p.fd >= 0 && world_poll(&p, 1, 0) == 1)))
 			rank_ended(d, &d->rank[i]);
 	}
 }

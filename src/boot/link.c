@@ -58,7 +58,7 @@ static void look_meanwhile(struct job *j)
 	uint32_t rank = job_renewer(j);
 	if (rank)
 		deaths_look(&self->deaths, rank - 1);
-	world_real.nap(NAP_NS);
+	world_nap(NAP_NS);
 }
 
 static void link_sleep(struct link *l)
@@ -69,8 +69,8 @@ static void link_sleep(struct link *l)
 	n += deaths_polls(&l->deaths, l->polls + n);
 	if (l->mesh)
 		n += mesh_polls(l->mesh, l->polls + n);
-	if (poll(l->polls, n, hasty ? ROUND_MS : l->mesh ? LOOK_MS : -1) < 0)
-		world_real.nap(AGAIN_NS);
+	if (world_poll(l->polls, n, hasty ? ROUND_MS : l->mesh ? LOOK_MS : -1) < 0)
+		world_nap(AGAIN_NS);
 }
 
 static void link_serve(struct link *l)
@@ -97,7 +97,7 @@ static void link_end(struct link *l)
 	mesh_finish(l->mesh);
 	end = clock_ns() + PART_S * SECOND;
 	while (!mesh_over(l->mesh) && clock_ns() < end)
-		world_real.nap(AGAIN_NS);
+		world_nap(AGAIN_NS);
 }
 
 static void files_raise(void)
@@ -139,7 +139,7 @@ __attribute__((noreturn)) static void guard_main(struct link *l)
 	l->notice = keep[2];
 	prctl(PR_SET_NAME, "tern-guard");
 	(void)!chdir("/");
-	for (int i = 0; i < LINKS; i++, world_real.nap(AGAIN_NS)) {
+	for (int i = 0; i < LINKS; i++, world_nap(AGAIN_NS)) {
 		pid_t pid = shed_fork(SIGCHLD);
 		if (pid <= 0)
 			link_main(l);
@@ -283,6 +283,6 @@ void link_settle(struct job *job, uint32_t rank)
 	uint64_t end = clock_ns() + SETTLE_NS;
 	while ((int32_t)(atomic_load(&h->carried) - ticket) < 0 && clock_ns() < end) {
 		loopback_knock((uint16_t)port);
-		world_real.nap(NAP_NS);
+		world_nap(NAP_NS);
 	}
 }

@@ -174,7 +174,7 @@ static bool host_note(struct host *h, struct guest *g, pid_t pid)
 static bool still_there(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	return poll(&p, 1, 0) == 0;
+	return world_poll(&p, 1, 0) == 0;
 }
 
 static bool key_equal(const uint8_t *a, const uint8_t *b)
@@ -235,7 +235,7 @@ static int host_collect(struct host *h)
 		struct pollfd p = { .fd = h->fd, .events = POLLIN };
 		if (patience && clock_ns() >= end)
 			return host_missing(h);
-		if (poll(&p, 1, LOOK_MS) == 0) {
+		if (world_poll(&p, 1, LOOK_MS) == 0) {
 			rc = host_look(h);
 			continue;
 		}
@@ -330,7 +330,7 @@ static bool host_ended(const struct meet_host *host)
 	uint64_t end = clock_ns() + END_NS;
 	while (!process_ended(&host->process))
 		if (clock_ns() < end)
-			world_real.nap(NAP_NS);
+			world_nap(NAP_NS);
 		else
 			return false;
 	return true;

@@ -2,16 +2,17 @@
 #include "boot/pmi.h"
 
 #include <errno.h>
-#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hex.h"
+#include "base/kernel.h"
 #include "base/setting.h"
+#include "base/world.h"
 #include "boot/roll.h"
 #include "boot/thread.h"
 
@@ -44,7 +45,7 @@ struct call {
 	bool left; /* the thread may still be at it */
 	int rc;
 	struct error_kept said;
-	sem_t done;
+	_Atomic uint32_t done;
 };
 
 static bool given_up;
@@ -60,7 +61,8 @@ static void *call_main(void *arg)
 	struct call *c = arg;
 	c->rc = c->make(c);
 	error_keep(&c->said);
-	sem_post(&c->done);
+	atomic_store(&c->done, 1);
+	futex_wake32(&c->done);
 	return NULL;
 }
 
@@ -68,7 +70,6 @@ static void call_free(struct call *c)
 {
 	if (!c || c->left)
 		return;
-	sem_destroy(&c->done);
 	free(c->mine);
 	free(c->all);
 	free(c);
@@ -82,7 +83,6 @@ static struct call *call_make(const struct pmi_ops *pmi, int (*make)(struct call
 	if (!c)
 		return NULL;
 	*c = (struct call){ .pmi = pmi, .make = make, .size = size, .len = len };
-	sem_init(&c->done, 0, 0);
 	if (!len)
 		return c;
 	c->mine = malloc(len);
@@ -115,16 +115,12 @@ static int call_run(struct call *c, int (*wait)(struct call *c))
 
 static bool done_within(struct call *c, uint64_t ns)
 {
-	struct timespec end;
-	clock_gettime(CLOCK_REALTIME, &end);
-	uint64_t then = (uint64_t)end.tv_nsec + ns;
-	end.tv_sec += (time_t)(then / 1000000000);
-	end.tv_nsec = (long)(then % 1000000000);
-	int rc;
-	do
-		rc = sem_timedwait(&c->done, &end);
-	while (rc != 0 && errno == EINTR);
-	return rc == 0;
+	uint64_t now = clock_ns(), end = now + ns;
+	while (!atomic_load(&c->done) && now < end) {
+		world_wait(&c->done, 0, end - now);
+		now = clock_ns();
+	}
+	return atomic_load(&c->done);
 }
 
 /* -- Waiting for it ------------------------------------------------------------------------- */

@@ -110,7 +110,7 @@ static void agent_park(struct endpoint *e)
 	/* Either we see that it sleeps no more, or it sees, having woken, that we are parked. */
 	atomic_store(&a->parked, 1);
 	if (atomic_load(&a->dozing))
-		futex_wait(&a->parked, 1, SLEEP_NS);
+		world_wait(&a->parked, 1, SLEEP_NS);
 	atomic_store(&a->parked, 0);
 }
 
@@ -177,7 +177,7 @@ static bool agent_linger(struct endpoint *e)
 static void agent_disarm(struct endpoint *e)
 {
 	for (unsigned i = 0; i < e->nets; i++)
-		e->net[i]->ops->disarm(e->net[i]);
+		net_disarm(e->net[i]);
 	e->t->peek = &e->site.bell;
 }
 
@@ -255,7 +255,7 @@ static void *agent_main(void *arg)
 	prctl(PR_SET_NAME, "tern-agent");
 	prctl(PR_SET_TIMERSLACK, 1L);
 	while (atomic_load(&a->order) == ORDER_WAIT)
-		futex_wait(&a->order, ORDER_WAIT, SLEEP_NS);
+		world_wait(&a->order, ORDER_WAIT, SLEEP_NS);
 	while (!agent_ends(e)) {
 		agent_watch(e);
 		if (!agent_ends(e) && agent_claim(e))

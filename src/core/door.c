@@ -31,7 +31,7 @@ static void claim_wait(struct endpoint *e)
 		} else {
 			uint32_t was = tern_alerted(e->t), asleep = was | ALERT_SLEEPER;
 			if (was & ALERT_CLAIM && atomic_compare_exchange_strong(&e->t->alert, &was, asleep))
-				futex_wait(&e->t->alert, asleep, CLAIM_SLEEP_NS);
+				world_wait(&e->t->alert, asleep, CLAIM_SLEEP_NS);
 		}
 	}
 }

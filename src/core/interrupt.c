@@ -152,7 +152,7 @@ static void interrupt_rest(struct interrupt *i, uint64_t began)
 	i->debt = 0;
 	e->armed = false;
 	for (unsigned n = 0; n < e->nets; n++)
-		e->net[n]->ops->disarm(e->net[n]);
+		net_disarm(e->net[n]);
 	tick_start(i, REST_NS);
 }
 
@@ -331,7 +331,7 @@ void interrupt_end(struct endpoint *e)
 		timer_delete(i->timer);
 	i->timed = i->ticking = e->armed = false;
 	for (unsigned n = 0; n < e->nets; n++)
-		e->net[n]->ops->disarm(e->net[n]);
+		net_disarm(e->net[n]);
 }
 
 bool interrupt_elsewhere(const struct endpoint *e)

@@ -55,7 +55,7 @@ const tern_msg *tern_keep(tern *t, const tern_msg *m)
 		return NULL;
 	}
 	struct net *net = e->site.peer[e->inlet->peer].net;
-	if (e->block && net->ops->ours(net, e->block))
+	if (e->block && net_ours(net, e->block))
 		block_set(e->block, BLOCK_KEPT);
 	tern_msg *kept = &e->kept[e->kept_free[--e->kept_left]];
 	keep_copy(kept, m);

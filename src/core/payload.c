@@ -176,7 +176,7 @@ static int claim_find(struct endpoint *e, void *claimed, struct block **out)
 {
 	struct block *b = block_of(claimed);
 	for (unsigned i = 0; claimed && i < e->nets; i++)
-		if (e->net[i]->ops->ours(e->net[i], b) && block_is(b, BLOCK_CLAIMED) && b != e->reply_claim) {
+		if (net_ours(e->net[i], b) && block_is(b, BLOCK_CLAIMED) && b != e->reply_claim) {
 			*out = b;
 			return 0;
 		}

@@ -362,7 +362,7 @@ static void look_at_nobody(tern *t)
 	struct sleep s = { .says = BELL_ASLEEP };
 	tern_poll(t);
 	(void)net->ops->arm(net, &s);
-	net->ops->disarm(net);
+	net_disarm(net);
 	t->peek = &t->own->site.bell;
 }
 

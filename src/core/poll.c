@@ -92,7 +92,7 @@ static inline __attribute__((always_inline)) void drain_payload(struct endpoint 
 	const char *data = tern_msg_data(m, &len);
 	const struct peer *p = &e->site.peer[in->peer];
 	bool usual = pool_has(p->pool, block_of(data)) && len <= TERN_PAYLOAD_MAX;
-	if (!usual && !p->net->ops->owns(p->net, in->peer, data, len)) {
+	if (!usual && !net_owns(p->net, in->peer, data, len)) {
 		drain_garbage(e, in, atomic_load(&m->head), "a payload outside its sender's blocks");
 		return;
 	}
@@ -237,7 +237,7 @@ uint32_t poll_left(struct endpoint *e)
 {
 	uint32_t left = 0;
 	for (unsigned i = 0; i < e->nets; i++)
-		left += e->net[i]->ops->left(e->net[i]);
+		left += net_left(e->net[i]);
 	return left;
 }
 
@@ -256,9 +256,8 @@ static void bell_answer(struct endpoint *e)
 /* What handlers have replied leaves now: the program may not come back for long. */
 static void poll_ended(struct endpoint *e)
 {
-	for (unsigned i = 0; i < e->nets; i++)
-		if (e->net[i]->ops->polled)
-			e->net[i]->ops->polled(e->net[i]);
+	struct net *asking = e->net[e->nets - 1];
+	asking->ops->knock(asking, NULL);
 }
 
 static void poll_deferred(struct endpoint *e);

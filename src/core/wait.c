@@ -99,7 +99,7 @@ static bool arm(struct endpoint *e, struct sleep *s)
 static void disarm(struct endpoint *e)
 {
 	for (unsigned i = 0; i < e->nets; i++)
-		e->net[i]->ops->disarm(e->net[i]);
+		net_disarm(e->net[i]);
 	e->armed = false;
 	e->t->peek = &e->site.bell;
 }
@@ -414,14 +414,14 @@ static struct net *barrier_net(const struct endpoint *e)
 static bool barrier_passed(struct endpoint *e, void *ticket)
 {
 	struct net *net = barrier_net(e);
-	return net->ops->passed(net, *(uint64_t *)ticket);
+	return net->ops->passed(net, *(uint64_t *)ticket, NET_ALL);
 }
 
 /* Whether `rank` has been through the barrier that the ticket is for; nobody has, without one. */
 static bool barrier_behind(struct endpoint *e, uint32_t rank, const uint64_t *ticket)
 {
 	struct net *net = barrier_net(e);
-	return ticket && net->ops->had_passed && net->ops->had_passed(net, rank, *ticket);
+	return ticket && net->ops->passed(net, *ticket, rank);
 }
 
 /* A barrier needs everybody, so whoever has left before it ends it at once. */

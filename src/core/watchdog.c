@@ -159,7 +159,7 @@ static void *watchdog_main(void *arg)
 	struct watchdog *w = arg;
 	struct glance handler = { 0 }, hold = { 0 };
 	while (!atomic_load(&w->stop)) {
-		futex_wait(&w->stop, 0, w->limit_ns / LOOKS);
+		world_wait(&w->stop, 0, w->limit_ns / LOOKS);
 		look_at_handler(w, &handler);
 		look_at_hold(w, &hold);
 	}

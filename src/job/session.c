@@ -169,7 +169,7 @@ void job_renewed(struct job *j)
 		if (j->meanwhile)
 			j->meanwhile(j);
 		else
-			world_real.nap(RENEW_NAP_NS);
+			world_nap(RENEW_NAP_NS);
 }
 
 /*

@@ -90,9 +90,6 @@ struct net_ops {
 	 */
 	int (*open)(struct net **out, struct site *site, struct job *job, struct net *local, const char *how);
 
-	/* What it provides with the services that are in force; NULL: `provides`. */
-	unsigned (*in_force)(struct net *net);
-
 	/* Whether it can be used on this machine; if not, why and what to do, in `why`; else how, or nothing. */
 	bool (*usable)(char *why, size_t len);
 
@@ -102,17 +99,19 @@ struct net_ops {
 	 */
 	int (*connect)(struct net *net, uint32_t rank);
 
-	/* The lane's receiver does not look: tell it. On a packet network: flush. */
+	/*
+	 * The lane's receiver does not look: tell it. On a packet network: flush. NULL, only where site.asks: a poll has
+	 * ended, and what its handlers have replied must leave.
+	 */
 	void (*knock)(struct net *net, struct tern_lane *lane);
 
 	/* The bell has rung: bring in the inlets of whoever knocked. */
 	void (*answer)(struct net *net);
-	/* A poll has ended, and its handlers have replied. Only where site.asks; may be NULL. */
-	void (*polled)(struct net *net);
 
 	/*
 	 * 0 while `rank` can answer, or what it sent before may still come; -ESHUTDOWN or -EOWNERDEAD, -EHOSTUNREACH if it
 	 * was given up though it may live, or -EPROTO if it has chosen another network, with a sentence that names it.
+	 * NET_ALL: how many of the ranks it reaches have left, or cannot be talked with; grows, and a bell rings when it does.
 	 */
 	int (*check)(struct net *net, uint32_t rank);
 
@@ -123,40 +122,26 @@ struct net_ops {
 	 */
 	int (*take)(struct net *net, struct block **out);
 
-	/* How many of the ranks it reaches have left, or cannot be talked with; grows, and a bell rings when it does. */
-	uint32_t (*left)(struct net *net);
-
 	/* Takes back the blocks that `rank`, which has left, will never give back. */
 	void (*reclaim)(struct net *net, uint32_t rank);
-
-	/* Whether [data, data + len) is a block that a message from `rank` may name. */
-	bool (*owns)(struct net *net, uint32_t rank, const char *data, size_t len);
-
-	/* Whether `b` is a block of this endpoint's pool. */
-	bool (*ours)(struct net *net, const struct block *b);
 
 	/* Takes silent peers out of the circle. Costly, and called rarely. */
 	void (*demote)(struct net *net);
 
 	/*
 	 * Makes sure that whatever arrives from now on ends the sleep, and adds to `s`
-	 * what to sleep on. False if something has arrived already; disarm() then, and
-	 * after a sleep.
+	 * what to sleep on. False if something has arrived already. NULL, then, and after a sleep: undoes it.
 	 */
 	bool (*arm)(struct net *net, struct sleep *s);
-	void (*disarm)(struct net *net);
 
 	/*
 	 * The barrier among the ranks this network reaches, and those of the network below it: arrive() takes a
-	 * ticket, passed() tells whether everybody has. The core asks the last network only.
+	 * ticket, passed() tells whether everybody has (NET_ALL). The core asks the last network only. passed() of a rank
+	 * that has left: whether it had passed the barrier that the ticket is for; then nothing is missing, and passed()
+	 * may say so from now on. False where whoever sees that a rank has left sees what it did before.
 	 */
 	uint64_t (*arrive)(struct net *net);
-	bool (*passed)(struct net *net, uint64_t ticket);
-	/*
-	 * Whether `rank`, which has left, had passed the barrier that the ticket is for: then nothing is missing, and
-	 * passed() may say so from now on. NULL: who sees that a rank has left sees what it did before.
-	 */
-	bool (*had_passed)(struct net *net, uint32_t rank, uint64_t ticket);
+	bool (*passed)(struct net *net, uint64_t ticket, uint32_t rank);
 
 	/*
 	 * Whether everything that was sent has arrived: asked, for a while, before close(). When it is late, ranks of this
@@ -169,12 +154,22 @@ struct net_ops {
 	void (*close)(struct net *net);
 };
 
+/* Stands for every rank that a network reaches. */
+#define NET_ALL UINT32_MAX
+
+/* Whole blocks, each `step` bytes or a multiple of it behind `at`. */
+struct block_range {
+	uintptr_t at;
+	size_t bytes, step;
+};
+
 /* One other rank, or this one, as an endpoint sees it; the network that reaches it fills it. */
 struct peer {
 	struct tern_lane answer;    /* replies to it */
 	struct tern_inlet requests; /* from it */
 	struct tern_inlet replies;  /* from it */
 	const struct pool *pool;    /* where the payloads that it sends nearly always lie */
+	struct block_range may[2];  /* blocks that its messages may name */
 	struct block *reserve;      /* our block for a reply to it, kept for when the pool is empty */
 	struct net *net;
 	bool lost;        /* has closed, is gone or dead: nothing can be sent to it any more */
@@ -204,6 +199,9 @@ struct net {
 	const struct net_ops *ops;
 	struct site *site;
 	const struct net_rma *rma; /* NULL: it has none, or it is not to be used */
+	unsigned provides;         /* with the services that are in force: enum provides */
+	struct block_range own;    /* where blocks of this endpoint can lie */
+	struct block_range any;    /* blocks that messages of every rank may name */
 	struct pool *pool;         /* this endpoint's blocks; NULL until they have memory */
 	unsigned blocks;           /* how many there are: a network may have more behind those of a pool */
 	unsigned next;             /* the one of the pool whose turn it is to be taken */
@@ -212,6 +210,32 @@ struct net {
 static inline struct block *pool_at(const struct net *net, unsigned i)
 {
 	return (struct block *)(void *)net->pool + i;
+}
+
+/* cost: protection control */
+static inline bool range_has(const struct block_range *x, const struct block *b)
+{
+	uintptr_t offset = (uintptr_t)b - x->at;
+	return offset < x->bytes && offset % x->step == 0;
+}
+
+/* Whether `b` is a block of this endpoint's. */
+static inline bool net_ours(const struct net *net, const struct block *b)
+{
+	return range_has(&net->own, b);
+}
+
+/* Whether [data, data + len) is a block that a message from `rank` may name. */
+bool net_owns(const struct net *net, uint32_t rank, const char *data, size_t len);
+
+static inline uint32_t net_left(struct net *net)
+{
+	return (uint32_t)net->ops->check(net, NET_ALL);
+}
+
+static inline void net_disarm(struct net *net)
+{
+	net->ops->arm(net, NULL);
 }
 
 /* An inlet of the circle where something lies, looking from `in` on; NULL if there is none. */

@@ -278,7 +278,7 @@ static void blocks(void)
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
 		CHECK_IS(net->ops->take(net, &taken[i]), 0);
 		CHECK(block_is(taken[i], BLOCK_CLAIMED));
-		CHECK(net->ops->ours(net, taken[i]));
+		CHECK(net_ours(net, taken[i]));
 		memset(taken[i]->data, i, TERN_PAYLOAD_MAX);
 	}
 	CHECK_IS(net->ops->take(net, &more), -ENOBUFS); /* nobody else could give one back */
@@ -305,20 +305,20 @@ static void named_blocks(void)
 	CHECK_IS(from->net->ops->take(from->net, &b), 0);
 	if (!(ops->provides &
 	      PROVIDES_SHARED)) { /* it names blocks of the receiver then, where payloads land */
-		CHECK(!ops->owns(to->net, sender, b->data, 0));
+		CHECK(!net_owns(to->net, sender, b->data, 0));
 		b = (struct block *)(uintptr_t)&to->peer[sender].pool->block[3];
 	}
-	CHECK(ops->owns(to->net, sender, b->data, TERN_PAYLOAD_MAX));
-	CHECK(ops->owns(to->net, sender, b->data, 0));
-	CHECK(!ops->owns(to->net, sender, b->data, TERN_PAYLOAD_MAX + 1));
-	CHECK(!ops->owns(to->net, sender, b->data + 1, 1));
-	CHECK(!ops->owns(to->net, sender, (char *)b + offsetof(struct block, data) - 64, 1));
-	CHECK(!ops->owns(to->net, sender, (char *)&b, 1));
-	CHECK(!ops->owns(to->net, sender, NULL, 1));
-	CHECK(!ops->ours(from->net, (struct block *)(void *)((char *)b + 64)));
+	CHECK(net_owns(to->net, sender, b->data, TERN_PAYLOAD_MAX));
+	CHECK(net_owns(to->net, sender, b->data, 0));
+	CHECK(!net_owns(to->net, sender, b->data, TERN_PAYLOAD_MAX + 1));
+	CHECK(!net_owns(to->net, sender, b->data + 1, 1));
+	CHECK(!net_owns(to->net, sender, (char *)b + offsetof(struct block, data) - 64, 1));
+	CHECK(!net_owns(to->net, sender, (char *)&b, 1));
+	CHECK(!net_owns(to->net, sender, NULL, 1));
+	CHECK(!net_ours(from->net, (struct block *)(void *)((char *)b + 64)));
 	/* the block that is kept for replies to the sender is named by the receiver */
 	CHECK(!(ops->provides & PROVIDES_SHARED) ||
-	      from->net->ops->owns(from->net, to->site.rank, to->peer[sender].reserve->data, 1));
+	      net_owns(from->net, to->site.rank, to->peer[sender].reserve->data, 1));
 	CHECK(block_is(to->peer[sender].reserve, BLOCK_FREE));
 }
 
@@ -345,7 +345,7 @@ static void sleeping(void)
 	CHECK_IS(heard(to, TERN_REQUEST), 1);
 	say(2);
 	CHECK(!ops->arm(to->net, &s)); /* something is there */
-	ops->disarm(to->net);
+	net_disarm(to->net);
 	CHECK_IS(heard(to, TERN_REQUEST), 2);
 	for (uint64_t i = 3; i < 10; i++) {
 		s.bells = s.fds = s.ports = 0;
@@ -361,7 +361,7 @@ static void sleeping(void)
 		bool naps =
 			s.until && s.until < clock_ns() + SOON_NS; /* where there is nothing to sleep on */
 		CHECK(!s.fds || naps || any_readable(&s));
-		ops->disarm(to->net);
+		net_disarm(to->net);
 		CHECK_IS(heard(to, TERN_REQUEST), i);
 	}
 }
@@ -397,9 +397,9 @@ TEST(a_silent_peer_is_heard_when_it_speaks_again)
 static bool passes(struct end *e, uint64_t ticket, bool should)
 {
 	uint64_t until = clock_ns() + PATIENCE_NS;
-	while (should && !e->net->ops->passed(e->net, ticket) && clock_ns() < until)
+	while (should && !e->net->ops->passed(e->net, ticket, NET_ALL) && clock_ns() < until)
 		ask_all();
-	return e->net->ops->passed(e->net, ticket);
+	return e->net->ops->passed(e->net, ticket, NET_ALL);
 }
 
 static void barriers(void)
@@ -428,13 +428,13 @@ static void leaving(void)
 	say(1);
 	CHECK_IS(heard(to, TERN_REQUEST), 1);
 	CHECK_IS(from->net->ops->check(from->net, to->site.rank), 0);
-	CHECK_IS(from->net->ops->left(from->net), 0);
+	CHECK_IS(net_left(from->net), 0);
 	if (from == to)
 		return;
 	hear_bell(from);
 	to->net->ops->close(to->net);
 	to->net = NULL;
-	CHECK_IS(from->net->ops->left(from->net), 1);
+	CHECK_IS(net_left(from->net), 1);
 	CHECK(inlet_arrived(&from->site.bell)); /* it is told */
 	int rc = from->net->ops->check(from->net, to->site.rank);
 	for (int i = 0; i < 100 && !rc; i++) { /* a network may first look for what it sent before */

@@ -49,4 +49,13 @@ void pool_reclaim(struct net *net, uint32_t rank)
 			block_set(b, BLOCK_FREE);
 }
 
+/* cost: protection control */
+bool net_owns(const struct net *net, uint32_t rank, const char *data, size_t len)
+{
+	const struct peer *p = &net->site->peer[rank];
+	const struct block *b = block_of(data);
+	return len <= TERN_PAYLOAD_MAX &&
+	       (range_has(&p->may[0], b) || range_has(&p->may[1], b) || range_has(&net->any, b));
+}
+
 /* cost: buffer setup */

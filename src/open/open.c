@@ -65,7 +65,7 @@ static struct endpoint *endpoint_new(uint32_t rank, uint32_t size)
 	e->site.refuse = &e->refuse;
 	for (uint32_t r = 0; r < size; r++)
 		e->t->lane[r].peer = r; /* known before it is connected */
-	e->world = &world_real;
+	e->world = world_used();
 	e->layers = layer_table;
 	return e;
 }
@@ -208,7 +208,7 @@ static int join_job(struct group *g, const struct boot *b)
 	if (b->rank >= g->job.size || b->size != g->job.size)
 		return error_set(-EINVAL, "TERN_RANK=%u and TERN_SIZE=%u do not fit a job of %u ranks",
 				 b->rank, b->size, g->job.size);
-	return join_session(&g->job, b->rank, &world_real);
+	return join_session(&g->job, b->rank, world_used());
 }
 
 int tern_open_layout(tern **t, const tern_options *o, unsigned layout)

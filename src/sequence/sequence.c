@@ -11,8 +11,7 @@ enum { PATIENCE_NS = 2000000, DOUBLINGS = 5 };
 
 unsigned sequence_provided(const struct endpoint *e, uint32_t rank)
 {
-	struct net *net = e->site.peer[rank].net;
-	return net->ops->in_force ? net->ops->in_force(net) : net->ops->provides;
+	return e->site.peer[rank].net->provides;
 }
 
 int way_refuse(enum tern_way way, const char *call)

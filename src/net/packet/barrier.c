@@ -136,7 +136,7 @@ void barrier_go_on(struct packet_net *n)
 		b->ticket = n->local ? n->local->ops->arrive(n->local) : 0;
 		b->stage = BARRIER_LOCAL;
 	}
-	if (b->stage == BARRIER_LOCAL && (!n->local || n->local->ops->passed(n->local, b->ticket)) &&
+	if (b->stage == BARRIER_LOCAL && (!n->local || n->local->ops->passed(n->local, b->ticket, NET_ALL)) &&
 	    (!b->rounds || tokens_send(n, 0))) {
 		b->round = 0;
 		b->stage = BARRIER_ROUNDS;
@@ -190,9 +190,8 @@ static void barrier_follow(struct packet_net *n)
 	barrier_over(b);
 }
 
-bool packet_had_passed(struct net *net, uint32_t rank, uint64_t ticket)
+static bool had_passed(struct packet_net *n, uint64_t ticket, uint32_t rank)
 {
-	struct packet_net *n = packet_of(net);
 	uint64_t passed = job_rank_passed(n->job, rank);
 	if (passed < ticket)
 		return false;
@@ -201,9 +200,11 @@ bool packet_had_passed(struct net *net, uint32_t rank, uint64_t ticket)
 	return true;
 }
 
-bool packet_passed(struct net *net, uint64_t ticket)
+bool packet_passed(struct net *net, uint64_t ticket, uint32_t rank)
 {
 	struct packet_net *n = packet_of(net);
+	if (rank != NET_ALL)
+		return had_passed(n, ticket, rank);
 	barrier_go_on(n);
 	post_send(n); /* its tokens leave at once: whoever asks may be about to sleep */
 	barrier_tell(n);

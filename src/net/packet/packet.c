@@ -47,7 +47,7 @@ static void time_ask(struct packet_net *n)
 /* Whether the kernel's clock should be asked: the processor's own is quicker to read, and a little old does no harm. */
 static bool time_passed(const struct packet_net *n)
 {
-	return tick_now() - n->ticked > TICKS_BRIEF;
+	return !world_used()->ticks || tick_now() - n->ticked > TICKS_BRIEF;
 }
 
 /* What is staged leaves, unless it may wait for more. A handler that replies may have taken long since the last look. */
@@ -62,9 +62,21 @@ static void staged_leave(struct path *p, bool few, bool full)
 	post_flush(n);
 }
 
+/* What handlers have replied, once their poll has ended. */
+static void replies_leave(struct packet_net *n)
+{
+	if (n->replied)
+		post_send(n);
+	n->replied = false;
+}
+
 void packet_knock(struct net *net, struct tern_lane *lane)
 {
 	struct packet_net *n = packet_of(net);
+	if (!lane) {
+		replies_leave(n);
+		return;
+	}
 	struct path *p = n->path[lane->peer];
 	bool reply = lane->gate;
 	p->staged += lane_last(lane);
@@ -82,13 +94,6 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 		path_wake(p, p->transit.timer);
 	n->replied |= reply && p->staged;
 	n->net.site->later |= n->call.on;
-}
-
-unsigned packet_in_force(struct net *net)
-{
-	const struct packet_net *n = packet_of(net);
-	const unsigned all = PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE;
-	return (n->wire->provides | n->services) & all;
 }
 
 int packet_connect(struct net *net, uint32_t rank)
@@ -116,23 +121,24 @@ static void look_in_passing(struct packet_net *n)
 		post_look(n, since > LINGER_NS);
 }
 
+static void packet_disarm(struct packet_net *n)
+{
+	call_off(n);
+	if (n->sleeping)
+		atomic_fetch_and(&n->job->rank[n->net.site->rank].bell, (uint64_t)BELL_RUNG);
+	n->sleeping = false;
+	loopback_drain(n->wake);
+}
+
 void packet_answer(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
 	if (n->call.on)
-		packet_disarm(net); /* whoever polls need not be called */
+		packet_disarm(n); /* whoever polls need not be called */
 	if (net->site->passing)
 		look_in_passing(n);
 	else
 		post_look(n, true);
-}
-
-void packet_polled(struct net *net)
-{
-	struct packet_net *n = packet_of(net);
-	if (n->replied)
-		post_send(n);
-	n->replied = false;
 }
 
 /* -- Payloads ---------------------------------------------------------------------------- */
@@ -169,25 +175,6 @@ void packet_reclaim(struct net *net, uint32_t rank)
 	pool_reclaim(net, rank);
 }
 
-/* cost: protection control */
-bool packet_ours(struct net *net, const struct block *b)
-{
-	uintptr_t offset = (uintptr_t)b - (uintptr_t)net->pool;
-	return offset < POOL_LONG * sizeof *b && offset % sizeof *b == 0;
-}
-
-/* cost: protection control */
-bool packet_owns(struct net *net, uint32_t rank, const char *data, size_t len)
-{
-	const struct packet_net *n = packet_of(net);
-	const struct path *p = n->path[rank];
-	uintptr_t offset = p ? (uintptr_t)block_of(data) - (uintptr_t)p->landing : 0;
-	uintptr_t stays = (uintptr_t)block_of(data) - (uintptr_t)n->wire->stays;
-	bool landed = offset < sizeof p->landing && offset % sizeof(struct block) == 0;
-	bool stayed = stays < n->wire->stays_len && (uintptr_t)data % TERN_LINE == 0;
-	return p && len <= TERN_PAYLOAD_MAX && (landed || stayed);
-}
-
 /* -- Peers ------------------------------------------------------------------------------- */
 
 /* Whether what a rank that has ended sent before has been taken in: once a look finds nothing any more. */
@@ -200,21 +187,6 @@ static bool last_words(struct path *p)
 		p->empties = n->empties;
 	}
 	return n->empties != p->empties || clock_ns() - p->ended > LAST_NS;
-}
-
-/* cost: fault status */
-int packet_check(struct net *net, uint32_t rank)
-{
-	struct packet_net *n = packet_of(net);
-	struct path *p = n->path[rank];
-	int rc = terms_check(n, rank);
-	if (rc)
-		return rc;
-	rc = job_rank_check(n->job, rank);
-	/* Of one that has left, messages are missing that it sent before. */
-	if (p && ((!rc && p->silence.over) || (rc == -ESHUTDOWN && p->silence.missed)))
-		return silence_check(p);
-	return rc && p && !last_words(p) ? 0 : rc;
 }
 
 /* Ranks that are there, and yet lost to this one. The job counts those that have left since. */
@@ -230,11 +202,27 @@ static uint32_t lost_though_there(struct packet_net *n)
 }
 
 /* cost: fault status */
-uint32_t packet_left(struct net *net)
+static uint32_t packet_left(struct packet_net *n)
 {
-	struct packet_net *n = packet_of(net);
 	uint32_t left = n->local ? 0 : job_left(n->job);
 	return n->strangers + n->unreachable ? left + lost_though_there(n) : left;
+}
+
+/* cost: fault status */
+int packet_check(struct net *net, uint32_t rank)
+{
+	struct packet_net *n = packet_of(net);
+	if (rank == NET_ALL)
+		return (int)packet_left(n);
+	struct path *p = n->path[rank];
+	int rc = terms_check(n, rank);
+	if (rc)
+		return rc;
+	rc = job_rank_check(n->job, rank);
+	/* Of one that has left, messages are missing that it sent before. */
+	if (p && ((!rc && p->silence.over) || (rc == -ESHUTDOWN && p->silence.missed)))
+		return silence_check(p);
+	return rc && p && !last_words(p) ? 0 : rc;
 }
 
 static bool inlet_empty(const struct tern_inlet *in)
@@ -295,9 +283,9 @@ static bool bell_arm(struct packet_net *n, const struct sleep *sleep)
 {
 	atomic_store(&n->job->rank[n->net.site->rank].bell, sleep->says);
 	n->sleeping = true;
-	if (packet_left(&n->net) == n->known_left)
+	if (packet_left(n) == n->known_left)
 		return true;
-	n->known_left = packet_left(&n->net);
+	n->known_left = packet_left(n);
 	return false;
 }
 
@@ -305,6 +293,10 @@ static bool bell_arm(struct packet_net *n, const struct sleep *sleep)
 bool packet_arm(struct net *net, struct sleep *sleep)
 {
 	struct packet_net *n = packet_of(net);
+	if (!sleep) {
+		packet_disarm(n);
+		return true;
+	}
 	n->resting = true;
 	post_look(n, true);
 	bool ready = !any_arrived(net->site) &&
@@ -316,16 +308,6 @@ bool packet_arm(struct net *net, struct sleep *sleep)
 	if (due != DUE_NEVER && (!sleep->until || due < sleep->until))
 		sleep->until = due;
 	return true;
-}
-
-void packet_disarm(struct net *net)
-{
-	struct packet_net *n = packet_of(net);
-	call_off(n);
-	if (n->sleeping)
-		atomic_fetch_and(&n->job->rank[net->site->rank].bell, (uint64_t)BELL_RUNG);
-	n->sleeping = false;
-	loopback_drain(n->wake);
 }
 
 /* -- Opening and closing ------------------------------------------------------------------ */
@@ -366,6 +348,8 @@ static int packet_allocate(struct packet_net *n, uint32_t size)
 	n->batch = zero_pages(PACKET_BATCH * sizeof *n->batch);
 	n->net.pool = zero_pages(POOL_LONG * sizeof(struct block));
 	n->net.blocks = TERN_POOL_BLOCKS;
+	n->net.own = (struct block_range){ (uintptr_t)n->net.pool, POOL_LONG * sizeof(struct block),
+					   sizeof(struct block) };
 	if (n->path && n->active && n->stirred && n->stirring && n->batch && n->net.pool)
 		return 0;
 	return error_set(-ENOMEM, "opening the network of rank %u: no memory", n->net.site->rank);
@@ -388,6 +372,14 @@ static void packet_circle(struct packet_net *n, struct site *site)
 	circle_begin(site, &n->bell);
 	site->asks = true;
 	site->behind = n->local ? &n->job->rank[site->rank].bell : NULL;
+}
+
+/* Where payloads that the wire lets stay can lie: the line of such a block begins anywhere that a line can. */
+static struct block_range stays_range(const struct wire *w)
+{
+	uintptr_t begin = ((uintptr_t)w->stays + TERN_LINE - 1) / TERN_LINE * TERN_LINE;
+	size_t skipped = begin - (uintptr_t)w->stays;
+	return (struct block_range){ begin, w->stays_len > skipped ? w->stays_len - skipped : 0, TERN_LINE };
 }
 
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
@@ -417,6 +409,9 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 		rc = packet_wake(n);
 	if (rc)
 		return rc;
+	n->net.provides =
+		(n->wire->provides | n->services) & (PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE);
+	n->net.any = stays_range(n->wire);
 	n->confirms = n->wire->provides & ~n->services & PROVIDES_RELIABLE;
 	packet_circle(n, site);
 	site->mute |= !n->wire->calls;

@@ -466,20 +466,14 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 void packet_free(struct packet_net *n);    /* what packet_open() has made */
 void packet_dispose(struct packet_net *n); /* the same, with its guard and wire, and its own memory */
 void packet_close(struct net *net);
-unsigned packet_in_force(struct net *net);
 int packet_connect(struct net *net, uint32_t rank);
 void packet_knock(struct net *net, struct tern_lane *lane);
 void packet_answer(struct net *net);
-void packet_polled(struct net *net);
 int packet_check(struct net *net, uint32_t rank);
 int packet_take(struct net *net, struct block **out);
-uint32_t packet_left(struct net *net);
 void packet_reclaim(struct net *net, uint32_t rank);
-bool packet_owns(struct net *net, uint32_t rank, const char *data, size_t len);
-bool packet_ours(struct net *net, const struct block *b);
 void packet_demote(struct net *net);
 bool packet_arm(struct net *net, struct sleep *s);
-void packet_disarm(struct net *net);
 bool packet_settled(struct net *net, bool late);
 
 /* -- call.c -- */
@@ -488,8 +482,7 @@ void call_off(struct packet_net *n);
 
 /* -- barrier.c -- */
 uint64_t packet_arrive(struct net *net);
-bool packet_passed(struct net *net, uint64_t ticket);
-bool packet_had_passed(struct net *net, uint32_t rank, uint64_t ticket);
+bool packet_passed(struct net *net, uint64_t ticket, uint32_t rank);
 int barrier_open(struct packet_net *n);
 void barrier_close(struct packet_net *n);
 void barrier_token(struct packet_net *n, unsigned round, uint64_t generation);
@@ -497,13 +490,10 @@ void barrier_go_on(struct packet_net *n);
 void barrier_tell(struct packet_net *n); /* after a flush: whether our part in it is over */
 
 /* What every network of packets has in its table. */
-#define PACKET_OPERATIONS                                                                             \
-	.in_force = packet_in_force, .connect = packet_connect, .knock = packet_knock,                \
-	.answer = packet_answer, .polled = packet_polled, .check = packet_check, .left = packet_left, \
-	.take = packet_take, .reclaim = packet_reclaim, .owns = packet_owns, .ours = packet_ours,     \
-	.demote = packet_demote, .arm = packet_arm, .disarm = packet_disarm, .arrive = packet_arrive, \
-	.passed = packet_passed, .had_passed = packet_had_passed, .settled = packet_settled,          \
-	.close = packet_close
+#define PACKET_OPERATIONS                                                                                 \
+	.connect = packet_connect, .knock = packet_knock, .answer = packet_answer, .check = packet_check, \
+	.take = packet_take, .reclaim = packet_reclaim, .demote = packet_demote, .arm = packet_arm,       \
+	.arrive = packet_arrive, .passed = packet_passed, .settled = packet_settled, .close = packet_close
 
 #endif
 

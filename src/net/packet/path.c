@@ -89,7 +89,9 @@ static struct path *path_make(struct packet_net *n, uint32_t rank)
 		streams_begin(&p->out[stream], &p->in[stream]);
 	for (unsigned i = 0; i < n->layers; i++)
 		n->layer[i]->open(p);
-	n->net.site->peer[rank].pool = (const struct pool *)(const void *)p->landing[STREAM_REQUESTS];
+	struct peer *peer = &n->net.site->peer[rank];
+	peer->pool = (const struct pool *)(const void *)p->landing[STREAM_REQUESTS];
+	peer->may[0] = (struct block_range){ (uintptr_t)p->landing, sizeof p->landing, sizeof(struct block) };
 	return p;
 }
 

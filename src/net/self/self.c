@@ -59,12 +59,6 @@ static int self_check(struct net *net, uint32_t rank)
 	return 0;
 }
 
-static uint32_t self_left(struct net *net)
-{
-	(void)net;
-	return 0;
-}
-
 static int self_take(struct net *net, struct block **out)
 {
 	return pool_take(net, out);
@@ -75,18 +69,6 @@ static void self_reclaim(struct net *net, uint32_t rank)
 	(void)net, (void)rank; /* this rank does not leave itself */
 }
 
-static bool self_ours(struct net *net, const struct block *b)
-{
-	return pool_has(&self_of(net)->memory->pool, b);
-}
-
-static bool self_owns(struct net *net, uint32_t rank, const char *data, size_t len)
-{
-	(void)rank;
-	const struct block *b = block_of(data);
-	return len <= TERN_PAYLOAD_MAX && (self_ours(net, b) || b == &self_of(net)->memory->talk.reserve);
-}
-
 static void self_demote(struct net *net)
 {
 	(void)net; /* two inlets in private memory cost nothing worth saving */
@@ -94,14 +76,10 @@ static void self_demote(struct net *net)
 
 static bool self_arm(struct net *net, struct sleep *s)
 {
-	(void)s;
+	if (!s)
+		return true;
 	struct peer *me = &net->site->peer[net->site->rank];
 	return !(me->requests.hot && (inlet_has(&me->requests) || inlet_has(&me->replies)));
-}
-
-static void self_disarm(struct net *net)
-{
-	(void)net;
 }
 
 static uint64_t self_arrive(struct net *net)
@@ -110,10 +88,10 @@ static uint64_t self_arrive(struct net *net)
 	return 0;
 }
 
-static bool self_passed(struct net *net, uint64_t ticket)
+static bool self_passed(struct net *net, uint64_t ticket, uint32_t rank)
 {
 	(void)net, (void)ticket;
-	return true;
+	return rank == NET_ALL;
 }
 
 static void self_close(struct net *net)
@@ -136,6 +114,11 @@ static int self_open(struct net **out, struct site *site, struct job *job, struc
 		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory", site->rank);
 	}
 	s->net.pool = &s->memory->pool;
+	s->net.provides = self_ops.provides;
+	s->net.own = s->net.any =
+		(struct block_range){ (uintptr_t)s->net.pool, sizeof(struct pool), sizeof(struct block) };
+	site->peer[site->rank].may[0] = (struct block_range){ (uintptr_t)&s->memory->talk.reserve,
+							      sizeof(struct block), sizeof(struct block) };
 	s->net.blocks = TERN_POOL_BLOCKS;
 	*out = &s->net;
 	return 0;
@@ -152,14 +135,10 @@ const struct net_ops self_ops = {
 	.knock = self_knock,
 	.answer = self_answer,
 	.check = self_check,
-	.left = self_left,
 	.take = self_take,
 	.reclaim = self_reclaim,
-	.owns = self_owns,
-	.ours = self_ours,
 	.demote = self_demote,
 	.arm = self_arm,
-	.disarm = self_disarm,
 	.arrive = self_arrive,
 	.passed = self_passed,
 	.close = self_close,

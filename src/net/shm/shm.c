@@ -141,6 +141,8 @@ static void shm_knock(struct net *net, struct tern_lane *lane)
 
 static int shm_check(struct net *net, uint32_t rank)
 {
+	if (rank == NET_ALL)
+		return (int)job_left(shm_of(net)->job);
 	return job_rank_check(shm_of(net)->job, rank);
 }
 
@@ -197,6 +199,8 @@ static int shm_take(struct net *net, struct block **out)
 			return rc;
 		s->net.pool = pool_of(s, net->site->rank);
 		s->net.blocks = TERN_POOL_BLOCKS;
+		s->net.own = s->net.any = (struct block_range){ (uintptr_t)s->net.pool, sizeof(struct pool),
+								sizeof(struct block) };
 	}
 	return pool_take(net, out);
 }
@@ -206,25 +210,6 @@ static void shm_reclaim(struct net *net, uint32_t rank)
 	struct shm *s = shm_of(net);
 	if (s->net.pool)
 		pool_reclaim(&s->net, rank);
-}
-
-/* cost: protection control */
-static bool shm_ours(struct net *net, const struct block *b)
-{
-	struct shm *s = shm_of(net);
-	return s->net.pool && pool_has(s->net.pool, b);
-}
-
-/* The sender's pool, its reserve for replies to us, or our own block on its way back. */
-/* cost: protection control */
-static bool shm_owns(struct net *net, uint32_t rank, const char *data, size_t len)
-{
-	struct shm *s = shm_of(net);
-	const struct block *b = block_of(data);
-	if (len > TERN_PAYLOAD_MAX)
-		return false;
-	return pool_has(pool_of(s, rank), b) || b == &talk_at(s, net->site->rank, rank)->reserve ||
-	       shm_ours(net, b);
 }
 
 /* -- Not polling ------------------------------------------------------------------ */
@@ -299,11 +284,25 @@ static bool bell_arm(_Atomic uint64_t *bell, uint32_t says)
 	return false;
 }
 
+static void shm_disarm(struct net *net)
+{
+	struct shm *s = shm_of(net);
+	atomic_fetch_and(&s->job->rank[net->site->rank].bell, (uint64_t)BELL_RUNG);
+	if (!s->sleeping)
+		return;
+	atomic_fetch_sub(&s->job->head->sleepers, 1);
+	s->sleeping = false;
+}
+
 /* sleep_arm: as shm_demote(), for everybody; then the bell says that we sleep, or compute. */
 static bool shm_arm(struct net *net, struct sleep *sleep)
 {
 	struct shm *s = shm_of(net);
 	struct job_rank *own = &s->job->rank[net->site->rank];
+	if (!sleep) {
+		shm_disarm(net);
+		return true;
+	}
 	if (sleep->bells == FUTEX_MANY || atomic_load_explicit(&s->job->head->weak, memory_order_relaxed))
 		return false;
 	heed_all_hot(s, 0);
@@ -324,16 +323,6 @@ static bool shm_arm(struct net *net, struct sleep *sleep)
 	if (sleep->says != BELL_CALL)
 		sleep->bell[sleep->bells++] = &own->bell;
 	return true;
-}
-
-static void shm_disarm(struct net *net)
-{
-	struct shm *s = shm_of(net);
-	atomic_fetch_and(&s->job->rank[net->site->rank].bell, (uint64_t)BELL_RUNG);
-	if (!s->sleeping)
-		return;
-	atomic_fetch_sub(&s->job->head->sleepers, 1);
-	s->sleeping = false;
 }
 
 /* -- Barrier ------------------------------------------------------------------- */
@@ -358,19 +347,13 @@ static uint64_t shm_arrive(struct net *net)
 	return ticket;
 }
 
-static bool shm_passed(struct net *net, uint64_t ticket)
+static bool shm_passed(struct net *net, uint64_t ticket, uint32_t rank)
 {
 	struct job *j = shm_of(net)->job;
-	return atomic_load(&j->head->generation) > ticket / j->head->here;
+	return rank == NET_ALL && atomic_load(&j->head->generation) > ticket / j->head->here;
 }
 
 /* -- Opening and closing -------------------------------------------------------- */
-
-/* cost: fault status */
-static uint32_t shm_left(struct net *net)
-{
-	return job_left(shm_of(net)->job);
-}
 
 static void shm_close(struct net *net)
 {
@@ -382,6 +365,19 @@ static void shm_close(struct net *net)
 		if (job_here(s->job, r) && (net->site->lane[r].base || net->site->peer[r].requests.base))
 			job_ring(s->job, r);
 	free(s);
+}
+
+/* A message names a block of its sender's pool, its sender's reserve for replies to us, or our own block on its way back. */
+static void payloads_expect(struct shm *s)
+{
+	struct site *site = s->net.site;
+	for (uint32_t r = 0; r < site->size; r++) {
+		struct block_range *may = site->peer[r].may;
+		may[0] = (struct block_range){ (uintptr_t)pool_of(s, r), sizeof(struct pool),
+					       sizeof(struct block) };
+		may[1] = (struct block_range){ (uintptr_t)&talk_at(s, site->rank, r)->reserve,
+					       sizeof(struct block), sizeof(struct block) };
+	}
 }
 
 static int shm_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
@@ -396,7 +392,9 @@ static int shm_open_rank(struct net **out, struct site *site, struct job *job, s
 	if (!s)
 		return error_set(-ENOMEM, "opening shared memory for rank %u: no memory", site->rank);
 	s->net = (struct net){ .ops = &shm_ops, .site = site };
+	s->net.provides = shm_ops.provides;
 	s->job = job;
+	payloads_expect(s);
 	if (!wanted || !barrier_register())
 		atomic_store(&job->head->weak, 1);
 	atomic_store(&job->rank[site->rank].pid, getpid());
@@ -416,14 +414,10 @@ const struct net_ops shm_ops = {
 	.knock = shm_knock,
 	.answer = shm_answer,
 	.check = shm_check,
-	.left = shm_left,
 	.take = shm_take,
 	.reclaim = shm_reclaim,
-	.owns = shm_owns,
-	.ours = shm_ours,
 	.demote = shm_demote,
 	.arm = shm_arm,
-	.disarm = shm_disarm,
 	.arrive = shm_arrive,
 	.passed = shm_passed,
 	.close = shm_close,

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Another world takes over time and waiting: of the library's own calls, and of endpoints that are opened in it. */
+#include <tern/tern.h>
+
+#include "../../tests/check.h"
+#include "base/clock.h"
+#include "base/world.h"
+
+enum { ASK, TELL };
+
+/* Time stands still, but for whoever waits. */
+static uint64_t now = 1;
+
+static uint64_t still_now(void)
+{
+	return now;
+}
+
+static void still_yield(void)
+{
+	now += 1000;
+}
+
+static void still_nap(uint64_t ns)
+{
+	now += ns;
+}
+
+static void still_sleep(const struct sleep *s, uint64_t ns)
+{
+	now = s->until && s->until < now + ns ? s->until : now + ns;
+}
+
+static void still_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns)
+{
+	now += atomic_load(word) == value ? ns : 0;
+}
+
+static int still_poll(struct pollfd *fd, unsigned n, int ms)
+{
+	(void)fd, (void)n;
+	now += (uint64_t)ms * 1000000;
+	return 0;
+}
+
+static const struct world still = { .now = still_now,
+				    .yield = still_yield,
+				    .nap = still_nap,
+				    .sleep = still_sleep,
+				    .wait = still_wait,
+				    .poll = still_poll };
+
+TEST(the_world_that_is_used_has_the_clock)
+{
+	CHECK(world_used() == &world_real);
+	CHECK(clock_ns() > 0);
+	world_use(&still);
+	uint64_t before = clock_ns();
+	CHECK_IS(clock_ns(), before);
+	world_nap(UINT64_C(3600000000000));
+	CHECK_IS(clock_ns() - before, UINT64_C(3600000000000));
+	world_poll(NULL, 0, 1000);
+	CHECK_IS(clock_ns() - before, UINT64_C(3601000000000));
+	world_use(&world_real);
+}
+
+static uint64_t answers;
+
+static void on_ask(tern *t, const tern_msg *m)
+{
+	CHECK_IS(tern_reply(t, m, TELL), 0);
+}
+
+static void on_answer(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	answers++;
+}
+
+/* A wait of a rank that nobody answers takes as long as it says, in no time. */
+TEST(endpoints_wait_in_the_world_that_they_were_opened_in)
+{
+	tern *t[2];
+	world_use(&still);
+	REQUIRE(tern_open_local(2, t) == 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK_IS(tern_on(t[i], ASK, on_ask), 0);
+		CHECK_IS(tern_on(t[i], TELL, on_answer), 0);
+	}
+	uint64_t before = now;
+	CHECK_IS(tern_request(t[0], 1, ASK), 0);
+	while (!answers)
+		CHECK(tern_poll(t[1]) + tern_poll(t[0]) >= 0);
+	CHECK_IS(now, before);
+	CHECK_IS(tern_close(t[0]), 0);
+	CHECK_IS(tern_close(t[1]), 0);
+	world_use(&world_real);
+}
