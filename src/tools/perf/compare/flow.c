@@ -12,6 +12,7 @@
 #include "tools/bench/ranks.h"
 #include "tools/bench/words.h"
 #include "tools/common/json.h"
+#include "tools/common/table.h"
 #include "tools/perf/options.h"
 
 enum {
@@ -199,15 +200,13 @@ int flow_main(const struct perf_options *o)
 		fprintf(stderr, "tern perf: --flow: %s\n", why);
 		return 1;
 	}
-	bool progress = !o->plain && isatty(STDERR_FILENO);
+	bool shown = !o->plain && isatty(STDERR_FILENO);
 	int rc = 0;
 	for (unsigned s = 0; s < STRATEGIES && !rc; s++) {
-		if (progress)
-			fprintf(stderr, "\r\033[K[%u/%u] %s ...", s + 1, STRATEGIES, strategies[s]);
+		progress(shown, s + 1, STRATEGIES, "%s", strategies[s]);
 		rc = strategy_run(s, o->count ? o->count : COUNT, rounds, at[s]);
 	}
-	if (progress)
-		fputs("\r\033[K", stderr);
+	progress_end(shown);
 	if (rc) {
 		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
 		return 1;

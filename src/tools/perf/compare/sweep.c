@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "tools/bench/ranks.h"
 #include "tools/common/svg.h"
+#include "tools/common/table.h"
 #include "tools/perf/compare/compare.h"
 #include "tools/perf/options.h"
 
@@ -119,17 +120,14 @@ static int interval_run(struct sweep *s, unsigned interval)
 	return 0;
 }
 
-static int sweep_run(struct sweep *s, bool progress)
+static int sweep_run(struct sweep *s, bool shown)
 {
 	int rc = 0;
 	for (unsigned i = 0; i < INTERVALS && !rc; i++) {
-		if (progress)
-			fprintf(stderr, "\r\033[K[%u/%u] every %g us ...", i + 1, INTERVALS,
-				sweep_interval[i] / 1e3);
+		progress(shown, i + 1, INTERVALS, "every %g us", sweep_interval[i] / 1e3);
 		rc = interval_run(s, i);
 	}
-	if (progress)
-		fputs("\r\033[K", stderr);
+	progress_end(shown);
 	return rc;
 }
 
