@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Headings that stand out on a terminal, figures with the digits that count, and the line of progress. */
+/*
+ * Headings that stand out on a terminal, figures with the digits that count, and the line of
+ * progress.
+ */
 #include "tools/common/table.h"
 
 #include <math.h>

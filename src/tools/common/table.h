@@ -11,7 +11,10 @@ enum { CELL = 48 };
 /* A line that is set off where `bold`. */
 __attribute__((format(printf, 2, 3))) void table_heading(bool bold, const char *format, ...);
 
-/* A number with as many decimals as leave `digits` digits that count, and what follows it; a dash for NaN. */
+/*
+ * A number with as many decimals as leave `digits` digits that count, and what follows it; a dash
+ * for NaN.
+ */
 const char *cell_figure(char cell[CELL], double value, int digits, const char *after);
 
 /* The i-th of n measurements runs, on standard error where `shown`; and none does any more. */

@@ -12,7 +12,10 @@ struct cost_study {
 	double weight[COST_KINDS];
 };
 
-/* Counts the operations whose bit is set, all if none is. 0, or a negative code with the reason in `why`. */
+/*
+ * Counts the operations whose bit is set, all if none is. 0, or a negative code with the reason
+ * in `why`.
+ */
 int study_open(struct cost_study *s, uint64_t named, bool shown, char *why, size_t len);
 void study_close(struct cost_study *s);
 

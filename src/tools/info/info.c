@@ -74,7 +74,9 @@ static bool is_number(enum setting s)
 	return !setting_is_text(s) && (setting_given(s) || *setting_table[s].fallback);
 }
 
-/* What is wrong with the value, in a sentence that lasts until the next call; NULL if nothing is. */
+/*
+ * What is wrong with the value, in a sentence that lasts until the next call; NULL if nothing is.
+ */
 static const char *setting_problem(enum setting s)
 {
 	uint64_t value;

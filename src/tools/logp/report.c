@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `tern logp` prints: parameters, predictions, and the thesis's figures (table 4-12) beside them. */
+/*
+ * What `tern logp` prints: parameters, predictions, and the thesis's figures (table 4-12) beside
+ * them.
+ */
 #include "tools/logp/report.h"
 
 #include <math.h>
@@ -19,7 +22,10 @@ struct thesis_column {
 	unsigned processors;
 };
 
-/* Words of those machines have 32 bits. Where the table has "8 bytes" it means 8 words (see table 4-2). */
+/*
+ * Words of those machines have 32 bits. Where the table has "8 bytes" it means 8 words (see table
+ * 4-2).
+ */
 static const struct thesis_column thesis[THESIS_COLUMNS] = {
 	{ "nCUBE/2", "Active Messages", "32 bytes", 25, 14, 14, 1024 },
 	{ "nCUBE/2", "Active Messages", "1 KiB", 471, 14, 236, 1024 },

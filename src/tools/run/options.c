@@ -106,7 +106,10 @@ static bool check_complete(struct run_options *o)
 	return true;
 }
 
-/* -np, as Open MPI's and MPICH's users write it, is to getopt -n with the value p, and its number comes next. */
+/*
+ * -np, as Open MPI's and MPICH's users write it, is to getopt -n with the value p, and its number
+ * comes next.
+ */
 static bool read_n(void *to, char *text)
 {
 	const struct reading *r = to;

@@ -68,7 +68,10 @@ struct merged {
 int merge(struct merged *m, struct track *track, uint32_t tracks);
 void merge_free(struct merged *m);
 
-/* For people: "handler 3 (on_greeting)", or "mem 2 (get_arrived)" of Tern's own; what a wait is for. */
+/*
+ * For people: "handler 3 (on_greeting)", or "mem 2 (get_arrived)" of Tern's own; what a wait is
+ * for.
+ */
 enum { HANDLER_TEXT = 96 };
 void handler_name(char text[HANDLER_TEXT], const struct merged *m, unsigned handler);
 void span_name(char text[HANDLER_TEXT], const struct merged *m, const struct span *s);

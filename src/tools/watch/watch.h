@@ -40,8 +40,9 @@ struct sight {
 };
 
 /*
- * What a count of a rank has grown by between two looks, from `then` to `n`. Counts begin at 0 with each session;
- * what was counted between the first look and the end of an earlier session is not known, and left out.
+ * What a count of a rank has grown by between two looks, from `then` to `n`. Counts begin at 0
+ * with each session; what was counted between the first look and the end of an earlier session is
+ * not known, and left out.
  */
 uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n, uint64_t then);
 
@@ -51,7 +52,10 @@ uint64_t sight_dropped(const struct sight *s);
 /* Looks at all ranks; several times within some milliseconds, because waits are shown by fits. */
 void watch_look(const struct watch *w, struct sight *sight);
 
-/* Requests from `from` that `to` has not handled; *exact unless it is only known to be so many at least. */
+/*
+ * Requests from `from` that `to` has not handled; *exact unless it is only known to be so many at
+ * least.
+ */
 uint64_t watch_queue(const struct watch *w, uint32_t from, uint32_t to, bool *exact);
 
 /* The statistics of a rank, or NULL if it does not count. */

@@ -32,7 +32,10 @@ enum load { LOAD_SHORT, LOAD_BULK, LOAD_INCAST, LOADS };
 static const char *const load_name[LOADS] = { "short", "bulk", "incast" };
 static const char *const load_unit[LOADS] = { "M/s", "GB/s", "M/s" };
 
-/* What rank 0 found: a rate, packets that it sent for a thousand messages, and of those, sent again. */
+/*
+ * What rank 0 found: a rate, packets that it sent for a thousand messages, and of those, sent
+ * again.
+ */
 enum { ALSO_PACKETS, ALSO_AGAIN, FLOW_ALSO };
 struct point {
 	double rate, packets, again;

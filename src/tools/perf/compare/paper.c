@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `tern perf --paper`: what the thesis measured of CMAM, measured of Tern, with its figures beside. What a
- * handler adds to a batch (a reply, a transfer) is the difference to a batch of as many requests whose
- * handler only counts; both are played in the same phase.
+ * `tern perf --paper`: what the thesis measured of CMAM, measured of Tern, with its figures
+ * beside. What a handler adds to a batch (a reply, a transfer) is the difference to a batch of as
+ * many requests whose handler only counts; both are played in the same phase.
  */
 #include "tools/perf/compare/compare.h"
 

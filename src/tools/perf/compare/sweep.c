@@ -101,7 +101,10 @@ static struct sweep_point point_make(struct series *s, double alone)
 static int interval_run(struct sweep *s, unsigned interval)
 {
 	static struct ranks_result result; /* large */
-	/* Without a third core the communication thread takes the computation's, and no round would count. */
+	/*
+	 * Without a third core the communication thread takes the computation's, and no round
+	 * would count.
+	 */
 	const struct test test = { { .name = "delivery" },
 				   .amount = { .ranks = 2, .cores = s->cores > 2 ? 2 : 0, .warm = 1 },
 				   .play.open = sweep_open,
