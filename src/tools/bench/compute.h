@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a rank computes that calls nothing: steps in registers, each of which needs the one before. */
+/*
+ * What a rank computes that calls nothing: steps in registers, each of which needs the one
+ * before.
+ */
 #ifndef TERN_TOOLS_BENCH_COMPUTE_H
 #define TERN_TOOLS_BENCH_COMPUTE_H
 

@@ -106,7 +106,10 @@ void raw_stream(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner ma
 	r->lines += count;
 }
 
-/* Seven values to a line, and its head says how many have been written in all. Credit comes back a quarter at a time. */
+/*
+ * Seven values to a line, and its head says how many have been written in all. Credit comes back
+ * a quarter at a time.
+ */
 static void values_send(struct raw_arena *a, uint64_t first, uint64_t count, enum raw_manner manner)
 {
 	for (uint64_t i = first, line = i / RAW_SEVEN, at = i % RAW_SEVEN; i < first + count; i++) {

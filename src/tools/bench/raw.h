@@ -51,7 +51,9 @@ struct raw {
 
 /* A line there and back, between ranks 0 and 1. */
 void raw_trips(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner);
-/* One line for each message from rank 0 to rank 1, which reads it. Ends when everything was read. */
+/*
+ * One line for each message from rank 0 to rank 1, which reads it. Ends when everything was read.
+ */
 void raw_stream(struct raw *r, uint32_t rank, uint64_t count, enum raw_manner manner);
 /*
  * Words from rank 0 to rank 1 through a ring, each visible at once. Ends when everything was read.

@@ -39,7 +39,9 @@ struct bench_rank {
 
 typedef double perf_phase(struct bench_rank *p);
 
-/* From nanoseconds for `count` of them: ns for one, millions a second, bytes a nanosecond (GB/s). */
+/*
+ * From nanoseconds for `count` of them: ns for one, millions a second, bytes a nanosecond (GB/s).
+ */
 static inline double each_ns(const struct bench_rank *p, uint64_t ns)
 {
 	return (double)ns / (double)p->count;

@@ -36,7 +36,8 @@ bool words_over(void);
 
 /*
  * What most phases do: rank 0 acts, and rank 1 handles what comes until it is told that this was
- * the last. Ns of rank 0 until `act` has returned, or until all of it has been handled; 1 elsewhere.
+ * the last. Ns of rank 0 until `act` has returned, or until all of it has been handled; 1
+ * elsewhere.
  */
 typedef int words_act(struct bench_rank *p);
 uint64_t words_acted(struct bench_rank *p, words_act *act);

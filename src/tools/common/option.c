@@ -44,7 +44,7 @@ bool option_unknown(const struct options *o, const char *word)
 	const char *names[CHOICES_MOST];
 	int n = 0;
 	for (const struct choice *c = o->choice; c->name; c++)
-		if (!c->hidden)
+		if (!c->hidden && n < CHOICES_MOST)
 			names[n++] = c->name;
 	fprintf(stderr, "tern %s: ", o->command);
 	fprintf(stderr, o->unknown ? o->unknown : "the option '%s' cannot be used so; did you mean %s?", word,
@@ -78,7 +78,7 @@ static void choices_list(const struct options *o, struct option *list, char *let
 {
 	int n = 0;
 	letters += sprintf(letters, "%s:h", o->mixed ? "" : "+");
-	for (int i = 0; o->choice[i].name; i++) {
+	for (int i = 0; o->choice[i].name && n < CHOICES_MOST - 1; i++) {
 		const struct choice *c = &o->choice[i];
 		if (c->name[1] != '-')
 			letters += sprintf(letters, "%c:", c->name[1]);

@@ -27,15 +27,18 @@ struct choice {
 struct options {
 	const char *command, *help;
 	const struct choice *choice; /* the last has no name */
-	/* Printed with the word and the nearest option's name where the word is no option; NULL: as usual. */
+	/*
+	 * Printed with the word and the nearest option's name where the word is no option; NULL:
+	 * as usual.
+	 */
 	const char *unknown;
 	bool mixed;                             /* words that are no options may stand between the options */
 	bool (*refuse_short)(const char *word); /* refuses a short option that is none; NULL: as a long one */
 };
 
 /*
- * Reads the options one after another. False, with the status to end with, after --help or when something was
- * refused, which has been explained.
+ * Reads the options one after another. False, with the status to end with, after --help or when
+ * something was refused, which has been explained.
  */
 bool options_read(const struct options *o, int argc, char **argv, int *status);
 

@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Tries it with two processes. When it does not work, `why` gets the reason and what to do about it. */
+/*
+ * Tries it with two processes. When it does not work, `why` gets the reason and what to do about
+ * it.
+ */
 bool single_copy_usable(char *why, size_t len);
 
 #endif

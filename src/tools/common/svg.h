@@ -6,8 +6,9 @@
 #include <stdio.h>
 
 /*
- * Begins a picture whose ground is painted. Its style has the classes title, faint, middle, end and rule and
- * the variables --paper, --ink, --faint and --rule; `light` and `dark` are further variables, `more` further rules.
+ * Begins a picture whose ground is painted. Its style has the classes title, faint, middle, end
+ * and rule and the variables --paper, --ink, --faint and --rule; `light` and `dark` are further
+ * variables, `more` further rules.
  */
 void svg_begin(FILE *to, int width, int height, const char *label, const char *light, const char *dark,
 	       const char *more);

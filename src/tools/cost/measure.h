@@ -29,7 +29,10 @@ struct cost_result {
 int measure(struct cost_map *map, const struct operation *o, struct cost_result *r, char *why, size_t len);
 void result_free(struct cost_result *r);
 
-/* What an instruction is for, given the one executed before it: what has no line, as a library's code, is for the same. */
+/*
+ * What an instruction is for, given the one executed before it: what has no line, as a library's
+ * code, is for the same.
+ */
 struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost_site *before);
 
 #endif

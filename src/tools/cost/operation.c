@@ -22,8 +22,9 @@ enum {
 };
 
 /*
- * The C library copies another way when the two addresses are nearly alike modulo the size of a page. Blocks of a pool lie in
- * the first half of a page, so these begin in the middle of one: then every block is copied alike.
+ * The C library copies another way when the two addresses are nearly alike modulo the size of a
+ * page. Blocks of a pool lie in the first half of a page, so these begin in the middle of one:
+ * then every block is copied alike.
  */
 static struct {
 	_Alignas(4096) char before[2048];

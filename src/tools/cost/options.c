@@ -9,37 +9,9 @@
 #include "base/nearest.h"
 #include "tools/common/option.h"
 #include "tools/cost/operation.h"
+#include "tools/tools.h"
 
 enum { NAMES_MOST = 64 };
-
-static const char help[] =
-	"usage: tern cost [OPTIONS]\n"
-	"\n"
-	"Counts the instructions that a message takes, exactly, by stepping through it, and says of\n"
-	"each what it is for. Prints the tables of Karamcheti and Chien's study of the CM-5 (1994) with\n"
-	"Tern on shared memory beside their figures: the steps of a single packet, the features of\n"
-	"finite sequences and streams of 16 and 1,024 words of 32 bits, the kinds of instructions.\n"
-	"\n"
-	"  --operation NAME,...  only these operations, each with its parts; --list names them\n"
-	"  --listing             their instructions in the order of execution: side, address, line,\n"
-	"                        instruction, feature, step, kind\n"
-	"  --weights R,M,D       what an instruction costs that works on registers, on memory, on\n"
-	"                        memory that a peer shares (1,1,5, as the paper has it)\n"
-	"  --plot FILE           draw the features, by side, as an SVG picture\n"
-	"  --json                an array of records on standard output, and nothing else\n"
-	"  --plain               no progress and no highlighting, on a terminal too\n"
-	"  --list                what can be counted\n"
-	"  --help                print this\n"
-	"\n"
-	"Counts do not depend on what else the machine does. They depend on the compiler and, where\n"
-	"bytes are copied, on the memcpy that the C library chooses for this processor: its part is\n"
-	"shown apart.\n"
-	"\n"
-	"examples:\n"
-	"  tern cost\n"
-	"  tern cost --operation request-4 --listing\n"
-	"  tern cost --operation finite-16-put-then,finite-16-store --weights 1,1,20\n"
-	"  tern cost --plot cost.svg\n";
 
 static bool read_operation(struct cost_options *o, const char *name)
 {
@@ -118,7 +90,7 @@ bool cost_options_read(struct cost_options *o, int argc, char **argv, int *statu
 		{ .name = "--help" },
 		{ 0 },
 	};
-	const struct options options = { .command = "cost", .help = help, .choice = choices };
+	const struct options options = { .command = "cost", .help = help_cost, .choice = choices };
 	*o = (struct cost_options){ .weight = { 1, 1, 5 } };
 	return options_read(&options, argc, argv, status) && check(o, argc, argv);
 }

@@ -8,7 +8,10 @@
 /* Table 1: a single packet, by step. */
 extern const int paper_packet[COST_SIDES][COST_STEPS];
 
-/* Tables 2 and 3; NULL if the paper has none. Steps are not told apart there: all is in COST_CONTROL. */
+/*
+ * Tables 2 and 3; NULL if the paper has none. Steps are not told apart there: all is in
+ * COST_CONTROL.
+ */
 const struct cost_tally *paper_sequence(enum cost_form form, unsigned words);
 
 /* Figure 8: the instructions of `words` in packets of n, and those of them that are its base. */

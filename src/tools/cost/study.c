@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/table.h"
 #include "tools/cost/cost.h"
 
 const char *const cost_side_name[COST_SIDES] = { "source", "destination" };
@@ -78,7 +79,7 @@ static int study_count(struct cost_study *s, size_t i, char *why, size_t len)
 	return rc;
 }
 
-int study_open(struct cost_study *s, uint64_t named, bool progress, char *why, size_t len)
+int study_open(struct cost_study *s, uint64_t named, bool shown, char *why, size_t len)
 {
 	int rc = 0;
 	s->result = calloc(operation_count, sizeof *s->result);
@@ -88,13 +89,10 @@ int study_open(struct cost_study *s, uint64_t named, bool progress, char *why, s
 	for (size_t i = 0; !rc && i < operation_count; i++) {
 		if (named && !(named >> i & 1))
 			continue;
-		if (progress)
-			fprintf(stderr, "\r\033[K[%zu/%zu] %s ...", i + 1, operation_count,
-				operation_table[i].name);
+		progress(shown, i + 1, operation_count, "%s", operation_table[i].name);
 		rc = study_count(s, i, why, len);
 	}
-	if (progress)
-		fputs("\r\033[K", stderr);
+	progress_end(shown);
 	return rc;
 }
 

@@ -12,8 +12,11 @@ struct cost_study {
 	double weight[COST_KINDS];
 };
 
-/* Counts the operations whose bit is set, all if none is. 0, or a negative code with the reason in `why`. */
-int study_open(struct cost_study *s, uint64_t named, bool progress, char *why, size_t len);
+/*
+ * Counts the operations whose bit is set, all if none is. 0, or a negative code with the reason
+ * in `why`.
+ */
+int study_open(struct cost_study *s, uint64_t named, bool shown, char *why, size_t len);
 void study_close(struct cost_study *s);
 
 const struct cost_result *study_find(const struct cost_study *s, const char *name);

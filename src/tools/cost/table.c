@@ -2,9 +2,9 @@
 /* The tables of `tern cost`, as text. */
 #include "tools/cost/show.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
+#include "tools/common/table.h"
 #include "tools/cost/paper.h"
 #include "tools/cost/study.h"
 
@@ -24,16 +24,6 @@ static const char *const feature_title[COST_FEATURES_ALL] = {
 	[COST_PROGRAM] = "the program's own",
 	[COST_UNKNOWN] = "not attributed",
 };
-
-__attribute__((format(printf, 2, 3))) static void title(bool bold, const char *format, ...)
-{
-	va_list args;
-	fputs(bold ? "\n\033[1m" : "\n", stdout);
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-	puts(bold ? "\033[0m" : "");
-}
 
 /* A figure in a place that is `width` wide; a dash for nothing. */
 static void cell(int width, int64_t value)
@@ -90,7 +80,7 @@ static void packet_features(const struct cost_tally *two, const struct cost_tall
 static void table_packet(const struct cost_study *s, bool bold)
 {
 	const struct cost_result *two = study_find(s, "request-2"), *four = study_find(s, "request-4");
-	title(bold, "1. A single packet: steps, at the source and at the destination");
+	table_heading(bold, "\n1. A single packet: steps, at the source and at the destination");
 	printf("%-20s%13s%16s%16s\n", "", "CMAM, CM-5", "Tern, 16 bytes", "Tern, 32 bytes");
 	printf("%-20s%7s%6s%10s%6s%10s%6s\n", "", "src", "dst", "src", "dst", "src", "dst");
 	for (int step = 0; step < COST_STEPS; step++)
@@ -139,7 +129,7 @@ static void table_sequence(const struct cost_study *s, enum cost_form form, unsi
 
 static void table_sequences(const struct cost_study *s, bool bold)
 {
-	title(bold, "2. Sequences of packets: features, at the source and at the destination");
+	table_heading(bold, "\n2. Sequences of packets: features, at the source and at the destination");
 	puts("Words are of 32 bits. \"On a better network\" is what CMAM's base alone takes, where the network\n"
 	     "keeps order, has room and loses nothing. Of what Tern can do, the cheapest is shown.");
 	for (int words = 16; words <= 1024; words *= 64) {
@@ -175,7 +165,7 @@ static void table_protocols(const struct cost_study *s, bool bold)
 		{ "group", &study_find(s, "stream-16-group")->steady },
 		{ "plain", &study_find(s, "stream-16-plain")->steady },
 	};
-	title(bold, "6. The study's protocols themselves, 16 words, both sides: features");
+	table_heading(bold, "\n6. The study's protocols themselves, 16 words, both sides: features");
 	printf("%-20s%27s%36s\n%-20s", "", "finite sequence", "indefinite sequence", "");
 	for (unsigned i = 0; i < COLUMNS; i++)
 		printf("%9s", columns[i].title);
@@ -191,7 +181,7 @@ static void table_protocols(const struct cost_study *s, bool bold)
 
 static void table_candidates(const struct cost_study *s, bool bold)
 {
-	title(bold, "Ways to do it");
+	table_heading(bold, "\nWays to do it");
 	printf("%-25s%7s%7s%7s%7s%8s%10s  %s\n", "operation", "src", "dst", "both", "copy", "alone",
 	       "weighted", "what it is");
 	for (size_t i = 0; i < operation_count; i++) {
@@ -235,7 +225,8 @@ static void kinds_of(const struct cost_study *s, const char *name, const struct 
 
 static void table_kinds(const struct cost_study *s, bool bold)
 {
-	title(bold, "3. Kinds of instructions: registers, memory, device (memory that the peer shares)");
+	table_heading(bold,
+		      "\n3. Kinds of instructions: registers, memory, device (memory that the peer shares)");
 	printf("Weighted: %g for one on registers, %g on memory, %g on the device.\n", s->weight[0],
 	       s->weight[1], s->weight[2]);
 	printf("  %-18s%21s%21s\n", "", "source", "destination");
@@ -256,9 +247,9 @@ void table_all(const struct cost_study *s, bool bold)
 	table_packet(s, bold);
 	table_sequences(s, bold);
 	table_kinds(s, bold);
-	title(bold, "4. As a formula: p packets of n words");
+	table_heading(bold, "\n4. As a formula: p packets of n words");
 	fit_formulas(s);
-	title(bold, "5. What is not base, of 1,024 words in packets of n words");
+	table_heading(bold, "\n5. What is not base, of 1,024 words in packets of n words");
 	fit_overhead(s);
 	table_protocols(s, bold);
 	table_candidates(s, bold);
@@ -296,7 +287,7 @@ void table_named(const struct cost_study *s, bool bold)
 	table_candidates(s, bold);
 	for (size_t i = 0; i < operation_count; i++)
 		if (s->result[i].op) {
-			title(bold, "%s: %s", s->result[i].op->name, s->result[i].op->what);
+			table_heading(bold, "\n%s: %s", s->result[i].op->name, s->result[i].op->what);
 			named_parts(&s->result[i]);
 		}
 }

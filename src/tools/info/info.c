@@ -74,7 +74,9 @@ static bool is_number(enum setting s)
 	return !setting_is_text(s) && (setting_given(s) || *setting_table[s].fallback);
 }
 
-/* What is wrong with the value, in a sentence that lasts until the next call; NULL if nothing is. */
+/*
+ * What is wrong with the value, in a sentence that lasts until the next call; NULL if nothing is.
+ */
 static const char *setting_problem(enum setting s)
 {
 	uint64_t value;
@@ -140,19 +142,6 @@ static void json_mem(struct json *j)
 		json_whole(j, mem_limits[i].name, mem_limits[i].value);
 	json_end(j, '}');
 }
-
-static const char help[] =
-	"usage: tern info [--json]\n"
-	"\n"
-	"Shows each network and what it provides, or why it cannot be used here and what to do;\n"
-	"whose jobs programs can join besides those of `tern run`, or what is missing for that;\n"
-	"the limits of messages and jobs; the shared memory that jobs take; the heap, and how data\n"
-	"gets from one process to another; what waiting can use;\n"
-	"and every TERN_* setting, with its value and where that comes from. A TERN_* variable\n"
-	"that nothing reads gets a warning.\n"
-	"\n"
-	"  --json              one object on standard output, and nothing else there\n"
-	"  --help              print this\n";
 
 static const struct {
 	unsigned bit;
@@ -404,7 +393,7 @@ int info_main(int argc, char **argv)
 					  { .name = "--help" },
 					  { 0 } };
 	const struct options options = {
-		"info",  help,
+		"info",  help_info,
 		choices, "'%s' cannot be used here; did you mean %s? `tern info --help` says more",
 		false,   NULL
 	};

@@ -24,7 +24,10 @@ static void take(tern *t, const tern_msg *m)
 	logp_bytes_read(m);
 }
 
-/* Answers from memory of its own: in the request's block it would not be a message like the other. */
+/*
+ * Answers from memory of its own: in the request's block it would not be a message like the
+ * other.
+ */
 static void ask(tern *t, const tern_msg *m)
 {
 	size_t len;

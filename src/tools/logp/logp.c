@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "tools/common/svg.h"
+#include "tools/common/table.h"
 #include "tools/logp/options.h"
 #include "tools/logp/profile.h"
 #include "tools/logp/report.h"
@@ -34,12 +35,11 @@ static int outcome_read(const char *name, struct logp_outcome *o)
 
 static int outcome_measure(const struct logp_options *options, struct logp_outcome *o)
 {
-	bool progress = !options->plain && isatty(STDERR_FILENO);
-	if (progress)
+	bool shown = !options->plain && isatty(STDERR_FILENO);
+	if (shown)
 		fputs("measuring ...", stderr);
 	int rc = logp_run(&options->wish, o);
-	if (progress)
-		fputs("\r\033[K", stderr);
+	progress_end(shown);
 	return rc;
 }
 

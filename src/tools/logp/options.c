@@ -8,39 +8,7 @@
 #include "base/cpu.h"
 #include "base/nearest.h"
 #include "tools/common/option.h"
-
-static const char help[] =
-	"usage: tern logp [OPTIONS]\n"
-	"\n"
-	"Measures the LogP parameters of this machine: the overhead of a message at its sender\n"
-	"(o_s) and at its receiver (o_r), the latency between (L), the gap between two messages (g)\n"
-	"and for each byte of a large one (G), with as many ranks as there are cores (P). Then\n"
-	"predicts from them what was not used to find them, and shows what was measured beside it.\n"
-	"Every figure is a median over many short rounds, in which all measurements take turns,\n"
-	"with its 95 % interval.\n"
-	"\n"
-	"  --words LIST        numbers of words, 0 to 6 (usually all)\n"
-	"  --bytes LIST        sizes of payloads, 1 to 8192 (usually 64 to 8192, by powers of two)\n"
-	"  --ranks N           P: ranks of the all-to-all and the ring (usually as many as cores)\n"
-	"  --count N           messages of a stream in a round; everything else follows it\n"
-	"  --repeat N          rounds, 1 to 1000\n"
-	"  --quick             fewer sizes and rounds: within some seconds\n"
-	"  --profile FILE      write the parameters there, as lines `key = number`\n"
-	"  --read FILE         take them from a profile, and measure nothing\n"
-	"  --plot FILE         draw predictions and parameters there, as SVG\n"
-	"  --json              an object on standard output, and nothing else\n"
-	"  --plain             no highlighting and no progress, on a terminal too\n"
-	"  --list              what is measured and predicted, and how\n"
-	"  --help              print this\n"
-	"\n"
-	"Let nothing else run meanwhile: rounds in which another program took a core are played\n"
-	"again, but not for ever.\n"
-	"\n"
-	"examples:\n"
-	"  tern logp --quick\n"
-	"  tern logp --profile this.profile --plot this.svg\n"
-	"  tern logp --words 1,4 --bytes 1024,4096,8192 --repeat 201 --json\n"
-	"  tern logp --read this.profile\n";
+#include "tools/tools.h"
 
 enum { USUAL_COUNT = 20000, USUAL_ROUNDS = 101, QUICK_ROUNDS = 31 };
 
@@ -132,7 +100,7 @@ bool logp_options_read(struct logp_options *o, int argc, char **argv, int *statu
 		{ .name = "--help" },
 		{ 0 },
 	};
-	const struct options options = { .command = "logp", .help = help, .choice = choices };
+	const struct options options = { .command = "logp", .help = help_logp, .choice = choices };
 	*o = (struct logp_options){ 0 };
 	if (!options_read(&options, argc, argv, status) || !check(o, argc, argv))
 		return false;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `tern logp` prints: parameters, predictions, and the thesis's figures (table 4-12) beside them. */
+/*
+ * What `tern logp` prints: parameters, predictions, and the thesis's figures (table 4-12) beside
+ * them.
+ */
 #include "tools/logp/report.h"
 
 #include <math.h>
@@ -8,6 +11,7 @@
 
 #include "base/cpu.h"
 #include "tools/common/json.h"
+#include "tools/common/table.h"
 
 enum { THESIS_COLUMNS = 4 };
 
@@ -18,7 +22,10 @@ struct thesis_column {
 	unsigned processors;
 };
 
-/* Words of those machines have 32 bits. Where the table has "8 bytes" it means 8 words (see table 4-2). */
+/*
+ * Words of those machines have 32 bits. Where the table has "8 bytes" it means 8 words (see table
+ * 4-2).
+ */
 static const struct thesis_column thesis[THESIS_COLUMNS] = {
 	{ "nCUBE/2", "Active Messages", "32 bytes", 25, 14, 14, 1024 },
 	{ "nCUBE/2", "Active Messages", "1 KiB", 471, 14, 236, 1024 },
@@ -28,20 +35,9 @@ static const struct thesis_column thesis[THESIS_COLUMNS] = {
 
 static const char thesis_note[] = "CM-5: the thesis gives L = 6 us, and says that it is 1.7 + 6.6 us";
 
-enum { CELL = 48, HERE_COLUMNS = 2, THESIS_BYTES = 1024 };
+enum { HERE_COLUMNS = 2, THESIS_BYTES = 1024 };
 
 /* -- Cells -------------------------------------------------------------------------- */
-
-/* Four digits that count, or a dash. */
-static const char *figure(char *cell, double value)
-{
-	double size = fabs(value);
-	int decimals = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 10 ? 2 : 3;
-	if (isnan(value))
-		return "-";
-	snprintf(cell, CELL, "%.*f", decimals, value);
-	return cell;
-}
 
 /* The median, and its interval where there is one. */
 static const char *figure_estimate(char *cell, const struct series_estimate *e)
@@ -49,8 +45,8 @@ static const char *figure_estimate(char *cell, const struct series_estimate *e)
 	char median[CELL], low[CELL], high[CELL];
 	if (isnan(e->median))
 		return "-";
-	snprintf(cell, CELL, "%.12s (%.12s %.12s)", figure(median, e->median), figure(low, e->low),
-		 figure(high, e->high));
+	snprintf(cell, CELL, "%.12s (%.12s %.12s)", cell_figure(median, e->median, 4, ""),
+		 cell_figure(low, e->low, 4, ""), cell_figure(high, e->high, 4, ""));
 	return cell;
 }
 
@@ -58,11 +54,6 @@ static const char *figure_size(char *cell, bool bytes, uint32_t size)
 {
 	snprintf(cell, CELL, "%u %s%s", size, bytes ? "byte" : "word", size == 1 ? "" : "s");
 	return cell;
-}
-
-static void heading(bool bold, const char *text)
-{
-	printf("%s%s%s\n", bold ? "\033[1m" : "", text, bold ? "\033[0m" : "");
 }
 
 /* -- Parameters ---------------------------------------------------------------------- */
@@ -87,17 +78,16 @@ static void burst_row(const struct logp_model *m)
 	char cell[CELL];
 	printf("%-10s", "bursts");
 	for (unsigned i = 0; i < LOGP_BURSTS; i++)
-		printf("%s of %u %s", i ? "," : " ", logp_bursts[i], figure(cell, m->burst[i].median));
+		printf("%s of %u %s", i ? "," : " ", logp_bursts[i],
+		       cell_figure(cell, m->burst[i].median, 4, ""));
 	puts("  ns: g in a burst of so many messages");
 }
 
 static void parameters_table(const struct logp_outcome *o, bool bold)
 {
 	const struct logp_model *m = &o->model;
-	char line[160];
-	snprintf(line, sizeof line, "%-10s  %19s  %19s  %19s  %19s  %19s", "message", "round trip, ns",
-		 "o_s, ns", "L, ns", "o_r, ns", "g, ns");
-	heading(bold, line);
+	table_heading(bold, "%-10s  %19s  %19s  %19s  %19s  %19s", "message", "round trip, ns", "o_s, ns",
+		      "L, ns", "o_r, ns", "g, ns");
 	for (unsigned i = 0; i < m->n; i++)
 		size_row(&m->size[i]);
 	putchar('\n');
@@ -133,81 +123,39 @@ static unsigned here_columns(const struct logp_model *m, struct thesis_column *h
 	return n;
 }
 
-typedef const char *thesis_cell(char *cell, const struct thesis_column *c);
+static const char *const thesis_rows[] = { "machine",      "layer",   "message length", "L (latency)",
+					   "o (overhead)", "g (gap)", "P (processors)" };
 
-static const char *cell_us(char *cell, double us)
+enum { THESIS_ROWS = sizeof thesis_rows / sizeof *thesis_rows, THESIS_TEXTS = 3, THESIS_TIMES = 3 };
+
+static const char *thesis_cell(char *cell, const struct thesis_column *c, unsigned row)
 {
-	snprintf(cell, CELL, "%.*f us", us < 1 ? 4 : us < 10 ? 1 : 0, us);
+	const char *const texts[THESIS_TEXTS] = { c->machine, c->layer, c->message };
+	const double times[THESIS_TIMES] = { c->latency, c->overhead, c->gap };
+	if (row < THESIS_TEXTS)
+		return texts[row];
+	if (row < THESIS_TEXTS + THESIS_TIMES) {
+		double us = times[row - THESIS_TEXTS];
+		snprintf(cell, CELL, "%.*f us", us < 1 ? 4 : us < 10 ? 1 : 0, us);
+	} else {
+		snprintf(cell, CELL, "%u", c->processors);
+	}
 	return cell;
-}
-
-static const char *cell_machine(char *cell, const struct thesis_column *c)
-{
-	(void)cell;
-	return c->machine;
-}
-
-static const char *cell_layer(char *cell, const struct thesis_column *c)
-{
-	(void)cell;
-	return c->layer;
-}
-
-static const char *cell_message(char *cell, const struct thesis_column *c)
-{
-	(void)cell;
-	return c->message;
-}
-
-static const char *cell_latency(char *cell, const struct thesis_column *c)
-{
-	return cell_us(cell, c->latency);
-}
-
-static const char *cell_overhead(char *cell, const struct thesis_column *c)
-{
-	return cell_us(cell, c->overhead);
-}
-
-static const char *cell_gap(char *cell, const struct thesis_column *c)
-{
-	return cell_us(cell, c->gap);
-}
-
-static const char *cell_processors(char *cell, const struct thesis_column *c)
-{
-	snprintf(cell, CELL, "%u", c->processors);
-	return cell;
-}
-
-static const struct thesis_row {
-	const char *name;
-	thesis_cell *cell;
-} thesis_rows[] = {
-	{ "machine", cell_machine },           { "layer", cell_layer },
-	{ "message length", cell_message },    { "L (latency)", cell_latency },
-	{ "o (overhead)", cell_overhead },     { "g (gap)", cell_gap },
-	{ "P (processors)", cell_processors },
-};
-
-static void thesis_row_print(const struct thesis_row *row, const struct thesis_column *c, unsigned n)
-{
-	char cell[CELL];
-	printf("%-16s", row->name);
-	for (unsigned i = 0; i < n; i++)
-		printf("  %15s", row->cell(cell, &c[i]));
-	putchar('\n');
 }
 
 static void thesis_table(const struct logp_model *m, bool bold)
 {
 	struct thesis_column c[THESIS_COLUMNS + HERE_COLUMNS];
-	char message[HERE_COLUMNS][CELL];
+	char message[HERE_COLUMNS][CELL], cell[CELL];
 	memcpy(c, thesis, sizeof thesis);
 	unsigned n = THESIS_COLUMNS + here_columns(m, c + THESIS_COLUMNS, message);
-	heading(bold, "Table 4-12 of von Eicken's thesis, with this machine");
-	for (size_t i = 0; i < sizeof thesis_rows / sizeof *thesis_rows; i++)
-		thesis_row_print(&thesis_rows[i], c, n);
+	table_heading(bold, "Table 4-12 of von Eicken's thesis, with this machine");
+	for (unsigned row = 0; row < THESIS_ROWS; row++) {
+		printf("%-16s", thesis_rows[row]);
+		for (unsigned i = 0; i < n; i++)
+			printf("  %15s", thesis_cell(cell, &c[i], row));
+		putchar('\n');
+	}
 	puts(thesis_note);
 }
 
@@ -219,16 +167,14 @@ static void forecast_row(const struct logp_forecast *f)
 	snprintf(size, sizeof size, "%u %s", f->size, f->pattern->unit);
 	if (isfinite(forecast_error(f)))
 		snprintf(error, sizeof error, "%+.1f %%", forecast_error(f));
-	printf("%-12s  %-12s  %13s  %19s  %9s\n", f->pattern->name, size, figure(predicted, f->predicted),
-	       figure_estimate(measured, &f->measured), error);
+	printf("%-12s  %-12s  %13s  %19s  %9s\n", f->pattern->name, size,
+	       cell_figure(predicted, f->predicted, 4, ""), figure_estimate(measured, &f->measured), error);
 }
 
 static void forecast_table(const struct logp_outcome *o, bool bold)
 {
-	char line[160];
-	snprintf(line, sizeof line, "%-12s  %-12s  %13s  %19s  %9s", "prediction", "size", "predicted, ns",
-		 "measured, ns", "error");
-	heading(bold, line);
+	table_heading(bold, "%-12s  %-12s  %13s  %19s  %9s", "prediction", "size", "predicted, ns",
+		      "measured, ns", "error");
 	for (unsigned i = 0; i < LOGP_PATTERNS; i++)
 		forecast_row(&o->forecast[i]);
 }

@@ -12,7 +12,10 @@ void logp_report_json(const struct logp_outcome *o);
 /* What is measured and predicted, one line each. */
 void logp_report_list(void);
 
-/* A picture of the outcome, predictions against measurements and the parameters, as SVG; 0 or -EIO. */
+/*
+ * A picture of the outcome, predictions against measurements and the parameters, as SVG; 0 or
+ * -EIO.
+ */
 int logp_plot_write(const void *outcome, FILE *to);
 
 #endif

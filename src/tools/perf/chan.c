@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Channels: how long a value takes, how many a second, and how long until the last of many has it. */
+/*
+ * Channels: how long a value takes, how many a second, and how long until the last of many has
+ * it.
+ */
 #include <string.h>
 #include <tern/chan.h>
 
@@ -121,7 +124,10 @@ static int many_open(struct bench_rank *p)
 	return rc || p->rank > 1 ? rc : tern_chan_from(p->t, 0, ONE, &one);
 }
 
-/* Reads until the value `count`; after each says when it came. The clock is the same for all processes. */
+/*
+ * Reads until the value `count`; after each says when it came. The clock is the same for all
+ * processes.
+ */
 static void many_receive(struct bench_rank *p, tern_chan *c)
 {
 	struct raw_line *mine = &p->raw.arena->token[p->rank];

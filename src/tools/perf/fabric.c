@@ -158,7 +158,10 @@ static int bare_write_all(uint64_t count, size_t len)
 	return rc;
 }
 
-/* The other rank helps until it is told that this was the last: by a message, which comes after the writes. */
+/*
+ * The other rank helps until it is told that this was the last: by a message, which comes after
+ * the writes.
+ */
 int fabric_bare_writes(struct bench_rank *p, uint64_t count, size_t len)
 {
 	if (p->rank)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whole jobs: the barrier, a rank that waits, memory; how long `tern run` takes to a first round trip. */
+/*
+ * Whole jobs: the barrier, a rank that waits, memory; how long `tern run` takes to a first round
+ * trip.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -11,40 +11,6 @@
 #include "tools/common/option.h"
 #include "tools/tools.h"
 
-static const char help[] =
-	"usage: tern perf [OPTIONS]\n"
-	"\n"
-	"Measures messages and transfers on this machine and, in the same run and between the same\n"
-	"processes, what the hardware can do without Tern. Each figure is the median of many short\n"
-	"rounds in which the two take turns; the ratio is the figure over its limit. A bar is what\n"
-	"the project wants: it is shown, not judged.\n"
-	"\n"
-	"  --quick             a summary, within some seconds\n"
-	"  --test NAME,...     only these tests; --list names them\n"
-	"  --size LIST         only these sizes (words, bytes, ranks, us), in each test that they fit\n"
-	"  --count N           messages or transfers in a round, instead of what the test likes\n"
-	"  --repeat N          rounds, 1 to 1000\n"
-	"  --paper             the rows of tables 4-1, 4-7 and 4-8 of von Eicken's thesis, measured\n"
-	"                      here, beside the nCUBE/2 and the CM-5\n"
-	"  --delivery          how the ways of delivery compare, by the time between two messages; --count is\n"
-	"                      the milliseconds that each phase computes\n"
-	"  --flow              how the strategies of TERN_FLOW compare, over UDP\n"
-	"  --plot FILE         with --delivery: a picture of that, as SVG\n"
-	"  --json              an array of records on standard output, and nothing else\n"
-	"  --plain             no progress and no highlighting, on a terminal too\n"
-	"  --list              what can be measured\n"
-	"  --help              print this\n"
-	"\n"
-	"Let nothing else run meanwhile: a build beside it shows in the spread, which is what the\n"
-	"middle half of the rounds spans, as a part of the median.\n"
-	"\n"
-	"examples:\n"
-	"  tern perf --quick\n"
-	"  tern perf --test round-trip,rate --size 1,4 --repeat 101\n"
-	"  tern perf --test payload,put,get --size 4096 --json\n"
-	"  tern perf --paper\n"
-	"  tern perf --delivery --plot delivery.svg\n";
-
 static bool read_size(struct perf_options *o, const char *text)
 {
 	uint64_t size;
@@ -169,7 +135,7 @@ bool perf_options_read(struct perf_options *o, const struct test *const *tests, 
 		{ .name = "--flow", .flag = &o->flow },
 		{ 0 },
 	};
-	const struct options options = { .command = "perf", .help = help, .choice = choices };
+	const struct options options = { .command = "perf", .help = help_perf, .choice = choices };
 	*o = (struct perf_options){ 0 };
 	return options_read(&options, argc, argv, status) && check(o, tests, argc, argv);
 }

@@ -6,21 +6,10 @@
 #include "tools/bench/test.h"
 
 /* Each up to a NULL. */
-extern const struct test *const message_tests[],
-	*const job_tests[],
-		*const memory_tests[],
-			*const transfer_tests[],
-				*const send_tests[],
-					*const typed_tests[],
-						*const chan_tests[],
-							*const async_tests[],
-								*const spawn_tests[],
-									*const trace_tests[],
-										*const delivery_tests[],
-											*const udp_tests[],
-												*const ofi_tests[],
-													*const sequence_tests
-														[];
+typedef const struct test *const test_rows[];
+extern test_rows message_tests, job_tests, memory_tests, transfer_tests, send_tests, typed_tests;
+extern test_rows chan_tests, async_tests, spawn_tests, trace_tests, delivery_tests;
+extern test_rows udp_tests, ofi_tests, sequence_tests;
 
 /* message.c */
 perf_phase trip_raw;     /* the limit of every round trip; its way is a raw_manner */

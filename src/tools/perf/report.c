@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "base/cpu.h"
-
-enum { CELL = 24 };
+#include "tools/common/table.h"
 
 /* -- Records ---------------------------------------------------------------------- */
 
@@ -63,22 +62,12 @@ void record_fill(struct record *record, struct ranks_result *result)
 
 /* -- The table -------------------------------------------------------------------- */
 
-/* Four digits that count, or a dash. */
-static const char *figure(char *cell, double value, const char *unit)
-{
-	int decimals = value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3;
-	if (isnan(value))
-		return strcpy(cell, "-");
-	snprintf(cell, CELL, "%.*f %s", decimals, value, unit);
-	return cell;
-}
-
 /* The unit's place is as wide as the widest, so that numbers stand under each other. */
 static const char *figure_unit(char *cell, double value, const char *unit)
 {
 	char wide[8];
-	snprintf(wide, sizeof wide, "%-4s", unit);
-	return isnan(value) ? strcpy(cell, "-    ") : figure(cell, value, wide);
+	snprintf(wide, sizeof wide, " %-4s", unit);
+	return isnan(value) ? "-    " : cell_figure(cell, value, 4, wide);
 }
 
 static const char *figure_ratio(char *cell, double value)
@@ -122,8 +111,8 @@ static void table_row(const struct record *record)
 
 static void table_begin(const struct report *r)
 {
-	printf("%s%-17s  %-10s  %13s  %7s  %13s  %6s  %s%s\n", r->bold ? "\033[1m" : "", "test", "size",
-	       "value    ", "spread", "limit    ", "ratio", "bar", r->bold ? "\033[0m" : "");
+	table_heading(r->bold, "%-17s  %-10s  %13s  %7s  %13s  %6s  %s", "test", "size", "value    ",
+		      "spread", "limit    ", "ratio", "bar");
 	fflush(stdout);
 }
 
@@ -167,24 +156,15 @@ void report_begin(struct report *r, bool as_json, bool plain, unsigned all)
 		table_begin(r);
 }
 
-static void progress_clear(const struct report *r)
-{
-	if (r->progress)
-		fputs("\r\033[K", stderr);
-}
-
 void report_progress(struct report *r, const struct test *test, uint32_t size)
 {
 	char cell[CELL];
-	r->done++;
-	if (r->progress)
-		fprintf(stderr, "\r\033[K[%u/%u] %s, %s ...", r->done, r->all, test->name,
-			figure_size(cell, test, size));
+	progress(r->progress, ++r->done, r->all, "%s, %s", test->name, figure_size(cell, test, size));
 }
 
 void report_add(struct report *r, const struct record *record)
 {
-	progress_clear(r);
+	progress_end(r->progress);
 	r->disturbed += record->disturbed;
 	if (r->as_json)
 		json_record(&r->json, record);
@@ -206,7 +186,7 @@ void report_remark(struct report *r, const char *name, const char *format, ...)
 
 void report_end(struct report *r)
 {
-	progress_clear(r);
+	progress_end(r->progress);
 	if (r->as_json)
 		json_end(&r->json, ']');
 	fflush(stdout);

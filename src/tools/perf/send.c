@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sends and receives between two processes, beside the messages and the puts that they are made of. */
+/*
+ * Sends and receives between two processes, beside the messages and the puts that they are made
+ * of.
+ */
 #include <string.h>
 #include <tern/msg.h>
 
@@ -130,7 +133,10 @@ static double rendezvous_measure(struct bench_rank *p)
 	return each_byte(p, clock_ns() - began);
 }
 
-/* The memory layer's put between the same bytes; its target serves messages meanwhile, as a receiver does. */
+/*
+ * The memory layer's put between the same bytes; its target serves messages meanwhile, as a
+ * receiver does.
+ */
 static int put_all(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The protocols of src/sequence: what a network costs that provides nothing, against one that provides everything. */
+/*
+ * The protocols of src/sequence: what a network costs that provides nothing, against one that
+ * provides everything.
+ */
 #include <tern/sequence.h>
 
 #include "base/clock.h"
@@ -44,7 +47,10 @@ static int blocks_send(struct bench_rank *p)
 	return rc;
 }
 
-/* The way is how many packets are acknowledged at once; 0: the plain protocol, which knows no acknowledgement. */
+/*
+ * The way is how many packets are acknowledged at once; 0: the plain protocol, which knows no
+ * acknowledgement.
+ */
 static int packets_send(struct bench_rank *p)
 {
 	const uint64_t words[TERN_STREAM_WORDS] = { 1, 2, 3, 4 };

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Threads that messages start: how long one takes from its creation to its end, and how many a second. */
+/*
+ * Threads that messages start: how long one takes from its creation to its end, and how many a
+ * second.
+ */
 #include <tern/spawn.h>
 
 #include "base/clock.h"
@@ -109,7 +112,9 @@ static int switch_open(struct bench_rank *p)
 	return rc ? rc : tern_thread_on(alone, EMPTY, yield_often);
 }
 
-/* Two threads that yield to each other and to the program, each of which also looks for messages. */
+/*
+ * Two threads that yield to each other and to the program, each of which also looks for messages.
+ */
 static double switch_measure(struct bench_rank *p)
 {
 	uint64_t turns = 0, began;

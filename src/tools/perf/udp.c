@@ -198,8 +198,9 @@ static double bulk_measure(struct bench_rank *p)
 }
 
 /*
- * The bare stream sends the same bytes from one place again and again, receives them in one place, looks at none of them,
- * and its receiver says once for four datagrams that they have come. Nothing is kept to be sent again.
+ * The bare stream sends the same bytes from one place again and again, receives them in one
+ * place, looks at none of them, and its receiver says once for four datagrams that they have
+ * come. Nothing is kept to be sent again.
  */
 static double bulk_bare(struct bench_rank *p)
 {
@@ -230,8 +231,8 @@ static const struct test test_udp_claim = {
 enum { LOSING, RESTED }; /* ways */
 
 /*
- * The same with and without: both go through the wire that does wrong, which rests meanwhile. The last reply may be lost,
- * too, so rank 1 serves until rank 0 has it.
+ * The same with and without: both go through the wire that does wrong, which rests meanwhile. The
+ * last reply may be lost, too, so rank 1 serves until rank 0 has it.
  */
 static double lossy_measure(struct bench_rank *p)
 {

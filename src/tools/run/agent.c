@@ -93,7 +93,10 @@ static int agent_pipes(struct agent *a)
 	return 0;
 }
 
-/* Afterwards only the keeper has them, so they end with it. What we say ourselves goes where it did. */
+/*
+ * Afterwards only the keeper has them, so they end with it. What we say ourselves goes where it
+ * did.
+ */
 static void agent_forget_pipes(int err)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -20,7 +20,10 @@
 
 /* -- The list --------------------------------------------------------------------------- */
 
-/* Cuts a copy of `text` at `between` into words; how many there are. The first one is the copy's memory. */
+/*
+ * Cuts a copy of `text` at `between` into words; how many there are. The first one is the copy's
+ * memory.
+ */
 static uint32_t split(const char *text, const char *between, char ***words)
 {
 	uint32_t n = 0;
@@ -32,8 +35,8 @@ static uint32_t split(const char *text, const char *between, char ***words)
 }
 
 /*
- * Cuts the number off `name:4` and `[name]:4`. An address with several colons and no brackets is a name.
- * False if what follows the colon is no number of ranks.
+ * Cuts the number off `name:4` and `[name]:4`. An address with several colons and no brackets is
+ * a name. False if what follows the colon is no number of ranks.
  */
 static bool host_slots(struct host *h)
 {
@@ -322,7 +325,10 @@ static void host_close(struct hosts *h, uint32_t i)
 	}
 }
 
-/* A record of one of its own ranks; an agent that gets something else takes its launcher for gone. */
+/*
+ * A record of one of its own ranks; an agent that gets something else takes its launcher for
+ * gone.
+ */
 static bool host_tells(struct hosts *h, uint32_t i, const struct frame *f)
 {
 	const struct host *host = &h->host[i];
@@ -365,7 +371,10 @@ void hosts_serve(struct hosts *h)
 
 enum { FILE_MOST = 1 << 20 }; /* bytes: a thousand hosts take a tenth of it */
 
-/* One line, cut apart: `name` and, if there is one, `slots=N`, which is written behind the name as --hosts has it. */
+/*
+ * One line, cut apart: `name` and, if there is one, `slots=N`, which is written behind the name
+ * as --hosts has it.
+ */
 static int line_take(FILE *to, const char *path, unsigned line, char *text)
 {
 	static const char space[] = " \t\r";

@@ -29,26 +29,38 @@ struct hosts {
 };
 
 /*
- * Takes the list apart and gives each host its part of the ranks: in equal parts, or, if the list has numbers,
- * as many as it says until all have a place. Hosts that would get none are left out. -EINVAL with a sentence for
- * a list that is none, or has too few places.
+ * Takes the list apart and gives each host its part of the ranks: in equal parts, or, if the list
+ * has numbers, as many as it says until all have a place. Hosts that would get none are left out.
+ * -EINVAL with a sentence for a list that is none, or has too few places.
  */
 int hosts_open(struct hosts *h,
 	       struct run_options *o); /* o->total, host_count, share, id and key are found here */
 void hosts_close(struct hosts *h);     /* also if it could not be opened */
 
-/* The words that become the link to the i-th host: an array to be freed. `control` is its descriptor of the wire. */
+/*
+ * The words that become the link to the i-th host: an array to be freed. `control` is its
+ * descriptor of the wire.
+ */
 char **hosts_command(const struct hosts *h, uint32_t i, int control);
 
-/* The link to the i-th host is there: tells its agent what to start. `fd` belongs to it from now on. */
+/*
+ * The link to the i-th host is there: tells its agent what to start. `fd` belongs to it from now
+ * on.
+ */
 int hosts_begin(struct hosts *h, uint32_t i, int fd, const struct run_options *o);
 
 void hosts_signal(struct hosts *h, int signal);
 
-/* When `ready` is readable: passes each bulletin that a host has sent to all the others, and tells all whether each has a fabric. */
+/*
+ * When `ready` is readable: passes each bulletin that a host has sent to all the others, and
+ * tells all whether each has a fabric.
+ */
 void hosts_serve(struct hosts *h);
 
-/* *list is the same as one would write after --hosts, malloced; -EINVAL with a sentence that names file and line. */
+/*
+ * *list is the same as one would write after --hosts, malloced; -EINVAL with a sentence that
+ * names file and line.
+ */
 int hostfile_read(const char *path, char **list);
 
 /* The same of the `len` bytes of a file, which end with a 0 behind them and are cut apart. */

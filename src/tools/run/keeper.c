@@ -186,7 +186,10 @@ static void keeper_report(struct keeper *k, uint32_t rank, pid_t pid, int status
 		output_say(&k->output, "tern run: host %s %s%s", k->hosts->host[rank].name, what, others);
 }
 
-/* DIED and above: shells report so that what they ran was killed, and an agent that all its ranks were. */
+/*
+ * DIED and above: shells report so that what they ran was killed, and an agent that all its ranks
+ * were.
+ */
 static void keeper_count(struct keeper *k, int code)
 {
 	k->good += !code;

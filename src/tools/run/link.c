@@ -156,7 +156,10 @@ static void link_polls(const struct link *l, struct pollfd *p)
 	p[WRITE] = (struct pollfd){ .fd = l->text.len ? writer : -1, .events = POLLOUT };
 }
 
-/* Nothing can be heard while our own output takes none, so that is no silence. False if there was too much of it. */
+/*
+ * Nothing can be heard while our own output takes none, so that is no silence. False if there was
+ * too much of it.
+ */
 static bool link_listen(struct link *l, bool heard)
 {
 	uint64_t now = clock_ns(), limit = l->silence.limit;

@@ -11,47 +11,7 @@
 
 #include "base/setting.h"
 #include "tools/common/option.h"
-
-static const char help[] =
-	"usage: tern run -n N [OPTIONS] [--] PROGRAM [ARGUMENTS]\n"
-	"\n"
-	"Starts N processes of PROGRAM, the ranks 0 to N-1 of one job, and ends when they have ended.\n"
-	"\n"
-	"  -n N, -np N         how many ranks, 1 to %d\n"
-	"  --bind core|none    core: rank r stays on the r-th core that this command may use, and\n"
-	"                      around again; none: the kernel places ranks. Unless said, core if\n"
-	"                      the ranks are no more than the cores and more than half of them:\n"
-	"                      a smaller job may share the machine with another one\n"
-	"  --tag               begin each line of output with its rank, as in `[3] text`\n"
-	"  --survive[=STATUS]  go on when a rank fails; the others' calls that need it return errors.\n"
-	"                      The exit status is that of the first rank that failed (first, unless\n"
-	"                      said); or ranks that died do not count (survivors); or it is 0 if any\n"
-	"                      rank returned 0 (any)\n"
-	"  --env NAME[=VALUE]  set this variable for the ranks, on every host; without a value, the one\n"
-	"                      that it has here\n"
-	"  --hosts A,B,...     on these hosts instead of this one, in equal parts; A:4,B:8 gives A 4 ranks\n"
-	"                      and B 8, in this order, and -n may be left out. Tern, the program and this\n"
-	"                      folder have to be there under the same paths\n"
-	"  --hostfile FILE     the hosts, one in each line: `A`, `A:4` or `A slots=4`\n"
-	"  --ssh COMMAND       the command that reaches a host, which gets the host's name and a command\n"
-	"                      line; TERN_SSH unless given, `ssh -o BatchMode=yes` unless set\n"
-	"  --help              print this\n"
-	"\n"
-	"Rank 0 gets the standard input, the others none. Output comes line by line, and lines of\n"
-	"two ranks never mix. Signals are passed on; a second interrupt (Ctrl-C) ends the job at\n"
-	"once. When a rank fails the others are ended: SIGTERM, and after a second SIGKILL. No\n"
-	"process of the job outlives this command.\n"
-	"\n"
-	"The exit status is 0 if every rank returned 0, and else that of the first rank that failed\n"
-	"(128 plus the signal if one killed it); 126 or 127 if PROGRAM cannot be started or found,\n"
-	"2 for a mistake on the command line. TERN_MEMORY limits the job's shared memory (tern info).\n"
-	"TERN_NET chooses the network between ranks, such as udp or shm,ofi/tcp: tern-net(7).\n"
-	"\n"
-	"examples:\n"
-	"  tern run -n 2 ./hello\n"
-	"  tern run -n 8 --tag ./solver --size 1000 < input > log\n"
-	"  tern run -n 4 --survive=survivors -- sh -c 'exec ./server --port $((4000 + TERN_RANK))'\n"
-	"  tern run --hosts a:4,b:8 --env OMP_NUM_THREADS=2 ./solver\n";
+#include "tools/tools.h"
 
 /* What the options are read into, and from. */
 struct reading {
@@ -146,7 +106,10 @@ static bool check_complete(struct run_options *o)
 	return true;
 }
 
-/* -np, as Open MPI's and MPICH's users write it, is to getopt -n with the value p, and its number comes next. */
+/*
+ * -np, as Open MPI's and MPICH's users write it, is to getopt -n with the value p, and its number
+ * comes next.
+ */
 static bool read_n(void *to, char *text)
 {
 	const struct reading *r = to;
@@ -171,7 +134,7 @@ static bool refuse_short(const char *word)
 bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 {
 	struct reading reading = { o, argv };
-	char text[sizeof help + 16];
+	char text[8192]; /* the help, with a number in it */
 	const struct choice choices[] = {
 		{ .name = "-n", .read = read_n, .to = &reading, .hidden = true },
 		{ .name = "--bind", .read = read_binding, .to = o },
@@ -189,7 +152,7 @@ bool run_options_read(struct run_options *o, int argc, char **argv, int *status)
 	const struct options options = {
 		.command = "run", .help = text, .choice = choices, .refuse_short = refuse_short
 	};
-	snprintf(text, sizeof text, help, TERN_RANKS_MAX);
+	snprintf(text, sizeof text, help_run, TERN_RANKS_MAX);
 	*o = (struct run_options){ .shell = setting_text(SETTING_SSH) };
 	if (!options_read(&options, argc, argv, status))
 		return false;

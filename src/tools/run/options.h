@@ -53,8 +53,9 @@ static inline bool run_options_remote(const struct run_options *o)
 }
 
 /*
- * Sets the variables of --env in this process, whose children the ranks are. With hosts only what Tern reads: the
- * rest is for the agents, and would reach the command that reaches them. False without memory.
+ * Sets the variables of --env in this process, whose children the ranks are. With hosts only what
+ * Tern reads: the rest is for the agents, and would reach the command that reaches them. False
+ * without memory.
  */
 bool run_options_environment(const struct run_options *o);
 

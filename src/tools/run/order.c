@@ -159,7 +159,10 @@ static int read_word(struct run_options *o, char *word, size_t *words)
 	return read_number(o, word, sign + 1);
 }
 
-/* Its ranks are those behind the ones of the hosts before it. False if they are none, or too many in all. */
+/*
+ * Its ranks are those behind the ones of the hosts before it. False if they are none, or too many
+ * in all.
+ */
 static bool ranks_find(struct run_options *o)
 {
 	if (o->host >= o->host_count)

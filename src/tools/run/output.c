@@ -286,7 +286,10 @@ void output_take_last(struct output *o, uint32_t rank)
 {
 	struct stream *s = o->stream + 2 * (size_t)rank;
 	for (int i = 0; i < 2; i++) {
-		/* A full pipe takes a read or two; a child of the rank may go on writing for ever. */
+		/*
+		 * A full pipe takes a read or two; a child of the rank may go on writing for
+		 * ever.
+		 */
 		int reads = 4;
 		while (reads-- && s[i].fd >= 0 && writer_backlog(&s[i].channel->writer) <= BACKLOG)
 			stream_read(&s[i], o->eager);

@@ -27,7 +27,10 @@ struct writer {
 void writer_open(struct writer *o, int fd, int tag_digits);
 void writer_close(struct writer *o);
 
-/* Takes text of `rank`, as many lines as it has. Another rank's unfinished line is finished first. */
+/*
+ * Takes text of `rank`, as many lines as it has. Another rank's unfinished line is finished
+ * first.
+ */
 void writer_put(struct writer *o, uint32_t rank, const char *text, size_t len);
 
 /* Writes what can be written now; false when something is left. */
@@ -64,7 +67,10 @@ struct output {
 
 enum { OUTPUT_POLLS = 2 };
 
-/* For `ranks` ranks from `first` on; if `tagged` is not 0, lines carry theirs, as wide as a job of so many needs. */
+/*
+ * For `ranks` ranks from `first` on; if `tagged` is not 0, lines carry theirs, as wide as a job
+ * of so many needs.
+ */
 int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged);
 /* Takes over the reading ends of a rank's pipes, which do not block. */
 int output_add(struct output *o, uint32_t rank, int out, int err);

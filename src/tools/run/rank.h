@@ -28,7 +28,9 @@ struct launch {
 	struct rlimit files; /* as the launcher found it */
 };
 
-/* Prepares the environment and the limit on descriptors; `l` has program, job_fd, group and mask. */
+/*
+ * Prepares the environment and the limit on descriptors; `l` has program, job_fd, group and mask.
+ */
 int launch_open(struct launch *l, uint32_t ranks, enum binding asked);
 void launch_close(struct launch *l);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The processes of `tern run`: the front and its keeper, and, with hosts, a link to each and the agent
- * there. run.c says why there are so many.
+ * The processes of `tern run`: the front and its keeper, and, with hosts, a link to each and the
+ * agent there. run.c says why there are so many.
  */
 #ifndef TERN_TOOLS_RUN_RUN_H
 #define TERN_TOOLS_RUN_RUN_H
@@ -20,7 +20,10 @@ struct front {
 	unsigned owns;
 };
 
-/* The keeper: starts the ranks, in a child of the front, sees them end and returns the exit status. */
+/*
+ * The keeper: starts the ranks, in a child of the front, sees them end and returns the exit
+ * status.
+ */
 int keeper_run(struct run_options *options, const struct front *front);
 
 /* -- The front, above the keeper; an agent on another host is one, too */
@@ -28,7 +31,10 @@ int keeper_run(struct run_options *options, const struct front *front);
 /* Blocks the signals that are passed on, and SIGCHLD: all of them in `heard`. */
 void front_open(struct front *f, sigset_t *heard);
 
-/* Starts the keeper, which is to run the job; its command line is written over. -errno if it cannot. */
+/*
+ * Starts the keeper, which is to run the job; its command line is written over. -errno if it
+ * cannot.
+ */
 pid_t front_start(struct run_options *o, const struct front *f, int argc, char **argv);
 
 /* Takes in the dead; true when the keeper is among them. */
@@ -38,16 +44,17 @@ bool front_reap(pid_t keeper, int *status);
 int front_finish(pid_t keeper, int status);
 
 /*
- * `tern run --agent`: the front of the ranks of another host. Gets its order through standard input and sends what its ranks write, and how they ended,
- * through standard output. Returns the exit status of its part of the job.
+ * `tern run --agent`: the front of the ranks of another host. Gets its order through standard
+ * input and sends what its ranks write, and how they ended, through standard output. Returns the
+ * exit status of its part of the job.
  */
 int agent_run(int argc, char **argv);
 
 /*
- * `tern run --link`: stands among the launcher's ranks for the ranks of a host. The first of `words` names
- * the host, the others are a command that leads to its agent. Runs it, and carries frames between it and the
- * launcher, which is at the other end of `control`; text of the agent's ranks goes to our own outputs
- * and our input to rank 0. Returns the status that the agent told.
+ * `tern run --link`: stands among the launcher's ranks for the ranks of a host. The first of
+ * `words` names the host, the others are a command that leads to its agent. Runs it, and carries
+ * frames between it and the launcher, which is at the other end of `control`; text of the agent's
+ * ranks goes to our own outputs and our input to rank 0. Returns the status that the agent told.
  */
 int link_run(int control, char **words);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an agent has to do with the job's memory on its host: it makes it, and carries bulletins in and out. */
+/*
+ * What an agent has to do with the job's memory on its host: it makes it, and carries bulletins
+ * in and out.
+ */
 #ifndef TERN_TOOLS_RUN_STATUS_RELAY_H
 #define TERN_TOOLS_RUN_STATUS_RELAY_H
 
@@ -16,7 +19,10 @@ struct status_relay {
 
 /* o->job_fd becomes the memory's. */
 int status_relay_open(struct status_relay *h, struct run_options *o);
-/* When `fd` is readable: what is new of our ranks, to the launcher and from there to all other hosts. */
+/*
+ * When `fd` is readable: what is new of our ranks, to the launcher and from there to all other
+ * hosts.
+ */
 void status_relay_tell(struct status_relay *h, struct wire *w);
 /* News of others; false if it is none. */
 bool status_relay_hear(struct status_relay *h, const struct frame *f);

@@ -25,7 +25,10 @@ enum frame_type {
 	FRAME_TYPES
 };
 
-/* Bytes behind the head of a frame. An order has a command line, for which the kernel allows half of that. */
+/*
+ * Bytes behind the head of a frame. An order has a command line, for which the kernel allows half
+ * of that.
+ */
 enum { FRAME_MOST = 4 << 20 };
 
 struct frame {
@@ -49,7 +52,10 @@ struct wire {
 void wire_open(struct wire *w, int from, int to);
 void wire_close(struct wire *w); /* with its descriptors */
 
-/* Takes a frame for sending, if the other end takes any. Callers bound what is taken: see wire_backlog(). */
+/*
+ * Takes a frame for sending, if the other end takes any. Callers bound what is taken: see
+ * wire_backlog().
+ */
 void wire_send(struct wire *w, enum frame_type type, const void *data, size_t len);
 void wire_send_number(struct wire *w, enum frame_type type, int32_t number);
 size_t wire_backlog(const struct wire *w);

@@ -57,7 +57,10 @@ static struct offset offset_of(const struct delays *d, const struct merged *m, u
 	return o;
 }
 
-/* The pair of a track whose clock is known and one whose is not, with the least time there and back. */
+/*
+ * The pair of a track whose clock is known and one whose is not, with the least time there and
+ * back.
+ */
 static bool pair_find(const struct delays *d, const bool *known, uint32_t *a, uint32_t *b)
 {
 	int64_t best = NEVER;

@@ -45,7 +45,10 @@ static void page_names(struct json *j, const struct merged *m)
 	json_end(j, '}');
 }
 
-/* track, begin, length, kind, handler, depth, peer, bytes, sequence, message or -1, unended; in ns. */
+/*
+ * track, begin, length, kind, handler, depth, peer, bytes, sequence, message or -1, unended; in
+ * ns.
+ */
 static void page_spans(const struct merged *m, FILE *to)
 {
 	fputs(",\n\"spans\": [", to);
@@ -59,7 +62,10 @@ static void page_spans(const struct merged *m, FILE *to)
 	fputs("]", to);
 }
 
-/* from track or -1, to track or -1, sent, reply, handler, bytes, sequence, source, target, span or -1. */
+/*
+ * from track or -1, to track or -1, sent, reply, handler, bytes, sequence, source, target, span
+ * or -1.
+ */
 static void page_messages(const struct merged *m, FILE *to)
 {
 	fputs(",\n\"messages\": [", to);

@@ -79,7 +79,10 @@ static int arrivals_collect(const struct merged *m, struct arrivals *a)
 	return 0;
 }
 
-/* Both sorted: those with one key are one message; an arrival without a send becomes one of its own. */
+/*
+ * Both sorted: those with one key are one message; an arrival without a send becomes one of its
+ * own.
+ */
 static void sides_join(struct merged *m, const struct arrivals *a)
 {
 	size_t sent = m->messages, s = 0;

@@ -11,7 +11,10 @@ void show_json(const struct merged *m, FILE *to);    /* what Perfetto and chrome
 void show_html(const struct merged *m, FILE *to);    /* one page that needs nothing else */
 void show_summary(const struct merged *m, FILE *to); /* text */
 
-/* What somebody who looks at the trace must know: ranks without an end, dropped events, corrected clocks. */
+/*
+ * What somebody who looks at the trace must know: ranks without an end, dropped events, corrected
+ * clocks.
+ */
 void show_remarks(const struct merged *m, FILE *to);
 
 #endif

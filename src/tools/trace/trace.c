@@ -13,26 +13,6 @@
 #include "tools/tools.h"
 #include "tools/trace/show.h"
 
-static const char help[] =
-	"usage: tern trace [OPTIONS] FILE...\n"
-	"\n"
-	"Merges what the ranks of a job recorded under TERN_TRACE=FILE, which is in FILE.0, FILE.1 and\n"
-	"so on, and shows it. FILE alone stands for all of them. Each message is led from its send to\n"
-	"its handler; clocks that cannot be right are corrected, by the messages' delays.\n"
-	"\n"
-	"  --summary           counts, busy and waiting ranks, slowest handlers, longest waits, clocks;\n"
-	"                      this is also what comes if nothing is asked for\n"
-	"  --json              trace events, for ui.perfetto.dev and chrome://tracing\n"
-	"  -o OUT              into this file instead of standard output; JSON unless --summary is given\n"
-	"  --html OUT          a page with the timeline in this file, which needs nothing else\n"
-	"  --help              print this\n"
-	"\n"
-	"examples:\n"
-	"  TERN_TRACE=/tmp/t tern run -n 4 ./program\n"
-	"  tern trace /tmp/t\n"
-	"  tern trace --html /tmp/t.html /tmp/t\n"
-	"  tern trace -o /tmp/t.json /tmp/t.0 /tmp/t.1\n";
-
 struct trace_options {
 	bool summary, json;
 	const char *out, *html;
@@ -64,7 +44,7 @@ static bool trace_options_read(struct trace_options *o, int argc, char **argv, i
 	};
 	const struct options options = {
 		.command = "trace",
-		.help = help,
+		.help = help_trace,
 		.choice = choices,
 		.mixed = true,
 		.unknown = "there is no option '%s', or it lacks its value; did you mean %s? "

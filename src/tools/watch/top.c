@@ -9,23 +9,6 @@
 #include "tools/tools.h"
 #include "tools/watch/options.h"
 
-static const char help[] =
-	"usage: tern top [OPTIONS] [JOB]\n"
-	"\n"
-	"Shows what the ranks of a running job do: messages handled and sent a second, how many wait\n"
-	"to be handled, who sleeps, who waits in which call for whom, how often there was no room.\n"
-	"JOB is the pid of the job's launcher or of one of its ranks; it may be left out while only\n"
-	"one job of this user runs. On a terminal the figures change in place: q ends it, left and\n"
-	"right choose the column to sort by, up and down scroll, p pauses. Elsewhere, a table is\n"
-	"printed after each interval, until the job ends. Handlers, bytes and what is sent are\n"
-	"counted in ranks that run with TERN_STATS=1. On a network of packets a line has those of all\n"
-	"ranks.\n"
-	"\n"
-	"  --once              print one table, for the interval that begins now, and end\n"
-	"  --interval SECONDS  between two looks, instead of 1\n"
-	"  --json              objects instead of tables\n"
-	"  --help              print this\n";
-
 static void nap(double seconds)
 {
 	nanosleep(&(struct timespec){ .tv_sec = (time_t)seconds,
@@ -67,7 +50,7 @@ int top_main(int argc, char **argv)
 	};
 	const struct options options = {
 		.command = "top",
-		.help = help,
+		.help = help_top,
 		.choice = choices,
 		.unknown = "'%s' cannot be used here; did you mean %s? `tern top --help` says more",
 		.mixed = true,

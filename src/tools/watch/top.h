@@ -72,7 +72,10 @@ bool top_packets_text(const struct top *t, char *text, size_t room); /* false if
 void top_print(const struct top *t);
 void top_json(const struct top *t);
 
-/* Shows the job on the terminal until q is pressed or it is over. False if there is no such screen here. */
+/*
+ * Shows the job on the terminal until q is pressed or it is over. False if there is no such
+ * screen here.
+ */
 bool top_screen(struct top *t, double interval);
 
 #endif

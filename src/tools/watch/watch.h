@@ -41,8 +41,9 @@ struct sight {
 };
 
 /*
- * What a count of a rank has grown by between two looks, from `then` to `n`. Counts begin at 0 with each session;
- * what was counted between the first look and the end of an earlier session is not known, and left out.
+ * What a count of a rank has grown by between two looks, from `then` to `n`. Counts begin at 0
+ * with each session; what was counted between the first look and the end of an earlier session is
+ * not known, and left out.
  */
 uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n, uint64_t then);
 

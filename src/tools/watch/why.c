@@ -12,18 +12,6 @@
 #include "tools/watch/watch.h"
 #include "tools/watch/why.h"
 
-static const char help[] =
-	"usage: tern why [--json] [JOB]\n"
-	"\n"
-	"Explains why a job makes no progress: which rank waits in which call for which rank, and\n"
-	"since when; who has not come to a barrier; who does not poll although messages wait for\n"
-	"it; and whether ranks wait for each other in a circle. JOB is the pid of the job's launcher\n"
-	"or of one of its ranks; it may be left out while only one job of this user runs. The ranks\n"
-	"are not asked: their memory is read, for half a second.\n"
-	"\n"
-	"  --json              one object on standard output\n"
-	"  --help              print this\n";
-
 enum { BETWEEN_NS = 500000000, NAMED = 8 }; /* ranks that a sentence names before it counts */
 
 struct why {
@@ -406,7 +394,7 @@ int why_main(int argc, char **argv)
 					  { 0 } };
 	const struct options options = {
 		.command = "why",
-		.help = help,
+		.help = help_why,
 		.choice = choices,
 		.unknown = "'%s' cannot be used here; did you mean %s? `tern why --help` says more",
 		.mixed = true,

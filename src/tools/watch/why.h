@@ -5,7 +5,10 @@
 
 #include "tools/watch/watch.h"
 
-/* Looks at it for half a second and explains, on standard output; false, with a sentence, if there is no memory. */
+/*
+ * Looks at it for half a second and explains, on standard output; false, with a sentence, if
+ * there is no memory.
+ */
 bool why_explain(const struct watch *watch, bool json);
 
 struct graph {

@@ -12,6 +12,7 @@
 #include "tools/bench/ranks.h"
 #include "tools/bench/words.h"
 #include "tools/common/json.h"
+#include "tools/common/table.h"
 #include "tools/perf/options.h"
 
 enum {
@@ -31,7 +32,10 @@ enum load { LOAD_SHORT, LOAD_BULK, LOAD_INCAST, LOADS };
 static const char *const load_name[LOADS] = { "short", "bulk", "incast" };
 static const char *const load_unit[LOADS] = { "M/s", "GB/s", "M/s" };
 
-/* What rank 0 found: a rate, packets that it sent for a thousand messages, and of those, sent again. */
+/*
+ * What rank 0 found: a rate, packets that it sent for a thousand messages, and of those, sent
+ * again.
+ */
 enum { ALSO_PACKETS, ALSO_AGAIN, FLOW_ALSO };
 struct point {
 	double rate, packets, again;
@@ -199,15 +203,13 @@ int flow_main(const struct perf_options *o)
 		fprintf(stderr, "tern perf: --flow: %s\n", why);
 		return 1;
 	}
-	bool progress = !o->plain && isatty(STDERR_FILENO);
+	bool shown = !o->plain && isatty(STDERR_FILENO);
 	int rc = 0;
 	for (unsigned s = 0; s < STRATEGIES && !rc; s++) {
-		if (progress)
-			fprintf(stderr, "\r\033[K[%u/%u] %s ...", s + 1, STRATEGIES, strategies[s]);
+		progress(shown, s + 1, STRATEGIES, "%s", strategies[s]);
 		rc = strategy_run(s, o->count ? o->count : COUNT, rounds, at[s]);
 	}
-	if (progress)
-		fputs("\r\033[K", stderr);
+	progress_end(shown);
 	if (rc) {
 		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
 		return 1;

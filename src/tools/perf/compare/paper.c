@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `tern perf --paper`: what the thesis measured of CMAM, measured of Tern, with its figures beside. What a
- * handler adds to a batch (a reply, a transfer) is the difference to a batch of as many requests whose
- * handler only counts; both are played in the same phase.
+ * `tern perf --paper`: what the thesis measured of CMAM, measured of Tern, with its figures
+ * beside. What a handler adds to a batch (a reply, a transfer) is the difference to a batch of as
+ * many requests whose handler only counts; both are played in the same phase.
  */
 #include "tools/perf/compare/compare.h"
 
@@ -18,6 +18,7 @@
 #include "tools/bench/ranks.h"
 #include "tools/bench/words.h"
 #include "tools/common/json.h"
+#include "tools/common/table.h"
 #include "tools/logp/phase.h"
 
 enum {
@@ -296,7 +297,7 @@ static double paper_injection(struct bench_rank *p)
 	return each_ns(p, words_handled_after(p, trip_of_nothing, inject)) / sizeof payload;
 }
 
-enum { N_WORDS = 128, CELL = 48 };
+enum { N_WORDS = 128 };
 
 /*
  * Zero where the thesis has no figure. Of the nCUBE/2 it gives microseconds, and in the text
@@ -380,15 +381,6 @@ static struct line line_make(const struct row *row, struct series *s, double cyc
 
 /* -- The table ---------------------------------------------------------------------- */
 
-static const char *cell_number(char *cell, double value, const char *unit)
-{
-	int decimals = value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3;
-	if (isnan(value))
-		return "-";
-	snprintf(cell, CELL, "%.*f%s", decimals, value, unit);
-	return cell;
-}
-
 static const char *cell_ncube(char *cell, const struct row *row)
 {
 	if (row->ncube_us == 0)
@@ -414,17 +406,17 @@ static void table_row(const struct line *l)
 							       ncube[CELL], cm5[CELL];
 	const struct row *row = l->row;
 	if (!isnan(l->ns.median))
-		snprintf(range, sizeof range, "%s %s", cell_number(low, l->ns.low, ""),
-			 cell_number(high, l->ns.high, ""));
+		snprintf(range, sizeof range, "%s %s", cell_figure(low, l->ns.low, 3, ""),
+			 cell_figure(high, l->ns.high, 3, ""));
 	printf("%-25s  %-8s  %8s  %13s  %7s  %6s  %16s  %17s\n", row->name, row->tables,
-	       cell_number(ns, l->ns.median, ""), range, cell_number(cycles, l->cycles, ""),
-	       cell_number(rate, l->rate / 1000, ""), cell_ncube(ncube, row), cell_cm5(cm5, row));
+	       cell_figure(ns, l->ns.median, 3, ""), range, cell_figure(cycles, l->cycles, 3, ""),
+	       cell_figure(rate, l->rate / 1000, 3, ""), cell_ncube(ncube, row), cell_cm5(cm5, row));
 }
 
 static void table_print(const struct line *lines, bool bold)
 {
-	printf("%s%-25s  %-8s  %8s  %13s  %7s  %6s  %16s  %17s%s\n", bold ? "\033[1m" : "", "operation",
-	       "table", "ns", "95 %", "cycles", "GB/s", "nCUBE/2", "CM-5", bold ? "\033[0m" : "");
+	table_heading(bold, "%-25s  %-8s  %8s  %13s  %7s  %6s  %16s  %17s", "operation", "table", "ns",
+		      "95 %", "cycles", "GB/s", "nCUBE/2", "CM-5");
 	for (unsigned i = 0; i < ROWS; i++)
 		table_row(&lines[i]);
 	putchar('\n');

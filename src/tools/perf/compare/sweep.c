@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "tools/bench/ranks.h"
 #include "tools/common/svg.h"
+#include "tools/common/table.h"
 #include "tools/perf/compare/compare.h"
 #include "tools/perf/options.h"
 
@@ -100,7 +101,10 @@ static struct sweep_point point_make(struct series *s, double alone)
 static int interval_run(struct sweep *s, unsigned interval)
 {
 	static struct ranks_result result; /* large */
-	/* Without a third core the communication thread takes the computation's, and no round would count. */
+	/*
+	 * Without a third core the communication thread takes the computation's, and no round
+	 * would count.
+	 */
 	const struct test test = { { .name = "delivery" },
 				   .amount = { .ranks = 2, .cores = s->cores > 2 ? 2 : 0, .warm = 1 },
 				   .play.open = sweep_open,
@@ -119,17 +123,14 @@ static int interval_run(struct sweep *s, unsigned interval)
 	return 0;
 }
 
-static int sweep_run(struct sweep *s, bool progress)
+static int sweep_run(struct sweep *s, bool shown)
 {
 	int rc = 0;
 	for (unsigned i = 0; i < INTERVALS && !rc; i++) {
-		if (progress)
-			fprintf(stderr, "\r\033[K[%u/%u] every %g us ...", i + 1, INTERVALS,
-				sweep_interval[i] / 1e3);
+		progress(shown, i + 1, INTERVALS, "every %g us", sweep_interval[i] / 1e3);
 		rc = interval_run(s, i);
 	}
-	if (progress)
-		fputs("\r\033[K", stderr);
+	progress_end(shown);
 	return rc;
 }
 

@@ -38,7 +38,10 @@ enum sweep_regime { REGIME_INFREQUENT, REGIME_MODERATE, REGIME_FREQUENT, REGIMES
 extern const char *const sweep_regime_name[REGIMES];
 enum sweep_regime sweep_regime(const struct sweep *s, unsigned interval);
 
-/* The ways, a bit each, that are about as good as the best at this interval. Polling never is none of them. */
+/*
+ * The ways, a bit each, that are about as good as the best at this interval. Polling never is
+ * none of them.
+ */
 unsigned sweep_gentlest(const struct sweep *s, unsigned interval);
 unsigned sweep_quickest(const struct sweep *s, unsigned interval);
 

@@ -26,7 +26,10 @@ static void on_ask(tern *t, const tern_msg *m)
 	tern_reply(t, m, HANDLER_ANSWER, tern_msg_arg(m, 0));
 }
 
-/* Until the clock says `end`; how many pieces that were, 1 at least. A poll that finds nothing is part of the work. */
+/*
+ * Until the clock says `end`; how many pieces that were, 1 at least. A poll that finds nothing is
+ * part of the work.
+ */
 static uint64_t compute_until(struct bench_rank *p, uint64_t end, bool polls)
 {
 	uint64_t pieces = 0, now, next = 0;

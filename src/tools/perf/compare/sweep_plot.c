@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Three panels side by side, each with the intervals across, from rare to back-to-back, and a line
- * for each way of delivery on a logarithmic scale: slowdown, round trip, interrupts for each message.
- * Colours are the reader's: light or dark follows what the viewer prefers.
+ * Three panels side by side, each with the intervals across, from rare to back-to-back, and a
+ * line for each way of delivery on a logarithmic scale: slowdown, round trip, interrupts for each
+ * message. Colours are the reader's: light or dark follows what the viewer prefers.
  */
 #include <math.h>
 
@@ -44,7 +44,10 @@ static double point_calls(const struct sweep_point *p)
 	return p->events;
 }
 
-/* The scale goes from `least` to `most`, or as far above as the figures do; what is below lies on the floor. */
+/*
+ * The scale goes from `least` to `most`, or as far above as the figures do; what is below lies on
+ * the floor.
+ */
 static const struct panel {
 	const char *title, *unit;
 	double (*figure)(const struct sweep_point *p);

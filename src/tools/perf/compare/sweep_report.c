@@ -4,9 +4,8 @@
 #include <stdio.h>
 
 #include "tools/common/json.h"
+#include "tools/common/table.h"
 #include "tools/perf/compare/sweep.h"
-
-enum { CELL = 32 };
 
 /* -- The table ---------------------------------------------------------------------------- */
 
@@ -85,9 +84,8 @@ static void stretches_print(const struct sweep *s, const char *title,
 
 void sweep_print(const struct sweep *s, bool bold)
 {
-	printf("%s%-8s  %-17s  %9s  %10s  %10s  %11s  %11s  %s%s\n", bold ? "\033[1m" : "", "interval",
-	       "delivery", "slowdown", "round trip", "99 %", "calls/msg", "messages/s", "regime",
-	       bold ? "\033[0m" : "");
+	table_heading(bold, "%-8s  %-17s  %9s  %10s  %10s  %11s  %11s  %s", "interval", "delivery",
+		      "slowdown", "round trip", "99 %", "calls/msg", "messages/s", "regime");
 	for (unsigned i = 0; i < INTERVALS; i++)
 		for (int w = 0; w < WAYS; w++)
 			table_row(s, i, w);

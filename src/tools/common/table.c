@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Headings that stand out on a terminal, figures with the digits that count, and the line of
+ * progress.
+ */
+#include "tools/common/table.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void table_heading(bool bold, const char *format, ...)
+{
+	va_list args;
+	fputs(bold ? "\033[1m" : "", stdout);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	puts(bold ? "\033[0m" : "");
+}
+
+const char *cell_figure(char cell[CELL], double value, int digits, const char *after)
+{
+	int decimals = 0;
+	while (decimals < 3 && fabs(value) < pow(10, digits - 1 - decimals))
+		decimals++;
+	if (isnan(value))
+		return "-";
+	snprintf(cell, CELL, "%.*f%s", decimals, value, after);
+	return cell;
+}
+
+void progress(bool shown, size_t i, size_t n, const char *format, ...)
+{
+	va_list args;
+	if (!shown)
+		return;
+	fprintf(stderr, "\r\033[K[%zu/%zu] ", i, n);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs(" ...", stderr);
+}
+
+void progress_end(bool shown)
+{
+	if (shown)
+		fputs("\r\033[K", stderr);
+}

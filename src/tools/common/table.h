@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Cells and headings of the tables that subcommands print. */
+#ifndef TERN_TOOLS_COMMON_TABLE_H
+#define TERN_TOOLS_COMMON_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CELL = 48 };
+
+/* A line that is set off where `bold`. */
+__attribute__((format(printf, 2, 3))) void table_heading(bool bold, const char *format, ...);
+
+/*
+ * A number with as many decimals as leave `digits` digits that count, and what follows it; a dash
+ * for NaN.
+ */
+const char *cell_figure(char cell[CELL], double value, int digits, const char *after);
+
+/* The i-th of n measurements runs, on standard error where `shown`; and none does any more. */
+__attribute__((format(printf, 4, 5))) void progress(bool shown, size_t i, size_t n, const char *format, ...);
+void progress_end(bool shown);
+
+#endif
