@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: LABELS once
-# Time and waiting go through base/world.h: no other object of the library asks a clock or waits by itself. Prints the
-# object and the symbol.
+# Time and waiting go through base/world.h: no other object of the library asks a clock or waits by
+# itself. Prints the source and the symbol.
 set -euo pipefail
 
 objects=$TERN_BIN/../CMakeFiles/tern_objects.dir
@@ -13,7 +13,8 @@ fi
 
 clocks='clock|clock_gettime|gettimeofday|time|times|timespec_get'
 naps='alarm|clock_nanosleep|nanosleep|pause|sched_yield|sleep|thrd_sleep|ualarm|usleep'
-waits='epoll_p?wait2?|p?poll|p?select|poll_chk|__poll_chk|pthread_cond_(clock|timed)?wait|sem_(clock|timed)?wait'
+waits='epoll_p?wait2?|p?poll|p?select|__p?poll_chk'
+locks='pthread_cond_(clock|timed)?wait|sem_(clock|timed)?wait'
 signals='setitimer|sigsuspend|sigtimedwait|sigwait|sigwaitinfo|timer_create|timerfd_create'
 around='futex_wait|futex_wait_many|syscall|world_real'
 
@@ -39,5 +40,6 @@ while read -r source symbol; do
 		rc=1
 	fi
 done < <(cd "$objects" && find src -name '*.c.o' | sort | xargs nm -A | sed 's/\.o:/ /' |
-	awk 'NF == 3 && $2 == "U" { print $1, $3 }' | grep -E " ($clocks|$naps|$waits|$signals|$around)\$" | sed 's/@.*//')
+	awk 'NF == 3 && $2 == "U" { print $1, $3 }' |
+	grep -E " ($clocks|$naps|$waits|$locks|$signals|$around)\$")
 exit $rc

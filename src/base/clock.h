@@ -6,7 +6,10 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds on the clock of the process's world, see world.h; of the real one, since the machine started. */
+/*
+ * Nanoseconds on the clock of the process's world, see world.h; of the real one, since the machine
+ * started.
+ */
 uint64_t clock_ns(void);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The one place for time and for waiting. A simulated network brings a world of its own, and the library asks no other
- * clock and waits nowhere else (tests/world_test.sh). Two timers stay outside, those that raise signals for delivery by
- * interrupt and for time slices: a simulation has neither.
+ * The one place for time and for waiting. A simulated network brings a world of its own, and the
+ * library asks no other clock and waits nowhere else (tests/world_test.sh). Two timers stay
+ * outside, those that raise signals for delivery by interrupt and for time slices: a simulation has
+ * neither.
  */
 #ifndef TERN_BASE_WORLD_H
 #define TERN_BASE_WORLD_H
@@ -55,14 +56,19 @@ struct world {
 	void (*nap)(uint64_t ns);
 	/* Until a bell is not BELL_ASLEEP any more, a descriptor can be read, or `ns` have passed. */
 	void (*sleep)(const struct sleep *s, uint64_t ns);
-	/* Until the word, which threads of this process share, is not `value` any more, or `ns` have passed. */
+	/*
+	 * Until the word, which threads of this process share, is not `value` any more, or `ns`
+	 * have passed.
+	 */
 	void (*wait)(_Atomic uint32_t *word, uint32_t value, uint64_t ns);
 	int (*poll)(struct pollfd *fd, unsigned n, int ms); /* as poll(2) */
 };
 
 extern const struct world world_real;
 
-/* The world of this process, for what belongs to no endpoint: the real one, or that of world_use(). */
+/*
+ * The world of this process, for what belongs to no endpoint: the real one, or that of world_use().
+ */
 const struct world *world_used(void);
 /* Before anything is opened. */
 void world_use(const struct world *w);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Another world takes over time and waiting: of the library's own calls, and of endpoints that are opened in it. */
+/*
+ * Another world takes over time and waiting: of the library's own calls, and of endpoints that are
+ * opened in it.
+ */
 #include <tern/tern.h>
 
 #include "../../tests/check.h"

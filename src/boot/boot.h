@@ -12,9 +12,9 @@ struct boot {
 };
 
 /*
- * Reads the environment, and joins the job that another launcher has started. A process
- * that is one of several and cannot join them is refused with the variable that says so,
- * instead of becoming several jobs of one. Blocks until every rank has come. `fabric` says whether this machine has
+ * Reads the environment, and joins the job that another launcher has started. A process that is one
+ * of several and cannot join them is refused with the variable that says so, instead of becoming
+ * several jobs of one. Blocks until every rank has come. `fabric` says whether this machine has
  * one, and is asked only if a job is joined; NULL: it has none.
  */
 int boot_find(struct boot *b, bool (*fabric)(void));

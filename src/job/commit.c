@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory of the job is committed piece by piece, within the budget and the limits of the cgroup. */
 #include "job/commit.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Cards: what a rank tells the others of itself when it opens. */
 #include "job/exchange.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Making and mapping a job's memory, where each part of it lies, and the states of its ranks. */
 #include "job/job.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The pulse of a rank: what it shows of itself, for whoever looks from outside. */
 #include "job/stats.h"
 
 #include <string.h>

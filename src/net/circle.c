@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The poll set of an endpoint: a circle of inlets that begins with the bell. */
 #include "net/net.h"
 
 #include "base/world.h"

@@ -78,15 +78,22 @@ struct net_ops {
 	const char *name;
 	const char *reach; /* which ranks, in words */
 	enum net_span span;
-	/* Folders that are not empty where the machine has a device for it; TERN_NET=auto prefers it there. NULL: it needs none. */
+	/*
+	 * Folders that are not empty where the machine has a device for it; TERN_NET=auto prefers
+	 * it there. NULL: it needs none.
+	 */
 	const char *const *devices;
-	/* What TERN_NET can say if it takes more than the name: a slash and what open() gets. NULL: the name alone. */
+	/*
+	 * What TERN_NET can say if it takes more than the name: a slash and what open() gets. NULL:
+	 * the name alone.
+	 */
 	const char *variants;
 	unsigned provides;
 
 	/*
-	 * Makes the network of the rank that `site` describes. `job` must outlive it. `local`: the network among the ranks of this
-	 * machine, if there is one behind it; else NULL. `how`: what TERN_NET says behind the name. A code with a sentence.
+	 * Makes the network of the rank that `site` describes. `job` must outlive it. `local`: the
+	 * network among the ranks of this machine, if there is one behind it; else NULL. `how`:
+	 * what TERN_NET says behind the name. A code with a sentence.
 	 */
 	int (*open)(struct net **out, struct site *site, struct job *job, struct net *local, const char *how);
 
@@ -100,8 +107,8 @@ struct net_ops {
 	int (*connect)(struct net *net, uint32_t rank);
 
 	/*
-	 * The lane's receiver does not look: tell it. On a packet network: flush. NULL, only where site.asks: a poll has
-	 * ended, and what its handlers have replied must leave.
+	 * The lane's receiver does not look: tell it. On a packet network: flush. NULL, only where
+	 * site.asks: a poll has ended, and what its handlers have replied must leave.
 	 */
 	void (*knock)(struct net *net, struct tern_lane *lane);
 
@@ -109,9 +116,10 @@ struct net_ops {
 	void (*answer)(struct net *net);
 
 	/*
-	 * 0 while `rank` can answer, or what it sent before may still come; -ESHUTDOWN or -EOWNERDEAD, -EHOSTUNREACH if it
-	 * was given up though it may live, or -EPROTO if it has chosen another network, with a sentence that names it.
-	 * NET_ALL: how many of the ranks it reaches have left, or cannot be talked with; grows, and a bell rings when it does.
+	 * 0 while `rank` can answer, or what it sent before may still come; -ESHUTDOWN or
+	 * -EOWNERDEAD, -EHOSTUNREACH if it was given up though it may live, or -EPROTO if it has
+	 * chosen another network, with a sentence that names it. NET_ALL: how many of the ranks it
+	 * reaches have left, or cannot be talked with; grows, and a bell rings when it does.
 	 */
 	int (*check)(struct net *net, uint32_t rank);
 
@@ -129,16 +137,18 @@ struct net_ops {
 	void (*demote)(struct net *net);
 
 	/*
-	 * Makes sure that whatever arrives from now on ends the sleep, and adds to `s`
-	 * what to sleep on. False if something has arrived already. NULL, then, and after a sleep: undoes it.
+	 * Makes sure that whatever arrives from now on ends the sleep, and adds to `s` what to
+	 * sleep on. False if something has arrived already. NULL, then, and after a sleep: undoes
+	 * it.
 	 */
 	bool (*arm)(struct net *net, struct sleep *s);
 
 	/*
-	 * The barrier among the ranks this network reaches, and those of the network below it: arrive() takes a
-	 * ticket, passed() tells whether everybody has (NET_ALL). The core asks the last network only. passed() of a rank
-	 * that has left: whether it had passed the barrier that the ticket is for; then nothing is missing, and passed()
-	 * may say so from now on. False where whoever sees that a rank has left sees what it did before.
+	 * The barrier among the ranks this network reaches, and those of the network below it:
+	 * arrive() takes a ticket, passed() tells whether everybody has (NET_ALL). The core asks
+	 * the last network only. passed() of a rank that has left: whether it had passed the
+	 * barrier that the ticket is for; then nothing is missing, and passed() may say so from now
+	 * on. False where whoever sees that a rank has left sees what it did before.
 	 */
 	uint64_t (*arrive)(struct net *net);
 	bool (*passed)(struct net *net, uint64_t ticket, uint32_t rank);
@@ -181,12 +191,13 @@ struct peer {
 /* An endpoint's side of its networks. */
 struct site {
 	uint32_t rank, size;
-	struct tern_lane *lane;   /* request lanes, one a rank */
-	struct peer *peer;        /* one a rank */
-	struct tern_lane *refuse; /* the lane that stands for "no answer is allowed" */
-	struct tern_inlet bell;   /* always in the circle, and its beginning */
-	uint32_t circle;          /* inlets in it, the bell not counted */
-	bool asks;                /* a network wants to be asked by every poll: its bell is always rung; */
+	struct tern_lane *lane;    /* request lanes, one a rank */
+	struct peer *peer;         /* one a rank */
+	struct tern_lane *refuse;  /* the lane that stands for "no answer is allowed" */
+	struct tern_inlet bell;    /* always in the circle, and its beginning */
+	uint32_t circle;           /* inlets in it, the bell not counted */
+	uint64_t (*context)(void); /* the number of the light thread that runs; NULL: there are none */
+	bool asks;                 /* a network wants to be asked by every poll: its bell is always rung; */
 	_Atomic uint64_t *behind; /* and behind that one is the bell of shared memory, if it is there, too; */
 	bool mute;                /* and what arrives there cannot raise a signal; */
 	bool idle;                /* and whoever polls waits for it: looking again at once disturbs nobody, */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening the rings of a pair of ranks, and the blocks of a pool. */
 #include "net/talk.h"
 
 #include <errno.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* TERN_NET, read with the table of networks; no network is named here. */
+/*
+ * TERN_NET, read with the table of networks, and opening those that it names. No network is named
+ * here.
+ */
 #include "open/reach.h"
 
 #include <dirent.h>
@@ -9,11 +12,15 @@
 
 #include "base/error.h"
 #include "base/setting.h"
+#include "net/packet/terms.h"
 #include "open/nets.h"
 
 enum { AGREE_NAP_NS = 1000000 };
 
-/* The first network of that span in the table; `devices`: the first that has some, or that has none. */
+/*
+ * The first network of that span in the table; `devices`: the first that has some, or that has
+ * none.
+ */
 static const struct net_ops *net_with(enum net_span span, bool devices)
 {
 	for (unsigned i = 0; net_table[i]; i++)
@@ -45,7 +52,10 @@ static bool device_here(const struct net_ops *ops)
 	return false;
 }
 
-/* A rank that was told which network to use has it in any case: others follow it, if they may choose. */
+/*
+ * A rank that was told which network to use has it in any case: others follow it, if they may
+ * choose.
+ */
 bool reach_fabric_here(void)
 {
 	char why[300];
@@ -61,7 +71,8 @@ bool reach_fabric_here(void)
 /* -- TERN_NET -------------------------------------------------------------------------------- */
 
 /*
- * The network that `text` names, and in *how what stands behind its name and a slash. NULL if there is none.
+ * The network that `text` names, and in *how what stands behind its name and a slash. NULL if there
+ * is none.
  */
 static const struct net_ops *net_named(const char *text, enum net_span span, const char **how)
 {
@@ -153,6 +164,53 @@ int reach_find(struct reach *r, struct job_head *head, const struct world *w)
 			"machines: leave it alone, or say %s,%s",
 			text, head->machines, text, net_with(SPAN_JOB, false)->name);
 	return 0;
+}
+
+/* -- Opening them ----------------------------------------------------------------------------- */
+
+/* No packet can be lost if shared memory reaches every rank. */
+static void fault_warn(const struct endpoint *e)
+{
+	if (e->site.rank == 0 && *setting_text(SETTING_FAULT))
+		error_warn(
+			"TERN_FAULT is set, but shared memory has no packets to harm, so nothing goes wrong: "
+			"set TERN_NET=udp beside it");
+}
+
+/* `near`: the network among the ranks of this machine, or NULL. */
+static int net_open(struct endpoint *e, struct group *g, const struct net_ops *ops, struct net *near,
+		    const char *how)
+{
+	int rc = ops->open(&e->net[e->nets], &e->site, &g->job, near, how);
+	e->nets += !rc;
+	return rc;
+}
+
+int nets_open(struct endpoint *e, struct group *g)
+{
+	struct reach reach;
+	struct net *near = NULL;
+	int rc = reach_find(&reach, g->job.head, e->world);
+	if (!rc)
+		rc = net_open(e, g, reach.self, NULL, "");
+	if (!rc && reach.near) {
+		rc = net_open(e, g, reach.near, NULL, "");
+		near = rc ? NULL : e->net[1];
+	}
+	if (rc)
+		return rc;
+	if (near && g->job.head->machines == 1)
+		fault_warn(e);
+	if (reach.far)
+		return net_open(e, g, reach.far, near, reach.how);
+	terms_publish_local(&g->job, e->site.rank);
+	return 0;
+}
+
+void nets_close(struct endpoint *e)
+{
+	for (; e->nets; e->nets--)
+		e->net[e->nets - 1]->ops->close(e->net[e->nets - 1]);
 }
 
 /* cost: base setup */

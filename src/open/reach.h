@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which networks a rank has: one to the ranks of its machine, one to those of others. TERN_NET names them. With "auto",
- * the network to other machines is the one that has devices (libfabric) if every machine has such a device; the
- * machines tell each other before their ranks open.
+ * Which networks a rank has: one to the ranks of its machine, one to those of others. TERN_NET
+ * names them. With "auto", the network to other machines is the one that has devices (libfabric) if
+ * every machine has such a device; the machines tell each other before their ranks open.
  */
 #ifndef TERN_OPEN_REACH_H
 #define TERN_OPEN_REACH_H
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "base/world.h"
+#include "core/endpoint.h"
 #include "job/job.h"
 #include "net/net.h"
 
@@ -21,10 +22,21 @@ struct reach {
 /* Whether TERN_NET is understood: 0, or -EINVAL with a sentence. Nothing is opened. */
 int reach_judge(void);
 
-/* Waits, if this machine has a fabric, until it is known whether all have. -EINVAL with a sentence. */
+/*
+ * Waits, if this machine has a fabric, until it is known whether all have. -EINVAL with a sentence.
+ */
 int reach_find(struct reach *r, struct job_head *head, const struct world *w);
 
-/* Whether this machine would use the network with devices, as far as it can tell by itself. May take long. */
+/*
+ * Whether this machine would use the network with devices, as far as it can tell by itself. May
+ * take long.
+ */
 bool reach_fabric_here(void);
+
+/*
+ * Opens the networks that TERN_NET names, in the order of their span: 0, or a code with a sentence.
+ */
+int nets_open(struct endpoint *e, struct group *g);
+void nets_close(struct endpoint *e);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The service that keeps order: see order.h. */
 #include <string.h>
 
 #include "base/memory.h"

@@ -27,6 +27,11 @@ struct context *context_self(void)
 	return rota.current;
 }
 
+uint64_t context_number(void)
+{
+	return rota.current ? rota.current->number : 0;
+}
+
 bool context_is_between(void)
 {
 	return rota.between;

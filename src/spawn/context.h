@@ -38,6 +38,9 @@ struct context {
 /* The context that calls; NULL in a kernel thread that has never had another. */
 struct context *context_self(void);
 
+/* The number of the thread that calls; 0: it is the program. */
+uint64_t context_number(void);
+
 /* Whether this kernel thread is in the middle of a switch. */
 bool context_is_between(void);
 

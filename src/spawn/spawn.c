@@ -45,6 +45,7 @@ static int spawn_open(struct endpoint *e, void **state)
 		return error_set(-ENOMEM, "opening rank %u: no memory for its threads", e->t->rank);
 	*state = s;
 	s->e = e;
+	e->site.context = context_number;
 	layer_on(e, SPAWN_CREATE, on_thread_create);
 	layer_on(e, SPAWN_DONE, on_thread_done);
 	return spawn_settle(s);

@@ -23,7 +23,7 @@ enum {
 struct late {
 	bool used;
 	uint64_t due;
-	uint32_t rank;
+	struct outgoing outgoing; /* but for its parts */
 	size_t len;
 	unsigned char bytes[DATAGRAM_MAX];
 };
@@ -56,11 +56,14 @@ static bool happens(struct fault *f, uint32_t rate)
 	return rate && (uint32_t)chance_next(&f->chance) < rate;
 }
 
-static void send_bytes(struct fault *f, uint32_t rank, unsigned char *bytes, size_t len)
+/* In place of `o`, whose parts are not looked at. */
+static void send_bytes(struct fault *f, const struct outgoing *o, unsigned char *bytes, size_t len)
 {
 	struct iovec part = { bytes, len };
-	struct outgoing o = { rank, &part, 1 };
-	f->inner->ops->send(f->inner, &o, 1);
+	struct outgoing now = *o;
+	now.part = &part;
+	now.parts = 1;
+	f->inner->ops->send(f->inner, &now, 1);
 }
 
 static void late_release(struct fault *f, uint64_t now)
@@ -71,7 +74,7 @@ static void late_release(struct fault *f, uint64_t now)
 	for (unsigned i = 0; i < LATE; i++) {
 		struct late *l = &f->late[i];
 		if (l->used && l->due <= now) {
-			send_bytes(f, l->rank, l->bytes, l->len);
+			send_bytes(f, &l->outgoing, l->bytes, l->len);
 			l->used = false;
 		}
 		if (l->used && l->due < f->due)
@@ -98,7 +101,7 @@ static void late_add(struct fault *f, const struct outgoing *o, uint64_t due)
 			continue;
 		l->used = true;
 		l->due = due;
-		l->rank = o->rank;
+		l->outgoing = *o;
 		l->len = gather(l->bytes, o);
 		f->due = due < f->due ? due : f->due;
 		return;
@@ -114,7 +117,7 @@ static void send_damaged(struct fault *f, const struct outgoing *o, bool cut)
 	else
 		bytes[chance_below(&f->chance, (uint32_t)len)] ^=
 			(unsigned char)(1 << chance_below(&f->chance, 8));
-	send_bytes(f, o->rank, bytes, len);
+	send_bytes(f, o, bytes, len);
 }
 
 static bool partitioned(struct fault *f, uint32_t rank, uint64_t now)

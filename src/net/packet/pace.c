@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The window of a peer and its round-trip times: see pace.h. */
 #include "net/packet/pace.h"
 
 enum {

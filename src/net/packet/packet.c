@@ -374,7 +374,10 @@ static void packet_circle(struct packet_net *n, struct site *site)
 	site->behind = n->local ? &n->job->rank[site->rank].bell : NULL;
 }
 
-/* Where payloads that the wire lets stay can lie: the line of such a block begins anywhere that a line can. */
+/*
+ * Where payloads that the wire lets stay can lie: the line of such a block begins anywhere that a
+ * line can.
+ */
 static struct block_range stays_range(const struct wire *w)
 {
 	uintptr_t begin = ((uintptr_t)w->stays + TERN_LINE - 1) / TERN_LINE * TERN_LINE;

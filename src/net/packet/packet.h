@@ -100,8 +100,8 @@ struct flight {
 };
 
 /*
- * What is under way to a peer. A service that sends again keeps it, and the path and other services read it: all zero
- * without one.
+ * What is under way to a peer. A service that sends again keeps it, and the path and other services
+ * read it: all zero without one.
  */
 struct transit {
 	struct flight *window; /* by number; NULL: nothing is sent again */
@@ -164,6 +164,8 @@ struct packet {
 	int parts;
 	size_t named; /* bytes in parts that lie elsewhere */
 	unsigned records;
+	bool carries[STREAMS]; /* a message of that stream, or a part of one */
+	uint64_t context;      /* as of struct outgoing */
 	unsigned char bytes[PACKET_FRONT + DATAGRAM_MAX];
 };
 
@@ -421,7 +423,10 @@ void path_stir(struct path *p);
 void path_wake(struct path *p, uint64_t due); /* to be looked after then */
 void path_mind(struct path *p, bool all);     /* its services, its time, what is staged */
 
-/* Where the first message of a stream begins that may be sent again; where the next one does if there is none. */
+/*
+ * Where the first message of a stream begins that may be sent again; where the next one does if
+ * there is none.
+ */
 const struct place *path_unacked(const struct path *p, unsigned stream);
 
 /* -- unmet.c: datagrams that came before the card of who sent them -- */

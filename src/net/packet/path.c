@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A path: what an endpoint keeps of one peer, and when it sends to it. */
 #include <sys/mman.h>
 
 #include "net/packet/packet.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Walking along a ring over its control lines. */
 #include "net/packet/packet.h"
 
 /* Over a turn, or the rest of a line that is padded, as the ring's consumer would go. */

@@ -25,6 +25,7 @@ struct packet *post_begin(struct path *p)
 	k->parts = 1;
 	k->named = 0;
 	k->records = 0;
+	k->carries[STREAM_REQUESTS] = k->carries[STREAM_REPLIES] = false;
 	return k;
 }
 
@@ -37,6 +38,7 @@ void post_end(struct packet *k)
 	k->part[0].iov_len += (size_t)((unsigned char *)k->part[0].iov_base - k->at);
 	k->part[0].iov_base = k->at;
 	k->path->front = (size_t)(k->bytes + PACKET_FRONT - k->at);
+	k->context = n->net.site->context ? n->net.site->context() : 0;
 	n->guard->seal(n, k);
 	if (!k->path->spoken)
 		k->path->spoken = n->now;
@@ -44,11 +46,22 @@ void post_end(struct packet *k)
 	packet_count(n, PULSE_PACKETS_SENT, 1);
 }
 
+static enum packet_class packet_class(const struct packet *k)
+{
+	if (k->carries[STREAM_REQUESTS])
+		return CLASS_REQUEST;
+	return k->carries[STREAM_REPLIES] ? CLASS_REPLY : CLASS_CONTROL;
+}
+
 void post_flush(struct packet_net *n)
 {
 	struct outgoing o[PACKET_BATCH];
 	for (unsigned i = 0; i < n->filled; i++)
-		o[i] = (struct outgoing){ n->batch[i].path->rank, n->batch[i].part, n->batch[i].parts };
+		o[i] = (struct outgoing){ .rank = n->batch[i].path->rank,
+					  .part = n->batch[i].part,
+					  .parts = n->batch[i].parts,
+					  .class = packet_class(&n->batch[i]),
+					  .context = n->batch[i].context };
 	if (n->filled)
 		n->wire->ops->send(n->wire, o, n->filled);
 	n->filled = 0;

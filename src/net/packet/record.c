@@ -130,6 +130,7 @@ static void words_put(struct packet *k, unsigned stream, const tern_msg *m, unsi
 	put16(k, (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS | n << RECORD_WORDS_SHIFT |
 			 (stream == STREAM_REPLIES ? RECORD_IS_REPLY : 0) | payload);
 	put_bytes(k, m->word, n * sizeof(uint64_t));
+	k->carries[stream] = true;
 }
 
 /* A message without a payload; false if `left` bytes are not enough. */

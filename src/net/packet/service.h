@@ -35,8 +35,9 @@ struct service {
 	/* Writes its header before k->at. k->again: the packet has been here before. */
 	void (*down)(struct path *p, struct packet *k);
 	/*
-	 * Takes its header off and calls service_up() with the level above, now, later, or not at all. False if the packet
-	 * could not be taken in, as if it had never come; only its own sender can help, by sending it again.
+	 * Takes its header off and calls service_up() with the level above, now, later, or not at
+	 * all. False if the packet could not be taken in, as if it had never come; only its own
+	 * sender can help, by sending it again.
 	 */
 	bool (*up)(struct path *p, struct arrival *a, unsigned level);
 	/* Takes in what has come and was put off; may be NULL. At most one service has this. */
@@ -46,12 +47,16 @@ struct service {
 };
 
 /*
- * The services of a network: every strategy of flow first, then those below it, the highest first; NULL ends them. The
- * place of a strategy there is in what ranks tell each other (FLOW_SHIFT), so others are added behind it.
+ * The services of a network: every strategy of flow first, then those below it, the highest first;
+ * NULL ends them. The place of a strategy there is in what ranks tell each other (FLOW_SHIFT), so
+ * others are added behind it.
  */
 typedef const struct service *const service_list[];
 
-/* Of packet_net.services: the strategy, above the bits of enum provides, so that both ends must have the same. */
+/*
+ * Of packet_net.services: the strategy, above the bits of enum provides, so that both ends must
+ * have the same.
+ */
 enum { FLOW_SHIFT = 4 };
 
 /* Whether TERN_SERVICE is understood, and agrees with TERN_FLOW: 0, or -EINVAL with a sentence. */
@@ -82,8 +87,9 @@ static inline uint32_t further(uint64_t from, uint32_t to)
 }
 
 /*
- * Whether the header that flow writes is sure to be heard; then nothing of it needs a packet of its own any more. One that
- * is sent again may have come the first time, and its receiver does not look at what it says now.
+ * Whether the header that flow writes is sure to be heard; then nothing of it needs a packet of its
+ * own any more. One that is sent again may have come the first time, and its receiver does not look
+ * at what it says now.
  */
 static inline bool flow_tells(struct path *p, const struct packet *k)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Comparing the terms on cards: see terms.h. */
 #include "net/packet/terms.h"
 
 #include <errno.h>

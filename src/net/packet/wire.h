@@ -18,10 +18,22 @@ struct block;
 /* The most bytes that a datagram has on any wire. */
 enum { DATAGRAM_MAX = 60 << 10 };
 
+/*
+ * What a packet carries: a request or a part of one; if not, a reply; if neither, what the network
+ * itself has to say.
+ */
+enum packet_class { CLASS_REQUEST, CLASS_REPLY, CLASS_CONTROL, CLASSES };
+
 struct outgoing {
 	uint32_t rank;
 	const struct iovec *part;
 	int parts;
+	/*
+	 * Not on the wire: for one that gives each class a channel of its own, or simulates the
+	 * processor that sends.
+	 */
+	enum packet_class class;
+	uint64_t context; /* the light thread that sent it, as tern_thread_self(); 0: the program */
 };
 
 /*

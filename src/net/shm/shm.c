@@ -367,7 +367,10 @@ static void shm_close(struct net *net)
 	free(s);
 }
 
-/* A message names a block of its sender's pool, its sender's reserve for replies to us, or our own block on its way back. */
+/*
+ * A message names a block of its sender's pool, its sender's reserve for replies to us, or our own
+ * block on its way back.
+ */
 static void payloads_expect(struct shm *s)
 {
 	struct site *site = s->net.site;
