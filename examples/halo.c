@@ -71,7 +71,8 @@ static void exchange(tern *t, const char *cells)
 
 static char next(const char *c)
 {
-	int around = c[-ROW - 1] + c[-ROW] + c[-ROW + 1] + c[-1] + c[1] + c[ROW - 1] + c[ROW] + c[ROW + 1];
+	int around = c[-ROW - 1] + c[-ROW] + c[-ROW + 1] + c[-1] + c[1] + c[ROW - 1] + c[ROW] +
+		     c[ROW + 1];
 	return around == 3 || (around == 2 && *c);
 }
 
@@ -87,13 +88,15 @@ int main(void)
 		cells[0][cell(i)] = alive(i, 0);
 	for (int step = 0; step < 4 * FLIGHT; step++) { /* a glider takes 4 to move by one */
 		const char *now = cells[step % 2];
-		exchange(t, now); /* one barrier is enough: the next step's halo is in the other array */
+		exchange(t, now); /* one barrier is enough: the next step's halo is in the other
+				     array */
 		for (unsigned i = 0; i < N * N; i++)
 			cells[(step + 1) % 2][cell(i)] = next(&now[cell(i)]);
 	}
 	for (unsigned i = 0; i < N * N; i++)
 		wrong += cells[0][cell(i)] != alive(i, FLIGHT);
-	printf("rank %u, block %u,%u of %u,%u: %d wrong\n", tern_rank(t), row, column, rows, columns, wrong);
+	printf("rank %u, block %u,%u of %u,%u: %d wrong\n", tern_rank(t), row, column, rows,
+	       columns, wrong);
 	must(tern_close(t));
 	return wrong > 0;
 }

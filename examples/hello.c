@@ -13,7 +13,8 @@ static void on_greeting(tern *t, const tern_msg *m)
 
 static void on_answer(tern *t, const tern_msg *m)
 {
-	printf("rank %u: rank %u says %u\n", tern_rank(t), tern_msg_src(m), (unsigned)tern_msg_arg(m, 0));
+	printf("rank %u: rank %u says %u\n", tern_rank(t), tern_msg_src(m),
+	       (unsigned)tern_msg_arg(m, 0));
 	tern_signal(t, &answers, 1);
 }
 

@@ -24,7 +24,8 @@ static void must(int rc)
 static char out[1 << 16], in[1 << 16];
 
 /* Posts the receive, sends, waits for both: so the receive is always there first. */
-static void exchange(tern *t, uint32_t other, tern_id id_out, tern_id id_in, size_t len, unsigned mode)
+static void exchange(tern *t, uint32_t other, tern_id id_out, tern_id id_in, size_t len,
+		     unsigned mode)
 {
 	tern_op op = TERN_OP;
 	must(tern_recv_start(t, other, id_in, TERN_ID, in, sizeof in, 0, NULL, &op));
@@ -63,11 +64,12 @@ static void serve(tern *t, size_t len, unsigned mode, const char *name)
 	double began = seconds();
 	for (int i = 0; i < TRIPS; i++) {
 		memset(out, i, len);
-		exchange(t, other, PING, other ? PONG : PING, len, mode); /* alone, it comes straight back */
+		exchange(t, other, PING, other ? PONG : PING, len,
+			 mode); /* alone, it comes straight back */
 		wrong += memcmp(in, out, len) != 0;
 	}
-	printf("%-10s %5zu bytes: %d there and back, %d wrong, %.2f us each\n", name, len, TRIPS, wrong,
-	       (seconds() - began) / TRIPS * 1e6);
+	printf("%-10s %5zu bytes: %d there and back, %d wrong, %.2f us each\n", name, len, TRIPS,
+	       wrong, (seconds() - began) / TRIPS * 1e6);
 }
 
 int main(void)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A parallel quicksort of threads that messages start. The numbers lie in the heap of rank 0, which ranks of its machine
- * map, and others get and put. A thread divides its part, has the smaller numbers sorted by a new thread on the next rank, goes on with
- * the greater ones, and tells rank 0 how many it has brought to their places. No thread waits for
- * another, so a few contexts on each rank are enough for any number of them.
+ * A parallel quicksort of threads that messages start. The numbers lie in the heap of rank 0, which
+ * ranks of its machine map, and others get and put. A thread divides its part, has the smaller
+ * numbers sorted by a new thread on the next rank, goes on with the greater ones, and tells rank 0
+ * how many it has brought to their places. No thread waits for another, so a few contexts on each
+ * rank are enough for any number of them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +75,8 @@ static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	tern_addr at = word[0];
 	size_t n = word[1];
-	uint64_t *near = tern_local(t, at, n * sizeof *near), *copy = near ? NULL : copy_get(t, at, n);
+	uint64_t *near = tern_local(t, at, n * sizeof *near),
+		 *copy = near ? NULL : copy_get(t, at, n);
 	uint64_t *x = near ? near : copy;
 	tern_hold(t);
 	threads++;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fetch-and-add server that computes all the time and never polls. Who answers? In `thread` a thread
- * of the library's, in `interrupt` the computing thread itself, called by a signal; in `poll`
- * nobody would, so there the computation must poll. The program is otherwise the same in all three.
+ * A fetch-and-add server that computes all the time and never polls. Who answers? In `thread` a
+ * thread of the library's, in `interrupt` the computing thread itself, called by a signal; in
+ * `poll` nobody would, so there the computation must poll. The program is otherwise the same in all
+ * three.
  *
  *     tern run -n 4 server [poll|thread|interrupt]
  */
@@ -76,8 +77,8 @@ static int ask(tern *t)
 	}
 	clock_gettime(CLOCK_MONOTONIC, &ended);
 	must(tern_request(t, SERVER, LAST));
-	double us =
-		(double)(ended.tv_sec - began.tv_sec) * 1e6 + (double)(ended.tv_nsec - began.tv_nsec) / 1e3;
+	double us = (double)(ended.tv_sec - began.tv_sec) * 1e6 +
+		    (double)(ended.tv_nsec - began.tv_nsec) / 1e3;
 	printf("rank %u: each request took %.1f us\n", tern_rank(t), us / REQUESTS);
 	return before < REQUESTS - 1;
 }

@@ -2,8 +2,8 @@
 /*
  * A matrix is transposed while its ranks compute. Each has some rows; what another rank needs of
  * them lies scattered, a column of words here and there. The program hands each such block over and
- * goes on: the communication processor picks the words up and puts them into the chain to that rank,
- * as there is room, and the one there lays them down. Try it with TERN_DELIVERY=thread.
+ * goes on: the communication processor picks the words up and puts them into the chain to that
+ * rank, as there is room, and the one there lays them down. Try it with TERN_DELIVERY=thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,8 @@ static int get_block(tern *t, tern_incoming *m, void *arg)
 {
 	(void)arg;
 	for (; m->own[0] < ROWS * ROWS; m->own[0]++) {
-		int rc = tern_chan_get8(m->in, &after[m->own[0] / ROWS][m->src * ROWS + m->own[0] % ROWS]);
+		int rc = tern_chan_get8(m->in,
+					&after[m->own[0] / ROWS][m->src * ROWS + m->own[0] % ROWS]);
 		if (rc)
 			return rc;
 	}

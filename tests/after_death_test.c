@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 300 */
 /*
- * A rank has been killed, and the others call what waits for whoever comes: each call ends with an error that names the dead
- * rank, and can be repeated when that rank is forgiven. Over each network.
+ * A rank has been killed, and the others call what waits for whoever comes: each call ends with an
+ * error that names the dead rank, and can be repeated when that rank is forgiven. Over each
+ * network.
  */
 #include <tern/chan.h>
 #include <tern/mem.h>
 #include <tern/msg.h>
 #include <tern/typed.h>
 
-#include "crew.h"
 #include "net_traffic.h"
+#include "ranks.h"
 
 enum { ID = 0x77, TYPE = 3, RANKS = 3, VICTIM = 2, SLOW = 200000000 };
 
@@ -27,7 +28,8 @@ static void told(int rc)
 		printf("    %s\n", tern_strerror(rc));
 }
 
-/* -- What waits for anybody --------------------------------------------------------------------- */
+/* -- What waits for anybody ---------------------------------------------------------------------
+ */
 
 static _Atomic uint64_t flag;
 
@@ -155,7 +157,8 @@ static const struct {
 	{ "tern_barrier", barrier },
 };
 
-/* -- The ranks ---------------------------------------------------------------------------------- */
+/* -- The ranks ----------------------------------------------------------------------------------
+ */
 
 static void meet(tern *t)
 {
@@ -192,7 +195,7 @@ static void go_on(tern *t)
 static tern *rank_begin(void)
 {
 	atomic_store(&check_failures, 0);
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	shared = tern_alloc_all(t, sizeof *shared);
 	REQUIRE(shared != NULL);
 	CHECK_IS(tern_bufalloc(t, TYPE, 64, 2, 0), 0);
@@ -217,10 +220,10 @@ static void run_over(const char *net, void (*rank_main_)(void))
 		check_skip("this build, or this machine, has no such network");
 	setenv("TERN_NET", net, 1);
 	setenv("TERN_GRACE", "60", 1);
-	board = crew_shared(sizeof *board);
-	crew_start(RANKS, 0, rank_main_);
-	CHECK_IS(crew_reap(RANKS, 0), 1); /* the victim alone */
-	crew_end();
+	board = ranks_shared(sizeof *board);
+	ranks_start(RANKS, 0, rank_main_);
+	CHECK_IS(ranks_reap(RANKS, 0), 1); /* the victim alone */
+	ranks_end();
 }
 
 TEST(over_shared_memory_whatever_waits_for_anybody_ends_when_a_rank_has_died)
@@ -238,9 +241,11 @@ TEST(over_libfabric_whatever_waits_for_anybody_ends_when_a_rank_has_died)
 	run_over("ofi/tcp", rank_main);
 }
 
-/* -- Handles of what needs a certain rank ----------------------------------------------------------- */
+/* -- Handles of what needs a certain rank
+ * ----------------------------------------------------------- */
 
-/* Rank 0 waits for rank 1, which takes many times the grace time, though rank 2 is dead and not forgiven. */
+/* Rank 0 waits for rank 1, which takes many times the grace time, though rank 2 is dead and not
+ * forgiven. */
 static void rank_is_slow(void)
 {
 	tern *t = rank_begin();
@@ -264,13 +269,14 @@ TEST(a_handle_of_what_needs_a_certain_rank_is_waited_for_though_another_has_died
 	run_over("shm", rank_is_slow);
 }
 
-/* -- Alone --------------------------------------------------------------------------------------------- */
+/* -- Alone
+ * --------------------------------------------------------------------------------------------- */
 
 /* All others are dead and forgiven: nobody can ever send anything. */
 static void rank_is_alone(void)
 {
 	atomic_store(&check_failures, 0);
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	tern_op op = TERN_OP;
 	uint64_t word;
 	CHECK_IS(tern_barrier(t), 0);
@@ -289,7 +295,7 @@ TEST(a_wait_ends_when_all_others_are_dead_though_they_are_forgiven)
 {
 	setenv("TERN_NET", "shm", 1);
 	setenv("TERN_GRACE", "60", 1);
-	crew_start(RANKS, 0, rank_is_alone);
-	CHECK_IS(crew_reap(RANKS, 0), RANKS - 1);
-	crew_end();
+	ranks_start(RANKS, 0, rank_is_alone);
+	CHECK_IS(ranks_reap(RANKS, 0), RANKS - 1);
+	ranks_end();
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 180 RUN_SERIAL MODES */
 /*
- * A rank is killed while all exchange messages that were handed over: the others' sends to it end with an error,
- * their procedures hear of it if they were in the middle of its message, and all the rest arrives.
+ * A rank is killed while all exchange messages that were handed over: the others' sends to it end
+ * with an error, their procedures hear of it if they were in the middle of its message, and all the
+ * rest arrives.
  */
 #include "async_pair.h"
 #include "chance.h"
-#include "crew.h"
+#include "ranks.h"
 
 enum { STREAM, RUNS = 6, RANKS = 4, VICTIM = 2 };
 
@@ -75,7 +76,7 @@ static void rank_main(void)
 {
 	struct stream s[RANKS] = { { 0 } };
 	tern_op op[RANKS] = { TERN_OP };
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_forgive(t, VICTIM), 0);
 	CHECK_IS(tern_async_on(t, STREAM, stream_drain, NULL), 0);
 	for (uint32_t r = 0; r < RANKS; r++) {
@@ -101,18 +102,18 @@ TEST(a_rank_that_is_killed_in_the_middle_of_everything_ends_its_own_messages_onl
 {
 	struct chance c = { check_seed() };
 	for (int run = 0; run < RUNS; run++) {
-		_Atomic uint64_t *board = crew_shared(3 * sizeof *board);
+		_Atomic uint64_t *board = ranks_shared(3 * sizeof *board);
 		under_way = &board[0];
 		dead = &board[1];
 		done = &board[2];
-		crew_start(RANKS, 0, rank_main);
+		ranks_start(RANKS, 0, rank_main);
 		while (atomic_load(under_way) < RANKS * RANKS)
-			crew_nap(100000);
-		crew_nap(chance_below(&c, 3000000));
-		kill(crew_pid[VICTIM], SIGKILL);
-		CHECK_IS(crew_reap(1, 0), 1);
+			ranks_nap(100000);
+		ranks_nap(chance_below(&c, 3000000));
+		kill(ranks_pid[VICTIM], SIGKILL);
+		CHECK_IS(ranks_reap(1, 0), 1);
 		atomic_store(dead, 1);
-		CHECK_IS(crew_reap(RANKS - 1, 0), 0);
-		crew_end();
+		CHECK_IS(ranks_reap(RANKS - 1, 0), 0);
+		ranks_end();
 	}
 }

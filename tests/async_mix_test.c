@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 240 MODES */
 /*
- * Everything that can be handed over, mixed by chance, between ranks that are processes: sends of all
- * lengths, reads and writes of heap and private memory, functions with many turns. Every
- * byte is checked, and everything arrives once and in order.
+ * Everything that can be handed over, mixed by chance, between ranks that are processes: sends of
+ * all lengths, reads and writes of heap and private memory, functions with many turns. Every byte
+ * is checked, and everything arrives once and in order.
  */
 #include "async_pair.h"
 #include "chance.h"
-#include "crew.h"
+#include "ranks.h"
 
 enum { LETTER }; /* receive procedures */
 enum { ASK };    /* handlers */
@@ -27,7 +27,8 @@ static struct {
 	_Atomic uint64_t letters, asks;
 } got;
 
-/* -- Letters: a number, a length, bytes that follow from both ------------------------------------ */
+/* -- Letters: a number, a length, bytes that follow from both ------------------------------------
+ */
 
 struct letter_of {
 	uint64_t number;
@@ -92,9 +93,10 @@ static void send_letter(struct chance *c, uint32_t to, tern_op *op)
 	CHECK_IS(tern_async(me, to, letter_put, LETTER, l, op), 0);
 }
 
-/* -- Memory: each rank has a region that others read, and a slot for each that writes ---------------- */
+/* -- Memory: each rank has a region that others read, and a slot for each that writes
+ * ---------------- */
 
-static unsigned char shown[READ_MOST];     /* private, registered; rank r shows what follows from r */
+static unsigned char shown[READ_MOST]; /* private, registered; rank r shows what follows from r */
 static uint64_t slots[RANKS_MOST][ROUNDS]; /* a word for each write: they have no order */
 static tern_addr *shown_at, *slots_at;     /* of every rank, shared */
 static tern_addr *flag_at;
@@ -139,7 +141,8 @@ static void check_memory(void)
 	}
 }
 
-/* -- Functions and handlers that send ---------------------------------------------------------------- */
+/* -- Functions and handlers that send
+ * ---------------------------------------------------------------- */
 
 struct round_robin {
 	uint32_t next;
@@ -168,17 +171,19 @@ static void hear(tern *t, const tern_msg *m)
 static void ask_around(struct chance *c, tern_op *op)
 {
 	struct round_robin *w = malloc(sizeof *w);
-	*w = (struct round_robin){ chance_below(c, tern_size(me)), 1 + chance_below(c, 50), rounds };
+	*w = (struct round_robin){ chance_below(c, tern_size(me)), 1 + chance_below(c, 50),
+				   rounds };
 	rounds = w;
 	int rc = tern_queue(me, asking_turn, w, op);
 	CHECK(rc == 0 || rc == -EAGAIN);
 }
 
-/* -- A rank ------------------------------------------------------------------------------------------- */
+/* -- A rank
+ * ------------------------------------------------------------------------------------------- */
 
 static void rank_open(void)
 {
-	me = crew_open();
+	me = ranks_open();
 	uint32_t self = tern_rank(me);
 	CHECK_IS(tern_on(me, ASK, hear), 0);
 	CHECK_IS(tern_async_on(me, LETTER, letter_get, NULL), 0);
@@ -222,7 +227,8 @@ static void rank_check(void)
 	CHECK_IS(tern_wait(me, flag, l->raises), 0);
 	CHECK_IS(tern_wait(me, &got.asks, l->asks), 0);
 	CHECK_IS(tern_barrier(me), 0);
-	CHECK_IS(atomic_load(&got.letters) + atomic_load(flag) + atomic_load(&got.asks), 0); /* and no more */
+	CHECK_IS(atomic_load(&got.letters) + atomic_load(flag) + atomic_load(&got.asks),
+		 0); /* and no more */
 	check_memory();
 	for (uint32_t from = 0; from < tern_size(me); from++)
 		for (uint64_t i = 0; i < ROUNDS; i++) {
@@ -265,11 +271,11 @@ static void rank_main(void)
 static void mix(uint32_t ranks)
 {
 	seed = check_seed();
-	ledger = crew_shared(ranks * sizeof *ledger);
-	shown_at = crew_shared(ranks * sizeof *shown_at);
-	slots_at = crew_shared(ranks * sizeof *slots_at);
-	flag_at = crew_shared(ranks * sizeof *flag_at);
-	crew_run(ranks, rank_main);
+	ledger = ranks_shared(ranks * sizeof *ledger);
+	shown_at = ranks_shared(ranks * sizeof *shown_at);
+	slots_at = ranks_shared(ranks * sizeof *slots_at);
+	flag_at = ranks_shared(ranks * sizeof *flag_at);
+	ranks_run(ranks, rank_main);
 }
 
 TEST(whatever_is_handed_over_arrives_once_and_whole)

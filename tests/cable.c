@@ -2,10 +2,11 @@
 /*
  * cable NAMESPACE DEVICE NAMESPACE DEVICE [rate=MBIT] [delay=MS] [queue=MS] [loss=PERCENT] [seed=N]
  *
- * A cable between two network namespaces that is slower, longer and worse than those of the kernel: a TUN device in each, and
- * this program between them. Each way has a queue of its own: a packet takes its time at the rate, is dropped if it
- * would wait longer than the queue has room for, and arrives the delay later; some are lost by chance.
- * SIGUSR1: tells what each flow has had since the last time, a line a flow, and for how long. SIGTERM: ends.
+ * A cable between two network namespaces that is slower, longer and worse than those of the kernel:
+ * a TUN device in each, and this program between them. Each way has a queue of its own: a packet
+ * takes its time at the rate, is dropped if it would wait longer than the queue has room for, and
+ * arrives the delay later; some are lost by chance. SIGUSR1: tells what each flow has had since the
+ * last time, a line a flow, and for how long. SIGTERM: ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -168,9 +169,10 @@ static void flows_tell(void)
 			if (f->packets + f->dropped + f->lost)
 				printf("way %u %s %u to %u: %llu bytes, %llu packets, %llu dropped, %llu lost, %.2f ms queued\n",
 				       i, name, f->from, f->to, (unsigned long long)f->bytes,
-				       (unsigned long long)f->packets, (unsigned long long)f->dropped,
-				       (unsigned long long)f->lost,
-				       f->packets ? (double)f->waited / 1e6 / (double)f->packets : 0);
+				       (unsigned long long)f->packets,
+				       (unsigned long long)f->dropped, (unsigned long long)f->lost,
+				       f->packets ? (double)f->waited / 1e6 / (double)f->packets
+						  : 0);
 			*f = (struct flow){ 0 };
 		}
 	printf("- %llu ms\n", (unsigned long long)((now_ns() - since) / 1000000));
@@ -180,7 +182,8 @@ static void flows_tell(void)
 
 static void wait_until(uint64_t due, const sigset_t *while_asleep)
 {
-	struct pollfd p[2] = { { .fd = way[0].in, .events = POLLIN }, { .fd = way[1].in, .events = POLLIN } };
+	struct pollfd p[2] = { { .fd = way[0].in, .events = POLLIN },
+			       { .fd = way[1].in, .events = POLLIN } };
 	uint64_t now = now_ns(), ns = due > now ? due - now : 0;
 	struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
 	(void)!ppoll(p, 2, due == UINT64_MAX ? NULL : &t, while_asleep);
@@ -190,7 +193,8 @@ static void settings_read(struct setting *s, char **word)
 {
 	for (; *word; word++)
 		if (sscanf(*word, "rate=%lf", &s->rate) + sscanf(*word, "delay=%lf", &s->delay) +
-			    sscanf(*word, "queue=%lf", &s->queue) + sscanf(*word, "loss=%lf", &s->loss) +
+			    sscanf(*word, "queue=%lf", &s->queue) +
+			    sscanf(*word, "loss=%lf", &s->loss) +
 			    sscanf(*word, "seed=%lf", &s->seed) <=
 		    0) {
 			fprintf(stderr, "cable: '%s' is no setting\n", *word);

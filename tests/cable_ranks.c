@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cable_ranks tern FILE [BYTES]: rank 0 sends payloads of BYTES to rank 1, one way, until FILE exists; rank 1 tells what came wrong.
- * cable_ranks tcp FILE ADDRESS: the same over one TCP connection to rank 1, which has that address; with CUBIC, as most have.
- * What tests/cable_test.sh lets share a cable.
+ * cable_ranks tern FILE [BYTES]: rank 0 sends payloads of BYTES to rank 1, one way, until FILE
+ * exists; rank 1 tells what came wrong. cable_ranks tcp FILE ADDRESS: the same over one TCP
+ * connection to rank 1, which has that address; with CUBIC, as most have. What tests/cable_test.sh
+ * lets share a cable.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -80,7 +81,8 @@ static int tcp_take(int s)
 	int on = 1;
 	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-	if (bind(s, (const struct sockaddr *)(const void *)&any, sizeof any) != 0 || listen(s, 1) != 0)
+	if (bind(s, (const struct sockaddr *)(const void *)&any, sizeof any) != 0 ||
+	    listen(s, 1) != 0)
 		return 1;
 	int c = accept(s, NULL, NULL);
 	while (c >= 0 && read(c, bytes, sizeof bytes) > 0)
@@ -93,12 +95,14 @@ static int tcp_give(int s, const char *file, const char *address)
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	inet_pton(AF_INET, address, &to.sin_addr);
 	setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, "cubic", strlen("cubic"));
-	for (int tries = 0; connect(s, (const struct sockaddr *)(const void *)&to, sizeof to) != 0; tries++)
+	for (int tries = 0; connect(s, (const struct sockaddr *)(const void *)&to, sizeof to) != 0;
+	     tries++)
 		if (tries == TRIES || usleep(TRY_US) != 0)
 			return 1;
 	while (access(file, F_OK) != 0) {
 		struct pollfd p = { .fd = s, .events = POLLOUT };
-		if (poll(&p, 1, 100) == 1 && send(s, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		if (poll(&p, 1, 100) == 1 &&
+		    send(s, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 			return 1;
 	}
 	return 0;

@@ -9,8 +9,8 @@
 #include "chan/chan.h"
 #include "chance.h"
 #include "core/layer.h"
-#include "crew.h"
 #include "net_traffic.h"
+#include "ranks.h"
 
 enum { NAME = 5, RUNS = 8, MOST = 41 };
 
@@ -28,7 +28,7 @@ static uint32_t victim;
 static tern *begin(void)
 {
 	atomic_store(&check_failures, 0);
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	for (uint32_t r = 0; r < tern_size(t); r++)
 		CHECK_IS(tern_forgive(t, r), 0);
 	return t;
@@ -52,27 +52,29 @@ static void finish(tern *t)
 	CHECK_IS(tern_close(t), 0);
 }
 
-/* Runs n ranks, kills the victim when so many are under way, and expects the others to end well; how many were cut off. */
+/* Runs n ranks, kills the victim when so many are under way, and expects the others to end well;
+ * how many were cut off. */
 static uint64_t run_and_kill(uint32_t n, uint32_t who, uint64_t enough, void (*rank_main)(void),
 			     struct chance *c)
 {
 	victim = who;
-	board = crew_shared(sizeof *board);
-	crew_start(n, 0, rank_main);
+	board = ranks_shared(sizeof *board);
+	ranks_start(n, 0, rank_main);
 	while (atomic_load(&board->under_way) < enough)
-		crew_nap(100000);
-	crew_nap(chance_below(c, 3000000));
-	kill(crew_pid[who], SIGKILL);
-	CHECK_IS(crew_reap(1, 0), 1);
+		ranks_nap(100000);
+	ranks_nap(chance_below(c, 3000000));
+	kill(ranks_pid[who], SIGKILL);
+	CHECK_IS(ranks_reap(1, 0), 1);
 	atomic_store(&board->dead, 1);
-	CHECK_IS(crew_reap(n - 1, 0), 0);
-	crew_end();
+	CHECK_IS(ranks_reap(n - 1, 0), 0);
+	ranks_end();
 	uint64_t cut_off = atomic_load(&board->cut_off);
 	munmap(board, sizeof *board);
 	return cut_off;
 }
 
-/* -- The sender dies ---------------------------------------------------------------------------- */
+/* -- The sender dies ----------------------------------------------------------------------------
+ */
 
 __attribute__((noreturn)) static void send_for_ever(tern *t, const uint32_t *list, unsigned n)
 {
@@ -133,7 +135,8 @@ TEST(what_a_sender_put_before_it_was_killed_is_got_and_then_it_is_named)
 		run_and_kill(2, 0, 1, receive_until_it_dies, &c);
 }
 
-/* -- The receiver dies -------------------------------------------------------------------------- */
+/* -- The receiver dies --------------------------------------------------------------------------
+ */
 
 static void send_until_it_dies(void)
 {
@@ -168,7 +171,8 @@ TEST(a_put_ends_when_the_receiver_is_killed)
 		run_and_kill(2, 1, 1, send_until_it_dies, &c);
 }
 
-/* -- Death while one opens ------------------------------------------------------------------------- */
+/* -- Death while one opens
+ * ------------------------------------------------------------------------- */
 
 static void wait_for_the_end_of_it(void)
 {
@@ -177,9 +181,10 @@ static void wait_for_the_end_of_it(void)
 	if (tern_rank(t) == victim) {
 		atomic_store(&board->under_way, 1);
 		for (;;)
-			crew_nap(1000000); /* neither polls nor offers */
+			ranks_nap(1000000); /* neither polls nor offers */
 	}
-	int rc = victim == 0 ? tern_chan_from(t, 0, NAME, &channel) : tern_chan_to(t, 1, NAME, &channel);
+	int rc = victim == 0 ? tern_chan_from(t, 0, NAME, &channel)
+			     : tern_chan_to(t, 1, NAME, &channel);
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(names_it(rc, victim));
 	finish(t);
@@ -192,7 +197,8 @@ TEST(opening_either_end_fails_when_the_other_rank_is_killed)
 		run_and_kill(2, (uint32_t)i % 2, 1, wait_for_the_end_of_it, &c);
 }
 
-/* -- Lists ------------------------------------------------------------------------------------------ */
+/* -- Lists
+ * ------------------------------------------------------------------------------------------ */
 
 static void list_of_all(tern *t, uint32_t *list)
 {
@@ -215,8 +221,8 @@ static uint64_t send_on(tern_out *out)
 		int rc = tern_chan_put8(out, n);
 		n += rc == 0;
 		told += rc != 0;
-		if (rc &&
-		    !CHECK(rc == -EOWNERDEAD && victim == 1 && strstr(tern_strerror(rc), "rank 1, which")))
+		if (rc && !CHECK(rc == -EOWNERDEAD && victim == 1 &&
+				 strstr(tern_strerror(rc), "rank 1, which")))
 			break;
 		if (n % 1000 == 0)
 			tern_poll(out->chan->chans->e->t); /* puts alone do not look for the dead */

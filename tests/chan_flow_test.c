@@ -9,8 +9,8 @@
 
 #include "chan/chan.h"
 #include "chance.h"
-#include "crew.h"
 #include "far.h"
+#include "ranks.h"
 
 enum { MOST_BLOCK = 30000, NAME = 77 };
 
@@ -40,7 +40,7 @@ static size_t block_len(struct chance *c)
 static void loiter(struct chance *c)
 {
 	if (chance_one_in(c, 3000))
-		crew_nap(chance_below(c, 2000000));
+		ranks_nap(chance_below(c, 2000000));
 }
 
 /* A procedure with one parameter: the number it has in the mix. */
@@ -133,7 +133,8 @@ static void receive_mix(tern *t, uint32_t from, uint64_t from_seed)
 	for (unsigned i = 0; i < steps; i++) {
 		rc = receive_step(&in, &c, block);
 		if (rc)
-			printf("    step %u: %s\n", i, rc > 0 ? "another value" : tern_strerror(rc));
+			printf("    step %u: %s\n", i,
+			       rc > 0 ? "another value" : tern_strerror(rc));
 		REQUIRE(rc == 0);
 		loiter(&own);
 	}
@@ -158,14 +159,15 @@ TEST(a_random_mix_comes_out_as_it_was_put_between_threads)
 {
 	seed = check_seed();
 	steps = check_scaled(200000);
-	crew_run_threads(2, prepare, mix_in_pairs);
+	ranks_run_threads(2, prepare, mix_in_pairs);
 }
 
 static void mix_of_a_process(void)
 {
 	atomic_store(&check_failures, 0);
-	for (int session = 0; session < 2; session++) { /* the next one finds nothing of the one before */
-		tern *t = crew_open();
+	for (int session = 0; session < 2;
+	     session++) { /* the next one finds nothing of the one before */
+		tern *t = ranks_open();
 		seed += (uint64_t)session;
 		mix_in_pairs(t);
 		CHECK_IS(tern_close(t), 0);
@@ -176,14 +178,14 @@ TEST(a_random_mix_comes_out_as_it_was_put_between_processes_and_again_in_the_nex
 {
 	seed = check_seed();
 	steps = check_scaled(100000);
-	crew_run(2, mix_of_a_process);
+	ranks_run(2, mix_of_a_process);
 }
 
 TEST(more_ranks_than_cores_get_on)
 {
 	seed = check_seed();
 	steps = check_scaled(5000);
-	crew_run(12, mix_of_a_process);
+	ranks_run(12, mix_of_a_process);
 }
 
 /* -- Waiting --------------------------------------------------------------------------------- */
@@ -207,7 +209,7 @@ static void late(tern *t)
 	for (int round = 0; round < 2; round++) {
 		tern_chan *channel;
 		if ((int)me != round)
-			crew_nap(20000000);
+			ranks_nap(20000000);
 		if (me == 0) {
 			put_words(t, 1, 5, WORDS);
 			continue;
@@ -225,7 +227,7 @@ static void late(tern *t)
 
 TEST(a_put_without_room_waits_for_the_reader_and_a_get_for_the_sender)
 {
-	crew_run_threads(2, prepare, late);
+	ranks_run_threads(2, prepare, late);
 }
 
 /* A put that waits serves messages: the reader reads only when its request has been answered. */
@@ -259,7 +261,7 @@ static void ask_before_reading(tern *t)
 		tern_in in = tern_chan_in(channel);
 		for (uint64_t i = 0; i < WORDS; i++) {
 			if (i % 4000 == 0) {
-				crew_nap(3000000);
+				ranks_nap(3000000);
 				CHECK_IS(tern_request(t, 0, 1), 0);
 				CHECK_IS(tern_wait(t, &answered, 1), 0);
 			}
@@ -272,10 +274,11 @@ static void ask_before_reading(tern *t)
 
 TEST(a_put_that_waits_serves_messages)
 {
-	crew_run_threads(2, prepare_questions, ask_before_reading);
+	ranks_run_threads(2, prepare_questions, ask_before_reading);
 }
 
-/* -- Many into one, chains ---------------------------------------------------------------------- */
+/* -- Many into one, chains ----------------------------------------------------------------------
+ */
 
 static void into_one(tern *t)
 {
@@ -310,7 +313,7 @@ static void into_one(tern *t)
 
 TEST(many_senders_are_kept_apart_and_all_are_served)
 {
-	crew_run_threads(5, prepare, into_one);
+	ranks_run_threads(5, prepare, into_one);
 }
 
 /* Each rank adds one and passes on, the last to the first. */
@@ -338,10 +341,11 @@ static void chain(tern *t)
 
 TEST(a_chain_of_ranks_passes_values_on)
 {
-	crew_run_threads(4, prepare, chain);
+	ranks_run_threads(4, prepare, chain);
 }
 
-/* -- Lists ----------------------------------------------------------------------------------------- */
+/* -- Lists
+ * ----------------------------------------------------------------------------------------- */
 
 static void to_all(tern *t)
 {
@@ -355,7 +359,8 @@ static void to_all(tern *t)
 		REQUIRE(tern_chan_to_list(t, list, n - 1, NAME, &channel) == 0);
 		tern_out out = tern_chan_out(channel);
 		for (uint64_t i = 0; i < words; i++)
-			CHECK_IS(i % 1000 == 999 ? tern_chan_end(&out) : tern_chan_put8(&out, i), 0);
+			CHECK_IS(i % 1000 == 999 ? tern_chan_end(&out) : tern_chan_put8(&out, i),
+				 0);
 	} else {
 		REQUIRE(tern_chan_from(t, 0, NAME, &channel) == 0);
 		tern_in in = tern_chan_in(channel);
@@ -377,7 +382,7 @@ static void to_all(tern *t)
 static void to_all_of_a_process(void)
 {
 	atomic_store(&check_failures, 0);
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	to_all(t);
 	CHECK_IS(tern_close(t), 0);
 }
@@ -387,21 +392,23 @@ TEST(a_list_of_processes_gets_everything_however_slow_some_are)
 	seed = check_seed();
 	const uint32_t sizes[] = { 2, 4, 21, 41 };
 	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
-		crew_run(sizes[i], to_all_of_a_process);
+		ranks_run(sizes[i], to_all_of_a_process);
 }
 
 TEST(a_list_of_threads_gets_everything_through_relays)
 {
 	seed = check_seed();
-	crew_run_threads(20, prepare, to_all);
+	ranks_run_threads(20, prepare, to_all);
 }
 
-/* -- Without memory in common ------------------------------------------------------------------------ */
+/* -- Without memory in common
+ * ------------------------------------------------------------------------ */
 
 static void lose_some(void)
 {
 	char fault[80];
-	snprintf(fault, sizeof fault, "drop=0.05,reorder=0.1,seed=%llu", (unsigned long long)seed % 1000000);
+	snprintf(fault, sizeof fault, "drop=0.05,reorder=0.1,seed=%llu",
+		 (unsigned long long)seed % 1000000);
 	far_use(fault);
 }
 
@@ -410,14 +417,14 @@ TEST(a_random_mix_comes_out_as_it_was_put_over_a_network_that_loses_and_reorders
 	seed = check_seed();
 	steps = check_scaled(5000);
 	lose_some();
-	crew_run(4, mix_of_a_process);
+	ranks_run(4, mix_of_a_process);
 }
 
 TEST(a_list_gets_everything_over_a_network_that_loses_and_reorders)
 {
 	seed = check_seed();
 	lose_some();
-	crew_run(4, to_all_of_a_process);
+	ranks_run(4, to_all_of_a_process);
 }
 
 /* A block longer than the ring, of which nothing was put before. */
@@ -425,7 +432,7 @@ static void one_block(void)
 {
 	enum { BYTES = 200000 };
 	atomic_store(&check_failures, 0);
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	tern_chan *channel;
 	unsigned char *block = malloc(BYTES);
 	REQUIRE(block);
@@ -447,7 +454,7 @@ static void one_block(void)
 TEST(a_block_longer_than_a_channel_goes_over_a_network)
 {
 	far_use(NULL);
-	crew_run(2, one_block);
+	ranks_run(2, one_block);
 }
 
 /* As if much had just been sent: what is put next stays until the barrier. */
@@ -462,7 +469,7 @@ static void behind_a_barrier(void)
 {
 	enum { SOME = 500 };
 	atomic_store(&check_failures, 0);
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	tern_chan *channel;
 	uint64_t value = 0;
 	if (tern_rank(t) == 0) {
@@ -486,5 +493,5 @@ TEST(what_was_put_before_a_barrier_is_there_behind_it_over_a_network_too)
 {
 	far_use(NULL);
 	for (int i = 0; i < 20; i++)
-		crew_run(2, behind_a_barrier);
+		ranks_run(2, behind_a_barrier);
 }

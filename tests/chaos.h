@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a seed makes of a job: how it is started, over which network, what goes wrong, and when. The driver
- * (chaos_test.c) and every rank (chaos_ranks.c) draw the same from the same seed, so nothing else travels between them.
+ * What a seed makes of a job: how it is started, over which network, what goes wrong, and when. The
+ * driver (chaos_test.c) and every rank (chaos_ranks.c) draw the same from the same seed, so nothing
+ * else travels between them.
  */
 #ifndef TERN_TESTS_CHAOS_H
 #define TERN_TESTS_CHAOS_H
@@ -28,7 +29,14 @@ enum chaos_end {
 	RETURNS,       /* returns 0 without closing */
 	CHAOS_ENDS
 };
-enum chaos_limit { NO_LIMIT, LITTLE_HEAP, LITTLE_MEMORY, FEW_DESCRIPTORS, FEW_ADDRESSES, CHAOS_LIMITS };
+enum chaos_limit {
+	NO_LIMIT,
+	LITTLE_HEAP,
+	LITTLE_MEMORY,
+	FEW_DESCRIPTORS,
+	FEW_ADDRESSES,
+	CHAOS_LIMITS
+};
 enum chaos_fork { NO_FORK, FORK_ENDS, FORK_EXECS, FORK_USES, CHAOS_FORKS };
 
 struct chaos_death {
@@ -53,7 +61,7 @@ struct chaos {
 	uint32_t reset_rank, reset_at; /* at UINT32_MAX: no connection is reset */
 	enum chaos_limit limit;
 	uint32_t limit_size;
-	uint32_t kill_at, kill_which;             /* a process of the launcher's is killed; at 0: none */
+	uint32_t kill_at, kill_which; /* a process of the launcher's is killed; at 0: none */
 	uint32_t pause_at, pause_which, pause_ms; /* one is stopped for a time */
 	uint32_t cut_at, cut_ms;                  /* no packet arrives for a time */
 	bool wrap;                                /* numbers begin shortly before they wrap */
@@ -72,8 +80,8 @@ static inline void chaos_draw_fault(struct chaos *d, struct chance *c)
 	const char *first =
 		CHAOS_OF(c, "drop=0.01", "drop=0.1", "duplicate=0.1", "reorder=0.1", "corrupt=0.02",
 			 "truncate=0.02", "delay=0.05,late=2000", "partition=0.0005", "slow=20");
-	const char *second =
-		CHAOS_OF(c, "", "", ",drop=0.02", ",duplicate=0.05", ",reorder=0.05", ",corrupt=0.01");
+	const char *second = CHAOS_OF(c, "", "", ",drop=0.02", ",duplicate=0.05", ",reorder=0.05",
+				      ",corrupt=0.01");
 	uint32_t seed = chance_below(c, 1000000);
 	bool any = chance_one_in(c, 2);
 	if (any && strcmp(d->net, "shm") != 0)
@@ -151,10 +159,12 @@ static inline struct chaos chaos_draw(uint64_t seed)
 	d.messages = 20 + chance_below(&c, chance_one_in(&c, 4) ? 1000 : 150);
 	d.net = d.machines == 1 ? CHAOS_OF(&c, "shm", "shm", "udp", "udp", "ofi/tcp")
 				: CHAOS_OF(&c, "shm,udp", "shm,udp", "udp", "shm,ofi/tcp");
-	d.flow = CHAOS_OF(&c, "credit", "credit", "return", "drop", "nack", "token", "permit", "reserve");
+	d.flow = CHAOS_OF(&c, "credit", "credit", "return", "drop", "nack", "token", "permit",
+			  "reserve");
 	d.protect = CHAOS_OF(&c, "auto", "auto", "encrypt", "none");
 	chaos_draw_fault(&d, &c);
-	if (strstr(d.fault, "corrupt") || strstr(d.fault, "truncate")) /* refused where nobody would notice */
+	if (strstr(d.fault, "corrupt") ||
+	    strstr(d.fault, "truncate")) /* refused where nobody would notice */
 		d.protect = strcmp(d.protect, "encrypt") == 0 ? "encrypt" : "auth";
 	d.survive = !chance_one_in(&c, 5);
 	d.barriers = chance_one_in(&c, 2);
@@ -185,8 +195,8 @@ static inline bool chaos_ends_all(const struct chaos *d)
 {
 	bool deadly = false;
 	for (unsigned i = 0; i < d->deaths; i++)
-		deadly |=
-			d->death[i].how != LEAVES && (d->death[i].how != RETURNS || d->launcher >= BY_MPIRUN);
+		deadly |= d->death[i].how != LEAVES &&
+			  (d->death[i].how != RETURNS || d->launcher >= BY_MPIRUN);
 	return d->kill_at || d->limit || chaos_breaks_ofi(d) ||
 	       (deadly && (!d->survive || d->launcher == BY_MPIEXEC));
 }
@@ -210,8 +220,10 @@ static inline bool chaos_may_leave(const struct chaos *d, uint32_t rank)
 	       death->how == DIES_ANYWHERE;
 }
 
-/* How many messages `from` sends each rank in a session; `exact` unless the last of them may be lost with it. */
-static inline uint32_t chaos_sends(const struct chaos *d, uint32_t from, uint32_t session, bool *exact)
+/* How many messages `from` sends each rank in a session; `exact` unless the last of them may be
+ * lost with it. */
+static inline uint32_t chaos_sends(const struct chaos *d, uint32_t from, uint32_t session,
+				   bool *exact)
 {
 	const struct chaos_death *death = chaos_death_of(d, from);
 	*exact = true;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * chaos_ranks SEED FILE: a rank of a job that chaos_test.c has drawn from the seed. Every rank sends every rank messages
- * whose contents follow from the seed, and checks each that arrives. It dies, leaves, stops, forks and resets connections
- * where the seed says so. Every call must succeed or name a rank that the seed lets die. FILE holds a counter for each
- * rank: the driver sees progress there.
+ * chaos_ranks SEED FILE: a rank of a job that chaos_test.c has drawn from the seed. Every rank
+ * sends every rank messages whose contents follow from the seed, and checks each that arrives. It
+ * dies, leaves, stops, forks and resets connections where the seed says so. Every call must succeed
+ * or name a rank that the seed lets die. FILE holds a counter for each rank: the driver sees
+ * progress there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,10 +33,10 @@ static uint64_t *beat; /* [rank] what the driver takes for progress */
 static struct chance chance;
 
 static struct {
-	uint32_t got[CHAOS_RANKS],
-		answered[CHAOS_RANKS]; /* `answered` counts messages, those that asked nothing too */
-	bool dead[CHAOS_RANKS], left[CHAOS_RANKS]; /* what this rank was told */
-	bool deaf[CHAOS_RANKS];                    /* a request was refused: nothing more is sent there */
+	uint32_t got[CHAOS_RANKS], answered[CHAOS_RANKS]; /* `answered` counts messages, those that
+							     asked nothing too */
+	bool dead[CHAOS_RANKS], left[CHAOS_RANKS];        /* what this rank was told */
+	bool deaf[CHAOS_RANKS]; /* a request was refused: nothing more is sent there */
 	const tern_msg *kept;
 	_Atomic uint64_t event; /* something arrived, or a rank was lost */
 } s;
@@ -84,7 +85,8 @@ static uint32_t named(const char *call, int rc)
 	return rank;
 }
 
-/* Success, or an error that the seed explains; then it says which rank was named, else CHAOS_RANKS. */
+/* Success, or an error that the seed explains; then it says which rank was named, else CHAOS_RANKS.
+ */
 static uint32_t allowed(const char *call, int rc)
 {
 	int said = rc;
@@ -100,7 +102,8 @@ static uint32_t allowed(const char *call, int rc)
 	if (rc != -EOWNERDEAD && rc != -ESHUTDOWN)
 		broken("%s: %d: %s", call, rc, tern_strerror(rc));
 	uint32_t rank = named(call, said);
-	if (rc == -EOWNERDEAD ? !chaos_may_die(&draw, rank) : !chaos_may_leave(&draw, rank) && !draw.deaths)
+	if (rc == -EOWNERDEAD ? !chaos_may_die(&draw, rank)
+			      : !chaos_may_leave(&draw, rank) && !draw.deaths)
 		broken("%s blames rank %u, which lives: %s", call, rank, tern_strerror(rc));
 	return rank;
 }
@@ -141,7 +144,8 @@ static struct letter letter_of(uint32_t from, uint32_t to, uint32_t i)
 	l.payload = chance_one_in(&c, 4);
 	l.answer_payload = chance_one_in(&c, 8);
 	l.claimed = chance_one_in(&c, 2);
-	l.len = chance_one_in(&c, 3) ? chance_below(&c, TERN_PAYLOAD_MAX + 1) : chance_below(&c, 100);
+	l.len = chance_one_in(&c, 3) ? chance_below(&c, TERN_PAYLOAD_MAX + 1)
+				     : chance_below(&c, 100);
 	for (unsigned k = 0; k < l.n; k++)
 		l.word[k] = chance_next(&c);
 	return l;
@@ -162,7 +166,8 @@ static void letter_check(const struct letter *l, const tern_msg *m, bool asks)
 
 static void keep(tern *t, const tern_msg *m)
 {
-	if (s.kept || draw.delivery[me] == 2) /* tern_keep() allocates, and a signal handler must not */
+	if (s.kept ||
+	    draw.delivery[me] == 2) /* tern_keep() allocates, and a signal handler must not */
 		return;
 	s.kept = tern_keep(t, m);
 	if (!s.kept)
@@ -235,8 +240,8 @@ static int letter_send(tern *t, uint32_t to, const struct letter *l)
 		return tern_request_array(t, to, id, l->n, w);
 	if (!l->claimed) {
 		chance_fill(bytes, l->len, l->number);
-		return tern_request_payload(t, to, id, bytes, l->n, l->len, w[0], w[1], w[2], w[3], w[4],
-					    w[5]);
+		return tern_request_payload(t, to, id, bytes, l->n, l->len, w[0], w[1], w[2], w[3],
+					    w[4], w[5]);
 	}
 	void *claim = tern_claim(t, to, l->len);
 	if (!claim)
@@ -321,8 +326,9 @@ static void reset_connections(void)
 		struct sockaddr_storage peer;
 		socklen_t len = sizeof peer, type_len = sizeof(int);
 		int type = 0;
-		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) == 0 && type == SOCK_STREAM &&
-		    getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.ss_family == AF_INET)
+		if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) == 0 &&
+		    type == SOCK_STREAM && getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
+		    peer.ss_family == AF_INET)
 			shutdown(fd, SHUT_RDWR);
 	}
 }
@@ -409,7 +415,8 @@ static bool complete_from(uint32_t r)
 	bool exact, leaves = chaos_may_leave(&draw, r);
 	uint32_t sends = chaos_sends(&draw, r, session, &exact);
 	skip_untold(r);
-	if (s.dead[r] || (s.left[r] && leaves && !exact) || (s.left[r] && (draw.kill_at || draw.limit)))
+	if (s.dead[r] || (s.left[r] && leaves && !exact) ||
+	    (s.left[r] && (draw.kill_at || draw.limit)))
 		return true;
 	if (!exact)
 		return false; /* it will be lost, and that is to be told */
@@ -432,8 +439,8 @@ static void missing(tern *t, int rc)
 	for (uint32_t r = 0; r < draw.ranks; r++)
 		if (!complete_from(r))
 			broken("%u of %u messages and %u answers of rank %u came, which %s; the wait ended: %s",
-			       s.got[r], draw.messages, s.answered[r], r, s.left[r] ? "has left" : "is there",
-			       tern_strerror(rc));
+			       s.got[r], draw.messages, s.answered[r], r,
+			       s.left[r] ? "has left" : "is there", tern_strerror(rc));
 	tern_release(t);
 }
 
@@ -483,7 +490,8 @@ static void close_all(tern *t)
 static tern *open_all(void)
 {
 	tern *t = NULL;
-	tern_options options = { .delivery = (enum tern_delivery)(TERN_DELIVERY_POLL + draw.delivery[me]),
+	tern_options options = { .delivery = (enum tern_delivery)(TERN_DELIVERY_POLL +
+								  draw.delivery[me]),
 				 .signal = 40 };
 	int rc = tern_open(&t, &options);
 	for (; rc == -ENETDOWN && draw.cut_at; rc = tern_open(&t, &options))

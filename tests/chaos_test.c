@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 1800 LABELS slow */
 /*
- * Jobs in which everything is drawn from a seed (chaos.h): launcher, network, faults, delivery, deaths, stops, cuts, forks
- * and limits. Ranks (chaos_ranks.c) check every message and what every call says; this driver starts the jobs, kills and
- * stops launchers, cuts the network, and checks that jobs end, with which status, and that nothing is left.
+ * Jobs in which everything is drawn from a seed (chaos.h): launcher, network, faults, delivery,
+ * deaths, stops, cuts, forks and limits. Ranks (chaos_ranks.c) check every message and what every
+ * call says; this driver starts the jobs, kills and stops launchers, cuts the network, and checks
+ * that jobs end, with which status, and that nothing is left.
  *
- * Job j of seed S is drawn from S + j. CHAOS_JOBS=1 chaos_test --seed=N repeats one. CHAOS_JOBS=n and CHAOS_SECONDS=s
- * say when to stop: with the first of them, and no job fails because of the second. Without CHAOS_SECONDS the seed is always
- * the same, so that `make test` repeats known jobs; `make soak` draws new ones.
+ * Job j of seed S is drawn from S + j. CHAOS_JOBS=1 chaos_test --seed=N repeats one. CHAOS_JOBS=n
+ * and CHAOS_SECONDS=s say when to stop: with the first of them, and no job fails because of the
+ * second. Without CHAOS_SECONDS the seed is always the same, so that `make test` repeats known
+ * jobs; `make soak` draws new ones.
  */
 #define CHECK_SECONDS 360000
 #include "chaos.h"
@@ -37,7 +39,8 @@ enum {
 static char bin[300], folder[64], mark[96], output[OUTPUT_MAX];
 static bool private_net, private_shm;
 static uint64_t *beat;
-static uint64_t still_ns; /* a job in which nothing happens for this long hangs: CHAOS_STILL, in seconds */
+static uint64_t
+	still_ns; /* a job in which nothing happens for this long hangs: CHAOS_STILL, in seconds */
 
 static const char *in_folder(const char *name)
 {
@@ -67,7 +70,8 @@ static void job_say_deaths(const struct chaos *d)
 {
 	for (unsigned i = 0; i < d->deaths; i++)
 		printf("; rank %u %s (session %u, at %u, %u us)", d->death[i].rank,
-		       end_names[d->death[i].how], d->death[i].session, d->death[i].at, d->death[i].us);
+		       end_names[d->death[i].how], d->death[i].session, d->death[i].at,
+		       d->death[i].us);
 	if (d->stop_ms)
 		printf("; rank %u stops at %u for %u ms", d->stop_rank, d->stop_at, d->stop_ms);
 	if (d->fork)
@@ -79,10 +83,11 @@ static void job_say_deaths(const struct chaos *d)
 static void job_say(const struct chaos *d)
 {
 	printf("    --seed=%llu: %s, %u ranks, %u machines, %u sessions of %u, %s",
-	       (unsigned long long)d->seed, launcher_names[d->launcher], d->ranks, d->machines, d->sessions,
-	       d->messages, d->net);
+	       (unsigned long long)d->seed, launcher_names[d->launcher], d->ranks, d->machines,
+	       d->sessions, d->messages, d->net);
 	if (strcmp(d->net, "shm") != 0)
-		printf(", flow %s, protect %s%s%s", d->flow, d->protect, *d->fault ? ", " : "", d->fault);
+		printf(", flow %s, protect %s%s%s", d->flow, d->protect, *d->fault ? ", " : "",
+		       d->fault);
 	printf(", delivery ");
 	for (uint32_t r = 0; r < d->ranks; r++)
 		putchar("pti"[d->delivery[r]]);
@@ -92,7 +97,8 @@ static void job_say(const struct chaos *d)
 	if (d->kill_at)
 		printf("; launcher %u is killed at %u", d->kill_which, d->kill_at);
 	if (d->pause_at)
-		printf("; launcher %u stops at %u for %u ms", d->pause_which, d->pause_at, d->pause_ms);
+		printf("; launcher %u stops at %u for %u ms", d->pause_which, d->pause_at,
+		       d->pause_ms);
 	if (d->cut_at)
 		printf("; the network is cut at %u for %u ms", d->cut_at, d->cut_ms);
 	if (d->limit)
@@ -126,7 +132,8 @@ static bool loopback_name(void)
 	return good;
 }
 
-/* A network that can be cut, and a /dev/shm in which nobody else has anything; both where the kernel allows it. */
+/* A network that can be cut, and a /dev/shm in which nobody else has anything; both where the
+ * kernel allows it. */
 static void machine_begin(void)
 {
 	private_net = unshare(CLONE_NEWNET) == 0;
@@ -134,10 +141,12 @@ static void machine_begin(void)
 		REQUIRE(loopback_set(true) && loopback_name());
 	else
 		printf("    no cuts are drawn: unshare(CLONE_NEWNET): %s\n", strerror(errno));
-	private_shm = unshare(CLONE_NEWNS) == 0 && mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	private_shm = unshare(CLONE_NEWNS) == 0 &&
+		      mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
 		      mount("none", "/dev/shm", "tmpfs", 0, "size=512m") == 0;
 	if (!private_shm)
-		printf("    /dev/shm is not looked at: it cannot be made private: %s\n", strerror(errno));
+		printf("    /dev/shm is not looked at: it cannot be made private: %s\n",
+		       strerror(errno));
 }
 
 static bool shm_empty(void)
@@ -164,7 +173,8 @@ static bool found(const char *program)
 	return system(command) == 0;
 }
 
-/* Whether this build lets numbers start near their wrap; asked in a process of its own, which reads the setting. */
+/* Whether this build lets numbers start near their wrap; asked in a process of its own, which reads
+ * the setting. */
 static bool wrap_usable(void)
 {
 	int status = 1;
@@ -176,7 +186,8 @@ static bool wrap_usable(void)
 	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* What this machine or this build lacks is replaced, so a seed gives the same job on the same machine. */
+/* What this machine or this build lacks is replaced, so a seed gives the same job on the same
+ * machine. */
 static void job_fit(struct chaos *d)
 {
 	char net[32];
@@ -228,7 +239,8 @@ static unsigned processes(pid_t *pid, unsigned most, bool launchers)
 	unsigned n = 0;
 	for (const struct dirent *e; d && n < most && (e = readdir(d));) {
 		pid_t p = (pid_t)atoi(e->d_name);
-		if (p > 0 && p != getpid() && process_marked(p) && (!launchers || process_launches(p)))
+		if (p > 0 && p != getpid() && process_marked(p) &&
+		    (!launchers || process_launches(p)))
 			pid[n++] = p;
 	}
 	if (d)
@@ -265,7 +277,8 @@ static bool nothing_left(void)
 
 static void limits_set(const struct chaos *d)
 {
-	rlim_t files = 8 + d->limit_size, addresses = ((rlim_t)16 + (rlim_t)d->limit_size * 64) << 20;
+	rlim_t files = 8 + d->limit_size, addresses = ((rlim_t)16 + (rlim_t)d->limit_size * 64)
+						      << 20;
 	char text[32];
 	snprintf(text, sizeof text, "%uK", 64 + d->limit_size * 64);
 	if (d->limit == LITTLE_HEAP)
@@ -309,8 +322,8 @@ __attribute__((noreturn)) static void job_exec(const struct chaos *d)
 		    : d->launcher == BY_MPIEXEC ? "mpiexec.hydra"
 						: program;
 	if (d->launcher == BY_MPIRUN)
-		word[n++] = "--oversubscribe", word[n++] = "--mca", word[n++] = "oob_tcp_if_include",
-		word[n++] = "lo";
+		word[n++] = "--oversubscribe", word[n++] = "--mca",
+		word[n++] = "oob_tcp_if_include", word[n++] = "lo";
 	if (d->launcher == BY_MPIRUN && d->survive)
 		word[n++] = "--enable-recovery";
 	if (d->launcher <= BY_HOSTS)
@@ -374,9 +387,11 @@ struct run {
 static void job_trouble(const struct chaos *d, struct run *r, uint64_t now)
 {
 	pid_t pid;
-	if (d->kill_at && !r->killed && now >= d->kill_at && (pid = launcher_process(d->kill_which)) > 0)
+	if (d->kill_at && !r->killed && now >= d->kill_at &&
+	    (pid = launcher_process(d->kill_which)) > 0)
 		r->killed = kill(pid, SIGKILL) == 0;
-	if (d->pause_at && !r->paused && now >= d->pause_at && (pid = launcher_process(d->pause_which)) > 0) {
+	if (d->pause_at && !r->paused && now >= d->pause_at &&
+	    (pid = launcher_process(d->pause_which)) > 0) {
 		r->paused = true;
 		kill(pid, SIGSTOP);
 		nap(d->pause_ms * 1000);
@@ -392,8 +407,8 @@ static void job_trouble(const struct chaos *d, struct run *r, uint64_t now)
 static void job_why(pid_t front)
 {
 	char command[600];
-	snprintf(command, sizeof command, "timeout 20 %s/tern why %d 2>&1 | sed 's/^/    why: /'", bin,
-		 front);
+	snprintf(command, sizeof command, "timeout 20 %s/tern why %d 2>&1 | sed 's/^/    why: /'",
+		 bin, front);
 	(void)!system(command);
 }
 
@@ -473,10 +488,12 @@ static const char *result_wrong(const struct chaos *d, const struct run *r)
 		known = (known && i) ||
 			(status_of(d->death[i].how) && r->status == status_of(d->death[i].how));
 	if (r->killed)
-		return r->status == 0 && done != d->ranks ? "a launcher was killed, and the status is 0"
-							  : NULL;
+		return r->status == 0 && done != d->ranks
+			       ? "a launcher was killed, and the status is 0"
+			       : NULL;
 	if (d->limit || chaos_breaks_ofi(d) || d->launcher >= BY_MPIRUN)
-		return d->limit || chaos_breaks_ofi(d) || d->deaths || (r->status == 0 && done == living)
+		return d->limit || chaos_breaks_ofi(d) || d->deaths ||
+				       (r->status == 0 && done == living)
 			       ? NULL
 			       : "not all ranks are done";
 	if (!known)
@@ -518,7 +535,8 @@ static void job_run(uint64_t seed)
 	fflush(stdout);
 }
 
-/* -- The test ------------------------------------------------------------------------------------ */
+/* -- The test ------------------------------------------------------------------------------------
+ */
 
 static void folder_make(void)
 {
@@ -565,7 +583,8 @@ TEST(jobs_that_a_seed_draws_keep_every_promise)
 	folder_make();
 	machine_begin();
 	uint64_t j = 0;
-	while (j < jobs && clock_ns() - began < seconds * 1000000000 && !atomic_load(&check_failures))
+	while (j < jobs && clock_ns() - began < seconds * 1000000000 &&
+	       !atomic_load(&check_failures))
 		job_run(seed + j++);
 	printf("    %llu jobs\n", (unsigned long long)j);
 	folder_remove();

@@ -35,7 +35,8 @@
 #endif
 
 #ifndef CHECK_SECONDS
-/* After which a test hangs, in a plain build. Nearly all take less than one, but a machine may be busy. */
+/* After which a test hangs, in a plain build. Nearly all take less than one, but a machine may be
+ * busy. */
 #define CHECK_SECONDS 500
 #endif
 
@@ -83,12 +84,14 @@ static inline bool check_that(bool good, const char *file, int line, const char 
 	return false;
 }
 
-static inline bool check_is(long long got, long long want, const char *file, int line, const char *what)
+static inline bool check_is(long long got, long long want, const char *file, int line,
+			    const char *what)
 {
 	if (got == want)
 		return true;
 	if (atomic_fetch_add(&check_failures, 1) < 10)
-		printf("    %s:%d: %s: %s is %lld, not %lld\n", file, line, check_sentence, what, got, want);
+		printf("    %s:%d: %s: %s is %lld, not %lld\n", file, line, check_sentence, what,
+		       got, want);
 	return false;
 }
 
@@ -125,8 +128,8 @@ static inline uint64_t check_seed(void)
 	const char *text = check_seed_text ? check_seed_text : getenv("TEST_SEED");
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	uint64_t seed =
-		text ? strtoull(text, NULL, 0) : (uint64_t)now.tv_nsec * 1000 + (uint64_t)getpid() % 1000;
+	uint64_t seed = text ? strtoull(text, NULL, 0)
+			     : (uint64_t)now.tv_nsec * 1000 + (uint64_t)getpid() % 1000;
 	printf("    seed %llu\n", (unsigned long long)seed);
 	fflush(stdout);
 	return seed;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: LABELS slow TIMEOUT 600 */
 /*
- * A rank that is killed inside tern_close(), at every point where the job's memory looks otherwise than an instruction before.
- * The test plays the launcher and steps through the call. The others can open the next session whenever it happened, whether that
- * rank was the first to leave or the last.
+ * A rank that is killed inside tern_close(), at every point where the job's memory looks otherwise
+ * than an instruction before. The test plays the launcher and steps through the call. The others
+ * can open the next session whenever it happened, whether that rank was the first to leave or the
+ * last.
  */
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
-#include "crew.h"
 #include "net/udp/udp.h"
+#include "ranks.h"
 
 #if !defined(__x86_64__)
 TEST(a_close_is_stepped_through)
@@ -24,7 +25,8 @@ static bool victim_is_last;
 struct board {
 	_Atomic unsigned ready; /* ranks that wait until the victim has left */
 	_Atomic bool go;        /* and may leave now */
-	_Atomic unsigned good; /* ranks that have opened the next session and were told of the victim there */
+	_Atomic unsigned good;  /* ranks that have opened the next session and were told of the
+				   victim there */
 };
 
 static struct board *board;
@@ -43,13 +45,13 @@ static void victim_main(tern *t)
 
 static void rank_main(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == VICTIM)
 		victim_main(t);
 	board->ready++;
 	while (!victim_is_last && !board->go)
-		crew_nap(100000);
+		ranks_nap(100000);
 	CHECK_IS(tern_close(t), 0);
 	CHECK_IS(tern_open(&t, NULL), 0);
 	int rc = tern_barrier(t);
@@ -57,7 +59,7 @@ static void rank_main(void)
 	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
 	board->good++;
 	while (board->good < RANKS - 1) /* else the other is told that this one has left */
-		crew_nap(100000);
+		ranks_nap(100000);
 	CHECK_IS(tern_close(t), 0);
 }
 
@@ -69,17 +71,18 @@ struct looks {
 
 static void looks_take(struct looks *l)
 {
-	memcpy((void *)&l->head, (void *)crew_job.head, sizeof l->head);
-	memcpy((void *)l->rank, (void *)crew_job.rank, sizeof l->rank);
+	memcpy((void *)&l->head, (void *)ranks_job.head, sizeof l->head);
+	memcpy((void *)l->rank, (void *)ranks_job.rank, sizeof l->rank);
 }
 
 static bool victim_step(void)
 {
-	pid_t pid = crew_pid[VICTIM];
+	pid_t pid = ranks_pid[VICTIM];
 	struct user_regs_struct regs;
 	int status;
 	REQUIRE(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0);
-	REQUIRE(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+	REQUIRE(waitpid(pid, &status, 0) == pid && WIFSTOPPED(status) &&
+		WSTOPSIG(status) == SIGTRAP);
 	REQUIRE(ptrace(PTRACE_GETREGS, pid, NULL, &regs) == 0);
 	return *(const unsigned char *)(uintptr_t)regs.rip != 0xcc;
 }
@@ -102,12 +105,12 @@ static bool victim_goes(unsigned changes)
 static void victim_wait(void)
 {
 	int status;
-	REQUIRE(waitpid(crew_pid[VICTIM], &status, 0) == crew_pid[VICTIM]);
+	REQUIRE(waitpid(ranks_pid[VICTIM], &status, 0) == ranks_pid[VICTIM]);
 	if (!WIFSTOPPED(status))
 		check_skip("this machine does not let a process trace its child");
-	ptrace(PTRACE_SETOPTIONS, crew_pid[VICTIM], NULL, (void *)(uintptr_t)PTRACE_O_EXITKILL);
-	while ((victim_is_last ? job_left(&crew_job) : board->ready) < RANKS - 1)
-		crew_nap(100000);
+	ptrace(PTRACE_SETOPTIONS, ranks_pid[VICTIM], NULL, (void *)(uintptr_t)PTRACE_O_EXITKILL);
+	while ((victim_is_last ? job_left(&ranks_job) : board->ready) < RANKS - 1)
+		ranks_nap(100000);
 }
 
 /* False if the victim's call was over before the memory had changed so many times. */
@@ -116,24 +119,24 @@ static bool kill_after(unsigned changes)
 	int status;
 	board->go = false;
 	board->ready = board->good = 0;
-	crew_start(RANKS, 0, rank_main);
+	ranks_start(RANKS, 0, rank_main);
 	victim_wait();
 	bool within = victim_goes(changes);
-	kill(crew_pid[VICTIM], SIGKILL);
-	REQUIRE(waitpid(crew_pid[VICTIM], &status, 0) == crew_pid[VICTIM]);
-	job_rank_ended(&crew_job, VICTIM, status);
-	crew_pid[VICTIM] = 0;
+	kill(ranks_pid[VICTIM], SIGKILL);
+	REQUIRE(waitpid(ranks_pid[VICTIM], &status, 0) == ranks_pid[VICTIM]);
+	job_rank_ended(&ranks_job, VICTIM, status);
+	ranks_pid[VICTIM] = 0;
 	board->go = true;
-	if (!CHECK_IS(crew_reap(RANKS - 1, 0), 0) || !CHECK_IS(board->good, RANKS - 1))
+	if (!CHECK_IS(ranks_reap(RANKS - 1, 0), 0) || !CHECK_IS(board->good, RANKS - 1))
 		printf("    killed after %u changes\n", changes);
-	crew_end();
+	ranks_end();
 	return within;
 }
 
 static void kill_everywhere(const char *net, bool last)
 {
 	unsigned n = 0;
-	board = crew_shared(sizeof *board);
+	board = ranks_shared(sizeof *board);
 	victim_is_last = last;
 	setenv("TERN_NET", net, 1);
 	setenv("TERN_DELIVERY", "poll", 1); /* one thread, which is stepped through */

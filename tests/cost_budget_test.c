@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: LABELS perf */
 /*
- * The budgets of docs/cost.md. A path that has become longer than its budget fails, and the parts that
- * have grown since tests/cost_baseline.txt was written are listed, the most grown first, with the
- * instructions they have now. Budgets hold for gcc 12 at -O2; elsewhere the counts are only
+ * The budgets of docs/cost.md. A path that has become longer than its budget fails, and the parts
+ * that have grown since tests/cost_baseline.txt was written are listed, the most grown first, with
+ * the instructions they have now. Budgets hold for gcc 12 at -O2; elsewhere the counts are only
  * printed: compilers differ by two or three. `cost_budget_test --print` prints a new baseline.
  */
 #include <errno.h>
@@ -62,7 +62,8 @@ static void baseline_print(const struct cost_result *r)
 		char text[80];
 		part_text(i, text, sizeof text);
 		if (part_count(&r->steady, i))
-			printf("%s %s %lld\n", r->op->name, text, (long long)part_count(&r->steady, i));
+			printf("%s %s %lld\n", r->op->name, text,
+			       (long long)part_count(&r->steady, i));
 	}
 }
 
@@ -82,7 +83,8 @@ static int64_t baseline_of(const char *operation, int part)
 	return count;
 }
 
-/* -- What has grown ----------------------------------------------------------------------------- */
+/* -- What has grown -----------------------------------------------------------------------------
+ */
 
 static void part_list(const struct cost_result *r, int part)
 {
@@ -137,12 +139,14 @@ static void growth_print(const struct cost_result *r)
 	}
 }
 
-/* -- The verdict ---------------------------------------------------------------------------------- */
+/* -- The verdict ----------------------------------------------------------------------------------
+ */
 
 static bool judged(void)
 {
-#if __GNUC__ == 12 && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
-	!defined(__SANITIZE_THREAD__) && !defined(TERN_NO_INLINE)
+#if __GNUC__ == 12 && !defined(__clang__) && defined(__OPTIMIZE__) &&      \
+	!defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+	!defined(TERN_NO_INLINE)
 	return true;
 #else
 	return false;
@@ -151,7 +155,8 @@ static bool judged(void)
 
 static bool budget_kept(const struct budget *b, const struct cost_result *r)
 {
-	int64_t copy = r->steady.copy[0] + r->steady.copy[1], n = cost_sum(&r->steady, COST_ALL) - copy;
+	int64_t copy = r->steady.copy[0] + r->steady.copy[1],
+		n = cost_sum(&r->steady, COST_ALL) - copy;
 	printf("%-24s %4lld of %4lld", b->operation, (long long)n, (long long)b->most);
 	if (copy)
 		printf(", and %lld to copy", (long long)copy);

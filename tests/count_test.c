@@ -114,7 +114,8 @@ static void post(uint32_t n)
 {
 	static uint64_t got;
 	for (uint32_t i = 0; i < n; i++)
-		if (tern_recv_start(t[1], 0, posted++, TERN_ID, &got, sizeof got, 0, NULL, &received))
+		if (tern_recv_start(t[1], 0, posted++, TERN_ID, &got, sizeof got, 0, NULL,
+				    &received))
 			_exit(1);
 }
 
@@ -175,7 +176,8 @@ static void child_run(void)
 {
 	void (*const loop[])(uint32_t) = { loop_empty, loop_four, loop_one, loop_data,
 					   loop_put,   loop_send, loop_send };
-	if (tern_open_local(2, t) || tern_on(t[0], 1, empty_handler) || tern_on(t[1], 1, empty_handler))
+	if (tern_open_local(2, t) || tern_on(t[0], 1, empty_handler) ||
+	    tern_on(t[1], 1, empty_handler))
 		_exit(1);
 	there = tern_addr_of(t[1], tern_alloc(t[1], sizeof(uint64_t)));
 	if (tern_put(t[0], there, &there, sizeof there)) /* finds memcpy for the others, too */
@@ -188,11 +190,12 @@ static void child_run(void)
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	raise(SIGSTOP);
 	for (int i = 0; i < 7; i++)
-		for (uint32_t few = loop[i] == loop_data ? PAYLOADS : MESSAGES, n = few; n <= 2 * few;
-		     n += few) {
+		for (uint32_t few = loop[i] == loop_data ? PAYLOADS : MESSAGES, n = few;
+		     n <= 2 * few; n += few) {
 			to_leaf();
 			if (loop[i] == loop_send)
-				post(i == 6 && n == MESSAGES ? RECEIVES : n); /* the last are among many */
+				post(i == 6 && n == MESSAGES ? RECEIVES
+							     : n); /* the last are among many */
 			loop[i](n);
 			handle_all();
 		}
@@ -271,12 +274,14 @@ static double report(const char *what, struct count c, struct count loop)
 {
 	double send = c.send - loop.send;
 	double handle = c.handle - 1; /* the handler's ret */
-	printf("%-15s %6.2f to send, %6.2f to take in, %6.2f together\n", what, send, handle, send + handle);
+	printf("%-15s %6.2f to send, %6.2f to take in, %6.2f together\n", what, send, handle,
+	       send + handle);
 	return send + handle;
 }
 
-#if __GNUC__ == 12 && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && \
-	!defined(__SANITIZE_THREAD__) && !defined(TERN_NO_INLINE)
+#if __GNUC__ == 12 && !defined(__clang__) && defined(__OPTIMIZE__) &&      \
+	!defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+	!defined(TERN_NO_INLINE)
 #define BUDGETS_HOLD 1
 #else
 #define BUDGETS_HOLD 0
@@ -310,10 +315,11 @@ static int verdict(double four, double put, struct count chan, double matching)
 {
 #if BUDGETS_HOLD
 	if (matching > MATCHING || matching < 0.9)
-		printf("FAIL: among %d receives a message takes %.2f times as much as alone\n", RECEIVES,
-		       matching);
+		printf("FAIL: among %d receives a message takes %.2f times as much as alone\n",
+		       RECEIVES, matching);
 	return matching > MATCHING || matching < 0.9 ||
-	       over("a 4-word request", four, 20, BUDGET) | over("an 8-byte put", put, 10, PUT_BUDGET) |
+	       over("a 4-word request", four, 20, BUDGET) |
+		       over("an 8-byte put", put, 10, PUT_BUDGET) |
 		       over("a put into a channel", chan.send, 3, CHAN_BUDGET) |
 		       over("a get from a channel", chan.handle, 3, CHAN_BUDGET);
 #else

@@ -2,10 +2,10 @@
 /*
  * fail_ranks survive [V]: rank V, or 1, kills itself; the others say what their calls say of it.
  * fail_ranks lose: ranks wait for what does not come, and say what is said of those they have lost.
- * fail_ranks raze M V: every rank R with R % M = V kills itself; the others forgive each of those and say when all are gone.
- * fail_ranks stop S... V: each rank S is stopped and then rank V kills itself; the others say that they know, before any S goes on.
- * fail_ranks talk: ranks talk with everybody until somebody ends them.
- * What tests/kill_test.sh and the tests of launchers start.
+ * fail_ranks raze M V: every rank R with R % M = V kills itself; the others forgive each of those
+ * and say when all are gone. fail_ranks stop S... V: each rank S is stopped and then rank V kills
+ * itself; the others say that they know, before any S goes on. fail_ranks talk: ranks talk with
+ * everybody until somebody ends them. What tests/kill_test.sh and the tests of launchers start.
  */
 #include <errno.h>
 #include <signal.h>

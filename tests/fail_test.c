@@ -5,7 +5,7 @@
  * the real one is in kill_test.sh.
  */
 #include "chance.h"
-#include "crew.h"
+#include "ranks.h"
 
 enum { ASK, TELL, RANKS = 5, VICTIM = 2 };
 
@@ -32,7 +32,7 @@ static void take(tern *t, const tern_msg *m)
 
 static tern *rank_open(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, ASK, answer), 0);
 	CHECK_IS(tern_on(t, TELL, take), 0);
 	return t;
@@ -100,10 +100,10 @@ static void survive(void)
 
 TEST(a_dead_rank_is_named_by_whoever_needs_it_and_the_others_go_on)
 {
-	shared = crew_shared(4096);
-	crew_start(RANKS, 0, survive);
-	CHECK_IS(crew_reap(RANKS, 0), 1); /* the victim alone */
-	crew_end();
+	shared = ranks_shared(4096);
+	ranks_start(RANKS, 0, survive);
+	CHECK_IS(ranks_reap(RANKS, 0), 1); /* the victim alone */
+	ranks_end();
 }
 
 static _Atomic unsigned told;
@@ -117,7 +117,9 @@ static void ask_another(tern *t, uint32_t rank, int why, void *arg)
 	CHECK_IS(rank, VICTIM);
 	CHECK(names_the_victim(why));
 	CHECK_IS(tern_forgive(t, rank), 0);
-	CHECK_IS(tern_request(t, (tern_rank(t) + 1) % RANKS == VICTIM ? 0 : (tern_rank(t) + 1) % RANKS, ASK),
+	CHECK_IS(tern_request(t,
+			      (tern_rank(t) + 1) % RANKS == VICTIM ? 0 : (tern_rank(t) + 1) % RANKS,
+			      ASK),
 		 0);
 	atomic_fetch_add(&told, 1);
 }
@@ -137,10 +139,10 @@ static void survive_told(void)
 
 TEST(a_function_is_told_of_a_killed_rank_and_the_wait_under_way_goes_on_without_it)
 {
-	shared = crew_shared(4096);
-	crew_start(RANKS, 0, survive_told);
-	CHECK_IS(crew_reap(RANKS, 0), 1);
-	crew_end();
+	shared = ranks_shared(4096);
+	ranks_start(RANKS, 0, survive_told);
+	CHECK_IS(ranks_reap(RANKS, 0), 1);
+	ranks_end();
 }
 
 /* -- At any moment ----------------------------------------------------------------------- */
@@ -169,12 +171,12 @@ static void talk_whatever_happens(void)
 static void kill_some(struct chance *c)
 {
 	for (int kills = 0; kills < 3; kills++) {
-		crew_nap(chance_below(c, 10000000));
-		pid_t victim = crew_pid[chance_below(c, crew_size)];
+		ranks_nap(chance_below(c, 10000000));
+		pid_t victim = ranks_pid[chance_below(c, ranks_size)];
 		if (victim > 0)
 			kill(victim, SIGKILL);
-		crew_nap(1000000);
-		crew_reap(crew_size, WNOHANG);
+		ranks_nap(1000000);
+		ranks_reap(ranks_size, WNOHANG);
 	}
 }
 
@@ -185,7 +187,7 @@ static unsigned reap_the_rest(void)
 	int status;
 	for (pid_t pid; (pid = waitpid(-1, &status, 0)) > 0;) {
 		failed += WIFEXITED(status) && WEXITSTATUS(status) != 0;
-		job_rank_ended(&crew_job, crew_rank_of(pid), status);
+		job_rank_ended(&ranks_job, ranks_rank_of(pid), status);
 	}
 	return failed;
 }
@@ -202,11 +204,11 @@ TEST(whenever_ranks_are_killed_the_calls_of_the_others_end)
 	seed = check_seed();
 	struct chance c = { seed };
 	for (unsigned round = rounds(); round; round--) {
-		shared = crew_shared(4096);
-		crew_start(6, 0, talk_whatever_happens);
+		shared = ranks_shared(4096);
+		ranks_start(6, 0, talk_whatever_happens);
 		kill_some(&c);
 		atomic_store(shared, 1);
 		CHECK_IS(reap_the_rest(), 0);
-		crew_end();
+		ranks_end();
 	}
 }

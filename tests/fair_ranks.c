@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A parameter server (rank 0) and workers with 512 KiB gradients: each worker gets the parameters and puts its gradient, again and again.
- * When the first of ranks 2 and above has ROUNDS rounds done, rank 0 prints how many each has, and the job ends. What tests/fair_test.sh
- * starts.
+ * A parameter server (rank 0) and workers with 512 KiB gradients: each worker gets the parameters
+ * and puts its gradient, again and again. When the first of ranks 2 and above has ROUNDS rounds
+ * done, rank 0 prints how many each has, and the job ends. What tests/fair_test.sh starts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +55,8 @@ static void work(tern *t)
 	double *w = malloc(LEN * sizeof *w), *g = malloc(LEN * sizeof *g);
 	must(w && g ? 0 : -ENOMEM);
 	tern_addr p = tern_addr_at(tern_addr_of(t, params), 0);
-	tern_addr s = tern_addr_at(tern_addr_of(t, slots), 0) + (tern_addr)tern_rank(t) * LEN * sizeof *g;
+	tern_addr s =
+		tern_addr_at(tern_addr_of(t, slots), 0) + (tern_addr)tern_rank(t) * LEN * sizeof *g;
 	for (size_t i = 0; i < LEN; i++)
 		g[i] = tern_rank(t);
 	for (;;) {

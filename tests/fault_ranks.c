@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fault_ranks EVENT [MICROSECONDS]: something happens to rank 1, and the others say what their calls say of it. What
- * tests/faults_test.sh starts, over each network and under each launcher.
+ * fault_ranks EVENT [MICROSECONDS]: something happens to rank 1, and the others say what their
+ * calls say of it. What tests/faults_test.sh starts, over each network and under each launcher.
  *
  *     die     it is killed while all run
  *     fail    it ends with status 3 without closing
@@ -9,8 +9,8 @@
  *     close   it closes its endpoint and computes on
  *     early   it is killed before it opens
  *     join    it is killed in its tern_open(), so long after the beginning
- *     leave   it is killed in its tern_close(), so long after the beginning, and the others open again
- *     stop    it is stopped for longer than the grace time, and then goes on
+ *     leave   it is killed in its tern_close(), so long after the beginning, and the others open
+ * again stop    it is stopped for longer than the grace time, and then goes on
  */
 #include <errno.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "chance.h"
-#include "crew.h"
+#include "ranks.h"
 
 enum { ASK, ASK_DATA, TELL, BYTES = 3000, STACK_MOST = 32768 * CHECK_SLOWER };
 
@@ -18,7 +18,7 @@ struct rank {
 	size_t deepest; /* that a handler has been seen below the top */
 };
 
-static struct rank rank_of[CREW_MOST];
+static struct rank rank_of[RANKS_AT_MOST];
 static _Thread_local uintptr_t
 	top; /* of the stack, where the rank began, or a thread of the library's was first seen */
 static unsigned messages;
@@ -135,7 +135,7 @@ static void flood_rank(tern *t)
 
 static void flood_process(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	prepare(t);
 	flood_rank(t);
 	CHECK_IS(tern_close(t), 0);
@@ -144,28 +144,28 @@ static void flood_process(void)
 TEST(two_threads_flood_each_other)
 {
 	messages = check_scaled(100000);
-	crew_run_threads(2, prepare, flood_rank);
+	ranks_run_threads(2, prepare, flood_rank);
 }
 
 TEST(two_processes_flood_each_other)
 {
 	messages = check_scaled(100000);
-	crew_run(2, flood_process);
+	ranks_run(2, flood_process);
 }
 
 TEST(everybody_floods_everybody)
 {
 	messages = check_scaled(20000);
-	crew_run_threads(6, prepare, flood_rank);
-	crew_run(6, flood_process);
+	ranks_run_threads(6, prepare, flood_rank);
+	ranks_run(6, flood_process);
 }
 
 TEST(everybody_floods_one)
 {
 	only_to_zero = true;
 	messages = check_scaled(20000);
-	crew_run_threads(8, prepare, flood_rank);
-	crew_run(8, flood_process);
+	ranks_run_threads(8, prepare, flood_rank);
+	ranks_run(8, flood_process);
 }
 
 /* One thread plays both ranks, so that every send blocks at a moment that is always the same. */

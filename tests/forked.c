@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A child of a rank's process uses the endpoint that it has inherited, by every call there is: each is refused at once,
- * with a sentence. It writes to heaps and puts into channels, which reaches nobody. It ends with exit(), or
- * becomes another program. Meanwhile its parent goes on, and misses nothing.
+ * A child of a rank's process uses the endpoint that it has inherited, by every call there is: each
+ * is refused at once, with a sentence. It writes to heaps and puts into channels, which reaches
+ * nobody. It ends with exit(), or becomes another program. Meanwhile its parent goes on, and misses
+ * nothing.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -42,7 +43,8 @@ static void refused(const char *call, int rc)
 {
 	if (rc == -EPERM && strstr(tern_strerror(rc), "forked"))
 		return;
-	fprintf(stderr, "rank %u: in the child %s returned %d: %s\n", me, call, rc, tern_strerror(rc));
+	fprintf(stderr, "rank %u: in the child %s returned %d: %s\n", me, call, rc,
+		tern_strerror(rc));
 	failures++;
 }
 
@@ -182,7 +184,8 @@ static void layers(void)
 	REFUSED(tern_stats(t, &stats));
 }
 
-/* Puts until it is told, which is at the end of the ring's leaf at the latest; closing is refused, too. */
+/* Puts until it is told, which is at the end of the ring's leaf at the latest; closing is refused,
+ * too. */
 static void channel(void)
 {
 	tern_out out = tern_chan_out(to);

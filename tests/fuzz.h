@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A fuzz target is a function, fuzz_one(), that survives any bytes; FUZZ_TARGET(name, rounds) follows it.
+ * A fuzz target is a function, fuzz_one(), that survives any bytes; FUZZ_TARGET(name, rounds)
+ * follows it.
  *
- * With FUZZ defined it becomes a target of libFuzzer (tests/fuzz.sh). Otherwise it becomes a test, in every build:
- * of the target's kept corpus, and of `rounds` inputs made from that by chance.
+ * With FUZZ defined it becomes a target of libFuzzer (tests/fuzz.sh). Otherwise it becomes a test,
+ * in every build: of the target's kept corpus, and of `rounds` inputs made from that by chance.
  */
 #ifndef TERN_TESTS_FUZZ_H
 #define TERN_TESTS_FUZZ_H
@@ -107,7 +108,8 @@ static inline void fuzz_change(struct chance *c, struct fuzz_file *f)
 {
 	for (unsigned i = chance_below(c, 6); f->len && i; i--) {
 		uint8_t *at = &f->bytes[chance_below(c, (uint32_t)f->len)];
-		*at = chance_one_in(c, 2) ? (uint8_t)chance_next(c) : *at ^ 1u << chance_below(c, 8);
+		*at = chance_one_in(c, 2) ? (uint8_t)chance_next(c)
+					  : *at ^ 1u << chance_below(c, 8);
 	}
 	if (chance_one_in(c, 4))
 		f->len = chance_below(c, (uint32_t)f->len + 1);

@@ -9,7 +9,8 @@
 
 #include <tern/tern.h>
 
-/* Where an agent reads and writes, so that the text of an input does not end up on this program's output. */
+/* Where an agent reads and writes, so that the text of an input does not end up on this program's
+ * output. */
 static int fuzz_null(void)
 {
 	static int fd = -1;
@@ -55,7 +56,9 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	uint64_t told[RANKS / 2] = { 0 };
 	REQUIRE(pipe2(input, O_CLOEXEC | O_NONBLOCK) == 0);
 	struct agent a = { .keeper = -1, .deaths = -1, .out = -1, .err = -1, .input = input[1] };
-	a.relay = (struct status_relay){ .job = *machine(), .ranks = RANKS / 2, .told = told, .fd = -1 };
+	a.relay = (struct status_relay){
+		.job = *machine(), .ranks = RANKS / 2, .told = told, .fd = -1
+	};
 	silence_begin(&a.silence, 0);
 	wire_open(&a.wire, bytes_from(bytes, len), dup(fuzz_null()));
 	while (agent_listen(&a))

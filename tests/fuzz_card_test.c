@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The card of a rank on another machine: its terms, its key, its address. A rank that has read it may send there or refuse
- * to, but every call ends, with success or with a sentence.
+ * The card of a rank on another machine: its terms, its key, its address. A rank that has read it
+ * may send there or refuse to, but every call ends, with success or with a sentence.
  */
 #include "fuzz.h"
 
@@ -11,7 +11,7 @@
 
 #include <tern/tern.h>
 
-#include "boot/bulletin.h"
+#include "boot/rank_status.h"
 #include "net/udp/card.h"
 #include "open/nets.h"
 
@@ -60,8 +60,9 @@ static void environment_set(const struct job *j)
 	setenv("TERN_HEAP", "1M", 1);
 }
 
-/* A card that would do, which the input then writes over from some byte on: few inputs would guess the terms. */
-static void card_make(struct bulletin *b, const uint8_t *bytes, size_t len)
+/* A card that would do, which the input then writes over from some byte on: few inputs would guess
+ * the terms. */
+static void card_make(struct rank_status *b, const uint8_t *bytes, size_t len)
 {
 	struct card card = { 0 };
 	size_t at = fuzz_byte(&bytes, &len);
@@ -72,7 +73,9 @@ static void card_make(struct bulletin *b, const uint8_t *bytes, size_t len)
 	card.address.sin6_addr = in6addr_loopback;
 	card.address.sin6_port = htons(9);
 	memset(card.front.key, 9, sizeof card.front.key);
-	*b = (struct bulletin){ .rank = PEER, .serial = 1, .session = 1, .state = RANK_OPEN, .published = 1 };
+	*b = (struct rank_status){
+		.rank = PEER, .serial = 1, .session = 1, .state = RANK_OPEN, .published = 1
+	};
 	memcpy(b->card, &card, sizeof card);
 	at = at < sizeof b->card ? at : 0;
 	memcpy(b->card + at, bytes, len < sizeof b->card - at ? len : sizeof b->card - at);
@@ -80,7 +83,7 @@ static void card_make(struct bulletin *b, const uint8_t *bytes, size_t len)
 
 static void talk(tern *t, struct job *j)
 {
-	struct bulletin b;
+	struct rank_status b;
 	ends_well(tern_on(t, HANDLER, nothing));
 	tern_hold(t); /* so that nothing waits for an answer */
 	for (int i = 0; i < CALLS; i++)
@@ -88,8 +91,8 @@ static void talk(tern *t, struct job *j)
 	tern_release(t);
 	for (int i = 0; i < CALLS; i++)
 		ends_well(tern_poll(t));
-	bulletin_lost(&b, PEER); /* and it is gone: nobody waits for its acknowledgement */
-	bulletin_take(j, &b);
+	rank_status_lost(&b, PEER); /* and it is gone: nobody waits for its acknowledgement */
+	rank_status_take(j, &b);
 	ends_well(tern_close(t));
 }
 
@@ -98,18 +101,19 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	static const uint32_t where[RANKS] = { 0, 1 };
 	static const uint8_t key[JOB_KEY] = { 1 };
 	struct job job;
-	struct bulletin b;
+	struct rank_status b;
 	char why[200];
 	tern *t = NULL;
 	setenv("TERN_HEAP", "1M", 1);
 	for (int i = 0; net_table[i]; i++)
-		if (strcmp(net_table[i]->name, "udp") == 0 && !net_table[i]->usable(why, sizeof why))
+		if (strcmp(net_table[i]->name, "udp") == 0 &&
+		    !net_table[i]->usable(why, sizeof why))
 			return;
 	REQUIRE(job_create(&job, RANKS, 0) == 0);
 	job_spread(&job, where, 0, 2);
 	job_identify(&job, 1, key);
 	card_make(&b, bytes, len);
-	bulletin_take(&job, &b);
+	rank_status_take(&job, &b);
 	environment_set(&job);
 	int rc = tern_open(&t, NULL);
 	ends_well(rc);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes to the links of machines: bytes of whoever has found the port, and bulletins of one
- * that has the key and is wrong.
+ * What comes to the links of machines: bytes of whoever has found the port, and status records of
+ * one that has the key and is wrong.
  */
 #include "fuzz.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "boot/bulletin.h"
 #include "boot/channel.h"
+#include "boot/rank_status.h"
 #include "job/exchange.h"
 
 enum { RANKS = 4 };
@@ -29,7 +29,7 @@ static struct job *machine(void)
 static void stranger(const uint8_t *bytes, size_t len)
 {
 	struct channel c = { .fd = -1, .out_at = sizeof c.out };
-	struct bulletin b;
+	struct rank_status b;
 	int pair[2];
 	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
 	c.fd = pair[0];
@@ -41,25 +41,26 @@ static void stranger(const uint8_t *bytes, size_t len)
 }
 
 /* Ranks of this machine stay what they are, and whoever has ended stays so. */
-static void bulletins(const uint8_t *bytes, size_t len)
+static void status_records(const uint8_t *bytes, size_t len)
 {
 	struct job *j = machine();
 	char card[JOB_CARD_BYTES];
 	while (len) {
-		struct bulletin b = { .rank = 0 };
+		struct rank_status b = { .rank = 0 };
 		size_t part;
 		const uint8_t *at = fuzz_part(&bytes, &len, &part);
 		memcpy(&b, at, part < sizeof b ? part : sizeof b);
 		uint32_t rank = b.rank < RANKS ? b.rank : 0;
 		bool ended = job_rank_state(j, rank) >= RANK_GONE;
-		bulletin_take(j, &b);
-		REQUIRE(job_rank_state(j, 0) == RANK_EXPECTED && job_rank_state(j, 1) == RANK_EXPECTED);
+		rank_status_take(j, &b);
+		REQUIRE(job_rank_state(j, 0) == RANK_EXPECTED &&
+			job_rank_state(j, 1) == RANK_EXPECTED);
 		REQUIRE(!ended || job_rank_state(j, rank) >= RANK_GONE);
 		REQUIRE(job_left(j) <= RANKS / 2);
 		boot_look(j, rank, card, sizeof card);
 		job_rank_check(j, rank);
 		job_rank_passed(j, rank);
-		bulletin_read(j, rank, &b);
+		rank_status_read(j, rank, &b);
 	}
 }
 
@@ -67,7 +68,7 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 {
 	char why[200];
 	if (fuzz_byte(&bytes, &len) & 1)
-		bulletins(bytes, len);
+		status_records(bytes, len);
 	else if (channel_usable(why, sizeof why))
 		stranger(bytes, len);
 }

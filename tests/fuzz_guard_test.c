@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datagrams as they come off the socket: nothing that the key was not used on is let through, whatever is in it. */
+/* Datagrams as they come off the socket: nothing that the key was not used on is let through,
+ * whatever is in it. */
 #include "fuzz.h"
 
 #include "job/exchange.h"
@@ -26,7 +27,8 @@ static void guards_open(void)
 						  .job = &job[m],
 						  .pulse = &job[m].pulse[r],
 						  .guard = &guard_ops };
-			REQUIRE(guard_new(&n->keys, &job[m], &site[r], GUARD_AUTH, card.front.key) == 0);
+			REQUIRE(guard_new(&n->keys, &job[m], &site[r], GUARD_AUTH,
+					  card.front.key) == 0);
 			boot_publish(&job[m], r, &card, sizeof card);
 		}
 	}
@@ -57,7 +59,8 @@ static bool opened(unsigned mode, uint8_t *bytes, size_t len)
 	struct arrival a;
 	uint32_t from;
 	bool through = guard_ops.unseal(&net[mode][1], &d, &from, &a) == SEAL_GOOD;
-	REQUIRE(!through || (from < RANKS && from != 1 && a.at >= bytes && a.at + a.len <= bytes + len));
+	REQUIRE(!through ||
+		(from < RANKS && from != 1 && a.at >= bytes && a.at + a.len <= bytes + len));
 	return through;
 }
 
@@ -71,8 +74,8 @@ static void changed_take(unsigned mode, const uint8_t *bytes, size_t len)
 		unsigned at = fuzz_byte(&bytes, &len);
 		changed[at % whole] ^= (uint8_t)fuzz_byte(&bytes, &len);
 	}
-	uint8_t differ =
-		0; /* without memcmp(), in which libFuzzer would see the good one and bring it itself */
+	uint8_t differ = 0; /* without memcmp(), in which libFuzzer would see the good one and bring
+			       it itself */
 	for (size_t i = 0; i < whole; i++)
 		differ |= good[i] ^ changed[i];
 	bool through = opened(mode, changed, whole);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A job's memory that somebody has written to at will, or cut off: it is refused when it is mapped, or `tern top` and
- * `tern why` can look at it.
+ * A job's memory that somebody has written to at will, or cut off: it is refused when it is mapped,
+ * or `tern top` and `tern why` can look at it.
  */
 #include "fuzz.h"
 
@@ -32,7 +32,8 @@ static off_t place_of(const struct job *j, unsigned kind)
 				(char *)job_stats(j, rank),
 				(char *)&job_stats(j, rank)->peer[other],
 				j->base + job_talk_at(j, rank, other),
-				j->base + job_talk_at(j, rank, other) + offsetof(struct talk, requests) };
+				j->base + job_talk_at(j, rank, other) +
+					offsetof(struct talk, requests) };
 	return place[kind >> 2 & 7] - j->base;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of Tern's own layers with words and payloads that no good peer sends. Rank 1 sends them, in one process
- * with rank 0, which has all kinds of operations under way meanwhile: whatever comes, it stays alive, and no code
- * that it hands to its program is a positive one.
+ * Messages of Tern's own layers with words and payloads that no good peer sends. Rank 1 sends them,
+ * in one process with rank 0, which has all kinds of operations under way meanwhile: whatever
+ * comes, it stays alive, and no code that it hands to its program is a positive one.
  */
 #include "fuzz.h"
 
@@ -54,7 +54,8 @@ static uint64_t word(void)
 	case 2:
 		return low;
 	case 3:
-		return low | (uint64_t)byte() << 16; /* a record's name, or what a meta word begins with */
+		return low | (uint64_t)byte()
+				     << 16; /* a record's name, or what a meta word begins with */
 	case 4:
 		return low | (uint64_t)byte() << 8; /* a slot's name */
 	case 5:
@@ -122,14 +123,15 @@ static void mem_begin(unsigned what, tern_op *o, char *to)
 		(void)!tern_put_start(t[0], there + byte(), to, byte(), o);
 		break;
 	case 2:
-		(void)!tern_amo64_start(t[0], (enum tern_amo)(byte() % 7), there, 1, (uint64_t *)(void *)to,
-					o);
+		(void)!tern_amo64_start(t[0], (enum tern_amo)(byte() % 7), there, 1,
+					(uint64_t *)(void *)to, o);
 		break;
 	case 3:
 		(void)!tern_get_when(t[0], to, there, byte(), there + 512, 1 + byte(), o);
 		break;
 	case 4:
-		(void)!tern_get_block(t[0], 1, byte() % 3, byte(), byte(), to, 8, 8, byte() % 32, o);
+		(void)!tern_get_block(t[0], 1, byte() % 3, byte(), byte(), to, 8, 8, byte() % 32,
+				      o);
 		break;
 	default:
 		(void)!tern_read_async(t[0], to, there, byte(), o);
@@ -153,13 +155,17 @@ static int filler(tern *at, tern_out *out, void *arg)
 	return 0;
 }
 
-/* The steps of a block's sender without its waits, or a packet of a stream: OPS of them are fewer than a window. */
+/* The steps of a block's sender without its waits, or a packet of a stream: OPS of them are fewer
+ * than a window. */
 static void sequence_begin(unsigned what)
 {
 	struct sequence *q = sequence_of(t[0]);
-	struct shipment s = {
-		.q = q, .out = &q->out[1], .dst = 1, .id = byte() % 3, .data = heap[0], .len = HEAP / 2
-	};
+	struct shipment s = { .q = q,
+			      .out = &q->out[1],
+			      .dst = 1,
+			      .id = byte() % 3,
+			      .data = heap[0],
+			      .len = HEAP / 2 };
 	static const unsigned questions[] = { SEQUENCE_ASK, SEQUENCE_END, SEQUENCE_HEAD };
 	if (what & 1) {
 		(void)!tern_stream_put(stream, what % 5, (uint64_t[TERN_STREAM_WORDS]){ 0 });
@@ -253,7 +259,8 @@ static void block_end(tern *at, uint32_t from, unsigned id, void *data, size_t l
 	REQUIRE(data == block && len <= sizeof block);
 }
 
-static void packet(tern *at, uint32_t from, unsigned id, const uint64_t *words, unsigned n, void *arg)
+static void packet(tern *at, uint32_t from, unsigned id, const uint64_t *words, unsigned n,
+		   void *arg)
 {
 	(void)at, (void)from, (void)id, (void)words, (void)arg;
 	REQUIRE(n <= TERN_STREAM_WORDS);
@@ -285,7 +292,8 @@ static void job_open(bool udp)
 	for (int r = 0; r < 2; r++) {
 		REQUIRE((heap[r] = tern_alloc(t[r], HEAP)) != NULL);
 		heap[r] += TERN_CHAN_LEAF - (uintptr_t)heap[r] % TERN_CHAN_LEAF;
-		REQUIRE(tern_thread_on(t[r], 0, thread) == 0 && tern_async_on(t[r], 0, drainer, NULL) == 0);
+		REQUIRE(tern_thread_on(t[r], 0, thread) == 0 &&
+			tern_async_on(t[r], 0, drainer, NULL) == 0);
 		REQUIRE(tern_bufalloc(t[r], 0, 64, 4, 0) == 0);
 		REQUIRE(tern_bufalloc(t[r], 1, 64, 4, TERN_BUF_ORDER | TERN_BUF_SPILL) == 0);
 		REQUIRE(tern_name(t[r], 1, &where, sizeof named) == 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A launcher's end of `tern run --hosts`: a link hears what comes from its host, and the keeper what links pass on. An
- * input says which of them hears it.
+ * A launcher's end of `tern run --hosts`: a link hears what comes from its host, and the keeper
+ * what links pass on. An input says which of them hears it.
  */
 #include "fuzz.h"
 
@@ -12,7 +12,8 @@
 
 #include <tern/tern.h>
 
-/* Where links read and write, so that the text of an input does not end up on this program's output. */
+/* Where links read and write, so that the text of an input does not end up on this program's
+ * output. */
 static int fuzz_null(void)
 {
 	static int fd = -1;
@@ -26,7 +27,7 @@ static int fuzz_null(void)
 #define STDIN_FILENO fuzz_null()
 #define STDOUT_FILENO fuzz_null()
 #define STDERR_FILENO fuzz_null()
-#include "boot/bulletin.h"
+#include "boot/rank_status.h"
 #include "tools/run/hosts.h"
 #include "tools/run/link.c"
 
@@ -56,17 +57,18 @@ static void link_hears(const uint8_t *bytes, size_t len)
 	wire_close(&l.launcher);
 }
 
-/* What another host is told of this one's ranks must be what its agent takes; else one host could end another. */
+/* What another host is told of this one's ranks must be what its agent takes; else one host could
+ * end another. */
 static void told_check(int fd)
 {
 	struct wire w;
 	struct frame f;
-	struct bulletin b;
+	struct rank_status b;
 	int32_t number;
 	wire_open(&w, fd, fd);
 	while (wire_read(&w))
 		while (wire_next(&w, &f)) {
-			if (f.type != FRAME_BULLETIN) {
+			if (f.type != FRAME_RANK_STATUS) {
 				REQUIRE(f.type == FRAME_ORDER ||
 					(f.type == FRAME_FABRIC && frame_number(&f, &number)));
 				continue;
@@ -90,7 +92,8 @@ static void launcher_hears(const uint8_t *bytes, size_t len)
 	signal(SIGPIPE, SIG_IGN); /* a keeper has all signals blocked */
 	REQUIRE(hosts_open(&h, &o) == 0);
 	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, other) == 0);
-	REQUIRE(hosts_begin(&h, 0, bytes_from(bytes, len), &o) == 0 && hosts_begin(&h, 1, other[0], &o) == 0);
+	REQUIRE(hosts_begin(&h, 0, bytes_from(bytes, len), &o) == 0 &&
+		hosts_begin(&h, 1, other[0], &o) == 0);
 	for (int i = 0; i < 10; i++)
 		hosts_serve(&h);
 	hosts_close(&h);

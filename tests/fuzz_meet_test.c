@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where ranks meet: whoever knocks, and whatever a host answers, the others are neither harmed nor kept
- * from meeting.
+ * Where ranks meet: whoever knocks, and whatever a host answers, the others are neither harmed nor
+ * kept from meeting.
  */
 #include "fuzz.h"
 
@@ -28,7 +28,8 @@ static int knock(const struct meet_address *a, const void *bytes, size_t len)
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	memcpy(name.sun_path, a->name, a->name_len);
-	REQUIRE(connect(fd, (struct sockaddr *)&name, (socklen_t)sizeof name.sun_family + a->name_len) == 0);
+	REQUIRE(connect(fd, (struct sockaddr *)&name,
+			(socklen_t)sizeof name.sun_family + a->name_len) == 0);
 	REQUIRE(send(fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len);
 	return fd;
 }
@@ -114,7 +115,8 @@ static void answers(const uint8_t *bytes, size_t len, unsigned kind, unsigned na
 	REQUIRE(meet_open(&says.fd, &a) == 0);
 	REQUIRE(pthread_create(&host, NULL, host_answers, &says) == 0);
 	a.name_len = name_len ? (uint8_t)name_len : a.name_len;
-	struct meet_host lost = { .address = a, .process = { .pid = INT32_MAX } }; /* nobody's number */
+	struct meet_host lost = { .address = a,
+				  .process = { .pid = INT32_MAX } }; /* nobody's number */
 	int rc = meet_guest(&lost, 1, &job);
 	REQUIRE(rc <= 0 && (rc == 0 || *tern_strerror(rc)));
 	if (!rc)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whatever reads bytes of a datagram survives any bytes, and lets no message through that the core could stumble over.
- * Besides what a fuzz target does, this brings bytes of its own: those of real packets, changed at random.
+ * Whatever reads bytes of a datagram survives any bytes, and lets no message through that the core
+ * could stumble over. Besides what a fuzz target does, this brings bytes of its own: those of real
+ * packets, changed at random.
  */
 #include "fuzz.h"
 
@@ -75,15 +76,18 @@ static const struct net_ops any_net;
 static void net_open(void)
 {
 	net = (struct packet_net){ 0 };
-	site = (struct site){ .rank = ME, .size = RANKS, .lane = lanes, .peer = peers, .refuse = &refuse };
+	site = (struct site){
+		.rank = ME, .size = RANKS, .lane = lanes, .peer = peers, .refuse = &refuse
+	};
 	memset(lanes, 0, sizeof lanes);
 	memset(peers, 0, sizeof peers);
 	head = (struct job_head){ 0 };
 	memset(ranks, 0, sizeof ranks);
 	job = (struct job){ .head = &head, .rank = ranks, .pulse = pulse, .size = RANKS };
 	REQUIRE(packet_open(&net, &any_net, &site, &job,
-			    &(struct packet_options){
-				    .wire = &any_wire, .guard = &no_guard, .services = service_all }) == 0);
+			    &(struct packet_options){ .wire = &any_wire,
+						      .guard = &no_guard,
+						      .services = service_all }) == 0);
 	REQUIRE(packet_connect(&net.net, PEER) == 0);
 }
 
@@ -127,7 +131,8 @@ static void bytes_arrive(const unsigned char *bytes, size_t len, unsigned level)
 		REQUIRE(!p->in[stream].fill.base || landing_free(&p->in[stream]) >= LANDING - 1);
 }
 
-/* The first byte says at which layer the first packet comes; packets are parted by their lengths. */
+/* The first byte says at which layer the first packet comes; packets are parted by their lengths.
+ */
 static void fuzz_one(const uint8_t *bytes, size_t len)
 {
 	if (len < 3)
@@ -187,9 +192,8 @@ TEST(bytes_at_random_do_no_harm)
 
 TEST(packets_that_were_changed_do_no_harm)
 {
-	static const char *const flows[] = {
-		"credit", "return", "drop", "nack", "token", "permit", "reserve"
-	};
+	static const char *const flows[] = { "credit", "return", "drop",   "nack",
+					     "token",  "permit", "reserve" };
 	struct chance c = { check_seed() };
 	for (unsigned round = 0; round < check_scaled(300); round++) {
 		setenv("TERN_FLOW", flows[round % (sizeof flows / sizeof *flows)], 1);
@@ -198,7 +202,8 @@ TEST(packets_that_were_changed_do_no_harm)
 			unsigned char bytes[DATAGRAM_MAX];
 			size_t len = packet_real(&c, bytes);
 			for (unsigned k = chance_below(&c, 4); len && k; k--)
-				bytes[chance_below(&c, (uint32_t)len)] ^= (unsigned char)chance_next(&c);
+				bytes[chance_below(&c, (uint32_t)len)] ^=
+					(unsigned char)chance_next(&c);
 			if (chance_one_in(&c, 4))
 				len = chance_below(&c, (uint32_t)len + 1);
 			bytes_arrive(bytes, len, net.layers);

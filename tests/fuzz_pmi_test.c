@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whatever a process manager answers on its descriptor, joining ends with cards or with a sentence. */
+/* Whatever a process manager answers on its descriptor, joining ends with cards or with a sentence.
+ */
 #include "fuzz.h"
 
 #include <sys/socket.h>
@@ -31,7 +32,8 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	char number[16];
 	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, fd) == 0);
 	REQUIRE(write(fd[1], bytes, len) == (ssize_t)len && shutdown(fd[1], SHUT_WR) == 0);
-	snprintf(number, sizeof number, "%d", dup(fd[0])); /* the conversation may close it, or not */
+	snprintf(number, sizeof number, "%d",
+		 dup(fd[0])); /* the conversation may close it, or not */
 	setenv("PMI_FD", number, 1);
 	setenv("PMI_RANK", "0", 1);
 	setenv("PMI_SIZE", "2", 1);

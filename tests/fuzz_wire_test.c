@@ -17,7 +17,8 @@ static void order_take(const struct frame *f)
 	int rc = order_read(&o, text, f->len);
 	REQUIRE(rc <= 0 && (rc == 0 || *tern_strerror(rc)));
 	if (!rc)
-		REQUIRE(o.program[0] && o.ranks && o.first + o.ranks <= o.total && o.total <= TERN_RANKS_MAX);
+		REQUIRE(o.program[0] && o.ranks && o.first + o.ranks <= o.total &&
+			o.total <= TERN_RANKS_MAX);
 	free(o.program);
 	free(text);
 }

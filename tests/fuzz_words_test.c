@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Settings that are words: networks, services, flow, protection, the address of UDP; and what ssh says of the connection.
- * Each is taken or refused in words that name the setting.
+ * Settings that are words: networks, services, flow, protection, the address of UDP; and what ssh
+ * says of the connection. Each is taken or refused in words that name the setting.
  */
 #include "fuzz.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A rank that waits sees what comes from one rank, though requests of another wait for room for their replies. */
-#include "crew.h"
+/* A rank that waits sees what comes from one rank, though requests of another wait for room for
+ * their replies. */
+#include "ranks.h"
 
 enum { WAITS, HOLDS, TELLS, RANKS }; /* what each rank does */
 enum { ASK, ANSWER, TELL };
@@ -14,7 +15,7 @@ static struct stage {
 static void reach(_Atomic unsigned *what)
 {
 	while (!atomic_load(what))
-		crew_nap(1000000);
+		ranks_nap(1000000);
 }
 
 static void answer(tern *t, const tern_msg *m)
@@ -66,14 +67,14 @@ static void tells(tern *t)
 {
 	CHECK_IS(tern_request(t, WAITS, TELL, 1, 2), 0);
 	reach(&stage->waits);
-	crew_nap(50000000); /* by then it would sleep, if nothing lay there */
+	ranks_nap(50000000); /* by then it would sleep, if nothing lay there */
 	CHECK_IS(tern_request(t, WAITS, TELL, 1, 2), 0);
 }
 
 static void rank_main(void)
 {
 	static void (*const parts[RANKS])(tern *) = { waits, holds, tells };
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, ASK, answer), 0);
 	CHECK_IS(tern_on(t, ANSWER, take_answer), 0);
 	CHECK_IS(tern_on(t, TELL, tell), 0);
@@ -85,7 +86,8 @@ static void rank_main(void)
 
 TEST(what_one_rank_sends_is_seen_though_requests_of_another_wait_for_room)
 {
-	stage = mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	stage = mmap(NULL, sizeof *stage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	REQUIRE(stage != MAP_FAILED);
-	crew_run(RANKS, rank_main);
+	ranks_run(RANKS, rank_main);
 }

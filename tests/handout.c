@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handlers find what they need: whoever has returned from tern_alloc_all(), or has opened its end of a channel, tells the others
- * at once, and their handlers use what their own calls have yet to return. Before each round the ranks owe each other
- * more messages than rings hold, in requests, replies and deferred functions, so a call that stopped serving too
- * early would wait for ever.
+ * Handlers find what they need: whoever has returned from tern_alloc_all(), or has opened its end
+ * of a channel, tells the others at once, and their handlers use what their own calls have yet to
+ * return. Before each round the ranks owe each other more messages than rings hold, in requests,
+ * replies and deferred functions, so a call that stopped serving too early would wait for ever.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -124,8 +124,8 @@ static void memory_round(int round)
 }
 
 /*
- * Rank 0 opens a channel to 1, which is about to wait for it; either tells the other as soon as it has its end. Where
- * handlers run between calls, too, they may run before rank 1 has called.
+ * Rank 0 opens a channel to 1, which is about to wait for it; either tells the other as soon as it
+ * has its end. Where handlers run between calls, too, they may run before rank 1 has called.
  */
 static void channel_round(int round)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: MODES TIMEOUT 60 LABELS perf */
-/* A rank that waits uses next to no CPU. The bounds are for a busy machine; the exact figures are printed. */
+/* A rank that waits uses next to no CPU. The bounds are for a busy machine; the exact figures are
+ * printed. */
 #include <sys/resource.h>
 
-#include "crew.h"
+#include "ranks.h"
 
 enum { ASK };
 
@@ -32,7 +33,7 @@ static void wait_a_second(tern *t)
 	CHECK_IS(tern_barrier(t), 0); /* everybody is here: starting is not counted */
 	double before = cpu_seconds(RUSAGE_THREAD);
 	if (tern_rank(t) == last)
-		crew_nap(1000000000);
+		ranks_nap(1000000000);
 	if (at_a_barrier)
 		CHECK_IS(tern_barrier(t), 0);
 	else if (tern_rank(t) != last)
@@ -42,8 +43,8 @@ static void wait_a_second(tern *t)
 			CHECK_IS(tern_request(t, r, ASK), 0);
 	double used = cpu_seconds(RUSAGE_THREAD) - before;
 	if (tern_rank(t) == 0)
-		printf("    rank 0 of %u waited for a second and used %.2f%% of a core\n", tern_size(t),
-		       used * 100);
+		printf("    rank 0 of %u waited for a second and used %.2f%% of a core\n",
+		       tern_size(t), used * 100);
 	CHECK(used < 0.10);
 }
 
@@ -54,7 +55,7 @@ static void prepare(tern *t)
 
 static void wait_process(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	prepare(t);
 	wait_a_second(t);
 	CHECK_IS(tern_close(t), 0);
@@ -62,24 +63,24 @@ static void wait_process(void)
 
 TEST(a_rank_that_waits_for_a_second_is_idle)
 {
-	crew_run(2, wait_process);
+	ranks_run(2, wait_process);
 }
 
 TEST(a_rank_that_waits_at_a_barrier_is_idle)
 {
 	at_a_barrier = true;
-	crew_run(2, wait_process);
+	ranks_run(2, wait_process);
 }
 
 TEST(a_thread_that_waits_is_idle)
 {
-	crew_run_threads(2, prepare, wait_a_second);
+	ranks_run_threads(2, prepare, wait_a_second);
 }
 
 TEST(sixty_four_ranks_that_wait_leave_the_machine_idle)
 {
 	double before = cpu_seconds(RUSAGE_CHILDREN);
-	crew_run(64, wait_process);
+	ranks_run(64, wait_process);
 	double used = cpu_seconds(RUSAGE_CHILDREN) - before;
 	printf("    64 ranks used %.2f%% of a core, starting and ending included\n", used * 100);
 	CHECK(used < 1.0);

@@ -22,7 +22,8 @@ struct check {
 
 static void wrong(const struct check *c, const char *what)
 {
-	fprintf(stderr, "json_check: at byte %td: %s; here: %.40s\n", c->at - c->start, what, c->at);
+	fprintf(stderr, "json_check: at byte %td: %s; here: %.40s\n", c->at - c->start, what,
+		c->at);
 	exit(1);
 }
 

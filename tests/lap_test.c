@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: RANKS 8 */
-/* Requests and replies only: every rank asks every other in turn and waits for the answer. See tests/wrap.sh. */
+/* Requests and replies only: every rank asks every other in turn and waits for the answer. See
+ * tests/wrap.sh. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <tern/tern.h>
@@ -29,7 +30,8 @@ int main(int argc, char **argv)
 	tern_on(t, 1, answer);
 	tern_barrier(t);
 	for (uint64_t i = 0; i < n; i++) {
-		uint32_t size = tern_size(t), dst = (uint32_t)((tern_rank(t) + 1 + i % (size - 1)) % size);
+		uint32_t size = tern_size(t),
+			 dst = (uint32_t)((tern_rank(t) + 1 + i % (size - 1)) % size);
 		if ((rc = tern_request(t, dst, 0, i, 1, 2, 3)) || (rc = tern_wait(t, &got, 1))) {
 			printf("%d %s\n", rc, tern_strerror(rc));
 			return 2;

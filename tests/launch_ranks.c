@@ -71,7 +71,8 @@ static int session(uint32_t n)
 		return fail("all", rc);
 	uint64_t size = tern_size(t), expected = size * n * (n - 1) / 2 + n * size * (size - 1) / 2;
 	bool good = words == expected && bytes == n * size;
-	printf("rank %u of %u: %s\n", tern_rank(t), tern_size(t), good ? "all came" : "something is missing");
+	printf("rank %u of %u: %s\n", tern_rank(t), tern_size(t),
+	       good ? "all came" : "something is missing");
 	fflush(stdout);
 	rc = tern_close(t);
 	return rc ? fail("close", rc) : !good;

@@ -253,7 +253,8 @@ static void call_from(enum place place)
 		call_now(here, NULL);
 		break;
 	case REQUEST:
-		CHECK_IS(tern_request_data(local[other], tern_rank(here), PLACE_REQUEST, "0123456789", 10),
+		CHECK_IS(tern_request_data(local[other], tern_rank(here), PLACE_REQUEST,
+					   "0123456789", 10),
 			 0);
 		while (code == 1)
 			tern_poll(here);
@@ -352,10 +353,18 @@ static const struct row {
 	{ "tern_commit", call_commit, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
 	{ "tern_abandon", call_abandon, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_reply", call_reply, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
-	{ "tern_reply_array", call_reply_array, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
-	{ "tern_reply_data", call_reply_data, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
-	{ "tern_reply_claim", call_reply_claim, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
-	{ "tern_reply_commit", call_reply_commit, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_array",
+	  call_reply_array,
+	  { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_data",
+	  call_reply_data,
+	  { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_claim",
+	  call_reply_claim,
+	  { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_commit",
+	  call_reply_commit,
+	  { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
 	{ "tern_keep", call_keep, { -EPERM, 0, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
 	{ "tern_drop", call_drop, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_defer", call_defer, { 0, 0, 0, 0, 0, 0, 0 } },
@@ -371,7 +380,9 @@ static const struct row {
 	{ "tern_release", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_on", call_on, { -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY } },
 	{ "tern_delivery", call_delivery, { 0, 0, 0, 0, 0, 0, 0 } },
-	{ "tern_set_delivery", call_set_delivery, { 0, -EPERM, -EPERM, -EDEADLK, -EDEADLK, 0, -EDEADLK } },
+	{ "tern_set_delivery",
+	  call_set_delivery,
+	  { 0, -EPERM, -EPERM, -EDEADLK, -EDEADLK, 0, -EDEADLK } },
 	{ "tern_close", call_close, { 0, -EPERM, -EPERM, -EPERM, 0, 0, -EPERM } },
 };
 enum { ROWS = sizeof table / sizeof *table };
@@ -396,8 +407,10 @@ static void check_place(enum place place)
 {
 	for (int i = 0; i < ROWS; i++)
 		for (uint32_t ranks = 1; ranks <= 2; ranks++) {
-			if (table[i].call == call_barrier && ranks == 2 && table[i].code[place] == 0)
-				continue; /* it would wait for the other rank, which this thread plays too */
+			if (table[i].call == call_barrier && ranks == 2 &&
+			    table[i].code[place] == 0)
+				continue; /* it would wait for the other rank, which this thread
+					     plays too */
 			int rc = cell(table[i].call, place, ranks);
 			if (!CHECK_IS(rc > 0 ? 0 : rc, table[i].code[place]))
 				printf("    %s in the place '%s', %u ranks\n", table[i].name,
@@ -449,7 +462,8 @@ static void check_advice(const struct row *row, enum place from)
 	bool deferred = strstr(sentence, "tern_defer()") != NULL;
 	enum place to = deferred ? DEFERRED : PROGRAM;
 	const struct row *advised =
-		strstr(sentence, "request instead") || strstr(sentence, "as a request") ? table : row;
+		strstr(sentence, "request instead") || strstr(sentence, "as a request") ? table
+											: row;
 	if (!deferred && advised == row && !strstr(sentence, "in the program"))
 		return;
 	if (!CHECK_IS(advised->code[to], 0))
@@ -485,9 +499,10 @@ static void check_line(const struct row *row, char *line)
 	for (int place = 0; place < PLACES; place++) {
 		field = strtok_r(NULL, "\t\n", &rest);
 		bool before_the_first_message = row->call == call_on && field && field[0] != 'E';
-		if (!CHECK(field && (before_the_first_message || cell_says(field, row->code[place]))))
-			printf("    tern(7) says '%s' of %s in the place '%s'\n", field ? field : "nothing",
-			       row->name, place_name[place]);
+		if (!CHECK(field &&
+			   (before_the_first_message || cell_says(field, row->code[place]))))
+			printf("    tern(7) says '%s' of %s in the place '%s'\n",
+			       field ? field : "nothing", row->name, place_name[place]);
 	}
 }
 
@@ -545,7 +560,8 @@ TEST(the_table_of_tern_7_is_this_one)
 			everywhere = false;
 		else if (strncmp(line, "These may be called from every", 30) == 0)
 			everywhere = true;
-		else if (everywhere && strncmp(line, ".Fn ", 4) == 0 && (row = everywhere_row(line + 4)))
+		else if (everywhere && strncmp(line, ".Fn ", 4) == 0 &&
+			 (row = everywhere_row(line + 4)))
 			check_everywhere(row);
 		tabs_for_columns(line);
 		if (strncmp(line, ".It ", 4) == 0 && (row = row_of(line + 4)))

@@ -2,9 +2,9 @@
 /*
  * Endpoints of one process, played by one thread: the simplest job there is.
  *
- * The tests that use it are run in every way of delivery, so handlers may run whenever the endpoint is not held,
- * on a thread of the library's, or in the middle of the test. A test settles before it looks, holds
- * an endpoint that is to handle nothing, or says local_polled().
+ * The tests that use it are run in every way of delivery, so handlers may run whenever the endpoint
+ * is not held, on a thread of the library's, or in the middle of the test. A test settles before it
+ * looks, holds an endpoint that is to handle nothing, or says local_polled().
  */
 #ifndef TERN_TESTS_LOCAL_H
 #define TERN_TESTS_LOCAL_H
@@ -74,7 +74,8 @@ static inline bool local_underway(void)
 			continue;
 		INSIDE struct door door = door_open(local[r]);
 		for (unsigned i = 0; i < e->nets; i++)
-			underway |= e->net[i]->ops->settled && !e->net[i]->ops->settled(e->net[i], false);
+			underway |= e->net[i]->ops->settled &&
+				    !e->net[i]->ops->settled(e->net[i], false);
 	}
 	return underway;
 }
@@ -88,7 +89,8 @@ static inline bool local_patient(unsigned *rounds)
 	return true;
 }
 
-/* Polls everybody until nothing more arrives; how many messages were handled since the last time. */
+/* Polls everybody until nothing more arrives; how many messages were handled since the last time.
+ */
 static inline unsigned local_settle(void)
 {
 	uint64_t before = local_settled, last = local_handled();
@@ -147,8 +149,8 @@ static inline void arrival_write(struct arrival *a, tern *t, const tern_msg *m)
 }
 
 /*
- * Handlers of two ranks may run at once; an interrupt's must not find the lock taken by what it interrupts. That may be
- * the handler of a rank that is polled, by the same thread.
+ * Handlers of two ranks may run at once; an interrupt's must not find the lock taken by what it
+ * interrupts. That may be the handler of a rank that is polled, by the same thread.
  */
 static inline void arrival_note(struct arrival *a, tern *t, const tern_msg *m)
 {

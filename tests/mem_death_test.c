@@ -5,17 +5,17 @@
  * other side's operations end, with an error that names the rank where they cannot
  * succeed, and it goes on.
  */
-#include "crew.h"
 #include "mem_model.h"
+#include "ranks.h"
 
 enum { RANKS = 3, LIVING = 0, VICTIM = 1, THIRD = 2, AREA = 1 << 20 };
 
 enum form { PUT, GET, ATOMIC, XFER, XFER4, WHEN, BLOCK, COPY_FROM, COPY_TO, COPY_WITHIN, FORMS };
 
-static const char *const form_name[FORMS] = {
-	"put",  "get",   "atomic",       "xfer",       "xfer4",
-	"when", "block", "copy from it", "copy to it", "copy within it"
-};
+static const char *const form_name[FORMS] = { "put",           "get",          "atomic",
+					      "xfer",          "xfer4",        "when",
+					      "block",         "copy from it", "copy to it",
+					      "copy within it" };
 
 struct board {
 	tern_addr at[RANKS], flag;
@@ -63,9 +63,11 @@ static int start(tern *t, tern_op *op)
 	tern_addr there = board->at[VICTIM], third = board->at[THIRD];
 	switch (form) {
 	case PUT:
-		return op ? tern_put_start(t, there, room, AREA, op) : tern_put(t, there, room, AREA);
+		return op ? tern_put_start(t, there, room, AREA, op)
+			  : tern_put(t, there, room, AREA);
 	case GET:
-		return op ? tern_get_start(t, room, there, AREA, op) : tern_get(t, room, there, AREA);
+		return op ? tern_get_start(t, room, there, AREA, op)
+			  : tern_get(t, room, there, AREA);
 	case ATOMIC:
 		return tern_amo64_start(t, TERN_ADD, there, 1, &old, op);
 	case XFER:
@@ -114,7 +116,8 @@ static int some(tern *t, unsigned n)
 
 static void check_error(int rc)
 {
-	if (!CHECK(rc < 0 && rc != -EAGAIN) || !CHECK(form == COPY_TO || strstr(tern_strerror(rc), "rank 1")))
+	if (!CHECK(rc < 0 && rc != -EAGAIN) ||
+	    !CHECK(form == COPY_TO || strstr(tern_strerror(rc), "rank 1")))
 		printf("    %s: %d: %s\n", form_name[form], rc, tern_strerror(rc));
 }
 
@@ -135,7 +138,7 @@ static void go_on_until_it_dies(tern *t)
 static void rank_main(void)
 {
 	atomic_store(&check_failures, 0); /* those of jobs before it are not its own */
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	rank_prepare(t);
 	if (tern_rank(t) == LIVING)
 		go_on_until_it_dies(t);
@@ -147,30 +150,32 @@ static void rank_main(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-/* Over a network the others may be through a barrier before it; killed inside, it would be missing there. */
+/* Over a network the others may be through a barrier before it; killed inside, it would be missing
+ * there. */
 static void kill_when_under_way(uint32_t victim, struct chance *c)
 {
 	while (!atomic_load(&board->under_way) || !(atomic_load(&board->ready) >> victim & 1))
-		crew_nap(100000);
-	crew_nap(chance_below(c, 3000000));
+		ranks_nap(100000);
+	ranks_nap(chance_below(c, 3000000));
 	atomic_store(&board->dead, 1);
-	kill(crew_pid[victim], SIGKILL);
+	kill(ranks_pid[victim], SIGKILL);
 	if (chance_one_in(c, 2))
-		crew_nap(1000000); /* nobody has told the job yet */
+		ranks_nap(1000000); /* nobody has told the job yet */
 }
 
-static void die_as_target(enum form what, const char *single_copy, bool test, bool block, struct chance *c)
+static void die_as_target(enum form what, const char *single_copy, bool test, bool block,
+			  struct chance *c)
 {
 	form = what;
 	by_test = test;
 	blocking = block;
-	board = crew_shared(sizeof *board);
+	board = ranks_shared(sizeof *board);
 	setenv("TERN_SINGLE_COPY", single_copy, 1);
-	crew_start(RANKS, 0, rank_main);
+	ranks_start(RANKS, 0, rank_main);
 	kill_when_under_way(VICTIM, c);
-	if (!CHECK_IS(crew_reap(RANKS, 0), 1)) /* the victim alone */
+	if (!CHECK_IS(ranks_reap(RANKS, 0), 1)) /* the victim alone */
 		printf("    %s, TERN_SINGLE_COPY=%s\n", form_name[what], single_copy);
-	crew_end();
+	ranks_end();
 	munmap(board, sizeof *board);
 }
 
@@ -217,14 +222,14 @@ static void attack(tern *t)
 static void survive(void)
 {
 	atomic_store(&check_failures, 0);
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	rank_prepare(t);
 	uint32_t me = tern_rank(t);
 	if (me == LIVING)
 		attack(t); /* it is the one that is killed */
 	while (!atomic_load(&board->dead))
 		tern_poll(t);
-	crew_nap(2000000);
+	ranks_nap(2000000);
 	if (me == VICTIM)
 		CHECK_IS(tern_amo64(t, TERN_ADD, board->flag, 5, NULL),
 			 0); /* values it waited for are ready */
@@ -248,17 +253,17 @@ TEST(a_target_goes_on_when_the_initiator_is_killed_in_the_middle)
 	struct chance c = { check_seed() };
 	for (unsigned n = CHECK_SLOWER > 1 ? 4 : 16; n; n--) {
 		seed = chance_next(&c);
-		board = crew_shared(sizeof *board);
+		board = ranks_shared(sizeof *board);
 		setenv("TERN_SINGLE_COPY", n % 2 ? "1" : "0", 1);
-		crew_start(RANKS, 0, survive);
+		ranks_start(RANKS, 0, survive);
 		while (!atomic_load(&board->under_way))
-			crew_nap(100000);
-		crew_nap(chance_below(&c, 5000000));
-		kill(crew_pid[LIVING], SIGKILL);
-		CHECK_IS(crew_reap(1, 0), 1);
+			ranks_nap(100000);
+		ranks_nap(chance_below(&c, 5000000));
+		kill(ranks_pid[LIVING], SIGKILL);
+		CHECK_IS(ranks_reap(1, 0), 1);
 		atomic_store(&board->dead, 1);
-		CHECK_IS(crew_reap(RANKS - 1, 0), 0);
-		crew_end();
+		CHECK_IS(ranks_reap(RANKS - 1, 0), 0);
+		ranks_end();
 		munmap(board, sizeof *board);
 	}
 }

@@ -8,8 +8,8 @@
  * the image of each zone in memory that all processes share, so that the owner
  * compares every byte of its areas when all is done, and what lies between too.
  */
-#include "crew.h"
 #include "mem_model.h"
+#include "ranks.h"
 
 enum {
 	RANKS = 5,
@@ -84,8 +84,11 @@ static void put_shape(tern *t, struct zone *z, tern_op *op)
 	tern_shape s;
 	struct model_side dst, src;
 	model_shape(&chance, ZONE - 100 - z->used < MOST ? 4096 : MOST, &s, &dst, &src);
-	size_t to = zone_place(z, dst.covers) + dst.before, from = anywhere(src.covers) + src.before;
-	CHECK_IS(tern_put_shape(t, z->at + to, source + from, &s, chance_one_in(&chance, 4) ? NULL : op), 0);
+	size_t to = zone_place(z, dst.covers) + dst.before,
+	       from = anywhere(src.covers) + src.before;
+	CHECK_IS(tern_put_shape(t, z->at + to, source + from, &s,
+				chance_one_in(&chance, 4) ? NULL : op),
+		 0);
 	model_apply(z->image + to, source + from, &s);
 }
 
@@ -131,7 +134,8 @@ static void zones_fill(tern *t, tern_op *op)
 	}
 }
 
-/* -- Gets, from anybody's zones, while nobody writes -------------------------------------------- */
+/* -- Gets, from anybody's zones, while nobody writes --------------------------------------------
+ */
 
 static void sink_fill(tern *t, tern_op *op)
 {
@@ -148,7 +152,8 @@ static void sink_fill(tern *t, tern_op *op)
 		model_apply(sink_image + to, board->image[r][k] + from, &s);
 		used = to - dst.before + dst.covers;
 	}
-	size_t len = chance_below(&chance, MOST + 1), from = chance_below(&chance, (uint32_t)(AREA - len));
+	size_t len = chance_below(&chance, MOST + 1),
+	       from = chance_below(&chance, (uint32_t)(AREA - len));
 	uint32_t r = chance_below(&chance, RANKS);
 	CHECK_IS(tern_get_start(t, sink + used + 50, board->at[r][1] + from, len, op), 0);
 	memcpy(sink_image + used + 50, board->image[r][1] + from, len);
@@ -156,7 +161,7 @@ static void sink_fill(tern *t, tern_op *op)
 
 static void mix(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	uint32_t me = tern_rank(t);
 	unsigned char *area[KINDS];
 	tern_op op = TERN_OP;
@@ -190,9 +195,9 @@ static void mix_run(const char *single_copy, unsigned n, bool sleepers)
 	seed = check_seed();
 	rounds = check_scaled(n);
 	wakes = sleepers;
-	board = crew_shared(sizeof *board);
+	board = ranks_shared(sizeof *board);
 	setenv("TERN_SINGLE_COPY", single_copy, 1);
-	crew_run(RANKS, mix);
+	ranks_run(RANKS, mix);
 }
 
 TEST(whatever_is_put_and_got_by_the_kernels_copy_every_byte_is_where_it_belongs)

@@ -28,15 +28,17 @@ static inline bool model_same(const unsigned char *got, const unsigned char *wan
 		at++;
 	while (got[last] == want[last])
 		last--;
-	printf("    bytes differ between %zu and %zu of %zu; the first is %02x, not %02x\n", at, last, len,
-	       got[at], want[at]);
+	printf("    bytes differ between %zu and %zu of %zu; the first is %02x, not %02x\n", at,
+	       last, len, got[at], want[at]);
 	return false;
 }
 
 /* A length: mostly short, often at a limit of some layer, rarely up to `most`. */
 static inline size_t model_length(struct chance *c, size_t most)
 {
-	static const size_t limits[] = { 0, 1, 8, 64, 4096, TERN_PAYLOAD_MAX, 16384, 65536, 262144 };
+	static const size_t limits[] = {
+		0, 1, 8, 64, 4096, TERN_PAYLOAD_MAX, 16384, 65536, 262144
+	};
 	size_t len;
 	switch (chance_below(c, 4)) {
 	case 0:
@@ -52,7 +54,8 @@ static inline size_t model_length(struct chance *c, size_t most)
 	return len < most ? len : most;
 }
 
-/* One side of a block: its strides, the bytes it covers, and how far before its address it begins. */
+/* One side of a block: its strides, the bytes it covers, and how far before its address it begins.
+ */
 struct model_side {
 	ptrdiff_t stride[TERN_DIMS_MAX];
 	size_t covers, before;

@@ -4,8 +4,8 @@
  * Registered memory between processes, by the kernel's copy and by messages: copies
  * among third parties, atomics, handlers, unregistering, pages that go.
  */
-#include "crew.h"
 #include "mem_model.h"
+#include "ranks.h"
 
 enum { RANKS = 4, AREA = 512 << 10, MOST = 128 << 10, ASK = 1, TELL, LOOK };
 
@@ -23,9 +23,9 @@ static const char *way;
 static void job_run(const char *single_copy, uint32_t n, void (*rank_main)(void))
 {
 	way = single_copy;
-	board = crew_shared(sizeof *board);
+	board = ranks_shared(sizeof *board);
 	setenv("TERN_SINGLE_COPY", single_copy, 1);
-	crew_run(n, rank_main);
+	ranks_run(n, rank_main);
 	munmap(board, sizeof *board);
 }
 
@@ -64,7 +64,8 @@ static void areas_check(tern *t)
 	CHECK_IS(tern_barrier(t), 0);
 }
 
-/* -- Copies ------------------------------------------------------------------------------------- */
+/* -- Copies -------------------------------------------------------------------------------------
+ */
 
 /* Sources lie in the first half, targets in the second and apart: many are under way at once. */
 static void copy_among_all(tern *t, struct chance *c, tern_op *op)
@@ -81,14 +82,16 @@ static void copy_among_all(tern *t, struct chance *c, tern_op *op)
 		if (dst + len > AREA)
 			continue;
 		used[to][l] = dst + len;
-		CHECK_IS(tern_fastmemcpy(t, board->at[to][l] + dst, board->at[from][k] + src, len, op), 0);
+		CHECK_IS(tern_fastmemcpy(t, board->at[to][l] + dst, board->at[from][k] + src, len,
+					 op),
+			 0);
 		memcpy(board->image[to][l] + dst, board->image[from][k] + src, len);
 	}
 }
 
 static void copies(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	struct chance c = { seed };
 	tern_op op = TERN_OP;
 	areas_make(t);
@@ -122,7 +125,8 @@ TEST(memory_of_third_parties_is_copied_by_messages_too)
 	job_run("0", RANKS, copies);
 }
 
-/* -- Atomics ---------------------------------------------------------------------------------------- */
+/* -- Atomics
+ * ---------------------------------------------------------------------------------------- */
 
 static unsigned char odd[72] __attribute__((aligned(8)));
 static _Atomic bool enough;
@@ -141,7 +145,7 @@ static void *add_beside(void *arg)
 /* Rank 0 has the words; a thread of its process adds to the first with C11 atomics meanwhile. */
 static void atomics(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	uint32_t me = tern_rank(t);
 	_Atomic uint64_t *words = (_Atomic uint64_t *)(void *)(odd + 8);
 	pthread_t beside;
@@ -197,7 +201,8 @@ TEST(atomics_on_another_process_add_up_with_those_of_its_own_threads)
 	job_run("1", RANKS, atomics);
 }
 
-/* -- Messages and handlers ----------------------------------------------------------------------------- */
+/* -- Messages and handlers
+ * ----------------------------------------------------------------------------- */
 
 static _Atomic uint64_t told;
 static unsigned char secret[AREA];
@@ -234,7 +239,8 @@ static void take(tern *t, const tern_msg *m)
 static void look(tern *t, const tern_msg *m)
 {
 	size_t at = tern_msg_arg(m, 0), len = tern_msg_arg(m, 1);
-	CHECK(memcmp(area[tern_msg_arg(m, 2)] + at, board->image[1][tern_msg_arg(m, 2)] + at, len) == 0);
+	CHECK(memcmp(area[tern_msg_arg(m, 2)] + at, board->image[1][tern_msg_arg(m, 2)] + at,
+		     len) == 0);
 	CHECK_IS(tern_reply(t, m, TELL), 0);
 }
 
@@ -245,11 +251,12 @@ static void put_and_tell(tern *t, struct chance *c)
 		uint64_t k = chance_below(c, 2);
 		model_scatter(board->image[1][k] + at, len, c);
 		if (i % 2) {
-			CHECK_IS(tern_put(t, board->at[1][k] + at, board->image[1][k] + at, len), 0);
+			CHECK_IS(tern_put(t, board->at[1][k] + at, board->image[1][k] + at, len),
+				 0);
 			CHECK_IS(tern_request(t, 1, LOOK, at, len, k), 0);
 		} else {
-			CHECK_IS(tern_put_request(t, board->at[1][k] + at, board->image[1][k] + at, len, LOOK,
-						  at, len, k),
+			CHECK_IS(tern_put_request(t, board->at[1][k] + at, board->image[1][k] + at,
+						  len, LOOK, at, len, k),
 				 0);
 		}
 		CHECK_IS(tern_wait(t, &told, 1), 0);
@@ -258,7 +265,7 @@ static void put_and_tell(tern *t, struct chance *c)
 
 static void talk(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	struct chance c = { seed };
 	CHECK_IS(tern_on(t, ASK, use_private), 0);
 	CHECK_IS(tern_on(t, TELL, take), 0);
@@ -271,7 +278,8 @@ static void talk(void)
 		put_and_tell(t, &c);
 		tern_hold(t);
 		CHECK_IS(tern_put(t, board->at[1][1], "y", 1), -EPERM);
-		const tern_piece list[] = { { board->at[1][0], secret, 9 }, { board->at[1][1], secret, 9 } };
+		const tern_piece list[] = { { board->at[1][0], secret, 9 },
+					    { board->at[1][1], secret, 9 } };
 		CHECK_IS(tern_put_pieces(t, list, 2, NULL), -EPERM);
 		CHECK_IS(tern_put(t, board->at[1][0], board->image[1][0], 9), 0);
 		tern_release(t);
@@ -294,7 +302,8 @@ TEST(handlers_find_what_was_put_by_messages_before_theirs)
 	job_run("0", 2, talk);
 }
 
-/* -- Unregistering ---------------------------------------------------------------------------------------- */
+/* -- Unregistering
+ * ---------------------------------------------------------------------------------------- */
 
 enum { STALE_TURNS = 6 };
 
@@ -337,7 +346,7 @@ static void put_until_refused(tern *t, tern_addr a)
 
 static void unregister(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	tern_addr old, now;
 	areas_make(t);
 	old = board->at[0][1];
@@ -346,7 +355,8 @@ static void unregister(void)
 	else
 		put_until_refused(t, old);
 	CHECK_IS(tern_barrier(t), 0);
-	for (int i = 0; i < STALE_TURNS; i++) { /* other memory in its place: the old address stays refused */
+	for (int i = 0; i < STALE_TURNS;
+	     i++) { /* other memory in its place: the old address stays refused */
 		if (tern_rank(t) == 0)
 			CHECK_IS(tern_register(t, area[1], AREA, &board->at[0][1]), 0);
 		CHECK_IS(tern_barrier(t), 0);
@@ -415,8 +425,8 @@ TEST(memory_that_is_unregistered_is_its_owners_alone_among_threads_too)
 	area[1] = malloc(AREA);
 	REQUIRE(area[1]);
 	for (unsigned n = check_scaled(20); n; n--) {
-		board = crew_shared(sizeof *board);
-		crew_run_threads(3, nothing, unregister_among_threads);
+		board = ranks_shared(sizeof *board);
+		ranks_run_threads(3, nothing, unregister_among_threads);
 		munmap(board, sizeof *board);
 	}
 }
@@ -449,17 +459,19 @@ TEST(a_rank_has_32_regions_and_says_when_there_are_no_more)
 	CHECK_IS(tern_close(t), 0);
 }
 
-/* -- Pages that go ------------------------------------------------------------------------------------------ */
+/* -- Pages that go
+ * ------------------------------------------------------------------------------------------ */
 
 enum { PAGES = 8 };
 
 static void pages(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	unsigned char *p = NULL;
 	if (tern_rank(t) == 0) {
-		p = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		p = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
 		REQUIRE(p != MAP_FAILED);
 		memset(p, 1, PAGES * page);
 		REQUIRE(tern_register(t, p, PAGES * page, &board->at[0][0]) == 0);
@@ -513,7 +525,8 @@ TEST(a_page_that_is_gone_or_without_rights_fails_the_operation_by_message_and_th
 	job_run("0", 2, pages);
 }
 
-/* -- Everything else between processes ------------------------------------------------------------------------ */
+/* -- Everything else between processes
+ * ------------------------------------------------------------------------ */
 
 static unsigned ends;
 
@@ -526,7 +539,8 @@ static size_t count_end(tern *t, void *base, void *info)
 	return 0;
 }
 
-/* Everybody fills a part of everybody's segment, waits for a value of its neighbour, asks for a named block, stores. */
+/* Everybody fills a part of everybody's segment, waits for a value of its neighbour, asks for a
+ * named block, stores. */
 static void all_calls(tern *t, unsigned round)
 {
 	uint32_t me = tern_rank(t), n = tern_size(t), next = (me + 1) % n;
@@ -568,7 +582,7 @@ static void all_calls(tern *t, unsigned round)
 static void sessions(void)
 {
 	for (unsigned i = 0; i < rounds; i++) {
-		tern *t = crew_open();
+		tern *t = ranks_open();
 		all_calls(t, i);
 		CHECK_IS(tern_barrier(t), 0);
 		CHECK_IS(tern_close(t), 0);
@@ -587,7 +601,8 @@ TEST(segments_names_whens_and_stores_work_between_processes_by_messages)
 	job_run("0", RANKS, sessions);
 }
 
-/* -- Beside messages: how long a round trip takes while much data moves. Printed, not judged. -------------------- */
+/* -- Beside messages: how long a round trip takes while much data moves. Printed, not judged.
+ * -------------------- */
 
 static void pong(tern *t, const tern_msg *m)
 {
@@ -618,7 +633,7 @@ static uint64_t round_trip(tern *t, tern_op *op)
 static void measure(void)
 {
 	enum { LONG = 64 << 20 };
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, ASK, pong), 0);
 	CHECK_IS(tern_on(t, TELL, take), 0);
 	unsigned char *mine = malloc(LONG);

@@ -128,13 +128,15 @@ TEST(a_payload_that_the_budget_does_not_allow_is_told_and_replies_still_carry_th
 {
 	budget_for(2, 2, 1);
 	ranks_open(2);
-	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0); /* the only pool there is memory for */
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100),
+		 0); /* the only pool there is memory for */
 	local_settle();
 	CHECK_IS(tern_request(local[1], 0, ASK, 1), 0);
 	int rc = tern_request_data(local[1], 0, ASK, bytes, 100);
 	CHECK_IS(rc, -ENOMEM);
 	CHECK(sentence_has(rc, "rank 1") && sentence_has(rc, "TERN_MEMORY"));
-	for (int i = 0; i < 100; i++) { /* rank 1 replies from the block that is reserved for that */
+	for (int i = 0; i < 100;
+	     i++) { /* rank 1 replies from the block that is reserved for that */
 		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1000), 0);
 		local_settle();
 		CHECK_IS(replies.len, 1000);

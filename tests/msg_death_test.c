@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 120 RUN_SERIAL */
 /*
- * Ranks that are killed, before a match or in the middle of the data, as sender or as receiver: whoever
- * needs them gets an error that names them, soon, and goes on; what they had sent before is received first.
+ * Ranks that are killed, before a match or in the middle of the data, as sender or as receiver:
+ * whoever needs them gets an error that names them, soon, and goes on; what they had sent before is
+ * received first.
  */
 #include <tern/mem.h>
 #include <tern/msg.h>
 
 #include "chance.h"
 #define arrival noted /* the layer has another */
-#include "crew.h"
+#include "ranks.h"
 #undef arrival
 #include "msg/msg.h"
 
@@ -64,7 +65,7 @@ static void living(tern *t)
 static void rank_main(void)
 {
 	atomic_store(&check_failures, 0); /* those of jobs before it are not its own */
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	rank_prepare(t);
 	if (tern_rank(t) == LIVING)
 		living(t);
@@ -76,7 +77,7 @@ static void rank_main(void)
 		if (serves)
 			tern_poll(t);
 		else
-			crew_nap(1000000);
+			ranks_nap(1000000);
 	if (tern_rank(t) == THIRD) {
 		uint64_t word = 0;
 		CHECK_IS(tern_forgive(t, VICTIM), 0);
@@ -94,30 +95,31 @@ static void die(int (*what)(tern *t), void (*last)(tern *t), bool polls, const c
 	plan = what;
 	last_act = last;
 	serves = polls;
-	board = crew_shared(sizeof *board);
+	board = ranks_shared(sizeof *board);
 	setenv("TERN_SINGLE_COPY", single_copy, 1);
 	setenv("TERN_GRACE", "60", 1);
-	crew_start(RANKS, 0, rank_main);
+	ranks_start(RANKS, 0, rank_main);
 	while (!atomic_load(&board->under_way))
-		crew_nap(50000);
-	crew_nap(chance_below(c, 2000000));
+		ranks_nap(50000);
+	ranks_nap(chance_below(c, 2000000));
 	atomic_store(&board->dead, 1);
-	kill(crew_pid[victim], SIGKILL);
+	kill(ranks_pid[victim], SIGKILL);
 	if (chance_one_in(c, 2))
-		crew_nap(1000000);        /* nobody has told the job yet */
-	CHECK_IS(crew_reap(RANKS, 0), 1); /* the victim alone */
-	crew_end();
+		ranks_nap(1000000);        /* nobody has told the job yet */
+	CHECK_IS(ranks_reap(RANKS, 0), 1); /* the victim alone */
+	ranks_end();
 	munmap(board, sizeof *board);
 }
 
 static void bulk(void)
 {
-	bytes = crew_shared(BULK);
+	bytes = ranks_shared(BULK);
 	room = mmap(NULL, BULK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	REQUIRE(room != MAP_FAILED);
 }
 
-/* -- Before a match --------------------------------------------------------------------------------- */
+/* -- Before a match
+ * --------------------------------------------------------------------------------- */
 
 static int under_way(int rc)
 {
@@ -306,7 +308,8 @@ TEST(a_send_that_waits_for_room_in_the_ring_of_a_rank_that_is_killed_ends_once)
 	}
 }
 
-/* -- In the middle of the data ------------------------------------------------------------------------- */
+/* -- In the middle of the data
+ * ------------------------------------------------------------------------- */
 
 static const tern_part *halves(unsigned char *base)
 {
@@ -396,7 +399,8 @@ TEST(a_sender_that_is_killed_in_the_middle_of_the_data_is_an_error_at_the_receiv
 	}
 }
 
-/* -- What it had sent ------------------------------------------------------------------------------------ */
+/* -- What it had sent
+ * ------------------------------------------------------------------------------------ */
 
 enum { BEFORE = 100 };
 
@@ -413,8 +417,8 @@ static int recv_all_then_error(tern *t)
 {
 	uint64_t word;
 	while (!atomic_load(&board->dead))
-		crew_nap(1000000);
-	crew_nap(5000000);
+		ranks_nap(1000000);
+	ranks_nap(5000000);
 	for (uint64_t i = 0; i < BEFORE; i++) {
 		CHECK_IS(tern_recv_word(t, i % 2 ? VICTIM : TERN_ANY, ID, &word), 0);
 		CHECK_IS(word, i);
@@ -430,8 +434,8 @@ static int recv_posted_before(tern *t)
 		CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID, &word[i], 8, 0, NULL, &op), 0);
 	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID, room, SOME, 0, NULL, &more), 0);
 	while (!atomic_load(&board->dead))
-		crew_nap(1000000);
-	crew_nap(5000000);
+		ranks_nap(1000000);
+	ranks_nap(5000000);
 	CHECK_IS(tern_op_wait(t, &op), 0);
 	for (uint64_t i = 0; i < BEFORE; i++)
 		CHECK_IS(word[i], i);
@@ -442,7 +446,7 @@ static int probe_all_then_error(tern *t)
 {
 	uint64_t word;
 	while (!atomic_load(&board->dead))
-		crew_nap(1000000);
+		ranks_nap(1000000);
 	for (uint64_t i = 0; i < BEFORE; i++) {
 		CHECK_IS(tern_probe_wait(t, VICTIM, ID, TERN_ID, NULL), 1);
 		CHECK_IS(tern_recv_word(t, VICTIM, ID, &word), 0);
@@ -463,13 +467,15 @@ TEST(what_a_rank_sent_before_it_was_killed_is_received_first)
 	}
 }
 
-/* -- A third rank dies ------------------------------------------------------------------------------------- */
+/* -- A third rank dies
+ * ------------------------------------------------------------------------------------- */
 
-/* The sender is clear to send and dawdles for longer than the grace time, while another rank is dead. */
+/* The sender is clear to send and dawdles for longer than the grace time, while another rank is
+ * dead. */
 static void slow_sender(void)
 {
 	atomic_store(&check_failures, 0);
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	rank_prepare(t);
 	uint32_t me = tern_rank(t);
 	if (me == LIVING) {
@@ -489,9 +495,9 @@ static void slow_sender(void)
 		CHECK_IS(tern_send_start(t, LIVING, ID + 1, bytes, SOME, 0, &op), 0);
 		atomic_store(&board->under_way, 1);
 		while (!atomic_load(&board->dead))
-			crew_nap(1000000);
+			ranks_nap(1000000);
 		atomic_store(&board->go, 1);
-		crew_nap(300000000);
+		ranks_nap(300000000);
 		CHECK_IS(tern_op_wait(t, &op), 0);
 		CHECK_IS(tern_forgive(t, THIRD), 0);
 		CHECK_IS(tern_recv_word(t, LIVING, 1, &word), 0);
@@ -505,28 +511,29 @@ static void slow_sender(void)
 TEST(a_receive_whose_data_flow_is_not_given_up_because_another_rank_died)
 {
 	bulk();
-	board = crew_shared(sizeof *board);
+	board = ranks_shared(sizeof *board);
 	setenv("TERN_GRACE", "60", 1);
-	crew_start(RANKS, 0, slow_sender);
+	ranks_start(RANKS, 0, slow_sender);
 	while (!atomic_load(&board->under_way))
-		crew_nap(50000);
-	kill(crew_pid[THIRD], SIGKILL);
-	CHECK_IS(crew_reap(1, 0), 1);
+		ranks_nap(50000);
+	kill(ranks_pid[THIRD], SIGKILL);
+	CHECK_IS(ranks_reap(1, 0), 1);
 	atomic_store(&board->dead, 1);
-	CHECK_IS(crew_reap(RANKS - 1, 0), 0);
-	crew_end();
+	CHECK_IS(ranks_reap(RANKS - 1, 0), 0);
+	ranks_end();
 }
 
-/* -- Leaving well ------------------------------------------------------------------------------------------- */
+/* -- Leaving well
+ * ------------------------------------------------------------------------------------------- */
 
 static void leave_well(void)
 {
 	atomic_store(&check_failures, 0);
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	rank_prepare(t);
 	if (tern_rank(t) == VICTIM) {
 		CHECK_IS(tern_send_word(t, LIVING, ID, 9), 0);
-		crew_nap(20000000);
+		ranks_nap(20000000);
 		CHECK_IS(tern_close(t), 0);
 		return;
 	}
@@ -552,6 +559,6 @@ static void leave_well(void)
 TEST(a_rank_that_closes_well_ends_what_needs_it_with_a_milder_error)
 {
 	bulk();
-	board = crew_shared(sizeof *board);
-	crew_run(RANKS, leave_well);
+	board = ranks_shared(sizeof *board);
+	ranks_run(RANKS, leave_well);
 }

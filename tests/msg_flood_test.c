@@ -8,7 +8,7 @@
 
 #include "chance.h"
 #define arrival noted /* the layer has another */
-#include "crew.h"
+#include "ranks.h"
 #undef arrival
 #include "msg/msg.h"
 
@@ -56,7 +56,8 @@ static void check_bounds(tern *t, uint32_t from, const struct burden *before)
 	CHECK_IS(b.committed, before->committed);
 }
 
-/* -- Processes -------------------------------------------------------------------------------------- */
+/* -- Processes
+ * -------------------------------------------------------------------------------------- */
 
 static unsigned char out[EACH][8], large[LARGE];
 
@@ -95,7 +96,8 @@ static void drain(tern *t, uint32_t from)
 	for (uint64_t i = 0; i < EACH; i += AT_ONCE) {
 		tern_op op = TERN_OP;
 		for (unsigned k = 0; k < AT_ONCE; k++)
-			CHECK_IS(tern_recv_start(t, from, FLOOD, 0, in[k], LARGE, 0, &env[k], &op), 0);
+			CHECK_IS(tern_recv_start(t, from, FLOOD, 0, in[k], LARGE, 0, &env[k], &op),
+				 0);
 		CHECK_IS(tern_op_wait(t, &op), 0);
 		for (unsigned k = 0; k < AT_ONCE; k++) {
 			uint64_t word;
@@ -115,14 +117,16 @@ static void serve_pings(tern *t)
 		CHECK_IS(word, i);
 		CHECK_IS(tern_send_word(t, 1, PONG, word), 0);
 	}
-	/* Whatever the flood is, what was handled is its share, which has a limit, and the pings. */
+	/* Whatever the flood is, what was handled is its share, which has a limit, and the pings.
+	 */
 	struct msg *m = msg_of(t);
-	CHECK(e->served <= (RANKS - 2) * (uint64_t)(m->window + RTS_ALL / RANKS) + 3 * ROUNDS + 1000);
+	CHECK(e->served <=
+	      (RANKS - 2) * (uint64_t)(m->window + RTS_ALL / RANKS) + 3 * ROUNDS + 1000);
 }
 
 static void rank_main(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	uint32_t me = tern_rank(t);
 	for (uint32_t r = 0; r < RANKS; r++) { /* everybody has talked to everybody */
 		CHECK_IS(tern_send(t, r, 99, large, 1000), 0);
@@ -161,8 +165,8 @@ static void flood_with(size_t len, unsigned flags)
 {
 	flood_len = len;
 	flood_flags = flags;
-	board = crew_shared(sizeof *board);
-	crew_run(RANKS, rank_main);
+	board = ranks_shared(sizeof *board);
+	ranks_run(RANKS, rank_main);
 }
 
 TEST(a_flood_of_small_messages_is_held_within_bounds_and_delays_nobody)
@@ -185,7 +189,8 @@ TEST(a_flood_of_synchronous_messages_is_held_within_bounds_and_delays_nobody)
 	flood_with(8, TERN_SYNC);
 }
 
-/* -- Many ranks ---------------------------------------------------------------------------------------- */
+/* -- Many ranks
+ * ---------------------------------------------------------------------------------------- */
 
 TEST(a_rank_that_many_others_flood_holds_no_more_than_its_bounds)
 {
@@ -197,8 +202,8 @@ TEST(a_rank_that_many_others_flood_holds_no_more_than_its_bounds)
 	for (uint64_t i = 0; i < TIMES; i++)
 		for (uint32_t r = 1; r < MANY; r++) {
 			word[r][i] = i;
-			CHECK_IS(tern_send_start(t[r], 0, FLOOD, &word[r][i], 8, i % 2 ? TERN_RENDEZVOUS : 0,
-						 &op[r]),
+			CHECK_IS(tern_send_start(t[r], 0, FLOOD, &word[r][i], 8,
+						 i % 2 ? TERN_RENDEZVOUS : 0, &op[r]),
 				 0);
 			tern_poll(t[0]);
 		}
@@ -219,24 +224,27 @@ TEST(a_rank_that_many_others_flood_holds_no_more_than_its_bounds)
 		CHECK_IS(tern_close(t[r]), 0);
 }
 
-/* -- A receiver that does not poll -------------------------------------------------------------------------- */
+/* -- A receiver that does not poll
+ * -------------------------------------------------------------------------- */
 
 /*
- * Rank 0 is clear to send a lot to rank 1, which then serves nothing. Rank 0 still gets answers from
- * rank 2, and its polls return.
+ * Rank 0 is clear to send a lot to rank 1, which then serves nothing. Rank 0 still gets answers
+ * from rank 2, and its polls return.
  */
 static void beside_a_deaf_receiver(void)
 {
-	static unsigned char from[8 << 20], to[8 << 20]; /* half of it: more than a network has blocks for */
-	tern *t = crew_open();
+	static unsigned char from[8 << 20],
+		to[8 << 20]; /* half of it: more than a network has blocks for */
+	tern *t = ranks_open();
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == 1) {
 		const tern_part odd = { to, 1, sizeof to / 2, 2 }; /* goes in messages */
 		tern_op op = TERN_OP;
 		CHECK_IS(tern_recv_parts(t, 0, FLOOD, TERN_ID, &odd, 1, 0, NULL, &op), 0);
-		CHECK_IS(tern_probe_wait(t, 0, PING, TERN_ID, NULL), 1); /* sent behind the question */
+		CHECK_IS(tern_probe_wait(t, 0, PING, TERN_ID, NULL),
+			 1); /* sent behind the question */
 		while (!atomic_load(&board->ponged))
-			crew_nap(100000);
+			ranks_nap(100000);
 		CHECK_IS(tern_op_wait(t, &op), 0);
 	} else if (tern_rank(t) == 0) {
 		tern_op op = TERN_OP;
@@ -264,6 +272,6 @@ static void beside_a_deaf_receiver(void)
 
 TEST(a_receiver_that_serves_nothing_does_not_stop_its_sender_from_talking_to_others)
 {
-	board = crew_shared(sizeof *board);
-	crew_run(3, beside_a_deaf_receiver);
+	board = ranks_shared(sizeof *board);
+	ranks_run(3, beside_a_deaf_receiver);
 }

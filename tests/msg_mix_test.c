@@ -3,15 +3,15 @@
 /*
  * Random programs of sends and receives against a simple model. Every rank starts sends of
  * random modes and sizes under a few ids, posts receives, exact and with wildcards, takes some of
- * either back, and writes down what it sent and got. In the end, for each pair of ranks and each id,
- * what the one got, in the order in which it posted its receives, is what the other sent and
+ * either back, and writes down what it sent and got. In the end, for each pair of ranks and each
+ * id, what the one got, in the order in which it posted its receives, is what the other sent and
  * did not take back, in the order in which it did: nothing is lost, doubled, changed or overtaken.
  */
 #include <tern/msg.h>
 
 #include "chance.h"
-#include "crew.h"
 #include "mem_model.h"
+#include "ranks.h"
 
 enum { RANKS = 4, IDS = 3, AT_ONCE = 24, DRAINS = 4, MOST = 40000, SENDS = 6000, SHORT = 4 };
 
@@ -65,7 +65,8 @@ struct player {
 	uint32_t me;
 	struct chance c;
 	struct outgoing out[AT_ONCE];
-	struct incoming in[AT_ONCE + DRAINS]; /* the last, of anything, when only the rest is to come */
+	struct incoming
+		in[AT_ONCE + DRAINS]; /* the last, of anything, when only the rest is to come */
 	struct got got[SENDS * RANKS];
 	size_t gots;
 	uint64_t posted;
@@ -85,11 +86,13 @@ static uint64_t sum_of(const unsigned char *bytes, size_t len)
 	return sum;
 }
 
-/* -- Sending --------------------------------------------------------------------------------------- */
+/* -- Sending
+ * --------------------------------------------------------------------------------------- */
 
 static void sent_ended(struct player *p, struct outgoing *o, int rc)
 {
-	bool received = rc == 0 || rc == -EMSGSIZE; /* too long for its receive, which is over with it */
+	bool received =
+		rc == 0 || rc == -EMSGSIZE; /* too long for its receive, which is over with it */
 	if (!received && !CHECK(rc == -ECANCELED || rc == -ENOMSG || rc == -ENOBUFS))
 		printf("    %d: %s\n", rc, tern_strerror(rc));
 	atomic_store(&o->sent->fate, received ? RECEIVED : NOT_RECEIVED);
@@ -121,7 +124,8 @@ static void send_something(struct player *p, struct outgoing *o)
 	size_t len = model_length(&p->c, MOST), cut = chance_below(&p->c, (uint32_t)len + 1);
 	struct sent *s = &board->sent[p->me][dst][n];
 	tern_id id = chance_below(&p->c, IDS);
-	chance_fill(o->bytes, len, chance_of(seed, (uint64_t)p->me << 40 | (uint64_t)dst << 32 | n));
+	chance_fill(o->bytes, len,
+		    chance_of(seed, (uint64_t)p->me << 40 | (uint64_t)dst << 32 | n));
 	*s = (struct sent){ .id = (uint8_t)id, .len = (uint32_t)len, .sum = sum_of(o->bytes, len) };
 	o->used = true;
 	o->dst = dst;
@@ -150,7 +154,8 @@ static bool send_look(struct player *p, struct outgoing *o)
 
 static void send_take_back(struct player *p, struct outgoing *o)
 {
-	int rc = o->listed ? tern_send_cancel(p->t, o->dst, o->sent->id) : tern_cancel(p->t, &o->op);
+	int rc =
+		o->listed ? tern_send_cancel(p->t, o->dst, o->sent->id) : tern_cancel(p->t, &o->op);
 	CHECK(rc == 0 || rc == -EALREADY);
 	if (rc == 0) {
 		CHECK(send_look(p, o));
@@ -158,7 +163,8 @@ static void send_take_back(struct player *p, struct outgoing *o)
 	}
 }
 
-/* -- Receiving ----------------------------------------------------------------------------------------- */
+/* -- Receiving
+ * ----------------------------------------------------------------------------------------- */
 
 static void receive_something(struct player *p, struct incoming *i, bool anything)
 {
@@ -176,9 +182,10 @@ static void receive_something(struct player *p, struct incoming *i, bool anythin
 	i->part[0] = (tern_part){ i->bytes, 1, cut, 1 };
 	i->part[1] = (tern_part){ i->bytes + cut, i->cap - cut, 1, 0 };
 	memset(i->bytes, 0xee, SHORT + 1);
-	CHECK_IS(chance_one_in(&p->c, 3)
-			 ? tern_recv_parts(p->t, src, id, mask, i->part, 2, TERN_UPTO, &i->env, &i->op)
-			 : tern_recv_start(p->t, src, id, mask, i->bytes, i->cap, 0, &i->env, &i->op),
+	CHECK_IS(chance_one_in(&p->c, 3) ? tern_recv_parts(p->t, src, id, mask, i->part, 2,
+							   TERN_UPTO, &i->env, &i->op)
+					 : tern_recv_start(p->t, src, id, mask, i->bytes, i->cap, 0,
+							   &i->env, &i->op),
 		 0);
 }
 
@@ -212,7 +219,9 @@ static void receive_take_back(struct player *p, struct incoming *i)
 	}
 }
 
-/* -- Playing ----------------------------------------------------------------------------------------------- */
+/* -- Playing
+ * -----------------------------------------------------------------------------------------------
+ */
 
 /* Looks whether the i-th of both kinds is over. */
 static void look_at(struct player *p, unsigned i)
@@ -301,7 +310,8 @@ static void judge_one(const struct player *p, uint32_t src, tern_id id)
 		const struct sent *s = &board->sent[src][p->me][n];
 		while (n < count && (s->id != id || atomic_load(&s->fate) != RECEIVED))
 			s = &board->sent[src][p->me][++n];
-		if (!CHECK(n < count) || !CHECK_IS(g->len, s->len) || !CHECK(g->cut || g->sum == s->sum))
+		if (!CHECK(n < count) || !CHECK_IS(g->len, s->len) ||
+		    !CHECK(g->cut || g->sum == s->sum))
 			return;
 		n++;
 	}
@@ -351,11 +361,13 @@ static void prepare(unsigned n)
 {
 	seed = check_seed();
 	steps = check_scaled(n);
-	board = crew_shared(sizeof *board);
-	CHECK(freopen("/dev/null", "w", stderr) != NULL); /* every discarded message is told there */
+	board = ranks_shared(sizeof *board);
+	CHECK(freopen("/dev/null", "w", stderr) !=
+	      NULL); /* every discarded message is told there */
 }
 
-/* -- As one thread, as threads, as processes ------------------------------------------------------------------ */
+/* -- As one thread, as threads, as processes
+ * ------------------------------------------------------------------ */
 
 TEST(ranks_that_one_thread_plays_receive_what_was_sent_in_order)
 {
@@ -386,12 +398,12 @@ static void nothing(tern *t)
 TEST(ranks_as_threads_receive_what_was_sent_in_order)
 {
 	prepare(20000);
-	crew_run_threads(RANKS, nothing, play_all);
+	ranks_run_threads(RANKS, nothing, play_all);
 }
 
 static void rank_main(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	play_all(t);
 	CHECK_IS(tern_barrier(t), 0);
 	CHECK_IS(tern_close(t), 0);
@@ -400,12 +412,12 @@ static void rank_main(void)
 TEST(more_processes_than_cores_receive_what_was_sent_in_order)
 {
 	prepare(15000);
-	crew_run(RANKS, rank_main);
+	ranks_run(RANKS, rank_main);
 }
 
 TEST(processes_whose_memory_the_kernel_may_not_copy_receive_what_was_sent_in_order)
 {
 	prepare(10000);
 	setenv("TERN_SINGLE_COPY", "0", 1);
-	crew_run(RANKS, rank_main);
+	ranks_run(RANKS, rank_main);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 36000 LABELS soak RUN_SERIAL */
 /*
- * Ten million messages on every network and under every fault; then 10^9 over shared memory and 10^8 over UDP, by as many
- * crews of three ranks at a time as the machine has cores for. SOAK_MESSAGES=n sends another number, SOAK_CREWS=n lets
- * n crews run at a time.
+ * Ten million messages on every network and under every fault; then 10^9 over shared memory and
+ * 10^8 over UDP, by as many jobs of three ranks at a time as the machine has cores for.
+ * SOAK_MESSAGES=n sends another number, SOAK_JOBS=n lets n jobs run at a time.
  */
 #define CHECK_SECONDS 360000
 #include "net_traffic.h"
@@ -25,27 +25,27 @@ static void soak(const char *net, const char *fault, uint64_t messages)
 	uint64_t began = clock_ns();
 	traffic_run(net, fault, RANKS, (unsigned)(messages / PAIRS));
 	printf("    %s %s: %llu messages in %u s, seed %llu\n", net, fault,
-	       (unsigned long long)traffic.messages * PAIRS, (unsigned)((clock_ns() - began) / 1000000000),
-	       (unsigned long long)traffic.seed);
+	       (unsigned long long)traffic.messages * PAIRS,
+	       (unsigned)((clock_ns() - began) / 1000000000), (unsigned long long)traffic.seed);
 }
 
-/* As many crews, each in a process of its own, that share the messages. */
-static void soak_crews(const char *net, const char *const *faults, unsigned crews, uint64_t messages)
+/* As many jobs, each in a process of its own, that share the messages. */
+static void soak_jobs(const char *net, const char *const *faults, unsigned jobs, uint64_t messages)
 {
 	uint64_t cores = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t at_once = number_of("SOAK_CREWS", cores / RANKS ? cores / RANKS : 1);
+	uint64_t at_once = number_of("SOAK_JOBS", cores / RANKS ? cores / RANKS : 1);
 	messages = number_of("SOAK_MESSAGES", messages);
 	if (!traffic_usable(net))
 		check_skip("the network is not usable here");
-	for (unsigned started = 0, ended = 0; ended < crews; ended++) {
+	for (unsigned started = 0, ended = 0; ended < jobs; ended++) {
 		int status;
-		for (; started < crews && started - ended < at_once; started++) {
+		for (; started < jobs && started - ended < at_once; started++) {
 			fflush(NULL);
 			pid_t child = fork();
 			REQUIRE(child >= 0);
 			if (child)
 				continue;
-			soak(net, faults[started % 8], messages / crews + PAIRS - 1);
+			soak(net, faults[started % 8], messages / jobs + PAIRS - 1);
 			exit(atomic_load(&check_failures) ? 1 : 0);
 		}
 		REQUIRE(wait(&status) > 0);
@@ -114,7 +114,7 @@ TEST(ten_million_arrive_in_packets_that_is_slow)
 TEST(a_billion_arrive_over_shared_memory)
 {
 	static const char *const none[8] = { "", "", "", "", "", "", "", "" };
-	soak_crews("shm", none, 10, 1000000000);
+	soak_jobs("shm", none, 10, 1000000000);
 }
 
 TEST(a_hundred_million_arrive_over_udp_under_every_fault)
@@ -123,5 +123,5 @@ TEST(a_hundred_million_arrive_over_udp_under_every_fault)
 					       "reorder=0.05",      "delay=0.05,late=2000",
 					       "corrupt=0.01",      "truncate=0.01",
 					       "partition=0.00002", "slow=5" };
-	soak_crews("udp", faults, 8, 100000000);
+	soak_jobs("udp", faults, 8, 100000000);
 }

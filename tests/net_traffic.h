@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The conformance suite of networks, as programs see them: ranks send each other messages of every kind, whose
- * contents follow from a seed and a number, so that the receiver knows what must come next. Nothing may be lost,
- * doubled, out of order or changed, whatever the network does with packets.
+ * The conformance suite of networks, as programs see them: ranks send each other messages of every
+ * kind, whose contents follow from a seed and a number, so that the receiver knows what must come
+ * next. Nothing may be lost, doubled, out of order or changed, whatever the network does with
+ * packets.
  */
 #ifndef TERN_TESTS_NET_TRAFFIC_H
 #define TERN_TESTS_NET_TRAFFIC_H
 
 #include "chance.h"
-#include "crew.h"
 #include "open/nets.h"
+#include "ranks.h"
 
 enum { TRAFFIC_MOST = 64 };
 enum { TRAFFIC_TELL, TRAFFIC_ASK, TRAFFIC_ANSWER };
 
 static struct {
 	uint64_t seed;
-	unsigned messages;                                  /* from each rank to each, itself included */
+	unsigned messages; /* from each rank to each, itself included */
 	uint64_t got[TRAFFIC_MOST], answered[TRAFFIC_MOST]; /* by rank */
 	uint64_t wrong;
 	_Atomic uint64_t all_got, all_answered;
@@ -34,13 +35,15 @@ struct letter {
 
 static inline struct letter letter_of(uint32_t from, uint32_t to, uint64_t i)
 {
-	struct chance c = { chance_of(traffic.seed, (uint64_t)from << 48 | (uint64_t)to << 32 | i) };
+	struct chance c = { chance_of(traffic.seed,
+				      (uint64_t)from << 48 | (uint64_t)to << 32 | i) };
 	struct letter l = { .number = chance_next(&c) };
 	l.asks = chance_one_in(&c, 2);
 	l.n = chance_one_in(&c, 2) ? chance_below(&c, 2) : chance_below(&c, TERN_WORDS_MAX + 1);
 	l.payload = chance_one_in(&c, 4);
 	l.answer_payload = chance_one_in(&c, 8);
-	l.len = chance_one_in(&c, 3) ? chance_below(&c, TERN_PAYLOAD_MAX + 1) : chance_below(&c, 100);
+	l.len = chance_one_in(&c, 3) ? chance_below(&c, TERN_PAYLOAD_MAX + 1)
+				     : chance_below(&c, 100);
 	for (unsigned k = 0; k < l.n; k++)
 		l.word[k] = chance_next(&c);
 	return l;
@@ -50,7 +53,8 @@ static inline bool letter_is(const struct letter *l, const tern_msg *m)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_words(m) == l->n && (data != NULL) == l->payload && (!data || len == l->len);
+	bool good = tern_msg_words(m) == l->n && (data != NULL) == l->payload &&
+		    (!data || len == l->len);
 	for (unsigned k = 0; good && k < l->n; k++)
 		good = tern_msg_arg(m, k) == l->word[k];
 	return good && (!data || chance_filled(data, len, l->number));
@@ -96,8 +100,9 @@ static inline void traffic_answer(tern *t, const tern_msg *m)
 		return;
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_arg(m, 0) == traffic.answered[from] && tern_msg_arg(m, 1) == l.number &&
-		    (data != NULL) == l.answer_payload && (!data || len == l.len);
+	bool good = tern_msg_arg(m, 0) == traffic.answered[from] &&
+		    tern_msg_arg(m, 1) == l.number && (data != NULL) == l.answer_payload &&
+		    (!data || len == l.len);
 	CHECK(good && (!data || chance_filled(data, len, l.number + 1)));
 	traffic.answered[from]++;
 	tern_signal(t, &traffic.all_answered, 1);
@@ -110,8 +115,8 @@ static inline int letter_send(tern *t, uint32_t to, const struct letter *l)
 	if (!l->payload)
 		return tern_request_array(t, to, id, l->n, l->word);
 	chance_fill(bytes, l->len, l->number);
-	return tern_request_payload(t, to, id, bytes, l->n, l->len, l->word[0], l->word[1], l->word[2],
-				    l->word[3], l->word[4], l->word[5]);
+	return tern_request_payload(t, to, id, bytes, l->n, l->len, l->word[0], l->word[1],
+				    l->word[2], l->word[3], l->word[4], l->word[5]);
 }
 
 static inline uint64_t traffic_send(tern *t)
@@ -137,7 +142,7 @@ static inline void traffic_wait(tern *t, _Atomic uint64_t *flag, uint64_t n)
 
 static inline void traffic_rank(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, TRAFFIC_TELL, traffic_tell), 0);
 	CHECK_IS(tern_on(t, TRAFFIC_ASK, traffic_ask), 0);
 	CHECK_IS(tern_on(t, TRAFFIC_ANSWER, traffic_answer), 0);
@@ -150,7 +155,8 @@ static inline void traffic_rank(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-/* Whether this build and this machine have the network; as in TERN_NET. Asked in a process of its own. */
+/* Whether this build and this machine have the network; as in TERN_NET. Asked in a process of its
+ * own. */
 static inline bool traffic_usable(const char *net)
 {
 	pid_t child = fork();
@@ -163,7 +169,8 @@ static inline bool traffic_usable(const char *net)
 			_exit(1); /* which raises no signal */
 		setenv("TERN_NET", net, 1);
 		for (int i = 0; net_table[i]; i++)
-			if (strlen(net_table[i]->name) == len && strncmp(net_table[i]->name, net, len) == 0)
+			if (strlen(net_table[i]->name) == len &&
+			    strncmp(net_table[i]->name, net, len) == 0)
 				_exit(!net_table[i]->usable(why, sizeof why));
 		_exit(1);
 	}
@@ -171,16 +178,18 @@ static inline bool traffic_usable(const char *net)
 }
 
 /* `fault` as for TERN_FAULT, without a seed. */
-static inline void traffic_run(const char *net, const char *fault, uint32_t ranks, unsigned messages)
+static inline void traffic_run(const char *net, const char *fault, uint32_t ranks,
+			       unsigned messages)
 {
 	char text[128] = "";
 	traffic.seed = check_seed();
 	traffic.messages = messages;
 	if (*fault)
-		snprintf(text, sizeof text, "%s,seed=%llu", fault, (unsigned long long)traffic.seed);
+		snprintf(text, sizeof text, "%s,seed=%llu", fault,
+			 (unsigned long long)traffic.seed);
 	setenv("TERN_NET", net, 1);
 	setenv("TERN_FAULT", text, 1);
-	crew_run(ranks, traffic_rank);
+	ranks_run(ranks, traffic_rank);
 }
 
 #endif

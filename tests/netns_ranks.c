@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * netns_ranks FILE: every rank sends to every other, numbered and with payloads of many lengths, until FILE exists; each
- * message is answered with its number. Whatever is lost, doubled, out of order or changed on the way is told.
- * What tests/netns_test.sh starts.
+ * netns_ranks FILE: every rank sends to every other, numbered and with payloads of many lengths,
+ * until FILE exists; each message is answered with its number. Whatever is lost, doubled, out of
+ * order or changed on the way is told. What tests/netns_test.sh starts.
  */
 #include <stdio.h>
 #include <stdlib.h>

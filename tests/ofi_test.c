@@ -70,7 +70,7 @@ static void know(tern *t, const tern_msg *m)
 
 static tern *open_rank(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, TELL, tell), 0);
 	CHECK_IS(tern_on(t, KNOW, know), 0);
 	return t;
@@ -96,7 +96,8 @@ static void tell_everybody(void)
 					       : tern_request_data(t, r, TELL, bytes, sizeof bytes),
 					 0);
 		CHECK_IS(tern_barrier(t), 0);
-		CHECK_IS(told, (uint64_t)round * EACH * tern_size(t)); /* no wait: all of it is here */
+		CHECK_IS(told,
+			 (uint64_t)round * EACH * tern_size(t)); /* no wait: all of it is here */
 		CHECK_IS(tern_barrier(t), 0);
 	}
 	CHECK_IS(tern_close(t), 0);
@@ -104,7 +105,7 @@ static void tell_everybody(void)
 
 static void barriers_of_many(void)
 {
-	crew_run(MANY, tell_everybody);
+	ranks_run(MANY, tell_everybody);
 }
 
 TEST(what_was_sent_before_a_barrier_has_come_when_it_is_passed)
@@ -126,7 +127,7 @@ static void say_and_leave(void)
 static void last_words(void)
 {
 	for (int i = 0; i < 5; i++)
-		crew_run(2, say_and_leave);
+		ranks_run(2, say_and_leave);
 }
 
 TEST(what_a_rank_sends_before_it_closes_arrives)
@@ -165,9 +166,9 @@ static void wait_for_the_dead(void)
 
 static void death(void)
 {
-	crew_start(RANKS, 0, wait_for_the_dead);
-	CHECK_IS(crew_reap(RANKS, 0), 1);
-	crew_end();
+	ranks_start(RANKS, 0, wait_for_the_dead);
+	CHECK_IS(ranks_reap(RANKS, 0), 1);
+	ranks_end();
 }
 
 TEST(a_rank_that_dies_is_named_and_the_others_go_on)
@@ -175,7 +176,8 @@ TEST(a_rank_that_dies_is_named_and_the_others_go_on)
 	on_providers(death);
 }
 
-/* -- Memory ------------------------------------------------------------------------------------- */
+/* -- Memory -------------------------------------------------------------------------------------
+ */
 
 enum { BLOCK = 256 << 10, PUTS = 40 };
 
@@ -195,7 +197,8 @@ static uint64_t move_blocks(tern *t, const char *block)
 		CHECK(chance_filled(bytes, BLOCK, i));
 	}
 	uint64_t packets = packets_sent(t) - before;
-	CHECK_IS(tern_put(t, there + (UINT64_C(1) << 28), bytes, BLOCK), -EFAULT); /* not allocated */
+	CHECK_IS(tern_put(t, there + (UINT64_C(1) << 28), bytes, BLOCK),
+		 -EFAULT); /* not allocated */
 	free(bytes);
 	return packets;
 }
@@ -222,7 +225,7 @@ static void mover(void)
 
 static void move(void)
 {
-	crew_run(2, mover);
+	ranks_run(2, mover);
 }
 
 TEST(the_provider_moves_what_is_put_and_got)
@@ -259,9 +262,9 @@ static void put_to_the_dead(void)
 
 static void put_death(void)
 {
-	crew_start(RANKS, 0, put_to_the_dead);
-	CHECK_IS(crew_reap(RANKS, 0), 1);
-	crew_end();
+	ranks_start(RANKS, 0, put_to_the_dead);
+	CHECK_IS(ranks_reap(RANKS, 0), 1);
+	ranks_end();
 }
 
 TEST(a_put_to_a_rank_that_dies_ends_with_its_name)
@@ -269,7 +272,8 @@ TEST(a_put_to_a_rank_that_dies_ends_with_its_name)
 	on_providers(put_death);
 }
 
-/* -- Settings --------------------------------------------------------------------------------------- */
+/* -- Settings
+ * --------------------------------------------------------------------------------------- */
 
 TEST(a_provider_that_is_not_there_is_refused_and_the_others_are_named)
 {

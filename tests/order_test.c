@@ -5,16 +5,16 @@
  * requests among requests, replies among replies.
  */
 #include "chance.h"
-#include "crew.h"
+#include "ranks.h"
 
 enum { ASK, TELL };
 
 struct stream {
-	uint64_t asked[CREW_MOST], told[CREW_MOST]; /* from each rank, so far */
+	uint64_t asked[RANKS_AT_MOST], told[RANKS_AT_MOST]; /* from each rank, so far */
 	_Atomic uint64_t answers;
 };
 
-static struct stream streams[CREW_MOST];
+static struct stream streams[RANKS_AT_MOST];
 static unsigned messages;
 
 static void check_asked(tern *t, const tern_msg *m)
@@ -69,7 +69,8 @@ static void order_rank(tern *t)
 	for (uint64_t i = 0; i < messages; i++)
 		for (uint32_t dst = 0; dst < tern_size(t); dst++)
 			ask(t, dst, i);
-	CHECK_IS(tern_wait(t, &streams[tern_rank(t)].answers, (uint64_t)messages * tern_size(t)), 0);
+	CHECK_IS(tern_wait(t, &streams[tern_rank(t)].answers, (uint64_t)messages * tern_size(t)),
+		 0);
 	CHECK_IS(tern_barrier(t), 0);
 	for (uint32_t r = 0; r < tern_size(t); r++) {
 		CHECK_IS(streams[tern_rank(t)].asked[r], messages);
@@ -79,7 +80,7 @@ static void order_rank(tern *t)
 
 static void order_process(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	prepare(t);
 	order_rank(t);
 	CHECK_IS(tern_close(t), 0);
@@ -88,23 +89,23 @@ static void order_process(void)
 TEST(order_is_kept_between_threads)
 {
 	messages = check_scaled(20000);
-	crew_run_threads(3, prepare, order_rank);
+	ranks_run_threads(3, prepare, order_rank);
 }
 
 TEST(order_is_kept_between_processes)
 {
 	messages = check_scaled(20000);
-	crew_run(3, order_process);
+	ranks_run(3, order_process);
 }
 
 TEST(order_is_kept_within_a_job_of_one)
 {
 	messages = check_scaled(50000);
-	crew_run_threads(1, prepare, order_rank);
+	ranks_run_threads(1, prepare, order_rank);
 }
 
 TEST(order_is_kept_among_many)
 {
 	messages = check_scaled(300);
-	crew_run(24, order_process);
+	ranks_run(24, order_process);
 }

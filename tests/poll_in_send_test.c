@@ -58,9 +58,11 @@ TEST(a_request_is_handled_during_sends_of_every_kind)
 	for (int i = 0; i < 4; i++)
 		for (int round = 0; round < 20; round++) {
 			CHECK_IS(tern_request(local[0], 1, ASK, round), 0);
-			unsigned most =
-				local[1]->own->site.asks ? 999 : 8;   /* a network of packets goes by time */
-			CHECK(sends_until_handled(sends[i]) <= most); /* each looks at one place, in turn */
+			unsigned most = local[1]->own->site.asks
+						? 999
+						: 8; /* a network of packets goes by time */
+			CHECK(sends_until_handled(sends[i]) <=
+			      most); /* each looks at one place, in turn */
 			CHECK_IS(requests.rank, 1);
 			tern_poll(local[2]);
 		}

@@ -78,7 +78,8 @@ int main(void)
 		return bad != 0;
 	}
 	tern_addr p = tern_addr_at(tern_addr_of(t, params), 0),
-		  s = tern_addr_at(tern_addr_of(t, slots), 0) + (tern_addr)me * LEN * sizeof(double);
+		  s = tern_addr_at(tern_addr_of(t, slots), 0) +
+		      (tern_addr)me * LEN * sizeof(double);
 	double *w = malloc(LEN * sizeof *w), *g = malloc(LEN * sizeof *g);
 	for (int k = 0; k < ROUNDS; k++) {
 		must(tern_get(t, w, p, LEN * sizeof *w));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two ranks pass a token: a 4-byte word in rank 0's heap, put by whoever has it, polled with tern_get by the other.
- * All puts and gets are blocking, aligned, 4 or 8 bytes (argv[1]), one writer at a time: a put returns before the
- * other rank can answer it. The token must never go back to a value that has been overwritten.
+ * Two ranks pass a token: a 4-byte word in rank 0's heap, put by whoever has it, polled with
+ * tern_get by the other. All puts and gets are blocking, aligned, 4 or 8 bytes (argv[1]), one
+ * writer at a time: a put returns before the other rank can answer it. The token must never go back
+ * to a value that has been overwritten.
  *
- * Seen: tern_put() of 4 (8) bytes ends in memcpy(), whose code for 4..7 (8..15) bytes stores the first and the last
- * 4 (8) bytes: two stores of the same bytes. Between the two the other rank sees the first, answers with a put of
- * its own, and then the second store brings the old value back.
+ * Seen: tern_put() of 4 (8) bytes ends in memcpy(), whose code for 4..7 (8..15) bytes stores the
+ * first and the last 4 (8) bytes: two stores of the same bytes. Between the two the other rank sees
+ * the first, answers with a put of its own, and then the second store brings the old value back.
  *
  * tern run -n 2 put_twice 4 3000000     exit 1 and a line when the token went back
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * reach_ranks FILE [AHEAD]: rank 0 asks rank 1 until FILE exists, with AHEAD requests under way at a time, 1 unless given; prints how
- * many were answered, and the first error by its code and sentence. Rank 1 prints if one of them is missing. What
- * tests/reach_test.sh starts.
+ * reach_ranks FILE [AHEAD]: rank 0 asks rank 1 until FILE exists, with AHEAD requests under way at
+ * a time, 1 unless given; prints how many were answered, and the first error by its code and
+ * sentence. Rank 1 prints if one of them is missing. What tests/reach_test.sh starts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +78,8 @@ int main(int argc, char **argv)
 	if (!rc)
 		rc = tern_barrier(t);
 	if (rc) {
-		printf("rank %u failed: %s: %s\n", tern_rank(t), strerrorname_np(-rc), tern_strerror(rc));
+		printf("rank %u failed: %s: %s\n", tern_rank(t), strerrorname_np(-rc),
+		       tern_strerror(rc));
 		_exit(STATUS_ERROR);
 	}
 	if (tern_rank(t) == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* refuse ERRNO CALL ... -- PROGRAM: runs it where the kernel refuses these system calls; 77 if it cannot be made to. */
+/* refuse ERRNO CALL ... -- PROGRAM: runs it where the kernel refuses these system calls; 77 if it
+ * cannot be made to. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -40,8 +41,8 @@ int main(int argc, char **argv)
 	for (; i < argc && strcmp(argv[i], "--") != 0 && n < FILTER_MOST - 2; i++) {
 		filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
 							   (unsigned)number_of(argv[i]), 0, 1);
-		filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-							   SECCOMP_RET_ERRNO | (unsigned)atoi(argv[1]));
+		filter[n++] = (struct sock_filter)BPF_STMT(
+			BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)atoi(argv[1]));
 	}
 	filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	struct sock_fprog program = { n, filter };

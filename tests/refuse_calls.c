@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* refuse_calls ERRNO NUMBER... -- PROGRAM...: runs PROGRAM, for which system calls NUMBER... fail with ERRNO. */
+/* refuse_calls ERRNO NUMBER... -- PROGRAM...: runs PROGRAM, for which system calls NUMBER... fail
+ * with ERRNO. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -18,10 +19,11 @@ int main(int argc, char **argv)
 	struct sock_filter f[2 + 2 * CALLS_MOST];
 	unsigned short n = 0;
 	int i = 2;
-	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	f[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+					      offsetof(struct seccomp_data, nr));
 	for (; i < argc && strcmp(argv[i], "--") != 0 && i < CALLS_MOST; i++) {
-		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)atoi(argv[i]), 0,
-						      1);
+		f[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+						      (unsigned)atoi(argv[i]), 0, 1);
 		f[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
 						      SECCOMP_RET_ERRNO | (unsigned)atoi(argv[1]));
 	}

@@ -40,7 +40,8 @@ int main(void)
 	clock_gettime(CLOCK_REALTIME, &now);
 	if (tern_rank(t) == 0)
 		printf("%lld\n",
-		       (now.tv_sec * 1000000000LL + now.tv_nsec - atoll(began ? began : "0")) / 1000);
+		       (now.tv_sec * 1000000000LL + now.tv_nsec - atoll(began ? began : "0")) /
+			       1000);
 	if (tern_rank(t) == last && tern_wait(t, &asked, 1))
 		return 1;
 	return tern_close(t) != 0;

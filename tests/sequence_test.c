@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 300 */
 /*
- * Blocks and streams arrive whole, once and in order: on shared memory, over UDP with its services, and over UDP
- * without any, where packets are lost, doubled and overtake each other. Nothing else of Tern's may be used there, so
- * ranks tell each other in memory that they are done.
+ * Blocks and streams arrive whole, once and in order: on shared memory, over UDP with its services,
+ * and over UDP without any, where packets are lost, doubled and overtake each other. Nothing else
+ * of Tern's may be used there, so ranks tell each other in memory that they are done.
  */
 #include "chance.h"
-#include "crew.h"
+#include "ranks.h"
 
 #include <sched.h>
 
@@ -57,7 +57,8 @@ static void block_end(tern *t, uint32_t from, unsigned id, void *data, size_t le
 	the.blocks[from]++;
 }
 
-static void packet(tern *t, uint32_t from, unsigned id, const uint64_t *words, unsigned n, void *arg)
+static void packet(tern *t, uint32_t from, unsigned id, const uint64_t *words, unsigned n,
+		   void *arg)
 {
 	uint64_t i = the.packets[from]++;
 	(void)t;
@@ -87,7 +88,8 @@ static void streams_send(tern *t)
 		REQUIRE(tern_stream_open(t, to, STREAM, the.way, the.group, &s[to]) == 0);
 	for (uint64_t i = 0; i < PACKETS; i++) {
 		for (uint32_t to = 0; i == PACKETS / 2 && to < RANKS; to++) {
-			CHECK_IS(tern_stream_close(s[to]), 0); /* a stream goes on where it was closed */
+			CHECK_IS(tern_stream_close(s[to]),
+				 0); /* a stream goes on where it was closed */
 			REQUIRE(tern_stream_open(t, to, STREAM, the.way, the.group, &s[to]) == 0);
 		}
 		const uint64_t words[] = { i * 10, i * 10 + 1, i * 10 + 2, i * 10 + 3 };
@@ -108,7 +110,7 @@ static bool all_here(void)
 
 static void rank_main(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	for (uint32_t r = 0; r < RANKS; r++)
 		REQUIRE((the.memory[r] = calloc(1, BLOCK_MOST)) != NULL);
 	CHECK_IS(tern_sequence_on(t, KIND, accept, block_end, &the), 0);
@@ -130,25 +132,27 @@ static void rank_main(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-static void crew_over_net(const char *net, const char *service, const char *fault, uint32_t ranks,
-			  void (*rank)(void))
+static void ranks_over_net(const char *net, const char *service, const char *fault, uint32_t ranks,
+			   void (*rank)(void))
 {
 	char text[128] = "";
 	the.seed = check_seed();
-	the.done = mmap(NULL, sizeof *the.done, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	the.done = mmap(NULL, sizeof *the.done, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
 	REQUIRE(the.done != MAP_FAILED);
 	if (*fault)
 		snprintf(text, sizeof text, "%s,seed=%llu", fault, (unsigned long long)the.seed);
 	setenv("TERN_NET", net, 1);
 	setenv("TERN_SERVICE", service, 1);
 	setenv("TERN_FAULT", text, 1);
-	crew_run(ranks, rank);
+	ranks_run(ranks, rank);
 }
 
-static void sequences_run(const char *net, const char *service, const char *fault, enum tern_way way)
+static void sequences_run(const char *net, const char *service, const char *fault,
+			  enum tern_way way)
 {
 	the.way = way;
-	crew_over_net(net, service, fault, RANKS, rank_main);
+	ranks_over_net(net, service, fault, RANKS, rank_main);
 }
 
 static void need_udp(void)
@@ -200,7 +204,8 @@ TEST(without_any_service_they_arrive_when_packets_are_doubled_and_overtake_each_
 	sequences_run("udp", "none", "duplicate=0.2,reorder=0.3", TERN_WAY_AUTO);
 }
 
-/* So late that a question is asked twice, and its second answer comes when another one is awaited. */
+/* So late that a question is asked twice, and its second answer comes when another one is awaited.
+ */
 TEST(without_any_service_they_arrive_when_packets_are_late)
 {
 	need_udp();
@@ -212,7 +217,8 @@ TEST(without_any_service_they_arrive_with_acknowledgements_for_groups)
 	need_udp();
 	the.group = 16;
 	the.reluctant = true;
-	sequences_run("udp", "none", "drop=0.1,reorder=0.2,corrupt=0.05,truncate=0.05", TERN_WAY_AUTO);
+	sequences_run("udp", "none", "drop=0.1,reorder=0.2,corrupt=0.05,truncate=0.05",
+		      TERN_WAY_AUTO);
 }
 
 /* -- Polls alone ------------------------------------------------------------------------------ */
@@ -221,7 +227,7 @@ enum { FEW = 20 };
 
 static void polls_main(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_stream_on(t, STREAM, packet, &the), 0);
 	atomic_fetch_add(the.done, 1);
 	while (atomic_load(the.done) < 2)
@@ -244,14 +250,14 @@ static void polls_main(void)
 TEST(packets_that_are_lost_come_while_both_ends_only_poll)
 {
 	need_udp();
-	crew_over_net("udp", "none", "drop=0.3", 2, polls_main);
+	ranks_over_net("udp", "none", "drop=0.3", 2, polls_main);
 }
 
 /* -- What can go wrong ---------------------------------------------------------------------- */
 
 static void lonely_main(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	if (tern_rank(t) == 1)
 		_exit(0); /* without a word */
 	int rc = tern_sequence_send(t, 1, KIND, "x", 1, TERN_WAY_FULL);
@@ -270,9 +276,9 @@ static void lonely_main(void)
 TEST(who_sends_to_a_rank_that_dies_is_told)
 {
 	setenv("TERN_NET", "shm", 1);
-	crew_start(2, 0, lonely_main);
-	crew_reap(2, 0);
-	crew_end();
+	ranks_start(2, 0, lonely_main);
+	ranks_reap(2, 0);
+	ranks_end();
 }
 
 TEST(mistakes_have_their_codes)

@@ -2,7 +2,7 @@
 /* ctest: MODES */
 /* Launched ranks that open and close again and again: each time is a session of its own. */
 #include "chance.h"
-#include "crew.h"
+#include "ranks.h"
 
 enum { ASK, TELL };
 
@@ -25,7 +25,7 @@ static void take(tern *t, const tern_msg *m)
 
 static void one_session(struct chance *c)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	atomic_store(&told, 0); /* the strays of the session before do not count */
 	CHECK_IS(tern_on(t, ASK, answer), 0);
 	CHECK_IS(tern_on(t, TELL, take), 0);
@@ -38,7 +38,7 @@ static void one_session(struct chance *c)
 	if (chance_one_in(c, 4)) /* what the others do not handle any more is dropped */
 		(void)!tern_request(t, (tern_rank(t) + 1) % tern_size(t), TELL, session);
 	if (chance_one_in(c, 4))
-		crew_nap(chance_below(c, 1000000));
+		ranks_nap(chance_below(c, 1000000));
 	CHECK_IS(tern_close(t), 0);
 }
 
@@ -53,19 +53,19 @@ TEST(ranks_open_and_close_together_a_hundred_times)
 {
 	seed = check_seed();
 	sessions = 100;
-	crew_run(4, open_again_and_again);
+	ranks_run(4, open_again_and_again);
 }
 
 TEST(many_ranks_open_and_close_together)
 {
 	seed = check_seed();
 	sessions = 5;
-	crew_run(32, open_again_and_again);
+	ranks_run(32, open_again_and_again);
 }
 
 static void open_twice(void)
 {
-	tern *t = crew_open(), *second = NULL;
+	tern *t = ranks_open(), *second = NULL;
 	int rc = tern_open(&second, NULL);
 	CHECK_IS(rc, -EBUSY);
 	CHECK(strstr(tern_strerror(rc), getenv("TERN_RANK")) != NULL);
@@ -76,7 +76,7 @@ static void open_twice(void)
 
 TEST(a_rank_has_one_endpoint_at_a_time)
 {
-	crew_run(2, open_twice);
+	ranks_run(2, open_twice);
 }
 
 static void fail_then_open(void)
@@ -86,19 +86,19 @@ static void fail_then_open(void)
 	CHECK_IS(tern_open(&t, NULL), -EINVAL);
 	CHECK(t == NULL);
 	unsetenv("TERN_SPIN");
-	t = crew_open();
+	t = ranks_open();
 	CHECK_IS(tern_barrier(t), 0);
 	CHECK_IS(tern_close(t), 0);
 }
 
 TEST(an_open_that_failed_can_be_repeated)
 {
-	crew_run(2, fail_then_open);
+	ranks_run(2, fail_then_open);
 }
 
 static void local_beside_launched(void)
 {
-	tern *t = crew_open(), *local[2];
+	tern *t = ranks_open(), *local[2];
 	REQUIRE(tern_open_local(2, local) == 0);
 	CHECK_IS(tern_size(local[1]), 2);
 	CHECK_IS(tern_barrier(t), 0);
@@ -110,18 +110,18 @@ static void local_beside_launched(void)
 
 TEST(a_launched_rank_may_have_a_job_of_its_own_besides)
 {
-	crew_run(3, local_beside_launched);
+	ranks_run(3, local_beside_launched);
 }
 
 static void wrong_rank(void)
 {
 	tern *t = NULL;
-	crew_setenv("TERN_RANK", 7);
+	ranks_setenv("TERN_RANK", 7);
 	CHECK_IS(tern_open(&t, NULL), -EINVAL);
-	crew_setenv("TERN_RANK", 0);
-	crew_setenv("TERN_SIZE", 7);
+	ranks_setenv("TERN_RANK", 0);
+	ranks_setenv("TERN_SIZE", 7);
 	CHECK_IS(tern_open(&t, NULL), -EINVAL);
-	crew_setenv("TERN_JOB_FD", 700);
+	ranks_setenv("TERN_JOB_FD", 700);
 	CHECK_IS(tern_open(&t, NULL), -EINVAL);
 	CHECK(strstr(tern_strerror(-EINVAL), "700") != NULL);
 	unsetenv("TERN_RANK");
@@ -131,5 +131,5 @@ static void wrong_rank(void)
 
 TEST(an_environment_that_does_not_fit_the_job_is_refused)
 {
-	crew_run(1, wrong_rank);
+	ranks_run(1, wrong_rank);
 }

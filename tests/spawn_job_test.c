@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 240 */
-/* Threads between processes: trees of them, floods of them, more ranks than cores, waits that sleep, and death. */
+/* Threads between processes: trees of them, floods of them, more ranks than cores, waits that
+ * sleep, and death. */
 #include <errno.h>
 
 #include <tern/chan.h>
@@ -9,7 +10,7 @@
 
 #include "chance.h"
 #include "core/stats.h"
-#include "crew.h"
+#include "ranks.h"
 
 enum { TREE, ECHO, RECEIVE, STAY, DIE };
 
@@ -41,8 +42,8 @@ static uint64_t tree_nodes(uint64_t depth, uint64_t state)
 }
 
 /*
- * Grows from `word[1]`, which decides everything, so that the number of nodes does not depend on who runs when.
- * The parent waits for all its children.
+ * Grows from `word[1]`, which decides everything, so that the number of nodes does not depend on
+ * who runs when. The parent waits for all its children.
  */
 static uint64_t tree(tern *t, const uint64_t word[6])
 {
@@ -50,8 +51,8 @@ static uint64_t tree(tern *t, const uint64_t word[6])
 	uint64_t children = word[0] ? chance_of(word[1], 0) % 4 : 0;
 	for (uint64_t i = 0; i < children; i++) {
 		uint64_t state = chance_of(word[1], i + 1);
-		CHECK_IS(tern_spawn(t, (uint32_t)(state % tern_size(t)), TREE, add_child, &s, word[0] - 1,
-				    state),
+		CHECK_IS(tern_spawn(t, (uint32_t)(state % tern_size(t)), TREE, add_child, &s,
+				    word[0] - 1, state),
 			 0);
 		if (state % 5 == 0)
 			CHECK_IS(tern_yield(t), 0);
@@ -62,7 +63,7 @@ static uint64_t tree(tern *t, const uint64_t word[6])
 
 static void trees(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_thread_on(t, TREE, tree), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	for (uint64_t i = 0; i < 5; i++) {
@@ -80,14 +81,14 @@ TEST(random_trees_of_threads_grow_over_all_ranks)
 {
 	seed = check_seed();
 	setenv("TERN_CONTEXTS", "512", 1); /* who waits for its children keeps its context */
-	crew_run(4, trees);
+	ranks_run(4, trees);
 }
 
 TEST(so_they_do_with_more_ranks_than_cores)
 {
 	seed = check_seed();
 	setenv("TERN_CONTEXTS", "1024", 1);
-	crew_run(12, trees);
+	ranks_run(12, trees);
 }
 
 /* -- Floods --------------------------------------------------------------------------------- */
@@ -111,12 +112,12 @@ static void flood(void)
 {
 	static _Atomic uint64_t ends;
 	uint64_t each = check_scaled(20000), made = 0;
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_thread_on(t, ECHO, echo), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	for (uint64_t i = 0; i < each; i++, made++)
-		CHECK_IS(tern_spawn(t, (uint32_t)(chance_of(seed, i) % tern_size(t)), ECHO, count_end, &ends,
-				    i, i, 3, 4, 5, i),
+		CHECK_IS(tern_spawn(t, (uint32_t)(chance_of(seed, i) % tern_size(t)), ECHO,
+				    count_end, &ends, i, i, 3, 4, 5, i),
 			 0);
 	CHECK_IS(tern_wait(t, &ends, made), 0);
 	CHECK_IS(tern_barrier(t), 0);
@@ -126,7 +127,7 @@ static void flood(void)
 TEST(ranks_that_flood_each_other_with_threads_come_to_an_end)
 {
 	seed = check_seed();
-	crew_run(3, flood);
+	ranks_run(3, flood);
 }
 
 /* -- Waits that sleep -------------------------------------------------------------------------- */
@@ -150,14 +151,14 @@ static void await_sleep(tern *t, uint32_t rank)
 {
 	const _Atomic uint64_t *sleeps = &t->own->group->job.pulse[rank].count[PULSE_SLEEPS];
 	for (uint64_t before = atomic_load(sleeps); atomic_load(sleeps) == before;)
-		crew_nap(1000000);
+		ranks_nap(1000000);
 }
 
 /* Rank 1's threads wait for messages that come late; it must sleep until they do, and miss none. */
 static void sleepers(void)
 {
 	static _Atomic uint64_t ends;
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_thread_on(t, RECEIVE, receive), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	double before = processor_seconds();
@@ -179,7 +180,7 @@ static void sleepers(void)
 
 TEST(a_rank_all_of_whose_threads_wait_sleeps_and_is_woken)
 {
-	crew_run(2, sleepers);
+	ranks_run(2, sleepers);
 }
 
 static uint64_t get_one(tern *t, const uint64_t word[6])
@@ -194,10 +195,11 @@ static uint64_t get_one(tern *t, const uint64_t word[6])
 	return value;
 }
 
-/* No bell rings for a channel, so a rank one of whose threads waits for one must not sleep for long. */
+/* No bell rings for a channel, so a rank one of whose threads waits for one must not sleep for
+ * long. */
 static void channel_among_sleepers(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_thread_on(t, RECEIVE, receive), 0);
 	CHECK_IS(tern_thread_on(t, ECHO, get_one), 0);
 	CHECK_IS(tern_barrier(t), 0);
@@ -208,7 +210,7 @@ static void channel_among_sleepers(void)
 		CHECK_IS(tern_fork(t, &late, 1, RECEIVE, 5), 0);
 		CHECK_IS(tern_fork(t, &channel, 1, ECHO, 9), 0);
 		CHECK_IS(tern_chan_to(t, 1, 9, &c), 0);
-		crew_nap(50000000);
+		ranks_nap(50000000);
 		tern_out out = tern_chan_out(c);
 		CHECK_IS(tern_chan_put8(&out, 42), 0);
 		tern_out_back(&out);
@@ -224,10 +226,11 @@ static void channel_among_sleepers(void)
 
 TEST(a_thread_that_waits_for_a_channel_is_not_forgotten_among_those_that_sleep)
 {
-	crew_run(2, channel_among_sleepers);
+	ranks_run(2, channel_among_sleepers);
 }
 
-/* -- Death ---------------------------------------------------------------------------------------- */
+/* -- Death ----------------------------------------------------------------------------------------
+ */
 
 static uint64_t die(tern *t, const uint64_t word[6])
 {
@@ -260,10 +263,11 @@ static uint64_t stay_forever(tern *t, const uint64_t word[6])
 	return (uint64_t)-tern_wait(t, &never, 1);
 }
 
-/* Rank 2 dies by a thread that rank 1's thread has created; rank 0 has many there, started, waiting and queued. */
+/* Rank 2 dies by a thread that rank 1's thread has created; rank 0 has many there, started, waiting
+ * and queued. */
 static void deaths(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_thread_on(t, DIE, die), 0);
 	CHECK_IS(tern_thread_on(t, STAY, stay_forever), 0);
 	CHECK_IS(tern_thread_on(t, ECHO, join_the_dying), 0);
@@ -273,8 +277,9 @@ static void deaths(void)
 		uint64_t code = 0;
 		for (unsigned i = 0; i < 200; i++)
 			CHECK_IS(tern_spawn(t, 2, STAY, bad_end, NULL), 0);
-		crew_nap(20000000);
-		/* Its contexts are full: another rank makes it die by a signal, as rank 1's thread would. */
+		ranks_nap(20000000);
+		/* Its contexts are full: another rank makes it die by a signal, as rank 1's thread
+		 * would. */
 		CHECK_IS(tern_fork(t, &thread, 1, ECHO, 2), 0);
 		CHECK_IS(tern_wait(t, &bad_ends, 200), 0);
 		CHECK_IS(tern_join(t, &thread, &code), 0);
@@ -293,7 +298,7 @@ TEST(threads_at_a_rank_that_dies_end_with_an_error_wherever_they_stood)
 {
 	setenv("TERN_CONTEXTS", "65",
 	       1); /* so that the thread which kills finds a place beside those that stay */
-	crew_start(3, 0, deaths);
-	CHECK_IS(crew_reap(3, 0), 1);
-	crew_end();
+	ranks_start(3, 0, deaths);
+	CHECK_IS(ranks_reap(3, 0), 1);
+	ranks_end();
 }

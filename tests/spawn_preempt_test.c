@@ -5,7 +5,7 @@
 
 #include <tern/spawn.h>
 
-#include "crew.h"
+#include "ranks.h"
 #include "spawn/preempt.h"
 
 enum { COMPUTE, RAISE, HELD, NESTED, WAIT };
@@ -36,7 +36,7 @@ static uint64_t raise_flag(tern *t, const uint64_t word[6])
 
 static tern *open_one(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	if (!preempt_possible())
 		check_skip("this build does not preempt");
 	CHECK_IS(tern_thread_on(t, COMPUTE, compute), 0);
@@ -88,7 +88,8 @@ static uint64_t compute_held(tern *t, const uint64_t word[6])
 		for (unsigned i = 0; i < 1000000; i++)
 			work = i;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		end = end ? end : (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + 100000000;
+		end = end ? end
+			  : (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + 100000000;
 	} while ((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec < end);
 	uint64_t seen = flag;
 	tern_release(t);
@@ -224,7 +225,7 @@ TEST(a_rank_whose_thread_computes_still_answers)
 {
 	if (!preempt_possible())
 		check_skip("this build does not preempt");
-	crew_run(2, served_while_computing);
+	ranks_run(2, served_while_computing);
 }
 
 TEST(without_slices_no_signal_is_taken)

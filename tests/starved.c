@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The other ranks flood the last one. What it waits for happens all the same, and it returns then: each call may handle
- * what the rings hold and a transfer's share of messages, and no more, however many come. Counts messages and not time.
+ * The other ranks flood the last one. What it waits for happens all the same, and it returns then:
+ * each call may handle what the rings hold and a transfer's share of messages, and no more, however
+ * many come. Counts messages and not time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,8 @@ static void on_answer(tern *me, const tern_msg *m)
 static void report(const char *what, uint64_t before, uint64_t transfer)
 {
 	uint64_t most = (uint64_t)last * 2 * 4 * 128 * 4 + transfer, n = handled - before;
-	printf("%-40s handled %llu, at most %llu\n", what, (unsigned long long)n, (unsigned long long)most);
+	printf("%-40s handled %llu, at most %llu\n", what, (unsigned long long)n,
+	       (unsigned long long)most);
 	failures += n > most;
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: LABELS slow TIMEOUT 120 */
 /*
- * Holds and releases, one instruction at a time. A child holds and releases between two marks, and its parent steps through
- * that. At one instruction boundary, another one in each round, the parent delivers the signal of an interrupt; a message is there.
- * Between the end of the hold's addition and the release's subtraction no handler may run then, and when the release
- * has returned the message must have been handled. Signals that come of themselves are kept back.
+ * Holds and releases, one instruction at a time. A child holds and releases between two marks, and
+ * its parent steps through that. At one instruction boundary, another one in each round, the parent
+ * delivers the signal of an interrupt; a message is there. Between the end of the hold's addition
+ * and the release's subtraction no handler may run then, and when the release has returned the
+ * message must have been handled. Signals that come of themselves are kept back.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -99,7 +100,8 @@ static void child_resume(int how, int number)
 static void child_start(const char *delivery)
 {
 	int status;
-	board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	REQUIRE(board != MAP_FAILED);
 	child = fork();
 	REQUIRE(child >= 0);
@@ -172,7 +174,8 @@ static bool round_steps(unsigned n)
 /* To the second mark; by then everything is handled, once. */
 static void round_end(void)
 {
-	while (!at_mark()) /* a step at a time, since a mark that was stepped to has not been passed */
+	while (!at_mark()) /* a step at a time, since a mark that was stepped to has not been passed
+			    */
 		step();
 	CHECK_IS(board->handled, MESSAGES);
 	CHECK_IS(board->deepest, 1);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: MODES TIMEOUT 200 RUN_SERIAL */
 /*
- * Ranks that answer while they compute, under whatever may happen to a process: signals without end, stops, too few cores,
- * a rank that is killed. No request is lost, none is answered twice, and what handlers and program share stays whole.
+ * Ranks that answer while they compute, under whatever may happen to a process: signals without
+ * end, stops, too few cores, a rank that is killed. No request is lost, none is answered twice, and
+ * what handlers and program share stays whole.
  */
 #include <sched.h>
 
 #include "chance.h"
-#include "crew.h"
+#include "ranks.h"
 
 enum { ADD, SUM, SIGNAL = 40 };
 
@@ -21,11 +22,11 @@ struct rank {
 	uint64_t own; /* what the program has added */
 	_Atomic uint64_t answered;
 };
-static struct rank ranks[CREW_MOST];
+static struct rank ranks[RANKS_AT_MOST];
 
 /* What each has added where, for everybody to see at the end. */
 struct ledger {
-	_Atomic uint64_t added[CREW_MOST];
+	_Atomic uint64_t added[RANKS_AT_MOST];
 	_Atomic unsigned begun, done;
 };
 static struct ledger *ledger;
@@ -118,9 +119,10 @@ static void ignore(int number)
 
 static void rank_process(void)
 {
-	if (stormy && strcmp(getenv("TERN_DELIVERY") ? getenv("TERN_DELIVERY") : "", "interrupt") != 0)
+	if (stormy &&
+	    strcmp(getenv("TERN_DELIVERY") ? getenv("TERN_DELIVERY") : "", "interrupt") != 0)
 		signal(SIGNAL, ignore); /* nobody else takes it */
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	prepare(t);
 	rank_main(t);
 	CHECK_IS(tern_close(t), 0);
@@ -128,7 +130,7 @@ static void rank_process(void)
 
 static void ledger_open(unsigned n)
 {
-	ledger = crew_shared(sizeof *ledger);
+	ledger = ranks_shared(sizeof *ledger);
 	seed = check_seed();
 	rounds = check_scaled(n);
 }
@@ -136,7 +138,7 @@ static void ledger_open(unsigned n)
 static void threads_run(uint32_t n)
 {
 	memset(ledger, 0, sizeof *ledger);
-	crew_run_threads(n, prepare, rank_main);
+	ranks_run_threads(n, prepare, rank_main);
 }
 
 TEST(ranks_that_compute_and_answer_lose_nothing)
@@ -144,7 +146,7 @@ TEST(ranks_that_compute_and_answer_lose_nothing)
 	ledger_open(300);
 	threads_run(3);
 	memset(ledger, 0, sizeof *ledger);
-	crew_run(3, rank_process);
+	ranks_run(3, rank_process);
 }
 
 TEST(sixteen_ranks_on_few_cores_make_progress)
@@ -152,7 +154,7 @@ TEST(sixteen_ranks_on_few_cores_make_progress)
 	ledger_open(60);
 	threads_run(16);
 	memset(ledger, 0, sizeof *ledger);
-	crew_run(16, rank_process);
+	ranks_run(16, rank_process);
 }
 
 /* Does something to a rank chosen at random, until all have ended. */
@@ -160,19 +162,19 @@ static void torment(uint32_t n, void (*deed)(pid_t victim, struct chance *c))
 {
 	struct chance c = { seed };
 	unsigned failed = 0, deeds = 0;
-	crew_start(n, 0, rank_process);
+	ranks_start(n, 0, rank_process);
 	while (atomic_load(&ledger->done) < n && !failed) {
-		pid_t victim = crew_pid[chance_below(&c, n)];
+		pid_t victim = ranks_pid[chance_below(&c, n)];
 		if (victim > 0 && atomic_load(&ledger->begun) == n) {
 			deed(victim, &c);
 			deeds++;
 		}
-		failed += crew_reap(n, WNOHANG);
-		crew_nap(chance_below(&c, 100000));
+		failed += ranks_reap(n, WNOHANG);
+		ranks_nap(chance_below(&c, 100000));
 	}
-	failed += crew_reap(n, 0);
+	failed += ranks_reap(n, 0);
 	CHECK_IS(failed, 0);
-	crew_end();
+	ranks_end();
 	printf("    %u times\n", deeds);
 }
 
@@ -192,7 +194,7 @@ TEST(a_storm_of_signals_does_no_harm)
 static void stop_and_continue(pid_t victim, struct chance *c)
 {
 	kill(victim, SIGSTOP);
-	crew_nap(chance_below(c, 2000000));
+	ranks_nap(chance_below(c, 2000000));
 	kill(victim, SIGCONT);
 }
 
@@ -202,11 +204,12 @@ TEST(ranks_that_are_stopped_and_go_on_lose_nothing)
 	torment(3, stop_and_continue);
 }
 
-/* -- A rank that dies --------------------------------------------------------------------------- */
+/* -- A rank that dies ---------------------------------------------------------------------------
+ */
 
 static void survivor_main(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	prepare(t);
 	struct rank *self = &ranks[tern_rank(t)];
 	struct chance c = { seed + tern_rank(t) };
@@ -234,12 +237,12 @@ TEST(when_a_rank_is_killed_the_others_are_told)
 	ledger_open(50);
 	for (int i = 0; i < 5; i++) {
 		setenv("TERN_GRACE", "100", 1);
-		crew_start(4, 0, survivor_main);
+		ranks_start(4, 0, survivor_main);
 		unsigned failed = 0;
 		for (int r = 0; r < 4; r++) /* one by one, so that each end is told to the others */
-			failed += crew_reap(1, 0);
+			failed += ranks_reap(1, 0);
 		CHECK_IS(failed, 1);
 		CHECK(atomic_load(&ledger->done) > (unsigned)i);
-		crew_end();
+		ranks_end();
 	}
 }

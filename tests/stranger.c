@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stranger SECONDS ADDRESS:PORT...: fills the accept queues of whoever listens there, saying nothing. What launch_frame.sh starts. */
+/* stranger SECONDS ADDRESS:PORT...: fills the accept queues of whoever listens there, saying
+ * nothing. What launch_frame.sh starts. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +20,8 @@ static void call(const struct sockaddr_in *to)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	if (connect(fd, (const struct sockaddr *)(const void *)to, sizeof *to) != 0 && errno != EINPROGRESS) {
+	if (connect(fd, (const struct sockaddr *)(const void *)to, sizeof *to) != 0 &&
+	    errno != EINPROGRESS) {
 		close(fd);
 		return;
 	}

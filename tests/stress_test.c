@@ -8,7 +8,7 @@
  * are kept and dropped, and handlers defer work that sends a third stream.
  */
 #include "chance.h"
-#include "crew.h"
+#include "ranks.h"
 
 enum { ASK, TELL, EXTRA, CLAIMS_MOST = 4 };
 enum answer { ANSWER_NONE, ANSWER_WORDS, ANSWER_DATA, ANSWER_IN_PLACE, ANSWERS };
@@ -23,7 +23,7 @@ struct shape {
 };
 
 struct shared {
-	_Atomic uint64_t sent[CREW_MOST][CREW_MOST], extra[CREW_MOST][CREW_MOST];
+	_Atomic uint64_t sent[RANKS_AT_MOST][RANKS_AT_MOST], extra[RANKS_AT_MOST][RANKS_AT_MOST];
 	_Atomic uint64_t done;
 };
 
@@ -35,20 +35,22 @@ struct open_claim {
 
 struct rank {
 	tern *t;
-	uint64_t next_request[CREW_MOST], next_extra[CREW_MOST]; /* from each */
-	uint64_t next_reply[CREW_MOST]; /* from each: the request that its next reply answers */
-	uint64_t sent[CREW_MOST], extra[CREW_MOST];
+	uint64_t next_request[RANKS_AT_MOST], next_extra[RANKS_AT_MOST]; /* from each */
+	uint64_t next_reply[RANKS_AT_MOST]; /* from each: the request that its next reply answers */
+	uint64_t sent[RANKS_AT_MOST], extra[RANKS_AT_MOST];
 	uint64_t replies_due;
 	_Atomic uint64_t replies;
 	struct open_claim claim[CLAIMS_MOST];
 	const tern_msg *kept;
-	struct chance chance, answers; /* the program's and the handlers', which may run on another thread */
+	struct chance chance,
+		answers; /* the program's and the handlers', which may run on another thread */
 };
 
 static uint64_t seed;
 static unsigned messages; /* a rank sends */
 static struct shared *shared;
-static struct rank *ranks[CREW_MOST]; /* not per thread: a thread that waits serves endpoints not used yet */
+static struct rank *ranks[RANKS_AT_MOST]; /* not per thread: a thread that waits serves endpoints
+					     not used yet */
 
 static struct rank *rank_of(const tern *t)
 {
@@ -70,7 +72,9 @@ static struct shape shape_of(uint32_t from, uint32_t to, uint64_t i)
 
 static uint32_t length_of(uint64_t hash)
 {
-	static const uint32_t corners[] = { 0, 1, 63, 64, 65, TERN_PAYLOAD_MAX - 1, TERN_PAYLOAD_MAX };
+	static const uint32_t corners[] = {
+		0, 1, 63, 64, 65, TERN_PAYLOAD_MAX - 1, TERN_PAYLOAD_MAX
+	};
 	return hash % 3 ? (uint32_t)(hash >> 20) % 600 : corners[(hash >> 20) % 7];
 }
 
@@ -146,7 +150,8 @@ static void answer_as_asked(tern *t, const tern_msg *m, const struct shape *s)
 	}
 }
 
-/* A payload's length and stamp travel in front of it, since claims are made before their place is known. */
+/* A payload's length and stamp travel in front of it, since claims are made before their place is
+ * known. */
 static void check_payload(const tern_msg *m, bool expected)
 {
 	size_t len;
@@ -172,7 +177,8 @@ static void on_ask(tern *t, const tern_msg *m)
 	if (s.keep)
 		keep_some(t, m);
 	if (s.defer) /* -EAGAIN, when too much is deferred already, is no harm */
-		(void)!tern_defer(t, send_extra, (void *)(uintptr_t)((s.hash >> 40) % tern_size(t)));
+		(void)!tern_defer(t, send_extra,
+				  (void *)(uintptr_t)((s.hash >> 40) % tern_size(t)));
 	answer_as_asked(t, m, &s);
 }
 
@@ -253,7 +259,8 @@ static int send_payload(tern *t, uint32_t dst, unsigned n, uint64_t h)
 	}
 	uint32_t len = payload_length(self);
 	compose(bytes, len, chance_next(&self->chance));
-	return tern_request_payload(t, dst, ASK, bytes, n, len, h, h + 1, h + 2, h + 3, h + 4, h + 5);
+	return tern_request_payload(t, dst, ASK, bytes, n, len, h, h + 1, h + 2, h + 3, h + 4,
+				    h + 5);
 }
 
 static void send_one(tern *t)
@@ -263,7 +270,8 @@ static void send_one(tern *t)
 	struct shape s = shape_of(tern_rank(t), dst, self->sent[dst]++);
 	uint64_t h = s.hash;
 	int rc = s.payload ? send_payload(t, dst, s.words, h)
-			   : tern_request_words(t, s.words, dst, ASK, h, h + 1, h + 2, h + 3, h + 4, h + 5);
+			   : tern_request_words(t, s.words, dst, ASK, h, h + 1, h + 2, h + 3, h + 4,
+						h + 5);
 	if (rc)
 		printf("    rank %u to %u: %s\n", tern_rank(t), dst, tern_strerror(rc));
 	REQUIRE(rc == 0);
@@ -299,7 +307,7 @@ static void stress_rank(tern *t)
 		if (chance_one_in(&self->chance, 16))
 			CHECK(tern_poll(t) >= 0);
 		if (chance_one_in(&self->chance, 200))
-			crew_nap(chance_below(&self->chance, 200000));
+			ranks_nap(chance_below(&self->chance, 200000));
 	}
 	for (int i = 0; i < CLAIMS_MOST; i++)
 		CHECK_IS(self->claim[i].at ? tern_abandon(t, self->claim[i].at) : 0, 0);
@@ -331,7 +339,7 @@ static void prepare(tern *t)
 
 static void stress_process(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	prepare(t);
 	stress_rank(t);
 	CHECK_IS(tern_close(t), 0);
@@ -341,44 +349,44 @@ static void begin(unsigned each)
 {
 	seed = check_seed();
 	messages = check_scaled(each);
-	shared = crew_shared(sizeof *shared);
+	shared = ranks_shared(sizeof *shared);
 }
 
 TEST(as_threads)
 {
 	begin(20000);
-	crew_run_threads(2, prepare, stress_rank);
-	crew_run_threads(8, prepare, stress_rank);
+	ranks_run_threads(2, prepare, stress_rank);
+	ranks_run_threads(8, prepare, stress_rank);
 	CHECK_IS(shared->done, 10);
 }
 
 TEST(as_processes)
 {
 	begin(50000);
-	crew_run(6, stress_process);
+	ranks_run(6, stress_process);
 	CHECK_IS(shared->done, 6);
 }
 
 TEST(with_far_more_ranks_than_cores)
 {
 	begin(1000);
-	crew_run(64, stress_process);
-	crew_run_threads(32, prepare, stress_rank);
+	ranks_run(64, stress_process);
+	ranks_run_threads(32, prepare, stress_rank);
 	CHECK_IS(shared->done, 96);
 }
 
 /* Random ranks are stopped and go on, while the others talk to them. */
 static void stop_and_continue(struct chance *c)
 {
-	while (atomic_load(&shared->done) < crew_size) {
-		pid_t victim = crew_pid[chance_below(c, crew_size)];
+	while (atomic_load(&shared->done) < ranks_size) {
+		pid_t victim = ranks_pid[chance_below(c, ranks_size)];
 		if (victim > 0)
 			kill(victim, SIGSTOP);
-		crew_nap(chance_below(c, 20000000));
+		ranks_nap(chance_below(c, 20000000));
 		if (victim > 0)
 			kill(victim, SIGCONT);
-		crew_nap(chance_below(c, 5000000));
-		crew_reap(crew_size, WNOHANG);
+		ranks_nap(chance_below(c, 5000000));
+		ranks_reap(ranks_size, WNOHANG);
 	}
 }
 
@@ -386,9 +394,9 @@ TEST(with_ranks_that_are_stopped_and_go_on)
 {
 	begin(50000);
 	struct chance c = { seed };
-	crew_start(8, 0, stress_process);
+	ranks_start(8, 0, stress_process);
 	stop_and_continue(&c);
-	CHECK_IS(crew_reap(8, 0), 0);
+	CHECK_IS(ranks_reap(8, 0), 0);
 	CHECK_IS(shared->done, 8);
-	crew_end();
+	ranks_end();
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: LABELS perf */
 /*
- * Counts the instructions of a switch between two threads, exactly: a child switches under single-stepping, and
- * the figure is the difference between 2N and N switches. Of the switch itself that is from the
- * call in one thread to the return in the other, arguments and call included. tern_yield() is counted too, with its
- * poll and with the choice of who is next, when nobody is to be preempted and when threads are.
+ * Counts the instructions of a switch between two threads, exactly: a child switches under
+ * single-stepping, and the figure is the difference between 2N and N switches. Of the switch itself
+ * that is from the call in one thread to the return in the other, arguments and call included.
+ * tern_yield() is counted too, with its poll and with the choice of who is next, when nobody is to
+ * be preempted and when threads are.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -77,7 +78,8 @@ static void loop_yield(uint32_t n)
 static void yield_prepare(const char *slice)
 {
 	setenv("TERN_SLICE", slice, 1);
-	if (tern_open_local(1, &t) || tern_thread_on(t, 0, yield_back) || tern_spawn(t, 0, 0, NULL, NULL))
+	if (tern_open_local(1, &t) || tern_thread_on(t, 0, yield_back) ||
+	    tern_spawn(t, 0, 0, NULL, NULL))
 		_exit(1);
 	while (!tern_thread_count(t))
 		tern_yield(t);
@@ -101,21 +103,24 @@ static void child_run(void)
 
 /* -- The parent ------------------------------------------------------------------------------ */
 
-/* On to the next call of mark(): the number of instructions on the way, -1 when the child has ended. */
+/* On to the next call of mark(): the number of instructions on the way, -1 when the child has
+ * ended. */
 static long steps_to_mark(pid_t child)
 {
 	struct user_regs_struct regs;
 	for (long n = 0;; n++) {
 		int status;
-		if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) || waitpid(child, &status, 0) != child ||
-		    !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, child, NULL, &regs))
+		if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) ||
+		    waitpid(child, &status, 0) != child || !WIFSTOPPED(status) ||
+		    ptrace(PTRACE_GETREGS, child, NULL, &regs))
 			return -1;
 		if (regs.rip == (unsigned long)(uintptr_t)mark)
 			return n;
 	}
 }
 
-/* A switch there, or back: half of what a turn of the loop takes, without the loop's own two instructions. */
+/* A switch there, or back: half of what a turn of the loop takes, without the loop's own two
+ * instructions. */
 static double count(pid_t child)
 {
 	long steps[2];
@@ -138,14 +143,15 @@ int main(void)
 		return SKIPPED;
 	}
 	double bare = count(child), yield = count(child), sliced = count(child);
-	printf("%-32s %6.2f\n%-32s %6.2f\n%-32s %6.2f\n", "switch", bare, "tern_yield, cooperative", yield,
-	       "tern_yield, with slices", sliced);
+	printf("%-32s %6.2f\n%-32s %6.2f\n%-32s %6.2f\n", "switch", bare, "tern_yield, cooperative",
+	       yield, "tern_yield, with slices", sliced);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(TERN_PORTABLE_SWITCH)
 	if (bare > 5 && bare <= SWITCH_BUDGET)
 		return 0;
-	printf("FAIL: a switch takes %.2f instructions; docs/cost.md allows %d\n", bare, SWITCH_BUDGET);
+	printf("FAIL: a switch takes %.2f instructions; docs/cost.md allows %d\n", bare,
+	       SWITCH_BUDGET);
 	return 1;
 #else
 	puts("skipped: the budget is for -O2");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 240 RUN_SERIAL */
 /*
- * Ranks that are killed while they send, or are sent to: buffers that they had taken come back, sends
- * end with an error that names them, and nobody hangs.
+ * Ranks that are killed while they send, or are sent to: buffers that they had taken come back,
+ * sends end with an error that names them, and nobody hangs.
  */
 #include <tern/typed.h>
 
 #include "chance.h"
-#include "crew.h"
+#include "ranks.h"
 #include "typed/typed.h"
 
 enum {
@@ -47,8 +47,8 @@ static void send_for_ever(tern *t)
 	tern_mid mid;
 	for (;;) {
 		bool is_long = chance_one_in(&c, 3);
-		int rc = tern_bufsend(t, KEEPER, is_long ? LONG_TYPE : SHORT_TYPE, data, is_long ? LONG : 900,
-				      TERN_NOWAIT, is_long ? &mid : NULL);
+		int rc = tern_bufsend(t, KEEPER, is_long ? LONG_TYPE : SHORT_TYPE, data,
+				      is_long ? LONG : 900, TERN_NOWAIT, is_long ? &mid : NULL);
 		if (rc == 0)
 			atomic_store(&board->under_way, 1);
 		tern_poll(t);
@@ -102,7 +102,7 @@ static void keep(tern *t)
 static void sender_dies(void)
 {
 	atomic_store(&check_failures, 0);
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	open_types(t);
 	if (tern_rank(t) == VICTIM)
 		send_for_ever(t);
@@ -119,9 +119,9 @@ static void sender_dies(void)
 static void kill_soon(struct chance *c)
 {
 	while (atomic_load(&board->open) < RANKS || !atomic_load(&board->under_way))
-		crew_nap(100000);
-	crew_nap(chance_below(c, 4000000));
-	kill(crew_pid[VICTIM], SIGKILL);
+		ranks_nap(100000);
+	ranks_nap(chance_below(c, 4000000));
+	kill(ranks_pid[VICTIM], SIGKILL);
 }
 
 TEST(buffers_that_a_killed_sender_had_taken_come_back)
@@ -132,13 +132,13 @@ TEST(buffers_that_a_killed_sender_had_taken_come_back)
 		flags = each[n % 4];
 		seed = chance_next(&c);
 		setenv("TERN_CHECK", n / 4 % 2 ? "1" : "0", 1);
-		board = crew_shared(sizeof *board);
-		crew_start(RANKS, 0, sender_dies);
+		board = ranks_shared(sizeof *board);
+		ranks_start(RANKS, 0, sender_dies);
 		kill_soon(&c);
-		CHECK_IS(crew_reap(1, 0), 1);
+		CHECK_IS(ranks_reap(1, 0), 1);
 		atomic_store(&board->dead, 1);
-		CHECK_IS(crew_reap(RANKS - 1, 0), 0);
-		crew_end();
+		CHECK_IS(ranks_reap(RANKS - 1, 0), 0);
+		ranks_end();
 		munmap(board, sizeof *board);
 	}
 }
@@ -166,7 +166,8 @@ TEST(a_buffer_that_was_taken_and_not_announced_comes_back)
 	CHECK_IS(tern_poll(t[0]), COUNT); /* nobody is blamed for what it had written */
 }
 
-/* -- The receiver dies -------------------------------------------------------------------------------- */
+/* -- The receiver dies
+ * -------------------------------------------------------------------------------- */
 
 enum form { LONG_NAMED, LONG_BLOCKING, SHORT_WAITING, SHORT_SPILLING, FORMS };
 static enum form form;
@@ -176,7 +177,8 @@ static int send_in_form(tern *t)
 	tern_mid mid;
 	if (form == SHORT_WAITING || form == SHORT_SPILLING)
 		return tern_bufsend(t, VICTIM, SHORT_TYPE, data, 900, 0, NULL);
-	int rc = tern_bufsend(t, VICTIM, LONG_TYPE, data, LONG, 0, form == LONG_NAMED ? &mid : NULL);
+	int rc =
+		tern_bufsend(t, VICTIM, LONG_TYPE, data, LONG, 0, form == LONG_NAMED ? &mid : NULL);
 	if (rc || form != LONG_NAMED)
 		return rc;
 	while ((rc = tern_bufdone(t, mid)) == 0)
@@ -193,7 +195,7 @@ static void check_error(int rc)
 static void receiver_dies(void)
 {
 	atomic_store(&check_failures, 0);
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	open_types(t);
 	while (tern_rank(t) == VICTIM) /* it receives for a while, and then only lies there */
 		if (clock_ns() % 4) {
@@ -208,7 +210,8 @@ static void receiver_dies(void)
 	if (tern_rank(t) == THIRD) {
 		check_error(rc);
 		check_error(send_in_form(t));
-		CHECK_IS(tern_bufsend(t, KEEPER, SHORT_TYPE, data, 1, 0, NULL), 0); /* the rest works */
+		CHECK_IS(tern_bufsend(t, KEEPER, SHORT_TYPE, data, 1, 0, NULL),
+			 0); /* the rest works */
 		atomic_store(&board->done, 1);
 	}
 	while (!atomic_load(&board->done))
@@ -222,13 +225,13 @@ TEST(a_send_to_a_rank_that_is_killed_ends_with_an_error_that_names_it)
 	for (unsigned n = 0; n < (CHECK_SLOWER > 1 ? FORMS : 4 * FORMS); n++) {
 		form = (enum form)(n % FORMS);
 		flags = form == SHORT_SPILLING ? TERN_BUF_SPILL : 0;
-		board = crew_shared(sizeof *board);
-		crew_start(RANKS, 0, receiver_dies);
+		board = ranks_shared(sizeof *board);
+		ranks_start(RANKS, 0, receiver_dies);
 		kill_soon(&c);
 		if (chance_one_in(&c, 2))
-			crew_nap(1000000); /* nobody has told the job yet */
-		CHECK_IS(crew_reap(RANKS, 0), 1);
-		crew_end();
+			ranks_nap(1000000); /* nobody has told the job yet */
+		CHECK_IS(ranks_reap(RANKS, 0), 1);
+		ranks_end();
 		munmap(board, sizeof *board);
 	}
 }

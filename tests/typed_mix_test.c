@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 240 RUN_SERIAL */
 /*
- * Many senders into types of every policy and order, messages of random length, against a simple model: each
- * message says who sent it and which it is, so the receiver knows what it may be, and at the end what is missing.
+ * Many senders into types of every policy and order, messages of random length, against a simple
+ * model: each message says who sent it and which it is, so the receiver knows what it may be, and
+ * at the end what is missing.
  */
 #include <tern/typed.h>
 
 #include "chance.h"
-#include "crew.h"
+#include "ranks.h"
 
 enum { SENDERS_MOST = 5, TYPES = 6, HEAD = 16, BYTES = 200000 };
 
@@ -44,7 +45,8 @@ static uint64_t content(const struct head *h)
 	return chance_of(seed, (uint64_t)h->src << 48 | (uint64_t)h->type << 32 | h->number);
 }
 
-/* -- A sender ------------------------------------------------------------------------------------ */
+/* -- A sender ------------------------------------------------------------------------------------
+ */
 
 struct sender {
 	tern *t;
@@ -100,8 +102,8 @@ static void send_one(struct sender *s, unsigned type)
 	unsigned flags = chance_one_in(&s->c, 2) ? TERN_NOWAIT : 0, i = a_place(s);
 	bool named = chance_one_in(&s->c, 2);
 	int rc;
-	while ((rc = tern_bufsend(s->t, 0, type, data, len, flags, named ? &s->under_way[i].mid : NULL)) ==
-		       -EAGAIN ||
+	while ((rc = tern_bufsend(s->t, 0, type, data, len, flags,
+				  named ? &s->under_way[i].mid : NULL)) == -EAGAIN ||
 	       (rc == -ENOBUFS && k->flags & TERN_BUF_REFUSE))
 		tern_poll(s->t);
 	if (!CHECK_IS(rc, 0))
@@ -129,7 +131,8 @@ static void send_all(tern *t)
 	}
 }
 
-/* -- The receiver --------------------------------------------------------------------------------- */
+/* -- The receiver ---------------------------------------------------------------------------------
+ */
 
 struct receiver {
 	tern *t;
@@ -189,7 +192,7 @@ static void receive_all(tern *t)
 	for (unsigned got = 0; got < total;) {
 		got += receive_one(&r, chance_below(&r.c, TYPES));
 		if (chance_one_in(&r.c, 300))
-			crew_nap(chance_below(&r.c, 300000)); /* buffers run out meanwhile */
+			ranks_nap(chance_below(&r.c, 300000)); /* buffers run out meanwhile */
 	}
 	for (unsigned type = 0; type < TYPES; type++) {
 		CHECK_IS(r.held[type] ? tern_buffree(t, r.held[type]) : 0, 0);
@@ -208,7 +211,8 @@ static void nothing(tern *t)
 static void rank_run(tern *t)
 {
 	for (unsigned type = 0; tern_rank(t) == 0 && type < TYPES; type++)
-		REQUIRE(tern_bufalloc(t, type, kind[type].bytes, kind[type].count, kind[type].flags) == 0);
+		REQUIRE(tern_bufalloc(t, type, kind[type].bytes, kind[type].count,
+				      kind[type].flags) == 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == 0)
 		receive_all(t);
@@ -221,7 +225,7 @@ static void rank_run(tern *t)
 static void rank_main(void)
 {
 	atomic_store(&check_failures, 0);
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	rank_run(t);
 	CHECK_IS(tern_close(t), 0);
 }
@@ -229,14 +233,15 @@ static void rank_main(void)
 static void mix(uint32_t senders, bool threads, const char *checks)
 {
 	seed = check_seed();
-	rounds = check_scaled(getenv("TERN_FAULT") ? 150 : 600) / senders; /* what is lost takes its time */
+	rounds = check_scaled(getenv("TERN_FAULT") ? 150 : 600) /
+		 senders; /* what is lost takes its time */
 	rounds = rounds ? rounds : 1;
 	setenv("TERN_SPILL", "32K", 1);
 	setenv("TERN_CHECK", checks, 1);
 	if (threads)
-		crew_run_threads(senders + 1, nothing, rank_run);
+		ranks_run_threads(senders + 1, nothing, rank_run);
 	else
-		crew_run(senders + 1, rank_main);
+		ranks_run(senders + 1, rank_main);
 }
 
 TEST(one_process_sends_and_every_message_is_received_once_and_in_order)
@@ -269,7 +274,8 @@ TEST(many_threads_send_and_every_message_is_received_once_and_in_order)
 	mix(SENDERS_MOST, true, "1");
 }
 
-/* -- A flood that nobody receives ------------------------------------------------------------------- */
+/* -- A flood that nobody receives
+ * ------------------------------------------------------------------- */
 
 enum {
 	FLOODED = 1,
@@ -314,7 +320,7 @@ static void flood_receive(tern *t)
 
 static void flood_main(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	if (tern_rank(t) == 0)
 		REQUIRE(tern_bufalloc(t, FLOODED, FLOOD_BYTES, FLOOD_BUFFERS, TERN_BUF_SPILL) == 0);
 	CHECK_IS(tern_barrier(t), 0);
@@ -330,13 +336,15 @@ static void flood_main(void)
 TEST(under_a_flood_the_spill_takes_what_it_has_room_for_and_no_more)
 {
 	setenv("TERN_SPILL", "32K", 1);
-	flood = crew_shared(sizeof *flood);
-	crew_run(4, flood_main);
+	flood = ranks_shared(sizeof *flood);
+	ranks_run(4, flood_main);
 }
 
-/* -- Waiting, in both directions --------------------------------------------------------------------- */
+/* -- Waiting, in both directions
+ * --------------------------------------------------------------------- */
 
-/* Everybody sends to everybody, waits for each, and has one buffer a type: the tightest there is. */
+/* Everybody sends to everybody, waits for each, and has one buffer a type: the tightest there is.
+ */
 static void to_and_fro(tern *t)
 {
 	uint32_t me = tern_rank(t), size = tern_size(t);
@@ -346,7 +354,8 @@ static void to_and_fro(tern *t)
 	CHECK_IS(tern_barrier(t), 0);
 	for (uint64_t n = 0; n < check_scaled(300); n++) {
 		if (chance_one_in(&c, 20))
-			crew_nap(chance_below(&c, 3000000)); /* the others sleep in their receives */
+			ranks_nap(
+				chance_below(&c, 3000000)); /* the others sleep in their receives */
 		for (uint32_t r = 0; r < size; r++)
 			CHECK_IS(tern_bufsend(t, (me + r) % size, me, &n, sizeof n, 0, NULL), 0);
 		for (uint32_t r = 0; r < size; r++) {
@@ -363,7 +372,7 @@ static void to_and_fro(tern *t)
 static void to_and_fro_main(void)
 {
 	for (int session = 0; session < 3; session++) { /* each finds the heap as new */
-		tern *t = crew_open();
+		tern *t = ranks_open();
 		to_and_fro(t);
 		CHECK_IS(tern_close(t), 0);
 	}
@@ -372,11 +381,11 @@ static void to_and_fro_main(void)
 TEST(ranks_that_wait_for_each_other_are_woken_and_sessions_begin_anew)
 {
 	seed = check_seed();
-	crew_run(4, to_and_fro_main);
+	ranks_run(4, to_and_fro_main);
 }
 
 TEST(threads_that_wait_for_each_other_are_woken)
 {
 	seed = check_seed();
-	crew_run_threads(4, nothing, to_and_fro);
+	ranks_run_threads(4, nothing, to_and_fro);
 }

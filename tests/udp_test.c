@@ -54,7 +54,7 @@ static void know(tern *t, const tern_msg *m)
 
 static void all_to_all(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, TELL, tell), 0);
 	for (uint32_t r = 0; r < tern_size(t); r++)
 		CHECK_IS(tern_request(t, r, TELL, tern_rank(t)), 0);
@@ -68,13 +68,13 @@ TEST(sixty_four_ranks_talk_all_to_all)
 {
 	use_udp();
 	uint64_t began = clock_ns();
-	crew_run(MANY, all_to_all);
+	ranks_run(MANY, all_to_all);
 	printf("    %u ms\n", (unsigned)((clock_ns() - began) / 1000000));
 }
 
 static void barriers(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	for (int i = 0; i < 100; i++)
 		CHECK_IS(tern_barrier(t), 0);
 	CHECK_IS(tern_close(t), 0);
@@ -84,7 +84,7 @@ TEST(a_barrier_over_udp_holds_any_number_of_ranks)
 {
 	use_udp();
 	for (uint32_t n = 1; n < 10; n++)
-		crew_run(n, barriers);
+		ranks_run(n, barriers);
 }
 
 /* -- Payloads ------------------------------------------------------------------------------- */
@@ -107,7 +107,8 @@ static void payloads_send(tern *from, unsigned id, unsigned n)
 	static unsigned char bytes[TERN_PAYLOAD_MAX];
 	for (unsigned i = 0; i < n; i++) {
 		memset(bytes, (int)i, sizeof bytes);
-		CHECK_IS(tern_request_data(from, 1, id, bytes, i % 5 ? sizeof bytes - i % 3 : i), 0);
+		CHECK_IS(tern_request_data(from, 1, id, bytes, i % 5 ? sizeof bytes - i % 3 : i),
+			 0);
 	}
 }
 
@@ -125,7 +126,7 @@ static unsigned kept_check(tern *t)
 		for (size_t k = 0; k < len; k++)
 			changed += data[k] != i;
 		CHECK_IS(changed, 0);
-		stay += data >= w->stays && data < w->stays + w->stays_len;
+		stay += data >= w->pinnable && data < w->pinnable + w->pinnable_len;
 	}
 	return stay;
 }
@@ -217,8 +218,9 @@ TEST(the_reply_of_a_slow_handler_leaves_when_it_leaves)
 }
 
 /*
- * Rank 1 hears nothing, as if all were lost; rank 0 computes, and says something in passing. Rank 1 has no timer:
- * thread sanitizer makes one signal of two that meet, and the other rank's would be lost.
+ * Rank 1 hears nothing, as if all were lost; rank 0 computes, and says something in passing. Rank 1
+ * has no timer: thread sanitizer makes one signal of two that meet, and the other rank's would be
+ * lost.
  */
 TEST(what_is_sent_under_a_hold_is_sent_again_while_its_sender_computes)
 {
@@ -247,7 +249,8 @@ TEST(what_is_sent_under_a_hold_is_sent_again_while_its_sender_computes)
 
 /* -- Patience ------------------------------------------------------------------------------- */
 
-/* How long rank 0 waits before it sends the next time, after many in vain, on a way of that length. */
+/* How long rank 0 waits before it sends the next time, after many in vain, on a way of that length.
+ */
 static uint64_t patience(tern *t, uint64_t round_trip)
 {
 	struct path *p = net_of(t)->path[1];
@@ -281,7 +284,7 @@ enum { VICTIM = 1, RANKS = 3 };
 
 static void wait_for_the_dead(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, TELL, tell), 0);
 	CHECK_IS(tern_on(t, KNOW, know), 0);
 	CHECK_IS(tern_barrier(t), 0);
@@ -300,9 +303,9 @@ static void wait_for_the_dead(void)
 TEST(a_rank_that_dies_is_named_and_the_others_go_on)
 {
 	use_udp();
-	crew_start(RANKS, 0, wait_for_the_dead);
-	CHECK_IS(crew_reap(RANKS, 0), 1);
-	crew_end();
+	ranks_start(RANKS, 0, wait_for_the_dead);
+	CHECK_IS(ranks_reap(RANKS, 0), 1);
+	ranks_end();
 }
 
 /* Long enough for packets to be sent again and again. */
@@ -310,7 +313,7 @@ enum { STOPPED_US = 1500000 };
 
 static void wait_for_the_silent(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, TELL, tell), 0);
 	CHECK_IS(tern_on(t, KNOW, know), 0);
 	CHECK_IS(tern_barrier(t), 0);
@@ -325,19 +328,20 @@ TEST(a_rank_that_is_silent_is_not_taken_for_dead)
 {
 	use_udp();
 	setenv("TERN_GRACE", "100", 1);
-	crew_start(RANKS, 0, wait_for_the_silent);
+	ranks_start(RANKS, 0, wait_for_the_silent);
 	int status;
-	REQUIRE(waitpid(crew_pid[VICTIM], &status, WUNTRACED) == crew_pid[VICTIM] && WIFSTOPPED(status));
+	REQUIRE(waitpid(ranks_pid[VICTIM], &status, WUNTRACED) == ranks_pid[VICTIM] &&
+		WIFSTOPPED(status));
 	usleep(STOPPED_US);
-	kill(crew_pid[VICTIM], SIGCONT);
-	CHECK_IS(crew_reap(RANKS, 0), 0);
-	crew_end();
+	kill(ranks_pid[VICTIM], SIGCONT);
+	CHECK_IS(ranks_reap(RANKS, 0), 0);
+	ranks_end();
 }
 
 /* Nobody waits for what it has sent, so last tokens are lost; but whoever left had passed. */
 static void pass_and_leave(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_barrier(t), 0);
 	CHECK_IS(tern_close(t), 0);
 }
@@ -350,7 +354,7 @@ TEST(a_barrier_ends_though_the_last_token_of_a_rank_that_left_is_lost)
 		char fault[40];
 		snprintf(fault, sizeof fault, "drop=0.5,seed=%d", i + 1);
 		setenv("TERN_FAULT", fault, 1);
-		crew_run(RANKS, pass_and_leave);
+		ranks_run(RANKS, pass_and_leave);
 	}
 }
 
@@ -365,7 +369,7 @@ enum { LOSSY_TRIPS = 200 };
 
 static void ask_over_a_bad_link(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, TELL, tell_back), 0);
 	CHECK_IS(tern_on(t, KNOW, know), 0);
 	for (int i = 0; i < LOSSY_TRIPS; i++) {
@@ -384,7 +388,7 @@ TEST(what_is_lost_is_counted_as_sent_again)
 {
 	use_udp();
 	setenv("TERN_FAULT", "drop=0.3,seed=7", 1);
-	crew_run(2, ask_over_a_bad_link);
+	ranks_run(2, ask_over_a_bad_link);
 	unsetenv("TERN_FAULT");
 }
 
@@ -414,7 +418,8 @@ TEST(what_strangers_send_is_counted_and_dropped)
 		unsigned char bytes[200];
 		for (unsigned k = 0; k < sizeof bytes; k++)
 			bytes[k] = (unsigned char)chance_next(&c);
-		if (chance_one_in(&c, 2)) { /* looks like one of ours, but for what only ranks know */
+		if (chance_one_in(&c,
+				  2)) { /* looks like one of ours, but for what only ranks know */
 			bytes[0] = 0x21;
 			bytes[1] = 7;
 			bytes[2] = 1;
@@ -449,7 +454,7 @@ static uint64_t ask_often(tern *t, const uint64_t word[TERN_WORDS_MAX])
 
 static void threads_ask(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, TELL, tell_back), 0);
 	CHECK_IS(tern_on(t, KNOW, know), 0);
 	CHECK_IS(tern_thread_on(t, 0, ask_often), 0);
@@ -466,7 +471,7 @@ TEST(damaging_what_a_thread_sends_fits_its_stack)
 	use_udp();
 	setenv("TERN_STACK", "48K", 1);
 	setenv("TERN_FAULT", "corrupt=0.3,truncate=0.3,seed=1", 1);
-	crew_run(2, threads_ask);
+	ranks_run(2, threads_ask);
 }
 
 /* -- Settings ------------------------------------------------------------------------------- */
@@ -529,7 +534,7 @@ static void hear(tern *t, const tern_msg *m)
 /* Rank 0 sends and calls nothing any more: what is lost is sent again all the same. */
 static void send_and_compute(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, TELL, hear), 0);
 	for (unsigned i = 0; tern_rank(t) == 0 && i < LOSSES; i++)
 		CHECK_IS(tern_request(t, 1, TELL, i), 0);
@@ -545,13 +550,13 @@ static void send_and_compute(void)
 TEST(what_is_lost_is_sent_again_while_its_sender_computes)
 {
 	use_udp();
-	heard = crew_shared(4096);
+	heard = ranks_shared(4096);
 	setenv("TERN_FAULT", "drop=0.3", 1);
 	setenv("TERN_SIGNAL", "40", 1);
 	for (int way = 0; way < 2; way++) {
 		atomic_store(heard, 0);
 		setenv("TERN_DELIVERY", ways[way], 1);
-		crew_run(2, send_and_compute);
+		ranks_run(2, send_and_compute);
 	}
 }
 
@@ -563,7 +568,7 @@ static void answer(tern *t, const tern_msg *m)
 /* Rank 0 answers while it computes, and its answers get lost. */
 static void compute_and_answer(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	CHECK_IS(tern_on(t, TELL, answer), 0);
 	CHECK_IS(tern_on(t, KNOW, know), 0);
 	CHECK_IS(tern_barrier(t), 0);
@@ -581,13 +586,13 @@ static void compute_and_answer(void)
 TEST(a_rank_that_computes_answers_though_answers_get_lost)
 {
 	use_udp();
-	heard = crew_shared(4096);
+	heard = ranks_shared(4096);
 	setenv("TERN_FAULT", "drop=0.2", 1);
 	setenv("TERN_SIGNAL", "40", 1);
 	for (int way = 0; way < 2; way++) {
 		atomic_store(heard, 0);
 		setenv("TERN_DELIVERY", ways[way], 1);
-		crew_run(2, compute_and_answer);
+		ranks_run(2, compute_and_answer);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that computes and one that visits it: the test's thread has rank 0, a thread of the visitor's has rank 1 and
- * sends to rank 0. Its handler touches what a hold is to protect.
+ * A program that computes and one that visits it: the test's thread has rank 0, a thread of the
+ * visitor's has rank 1 and sends to rank 0. Its handler touches what a hold is to protect.
  */
 #ifndef TERN_TESTS_VISITOR_H
 #define TERN_TESTS_VISITOR_H
@@ -45,7 +45,8 @@ struct visitor {
 	unsigned visits; /* to pay; 0: until it is enough */
 };
 
-/* Some networks send what was written last when they are asked to, and nobody may do so when the visitor has gone. */
+/* Some networks send what was written last when they are asked to, and nobody may do so when the
+ * visitor has gone. */
 static inline void visitor_sends(tern *t)
 {
 	for (int i = 0; t->own->site.asks && i < 10; i++) {
@@ -97,7 +98,8 @@ static inline bool host_polls(void)
 	return tern_delivery(local[0]) == TERN_DELIVERY_POLL;
 }
 
-/* Computes, without a call, until so many visits have been handled; or polls, where somebody must. */
+/* Computes, without a call, until so many visits have been handled; or polls, where somebody must.
+ */
 static inline void host_computes_until(unsigned n)
 {
 	while (atomic_load(&visits) < n)

@@ -9,7 +9,7 @@
 
 #include "base/world.h"
 #include "chance.h"
-#include "crew.h"
+#include "ranks.h"
 
 enum { ASK, TELL };
 static const uint64_t a_minute = UINT64_C(60000000000);
@@ -31,7 +31,7 @@ struct rank {
 	_Atomic uint64_t got, answered, passed;
 	struct chance chance;
 };
-static struct rank ranks[CREW_MOST];
+static struct rank ranks[RANKS_AT_MOST];
 
 static void answer(tern *t, const tern_msg *m)
 {
@@ -61,7 +61,7 @@ static void pause_at_random(struct chance *c)
 	static const uint32_t most[] = { 0, 1000, 20000, 350000, 1700000, 2500000, 4000000 };
 	uint32_t ns = most[chance_below(c, 7)];
 	if (ns)
-		crew_nap(chance_below(c, ns));
+		ranks_nap(chance_below(c, ns));
 }
 
 /* The two ends of a pair take turns in pausing, so that each is woken by the other. */
@@ -92,7 +92,8 @@ static void barriers(tern *t)
 	}
 }
 
-/* Many peers that are silent most of the time, so that rank 0 takes them off its list and sleeps. */
+/* Many peers that are silent most of the time, so that rank 0 takes them off its list and sleeps.
+ */
 static void silent_peers(tern *t)
 {
 	struct rank *self = &ranks[tern_rank(t)];
@@ -113,7 +114,7 @@ static void (*playing)(tern *t);
 
 static void play_process(void)
 {
-	tern *t = crew_open();
+	tern *t = ranks_open();
 	prepare(t);
 	playing(t);
 	CHECK_IS(tern_close(t), 0);
@@ -121,12 +122,12 @@ static void play_process(void)
 
 static void play(void (*game)(tern *t), uint32_t ranks_in_it, unsigned n)
 {
-	sleeps = crew_shared(4096);
+	sleeps = ranks_shared(4096);
 	seed = check_seed();
 	rounds = n;
 	playing = game;
-	crew_run_threads(ranks_in_it, prepare, game);
-	crew_run(ranks_in_it, play_process);
+	ranks_run_threads(ranks_in_it, prepare, game);
+	ranks_run(ranks_in_it, play_process);
 	printf("    %u deep sleeps\n", atomic_load(sleeps));
 	if (!CHECK(atomic_load(sleeps) > 0))
 		printf("    nobody slept: the test shows nothing\n");
@@ -196,7 +197,7 @@ static void sleep_and_take(struct endpoint *e)
 TEST(arming_races_with_sending_and_no_message_is_slept_over)
 {
 	pthread_t sender;
-	sleeps = crew_shared(4096);
+	sleeps = ranks_shared(4096);
 	seed = check_seed();
 	rounds = check_scaled(100000);
 	setenv("TERN_DELIVERY", "poll", 1); /* the test itself arms */

@@ -20,12 +20,13 @@
  * its own. A message may name a procedure that the receiver runs, with its parameters
  * following.
  *
- * Between ranks without memory in common what is put travels in messages: it leaves with the put, in a burst at the
- * latest when the sender next ends a message, polls or waits, and arrives where the receiver does one of the latter.
+ * Between ranks without memory in common what is put travels in messages: it leaves with the put,
+ * in a burst at the latest when the sender next ends a message, polls or waits, and arrives where
+ * the receiver does one of the latter.
  *
- * Conventions are those of <tern/tern.h>. The calls that do not wait do not serve messages either. A put without room and a get without data
- * wait and serve messages; where waiting is not allowed they return -EPERM (in a
- * handler) or -EDEADLK (under a hold).
+ * Conventions are those of <tern/tern.h>. The calls that do not wait do not serve messages either.
+ * A put without room and a get without data wait and serve messages; where waiting is not allowed
+ * they return -EPERM (in a handler) or -EDEADLK (under a hold).
  */
 #ifndef TERN_CHAN_H
 #define TERN_CHAN_H
@@ -48,8 +49,8 @@ struct tern_chan_line {
 	union {
 		struct {
 			_Atomic int32_t count;
-			_Atomic uint32_t
-				mark; /* not ~0: the line ends at its count, and word 6 tells what follows */
+			_Atomic uint32_t mark; /* not ~0: the line ends at its count, and word 6
+						  tells what follows */
 		};
 		_Atomic int64_t head; /* both, for opening a line with one store */
 	};
@@ -61,8 +62,9 @@ enum { TERN_CHAN_FULL = 56, TERN_CHAN_LEAF = 8192 };
 _Static_assert(sizeof(struct tern_chan_line) == TERN_LINE, "a channel's line is a cache line");
 
 typedef struct tern_out {
-	struct tern_chan_line *next; /* the line behind the one being written, which has room for a word */
-	intptr_t at;                 /* where, from its end */
+	struct tern_chan_line
+		*next; /* the line behind the one being written, which has room for a word */
+	intptr_t at;   /* where, from its end */
 	tern_chan *chan;
 } tern_out;
 
@@ -83,8 +85,9 @@ struct tern_chan_place {
 /*
  * Opens the sending end of channel `name` to `rank`, or to each of `n` ranks: every one gets
  * all that is put. What is put waits in the channel until the other end is opened.
- * -EEXIST if this rank has one of that name open to one of them already; -EINVAL for a rank that is twice in the list; -ENOBUFS when the other
- * rank has TERN_CHANS_MAX offers that it has not taken, or this rank's share of them; -ENOMEM when the heap or the job's memory is spent.
+ * -EEXIST if this rank has one of that name open to one of them already; -EINVAL for a rank that is
+ * twice in the list; -ENOBUFS when the other rank has TERN_CHANS_MAX offers that it has not taken,
+ * or this rank's share of them; -ENOMEM when the heap or the job's memory is spent.
  */
 int tern_chan_to(tern *t, uint32_t rank, uint64_t name, tern_chan **c);
 int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name, tern_chan **c);
@@ -94,15 +97,17 @@ int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c);
 
 /*
  * Closes this end. Of the sending end: what was put still arrives, and then gets return
- * -EPIPE. Of the receiving end: what was not got is dropped, and puts return -EPIPE, though not at once: the
- * sender finds out when it has filled a leaf (TERN_CHAN_LEAF), and with several readers when none is left. When the other side
- * has died the code is -EOWNERDEAD, when it has left without closing -ESHUTDOWN.
+ * -EPIPE. Of the receiving end: what was not got is dropped, and puts return -EPIPE, though not at
+ * once: the sender finds out when it has filled a leaf (TERN_CHAN_LEAF), and with several readers
+ * when none is left. When the other side has died the code is -EOWNERDEAD, when it has left without
+ * closing -ESHUTDOWN.
  */
 int tern_chan_close(tern_chan *c);
 
 enum { TERN_CHANS_MAX = 1024, TERN_PROCS_MAX = 256 };
 
-/* The ends, as values; one at a time of each channel. Giving it back is remembering where it stands. */
+/* The ends, as values; one at a time of each channel. Giving it back is remembering where it
+ * stands. */
 static inline tern_out tern_chan_out(tern_chan *c);
 static inline tern_in tern_chan_in(tern_chan *c);
 static inline void tern_out_back(const tern_out *o);
@@ -116,8 +121,8 @@ static inline int tern_chan_put16(tern_out *o, const uint64_t value[2]);
 static inline int tern_chan_put_block(tern_out *o, const void *data, size_t len);
 
 /*
- * -ENOMSG: a procedure waits and not data; -ENODATA: the message ends here; see tern_chan_next(). A block that the message
- * ends within: -EMSGSIZE.
+ * -ENOMSG: a procedure waits and not data; -ENODATA: the message ends here; see tern_chan_next(). A
+ * block that the message ends within: -EMSGSIZE.
  */
 static inline int tern_chan_get8(tern_in *i, uint64_t *value);
 static inline int tern_chan_get4(tern_in *i, uint32_t *value);
@@ -127,12 +132,13 @@ static inline int tern_chan_get_block(tern_in *i, void *data, size_t len);
 /* Without waiting: -EAGAIN when there is no room, or no data. */
 static inline int tern_chan_try_put8(tern_out *o, uint64_t value);
 static inline int tern_chan_try_get8(tern_in *i, uint64_t *value);
-/* 0 if `bytes` can be put, or got, as one block without waiting; -EAGAIN if not now, -EMSGSIZE if never (about 20 KiB). */
+/* 0 if `bytes` can be put, or got, as one block without waiting; -EAGAIN if not now, -EMSGSIZE if
+ * never (about 20 KiB). */
 static inline int tern_chan_room(tern_out *o, size_t bytes);
 static inline int tern_chan_ready(tern_in *i, size_t bytes);
 /*
- * What can be put, or got, of a block of `len` bytes, of which *done have been already; about 20 KiB at most. 0: that was
- * the rest; 1: there is more to do; -EAGAIN: no room, or no data, for now.
+ * What can be put, or got, of a block of `len` bytes, of which *done have been already; about 20
+ * KiB at most. 0: that was the rest; 1: there is more to do; -EAGAIN: no room, or no data, for now.
  */
 static inline int tern_chan_put_some(tern_out *o, const void *data, size_t len, size_t *done);
 static inline int tern_chan_get_some(tern_in *i, void *data, size_t len, size_t *done);
@@ -147,8 +153,8 @@ static inline int tern_chan_next(tern_in *i);
 /*
  * A procedure, registered under the same number at both ranks. tern_chan_call() names it in
  * the message, its parameters are what is put next; tern_chan_run() runs the one that waits
- * (it waits for it; -EPROTO if data waits there) with the end to get them from, which is the one to use until it
- * returns. -ENXIO, at either side, if nothing is registered under the number.
+ * (it waits for it; -EPROTO if data waits there) with the end to get them from, which is the one to
+ * use until it returns. -ENXIO, at either side, if nothing is registered under the number.
  */
 typedef void tern_proc(tern *t, tern_in *i, void *arg);
 int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg);
@@ -338,7 +344,10 @@ static inline int tern_chan_stands(const struct tern_chan_line *line, intptr_t a
 {
 #if defined(__x86_64__) && !defined(TERN_WATCHED_) && !defined(TERN_NO_INLINE)
 	int same; /* one instruction, where compilers make two of an atomic load */
-	__asm__ volatile("cmpl %2, %1" : "=@cce"(same) : "m"(line->count), "ri"((int32_t)at) : "memory");
+	__asm__ volatile("cmpl %2, %1"
+			 : "=@cce"(same)
+			 : "m"(line->count), "ri"((int32_t)at)
+			 : "memory");
 	return same;
 #else
 	return atomic_load_explicit(&line->count, memory_order_acquire) == (int32_t)at;
@@ -352,12 +361,13 @@ static inline void tern_chan_open_line(struct tern_chan_line *line)
 }
 
 /*
- * Publishes what has been written up to `at`; a line that is full is left for the next. That an end knows
- * the next line, and not its own, saves an instruction here.
+ * Publishes what has been written up to `at`; a line that is full is left for the next. That an end
+ * knows the next line, and not its own, saves an instruction here.
  */
 static inline int tern_chan_publish(tern_out *o)
 {
-	/* chan.R4, release; acquired in tern_chan_stands(): the words, and the next line's opening, come first. */
+	/* chan.R4, release; acquired in tern_chan_stands(): the words, and the next line's opening,
+	 * come first. */
 	atomic_store_explicit(&o->next[-1].count, (int32_t)o->at, memory_order_release);
 	if (TERN_UNLIKELY(o->at == 0)) {
 		if (TERN_UNLIKELY(((uintptr_t)o->next & (TERN_CHAN_LEAF - 1)) == 0)) {

@@ -71,7 +71,7 @@ struct tern_lane {
 struct tern_inlet {
 	char *cursor;             /* the next message */
 	uint64_t expect;          /* its lap and source */
-	struct tern_inlet *next;  /* in the circle of inlets that are polled */
+	struct tern_inlet *next;  /* in the poll set of inlets that are polled */
 	uint64_t accept;          /* TERN_HEAD_PLAIN, or 0 while every message needs care */
 	struct tern_lane *answer; /* where replies go; for replies, a lane that refuses */
 	char *base;
@@ -81,10 +81,11 @@ struct tern_inlet {
 	uint32_t leaf_lines;
 	uint32_t peer;
 	uint8_t kind; /* TERN_REQUEST, TERN_REPLY or TERN_BELL */
-	uint8_t hot;  /* in the circle */
+	uint8_t hot;  /* in the poll set */
 	uint8_t unused_[6];
 	uint64_t handled; /* messages */
-	uint64_t due;     /* what `handled` is when all that lay here when a barrier was passed has been */
+	uint64_t due; /* what `handled` is when all that lay here when a barrier was passed has been
+		       */
 	uint64_t unused_words_[3];
 };
 
@@ -110,22 +111,27 @@ struct tern {
 _Static_assert(sizeof(struct tern_msg) == TERN_LINE, "a message is one line");
 _Static_assert(offsetof(struct tern_lane, end) < 64, "a send touches one line of its lane");
 _Static_assert(sizeof(struct tern_lane) == 128, "lanes do not share lines");
-_Static_assert(offsetof(struct tern, known) == 64, "a send touches one line of the endpoint's head");
+_Static_assert(offsetof(struct tern, known) == 64,
+	       "a send touches one line of the endpoint's head");
 _Static_assert(sizeof(struct tern_inlet) == 128, "inlets do not share lines");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low half of a word");
 
-/* The six words of a send, as parameters: by value, since an array would be spilled on the fast path. */
+/* The six words of a send, as parameters: by value, since an array would be spilled on the fast
+ * path. */
 #define TERN_SIX_ uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4, uint64_t w5
 #define TERN_SIX_VALUES_ w0, w1, w2, w3, w4, w5
 
 /* Counting and padding argument lists; see tern_request. */
-#define TERN_COUNT_(...) TERN_COUNTED_(__VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0)
+#define TERN_COUNT_(...) \
+	TERN_COUNTED_(__VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0)
 #define TERN_COUNT1_(...) \
 	TERN_COUNTED_(0, __VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0)
 #define TERN_COUNTED_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) (count)
-/* The last six are words. A double would be cut off silently in its conversion; it has no bitwise or. */
-#define TERN_EIGHT_(a, b, c, d, e, f, g, h, ...) \
-	a, b, TERN_WORD_(c), TERN_WORD_(d), TERN_WORD_(e), TERN_WORD_(f), TERN_WORD_(g), TERN_WORD_(h)
+/* The last six are words. A double would be cut off silently in its conversion; it has no bitwise
+ * or. */
+#define TERN_EIGHT_(a, b, c, d, e, f, g, h, ...)                                         \
+	a, b, TERN_WORD_(c), TERN_WORD_(d), TERN_WORD_(e), TERN_WORD_(f), TERN_WORD_(g), \
+		TERN_WORD_(h)
 #define TERN_SEVEN_(a, b, c, d, e, f, g, ...) \
 	a, TERN_WORD_(b), TERN_WORD_(c), TERN_WORD_(d), TERN_WORD_(e), TERN_WORD_(f), TERN_WORD_(g)
 #define TERN_WORD_(value) ((value) | 0)
@@ -143,24 +149,27 @@ static inline int tern_open_local(uint32_t n, tern **t)
 	return tern_open_local_layout(n, t, TERN_LAYOUT);
 }
 
-int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n, size_t len,
-			 TERN_SIX_);
-int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n, size_t len,
-		       TERN_SIX_);
+int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
+			 size_t len, TERN_SIX_);
+int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
+		       size_t len, TERN_SIX_);
 int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_);
-int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id, TERN_SIX_);
+int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
+			    TERN_SIX_);
 
 /* What the inline path leaves to the library: everything that is not the common case. */
 int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_);
 int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SIX_);
-int tern_lane_share(struct tern_lane *lane, uint64_t bits, uint64_t word); /* the first piece of a line */
+int tern_lane_share(struct tern_lane *lane, uint64_t bits,
+		    uint64_t word);               /* the first piece of a line */
 void tern_knock(tern *t, struct tern_lane *lane); /* tells a receiver that does not look */
 void tern_arrived(tern *t);                       /* serves what a send's look has found */
 
 /* cost: base read */
 static inline uint32_t tern_msg_src(const tern_msg *m)
 {
-	return (uint32_t)(atomic_load_explicit(&m->head, memory_order_relaxed) >> TERN_SRC_SHIFT) & 0xffff;
+	return (uint32_t)(atomic_load_explicit(&m->head, memory_order_relaxed) >> TERN_SRC_SHIFT) &
+	       0xffff;
 }
 
 /* cost: base read */
@@ -187,7 +196,8 @@ static inline const void *tern_msg_data(const tern_msg *m, size_t *len)
 static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n)
 {
 	(void)t; /* flag is this endpoint's: handlers and waits run one after another */
-	/* Release: a program that computes may look at the flag while another thread runs its handlers. */
+	/* Release: a program that computes may look at the flag while another thread runs its
+	 * handlers. */
 	atomic_store_explicit(flag, atomic_load_explicit(flag, memory_order_relaxed) + n,
 			      memory_order_release);
 }
@@ -239,7 +249,8 @@ static inline int tern_unheeded(const struct tern_lane *lane)
 	return atomic_load_explicit(lane->heed, memory_order_relaxed) == 0;
 }
 
-/* The look that every send takes at one inlet of the circle. An older lap's header is smaller (I2 in src/ring/ring.h). */
+/* The look that every send takes at one inlet of the poll set. An older lap's header is smaller (I2
+ * in src/ring/ring.h). */
 /* cost: base status */
 static inline void tern_look(tern *t)
 {
@@ -258,7 +269,8 @@ static inline int tern_lane_write(struct tern_lane *lane, unsigned id, unsigned 
 		char *p = lane->piece;
 		if (((uintptr_t)p & (TERN_LINE - 1)) == 0)
 			return tern_lane_share(lane, id << TERN_ID_SHIFT | n, w0);
-		uint64_t head = lane->head | TERN_HEAD_PIECE | id << TERN_ID_SHIFT | n; /* cost: base setup */
+		uint64_t head = lane->head | TERN_HEAD_PIECE | id << TERN_ID_SHIFT |
+				n; /* cost: base setup */
 		tern_line_write(p, head, n, TERN_SIX_VALUES_);
 		lane->piece = p + TERN_PIECE; /* cost: order setup */
 	} else {
@@ -283,19 +295,22 @@ static inline int tern_lane_write(struct tern_lane *lane, unsigned id, unsigned 
 #define TERN_WATCHED_ 1
 #endif
 
-#define TERN_GUARD_HOLD (INT64_C(1) << 16) /* bits 0 to 15 count calls, 16 to 31 holds, the rest entries */
+#define TERN_GUARD_HOLD \
+	(INT64_C(1) << 16) /* bits 0 to 15 count calls, 16 to 31 holds, the rest entries */
 
 /*
- * Adds to the guard, which this thread alone writes; R5, pairs with A5 in guard_busy(). Compilers make three
- * instructions of this where the machine has one. Whoever looks at the alert next does so after the
- * addition as far as this thread can tell; see docs/design.md, Delivery, for the others.
+ * Adds to the guard, which this thread alone writes; R5, pairs with A5 in guard_busy(). Compilers
+ * make three instructions of this where the machine has one. Whoever looks at the alert next does
+ * so after the addition as far as this thread can tell; see docs/design.md, Delivery, for the
+ * others.
  */
 static inline void tern_guard_add(tern *t, int64_t n)
 {
 #if defined(__x86_64__) && !defined(TERN_WATCHED_)
 	__asm__ volatile("addq %1, %0" : "+m"(*t->guard) : "er"(n) : "memory", "cc");
 #else
-	atomic_store_explicit(t->guard, atomic_load_explicit(t->guard, memory_order_relaxed) + (uint64_t)n,
+	atomic_store_explicit(t->guard,
+			      atomic_load_explicit(t->guard, memory_order_relaxed) + (uint64_t)n,
 			      memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
 #endif
@@ -307,7 +322,8 @@ static inline uint32_t tern_alerted(const tern *t)
 	return atomic_load_explicit(&t->alert, memory_order_acquire);
 }
 
-/* Whether there is one; the machine compares and branches, where compilers would load, test and branch. */
+/* Whether there is one; the machine compares and branches, where compilers would load, test and
+ * branch. */
 static inline int tern_alert(const tern *t)
 {
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(TERN_WATCHED_)
@@ -342,7 +358,8 @@ static inline const tern_msg *tern_answered(const tern *t)
 	return (const tern_msg *)(const void *)t;
 }
 
-/* The two sends, inline and, for TERN_NO_INLINE and other languages, as functions of the library. */
+/* The two sends, inline and, for TERN_NO_INLINE and other languages, as functions of the library.
+ */
 int tern_request_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_);
 int tern_reply_call(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_);
 
@@ -350,8 +367,8 @@ int tern_reply_call(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SI
 static inline int tern_request_inline(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 {
 	struct tern_lane *lane = &t->lane[dst];
-	if (TERN_UNLIKELY(dst >= t->reach || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX || !t->known[id] ||
-			  !tern_lane_write(lane, id, n, TERN_SIX_VALUES_)))
+	if (TERN_UNLIKELY(dst >= t->reach || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX ||
+			  !t->known[id] || !tern_lane_write(lane, id, n, TERN_SIX_VALUES_)))
 		return tern_request_rare(t, dst, id, n, TERN_SIX_VALUES_);
 	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */
 		tern_knock(t, lane);
@@ -363,8 +380,8 @@ static inline int tern_request_inline(tern *t, unsigned n, uint32_t dst, unsigne
 static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
 {
 	struct tern_lane *lane = t->answer;
-	if (TERN_UNLIKELY(m != t->current || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX || !t->known[id] ||
-			  !tern_lane_write(lane, id, n, TERN_SIX_VALUES_)))
+	if (TERN_UNLIKELY(m != t->current || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX ||
+			  !t->known[id] || !tern_lane_write(lane, id, n, TERN_SIX_VALUES_)))
 		return tern_reply_rare(t, m, id, n, TERN_SIX_VALUES_);
 	t->current = tern_answered(t);
 	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */

@@ -133,7 +133,8 @@ int tern_get_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op);
 #define tern_put_request(t, dst, src, len, ...)                     \
 	tern_put_words(t, dst, src, len, TERN_COUNT1_(__VA_ARGS__), \
 		       TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
-int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id, TERN_SIX_);
+int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id,
+		  TERN_SIX_);
 
 /*
  * Memory copy between any two addresses, neither of which need be here; not blocking. The
@@ -149,7 +150,8 @@ int tern_fastmemcpy(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *
  * TERN_WHEN_MAX places, and a request that finds none is sent again until it does.
  * -EAGAIN when TERN_WHEN_MAX of this rank's own are waiting. `op` NULL blocks.
  */
-int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least, tern_op *op);
+int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least,
+		  tern_op *op);
 
 /*
  * Named memory. tern_name() publishes, under a number below TERN_NAMES_MAX, the block
@@ -158,8 +160,8 @@ int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
  * `offset` on in rank `rank`'s block `name`, and lays them down `dst_stride` apart.
  */
 int tern_name(tern *t, unsigned name, void *const *where, size_t bytes);
-int tern_get_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride, void *dst,
-		   size_t dst_stride, size_t run, size_t count, tern_op *op);
+int tern_get_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride,
+		   void *dst, size_t dst_stride, size_t run, size_t count, tern_op *op);
 
 enum { TERN_WHEN_MAX = 64, TERN_NAMES_MAX = 64 };
 
@@ -174,7 +176,8 @@ enum { TERN_WHEN_MAX = 64, TERN_NAMES_MAX = 64 };
 typedef uint64_t tern_segment;
 typedef size_t tern_end(tern *t, void *base, void *info);
 
-int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *info, tern_segment *s);
+int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *info,
+		      tern_segment *s);
 /* The sender has less than was asked for: takes `bytes` off what is still to come. */
 int tern_segment_shorten(tern *t, tern_segment s, size_t bytes);
 int tern_segment_close(tern *t, tern_segment s);
@@ -221,38 +224,51 @@ enum tern_amo {
 /*
  * One atomic operation on naturally aligned memory, atomic against every other of
  * these and against C11 atomics of the same width on it. `old` gets the value before,
- * unless it is NULL. -EINVAL for an address that is not aligned, or an unknown operation. Heap memory: one
- * instruction here, nobody at the target is involved.
+ * unless it is NULL. -EINVAL for an address that is not aligned, or an unknown operation. Heap
+ * memory: one instruction here, nobody at the target is involved.
  */
-static inline int tern_amo64(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old);
-static inline int tern_amo32(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old);
-static inline int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old);
-static inline int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old);
+static inline int tern_amo64(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
+			     uint64_t *old);
+static inline int tern_amo32(tern *t, enum tern_amo what, tern_addr a, uint32_t operand,
+			     uint32_t *old);
+static inline int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired,
+			     uint64_t *old);
+static inline int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired,
+			     uint32_t *old);
 /* TERN_ADD, TERN_MIN and TERN_MAX only. */
-static inline int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand, double *old);
+static inline int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand,
+				  double *old);
 
 /* Split-phase: `old` is written when the operation completes. */
-int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old, tern_op *op);
-int tern_amo32_start(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old, tern_op *op);
-int tern_cas64_start(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old, tern_op *op);
-int tern_cas32_start(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old, tern_op *op);
-int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double operand, double *old, tern_op *op);
+int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old,
+		     tern_op *op);
+int tern_amo32_start(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old,
+		     tern_op *op);
+int tern_cas64_start(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old,
+		     tern_op *op);
+int tern_cas32_start(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old,
+		     tern_op *op);
+int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double operand, double *old,
+			  tern_op *op);
 
 /* -- Order and completion ---------------------------------------------------------------- */
 
 /* Puts and stores to a rank before it land before those after it. */
 int tern_fence(tern *t);
-/* Serves messages until every operation of this endpoint but tern_get_when() has completed; handles have the errors. */
+/* Serves messages until every operation of this endpoint but tern_get_when() has completed; handles
+ * have the errors. */
 int tern_quiet(tern *t);
 
 /* -- The inline path ----------------------------------------------------------------- */
 
-/* The rules are checked before the data moves; where they do not plainly hold, the library says why. */
-static inline int tern_put_then_inline(tern *t, tern_addr dst, const void *src, size_t len, unsigned n,
-				       unsigned id, TERN_SIX_)
+/* The rules are checked before the data moves; where they do not plainly hold, the library says
+ * why. */
+static inline int tern_put_then_inline(tern *t, tern_addr dst, const void *src, size_t len,
+				       unsigned n, unsigned id, TERN_SIX_)
 {
 	uint32_t rank = tern_addr_rank(dst);
-	if (TERN_UNLIKELY(rank >= t->reach || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX || !t->known[id]))
+	if (TERN_UNLIKELY(rank >= t->reach || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX ||
+			  !t->known[id]))
 		return tern_put_then(t, dst, src, len, n, id, TERN_SIX_VALUES_);
 	int rc = tern_put(t, dst, src, len);
 	return rc ? rc : tern_request_inline(t, n, rank, id, TERN_SIX_VALUES_);
@@ -266,27 +282,32 @@ static inline int tern_put_then_inline(tern *t, tern_addr dst, const void *src, 
 
 /* -- Blocking forms: the split-phase ones without a handle ----------------------------- */
 
-static inline int tern_amo64(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old)
+static inline int tern_amo64(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
+			     uint64_t *old)
 {
 	return tern_amo64_start(t, what, a, operand, old, NULL);
 }
 
-static inline int tern_amo32(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old)
+static inline int tern_amo32(tern *t, enum tern_amo what, tern_addr a, uint32_t operand,
+			     uint32_t *old)
 {
 	return tern_amo32_start(t, what, a, operand, old, NULL);
 }
 
-static inline int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old)
+static inline int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired,
+			     uint64_t *old)
 {
 	return tern_cas64_start(t, a, expected, desired, old, NULL);
 }
 
-static inline int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old)
+static inline int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired,
+			     uint32_t *old)
 {
 	return tern_cas32_start(t, a, expected, desired, old, NULL);
 }
 
-static inline int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand, double *old)
+static inline int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand,
+				  double *old)
 {
 	return tern_amo_double_start(t, what, a, operand, old, NULL);
 }

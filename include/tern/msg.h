@@ -2,23 +2,23 @@
 /*
  * Send and receive. A message has a 64-bit id; a receive takes a message of one rank
  * and id, or of any rank, or of any id under a mask. Messages from one rank to another
- * with the same id are received in the order they were sent. (A deferred function that sends while the program's own
- * send waits for room may be first.)
+ * with the same id are received in the order they were sent. (A deferred function that sends while
+ * the program's own send waits for room may be first.)
  *
  * Three modes. TERN_READY does not wait for the receiver: a message that finds no receive is
- * discarded, and both sides hear of it. (One whose receive is just being filled by another is kept for
- * the next, as far as there is room.) TERN_RENDEZVOUS moves data only when the receiver is ready.
- * TERN_AUTO sends small messages at once, into a bounded buffer at the receiver if need be,
- * and large ones, or all while that buffer is full, by rendezvous. What goes wrong with a message whose
- * send is complete already is the result of the sender's next poll.
+ * discarded, and both sides hear of it. (One whose receive is just being filled by another is kept
+ * for the next, as far as there is room.) TERN_RENDEZVOUS moves data only when the receiver is
+ * ready. TERN_AUTO sends small messages at once, into a bounded buffer at the receiver if need be,
+ * and large ones, or all while that buffer is full, by rendezvous. What goes wrong with a message
+ * whose send is complete already is the result of the sender's next poll.
  *
  * An operation that was started with a handle (tern/op.h) tells that handle when it is complete.
  * One that was started without stays in a table under its rank and id: it can be polled and
  * waited for, and is cleared when it is complete.
  *
  * Conventions are those of <tern/tern.h>. In a handler only the polls, tern_tables(), and waits for
- * what is complete are allowed. A receive from any rank fails when no other rank is left; calls that wait
- * for one also give up as tern_wait() does.
+ * what is complete are allowed. A receive from any rank fails when no other rank is left; calls
+ * that wait for one also give up as tern_wait() does.
  */
 #ifndef TERN_MSG_H
 #define TERN_MSG_H
@@ -37,7 +37,8 @@ enum {
 	TERN_PARTS_MAX = 1024, /* of one message */
 };
 
-/* `count` elements of `size` bytes, `stride` bytes from one to the next; bytes in the gaps are left alone. */
+/* `count` elements of `size` bytes, `stride` bytes from one to the next; bytes in the gaps are left
+ * alone. */
 typedef struct tern_part {
 	void *base;
 	size_t size;
@@ -57,15 +58,16 @@ enum tern_send_flags {
 	TERN_AUTO = 0,
 	TERN_READY = 1,
 	TERN_RENDEZVOUS = 2,
-	TERN_SYNC = 4, /* complete when a receive has met it, and not before */
-	TERN_REFUSE =
-		8, /* -EBUSY if an operation on this rank and id is in the table; else it waits its turn */
-	TERN_UPTO = 16, /* of receives in parts: less than their total may come */
+	TERN_SYNC = 4,   /* complete when a receive has met it, and not before */
+	TERN_REFUSE = 8, /* -EBUSY if an operation on this rank and id is in the table; else it
+			    waits its turn */
+	TERN_UPTO = 16,  /* of receives in parts: less than their total may come */
 };
 
 /* -- Blocking ------------------------------------------------------------------------ */
 
-/* Returns when `data` is free again, in the mode TERN_AUTO: that does not say that the receiver has taken it. */
+/* Returns when `data` is free again, in the mode TERN_AUTO: that does not say that the receiver has
+ * taken it. */
 int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len);
 /*
  * Receives up to `cap` bytes; `env` may be NULL. A longer message is an error at both sides
@@ -86,22 +88,22 @@ static inline int tern_recv_double(tern *t, uint32_t src, tern_id id, double *va
  */
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
 		    tern_op *op);
-int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data, size_t cap, unsigned flags,
-		    tern_envelope *env, tern_op *op);
-
-/*
- * The same with parts: disjoint memory on either side in one message. The parts of the two sides need
- * not agree, only their totals (-EMSGSIZE at both sides if they do not). The list belongs to the
- * operation until it is complete.
- */
-int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n, unsigned flags,
-		    tern_op *op);
-int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts, size_t n,
+int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data, size_t cap,
 		    unsigned flags, tern_envelope *env, tern_op *op);
 
 /*
- * One message whose parts have an id each and match a receive each. The lists are free on return; after an error from
- * a part that had to be sent by itself, the parts before it are under way.
+ * The same with parts: disjoint memory on either side in one message. The parts of the two sides
+ * need not agree, only their totals (-EMSGSIZE at both sides if they do not). The list belongs to
+ * the operation until it is complete.
+ */
+int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
+		    unsigned flags, tern_op *op);
+int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts,
+		    size_t n, unsigned flags, tern_envelope *env, tern_op *op);
+
+/*
+ * One message whose parts have an id each and match a receive each. The lists are free on return;
+ * after an error from a part that had to be sent by itself, the parts before it are under way.
  */
 int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
 		   unsigned flags, tern_op *op);
@@ -141,12 +143,14 @@ int tern_cancel(tern *t, tern_op *op);
 int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env);
 int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env);
 
-/* Writes every entry of the tables to descriptor `fd`, a line each; a wait that takes TERN_STUCK seconds does so to stderr. */
+/* Writes every entry of the tables to descriptor `fd`, a line each; a wait that takes TERN_STUCK
+ * seconds does so to stderr. */
 int tern_tables(tern *t, int fd);
 
 /*
- * Asks rank `rank` for a block of its named memory, as tern_get_block(), to be sent here as a message with
- * id `id`, by rendezvous: it is read when the receive is there. Returns when that rank has agreed.
+ * Asks rank `rank` for a block of its named memory, as tern_get_block(), to be sent here as a
+ * message with id `id`, by rendezvous: it is read when the receive is there. Returns when that rank
+ * has agreed.
  */
 int tern_ask_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t stride, size_t run,
 		   size_t count, tern_id id);

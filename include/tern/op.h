@@ -28,8 +28,8 @@ typedef struct tern_op {
 /* Returns 1 when nothing is pending, 0 while something is, or the first error (once). */
 int tern_op_test(tern *t, tern_op *op);
 /*
- * Serves messages until nothing is pending; 0 or the first error (once). While a receive from any rank is pending, it gives
- * up as tern_wait() does, and the receive stays pending.
+ * Serves messages until nothing is pending; 0 or the first error (once). While a receive from any
+ * rank is pending, it gives up as tern_wait() does, and the receive stays pending.
  */
 int tern_op_wait(tern *t, tern_op *op);
 
@@ -38,7 +38,8 @@ int tern_op_wait(tern *t, tern_op *op);
  * its index goes to *which, and the result is that handle's.
  */
 int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which);
-/* Until none of them has: 0, or the first error of the first handle that has one. All errors are taken. */
+/* Until none of them has: 0, or the first error of the first handle that has one. All errors are
+ * taken. */
 int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads that messages start. A thread is created on any rank, with a function and up to six words;
- * when the function returns, a callback at the creator gets its result. Threads are light: a rank's
- * run in turn on the kernel thread that has its endpoint, and whenever one waits, in whatever call
- * of Tern's, another runs. tern_spawn(7) has the model.
+ * Threads that messages start. A thread is created on any rank, with a function and up to six
+ * words; when the function returns, a callback at the creator gets its result. Threads are light: a
+ * rank's run in turn on the kernel thread that has its endpoint, and whenever one waits, in
+ * whatever call of Tern's, another runs. tern_spawn(7) has the model.
  *
- * Conventions are those of <tern/tern.h>. -EAGAIN: TERN_SPAWNS_MAX threads that this rank has created
- * have not ended; returned only where waiting is not allowed.
+ * Conventions are those of <tern/tern.h>. -EAGAIN: TERN_SPAWNS_MAX threads that this rank has
+ * created have not ended; returned only where waiting is not allowed.
  */
 #ifndef TERN_SPAWN_H
 #define TERN_SPAWN_H
@@ -16,34 +16,40 @@
 enum {
 	TERN_THREADS_MAX = 256, /* functions are numbered 0 .. TERN_THREADS_MAX - 1 */
 	TERN_SPAWNS_MAX = 4096, /* threads that a rank has created and that have not ended */
-	TERN_CREDITS = 64, /* of those, the ones that one target knows of; the others wait at their creator */
+	TERN_CREDITS = 64, /* of those, the ones that one target knows of; the others wait at their
+			      creator */
 };
 
-/* What a thread runs. `word` has all six; those that were not given are 0. What it returns is the result. */
+/* What a thread runs. `word` has all six; those that were not given are 0. What it returns is the
+ * result. */
 typedef uint64_t tern_thread_fn(tern *t, const uint64_t word[TERN_WORDS_MAX]);
 
 /*
- * A thread created at `rank` has ended: rc is 0, and `result` what its function has returned; or rc is
- * -EOWNERDEAD or -ESHUTDOWN because the rank is gone, -ENXIO because nothing is registered there under the
- * number, -ENOMEM because it has no memory for a stack. It runs as a handler does: it must not wait or send, and may spawn.
+ * A thread created at `rank` has ended: rc is 0, and `result` what its function has returned; or rc
+ * is -EOWNERDEAD or -ESHUTDOWN because the rank is gone, -ENXIO because nothing is registered there
+ * under the number, -ENOMEM because it has no memory for a stack. It runs as a handler does: it
+ * must not wait or send, and may spawn.
  */
 typedef void tern_thread_done(tern *t, uint32_t rank, int rc, uint64_t result, void *arg);
 
-/* Registers `fn` under `id`; every rank uses the same numbers. -ERANGE, -EINVAL without a function, -ENOMEM. */
+/* Registers `fn` under `id`; every rank uses the same numbers. -ERANGE, -EINVAL without a function,
+ * -ENOMEM. */
 int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn);
 
 /* -- Creating ----------------------------------------------------------------------- */
 
 /*
- * tern_spawn(t, rank, id, done, arg, ...) creates a thread that runs function `id` at `rank` with up to 6 words,
- * each converted to uint64_t. `done` may be NULL. Threads that one rank creates on another start in the order of
- * their creation. Never waits for the thread, or for room at its rank.
+ * tern_spawn(t, rank, id, done, arg, ...) creates a thread that runs function `id` at `rank` with
+ * up to 6 words, each converted to uint64_t. `done` may be NULL. Threads that one rank creates on
+ * another start in the order of their creation. Never waits for the thread, or for room at its
+ * rank.
  */
 #define tern_spawn(t, rank, id, done, ...)                             \
 	tern_spawn_words(t, rank, id, done, TERN_COUNT1_(__VA_ARGS__), \
 			 TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
 
-/* The same on each of the ranks 0 .. n-1, or on all: n callbacks. On all of them or, with an error, on none. */
+/* The same on each of the ranks 0 .. n-1, or on all: n callbacks. On all of them or, with an error,
+ * on none. */
 #define tern_spawn_first(t, n, id, done, ...)                             \
 	tern_spawn_first_words(t, n, id, done, TERN_COUNT1_(__VA_ARGS__), \
 			       TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
@@ -58,8 +64,8 @@ typedef struct tern_thread {
 } tern_thread;
 
 /*
- * tern_fork(t, thread, rank, id, ...) creates a thread whose end goes to *thread; tern_join() waits for it: 0
- * and the result in *result, unless that is NULL, or the code that a callback would get.
+ * tern_fork(t, thread, rank, id, ...) creates a thread whose end goes to *thread; tern_join() waits
+ * for it: 0 and the result in *result, unless that is NULL, or the code that a callback would get.
  */
 #define tern_fork(t, thread, rank, ...)                             \
 	tern_fork_words(t, thread, rank, TERN_COUNT1_(__VA_ARGS__), \
@@ -71,7 +77,8 @@ int tern_join(tern *t, tern_thread *thread, uint64_t *result);
 /* Serves messages and gives each of the rank's other threads a turn. */
 int tern_yield(tern *t);
 
-/* The number of the thread that calls: 0 is the program, others are counted as they start at this rank. */
+/* The number of the thread that calls: 0 is the program, others are counted as they start at this
+ * rank. */
 uint64_t tern_thread_self(const tern *t);
 /* The rank that has created the thread that calls; the rank itself in the program. */
 uint32_t tern_thread_creator(const tern *t);
@@ -96,10 +103,11 @@ int tern_unlock(tern *t, tern_mutex *m);
 
 /* -- The inline path: what the macros call --------------------------------------------- */
 
-int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n, void *arg,
-		     TERN_SIX_);
+int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
+		     void *arg, TERN_SIX_);
 int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
 			   void *arg, TERN_SIX_);
-int tern_fork_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id, TERN_SIX_);
+int tern_fork_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id,
+		    TERN_SIX_);
 
 #endif

@@ -21,17 +21,17 @@ typedef struct tern_stats_data {
 	uint64_t bells, knocks;          /* wake-ups: by others here, by this rank elsewhere */
 	uint64_t room_stalls, room_ns;   /* requests that found their ring full; * how long */
 	uint64_t block_stalls, block_ns; /* payloads that found no free block; * how long */
-	uint64_t gates;                  /* times that requests here waited for room for their replies */
+	uint64_t gates; /* times that requests here waited for room for their replies */
 	uint64_t interrupts,
 		claims; /* interrupts that served; times that the communication thread took over */
-	uint64_t deferred_most,
-		queue_most; /* the most that waited at once: deferred functions, * messages of a peer */
-	int counting;       /* 1 if TERN_STATS is on, so that what is marked * counts */
+	uint64_t deferred_most, queue_most; /* the most that waited at once: deferred functions, *
+					       messages of a peer */
+	int counting; /* 1 if TERN_STATS is on, so that what is marked * counts */
 } tern_stats_data;
 
 typedef struct tern_stats_peer_data {
-	uint64_t sent;                       /* requests and replies to it */
-	uint64_t sent_bytes;                 /* * of those that it has handled; it must count, too */
+	uint64_t sent;       /* requests and replies to it */
+	uint64_t sent_bytes; /* * of those that it has handled; it must count, too */
 	uint64_t handled, requests, replies; /* from it; the sum, and * each */
 	uint64_t bytes;                      /* * from it */
 	uint64_t queue_most;                 /* * messages handled at a stretch */
@@ -39,7 +39,8 @@ typedef struct tern_stats_peer_data {
 
 typedef struct tern_stats_handler_data {
 	uint64_t count, bytes;
-	uint64_t timed, ns, longest_ns; /* of the first 4096 messages one in 16 is timed, then one in 256 */
+	uint64_t timed, ns,
+		longest_ns; /* of the first 4096 messages one in 16 is timed, then one in 256 */
 } tern_stats_handler_data;
 
 /* How long handlers took: `count` of those timed took from `from_ns` to below `to_ns`. */
@@ -49,8 +50,8 @@ typedef struct tern_stats_time_data {
 } tern_stats_time_data;
 
 /*
- * Packets of this rank, on a network of packets; on shared memory alone all are 0. Later versions may
- * append figures: `size` says how many the program knows of.
+ * Packets of this rank, on a network of packets; on shared memory alone all are 0. Later versions
+ * may append figures: `size` says how many the program knows of.
  */
 typedef struct tern_stats_net_data {
 	size_t size;             /* sizeof(tern_stats_net_data), set by the caller */
@@ -67,8 +68,9 @@ typedef struct tern_stats_net_data {
 } tern_stats_net_data;
 
 enum {
-	TERN_STATS_HANDLERS = 1024, /* numbers below TERN_HANDLER_MAX are the program's, the others Tern's */
-	TERN_STATS_LAYERS = 8,      /* 0 are the program's own messages */
+	TERN_STATS_HANDLERS =
+		1024, /* numbers below TERN_HANDLER_MAX are the program's, the others Tern's */
+	TERN_STATS_LAYERS = 8, /* 0 are the program's own messages */
 	TERN_STATS_TIMES = 160,
 };
 
@@ -81,10 +83,12 @@ int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out);    /* 
 /* -EINVAL instead, if out->size was not set. */
 int tern_stats_net(tern *t, tern_stats_net_data *out);
 
-/* The function of a handler, as tern_on() was told; NULL if it was told none, or there is no such handler. */
+/* The function of a handler, as tern_on() was told; NULL if it was told none, or there is no such
+ * handler. */
 const char *tern_stats_handler_name(tern *t, unsigned id);
 
-/* "user", "mem", "msg", "typed", "chan", "async", "spawn", "sequence"; NULL if there is no such layer. */
+/* "user", "mem", "msg", "typed", "chan", "async", "spawn", "sequence"; NULL if there is no such
+ * layer. */
 const char *tern_stats_layer_name(unsigned layer);
 
 #endif

@@ -84,8 +84,8 @@ void tern_attach(tern *t);
 
 /*
  * How messages are delivered, and another way from now on. Delivery by thread or interrupt begins
- * with the first call that sends, polls, waits or holds, or with tern_attach(): until then handlers can be registered.
- * Only where no handler and no hold is under way: -EPERM, -EDEADLK.
+ * with the first call that sends, polls, waits or holds, or with tern_attach(): until then handlers
+ * can be registered. Only where no handler and no hold is under way: -EPERM, -EDEADLK.
  */
 enum tern_delivery tern_delivery(const tern *t);
 int tern_set_delivery(tern *t, enum tern_delivery d);
@@ -109,11 +109,14 @@ const char *tern_strerror(int rc);
 int tern_on(tern *t, unsigned id, tern_handler *fn);
 int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name);
 #ifndef __cplusplus
-#define tern_on(t, id, ...) tern_on_named(t, id, __VA_ARGS__, TERN_FUNCTION_NAME_(#__VA_ARGS__, __VA_ARGS__))
-/* A function is named by its name; a variable that points to one would be named by the variable's. */
-#define TERN_FUNCTION_NAME_(text, ...)                                                                  \
-	(__builtin_types_compatible_p(__typeof__(__VA_ARGS__), tern_handler) || *(text) == '&' ? (text) \
-											       : NULL)
+#define tern_on(t, id, ...) \
+	tern_on_named(t, id, __VA_ARGS__, TERN_FUNCTION_NAME_(#__VA_ARGS__, __VA_ARGS__))
+/* A function is named by its name; a variable that points to one would be named by the variable's.
+ */
+#define TERN_FUNCTION_NAME_(text, ...)                                                         \
+	(__builtin_types_compatible_p(__typeof__(__VA_ARGS__), tern_handler) || *(text) == '&' \
+		 ? (text)                                                                      \
+		 : NULL)
 #endif
 
 /* -- Sending ------------------------------------------------------------------ */
@@ -124,8 +127,9 @@ int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name);
  * A request without room serves what arrives until there is; a reply always has
  * room. Each word is converted to uint64_t.
  */
-#define tern_request(t, ...) \
-	tern_request_words(t, TERN_COUNT_(__VA_ARGS__), TERN_EIGHT_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_request(t, ...)                            \
+	tern_request_words(t, TERN_COUNT_(__VA_ARGS__), \
+			   TERN_EIGHT_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
 #define tern_reply(t, ...) \
 	tern_reply_words(t, TERN_COUNT_(__VA_ARGS__), TERN_EIGHT_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
 
@@ -212,9 +216,9 @@ int tern_wait(tern *t, _Atomic uint64_t *flag, uint64_t n);
 int tern_forgive(tern *t, uint32_t rank);
 
 /*
- * fn(t, rank, why, arg) is called once for each rank that is lost, also for those that are already: where a
- * deferred function would be. `why` is -EOWNERDEAD if it has died, -ESHUTDOWN if it has closed or ended well.
- * NULL: nothing is called any more.
+ * fn(t, rank, why, arg) is called once for each rank that is lost, also for those that are already:
+ * where a deferred function would be. `why` is -EOWNERDEAD if it has died, -ESHUTDOWN if it has
+ * closed or ended well. NULL: nothing is called any more.
  */
 typedef void tern_lost_handler(tern *t, uint32_t rank, int why, void *arg);
 int tern_on_lost(tern *t, tern_lost_handler *fn, void *arg);
@@ -222,7 +226,8 @@ int tern_on_lost(tern *t, tern_lost_handler *fn, void *arg);
 /* What a handler calls to add n to a flag: unlocked where that is safe. */
 static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n);
 
-/* Between the two no handler runs, however messages are delivered. They nest. A few instructions each. */
+/* Between the two no handler runs, however messages are delivered. They nest. A few instructions
+ * each. */
 void tern_hold(tern *t);
 void tern_release(tern *t);
 

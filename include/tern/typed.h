@@ -27,7 +27,8 @@ enum tern_buffers {
 	TERN_BUF_REFUSE = 1,
 	TERN_BUF_SPILL = 2,
 	TERN_BUF_ORDER = 4, /* messages of this type from one rank are received in the order sent */
-	/* ... and those of all types that have this flag, among each other: sent first, received first */
+	/* ... and those of all types that have this flag, among each other: sent first, received
+	   first */
 	TERN_BUF_ORDER_ALL = 8,
 };
 
@@ -39,8 +40,9 @@ enum tern_buffers {
 int tern_bufalloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags);
 
 /*
- * Ends a type: messages not received are dropped, and sends of it fail once their rank can know of it. -EBUSY
- * while the program has one of its buffers, or a message is just landing; -ENXIO if there is no such type.
+ * Ends a type: messages not received are dropped, and sends of it fail once their rank can know of
+ * it. -EBUSY while the program has one of its buffers, or a message is just landing; -ENXIO if
+ * there is no such type.
  */
 int tern_bufclose(tern *t, unsigned type);
 
@@ -48,17 +50,19 @@ int tern_bufclose(tern *t, unsigned type);
 typedef uint64_t tern_mid;
 
 /*
- * Sends `len` bytes as a message of `type` to `rank`. 0: accepted; *mid, unless `mid` is NULL, names
- * it for tern_bufdone(), and `data` belongs to it until that says so. -EAGAIN, retry: there is no
- * buffer, or TERN_BUFSENDS_MAX are under way, and with TERN_NOWAIT the call does not wait for
- * that. Any other code is a failure, which repeats itself until the receiver does something about it, if it can: -ENXIO, the rank has given no buffers for
- * that type; -EMSGSIZE, they are shorter than that; -ENOBUFS, none is free and the type's policy
- * is to refuse; -ERANGE; -EOWNERDEAD, -ESHUTDOWN; -EBADMSG, with TERN_CHECK, `data` was changed under way.
- * Without `mid` the call returns when `data` is free again. In a handler: -EPERM. Where it would have to
- * wait under a hold: -EDEADLK. To a rank whose memory cannot be mapped it is the same; tern_typed(7) says what shows of that.
+ * Sends `len` bytes as a message of `type` to `rank`. 0: accepted; *mid, unless `mid` is NULL,
+ * names it for tern_bufdone(), and `data` belongs to it until that says so. -EAGAIN, retry: there
+ * is no buffer, or TERN_BUFSENDS_MAX are under way, and with TERN_NOWAIT the call does not wait for
+ * that. Any other code is a failure, which repeats itself until the receiver does something about
+ * it, if it can: -ENXIO, the rank has given no buffers for that type; -EMSGSIZE, they are shorter
+ * than that; -ENOBUFS, none is free and the type's policy is to refuse; -ERANGE; -EOWNERDEAD,
+ * -ESHUTDOWN; -EBADMSG, with TERN_CHECK, `data` was changed under way. Without `mid` the call
+ * returns when `data` is free again. In a handler: -EPERM. Where it would have to wait under a
+ * hold: -EDEADLK. To a rank whose memory cannot be mapped it is the same; tern_typed(7) says what
+ * shows of that.
  */
-int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t len, unsigned flags,
-		 tern_mid *mid);
+int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
+		 unsigned flags, tern_mid *mid);
 
 enum { TERN_NOWAIT = 1, TERN_BUFSENDS_MAX = 256 };
 
@@ -75,7 +79,8 @@ int tern_bufdone(tern *t, tern_mid mid);
  */
 void *tern_bufreceive(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len);
 
-/* Gives a buffer back to its type, or to the spill. -EINVAL if it is not a buffer that tern_bufreceive() gave. */
+/* Gives a buffer back to its type, or to the spill. -EINVAL if it is not a buffer that
+ * tern_bufreceive() gave. */
 int tern_buffree(tern *t, void *buffer);
 
 #endif

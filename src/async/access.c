@@ -12,11 +12,13 @@
 #include "mem/mem.h"
 #include "mem/word.h"
 
-static int access_begin(struct mem *m, tern_addr remote, void *local, size_t len, bool put, tern_op *op)
+static int access_begin(struct mem *m, tern_addr remote, void *local, size_t len, bool put,
+			tern_op *op)
 {
 	const tern_shape run = { .run = len };
 	struct runs r;
-	int rc = len ? mem_check(m, remote, len, put ? "tern_write_async()" : "tern_read_async()") : 0;
+	int rc = len ? mem_check(m, remote, len, put ? "tern_write_async()" : "tern_read_async()")
+		     : 0;
 	if (rc)
 		return rc;
 	runs_of_shape(&r, remote, local, &run, put);
@@ -40,7 +42,8 @@ static void on_raise(tern *t, const tern_msg *msg)
 	struct mem *m = mem_of(t);
 	tern_addr flag = tern_msg_arg(msg, 0);
 	void *at = tern_addr_rank(flag) == m->rank ? mem_reach(m, flag, sizeof(uint64_t)) : NULL;
-	if (at && (uintptr_t)at % sizeof(uint64_t) == 0) /* it may have been unregistered meanwhile */
+	if (at &&
+	    (uintptr_t)at % sizeof(uint64_t) == 0) /* it may have been unregistered meanwhile */
 		tern_signal(t, at, 1);
 }
 
@@ -83,10 +86,11 @@ static int flag_check(struct mem *m, tern_addr dst, tern_addr flag)
 		return 0;
 	int rc = mem_check(m, flag, sizeof(uint64_t), "the flag of tern_write_async()");
 	if (!rc && tern_addr_rank(flag) != tern_addr_rank(dst))
-		rc = error_set(-EINVAL,
-			       "tern_write_async() was given data for rank %u and a flag at rank %u: "
-			       "they must be at one",
-			       tern_addr_rank(dst), tern_addr_rank(flag));
+		rc = error_set(
+			-EINVAL,
+			"tern_write_async() was given data for rank %u and a flag at rank %u: "
+			"they must be at one",
+			tern_addr_rank(dst), tern_addr_rank(flag));
 	if (!rc && flag % sizeof(uint64_t))
 		rc = error_set(-EINVAL, "tern_write_async() was given a flag that is not aligned");
 	return rc;
@@ -118,7 +122,8 @@ static int write_start(struct async *a, tern_addr dst, const void *src, size_t l
 	return 0;
 }
 
-int tern_write_async(tern *t, tern_addr dst, const void *src, size_t len, tern_addr flag, tern_op *op)
+int tern_write_async(tern *t, tern_addr dst, const void *src, size_t len, tern_addr flag,
+		     tern_op *op)
 {
 	INSIDE struct door door = door_open(t);
 	tern_op own = TERN_OP, *told = op ? op : &own;

@@ -45,7 +45,8 @@ TEST(a_write_lands_and_raises_a_flag_at_either_side)
 	yours = tern_alloc(local[1], sizeof *yours);
 	atomic_store(yours, 0);
 	chance_fill(here, BYTES, 5);
-	CHECK_IS(tern_write_async(local[0], theirs, here, BYTES, tern_addr_of(local[1], (void *)yours), &op),
+	CHECK_IS(tern_write_async(local[0], theirs, here, BYTES,
+				  tern_addr_of(local[1], (void *)yours), &op),
 		 0);
 	CHECK_IS(tern_wait(local[1], yours, 1), 0);
 	CHECK(chance_filled(there, BYTES, 5));
@@ -60,7 +61,8 @@ TEST(a_value_of_up_to_8_bytes_is_copied_by_the_call)
 	tern_hold(local[0]);
 	for (uint64_t i = 0; i < 100; i++) {
 		uint64_t value = i * 3;
-		CHECK_IS(tern_write_async(local[0], theirs + 8 * i, &value, 8, TERN_NOWHERE, &op), 0);
+		CHECK_IS(tern_write_async(local[0], theirs + 8 * i, &value, 8, TERN_NOWHERE, &op),
+			 0);
 		value = 0;
 	}
 	CHECK_IS(tern_write_async(local[0], theirs + 801, "abc", 3, TERN_NOWHERE, &op), 0);
@@ -77,7 +79,9 @@ TEST(a_write_of_nothing_raises_its_flag)
 	_Atomic uint64_t *yours;
 	pair_start();
 	yours = tern_alloc(local[1], sizeof *yours);
-	CHECK_IS(tern_write_async(local[0], theirs, NULL, 0, tern_addr_of(local[1], (void *)yours), &op), 0);
+	CHECK_IS(tern_write_async(local[0], theirs, NULL, 0, tern_addr_of(local[1], (void *)yours),
+				  &op),
+		 0);
 	CHECK_IS(tern_write_async(local[0], theirs, NULL, 0, TERN_NOWHERE, &op), 0);
 	CHECK_IS(tern_wait(local[1], yours, 1), 0);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);

@@ -30,7 +30,7 @@ enum async_handler {
 	ASYNC_OPEN = LAYER_ASYNC * LAYER_HANDLERS, /* a chain to drain */
 	ASYNC_OPENED,                              /* the reply: 0, or why not */
 	ASYNC_STIR,                                /* a message has begun in the chain */
-	ASYNC_RAISE,                               /* what was written has landed: raise your flag */
+	ASYNC_RAISE, /* what was written has landed: raise your flag */
 };
 
 enum { CHAIN_NAME = 0 }; /* that errors give a chain: it is no name of the program's */
@@ -104,14 +104,16 @@ struct async {
 	struct endpoint *e;
 	struct work *first, *last;
 	uint32_t works; /* in the queue */
-	uint32_t vain;  /* turns in which nothing could be done, since the last in which something was */
+	uint32_t vain;  /* turns in which nothing could be done, since the last in which something
+			   was */
 	uint64_t moved; /* turns of chains in which something was put */
 	struct pool_of tasks, orders, writes;
 	struct drainer drainer[TERN_PROCS_MAX];
 	struct chain *chain;   /* one a rank */
 	struct intake *intake; /* one a rank, and the last for the own program */
-	tern_chan *to, *from;  /* the program's ends of the internal buffer; NULL until it is asked for */
-	tern_chan *back;       /* the processor's sending end */
+	tern_chan *to,
+		*from;   /* the program's ends of the internal buffer; NULL until it is asked for */
+	tern_chan *back; /* the processor's sending end */
 };
 
 static inline struct async *async_of(tern *t)

@@ -84,7 +84,7 @@ static void on_chain_opened(tern *t, const tern_msg *m)
 
 /* -- A message --------------------------------------------------------------------------------- */
 
-/* A mirror, which hears of it in messages, stirs by itself. */
+/* A mirror, which hears of it in messages, wakes it by itself. */
 static int stage_tell(struct chain *c)
 {
 	static const uint64_t none;
@@ -164,14 +164,16 @@ static int async_check(struct async *a, uint32_t rank, unsigned id)
 	if (!rc && a->e->site.peer[rank].lost)
 		rc = send_reachable(a->e, rank);
 	if (!rc && id >= TERN_PROCS_MAX)
-		rc = error_set(-ERANGE,
-			       "receive procedure %u of rank %u was named; they are numbered 0 to %d", id,
-			       rank, TERN_PROCS_MAX - 1);
+		rc = error_set(
+			-ERANGE,
+			"receive procedure %u of rank %u was named; they are numbered 0 to %d", id,
+			rank, TERN_PROCS_MAX - 1);
 	if (!rc && !a->drainer[id].fn)
-		rc = error_set(-ENXIO,
-			       "receive procedure %u of rank %u was named, but none is registered under that "
-			       "number: every rank registers the same ones with tern_async_on()",
-			       id, rank);
+		rc = error_set(
+			-ENXIO,
+			"receive procedure %u of rank %u was named, but none is registered under that "
+			"number: every rank registers the same ones with tern_async_on()",
+			id, rank);
 	return rc;
 }
 

@@ -3,7 +3,7 @@
 /* Asynchronous sends: what is filled is drained, in order, and nobody waits for anybody. */
 #include "../../tests/async_pair.h"
 #include "../../tests/chance.h"
-#include "../../tests/crew.h"
+#include "../../tests/ranks.h"
 #include "async/async.h"
 
 enum { LETTER, BLOCK, ANSWER, OTHER };
@@ -116,7 +116,8 @@ static _Atomic unsigned arrivals;
 static int number_drain(tern *t, tern_incoming *m, void *arg)
 {
 	(void)t, (void)arg;
-	int rc = tern_chan_get8(m->in, &arrived[arrivals % 1000]); /* the rest is left, and dropped */
+	int rc = tern_chan_get8(m->in,
+				&arrived[arrivals % 1000]); /* the rest is left, and dropped */
 	arrivals += rc == 0;
 	return rc;
 }
@@ -128,8 +129,9 @@ TEST(messages_to_a_rank_are_drained_in_the_order_of_the_calls)
 	local_open(2);
 	local_drains(LETTER, number_drain, NULL);
 	for (unsigned i = 0; i < 1000; i++) {
-		l[i] = (struct letter){ .first = i,
-					.words = 1 + chance_below(&c, chance_one_in(&c, 50) ? 5000 : 20) };
+		l[i] = (struct letter){
+			.first = i, .words = 1 + chance_below(&c, chance_one_in(&c, 50) ? 5000 : 20)
+		};
 		CHECK_IS(tern_async(local[0], 1, letter_fill, LETTER, &l[i], &op), 0);
 	}
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
@@ -205,7 +207,7 @@ static void blocks_rank(tern *t)
 
 TEST(all_ranks_fill_the_chains_of_all_at_once_and_none_stops)
 {
-	crew_run_threads(8, blocks_prepare, blocks_rank);
+	ranks_run_threads(8, blocks_prepare, blocks_rank);
 }
 
 /* -- From handlers and procedures -------------------------------------------------------------- */
@@ -370,7 +372,9 @@ TEST(the_error_of_a_filler_is_the_handles_and_what_it_had_put_arrives)
 
 TEST(what_a_procedure_leaves_of_its_message_is_dropped_without_a_word)
 {
-	struct letter l[3] = { { .words = 3 }, { .words = MORE_THAN_A_CHAIN }, { .first = 5, .words = 3 } };
+	struct letter l[3] = { { .words = 3 },
+			       { .words = MORE_THAN_A_CHAIN },
+			       { .first = 5, .words = 3 } };
 	local_open(2);
 	local_drains(LETTER, number_drain, NULL);
 	for (int i = 0; i < 3; i++)

@@ -16,10 +16,12 @@ int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg)
 	if (forked)
 		return forked;
 	if (id >= TERN_PROCS_MAX)
-		return error_set(-ERANGE, "receive procedure %u was registered; they are numbered 0 to %d",
+		return error_set(-ERANGE,
+				 "receive procedure %u was registered; they are numbered 0 to %d",
 				 id, TERN_PROCS_MAX - 1);
 	if (!fn)
-		return error_set(-EINVAL, "receive procedure %u was registered without a function", id);
+		return error_set(-EINVAL, "receive procedure %u was registered without a function",
+				 id);
 	async_of(t)->drainer[id] = (struct drainer){ fn, arg };
 	proc_reserve(chans_of(t), id);
 	return 0;
@@ -52,10 +54,12 @@ static int message_begin(struct intake *n, tern_in *in)
 	const struct drainer *d = id < TERN_PROCS_MAX ? &n->a->drainer[id] : NULL;
 	if (!d || !d->fn) {
 		intake_trouble(
-			n, error_set(-ENXIO,
-				     "rank %u sent a message for receive procedure %llu, which rank %u has "
-				     "not registered with tern_async_on(); it was dropped",
-				     n->message.src, (unsigned long long)id, n->a->e->t->rank));
+			n,
+			error_set(
+				-ENXIO,
+				"rank %u sent a message for receive procedure %llu, which rank %u has "
+				"not registered with tern_async_on(); it was dropped",
+				n->message.src, (unsigned long long)id, n->a->e->t->rank));
 		return 1;
 	}
 	in_pass(&k);
@@ -166,8 +170,8 @@ void intake_lost(struct async *a, uint32_t rank)
 
 /* -- What comes from other ranks --------------------------------------------------------------- */
 
-/* What comes in a mirror stirs, since nobody else tells of it. */
-static void intake_stir(struct endpoint *e, void *arg)
+/* What comes in a mirror wakes it, since nobody else tells of it. */
+static void intake_wake(struct endpoint *e, void *arg)
 {
 	struct intake *n = arg;
 	if (n->chan)
@@ -191,7 +195,7 @@ static int open_checked(struct async *a, uint32_t src, const struct ring *ring, 
 	}
 	intake_open(a, &a->intake[src], c, src);
 	if (o.mirror) {
-		mirror_stirs(o.mirror, intake_stir, &a->intake[src]);
+		mirror_on_arrival(o.mirror, intake_wake, &a->intake[src]);
 		*mirror = mirror_number(o.mirror);
 	}
 	reader_set(o.reader, READER_OPEN);

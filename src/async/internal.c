@@ -11,7 +11,7 @@ static struct intake *intake_internal(struct async *a)
 }
 
 /* A message was begun or ended, or much has been put: the processor should look. */
-static void internal_stir(struct endpoint *e, void *arg)
+static void internal_wake(struct endpoint *e, void *arg)
 {
 	struct async *a = e->layer[LAYER_ASYNC];
 	(void)arg;
@@ -46,7 +46,7 @@ static int internal_open(struct async *a)
 		int rc = internal_pair(a, &to, &there);
 		if (rc)
 			return rc;
-		to->stir = internal_stir;
+		to->wake = internal_wake;
 		a->to = to;
 		intake_open(a, intake_internal(a), there, a->e->t->rank);
 	}

@@ -85,17 +85,20 @@ static int record_stop(struct endpoint *e, struct wait *w)
 {
 	const struct pool_of *p = ((const struct record_need *)w->arg)->pool;
 	if (p->made < p->most)
-		return error_set(-ENOMEM, "one more of %s of rank %u: no memory", w->call, e->t->rank);
-	if (in_handler(e) || held(e))
-		return error_set(-EAGAIN, "%u of %s of rank %u are under way: poll first", p->used, w->call,
+		return error_set(-ENOMEM, "one more of %s of rank %u: no memory", w->call,
 				 e->t->rank);
+	if (in_handler(e) || held(e))
+		return error_set(-EAGAIN, "%u of %s of rank %u are under way: poll first", p->used,
+				 w->call, e->t->rank);
 	return 0;
 }
 
 int queue_record(struct async *a, struct pool_of *p, const char *what, void *out)
 {
 	struct record_need need = { .pool = p };
-	struct wait w = { .bounded = true, .call = what, .lack = "too many under way", .stop = record_stop };
+	struct wait w = {
+		.bounded = true, .call = what, .lack = "too many under way", .stop = record_stop
+	};
 	int rc = wait_until(a->e, record_got, &need, &w);
 	if (!rc)
 		*(void **)out = need.got;
@@ -121,7 +124,8 @@ static int task_add(struct async *a, tern_turn *fn, void *arg, tern_op *op)
 		return error_set(-EINVAL, "tern_queue() was given no function");
 	struct task *k = record_take(&a->tasks);
 	if (!k)
-		return error_set(-EAGAIN, "%u functions are in the queue of rank %u: let it poll first",
+		return error_set(-EAGAIN,
+				 "%u functions are in the queue of rank %u: let it poll first",
 				 a->tasks.used, a->e->t->rank);
 	k->work = (struct work){ .fn = task_turn, .arg = k };
 	k->a = a;

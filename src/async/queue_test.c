@@ -90,7 +90,8 @@ TEST(a_stream_of_messages_does_not_starve_the_queue)
 	local_on(ASK, count_message);
 	CHECK_IS(tern_queue(local[0], count_turn, &left, &op), 0);
 	for (unsigned i = 0; i < MESSAGES; i++)
-		CHECK_IS(tern_request(local[1], 0, ASK, i, i), 0); /* serves rank 0 when the ring is full */
+		CHECK_IS(tern_request(local[1], 0, ASK, i, i),
+			 0); /* serves rank 0 when the ring is full */
 	while (handled < MESSAGES) {
 		tern_poll(local[0]);
 		tern_poll(local[1]); /* the last may still be here */
@@ -233,7 +234,8 @@ static int answer_turn(tern *t, void *arg)
 static void hand_over(tern *t, const tern_msg *m)
 {
 	kept = tern_keep(t, m);
-	CHECK_IS(tern_queue(t, answer_turn, (void *)(uintptr_t)kept, NULL), -EPERM); /* it cannot wait */
+	CHECK_IS(tern_queue(t, answer_turn, (void *)(uintptr_t)kept, NULL),
+		 -EPERM); /* it cannot wait */
 	CHECK_IS(tern_queue(t, answer_turn, (void *)(uintptr_t)kept, &work), 0);
 }
 

@@ -26,12 +26,14 @@ static struct sockaddr_in *four(struct sockaddr_in6 *a)
 
 socklen_t address_len(const struct sockaddr_in6 *address)
 {
-	return address->sin6_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	return address->sin6_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						: sizeof(struct sockaddr_in);
 }
 
 static const unsigned char *bytes_of(struct sockaddr_in6 *a)
 {
-	return a->sin6_family == AF_INET6 ? a->sin6_addr.s6_addr : (const unsigned char *)&four(a)->sin_addr;
+	return a->sin6_family == AF_INET6 ? a->sin6_addr.s6_addr
+					  : (const unsigned char *)&four(a)->sin_addr;
 }
 
 const char *address_text(const struct sockaddr_in6 *address, char text[INET6_ADDRSTRLEN])
@@ -57,7 +59,8 @@ static void address_loopback(struct sockaddr_in6 *a)
 
 static bool is_loopback(struct sockaddr_in6 *a)
 {
-	return a->sin6_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&a->sin6_addr) : bytes_of(a)[0] == 127;
+	return a->sin6_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&a->sin6_addr)
+					  : bytes_of(a)[0] == 127;
 }
 
 /* Of one family, and equal in the first bits. */
@@ -80,7 +83,8 @@ static bool wished(struct sockaddr_in6 *a, struct wish *w)
 {
 	if (w->network.sin6_family)
 		return in_network(a, &w->network, w->bits);
-	return !is_loopback(a) && !(a->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr));
+	return !is_loopback(a) &&
+	       !(a->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr));
 }
 
 static bool interface_address(const struct ifaddrs *i, struct sockaddr_in6 *a)
@@ -89,7 +93,8 @@ static bool interface_address(const struct ifaddrs *i, struct sockaddr_in6 *a)
 	    (i->ifa_addr->sa_family != AF_INET && i->ifa_addr->sa_family != AF_INET6))
 		return false;
 	*a = (struct sockaddr_in6){ 0 };
-	memcpy(a, i->ifa_addr, i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof *a);
+	memcpy(a, i->ifa_addr,
+	       i->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof *a);
 	return true;
 }
 
@@ -111,14 +116,16 @@ static bool address_of_ssh(struct sockaddr_in6 *a)
 	char text[64];
 	struct wish w = { .bits = 0 };
 	const char *value = getenv("SSH_CONNECTION");
-	if (!value || sscanf(value, "%*s %*s %63s", text) != 1 || !address_read(a, text) || is_loopback(a))
+	if (!value || sscanf(value, "%*s %*s %63s", text) != 1 || !address_read(a, text) ||
+	    is_loopback(a))
 		return false;
 	w.network = *a;
 	w.bits = a->sin6_family == AF_INET6 ? 128 : 32;
 	return address_find(a, &w);
 }
 
-/* Nothing is sent: connecting asks the kernel for the route to an address that nobody has (RFC 5737). */
+/* Nothing is sent: connecting asks the kernel for the route to an address that nobody has (RFC
+ * 5737). */
 static bool address_of_route(struct sockaddr_in6 *a)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
@@ -156,7 +163,8 @@ static bool wish_read(struct wish *w, const char *text)
 	return w->bits <= (w->network.sin6_family == AF_INET6 ? 128 : 32);
 }
 
-/* `tern run` and other launchers carry the setting to all machines, and each has an address of its own. */
+/* `tern run` and other launchers carry the setting to all machines, and each has an address of its
+ * own. */
 int address_refused(const struct sockaddr_in6 *address, int rc, const char *opening)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -198,8 +206,9 @@ int address_choose(struct sockaddr_in6 *address, bool several)
 			"network such as 10.1.0.0/16",
 			text);
 	if (!address_find(address, &w))
-		return error_set(-EINVAL, "TERN_UDP_BIND is '%s', and no interface here has an address of it",
-				 text);
+		return error_set(
+			-EINVAL,
+			"TERN_UDP_BIND is '%s', and no interface here has an address of it", text);
 	address->sin6_port = 0;
 	return 0;
 }

@@ -18,7 +18,8 @@ static const char *chosen(const char *setting, bool several)
 		return tern_strerror(rc);
 	CHECK_IS(a.sin6_port, 0);
 	int fd = socket(a.sin6_family, SOCK_DGRAM, 0);
-	CHECK(fd >= 0 && bind(fd, (struct sockaddr *)(void *)&a, address_len(&a)) == 0); /* one of ours */
+	CHECK(fd >= 0 &&
+	      bind(fd, (struct sockaddr *)(void *)&a, address_len(&a)) == 0); /* one of ours */
 	close(fd);
 	return address_text(&a, text);
 }
@@ -39,7 +40,8 @@ TEST(several_machines_use_an_address_that_is_here)
 {
 	unsetenv("SSH_CONNECTION");
 	CHECK(*chosen("auto", true));
-	setenv("SSH_CONNECTION", "203.0.113.7 1 203.0.113.8 22", 1); /* handed on from another machine */
+	setenv("SSH_CONNECTION", "203.0.113.7 1 203.0.113.8 22",
+	       1); /* handed on from another machine */
 	CHECK(strcmp(chosen("auto", true), "203.0.113.8") != 0);
 	setenv("SSH_CONNECTION", "nonsense", 1);
 	CHECK(*chosen("auto", true));
@@ -63,7 +65,8 @@ TEST(an_address_of_another_machine_is_refused_with_what_to_do)
 	int rc = address_refused(&a, -EADDRNOTAVAIL, "opening a socket");
 	CHECK_IS(rc, -EADDRNOTAVAIL);
 	CHECK(strstr(tern_strerror(rc), "opening a socket at 203.0.113.8"));
-	CHECK(strstr(tern_strerror(rc), "TERN_UDP_BIND") && strstr(tern_strerror(rc), "10.1.0.0/16"));
+	CHECK(strstr(tern_strerror(rc), "TERN_UDP_BIND") &&
+	      strstr(tern_strerror(rc), "10.1.0.0/16"));
 	rc = address_refused(&a, -EMFILE, "opening a socket");
 	CHECK(!strstr(tern_strerror(rc), "TERN_UDP_BIND"));
 }

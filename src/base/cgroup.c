@@ -7,11 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define UNLIMITED (UINT64_C(1) << 60) /* version 1 says that there is no limit with a number near 2^63 */
+#define UNLIMITED \
+	(UINT64_C(1) << 60) /* version 1 says that there is no limit with a number near 2^63 */
 
 static const struct {
 	const char *limit, *usage;
-	const char *cache[2]; /* lines of memory.stat: what the kernel gives back before anybody is killed */
+	const char *cache[2]; /* lines of memory.stat: what the kernel gives back before anybody is
+				 killed */
 } names[] = {
 	[1] = { "memory.limit_in_bytes",
 		"memory.usage_in_bytes",
@@ -19,7 +21,8 @@ static const struct {
 	[2] = { "memory.max", "memory.current", { "inactive_file ", "active_file " } },
 };
 
-/* Without stdio, which an interrupt may find in use. The text ends with 0; false if there is none. */
+/* Without stdio, which an interrupt may find in use. The text ends with 0; false if there is none.
+ */
 static bool file_read(const char *folder, const char *name, char *text, size_t room)
 {
 	char path[CGROUP_PATH + 32];
@@ -103,7 +106,8 @@ uint64_t cgroup_limit(const struct cgroup *c)
 
 /* -- Finding them ----------------------------------------------------------------------------- */
 
-/* "4:memory:/a/b" or "0::/a/b": the path, without the slash that it may end with; false in another line. */
+/* "4:memory:/a/b" or "0::/a/b": the path, without the slash that it may end with; false in another
+ * line. */
 static bool line_path(char *line, int version, char **path)
 {
 	const char *begin = version == 2 ? "0::" : ":memory:";
@@ -125,7 +129,8 @@ static void level_add(struct cgroup *c, const char *folder)
 	strcpy(c->path[c->levels++], folder);
 }
 
-/* From the innermost outwards. In a container the path may be one that only its host has: then the root counts. */
+/* From the innermost outwards. In a container the path may be one that only its host has: then the
+ * root counts. */
 static void levels_find(struct cgroup *c, const char *root, char *path)
 {
 	char folder[2 * CGROUP_PATH];

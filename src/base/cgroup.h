@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The memory cgroups that a process is in. One that is full does not refuse memory: the kernel kills a process of it
- * instead. So whoever is about to take much looks first.
+ * The memory cgroups that a process is in. One that is full does not refuse memory: the kernel
+ * kills a process of it instead. So whoever is about to take much looks first.
  */
 #ifndef TERN_BASE_CGROUP_H
 #define TERN_BASE_CGROUP_H
@@ -17,12 +17,14 @@ struct cgroup {
 	char path[CGROUP_LEVELS][CGROUP_PATH];
 };
 
-/* Those of this process, from /proc/self/cgroup and /sys/fs/cgroup. A limit that is set later is not seen. */
+/* Those of this process, from /proc/self/cgroup and /sys/fs/cgroup. A limit that is set later is
+ * not seen. */
 void cgroup_find(struct cgroup *c);
 /* The same from another file and folder. */
 void cgroup_find_in(struct cgroup *c, const char *file, const char *mount);
 
-/* The smallest limit, in bytes, and how much is left of it; UINT64_MAX without one. Also from a signal's handler. */
+/* The smallest limit, in bytes, and how much is left of it; UINT64_MAX without one. Also from a
+ * signal's handler. */
 uint64_t cgroup_limit(const struct cgroup *c);
 uint64_t cgroup_room(const struct cgroup *c);
 

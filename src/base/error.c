@@ -53,7 +53,8 @@ void error_warn(const char *format, ...)
 	va_end(args);
 	size_t len = strlen(line);
 	line[len] = '\n';
-	/* One call, so that lines of several ranks do not mix; and not stdio, which an interrupt may find in use. */
+	/* One call, so that lines of several ranks do not mix; and not stdio, which an interrupt
+	 * may find in use. */
 	while (write(STDERR_FILENO, line, len + 1) < 0 && errno == EINTR)
 		;
 }
@@ -72,11 +73,13 @@ static const struct {
 	{ -E2BIG, "a message carries at most 6 words" },
 	{ -EMSGSIZE, "the payload is longer than a message carries" },
 	{ -ENODATA, "the message ends here: tern_chan_next() goes on to the next one" },
-	{ -ENOMSG, "something else waits in the channel: a procedure, which tern_chan_run() runs, or data" },
+	{ -ENOMSG,
+	  "something else waits in the channel: a procedure, which tern_chan_run() runs, or data" },
 	{ -EPIPE, "the other end of the channel is closed" },
 	{ -EOWNERDEAD, "a rank of the job has died" },
 	{ -ESHUTDOWN, "the rank has closed its endpoint" },
-	{ -EHOSTUNREACH, "a rank of the job cannot be reached, though it is not known to have ended" },
+	{ -EHOSTUNREACH,
+	  "a rank of the job cannot be reached, though it is not known to have ended" },
 	{ -ENOMEM, "there is not enough memory" },
 	{ -EINVAL, "an argument is not what this call takes" },
 	{ -EBUSY, "it is too late for that: the endpoint is in use" },

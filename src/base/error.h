@@ -11,8 +11,8 @@
 int error_set(int rc, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * The same with what a system call has left in errno, whose words end the sentence: a bare -errno would be
- * given what the code means in Tern, which is something else.
+ * The same with what a system call has left in errno, whose words end the sentence: a bare -errno
+ * would be given what the code means in Tern, which is something else.
  */
 int error_system(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

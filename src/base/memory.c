@@ -18,7 +18,8 @@ void *memory_aligned(size_t align, size_t bytes)
 	char *map = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		return NULL;
-	uintptr_t at = ((uintptr_t)map + sizeof(struct piece) + align - 1) & ~(uintptr_t)(align - 1);
+	uintptr_t at =
+		((uintptr_t)map + sizeof(struct piece) + align - 1) & ~(uintptr_t)(align - 1);
 	((struct piece *)at)[-1] = (struct piece){ map, whole };
 	return (void *)at;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory for what handlers make. malloc() is not for them: an interrupt may find the program in the
- * middle of it, with its lock taken. Each piece is a mapping of its own, so this is for few and large ones.
+ * middle of it, with its lock taken. Each piece is a mapping of its own, so this is for few and
+ * large ones.
  */
 #ifndef TERN_BASE_MEMORY_H
 #define TERN_BASE_MEMORY_H

@@ -18,7 +18,8 @@
 const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_RANK] = { "TERN_RANK", "", "this process's rank; set by the launcher" },
 	[SETTING_SIZE] = { "TERN_SIZE", "", "the number of ranks; set by the launcher" },
-	[SETTING_JOB_FD] = { "TERN_JOB_FD", "", "the descriptor of the job's memory; set by the launcher" },
+	[SETTING_JOB_FD] = { "TERN_JOB_FD", "",
+			     "the descriptor of the job's memory; set by the launcher" },
 	[SETTING_MEMORY] = { "TERN_MEMORY", "0",
 			     "bytes of shared memory the job may commit (K, M, G); 0: half of what is free" },
 	[SETTING_HEAP] = { "TERN_HEAP", "1G", "bytes that each rank's heap may grow to (K, M, G)" },
@@ -166,7 +167,8 @@ int setting_number(enum setting s, uint64_t *value)
 	}
 	if (end == text || *end || !scale || errno || (unsigned char)(*text - '0') > 9 ||
 	    number > UINT64_MAX / scale)
-		return error_set(-EINVAL, "%s is '%s', which is not a whole number (K, M or G may follow)",
+		return error_set(-EINVAL,
+				 "%s is '%s', which is not a whole number (K, M or G may follow)",
 				 setting_table[s].name, text);
 	*value = number * scale;
 	return 0;

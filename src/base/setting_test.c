@@ -123,7 +123,8 @@ TEST(each_unread_variable_is_warned_about_and_the_known_are_not)
 	setenv("TERNARY", "1", 1);
 	setenv(longest, "1", 1);
 	const char *text = warning(1);
-	CHECK(strstr(text, "TERN_GRACE?") && strstr(text, "TERN_SPIN?") && !strstr(text, "TERNARY"));
+	CHECK(strstr(text, "TERN_GRACE?") && strstr(text, "TERN_SPIN?") &&
+	      !strstr(text, "TERNARY"));
 	CHECK_IS(lines_in(text), 3);
 }
 

@@ -42,7 +42,8 @@ static inline struct moment moment_now(void)
 static inline double tick_length(struct moment then)
 {
 	struct moment now = moment_now();
-	return now.tick > then.tick ? (double)(now.ns - then.ns) / (double)(now.tick - then.tick) : 1;
+	return now.tick > then.tick ? (double)(now.ns - then.ns) / (double)(now.tick - then.tick)
+				    : 1;
 }
 
 #endif

@@ -23,10 +23,10 @@
 enum bell {
 	BELL_QUIET = 0,
 	BELL_ASLEEP = 1,
-	BELL_AGENT =
-		2, /* with ASLEEP: not the program sleeps but its communication thread, which waits for this value */
-	BELL_CALL = 4, /* its owner computes: whoever rings sends it the signal */
-	BELL_RUNG = 8, /* the greatest, so that one comparison tells */
+	BELL_AGENT = 2, /* with ASLEEP: not the program sleeps but its communication thread, which
+			   waits for this value */
+	BELL_CALL = 4,  /* its owner computes: whoever rings sends it the signal */
+	BELL_RUNG = 8,  /* the greatest, so that one comparison tells */
 };
 
 enum { SLEEP_FDS = 16 };
@@ -44,9 +44,11 @@ struct sleep {
 	int32_t thread;
 	int fd[SLEEP_FDS];
 	unsigned fds;
-	unsigned ports;  /* of the bells: those whose ringing makes one of the descriptors readable */
+	unsigned
+		ports; /* of the bells: those whose ringing makes one of the descriptors readable */
 	const int *wake; /* a descriptor besides, which is no bell's; NULL: none */
-	uint64_t until;  /* when a network wants to be asked again, on the world's clock; 0: whenever */
+	uint64_t until; /* when a network wants to be asked again, on the world's clock; 0: whenever
+			 */
 };
 
 struct world {
@@ -54,7 +56,8 @@ struct world {
 	uint64_t (*now)(void); /* ns */
 	void (*yield)(void);   /* let another process run */
 	void (*nap)(uint64_t ns);
-	/* Until a bell is not BELL_ASLEEP any more, a descriptor can be read, or `ns` have passed. */
+	/* Until a bell is not BELL_ASLEEP any more, a descriptor can be read, or `ns` have passed.
+	 */
 	void (*sleep)(const struct sleep *s, uint64_t ns);
 	/*
 	 * Until the word, which threads of this process share, is not `value` any more, or `ns`

@@ -8,7 +8,8 @@
 #include "base/setting.h"
 
 #ifdef TERN_WRAP_START
-/* A quarter of the narrowest number, which has 16 bits: within half of one, later and earlier can be told apart. */
+/* A quarter of the narrowest number, which has 16 bits: within half of one, later and earlier can
+ * be told apart. */
 enum { WRAP_MOST = 1 << 14 };
 #endif
 
@@ -21,8 +22,8 @@ int wrap_judge(void)
 #ifdef TERN_WRAP_START
 	if (distance <= WRAP_MOST)
 		return 0;
-	return error_set(-EINVAL, "TERN_WRAP is %s; it can be 1 to %d, or 0", setting_text(SETTING_WRAP),
-			 WRAP_MOST);
+	return error_set(-EINVAL, "TERN_WRAP is %s; it can be 1 to %d, or 0",
+			 setting_text(SETTING_WRAP), WRAP_MOST);
 #else
 	return error_set(
 		-EINVAL,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where numbers start that wrap. A build with TERN_WRAP_START (presets debug and sanitize) reads TERN_WRAP: each such
- * number then starts so many before its wrap, so that tests cross it. docs/design.md, Numbers that wrap, lists them. In
- * all other builds they start with `usual`, which is a constant there.
+ * Where numbers start that wrap. A build with TERN_WRAP_START (presets debug and sanitize) reads
+ * TERN_WRAP: each such number then starts so many before its wrap, so that tests cross it.
+ * docs/design.md, Numbers that wrap, lists them. In all other builds they start with `usual`, which
+ * is a constant there.
  */
 #ifndef TERN_BASE_WRAP_H
 #define TERN_BASE_WRAP_H
@@ -14,7 +15,8 @@
 uint64_t wrap_first(unsigned bits, uint64_t usual);
 /* How far before its wrap that is; 0: TERN_WRAP is not set. */
 uint64_t wrap_distance(void);
-/* What is added to a clock of which 32 bits travel, so that they wrap some time after the first call. */
+/* What is added to a clock of which 32 bits travel, so that they wrap some time after the first
+ * call. */
 uint64_t wrap_clock(uint64_t now);
 #else
 static inline uint64_t wrap_first(unsigned bits, uint64_t usual)

@@ -68,10 +68,11 @@ static int boot_launched(struct boot *b, bool (*fabric)(void))
 		if (rc || b->size > 1)
 			return rc;
 		if (ranks_said(pmi->count) > 1)
-			return boot_refuse(pmi->count, pmi->starters, -ENOTSUP,
-					   "its process manager knows of one rank only; "
-					   "start the program directly from the launcher, under Slurm with "
-					   "srun --mpi=pmix");
+			return boot_refuse(
+				pmi->count, pmi->starters, -ENOTSUP,
+				"its process manager knows of one rank only; "
+				"start the program directly from the launcher, under Slurm with "
+				"srun --mpi=pmix");
 	}
 	for (unsigned i = 0; !signs && i < sizeof others / sizeof *others; i++)
 		if (ranks_said(others[i].variable) > 1)
@@ -96,7 +97,8 @@ static int boot_number(enum setting s, uint64_t most, uint64_t *value)
 {
 	int rc = setting_number(s, value);
 	if (!rc && *value > most)
-		rc = error_set(-EINVAL, "%s=%s is out of range", setting_table[s].name, setting_text(s));
+		rc = error_set(-EINVAL, "%s=%s is out of range", setting_table[s].name,
+			       setting_text(s));
 	return rc;
 }
 

@@ -66,7 +66,8 @@ TEST(a_manager_that_does_not_answer_is_refused_with_its_variable)
 /* A manager that says what is needed before cards, and ranks that there cannot be. */
 static void check_impossible(const char *rank, const char *size)
 {
-	static const char says[] = "cmd=response_to_init rc=0\ncmd=my_kvsname kvsname=k\ncmd=finalize_ack\n";
+	static const char says[] =
+		"cmd=response_to_init rc=0\ncmd=my_kvsname kvsname=k\ncmd=finalize_ack\n";
 	struct boot b;
 	char number[16];
 	int fd[2];
@@ -124,7 +125,8 @@ static void answer(int fd, const char *format, ...)
 	va_start(args, format);
 	int len = vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	for (int i = 0; i < len; i++) /* in pieces, as a stream may deliver them; the rank may have left */
+	for (int i = 0; i < len;
+	     i++) /* in pieces, as a stream may deliver them; the rank may have left */
 		send(fd, text + i, 1, MSG_NOSIGNAL);
 }
 
@@ -171,7 +173,8 @@ static bool manager_serve(int fd, unsigned *arrived)
 static int rank_socket[RANKS];
 static unsigned fence_of = RANKS; /* how many come to a fence */
 static pid_t rank_pid[RANKS];
-static int doomed = -1; /* killed when all have put their cards, before any of the others may get them */
+static int doomed =
+	-1; /* killed when all have put their cards, before any of the others may get them */
 
 static void manager_kill(void)
 {
@@ -280,7 +283,8 @@ static void rank_complains(uint32_t rank)
 	setenv("TERN_STUCK", "1", 1);
 	if (rank != 2)
 		REQUIRE(dup2(complaints[1], STDERR_FILENO) >= 0);
-	while (rank == 2 && (!strstr(text, "rank 0 has waited") || !strstr(text, "rank 1 has waited")))
+	while (rank == 2 &&
+	       (!strstr(text, "rank 0 has waited") || !strstr(text, "rank 1 has waited")))
 		len += (size_t)read(complaints[0], text + len, sizeof text - 1 - len);
 	CHECK_IS(boot_find(&b, NULL), 0);
 }
@@ -310,8 +314,8 @@ static void rank_names_it(uint32_t rank)
 TEST(a_rank_that_dies_while_joining_is_named_by_the_others)
 {
 	for (int victim = 0; victim < RANKS; victim++) {
-		snprintf(expected_words, sizeof expected_words, "rank %d ended while the ranks joined",
-			 victim);
+		snprintf(expected_words, sizeof expected_words,
+			 "rank %d ended while the ranks joined", victim);
 		doomed = victim;
 		table.count = 0;
 		ranks_start(rank_names_it);
@@ -442,7 +446,8 @@ TEST(ranks_that_cannot_share_memory_have_one_for_each_machine)
 
 TEST(the_place_of_a_process_is_that_of_its_children_and_not_of_another_namespace)
 {
-	struct place *here = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct place *here =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct place mine;
 	CHECK_IS(place_here(&mine), 0);
 	CHECK(mine.host[0] && strlen(mine.machine) > 36);
@@ -492,7 +497,8 @@ TEST(whatever_else_a_manager_says_is_an_error_and_no_wait)
 	check_answer_refused("cmd=\n");
 	check_answer_refused("cmd=response_to_init rc=0\ncmd=my_kvsname kvsname=\n");
 	check_answer_refused("cmd=response_to_init rc=0\ncmd=my_kvsname\n");
-	check_answer_refused("cmd=response_to_init rc=0\ncmd=my_kvsname kvsname=k\ncmd=put_result rc=0\n"
-			     "cmd=barrier_out\ncmd=get_result rc=0 value=zz\n");
+	check_answer_refused(
+		"cmd=response_to_init rc=0\ncmd=my_kvsname kvsname=k\ncmd=put_result rc=0\n"
+		"cmd=barrier_out\ncmd=get_result rc=0 value=zz\n");
 	check_answer_refused(long_line);
 }

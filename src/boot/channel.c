@@ -45,8 +45,8 @@ int channel_listen(struct sockaddr_in6 *address)
 }
 
 /*
- * The kernel of the other machine answers for a process that computes, or is stopped; so silence means that the
- * machine is gone, or the way to it.
+ * The kernel of the other machine answers for a process that computes, or is stopped; so silence
+ * means that the machine is gone, or the way to it.
  */
 static void socket_watch(int fd, uint64_t silence)
 {
@@ -64,13 +64,16 @@ static void socket_watch(int fd, uint64_t silence)
 
 static void channel_begin(struct channel *c, int fd, bool caller, const struct job *job)
 {
-	*c = (struct channel){ .fd = fd, .caller = caller, .begun = clock_ns(), .out_at = sizeof c->out };
+	*c = (struct channel){
+		.fd = fd, .caller = caller, .begun = clock_ns(), .out_at = sizeof c->out
+	};
 	c->mine = (struct greeting){ .version = VERSION, .machine = job->head->machine };
 	randombytes_buf(c->mine.random, sizeof c->mine.random);
 	memcpy(c->key, job->head->key, sizeof c->key);
 }
 
-int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct job *job, uint64_t silence)
+int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct job *job,
+		 uint64_t silence)
 {
 	int fd = socket_new(to->sin6_family);
 	if (fd < 0)
@@ -105,7 +108,7 @@ void channel_close(struct channel *c)
 
 /* -- Sending ---------------------------------------------------------------------------- */
 
-static void tag_make(const struct channel *c, uint8_t tag[CHANNEL_TAG], const struct bulletin *b,
+static void tag_make(const struct channel *c, uint8_t tag[CHANNEL_TAG], const struct rank_status *b,
 		     uint64_t number, bool by_caller)
 {
 	crypto_generichash_state s;
@@ -121,9 +124,9 @@ bool channel_room(const struct channel *c)
 	return c->fd >= 0 && c->greeted && c->out_at == sizeof c->out;
 }
 
-void channel_send(struct channel *c, const struct bulletin *b)
+void channel_send(struct channel *c, const struct rank_status *b)
 {
-	c->out.bulletin = *b;
+	c->out.record = *b;
 	tag_make(c, c->out.tag, b, c->sent++, c->caller);
 	c->out_at = 0;
 }
@@ -180,7 +183,9 @@ static bool in_fill(struct channel *c, size_t want, int *rc)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			*rc = n == 0 ? -ECONNRESET : errno == EAGAIN || errno == ENOTCONN ? 0 : -errno;
+			*rc = n == 0                                 ? -ECONNRESET
+			      : errno == EAGAIN || errno == ENOTCONN ? 0
+								     : -errno;
 			return false;
 		}
 		c->in_len += (size_t)n;
@@ -188,7 +193,7 @@ static bool in_fill(struct channel *c, size_t want, int *rc)
 	return true;
 }
 
-int channel_receive(struct channel *c, struct bulletin *b)
+int channel_receive(struct channel *c, struct rank_status *b)
 {
 	uint8_t tag[CHANNEL_TAG];
 	int rc = 0;
@@ -202,11 +207,11 @@ int channel_receive(struct channel *c, struct bulletin *b)
 	if (!in_fill(c, sizeof c->in.sealed, &rc))
 		return rc;
 	c->in_len = 0;
-	tag_make(c, tag, &c->in.sealed.bulletin, c->received, !c->caller);
+	tag_make(c, tag, &c->in.sealed.record, c->received, !c->caller);
 	if (sodium_memcmp(tag, c->in.sealed.tag, sizeof tag) != 0)
 		return -EPROTO;
 	c->received++;
-	*b = c->in.sealed.bulletin;
+	*b = c->in.sealed.record;
 	return 1;
 }
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A connection between the links of two machines, which carries bulletins. Anybody may connect to a port, so what comes is
- * believed only with a tag (keyed BLAKE2b) that whoever has the job's key can make, over the bulletin, its number
- * and its direction; the key is of this connection alone, from random bytes of both ends. Bulletins are no secret.
+ * A connection between the links of two machines, which carries status records. Anybody may connect
+ * to a port, so what comes is believed only with a tag (keyed BLAKE2b) that whoever has the job's
+ * key can make, over the status record, its number and its direction; the key is of this connection
+ * alone, from random bytes of both ends. Status records are no secret.
  *
  *     caller                         called
  *     greeting: machine, random ->
  *                                 <- greeting: machine, random
- *     bulletin, tag ->            <- bulletin, tag
+ *     status record, tag ->            <- status record, tag
  *
- * The other end is authenticated when its first bulletin has come. Nothing here blocks or allocates; a bulletin replaces the
- * ones before it, so there is no queue: the next one is made when the connection has room for it.
+ * The other end is authenticated when its first status record has come. Nothing here blocks or
+ * allocates; a status record replaces the ones before it, so there is no queue: the next one is
+ * made when the connection has room for it.
  */
 #ifndef TERN_BOOT_CHANNEL_H
 #define TERN_BOOT_CHANNEL_H
@@ -18,7 +20,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
-#include "boot/bulletin.h"
+#include "boot/rank_status.h"
 
 enum { CHANNEL_RANDOM = 16, CHANNEL_TAG = 16 };
 
@@ -28,7 +30,7 @@ struct greeting {
 };
 
 struct sealed {
-	struct bulletin bulletin;
+	struct rank_status record;
 	uint8_t tag[CHANNEL_TAG];
 };
 
@@ -36,11 +38,12 @@ struct channel {
 	int fd; /* -1: none */
 	bool caller, greeted;
 	uint64_t begun; /* when, ns */
-	uint32_t peer;  /* its machine: known when it has greeted, believed with its first bulletin */
+	uint32_t peer;  /* its machine: known when it has greeted, believed with its first status
+			   record */
 	struct greeting mine;
 	size_t mine_at;          /* how much of it has been written */
 	uint8_t key[JOB_KEY];    /* the job's, then this connection's */
-	uint64_t sent, received; /* bulletins that were believed, of the latter */
+	uint64_t sent, received; /* status records that were believed, of the latter */
 	struct sealed out;
 	size_t out_at; /* how much of it has been written */
 	union {
@@ -57,23 +60,26 @@ bool channel_usable(char *why, size_t len);
 /* A socket to be called at, bound to `address`, whose port is found out. -errno. */
 int channel_listen(struct sockaddr_in6 *address);
 
-/* Begins to connect; -errno if that fails at once. `silence`: seconds after which the kernel takes the other machine for lost. */
-int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct job *job, uint64_t silence);
+/* Begins to connect; -errno if that fails at once. `silence`: seconds after which the kernel takes
+ * the other machine for lost. */
+int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct job *job,
+		 uint64_t silence);
 /* Takes a connection that has come in; -errno if there is none. */
 int channel_accept(struct channel *c, int listener, const struct job *job, uint64_t silence);
 void channel_close(struct channel *c);
 
-/* Whether a bulletin can be taken: the other end has greeted, and the last one was written. */
+/* Whether a status record can be taken: the other end has greeted, and the last one was written. */
 bool channel_room(const struct channel *c);
 void channel_send(struct channel *c,
-		  const struct bulletin *b); /* if there is room; channel_flush() writes it */
+		  const struct rank_status *b); /* if there is room; channel_flush() writes it */
 /* Writes what can be written: 0, or the negative errno that ended it. */
 int channel_flush(struct channel *c);
 bool channel_waits(const struct channel *c); /* something is to be written */
 /*
- * The next bulletin that has come: 1, or 0 if there is none yet, or a negative errno when the connection is over
- * (-ECONNRESET), the other machine does not answer (-ETIMEDOUT and the like), or it is no link of this job (-EPROTO).
+ * The next status record that has come: 1, or 0 if there is none yet, or a negative errno when the
+ * connection is over (-ECONNRESET), the other machine does not answer (-ETIMEDOUT and the like), or
+ * it is no link of this job (-EPROTO).
  */
-int channel_receive(struct channel *c, struct bulletin *b);
+int channel_receive(struct channel *c, struct rank_status *b);
 
 #endif

@@ -17,7 +17,8 @@ int channel_listen(struct sockaddr_in6 *address)
 	return -ENOTSUP;
 }
 
-int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct job *job, uint64_t silence)
+int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct job *job,
+		 uint64_t silence)
 {
 	(void)c, (void)to, (void)job, (void)silence;
 	return -ENOTSUP;
@@ -40,7 +41,7 @@ bool channel_room(const struct channel *c)
 	return false;
 }
 
-void channel_send(struct channel *c, const struct bulletin *b)
+void channel_send(struct channel *c, const struct rank_status *b)
 {
 	(void)c, (void)b;
 }
@@ -57,7 +58,7 @@ bool channel_waits(const struct channel *c)
 	return false;
 }
 
-int channel_receive(struct channel *c, struct bulletin *b)
+int channel_receive(struct channel *c, struct rank_status *b)
 {
 	(void)c, (void)b;
 	return -ENOTSUP;

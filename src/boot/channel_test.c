@@ -63,7 +63,7 @@ static void channels_open(void)
 /* Lets both ends do what they can; what `to` has heard, or 0, and the errno that ended it. */
 static uint32_t turn(struct channel *from, struct channel *to, int *rc)
 {
-	struct bulletin b, back;
+	struct rank_status b, back;
 	channel_flush(from);
 	channel_flush(to);
 	channel_receive(from, &back); /* the greeting; nothing else comes that way here */
@@ -77,7 +77,7 @@ static uint32_t turn(struct channel *from, struct channel *to, int *rc)
 /* Says one thing, and what the other hears next; 0 and the errno that ended it. */
 static uint32_t passes(struct channel *from, struct channel *to, uint32_t serial, int *rc)
 {
-	struct bulletin b = { .rank = 2, .serial = serial };
+	struct rank_status b = { .rank = 2, .serial = serial };
 	uint32_t heard = 0;
 	chance_fill((unsigned char *)b.card, sizeof b.card, serial);
 	*rc = 0;
@@ -95,7 +95,7 @@ static uint32_t passes(struct channel *from, struct channel *to, uint32_t serial
 	return heard;
 }
 
-TEST(bulletins_come_whole_and_in_order_in_both_directions)
+TEST(status_records_come_whole_and_in_order_in_both_directions)
 {
 	int rc;
 	channels_open();
@@ -112,7 +112,7 @@ TEST(bulletins_come_whole_and_in_order_in_both_directions)
 TEST(the_end_of_the_other_is_noticed_behind_its_last_word)
 {
 	int rc;
-	struct bulletin b = { .serial = 8 };
+	struct rank_status b = { .serial = 8 };
 	channels_open();
 	CHECK_IS(passes(&caller, &called, 7, &rc), 7);
 	channel_send(&caller, &b);
@@ -155,7 +155,7 @@ static int bare_call(void)
 
 static int bare_says(const void *bytes, size_t len)
 {
-	struct bulletin b;
+	struct rank_status b;
 	int fd = bare_call(), rc = 0;
 	CHECK_IS(write(fd, bytes, len), (ssize_t)len);
 	for (int i = 0; i < 100 && rc == 0; i++) {
@@ -195,7 +195,8 @@ TEST(what_was_said_in_one_stream_cannot_be_said_again_in_another)
 	overheard = caller;
 	memcpy(bytes, &overheard.mine, sizeof overheard.mine);
 	memcpy(bytes + sizeof overheard.mine, &overheard.out, sizeof(struct sealed));
-	CHECK_IS(send(caller.fd, &overheard.out, sizeof(struct sealed), 0), (ssize_t)sizeof(struct sealed));
+	CHECK_IS(send(caller.fd, &overheard.out, sizeof(struct sealed), 0),
+		 (ssize_t)sizeof(struct sealed));
 	wait_for(called.fd);
 	CHECK_IS(turn(&caller, &called, &rc), 0);
 	CHECK_IS(rc, -EPROTO);

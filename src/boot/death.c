@@ -12,7 +12,8 @@ enum { GRACE_NS = 1000000000 }; /* between SIGTERM and SIGKILL, as under `tern r
 
 static void watched_open(const struct job *j, struct watched *w)
 {
-	w->fd = process_open(atomic_load(&j->rank[w->rank].pid), atomic_load(&j->rank[w->rank].born));
+	w->fd = process_open(atomic_load(&j->rank[w->rank].pid),
+			     atomic_load(&j->rank[w->rank].born));
 }
 
 static void launcher_open(struct deaths *d)
@@ -21,7 +22,8 @@ static void launcher_open(struct deaths *d)
 		d->launcher_fd = process_open(d->launcher.pid, d->launcher.born);
 }
 
-void deaths_open(struct deaths *d, struct job *job, struct watched *room, const struct process_name *launcher)
+void deaths_open(struct deaths *d, struct job *job, struct watched *room,
+		 const struct process_name *launcher)
 {
 	*d = (struct deaths){ .job = job, .rank = room, .launcher = *launcher, .launcher_fd = -1 };
 	for (uint32_t r = 0; r < job->size; r++)
@@ -37,7 +39,8 @@ unsigned deaths_polls(const struct deaths *d, struct pollfd *p)
 {
 	p[0] = (struct pollfd){ .fd = d->asked ? -1 : d->launcher_fd, .events = POLLIN };
 	for (uint32_t i = 0; i < d->count; i++)
-		p[1 + i] = (struct pollfd){ .fd = d->rank[i].ended ? -1 : d->rank[i].fd, .events = POLLIN };
+		p[1 + i] = (struct pollfd){ .fd = d->rank[i].ended ? -1 : d->rank[i].fd,
+					    .events = POLLIN };
 	return 1 + d->count;
 }
 
@@ -46,7 +49,8 @@ static int status_of(const struct job *j, const struct watched *w)
 {
 	int status;
 	const struct job_rank *r = &j->rank[w->rank];
-	if (job_rank_state(j, w->rank) >= RANK_GONE) /* told by one before us, who may have died over it */
+	if (job_rank_state(j, w->rank) >=
+	    RANK_GONE) /* told by one before us, who may have died over it */
 		return atomic_load(&r->status);
 	if (process_status(w->fd, atomic_load(&r->pid), atomic_load(&r->born), &status))
 		return status;
@@ -107,7 +111,8 @@ void deaths_look(struct deaths *d, uint32_t rank)
 
 bool deaths_hasty(const struct deaths *d)
 {
-	bool blind = (d->asked && d->left) || (!d->asked && d->launcher.pid > 0 && d->launcher_fd < 0);
+	bool blind =
+		(d->asked && d->left) || (!d->asked && d->launcher.pid > 0 && d->launcher_fd < 0);
 	for (uint32_t i = 0; i < d->count; i++)
 		blind |= !d->rank[i].ended && d->rank[i].fd < 0;
 	return blind;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who of this machine's ranks has ended, where no `tern run` watches. A rank is dead when its process has ended, and for
- * no other reason: one descriptor for each process becomes readable then (Linux 5.3), and nothing else is asked.
+ * Who of this machine's ranks has ended, where no `tern run` watches. A rank is dead when its
+ * process has ended, and for no other reason: one descriptor for each process becomes readable then
+ * (Linux 5.3), and nothing else is asked.
  *
- * The launcher is watched as well: ranks whose launcher was killed are told to end, and are killed after a second.
+ * The launcher is watched as well: ranks whose launcher was killed are told to end, and are killed
+ * after a second.
  */
 #ifndef TERN_BOOT_DEATH_H
 #define TERN_BOOT_DEATH_H
@@ -25,7 +27,8 @@ struct deaths {
 	uint32_t count, left; /* how many have not ended */
 	struct process_name launcher;
 	int launcher_fd; /* as in `watched`; -1 also if nobody knows the launcher */
-	uint64_t asked;  /* when the ranks were told to end because it has gone, ns; 0: they were not */
+	uint64_t asked; /* when the ranks were told to end because it has gone, ns; 0: they were not
+			 */
 };
 
 /* `room` has a place for each rank that is here. Every rank that is here has `pid` and `born`. */
@@ -35,7 +38,8 @@ void deaths_open(struct deaths *d, struct job *job, struct watched *room,
 unsigned deaths_polls(const struct deaths *d, struct pollfd *p);
 /* Tells the job of whoever has ended; `p` as it was filled, and poll() has answered. */
 void deaths_serve(struct deaths *d, const struct pollfd *p);
-/* The same of one rank, without waiting: for whoever waits for something that this rank was to do. */
+/* The same of one rank, without waiting: for whoever waits for something that this rank was to do.
+ */
 void deaths_look(struct deaths *d, uint32_t rank);
 bool deaths_hasty(const struct deaths *d); /* something is to be looked after that wakes nobody */
 

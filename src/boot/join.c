@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The launcher's process manager is asked for two things: which rank this is of how many,
- * and to carry one card from each rank to all. A card says which process its rank is, which machine it is
- * on and where it can be met; where the link of its machine can be called, if it turns out to be the lowest there; and whether there
- * is a fabric. Then the manager has done its work: whoever dies from now on is noticed without it.
+ * and to carry one card from each rank to all. A card says which process its rank is, which machine
+ * it is on and where it can be met; where the link of its machine can be called, if it turns out to
+ * be the lowest there; and whether there is a fabric. Then the manager has done its work: whoever
+ * dies from now on is noticed without it.
  *
  * It is closed at once, so that a rank may end as it likes afterwards; but PMIx with the
  * endpoint, because MPI in the same process shares it, and Open MPI's mpirun lets nobody in
@@ -36,14 +37,16 @@ struct card {
 	uint64_t id;              /* rank 0's is the job's, */
 	uint8_t key[JOB_KEY];
 };
-_Static_assert(sizeof(struct card) <= PMI_CARD_MAX, "a card must fit a value of the launcher's table");
+_Static_assert(sizeof(struct card) <= PMI_CARD_MAX,
+	       "a card must fit a value of the launcher's table");
 
 /* A job that is being joined. */
 struct joining {
 	const struct pmi_ops *pmi;
 	uint32_t rank, size;
 	struct card *card; /* one a rank */
-	uint32_t *machine; /* one a rank: the number of its machine, in the order of their lowest ranks */
+	uint32_t *machine; /* one a rank: the number of its machine, in the order of their lowest
+			      ranks */
 	uint32_t machines;
 	int meeting, listener;
 	struct error_kept deaf; /* why there is no listener */
@@ -103,9 +106,10 @@ static int addresses(const struct joining *j, struct sockaddr_in6 *address)
 			continue;
 		address[j->machine[r]] = j->card[r].link;
 		if (j->machines > 1 && !j->card[r].link.sin6_family)
-			return error_set(-ENOTSUP,
-					 "rank %u on %.63s cannot reach other machines, and says why", r,
-					 j->card[r].place.host);
+			return error_set(
+				-ENOTSUP,
+				"rank %u on %.63s cannot reach other machines, and says why", r,
+				j->card[r].place.host);
 	}
 	return 0;
 }
@@ -123,7 +127,8 @@ static int begin(struct job *job, void *arg)
 	for (uint32_t r = 0; r < j->size; r++)
 		fabric &= j->card[r].fabric != 0;
 	job_fabric_agreed(job, fabric);
-	int rc = address ? addresses(j, address) : error_set(-ENOMEM, "joining %u ranks: no memory", j->size);
+	int rc = address ? addresses(j, address)
+			 : error_set(-ENOMEM, "joining %u ranks: no memory", j->size);
 	if (!rc)
 		rc = link_begin(&plan);
 	free(address);
@@ -205,7 +210,8 @@ struct joined {
 	struct error_kept said;
 };
 
-/* A manager to be closed later, the job, and the process that has to: a child that it forks has not. */
+/* A manager to be closed later, the job, and the process that has to: a child that it forks has
+ * not. */
 static struct {
 	const struct pmi_ops *manager;
 	struct job *job;

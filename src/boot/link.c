@@ -31,7 +31,8 @@ enum {
 	NAP_NS = 200000,
 	AGAIN_NS = 10000000, /* between looks, or links, when something is wrong */
 	PART_S = 1,          /* how long others may take to see that a link has ended */
-	LAST_S = 30, /* how long a machine that cannot be reached is tried in the end, if silence is none */
+	LAST_S = 30, /* how long a machine that cannot be reached is tried in the end, if silence is
+			none */
 	LINKS = 100, /* that a guard starts, at most */
 };
 
@@ -63,7 +64,8 @@ static void look_meanwhile(struct job *j)
 
 static void link_sleep(struct link *l)
 {
-	bool hasty = deaths_hasty(&l->deaths) || (l->mesh && mesh_hasty(l->mesh)) || !l->deaths.left;
+	bool hasty =
+		deaths_hasty(&l->deaths) || (l->mesh && mesh_hasty(l->mesh)) || !l->deaths.left;
 	unsigned n = 1;
 	l->polls[0] = (struct pollfd){ .fd = l->notice, .events = POLLIN };
 	n += deaths_polls(&l->deaths, l->polls + n);
@@ -152,9 +154,10 @@ __attribute__((noreturn)) static void guard_main(struct link *l)
 }
 
 /*
- * Twice, so that the program has no child that it does not know of, and in a session of its own: what a terminal or a launcher sends to
- * the program's group is not meant for it. Another thread of the program may wait for any child, or the program may ignore SIGCHLD: so the first
- * child is one of which nothing but our own wait is told.
+ * Twice, so that the program has no child that it does not know of, and in a session of its own:
+ * what a terminal or a launcher sends to the program's group is not meant for it. Another thread of
+ * the program may wait for any child, or the program may ignore SIGCHLD: so the first child is one
+ * of which nothing but our own wait is told.
  */
 static int guard_start(struct link *l)
 {
@@ -204,7 +207,9 @@ static struct link *link_make(const struct link_plan *plan, size_t *bytes)
 	if (base == MAP_FAILED)
 		return NULL;
 	struct link *l = (struct link *)(void *)(base + link_at);
-	*l = (struct link){ .job = *j, .launcher = plan->launcher, .listener = plan->listener, .notice = -1 };
+	*l = (struct link){
+		.job = *j, .launcher = plan->launcher, .listener = plan->listener, .notice = -1
+	};
 	l->watched = (struct watched *)(void *)(base + watched_at);
 	l->polls = (struct pollfd *)(void *)(base + polls_at);
 	l->address = (struct sockaddr_in6 *)(void *)(base + address_at);
@@ -246,10 +251,11 @@ int link_begin(const struct link_plan *plan)
 	size_t bytes;
 	int fd = process_open(getpid(), process_born(getpid()));
 	if (fd < 0)
-		return error_set(fd,
-				 "ranks that other launchers start are watched with pidfd_open, which "
-				 "needs Linux 5.3 and the container's consent: %s; use `tern run`",
-				 strerror(-fd));
+		return error_set(
+			fd,
+			"ranks that other launchers start are watched with pidfd_open, which "
+			"needs Linux 5.3 and the container's consent: %s; use `tern run`",
+			strerror(-fd));
 	close(fd);
 	struct link *l = link_make(plan, &bytes);
 	if (!l)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The link of a machine, in a job that another launcher started: a process of its own, which the lowest rank of the machine
- * forks when it joins. It watches the machine's ranks and their launcher (death.h), tells the job's memory who has ended, and has
- * a connection to the link of each other machine (mesh.h). It ends when all ranks of its machine have ended and the others know.
+ * The link of a machine, in a job that another launcher started: a process of its own, which the
+ * lowest rank of the machine forks when it joins. It watches the machine's ranks and their launcher
+ * (death.h), tells the job's memory who has ended, and has a connection to the link of each other
+ * machine (mesh.h). It ends when all ranks of its machine have ended and the others know.
  *
- * It has no thread, allocates nothing, takes no signal, and keeps no descriptor of the program's. A second process, its guard, does nothing but
- * wait for it, and starts another one if it is killed.
+ * It has no thread, allocates nothing, takes no signal, and keeps no descriptor of the program's. A
+ * second process, its guard, does nothing but wait for it, and starts another one if it is killed.
  */
 #ifndef TERN_BOOT_LINK_H
 #define TERN_BOOT_LINK_H
@@ -26,7 +27,8 @@ struct link_plan {
 };
 int link_begin(const struct link_plan *plan);
 
-/* Waits, not for long, until what `rank` has done is on its way to the other machines: it may end now. */
+/* Waits, not for long, until what `rank` has done is on its way to the other machines: it may end
+ * now. */
 void link_settle(struct job *job, uint32_t rank);
 
 #endif

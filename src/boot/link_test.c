@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 120 RUN_SERIAL */
 /*
- * Ranks that nobody watches but the link of their machine. The test plays a launcher that says nothing: it takes
- * in the dead, late, and tells the job of none.
+ * Ranks that nobody watches but the link of their machine. The test plays a launcher that says
+ * nothing: it takes in the dead, late, and tells the job of none.
  */
 #include "boot/link.h"
 
 #include <fcntl.h>
 
 #include "../../tests/chance.h"
-#include "../../tests/crew.h"
+#include "../../tests/ranks.h"
 #include "boot/process.h"
 
 enum { ASK, TELL };
 
-/* [0]: ranks may begin; [1]: how many have come so far; [2]: who was killed, a bit each; [3]: all that will be are */
+/* [0]: ranks may begin; [1]: how many have come so far; [2]: who was killed, a bit each; [3]: all
+ * that will be are */
 static _Atomic uint64_t *shared;
 static _Atomic uint64_t answers, never;
 
@@ -33,30 +34,30 @@ static void take(tern *t, const tern_msg *m)
 static tern *watching_open(void)
 {
 	while (!atomic_load(shared))
-		crew_nap(100000);
-	tern *t = crew_open();
+		ranks_nap(100000);
+	tern *t = ranks_open();
 	t->own->grace_ns = 1000000;
 	CHECK_IS(tern_on(t, ASK, answer), 0);
 	CHECK_IS(tern_on(t, TELL, take), 0);
 	return t;
 }
 
-static void crew_note(void)
+static void ranks_note(void)
 {
-	for (uint32_t r = 0; r < crew_size; r++) {
-		atomic_store(&crew_job.rank[r].pid, crew_pid[r]);
-		atomic_store(&crew_job.rank[r].born, process_born(crew_pid[r]));
+	for (uint32_t r = 0; r < ranks_size; r++) {
+		atomic_store(&ranks_job.rank[r].pid, ranks_pid[r]);
+		atomic_store(&ranks_job.rank[r].born, process_born(ranks_pid[r]));
 	}
 }
 
 static struct process_name launcher; /* none, unless a test says so */
 
-static void crew_start_watching(uint32_t n, void (*rank_main)(void))
+static void ranks_start_watching(uint32_t n, void (*rank_main)(void))
 {
-	shared = crew_shared(4096);
-	crew_start(n, 0, rank_main);
-	crew_note();
-	struct link_plan plan = { .job = &crew_job, .launcher = launcher, .listener = -1 };
+	shared = ranks_shared(4096);
+	ranks_start(n, 0, rank_main);
+	ranks_note();
+	struct link_plan plan = { .job = &ranks_job, .launcher = launcher, .listener = -1 };
 	REQUIRE(link_begin(&plan) == 0);
 	atomic_store(shared, 1);
 }
@@ -65,8 +66,8 @@ static void crew_start_watching(uint32_t n, void (*rank_main)(void))
 static pid_t link_pid(pid_t before)
 {
 	pid_t pid;
-	while ((pid = atomic_load(&crew_job.head->link)) == before)
-		crew_nap(1000000);
+	while ((pid = atomic_load(&ranks_job.head->link)) == before)
+		ranks_nap(1000000);
 	return pid;
 }
 
@@ -87,7 +88,7 @@ static bool alive(pid_t pid)
 static void check_ends(pid_t pid)
 {
 	for (int i = 0; i < 6000 && alive(pid); i++)
-		crew_nap(10000000);
+		ranks_nap(10000000);
 	CHECK(!alive(pid));
 }
 
@@ -134,9 +135,9 @@ static void one_dies(void)
 TEST(whichever_rank_dies_the_others_waits_end_with_its_name)
 {
 	for (victim = 0; victim < 4; victim++) {
-		crew_start_watching(4, one_dies);
+		ranks_start_watching(4, one_dies);
 		CHECK_IS(reap_in_silence(), 0);
-		crew_end();
+		ranks_end();
 	}
 }
 
@@ -164,11 +165,11 @@ static void kill_all_but(struct chance *c, uint32_t spared)
 		uint32_t r = chance_below(c, CROWD);
 		if (r == spared || atomic_load(&shared[2]) >> r & 1)
 			continue;
-		kill(crew_pid[r], SIGKILL);
+		kill(ranks_pid[r], SIGKILL);
 		atomic_fetch_or(&shared[2], UINT64_C(1) << r);
 		left--;
 		if (chance_one_in(c, 2))
-			crew_nap(chance_below(c, 2000000));
+			ranks_nap(chance_below(c, 2000000));
 	}
 	atomic_store(&shared[3], 1);
 }
@@ -177,12 +178,12 @@ TEST(in_whatever_order_the_others_die_the_last_one_knows_of_each)
 {
 	struct chance c = { check_seed() };
 	for (unsigned round = 0; round < (CHECK_SLOWER > 1 ? 5 : 25); round++) {
-		crew_start_watching(CROWD, learn_of_every_death);
+		ranks_start_watching(CROWD, learn_of_every_death);
 		while (atomic_load(&shared[1]) < CROWD)
-			crew_nap(1000000);
+			ranks_nap(1000000);
 		kill_all_but(&c, chance_below(&c, CROWD));
 		CHECK_IS(reap_in_silence(), 0);
-		crew_end();
+		ranks_end();
 	}
 }
 
@@ -203,7 +204,7 @@ static void leave_one_by_one(void)
 	if (me + 1 < last)
 		see_gone(t, me + 1);
 	if (me == last)
-		for (int look = 0; look < 3; look++, crew_nap(50000000))
+		for (int look = 0; look < 3; look++, ranks_nap(50000000))
 			for (uint32_t r = 0; r < last; r++)
 				see_gone(t, r);
 	CHECK_IS(tern_close(t), 0);
@@ -211,9 +212,9 @@ static void leave_one_by_one(void)
 
 TEST(whoever_closes_and_ends_is_gone_and_not_dead)
 {
-	crew_start_watching(4, leave_one_by_one);
+	ranks_start_watching(4, leave_one_by_one);
 	CHECK_IS(reap_in_silence(), 0);
-	crew_end();
+	ranks_end();
 }
 
 static void open_again_and_again(void)
@@ -225,7 +226,7 @@ static void open_again_and_again(void)
 		CHECK_IS(tern_wait(t, &answers, 1), 0);
 		CHECK_IS(tern_barrier(t), 0);
 		CHECK_IS(tern_close(t), 0);
-		t = crew_open();
+		t = ranks_open();
 		CHECK_IS(tern_on(t, ASK, answer), 0);
 		CHECK_IS(tern_on(t, TELL, take), 0);
 	}
@@ -234,9 +235,9 @@ static void open_again_and_again(void)
 
 TEST(sessions_follow_each_other_under_watch)
 {
-	crew_start_watching(4, open_again_and_again);
+	ranks_start_watching(4, open_again_and_again);
 	CHECK_IS(reap_in_silence(), 0);
-	crew_end();
+	ranks_end();
 }
 
 /* -- The link itself ------------------------------------------------------------------------ */
@@ -251,39 +252,39 @@ static void wait_for_death_of_1(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-static void crew_all_open(void)
+static void ranks_all_open(void)
 {
-	while (atomic_load(&shared[1]) < crew_size)
-		crew_nap(1000000);
+	while (atomic_load(&shared[1]) < ranks_size)
+		ranks_nap(1000000);
 }
 
 TEST(a_link_that_is_killed_is_started_again_and_tells_of_deaths)
 {
-	crew_start_watching(3, wait_for_death_of_1);
-	crew_all_open();
+	ranks_start_watching(3, wait_for_death_of_1);
+	ranks_all_open();
 	pid_t link = 0;
 	for (int i = 0; i < 3; i++) {
 		link = link_pid(link);
 		kill(link, SIGKILL);
 	}
-	kill(crew_pid[1], SIGKILL);
+	kill(ranks_pid[1], SIGKILL);
 	CHECK_IS(reap_in_silence(), 0);
 	check_ends(link_pid(link));
-	crew_end();
+	ranks_end();
 }
 
 TEST(whoever_dies_while_there_is_no_link_is_told_of_by_the_next)
 {
-	crew_start_watching(3, wait_for_death_of_1);
-	crew_all_open();
+	ranks_start_watching(3, wait_for_death_of_1);
+	ranks_all_open();
 	pid_t link = link_pid(0);
 	kill(link, SIGSTOP); /* it sees nothing */
-	kill(crew_pid[1], SIGKILL);
-	crew_nap(50000000);
+	kill(ranks_pid[1], SIGKILL);
+	ranks_nap(50000000);
 	kill(link, SIGKILL);
 	CHECK_IS(reap_in_silence(), 0);
 	check_ends(link_pid(link));
-	crew_end();
+	ranks_end();
 }
 
 static void wait_until_ended(void)
@@ -309,22 +310,23 @@ TEST(ranks_whose_launcher_was_killed_are_ended)
 		_exit(0);
 	}
 	launcher = (struct process_name){ .pid = pid, .born = process_born(pid) };
-	crew_start_watching(3, wait_until_ended);
+	ranks_start_watching(3, wait_until_ended);
 	while (atomic_load(&shared[1]) < 2)
-		crew_nap(1000000);
+		ranks_nap(1000000);
 	pid_t link = link_pid(0);
-	crew_nap(200000000);
-	CHECK(alive(crew_pid[0]) && alive(crew_pid[1]) && alive(crew_pid[2]));
+	ranks_nap(200000000);
+	CHECK(alive(ranks_pid[0]) && alive(ranks_pid[1]) && alive(ranks_pid[2]));
 	kill(pid, SIGKILL);
 	int status[3];
 	for (int r = 0; r < 3; r++)
-		CHECK_IS(waitpid(crew_pid[r], &status[r], 0), crew_pid[r]);
+		CHECK_IS(waitpid(ranks_pid[r], &status[r], 0), ranks_pid[r]);
 	CHECK(WIFSIGNALED(status[0]) && WTERMSIG(status[0]) == SIGTERM);
-	CHECK(WIFSIGNALED(status[1]) && WTERMSIG(status[1]) == SIGKILL); /* it would not hear the other one */
+	CHECK(WIFSIGNALED(status[1]) &&
+	      WTERMSIG(status[1]) == SIGKILL); /* it would not hear the other one */
 	CHECK(WIFSIGNALED(status[2]) && WTERMSIG(status[2]) == SIGTERM); /* stopped */
 	waitpid(pid, NULL, 0);
 	check_ends(link);
-	crew_end();
+	ranks_end();
 	launcher = (struct process_name){ .pid = 0 };
 }
 
@@ -339,13 +341,13 @@ TEST(ranks_whose_launcher_ended_before_the_link_began_are_ended)
 	launcher = (struct process_name){ .pid = pid, .born = process_born(pid) };
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	crew_start_watching(3, wait_until_ended);
+	ranks_start_watching(3, wait_until_ended);
 	int status;
 	for (int r = 0; r < 3; r++) {
-		CHECK_IS(waitpid(crew_pid[r], &status, 0), crew_pid[r]);
+		CHECK_IS(waitpid(ranks_pid[r], &status, 0), ranks_pid[r]);
 		CHECK(WIFSIGNALED(status));
 	}
-	crew_end();
+	ranks_end();
 	launcher = (struct process_name){ .pid = 0 };
 }
 
@@ -354,7 +356,7 @@ static void open_and_close(void)
 	tern *t = watching_open();
 	CHECK_IS(tern_close(t), 0);
 	while (atomic_load(&shared[1]) == 0)
-		crew_nap(1000000);
+		ranks_nap(1000000);
 }
 
 static volatile sig_atomic_t ends_heard;
@@ -369,18 +371,18 @@ static void end_heard(int signal)
 TEST(a_program_hears_of_no_child_when_its_link_begins)
 {
 	struct sigaction count = { .sa_handler = end_heard, .sa_flags = SA_RESTART }, before;
-	shared = crew_shared(4096);
-	crew_start(2, 0, open_and_close);
-	crew_note();
+	shared = ranks_shared(4096);
+	ranks_start(2, 0, open_and_close);
+	ranks_note();
 	REQUIRE(sigaction(SIGCHLD, &count, &before) == 0);
-	struct link_plan plan = { .job = &crew_job, .listener = -1 };
+	struct link_plan plan = { .job = &ranks_job, .listener = -1 };
 	REQUIRE(link_begin(&plan) == 0);
 	CHECK(CHECK_SLOWER > 1 || !ends_heard); /* under sanitizers it is a fork() like any other */
 	sigaction(SIGCHLD, &before, NULL);
 	atomic_store(shared, 1);
 	atomic_store(&shared[1], 1);
 	CHECK_IS(reap_in_silence(), 0);
-	crew_end();
+	ranks_end();
 }
 
 /* Launchers wait for the ends of pipes, and programs for their children. */
@@ -388,11 +390,11 @@ TEST(a_link_keeps_no_descriptor_of_the_program_and_is_no_child_of_it)
 {
 	int ends[2];
 	char byte;
-	shared = crew_shared(4096);
-	crew_start(2, 0, open_and_close);
-	crew_note();
+	shared = ranks_shared(4096);
+	ranks_start(2, 0, open_and_close);
+	ranks_note();
 	REQUIRE(pipe(ends) == 0);
-	struct link_plan plan = { .job = &crew_job, .listener = -1 };
+	struct link_plan plan = { .job = &ranks_job, .listener = -1 };
 	REQUIRE(link_begin(&plan) == 0);
 	atomic_store(shared, 1);
 	link_pid(0);
@@ -402,8 +404,8 @@ TEST(a_link_keeps_no_descriptor_of_the_program_and_is_no_child_of_it)
 	for (int r = 0; r < 2; r++)
 		CHECK(waitpid(-1, NULL, 0) > 0);
 	CHECK_IS(waitpid(-1, NULL, 0), -1);
-	check_ends(atomic_load(&crew_job.head->link));
-	crew_end();
+	check_ends(atomic_load(&ranks_job.head->link));
+	ranks_end();
 }
 
 /* In memory of its own, as the C library has it for threads, until it may end. */
@@ -415,7 +417,7 @@ static void *allocate_much(void *end)
 		memset(piece[i] = malloc(PIECE), 1, PIECE);
 	atomic_fetch_add((_Atomic int *)end, 1);
 	while (atomic_load((_Atomic int *)end) < 2)
-		crew_nap(1000000);
+		ranks_nap(1000000);
 	for (int i = 0; i < PIECES; i++) {
 		CHECK_IS(piece[i][PIECE - 1], 1);
 		free(piece[i]);
@@ -429,27 +431,28 @@ TEST(a_program_with_threads_that_have_allocated_much_has_a_link)
 	pthread_t thread;
 	REQUIRE(pthread_create(&thread, NULL, allocate_much, &end) == 0);
 	while (!atomic_load(&end))
-		crew_nap(1000000);
-	crew_start_watching(3, wait_for_death_of_1);
-	crew_all_open();
+		ranks_nap(1000000);
+	ranks_start_watching(3, wait_for_death_of_1);
+	ranks_all_open();
 	pid_t link = link_pid(0);
 	kill(link, SIGKILL);
 	link_pid(link);
-	kill(crew_pid[1], SIGKILL);
+	kill(ranks_pid[1], SIGKILL);
 	CHECK_IS(reap_in_silence(), 0);
-	crew_end();
+	ranks_end();
 	atomic_fetch_add(&end, 1);
 	pthread_join(thread, NULL);
 }
 
-/* What a program has allocated is its own again: as long as a child has it, whatever is written is copied. */
+/* What a program has allocated is its own again: as long as a child has it, whatever is written is
+ * copied. */
 TEST(a_link_gives_back_the_memory_of_the_program)
 {
 	enum { BYTES = 64 << 20 };
 	char *much = malloc(BYTES), path[64], line[256];
 	unsigned long kib = BYTES >> 10;
 	memset(much, 1, BYTES);
-	crew_start_watching(2, open_and_close);
+	ranks_start_watching(2, open_and_close);
 	snprintf(path, sizeof path, "/proc/%d/status", (int)link_pid(0));
 	FILE *f = fopen(path, "re");
 	while (f && fgets(line, sizeof line, f))
@@ -461,6 +464,6 @@ TEST(a_link_gives_back_the_memory_of_the_program)
 	CHECK_IS(much[BYTES - 1], 1);
 	atomic_store(&shared[1], 1);
 	CHECK_IS(reap_in_silence(), 0);
-	crew_end();
+	ranks_end();
 	free(much);
 }

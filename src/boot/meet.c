@@ -58,7 +58,8 @@ static int socket_open(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return error_set(-errno, "making a socket for the ranks to meet at: %s", strerror(errno));
+		return error_set(-errno, "making a socket for the ranks to meet at: %s",
+				 strerror(errno));
 	socket_patience(fd, patience_s());
 	return fd;
 }
@@ -84,9 +85,11 @@ int meet_open(int *out, struct meet_address *a)
 		return fd;
 	*a = (struct meet_address){ .name_len = 0 };
 	if (bind(fd, (struct sockaddr *)&name, sizeof name.sun_family) != 0 ||
-	    listen(fd, TERN_RANKS_MAX) != 0 || getsockname(fd, (struct sockaddr *)&name, &len) != 0 ||
+	    listen(fd, TERN_RANKS_MAX) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&name, &len) != 0 ||
 	    getrandom(a->key, sizeof a->key, 0) != sizeof a->key) {
-		int rc = error_set(-errno, "opening a socket for the ranks to meet at: %s", strerror(errno));
+		int rc = error_set(-errno, "opening a socket for the ranks to meet at: %s",
+				   strerror(errno));
 		close(fd);
 		return rc;
 	}
@@ -121,9 +124,10 @@ static int welcome_receive(int fd, struct welcome *w, int *job)
 		char room[CMSG_SPACE(sizeof(int))];
 	} beside;
 	struct iovec text = { .iov_base = w, .iov_len = sizeof *w };
-	struct msghdr m = {
-		.msg_iov = &text, .msg_iovlen = 1, .msg_control = &beside, .msg_controllen = sizeof beside
-	};
+	struct msghdr m = { .msg_iov = &text,
+			    .msg_iovlen = 1,
+			    .msg_control = &beside,
+			    .msg_controllen = sizeof beside };
 	ssize_t n;
 	*job = -1;
 	do
@@ -156,7 +160,8 @@ struct host {
 
 static bool is_guest(const struct host *h, uint32_t rank)
 {
-	return rank < h->plan->size && rank != h->rank && h->plan->machine[rank] == h->plan->machine[h->rank];
+	return rank < h->plan->size && rank != h->rank &&
+	       h->plan->machine[rank] == h->plan->machine[h->rank];
 }
 
 static bool host_note(struct host *h, struct guest *g, pid_t pid)
@@ -212,7 +217,8 @@ static uint32_t host_awaits(const struct host *h)
 
 static int host_missing(const struct host *h)
 {
-	return error_set(-ETIMEDOUT, "rank %u has not come to meet rank %u within %llu s (TERN_JOIN)",
+	return error_set(-ETIMEDOUT,
+			 "rank %u has not come to meet rank %u within %llu s (TERN_JOIN)",
 			 host_awaits(h), h->rank, (unsigned long long)patience_s());
 }
 
@@ -339,12 +345,14 @@ static bool host_ended(const struct meet_host *host)
 static int guest_failed(const struct meet_host *host, uint32_t rank, int rc)
 {
 	if (rc == -EAGAIN)
-		return error_set(-ETIMEDOUT, "rank %u has given rank %u no memory within %llu s (TERN_JOIN)",
+		return error_set(-ETIMEDOUT,
+				 "rank %u has given rank %u no memory within %llu s (TERN_JOIN)",
 				 host->rank, rank, (unsigned long long)patience_s());
 	if ((rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -EPIPE) && host_ended(host))
-		return error_set(-EOWNERDEAD, "rank %u ended while the ranks joined their job", host->rank);
-	return error_set(rc, "rank %u cannot get the job's memory from rank %u: %s", rank, host->rank,
-			 strerror(-rc));
+		return error_set(-EOWNERDEAD, "rank %u ended while the ranks joined their job",
+				 host->rank);
+	return error_set(rc, "rank %u cannot get the job's memory from rank %u: %s", rank,
+			 host->rank, strerror(-rc));
 }
 
 int meet_guest(const struct meet_host *host, uint32_t rank, struct job *job)
@@ -361,9 +369,10 @@ int meet_guest(const struct meet_host *host, uint32_t rank, struct job *job)
 	else if (w.rc < 0 && *w.text)
 		rc = error_set(w.rc, "%s", w.text);
 	else if (w.rc || memory < 0)
-		rc = error_set(-EPROTO,
-			       "rank %u was welcomed without the job's memory: do all ranks run one Tern?",
-			       rank);
+		rc = error_set(
+			-EPROTO,
+			"rank %u was welcomed without the job's memory: do all ranks run one Tern?",
+			rank);
 	else
 		rc = job_map(job, memory);
 	if (rc && memory >= 0)

@@ -35,20 +35,23 @@ struct meet_plan {
 	uint32_t machines;
 	uint64_t id;
 	uint8_t key[JOB_KEY];
-	const struct process_name *process; /* of each rank, as its card says; NULL: it is not known */
+	const struct process_name
+		*process; /* of each rank, as its card says; NULL: it is not known */
 	/* What is to be done when the memory is there and before anybody gets it; NULL: nothing. */
 	int (*begin)(struct job *job, void *arg);
 	void *arg;
 };
 
 /*
- * The host: makes a job of the plan's ranks, notes which process each of those on its machine is, and gives it to all of
- * them. If that fails the others are told why, and their calls fail with the same sentence. One that ends before it has come is named
- * in it at once; one that lives is waited for, for TERN_JOIN seconds.
+ * The host: makes a job of the plan's ranks, notes which process each of those on its machine is,
+ * and gives it to all of them. If that fails the others are told why, and their calls fail with the
+ * same sentence. One that ends before it has come is named in it at once; one that lives is waited
+ * for, for TERN_JOIN seconds.
  */
 int meet_host(int fd, const struct meet_address *a, uint32_t rank, const struct meet_plan *plan,
 	      struct job *job);
-/* Any other rank, and whom it comes to. The job's descriptor belongs to the caller, as after job_create(). */
+/* Any other rank, and whom it comes to. The job's descriptor belongs to the caller, as after
+ * job_create(). */
 struct meet_host {
 	uint32_t rank;
 	struct meet_address address;

@@ -29,7 +29,8 @@ static struct process_name host; /* this process, unless a test says otherwise *
 
 static int guest_meet(uint32_t rank, struct job *j)
 {
-	return meet_guest(&(struct meet_host){ .rank = 0, .address = address, .process = host }, rank, j);
+	return meet_guest(&(struct meet_host){ .rank = 0, .address = address, .process = host },
+			  rank, j);
 }
 
 static void guest_start(void (*guest)(uint32_t rank), uint32_t rank)

@@ -50,8 +50,8 @@ static void peer_open(struct mesh *m, uint32_t machine, const struct sockaddr_in
 	silence_begin(&m->peer[machine].silence, m->silence);
 }
 
-struct mesh *mesh_open(void *memory, struct job *job, int listener, const struct sockaddr_in6 *address,
-		       uint64_t silence)
+struct mesh *mesh_open(void *memory, struct job *job, int listener,
+		       const struct sockaddr_in6 *address, uint64_t silence)
 {
 	struct mesh *m = memory;
 	memset(memory, 0, mesh_bytes(job));
@@ -93,17 +93,18 @@ static bool machine_ended(const struct mesh *m, uint32_t machine)
 
 static void machine_lost(struct mesh *m, uint32_t machine)
 {
-	struct bulletin b;
+	struct rank_status b;
 	m->peer[machine].over = true;
 	channel_close(&m->peer[machine].stream);
 	for (uint32_t r = 0; r < m->job->size; r++)
 		if (m->job->rank[r].machine == machine) {
-			bulletin_lost(&b, r);
-			bulletin_take(m->job, &b);
+			rank_status_lost(&b, r);
+			rank_status_take(m->job, &b);
 		}
 }
 
-/* A connection that is full may have been given up by our own kernel, because a process there is stopped: that says nothing. */
+/* A connection that is full may have been given up by our own kernel, because a process there is
+ * stopped: that says nothing. */
 static void peer_broken(struct mesh *m, uint32_t machine, int rc)
 {
 	struct mesh_peer *p = &m->peer[machine];
@@ -130,14 +131,14 @@ static void peer_call(struct mesh *m, uint32_t machine)
 /* What there is to tell of our ranks, as far as the connection takes it now. */
 static int peer_tell(struct mesh *m, struct mesh_peer *p)
 {
-	struct bulletin b;
+	struct rank_status b;
 	int rc = channel_flush(&p->stream);
 	for (uint32_t i = 0; !rc && i < m->here; i++) {
 		if (atomic_load(&m->job->rank[m->rank[i]].serial) + 1 == p->said[i])
 			continue;
 		if (!channel_room(&p->stream))
 			break;
-		bulletin_read(m->job, m->rank[i], &b);
+		rank_status_read(m->job, m->rank[i], &b);
 		channel_send(&p->stream, &b);
 		p->said[i] = b.serial + 1;
 		rc = channel_flush(&p->stream);
@@ -148,11 +149,11 @@ static int peer_tell(struct mesh *m, struct mesh_peer *p)
 /* A machine speaks of its own ranks alone. */
 static int peer_hear(struct mesh *m, struct channel *c, unsigned most)
 {
-	struct bulletin b;
+	struct rank_status b;
 	int rc = 0;
 	for (unsigned i = 0; i < most && (rc = channel_receive(c, &b)) > 0; i++)
 		if (b.rank >= m->job->size || m->job->rank[b.rank].machine != c->peer ||
-		    bulletin_take(m->job, &b) == BULLETIN_NONSENSE)
+		    rank_status_take(m->job, &b) == RANK_STATUS_NONSENSE)
 			return -EPROTO;
 	return rc;
 }
@@ -171,8 +172,9 @@ static void peer_talk(struct mesh *m, uint32_t machine)
 }
 
 /*
- * A machine that was never heard of may be about to start its link: as long as its kernel holds our call, it is not silent. A
- * call that its kernel has not taken within a second is made anew, because the next one may meet a shorter queue.
+ * A machine that was never heard of may be about to start its link: as long as its kernel holds our
+ * call, it is not silent. A call that its kernel has not taken within a second is made anew,
+ * because the next one may meet a shorter queue.
  */
 static void peer_serve(struct mesh *m, uint32_t machine)
 {
@@ -237,7 +239,8 @@ static void strangers_serve(struct mesh *m)
 {
 	struct channel c;
 	int rc = 0;
-	for (int i = 0; i < AT_ONCE && (rc = channel_accept(&c, m->listener, m->job, m->silence)) == 0; i++) {
+	for (int i = 0;
+	     i < AT_ONCE && (rc = channel_accept(&c, m->listener, m->job, m->silence)) == 0; i++) {
 		struct channel *place = &m->stranger[m->called++ % STRANGERS];
 		channel_close(place);
 		*place = c;
@@ -252,7 +255,8 @@ static void strangers_serve(struct mesh *m)
 
 static struct pollfd poll_of(const struct channel *c)
 {
-	return (struct pollfd){ .fd = c->fd, .events = (short)(POLLIN | (channel_waits(c) ? POLLOUT : 0)) };
+	return (struct pollfd){ .fd = c->fd,
+				.events = (short)(POLLIN | (channel_waits(c) ? POLLOUT : 0)) };
 }
 
 size_t mesh_polls_most(const struct job *job)
@@ -312,7 +316,8 @@ void mesh_serve(struct mesh *m)
 			peer_serve(m, i);
 }
 
-/* To close a connection with something unread in it may take what was written from the other end. */
+/* To close a connection with something unread in it may take what was written from the other end.
+ */
 void mesh_finish(struct mesh *m)
 {
 	for (uint32_t i = 0; i < m->machines; i++)

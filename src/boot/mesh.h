@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The connections of one machine of a job to each other one, over which bulletins of its ranks go; see link.h.
+ * The connections of one machine of a job to each other one, over which status records of its ranks
+ * go; see link.h.
  *
- * Each pair of machines has one connection. The lower one calls, at once and again whenever the connection breaks; the higher
- * one does so, too, when it has had none for a second. A broken connection says nothing of the ranks at its other end: it is made again,
- * and each end tells the other everything. A machine is lost, with all its ranks, when its kernel has not answered for TERN_KEEPALIVE seconds, or
- * no connection could be made for so long.
+ * Each pair of machines has one connection. The lower one calls, at once and again whenever the
+ * connection breaks; the higher one does so, too, when it has had none for a second. A broken
+ * connection says nothing of the ranks at its other end: it is made again, and each end tells the
+ * other everything. A machine is lost, with all its ranks, when its kernel has not answered for
+ * TERN_KEEPALIVE seconds, or no connection could be made for so long.
  *
- * Whoever calls is a stranger until a bulletin with the right tag has come. There is room for some strangers, for some seconds; the
- * newest displaces the oldest, and none displaces a machine of the job.
+ * Whoever calls is a stranger until a status record with the right tag has come. There is room for
+ * some strangers, for some seconds; the newest displaces the oldest, and none displaces a machine
+ * of the job.
  */
 #ifndef TERN_BOOT_MESH_H
 #define TERN_BOOT_MESH_H
@@ -28,8 +31,8 @@ struct mesh_peer {
 	uint64_t recall; /* when it is to be called, if there is no connection, ns */
 	bool heard;      /* it has been, once */
 	bool over;       /* it is lost, or all its ranks have ended */
-	uint64_t *
-		said; /* for each rank that is here: the serial of the bulletin that it was told last, plus 1 */
+	uint64_t *said;  /* for each rank that is here: the serial of the status record that it was
+			    told last, plus 1 */
 };
 
 struct mesh {
@@ -46,8 +49,8 @@ struct mesh {
 
 /* How much memory a mesh takes, and the beginning of one in it; `address` has one a machine. */
 size_t mesh_bytes(const struct job *job);
-struct mesh *mesh_open(void *memory, struct job *job, int listener, const struct sockaddr_in6 *address,
-		       uint64_t silence);
+struct mesh *mesh_open(void *memory, struct job *job, int listener,
+		       const struct sockaddr_in6 *address, uint64_t silence);
 
 /* What to wait for; at most mesh_polls_most(). */
 unsigned mesh_polls(const struct mesh *m, struct pollfd *p);
@@ -55,7 +58,8 @@ size_t mesh_polls_most(const struct job *job);
 /* Does whatever can be done now: tells, hears, calls, accepts, and finds out who is lost. */
 void mesh_serve(struct mesh *m);
 bool mesh_hasty(const struct mesh *m); /* something is to be looked after that wakes nobody */
-/* Whether every machine has been told everything, of those with which there is a connection, or of all. */
+/* Whether every machine has been told everything, of those with which there is a connection, or of
+ * all. */
 bool mesh_told(const struct mesh *m, bool all);
 /* Nothing more will be told; then: whether all others have seen that. */
 void mesh_finish(struct mesh *m);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connections of a machine among strangers, without a way, and without descriptors. Ours is machine 0; the test plays machine 1. */
+/* The connections of a machine among strangers, without a way, and without descriptors. Ours is
+ * machine 0; the test plays machine 1. */
 #include "boot/mesh.h"
 
 #include <arpa/inet.h>
@@ -71,19 +72,23 @@ static void turn(void)
 static int stranger_calls(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	REQUIRE(connect(fd, (struct sockaddr *)(void *)&address[0], sizeof(struct sockaddr_in)) == 0);
+	REQUIRE(connect(fd, (struct sockaddr *)(void *)&address[0], sizeof(struct sockaddr_in)) ==
+		0);
 	return fd;
 }
 
-/* What machine 1 does, as far as it can now: says something of rank 1, and hears. How many bulletins have come. */
+/*
+ * What machine 1 does, as far as it can now: says something of rank 1, and hears. How many status
+ * records have come.
+ */
 static unsigned machine_1(struct channel *c, uint32_t serial)
 {
-	struct bulletin b = { .rank = 1, .serial = serial, .session = 1, .state = RANK_OPEN };
+	struct rank_status b = { .rank = 1, .serial = serial, .session = 1, .state = RANK_OPEN };
 	unsigned n = 0;
 	channel_flush(c);
 	while (channel_receive(c, &b) > 0)
 		n++;
-	b = (struct bulletin){ .rank = 1, .serial = serial, .session = 1, .state = RANK_OPEN };
+	b = (struct rank_status){ .rank = 1, .serial = serial, .session = 1, .state = RANK_OPEN };
 	if (channel_room(c) && !c->sent) {
 		channel_send(c, &b);
 		channel_flush(c);
@@ -273,7 +278,8 @@ TEST(a_machine_that_does_not_come_back_is_lost_when_it_was_silent_for_too_long)
 	check_lost();
 }
 
-/* No connection can be had to where a network begins or ends: connect() says at once that there is no way. */
+/* No connection can be had to where a network begins or ends: connect() says at once that there is
+ * no way. */
 static void way_end(void)
 {
 	struct channel c;
@@ -318,7 +324,7 @@ TEST(a_machine_whose_link_has_not_begun_is_not_silent)
 TEST(a_machine_that_speaks_of_ranks_elsewhere_is_not_believed)
 {
 	struct channel c;
-	struct bulletin b = { .rank = 0, .serial = 9, .session = 1, .state = RANK_DEAD };
+	struct rank_status b = { .rank = 0, .serial = 9, .session = 1, .state = RANK_DEAD };
 	job_begin(30);
 	machine_1_accepts(&c);
 	CHECK(connected(&c, 1));
@@ -340,7 +346,7 @@ TEST(a_machine_whose_ranks_have_all_ended_is_not_called_again)
 	machine_1_accepts(&c);
 	CHECK(connected(&c, 1));
 	for (uint32_t r = 1; r < RANKS; r++) {
-		struct bulletin b = { .rank = r, .serial = 9, .session = 1, .state = RANK_GONE };
+		struct rank_status b = { .rank = r, .serial = 9, .session = 1, .state = RANK_GONE };
 		while (!channel_room(&c))
 			machine_1(&c, 1);
 		channel_send(&c, &b);

@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "base/setting.h"
 
-/* A number that the kernel makes when it starts, so it differs between machines and between boots. */
+/* A number that the kernel makes when it starts, so it differs between machines and between boots.
+ */
 static int boot_number_read(char *text, size_t room)
 {
 	static const char path[] = "/proc/sys/kernel/random/boot_id";
@@ -19,7 +20,8 @@ static int boot_number_read(char *text, size_t room)
 	if (f)
 		fclose(f);
 	if (!good)
-		return error_set(-ENOTSUP, "%s cannot be read: mount /proc, or start the job with `tern run`",
+		return error_set(-ENOTSUP,
+				 "%s cannot be read: mount /proc, or start the job with `tern run`",
 				 path);
 	text[strcspn(text, "\n")] = '\0';
 	return 0;
@@ -39,8 +41,8 @@ int place_here(struct place *p)
 	int rc = boot_number_read(boot, sizeof boot);
 	if (rc)
 		return rc;
-	snprintf(p->machine, sizeof p->machine, "%s %llx %llx", boot, namespace_of("/proc/self/ns/pid"),
-		 namespace_of("/proc/self/ns/net"));
+	snprintf(p->machine, sizeof p->machine, "%s %llx %llx", boot,
+		 namespace_of("/proc/self/ns/pid"), namespace_of("/proc/self/ns/net"));
 	if (*said)
 		snprintf(p->machine, sizeof p->machine, "said %s", said);
 	gethostname(p->host, sizeof p->host - 1);

@@ -30,9 +30,10 @@ static void card_key(char *text, size_t room, const char *key, uint32_t rank)
 /* -- In a thread of its own ---------------------------------------------------------------- */
 
 /*
- * Managers wait for a rank that does not come for as long as they like, and a manager that hangs does not answer at all, in calls that nobody can end.
- * So a thread makes these calls, and the caller looks at the clock and for processes that have ended. When the caller gives up, the thread and its
- * memory are left alone.
+ * Managers wait for a rank that does not come for as long as they like, and a manager that hangs
+ * does not answer at all, in calls that nobody can end. So a thread makes these calls, and the
+ * caller looks at the clock and for processes that have ended. When the caller gives up, the thread
+ * and its memory are left alone.
  */
 struct call {
 	const struct pmi_ops *pmi;
@@ -139,7 +140,8 @@ static uint64_t seconds_of(enum setting s, uint64_t otherwise)
 }
 
 /* 0 when the thread is done; else why it is not waited for any longer. */
-static int call_wait(struct call *c, struct roll *roll, void (*warn)(const struct call *c, uint64_t seconds),
+static int call_wait(struct call *c, struct roll *roll,
+		     void (*warn)(const struct call *c, uint64_t seconds),
 		     int (*late)(const struct call *c, uint64_t seconds))
 {
 	uint64_t stuck = seconds_of(SETTING_STUCK, 0), join = seconds_of(SETTING_JOIN, 0);
@@ -169,16 +171,18 @@ static int open_make(struct call *c)
 
 static void open_warn(const struct call *c, uint64_t seconds)
 {
-	error_warn("tern_open() has waited for %llu s for %s of the launcher (%s), which does not answer",
-		   (unsigned long long)seconds, c->pmi->name, c->pmi->starters);
+	error_warn(
+		"tern_open() has waited for %llu s for %s of the launcher (%s), which does not answer",
+		(unsigned long long)seconds, c->pmi->name, c->pmi->starters);
 }
 
 static int open_late(const struct call *c, uint64_t seconds)
 {
-	return error_set(-ETIMEDOUT,
-			 "%s of the launcher (%s) has not answered within %llu s (TERN_JOIN); it may hang "
-			 "because a rank was killed while it connected: start the job again",
-			 c->pmi->name, c->pmi->starters, (unsigned long long)seconds);
+	return error_set(
+		-ETIMEDOUT,
+		"%s of the launcher (%s) has not answered within %llu s (TERN_JOIN); it may hang "
+		"because a rank was killed while it connected: start the job again",
+		c->pmi->name, c->pmi->starters, (unsigned long long)seconds);
 }
 
 /* 0 if it is not said. */
@@ -188,7 +192,8 @@ static uint32_t number_of(const char *variable)
 	return text ? (uint32_t)strtoul(text, NULL, 10) : 0;
 }
 
-/* Who is to be on this node the manager cannot be asked yet; what it started this process with may say so. */
+/* Who is to be on this node the manager cannot be asked yet; what it started this process with may
+ * say so. */
 static int open_wait(struct call *c)
 {
 	struct roll roll;
@@ -270,10 +275,12 @@ static int ask_wait(struct call *c)
 	return done_within(c, (uint64_t)ASK_LOOKS * LOOK_NS) ? 0 : -ETIMEDOUT;
 }
 
-/* Who has put no card, where that can be asked while another thread waits, and the manager answers. */
+/* Who has put no card, where that can be asked while another thread waits, and the manager answers.
+ */
 static void absent(const struct call *c, struct names *late)
 {
-	struct call *asking = c->pmi->parallel ? call_make(c->pmi, cards_get, c->size, c->len) : NULL;
+	struct call *asking =
+		c->pmi->parallel ? call_make(c->pmi, cards_get, c->size, c->len) : NULL;
 	if (!asking)
 		return;
 	asking->key = c->key;
@@ -305,8 +312,8 @@ static int gather_wait(struct call *c)
 	return rc;
 }
 
-int pmi_gather(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, const char *key, const void *mine,
-	       size_t len, void *all)
+int pmi_gather(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, const char *key,
+	       const void *mine, size_t len, void *all)
 {
 	struct call *c = call_make(pmi, gather_make, size, len);
 	if (c) {

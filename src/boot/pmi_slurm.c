@@ -60,10 +60,12 @@ static bool slurm_usable(char *why, size_t len)
 
 static int answer(const char *what, int code)
 {
-	return code == 0 ? 0
-			 : error_set(-EPROTO,
-				     "%s: Slurm's PMI-1 failed with %d; use srun --mpi=pmix or --mpi=pmi2",
-				     what, code);
+	return code == 0
+		       ? 0
+		       : error_set(
+				 -EPROTO,
+				 "%s: Slurm's PMI-1 failed with %d; use srun --mpi=pmix or --mpi=pmi2",
+				 what, code);
 }
 
 static int slurm_open(uint32_t *rank, uint32_t *size)
@@ -78,7 +80,8 @@ static int slurm_open(uint32_t *rank, uint32_t *size)
 	if (!rc)
 		rc = answer("asking for the number of ranks", slurm.get_size(&n));
 	if (!rc)
-		rc = answer("asking for the job's table", slurm.my_name(slurm.table, sizeof slurm.table));
+		rc = answer("asking for the job's table",
+			    slurm.my_name(slurm.table, sizeof slurm.table));
 	if (rc)
 		return rc;
 	*rank = (uint32_t)r;
@@ -88,8 +91,10 @@ static int slurm_open(uint32_t *rank, uint32_t *size)
 
 static int slurm_put(const char *key, const char *value)
 {
-	int rc = answer("telling the other ranks where this one is", slurm.put(slurm.table, key, value));
-	return rc ? rc : answer("telling the other ranks where this one is", slurm.commit(slurm.table));
+	int rc = answer("telling the other ranks where this one is",
+			slurm.put(slurm.table, key, value));
+	return rc ? rc
+		  : answer("telling the other ranks where this one is", slurm.commit(slurm.table));
 }
 
 static int slurm_fence(void)

@@ -32,8 +32,8 @@ static bool wire_usable(char *why, size_t len)
 
 static int wire_broken(const char *what)
 {
-	return error_set(-EPROTO, "PMI_FD=%s: %s; the launcher does not speak PMI-1 there", getenv("PMI_FD"),
-			 what);
+	return error_set(-EPROTO, "PMI_FD=%s: %s; the launcher does not speak PMI-1 there",
+			 getenv("PMI_FD"), what);
 }
 
 static int wire_write(const char *text, size_t len)
@@ -52,7 +52,8 @@ static int wire_write(const char *text, size_t len)
 	return 0;
 }
 
-/* Byte by byte: nothing of what follows the line may be taken, and joining is all that this is for. */
+/* Byte by byte: nothing of what follows the line may be taken, and joining is all that this is for.
+ */
 static int wire_read(void)
 {
 	size_t len = 0;
@@ -74,7 +75,8 @@ static int wire_read(void)
 static bool wire_word(const char *name, char *value, size_t room)
 {
 	size_t len = strlen(name);
-	for (const char *word = wire.line; *word; word += strcspn(word, " "), word += strspn(word, " ")) {
+	for (const char *word = wire.line; *word;
+	     word += strcspn(word, " "), word += strspn(word, " ")) {
 		if (strncmp(word, name, len) != 0 || word[len] != '=')
 			continue;
 		const char *from = word + len + 1;
@@ -88,7 +90,8 @@ static bool wire_word(const char *name, char *value, size_t room)
 	return false;
 }
 
-/* Asks and takes the answer, which has to be the one called `answer` and, if it has an rc, a good one. */
+/* Asks and takes the answer, which has to be the one called `answer` and, if it has an rc, a good
+ * one. */
 static int wire_ask(const char *answer, const char *format, ...)
 {
 	char text[LINE_MAX_BYTES], value[64];
@@ -103,8 +106,8 @@ static int wire_ask(const char *answer, const char *format, ...)
 		return rc;
 	if (!wire_word("cmd", value, sizeof value) || strcmp(value, answer) != 0 ||
 	    (wire_word("rc", value, sizeof value) && strcmp(value, "0") != 0))
-		return error_set(-EPROTO, "the launcher was asked '%.60s' and answered '%.200s'", text,
-				 wire.line);
+		return error_set(-EPROTO, "the launcher was asked '%.60s' and answered '%.200s'",
+				 text, wire.line);
 	return 0;
 }
 
@@ -141,7 +144,8 @@ static int wire_open(uint32_t *rank, uint32_t *size)
 
 static int wire_put(const char *key, const char *value)
 {
-	return wire_ask("put_result", "cmd=put kvsname=%s key=%s value=%s\n", wire.table, key, value);
+	return wire_ask("put_result", "cmd=put kvsname=%s key=%s value=%s\n", wire.table, key,
+			value);
 }
 
 static int wire_fence(void)
@@ -153,7 +157,8 @@ static int wire_get(uint32_t rank, const char *key, char *value, size_t len)
 {
 	char answered[32];
 	int rc = wire_ask("get_result", "cmd=get kvsname=%s key=%s\n", wire.table, key);
-	if (rc && wire_word("cmd", answered, sizeof answered) && strcmp(answered, "get_result") == 0)
+	if (rc && wire_word("cmd", answered, sizeof answered) &&
+	    strcmp(answered, "get_result") == 0)
 		return -ENODATA; /* an rc that is not 0: there is no such key */
 	if (!rc && !wire_word("value", value, len))
 		rc = error_set(-EPROTO, "the launcher has nothing of rank %u", rank);

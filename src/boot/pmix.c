@@ -36,7 +36,8 @@ static bool load_symbol(void *to, const char *name, char *why, size_t len)
 {
 	void *found = dlsym(pmix.library, name);
 	if (!found) {
-		snprintf(why, len, "%s lacks %s: install PMIx 3 or newer (Debian: libpmix2)", LIBRARY, name);
+		snprintf(why, len, "%s lacks %s: install PMIx 3 or newer (Debian: libpmix2)",
+			 LIBRARY, name);
 		return false;
 	}
 	memcpy(to, &found, sizeof found);
@@ -48,7 +49,8 @@ static bool pmix_usable(char *why, size_t len)
 	if (!pmix.library)
 		pmix.library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!pmix.library) {
-		snprintf(why, len, "the PMIx library cannot be loaded (%s): install it (Debian: libpmix2)",
+		snprintf(why, len,
+			 "the PMIx library cannot be loaded (%s): install it (Debian: libpmix2)",
 			 dlerror());
 		return false;
 	}
@@ -66,7 +68,8 @@ static int refused(const char *what, pmix_status_t status)
 	return error_set(-EPROTO, "%s: PMIx said: %s", what, pmix.error_string(status));
 }
 
-/* The values that we ask for own a string at most; the macros that free them need newer libraries. */
+/* The values that we ask for own a string at most; the macros that free them need newer libraries.
+ */
 static void value_free(pmix_value_t *v)
 {
 	if (v->type == PMIX_STRING)
@@ -98,7 +101,8 @@ static int pmix_open(uint32_t *rank, uint32_t *size)
 		return error_set(-ENOTSUP, "%s", why);
 	pmix_status_t status = pmix.init(&pmix.self, NULL, 0);
 	if (status != PMIX_SUCCESS)
-		return error_set(-EPROTO, "PMIx said: %s; start the program directly from the launcher",
+		return error_set(-EPROTO,
+				 "PMIx said: %s; start the program directly from the launcher",
 				 pmix.error_string(status));
 	*rank = pmix.self.rank;
 	int rc = job_size(size);
@@ -114,7 +118,9 @@ static int pmix_put(const char *key, const char *value)
 	pmix_status_t status = pmix.put(PMIX_GLOBAL, key, &v);
 	if (status == PMIX_SUCCESS)
 		status = pmix.commit();
-	return status == PMIX_SUCCESS ? 0 : refused("telling the other ranks where this one is", status);
+	return status == PMIX_SUCCESS
+		       ? 0
+		       : refused("telling the other ranks where this one is", status);
 }
 
 static int pmix_fence(void)
@@ -163,12 +169,13 @@ static bool pmix_neighbours(char *list, size_t len)
 }
 
 /*
- * Open MPI's mpirun says how many ranks are here, and not which: that helps if it is all of them. What Slurm's variables say may be of a
- * step in which mpirun runs.
+ * Open MPI's mpirun says how many ranks are here, and not which: that helps if it is all of them.
+ * What Slurm's variables say may be of a step in which mpirun runs.
  */
 static bool pmix_started(char *list, size_t len)
 {
-	const char *all = getenv("OMPI_COMM_WORLD_SIZE"), *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+	const char *all = getenv("OMPI_COMM_WORLD_SIZE"),
+		   *here = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
 	if (!all || !here || strcmp(all, here) != 0)
 		return false;
 	size_t at = 0, ranks = strtoul(all, NULL, 10);

@@ -6,8 +6,9 @@
 #include "base/error.h"
 #include "boot/pmi.h"
 
-static const char lacking[] = "this Tern was built without PMIx: build it again where pmix.h is found "
-			      "(Debian: libpmix-dev)";
+static const char lacking[] =
+	"this Tern was built without PMIx: build it again where pmix.h is found "
+	"(Debian: libpmix-dev)";
 
 static bool lacking_usable(char *why, size_t len)
 {

@@ -26,7 +26,8 @@ struct process {
 	int status;
 };
 
-/* The 22nd word is the start, the 52nd and last the status; the second is the name, and may hold anything. */
+/* The 22nd word is the start, the 52nd and last the status; the second is the name, and may hold
+ * anything. */
 static bool process_look(pid_t pid, struct process *p)
 {
 	char path[32], text[1024];
@@ -41,10 +42,11 @@ static bool process_look(pid_t pid, struct process *p)
 		return false;
 	text[n] = '\0';
 	const char *behind = strrchr(text, ')'), *last = strrchr(text, ' ');
-	if (!behind || sscanf(behind,
-			      ") %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-			      "%llu",
-			      &p->state, &p->parent, &born) != 3)
+	if (!behind ||
+	    sscanf(behind,
+		   ") %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		   "%llu",
+		   &p->state, &p->parent, &born) != 3)
 		return false;
 	p->born = born;
 	return sscanf(last, "%d", &p->status) == 1;
@@ -72,7 +74,8 @@ int process_open(pid_t pid, uint64_t born)
 	uint64_t now = process_born(pid);
 	if (now == born)
 		return fd;
-	bool told = now || kill(pid, 0) != 0; /* else /proc could not be read, for want of descriptors */
+	bool told = now ||
+		    kill(pid, 0) != 0; /* else /proc could not be read, for want of descriptors */
 	close(fd);
 	return told ? -ESRCH : -EMFILE; /* ended, or the number has another bearer by now */
 }

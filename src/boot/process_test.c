@@ -71,7 +71,8 @@ TEST(once_reaped_the_status_is_the_right_one_or_unknown)
 	REQUIRE(fd >= 0);
 	close(way[1]);
 	waitpid(pid, NULL, 0);
-	CHECK(!process_status(fd, pid, born, &status) || WEXITSTATUS(status) == 9); /* Linux 6.15 knows */
+	CHECK(!process_status(fd, pid, born, &status) ||
+	      WEXITSTATUS(status) == 9); /* Linux 6.15 knows */
 	CHECK_IS(process_open(pid, born), -ESRCH);
 	CHECK_IS(process_born(pid), 0);
 	close(fd);

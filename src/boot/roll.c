@@ -14,7 +14,8 @@
 
 enum {
 	STEADY_S = 5, /* in which no process has appeared: the launcher has started all */
-	MISSED = 4,   /* looks that have not found a process: one may come while it changes programs */
+	MISSED =
+		4, /* looks that have not found a process: one may come while it changes programs */
 	LIST_MAX = 16 << 10,
 };
 
@@ -52,8 +53,9 @@ static uint32_t rank_of(const struct roll *r, pid_t pid)
 {
 	char value[128];
 	for (int i = 0; i < 2; i++)
-		if (r->pmi->mark[i] && (!process_variable(pid, r->pmi->mark[i], value, sizeof value) ||
-					strcmp(value, r->mark[i]) != 0))
+		if (r->pmi->mark[i] &&
+		    (!process_variable(pid, r->pmi->mark[i], value, sizeof value) ||
+		     strcmp(value, r->mark[i]) != 0))
 			return UINT32_MAX;
 	if (!process_variable(pid, r->pmi->number, value, sizeof value))
 		return UINT32_MAX;
@@ -78,7 +80,8 @@ static bool roll_expect(struct roll *r, bool (*neighbours)(char *list, size_t le
 {
 	char *list = malloc(LIST_MAX), *at = NULL;
 	bool good = list && neighbours(list, LIST_MAX);
-	for (char *word = good ? strtok_r(list, ",", &at) : NULL; word; word = strtok_r(NULL, ",", &at)) {
+	for (char *word = good ? strtok_r(list, ",", &at) : NULL; word;
+	     word = strtok_r(NULL, ",", &at)) {
 		uint32_t rank = number_in(word);
 		good &= rank < r->size;
 		if (rank < r->size)
@@ -89,8 +92,8 @@ static bool roll_expect(struct roll *r, bool (*neighbours)(char *list, size_t le
 }
 
 /* Ourselves we must see, and the launcher: whoever sees that sees whatever it started. */
-bool roll_open(struct roll *r, const struct pmi_ops *pmi, bool (*neighbours)(char *list, size_t len),
-	       uint32_t rank, uint32_t size)
+bool roll_open(struct roll *r, const struct pmi_ops *pmi,
+	       bool (*neighbours)(char *list, size_t len), uint32_t rank, uint32_t size)
 {
 	*r = (struct roll){ .pmi = pmi, .size = size, .since = clock_ns() };
 	r->expected = calloc(size, sizeof *r->expected);
@@ -98,7 +101,8 @@ bool roll_open(struct roll *r, const struct pmi_ops *pmi, bool (*neighbours)(cha
 	if (!r->expected || !r->missed || !neighbours)
 		return false;
 	for (int i = 0; i < 2; i++)
-		if (pmi->mark[i] && !process_variable(getpid(), pmi->mark[i], r->mark[i], sizeof r->mark[i]))
+		if (pmi->mark[i] &&
+		    !process_variable(getpid(), pmi->mark[i], r->mark[i], sizeof r->mark[i]))
 			return false;
 	return rank_of(r, getpid()) == rank && process_launcher(pmi->number).pid &&
 	       roll_expect(r, neighbours);
@@ -110,7 +114,9 @@ static bool roll_note(struct roll *r, const bool *there)
 	bool news = false;
 	for (uint32_t i = 0; i < r->size; i++) {
 		news |= there[i] && r->missed[i];
-		r->missed[i] = there[i] ? 0 : r->missed[i] < UINT8_MAX ? r->missed[i] + 1 : UINT8_MAX;
+		r->missed[i] = there[i]                   ? 0
+			       : r->missed[i] < UINT8_MAX ? r->missed[i] + 1
+							  : UINT8_MAX;
 	}
 	return news;
 }
@@ -130,9 +136,10 @@ int roll_look(struct roll *r)
 	for (uint32_t i = 0; i < r->size; i++)
 		if (r->expected[i] && r->missed[i] >= MISSED)
 			names_add(&gone, i);
-	return gone.count ? error_set(-EOWNERDEAD, "%s ended before joining the others in tern_open()",
-				      names_text(&gone, ""))
-			  : 0;
+	return gone.count
+		       ? error_set(-EOWNERDEAD, "%s ended before joining the others in tern_open()",
+				   names_text(&gone, ""))
+		       : 0;
 }
 
 void roll_close(struct roll *r)

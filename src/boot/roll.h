@@ -2,9 +2,10 @@
 /*
  * Which ranks of a job that is being joined have no process on this node any more.
  *
- * A process manager does not say that a rank has ended before it joined. But it says which ranks it starts on this node, and gives their processes
- * variables by which they can be found. A rank whose process is not there, and has not been for some seconds
- * in which no other one appeared either, has ended. Where processes cannot be seen, nothing is said of any.
+ * A process manager does not say that a rank has ended before it joined. But it says which ranks it
+ * starts on this node, and gives their processes variables by which they can be found. A rank whose
+ * process is not there, and has not been for some seconds in which no other one appeared either,
+ * has ended. Where processes cannot be seen, nothing is said of any.
  */
 #ifndef TERN_BOOT_ROLL_H
 #define TERN_BOOT_ROLL_H
@@ -18,7 +19,8 @@ struct names {
 	char text[200];
 };
 void names_add(struct names *n, uint32_t rank);
-const char *names_text(const struct names *n, const char *behind); /* until the thread's next call */
+const char *names_text(const struct names *n,
+		       const char *behind); /* until the thread's next call */
 
 struct roll {
 	const struct pmi_ops *pmi;
@@ -29,9 +31,10 @@ struct roll {
 	uint64_t since;    /* when one appeared last, ns */
 };
 
-/* `neighbours` as in pmi.h, or NULL. False if nothing can be found out here. To be closed in any case. */
-bool roll_open(struct roll *r, const struct pmi_ops *pmi, bool (*neighbours)(char *list, size_t len),
-	       uint32_t rank, uint32_t size);
+/* `neighbours` as in pmi.h, or NULL. False if nothing can be found out here. To be closed in any
+ * case. */
+bool roll_open(struct roll *r, const struct pmi_ops *pmi,
+	       bool (*neighbours)(char *list, size_t len), uint32_t rank, uint32_t size);
 /* 0, or -EOWNERDEAD with a sentence that names ranks that have ended. */
 int roll_look(struct roll *r);
 void roll_close(struct roll *r);

@@ -61,7 +61,8 @@ void shed_files(int *keep, unsigned n)
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 enum { SANITIZED = 1 };
 #elif defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+	__has_feature(memory_sanitizer)
 enum { SANITIZED = 1 };
 #else
 enum { SANITIZED = 0 };
@@ -95,7 +96,8 @@ static bool line_sheds(const char *line, struct span *s)
 static void line_shed(const char *line, const void *mine)
 {
 	struct span s;
-	if (line_sheds(line, &s) && !span_has(&s, mine) && !span_has(&s, &s) && !span_has(&s, &errno))
+	if (line_sheds(line, &s) && !span_has(&s, mine) && !span_has(&s, &s) &&
+	    !span_has(&s, &errno))
 		madvise((void *)s.from, s.to - s.from, MADV_DONTNEED);
 }
 

@@ -7,7 +7,9 @@
 
 void silence_begin(struct silence *s, uint64_t seconds)
 {
-	*s = (struct silence){ .limit = seconds * SECOND, .heard = clock_ns(), .looked = clock_ns() };
+	*s = (struct silence){ .limit = seconds * SECOND,
+			       .heard = clock_ns(),
+			       .looked = clock_ns() };
 }
 
 void silence_broken(struct silence *s)
@@ -15,7 +17,8 @@ void silence_broken(struct silence *s)
 	s->heard = clock_ns();
 }
 
-/* Who has not looked for so long was stopped, or nearly so, and what came meanwhile has yet to be read. */
+/* Who has not looked for so long was stopped, or nearly so, and what came meanwhile has yet to be
+ * read. */
 bool silence_too_long(struct silence *s)
 {
 	uint64_t now = clock_ns();

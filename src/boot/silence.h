@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long another machine has said nothing. What counts is the time in which this process could have heard it: a job
- * that is suspended as a whole, for however long, finds nobody silent when it goes on.
+ * How long another machine has said nothing. What counts is the time in which this process could
+ * have heard it: a job that is suspended as a whole, for however long, finds nobody silent when it
+ * goes on.
  */
 #ifndef TERN_BOOT_SILENCE_H
 #define TERN_BOOT_SILENCE_H

@@ -9,14 +9,15 @@
 #include "base/memory.h"
 #include "core/wait.h"
 
-_Static_assert(sizeof(struct tern_chan) <= TERN_CHAN_LEAF - TERN_LINE, "the spill has room behind it");
+_Static_assert(sizeof(struct tern_chan) <= TERN_CHAN_LEAF - TERN_LINE,
+	       "the spill has room behind it");
 
 struct tern_chan *chan_new(struct chans *s, uint64_t name)
 {
 	struct tern_chan *c = memory_aligned(TERN_CHAN_LEAF, TERN_CHAN_LEAF);
 	if (!c) {
-		error_set(-ENOMEM, "opening channel %llu at rank %u: no memory", (unsigned long long)name,
-			  s->e->t->rank);
+		error_set(-ENOMEM, "opening channel %llu at rank %u: no memory",
+			  (unsigned long long)name, s->e->t->rank);
 		return NULL;
 	}
 	*c = (struct tern_chan){ .chans = s, .name = name, .next = s->first };
@@ -59,7 +60,8 @@ int chan_may_wait(struct endpoint *e, const char *what)
 	return e->turn ? -EAGAIN : rules_wait(e, what);
 }
 
-int chan_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg, struct wait *w)
+int chan_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
+	       struct wait *w)
 {
 	return e->turn && !over(e, arg) ? -EAGAIN : wait_until(e, over, arg, w);
 }
@@ -149,7 +151,9 @@ static int chans_stop(struct endpoint *e, struct wait *w)
 static void chans_leave(void *state)
 {
 	struct chans *s = state;
-	struct wait w = { .bounded = true, .call = "tern_close", .rule = "tern_close()", .stop = chans_stop };
+	struct wait w = {
+		.bounded = true, .call = "tern_close", .rule = "tern_close()", .stop = chans_stop
+	};
 	wait_until(s->e, chans_owe_nothing, s, &w);
 }
 
@@ -167,9 +171,10 @@ int tern_chan_close(tern_chan *c)
 	if (forked)
 		return forked;
 	if (c->fixed)
-		return error_set(-EPERM,
-				 "the internal buffer of rank %u cannot be closed: it goes with its endpoint",
-				 s->e->t->rank);
+		return error_set(
+			-EPERM,
+			"the internal buffer of rank %u cannot be closed: it goes with its endpoint",
+			s->e->t->rank);
 	if (c->sends)
 		out_close(c, PIPE_CLOSED, s->e->t->rank);
 	else

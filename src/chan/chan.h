@@ -15,7 +15,7 @@ extern const struct layer chan_layer;
 enum chan_handler {
 	CHAN_OFFER = LAYER_CHAN * LAYER_HANDLERS, /* a ring to read from */
 	CHAN_WITHDRAW,                            /* and not any more */
-	CHAN_RELAY,                               /* pass on what comes in a ring, in one of your own */
+	CHAN_RELAY, /* pass on what comes in a ring, in one of your own */
 	CHAN_ANSWER,
 	CHAN_STREAM, /* what was put, for a mirror */
 	CHAN_TELL,   /* how far a mirror's reader is */
@@ -57,25 +57,26 @@ struct tern_chan {
 	bool pinned; /* for ever: an offer of it is under way that nobody waited for */
 	bool fixed;  /* a layer's: the program cannot close it */
 	/* Of a sending end: called when a reader within this rank should look. */
-	void (*stir)(struct endpoint *e, void *arg);
-	void *stir_arg;
+	void (*wake)(struct endpoint *e, void *arg);
+	void *wake_arg;
 
 	/* Of a sending end: whom it was opened to. */
 	uint32_t *rank;
 	unsigned ranks;
-	unsigned
-		cut; /* of those, living ones that nothing reaches any more, of which the program has not been told, */
+	unsigned cut; /* of those, living ones that nothing reaches any more, of which the program
+			 has not been told, */
 	uint32_t cut_by; /* because this relay has left */
 	void *memory;    /* of the ring, as it was allocated */
 	bool fills;      /* a mirror, whose ring is private memory */
 
 	/* And, if some of those who read there are far: */
-	uint64_t serial;  /* the ring's name in messages, which no other ring of this rank ever has */
-	unsigned far;     /* listeners that are */
-	tern_out real;    /* where it stands; what the program has stands at the spill, for ever */
-	bool owes;        /* something may have been put that was not sent */
-	unsigned burst;   /* times that something was sent at once, */
-	uint64_t since;   /* after this time */
+	uint64_t
+		serial; /* the ring's name in messages, which no other ring of this rank ever has */
+	unsigned far;   /* listeners that are */
+	tern_out real;  /* where it stands; what the program has stands at the spill, for ever */
+	bool owes;      /* something may have been put that was not sent */
+	unsigned burst; /* times that something was sent at once, */
+	uint64_t since; /* after this time */
 	uint64_t pressed; /* the leaf where that last was so because the one before was full */
 
 	/* Of a receiving end. */
@@ -170,19 +171,22 @@ static inline size_t words_of(size_t bytes)
 /* -- chan.c -- */
 struct tern_chan *chan_new(struct chans *s, uint64_t name); /* NULL with a sentence */
 void chan_free(struct tern_chan *c);
-void chans_sweep(struct chans *s); /* frees the sending ends that are closed and whose readers are done */
+void chans_sweep(
+	struct chans *s); /* frees the sending ends that are closed and whose readers are done */
 struct wait;
 /* 0 where waiting is allowed; else why not. In a turn, where everything is tried again, -EAGAIN. */
 int chan_may_wait(struct endpoint *e, const char *what);
 /* wait_until(), but -EAGAIN in a turn. */
-int chan_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg, struct wait *w);
+int chan_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
+	       struct wait *w);
 /* 0, -ESHUTDOWN or -EOWNERDEAD, no sentence. */
 int chan_check(struct chans *s, uint32_t rank);
 void chans_work(struct chans *s); /* tells polls whether there is some */
 
 /* -- out.c -- */
 /* A sending end with a ring of this rank's heap: `n` listeners. Its first leaf is entered. */
-int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n, struct tern_chan **c);
+int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n,
+	     struct tern_chan **c);
 void out_close(struct tern_chan *c, enum pipe_state state, uint32_t who);
 /* Makes its listeners, and enters the first leaf of its ring. */
 void out_begin(struct tern_chan *c, const uint32_t *rank, unsigned n);
@@ -207,10 +211,12 @@ struct cursor in_cursor(const tern_in *i);
 void in_move(tern_in *i, const struct cursor *k);
 /* What lies at the cursor; `item` is written when it is one. */
 enum sight { SIGHT_NOTHING, SIGHT_DATA, SIGHT_ITEM, SIGHT_OVER };
-int in_see(struct tern_chan *c, struct cursor *k, uint64_t *item); /* or -EBADMSG, with a sentence */
-void in_pass(struct cursor *k);                                    /* the rest of the line */
-int in_fate(const struct tern_chan *c, uint32_t *who); /* how it ended, and through whom; no sentence */
-int in_over(const struct tern_chan *c);                /* why nothing more comes: the code, with a sentence */
+int in_see(struct tern_chan *c, struct cursor *k,
+	   uint64_t *item);     /* or -EBADMSG, with a sentence */
+void in_pass(struct cursor *k); /* the rest of the line */
+int in_fate(const struct tern_chan *c,
+	    uint32_t *who);             /* how it ended, and through whom; no sentence */
+int in_over(const struct tern_chan *c); /* why nothing more comes: the code, with a sentence */
 /* Waits until there is something: 0 if it is data, else what gets return; `item` as above. */
 int in_wait(tern_in *i, struct cursor *k, uint64_t *item);
 
@@ -247,12 +253,13 @@ bool feed_owes(const struct chans *s); /* something was put and not sent */
 /* -- mirror.c -- */
 void mirror_register(struct endpoint *e);
 /* Of a ring that rank `feeder` fills. NULL: no memory. */
-struct mirror *mirror_open(struct chans *s, uint32_t feeder, const struct ring *ring, uint64_t name);
+struct mirror *mirror_open(struct chans *s, uint32_t feeder, const struct ring *ring,
+			   uint64_t name);
 struct pipe *mirror_pipe(const struct mirror *m);
 uint64_t mirror_number(const struct mirror *m);
 void mirror_drop(struct mirror *m); /* which nobody ever knew of */
-void mirror_stirs(struct mirror *m, void (*stir)(struct endpoint *e, void *arg),
-		  void *arg);       /* when something comes */
+void mirror_on_arrival(struct mirror *m, void (*wake)(struct endpoint *e, void *arg),
+		       void *arg);  /* when something comes */
 void mirror_tell(struct mirror *m); /* its reader has given leaves back, or has ended */
 unsigned mirror_progress(struct chans *s);
 void mirror_close(struct chans *s);

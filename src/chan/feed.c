@@ -84,7 +84,8 @@ static int stream_send(struct endpoint *e, const struct listener *l, const struc
 {
 	uint64_t words[TERN_WORDS_MAX] = { l->mirror };
 	if (x->n >= TERN_WORDS_MAX)
-		return layer_request(e, l->rank, CHAN_STREAM, x->word, x->n * sizeof *x->word, 1, words);
+		return layer_request(e, l->rank, CHAN_STREAM, x->word, x->n * sizeof *x->word, 1,
+				     words);
 	memcpy(words + 1, x->word, x->n * sizeof *x->word);
 	return layer_request(e, l->rank, CHAN_STREAM, NULL, 0, x->n + 1, words);
 }

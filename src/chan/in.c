@@ -84,9 +84,10 @@ static bool cursor_enter(struct tern_chan *c, struct cursor *k)
 
 static int cursor_bad(const struct tern_chan *c, const char *what, uint64_t value)
 {
-	return error_set(-EBADMSG,
-			 "channel %llu from rank %u has %s %llx: somebody has written over its memory",
-			 (unsigned long long)c->name, c->from, what, (unsigned long long)value);
+	return error_set(
+		-EBADMSG,
+		"channel %llu from rank %u has %s %llx: somebody has written over its memory",
+		(unsigned long long)c->name, c->from, what, (unsigned long long)value);
 }
 
 /* The count of the line; it is not trusted. */
@@ -145,7 +146,8 @@ int in_see(struct tern_chan *c, struct cursor *k, uint64_t *item)
 int in_fate(const struct tern_chan *c, uint32_t *who)
 {
 	uint32_t state = atomic_load_explicit(&c->pipe->state, memory_order_acquire);
-	*who = state == PIPE_OPEN ? c->feeder : atomic_load_explicit(&c->pipe->who, memory_order_relaxed);
+	*who = state == PIPE_OPEN ? c->feeder
+				  : atomic_load_explicit(&c->pipe->who, memory_order_relaxed);
 	switch (state) {
 	case PIPE_OPEN:
 		return chan_check(c->chans, c->feeder);
@@ -163,8 +165,10 @@ int in_over(const struct tern_chan *c)
 	uint32_t who;
 	int code = in_fate(c, &who);
 	return error_set(
-		code, "channel %llu from rank %u has ended, and all that was put is read: rank %u has %s",
-		(unsigned long long)c->name, c->from, who, code == -EPIPE ? "closed it" : chan_fate(code));
+		code,
+		"channel %llu from rank %u has ended, and all that was put is read: rank %u has %s",
+		(unsigned long long)c->name, c->from, who,
+		code == -EPIPE ? "closed it" : chan_fate(code));
 }
 
 /* As in_see(), but pads are passed, and items are known ones. */
@@ -297,7 +301,8 @@ int tern_chan_ready_at(tern_in *i, size_t bytes)
 	size_t words = words_of(bytes), has = 0;
 	uint64_t item = 0;
 	if (words > PIPE_WORDS)
-		return error_set(-EMSGSIZE, "%zu bytes were asked for at once; a channel holds %d at most",
+		return error_set(-EMSGSIZE,
+				 "%zu bytes were asked for at once; a channel holds %d at most",
 				 bytes, PIPE_WORDS * 8);
 	while (has < words) {
 		int sight = in_look(c, &k, &item);
@@ -371,7 +376,8 @@ int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done)
 		uint64_t item = 0;
 		int sight = in_look(i->chan, &k, &item);
 		if (sight != SIGHT_DATA)
-			return in_short(i->chan, in_code(i->chan, sight, item), *done ? len - *done : 0);
+			return in_short(i->chan, in_code(i->chan, sight, item),
+					*done ? len - *done : 0);
 		*done += in_take(i, &k, to + *done, len - *done);
 	}
 	return *done < len;
@@ -442,7 +448,8 @@ int tern_chan_wait_any(tern_in *const *ends, unsigned n, unsigned *turn)
 	struct wait w = { .bounded = !any_sounds(ends, n), .call = "tern_chan_wait_any" };
 	int rc;
 	if (!n)
-		return error_set(-EINVAL, "tern_chan_wait_any() was given no ends: nothing will ever come");
+		return error_set(-EINVAL,
+				 "tern_chan_wait_any() was given no ends: nothing will ever come");
 	INSIDE struct door door = door_open(chan_home(ends[0]->chan));
 	while ((rc = tern_chan_any(ends, n, turn)) == -EAGAIN) {
 		struct endpoint *e = ends[0]->chan->chans->e;

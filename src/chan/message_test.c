@@ -142,7 +142,8 @@ TEST(a_procedure_that_is_not_known_is_an_error_on_either_side)
 	CHECK_IS(tern_chan_run(&in), -ENXIO); /* it stays until it is passed, or registered */
 	CHECK_IS(tern_chan_next(&in), 0);
 	chan_settle();
-	in.line->word[LINE_WORDS - 1] = ITEM_CALL | UINT64_MAX << ITEM_BITS; /* as nobody sends it */
+	in.line->word[LINE_WORDS - 1] = ITEM_CALL | UINT64_MAX
+							    << ITEM_BITS; /* as nobody sends it */
 	CHECK_IS(tern_chan_run(&in), -ENXIO);
 	pair_end();
 }
@@ -154,9 +155,10 @@ static void expect(enum tern_information what)
 	chan_settle();
 	CHECK_IS(tern_chan_information(&in), what);
 	for (int kind = TERN_DATA; kind <= TERN_CLOSED; kind++)
-		CHECK_IS(tern_chan_is(&in, (enum tern_information)kind), kind == (int)what      ? 1
-									 : what == TERN_NOTHING ? 0
-												: -ENOMSG);
+		CHECK_IS(tern_chan_is(&in, (enum tern_information)kind), kind == (int)what ? 1
+									 : what == TERN_NOTHING
+										 ? 0
+										 : -ENOMSG);
 }
 
 TEST(information_tells_what_waits_at_every_place_of_the_ring)

@@ -79,9 +79,12 @@ struct mirror *mirror_open(struct chans *s, uint32_t feeder, const struct ring *
 		return NULL;
 	}
 	struct mirror **bucket = mirror_bucket(s, c->serial);
-	*m = (struct mirror){
-		.s = s, .next = *bucket, .number = c->serial, .feeder = feeder, .ring = *ring, .out = c->real
-	};
+	*m = (struct mirror){ .s = s,
+			      .next = *bucket,
+			      .number = c->serial,
+			      .feeder = feeder,
+			      .ring = *ring,
+			      .out = c->real };
 	*bucket = m;
 	reader_set(mirror_reader(m), READER_OPEN);
 	s->tells = true;
@@ -99,10 +102,10 @@ void mirror_drop(struct mirror *m)
 	memory_free(m);
 }
 
-void mirror_stirs(struct mirror *m, void (*stir)(struct endpoint *e, void *arg), void *arg)
+void mirror_on_arrival(struct mirror *m, void (*wake)(struct endpoint *e, void *arg), void *arg)
 {
-	m->out.chan->stir = stir;
-	m->out.chan->stir_arg = arg;
+	m->out.chan->wake = wake;
+	m->out.chan->wake_arg = arg;
 }
 
 /* The endpoint closes: the sending ends are gone already. */
@@ -240,12 +243,14 @@ static void mirror_feed(struct mirror *m, const uint64_t *word, size_t n)
 	for (; n && took && !c->closed; n -= took, word += took)
 		took = mirror_take(m, word, n);
 	if (n)
-		poll_trouble(m->s->e,
-			     error_set(-EBADMSG,
-				       "rank %u sent what is no channel's data to rank %u; it was dropped",
-				       m->feeder, m->s->e->t->rank));
-	if (c->stir)
-		c->stir(m->s->e, c->stir_arg);
+		poll_trouble(
+			m->s->e,
+			error_set(
+				-EBADMSG,
+				"rank %u sent what is no channel's data to rank %u; it was dropped",
+				m->feeder, m->s->e->t->rank));
+	if (c->wake)
+		c->wake(m->s->e, c->wake_arg);
 }
 
 static void on_mirror_data(tern *t, const tern_msg *m)

@@ -180,7 +180,8 @@ TEST(a_list_of_ranks_near_and_far_gets_everything_and_the_slowest_is_waited_for)
 		CHECK(put - first >= PIPE_WORDS && put - first <= PIPE_LEAVES * LEAF_WORDS);
 		chan_settle();
 		for (uint32_t i = 0; i < 3; i++) {
-			CHECK_IS(tern_chan_try_put8(&o, put), -EAGAIN); /* until the last has read */
+			CHECK_IS(tern_chan_try_put8(&o, put),
+				 -EAGAIN); /* until the last has read */
 			uint32_t r = ((uint32_t)lap + i) % 3;
 			for (uint64_t n = first; n < put; n++)
 				REQUIRE(tern_chan_try_get8(&ends[r], &value) == 0 && value == n);
@@ -191,7 +192,8 @@ TEST(a_list_of_ranks_near_and_far_gets_everything_and_the_slowest_is_waited_for)
 	CHECK_IS(tern_chan_close(from[0]), 0);
 	chan_settle();
 	for (uint64_t n = 0; n < 5 * PIPE_WORDS; n++) /* those who have closed are not waited for */
-		CHECK(tern_chan_put8(&o, n) == 0 && tern_chan_get8(&ends[1], &value) == 0 && value == n);
+		CHECK(tern_chan_put8(&o, n) == 0 && tern_chan_get8(&ends[1], &value) == 0 &&
+		      value == n);
 	CHECK_IS(tern_chan_close(to), 0);
 	CHECK_IS(tern_chan_get8(&ends[1], &value), -EPIPE);
 	CHECK_IS(tern_chan_close(from[1]), 0);
@@ -257,13 +259,14 @@ TEST(what_comes_for_a_mirror_from_another_rank_or_under_an_old_number_is_dropped
 TEST(what_is_no_channels_data_is_dropped_and_said)
 {
 	const uint64_t bad[][2] = {
-		{ STREAM_DATA, 1 },                                               /* nothing, */
-		{ STREAM_DATA | 2 << ITEM_BITS, 1 },                              /* more than there is, */
-		{ STREAM_DATA | UINT64_MAX << ITEM_BITS, 1 },                     /* much more, */
-		{ 4, 1 },                                                         /* no item, */
-		{ STREAM_OVER | PIPE_OPEN << ITEM_BITS, 1 },                      /* no end, */
-		{ STREAM_OVER | PIPE_CLOSED << ITEM_BITS, 1 },                    /* something behind it */
-		{ STREAM_OVER | PIPE_LEFT << ITEM_BITS | 9 << STREAM_WHO_SHIFT }, /* through nobody */
+		{ STREAM_DATA, 1 },                            /* nothing, */
+		{ STREAM_DATA | 2 << ITEM_BITS, 1 },           /* more than there is, */
+		{ STREAM_DATA | UINT64_MAX << ITEM_BITS, 1 },  /* much more, */
+		{ 4, 1 },                                      /* no item, */
+		{ STREAM_OVER | PIPE_OPEN << ITEM_BITS, 1 },   /* no end, */
+		{ STREAM_OVER | PIPE_CLOSED << ITEM_BITS, 1 }, /* something behind it */
+		{ STREAM_OVER | PIPE_LEFT << ITEM_BITS |
+		  9 << STREAM_WHO_SHIFT }, /* through nobody */
 	};
 	far_start(2);
 	for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -282,7 +285,9 @@ TEST(more_than_a_mirror_holds_is_not_taken)
 	number = number_of();
 	data[0] = STREAM_DATA | (uint64_t)(STREAM_WORDS - 1) << ITEM_BITS;
 	for (int i = 0; i < 5; i++)
-		CHECK_IS(layer_request(local[0]->own, 1, CHAN_STREAM, data, sizeof data, 1, &number), 0);
+		CHECK_IS(
+			layer_request(local[0]->own, 1, CHAN_STREAM, data, sizeof data, 1, &number),
+			0);
 	for (int i = 0; i < 1000 && rc >= 0; i++) {
 		(void)!tern_poll(local[0]);
 		rc = tern_poll(local[1]);

@@ -68,7 +68,8 @@ static void on_offer_answer(tern *t, const tern_msg *m)
 }
 
 /* To an offer, or to what a relay was asked for: then `made` is its ring. */
-static void answer(tern *t, const tern_msg *m, int code, const struct offer *o, const struct ring *made)
+static void answer(tern *t, const tern_msg *m, int code, const struct offer *o,
+		   const struct ring *made)
 {
 	uint64_t mirror = !code && o->mirror ? mirror_number(o->mirror) : 0;
 	uint64_t words[] = { tern_msg_arg(m, 0), tern_msg_arg(m, 1), (uint64_t)code,
@@ -104,8 +105,9 @@ static int opening_wait(struct opening *o)
 
 static int ask_refused(const struct opening *o, const struct ask *a)
 {
-	const char *why = a->code == -ENOBUFS        ? "has too many offers that its program has not taken"
-			  : a->code == -ENOMEM       ? "has no memory for it: raise TERN_HEAP or TERN_MEMORY"
+	const char *why = a->code == -ENOBUFS ? "has too many offers that its program has not taken"
+			  : a->code == -ENOMEM
+				  ? "has no memory for it: raise TERN_HEAP or TERN_MEMORY"
 			  : a->code == -ESHUTDOWN    ? "has left"
 			  : a->code == -EOWNERDEAD   ? "has died"
 			  : a->code == -EHOSTUNREACH ? "does not answer"
@@ -117,7 +119,8 @@ static int ask_refused(const struct opening *o, const struct ask *a)
 static int ask_send(struct opening *o, struct ask *a, uint64_t index, unsigned id, const void *data,
 		    size_t len)
 {
-	uint64_t words[] = { o->ticket, index, o->c->name, a->ring.pipe, a->ring.serial, a->ring.reader };
+	uint64_t words[] = { o->ticket,    index,          o->c->name,
+			     a->ring.pipe, a->ring.serial, a->ring.reader };
 	a->sent = true; /* before it is: the request may serve its own answer */
 	int rc = layer_request(o->s->e, a->rank, id, data, len, 6, words);
 	if (!rc)
@@ -139,7 +142,8 @@ struct branch {
 /* Each relay takes a reader beside its own, and brings PIPE_READERS. */
 static unsigned branch_relays(unsigned n)
 {
-	unsigned relays = n > PIPE_READERS ? (n - PIPE_READERS + PIPE_READERS - 2) / (PIPE_READERS - 1) : 0;
+	unsigned relays =
+		n > PIPE_READERS ? (n - PIPE_READERS + PIPE_READERS - 2) / (PIPE_READERS - 1) : 0;
 	return relays < PIPE_READERS / 2 ? relays : PIPE_READERS / 2;
 }
 
@@ -171,7 +175,8 @@ static struct ask branch_ask(const struct branch *b, unsigned i, unsigned reader
 }
 
 /* Asks a relay for its ring, which goes to `behind`. */
-static int relay_ask(struct opening *o, const struct branch *b, unsigned relay, struct branch *behind)
+static int relay_ask(struct opening *o, const struct branch *b, unsigned relay,
+		     struct branch *behind)
 {
 	uint32_t reader[PIPE_READERS];
 	unsigned n = branch_readers(behind->rank, behind->n, reader);
@@ -212,8 +217,8 @@ static unsigned branch_cut(const struct chans *s, const struct branch *b, uint32
 {
 	for (unsigned i = 0; i < branch_relays(b->n); i++) {
 		struct branch behind = branch_behind(b, i);
-		unsigned cut =
-			b->rank[i] == relay ? branch_living(s, &behind) : branch_cut(s, &behind, relay);
+		unsigned cut = b->rank[i] == relay ? branch_living(s, &behind)
+						   : branch_cut(s, &behind, relay);
 		if (cut)
 			return cut;
 	}
@@ -266,7 +271,8 @@ static int offer_try(struct chans *s, struct tern_chan *c)
 		rc = offer_all(&o);
 	if (rc)
 		offer_undo(&o);
-	c->pinned = !opening_over(s->e, &o); /* a handler has left a hold, and answers are missing */
+	c->pinned =
+		!opening_over(s->e, &o); /* a handler has left a hold, and answers are missing */
 	struct opening **p = &s->openings;
 	while (*p != &o)
 		p = &(*p)->next;
@@ -288,10 +294,11 @@ static bool open_to(const struct chans *s, uint32_t rank, uint64_t name)
 
 static int list_check(struct chans *s, const uint32_t *ranks, unsigned n, uint64_t name)
 {
-	int rc = n && n <= s->e->t->size
-			 ? 0
-			 : error_set(-EINVAL, "a channel to %u ranks was asked for; this job has %u", n,
-				     s->e->t->size);
+	int rc =
+		n && n <= s->e->t->size
+			? 0
+			: error_set(-EINVAL, "a channel to %u ranks was asked for; this job has %u",
+				    n, s->e->t->size);
 	for (unsigned i = 0; i < n && !rc; i++) {
 		rc = rules_destination(s->e, ranks[i]);
 		if (!rc && open_to(s, ranks[i], name))
@@ -299,7 +306,8 @@ static int list_check(struct chans *s, const uint32_t *ranks, unsigned n, uint64
 				       s->e->t->rank, (unsigned long long)name, ranks[i]);
 		for (unsigned k = 0; k < i && !rc; k++)
 			if (ranks[k] == ranks[i])
-				rc = error_set(-EINVAL, "rank %u is twice in the list of channel %llu",
+				rc = error_set(-EINVAL,
+					       "rank %u is twice in the list of channel %llu",
 					       ranks[i], (unsigned long long)name);
 	}
 	return rc;
@@ -324,8 +332,10 @@ int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name,
 	c->ranks = c->rank ? n : 0;
 	if (c->rank)
 		memcpy(c->rank, ranks, n * sizeof *ranks);
-	*out = c; /* before a handler can run, which may know from the other side that the channel is open */
-	rc = c->rank ? offer_try(s, c) : error_set(-ENOMEM, "opening a channel to %u ranks: no memory", n);
+	*out = c; /* before a handler can run, which may know from the other side that the channel
+		     is open */
+	rc = c->rank ? offer_try(s, c)
+		     : error_set(-ENOMEM, "opening a channel to %u ranks: no memory", n);
 	if (!rc)
 		return 0;
 	*out = NULL;
@@ -542,7 +552,8 @@ static int relay_check(struct chans *s, const uint32_t *rank, size_t len)
 	return 0;
 }
 
-static int relay_make(struct chans *s, struct offer *o, const uint32_t *rank, unsigned n, struct ring *made)
+static int relay_make(struct chans *s, struct offer *o, const uint32_t *rank, unsigned n,
+		      struct ring *made)
 {
 	struct tern_chan *out;
 	int code = relay_open(s, o, rank, n, &out);

@@ -35,7 +35,8 @@ uint64_t out_limit(const struct tern_chan *c)
 		 * chan.R6, acquire; released in in_move(): what is overwritten from now on has been
 		 * read.
 		 */
-		uint64_t freed = atomic_load_explicit(&c->pipe->reader[i].freed, memory_order_acquire);
+		uint64_t freed =
+			atomic_load_explicit(&c->pipe->reader[i].freed, memory_order_acquire);
 		limit = freed + PIPE_LEAVES < limit ? freed + PIPE_LEAVES : limit;
 	}
 	return limit == UINT64_MAX ? 0 : limit;
@@ -74,7 +75,8 @@ static int pipe_alloc(struct tern_chan *c)
 	c->memory = tern_alloc(t, sizeof(struct pipe) + TERN_CHAN_LEAF - TERN_LINE);
 	if (!c->memory)
 		return -errno;
-	uintptr_t at = ((uintptr_t)c->memory + TERN_CHAN_LEAF - 1) / TERN_CHAN_LEAF * TERN_CHAN_LEAF;
+	uintptr_t at =
+		((uintptr_t)c->memory + TERN_CHAN_LEAF - 1) / TERN_CHAN_LEAF * TERN_CHAN_LEAF;
 	c->pipe = (struct pipe *)at; /* aligned for everybody, as the job's mapping is */
 	pipe_init(c->pipe);
 	return 0;
@@ -105,7 +107,8 @@ void out_begin(struct tern_chan *c, const uint32_t *rank, unsigned n)
 	tern_chan_stand(c, p.line, p.at);
 }
 
-int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n, struct tern_chan **out)
+int out_open(struct chans *s, uint64_t name, const uint32_t *rank, unsigned n,
+	     struct tern_chan **out)
 {
 	struct tern_chan *c = chan_new(s, name);
 	if (!c)
@@ -156,7 +159,8 @@ int out_gone(const struct tern_chan *c)
 	uint32_t who = c->listener[0].rank;
 	for (unsigned i = 0; i < c->listeners; i++) {
 		int code = listener_code(c, i);
-		if (worst == -EOWNERDEAD || code == -EPIPE || (worst == -ESHUTDOWN && code != -EOWNERDEAD))
+		if (worst == -EOWNERDEAD || code == -EPIPE ||
+		    (worst == -ESHUTDOWN && code != -EOWNERDEAD))
 			continue;
 		worst = code;
 		who = c->listener[i].rank;
@@ -191,10 +195,10 @@ static int out_refused(struct tern_chan *c)
 	return rc ? rc : out_told(c);
 }
 
-static void out_stir(struct tern_chan *c)
+static void out_wake(struct tern_chan *c)
 {
-	if (c->stir)
-		c->stir(c->chans->e, c->stir_arg);
+	if (c->wake)
+		c->wake(c->chans->e, c->wake_arg);
 }
 
 /* -- Turning to the next leaf ---------------------------------------------------------------- */
@@ -307,8 +311,9 @@ struct tern_chan_place tern_chan_turn(tern_chan *c, struct tern_chan_line *line)
 	}
 	if (TERN_UNLIKELY(line - 1 == chan_spill(c)))
 		return turn_spilt(c);
-	out_stir(c);
-	return c->leaf < out_limit(c) && !c->cut ? out_enter(c) : out_spill(c); /* there it is told */
+	out_wake(c);
+	return c->leaf < out_limit(c) && !c->cut ? out_enter(c)
+						 : out_spill(c); /* there it is told */
 }
 
 /* -- Marks ------------------------------------------------------------------------------------- */
@@ -321,7 +326,7 @@ void out_mark(tern_out *o, uint64_t item)
 	 * first.
 	 */
 	atomic_store_explicit(&out_line(o)->mark, 0, memory_order_release);
-	out_stir(o->chan);
+	out_wake(o->chan);
 	o->at = -TERN_CHAN_FULL;
 	if (!line_is_control(o->next)) {
 		tern_chan_open_line(++o->next);
@@ -354,8 +359,8 @@ int tern_chan_call_at(tern_out *o, unsigned id)
 		return forked;
 	struct chans *s = o->chan->chans;
 	if (id >= TERN_PROCS_MAX)
-		return error_set(-ERANGE, "procedure %u was named; procedures are numbered 0 to %d", id,
-				 TERN_PROCS_MAX - 1);
+		return error_set(-ERANGE, "procedure %u was named; procedures are numbered 0 to %d",
+				 id, TERN_PROCS_MAX - 1);
 	if (!s->proc[id].fn && !s->proc[id].reserved)
 		return error_set(-ENXIO,
 				 "procedure %u was named, but rank %u has none under that number: "
@@ -407,7 +412,8 @@ int tern_chan_room_at(tern_out *o, size_t bytes)
 	size_t words = words_of(bytes);
 	o = out_real(o);
 	if (words > PIPE_WORDS)
-		return error_set(-EMSGSIZE, "room for %zu bytes was asked for; a channel has %d at most",
+		return error_set(-EMSGSIZE,
+				 "room for %zu bytes was asked for; a channel has %d at most",
 				 bytes, PIPE_WORDS * 8);
 	int rc = out_told(c);
 	if (rc)

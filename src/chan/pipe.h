@@ -31,7 +31,8 @@ enum {
 	LEAF_LINES = TERN_CHAN_LEAF / TERN_LINE - 1,
 	LINE_WORDS = TERN_CHAN_FULL / 8,
 	LEAF_WORDS = LEAF_LINES * LINE_WORDS,
-	PIPE_WORDS = (PIPE_LEAVES - 1) * LEAF_WORDS, /* have room when all is read, wherever one stands */
+	PIPE_WORDS = (PIPE_LEAVES - 1) *
+		     LEAF_WORDS, /* have room when all is read, wherever one stands */
 };
 
 #define MARK_NONE UINT32_MAX

@@ -12,7 +12,8 @@ int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg)
 	if (forked)
 		return forked;
 	if (id >= TERN_PROCS_MAX)
-		return error_set(-ERANGE, "procedure %u was registered; procedures are numbered 0 to %d", id,
+		return error_set(-ERANGE,
+				 "procedure %u was registered; procedures are numbered 0 to %d", id,
 				 TERN_PROCS_MAX - 1);
 	if (!fn)
 		return error_set(-EINVAL, "procedure %u was registered without a function", id);
@@ -43,9 +44,10 @@ int proc_waits(tern_in *i, struct cursor *k, uint64_t *id)
 	*k = in_cursor(i);
 	int rc = in_wait(i, k, &item);
 	if (!rc)
-		return error_set(-EPROTO,
-				 "a procedure was expected in channel %llu from rank %u; data waits there",
-				 (unsigned long long)i->chan->name, i->chan->from);
+		return error_set(
+			-EPROTO,
+			"a procedure was expected in channel %llu from rank %u; data waits there",
+			(unsigned long long)i->chan->name, i->chan->from);
 	*id = item >> ITEM_BITS;
 	return rc == -ENOMSG ? 0 : rc;
 }

@@ -21,12 +21,15 @@ TEST(what_is_put_is_there_at_once_and_comes_out_in_order)
 
 TEST(every_value_of_64_bits_is_only_a_value)
 {
-	const uint64_t values[] = { 0,          UINT64_MAX, (uint64_t)-56, (uint64_t)-8, 1, UINT32_MAX,
-				    0xffffffc8, 56,         INT64_MAX };
+	const uint64_t values[] = { 0,        UINT64_MAX, (uint64_t)-56, (uint64_t)-8,
+				    1,        UINT32_MAX, 0xffffffc8,    56,
+				    INT64_MAX };
 	enum { VALUES = sizeof values / sizeof *values };
 	pair_start();
 	for (unsigned i = 0; i < RING_MOST; i++)
-		CHECK_IS(tern_chan_put8(&out, values[i % VALUES]) + (pair_get() != values[i % VALUES]), 0);
+		CHECK_IS(tern_chan_put8(&out, values[i % VALUES]) +
+				 (pair_get() != values[i % VALUES]),
+			 0);
 	pair_end();
 }
 
@@ -227,7 +230,8 @@ TEST(room_says_what_can_be_put_as_a_block_without_waiting)
 		int rc = tern_chan_room(&out, len);
 		chance_fill((unsigned char *)block, len, put);
 		if (rc == 0)
-			put += CHECK_IS(tern_chan_put_block(&out, block, len), 0) ? words_of(len) : 0;
+			put += CHECK_IS(tern_chan_put_block(&out, block, len), 0) ? words_of(len)
+										  : 0;
 		else
 			CHECK_IS(rc, -EAGAIN);
 		len = chance_below(&c, 400) * 8;

@@ -108,7 +108,8 @@ static void flow(struct chance *c, uint64_t words)
 		for (unsigned n = chance_below(c, 2000); n && put_next() == 0; n--)
 			;
 		for (uint32_t r = 1; r <= ranks; r++)
-			if (local[r] && from[r] && chance_below(c, r % 3 + 1) == 0) /* some are slower */
+			if (local[r] && from[r] &&
+			    chance_below(c, r % 3 + 1) == 0) /* some are slower */
 				for (unsigned n = chance_below(c, 1500); n && get_next(r); n--)
 					;
 		serve();
@@ -270,7 +271,8 @@ static void check_sender_told(uint32_t n, uint32_t goes, unsigned cut, unsigned 
 	int rc = put_by(call, &words);
 	for (unsigned i = 1; !rc && i < words; i++)
 		rc = put_by(call, &words);
-	if (!CHECK_IS(rc, -ESHUTDOWN) || !CHECK(sentence_has(rc, behind) && sentence_has(rc, relay)))
+	if (!CHECK_IS(rc, -ESHUTDOWN) ||
+	    !CHECK(sentence_has(rc, behind) && sentence_has(rc, relay)))
 		printf("    in call %u\n", call);
 	CHECK_IS(put_by(call, &words), 0); /* once */
 	local_close();

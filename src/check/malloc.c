@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The debug preset's malloc(), which tells of handlers that call it in an interrupt: the program may be
- * in it at that moment, and would wait for itself. Nothing else is different from the C library's.
+ * The debug preset's malloc(), which tells of handlers that call it in an interrupt: the program
+ * may be in it at that moment, and would wait for itself. Nothing else is different from the C
+ * library's.
  */
 #include <errno.h>
 #include <malloc.h>

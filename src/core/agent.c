@@ -38,8 +38,8 @@ struct agent {
 	bool own_core;
 	uint64_t nap;
 	struct sleep sleep; /* what it sleeps on; written with the role */
-	int wake;           /* an eventfd that ends its sleep on descriptors; -1: it sleeps on bells */
-	uint64_t heard;     /* when it last handled something */
+	int wake;       /* an eventfd that ends its sleep on descriptors; -1: it sleeps on bells */
+	uint64_t heard; /* when it last handled something */
 };
 
 /* Whose agent this thread is. Not a field of the agent: others ask while it is being closed. */
@@ -62,7 +62,8 @@ static bool agent_ends(const struct endpoint *e)
 
 /* -- The role ------------------------------------------------------------------------------ */
 
-/* Puts `bits` in the place of CLAIM, in one step, and wakes a program that sleeps for that. R6, pairs with A6. */
+/* Puts `bits` in the place of CLAIM, in one step, and wakes a program that sleeps for that. R6,
+ * pairs with A6. */
 static void claim_end(struct endpoint *e, uint32_t bits)
 {
 	uint32_t was = tern_alerted(e->t);
@@ -103,7 +104,8 @@ static bool role_wanted(const struct endpoint *e)
 
 /* -- Watching ------------------------------------------------------------------------------- */
 
-/* The program sleeps inside a call and serves itself. A bounded wait: closing wakes it, but may come in between. */
+/* The program sleeps inside a call and serves itself. A bounded wait: closing wakes it, but may
+ * come in between. */
 static void agent_park(struct endpoint *e)
 {
 	struct agent *a = e->agent;
@@ -129,8 +131,8 @@ static void agent_watch(struct endpoint *e)
 		uint32_t now = guard_entries(e);
 		if (now == entries && !guard_busy(e))
 			break;
-		alert_raise(e,
-			    ALERT_PENDING); /* it may only hold and release, and something may have arrived */
+		alert_raise(e, ALERT_PENDING); /* it may only hold and release, and something may
+						  have arrived */
 		if (now == entries && atomic_load(&a->dozing))
 			agent_park(e);
 		entries = now;
@@ -148,9 +150,10 @@ static void agent_settle(struct endpoint *e)
 	e->agent_hold = 0;
 	poll_trouble(
 		e,
-		error_set(-EPERM,
-			  "a handler of rank %u left a hold, which ends with the handler in thread delivery",
-			  e->t->rank));
+		error_set(
+			-EPERM,
+			"a handler of rank %u left a hold, which ends with the handler in thread delivery",
+			e->t->rank));
 	error_warn("%s", tern_strerror(e->trouble));
 }
 
@@ -164,7 +167,7 @@ static bool agent_linger(struct endpoint *e)
 	uint64_t end = e->world->now() + LINGER_NS;
 	do {
 		for (int i = 0; i < LOOKS; i++) {
-			if (circle_find(&e->site, &e->site.bell))
+			if (pollset_find(&e->site, &e->site.bell))
 				return true;
 			cpu_relax();
 		}
@@ -213,7 +216,8 @@ static void wake_forget(struct agent *a)
 		eventfd_read(a->wake, &count);
 }
 
-/* With the bell armed: until it rings, or the program has come in. True if the role was claimed after that. */
+/* With the bell armed: until it rings, or the program has come in. True if the role was claimed
+ * after that. */
 static bool agent_sleep(struct endpoint *e)
 {
 	role_drop(e, ALERT_ASLEEP);
@@ -236,7 +240,7 @@ static void agent_serve(struct endpoint *e)
 			continue;
 		if (e->work ||
 		    !agent_arm(e)) { /* a layer waits for room, or this machine has no such sleep */
-			if (circle_waits(&e->site))
+			if (pollset_waits(&e->site))
 				continue;
 			agent_nap(e->agent);
 			break;
@@ -327,10 +331,12 @@ static int agent_start(struct endpoint *e, int core)
 	if (!error)
 		return 0;
 	if (core >= 0)
-		return error_set(-error, "rank %u's communication thread could not be started on core %d: %s",
-				 e->t->rank, core, strerror(error));
-	return error_set(-error, "rank %u's communication thread could not be started: %s", e->t->rank,
-			 strerror(error));
+		return error_set(
+			-error,
+			"rank %u's communication thread could not be started on core %d: %s",
+			e->t->rank, core, strerror(error));
+	return error_set(-error, "rank %u's communication thread could not be started: %s",
+			 e->t->rank, strerror(error));
 }
 
 static void agent_free(struct agent *a)
@@ -345,8 +351,8 @@ static int wake_open(struct endpoint *e)
 {
 	e->agent->wake = e->site.asks ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
 	if (e->site.asks && e->agent->wake < 0)
-		return error_set(-errno, "starting the communication thread of rank %u: %s", e->t->rank,
-				 strerror(errno));
+		return error_set(-errno, "starting the communication thread of rank %u: %s",
+				 e->t->rank, strerror(errno));
 	return 0;
 }
 
@@ -362,7 +368,8 @@ int agent_open(struct endpoint *e)
 				 e->t->rank);
 	e->agent->nap = NAP_LEAST_NS;
 	e->agent->own_core =
-		core >= 0 || (e->group->job.head->cores >= 2 * e->group->job.head->here && cpu_count() > 1);
+		core >= 0 ||
+		(e->group->job.head->cores >= 2 * e->group->job.head->here && cpu_count() > 1);
 	rc = wake_open(e);
 	if (!rc)
 		rc = agent_start(e, core);

@@ -11,10 +11,12 @@
 
 /* Makes the thread, which does nothing before agent_begin(). -EAGAIN, -EINVAL with a sentence. */
 int agent_open(struct endpoint *e);
-void agent_begin(struct endpoint *e); /* a thread has the endpoint, and its handlers are registered */
+void agent_begin(
+	struct endpoint *e); /* a thread has the endpoint, and its handlers are registered */
 void agent_close(struct endpoint *e); /* by the program, inside; ends the thread */
 
-/* Whether the calling thread is the endpoint's agent, which calls the library only while it has the role. */
+/* Whether the calling thread is the endpoint's agent, which calls the library only while it has the
+ * role. */
 bool agent_is_me(const struct endpoint *e);
 void agent_forget(void); /* in a forked child: the thread that forked is no agent there */
 

@@ -73,7 +73,8 @@ static uint64_t claims_beside_polls(unsigned n)
 	return taken;
 }
 
-/* None, if the polls always had a core. They may not, so it is tried until they had one most of the time. */
+/* None, if the polls always had a core. They may not, so it is tried until they had one most of the
+ * time. */
 TEST(a_program_that_polls_serves_itself)
 {
 	unsigned n = check_scaled(50000), tries = 100;
@@ -139,7 +140,8 @@ TEST(opening_and_closing_with_messages_under_way_ends)
 	}
 }
 
-/* -- Where it runs ------------------------------------------------------------------------------ */
+/* -- Where it runs ------------------------------------------------------------------------------
+ */
 
 TEST(the_thread_is_bound_to_the_core_that_was_asked_for)
 {

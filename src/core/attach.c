@@ -71,7 +71,8 @@ void tern_attach(tern *t)
 
 bool attach_is_mine(const struct endpoint *e)
 {
-	uintptr_t owner = atomic_load_explicit(&e->owner, memory_order_relaxed) & ~(uintptr_t)BORROWED;
+	uintptr_t owner =
+		atomic_load_explicit(&e->owner, memory_order_relaxed) & ~(uintptr_t)BORROWED;
 	return owner == attach_token() || (owner && e->shared) || agent_is_me(e);
 }
 
@@ -93,7 +94,8 @@ bool attach_is_own(const struct endpoint *e)
 static bool attach_borrow(struct endpoint *e)
 {
 	uintptr_t nobody = NOBODY;
-	return atomic_compare_exchange_strong_explicit(&e->owner, &nobody, attach_token() | BORROWED,
+	return atomic_compare_exchange_strong_explicit(&e->owner, &nobody,
+						       attach_token() | BORROWED,
 						       memory_order_acquire, memory_order_relaxed);
 }
 
@@ -172,7 +174,8 @@ static unsigned group_each(struct group *g, struct endpoint *e, bool borrow,
  * Only the thread that opened a group borrows of it: another thread that got one of
  * the endpoints must not run handlers of those that its fellows are about to use.
  */
-unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling, void *arg), void *arg)
+unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling, void *arg),
+		     void *arg)
 {
 	unsigned sum = 0;
 	bool listed = false;

@@ -122,8 +122,8 @@ TEST(an_endpoint_under_a_hold_is_not_served_by_a_wait_in_another)
 }
 
 /*
- * A handler of one endpoint that uses another: its own endpoint must not be polled meanwhile. Only where handlers
- * run in polls: elsewhere the other one may be in use that very moment.
+ * A handler of one endpoint that uses another: its own endpoint must not be polled meanwhile. Only
+ * where handlers run in polls: elsewhere the other one may be in use that very moment.
  */
 static unsigned depth, deepest;
 
@@ -133,7 +133,8 @@ static void use_another(tern *t, const tern_msg *m)
 	deepest = depth > deepest ? depth : deepest;
 	arrival_note(&requests, t, m);
 	if (tern_rank(t) == 1 && requests.count == 1)
-		for (int i = 0; i < 5000; i++) /* more than the ring has room for: it blocks and serves */
+		for (int i = 0; i < 5000;
+		     i++) /* more than the ring has room for: it blocks and serves */
 			code = code ? code : tern_request(local[2], 0, ANSWER, 1, 2);
 	depth--;
 }

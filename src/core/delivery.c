@@ -27,9 +27,10 @@ static int delivery_named(const char *text, enum tern_delivery *d)
 			*d = (enum tern_delivery)i;
 			return 0;
 		}
-	return error_set(-EINVAL,
-			 "TERN_DELIVERY is '%s'; it may be poll, thread or interrupt: did you mean %s?", text,
-			 nearest_name(text, names + 1, 3));
+	return error_set(
+		-EINVAL,
+		"TERN_DELIVERY is '%s'; it may be poll, thread or interrupt: did you mean %s?",
+		text, nearest_name(text, names + 1, 3));
 }
 
 int delivery_judge(void)
@@ -44,7 +45,8 @@ static int delivery_chosen(const tern_options *o, enum tern_delivery *d)
 	if (!o || o->delivery == TERN_DELIVERY_DEFAULT)
 		return delivery_named(setting_text(SETTING_DELIVERY), d);
 	if (o->delivery > TERN_DELIVERY_INTERRUPT)
-		return error_set(-EINVAL, "tern_options.delivery is %d, which is no way of delivery",
+		return error_set(-EINVAL,
+				 "tern_options.delivery is %d, which is no way of delivery",
 				 o->delivery);
 	*d = o->delivery;
 	return 0;
@@ -105,9 +107,9 @@ int delivery_open(struct endpoint *e, const tern_options *o)
 	if (rc)
 		return rc;
 	e->checked = check != 0;
-	e->process_barrier =
-		membarrier && barrier_process_register(); /* here: cheap while there is one thread */
-	atomic_store(&e->t->alert, ALERT_LIBRARY);        /* until a thread has it */
+	e->process_barrier = membarrier &&
+			     barrier_process_register(); /* here: cheap while there is one thread */
+	atomic_store(&e->t->alert, ALERT_LIBRARY);       /* until a thread has it */
 	if (shared || (o && o->shared))
 		rc = share_open(e);
 	if (!rc)
@@ -122,7 +124,9 @@ void delivery_begin(struct endpoint *e)
 		interrupt_begin(e);
 	if (!e->shared && !e->fenced && !e->checked && !e->watchdog)
 		alert_drop(e, ALERT_LIBRARY);
-	uint32_t reach = e->trace || e->guarded ? 0 : e->t->size; /* 0: each send shall come to the library */
+	uint32_t reach = e->trace || e->guarded
+				 ? 0
+				 : e->t->size; /* 0: each send shall come to the library */
 	if (reach != e->t->reach) /* not written in vain: threads that share it may be reading */
 		e->t->reach = reach;
 	if (e->agent)
@@ -154,9 +158,10 @@ static int delivery_allowed(struct endpoint *e, enum tern_delivery d)
 	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
 		rc = error_set(-EINVAL, "%d is no way of delivery", (int)d);
 	if (!rc && e->threads)
-		rc = error_set(-EBUSY,
-			       "tern_set_delivery() was called while rank %u has %u threads: join them first",
-			       e->t->rank, e->threads);
+		rc = error_set(
+			-EBUSY,
+			"tern_set_delivery() was called while rank %u has %u threads: join them first",
+			e->t->rank, e->threads);
 	if (!rc && (held(e) || e->deferring))
 		rc = rule_broken(RULE_DELIVERY, "tern_set_delivery() was called %s",
 				 e->deferring ? "in a deferred function" : "under a hold");

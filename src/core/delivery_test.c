@@ -18,7 +18,8 @@ TEST(the_options_choose_or_else_the_environment)
 	tern *t;
 	for (int env = 0; env < WAYS; env++)
 		for (int o = -1; o < WAYS; o++) {
-			tern_options options = { .delivery = o < 0 ? TERN_DELIVERY_DEFAULT : delivery[o] };
+			tern_options options = { .delivery = o < 0 ? TERN_DELIVERY_DEFAULT
+								   : delivery[o] };
 			local_delivered(ways[env]);
 			REQUIRE(tern_open(&t, &options) == 0);
 			CHECK_IS(tern_delivery(t), delivery[o < 0 ? env : o]);
@@ -186,7 +187,8 @@ TEST(a_change_that_fails_leaves_delivery_as_it_was)
 	}
 }
 
-/* -- Machines and threads ----------------------------------------------------------------------- */
+/* -- Machines and threads -----------------------------------------------------------------------
+ */
 
 TEST(without_membarrier_a_program_that_computes_is_served_and_holds_hold)
 {

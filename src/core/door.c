@@ -12,10 +12,11 @@
 #include "core/watchdog.h"
 
 enum {
-	CLAIM_LOOKS = 2000,         /* at the alert, before the program lets others run */
-	LEAVE_LOOKS = 4,            /* of a call that ends, at what has arrived */
-	CLAIM_YIELDS = 20,          /* of those, before it sleeps */
-	CLAIM_SLEEP_NS = 100000000, /* a bound, in case the agent was killed with its process half gone */
+	CLAIM_LOOKS = 2000, /* at the alert, before the program lets others run */
+	LEAVE_LOOKS = 4,    /* of a call that ends, at what has arrived */
+	CLAIM_YIELDS = 20,  /* of those, before it sleeps */
+	CLAIM_SLEEP_NS =
+		100000000, /* a bound, in case the agent was killed with its process half gone */
 };
 
 _Thread_local uint32_t door_depth;
@@ -30,7 +31,8 @@ static void claim_wait(struct endpoint *e)
 			e->world->yield();
 		} else {
 			uint32_t was = tern_alerted(e->t), asleep = was | ALERT_SLEEPER;
-			if (was & ALERT_CLAIM && atomic_compare_exchange_strong(&e->t->alert, &was, asleep))
+			if (was & ALERT_CLAIM &&
+			    atomic_compare_exchange_strong(&e->t->alert, &was, asleep))
 				world_wait(&e->t->alert, asleep, CLAIM_SLEEP_NS);
 		}
 	}
@@ -42,7 +44,8 @@ static void guard_add(struct endpoint *e, int64_t n)
 		tern_guard_add(e->t, n);
 	else
 		atomic_store_explicit(e->guard,
-				      atomic_load_explicit(e->guard, memory_order_relaxed) + (uint64_t)n,
+				      atomic_load_explicit(e->guard, memory_order_relaxed) +
+					      (uint64_t)n,
 				      memory_order_release);
 	if (TERN_UNLIKELY(e->fenced))
 		atomic_thread_fence(memory_order_seq_cst);
@@ -57,10 +60,11 @@ void door_resume(struct endpoint *e)
 }
 
 /*
- * The program wants the role and its guard says so, but there was an alert. If the agent has had the
- * role since the program last had it (REGAIN), the low half was 0 then and is what this entry adds; it is
- * written once more, because handlers on the agent's thread may have held and released at the same
- * moment, and of two additions at once one may be lost. Whoever writes the guard looks at the alert afterwards.
+ * The program wants the role and its guard says so, but there was an alert. If the agent has had
+ * the role since the program last had it (REGAIN), the low half was 0 then and is what this entry
+ * adds; it is written once more, because handlers on the agent's thread may have held and released
+ * at the same moment, and of two additions at once one may be lost. Whoever writes the guard looks
+ * at the alert afterwards.
  */
 static void role_regain(struct endpoint *e, uint32_t entry)
 {
@@ -71,7 +75,8 @@ static void role_regain(struct endpoint *e, uint32_t entry)
 			continue;
 		atomic_store_explicit(e->guard, (uint64_t)guard_entries(e) << 32 | entry,
 				      memory_order_release);
-		atomic_signal_fence(memory_order_seq_cst); /* the agent's membarrier does the rest */
+		atomic_signal_fence(
+			memory_order_seq_cst); /* the agent's membarrier does the rest */
 		if (e->fenced)
 			atomic_thread_fence(memory_order_seq_cst);
 	}
@@ -82,14 +87,14 @@ static void role_regain(struct endpoint *e, uint32_t entry)
 /* What one inlet has, or a round of all where that may be more than messages. */
 static unsigned serve_some(struct endpoint *e)
 {
-	struct tern_inlet *there = e->work ? NULL : circle_find(&e->site, e->t->peek);
+	struct tern_inlet *there = e->work ? NULL : pollset_find(&e->site, e->t->peek);
 	return there ? poll_inlet(e, there) : poll_once(e, KINDS_BOTH);
 }
 
 /*
- * The program has the role and is about to leave it: some of what has arrived is handled first, and the rest is left
- * to whoever delivers, because the program waits for its call to end. The call that ends may have failed, so its
- * sentence is kept. How many messages it was.
+ * The program has the role and is about to leave it: some of what has arrived is handled first, and
+ * the rest is left to whoever delivers, because the program waits for its call to end. The call
+ * that ends may have failed, so its sentence is kept. How many messages it was.
  */
 static unsigned role_serve(struct endpoint *e)
 {
@@ -117,14 +122,15 @@ bool door_enter(struct endpoint *e)
 }
 
 /*
- * The low half has become 0, and the program has nothing else to do here. Bounded: the agent asks again with
- * every nap, which may be shorter than a look of a program that a debugger steps through; what is left over it, or the
- * timer, comes back for.
+ * The low half has become 0, and the program has nothing else to do here. Bounded: the agent asks
+ * again with every nap, which may be shorter than a look of a program that a debugger steps
+ * through; what is left over it, or the timer, comes back for.
  */
 static void role_leave(struct endpoint *e)
 {
 	unsigned handled = 0;
-	for (int i = 0; i < LEAVE_LOOKS && !handled && tern_alerted(e->t) & ALERT_PENDING && !guard_busy(e);
+	for (int i = 0;
+	     i < LEAVE_LOOKS && !handled && tern_alerted(e->t) & ALERT_PENDING && !guard_busy(e);
 	     i++) {
 		guard_add(e, GUARD_INSIDE);
 		door_depth++;
@@ -140,8 +146,9 @@ static void role_leave(struct endpoint *e)
 
 void door_leave(struct endpoint *e)
 {
-	/* A program that calls often needs nobody else to deliver its messages; but not before it is ready for them. */
-	if (guard_busy(e) == GUARD_INSIDE && attach_has_owner(e) && circle_waits(&e->site))
+	/* A program that calls often needs nobody else to deliver its messages; but not before it
+	 * is ready for them. */
+	if (guard_busy(e) == GUARD_INSIDE && attach_has_owner(e) && pollset_waits(&e->site))
 		role_serve(e);
 	guard_add(e, -GUARD_INSIDE);
 	door_depth--;
@@ -225,7 +232,8 @@ void door_hold_rare(struct endpoint *e, int64_t n)
 		guard_add(e, n);
 	}
 	if (!attach_is_mine(e))
-		attach_first(e); /* or a thread that waits might borrow it and serve it under the hold */
+		attach_first(
+			e); /* or a thread that waits might borrow it and serve it under the hold */
 	if (e->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
 	if (tern_alerted(e->t) & ALERT_ENTRY)
@@ -267,7 +275,8 @@ int door_mend(struct endpoint *e)
 	if (holds <= GUARD_MASK / 2) /* below 0 it wraps */
 		return 0;
 	guard_add(e, (int64_t)(GUARD_MASK + 1 - holds) * TERN_GUARD_HOLD);
-	return error_set(-EPERM, "rank %u has called tern_release() more often than tern_hold()", e->t->rank);
+	return error_set(-EPERM, "rank %u has called tern_release() more often than tern_hold()",
+			 e->t->rank);
 }
 
 #undef tern_hold

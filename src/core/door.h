@@ -30,7 +30,8 @@ enum alert {
 
 enum { GUARD_INSIDE = 1, GUARD_MASK = 0xffff };
 #define GUARD_ENTRY (INT64_C(1) << 32)
-#define GUARD_LIBRARY_HOLD (TERN_GUARD_HOLD * (PULSE_HOLDS_MOST + 1)) /* the upper bits of the holds */
+#define GUARD_LIBRARY_HOLD \
+	(TERN_GUARD_HOLD * (PULSE_HOLDS_MOST + 1)) /* the upper bits of the holds */
 
 /* The half that says whether the program has the role. A5, pairs with R5 in tern_guard_add(). */
 static inline uint32_t guard_busy(const struct endpoint *e)
@@ -74,9 +75,9 @@ static inline void door_close(struct door *door)
 }
 
 /*
- * Light threads (src/spawn) take turns inside the library. A guard counts the doors of the one that runs: whoever
- * gives the core to another takes its own out, and puts them back when it has its turn. False: it is inside of other
- * endpoints too, or is the handler of a signal, and must stay.
+ * Light threads (src/spawn) take turns inside the library. A guard counts the doors of the one that
+ * runs: whoever gives the core to another takes its own out, and puts them back when it has its
+ * turn. False: it is inside of other endpoints too, or is the handler of a signal, and must stay.
  */
 bool door_pass(struct endpoint *e, uint32_t *doors);
 bool door_is_free(const struct endpoint *e); /* whether it could pass */
@@ -84,18 +85,21 @@ void door_return(struct endpoint *e, uint32_t doors);
 /* Leaves and serves nobody: for a short look from another endpoint's call. */
 void door_slip(struct endpoint *e);
 /*
- * Leaves, and no handler runs before the program's next call: the call returns what handlers may need, and the program has
- * yet to lay it down where they look. Where several threads share the endpoint, another one's call is the next.
+ * Leaves, and no handler runs before the program's next call: the call returns what handlers may
+ * need, and the program has yet to lay it down where they look. Where several threads share the
+ * endpoint, another one's call is the next.
  */
 void door_pause(struct door *door);
-void door_hush(struct door *door);    /* leaves without serving anybody: the result is in no variable yet */
+void door_hush(
+	struct door *door); /* leaves without serving anybody: the result is in no variable yet */
 void door_resume(struct endpoint *e); /* as the next call does */
 /* Doors that this kernel thread is inside of, in all endpoints that have a guard. */
 extern _Thread_local uint32_t door_depth __attribute__((tls_model("initial-exec")));
 
 /*
- * A hold of the library's own, around a send that must not wait. It is counted apart from the program's, so that
- * whoever looks from outside does not take it for one of those. At most seven nest.
+ * A hold of the library's own, around a send that must not wait. It is counted apart from the
+ * program's, so that whoever looks from outside does not take it for one of those. At most seven
+ * nest.
  */
 void door_hold_rare(struct endpoint *e, int64_t n);    /* after the guard says that a hold begins */
 void door_release_rare(struct endpoint *e, int64_t n); /* after it says that one is over */
@@ -114,10 +118,12 @@ static inline void door_release(struct endpoint *e)
 		door_release_rare(e, GUARD_LIBRARY_HOLD);
 }
 
-/* When a hold is in force: 0, or an error if it is a release too many instead, which is then forgotten. */
+/* When a hold is in force: 0, or an error if it is a release too many instead, which is then
+ * forgotten. */
 int door_mend(struct endpoint *e);
 
-/* Sets and clears bits of the alert; returns what it was. Clearing releases what was done before (R6). */
+/* Sets and clears bits of the alert; returns what it was. Clearing releases what was done before
+ * (R6). */
 static inline uint32_t alert_raise(struct endpoint *e, uint32_t bits)
 {
 	return atomic_fetch_or(&e->t->alert, bits);

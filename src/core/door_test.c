@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Holds: what a program and its handlers both use is used by one at a time, however messages are delivered. */
+/* Holds: what a program and its handlers both use is used by one at a time, however messages are
+ * delivered. */
 #include <errno.h>
 
 #include "../../tests/chance.h"
@@ -39,8 +40,8 @@ static void compute(unsigned turns)
 }
 
 /*
- * Holds and releases for as long as the visitor comes. Pauses of up to about a millisecond let whoever delivers
- * take over, so that holds find it at work.
+ * Holds and releases for as long as the visitor comes. Pauses of up to about a millisecond let
+ * whoever delivers take over, so that holds find it at work.
  */
 static void check_holds(unsigned depth, unsigned n)
 {
@@ -93,7 +94,8 @@ TEST(calls_under_a_hold_handle_nothing)
 	local_close();
 }
 
-/* Random calls, holds and pauses; with a broken door the two counts drift apart, or a check of the handler's fails. */
+/* Random calls, holds and pauses; with a broken door the two counts drift apart, or a check of the
+ * handler's fails. */
 TEST(whatever_a_program_calls_its_holds_keep_handlers_out)
 {
 	struct chance c = { check_seed() };
@@ -180,7 +182,8 @@ TEST(a_hold_that_a_handler_leaves_is_the_programs_or_is_told)
 	tern_poll(local[0]);
 	visitor_pays(1);
 	host_computes_until(1);
-	int rc = tern_poll(local[0]); /* handled in the program's thread, it holds until that releases */
+	int rc = tern_poll(
+		local[0]); /* handled in the program's thread, it holds until that releases */
 	CHECK(rc == 0 || (rc == -EPERM && sentence_has(rc, "left a hold")));
 	CHECK_IS(tern_wait(local[0], &flag, 0), rc ? 0 : -EDEADLK);
 	if (!rc)
@@ -199,7 +202,8 @@ TEST(a_release_too_many_is_told_and_messages_flow_again)
 		tern_release(local[0]);
 		int rc = tern_poll(local[0]);
 		CHECK_IS(rc, -EPERM);
-		CHECK(sentence_has(rc, "rank 0") && sentence_has(rc, "more often than tern_hold()"));
+		CHECK(sentence_has(rc, "rank 0") &&
+		      sentence_has(rc, "more often than tern_hold()"));
 		visitor_pays(1);
 		host_computes_until(round);
 	}

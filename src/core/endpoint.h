@@ -6,8 +6,8 @@
  * program, in the handler of a request, in the handler of a reply. `inlet` tells
  * which: it is the inlet whose message is being handled, or NULL. The head's
  * `reach` is 0 whenever a request must not simply be sent (in a handler,
- * before a thread has the endpoint, or while sends are traced), so the inline path needs one comparison for
- * the rank and for the rule.
+ * before a thread has the endpoint, or while sends are traced), so the inline path needs one
+ * comparison for the rank and for the rule.
  */
 #ifndef TERN_CORE_ENDPOINT_H
 #define TERN_CORE_ENDPOINT_H
@@ -48,20 +48,22 @@ struct endpoint {
 	struct block *block;       /* the payload being handled, if it has one */
 	struct block *reply_claim; /* a fresh block, composed for the request being handled */
 	size_t reply_len;
-	const char *reply_cursor; /* which request that is: where its inlet stood, and in which leaf */
+	const char
+		*reply_cursor; /* which request that is: where its inlet stood, and in which leaf */
 	uint64_t reply_leaf;
 	const char *kept_cursor; /* where the inlet stood, and in which leaf, at the last keep */
 	uint64_t kept_leaf;
 	bool block_kept; /* the payload will not be given back when its handler returns */
 	bool used;       /* a message was sent or handled: no handler may be added */
 	bool deferring;
-	bool turn;        /* of work that was handed over, in which nothing waits; see async/queue.c */
-	bool barrier;     /* in one */
-	bool quiescing;   /* at the end of a collective call: what is deferred waits; see quiesce.h */
-	uint32_t inner;   /* turns of layers under way */
-	bool threaded;    /* messages may start light threads here */
+	bool turn;    /* of work that was handed over, in which nothing waits; see async/queue.c */
+	bool barrier; /* in one */
+	bool quiescing; /* at the end of a collective call: what is deferred waits; see quiesce.h */
+	uint32_t inner; /* turns of layers under way */
+	bool threaded;  /* messages may start light threads here */
 	uint32_t threads; /* light threads that run here (src/spawn) */
-	/* Set: the kernel thread that has it is to call it when it next waits. By whoever has the role. */
+	/* Set: the kernel thread that has it is to call it when it next waits. By whoever has the
+	 * role. */
 	void (*_Atomic wanted)(struct endpoint *e);
 	int trouble;     /* what the next poll returns: something bad has arrived */
 	uint32_t work;   /* layers that want to be called by polls, a bit each */
@@ -115,7 +117,8 @@ struct endpoint {
 	void *lost_arg;
 	bool lost_deferred; /* telling of those that are not told */
 
-	struct error_kept trouble_said; /* the sentence of `trouble`, which another thread may have found */
+	struct error_kept
+		trouble_said; /* the sentence of `trouble`, which another thread may have found */
 
 	struct tern_msg *kept; /* TERN_KEEP_MAX lines, allocated with the first */
 	uint16_t kept_free[TERN_KEEP_MAX];
@@ -151,14 +154,15 @@ bool attach_is_mine(const struct endpoint *e);
 bool attach_has_owner(const struct endpoint *e);
 uintptr_t attach_token(void);                  /* names the calling thread */
 bool attach_is_lent(const struct endpoint *e); /* to a thread that waits in another one */
-bool attach_is_own(
-	const struct endpoint *e); /* the caller's, which has not borrowed it and is not its agent */
+bool attach_is_own(const struct endpoint
+			   *e); /* the caller's, which has not borrowed it and is not its agent */
 bool attach_is_alone(const struct endpoint *e); /* the caller has no other, nor may borrow one */
 void attach_opened(struct group *g);
 void attach_disown(struct endpoint *e); /* no thread has it, nor will */
 void attach_closed(void);
 /* The sum of fn over the endpoints but `e` that this thread serves while it waits in `e`. */
-unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling, void *arg), void *arg);
+unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling, void *arg),
+		     void *arg);
 
 /* -- poll.c -- */
 enum { KINDS_REQUESTS = 1 << TERN_REQUEST, KINDS_REPLIES = 1 << TERN_REPLY, KINDS_BOTH = 6 };
@@ -174,13 +178,15 @@ void poll_lost(struct endpoint *e);     /* stops sending to those */
 void poll_trouble(struct endpoint *e,
 		  int code); /* the next poll returns it, with the sentence that was set last */
 
-void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg); /* there is a place */
+void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg),
+		void *arg); /* there is a place */
 
 /* -- lost.c -- */
 void lost_found(struct endpoint *e); /* another rank is lost */
 
 /* -- payload.c -- */
-void payload_forget_reply(struct endpoint *e); /* an uncommitted reply claim, when its handler is over */
+void payload_forget_reply(
+	struct endpoint *e); /* an uncommitted reply claim, when its handler is over */
 
 #endif
 

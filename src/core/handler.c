@@ -15,10 +15,13 @@ void handler_unknown(tern *t, const tern_msg *m)
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
 	char label[LABEL_ROOM];
 	label_of(e, (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS, label);
-	poll_trouble(e, error_set(-ENXIO,
-				  "rank %u got a message from rank %u for %s, which is not registered here; "
-				  "it was dropped",
-				  t->rank, tern_msg_src(m), label));
+	poll_trouble(
+		e,
+		error_set(
+			-ENXIO,
+			"rank %u got a message from rank %u for %s, which is not registered here; "
+			"it was dropped",
+			t->rank, tern_msg_src(m), label));
 	error_warn("%s", tern_strerror(e->trouble));
 }
 
@@ -28,7 +31,8 @@ int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name)
 	if (forked)
 		return forked;
 	if (id >= TERN_HANDLER_MAX)
-		return error_set(-ERANGE, "handler %u was registered; handlers are numbered 0 to %d", id,
+		return error_set(-ERANGE,
+				 "handler %u was registered; handlers are numbered 0 to %d", id,
 				 TERN_HANDLER_MAX - 1);
 	if (!fn)
 		return error_set(-EINVAL, "handler %u was registered without a function", id);

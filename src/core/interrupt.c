@@ -13,7 +13,8 @@
 #include "core/stats.h"
 
 enum {
-	TICK_LEAST_NS = 100000, /* after which a program that has not called again computes, at first, */
+	TICK_LEAST_NS =
+		100000, /* after which a program that has not called again computes, at first, */
 	TICK_MOST_NS = 1000000, /* and if it is found to call often */
 	TURN_NS = 200000,       /* the longest an interrupt handles a stream that does not end, */
 	REST_NS = 200000,       /* and what the program then has to itself */
@@ -22,27 +23,30 @@ enum {
 
 struct interrupt {
 	struct interrupt *next; /* of all that this process has had; used again, never freed */
-	_Atomic int32_t thread; /* that is interrupted; 0 before that begins, and after it has ended */
-	_Atomic bool busy;      /* its handlers run */
+	_Atomic int32_t
+		thread;    /* that is interrupted; 0 before that begins, and after it has ended */
+	_Atomic bool busy; /* its handlers run */
 	bool taken;
 	struct endpoint *e;
 	int signal;
 	timer_t timer;
-	bool timed;    /* there is a timer */
-	bool ticking;  /* and it has been started */
-	uint64_t tick; /* its time */
-	uint64_t ended,
-		debt;     /* when the last interrupt was over, and by how much they outweigh the program */
-	uint32_t entries; /* of the guard, when it was started */
+	bool timed;           /* there is a timer */
+	bool ticking;         /* and it has been started */
+	uint64_t tick;        /* its time */
+	uint64_t ended, debt; /* when the last interrupt was over, and by how much they outweigh the
+				 program */
+	uint32_t entries;     /* of the guard, when it was started */
 };
 
 /*
- * A signal's handler runs through all of them and serves those of its thread; few processes have more
- * than one. Whoever ends one, maybe from another thread, first takes it from its thread and then waits
- * until it is not busy; the handler says that it is busy and then looks once more whose it is.
+ * A signal's handler runs through all of them and serves those of its thread; few processes have
+ * more than one. Whoever ends one, maybe from another thread, first takes it from its thread and
+ * then waits until it is not busy; the handler says that it is busy and then looks once more whose
+ * it is.
  */
 static _Atomic(struct interrupt *) all;
-/* The one that this thread serves right now; in memory that a signal's handler can touch without allocating it. */
+/* The one that this thread serves right now; in memory that a signal's handler can touch without
+ * allocating it. */
 static _Thread_local __attribute__((tls_model("initial-exec"))) const struct interrupt *running;
 static atomic_flag taking = ATOMIC_FLAG_INIT;
 
@@ -75,8 +79,8 @@ void interrupt_left(struct endpoint *e)
 /* -- The signal ----------------------------------------------------------------------------- */
 
 /*
- * A network wants to be asked by then, though nothing arrives. The timer does not count as started: what the program
- * does next may need it earlier.
+ * A network wants to be asked by then, though nothing arrives. The timer does not count as started:
+ * what the program does next may need it earlier.
  */
 static void tick_due(struct interrupt *i, uint64_t due)
 {
@@ -88,7 +92,9 @@ static void tick_due(struct interrupt *i, uint64_t due)
 static bool interrupt_arm(struct interrupt *i)
 {
 	struct endpoint *e = i->e;
-	struct sleep s = { .says = BELL_CALL, .signal = i->signal, .thread = atomic_load(&i->thread) };
+	struct sleep s = { .says = BELL_CALL,
+			   .signal = i->signal,
+			   .thread = atomic_load(&i->thread) };
 	for (unsigned n = 0; n < e->nets; n++)
 		if (!e->net[n]->ops->arm(e->net[n], &s))
 			return false;
@@ -116,16 +122,17 @@ static void interrupt_serve(struct interrupt *i)
 		end = end ? end : now + TURN_NS;
 		if (handled && now < end)
 			continue;
-		if (!handled && !e->work && now < end && circle_waits(&e->site))
-			continue; /* that is why it could not be armed; but it may wait for room for its reply */
+		if (!handled && !e->work && now < end && pollset_waits(&e->site))
+			continue; /* that is why it could not be armed; but it may wait for room for
+				     its reply */
 		tick_start(i, handled ? REST_NS : tick_longer(i));
 		return;
 	}
 }
 
 /*
- * Whether the program has called since the timer was started, and so will call again. What has arrived is
- * handled all the same: it may have called under holds.
+ * Whether the program has called since the timer was started, and so will call again. What has
+ * arrived is handled all the same: it may have called under holds.
  */
 static bool tick_found_calls(struct interrupt *i)
 {
@@ -137,8 +144,8 @@ static bool tick_found_calls(struct interrupt *i)
 }
 
 /*
- * Interrupts that come one after another leave the program nothing. When they have taken so much more time than
- * it had, senders are told not to call, and the timer comes in their place.
+ * Interrupts that come one after another leave the program nothing. When they have taken so much
+ * more time than it had, senders are told not to call, and the timer comes in their place.
  */
 static void interrupt_rest(struct interrupt *i, uint64_t began)
 {
@@ -173,17 +180,20 @@ static bool thread_inside(int32_t self)
 /* Senders will call, and none has. */
 static bool armed_in_vain(struct endpoint *e)
 {
-	return e->armed && !e->work && !e->site.asks && !circle_waits(&e->site);
+	return e->armed && !e->work && !e->site.asks && !pollset_waits(&e->site);
 }
 
-/* `inside`: the thread is, be it of another endpoint; what a deferred function calls might come back there. */
+/* `inside`: the thread is, be it of another endpoint; what a deferred function calls might come
+ * back there. */
 static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 {
 	struct endpoint *e = i->e;
-	i->ticking =
-		false; /* or so it may be: signals that meet become one. Starting it twice does no harm. */
+	i->ticking = false; /* or so it may be: signals that meet become one. Starting it twice does
+			       no harm. */
 	if (guard_busy(e)) {
-		alert_raise(e, ALERT_PENDING); /* whoever leaves handles it, and starts the timer again */
+		alert_raise(
+			e,
+			ALERT_PENDING); /* whoever leaves handles it, and starts the timer again */
 		return;
 	}
 	if (inside) {
@@ -213,7 +223,8 @@ bool interrupt_runs(uint32_t *rank, unsigned *handler)
 	return true;
 }
 
-/* As if it had never been: what the program was doing keeps errno, and the sentence of its last error. */
+/* As if it had never been: what the program was doing keeps errno, and the sentence of its last
+ * error. */
 static void interrupt_signal(int number, siginfo_t *info, void *context)
 {
 	(void)context;
@@ -222,16 +233,20 @@ static void interrupt_signal(int number, siginfo_t *info, void *context)
 	error_keep(&sentence);
 	int32_t self = thread_id();
 	bool inside = thread_inside(self);
-	if (info->si_code > 0) /* the wire's own: it sends one for each datagram, and one is enough */
+	if (info->si_code >
+	    0) /* the wire's own: it sends one for each datagram, and one is enough */
 		signal_forget(number);
-	/* A real-time signal of a timer is that timer's own; others may have met, and are everybody's. */
-	const void *one = info->si_code == SI_TIMER && number >= SIGRTMIN ? info->si_value.sival_ptr : NULL;
+	/* A real-time signal of a timer is that timer's own; others may have met, and are
+	 * everybody's. */
+	const void *one =
+		info->si_code == SI_TIMER && number >= SIGRTMIN ? info->si_value.sival_ptr : NULL;
 	for (struct interrupt *i = atomic_load(&all); i; i = i->next) {
 		if (atomic_load(&i->thread) != self || (one && one != i))
 			continue;
 		atomic_store(&i->busy, true);
 		if (atomic_load(&i->thread) == self && i->signal == number)
-			interrupt_one(i, info->si_code == SI_TIMER && info->si_value.sival_ptr == i, inside);
+			interrupt_one(i, info->si_code == SI_TIMER && info->si_value.sival_ptr == i,
+				      inside);
 		atomic_store(&i->busy, false);
 	}
 	error_restore(&sentence);
@@ -314,8 +329,8 @@ void interrupt_begin(struct endpoint *e)
 	event._sigev_un._tid = self;
 	i->timed = timer_create(CLOCK_MONOTONIC, &event, &i->timer) == 0;
 	if (!i->timed)
-		error_warn("rank %u has no timer (%s): messages are delivered when it calls", e->t->rank,
-			   strerror(errno));
+		error_warn("rank %u has no timer (%s): messages are delivered when it calls",
+			   e->t->rank, strerror(errno));
 	atomic_store(&i->thread, self);
 	tick_start(i, i->tick); /* its next call may be far away */
 }

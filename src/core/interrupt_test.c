@@ -130,7 +130,8 @@ TEST(a_program_asleep_in_nanosleep_is_served)
 		compute_until_armed();
 		visitor_start(&v, 1);
 		while (atomic_load(&visits) < round) /* returns early: no such call is restarted */
-			CHECK(nanosleep(&(struct timespec){ .tv_sec = 30 }, NULL) == 0 || errno == EINTR);
+			CHECK(nanosleep(&(struct timespec){ .tv_sec = 30 }, NULL) == 0 ||
+			      errno == EINTR);
 		visitor_end(&v);
 	}
 	local_close();
@@ -163,7 +164,8 @@ TEST(a_read_of_the_program_is_interrupted_and_goes_on)
 	local_close();
 }
 
-/* -- What it costs ------------------------------------------------------------------------------ */
+/* -- What it costs ------------------------------------------------------------------------------
+ */
 
 enum { BURST = 200 };
 
@@ -175,7 +177,8 @@ static void signal_block(int how)
 	pthread_sigmask(how, &set, NULL);
 }
 
-/* Over a network some of it may be sent only when the first has been acknowledged; nobody but the host is left to do that. */
+/* Over a network some of it may be sent only when the first has been acknowledged; nobody but the
+ * host is left to do that. */
 static void host_sends_the_rest(unsigned came)
 {
 	tern_attach(local[1]);
@@ -189,7 +192,8 @@ TEST(a_burst_costs_one_interrupt)
 	for (unsigned round = 1; round <= 20; round++) {
 		compute_until_armed();
 		uint64_t before = interrupts();
-		signal_block(SIG_BLOCK); /* all of it is there before the first instruction of the handler */
+		signal_block(SIG_BLOCK); /* all of it is there before the first instruction of the
+					    handler */
 		visitor_pays(BURST);
 		signal_block(SIG_UNBLOCK);
 		bool packets = local[0]->own->site.asks;
@@ -211,7 +215,8 @@ TEST(a_program_that_polls_anyway_is_hardly_ever_interrupted)
 	while (atomic_load(&visits) < n)
 		CHECK(tern_poll(local[0]) >= 0);
 	visitor_end(&v);
-	/* None, if it had a core to itself: only a poll that takes a millisecond looks like computing. */
+	/* None, if it had a core to itself: only a poll that takes a millisecond looks like
+	 * computing. */
 	CHECK(interrupts() - before < n / 16);
 	local_close();
 }
@@ -258,7 +263,8 @@ TEST(a_signal_after_the_endpoint_has_closed_does_nothing)
 	raise(40);
 }
 
-/* -- Several endpoints of one thread --------------------------------------------------------------- */
+/* -- Several endpoints of one thread
+ * --------------------------------------------------------------- */
 
 enum { MANY = 3000 };
 
@@ -305,8 +311,9 @@ static void *keep_busy(void *arg)
 }
 
 /*
- * The interrupts for rank 0 come while its thread is inside calls of rank 1, most of all in its handlers. What rank 0 has
- * deferred sends to rank 1 more than its ring holds, and cannot be done before that call is over.
+ * The interrupts for rank 0 come while its thread is inside calls of rank 1, most of all in its
+ * handlers. What rank 0 has deferred sends to rank 1 more than its ring holds, and cannot be done
+ * before that call is over.
  */
 TEST(an_interrupt_leaves_an_endpoint_alone_that_its_thread_is_inside_of)
 {

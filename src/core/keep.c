@@ -18,8 +18,8 @@ static int keep_slots(struct endpoint *e)
 		e->kept_left = TERN_KEEP_MAX;
 	}
 	if (!e->kept_left)
-		return error_set(-ENOBUFS, "rank %u keeps %d messages already: drop one first", e->t->rank,
-				 TERN_KEEP_MAX);
+		return error_set(-ENOBUFS, "rank %u keeps %d messages already: drop one first",
+				 e->t->rank, TERN_KEEP_MAX);
 	return 0;
 }
 
@@ -75,13 +75,14 @@ int tern_drop(tern *t, const tern_msg *kept)
 	size_t at = (size_t)((const char *)kept - (const char *)e->kept);
 	if (!e->kept || at >= TERN_KEEP_MAX * sizeof *kept || at % sizeof *kept ||
 	    !atomic_load_explicit(&kept->head, memory_order_relaxed))
-		return error_set(-EINVAL, "%p is not a message that rank %u keeps", (const void *)kept,
-				 t->rank);
+		return error_set(-EINVAL, "%p is not a message that rank %u keeps",
+				 (const void *)kept, t->rank);
 	const void *data = tern_msg_data(kept, NULL);
 	if (data)
 		block_set(block_of(data), BLOCK_FREE);
 	uint16_t slot = (uint16_t)(at / sizeof *kept);
-	atomic_store_explicit(&e->kept[slot].head, 0, memory_order_relaxed); /* a second drop is an error */
+	atomic_store_explicit(&e->kept[slot].head, 0,
+			      memory_order_relaxed); /* a second drop is an error */
 	e->kept_free[e->kept_left++] = slot;
 	return 0;
 }

@@ -192,7 +192,8 @@ static void keep_then_answer(tern *t, const tern_msg *m)
 	unsigned char *reply = tern_reply_claim(t, m, 10);
 	keep(t, m);
 	if (reply == tern_msg_data(m, NULL))
-		CHECK_IS(tern_reply_commit(t, m, reply, TELL), -EINVAL); /* kept: it must not be sent back */
+		CHECK_IS(tern_reply_commit(t, m, reply, TELL),
+			 -EINVAL); /* kept: it must not be sent back */
 	reply = tern_reply_claim(t, m, 10);
 	REQUIRE(reply != NULL);
 	CHECK((const void *)reply != tern_msg_data(m, NULL));

@@ -46,8 +46,8 @@ const char *label_of(const struct endpoint *e, unsigned id, char text[LABEL_ROOM
 	label_number(id, number, sizeof number);
 	if (id < TERN_HANDLER_MAX)
 		snprintf(number, sizeof number, "handler %u", id);
-	snprintf(text, LABEL_ROOM, "%s%s%s%.40s%s", id < TERN_HANDLER_MAX ? "" : "Tern's handler ", number,
-		 name ? " (" : "", name ? name : "", name ? ")" : "");
+	snprintf(text, LABEL_ROOM, "%s%s%s%.40s%s", id < TERN_HANDLER_MAX ? "" : "Tern's handler ",
+		 number, name ? " (" : "", name ? name : "", name ? ")" : "");
 	return text;
 }
 

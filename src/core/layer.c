@@ -43,7 +43,7 @@ static bool inlet_left(struct endpoint *e, struct tern_inlet *in)
 {
 	if (!in->base || !inlet_has(in))
 		return false;
-	circle_add(&e->site, in);
+	pollset_add(&e->site, in);
 	return true;
 }
 
@@ -132,8 +132,8 @@ void layers_report(const struct endpoint *e, int fd)
 
 void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const char *name)
 {
-	e->t->handler[TERN_HANDLER_MAX + id] =
-		trace_handler(e, TERN_HANDLER_MAX + id, watchdog_handler(e, TERN_HANDLER_MAX + id, fn));
+	e->t->handler[TERN_HANDLER_MAX + id] = trace_handler(
+		e, TERN_HANDLER_MAX + id, watchdog_handler(e, TERN_HANDLER_MAX + id, fn));
 	e->t->known[TERN_HANDLER_MAX + id] = 1;
 	label_set(e, TERN_HANDLER_MAX + id, name);
 }

@@ -112,8 +112,8 @@ void layer_on_named(struct endpoint *e, unsigned id, tern_handler *fn, const cha
  * A request or a reply of Tern's own, under the rules of tern_request_data() and
  * tern_reply_data(); without a payload if `data` is NULL.
  */
-int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
-		  const uint64_t *words);
+int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len,
+		  unsigned n, const uint64_t *words);
 int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, unsigned n,
 		const uint64_t *words); /* to the request whose handler runs */
 
@@ -125,7 +125,8 @@ static inline int layer_words(struct endpoint *e, uint32_t dst, unsigned id, TER
 {
 	tern *t = e->t;
 	struct tern_lane *lane = &t->lane[dst];
-	if (TERN_UNLIKELY(!t->reach || !tern_lane_write(lane, TERN_HANDLER_MAX + id, 6, TERN_SIX_VALUES_))) {
+	if (TERN_UNLIKELY(!t->reach ||
+			  !tern_lane_write(lane, TERN_HANDLER_MAX + id, 6, TERN_SIX_VALUES_))) {
 		const uint64_t words[] = { TERN_SIX_VALUES_ };
 		return layer_request(e, dst, id, NULL, 0, 6, words);
 	}

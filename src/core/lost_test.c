@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program that wants to hear of ranks that are lost does, once of each, where it may act on it. */
+/* A program that wants to hear of ranks that are lost does, once of each, where it may act on it.
+ */
 #include <errno.h>
 
 #include "../../tests/local.h"
@@ -132,7 +133,8 @@ static void forgive(tern *t, uint32_t rank, int why, void *arg)
 static void *two_die(void *arg)
 {
 	rank_dies(1);
-	nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL); /* three times the grace time */
+	nanosleep(&(struct timespec){ .tv_nsec = 300000000 },
+		  NULL); /* three times the grace time */
 	rank_dies(2);
 	return arg;
 }

@@ -50,7 +50,8 @@ static bool ops_over(struct endpoint *e, void *arg)
 	return false;
 }
 
-/* Of what needs a certain rank, its layer ends what that rank leaves undone; what needs anyone ends like a wait for a flag. */
+/* Of what needs a certain rank, its layer ends what that rank leaves undone; what needs anyone ends
+ * like a wait for a flag. */
 static int ops_blame(struct endpoint *e, struct wait *w)
 {
 	const struct ops *any = w->arg;
@@ -89,7 +90,9 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 	if (forked)
 		return forked;
 	struct ops any = { ops, n, n };
-	struct wait w = { .call = "tern_op_wait_any", .rule = "tern_op_wait_any()", .stop = ops_blame };
+	struct wait w = { .call = "tern_op_wait_any",
+			  .rule = "tern_op_wait_any()",
+			  .stop = ops_blame };
 	if (!n)
 		return error_set(-EINVAL, "tern_op_wait_any() was given no handle to wait for");
 	int rc = wait_until(t->own, ops_over, &any, &w);

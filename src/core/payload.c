@@ -41,8 +41,9 @@ static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 			poll_lost(e); /* blocks that a lost rank held come back */
 		rc = send_reachable(e, dst);
 		if (!rc && held(e))
-			rc = error_set(-EAGAIN,
-				       "no payload block is free, and under a hold nothing is served");
+			rc = error_set(
+				-EAGAIN,
+				"no payload block is free, and under a hold nothing is served");
 		if (rc)
 			return rc;
 		stall_begin(e, &stall);
@@ -50,8 +51,10 @@ static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 	}
 	stall_end(e, &stall, PULSE_BLOCK_STALLS);
 	if (rc == -ENOBUFS) /* waiting would be hopeless */
-		error_set(rc, "rank %u itself claims or keeps all its %u blocks: commit, abandon or drop one",
-			  e->t->rank, net->blocks);
+		error_set(
+			rc,
+			"rank %u itself claims or keeps all its %u blocks: commit, abandon or drop one",
+			e->t->rank, net->blocks);
 	return rc;
 }
 
@@ -106,7 +109,8 @@ static inline bool payload_quick(tern *t, uint32_t dst, uint64_t bits, const voi
 	memcpy(b->data, data, len);
 	block_set(b, BLOCK_SENT);
 	((tern_msg *)(void *)line)->payload = (uint64_t)(b->data - line) << TERN_LEN_BITS | len;
-	tern_line_write(line, lane->head | TERN_HEAD_PAYLOAD | bits, TERN_WORDS_MAX, TERN_SIX_VALUES_);
+	tern_line_write(line, lane->head | TERN_HEAD_PAYLOAD | bits, TERN_WORDS_MAX,
+			TERN_SIX_VALUES_);
 	tern_prefetch_write(line + (TERN_PREFETCH + 1) * TERN_LINE);
 	lane->tail = line + TERN_LINE;
 	if (TERN_UNLIKELY(tern_unheeded(lane)))
@@ -116,8 +120,9 @@ static inline bool payload_quick(tern *t, uint32_t dst, uint64_t bits, const voi
 }
 
 /* Everything else: broken rules, first contact, no room, no block. */
-static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigned id, const void *data,
-						  unsigned n, size_t len, TERN_SIX_)
+static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigned id,
+						  const void *data, unsigned n, size_t len,
+						  TERN_SIX_)
 {
 	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
@@ -136,13 +141,14 @@ static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigne
 	return rc;
 }
 
-int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n, size_t len,
-			 TERN_SIX_)
+int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
+			 size_t len, TERN_SIX_)
 {
-	if (TERN_LIKELY(
-		    dst < t->reach && n <= TERN_WORDS_MAX && id < TERN_HANDLER_MAX && t->known[id] &&
-		    len - 1 < TERN_PAYLOAD_MAX && /* 0 bytes, which may be at NULL, take the other way */
-		    payload_quick(t, dst, (uint64_t)id << TERN_ID_SHIFT | n, data, len, TERN_SIX_VALUES_)))
+	if (TERN_LIKELY(dst < t->reach && n <= TERN_WORDS_MAX && id < TERN_HANDLER_MAX &&
+			t->known[id] && len - 1 < TERN_PAYLOAD_MAX && /* 0 bytes, which may be at
+									 NULL, take the other way */
+			payload_quick(t, dst, (uint64_t)id << TERN_ID_SHIFT | n, data, len,
+				      TERN_SIX_VALUES_)))
 		return 0;
 	return payload_rare(t, dst, id, data, n, len, TERN_SIX_VALUES_);
 }
@@ -154,7 +160,8 @@ static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
 	if (!rc)
 		rc = rules_destination(e, dst);
 	if (!rc && len > TERN_PAYLOAD_MAX)
-		rc = error_set(-EMSGSIZE, "%zu bytes were claimed for rank %u; a message carries at most %d",
+		rc = error_set(-EMSGSIZE,
+			       "%zu bytes were claimed for rank %u; a message carries at most %d",
 			       len, dst, TERN_PAYLOAD_MAX);
 	return rc ? rc : block_claim(e, dst, len, out);
 }
@@ -253,8 +260,8 @@ static int reply_send(struct endpoint *e, struct block *b, const struct parcel *
 	return rc;
 }
 
-int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n, size_t len,
-		       TERN_SIX_)
+int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
+		       size_t len, TERN_SIX_)
 {
 	struct endpoint *e = t->own;
 	int rc = rules_reply(e, m, id, n, len);
@@ -272,15 +279,17 @@ static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len
 {
 	int rc = rules_handling(e, m, "tern_reply_claim()");
 	if (!rc && e->inlet->kind != TERN_REQUEST)
-		rc = error_set(-EPERM,
-			       "tern_reply_claim() was called in a reply handler, which sends nothing");
+		rc = error_set(
+			-EPERM,
+			"tern_reply_claim() was called in a reply handler, which sends nothing");
 	if (!rc && m != e->t->current)
 		rc = error_set(-EALREADY, "the request from rank %u has been answered already",
 			       e->inlet->peer);
 	if (!rc && len > TERN_PAYLOAD_MAX)
-		rc = error_set(-EMSGSIZE,
-			       "%zu bytes were claimed for a reply to rank %u; a message carries at most %d",
-			       len, e->inlet->peer, TERN_PAYLOAD_MAX);
+		rc = error_set(
+			-EMSGSIZE,
+			"%zu bytes were claimed for a reply to rank %u; a message carries at most %d",
+			len, e->inlet->peer, TERN_PAYLOAD_MAX);
 	return rc;
 }
 
@@ -304,7 +313,8 @@ void *tern_reply_claim(tern *t, const tern_msg *m, size_t len)
 	return e->reply_claim->data;
 }
 
-int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id, TERN_SIX_)
+int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
+			    TERN_SIX_)
 {
 	struct endpoint *e = t->own;
 	int rc = rules_reply(e, m, id, n, e->reply_len);
@@ -312,10 +322,11 @@ int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned 
 		return rc;
 	struct block *b = block_of(claimed);
 	bool returned = e->block && b == e->block && !e->block_kept;
-	bool fresh =
-		b == e->reply_claim && e->reply_cursor == e->inlet->cursor && e->reply_leaf == e->inlet->leaf;
+	bool fresh = b == e->reply_claim && e->reply_cursor == e->inlet->cursor &&
+		     e->reply_leaf == e->inlet->leaf;
 	if (!claimed || (!returned && !fresh))
-		return error_set(-EINVAL, "%p was not given by tern_reply_claim() for this request", claimed);
+		return error_set(-EINVAL, "%p was not given by tern_reply_claim() for this request",
+				 claimed);
 	struct parcel p = parcel_of(id, n, b, e->reply_len, TERN_SIX_VALUES_);
 	if (!returned) {
 		e->reply_claim = NULL;
@@ -330,7 +341,8 @@ int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned 
 
 static struct parcel layer_parcel(unsigned id, unsigned n, const uint64_t *words)
 {
-	struct parcel p = { .bits = (uint64_t)(TERN_HANDLER_MAX + id) << TERN_ID_SHIFT | n, .n = n };
+	struct parcel p = { .bits = (uint64_t)(TERN_HANDLER_MAX + id) << TERN_ID_SHIFT | n,
+			    .n = n };
 	memcpy(p.word, words, n * sizeof *words);
 	return p;
 }
@@ -343,14 +355,14 @@ static void layer_payload(struct parcel *p, struct block *b, const void *data, s
 	p->len = len;
 }
 
-int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
-		  const uint64_t *words)
+int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len,
+		  unsigned n, const uint64_t *words)
 {
 	struct parcel p = layer_parcel(id, n, words);
 	struct block *b;
 	if (data && len - 1 < TERN_PAYLOAD_MAX && dst < e->t->reach &&
-	    payload_quick(e->t, dst, p.bits, data, len, p.word[0], p.word[1], p.word[2], p.word[3], p.word[4],
-			  p.word[5]))
+	    payload_quick(e->t, dst, p.bits, data, len, p.word[0], p.word[1], p.word[2], p.word[3],
+			  p.word[4], p.word[5]))
 		return 0;
 	int rc = rules_program(e, "an operation that sends a request");
 	if (rc || !data)

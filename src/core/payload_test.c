@@ -9,7 +9,9 @@
 enum { ASK, TELL, ECHO };
 
 static unsigned char bytes[TERN_PAYLOAD_MAX];
-static const size_t lengths[] = { 0, 1, 7, 8, 63, 64, 4096, TERN_PAYLOAD_MAX - 1, TERN_PAYLOAD_MAX };
+static const size_t lengths[] = {
+	0, 1, 7, 8, 63, 64, 4096, TERN_PAYLOAD_MAX - 1, TERN_PAYLOAD_MAX
+};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
 static void echo(tern *t, const tern_msg *m)
@@ -156,7 +158,8 @@ TEST(other_sends_polls_and_replies_leave_a_composed_message_alone)
 	for (int i = 0; i < 100; i++) {
 		CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
 		CHECK_IS(tern_request_data(local[0], 1, ECHO, bytes, sizeof bytes), 0);
-		CHECK_IS(tern_request_data(local[1], 0, ECHO, bytes, sizeof bytes), 0); /* rank 0 replies */
+		CHECK_IS(tern_request_data(local[1], 0, ECHO, bytes, sizeof bytes),
+			 0); /* rank 0 replies */
 		CHECK_IS(tern_request_data(local[0], 0, ECHO, bytes, sizeof bytes), 0);
 		local_settle();
 	}
@@ -475,7 +478,8 @@ TEST(a_payload_outside_the_senders_blocks_is_dropped)
 	ranks_open(note_request);
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
 	local_settle();
-	uint64_t lies[] = { (uint64_t)1 << TERN_LEN_BITS | 10, (uint64_t)-640 << TERN_LEN_BITS | 10, 0 };
+	uint64_t lies[] = { (uint64_t)1 << TERN_LEN_BITS | 10, (uint64_t)-640 << TERN_LEN_BITS | 10,
+			    0 };
 	for (unsigned i = 0; i < 3; i++) {
 		tern_hold(local[1]);
 		char *line = local[0]->lane[1].tail;

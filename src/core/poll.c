@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Taking messages in. A poll goes round the circle and drains each inlet where
+ * Taking messages in. A poll goes round the poll set and drains each inlet where
  * something has arrived; one comparison tells a plain message from everything
  * else (nothing there, a closed gate, a control line, a payload, garbage).
  *
@@ -18,7 +18,7 @@
 #include "core/wait.h"
 
 enum {
-	DRAIN_MOST = 128,       /* messages of one inlet after which the end of its leaf ends its turn */
+	DRAIN_MOST = 128, /* messages of one inlet after which the end of its leaf ends its turn */
 	DEMOTE_EVERY = 1 << 15, /* inlets looked at in vain between two searches for silent peers */
 	DEFER_PLACES = TERN_DEFER_MAX + 1,
 };
@@ -73,19 +73,22 @@ static bool gate_open(struct endpoint *e, struct tern_inlet *in)
 }
 
 /* Bad input from a peer: say so once, pass it, and let the next poll return the code. */
-static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t head, const char *what)
+static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t head,
+			  const char *what)
 {
-	poll_trouble(e,
-		     error_set(-EBADMSG,
-			       "rank %u got a message with %s from rank %u (header %016llx); it was dropped",
-			       e->t->rank, what, in->peer, (unsigned long long)head));
+	poll_trouble(
+		e,
+		error_set(
+			-EBADMSG,
+			"rank %u got a message with %s from rank %u (header %016llx); it was dropped",
+			e->t->rank, what, in->peer, (unsigned long long)head));
 	error_warn("%s", tern_strerror(e->trouble));
 	in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
 }
 
 /* cost: protection control */
-static inline __attribute__((always_inline)) void drain_payload(struct endpoint *e, struct tern_inlet *in,
-								uint64_t difference, struct tally *y)
+static inline __attribute__((always_inline)) void
+drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t difference, struct tally *y)
 {
 	const tern_msg *m = inlet_at(in);
 	size_t len;
@@ -93,7 +96,8 @@ static inline __attribute__((always_inline)) void drain_payload(struct endpoint 
 	const struct peer *p = &e->site.peer[in->peer];
 	bool usual = pool_has(p->pool, block_of(data)) && len <= TERN_PAYLOAD_MAX;
 	if (!usual && !net_owns(p->net, in->peer, data, len)) {
-		drain_garbage(e, in, atomic_load(&m->head), "a payload outside its sender's blocks");
+		drain_garbage(e, in, atomic_load(&m->head),
+			      "a payload outside its sender's blocks");
 		return;
 	}
 	in->cursor += TERN_LINE;   /* cost: order read */
@@ -113,8 +117,10 @@ static inline __attribute__((always_inline)) void drain_payload(struct endpoint 
 }
 
 /* Everything but a plain message through an open gate. False when the inlet has had its turn. */
-static inline __attribute__((always_inline)) bool
-drain_rare(struct endpoint *e, struct tern_inlet *in, uint64_t difference, unsigned *handled, struct tally *y)
+static inline __attribute__((always_inline)) bool drain_rare(struct endpoint *e,
+							     struct tern_inlet *in,
+							     uint64_t difference, unsigned *handled,
+							     struct tally *y)
 {
 	if (difference >> TERN_LAP_SHIFT)  /* cost: order status */
 		return false;              /* an older lap: nothing has arrived */
@@ -139,8 +145,8 @@ drain_rare(struct endpoint *e, struct tern_inlet *in, uint64_t difference, unsig
  * that counts has a loop of its own, and the other loop knows nothing of it. The same goes for
  * `most`, the messages that it may handle: ALL in both of these.
  */
-static inline __attribute__((always_inline)) unsigned drain_loop(struct endpoint *e, struct tern_inlet *in,
-								 struct tally *y, uint64_t most)
+static inline __attribute__((always_inline)) unsigned
+drain_loop(struct endpoint *e, struct tern_inlet *in, struct tally *y, uint64_t most)
 {
 	tern *t = e->t;
 	unsigned handled = 0;
@@ -148,9 +154,10 @@ static inline __attribute__((always_inline)) unsigned drain_loop(struct endpoint
 		char *at = in->cursor; /* cost: base read */
 		const tern_msg *m = (const tern_msg *)(const void *)at;
 		/* A1, pairs with R1 in tern_line_write(): the words follow the header. */
-		uint64_t head = atomic_load_explicit(&m->head, memory_order_acquire); /* cost: base status */
-		uint64_t x = head ^ in->expect;                                       /* cost: order status */
-		if (TERN_UNLIKELY(x >= in->accept)) {                                 /* cost: flow status */
+		uint64_t head = atomic_load_explicit(&m->head,
+						     memory_order_acquire); /* cost: base status */
+		uint64_t x = head ^ in->expect;                             /* cost: order status */
+		if (TERN_UNLIKELY(x >= in->accept)) {                       /* cost: flow status */
 			if (!drain_rare(e, in, x, &handled, y))
 				break;
 			continue;
@@ -195,7 +202,8 @@ static inline unsigned drain_end(struct endpoint *e, struct tern_inlet *in, cons
 static unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 {
 	struct frame f = frame_enter(e, in);
-	unsigned handled = TERN_UNLIKELY(e->stats) ? drain_counted(e, in) : drain_loop(e, in, NULL, ALL);
+	unsigned handled =
+		TERN_UNLIKELY(e->stats) ? drain_counted(e, in) : drain_loop(e, in, NULL, ALL);
 	return drain_end(e, in, &f, handled);
 }
 
@@ -227,7 +235,7 @@ void poll_lost(struct endpoint *e)
 		 * blocks. It may have died before it knocked for them.
 		 */
 		if (p->replies.base && inlet_has(&p->replies))
-			circle_add(&e->site, &p->replies);
+			pollset_add(&e->site, &p->replies);
 		else
 			p->net->ops->reclaim(p->net, r);
 	}
@@ -289,7 +297,8 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in)
 	    e->site.asks) /* whoever knocked has sent something; who asks also sends */
 		handled = poll_circle(e, KINDS_BOTH);
 	else if (!(handled = inlet_drain(e, in)))
-		handled = poll_circle(e, KINDS_BOTH); /* it waits for room for a reply, and may hide others */
+		handled = poll_circle(
+			e, KINDS_BOTH); /* it waits for room for a reply, and may hide others */
 	if (e->deferred_count)
 		poll_deferred(e);
 	return handled;
@@ -337,7 +346,7 @@ unsigned poll_due(struct endpoint *e)
 /* Called after an empty poll; rarely does anything. */
 static void poll_empty(struct endpoint *e)
 {
-	e->vain += e->site.circle;
+	e->vain += e->site.pollset;
 	if (e->vain < DEMOTE_EVERY)
 		return;
 	e->vain = 0;
@@ -345,7 +354,7 @@ static void poll_empty(struct endpoint *e)
 		poll_lost(e); /* a rank that never talked with us leaves without ringing */
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->demote(e->net[i]);
-	e->t->peek = &e->site.bell; /* it may have looked at one that left the circle */
+	e->t->peek = &e->site.bell; /* it may have looked at one that left the poll set */
 }
 
 static void poll_deferred(struct endpoint *e)
@@ -354,7 +363,8 @@ static void poll_deferred(struct endpoint *e)
 	    e->inner) /* one that waited would keep a layer's turn from going on */
 		return;
 	e->deferring = true;
-	for (uint32_t n = e->deferred_count; n; n--) { /* those that these defer wait for the next poll */
+	for (uint32_t n = e->deferred_count; n;
+	     n--) { /* those that these defer wait for the next poll */
 		struct deferred d = e->deferred[e->deferred_first];
 		e->deferred_first = (e->deferred_first + 1) % DEFER_PLACES;
 		e->deferred_count--;
@@ -365,7 +375,8 @@ static void poll_deferred(struct endpoint *e)
 
 void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg)
 {
-	e->deferred[(e->deferred_first + e->deferred_count++) % DEFER_PLACES] = (struct deferred){ fn, arg };
+	e->deferred[(e->deferred_first + e->deferred_count++) % DEFER_PLACES] =
+		(struct deferred){ fn, arg };
 }
 
 int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
@@ -378,9 +389,10 @@ int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 	if (!fn)
 		return error_set(-EINVAL, "tern_defer() was given no function");
 	if (e->deferred_count - e->lost_deferred == TERN_DEFER_MAX)
-		return error_set(-EAGAIN,
-				 "%d deferred functions are waiting already: let the program poll first",
-				 TERN_DEFER_MAX);
+		return error_set(
+			-EAGAIN,
+			"%d deferred functions are waiting already: let the program poll first",
+			TERN_DEFER_MAX);
 	poll_defer(e, fn, arg);
 	stats_most(&e->pulse->count[PULSE_DEFERRED], e->deferred_count);
 	return 0;
@@ -472,8 +484,9 @@ int tern_poll_replies(tern *t)
 	struct endpoint *e = t->own;
 	if (attach_is_mine(e) && in_handler(e) && e->inlet->kind == TERN_REQUEST)
 		return held(e) ? 0
-			       : (int)poll_circle(e,
-						  KINDS_REPLIES); /* no deeper: reply handlers do not poll */
+			       : (int)poll_circle(
+					 e,
+					 KINDS_REPLIES); /* no deeper: reply handlers do not poll */
 	return poll_kinds(t, KINDS_REPLIES, "a poll for replies");
 }
 

@@ -135,7 +135,8 @@ TEST(a_nested_poll_leaves_a_reply_that_is_being_composed_alone)
 	for (int i = 0; i < 40; i++) {
 		CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
 		CHECK_IS(tern_poll(local[1]), 1);
-		CHECK_IS(tern_request_data(local[1], 0, ONE_WAY, replies.data, i % 2 ? 10 : 600), 0);
+		CHECK_IS(tern_request_data(local[1], 0, ONE_WAY, replies.data, i % 2 ? 10 : 600),
+			 0);
 		CHECK_IS(tern_poll_requests(local[0]), 1);
 		CHECK_IS(tern_poll(local[1]), 1);
 		CHECK(replies.len == 600 && replies.data[0] == 9 && replies.data[599] == 9);
@@ -152,7 +153,8 @@ TEST(under_a_hold_nothing_is_handled)
 	tern_hold(local[1]);
 	for (int i = 0; i < 20; i++) {
 		CHECK_IS(tern_request(local[0], 1, ONE_WAY, i), 0);
-		CHECK_IS(tern_request(local[1], 0, TELL, i), 0); /* sends look for arrivals, but not now */
+		CHECK_IS(tern_request(local[1], 0, TELL, i),
+			 0); /* sends look for arrivals, but not now */
 		CHECK_IS(tern_request(local[1], 1, TELL, i), 0);
 		CHECK_IS(tern_poll(local[1]), 0);
 		CHECK_IS(tern_poll_requests(local[1]), 0);
@@ -261,10 +263,10 @@ TEST(silent_peers_are_not_polled_and_are_heard_when_they_speak_again)
 		for (int rc = tern_poll(local[0]); rc > 0; rc = tern_poll(local[0]))
 			;
 		CHECK_IS(requests.count, RANKS - 1);
-		CHECK(local[0]->own->site.circle >= RANKS - 1);
+		CHECK(local[0]->own->site.pollset >= RANKS - 1);
 		for (int i = 0; i < 80000; i++) /* long enough for all to be taken for silent */
 			tern_poll(local[0]);
-		CHECK(local[0]->own->site.circle < 4);
+		CHECK(local[0]->own->site.pollset < 4);
 	}
 	local_close();
 }

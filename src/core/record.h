@@ -26,7 +26,8 @@ enum record_kind {
 	RECORD_PASSED,
 	RECORD_DROPPED, /* `sequence` records before this one had no room */
 	RECORD_CLOSE,   /* the last one of a rank that ended well */
-	RECORD_NAME, /* `handler` has a name of `bytes` bytes, which lies in the place of the records that follow */
+	RECORD_NAME,    /* `handler` has a name of `bytes` bytes, which lies in the place of the
+			   records that follow */
 	RECORD_KINDS
 };
 
@@ -46,7 +47,8 @@ struct trace_record {
 enum { RECORD_NAME_MOST = 48 };
 static inline unsigned record_name_places(uint32_t bytes)
 {
-	return (bytes + (uint32_t)sizeof(struct trace_record) - 1) / (uint32_t)sizeof(struct trace_record);
+	return (bytes + (uint32_t)sizeof(struct trace_record) - 1) /
+	       (uint32_t)sizeof(struct trace_record);
 }
 
 struct trace_head {

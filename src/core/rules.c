@@ -23,13 +23,16 @@ const struct rule_text rule_table[RULES] = {
 	[RULE_HANDLING] = { -EPERM, "call it there, with the message that the handler was given" },
 	[RULE_THREAD] = { -EPERM, "give it the endpoint with tern_attach(), or share the endpoint "
 				  "(tern_options.shared, TERN_SHARED)" },
-	[RULE_FORKED] = { -EPERM, "let the parent call, or start a program of the child's own with exec" },
-	[RULE_TURN] = { -EDEADLK, "return -EAGAIN, and look in the next turn whether it has happened" },
+	[RULE_FORKED] = { -EPERM,
+			  "let the parent call, or start a program of the child's own with exec" },
+	[RULE_TURN] = { -EDEADLK,
+			"return -EAGAIN, and look in the next turn whether it has happened" },
 	[RULE_HOLD] = { -EDEADLK, "release it first" },
 	[RULE_WORDS] = { -E2BIG, "put more into a payload" },
 	[RULE_PAYLOAD] = { -EMSGSIZE, "send it in parts, or with tern_put()" },
 	[RULE_NUMBER] = { -ERANGE, "" },
-	[RULE_REGISTERED] = { -ENXIO, "register it with tern_on(), at every rank, before the first message" },
+	[RULE_REGISTERED] = { -ENXIO,
+			      "register it with tern_on(), at every rank, before the first message" },
 	[RULE_RANK] = { -ERANGE, "" },
 };
 
@@ -77,21 +80,23 @@ static int rules_message(struct endpoint *e, uint32_t dst, unsigned id, unsigned
 	if (n > TERN_WORDS_MAX)
 		return rule_broken(
 			RULE_WORDS,
-			"a message to handler %u of rank %u was given %u words; it carries at most %d", id,
-			dst, n, TERN_WORDS_MAX);
+			"a message to handler %u of rank %u was given %u words; it carries at most %d",
+			id, dst, n, TERN_WORDS_MAX);
 	if (len > TERN_PAYLOAD_MAX)
-		return rule_broken(RULE_PAYLOAD,
-				   "a message to handler %u of rank %u was given %zu bytes of payload; "
-				   "it carries at most %d",
-				   id, dst, len, TERN_PAYLOAD_MAX);
+		return rule_broken(
+			RULE_PAYLOAD,
+			"a message to handler %u of rank %u was given %zu bytes of payload; "
+			"it carries at most %d",
+			id, dst, len, TERN_PAYLOAD_MAX);
 	if (id >= TERN_HANDLER_MAX)
 		return rule_broken(RULE_NUMBER,
-				   "handler %u of rank %u was named; handlers are numbered 0 to %d", id, dst,
-				   TERN_HANDLER_MAX - 1);
+				   "handler %u of rank %u was named; handlers are numbered 0 to %d",
+				   id, dst, TERN_HANDLER_MAX - 1);
 	if (!e->t->known[id])
 		return rule_broken(
 			RULE_REGISTERED,
-			"handler %u of rank %u was named, but none is registered under that number", id, dst);
+			"handler %u of rank %u was named, but none is registered under that number",
+			id, dst);
 	return 0;
 }
 
@@ -99,9 +104,10 @@ int rules_forked(const struct endpoint *e)
 {
 	if (TERN_LIKELY(!e->forked))
 		return 0;
-	return rule_broken(RULE_FORKED,
-			   "process %d was forked from that of rank %u and cannot use its parent's endpoint",
-			   (int)e->forked, e->t->rank);
+	return rule_broken(
+		RULE_FORKED,
+		"process %d was forked from that of rank %u and cannot use its parent's endpoint",
+		(int)e->forked, e->t->rank);
 }
 
 int rules_destination(struct endpoint *e, uint32_t dst)
@@ -111,7 +117,8 @@ int rules_destination(struct endpoint *e, uint32_t dst)
 		return rc;
 	if (dst < e->t->size)
 		return 0;
-	return rule_broken(RULE_RANK, "rank %u was named; this job has ranks 0 to %u", dst, e->t->size - 1);
+	return rule_broken(RULE_RANK, "rank %u was named; this job has ranks 0 to %u", dst,
+			   e->t->size - 1);
 }
 
 int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len)
@@ -120,8 +127,8 @@ int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t
 	if (!rc && dst >= e->t->size)
 		rc = rule_broken(
 			RULE_RANK,
-			"a request to handler %u of rank %u was asked for; this job has ranks 0 to %u", id,
-			dst, e->t->size - 1);
+			"a request to handler %u of rank %u was asked for; this job has ranks 0 to %u",
+			id, dst, e->t->size - 1);
 	return rc ? rc : rules_message(e, dst, id, n, len);
 }
 
@@ -158,8 +165,8 @@ int rules_handling(struct endpoint *e, const tern_msg *m, const char *what)
 		return rc;
 	if (in_handler(e) && m == rules_handled(e))
 		return 0;
-	return rule_broken(RULE_HANDLING, "%s is for the handler of that very message, before it returns",
-			   what);
+	return rule_broken(RULE_HANDLING,
+			   "%s is for the handler of that very message, before it returns", what);
 }
 
 static int rules_thread(struct endpoint *e, const char *what)
@@ -167,12 +174,13 @@ static int rules_thread(struct endpoint *e, const char *what)
 	if (!attach_is_mine(e)) {
 		if (e->forked)
 			return rules_forked(e);
-		attach_first(e); /* before anything else is read: another thread may be borrowing it */
+		attach_first(
+			e); /* before anything else is read: another thread may be borrowing it */
 	}
 	if (TERN_LIKELY(!e->checked || attach_is_mine(e)))
 		return 0;
-	return rule_broken(RULE_THREAD, "%s was called by a thread that does not have rank %u", what,
-			   e->t->rank);
+	return rule_broken(RULE_THREAD, "%s was called by a thread that does not have rank %u",
+			   what, e->t->rank);
 }
 
 int rules_program(struct endpoint *e, const char *what)
@@ -195,7 +203,8 @@ int rules_wait(struct endpoint *e, const char *what)
 	if (!rc && held(e))
 		rc = door_mend(e);
 	if (!rc && held(e))
-		return rule_broken(RULE_HOLD, "%s was called under a hold, where nothing is handled", what);
+		return rule_broken(RULE_HOLD,
+				   "%s was called under a hold, where nothing is handled", what);
 	return rc;
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rules of the model, each with its code and with what whoever breaks it is advised to do instead.
- * rules_test.c breaks each of them and follows the advice.
+ * The rules of the model, each with its code and with what whoever breaks it is advised to do
+ * instead. rules_test.c breaks each of them and follows the advice.
  */
 #ifndef TERN_CORE_RULES_H
 #define TERN_CORE_RULES_H
 
 enum rule {
-	RULE_HANDLER,       /* a handler sends no request, does not poll and does not wait */
-	RULE_PROGRAM,       /* a handler, a deferred function and a turn do not close their endpoint */
-	RULE_DELIVERY,      /* nor changes a deferred function how messages are delivered, nor a hold */
+	RULE_HANDLER,  /* a handler sends no request, does not poll and does not wait */
+	RULE_PROGRAM,  /* a handler, a deferred function and a turn do not close their endpoint */
+	RULE_DELIVERY, /* nor changes a deferred function how messages are delivered, nor a hold */
 	RULE_REPLY_OUTSIDE, /* only handlers reply, */
 	RULE_REPLY_REPLY,   /* and not to replies, */
 	RULE_REPLY_OTHER,   /* but to their own request, */
@@ -29,8 +29,8 @@ enum rule {
 
 struct rule_text {
 	int code;
-	const char *
-		advice; /* the end of every sentence about this rule; "" if it gives the range that is allowed */
+	const char *advice; /* the end of every sentence about this rule; "" if it gives the range
+			       that is allowed */
 };
 extern const struct rule_text rule_table[RULES];
 

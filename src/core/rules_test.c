@@ -86,7 +86,8 @@ TEST(a_rank_out_of_range_is_refused_by_every_send)
 	for (uint32_t dst = 3; dst; dst = dst == 3 ? UINT32_MAX : 0) {
 		note_code(tern_request(local[1], dst, ASK, 1));
 		CHECK_IS(code, -ERANGE);
-		CHECK(says(dst == 3 ? "rank 3" : "rank 4294967295") && says("handler 3") && says("0 to 2"));
+		CHECK(says(dst == 3 ? "rank 3" : "rank 4294967295") && says("handler 3") &&
+		      says("0 to 2"));
 		note_code(tern_request(local[1], dst, ASK, 1, 2));
 		CHECK_IS(code, -ERANGE);
 		note_code(tern_request_data(local[1], dst, ASK, bytes, 1, 2));
@@ -256,8 +257,8 @@ TEST(a_request_in_a_request_handler_is_refused)
 	CHECK_IS(tern_request(local[0], 1, BREAK), 0);
 	local_settle();
 	CHECK_IS(code, -EPERM);
-	CHECK(says("a request was called") && says("handler 12 (break_in_request)") && says("rank 0") &&
-	      says("tern_defer"));
+	CHECK(says("a request was called") && says("handler 12 (break_in_request)") &&
+	      says("rank 0") && says("tern_defer"));
 	check_unharmed();
 }
 
@@ -275,16 +276,18 @@ TEST(a_reply_handler_that_sends_is_refused)
 		CHECK_IS(tern_request(local[0], 1, BREAK + 2), 0);
 		local_settle();
 		CHECK_IS(code, -EPERM);
-		CHECK(says("handler 13") && says("rank 1") && says("reply handler may send nothing"));
+		CHECK(says("handler 13") && says("rank 1") &&
+		      says("reply handler may send nothing"));
 	}
 	check_unharmed();
 }
 
-/* -- Each rule is broken, and then its advice is followed ------------------------------------------- */
+/* -- Each rule is broken, and then its advice is followed
+ * ------------------------------------------- */
 
 /*
- * `broken` breaks the rule, in the place that it is for; `advised` does what the sentence says. Both return what
- * the library does, and 1 stands for "nothing yet".
+ * `broken` breaks the rule, in the place that it is for; `advised` does what the sentence says.
+ * Both return what the library does, and 1 stands for "nothing yet".
  */
 static _Atomic int broken_code, advised_code;
 static char broken_sentence[400];
@@ -591,7 +594,8 @@ TEST(registering_a_handler_has_rules_too)
 	CHECK_IS(tern_on(local[0], TERN_HANDLER_MAX - 1, note_request), 0);
 	CHECK_IS(tern_on(local[1], TERN_HANDLER_MAX - 1, note_request), 0);
 	CHECK_IS(tern_on(local[0], ASK, NULL), -EINVAL);
-	CHECK_IS(tern_on(local[0], TERN_HANDLER_MAX - 1, note_reply), 0); /* until the first message */
+	CHECK_IS(tern_on(local[0], TERN_HANDLER_MAX - 1, note_reply),
+		 0); /* until the first message */
 	CHECK_IS(tern_request(local[0], 1, TERN_HANDLER_MAX - 1, 1), 0);
 	CHECK_IS(tern_on(local[0], ASK, note_request), -EBUSY);
 	CHECK(sentence_has(-EBUSY, "rank 0"));

@@ -18,7 +18,8 @@ void tern_knock(tern *t, struct tern_lane *lane)
 	net->ops->knock(net, lane);
 	if (TERN_UNLIKELY(e->site.later)) {
 		e->site.later = false;
-		alert_raise(e, ALERT_PENDING); /* whoever leaves looks, also from a hold, and arms it anew */
+		alert_raise(e, ALERT_PENDING); /* whoever leaves looks, also from a hold, and arms
+						  it anew */
 	}
 }
 
@@ -56,11 +57,13 @@ int send_room(struct endpoint *e, uint32_t dst)
 			return rc;
 		}
 		if (held(e))
-			return error_set(-EAGAIN,
-					 "the ring to rank %u is full, and under a hold nothing is served",
-					 dst);
+			return error_set(
+				-EAGAIN,
+				"the ring to rank %u is full, and under a hold nothing is served",
+				dst);
 		if (poll_left(e))
-			poll_lost(e); /* it may have left without a word, having never heard our knock */
+			poll_lost(e); /* it may have left without a word, having never heard our
+					 knock */
 		stall_begin(e, &stall);
 		wait_step(e, &l);
 	}
@@ -82,7 +85,8 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 
 int send_reply(struct endpoint *e, const struct parcel *p)
 {
-	struct tern_lane *lane = e->inlet->answer; /* not the head's, which refuses while sends are traced */
+	struct tern_lane *lane =
+		e->inlet->answer; /* not the head's, which refuses while sends are traced */
 	struct peer *to = &e->site.peer[lane->peer];
 	if (to->lost)
 		return to->net->ops->check(to->net, lane->peer);
@@ -101,7 +105,9 @@ int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 	int rc = rules_send(e, dst, id, n, 0);
 	if (rc)
 		return rc;
-	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n, .n = n, .word = { TERN_SIX_VALUES_ } };
+	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n,
+			    .n = n,
+			    .word = { TERN_SIX_VALUES_ } };
 	return send_request(e, dst, &p);
 }
 
@@ -112,7 +118,9 @@ int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SI
 	int rc = rules_reply(e, m, id, n, 0);
 	if (rc)
 		return rc;
-	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n, .n = n, .word = { TERN_SIX_VALUES_ } };
+	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n,
+			    .n = n,
+			    .word = { TERN_SIX_VALUES_ } };
 	return send_reply(e, &p);
 }
 

@@ -26,7 +26,8 @@ static void ranks_open(uint32_t n)
 	local_on(ECHOED, note_reply);
 }
 
-static void check_words(const struct arrival *a, uint32_t rank, uint32_t src, unsigned n, uint64_t first)
+static void check_words(const struct arrival *a, uint32_t rank, uint32_t src, unsigned n,
+			uint64_t first)
 {
 	CHECK_IS(a->rank, rank);
 	CHECK_IS(a->src, src);
@@ -115,7 +116,8 @@ TEST(words_are_converted_to_64_bits)
 	uint8_t small = 200;
 	CHECK_IS(tern_request(local[0], 1, ASK, minus, small, UINT64_MAX), 0);
 	local_settle();
-	CHECK(requests.word[0] == UINT64_MAX && requests.word[1] == 200 && requests.word[2] == UINT64_MAX);
+	CHECK(requests.word[0] == UINT64_MAX && requests.word[1] == 200 &&
+	      requests.word[2] == UINT64_MAX);
 	local_close();
 }
 
@@ -154,7 +156,8 @@ TEST(many_laps_of_mixed_messages_arrive_in_order)
 		uint64_t w[TERN_WORDS_MAX];
 		for (unsigned k = 0; k < TERN_WORDS_MAX; k++)
 			w[k] = chance_of(i, k);
-		REQUIRE(tern_request_array(local[0], 1, ASK, (unsigned)(i % (TERN_WORDS_MAX + 1)), w) == 0);
+		REQUIRE(tern_request_array(local[0], 1, ASK, (unsigned)(i % (TERN_WORDS_MAX + 1)),
+					   w) == 0);
 	}
 	local_settle();
 	CHECK_IS(next_word, check_scaled(200000));
@@ -167,7 +170,8 @@ static void ask_numbered(uint64_t from, uint64_t to)
 		uint64_t w[TERN_WORDS_MAX];
 		for (unsigned k = 0; k < TERN_WORDS_MAX; k++)
 			w[k] = chance_of(i, k);
-		REQUIRE(tern_request_array(local[0], 1, ASK, (unsigned)(i % (TERN_WORDS_MAX + 1)), w) == 0);
+		REQUIRE(tern_request_array(local[0], 1, ASK, (unsigned)(i % (TERN_WORDS_MAX + 1)),
+					   w) == 0);
 		if (i % 97 == 0)
 			tern_poll(local[1]);
 	}
@@ -211,7 +215,9 @@ static void always_reply(tern *t, const tern_msg *m)
 	if (reply_size == UINT32_MAX)
 		CHECK_IS(tern_reply_data(t, m, TELL, bytes, sizeof bytes, 1), 0);
 	else
-		CHECK_IS(tern_reply_array(t, m, TELL, reply_size, (const uint64_t *)(const void *)bytes), 0);
+		CHECK_IS(tern_reply_array(t, m, TELL, reply_size,
+					  (const uint64_t *)(const void *)bytes),
+			 0);
 }
 
 /* Rank 0 sends and never takes its replies in; rank 1 polls. */

@@ -224,7 +224,8 @@ int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out)
 	const struct peer *p = &e->site.peer[rank];
 	*out = (tern_stats_peer_data){ .sent = peer_sent(e, rank),
 				       .sent_bytes = peer_took(e, rank),
-				       .handled = inlet_handled(&p->requests) + inlet_handled(&p->replies) };
+				       .handled = inlet_handled(&p->requests) +
+						  inlet_handled(&p->replies) };
 	if (!e->stats)
 		return 0;
 	const struct stats_peer *s = &e->stats->peer[rank];
@@ -243,9 +244,10 @@ int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 		return forked;
 	struct endpoint *e = t->own;
 	if (id >= TERN_STATS_HANDLERS)
-		return error_set(-ERANGE,
-				 "the counts of handler %u were asked for; handlers are numbered 0 to %d", id,
-				 TERN_STATS_HANDLERS - 1);
+		return error_set(
+			-ERANGE,
+			"the counts of handler %u were asked for; handlers are numbered 0 to %d",
+			id, TERN_STATS_HANDLERS - 1);
 	*out = (tern_stats_handler_data){ 0 };
 	if (!e->stats)
 		return 0;
@@ -260,8 +262,9 @@ int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 
 const char *tern_stats_layer_name(unsigned layer)
 {
-	static const char *const names[TERN_STATS_LAYERS] = { "user", "mem",   "msg",   "typed",
-							      "chan", "async", "spawn", "sequence" };
+	static const char *const names[TERN_STATS_LAYERS] = {
+		"user", "mem", "msg", "typed", "chan", "async", "spawn", "sequence"
+	};
 	return layer < TERN_STATS_LAYERS ? names[layer] : NULL;
 }
 
@@ -281,9 +284,10 @@ int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 	if (forked)
 		return forked;
 	if (layer >= TERN_STATS_LAYERS)
-		return error_set(-ERANGE,
-				 "the counts of layer %u were asked for; layers are numbered 0 to %d", layer,
-				 TERN_STATS_LAYERS - 1);
+		return error_set(
+			-ERANGE,
+			"the counts of layer %u were asked for; layers are numbered 0 to %d", layer,
+			TERN_STATS_LAYERS - 1);
 	unsigned first = layer ? TERN_HANDLER_MAX + (layer - 1) * LAYER_HANDLERS : 0;
 	unsigned end = layer ? first + LAYER_HANDLERS : TERN_HANDLER_MAX;
 	*out = (tern_stats_handler_data){ 0 };
@@ -305,8 +309,8 @@ int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out)
 		return forked;
 	struct endpoint *e = t->own;
 	if (bucket >= TERN_STATS_TIMES)
-		return error_set(-ERANGE, "bucket %u of the times was asked for; there are %d", bucket,
-				 TERN_STATS_TIMES);
+		return error_set(-ERANGE, "bucket %u of the times was asked for; there are %d",
+				 bucket, TERN_STATS_TIMES);
 	double ns = tick_ns(e);
 	*out = (tern_stats_time_data){ .from_ns = (double)time_bucket_begin(bucket) * ns,
 				       .to_ns = (double)time_bucket_begin(bucket + 1) * ns,

@@ -26,7 +26,8 @@ struct tally {
 static inline struct tally tally_begin(const struct endpoint *e)
 {
 	return (struct tally){ .nth = e->served,
-			       .every = (e->served < TIMED_FIRST ? TIMED_OFTEN : TIMED_SELDOM) - 1 };
+			       .every =
+				       (e->served < TIMED_FIRST ? TIMED_OFTEN : TIMED_SELDOM) - 1 };
 }
 
 static inline void pulse_add(struct endpoint *e, enum pulse_count what, uint64_t n)
@@ -38,8 +39,8 @@ static inline void pulse_add(struct endpoint *e, enum pulse_count what, uint64_t
 void count_timed(struct endpoint *e, const tern_msg *m, unsigned id);
 
 /* Runs and counts the handler of `m`; `bits` has its number and how many words there are. */
-static inline __attribute__((always_inline)) void count_handler(struct endpoint *e, const tern_msg *m,
-								uint64_t bits, struct tally *y)
+static inline __attribute__((always_inline)) void
+count_handler(struct endpoint *e, const tern_msg *m, uint64_t bits, struct tally *y)
 {
 	unsigned id = (unsigned)(bits >> TERN_ID_SHIFT), words = bits & 7;
 	stats_add(&e->stats->handler[id].count[words], 1);

@@ -41,7 +41,11 @@ static const struct figure packets[] = {
 #undef FIGURE
 };
 
-enum { FIGURES = sizeof figures / sizeof *figures, PACKETS = sizeof packets / sizeof *packets, COLUMNS = 4 };
+enum {
+	FIGURES = sizeof figures / sizeof *figures,
+	PACKETS = sizeof packets / sizeof *packets,
+	COLUMNS = 4
+};
 
 static uint64_t figure_of(const void *data, const struct figure *f)
 {
@@ -85,24 +89,27 @@ static void text_handlers(FILE *to, tern *t)
 {
 	tern_stats_handler_data h;
 	char name[LABEL_ROOM];
-	fprintf(to, "tern:   %-28s %14s %16s %12s %12s\n", "handler", "messages", "bytes", "mean ns",
-		"longest ns");
+	fprintf(to, "tern:   %-28s %14s %16s %12s %12s\n", "handler", "messages", "bytes",
+		"mean ns", "longest ns");
 	for (unsigned id = 0; id < TERN_STATS_HANDLERS; id++)
 		if (handler_active(t, id, &h)) {
 			handler_name(t, id, name);
-			fprintf(to, "tern:   %-28s %14" PRIu64 " %16" PRIu64 " %12.0f %12" PRIu64 "\n", name,
-				h.count, h.bytes, mean_ns(&h), h.longest_ns);
+			fprintf(to,
+				"tern:   %-28s %14" PRIu64 " %16" PRIu64 " %12.0f %12" PRIu64 "\n",
+				name, h.count, h.bytes, mean_ns(&h), h.longest_ns);
 		}
 }
 
 static void text_peers(FILE *to, tern *t)
 {
 	tern_stats_peer_data p;
-	fprintf(to, "tern:   %-10s %14s %14s %16s %12s\n", "peer", "sent", "handled", "bytes", "queue most");
+	fprintf(to, "tern:   %-10s %14s %14s %16s %12s\n", "peer", "sent", "handled", "bytes",
+		"queue most");
 	for (uint32_t r = 0; r < tern_size(t); r++)
 		if (peer_active(t, r, &p))
 			fprintf(to,
-				"tern:   rank %-5u %14" PRIu64 " %14" PRIu64 " %16" PRIu64 " %12" PRIu64 "\n",
+				"tern:   rank %-5u %14" PRIu64 " %14" PRIu64 " %16" PRIu64
+				" %12" PRIu64 "\n",
 				r, p.sent, p.handled, p.bytes, p.queue_most);
 }
 
@@ -115,7 +122,8 @@ static void text_times(FILE *to, tern *t, uint64_t timed)
 		tern_stats_time(t, i, &b);
 		below += b.count;
 		if (b.count * 50 >= timed && b.count) /* those that matter: 2 % or more */
-			fprintf(to, " %.0f %% below %.0f ns;", 100 * (double)below / (double)timed, b.to_ns);
+			fprintf(to, " %.0f %% below %.0f ns;", 100 * (double)below / (double)timed,
+				b.to_ns);
 	}
 	fputc('\n', to);
 }
@@ -127,7 +135,8 @@ static void text_packets(FILE *to, tern *t)
 	const char *before = "tern:   packets:";
 	for (int i = 0; i < PACKETS; i++)
 		if (figure_of(&d, &packets[i])) {
-			fprintf(to, "%s %" PRIu64 " %s", before, figure_of(&d, &packets[i]), packets[i].name);
+			fprintf(to, "%s %" PRIu64 " %s", before, figure_of(&d, &packets[i]),
+				packets[i].name);
 			before = ",";
 		}
 	if (*before == ',')
@@ -138,8 +147,8 @@ static void text(FILE *to, tern *t, const tern_stats_data *d)
 {
 	fprintf(to, "tern: rank %u of %u\n", tern_rank(t), tern_size(t));
 	for (int i = 0; i < FIGURES; i++)
-		fprintf(to, "%s%-14s %12" PRIu64 "%s", i % COLUMNS ? "  " : "tern:   ", figures[i].name,
-			figure_of(d, &figures[i]),
+		fprintf(to, "%s%-14s %12" PRIu64 "%s",
+			i % COLUMNS ? "  " : "tern:   ", figures[i].name, figure_of(d, &figures[i]),
 			i % COLUMNS == COLUMNS - 1 || i == FIGURES - 1 ? "\n" : "");
 	text_packets(to, t);
 	text_handlers(to, t);
@@ -175,9 +184,10 @@ static void json_peers(FILE *to, tern *t)
 		if (peer_active(t, r, &p)) {
 			fprintf(to,
 				"%s{\"rank\": %u, \"sent\": %" PRIu64 ", \"sent_bytes\": %" PRIu64
-				", \"requests\": %" PRIu64 ", \"replies\": %" PRIu64 ", \"bytes\": %" PRIu64
-				", \"queue_most\": %" PRIu64 "}",
-				comma, r, p.sent, p.sent_bytes, p.requests, p.replies, p.bytes, p.queue_most);
+				", \"requests\": %" PRIu64 ", \"replies\": %" PRIu64
+				", \"bytes\": %" PRIu64 ", \"queue_most\": %" PRIu64 "}",
+				comma, r, p.sent, p.sent_bytes, p.requests, p.replies, p.bytes,
+				p.queue_most);
 			comma = ", ";
 		}
 }
@@ -188,8 +198,9 @@ static void json_times(FILE *to, tern *t)
 	const char *comma = "";
 	for (unsigned i = 0; i < TERN_STATS_TIMES; i++)
 		if (tern_stats_time(t, i, &b) == 0 && b.count) {
-			fprintf(to, "%s{\"from_ns\": %.1f, \"to_ns\": %.1f, \"count\": %" PRIu64 "}", comma,
-				b.from_ns, b.to_ns, b.count);
+			fprintf(to,
+				"%s{\"from_ns\": %.1f, \"to_ns\": %.1f, \"count\": %" PRIu64 "}",
+				comma, b.from_ns, b.to_ns, b.count);
 			comma = ", ";
 		}
 }
@@ -198,7 +209,8 @@ static void json_packets(FILE *to, tern *t)
 {
 	tern_stats_net_data d = packets_of(t);
 	for (int i = 0; i < PACKETS; i++)
-		fprintf(to, ", \"packets_%s\": %" PRIu64, packets[i].name, figure_of(&d, &packets[i]));
+		fprintf(to, ", \"packets_%s\": %" PRIu64, packets[i].name,
+			figure_of(&d, &packets[i]));
 }
 
 static void json(FILE *to, tern *t, const tern_stats_data *d)
@@ -227,6 +239,7 @@ void stats_print(tern *t, bool as_json)
 	tern_stats(t, &d);
 	(as_json ? json : text)(to, t, &d);
 	if (fclose(to) == 0)
-		fwrite(page, 1, len, stderr); /* one call, so that the tables of several ranks do not mix */
+		fwrite(page, 1, len,
+		       stderr); /* one call, so that the tables of several ranks do not mix */
 	free(page);
 }

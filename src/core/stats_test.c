@@ -232,7 +232,8 @@ TEST(counts_of_packets_are_written_up_to_the_size_that_the_program_knows)
 	stats_set(&local[0]->own->pulse->count[PULSE_PACKETS_FORGED], 5);
 	CHECK_IS(tern_stats_net(local[0], &f.d), 0);
 	CHECK(f.d.forged == 5 && f.behind[0] == 7);
-	f.d.size = sizeof f.d + sizeof f.behind[0]; /* of a later version: what this one lacks is 0 */
+	f.d.size =
+		sizeof f.d + sizeof f.behind[0]; /* of a later version: what this one lacks is 0 */
 	CHECK_IS(tern_stats_net(local[0], &f.d), 0);
 	CHECK(f.d.forged == 5 && f.behind[0] == 0 && f.behind[1] == 8);
 	for (int i = 0; i < 2; i++) {
@@ -285,7 +286,8 @@ TEST(a_request_without_room_counts_as_a_stall)
 {
 	local_polled();
 	ranks_open(2, "1");
-	for (int i = 0; i < 600; i++) /* a ring has 508 lines; rank 1 is served while rank 0 waits */
+	for (int i = 0; i < 600;
+	     i++) /* a ring has 508 lines; rank 1 is served while rank 0 waits */
 		CHECK_IS(tern_request(local[0], 1, TELL, 1, 2), 0);
 	CHECK_IS(stats_of(0).room_stalls, 1);
 	CHECK(stats_of(0).room_ns > 0);

@@ -19,9 +19,10 @@ void stuck_call(const struct wait *l, char *text, size_t room)
 	if (l->has_id)
 		snprintf(id, sizeof id, " %#llx", (unsigned long long)l->id);
 	if (l->way)
-		snprintf(whom, sizeof whom, l->whom ? " %s rank %u" : " %s any rank", l->way, l->whom - 1);
-	snprintf(text, room, "%s%s%s%s%s", l->call ? l->call : "a call", id, whom, l->lack ? ": " : "",
-		 l->lack ? l->lack : "");
+		snprintf(whom, sizeof whom, l->whom ? " %s rank %u" : " %s any rank", l->way,
+			 l->whom - 1);
+	snprintf(text, room, "%s%s%s%s%s", l->call ? l->call : "a call", id, whom,
+		 l->lack ? ": " : "", l->lack ? l->lack : "");
 }
 
 /* As far as it shows: a rank of another machine shows nothing here. */
@@ -67,8 +68,8 @@ void stuck_report(struct endpoint *e, const struct wait *l, uint64_t ns)
 	stuck_call(l, call, sizeof call);
 	if (strcmp(call, "tern_barrier") == 0)
 		absent_text(e, call, absent, sizeof absent);
-	error_warn("rank %u has waited for %llu s in %s%s; `tern why` shows the other ranks", e->t->rank,
-		   (unsigned long long)(ns / 1000000000), call, absent);
+	error_warn("rank %u has waited for %llu s in %s%s; `tern why` shows the other ranks",
+		   e->t->rank, (unsigned long long)(ns / 1000000000), call, absent);
 	layers_report(e, 2);
 }
 

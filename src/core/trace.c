@@ -13,8 +13,9 @@
 #include "core/wait.h"
 
 enum {
-	ROOM = 8192,         /* records; a power of two */
-	DEPTH_MOST = 8,      /* waits inside waits, by deferred functions; deeper ones are not recorded */
+	ROOM = 8192, /* records; a power of two */
+	DEPTH_MOST =
+		8, /* waits inside waits, by deferred functions; deeper ones are not recorded */
 	SLOW_NS = 100000000, /* a flush that took longer has met a slow disk, */
 	SLOW_PAUSE = 9,      /* and for so many times its time there is no other */
 	PATH_MOST = 4096,
@@ -68,7 +69,8 @@ static bool flush_piece(struct trace *r)
 	uint64_t first = r->flushed % ROOM, n = r->written - r->flushed;
 	if (first + n > ROOM)
 		n = ROOM - first;
-	ssize_t wrote = write(r->fd, (char *)&r->ring[first] + r->partial, n * sizeof *r->ring - r->partial);
+	ssize_t wrote = write(r->fd, (char *)&r->ring[first] + r->partial,
+			      n * sizeof *r->ring - r->partial);
 	if (wrote < 0 && errno == EINTR)
 		return true;
 	if (wrote < 0) {
@@ -115,7 +117,9 @@ static bool ring_has_room(struct trace *r, unsigned n)
 /* What was dropped is told before what comes next. */
 static void trace_tell_dropped(struct trace *r, uint64_t now)
 {
-	*ring_next(r) = (struct trace_record){ .time = now, .sequence = r->dropped, .kind = RECORD_DROPPED };
+	*ring_next(r) = (struct trace_record){ .time = now,
+					       .sequence = r->dropped,
+					       .kind = RECORD_DROPPED };
 	r->dropped = 0;
 }
 
@@ -133,7 +137,8 @@ static inline struct trace_record *trace_next(struct trace *r, uint64_t now)
 }
 
 /* Of a kind that needs no more than a number. */
-static void trace_mark(struct trace *r, uint64_t now, enum record_kind kind, uint32_t sequence, uint16_t what)
+static void trace_mark(struct trace *r, uint64_t now, enum record_kind kind, uint32_t sequence,
+		       uint16_t what)
 {
 	*trace_next(r, now) = (struct trace_record){
 		.time = now, .sequence = sequence, .handler = what, .kind = (uint8_t)kind
@@ -277,9 +282,10 @@ void trace_name(struct endpoint *e, unsigned id, const char *name)
 	uint32_t bytes = (uint32_t)strnlen(name, RECORD_NAME_MOST);
 	if (!ring_has_room(r, 1 + record_name_places(bytes)))
 		return;
-	*ring_next(r) = (struct trace_record){
-		.time = r->world->now(), .bytes = bytes, .handler = (uint16_t)id, .kind = RECORD_NAME
-	};
+	*ring_next(r) = (struct trace_record){ .time = r->world->now(),
+					       .bytes = bytes,
+					       .handler = (uint16_t)id,
+					       .kind = RECORD_NAME };
 	for (uint32_t at = 0; at < bytes; at += (uint32_t)sizeof(struct trace_record)) {
 		struct trace_record *place = ring_next(r);
 		memset(place, 0, sizeof *place);
@@ -311,8 +317,8 @@ static int file_open(struct endpoint *e, struct trace *r, const char *prefix)
 	/* Nonblocking: a pipe that nobody empties shall not stop the program. */
 	r->fd = open(r->path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0666);
 	if (r->fd < 0 || write(r->fd, &h, sizeof h) != sizeof h)
-		return error_set(errno ? -errno : -EIO, "TERN_TRACE: %s cannot be written: %s", r->path,
-				 strerror(errno));
+		return error_set(errno ? -errno : -EIO, "TERN_TRACE: %s cannot be written: %s",
+				 r->path, strerror(errno));
 	return 0;
 }
 
@@ -371,7 +377,8 @@ void trace_close(struct endpoint *e)
 	r->lost += r->written - r->flushed;
 	if (r->lost)
 		error_warn("%s lacks %llu events: %s", r->path, (unsigned long long)r->lost,
-			   r->error ? strerror(r->error) : "it was not written as fast as they happened");
+			   r->error ? strerror(r->error)
+				    : "it was not written as fast as they happened");
 	e->trace = NULL;
 	trace_free(r);
 }

@@ -76,7 +76,8 @@ static unsigned count(const struct track *t, enum record_kind kind)
 	return n;
 }
 
-static const struct trace_record *find(const struct track *t, enum record_kind kind, uint32_t sequence)
+static const struct trace_record *find(const struct track *t, enum record_kind kind,
+				       uint32_t sequence)
 {
 	for (size_t i = 0; i < t->records; i++)
 		if (t->record[i].kind == kind && t->record[i].sequence == sequence)
@@ -163,7 +164,8 @@ TEST(what_ends_a_wait_is_handled_inside_it)
 	local_close();
 	tracks_read();
 	REQUIRE(track[0].records == 5);
-	const uint8_t kinds[] = { RECORD_WAIT, RECORD_HANDLE, RECORD_RETURN, RECORD_WAITED, RECORD_CLOSE };
+	const uint8_t kinds[] = { RECORD_WAIT, RECORD_HANDLE, RECORD_RETURN, RECORD_WAITED,
+				  RECORD_CLOSE };
 	for (int i = 0; i < 5; i++)
 		CHECK_IS(track[0].record[i].kind, kinds[i]);
 	CHECK_IS(track[0].record[0].handler, WAIT_FLAG);
@@ -189,7 +191,8 @@ TEST(a_full_ring_is_written_out_and_nothing_is_lost)
 	folder_remove();
 }
 
-/* A pipe that is not emptied in time stands for a disk that is slow: this rank's events go into it. */
+/* A pipe that is not emptied in time stands for a disk that is slow: this rank's events go into it.
+ */
 static int pipe_make(uint32_t rank)
 {
 	REQUIRE(mkfifo(path_of(rank), 0600) == 0);
@@ -232,9 +235,11 @@ TEST(a_file_that_takes_nothing_costs_events_and_never_blocks)
 	size_t had = pipe_empty(fd, text, sizeof text);
 	if (fcntl(fd, F_SETPIPE_SZ, 1 << 20) < 0)
 		check_skip("a pipe cannot be made larger here");
-	/* The ring is full, and the pipe takes everything again: now, or after a pause if a write has taken long. */
+	/* The ring is full, and the pipe takes everything again: now, or after a pause if a write
+	 * has taken long. */
 	unsigned asked = 0;
-	for (size_t before = had; had == before; had += pipe_empty(fd, text + had, sizeof text - had)) {
+	for (size_t before = had; had == before;
+	     had += pipe_empty(fd, text + had, sizeof text - had)) {
 		CHECK_IS(tern_request(local[0], 1, ASK), 0);
 		local_settle();
 		usleep(asked++ ? 10000 : 0);
@@ -307,7 +312,8 @@ TEST(handlers_are_named_in_the_file_and_a_name_that_was_cut_off_is_none)
 	CHECK(!*track[0].name[TERN_HANDLER_MAX - 1]);
 	CHECK_IS(track[0].records, 1); /* that it has closed */
 	track_free(&track[0]);
-	REQUIRE(truncate(path_of(0), sizeof(struct trace_head) + sizeof(struct trace_record) + 5) == 0);
+	REQUIRE(truncate(path_of(0), sizeof(struct trace_head) + sizeof(struct trace_record) + 5) ==
+		0);
 	REQUIRE(track_read(&track[0], path_of(0)) == 0);
 	CHECK(track[0].cut);
 	CHECK_IS(track[0].records, 0);
@@ -347,7 +353,9 @@ TEST(a_file_that_is_no_trace_is_refused_with_its_name_and_the_reason)
 	refused((char *)&file, sizeof file, "record 1 is older");
 	file.head.record_bytes = 32;
 	refused((char *)&file, sizeof file, "records of 32 bytes");
-	file.head = (struct trace_head){ .record_bytes = sizeof(struct trace_record), .rank = 5, .size = 2 };
+	file.head = (struct trace_head){ .record_bytes = sizeof(struct trace_record),
+					 .rank = 5,
+					 .size = 2 };
 	memcpy(file.head.magic, TRACE_MAGIC, sizeof file.head.magic);
 	refused((char *)&file, sizeof file, "rank 5 of 2");
 	folder_remove();

@@ -14,12 +14,13 @@
 #include "core/trace.h"
 
 enum {
-	SIBLINGS_EVERY = 64, /* steps that handled something, between two rounds of the other endpoints */
-	STREAM = 8,          /* messages handled at a time that make a stream */
-	LINGER = 128,        /* pauses that let it run ahead */
-	LOOKS = 16,          /* between two rounds of the thread's other endpoints */
-	YIELD_NS = 300000,   /* after looking: how long to yield, */
-	NAPS_NS = 1500000,   /* and how long to nap before sleeping */
+	SIBLINGS_EVERY =
+		64,   /* steps that handled something, between two rounds of the other endpoints */
+	STREAM = 8,   /* messages handled at a time that make a stream */
+	LINGER = 128, /* pauses that let it run ahead */
+	LOOKS = 16,   /* between two rounds of the thread's other endpoints */
+	YIELD_NS = 300000, /* after looking: how long to yield, */
+	NAPS_NS = 1500000, /* and how long to nap before sleeping */
 	NAP_NS = 50000,
 	LONG_NAP_NS = 500000,
 	SETTLE_MOST = 1000,   /* steps in which a barrier waits for room for replies */
@@ -80,7 +81,8 @@ static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 	door_resume(sibling);
 	if (sibling_apart(sibling) || !sibling_enter(sibling))
 		return 0;
-	unsigned handled = held(sibling) || in_handler(sibling) ? 0 : poll_once(sibling, KINDS_BOTH);
+	unsigned handled =
+		held(sibling) || in_handler(sibling) ? 0 : poll_once(sibling, KINDS_BOTH);
 	sibling_leave(sibling);
 	return handled;
 }
@@ -173,19 +175,19 @@ static bool wait_sleep(struct endpoint *e, struct wait *w)
 }
 
 /*
- * Looks at the circle's headers and nothing else, a few times: calling the poll for
+ * Looks at the poll set's headers and nothing else, a few times: calling the poll for
  * each look would cost a twentieth of a round trip. True if something is there.
  */
 static struct tern_inlet *wait_look(struct endpoint *e, struct wait *w)
 {
 	int most = wait_scheduler ? 1 : LOOKS; /* others may have something to do meanwhile */
 	for (int i = 0; i < most && w->looks < e->spin && !e->work; i++, w->looks++) {
-		struct tern_inlet *in = circle_find(&e->site, e->t->peek);
+		struct tern_inlet *in = pollset_find(&e->site, e->t->peek);
 		if (in)
 			return in;
 		cpu_relax();
 	}
-	return circle_find(&e->site, e->t->peek);
+	return pollset_find(&e->site, e->t->peek);
 }
 
 /* Once in a wait: says what is under way, when it has taken as long as the user wants to bear. */
@@ -199,7 +201,8 @@ static void wait_report(struct endpoint *e, struct wait *w, uint64_t now)
 
 static void wait_idle(struct endpoint *e, struct wait *w)
 {
-	if (w->looks++ < e->spin) /* counts here too: what is there may be waiting for room for its reply */
+	if (w->looks++ <
+	    e->spin) /* counts here too: what is there may be waiting for room for its reply */
 		return;
 	uint64_t now = e->world->now();
 	if (!w->since) {
@@ -290,7 +293,8 @@ void wait_step(struct endpoint *e, struct wait *w)
 		threads->pass(e, w, handled);
 }
 
-int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg, struct wait *w)
+int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
+	       struct wait *w)
 {
 	w->over = over;
 	w->arg = arg;
@@ -382,7 +386,9 @@ int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
 	struct flag f = { value, n };
-	struct wait w = { .what = WAIT_FLAG, .call = "tern_wait", .rule = "tern_wait()", .stop = wait_blame };
+	struct wait w = {
+		.what = WAIT_FLAG, .call = "tern_wait", .rule = "tern_wait()", .stop = wait_blame
+	};
 	int rc = rules_wait(e, w.rule);
 	if (!rc)
 		rc = wait_until(e, flag_reached, &f, &w);
@@ -505,7 +511,8 @@ int tern_barrier(tern *t)
 	struct endpoint *e = t->own;
 	int rc = rules_wait(e, "tern_barrier()");
 	if (!rc)
-		rc = barrier_missing(e, NULL); /* before taking a ticket: it could complete a later round */
+		rc = barrier_missing(
+			e, NULL); /* before taking a ticket: it could complete a later round */
 	if (!rc && e->barrier)
 		rc = error_set(-EBUSY,
 			       "tern_barrier() was called while rank %u is in one already: "

@@ -38,10 +38,11 @@ struct wait {
 	uint32_t busy;   /* steps that handled something */
 	uint32_t linger; /* pauses before the next look */
 	uint32_t looks;
-	uint64_t since;           /* when the looking ended; 0 before */
-	uint64_t quiet;           /* when something last arrived, as far as we know; 0 before that is asked */
-	uint64_t served;          /* messages, as of then */
-	uint64_t moved_at, moved; /* of wait_stalled(): when the count last changed, and the count */
+	uint64_t since; /* when the looking ended; 0 before */
+	uint64_t quiet; /* when something last arrived, as far as we know; 0 before that is asked */
+	uint64_t served; /* messages, as of then */
+	uint64_t moved_at,
+		moved; /* of wait_stalled(): when the count last changed, and the count */
 };
 
 /*
@@ -67,7 +68,8 @@ struct scheduler {
 };
 
 /* Of this kernel thread; NULL while there is nobody to give the core to. */
-extern _Thread_local const struct scheduler *wait_scheduler __attribute__((tls_model("initial-exec")));
+extern _Thread_local const struct scheduler *wait_scheduler
+	__attribute__((tls_model("initial-exec")));
 
 /* Calls what the endpoint's own kernel thread was wanted for, if it was. */
 void wait_wanted(struct endpoint *e);
@@ -76,7 +78,8 @@ void wait_wanted(struct endpoint *e);
  * Waits until `over(e, arg)` and returns 0; or the code of `w->rule` or `w->stop`. The condition
  * is asked first, so a wait that is over never fails.
  */
-int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg, struct wait *w);
+int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
+	       struct wait *w);
 
 /* One step: serves what has arrived here and at the thread's other endpoints, or rests a little. */
 void wait_step(struct endpoint *e, struct wait *w);

@@ -357,12 +357,14 @@ static void *barrier_rounds(void *arg)
 	uint32_t me = tern_rank(t);
 	for (unsigned round = 1; round <= check_scaled(ROUNDS); round++) {
 		for (uint32_t r = 0; r < RANKS; r++)
-			CHECK_IS(tern_request(t, r, ASK, round), 0); /* messages arrive while it waits */
+			CHECK_IS(tern_request(t, r, ASK, round),
+				 0); /* messages arrive while it waits */
 		atomic_store(&arrived[me], round);
 		CHECK_IS(tern_barrier(t), 0);
 		for (uint32_t r = 0; r < RANKS; r++)
 			CHECK(atomic_load(&arrived[r]) >= round);
-		CHECK(atomic_load(&handled[me]) >= RANKS * round); /* all that was sent before is handled */
+		CHECK(atomic_load(&handled[me]) >=
+		      RANKS * round); /* all that was sent before is handled */
 		CHECK_IS(tern_barrier(t), 0);
 	}
 	return NULL;

@@ -76,11 +76,12 @@ void watchdog_hold(struct endpoint *e)
 	deed_begin(&e->watchdog->holding, 0);
 }
 
-/* -- In the watchdog's -------------------------------------------------------------------------- */
+/* -- In the watchdog's --------------------------------------------------------------------------
+ */
 
 /*
- * Ranks whose messages lie unhandled, in words. Read while the endpoint goes on, or does not: each pointer
- * is whole and points into its ring, and a word too many or too few is no harm.
+ * Ranks whose messages lie unhandled, in words. Read while the endpoint goes on, or does not: each
+ * pointer is whole and points into its ring, and a word too many or too few is no harm.
  */
 __attribute__((no_sanitize("thread"))) static bool waits(const struct tern_inlet *in)
 {
@@ -102,7 +103,8 @@ static void list_waiting(const struct endpoint *e, char *text, size_t room)
 		if (used + 16 > room)
 			more++;
 		else
-			used += (size_t)snprintf(text + used, room - used, "%s%u", used ? ", " : "", r);
+			used += (size_t)snprintf(text + used, room - used, "%s%u", used ? ", " : "",
+						 r);
 	}
 	if (more)
 		snprintf(text + used, room - used, " and %u more", more);
@@ -113,8 +115,9 @@ static void tell(struct watchdog *w, const char *what, uint64_t ns)
 	char waiting[200];
 	list_waiting(w->e, waiting, sizeof waiting);
 	error_warn("rank %u: %s for %llu ms; %s%s%s%s", w->e->t->rank, what,
-		   (unsigned long long)(ns / 1000000), *waiting ? "messages from rank " : "no message",
-		   waiting, *waiting ? " wait behind it" : " waits behind it",
+		   (unsigned long long)(ns / 1000000),
+		   *waiting ? "messages from rank " : "no message", waiting,
+		   *waiting ? " wait behind it" : " waits behind it",
 		   w->ends ? "; the job ends (TERN_WATCHDOG_END)" : "");
 	if (w->ends)
 		_exit(EX_SOFTWARE);
@@ -123,7 +126,8 @@ static void tell(struct watchdog *w, const char *what, uint64_t ns)
 /* How long the deed has lasted when that is worth telling, else 0. Once for each. */
 static uint64_t glance_at(struct watchdog *w, struct glance *g, const struct deed *d, bool lasts)
 {
-	uint64_t now = w->e->world->now(), turn = atomic_load_explicit(&d->turn, memory_order_relaxed);
+	uint64_t now = w->e->world->now(),
+		 turn = atomic_load_explicit(&d->turn, memory_order_relaxed);
 	if (!lasts || turn != g->turn) {
 		*g = (struct glance){ .turn = turn, .since = now };
 		return 0;
@@ -142,7 +146,8 @@ static void look_at_handler(struct watchdog *w, struct glance *g)
 	unsigned id = (unsigned)what, from = (unsigned)(what >> 32);
 	if (!ns)
 		return;
-	snprintf(text, sizeof text, "%s, of a message from rank %u, runs", label_of(w->e, id, label), from);
+	snprintf(text, sizeof text, "%s, of a message from rank %u, runs",
+		 label_of(w->e, id, label), from);
 	tell(w, text, ns);
 }
 
@@ -166,7 +171,8 @@ static void *watchdog_main(void *arg)
 	return NULL;
 }
 
-/* -- Opening and closing -------------------------------------------------------------------------- */
+/* -- Opening and closing --------------------------------------------------------------------------
+ */
 
 static int watchdog_start(struct watchdog *w)
 {
@@ -175,8 +181,8 @@ static int watchdog_start(struct watchdog *w)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int error = pthread_create(&w->thread, NULL, watchdog_main, w);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error ? error_set(-error, "rank %u's watchdog could not be started: %s", w->e->t->rank,
-				 strerror(error))
+	return error ? error_set(-error, "rank %u's watchdog could not be started: %s",
+				 w->e->t->rank, strerror(error))
 		     : 0;
 }
 

@@ -4,9 +4,9 @@
  * job. Where TERN_WATCHDOG says how long either may last, a thread looks at each endpoint now and
  * then and says which handler it is, since when, and who waits behind it.
  *
- * While it is off, `watchdog` of the endpoint is NULL and nothing is paid. While it is on, each handler
- * is called through a function that stands in its place in the table and notes that it has begun, and holds come
- * to the library.
+ * While it is off, `watchdog` of the endpoint is NULL and nothing is paid. While it is on, each
+ * handler is called through a function that stands in its place in the table and notes that it has
+ * begun, and holds come to the library.
  */
 #ifndef TERN_CORE_WATCHDOG_H
 #define TERN_CORE_WATCHDOG_H

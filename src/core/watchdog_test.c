@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a watchdog says of handlers and holds that last too long, and that it says nothing of others. */
+/* What a watchdog says of handlers and holds that last too long, and that it says nothing of
+ * others. */
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -8,7 +9,12 @@
 
 #include "../../tests/local.h"
 
-enum { SLOW, QUICK, LIMIT_MS = 40, TOO_LONG_MS = 1500 /* a busy machine lets the watchdog look late */ };
+enum {
+	SLOW,
+	QUICK,
+	LIMIT_MS = 40,
+	TOO_LONG_MS = 1500 /* a busy machine lets the watchdog look late */
+};
 
 static _Atomic unsigned slow_done;
 
@@ -87,7 +93,8 @@ TEST(a_handler_that_lasts_too_long_is_named_once_with_those_who_wait_behind_it)
 	int status;
 	const char *text = said(slow_handler, &status);
 	CHECK_IS(status, 0);
-	CHECK(strstr(text, "rank 1: handler 0 (be_slow), of a message from rank 0, runs for") != NULL);
+	CHECK(strstr(text, "rank 1: handler 0 (be_slow), of a message from rank 0, runs for") !=
+	      NULL);
 	CHECK(strstr(text, "messages from rank 2 wait behind it") != NULL ||
 	      strstr(text, "no message waits behind it") != NULL); /* if 2 was handled first */
 	CHECK_IS(times(text, "runs for"), 1);
@@ -117,7 +124,8 @@ TEST(a_hold_that_lasts_too_long_is_told_once)
 
 static void short_ones(void)
 {
-	setenv("TERN_WATCHDOG", "20000", 1); /* a busy machine makes short ones long, but not so long */
+	setenv("TERN_WATCHDOG", "20000",
+	       1); /* a busy machine makes short ones long, but not so long */
 	ranks_open(2);
 	for (int i = 0; i < 60; i++) {
 		CHECK_IS(tern_request(local[0], 1, SLOW, 20), 0);
@@ -167,5 +175,6 @@ TEST(handlers_on_the_communication_thread_are_watched_too)
 	int status;
 	const char *text = said(by_thread, &status);
 	CHECK_IS(status, 0);
-	CHECK(strstr(text, "rank 1: handler 0 (be_slow), of a message from rank 0, runs for") != NULL);
+	CHECK(strstr(text, "rank 1: handler 0 (be_slow), of a message from rank 0, runs for") !=
+	      NULL);
 }

@@ -52,7 +52,8 @@ int commit_core(bool *all)
 
 /* -- Pages ------------------------------------------------------------------------------------- */
 
-/* Reading the limits takes longer than taking the pages of a talk, so one look is good for several. */
+/* Reading the limits takes longer than taking the pages of a talk, so one look is good for several.
+ */
 bool commit_fits(struct job *j, size_t bytes)
 {
 	uint64_t trusted = atomic_load(&j->trusted);
@@ -66,12 +67,14 @@ bool commit_fits(struct job *j, size_t bytes)
 	return room >= need;
 }
 
-static int commit_refused(struct job *j, size_t bytes, const char *what, const char *why, const char *todo)
+static int commit_refused(struct job *j, size_t bytes, const char *what, const char *why,
+			  const char *todo)
 {
-	return error_set(-ENOMEM,
-			 "%s needs %zu KiB of shared memory, but %s (%llu of %llu KiB are in use); %s", what,
-			 bytes >> 10, why, (unsigned long long)atomic_load(&j->head->committed) >> 10,
-			 (unsigned long long)j->head->budget >> 10, todo);
+	return error_set(
+		-ENOMEM,
+		"%s needs %zu KiB of shared memory, but %s (%llu of %llu KiB are in use); %s", what,
+		bytes >> 10, why, (unsigned long long)atomic_load(&j->head->committed) >> 10,
+		(unsigned long long)j->head->budget >> 10, todo);
 }
 
 /* The budget has it already. */
@@ -102,7 +105,8 @@ int job_commit(struct job *j, size_t at, size_t bytes, const char *what)
 		atomic_fetch_sub(&j->head->committed, bytes);
 		return rc;
 	}
-	/* The pages exist now; map them at once, as the first messages would otherwise fault on each. */
+	/* The pages exist now; map them at once, as the first messages would otherwise fault on
+	 * each. */
 	madvise(j->base + at, bytes, MADV_POPULATE_WRITE);
 	job_dump(j, at, bytes);
 	return 0;

@@ -10,7 +10,8 @@ void boot_publish(struct job *j, uint32_t rank, const void *card, size_t len)
 {
 	memcpy(j->card[rank].bytes, card, len);
 	/* R5, pairs with A5: whoever sees it published sees the bytes. */
-	atomic_store_explicit(&j->card[rank].published, atomic_load(&j->head->session), memory_order_release);
+	atomic_store_explicit(&j->card[rank].published, atomic_load(&j->head->session),
+			      memory_order_release);
 	job_tell(j, rank);
 }
 

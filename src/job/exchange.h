@@ -2,8 +2,8 @@
 /*
  * How ranks learn what they must know of each other before they can talk: each publishes
  * a card, and looks at those of others when it needs them. Nobody waits: a rank that has not opened
- * yet has no card, and what is sent to it stays where it is. The cards lie in the job's memory; those of
- * ranks on other machines are brought there as bulletins (bulletin.h).
+ * yet has no card, and what is sent to it stays where it is. The cards lie in the job's memory;
+ * those of ranks on other machines are brought there as status records (status record.h).
  */
 #ifndef TERN_JOB_EXCHANGE_H
 #define TERN_JOB_EXCHANGE_H

@@ -35,7 +35,8 @@ static size_t round_up(size_t bytes, size_t unit)
 struct plan {
 	size_t ranks_at, heed_at, begun_at, knocker_at, pulse_at, card_at, name_at, front;
 	size_t heed_row, knocker_row;
-	size_t pool_at, pool_bytes, stats_at, stats_bytes, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
+	size_t pool_at, pool_bytes, stats_at, stats_bytes, talk_at, talk_bytes, heap_at, heap_bytes,
+		bytes;
 };
 
 static struct plan plan_of(uint32_t size, uint64_t heap)
@@ -117,8 +118,8 @@ static uint64_t budget_by_default(const struct cgroup *c)
  */
 static char *job_reserve(size_t bytes)
 {
-	char *some =
-		mmap(NULL, bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *some = mmap(NULL, bytes + HUGE_PAGE, PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (some == MAP_FAILED)
 		return some;
 	char *base = (char *)round_up((uintptr_t)some, HUGE_PAGE);
@@ -133,13 +134,15 @@ static int job_map_bytes(struct job *j, int protection)
 {
 	char *base = job_reserve(j->bytes);
 	if (base != MAP_FAILED)
-		j->base = mmap(base, j->bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED, j->fd, 0);
+		j->base = mmap(base, j->bytes, protection, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+			       j->fd, 0);
 	if (base != MAP_FAILED && j->base != MAP_FAILED)
 		return 0;
-	int rc = error_set(-errno,
-			   "mapping a job of %u ranks takes %zu MiB of addresses and the kernel said: %s; "
-			   "make the heaps smaller (TERN_HEAP=64M), use fewer ranks or raise `ulimit -v`",
-			   j->size, j->bytes >> 20, strerror(errno));
+	int rc = error_set(
+		-errno,
+		"mapping a job of %u ranks takes %zu MiB of addresses and the kernel said: %s; "
+		"make the heaps smaller (TERN_HEAP=64M), use fewer ranks or raise `ulimit -v`",
+		j->size, j->bytes >> 20, strerror(errno));
 	if (base != MAP_FAILED)
 		munmap(base, j->bytes);
 	j->base = NULL;
@@ -165,8 +168,8 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 			"process has %llu left: raise its limit or use fewer ranks",
 			j->size, p.front >> 10, (unsigned long long)cgroup_room(&j->cgroup) >> 10);
 	if (fallocate(j->fd, 0, 0, (off_t)p.front) != 0)
-		return error_set(-ENOMEM, "reserving %zu KiB for a job of %u ranks: %s", p.front >> 10,
-				 j->size, strerror(errno));
+		return error_set(-ENOMEM, "reserving %zu KiB for a job of %u ranks: %s",
+				 p.front >> 10, j->size, strerror(errno));
 	bool all;
 	int rc = commit_core(&all);
 	if (!rc)
@@ -194,8 +197,8 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 int job_create(struct job *j, uint32_t size, uint64_t budget)
 {
 	if (size < 1 || size > TERN_RANKS_MAX)
-		return error_set(-ERANGE, "a job of %u ranks was asked for; it may have 1 to %d", size,
-				 TERN_RANKS_MAX);
+		return error_set(-ERANGE, "a job of %u ranks was asked for; it may have 1 to %d",
+				 size, TERN_RANKS_MAX);
 	uint64_t heap;
 	int rc = setting_number(SETTING_HEAP, &heap);
 	if (!rc && heap > HEAP_MOST)
@@ -205,7 +208,8 @@ int job_create(struct job *j, uint32_t size, uint64_t budget)
 		return rc;
 	*j = (struct job){ .size = size, .fd = memfd_create("tern", MFD_CLOEXEC) };
 	if (j->fd < 0)
-		return error_set(-errno, "making the memory of a job of %u ranks: %s", size, strerror(errno));
+		return error_set(-errno, "making the memory of a job of %u ranks: %s", size,
+				 strerror(errno));
 	cgroup_find(&j->cgroup);
 	rc = job_make(j, budget, heap);
 	if (rc)
@@ -246,9 +250,10 @@ static int job_check(struct job *j, int fd, struct plan *p)
 			"`tern run` uses layout %u and this program %u: both must come from the same Tern",
 			head.layout, TERN_LAYOUT);
 	if (head.size < 1 || head.size > TERN_RANKS_MAX || head.heap > HEAP_MOST)
-		return error_set(-EINVAL,
-				 "the job's memory is damaged: it says %u ranks with heaps of %llu bytes",
-				 head.size, (unsigned long long)head.heap);
+		return error_set(
+			-EINVAL,
+			"the job's memory is damaged: it says %u ranks with heaps of %llu bytes",
+			head.size, (unsigned long long)head.heap);
 	j->size = head.size;
 	*p = plan_of(head.size, head.heap);
 	j->bytes = p->bytes;
@@ -294,8 +299,10 @@ void job_unmap(struct job *j)
 
 void job_disown(struct job *j)
 {
-	const int protection = PROT_READ | PROT_WRITE, how = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
-	if (mmap(j->base, j->bytes, protection, how, j->fd, 0) == MAP_FAILED) /* the descriptor is closed */
+	const int protection = PROT_READ | PROT_WRITE,
+		  how = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+	if (mmap(j->base, j->bytes, protection, how, j->fd, 0) ==
+	    MAP_FAILED) /* the descriptor is closed */
 		mmap(j->base, j->bytes, protection, how | MAP_ANONYMOUS, -1, 0);
 }
 
@@ -409,13 +416,14 @@ int job_rank_check(const struct job *j, uint32_t rank)
 	}
 	if (status == STATUS_LOST)
 		return error_set(-EOWNERDEAD,
-				 "rank %u is taken for dead: its machine is not heard of any more", rank);
+				 "rank %u is taken for dead: its machine is not heard of any more",
+				 rank);
 	if (WIFSIGNALED(status))
 		return error_set(-EOWNERDEAD, "rank %u is dead: killed by signal %d (%s)", rank,
 				 WTERMSIG(status), signal_text(WTERMSIG(status)));
 	if (status == STATUS_UNKNOWN)
-		return error_set(-EOWNERDEAD, "rank %u is dead: its process ended without tern_close()",
-				 rank);
+		return error_set(-EOWNERDEAD,
+				 "rank %u is dead: its process ended without tern_close()", rank);
 	return error_set(-EOWNERDEAD, "rank %u is dead: it ended with exit status %d", rank,
 			 WEXITSTATUS(status));
 }

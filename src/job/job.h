@@ -4,14 +4,15 @@
  * and by the launcher. It has no name, so nothing is left when its processes
  * are gone, however they went.
  *
- * A job over several machines has such a memory on each, with a place for every rank of the job. What
- * lies in the places of ranks that are not here is what was told of them (src/boot/bulletin.h).
+ * A job over several machines has such a memory on each, with a place for every rank of the job.
+ * What lies in the places of ranks that are not here is what was told of them
+ * (src/boot/rank_status.h).
  *
  * The file is sparse. The front (head, ranks, heed bytes, bells, pulses) is committed
  * when the job is made. Behind it lie a pool of payload blocks per rank and a
  * talk per ordered pair of ranks, committed when a rank first sends a payload
- * and when a pair first talks, and the statistics of ranks that count. Nothing is touched before it is committed, so
- * too little memory is an error from a call and never a SIGBUS.
+ * and when a pair first talks, and the statistics of ranks that count. Nothing is touched before it
+ * is committed, so too little memory is an error from a call and never a SIGBUS.
  */
 #ifndef TERN_JOB_JOB_H
 #define TERN_JOB_JOB_H
@@ -50,20 +51,22 @@ struct job_head {
 	uint64_t heap;   /* bytes of addresses for each rank's heap */
 	uint64_t budget; /* bytes that may be committed in all */
 	_Atomic uint64_t committed;
-	_Atomic uint64_t phase; /* of the session: see session.c */
-	_Atomic uint64_t
-		session; /* of this machine, from 1: the ranks of another may be in the next already */
-	_Atomic uint32_t asked,
-		carried;      /* how often a rank asked whether its bulletins were sent, and they were */
-	_Atomic int32_t link; /* the process that watches the ranks here, under another launcher; 0: none */
+	_Atomic uint64_t phase;   /* of the session: see session.c */
+	_Atomic uint64_t session; /* of this machine, from 1: the ranks of another may be in the
+				     next already */
+	_Atomic uint32_t asked, carried; /* how often a rank asked whether its status records were
+					    sent, and they were */
+	_Atomic int32_t
+		link; /* the process that watches the ranks here, under another launcher; 0: none */
 	uint32_t machine, machines; /* which one this is of how many */
 	uint32_t here;              /* ranks that are on it */
-	_Atomic uint32_t fabric;    /* whether all machines have one, once it is known; enum job_fabric */
-	_Atomic uint32_t weak;      /* a rank cannot take part in membarrier: nobody may rely on it */
-	_Atomic uint32_t sleepers;  /* ranks in a futex; the barrier's last rank wakes them */
-	uint64_t id;                /* of this job, on all its machines: names it and is no secret */
-	uint8_t key[JOB_KEY];       /* of this job, made with it: what authenticates its datagrams */
-	_Alignas(64) _Atomic uint64_t arrived;    /* barrier: ranks that have come, over all rounds */
+	_Atomic uint32_t
+		fabric; /* whether all machines have one, once it is known; enum job_fabric */
+	_Atomic uint32_t weak; /* a rank cannot take part in membarrier: nobody may rely on it */
+	_Atomic uint32_t sleepers; /* ranks in a futex; the barrier's last rank wakes them */
+	uint64_t id;               /* of this job, on all its machines: names it and is no secret */
+	uint8_t key[JOB_KEY];      /* of this job, made with it: what authenticates its datagrams */
+	_Alignas(64) _Atomic uint64_t arrived; /* barrier: ranks that have come, over all rounds */
 	_Alignas(64) _Atomic uint64_t generation; /* barrier: rounds completed */
 };
 
@@ -72,7 +75,8 @@ struct job_region {
 	_Atomic uint64_t base; /* address in its process; 0 when the region is not in use */
 	_Atomic uint64_t bytes;
 	_Atomic uint32_t users; /* transfers under way by ranks that move the bytes themselves */
-	_Atomic uint32_t turn;  /* raised when the region is closed, so that an old address is refused */
+	_Atomic uint32_t
+		turn; /* raised when the region is closed, so that an old address is refused */
 };
 
 /* Those that programs register, and those that layers lend for a while. */
@@ -83,24 +87,27 @@ struct job_rank {
 	_Alignas(64) _Atomic uint32_t state; /* enum rank_state */
 	_Atomic int32_t pid;
 	_Atomic int32_t thread, signal; /* whom to call, and how, when the bell says so */
-	_Atomic uint64_t born;          /* when that process began, if others watch it: pids are used again */
+	_Atomic uint64_t
+		born; /* when that process began, if others watch it: pids are used again */
 	_Atomic uint64_t heap;          /* bytes committed from the beginning of its heap */
 	_Atomic uint64_t word;          /* what collective calls compare */
 	_Atomic uint64_t common;        /* and from its middle, which all ranks allocate alike */
 	_Atomic uint64_t passed;        /* barriers that go by messages, in its session, */
 	_Atomic uint64_t passed_before; /* and in the one before that */
-	_Atomic uint64_t moved;         /* the session for which `passed` was last moved to `passed_before` */
-	uint32_t machine;               /* that it is on */
-	_Atomic uint64_t serial;        /* grows with whatever its bulletin says */
-	_Atomic uint32_t
-		notice; /* port of loopback where a byte says that its bulletin has changed; 0: nobody asks */
 	_Atomic uint64_t
-		told; /* what its machine said of it: session << 8 | state; nothing of a rank that is here */
-	_Alignas(
-		64) _Atomic uint64_t stored; /* bytes that others have stored here and nobody has taken off */
+		moved;    /* the session for which `passed` was last moved to `passed_before` */
+	uint32_t machine; /* that it is on */
+	_Atomic uint64_t serial; /* grows with whatever its status record says */
+	_Atomic uint32_t notice; /* port of loopback where a byte says that its status record has
+				    changed; 0: nobody asks */
+	_Atomic uint64_t told;   /* what its machine said of it: session << 8 | state; nothing of a
+				    rank that is here */
+	_Alignas(64) _Atomic uint64_t
+		stored; /* bytes that others have stored here and nobody has taken off */
 	_Alignas(64) struct job_region region[JOB_REGIONS];
 	_Atomic int32_t status; /* as from waitpid, of a rank that is gone or dead */
-	_Atomic uint32_t port;  /* of loopback, where a datagram of one byte ends a sleep; 0: the bell does */
+	_Atomic uint32_t
+		port; /* of loopback, where a datagram of one byte ends a sleep; 0: the bell does */
 };
 
 /* What a rank tells the others of itself when it opens; see job/exchange.h. */
@@ -128,31 +135,37 @@ struct job {
 	char *base;
 	struct job_head *head;
 	struct job_rank *rank;
-	_Atomic uint8_t *heed;        /* [receiver][sender], rows of heed_row bytes */
-	_Atomic uint8_t *begun;       /* [server][requester]: 1 when the talk's memory may be touched */
+	_Atomic uint8_t *heed;  /* [receiver][sender], rows of heed_row bytes */
+	_Atomic uint8_t *begun; /* [server][requester]: 1 when the talk's memory may be touched */
 	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
 	struct pulse *pulse;          /* one a rank */
 	struct job_card *card;        /* one a rank */
 	struct job_name *name;        /* one a handler */
 	struct cgroup cgroup;         /* of this process */
 	size_t heed_row, knocker_row; /* in elements */
-	_Atomic uint64_t dumped;  /* bytes that a core dump of this process has; UINT64_MAX: all there are */
-	_Atomic uint64_t trusted; /* bytes that may be taken before the limits of the cgroup are read again */
+	_Atomic uint64_t
+		dumped; /* bytes that a core dump of this process has; UINT64_MAX: all there are */
+	_Atomic uint64_t trusted; /* bytes that may be taken before the limits of the cgroup are
+				     read again */
 	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
 	/*
-	 * What job_renewed() does between two looks, in the process that would notice if the rank that makes the memory
-	 * new died over it; NULL: to sleep a little.
+	 * What job_renewed() does between two looks, in the process that would notice if the rank
+	 * that makes the memory new died over it; NULL: to sleep a little.
 	 */
 	void (*meanwhile)(struct job *j);
 };
 
-/* Makes the memory of a job of `size` ranks and maps it. `budget` 0: chosen from what the machine has. */
+/* Makes the memory of a job of `size` ranks and maps it. `budget` 0: chosen from what the machine
+ * has. */
 int job_create(struct job *j, uint32_t size, uint64_t budget);
-/* Maps the job behind a descriptor that was inherited; checks magic, layout and size. Does not own `fd`. */
+/* Maps the job behind a descriptor that was inherited; checks magic, layout and size. Does not own
+ * `fd`. */
 int job_map(struct job *j, int fd);
-int job_view(struct job *j, int fd); /* the same, to be read only: for who looks at a job from outside */
+int job_view(struct job *j,
+	     int fd); /* the same, to be read only: for who looks at a job from outside */
 void job_unmap(struct job *j);
-void job_disown(struct job *j); /* what this process writes there from now on is a copy of its own */
+void job_disown(
+	struct job *j); /* what this process writes there from now on is a copy of its own */
 void job_forget(struct job *j); /* closes the descriptor, which job_unmap() leaves alone */
 
 /*
@@ -173,7 +186,8 @@ static inline void job_fabric_agreed(struct job *j, bool all)
 	atomic_store(&j->head->fabric, all ? FABRIC_ALL : FABRIC_SOME);
 }
 
-/* What a job of `size` ranks takes: at its start, with a ring of neighbours talking, with all pairs talking. */
+/* What a job of `size` ranks takes: at its start, with a ring of neighbours talking, with all pairs
+ * talking. */
 struct job_needs {
 	uint64_t start, neighbours, all_pairs;
 };
@@ -187,7 +201,8 @@ void job_needs(uint32_t size, struct job_needs *needs);
 void job_rank_ended(struct job *j, uint32_t rank, int status);
 
 void job_session_begin(struct job *j, uint64_t first); /* the first one, by whoever makes the job */
-/* A rank opens: false if it is not expected, being open already or still waiting for the next session. */
+/* A rank opens: false if it is not expected, being open already or still waiting for the next
+ * session. */
 bool job_rank_opens(struct job *j, uint32_t rank);
 void job_rank_unopens(struct job *j, uint32_t rank); /* opening failed half-way */
 bool job_renewing(const struct job *j);              /* the memory is being made new */
@@ -197,24 +212,30 @@ void job_renewed(struct job *j);                     /* waits until it is not */
 /* cost: fault status */
 static inline uint32_t job_left(const struct job *j)
 {
-	return (uint32_t)(atomic_load_explicit(&j->head->phase, memory_order_relaxed) & JOB_PHASE_LEFT);
+	return (uint32_t)(atomic_load_explicit(&j->head->phase, memory_order_relaxed) &
+			  JOB_PHASE_LEFT);
 }
 /*
- * A rank leaves the session; the last one of this machine to do so makes the memory new. The rank may die at any
- * instruction of this: job_rank_ended() then does the rest.
+ * A rank leaves the session; the last one of this machine to do so makes the memory new. The rank
+ * may die at any instruction of this: job_rank_ended() then does the rest.
  */
 void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state);
-/* What another machine said of its rank; rings every bell if it has left. By the one process that hears it. */
+/* What another machine said of its rank; rings every bell if it has left. By the one process that
+ * hears it. */
 void job_rank_told(struct job *j, uint32_t rank, uint64_t session, enum rank_state state);
 enum rank_state job_rank_state(const struct job *j, uint32_t rank);
-/* The session that a rank is in, or in which it ended. Sessions are counted by each machine by itself. */
+/* The session that a rank is in, or in which it ended. Sessions are counted by each machine by
+ * itself. */
 uint64_t job_rank_session(const struct job *j, uint32_t rank);
 /* How many barriers by messages it has passed in this session, as far as is known. */
 uint64_t job_rank_passed(const struct job *j, uint32_t rank);
 /* 0 while `rank` can answer; -ESHUTDOWN or -EOWNERDEAD with a sentence that names it. */
 int job_rank_check(const struct job *j, uint32_t rank);
 
-/* The bulletin of `rank`, which is here, has changed: whoever carries it to other machines is woken. */
+/*
+ * The status record of `rank`, which is here, has changed: whoever carries it to other machines is
+ * woken.
+ */
 void job_tell(struct job *j, uint32_t rank);
 
 /* The identifier that `text` is, perhaps behind an ampersand; NULL if it is none. */
@@ -229,8 +250,9 @@ void job_ring(struct job *j, uint32_t rank);
 int job_commit(struct job *j, size_t at, size_t bytes, const char *what);
 
 /*
- * What a core dump of this process has of the memory: its front, and what this is called for, up to a bound. Nothing
- * else: most of the rest is other ranks', and not committed, and a dump would commit it.
+ * What a core dump of this process has of the memory: its front, and what this is called for, up to
+ * a bound. Nothing else: most of the rest is other ranks', and not committed, and a dump would
+ * commit it.
  */
 void job_dump(struct job *j, size_t at, size_t bytes);
 

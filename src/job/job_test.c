@@ -73,9 +73,11 @@ TEST(a_spent_budget_is_an_error_that_says_what_was_asked_for)
 	job_needs(4, &needs);
 	REQUIRE(job_create(&job, 4, needs.start + 1) == 0);
 	uint64_t before = file_bytes();
-	int rc = job_commit(&job, job_talk_at(&job, 1, 2), job.talk_bytes, "talking from rank 1 to rank 2");
+	int rc = job_commit(&job, job_talk_at(&job, 1, 2), job.talk_bytes,
+			    "talking from rank 1 to rank 2");
 	CHECK_IS(rc, -ENOMEM);
-	CHECK(says(rc, "talking from rank 1 to rank 2") && says(rc, "budget") && says(rc, "TERN_MEMORY"));
+	CHECK(says(rc, "talking from rank 1 to rank 2") && says(rc, "budget") &&
+	      says(rc, "TERN_MEMORY"));
 	CHECK_IS(job.head->committed, before);
 	CHECK_IS(file_bytes(), before);
 	job_end();
@@ -138,7 +140,9 @@ TEST(a_head_that_no_job_has_is_refused)
 	static const struct {
 		uint32_t size;
 		uint64_t heap;
-	} wrong[] = { { 0, 1 << 20 }, { TERN_RANKS_MAX + 1, 0 }, { UINT32_MAX, 0 }, { 2, UINT64_MAX } };
+	} wrong[] = {
+		{ 0, 1 << 20 }, { TERN_RANKS_MAX + 1, 0 }, { UINT32_MAX, 0 }, { 2, UINT64_MAX }
+	};
 	struct job other;
 	REQUIRE(job_create(&job, 2, 0) == 0);
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -305,7 +309,8 @@ static uint64_t dump_bytes(void)
 	FILE *f = fopen("/proc/self/smaps", "r");
 	REQUIRE(f != NULL);
 	while (fgets(line, sizeof line, f)) {
-		if (strstr(line, "-") && strstr(line, " ") && strchr(line, ':') && strstr(line, "memfd:tern"))
+		if (strstr(line, "-") && strstr(line, " ") && strchr(line, ':') &&
+		    strstr(line, "memfd:tern"))
 			ours = true;
 		else if (sscanf(line, "Size: %llu kB", &kib) == 1)
 			continue;

@@ -8,7 +8,8 @@ enum { NAME_NONE, NAME_BEING_WRITTEN, NAME_WRITTEN };
 
 static bool is_of_name(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
 }
 
 const char *job_name_in(const char *text)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions of a job: ranks open and leave, and the last to leave makes the memory new for the next one. */
+/* Sessions of a job: ranks open and leave, and the last to leave makes the memory new for the next
+ * one. */
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <string.h>
@@ -11,9 +12,10 @@
 enum { RENEW_NAP_NS = 100000 };
 
 /*
- * A session's phase is one word: the low half of its number << 32 | the rank that makes the memory new, plus 1, << 16 | how many ranks
- * have left. A process may die at any instruction, so that nothing is added up: whoever changes the state of a
- * rank counts all states and then writes the word, and only if no session has ended meanwhile.
+ * A session's phase is one word: the low half of its number << 32 | the rank that makes the memory
+ * new, plus 1, << 16 | how many ranks have left. A process may die at any instruction, so that
+ * nothing is added up: whoever changes the state of a rank counts all states and then writes the
+ * word, and only if no session has ended meanwhile.
  */
 #define PHASE_RENEWER (JOB_PHASE_LEFT << 16)
 #define PHASE_SESSION (UINT64_C(1) << 32)
@@ -26,7 +28,8 @@ void job_session_begin(struct job *j, uint64_t first)
 		atomic_store(&j->rank[r].moved, first);
 }
 
-/* The session behind that of the phase. Whoever began to make the memory new, and died over it, may have written it. */
+/* The session behind that of the phase. Whoever began to make the memory new, and died over it, may
+ * have written it. */
 static uint64_t session_next(const struct job *j)
 {
 	uint64_t session = atomic_load(&j->head->session);
@@ -59,12 +62,14 @@ static void rank_renew(struct job *j, uint32_t rank, uint64_t session)
 		return;
 	}
 	if (atomic_load(&r->state) >= RANK_GONE)
-		return; /* it stays in the session in which it ended: others may still be there, in a barrier */
+		return; /* it stays in the session in which it ended: others may still be there, in
+			   a barrier */
 	if (atomic_load(&r->moved) != session)
 		atomic_store(&r->passed_before, atomic_load(&r->passed));
 	atomic_store(&r->moved, session);
 	atomic_store(&r->passed, 0);
-	atomic_compare_exchange_strong(&r->state, &closed, RANK_EXPECTED); /* else gone or dead, for good */
+	atomic_compare_exchange_strong(&r->state, &closed,
+				       RANK_EXPECTED); /* else gone or dead, for good */
 }
 
 static uint32_t ranks_left(const struct job *j)
@@ -83,7 +88,8 @@ static bool all_left_here(const struct job *j)
 	return true;
 }
 
-/* After a rank's state has changed. While the memory is made new, nothing: whoever does that counts at its end. */
+/* After a rank's state has changed. While the memory is made new, nothing: whoever does that counts
+ * at its end. */
 static void job_recount(struct job *j)
 {
 	uint64_t phase = atomic_load(&j->head->phase), counted;
@@ -91,7 +97,8 @@ static void job_recount(struct job *j)
 		if (phase & PHASE_RENEWER)
 			return;
 		counted = (phase & ~JOB_PHASE_LEFT) | ranks_left(j);
-	} while (counted > phase && !atomic_compare_exchange_strong(&j->head->phase, &phase, counted));
+	} while (counted > phase &&
+		 !atomic_compare_exchange_strong(&j->head->phase, &phase, counted));
 }
 
 /* Nobody else touches the memory now. Whoever does it may die over it, and another begins again. */
@@ -112,8 +119,9 @@ static void job_renew(struct job *j)
 }
 
 /*
- * Makes the memory new for the next session if all ranks that are here have left this one. Several may see that at once;
- * the word lets one of them do it, and none that saw it in a session that is over.
+ * Makes the memory new for the next session if all ranks that are here have left this one. Several
+ * may see that at once; the word lets one of them do it, and none that saw it in a session that is
+ * over.
  */
 static void job_renew_by(struct job *j, uint32_t rank)
 {
@@ -173,8 +181,8 @@ void job_renewed(struct job *j)
 }
 
 /*
- * A session may end while this is done: then it is done again for the next. What was told is written first, so whoever
- * makes the memory new either sees it or is seen here.
+ * A session may end while this is done: then it is done again for the next. What was told is
+ * written first, so whoever makes the memory new either sees it or is seen here.
  */
 void job_rank_told(struct job *j, uint32_t rank, uint64_t session, enum rank_state state)
 {
@@ -211,7 +219,8 @@ uint64_t job_rank_session(const struct job *j, uint32_t rank)
 	return atomic_load(&j->head->session);
 }
 
-/* A rank that is further ahead than the next session has been there, so it has passed whatever there was to pass. */
+/* A rank that is further ahead than the next session has been there, so it has passed whatever
+ * there was to pass. */
 uint64_t job_rank_passed(const struct job *j, uint32_t rank)
 {
 	uint64_t session = atomic_load(&j->head->session), theirs = job_rank_session(j, rank);

@@ -37,7 +37,8 @@ const char *const pulse_names[PULSE_COUNTS] = {
 static void pulse_turn(struct pulse *p)
 {
 	uint32_t turn = atomic_load_explicit(&p->turn, memory_order_relaxed);
-	/* R4, pairs with A4 in pulse_read(): what lies between two turns is read whole, or again. */
+	/* R4, pairs with A4 in pulse_read(): what lies between two turns is read whole, or again.
+	 */
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&p->turn, turn + 1, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);

@@ -29,7 +29,8 @@ static inline bool integer_cas(void *at, bool wide, uint64_t *old, uint64_t v)
 /* The least, or the greatest, of the two stays. */
 static inline uint64_t integer_bound(void *at, bool wide, bool least, uint64_t v)
 {
-	uint64_t old = wide ? atomic_load((_Atomic uint64_t *)at) : atomic_load((_Atomic uint32_t *)at);
+	uint64_t old =
+		wide ? atomic_load((_Atomic uint64_t *)at) : atomic_load((_Atomic uint32_t *)at);
 	while ((least ? v < old : v > old) && !integer_cas(at, wide, &old, v))
 		;
 	return old;
@@ -80,7 +81,8 @@ static double double_next(unsigned what, double old, double v)
 static uint64_t double_apply(_Atomic uint64_t *at, unsigned what, double v)
 {
 	uint64_t old = atomic_load(at);
-	while (!atomic_compare_exchange_weak(at, &old, as_bits(double_next(what, as_double(old), v))))
+	while (!atomic_compare_exchange_weak(at, &old,
+					     as_bits(double_next(what, as_double(old), v))))
 		;
 	return old;
 }
@@ -113,9 +115,10 @@ size_t amo_width(unsigned what)
 
 static int amo_unaligned(size_t width)
 {
-	return error_set(-EINVAL,
-			 "an atomic operation on %zu bytes was asked for at an address that is not aligned",
-			 width);
+	return error_set(
+		-EINVAL,
+		"an atomic operation on %zu bytes was asked for at an address that is not aligned",
+		width);
 }
 
 bool amo_known(unsigned what)
@@ -140,8 +143,8 @@ static int amo_held(struct mem *m, tern_addr a, char *at, unsigned what, const u
 }
 
 /* Starts an operation: at once where this process can touch the memory, else at its home. */
-static int amo_start(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old,
-		     tern_op *op, bool blocks)
+static int amo_start(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2],
+		     void *old, tern_op *op, bool blocks)
 {
 	size_t width = amo_width(what);
 	char *at = mem_reach(m, a, width);
@@ -151,7 +154,8 @@ static int amo_start(struct mem *m, tern_addr a, unsigned what, const uint64_t o
 		return rc;
 	if (!at)
 		return message_amo(m, a, what, operand, old, op, blocks);
-	rc = (uintptr_t)at % width ? amo_unaligned(width) : amo_held(m, a, at, what, operand, &before);
+	rc = (uintptr_t)at % width ? amo_unaligned(width)
+				   : amo_held(m, a, at, what, operand, &before);
 	if (rc)
 		return rc;
 	if (old)
@@ -176,7 +180,8 @@ static int amo(tern *t, tern_addr a, unsigned what, uint64_t operand, uint64_t e
 	return op_finish(t, op, &own, rc);
 }
 
-int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old, tern_op *op)
+int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old,
+		     tern_op *op)
 {
 	INSIDE struct door door = door_open(t);
 	char *at = heap_reach(mem_of(t), a, sizeof operand);
@@ -189,22 +194,26 @@ int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
 	return amo(t, a, amo_code(AMO_U64, what), operand, 0, old, op);
 }
 
-int tern_amo32_start(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old, tern_op *op)
+int tern_amo32_start(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old,
+		     tern_op *op)
 {
 	return amo(t, a, amo_code(AMO_U32, what), operand, 0, old, op);
 }
 
-int tern_cas64_start(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old, tern_op *op)
+int tern_cas64_start(tern *t, tern_addr a, uint64_t expected, uint64_t desired, uint64_t *old,
+		     tern_op *op)
 {
 	return amo(t, a, amo_code(AMO_CAS64, 0), desired, expected, old, op);
 }
 
-int tern_cas32_start(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old, tern_op *op)
+int tern_cas32_start(tern *t, tern_addr a, uint32_t expected, uint32_t desired, uint32_t *old,
+		     tern_op *op)
 {
 	return amo(t, a, amo_code(AMO_CAS32, 0), desired, expected, old, op);
 }
 
-int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double operand, double *old, tern_op *op)
+int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double operand, double *old,
+			  tern_op *op)
 {
 	return amo(t, a, amo_code(AMO_DOUBLE, what), as_bits(operand), 0, old, op);
 }

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <math.h>
 
-#include "../../tests/crew.h"
 #include "../../tests/local.h"
+#include "../../tests/ranks.h"
 #include "mem/mem.h"
 
 /* Eight words of rank 1, in its heap and registered. */
@@ -62,8 +62,8 @@ TEST(every_operation_on_64_bits_does_what_it_says_and_tells_the_value_before)
 		uint64_t before = 0xeeeeeeeeeeeeeeee, old;
 		for (unsigned i = 0; i < sizeof steps64 / sizeof *steps64; i++) {
 			old = 77;
-			CHECK_IS(tern_amo64(local[i % 2], steps64[i].what, at[k] + 24, steps64[i].operand,
-					    i % 3 ? &old : NULL),
+			CHECK_IS(tern_amo64(local[i % 2], steps64[i].what, at[k] + 24,
+					    steps64[i].operand, i % 3 ? &old : NULL),
 				 0);
 			CHECK(i % 3 == 0 || old == before);
 			words_check(k, steps64[i].after);
@@ -89,7 +89,8 @@ TEST(every_operation_on_32_bits_leaves_its_neighbour_alone)
 			uint32_t before = 0xeeeeeeee, old;
 			word[k][3] = 0xeeeeeeeeeeeeeeee;
 			for (unsigned i = 0; i < sizeof steps / sizeof *steps; i++) {
-				CHECK_IS(tern_amo32(local[0], steps[i].what, at[k] + 24 + 4 * (unsigned)half,
+				CHECK_IS(tern_amo32(local[0], steps[i].what,
+						    at[k] + 24 + 4 * (unsigned)half,
 						    (uint32_t)steps[i].operand, &old),
 					 0);
 				CHECK_IS(old, before);
@@ -145,7 +146,8 @@ TEST(doubles_add_and_have_a_least_and_a_most)
 		CHECK(value == 1e300);
 		static const enum tern_amo others[] = { TERN_AND, TERN_OR, TERN_XOR, TERN_SWAP };
 		for (int i = 0; i < 4; i++)
-			CHECK_IS(tern_amo_double(local[0], others[i], at[k] + 24, 1, &old), -EINVAL);
+			CHECK_IS(tern_amo_double(local[0], others[i], at[k] + 24, 1, &old),
+				 -EINVAL);
 	}
 	local_close();
 }
@@ -158,12 +160,15 @@ TEST(an_address_that_is_not_aligned_or_not_there_is_refused_and_nothing_changes)
 	words_open();
 	for (int k = 0; k < 2; k++) {
 		for (unsigned off = 1; off < 8; off++) {
-			CHECK_IS(tern_amo64(local[0], TERN_ADD, at[k] + 24 + off, 1, &old), -EINVAL);
+			CHECK_IS(tern_amo64(local[0], TERN_ADD, at[k] + 24 + off, 1, &old),
+				 -EINVAL);
 			CHECK_IS(tern_cas64(local[0], at[k] + 24 + off, 1, 1, &old), -EINVAL);
-			CHECK_IS(tern_amo_double(local[0], TERN_ADD, at[k] + 24 + off, 1, &oldd), -EINVAL);
+			CHECK_IS(tern_amo_double(local[0], TERN_ADD, at[k] + 24 + off, 1, &oldd),
+				 -EINVAL);
 			if (off % 4 == 0)
 				continue;
-			CHECK_IS(tern_amo32(local[0], TERN_ADD, at[k] + 24 + off, 1, &old32), -EINVAL);
+			CHECK_IS(tern_amo32(local[0], TERN_ADD, at[k] + 24 + off, 1, &old32),
+				 -EINVAL);
 			CHECK_IS(tern_cas32(local[0], at[k] + 24 + off, 1, 1, &old32), -EINVAL);
 		}
 		words_check(k, 0xeeeeeeeeeeeeeeee);
@@ -195,10 +200,14 @@ TEST(split_phase_atomics_tell_the_value_before_when_they_complete)
 		CHECK_IS(tern_cas64_start(local[0], at[k] + 24, 7, 9, &old[1], &op), 0);
 		CHECK_IS(tern_cas32_start(local[0], at[k] + 24, 9, 10, &old32[0], &op), 0);
 		CHECK_IS(tern_amo32_start(local[0], TERN_ADD, at[k] + 28, 1, &old32[1], &op), 0);
-		CHECK_IS(tern_amo_double_start(local[0], TERN_ADD, at[k] + 32, 2.5, &oldd[0], &op), 0);
-		CHECK_IS(tern_amo_double_start(local[0], TERN_MAX, at[k] + 32, 3.5, &oldd[1], &op), 0);
-		CHECK_IS(tern_amo64_start(local[0], TERN_ADD, at[k] + 25, 1, &old[2], &op), -EINVAL);
-		CHECK_IS(tern_amo_double_start(local[0], TERN_XOR, at[k] + 24, 1, &oldd[0], &op), -EINVAL);
+		CHECK_IS(tern_amo_double_start(local[0], TERN_ADD, at[k] + 32, 2.5, &oldd[0], &op),
+			 0);
+		CHECK_IS(tern_amo_double_start(local[0], TERN_MAX, at[k] + 32, 3.5, &oldd[1], &op),
+			 0);
+		CHECK_IS(tern_amo64_start(local[0], TERN_ADD, at[k] + 25, 1, &old[2], &op),
+			 -EINVAL);
+		CHECK_IS(tern_amo_double_start(local[0], TERN_XOR, at[k] + 24, 1, &oldd[0], &op),
+			 -EINVAL);
 		CHECK_IS(tern_op_wait(local[0], &op), 0);
 		CHECK_IS(atomic_load(&flag), 7);
 		CHECK(old[0] == 5 && old[1] == 7 && old[2] == 77 && old32[0] == 9 && old32[1] == 0);
@@ -249,7 +258,9 @@ static void add_from_everywhere(tern *t)
 		atomic_fetch_add((_Atomic uint32_t *)(mine + 1), 1);
 		CHECK_IS(tern_amo_double(t, TERN_ADD, shared + 16, 0.5, NULL), 0);
 		CHECK_IS(tern_amo64(t, TERN_MAX, shared + 24, i * THREADS + me, NULL), 0);
-		CHECK_IS(tern_amo64(t, TERN_XOR, shared + 32, UINT64_C(1) << (8 * me + i % 8), NULL), 0);
+		CHECK_IS(
+			tern_amo64(t, TERN_XOR, shared + 32, UINT64_C(1) << (8 * me + i % 8), NULL),
+			0);
 		do /* a counter by compare and swap */
 			old = atomic_load(mine + 5);
 		while (tern_cas64(t, shared + 40, old, old + 1, &found) == 0 && found != old);
@@ -261,7 +272,8 @@ static void add_from_everywhere(tern *t)
 	CHECK_IS(mine[1], 2 * THREADS * times);
 	CHECK(sum == 0.5 * THREADS * times);
 	CHECK_IS(mine[3], (times - 1) * THREADS + THREADS - 1);
-	CHECK_IS(mine[4], 0); /* `times` is a multiple of 16: every bit was turned an even number of times */
+	CHECK_IS(mine[4],
+		 0); /* `times` is a multiple of 16: every bit was turned an even number of times */
 	CHECK_IS(mine[5], THREADS * times);
 	CHECK_IS(tern_barrier(t), 0);
 }
@@ -274,5 +286,5 @@ static void nothing(tern *t)
 TEST(atomics_of_many_threads_add_up_with_each_other_and_with_c11_ones)
 {
 	times = check_scaled(20000) / 16 * 16;
-	crew_run_threads(THREADS, nothing, add_from_everywhere);
+	ranks_run_threads(THREADS, nothing, add_from_everywhere);
 }

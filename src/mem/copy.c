@@ -6,7 +6,8 @@
 #include "base/error.h"
 #include "mem/mem.h"
 
-int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id, TERN_SIX_)
+int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id,
+		  TERN_SIX_)
 {
 	INSIDE struct door door = door_open(t);
 	uint32_t rank = tern_addr_rank(dst);
@@ -26,7 +27,8 @@ static int copy_run(struct mem *m, tern_addr remote, char *local, size_t len, bo
 }
 
 /* Neither side is within reach: the source's owner puts the data, in its own time. */
-static int copy_ask(struct mem *m, tern_addr dst, tern_addr src, size_t len, tern_op *op, bool blocks)
+static int copy_ask(struct mem *m, tern_addr dst, tern_addr src, size_t len, tern_op *op,
+		    bool blocks)
 {
 	struct slot *s;
 	int rc = blocks ? rules_wait(m->e, "a blocking copy between other ranks") : 0;
@@ -38,7 +40,8 @@ static int copy_ask(struct mem *m, tern_addr dst, tern_addr src, size_t len, ter
 	return slot_request(m, s, op, MEM_COPY, NULL, 0, 4, words);
 }
 
-static int copy_start(struct mem *m, tern_addr dst, tern_addr src, size_t len, tern_op *op, bool blocks)
+static int copy_start(struct mem *m, tern_addr dst, tern_addr src, size_t len, tern_op *op,
+		      bool blocks)
 {
 	char *from = mem_reach(m, src, len), *to = mem_reach(m, dst, len);
 	if (from || !len)

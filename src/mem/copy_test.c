@@ -49,7 +49,8 @@ TEST(any_bytes_are_copied_between_any_two_places)
 		size_t src = chance_below(
 			&c, (uint32_t)(AREA / 2 - len)); /* halves: source and target are apart */
 		size_t dst = AREA / 2 + chance_below(&c, (uint32_t)(AREA / 2 - len));
-		CHECK_IS(tern_fastmemcpy(local[n % RANKS], at[to] + dst, at[from] + src, len, &op), 0);
+		CHECK_IS(tern_fastmemcpy(local[n % RANKS], at[to] + dst, at[from] + src, len, &op),
+			 0);
 		CHECK_IS(tern_op_wait(local[n % RANKS], &op), 0);
 		memcpy(image[to] + dst, image[from] + src, len);
 		if (n % 20 == 0)

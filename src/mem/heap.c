@@ -19,7 +19,8 @@ void heap_fini(struct heap *h)
 
 uint64_t heap_top(const struct heap *h)
 {
-	return h->extents ? h->extent[h->extents - 1].at + h->extent[h->extents - 1].bytes : h->start;
+	return h->extents ? h->extent[h->extents - 1].at + h->extent[h->extents - 1].bytes
+			  : h->start;
 }
 
 static int extent_insert(struct heap *h, size_t i, struct extent x)
@@ -91,7 +92,8 @@ static ptrdiff_t extent_find(const struct heap *h, uint64_t at)
 		else
 			high = middle;
 	}
-	return low < h->extents && h->extent[low].at == at && h->extent[low].used ? (ptrdiff_t)low : -1;
+	return low < h->extents && h->extent[low].at == at && h->extent[low].used ? (ptrdiff_t)low
+										  : -1;
 }
 
 uint64_t heap_size(const struct heap *h, uint64_t at)
@@ -115,7 +117,8 @@ int heap_give(struct heap *h, uint64_t at)
 		h->extent[i - 1].bytes += h->extent[i].bytes;
 		extent_remove(h, i);
 	}
-	if (!h->extent[h->extents - 1].used) /* the end of the heap is free again, whatever its size */
+	if (!h->extent[h->extents - 1]
+		     .used) /* the end of the heap is free again, whatever its size */
 		h->extents--;
 	return 0;
 }

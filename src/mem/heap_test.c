@@ -5,8 +5,8 @@
 #include <errno.h>
 
 #include "../../tests/chance.h"
-#include "../../tests/crew.h"
 #include "../../tests/local.h"
+#include "../../tests/ranks.h"
 #include "mem/mem.h"
 
 enum { START = 4096, LIMIT = START + (64 << 10), THINGS = 200 };
@@ -58,7 +58,8 @@ TEST(a_full_heap_says_so_and_loses_nothing)
 	heap_init(&h, START, LIMIT);
 	CHECK_IS(heap_take(&h, LIMIT - START + 1, &none), -ENOMEM);
 	CHECK_IS(heap_take(&h, UINT64_MAX, &none), -ENOMEM);
-	CHECK_IS(heap_take(&h, UINT64_MAX - 62, &none), -ENOMEM); /* rounding it up would overflow */
+	CHECK_IS(heap_take(&h, UINT64_MAX - 62, &none),
+		 -ENOMEM); /* rounding it up would overflow */
 	CHECK_IS(heap_take(&h, LIMIT - START, &at), 0);
 	CHECK_IS(heap_take(&h, 1, &none), -ENOMEM);
 	CHECK_IS(none, 77);
@@ -284,7 +285,8 @@ static void allocate_alike(tern *t)
 		CHECK_IS(tern_barrier(t), 0);
 		for (uint32_t r = 0; r < ALL; r++) {
 			CHECK(addresses[r] == tern_addr_at(addresses[me], r));
-			unsigned char *theirs = tern_local(t, tern_addr_at(addresses[me], r), bytes);
+			unsigned char *theirs =
+				tern_local(t, tern_addr_at(addresses[me], r), bytes);
 			CHECK(theirs && theirs[0] == r && theirs[bytes - 1] == r);
 		}
 		CHECK_IS(tern_barrier(t), 0);
@@ -294,7 +296,7 @@ static void allocate_alike(tern *t)
 TEST(symmetric_memory_has_the_same_offset_at_every_rank)
 {
 	seed = check_seed();
-	crew_run_threads(ALL, nothing, allocate_alike);
+	ranks_run_threads(ALL, nothing, allocate_alike);
 }
 
 static void allocate_unlike(tern *t)
@@ -306,7 +308,7 @@ static void allocate_unlike(tern *t)
 	CHECK_IS(errno, EINVAL); /* at every rank */
 	CHECK(sentence_has(-EINVAL, "tern_alloc_all"));
 	void *after = tern_alloc_all(t, 1000);
-	CHECK(before && after == (char *)before + 1024);               /* what was refused took nothing */
+	CHECK(before && after == (char *)before + 1024); /* what was refused took nothing */
 	CHECK_IS(tern_free_all(t, me == 1 ? before : after), -EINVAL); /* not the same everywhere */
 	CHECK_IS(tern_free_all(t, me == 3 ? (char *)before + 64 : before), -EINVAL);
 	CHECK_IS(tern_free(t, before), -EINVAL); /* the collective one frees it */
@@ -318,7 +320,7 @@ static void allocate_unlike(tern *t)
 
 TEST(symmetric_sizes_that_differ_are_refused_at_every_rank)
 {
-	crew_run_threads(ALL, nothing, allocate_unlike);
+	ranks_run_threads(ALL, nothing, allocate_unlike);
 }
 
 static void allocate_too_much(tern *t)
@@ -335,7 +337,7 @@ static void allocate_too_much(tern *t)
 TEST(symmetric_memory_that_the_heap_has_not_is_refused_at_every_rank)
 {
 	setenv("TERN_HEAP", "4M", 1);
-	crew_run_threads(ALL, nothing, allocate_too_much);
+	ranks_run_threads(ALL, nothing, allocate_too_much);
 }
 
 static void allocate_beyond_the_budget(tern *t)
@@ -352,5 +354,5 @@ static void allocate_beyond_the_budget(tern *t)
 TEST(symmetric_memory_that_the_budget_allows_some_ranks_only_is_refused_at_every_rank)
 {
 	budget_beyond_the_front(ALL, 2 << 20);
-	crew_run_threads(ALL, nothing, allocate_beyond_the_budget);
+	ranks_run_threads(ALL, nothing, allocate_beyond_the_budget);
 }

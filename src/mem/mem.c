@@ -63,7 +63,8 @@ static void mem_close(void *state)
 
 void mem_busy(struct mem *m)
 {
-	layer_work(m->e, LAYER_MEM, m->transfers.active || when_waiting(m) || slot_again(m) || m->lost);
+	layer_work(m->e, LAYER_MEM,
+		   m->transfers.active || when_waiting(m) || slot_again(m) || m->lost);
 }
 
 static unsigned mem_progress(void *state)
@@ -107,7 +108,8 @@ const struct layer mem_layer = { .open = mem_open,
 				 .needs_anyone = slots_need_anyone };
 
 /* Commits a heap up to `top`, in steps; `committed` is what others check addresses against. */
-static int heap_commit(struct mem *m, const struct heap *h, uint64_t top, _Atomic uint64_t *committed)
+static int heap_commit(struct mem *m, const struct heap *h, uint64_t top,
+		       _Atomic uint64_t *committed)
 {
 	uint64_t has = atomic_load(committed), need = top - h->start;
 	if (need <= has)
@@ -123,12 +125,14 @@ static int heap_commit(struct mem *m, const struct heap *h, uint64_t top, _Atomi
 
 static int heap_full(struct mem *m, size_t bytes)
 {
-	return error_set(-ENOMEM,
-			 "%zu bytes were asked of rank %u's heap, half of which has %zu KiB: raise TERN_HEAP",
-			 bytes, m->rank, m->job->heap_bytes >> 11);
+	return error_set(
+		-ENOMEM,
+		"%zu bytes were asked of rank %u's heap, half of which has %zu KiB: raise TERN_HEAP",
+		bytes, m->rank, m->job->heap_bytes >> 11);
 }
 
-static int heap_alloc(struct mem *m, struct heap *h, _Atomic uint64_t *committed, size_t bytes, uint64_t *at)
+static int heap_alloc(struct mem *m, struct heap *h, _Atomic uint64_t *committed, size_t bytes,
+		      uint64_t *at)
 {
 	if (heap_take(h, bytes, at))
 		return heap_full(m, bytes);
@@ -168,7 +172,8 @@ static int heap_free(struct mem *m, struct heap *h, const void *p, const char *c
 {
 	if (heap_give(h, heap_offset(m, p)) == 0)
 		return 0;
-	return error_set(-EINVAL, "%s was given %p, which is not the beginning of such memory of rank %u",
+	return error_set(-EINVAL,
+			 "%s was given %p, which is not the beginning of such memory of rank %u",
 			 call, p, m->rank);
 }
 
@@ -194,7 +199,8 @@ static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 	int got = heap_alloc(m, &m->common, &m->job->rank[m->rank].common, bytes, at);
 	rc = all_agree(m, got ? UINT64_MAX : *at, &all_got);
 	if (!rc && !got && !all_got)
-		rc = error_set(-ENOMEM, "tern_alloc_all() of %zu bytes failed at another rank", bytes);
+		rc = error_set(-ENOMEM, "tern_alloc_all() of %zu bytes failed at another rank",
+			       bytes);
 	rc = quiesce_end(m->e, rc ? rc : got);
 	if (rc && !got)
 		heap_give(&m->common, *at);

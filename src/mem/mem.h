@@ -76,7 +76,7 @@ struct span {
 	tern_addr first; /* the heap's first address */
 	char *base;
 	uint64_t middle;
-	uint64_t own, common;             /* bytes committed, from the beginning and from the middle */
+	uint64_t own, common; /* bytes committed, from the beginning and from the middle */
 	uint64_t own_words, common_words; /* places where a word may begin; 0 if there is none */
 	uint64_t own_lines, common_lines; /* and where 64 bytes may */
 	bool lost;                        /* the rank has left */
@@ -104,12 +104,13 @@ struct mem {
 	struct windows *windows;     /* of heaps that a network reaches; made with the first */
 	uint32_t moving;             /* chunks that networks move */
 	bool moves;                  /* they may */
-	bool single_copy;            /* the kernel lets us read and write the memory of other processes */
-	uint64_t unused_[5];         /* see below */
-	struct span span[];          /* one a rank */
+	bool single_copy;    /* the kernel lets us read and write the memory of other processes */
+	uint64_t unused_[5]; /* see below */
+	struct span span[];  /* one a rank */
 };
 /* Where it does not hold, compilers find a span twice in a put of 8 bytes. */
-_Static_assert(offsetof(struct mem, span) % sizeof(struct span) == 0, "spans are found by one shift");
+_Static_assert(offsetof(struct mem, span) % sizeof(struct span) == 0,
+	       "spans are found by one shift");
 
 char *span_look(struct mem *m, tern_addr a, size_t len);
 
@@ -176,8 +177,8 @@ struct job_region *region_of(const struct mem *m,
 /* -- region.c -- */
 void regions_open(struct mem *m);
 unsigned region_segment(unsigned index, uint32_t generation); /* its number then */
-unsigned
-segment_region(unsigned segment); /* the index of the region that a segment from SEGMENT_REGION on is of */
+unsigned segment_region(
+	unsigned segment); /* the index of the region that a segment from SEGMENT_REGION on is of */
 tern_addr region_addr(const struct mem *m, unsigned index); /* of this rank's region */
 uint64_t region_enter(struct mem *m,
 		      tern_addr a); /* holds off unregistering; its base, 0 if it is too late */
@@ -217,19 +218,21 @@ void message_register(struct endpoint *e);
 /* In the handler of a request of this layer: answers its slot. */
 int message_read(struct mem *m, tern_addr a, char *bytes, size_t len); /* own memory: 0 or EFAULT */
 void message_answer(tern *t, uint64_t slot, int error, uint64_t word);
-void message_answer_data(tern *t, uint64_t slot, const void *data, size_t len); /* -EFAULT if it is NULL */
+void message_answer_data(tern *t, uint64_t slot, const void *data,
+			 size_t len); /* -EFAULT if it is NULL */
 /*
  * Sends up to one message's worth of the run; bytes under way, 0 if there is no slot, or a negative
  * code.
  */
 ptrdiff_t message_move(struct mem *m, struct transfer *x);
 /* Starts an atomic operation at its home rank; `old` may be NULL. */
-int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old, tern_op *op,
-		bool blocks);
+int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old,
+		tern_op *op, bool blocks);
 
 /* -- window.c: transfers that a network does by itself -- */
 void window_register(struct endpoint *e);
-bool window_has(struct mem *m, const struct transfer *x); /* whether what `x` moves next can go so */
+bool window_has(struct mem *m,
+		const struct transfer *x); /* whether what `x` moves next can go so */
 ptrdiff_t window_move(struct mem *m, struct transfer *x); /* as message_move() */
 unsigned window_progress(struct mem *m);                  /* ends what has been moved; how much */
 bool window_owed(const struct mem *m,
@@ -246,7 +249,8 @@ bool amo_known(unsigned what);
 char *transfer_local(struct mem *m, const struct transfer *x, size_t len);
 void transfer_landed(struct transfer *x, int error); /* a chunk was acknowledged */
 /* Queues a transfer on behalf of another rank. From a handler: -EAGAIN when all are under way. */
-int transfer_for(struct mem *m, const struct runs *r, tern_addr source, uint32_t asker, uint32_t slot);
+int transfer_for(struct mem *m, const struct runs *r, tern_addr source, uint32_t asker,
+		 uint32_t slot);
 
 #endif
 

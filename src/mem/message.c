@@ -39,7 +39,8 @@ static int move_ask(struct mem *m, struct transfer *x, struct slot *s, struct bo
 	s->len = x->put ? 0 : len;
 	if (x->put)
 		word_copy(b->bytes, s->local, len);
-	uint64_t words[] = { remote, tern_addr_of(m->e->t, b->bytes), len, x->put, slot_name(m, s) };
+	uint64_t words[] = { remote, tern_addr_of(m->e->t, b->bytes), len, x->put,
+			     slot_name(m, s) };
 	return layer_request(m->e, s->rank, MEM_MOVE, NULL, 0, 5, words);
 }
 
@@ -112,15 +113,16 @@ static void on_put(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	char *data = (char *)(uintptr_t)tern_msg_data(msg, &len);
-	message_answer(t, tern_msg_arg(msg, 1), own_move(mem_of(t), tern_msg_arg(msg, 0), data, len, true),
-		       0);
+	message_answer(t, tern_msg_arg(msg, 1),
+		       own_move(mem_of(t), tern_msg_arg(msg, 0), data, len, true), 0);
 }
 
 static void on_get(tern *t, const tern_msg *msg)
 {
 	char bytes[TERN_PAYLOAD_MAX];
 	size_t len = tern_msg_arg(msg, 2);
-	int error = len <= sizeof bytes ? message_read(mem_of(t), tern_msg_arg(msg, 0), bytes, len) : EFAULT;
+	int error = len <= sizeof bytes ? message_read(mem_of(t), tern_msg_arg(msg, 0), bytes, len)
+					: EFAULT;
 	message_answer_data(t, tern_msg_arg(msg, 1), error ? NULL : bytes, len);
 }
 
@@ -130,7 +132,8 @@ static void on_move(tern *t, const tern_msg *msg)
 	size_t len = tern_msg_arg(msg, 2);
 	char *bounce = heap_reach(m, tern_msg_arg(msg, 1), len);
 	bool theirs = bounce && tern_addr_rank(tern_msg_arg(msg, 1)) == tern_msg_src(msg);
-	int error = theirs ? own_move(m, tern_msg_arg(msg, 0), bounce, len, tern_msg_arg(msg, 3)) : EFAULT;
+	int error = theirs ? own_move(m, tern_msg_arg(msg, 0), bounce, len, tern_msg_arg(msg, 3))
+			   : EFAULT;
 	message_answer(t, tern_msg_arg(msg, 4), error, 0);
 }
 
@@ -178,8 +181,9 @@ static int answer_error(const tern_msg *msg)
 			 why == EFAULT      ? "the memory is not there (any more), or not that long"
 			 : why == EINVAL    ? "its address is not aligned"
 			 : why == EOVERFLOW ? "more came than the segment still expects"
-			 : why == ENOENT    ? "no memory is published under that name, or not that much"
-					    : strerror(why));
+			 : why == ENOENT
+				 ? "no memory is published under that name, or not that much"
+				 : strerror(why));
 }
 
 static void on_mem_answer(tern *t, const tern_msg *msg)
@@ -188,17 +192,21 @@ static void on_mem_answer(tern *t, const tern_msg *msg)
 	const void *data = tern_msg_data(msg, &len);
 	uint64_t word = tern_msg_arg(msg, 2);
 	if (!data) {
-		data = &word; /* an operation without data has no use for it: its slot expects other bytes */
+		data = &word; /* an operation without data has no use for it: its slot expects other
+				 bytes */
 		len = sizeof word;
 	}
-	slot_answer(mem_of(t), tern_msg_arg(msg, 0), answer_error(msg), tern_msg_src(msg), data, len);
+	slot_answer(mem_of(t), tern_msg_arg(msg, 0), answer_error(msg), tern_msg_src(msg), data,
+		    len);
 }
 
-int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old, tern_op *op,
-		bool blocks)
+int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old,
+		tern_op *op, bool blocks)
 {
 	struct slot *s;
-	int rc = blocks ? rules_wait(m->e, "a blocking atomic operation on another process's memory") : 0;
+	int rc =
+		blocks ? rules_wait(m->e, "a blocking atomic operation on another process's memory")
+		       : 0;
 	if (!rc)
 		rc = slot_wait(m, tern_addr_rank(a), &s);
 	if (rc)

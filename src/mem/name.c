@@ -15,7 +15,8 @@ int tern_name(tern *t, unsigned name, void *const *where, size_t bytes)
 		return forked;
 	struct mem *m = mem_of(t);
 	if (name >= TERN_NAMES_MAX)
-		return error_set(-ERANGE, "memory was published under the name %u; names are below %d", name,
+		return error_set(-ERANGE,
+				 "memory was published under the name %u; names are below %d", name,
 				 TERN_NAMES_MAX);
 	m->name[name].where = where;
 	m->name[name].bytes = where ? bytes : 0;
@@ -31,7 +32,8 @@ static uint64_t cut_bytes(const struct named_cut *c)
 static bool cut_fits(const struct named_cut *c, uint64_t bytes)
 {
 	uint64_t reach, total;
-	if (!c->run || !c->count || __builtin_mul_overflow(c->run, c->count, &total) || total > PTRDIFF_MAX)
+	if (!c->run || !c->count || __builtin_mul_overflow(c->run, c->count, &total) ||
+	    total > PTRDIFF_MAX)
 		return false;
 	return !__builtin_mul_overflow(c->stride, c->count - 1, &reach) && reach <= bytes &&
 	       c->offset <= bytes - reach && c->run <= bytes - reach - c->offset;
@@ -60,8 +62,8 @@ static void on_get_block(tern *t, const tern_msg *msg)
 	message_answer_data(t, tern_msg_arg(msg, 5), packed, cut_bytes(&c));
 }
 
-static int block_ask(struct mem *m, uint32_t rank, const struct named_cut *c, char *dst, size_t dst_stride,
-		     tern_op *op)
+static int block_ask(struct mem *m, uint32_t rank, const struct named_cut *c, char *dst,
+		     size_t dst_stride, tern_op *op)
 {
 	struct slot *s;
 	int rc = slot_wait(m, rank, &s);
@@ -83,18 +85,19 @@ static int block_check(struct mem *m, uint32_t rank, const struct named_cut *who
 		rc = error_set(
 			-EINVAL,
 			"tern_get_block() was asked for runs of %llu bytes of name %llu; at most %d, and below %d",
-			(unsigned long long)whole->run, (unsigned long long)whole->name, TERN_PAYLOAD_MAX,
-			TERN_NAMES_MAX);
-	if (!rc && (__builtin_mul_overflow(whole->stride, whole->count ? whole->count - 1 : 0, &reach) ||
-		    __builtin_add_overflow(reach, whole->offset, &reach)))
+			(unsigned long long)whole->run, (unsigned long long)whole->name,
+			TERN_PAYLOAD_MAX, TERN_NAMES_MAX);
+	if (!rc &&
+	    (__builtin_mul_overflow(whole->stride, whole->count ? whole->count - 1 : 0, &reach) ||
+	     __builtin_add_overflow(reach, whole->offset, &reach)))
 		rc = error_set(
 			-EINVAL,
 			"tern_get_block() was asked for a block that reaches further than addresses do");
 	return rc;
 }
 
-int tern_get_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride, void *dst,
-		   size_t dst_stride, size_t run, size_t count, tern_op *op)
+int tern_get_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride,
+		   void *dst, size_t dst_stride, size_t run, size_t count, tern_op *op)
 {
 	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
@@ -107,7 +110,8 @@ int tern_get_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t 
 	for (size_t i = 0; most && !rc && i < count; i += most) {
 		c.offset = offset + i * src_stride;
 		c.count = count - i < most ? count - i : most;
-		rc = block_ask(m, rank, &c, (char *)dst + i * dst_stride, dst_stride, op ? op : &own);
+		rc = block_ask(m, rank, &c, (char *)dst + i * dst_stride, dst_stride,
+			       op ? op : &own);
 	}
 	return op_finish(t, op, &own, rc);
 }

@@ -22,19 +22,19 @@ static void ranks_open(void)
 	CHECK_IS(tern_name(local[1], 9, &pointer, BYTES), 0);
 }
 
-static int get(unsigned name, size_t offset, size_t src_stride, size_t at, size_t dst_stride, size_t run,
-	       size_t count)
+static int get(unsigned name, size_t offset, size_t src_stride, size_t at, size_t dst_stride,
+	       size_t run, size_t count)
 {
 	tern_op op = TERN_OP;
-	int rc =
-		tern_get_block(local[0], 1, name, offset, src_stride, here + at, dst_stride, run, count, &op);
+	int rc = tern_get_block(local[0], 1, name, offset, src_stride, here + at, dst_stride, run,
+				count, &op);
 	int ended = tern_op_wait(local[0], &op);
 	CHECK_IS(op.pending, 0);
 	return rc ? rc : ended;
 }
 
-static void expect(const unsigned char *from, size_t offset, size_t src_stride, size_t at, size_t dst_stride,
-		   size_t run, size_t count)
+static void expect(const unsigned char *from, size_t offset, size_t src_stride, size_t at,
+		   size_t dst_stride, size_t run, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		memcpy(image + at + i * dst_stride, from + offset + i * src_stride, run);
@@ -62,7 +62,8 @@ TEST(blocks_of_any_shape_arrive_whole)
 	ranks_open();
 	struct chance c = { check_seed() };
 	for (unsigned n = check_scaled(200); n; n--) {
-		size_t run = 1 + model_length(&c, TERN_PAYLOAD_MAX - 1), count = chance_below(&c, 40);
+		size_t run = 1 + model_length(&c, TERN_PAYLOAD_MAX - 1),
+		       count = chance_below(&c, 40);
 		size_t src_stride = chance_one_in(&c, 5) ? 0 : run + chance_below(&c, 50);
 		size_t dst_stride = run + chance_below(&c, 50);
 		size_t from = src_stride * count + run, to = dst_stride * count + run;

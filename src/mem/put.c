@@ -7,7 +7,8 @@
 #include "mem/mem.h"
 #include "mem/word.h"
 
-static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put, tern_op *op)
+static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put,
+		     tern_op *op)
 {
 	INSIDE struct door door = door_open(m->e->t);
 	const tern_shape run = { .run = len };
@@ -29,8 +30,8 @@ enum { IN_ONE_GO = 256 << 10 };
  * that only grow.
  */
 /* cost: protection control */
-__attribute__((no_sanitize("thread"))) static inline char *span_reach(const struct mem *m, tern_addr a,
-								      bool line)
+__attribute__((no_sanitize("thread"))) static inline char *span_reach(const struct mem *m,
+								      tern_addr a, bool line)
 {
 	uint32_t rank = tern_addr_rank(a);
 	if (TERN_UNLIKELY(rank >= m->size))
@@ -156,8 +157,8 @@ static int begin_shape(struct mem *m, tern_addr remote, char *local, const tern_
 {
 	struct runs r;
 	if (s->dims > TERN_DIMS_MAX)
-		return error_set(-EINVAL, "a strided block has %u dimensions; it may have %d", s->dims,
-				 TERN_DIMS_MAX);
+		return error_set(-EINVAL, "a strided block has %u dimensions; it may have %d",
+				 s->dims, TERN_DIMS_MAX);
 	int rc = shape_empty(s) ? 0 : shape_check(m, remote, s, put);
 	if (rc)
 		return rc;
@@ -183,9 +184,9 @@ static int begin_pieces(struct mem *m, const tern_piece *pieces, size_t n, bool 
 {
 	struct runs r;
 	for (size_t i = 0; i < n; i++) {
-		int rc = pieces[i].len
-				 ? mem_check(m, pieces[i].remote, pieces[i].len, put ? "a put" : "a get")
-				 : 0;
+		int rc = pieces[i].len ? mem_check(m, pieces[i].remote, pieces[i].len,
+						   put ? "a put" : "a get")
+				       : 0;
 		if (rc)
 			return rc;
 	}

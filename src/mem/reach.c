@@ -21,10 +21,11 @@ char *span_look(struct mem *m, tern_addr a, size_t len)
 	s->common = atomic_load_explicit(&r->common, memory_order_acquire);
 	s->own_words = s->own ? s->own - 7 : 0;
 	s->common_words = s->common ? s->common - 7 : 0;
-	s->own_lines = s->own ? s->own - (TERN_LINE - 1) : 0; /* what is committed are whole pages */
+	s->own_lines =
+		s->own ? s->own - (TERN_LINE - 1) : 0; /* what is committed are whole pages */
 	s->common_lines = s->common ? s->common - (TERN_LINE - 1) : 0;
-	bool covered =
-		(at < s->own && len <= s->own - at) || (beyond < s->common && len <= s->common - beyond);
+	bool covered = (at < s->own && len <= s->own - at) ||
+		       (beyond < s->common && len <= s->common - beyond);
 	return covered ? s->base + at : NULL;
 }
 
@@ -53,7 +54,8 @@ char *mem_reach(struct mem *m, tern_addr a, size_t len)
 	if (addr_segment(a) == SEGMENT_HEAP)
 		return heap_reach(m, a, len);
 	struct job_region *g = layer_maps(m->e, rank) ? region_of(m, a) : NULL;
-	if (!g || atomic_load(&m->job->rank[rank].pid) != getpid() || !region_covers(g, addr_offset(a), len))
+	if (!g || atomic_load(&m->job->rank[rank].pid) != getpid() ||
+	    !region_covers(g, addr_offset(a), len))
 		return NULL;
 	return (char *)(uintptr_t)atomic_load(&g->base) + addr_offset(a);
 }
@@ -68,7 +70,8 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
 	if (a == TERN_NOWHERE)
 		return error_set(-EFAULT, "%s was given TERN_NOWHERE as an address", what);
 	if (rank >= m->size)
-		return error_set(-ERANGE, "%s was given an address at rank %u; this job has ranks 0 to %u",
+		return error_set(-ERANGE,
+				 "%s was given an address at rank %u; this job has ranks 0 to %u",
 				 what, rank, m->size - 1);
 	if (m->span[rank].lost) {
 		struct net *net = m->e->site.peer[rank].net;
@@ -101,8 +104,8 @@ static bool populated(const void *p, size_t len, int advice)
 /* The kernel copies bytes one by one, so it is only asked whether a word is there. */
 static bool word_there(const void *to, const void *from, size_t len)
 {
-	return (word_is(to, len) || word_is(from, len)) && populated(to, len, MADV_POPULATE_WRITE) &&
-	       populated(from, len, MADV_POPULATE_READ);
+	return (word_is(to, len) || word_is(from, len)) &&
+	       populated(to, len, MADV_POPULATE_WRITE) && populated(from, len, MADV_POPULATE_READ);
 }
 
 int mem_copy_guarded(void *to, const void *from, size_t len)
@@ -116,8 +119,8 @@ int mem_copy_guarded(void *to, const void *from, size_t len)
 	if (n == (ssize_t)len)
 		return 0;
 	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
-		word_copy(to, from,
-			  len); /* the kernel cannot be asked: a page that is gone ends this process */
+		word_copy(to, from, len); /* the kernel cannot be asked: a page that is gone ends
+					     this process */
 		return 0;
 	}
 	return -EFAULT;
@@ -133,7 +136,8 @@ bool mem_there(void *p, size_t len, bool write)
 
 int mem_gone(tern_addr a)
 {
-	return error_set(-EFAULT, "rank %u unregistered the memory during the transfer", tern_addr_rank(a));
+	return error_set(-EFAULT, "rank %u unregistered the memory during the transfer",
+			 tern_addr_rank(a));
 }
 
 void *tern_local(tern *t, tern_addr a, size_t len)
@@ -146,7 +150,8 @@ tern_addr tern_addr_of(tern *t, const void *p)
 {
 	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
-	tern_addr a = m->span[m->rank].first + (uint64_t)((uintptr_t)p - (uintptr_t)m->span[m->rank].base);
+	tern_addr a = m->span[m->rank].first +
+		      (uint64_t)((uintptr_t)p - (uintptr_t)m->span[m->rank].base);
 	if (tern_addr_rank(a) == m->rank && heap_reach(m, a, 1))
 		return a;
 	for (unsigned i = 0; i < JOB_REGIONS_OWN; i++) {

@@ -29,7 +29,8 @@ unsigned region_segment(unsigned index, uint32_t generation)
 {
 	if (index < JOB_REGIONS_OWN)
 		return SEGMENT_REGION + generation % REGION_GENERATIONS * JOB_REGIONS_OWN + index;
-	return SEGMENT_LENT + generation % LENT_GENERATIONS * JOB_REGIONS_LENT + index - JOB_REGIONS_OWN;
+	return SEGMENT_LENT + generation % LENT_GENERATIONS * JOB_REGIONS_LENT + index -
+	       JOB_REGIONS_OWN;
 }
 
 unsigned segment_region(unsigned segment)
@@ -41,7 +42,8 @@ unsigned segment_region(unsigned segment)
 
 tern_addr region_addr(const struct mem *m, unsigned index)
 {
-	return addr_make(m->rank, region_segment(index, atomic_load(&own_region(m, index)->turn)), 0);
+	return addr_make(m->rank, region_segment(index, atomic_load(&own_region(m, index)->turn)),
+			 0);
 }
 
 /*
@@ -69,7 +71,8 @@ void region_leave(struct mem *m, tern_addr a)
 }
 
 /* Opens a region that is not in use, of those from `first` on; false if there is none. */
-static bool region_open(struct mem *m, unsigned first, unsigned n, void *p, size_t len, tern_addr *a)
+static bool region_open(struct mem *m, unsigned first, unsigned n, void *p, size_t len,
+			tern_addr *a)
 {
 	for (unsigned i = first; i < first + n; i++) {
 		struct job_region *g = own_region(m, i);
@@ -99,15 +102,15 @@ int tern_register(tern *t, void *p, size_t len, tern_addr *a)
 		return error_set(-EINVAL, "%zu bytes at %p cannot be registered", len, p);
 	if (region_open(m, 0, JOB_REGIONS_OWN, p, len, a))
 		return 0;
-	return error_set(-ENOBUFS, "rank %u has registered %d regions already: unregister one", m->rank,
-			 JOB_REGIONS_OWN);
+	return error_set(-ENOBUFS, "rank %u has registered %d regions already: unregister one",
+			 m->rank, JOB_REGIONS_OWN);
 }
 
 tern_addr region_lend(struct mem *m, void *p, size_t len)
 {
 	tern_addr a;
-	bool some =
-		!(len >> ADDR_SEGMENT_SHIFT) && region_open(m, JOB_REGIONS_OWN, JOB_REGIONS_LENT, p, len, &a);
+	bool some = !(len >> ADDR_SEGMENT_SHIFT) &&
+		    region_open(m, JOB_REGIONS_OWN, JOB_REGIONS_LENT, p, len, &a);
 	return some ? a : TERN_NOWHERE;
 }
 
@@ -149,9 +152,10 @@ int tern_unregister(tern *t, tern_addr a)
 	struct job_region *g = tern_addr_rank(a) == m->rank ? region_of(m, a) : NULL;
 	int rc = rules_wait(t->own, "tern_unregister()");
 	if (!rc && (!g || !atomic_load(&g->base)))
-		rc = error_set(-EINVAL,
-			       "tern_unregister() was given an address that rank %u has not registered",
-			       m->rank);
+		rc = error_set(
+			-EINVAL,
+			"tern_unregister() was given an address that rank %u has not registered",
+			m->rank);
 	if (rc)
 		return rc;
 	atomic_store(&g->base, 0);

@@ -74,9 +74,10 @@ int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *in
 		return forked;
 	struct mem *m = mem_of(t);
 	if (!base || !bytes || bytes >> 32)
-		return error_set(-EINVAL,
-				 "a segment of %zu bytes at %p was asked for; it has 1 byte to 4 GiB", bytes,
-				 base);
+		return error_set(
+			-EINVAL,
+			"a segment of %zu bytes at %p was asked for; it has 1 byte to 4 GiB", bytes,
+			base);
 	if (!m->segments)
 		m->segments = memory_new(1, sizeof *m->segments);
 	if (!m->segments)
@@ -85,11 +86,13 @@ int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *in
 		struct segment *g = &m->segments->segment[i];
 		if (g->open)
 			continue;
-		*g = (struct segment){ true, (uint8_t)(g->generation + 1), base, bytes, bytes, end, info };
+		*g = (struct segment){ true, (uint8_t)(g->generation + 1), base, bytes, bytes, end,
+				       info };
 		*s = segment_number(m, i);
 		return 0;
 	}
-	return error_set(-ENOBUFS, "rank %u has %d segments open: none is free", m->rank, TERN_SEGMENTS_MAX);
+	return error_set(-ENOBUFS, "rank %u has %d segments open: none is free", m->rank,
+			 TERN_SEGMENTS_MAX);
 }
 
 static void segment_shut(struct mem *m, struct segment *g)
@@ -121,7 +124,8 @@ static int segment_own(struct mem *m, tern_segment s, const char *call, struct s
 		return forked;
 	*out = segment_find(m, s);
 	return *out ? 0
-		    : error_set(-EINVAL, "%s was given a segment that rank %u has not open", call, m->rank);
+		    : error_set(-EINVAL, "%s was given a segment that rank %u has not open", call,
+				m->rank);
 }
 
 int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
@@ -131,8 +135,9 @@ int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 	struct segment *g;
 	int rc = segment_own(m, s, "tern_segment_shorten()", &g);
 	if (!rc && bytes > g->left)
-		rc = error_set(-EINVAL, "a segment that expects %zu more bytes was shortened by %zu", g->left,
-			       bytes);
+		rc = error_set(-EINVAL,
+			       "a segment that expects %zu more bytes was shortened by %zu",
+			       g->left, bytes);
 	if (rc)
 		return rc;
 	g->left -= bytes;
@@ -174,7 +179,8 @@ static void on_xfer(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
-	message_answer(t, tern_msg_arg(msg, 1), segment_take(mem_of(t), tern_msg_arg(msg, 0), data, len), 0);
+	message_answer(t, tern_msg_arg(msg, 1),
+		       segment_take(mem_of(t), tern_msg_arg(msg, 0), data, len), 0);
 }
 
 static void on_xfer4(tern *t, const tern_msg *msg)
@@ -262,7 +268,8 @@ static int reply_check(tern *t, const tern_msg *m, tern_segment s, size_t len)
 	if (rc == -ENXIO)
 		rc = 0; /* handler 0 need not exist: the reply goes to one of Tern's own */
 	if (!rc && s >> 48 != tern_msg_src(m))
-		rc = error_set(-EINVAL, "a reply transfer to rank %u was given a segment of rank %u",
+		rc = error_set(-EINVAL,
+			       "a reply transfer to rank %u was given a segment of rank %u",
 			       tern_msg_src(m), (unsigned)(s >> 48));
 	return rc;
 }
@@ -271,7 +278,8 @@ int tern_reply_xfer(tern *t, const tern_msg *m, tern_segment s, const void *data
 {
 	union word value;
 	int rc = reply_check(t, m, s, len);
-	return rc ? rc : layer_reply(t->own, MEM_REPLY_XFER, word_value(&value, data, len), len, 1, &s);
+	return rc ? rc
+		  : layer_reply(t->own, MEM_REPLY_XFER, word_value(&value, data, len), len, 1, &s);
 }
 
 int tern_reply_xfer4(tern *t, const tern_msg *m, tern_segment s, const uint64_t words[4])

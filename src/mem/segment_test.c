@@ -292,7 +292,8 @@ TEST(opening_says_when_no_segment_is_free)
 	int rc = tern_segment_open(local[0], base, 1, NULL, NULL, &more);
 	CHECK_IS(rc, -ENOBUFS);
 	CHECK(sentence_has(rc, "rank 0"));
-	CHECK_IS(tern_segment_open(local[1], base, 1, NULL, NULL, &more), 0); /* a table for each rank */
+	CHECK_IS(tern_segment_open(local[1], base, 1, NULL, NULL, &more),
+		 0); /* a table for each rank */
 	for (int i = TERN_SEGMENTS_MAX - 1; i >= 0; i--)
 		CHECK_IS(xfer(2, s[i], &data[i], 1), 0);
 	CHECK(memcmp(rooms, data, TERN_SEGMENTS_MAX) == 0);
@@ -417,7 +418,8 @@ TEST(a_reply_into_a_segment_is_refused_where_it_does_not_belong)
 	CHECK_IS(tern_request(local[0], 1, ASK, s, 0, TERN_PAYLOAD_MAX + 1), 0);
 	local_settle();
 	CHECK_IS(reply_codes[0], -EMSGSIZE);
-	CHECK_IS(tern_request(local[0], 1, ASK, s, 95, 10), 0); /* the owner refuses it, and says so */
+	CHECK_IS(tern_request(local[0], 1, ASK, s, 95, 10),
+		 0); /* the owner refuses it, and says so */
 	local_settle();
 	CHECK_IS(reply_codes[0], 0);
 	check_room();
@@ -436,12 +438,15 @@ TEST(hundreds_of_transfers_under_one_handle_into_many_segments)
 	struct chance c = { check_seed() };
 	tern_op op[RANKS] = { TERN_OP };
 	for (int i = 0; i < MANY; i++)
-		REQUIRE(tern_segment_open(local[0], base + i * EACH, EACH, note_end, &info, &s[i]) == 0);
+		REQUIRE(tern_segment_open(local[0], base + i * EACH, EACH, note_end, &info,
+					  &s[i]) == 0);
 	for (int step = 0; step < EACH / 100; step++)
 		for (int i = 0; i < MANY; i++) {
 			uint32_t from = 1 + chance_below(&c, RANKS - 1);
 			size_t at = (size_t)step * 100;
-			CHECK_IS(tern_xfer(local[from], s[i] + at, data + i * EACH + at, 100, &op[from]), 0);
+			CHECK_IS(tern_xfer(local[from], s[i] + at, data + i * EACH + at, 100,
+					   &op[from]),
+				 0);
 		}
 	memcpy(base_image, data, MANY * EACH);
 	for (uint32_t r = 0; r < RANKS; r++)

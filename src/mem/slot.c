@@ -15,7 +15,11 @@
  * A name has 32 bits. A network may tell late of a move that was given up, when its slot has been
  * used thousands of times.
  */
-enum { SLOT_GENERATION_SHIFT = 8, SLOT_GENERATION_BITS = 24, SLOT_GENERATIONS = 1 << SLOT_GENERATION_BITS };
+enum {
+	SLOT_GENERATION_SHIFT = 8,
+	SLOT_GENERATION_BITS = 24,
+	SLOT_GENERATIONS = 1 << SLOT_GENERATION_BITS
+};
 
 void slots_open(struct mem *m)
 {
@@ -92,8 +96,8 @@ static struct slot *slot_named(struct mem *m, uint64_t name)
 	return s && s->used && s->generation == name >> SLOT_GENERATION_SHIFT ? s : NULL;
 }
 
-int slot_request(struct mem *m, struct slot *s, tern_op *op, unsigned id, const void *data, size_t len,
-		 unsigned n, const uint64_t *words)
+int slot_request(struct mem *m, struct slot *s, tern_op *op, unsigned id, const void *data,
+		 size_t len, unsigned n, const uint64_t *words)
 {
 	uint64_t name = slot_name(m, s);
 	s->op = op;
@@ -145,7 +149,8 @@ static bool slot_fill(const struct slot *s, const void *data, size_t len)
 	return true;
 }
 
-void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const void *data, size_t len)
+void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const void *data,
+		 size_t len)
 {
 	struct slot *s = slot_named(m, name);
 	if (!s || s->rank != from)
@@ -156,7 +161,8 @@ void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const v
 		return;
 	}
 	if (!error && s->len && !slot_fill(s, data, len))
-		error = error_set(-EBADMSG, "rank %u answered without the %zu bytes that it was asked for",
+		error = error_set(-EBADMSG,
+				  "rank %u answered without the %zu bytes that it was asked for",
 				  from, s->len);
 	slot_end(m, s, error);
 }
@@ -169,8 +175,8 @@ void slot_moved(struct mem *m, uint64_t name, int error)
 	struct net *net = m->e->site.peer[s->rank].net;
 	int lost = error ? net->ops->check(net, s->rank) : 0;
 	if (error && !lost)
-		lost = error_set(error, "the network %s could not move memory of rank %u", net->ops->name,
-				 s->rank);
+		lost = error_set(error, "the network %s could not move memory of rank %u",
+				 net->ops->name, s->rank);
 	slot_end(m, s, lost);
 }
 

@@ -21,7 +21,8 @@ enum { SLOTS_OF_PART = 64, SLOTS = 128 };
 
 struct slot {
 	bool used;
-	uint32_t generation; /* raised with each use, so that an answer that is no longer wanted is known */
+	uint32_t generation; /* raised with each use, so that an answer that is no longer wanted is
+				known */
 	uint32_t rank;       /* who was asked */
 	struct transfer *x;  /* whose chunk it is; NULL if none */
 	tern_op *op;         /* who waits for it; NULL for a chunk, whose transfer has one */
@@ -29,7 +30,7 @@ struct slot {
 	size_t len, run, stride;
 	struct bounce *bounce; /* through which the bytes go, if they do */
 	bool word;             /* what comes back is one word, of which `len` bytes are wanted */
-	uint64_t ask[4];       /* of a request that is sent again when its owner has no place for it */
+	uint64_t ask[4]; /* of a request that is sent again when its owner has no place for it */
 	bool asks, again;
 	bool moving;    /* a network does it by itself */
 	uint64_t until; /* when it is no longer waited for, though its rank is lost */
@@ -54,12 +55,13 @@ uint64_t slot_name(struct mem *m, struct slot *s); /* what travels */
  * cannot be sent, the slot is given back. The request may wait for room, and its rank be lost
  * meanwhile: then the slot has ended, `op` has the error, and 0 is returned.
  */
-int slot_request(struct mem *m, struct slot *s, tern_op *op, unsigned id, const void *data, size_t len,
-		 unsigned n, const uint64_t *words);
+int slot_request(struct mem *m, struct slot *s, tern_op *op, unsigned id, const void *data,
+		 size_t len, unsigned n, const uint64_t *words);
 
 /* The answer has come: lays down `data`, tells whoever waits. */
 /* `data` is laid down if there is no error; if it is not what the slot expects, that is one. */
-void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const void *data, size_t len);
+void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const void *data,
+		 size_t len);
 
 /* A network has moved it. */
 void slot_moved(struct mem *m, uint64_t name, int error);

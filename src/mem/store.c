@@ -19,7 +19,8 @@ int tern_store(tern *t, tern_addr dst, const void *src, size_t len)
 	if (rc || !len)
 		return rc;
 	uint32_t rank = tern_addr_rank(dst);
-	if (TERN_UNLIKELY(!layer_maps(m->e, rank))) { /* the put has ended, so the count may follow it */
+	if (TERN_UNLIKELY(
+		    !layer_maps(m->e, rank))) { /* the put has ended, so the count may follow it */
 		uint64_t bytes = len;
 		return layer_request(m->e, rank, MEM_STORED, NULL, 0, 1, &bytes);
 	}
@@ -76,7 +77,8 @@ int tern_store_sync_all(tern *t)
 	struct mem *m = mem_of(t);
 	int rc = tern_quiet(t);
 	if (!rc)
-		rc = tern_barrier(t); /* every store is a put that had ended, or was counted, before this */
+		rc = tern_barrier(
+			t); /* every store is a put that had ended, or was counted, before this */
 	if (rc)
 		return rc;
 	atomic_store(stored_at(m, m->rank), 0);

@@ -4,8 +4,8 @@
 #include <signal.h>
 
 #include "../../tests/chance.h"
-#include "../../tests/crew.h"
 #include "../../tests/local.h"
+#include "../../tests/ranks.h"
 #include "mem/mem.h"
 
 enum { RANKS = 4, SLOT = 64, ROUNDS = 50 };
@@ -76,7 +76,7 @@ static void store_to_all(tern *t)
 	tern_addr a = tern_addr_of(t, (void *)mine);
 	for (uint64_t n = 1; n <= ROUNDS; n++) {
 		if (chance_one_in(&c, 10))
-			crew_nap(chance_below(&c, 3000000)); /* the others sleep in store_sync */
+			ranks_nap(chance_below(&c, 3000000)); /* the others sleep in store_sync */
 		for (uint32_t r = 0; r < RANKS; r++)
 			CHECK_IS(tern_store(t, tern_addr_at(a, r) + me * SLOT, &n, sizeof n), 0);
 		CHECK_IS(tern_store_sync(t, RANKS * sizeof n), 0);
@@ -89,7 +89,7 @@ static void store_to_all(tern *t)
 TEST(whoever_has_counted_all_bytes_finds_them_in_place)
 {
 	seed = check_seed();
-	crew_run_threads(RANKS, nothing, store_to_all);
+	ranks_run_threads(RANKS, nothing, store_to_all);
 }
 
 static void store_and_sync_all(tern *t)
@@ -105,9 +105,11 @@ static void store_and_sync_all(tern *t)
 		memset(bytes[me], (int)(n + me), len);
 		for (uint32_t r = 0; r < RANKS; r++)
 			if (r != n % RANKS) /* counts differ from rank to rank */
-				CHECK_IS(tern_store(t, tern_addr_at(a, r) + me * 100000, bytes[me], len), 0);
+				CHECK_IS(tern_store(t, tern_addr_at(a, r) + me * 100000, bytes[me],
+						    len),
+					 0);
 		if (chance_one_in(&c, 3))
-			crew_nap(chance_below(&c, 1000000));
+			ranks_nap(chance_below(&c, 1000000));
 		CHECK_IS(tern_store_sync_all(t), 0);
 		for (uint32_t r = 0; r < RANKS; r++)
 			if (me != n % RANKS)
@@ -121,7 +123,7 @@ static void store_and_sync_all(tern *t)
 TEST(when_all_ranks_have_synchronised_every_store_has_landed_and_counts_are_cleared)
 {
 	seed = check_seed();
-	crew_run_threads(RANKS, nothing, store_and_sync_all);
+	ranks_run_threads(RANKS, nothing, store_and_sync_all);
 }
 
 /* -- With messages ---------------------------------------------------------------------------- */
@@ -171,7 +173,7 @@ static void write_and_tell(tern *t)
 
 TEST(what_a_sender_wrote_before_a_message_is_seen_by_its_handler)
 {
-	crew_run_threads(RANKS, handlers, write_and_tell);
+	ranks_run_threads(RANKS, handlers, write_and_tell);
 }
 
 TEST(the_heap_of_a_rank_that_died_is_refused_and_the_rank_named)

@@ -22,15 +22,16 @@
 enum {
 	AT_ONCE = 256 << 10,      /* a blocking transfer moves this much before it is queued, */
 	START_AT_ONCE = 64 << 10, /* a split-phase one this much */
-	LONG_SLICE = 256 << 10,   /* bytes of one transfer before the next moves, when no messages come */
-	HEAT = 8,                 /* polls that one message counts for, */
-	HEAT_MOST = 64,           /* and many together */
-	SLICE = 2 << 10,          /* while they come: so little, */
-	SLICE_EVERY = 4,          /* and not at every poll or message */
-	VM_SLICE = 16 << 10,      /* a system call costs a round trip, so larger slices, */
-	VM_SLICE_EVERY = 64,      /* and fewer */
-	VAST = 32 << 20,          /* a run of at least this does not stay in any cache */
-	BATCH = 64,               /* transfers made at a time */
+	LONG_SLICE =
+		256 << 10, /* bytes of one transfer before the next moves, when no messages come */
+	HEAT = 8,          /* polls that one message counts for, */
+	HEAT_MOST = 64,    /* and many together */
+	SLICE = 2 << 10,   /* while they come: so little, */
+	SLICE_EVERY = 4,   /* and not at every poll or message */
+	VM_SLICE = 16 << 10, /* a system call costs a round trip, so larger slices, */
+	VM_SLICE_EVERY = 64, /* and fewer */
+	VAST = 32 << 20,     /* a run of at least this does not stay in any cache */
+	BATCH = 64,          /* transfers made at a time */
 };
 
 /* -- The contiguous runs of strided blocks and of lists --------------------------------------- */
@@ -144,7 +145,8 @@ static void stream_copy(void *to, const void *from, size_t len)
 		s += PAGES * PAGE;
 	}
 	memcpy(d, s, len);
-	_mm_sfence(); /* streamed stores are not ordered with later ones, such as a message's header */
+	_mm_sfence(); /* streamed stores are not ordered with later ones, such as a message's header
+		       */
 }
 #else
 static void stream_copy(void *to, const void *from, size_t len)
@@ -160,10 +162,11 @@ static ptrdiff_t vm_refused(tern_addr remote, size_t len, bool put, int why)
 	uint32_t rank = tern_addr_rank(remote);
 	if (why == ESRCH)
 		return error_set(-EOWNERDEAD, "rank %u is dead: its memory is gone", rank);
-	return error_set(-why, "%s %zu bytes of rank %u's registered memory: %s", put ? "writing" : "reading",
-			 len, rank,
-			 why == EFAULT ? "it is not mapped there (any more), or without the right to that"
-				       : strerror(why));
+	return error_set(-why, "%s %zu bytes of rank %u's registered memory: %s",
+			 put ? "writing" : "reading", len, rank,
+			 why == EFAULT
+				 ? "it is not mapped there (any more), or without the right to that"
+				 : strerror(why));
 }
 
 static ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t len, bool put)
@@ -173,10 +176,12 @@ static ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t le
 		return mem_gone(remote);
 	if (len > 1 && word_is((void *)(uintptr_t)(base + addr_offset(remote)), len)) {
 		region_leave(m, remote);
-		return -EAGAIN; /* the kernel copies bytes one by one: the word's owner loads or stores it */
+		return -EAGAIN; /* the kernel copies bytes one by one: the word's owner loads or
+				   stores it */
 	}
 	struct job_rank *r = &m->job->rank[tern_addr_rank(remote)];
-	struct iovec here = { local, len }, there = { (char *)(uintptr_t)(base + addr_offset(remote)), len };
+	struct iovec here = { local, len },
+		     there = { (char *)(uintptr_t)(base + addr_offset(remote)), len };
 	ssize_t moved = put ? process_vm_writev(atomic_load(&r->pid), &here, 1, &there, 1, 0)
 			    : process_vm_readv(atomic_load(&r->pid), &here, 1, &there, 1, 0);
 	int why = errno;
@@ -184,7 +189,8 @@ static ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t le
 	if (moved > 0)
 		return moved;
 	if (why == EPERM || why == ENOSYS) {
-		m->single_copy = false; /* containers often refuse; from now on, messages carry the data */
+		m->single_copy =
+			false; /* containers often refuse; from now on, messages carry the data */
 		return -EAGAIN;
 	}
 	return vm_refused(remote, len, put, moved < 0 ? why : EFAULT);
@@ -222,13 +228,18 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 	if (!local)
 		return mem_gone(x->source);
 	if (!reached)
-		return m->span[tern_addr_rank(remote)].lost ? mem_check(m, remote, len, "a transfer") : 0;
-	if (others && !region_enter(m, remote)) /* of another thread, which may unregister it meanwhile */
+		return m->span[tern_addr_rank(remote)].lost
+			       ? mem_check(m, remote, len, "a transfer")
+			       : 0;
+	if (others &&
+	    !region_enter(m, remote)) /* of another thread, which may unregister it meanwhile */
 		return mem_gone(remote);
-	int rc = move_copy(x, x->put ? reached : local, x->put ? local : reached, len, others || x->source);
+	int rc = move_copy(x, x->put ? reached : local, x->put ? local : reached, len,
+			   others || x->source);
 	if (others)
 		region_leave(m, remote);
-	return rc ? error_set(rc, "the memory of rank %u is not mapped (any more)", tern_addr_rank(remote))
+	return rc ? error_set(rc, "the memory of rank %u is not mapped (any more)",
+			      tern_addr_rank(remote))
 		  : (ptrdiff_t)len;
 }
 
@@ -261,7 +272,8 @@ static size_t transfer_step(struct mem *m, struct transfer *x, size_t most,
 	size_t moved = 0;
 	while (moved < most && x->runs.len && !x->error) {
 		size_t left = runs_left(&x->runs);
-		bool whole = left <= most - moved || x->runs.len <= WORD_MOST; /* a word is never cut */
+		bool whole =
+			left <= most - moved || x->runs.len <= WORD_MOST; /* a word is never cut */
 		ptrdiff_t n = move(m, x, whole ? left : most - moved);
 		if (n == 0)
 			break;
@@ -270,7 +282,8 @@ static size_t transfer_step(struct mem *m, struct transfer *x, size_t most,
 			break;
 		}
 		runs_advance(&x->runs, (size_t)n);
-		moved += x->flying ? 0 : (size_t)n; /* messages fill their window, whatever the slice */
+		moved += x->flying ? 0
+				   : (size_t)n; /* messages fill their window, whatever the slice */
 	}
 	return moved;
 }
@@ -405,7 +418,8 @@ static bool transfer_is_free(struct endpoint *e, void *arg)
 static int transfer_stop(struct endpoint *e, struct wait *w)
 {
 	const struct mem *m = w->arg;
-	if (!in_handler(e) && !held(e) && !m->transfers.moving) /* or in a slice, which must end first */
+	if (!in_handler(e) && !held(e) &&
+	    !m->transfers.moving) /* or in a slice, which must end first */
 		return 0;
 	return error_set(-EAGAIN, "%d transfers are under way already", TERN_OPS_MAX);
 }
@@ -414,9 +428,10 @@ static int transfer_stop(struct endpoint *e, struct wait *w)
 static int transfer_new(struct mem *m, struct transfer **out)
 {
 	struct transfers *ts = &m->transfers;
-	struct wait w = {
-		.bounded = true, .call = "a transfer", .lack = "too many under way", .stop = transfer_stop
-	};
+	struct wait w = { .bounded = true,
+			  .call = "a transfer",
+			  .lack = "too many under way",
+			  .stop = transfer_stop };
 	int rc = 0;
 	if (!ts->free && ts->batches < TRANSFER_BATCHES)
 		rc = transfers_make(ts);
@@ -439,16 +454,19 @@ static int transfer_queue(struct mem *m, const struct transfer *x)
 	if (queued->op)
 		queued->op->pending++;
 	if (!m->transfers.active++ && m->transfers.served != slice_served(m))
-		m->transfers.served =
-			slice_served(m) - 1; /* messages are about; those from before give no share */
+		m->transfers.served = slice_served(m) -
+				      1; /* messages are about; those from before give no share */
 	transfer_append(&m->transfers, queued);
 	mem_busy(m);
 	return 0;
 }
 
-int transfer_for(struct mem *m, const struct runs *r, tern_addr source, uint32_t asker, uint32_t slot)
+int transfer_for(struct mem *m, const struct runs *r, tern_addr source, uint32_t asker,
+		 uint32_t slot)
 {
-	struct transfer x = { .asker = asker, .slot = slot, .source = source, .put = true, .runs = *r };
+	struct transfer x = {
+		.asker = asker, .slot = slot, .source = source, .put = true, .runs = *r
+	};
 	return transfer_queue(m, &x);
 }
 

@@ -16,7 +16,8 @@ struct mem;
 struct runs {
 	const tern_piece *piece; /* NULL for a strided block */
 	size_t pieces;
-	tern_shape shape; /* with the strides of the remote side in dst_stride, whichever way data goes */
+	tern_shape shape; /* with the strides of the remote side in dst_stride, whichever way data
+			     goes */
 	size_t index[TERN_DIMS_MAX];
 	tern_addr remote; /* of the current run */
 	char *local;
@@ -57,7 +58,8 @@ static inline size_t runs_left(const struct runs *r)
 	return r->len - r->done;
 }
 
-void runs_of_shape(struct runs *r, tern_addr remote, char *local, const tern_shape *shape, bool put);
+void runs_of_shape(struct runs *r, tern_addr remote, char *local, const tern_shape *shape,
+		   bool put);
 void runs_of_pieces(struct runs *r, const tern_piece *pieces, size_t n);
 void runs_advance(struct runs *r, size_t bytes); /* at most runs_left() */
 
@@ -69,7 +71,8 @@ int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op);
 /* The same, but nothing is moved before the next poll. */
 int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op);
 unsigned transfer_progress(struct mem *m);
-size_t transfer_room(const struct mem *m); /* transfers that can be begun without waiting for one to end */
+size_t
+transfer_room(const struct mem *m); /* transfers that can be begun without waiting for one to end */
 void transfers_free(struct transfers *ts);
 
 #endif

@@ -102,10 +102,12 @@ TEST(zero_bytes_are_a_success_and_touch_nothing_the_address_included)
 	const tern_addr addresses[] = { at[0],        at[1],      at[0] + AREA,
 					TERN_NOWHERE, UINT64_MAX, tern_addr_at(at[0], RANKS) };
 	tern_op op = TERN_OP;
-	const tern_shape none[] = { { .run = 0 },
-				    { .run = 8, .dims = 1, .count = { 0 } },
-				    { .run = 8, .dims = 2, .count = { 3, 0 }, .dst_stride = { 8, -9000 } },
-				    { .run = 0, .dims = 1, .count = { 5 } } };
+	const tern_shape none[] = {
+		{ .run = 0 },
+		{ .run = 8, .dims = 1, .count = { 0 } },
+		{ .run = 8, .dims = 2, .count = { 3, 0 }, .dst_stride = { 8, -9000 } },
+		{ .run = 0, .dims = 1, .count = { 5 } }
+	};
 	for (int i = 0; i < 6; i++) {
 		CHECK_IS(tern_put(local[0], addresses[i], NULL, 0), 0);
 		CHECK_IS(tern_get(local[0], NULL, addresses[i], 0), 0);
@@ -232,9 +234,11 @@ TEST(negative_strides_turn_a_block_around)
 	memcpy(image[0] + 100, "ddccbbaa", 8);
 	areas_check();
 	char back[9] = "";
-	const tern_shape again = {
-		.run = 1, .dims = 2, .count = { 2, 4 }, .dst_stride = { 1, 2 }, .src_stride = { 1, -2 }
-	};
+	const tern_shape again = { .run = 1,
+				   .dims = 2,
+				   .count = { 2, 4 },
+				   .dst_stride = { 1, 2 },
+				   .src_stride = { 1, -2 } };
 	CHECK_IS(tern_get_shape(local[2], back, at[0] + 106, &again, NULL), 0);
 	CHECK(memcmp(back, "aabbccdd", 9) == 0);
 	areas_close();
@@ -244,8 +248,11 @@ TEST(a_block_that_reaches_out_of_its_memory_at_either_end_is_refused_whole)
 {
 	areas_open(1);
 	tern_op op = TERN_OP;
-	tern_shape s = { .run = 8, .dims = 1, .count = { 10 }, .dst_stride = { -16 }, .src_stride = { 0 } };
-	CHECK_IS(tern_put_shape(local[0], at[1] + 143, here, &s, NULL), -EINVAL); /* the tenth begins at -1 */
+	tern_shape s = {
+		.run = 8, .dims = 1, .count = { 10 }, .dst_stride = { -16 }, .src_stride = { 0 }
+	};
+	CHECK_IS(tern_put_shape(local[0], at[1] + 143, here, &s, NULL),
+		 -EINVAL); /* the tenth begins at -1 */
 	CHECK_IS(tern_put_shape(local[0], at[1] + 143, here, &s, &op), -EINVAL);
 	CHECK_IS(tern_put_shape(local[0], at[1] + 144, here, &s, NULL), 0);
 	for (int i = 0; i < 10; i++)
@@ -320,7 +327,9 @@ TEST(a_list_with_one_bad_piece_is_refused_before_a_byte_moves)
 {
 	areas_open(1);
 	tern_op op = TERN_OP;
-	const tern_piece pieces[] = { { at[0], here, 100 }, { at[1], here, 100 }, { at[1] + AREA, here, 1 } };
+	const tern_piece pieces[] = { { at[0], here, 100 },
+				      { at[1], here, 100 },
+				      { at[1] + AREA, here, 1 } };
 	CHECK_IS(tern_put_pieces(local[0], pieces, 3, NULL), -EFAULT);
 	CHECK_IS(tern_put_pieces(local[0], pieces, 3, &op), -EFAULT);
 	CHECK_IS(tern_get_pieces(local[0], pieces, 3, &op), -EFAULT);
@@ -338,8 +347,10 @@ TEST(hundreds_of_operations_under_one_handle_overlap_and_all_complete)
 	for (unsigned n = check_scaled(10) + 1; n; n--) {
 		uint64_t started = 0;
 		size_t to = 64;
-		while (to + 4096 < AREA && started < 900) { /* places apart, for they overlap in time */
-			size_t len = chance_below(&chance, 2000) + (chance_one_in(&chance, 100) ? 100000 : 0);
+		while (to + 4096 < AREA &&
+		       started < 900) { /* places apart, for they overlap in time */
+			size_t len = chance_below(&chance, 2000) +
+				     (chance_one_in(&chance, 100) ? 100000 : 0);
 			int k = (int)chance_below(&chance, 2);
 			if (to + len + 64 > AREA)
 				break;
@@ -462,7 +473,9 @@ TEST(the_handler_of_a_long_message_finds_the_data_in_place)
 	for (unsigned i = 0; i < 7; i++) {
 		long_len = lengths[i];
 		memset(area[0], 0, AREA);
-		CHECK_IS(tern_put_request(local[0], at[0] + 64 + i, here, long_len, ASK, 64 + i, 2, 3), 0);
+		CHECK_IS(tern_put_request(local[0], at[0] + 64 + i, here, long_len, ASK, 64 + i, 2,
+					  3),
+			 0);
 		local_settle();
 		CHECK_IS(requests.count, i + 1);
 		CHECK_IS(requests.words, 3);
@@ -511,7 +524,8 @@ static void use_memory(tern *t, const tern_msg *m)
 		CHECK_IS(tern_get(t, back, at[k] + 801, sizeof text), 0);
 		CHECK(memcmp(back, text, sizeof text) == 0);
 		CHECK_IS(tern_put_start(t, at[k] + 901, text, sizeof text, &op), 0);
-		CHECK_IS(tern_put_start(t, at[k] + 2000, here, 500000, &op), 0); /* all of it, at once */
+		CHECK_IS(tern_put_start(t, at[k] + 2000, here, 500000, &op),
+			 0); /* all of it, at once */
 		CHECK_IS(op.pending, 0);
 		CHECK_IS(tern_amo64(t, TERN_SWAP, at[k] + 704, 5, &old), 0);
 		CHECK_IS(tern_amo64(t, TERN_ADD, at[k] + 704, 5, &old), 0);

@@ -37,8 +37,8 @@ static bool when_ready(struct mem *m, const struct when *w)
 	const char *flag = mem_reach(m, w->flag, sizeof(uint64_t));
 	if (!flag || !mem_reach(m, w->src, w->len))
 		return true;
-	return atomic_load_explicit((const _Atomic uint64_t *)(const void *)flag, memory_order_acquire) >=
-	       w->least;
+	return atomic_load_explicit((const _Atomic uint64_t *)(const void *)flag,
+				    memory_order_acquire) >= w->least;
 }
 
 /* Sends the data as a request; the memory may have gone since the request came. */
@@ -55,7 +55,8 @@ static void when_tell(struct mem *m, const struct when *w)
 unsigned when_progress(struct mem *m)
 {
 	unsigned told = 0;
-	if (!when_waiting(m) || m->whens->telling) /* sending may wait, and poll, and come back here */
+	if (!when_waiting(m) ||
+	    m->whens->telling) /* sending may wait, and poll, and come back here */
 		return 0;
 	m->whens->telling = true;
 	for (int i = 0; i < TERN_WHEN_MAX; i++) {
@@ -108,7 +109,8 @@ static void on_when(tern *t, const tern_msg *msg)
 	if (!good)
 		message_answer(t, w.slot, EFAULT, 0);
 	else if (when_ready(m, &w))
-		message_answer_data(t, w.slot, message_read(m, src, bytes, w.len) ? NULL : bytes, w.len);
+		message_answer_data(t, w.slot, message_read(m, src, bytes, w.len) ? NULL : bytes,
+				    w.len);
 	else if (when_hold(m, &w))
 		message_answer(t, w.slot, EAGAIN, 0);
 }
@@ -117,8 +119,8 @@ static void on_when_done(tern *t, const tern_msg *msg)
 {
 	size_t len;
 	const void *data = tern_msg_data(msg, &len);
-	slot_answer(mem_of(t), tern_msg_arg(msg, 0), layer_error(tern_msg_arg(msg, 1)), tern_msg_src(msg),
-		    data, len);
+	slot_answer(mem_of(t), tern_msg_arg(msg, 0), layer_error(tern_msg_arg(msg, 1)),
+		    tern_msg_src(msg), data, len);
 }
 
 static int when_check(struct mem *m, tern_addr src, size_t len, tern_addr flag)
@@ -132,7 +134,8 @@ static int when_check(struct mem *m, tern_addr src, size_t len, tern_addr flag)
 			"tern_get_when() was given data at rank %u and a flag at rank %u: they must be at one",
 			tern_addr_rank(src), tern_addr_rank(flag));
 	if (!rc && len > TERN_PAYLOAD_MAX)
-		rc = error_set(-EMSGSIZE, "tern_get_when() was asked for %zu bytes; it gets at most %d", len,
+		rc = error_set(-EMSGSIZE,
+			       "tern_get_when() was asked for %zu bytes; it gets at most %d", len,
 			       TERN_PAYLOAD_MAX);
 	return rc;
 }
@@ -153,20 +156,23 @@ static int when_start(struct mem *m, struct slot *s, char *dst, const uint64_t a
 	return slot_request(m, s, op, MEM_WHEN, NULL, 0, 5, words);
 }
 
-int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least, tern_op *op)
+int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least,
+		  tern_op *op)
 {
 	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
-	int rc = op ? rules_program(m->e, "tern_get_when()") : rules_wait(m->e, "a blocking tern_get_when()");
+	int rc = op ? rules_program(m->e, "tern_get_when()")
+		    : rules_wait(m->e, "a blocking tern_get_when()");
 	if (!rc)
 		rc = when_check(m, src, len, flag);
 	struct slot *s = rc ? NULL : slot_take(m, tern_addr_rank(src), SLOTS_HELD);
 	if (!rc && !s)
-		rc = error_set(-EAGAIN, "%d of rank %u's own tern_get_when() wait already", SLOTS_OF_PART,
-			       m->rank);
+		rc = error_set(-EAGAIN, "%d of rank %u's own tern_get_when() wait already",
+			       SLOTS_OF_PART, m->rank);
 	if (!rc)
-		rc = when_start(m, s, dst, (const uint64_t[]){ src, flag, least, len }, op ? op : &own);
+		rc = when_start(m, s, dst, (const uint64_t[]){ src, flag, least, len },
+				op ? op : &own);
 	if (op || rc)
 		return rc;
 	rc = tern_op_wait(t, &own);

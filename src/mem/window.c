@@ -13,9 +13,10 @@
 #include "mem/mem.h"
 
 enum {
-	LEAST = 512,     /* bytes: shorter ones take as long by message, and a word is then moved as one */
-	CHUNK = 1 << 20, /* at a time */
-	BESIDE = 4,      /* chunks of one transfer under way */
+	LEAST = 512, /* bytes: shorter ones take as long by message, and a word is then moved as one
+		      */
+	CHUNK = 1 << 20,         /* at a time */
+	BESIDE = 4,              /* chunks of one transfer under way */
 	PATIENCE_NS = 200000000, /* with a provider, when the peer has died */
 };
 
@@ -73,8 +74,9 @@ bool window_has(struct mem *m, const struct transfer *x)
 	tern_addr remote = x->runs.remote + x->runs.done;
 	uint32_t rank = tern_addr_rank(remote);
 	uint64_t at;
-	if (!m->moves || x->source || runs_left(&x->runs) < LEAST || addr_segment(remote) != SEGMENT_HEAP ||
-	    !net_of(m, rank)->rma || m->span[rank].lost || !windows_made(m))
+	if (!m->moves || x->source || runs_left(&x->runs) < LEAST ||
+	    addr_segment(remote) != SEGMENT_HEAP || !net_of(m, rank)->rma || m->span[rank].lost ||
+	    !windows_made(m))
 		return false;
 	if (pane_find(m, remote, runs_left(&x->runs), &at))
 		return true;
@@ -95,11 +97,13 @@ ptrdiff_t window_move(struct mem *m, struct transfer *x)
 	uint64_t at;
 	const struct half *h = pane_find(m, remote, len, &at);
 	struct net *net = net_of(m, rank);
-	int rc = net->rma->move(net, rank, &h->window, at, x->runs.local + x->runs.done, len, x->put,
-				slot_name(m, s));
+	int rc = net->rma->move(net, rank, &h->window, at, x->runs.local + x->runs.done, len,
+				x->put, slot_name(m, s));
 	if (rc) {
 		slot_give(s);
-		return rc == -EAGAIN ? 0 : message_move(m, x); /* as when our memory cannot be registered */
+		return rc == -EAGAIN
+			       ? 0
+			       : message_move(m, x); /* as when our memory cannot be registered */
 	}
 	x->flying++;
 	m->moving++;
@@ -180,7 +184,8 @@ static void on_window_reply(tern *t, const tern_msg *msg)
 	p->asked = false;
 	for (unsigned i = 0; i < HALVES; i++)
 		p->half[i] = (struct half){ tern_msg_arg(msg, 3 * i),
-					    { tern_msg_arg(msg, 3 * i + 1), tern_msg_arg(msg, 3 * i + 2) } };
+					    { tern_msg_arg(msg, 3 * i + 1),
+					      tern_msg_arg(msg, 3 * i + 2) } };
 }
 
 void window_register(struct endpoint *e)

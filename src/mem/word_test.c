@@ -21,7 +21,8 @@
 #if !defined(__x86_64__) || defined(CHECK_SANITIZED)
 TEST(words_are_moved_as_one)
 {
-	check_skip("single-stepping is written for x86-64, and sanitizers copy with functions of their own");
+	check_skip(
+		"single-stepping is written for x86-64, and sanitizers copy with functions of their own");
 }
 #else
 
@@ -267,7 +268,8 @@ static void child_run(void)
 	    tern_segment_open(local[1], private, sizeof private, segment_again, NULL, &segment) ||
 	    tern_name(local[1], NAME, &named, sizeof private))
 		_exit(2);
-	for (int i = 0; i < PATHS; i++) /* what is done once, and finding functions, is over before */
+	for (int i = 0; i < PATHS;
+	     i++) /* what is done once, and finding functions, is over before */
 		for (int w = 0; w < WIDTHS; w++)
 			child_move(&paths[i], width[w]);
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
@@ -339,8 +341,9 @@ static void watch_put(pid_t child, const struct path *p, size_t len, void *targe
 			break;
 	}
 	if (!CHECK(answered && whole && once))
-		printf("    %s of %zu bytes%s%s%s\n", p->name, len, answered ? "" : ": it never came",
-		       whole ? "" : ": a part was seen", once ? "" : ": it was stored twice");
+		printf("    %s of %zu bytes%s%s%s\n", p->name, len,
+		       answered ? "" : ": it never came", whole ? "" : ": a part was seen",
+		       once ? "" : ": it was stored twice");
 }
 
 /* Steps over a get. */
@@ -354,7 +357,8 @@ static void watch_get(pid_t child, const struct path *p, size_t len, void *sourc
 	}
 	uint64_t got = peek(child, &local_word);
 	if (!CHECK(is(got, old_value, len) || is(got, new_value, len)))
-		printf("    %s of %zu bytes brought %016llx\n", p->name, len, (unsigned long long)got);
+		printf("    %s of %zu bytes brought %016llx\n", p->name, len,
+		       (unsigned long long)got);
 }
 
 TEST(every_path_moves_a_word_with_one_load_and_one_store)

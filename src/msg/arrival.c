@@ -28,8 +28,9 @@ static struct cell *cell_take(struct msg *m)
 	}
 	if (!m->cell)
 		m->cell = memory_new(
-			1, (CELLS + CELLS_HELD) *
-				   sizeof *m->cell); /* once, and touched only as far as it is used */
+			1,
+			(CELLS + CELLS_HELD) *
+				sizeof *m->cell); /* once, and touched only as far as it is used */
 	return m->cell && m->cells_made < CELLS + CELLS_HELD ? &m->cell[m->cells_made++] : NULL;
 }
 
@@ -207,11 +208,12 @@ static struct verdict incoming_refuse(struct msg *m, const struct incoming *l, i
 {
 	if (l->bytes && !(l->flags & TERN_READY))
 		m->peer[l->src].owed += cells_of(l->len);
-	poll_trouble(m->e,
-		     error_set(error, "message %#llx from rank %u %s", (unsigned long long)l->id, l->src,
-			       error == -ENOMSG
-				       ? "was sent in ready mode and found no receive: it was discarded"
-				       : "came although there is no room for it: it was discarded"));
+	poll_trouble(
+		m->e,
+		error_set(error, "message %#llx from rank %u %s", (unsigned long long)l->id, l->src,
+			  error == -ENOMSG
+				  ? "was sent in ready mode and found no receive: it was discarded"
+				  : "came although there is no room for it: it was discarded"));
 	error_warn("%s", tern_strerror(error));
 	return (struct verdict){ .kind = TELL_REFUSED, .error = error };
 }
@@ -220,7 +222,8 @@ static struct verdict incoming_keep(struct msg *m, const struct incoming *l)
 {
 	if ((l->flags & TERN_READY) && !recv_busy(m, l->src, l->id))
 		return incoming_refuse(m, l, -ENOMSG);
-	if (held_by(l->flags, l->bytes != NULL, l->len) > CELLS_HELD - m->held || !arrival_add(m, l))
+	if (held_by(l->flags, l->bytes != NULL, l->len) > CELLS_HELD - m->held ||
+	    !arrival_add(m, l))
 		return incoming_refuse(m, l, -ENOBUFS);
 	m->held += held_by(l->flags, l->bytes != NULL, l->len);
 	return (struct verdict){ .kind = TELL_ROOM };

@@ -92,8 +92,9 @@ static int block_ask(struct msg *m, struct block_ask *a, const uint64_t words[6]
 static int block_refused(uint32_t rank, unsigned name, int error)
 {
 	return error_set(error, "rank %u was asked for a block of name %u: %s", rank, name,
-			 error == -ENOENT ? "no memory is published under that name, or not that much"
-					  : strerror(-error));
+			 error == -ENOENT
+				 ? "no memory is published under that name, or not that much"
+				 : strerror(-error));
 }
 
 int tern_ask_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t stride, size_t run,

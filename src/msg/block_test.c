@@ -238,12 +238,14 @@ TEST(the_tables_are_printed_with_a_line_for_every_entry)
 	begin(3);
 	int fd = memfd_create("tables", 0);
 	REQUIRE(fd >= 0);
-	CHECK_IS(tern_send_start(local[0], 1, 0xa1, area, 12345, 0, NULL), 0);           /* in use */
-	CHECK_IS(tern_send_start(local[0], 1, 0xa2, area, 77, 0, NULL), 0);              /* complete */
-	CHECK_IS(tern_send_start(local[0], 1, 0xa3, area, 100000, 0, &op), 0);           /* in progress */
-	CHECK_IS(tern_recv_start(local[0], 2, 0xb1, TERN_ID, in, 321, 0, NULL, &op), 0); /* in use */
+	CHECK_IS(tern_send_start(local[0], 1, 0xa1, area, 12345, 0, NULL), 0); /* in use */
+	CHECK_IS(tern_send_start(local[0], 1, 0xa2, area, 77, 0, NULL), 0);    /* complete */
+	CHECK_IS(tern_send_start(local[0], 1, 0xa3, area, 100000, 0, &op), 0); /* in progress */
+	CHECK_IS(tern_recv_start(local[0], 2, 0xb1, TERN_ID, in, 321, 0, NULL, &op),
+		 0); /* in use */
 	CHECK_IS(tern_recv_start(local[0], TERN_ANY, 0xbb2, 0xff0, in, 654, 0, NULL, NULL), 0);
-	CHECK_IS(tern_recv_start(local[0], 0, 0xb3, TERN_ID, in, 987, 0, NULL, NULL), 0); /* complete */
+	CHECK_IS(tern_recv_start(local[0], 0, 0xb3, TERN_ID, in, 987, 0, NULL, NULL),
+		 0); /* complete */
 	CHECK_IS(tern_send(local[0], 0, 0xb3, area, 5), 0);
 	CHECK_IS(tern_send(local[2], 0, 0xc1, area, 99), 0);                   /* buffered */
 	CHECK_IS(tern_send_start(local[2], 0, 0xc2, area, 98765, 0, NULL), 0); /* asks */
@@ -254,9 +256,11 @@ TEST(the_tables_are_printed_with_a_line_for_every_entry)
 	read_back(fd);
 	CHECK(line_with("send", "0xa1", "rank 1", "12345") && line_with("0xa1", "in use", "", ""));
 	CHECK(line_with("send", "0xa2", "rank 1", "77") && line_with("0xa2", "complete", "", ""));
-	CHECK(line_with("send", "0xa3", "rank 1", "100000") && line_with("0xa3", "in progress", "", ""));
+	CHECK(line_with("send", "0xa3", "rank 1", "100000") &&
+	      line_with("0xa3", "in progress", "", ""));
 	CHECK(line_with("receive", "0xb1", "rank 2", "321") && line_with("0xb1", "in use", "", ""));
-	CHECK(line_with("receive", "0xbb2", "any rank", "654") && line_with("0xbb2", "0xff0", "in use", ""));
+	CHECK(line_with("receive", "0xbb2", "any rank", "654") &&
+	      line_with("0xbb2", "0xff0", "in use", ""));
 	CHECK(line_with("receive", "0xb3", "rank 0", "complete"));
 	CHECK(line_with("0xc1", "rank 2", "99", "buffered"));
 	CHECK(line_with("0xc2", "rank 2", "98765", "RTS"));

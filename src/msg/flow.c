@@ -10,7 +10,9 @@
 #include "mem/mem.h"
 #include "msg/msg.h"
 
-enum { PUTS_MOST = 64 }; /* parts that are put by themselves; more go as messages, which hold several */
+enum {
+	PUTS_MOST = 64
+}; /* parts that are put by themselves; more go as messages, which hold several */
 
 /* -- At the receiver ------------------------------------------------------------------------ */
 
@@ -24,8 +26,8 @@ static tern_addr recv_lend(struct msg *m, struct receiving *r)
 	tern_addr a = tern_addr_of(t, base);
 	if (a != TERN_NOWHERE && tern_local(t, a, r->got.len))
 		return a;
-	if (r->got.len <=
-	    TERN_PAYLOAD_MAX) /* a message takes less time than the kernel does to find the memory */
+	if (r->got.len <= TERN_PAYLOAD_MAX) /* a message takes less time than the kernel does to
+					       find the memory */
 		return TERN_NOWHERE;
 	r->lent = region_lend(mem_of(t), base, r->got.len);
 	return r->lent;
@@ -62,8 +64,8 @@ static void on_send_fin(tern *t, const tern_msg *msg)
 	if (!r)
 		return;
 	recv_over(msg_of(t), r,
-		  why ? error_set(-why, "rank %u could not send the data of message %#llx", tern_msg_src(msg),
-				  (unsigned long long)r->got.id)
+		  why ? error_set(-why, "rank %u could not send the data of message %#llx",
+				  tern_msg_src(msg), (unsigned long long)r->got.id)
 		      : 0);
 }
 
@@ -120,7 +122,8 @@ static int flow_step(struct msg *m, struct sending *s)
 	if (s->to == TERN_NOWHERE)
 		return data_send(m, s);
 	if (!s->started && transfer_room(mem_of(m->e->t)) < s->layout.parts)
-		return 1; /* a put would wait for one, and run deferred functions in the middle of our progress */
+		return 1; /* a put would wait for one, and run deferred functions in the middle of
+			     our progress */
 	if (!s->started) {
 		s->started = true;
 		int rc = put_parts(m, s);
@@ -149,7 +152,8 @@ unsigned flow_progress(struct msg *m)
 	unsigned done = 0;
 	struct sending *last = m->moving_last;
 	for (struct sending *s = m->moving_first, *next; s; s = next) {
-		next = s == last ? NULL : s->next; /* those that come meanwhile wait for the next poll */
+		next = s == last ? NULL
+				 : s->next; /* those that come meanwhile wait for the next poll */
 		size_t sent = s->sent;
 		uint32_t name = record_name(s);
 		done += flow_advance(m, s) || (record_named(&m->sends, name) && s->sent != sent);

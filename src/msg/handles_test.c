@@ -36,7 +36,8 @@ TEST(wait_any_tells_which_is_over)
 	send(0);
 	CHECK_IS(tern_op_wait_any(local[0], ops, 1, &which), 0);
 	CHECK_IS(which, 0);
-	CHECK_IS(tern_op_wait_any(local[0], ops, 3, &which), 0); /* in order: the first that is over */
+	CHECK_IS(tern_op_wait_any(local[0], ops, 3, &which),
+		 0); /* in order: the first that is over */
 	CHECK_IS(which, 0);
 	local_close();
 }

@@ -9,7 +9,9 @@
 
 struct layout layout_block(const void *base, size_t len)
 {
-	return (struct layout){ .parts = 1, .one = { (void *)(uintptr_t)base, len, 1, 0 }, .total = len };
+	return (struct layout){ .parts = 1,
+				.one = { (void *)(uintptr_t)base, len, 1, 0 },
+				.total = len };
 }
 
 const tern_part *layout_part(const struct layout *l, size_t i)
@@ -26,12 +28,14 @@ int layout_parts(struct layout *l, const tern_part *parts, size_t n)
 {
 	*l = (struct layout){ .list = parts, .parts = n };
 	if (n > TERN_PARTS_MAX)
-		return error_set(-EINVAL, "a message was given %zu parts; it may have %d", n, TERN_PARTS_MAX);
+		return error_set(-EINVAL, "a message was given %zu parts; it may have %d", n,
+				 TERN_PARTS_MAX);
 	for (size_t i = 0; i < n; i++) {
 		size_t bytes;
 		if (__builtin_mul_overflow(parts[i].size, parts[i].count, &bytes) ||
 		    __builtin_add_overflow(l->total, bytes, &l->total) || l->total > PTRDIFF_MAX)
-			return error_set(-EINVAL, "the parts of a message have more bytes than memory can");
+			return error_set(-EINVAL,
+					 "the parts of a message have more bytes than memory can");
 	}
 	if (n == 1) { /* needs no list */
 		l->one = parts[0];

@@ -61,7 +61,9 @@ static size_t parts_of(tern_part *parts, unsigned char *base, size_t total)
 	size_t n = 0, used = 0, left = total;
 	while (left && n < PARTS - 2) {
 		size_t most = n < PARTS - 4 ? left : left + left / 2;
-		size_t bytes = chance_one_in(&chance, 3) ? most : 1 + chance_below(&chance, (uint32_t)left);
+		size_t bytes = chance_one_in(&chance, 3)
+				       ? most
+				       : 1 + chance_below(&chance, (uint32_t)left);
 		if (chance_one_in(&chance, 6))
 			bytes = 0;
 		parts[n] = part_of(base, &used, bytes < left ? bytes : left);
@@ -81,8 +83,8 @@ static size_t parts_walk(const tern_part *parts, size_t n, unsigned char **at)
 	for (size_t i = 0; i < n; i++)
 		for (size_t e = 0; e < parts[i].count; e++)
 			for (size_t b = 0; b < parts[i].size; b++)
-				at[len++] =
-					(unsigned char *)parts[i].base + (ptrdiff_t)e * parts[i].stride + b;
+				at[len++] = (unsigned char *)parts[i].base +
+					    (ptrdiff_t)e * parts[i].stride + b;
 	return len;
 }
 
@@ -132,7 +134,8 @@ static void carry_all(size_t least, size_t most, unsigned rounds)
 	unsigned char *heap = tern_alloc(local[1], ARENA);
 	REQUIRE(heap);
 	for (unsigned i = check_scaled(rounds); i; i--) {
-		static const unsigned modes[] = { TERN_AUTO, TERN_AUTO, TERN_RENDEZVOUS, TERN_SYNC };
+		static const unsigned modes[] = { TERN_AUTO, TERN_AUTO, TERN_RENDEZVOUS,
+						  TERN_SYNC };
 		target = i % 2 ? heap : private_arena;
 		memset(target, (int)i, ARENA);
 		memset(image, (int)i, ARENA);
@@ -208,12 +211,12 @@ TEST(no_parts_and_parts_of_nothing_make_a_message_of_no_bytes)
 			for (size_t k = 0; k < 4; k++) {
 				tern_op so = TERN_OP, ro = TERN_OP;
 				tern_envelope env = { .len = 9 };
-				CHECK_IS(tern_send_parts(local[0], 1, ID, n ? nothing : NULL, n, modes[i],
-							 &so),
+				CHECK_IS(tern_send_parts(local[0], 1, ID, n ? nothing : NULL, n,
+							 modes[i], &so),
 					 0);
 				settle();
-				CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, k ? nothing : NULL, k, 0,
-							 &env, &ro),
+				CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID,
+							 k ? nothing : NULL, k, 0, &env, &ro),
 					 0);
 				CHECK_IS(tern_op_wait(local[1], &ro), 0);
 				CHECK_IS(tern_op_wait(local[0], &so), 0);
@@ -233,7 +236,8 @@ TEST(as_many_parts_as_there_may_be_arrive)
 		tern_op so = TERN_OP, ro = TERN_OP;
 		for (size_t i = 0; i < TERN_PARTS_MAX; i++) {
 			from[i] = (tern_part){ source + i * (size + 2), size, 1, 0 };
-			to[TERN_PARTS_MAX - 1 - i] = (tern_part){ target + i * (size + 1), size, 1, 0 };
+			to[TERN_PARTS_MAX - 1 - i] =
+				(tern_part){ target + i * (size + 1), size, 1, 0 };
 		}
 		for (int whole = 0; whole < 2; whole++) { /* into one piece: so many puts */
 			const tern_part one = { target, size * TERN_PARTS_MAX, 1, 0 };
@@ -245,7 +249,8 @@ TEST(as_many_parts_as_there_may_be_arrive)
 				 0);
 			CHECK_IS(tern_op_wait(local[1], &ro), 0);
 			CHECK_IS(tern_op_wait(local[0], &so), 0);
-			image_apply(from, TERN_PARTS_MAX, whole ? &one : to, whole ? 1 : TERN_PARTS_MAX);
+			image_apply(from, TERN_PARTS_MAX, whole ? &one : to,
+				    whole ? 1 : TERN_PARTS_MAX);
 			CHECK(model_same(target, image, ARENA));
 		}
 	}
@@ -276,7 +281,8 @@ TEST(one_message_is_put_together_from_memory_of_several_kinds)
 		CHECK(chance_filled(to[i], 30000, 2) && chance_filled(to[i] + 30000, 30000, 1) &&
 		      chance_filled(to[i] + 60000, 30000, 3));
 	}
-	CHECK_IS(tern_unregister(local[1], a), 0); /* what the program registered is still its own */
+	CHECK_IS(tern_unregister(local[1], a),
+		 0); /* what the program registered is still its own */
 	local_close();
 }
 
@@ -299,14 +305,16 @@ static void each(size_t n, size_t size, unsigned flags, bool listed, bool recv_f
 	}
 	for (int step = 0; step < 2; step++) {
 		if ((step == 0) != recv_first) {
-			CHECK_IS(tern_send_each(local[0], 1, ids, parts, n, flags, listed ? NULL : &so), 0);
+			CHECK_IS(tern_send_each(local[0], 1, ids, parts, n, flags,
+						listed ? NULL : &so),
+				 0);
 			if (!recv_first)
 				tern_poll(local[1]);
 			continue;
 		}
 		for (size_t i = n; i--;)
-			CHECK_IS(tern_recv_start(local[1], 0, ids[i], TERN_ID, target + i * room, room, 0,
-						 NULL, &ro),
+			CHECK_IS(tern_recv_start(local[1], 0, ids[i], TERN_ID, target + i * room,
+						 room, 0, NULL, &ro),
 				 0);
 	}
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
@@ -377,9 +385,10 @@ TEST(the_lists_of_parts_with_an_id_each_are_free_on_return)
 TEST(parts_with_an_id_each_travel_in_one_message_when_they_fit)
 {
 	const tern_id ids[] = { 1, 2, 3, 4 };
-	const tern_part parts[] = {
-		{ source, 100, 1, 0 }, { source, 200, 1, 0 }, { source, 300, 1, 0 }, { source, 400, 1, 0 }
-	};
+	const tern_part parts[] = { { source, 100, 1, 0 },
+				    { source, 200, 1, 0 },
+				    { source, 300, 1, 0 },
+				    { source, 400, 1, 0 } };
 	tern_op so = TERN_OP;
 	local_open(2);
 	CHECK_IS(tern_send_each(local[0], 1, ids, parts, 4, 0, &so), 0);
@@ -393,7 +402,9 @@ TEST(parts_with_an_id_each_keep_their_order_with_other_sends)
 {
 	const tern_id ids[] = { ID, ID, ID };
 	uint64_t word[] = { 1, 2, 3 }, before = 0, after = 4, got;
-	const tern_part parts[] = { { &word[0], 8, 1, 0 }, { &word[1], 8, 1, 0 }, { &word[2], 8, 1, 0 } };
+	const tern_part parts[] = { { &word[0], 8, 1, 0 },
+				    { &word[1], 8, 1, 0 },
+				    { &word[2], 8, 1, 0 } };
 	static const unsigned modes[] = { TERN_AUTO, TERN_RENDEZVOUS, TERN_SYNC };
 	local_open(2);
 	for (unsigned i = 0; i < 3; i++) {

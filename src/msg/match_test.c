@@ -63,7 +63,8 @@ TEST(every_bit_of_an_id_counts)
 	static uint64_t got[64];
 	local_open(2);
 	for (unsigned b = 0; b < 64; b++)
-		CHECK_IS(tern_recv_start(local[0], 1, UINT64_C(1) << b, TERN_ID, &got[b], 8, 0, NULL, &ro),
+		CHECK_IS(tern_recv_start(local[0], 1, UINT64_C(1) << b, TERN_ID, &got[b], 8, 0,
+					 NULL, &ro),
 			 0);
 	for (unsigned b = 64; b--;)
 		CHECK_IS(tern_send_word(local[1], 0, UINT64_C(1) << b, b), 0);
@@ -105,7 +106,8 @@ TEST(a_receive_under_a_mask_compares_those_bits_alone)
 	CHECK_IS(tern_send_word(local[1], 0, 0x120, 3), 0);
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	CHECK(got == 2 && env.id == 0xf00012f && env.src == 1);
-	CHECK_IS(tern_recv_start(local[0], TERN_ANY, 0, 0, &got, 8, 0, &env, &ro), 0); /* anything */
+	CHECK_IS(tern_recv_start(local[0], TERN_ANY, 0, 0, &got, 8, 0, &env, &ro),
+		 0); /* anything */
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	CHECK(got == 1 && env.id == 0x130);
 	CHECK_IS(tern_recv_start(local[0], TERN_ANY, 0xabc120, 0xfff, &got, 8, 0, &env, &ro), 0);
@@ -144,7 +146,9 @@ static void send_ith(uint64_t i, tern_op *op)
 {
 	static const unsigned modes[] = { TERN_AUTO, TERN_AUTO, TERN_RENDEZVOUS, TERN_SYNC };
 	sent[i][0] = i;
-	CHECK_IS(tern_send_start(local[1], 0, 4, sent[i], mixed[i % MIXED], modes[i * 7 % 11 % 4], op), 0);
+	CHECK_IS(tern_send_start(local[1], 0, 4, sent[i], mixed[i % MIXED], modes[i * 7 % 11 % 4],
+				 op),
+		 0);
 }
 
 static int recv_ith(uint64_t i, unsigned kind, tern_envelope *env, tern_op *op)
@@ -245,7 +249,8 @@ TEST(sends_that_wait_for_a_place_among_the_unmatched_keep_their_order)
 	static uint64_t word[TERN_SENDS_MAX];
 	for (uint64_t i = 0; i < many; i++) {
 		word[i] = i;
-		CHECK_IS(tern_send_start(local[1], 0, 4, &word[i], 8, i < most ? TERN_RENDEZVOUS : 0, &so),
+		CHECK_IS(tern_send_start(local[1], 0, 4, &word[i], 8,
+					 i < most ? TERN_RENDEZVOUS : 0, &so),
 			 0);
 	}
 	settle();
@@ -354,8 +359,8 @@ TEST(ten_thousand_receives_with_ids_of_their_own_each_get_their_message)
 	struct chance c = { check_seed() };
 	local_open(2);
 	for (uint64_t i = 0; i < MANY; i++)
-		CHECK_IS(tern_recv_start(local[0], i % 3 ? 1 : TERN_ANY, i * UINT64_C(0x100000001), TERN_ID,
-					 &value[i], 8, 0, NULL, &ro),
+		CHECK_IS(tern_recv_start(local[0], i % 3 ? 1 : TERN_ANY, i * UINT64_C(0x100000001),
+					 TERN_ID, &value[i], 8, 0, NULL, &ro),
 			 0);
 	uint64_t first = chance_below(&c, MANY);
 	for (uint64_t k = 0; k < MANY; k++) {

@@ -127,7 +127,9 @@ TEST(the_news_of_a_discarded_message_is_not_lost_in_a_poll_of_an_entry)
 TEST(parts_with_an_id_each_that_find_no_receive_in_ready_mode_are_discarded_alone)
 {
 	const tern_id ids[] = { 1, 2, 3 };
-	const tern_part parts[] = { { out, 10, 1, 0 }, { out + 10, 20, 1, 0 }, { out + 30, 30, 1, 0 } };
+	const tern_part parts[] = { { out, 10, 1, 0 },
+				    { out + 10, 20, 1, 0 },
+				    { out + 30, 30, 1, 0 } };
 	tern_op so = TERN_OP, ro = TERN_OP;
 	begin(2);
 	CHECK_IS(tern_recv_start(local[1], 0, 1, TERN_ID, in, 10, 0, NULL, &ro), 0);
@@ -335,8 +337,8 @@ TEST(a_rank_sends_to_itself_in_every_mode)
 		for (unsigned k = 0; k < 4; k++) {
 			tern_op op = TERN_OP;
 			memset(in, 0xee, LARGE);
-			CHECK_IS(tern_recv_start(local[0], k % 2 ? 0 : TERN_ANY, ID, TERN_ID, in, LARGE, 0,
-						 NULL, &op),
+			CHECK_IS(tern_recv_start(local[0], k % 2 ? 0 : TERN_ANY, ID, TERN_ID, in,
+						 LARGE, 0, NULL, &op),
 				 0);
 			CHECK_IS(tern_send_start(local[0], 0, ID, out, sizes[i], modes[k], &op), 0);
 			CHECK_IS(tern_op_wait(local[0], &op), 0);

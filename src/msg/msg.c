@@ -17,17 +17,19 @@ static int msg_open(struct endpoint *e, void **state)
 	uint32_t size = e->t->size;
 	struct msg *m = memory_new(1, sizeof *m + size * sizeof *m->peer);
 	if (!m)
-		return error_set(-ENOMEM, "opening sends and receives of rank %u: no memory", e->t->rank);
+		return error_set(-ENOMEM, "opening sends and receives of rank %u: no memory",
+				 e->t->rank);
 	m->e = e;
 	m->window = at_most(CELLS / size, CELLS_EACH);
 	for (uint32_t r = 0; r < size; r++)
-		m->peer[r] = (struct correspondent){ .cells = m->window,
-						     .rts = RTS_ALL / size > RTS_LEAST ? RTS_ALL / size
-										       : RTS_LEAST };
+		m->peer[r] =
+			(struct correspondent){ .cells = m->window,
+						.rts = RTS_ALL / size > RTS_LEAST ? RTS_ALL / size
+										  : RTS_LEAST };
 	m->sends = (struct pool_of){ .bytes = sizeof(struct sending), .most = TERN_SENDS_MAX };
 	m->recvs = (struct pool_of){ .bytes = sizeof(struct receiving), .most = TERN_RECVS_MAX };
-	m->arrivals =
-		(struct pool_of){ .bytes = sizeof(struct arrival), .most = RTS_ALL + CELLS + CELLS_HELD };
+	m->arrivals = (struct pool_of){ .bytes = sizeof(struct arrival),
+					.most = RTS_ALL + CELLS + CELLS_HELD };
 	send_register(e);
 	arrival_register(e);
 	flow_register(e);
@@ -62,7 +64,9 @@ int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t l
 
 struct wait msg_wait(const char *call, const char *way, uint32_t rank, tern_id id)
 {
-	return (struct wait){ .call = call, .way = way, .whom = rank + 1, .has_id = true, .id = id };
+	return (struct wait){
+		.call = call, .way = way, .whom = rank + 1, .has_id = true, .id = id
+	};
 }
 
 bool awaited_over(struct endpoint *e, void *awaited)
@@ -119,7 +123,8 @@ static bool msg_end_lost(struct msg *m)
 		int error = s->moving.pending || s->sending ? 0 : msg_lost_error(m, rank);
 		if (error) {
 			send_over(m, s, error);
-			msg_lost_error(m, rank); /* the sentence again: a cancel may have said another */
+			msg_lost_error(
+				m, rank); /* the sentence again: a cancel may have said another */
 		}
 		waits |= !error;
 	}
@@ -136,7 +141,8 @@ static bool msg_end_lost(struct msg *m)
 static unsigned msg_progress(void *state)
 {
 	struct msg *m = state;
-	if (m->moving || held(m->e)) /* a look after a send comes back here; under a hold nothing may wait */
+	if (m->moving ||
+	    held(m->e)) /* a look after a send comes back here; under a hold nothing may wait */
 		return 0;
 	m->moving = true;
 	if (m->lost)

@@ -32,13 +32,13 @@ extern const struct layer msg_layer;
 enum msg_handler {
 	MSG_WORDS = LAYER_MSG * LAYER_HANDLERS, /* id, meta, up to 32 bytes */
 	MSG_EAGER,                              /* id, meta; bytes in the payload */
-	MSG_EACH,                               /* meta, parts; an id, a length and bytes for each */
-	MSG_RTS,                                /* id, meta, total */
-	MSG_DATA,                               /* the receive's name; bytes */
-	MSG_FIN,                                /* the receive's name, error */
-	MSG_CANCEL,                             /* the send's name */
-	MSG_BLOCK,                              /* name, offset, stride, run, count, id */
-	MSG_TELL, /* kind and send's name, error, cells, receive's name, address, id */
+	MSG_EACH,   /* meta, parts; an id, a length and bytes for each */
+	MSG_RTS,    /* id, meta, total */
+	MSG_DATA,   /* the receive's name; bytes */
+	MSG_FIN,    /* the receive's name, error */
+	MSG_CANCEL, /* the send's name */
+	MSG_BLOCK,  /* name, offset, stride, run, count, id */
+	MSG_TELL,   /* kind and send's name, error, cells, receive's name, address, id */
 };
 
 enum tell {
@@ -62,7 +62,8 @@ enum {
 	CELLS_HELD = 64,  /* besides: for ready messages that came while their receive was busy */
 	RTS_ALL = 16384,  /* unmatched, from all ranks together */
 	RTS_LEAST = 16,   /* for each, however many there are */
-	BLOCKS_LEAST = 8, /* sends that each rank may have asked for, however many ranks there are */
+	BLOCKS_LEAST =
+		8, /* sends that each rank may have asked for, however many ranks there are */
 };
 
 struct cell {
@@ -135,10 +136,10 @@ struct arrival {
 
 /* What this rank knows of another. */
 struct correspondent {
-	uint32_t cells;               /* of its memory that we may still fill */
-	uint32_t rts;                 /* that we may still have unmatched there */
-	uint32_t owed;                /* cells of ours that it may fill again and has not been told of */
-	uint32_t blocks;              /* sends under way that it has asked for */
+	uint32_t cells;  /* of its memory that we may still fill */
+	uint32_t rts;    /* that we may still have unmatched there */
+	uint32_t owed;   /* cells of ours that it may fill again and has not been told of */
+	uint32_t blocks; /* sends under way that it has asked for */
 	struct sending *first, *last; /* waiting to be announced, in order */
 };
 
@@ -185,17 +186,21 @@ void msg_print(const struct msg *m, int fd);
  */
 int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
 	    const uint64_t *words);
-int msg_lost_error(struct msg *m,
-		   uint32_t rank); /* of a rank that has left, when all it sent is handled; else 0 */
-void msg_look(struct msg *m);      /* a poll, where one is allowed; bad news stays for the program's own */
-void msg_busy(struct msg *m);      /* tells polls whether there is anything to carry on */
+int msg_lost_error(
+	struct msg *m,
+	uint32_t rank); /* of a rank that has left, when all it sent is handled; else 0 */
+void msg_look(
+	struct msg *m); /* a poll, where one is allowed; bad news stays for the program's own */
+void msg_busy(struct msg *m); /* tells polls whether there is anything to carry on */
 
 /* -- send.c -- */
 void send_over(struct msg *m, struct sending *s, int error);
 int send_matched(const struct sending *s); /* the error of one that cannot be taken back */
 void send_remove(struct msg *m, struct sending *s);
-void send_answer(struct sending *s, int outcome); /* to whoever wants it taken back, and there is one */
-void send_flush(struct msg *m); /* announces what waits for that, as far as its receivers have room */
+void send_answer(struct sending *s,
+		 int outcome); /* to whoever wants it taken back, and there is one */
+void send_flush(
+	struct msg *m); /* announces what waits for that, as far as its receivers have room */
 /*
  * Puts a send of this rank's memory into the queue, on behalf of `dst`: -EAGAIN when there are too
  * many.
@@ -240,8 +245,8 @@ void flow_clear(struct msg *m, struct receiving *r, uint64_t words[6]);
 /* -- tell.c -- */
 enum { TELL_WORDS = 6 };
 void tell_register(struct endpoint *e);
-void tell_words(struct msg *m, uint64_t words[TELL_WORDS], uint32_t to, enum tell kind, uint32_t name,
-		int error, tern_id id);
+void tell_words(struct msg *m, uint64_t words[TELL_WORDS], uint32_t to, enum tell kind,
+		uint32_t name, int error, tern_id id);
 void tell(struct msg *m, uint32_t to, const uint64_t words[TELL_WORDS]); /* outside handlers */
 bool tell_due(const struct msg *m, uint32_t to); /* whether cells should be given back */
 

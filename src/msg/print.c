@@ -9,7 +9,8 @@
 
 static const char *state_text(enum tern_state s)
 {
-	static const char *const text[] = { "empty", "in use", "in progress", "RTS received", "complete" };
+	static const char *const text[] = { "empty", "in use", "in progress", "RTS received",
+					    "complete" };
 	return text[s];
 }
 
@@ -27,15 +28,16 @@ static void send_print(int fd, uint32_t here, const struct sending *s)
 			    : s->announced          ? ", no receive has matched it"
 						    : ", its receiver has no room to hear of it";
 	dprintf(fd, "rank %u: send    %#llx to rank %u, %zu bytes: %s%s\n", here,
-		(unsigned long long)s->node.id, s->node.rank, s->layout.total, state_text(s->state), waits);
+		(unsigned long long)s->node.id, s->node.rank, s->layout.total, state_text(s->state),
+		waits);
 }
 
 static void recv_print(int fd, uint32_t here, const struct receiving *r)
 {
 	char from[32];
 	rank_text(from, sizeof from, r->state == TERN_IN_PROGRESS ? r->got.src : r->node.rank);
-	dprintf(fd, "rank %u: receive %#llx from %s, %zu bytes: %s", here, (unsigned long long)r->node.id,
-		from, r->layout.total, state_text(r->state));
+	dprintf(fd, "rank %u: receive %#llx from %s, %zu bytes: %s", here,
+		(unsigned long long)r->node.id, from, r->layout.total, state_text(r->state));
 	if (r->masked)
 		dprintf(fd, ", under mask %#llx", (unsigned long long)r->mask);
 	dprintf(fd, "\n");
@@ -43,15 +45,17 @@ static void recv_print(int fd, uint32_t here, const struct receiving *r)
 
 static void arrival_print(int fd, uint32_t here, const struct arrival *a)
 {
-	dprintf(fd, "rank %u: arrived %#llx from rank %u, %zu bytes: %s, no receive has matched it\n", here,
-		(unsigned long long)a->key.id, a->src, a->len, a->whole ? "buffered" : state_text(TERN_RTS));
+	dprintf(fd,
+		"rank %u: arrived %#llx from rank %u, %zu bytes: %s, no receive has matched it\n",
+		here, (unsigned long long)a->key.id, a->src, a->len,
+		a->whole ? "buffered" : state_text(TERN_RTS));
 }
 
 void msg_print(const struct msg *m, int fd)
 {
 	uint32_t here = m->e->t->rank;
-	dprintf(fd, "rank %u: %u sends, %u receives, %u arrivals\n", here, m->sends.used, m->recvs.used,
-		m->arrivals.used);
+	dprintf(fd, "rank %u: %u sends, %u receives, %u arrivals\n", here, m->sends.used,
+		m->recvs.used, m->arrivals.used);
 	for (uint32_t i = 0; i < m->sends.made; i++)
 		if (record_at(&m->sends, i))
 			send_print(fd, here, record_at(&m->sends, i));
@@ -70,8 +74,8 @@ int tern_tables(tern *t, int fd)
 	if (forked)
 		return forked;
 	if (fcntl(fd, F_GETFD) < 0)
-		return error_set(-errno, "the tables of rank %u cannot be written to descriptor %d", t->rank,
-				 fd);
+		return error_set(-errno, "the tables of rank %u cannot be written to descriptor %d",
+				 t->rank, fd);
 	msg_print(msg_of(t), fd);
 	return 0;
 }

@@ -8,7 +8,8 @@
 
 static struct receiving *of_node(struct node *n)
 {
-	return n ? (struct receiving *)(void *)((char *)n - offsetof(struct receiving, node)) : NULL;
+	return n ? (struct receiving *)(void *)((char *)n - offsetof(struct receiving, node))
+		 : NULL;
 }
 
 /* -- The table ---------------------------------------------------------------------------- */
@@ -85,11 +86,12 @@ int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, si
 	r->due = len;
 	if (len == r->layout.total || (len < r->layout.total && r->flags & TERN_UPTO))
 		return 0;
-	int error = error_set(-EMSGSIZE,
-			      "message %#llx from rank %u has %zu bytes, the receive that it met %s%zu: "
-			      "nothing was written",
-			      (unsigned long long)id, src, len, r->flags & TERN_UPTO ? "room for " : "",
-			      r->layout.total);
+	int error = error_set(
+		-EMSGSIZE,
+		"message %#llx from rank %u has %zu bytes, the receive that it met %s%zu: "
+		"nothing was written",
+		(unsigned long long)id, src, len, r->flags & TERN_UPTO ? "room for " : "",
+		r->layout.total);
 	recv_over(m, r, error);
 	return error;
 }
@@ -132,7 +134,8 @@ static int wish_check(struct msg *m, const struct wish *w)
 		rc = error_set(-EINVAL, "a receive was given the flags %#x, which it does not know",
 			       w->flags);
 	if (!rc && w->flags & TERN_REFUSE &&
-	    (table_find(&m->recv_table, w->src, w->id) || node_like(m->masked.first, w->src, w->id)))
+	    (table_find(&m->recv_table, w->src, w->id) ||
+	     node_like(m->masked.first, w->src, w->id)))
 		rc = error_set(-EBUSY, "a receive of message %#llx is in the table already",
 			       (unsigned long long)w->id);
 	return rc;
@@ -143,7 +146,8 @@ static int recv_new(struct msg *m, const struct wish *w, struct receiving **out)
 {
 	struct receiving *r = record_take(&m->recvs);
 	if (!r)
-		return error_set(-EAGAIN, "rank %u has %u receives already: wait for one, or clear one",
+		return error_set(-EAGAIN,
+				 "rank %u has %u receives already: wait for one, or clear one",
 				 m->e->t->rank, m->recvs.used);
 	r->node = (struct node){ .rank = w->src, .id = w->id };
 	r->mask = w->mask;
@@ -170,7 +174,8 @@ static int recv_can_tell(struct msg *m, const struct arrival *a)
 	struct tern_lane *lane = &m->e->t->lane[a->src];
 	if (!held(m->e) || (lane->base && lane_ready(lane)))
 		return 0;
-	return error_set(-EAGAIN, "the ring to rank %u is full, and under a hold nothing is served", a->src);
+	return error_set(-EAGAIN, "the ring to rank %u is full, and under a hold nothing is served",
+			 a->src);
 }
 
 /* Whether whom it waits for has left already. */
@@ -203,19 +208,21 @@ static int recv_begin(struct msg *m, const struct wish *w)
 	return 0;
 }
 
-int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data, size_t cap, unsigned flags,
-		    tern_envelope *env, tern_op *op)
+int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data, size_t cap,
+		    unsigned flags, tern_envelope *env, tern_op *op)
 {
 	INSIDE struct door door = door_open(t);
 	struct wish w = { src, id, mask, flags | TERN_UPTO, layout_block(data, cap), env, op };
 	return recv_begin(msg_of(t), &w);
 }
 
-int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts, size_t n,
-		    unsigned flags, tern_envelope *env, tern_op *op)
+int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts,
+		    size_t n, unsigned flags, tern_envelope *env, tern_op *op)
 {
 	INSIDE struct door door = door_open(t);
-	struct wish w = { .src = src, .id = id, .mask = mask, .flags = flags, .env = env, .op = op };
+	struct wish w = {
+		.src = src, .id = id, .mask = mask, .flags = flags, .env = env, .op = op
+	};
 	int rc = layout_parts(&w.layout, parts, n);
 	return rc ? rc : recv_begin(msg_of(t), &w);
 }

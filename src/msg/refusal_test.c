@@ -45,7 +45,8 @@ enum sender { HEARS_BY_HANDLE, HEARS_BY_POLL };
 /*
  * A message of `len` bytes for a receive of `cap`, posted before or after; all of `parts` or up to.
  */
-static void misfit(size_t len, size_t cap, unsigned flags, bool recv_first, bool in_parts, enum sender how)
+static void misfit(size_t len, size_t cap, unsigned flags, bool recv_first, bool in_parts,
+		   enum sender how)
 {
 	tern_op so = TERN_OP, ro = TERN_OP;
 	tern_envelope env = { 0 };
@@ -53,8 +54,10 @@ static void misfit(size_t len, size_t cap, unsigned flags, bool recv_first, bool
 	memset(in, 0xee, LARGE);
 	for (int step = 0; step < 2; step++) {
 		if ((step == 0) == recv_first) {
-			CHECK_IS(in_parts ? tern_recv_parts(local[1], 0, ID, TERN_ID, parts, 2, 0, &env, &ro)
-					  : tern_recv_start(local[1], 0, ID, TERN_ID, in, cap, 0, &env, &ro),
+			CHECK_IS(in_parts ? tern_recv_parts(local[1], 0, ID, TERN_ID, parts, 2, 0,
+							    &env, &ro)
+					  : tern_recv_start(local[1], 0, ID, TERN_ID, in, cap, 0,
+							    &env, &ro),
 				 0);
 		} else {
 			CHECK_IS(tern_send_start(local[0], 1, ID, out, len, flags, &so), 0);
@@ -128,21 +131,22 @@ TEST(less_than_the_total_of_parts_may_come_when_that_is_asked_for)
 			size_t len = sizes[i] < total ? sizes[i] : total;
 			memset(in, 0xee, LARGE);
 			if (first)
-				CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, parts, 2, TERN_UPTO, &env,
-							 &ro),
+				CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, parts, 2,
+							 TERN_UPTO, &env, &ro),
 					 0);
 			CHECK_IS(tern_send_start(local[0], 1, ID, out, len, 0, &so), 0);
 			if (!first) {
 				settle();
-				CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, parts, 2, TERN_UPTO, &env,
-							 &ro),
+				CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, parts, 2,
+							 TERN_UPTO, &env, &ro),
 					 0);
 			}
 			CHECK_IS(tern_op_wait(local[1], &ro), 0);
 			CHECK_IS(tern_op_wait(local[0], &so), 0);
 			CHECK_IS(env.len, len);
 			for (size_t b = 0; b < 300; b++)
-				CHECK(in[2 * b] == (b < len ? out[b] : 0xee) && in[2 * b + 1] == 0xee);
+				CHECK(in[2 * b] == (b < len ? out[b] : 0xee) &&
+				      in[2 * b + 1] == 0xee);
 			for (size_t b = 300; b < total; b++)
 				if (!CHECK(in[700 + b - 300] == (b < len ? out[b] : 0xee)))
 					break;
@@ -207,13 +211,16 @@ TEST(flags_that_nobody_knows_and_two_modes_at_once_are_refused)
 	int rc = tern_send_start(local[0], 1, ID, out, 8, 64, &op);
 	CHECK_IS(rc, -EINVAL);
 	CHECK(sentence_has(rc, "0x40"));
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_READY | TERN_RENDEZVOUS, &op), -EINVAL);
+	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_READY | TERN_RENDEZVOUS, &op),
+		 -EINVAL);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_UPTO, &op), -EINVAL);
 	CHECK_IS(tern_send_parts(local[0], 1, ID, &part, 1, 64, &op), -EINVAL);
-	CHECK_IS(tern_send_each(local[0], 1, &id, &part, 1, TERN_READY | TERN_RENDEZVOUS, &op), -EINVAL);
+	CHECK_IS(tern_send_each(local[0], 1, &id, &part, 1, TERN_READY | TERN_RENDEZVOUS, &op),
+		 -EINVAL);
 	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID, in, 8, 64, NULL, &op), -EINVAL);
 	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID, in, 8, TERN_READY, NULL, &op), -EINVAL);
-	CHECK_IS(tern_recv_parts(local[0], 1, ID, TERN_ID, &part, 1, TERN_SYNC, NULL, &op), -EINVAL);
+	CHECK_IS(tern_recv_parts(local[0], 1, ID, TERN_ID, &part, 1, TERN_SYNC, NULL, &op),
+		 -EINVAL);
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(msg_of(local[0])->sends.used + msg_of(local[0])->recvs.used, 0);
 	local_close();
@@ -235,7 +242,8 @@ TEST(a_rank_that_does_not_exist_is_refused_everywhere)
 		CHECK_IS(tern_send_each(local[0], bad, &id, &part, 1, 0, &op), -ERANGE);
 		CHECK_IS(tern_recv(local[0], bad, ID, in, 8, NULL), -ERANGE);
 		CHECK_IS(tern_recv_start(local[0], bad, ID, TERN_ID, in, 8, 0, NULL, &op), -ERANGE);
-		CHECK_IS(tern_recv_parts(local[0], bad, ID, TERN_ID, &part, 1, 0, NULL, &op), -ERANGE);
+		CHECK_IS(tern_recv_parts(local[0], bad, ID, TERN_ID, &part, 1, 0, NULL, &op),
+			 -ERANGE);
 		CHECK_IS(tern_ask_block(local[0], bad, 0, 0, 1, 1, 1, ID), -ERANGE);
 		CHECK_IS(tern_send_poll(local[0], bad, ID), TERN_EMPTY);
 		CHECK_IS(tern_recv_poll(local[0], bad, ID), TERN_EMPTY);
@@ -266,7 +274,8 @@ TEST(too_many_parts_and_more_bytes_than_memory_has_are_refused)
 	for (unsigned i = 0; i <= TERN_PARTS_MAX; i++)
 		many[i] = (tern_part){ out, 1, 1, 0 };
 	CHECK_IS(tern_send_parts(local[0], 1, ID, many, TERN_PARTS_MAX + 1, 0, &op), -EINVAL);
-	CHECK_IS(tern_recv_parts(local[0], 1, ID, TERN_ID, many, TERN_PARTS_MAX + 1, 0, NULL, &op), -EINVAL);
+	CHECK_IS(tern_recv_parts(local[0], 1, ID, TERN_ID, many, TERN_PARTS_MAX + 1, 0, NULL, &op),
+		 -EINVAL);
 	CHECK_IS(tern_send_each(local[0], 1, ids, many, TERN_PARTS_MAX + 1, 0, &op), -EINVAL);
 	const tern_part huge[] = { { out, SIZE_MAX / 2, 3, 1 } };
 	const tern_part sum[] = { { out, SIZE_MAX / 2, 1, 1 }, { out, SIZE_MAX / 2, 1, 1 } };

@@ -63,7 +63,8 @@ TEST(a_full_table_of_receives_takes_no_more_and_loses_none)
 	CHECK_IS(ro.pending, TERN_RECVS_MAX);
 	CHECK_IS(tern_send_word(local[0], 1, 17, 1017), 0);
 	settle();
-	CHECK_IS(tern_recv_start(local[1], 0, 17, TERN_ID, &words[17], 8, 0, NULL, &ro), 0); /* room again */
+	CHECK_IS(tern_recv_start(local[1], 0, 17, TERN_ID, &words[17], 8, 0, NULL, &ro),
+		 0); /* room again */
 	for (tern_id id = TERN_RECVS_MAX; id--;)
 		CHECK_IS(tern_send_word(local[0], 1, id, id + 1000), 0);
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
@@ -294,7 +295,8 @@ TEST(large_ready_messages_for_a_busy_receive_do_not_take_the_places_of_others)
 	CHECK(freopen("/dev/null", "w", stderr) != NULL);
 	for (int i = 0; i < RTS_ALL - 10; i++)
 		for (uint32_t r = 1; r < 3; r++) {
-			CHECK_IS(tern_send_start(local[r], 0, ID, out, LARGE, TERN_READY, &so[r]), 0);
+			CHECK_IS(tern_send_start(local[r], 0, ID, out, LARGE, TERN_READY, &so[r]),
+				 0);
 			tern_poll(local[0]);
 		}
 	while (tern_poll(local[0]) || tern_poll(local[2])) /* says of each that it was discarded */
@@ -341,7 +343,8 @@ TEST(any_number_of_rendezvous_flow_at_once_and_the_program_keeps_its_regions)
 		CHECK_IS(tern_send_start(local[0], 1, id, out + id, EACH, 0, &so), 0);
 	tern_poll(local[1]);
 	for (tern_id id = 0; id < MANY; id++)
-		CHECK_IS(tern_recv_start(local[1], 0, id, TERN_ID, room[id], EACH, 0, NULL, &ro), 0);
+		CHECK_IS(tern_recv_start(local[1], 0, id, TERN_ID, room[id], EACH, 0, NULL, &ro),
+			 0);
 	CHECK_IS(tern_register(local[1], own, sizeof own, &a), 0);
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
 	CHECK_IS(tern_op_wait(local[0], &so), 0);

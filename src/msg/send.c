@@ -15,8 +15,8 @@ static uint64_t meta_of(size_t len, unsigned flags, uint32_t name)
 
 /* Up to 32 bytes as words; the commonest length without a call. */
 /* cost: base write */
-static inline int words_send(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const void *data,
-			     size_t len)
+static inline int words_send(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
+			     const void *data, size_t len)
 {
 	uint64_t w[4] = { 0 };
 	if (TERN_LIKELY(len == sizeof w[0]))
@@ -26,7 +26,8 @@ static inline int words_send(struct msg *m, uint32_t dst, tern_id id, uint64_t m
 	return layer_words(m->e, dst, MSG_WORDS, id, meta, w[0], w[1], w[2], w[3]);
 }
 
-static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const struct layout *l)
+static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
+		       const struct layout *l)
 {
 	char bytes[WORDS_MOST];
 	struct walk walk = { .layout = l };
@@ -35,7 +36,8 @@ static int eager_words(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, c
 }
 
 /* cost: base setup */
-static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta, const struct layout *l)
+static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
+			 const struct layout *l)
 {
 	char bytes[TERN_PAYLOAD_MAX];
 	uint64_t words[2] = { id, meta };
@@ -52,8 +54,8 @@ static int eager_payload(struct msg *m, uint32_t dst, tern_id id, uint64_t meta,
  * Sends a small message whole. In ready mode it needs no cells: it is taken at once, or discarded.
  */
 /* cost: flow control */
-static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
-		      uint32_t name)
+static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
+		      unsigned flags, uint32_t name)
 {
 	uint64_t meta = meta_of(l->total, flags, name);
 	uint32_t cells = flags & TERN_READY ? 0 : cells_of(l->total);
@@ -84,7 +86,8 @@ static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout
 {
 	struct sending *s = record_take(&m->sends);
 	if (!s)
-		return error_set(-EAGAIN, "rank %u has %u sends already: wait for one, or clear one",
+		return error_set(-EAGAIN,
+				 "rank %u has %u sends already: wait for one, or clear one",
 				 m->e->t->rank, m->sends.used);
 	s->node = (struct node){ .rank = dst, .id = id };
 	s->state = TERN_IN_USE;
@@ -191,7 +194,8 @@ static bool queue_announce(struct msg *m, struct correspondent *p)
 	struct sending *s = p->first;
 	if (!s || (!(s->flags & TERN_READY) && !p->rts))
 		return false;
-	queue_remove(&p->first, &p->last, s); /* before, because what it leads to may go on with the queue */
+	queue_remove(&p->first, &p->last,
+		     s); /* before, because what it leads to may go on with the queue */
 	int rc = rts_send(m, s);
 	if (rc == -EAGAIN) {
 		s->next = p->first;
@@ -251,7 +255,8 @@ static int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
 	if (!rc)
 		rc = rules_destination(m->e, dst);
 	if (!rc && (flags & ~known || (flags & TERN_READY && flags & TERN_RENDEZVOUS)))
-		rc = error_set(-EINVAL, "a send was given the flags %#x: unknown ones, or two modes", flags);
+		rc = error_set(-EINVAL,
+			       "a send was given the flags %#x: unknown ones, or two modes", flags);
 	if (!rc && flags & TERN_REFUSE && table_find(&m->send_table, dst, id))
 		rc = error_set(-EBUSY, "a send of message %#llx to rank %u is in the table already",
 			       (unsigned long long)id, dst);
@@ -283,13 +288,13 @@ static int eager_unlisted(struct msg *m, const tern_op *op)
 {
 	if (op || m->sends.used < TERN_SENDS_MAX)
 		return 0;
-	return error_set(-EAGAIN, "rank %u has %d sends in its table already: clear one", m->e->t->rank,
-			 TERN_SENDS_MAX);
+	return error_set(-EAGAIN, "rank %u has %d sends in its table already: clear one",
+			 m->e->t->rank, TERN_SENDS_MAX);
 }
 
 /* A send with an entry. The handle knows of it before its receiver can. */
-static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
-			tern_op *op)
+static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
+			unsigned flags, tern_op *op)
 {
 	struct sending *s;
 	bool whole = eager_may(m, dst, l->total, cells_of(l->total), flags);
@@ -317,8 +322,8 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 	return rc;
 }
 
-static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layout *l, unsigned flags,
-		      tern_op *op)
+static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layout *l,
+		      unsigned flags, tern_op *op)
 {
 	int rc = send_check(m, dst, id, flags);
 	if (rc)
@@ -338,7 +343,8 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void *data, size_t len,
 			     unsigned flags)
 {
-	if (TERN_UNLIKELY(dst >= m->e->t->reach || len > WORDS_MOST || flags & ~(unsigned)TERN_READY))
+	if (TERN_UNLIKELY(dst >= m->e->t->reach || len > WORDS_MOST ||
+			  flags & ~(unsigned)TERN_READY))
 		return 0;
 	struct correspondent *p = &m->peer[dst];
 	uint32_t cells = !(flags & TERN_READY);
@@ -364,8 +370,8 @@ int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t 
 	return 0;
 }
 
-int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n, unsigned flags,
-		    tern_op *op)
+int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
+		    unsigned flags, tern_op *op)
 {
 	INSIDE struct door door = door_open(t);
 	struct layout l;
@@ -403,7 +409,8 @@ int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len)
  * Lays the parts one after another, each behind its id and length; the bytes, or 0 if they do not
  * fit.
  */
-static size_t each_pack(char *bytes, const tern_id *ids, const tern_part *parts, size_t n, uint32_t *cells)
+static size_t each_pack(char *bytes, const tern_id *ids, const tern_part *parts, size_t n,
+			uint32_t *cells)
 {
 	size_t used = 0;
 	*cells = 0;
@@ -423,8 +430,8 @@ static size_t each_pack(char *bytes, const tern_id *ids, const tern_part *parts,
 }
 
 /* All parts in one message on the wire: 1 if it went, 0 if they must go one by one. */
-static int each_at_once(struct msg *m, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
-			unsigned flags)
+static int each_at_once(struct msg *m, uint32_t dst, const tern_id *ids, const tern_part *parts,
+			size_t n, unsigned flags)
 {
 	char bytes[TERN_PAYLOAD_MAX];
 	uint32_t cells;
@@ -441,12 +448,13 @@ static int each_at_once(struct msg *m, uint32_t dst, const tern_id *ids, const t
 	return rc ? rc : 1;
 }
 
-static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
-		      unsigned flags)
+static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, const tern_part *parts,
+		      size_t n, unsigned flags)
 {
-	int rc = n <= TERN_PARTS_MAX ? 0
-				     : error_set(-EINVAL, "a message was given %zu parts; it may have %d", n,
-						 TERN_PARTS_MAX);
+	int rc = n <= TERN_PARTS_MAX
+			 ? 0
+			 : error_set(-EINVAL, "a message was given %zu parts; it may have %d", n,
+				     TERN_PARTS_MAX);
 	for (size_t i = 0; !rc && i < n; i++) {
 		struct layout l;
 		rc = send_check(m, dst, ids[i], flags);
@@ -454,8 +462,8 @@ static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, const ter
 			rc = layout_parts(&l, &parts[i], 1);
 	}
 	if (!rc && m->sends.used + n > TERN_SENDS_MAX)
-		rc = error_set(-EAGAIN, "rank %u has %u sends, and %zu more would be too many", m->e->t->rank,
-			       m->sends.used, n);
+		rc = error_set(-EAGAIN, "rank %u has %u sends, and %zu more would be too many",
+			       m->e->t->rank, m->sends.used, n);
 	return rc;
 }
 
@@ -475,7 +483,8 @@ int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *p
 		int failed = layout_parts(&l, &parts[i], 1);
 		if (!failed)
 			failed = rc ? eager_done(m, dst, ids[i], &l, op)
-				    : send_begin(m, dst, ids[i], &l, flags & ~(unsigned)TERN_REFUSE, op);
+				    : send_begin(m, dst, ids[i], &l, flags & ~(unsigned)TERN_REFUSE,
+						 op);
 		if (failed)
 			return failed;
 	}

@@ -141,13 +141,16 @@ int tern_cancel(tern *t, tern_op *op)
 	unsigned found = 0;
 	int rc = rules_program(t->own, "tern_cancel()");
 	if (!rc && !op)
-		rc = error_set(-EINVAL,
-			       "tern_cancel() was given no handle; what has none is taken back by its id");
+		rc = error_set(
+			-EINVAL,
+			"tern_cancel() was given no handle; what has none is taken back by its id");
 	if (rc)
 		return rc;
-	int sends = send_cancel_of(msg_of(t), op, &found), recvs = recv_cancel_of(msg_of(t), op, &found);
+	int sends = send_cancel_of(msg_of(t), op, &found),
+	    recvs = recv_cancel_of(msg_of(t), op, &found);
 	if (!found)
-		return error_set(-EALREADY, "the handle has no send and no receive that is not complete");
+		return error_set(-EALREADY,
+				 "the handle has no send and no receive that is not complete");
 	return sends ? sends : recvs;
 }
 

@@ -316,12 +316,14 @@ TEST(a_handle_counts_every_operation_and_signals_its_flag_for_each)
 	_Atomic uint64_t flag = 0;
 	tern_op op = { .flag = &flag };
 	begin(2);
-	for (tern_id id = 0; id < 4; id++) /* small and large, sends and receives under one handle */
-		CHECK_IS(tern_send_start(local[0], 0, id, out, id % 2 ? SMALL : LEN / 4, 0, &op), 0);
+	for (tern_id id = 0; id < 4;
+	     id++) /* small and large, sends and receives under one handle */
+		CHECK_IS(tern_send_start(local[0], 0, id, out, id % 2 ? SMALL : LEN / 4, 0, &op),
+			 0);
 	for (tern_id id = 0; id < 4; id++)
-		CHECK_IS(
-			tern_recv_start(local[0], 0, id, TERN_ID, in + id * (LEN / 4), LEN / 4, 0, NULL, &op),
-			0);
+		CHECK_IS(tern_recv_start(local[0], 0, id, TERN_ID, in + id * (LEN / 4), LEN / 4, 0,
+					 NULL, &op),
+			 0);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
 	CHECK_IS(atomic_load(&flag), 8);
 	local_close();
@@ -396,7 +398,8 @@ TEST(a_send_that_may_be_refused_finds_its_id_busy)
 	int rc = send_listed(ID, SMALL, TERN_REFUSE);
 	CHECK_IS(rc, -EBUSY);
 	CHECK(sentence_has(rc, "0x7") && sentence_has(rc, "rank 1"));
-	CHECK_IS(tern_send_start(local[0], 2, ID, out, SMALL, TERN_REFUSE, NULL), 0); /* another rank */
+	CHECK_IS(tern_send_start(local[0], 2, ID, out, SMALL, TERN_REFUSE, NULL),
+		 0); /* another rank */
 	CHECK_IS(send_listed(ID + 1, SMALL, TERN_REFUSE), 0);
 	CHECK_IS(send_listed(ID + 1, SMALL, TERN_REFUSE), -EBUSY); /* complete, and not cleared */
 	CHECK_IS(tern_send_clear(local[0], 1, ID + 1), 0);
@@ -417,8 +420,11 @@ TEST(a_receive_that_may_be_refused_finds_its_id_busy)
 	CHECK_IS(rc, -EBUSY);
 	CHECK(sentence_has(rc, "0x7"));
 	CHECK_IS(tern_recv_start(local[1], 2, ID, TERN_ID, in2, SMALL, TERN_REFUSE, NULL, NULL), 0);
-	CHECK_IS(tern_recv_start(local[1], TERN_ANY, ID, TERN_ID, in2, SMALL, TERN_REFUSE, NULL, NULL), 0);
-	CHECK_IS(tern_recv_start(local[1], TERN_ANY, ID, TERN_ID, in2, SMALL, TERN_REFUSE, NULL, NULL),
+	CHECK_IS(tern_recv_start(local[1], TERN_ANY, ID, TERN_ID, in2, SMALL, TERN_REFUSE, NULL,
+				 NULL),
+		 0);
+	CHECK_IS(tern_recv_start(local[1], TERN_ANY, ID, TERN_ID, in2, SMALL, TERN_REFUSE, NULL,
+				 NULL),
 		 -EBUSY);
 	CHECK_IS(send_listed(ID, SMALL, 0), 0);
 	RECV_IS(ID, TERN_COMPLETE);
@@ -595,7 +601,8 @@ TEST(a_send_that_is_taken_back_twice_at_once_is_taken_back)
 	CHECK_IS(send_listed(ID, LEN, 0), 0);
 	settle();
 	second_cancel = 1;
-	CHECK_IS(tern_defer(local[0], cancel_again, NULL), 0); /* runs while the other waits for its answer */
+	CHECK_IS(tern_defer(local[0], cancel_again, NULL),
+		 0); /* runs while the other waits for its answer */
 	CHECK_IS(tern_send_cancel(local[0], 1, ID), 0);
 	settle();
 	CHECK(second_cancel == 0 || second_cancel == -EALREADY);

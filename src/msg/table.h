@@ -34,8 +34,9 @@ static inline struct list *table_list(const struct table *t, uint32_t rank, tern
 	return &t->bucket[mixed >> (64 - TABLE_BITS)];
 }
 
-int table_add(struct table *t,
-	      struct node *n); /* -ENOMEM, no sentence, if there is no table yet and none can be had */
+int table_add(
+	struct table *t,
+	struct node *n); /* -ENOMEM, no sentence, if there is no table yet and none can be had */
 void table_remove(struct table *t, struct node *n);
 void table_free(struct table *t);
 

@@ -11,8 +11,8 @@ bool tell_due(const struct msg *m, uint32_t to)
 	return m->peer[to].owed * 2 >= m->window;
 }
 
-void tell_words(struct msg *m, uint64_t words[TELL_WORDS], uint32_t to, enum tell kind, uint32_t name,
-		int error, tern_id id)
+void tell_words(struct msg *m, uint64_t words[TELL_WORDS], uint32_t to, enum tell kind,
+		uint32_t name, int error, tern_id id)
 {
 	words[0] = kind | (uint64_t)name << META_NAME_SHIFT;
 	words[1] = (uint64_t)-error;
@@ -46,7 +46,8 @@ static void refused(struct msg *m, const tern_msg *msg, struct sending *s)
 {
 	int why = -layer_error(tern_msg_arg(msg, 1));
 	int error = error_set(-why, "message %#llx to rank %u was refused there: %s",
-			      (unsigned long long)tern_msg_arg(msg, 5), tern_msg_src(msg), refusal(why));
+			      (unsigned long long)tern_msg_arg(msg, 5), tern_msg_src(msg),
+			      refusal(why));
 	if (s)
 		send_over(m, s, error);
 	else {
@@ -79,15 +80,18 @@ static void told_of(struct msg *m, const tern_msg *msg, enum tell kind, struct s
 		break;
 	case TELL_CANCELLED:
 		send_over(m, s,
-			  error_set(-ECANCELED, "the send of message %#llx to rank %u was taken back",
+			  error_set(-ECANCELED,
+				    "the send of message %#llx to rank %u was taken back",
 				    (unsigned long long)s->node.id, s->node.rank));
 		break;
 	case TELL_KEPT:
 		if (s->asked)
-			send_answer(s,
-				    error_set(-EALREADY,
-					      "the send of message %#llx to rank %u has been matched already",
-					      (unsigned long long)s->node.id, s->node.rank));
+			send_answer(
+				s,
+				error_set(
+					-EALREADY,
+					"the send of message %#llx to rank %u has been matched already",
+					(unsigned long long)s->node.id, s->node.rank));
 		break;
 	default:
 		break;
@@ -113,7 +117,8 @@ static void on_send_status(tern *t, const tern_msg *msg)
 	struct msg *m = msg_of(t);
 	uint32_t from = tern_msg_src(msg);
 	enum tell kind = (enum tell)(uint32_t)tern_msg_arg(msg, 0);
-	struct sending *s = record_named(&m->sends, (uint32_t)(tern_msg_arg(msg, 0) >> META_NAME_SHIFT));
+	struct sending *s =
+		record_named(&m->sends, (uint32_t)(tern_msg_arg(msg, 0) >> META_NAME_SHIFT));
 	m->peer[from].cells += (uint32_t)tern_msg_arg(msg, 2);
 	if (kind == TELL_AGREED)
 		block_agreed(m, from, tern_msg_arg(msg, 5), layer_error(tern_msg_arg(msg, 1)));

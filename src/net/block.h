@@ -23,7 +23,8 @@ enum block_state {
 enum { BLOCK_HEAD = 52 };
 
 struct block {
-	unsigned char head[BLOCK_HEAD]; /* a network may write before the payload what goes with it */
+	unsigned char
+		head[BLOCK_HEAD]; /* a network may write before the payload what goes with it */
 	_Atomic uint32_t state;
 	uint32_t peer; /* where it goes */
 	uint32_t len;  /* bytes claimed */
@@ -39,7 +40,8 @@ struct pool {
 
 static inline struct block *block_of(const void *data)
 {
-	return (struct block *)((uintptr_t)data - offsetof(struct block, data)); /* of NULL too: nobody's */
+	return (struct block *)((uintptr_t)data -
+				offsetof(struct block, data)); /* of NULL too: nobody's */
 }
 
 static inline int block_is(const struct block *b, enum block_state state)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The poll set of an endpoint: a circle of inlets that begins with the bell. */
+/* The poll set of an endpoint: a poll set of inlets that begins with the bell. */
 #include "net/net.h"
 
 #include "base/world.h"
 
-void circle_begin(struct site *site, _Atomic uint64_t *bell)
+void pollset_begin(struct site *site, _Atomic uint64_t *bell)
 {
 	site->bell = (struct tern_inlet){
 		.cursor = (char *)(void *)(uintptr_t)bell,
@@ -13,10 +13,10 @@ void circle_begin(struct site *site, _Atomic uint64_t *bell)
 		.hot = 1,
 		.next = &site->bell,
 	};
-	site->circle = 0;
+	site->pollset = 0;
 }
 
-void circle_add(struct site *site, struct tern_inlet *in)
+void pollset_add(struct site *site, struct tern_inlet *in)
 {
 	if (in->hot)
 		return;
@@ -24,10 +24,10 @@ void circle_add(struct site *site, struct tern_inlet *in)
 	in->seen = NULL;
 	in->next = site->bell.next;
 	site->bell.next = in;
-	site->circle++;
+	site->pollset++;
 }
 
-void circle_remove(struct site *site, struct tern_inlet *in)
+void pollset_remove(struct site *site, struct tern_inlet *in)
 {
 	if (!in->hot)
 		return;
@@ -36,7 +36,7 @@ void circle_remove(struct site *site, struct tern_inlet *in)
 		before = before->next;
 	before->next = in->next;
 	in->hot = 0;
-	site->circle--;
+	site->pollset--;
 }
 
 /* cost: base status */

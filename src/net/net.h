@@ -58,18 +58,20 @@ struct moved {
 };
 
 /*
- * Of a network that reads and writes memory of a peer without the peer's program: what is put and got by messages elsewhere
- * can then be moved so. The caller knows that the peer has the memory.
+ * Of a network that reads and writes memory of a peer without the peer's program: what is put and
+ * got by messages elsewhere can then be moved so. The caller knows that the peer has the memory.
  */
 struct net_rma {
-	/* Lets peers reach [base, base + bytes) of this rank, until it closes; 0, or a negative code without a sentence. */
+	/* Lets peers reach [base, base + bytes) of this rank, until it closes; 0, or a negative
+	 * code without a sentence. */
 	int (*expose)(struct net *net, void *base, size_t bytes, struct window *w);
 	/*
-	 * Begins to move `len` bytes between `local`, which stays as it is until then, and what is `offset` bytes behind
-	 * the beginning of `rank`'s window. -EAGAIN: there is no room, later. A put has ended when the peer would see it.
+	 * Begins to move `len` bytes between `local`, which stays as it is until then, and what is
+	 * `offset` bytes behind the beginning of `rank`'s window. -EAGAIN: there is no room, later.
+	 * A put has ended when the peer would see it.
 	 */
-	int (*move)(struct net *net, uint32_t rank, const struct window *w, uint64_t offset, void *local,
-		    size_t len, bool put, uint64_t tag);
+	int (*move)(struct net *net, uint32_t rank, const struct window *w, uint64_t offset,
+		    void *local, size_t len, bool put, uint64_t tag);
 	/* Moves that have ended, up to `n`; each is told once. */
 	unsigned (*ended)(struct net *net, struct moved *m, unsigned n);
 };
@@ -95,14 +97,16 @@ struct net_ops {
 	 * network among the ranks of this machine, if there is one behind it; else NULL. `how`:
 	 * what TERN_NET says behind the name. A code with a sentence.
 	 */
-	int (*open)(struct net **out, struct site *site, struct job *job, struct net *local, const char *how);
+	int (*open)(struct net **out, struct site *site, struct job *job, struct net *local,
+		    const char *how);
 
-	/* Whether it can be used on this machine; if not, why and what to do, in `why`; else how, or nothing. */
+	/* Whether it can be used on this machine; if not, why and what to do, in `why`; else how,
+	 * or nothing. */
 	bool (*usable)(char *why, size_t len);
 
 	/*
 	 * Makes the request lane to `rank` and the inlet for its replies, and puts the
-	 * inlet into the circle. -ENOMEM, -ESHUTDOWN, -EOWNERDEAD with a sentence.
+	 * inlet into the poll set. -ENOMEM, -ESHUTDOWN, -EOWNERDEAD with a sentence.
 	 */
 	int (*connect)(struct net *net, uint32_t rank);
 
@@ -133,7 +137,7 @@ struct net_ops {
 	/* Takes back the blocks that `rank`, which has left, will never give back. */
 	void (*reclaim)(struct net *net, uint32_t rank);
 
-	/* Takes silent peers out of the circle. Costly, and called rarely. */
+	/* Takes silent peers out of the poll set. Costly, and called rarely. */
 	void (*demote)(struct net *net);
 
 	/*
@@ -154,9 +158,9 @@ struct net_ops {
 	bool (*passed)(struct net *net, uint64_t ticket, uint32_t rank);
 
 	/*
-	 * Whether everything that was sent has arrived: asked, for a while, before close(). When it is late, ranks of this
-	 * machine that do not poll count as having it: it waits there until they do. May be NULL: what was sent is where its
-	 * receiver finds it.
+	 * Whether everything that was sent has arrived: asked, for a while, before close(). When it
+	 * is late, ranks of this machine that do not poll count as having it: it waits there until
+	 * they do. May be NULL: what was sent is where its receiver finds it.
 	 */
 	bool (*settled)(struct net *net, bool late);
 
@@ -180,10 +184,11 @@ struct peer {
 	struct tern_inlet replies;  /* from it */
 	const struct pool *pool;    /* where the payloads that it sends nearly always lie */
 	struct block_range may[2];  /* blocks that its messages may name */
-	struct block *reserve;      /* our block for a reply to it, kept for when the pool is empty */
+	struct block *reserve; /* our block for a reply to it, kept for when the pool is empty */
 	struct net *net;
 	bool lost;        /* has closed, is gone or dead: nothing can be sent to it any more */
-	uint8_t draining; /* of a lost one: empty looks left until layers hear of it (core/layer.h) */
+	uint8_t draining; /* of a lost one: empty looks left until layers hear of it (core/layer.h)
+			   */
 	bool forgiven;    /* tern_forgive() */
 	bool told;        /* the program was, tern_on_lost() */
 };
@@ -191,19 +196,23 @@ struct peer {
 /* An endpoint's side of its networks. */
 struct site {
 	uint32_t rank, size;
-	struct tern_lane *lane;    /* request lanes, one a rank */
-	struct peer *peer;         /* one a rank */
-	struct tern_lane *refuse;  /* the lane that stands for "no answer is allowed" */
-	struct tern_inlet bell;    /* always in the circle, and its beginning */
-	uint32_t circle;           /* inlets in it, the bell not counted */
-	uint64_t (*context)(void); /* the number of the light thread that runs; NULL: there are none */
-	bool asks;                 /* a network wants to be asked by every poll: its bell is always rung; */
-	_Atomic uint64_t *behind; /* and behind that one is the bell of shared memory, if it is there, too; */
-	bool mute;                /* and what arrives there cannot raise a signal; */
-	bool idle;                /* and whoever polls waits for it: looking again at once disturbs nobody, */
-	bool passing;             /* or has sent something and looks in passing; */
-	bool silent; /* the barrier that arrive() begins is for no message: what was sent need not have landed; */
-	bool later; /* and after a knock it has something to look after at a time that nobody who computes knows of */
+	struct tern_lane *lane;   /* request lanes, one a rank */
+	struct peer *peer;        /* one a rank */
+	struct tern_lane *refuse; /* the lane that stands for "no answer is allowed" */
+	struct tern_inlet bell;   /* always in the poll set, and its beginning */
+	uint32_t pollset;         /* inlets in it, the bell not counted */
+	uint64_t (*context)(
+		void); /* the number of the light thread that runs; NULL: there are none */
+	bool asks;     /* a network wants to be asked by every poll: its bell is always rung; */
+	_Atomic uint64_t *
+		behind; /* and behind that one is the bell of shared memory, if it is there, too; */
+	bool mute;      /* and what arrives there cannot raise a signal; */
+	bool idle;      /* and whoever polls waits for it: looking again at once disturbs nobody, */
+	bool passing;   /* or has sent something and looks in passing; */
+	bool silent; /* the barrier that arrive() begins is for no message: what was sent need not
+			have landed; */
+	bool later;  /* and after a knock it has something to look after at a time that nobody who
+			computes knows of */
 };
 
 struct net {
@@ -214,8 +223,8 @@ struct net {
 	struct block_range own;    /* where blocks of this endpoint can lie */
 	struct block_range any;    /* blocks that messages of every rank may name */
 	struct pool *pool;         /* this endpoint's blocks; NULL until they have memory */
-	unsigned blocks;           /* how many there are: a network may have more behind those of a pool */
-	unsigned next;             /* the one of the pool whose turn it is to be taken */
+	unsigned blocks; /* how many there are: a network may have more behind those of a pool */
+	unsigned next;   /* the one of the pool whose turn it is to be taken */
 };
 
 static inline struct block *pool_at(const struct net *net, unsigned i)
@@ -249,28 +258,32 @@ static inline void net_disarm(struct net *net)
 	net->ops->arm(net, NULL);
 }
 
-/* An inlet of the circle where something lies, looking from `in` on; NULL if there is none. */
-static inline struct tern_inlet *circle_find(const struct site *site, struct tern_inlet *in)
+/* An inlet of the poll set where something lies, looking from `in` on; NULL if there is none. */
+static inline struct tern_inlet *pollset_find(const struct site *site, struct tern_inlet *in)
 {
-	for (uint32_t left = site->circle + 1; left; left--, in = in->next)
+	for (uint32_t left = site->pollset + 1; left; left--, in = in->next)
 		if (inlet_arrived(in))
 			return in;
 	return NULL;
 }
 
-/* Whether something may lie in the circle, or was announced; not because a network wants to be asked by every poll. */
-static inline bool circle_waits(const struct site *site)
+/*
+ * Whether something may lie in the poll set, or was announced; not because a network wants to be
+ * asked by every poll.
+ */
+static inline bool pollset_waits(const struct site *site)
 {
-	struct tern_inlet *found = circle_find(site, site->bell.next);
+	struct tern_inlet *found = pollset_find(site, site->bell.next);
 	if (!found || !site->asks || found->kind != TERN_BELL)
 		return found;
-	return site->behind && atomic_load_explicit(site->behind, memory_order_relaxed) >= BELL_RUNG;
+	return site->behind &&
+	       atomic_load_explicit(site->behind, memory_order_relaxed) >= BELL_RUNG;
 }
 
-/* The circle of inlets that are polled. */
-void circle_begin(struct site *site, _Atomic uint64_t *bell);
-void circle_add(struct site *site, struct tern_inlet *in); /* nothing if it is in already */
-void circle_remove(struct site *site, struct tern_inlet *in);
+/* The poll set of inlets that are polled. */
+void pollset_begin(struct site *site, _Atomic uint64_t *bell);
+void pollset_add(struct site *site, struct tern_inlet *in); /* nothing if it is in already */
+void pollset_remove(struct site *site, struct tern_inlet *in);
 
 /* Opens both ends that a requester has of a talk, or both that a server has. */
 struct talk;

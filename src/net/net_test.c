@@ -47,7 +47,7 @@ static void self_set_up(void)
 {
 	end_open(0);
 	from = to = &ends[0];
-	circle_begin(&from->site, &from->bell);
+	pollset_begin(&from->site, &from->bell);
 	REQUIRE(self_ops.open(&from->net, &from->site, NULL, NULL, "") == 0);
 }
 
@@ -155,7 +155,7 @@ static void ask_all(void)
 			hear_bell(&ends[r]);
 }
 
-/* The next message of that kind that the receiver's circle holds; 0 if there is none. */
+/* The next message of that kind that the receiver's poll set holds; 0 if there is none. */
 static uint64_t heard_now(struct end *e, enum tern_kind kind)
 {
 	hear_bell(e);
@@ -164,7 +164,8 @@ static uint64_t heard_now(struct end *e, enum tern_kind kind)
 			continue;
 		for (;;) {
 			const tern_msg *m = inlet_at(in);
-			uint64_t x = atomic_load_explicit(&m->head, memory_order_acquire) ^ in->expect;
+			uint64_t x =
+				atomic_load_explicit(&m->head, memory_order_acquire) ^ in->expect;
 			if (x >> TERN_LAP_SHIFT)
 				break;
 			if (inlet_control(in, x))
@@ -356,10 +357,11 @@ static void sleeping(void)
 		if (!ops->arm(to->net, &s))
 			check_skip("the kernel has no membarrier");
 		say(i);
-		for (unsigned k = s.ports; k < s.bells; k++) /* whoever sleeps on it would have been woken */
+		for (unsigned k = s.ports; k < s.bells;
+		     k++) /* whoever sleeps on it would have been woken */
 			CHECK(atomic_load(s.bell[k]) != BELL_ASLEEP);
-		bool naps =
-			s.until && s.until < clock_ns() + SOON_NS; /* where there is nothing to sleep on */
+		bool naps = s.until &&
+			    s.until < clock_ns() + SOON_NS; /* where there is nothing to sleep on */
 		CHECK(!s.fds || naps || any_readable(&s));
 		net_disarm(to->net);
 		CHECK_IS(heard(to, TERN_REQUEST), i);
@@ -437,7 +439,8 @@ static void leaving(void)
 	CHECK_IS(net_left(from->net), 1);
 	CHECK(inlet_arrived(&from->site.bell)); /* it is told */
 	int rc = from->net->ops->check(from->net, to->site.rank);
-	for (int i = 0; i < 100 && !rc; i++) { /* a network may first look for what it sent before */
+	for (int i = 0; i < 100 && !rc;
+	     i++) { /* a network may first look for what it sent before */
 		hear_bell(from);
 		rc = from->net->ops->check(from->net, to->site.rank);
 	}

@@ -9,8 +9,8 @@
 void talk_ask(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed)
 {
 	struct tern_inlet *in = &site->peer[rank].replies;
-	lane_open(&site->lane[rank], k->requests, REQUEST_LEAF_LINES, &k->requests_freed, heed, site->rank,
-		  rank);
+	lane_open(&site->lane[rank], k->requests, REQUEST_LEAF_LINES, &k->requests_freed, heed,
+		  site->rank, rank);
 	inlet_open(in, k->replies, REPLY_LEAF_LINES, &k->replies_freed, rank, TERN_REPLY);
 	in->answer = site->refuse;
 }
@@ -18,8 +18,10 @@ void talk_ask(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t 
 void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed)
 {
 	struct peer *p = &site->peer[rank];
-	inlet_open(&p->requests, k->requests, REQUEST_LEAF_LINES, &k->requests_freed, rank, TERN_REQUEST);
-	lane_open(&p->answer, k->replies, REPLY_LEAF_LINES, &k->replies_freed, heed, site->rank, rank);
+	inlet_open(&p->requests, k->requests, REQUEST_LEAF_LINES, &k->requests_freed, rank,
+		   TERN_REQUEST);
+	lane_open(&p->answer, k->replies, REPLY_LEAF_LINES, &k->replies_freed, heed, site->rank,
+		  rank);
 	p->requests.answer = &p->answer;
 	p->answer.gate = &p->requests;
 	p->reserve = &k->reserve;

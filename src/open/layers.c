@@ -11,7 +11,8 @@
 #include "typed/typed.h"
 
 const struct layer *const layer_table[LAYERS] = {
-	[LAYER_MEM] = &mem_layer,           [LAYER_MSG] = &msg_layer,     [LAYER_TYPED] = &typed_layer,
-	[LAYER_CHAN] = &chan_layer,         [LAYER_ASYNC] = &async_layer, [LAYER_SPAWN] = &spawn_layer,
+	[LAYER_MEM] = &mem_layer,           [LAYER_MSG] = &msg_layer,
+	[LAYER_TYPED] = &typed_layer,       [LAYER_CHAN] = &chan_layer,
+	[LAYER_ASYNC] = &async_layer,       [LAYER_SPAWN] = &spawn_layer,
 	[LAYER_SEQUENCE] = &sequence_layer,
 };

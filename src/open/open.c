@@ -113,7 +113,8 @@ static void endpoint_disconnect(struct endpoint *e)
 	trace_close(e);
 }
 
-static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t size, const tern_options *o)
+static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t size,
+		     const tern_options *o)
 {
 	struct endpoint *e = endpoint_new(rank, size);
 	if (!e)
@@ -156,9 +157,10 @@ static int layout_check(unsigned layout)
 {
 	if (layout == TERN_LAYOUT)
 		return 0;
-	return error_set(-EPROTO,
-			 "this program was compiled for layout %u and the library has %u: compile it again",
-			 layout, TERN_LAYOUT);
+	return error_set(
+		-EPROTO,
+		"this program was compiled for layout %u and the library has %u: compile it again",
+		layout, TERN_LAYOUT);
 }
 
 /* A job that this process makes, all of whose ranks it opens. */
@@ -184,16 +186,19 @@ static int join_session(struct job *j, uint32_t rank, const struct world *w)
 	while (!job_rank_opens(j, rank)) {
 		switch (job_rank_state(j, rank)) {
 		case RANK_OPEN:
-			return error_set(-EBUSY, "rank %u is open already: a rank has one endpoint at a time",
-					 rank);
+			return error_set(
+				-EBUSY,
+				"rank %u is open already: a rank has one endpoint at a time", rank);
 		case RANK_GONE:
 		case RANK_DEAD:
-			return error_set(-ESHUTDOWN, "rank %u was taken for ended by the launcher", rank);
+			return error_set(-ESHUTDOWN, "rank %u was taken for ended by the launcher",
+					 rank);
 		default:
 			w->nap(SESSION_NAP_NS);
 		}
 	}
-	while (job_renewing(j)) /* until then, other ranks still look as they did in the session before */
+	while (job_renewing(
+		j)) /* until then, other ranks still look as they did in the session before */
 		w->nap(SESSION_NAP_NS);
 	return 0;
 }
@@ -206,7 +211,8 @@ static int join_job(struct group *g, const struct boot *b)
 	if (rc)
 		return rc;
 	if (b->rank >= g->job.size || b->size != g->job.size)
-		return error_set(-EINVAL, "TERN_RANK=%u and TERN_SIZE=%u do not fit a job of %u ranks",
+		return error_set(-EINVAL,
+				 "TERN_RANK=%u and TERN_SIZE=%u do not fit a job of %u ranks",
 				 b->rank, b->size, g->job.size);
 	return join_session(&g->job, b->rank, world_used());
 }
@@ -286,13 +292,15 @@ static bool net_settled(struct net *net, bool late)
 	return !net->ops->settled || net->ops->settled(net, late);
 }
 
-/* What was sent is under way until its receiver has it. A receiver that has left or died needs nothing any more. */
+/* What was sent is under way until its receiver has it. A receiver that has left or died needs
+ * nothing any more. */
 static void close_settle(struct endpoint *e)
 {
 	struct wait l = { .bounded = true, .call = "tern_close" };
 	uint64_t began = e->world->now(), patience = close_patience(e), waited = 0;
 	for (unsigned i = 0; i < e->nets; i++)
-		while (!net_settled(e->net[i], waited > e->grace_ns) && !held(e) && waited < patience) {
+		while (!net_settled(e->net[i], waited > e->grace_ns) && !held(e) &&
+		       waited < patience) {
 			wait_step(e, &l);
 			waited = e->world->now() - began;
 		}
@@ -304,7 +312,8 @@ static int close_allowed(tern *t)
 	INSIDE struct door door = door_open(t);
 	int rc = rules_outermost(t->own, "tern_close()");
 	if (!rc && !attach_is_mine(t->own))
-		rc = error_set(-EPERM, "rank %u starts threads: tern_close() is for the thread that has it",
+		rc = error_set(-EPERM,
+			       "rank %u starts threads: tern_close() is for the thread that has it",
 			       t->rank);
 	if (!rc && (t->own->deferring || t->own->turn))
 		rc = rule_broken(RULE_PROGRAM,

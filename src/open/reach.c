@@ -93,7 +93,8 @@ static bool text_read(struct reach *r, const char *text)
 {
 	const struct net_ops *near = net_with(SPAN_MACHINE, false);
 	size_t len = near ? strlen(near->name) : 0;
-	bool local = near && strncmp(text, near->name, len) == 0 && (!text[len] || text[len] == ',');
+	bool local =
+		near && strncmp(text, near->name, len) == 0 && (!text[len] || text[len] == ',');
 	if (local)
 		r->near = near;
 	if (local && !text[len])
@@ -127,9 +128,10 @@ static int reach_read(struct reach *r)
 	if (text_read(r, text))
 		return 0;
 	names_write(names, sizeof names);
-	return error_set(-EINVAL,
-			 "TERN_NET is '%s'; it can be auto%s, or %s and one of these with a comma between",
-			 text, names, net_with(SPAN_MACHINE, false)->name);
+	return error_set(
+		-EINVAL,
+		"TERN_NET is '%s'; it can be auto%s, or %s and one of these with a comma between",
+		text, names, net_with(SPAN_MACHINE, false)->name);
 }
 
 int reach_judge(void)
@@ -178,8 +180,8 @@ static void fault_warn(const struct endpoint *e)
 }
 
 /* `near`: the network among the ranks of this machine, or NULL. */
-static int net_open(struct endpoint *e, struct group *g, const struct net_ops *ops, struct net *near,
-		    const char *how)
+static int net_open(struct endpoint *e, struct group *g, const struct net_ops *ops,
+		    struct net *near, const char *how)
 {
 	int rc = ops->open(&e->net[e->nets], &e->site, &g->job, near, how);
 	e->nets += !rc;

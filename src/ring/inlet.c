@@ -51,7 +51,8 @@ uint64_t inlet_lying(const struct tern_inlet *in)
 	look.freed = &nowhere;
 	for (; inlet_has(&look);) {
 		uint64_t difference =
-			atomic_load_explicit(&inlet_at(&look)->head, memory_order_relaxed) ^ look.expect;
+			atomic_load_explicit(&inlet_at(&look)->head, memory_order_relaxed) ^
+			look.expect;
 		if (inlet_control(&look, difference))
 			continue;
 		look.cursor += difference & TERN_HEAD_PIECE ? TERN_PIECE : TERN_LINE;

@@ -5,7 +5,8 @@
 
 enum { LEAF_BITS = 32, MESSAGE_BITS = 32 }; /* that travel in packets */
 
-/* Lap numbers wrap several times in the leaves that 32 bits count: near the last of those wraps, so that a few laps cross both. */
+/* Lap numbers wrap several times in the leaves that 32 bits count: near the last of those wraps, so
+ * that a few laps cross both. */
 uint64_t ring_first_leaf(void)
 {
 	uint64_t before = 1 + wrap_distance() / (RING_LEAVES * REQUEST_LEAF_LINES);
@@ -63,7 +64,8 @@ static bool lane_stuck(const struct tern_lane *lane)
 	return lane->tail > lane->end;
 }
 
-/* Clears what the last lap before the wrap left in a leaf: it would be greater than what is expected there. */
+/* Clears what the last lap before the wrap left in a leaf: it would be greater than what is
+ * expected there. */
 static __attribute__((noinline)) void leaf_clear(const struct tern_lane *lane, uint64_t leaf)
 {
 	char *line = lane->base + leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
@@ -106,7 +108,8 @@ static void lane_close_line(struct tern_lane *lane)
 	if (!lane->piece)
 		return;
 	if ((uintptr_t)lane->piece % TERN_LINE)
-		head_publish(lane->piece, lane->head | TERN_HEAD_CONTROL | CONTROL_PAD << TERN_ID_SHIFT);
+		head_publish(lane->piece,
+			     lane->head | TERN_HEAD_CONTROL | CONTROL_PAD << TERN_ID_SHIFT);
 	lane->padded += lane_empty_pieces(lane);
 	lane->piece = NULL;
 	lane->tail += TERN_LINE; /* cost: order setup */
@@ -126,7 +129,8 @@ static void write_at(char *at, uint64_t head, const struct parcel *p)
  */
 int tern_lane_share(struct tern_lane *lane, uint64_t bits, uint64_t word)
 {
-	char *line = lane->piece ? lane->tail + TERN_LINE : lane->tail; /* a full line is left behind */
+	char *line =
+		lane->piece ? lane->tail + TERN_LINE : lane->tail; /* a full line is left behind */
 	if (TERN_UNLIKELY(line >= lane->end))
 		return 0;
 	for (int at = TERN_PIECE; at < TERN_LINE; at += TERN_PIECE)
@@ -187,10 +191,12 @@ uint64_t lane_count(const struct tern_lane *lane)
 	if (!lane->base)
 		return ring_first_message();
 	const char *leaf = lane->base + lane->leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
-	uint64_t lines = lane->leaf * (lane->leaf_lines - 1) + (uint64_t)(lane->tail - leaf) / TERN_LINE;
+	uint64_t lines =
+		lane->leaf * (lane->leaf_lines - 1) + (uint64_t)(lane->tail - leaf) / TERN_LINE;
 	uint64_t pieces = lane->shared * (TERN_LINE / TERN_PIECE - 1) - lane->padded;
 	if (lane->piece)
-		pieces += 1 - lane_empty_pieces(lane); /* the open line is not among those behind the tail */
+		pieces += 1 - lane_empty_pieces(
+				      lane); /* the open line is not among those behind the tail */
 	return lines + pieces;
 }
 

@@ -36,7 +36,8 @@ enum {
 	REPLY_LEAF_LINES = 64,
 };
 
-#define RING_LAPS ((UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1) /* numbers of laps: 1 to this, and 1 again */
+#define RING_LAPS \
+	((UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1) /* numbers of laps: 1 to this, and 1 again */
 
 /* Control headers, in the place of the handler number. */
 enum control { CONTROL_TURN, CONTROL_PAD };
@@ -63,7 +64,8 @@ void lane_put(struct tern_lane *lane, const struct parcel *p);
 /* Nothing is to be sent any more. */
 void lane_shut(struct tern_lane *lane);
 
-/* Where leaves and messages are counted from: 0, or near the wrap of what travels of them (base/wrap.h). */
+/* Where leaves and messages are counted from: 0, or near the wrap of what travels of them
+ * (base/wrap.h). */
 uint64_t ring_first_leaf(void);
 uint64_t ring_first_message(void);
 
@@ -89,13 +91,15 @@ static inline const tern_msg *inlet_at(const struct tern_inlet *in)
 	return (const tern_msg *)(const void *)in->cursor;
 }
 
-/* Whether something new lies at the cursor: by I2, what is old is smaller. For a bell, whether it has rung. */
+/* Whether something new lies at the cursor: by I2, what is old is smaller. For a bell, whether it
+ * has rung. */
 static inline bool inlet_arrived(const struct tern_inlet *in)
 {
 	return atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed) >= in->expect;
 }
 
-/* The same of a ring alone, whatever lies there: for looks that nothing but a message may answer. */
+/* The same of a ring alone, whatever lies there: for looks that nothing but a message may answer.
+ */
 static inline bool inlet_has(const struct tern_inlet *in)
 {
 	uint64_t head = atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed);
@@ -112,7 +116,8 @@ static inline uint64_t ring_next_lap(uint64_t head)
 /* The header of the lap that a leaf is of. */
 static inline uint64_t ring_lap_of(uint64_t leaf, uint32_t source)
 {
-	return (leaf / RING_LEAVES % RING_LAPS + 1) << TERN_LAP_SHIFT | (uint64_t)source << TERN_SRC_SHIFT;
+	return (leaf / RING_LEAVES % RING_LAPS + 1) << TERN_LAP_SHIFT | (uint64_t)source
+										<< TERN_SRC_SHIFT;
 }
 
 /* Whether a leaf is of the lap behind a wrap: that lap has the number of the first again. */

@@ -58,7 +58,8 @@ static bool ring_send_parcel(const struct parcel *p)
 {
 	const uint64_t *w = p->word;
 	bool plain = !(p->bits & TERN_HEAD_PAYLOAD);
-	if (!plain || !tern_lane_write(&ring.lane, HANDLER, p->n, w[0], w[1], w[2], w[3], w[4], w[5])) {
+	if (!plain ||
+	    !tern_lane_write(&ring.lane, HANDLER, p->n, w[0], w[1], w[2], w[3], w[4], w[5])) {
 		if (!lane_ready(&ring.lane))
 			return false;
 		lane_put(&ring.lane, p);
@@ -97,8 +98,8 @@ static bool message_is(const tern_msg *m, unsigned kind, uint64_t number)
 	struct parcel p = parcel_of(kind, number);
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good =
-		tern_msg_words(m) == p.n && tern_msg_src(m) == SOURCE && data == p.payload && len == p.len;
+	bool good = tern_msg_words(m) == p.n && tern_msg_src(m) == SOURCE && data == p.payload &&
+		    len == p.len;
 	for (unsigned i = 0; i < p.n; i++)
 		good = good && tern_msg_arg(m, i) == p.word[i];
 	return good;
@@ -178,8 +179,9 @@ static void random_mix(uint32_t leaf_lines, unsigned bursts, struct chance *c)
 				break;
 			kinds[number % MOST] = (uint8_t)kind;
 		}
-		uint64_t keep =
-			chance_one_in(c, 3) ? 0 : chance_below(c, (uint32_t)(ring.sent - ring.taken) + 1);
+		uint64_t keep = chance_one_in(c, 3)
+					? 0
+					: chance_below(c, (uint32_t)(ring.sent - ring.taken) + 1);
 		while (ring.sent - ring.taken > keep)
 			REQUIRE(ring_receive(kinds[ring.taken % MOST]));
 		REQUIRE(keep || !ring_take());
@@ -229,7 +231,8 @@ TEST(the_lap_of_a_leaf_is_that_of_its_messages)
 	CHECK(!ring_wrapped(ring_lap_of(0, SOURCE), 0));
 }
 
-/* What the last lap left in its lines is not taken for something new in the first lap behind the wrap. */
+/* What the last lap left in its lines is not taken for something new in the first lap behind the
+ * wrap. */
 TEST(a_ring_that_is_empty_after_the_wrap_looks_empty)
 {
 	for (unsigned before = 1; before < 3; before++) {
@@ -331,7 +334,8 @@ TEST(words_are_never_mistaken_for_headers)
 	ring_open(REPLY_LEAF_LINES);
 	struct chance c = { check_seed() };
 	for (unsigned i = 0; i < check_scaled(20000); i++) {
-		uint64_t head = chance_one_in(&c, 2) ? ring.lane.head : ring_next_lap(ring.lane.head);
+		uint64_t head =
+			chance_one_in(&c, 2) ? ring.lane.head : ring_next_lap(ring.lane.head);
 		struct parcel p = { .n = chance_below(&c, 7) };
 		for (unsigned w = 0; w < p.n; w++)
 			p.word[w] = head | HANDLER << TERN_ID_SHIFT | TERN_HEAD_PIECE | 1;
@@ -358,8 +362,8 @@ TEST(an_unknown_control_header_is_refused)
 	ring_open(REPLY_LEAF_LINES);
 	char *cursor = ring.inlet.cursor;
 	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | 2 << TERN_ID_SHIFT));
-	CHECK(!inlet_control(&ring.inlet,
-			     TERN_HEAD_CONTROL | TERN_HEAD_PAYLOAD | CONTROL_TURN << TERN_ID_SHIFT));
+	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | TERN_HEAD_PAYLOAD |
+						  CONTROL_TURN << TERN_ID_SHIFT));
 	CHECK(!inlet_control(&ring.inlet, HANDLER << TERN_ID_SHIFT));
 	CHECK(ring.inlet.cursor == cursor);
 }

@@ -15,7 +15,8 @@
 
 enum {
 	PACKET = TERN_PAYLOAD_MAX,
-	BURST = 8, /* packets sent at once where nobody counts them: fewer than a receiver has blocks */
+	BURST = 8, /* packets sent at once where nobody counts them: fewer than a receiver has
+		      blocks */
 };
 
 static uint64_t packets_of(size_t len)
@@ -40,8 +41,8 @@ static void incoming_drop(struct inbound *in)
 }
 
 /* cost: buffer setup */
-static int incoming_begin(struct sequence *q, uint32_t from, uint64_t number, unsigned id, size_t len,
-			  bool full)
+static int incoming_begin(struct sequence *q, uint32_t from, uint64_t number, unsigned id,
+			  size_t len, bool full)
 {
 	struct inbound *in = incoming_from(q, from);
 	struct kind *k = id < TERN_SEQUENCES_MAX ? &q->kind[id] : NULL;
@@ -84,8 +85,8 @@ static struct inbound *incoming_of(struct sequence *q, const tern_msg *m)
 static void on_sequence_ask(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
-	int rc = incoming_begin(q, tern_msg_src(m), tern_msg_arg(m, 0), (unsigned)tern_msg_arg(m, 1),
-				(size_t)tern_msg_arg(m, 2), true);
+	int rc = incoming_begin(q, tern_msg_src(m), tern_msg_arg(m, 0),
+				(unsigned)tern_msg_arg(m, 1), (size_t)tern_msg_arg(m, 2), true);
 	struct inbound *in = q->in ? &q->in[tern_msg_src(m)] : NULL;
 	if (!rc && in->data && !in->len)
 		incoming_end(q, in, tern_msg_src(m));
@@ -103,7 +104,8 @@ static void on_sequence_packet(tern *t, const tern_msg *m)
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	if (!in || !in->came || offset % PACKET || offset > in->len ||
-	    len != (in->len - offset < PACKET ? in->len - offset : PACKET) || in->came[i / 64] >> i % 64 & 1)
+	    len != (in->len - offset < PACKET ? in->len - offset : PACKET) ||
+	    in->came[i / 64] >> i % 64 & 1)
 		return;
 	memcpy(in->data + offset, data, len); /* cost: base read */
 	in->came[i / 64] |= UINT64_C(1) << i % 64;
@@ -145,8 +147,8 @@ static void on_sequence_end(tern *t, const tern_msg *m)
 static void on_sequence_head(tern *t, const tern_msg *m)
 {
 	struct sequence *q = sequence_of(t);
-	int rc = incoming_begin(q, tern_msg_src(m), tern_msg_arg(m, 0), (unsigned)tern_msg_arg(m, 1),
-				(size_t)tern_msg_arg(m, 2), false);
+	int rc = incoming_begin(q, tern_msg_src(m), tern_msg_arg(m, 0),
+				(unsigned)tern_msg_arg(m, 1), (size_t)tern_msg_arg(m, 2), false);
 	struct inbound *in = q->in ? &q->in[tern_msg_src(m)] : NULL;
 	if (!rc && in->data && !in->len)
 		incoming_end(q, in, tern_msg_src(m));
@@ -202,8 +204,8 @@ static void on_sequence_missing(tern *t, const tern_msg *m)
 }
 
 /* Waits for as long as the receiver can still answer. */
-static int shipment_wait(const struct shipment *s, bool (*over)(struct endpoint *e, void *arg), void *arg,
-			 const char *lack)
+static int shipment_wait(const struct shipment *s, bool (*over)(struct endpoint *e, void *arg),
+			 void *arg, const char *lack)
 {
 	struct wait w = { .bounded = true,
 			  .call = "tern_sequence_send",
@@ -320,14 +322,16 @@ static int send_full(const struct shipment *s)
 int shipment_piece(const struct shipment *s, size_t at)
 {
 	size_t len = s->len - at < PACKET ? s->len - at : PACKET;
-	return layer_request(s->q->e, s->dst, SEQUENCE_PIECE, s->data + at, len, 1, &s->out->number);
+	return layer_request(s->q->e, s->dst, SEQUENCE_PIECE, s->data + at, len, 1,
+			     &s->out->number);
 }
 
 /* The head and the data behind it; the verdict comes the other way meanwhile. */
 static int plain_try(const struct shipment *s)
 {
 	int rc = shipment_ask(s, SEQUENCE_HEAD);
-	for (size_t at = 0; !rc && at < s->len && !(s->out->answered && s->out->verdict); at += PACKET)
+	for (size_t at = 0; !rc && at < s->len && !(s->out->answered && s->out->verdict);
+	     at += PACKET)
 		rc = shipment_piece(s, at);
 	if (!rc)
 		rc = shipment_wait(s, shipment_answered, s->out, "no verdict");
@@ -369,7 +373,8 @@ static int shipment_begin(struct shipment *s)
 	return 0;
 }
 
-int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, size_t len, enum tern_way way)
+int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
+		       enum tern_way way)
 {
 	INSIDE struct door door = door_open(t);
 	struct endpoint *e = t->own;
@@ -393,7 +398,8 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 	return rc;
 }
 
-int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_sequence_end *end, void *arg)
+int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_sequence_end *end,
+		     void *arg)
 {
 	INSIDE struct door door = door_open(t);
 	int forked = rules_forked(t->own);

@@ -35,7 +35,8 @@ static void answer_ask(tern *t, const tern_msg *m)
 
 static void answer_end(tern *t, const tern_msg *m)
 {
-	const uint64_t words[] = { tern_msg_arg(m, 0), said, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
+	const uint64_t words[] = { tern_msg_arg(m, 0), said,       UINT64_MAX,
+				   UINT64_MAX,         UINT64_MAX, UINT64_MAX };
 	layer_reply(t->own, SEQUENCE_MISSING, NULL, 0, 6, words);
 }
 
@@ -94,8 +95,8 @@ TEST(a_packet_that_does_not_fit_its_block_is_dropped)
 		{ 1, 1 }, { 1, sizeof memory }, { 1, UINT64_MAX }, { 2, 0 }, { 0, 0 }
 	};
 	for (unsigned i = 0; i < sizeof packets / sizeof *packets; i++)
-		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_PACKET, memory, TERN_PAYLOAD_MAX, 2,
-				       packets[i]),
+		CHECK_IS(layer_request(local[0]->own, 1, SEQUENCE_PACKET, memory, TERN_PAYLOAD_MAX,
+				       2, packets[i]),
 			 0);
 	CHECK(tern_poll(local[1]) > 0);
 	CHECK_IS(accepted, 1);

@@ -16,9 +16,10 @@ unsigned sequence_provided(const struct endpoint *e, uint32_t rank)
 
 int way_refuse(enum tern_way way, const char *call)
 {
-	return error_set(-EINVAL,
-			 "%s was given way %d; there are TERN_WAY_AUTO, TERN_WAY_FULL and TERN_WAY_PLAIN",
-			 call, (int)way);
+	return error_set(
+		-EINVAL,
+		"%s was given way %d; there are TERN_WAY_AUTO, TERN_WAY_FULL and TERN_WAY_PLAIN",
+		call, (int)way);
 }
 
 enum tern_way tern_way_to(tern *t, uint32_t rank, enum tern_way way)
@@ -45,7 +46,8 @@ static int sequence_open(struct endpoint *e, void **state)
 {
 	struct sequence *q = memory_new(1, sizeof *q);
 	if (!q)
-		return error_set(-ENOMEM, "opening the sequences of rank %u: no memory", e->t->rank);
+		return error_set(-ENOMEM, "opening the sequences of rank %u: no memory",
+				 e->t->rank);
 	*state = q;
 	q->e = e;
 	finite_register(e);
@@ -63,7 +65,8 @@ static void sequence_close(void *state)
 
 static unsigned sequence_progress(void *state)
 {
-	return stream_progress(state); /* a block's sender waits, and does by itself what there is to do */
+	return stream_progress(
+		state); /* a block's sender waits, and does by itself what there is to do */
 }
 
 static void sequence_lost(void *state, uint32_t rank)

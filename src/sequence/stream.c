@@ -150,7 +150,8 @@ static struct tern_stream *stream_to(const struct sequence *q, uint32_t dst, uns
 /* cost: fault control */
 static void on_stream_ack(tern *t, const tern_msg *m)
 {
-	struct tern_stream *s = stream_to(sequence_of(t), tern_msg_src(m), (unsigned)tern_msg_arg(m, 0));
+	struct tern_stream *s =
+		stream_to(sequence_of(t), tern_msg_src(m), (unsigned)tern_msg_arg(m, 0));
 	uint64_t expected = tern_msg_arg(m, 1);
 	if (!s || expected - s->acked > s->next - s->acked)
 		return; /* an old one */
@@ -238,7 +239,8 @@ static int plain_put(struct tern_stream *s, unsigned n, const uint64_t *words)
 {
 	uint64_t w[TERN_STREAM_WORDS] = { 0 };
 	memcpy(w, words, n * sizeof *words);
-	return layer_words(s->q->e, s->dst, STREAM_PLAIN, 0, shape_of(s, n, false), w[0], w[1], w[2], w[3]);
+	return layer_words(s->q->e, s->dst, STREAM_PLAIN, 0, shape_of(s, n, false), w[0], w[1],
+			   w[2], w[3]);
 }
 
 int tern_stream_put(tern_stream *s, unsigned n, const uint64_t *words)
@@ -249,9 +251,10 @@ int tern_stream_put(tern_stream *s, unsigned n, const uint64_t *words)
 	if (rc)
 		return rc;
 	if (n > TERN_STREAM_WORDS)
-		return error_set(-EMSGSIZE,
-				 "tern_stream_put() was given %u words; a packet of a stream has %d", n,
-				 TERN_STREAM_WORDS);
+		return error_set(
+			-EMSGSIZE,
+			"tern_stream_put() was given %u words; a packet of a stream has %d", n,
+			TERN_STREAM_WORDS);
 	if (s->plain)
 		return plain_put(s, n, words);
 	rc = stream_wait(s, WINDOW - 1);
@@ -271,7 +274,8 @@ static int stream_flush(struct tern_stream *s)
 	if (s->plain || s->next == s->acked)
 		return 0;
 	const uint64_t words[] = { shape_of(s, 0, true) };
-	int rc = s->next % s->group ? layer_request(s->q->e, s->dst, STREAM_ASK, NULL, 0, 1, words) : 0;
+	int rc = s->next % s->group ? layer_request(s->q->e, s->dst, STREAM_ASK, NULL, 0, 1, words)
+				    : 0;
 	return rc ? rc : stream_wait(s, 0);
 }
 
@@ -299,7 +303,8 @@ static int id_check(unsigned id, const char *call)
 {
 	if (id < TERN_SEQUENCES_MAX)
 		return 0;
-	return error_set(-ERANGE, "%s was given stream %u; there are %d", call, id, TERN_SEQUENCES_MAX);
+	return error_set(-ERANGE, "%s was given stream %u; there are %d", call, id,
+			 TERN_SEQUENCES_MAX);
 }
 
 static int open_check(tern *t, uint32_t dst, unsigned id, unsigned group)
@@ -310,9 +315,10 @@ static int open_check(tern *t, uint32_t dst, unsigned id, unsigned group)
 	if (!rc)
 		rc = id_check(id, "tern_stream_open()");
 	if (!rc && group > WINDOW / 2)
-		rc = error_set(-EINVAL,
-			       "tern_stream_open() was given groups of %u; at most %d packets are one", group,
-			       WINDOW / 2);
+		rc = error_set(
+			-EINVAL,
+			"tern_stream_open() was given groups of %u; at most %d packets are one",
+			group, WINDOW / 2);
 	const struct tern_stream *s = rc ? NULL : stream_to(sequence_of(t), dst, id);
 	if (s && s->open)
 		rc = error_set(-EEXIST, "stream %u to rank %u is open already", id, dst);
@@ -331,7 +337,8 @@ static struct tern_stream *stream_new(struct sequence *q, uint32_t dst, unsigned
 	return q->streams = s;
 }
 
-int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsigned group, tern_stream **out)
+int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsigned group,
+		     tern_stream **out)
 {
 	INSIDE struct door door = door_open(t);
 	struct sequence *q = sequence_of(t);

@@ -13,7 +13,8 @@ enum { STREAM = 3, PACKETS = 20, POLLS_MOST = 1000000 };
 
 static uint64_t got;
 
-static void packet(tern *t, uint32_t from, unsigned id, const uint64_t *words, unsigned n, void *arg)
+static void packet(tern *t, uint32_t from, unsigned id, const uint64_t *words, unsigned n,
+		   void *arg)
 {
 	(void)t, (void)arg;
 	CHECK(from == 0 && id == STREAM && n == 1);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Flow: no receiver is overrun, and a reply can always be sent. There are several ways to that; each is a service of
- * its own, and TERN_FLOW names the one that a job has. What they have in common:
+ * Flow: no receiver is overrun, and a reply can always be sent. There are several ways to that;
+ * each is a service of its own, and TERN_FLOW names the one that a job has. What they have in
+ * common:
  *
  *  - Requests and replies are counted apart, and neither ever waits for room for the other.
- *  - Reply handlers send nothing, so replies are always handled, so room for replies always comes back, so staged
- *    replies drain, so gates open and requests are handled.
- *  - Whatever they tell each other is a count since ever, in a header of every packet: one that is lost or doubled
- *    does no harm, and the next has all of it. It is told when a packet with a new number has it: one that is sent again
- *    may be a double, whose header nobody looks at. A header that makes no sense is counted and not believed; the
- *    messages behind it are taken in, since retry has acknowledged them.
+ *  - Reply handlers send nothing, so replies are always handled, so room for replies always comes
+ * back, so staged replies drain, so gates open and requests are handled.
+ *  - Whatever they tell each other is a count since ever, in a header of every packet: one that is
+ * lost or doubled does no harm, and the next has all of it. It is told when a packet with a new
+ * number has it: one that is sent again may be a double, whose header nobody looks at. A header
+ * that makes no sense is counted and not believed; the messages behind it are taken in, since retry
+ * has acknowledged them.
  */
 #ifndef TERN_SERVICE_FLOW_H
 #define TERN_SERVICE_FLOW_H
@@ -20,13 +22,14 @@ enum {
 	FLOW_LOOK_NS = 100000
 }; /* between two looks for blocks that the program gives back: nobody tells of those */
 
-/* What a receiver grants: leaves of its rings that are free again, and payloads that may be begun, since ever. */
+/* What a receiver grants: leaves of its rings that are free again, and payloads that may be begun,
+ * since ever. */
 struct grant {
 	uint32_t freed[2], allowed[2];
 };
 
 /* Sending without asking, one stream. */
-struct trial {
+struct retry_state {
 	/* as a receiver */
 	uint32_t said;  /* messages taken, as the peer was told */
 	uint16_t asked; /* times that something was to be sent again */
@@ -43,7 +46,7 @@ struct trial {
 
 /* Tokens of one stream. */
 enum { TOKENS = 8 };
-struct purse {
+struct tokens {
 	/* as a sender */
 	uint32_t spent;    /* packets */
 	uint32_t returned; /* by the peer */
@@ -54,7 +57,7 @@ struct purse {
 };
 
 /* Asking first, one stream: messages and payloads, since ever. */
-struct plea {
+struct ask_state {
 	uint32_t want, want_blocks;   /* as a sender: asked for */
 	uint32_t may, may_blocks;     /* as a receiver: permitted */
 	uint32_t asked, asked_blocks; /* by the peer */
@@ -67,9 +70,9 @@ struct flow {
 			struct grant heard; /* what it said last, */
 			uint32_t freed[2];  /* and the furthest of that */
 		} credit;
-		struct trial trial[2];
-		struct purse purse[2];
-		struct plea plea[2];
+		struct retry_state tries[2];
+		struct tokens tokens[2];
+		struct ask_state ask[2];
 	};
 	bool returning; /* the packet under way goes back to its sender */
 };

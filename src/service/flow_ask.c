@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asking first. A sender says how many messages and payloads it has, since ever, and sends them when its receiver has
- * permitted that; the receiver permits when it has room for all of it. There is one question at a time for
- * each stream. Two strategies differ in what a question is for:
+ * Asking first. A sender says how many messages and payloads it has, since ever, and sends them
+ * when its receiver has permitted that; the receiver permits when it has room for all of it. There
+ * is one question at a time for each stream. Two strategies differ in what a question is for:
  *
- *  - permit (InfiniBand): one transfer, which is what a packet holds, or a payload that is longer. A round trip
- *    each; the next may be asked for as soon as this one has been sent.
- *  - reserve (CMAM's finite sequence, SCMP's rendezvous): everything that is staged, up to a ring's worth. The
- *    receiver holds room for the whole sequence, and gives none for the next before this one has been handled.
+ *  - permit (InfiniBand): one transfer, which is what a packet holds, or a payload that is longer.
+ * A round trip each; the next may be asked for as soon as this one has been sent.
+ *  - reserve (CMAM's finite sequence, SCMP's rendezvous): everything that is staged, up to a ring's
+ * worth. The receiver holds room for the whole sequence, and gives none for the next before this
+ * one has been handled.
  */
 #include <string.h>
 
@@ -28,12 +29,12 @@ static void ask_open(struct path *p)
 	for (unsigned i = 0; i < STREAMS; i++) {
 		p->out[i].may = messages;
 		p->out[i].allowed = blocks;
-		flow_of(p)->plea[i] = (struct plea){ .want = messages,
-						     .want_blocks = blocks,
-						     .may = messages,
-						     .may_blocks = blocks,
-						     .asked = messages,
-						     .asked_blocks = blocks };
+		flow_of(p)->ask[i] = (struct ask_state){ .want = messages,
+							 .want_blocks = blocks,
+							 .may = messages,
+							 .may_blocks = blocks,
+							 .asked = messages,
+							 .asked_blocks = blocks };
 	}
 }
 
@@ -45,7 +46,7 @@ static void ask_close(struct path *p)
 /* -- The sender ---------------------------------------------------------------------------- */
 
 /* What is staged, as far as one question may be for it. */
-static void plea_count(const struct out *o, size_t bytes_most, struct plea *s)
+static void ask_count(const struct out *o, size_t bytes_most, struct ask_state *s)
 {
 	struct place at = o->next;
 	const tern_msg *m;
@@ -63,9 +64,9 @@ static void plea_count(const struct out *o, size_t bytes_most, struct plea *s)
 	s->want_blocks = (uint32_t)o->blocks + payloads;
 }
 
-static bool plea_open(const struct path *p, unsigned stream)
+static bool ask_granted(const struct path *p, unsigned stream)
 {
-	return further(p->out[stream].may, flow_of(p)->plea[stream].want);
+	return further(p->out[stream].may, flow_of(p)->ask[stream].want);
 }
 
 /* Whether the next message is there and may not be sent. */
@@ -79,14 +80,14 @@ static void ask(struct path *p, size_t bytes_most)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct out *o = &p->out[i];
-		struct plea *s = &flow_of(p)->plea[i];
-		if (plea_open(p, i) || !out_held(o))
+		struct ask_state *s = &flow_of(p)->ask[i];
+		if (ask_granted(p, i) || !out_held(o))
 			continue;
-		plea_count(o, bytes_most, s);
+		ask_count(o, bytes_most, s);
 		if (!further(o->may, s->want))
 			s->want = (uint32_t)o->may +
 				  1; /* it lacks a block alone; a question must ask for more */
-		p->wishes |= 1u << NEWS_FLOW;
+		p->pending_control |= 1u << NEWS_FLOW;
 	}
 }
 
@@ -103,12 +104,13 @@ static void reserve_budget(struct path *p)
 /* -- The receiver -------------------------------------------------------------------------- */
 
 /* As many blocks as are free, if there is one; and lines for all of it. */
-static bool plea_grant(struct path *p, unsigned stream)
+static bool ask_grant(struct path *p, unsigned stream)
 {
-	struct plea *s = &flow_of(p)->plea[stream];
+	struct ask_state *s = &flow_of(p)->ask[stream];
 	const struct in *in = &p->in[stream];
 	uint32_t messages = s->asked - (uint32_t)lane_count(&in->fill);
-	uint32_t allowed = (uint32_t)landing_allowed(in), blocks = further(s->may_blocks, s->asked_blocks);
+	uint32_t allowed = (uint32_t)landing_allowed(in),
+		 blocks = further(s->may_blocks, s->asked_blocks);
 	uint32_t there = further(s->may_blocks, allowed);
 	if (messages > landing_lines(in) || (blocks && !there))
 		return false;
@@ -117,9 +119,9 @@ static bool plea_grant(struct path *p, unsigned stream)
 	return true;
 }
 
-static bool plea_asked(const struct path *p, unsigned stream)
+static bool ask_asked(const struct path *p, unsigned stream)
 {
-	const struct plea *s = &flow_of(p)->plea[stream];
+	const struct ask_state *s = &flow_of(p)->ask[stream];
 	return p->in[stream].fill.base && further(s->may, s->asked);
 }
 
@@ -132,10 +134,10 @@ static uint64_t grant(struct path *p, uint64_t now, bool whole)
 {
 	uint64_t due = DUE_NEVER;
 	for (unsigned i = 0; i < STREAMS; i++) {
-		if (!plea_asked(p, i))
+		if (!ask_asked(p, i))
 			continue;
-		if ((!whole || sequence_handled(p, i)) && plea_grant(p, i))
-			p->wishes |= 1u << NEWS_FLOW;
+		if ((!whole || sequence_handled(p, i)) && ask_grant(p, i))
+			p->pending_control |= 1u << NEWS_FLOW;
 		else
 			due = now + FLOW_LOOK_NS;
 	}
@@ -158,7 +160,7 @@ static void ask_down(struct path *p, struct packet *k)
 {
 	struct header h;
 	for (unsigned i = 0; i < STREAMS; i++) {
-		const struct plea *s = &flow_of(p)->plea[i];
+		const struct ask_state *s = &flow_of(p)->ask[i];
 		h.want[i] = s->want;
 		h.want_blocks[i] = s->want_blocks;
 		h.may[i] = s->may;
@@ -173,7 +175,7 @@ static bool permission_take(struct path *p, unsigned stream, uint32_t may, uint3
 {
 	struct out *o = &p->out[stream];
 	uint32_t more = further(o->may, may), more_blocks = further(o->allowed, blocks);
-	if (more > further(o->may, flow_of(p)->plea[stream].want) || more_blocks > LANDING)
+	if (more > further(o->may, flow_of(p)->ask[stream].want) || more_blocks > LANDING)
 		return false;
 	o->may += more;
 	o->allowed += more_blocks;
@@ -182,9 +184,9 @@ static bool permission_take(struct path *p, unsigned stream, uint32_t may, uint3
 }
 
 /* cost: protection control */
-static bool plea_take(struct path *p, unsigned stream, uint32_t want, uint32_t blocks)
+static bool ask_take(struct path *p, unsigned stream, uint32_t want, uint32_t blocks)
 {
-	struct plea *s = &flow_of(p)->plea[stream];
+	struct ask_state *s = &flow_of(p)->ask[stream];
 	if (!further(s->asked, want))
 		return true;
 	/* Of what was permitted before, some may have been lost and be on its way again. */
@@ -206,7 +208,8 @@ static bool ask_up(struct path *p, struct arrival *a, unsigned level)
 	for (unsigned i = 0; i < STREAMS; i++) {
 		packet_count(p->net, PULSE_PACKETS_MALFORMED,
 			     !permission_take(p, i, h.may[i], h.may_blocks[i]));
-		packet_count(p->net, PULSE_PACKETS_MALFORMED, !plea_take(p, i, h.want[i], h.want_blocks[i]));
+		packet_count(p->net, PULSE_PACKETS_MALFORMED,
+			     !ask_take(p, i, h.want[i], h.want_blocks[i]));
 	}
 	if (!service_up(p, a, level))
 		return false;

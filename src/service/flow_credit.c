@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Credits. Every packet tells its receiver what may be sent back: how many leaves of our rings are free again, and
- * how many payloads may be begun. Both count from the beginning, so a grant that is lost or doubled does no harm. A
- * leaf is a quarter of a ring, so a grant in a packet of its own is rare.
- * Nothing is reserved at the requester for a reply.
+ * Credits. Every packet tells its receiver what may be sent back: how many leaves of our rings are
+ * free again, and how many payloads may be begun. Both count from the beginning, so a grant that is
+ * lost or doubled does no harm. A leaf is a quarter of a ring, so a grant in a packet of its own is
+ * rare. Nothing is reserved at the requester for a reply.
  */
 #include <string.h>
 
@@ -27,7 +27,8 @@ static void credit_open(struct path *p)
 	for (unsigned i = 0; i < STREAMS; i++) {
 		p->out[i].allowed = payload_first() + LANDING;
 		flow_of(p)->credit.said.allowed[i] = (uint32_t)p->out[i].allowed;
-		flow_of(p)->credit.said.freed[i] = flow_of(p)->credit.freed[i] = (uint32_t)ring_first_leaf();
+		flow_of(p)->credit.said.freed[i] = flow_of(p)->credit.freed[i] =
+			(uint32_t)ring_first_leaf();
 	}
 }
 
@@ -45,8 +46,8 @@ static void credit_down(struct path *p, struct packet *k)
 }
 
 /*
- * The leaf of the first message that has not been acknowledged: no leaf from there on can be free. A place at the
- * control line of a leaf has all of it behind.
+ * The leaf of the first message that has not been acknowledged: no leaf from there on can be free.
+ * A place at the control line of a leaf has all of it behind.
  */
 static uint64_t leaf_unacked(const struct path *p, unsigned stream)
 {
@@ -59,8 +60,9 @@ static uint64_t leaf_unacked(const struct path *p, unsigned stream)
 }
 
 /*
- * Lines that the peer has done with may be written again, as far as all before them has been acknowledged: those may be sent again.
- * It is further where acknowledgements came later, or packets in another order.
+ * Lines that the peer has done with may be written again, as far as all before them has been
+ * acknowledged: those may be sent again. It is further where acknowledgements came later, or
+ * packets in another order.
  */
 /* cost: protection control */
 static void leaves_free(struct path *p, unsigned stream)
@@ -73,7 +75,8 @@ static void leaves_free(struct path *p, unsigned stream)
 	uint64_t most = leaf_unacked(p, stream);
 	uint64_t freed = now + more < most ? now + more : most;
 	if (freed > now)
-		atomic_store_explicit(o->freed, freed, memory_order_release); /* R2, see lane_turn() */
+		atomic_store_explicit(o->freed, freed,
+				      memory_order_release); /* R2, see lane_turn() */
 }
 
 /* cost: protection control */
@@ -95,7 +98,8 @@ static bool grant_take(struct path *p, unsigned stream, uint32_t freed, uint32_t
 static void grants_take(struct path *p, const struct grant *g)
 {
 	for (unsigned i = 0; i < STREAMS; i++)
-		packet_count(p->net, PULSE_PACKETS_MALFORMED, !grant_take(p, i, g->freed[i], g->allowed[i]));
+		packet_count(p->net, PULSE_PACKETS_MALFORMED,
+			     !grant_take(p, i, g->freed[i], g->allowed[i]));
 	flow_of(p)->credit.heard = *g;
 }
 
@@ -118,7 +122,8 @@ static bool grant_matters(const struct path *p, const struct grant *g, unsigned 
 	const struct grant *said = &flow_of(p)->credit.said;
 	uint32_t more = g->allowed[stream] - said->allowed[stream];
 	bool exhausted = (uint32_t)p->in[stream].landed == said->allowed[stream];
-	return g->freed[stream] != said->freed[stream] || more >= LANDING / 8 || (more && exhausted);
+	return g->freed[stream] != said->freed[stream] || more >= LANDING / 8 ||
+	       (more && exhausted);
 }
 
 static uint64_t credit_tick(struct path *p, uint64_t now)
@@ -128,7 +133,7 @@ static uint64_t credit_tick(struct path *p, uint64_t now)
 	for (unsigned i = 0; i < STREAMS; i++) {
 		leaves_free(p, i);
 		if (grant_matters(p, &g, i))
-			p->wishes |= 1u << NEWS_FLOW;
+			p->pending_control |= 1u << NEWS_FLOW;
 		else
 			later |= (uint32_t)p->in[i].landed == flow_of(p)->credit.said.allowed[i];
 	}

@@ -9,7 +9,8 @@
 
 enum { SIDES = 2, QUEUE = 512, MOST = 9000, MESSAGES = 3000, PAYLOAD = 3000 };
 
-static const char *const strategies[] = { "credit", "return", "drop", "nack", "token", "permit", "reserve" };
+static const char *const strategies[] = { "credit", "return", "drop",   "nack",
+					  "token",  "permit", "reserve" };
 enum { STRATEGIES = sizeof strategies / sizeof *strategies, FIRST_TRY = 1, LAST_TRY = 3 };
 
 /* -- Two ends and a wire ----------------------------------------------------------------------- */
@@ -110,7 +111,8 @@ static void no_seal(struct packet_net *n, struct packet *k)
 	memset(k->at, 0, DATAGRAM_HEAD);
 }
 
-static enum seal no_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a)
+static enum seal no_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank,
+			   struct arrival *a)
 {
 	*rank = 1 - n->net.site->rank;
 	*a = (struct arrival){ .at = d->bytes + DATAGRAM_HEAD, .len = d->len - DATAGRAM_HEAD };
@@ -127,11 +129,17 @@ static void sides_open(const char *strategy, unsigned lose)
 		struct side *s = &side[i];
 		*s = (struct side){ .wire = { .ops = &queue_ops }, .lose = lose };
 		s->queue = calloc(QUEUE, sizeof *s->queue);
-		s->site = (struct site){
-			.rank = i, .size = SIDES, .lane = s->lanes, .peer = s->peers, .refuse = &s->refuse
+		s->site = (struct site){ .rank = i,
+					 .size = SIDES,
+					 .lane = s->lanes,
+					 .peer = s->peers,
+					 .refuse = &s->refuse };
+		s->job = (struct job){
+			.head = &s->head, .rank = s->ranks, .pulse = s->pulse, .size = SIDES
 		};
-		s->job = (struct job){ .head = &s->head, .rank = s->ranks, .pulse = s->pulse, .size = SIDES };
-		struct packet_options o = { .wire = &s->wire, .guard = &no_guard, .services = service_all };
+		struct packet_options o = { .wire = &s->wire,
+					    .guard = &no_guard,
+					    .services = service_all };
 		REQUIRE(s->queue && packet_open(&s->net, &queue_net, &s->site, &s->job, &o) == 0);
 		REQUIRE(packet_connect(&s->net.net, 1 - i) == 0);
 	}
@@ -150,18 +158,20 @@ static struct path *path_of(struct side *s)
 	return s->net.path[1 - s->site.rank];
 }
 
-/* Only what was written is announced, as the core would do: whatever else there is to do must be remembered. */
+/* Only what was written is announced, as the core would do: whatever else there is to do must be
+ * remembered. */
 static void sides_look(void)
 {
 	for (unsigned i = 0; i < SIDES; i++) {
 		struct side *s = &side[i];
 		if (path_of(s)->staged)
-			path_stir(path_of(s));
+			path_mark_dirty(path_of(s));
 		post_look(&s->net, true);
 	}
 }
 
-/* -- As the core would ---------------------------------------------------------------------------- */
+/* -- As the core would ----------------------------------------------------------------------------
+ */
 
 /* The i-th message has its number, and a payload now and then; false if there is no room for it. */
 static bool put(struct side *s, struct tern_lane *lane, uint64_t i)
@@ -234,7 +244,8 @@ static uint64_t requests_fill(uint64_t sent)
 	return sent;
 }
 
-/* -- The promises ---------------------------------------------------------------------------------- */
+/* -- The promises
+ * ---------------------------------------------------------------------------------- */
 
 static void all_arrive_in_order(const char *strategy, unsigned lose)
 {
@@ -303,8 +314,8 @@ static void requests_run_once(uint64_t *sent)
 }
 
 /*
- * Requests from side 0, all handled, until no place for a payload is left, or fewer than a packet has, and all dates of those that
- * came are past.
+ * Requests from side 0, all handled, until no place for a payload is left, or fewer than a packet
+ * has, and all dates of those that came are past.
  */
 static void requests_run(uint64_t *sent)
 {
@@ -390,8 +401,8 @@ TEST(only_who_tries_is_refused_and_sends_again)
 		uint64_t again, refused = refusals(strategies[i], &again);
 		bool tries = i >= FIRST_TRY && i <= LAST_TRY;
 		CHECK_IS(refused != 0, tries);
-		if (tries &&
-		    strcmp(strategies[i], "drop") != 0) /* which waits for its timer; and so does retry */
+		if (tries && strcmp(strategies[i], "drop") !=
+				     0) /* which waits for its timer; and so does retry */
 			CHECK(again != 0);
 	}
 }
@@ -409,7 +420,8 @@ TEST(only_return_brings_bytes_back)
 	}
 }
 
-/* What the last packet in its place carried is still written there: a message, of which only a piece was sent. */
+/* What the last packet in its place carried is still written there: a message, of which only a
+ * piece was sent. */
 static void batch_spoil(struct packet_net *n, struct place at)
 {
 	for (unsigned i = 0; i < PACKET_BATCH; i++)
@@ -423,7 +435,8 @@ static void batch_spoil(struct packet_net *n, struct place at)
 TEST(of_a_packet_that_went_back_only_the_header_is_sent_again)
 {
 	sides_open("return", 0);
-	REQUIRE(put(&side[1], &side[1].lanes[0], 0)); /* with a payload, a piece of which would be found */
+	REQUIRE(put(&side[1], &side[1].lanes[0],
+		    0)); /* with a payload, a piece of which would be found */
 	struct place at = path_of(&side[1])->out[STREAM_REQUESTS].next;
 	sides_look();
 	requests_fill(0);
@@ -436,8 +449,9 @@ TEST(of_a_packet_that_went_back_only_the_header_is_sent_again)
 	side[1].lose = 0;
 	side[1].gone = side[1].came;
 	longest = 0;
-	for (uint64_t again = counted(1, PULSE_PACKETS_AGAIN); counted(1, PULSE_PACKETS_AGAIN) == again;) {
-		path_stir(path_of(&side[1]));
+	for (uint64_t again = counted(1, PULSE_PACKETS_AGAIN);
+	     counted(1, PULSE_PACKETS_AGAIN) == again;) {
+		path_mark_dirty(path_of(&side[1]));
 		post_look(&side[1].net, true);
 	}
 	CHECK(longest && longest < PAYLOAD / 2);
@@ -447,14 +461,14 @@ TEST(of_a_packet_that_went_back_only_the_header_is_sent_again)
 /* The first may put off what there is to do. */
 static void look_twice(struct side *s)
 {
-	path_stir(path_of(s));
+	path_mark_dirty(path_of(s));
 	post_look(&s->net, true);
 	post_look(&s->net, true);
 }
 
 /*
- * A request of side 1 has come, but its acknowledgement is lost: the next look of side 1 sends it again, and what goes
- * up and down with it is not looked at, since it has come.
+ * A request of side 1 has come, but its acknowledgement is lost: the next look of side 1 sends it
+ * again, and what goes up and down with it is not looked at, since it has come.
  */
 static void request_to_double(void)
 {
@@ -501,7 +515,8 @@ TEST(with_each_strategy_room_is_told_though_a_packet_is_sent_again_for_nothing)
 		room_is_told(strategies[i]);
 }
 
-/* Room that comes up in the look before a sleep is told at its end, and if that is lost, it is told again. */
+/* Room that comes up in the look before a sleep is told at its end, and if that is lost, it is told
+ * again. */
 TEST(news_of_the_last_look_before_a_sleep_have_a_date)
 {
 	sides_open("credit", 0);
@@ -511,7 +526,7 @@ TEST(news_of_the_last_look_before_a_sleep_have_a_date)
 	drink(&side[1], STREAM_REQUESTS, UINT32_MAX);
 	REQUIRE(p->transit.next == p->transit.first);
 	n->due = p->due = DUE_NEVER; /* of earlier ones */
-	path_stir(p);                /* as it is while its inlet has something */
+	path_mark_dirty(p);          /* as it is while its inlet has something */
 	n->resting = true;
 	post_look(n, true);
 	n->resting = false;
@@ -554,7 +569,7 @@ TEST(no_more_tokens_are_spent_than_there_are)
 {
 	sides_open("token", 0);
 	requests_fill(0);
-	const struct purse *s = &flow_of(path_of(&side[0]))->purse[STREAM_REQUESTS];
+	const struct tokens *s = &flow_of(path_of(&side[0]))->tokens[STREAM_REQUESTS];
 	CHECK_IS(s->spent - s->returned, TOKENS);
 	sides_close();
 }
@@ -573,7 +588,8 @@ TEST(a_question_goes_before_each_transfer)
 	sides_close();
 }
 
-/* What is staged is counted about; who knows that there is more must not come to think that there is nothing. */
+/* What is staged is counted about; who knows that there is more must not come to think that there
+ * is nothing. */
 TEST(what_a_permission_was_not_for_stays_staged_when_it_may_wait_for_company)
 {
 	sides_open("permit", 0);
@@ -584,7 +600,7 @@ TEST(what_a_permission_was_not_for_stays_staged_when_it_may_wait_for_company)
 	REQUIRE(put(&side[0], &side[0].lanes[1], 2));
 	p->staged = 1; /* and this is less than is there */
 	look_twice(&side[1]);
-	path_stir(p);
+	path_mark_dirty(p);
 	post_look(&side[0].net, false);
 	post_look(&side[0].net, false);
 	CHECK_IS(p->out[STREAM_REQUESTS].sent - ring_first_message(), 1);

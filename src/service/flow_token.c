@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tokens, as in the pipes of the SP2. A sender has a few for each stream; a packet that begins messages costs one, and
- * begins so few that the receiver has room for as many packets as there are tokens. A token goes back when all
- * messages that its packet began have been handled. Who has none waits. Payloads are counted besides: a
- * program that keeps their blocks must not keep short messages from coming.
+ * Tokens, as in the pipes of the SP2. A sender has a few for each stream; a packet that begins
+ * messages costs one, and begins so few that the receiver has room for as many packets as there are
+ * tokens. A token goes back when all messages that its packet began have been handled. Who has none
+ * waits. Payloads are counted besides: a program that keeps their blocks must not keep short
+ * messages from coming.
  */
 #include <string.h>
 
@@ -23,7 +24,7 @@ struct change {
 static void token_open(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
-		struct purse *s = &flow_of(p)->purse[i];
+		struct tokens *s = &flow_of(p)->tokens[i];
 		p->out[i].allowed = payload_first() + LANDING;
 		s->said_allowed = (uint32_t)p->out[i].allowed;
 		s->begun = p->out[i].sent;
@@ -45,15 +46,15 @@ static void token_budget(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct out *o = &p->out[i];
-		const struct purse *s = &flow_of(p)->purse[i];
+		const struct tokens *s = &flow_of(p)->tokens[i];
 		o->may = s->spent - s->returned < TOKENS ? out_begun(o) + TOKEN_MESSAGES : o->sent;
 	}
 }
 
 /* Takes back the tokens of packets whose messages have been handled. */
-static void purse_count(struct path *p, unsigned stream)
+static void tokens_count(struct path *p, unsigned stream)
 {
-	struct purse *s = &flow_of(p)->purse[stream];
+	struct tokens *s = &flow_of(p)->tokens[stream];
 	const struct in *in = &p->in[stream];
 	while (s->gone != s->came && in->inlet->handled >= s->end[s->gone % TOKENS])
 		s->gone++;
@@ -64,12 +65,12 @@ static void token_down(struct path *p, struct packet *k)
 	struct change c;
 	bool tells = flow_tells(p, k);
 	for (unsigned i = 0; i < STREAMS; i++) {
-		struct purse *s = &flow_of(p)->purse[i];
+		struct tokens *s = &flow_of(p)->tokens[i];
 		uint64_t begun = out_begun(&p->out[i]);
 		if (!k->again && begun != s->begun)
 			s->spent++;
 		s->begun = begun;
-		purse_count(p, i);
+		tokens_count(p, i);
 		c.returned[i] = s->gone;
 		c.allowed[i] = (uint32_t)landing_allowed(&p->in[i]);
 		s->said = tells ? c.returned[i] : s->said;
@@ -81,8 +82,9 @@ static void token_down(struct path *p, struct packet *k)
 /* cost: protection control */
 static bool change_take(struct path *p, unsigned stream, uint32_t returned, uint32_t allowed)
 {
-	struct purse *s = &flow_of(p)->purse[stream];
-	uint32_t tokens = further(s->returned, returned), blocks = further(p->out[stream].allowed, allowed);
+	struct tokens *s = &flow_of(p)->tokens[stream];
+	uint32_t tokens = further(s->returned, returned),
+		 blocks = further(p->out[stream].allowed, allowed);
 	if (tokens > s->spent - s->returned || blocks > LANDING)
 		return false;
 	s->returned += tokens;
@@ -92,13 +94,13 @@ static bool change_take(struct path *p, unsigned stream, uint32_t returned, uint
 }
 
 /* A packet has come: until when its token is here. */
-static bool purse_put(struct path *p, unsigned stream, uint64_t before)
+static bool tokens_put(struct path *p, unsigned stream, uint64_t before)
 {
-	struct purse *s = &flow_of(p)->purse[stream];
+	struct tokens *s = &flow_of(p)->tokens[stream];
 	uint64_t after = landing_begun(&p->in[stream]);
 	if (after == before)
 		return true;
-	purse_count(p, stream);
+	tokens_count(p, stream);
 	if (s->came - s->gone == TOKENS)
 		return false; /* it had no token */
 	s->end[s->came++ % TOKENS] = after;
@@ -121,19 +123,20 @@ static bool token_up(struct path *p, struct arrival *a, unsigned level)
 	if (!service_up(p, a, level))
 		return false;
 	for (unsigned i = 0; i < STREAMS; i++)
-		packet_count(p->net, PULSE_PACKETS_MALFORMED, !purse_put(p, i, before[i]));
+		packet_count(p->net, PULSE_PACKETS_MALFORMED, !tokens_put(p, i, before[i]));
 	return true;
 }
 
 /* Whether the peer should hear of it though nothing else is to be said. */
 static bool change_matters(const struct path *p, unsigned stream)
 {
-	const struct purse *s = &flow_of(p)->purse[stream];
+	const struct tokens *s = &flow_of(p)->tokens[stream];
 	const struct in *in = &p->in[stream];
-	uint32_t tokens = s->gone - s->said, blocks = (uint32_t)landing_allowed(in) - s->said_allowed;
+	uint32_t tokens = s->gone - s->said,
+		 blocks = (uint32_t)landing_allowed(in) - s->said_allowed;
 	bool without = (uint32_t)in->landed == s->said_allowed;
-	return tokens >= TOKENS / 2 || (tokens && s->came - s->said >= TOKENS - 1) || blocks >= LANDING / 2 ||
-	       (blocks && without);
+	return tokens >= TOKENS / 2 || (tokens && s->came - s->said >= TOKENS - 1) ||
+	       blocks >= LANDING / 2 || (blocks && without);
 }
 
 static uint64_t token_tick(struct path *p, uint64_t now)
@@ -142,10 +145,10 @@ static uint64_t token_tick(struct path *p, uint64_t now)
 	for (unsigned i = 0; i < STREAMS; i++) {
 		if (!p->in[i].fill.base)
 			continue;
-		purse_count(p, i);
+		tokens_count(p, i);
 		if (change_matters(p, i))
-			p->wishes |= 1u << NEWS_FLOW;
-		later |= (uint32_t)p->in[i].landed == flow_of(p)->purse[i].said_allowed;
+			p->pending_control |= 1u << NEWS_FLOW;
+		later |= (uint32_t)p->in[i].landed == flow_of(p)->tokens[i].said_allowed;
 	}
 	return later ? now + FLOW_LOOK_NS : DUE_NEVER;
 }

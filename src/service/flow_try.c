@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending without asking. A receiver takes what it has room for, and refuses the rest; it says how many messages it
- * has taken, since ever, and a packet says how many were sent before it, so what follows something refused is
- * refused too. The sender keeps its messages where they are, in its ring and its blocks, until they are
- * taken; to send them again is to go back to the first that was not. Then it tries with one packet at a time until
- * something is taken. Three strategies differ in how the sender learns of it:
+ * Sending without asking. A receiver takes what it has room for, and refuses the rest; it says how
+ * many messages it has taken, since ever, and a packet says how many were sent before it, so what
+ * follows something refused is refused too. The sender keeps its messages where they are, in its
+ * ring and its blocks, until they are taken; to send them again is to go back to the first that was
+ * not. Then it tries with one packet at a time until something is taken. Three strategies differ in
+ * how the sender learns of it:
  *
  *  - drop (EMP): it does not; what is not taken for a while is sent again.
  *  - nack: the receiver says so at once, and the sender waits, twice as long each time.
- *  - return (Fast Messages): the packet comes back, and is sent again at once. Its bytes are not needed, since the
- *    sender has them; they go back because that is what this strategy costs, and is measured for.
+ *  - return (Fast Messages): the packet comes back, and is sent again at once. Its bytes are not
+ * needed, since the sender has them; they go back because that is what this strategy costs, and is
+ * measured for.
  *
- * Under all three lies a timer, longer where refusals are said: what is neither taken nor refused for a while is sent again,
- * too. It may have been taken already; then its receiver says once more how many it has taken. So nothing that
- * is lost, in either direction, stops the two.
+ * Under all three lies a timer, longer where refusals are said: what is neither taken nor refused
+ * for a while is sent again, too. It may have been taken already; then its receiver says once more
+ * how many it has taken. So nothing that is lost, in either direction, stops the two.
  *
- * A refusal concerns requests or replies, never both: a reply does not wait behind a request that is refused.
+ * A refusal concerns requests or replies, never both: a reply does not wait behind a request that
+ * is refused.
  */
 #include <string.h>
 
@@ -39,7 +42,7 @@ struct header {
 static void try_open(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
-		struct trial *s = &flow_of(p)->trial[i];
+		struct retry_state *s = &flow_of(p)->tries[i];
 		s->said = s->most = (uint32_t)ring_first_message();
 		s->asked = s->heard = (uint16_t)wrap_first(16, 0);
 	}
@@ -66,7 +69,7 @@ static void try_budget(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct out *o = &p->out[i];
-		const struct trial *s = &flow_of(p)->trial[i];
+		const struct retry_state *s = &flow_of(p)->tries[i];
 		o->may = s->waiting || (s->probing && out_flying(o)) ? o->sent : UINT64_MAX;
 	}
 }
@@ -75,7 +78,7 @@ static void try_budget(struct path *p)
 static void out_rewind(struct path *p, unsigned stream, uint64_t resume)
 {
 	struct out *o = &p->out[stream];
-	struct trial *s = &flow_of(p)->trial[stream];
+	struct retry_state *s = &flow_of(p)->tries[stream];
 	if (!out_flying(o))
 		return;
 	o->next = o->done;
@@ -98,8 +101,9 @@ static void out_forget(struct path *p, unsigned stream, uint32_t messages)
 		o->acked++;
 	}
 	place_look(o, &o->done); /* over a turn, whose leaf is free now */
-	atomic_store_explicit(o->freed, o->done.leaf, memory_order_release); /* R2, see lane_turn() */
-	if (o->sent < o->acked) { /* it was taken though we had gone back */
+	atomic_store_explicit(o->freed, o->done.leaf,
+			      memory_order_release); /* R2, see lane_turn() */
+	if (o->sent < o->acked) {                    /* it was taken though we had gone back */
 		o->sent = o->acked;
 		o->next = o->done;
 	}
@@ -108,7 +112,7 @@ static void out_forget(struct path *p, unsigned stream, uint32_t messages)
 /* cost: protection control */
 static bool taken_note(struct path *p, unsigned stream, uint32_t taken)
 {
-	struct trial *s = &flow_of(p)->trial[stream];
+	struct retry_state *s = &flow_of(p)->tries[stream];
 	struct out *o = &p->out[stream];
 	uint32_t more = further(o->acked, taken);
 	if (more > s->most - (uint32_t)o->acked)
@@ -125,7 +129,7 @@ static bool taken_note(struct path *p, unsigned stream, uint32_t taken)
 
 static void asked_note(struct path *p, unsigned stream, uint16_t asked)
 {
-	struct trial *s = &flow_of(p)->trial[stream];
+	struct retry_state *s = &flow_of(p)->tries[stream];
 	if ((uint16_t)(asked - s->heard - 1) >= UINT16_MAX / 2)
 		return;
 	s->heard = asked;
@@ -134,7 +138,7 @@ static void asked_note(struct path *p, unsigned stream, uint16_t asked)
 	out_rewind(p, stream, p->net->now + wait);
 }
 
-static uint64_t trial_patience(const struct path *p, const struct trial *s)
+static uint64_t tries_patience(const struct path *p, const struct retry_state *s)
 {
 	uint64_t ns = pace_patience(&p->transit.pace);
 	uint64_t least = ns > PATIENCE_NS && p->transit.window ? ns : PATIENCE_NS;
@@ -143,12 +147,12 @@ static uint64_t trial_patience(const struct path *p, const struct trial *s)
 }
 
 /*
- * Where a refusal is said the timer is a net under it: a packet that begins with what was taken before is neither taken
- * nor refused, whatever is behind that.
+ * Where a refusal is said the timer is a net under it: a packet that begins with what was taken
+ * before is neither taken nor refused, whatever is behind that.
  */
-static uint64_t trial_tick(struct path *p, unsigned stream, uint64_t now)
+static uint64_t tries_tick(struct path *p, unsigned stream, uint64_t now)
 {
-	struct trial *s = &flow_of(p)->trial[stream];
+	struct retry_state *s = &flow_of(p)->tries[stream];
 	if (s->timer && now >= s->timer) {
 		s->tries += s->tries < PATIENCE_MOST;
 		out_rewind(p, stream, now);
@@ -159,7 +163,7 @@ static uint64_t trial_tick(struct path *p, unsigned stream, uint64_t now)
 		return now;
 	}
 	if (!s->timer && !s->waiting && out_flying(&p->out[stream]))
-		s->timer = now + trial_patience(p, s);
+		s->timer = now + tries_patience(p, s);
 	return s->waiting ? s->resume : s->timer ? s->timer : DUE_NEVER;
 }
 
@@ -179,7 +183,8 @@ static void slice_empty(const struct path *p, struct slice *s)
 /* The packet goes back as it came, if it can; what counts is the header, which every packet has. */
 static void packet_return(struct path *p, const struct arrival *a)
 {
-	if (!p->most || a->len > p->most - PACKET_FRONT - PACKET_TAG || p->gone || !service_ready(p))
+	if (!p->most || a->len > p->most - PACKET_FRONT - PACKET_TAG || p->gone ||
+	    !service_ready(p))
 		return;
 	struct packet *k = post_begin(p);
 	slice_empty(p, &k->flight.slice);
@@ -192,7 +197,7 @@ static void packet_return(struct path *p, const struct arrival *a)
 
 static void refuse(struct path *p, unsigned stream, bool full)
 {
-	struct trial *s = &flow_of(p)->trial[stream];
+	struct retry_state *s = &flow_of(p)->tries[stream];
 	if (!full && s->noticed)
 		return; /* it follows one that was refused */
 	s->noticed = true;
@@ -200,7 +205,7 @@ static void refuse(struct path *p, unsigned stream, bool full)
 	if (p->net->flow == &flow_drop)
 		return;
 	s->asked++;
-	p->wishes |= 1u << NEWS_FLOW;
+	p->pending_control |= 1u << NEWS_FLOW;
 }
 
 static void records_take(struct path *p, const struct header *h, const struct arrival *a)
@@ -214,24 +219,25 @@ static void records_take(struct path *p, const struct header *h, const struct ar
 	struct landing l = landing_take_each(p, a, wanted);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		if (l.taken >> i & 1)
-			flow_of(p)->trial[i].noticed = false;
+			flow_of(p)->tries[i].noticed = false;
 		else if ((l.present & ~late) >> i & 1)
 			refuse(p, i, l.full >> i & 1);
 	}
 	if (l.present & late) /* its sender does not know that it was taken */
-		p->wishes |= 1u << NEWS_FLOW;
+		p->pending_control |= 1u << NEWS_FLOW;
 	if (p->net->flow == &flow_return && (l.present & ~late & ~l.taken))
 		packet_return(p, a);
 }
 
-/* -- Both ---------------------------------------------------------------------------------------- */
+/* -- Both ----------------------------------------------------------------------------------------
+ */
 
 static void try_down(struct path *p, struct packet *k)
 {
 	struct header h = { .returned = flow_of(p)->returning };
 	bool again = false, tells = flow_tells(p, k);
 	for (unsigned i = 0; i < STREAMS; i++) {
-		struct trial *s = &flow_of(p)->trial[i];
+		struct retry_state *s = &flow_of(p)->tries[i];
 		const struct slice *slice = &k->flight.slice;
 		h.begin[i] = slice->begin[i];
 		h.taken[i] = in_taken(&p->in[i]);
@@ -265,18 +271,18 @@ static uint64_t try_tick(struct path *p, uint64_t now)
 {
 	uint64_t due = DUE_NEVER;
 	for (unsigned i = 0; i < STREAMS; i++) {
-		if (in_taken(&p->in[i]) != flow_of(p)->trial[i].said)
-			p->wishes |= 1u << NEWS_FLOW;
-		uint64_t next = trial_tick(p, i, now);
+		if (in_taken(&p->in[i]) != flow_of(p)->tries[i].said)
+			p->pending_control |= 1u << NEWS_FLOW;
+		uint64_t next = tries_tick(p, i, now);
 		due = next < due ? next : due;
 	}
 	return due;
 }
 
-#define TRIES                                                                                       \
-	.kind = SERVICE_FLOW, .bytes = sizeof(struct flow), .adds = PROVIDES_ROOM, .keeps = true,   \
-	.open = try_open, .close = try_close, .budget = try_budget, .down = try_down, .up = try_up, \
-	.tick = try_tick
+#define TRIES                                                                                     \
+	.kind = SERVICE_FLOW, .bytes = sizeof(struct flow), .adds = PROVIDES_ROOM, .keeps = true, \
+	.open = try_open, .close = try_close, .budget = try_budget, .down = try_down,             \
+	.up = try_up, .tick = try_tick
 
 const struct service flow_return = { .name = "return", TRIES };
 const struct service flow_drop = { .name = "drop", TRIES };

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every packet has a number; its receiver says which have come: all below `expected`, and a bit for each of those
- * above. That goes with whatever the receiver sends anyway, and in a packet of its own when it has nothing to
- * send, once for a group of packets. What was sent before something that has been acknowledged, and has not
- * come a quarter of a round trip later, is lost; and so is the first of those under way when nothing comes at all.
- * It is then sent again, under its number, made anew from the rings.
+ * Every packet has a number; its receiver says which have come: all below `expected`, and a bit for
+ * each of those above. That goes with whatever the receiver sends anyway, and in a packet of its
+ * own when it has nothing to send, once for a group of packets. What was sent before something that
+ * has been acknowledged, and has not come a quarter of a round trip later, is lost; and so is the
+ * first of those under way when nothing comes at all. It is then sent again, under its number, made
+ * anew from the rings.
  *
  * Invariants (models/retry.pml checks them).
  *  R1  first <= peer's expected <= next, and next - first <= RETRY_WINDOW.
- *  R2  A packet is passed up once: its bit is set, or `expected` is past it, from then on. One that is
- *      refused above leaves no trace.
- *  R3  A flight is forgotten only when its number is below what the peer expects.
+ *  R2  A packet is passed up once: its bit is set, or `expected` is past it, from then on. One that
+ * is refused above leaves no trace. R3  A flight is forgotten only when its number is below what
+ * the peer expects.
  */
 #include <string.h>
 
@@ -18,18 +19,19 @@
 #include "service/retry.h"
 
 enum {
-	GROUP = 16,             /* packets that one acknowledgement is for, at most, */
-	HEAVY = 60 << 10,       /* and bytes, about half of what a sender has blocks for, */
-	ACK_NS = 20000,         /* and how long the first may wait for something to go with */
-	REORDER_NS = 100000,    /* a packet overtaken may still be this late, at least */
-	BACKOFF_MOST = 5,       /* doublings of the patience, */
-	BACKOFF_NS = 400000000, /* and no longer, unless the way is: losses in a row are chance, too */
-	DARK = 3,               /* timeouts in a row after which nothing seems to come through */
-	STAMP_SHIFT = 8,        /* a stamp counts 256 ns */
-	SIZE_FIRST = 256,       /* places of a window, at first */
-	ACK_WORDS = 4,          /* of bits in an acknowledgement, at most */
-	ACK_ONLY = 1 << 7,      /* of `kind`: there is no packet, only what it acknowledges; */
-	ACK_DOUBLED = 1 << 6,   /* a packet came twice: it need not have been sent again */
+	GROUP = 16,          /* packets that one acknowledgement is for, at most, */
+	HEAVY = 60 << 10,    /* and bytes, about half of what a sender has blocks for, */
+	ACK_NS = 20000,      /* and how long the first may wait for something to go with */
+	REORDER_NS = 100000, /* a packet overtaken may still be this late, at least */
+	BACKOFF_MOST = 5,    /* doublings of the patience, */
+	BACKOFF_NS =
+		400000000, /* and no longer, unless the way is: losses in a row are chance, too */
+	DARK = 3,          /* timeouts in a row after which nothing seems to come through */
+	STAMP_SHIFT = 8,   /* a stamp counts 256 ns */
+	SIZE_FIRST = 256,  /* places of a window, at first */
+	ACK_WORDS = 4,     /* of bits in an acknowledgement, at most */
+	ACK_ONLY = 1 << 7, /* of `kind`: there is no packet, only what it acknowledges; */
+	ACK_DOUBLED = 1 << 6, /* a packet came twice: it need not have been sent again */
 	ACK_FLAGS = ACK_ONLY | ACK_DOUBLED,
 };
 
@@ -49,7 +51,8 @@ static uint32_t stamp_of(uint64_t now)
 
 static void retry_open(struct path *p)
 {
-	/* Without memory there is no window, and nothing is ready to be sent; opening is tried again then. */
+	/* Without memory there is no window, and nothing is ready to be sent; opening is tried
+	 * again then. */
 	p->transit.window = memory_new(SIZE_FIRST, sizeof *p->transit.window);
 	p->transit.size = SIZE_FIRST;
 }
@@ -82,7 +85,8 @@ static void retry_close(struct path *p)
 
 static void retry_stop(struct path *p)
 {
-	p->transit.first = p->transit.next; /* blocks and lines of what was under way belong to others now */
+	p->transit.first =
+		p->transit.next; /* blocks and lines of what was under way belong to others now */
 	p->transit.lost = 0;
 	p->transit.timer = 0;
 	retry_of(p)->heard.waits = false;
@@ -118,7 +122,8 @@ static void came_note(struct retry *r, uint32_t number)
 	}
 }
 
-/* 64 bits, from that of `number` on. Beyond the window is the one of `expected`, which has not come. */
+/* 64 bits, from that of `number` on. Beyond the window is the one of `expected`, which has not
+ * come. */
 static uint64_t came_word(const struct retry *r, uint32_t number)
 {
 	unsigned at = number % RETRY_WINDOW / 64, by = number % 64;
@@ -245,8 +250,9 @@ struct ack {
 };
 
 /*
- * Whether the timeout before this acknowledgement was one for nothing: it is for a packet that was sent before the timeout, or
- * what was sent again had come. A peer that waits for a core answers late and has lost nothing (as in RFC 3522 and RFC 3708).
+ * Whether the timeout before this acknowledgement was one for nothing: it is for a packet that was
+ * sent before the timeout, or what was sent again had come. A peer that waits for a core answers
+ * late and has lost nothing (as in RFC 3522 and RFC 3708).
  */
 static void timeout_judge(struct transit *r, const struct ack *a)
 {
@@ -272,7 +278,8 @@ static void ack_take(struct path *p, const struct ack *a)
 		if (a->bits[i / 8] >> i % 8 & 1)
 			flight_landed(p, a->expected + above + i, &l);
 	if (a->echo)
-		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(a->when) - a->echo + 2) << STAMP_SHIFT);
+		pace_sampled(&r->pace, (uint64_t)(uint32_t)(stamp_of(a->when) - a->echo + 2)
+					       << STAMP_SHIFT);
 	if (!l.flights)
 		return;
 	if (r->pace.doubt.at)
@@ -287,13 +294,15 @@ static void retry_hear(struct path *p)
 	if (!r->heard.waits)
 		return;
 	r->heard.waits = false;
-	ack_take(p, &(struct ack){
-			    .expected = r->heard.expected, .echo = r->heard.echo, .when = r->heard.when });
+	ack_take(p, &(struct ack){ .expected = r->heard.expected,
+				   .echo = r->heard.echo,
+				   .when = r->heard.when });
 }
 
 /*
- * What comes with an acknowledgement is for its handler, which may answer it: a plain one is put off until somebody wants to
- * know, and the next look does. One that comes meanwhile has all that it said.
+ * What comes with an acknowledgement is for its handler, which may answer it: a plain one is put
+ * off until somebody wants to know, and the next look does. One that comes meanwhile has all that
+ * it said.
  */
 static void ack_put_off(struct retry *r, const struct header *h, uint64_t now)
 {
@@ -309,7 +318,8 @@ static void ack_put_off(struct retry *r, const struct header *h, uint64_t now)
 static bool ack_up(struct path *p, struct arrival *a, const struct header *h)
 {
 	unsigned words = h->kind & ~(unsigned)ACK_FLAGS;
-	const unsigned char *bits = words <= ACK_WORDS ? header_pull(a, words * sizeof(uint64_t)) : NULL;
+	const unsigned char *bits =
+		words <= ACK_WORDS ? header_pull(a, words * sizeof(uint64_t)) : NULL;
 	if (!bits)
 		return false;
 	retry_hear(p);
@@ -376,9 +386,10 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 /* -- Time --------------------------------------------------------------------------------- */
 
 /*
- * The first time, the first is taken for lost: it may be the tail of a burst, which says nothing of the link. When nothing
- * comes after that either, all are: what is counted as under way must not keep the window shut that was closed for it.
- * Not before there was any answer: the peer may be far.
+ * The first time, the first is taken for lost: it may be the tail of a burst, which says nothing of
+ * the link. When nothing comes after that either, all are: what is counted as under way must not
+ * keep the window shut that was closed for it. Not before there was any answer: the peer may be
+ * far.
  */
 static void timer_expire(struct path *p, uint64_t now)
 {
@@ -394,7 +405,8 @@ static void timer_expire(struct path *p, uint64_t now)
 	else
 		r->overdue = now;
 	r->tries += r->tries < BACKOFF_MOST;
-	uint64_t patience = pace_patience(&r->pace), most = patience > BACKOFF_NS ? patience : BACKOFF_NS;
+	uint64_t patience = pace_patience(&r->pace),
+		 most = patience > BACKOFF_NS ? patience : BACKOFF_NS;
 	r->timer = now + (patience << r->tries < most ? patience << r->tries : most);
 }
 
@@ -432,7 +444,7 @@ static void lost_send(struct path *p)
 static bool ack_due(struct path *p, uint64_t now)
 {
 	const struct retry *r = retry_of(p);
-	if (!p->transit.unacked || (p->wishes && service_ready(p)))
+	if (!p->transit.unacked || (p->pending_control && service_ready(p)))
 		return false;
 	return p->transit.unacked >= GROUP || r->heavy >= HEAVY || now - r->since >= ACK_NS ||
 	       p->net->resting;

@@ -2,8 +2,9 @@
 /* The table of services. A network hands it to net/packet, which knows none of them. */
 #include "service/service.h"
 
-service_list service_all = { &flow_credit, &flow_return,  &flow_drop,     &flow_nack,     &flow_token,
-			     &flow_permit, &flow_reserve, &order_service, &retry_service, NULL };
+service_list service_all = { &flow_credit,   &flow_return, &flow_drop,    &flow_nack,
+			     &flow_token,    &flow_permit, &flow_reserve, &order_service,
+			     &retry_service, NULL };
 
 int service_judge(void)
 {

@@ -14,7 +14,7 @@ static _Thread_local struct rota {
 	struct context program;
 	struct context *current;
 	struct context *before; /* who ran before the current one, until that has noticed */
-	unsigned live;          /* contexts in the circle */
+	unsigned live;          /* contexts in the poll set */
 	unsigned quiet;         /* turns in a row that found nothing to do */
 	uint32_t looks;         /* how far their backoff is, of all of them together */
 	uint64_t since;
@@ -85,8 +85,8 @@ static void thread_release(const struct context *c)
 	struct endpoint *e = c->home->e;
 	if (!held(e))
 		return;
-	error_warn("rank %u: a thread of function %u has ended under a hold, which is released", e->t->rank,
-		   c->creation.label.id);
+	error_warn("rank %u: a thread of function %u has ended under a hold, which is released",
+		   e->t->rank, c->creation.label.id);
 	while (held(e))
 		tern_release(e->t);
 }
@@ -360,8 +360,9 @@ static bool scheduler_over(void)
 	return false;
 }
 
-static const struct scheduler scheduler = {
-	.idle = scheduler_idle, .bounded = scheduler_bounded, .over = scheduler_over, .pass = context_pass
-};
+static const struct scheduler scheduler = { .idle = scheduler_idle,
+					    .bounded = scheduler_bounded,
+					    .over = scheduler_over,
+					    .pass = context_pass };
 
 /* cost: base control */

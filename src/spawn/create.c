@@ -81,7 +81,8 @@ static int ticket_send(struct spawn *s, struct ticket *k)
 	const uint64_t *w = k->word;
 	uint64_t label = label_word(k->label);
 	if (k->label.words <= TERN_WORDS_MAX - 1)
-		return layer_words(s->e, k->rank, SPAWN_CREATE, label, w[0], w[1], w[2], w[3], w[4]);
+		return layer_words(s->e, k->rank, SPAWN_CREATE, label, w[0], w[1], w[2], w[3],
+				   w[4]);
 	const uint64_t words[] = { label, w[0], w[1], w[2], w[3], w[4] };
 	return layer_request(s->e, k->rank, SPAWN_CREATE, &w[5], sizeof w[5], 6, words);
 }
@@ -172,7 +173,8 @@ static void ticket_go(struct spawn *s, struct ticket *k)
 			return;
 		p->credits++;
 		if (!k->used || k->label.generation != generation)
-			return; /* its rank was lost while the call waited for room, and its callback knows */
+			return; /* its rank was lost while the call waited for room, and its
+				   callback knows */
 	}
 	queue_push(s, k);
 	if (p->credits)
@@ -198,14 +200,17 @@ static int tickets_stop(struct endpoint *e, struct wait *wait)
 	const struct wanted *w = wait->arg;
 	if (!in_handler(e) && !held(e))
 		return 0;
-	return error_set(-EAGAIN, "rank %u has created %u threads that have not ended, of %d at most",
+	return error_set(-EAGAIN,
+			 "rank %u has created %u threads that have not ended, of %d at most",
 			 e->t->rank, w->s->under_way, TERN_SPAWNS_MAX);
 }
 
 static int tickets_wait(struct spawn *s, uint32_t n)
 {
 	struct wanted w = { s, n };
-	struct wait wait = { .call = "tern_spawn", .lack = "too many threads", .stop = tickets_stop };
+	struct wait wait = { .call = "tern_spawn",
+			     .lack = "too many threads",
+			     .stop = tickets_stop };
 	return wait_until(s->e, wanted_over, &w, &wait);
 }
 
@@ -221,13 +226,14 @@ static int create_check(struct spawn *s, unsigned id, unsigned n)
 		return error_set(-E2BIG, "a thread was given %u words; it gets at most %d", n,
 				 TERN_WORDS_MAX);
 	if (id >= TERN_THREADS_MAX)
-		return error_set(-ERANGE, "thread function %u was named; they are numbered 0 to %d", id,
-				 TERN_THREADS_MAX - 1);
+		return error_set(-ERANGE, "thread function %u was named; they are numbered 0 to %d",
+				 id, TERN_THREADS_MAX - 1);
 	if (!s->fn[id])
-		return error_set(-ENXIO,
-				 "thread function %u was named, but rank %u has none under that number: "
-				 "every rank registers the same ones with tern_thread_on()",
-				 id, s->e->t->rank);
+		return error_set(
+			-ENXIO,
+			"thread function %u was named, but rank %u has none under that number: "
+			"every rank registers the same ones with tern_thread_on()",
+			id, s->e->t->rank);
 	return 0;
 }
 
@@ -259,15 +265,17 @@ static int create_nowhere(const struct spawn *s, uint32_t first, uint32_t end)
 {
 	uint32_t size = s->e->t->size;
 	if (first)
-		return error_set(-ERANGE, "a thread on rank %u was asked for; this job has ranks 0 to %u",
+		return error_set(-ERANGE,
+				 "a thread on rank %u was asked for; this job has ranks 0 to %u",
 				 first, size - 1);
-	return error_set(-ERANGE,
-			 "threads on the first %u ranks were asked for; this job has %u: ask for 1 to %u",
-			 end, size, size);
+	return error_set(
+		-ERANGE,
+		"threads on the first %u ranks were asked for; this job has %u: ask for 1 to %u",
+		end, size, size);
 }
 
-static int create(struct spawn *s, uint32_t first, uint32_t end, const struct ticket *model, unsigned id,
-		  unsigned n)
+static int create(struct spawn *s, uint32_t first, uint32_t end, const struct ticket *model,
+		  unsigned id, unsigned n)
 {
 	int rc = create_check(s, id, n);
 	if (!rc && (end > s->e->t->size || first >= end))
@@ -281,8 +289,8 @@ static int create(struct spawn *s, uint32_t first, uint32_t end, const struct ti
 	return rc;
 }
 
-int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n, void *arg,
-		     TERN_SIX_)
+int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
+		     void *arg, TERN_SIX_)
 {
 	INSIDE struct door door = door_open(t);
 	const struct ticket model = { .done = done,
@@ -363,9 +371,10 @@ int tern_join(tern *t, tern_thread *thread, uint64_t *result)
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
-	struct wait w = {
-		.call = "tern_join", .way = "a thread at", .whom = thread->rank + 1, .rule = "tern_join()"
-	};
+	struct wait w = { .call = "tern_join",
+			  .way = "a thread at",
+			  .whom = thread->rank + 1,
+			  .rule = "tern_join()" };
 	int rc = wait_until(t->own, thread_over, thread, &w);
 	if (rc)
 		return rc;

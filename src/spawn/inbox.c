@@ -48,10 +48,12 @@ void on_thread_create(tern *t, const tern_msg *m)
 		const uint64_t words[] = { label_word(l), (uint64_t)-ENXIO, 0 };
 		layer_reply(t->own, SPAWN_DONE, NULL, 0, 3, words);
 	} else if (s->party[from].here == TERN_CREDITS) {
-		poll_trouble(t->own, error_set(-EBADMSG,
-					       "rank %u has created more than %d threads at rank %u at once; "
-					       "one was dropped",
-					       from, TERN_CREDITS, t->rank));
+		poll_trouble(
+			t->own,
+			error_set(-EBADMSG,
+				  "rank %u has created more than %d threads at rank %u at once; "
+				  "one was dropped",
+				  from, TERN_CREDITS, t->rank));
 	} else {
 		inbox_put(s, m, l);
 		context_wanted(s);
@@ -73,7 +75,8 @@ void inbox_answer(struct spawn *s, const struct creation *c, int rc, uint64_t re
 {
 	s->party[c->from].here--;
 	if (!s->e->site.peer[c->from].lost)
-		layer_words(s->e, c->from, SPAWN_DONE, label_word(c->label), (uint64_t)rc, result, 0, 0, 0);
+		layer_words(s->e, c->from, SPAWN_DONE, label_word(c->label), (uint64_t)rc, result,
+			    0, 0, 0);
 }
 
 /* cost: base control */

@@ -84,7 +84,8 @@ struct frame {
 void native_make(struct machine *m, void *stack, size_t size, machine_entry *entry, void *arg)
 {
 	uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)15;
-	struct frame *f = (struct frame *)top - 1; /* so a call finds the stack as aligned as it must be */
+	struct frame *f =
+		(struct frame *)top - 1; /* so a call finds the stack as aligned as it must be */
 	*f = (struct frame){ .r12 = (uint64_t)(uintptr_t)arg,
 			     .rbx = (uint64_t)(uintptr_t)entry,
 			     .back = native_start };

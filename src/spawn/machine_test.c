@@ -19,11 +19,13 @@ static void *got;
  * Keeps more values alive across a switch than there are registers a callee preserves, integers and
  * doubles, so that some of them stay in each; the sum tells whether one was lost.
  */
-__attribute__((noinline)) static double busy(uint64_t seed, struct machine *from, const struct machine *to)
+__attribute__((noinline)) static double busy(uint64_t seed, struct machine *from,
+					     const struct machine *to)
 {
 	uint64_t a = seed, b = seed * 3, c = seed * 5, d = seed * 7, e = seed * 11, f = seed * 13,
 		 g = seed * 17, h = seed * 19, i = seed * 23, j = seed * 29;
-	double p = (double)seed / 3, q = (double)seed / 7, r = (double)seed / 11, s = (double)seed / 13;
+	double p = (double)seed / 3, q = (double)seed / 7, r = (double)seed / 11,
+	       s = (double)seed / 13;
 	for (unsigned n = 0; n < 100; n++) {
 		swap(from, to);
 		a += b, b += c, c += d, d += e, e += f, f += g, g += h, h += i, i += j, j += a;

@@ -65,7 +65,8 @@ static uintptr_t interrupted_at(const ucontext_t *u)
 bool preempt_possible(void)
 {
 #if defined(FIBER_THREAD)
-	return false; /* thread sanitizer puts signals off until the thread calls something, and switches in none */
+	return false; /* thread sanitizer puts signals off until the thread calls something, and
+			 switches in none */
 #else
 	return true;
 #endif
@@ -160,7 +161,8 @@ static void signal_once(const struct endpoint *e)
 static bool timer_begin(uint64_t ns)
 {
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = slice_signal };
-	struct timespec slice = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+	struct timespec slice = { .tv_sec = (time_t)(ns / 1000000000),
+				  .tv_nsec = (long)(ns % 1000000000) };
 	struct itimerspec every = { .it_interval = slice, .it_value = slice };
 	event._sigev_un._tid = thread_id();
 	if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &slices.timer) != 0)

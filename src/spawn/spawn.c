@@ -64,7 +64,8 @@ static void spawn_close(void *state)
 static unsigned spawn_progress(void *state)
 {
 	struct spawn *s = state;
-	if (s->moving || held(s->e)) /* a send that waits comes back here; under a hold nothing may wait */
+	if (s->moving ||
+	    held(s->e)) /* a send that waits comes back here; under a hold nothing may wait */
 		return 0;
 	s->moving = true;
 	unsigned sent = create_flush(s);
@@ -102,11 +103,14 @@ static int spawn_closing(void *state)
 	struct spawn *s = state;
 	struct endpoint *e = s->e;
 	struct context *self = context_self();
-	struct wait w = { .call = "tern_close", .lack = "threads have not ended", .stop = spawn_stop };
+	struct wait w = { .call = "tern_close",
+			  .lack = "threads have not ended",
+			  .stop = spawn_stop };
 	if (self && self->home == s && self->number)
-		return error_set(-EPERM,
-				 "tern_close() was called by a thread of rank %u, which runs in its endpoint",
-				 e->t->rank);
+		return error_set(
+			-EPERM,
+			"tern_close() was called by a thread of rank %u, which runs in its endpoint",
+			e->t->rank);
 	s->leaving = wait_until(e, spawn_idle, s, &w) == 0;
 	if (s->leaving)
 		return 0;
@@ -138,9 +142,10 @@ const struct layer spawn_layer = { .open = spawn_open,
 static int spawn_begin(struct spawn *s)
 {
 	if (s->e->shared)
-		return error_set(-ENOTSUP,
-				 "rank %u is shared by kernel threads, and its threads need one to run on",
-				 s->e->t->rank);
+		return error_set(
+			-ENOTSUP,
+			"rank %u is shared by kernel threads, and its threads need one to run on",
+			s->e->t->rank);
 	create_close(s);
 	inbox_close(s);
 	if (create_open(s) || inbox_open(s))
@@ -159,10 +164,12 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
 		return forked;
 	struct spawn *s = spawn_of(t);
 	if (id >= TERN_THREADS_MAX)
-		return error_set(-ERANGE, "thread function %u was registered; they are numbered 0 to %d", id,
+		return error_set(-ERANGE,
+				 "thread function %u was registered; they are numbered 0 to %d", id,
 				 TERN_THREADS_MAX - 1);
 	if (!fn)
-		return error_set(-EINVAL, "thread function %u was registered without a function", id);
+		return error_set(-EINVAL, "thread function %u was registered without a function",
+				 id);
 	if (in_handler(t->own))
 		return rules_program(t->own, "tern_thread_on()");
 	int rc = s->inbox ? 0 : spawn_begin(s);

@@ -27,8 +27,9 @@ extern const struct layer spawn_layer;
 
 /* Tern's own handlers of this layer. */
 enum spawn_handler {
-	SPAWN_CREATE = LAYER_SPAWN * LAYER_HANDLERS, /* label, five words; the sixth is the payload */
-	SPAWN_DONE,                                  /* label, code, result */
+	SPAWN_CREATE =
+		LAYER_SPAWN * LAYER_HANDLERS, /* label, five words; the sixth is the payload */
+	SPAWN_DONE,                           /* label, code, result */
 };
 
 /*
@@ -41,7 +42,8 @@ struct label {
 };
 
 _Static_assert(sizeof(struct label) == sizeof(uint64_t), "a label is a word");
-_Static_assert(TERN_SPAWNS_MAX <= UINT16_MAX && TERN_THREADS_MAX <= UINT8_MAX + 1, "a label has room");
+_Static_assert(TERN_SPAWNS_MAX <= UINT16_MAX && TERN_THREADS_MAX <= UINT8_MAX + 1,
+	       "a label has room");
 
 /* A thread that has been created here and not started. */
 struct creation {
@@ -127,9 +129,10 @@ static inline struct label word_label(uint64_t word)
 /* -- create.c: the creator's side -- */
 int create_open(struct spawn *s);
 void create_close(struct spawn *s);
-void create_end_lost(struct spawn *s, uint32_t rank); /* ends what was created at a rank that has left */
-unsigned create_flush(struct spawn *s);               /* sends what has waited for credits; how many */
-bool create_waits(const struct spawn *s);             /* something has credits, and could not be sent yet */
+void create_end_lost(struct spawn *s,
+		     uint32_t rank);      /* ends what was created at a rank that has left */
+unsigned create_flush(struct spawn *s);   /* sends what has waited for credits; how many */
+bool create_waits(const struct spawn *s); /* something has credits, and could not be sent yet */
 void on_thread_done(tern *t, const tern_msg *m);
 
 /* -- inbox.c: the target's side -- */

@@ -210,7 +210,8 @@ TEST(the_most_that_can_be_under_way_is_an_error_only_where_waiting_is_not_allowe
 	CHECK_IS(tern_spawn_all(local[1], ADD, note_ending, &ended, 1),
 		 0); /* another creator's are its own */
 	tern_signal(local[1], &gate, TERN_SPAWNS_MAX + 1);
-	CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, 0), 0); /* waits until one has ended */
+	CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, 0),
+		 0); /* waits until one has ended */
 	await(&ended, TERN_SPAWNS_MAX + 3);
 	local_close();
 }
@@ -250,7 +251,8 @@ TEST(threads_create_threads_and_join_them)
 {
 	tern_thread root;
 	uint64_t count = 0;
-	setenv("TERN_CONTEXTS", "64", 1); /* a thread that waits for its children keeps its context */
+	setenv("TERN_CONTEXTS", "64",
+	       1); /* a thread that waits for its children keeps its context */
 	threads_open(3);
 	threads_on(OTHER, tree);
 	CHECK_IS(tern_fork(local[0], &root, 1, OTHER, 6), 0);

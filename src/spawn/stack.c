@@ -97,7 +97,8 @@ static void fault(int signal, siginfo_t *info, void *context)
 		before.sa_handler(signal);
 	} else {
 		struct sigaction usual = { .sa_handler = SIG_DFL };
-		sigaction(signal, &usual, NULL); /* and the fault, which happens again, ends the process */
+		sigaction(signal, &usual,
+			  NULL); /* and the fault, which happens again, ends the process */
 	}
 }
 
@@ -119,7 +120,8 @@ void stack_watch(stack_who *who)
 	pthread_once(&once, fault_install);
 	if (sigaltstack(NULL, &now) != 0 || !(now.ss_flags & SS_DISABLE))
 		return;
-	mine.ss_sp = mmap(NULL, ALTERNATE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mine.ss_sp =
+		mmap(NULL, ALTERNATE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (mine.ss_sp != MAP_FAILED)
 		sigaltstack(&mine, NULL); /* for as long as this kernel thread lives */
 }

@@ -20,7 +20,8 @@ TEST(a_stack_can_be_used_to_its_last_byte_and_has_a_guard_below)
 	}
 	int status;
 	waitpid(child, &status, 0);
-	CHECK(!WIFEXITED(status) || WEXITSTATUS(status) != 0); /* a sanitizer exits with a code of its own */
+	CHECK(!WIFEXITED(status) ||
+	      WEXITSTATUS(status) != 0); /* a sanitizer exits with a code of its own */
 	stack_unmap(&s);
 }
 

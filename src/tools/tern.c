@@ -40,8 +40,8 @@ static int unknown(const char *word)
 	for (int i = 0; i < COMMANDS; i++)
 		names[i] = commands[i].name;
 	fprintf(stderr,
-		"tern: there is no command '%s'; did you mean 'tern %s'? `tern help` lists them all\n", word,
-		nearest_name(word, names, COMMANDS));
+		"tern: there is no command '%s'; did you mean 'tern %s'? `tern help` lists them all\n",
+		word, nearest_name(word, names, COMMANDS));
 	return 2;
 }
 

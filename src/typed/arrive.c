@@ -33,7 +33,8 @@ struct notice notice_read(const uint64_t words[NOTICE_WORDS])
 	};
 }
 
-_Static_assert(TERN_TYPES_MAX <= 1 << KEY_SHIFT && KEYS <= 1 << (ORDER_SHIFT - KEY_SHIFT) && ORDERED < 256,
+_Static_assert(TERN_TYPES_MAX <= 1 << KEY_SHIFT && KEYS <= 1 << (ORDER_SHIFT - KEY_SHIFT) &&
+		       ORDERED < 256,
 	       "a notice's parts fit");
 
 /* The type's queue, if the message was sent in the generation that it still has. */
@@ -131,7 +132,8 @@ static void on_notice(tern *t, const tern_msg *m)
  * Its type was closed after the buffer had been lent: it keeps its place in the order of all types,
  * if that is its order.
  */
-static void brought_late(struct typed *y, struct type_queue *s, const struct notice *n, uint32_t src)
+static void brought_late(struct typed *y, struct type_queue *s, const struct notice *n,
+			 uint32_t src)
 {
 	struct buf_slot *l = &s->slot[n->index];
 	buf_slot_unlend(l);
@@ -192,8 +194,8 @@ static void on_notice_with_data(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	uint32_t src = tern_msg_src(m);
-	const char *wrong =
-		tern_msg_words(m) == BROUGHT_WORDS ? brought_take(y, m, src) : "that says too little";
+	const char *wrong = tern_msg_words(m) == BROUGHT_WORDS ? brought_take(y, m, src)
+							       : "that says too little";
 	if (wrong)
 		typed_refuse(y, src, wrong);
 	else if (tern_msg_arg(m, NOTICE_WORDS) & BROUGHT_TELL)

@@ -225,7 +225,8 @@ TEST(an_answer_that_names_memory_which_is_not_its_own_is_refused)
 {
 	open_three();
 	struct bufpool *k = &queue->pool;
-	tern_addr at = tern_addr_of(local[1], queue->words), buffers = tern_addr_of(local[1], k->buffer);
+	tern_addr at = tern_addr_of(local[1], queue->words),
+		  buffers = tern_addr_of(local[1], k->buffer);
 	void *mine = tern_alloc(local[0], 1 << 20);
 	tern_addr other = tern_addr_of(local[0], mine);
 	const uint64_t size = (uint64_t)k->generation << 32 | COUNT, found = TYPE | 1 << 16;

@@ -10,10 +10,11 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 {
 	enum { POLICIES = TERN_BUF_REFUSE | TERN_BUF_SPILL };
 	if (type >= TERN_TYPES_MAX)
-		return error_set(-EINVAL, "tern_bufalloc() was given type %u; types are below %d", type,
-				 TERN_TYPES_MAX);
+		return error_set(-EINVAL, "tern_bufalloc() was given type %u; types are below %d",
+				 type, TERN_TYPES_MAX);
 	if (count < 1 || count > TERN_BUFFERS_MAX)
-		return error_set(-EINVAL, "tern_bufalloc() was asked for %u buffers; a type has 1 to %d",
+		return error_set(-EINVAL,
+				 "tern_bufalloc() was asked for %u buffers; a type has 1 to %d",
 				 count, TERN_BUFFERS_MAX);
 	if (flags & ~(unsigned)(POLICIES | ORDERED) || (flags & POLICIES) == POLICIES)
 		return error_set(
@@ -58,19 +59,20 @@ static void close_drop(struct typed *y, struct type_queue *s)
 
 static int close_queue(struct typed *y, struct type_queue *s)
 {
-	const char *why = s->held ? "the program has one of its buffers: tern_buffree() it first"
-			  : !order_can_close(y, s)
-				  ? "a message before one of its own is just landing: poll, and try again"
-			  : !lend_shut(y, s) ? "a message is just landing: poll, and try again"
-					     : NULL;
+	const char *why =
+		s->held ? "the program has one of its buffers: tern_buffree() it first"
+		: !order_can_close(y, s)
+			? "a message before one of its own is just landing: poll, and try again"
+		: !lend_shut(y, s) ? "a message is just landing: poll, and try again"
+				   : NULL;
 	if (why)
-		return error_set(-EBUSY, "type %u of rank %u cannot be closed: %s", s->type, y->e->t->rank,
-				 why);
+		return error_set(-EBUSY, "type %u of rank %u cannot be closed: %s", s->type,
+				 y->e->t->rank, why);
 	s->closing = true;
 	close_drop(y, s);
 	type_queue_unmake(y, s);
-	lend_progress(
-		y); /* before this rank says anything else: whoever hears that may know of the closing */
+	lend_progress(y); /* before this rank says anything else: whoever hears that may know of the
+			     closing */
 	return 0;
 }
 
@@ -83,9 +85,10 @@ int tern_bufclose(tern *t, unsigned type)
 	struct typed *y = typed_here(t);
 	struct type_queue *s = type < TERN_TYPES_MAX ? y->queue[type] : NULL;
 	if (!s)
-		return error_set(-ENXIO,
-				 "tern_bufclose() was given type %u, for which rank %u has no buffers", type,
-				 t->rank);
+		return error_set(
+			-ENXIO,
+			"tern_bufclose() was given type %u, for which rank %u has no buffers", type,
+			t->rank);
 	return close_queue(y, s);
 }
 

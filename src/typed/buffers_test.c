@@ -50,7 +50,8 @@ TEST(a_message_lands_in_a_buffer_that_was_set_aside_and_nothing_around_it_change
 		CHECK_IS(got, len);
 		CHECK(chance_filled(p, len, len));
 		for (size_t i = 0; i < all; i++)
-			if ((i < at || i >= at + len) && !CHECK((unsigned char)k->buffer[i] == 0xee))
+			if ((i < at || i >= at + len) &&
+			    !CHECK((unsigned char)k->buffer[i] == 0xee))
 				break;
 		CHECK_IS(tern_buffree(local[1], p), 0);
 	}

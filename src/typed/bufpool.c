@@ -47,7 +47,8 @@ bool bufpool_sizes(size_t bytes, uint32_t count, size_t *stride, size_t *all)
 {
 	if (bytes > SIZE_MAX / 2)
 		return false;
-	*stride = bytes ? (bytes + BUFPOOL_ALIGN - 1) / BUFPOOL_ALIGN * BUFPOOL_ALIGN : BUFPOOL_ALIGN;
+	*stride =
+		bytes ? (bytes + BUFPOOL_ALIGN - 1) / BUFPOOL_ALIGN * BUFPOOL_ALIGN : BUFPOOL_ALIGN;
 	return !__builtin_mul_overflow(*stride, (size_t)count, all);
 }
 
@@ -72,7 +73,8 @@ uint32_t bufpool_free(const struct bufpool *k)
 {
 	uint32_t n = 0;
 	for (uint32_t w = 0; w < bit_words(k->count); w++)
-		n += (uint32_t)__builtin_popcountll(atomic_load_explicit(&k->free[w], memory_order_relaxed));
+		n += (uint32_t)__builtin_popcountll(
+			atomic_load_explicit(&k->free[w], memory_order_relaxed));
 	return n;
 }
 
@@ -90,8 +92,8 @@ bool bufpool_lends(const struct bufpool *k)
 static bool state_change(struct bufpool *k, uint32_t i, uint64_t from, uint64_t to)
 {
 	/* typed.R1, acquire; released in bufpool_give(). */
-	return atomic_compare_exchange_strong_explicit(&k->state[i], &from, to, memory_order_acquire,
-						       memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(&k->state[i], &from, to,
+						       memory_order_acquire, memory_order_relaxed);
 }
 
 /*
@@ -170,7 +172,8 @@ bool bufpool_shut(struct bufpool *k)
 	/* First, so that a sender who finds nothing free sees why, and asks again. */
 	atomic_store_explicit(k->now, 0, memory_order_relaxed);
 	for (uint32_t i = 0; i < k->count; i++) {
-		if (state_change(k, i, bufpool_word(k, BUFPOOL_FREE, 0), bufpool_word(k, BUFPOOL_SHUT, 0)) ||
+		if (state_change(k, i, bufpool_word(k, BUFPOOL_FREE, 0),
+				 bufpool_word(k, BUFPOOL_SHUT, 0)) ||
 		    !claimed(atomic_load_explicit(&k->state[i], memory_order_relaxed)))
 			continue;
 		unshut(k, i);

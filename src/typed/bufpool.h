@@ -56,9 +56,11 @@ static inline char *bufpool_buffer(const struct bufpool *k, uint32_t i)
 	return k->buffer + (size_t)i * k->stride;
 }
 
-static inline bool bufpool_is(const struct bufpool *k, uint32_t i, enum bufpool_kind kind, uint32_t rank)
+static inline bool bufpool_is(const struct bufpool *k, uint32_t i, enum bufpool_kind kind,
+			      uint32_t rank)
 {
-	return atomic_load_explicit(&k->state[i], memory_order_relaxed) == bufpool_word(k, kind, rank);
+	return atomic_load_explicit(&k->state[i], memory_order_relaxed) ==
+	       bufpool_word(k, kind, rank);
 }
 
 /* Sizes. `count` is rounded up, so that words can be used again by another type. */

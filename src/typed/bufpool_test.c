@@ -157,7 +157,8 @@ static void *take_and_give(void *arg)
 			if (i == UINT32_MAX)
 				continue;
 			CHECK_IS(atomic_fetch_add(&users[i], 1), 0);
-			memset(bufpool_buffer(&k, i), (int)me, BYTES); /* plain: what orders it is the pool */
+			memset(bufpool_buffer(&k, i), (int)me,
+			       BYTES); /* plain: what orders it is the pool */
 			mine[n++] = i;
 		} else if (n) {
 			uint32_t i = mine[--n];

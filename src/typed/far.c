@@ -17,7 +17,8 @@
 
 /* A name of a short message: the rank, and which of those that were given a name. */
 enum { NAME_RANK_SHIFT = 40 };
-static const uint64_t NAME_FAR = UINT64_C(1) << 62, NAME_NUMBER = (UINT64_C(1) << NAME_RANK_SHIFT) - 1;
+static const uint64_t NAME_FAR = UINT64_C(1) << 62,
+		      NAME_NUMBER = (UINT64_C(1) << NAME_RANK_SHIFT) - 1;
 
 /* -- The lease cache --------------------------------------------------------------------------- */
 
@@ -91,7 +92,8 @@ int far_return(struct typed *y, uint32_t rank, unsigned type, struct target *to)
 /* -- What the owner says ----------------------------------------------------------------------- */
 
 /* The lease cache that a lease message is about; NULL if it is about another use of the pool. */
-static struct lease_cache *lease_msg_cache(struct typed *y, uint32_t rank, const struct lease_msg *msg)
+static struct lease_cache *lease_msg_cache(struct typed *y, uint32_t rank,
+					   const struct lease_msg *msg)
 {
 	struct route *r = y->route[rank];
 	struct target *part = r ? r->part[msg->type / TARGETS_OF_PART] : NULL;
@@ -164,7 +166,8 @@ static void on_lease_recall(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
 	struct lease_msg msg;
-	struct lease_cache *h = lease_msg_read(m, &msg) ? lease_msg_cache(y, tern_msg_src(m), &msg) : NULL;
+	struct lease_cache *h =
+		lease_msg_read(m, &msg) ? lease_msg_cache(y, tern_msg_src(m), &msg) : NULL;
 	if (!h)
 		return;
 	struct lease_msg back = { .type = msg.type, .generation = msg.generation };
@@ -177,8 +180,9 @@ static void on_lease_recall(tern *t, const tern_msg *m)
 static void on_type_closed(tern *t, const tern_msg *m)
 {
 	struct lease_msg msg;
-	struct lease_cache *h =
-		lease_msg_read(m, &msg) ? lease_msg_cache(typed_of(t), tern_msg_src(m), &msg) : NULL;
+	struct lease_cache *h = lease_msg_read(m, &msg)
+					? lease_msg_cache(typed_of(t), tern_msg_src(m), &msg)
+					: NULL;
 	if (h)
 		lease_cache_close(h);
 }
@@ -205,7 +209,8 @@ static int far_ask(struct typed *y, struct sending *s, bool is_long)
 {
 	struct lease_cache *h = s->target->cache;
 	bool *asked = is_long ? &h->asked_long : &h->asked;
-	bool refused = h->refused && (s->asked || !s->waits); /* not what an earlier call was told */
+	bool refused =
+		h->refused && (s->asked || !s->waits); /* not what an earlier call was told */
 	h->refused = false;
 	if (refused)
 		return sending_full(s);
@@ -240,7 +245,8 @@ static bool block_any(struct net *net)
 
 static tern_mid far_name(struct typed *y, uint32_t rank)
 {
-	return NAME_FAR | (uint64_t)rank << NAME_RANK_SHIFT | (++y->route[rank]->named & NAME_NUMBER);
+	return NAME_FAR | (uint64_t)rank << NAME_RANK_SHIFT |
+	       (++y->route[rank]->named & NAME_NUMBER);
 }
 
 /*
@@ -265,14 +271,15 @@ static int far_short(struct typed *y, struct sending *s)
 		return far_ask(y, s, false);
 	h->fresh = false;
 	s->notice.key =
-		(uint16_t)(lease_spilled(lease) ? KEY_SPILL + (lease_place(lease) - LEASE_SMALL) : s->type);
+		(uint16_t)(lease_spilled(lease) ? KEY_SPILL + (lease_place(lease) - LEASE_SMALL)
+						: s->type);
 	s->notice.index = lease_index(lease);
 	sending_number(y, s);
 	notice_write(&s->notice, words);
 	words[NOTICE_WORDS] = s->named ? BROUGHT_TELL : 0;
 	s->mid = s->named ? far_name(y, s->rank) : 0;
-	int rc = layer_request(y->e, s->rank, TYPED_BROUGHT, s->len ? s->data : NULL, s->len, BROUGHT_WORDS,
-			       words);
+	int rc = layer_request(y->e, s->rank, TYPED_BROUGHT, s->len ? s->data : NULL, s->len,
+			       BROUGHT_WORDS, words);
 	return rc ? far_failed(y, s, lease, rc) : 0;
 }
 
@@ -290,7 +297,8 @@ static int far_long(struct typed *y, struct sending *s)
 	h->has_long = h->fresh = false;
 	s->notice.key = (uint16_t)s->type;
 	s->notice.index = h->index;
-	int rc = sending_start(y, s, to->buffers + (tern_addr)s->notice.index * to->pool.stride, NULL);
+	int rc = sending_start(y, s, to->buffers + (tern_addr)s->notice.index * to->pool.stride,
+			       NULL);
 	if (rc) /* for the next, or until it is asked back; others may have been served meanwhile */
 		lease_cache_back(h, lease_of(LEASE_LONG, s->notice.index));
 	else
@@ -400,5 +408,6 @@ bool lease_msg_read(const tern_msg *m, struct lease_msg *s)
 	return s->count <= LEASE_MSG_LEASES;
 }
 
-_Static_assert(FIRST_LEASES + LEASE_MSG_LEASES / 2 == LEASE_MSG_WORDS && TERN_TYPES_MAX <= 1 << FLAGS_SHIFT,
+_Static_assert(FIRST_LEASES + LEASE_MSG_LEASES / 2 == LEASE_MSG_WORDS &&
+		       TERN_TYPES_MAX <= 1 << FLAGS_SHIFT,
 	       "the parts of a lease message fit");

@@ -119,8 +119,9 @@ static void idle_cell(uint32_t from, unsigned type)
 
 TEST(a_message_to_a_far_rank_lands_in_its_buffer)
 {
-	static const size_t lens[] = { 0,    1,     7,     64,   4096, TERN_PAYLOAD_MAX, TERN_PAYLOAD_MAX + 1,
-				       9000, 19999, BYTES, BYTES };
+	static const size_t lens[] = {
+		0, 1, 7, 64, 4096, TERN_PAYLOAD_MAX, TERN_PAYLOAD_MAX + 1, 9000, 19999, BYTES, BYTES
+	};
 	open_far();
 	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	for (unsigned i = 0; i < sizeof lens / sizeof *lens; i++) {
@@ -152,7 +153,8 @@ TEST(a_far_send_says_what_a_near_one_says)
 	CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
 	CHECK_IS(send_tried(0, TYPE, 1), -ENXIO);
 	REQUIRE(tern_bufalloc(local[OWNER], TYPE, 2 * BYTES, 1, 0) == 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, BYTES + 1, 0, NULL), 0); /* as it is now */
+	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, BYTES + 1, 0, NULL),
+		 0); /* as it is now */
 	local_close_one(OWNER);
 	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1, 0, NULL), -ESHUTDOWN);
 	local_close();
@@ -623,7 +625,8 @@ TEST(a_type_into_which_a_far_rank_may_put_a_long_message_stays_open)
 		local_settle();
 	CHECK_IS(rc, 1);
 	CHECK_IS(next(TYPE), BYTES);
-	CHECK_IS(send_now(0, TYPE, BYTES), -EAGAIN); /* asks for a buffer, and thinks better of it */
+	CHECK_IS(send_now(0, TYPE, BYTES),
+		 -EAGAIN); /* asks for a buffer, and thinks better of it */
 	local_settle();
 	CHECK_IS(tern_bufclose(local[OWNER], TYPE), -EBUSY);
 	local_settle();
@@ -709,8 +712,8 @@ static void brings(const struct notice *n, size_t len, const char *why)
 {
 	uint64_t words[BROUGHT_WORDS] = { 0 };
 	notice_write(n, words);
-	CHECK_IS(layer_request(local[0]->own, OWNER, TYPED_BROUGHT, len ? data : NULL, len, BROUGHT_WORDS,
-			       words),
+	CHECK_IS(layer_request(local[0]->own, OWNER, TYPED_BROUGHT, len ? data : NULL, len,
+			       BROUGHT_WORDS, words),
 		 0);
 	refused(OWNER, why);
 }
@@ -750,7 +753,9 @@ TEST(a_message_into_what_was_not_lent_is_refused)
 	uint64_t words[BROUGHT_WORDS] = { 0 };
 	CHECK_IS(layer_request(local[0]->own, OWNER, TYPED_BROUGHT, NULL, 0, 1, words), 0);
 	refused(OWNER, "too little");
-	CHECK_IS(layer_request(local[SECOND]->own, OWNER, TYPED_BROUGHT, NULL, 0, BROUGHT_WORDS, words), 0);
+	CHECK_IS(layer_request(local[SECOND]->own, OWNER, TYPED_BROUGHT, NULL, 0, BROUGHT_WORDS,
+			       words),
+		 0);
 	refused(OWNER, "not lent");
 	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 10, 0, NULL), 0); /* all is as it was */
 	local_settle();
@@ -782,7 +787,8 @@ TEST(lease_messages_that_no_good_peer_writes_change_nothing)
 	msgs(0, OWNER, TYPED_RETURN, &s);
 	refused(OWNER, "did not have");
 	for (unsigned place = 0; place < 4; place++) {
-		s.lease[0] = lease_of((enum lease_place)place, (UINT32_C(1) << LEASE_INDEX_BITS) - 1);
+		s.lease[0] =
+			lease_of((enum lease_place)place, (UINT32_C(1) << LEASE_INDEX_BITS) - 1);
 		msgs(0, OWNER, TYPED_RETURN, &s);
 		refused(OWNER, "did not have");
 	}
@@ -851,8 +857,10 @@ static const struct {
 	size_t bytes;
 	unsigned count, flags;
 } kind[TYPES] = {
-	{ 3000, 3, TERN_BUF_WAIT | TERN_BUF_ORDER },      { BYTES, 2, TERN_BUF_WAIT | TERN_BUF_ORDER_ALL },
-	{ 9000, 2, TERN_BUF_SPILL | TERN_BUF_ORDER_ALL }, { 400, 1, TERN_BUF_SPILL | TERN_BUF_ORDER },
+	{ 3000, 3, TERN_BUF_WAIT | TERN_BUF_ORDER },
+	{ BYTES, 2, TERN_BUF_WAIT | TERN_BUF_ORDER_ALL },
+	{ 9000, 2, TERN_BUF_SPILL | TERN_BUF_ORDER_ALL },
+	{ 400, 1, TERN_BUF_SPILL | TERN_BUF_ORDER },
 	{ 12000, 2, TERN_BUF_REFUSE | TERN_BUF_ORDER },
 };
 
@@ -921,7 +929,8 @@ TEST(near_and_far_ranks_send_at_once_and_everything_arrives_in_order)
 	for (unsigned type = 0; type < TYPES; type++) {
 		int rc;
 		while ((rc = tern_bufclose(local[OWNER], type)) == -EBUSY)
-			local_settle(); /* a buffer for a long message that was not sent comes back */
+			local_settle(); /* a buffer for a long message that was not sent comes back
+					 */
 		CHECK_IS(rc, 0);        /* no buffer has got lost */
 	}
 	local_close();

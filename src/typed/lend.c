@@ -119,7 +119,8 @@ static bool recall_cells(struct typed *y)
 			continue;
 		all = all && !early;
 		for (uint32_t n = 0; n < of->pool.count && !early; n++)
-			if (of->slot[n].state == BUF_SLOT_LENT && !recall_cell(y, &of->slot[n], now))
+			if (of->slot[n].state == BUF_SLOT_LENT &&
+			    !recall_cell(y, &of->slot[n], now))
 				all = false;
 	}
 	if (!early)
@@ -160,7 +161,8 @@ static bool lend_from(struct typed *y, struct type_queue *of, uint32_t rank, enu
 					 .src = rank,
 					 .type = msg->type,
 					 .number = of->type < KEY_SPILL ? 0 : clock_ns(),
-					 .state = place == LEASE_LONG ? BUF_SLOT_LANDING : BUF_SLOT_LENT };
+					 .state = place == LEASE_LONG ? BUF_SLOT_LANDING
+								      : BUF_SLOT_LENT };
 	bufpool_lend(&of->pool, 1);
 	lend_check(y, of, i, msg->type);
 	msg->lease[msg->count++] = lease_of(place, i);
@@ -170,7 +172,8 @@ static bool lend_from(struct typed *y, struct type_queue *of, uint32_t rank, enu
 static bool lend_spill(struct typed *y, uint32_t rank, size_t len, struct lease_msg *msg)
 {
 	for (unsigned i = 0; i < SPILL_POOLS; i++)
-		if (len <= spill_cell[i] && lend_from(y, y->queue[KEY_SPILL + i], rank, LEASE_SMALL + i, msg))
+		if (len <= spill_cell[i] &&
+		    lend_from(y, y->queue[KEY_SPILL + i], rank, LEASE_SMALL + i, msg))
 			return true;
 	return false;
 }
@@ -188,7 +191,8 @@ static void lend_ahead(struct typed *y, struct type_queue *s, uint32_t rank, str
 	uint32_t most = b->goal > b->lent ? b->goal - b->lent : 0;
 	uint32_t have = bufpool_free(&s->pool), reserve = lend_reserve(s);
 	uint32_t spare = have > reserve ? have - reserve : 0;
-	uint32_t batch = s->pool.count / 4 < LEASE_MSG_LEASES / 2 ? s->pool.count / 4 : LEASE_MSG_LEASES / 2;
+	uint32_t batch =
+		s->pool.count / 4 < LEASE_MSG_LEASES / 2 ? s->pool.count / 4 : LEASE_MSG_LEASES / 2;
 	if (!msg->count && spare < batch)
 		return; /* not one by one, while nobody waits */
 	while (msg->count < LEASE_MSG_LEASES && msg->count < most && msg->count < spare)
@@ -229,7 +233,8 @@ static void lend_short(struct typed *y, struct type_queue *s, uint32_t rank)
 		b->since = clock_ns();
 		b->recalled = false;
 	}
-	b->ahead = b->ahead && s->lookers == 1 && lend_low(b); /* what is freed next is for nobody else */
+	b->ahead = b->ahead && s->lookers == 1 &&
+		   lend_low(b); /* what is freed next is for nobody else */
 	if (msg.count || msg.flags) {
 		b->want = 0;
 		lend_tell(y, s, rank, TYPED_LENT, &msg);
@@ -254,7 +259,8 @@ static void lend_long(struct typed *y, struct type_queue *s, uint32_t rank)
 
 static void lend_recall(struct typed *y, struct type_queue *s, uint32_t rank)
 {
-	struct lease_msg msg = { .type = (uint8_t)s->type, .flags = s->closing ? LEASE_MSG_CLOSED : 0 };
+	struct lease_msg msg = { .type = (uint8_t)s->type,
+				 .flags = s->closing ? LEASE_MSG_CLOSED : 0 };
 	s->borrower[rank].recall = false;
 	lend_tell(y, s, rank, TYPED_RECALL, &msg);
 }
@@ -330,11 +336,14 @@ void lend_used(struct typed *y, struct type_queue *s, uint32_t rank, bool counte
 }
 
 /* The slot of what a lease message from `src` names; NULL if that rank has not borrowed it. */
-static struct buf_slot *lease_slot(struct typed *y, struct type_queue *s, uint32_t lease, uint32_t src)
+static struct buf_slot *lease_slot(struct typed *y, struct type_queue *s, uint32_t lease,
+				   uint32_t src)
 {
 	enum lease_place place = lease_place(lease);
-	struct type_queue *of = lease_spilled(lease) ? y->queue[KEY_SPILL + (place - LEASE_SMALL)] : s;
-	struct buf_slot *l = of && lease_index(lease) < of->pool.count ? &of->slot[lease_index(lease)] : NULL;
+	struct type_queue *of =
+		lease_spilled(lease) ? y->queue[KEY_SPILL + (place - LEASE_SMALL)] : s;
+	struct buf_slot *l =
+		of && lease_index(lease) < of->pool.count ? &of->slot[lease_index(lease)] : NULL;
 	enum buf_slot_state state = place == LEASE_LONG ? BUF_SLOT_LANDING : BUF_SLOT_LENT;
 	return l && l->state == state && l->src == src && l->type == s->type ? l : NULL;
 }
@@ -344,8 +353,9 @@ static void on_lease_returned(tern *t, const tern_msg *m)
 	struct typed *y = typed_of(t);
 	uint32_t src = tern_msg_src(m);
 	struct lease_msg msg;
-	struct type_queue *s =
-		lease_msg_read(m, &msg) ? type_queue_of_generation(y, msg.type, msg.generation) : NULL;
+	struct type_queue *s = lease_msg_read(m, &msg)
+				       ? type_queue_of_generation(y, msg.type, msg.generation)
+				       : NULL;
 	if (!s || !s->borrower)
 		return; /* an owner that was closed had no answer to wait for */
 	struct borrower *b = &s->borrower[src];

@@ -99,7 +99,8 @@ unsigned outgoing_progress(struct typed *y)
 	y->finishing = true;
 	for (unsigned w = 0; w < OUTGOING_WORDS; w++)
 		for (uint64_t bits = y->moving[w]; bits; bits &= bits - 1)
-			over += outgoing_finish(y, &y->outgoing[w * 64 + (unsigned)__builtin_ctzll(bits)]);
+			over += outgoing_finish(
+				y, &y->outgoing[w * 64 + (unsigned)__builtin_ctzll(bits)]);
 	y->finishing = false;
 	return over;
 }
@@ -115,8 +116,8 @@ static int outgoing_sentence(struct typed *y, const struct outgoing *o)
 			(unsigned long long)o->notice.len, o->notice.type, o->rank);
 	int rc = net->ops->check(net, o->rank);
 	return rc ? rc
-		  : error_set(o->error, "a message of type %u to rank %u could not be moved", o->notice.type,
-			      o->rank);
+		  : error_set(o->error, "a message of type %u to rank %u could not be moved",
+			      o->notice.type, o->rank);
 }
 
 int outgoing_end(struct typed *y, struct outgoing *o)
@@ -153,7 +154,8 @@ int tern_bufdone(tern *t, tern_mid mid)
 		return 1;
 	if (far_named(y, mid))
 		return far_done(y, mid);
-	struct outgoing *o = outgoing_named(y, mid); /* after the poll, which may have asked for it too */
+	struct outgoing *o =
+		outgoing_named(y, mid); /* after the poll, which may have asked for it too */
 	if (!o)
 		return error_set(
 			-EINVAL,

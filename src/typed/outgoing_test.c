@@ -14,7 +14,8 @@ static void open_pair(unsigned flags)
 {
 	local_open(2);
 	REQUIRE(tern_bufalloc(local[1], TYPE, LONG, COUNT, flags) == 0);
-	REQUIRE(tern_bufsend(local[0], 1, TYPE, "", 0, 0, NULL) == 0); /* so that it knows the buffers */
+	REQUIRE(tern_bufsend(local[0], 1, TYPE, "", 0, 0, NULL) ==
+		0); /* so that it knows the buffers */
 	REQUIRE(tern_buffree(local[1], tern_bufreceive(local[1], TYPE, 0, NULL, NULL)) == 0);
 	chance_fill(data, LONG, 77);
 }
@@ -108,7 +109,8 @@ TEST(at_most_so_many_long_messages_are_under_way)
 	REQUIRE(tern_bufalloc(local[1], TYPE, BYTES, TERN_BUFSENDS_MAX + 2, 0) == 0);
 	for (unsigned i = 0; i < TERN_BUFSENDS_MAX; i++)
 		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, BYTES, 0, &mid[i]), 0);
-	CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, BYTES, TERN_NOWAIT, &mid[TERN_BUFSENDS_MAX]), -EAGAIN);
+	CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, BYTES, TERN_NOWAIT, &mid[TERN_BUFSENDS_MAX]),
+		 -EAGAIN);
 	CHECK(strstr(tern_strerror(-EAGAIN), "TERN_BUFSENDS_MAX") != NULL);
 	CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 10, TERN_NOWAIT, NULL),
 		 0); /* a short one is not of them */
@@ -164,7 +166,8 @@ TEST(what_a_sender_had_written_when_it_died_before_it_could_ring_is_received)
 {
 	open_pair(TERN_BUF_REFUSE);
 	struct endpoint *e = local[1]->own;
-	circle_remove(&e->site, &e->site.peer[0].requests); /* it is not looked at, and nobody rings for it */
+	pollset_remove(&e->site,
+		      &e->site.peer[0].requests); /* it is not looked at, and nobody rings for it */
 	local[1]->peek = &e->site.bell;
 	for (unsigned i = 0; i < COUNT; i++)
 		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 10 + i, 0, NULL), 0);
@@ -222,7 +225,9 @@ TEST(data_that_is_changed_and_changed_back_is_noticed_by_what_landed)
 	tern_mid mid = start_long(LONG);
 	data[LONG - 1] ^= 1;
 	struct endpoint *e = local[0]->own;
-	while (typed_of(local[0])->outgoing[0].op.pending) /* the data moves, and the notice is not sent */
+	while (typed_of(local[0])
+		       ->outgoing[0]
+		       .op.pending) /* the data moves, and the notice is not sent */
 		e->layers[LAYER_MEM]->progress(e->layer[LAYER_MEM]);
 	data[LONG - 1] ^= 1;
 	CHECK_IS(until_done(mid), -EBADMSG);
@@ -247,9 +252,12 @@ TEST(a_buffer_that_is_written_to_after_it_was_given_back_is_noticed)
 	for (unsigned i = 0; i < 3; i++) {
 		local_open(2);
 		CHECK_IS(tern_bufalloc(local[1], TYPE, 1000, 2, 0), 0);
-		for (unsigned n = 0; n < 5; n++) { /* nothing is said of those that were left alone */
+		for (unsigned n = 0; n < 5;
+		     n++) { /* nothing is said of those that were left alone */
 			CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 999, 0, NULL), 0);
-			CHECK_IS(tern_buffree(local[1], tern_bufreceive(local[1], TYPE, 0, NULL, NULL)), 0);
+			CHECK_IS(tern_buffree(local[1],
+					      tern_bufreceive(local[1], TYPE, 0, NULL, NULL)),
+				 0);
 		}
 		CHECK(tern_poll(local[1]) >= 0);
 		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 100, 0, NULL), 0);

@@ -35,7 +35,8 @@ static struct buf_slot *receive_settle(struct typed *y, struct type_queue *s, st
 	if (l->queue == s || !bufpool_take(&s->pool, BUFPOOL_HELD, l->src, &i))
 		return l;
 	struct buf_slot *to = &s->slot[i];
-	memcpy(bufpool_buffer(&s->pool, i), bufpool_buffer(&l->queue->pool, buf_slot_index(l)), l->len);
+	memcpy(bufpool_buffer(&s->pool, i), bufpool_buffer(&l->queue->pool, buf_slot_index(l)),
+	       l->len);
 	*to = (struct buf_slot){ .queue = s, .len = l->len, .src = l->src, .type = l->type };
 	buf_slot_drop(l, y->check);
 	return to;
@@ -64,7 +65,8 @@ static int receive_look(struct endpoint *e, struct receiving *r)
 		poll_once(e, KINDS_BOTH);
 	if (receiving_over(e, r))
 		return 0;
-	return error_set(-EAGAIN, "no message of type %u has arrived at rank %u", r->type, e->t->rank);
+	return error_set(-EAGAIN, "no message of type %u has arrived at rank %u", r->type,
+			 e->t->rank);
 }
 
 static int receive_wait(struct endpoint *e, struct receiving *r)
@@ -78,14 +80,16 @@ static int receive_wait(struct endpoint *e, struct receiving *r)
 static int receive(struct endpoint *e, struct receiving *r, unsigned flags)
 {
 	if (flags & ~(unsigned)TERN_NOWAIT)
-		return error_set(-EINVAL, "tern_bufreceive() was given flags %#x; it takes TERN_NOWAIT",
+		return error_set(-EINVAL,
+				 "tern_bufreceive() was given flags %#x; it takes TERN_NOWAIT",
 				 flags);
 	int rc = flags & TERN_NOWAIT ? receive_look(e, r) : receive_wait(e, r);
 	if (!rc && !receiving_queue(r))
-		rc = error_set(-ENXIO,
-			       "a message of type %u was asked for, but rank %u has no buffers for that: "
-			       "tern_bufalloc() sets them aside",
-			       r->type, e->t->rank);
+		rc = error_set(
+			-ENXIO,
+			"a message of type %u was asked for, but rank %u has no buffers for that: "
+			"tern_bufalloc() sets them aside",
+			r->type, e->t->rank);
 	return rc;
 }
 

@@ -27,9 +27,10 @@ static int send_find(struct typed *y, struct sending *s)
 	if (!rc && s->len > s->target->pool.bytes && s->far && far_stale(s->target->cache))
 		return sending_later(s, "it is being asked whether its buffers are still so short");
 	if (!rc && s->len > s->target->pool.bytes)
-		return error_set(-EMSGSIZE,
-				 "%zu bytes were sent to rank %u, whose buffers for type %u have %zu", s->len,
-				 s->rank, s->type, s->target->pool.bytes);
+		return error_set(
+			-EMSGSIZE,
+			"%zu bytes were sent to rank %u, whose buffers for type %u have %zu",
+			s->len, s->rank, s->type, s->target->pool.bytes);
 	return rc;
 }
 
@@ -64,7 +65,8 @@ static int send_spill(struct typed *y, struct sending *s)
 		if (rc == -ENXIO)
 			continue; /* it has none of those */
 		if (rc)
-			return rc == -EAGAIN ? sending_later(s, "it is being asked for its spill") : rc;
+			return rc == -EAGAIN ? sending_later(s, "it is being asked for its spill")
+					     : rc;
 		if (s->len > spill->pool.bytes)
 			continue;
 		if (send_take(y, s, spill, KEY_SPILL + i))
@@ -77,7 +79,8 @@ static int send_spill(struct typed *y, struct sending *s)
 
 int sending_full(const struct sending *s)
 {
-	return error_set(-ENOBUFS, "rank %u has no buffer free for type %u, which refuses messages then",
+	return error_set(-ENOBUFS,
+			 "rank %u has no buffer free for type %u, which refuses messages then",
 			 s->rank, s->type);
 }
 
@@ -155,7 +158,8 @@ void sending_moves(struct typed *y, struct sending *s)
 static int send_long(struct typed *y, struct sending *s, char *buffer)
 {
 	tern_addr at = s->where->buffers + (tern_addr)(buffer - s->where->pool.buffer);
-	struct bufpool taken = s->where->pool; /* starting may serve others, and what is known may change */
+	struct bufpool taken =
+		s->where->pool; /* starting may serve others, and what is known may change */
 	bool checks = s->where->checks;
 	int rc = sending_start(y, s, at, buffer);
 	if (!rc) {
@@ -196,8 +200,8 @@ static int send_try(struct typed *y, struct sending *s)
 
 static int send_not_now(const struct sending *s)
 {
-	return error_set(-EAGAIN, "a message of type %u cannot be sent to rank %u now: %s", s->type, s->rank,
-			 s->why);
+	return error_set(-EAGAIN, "a message of type %u cannot be sent to rank %u now: %s", s->type,
+			 s->rank, s->why);
 }
 
 struct accept {
@@ -279,8 +283,8 @@ static int send_complete(struct typed *y, const struct sending *s)
 		else if (s->far)
 			return send_leave(o);
 		else
-			layers_progress(
-				y->e); /* a handler has left a hold: nothing is served, but the data moves on */
+			layers_progress(y->e); /* a handler has left a hold: nothing is served, but
+						  the data moves on */
 	}
 	return outgoing_end(y, o);
 }
@@ -291,7 +295,8 @@ static int send_check(struct typed *y, uint32_t rank, unsigned flags)
 	if (!rc)
 		rc = rules_destination(y->e, rank);
 	if (!rc && flags & ~(unsigned)TERN_NOWAIT)
-		rc = error_set(-EINVAL, "tern_bufsend() was given flags %#x; it takes TERN_NOWAIT", flags);
+		rc = error_set(-EINVAL, "tern_bufsend() was given flags %#x; it takes TERN_NOWAIT",
+			       flags);
 	return rc;
 }
 
@@ -299,7 +304,8 @@ static int send_check(struct typed *y, uint32_t rank, unsigned flags)
 static int send_far(struct typed *y, struct sending *s)
 {
 	bool long_wait = s->len > TERN_PAYLOAD_MAX && !s->named;
-	int rc = long_wait && held(y->e) ? rules_wait(y->e, "a long tern_bufsend() without a name") : 0;
+	int rc = long_wait && held(y->e) ? rules_wait(y->e, "a long tern_bufsend() without a name")
+					 : 0;
 	far_listen(y, s->rank);
 	s->far = true;
 	if (!rc)
@@ -308,8 +314,8 @@ static int send_far(struct typed *y, struct sending *s)
 	return rc;
 }
 
-int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t len, unsigned flags,
-		 tern_mid *mid)
+int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
+		 unsigned flags, tern_mid *mid)
 {
 	INSIDE struct door door = door_open(t);
 	struct typed *y = typed_of(t);

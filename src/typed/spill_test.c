@@ -68,7 +68,8 @@ TEST(a_type_that_refuses_takes_messages_again_when_a_buffer_is_free)
 		CHECK_IS(send_settled(TYPE, 1), -ENOBUFS);
 		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 1, 0, NULL),
 			 -ENOBUFS); /* it does not wait either */
-		CHECK(strstr(tern_strerror(-ENOBUFS), "rank 1") && strstr(tern_strerror(-ENOBUFS), "type 9"));
+		CHECK(strstr(tern_strerror(-ENOBUFS), "rank 1") &&
+		      strstr(tern_strerror(-ENOBUFS), "type 9"));
 		for (int i = 0; i < COUNT; i++)
 			CHECK_IS(tern_buffree(local[1], receive_next(TYPE)), 0);
 		CHECK(receive_next(TYPE) == NULL);
@@ -198,9 +199,12 @@ TEST(what_reaches_the_spill_after_its_type_was_closed_is_dropped)
 	for (int i = 0; i < 3; i++) {
 		local_open(2);
 		sent = received = 0;
-		CHECK_IS(tern_bufalloc(local[1], OTHER, BYTES, COUNT, TERN_BUF_SPILL | flags[i]), 0);
+		CHECK_IS(tern_bufalloc(local[1], OTHER, BYTES, COUNT, TERN_BUF_SPILL | flags[i]),
+			 0);
 		for (int round = 0; round < 10; round++) {
-			CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL | flags[i]), 0);
+			CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT,
+					       TERN_BUF_SPILL | flags[i]),
+				 0);
 			for (int n = 0; n < COUNT + 1; n++)
 				CHECK_IS(send_settled(TYPE, 8000), 0);
 			local_settle();
@@ -219,7 +223,8 @@ TEST(what_reaches_the_spill_after_its_type_was_closed_is_dropped)
 TEST(spilled_messages_keep_their_order)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL | TERN_BUF_ORDER_ALL), 0);
+	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL | TERN_BUF_ORDER_ALL),
+		 0);
 	for (int round = 0; round < 20; round++) {
 		for (int i = 0; i < 7; i++)
 			CHECK_IS(send_settled(TYPE, 600), 0);

@@ -289,7 +289,8 @@ TEST(whatever_the_order_of_arrival_slots_join_by_number_and_none_twice)
 			CHECK(order_arrived(y, &s->stream[0], &s->slot[i], false));
 			here[number[i]] = true;
 			s->slot[LETTERS] =
-				(struct buf_slot){ .queue = s, .number = number[chance_below(&c, i + 1)] };
+				(struct buf_slot){ .queue = s,
+						   .number = number[chance_below(&c, i + 1)] };
 			CHECK(!order_arrived(y, &s->stream[0], &s->slot[LETTERS], false));
 			unsigned first_missing = 0;
 			while (here[first_missing])

@@ -73,7 +73,8 @@ static char *found_place(struct typed *y, uint32_t rank, tern_addr a, size_t len
 	return good ? heap_reach(mem_of(y->e->t), a, len) : NULL;
 }
 
-static bool found_see(struct typed *y, uint32_t rank, struct bufpool *k, const uint64_t *words, size_t all)
+static bool found_see(struct typed *y, uint32_t rank, struct bufpool *k, const uint64_t *words,
+		      size_t all)
 {
 	char *at = found_place(y, rank, words[1], bufpool_words_bytes(k->count));
 	char *buffers = found_place(y, rank, words[2], all);
@@ -84,7 +85,8 @@ static bool found_see(struct typed *y, uint32_t rank, struct bufpool *k, const u
 }
 
 /* A far pool cannot be seen; its owner will check what is put there. */
-static bool lease_cache_see(struct lease_cache *h, struct bufpool *k, uint32_t rank, tern_addr buffers)
+static bool lease_cache_see(struct lease_cache *h, struct bufpool *k, uint32_t rank,
+			    tern_addr buffers)
 {
 	if (tern_addr_rank(buffers) != rank)
 		return false;
@@ -105,7 +107,8 @@ static bool found_take(struct typed *y, uint32_t rank, struct target *to, const 
 	if (!k.generation || !k.count || k.count > INT32_MAX ||
 	    !bufpool_sizes(k.bytes, k.count, &k.stride, &all))
 		return false;
-	if (to->cache ? !lease_cache_see(to->cache, &k, rank, words[2]) : !found_see(y, rank, &k, words, all))
+	if (to->cache ? !lease_cache_see(to->cache, &k, rank, words[2])
+		      : !found_see(y, rank, &k, words, all))
 		return false;
 	k.first = y->e->t->rank; /* senders begin at different ends; the search makes it a place */
 	if (to->pool.generation != k.generation)
@@ -128,7 +131,8 @@ static void on_pool_found(tern *t, const tern_msg *m)
 		return;
 	}
 	to->state = TARGET_NONE;
-	if (!(tern_msg_arg(m, 0) & FOUND) || y->e->site.peer[rank].lost) /* its heap is out of reach then */
+	if (!(tern_msg_arg(m, 0) & FOUND) ||
+	    y->e->site.peer[rank].lost) /* its heap is out of reach then */
 		return;
 	if (found_take(y, rank, to, m->word))
 		to->state = TARGET_KNOWN;
@@ -173,7 +177,8 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 		*out = to;
 		return 0;
 	case TARGET_NONE:
-		if (key < KEY_SPILL) /* a spill is made before the first type that has it, or never */
+		if (key <
+		    KEY_SPILL) /* a spill is made before the first type that has it, or never */
 			to->state = TARGET_UNKNOWN; /* whoever sends next may be luckier */
 		return -ENXIO;
 	case TARGET_ASKED:

@@ -131,10 +131,11 @@ static void type_queue_unlist(struct typed *y, const struct type_queue *s)
 
 static int type_queue_no_room(struct typed *y, size_t bytes, uint32_t count)
 {
-	return error_set(-ENOMEM,
-			 "%u buffers of %zu bytes were asked of rank %u's heap, which has no room for them: "
-			 "raise TERN_HEAP or TERN_MEMORY, or set fewer aside",
-			 count, bytes, y->e->t->rank);
+	return error_set(
+		-ENOMEM,
+		"%u buffers of %zu bytes were asked of rank %u's heap, which has no room for them: "
+		"raise TERN_HEAP or TERN_MEMORY, or set fewer aside",
+		count, bytes, y->e->t->rank);
 }
 
 int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count, unsigned flags,
@@ -181,7 +182,8 @@ void type_queue_unmake(struct typed *y, struct type_queue *s)
 	y->draining = s;
 }
 
-struct type_queue *type_queue_of_generation(const struct typed *y, unsigned type, uint32_t generation)
+struct type_queue *type_queue_of_generation(const struct typed *y, unsigned type,
+					    uint32_t generation)
 {
 	struct type_queue *s = y->queue[type];
 	if (s && s->pool.generation == generation)
@@ -256,7 +258,8 @@ void buf_slot_drop(struct buf_slot *l, bool check)
 {
 	uint32_t i = buf_slot_index(l);
 	l->state = BUF_SLOT_NONE;
-	if (check && !l->queue->closing) /* then its memory is not the type's any more, or not for long */
+	if (check &&
+	    !l->queue->closing) /* then its memory is not the type's any more, or not for long */
 		check_fill(bufpool_buffer(&l->queue->pool, i), l->queue->pool.bytes);
 	if (l->queue->closing)
 		bufpool_set(&l->queue->pool, i, BUFPOOL_SHUT, 0);

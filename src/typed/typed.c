@@ -52,13 +52,15 @@ static int typed_open(struct endpoint *e, void **state)
 {
 	struct typed *y = memory_new(1, sizeof *y);
 	if (!y)
-		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages", e->t->rank);
+		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages",
+				 e->t->rank);
 	y->e = e;
 	y->generations = (uint32_t)wrap_first(32, 0);
 	*state = y; /* from here on it is closed with the endpoint, however much of it there is */
 	y->route = memory_new(e->t->size, sizeof *y->route);
 	if (!y->route)
-		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages", e->t->rank);
+		return error_set(-ENOMEM, "opening rank %u: no memory for typed messages",
+				 e->t->rank);
 	target_register(e);
 	arrive_register(e);
 	lend_register(e);
@@ -76,7 +78,8 @@ void typed_refuse(struct typed *y, uint32_t src, const char *what)
 	/* A network may bring what it had sent after all that it had was taken back. */
 	if (y->e->site.peer[src].lost && !layer_maps(y->e, src))
 		return;
-	poll_trouble(y->e, error_set(-EBADMSG, "rank %u got a typed message from rank %u %s; it was dropped",
+	poll_trouble(y->e, error_set(-EBADMSG,
+				     "rank %u got a typed message from rank %u %s; it was dropped",
 				     y->e->t->rank, src, what));
 	error_warn("%s", tern_strerror(y->e->trouble));
 }

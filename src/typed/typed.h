@@ -52,7 +52,8 @@ enum { KEY_SPILL = TERN_TYPES_MAX, SPILL_POOLS = 2, KEYS = TERN_TYPES_MAX + SPIL
 extern const size_t spill_cell[SPILL_POOLS]; /* bytes of a cell */
 
 enum {
-	LONG_BYTES = 64 << 10, /* a message longer than this is moved in pieces, in turn with others */
+	LONG_BYTES =
+		64 << 10, /* a message longer than this is moved in pieces, in turn with others */
 	SPILL_MOST = TERN_PAYLOAD_MAX, /* bytes of a message that may be spilled */
 	ORDERED = TERN_BUF_ORDER | TERN_BUF_ORDER_ALL,
 };
@@ -159,7 +160,8 @@ struct stream {
 /* What a far sender has of a type, and what it should be told; see lend.c. */
 struct borrower {
 	uint64_t since; /* when something was last lent to it */
-	uint32_t lent;  /* buffers for short messages which it has not used yet, as far as is known */
+	uint32_t
+		lent; /* buffers for short messages which it has not used yet, as far as is known */
 	uint16_t want;  /* it waits to send a short message: the length and 1 */
 	uint8_t goal;   /* how many it should have, from what it sent lately */
 	bool knows;     /* it has looked the pool up */
@@ -180,11 +182,11 @@ struct type_queue {
 	struct type_queue *spare; /* the next that no type uses */
 	void *words;              /* of the pool, in the heap */
 	unsigned type, flags;
-	bool closing;                  /* its buffers are not freed any more */
-	uint32_t held;                 /* messages of this type that the program has */
-	uint32_t due, next;            /* borrowers that are, and with whom to begin */
-	uint32_t lookers;              /* ranks that have looked the pool up */
-	bool wanted;                   /* a sender who takes buffers itself found none while some were lent */
+	bool closing;       /* its buffers are not freed any more */
+	uint32_t held;      /* messages of this type that the program has */
+	uint32_t due, next; /* borrowers that are, and with whom to begin */
+	uint32_t lookers;   /* ranks that have looked the pool up */
+	bool wanted;        /* a sender who takes buffers itself found none while some were lent */
 	struct borrower *borrower;     /* one a rank, if any rank is far; NULL otherwise */
 	struct buf_slot *first, *last; /* what can be received, in order */
 	struct stream *stream;         /* TERN_BUF_ORDER: one a rank */
@@ -213,7 +215,8 @@ enum { LEASE_CACHE_MOST = 48 };
 struct lease_cache {
 	_Atomic uint32_t now; /* stands for the word of that name in the pool */
 	uint16_t count;
-	struct sending *waiting[2]; /* sends that wait for a buffer, as lists: short ones, long ones */
+	struct sending
+		*waiting[2]; /* sends that wait for a buffer, as lists: short ones, long ones */
 	bool asked, asked_long;
 	bool fresh;     /* nothing was sent since the pool was looked up */
 	bool refused;   /* the last answer */
@@ -228,8 +231,10 @@ enum { TARGETS_OF_PART = 16, ROUTE_PARTS = (KEYS + TARGETS_OF_PART - 1) / TARGET
 struct route {
 	uint64_t number; /* of the next message: TERN_BUF_ORDER_ALL */
 	struct target *part[ROUTE_PARTS];
-	struct lease_cache *caches[ROUTE_PARTS]; /* of the targets in each part, if the rank is far */
-	uint64_t named, landed; /* short messages to a far rank that were given a name; that have landed */
+	struct lease_cache
+		*caches[ROUTE_PARTS]; /* of the targets in each part, if the rank is far */
+	uint64_t named,
+		landed; /* short messages to a far rank that were given a name; that have landed */
 };
 
 enum outgoing_state { OUTGOING_FREE, OUTGOING_STARTING, OUTGOING_MOVING, OUTGOING_OVER };
@@ -247,7 +252,10 @@ struct outgoing {
 	bool forgotten;            /* nobody will ask for its result */
 };
 
-enum { OUTGOING_WORDS = TERN_BUFSENDS_MAX / 64, SPARE_SIZES = 7 /* 64 buffers to TERN_BUFFERS_MAX */ };
+enum {
+	OUTGOING_WORDS = TERN_BUFSENDS_MAX / 64,
+	SPARE_SIZES = 7 /* 64 buffers to TERN_BUFFERS_MAX */
+};
 
 struct typed {
 	struct endpoint *e;
@@ -258,8 +266,8 @@ struct typed {
 	struct type_queue *sorted[KEYS]; /* those there are, by address */
 	unsigned queues;
 	struct stream *all; /* TERN_BUF_ORDER_ALL: one a rank, made with the first such type */
-	struct type_queue
-		*spare[SPARE_SIZES];     /* type queues that no type uses, by size: the first of a list */
+	struct type_queue *spare[SPARE_SIZES]; /* type queues that no type uses, by size: the first
+						  of a list */
 	struct type_queue *draining;     /* closed, while something of them is still lent: a list */
 	uint32_t due;                    /* of all type queues */
 	bool lending;                    /* in the middle of dealing with those */
@@ -280,7 +288,8 @@ static inline struct typed *typed_of(tern *t)
 static inline struct typed *typed_here(tern *t)
 {
 	if (!attach_is_mine(t->own))
-		attach_first(t->own); /* before anything is read: another thread may be serving it */
+		attach_first(
+			t->own); /* before anything is read: another thread may be serving it */
 	return typed_of(t);
 }
 
@@ -293,15 +302,17 @@ int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count,
 		    struct type_queue **out);
 void type_queue_unmake(struct typed *y, struct type_queue *s);
 void type_queues_free(struct typed *y);
-struct type_queue *type_queue_around(const struct typed *y, const void *p); /* NULL if it is in none */
+struct type_queue *type_queue_around(const struct typed *y,
+				     const void *p); /* NULL if it is in none */
 /* The one that a type had in that generation, though it be closed; NULL if there is none. */
-struct type_queue *type_queue_of_generation(const struct typed *y, unsigned type, uint32_t generation);
+struct type_queue *type_queue_of_generation(const struct typed *y, unsigned type,
+					    uint32_t generation);
 
 /* -- type_queue.c: queues, and buffers that go back -- */
 void buf_slot_ready(struct typed *y, struct buf_slot *l);
 struct buf_slot *buf_slot_pop(struct type_queue *s);
 void buf_slot_drop(struct buf_slot *l, bool check); /* gives its buffer back */
-void buf_slot_unlend(struct buf_slot *l);           /* counts it among what is lent no more, if it is */
+void buf_slot_unlend(struct buf_slot *l); /* counts it among what is lent no more, if it is */
 static inline bool buf_slot_lent(const struct buf_slot *l)
 {
 	return l->state == BUF_SLOT_LENT || l->state == BUF_SLOT_LANDING;
@@ -326,7 +337,8 @@ int spill_make(struct typed *y);
 /* -- lend.c: at the owner -- */
 void lend_register(struct endpoint *e);
 unsigned lend_progress(struct typed *y);
-void lend_known(struct typed *y, struct type_queue *s, uint32_t rank); /* it has looked the pool up */
+void lend_known(struct typed *y, struct type_queue *s,
+		uint32_t rank); /* it has looked the pool up */
 /* A short message has come from `rank`; `counted` among what it had for those. */
 void lend_used(struct typed *y, struct type_queue *s, uint32_t rank, bool counted);
 /*
@@ -366,11 +378,13 @@ void arrive_register(struct endpoint *e);
 void arrive_spoiled(struct typed *y, unsigned type); /* a free buffer had been written to */
 
 /* -- outgoing.c -- */
-struct outgoing *outgoing_new(struct typed *y); /* NULL if all are under way, or there is no memory */
+struct outgoing *
+outgoing_new(struct typed *y); /* NULL if all are under way, or there is no memory */
 /* Sends the notice if the data is in place and there is room; true when it is over. */
 bool outgoing_finish(struct typed *y, struct outgoing *o);
 void outgoing_moves(struct typed *y, struct outgoing *o);
-tern_mid outgoing_name(struct typed *y, const struct outgoing *o); /* of a short message if that is NULL */
+tern_mid outgoing_name(struct typed *y,
+		       const struct outgoing *o);      /* of a short message if that is NULL */
 int outgoing_end(struct typed *y, struct outgoing *o); /* its result, with the sentence; frees it */
 unsigned outgoing_progress(struct typed *y);
 bool outgoing_any(const struct typed *y);

@@ -39,7 +39,8 @@ static void mailbox_put(struct mailbox *to, const struct outgoing *o)
 	unsigned i = to->came++ % PLACES;
 	to->place[i].len = 0;
 	for (int k = 0; k < o->parts; k++) {
-		memcpy(to->place[i].bytes + to->place[i].len, o->part[k].iov_base, o->part[k].iov_len);
+		memcpy(to->place[i].bytes + to->place[i].len, o->part[k].iov_base,
+		       o->part[k].iov_len);
 		to->place[i].len += o->part[k].iov_len;
 	}
 }
@@ -104,7 +105,8 @@ static void open_seal(struct packet_net *n, struct packet *k)
 	memcpy(k->at, &n->net.site->rank, sizeof n->net.site->rank);
 }
 
-static enum seal open_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a)
+static enum seal open_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank,
+			     struct arrival *a)
 {
 	(void)n;
 	memcpy(rank, d->bytes, sizeof *rank);
@@ -112,11 +114,14 @@ static enum seal open_unseal(struct packet_net *n, struct datagram *d, uint32_t 
 	return SEAL_GOOD;
 }
 
-static const struct guard_ops open_guard = { .open = open_open, .seal = open_seal, .unseal = open_unseal };
+static const struct guard_ops open_guard = { .open = open_open,
+					     .seal = open_seal,
+					     .unseal = open_unseal };
 
 /* -- The network ---------------------------------------------------------------------------- */
 
-static int toy_open(struct net **out, struct site *site, struct job *job, struct net *local, const char *how)
+static int toy_open(struct net **out, struct site *site, struct job *job, struct net *local,
+		    const char *how)
 {
 	(void)how;
 	if (site->size > RANKS)

@@ -35,7 +35,8 @@ struct fault {
 	struct chance chance;
 	uint64_t *cut;     /* until when nothing gets to a rank */
 	uint64_t clear;    /* when a slow wire is free again */
-	struct late *late; /* LATE of them, and one for what is damaged: too large for a thread's stack */
+	struct late *late; /* LATE of them, and one for what is damaged: too large for a thread's
+			      stack */
 	uint64_t due;      /* of the first of them */
 };
 

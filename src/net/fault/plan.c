@@ -61,11 +61,12 @@ static int plan_refuse(const struct word *w, const char *text)
 {
 	int len = (int)strcspn(text, ",");
 	if (!w)
-		return error_set(-EINVAL,
-				 "TERN_FAULT has '%.*s'; there are drop, duplicate, reorder, delay, corrupt, "
-				 "truncate and partition (of 0 to 1), late, partition-time and slow (in "
-				 "microseconds), and seed, each with = and a number, and commas between them",
-				 len, text);
+		return error_set(
+			-EINVAL,
+			"TERN_FAULT has '%.*s'; there are drop, duplicate, reorder, delay, corrupt, "
+			"truncate and partition (of 0 to 1), late, partition-time and slow (in "
+			"microseconds), and seed, each with = and a number, and commas between them",
+			len, text);
 	return error_set(-EINVAL, "TERN_FAULT has '%.*s'; %s is %s, as in %s", len, text, w->name,
 			 w->kind == RATE           ? "the part of all packets, 0 to 1"
 			 : w->kind == MICROSECONDS ? "a time in microseconds, 0 to 1e9"
@@ -82,7 +83,8 @@ int plan_read(struct plan *p, const char *text)
 		size_t len = strcspn(text, "=,");
 		const struct word *w = word_named(text, len);
 		char *end = NULL;
-		if (!w || text[len] != '=' || !value_set(p, w, text + len + 1, &end) || (*end && *end != ','))
+		if (!w || text[len] != '=' || !value_set(p, w, text + len + 1, &end) ||
+		    (*end && *end != ','))
 			return plan_refuse(w, text);
 		text = *end ? end + 1 : end;
 	}

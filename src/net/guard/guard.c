@@ -18,7 +18,8 @@ enum {
 	BRIEF = 128 /* bytes up to which SipHash is quicker than Poly1305 */
 };
 
-_Static_assert(KEY == crypto_kx_SESSIONKEYBYTES && KEY == crypto_kx_PUBLICKEYBYTES, "keys have one size");
+_Static_assert(KEY == crypto_kx_SESSIONKEYBYTES && KEY == crypto_kx_PUBLICKEYBYTES,
+	       "keys have one size");
 _Static_assert(PACKET_TAG == crypto_onetimeauth_BYTES, "a tag is Poly1305's");
 _Static_assert(PACKET_TAG == crypto_aead_chacha20poly1305_IETF_ABYTES, "and the AEAD's");
 
@@ -66,7 +67,8 @@ int guard_new(void **out, struct job *job, const struct site *site, enum guard_m
 	if (rc)
 		return rc;
 	if (sodium_init() < 0)
-		return error_set(-ENOTSUP, "libsodium does not start: has this process no random bytes?");
+		return error_set(-ENOTSUP,
+				 "libsodium does not start: has this process no random bytes?");
 	struct keys *k = calloc(1, sizeof *k);
 	struct pair **pair = calloc(site->size, sizeof(struct pair *));
 	if (!k || !pair) {
@@ -110,17 +112,21 @@ static uint32_t session_of(const unsigned char key[KEY])
 }
 
 /* The key for brief datagrams. */
-static void brief_of(unsigned char brief[crypto_shorthash_siphashx24_KEYBYTES], const unsigned char key[KEY])
+static void brief_of(unsigned char brief[crypto_shorthash_siphashx24_KEYBYTES],
+		     const unsigned char key[KEY])
 {
-	crypto_generichash(brief, crypto_shorthash_siphashx24_KEYBYTES, (const unsigned char *)"brief", 5,
-			   key, KEY);
+	crypto_generichash(brief, crypto_shorthash_siphashx24_KEYBYTES,
+			   (const unsigned char *)"brief", 5, key, KEY);
 }
 
-static bool pair_derive(const struct keys *k, struct pair *p, const unsigned char theirs[KEY], bool client)
+static bool pair_derive(const struct keys *k, struct pair *p, const unsigned char theirs[KEY],
+			bool client)
 {
 	unsigned char receive[KEY], send[KEY];
-	int rc = client ? crypto_kx_client_session_keys(receive, send, k->public_key, k->secret, theirs)
-			: crypto_kx_server_session_keys(receive, send, k->public_key, k->secret, theirs);
+	int rc = client ? crypto_kx_client_session_keys(receive, send, k->public_key, k->secret,
+							theirs)
+			: crypto_kx_server_session_keys(receive, send, k->public_key, k->secret,
+							theirs);
 	if (rc != 0)
 		return false; /* no public key at all */
 	crypto_generichash(p->send, KEY, send, KEY, k->job->head->key, KEY);
@@ -140,7 +146,8 @@ static bool guard_open(struct packet_net *n, uint32_t rank)
 	unsigned char theirs[KEY]; /* which a card begins with */
 	if (k->pair[rank])
 		return true;
-	struct pair *p = boot_look(n->job, rank, theirs, sizeof theirs) ? memory_new(1, sizeof *p) : NULL;
+	struct pair *p =
+		boot_look(n->job, rank, theirs, sizeof theirs) ? memory_new(1, sizeof *p) : NULL;
 	if (!p)
 		return false;
 	if (!pair_derive(k, p, theirs, n->net.site->rank < rank)) {
@@ -191,8 +198,9 @@ static void seal_encrypt(const struct pair *p, struct packet *k)
 {
 	unsigned char nonce[12], *body = k->at + DATAGRAM_HEAD;
 	nonce_of(nonce, p->counter);
-	crypto_aead_chacha20poly1305_ietf_encrypt_detached(body, k->end, NULL, body, (size_t)(k->end - body),
-							   k->at, DATAGRAM_HEAD, NULL, nonce, p->send);
+	crypto_aead_chacha20poly1305_ietf_encrypt_detached(body, k->end, NULL, body,
+							   (size_t)(k->end - body), k->at,
+							   DATAGRAM_HEAD, NULL, nonce, p->send);
 }
 
 static void guard_seal(struct packet_net *n, struct packet *k)
@@ -220,14 +228,16 @@ static bool replayed(const struct pair *p, uint64_t counter)
 {
 	if (counter > p->newest)
 		return false;
-	return p->newest - counter >= REPLAY_BITS || p->seen[counter % REPLAY_BITS / 64] >> counter % 64 & 1;
+	return p->newest - counter >= REPLAY_BITS ||
+	       p->seen[counter % REPLAY_BITS / 64] >> counter % 64 & 1;
 }
 
 static void replay_note(struct pair *p, uint64_t counter)
 {
 	uint64_t ahead = counter > p->newest ? counter - p->newest : 0;
 	for (uint64_t i = 1; i < ahead && i <= REPLAY_BITS; i++)
-		p->seen[(p->newest + i) % REPLAY_BITS / 64] &= ~(UINT64_C(1) << (p->newest + i) % 64);
+		p->seen[(p->newest + i) % REPLAY_BITS / 64] &=
+			~(UINT64_C(1) << (p->newest + i) % 64);
 	p->seen[counter % REPLAY_BITS / 64] |= UINT64_C(1) << counter % 64;
 	p->newest += ahead;
 }
@@ -249,28 +259,33 @@ static bool open_encrypted(struct pair *p, const struct datagram *d, uint64_t co
 	unsigned char nonce[12], *body = d->bytes + DATAGRAM_HEAD;
 	nonce_of(nonce, counter);
 	return crypto_aead_chacha20poly1305_ietf_decrypt_detached(
-		       body, NULL, body, d->len - DATAGRAM_HEAD - PACKET_TAG, d->bytes + d->len - PACKET_TAG,
-		       d->bytes, DATAGRAM_HEAD, nonce, p->receive) == 0;
+		       body, NULL, body, d->len - DATAGRAM_HEAD - PACKET_TAG,
+		       d->bytes + d->len - PACKET_TAG, d->bytes, DATAGRAM_HEAD, nonce,
+		       p->receive) == 0;
 }
 
-static bool authentic(const struct keys *k, struct pair *p, const struct datagram *d, uint64_t counter)
+static bool authentic(const struct keys *k, struct pair *p, const struct datagram *d,
+		      uint64_t counter)
 {
-	return k->mode == GUARD_NONE || (k->mode == GUARD_AUTH ? open_auth : open_encrypted)(p, d, counter);
+	return k->mode == GUARD_NONE ||
+	       (k->mode == GUARD_AUTH ? open_auth : open_encrypted)(p, d, counter);
 }
 
-static enum seal guard_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a)
+static enum seal guard_unseal(struct packet_net *n, struct datagram *d, uint32_t *rank,
+			      struct arrival *a)
 {
 	struct keys *k = n->keys;
 	struct head h;
 	size_t tag = k->mode == GUARD_NONE ? 0 : PACKET_TAG;
 	if (d->len < sizeof h + tag) {
-		packet_count(n, PULSE_PACKETS_MALFORMED, d->len != 1); /* a single byte only wakes us */
+		packet_count(n, PULSE_PACKETS_MALFORMED,
+			     d->len != 1); /* a single byte only wakes us */
 		return SEAL_BROKEN;
 	}
 	memcpy(&h, d->bytes, sizeof h);
 	bool another = d->from && d->from != h.rank + 1u; /* than the wire says */
-	if (h.version != (VERSION << 4 | k->mode) || h.services != n->services || h.rank >= k->size ||
-	    h.rank == n->net.site->rank || another) {
+	if (h.version != (VERSION << 4 | k->mode) || h.services != n->services ||
+	    h.rank >= k->size || h.rank == n->net.site->rank || another) {
 		packet_count(n, PULSE_PACKETS_FOREIGN, 1);
 		return SEAL_BROKEN;
 	}
@@ -291,7 +306,7 @@ static enum seal guard_unseal(struct packet_net *n, struct datagram *d, uint32_t
 		return SEAL_BROKEN; /* and so is all that follows, because this one is not noted */
 	}
 	replay_note(p, h.counter);
-	*a = (struct arrival){ d->bytes + sizeof h, d->len - sizeof h - tag, d->bytes, d->stay };
+	*a = (struct arrival){ d->bytes + sizeof h, d->len - sizeof h - tag, d->bytes, d->pinned };
 	return SEAL_GOOD;
 }
 

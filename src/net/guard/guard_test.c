@@ -24,9 +24,10 @@ static void guards_open(const char *mode)
 	for (uint32_t r = 0; r < RANKS; r++) {
 		unsigned char key[32];
 		site[r] = (struct site){ .rank = r, .size = RANKS };
-		net[r] = (struct packet_net){
-			.net = { .site = &site[r] }, .job = &job, .pulse = &job.pulse[r], .guard = &guard_ops
-		};
+		net[r] = (struct packet_net){ .net = { .site = &site[r] },
+					      .job = &job,
+					      .pulse = &job.pulse[r],
+					      .guard = &guard_ops };
 		REQUIRE(guard_new(&net[r].keys, &job, &site[r], GUARD_AUTH, key) == 0);
 		boot_publish(&job, r, key, sizeof key);
 	}
@@ -198,14 +199,14 @@ static void losses_watch(void)
 {
 	static struct peer peer[RANKS];
 	static struct path *path[RANKS];
-	static uint32_t active[RANKS], stirred[RANKS];
+	static uint32_t active[RANKS], dirty[RANKS];
 	static uint8_t met[RANKS];
 	memset(path, 0, sizeof path);
 	memset(met, 1, sizeof met); /* all cards have come, and fit */
 	site[1].peer = peer;
 	net[1].path = path;
 	net[1].active = active;
-	net[1].stirred = stirred;
+	net[1].dirty = dirty;
 	net[1].met = met;
 	net[1].now = 1;
 	net[1].confirms = true;
@@ -222,9 +223,9 @@ static void ones_behind_a_gap(void)
 		CHECK(!opened(1, sealed(0, 1), &from));
 	REQUIRE(net[1].path[0]);
 	CHECK(net[1].path[0]->silence.lossy);
-	CHECK(net[1].path[0]->wishes & 1u << NEWS_LOST); /* its sender is told */
-	CHECK(opened(1, sealed(2, 1), &from));           /* another rank's are taken */
-	CHECK_IS(packet_check(&net[1].net, 0), 0);       /* it may be about to die */
+	CHECK(net[1].path[0]->pending_control & 1u << NEWS_LOST); /* its sender is told */
+	CHECK(opened(1, sealed(2, 1), &from));                    /* another rank's are taken */
+	CHECK_IS(packet_check(&net[1].net, 0), 0);                /* it may be about to die */
 	atomic_store(&job.rank[0].state, RANK_CLOSED);
 	CHECK_IS(packet_check(&net[1].net, 0), -EHOSTUNREACH); /* not all of it has come */
 	munmap(net[1].path[0], sizeof *net[1].path[0]);

@@ -18,7 +18,8 @@ int guard_mode_read(enum guard_mode *mode)
 			*mode = (enum guard_mode)i;
 			return 0;
 		}
-	return error_set(-EINVAL, "TERN_PROTECT is '%s'; it can be auto, none, auth or encrypt", text);
+	return error_set(-EINVAL, "TERN_PROTECT is '%s'; it can be auto, none, auth or encrypt",
+			 text);
 }
 
 /* cost: protection control */

@@ -18,7 +18,9 @@ static int fabric_failed(const struct fabric *f, const char *what, int rc)
 
 static int queue_open(struct fabric *f, bool waits)
 {
-	struct fi_cq_attr attr = { .size = QUEUE, .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD };
+	struct fi_cq_attr attr = { .size = QUEUE,
+				   .format = FI_CQ_FORMAT_DATA,
+				   .wait_obj = FI_WAIT_FD };
 	int rc = waits ? fi_cq_open(f->domain, &attr, &f->cq, NULL) : -FI_ENOSYS;
 	if (rc == 0 && fi_control(&f->cq->fid, FI_GETWAIT, &f->wait_fd) == 0)
 		return 0;
@@ -89,7 +91,8 @@ void fabric_close(struct fabric *f)
 		f->library->freeinfo(f->info);
 }
 
-/* Whoever can reach the endpoint and has the key can reach the memory, so it must not be guessed. */
+/* Whoever can reach the endpoint and has the key can reach the memory, so it must not be guessed.
+ */
 /* cost: protection setup */
 static uint64_t key_new(const struct fabric *f)
 {
@@ -100,7 +103,8 @@ static uint64_t key_new(const struct fabric *f)
 	return key;
 }
 
-int fabric_register(struct fabric *f, void *base, size_t bytes, uint64_t access, struct fid_mr **out)
+int fabric_register(struct fabric *f, void *base, size_t bytes, uint64_t access,
+		    struct fid_mr **out)
 {
 	int rc = fi_mr_reg(f->domain, base, bytes, access, 0, key_new(f), 0, out, NULL);
 	if (rc || !fabric_asks(f, FI_MR_ENDPOINT))

@@ -19,12 +19,13 @@ struct fabric {
 	struct fid_av *av;
 	struct fid_cq *cq; /* of everything: one read tells all */
 	struct fid_ep *ep;
-	int wait_fd; /* readable when the queue is not empty; -1 where the provider has no such thing */
+	int wait_fd; /* readable when the queue is not empty; -1 where the provider has no such
+			thing */
 };
 
 /*
- * `name` and `also` as for provider_find(); `waits`: the queue can be slept on. What was opened is closed by fabric_close(),
- * also after an error.
+ * `name` and `also` as for provider_find(); `waits`: the queue can be slept on. What was opened is
+ * closed by fabric_close(), also after an error.
  */
 int fabric_open(struct fabric *f, const char *name, uint64_t also, uint32_t size, bool waits);
 void fabric_close(struct fabric *f);
@@ -40,6 +41,7 @@ static inline bool fabric_asks(const struct fabric *f, int mr_mode)
 }
 
 /* Registers memory; 0 or a negative code, without a sentence. */
-int fabric_register(struct fabric *f, void *base, size_t bytes, uint64_t access, struct fid_mr **out);
+int fabric_register(struct fabric *f, void *base, size_t bytes, uint64_t access,
+		    struct fid_mr **out);
 
 #endif

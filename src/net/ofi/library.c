@@ -33,7 +33,8 @@ static void library_load(void)
 	}
 	if (symbol_find(handle, "fi_getinfo", &l.getinfo) &&
 	    symbol_find(handle, "fi_freeinfo", &l.freeinfo) &&
-	    symbol_find(handle, "fi_dupinfo", &l.dupinfo) && symbol_find(handle, "fi_fabric", &l.fabric) &&
+	    symbol_find(handle, "fi_dupinfo", &l.dupinfo) &&
+	    symbol_find(handle, "fi_fabric", &l.fabric) &&
 	    symbol_find(handle, "fi_strerror", &l.strerror))
 		library = l;
 	else
@@ -45,7 +46,8 @@ const struct library *library_open(void)
 	pthread_once(&loaded, library_load);
 	if (library.getinfo)
 		return &library;
-	error_set(-ENOTSUP, "the network ofi needs libfabric (package libfabric1), which does not load: %s",
+	error_set(-ENOTSUP,
+		  "the network ofi needs libfabric (package libfabric1), which does not load: %s",
 		  why);
 	return NULL;
 }

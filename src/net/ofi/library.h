@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libfabric, loaded when it is first needed: programs that do not use this network do not wait for it, and run where it is
- * not installed. Only these few functions are looked up; the others are reached through its objects.
+ * libfabric, loaded when it is first needed: programs that do not use this network do not wait for
+ * it, and run where it is not installed. Only these few functions are looked up; the others are
+ * reached through its objects.
  */
 #ifndef TERN_NET_OFI_LIBRARY_H
 #define TERN_NET_OFI_LIBRARY_H
@@ -23,12 +24,13 @@ struct library {
 const struct library *library_open(void);
 
 /*
- * Providers put functions of their own behind signals; these undo that around a call that may do so. Whoever uses Tern
- * has not asked for it.
+ * Providers put functions of their own behind signals; these undo that around a call that may do
+ * so. Whoever uses Tern has not asked for it.
  */
 enum { LIBRARY_SIGNALS = 32 };
 struct library_signals;
-struct library_signals *library_signals_keep(void); /* NULL without memory: then nothing is undone */
+struct library_signals *
+library_signals_keep(void); /* NULL without memory: then nothing is undone */
 void library_signals_restore(struct library_signals *s);
 
 #endif

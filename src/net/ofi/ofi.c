@@ -32,7 +32,8 @@ static bool ofi_usable(char *why, size_t len)
 		snprintf(why, len, "%s", tern_strerror(rc));
 		return false;
 	}
-	snprintf(why, len, "provider %s on %s", info->fabric_attr->prov_name, info->domain_attr->name);
+	snprintf(why, len, "provider %s on %s", info->fabric_attr->prov_name,
+		 info->domain_attr->name);
 	l->freeinfo(info);
 	return true;
 }
@@ -59,9 +60,11 @@ static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct ne
 	rc = card_write(&card, port);
 	if (!rc)
 		rc = fault_wrap(&n->wire, site->rank, site->size);
-	bool faulty = n->wire != &port->wire; /* damage must be noticed then, by whom it is made for */
+	bool faulty =
+		n->wire != &port->wire; /* damage must be noticed then, by whom it is made for */
 	if (!rc)
-		rc = guard_new(&n->keys, job, site, faulty ? GUARD_AUTH : GUARD_NONE, card.front.key);
+		rc = guard_new(&n->keys, job, site, faulty ? GUARD_AUTH : GUARD_NONE,
+			       card.front.key);
 	if (!rc)
 		rc = fault_judge(n->wire, guard_mode(n->keys) != GUARD_NONE);
 	n->guard = &guard_ops;
@@ -101,7 +104,8 @@ static int ofi_open_rank(struct net **out, struct site *site, struct job *job, s
 }
 
 /* Of the kinds of adapter that libfabric is made for. */
-static const char *const devices[] = { "/sys/class/infiniband", "/sys/class/cxi", "/sys/class/hfi1", NULL };
+static const char *const devices[] = { "/sys/class/infiniband", "/sys/class/cxi", "/sys/class/hfi1",
+				       NULL };
 
 const struct net_ops ofi_ops = {
 	.name = "ofi",

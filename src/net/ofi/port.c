@@ -21,7 +21,7 @@
 enum {
 	NAP_NS = 500000,  /* between two looks, where nothing wakes us */
 	ERRORS_MOST = 64, /* that are taken at one look */
-	LOOKS = 16,       /* that bring something, between two searches for ranks that have opened */
+	LOOKS = 16, /* that bring something, between two searches for ranks that have opened */
 };
 
 /* -- Letters ------------------------------------------------------------------------------- */
@@ -32,8 +32,8 @@ static void *desc_of(struct fid_mr *mr)
 }
 
 /*
- * A letter that failed is lost, and those behind it are sent all the same: the provider may have connected again. Where nothing is sent
- * again, who gets them sees the gap, see silence_missed().
+ * A letter that failed is lost, and those behind it are sent all the same: the provider may have
+ * connected again. Where nothing is sent again, who gets them sees the gap, see silence_missed().
  */
 /* cost: fault control */
 static void letter_lost(struct correspondent *c, struct letter *l, int error)
@@ -47,13 +47,15 @@ static void letters_retire(struct correspondent *c)
 	while (c->first != c->posted && c->letter[c->first % LETTERS].over)
 		c->first++;
 	if (c->first == c->next)
-		c->first = c->posted = c->next = 0; /* the same letters again: their bytes are in the cache */
+		c->first = c->posted = c->next =
+			0; /* the same letters again: their bytes are in the cache */
 }
 
 /* False if the provider has no room now. */
 static bool letter_post(struct port *p, struct correspondent *c, struct letter *l)
 {
-	ssize_t rc = fi_send(p->fabric.ep, l->bytes, l->len, desc_of(c->mr), c->address, &l->work.context);
+	ssize_t rc = fi_send(p->fabric.ep, l->bytes, l->len, desc_of(c->mr), c->address,
+			     &l->work.context);
 	if (rc == -FI_EAGAIN)
 		return false;
 	c->posted++;
@@ -115,7 +117,8 @@ static bool port_inject(struct port *p, struct correspondent *c, const struct ou
 	       fi_inject(p->fabric.ep, o->part->iov_base, o->part->iov_len, c->address) == 0;
 }
 
-/* Some providers write to memory of their peers, which is not there any more when those have left. */
+/* Some providers write to memory of their peers, which is not there any more when those have left.
+ */
 /* cost: fault status */
 static bool port_gone(const struct port *p, uint32_t rank)
 {
@@ -191,7 +194,8 @@ static bool inbox_post(struct port *p, struct inbox *b)
 			    .iov_count = 1,
 			    .addr = FI_ADDR_UNSPEC,
 			    .context = &b->work.context };
-	return fi_recvmsg(p->fabric.ep, &m, p->many ? FI_MULTI_RECV | FI_COMPLETION : FI_COMPLETION) == 0;
+	return fi_recvmsg(p->fabric.ep, &m,
+			  p->many ? FI_MULTI_RECV | FI_COMPLETION : FI_COMPLETION) == 0;
 }
 
 static void inboxes_post(struct port *p)
@@ -243,14 +247,16 @@ static ssize_t port_read(struct port *p, struct fi_cq_data_entry *e, unsigned n,
 {
 	ssize_t got;
 	for (int i = 0; i < ERRORS_MOST; i++) {
-		got = p->sources ? fi_cq_readfrom(p->fabric.cq, e, n, from) : fi_cq_read(p->fabric.cq, e, n);
+		got = p->sources ? fi_cq_readfrom(p->fabric.cq, e, n, from)
+				 : fi_cq_read(p->fabric.cq, e, n);
 		if (got != -FI_EAVAIL || !port_error(p))
 			break;
 	}
 	return got;
 }
 
-static struct datagram datagram_of(const struct port *p, const struct fi_cq_data_entry *e, fi_addr_t from)
+static struct datagram datagram_of(const struct port *p, const struct fi_cq_data_entry *e,
+				   fi_addr_t from)
 {
 	const struct inbox *b = e->op_context;
 	return (struct datagram){ .bytes = p->many ? e->buf : b->bytes,
@@ -268,7 +274,8 @@ static void port_meet(struct port *p)
 		correspondent_meet(p, r);
 }
 
-/* While the rank is awake nobody need be told of what comes: each message would cost its sender a wake-up. */
+/* While the rank is awake nobody need be told of what comes: each message would cost its sender a
+ * wake-up. */
 /* cost: base status */
 static void port_unwatch(struct port *p)
 {
@@ -341,15 +348,18 @@ static uint64_t port_due(struct wire *w)
 static int wake_open(struct port *p)
 {
 	p->sleep_fd = epoll_create1(EPOLL_CLOEXEC);
-	return p->sleep_fd < 0 ? error_set(-errno, "opening what a rank sleeps on: %s", strerror(errno)) : 0;
+	return p->sleep_fd < 0
+		       ? error_set(-errno, "opening what a rank sleeps on: %s", strerror(errno))
+		       : 0;
 }
 
-/* -- Opening and closing ------------------------------------------------------------------------ */
+/* -- Opening and closing ------------------------------------------------------------------------
+ */
 
 static void *port_pages(size_t bytes)
 {
-	void *p =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return p == MAP_FAILED ? NULL : p;
 }
 
@@ -413,7 +423,8 @@ static int inboxes_make(struct port *p)
 					      .bytes = p->bytes + i * p->inbox_bytes,
 					      .spent = true };
 	p->spent = p->inboxes;
-	fi_setopt(&p->fabric.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &p->most, sizeof p->most);
+	fi_setopt(&p->fabric.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &p->most,
+		  sizeof p->most);
 	inboxes_post(p);
 	return 0;
 }
@@ -451,8 +462,8 @@ static void port_failed(struct wire *w, uint32_t rank, struct failure *f)
 {
 	const struct port *p = port_of(w);
 	*f = p->to[rank].failure;
-	snprintf(f->where, sizeof f->where, "it by libfabric's %.30s on %.30s", fabric_name(&p->fabric),
-		 p->fabric.info->domain_attr->name);
+	snprintf(f->where, sizeof f->where, "it by libfabric's %.30s on %.30s",
+		 fabric_name(&p->fabric), p->fabric.info->domain_attr->name);
 }
 
 static const struct wire_ops port_ops = {
@@ -473,7 +484,8 @@ static int port_settle(struct port *p)
 	p->most = i->ep_attr->max_msg_size < PORT_MOST ? i->ep_attr->max_msg_size : PORT_MOST;
 	p->sources = i->caps & FI_SOURCE;
 	p->many = i->caps & FI_MULTI_RECV;
-	/* Without it order must be added, which drops what comes much too early, and so must retry. */
+	/* Without it order must be added, which drops what comes much too early, and so must retry.
+	 */
 	if (i->tx_attr->msg_order & i->rx_attr->msg_order & FI_ORDER_SAS)
 		p->wire.provides = PROVIDES_ORDER | PROVIDES_RELIABLE;
 	p->to = calloc(p->size, sizeof *p->to);
@@ -490,8 +502,8 @@ static int port_settle(struct port *p)
 }
 
 /*
- * libfabric's reliable messages over UDP (ofi_rxd, as of 1.17) deliver nothing any more once three endpoints talk. A job over
- * them would hang at one of its first barriers.
+ * libfabric's reliable messages over UDP (ofi_rxd, as of 1.17) deliver nothing any more once three
+ * endpoints talk. A job over them would hang at one of its first barriers.
  */
 /* cost: base setup */
 static int provider_refuse(const struct port *p)
@@ -535,9 +547,10 @@ int port_address(struct port *p, unsigned char *address, size_t most)
 	size_t len = most;
 	int rc = fi_getname(&p->fabric.ep->fid, address, &len);
 	if (rc)
-		return error_set(-EIO,
-				 "the provider %s of libfabric has an address of %zu bytes, and %zu fit",
-				 fabric_name(&p->fabric), len, most);
+		return error_set(
+			-EIO,
+			"the provider %s of libfabric has an address of %zu bytes, and %zu fit",
+			fabric_name(&p->fabric), len, most);
 	return (int)len;
 }
 

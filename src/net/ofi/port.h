@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A wire over an endpoint of libfabric. The provider is reliable, and orders messages if it says so; if it does not, the wire
- * promises nothing.
+ * A wire over an endpoint of libfabric. The provider is reliable, and orders messages if it says
+ * so; if it does not, the wire promises nothing.
  *
- * What is sent is copied into a letter, which lives until the provider is done with it: letters of a peer stand in a
- * ring, [first, posted) are the provider's and [posted, next) wait until it has room. So nothing is lost, and a
- * peer that takes nothing holds up nobody else: when its ring is full, room() says so, and messages stay staged.
- * Messages come into a few large inboxes, many to an inbox, and are read there.
+ * What is sent is copied into a letter, which lives until the provider is done with it: letters of
+ * a peer stand in a ring, [first, posted) are the provider's and [posted, next) wait until it has
+ * room. So nothing is lost, and a peer that takes nothing holds up nobody else: when its ring is
+ * full, room() says so, and messages stay staged. Messages come into a few large inboxes, many to
+ * an inbox, and are read there.
  */
 #ifndef TERN_NET_OFI_PORT_H
 #define TERN_NET_OFI_PORT_H
@@ -15,15 +16,14 @@
 #include "net/packet/packet.h"
 
 enum {
-	LETTERS = 16,            /* of a peer */
-	INBOXES = 4,             /* if many messages fit into one, */
-	INBOXES_SINGLE = 128,    /* and if they do not */
-	INBOX_BYTES = 512 << 10, /* of one for many */
-	PORT_MOST =
-		(16 << 10) -
-		256, /* bytes of a datagram: providers on sockets copy those, and ask first for longer ones */
-	EXPOSED = 128, /* pieces of memory that peers may reach */
-	MOVES = 64,    /* of memory, under way */
+	LETTERS = 16,                 /* of a peer */
+	INBOXES = 4,                  /* if many messages fit into one, */
+	INBOXES_SINGLE = 128,         /* and if they do not */
+	INBOX_BYTES = 512 << 10,      /* of one for many */
+	PORT_MOST = (16 << 10) - 256, /* bytes of a datagram: providers on sockets copy those, and
+					 ask first for longer ones */
+	EXPOSED = 128,                /* pieces of memory that peers may reach */
+	MOVES = 64,                   /* of memory, under way */
 };
 
 /* What a completion tells of. The provider may use the context. */
@@ -78,7 +78,8 @@ struct port {
 	uint32_t posted; /* letters with the provider, */
 	uint32_t moving; /* and moves */
 	bool sources;    /* it tells who sent what, */
-	uint32_t known;  /* which is believed when it knows all of us: some take a stranger for another; */
+	uint32_t known;  /* which is believed when it knows all of us: some take a stranger for
+			    another; */
 	bool believed;   /* and has nothing left that came before that */
 	uint32_t looks;  /* at what has come since we last looked for ranks that it does not know */
 	bool many;       /* messages share an inbox */
@@ -87,8 +88,8 @@ struct port {
 	size_t inbox_bytes;
 	unsigned char *bytes; /* of the inboxes */
 	struct fid_mr *mr;    /* of those, if the provider wants that */
-	int sleep_fd;         /* an epoll that has, while the rank sleeps, the provider's descriptor */
-	bool watched;         /* it has it */
+	int sleep_fd; /* an epoll that has, while the rank sleeps, the provider's descriptor */
+	bool watched; /* it has it */
 	struct move move[MOVES];
 	struct fid_mr *exposed[EXPOSED]; /* what peers may reach */
 	unsigned exposures;

@@ -19,7 +19,8 @@ static const uint64_t wishes[] = {
 	FI_MSG,
 };
 
-/* Not chosen unless they are named: they reach one machine only, are for tests, or do slowly what tern's own udp does. */
+/* Not chosen unless they are named: they reach one machine only, are for tests, or do slowly what
+ * tern's own udp does. */
 static const char *const lesser[] = { "shm", "sockets", "net", "udp", "UDP" };
 
 static struct fi_info *hints_for(const struct library *l, uint64_t caps, bool ordered)
@@ -32,7 +33,8 @@ static struct fi_info *hints_for(const struct library *l, uint64_t caps, bool or
 	h->ep_attr->type = FI_EP_RDM;
 	h->domain_attr->mr_mode =
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ALLOCATED | FI_MR_ENDPOINT;
-	h->domain_attr->threading = FI_THREAD_DOMAIN; /* an endpoint is used by one thread at a time */
+	h->domain_attr->threading =
+		FI_THREAD_DOMAIN; /* an endpoint is used by one thread at a time */
 	h->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	h->domain_attr->av_type = FI_AV_TABLE;
 	if (ordered)
@@ -40,7 +42,8 @@ static struct fi_info *hints_for(const struct library *l, uint64_t caps, bool or
 	return h;
 }
 
-/* The layers of a provider's name, as in tcp;ofi_rxm: the first carries, and is what people call it. */
+/* The layers of a provider's name, as in tcp;ofi_rxm: the first carries, and is what people call
+ * it. */
 static bool provider_is(const struct fi_info *info, const char *name, size_t len)
 {
 	const char *full = info->fabric_attr->prov_name;
@@ -104,11 +107,13 @@ static void provider_names(const struct fi_info *all, char *text, size_t size)
 			continue;
 		snprintf(name, sizeof name, "%.*s", (int)len, all->fabric_attr->prov_name);
 		if (!text_has(text, name, len))
-			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", name);
+			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+						 name);
 	}
 }
 
-/* The provider is there, and what follows it in `name` is none of its domains, which are put into `names`. */
+/* The provider is there, and what follows it in `name` is none of its domains, which are put into
+ * `names`. */
 static bool domain_lacks(const struct fi_info *all, const char *name, char *names, size_t size)
 {
 	size_t len = strcspn(name, "/"), used = 0;
@@ -117,7 +122,8 @@ static bool domain_lacks(const struct fi_info *all, const char *name, char *name
 		const char *domain = all->domain_attr->name;
 		if (provider_is(all, name, len) && used + strlen(domain) + 3 <= size &&
 		    !text_has(names, domain, strlen(domain)))
-			used += (size_t)snprintf(names + used, size - used, "%s%s", used ? ", " : "", domain);
+			used += (size_t)snprintf(names + used, size - used, "%s%s",
+						 used ? ", " : "", domain);
 	}
 	return used;
 }
@@ -137,9 +143,10 @@ static int provider_none(const struct library *l, const char *name)
 			"libfabric's provider %.*s has no domain (interface or device) '%s' here; it has %s",
 			(int)strcspn(name, "/"), name, strchr(name, '/') + 1, names);
 	if (*name)
-		return error_set(-EINVAL,
-				 "libfabric has no provider '%s' for reliable messages here; it has %s", name,
-				 *names ? names : "none at all");
+		return error_set(
+			-EINVAL,
+			"libfabric has no provider '%s' for reliable messages here; it has %s",
+			name, *names ? names : "none at all");
 	return error_set(
 		-ENOTSUP,
 		"libfabric has no provider for a cluster here; with TERN_NET=ofi/NAME one can be named of: %s",

@@ -38,8 +38,8 @@ static struct move *move_take(struct port *p)
 }
 
 /* A put is over when it is in the peer's memory, so that a message sent then finds it there. */
-static ssize_t move_post(struct port *p, struct move *v, const struct correspondent *c, struct iovec *local,
-			 struct fi_rma_iov *remote, bool put)
+static ssize_t move_post(struct port *p, struct move *v, const struct correspondent *c,
+			 struct iovec *local, struct fi_rma_iov *remote, bool put)
 {
 	void *desc = v->mr ? fi_mr_desc(v->mr) : NULL;
 	struct fi_msg_rma m = { .msg_iov = local,
@@ -57,8 +57,8 @@ static ssize_t move_post(struct port *p, struct move *v, const struct correspond
 static bool move_local(struct port *p, struct move *v, const struct iovec *local, bool put)
 {
 	return !fabric_asks(&p->fabric, FI_MR_LOCAL) ||
-	       fabric_register(&p->fabric, local->iov_base, local->iov_len, put ? FI_WRITE : FI_READ,
-			       &v->mr) == 0;
+	       fabric_register(&p->fabric, local->iov_base, local->iov_len,
+			       put ? FI_WRITE : FI_READ, &v->mr) == 0;
 }
 
 static void move_end(struct move *v)
@@ -69,8 +69,8 @@ static void move_end(struct move *v)
 	v->used = false;
 }
 
-static int rma_move(struct net *net, uint32_t rank, const struct window *w, uint64_t offset, void *local,
-		    size_t len, bool put, uint64_t tag)
+static int rma_move(struct net *net, uint32_t rank, const struct window *w, uint64_t offset,
+		    void *local, size_t len, bool put, uint64_t tag)
 {
 	struct port *p = port_under(net);
 	struct move *v = move_take(p);

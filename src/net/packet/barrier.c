@@ -2,15 +2,16 @@
 /*
  * The barrier by messages, among machines. A rank that comes to it goes through these stages:
  *
- *   landing   until all that it sent before has been acknowledged; a silent barrier leaves this out;
- *   local     until all ranks of its machine have come so far, by the barrier of their shared memory;
- *   rounds    in round i it tells the machine 2^i further on, once it has heard of the round before, so after
- *             log2(machines) rounds everybody has heard of everybody.
+ *   landing   until all that it sent before has been acknowledged; a silent barrier leaves this
+ * out; local     until all ranks of its machine have come so far, by the barrier of their shared
+ * memory; rounds    in round i it tells the machine 2^i further on, once it has heard of the round
+ * before, so after log2(machines) rounds everybody has heard of everybody.
  *
- * So whatever was sent to a rank before the barrier lies in its rings when it passes. Every rank must hear: the ranks of a
- * machine share those of the next among them, the k-th telling the k-th, and if there are more, every so many-th
- * behind it. Where ranks of a machine are reached by messages, too, each is a machine by itself. A token of a later generation
- * says all that an earlier one does, so the latest suffices.
+ * So whatever was sent to a rank before the barrier lies in its rings when it passes. Every rank
+ * must hear: the ranks of a machine share those of the next among them, the k-th telling the k-th,
+ * and if there are more, every so many-th behind it. Where ranks of a machine are reached by
+ * messages, too, each is a machine by itself. A token of a later generation says all that an
+ * earlier one does, so the latest suffices.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,7 +43,8 @@ static void members_sort(struct packet_net *n, uint32_t size)
 		b->first[machine_of(n, r) + 1]++;
 	for (uint32_t m = 0; m < b->machines; m++)
 		b->first[m + 1] += b->first[m];
-	for (uint32_t r = size; r-- > 0;) /* from behind, so that each begins where it should in the end */
+	for (uint32_t r = size;
+	     r-- > 0;) /* from behind, so that each begins where it should in the end */
 		b->member[--b->first[machine_of(n, r) + 1]] = r;
 	for (uint32_t m = 0; m < b->machines; m++)
 		b->first[m] = b->first[m + 1];
@@ -81,8 +83,8 @@ static bool token_send(struct packet_net *n, uint32_t rank, unsigned round)
 	if (!p)
 		return false;
 	p->token = n->barrier.arrived << 8 | round;
-	p->wishes |= 1u << NEWS_BARRIER;
-	path_stir(p);
+	p->pending_control |= 1u << NEWS_BARRIER;
+	path_mark_dirty(p);
 	return true;
 }
 
@@ -136,7 +138,8 @@ void barrier_go_on(struct packet_net *n)
 		b->ticket = n->local ? n->local->ops->arrive(n->local) : 0;
 		b->stage = BARRIER_LOCAL;
 	}
-	if (b->stage == BARRIER_LOCAL && (!n->local || n->local->ops->passed(n->local, b->ticket, NET_ALL)) &&
+	if (b->stage == BARRIER_LOCAL &&
+	    (!n->local || n->local->ops->passed(n->local, b->ticket, NET_ALL)) &&
 	    (!b->rounds || tokens_send(n, 0))) {
 		b->round = 0;
 		b->stage = BARRIER_ROUNDS;
@@ -153,7 +156,7 @@ void barrier_tell(struct packet_net *n)
 		return;
 	for (uint32_t i = 0; i < n->actives; i++) {
 		const struct path *p = n->path[n->active[i]];
-		if (!p->gone && p->wishes >> NEWS_BARRIER & 1)
+		if (!p->gone && p->pending_control >> NEWS_BARRIER & 1)
 			return;
 	}
 	b->told = b->passed;
@@ -169,15 +172,16 @@ uint64_t packet_arrive(struct net *net)
 	for (uint32_t i = 0; i < n->actives; i++) {
 		struct path *p = n->path[n->active[i]];
 		path_mark(p);
-		path_stir(p);
+		path_mark_dirty(p);
 	}
 	post_look(n, true);
 	return n->barrier.arrived;
 }
 
 /*
- * Somebody has passed, so all have come, and what they sent before has landed: nothing is left to wait for. The token that
- * would have told it may be lost for good, if its sender has left. Ours are sent all the same: others may wait for them.
+ * Somebody has passed, so all have come, and what they sent before has landed: nothing is left to
+ * wait for. The token that would have told it may be lost for good, if its sender has left. Ours
+ * are sent all the same: others may wait for them.
  */
 static void barrier_follow(struct packet_net *n)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The wire's descriptor calls a program that computes, by its signal. It does so for every datagram, so whoever
- * polls turns it off first, and it is turned on by whoever goes: a burst costs one signal, or a few.
+ * The wire's descriptor calls a program that computes, by its signal. It does so for every
+ * datagram, so whoever polls turns it off first, and it is turned on by whoever goes: a burst costs
+ * one signal, or a few.
  */
 #include <fcntl.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Records become messages. This reads bytes that came over a network, so it believes nothing: a packet
- * is looked through from end to end before anything of it is used, and is taken whole or not at all.
+ * Records become messages. This reads bytes that came over a network, so it believes nothing: a
+ * packet is looked through from end to end before anything of it is used, and is taken whole or not
+ * at all.
  */
 #include <string.h>
 
@@ -139,7 +140,8 @@ static bool need_met(const struct path *p, const struct need *need, unsigned str
 	if (need->blocks && need->blocks > landing_free(in))
 		return false;
 	const struct service *flow = p->net->flow;
-	/* With credits its sender has counted, and better than this, which takes every message for a line. */
+	/* With credits its sender has counted, and better than this, which takes every message for
+	 * a line. */
 	return !need->lines || (flow && flow->grants) || need->lines <= landing_lines(in);
 }
 
@@ -170,7 +172,8 @@ static struct block *block_land(struct in *in)
 	unsigned w = 0;
 	for (; w < LANDING_WORDS; w++) {
 		for (uint64_t given = in->given[w]; given; given &= given - 1)
-			if (block_is(&in->landing[w * 64 + (unsigned)__builtin_ctzll(given)], BLOCK_FREE))
+			if (block_is(&in->landing[w * 64 + (unsigned)__builtin_ctzll(given)],
+				     BLOCK_FREE))
 				in->given[w] &= ~(given & -given);
 		if (in->given[w] != UINT64_MAX)
 			break;
@@ -184,18 +187,18 @@ static struct block *block_land(struct in *in)
 }
 
 /*
- * A payload that is whole, and lies as a block does, needs no other place: its line is laid over what came before it,
- * which has been read. NULL if it does not.
+ * A payload that is whole, and lies as a block does, needs no other place: its line is laid over
+ * what came before it, which has been read. NULL if it does not.
  */
 static struct block *block_stay(struct arrival *a, const struct record *r)
 {
-	struct stay *stay = a->stay;
+	struct pinned *pinned = a->pinned;
 	uintptr_t at = (uintptr_t)r->bytes;
-	if (!stay || r->here < r->len || r->len <= PACKET_COPY || at % TERN_LINE || stay->n == STAY_MOST ||
-	    at - (uintptr_t)a->floor < offsetof(struct block, data))
+	if (!pinned || r->here < r->len || r->len <= PACKET_COPY || at % TERN_LINE ||
+	    pinned->n == PINNED_MOST || at - (uintptr_t)a->floor < offsetof(struct block, data))
 		return NULL;
 	a->floor = r->bytes + r->len;
-	return stay->block[stay->n++] = block_of(r->bytes);
+	return pinned->block[pinned->n++] = block_of(r->bytes);
 }
 
 void landing_forget(struct in *in)
@@ -252,7 +255,7 @@ static bool message_take(struct path *p, struct arrival *a, const struct record 
 		return false;
 	lane_put(&in->fill, &in->parcel);
 	in->open = NULL;
-	circle_add(p->net->net.site, in->inlet);
+	pollset_add(p->net->net.site, in->inlet);
 	return true;
 }
 
@@ -262,7 +265,7 @@ static void news_take(struct path *p, const struct record *r)
 		barrier_token(p->net, r->round, r->generation);
 	if (r->news == NEWS_ASK) { /* what was sent before it lies in our rings by now */
 		p->confirm.answer = r->generation;
-		p->wishes |= 1u << NEWS_CONFIRM;
+		p->pending_control |= 1u << NEWS_CONFIRM;
 	}
 	if (r->news == NEWS_LOST)
 		silence_told(p);
@@ -287,10 +290,11 @@ static void packet_put(struct path *p, struct arrival a, unsigned streams)
 			break;
 		}
 	}
-	path_stir(p);
+	path_mark_dirty(p);
 }
 
-/* The common case of an answer: one message without a payload, and room for it. False if this is not it. */
+/* The common case of an answer: one message without a payload, and room for it. False if this is
+ * not it. */
 static bool landing_single(struct path *p, const struct arrival *a)
 {
 	uint16_t head;
@@ -307,7 +311,7 @@ static bool landing_single(struct path *p, const struct arrival *a)
 	struct parcel m = { .bits = record_bits(head % (1 << RECORD_WORDS_SHIFT), n), .n = n };
 	memcpy(m.word, a->at + sizeof head, n * sizeof(uint64_t));
 	lane_put(&in->fill, &m);
-	circle_add(p->net->net.site, in->inlet);
+	pollset_add(p->net->net.site, in->inlet);
 	return true;
 }
 

@@ -10,7 +10,8 @@ enum {
 	LOSS_BORNE = 32,    /* one of so many may be lost without a queue, */
 	LOSS_SEEN = 10,     /* and fewer than this say nothing, */
 	LOSS_AMONG = 256,   /* so short rounds are taken together until they have so many packets */
-	QUEUE_NS = 1000000, /* by which a queue makes round trips longer, at least: less may be the hosts */
+	QUEUE_NS = 1000000, /* by which a queue makes round trips longer, at least: less may be the
+			       hosts */
 	LEAST_NS = 500000,  /* patience is at least this: a rank may have to wait for its core */
 	FIRST_NS = 20000000,
 	MOST_NS = 200000000,
@@ -32,13 +33,15 @@ bool pace_ready(const struct pace *p, uint64_t now)
 	return p->flying < p->window && now >= p->earliest;
 }
 
-/* Bytes in a round trip: more than the window, so that pacing alone never holds it back, and twice that while it doubles. */
+/* Bytes in a round trip: more than the window, so that pacing alone never holds it back, and twice
+ * that while it doubles. */
 static size_t pace_rate(const struct pace *p)
 {
 	return p->window < p->enough ? 2 * p->window : p->window + p->window / 4;
 }
 
-/* How long before its time a packet may be sent: so a burst leaves at once, but none that fills the queue of a slow link. */
+/* How long before its time a packet may be sent: so a burst leaves at once, but none that fills the
+ * queue of a slow link. */
 static uint64_t pace_burst(uint64_t each)
 {
 	uint64_t most = each * BURST < BURST_NS ? each * BURST : BURST_NS;
@@ -74,7 +77,8 @@ static uint64_t cube_root(uint64_t x)
 	return root;
 }
 
-/* The window of CUBIC: 0.4 packets for each cubed second before or after the time when it is at its peak again. */
+/* The window of CUBIC: 0.4 packets for each cubed second before or after the time when it is at its
+ * peak again. */
 static size_t window_cubic(const struct pace *p, uint64_t now)
 {
 	uint64_t ms = (now - p->since + p->smooth) / MS;
@@ -87,8 +91,8 @@ static size_t window_cubic(const struct pace *p, uint64_t now)
 }
 
 /*
- * By half a packet a round at least, with which it gets as much as TCP Reno, that opens by one and halves; at most by half of
- * itself, and by an eighth before there was a loss.
+ * By half a packet a round at least, with which it gets as much as TCP Reno, that opens by one and
+ * halves; at most by half of itself, and by an eighth before there was a loss.
  */
 static void window_open(struct pace *p, size_t bytes, uint64_t now)
 {
@@ -106,13 +110,13 @@ static void window_close(struct pace *p, size_t to, uint64_t now)
 	p->enough = p->window;
 	p->closed = p->since = p->used = now;
 	p->lost = 0;
-	p->until_peak = cube_root((p->peak - (p->window < p->peak ? p->window : p->peak)) / p->packet *
-				  UINT64_C(2500000000));
+	p->until_peak = cube_root((p->peak - (p->window < p->peak ? p->window : p->peak)) /
+				  p->packet * UINT64_C(2500000000));
 }
 
 /*
- * To seven tenths, as CUBIC does; to a half on a short way: there the queue is most of the round trip, and TCP's bursts meet its end
- * more often than what is paced.
+ * To seven tenths, as CUBIC does; to a half on a short way: there the queue is most of the round
+ * trip, and TCP's bursts meet its end more often than what is paced.
  */
 static void window_yield(struct pace *p, uint64_t now)
 {
@@ -156,7 +160,8 @@ void pace_round(struct pace *p, uint32_t acked, uint32_t next, uint64_t now)
 		p->sent = p->lost = 0;
 }
 
-/* It begins anew, and opens quickly up to half of what it was. Before there was an answer the peer may only be far. */
+/* It begins anew, and opens quickly up to half of what it was. Before there was an answer the peer
+ * may only be far. */
 void pace_timeout(struct pace *p, uint64_t now)
 {
 	size_t least = WINDOW_LEAST * p->packet;
@@ -218,7 +223,8 @@ uint64_t pace_patience(const struct pace *p)
 	if (!p->smooth)
 		return FIRST_NS;
 	uint64_t more = 4 * p->spread < MOST_NS ? 4 * p->spread : MOST_NS;
-	/* The answer to what was sent again a quarter of a round trip later must not be too late. */
+	/* The answer to what was sent again a quarter of a round trip later must not be too late.
+	 */
 	uint64_t ns = p->smooth + (more > p->smooth ? more : p->smooth);
 	return ns < LEAST_NS ? LEAST_NS : ns;
 }

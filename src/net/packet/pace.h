@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How much may be under way to a peer, and how long to wait for an answer. Round-trip times are smoothed as in RFC
- * 6298. Bursts are spread over the round trip.
+ * How much may be under way to a peer, and how long to wait for an answer. Round-trip times are
+ * smoothed as in RFC 6298. Bursts are spread over the round trip.
  *
- * The window opens by what is acknowledged until round trips take longer or something is lost, and then as that of CUBIC (RFC
- * 9438), so that TCP beside it gets its share, and it of TCP's. It closes to seven tenths, once for whatever was sent
- * before it closed, for a packet that is lost while others wait in a queue, which round trips tell; and for more than a
- * thirty-second of a round whatever they tell. Fewer losses without a queue are a bad link and no congestion, and slowing down would
- * not help it.
+ * The window opens by what is acknowledged until round trips take longer or something is lost, and
+ * then as that of CUBIC (RFC 9438), so that TCP beside it gets its share, and it of TCP's. It
+ * closes to seven tenths, once for whatever was sent before it closed, for a packet that is lost
+ * while others wait in a queue, which round trips tell; and for more than a thirty-second of a
+ * round whatever they tell. Fewer losses without a queue are a bad link and no congestion, and
+ * slowing down would not help it.
  */
 #ifndef TERN_NET_PACKET_PACE_H
 #define TERN_NET_PACKET_PACE_H
@@ -34,7 +35,8 @@ struct pace {
 	uint32_t sent, lost; /* packets of this round */
 	uint64_t earliest;   /* when the next may be sent, ns */
 	struct {
-		uint64_t at; /* when a timeout may have closed the window for nothing, ns; 0: none has */
+		uint64_t at; /* when a timeout may have closed the window for nothing, ns; 0: none
+				has */
 		size_t window, enough, peak; /* what they were before it */
 	} doubt;
 };
@@ -46,12 +48,14 @@ void pace_landed(struct pace *p, size_t bytes, uint64_t now); /* acknowledged */
 /* Taken for lost, and when it was sent. */
 void pace_lost(struct pace *p, size_t bytes, uint64_t sent, uint64_t now);
 void pace_sampled(struct pace *p, uint64_t ns); /* a round trip */
-/* Everything below `acked` has been acknowledged, and `next` is the next number: a round may be over. */
+/* Everything below `acked` has been acknowledged, and `next` is the next number: a round may be
+ * over. */
 void pace_round(struct pace *p, uint32_t acked, uint32_t next, uint64_t now);
 void pace_timeout(struct pace *p, uint64_t now);
 /*
- * Around a timeout: what the window was is kept before anything is taken for lost. The first acknowledgement after it tells
- * whether anything was: if not, its peer was only late, and the window is as before.
+ * Around a timeout: what the window was is kept before anything is taken for lost. The first
+ * acknowledgement after it tells whether anything was: if not, its peer was only late, and the
+ * window is as before.
  */
 void pace_doubt(struct pace *p, uint64_t now);
 void pace_judge(struct pace *p, bool late);

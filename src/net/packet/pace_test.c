@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link in virtual time: a rate, a round trip, a queue with an end, and losses by chance; and flows that pace themselves over it. */
+/* A link in virtual time: a rate, a round trip, a queue with an end, and losses by chance; and
+ * flows that pace themselves over it. */
 #include "net/packet/pace.h"
 
 #include "../../../tests/check.h"
@@ -31,9 +32,12 @@ static struct link {
 
 static void link_open(double mbit, uint64_t trip, uint64_t queue, double loss)
 {
-	l = (struct link){
-		.mbit = mbit, .trip = trip, .queue = queue, .loss = loss, .now = SECOND, .chance = { 1 }
-	};
+	l = (struct link){ .mbit = mbit,
+			   .trip = trip,
+			   .queue = queue,
+			   .loss = loss,
+			   .now = SECOND,
+			   .chance = { 1 } };
 	for (struct flow *f = l.flow; f < l.flow + FLOWS; f++)
 		pace_open(&f->pace, PACKET);
 }

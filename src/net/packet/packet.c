@@ -22,7 +22,7 @@ enum {
 	AHEAD_BYTES = 16 << 10, /* if they are small */
 	SHORT = 10,             /* bytes that a message of a word takes, about */
 	FAR_NS = 1000000,       /* a round trip to a peer that is far */
-	LAST_NS = 100000000,    /* how long, at most, what a rank sent before it ended is looked for */
+	LAST_NS = 100000000, /* how long, at most, what a rank sent before it ended is looked for */
 };
 
 /* -- Sending ----------------------------------------------------------------------------- */
@@ -44,13 +44,15 @@ static void time_ask(struct packet_net *n)
 	n->now = clock_ns();
 }
 
-/* Whether the kernel's clock should be asked: the processor's own is quicker to read, and a little old does no harm. */
+/* Whether the kernel's clock should be asked: the processor's own is quicker to read, and a little
+ * old does no harm. */
 static bool time_passed(const struct packet_net *n)
 {
 	return !world_used()->ticks || tick_now() - n->ticked > TICKS_BRIEF;
 }
 
-/* What is staged leaves, unless it may wait for more. A handler that replies may have taken long since the last look. */
+/* What is staged leaves, unless it may wait for more. A handler that replies may have taken long
+ * since the last look. */
 static void staged_leave(struct path *p, bool few, bool full)
 {
 	struct packet_net *n = p->net;
@@ -88,8 +90,8 @@ void packet_knock(struct net *net, struct tern_lane *lane)
 	bool full = path_full(p);
 	if (few || full || time_passed(n))
 		staged_leave(p, few, full);
-	if (p->staged || p->wishes || !p->transit.timer)
-		path_stir(p);
+	if (p->staged || p->pending_control || !p->transit.timer)
+		path_mark_dirty(p);
 	else if (p->transit.timer < p->due) /* all that is left to do is to wait for an answer */
 		path_wake(p, p->transit.timer);
 	n->replied |= reply && p->staged;
@@ -105,8 +107,8 @@ int packet_connect(struct net *net, uint32_t rank)
 	n->now = clock_ns();
 	struct path *p = path_to(n, rank);
 	if (!p)
-		return error_set(-ENOMEM, "talking from rank %u to rank %u: no memory", net->site->rank,
-				 rank);
+		return error_set(-ENOMEM, "talking from rank %u to rank %u: no memory",
+				 net->site->rank, rank);
 	path_ask(p);
 	return 0;
 }
@@ -177,7 +179,8 @@ void packet_reclaim(struct net *net, uint32_t rank)
 
 /* -- Peers ------------------------------------------------------------------------------- */
 
-/* Whether what a rank that has ended sent before has been taken in: once a look finds nothing any more. */
+/* Whether what a rank that has ended sent before has been taken in: once a look finds nothing any
+ * more. */
 /* cost: fault status */
 static bool last_words(struct path *p)
 {
@@ -230,16 +233,17 @@ static bool inlet_empty(const struct tern_inlet *in)
 	return !in->base || !inlet_has(in);
 }
 
-/* The rings are private, so a peer that is not looked at cannot be missed: what comes brings it back. */
+/* The rings are private, so a peer that is not looked at cannot be missed: what comes brings it
+ * back. */
 void packet_demote(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
 	for (uint32_t i = 0; i < n->actives; i++) {
 		struct peer *peer = &net->site->peer[n->active[i]];
 		if (inlet_empty(&peer->requests))
-			circle_remove(net->site, &peer->requests);
+			pollset_remove(net->site, &peer->requests);
 		if (inlet_empty(&peer->replies))
-			circle_remove(net->site, &peer->replies);
+			pollset_remove(net->site, &peer->replies);
 	}
 }
 
@@ -334,8 +338,8 @@ bool packet_settled(struct net *net, bool late)
 
 static void *zero_pages(size_t bytes)
 {
-	void *p =
-		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return p == MAP_FAILED ? NULL : p;
 }
 
@@ -343,14 +347,14 @@ static int packet_allocate(struct packet_net *n, uint32_t size)
 {
 	n->path = calloc(size, sizeof *n->path);
 	n->active = calloc(size, sizeof *n->active);
-	n->stirred = calloc(size, sizeof *n->stirred);
-	n->stirring = calloc(size, sizeof *n->stirring);
+	n->dirty = calloc(size, sizeof *n->dirty);
+	n->flushing = calloc(size, sizeof *n->flushing);
 	n->batch = zero_pages(PACKET_BATCH * sizeof *n->batch);
 	n->net.pool = zero_pages(POOL_LONG * sizeof(struct block));
 	n->net.blocks = TERN_POOL_BLOCKS;
 	n->net.own = (struct block_range){ (uintptr_t)n->net.pool, POOL_LONG * sizeof(struct block),
 					   sizeof(struct block) };
-	if (n->path && n->active && n->stirred && n->stirring && n->batch && n->net.pool)
+	if (n->path && n->active && n->dirty && n->flushing && n->batch && n->net.pool)
 		return 0;
 	return error_set(-ENOMEM, "opening the network of rank %u: no memory", n->net.site->rank);
 }
@@ -360,16 +364,18 @@ static int packet_wake(struct packet_net *n)
 	uint16_t port = 0;
 	n->wake = loopback_listen(&port);
 	if (n->wake < 0)
-		return error_set(n->wake, "opening a socket of loopback that ends the sleep of rank %u: %s",
+		return error_set(n->wake,
+				 "opening a socket of loopback that ends the sleep of rank %u: %s",
 				 n->net.site->rank, strerror(-n->wake));
 	atomic_store(&n->job->rank[n->net.site->rank].port, port);
 	return 0;
 }
 
-/* A poll asks the network first. Where shared memory is there, too, its bell is answered on the way. */
-static void packet_circle(struct packet_net *n, struct site *site)
+/* A poll asks the network first. Where shared memory is there, too, its bell is answered on the
+ * way. */
+static void packet_pollset(struct packet_net *n, struct site *site)
 {
-	circle_begin(site, &n->bell);
+	pollset_begin(site, &n->bell);
 	site->asks = true;
 	site->behind = n->local ? &n->job->rank[site->rank].bell : NULL;
 }
@@ -380,9 +386,11 @@ static void packet_circle(struct packet_net *n, struct site *site)
  */
 static struct block_range stays_range(const struct wire *w)
 {
-	uintptr_t begin = ((uintptr_t)w->stays + TERN_LINE - 1) / TERN_LINE * TERN_LINE;
-	size_t skipped = begin - (uintptr_t)w->stays;
-	return (struct block_range){ begin, w->stays_len > skipped ? w->stays_len - skipped : 0, TERN_LINE };
+	uintptr_t begin = ((uintptr_t)w->pinnable + TERN_LINE - 1) / TERN_LINE * TERN_LINE;
+	size_t skipped = begin - (uintptr_t)w->pinnable;
+	return (struct block_range){ begin,
+				     w->pinnable_len > skipped ? w->pinnable_len - skipped : 0,
+				     TERN_LINE };
 }
 
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
@@ -412,11 +420,11 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 		rc = packet_wake(n);
 	if (rc)
 		return rc;
-	n->net.provides =
-		(n->wire->provides | n->services) & (PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE);
+	n->net.provides = (n->wire->provides | n->services) &
+			  (PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE);
 	n->net.any = stays_range(n->wire);
 	n->confirms = n->wire->provides & ~n->services & PROVIDES_RELIABLE;
-	packet_circle(n, site);
+	packet_pollset(n, site);
 	site->mute |= !n->wire->calls;
 	atomic_store(&job->rank[site->rank].pid, getpid());
 	return 0;
@@ -452,8 +460,8 @@ void packet_free(struct packet_net *n)
 	terms_close(n);
 	free(n->path);
 	free(n->active);
-	free(n->stirred);
-	free(n->stirring);
+	free(n->dirty);
+	free(n->flushing);
 }
 
 void packet_dispose(struct packet_net *n)

@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Networks of packets. The core writes messages into a ring and reads messages from a ring, as on shared memory;
- * here both rings are private, and this is their other end:
+ * Networks of packets. The core writes messages into a ring and reads messages from a ring, as on
+ * shared memory; here both rings are private, and this is their other end:
  *
  *    core   lane -> [ ring of out ] -> place     place -> fill -> [ ring of in ] -> inlet   core
  *                                        |                  ^
  *                                     records of a packet, down and up the services, a datagram
  *
- * The ring of an `out` and the ring of the `in` that it leads to have the same shape, and a ring's layout follows
- * from the messages in it alone. So the two are copies of one another: what has room in one
- * has room in the other, and `freed`, which the consumer over there writes, is all the credit
- * that messages without payloads need.
+ * The ring of an `out` and the ring of the `in` that it leads to have the same shape, and a ring's
+ * layout follows from the messages in it alone. So the two are copies of one another: what has room
+ * in one has room in the other, and `freed`, which the consumer over there writes, is all the
+ * credit that messages without payloads need.
  *
- * A packet is described by a slice, the places in the rings where it begins and ends, and can be made again from
- * it: messages are kept in their ring, and payloads in their block, until they are acknowledged. Nothing
- * is copied for the sake of sending it again.
+ * A packet is described by a slice, the places in the rings where it begins and ends, and can be
+ * made again from it: messages are kept in their ring, and payloads in their block, until they are
+ * acknowledged. Nothing is copied for the sake of sending it again.
  *
  * Invariants.
- *  P1  A line of an `out` is overwritten only after its packet was acknowledged (or, without retry, sent); where a
- *      receiver may refuse what it has no room for, only after it was taken.
- *  P2  A block that a message names is free only then, too, unless its peer is lost.
- *  P3  What is put into an `in` came in a packet that was authenticated and looked through whole: a packet is taken
- *      with everything in it or not at all. Flow that tries takes or refuses requests and replies separately.
- *  P4  With credits, tokens or permission, what is sent has a place: a line, and a block for its payload.
+ *  P1  A line of an `out` is overwritten only after its packet was acknowledged (or, without retry,
+ * sent); where a receiver may refuse what it has no room for, only after it was taken. P2  A block
+ * that a message names is free only then, too, unless its peer is lost. P3  What is put into an
+ * `in` came in a packet that was authenticated and looked through whole: a packet is taken with
+ * everything in it or not at all. Flow that tries takes or refuses requests and replies separately.
+ *  P4  With credits, tokens or permission, what is sent has a place: a line, and a block for its
+ * payload.
  */
 #ifndef TERN_NET_PACKET_PACKET_H
 #define TERN_NET_PACKET_PACKET_H
@@ -43,14 +44,18 @@ enum {
 	PACKET_FRONT = 160, /* bytes before the records that headers may take */
 	PACKET_TAG = 16,    /* and behind them */
 	PACKET_PARTS = 16,
-	PACKET_RECORDS = 120, /* messages in a packet: an empty ring of replies takes them in any case */
-	PACKET_COPY = 512,    /* payloads are copied into a packet up to this many bytes, and named above */
-	PACKET_BATCH = 32,    /* packets sent with one call */
-	ROUNDS_MAX = 11,      /* of a barrier */
+	PACKET_RECORDS =
+		120, /* messages in a packet: an empty ring of replies takes them in any case */
+	PACKET_COPY =
+		512, /* payloads are copied into a packet up to this many bytes, and named above */
+	PACKET_BATCH = 32, /* packets sent with one call */
+	ROUNDS_MAX = 11,   /* of a barrier */
 
-	/* Blocks that payloads are sent from when a peer is far: those of a second at 16 Mbit/s, and of 16 ms at 1 Gbit/s. */
+	/* Blocks that payloads are sent from when a peer is far: those of a second at 16 Mbit/s,
+	   and of 16 ms at 1 Gbit/s. */
 	POOL_LONG = 256,
-	/* Blocks where payloads land: more than a rank sends at once, so that some can come while others are handled. */
+	/* Blocks where payloads land: more than a rank sends at once, so that some can come while
+	   others are handled. */
 	LANDING = 2 * POOL_LONG,
 	LANDING_WORDS = LANDING / 64,
 };
@@ -62,9 +67,11 @@ enum news { NEWS_NONE, NEWS_FLOW, NEWS_BARRIER, NEWS_ASK, NEWS_CONFIRM, NEWS_LOS
 enum {
 	RECORD_WORDS_SHIFT = 10,
 	RECORD_IS_REPLY = 1 << 13,
-	/* Length, offset, bytes here, and bytes that are skipped before those follow the words, each in 16 bits. */
+	/* Length, offset, bytes here, and bytes that are skipped before those follow the words,
+	   each in 16 bits. */
 	RECORD_HAS_PAYLOAD = 1 << 14,
-	RECORD_IS_NEWS = 1 << 15, /* the kind is where the handler is; a round and a generation follow */
+	RECORD_IS_NEWS =
+		1 << 15, /* the kind is where the handler is; a round and a generation follow */
 };
 
 /* A place in a ring, and how much of the payload there has been sent. */
@@ -145,7 +152,8 @@ struct in {
 	struct tern_inlet *inlet;
 	_Atomic uint64_t *freed;       /* by the core */
 	struct block *landing;         /* LANDING of them; */
-	uint64_t given[LANDING_WORDS]; /* a bit for each that may be in use: others surely are not, */
+	uint64_t given[LANDING_WORDS]; /* a bit for each that may be in use: others surely are not,
+					*/
 	unsigned words;                /* and only so many words have ever had one */
 	struct block *open;            /* a payload of which more is to come */
 	uint32_t got;                  /* bytes of it */
@@ -174,7 +182,7 @@ struct arrival {
 	const unsigned char *at;
 	size_t len;
 	const unsigned char *floor; /* bytes from here to `at` are needed no more, */
-	struct stay *stay;          /* if payloads can stay where they are; NULL: they cannot */
+	struct pinned *pinned;      /* if payloads can stay where they are; NULL: they cannot */
 };
 
 /* Whether a peer answers, see silence.c. */
@@ -183,7 +191,8 @@ struct silence {
 	enum verdict over; /* it was given up, and why */
 	bool warned;       /* the user knows that it does not answer */
 	unsigned again;    /* how often it came back after a warning */
-	uint64_t owing;    /* since when it has owed an answer, as of the last review, ns; 0: it did not */
+	uint64_t owing;    /* since when it has owed an answer, as of the last review, ns; 0: it did
+			      not */
 	uint64_t polls;    /* of the peer, by then; only of one on this machine */
 	uint64_t asked;    /* packets and moves of memory that it was last asked about */
 	uint64_t lossy;    /* when a loss was found on a wire that promised to lose nothing, ns */
@@ -195,26 +204,29 @@ struct silence {
 struct path {
 	struct packet_net *net;
 	uint32_t rank;
-	bool gone;        /* lost, or given up: nothing is sent to it, though what it sent may still come */
-	size_t most;      /* bytes of a datagram to it; 0: its card is not there yet */
-	size_t front;     /* bytes of headers that the last one had; the next nearly always has as many */
-	size_t staged;    /* bytes written by the core and not sent, about, */
-	unsigned letters; /* and messages */
-	uint64_t sent;    /* when messages last were, ns, */
-	uint64_t spoken;  /* and when anything first was; 0: never */
-	bool heard;       /* something has come from it */
-	uint64_t ended;   /* when it was first seen to have left or died, ns; 0: not yet */
-	uint64_t empties; /* looks in vain by then */
-	uint64_t due;     /* when it must be looked after, ns */
-	bool stirred;     /* among those to be looked after at the next look */
-	uint32_t wishes;  /* news to send, a bit each */
-	uint64_t token;   /* generation << 8 | round of NEWS_BARRIER */
-	uint64_t mark[STREAMS]; /* messages that had been written when the barrier was come to */
-	/* Of a wire that is reliable by itself, where nothing is acknowledged unless it was asked for. */
+	bool gone;   /* lost, or given up: nothing is sent to it, though what it sent may still come
+		      */
+	size_t most; /* bytes of a datagram to it; 0: its card is not there yet */
+	size_t front;  /* bytes of headers that the last one had; the next nearly always has as many
+			*/
+	size_t staged; /* bytes written by the core and not sent, about, */
+	unsigned letters;         /* and messages */
+	uint64_t sent;            /* when messages last were, ns, */
+	uint64_t spoken;          /* and when anything first was; 0: never */
+	bool heard;               /* something has come from it */
+	uint64_t ended;           /* when it was first seen to have left or died, ns; 0: not yet */
+	uint64_t empties;         /* looks in vain by then */
+	uint64_t due;             /* when it must be looked after, ns */
+	bool dirty;               /* among those to be looked after at the next look */
+	uint32_t pending_control; /* news to send, a bit each */
+	uint64_t token;           /* generation << 8 | round of NEWS_BARRIER */
+	uint64_t mark[STREAMS];   /* messages that had been written when the barrier was come to */
+	/* Of a wire that is reliable by itself, where nothing is acknowledged unless it was asked
+	 * for. */
 	struct {
-		uint64_t sent; /* packets that matter: with messages, or tokens */
-		uint64_t
-			asked; /* how many of them the peer was last asked about, plus 1; 0: it has answered */
+		uint64_t sent;  /* packets that matter: with messages, or tokens */
+		uint64_t asked; /* how many of them the peer was last asked about, plus 1; 0: it has
+				   answered */
 		uint64_t landed; /* of which it said that they have come */
 		uint64_t goal;   /* of which it must, for what was marked */
 		uint64_t answer; /* what the peer asked about last */
@@ -233,8 +245,8 @@ struct path {
 };
 
 /*
- * Who may speak, and how that is known. A datagram begins with DATAGRAM_HEAD bytes of the guard's, and
- * may end with PACKET_TAG of them.
+ * Who may speak, and how that is known. A datagram begins with DATAGRAM_HEAD bytes of the guard's,
+ * and may end with PACKET_TAG of them.
  */
 enum { DATAGRAM_HEAD = 16 };
 enum seal { SEAL_BROKEN, SEAL_UNMET, SEAL_GOOD };
@@ -244,11 +256,13 @@ struct guard_ops {
 	/* Fills the bytes from k->at, and adds to the last part. */
 	void (*seal)(struct packet_net *n, struct packet *k);
 	/*
-	 * Takes off what seal() put on. SEAL_BROKEN if it is to be dropped. That has been counted if it is not of this job or
-	 * session, not of the rank it claims, or has come before; or it comes behind a gap on a wire that promised none, and
-	 * silence_missed() knows. SEAL_UNMET if that rank's card is not there yet, so that nobody can tell.
+	 * Takes off what seal() put on. SEAL_BROKEN if it is to be dropped. That has been counted
+	 * if it is not of this job or session, not of the rank it claims, or has come before; or it
+	 * comes behind a gap on a wire that promised none, and silence_missed() knows. SEAL_UNMET
+	 * if that rank's card is not there yet, so that nobody can tell.
 	 */
-	enum seal (*unseal)(struct packet_net *n, struct datagram *d, uint32_t *rank, struct arrival *a);
+	enum seal (*unseal)(struct packet_net *n, struct datagram *d, uint32_t *rank,
+			    struct arrival *a);
 	void (*close)(struct packet_net *n);
 };
 
@@ -265,7 +279,8 @@ struct barrier {
 	unsigned round, rounds; /* the one whose token is awaited */
 	uint64_t heard[ROUNDS_MAX];
 	uint32_t machine, machines; /* ours among them */
-	uint32_t *member; /* ranks, by machine; and where those of each begin, up to one behind the last */
+	uint32_t *member; /* ranks, by machine; and where those of each begin, up to one behind the
+			     last */
 	uint32_t *first;
 	uint32_t place; /* ours among those of our machine */
 };
@@ -282,10 +297,10 @@ struct packet_net {
 	struct job *job;
 	struct wire *wire;
 	const struct guard_ops *guard;
-	void *keys;                     /* the guard's */
-	bool copies;                    /* payloads into packets, because their bytes are changed there */
-	bool confirms;                  /* the wire is reliable, and nobody acknowledges */
-	unsigned services;              /* enum provides: those that are added; and FLOW_SHIFT */
+	void *keys;        /* the guard's */
+	bool copies;       /* payloads into packets, because their bytes are changed there */
+	bool confirms;     /* the wire is reliable, and nobody acknowledges */
+	unsigned services; /* enum provides: those that are added; and FLOW_SHIFT */
 	const struct service *flow;     /* the strategy; NULL without flow */
 	const struct service *layer[4]; /* the highest first */
 	unsigned layers;
@@ -297,40 +312,42 @@ struct packet_net {
 	struct path **path; /* one a rank; NULL until the two talk */
 	uint32_t *active;   /* ranks with a path */
 	uint32_t actives;
-	uint32_t *stirred; /* ranks where something is to be done */
-	uint32_t stirs;
-	uint32_t *stirring;    /* those of the look under way */
+	uint32_t *dirty; /* ranks where something is to be done */
+	uint32_t dirty_count;
+	uint32_t *flushing;    /* those of the look under way */
 	uint64_t due;          /* when the first of the others wants to be looked after */
 	_Atomic uint64_t bell; /* always rung: a poll asks the network */
 	_Atomic uint8_t heed;  /* always 0: a send ends in a knock */
 	struct packet *batch;  /* PACKET_BATCH of them */
 	unsigned filled;
 	bool replied;  /* a reply was written since the last poll, and not sent */
-	bool put_off;  /* the last look brought one packet, and who stirs was not looked after */
+	bool put_off;  /* the last look brought one packet, and dirty paths was not looked after */
 	bool sleeping; /* the bell says so */
 	bool leaving;  /* packet_settled() was asked */
-	bool resting;  /* after this look there may be none for long: nothing that can be said is put off */
+	bool resting; /* after this look there may be none for long: nothing that can be said is put
+			 off */
 	struct call call;
 	uint64_t now, looked; /* ns */
 	uint64_t ticked;      /* when the clock was last asked by who sends, in ticks */
 	uint64_t empties;     /* looks that found nothing */
 	uint64_t round;       /* looks at which nothing was held back for company */
 	uint32_t known_left;
-	struct net *
-		local; /* shared memory with the ranks of this machine; NULL: they are reached like all others */
-	int wake;      /* a socket of loopback that ends a sleep */
-	struct terms terms;          /* ours, */
-	uint8_t *met;                /* and whether those of each rank are the same, see terms.c; */
-	uint64_t patience;           /* with a rank that owes an answer, ns; 0: it has no end */
-	bool fails;                  /* such a rank is given up, and not only warned of */
-	uint32_t unreachable;        /* ranks that were given up */
-	struct unmet *unmets;        /* datagrams of ranks whose card has not come yet, in their order, */
-	size_t unmet_bytes;          /* and what they take */
-	uint32_t unmet;              /* those ranks, */
-	uint32_t strangers;          /* and those who have others */
+	struct net *local;  /* shared memory with the ranks of this machine; NULL: they are reached
+			       like all others */
+	int wake;           /* a socket of loopback that ends a sleep */
+	struct terms terms; /* ours, */
+	uint8_t *met;       /* and whether those of each rank are the same, see terms.c; */
+	uint64_t patience;  /* with a rank that owes an answer, ns; 0: it has no end */
+	bool fails;         /* such a rank is given up, and not only warned of */
+	uint32_t unreachable; /* ranks that were given up */
+	struct unmet *unmets; /* datagrams of ranks whose card has not come yet, in their order, */
+	size_t unmet_bytes;   /* and what they take */
+	uint32_t unmet;       /* those ranks, */
+	uint32_t strangers;   /* and those who have others */
 	uint64_t review, review_gap; /* when cards are looked for again, ns */
 	struct barrier barrier;
-	struct pulse *pulse; /* where packets are counted, and what has gone wrong and was dealt with */
+	struct pulse
+		*pulse; /* where packets are counted, and what has gone wrong and was dealt with */
 };
 
 static inline struct packet_net *packet_of(struct net *net)
@@ -388,7 +405,8 @@ static inline void place_pass(struct place *p, const tern_msg *m)
 }
 
 /* -- record.c: messages become records -- */
-/* Writes what fits of what has been staged, and says in the packet's slice what that is. False if it is nothing. */
+/* Writes what fits of what has been staged, and says in the packet's slice what that is. False if
+ * it is nothing. */
 bool record_write(struct path *p, struct packet *k, size_t most);
 void record_again(struct path *p, struct packet *k); /* the packet's slice, once more */
 void record_landed(struct path *p,
@@ -412,14 +430,15 @@ uint64_t landing_allowed(const struct in *in); /* payloads that may be begun, si
 struct path *path_to(struct packet_net *n, uint32_t rank); /* made if need be; NULL: no memory */
 void path_ask(struct path *p);                             /* our requests to it, and its replies */
 void path_serve(struct path *p);                           /* the same the other way round */
-void path_pump(struct path *p, bool all); /* sends what may be sent; `all`: though more might join it */
-bool path_full(const struct path *p);     /* what is staged makes a packet */
-bool path_quiet(const struct path *p);    /* everything was acknowledged */
-void path_mark(struct path *p);           /* what has been written by now, */
-bool path_landed(struct path *p);         /* and whether that has come to its receiver */
-void path_question(struct path *p);       /* asks it to say that all has come; one question at a time */
+void path_pump(struct path *p,
+	       bool all);             /* sends what may be sent; `all`: though more might join it */
+bool path_full(const struct path *p); /* what is staged makes a packet */
+bool path_quiet(const struct path *p); /* everything was acknowledged */
+void path_mark(struct path *p);        /* what has been written by now, */
+bool path_landed(struct path *p);      /* and whether that has come to its receiver */
+void path_question(struct path *p); /* asks it to say that all has come; one question at a time */
 void path_give_up(struct path *p);
-void path_stir(struct path *p);
+void path_mark_dirty(struct path *p);
 void path_wake(struct path *p, uint64_t due); /* to be looked after then */
 void path_mind(struct path *p, bool all);     /* its services, its time, what is staged */
 
@@ -438,14 +457,15 @@ void unmet_forget(struct packet_net *n, uint32_t rank);
 void unmet_close(struct packet_net *n);
 
 /* -- silence.c: peers that do not answer -- */
-int silence_open(struct packet_net *n);                   /* -EINVAL with a sentence for a bad setting */
-int unreachable_judge(void);                              /* TERN_UNREACHABLE */
-uint64_t silence_review(struct packet_net *n);            /* when it wants to be asked again, ns */
-void silence_missed(struct packet_net *n, uint32_t rank); /* packets of `rank` were lost on a reliable wire */
-void silence_told(struct path *p);                        /* it has missed some of ours */
-void silence_watch(struct path *p);                       /* from now on, */
-bool silence_computes(const struct path *p);              /* it is of this machine and has not polled since */
-int silence_check(struct path *p);                        /* 0, or -EHOSTUNREACH with a sentence */
+int silence_open(struct packet_net *n);        /* -EINVAL with a sentence for a bad setting */
+int unreachable_judge(void);                   /* TERN_UNREACHABLE */
+uint64_t silence_review(struct packet_net *n); /* when it wants to be asked again, ns */
+void silence_missed(struct packet_net *n,
+		    uint32_t rank);          /* packets of `rank` were lost on a reliable wire */
+void silence_told(struct path *p);           /* it has missed some of ours */
+void silence_watch(struct path *p);          /* from now on, */
+bool silence_computes(const struct path *p); /* it is of this machine and has not polled since */
+int silence_check(struct path *p);           /* 0, or -EHOSTUNREACH with a sentence */
 
 /* -- post.c: packets in and out -- */
 void post_take(struct packet_net *n, struct datagram *d); /* one that has come */
@@ -463,13 +483,15 @@ struct packet_options {
 	const struct guard_ops *guard;
 	void *keys;
 	bool copies;
-	struct terms terms;                    /* without a name of the network: whatever others have */
-	const struct service *const *services; /* that may be added to the wire, as service_list; service.h */
+	struct terms terms; /* without a name of the network: whatever others have */
+	const struct service *const
+		*services; /* that may be added to the wire, as service_list; service.h */
 };
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
 		const struct packet_options *o);
-void packet_free(struct packet_net *n);    /* what packet_open() has made */
-void packet_dispose(struct packet_net *n); /* the same, with its guard and wire, and its own memory */
+void packet_free(struct packet_net *n); /* what packet_open() has made */
+void packet_dispose(
+	struct packet_net *n); /* the same, with its guard and wire, and its own memory */
 void packet_close(struct net *net);
 int packet_connect(struct net *net, uint32_t rank);
 void packet_knock(struct net *net, struct tern_lane *lane);
@@ -495,10 +517,11 @@ void barrier_go_on(struct packet_net *n);
 void barrier_tell(struct packet_net *n); /* after a flush: whether our part in it is over */
 
 /* What every network of packets has in its table. */
-#define PACKET_OPERATIONS                                                                                 \
-	.connect = packet_connect, .knock = packet_knock, .answer = packet_answer, .check = packet_check, \
-	.take = packet_take, .reclaim = packet_reclaim, .demote = packet_demote, .arm = packet_arm,       \
-	.arrive = packet_arrive, .passed = packet_passed, .settled = packet_settled, .close = packet_close
+#define PACKET_OPERATIONS                                                          \
+	.connect = packet_connect, .knock = packet_knock, .answer = packet_answer, \
+	.check = packet_check, .take = packet_take, .reclaim = packet_reclaim,     \
+	.demote = packet_demote, .arm = packet_arm, .arrive = packet_arrive,       \
+	.passed = packet_passed, .settled = packet_settled, .close = packet_close
 
 #endif
 

@@ -14,11 +14,12 @@ static void out_open(struct out *o, struct tern_lane *lane, _Atomic uint64_t *fr
 	o->leaf_lines = lane->leaf_lines;
 	o->freed = freed;
 	o->lane = lane;
-	o->next = o->done = (struct place){ .cursor = lane->tail, .expect = lane->head, .leaf = lane->leaf };
+	o->next = o->done =
+		(struct place){ .cursor = lane->tail, .expect = lane->head, .leaf = lane->leaf };
 }
 
-static void in_open(struct path *p, unsigned stream, char *ring, uint32_t leaf_lines, _Atomic uint64_t *freed,
-		    struct tern_inlet *inlet)
+static void in_open(struct path *p, unsigned stream, char *ring, uint32_t leaf_lines,
+		    _Atomic uint64_t *freed, struct tern_inlet *inlet)
 {
 	struct in *in = &p->in[stream];
 	uint32_t me = p->net->net.site->rank;
@@ -92,7 +93,8 @@ static struct path *path_make(struct packet_net *n, uint32_t rank)
 		n->layer[i]->open(p);
 	struct peer *peer = &n->net.site->peer[rank];
 	peer->pool = (const struct pool *)(const void *)p->landing[STREAM_REQUESTS];
-	peer->may[0] = (struct block_range){ (uintptr_t)p->landing, sizeof p->landing, sizeof(struct block) };
+	peer->may[0] = (struct block_range){ (uintptr_t)p->landing, sizeof p->landing,
+					     sizeof(struct block) };
 	return p;
 }
 
@@ -106,7 +108,8 @@ struct path *path_to(struct packet_net *n, uint32_t rank)
 	return n->path[rank];
 }
 
-/* Its card may come later than the first message for it, or while we look; and it may be of a rank that we cannot talk with. */
+/* Its card may come later than the first message for it, or while we look; and it may be of a rank
+ * that we cannot talk with. */
 static bool path_reachable(struct path *p)
 {
 	struct packet_net *n = p->net;
@@ -147,8 +150,8 @@ void path_question(struct path *p)
 		return;
 	p->confirm.asked = p->confirm.sent + 1;
 	p->confirm.since = p->net->now;
-	p->wishes |= 1u << NEWS_ASK;
-	path_stir(p);
+	p->pending_control |= 1u << NEWS_ASK;
+	path_mark_dirty(p);
 }
 
 void path_mark(struct path *p)
@@ -185,7 +188,8 @@ static void path_unstage(struct path *p, size_t bytes, unsigned messages)
 	p->letters = p->letters > messages ? p->letters - messages : 0;
 }
 
-/* One packet, with as much as it holds; false if there is no more to send, or what there is may not be. */
+/* One packet, with as much as it holds; false if there is no more to send, or what there is may not
+ * be. */
 static bool path_send(struct path *p)
 {
 	struct packet *k = post_begin(p);
@@ -193,14 +197,14 @@ static bool path_send(struct path *p)
 	if (p->net->flow && p->net->flow->budget)
 		p->net->flow->budget(p);
 	if (record_write(p, k, p->most - OVERHEAD)) {
-		more = k->full || p->wishes;
+		more = k->full || p->pending_control;
 		p->sent = p->net->now;
 		p->ahead = path_ahead(p) + 1;
 		p->ahead_in = p->net->round;
 		p->confirm.sent += k->records || k->flight.slice.news == NEWS_BARRIER;
 		path_unstage(p, (size_t)(k->end - k->at) + k->named, k->records);
-		p->staged +=
-			k->full && !p->staged; /* it is only about right: who leaves now must come back */
+		p->staged += k->full &&
+			     !p->staged; /* it is only about right: who leaves now must come back */
 		service_down(k, 0);
 	}
 	return more;
@@ -208,10 +212,10 @@ static bool path_send(struct path *p)
 
 void path_pump(struct path *p, bool all)
 {
-	if (p->gone || (!p->staged && !p->wishes) || !path_reachable(p))
+	if (p->gone || (!p->staged && !p->pending_control) || !path_reachable(p))
 		return;
 	while (path_room(p) && service_ready(p)) {
-		if (!all && !p->wishes && path_busy(p) && !path_full(p))
+		if (!all && !p->pending_control && path_busy(p) && !path_full(p))
 			return;
 		if (!path_send(p)) {
 			p->staged = p->letters = 0;
@@ -229,9 +233,10 @@ const struct place *path_unacked(const struct path *p, unsigned stream)
 
 bool path_quiet(const struct path *p)
 {
-	bool quiet = !p->wishes && !path_flying(p);
+	bool quiet = !p->pending_control && !path_flying(p);
 	for (unsigned stream = 0; stream < STREAMS; stream++)
-		quiet &= !p->out[stream].base || p->out[stream].acked >= lane_count(p->out[stream].lane);
+		quiet &= !p->out[stream].base ||
+			 p->out[stream].acked >= lane_count(p->out[stream].lane);
 	return p->gone || quiet;
 }
 
@@ -246,7 +251,7 @@ void path_give_up(struct path *p)
 /* Whether something may have to be done for it at the next look, whatever the time. */
 static bool path_restless(const struct path *p)
 {
-	bool restless = p->staged || p->wishes || p->transit.unacked || p->transit.lost;
+	bool restless = p->staged || p->pending_control || p->transit.unacked || p->transit.lost;
 	for (unsigned stream = 0; stream < STREAMS;
 	     stream++) /* the core may be about to free what has come */
 		restless |= p->in[stream].fill.base && inlet_has(p->in[stream].inlet);
@@ -267,30 +272,31 @@ void path_mind(struct path *p, bool all)
 		return;
 	if (!path_reachable(p)) {
 		path_wake(p, now + CARD_NS);
-		path_stir(p);
+		path_mark_dirty(p);
 		return;
 	}
 	service_hear(p);
 	bool held = p->transit.lost;
 	path_pump(p, all);
 	uint64_t due = service_tick(p, now);
-	bool news = p->wishes;
+	bool news = p->pending_control;
 	if (news ||
-	    (held && !p->transit.lost)) { /* that came up just now, or what was lost has been sent again */
+	    (held &&
+	     !p->transit.lost)) { /* that came up just now, or what was lost has been sent again */
 		path_pump(p, all);
 		due = service_tick(p, now);
 	}
-	path_wake(p, p->wishes ? now : due);
+	path_wake(p, p->pending_control ? now : due);
 	if (news || path_restless(p))
-		path_stir(p);
+		path_mark_dirty(p);
 }
 
-void path_stir(struct path *p)
+void path_mark_dirty(struct path *p)
 {
-	if (p->stirred)
+	if (p->dirty)
 		return;
-	p->stirred = true;
-	p->net->stirred[p->net->stirs++] = p->rank;
+	p->dirty = true;
+	p->net->dirty[p->net->dirty_count++] = p->rank;
 }
 
 /* cost: base setup */

@@ -5,7 +5,8 @@
 /* Over a turn, or the rest of a line that is padded, as the ring's consumer would go. */
 static bool place_control(const struct out *o, struct place *p, uint64_t difference)
 {
-	_Atomic uint64_t nobody; /* asks which leaves this has passed: they are freed by who acknowledges */
+	_Atomic uint64_t
+		nobody; /* asks which leaves this has passed: they are freed by who acknowledges */
 	struct tern_inlet in = { .cursor = p->cursor,
 				 .expect = p->expect,
 				 .leaf = p->leaf,

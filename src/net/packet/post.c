@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets leave in batches and come in batches; in between, whoever has something to do is looked after. */
+/* Packets leave in batches and come in batches; in between, whoever has something to do is looked
+ * after. */
 #include "base/clock.h"
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
@@ -82,7 +83,7 @@ void post_take(struct packet_net *n, struct datagram *d)
 	packet_count(n, PULSE_PACKETS_RECEIVED, 1);
 	p->heard = true;
 	service_up(p, &a, n->layers);
-	path_stir(p);
+	path_mark_dirty(p);
 }
 
 /* How many came. */
@@ -104,21 +105,24 @@ static unsigned post_receive(struct packet_net *n)
 }
 
 /*
- * What a poll does besides takes as long as a look at the wire: whoever does nothing but wait sees sooner what comes if that
- * is done less often. Not where shared memory is to be looked at, too, or somebody is to be looked after.
+ * What a poll does besides takes as long as a look at the wire: whoever does nothing but wait sees
+ * sooner what comes if that is done less often. Not where shared memory is to be looked at, too, or
+ * somebody is to be looked after.
  */
 static unsigned post_receive_idle(struct packet_net *n)
 {
 	unsigned came = post_receive(n);
-	for (int i = 0; !came && !n->stirs && i < AGAIN; i++)
+	for (int i = 0; !came && !n->dirty_count && i < AGAIN; i++)
 		came = post_receive(n);
 	return came;
 }
 
-/* A single packet is for its handler first, which may answer it; what else there is to do waits for the next look. */
+/* A single packet is for its handler first, which may answer it; what else there is to do waits for
+ * the next look. */
 static bool post_put_off(struct packet_net *n, unsigned came)
 {
-	n->put_off = came == 1 && !n->put_off && !n->resting && n->barrier.told == n->barrier.arrived;
+	n->put_off =
+		came == 1 && !n->put_off && !n->resting && n->barrier.told == n->barrier.arrived;
 	return n->put_off;
 }
 
@@ -133,30 +137,31 @@ static void post_mind_all(struct packet_net *n, bool all)
 /* Those where something happened; each may want to be looked after the next time, too. */
 static void post_mind_stirred(struct packet_net *n, bool all)
 {
-	uint32_t stirs = n->stirs;
-	uint32_t *rank = n->stirred;
-	for (uint32_t i = 0; i < stirs; i++)
-		n->path[rank[i]]->stirred = false;
-	n->stirred = n->stirring;
-	n->stirring = rank;
-	n->stirs = 0;
-	for (uint32_t i = 0; i < stirs; i++)
+	uint32_t dirty_count = n->dirty_count;
+	uint32_t *rank = n->dirty;
+	for (uint32_t i = 0; i < dirty_count; i++)
+		n->path[rank[i]]->dirty = false;
+	n->dirty = n->flushing;
+	n->flushing = rank;
+	n->dirty_count = 0;
+	for (uint32_t i = 0; i < dirty_count; i++)
 		path_mind(n->path[rank[i]], all);
 }
 
 void post_send(struct packet_net *n)
 {
 	n->now = clock_ns();
-	for (uint32_t i = 0; i < n->stirs; i++)
-		path_pump(n->path[n->stirred[i]], true);
+	for (uint32_t i = 0; i < n->dirty_count; i++)
+		path_pump(n->path[n->dirty[i]], true);
 	post_flush(n);
 }
 
-/* A barrier waits for acknowledgements, and what it sends must be known before a date for a sleep is. */
+/* A barrier waits for acknowledgements, and what it sends must be known before a date for a sleep
+ * is. */
 static void post_hear(struct packet_net *n)
 {
-	for (uint32_t i = 0; i < n->stirs; i++)
-		service_hear(n->path[n->stirred[i]]);
+	for (uint32_t i = 0; i < n->dirty_count; i++)
+		service_hear(n->path[n->dirty[i]]);
 }
 
 void post_look(struct packet_net *n, bool all)
@@ -180,9 +185,9 @@ void post_look(struct packet_net *n, bool all)
 uint64_t post_due(struct packet_net *n)
 {
 	uint64_t due = n->due, wire = n->wire->ops->due(n->wire);
-	for (uint32_t i = 0; i < n->stirs; i++)
-		if (n->path[n->stirred[i]]->due < due)
-			due = n->path[n->stirred[i]]->due;
+	for (uint32_t i = 0; i < n->dirty_count; i++)
+		if (n->path[n->dirty[i]]->due < due)
+			due = n->path[n->dirty[i]]->due;
 	if (n->unmets && n->now + CARD_NS < due)
 		due = n->now + CARD_NS;
 	return due < wire ? due : wire;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages become records: a head of 16 bits, the words, and what a payload has in this packet. A payload
- * that does not fit goes on in the next packet, in a record without words. Lap and source are
- * not sent: the receiver knows both, and better.
+ * Messages become records: a head of 16 bits, the words, and what a payload has in this packet. A
+ * payload that does not fit goes on in the next packet, in a record without words. Lap and source
+ * are not sent: the receiver knows both, and better.
  */
 #include <string.h>
 
@@ -13,7 +13,8 @@ enum {
 	HEAD = 2,
 	PAYLOAD_HEAD = 8,
 	WORTHWHILE = 64,              /* bytes of a payload that make a piece of it */
-	LARGE = 2 * TERN_PAYLOAD_MAX, /* datagrams that take any payload whole, and can be left with room */
+	LARGE = 2 * TERN_PAYLOAD_MAX, /* datagrams that take any payload whole, and can be left with
+					 room */
 };
 
 static void put16(struct packet *k, uint64_t value)
@@ -50,8 +51,9 @@ static bool payload_named(const struct path *p, size_t here)
 }
 
 /*
- * Bytes to skip before a payload so that it begins a line of the datagram and has a whole line before it that is not
- * of another: then it can be a block where it lies. None when a packet is sent again, which must not grow.
+ * Bytes to skip before a payload so that it begins a line of the datagram and has a whole line
+ * before it that is not of another: then it can be a block where it lies. None when a packet is
+ * sent again, which must not grow.
  */
 static size_t payload_gap(const struct path *p, const struct packet *k, size_t need)
 {
@@ -63,8 +65,8 @@ static size_t payload_gap(const struct path *p, const struct packet *k, size_t n
 }
 
 /*
- * Whether the block of `data` lies behind the payload that the packet ends with. Then its record is written into its own
- * line, and both go in one part: many parts cost more than many bytes.
+ * Whether the block of `data` lies behind the payload that the packet ends with. Then its record is
+ * written into its own line, and both go in one part: many parts cost more than many bytes.
  */
 static bool payload_follows(const struct packet *k, const char *data, size_t need)
 {
@@ -100,7 +102,8 @@ static void payload_put(struct path *p, struct packet *k, const struct piece *w)
 		put_bytes(k, w->data + w->offset, w->here);
 }
 
-/* How much of a payload goes into `left` bytes behind a record that needs `need`; false if that is nothing. */
+/* How much of a payload goes into `left` bytes behind a record that needs `need`; false if that is
+ * nothing. */
 static bool payload_fit(const struct path *p, const struct packet *k, struct piece *w, size_t need,
 			size_t left)
 {
@@ -124,7 +127,8 @@ static bool payload_fit(const struct path *p, const struct packet *k, struct pie
 }
 
 /* The head of a record, and the words. */
-static void words_put(struct packet *k, unsigned stream, const tern_msg *m, unsigned n, unsigned payload)
+static void words_put(struct packet *k, unsigned stream, const tern_msg *m, unsigned n,
+		      unsigned payload)
 {
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
 	put16(k, (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS | n << RECORD_WORDS_SHIFT |
@@ -134,7 +138,8 @@ static void words_put(struct packet *k, unsigned stream, const tern_msg *m, unsi
 }
 
 /* A message without a payload; false if `left` bytes are not enough. */
-static bool plain_put(struct packet *k, unsigned stream, struct place *at, const tern_msg *m, size_t left)
+static bool plain_put(struct packet *k, unsigned stream, struct place *at, const tern_msg *m,
+		      size_t left)
 {
 	unsigned n = tern_msg_words(m);
 	if (left < HEAD + n * sizeof(uint64_t))
@@ -145,8 +150,8 @@ static bool plain_put(struct packet *k, unsigned stream, struct place *at, const
 }
 
 /*
- * Writes the message at `at`, or as much of its payload as fits into `most` bytes; false if that is nothing.
- * `at` is passed if all of it was written.
+ * Writes the message at `at`, or as much of its payload as fits into `most` bytes; false if that is
+ * nothing. `at` is passed if all of it was written.
  */
 static bool message_put(struct path *p, struct packet *k, unsigned stream, struct place *at,
 			const tern_msg *m, size_t most)
@@ -195,7 +200,8 @@ static void stream_fill(struct path *p, struct packet *k, unsigned stream, size_
 	while (k->records < PACKET_RECORDS && (m = place_look(o, &o->next))) {
 		uint64_t blocks = o->blocks;
 		if (!message_allowed(o, &o->next, m)) {
-			k->full |= k->records > 0; /* the next packet may have an allowance of its own */
+			k->full |= k->records >
+				   0; /* the next packet may have an allowance of its own */
 			break;
 		}
 		if (!message_put(p, k, stream, &o->next, m, most)) {
@@ -235,10 +241,10 @@ static void news_put(struct path *p, struct packet *k)
 /* The news whose turn it is; a wish of flow's is fulfilled by any packet. */
 static void news_choose(struct path *p, struct slice *s)
 {
-	if (!p->wishes)
+	if (!p->pending_control)
 		return;
-	s->news = (uint8_t)__builtin_ctz(p->wishes);
-	p->wishes &= p->wishes - 1;
+	s->news = (uint8_t)__builtin_ctz(p->pending_control);
+	p->pending_control &= p->pending_control - 1;
 	if (s->news == NEWS_ASK)
 		s->generation = p->confirm.asked;
 	if (s->news == NEWS_CONFIRM)
@@ -258,16 +264,19 @@ bool record_write(struct path *p, struct packet *k, size_t most)
 	return record_used(k) > 0;
 }
 
-/* The bytes of a record that carries a payload up to `offset`, and of what the packet has already. */
-static size_t record_until(const struct packet *k, const struct place *at, const tern_msg *m, uint32_t offset)
+/* The bytes of a record that carries a payload up to `offset`, and of what the packet has already.
+ */
+static size_t record_until(const struct packet *k, const struct place *at, const tern_msg *m,
+			   uint32_t offset)
 {
 	unsigned n = at->offset ? 0 : tern_msg_words(m);
 	return record_used(k) + HEAD + n * sizeof(uint64_t) + PAYLOAD_HEAD + offset - at->offset;
 }
 
 /*
- * Counts messages and does not compare places: a place before a turn, or a padded rest of a line, and the one behind it
- * are the same, and which of the two a slice has depends on what had been written when it was made.
+ * Counts messages and does not compare places: a place before a turn, or a padded rest of a line,
+ * and the one behind it are the same, and which of the two a slice has depends on what had been
+ * written when it was made.
  */
 static void stream_again(struct path *p, struct packet *k, unsigned stream)
 {
@@ -288,7 +297,8 @@ void record_again(struct path *p, struct packet *k)
 	stream_again(p, k, STREAM_REQUESTS);
 }
 
-/* Gives back the blocks of messages that end in the packet: of those that also begin in it, or of the one that does not. */
+/* Gives back the blocks of messages that end in the packet: of those that also begin in it, or of
+ * the one that does not. */
 /* cost: fault control */
 static void blocks_free(struct path *p, const struct slice *s, unsigned stream, bool whole)
 {

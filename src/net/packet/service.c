@@ -12,7 +12,9 @@
 static const struct {
 	const char *name;
 	enum provides adds;
-} services[] = { { "flow", PROVIDES_ROOM }, { "order", PROVIDES_ORDER }, { "retry", PROVIDES_RELIABLE } };
+} services[] = { { "flow", PROVIDES_ROOM },
+		 { "order", PROVIDES_ORDER },
+		 { "retry", PROVIDES_RELIABLE } };
 enum { SERVICES = sizeof services / sizeof *services };
 
 /* What a service adds; 0 if it is none. */
@@ -96,10 +98,11 @@ int strategies_judge(service_list all)
 static int flow_absent(void)
 {
 	return setting_given(SETTING_FLOW)
-		       ? error_set(-EINVAL,
-				   "TERN_FLOW is '%s', but TERN_SERVICE has no flow; add flow to it, or "
-				   "unset one of them",
-				   setting_text(SETTING_FLOW))
+		       ? error_set(
+				 -EINVAL,
+				 "TERN_FLOW is '%s', but TERN_SERVICE has no flow; add flow to it, or "
+				 "unset one of them",
+				 setting_text(SETTING_FLOW))
 		       : 0;
 }
 

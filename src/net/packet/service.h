@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The contract of a service: what a network of packets may lack, each in a layer of its own. Those in force stand
- * one above the other between the rings and the wire:
+ * The contract of a service: what a network of packets may lack, each in a layer of its own. Those
+ * in force stand one above the other between the rings and the wire:
  *
  *     records  ->  flow  ->  order  ->  retry  ->  guard  ->  wire
  *
- * On its way down each service that is in force writes a header in front of the packet; on its way up
- * each takes its own off and passes on what is left. Those that a wire provides are left out, and
- * TERN_SERVICE can put any of them in or out, to see what it costs. None knows the others: what one has to know of
- * what is under way stands in the path (struct transit).
+ * On its way down each service that is in force writes a header in front of the packet; on its way
+ * up each takes its own off and passes on what is left. Those that a wire provides are left out,
+ * and TERN_SERVICE can put any of them in or out, to see what it costs. None knows the others: what
+ * one has to know of what is under way stands in the path (struct transit).
  */
 #ifndef TERN_NET_PACKET_SERVICE_H
 #define TERN_NET_PACKET_SERVICE_H
@@ -23,7 +23,8 @@ struct service {
 	size_t bytes;  /* of its state, path.state[kind]: zero when it is opened */
 	unsigned adds; /* of enum provides */
 	bool grants;   /* flow: its receiver says which lines may be written again */
-	bool keeps; /* flow: its receiver may refuse; lines and blocks are kept until it says that it took them */
+	bool keeps; /* flow: its receiver may refuse; lines and blocks are kept until it says that
+		       it took them */
 	void (*open)(struct path *p);
 	void (*close)(struct path *p);
 	/* Nothing is to be sent any more, nor again; may be NULL. What comes is still taken in. */
@@ -95,7 +96,7 @@ static inline bool flow_tells(struct path *p, const struct packet *k)
 {
 	if (k->again)
 		return false;
-	p->wishes &= ~(1u << NEWS_FLOW);
+	p->pending_control &= ~(1u << NEWS_FLOW);
 	return true;
 }
 

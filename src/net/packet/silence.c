@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers that do not answer. A peer owes an answer while something sent to it is not acknowledged; where nothing is acknowledged, it is
- * asked from time to time. After TERN_KEEPALIVE seconds the user is told, and told again when the peer is back. The peer may compute, or
- * the network may be cut, and nobody can tell from here; so the peer is never taken for dead. It is given up, and calls that need it
- * return -EHOSTUNREACH,
+ * Peers that do not answer. A peer owes an answer while something sent to it is not acknowledged;
+ * where nothing is acknowledged, it is asked from time to time. After TERN_KEEPALIVE seconds the
+ * user is told, and told again when the peer is back. The peer may compute, or the network may be
+ * cut, and nobody can tell from here; so the peer is never taken for dead. It is given up, and
+ * calls that need it return -EHOSTUNREACH,
  *
  *   - if the user wants that (TERN_UNREACHABLE=fail);
  *   - if this machine refuses to send to it, which waiting does not change;
- *   - if messages were lost on a wire that promised to lose none, because nobody will send them again.
+ *   - if messages were lost on a wire that promised to lose none, because nobody will send them
+ * again.
  *
- * A peer of this machine shows in the job's memory whether it polls: while it does not, it computes, and all is well.
+ * A peer of this machine shows in the job's memory whether it polls: while it does not, it
+ * computes, and all is well.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +31,8 @@ enum {
 	RECENT_NS = 1000000000, /* retry sends at least every 0.4 s, so an older failure is over */
 };
 #define SECOND UINT64_C(1000000000)
-#define LOSSY_NS (30 * SECOND) /* without TERN_KEEPALIVE: time for the news that the peer has ended */
+#define LOSSY_NS \
+	(30 * SECOND) /* without TERN_KEEPALIVE: time for the news that the peer has ended */
 
 int unreachable_judge(void)
 {
@@ -62,7 +66,8 @@ static struct failure failure_of(const struct path *p)
 	return f;
 }
 
-/* Errors that come and go with the network between the machines; all others are this machine's own. */
+/* Errors that come and go with the network between the machines; all others are this machine's own.
+ */
 static bool error_of_way(int error)
 {
 	switch (error) {
@@ -94,18 +99,18 @@ static uint64_t owing_since(const struct path *p)
 }
 
 /*
- * Where nothing is acknowledged. A question that was not answered may have been lost itself. So may the news of a loss, and whoever
- * found a loss answers no questions.
+ * Where nothing is acknowledged. A question that was not answered may have been lost itself. So may
+ * the news of a loss, and whoever found a loss answers no questions.
  */
 static void silence_ask(struct path *p)
 {
 	uint64_t sent = p->confirm.sent + p->confirm.moves;
 	if (p->silence.lossy) {
-		p->wishes |= 1u << NEWS_LOST;
-		path_stir(p);
+		p->pending_control |= 1u << NEWS_LOST;
+		path_mark_dirty(p);
 	} else if (p->confirm.asked) {
-		p->wishes |= 1u << NEWS_ASK;
-		path_stir(p);
+		p->pending_control |= 1u << NEWS_ASK;
+		path_mark_dirty(p);
 	} else if (sent != p->silence.asked) {
 		p->silence.asked = sent;
 		path_question(p);
@@ -141,7 +146,8 @@ static const char *peer_text(const struct path *p, char text[PEER_MOST])
 }
 
 /* What stands in the way, and what to do about it. */
-static const char *advice_text(const struct path *p, const struct failure *f, char text[ADVICE_MOST])
+static const char *advice_text(const struct path *p, const struct failure *f,
+			       char text[ADVICE_MOST])
 {
 	if (p->silence.lossy)
 		snprintf(
@@ -150,18 +156,21 @@ static const char *advice_text(const struct path *p, const struct failure *f, ch
 			"Tern sends again what is lost",
 			f->error ? ": " : "", f->error ? strerror(f->error) : "");
 	else if (!f->error && job_here(p->net->job, p->rank))
-		snprintf(text, ADVICE_MOST,
-			 "it polls, so something in this machine lets nothing through, such as a firewall");
+		snprintf(
+			text, ADVICE_MOST,
+			"it polls, so something in this machine lets nothing through, such as a firewall");
 	else if (!f->error)
 		snprintf(
 			text, ADVICE_MOST,
 			"it computes and does not poll, or something between the two lets nothing through, such as a "
 			"cable, a firewall or a wrong interface, see tern-net(7)");
 	else
-		snprintf(text, ADVICE_MOST, "sending to %s fails: %s; %s", f->where, strerror(f->error),
-			 error_of_way(f->error)
-				 ? "look at this machine's interfaces and routes (ip link, ip route)"
-				 : "a firewall or a sandbox of this machine must allow it");
+		snprintf(
+			text, ADVICE_MOST, "sending to %s fails: %s; %s", f->where,
+			strerror(f->error),
+			error_of_way(f->error)
+				? "look at this machine's interfaces and routes (ip link, ip route)"
+				: "a firewall or a sandbox of this machine must allow it");
 	return text;
 }
 
@@ -208,7 +217,9 @@ static enum verdict path_judge(struct path *p, struct failure *f)
 		return VERDICT_LOSSY;
 	if (f->error && clock_ns() - f->last > RECENT_NS)
 		f->error = 0;
-	return f->error && !error_of_way(f->error) ? VERDICT_REFUSED : n->fails ? VERDICT_CUT : VERDICT_WAIT;
+	return f->error && !error_of_way(f->error) ? VERDICT_REFUSED
+	       : n->fails                          ? VERDICT_CUT
+						   : VERDICT_WAIT;
 }
 
 /* It has owed an answer for too long. */
@@ -277,8 +288,8 @@ void silence_missed(struct packet_net *n, uint32_t rank)
 	if (!p || p->silence.lossy)
 		return;
 	p->silence.lossy = n->now;
-	p->wishes |= 1u << NEWS_LOST;
-	path_stir(p);
+	p->pending_control |= 1u << NEWS_LOST;
+	path_mark_dirty(p);
 }
 
 void silence_told(struct path *p)

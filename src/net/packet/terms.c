@@ -13,15 +13,16 @@
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
 
-/* Ranks that are to talk open at about the same time; one that never opens is asked for ever more rarely. */
+/* Ranks that are to talk open at about the same time; one that never opens is asked for ever more
+ * rarely. */
 enum { REVIEW_FIRST_NS = 10000000, REVIEW_MOST_NS = 1000000000 };
 
 enum meeting { MEETING_NOT_YET, MEETING_FITS, MEETING_STRANGE };
 
 void terms_write(struct terms *t, bool local, const char *net, const char *provider)
 {
-	snprintf(t->net, sizeof t->net, "%s%s%s%s%s", local ? "shm" : "", local && *net ? "," : "", net,
-		 *provider ? "/" : "", provider);
+	snprintf(t->net, sizeof t->net, "%s%s%s%s%s", local ? "shm" : "", local && *net ? "," : "",
+		 net, *provider ? "/" : "", provider);
 	gethostname(t->host, sizeof t->host - 1);
 }
 
@@ -39,7 +40,8 @@ int terms_open(struct packet_net *n)
 	n->terms.services = (uint8_t)n->services;
 	n->met = calloc(size, sizeof *n->met);
 	if (!n->met)
-		return error_set(-ENOMEM, "opening the network of rank %u: no memory", n->net.site->rank);
+		return error_set(-ENOMEM, "opening the network of rank %u: no memory",
+				 n->net.site->rank);
 	for (uint32_t r = 0; r < size; r++)
 		if (!*n->terms.net || r == n->net.site->rank || (n->local && job_here(n->job, r)))
 			n->met[r] = MEETING_FITS;
@@ -92,10 +94,11 @@ uint64_t terms_review(struct packet_net *n)
 static int strange(uint32_t rank, const struct terms *t, const char *what, const char *theirs,
 		   const char *ours, const char *settings)
 {
-	return error_set(-EPROTO,
-			 "rank %u on %.*s has %s %s, and this rank %s, so they cannot talk: set %s to the "
-			 "same for all ranks",
-			 rank, (int)sizeof t->host, t->host, what, theirs, ours, settings);
+	return error_set(
+		-EPROTO,
+		"rank %u on %.*s has %s %s, and this rank %s, so they cannot talk: set %s to the "
+		"same for all ranks",
+		rank, (int)sizeof t->host, t->host, what, theirs, ours, settings);
 }
 
 int terms_check(const struct packet_net *n, uint32_t rank)
@@ -106,7 +109,8 @@ int terms_check(const struct packet_net *n, uint32_t rank)
 	char theirs[SERVICE_WORDS], ours[SERVICE_WORDS];
 	if (n->met[rank] != MEETING_STRANGE)
 		return 0;
-	if (!boot_look(n->job, rank, &card, sizeof card)) /* it has left since, for its next session */
+	if (!boot_look(n->job, rank, &card,
+		       sizeof card)) /* it has left since, for its next session */
 		return error_set(
 			-EPROTO,
 			"rank %u had another network, or other services: set TERN_NET, TERN_SERVICE, "

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ranks must have in common to talk over a network of packets: the network itself, the services that are added to it, and
- * how its datagrams are protected. Each rank chooses for itself, by its settings and by what its machine has; so
- * each says on its card what it chose, and a rank that chose otherwise is lost to the others, with a sentence, instead
- * of waited for.
+ * What ranks must have in common to talk over a network of packets: the network itself, the
+ * services that are added to it, and how its datagrams are protected. Each rank chooses for itself,
+ * by its settings and by what its machine has; so each says on its card what it chose, and a rank
+ * that chose otherwise is lost to the others, with a sentence, instead of waited for.
  */
 #ifndef TERN_NET_PACKET_TERMS_H
 #define TERN_NET_PACKET_TERMS_H

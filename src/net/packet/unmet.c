@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank may send before its card has come to us: the launcher carries cards, and may be slower than the network. Who sent it
- * cannot be known then. Where things are sent again that is a loss like any other; on a wire that is reliable
- * nobody would, so it is kept until the card is there.
+ * A rank may send before its card has come to us: the launcher carries cards, and may be slower
+ * than the network. Who sent it cannot be known then. Where things are sent again that is a loss
+ * like any other; on a wire that is reliable nobody would, so it is kept until the card is there.
  *
- * What a rank sends is taken in the order in which it came: while something of it is kept, all that follows is kept, too, and
- * all of it is taken in at once.
+ * What a rank sends is taken in the order in which it came: while something of it is kept, all that
+ * follows is kept, too, and all of it is taken in at once.
  */
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #include "net/packet/packet.h"
 
 /*
- * More than the credits of several ranks. What exceeds it is dropped; if it came from a rank, the gap shows in what that
- * rank sends later, see silence_missed().
+ * More than the credits of several ranks. What exceeds it is dropped; if it came from a rank, the
+ * gap shows in what that rank sends later, see silence_missed().
  */
 #define UNMET_MOST ((size_t)256 << 20)
 
@@ -84,7 +84,8 @@ static void unmet_take_in(struct packet_net *n, uint32_t rank)
 {
 	struct unmet *all = unmet_take(n, rank);
 	for (struct unmet *u = all; u; u = u->next)
-		post_take(n, &(struct datagram){ .bytes = u->bytes, .len = u->len, .from = u->from });
+		post_take(n,
+			  &(struct datagram){ .bytes = u->bytes, .len = u->len, .from = u->from });
 	unmet_free(all);
 }
 

@@ -37,20 +37,21 @@ struct outgoing {
 };
 
 /*
- * Payloads that are used where they came to lie. Each is a block, whose line lies over what was before it in the
- * datagram; the bytes stay until all of them are free.
+ * Payloads that are used where they came to lie. Each is a block, whose line lies over what was
+ * before it in the datagram; the bytes stay until all of them are free.
  */
-enum { STAY_MOST = 8 };
-struct stay {
+enum { PINNED_MOST = 8 };
+struct pinned {
 	unsigned n;
-	struct block *block[STAY_MOST];
+	struct block *block[PINNED_MOST];
 };
 
 struct datagram {
 	unsigned char *bytes;
 	size_t len;
-	struct stay *stay; /* NULL: nothing can stay */
-	uint32_t from;     /* the sender's rank, plus 1, where the wire itself knows it; 0: it does not */
+	struct pinned *pinned; /* NULL: nothing can stay */
+	uint32_t from; /* the sender's rank, plus 1, where the wire itself knows it; 0: it does not
+			*/
 };
 
 /* Datagrams to a rank that could not be sent. */
@@ -61,21 +62,27 @@ struct failure {
 };
 
 struct wire_ops {
-	/* Bytes that a datagram to `rank` may have now, at most DATAGRAM_MAX; 0: it cannot be sent to yet. */
+	/* Bytes that a datagram to `rank` may have now, at most DATAGRAM_MAX; 0: it cannot be sent
+	 * to yet. */
 	size_t (*most)(struct wire *w, uint32_t rank);
 	/*
-	 * Something of up to `had` bytes was lost on the way to `rank`; `dark` if nothing comes through at all. How many bytes may be
-	 * sent from now on. NULL: the way never changes.
+	 * Something of up to `had` bytes was lost on the way to `rank`; `dark` if nothing comes
+	 * through at all. How many bytes may be sent from now on. NULL: the way never changes.
 	 */
 	size_t (*narrow)(struct wire *w, uint32_t rank, size_t had, bool dark);
-	/* Whether it takes a datagram to `rank` now, and does not lose it; NULL: it takes any, and may lose it. */
+	/* Whether it takes a datagram to `rank` now, and does not lose it; NULL: it takes any, and
+	 * may lose it. */
 	bool (*room)(struct wire *w, uint32_t rank);
-	/* Sends, in this order; what it was given it copies. What it cannot carry now it loses, as any packet may be lost. */
+	/* Sends, in this order; what it was given it copies. What it cannot carry now it loses, as
+	 * any packet may be lost. */
 	void (*send)(struct wire *w, const struct outgoing *o, unsigned n);
-	/* What has arrived, up to `n`. The bytes may be changed, and are there until the next call, but for what stays. */
+	/* What has arrived, up to `n`. The bytes may be changed, and are there until the next call,
+	 * but for what stays. */
 	unsigned (*receive)(struct wire *w, struct datagram *d, unsigned n);
-	int (*descriptor)(struct wire *w); /* readable when something has arrived; -1: it has, or nearly */
-	uint64_t (*due)(struct wire *w);   /* when it must be called though nothing is: ns; UINT64_MAX */
+	int (*descriptor)(
+		struct wire *w); /* readable when something has arrived; -1: it has, or nearly */
+	uint64_t (*due)(
+		struct wire *w); /* when it must be called though nothing is: ns; UINT64_MAX */
 	/* What it failed to send to `rank` so far; NULL: it never fails. */
 	void (*failed)(struct wire *w, uint32_t rank, struct failure *f);
 	void (*close)(struct wire *w);
@@ -92,10 +99,10 @@ static inline void failure_note(struct failure *f, int error, uint64_t now)
 
 struct wire {
 	const struct wire_ops *ops;
-	unsigned provides;          /* enum provides */
-	bool calls;                 /* its descriptor raises a signal when asked to, fcntl(2), O_ASYNC */
-	const unsigned char *stays; /* where what stays lies; NULL: nothing does */
-	size_t stays_len;
+	unsigned provides; /* enum provides */
+	bool calls;        /* its descriptor raises a signal when asked to, fcntl(2), O_ASYNC */
+	const unsigned char *pinnable; /* where what stays lies; NULL: nothing does */
+	size_t pinnable_len;
 };
 
 #endif

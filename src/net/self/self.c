@@ -38,8 +38,8 @@ static int self_connect(struct net *net, uint32_t rank)
 	talk_ask(net->site, &s->memory->talk, rank, &s->heed);
 	talk_serve(net->site, &s->memory->talk, rank, &s->heed);
 	me->pool = &s->memory->pool;
-	circle_add(net->site, &me->requests);
-	circle_add(net->site, &me->replies);
+	pollset_add(net->site, &me->requests);
+	pollset_add(net->site, &me->replies);
 	return 0;
 }
 
@@ -100,25 +100,30 @@ static void self_close(struct net *net)
 	free(net);
 }
 
-static int self_open(struct net **out, struct site *site, struct job *job, struct net *local, const char *how)
+static int self_open(struct net **out, struct site *site, struct job *job, struct net *local,
+		     const char *how)
 {
 	(void)job, (void)local, (void)how;
 	struct self *s = calloc(1, sizeof *s);
 	if (!s)
-		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory", site->rank);
+		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory",
+				 site->rank);
 	s->net = (struct net){ .ops = &self_ops, .site = site };
 	s->heed = 1;
-	s->memory = mmap(NULL, sizeof *s->memory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	s->memory = mmap(NULL, sizeof *s->memory, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (s->memory == MAP_FAILED) {
 		free(s);
-		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory", site->rank);
+		return error_set(-ENOMEM, "opening rank %u's network to itself: no memory",
+				 site->rank);
 	}
 	s->net.pool = &s->memory->pool;
 	s->net.provides = self_ops.provides;
-	s->net.own = s->net.any =
-		(struct block_range){ (uintptr_t)s->net.pool, sizeof(struct pool), sizeof(struct block) };
-	site->peer[site->rank].may[0] = (struct block_range){ (uintptr_t)&s->memory->talk.reserve,
-							      sizeof(struct block), sizeof(struct block) };
+	s->net.own = s->net.any = (struct block_range){ (uintptr_t)s->net.pool, sizeof(struct pool),
+							sizeof(struct block) };
+	site->peer[site->rank].may[0] =
+		(struct block_range){ (uintptr_t)&s->memory->talk.reserve, sizeof(struct block),
+				      sizeof(struct block) };
 	s->net.blocks = TERN_POOL_BLOCKS;
 	*out = &s->net;
 	return 0;

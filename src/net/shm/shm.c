@@ -80,28 +80,30 @@ static void peer_heed(struct shm *s, uint32_t rank)
 	struct peer *p = &site->peer[rank];
 	struct talk *in = talk_at(s, rank, site->rank);
 	p->pool = pool_of(s, rank);
-	if (!p->requests.base && atomic_load_explicit(begun_at(s, site->rank, rank), memory_order_acquire)) {
+	if (!p->requests.base &&
+	    atomic_load_explicit(begun_at(s, site->rank, rank), memory_order_acquire)) {
 		madvise(in, s->job->talk_bytes, MADV_POPULATE_WRITE);
 		job_dump(s->job, job_talk_at(s->job, rank, site->rank), s->job->talk_bytes);
 		talk_serve(site, in, rank, heed_at(s, rank, site->rank));
 	}
 	if (p->requests.base)
-		circle_add(site, &p->requests);
+		pollset_add(site, &p->requests);
 	if (p->replies.base)
-		circle_add(site, &p->replies);
+		pollset_add(site, &p->replies);
 	if (peer_hot(s, p))
 		heed_set(s, rank, 1);
 }
 
 static void peer_ignore(struct shm *s, uint32_t rank)
 {
-	circle_remove(s->net.site, &s->net.site->peer[rank].requests);
-	circle_remove(s->net.site, &s->net.site->peer[rank].replies);
+	pollset_remove(s->net.site, &s->net.site->peer[rank].requests);
+	pollset_remove(s->net.site, &s->net.site->peer[rank].replies);
 }
 
 static bool peer_arrived(const struct peer *p)
 {
-	return (p->requests.hot && inlet_has(&p->requests)) || (p->replies.hot && inlet_has(&p->replies));
+	return (p->requests.hot && inlet_has(&p->requests)) ||
+	       (p->replies.hot && inlet_has(&p->replies));
 }
 
 /* Where `rank` finds that we have knocked. */
@@ -161,13 +163,15 @@ static int shm_connect(struct net *net, uint32_t rank)
 	talk_ask(net->site, out, rank, heed_at(s, rank, me));
 	atomic_store_explicit(begun_at(s, rank, me), 1, memory_order_release);
 	peer_heed(s, rank);  /* its replies will come soon */
-	knock_hard(s, rank); /* in full: a knock that is up already may be answered before `begun` is seen */
+	knock_hard(s, rank); /* in full: a knock that is up already may be answered before `begun`
+				is seen */
 	return 0;
 }
 
 static void answer_word(struct shm *s, uint32_t word)
 {
-	_Atomic uint64_t *knockers = &s->job->knocker[s->net.site->rank * s->job->knocker_row + word];
+	_Atomic uint64_t *knockers =
+		&s->job->knocker[s->net.site->rank * s->job->knocker_row + word];
 	if (!atomic_load_explicit(knockers, memory_order_relaxed))
 		return;
 	uint64_t bits = atomic_exchange(knockers, 0);
@@ -199,8 +203,9 @@ static int shm_take(struct net *net, struct block **out)
 			return rc;
 		s->net.pool = pool_of(s, net->site->rank);
 		s->net.blocks = TERN_POOL_BLOCKS;
-		s->net.own = s->net.any = (struct block_range){ (uintptr_t)s->net.pool, sizeof(struct pool),
-								sizeof(struct block) };
+		s->net.own = s->net.any =
+			(struct block_range){ (uintptr_t)s->net.pool, sizeof(struct pool),
+					      sizeof(struct block) };
 	}
 	return pool_take(net, out);
 }
@@ -303,10 +308,11 @@ static bool shm_arm(struct net *net, struct sleep *sleep)
 		shm_disarm(net);
 		return true;
 	}
-	if (sleep->bells == FUTEX_MANY || atomic_load_explicit(&s->job->head->weak, memory_order_relaxed))
+	if (sleep->bells == FUTEX_MANY ||
+	    atomic_load_explicit(&s->job->head->weak, memory_order_relaxed))
 		return false;
 	heed_all_hot(s, 0);
-	if (net->site->circle)
+	if (net->site->pollset)
 		barrier_all();
 	if (sleep->says == BELL_CALL) {
 		atomic_store(&own->thread, sleep->thread);
@@ -362,7 +368,8 @@ static void shm_close(struct net *net)
 	    RANK_OPEN) /* not if opening failed behind this network */
 		job_rank_leaves(s->job, net->site->rank, RANK_CLOSED);
 	for (uint32_t r = 0; r < s->job->size; r++)
-		if (job_here(s->job, r) && (net->site->lane[r].base || net->site->peer[r].requests.base))
+		if (job_here(s->job, r) &&
+		    (net->site->lane[r].base || net->site->peer[r].requests.base))
 			job_ring(s->job, r);
 	free(s);
 }
@@ -393,7 +400,8 @@ static int shm_open_rank(struct net **out, struct site *site, struct job *job, s
 		return rc;
 	struct shm *s = calloc(1, sizeof *s);
 	if (!s)
-		return error_set(-ENOMEM, "opening shared memory for rank %u: no memory", site->rank);
+		return error_set(-ENOMEM, "opening shared memory for rank %u: no memory",
+				 site->rank);
 	s->net = (struct net){ .ops = &shm_ops, .site = site };
 	s->net.provides = shm_ops.provides;
 	s->job = job;
@@ -401,7 +409,7 @@ static int shm_open_rank(struct net **out, struct site *site, struct job *job, s
 	if (!wanted || !barrier_register())
 		atomic_store(&job->head->weak, 1);
 	atomic_store(&job->rank[site->rank].pid, getpid());
-	circle_begin(site, &job->rank[site->rank].bell);
+	pollset_begin(site, &job->rank[site->rank].bell);
 	*out = &s->net;
 	return 0;
 }

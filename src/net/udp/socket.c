@@ -20,31 +20,34 @@
 #include "net/udp/loopback.h"
 
 enum {
-	BUFFER = 4 << 20, /* bytes asked of the kernel for each direction; it gives what it allows */
-	IP4_UDP = 28,     /* bytes that these headers take of the path's MTU */
+	BUFFER =
+		4 << 20, /* bytes asked of the kernel for each direction; it gives what it allows */
+	IP4_UDP = 28,    /* bytes that these headers take of the path's MTU */
 	IP6_UDP = 48,
 	LEAST_MTU = 1280,
-	CONNECTED =
-		64, /* peers that have a socket of their own for what is sent to them: its route is known */
-	STREAK =
-		4, /* datagrams at once, or looks in a row that found one, after which several are asked for */
-	HULLS = 2 * PACKET_BATCH,
-	TRAIN = 65000,              /* bytes that the kernel cuts into datagrams, at most, */
-	CARS = 64,                  /* and datagrams */
-	HULL = (64 << 10) + 5 * 64, /* bytes: any datagram. Not all begin in the same place of a cache */
+	CONNECTED = 64, /* peers that have a socket of their own for what is sent to them: its route
+			   is known */
+	STREAK = 4, /* datagrams at once, or looks in a row that found one, after which several are
+		       asked for */
+	RX_BUFFERS = 2 * PACKET_BATCH,
+	GSO_BYTES = 65000, /* bytes that the kernel cuts into datagrams, at most, */
+	GSO_SEGMENTS = 64, /* and datagrams */
+	RX_BYTES = (64 << 10) +
+		   5 * 64, /* bytes: any datagram. Not all begin in the same place of a cache */
 };
 
-/* Where a datagram arrives, or several of one length. What is in it may stay, and then another takes its turn. */
-struct hull {
-	struct stay stay;
+/* Where a datagram arrives, or several of one length. What is in it may stay, and then another
+ * takes its turn. */
+struct rx_buffer {
+	struct pinned pinned;
 	unsigned char *bytes;
 };
 
 /* Datagrams of one length, but for the last, that the kernel takes as one. */
-struct train {
+struct gso_batch {
 	struct msghdr header;
 	size_t bytes, length;
-	unsigned cars;
+	unsigned segments;
 	char control[CMSG_SPACE(sizeof(uint16_t))] __attribute__((aligned(8)));
 	struct iovec part[PACKET_BATCH * PACKET_PARTS];
 };
@@ -61,18 +64,18 @@ struct socket {
 	uint32_t size;
 	struct sockaddr_in6 *to; /* one a rank; family 0 until its card was seen */
 	struct failure *failure; /* one a rank */
-	unsigned char *bytes;    /* of the hulls */
-	struct hull hull[HULLS];
-	struct hull *turn[PACKET_BATCH]; /* whose it is */
-	unsigned full, next;             /* of those, how many were filled and how many handed on, */
-	size_t at;                       /* and how far the next has been */
+	unsigned char *bytes;    /* of the receive buffers */
+	struct rx_buffer rx[RX_BUFFERS];
+	struct rx_buffer *chosen[PACKET_BATCH]; /* whose it is */
+	unsigned full, next; /* of those, how many were filled and how many handed on, */
+	size_t at;           /* and how far the next has been */
 	struct mmsghdr in[PACKET_BATCH], out[PACKET_BATCH];
 	struct iovec in_part[PACKET_BATCH];
 	char in_control[PACKET_BATCH][CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	bool able;  /* the kernel knows how to cut what is sent, */
 	bool cuts;  /* and does it, */
 	bool joins; /* and joins what comes */
-	struct train train;
+	struct gso_batch gso;
 };
 
 static struct socket *socket_of(struct wire *w)
@@ -80,7 +83,8 @@ static struct socket *socket_of(struct wire *w)
 	return (struct socket *)(void *)w;
 }
 
-/* As the route to it has it now; a path that is narrower is found by the kernel, which then cuts, see socket_narrow(). */
+/* As the route to it has it now; a path that is narrower is found by the kernel, which then cuts,
+ * see socket_narrow(). */
 static size_t path_mtu(int fd, bool six)
 {
 	int mtu = 0;
@@ -89,17 +93,20 @@ static size_t path_mtu(int fd, bool six)
 	return (size_t)(mtu < LEAST_MTU ? LEAST_MTU : mtu) - (six ? IP6_UDP : IP4_UDP);
 }
 
-/* Finds out how much a datagram to `rank` may have, and keeps the socket that told it, if there are few. */
+/* Finds out how much a datagram to `rank` may have, and keeps the socket that told it, if there are
+ * few. */
 static size_t socket_connect(struct socket *s, uint32_t rank)
 {
 	const struct sockaddr_in6 *to = &s->to[rank];
 	bool six = to->sin6_family == AF_INET6;
 	if (s->to_fd[rank] >= 0)
 		return path_mtu(s->to_fd[rank], six);
-	int buffer = BUFFER, fd = socket(to->sin6_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int buffer = BUFFER,
+	    fd = socket(to->sin6_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return LEAST_MTU - IP6_UDP;
-	bool connected = connect(fd, (const struct sockaddr *)(const void *)to, s->address_len) == 0;
+	bool connected =
+		connect(fd, (const struct sockaddr *)(const void *)to, s->address_len) == 0;
 	size_t most = path_mtu(fd, six);
 	if (connected && s->connected < CONNECTED) {
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
@@ -111,7 +118,8 @@ static size_t socket_connect(struct socket *s, uint32_t rank)
 	return most;
 }
 
-/* From now on several datagrams may come as one. Not where they are as large as that anyway: it takes a slower call. */
+/* From now on several datagrams may come as one. Not where they are as large as that anyway: it
+ * takes a slower call. */
 static void socket_join(struct socket *s)
 {
 	int on = 1;
@@ -129,14 +137,14 @@ static size_t socket_most(struct wire *w, uint32_t rank)
 	s->to[rank] = card.address;
 	loopback_warn(s->job, rank, &card, &s->own);
 	size_t most = socket_connect(s, rank);
-	if (most <= TRAIN / 2)
+	if (most <= GSO_BYTES / 2)
 		socket_join(s);
 	return most < DATAGRAM_MAX ? most : DATAGRAM_MAX;
 }
 
 /*
- * The kernel may have heard from a router that the path is narrower than the route; what is too long already goes in fragments.
- * Where such news do not come through, IPv4 routers may cut.
+ * The kernel may have heard from a router that the path is narrower than the route; what is too
+ * long already goes in fragments. Where such news do not come through, IPv4 routers may cut.
  */
 /* cost: fault control */
 static size_t socket_narrow(struct wire *w, uint32_t rank, size_t had, bool dark)
@@ -145,7 +153,8 @@ static size_t socket_narrow(struct wire *w, uint32_t rank, size_t had, bool dark
 	bool six = s->to[rank].sin6_family == AF_INET6;
 	int fd = s->to_fd[rank], may_cut = IP_PMTUDISC_DONT;
 	if (dark && !six)
-		setsockopt(fd >= 0 ? fd : s->fd, IPPROTO_IP, IP_MTU_DISCOVER, &may_cut, sizeof may_cut);
+		setsockopt(fd >= 0 ? fd : s->fd, IPPROTO_IP, IP_MTU_DISCOVER, &may_cut,
+			   sizeof may_cut);
 	size_t most = fd >= 0 ? path_mtu(fd, six) : had;
 	if (most >= had)
 		return had;
@@ -163,8 +172,8 @@ static struct msghdr header_for(const struct socket *s, const struct outgoing *o
 }
 
 /*
- * What the kernel has no room for, or refuses, is lost, as a router would lose it. Retry sends it again, and whoever
- * wonders why nothing is acknowledged asks what went wrong.
+ * What the kernel has no room for, or refuses, is lost, as a router would lose it. Retry sends it
+ * again, and whoever wonders why nothing is acknowledged asks what went wrong.
  */
 /* cost: fault status */
 static __attribute__((noinline)) void send_failed(struct socket *s, uint32_t rank)
@@ -195,28 +204,31 @@ static size_t outgoing_bytes(const struct outgoing *o)
 	return bytes;
 }
 
-/* Adds one that is as long as those before it, or shorter, which ends the train; false if it must go in another. */
-static bool train_add(struct train *r, const struct outgoing *o)
+/*
+ * Adds one that is as long as those before it, or shorter, which ends the batch; false if it must
+ * go in another.
+ */
+static bool gso_add(struct gso_batch *r, const struct outgoing *o)
 {
 	size_t bytes = outgoing_bytes(o);
-	if (!r->cars)
+	if (!r->segments)
 		r->length = bytes;
-	if (r->bytes + bytes > TRAIN || r->cars == CARS || bytes > r->length ||
-	    r->bytes != r->cars * r->length)
+	if (r->bytes + bytes > GSO_BYTES || r->segments == GSO_SEGMENTS || bytes > r->length ||
+	    r->bytes != r->segments * r->length)
 		return false;
 	memcpy(&r->part[r->header.msg_iovlen], o->part, (size_t)o->parts * sizeof *o->part);
 	r->header.msg_iovlen += (size_t)o->parts;
 	r->bytes += bytes;
-	r->cars++;
+	r->segments++;
 	return true;
 }
 
-static bool train_leave(struct socket *s, struct train *r, int fd, uint32_t rank)
+static bool gso_send(struct socket *s, struct gso_batch *r, int fd, uint32_t rank)
 {
 	uint16_t length = (uint16_t)r->length;
-	r->header.msg_control = r->cars > 1 ? r->control : NULL;
-	r->header.msg_controllen = r->cars > 1 ? sizeof r->control : 0;
-	if (r->cars > 1) {
+	r->header.msg_control = r->segments > 1 ? r->control : NULL;
+	r->header.msg_controllen = r->segments > 1 ? sizeof r->control : 0;
+	if (r->segments > 1) {
 		struct cmsghdr *c = CMSG_FIRSTHDR(&r->header);
 		*c = (struct cmsghdr){ CMSG_LEN(sizeof length), SOL_UDP, UDP_SEGMENT };
 		memcpy(CMSG_DATA(c), &length, sizeof length);
@@ -229,20 +241,21 @@ static bool train_leave(struct socket *s, struct train *r, int fd, uint32_t rank
 	return true;
 }
 
-/* One call for all of a length; how many were sent, or lost. Fewer than all, if the way out cannot cut. */
+/* One call for all of a length; how many were sent, or lost. Fewer than all, if the way out cannot
+ * cut. */
 static unsigned send_trains(struct socket *s, const struct outgoing *o, unsigned n, int fd)
 {
-	struct train *r = &s->train;
+	struct gso_batch *r = &s->gso;
 	unsigned done = 0;
 	while (done < n) {
 		r->header = header_for(s, o);
 		r->header.msg_iov = r->part;
-		r->header.msg_iovlen = r->bytes = r->cars = 0;
-		while (done + r->cars < n && train_add(r, &o[done + r->cars]))
+		r->header.msg_iovlen = r->bytes = r->segments = 0;
+		while (done + r->segments < n && gso_add(r, &o[done + r->segments]))
 			;
-		if (!train_leave(s, r, fd, o->rank))
+		if (!gso_send(s, r, fd, o->rank))
 			return done;
-		done += r->cars;
+		done += r->segments;
 	}
 	return done;
 }
@@ -250,12 +263,13 @@ static unsigned send_trains(struct socket *s, const struct outgoing *o, unsigned
 static void send_many(struct socket *s, const struct outgoing *o, unsigned n)
 {
 	int fd = s->to_fd[o->rank] >= 0 ? s->to_fd[o->rank] : s->fd;
-	if (s->cuts && outgoing_bytes(o) <= TRAIN / 2) {
+	if (s->cuts && outgoing_bytes(o) <= GSO_BYTES / 2) {
 		unsigned done = send_trains(s, o, n, fd);
 		bool too_long =
-			done < n && s->train.length > path_mtu(fd, s->to[o->rank].sin6_family == AF_INET6);
-		s->cuts = done == n ||
-			  too_long; /* what was cut out before the way got narrow is not the kernel's fault */
+			done < n &&
+			s->gso.length > path_mtu(fd, s->to[o->rank].sin6_family == AF_INET6);
+		s->cuts = done == n || too_long; /* what was cut out before the way got narrow is
+						    not the kernel's fault */
 		o += done;
 		n -= done;
 	}
@@ -287,36 +301,39 @@ static void socket_send(struct wire *w, const struct outgoing *o, unsigned n)
 	}
 }
 
-static bool hull_empty(struct hull *h)
+static bool rx_buffer_free(struct rx_buffer *h)
 {
-	while (h->stay.n && block_is(h->stay.block[h->stay.n - 1], BLOCK_FREE))
-		h->stay.n--;
-	return !h->stay.n;
+	while (h->pinned.n && block_is(h->pinned.block[h->pinned.n - 1], BLOCK_FREE))
+		h->pinned.n--;
+	return !h->pinned.n;
 }
 
 /* Finds up to `n` that are empty, the same ones again if they are: the caches have those. */
-static unsigned hulls_turn(struct socket *s, unsigned n)
+static unsigned rx_buffers_choose(struct socket *s, unsigned n)
 {
 	unsigned found = 0;
-	for (unsigned i = 0; i < HULLS && found < n; i++)
-		if (hull_empty(&s->hull[i])) {
-			s->in_part[found].iov_base = s->hull[i].bytes;
-			s->turn[found++] = &s->hull[i];
+	for (unsigned i = 0; i < RX_BUFFERS && found < n; i++)
+		if (rx_buffer_free(&s->rx[i])) {
+			s->in_part[found].iov_base = s->rx[i].bytes;
+			s->chosen[found++] = &s->rx[i];
 		}
 	return found;
 }
 
-/* What is in a hull may stay only while a whole batch of others is empty, so that there is always one to receive in. */
-static struct datagram hull_datagram(const struct socket *s, unsigned i, size_t at, size_t len)
+/*
+ * What is in a receive buffer may stay only while a whole batch of others is empty, so that there
+ * is always one to receive in.
+ */
+static struct datagram rx_datagram(const struct socket *s, unsigned i, size_t at, size_t len)
 {
-	struct hull *h = s->turn[i];
+	struct rx_buffer *h = s->chosen[i];
 	return (struct datagram){ .bytes = h->bytes + at,
 				  .len = len,
-				  .stay = h < s->hull + PACKET_BATCH ? &h->stay : NULL };
+				  .pinned = h < s->rx + PACKET_BATCH ? &h->pinned : NULL };
 }
 
 /* The length of each datagram but the last of those that came as one. */
-static size_t hull_cut(struct mmsghdr *m)
+static size_t rx_segment_bytes(struct mmsghdr *m)
 {
 	int length = 0;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m->msg_hdr); c; c = CMSG_NXTHDR(&m->msg_hdr, c))
@@ -325,15 +342,15 @@ static size_t hull_cut(struct mmsghdr *m)
 	return length > 0 ? (size_t)length : m->msg_len;
 }
 
-/* Hands on what lies in the hulls, up to `n`. */
-static unsigned hulls_empty(struct socket *s, struct datagram *d, unsigned n)
+/* Hands on what lies in the receive buffers, up to `n`. */
+static unsigned rx_buffers_drain(struct socket *s, struct datagram *d, unsigned n)
 {
 	unsigned given = 0;
 	while (given < n && s->next < s->full) {
 		struct mmsghdr *m = &s->in[s->next];
-		size_t rest = m->msg_len - s->at, cut = s->joins ? hull_cut(m) : rest;
+		size_t rest = m->msg_len - s->at, cut = s->joins ? rx_segment_bytes(m) : rest;
 		size_t len = rest < cut ? rest : cut;
-		d[given++] = hull_datagram(s, s->next, s->at, len);
+		d[given++] = rx_datagram(s, s->next, s->at, len);
 		s->at += len;
 		if (s->at < m->msg_len)
 			continue;
@@ -343,10 +360,10 @@ static unsigned hulls_empty(struct socket *s, struct datagram *d, unsigned n)
 	return given;
 }
 
-/* Fills hulls. */
+/* Fills receive buffers. */
 static void socket_take(struct socket *s)
 {
-	unsigned n = hulls_turn(s, PACKET_BATCH);
+	unsigned n = rx_buffers_choose(s, PACKET_BATCH);
 	for (unsigned i = 0; s->joins && i < n; i++) {
 		s->in[i].msg_hdr.msg_control = s->in_control[i];
 		s->in[i].msg_hdr.msg_controllen = sizeof s->in_control[i];
@@ -357,25 +374,26 @@ static void socket_take(struct socket *s)
 	s->at = 0;
 }
 
-/* Where few come, one is asked for: that is quicker, and if there are more, the next looks will see. */
+/* Where few come, one is asked for: that is quicker, and if there are more, the next looks will
+ * see. */
 static unsigned socket_receive(struct wire *w, struct datagram *d, unsigned n)
 {
 	struct socket *s = socket_of(w);
 	if (s->came < STREAK && !s->joins) {
-		if (s->turn[0]->stay.n)
-			hulls_turn(s, 1);
-		ssize_t len = recv(s->fd, s->turn[0]->bytes, HULL, MSG_DONTWAIT);
+		if (s->chosen[0]->pinned.n)
+			rx_buffers_choose(s, 1);
+		ssize_t len = recv(s->fd, s->chosen[0]->bytes, RX_BYTES, MSG_DONTWAIT);
 		if (len < 0) {
 			s->came = 0;
 			return 0;
 		}
-		d[0] = hull_datagram(s, 0, 0, (size_t)len);
+		d[0] = rx_datagram(s, 0, 0, (size_t)len);
 		s->came++;
 		return 1;
 	}
 	if (s->next == s->full)
 		socket_take(s);
-	return hulls_empty(s, d, n);
+	return rx_buffers_drain(s, d, n);
 }
 
 static int socket_descriptor(struct wire *w)
@@ -386,8 +404,9 @@ static int socket_descriptor(struct wire *w)
 static uint64_t socket_due(struct wire *w)
 {
 	const struct socket *s = socket_of(w);
-	return s->next < s->full ? 1
-				 : DUE_NEVER; /* what came with others, and its descriptor does not tell */
+	return s->next < s->full
+		       ? 1
+		       : DUE_NEVER; /* what came with others, and its descriptor does not tell */
 }
 
 /* cost: fault status */
@@ -396,8 +415,8 @@ static void socket_failed(struct wire *w, uint32_t rank, struct failure *f)
 	const struct socket *s = socket_of(w);
 	char text[INET6_ADDRSTRLEN];
 	*f = s->failure[rank];
-	snprintf(f->where, sizeof f->where, "UDP address %s, port %u,", address_text(&s->to[rank], text),
-		 ntohs(s->to[rank].sin6_port));
+	snprintf(f->where, sizeof f->where, "UDP address %s, port %u,",
+		 address_text(&s->to[rank], text), ntohs(s->to[rank].sin6_port));
 }
 
 static void socket_close(struct wire *w)
@@ -406,7 +425,7 @@ static void socket_close(struct wire *w)
 	if (s->fd >= 0)
 		close(s->fd);
 	if (s->bytes)
-		munmap(s->bytes, (size_t)HULLS * HULL);
+		munmap(s->bytes, (size_t)RX_BUFFERS * RX_BYTES);
 	for (uint32_t r = 0; s->to_fd && r < s->size; r++)
 		if (s->to_fd[r] >= 0)
 			close(s->to_fd[r]);
@@ -454,7 +473,7 @@ static int socket_allocate(struct socket *s, uint32_t size)
 	s->to = calloc(size, sizeof *s->to);
 	s->to_fd = calloc(size, sizeof *s->to_fd);
 	s->failure = calloc(size, sizeof *s->failure);
-	s->bytes = mmap(NULL, (size_t)HULLS * HULL, PROT_READ | PROT_WRITE,
+	s->bytes = mmap(NULL, (size_t)RX_BUFFERS * RX_BYTES, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (s->bytes == MAP_FAILED)
 		s->bytes = NULL;
@@ -463,13 +482,13 @@ static int socket_allocate(struct socket *s, uint32_t size)
 	for (uint32_t r = 0; r < size; r++)
 		s->to_fd[r] = -1;
 	s->size = size;
-	s->wire.stays = s->bytes;
-	s->wire.stays_len = (size_t)HULLS * HULL;
-	for (unsigned i = 0; i < HULLS; i++)
-		s->hull[i].bytes = s->bytes + (size_t)i * HULL;
-	hulls_turn(s, 1);
+	s->wire.pinnable = s->bytes;
+	s->wire.pinnable_len = (size_t)RX_BUFFERS * RX_BYTES;
+	for (unsigned i = 0; i < RX_BUFFERS; i++)
+		s->rx[i].bytes = s->bytes + (size_t)i * RX_BYTES;
+	rx_buffers_choose(s, 1);
 	for (unsigned i = 0; i < PACKET_BATCH; i++) {
-		s->in_part[i].iov_len = HULL;
+		s->in_part[i].iov_len = RX_BYTES;
 		s->in[i].msg_hdr = (struct msghdr){ .msg_iov = &s->in_part[i], .msg_iovlen = 1 };
 	}
 	return 0;

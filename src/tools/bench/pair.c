@@ -65,7 +65,8 @@ static int pair_once(const struct pair_batch *b, uint32_t size, struct pair_cost
 	return rc;
 }
 
-int pair_play(const struct pair_batch *b, uint32_t size, uint64_t count, struct pair_cost *c, uint64_t *sent)
+int pair_play(const struct pair_batch *b, uint32_t size, uint64_t count, struct pair_cost *c,
+	      uint64_t *sent)
 {
 	int rc = 0;
 	*c = (struct pair_cost){ 0 };

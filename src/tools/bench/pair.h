@@ -43,6 +43,7 @@ struct pair_batch {
 };
 
 /* Batches until `count` messages have been sent and handled; *sent is how many those were. */
-int pair_play(const struct pair_batch *b, uint32_t size, uint64_t count, struct pair_cost *c, uint64_t *sent);
+int pair_play(const struct pair_batch *b, uint32_t size, uint64_t count, struct pair_cost *c,
+	      uint64_t *sent);
 
 #endif

@@ -22,7 +22,8 @@
 #include "tools/common/bind.h"
 
 enum {
-	PATIENCE = 2, /* times the rounds: so long a test insists on figures that nobody disturbed */
+	PATIENCE =
+		2, /* times the rounds: so long a test insists on figures that nobody disturbed */
 	OURS_PERCENT = 93,
 };
 
@@ -85,7 +86,8 @@ static struct use use_now(void)
 	getrusage(RUSAGE_SELF, &usage);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
 	return (struct use){ .wall = clock_ns(),
-			     .processor = (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec,
+			     .processor =
+				     (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec,
 			     .interruptions = (uint64_t)usage.ru_nivcsw };
 }
 
@@ -114,7 +116,8 @@ static bool phase_counts(struct ranks *c, const struct series *s, bool disturbed
 	return !disturbed || c->played >= c->test->amount.warm + PATIENCE * c->rounds;
 }
 
-static void figures_add(const struct bench_rank *p, const struct part *part, struct series *s, double figure)
+static void figures_add(const struct bench_rank *p, const struct part *part, struct series *s,
+			double figure)
 {
 	series_add(s, figure);
 	for (unsigned i = 0; i < part->also; i++)
@@ -122,7 +125,8 @@ static void figures_add(const struct bench_rank *p, const struct part *part, str
 }
 
 /* Between the last two meetings nobody plays. */
-static void part_play(struct ranks *c, struct bench_rank *p, const struct part *part, struct series *s)
+static void part_play(struct ranks *c, struct bench_rank *p, const struct part *part,
+		      struct series *s)
 {
 	if (!part->play || p->rc < 0)
 		return;
@@ -253,8 +257,8 @@ static int ranks_ended(struct ranks *c, uint32_t rank, int status)
 		return 0;
 	ranks_kill(c);
 	if (WIFSIGNALED(status))
-		return error_set(-EOWNERDEAD, "rank %u of the test was killed by signal %d (%s)", rank,
-				 WTERMSIG(status), strsignal(WTERMSIG(status)));
+		return error_set(-EOWNERDEAD, "rank %u of the test was killed by signal %d (%s)",
+				 rank, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	return error_set(-EOWNERDEAD, "%s", c->shared->sentence);
 }
 
@@ -307,8 +311,8 @@ static void ranks_close(struct ranks *c)
 	munmap(c->shared, sizeof *c->shared);
 }
 
-int ranks_play(const struct test *test, uint32_t size, const struct part *parts, unsigned n, unsigned rounds,
-	       struct ranks_result *result)
+int ranks_play(const struct test *test, uint32_t size, const struct part *parts, unsigned n,
+	       unsigned rounds, struct ranks_result *result)
 {
 	struct ranks c = { .test = test, .parts = parts, .n = n, .size = size, .rounds = rounds };
 	c.ranks = test_ranks(test, size);

@@ -40,8 +40,8 @@ int ranks_run(const struct test *test, uint32_t size, uint64_t count, unsigned r
  * this order. Of the test, only what concerns the ranks and how they begin is used; its
  * `open` finds `size` in the rank.
  */
-int ranks_play(const struct test *test, uint32_t size, const struct part *parts, unsigned n, unsigned rounds,
-	       struct ranks_result *result);
+int ranks_play(const struct test *test, uint32_t size, const struct part *parts, unsigned n,
+	       unsigned rounds, struct ranks_result *result);
 
 uint32_t test_ranks(const struct test *test, uint32_t size);
 

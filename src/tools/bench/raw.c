@@ -28,8 +28,8 @@ static inline void raw_tell(_Atomic uint64_t *at, uint64_t value)
 	atomic_store_explicit(at, value, memory_order_release); /* R10 */
 }
 
-static inline __attribute__((always_inline)) void trip_loop(struct raw *r, uint32_t rank, uint64_t count,
-							    enum raw_manner manner)
+static inline __attribute__((always_inline)) void trip_loop(struct raw *r, uint32_t rank,
+							    uint64_t count, enum raw_manner manner)
 {
 	struct raw_arena *a = r->arena;
 	for (uint64_t i = r->trips + 1; i <= r->trips + count; i++) {
@@ -165,7 +165,8 @@ static void slot_fill(struct raw_slot *s, uint64_t use, char *to, const void *da
 	raw_tell(&s->turn, 2 * use + 1);
 }
 
-static void slot_empty(struct raw_slot *s, uint64_t use, const char *from, size_t len, enum raw_manner manner)
+static void slot_empty(struct raw_slot *s, uint64_t use, const char *from, size_t len,
+		       enum raw_manner manner)
 {
 	raw_wait(&s->turn, 2 * use + 1, manner);
 	raw_sink += raw_sum(from, len);
@@ -194,14 +195,16 @@ void raw_copies_to(struct raw *r, uint32_t rank, uint64_t count, const void *dat
 void raw_copies(struct raw *r, uint32_t rank, uint64_t count, const void *data, size_t len,
 		enum raw_manner manner)
 {
-	const struct raw_places slots = { r->arena->slot[0].data, TERN_POOL_BLOCKS, sizeof(struct raw_slot) };
+	const struct raw_places slots = { r->arena->slot[0].data, TERN_POOL_BLOCKS,
+					  sizeof(struct raw_slot) };
 	raw_copies_to(r, rank, count, data, len, &slots, manner);
 }
 
 void raw_laps(struct raw *r, uint32_t rank, uint32_t ranks, uint64_t count)
 {
 	enum raw_manner manner = r->crowded ? RAW_YIELD : RAW_PAUSE;
-	struct raw_line *mine = &r->arena->token[rank], *next = &r->arena->token[(rank + 1) % ranks];
+	struct raw_line *mine = &r->arena->token[rank],
+			*next = &r->arena->token[(rank + 1) % ranks];
 	for (uint64_t lap = r->laps + 1; lap <= r->laps + count; lap++) {
 		if (rank == 0)
 			raw_tell(&next->head, lap);

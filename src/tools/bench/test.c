@@ -12,7 +12,9 @@ static uint64_t inherit(uint64_t own, uint64_t otherwise)
 /* Two ranks on two cores, 51 rounds of 10000 after two that warm up. */
 static void amount_complete(struct test_amount *own, const struct test_amount *like)
 {
-	static const struct test_amount usual = { .ranks = 2, .count = 10000, .rounds = 51, .warm = 2 };
+	static const struct test_amount usual = {
+		.ranks = 2, .count = 10000, .rounds = 51, .warm = 2
+	};
 	const struct test_amount *from = like ? like : &usual;
 	own->ranks = (uint32_t)inherit(own->ranks, from->ranks);
 	own->cores = (uint32_t)inherit(own->cores, like ? like->cores : own->ranks);

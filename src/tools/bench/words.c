@@ -107,7 +107,8 @@ static void words_last_come(tern *t, const tern_msg *m)
 
 int words_register(tern *t)
 {
-	static tern_handler *const takes[] = { take_0, take_1, take_2, take_3, take_4, take_5, take_6 };
+	static tern_handler *const takes[] = { take_0, take_1, take_2, take_3,
+					       take_4, take_5, take_6 };
 	static tern_handler *const asks[] = { ask_0, ask_1, ask_2, ask_3, ask_4, ask_5, ask_6 };
 	int rc = tern_on(t, WORDS_ANSWER, words_answer);
 	if (!rc)

@@ -14,7 +14,8 @@ static void json_quoted(struct json *j, const char *text)
 		unsigned char c = (unsigned char)*text;
 		if (c == '"' || c == '\\')
 			fprintf(j->to, "\\%c", c);
-		else if (c < 0x20 || c == '<') /* which may begin a tag, should the text stand in a page */
+		else if (c < 0x20 ||
+			 c == '<') /* which may begin a tag, should the text stand in a page */
 			fprintf(j->to, "\\u%04x", c);
 		else
 			fputc(c, j->to);
@@ -93,7 +94,8 @@ void json_micros(struct json *j, const char *key, int64_t ns)
 {
 	uint64_t size = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
 	json_key(j, key);
-	fprintf(j->to, "%s%" PRIu64 ".%03u", ns < 0 ? "-" : "", size / 1000, (unsigned)(size % 1000));
+	fprintf(j->to, "%s%" PRIu64 ".%03u", ns < 0 ? "-" : "", size / 1000,
+		(unsigned)(size % 1000));
 }
 
 void json_truth(struct json *j, const char *key, bool value)

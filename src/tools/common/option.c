@@ -21,15 +21,16 @@ bool option_refuse(const char *command, const char *format, ...)
 	return false;
 }
 
-bool option_number(const char *command, const char *option, const char *text, uint64_t least, uint64_t most,
-		   uint64_t *value)
+bool option_number(const char *command, const char *option, const char *text, uint64_t least,
+		   uint64_t most, uint64_t *value)
 {
 	char *end;
 	errno = 0;
 	unsigned long long n = strtoull(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || n < least || n > most)
-		return option_refuse(command, "%s %s: a whole number is needed, %llu to %llu", option, text,
-				     (unsigned long long)least, (unsigned long long)most);
+		return option_refuse(command, "%s %s: a whole number is needed, %llu to %llu",
+				     option, text, (unsigned long long)least,
+				     (unsigned long long)most);
 	*value = n;
 	return true;
 }
@@ -47,8 +48,9 @@ bool option_unknown(const struct options *o, const char *word)
 		if (!c->hidden && n < CHOICES_MOST)
 			names[n++] = c->name;
 	fprintf(stderr, "tern %s: ", o->command);
-	fprintf(stderr, o->unknown ? o->unknown : "the option '%s' cannot be used so; did you mean %s?", word,
-		nearest_name(word, names, n));
+	fprintf(stderr,
+		o->unknown ? o->unknown : "the option '%s' cannot be used so; did you mean %s?",
+		word, nearest_name(word, names, n));
 	if (!o->unknown)
 		fprintf(stderr, " `tern %s --help` lists them", o->command);
 	fputc('\n', stderr);
@@ -64,7 +66,8 @@ static bool choice_read(const struct options *o, const struct choice *c)
 		*c->text = optarg;
 	else if (c->number)
 		return option_number(o->command, c->name, optarg, c->least, c->most, c->number);
-	else if (c->small && !option_number(o->command, c->name, optarg, c->least, c->most, &number))
+	else if (c->small &&
+		 !option_number(o->command, c->name, optarg, c->least, c->most, &number))
 		return false;
 	else if (c->small)
 		*c->small = (uint32_t)number;
@@ -83,11 +86,12 @@ static void choices_list(const struct options *o, struct option *list, char *let
 		if (c->name[1] != '-')
 			letters += sprintf(letters, "%c:", c->name[1]);
 		else
-			list[n++] = (struct option){ c->name + 2,
-						     c->optional             ? optional_argument
-						     : choice_takes_value(c) ? required_argument
-									     : no_argument,
-						     NULL, strcmp(c->name, "--help") ? 256 + i : 'h' };
+			list[n++] =
+				(struct option){ c->name + 2,
+						 c->optional             ? optional_argument
+						 : choice_takes_value(c) ? required_argument
+									 : no_argument,
+						 NULL, strcmp(c->name, "--help") ? 256 + i : 'h' };
 	}
 	list[n] = (struct option){ 0 };
 }
@@ -108,7 +112,8 @@ static bool option_read(const struct options *o, int letter, const char *word)
 	if (c)
 		return choice_read(o, c);
 	if (letter == ':')
-		return option_refuse(o->command, "%s needs a value after it; `tern %s --help` shows which",
+		return option_refuse(o->command,
+				     "%s needs a value after it; `tern %s --help` shows which",
 				     word, o->command);
 	if (o->refuse_short && !o->refuse_short(word))
 		return false;
@@ -133,7 +138,8 @@ bool options_read(const struct options *o, int argc, char **argv, int *status)
 		if (letter < 0)
 			return true;
 		if (o->mixed) /* other words may have been moved behind it */
-			word = *argv[optind - 1] == '-' || !argv[optind] ? argv[optind - 1] : argv[optind];
+			word = *argv[optind - 1] == '-' || !argv[optind] ? argv[optind - 1]
+									 : argv[optind];
 		if (!option_read(o, letter, word))
 			return false;
 	}

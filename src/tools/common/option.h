@@ -32,8 +32,9 @@ struct options {
 	 * as usual.
 	 */
 	const char *unknown;
-	bool mixed;                             /* words that are no options may stand between the options */
-	bool (*refuse_short)(const char *word); /* refuses a short option that is none; NULL: as a long one */
+	bool mixed; /* words that are no options may stand between the options */
+	bool (*refuse_short)(
+		const char *word); /* refuses a short option that is none; NULL: as a long one */
 };
 
 /*
@@ -45,9 +46,10 @@ bool options_read(const struct options *o, int argc, char **argv, int *status);
 /* Refuses a word that is not an option, and suggests one; false. */
 bool option_unknown(const struct options *o, const char *word);
 /* Says what is wrong, on standard error, after the command's name; false. */
-__attribute__((format(printf, 2, 3))) bool option_refuse(const char *command, const char *format, ...);
+__attribute__((format(printf, 2, 3))) bool option_refuse(const char *command, const char *format,
+							 ...);
 /* A whole number from `least` to `most`; otherwise false, and refused. */
-bool option_number(const char *command, const char *option, const char *text, uint64_t least, uint64_t most,
-		   uint64_t *value);
+bool option_number(const char *command, const char *option, const char *text, uint64_t least,
+		   uint64_t most, uint64_t *value);
 
 #endif

@@ -84,7 +84,8 @@ static int proc_number(const char *path, const char *key, int otherwise)
 	if (!f)
 		return otherwise;
 	while (fgets(line, sizeof line, f))
-		if (strncmp(line, key, strlen(key)) == 0 && sscanf(line + strlen(key), "%d", &value) == 1)
+		if (strncmp(line, key, strlen(key)) == 0 &&
+		    sscanf(line + strlen(key), "%d", &value) == 1)
 			break;
 	fclose(f);
 	return value;
@@ -95,11 +96,12 @@ static void explain(int error, char *why, size_t len)
 	int scope = proc_number("/proc/sys/kernel/yama/ptrace_scope", "", 0);
 	int filters = proc_number("/proc/self/status", "Seccomp:", 0);
 	if (error == EPERM && scope > 1)
-		snprintf(why, len, "Yama refuses process_vm_readv (kernel.yama.ptrace_scope is %d): %s",
-			 scope,
-			 scope == 2
-				 ? "`sysctl kernel.yama.ptrace_scope=1` allows it, and so does CAP_SYS_PTRACE"
-				 : "set it to 1 at the next boot; 3 cannot be lowered");
+		snprintf(
+			why, len,
+			"Yama refuses process_vm_readv (kernel.yama.ptrace_scope is %d): %s", scope,
+			scope == 2
+				? "`sysctl kernel.yama.ptrace_scope=1` allows it, and so does CAP_SYS_PTRACE"
+				: "set it to 1 at the next boot; 3 cannot be lowered");
 	else if (filters > 0 && (error == EPERM || error == ENOSYS))
 		snprintf(
 			why, len,

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 
-void svg_begin(FILE *to, int width, int height, const char *label, const char *light, const char *dark,
-	       const char *more)
+void svg_begin(FILE *to, int width, int height, const char *label, const char *light,
+	       const char *dark, const char *more)
 {
 	fprintf(to,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
@@ -45,11 +45,12 @@ void svg_text(FILE *to, const char *classes, double x, double y, const char *for
 	fputs("</text>\n", to);
 }
 
-void svg_bar(FILE *to, const char *colour, double x, double y, double wide, double high, const char *format,
-	     ...)
+void svg_bar(FILE *to, const char *colour, double x, double y, double wide, double high,
+	     const char *format, ...)
 {
 	va_list args;
-	fprintf(to, "<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\" rx=\"2\" fill=\"%s\"><title>",
+	fprintf(to,
+		"<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\" rx=\"2\" fill=\"%s\"><title>",
 		x, y, wide, high, colour);
 	va_start(args, format);
 	vfprintf(to, format, args);
@@ -57,10 +58,12 @@ void svg_bar(FILE *to, const char *colour, double x, double y, double wide, doub
 	fputs("</title></rect>\n", to);
 }
 
-void svg_dot(FILE *to, const char *classes, double x, double y, double radius, const char *format, ...)
+void svg_dot(FILE *to, const char *classes, double x, double y, double radius, const char *format,
+	     ...)
 {
 	va_list args;
-	fprintf(to, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%g\"><title>", classes, x, y, radius);
+	fprintf(to, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%g\"><title>", classes, x, y,
+		radius);
 	va_start(args, format);
 	vfprintf(to, format, args);
 	va_end(args);

@@ -10,20 +10,21 @@
  * and rule and the variables --paper, --ink, --faint and --rule; `light` and `dark` are further
  * variables, `more` further rules.
  */
-void svg_begin(FILE *to, int width, int height, const char *label, const char *light, const char *dark,
-	       const char *more);
+void svg_begin(FILE *to, int width, int height, const char *label, const char *light,
+	       const char *dark, const char *more);
 /* Ends it; 0, or -EIO if the file did not take all of it. */
 int svg_end(FILE *to);
 
 /* A text of some classes, "" for none, that begins, ends or has its middle at x. */
-__attribute__((format(printf, 5, 6))) void svg_text(FILE *to, const char *classes, double x, double y,
-						    const char *format, ...);
+__attribute__((format(printf, 5, 6))) void svg_text(FILE *to, const char *classes, double x,
+						    double y, const char *format, ...);
 /* A bar, and the text that shows when somebody points at it; its colour is a value of CSS. */
 __attribute__((format(printf, 7, 8))) void svg_bar(FILE *to, const char *colour, double x, double y,
-						   double wide, double high, const char *format, ...);
+						   double wide, double high, const char *format,
+						   ...);
 /* A dot of a class, likewise. */
-__attribute__((format(printf, 6, 7))) void svg_dot(FILE *to, const char *classes, double x, double y,
-						   double radius, const char *format, ...);
+__attribute__((format(printf, 6, 7))) void
+svg_dot(FILE *to, const char *classes, double x, double y, double radius, const char *format, ...);
 
 /* Writes a file by `write`; nothing for a name that is NULL. 0, or a code with its sentence. */
 int file_write(const char *name, int (*write)(const void *what, FILE *to), const void *what);

@@ -18,7 +18,8 @@ __attribute__((format(printf, 2, 3))) void table_heading(bool bold, const char *
 const char *cell_figure(char cell[CELL], double value, int digits, const char *after);
 
 /* The i-th of n measurements runs, on standard error where `shown`; and none does any more. */
-__attribute__((format(printf, 4, 5))) void progress(bool shown, size_t i, size_t n, const char *format, ...);
+__attribute__((format(printf, 4, 5))) void progress(bool shown, size_t i, size_t n,
+						    const char *format, ...);
 void progress_end(bool shown);
 
 #endif

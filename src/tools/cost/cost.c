@@ -40,8 +40,8 @@ static void cost_show(const struct cost_study *s, const struct cost_options *o)
 
 static int plot_refused(const char *path)
 {
-	fprintf(stderr, "tern cost: --plot %s: the file cannot be written: %s; name another\n", path,
-		strerror(errno));
+	fprintf(stderr, "tern cost: --plot %s: the file cannot be written: %s; name another\n",
+		path, strerror(errno));
 	return 1;
 }
 
@@ -71,7 +71,8 @@ int cost_main(int argc, char **argv)
 	if (o.list)
 		return cost_list();
 	setting_warn_unknown();
-	if (o.plot && !(picture = fopen(o.plot, "w"))) /* before the work, which takes some seconds */
+	if (o.plot &&
+	    !(picture = fopen(o.plot, "w"))) /* before the work, which takes some seconds */
 		return plot_refused(o.plot);
 	status = cost_count(&o, picture);
 	if (picture && fclose(picture))

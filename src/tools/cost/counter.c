@@ -58,8 +58,9 @@ void trace_free(struct cost_trace *t)
 /* Lets it go on, to its next stop; false when it has ended. */
 static bool child_resume(struct counter *c, int how)
 {
-	return ptrace(how, c->child, NULL, NULL) == 0 && waitpid(c->child, &c->status, 0) == c->child &&
-	       WIFSTOPPED(c->status) && WSTOPSIG(c->status) == SIGTRAP;
+	return ptrace(how, c->child, NULL, NULL) == 0 &&
+	       waitpid(c->child, &c->status, 0) == c->child && WIFSTOPPED(c->status) &&
+	       WSTOPSIG(c->status) == SIGTRAP;
 }
 
 static bool child_regs(const struct counter *c, struct user_regs_struct *regs)
@@ -154,16 +155,18 @@ static int parent_follow(struct counter *c, char *why, size_t len)
 	if (c->board->failed)
 		snprintf(why, len, "%s", c->board->sentence);
 	else if (!good)
-		snprintf(why, len, "the operation did not come to its end (status %#x)", (unsigned)c->status);
+		snprintf(why, len, "the operation did not come to its end (status %#x)",
+			 (unsigned)c->status);
 	return c->board->failed ? c->board->failed : good ? 0 : -EPROTO;
 }
 
-int counter_run(void (*fn)(struct cost_board *board, void *arg), void *arg, struct cost_trace *out, char *why,
-		size_t len)
+int counter_run(void (*fn)(struct cost_board *board, void *arg), void *arg, struct cost_trace *out,
+		char *why, size_t len)
 {
 	struct counter c = { .decoder = decoder_open(), .trace = out };
 	*out = (struct cost_trace){ 0 };
-	c.board = mmap(NULL, sizeof *c.board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	c.board = mmap(NULL, sizeof *c.board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
 	if (!c.decoder || c.board == MAP_FAILED) {
 		snprintf(why, len, "no memory to count in");
 		return -ENOMEM;

@@ -17,8 +17,9 @@
 /* What the child tells; it is shared with the parent. */
 struct cost_board {
 	struct cost_shared shared;
-	uint32_t label; /* of the passages that follow; those with label 0 are not stepped through */
-	int failed;     /* a code, and the sentence */
+	uint32_t
+		label; /* of the passages that follow; those with label 0 are not stepped through */
+	int failed;    /* a code, and the sentence */
 	char sentence[200];
 };
 
@@ -43,8 +44,8 @@ struct cost_trace {
  * Runs fn(board, arg) in a child. 0, or a negative code with the reason in `why`: -EPERM when this
  * process may not trace a child, else what the child said or how it ended.
  */
-int counter_run(void (*fn)(struct cost_board *board, void *arg), void *arg, struct cost_trace *out, char *why,
-		size_t len);
+int counter_run(void (*fn)(struct cost_board *board, void *arg), void *arg, struct cost_trace *out,
+		char *why, size_t len);
 void trace_free(struct cost_trace *t);
 
 #endif

@@ -26,7 +26,8 @@ static struct cost_trace count(void (*fn)(struct cost_board *board, void *arg))
 
 static void begin(struct cost_board *board)
 {
-	board->shared = (struct cost_shared){ (uintptr_t)shared, (uintptr_t)(shared + sizeof shared) };
+	board->shared =
+		(struct cost_shared){ (uintptr_t)shared, (uintptr_t)(shared + sizeof shared) };
 	board->label = 1;
 }
 

@@ -76,7 +76,8 @@ static uint64_t register_value(const struct user_regs_struct *regs, x86_reg reg)
 	return 0;
 }
 
-static uint64_t operand_address(const x86_op_mem *m, const struct user_regs_struct *regs, size_t length)
+static uint64_t operand_address(const x86_op_mem *m, const struct user_regs_struct *regs,
+				size_t length)
 {
 	uint64_t at = (uint64_t)m->disp + register_value(regs, m->base) +
 		      register_value(regs, m->index) * (uint64_t)m->scale;

@@ -11,8 +11,9 @@ enum { MESSAGE = 1024, REQUESTS = 3 };
 
 /* The packets that are fitted, by their words, and the operations that have them. */
 const unsigned fit_size[FIT_SIZES] = { 4, 8, 12, 16, 32, 64, 128 };
-static const char *const fit_name[FIT_SIZES] = { "request-2",  "request-4",  "request-6",  "finite-16-data",
-						 "payload-32", "payload-64", "payload-128" };
+static const char *const fit_name[FIT_SIZES] = { "request-2",      "request-4",  "request-6",
+						 "finite-16-data", "payload-32", "payload-64",
+						 "payload-128" };
 
 static double steady_of(const struct cost_study *s, int i, int side, int feature)
 {
@@ -24,7 +25,8 @@ static double steady_of(const struct cost_study *s, int i, int side, int feature
 static double once_of(const struct cost_study *s, int i, int side, int feature)
 {
 	struct cost_cut c = { side, feature, -1, -1 };
-	return (double)cost_sum(&study_find(s, fit_name[i])->alone, c) - steady_of(s, i, side, feature);
+	return (double)cost_sum(&study_find(s, fit_name[i])->alone, c) -
+	       steady_of(s, i, side, feature);
 }
 
 /* The line of least squares through sizes `from` to `to`. */
@@ -42,7 +44,8 @@ static struct cost_fit fit(const struct cost_study *s, int from, int to, int sid
 	f.word = (n * xy - x * y) / (n * xx - x * x);
 	f.packet = (y - f.word * x) / n;
 	for (int i = from; i <= to; i++)
-		f.off = fmax(f.off, fabs(f.packet + f.word * fit_size[i] - steady_of(s, i, side, feature)));
+		f.off = fmax(f.off, fabs(f.packet + f.word * fit_size[i] -
+					 steady_of(s, i, side, feature)));
 	return f;
 }
 
@@ -56,7 +59,8 @@ struct cost_fit fit_payloads(const struct cost_study *s, int side, int feature)
 	return fit(s, REQUESTS, FIT_SIZES - 1, side, feature);
 }
 
-/* -- As text ------------------------------------------------------------------------------------- */
+/* -- As text -------------------------------------------------------------------------------------
+ */
 
 /* Rounded to what is shown, so that what least squares leave of a whole number does not show. */
 static double tidy(double value)
@@ -99,7 +103,8 @@ static void formulas(const struct cost_study *s, const char *what,
 {
 	printf("%s\n  %-12s%-26s %-26s %s\n", what, "", "source", "destination", "both");
 	for (int f = 0; f < COST_FEATURES; f++)
-		if (cost_sum(&study_find(s, "finite-16-data")->alone, (struct cost_cut){ -1, f, -1, -1 }))
+		if (cost_sum(&study_find(s, "finite-16-data")->alone,
+			     (struct cost_cut){ -1, f, -1, -1 }))
 			formula_row(cost_feature_name[f], s, f, of);
 	formula_row("total", s, -1, of);
 }
@@ -114,14 +119,16 @@ void fit_formulas(const struct cost_study *s)
 	     "CMAM, stream     13 + (111 + 1.5n)p, of which base 13 + (30 + n)p");
 }
 
-/* -- Overhead ------------------------------------------------------------------------------------ */
+/* -- Overhead ------------------------------------------------------------------------------------
+ */
 
 double fit_message(const struct cost_study *s, unsigned n, int feature)
 {
 	int i = 0;
 	while (fit_size[i] != n)
 		i++;
-	return once_of(s, i, -1, feature) + ceil((double)MESSAGE / n) * steady_of(s, i, -1, feature);
+	return once_of(s, i, -1, feature) +
+	       ceil((double)MESSAGE / n) * steady_of(s, i, -1, feature);
 }
 
 void fit_overhead(const struct cost_study *s)
@@ -131,8 +138,10 @@ void fit_overhead(const struct cost_study *s)
 	for (int i = 0; i < FIT_SIZES; i++) {
 		double n = fit_size[i], total = fit_message(s, fit_size[i], -1);
 		printf("%6.0f%10.0f%14.0f %%%14.0f %%%12.0f %%%16.0f\n", n, ceil(MESSAGE / n),
-		       100 * (1 - paper_base(COST_FINITE, MESSAGE, n) / paper_total(COST_FINITE, MESSAGE, n)),
-		       100 * (1 - paper_base(COST_STREAM, MESSAGE, n) / paper_total(COST_STREAM, MESSAGE, n)),
+		       100 * (1 - paper_base(COST_FINITE, MESSAGE, n) /
+					  paper_total(COST_FINITE, MESSAGE, n)),
+		       100 * (1 - paper_base(COST_STREAM, MESSAGE, n) /
+					  paper_total(COST_STREAM, MESSAGE, n)),
 		       100 * (1 - fit_message(s, fit_size[i], COST_BASE) / total), total);
 	}
 }

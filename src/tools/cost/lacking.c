@@ -7,7 +7,8 @@
 int cost_main(int argc, char **argv)
 {
 	(void)argc, (void)argv;
-	fputs("tern cost: this command was built without " COST_LACKS "; install that and build again\n",
+	fputs("tern cost: this command was built without " COST_LACKS
+	      "; install that and build again\n",
 	      stderr);
 	return 2;
 }

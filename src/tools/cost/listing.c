@@ -40,13 +40,14 @@ static void entry_text(const struct entry *e, void *arg)
 	snprintf(where, sizeof where, "%s:%u", e->site.file, e->site.line);
 	printf("%-11s %012llx  %-32s %-44s %-10s %-8s %s\n", cost_side_name[e->side],
 	       (unsigned long long)e->site.at, e->site.library ? "(C library)" : where, e->text,
-	       cost_feature_name[e->site.feature], cost_step_name[e->site.step], cost_kind_name[e->kind]);
+	       cost_feature_name[e->site.feature], cost_step_name[e->site.step],
+	       cost_kind_name[e->kind]);
 }
 
 void listing_text(const struct cost_study *s, const struct cost_result *r)
 {
-	printf("\n%-11s %-12s  %-32s %-44s %-10s %-8s %s\n", "side", "address", r->op->name, "instruction",
-	       "feature", "step", "kind");
+	printf("\n%-11s %-12s  %-32s %-44s %-10s %-8s %s\n", "side", "address", r->op->name,
+	       "instruction", "feature", "step", "kind");
 	listing_each(s, r, entry_text, NULL);
 }
 
@@ -86,11 +87,14 @@ static void json_side(struct json *j, const struct cost_tally *t, int side)
 	json_count(j, "total", cost_sum(t, (struct cost_cut){ side, -1, -1, -1 }));
 	json_count(j, "copy", t->copy[side]);
 	for (int f = 0; f < COST_FEATURES; f++)
-		json_count(j, cost_feature_name[f], cost_sum(t, (struct cost_cut){ side, f, -1, -1 }));
+		json_count(j, cost_feature_name[f],
+			   cost_sum(t, (struct cost_cut){ side, f, -1, -1 }));
 	for (int step = 0; step < COST_STEPS; step++)
-		json_count(j, cost_step_name[step], cost_sum(t, (struct cost_cut){ side, -1, step, -1 }));
+		json_count(j, cost_step_name[step],
+			   cost_sum(t, (struct cost_cut){ side, -1, step, -1 }));
 	for (int kind = 0; kind < COST_KINDS; kind++)
-		json_count(j, cost_kind_name[kind], cost_sum(t, (struct cost_cut){ side, -1, -1, kind }));
+		json_count(j, cost_kind_name[kind],
+			   cost_sum(t, (struct cost_cut){ side, -1, -1, kind }));
 	json_end(j, '}');
 }
 

@@ -22,7 +22,8 @@ static unsigned plays_of(const struct operation *o)
 	return o->packets > LONG || o->each ? 1 : AT_ONCE;
 }
 
-/* -- In the child ------------------------------------------------------------------------------- */
+/* -- In the child -------------------------------------------------------------------------------
+ */
 
 /* 0 is for what is not counted. */
 static uint32_t label_of(unsigned time, unsigned n, enum phase phase)
@@ -30,7 +31,8 @@ static uint32_t label_of(unsigned time, unsigned n, enum phase phase)
 	return 1 + (time * AT_ONCE + n - 1) * PHASES + phase;
 }
 
-static void play_end(struct cost_board *board, struct bench *b, unsigned n, unsigned handed, uint32_t label)
+static void play_end(struct cost_board *board, struct bench *b, unsigned n, unsigned handed,
+		     uint32_t label)
 {
 	board->label = label ? label + RECEIVE : 0;
 	b->op->receive(b, handed);
@@ -66,7 +68,8 @@ static void play_all(struct cost_board *board, void *arg)
 		return;
 	}
 	const struct job *job = &b.t[0]->own->group->job;
-	board->shared = (struct cost_shared){ (uintptr_t)job->base, (uintptr_t)job->base + job->bytes };
+	board->shared =
+		(struct cost_shared){ (uintptr_t)job->base, (uintptr_t)job->base + job->bytes };
 	for (int i = 0; i < WARM; i++)
 		play(board, &b, 1, 0);
 	for (unsigned time = 0; time < TIMES; time++)
@@ -74,7 +77,8 @@ static void play_all(struct cost_board *board, void *arg)
 			play(board, &b, n, label_of(time, n, SEND));
 }
 
-/* -- Adding up ------------------------------------------------------------------------------------- */
+/* -- Adding up
+ * ------------------------------------------------------------------------------------- */
 
 static enum cost_side side_of(uint32_t label)
 {
@@ -96,8 +100,8 @@ struct cost_site attribute(struct cost_map *map, uintptr_t at, const struct cost
 	return s;
 }
 
-static void tally_passage(struct cost_map *map, const struct cost_trace *t, const struct cost_passage *p,
-			  struct cost_tally *sum)
+static void tally_passage(struct cost_map *map, const struct cost_trace *t,
+			  const struct cost_passage *p, struct cost_tally *sum)
 {
 	enum cost_side side = side_of(p->label);
 	struct cost_site s = { .feature = COST_UNKNOWN };
@@ -109,7 +113,8 @@ static void tally_passage(struct cost_map *map, const struct cost_trace *t, cons
 }
 
 /* The sum of one play; they are counted from 0, TIMES times the same. */
-static struct cost_tally tally_play(struct cost_map *map, const struct cost_trace *t, unsigned number)
+static struct cost_tally tally_play(struct cost_map *map, const struct cost_trace *t,
+				    unsigned number)
 {
 	struct cost_tally sum = { 0 };
 	for (size_t i = 0; i < t->passages; i++)
@@ -139,7 +144,8 @@ static bool trace_same(const struct cost_trace *t)
 	return same;
 }
 
-/* -- The steady operation, instruction by instruction ---------------------------------------------- */
+/* -- The steady operation, instruction by instruction
+ * ---------------------------------------------- */
 
 static void strand_add(struct cost_result *r, enum cost_side side, size_t first, size_t n)
 {
@@ -161,10 +167,12 @@ static void strand_between(struct cost_result *r, const struct cost_passage *les
 	strand_add(r, side_of(more->label), more->first + at, n);
 }
 
-static const struct cost_passage *passage_last(const struct cost_trace *t, unsigned play, enum phase phase)
+static const struct cost_passage *passage_last(const struct cost_trace *t, unsigned play,
+					       enum phase phase)
 {
 	for (size_t i = t->passages; i-- > 0;)
-		if (play_of(t->passage[i].label) == play && (t->passage[i].label - 1) % PHASES == phase)
+		if (play_of(t->passage[i].label) == play &&
+		    (t->passage[i].label - 1) % PHASES == phase)
 			return &t->passage[i];
 	return NULL;
 }
@@ -183,7 +191,8 @@ static void strands_find(struct cost_result *r)
 	}
 }
 
-int measure(struct cost_map *map, const struct operation *o, struct cost_result *r, char *why, size_t len)
+int measure(struct cost_map *map, const struct operation *o, struct cost_result *r, char *why,
+	    size_t len)
 {
 	*r = (struct cost_result){ .op = o };
 	int rc = counter_run(play_all, (void *)(uintptr_t)o, &r->trace, why, len);

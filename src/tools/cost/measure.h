@@ -26,7 +26,8 @@ struct cost_result {
 };
 
 /* 0, or a negative code with the reason in `why`. */
-int measure(struct cost_map *map, const struct operation *o, struct cost_result *r, char *why, size_t len);
+int measure(struct cost_map *map, const struct operation *o, struct cost_result *r, char *why,
+	    size_t len);
 void result_free(struct cost_result *r);
 
 /*

@@ -94,7 +94,8 @@ static void setup_nothing(struct bench *b)
 	b->taken = 0;
 }
 
-/* -- Packets: words in registers to a handler ----------------------------------------------------- */
+/* -- Packets: words in registers to a handler -----------------------------------------------------
+ */
 
 static void send_1(struct bench *b)
 {
@@ -144,7 +145,8 @@ static void send_answered(struct bench *b)
 	COST_MARK();
 }
 
-/* -- Streams ------------------------------------------------------------------------------------------ */
+/* -- Streams
+ * ------------------------------------------------------------------------------------------ */
 
 static void stream_2(struct bench *b)
 {
@@ -178,7 +180,8 @@ static void stream_6(struct bench *b)
 	COST_MARK();
 }
 
-/* -- Finite sequences: memory to memory ---------------------------------------------------------------- */
+/* -- Finite sequences: memory to memory
+ * ---------------------------------------------------------------- */
 
 static void finite_requests(struct bench *b)
 {
@@ -281,7 +284,8 @@ static void put_word(struct bench *b)
 	COST_MARK();
 }
 
-/* -- The study's protocols: src/sequence ------------------------------------------------------------------ */
+/* -- The study's protocols: src/sequence
+ * ------------------------------------------------------------------ */
 
 enum { KIND = 1 };
 
@@ -299,7 +303,8 @@ static void block_end(tern *t, uint32_t rank, unsigned id, void *data, size_t le
 }
 
 /* cost: program */
-static void stream_take(tern *t, uint32_t rank, unsigned id, const uint64_t *words, unsigned n, void *arg)
+static void stream_take(tern *t, uint32_t rank, unsigned id, const uint64_t *words, unsigned n,
+			void *arg)
 {
 	(void)t, (void)rank, (void)id, (void)words, (void)n, (void)arg;
 }
@@ -346,7 +351,8 @@ static void setup_stream(struct bench *b, enum tern_way way, unsigned group)
 {
 	b->rc = tern_stream_on(b->t[COST_DESTINATION], KIND, stream_take, NULL);
 	if (!b->rc)
-		b->rc = tern_stream_open(b->t[COST_SOURCE], COST_DESTINATION, KIND, way, group, &b->stream);
+		b->rc = tern_stream_open(b->t[COST_SOURCE], COST_DESTINATION, KIND, way, group,
+					 &b->stream);
 }
 
 static void setup_stream_full(struct bench *b)
@@ -376,7 +382,8 @@ static void stream_puts(struct bench *b)
 	COST_MARK();
 }
 
-/* -- The other end ----------------------------------------------------------------------------------- */
+/* -- The other end
+ * ----------------------------------------------------------------------------------- */
 
 /* One poll, if it takes all in; a long sequence needs more. */
 static void receive_poll(struct bench *b, unsigned n)
@@ -424,66 +431,73 @@ static void finish_poll(struct bench *b, unsigned n)
 	COST_MARK();
 }
 
-/* -- The table --------------------------------------------------------------------------------------- */
+/* -- The table
+ * --------------------------------------------------------------------------------------- */
 
-#define PACKET(name, what, words, packets, send)                                                         \
-	{                                                                                                \
-		name, what, COST_PACKET, words, packets, setup_nothing, send, receive_poll, NULL, false, \
-			false                                                                            \
+#define PACKET(name, what, words, packets, send)                                                  \
+	{                                                                                         \
+		name, what, COST_PACKET, words, packets, setup_nothing, send, receive_poll, NULL, \
+			false, false                                                              \
 	}
-#define STREAM(name, what, words, packets, send)                                                         \
-	{                                                                                                \
-		name, what, COST_STREAM, words, packets, setup_nothing, send, receive_poll, NULL, false, \
-			false                                                                            \
+#define STREAM(name, what, words, packets, send)                                                  \
+	{                                                                                         \
+		name, what, COST_STREAM, words, packets, setup_nothing, send, receive_poll, NULL, \
+			false, false                                                              \
 	}
-#define FINITE(name, what, words, packets, setup, send)                                                \
-	{                                                                                              \
-		name, what, COST_FINITE, words, packets, setup, send, receive_poll, NULL, false, false \
+#define FINITE(name, what, words, packets, setup, send)                                          \
+	{                                                                                        \
+		name, what, COST_FINITE, words, packets, setup, send, receive_poll, NULL, false, \
+			false                                                                    \
 	}
 
 const struct operation operation_table[] = {
 	PACKET("request-2", "tern_request, 2 words", 4, 1, send_2),
 	PACKET("request-4", "tern_request, 4 words", 8, 1, send_4),
 	PACKET("request-6", "tern_request, 6 words", 12, 1, send_6),
-	{ "request-1", "four of tern_request, 1 word: they share a line", COST_OTHER, 8, 4, setup_nothing,
-	  send_1, receive_poll, NULL, false, false },
-	{ "round-trip", "tern_request and tern_reply, 4 words each", COST_OTHER, 16, 1, setup_nothing,
-	  send_answered, receive_poll, finish_poll, false, false },
-	{ "put-8", "tern_put, 8 bytes", COST_OTHER, 2, 1, setup_memory, put_word, receive_nothing, NULL, true,
-	  false },
+	{ "request-1", "four of tern_request, 1 word: they share a line", COST_OTHER, 8, 4,
+	  setup_nothing, send_1, receive_poll, NULL, false, false },
+	{ "round-trip", "tern_request and tern_reply, 4 words each", COST_OTHER, 16, 1,
+	  setup_nothing, send_answered, receive_poll, finish_poll, false, false },
+	{ "put-8", "tern_put, 8 bytes", COST_OTHER, 2, 1, setup_memory, put_word, receive_nothing,
+	  NULL, true, false },
 
-	FINITE("finite-16-requests", "tern_request, 4 words at a time, stored by its handler", 16, 2,
-	       setup_nothing, finite_requests),
-	FINITE("finite-16-data", "tern_request_data, used where it lies", 16, 1, setup_nothing, finite_data),
-	FINITE("finite-16-data-copied", "tern_request_data, copied by its handler", 16, 1, setup_nothing,
-	       finite_data_copied),
-	FINITE("finite-16-put-request", "tern_put_request", 16, 1, setup_memory, finite_put_request),
-	FINITE("finite-16-put-then", "tern_put, then tern_request", 16, 1, setup_memory, finite_put_then),
-	{ "finite-16-local", "memcpy to where tern_local points, then tern_request", COST_FINITE, 16, 1,
-	  setup_memory, finite_local, receive_poll, NULL, false, true },
+	FINITE("finite-16-requests", "tern_request, 4 words at a time, stored by its handler", 16,
+	       2, setup_nothing, finite_requests),
+	FINITE("finite-16-data", "tern_request_data, used where it lies", 16, 1, setup_nothing,
+	       finite_data),
+	FINITE("finite-16-data-copied", "tern_request_data, copied by its handler", 16, 1,
+	       setup_nothing, finite_data_copied),
+	FINITE("finite-16-put-request", "tern_put_request", 16, 1, setup_memory,
+	       finite_put_request),
+	FINITE("finite-16-put-then", "tern_put, then tern_request", 16, 1, setup_memory,
+	       finite_put_then),
+	{ "finite-16-local", "memcpy to where tern_local points, then tern_request", COST_FINITE,
+	  16, 1, setup_memory, finite_local, receive_poll, NULL, false, true },
 	{ "finite-16-xfer", "tern_xfer into a segment, and its acknowledgement", COST_FINITE, 16, 1,
 	  setup_segment, finite_xfer, receive_poll, finish_poll, false, false },
-	{ "finite-16-store", "tern_store, tern_store_sync", COST_FINITE, 16, 1, setup_memory, finite_store,
-	  receive_sync, NULL, true, false },
+	{ "finite-16-store", "tern_store, tern_store_sync", COST_FINITE, 16, 1, setup_memory,
+	  finite_store, receive_sync, NULL, true, false },
 	{ "finite-16-send", "tern_send, tern_recv", COST_FINITE, 16, 1, setup_nothing, finite_send,
 	  receive_recv, NULL, true, false },
 
-	FINITE("finite-1024-requests", "tern_request, 4 words at a time, stored by its handler", 1024, 128,
-	       setup_nothing, finite_requests),
+	FINITE("finite-1024-requests", "tern_request, 4 words at a time, stored by its handler",
+	       1024, 128, setup_nothing, finite_requests),
 	FINITE("finite-1024-data", "tern_request_data, used where it lies", 1024, 1, setup_nothing,
 	       finite_data),
-	FINITE("finite-1024-data-copied", "tern_request_data, copied by its handler", 1024, 1, setup_nothing,
-	       finite_data_copied),
-	FINITE("finite-1024-put-request", "tern_put_request", 1024, 1, setup_memory, finite_put_request),
-	FINITE("finite-1024-put-then", "tern_put, then tern_request", 1024, 1, setup_memory, finite_put_then),
-	{ "finite-1024-local", "memcpy to where tern_local points, then tern_request", COST_FINITE, 1024, 1,
-	  setup_memory, finite_local, receive_poll, NULL, false, true },
-	{ "finite-1024-xfer", "tern_xfer into a segment, and its acknowledgement", COST_FINITE, 1024, 1,
-	  setup_segment, finite_xfer, receive_poll, finish_poll, false, false },
+	FINITE("finite-1024-data-copied", "tern_request_data, copied by its handler", 1024, 1,
+	       setup_nothing, finite_data_copied),
+	FINITE("finite-1024-put-request", "tern_put_request", 1024, 1, setup_memory,
+	       finite_put_request),
+	FINITE("finite-1024-put-then", "tern_put, then tern_request", 1024, 1, setup_memory,
+	       finite_put_then),
+	{ "finite-1024-local", "memcpy to where tern_local points, then tern_request", COST_FINITE,
+	  1024, 1, setup_memory, finite_local, receive_poll, NULL, false, true },
+	{ "finite-1024-xfer", "tern_xfer into a segment, and its acknowledgement", COST_FINITE,
+	  1024, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false, false },
 	{ "finite-1024-store", "tern_store, tern_store_sync", COST_FINITE, 1024, 1, setup_memory,
 	  finite_store, receive_sync, NULL, true, false },
-	{ "finite-1024-send", "tern_send, tern_recv", COST_FINITE, 1024, 1, setup_nothing, finite_send,
-	  receive_recv, NULL, true, false },
+	{ "finite-1024-send", "tern_send, tern_recv", COST_FINITE, 1024, 1, setup_nothing,
+	  finite_send, receive_recv, NULL, true, false },
 
 	STREAM("stream-16-by-4", "tern_request, 2 words at a time", 16, 4, stream_2),
 	STREAM("stream-16-by-8", "tern_request, 4 words at a time", 16, 2, stream_4),
@@ -492,30 +506,31 @@ const struct operation operation_table[] = {
 	STREAM("stream-1024-by-8", "tern_request, 4 words at a time", 1024, 128, stream_4),
 	STREAM("stream-1024-by-12", "tern_request, 6 words at a time", 1024, 86, stream_6),
 
-	{ "block-16-full", "ask, packet, end; their answers (tern_sequence_send)", COST_FINITE, 16, 3,
-	  setup_block, block_full, receive_poll, finish_poll, true, true },
-	{ "block-16-plain", "head, packet; its verdict (tern_sequence_send)", COST_FINITE, 16, 2, setup_block,
+	{ "block-16-full", "ask, packet, end; their answers (tern_sequence_send)", COST_FINITE, 16,
+	  3, setup_block, block_full, receive_poll, finish_poll, true, true },
+	{ "block-16-plain", "head, packet; its verdict (tern_sequence_send)", COST_FINITE, 16, 2,
+	  setup_block, block_plain, receive_poll, finish_poll, true, true },
+	{ "block-1024-full", "the same, with 1024 words", COST_FINITE, 1024, 3, setup_block,
+	  block_full, receive_poll, finish_poll, true, true },
+	{ "block-1024-plain", "the same, with 1024 words", COST_FINITE, 1024, 2, setup_block,
 	  block_plain, receive_poll, finish_poll, true, true },
-	{ "block-1024-full", "the same, with 1024 words", COST_FINITE, 1024, 3, setup_block, block_full,
-	  receive_poll, finish_poll, true, true },
-	{ "block-1024-plain", "the same, with 1024 words", COST_FINITE, 1024, 2, setup_block, block_plain,
-	  receive_poll, finish_poll, true, true },
-	{ "stream-16-full", "tern_stream_put, 2 words at a time, each acknowledged", COST_STREAM, 16, 4,
-	  setup_stream_full, stream_puts, receive_poll, finish_poll, true, true },
-	{ "stream-16-group", "the same, acknowledged together", COST_STREAM, 16, 4, setup_stream_group,
-	  stream_puts, receive_poll, finish_poll, true, true },
+	{ "stream-16-full", "tern_stream_put, 2 words at a time, each acknowledged", COST_STREAM,
+	  16, 4, setup_stream_full, stream_puts, receive_poll, finish_poll, true, true },
+	{ "stream-16-group", "the same, acknowledged together", COST_STREAM, 16, 4,
+	  setup_stream_group, stream_puts, receive_poll, finish_poll, true, true },
 	{ "stream-16-plain", "tern_stream_put, 2 words at a time, plain", COST_STREAM, 16, 4,
 	  setup_stream_plain, stream_puts, receive_poll, NULL, true, true },
 
-	{ "payload-32", "tern_request_data, 32 words, used where it lies", COST_OTHER, 32, 1, setup_nothing,
-	  finite_data, receive_poll, NULL, false, false },
-	{ "payload-64", "the same, 64 words", COST_OTHER, 64, 1, setup_nothing, finite_data, receive_poll,
-	  NULL, false, false },
-	{ "payload-128", "the same, 128 words", COST_OTHER, 128, 1, setup_nothing, finite_data, receive_poll,
-	  NULL, false, false },
+	{ "payload-32", "tern_request_data, 32 words, used where it lies", COST_OTHER, 32, 1,
+	  setup_nothing, finite_data, receive_poll, NULL, false, false },
+	{ "payload-64", "the same, 64 words", COST_OTHER, 64, 1, setup_nothing, finite_data,
+	  receive_poll, NULL, false, false },
+	{ "payload-128", "the same, 128 words", COST_OTHER, 128, 1, setup_nothing, finite_data,
+	  receive_poll, NULL, false, false },
 };
 
-_Static_assert(sizeof operation_table / sizeof *operation_table <= 64, "the command line has a bit for each");
+_Static_assert(sizeof operation_table / sizeof *operation_table <= 64,
+	       "the command line has a bit for each");
 const size_t operation_count = sizeof operation_table / sizeof *operation_table;
 
 const struct operation *operation_named(const char *name)
@@ -526,7 +541,8 @@ const struct operation *operation_named(const char *name)
 	return NULL;
 }
 
-/* -- The bench ------------------------------------------------------------------------------------------- */
+/* -- The bench
+ * ------------------------------------------------------------------------------------------- */
 
 static int bench_handlers(tern *t)
 {

@@ -46,7 +46,8 @@ struct operation {
 	void (*receive)(struct bench *b, unsigned n);
 	void (*finish)(struct bench *b, unsigned n);
 	bool each;
-	bool apart; /* not to be chosen as the best of its form: it leaves something to the program */
+	bool apart; /* not to be chosen as the best of its form: it leaves something to the program
+		     */
 };
 
 extern const struct operation operation_table[];

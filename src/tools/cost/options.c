@@ -62,18 +62,21 @@ static bool read_weights(void *to, char *text)
 static bool check(const struct cost_options *o, int argc, char **argv)
 {
 	if (optind < argc)
-		return option_refuse("cost",
-				     "'%s' is not an option; operations are named with --operation, as in "
-				     "`tern cost --operation request-4`",
-				     argv[optind]);
+		return option_refuse(
+			"cost",
+			"'%s' is not an option; operations are named with --operation, as in "
+			"`tern cost --operation request-4`",
+			argv[optind]);
 	if (o->listing && !o->named)
 		return option_refuse(
-			"cost", "--listing lists the operations that --operation names: all of them together "
-				"would be some ten thousand lines");
+			"cost",
+			"--listing lists the operations that --operation names: all of them together "
+			"would be some ten thousand lines");
 	if (o->plot && o->named)
 		return option_refuse(
-			"cost", "--plot draws the sequences and streams of the tables, and --operation names "
-				"others: use one of the two");
+			"cost",
+			"--plot draws the sequences and streams of the tables, and --operation names "
+			"others: use one of the two");
 	return true;
 }
 

@@ -7,7 +7,7 @@
 
 struct cost_options {
 	bool listing, json, plain, list;
-	uint64_t named;            /* bit i: operation i of the table was asked for by name; 0: none was */
+	uint64_t named; /* bit i: operation i of the table was asked for by name; 0: none was */
 	double weight[COST_KINDS]; /* of an instruction of each kind */
 	const char *plot;          /* a file to draw into; NULL: none */
 };

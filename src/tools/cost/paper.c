@@ -8,7 +8,10 @@ const int paper_packet[COST_SIDES][COST_STEPS] = {
 			  [COST_WRITE] = 2,
 			  [COST_STATUS] = 7,
 			  [COST_CONTROL] = 3 },
-	[COST_DESTINATION] = { [COST_CALL] = 10, [COST_READ] = 3, [COST_STATUS] = 12, [COST_CONTROL] = 2 },
+	[COST_DESTINATION] = { [COST_CALL] = 10,
+			       [COST_READ] = 3,
+			       [COST_STATUS] = 12,
+			       [COST_CONTROL] = 2 },
 };
 
 #define KINDS(reg, mem, dev)                       \
@@ -16,25 +19,27 @@ const int paper_packet[COST_SIDES][COST_STEPS] = {
 		[COST_CONTROL] = { reg, mem, dev } \
 	}
 
-static const struct cost_tally finite_16 = { .n = {
-						     [COST_SOURCE] = { [COST_BASE] = KINDS(62, 9, 20),
-								       [COST_BUFFER] = KINDS(36, 1, 10),
-								       [COST_ORDER] = KINDS(8, 0, 0),
-								       [COST_FAULT] = KINDS(22, 0, 5) },
-						     [COST_DESTINATION] = { [COST_BASE] = KINDS(62, 11, 17),
-									    [COST_BUFFER] = KINDS(79, 12, 10),
-									    [COST_ORDER] = KINDS(13, 0, 0),
-									    [COST_FAULT] = KINDS(14, 1, 5) },
-					     } };
+static const struct cost_tally
+	finite_16 = { .n = {
+			      [COST_SOURCE] = { [COST_BASE] = KINDS(62, 9, 20),
+						[COST_BUFFER] = KINDS(36, 1, 10),
+						[COST_ORDER] = KINDS(8, 0, 0),
+						[COST_FAULT] = KINDS(22, 0, 5) },
+			      [COST_DESTINATION] = { [COST_BASE] = KINDS(62, 11, 17),
+						     [COST_BUFFER] = KINDS(79, 12, 10),
+						     [COST_ORDER] = KINDS(13, 0, 0),
+						     [COST_FAULT] = KINDS(14, 1, 5) },
+		      } };
 
-static const struct cost_tally stream_16 = { .n = {
-						     [COST_SOURCE] = { [COST_BASE] = KINDS(56, 4, 20),
-								       [COST_ORDER] = KINDS(8, 12, 0),
-								       [COST_FAULT] = KINDS(88, 8, 20) },
-						     [COST_DESTINATION] = { [COST_BASE] = KINDS(52, 0, 17),
-									    [COST_ORDER] = KINDS(70, 46, 0),
-									    [COST_FAULT] = KINDS(56, 4, 20) },
-					     } };
+static const struct cost_tally
+	stream_16 = { .n = {
+			      [COST_SOURCE] = { [COST_BASE] = KINDS(56, 4, 20),
+						[COST_ORDER] = KINDS(8, 12, 0),
+						[COST_FAULT] = KINDS(88, 8, 20) },
+			      [COST_DESTINATION] = { [COST_BASE] = KINDS(52, 0, 17),
+						     [COST_ORDER] = KINDS(70, 46, 0),
+						     [COST_FAULT] = KINDS(56, 4, 20) },
+		      } };
 
 static const struct cost_tally
 	finite_1024 = { .n = {

@@ -70,7 +70,8 @@ static const char *grouped(char *text, size_t len, int64_t n)
 	return text;
 }
 
-static void bar(FILE *to, double x, const struct cost_tally *t, int side, double scale, const char *name)
+static void bar(FILE *to, double x, const struct cost_tally *t, int side, double scale,
+		const char *name)
 {
 	double y = FLOOR;
 	char total[32];
@@ -82,7 +83,8 @@ static void bar(FILE *to, double x, const struct cost_tally *t, int side, double
 		svg_bar(to, colour[f], x, y, BAR, height, "%s, %s: %lld", name, legend[f],
 			(long long)of(t, side, f));
 	}
-	svg_text(to, "figure", x + BAR / 2.0, y - 5, "%s", grouped(total, sizeof total, of(t, side, -1)));
+	svg_text(to, "figure", x + BAR / 2.0, y - 5, "%s",
+		 grouped(total, sizeof total, of(t, side, -1)));
 	svg_text(to, "name", x + BAR / 2.0, FLOOR + 15, "%s", name);
 }
 
@@ -124,11 +126,12 @@ static const char style[] =
 
 void cost_plot_write(const struct cost_study *s, FILE *to)
 {
-	svg_begin(to, WIDTH, HEIGHT, "Instructions of a message by feature: CMAM on the CM-5 and Tern", "",
-		  "", style);
+	svg_begin(to, WIDTH, HEIGHT,
+		  "Instructions of a message by feature: CMAM on the CM-5 and Tern", "", "", style);
 	svg_text(to, "head", LEFT, 30, "Where the instructions of a message go");
-	svg_text(to, "note", WIDTH - LEFT, 30,
-		 "CMAM on the CM-5, 1994; Tern on shared memory; words of 32 bits; a scale for each panel");
+	svg_text(
+		to, "note", WIDTH - LEFT, 30,
+		"CMAM on the CM-5, 1994; Tern on shared memory; words of 32 bits; a scale for each panel");
 	for (int i = 0; i < PANELS; i++)
 		panel(to, s, i);
 	key(to);

@@ -38,7 +38,8 @@ void map_close(struct cost_map *m)
 static bool map_load(struct cost_map *m)
 {
 	m->dwfl = dwfl_begin(&callbacks);
-	if (!m->dwfl || dwfl_linux_proc_report(m->dwfl, getpid()) || dwfl_report_end(m->dwfl, NULL, NULL))
+	if (!m->dwfl || dwfl_linux_proc_report(m->dwfl, getpid()) ||
+	    dwfl_report_end(m->dwfl, NULL, NULL))
 		return false;
 	m->self = dwfl_addrmodule(m->dwfl, (Dwarf_Addr)(uintptr_t)map_load);
 	return m->self != NULL;
@@ -52,8 +53,9 @@ static const char *line_search(struct cost_map *m, uintptr_t at, int *number)
 	Dwarf_Die *unit = NULL;
 	Dwarf_Addr bias;
 	while ((unit = dwfl_module_nextcu(m->self, unit, &bias)) != NULL) {
-		Dwarf_Line *line =
-			dwarf_haspc(unit, at - bias) == 1 ? dwarf_getsrc_die(unit, at - bias) : NULL;
+		Dwarf_Line *line = dwarf_haspc(unit, at - bias) == 1
+					   ? dwarf_getsrc_die(unit, at - bias)
+					   : NULL;
 		if (line && dwarf_lineno(line, number) == 0)
 			return dwarf_linesrc(line, NULL, NULL);
 	}
@@ -66,7 +68,8 @@ static const char *line_of(struct cost_map *m, uintptr_t at, int *number)
 	if (dwfl_addrmodule(m->dwfl, at) != m->self)
 		return NULL;
 	Dwfl_Line *line = dwfl_module_getsrc(m->self, at);
-	return line ? dwfl_lineinfo(line, NULL, number, NULL, NULL, NULL) : line_search(m, at, number);
+	return line ? dwfl_lineinfo(line, NULL, number, NULL, NULL, NULL)
+		    : line_search(m, at, number);
 }
 
 struct cost_map *map_open(char *why, size_t len)
@@ -102,7 +105,8 @@ static void site_annotate(struct cost_site *s, const char *path)
 	for (size_t i = 0; i < cost_marks_count; i++) {
 		const struct cost_mark *k = &cost_marks[i];
 		bool narrower = !best || k->last - k->first < best->last - best->first;
-		if (s->line >= k->first && s->line <= k->last && narrower && path_ends(path, k->file))
+		if (s->line >= k->first && s->line <= k->last && narrower &&
+		    path_ends(path, k->file))
 			best = k;
 	}
 	s->file = best ? best->file : path;

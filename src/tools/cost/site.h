@@ -8,8 +8,8 @@
 /* Where in the sources an instruction comes from, and what it is therefore for. */
 struct cost_site {
 	uintptr_t at;
-	const char
-		*file; /* from the root of the sources, if they have an annotation; "" if it is not known */
+	const char *file; /* from the root of the sources, if they have an annotation; "" if it is
+			     not known */
 	unsigned line;
 	bool library; /* not Tern's code: what it is for is said by whoever calls it */
 	enum cost_feature feature;

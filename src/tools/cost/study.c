@@ -48,8 +48,8 @@ int64_t cost_sum(const struct cost_tally *t, struct cost_cut c)
 		int kind = i % COST_KINDS, step = i / COST_KINDS % COST_STEPS;
 		int feature = i / COST_KINDS / COST_STEPS % COST_FEATURES_ALL;
 		int side = i / COST_KINDS / COST_STEPS / COST_FEATURES_ALL;
-		if (feature != COST_PROGRAM && cut_has(c.side, side) && cut_has(c.feature, feature) &&
-		    cut_has(c.step, step) && cut_has(c.kind, kind))
+		if (feature != COST_PROGRAM && cut_has(c.side, side) &&
+		    cut_has(c.feature, feature) && cut_has(c.step, step) && cut_has(c.kind, kind))
 			sum += t->n[side][feature][step][kind];
 	}
 	return sum;
@@ -112,14 +112,16 @@ const struct cost_result *study_find(const struct cost_study *s, const char *nam
 	return NULL;
 }
 
-const struct cost_result *study_best(const struct cost_study *s, enum cost_form form, unsigned words)
+const struct cost_result *study_best(const struct cost_study *s, enum cost_form form,
+				     unsigned words)
 {
 	const struct cost_result *best = NULL;
 	for (size_t i = 0; i < operation_count; i++) {
 		const struct operation *o = s->result[i].op;
 		if (!o || o->form != form || o->words != words || o->apart)
 			continue;
-		if (!best || cost_sum(&s->result[i].steady, COST_ALL) < cost_sum(&best->steady, COST_ALL))
+		if (!best ||
+		    cost_sum(&s->result[i].steady, COST_ALL) < cost_sum(&best->steady, COST_ALL))
 			best = &s->result[i];
 	}
 	return best;

@@ -7,8 +7,8 @@
 
 struct cost_study {
 	struct cost_map *map;
-	struct cost_result
-		*result; /* in the order of operation_table; `op` is NULL where nothing was counted */
+	struct cost_result *result; /* in the order of operation_table; `op` is NULL where nothing
+				       was counted */
 	double weight[COST_KINDS];
 };
 
@@ -21,7 +21,8 @@ void study_close(struct cost_study *s);
 
 const struct cost_result *study_find(const struct cost_study *s, const char *name);
 /* The way that takes the fewest instructions, of those that leave nothing to the program. */
-const struct cost_result *study_best(const struct cost_study *s, enum cost_form form, unsigned words);
+const struct cost_result *study_best(const struct cost_study *s, enum cost_form form,
+				     unsigned words);
 double study_weighted(const struct cost_study *s, const struct cost_tally *t, struct cost_cut c);
 
 /* A message takes `once`, and each of its packets `packet` and `word` for each word of it. */

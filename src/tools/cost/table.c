@@ -9,8 +9,12 @@
 #include "tools/cost/study.h"
 
 static const char *const step_title[COST_STEPS] = {
-	[COST_CALL] = "call and return", [COST_SETUP] = "setting up",         [COST_WRITE] = "writing",
-	[COST_READ] = "reading",         [COST_STATUS] = "looking at status", [COST_CONTROL] = "control flow",
+	[COST_CALL] = "call and return",
+	[COST_SETUP] = "setting up",
+	[COST_WRITE] = "writing",
+	[COST_READ] = "reading",
+	[COST_STATUS] = "looking at status",
+	[COST_CONTROL] = "control flow",
 };
 
 static const char *const feature_title[COST_FEATURES_ALL] = {
@@ -46,8 +50,8 @@ static int64_t step_of(const struct cost_tally *t, int side, int step)
 	return cost_sum(t, (struct cost_cut){ side, -1, step, -1 });
 }
 
-static void packet_row(const char *name, const struct cost_tally *two, const struct cost_tally *four,
-		       int step)
+static void packet_row(const char *name, const struct cost_tally *two,
+		       const struct cost_tally *four, int step)
 {
 	printf("%-20s", name);
 	for (int side = 0; side < COST_SIDES; side++) {
@@ -79,7 +83,8 @@ static void packet_features(const struct cost_tally *two, const struct cost_tall
 
 static void table_packet(const struct cost_study *s, bool bold)
 {
-	const struct cost_result *two = study_find(s, "request-2"), *four = study_find(s, "request-4");
+	const struct cost_result *two = study_find(s, "request-2"),
+				 *four = study_find(s, "request-4");
 	table_heading(bold, "\n1. A single packet: steps, at the source and at the destination");
 	printf("%-20s%13s%16s%16s\n", "", "CMAM, CM-5", "Tern, 16 bytes", "Tern, 32 bytes");
 	printf("%-20s%7s%6s%10s%6s%10s%6s\n", "", "src", "dst", "src", "dst", "src", "dst");
@@ -90,14 +95,15 @@ static void table_packet(const struct cost_study *s, bool bold)
 	packet_features(&two->steady, &four->steady);
 	printf("\nCMAM's 47 have no order, overflow safety or reliability; Tern's %lld and %lld have. They are for a\n"
 	       "packet among others; a poll that finds one packet and no more takes %lld at the destination.\n",
-	       (long long)cost_sum(&two->steady, COST_ALL), (long long)cost_sum(&four->steady, COST_ALL),
+	       (long long)cost_sum(&two->steady, COST_ALL),
+	       (long long)cost_sum(&four->steady, COST_ALL),
 	       (long long)of(&four->alone, COST_DESTINATION, -1));
 }
 
 /* -- Table 2 --------------------------------------------------------------------------------- */
 
-static void sequence_row(const char *name, const struct cost_tally *paper, const struct cost_tally *t,
-			 int feature)
+static void sequence_row(const char *name, const struct cost_tally *paper,
+			 const struct cost_tally *t, int feature)
 {
 	printf("%-20s", name);
 	for (int side = 0; side < COST_SIDES; side++)
@@ -113,8 +119,8 @@ static void table_sequence(const struct cost_study *s, enum cost_form form, unsi
 {
 	const struct cost_result *r = study_best(s, form, words);
 	const struct cost_tally *paper = paper_sequence(form, words);
-	printf("\n%s, %u words: %s (%s)\n", form == COST_FINITE ? "finite sequence" : "stream", words,
-	       r->op->what, r->op->name);
+	printf("\n%s, %u words: %s (%s)\n", form == COST_FINITE ? "finite sequence" : "stream",
+	       words, r->op->what, r->op->name);
 	printf("%-20s%24s%28s\n", "", "CMAM, CM-5", "Tern, shared memory");
 	printf("%-20s%8s%8s%8s%12s%8s%8s\n", "", "src", "dst", "both", "src", "dst", "both");
 	for (int f = 0; f < COST_FEATURES_ALL; f++)
@@ -123,13 +129,15 @@ static void table_sequence(const struct cost_study *s, enum cost_form form, unsi
 	sequence_row("total", paper, &r->steady, -1);
 	printf("%-20s%24lld%28s\n", "on a better network", (long long)of(paper, -1, COST_BASE), "");
 	if (r->steady.copy[0] + r->steady.copy[1])
-		printf("%-20s%24s%12lld%8lld%8lld\n", "in it, the copy", "", (long long)r->steady.copy[0],
-		       (long long)r->steady.copy[1], (long long)(r->steady.copy[0] + r->steady.copy[1]));
+		printf("%-20s%24s%12lld%8lld%8lld\n", "in it, the copy", "",
+		       (long long)r->steady.copy[0], (long long)r->steady.copy[1],
+		       (long long)(r->steady.copy[0] + r->steady.copy[1]));
 }
 
 static void table_sequences(const struct cost_study *s, bool bold)
 {
-	table_heading(bold, "\n2. Sequences of packets: features, at the source and at the destination");
+	table_heading(bold,
+		      "\n2. Sequences of packets: features, at the source and at the destination");
 	puts("Words are of 32 bits. \"On a better network\" is what CMAM's base alone takes, where the network\n"
 	     "keeps order, has room and loses nothing. Of what Tern can do, the cheapest is shown.");
 	for (int words = 16; words <= 1024; words *= 64) {
@@ -165,7 +173,8 @@ static void table_protocols(const struct cost_study *s, bool bold)
 		{ "group", &study_find(s, "stream-16-group")->steady },
 		{ "plain", &study_find(s, "stream-16-plain")->steady },
 	};
-	table_heading(bold, "\n6. The study's protocols themselves, 16 words, both sides: features");
+	table_heading(bold,
+		      "\n6. The study's protocols themselves, 16 words, both sides: features");
 	printf("%-20s%27s%36s\n%-20s", "", "finite sequence", "indefinite sequence", "");
 	for (unsigned i = 0; i < COLUMNS; i++)
 		printf("%9s", columns[i].title);
@@ -188,7 +197,8 @@ static void table_candidates(const struct cost_study *s, bool bold)
 		const struct cost_result *r = &s->result[i];
 		if (!r->op)
 			continue;
-		printf("%-25s%7lld%7lld%7lld", r->op->name, (long long)of(&r->steady, COST_SOURCE, -1),
+		printf("%-25s%7lld%7lld%7lld", r->op->name,
+		       (long long)of(&r->steady, COST_SOURCE, -1),
 		       (long long)of(&r->steady, COST_DESTINATION, -1),
 		       (long long)cost_sum(&r->steady, COST_ALL));
 		cell(7, r->steady.copy[0] + r->steady.copy[1]);
@@ -200,14 +210,16 @@ static void table_candidates(const struct cost_study *s, bool bold)
 	     "a string counts once, however long that is.");
 }
 
-/* -- Table 3 ------------------------------------------------------------------------------------ */
+/* -- Table 3 ------------------------------------------------------------------------------------
+ */
 
 static void kinds_row(const char *name, const struct cost_tally *t, int feature)
 {
 	printf("  %-18s", name);
 	for (int side = 0; side < COST_SIDES; side++)
 		for (int kind = 0; kind < COST_KINDS; kind++)
-			cell(kind ? 6 : 9, cost_sum(t, (struct cost_cut){ side, feature, -1, kind }));
+			cell(kind ? 6 : 9,
+			     cost_sum(t, (struct cost_cut){ side, feature, -1, kind }));
 	putchar('\n');
 }
 
@@ -225,21 +237,24 @@ static void kinds_of(const struct cost_study *s, const char *name, const struct 
 
 static void table_kinds(const struct cost_study *s, bool bold)
 {
-	table_heading(bold,
-		      "\n3. Kinds of instructions: registers, memory, device (memory that the peer shares)");
+	table_heading(
+		bold,
+		"\n3. Kinds of instructions: registers, memory, device (memory that the peer shares)");
 	printf("Weighted: %g for one on registers, %g on memory, %g on the device.\n", s->weight[0],
 	       s->weight[1], s->weight[2]);
 	printf("  %-18s%21s%21s\n", "", "source", "destination");
 	printf("  %-18s%9s%6s%6s%9s%6s%6s\n", "", "reg", "mem", "dev", "reg", "mem", "dev");
 	for (int words = 16; words <= 1024; words *= 64)
 		for (enum cost_form form = COST_FINITE; form <= COST_STREAM; form++) {
-			printf("\n%s, %d words\n", form == COST_FINITE ? "finite sequence" : "stream", words);
+			printf("\n%s, %d words\n",
+			       form == COST_FINITE ? "finite sequence" : "stream", words);
 			kinds_of(s, "CMAM", paper_sequence(form, (unsigned)words));
 			kinds_of(s, "Tern", &study_best(s, form, (unsigned)words)->steady);
 		}
 }
 
-/* -- All of them ----------------------------------------------------------------------------------- */
+/* -- All of them
+ * ----------------------------------------------------------------------------------- */
 
 void table_all(const struct cost_study *s, bool bold)
 {
@@ -287,7 +302,8 @@ void table_named(const struct cost_study *s, bool bold)
 	table_candidates(s, bold);
 	for (size_t i = 0; i < operation_count; i++)
 		if (s->result[i].op) {
-			table_heading(bold, "\n%s: %s", s->result[i].op->name, s->result[i].op->what);
+			table_heading(bold, "\n%s: %s", s->result[i].op->name,
+				      s->result[i].op->what);
 			named_parts(&s->result[i]);
 		}
 }

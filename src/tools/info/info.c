@@ -7,19 +7,19 @@
 #include <tern/mem.h>
 #include <tern/tern.h>
 
+#include "base/address.h"
 #include "base/cpu.h"
 #include "base/kernel.h"
 #include "base/setting.h"
 #include "base/wrap.h"
-#include "base/address.h"
 #include "boot/pmi.h"
 #include "core/delivery.h"
 #include "core/stats.h"
+#include "job/job.h"
 #include "net/fault/plan.h"
 #include "net/guard/mode.h"
 #include "open/nets.h"
 #include "open/reach.h"
-#include "job/job.h"
 #include "ring/ring.h"
 #include "service/service.h"
 #include "tools/common/json.h"
@@ -186,8 +186,8 @@ static struct waiting waiting_find(void)
 	_Atomic uint64_t word[2] = { 1, 1 };
 	_Atomic uint64_t *const words[2] = { &word[0], &word[1] };
 	struct waiting w = { .cores = cpu_count(), .membarrier = barrier_register() };
-	w.futex_waitv =
-		futex_wait_many(words, 2, 0, 0) != -ENOSYS; /* the value is another: returns at once */
+	w.futex_waitv = futex_wait_many(words, 2, 0, 0) !=
+			-ENOSYS; /* the value is another: returns at once */
 	return w;
 }
 
@@ -211,8 +211,8 @@ static void text_networks(void)
 	for (int i = 0; net_table[i]; i++) {
 		char why[400] = "";
 		bool usable = net_table[i]->usable(why, sizeof why);
-		printf("  %-14s %s: %s\n", net_table[i]->name, usable ? "usable" : "not usable here",
-		       usable ? net_table[i]->reach : why);
+		printf("  %-14s %s: %s\n", net_table[i]->name,
+		       usable ? "usable" : "not usable here", usable ? net_table[i]->reach : why);
 		if (usable && *why)
 			printf("  %-14s %s\n", "", why);
 		text_provides(net_table[i]->provides);
@@ -226,7 +226,8 @@ static void text_launchers(void)
 	for (int i = 0; i < PMI_PROTOCOLS; i++) {
 		char why[400] = "";
 		bool usable = pmi_table[i]->usable(why, sizeof why);
-		printf("  %-14s %s: %s\n", pmi_table[i]->name, usable ? "usable" : "not usable here",
+		printf("  %-14s %s: %s\n", pmi_table[i]->name,
+		       usable ? "usable" : "not usable here",
 		       usable ? pmi_table[i]->starters : why);
 	}
 }
@@ -234,7 +235,8 @@ static void text_launchers(void)
 static void text_memory(void)
 {
 	puts("\nshared memory of a job, MiB");
-	printf("  %-14s %10s %16s %16s\n", "ranks", "at start", "neighbours talk", "all pairs talk");
+	printf("  %-14s %10s %16s %16s\n", "ranks", "at start", "neighbours talk",
+	       "all pairs talk");
 	for (int i = 0; i < JOB_SIZES; i++) {
 		struct job_needs n;
 		job_needs(job_sizes[i], &n);
@@ -249,9 +251,10 @@ static void text_waiting(void)
 	puts("\nwaiting");
 	printf("  %-14s %u that this process may use\n", "cores", w.cores);
 	printf("  %-14s %s\n", "membarrier",
-	       w.membarrier ? "yes: a rank that waits sleeps until it is woken"
-			    : "refused (Linux 4.16 has it; a container's seccomp rules must allow it): "
-			      "a rank that waits takes naps instead");
+	       w.membarrier
+		       ? "yes: a rank that waits sleeps until it is woken"
+		       : "refused (Linux 4.16 has it; a container's seccomp rules must allow it): "
+			 "a rank that waits takes naps instead");
 	printf("  %-14s %s\n", "futex_waitv",
 	       w.futex_waitv
 		       ? "yes: a thread with several endpoints sleeps on all of them"
@@ -265,7 +268,8 @@ static void text_settings(void)
 		const char *value = setting_text((enum setting)s),
 			   *problem = setting_problem((enum setting)s);
 		printf("  %-17s %-8s %-12s %s\n", setting_table[s].name, *value ? value : "-",
-		       setting_given((enum setting)s) ? "environment" : "default", setting_table[s].meaning);
+		       setting_given((enum setting)s) ? "environment" : "default",
+		       setting_table[s].meaning);
 		if (problem)
 			printf("  %-17s wrong: %s\n", "", problem);
 	}

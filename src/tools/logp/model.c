@@ -53,8 +53,8 @@ static double model_more(const struct logp_model *m, uint32_t n)
 
 double model_burst(const struct logp_model *m, uint32_t n)
 {
-	return model_words(m, LOGP_SEND) + model_words(m, LOGP_LATENCY) + model_words(m, LOGP_RECEIVE) +
-	       model_more(m, n);
+	return model_words(m, LOGP_SEND) + model_words(m, LOGP_LATENCY) +
+	       model_words(m, LOGP_RECEIVE) + model_more(m, n);
 }
 
 static double model_step(const struct logp_model *m)
@@ -121,7 +121,8 @@ void forecasts_make(const struct logp_model *m, struct logp_forecast forecast[LO
 	for (unsigned i = 0; i < LOGP_PATTERNS; i++) {
 		const struct logp_pattern *p = &logp_patterns[i];
 		uint32_t size = p->size ? p->size : m->ranks;
-		forecast[i] = (struct logp_forecast){ p, size, p->foresee(m, size), { NAN, NAN, NAN } };
+		forecast[i] =
+			(struct logp_forecast){ p, size, p->foresee(m, size), { NAN, NAN, NAN } };
 	}
 }
 

@@ -11,7 +11,8 @@ static struct series_estimate estimate(double median)
 	return (struct series_estimate){ median, median, median };
 }
 
-static struct logp_size size_made(bool bytes, uint32_t size, double send, double latency, double receive)
+static struct logp_size size_made(bool bytes, uint32_t size, double send, double latency,
+				  double receive)
 {
 	struct logp_size s = { .bytes = bytes, .size = size };
 	s.is[LOGP_SEND] = estimate(send);

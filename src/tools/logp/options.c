@@ -27,12 +27,14 @@ static bool sizes_add(struct sizes *s, uint32_t size)
 }
 
 /* The text is cut up. */
-static bool read_sizes(struct sizes *s, const char *option, char *text, uint64_t least, uint64_t most)
+static bool read_sizes(struct sizes *s, const char *option, char *text, uint64_t least,
+		       uint64_t most)
 {
 	char *rest = text, *part;
 	uint64_t size;
 	while ((part = strsep(&rest, ",")) != NULL)
-		if (!option_number("logp", option, part, least, most, &size) || !sizes_add(s, (uint32_t)size))
+		if (!option_number("logp", option, part, least, most, &size) ||
+		    !sizes_add(s, (uint32_t)size))
 			return false;
 	return true;
 }
@@ -63,11 +65,12 @@ static bool check(const struct logp_options *o, int argc, char **argv)
 	if (optind < argc)
 		return option_refuse("logp", "'%s' is not an option; `tern logp --help` lists them",
 				     argv[optind]);
-	if (o->read &&
-	    (w->words.n || w->bytes.n || w->ranks || w->count || w->rounds || o->quick || o->profile))
-		return option_refuse("logp",
-				     "with --read nothing is measured: --json, --plot and --plain are all "
-				     "that can stand beside it");
+	if (o->read && (w->words.n || w->bytes.n || w->ranks || w->count || w->rounds || o->quick ||
+			o->profile))
+		return option_refuse(
+			"logp",
+			"with --read nothing is measured: --json, --plot and --plain are all "
+			"that can stand beside it");
 	return true;
 }
 

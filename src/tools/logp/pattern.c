@@ -101,7 +101,8 @@ static void exchange_once(struct bench_rank *p)
 {
 	for (uint32_t i = 0; i < p->size; i++)
 		for (uint32_t next = 1; next < p->ranks && !p->rc; next++)
-			p->rc = words_send_to(p->t, (p->rank + next) % p->ranks, LOGP_CAME, words, 1);
+			p->rc = words_send_to(p->t, (p->rank + next) % p->ranks, LOGP_CAME, words,
+					      1);
 	if (!p->rc)
 		p->rc = tern_wait(p->t, &arrivals, (uint64_t)p->size * (p->ranks - 1));
 }
@@ -152,7 +153,8 @@ double pattern_ring(struct bench_rank *p)
 /* Who has the turn asks its successor `count` times; all others answer while they wait for it. */
 double pattern_trips(struct bench_rank *p)
 {
-	p->rc = p->rank ? tern_wait(p->t, &turns, 1) : words_trips_with(p->t, successor(p), words, 1);
+	p->rc = p->rank ? tern_wait(p->t, &turns, 1)
+			: words_trips_with(p->t, successor(p), words, 1);
 	uint64_t began = clock_ns();
 	if (!p->rc)
 		p->rc = words_trips_with(p->t, successor(p), words, p->count);

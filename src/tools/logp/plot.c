@@ -74,9 +74,10 @@ static void draw_tick(struct scale s, double ns, FILE *to)
 	char label[24];
 	if (ns < s.least || ns > s.most)
 		return;
-	snprintf(label, sizeof label, ns < 1000 ? "%.0f ns" : "%.0f us", ns < 1000 ? ns : ns / 1000);
-	fprintf(to, "<path class=\"rule\" d=\"M%d %.1fh%dM%.1f %dv%d\"/>\n", LEFT, TOP + SIDE - at, SIDE,
-		LEFT + at, TOP, SIDE);
+	snprintf(label, sizeof label, ns < 1000 ? "%.0f ns" : "%.0f us",
+		 ns < 1000 ? ns : ns / 1000);
+	fprintf(to, "<path class=\"rule\" d=\"M%d %.1fh%dM%.1f %dv%d\"/>\n", LEFT, TOP + SIDE - at,
+		SIDE, LEFT + at, TOP, SIDE);
 	svg_text(to, "faint end", LEFT - 8, TOP + SIDE - at + 4, "%s", label);
 	svg_text(to, "faint middle", LEFT + at, TOP + SIDE + 18, "%s", label);
 }
@@ -99,8 +100,8 @@ static void draw_band(struct scale s, FILE *to)
 {
 	double e = SIDE / log(s.most / s.least);
 	double above = log(1.15) * e, below = -log(0.85) * e;
-	fprintf(to, "<clipPath id=\"square\"><path d=\"M%d %dh%dv%dh-%dz\"/></clipPath>\n", LEFT, TOP, SIDE,
-		SIDE, SIDE);
+	fprintf(to, "<clipPath id=\"square\"><path d=\"M%d %dh%dv%dh-%dz\"/></clipPath>\n", LEFT,
+		TOP, SIDE, SIDE, SIDE);
 	fprintf(to,
 		"<path clip-path=\"url(#square)\" fill=\"var(--band)\" d=\"M%d %.1fl%d -%dv%.1fl-%d %dz\"/>\n",
 		LEFT, TOP + SIDE - above, SIDE, SIDE, above + below, SIDE, SIDE);
@@ -122,9 +123,10 @@ static void draw_point(struct scale s, const struct logp_forecast *f, FILE *to)
 		return;
 	snprintf(classes, sizeof classes, "c%u %s", pattern_kind(f->pattern),
 		 fabs(error) <= 15 ? "near" : "far");
-	svg_dot(to, classes, LEFT + scale_at(s, f->measured.median), TOP + SIDE - scale_at(s, f->predicted),
-		4, "%s, %u %s: predicted %.0f ns, measured %.0f ns (%+.1f %%)", f->pattern->name, f->size,
-		f->pattern->unit, f->predicted, f->measured.median, error);
+	svg_dot(to, classes, LEFT + scale_at(s, f->measured.median),
+		TOP + SIDE - scale_at(s, f->predicted), 4,
+		"%s, %u %s: predicted %.0f ns, measured %.0f ns (%+.1f %%)", f->pattern->name,
+		f->size, f->pattern->unit, f->predicted, f->measured.median, error);
 }
 
 static void draw_legend(FILE *to)
@@ -144,7 +146,8 @@ static void draw_forecasts(const struct logp_outcome *o, FILE *to)
 	svg_text(to, "faint", LEFT, 52, "the band is 15 %% to either side");
 	draw_band(s, to);
 	draw_axes(s, to);
-	fprintf(to, "<path class=\"diagonal\" d=\"M%d %dl%d -%d\"/>\n", LEFT, TOP + SIDE, SIDE, SIDE);
+	fprintf(to, "<path class=\"diagonal\" d=\"M%d %dl%d -%d\"/>\n", LEFT, TOP + SIDE, SIDE,
+		SIDE);
 	for (unsigned i = 0; i < LOGP_PATTERNS; i++)
 		draw_point(s, &o->forecast[i], to);
 	draw_legend(to);
@@ -157,7 +160,11 @@ static void draw_bar(unsigned at, const char *name, double ns, double most, FILE
 	double y = TOP + 16 + at * BAR_APART, wide = fmax(BARS_WIDE * ns / most, 1);
 	svg_text(to, "end", BARS_LEFT - 10, y + 15, "%s", name);
 	svg_bar(to, "var(--bar)", BARS_LEFT, y, wide, BAR, "%s", name);
-	svg_text(to, "faint", BARS_LEFT + wide + 8, y + 15, "%.*f ns", ns < 10 ? 2 : ns < 100 ? 1 : 0, ns);
+	svg_text(to, "faint", BARS_LEFT + wide + 8, y + 15, "%.*f ns",
+		 ns < 10    ? 2
+		 : ns < 100 ? 1
+			    : 0,
+		 ns);
 }
 
 static void draw_parameters(const struct logp_model *m, FILE *to)
@@ -169,20 +176,22 @@ static void draw_parameters(const struct logp_model *m, FILE *to)
 	for (unsigned i = 0; i < n; i++)
 		most = fmax(most, s->is[shown[i]].median);
 	svg_text(to, "title", BARS_LEFT, 34, "Parameters");
-	svg_text(to, "faint", BARS_LEFT, 52, "a message of %u words; P = %u ranks", m->words, m->ranks);
+	svg_text(to, "faint", BARS_LEFT, 52, "a message of %u words; P = %u ranks", m->words,
+		 m->ranks);
 	for (unsigned i = 0; i < n; i++)
 		draw_bar(i, logp_names[shown[i]], s->is[shown[i]].median, most, to);
 	if (!isfinite(m->per_byte.median))
 		return;
 	svg_text(to, "end", BARS_LEFT - 10, TOP + 31 + n * BAR_APART, "G");
-	svg_text(to, "faint", BARS_LEFT, TOP + 31 + n * BAR_APART, "%.3f ns for each byte of a large payload",
-		 m->per_byte.median);
+	svg_text(to, "faint", BARS_LEFT, TOP + 31 + n * BAR_APART,
+		 "%.3f ns for each byte of a large payload", m->per_byte.median);
 }
 
 int logp_plot_write(const void *outcome, FILE *to)
 {
 	const struct logp_outcome *o = outcome;
-	svg_begin(to, 900, 470, "LogP parameters, and predictions against measurements", light, dark, style);
+	svg_begin(to, 900, 470, "LogP parameters, and predictions against measurements", light,
+		  dark, style);
 	draw_forecasts(o, to);
 	draw_parameters(&o->model, to);
 	return svg_end(to);

@@ -23,7 +23,8 @@ static void write_size(FILE *to, const struct logp_size *s)
 {
 	char key[32];
 	for (unsigned i = 0; i < LOGP_NAMES; i++) {
-		snprintf(key, sizeof key, "%s.%u.%s", s->bytes ? "bytes" : "words", s->size, logp_names[i]);
+		snprintf(key, sizeof key, "%s.%u.%s", s->bytes ? "bytes" : "words", s->size,
+			 logp_names[i]);
 		write_estimate(to, key, &s->is[i]);
 	}
 }
@@ -31,7 +32,8 @@ static void write_size(FILE *to, const struct logp_size *s)
 int profile_write(const struct logp_model *m, FILE *to)
 {
 	char key[32];
-	fputs("# LogP parameters, by `tern logp`; nanoseconds: median, and its 95 % interval.\n", to);
+	fputs("# LogP parameters, by `tern logp`; nanoseconds: median, and its 95 % interval.\n",
+	      to);
 	fprintf(to, "profile = %d\nranks = %u\nwords = %u\n", VERSION, m->ranks, m->words);
 	write_estimate(to, "L", &m->latency);
 	write_estimate(to, "G", &m->per_byte);
@@ -180,10 +182,11 @@ int profile_read(struct logp_model *m, FILE *from, const char *name)
 	model_clear(m);
 	for (unsigned n = 1; fgets(line, sizeof line, from); n++)
 		if (!read_line(m, line))
-			return error_set(-EINVAL,
-					 "%s, line %u: `key = number` or `key = number low high` is needed, "
-					 "with a number that the key can have",
-					 name, n);
+			return error_set(
+				-EINVAL,
+				"%s, line %u: `key = number` or `key = number low high` is needed, "
+				"with a number that the key can have",
+				name, n);
 	const char *missing = model_missing(m);
 	if (missing)
 		return error_set(-EINVAL, "%s is not a whole profile: it has no %s", name, missing);

@@ -92,8 +92,8 @@ TEST(both_predict_the_same)
 TEST(comments_empty_lines_and_unknown_keys_are_passed_over)
 {
 	struct logp_model m = model_made(), back;
-	FILE *f = file_written(&m,
-			       "\n  # more\nwheels = 4\nwords.4.colour = 7 # red\nburst.77 = 1\n\tL\t=\t5\n");
+	FILE *f = file_written(
+		&m, "\n  # more\nwheels = 4\nwords.4.colour = 7 # red\nburst.77 = 1\n\tL\t=\t5\n");
 	CHECK_IS(profile_read(&back, f, "x"), 0);
 	CHECK(same(back.latency, (struct series_estimate){ 5, 5, 5 })); /* the last one counts */
 	fclose(f);
@@ -101,9 +101,11 @@ TEST(comments_empty_lines_and_unknown_keys_are_passed_over)
 
 TEST(what_is_no_profile_is_refused_with_the_line)
 {
-	static const char *const texts[] = { "L",           "L = ",          "L = fast",    "L = 1 2",
-					     "L = 1 2 3 4", "ranks = 1",     "ranks = 2.5", "profile = 2",
-					     "words = 7",   "words.x.L = 1", "L = nan" };
+	static const char *const texts[] = {
+		"L",           "L = ",          "L = fast",    "L = 1 2",
+		"L = 1 2 3 4", "ranks = 1",     "ranks = 2.5", "profile = 2",
+		"words = 7",   "words.x.L = 1", "L = nan"
+	};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct logp_model m;
 		FILE *f = file_of(texts[i]);

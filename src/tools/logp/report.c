@@ -33,7 +33,8 @@ static const struct thesis_column thesis[THESIS_COLUMNS] = {
 	{ "CM-5", "CMAM", "16 bytes", 6, 1.6, 4, 1024 },
 };
 
-static const char thesis_note[] = "CM-5: the thesis gives L = 6 us, and says that it is 1.7 + 6.6 us";
+static const char thesis_note[] =
+	"CM-5: the thesis gives L = 6 us, and says that it is 1.7 + 6.6 us";
 
 enum { HERE_COLUMNS = 2, THESIS_BYTES = 1024 };
 
@@ -67,7 +68,8 @@ static void size_row(const struct logp_size *s)
 	putchar('\n');
 }
 
-static void single_row(const char *name, const struct series_estimate *e, const char *unit, const char *what)
+static void single_row(const char *name, const struct series_estimate *e, const char *unit,
+		       const char *what)
 {
 	char cell[CELL];
 	printf("%-10s  %19s  %s: %s\n", name, figure_estimate(cell, e), unit, what);
@@ -86,21 +88,25 @@ static void burst_row(const struct logp_model *m)
 static void parameters_table(const struct logp_outcome *o, bool bold)
 {
 	const struct logp_model *m = &o->model;
-	table_heading(bold, "%-10s  %19s  %19s  %19s  %19s  %19s", "message", "round trip, ns", "o_s, ns",
-		      "L, ns", "o_r, ns", "g, ns");
+	table_heading(bold, "%-10s  %19s  %19s  %19s  %19s  %19s", "message", "round trip, ns",
+		      "o_s, ns", "L, ns", "o_r, ns", "g, ns");
 	for (unsigned i = 0; i < m->n; i++)
 		size_row(&m->size[i]);
 	putchar('\n');
-	single_row("G", &m->per_byte, "ns a byte", "how g grows with a payload of 1024 bytes or more");
-	single_row("L, P ranks", &m->latency, "ns", "L between neighbours, the mean over all of them");
+	single_row("G", &m->per_byte, "ns a byte",
+		   "how g grows with a payload of 1024 bytes or more");
+	single_row("L, P ranks", &m->latency, "ns",
+		   "L between neighbours, the mean over all of them");
 	burst_row(m);
-	printf("%-10s  %19u  ranks, on %u core%s\n", "P", m->ranks, cpu_count(), cpu_count() == 1 ? "" : "s");
+	printf("%-10s  %19u  ranks, on %u core%s\n", "P", m->ranks, cpu_count(),
+	       cpu_count() == 1 ? "" : "s");
 }
 
 /* -- The thesis ---------------------------------------------------------------------- */
 
 /* This machine's columns, in microseconds; how many there are. */
-static unsigned here_columns(const struct logp_model *m, struct thesis_column *here, char (*message)[CELL])
+static unsigned here_columns(const struct logp_model *m, struct thesis_column *here,
+			     char (*message)[CELL])
 {
 	const struct logp_size *size[HERE_COLUMNS] = { model_size(m, false, m->words),
 						       model_size(m, true, THESIS_BYTES) };
@@ -123,8 +129,9 @@ static unsigned here_columns(const struct logp_model *m, struct thesis_column *h
 	return n;
 }
 
-static const char *const thesis_rows[] = { "machine",      "layer",   "message length", "L (latency)",
-					   "o (overhead)", "g (gap)", "P (processors)" };
+static const char *const thesis_rows[] = { "machine",       "layer",        "message length",
+					   "L (latency)",   "o (overhead)", "g (gap)",
+					   "P (processors)" };
 
 enum { THESIS_ROWS = sizeof thesis_rows / sizeof *thesis_rows, THESIS_TEXTS = 3, THESIS_TIMES = 3 };
 
@@ -168,7 +175,8 @@ static void forecast_row(const struct logp_forecast *f)
 	if (isfinite(forecast_error(f)))
 		snprintf(error, sizeof error, "%+.1f %%", forecast_error(f));
 	printf("%-12s  %-12s  %13s  %19s  %9s\n", f->pattern->name, size,
-	       cell_figure(predicted, f->predicted, 4, ""), figure_estimate(measured, &f->measured), error);
+	       cell_figure(predicted, f->predicted, 4, ""), figure_estimate(measured, &f->measured),
+	       error);
 }
 
 static void forecast_table(const struct logp_outcome *o, bool bold)
@@ -232,7 +240,8 @@ static void json_parameters(struct json *j, const struct logp_model *m)
 	for (unsigned i = 0; i < m->n; i++)
 		for (unsigned k = 0; k < LOGP_NAMES; k++)
 			json_parameter(j, logp_names[k], m->size[i].size,
-				       m->size[i].bytes ? "bytes" : "words", &m->size[i].is[k], "ns");
+				       m->size[i].bytes ? "bytes" : "words", &m->size[i].is[k],
+				       "ns");
 	for (unsigned i = 0; i < LOGP_BURSTS; i++)
 		json_parameter(j, "g", logp_bursts[i], "messages", &m->burst[i], "ns");
 	json_parameter(j, "L", m->ranks, "ranks", &m->latency, "ns");

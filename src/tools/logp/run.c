@@ -61,7 +61,8 @@ static void plan_make(struct plan *plan, const struct logp_wish *w)
 		plan_bytes(plan, w->bytes.at[i]);
 	plan->bursts = plan->n;
 	for (unsigned i = 0; i < LOGP_BURSTS; i++)
-		plan_add(plan, pattern_burst, logp_bursts[i], fraction(w->count, 100 + 8 * logp_bursts[i]));
+		plan_add(plan, pattern_burst, logp_bursts[i],
+			 fraction(w->count, 100 + 8 * logp_bursts[i]));
 	plan->trips = plan->n;
 	plan_add(plan, pattern_trips, 0, fraction(w->count, 40 * w->ranks));
 	plan->patterns = plan->n;
@@ -78,7 +79,8 @@ static struct series_estimate phase_estimate(const struct series *s)
 	return series_estimate(&copy);
 }
 
-static struct series_estimate latency_estimate(const struct series *trip, const struct series *sending,
+static struct series_estimate latency_estimate(const struct series *trip,
+					       const struct series *sending,
 					       const struct series *handling)
 {
 	struct series latency = { .n = trip->n };
@@ -126,7 +128,8 @@ static void per_byte_fill(struct logp_model *m, const struct ranks_result *r, un
 		struct curve c = { 0 };
 		for (unsigned i = 0; i < m->n; i++)
 			if (m->size[i].bytes && m->size[i].size >= LOGP_LARGE)
-				curve_add(&c, m->size[i].size, r->part[i * PHASES + PHASE_GAP].at[k]);
+				curve_add(&c, m->size[i].size,
+					  r->part[i * PHASES + PHASE_GAP].at[k]);
 		struct line l = curve_line(&c);
 		slope.at[k] = l.slope;
 		start.at[k] = l.at_0;
@@ -142,8 +145,8 @@ static void bursts_fill(struct logp_model *m, const struct plan *plan, const str
 	for (unsigned i = 0; i < LOGP_BURSTS; i++) {
 		struct series gap = { .n = trip->n };
 		for (unsigned k = 0; k < trip->n; k++)
-			gap.at[k] =
-				(r->part[plan->bursts + i].at[k] - trip->at[k] / 2) / (logp_bursts[i] - 1);
+			gap.at[k] = (r->part[plan->bursts + i].at[k] - trip->at[k] / 2) /
+				    (logp_bursts[i] - 1);
 		m->burst[i] = series_estimate(&gap);
 	}
 }
@@ -157,7 +160,8 @@ static void model_fill(struct logp_model *m, const struct plan *plan, const stru
 	sizes_fill(m, plan, r);
 	per_byte_fill(m, r, plan->wish->rounds);
 	bursts_fill(m, plan, r, &words[PHASE_TRIP]);
-	m->latency = latency_estimate(&r->part[plan->trips], &words[PHASE_SENDING], &words[PHASE_HANDLING]);
+	m->latency = latency_estimate(&r->part[plan->trips], &words[PHASE_SENDING],
+				      &words[PHASE_HANDLING]);
 }
 
 static int outcome_open(struct bench_rank *p)
@@ -177,7 +181,8 @@ int logp_run(const struct logp_wish *w, struct logp_outcome *o)
 			     .play.open = outcome_open };
 	memset(&result, 0, sizeof result);
 	plan_make(&plan, w);
-	int rc = ranks_play(&test, w->words.at[pattern_size(w)], plan.part, plan.n, w->rounds, &result);
+	int rc = ranks_play(&test, w->words.at[pattern_size(w)], plan.part, plan.n, w->rounds,
+			    &result);
 	if (rc)
 		return rc;
 	*o = (struct logp_outcome){ .rounds = w->rounds, .disturbed = result.disturbed };

@@ -146,7 +146,8 @@ static double overlap_limit(struct bench_rank *p)
 }
 
 static const struct test test_overlap = {
-	{ "overlap", "a computation with a read of remote memory handed over, and a communication thread",
+	{ "overlap",
+	  "a computation with a read of remote memory handed over, and a communication thread",
 	  "us" },
 	{ "bytes", 1 << 10, 64 << 20, { 2, { 1 << 20, 8 << 20 } }, { 0 } },
 	.amount = { .count = 8, .bytes = 16 << 20, .rounds = 21 },
@@ -161,5 +162,5 @@ static const struct test test_no_overlap = {
 	.set = { { "TERN_DELIVERY", "poll" } },
 };
 
-const struct test *const async_tests[] = { &test_async_trip, &test_turn, &test_overlap, &test_no_overlap,
-					   NULL };
+const struct test *const async_tests[] = { &test_async_trip, &test_turn, &test_overlap,
+					   &test_no_overlap, NULL };

@@ -16,7 +16,8 @@ static tern_chan *there, *back; /* between ranks 0 and 1; each rank has one end 
 
 static int pair_open(struct bench_rank *p)
 {
-	int rc = p->rank ? tern_chan_from(p->t, 0, THERE, &there) : tern_chan_to(p->t, 1, THERE, &there);
+	int rc = p->rank ? tern_chan_from(p->t, 0, THERE, &there)
+			 : tern_chan_to(p->t, 1, THERE, &there);
 	if (rc)
 		return rc;
 	return p->rank ? tern_chan_to(p->t, 0, BACK, &back) : tern_chan_from(p->t, 1, BACK, &back);
@@ -102,7 +103,8 @@ static const struct test test_chan_rate = {
 		  .measure = chan_rate_measure,
 		  .limit = { values_raw, values_raw },
 		  .limit_way = { RAW_PAUSE, RAW_BARE } },
-	.limit_name = "a ring written by hand: seven values to a line, and a count in it, told after each",
+	.limit_name =
+		"a ring written by hand: seven values to a line, and a count in it, told after each",
 	.bar = { { 8, "at least 0.90" } },
 };
 

@@ -142,7 +142,8 @@ static int served_interrupt_open(struct bench_rank *p)
 }
 
 static const struct test test_served_thread = {
-	{ "served-thread", "a round trip with a rank that computes and has a communication thread", "ns" },
+	{ "served-thread", "a round trip with a rank that computes and has a communication thread",
+	  "ns" },
 	{ "us", 0, 1000000, { 4, { 0, 10, 100, 1000 } }, { 0 } },
 	.amount = { .cores = 3, .count = 2000, .bytes = 20000, .rounds = 31, .warm = 1 },
 	.play = { .open = served_open,
@@ -183,8 +184,8 @@ static double slow(struct bench_rank *p)
 }
 
 static const struct test test_slow_thread = {
-	{ "slow-thread", "a computation beside its rank's idle communication thread, of --count steps",
-	  "ms" },
+	{ "slow-thread",
+	  "a computation beside its rank's idle communication thread, of --count steps", "ms" },
 	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .count = 10000000, .rounds = 31, .warm = 1 },
 	.play = { .measure = slow,
@@ -197,8 +198,8 @@ static const struct test test_slow_thread = {
 };
 
 static const struct test test_slow_interrupt = {
-	{ "slow-interrupt", "a computation of a rank that might be interrupted but is not, of --count steps",
-	  "ms" },
+	{ "slow-interrupt",
+	  "a computation of a rank that might be interrupted but is not, of --count steps", "ms" },
 	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .count = 10000000, .rounds = 31, .warm = 1 },
 	.play = { .measure = slow,
@@ -259,7 +260,9 @@ static const struct test test_hold_interrupt = {
 	.play = { .way = TERN_DELIVERY_INTERRUPT },
 };
 
-/* -- A barrier ---------------------------------------------------------------------------------- */
+/*
+ * -- A barrier ----------------------------------------------------------------------------------
+ */
 
 static double barriers(struct bench_rank *p)
 {
@@ -284,6 +287,8 @@ static const struct test test_barrier_thread = {
 	.bar = { { 16, "at most 2.00" } },
 };
 
-const struct test *const delivery_tests[] = { &test_served_thread,  &test_served_interrupt, &test_slow_thread,
-					      &test_slow_interrupt, &test_hold_poll,        &test_hold_thread,
-					      &test_hold_interrupt, &test_barrier_thread,   NULL };
+const struct test *const delivery_tests[] = {
+	&test_served_thread,  &test_served_interrupt, &test_slow_thread,
+	&test_slow_interrupt, &test_hold_poll,        &test_hold_thread,
+	&test_hold_interrupt, &test_barrier_thread,   NULL
+};

@@ -102,8 +102,8 @@ static int bare_send(size_t len)
 {
 	ssize_t rc;
 	int failed = 0;
-	while (!failed &&
-	       (rc = fi_tsend(bare.ep, small[0], len, NULL, other, TAG, &send_context)) == -FI_EAGAIN)
+	while (!failed && (rc = fi_tsend(bare.ep, small[0], len, NULL, other, TAG,
+					 &send_context)) == -FI_EAGAIN)
 		failed = bare_look();
 	return failed ? failed : rc ? bare_failed("sending", rc) : 0;
 }

@@ -90,7 +90,11 @@ static double memory_measure(struct bench_rank *p)
 static const struct test test_memory = {
 	{ "memory", "shared memory of a job whose ranks talk with their neighbours only", "MiB" },
 	{ "ranks", 1, TERN_RANKS_MAX, { 2, { 64, 256 } }, { 0 } },
-	.amount = { .ranks = 1, .cores = TEST_NONE, .count = TEST_NONE, .rounds = 1, .warm = TEST_NONE },
+	.amount = { .ranks = 1,
+		    .cores = TEST_NONE,
+		    .count = TEST_NONE,
+		    .rounds = 1,
+		    .warm = TEST_NONE },
 	.play = { .measure = memory_measure },
 	.bar = { { 64, "at most 16 MiB" }, { 256, "at most 256 MiB" } },
 	.note = "computed, not measured",
@@ -182,7 +186,9 @@ int start_first_trip(const char *began)
 static int job_start(uint32_t ranks, int out, pid_t *pid)
 {
 	char n[16], began[32];
-	const char *argv[] = { "tern", "run", "-n", n, itself, "perf", "--first-trip", began, NULL };
+	const char *argv[] = {
+		"tern", "run", "-n", n, itself, "perf", "--first-trip", began, NULL
+	};
 	snprintf(n, sizeof n, "%u", ranks);
 	snprintf(began, sizeof began, "%" PRIu64, clock_ns());
 	return spawn(argv, out, pid);
@@ -197,8 +203,9 @@ static int job_answer(int in, uint64_t *ns)
 	while (len < sizeof text - 1 && (n = read(in, text + len, sizeof text - 1 - len)) > 0)
 		len += (size_t)n;
 	text[len] = '\0';
-	return sscanf(text, "%" SCNu64, ns) == 1 ? 0
-						 : error_set(-EPROTO, "a job that was started said nothing");
+	return sscanf(text, "%" SCNu64, ns) == 1
+		       ? 0
+		       : error_set(-EPROTO, "a job that was started said nothing");
 }
 
 static double start_measure(struct bench_rank *p)
@@ -270,4 +277,5 @@ static const struct test test_start = {
 	.bar = { { 2, "at most 10 ms" }, { 64, "at most 100 ms" } },
 };
 
-const struct test *const job_tests[] = { &test_barrier, &test_idle, &test_start, &test_memory, NULL };
+const struct test *const job_tests[] = { &test_barrier, &test_idle, &test_start, &test_memory,
+					 NULL };

@@ -82,8 +82,8 @@ static const struct test test_put = {
 	  1,
 	  MOST,
 	  { 12,
-	    { 8, 64, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20,
-	      MOST } },
+	    { 8, 64, 512, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20,
+	      16 << 20, MOST } },
 	  { 2, { 4 << 10, 1 << 20 } } },
 	.amount = { .bytes = 16 << 20 },
 	.play = { .open = heap_open,
@@ -103,7 +103,8 @@ static const struct test test_put = {
 };
 
 static const struct test test_get = {
-	{ "get", "blocking gets from another rank's heap to this one's, which nobody reads", "GB/s" },
+	{ "get", "blocking gets from another rank's heap to this one's, which nobody reads",
+	  "GB/s" },
 	.like = &test_put,
 	.play = { .way = GET, .limit = { heap_limit }, .limit_way = { GET } },
 	.note = "nobody writes the source or reads what was got",
@@ -149,7 +150,8 @@ static int read_put(struct bench_rank *p, uint64_t i, unsigned places)
 	uint64_t at = i % places * p->size;
 	int rc = i >= places ? tern_wait(p->t, &taken, 1) : 0;
 	return rc ? rc
-		  : tern_put_request(p->t, place.addr + at, place.own, p->size, HANDLER_TAKE, at, p->size);
+		  : tern_put_request(p->t, place.addr + at, place.own, p->size, HANDLER_TAKE, at,
+				     p->size);
 }
 
 static int read_puts(struct bench_rank *p)
@@ -175,7 +177,11 @@ static double read_raw(struct bench_rank *p)
 
 static const struct test test_put_read = {
 	{ "put-read", "puts that end in a request, whose handler reads the data", "GB/s" },
-	{ "bytes", 1, MOST, { 7, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20 } }, { 0 } },
+	{ "bytes",
+	  1,
+	  MOST,
+	  { 7, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20 } },
+	  { 0 } },
 	.amount = { .bytes = 16 << 20 },
 	.play = { .open = read_open,
 		  .measure = read_measure,
@@ -317,16 +323,18 @@ static double moves_measure(struct bench_rank *p)
 
 static double vm_rate(struct bench_rank *p)
 {
-	struct iovec here = { private.own, p->size }, there = { (char *)(uintptr_t) private.there, p->size };
+	struct iovec here = { private.own, p->size },
+		     there = { (char *)(uintptr_t) private.there, p->size };
 	if (p->rank)
 		return 0;
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		if ((p->way == GET ? process_vm_readv(private.there_pid, &here, 1, &there, 1, 0)
-				   : process_vm_writev(private.there_pid, &here, 1, &there, 1, 0)) !=
-		    (ssize_t)p->size)
-			p->rc = error_set(-EIO, "the kernel did not copy %u bytes between two processes: %s",
-					  p->size, strerror(errno));
+				   : process_vm_writev(private.there_pid, &here, 1, &there, 1,
+						       0)) != (ssize_t)p->size)
+			p->rc = error_set(
+				-EIO, "the kernel did not copy %u bytes between two processes: %s",
+				p->size, strerror(errno));
 	return each_byte(p, clock_ns() - began);
 }
 
@@ -349,17 +357,22 @@ static const struct test private_move = {
 };
 
 static const struct test test_private_put = {
-	{ "private-put", "puts between registered memory of two processes, copied once by the kernel", NULL },
+	{ "private-put",
+	  "puts between registered memory of two processes, copied once by the kernel", NULL },
 	.like = &private_move,
 	.play = { .way = PUT, .limit = { vm_rate, vm_rate }, .limit_way = { GET, PUT } },
-	.limit_name = "process_vm_readv or process_vm_writev between the same bytes, the better one",
-	.bar = { { 1 << 20, "at least 0.90" }, { 4 << 20, "at least 0.90" }, { 16 << 20, "at least 0.90" } },
+	.limit_name =
+		"process_vm_readv or process_vm_writev between the same bytes, the better one",
+	.bar = { { 1 << 20, "at least 0.90" },
+		 { 4 << 20, "at least 0.90" },
+		 { 16 << 20, "at least 0.90" } },
 	.note = "the target does not read the data",
 	.usable = single_copy_usable,
 };
 
 static const struct test test_private_get = {
-	{ "private-get", "gets between registered memory of two processes, copied once by the kernel", NULL },
+	{ "private-get",
+	  "gets between registered memory of two processes, copied once by the kernel", NULL },
 	.like = &test_private_put,
 	.play = { .way = GET, .limit = { vm_rate }, .limit_way = { GET } },
 	.limit_name = "process_vm_readv between the same bytes",
@@ -368,19 +381,21 @@ static const struct test test_private_get = {
 
 /* Below 1 MiB memcpy stays in one core's cache, which nothing between two cores can follow. */
 static const struct test test_fallback_put = {
-	{ "fallback-put", "the same puts where the kernel may not copy between processes: as messages",
-	  NULL },
+	{ "fallback-put",
+	  "the same puts where the kernel may not copy between processes: as messages", NULL },
 	.like = &private_move,
 	.play = { .open = fallback_open, .way = PUT, .limit = { copy_limit } },
 	.limit_name = "memcpy between two private buffers of one process",
-	.bar = { { 1 << 20, "at least 0.45" }, { 4 << 20, "at least 0.45" }, { 16 << 20, "at least 0.45" } },
+	.bar = { { 1 << 20, "at least 0.45" },
+		 { 4 << 20, "at least 0.45" },
+		 { 16 << 20, "at least 0.45" } },
 	.note = "the target copies the data to its place and does not read it there",
 	.set = { { "TERN_SINGLE_COPY", "0" } },
 };
 
 static const struct test test_fallback_get = {
-	{ "fallback-get", "the same gets where the kernel may not copy between processes: as messages",
-	  NULL },
+	{ "fallback-get",
+	  "the same gets where the kernel may not copy between processes: as messages", NULL },
 	.like = &test_fallback_put,
 	.play = { .way = GET },
 	.note = "nobody writes the source or reads what was got",

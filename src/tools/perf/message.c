@@ -71,7 +71,8 @@ static const struct test test_rate = {
 		  .measure = rate_measure,
 		  .limit = { rate_raw, rate_raw },
 		  .limit_way = { RAW_PAUSE, RAW_BARE } },
-	.limit_name = "a bare ring, one cache line with 4 words for each message (0 and 1 word share lines)",
+	.limit_name =
+		"a bare ring, one cache line with 4 words for each message (0 and 1 word share lines)",
 	.bar = { { 1, "at least 150 M/s" }, { 4, "at least 0.70, 80 M/s" } },
 };
 
@@ -95,7 +96,8 @@ static void handler_signal(tern *t, const tern_msg *m)
 
 static int payload_fill(struct bench_rank *p)
 {
-	size_t all = (size_t)p->size * (1 + TERN_POOL_BLOCKS); /* the rest is what copy_ns() copies to */
+	size_t all =
+		(size_t)p->size * (1 + TERN_POOL_BLOCKS); /* the rest is what copy_ns() copies to */
 	payload = aligned_alloc(64, (all + 63) / 64 * 64);
 	if (!payload)
 		return error_set(-ENOMEM, "no memory for %zu bytes to copy", all);
@@ -134,14 +136,19 @@ static double payload_raw(struct bench_rank *p)
 
 static const struct test test_payload = {
 	{ "payload", "requests with a payload that the handler reads", "GB/s" },
-	{ "bytes", 1, TERN_PAYLOAD_MAX, { 6, { 64, 256, 1024, 2048, 4096, 8192 } }, { 1, { 4096 } } },
+	{ "bytes",
+	  1,
+	  TERN_PAYLOAD_MAX,
+	  { 6, { 64, 256, 1024, 2048, 4096, 8192 } },
+	  { 1, { 4096 } } },
 	.amount = { .bytes = 8 << 20 },
 	.play = { .open = payload_open,
 		  .measure = payload_measure,
 		  .way = HANDLER_READ,
 		  .limit = { payload_raw, payload_raw },
 		  .limit_way = { RAW_PAUSE, RAW_BARE } },
-	.limit_name = "a bare pipelined copy of that size through as many blocks, read with the same loop",
+	.limit_name =
+		"a bare pipelined copy of that size through as many blocks, read with the same loop",
 	.bar = { { 4096, "at least 0.80" } },
 };
 
@@ -174,7 +181,8 @@ static double injection_copy(struct bench_rank *p)
 }
 
 static const struct test test_injection = {
-	{ "injection", "the time that each byte of a large message takes, which the handler does not read",
+	{ "injection",
+	  "the time that each byte of a large message takes, which the handler does not read",
 	  "ns/B" },
 	{ "bytes", 1, TERN_PAYLOAD_MAX, { 1, { TERN_PAYLOAD_MAX } }, { 0 } },
 	.amount = { .bytes = 8 << 20 },
@@ -216,7 +224,8 @@ static uint64_t batches(const struct bench_rank *p)
 
 static double overhead_of(const struct bench_rank *p, const struct pair_cost *c)
 {
-	return (double)(p->way == SENDING ? c->send : c->handle) / (double)(batches(p) * PAIR_BATCH);
+	return (double)(p->way == SENDING ? c->send : c->handle) /
+	       (double)(batches(p) * PAIR_BATCH);
 }
 
 static int overhead_send(uint32_t words, unsigned n)
@@ -261,8 +270,8 @@ static const struct test test_send_overhead = {
 };
 
 static const struct test test_handling_overhead = {
-	{ "handling-overhead", "what a request costs its receiver, up to and including a small handler",
-	  "ns" },
+	{ "handling-overhead",
+	  "what a request costs its receiver, up to and including a small handler", "ns" },
 	.like = &test_send_overhead,
 	.play = { .way = HANDLING, .limit = { own_measure }, .limit_way = { HANDLING } },
 	.limit_name = "reading one line with 4 words, in this core's cache",
@@ -339,7 +348,8 @@ static double two_receivers_measure(struct bench_rank *p)
 }
 
 static const struct test test_two_receivers = {
-	{ "two-receivers", "one rank sends to two in turn, so that the sender is the bottleneck", "ns" },
+	{ "two-receivers", "one rank sends to two in turn, so that the sender is the bottleneck",
+	  "ns" },
 	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
 	.amount = { .ranks = 3, .count = 200000 },
 	.play = { .open = words_open, .measure = two_receivers_measure },

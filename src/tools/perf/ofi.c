@@ -76,7 +76,8 @@ static const struct test test_ofi_trip = {
 	{ "words", 0, TERN_WORDS_MAX, { 2, { 0, 4 } }, { 0 } },
 	.amount = { .count = 500, .rounds = 31 },
 	.play = { .open = ofi_open_test, .measure = words_trip_time, .limit = { trip_bare } },
-	.limit_name = "fi_tsend and fi_trecv there and back over the same provider, both sides polling",
+	.limit_name =
+		"fi_tsend and fi_trecv there and back over the same provider, both sides polling",
 	.bar = { { 4, "at most 1.10" } },
 	.set = { { "TERN_NET", "ofi/tcp" } },
 	.usable = tcp_here,
@@ -86,7 +87,8 @@ static const struct test test_ofi_wait_trip = {
 	{ "ofi-wait-trip", "the same beside a queue that could be slept on, as Tern's can", "ns" },
 	.like = &test_ofi_trip,
 	.play = { .open = ofi_open_waits },
-	.limit_name = "the same as of ofi-trip, with a descriptor to sleep on that nobody sleeps on",
+	.limit_name =
+		"the same as of ofi-trip, with a descriptor to sleep on that nobody sleeps on",
 };
 
 static const struct test test_ofi_nap_trip = {

@@ -36,8 +36,8 @@ static bool read_test(struct perf_options *o, const struct test *const *tests, c
 	}
 	return option_refuse(
 		"perf",
-		"--test %s: there is no such test; did you mean %s? `tern perf --list` names them all", name,
-		nearest_name(name, names, n));
+		"--test %s: there is no such test; did you mean %s? `tern perf --list` names them all",
+		name, nearest_name(name, names, n));
 }
 
 bool perf_size_fits(const struct test *test, uint32_t size)
@@ -61,11 +61,12 @@ static bool check_size(const struct perf_options *o, const struct test *const *t
 			"perf",
 			"--size %u: none of the tests takes that size; `tern perf --list` shows what they take",
 			size);
-	return option_refuse("perf", "--size %u: %s takes %u to %u %s", size, only->name, only->size_least,
-			     only->size_most, only->size_name);
+	return option_refuse("perf", "--size %u: %s takes %u to %u %s", size, only->name,
+			     only->size_least, only->size_most, only->size_name);
 }
 
-static bool check(const struct perf_options *o, const struct test *const *tests, int argc, char **argv)
+static bool check(const struct perf_options *o, const struct test *const *tests, int argc,
+		  char **argv)
 {
 	if (optind < argc)
 		return option_refuse(
@@ -82,8 +83,9 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 			: o->flow ? "--flow"
 				  : "--delivery");
 	if (o->plot && !o->delivery)
-		return option_refuse("perf",
-				     "--plot draws what --delivery measures, and cannot be used without");
+		return option_refuse(
+			"perf",
+			"--plot draws what --delivery measures, and cannot be used without");
 	for (unsigned i = 0; i < o->sizes.n; i++)
 		if (!check_size(o, tests, o->sizes.at[i]))
 			return false;
@@ -115,8 +117,8 @@ static bool read_sizes(void *to, char *text)
 	return true;
 }
 
-bool perf_options_read(struct perf_options *o, const struct test *const *tests, int argc, char **argv,
-		       int *status)
+bool perf_options_read(struct perf_options *o, const struct test *const *tests, int argc,
+		       char **argv, int *status)
 {
 	struct reading reading = { o, tests };
 	const struct choice choices[] = {
@@ -127,7 +129,10 @@ bool perf_options_read(struct perf_options *o, const struct test *const *tests, 
 		{ .name = "--help" },
 		{ .name = "--test", .read = read_tests, .to = &reading },
 		{ .name = "--size", .read = read_sizes, .to = o },
-		{ .name = "--count", .number = &o->count, .least = 1, .most = UINT64_C(1000000000000) },
+		{ .name = "--count",
+		  .number = &o->count,
+		  .least = 1,
+		  .most = UINT64_C(1000000000000) },
 		{ .name = "--repeat", .small = &o->rounds, .least = 1, .most = SERIES_MOST },
 		{ .name = "--paper", .flag = &o->paper },
 		{ .name = "--delivery", .flag = &o->delivery },

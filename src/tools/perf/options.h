@@ -22,8 +22,8 @@ struct perf_options {
  * nothing to measure, because help was asked for or because of a mistake that has
  * been explained; *status is the exit status.
  */
-bool perf_options_read(struct perf_options *o, const struct test *const *tests, int argc, char **argv,
-		       int *status);
+bool perf_options_read(struct perf_options *o, const struct test *const *tests, int argc,
+		       char **argv, int *status);
 
 bool perf_size_fits(const struct test *test, uint32_t size);
 

@@ -14,8 +14,9 @@
 #include "tools/tools.h"
 
 static const struct test *const *const groups[] = {
-	message_tests, job_tests,   memory_tests, transfer_tests, send_tests, typed_tests, chan_tests,
-	async_tests,   spawn_tests, trace_tests,  delivery_tests, udp_tests,  ofi_tests,   sequence_tests,
+	message_tests,  job_tests,  memory_tests, transfer_tests, send_tests,
+	typed_tests,    chan_tests, async_tests,  spawn_tests,    trace_tests,
+	delivery_tests, udp_tests,  ofi_tests,    sequence_tests,
 };
 
 static struct test complete[PERF_TESTS_MOST];
@@ -75,7 +76,8 @@ static uint64_t test_count(const struct perf_options *o, const struct test *test
 	return test->amount.count;
 }
 
-static int test_run(const struct perf_options *o, struct report *r, const struct test *test, uint32_t size)
+static int test_run(const struct perf_options *o, struct report *r, const struct test *test,
+		    uint32_t size)
 {
 	static struct ranks_result result; /* large */
 	struct record record = { .test = test, .size = size };
@@ -125,9 +127,10 @@ static void test_remark(const struct perf_options *o, struct report *r, unsigned
 		return;
 	}
 	if (test_skipped(o, i)) {
-		report_remark(r, t->name,
-			      "left out: it wants %u cores and there are %u; --test %s runs it all the same",
-			      t->amount.cores, cores, t->name);
+		report_remark(
+			r, t->name,
+			"left out: it wants %u cores and there are %u; --test %s runs it all the same",
+			t->amount.cores, cores, t->name);
 		return;
 	}
 	if (t->limit_name)
@@ -135,8 +138,8 @@ static void test_remark(const struct perf_options *o, struct report *r, unsigned
 	if (t->note)
 		report_remark(r, t->name, "%s", t->note);
 	if (t->amount.cores > cores)
-		report_remark(r, t->name, "%u ranks share %u core%s: this says little", t->amount.ranks,
-			      cores, cores == 1 ? "" : "s");
+		report_remark(r, t->name, "%u ranks share %u core%s: this says little",
+			      t->amount.ranks, cores, cores == 1 ? "" : "s");
 }
 
 /* Under the table: what each limit is, and what to know about this run. */
@@ -145,12 +148,14 @@ static void tests_remark(const struct perf_options *o, struct report *r)
 	for (unsigned i = 0; tests[i]; i++)
 		if (test_selected(o, i) && test_sizes(o, tests[i]).n)
 			test_remark(o, r, i);
-	report_remark(r, "ratio", "value over limit: of times less is better, of rates (M/s, GB/s) more");
+	report_remark(r, "ratio",
+		      "value over limit: of times less is better, of rates (M/s, GB/s) more");
 	report_remark(r, "bar", "what the project wants on two cores; shown, not judged");
 	if (r->disturbed)
-		report_remark(r, "disturbed",
-			      "%u times another program took a core during a round, which was played again",
-			      r->disturbed);
+		report_remark(
+			r, "disturbed",
+			"%u times another program took a core during a round, which was played again",
+			r->disturbed);
 }
 
 static int list(void)
@@ -159,7 +164,8 @@ static int list(void)
 		printf("%-17s  %s, in %s;", tests[i]->name, tests[i]->purpose, tests[i]->unit);
 		for (unsigned k = 0; k < tests[i]->sizes.n; k++)
 			printf("%s%u", k ? "," : " ", tests[i]->sizes.at[k]);
-		printf(" %s (%u to %u)\n", tests[i]->size_name, tests[i]->size_least, tests[i]->size_most);
+		printf(" %s (%u to %u)\n", tests[i]->size_name, tests[i]->size_least,
+		       tests[i]->size_most);
 	}
 	return 0;
 }

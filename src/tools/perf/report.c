@@ -31,7 +31,8 @@ static void record_limit(struct record *record, struct ranks_result *result)
 	record->limit_spread = NAN;
 	for (int l = 0; l < PERF_LIMITS; l++) {
 		double median = series_median(&result->part[PART_LIMIT + l]);
-		bool better = test_is_rate(record->test) ? median > record->limit : median < record->limit;
+		bool better = test_is_rate(record->test) ? median > record->limit
+							 : median < record->limit;
 		if (isnan(median) || !(isnan(record->limit) || better))
 			continue;
 		record->limit = median;
@@ -44,8 +45,8 @@ static void record_crowd(struct record *record)
 	uint32_t ranks = test_ranks(record->test, record->size), cores = cpu_count();
 	record->crowd[0] = '\0';
 	if (ranks > cores)
-		snprintf(record->crowd, sizeof record->crowd, "%u ranks share %u core%s", ranks, cores,
-			 cores == 1 ? "" : "s");
+		snprintf(record->crowd, sizeof record->crowd, "%u ranks share %u core%s", ranks,
+			 cores, cores == 1 ? "" : "s");
 }
 
 void record_fill(struct record *record, struct ranks_result *result)
@@ -103,16 +104,17 @@ static void table_row(const struct record *record)
 	char size[CELL], value[CELL], limit[CELL], ratio[CELL], spread[CELL];
 	const char *unit = record->test->unit;
 	printf("%-17s  %-10s  %13s  %7s  %13s  %6s  %s\n", record->test->name,
-	       figure_size(size, record->test, record->size), figure_unit(value, record->value, unit),
-	       figure_spread(spread, record->spread), figure_unit(limit, record->limit, unit),
-	       figure_ratio(ratio, record->ratio), record->bar ? record->bar : "");
+	       figure_size(size, record->test, record->size),
+	       figure_unit(value, record->value, unit), figure_spread(spread, record->spread),
+	       figure_unit(limit, record->limit, unit), figure_ratio(ratio, record->ratio),
+	       record->bar ? record->bar : "");
 	fflush(stdout);
 }
 
 static void table_begin(const struct report *r)
 {
-	table_heading(r->bold, "%-17s  %-10s  %13s  %7s  %13s  %6s  %s", "test", "size", "value    ",
-		      "spread", "limit    ", "ratio", "bar");
+	table_heading(r->bold, "%-17s  %-10s  %13s  %7s  %13s  %6s  %s", "test", "size",
+		      "value    ", "spread", "limit    ", "ratio", "bar");
 	fflush(stdout);
 }
 
@@ -159,7 +161,8 @@ void report_begin(struct report *r, bool as_json, bool plain, unsigned all)
 void report_progress(struct report *r, const struct test *test, uint32_t size)
 {
 	char cell[CELL];
-	progress(r->progress, ++r->done, r->all, "%s, %s", test->name, figure_size(cell, test, size));
+	progress(r->progress, ++r->done, r->all, "%s, %s", test->name,
+		 figure_size(cell, test, size));
 }
 
 void report_add(struct report *r, const struct record *record)

@@ -20,7 +20,8 @@ static char sent[TERN_PAYLOAD_MAX], got[TERN_PAYLOAD_MAX];
 
 static int ready_post(struct bench_rank *p, tern_op *op)
 {
-	return tern_recv_start(p->t, 1 - p->rank, p->rank ? PING : PONG, TERN_ID, got, p->size, 0, NULL, op);
+	return tern_recv_start(p->t, 1 - p->rank, p->rank ? PING : PONG, TERN_ID, got, p->size, 0,
+			       NULL, op);
 }
 
 /*
@@ -37,12 +38,13 @@ static int trips_ready(struct bench_rank *p)
 		rc = tern_barrier(p->t);
 	for (uint64_t i = 0; i < p->count && !rc; i++) {
 		uint64_t free =
-			p->rank ? i : i - 1; /* the last receive that is over once this has been sent */
+			p->rank ? i
+				: i - 1; /* the last receive that is over once this has been sent */
 		if (p->rank)
 			rc = tern_op_wait(p->t, &in[i % 2]);
 		if (!rc)
-			rc = tern_send_start(p->t, 1 - p->rank, p->rank ? PONG : PING, sent, p->size,
-					     TERN_READY, &out);
+			rc = tern_send_start(p->t, 1 - p->rank, p->rank ? PONG : PING, sent,
+					     p->size, TERN_READY, &out);
 		if (!rc && free < p->count && free + 2 < p->count)
 			rc = ready_post(p, &in[free % 2]);
 		if (!rc && !p->rank)
@@ -92,7 +94,8 @@ static double words_limit(struct bench_rank *p)
 }
 
 static const struct test test_ready_trip = {
-	{ "ready-trip", "a message there and back in ready mode, both receives posted before", "ns" },
+	{ "ready-trip", "a message there and back in ready mode, both receives posted before",
+	  "ns" },
 	{ "bytes", 8, 48, { 3, { 8, 32, 48 } }, { 1, { 8 } } },
 	.amount = { .count = 4000 },
 	.play = { .open = words_open, .measure = ready_measure, .limit = { words_limit } },
@@ -126,7 +129,8 @@ static double rendezvous_measure(struct bench_rank *p)
 		if (p->rank)
 			p->rc = tern_recv(p->t, 0, BULK, place.own, p->size, NULL);
 		else
-			p->rc = tern_send_start(p->t, 1, BULK, place.own, p->size, TERN_RENDEZVOUS, &op);
+			p->rc = tern_send_start(p->t, 1, BULK, place.own, p->size, TERN_RENDEZVOUS,
+						&op);
 		if (!p->rc && !p->rank)
 			p->rc = tern_op_wait(p->t, &op);
 	}
@@ -150,9 +154,14 @@ static double put_limit(struct bench_rank *p)
 }
 
 static const struct test test_rendezvous = {
-	{ "rendezvous", "a message between private memory, its receive posted when the one before has come",
+	{ "rendezvous",
+	  "a message between private memory, its receive posted when the one before has come",
 	  "GB/s" },
-	{ "bytes", 1, 64 << 20, { 4, { 16 << 10, 64 << 10, 1 << 20, 16 << 20 } }, { 1, { 1 << 20 } } },
+	{ "bytes",
+	  1,
+	  64 << 20,
+	  { 4, { 16 << 10, 64 << 10, 1 << 20, 16 << 20 } },
+	  { 1, { 1 << 20 } } },
 	.amount = { .bytes = 16 << 20, .rounds = 31 },
 	.play = { .open = rendezvous_open, .measure = rendezvous_measure, .limit = { put_limit } },
 	.limit_name = "puts of the memory layer between the same bytes, copied once by the kernel",
@@ -161,4 +170,5 @@ static const struct test test_rendezvous = {
 	.usable = single_copy_usable,
 };
 
-const struct test *const send_tests[] = { &test_ready_trip, &test_auto_trip, &test_rendezvous, NULL };
+const struct test *const send_tests[] = { &test_ready_trip, &test_auto_trip, &test_rendezvous,
+					  NULL };

@@ -25,7 +25,8 @@ static void block_end(tern *t, uint32_t rank, unsigned id, void *data, size_t le
 	raw_sink += len;
 }
 
-static void stream_take(tern *t, uint32_t rank, unsigned id, const uint64_t *words, unsigned n, void *arg)
+static void stream_take(tern *t, uint32_t rank, unsigned id, const uint64_t *words, unsigned n,
+			void *arg)
 {
 	(void)t, (void)rank, (void)id, (void)arg;
 	raw_sink += n ? words[0] : 1;
@@ -55,8 +56,8 @@ static int packets_send(struct bench_rank *p)
 {
 	const uint64_t words[TERN_STREAM_WORDS] = { 1, 2, 3, 4 };
 	tern_stream *s;
-	int rc = tern_stream_open(p->t, 1, KIND, p->way ? TERN_WAY_FULL : TERN_WAY_PLAIN, (unsigned)p->way,
-				  &s);
+	int rc = tern_stream_open(p->t, 1, KIND, p->way ? TERN_WAY_FULL : TERN_WAY_PLAIN,
+				  (unsigned)p->way, &s);
 	if (rc)
 		return rc;
 	for (uint64_t i = 0; i < p->count && !rc; i++)
@@ -92,7 +93,10 @@ static const struct test test_stream = {
 	{ "stream", "a packet by tern_stream_put, each acknowledged", "ns" },
 	{ "words", 0, TERN_STREAM_WORDS, { 1, { 4 } }, { 0 } },
 	.amount = { .count = 5000, .rounds = 31 },
-	.play = { .open = sequence_open_test, .measure = packets_time, .way = 1, .limit = { packets_time } },
+	.play = { .open = sequence_open_test,
+		  .measure = packets_time,
+		  .way = 1,
+		  .limit = { packets_time } },
 	.limit_name = "the same, plain: a packet is a message; TERN_NET chooses the network",
 };
 

@@ -82,11 +82,13 @@ static double trips_a_microsecond(struct bench_rank *p)
 }
 
 static const struct test test_spawn_rate = {
-	{ "spawn-rate", "threads created at the other rank, a thousand at a time, until all have ended",
-	  "M/s" },
+	{ "spawn-rate",
+	  "threads created at the other rank, a thousand at a time, until all have ended", "M/s" },
 	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
 	.amount = { .count = 20000 },
-	.play = { .open = spawn_open, .measure = spawn_rate_measure, .limit = { trips_a_microsecond } },
+	.play = { .open = spawn_open,
+		  .measure = spawn_rate_measure,
+		  .limit = { trips_a_microsecond } },
 	.limit_name = "requests and their replies, one after another",
 	.bar = { { 4, "at least 1 M/s" } },
 };
@@ -126,7 +128,8 @@ static double switch_measure(struct bench_rank *p)
 }
 
 static const struct test test_yield = {
-	{ "yield", "giving the core to another thread of the rank, with a look for messages", "ns" },
+	{ "yield", "giving the core to another thread of the rank, with a look for messages",
+	  "ns" },
 	{ "threads", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .ranks = 1, .count = 100000, .rounds = 21 },
 	.play = { .open = switch_open, .measure = switch_measure },

@@ -42,8 +42,8 @@ static int during_trips(struct bench_rank *p)
 	tern_op op = TERN_OP;
 	bool heap = p->way == HEAP;
 	times.n = 0;
-	p->rc = tern_put_start(p->t, heap ? place.addr : private.addr, heap ? place.own : private.own,
-			       p->size, &op);
+	p->rc = tern_put_start(p->t, heap ? place.addr : private.addr,
+			       heap ? place.own : private.own, p->size, &op);
 	while (!p->rc && op.pending && times.n < p->count && times.n < TIMES_MOST)
 		times_trip(&times, p);
 	return p->rc ? p->rc : tern_op_wait(p->t, &op);
@@ -74,14 +74,15 @@ static const struct test test_during = {
 	{ "bytes", 1 << 20, 256 << 20, { 1, { 256 << 20 } }, { 0 } },
 	.amount = { .count = TIMES_MOST, .rounds = 21, .warm = 1 },
 	.play = { .open = during_open, .measure = during_measure, .limit = { quiet_limit } },
-	.limit_name = "the same round trip while nothing else is under way, median of many in each round",
+	.limit_name =
+		"the same round trip while nothing else is under way, median of many in each round",
 	.bar = { { 256 << 20, "at most 3.00" } },
 	.note = "the put is split-phase, and nothing but the round trips carries it on",
 };
 
 static const struct test test_during_private = {
-	{ "during-private", "a round trip of one word while a put to that rank's private memory is under way",
-	  "ns" },
+	{ "during-private",
+	  "a round trip of one word while a put to that rank's private memory is under way", "ns" },
 	.like = &test_during,
 	.amount = { .rounds = 11 },
 	.play = { .open = during_private_open, .measure = during_measure, .way = PRIVATE },
@@ -122,7 +123,11 @@ static double chunk_limit(struct bench_rank *p)
 
 static const struct test test_chunk_trip = {
 	{ "chunk-trip", "a round trip of one word that has to wait for a piece of a put", "ns" },
-	{ "bytes", 1, 1 << 20, { 6, { 1 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10 } }, { 0 } },
+	{ "bytes",
+	  1,
+	  1 << 20,
+	  { 6, { 1 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10 } },
+	  { 0 } },
 	.amount = { .count = 2000, .bytes = 8 << 20, .rounds = 31 },
 	.play = { .open = during_open, .measure = chunk_trip_measure, .limit = { quiet_limit } },
 	.limit_name = "the same round trip without the piece",
@@ -178,7 +183,8 @@ static double copy_rate(struct bench_rank *p)
 }
 
 static const struct test test_copy_clean = {
-	{ "copy-clean", "tern_fastmemcpy() to another rank's heap of what this rank has only read", "GB/s" },
+	{ "copy-clean", "tern_fastmemcpy() to another rank's heap of what this rank has only read",
+	  "GB/s" },
 	{ "bytes", 8, 64 << 20, { 5, { 1 << 10, 4 << 10, 8 << 10, 64 << 10, 1 << 20 } }, { 0 } },
 	.amount = { .count = 2000, .bytes = 8 << 20, .rounds = 31 },
 	.play = { .open = during_open, .measure = copy_rate, .way = FAST, .limit = { copy_rate } },
@@ -188,8 +194,8 @@ static const struct test test_copy_clean = {
 };
 
 static const struct test test_copy_dirty = {
-	{ "copy-dirty", "tern_fastmemcpy() to another rank's heap of what this rank has just written",
-	  "GB/s" },
+	{ "copy-dirty",
+	  "tern_fastmemcpy() to another rank's heap of what this rank has just written", "GB/s" },
 	.like = &test_copy_clean,
 	.play = { .way = FAST | DIRTY, .limit = { copy_rate }, .limit_way = { DIRTY } },
 };
@@ -239,7 +245,8 @@ static int add_bare(struct bench_rank *p)
 	return 0;
 }
 
-static inline __attribute__((always_inline)) double add_opponent(struct bench_rank *p, atomic_add *add)
+static inline __attribute__((always_inline)) double add_opponent(struct bench_rank *p,
+								 atomic_add *add)
 {
 	uint64_t made = 0;
 	atomic_store(&arena->begun, played);

@@ -34,7 +34,8 @@ static double typed_measure(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = p->rank ? typed_take(p) : tern_bufsend(p->t, 1, TYPE, place.own, p->size, 0, NULL);
+		p->rc = p->rank ? typed_take(p)
+				: tern_bufsend(p->t, 1, TYPE, place.own, p->size, 0, NULL);
 	uint64_t ended = clock_ns();
 	if (p->rank)
 		p->rc = p->rc ? p->rc : words_serve(p->t, 1);
@@ -61,7 +62,8 @@ static const struct test test_typed = {
 	{ "bytes", 1, 4 << 20, { 5, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20 } }, { 0 } },
 	.amount = { .count = 4000, .bytes = 8 << 20, .rounds = 31 },
 	.play = { .open = typed_open, .measure = typed_measure, .limit = { memory_limit } },
-	.limit_name = "memory copy: the sender knows the place, puts the data there and sends a request",
+	.limit_name =
+		"memory copy: the sender knows the place, puts the data there and sends a request",
 	.note = "the receiver does not read the data",
 };
 

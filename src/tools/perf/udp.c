@@ -36,7 +36,8 @@ static int bare_failed(const char *what)
 /* Both ranks; they tell each other their ports in memory that they share. */
 static int bare_open(struct bench_rank *p)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in address = { .sin_family = AF_INET,
+				       .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	socklen_t len = sizeof address;
 	int buffer = BUFFER;
 	struct raw_line *port = p->raw.arena->token;
@@ -205,14 +206,18 @@ static double bulk_measure(struct bench_rank *p)
 static double bulk_bare(struct bench_rank *p)
 {
 	uint64_t datagrams = p->count * p->size / BULK_MOST / WINDOW * WINDOW;
-	return (double)(datagrams * BULK_MOST) / (double)bare_stream(p, datagrams, BULK_MOST, WINDOW);
+	return (double)(datagrams * BULK_MOST) /
+	       (double)bare_stream(p, datagrams, BULK_MOST, WINDOW);
 }
 
 static const struct test test_udp_bulk = {
 	{ "udp-bulk", "requests with payloads one way over UDP, without protection", "GB/s" },
 	{ "bytes", 1024, TERN_PAYLOAD_MAX, { 1, { TERN_PAYLOAD_MAX } }, { 0 } },
 	.amount = { .count = 2048, .rounds = 31 },
-	.play = { .open = udp_open_test, .measure = bulk_measure, .way = COPIED, .limit = { bulk_bare } },
+	.play = { .open = udp_open_test,
+		  .measure = bulk_measure,
+		  .way = COPIED,
+		  .limit = { bulk_bare } },
 	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",
 	.bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
@@ -220,7 +225,8 @@ static const struct test test_udp_bulk = {
 };
 
 static const struct test test_udp_claim = {
-	{ "udp-claim", "the same, composed in place: as in the bare stream, no byte is written or copied",
+	{ "udp-claim",
+	  "the same, composed in place: as in the bare stream, no byte is written or copied",
 	  "GB/s" },
 	.like = &test_udp_bulk,
 	.play = { .way = CLAIMED },
@@ -251,7 +257,8 @@ static double lossy_measure(struct bench_rank *p)
 
 static int lossy_open(struct bench_rank *p)
 {
-	fault_rest(true); /* whoever is through a barrier does not serve those whose last token was lost */
+	fault_rest(true); /* whoever is through a barrier does not serve those whose last token was
+			     lost */
 	return udp_open_test(p);
 }
 
@@ -259,7 +266,11 @@ static const struct test test_udp_lossy = {
 	{ "udp-lossy",
 	  "requests one way over UDP, of one word and with payloads; 1% of packets are lost, 5% overtaken",
 	  "GB/s" },
-	{ "bytes", sizeof(uint64_t), TERN_PAYLOAD_MAX, { 2, { sizeof(uint64_t), TERN_PAYLOAD_MAX } }, { 0 } },
+	{ "bytes",
+	  sizeof(uint64_t),
+	  TERN_PAYLOAD_MAX,
+	  { 2, { sizeof(uint64_t), TERN_PAYLOAD_MAX } },
+	  { 0 } },
 	.amount = { .count = 16384, .bytes = 64 << 20, .rounds = 31 },
 	.play = { .open = lossy_open,
 		  .measure = lossy_measure,

@@ -63,7 +63,8 @@ static int agent_wait_order(struct agent *a, struct run_options *o)
 		if (a->wire.error)
 			return order_missing();
 		if (!there)
-			return error_set(-EPROTO, "the launcher has gone before it said what to start");
+			return error_set(-EPROTO,
+					 "the launcher has gone before it said what to start");
 	}
 	if (f.type != FRAME_ORDER)
 		return order_missing();
@@ -127,9 +128,9 @@ static int agent_start(struct agent *a, struct run_options *o, int argc, char **
 	a->deaths = signalfd(-1, &death, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (a->deaths < 0)
 		return error_system("listening to signals (signalfd)");
-	return a->keeper < 0
-		       ? error_set(a->keeper, "starting the ranks of this host: %s", strerror(-a->keeper))
-		       : 0;
+	return a->keeper < 0 ? error_set(a->keeper, "starting the ranks of this host: %s",
+					 strerror(-a->keeper))
+			     : 0;
 }
 
 /* -- What comes in ---------------------------------------------------------------------- */
@@ -183,11 +184,12 @@ static void agent_frame(struct agent *a, const struct frame *f)
 		agent_input(a, f);
 	else if (f->type == FRAME_ALIVE)
 		wire_send(&a->wire, FRAME_ALIVE, NULL, 0);
-	else if (f->type == FRAME_BULLETIN && status_relay_hear(&a->relay, f))
+	else if (f->type == FRAME_RANK_STATUS && status_relay_hear(&a->relay, f))
 		;
 	else if (f->type == FRAME_FABRIC && frame_number(f, &number))
 		job_fabric_agreed(&a->relay.job, number);
-	else if (f->type == FRAME_SIGNAL && frame_number(f, &number) && number > 0 && number < SIGRTMIN)
+	else if (f->type == FRAME_SIGNAL && frame_number(f, &number) && number > 0 &&
+		 number < SIGRTMIN)
 		sigqueue(a->keeper, number, (union sigval){ .sival_int = 0 });
 	else
 		a->wire.error = EPROTO;
@@ -265,9 +267,11 @@ static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 		agent_text(a, &a->err, FRAME_ERROR);
 	if (p[INPUT].revents)
 		input_write(a);
-	if (!*abandoned) /* whether or not a byte came: a loopback that is down, or full, loses it */
+	if (!*abandoned) /* whether or not a byte came: a loopback that is down, or full, loses it
+			  */
 		status_relay_tell(&a->relay, &a->wire);
-	return *keeper_runs || (!*abandoned && (a->out >= 0 || a->err >= 0 || wire_backlog(&a->wire)));
+	return *keeper_runs ||
+	       (!*abandoned && (a->out >= 0 || a->err >= 0 || wire_backlog(&a->wire)));
 }
 
 static int agent_serve(struct agent *a)
@@ -292,10 +296,13 @@ static int agent_serve(struct agent *a)
 
 int agent_run(int argc, char **argv)
 {
-	static struct agent a = { .input = -1, .out = -1, .err = -1 }; /* these live as long as the process */
+	static struct agent a = { .input = -1,
+				  .out = -1,
+				  .err = -1 }; /* these live as long as the process */
 	static struct run_options o;
 	uint64_t keepalive = 0;
-	wire_open(&a.wire, fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+	wire_open(&a.wire, fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3),
+		  fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
 	int rc = agent_wait_order(&a, &o);
 	if (!rc)
 		rc = setting_number(SETTING_KEEPALIVE, &keepalive);

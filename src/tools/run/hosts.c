@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "boot/bulletin.h"
+#include "boot/rank_status.h"
 #include "tools/run/order.h"
 
 /* -- The list --------------------------------------------------------------------------- */
@@ -44,7 +44,8 @@ static bool host_slots(struct host *h)
 	if (*h->name == '[' && (end = strchr(h->name, ']'))) {
 		sign = end[1] ? end + 1 : NULL;
 		*end = '\0';
-		memmove(h->name, h->name + 1, (size_t)(end - h->name)); /* the start is what is freed */
+		memmove(h->name, h->name + 1,
+			(size_t)(end - h->name)); /* the start is what is freed */
 	} else if (sign && strchr(sign + 1, ':')) {
 		sign = NULL;
 	}
@@ -69,10 +70,11 @@ static int host_check(const struct hosts *h, uint32_t i)
 			"--hosts: '%s' has no number of ranks behind its colon, 1 to %d, as in --hosts a:4,b:8",
 			name, TERN_RANKS_MAX);
 	if (!*name || *name == '-' || strpbrk(name, " \t\n"))
-		return error_set(-EINVAL,
-				 "--hosts: '%s' is no host; the names follow each other with commas between, "
-				 "as in --hosts a,b,c",
-				 name);
+		return error_set(
+			-EINVAL,
+			"--hosts: '%s' is no host; the names follow each other with commas between, "
+			"as in --hosts a,b,c",
+			name);
 	for (uint32_t before = 0; before < i; before++)
 		if (strcmp(name, h->host[before].name) == 0)
 			return error_set(-EINVAL, "--hosts: %s is named twice", name);
@@ -80,7 +82,8 @@ static int host_check(const struct hosts *h, uint32_t i)
 		return error_set(
 			-EINVAL,
 			"--hosts: %s has a number of ranks and %s has none; give one to each, or to none",
-			h->host[h->host[i].slots ? i : 0].name, h->host[h->host[i].slots ? 0 : i].name);
+			h->host[h->host[i].slots ? i : 0].name,
+			h->host[h->host[i].slots ? 0 : i].name);
 	return 0;
 }
 
@@ -91,17 +94,19 @@ static int hosts_total(const struct hosts *h, struct run_options *o)
 	for (uint32_t i = 0; i < h->count; i++)
 		places += h->host[i].slots;
 	if (!o->total && !places)
-		return error_set(-EINVAL,
-				 "how many ranks? Say it with -n, or for each host, as in --hosts a:4,b:8");
+		return error_set(
+			-EINVAL,
+			"how many ranks? Say it with -n, or for each host, as in --hosts a:4,b:8");
 	if (!o->total && places > TERN_RANKS_MAX)
 		return error_set(
 			-EINVAL,
 			"the hosts have %llu places, and a job has %d ranks at most: say how many with -n",
 			(unsigned long long)places, TERN_RANKS_MAX);
 	if (places && o->total > places)
-		return error_set(-EINVAL,
-				 "-n %u: the hosts have %llu places; name more hosts, or give them more",
-				 o->total, (unsigned long long)places);
+		return error_set(
+			-EINVAL,
+			"-n %u: the hosts have %llu places; name more hosts, or give them more",
+			o->total, (unsigned long long)places);
 	if (!o->total)
 		o->total = o->ranks = (uint32_t)places;
 	return 0;
@@ -194,8 +199,9 @@ static int shell_check(const struct hosts *h)
 	for (uint32_t w = 0; w < h->shell_words; w++)
 		if (*h->shell[w])
 			return 0;
-	return error_set(-EINVAL, "--ssh: the command that reaches a host is empty; it is a command such as "
-				  "'ssh -p 2222', and ssh if neither --ssh nor TERN_SSH is given");
+	return error_set(-EINVAL,
+			 "--ssh: the command that reaches a host is empty; it is a command such as "
+			 "'ssh -p 2222', and ssh if neither --ssh nor TERN_SSH is given");
 }
 
 int hosts_open(struct hosts *h, struct run_options *o)
@@ -260,7 +266,8 @@ char **hosts_command(const struct hosts *h, uint32_t i, int control)
 static void host_arm(struct hosts *h, uint32_t i, int how)
 {
 	struct wire *w = &h->host[i].wire;
-	struct epoll_event e = { .events = EPOLLIN | (wire_backlog(w) ? EPOLLOUT : 0), .data.u32 = i };
+	struct epoll_event e = { .events = EPOLLIN | (wire_backlog(w) ? EPOLLOUT : 0),
+				 .data.u32 = i };
 	epoll_ctl(h->ready, how, w->from, &e);
 }
 
@@ -275,7 +282,9 @@ int hosts_begin(struct hosts *h, uint32_t i, int fd, const struct run_options *o
 	wire_send(&host->wire, FRAME_ORDER, order, len);
 	host_arm(h, i, EPOLL_CTL_ADD);
 	free(order);
-	return host->wire.error == ENOMEM ? error_set(-E2BIG, "the program's words are too many to send") : 0;
+	return host->wire.error == ENOMEM
+		       ? error_set(-E2BIG, "the program's words are too many to send")
+		       : 0;
 }
 
 void hosts_signal(struct hosts *h, int signal)
@@ -287,11 +296,11 @@ void hosts_signal(struct hosts *h, int signal)
 		}
 }
 
-static void hosts_tell_others(struct hosts *h, uint32_t from, const void *bulletin, size_t len)
+static void hosts_tell_others(struct hosts *h, uint32_t from, const void *record, size_t len)
 {
 	for (uint32_t i = 0; i < h->count; i++)
 		if (i != from && h->host[i].wire.to >= 0) {
-			wire_send(&h->host[i].wire, FRAME_BULLETIN, bulletin, len);
+			wire_send(&h->host[i].wire, FRAME_RANK_STATUS, record, len);
 			host_arm(h, i, EPOLL_CTL_MOD);
 		}
 }
@@ -315,12 +324,12 @@ static void host_says(struct hosts *h, uint32_t i, bool fabric)
 static void host_close(struct hosts *h, uint32_t i)
 {
 	const struct host *host = &h->host[i];
-	struct bulletin b;
+	struct rank_status b;
 	epoll_ctl(h->ready, EPOLL_CTL_DEL, host->wire.from, NULL);
 	wire_close(&h->host[i].wire);
 	host_says(h, i, false);
 	for (uint32_t r = host->first; r < host->first + host->ranks; r++) {
-		bulletin_lost(&b, r);
+		rank_status_lost(&b, r);
 		hosts_tell_others(h, i, &b, sizeof b);
 	}
 }
@@ -332,7 +341,7 @@ static void host_close(struct hosts *h, uint32_t i)
 static bool host_tells(struct hosts *h, uint32_t i, const struct frame *f)
 {
 	const struct host *host = &h->host[i];
-	struct bulletin b;
+	struct rank_status b;
 	if (f->len != sizeof b)
 		return false;
 	memcpy(&b, f->data, sizeof b);
@@ -352,7 +361,7 @@ static void host_serve(struct hosts *h, uint32_t i)
 	while (!w->error && wire_next(w, &f))
 		if (f.type == FRAME_FABRIC && frame_number(&f, &number))
 			host_says(h, i, number);
-		else if (f.type != FRAME_BULLETIN || !host_tells(h, i, &f))
+		else if (f.type != FRAME_RANK_STATUS || !host_tells(h, i, &f))
 			w->error = EPROTO;
 	if (there && !w->error)
 		host_arm(h, i, EPOLL_CTL_MOD);
@@ -379,14 +388,16 @@ static int line_take(FILE *to, const char *path, unsigned line, char *text)
 {
 	static const char space[] = " \t\r";
 	text[strcspn(text, "#")] = '\0';
-	char *rest, *name = strtok_r(text, space, &rest), *slots = name ? strtok_r(NULL, space, &rest) : NULL;
+	char *rest, *name = strtok_r(text, space, &rest),
+		    *slots = name ? strtok_r(NULL, space, &rest) : NULL;
 	if (!name)
 		return 0;
 	if (strchr(name, ',') || (slots && strncmp(slots, "slots=", 6) != 0) ||
 	    (slots && strtok_r(NULL, space, &rest)))
-		return error_set(-EINVAL,
-				 "%s, line %u: a host stands here by itself, as NAME, NAME:4 or NAME slots=4",
-				 path, line);
+		return error_set(
+			-EINVAL,
+			"%s, line %u: a host stands here by itself, as NAME, NAME:4 or NAME slots=4",
+			path, line);
 	if (ftell(to) > 0)
 		fputc(',', to);
 	if (slots && strchr(name, ':') && *name != '[')

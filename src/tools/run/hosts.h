@@ -52,7 +52,7 @@ int hosts_begin(struct hosts *h, uint32_t i, int fd, const struct run_options *o
 void hosts_signal(struct hosts *h, int signal);
 
 /*
- * When `ready` is readable: passes each bulletin that a host has sent to all the others, and
+ * When `ready` is readable: passes each status record that a host has sent to all the others, and
  * tells all whether each has a fabric.
  */
 void hosts_serve(struct hosts *h);

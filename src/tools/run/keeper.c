@@ -78,7 +78,8 @@ static uint64_t now_ms(void)
 
 static void timer_set(int timer, int ms)
 {
-	struct itimerspec t = { .it_value = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L } };
+	struct itimerspec t = { .it_value = { .tv_sec = ms / 1000,
+					      .tv_nsec = ms % 1000 * 1000000L } };
 	timerfd_settime(timer, 0, &t, NULL);
 }
 
@@ -106,9 +107,10 @@ static void keeper_kill(struct keeper *k)
 	k->phase = KILLING;
 	k->futile = keeper_signal_all(k, SIGKILL) ? 0 : k->futile + 1;
 	if (k->futile > RETRIES) {
-		output_say(&k->output,
-			   "tern run: a process of the job could not be ended: it belongs to another user, "
-			   "or /proc is not mounted");
+		output_say(
+			&k->output,
+			"tern run: a process of the job could not be ended: it belongs to another user, "
+			"or /proc is not mounted");
 		keeper_over(k);
 	}
 	timer_set(k->timer, RETRY_MS);
@@ -154,7 +156,8 @@ static void others_text(const struct keeper *k, char *text, size_t room)
 	if (k->running == 1)
 		snprintf(who, sizeof who, "the other %s", k->hosts ? "host" : "rank");
 	else
-		snprintf(who, sizeof who, "the other %u %ss", k->running, k->hosts ? "host" : "rank");
+		snprintf(who, sizeof who, "the other %u %ss", k->running,
+			 k->hosts ? "host" : "rank");
 	if (k->options->survive)
 		snprintf(text, room, "; %s %s on", who, k->running == 1 ? "goes" : "go");
 	else
@@ -180,10 +183,11 @@ static void keeper_report(struct keeper *k, uint32_t rank, pid_t pid, int status
 	others_text(k, others, sizeof others);
 	output_take_last(&k->output, rank);
 	if (!k->hosts)
-		output_say(&k->output, "tern run: rank %u (pid %d) %s%s", k->options->first + rank, (int)pid,
-			   what, others);
+		output_say(&k->output, "tern run: rank %u (pid %d) %s%s", k->options->first + rank,
+			   (int)pid, what, others);
 	else if (k->count > 1) /* which rank it was, its agent has said */
-		output_say(&k->output, "tern run: host %s %s%s", k->hosts->host[rank].name, what, others);
+		output_say(&k->output, "tern run: host %s %s%s", k->hosts->host[rank].name, what,
+			   others);
 }
 
 /*
@@ -330,10 +334,11 @@ static void keeper_cannot_start(struct keeper *k, uint32_t rank, int rc)
 			   "write ./%s if it is in this folder",
 			   program, program);
 	else if (rc == -EAGAIN || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
-		output_say(&k->output,
-			   "tern run: cannot start rank %u of %u: %s; start fewer ranks, or raise the limits "
-			   "on processes and files (ulimit -u, ulimit -n, the container's pids)",
-			   rank, k->options->ranks, strerror(-rc));
+		output_say(
+			&k->output,
+			"tern run: cannot start rank %u of %u: %s; start fewer ranks, or raise the limits "
+			"on processes and files (ulimit -u, ulimit -n, the container's pids)",
+			rank, k->options->ranks, strerror(-rc));
 	else
 		output_say(&k->output, "tern run: cannot start '%s': %s", program, strerror(-rc));
 }
@@ -383,7 +388,8 @@ static int keeper_start(struct keeper *k)
 			break;
 		}
 	}
-	dup2(l.null, STDIN_FILENO); /* it is rank 0's alone: who feeds it must see when that has gone */
+	dup2(l.null,
+	     STDIN_FILENO); /* it is rank 0's alone: who feeds it must see when that has gone */
 	launch_close(&l);
 	keeper_reap(k); /* if nothing started, nothing will wake the loop */
 	return 0;

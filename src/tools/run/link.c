@@ -78,7 +78,8 @@ static void link_write(struct link *l)
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n < 0)
-			n = (ssize_t)l->text.len; /* nobody reads it any more: the keeper knows what to do */
+			n = (ssize_t)l->text.len; /* nobody reads it any more: the keeper knows what
+						     to do */
 		l->text.data += n;
 		l->text.len -= (size_t)n;
 	}
@@ -96,7 +97,7 @@ static void link_frame(struct link *l, const struct frame *f)
 	case FRAME_TAKEN:
 		l->wanted = true;
 		break;
-	case FRAME_BULLETIN:
+	case FRAME_RANK_STATUS:
 	case FRAME_FABRIC:
 		wire_send(&l->launcher, f->type, f->data, f->len);
 		break;
@@ -148,10 +149,11 @@ static void link_polls(const struct link *l, struct pollfd *p)
 {
 	int writer = l->text.type == FRAME_OUT ? STDOUT_FILENO : STDERR_FILENO;
 	p[OBEY] = (struct pollfd){ .fd = l->launcher.from, .events = POLLIN };
-	p[TELL] =
-		(struct pollfd){ .fd = wire_backlog(&l->launcher) ? l->launcher.to : -1, .events = POLLOUT };
+	p[TELL] = (struct pollfd){ .fd = wire_backlog(&l->launcher) ? l->launcher.to : -1,
+				   .events = POLLOUT };
 	p[HEAR] = (struct pollfd){ .fd = l->text.len ? -1 : l->agent.from, .events = POLLIN };
-	p[SAY] = (struct pollfd){ .fd = wire_backlog(&l->agent) ? l->agent.to : -1, .events = POLLOUT };
+	p[SAY] = (struct pollfd){ .fd = wire_backlog(&l->agent) ? l->agent.to : -1,
+				  .events = POLLOUT };
 	p[INPUT] = (struct pollfd){ .fd = l->wanted ? STDIN_FILENO : -1, .events = POLLIN };
 	p[WRITE] = (struct pollfd){ .fd = l->text.len ? writer : -1, .events = POLLOUT };
 }
@@ -222,7 +224,8 @@ static int link_status(struct link *l, const char *shell)
 {
 	int status = 0, misled = l->agent.error == EPROTO && !l->over ? link_misled(l) : 0;
 	struct pollfd p = { .fd = l->launcher.to, .events = POLLOUT };
-	while (wire_backlog(&l->launcher) && poll(&p, 1, -1) >= 0) /* what its ranks had to say last */
+	while (wire_backlog(&l->launcher) &&
+	       poll(&p, 1, -1) >= 0) /* what its ranks had to say last */
 		wire_flush(&l->launcher);
 	wire_close(&l->agent);
 	if (l->silent)
@@ -234,7 +237,8 @@ static int link_status(struct link *l, const char *shell)
 	if (misled)
 		return misled;
 	if (l->silent) {
-		fprintf(stderr, "tern run: nothing was heard of host %s for %llu s (TERN_KEEPALIVE)\n",
+		fprintf(stderr,
+			"tern run: nothing was heard of host %s for %llu s (TERN_KEEPALIVE)\n",
 			l->host, (unsigned long long)l->keepalive);
 		return UNREACHED;
 	}

@@ -41,7 +41,8 @@ static bool read_binding(void *to, char *text)
 	else if (strcmp(text, "none") == 0)
 		o->binding = BINDING_NONE;
 	else
-		return option_refuse("run", "--bind %s: ranks are bound to 'core' or to 'none'", text);
+		return option_refuse("run", "--bind %s: ranks are bound to 'core' or to 'none'",
+				     text);
 	return true;
 }
 
@@ -54,8 +55,9 @@ static bool read_survival(void *to, char *text)
 			o->survive = (enum survive)(SURVIVE_FIRST + i);
 			return true;
 		}
-	return option_refuse("run", "--survive=%s: the exit status is that of 'first', 'survivors' or 'any'",
-			     text);
+	return option_refuse(
+		"run", "--survive=%s: the exit status is that of 'first', 'survivors' or 'any'",
+		text);
 }
 
 /* What the launcher itself sets, differently for each rank, is not to be had. */
@@ -74,13 +76,15 @@ static bool read_env(void *to, char *text)
 	struct run_options *o = to;
 	size_t len = strcspn(text, "=");
 	if (!len)
-		return option_refuse("run", "--env %s: a variable has a name, as in --env OMP_NUM_THREADS=4",
-				     text);
+		return option_refuse(
+			"run", "--env %s: a variable has a name, as in --env OMP_NUM_THREADS=4",
+			text);
 	if (env_is_ours(text, len))
-		return option_refuse("run", "--env %s: tern run sets that variable itself, for each rank",
-				     text);
+		return option_refuse(
+			"run", "--env %s: tern run sets that variable itself, for each rank", text);
 	if (!text[len] && !getenv(text))
-		return option_refuse("run", "--env %s: it is not set here; say --env %s=VALUE", text, text);
+		return option_refuse("run", "--env %s: it is not set here; say --env %s=VALUE",
+				     text, text);
 	const char **more = realloc(o->env, (o->env_count + 1) * sizeof *more);
 	if (!more)
 		return option_refuse("run", "--env %s: no memory", text);
@@ -95,13 +99,15 @@ static bool check_complete(struct run_options *o)
 		return true; /* started by another tern run, which has checked */
 	o->total = o->ranks;
 	if (o->hosts && o->hostfile)
-		return option_refuse("run", "--hosts and --hostfile: the hosts are named in one of them");
-	if (!o->ranks && !run_options_remote(o)) /* a list of hosts may say it */
 		return option_refuse("run",
-				     "how many ranks? Say it with -n, as in `tern run -n 4 ./program`");
+				     "--hosts and --hostfile: the hosts are named in one of them");
+	if (!o->ranks && !run_options_remote(o)) /* a list of hosts may say it */
+		return option_refuse(
+			"run", "how many ranks? Say it with -n, as in `tern run -n 4 ./program`");
 	if (!o->program[0])
 		return option_refuse(
-			"run", "which program? Name it after the options, as in `tern run -n %u ./program`",
+			"run",
+			"which program? Name it after the options, as in `tern run -n %u ./program`",
 			o->ranks ? o->ranks : 4);
 	return true;
 }
@@ -116,7 +122,8 @@ static bool read_n(void *to, char *text)
 	if (strcmp(text, "p") != 0 || strcmp(r->argv[optind - 1], "-np") != 0)
 		return read_ranks(r->o, text);
 	if (!r->argv[optind])
-		return option_refuse("run", "-np needs a value after it; `tern run --help` shows which");
+		return option_refuse("run",
+				     "-np needs a value after it; `tern run --help` shows which");
 	return read_ranks(r->o, r->argv[optind++]);
 }
 

@@ -15,7 +15,8 @@
 enum survive {
 	SURVIVE_NOT,
 	SURVIVE_FIRST,     /* the status of the first rank that failed */
-	SURVIVE_SURVIVORS, /* that of the first that returned another status than 0 instead of dying */
+	SURVIVE_SURVIVORS, /* that of the first that returned another status than 0 instead of dying
+			    */
 	SURVIVE_ANY,       /* 0 if any rank returned 0 */
 };
 
@@ -28,7 +29,7 @@ struct run_options {
 	const char *hosts;    /* their names with commas between, or NULL */
 	const char *hostfile; /* the file that has them; NULL, and no hosts: this machine */
 	const char *shell;    /* the command that reaches them, with its options */
-	const char **env;     /* NAME or NAME=VALUE, for the ranks; malloced, its strings are argv's */
+	const char **env; /* NAME or NAME=VALUE, for the ranks; malloced, its strings are argv's */
 	uint32_t env_count;
 	uint32_t host, host_count;      /* for an agent: which host this is of how many */
 	uint16_t share[TERN_RANKS_MAX]; /* how many ranks each of them has */

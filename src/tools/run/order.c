@@ -87,23 +87,28 @@ char *order_write(const struct run_options *o, uint32_t host, size_t *len)
 
 static int misread(const char *word)
 {
-	return error_set(-EPROTO,
-			 "the launcher's order has a word '%.40s' that this agent does not understand", word);
+	return error_set(
+		-EPROTO,
+		"the launcher's order has a word '%.40s' that this agent does not understand",
+		word);
 }
 
 static int read_version(const char *version)
 {
 	if (strcmp(version, TERN_VERSION) == 0)
 		return 0;
-	return error_set(-EPROTO, "the launcher is Tern %.20s and this host has %s: install the same version",
-			 version, TERN_VERSION);
+	return error_set(
+		-EPROTO,
+		"the launcher is Tern %.20s and this host has %s: install the same version",
+		version, TERN_VERSION);
 }
 
 static int read_folder(const char *folder)
 {
 	if (chdir(folder) == 0)
 		return 0;
-	return error_set(-errno, "the folder %s cannot be entered on this host: %s", folder, strerror(errno));
+	return error_set(-errno, "the folder %s cannot be entered on this host: %s", folder,
+			 strerror(errno));
 }
 
 static int read_variable(char *value)

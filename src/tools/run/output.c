@@ -38,9 +38,10 @@ static int writer_reopen(int fd)
 void writer_open(struct writer *o, int fd, int tag_digits)
 {
 	int own = writer_reopen(fd);
-	*o = (struct writer){
-		.fd = own < 0 ? fd : own, .careful = own < 0, .tag_digits = tag_digits, .begun = WRITER_NOBODY
-	};
+	*o = (struct writer){ .fd = own < 0 ? fd : own,
+			      .careful = own < 0,
+			      .tag_digits = tag_digits,
+			      .begun = WRITER_NOBODY };
 }
 
 void writer_close(struct writer *o)
@@ -151,7 +152,8 @@ static int channel_open(struct channel *c, int fd, int tag_digits)
 static bool same_file(int a, int b)
 {
 	struct stat p, q;
-	return fstat(a, &p) == 0 && fstat(b, &q) == 0 && p.st_dev == q.st_dev && p.st_ino == q.st_ino;
+	return fstat(a, &p) == 0 && fstat(b, &q) == 0 && p.st_dev == q.st_dev &&
+	       p.st_ino == q.st_ino;
 }
 
 int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged)

@@ -58,9 +58,10 @@ struct channel {
 };
 
 struct output {
-	struct channel channel[2]; /* standard output and error; one only, if they are the same file */
+	struct channel
+		channel[2]; /* standard output and error; one only, if they are the same file */
 	unsigned channels;
-	bool eager;            /* one rank cannot mix with another: forward without waiting for the newline */
+	bool eager; /* one rank cannot mix with another: forward without waiting for the newline */
 	struct stream *stream; /* two for each rank: output, error */
 	uint32_t ranks, first;
 };

@@ -43,7 +43,8 @@
 /* What is ignored already (nohup) stays ignored, here and in the ranks. */
 static void front_passed(sigset_t *set)
 {
-	static const int passed[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT };
+	static const int passed[] = { SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+				      SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT };
 	struct sigaction now;
 	sigemptyset(set);
 	for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
@@ -126,7 +127,8 @@ pid_t front_start(struct run_options *o, const struct front *f, int argc, char *
 	sigset_t all, before;
 	fflush(NULL);
 	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, &before); /* the keeper may be sent one in its first moment */
+	sigprocmask(SIG_SETMASK, &all,
+		    &before); /* the keeper may be sent one in its first moment */
 	pid_t keeper = fork();
 	int error = errno;
 	if (keeper == 0)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Makes the job's memory on an agent's host, and passes bulletins between it and the launcher. */
+/*
+ * Makes the job's memory on an agent's host, and passes status records between it and the launcher.
+ */
 #include "tools/run/status_relay.h"
 
 #include <errno.h>
@@ -36,7 +38,8 @@ int status_relay_open(struct status_relay *h, struct run_options *o)
 	h->told = calloc(o->ranks, sizeof *h->told);
 	h->fd = loopback_listen(&port);
 	if (!h->told || h->fd < 0)
-		return error_set(h->told ? h->fd : -ENOMEM, "listening for news of the ranks here: %s",
+		return error_set(h->told ? h->fd : -ENOMEM,
+				 "listening for news of the ranks here: %s",
 				 strerror(h->told ? -h->fd : ENOMEM));
 	int rc = job_open(h, o);
 	if (rc)
@@ -51,22 +54,22 @@ int status_relay_open(struct status_relay *h, struct run_options *o)
 
 void status_relay_tell(struct status_relay *h, struct wire *w)
 {
-	struct bulletin b;
+	struct rank_status b;
 	loopback_drain(h->fd);
 	for (uint32_t i = 0; i < h->ranks; i++) {
 		if (atomic_load(&h->job.rank[h->first + i].serial) == h->told[i])
 			continue;
-		bulletin_read(&h->job, h->first + i, &b);
-		wire_send(w, FRAME_BULLETIN, &b, sizeof b);
+		rank_status_read(&h->job, h->first + i, &b);
+		wire_send(w, FRAME_RANK_STATUS, &b, sizeof b);
 		h->told[i] = b.serial;
 	}
 }
 
 bool status_relay_hear(struct status_relay *h, const struct frame *f)
 {
-	struct bulletin b;
+	struct rank_status b;
 	if (f->len != sizeof b)
 		return false;
 	memcpy(&b, f->data, sizeof b);
-	return bulletin_take(&h->job, &b) != BULLETIN_NONSENSE;
+	return rank_status_take(&h->job, &b) != RANK_STATUS_NONSENSE;
 }

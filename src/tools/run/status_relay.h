@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an agent has to do with the job's memory on its host: it makes it, and carries bulletins
- * in and out.
+ * What an agent has to do with the job's memory on its host: it makes it, and carries status
+ * records in and out.
  */
 #ifndef TERN_TOOLS_RUN_STATUS_RELAY_H
 #define TERN_TOOLS_RUN_STATUS_RELAY_H
 
-#include "boot/bulletin.h"
+#include "boot/rank_status.h"
 #include "tools/run/options.h"
 #include "tools/run/wire.h"
 

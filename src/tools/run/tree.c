@@ -78,7 +78,8 @@ static void family_look(struct family *f)
 		return;
 	for (struct dirent *d; (d = readdir(proc));) {
 		pid_t pid = atoi(d->d_name), parent;
-		if (pid > 0 && process_parent(dirfd(proc), d->d_name, &parent) && !family_add(f, pid, parent))
+		if (pid > 0 && process_parent(dirfd(proc), d->d_name, &parent) &&
+		    !family_add(f, pid, parent))
 			break;
 	}
 	closedir(proc);

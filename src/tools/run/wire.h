@@ -18,10 +18,12 @@ enum frame_type {
 	FRAME_TAKEN,  /* from the agent: the input has been taken, and there is room for more */
 	FRAME_OUT,    /* from the agent: text for the standard output */
 	FRAME_ERROR,  /* from the agent: text for the standard error */
-	FRAME_BULLETIN, /* from an agent, and from there to all others: news of one of its ranks; boot/bulletin.h */
-	FRAME_FABRIC, /* from an agent: whether its host has a fabric; to the agents: whether all have, open/reach.h */
-	FRAME_ALIVE, /* to the agent, and back: nothing, so that silence means something */
-	FRAME_OVER,  /* from the agent, last: the exit status of its part of the job */
+	FRAME_RANK_STATUS, /* from an agent, and from there to all others: news of one of its ranks;
+			      boot/rank_status.h */
+	FRAME_FABRIC, /* from an agent: whether its host has a fabric; to the agents: whether all
+			 have, open/reach.h */
+	FRAME_ALIVE,  /* to the agent, and back: nothing, so that silence means something */
+	FRAME_OVER,   /* from the agent, last: the exit status of its part of the job */
 	FRAME_TYPES
 };
 
@@ -45,7 +47,8 @@ struct buffer {
 struct wire {
 	int from, to; /* both non-blocking; -1 when closed */
 	struct buffer in, out;
-	bool deaf; /* the other end takes nothing any more; what it has said before is still there */
+	bool deaf; /* the other end takes nothing any more; what it has said before is still there
+		    */
 	int error; /* errno of what broke it */
 };
 

@@ -10,7 +10,7 @@
 
 #include "../../../tests/chance.h"
 #include "../../../tests/check.h"
-#include "boot/bulletin.h"
+#include "boot/rank_status.h"
 #include "tools/run/hosts.h"
 #include "tools/run/order.h"
 
@@ -42,7 +42,7 @@ TEST(frames_come_whole_however_the_stream_is_cut)
 		CHECK_IS(write(fd, bytes + i, 1), 1);
 		CHECK(wire_read(&w));
 		while (wire_next(&w, &f)) {
-			CHECK_IS(f.type, frames ? FRAME_TAKEN : FRAME_BULLETIN);
+			CHECK_IS(f.type, frames ? FRAME_TAKEN : FRAME_RANK_STATUS);
 			CHECK_IS(f.len, frames ? 0 : 3);
 			CHECK(frames || memcmp(f.data, "abc", 3) == 0);
 			frames++;
@@ -64,7 +64,7 @@ TEST(a_frame_of_an_unknown_kind_or_length_breaks_the_wire)
 	CHECK_IS(w.error, EPROTO);
 	wire_close(&w);
 	fd = wire_to_test(&w);
-	put(fd, FRAME_BULLETIN, FRAME_MOST + 1, NULL, 0);
+	put(fd, FRAME_RANK_STATUS, FRAME_MOST + 1, NULL, 0);
 	CHECK(wire_read(&w) && !wire_next(&w, &f));
 	CHECK_IS(w.error, EPROTO);
 	CHECK(!wire_read(&w));
@@ -100,7 +100,8 @@ TEST(a_reader_that_does_not_read_costs_the_writer_no_time_and_nothing_is_lost)
 
 /* -- Orders ----------------------------------------------------------------------------- */
 
-static char *words[] = { (char *)"./a program", (char *)"", (char *)"x=y", (char *)"a\nb'\"$", NULL };
+static char *words[] = { (char *)"./a program", (char *)"", (char *)"x=y", (char *)"a\nb'\"$",
+			 NULL };
 
 TEST(an_order_says_what_was_meant_whatever_the_words_are)
 {
@@ -214,7 +215,9 @@ TEST(whatever_bytes_come_as_an_order_are_survived)
 /* 0 ranks: as many as the list says. */
 static void hosts_of(struct hosts *h, const char *names, uint32_t ranks)
 {
-	struct run_options o = { .total = ranks, .hosts = names, .shell = "ssh  -x", .program = words };
+	struct run_options o = {
+		.total = ranks, .hosts = names, .shell = "ssh  -x", .program = words
+	};
 	REQUIRE(hosts_open(h, &o) == 0);
 }
 
@@ -279,13 +282,17 @@ TEST(a_file_of_hosts_is_read_as_other_launchers_read_it)
 
 TEST(a_list_with_a_hole_an_option_a_name_twice_or_too_few_places_is_refused)
 {
-	static const char *const bad[] = { "",       "a,",      ",a",     "a,,b",   "-oProxyCommand=x",
-					   "a,b,a",  "a:",      "a:0",    "a:x",    "a:-1",
-					   "a:1025", "a:4x",    ":4",     "[a]4",   "a:4,b",
-					   "a,b:4",  "a:1,b:2", "[-x]:4", "a:2,a:2" };
+	static const char *const bad[] = {
+		"",       "a,",      ",a",     "a,,b",   "-oProxyCommand=x",
+		"a,b,a",  "a:",      "a:0",    "a:x",    "a:-1",
+		"a:1025", "a:4x",    ":4",     "[a]4",   "a:4,b",
+		"a,b:4",  "a:1,b:2", "[-x]:4", "a:2,a:2"
+	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct hosts h;
-		struct run_options o = { .total = 4, .hosts = bad[i], .shell = "ssh", .program = words };
+		struct run_options o = {
+			.total = 4, .hosts = bad[i], .shell = "ssh", .program = words
+		};
 		CHECK_IS(hosts_open(&h, &o), -EINVAL);
 		hosts_close(&h);
 	}
@@ -299,7 +306,8 @@ TEST(nothing_of_the_job_is_on_the_command_line_of_the_remote_shell)
 	static const char *const behind[] = { "run", "--link", "42", "--", "b", "ssh", "-x", "b" };
 	for (int i = 0; i < 8; i++)
 		CHECK(strcmp(word[i + 1], behind[i]) == 0);
-	CHECK(word[9][0] == '\'' && strcmp(word[10], "run") == 0 && strcmp(word[11], "--agent") == 0);
+	CHECK(word[9][0] == '\'' && strcmp(word[10], "run") == 0 &&
+	      strcmp(word[11], "--agent") == 0);
 	CHECK(word[12] == NULL);
 	free(word);
 	hosts_close(&h);
@@ -326,7 +334,7 @@ TEST(each_hosts_cards_come_to_all_the_others_in_their_order)
 	struct hosts h;
 	struct wire agent[HOSTS];
 	struct frame f;
-	struct bulletin b = { 0 };
+	struct rank_status b = { 0 };
 	REQUIRE(hosts_open(&h, &o) == 0);
 	for (uint32_t i = 0; i < HOSTS; i++) {
 		int pair[2];
@@ -340,7 +348,7 @@ TEST(each_hosts_cards_come_to_all_the_others_in_their_order)
 		for (uint32_t i = 0; i < HOSTS; i++) {
 			b.rank = h.host[i].first;
 			b.serial = n;
-			wire_send(&agent[i], FRAME_BULLETIN, &b, sizeof b);
+			wire_send(&agent[i], FRAME_RANK_STATUS, &b, sizeof b);
 			hosts_serve(&h);
 		}
 	for (uint32_t i = 0; i < HOSTS; i++) {
@@ -349,7 +357,7 @@ TEST(each_hosts_cards_come_to_all_the_others_in_their_order)
 			for (uint32_t j = 0; j < HOSTS; j++)
 				wire_flush(&agent[j]);
 			REQUIRE(agent_next(&h, &agent[i], &f));
-			REQUIRE(f.type == FRAME_BULLETIN && f.len == sizeof b);
+			REQUIRE(f.type == FRAME_RANK_STATUS && f.len == sizeof b);
 			memcpy(&b, f.data, sizeof b);
 			uint32_t from = b.rank / (o.total / HOSTS);
 			REQUIRE(from < HOSTS && from != i);

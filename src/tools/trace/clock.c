@@ -50,7 +50,9 @@ static struct offset offset_of(const struct delays *d, const struct merged *m, u
 {
 	int64_t there = *delay(d, beside, track), back = *delay(d, track, beside);
 	int64_t base = m->offset[beside].correction;
-	struct offset o = { .beside = beside, .estimate = (back - there) / 2, .least = -there, .most = back };
+	struct offset o = {
+		.beside = beside, .estimate = (back - there) / 2, .least = -there, .most = back
+	};
 	o.correction = base + (o.least <= 0 && o.most >= 0 ? 0 : o.estimate);
 	if (o.correction > CORRECTION_MOST || o.correction < -CORRECTION_MOST)
 		o.correction = base; /* no clocks are that far apart: the times are damaged */
@@ -92,7 +94,8 @@ int clocks_compare(struct merged *m)
 {
 	struct delays d = { calloc((size_t)m->tracks * m->tracks, sizeof *d.least), m->tracks };
 	bool *known = calloc(m->tracks, sizeof *known);
-	int rc = d.least && known ? 0 : error_set(-ENOMEM, "no memory to compare %u clocks", m->tracks);
+	int rc = d.least && known ? 0
+				  : error_set(-ENOMEM, "no memory to compare %u clocks", m->tracks);
 	if (!rc) {
 		delays_measure(m, &d);
 		tree_grow(m, &d, known);

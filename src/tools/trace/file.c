@@ -14,27 +14,29 @@
 
 enum { READ_AT_ONCE = 1 << 16 }; /* records */
 
-#define TIME_MOST (UINT64_C(1) << 58) /* ns: nine years, and far from where sums of times overflow */
+#define TIME_MOST \
+	(UINT64_C(1) << 58) /* ns: nine years, and far from where sums of times overflow */
 
 static int head_check(const char *path, const struct trace_head *h, size_t bytes)
 {
 	if (!bytes)
 		return error_set(-EBADMSG, "%s is empty: its rank never came to write", path);
 	if (bytes < sizeof h->magic || memcmp(h->magic, TRACE_MAGIC, sizeof h->magic) != 0)
-		return error_set(-EBADMSG,
-				 "%s is not a trace: TERN_TRACE=FILE makes them, as FILE.0, FILE.1 ...",
-				 path);
+		return error_set(
+			-EBADMSG,
+			"%s is not a trace: TERN_TRACE=FILE makes them, as FILE.0, FILE.1 ...",
+			path);
 	if (bytes < sizeof *h)
-		return error_set(-EBADMSG, "%s is truncated: it has %zu bytes of a head of %zu", path, bytes,
-				 sizeof *h);
+		return error_set(-EBADMSG, "%s is truncated: it has %zu bytes of a head of %zu",
+				 path, bytes, sizeof *h);
 	if (h->record_bytes != sizeof(struct trace_record))
 		return error_set(-EPROTO,
 				 "%s has records of %u bytes and this command knows those of %zu: "
 				 "use the command of the library that wrote it",
 				 path, h->record_bytes, sizeof(struct trace_record));
 	if (!h->size || h->size > TERN_RANKS_MAX || h->rank >= h->size)
-		return error_set(-EBADMSG, "%s is damaged: it says that it is rank %u of %u", path, h->rank,
-				 h->size);
+		return error_set(-EBADMSG, "%s is damaged: it says that it is rank %u of %u", path,
+				 h->rank, h->size);
 	return 0;
 }
 
@@ -44,7 +46,8 @@ static int record_check(const struct track *t, size_t i)
 	const char *what = NULL;
 	if (r->kind >= RECORD_KINDS)
 		what = "is of no known kind";
-	else if (r->kind <= RECORD_RETURN && (r->peer >= t->head.size || r->handler >= TERN_HANDLER_SLOTS))
+	else if (r->kind <= RECORD_RETURN &&
+		 (r->peer >= t->head.size || r->handler >= TERN_HANDLER_SLOTS))
 		what = "names a rank or a handler that there is not";
 	else if (i && r->time < t->record[i - 1].time)
 		what = "is older than the one before";
@@ -82,7 +85,8 @@ static int names_take(struct track *t)
 			continue;
 		}
 		if (r->handler >= TERN_HANDLER_SLOTS || r->bytes > RECORD_NAME_MOST)
-			return error_set(-EBADMSG, "%s is damaged: record %zu names no handler", t->path, i);
+			return error_set(-EBADMSG, "%s is damaged: record %zu names no handler",
+					 t->path, i);
 		places = name_take(t, i);
 		if (!places) {
 			t->cut = true;
@@ -97,7 +101,8 @@ static int records_grow(struct track *t)
 {
 	struct trace_record *more = realloc(t->record, (t->records + READ_AT_ONCE) * sizeof *more);
 	if (!more)
-		return error_set(-ENOMEM, "%s: no memory for more than %zu records", t->path, t->records);
+		return error_set(-ENOMEM, "%s: no memory for more than %zu records", t->path,
+				 t->records);
 	t->record = more;
 	return 0;
 }

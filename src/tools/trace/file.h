@@ -11,7 +11,8 @@
 struct track {
 	const char *path;
 	struct trace_head head;
-	struct trace_record *record; /* in the order of their times, which are that rank's clock's */
+	struct trace_record
+		*record; /* in the order of their times, which are that rank's clock's */
 	size_t records;
 	char (*name)[RECORD_NAME_MOST + 1]; /* of each handler; "" if it has none */
 	bool cut; /* the file ends inside a record: the rank was killed while it wrote */

@@ -54,9 +54,9 @@ static void page_spans(const struct merged *m, FILE *to)
 	fputs(",\n\"spans\": [", to);
 	for (size_t i = 0; i < m->spans; i++) {
 		const struct span *s = &m->span[i];
-		fprintf(to, "%s%u,%" PRId64 ",%" PRId64 ",%u,%u,%u,%u,%u,%u,%lld,%d", i ? ",\n" : "",
-			s->track, s->begin, s->end - s->begin, (unsigned)s->kind, s->handler, s->depth,
-			s->peer, s->bytes, s->sequence,
+		fprintf(to, "%s%u,%" PRId64 ",%" PRId64 ",%u,%u,%u,%u,%u,%u,%lld,%d",
+			i ? ",\n" : "", s->track, s->begin, s->end - s->begin, (unsigned)s->kind,
+			s->handler, s->depth, s->peer, s->bytes, s->sequence,
 			s->message == NO_MESSAGE ? -1LL : (long long)s->message, s->unended);
 	}
 	fputs("]", to);
@@ -73,8 +73,9 @@ static void page_messages(const struct merged *m, FILE *to)
 		const struct message *x = &m->message[i];
 		fprintf(to, "%s%lld,%lld,%" PRId64 ",%d,%u,%u,%u,%u,%u,%lld", i ? ",\n" : "",
 			x->from == NO_TRACK ? -1LL : (long long)x->from,
-			x->to == NO_TRACK ? -1LL : (long long)x->to, x->sent, x->reply, x->handler, x->bytes,
-			x->sequence, x->source, x->target, x->span == NO_SPAN ? -1LL : (long long)x->span);
+			x->to == NO_TRACK ? -1LL : (long long)x->to, x->sent, x->reply, x->handler,
+			x->bytes, x->sequence, x->source, x->target,
+			x->span == NO_SPAN ? -1LL : (long long)x->span);
 	}
 	fputs("]", to);
 }

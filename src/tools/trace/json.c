@@ -40,7 +40,8 @@ static void track_names(struct json *j, const struct track *t)
 	char name[128];
 	snprintf(name, sizeof name, "rank %u", t->head.rank);
 	name_event(j, "thread_name", t->head.rank, name);
-	snprintf(name, sizeof name, "rank %u (%s, pid %u)", t->head.rank, t->head.program, t->head.pid);
+	snprintf(name, sizeof name, "rank %u (%s, pid %u)", t->head.rank, t->head.program,
+		 t->head.pid);
 	name_event(j, "process_name", t->head.rank, name);
 }
 

@@ -77,7 +77,8 @@ static enum span_kind kind_of(enum record_kind k)
 	}
 }
 
-static void span_begin(struct merged *m, struct stack *s, uint32_t track, const struct trace_record *r)
+static void span_begin(struct merged *m, struct stack *s, uint32_t track,
+		       const struct trace_record *r)
 {
 	if (s->depth == STACK_MOST)
 		return;
@@ -160,12 +161,15 @@ static int tracks_check(const struct track *t, uint32_t tracks)
 {
 	for (uint32_t i = 1; i < tracks; i++) {
 		if (t[i].head.rank == t[i - 1].head.rank)
-			return error_set(-EINVAL,
-					 "%s and %s are both of rank %u: give one file for each rank",
-					 t[i - 1].path, t[i].path, t[i].head.rank);
+			return error_set(
+				-EINVAL,
+				"%s and %s are both of rank %u: give one file for each rank",
+				t[i - 1].path, t[i].path, t[i].head.rank);
 		if (t[i].head.job != t[0].head.job || t[i].head.size != t[0].head.size)
-			return error_set(-EINVAL, "%s is of another job than %s: their messages do not match",
-					 t[i].path, t[0].path);
+			return error_set(
+				-EINVAL,
+				"%s is of another job than %s: their messages do not match",
+				t[i].path, t[0].path);
 	}
 	return 0;
 }

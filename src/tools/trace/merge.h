@@ -41,10 +41,11 @@ struct message {
 
 /* What is known of a rank's clock, beside that of the track it is compared with. */
 struct offset {
-	int64_t correction;  /* ns that are added to its times */
-	int64_t estimate;    /* half the difference of the least delays there and back */
-	int64_t least, most; /* no message arrives before it was sent while the correction is in between */
-	uint32_t beside;     /* the track, or NO_TRACK: no messages went both ways */
+	int64_t correction; /* ns that are added to its times */
+	int64_t estimate;   /* half the difference of the least delays there and back */
+	int64_t least,
+		most; /* no message arrives before it was sent while the correction is in between */
+	uint32_t beside; /* the track, or NO_TRACK: no messages went both ways */
 };
 
 struct merged {

@@ -22,11 +22,14 @@ static void tracks_clear(void)
 					   .record = record[r] };
 }
 
-static void add(uint32_t rank, uint64_t time, enum record_kind kind, uint16_t peer, uint32_t sequence)
+static void add(uint32_t rank, uint64_t time, enum record_kind kind, uint16_t peer,
+		uint32_t sequence)
 {
-	record[rank][track[rank].records++] = (struct trace_record){
-		.time = time, .kind = (uint8_t)kind, .peer = peer, .sequence = sequence, .handler = 7
-	};
+	record[rank][track[rank].records++] = (struct trace_record){ .time = time,
+								     .kind = (uint8_t)kind,
+								     .peer = peer,
+								     .sequence = sequence,
+								     .handler = 7 };
 }
 
 /* A request that is handled for 10 ns. */

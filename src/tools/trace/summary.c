@@ -52,8 +52,8 @@ static double share(int64_t part, int64_t whole)
 
 static void show_ranks(const struct merged *m, FILE *to)
 {
-	fprintf(to, "%6s %9s %9s %9s %9s %8s %9s\n", "rank", "sent", "handled", "waits", "barriers", "busy %",
-		"waiting %");
+	fprintf(to, "%6s %9s %9s %9s %9s %8s %9s\n", "rank", "sent", "handled", "waits", "barriers",
+		"busy %", "waiting %");
 	for (uint32_t i = 0; i < m->tracks; i++) {
 		struct account a = account_of(m, i);
 		fprintf(to, "%6u %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %8.2f %9.2f\n",
@@ -66,7 +66,8 @@ static const struct merged *sorted; /* what the order below compares; qsort() ha
 
 static int longer_first(const void *a, const void *b)
 {
-	const struct span *x = &sorted->span[*(const size_t *)a], *y = &sorted->span[*(const size_t *)b];
+	const struct span *x = &sorted->span[*(const size_t *)a],
+			  *y = &sorted->span[*(const size_t *)b];
 	int64_t p = x->end - x->begin, q = y->end - y->begin;
 	return p > q ? -1 : p < q;
 }
@@ -94,8 +95,9 @@ static void show_longest(const struct merged *m, FILE *to, const char *title, bo
 		const struct span *s = &m->span[at[i]];
 		char name[HANDLER_TEXT];
 		span_name(name, m, s);
-		fprintf(to, "%12.3f us  %-26s rank %u, at %.3f us", (double)(s->end - s->begin) / 1e3, name,
-			m->track[s->track].head.rank, (double)s->begin / 1e3);
+		fprintf(to, "%12.3f us  %-26s rank %u, at %.3f us",
+			(double)(s->end - s->begin) / 1e3, name, m->track[s->track].head.rank,
+			(double)s->begin / 1e3);
 		if (handlers)
 			fprintf(to, ", a %s from rank %u", span_kind_name(s->kind), s->peer);
 		fprintf(to, "%s\n", s->unended ? ", whose end is not recorded" : "");
@@ -124,7 +126,8 @@ static void show_handlers(const struct merged *m, FILE *to)
 		handler_name(name, m, h);
 		if (of[h].calls)
 			fprintf(to, "%-28s %9" PRIu64 " %12.3f %12.3f\n", name, of[h].calls,
-				(double)of[h].sum / 1e3 / (double)of[h].calls, (double)of[h].most / 1e3);
+				(double)of[h].sum / 1e3 / (double)of[h].calls,
+				(double)of[h].most / 1e3);
 	}
 }
 
@@ -142,8 +145,8 @@ static void show_clocks(const struct merged *m, FILE *to)
 				"%6u  beside rank %u: %+.3f us by the quickest messages, possible %+.3f to %+.3f; "
 				"corrected by %+.3f\n",
 				m->track[i].head.rank, m->track[o->beside].head.rank,
-				(double)o->estimate / 1e3, (double)o->least / 1e3, (double)o->most / 1e3,
-				(double)o->correction / 1e3);
+				(double)o->estimate / 1e3, (double)o->least / 1e3,
+				(double)o->most / 1e3, (double)o->correction / 1e3);
 	}
 }
 
@@ -161,7 +164,9 @@ void show_remarks(const struct merged *m, FILE *to)
 	if (m->tracks < m->track[0].head.size)
 		fprintf(to, "%u of %u ranks are here\n", m->tracks, m->track[0].head.size);
 	if (m->dropped)
-		fprintf(to, "%" PRIu64 " events were dropped: their files were not written fast enough\n",
+		fprintf(to,
+			"%" PRIu64
+			" events were dropped: their files were not written fast enough\n",
 			m->dropped);
 }
 

@@ -53,8 +53,9 @@ static bool trace_options_read(struct trace_options *o, int argc, char **argv, i
 	if (!options_read(&options, argc, argv, status))
 		return false;
 	if (optind == argc)
-		complain(2,
-			 "no file was named; TERN_TRACE=FILE tern run ... makes them, as FILE.0, FILE.1 ...");
+		complain(
+			2,
+			"no file was named; TERN_TRACE=FILE tern run ... makes them, as FILE.0, FILE.1 ...");
 	else if (o->summary && o->json)
 		complain(2, "--summary and --json both want the output: ask for one at a time");
 	else
@@ -67,7 +68,8 @@ static bool trace_options_read(struct trace_options *o, int argc, char **argv, i
 static int tracks_add(struct tracks *s, const char *path)
 {
 	if (s->n == TERN_RANKS_MAX)
-		return error_set(-E2BIG, "%s is more than a job has: %d ranks at most", path, TERN_RANKS_MAX);
+		return error_set(-E2BIG, "%s is more than a job has: %d ranks at most", path,
+				 TERN_RANKS_MAX);
 	return track_read(&s->at[s->n++], path);
 }
 
@@ -109,7 +111,8 @@ static void tracks_free(struct tracks *s)
 
 /* -- Output -------------------------------------------------------------------------------- */
 
-static int write_to(const struct merged *m, const char *path, void (*show)(const struct merged *m, FILE *to))
+static int write_to(const struct merged *m, const char *path,
+		    void (*show)(const struct merged *m, FILE *to))
 {
 	FILE *to = path ? fopen(path, "w") : stdout;
 	if (to)

@@ -21,7 +21,8 @@ enum { JOBS_MOST = 64 };
 struct find {
 	ino_t inode;
 	int fd;
-	pid_t launcher; /* the first process that has the memory, or its parent if that is a `tern run` */
+	pid_t launcher; /* the first process that has the memory, or its parent if that is a `tern
+			   run` */
 	bool asked;     /* for by a pid */
 };
 
@@ -146,9 +147,11 @@ static struct find *finds_choose(struct finds *all, const char *command)
 			"`pgrep -a tern` shows launchers\n",
 			command, (int)all->wanted);
 	else if (!all->count)
-		fprintf(stderr, "%s: no job of this user is running; `tern run` starts one\n", command);
+		fprintf(stderr, "%s: no job of this user is running; `tern run` starts one\n",
+			command);
 	else {
-		fprintf(stderr, "%s: %u jobs are running; say which, by its launcher's pid:", command,
+		fprintf(stderr,
+			"%s: %u jobs are running; say which, by its launcher's pid:", command,
 			all->count);
 		for (unsigned i = 0; i < all->count; i++)
 			fprintf(stderr, " %d", (int)all->find[i].launcher);

@@ -21,8 +21,8 @@ static bool read_job(struct watch_options *o, const char *word, const char *comm
 	return true;
 }
 
-bool watch_options_read(struct watch_options *o, const struct options *options, int argc, char **argv,
-			int *status)
+bool watch_options_read(struct watch_options *o, const struct options *options, int argc,
+			char **argv, int *status)
 {
 	if (!options_read(options, argc, argv, status))
 		return false;

@@ -18,7 +18,7 @@ struct watch_options {
  * Reads the options, and the job behind them. False: there is nothing to do, because help was
  * asked for or a mistake has been explained; *status is the exit status.
  */
-bool watch_options_read(struct watch_options *o, const struct options *options, int argc, char **argv,
-			int *status);
+bool watch_options_read(struct watch_options *o, const struct options *options, int argc,
+			char **argv, int *status);
 
 #endif

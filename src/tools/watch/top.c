@@ -11,9 +11,10 @@
 
 static void nap(double seconds)
 {
-	nanosleep(&(struct timespec){ .tv_sec = (time_t)seconds,
-				      .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) },
-		  NULL);
+	nanosleep(
+		&(struct timespec){ .tv_sec = (time_t)seconds,
+				    .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9) },
+		NULL);
 }
 
 static void top_lines(struct top *t, const struct watch_options *o)
@@ -32,7 +33,8 @@ static bool read_interval(void *to, char *text)
 	char *end;
 	double seconds = strtod(text, &end);
 	if (end == text || *end || !(seconds >= 0.05 && seconds <= 3600))
-		return option_refuse("top", "--interval %s: it is a number of seconds, 0.05 to 3600", text);
+		return option_refuse(
+			"top", "--interval %s: it is a number of seconds, 0.05 to 3600", text);
 	o->interval = seconds;
 	return true;
 }

@@ -20,7 +20,8 @@ enum top_column {
 struct top_row {
 	uint32_t rank;
 	struct sight now;
-	double figure[TOP_COLUMNS]; /* per second; TOP_QUEUE messages, TOP_ASLEEP a part of the time */
+	double figure[TOP_COLUMNS]; /* per second; TOP_QUEUE messages, TOP_ASLEEP a part of the time
+				     */
 };
 
 /* On a network of packets, of all ranks together: per second. */
@@ -65,7 +66,8 @@ void top_order(struct top *t);      /* rows by the chosen column */
 void top_head_text(const struct top *t, char *text, size_t room);
 void top_columns_text(const struct top *t, char *text, size_t room);
 void top_row_text(const struct top *t, const struct top_row *r, char *text, size_t room);
-void top_handler_text(const struct top_handler *h, char *text, size_t room); /* NULL: the columns' names */
+void top_handler_text(const struct top_handler *h, char *text,
+		      size_t room); /* NULL: the columns' names */
 
 bool top_packets_text(const struct top *t, char *text, size_t room); /* false if there are none */
 

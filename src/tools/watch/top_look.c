@@ -61,8 +61,8 @@ static double tick_ns(const struct top *t)
 	for (uint32_t r = 0; r < t->watch.job.size; r++) {
 		const struct stats *s = watch_stats(&t->watch, r);
 		if (s)
-			return tick_length(
-				(struct moment){ stats_get(&s->begun_tick), stats_get(&s->begun_ns) });
+			return tick_length((struct moment){ stats_get(&s->begun_tick),
+							    stats_get(&s->begun_ns) });
 	}
 	return 1;
 }

@@ -26,8 +26,9 @@ static void scaled(double value, char *text, size_t room)
 void top_head_text(const struct top *t, char *text, size_t room)
 {
 	const struct job_head *h = t->watch.job.head;
-	snprintf(text, room, "job of %d: %u ranks on %u cores, %llu MiB committed%s", (int)t->watch.launcher,
-		 h->size, h->cores, (unsigned long long)atomic_load(&h->committed) >> 20,
+	snprintf(text, room, "job of %d: %u ranks on %u cores, %llu MiB committed%s",
+		 (int)t->watch.launcher, h->size, h->cores,
+		 (unsigned long long)atomic_load(&h->committed) >> 20,
 		 t->counting ? "" : "; TERN_STATS=1 would count handlers, bytes and what is sent");
 }
 
@@ -37,8 +38,8 @@ void top_columns_text(const struct top *t, char *text, size_t room)
 	for (int c = 0; c < TOP_COLUMNS; c++)
 		snprintf(name[c], sizeof name[c], "%s%s", columns[c], (int)t->sort == c ? "*" : "");
 	snprintf(text, room, "%5s %7s %10s %10s %10s %7s %7s %9s  %s", name[TOP_RANK], "pid",
-		 name[TOP_HANDLED], name[TOP_SENT], name[TOP_BYTES], name[TOP_QUEUE], name[TOP_ASLEEP],
-		 name[TOP_STALLS], "doing");
+		 name[TOP_HANDLED], name[TOP_SENT], name[TOP_BYTES], name[TOP_QUEUE],
+		 name[TOP_ASLEEP], name[TOP_STALLS], "doing");
 }
 
 /* "asleep 3 s in tern_recv 0x7 from rank 2" */
@@ -61,8 +62,8 @@ void top_row_text(const struct top *t, const struct top_row *r, char *text, size
 	doing_text(&r->now, doing, sizeof doing);
 	snprintf(queue, sizeof queue, "%s%llu", r->now.queue_exact || !r->now.queue ? "" : ">",
 		 (unsigned long long)r->now.queue);
-	snprintf(text, room, "%5u %7d %10s %10s %10s %7s %5.0f %% %9s  %s", r->rank, (int)r->now.pid,
-		 figure[TOP_HANDLED], t->counting ? figure[TOP_SENT] : "-",
+	snprintf(text, room, "%5u %7d %10s %10s %10s %7s %5.0f %% %9s  %s", r->rank,
+		 (int)r->now.pid, figure[TOP_HANDLED], t->counting ? figure[TOP_SENT] : "-",
 		 r->now.counting ? figure[TOP_BYTES] : "-", queue, 100 * r->figure[TOP_ASLEEP],
 		 figure[TOP_STALLS], doing);
 }
@@ -81,8 +82,8 @@ bool top_packets_text(const struct top *t, char *text, size_t room)
 	scaled_word(t->packets.received, received, sizeof received);
 	scaled_word(t->packets.again, again, sizeof again);
 	scaled_word(t->packets.dropped, dropped, sizeof dropped);
-	snprintf(text, room, "packets/s: %s sent, %s received, %s sent again, %s dropped", sent, received,
-		 again, dropped);
+	snprintf(text, room, "packets/s: %s sent, %s received, %s sent again, %s dropped", sent,
+		 received, again, dropped);
 	return t->packets.any;
 }
 

@@ -39,7 +39,8 @@ static bool stroll_step(struct stroll *s)
 	size_t line = s->at / TERN_LINE * TERN_LINE + TERN_LINE;
 	if ((head ^ ring_lap_of(s->leaf, 0)) >> TERN_LAP_SHIFT)
 		return false;
-	if (head & TERN_HEAD_CONTROL && (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS == CONTROL_TURN) {
+	if (head & TERN_HEAD_CONTROL &&
+	    (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS == CONTROL_TURN) {
 		s->leaf++;
 		s->at = s->leaf % RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE;
 		return s->leaf < s->first + RING_LEAVES;
@@ -54,16 +55,17 @@ static bool stroll_step(struct stroll *s)
 }
 
 /* Where the inlet stands, if its rank says so; else the beginning of the leaf it is in. */
-static struct stroll stroll_begin(const struct watch *w, const struct talk *k, uint32_t from, uint32_t to,
-				  bool *exact)
+static struct stroll stroll_begin(const struct watch *w, const struct talk *k, uint32_t from,
+				  uint32_t to, bool *exact)
 {
 	const struct stats *stats = watch_stats(w, to);
 	uint64_t stands = stats ? stats_get(&stats->peer[from].requests_at) : 0;
 	uint64_t leaf = stats_get(&k->requests_freed);
 	*exact = stats != NULL;
 	struct stroll s = { .base = k->requests, .leaf = leaf, .first = leaf };
-	s.at = stats && stands >> 32 == (uint32_t)leaf ? (uint32_t)stands
-						       : leaf % RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE;
+	s.at = stats && stands >> 32 == (uint32_t)leaf
+		       ? (uint32_t)stands
+		       : leaf % RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE;
 	return s;
 }
 
@@ -132,8 +134,8 @@ static void sight_wait(const struct watch *w, uint32_t rank, struct sight *s)
 static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 {
 	const struct pulse *p = &w->job.pulse[rank];
-	uint32_t session =
-		atomic_load(&w->job.head->session); /* first: counts are made 0 before it is raised */
+	uint32_t session = atomic_load(
+		&w->job.head->session); /* first: counts are made 0 before it is raised */
 	*s = (struct sight){ .state = state_of(w, rank),
 			     .pid = atomic_load(&w->job.rank[rank].pid),
 			     .session = session,
@@ -151,7 +153,8 @@ static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 	sight_sent(w, rank, s);
 }
 
-uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n, uint64_t then)
+uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n,
+		      uint64_t then)
 {
 	if (now->session != before->session)
 		return n;

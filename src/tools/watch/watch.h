@@ -25,7 +25,8 @@ void watch_close(struct watch *w);
 /* A rank at one moment. */
 struct sight {
 	enum rank_state state;
-	bool elsewhere; /* on another machine, which has to be asked what it does: taken for one that is not open */
+	bool elsewhere; /* on another machine, which has to be asked what it does: taken for one
+			   that is not open */
 	pid_t pid;
 	uint32_t session; /* in which it was seen */
 	uint64_t served;
@@ -45,7 +46,8 @@ struct sight {
  * with each session; what was counted between the first look and the end of an earlier session is
  * not known, and left out.
  */
-uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n, uint64_t then);
+uint64_t sight_growth(const struct sight *now, const struct sight *before, uint64_t n,
+		      uint64_t then);
 
 /* Packets that have come to it, and were dropped before anything in them was used. */
 uint64_t sight_dropped(const struct sight *s);

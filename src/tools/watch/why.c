@@ -113,10 +113,12 @@ static void line_queue(const struct why *w, uint32_t r)
 static void line_packets(const struct why *w, uint32_t r)
 {
 	const struct sight *s = &w->now[r], *b = &w->before[r];
-	uint64_t again = sight_growth(s, b, s->count[PULSE_PACKETS_AGAIN], b->count[PULSE_PACKETS_AGAIN]);
+	uint64_t again =
+		sight_growth(s, b, s->count[PULSE_PACKETS_AGAIN], b->count[PULSE_PACKETS_AGAIN]);
 	uint64_t dropped = sight_growth(s, b, sight_dropped(s), sight_dropped(b));
 	if (again)
-		printf("; it sent %llu packet%s again", (unsigned long long)again, again == 1 ? "" : "s");
+		printf("; it sent %llu packet%s again", (unsigned long long)again,
+		       again == 1 ? "" : "s");
 	if (dropped)
 		printf("; it dropped %llu packet%s: of strangers, damaged or old",
 		       (unsigned long long)dropped, dropped == 1 ? "" : "s");
@@ -161,7 +163,8 @@ static void line_print(const struct why *w, uint32_t r)
 	else
 		fputs(s->state == RANK_OPEN ? "runs and handles messages" : watch_state(s), stdout);
 	if (s->hold)
-		printf("; under %u hold%s, so that no handler runs", s->hold, s->hold == 1 ? "" : "s");
+		printf("; under %u hold%s, so that no handler runs", s->hold,
+		       s->hold == 1 ? "" : "s");
 	line_queue(w, r);
 	line_packets(w, r);
 	putchar('\n');
@@ -209,14 +212,16 @@ static const char *culprit_does(const struct why *w, uint32_t r)
 					      [RANK_DEAD] = "is dead" };
 	if (w->now[r].state != RANK_OPEN)
 		return absent[w->now[r].state];
-	return w->now[r].hold ? "holds its handlers back (tern_hold)" : "computes and does not poll";
+	return w->now[r].hold ? "holds its handlers back (tern_hold)"
+			      : "computes and does not poll";
 }
 
 static void say_culprit(FILE *to, const struct why *w, uint32_t culprit)
 {
 	bool one = ranks_count(w, is_waiting_for, culprit) == 1;
 	ranks_print(to, w, is_waiting_for, culprit);
-	fprintf(to, " %s for rank %u, which %s.", one ? "waits" : "wait", culprit, culprit_does(w, culprit));
+	fprintf(to, " %s for rank %u, which %s.", one ? "waits" : "wait", culprit,
+		culprit_does(w, culprit));
 }
 
 static bool all_wait(const struct why *w)
@@ -283,8 +288,8 @@ static void say(FILE *to, const struct why *w)
 
 static void why_print(const struct why *w)
 {
-	printf("job of %d: %u ranks, %llu messages handled in half a second\n", (int)w->watch->launcher,
-	       w->size, (unsigned long long)why_handled(w));
+	printf("job of %d: %u ranks, %llu messages handled in half a second\n",
+	       (int)w->watch->launcher, w->size, (unsigned long long)why_handled(w));
 	for (uint32_t r = 0; r < w->size; r++)
 		line_print(w, r);
 	fputs("in short: ", stdout);
@@ -355,7 +360,8 @@ static void why_json(const struct why *w)
 	json_end(&j, '}');
 }
 
-/* -- The command -------------------------------------------------------------------------------- */
+/* -- The command --------------------------------------------------------------------------------
+ */
 
 static bool why_look(struct why *w)
 {

@@ -77,7 +77,9 @@ static void search_cycle(struct search *s)
 
 bool graph_open(struct graph *g, const struct sight *sight, uint32_t size)
 {
-	*g = (struct graph){ .size = size, .sight = sight, .cycle = calloc(size, sizeof *g->cycle) };
+	*g = (struct graph){ .size = size,
+			     .sight = sight,
+			     .cycle = calloc(size, sizeof *g->cycle) };
 	struct search s = { .g = g,
 			    .mark = calloc(size, 1),
 			    .path = calloc(size, sizeof *s.path),

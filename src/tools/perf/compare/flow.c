@@ -16,7 +16,8 @@
 #include "tools/perf/options.h"
 
 enum {
-	RANKS = 3, /* the last one receives; of the others, the first sends alone in all loads but the last */
+	RANKS = 3, /* the last one receives; of the others, the first sends alone in all loads but
+		      the last */
 	RECEIVER = RANKS - 1,
 	COUNT = 10000, /* short messages in a round; payloads: a tenth */
 	ROUNDS = 11,
@@ -25,7 +26,8 @@ enum {
 	HANDLER_LAND = WORDS_FREE,
 };
 
-static const char *const strategies[] = { "credit", "return", "drop", "nack", "token", "permit", "reserve" };
+static const char *const strategies[] = { "credit", "return", "drop",   "nack",
+					  "token",  "permit", "reserve" };
 enum { STRATEGIES = sizeof strategies / sizeof *strategies };
 
 enum load { LOAD_SHORT, LOAD_BULK, LOAD_INCAST, LOADS };
@@ -133,7 +135,8 @@ static double incast_play(struct bench_rank *p)
 	return played(p, p->rank == RECEIVER ? 0 : measure(p, send_words) * 1000);
 }
 
-/* -- The run ------------------------------------------------------------------------------------ */
+/* -- The run ------------------------------------------------------------------------------------
+ */
 
 static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, struct point *point)
 {
@@ -143,11 +146,13 @@ static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, stru
 	const struct test test = { { .name = "flow" },
 				   .amount = { .ranks = RANKS, .warm = 1 },
 				   .play.open = flow_open_test,
-				   .set = { { "TERN_NET", "udp" }, { "TERN_FLOW", strategies[strategy] } } };
+				   .set = { { "TERN_NET", "udp" },
+					    { "TERN_FLOW", strategies[strategy] } } };
 	struct part parts[PARTS] = { 0 };
 	for (unsigned i = 0; i < LOADS; i++)
 		parts[i * (1 + FLOW_ALSO)] =
-			(struct part){ plays[i], 0, i == LOAD_BULK ? count / 10 + 1 : count, FLOW_ALSO, 0 };
+			(struct part){ plays[i], 0, i == LOAD_BULK ? count / 10 + 1 : count,
+				       FLOW_ALSO, 0 };
 	memset(&result, 0, sizeof result);
 	int rc = ranks_play(&test, 0, parts, PARTS, rounds, &result);
 	for (unsigned i = 0; !rc && i < LOADS; i++) {
@@ -169,7 +174,8 @@ static void print(struct point at[STRATEGIES][LOADS])
 	for (unsigned s = 0; s < STRATEGIES; s++) {
 		printf("\n| %s |", strategies[s]);
 		for (unsigned i = 0; i < LOADS; i++)
-			printf(" %.3f | %.1f | %.1f |", at[s][i].rate, at[s][i].packets, at[s][i].again);
+			printf(" %.3f | %.1f | %.1f |", at[s][i].rate, at[s][i].packets,
+			       at[s][i].again);
 	}
 	printf("\n\npackets: those that one sender sent for a thousand messages; again: of those, sent again\n"
 	       "incast: %u senders, and a receiver that computes %u us between two polls\n",

@@ -192,7 +192,8 @@ static struct batch_cost batch_play(struct bench_rank *p, const struct pair_batc
 	p->rc = pair_play(b, size, p->count, &c, &sent);
 	atomic_store(&fetches, 0);
 	double n = (double)sent;
-	return (struct batch_cost){ (double)c.send / n, (double)c.handle / n, (double)c.answer / n };
+	return (struct batch_cost){ (double)c.send / n, (double)c.handle / n,
+				    (double)c.answer / n };
 }
 
 /* -- Messages and transfers ---------------------------------------------------------- */
@@ -244,7 +245,8 @@ enum { POLL, POLL_REQUESTS, POLL_REPLIES }; /* ways */
 /* That find nothing, after one that found something: there is an active peer to look at. */
 static double paper_poll(struct bench_rank *p)
 {
-	static int (*const polls[])(tern * t) = { tern_poll, tern_poll_requests, tern_poll_replies };
+	static int (*const polls[])(tern * t) = { tern_poll, tern_poll_requests,
+						  tern_poll_replies };
 	int (*const poll)(tern * t) = polls[p->way];
 	if (p->rank)
 		return 0;
@@ -315,18 +317,21 @@ static const struct row {
 	unsigned ncube_instructions;
 	double cm5_us, cm5_cycles, cm5_rate; /* MB/s */
 } rows[] = {
-	{ "send request, 4 words", "4-1, 4-7", words_sending, 0, 4, 1, 32, 13.1, 24, 1.5, 50.7, 10.6 },
+	{ "send request, 4 words", "4-1, 4-7", words_sending, 0, 4, 1, 32, 13.1, 24, 1.5, 50.7,
+	  10.6 },
 	{ "send reply, 4 words", "4-7", batch_reply, ASKS, 0, 1, 32, 0, 0, 1.3, 42.8, 12.3 },
 	{ "handle request", "4-1, 4-7", words_handling, 0, 4, 1, 32, 15.0, 37, 1.6, 52.2, 10.0 },
 	{ "handle reply", "4-7", batch_answer, ASKS, WORDS, 1, 32, 0, 0, 1.6, 52.2, 10.0 },
 	{ "open and close a segment", "4-7", paper_segment, 0, 0, 2, 0, 0, 0, 6.7, 221.7, 0 },
 	{ "xfer 4 words, request", "4-7", batch_send, XFER4S, 1, 2, 32, 0, 0, 2.3, 75.4, 7.0 },
 	{ "xfer 4 words, reply", "4-7", batch_reply, ASKS_XFER4, 0, 2, 32, 0, 0, 1.6, 54.1, 9.8 },
-	{ "xfer N words, request", "4-7", batch_send, XFERS, N_WORDS, 20, 8 * N_WORDS, 0, 0, 1.7, 56.7, 9.3 },
-	{ "xfer N words, reply", "4-7", batch_reply, ASKS_XFER, N_WORDS, 20, 8 * N_WORDS, 0, 0, 1.6, 52.9,
-	  10.0 },
+	{ "xfer N words, request", "4-7", batch_send, XFERS, N_WORDS, 20, 8 * N_WORDS, 0, 0, 1.7,
+	  56.7, 9.3 },
+	{ "xfer N words, reply", "4-7", batch_reply, ASKS_XFER, N_WORDS, 20, 8 * N_WORDS, 0, 0, 1.6,
+	  52.9, 10.0 },
 	{ "handle xfer, 1 segment", "4-7", batch_handle, XFER4S, 1, 2, 32, 0, 0, 1.6, 52.6, 10.0 },
-	{ "handle xfer, 2 segments", "4-7", batch_handle, XFER4S, SEGMENTS, 2, 32, 0, 0, 2.2, 71.1, 7.4 },
+	{ "handle xfer, 2 segments", "4-7", batch_handle, XFER4S, SEGMENTS, 2, 32, 0, 0, 2.2, 71.1,
+	  7.4 },
 	{ "poll, nothing there", "4-7", paper_poll, POLL, 0, 1, 0, 0, 0, 0.7, 22.0, 0 },
 	{ "poll requests", "", paper_poll, POLL_REQUESTS, 0, 1, 0, 0, 0, 0, 0, 0 },
 	{ "poll replies", "4-7", paper_poll, POLL_REPLIES, 0, 1, 0, 0, 0, 0.3, 11.0, 0 },
@@ -410,13 +415,14 @@ static void table_row(const struct line *l)
 			 cell_figure(high, l->ns.high, 3, ""));
 	printf("%-25s  %-8s  %8s  %13s  %7s  %6s  %16s  %17s\n", row->name, row->tables,
 	       cell_figure(ns, l->ns.median, 3, ""), range, cell_figure(cycles, l->cycles, 3, ""),
-	       cell_figure(rate, l->rate / 1000, 3, ""), cell_ncube(ncube, row), cell_cm5(cm5, row));
+	       cell_figure(rate, l->rate / 1000, 3, ""), cell_ncube(ncube, row),
+	       cell_cm5(cm5, row));
 }
 
 static void table_print(const struct line *lines, bool bold)
 {
-	table_heading(bold, "%-25s  %-8s  %8s  %13s  %7s  %6s  %16s  %17s", "operation", "table", "ns",
-		      "95 %", "cycles", "GB/s", "nCUBE/2", "CM-5");
+	table_heading(bold, "%-25s  %-8s  %8s  %13s  %7s  %6s  %16s  %17s", "operation", "table",
+		      "ns", "95 %", "cycles", "GB/s", "nCUBE/2", "CM-5");
 	for (unsigned i = 0; i < ROWS; i++)
 		table_row(&lines[i]);
 	putchar('\n');
@@ -514,10 +520,11 @@ int paper_main(bool json, bool plain, unsigned rounds, uint64_t count)
 	struct part parts[ROWS];
 	struct line lines[ROWS];
 	for (unsigned i = 0; i < ROWS; i++)
-		parts[i] = (struct part){ .play = rows[i].play,
-					  .way = rows[i].way,
-					  .size = rows[i].size,
-					  .count = count > rows[i].share ? count / rows[i].share : 1 };
+		parts[i] =
+			(struct part){ .play = rows[i].play,
+				       .way = rows[i].way,
+				       .size = rows[i].size,
+				       .count = count > rows[i].share ? count / rows[i].share : 1 };
 	int rc = ranks_play(&test, 0, parts, ROWS, rounds, &result);
 	if (rc) {
 		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));

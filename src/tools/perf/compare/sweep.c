@@ -56,8 +56,8 @@ static double point_latency(const struct sweep_point *p)
 }
 
 /* Those within `factor` and `more` of the least. */
-static unsigned ways_best(const struct sweep_point *at, double (*figure)(const struct sweep_point *p),
-			  double factor, double more)
+static unsigned ways_best(const struct sweep_point *at,
+			  double (*figure)(const struct sweep_point *p), double factor, double more)
 {
 	unsigned best = 0;
 	double least = figure(&at[WAY_POLLED]);
@@ -83,7 +83,12 @@ unsigned sweep_quickest(const struct sweep *s, unsigned interval)
 /* -- The run ---------------------------------------------------------------------------------- */
 
 /* The undisturbed phase, and then each way with its further figures. */
-enum { PART_ALONE, PART_WAYS, PARTS_OF_WAY = 1 + SWEEP_ALSO, PARTS = PART_WAYS + WAYS * PARTS_OF_WAY };
+enum {
+	PART_ALONE,
+	PART_WAYS,
+	PARTS_OF_WAY = 1 + SWEEP_ALSO,
+	PARTS = PART_WAYS + WAYS * PARTS_OF_WAY
+};
 
 static struct sweep_point point_make(struct series *s, double alone)
 {
@@ -105,14 +110,17 @@ static int interval_run(struct sweep *s, unsigned interval)
 	 * Without a third core the communication thread takes the computation's, and no round
 	 * would count.
 	 */
-	const struct test test = { { .name = "delivery" },
-				   .amount = { .ranks = 2, .cores = s->cores > 2 ? 2 : 0, .warm = 1 },
-				   .play.open = sweep_open,
-				   .set = { { "TERN_SIGNAL", "40" } } };
+	const struct test test = {
+		{ .name = "delivery" },
+		.amount = { .ranks = 2, .cores = s->cores > 2 ? 2 : 0, .warm = 1 },
+		.play.open = sweep_open,
+		.set = { { "TERN_SIGNAL", "40" } }
+	};
 	struct part parts[PARTS] = { [PART_ALONE] = { .play = sweep_alone, .count = s->ms } };
 	for (int w = 0; w < WAYS; w++)
 		parts[PART_WAYS + w * PARTS_OF_WAY] =
-			(struct part){ sweep_by_way, sweep_interval[interval], s->ms, SWEEP_ALSO, w };
+			(struct part){ sweep_by_way, sweep_interval[interval], s->ms, SWEEP_ALSO,
+				       w };
 	memset(&result, 0, sizeof result);
 	int rc = ranks_play(&test, 0, parts, PARTS, s->rounds, &result);
 	if (rc)
@@ -136,7 +144,10 @@ static int sweep_run(struct sweep *s, bool shown)
 
 int sweep_main(const struct perf_options *o)
 {
-	struct sweep s = { .ms = o->count ? o->count : o->quick ? QUICK_MS : MS, .cores = cpu_count() };
+	struct sweep s = { .ms = o->count   ? o->count
+				 : o->quick ? QUICK_MS
+					    : MS,
+			   .cores = cpu_count() };
 	s.rounds = o->rounds ? o->rounds : o->quick ? QUICK_ROUNDS : ROUNDS;
 	int rc = sweep_run(&s, !o->plain && isatty(STDERR_FILENO));
 	if (!rc && o->json)

@@ -20,7 +20,8 @@ extern const uint32_t sweep_interval[INTERVALS]; /* ns between two messages; 0: 
 
 /* One way at one interval: medians over the rounds. */
 struct sweep_point {
-	double slowdown;     /* what the computation takes longer, as a part of what it takes undisturbed */
+	double slowdown;     /* what the computation takes longer, as a part of what it takes
+				undisturbed */
 	double latency, p99; /* of a round trip, ns */
 	double events;       /* interrupts for each message, or claims of the thread */
 	double rate;         /* messages a second */

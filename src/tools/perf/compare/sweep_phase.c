@@ -48,7 +48,8 @@ static uint64_t compute_until(struct bench_rank *p, uint64_t end, bool polls)
 static uint64_t events_now(struct bench_rank *p)
 {
 	const struct endpoint *e = p->t->own;
-	return stats_get(&e->pulse->count[PULSE_INTERRUPTS]) + stats_get(&e->pulse->count[PULSE_CLAIMS]);
+	return stats_get(&e->pulse->count[PULSE_INTERRUPTS]) +
+	       stats_get(&e->pulse->count[PULSE_CLAIMS]);
 }
 
 /*
@@ -58,7 +59,8 @@ static uint64_t events_now(struct bench_rank *p)
 static uint64_t core_ns(const struct bench_rank *p)
 {
 	struct timespec used;
-	clock_gettime(p->spare_core < 0 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID, &used);
+	clock_gettime(p->spare_core < 0 ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID,
+		      &used);
 	return (uint64_t)used.tv_sec * UINT64_C(1000000000) + (uint64_t)used.tv_nsec;
 }
 
@@ -143,7 +145,8 @@ static void ask_end(struct bench_rank *p)
 		p->rc = words_last(p->t, 1);
 	p->also[ALSO_P99] = times_quantile(&times, 0.99);
 	p->also[ALSO_PIECES] = (double)report.pieces * 1e6 / (double)report.core;
-	p->also[ALSO_EVENTS] = report.answered ? (double)report.events / (double)report.answered : 0;
+	p->also[ALSO_EVENTS] =
+		report.answered ? (double)report.events / (double)report.answered : 0;
 	p->also[ALSO_RATE] = (double)report.answered * 1e9 / (double)report.ns;
 }
 
@@ -155,12 +158,14 @@ static void sweep_ask(struct bench_rank *p, uint64_t interval, uint64_t window)
 	ask_end(p);
 }
 
-/* -- The phases --------------------------------------------------------------------------------- */
+/* -- The phases ---------------------------------------------------------------------------------
+ */
 
 double sweep_by_way(struct bench_rank *p)
 {
 	static const enum tern_delivery delivery[WAYS] = { TERN_DELIVERY_POLL, TERN_DELIVERY_POLL,
-							   TERN_DELIVERY_THREAD, TERN_DELIVERY_INTERRUPT };
+							   TERN_DELIVERY_THREAD,
+							   TERN_DELIVERY_INTERRUPT };
 	if (p->rank)
 		sweep_compute(p, delivery[p->way], p->way == WAY_POLLED);
 	else

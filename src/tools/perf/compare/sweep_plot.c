@@ -56,7 +56,8 @@ static const struct panel {
 } panels[PANELS] = {
 	{ "Slowdown of the computation", "%", point_percent, 0.1, 100, 15 },
 	{ "Round trip", "us", point_micros, 1, 1000, 15 },
-	{ "Interrupts or claims a message", "", point_calls, 0.001, 1, 1 << WAY_THREAD | 1 << WAY_INTERRUPT },
+	{ "Interrupts or claims a message", "", point_calls, 0.001, 1,
+	  1 << WAY_THREAD | 1 << WAY_INTERRUPT },
 };
 
 static double panel_most(const struct panel *a, const struct sweep *s)
@@ -84,7 +85,8 @@ static void draw_axes(const struct panel *a, double left, double most, FILE *to)
 	for (double decade = a->least; decade < most * 1.01; decade *= 10) {
 		double y = TOP + HIGH - height(a, most, decade);
 		fprintf(to, "<path class=\"rule\" d=\"M%.1f %.1fh%d\"/>", left, y, WIDE);
-		svg_text(to, "faint end", left - 8, y + 4, "%g%s%s", decade, *a->unit ? " " : "", a->unit);
+		svg_text(to, "faint end", left - 8, y + 4, "%g%s%s", decade, *a->unit ? " " : "",
+			 a->unit);
 	}
 	for (unsigned i = 0; i < INTERVALS; i++)
 		svg_text(to, "faint middle", left + across(i), TOP + HIGH + 18, "%u",
@@ -102,8 +104,8 @@ static void draw_way(const struct panel *a, const struct sweep *s, double left, 
 	fputs("\"/>\n", to);
 	for (unsigned i = 0; i < INTERVALS; i++) {
 		double value = a->figure(&s->at[i][way]);
-		svg_dot(to, way_class[way], left + across(i), TOP + HIGH - height(a, most, value), 3,
-			"%s: %.3g %s", sweep_way_name[way], value, a->unit);
+		svg_dot(to, way_class[way], left + across(i), TOP + HIGH - height(a, most, value),
+			3, "%s: %.3g %s", sweep_way_name[way], value, a->unit);
 	}
 }
 
@@ -130,8 +132,8 @@ static void draw_key(FILE *to)
 int sweep_plot(const void *sweep, FILE *to)
 {
 	const struct sweep *s = sweep;
-	svg_begin(to, WIDTH, HEIGHT, "Ways of delivery against the interval between messages", light, dark,
-		  style);
+	svg_begin(to, WIDTH, HEIGHT, "Ways of delivery against the interval between messages",
+		  light, dark, style);
 	svg_text(
 		to, "faint", LEFT, 30,
 		"A rank computes while another asks it something; messages come more often to the right; %u cores",

@@ -39,8 +39,9 @@ static void table_row(const struct sweep *s, unsigned interval, enum sweep_way w
 	char every[CELL], latency[CELL], p99[CELL], events[CELL];
 	printf("%-8s  %-17s  %7.1f %%  %10s  %10s  %11s  %11.0f  %s\n",
 	       way ? "" : cell_interval(every, interval), sweep_way_name[way], 100 * p->slowdown,
-	       cell_time(latency, p->latency), cell_time(p99, p->p99), cell_events(events, way, p->events),
-	       p->rate, way == WAY_INTERRUPT ? sweep_regime_name[sweep_regime(s, interval)] : "");
+	       cell_time(latency, p->latency), cell_time(p99, p->p99),
+	       cell_events(events, way, p->events), p->rate,
+	       way == WAY_INTERRUPT ? sweep_regime_name[sweep_regime(s, interval)] : "");
 }
 
 /* -- Where they cross ----------------------------------------------------------------------- */
@@ -110,7 +111,10 @@ static void json_point(struct json *j, const struct sweep *s, unsigned interval,
 	const struct sweep_point *p = &s->at[interval][way];
 	json_begin(j, NULL, '{');
 	json_real(j, "interval_us", sweep_interval[interval] / 1e3);
-	json_text(j, "delivery", way == WAY_THREAD ? "thread" : way == WAY_INTERRUPT ? "interrupt" : "poll");
+	json_text(j, "delivery",
+		  way == WAY_THREAD      ? "thread"
+		  : way == WAY_INTERRUPT ? "interrupt"
+					 : "poll");
 	json_real(j, "poll_us", way == WAY_POLLED ? 10 : NAN);
 	json_real(j, "slowdown", p->slowdown);
 	json_real(j, "latency_ns", p->latency);

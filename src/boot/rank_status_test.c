@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two memories of one job, as on two machines, and what is carried between them. */
-#include "boot/bulletin.h"
+#include "boot/rank_status.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -35,9 +35,9 @@ static void machines_close(void)
 /* What the machine of `rank` has to say of it comes to the other. */
 static void carried(uint32_t rank)
 {
-	struct bulletin b;
-	bulletin_read(&job[rank / 2], rank, &b);
-	CHECK(bulletin_take(&job[!(rank / 2)], &b) != BULLETIN_NONSENSE);
+	struct rank_status b;
+	rank_status_read(&job[rank / 2], rank, &b);
+	CHECK(rank_status_take(&job[!(rank / 2)], &b) != RANK_STATUS_NONSENSE);
 }
 
 static void published(uint32_t rank, char first)
@@ -135,11 +135,11 @@ TEST(sessions_and_serials_go_on_past_32_bits)
 
 TEST(the_dead_stay_dead_in_later_sessions)
 {
-	struct bulletin b;
+	struct rank_status b;
 	machines_open();
-	bulletin_lost(&b, FAR);
-	CHECK_IS(bulletin_take(&job[0], &b), BULLETIN_NEWS);
-	CHECK_IS(bulletin_take(&job[0], &b), BULLETIN_KNOWN);
+	rank_status_lost(&b, FAR);
+	CHECK_IS(rank_status_take(&job[0], &b), RANK_STATUS_NEWS);
+	CHECK_IS(rank_status_take(&job[0], &b), RANK_STATUS_KNOWN);
 	carried(FAR); /* late, and of no use */
 	CHECK_IS(job_rank_check(&job[0], FAR), -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(-EOWNERDEAD), "not heard of"));
@@ -152,16 +152,16 @@ TEST(the_dead_stay_dead_in_later_sessions)
 
 TEST(what_makes_no_sense_is_refused)
 {
-	struct bulletin b;
+	struct rank_status b;
 	machines_open();
-	bulletin_lost(&b, RANKS);
-	CHECK_IS(bulletin_take(&job[0], &b), BULLETIN_NONSENSE); /* no rank */
-	bulletin_lost(&b, 1);
-	CHECK_IS(bulletin_take(&job[0], &b),
-		 BULLETIN_NONSENSE); /* a rank of this machine: who could know better? */
-	bulletin_lost(&b, FAR);
+	rank_status_lost(&b, RANKS);
+	CHECK_IS(rank_status_take(&job[0], &b), RANK_STATUS_NONSENSE); /* no rank */
+	rank_status_lost(&b, 1);
+	CHECK_IS(rank_status_take(&job[0], &b),
+		 RANK_STATUS_NONSENSE); /* a rank of this machine: who could know better? */
+	rank_status_lost(&b, FAR);
 	b.state = RANK_DEAD + 1;
-	CHECK_IS(bulletin_take(&job[0], &b), BULLETIN_NONSENSE);
+	CHECK_IS(rank_status_take(&job[0], &b), RANK_STATUS_NONSENSE);
 	CHECK_IS(job_rank_check(&job[0], FAR), 0);
 	machines_close();
 }
@@ -187,10 +187,10 @@ static atomic_bool sessions_over;
 /* What is read of a rank never goes back: in each session it is expected, open, closed. */
 static void *sessions_read(void *back)
 {
-	struct bulletin b;
+	struct rank_status b;
 	uint64_t before = 0;
 	while (!atomic_load(&sessions_over)) {
-		bulletin_read(&job[0], 0, &b);
+		rank_status_read(&job[0], 0, &b);
 		uint64_t now = b.session << 8 | b.state;
 		*(unsigned *)back += now < before;
 		before = now;

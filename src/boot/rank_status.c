@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "boot/bulletin.h"
+#include "boot/rank_status.h"
 
 #include <string.h>
 
-static void bulletin_fill(const struct job *j, uint32_t rank, struct bulletin *n)
+static void rank_status_fill(const struct job *j, uint32_t rank, struct rank_status *n)
 {
 	const struct job_rank *r = &j->rank[rank];
 	n->status = atomic_load(&r->status);
@@ -14,28 +14,29 @@ static void bulletin_fill(const struct job *j, uint32_t rank, struct bulletin *n
 }
 
 /*
- * Session and state belong together. While the memory is made new, a rank has the next session's number and still the
- * state of the one before, so this begins when nobody does that. The session has then changed, or is about to, if anybody did it
- * since. What is told of a rank of another machine is one word.
+ * Session and state belong together. While the memory is made new, a rank has the next session's
+ * number and still the state of the one before, so this begins when nobody does that. The session
+ * has then changed, or is about to, if anybody did it since. What is told of a rank of another
+ * machine is one word.
  */
-void bulletin_read(struct job *j, uint32_t rank, struct bulletin *n)
+void rank_status_read(struct job *j, uint32_t rank, struct rank_status *n)
 {
 	const struct job_rank *r = &j->rank[rank];
 	uint64_t told, session;
 	do {
 		job_renewed(j);
-		*n = (struct bulletin){ .rank = rank, .serial = atomic_load(&r->serial) };
+		*n = (struct rank_status){ .rank = rank, .serial = atomic_load(&r->serial) };
 		told = atomic_load(&r->told);
 		session = atomic_load(&j->head->session);
 		n->session = job_rank_session(j, rank);
 		n->state = job_here(j, rank) ? atomic_load(&r->state) : (uint32_t)(told & 0xff);
-		bulletin_fill(j, rank, n);
+		rank_status_fill(j, rank, n);
 	} while (atomic_load(&r->told) != told || atomic_load(&j->head->session) != session ||
 		 job_renewing(j));
 }
 
 /* Whoever reads it meanwhile sees, before or afterwards, that it is none of this session. */
-static void card_take(struct job_card *c, const struct bulletin *n)
+static void card_take(struct job_card *c, const struct rank_status *n)
 {
 	atomic_store(&c->published, 0);
 	atomic_thread_fence(memory_order_release);
@@ -43,8 +44,9 @@ static void card_take(struct job_card *c, const struct bulletin *n)
 	atomic_store_explicit(&c->published, n->published, memory_order_release);
 }
 
-/* That a rank has ended may also be said by others, who do not know its serial; nothing comes behind it. */
-static bool bulletin_late(const struct job_rank *r, const struct bulletin *n)
+/* That a rank has ended may also be said by others, who do not know its serial; nothing comes
+ * behind it. */
+static bool rank_status_late(const struct job_rank *r, const struct rank_status *n)
 {
 	uint64_t told = atomic_load(&r->told);
 	if ((told & 0xff) >= RANK_GONE)
@@ -54,45 +56,47 @@ static bool bulletin_late(const struct job_rank *r, const struct bulletin *n)
 	return n->serial <= atomic_load(&r->serial) || (n->session << 8 | n->state) < told;
 }
 
-static enum bulletin_worth bulletin_write(struct job *j, const struct bulletin *n)
+static enum rank_status_worth rank_status_write(struct job *j, const struct rank_status *n)
 {
 	struct job_rank *r = &j->rank[n->rank];
-	if (bulletin_late(r, n))
-		return BULLETIN_KNOWN;
+	if (rank_status_late(r, n))
+		return RANK_STATUS_KNOWN;
 	if (n->published != atomic_load(&j->card[n->rank].published) && n->state < RANK_GONE)
 		card_take(&j->card[n->rank], n);
 	atomic_store(&r->status, n->status);
 	atomic_store(&r->passed, n->passed);
 	atomic_store(&r->passed_before, n->passed_before);
 	job_rank_told(j, n->rank, n->session, (enum rank_state)n->state);
-	atomic_store(&r->serial, n->serial); /* last: whoever is killed over this has said nothing */
-	return BULLETIN_NEWS;
+	atomic_store(&r->serial,
+		     n->serial); /* last: whoever is killed over this has said nothing */
+	return RANK_STATUS_NEWS;
 }
 
-void bulletin_end(struct job *j, uint32_t rank, int status, struct bulletin *n)
+void rank_status_end(struct job *j, uint32_t rank, int status, struct rank_status *n)
 {
-	bulletin_read(j, rank, n);
+	rank_status_read(j, rank, n);
 	if (n->state >= RANK_GONE)
 		return;
 	n->status = n->state == RANK_CLOSED ? 0 : status;
 	n->state = n->state == RANK_CLOSED ? RANK_GONE : RANK_DEAD;
 }
 
-enum bulletin_worth bulletin_take(struct job *j, const struct bulletin *n)
+enum rank_status_worth rank_status_take(struct job *j, const struct rank_status *n)
 {
 	if (n->rank >= j->size || job_here(j, n->rank) || n->state > RANK_DEAD)
-		return BULLETIN_NONSENSE;
-	struct bulletin ends;
+		return RANK_STATUS_NONSENSE;
+	struct rank_status ends;
 	if (n->status == STATUS_LOST && n->state == RANK_DEAD) {
-		bulletin_end(j, n->rank, STATUS_LOST, &ends); /* its sender knew nothing else of it */
+		rank_status_end(j, n->rank, STATUS_LOST,
+				&ends); /* its sender knew nothing else of it */
 		n = &ends;
 	}
-	return bulletin_write(j, n);
+	return rank_status_write(j, n);
 }
 
-void bulletin_lost(struct bulletin *n, uint32_t rank)
+void rank_status_lost(struct rank_status *n, uint32_t rank)
 {
-	*n = (struct bulletin){
+	*n = (struct rank_status){
 		.rank = rank, .session = UINT64_MAX >> 8, .state = RANK_DEAD, .status = STATUS_LOST
 	};
 }
