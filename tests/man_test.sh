@@ -35,6 +35,7 @@ functions_of() { # HEADER, up to its inline path: what is declared from there on
 	code=$(sed -e '/^\/\* -- The inline path/,$d' "$1" |
 		sed -e ':again; $!N; s/\\\n//; t again; P; D' | # join what goes on in the next line
 		sed -e 's|/\*.*\*/||' -e '/\/\*/,/\*\//d' |  # drop comments
+		sed -e ':more; /,$/{ N; s/\n[[:space:]]*/ /; b more; }' | # a prototype in one line
 		grep -v 'TERN_SIX_)')                        # and what only macros call
 	{
 		grep -oP '^#define \Ktern_[a-z0-9_]+(?=\()' <<<"$code"

@@ -3,7 +3,7 @@
 /*
  * No wake-up is ever lost. The library bounds each sleep, which would hide a lost
  * wake-up as a short delay; here the bound is taken away, so that it would be a
- * hang. Random pauses bring the receivers to every rung of the ladder.
+ * hang. Random pauses bring the receivers to every step of the backoff.
  */
 #include <sched.h>
 
@@ -153,7 +153,7 @@ TEST(a_silent_peer_wakes_a_rank_that_does_not_look_at_it)
 	play(silent_peers, 10, 200);
 }
 
-/* -- The race itself, without the ladder ------------------------------------------------ */
+/* -- The race itself, without the backoff ------------------------------------------------ */
 
 static tern *pair[2];
 static _Atomic uint64_t taken;

@@ -166,8 +166,9 @@ TEST(what_a_sender_had_written_when_it_died_before_it_could_ring_is_received)
 {
 	open_pair(TERN_BUF_REFUSE);
 	struct endpoint *e = local[1]->own;
-	pollset_remove(&e->site,
-		      &e->site.peer[0].requests); /* it is not looked at, and nobody rings for it */
+	pollset_remove(
+		&e->site,
+		&e->site.peer[0].requests); /* it is not looked at, and nobody rings for it */
 	local[1]->peek = &e->site.bell;
 	for (unsigned i = 0; i < COUNT; i++)
 		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 10 + i, 0, NULL), 0);
