@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 600 LOCK net LABELS slow by-interrupt
-# Over UDP a communication thread, or interrupts, deliver what polls deliver, with and without faults.
+# Over UDP a progress thread, or interrupts, deliver what polls deliver, with and without faults.
 set -uo pipefail
 . tests/sample.sh
 

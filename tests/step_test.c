@@ -235,7 +235,7 @@ enum { HOLD_AND_RELEASE = 8 };
 enum { HOLD_AND_RELEASE = 40 }; /* calls, or another compiler's choice */
 #endif
 
-/* The fewest of some rounds: now and then the communication thread wants something. */
+/* The fewest of some rounds: now and then the progress thread wants something. */
 static void check_cost(const char *delivery)
 {
 	unsigned least = UINT32_MAX, locks = 0;

@@ -25,7 +25,7 @@ static inline void threads_on(unsigned id, tern_thread_fn *fn)
 
 /* How a thread ended, for a callback to note. */
 struct ending {
-	_Atomic unsigned count; /* written last: a communication thread may run the callback */
+	_Atomic unsigned count; /* written last: a progress thread may run the callback */
 	uint32_t rank;
 	int rc;
 	uint64_t result;

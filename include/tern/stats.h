@@ -23,7 +23,7 @@ typedef struct tern_stats_data {
 	uint64_t block_stalls, block_ns; /* payloads that found no free block; * how long */
 	uint64_t gates; /* times that requests here waited for room for their replies */
 	uint64_t interrupts,
-		claims; /* interrupts that served; times that the communication thread took over */
+		claims; /* interrupts that served; times that the progress thread took over */
 	uint64_t deferred_most, queue_most; /* the most that waited at once: deferred functions, *
 					       messages of a peer */
 	int counting; /* 1 if TERN_STATS is on, so that what is marked * counts */

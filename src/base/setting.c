@@ -32,14 +32,14 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_GRACE] = { "TERN_GRACE", "500",
 			    "milliseconds of silence after which a wait blames a dead rank" },
 	[SETTING_STUCK] = { "TERN_STUCK", "0",
-			    "seconds before a stuck wait prints its call, whom it waits for, and pending operations to stderr; "
-			    "0: never" },
+			    "seconds before a stuck wait prints its call, the rank it waits for and pending "
+			    "operations to stderr; 0: never" },
 	[SETTING_DELIVERY] = { "TERN_DELIVERY", "poll",
 			       "who runs handlers while the program computes: poll (nobody), thread, interrupt" },
 	[SETTING_SIGNAL] = { "TERN_SIGNAL", "0",
 			     "the number of a signal for interrupts, which nothing else uses; 0: none" },
 	[SETTING_AGENT_CORE] = { "TERN_AGENT_CORE", "",
-				 "the core that communication threads are bound to; unset: any" },
+				 "the core that progress threads are bound to; unset: any" },
 	[SETTING_SHARED] = { "TERN_SHARED", "0",
 			     "1: endpoints may be used by several threads, one call at a time" },
 	[SETTING_WATCHDOG] = { "TERN_WATCHDOG", "0",
@@ -52,8 +52,7 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_MEMBARRIER] = { "TERN_MEMBARRIER", "1",
 				 "0: do not use membarrier; ranks then nap instead of sleeping" },
 	[SETTING_SINGLE_COPY] = { "TERN_SINGLE_COPY", "1",
-				  "0: carry transfers with memory of other ranks in messages, "
-				  "though the kernel, or a network, could move it by itself" },
+				  "0: copy through messages, without process_vm_readv or RMA" },
 	[SETTING_SPILL] = { "TERN_SPILL", "256K",
 			    "bytes of each rank's heap for typed messages that found no buffer (K, M, G)" },
 	[SETTING_CHECK] = { "TERN_CHECK", CHECK_UNLESS_SET,
@@ -94,7 +93,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			      "datagrams are authenticated (auth), encrypted too (encrypt), or neither (none); "
 			      "auto is auth over udp, and none over ofi" },
 	[SETTING_MACHINE] = { "TERN_MACHINE", "",
-			      "under another launcher: ranks for which this differs share no memory, as if on different machines" },
+			      "under another launcher: ranks with different values share no memory, as if on "
+			      "different machines" },
 	[SETTING_JOIN] = { "TERN_JOIN", "300",
 			   "under another launcher: seconds that tern_open() waits for the other ranks to call it, and for the "
 			   "launcher to answer; 0: for ever" },

@@ -20,7 +20,7 @@ enum setting {
 	SETTING_STUCK,        /* s after which a wait says what is under way */
 	SETTING_DELIVERY,     /* poll, thread, interrupt */
 	SETTING_SIGNAL,       /* for interrupts */
-	SETTING_AGENT_CORE,   /* where communication threads run */
+	SETTING_AGENT_CORE,   /* where progress threads run */
 	SETTING_SHARED,       /* 1: endpoints are shared by threads */
 	SETTING_WATCHDOG,     /* ms that a handler or a hold may last */
 	SETTING_WATCHDOG_END, /* 1: the job ends when one lasts longer */

@@ -331,12 +331,11 @@ static int agent_start(struct endpoint *e, int core)
 	if (!error)
 		return 0;
 	if (core >= 0)
-		return error_set(
-			-error,
-			"rank %u's communication thread could not be started on core %d: %s",
-			e->t->rank, core, strerror(error));
-	return error_set(-error, "rank %u's communication thread could not be started: %s",
-			 e->t->rank, strerror(error));
+		return error_set(-error,
+				 "rank %u's progress thread could not be started on core %d: %s",
+				 e->t->rank, core, strerror(error));
+	return error_set(-error, "rank %u's progress thread could not be started: %s", e->t->rank,
+			 strerror(error));
 }
 
 static void agent_free(struct agent *a)
@@ -351,8 +350,8 @@ static int wake_open(struct endpoint *e)
 {
 	e->agent->wake = e->site.asks ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
 	if (e->site.asks && e->agent->wake < 0)
-		return error_set(-errno, "starting the communication thread of rank %u: %s",
-				 e->t->rank, strerror(errno));
+		return error_set(-errno, "starting the progress thread of rank %u: %s", e->t->rank,
+				 strerror(errno));
 	return 0;
 }
 
@@ -364,7 +363,7 @@ int agent_open(struct endpoint *e)
 		return rc;
 	e->agent = calloc(1, sizeof *e->agent);
 	if (!e->agent)
-		return error_set(-ENOMEM, "starting the communication thread of rank %u: no memory",
+		return error_set(-ENOMEM, "starting the progress thread of rank %u: no memory",
 				 e->t->rank);
 	e->agent->nap = NAP_LEAST_NS;
 	e->agent->own_core =

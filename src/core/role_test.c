@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the program may do while its communication thread runs a handler. */
+/* What the program may do while its progress thread runs a handler. */
 #include "../../tests/local.h"
 #include "base/clock.h"
 

@@ -32,7 +32,7 @@ _Thread_local const struct scheduler *wait_scheduler;
 
 /* -- The thread's other endpoints ---------------------------------------------------------- */
 
-/* Whether its own communication thread serves it. */
+/* Whether its own progress thread serves it. */
 static bool sibling_apart(const struct endpoint *sibling)
 {
 	return sibling->agent && !attach_is_lent(sibling);

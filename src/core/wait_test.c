@@ -75,7 +75,7 @@ TEST(a_wait_ends_with_the_code_of_what_stops_it)
 	local_close();
 }
 
-/* What the launcher does when a rank's process has ended, and its communication thread with it. */
+/* What the launcher does when a rank's process has ended, and its progress thread with it. */
 static void rank_dies(uint32_t r, int status)
 {
 	CHECK_IS(tern_set_delivery(local[r], TERN_DELIVERY_POLL), 0);

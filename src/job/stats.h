@@ -30,7 +30,7 @@ enum pulse_count {
 	PULSE_BLOCK_TICKS,
 	PULSE_GATES,      /* opened: requests that had waited for room for their reply */
 	PULSE_INTERRUPTS, /* that delivered messages */
-	PULSE_CLAIMS,     /* of the role, by the communication thread */
+	PULSE_CLAIMS,     /* of the role, by the progress thread */
 	PULSE_DEFERRED,   /* the most functions that waited at once */
 	/* On a network of packets: */
 	PULSE_PACKETS_SENT,

@@ -234,7 +234,7 @@ static void home_list(struct endpoint *e)
 		door_slip(e);
 }
 
-/* The handler may run on a communication thread, or on one that has only borrowed the endpoint. */
+/* The handler may run on a progress thread, or on one that has only borrowed the endpoint. */
 void context_wanted(struct spawn *s)
 {
 	if (s->listed)

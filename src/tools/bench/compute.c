@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A computation that calls nothing, and a core for the communication thread beside it. */
+/* A computation that calls nothing, and a core for the progress thread beside it. */
 #include "tools/bench/compute.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@ enum { COMPUTE_PIECE = 512 }; /* steps, about a microsecond */
 
 void compute(uint64_t steps);
 
-/* Where there is a core that no rank has, this rank's communication thread will run there. */
+/* Where there is a core that no rank has, this rank's progress thread will run there. */
 int compute_spare_core(const struct bench_rank *p);
 
 #endif

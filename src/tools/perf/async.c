@@ -147,8 +147,7 @@ static double overlap_limit(struct bench_rank *p)
 
 static const struct test test_overlap = {
 	{ "overlap",
-	  "a computation with a read of remote memory handed over, and a communication thread",
-	  "us" },
+	  "a computation with a read of remote memory handed over, and a progress thread", "us" },
 	{ "bytes", 1 << 10, 64 << 20, { 2, { 1 << 20, 8 << 20 } }, { 0 } },
 	.amount = { .count = 8, .bytes = 16 << 20, .rounds = 21 },
 	.play = { .open = overlap_open, .measure = overlap_measure, .limit = { overlap_limit } },

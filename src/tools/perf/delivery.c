@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The ways of delivery. A rank that computes and calls nothing is asked all the same: how long the
- * answer takes when a communication thread gives it, and when an interrupt does. The size is what
+ * answer takes when a progress thread gives it, and when an interrupt does. The size is what
  * the asker waits between two questions, because a thread that has had nothing to do for a while
  * sleeps. And what a way costs a rank to which nothing is delivered: a computation, a critical
  * section and a barrier in each, beside the same with polls.
@@ -142,7 +142,7 @@ static int served_interrupt_open(struct bench_rank *p)
 }
 
 static const struct test test_served_thread = {
-	{ "served-thread", "a round trip with a rank that computes and has a communication thread",
+	{ "served-thread", "a round trip with a rank that computes and has a progress thread",
 	  "ns" },
 	{ "us", 0, 1000000, { 4, { 0, 10, 100, 1000 } }, { 0 } },
 	.amount = { .cores = 3, .count = 2000, .bytes = 20000, .rounds = 31, .warm = 1 },
@@ -184,8 +184,8 @@ static double slow(struct bench_rank *p)
 }
 
 static const struct test test_slow_thread = {
-	{ "slow-thread",
-	  "a computation beside its rank's idle communication thread, of --count steps", "ms" },
+	{ "slow-thread", "a computation beside its rank's idle progress thread, of --count steps",
+	  "ms" },
 	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .count = 10000000, .rounds = 31, .warm = 1 },
 	.play = { .measure = slow,
@@ -276,7 +276,7 @@ static double barriers(struct bench_rank *p)
 }
 
 static const struct test test_barrier_thread = {
-	{ "barrier-thread", "a barrier of ranks that all have a communication thread", "us" },
+	{ "barrier-thread", "a barrier of ranks that all have a progress thread", "us" },
 	{ "ranks", 2, PERF_RANKS_MOST, { 1, { 16 } }, { 0 } },
 	.amount = { .ranks = RANKS_BY_SIZE, .count = 100, .rounds = 31 },
 	.play = { .measure = barriers,

@@ -107,7 +107,7 @@ static int interval_run(struct sweep *s, unsigned interval)
 {
 	static struct ranks_result result; /* large */
 	/*
-	 * Without a third core the communication thread takes the computation's, and no round
+	 * Without a third core the progress thread takes the computation's, and no round
 	 * would count.
 	 */
 	const struct test test = {

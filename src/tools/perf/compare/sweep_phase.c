@@ -53,7 +53,7 @@ static uint64_t events_now(struct bench_rank *p)
 }
 
 /*
- * What the core that computes has spent on this rank. A communication thread without a core of its
+ * What the core that computes has spent on this rank. A progress thread without a core of its
  * own takes from it; other programs may, too, but are none of the rank's business.
  */
 static uint64_t core_ns(const struct bench_rank *p)
