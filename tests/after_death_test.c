@@ -244,8 +244,10 @@ TEST(over_libfabric_whatever_waits_for_anybody_ends_when_a_rank_has_died)
 /* -- Handles of what needs a certain rank
  * ----------------------------------------------------------- */
 
-/* Rank 0 waits for rank 1, which takes many times the grace time, though rank 2 is dead and not
- * forgiven. */
+/*
+ * Rank 0 waits for rank 1, which takes many times the grace time, though rank 2 is dead and not
+ * forgiven.
+ */
 static void rank_is_slow(void)
 {
 	tern *t = rank_begin();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages of words that asynchronous sends carry between ranks of one process, and what was
- * drained. */
+/*
+ * Messages of words that asynchronous sends carry between ranks of one process, and what was
+ * drained.
+ */
 #ifndef TERN_TESTS_ASYNC_PAIR_H
 #define TERN_TESTS_ASYNC_PAIR_H
 

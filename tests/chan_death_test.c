@@ -52,8 +52,10 @@ static void finish(tern *t)
 	CHECK_IS(tern_close(t), 0);
 }
 
-/* Runs n ranks, kills the victim when so many are under way, and expects the others to end well;
- * how many were cut off. */
+/*
+ * Runs n ranks, kills the victim when so many are under way, and expects the others to end well;
+ * how many were cut off.
+ */
 static uint64_t run_and_kill(uint32_t n, uint32_t who, uint64_t enough, void (*rank_main)(void),
 			     struct chance *c)
 {

@@ -55,8 +55,10 @@ static inline void chan_holds(uint32_t held[LOCAL_MOST], bool take)
 			take ? tern_hold(local[r]) : tern_release(local[r]);
 }
 
-/* Over a network of packets: until what was put has come, and what was told of it. Also under
- * holds. */
+/*
+ * Over a network of packets: until what was put has come, and what was told of it. Also under
+ * holds.
+ */
 static inline void chan_settle(void)
 {
 	static uint32_t holds[LOCAL_MOST];

@@ -220,8 +220,10 @@ static inline bool chaos_may_leave(const struct chaos *d, uint32_t rank)
 	       death->how == DIES_ANYWHERE;
 }
 
-/* How many messages `from` sends each rank in a session; `exact` unless the last of them may be
- * lost with it. */
+/*
+ * How many messages `from` sends each rank in a session; `exact` unless the last of them may be
+ * lost with it.
+ */
 static inline uint32_t chaos_sends(const struct chaos *d, uint32_t from, uint32_t session,
 				   bool *exact)
 {

@@ -85,7 +85,8 @@ static uint32_t named(const char *call, int rc)
 	return rank;
 }
 
-/* Success, or an error that the seed explains; then it says which rank was named, else CHAOS_RANKS.
+/*
+ * Success, or an error that the seed explains; then it says which rank was named, else CHAOS_RANKS.
  */
 static uint32_t allowed(const char *call, int rc)
 {

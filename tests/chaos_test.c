@@ -132,8 +132,10 @@ static bool loopback_name(void)
 	return good;
 }
 
-/* A network that can be cut, and a /dev/shm in which nobody else has anything; both where the
- * kernel allows it. */
+/*
+ * A network that can be cut, and a /dev/shm in which nobody else has anything; both where the
+ * kernel allows it.
+ */
 static void machine_begin(void)
 {
 	private_net = unshare(CLONE_NEWNET) == 0;
@@ -173,8 +175,10 @@ static bool found(const char *program)
 	return system(command) == 0;
 }
 
-/* Whether this build lets numbers start near their wrap; asked in a process of its own, which reads
- * the setting. */
+/*
+ * Whether this build lets numbers start near their wrap; asked in a process of its own, which reads
+ * the setting.
+ */
 static bool wrap_usable(void)
 {
 	int status = 1;
@@ -186,8 +190,10 @@ static bool wrap_usable(void)
 	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* What this machine or this build lacks is replaced, so a seed gives the same job on the same
- * machine. */
+/*
+ * What this machine or this build lacks is replaced, so a seed gives the same job on the same
+ * machine.
+ */
 static void job_fit(struct chaos *d)
 {
 	char net[32];

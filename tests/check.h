@@ -35,8 +35,10 @@
 #endif
 
 #ifndef CHECK_SECONDS
-/* After which a test hangs, in a plain build. Nearly all take less than one, but a machine may be
- * busy. */
+/*
+ * After which a test hangs, in a plain build. Nearly all take less than one, but a machine may be
+ * busy.
+ */
 #define CHECK_SECONDS 500
 #endif
 

@@ -3,8 +3,8 @@
  * For core_test.sh and cgroup_test.sh:
  *
  *     crash  every rank has memory and talks with every other; rank 0 crashes, and the others print
- * by how many KiB the job's memory has grown meanwhile fill   rank 0 allocates until it is told
- * that there is no more, and prints the sentence
+ *            by how many KiB the job's memory has grown meanwhile
+ *     fill   rank 0 allocates until it is told that there is no more, and prints the sentence
  */
 #include <errno.h>
 #include <signal.h>

@@ -10,7 +10,8 @@
  *     early   it is killed before it opens
  *     join    it is killed in its tern_open(), so long after the beginning
  *     leave   it is killed in its tern_close(), so long after the beginning, and the others open
- * again stop    it is stopped for longer than the grace time, and then goes on
+ *             again
+ *     stop    it is stopped for longer than the grace time, and then goes on
  */
 #include <errno.h>
 #include <signal.h>

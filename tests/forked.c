@@ -184,8 +184,10 @@ static void layers(void)
 	REFUSED(tern_stats(t, &stats));
 }
 
-/* Puts until it is told, which is at the end of the ring's leaf at the latest; closing is refused,
- * too. */
+/*
+ * Puts until it is told, which is at the end of the ring's leaf at the latest; closing is refused,
+ * too.
+ */
 static void channel(void)
 {
 	tern_out out = tern_chan_out(to);

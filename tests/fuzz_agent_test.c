@@ -9,8 +9,10 @@
 
 #include <tern/tern.h>
 
-/* Where an agent reads and writes, so that the text of an input does not end up on this program's
- * output. */
+/*
+ * Where an agent reads and writes, so that the text of an input does not end up on this program's
+ * output.
+ */
 static int fuzz_null(void)
 {
 	static int fd = -1;

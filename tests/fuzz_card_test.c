@@ -60,8 +60,10 @@ static void environment_set(const struct job *j)
 	setenv("TERN_HEAP", "1M", 1);
 }
 
-/* A card that would do, which the input then writes over from some byte on: few inputs would guess
- * the terms. */
+/*
+ * A card that would do, which the input then writes over from some byte on: few inputs would guess
+ * the terms.
+ */
 static void card_make(struct rank_status *b, const uint8_t *bytes, size_t len)
 {
 	struct card card = { 0 };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Datagrams as they come off the socket: nothing that the key was not used on is let through,
- * whatever is in it. */
+/*
+ * Datagrams as they come off the socket: nothing that the key was not used on is let through,
+ * whatever is in it.
+ */
 #include "fuzz.h"
 
 #include "job/exchange.h"

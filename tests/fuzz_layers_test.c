@@ -155,8 +155,10 @@ static int filler(tern *at, tern_out *out, void *arg)
 	return 0;
 }
 
-/* The steps of a block's sender without its waits, or a packet of a stream: OPS of them are fewer
- * than a window. */
+/*
+ * The steps of a block's sender without its waits, or a packet of a stream: OPS of them are fewer
+ * than a window.
+ */
 static void sequence_begin(unsigned what)
 {
 	struct sequence *q = sequence_of(t[0]);

@@ -12,8 +12,10 @@
 
 #include <tern/tern.h>
 
-/* Where links read and write, so that the text of an input does not end up on this program's
- * output. */
+/*
+ * Where links read and write, so that the text of an input does not end up on this program's
+ * output.
+ */
 static int fuzz_null(void)
 {
 	static int fd = -1;
@@ -57,8 +59,10 @@ static void link_hears(const uint8_t *bytes, size_t len)
 	wire_close(&l.launcher);
 }
 
-/* What another host is told of this one's ranks must be what its agent takes; else one host could
- * end another. */
+/*
+ * What another host is told of this one's ranks must be what its agent takes; else one host could
+ * end another.
+ */
 static void told_check(int fd)
 {
 	struct wire w;

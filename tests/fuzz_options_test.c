@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command line of `tern run`, its list of hosts, files of hosts, and the numbers and words of
- * settings. */
+/*
+ * The command line of `tern run`, its list of hosts, files of hosts, and the numbers and words of
+ * settings.
+ */
 #include "fuzz.h"
 
 #include <unistd.h>

@@ -131,7 +131,8 @@ static void bytes_arrive(const unsigned char *bytes, size_t len, unsigned level)
 		REQUIRE(!p->in[stream].fill.base || landing_free(&p->in[stream]) >= LANDING - 1);
 }
 
-/* The first byte says at which layer the first packet comes; packets are parted by their lengths.
+/*
+ * The first byte says at which layer the first packet comes; packets are parted by their lengths.
  */
 static void fuzz_one(const uint8_t *bytes, size_t len)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whatever a process manager answers on its descriptor, joining ends with cards or with a sentence.
+/*
+ * Whatever a process manager answers on its descriptor, joining ends with cards or with a sentence.
  */
 #include "fuzz.h"
 

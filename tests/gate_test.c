@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A rank that waits sees what comes from one rank, though requests of another wait for room for
- * their replies. */
+/*
+ * A rank that waits sees what comes from one rank, though requests of another wait for room for
+ * their replies.
+ */
 #include "ranks.h"
 
 enum { WAITS, HOLDS, TELLS, RANKS }; /* what each rank does */

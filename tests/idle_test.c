@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: MODES TIMEOUT 60 LABELS perf */
-/* A rank that waits uses next to no CPU. The bounds are for a busy machine; the exact figures are
- * printed. */
+/*
+ * A rank that waits uses next to no CPU. The bounds are for a busy machine; the exact figures are
+ * printed.
+ */
 #include <sys/resource.h>
 
 #include "ranks.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: RANKS 8 */
-/* Requests and replies only: every rank asks every other in turn and waits for the answer. See
- * tests/wrap.sh. */
+/*
+ * Requests and replies only: every rank asks every other in turn and waits for the answer. See
+ * tests/wrap.sh.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <tern/tern.h>

@@ -89,7 +89,8 @@ static inline bool local_patient(unsigned *rounds)
 	return true;
 }
 
-/* Polls everybody until nothing more arrives; how many messages were handled since the last time.
+/*
+ * Polls everybody until nothing more arrives; how many messages were handled since the last time.
  */
 static inline unsigned local_settle(void)
 {

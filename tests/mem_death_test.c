@@ -150,8 +150,10 @@ static void rank_main(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-/* Over a network the others may be through a barrier before it; killed inside, it would be missing
- * there. */
+/*
+ * Over a network the others may be through a barrier before it; killed inside, it would be missing
+ * there.
+ */
 static void kill_when_under_way(uint32_t victim, struct chance *c)
 {
 	while (!atomic_load(&board->under_way) || !(atomic_load(&board->ready) >> victim & 1))

@@ -54,7 +54,8 @@ static inline size_t model_length(struct chance *c, size_t most)
 	return len < most ? len : most;
 }
 
-/* One side of a block: its strides, the bytes it covers, and how far before its address it begins.
+/*
+ * One side of a block: its strides, the bytes it covers, and how far before its address it begins.
  */
 struct model_side {
 	ptrdiff_t stride[TERN_DIMS_MAX];

@@ -539,8 +539,10 @@ static size_t count_end(tern *t, void *base, void *info)
 	return 0;
 }
 
-/* Everybody fills a part of everybody's segment, waits for a value of its neighbour, asks for a
- * named block, stores. */
+/*
+ * Everybody fills a part of everybody's segment, waits for a value of its neighbour, asks for a
+ * named block, stores.
+ */
 static void all_calls(tern *t, unsigned round)
 {
 	uint32_t me = tern_rank(t), n = tern_size(t), next = (me + 1) % n;

@@ -470,8 +470,10 @@ TEST(what_a_rank_sent_before_it_was_killed_is_received_first)
 /* -- A third rank dies
  * ------------------------------------------------------------------------------------- */
 
-/* The sender is clear to send and dawdles for longer than the grace time, while another rank is
- * dead. */
+/*
+ * The sender is clear to send and dawdles for longer than the grace time, while another rank is
+ * dead.
+ */
 static void slow_sender(void)
 {
 	atomic_store(&check_failures, 0);

@@ -117,7 +117,8 @@ static void serve_pings(tern *t)
 		CHECK_IS(word, i);
 		CHECK_IS(tern_send_word(t, 1, PONG, word), 0);
 	}
-	/* Whatever the flood is, what was handled is its share, which has a limit, and the pings.
+	/*
+	 * Whatever the flood is, what was handled is its share, which has a limit, and the pings.
 	 */
 	struct msg *m = msg_of(t);
 	CHECK(e->served <=

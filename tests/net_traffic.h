@@ -155,8 +155,10 @@ static inline void traffic_rank(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-/* Whether this build and this machine have the network; as in TERN_NET. Asked in a process of its
- * own. */
+/*
+ * Whether this build and this machine have the network; as in TERN_NET. Asked in a process of its
+ * own.
+ */
 static inline bool traffic_usable(const char *net)
 {
 	pid_t child = fork();

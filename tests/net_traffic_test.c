@@ -101,8 +101,10 @@ TEST(what_is_sent_in_packets_arrives_unprotected)
 	on_packets("drop=0.02,duplicate=0.02,reorder=0.05", 500);
 }
 
-/* Without credits a receiver that has no room takes nothing, and what it did not take is sent
- * again. */
+/*
+ * Without credits a receiver that has no room takes nothing, and what it did not take is sent
+ * again.
+ */
 TEST(what_is_sent_in_packets_arrives_without_flow_control_too)
 {
 	setenv("TERN_SERVICE", "order,retry", 1);

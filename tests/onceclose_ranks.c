@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One session: ranks handle many messages, close and end, one of them by a signal; `tern why` looks
- * on (why_test.sh). */
+/*
+ * One session: ranks handle many messages, close and end, one of them by a signal; `tern why` looks
+ * on (why_test.sh).
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

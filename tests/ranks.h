@@ -73,7 +73,8 @@ static inline uint32_t ranks_rank_of(pid_t pid)
 	return ranks_size;
 }
 
-/* Takes in ranks that have ended, up to n or, without blocking, those there are; how many failed.
+/*
+ * Takes in ranks that have ended, up to n or, without blocking, those there are; how many failed.
  */
 static inline unsigned ranks_reap(uint32_t n, int flags)
 {
@@ -120,7 +121,8 @@ static inline void ranks_nap(uint64_t ns)
 		;
 }
 
-/* Over a network the last word of a rank may be lost, and is said again only while somebody polls.
+/*
+ * Over a network the last word of a rank may be lost, and is said again only while somebody polls.
  */
 static inline void *ranks_task_run(void *arg)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* refuse ERRNO CALL ... -- PROGRAM: runs it where the kernel refuses these system calls; 77 if it
- * cannot be made to. */
+/*
+ * refuse ERRNO CALL ... -- PROGRAM: runs it where the kernel refuses these system calls; 77 if it
+ * cannot be made to.
+ */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>

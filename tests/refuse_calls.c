@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* refuse_calls ERRNO NUMBER... -- PROGRAM...: runs PROGRAM, for which system calls NUMBER... fail
- * with ERRNO. */
+/*
+ * refuse_calls ERRNO NUMBER... -- PROGRAM...: runs PROGRAM, for which system calls NUMBER... fail
+ * with ERRNO.
+ */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

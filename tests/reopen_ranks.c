@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ranks that open, exchange a few messages and close, over and over; `tern why` looks on
- * (why_test.sh). */
+/*
+ * Ranks that open, exchange a few messages and close, over and over; `tern why` looks on
+ * (why_test.sh).
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <tern/tern.h>

@@ -204,7 +204,8 @@ TEST(without_any_service_they_arrive_when_packets_are_doubled_and_overtake_each_
 	sequences_run("udp", "none", "duplicate=0.2,reorder=0.3", TERN_WAY_AUTO);
 }
 
-/* So late that a question is asked twice, and its second answer comes when another one is awaited.
+/*
+ * So late that a question is asked twice, and its second answer comes when another one is awaited.
  */
 TEST(without_any_service_they_arrive_when_packets_are_late)
 {

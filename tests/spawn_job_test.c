@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: TIMEOUT 240 */
-/* Threads between processes: trees of them, floods of them, more ranks than cores, waits that
- * sleep, and death. */
+/*
+ * Threads between processes: trees of them, floods of them, more ranks than cores, waits that
+ * sleep, and death.
+ */
 #include <errno.h>
 
 #include <tern/chan.h>
@@ -195,8 +197,10 @@ static uint64_t get_one(tern *t, const uint64_t word[6])
 	return value;
 }
 
-/* No bell rings for a channel, so a rank one of whose threads waits for one must not sleep for
- * long. */
+/*
+ * No bell rings for a channel, so a rank one of whose threads waits for one must not sleep for
+ * long.
+ */
 static void channel_among_sleepers(void)
 {
 	tern *t = ranks_open();
@@ -263,8 +267,10 @@ static uint64_t stay_forever(tern *t, const uint64_t word[6])
 	return (uint64_t)-tern_wait(t, &never, 1);
 }
 
-/* Rank 2 dies by a thread that rank 1's thread has created; rank 0 has many there, started, waiting
- * and queued. */
+/*
+ * Rank 2 dies by a thread that rank 1's thread has created; rank 0 has many there, started, waiting
+ * and queued.
+ */
 static void deaths(void)
 {
 	tern *t = ranks_open();
@@ -278,8 +284,10 @@ static void deaths(void)
 		for (unsigned i = 0; i < 200; i++)
 			CHECK_IS(tern_spawn(t, 2, STAY, bad_end, NULL), 0);
 		ranks_nap(20000000);
-		/* Its contexts are full: another rank makes it die by a signal, as rank 1's thread
-		 * would. */
+		/*
+		 * Its contexts are full: another rank makes it die by a signal, as rank 1's thread
+		 * would.
+		 */
 		CHECK_IS(tern_fork(t, &thread, 1, ECHO, 2), 0);
 		CHECK_IS(tern_wait(t, &bad_ends, 200), 0);
 		CHECK_IS(tern_join(t, &thread, &code), 0);

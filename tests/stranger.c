@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* stranger SECONDS ADDRESS:PORT...: fills the accept queues of whoever listens there, saying
- * nothing. What launch_frame.sh starts. */
+/*
+ * stranger SECONDS ADDRESS:PORT...: fills the accept queues of whoever listens there, saying
+ * nothing. What launch_frame.sh starts.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>

@@ -150,8 +150,10 @@ static void answer_as_asked(tern *t, const tern_msg *m, const struct shape *s)
 	}
 }
 
-/* A payload's length and stamp travel in front of it, since claims are made before their place is
- * known. */
+/*
+ * A payload's length and stamp travel in front of it, since claims are made before their place is
+ * known.
+ */
 static void check_payload(const tern_msg *m, bool expected)
 {
 	size_t len;

@@ -103,8 +103,10 @@ static void child_run(void)
 
 /* -- The parent ------------------------------------------------------------------------------ */
 
-/* On to the next call of mark(): the number of instructions on the way, -1 when the child has
- * ended. */
+/*
+ * On to the next call of mark(): the number of instructions on the way, -1 when the child has
+ * ended.
+ */
 static long steps_to_mark(pid_t child)
 {
 	struct user_regs_struct regs;
@@ -119,8 +121,10 @@ static long steps_to_mark(pid_t child)
 	}
 }
 
-/* A switch there, or back: half of what a turn of the loop takes, without the loop's own two
- * instructions. */
+/*
+ * A switch there, or back: half of what a turn of the loop takes, without the loop's own two
+ * instructions.
+ */
 static double count(pid_t child)
 {
 	long steps[2];

@@ -343,7 +343,8 @@ TEST(under_a_flood_the_spill_takes_what_it_has_room_for_and_no_more)
 /* -- Waiting, in both directions
  * --------------------------------------------------------------------- */
 
-/* Everybody sends to everybody, waits for each, and has one buffer a type: the tightest there is.
+/*
+ * Everybody sends to everybody, waits for each, and has one buffer a type: the tightest there is.
  */
 static void to_and_fro(tern *t)
 {

@@ -249,7 +249,8 @@ TEST(what_is_sent_under_a_hold_is_sent_again_while_its_sender_computes)
 
 /* -- Patience ------------------------------------------------------------------------------- */
 
-/* How long rank 0 waits before it sends the next time, after many in vain, on a way of that length.
+/*
+ * How long rank 0 waits before it sends the next time, after many in vain, on a way of that length.
  */
 static uint64_t patience(tern *t, uint64_t round_trip)
 {

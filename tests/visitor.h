@@ -45,8 +45,10 @@ struct visitor {
 	unsigned visits; /* to pay; 0: until it is enough */
 };
 
-/* Some networks send what was written last when they are asked to, and nobody may do so when the
- * visitor has gone. */
+/*
+ * Some networks send what was written last when they are asked to, and nobody may do so when the
+ * visitor has gone.
+ */
 static inline void visitor_sends(tern *t)
 {
 	for (int i = 0; t->own->site.asks && i < 10; i++) {
@@ -98,7 +100,8 @@ static inline bool host_polls(void)
 	return tern_delivery(local[0]) == TERN_DELIVERY_POLL;
 }
 
-/* Computes, without a call, until so many visits have been handled; or polls, where somebody must.
+/*
+ * Computes, without a call, until so many visits have been handled; or polls, where somebody must.
  */
 static inline void host_computes_until(unsigned n)
 {

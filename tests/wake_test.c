@@ -92,7 +92,8 @@ static void barriers(tern *t)
 	}
 }
 
-/* Many peers that are silent most of the time, so that rank 0 takes them off its list and sleeps.
+/*
+ * Many peers that are silent most of the time, so that rank 0 takes them off its list and sleeps.
  */
 static void silent_peers(tern *t)
 {

@@ -52,8 +52,10 @@ typedef struct tern_incoming {
 	uint64_t own[4]; /* the procedure's own, 0 when the message begins: how far it is, say */
 } tern_incoming;
 
-/* Drains a chain. Called in turns; its result is that of a turn. What it leaves of its message is
- * dropped. */
+/*
+ * Drains a chain. Called in turns; its result is that of a turn. What it leaves of its message is
+ * dropped.
+ */
 typedef int tern_drainer(tern *t, tern_incoming *m, void *arg);
 
 /*

@@ -106,8 +106,10 @@ int tern_chan_close(tern_chan *c);
 
 enum { TERN_CHANS_MAX = 1024, TERN_PROCS_MAX = 256 };
 
-/* The ends, as values; one at a time of each channel. Giving it back is remembering where it
- * stands. */
+/*
+ * The ends, as values; one at a time of each channel. Giving it back is remembering where it
+ * stands.
+ */
 static inline tern_out tern_chan_out(tern_chan *c);
 static inline tern_in tern_chan_in(tern_chan *c);
 static inline void tern_out_back(const tern_out *o);
@@ -132,8 +134,10 @@ static inline int tern_chan_get_block(tern_in *i, void *data, size_t len);
 /* Without waiting: -EAGAIN when there is no room, or no data. */
 static inline int tern_chan_try_put8(tern_out *o, uint64_t value);
 static inline int tern_chan_try_get8(tern_in *i, uint64_t *value);
-/* 0 if `bytes` can be put, or got, as one block without waiting; -EAGAIN if not now, -EMSGSIZE if
- * never (about 20 KiB). */
+/*
+ * 0 if `bytes` can be put, or got, as one block without waiting; -EAGAIN if not now, -EMSGSIZE if
+ * never (about 20 KiB).
+ */
 static inline int tern_chan_room(tern_out *o, size_t bytes);
 static inline int tern_chan_ready(tern_in *i, size_t bytes);
 /*
@@ -366,8 +370,10 @@ static inline void tern_chan_open_line(struct tern_chan_line *line)
  */
 static inline int tern_chan_publish(tern_out *o)
 {
-	/* chan.R4, release; acquired in tern_chan_stands(): the words, and the next line's opening,
-	 * come first. */
+	/*
+	 * chan.R4, release; acquired in tern_chan_stands(): the words, and the next line's opening,
+	 * come first.
+	 */
 	atomic_store_explicit(&o->next[-1].count, (int32_t)o->at, memory_order_release);
 	if (TERN_UNLIKELY(o->at == 0)) {
 		if (TERN_UNLIKELY(((uintptr_t)o->next & (TERN_CHAN_LEAF - 1)) == 0)) {

@@ -116,8 +116,10 @@ _Static_assert(offsetof(struct tern, known) == 64,
 _Static_assert(sizeof(struct tern_inlet) == 128, "inlets do not share lines");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low half of a word");
 
-/* The six words of a send, as parameters: by value, since an array would be spilled on the fast
- * path. */
+/*
+ * The six words of a send, as parameters: by value, since an array would be spilled on the fast
+ * path.
+ */
 #define TERN_SIX_ uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4, uint64_t w5
 #define TERN_SIX_VALUES_ w0, w1, w2, w3, w4, w5
 
@@ -127,8 +129,10 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low h
 #define TERN_COUNT1_(...) \
 	TERN_COUNTED_(0, __VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0)
 #define TERN_COUNTED_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) (count)
-/* The last six are words. A double would be cut off silently in its conversion; it has no bitwise
- * or. */
+/*
+ * The last six are words. A double would be cut off silently in its conversion; it has no bitwise
+ * or.
+ */
 #define TERN_EIGHT_(a, b, c, d, e, f, g, h, ...)                                         \
 	a, b, TERN_WORD_(c), TERN_WORD_(d), TERN_WORD_(e), TERN_WORD_(f), TERN_WORD_(g), \
 		TERN_WORD_(h)
@@ -196,8 +200,10 @@ static inline const void *tern_msg_data(const tern_msg *m, size_t *len)
 static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n)
 {
 	(void)t; /* flag is this endpoint's: handlers and waits run one after another */
-	/* Release: a program that computes may look at the flag while another thread runs its
-	 * handlers. */
+	/*
+	 * Release: a program that computes may look at the flag while another thread runs its
+	 * handlers.
+	 */
 	atomic_store_explicit(flag, atomic_load_explicit(flag, memory_order_relaxed) + n,
 			      memory_order_release);
 }
@@ -214,7 +220,7 @@ static inline void tern_prefetch_write(const void *p)
 }
 
 /*
- * Writes one message at `p`. R1, pairs with A1 in inlet_drain(): the words are
+ * Writes one message at `p`. ring.R1, release; acquired in inlet_drain(): the words are
  * visible before the header. `n` is a constant in every caller that matters.
  */
 /* cost: base write */
@@ -249,8 +255,10 @@ static inline int tern_unheeded(const struct tern_lane *lane)
 	return atomic_load_explicit(lane->heed, memory_order_relaxed) == 0;
 }
 
-/* The look that every send takes at one inlet of the poll set. An older lap's header is smaller (I2
- * in src/ring/ring.h). */
+/*
+ * The look that every send takes at one inlet of the poll set. An older lap's header is smaller (I2
+ * in src/ring/ring.h).
+ */
 /* cost: base status */
 static inline void tern_look(tern *t)
 {
@@ -299,10 +307,10 @@ static inline int tern_lane_write(struct tern_lane *lane, unsigned id, unsigned 
 	(INT64_C(1) << 16) /* bits 0 to 15 count calls, 16 to 31 holds, the rest entries */
 
 /*
- * Adds to the guard, which this thread alone writes; R5, pairs with A5 in guard_busy(). Compilers
- * make three instructions of this where the machine has one. Whoever looks at the alert next does
- * so after the addition as far as this thread can tell; see docs/design.md, Delivery, for the
- * others.
+ * Adds to the guard, which this thread alone writes; guard.R5, release; acquired in guard_busy().
+ * Compilers make three instructions of this where the machine has one. Whoever looks at the alert
+ * next does so after the addition as far as this thread can tell; see docs/design.md, Delivery, for
+ * the others.
  */
 static inline void tern_guard_add(tern *t, int64_t n)
 {
@@ -316,14 +324,18 @@ static inline void tern_guard_add(tern *t, int64_t n)
 #endif
 }
 
-/* A6, pairs with R6 in alert_drop(): whoever finds no alert sees what was handled before. */
+/*
+ * alert.R6, acquire; released in alert_drop(): whoever finds no alert sees what was handled before.
+ */
 static inline uint32_t tern_alerted(const tern *t)
 {
 	return atomic_load_explicit(&t->alert, memory_order_acquire);
 }
 
-/* Whether there is one; the machine compares and branches, where compilers would load, test and
- * branch. */
+/*
+ * Whether there is one; the machine compares and branches, where compilers would load, test and
+ * branch.
+ */
 static inline int tern_alert(const tern *t)
 {
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(TERN_WATCHED_)
@@ -358,7 +370,8 @@ static inline const tern_msg *tern_answered(const tern *t)
 	return (const tern_msg *)(const void *)t;
 }
 
-/* The two sends, inline and, for TERN_NO_INLINE and other languages, as functions of the library.
+/*
+ * The two sends, inline and, for TERN_NO_INLINE and other languages, as functions of the library.
  */
 int tern_request_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_);
 int tern_reply_call(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_);

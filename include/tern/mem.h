@@ -255,14 +255,18 @@ int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double opera
 
 /* Puts and stores to a rank before it land before those after it. */
 int tern_fence(tern *t);
-/* Serves messages until every operation of this endpoint but tern_get_when() has completed; handles
- * have the errors. */
+/*
+ * Serves messages until every operation of this endpoint but tern_get_when() has completed; handles
+ * have the errors.
+ */
 int tern_quiet(tern *t);
 
 /* -- The inline path ----------------------------------------------------------------- */
 
-/* The rules are checked before the data moves; where they do not plainly hold, the library says
- * why. */
+/*
+ * The rules are checked before the data moves; where they do not plainly hold, the library says
+ * why.
+ */
 static inline int tern_put_then_inline(tern *t, tern_addr dst, const void *src, size_t len,
 				       unsigned n, unsigned id, TERN_SIX_)
 {

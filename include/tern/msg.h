@@ -37,8 +37,10 @@ enum {
 	TERN_PARTS_MAX = 1024, /* of one message */
 };
 
-/* `count` elements of `size` bytes, `stride` bytes from one to the next; bytes in the gaps are left
- * alone. */
+/*
+ * `count` elements of `size` bytes, `stride` bytes from one to the next; bytes in the gaps are left
+ * alone.
+ */
 typedef struct tern_part {
 	void *base;
 	size_t size;
@@ -66,8 +68,10 @@ enum tern_send_flags {
 
 /* -- Blocking ------------------------------------------------------------------------ */
 
-/* Returns when `data` is free again, in the mode TERN_AUTO: that does not say that the receiver has
- * taken it. */
+/*
+ * Returns when `data` is free again, in the mode TERN_AUTO: that does not say that the receiver has
+ * taken it.
+ */
 int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len);
 /*
  * Receives up to `cap` bytes; `env` may be NULL. A longer message is an error at both sides
@@ -143,8 +147,10 @@ int tern_cancel(tern *t, tern_op *op);
 int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env);
 int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env);
 
-/* Writes every entry of the tables to descriptor `fd`, a line each; a wait that takes TERN_STUCK
- * seconds does so to stderr. */
+/*
+ * Writes every entry of the tables to descriptor `fd`, a line each; a wait that takes TERN_STUCK
+ * seconds does so to stderr.
+ */
 int tern_tables(tern *t, int fd);
 
 /*

@@ -38,8 +38,10 @@ int tern_op_wait(tern *t, tern_op *op);
  * its index goes to *which, and the result is that handle's.
  */
 int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which);
-/* Until none of them has: 0, or the first error of the first handle that has one. All errors are
- * taken. */
+/*
+ * Until none of them has: 0, or the first error of the first handle that has one. All errors are
+ * taken.
+ */
 int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n);
 
 #endif

@@ -38,8 +38,10 @@ typedef void *tern_sequence_accept(tern *t, uint32_t from, unsigned id, size_t l
 typedef void tern_sequence_end(tern *t, uint32_t from, unsigned id, void *data, size_t len,
 			       void *arg);
 
-/* -ERANGE for an `id` of TERN_SEQUENCES_MAX or more, -EINVAL without functions, -EEXIST for one
- * that is taken. */
+/*
+ * -ERANGE for an `id` of TERN_SEQUENCES_MAX or more, -EINVAL without functions, -EEXIST for one
+ * that is taken.
+ */
 int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_sequence_end *end,
 		     void *arg);
 
@@ -52,14 +54,18 @@ int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_se
 int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
 		       enum tern_way way);
 
-/* A stream: `fn` is called for each packet, in the order they were put, with the words it has. In a
- * handler; may not send. */
+/*
+ * A stream: `fn` is called for each packet, in the order they were put, with the words it has. In a
+ * handler; may not send.
+ */
 typedef struct tern_stream tern_stream;
 typedef void tern_stream_packet(tern *t, uint32_t from, unsigned id, const uint64_t *words,
 				unsigned n, void *arg);
 
-/* Before the first packet comes: those that nobody is registered for are dropped. Errors as
- * tern_sequence_on(), and -ENOMEM. */
+/*
+ * Before the first packet comes: those that nobody is registered for are dropped. Errors as
+ * tern_sequence_on(), and -ENOMEM.
+ */
 int tern_stream_on(tern *t, unsigned id, tern_stream_packet *fn, void *arg);
 
 /*
@@ -76,12 +82,15 @@ int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsi
  */
 int tern_stream_put(tern_stream *s, unsigned n, const uint64_t *words);
 
-/* Waits until everything that was put has been acknowledged; plain, there is nothing to wait for.
+/*
+ * Waits until everything that was put has been acknowledged; plain, there is nothing to wait for.
  */
 int tern_stream_flush(tern_stream *s);
 
-/* Flushes and closes it, also if the flush fails, and returns what that does. It may be opened
- * again. */
+/*
+ * Flushes and closes it, also if the flush fails, and returns what that does. It may be opened
+ * again.
+ */
 int tern_stream_close(tern_stream *s);
 
 #endif

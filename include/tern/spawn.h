@@ -20,8 +20,10 @@ enum {
 			      creator */
 };
 
-/* What a thread runs. `word` has all six; those that were not given are 0. What it returns is the
- * result. */
+/*
+ * What a thread runs. `word` has all six; those that were not given are 0. What it returns is the
+ * result.
+ */
 typedef uint64_t tern_thread_fn(tern *t, const uint64_t word[TERN_WORDS_MAX]);
 
 /*
@@ -32,8 +34,10 @@ typedef uint64_t tern_thread_fn(tern *t, const uint64_t word[TERN_WORDS_MAX]);
  */
 typedef void tern_thread_done(tern *t, uint32_t rank, int rc, uint64_t result, void *arg);
 
-/* Registers `fn` under `id`; every rank uses the same numbers. -ERANGE, -EINVAL without a function,
- * -ENOMEM. */
+/*
+ * Registers `fn` under `id`; every rank uses the same numbers. -ERANGE, -EINVAL without a function,
+ * -ENOMEM.
+ */
 int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn);
 
 /* -- Creating ----------------------------------------------------------------------- */
@@ -48,8 +52,10 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn);
 	tern_spawn_words(t, rank, id, done, TERN_COUNT1_(__VA_ARGS__), \
 			 TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
 
-/* The same on each of the ranks 0 .. n-1, or on all: n callbacks. On all of them or, with an error,
- * on none. */
+/*
+ * The same on each of the ranks 0 .. n-1, or on all: n callbacks. On all of them or, with an error,
+ * on none.
+ */
 #define tern_spawn_first(t, n, id, done, ...)                             \
 	tern_spawn_first_words(t, n, id, done, TERN_COUNT1_(__VA_ARGS__), \
 			       TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
@@ -77,8 +83,10 @@ int tern_join(tern *t, tern_thread *thread, uint64_t *result);
 /* Serves messages and gives each of the rank's other threads a turn. */
 int tern_yield(tern *t);
 
-/* The number of the thread that calls: 0 is the program, others are counted as they start at this
- * rank. */
+/*
+ * The number of the thread that calls: 0 is the program, others are counted as they start at this
+ * rank.
+ */
 uint64_t tern_thread_self(const tern *t);
 /* The rank that has created the thread that calls; the rank itself in the program. */
 uint32_t tern_thread_creator(const tern *t);

@@ -83,12 +83,16 @@ int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out);    /* 
 /* -EINVAL instead, if out->size was not set. */
 int tern_stats_net(tern *t, tern_stats_net_data *out);
 
-/* The function of a handler, as tern_on() was told; NULL if it was told none, or there is no such
- * handler. */
+/*
+ * The function of a handler, as tern_on() was told; NULL if it was told none, or there is no such
+ * handler.
+ */
 const char *tern_stats_handler_name(tern *t, unsigned id);
 
-/* "user", "mem", "msg", "typed", "chan", "async", "spawn", "sequence"; NULL if there is no such
- * layer. */
+/*
+ * "user", "mem", "msg", "typed", "chan", "async", "spawn", "sequence"; NULL if there is no such
+ * layer.
+ */
 const char *tern_stats_layer_name(unsigned layer);
 
 #endif

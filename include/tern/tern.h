@@ -111,7 +111,8 @@ int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name);
 #ifndef __cplusplus
 #define tern_on(t, id, ...) \
 	tern_on_named(t, id, __VA_ARGS__, TERN_FUNCTION_NAME_(#__VA_ARGS__, __VA_ARGS__))
-/* A function is named by its name; a variable that points to one would be named by the variable's.
+/*
+ * A function is named by its name; a variable that points to one would be named by the variable's.
  */
 #define TERN_FUNCTION_NAME_(text, ...)                                                         \
 	(__builtin_types_compatible_p(__typeof__(__VA_ARGS__), tern_handler) || *(text) == '&' \
@@ -226,8 +227,10 @@ int tern_on_lost(tern *t, tern_lost_handler *fn, void *arg);
 /* What a handler calls to add n to a flag: unlocked where that is safe. */
 static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n);
 
-/* Between the two no handler runs, however messages are delivered. They nest. A few instructions
- * each. */
+/*
+ * Between the two no handler runs, however messages are delivered. They nest. A few instructions
+ * each.
+ */
 void tern_hold(tern *t);
 void tern_release(tern *t);
 

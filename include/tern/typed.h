@@ -79,8 +79,10 @@ int tern_bufdone(tern *t, tern_mid mid);
  */
 void *tern_bufreceive(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len);
 
-/* Gives a buffer back to its type, or to the spill. -EINVAL if it is not a buffer that
- * tern_bufreceive() gave. */
+/*
+ * Gives a buffer back to its type, or to the spill. -EINVAL if it is not a buffer that
+ * tern_bufreceive() gave.
+ */
 int tern_buffree(tern *t, void *buffer);
 
 #endif

@@ -124,8 +124,10 @@ static bool address_of_ssh(struct sockaddr_in6 *a)
 	return address_find(a, &w);
 }
 
-/* Nothing is sent: connecting asks the kernel for the route to an address that nobody has (RFC
- * 5737). */
+/*
+ * Nothing is sent: connecting asks the kernel for the route to an address that nobody has (RFC
+ * 5737).
+ */
 static bool address_of_route(struct sockaddr_in6 *a)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET,
@@ -163,8 +165,10 @@ static bool wish_read(struct wish *w, const char *text)
 	return w->bits <= (w->network.sin6_family == AF_INET6 ? 128 : 32);
 }
 
-/* `tern run` and other launchers carry the setting to all machines, and each has an address of its
- * own. */
+/*
+ * `tern run` and other launchers carry the setting to all machines, and each has an address of its
+ * own.
+ */
 int address_refused(const struct sockaddr_in6 *address, int rc, const char *opening)
 {
 	char text[INET6_ADDRSTRLEN];

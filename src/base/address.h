@@ -12,11 +12,15 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
-/* `several`: the job has several machines. The port is 0. -EINVAL with a sentence if the setting
- * cannot be followed. */
+/*
+ * `several`: the job has several machines. The port is 0. -EINVAL with a sentence if the setting
+ * cannot be followed.
+ */
 int address_choose(struct sockaddr_in6 *address, bool several);
-/* What to say when it could not be bound to, and returns `rc`: "opening a socket: ...", and what to
- * do. */
+/*
+ * What to say when it could not be bound to, and returns `rc`: "opening a socket: ...", and what to
+ * do.
+ */
 int address_refused(const struct sockaddr_in6 *address, int rc, const char *opening);
 /* In numbers, written into `text`. */
 const char *address_text(const struct sockaddr_in6 *address, char text[INET6_ADDRSTRLEN]);

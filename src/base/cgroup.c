@@ -21,7 +21,8 @@ static const struct {
 	[2] = { "memory.max", "memory.current", { "inactive_file ", "active_file " } },
 };
 
-/* Without stdio, which an interrupt may find in use. The text ends with 0; false if there is none.
+/*
+ * Without stdio, which an interrupt may find in use. The text ends with 0; false if there is none.
  */
 static bool file_read(const char *folder, const char *name, char *text, size_t room)
 {
@@ -106,8 +107,10 @@ uint64_t cgroup_limit(const struct cgroup *c)
 
 /* -- Finding them ----------------------------------------------------------------------------- */
 
-/* "4:memory:/a/b" or "0::/a/b": the path, without the slash that it may end with; false in another
- * line. */
+/*
+ * "4:memory:/a/b" or "0::/a/b": the path, without the slash that it may end with; false in another
+ * line.
+ */
 static bool line_path(char *line, int version, char **path)
 {
 	const char *begin = version == 2 ? "0::" : ":memory:";
@@ -129,8 +132,10 @@ static void level_add(struct cgroup *c, const char *folder)
 	strcpy(c->path[c->levels++], folder);
 }
 
-/* From the innermost outwards. In a container the path may be one that only its host has: then the
- * root counts. */
+/*
+ * From the innermost outwards. In a container the path may be one that only its host has: then the
+ * root counts.
+ */
 static void levels_find(struct cgroup *c, const char *root, char *path)
 {
 	char folder[2 * CGROUP_PATH];

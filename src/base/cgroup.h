@@ -17,14 +17,18 @@ struct cgroup {
 	char path[CGROUP_LEVELS][CGROUP_PATH];
 };
 
-/* Those of this process, from /proc/self/cgroup and /sys/fs/cgroup. A limit that is set later is
- * not seen. */
+/*
+ * Those of this process, from /proc/self/cgroup and /sys/fs/cgroup. A limit that is set later is
+ * not seen.
+ */
 void cgroup_find(struct cgroup *c);
 /* The same from another file and folder. */
 void cgroup_find_in(struct cgroup *c, const char *file, const char *mount);
 
-/* The smallest limit, in bytes, and how much is left of it; UINT64_MAX without one. Also from a
- * signal's handler. */
+/*
+ * The smallest limit, in bytes, and how much is left of it; UINT64_MAX without one. Also from a
+ * signal's handler.
+ */
 uint64_t cgroup_limit(const struct cgroup *c);
 uint64_t cgroup_room(const struct cgroup *c);
 

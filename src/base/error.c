@@ -53,8 +53,10 @@ void error_warn(const char *format, ...)
 	va_end(args);
 	size_t len = strlen(line);
 	line[len] = '\n';
-	/* One call, so that lines of several ranks do not mix; and not stdio, which an interrupt
-	 * may find in use. */
+	/*
+	 * One call, so that lines of several ranks do not mix; and not stdio, which an interrupt
+	 * may find in use.
+	 */
 	while (write(STDERR_FILENO, line, len + 1) < 0 && errno == EINTR)
 		;
 }

@@ -56,7 +56,8 @@ struct world {
 	uint64_t (*now)(void); /* ns */
 	void (*yield)(void);   /* let another process run */
 	void (*nap)(uint64_t ns);
-	/* Until a bell is not BELL_ASLEEP any more, a descriptor can be read, or `ns` have passed.
+	/*
+	 * Until a bell is not BELL_ASLEEP any more, a descriptor can be read, or `ns` have passed.
 	 */
 	void (*sleep)(const struct sleep *s, uint64_t ns);
 	/*

@@ -8,8 +8,10 @@
 #include "base/setting.h"
 
 #ifdef TERN_WRAP_START
-/* A quarter of the narrowest number, which has 16 bits: within half of one, later and earlier can
- * be told apart. */
+/*
+ * A quarter of the narrowest number, which has 16 bits: within half of one, later and earlier can
+ * be told apart.
+ */
 enum { WRAP_MOST = 1 << 14 };
 #endif
 

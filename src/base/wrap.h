@@ -15,8 +15,10 @@
 uint64_t wrap_first(unsigned bits, uint64_t usual);
 /* How far before its wrap that is; 0: TERN_WRAP is not set. */
 uint64_t wrap_distance(void);
-/* What is added to a clock of which 32 bits travel, so that they wrap some time after the first
- * call. */
+/*
+ * What is added to a clock of which 32 bits travel, so that they wrap some time after the first
+ * call.
+ */
 uint64_t wrap_clock(uint64_t now);
 #else
 static inline uint64_t wrap_first(unsigned bits, uint64_t usual)

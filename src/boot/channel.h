@@ -60,8 +60,10 @@ bool channel_usable(char *why, size_t len);
 /* A socket to be called at, bound to `address`, whose port is found out. -errno. */
 int channel_listen(struct sockaddr_in6 *address);
 
-/* Begins to connect; -errno if that fails at once. `silence`: seconds after which the kernel takes
- * the other machine for lost. */
+/*
+ * Begins to connect; -errno if that fails at once. `silence`: seconds after which the kernel takes
+ * the other machine for lost.
+ */
 int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct job *job,
 		 uint64_t silence);
 /* Takes a connection that has come in; -errno if there is none. */

@@ -38,7 +38,8 @@ void deaths_open(struct deaths *d, struct job *job, struct watched *room,
 unsigned deaths_polls(const struct deaths *d, struct pollfd *p);
 /* Tells the job of whoever has ended; `p` as it was filled, and poll() has answered. */
 void deaths_serve(struct deaths *d, const struct pollfd *p);
-/* The same of one rank, without waiting: for whoever waits for something that this rank was to do.
+/*
+ * The same of one rank, without waiting: for whoever waits for something that this rank was to do.
  */
 void deaths_look(struct deaths *d, uint32_t rank);
 bool deaths_hasty(const struct deaths *d); /* something is to be looked after that wakes nobody */

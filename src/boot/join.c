@@ -210,8 +210,10 @@ struct joined {
 	struct error_kept said;
 };
 
-/* A manager to be closed later, the job, and the process that has to: a child that it forks has
- * not. */
+/*
+ * A manager to be closed later, the job, and the process that has to: a child that it forks has
+ * not.
+ */
 static struct {
 	const struct pmi_ops *manager;
 	struct job *job;

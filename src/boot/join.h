@@ -16,7 +16,8 @@
  */
 int join_through(const struct pmi_ops *pmi, struct boot *b, bool (*fabric)(void));
 
-/* Closes the process manager, if it is still open. Also done when the process returns from main().
+/*
+ * Closes the process manager, if it is still open. Also done when the process returns from main().
  */
 void join_leave(void);
 

@@ -27,8 +27,10 @@ struct link_plan {
 };
 int link_begin(const struct link_plan *plan);
 
-/* Waits, not for long, until what `rank` has done is on its way to the other machines: it may end
- * now. */
+/*
+ * Waits, not for long, until what `rank` has done is on its way to the other machines: it may end
+ * now.
+ */
 void link_settle(struct job *job, uint32_t rank);
 
 #endif

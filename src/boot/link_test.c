@@ -14,8 +14,10 @@
 
 enum { ASK, TELL };
 
-/* [0]: ranks may begin; [1]: how many have come so far; [2]: who was killed, a bit each; [3]: all
- * that will be are */
+/*
+ * [0]: ranks may begin; [1]: how many have come so far; [2]: who was killed, a bit each; [3]: all
+ * that will be are
+ */
 static _Atomic uint64_t *shared;
 static _Atomic uint64_t answers, never;
 
@@ -444,8 +446,10 @@ TEST(a_program_with_threads_that_have_allocated_much_has_a_link)
 	pthread_join(thread, NULL);
 }
 
-/* What a program has allocated is its own again: as long as a child has it, whatever is written is
- * copied. */
+/*
+ * What a program has allocated is its own again: as long as a child has it, whatever is written is
+ * copied.
+ */
 TEST(a_link_gives_back_the_memory_of_the_program)
 {
 	enum { BYTES = 64 << 20 };

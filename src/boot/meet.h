@@ -50,8 +50,10 @@ struct meet_plan {
  */
 int meet_host(int fd, const struct meet_address *a, uint32_t rank, const struct meet_plan *plan,
 	      struct job *job);
-/* Any other rank, and whom it comes to. The job's descriptor belongs to the caller, as after
- * job_create(). */
+/*
+ * Any other rank, and whom it comes to. The job's descriptor belongs to the caller, as after
+ * job_create().
+ */
 struct meet_host {
 	uint32_t rank;
 	struct meet_address address;

@@ -103,8 +103,10 @@ static void machine_lost(struct mesh *m, uint32_t machine)
 		}
 }
 
-/* A connection that is full may have been given up by our own kernel, because a process there is
- * stopped: that says nothing. */
+/*
+ * A connection that is full may have been given up by our own kernel, because a process there is
+ * stopped: that says nothing.
+ */
 static void peer_broken(struct mesh *m, uint32_t machine, int rc)
 {
 	struct mesh_peer *p = &m->peer[machine];
@@ -316,7 +318,8 @@ void mesh_serve(struct mesh *m)
 			peer_serve(m, i);
 }
 
-/* To close a connection with something unread in it may take what was written from the other end.
+/*
+ * To close a connection with something unread in it may take what was written from the other end.
  */
 void mesh_finish(struct mesh *m)
 {

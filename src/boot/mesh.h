@@ -58,8 +58,10 @@ size_t mesh_polls_most(const struct job *job);
 /* Does whatever can be done now: tells, hears, calls, accepts, and finds out who is lost. */
 void mesh_serve(struct mesh *m);
 bool mesh_hasty(const struct mesh *m); /* something is to be looked after that wakes nobody */
-/* Whether every machine has been told everything, of those with which there is a connection, or of
- * all. */
+/*
+ * Whether every machine has been told everything, of those with which there is a connection, or of
+ * all.
+ */
 bool mesh_told(const struct mesh *m, bool all);
 /* Nothing more will be told; then: whether all others have seen that. */
 void mesh_finish(struct mesh *m);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connections of a machine among strangers, without a way, and without descriptors. Ours is
- * machine 0; the test plays machine 1. */
+/*
+ * The connections of a machine among strangers, without a way, and without descriptors. Ours is
+ * machine 0; the test plays machine 1.
+ */
 #include "boot/mesh.h"
 
 #include <arpa/inet.h>
@@ -278,8 +280,10 @@ TEST(a_machine_that_does_not_come_back_is_lost_when_it_was_silent_for_too_long)
 	check_lost();
 }
 
-/* No connection can be had to where a network begins or ends: connect() says at once that there is
- * no way. */
+/*
+ * No connection can be had to where a network begins or ends: connect() says at once that there is
+ * no way.
+ */
 static void way_end(void)
 {
 	struct channel c;

@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "base/setting.h"
 
-/* A number that the kernel makes when it starts, so it differs between machines and between boots.
+/*
+ * A number that the kernel makes when it starts, so it differs between machines and between boots.
  */
 static int boot_number_read(char *text, size_t room)
 {

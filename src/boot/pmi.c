@@ -192,8 +192,10 @@ static uint32_t number_of(const char *variable)
 	return text ? (uint32_t)strtoul(text, NULL, 10) : 0;
 }
 
-/* Who is to be on this node the manager cannot be asked yet; what it started this process with may
- * say so. */
+/*
+ * Who is to be on this node the manager cannot be asked yet; what it started this process with may
+ * say so.
+ */
 static int open_wait(struct call *c)
 {
 	struct roll roll;
@@ -275,7 +277,8 @@ static int ask_wait(struct call *c)
 	return done_within(c, (uint64_t)ASK_LOOKS * LOOK_NS) ? 0 : -ETIMEDOUT;
 }
 
-/* Who has put no card, where that can be asked while another thread waits, and the manager answers.
+/*
+ * Who has put no card, where that can be asked while another thread waits, and the manager answers.
  */
 static void absent(const struct call *c, struct names *late)
 {

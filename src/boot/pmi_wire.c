@@ -52,7 +52,8 @@ static int wire_write(const char *text, size_t len)
 	return 0;
 }
 
-/* Byte by byte: nothing of what follows the line may be taken, and joining is all that this is for.
+/*
+ * Byte by byte: nothing of what follows the line may be taken, and joining is all that this is for.
  */
 static int wire_read(void)
 {
@@ -90,8 +91,10 @@ static bool wire_word(const char *name, char *value, size_t room)
 	return false;
 }
 
-/* Asks and takes the answer, which has to be the one called `answer` and, if it has an rc, a good
- * one. */
+/*
+ * Asks and takes the answer, which has to be the one called `answer` and, if it has an rc, a good
+ * one.
+ */
 static int wire_ask(const char *answer, const char *format, ...)
 {
 	char text[LINE_MAX_BYTES], value[64];

@@ -68,7 +68,8 @@ static int refused(const char *what, pmix_status_t status)
 	return error_set(-EPROTO, "%s: PMIx said: %s", what, pmix.error_string(status));
 }
 
-/* The values that we ask for own a string at most; the macros that free them need newer libraries.
+/*
+ * The values that we ask for own a string at most; the macros that free them need newer libraries.
  */
 static void value_free(pmix_value_t *v)
 {

@@ -26,8 +26,10 @@ struct process {
 	int status;
 };
 
-/* The 22nd word is the start, the 52nd and last the status; the second is the name, and may hold
- * anything. */
+/*
+ * The 22nd word is the start, the 52nd and last the status; the second is the name, and may hold
+ * anything.
+ */
 static bool process_look(pid_t pid, struct process *p)
 {
 	char path[32], text[1024];

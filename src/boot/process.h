@@ -24,19 +24,25 @@ uint64_t process_born(pid_t pid);
 /* Whether it has ended, be it that nobody has asked how yet. False if that cannot be seen. */
 bool process_ended(const struct process_name *name);
 
-/* A descriptor that becomes readable when the process ends. -ESRCH: it has; -ENOSYS: an old kernel;
- * else it cannot be known now. */
+/*
+ * A descriptor that becomes readable when the process ends. -ESRCH: it has; -ENOSYS: an old kernel;
+ * else it cannot be known now.
+ */
 int process_open(pid_t pid, uint64_t born);
 
-/* As from waitpid, of a process that has ended. False where the kernel tells its parent alone,
- * which was faster. */
+/*
+ * As from waitpid, of a process that has ended. False where the kernel tells its parent alone,
+ * which was faster.
+ */
 bool process_status(int fd, pid_t pid, uint64_t born, int *status);
 
 /* Sends it a signal; nobody else gets it. */
 void process_signal(int fd, int signal);
 
-/* What the environment that a process was started with says of `name`. False if it cannot be read,
- * or says nothing. */
+/*
+ * What the environment that a process was started with says of `name`. False if it cannot be read,
+ * or says nothing.
+ */
 bool process_variable(pid_t pid, const char *name, char *value, size_t len);
 
 /*

@@ -44,8 +44,10 @@ static void card_take(struct job_card *c, const struct rank_status *n)
 	atomic_store_explicit(&c->published, n->published, memory_order_release);
 }
 
-/* That a rank has ended may also be said by others, who do not know its serial; nothing comes
- * behind it. */
+/*
+ * That a rank has ended may also be said by others, who do not know its serial; nothing comes
+ * behind it.
+ */
 static bool rank_status_late(const struct job_rank *r, const struct rank_status *n)
 {
 	uint64_t told = atomic_load(&r->told);

@@ -31,8 +31,10 @@ struct roll {
 	uint64_t since;    /* when one appeared last, ns */
 };
 
-/* `neighbours` as in pmi.h, or NULL. False if nothing can be found out here. To be closed in any
- * case. */
+/*
+ * `neighbours` as in pmi.h, or NULL. False if nothing can be found out here. To be closed in any
+ * case.
+ */
 bool roll_open(struct roll *r, const struct pmi_ops *pmi,
 	       bool (*neighbours)(char *list, size_t len), uint32_t rank, uint32_t size);
 /* 0, or -EOWNERDEAD with a sentence that names ranks that have ended. */

@@ -5,8 +5,10 @@
 
 #include <sys/types.h>
 
-/* Closes every descriptor but 0 to 2, which become /dev/null, and the `n` of `keep`, which may get
- * other numbers; -1 stays. */
+/*
+ * Closes every descriptor but 0 to 2, which become /dev/null, and the `n` of `keep`, which may get
+ * other numbers; -1 stays.
+ */
 void shed_files(int *keep, unsigned n);
 
 /*

@@ -17,8 +17,10 @@ void silence_broken(struct silence *s)
 	s->heard = clock_ns();
 }
 
-/* Who has not looked for so long was stopped, or nearly so, and what came meanwhile has yet to be
- * read. */
+/*
+ * Who has not looked for so long was stopped, or nearly so, and what came meanwhile has yet to be
+ * read.
+ */
 bool silence_too_long(struct silence *s)
 {
 	uint64_t now = clock_ns();

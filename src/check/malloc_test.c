@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The debug preset's malloc() tells of handlers that call it in an interrupt, and of nobody else.
+/*
+ * The debug preset's malloc() tells of handlers that call it in an interrupt, and of nobody else.
  */
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -62,8 +62,10 @@ static bool agent_ends(const struct endpoint *e)
 
 /* -- The role ------------------------------------------------------------------------------ */
 
-/* Puts `bits` in the place of CLAIM, in one step, and wakes a program that sleeps for that. R6,
- * pairs with A6. */
+/*
+ * Puts `bits` in the place of CLAIM, in one step, and wakes a program that sleeps for that.
+ * alert.R6, release.
+ */
 static void claim_end(struct endpoint *e, uint32_t bits)
 {
 	uint32_t was = tern_alerted(e->t);
@@ -104,8 +106,10 @@ static bool role_wanted(const struct endpoint *e)
 
 /* -- Watching ------------------------------------------------------------------------------- */
 
-/* The program sleeps inside a call and serves itself. A bounded wait: closing wakes it, but may
- * come in between. */
+/*
+ * The program sleeps inside a call and serves itself. A bounded wait: closing wakes it, but may
+ * come in between.
+ */
 static void agent_park(struct endpoint *e)
 {
 	struct agent *a = e->agent;
@@ -216,8 +220,10 @@ static void wake_forget(struct agent *a)
 		eventfd_read(a->wake, &count);
 }
 
-/* With the bell armed: until it rings, or the program has come in. True if the role was claimed
- * after that. */
+/*
+ * With the bell armed: until it rings, or the program has come in. True if the role was claimed
+ * after that.
+ */
 static bool agent_sleep(struct endpoint *e)
 {
 	role_drop(e, ALERT_ASLEEP);

@@ -15,8 +15,10 @@ void agent_begin(
 	struct endpoint *e); /* a thread has the endpoint, and its handlers are registered */
 void agent_close(struct endpoint *e); /* by the program, inside; ends the thread */
 
-/* Whether the calling thread is the endpoint's agent, which calls the library only while it has the
- * role. */
+/*
+ * Whether the calling thread is the endpoint's agent, which calls the library only while it has the
+ * role.
+ */
 bool agent_is_me(const struct endpoint *e);
 void agent_forget(void); /* in a forked child: the thread that forked is no agent there */
 

@@ -73,8 +73,10 @@ static uint64_t claims_beside_polls(unsigned n)
 	return taken;
 }
 
-/* None, if the polls always had a core. They may not, so it is tried until they had one most of the
- * time. */
+/*
+ * None, if the polls always had a core. They may not, so it is tried until they had one most of the
+ * time.
+ */
 TEST(a_program_that_polls_serves_itself)
 {
 	unsigned n = check_scaled(50000), tries = 100;

@@ -146,8 +146,10 @@ static void role_leave(struct endpoint *e)
 
 void door_leave(struct endpoint *e)
 {
-	/* A program that calls often needs nobody else to deliver its messages; but not before it
-	 * is ready for them. */
+	/*
+	 * A program that calls often needs nobody else to deliver its messages; but not before it
+	 * is ready for them.
+	 */
 	if (guard_busy(e) == GUARD_INSIDE && attach_has_owner(e) && pollset_waits(&e->site))
 		role_serve(e);
 	guard_add(e, -GUARD_INSIDE);

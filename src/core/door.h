@@ -33,7 +33,10 @@ enum { GUARD_INSIDE = 1, GUARD_MASK = 0xffff };
 #define GUARD_LIBRARY_HOLD \
 	(TERN_GUARD_HOLD * (PULSE_HOLDS_MOST + 1)) /* the upper bits of the holds */
 
-/* The half that says whether the program has the role. A5, pairs with R5 in tern_guard_add(). */
+/*
+ * The half that says whether the program has the role. guard.R5, acquire; released in
+ * tern_guard_add().
+ */
 static inline uint32_t guard_busy(const struct endpoint *e)
 {
 	return (uint32_t)atomic_load_explicit(e->guard, memory_order_acquire);
@@ -118,12 +121,16 @@ static inline void door_release(struct endpoint *e)
 		door_release_rare(e, GUARD_LIBRARY_HOLD);
 }
 
-/* When a hold is in force: 0, or an error if it is a release too many instead, which is then
- * forgotten. */
+/*
+ * When a hold is in force: 0, or an error if it is a release too many instead, which is then
+ * forgotten.
+ */
 int door_mend(struct endpoint *e);
 
-/* Sets and clears bits of the alert; returns what it was. Clearing releases what was done before
- * (R6). */
+/*
+ * Sets and clears bits of the alert; returns what it was. Clearing releases what was done before
+ * (alert.R6).
+ */
 static inline uint32_t alert_raise(struct endpoint *e, uint32_t bits)
 {
 	return atomic_fetch_or(&e->t->alert, bits);

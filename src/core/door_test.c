@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Holds: what a program and its handlers both use is used by one at a time, however messages are
- * delivered. */
+/*
+ * Holds: what a program and its handlers both use is used by one at a time, however messages are
+ * delivered.
+ */
 #include <errno.h>
 
 #include "../../tests/chance.h"
@@ -94,8 +96,10 @@ TEST(calls_under_a_hold_handle_nothing)
 	local_close();
 }
 
-/* Random calls, holds and pauses; with a broken door the two counts drift apart, or a check of the
- * handler's fails. */
+/*
+ * Random calls, holds and pauses; with a broken door the two counts drift apart, or a check of the
+ * handler's fails.
+ */
 TEST(whatever_a_program_calls_its_holds_keep_handlers_out)
 {
 	struct chance c = { check_seed() };

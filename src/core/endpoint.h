@@ -62,8 +62,10 @@ struct endpoint {
 	uint32_t inner; /* turns of layers under way */
 	bool threaded;  /* messages may start light threads here */
 	uint32_t threads; /* light threads that run here (src/spawn) */
-	/* Set: the kernel thread that has it is to call it when it next waits. By whoever has the
-	 * role. */
+	/*
+	 * Set: the kernel thread that has it is to call it when it next waits. By whoever has the
+	 * role.
+	 */
 	void (*_Atomic wanted)(struct endpoint *e);
 	int trouble;     /* what the next poll returns: something bad has arrived */
 	uint32_t work;   /* layers that want to be called by polls, a bit each */

@@ -45,8 +45,10 @@ struct interrupt {
  * it is.
  */
 static _Atomic(struct interrupt *) all;
-/* The one that this thread serves right now; in memory that a signal's handler can touch without
- * allocating it. */
+/*
+ * The one that this thread serves right now; in memory that a signal's handler can touch without
+ * allocating it.
+ */
 static _Thread_local __attribute__((tls_model("initial-exec"))) const struct interrupt *running;
 static atomic_flag taking = ATOMIC_FLAG_INIT;
 
@@ -183,8 +185,10 @@ static bool armed_in_vain(struct endpoint *e)
 	return e->armed && !e->work && !e->site.asks && !pollset_waits(&e->site);
 }
 
-/* `inside`: the thread is, be it of another endpoint; what a deferred function calls might come
- * back there. */
+/*
+ * `inside`: the thread is, be it of another endpoint; what a deferred function calls might come
+ * back there.
+ */
 static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 {
 	struct endpoint *e = i->e;
@@ -223,8 +227,10 @@ bool interrupt_runs(uint32_t *rank, unsigned *handler)
 	return true;
 }
 
-/* As if it had never been: what the program was doing keeps errno, and the sentence of its last
- * error. */
+/*
+ * As if it had never been: what the program was doing keeps errno, and the sentence of its last
+ * error.
+ */
 static void interrupt_signal(int number, siginfo_t *info, void *context)
 {
 	(void)context;
@@ -236,8 +242,10 @@ static void interrupt_signal(int number, siginfo_t *info, void *context)
 	if (info->si_code >
 	    0) /* the wire's own: it sends one for each datagram, and one is enough */
 		signal_forget(number);
-	/* A real-time signal of a timer is that timer's own; others may have met, and are
-	 * everybody's. */
+	/*
+	 * A real-time signal of a timer is that timer's own; others may have met, and are
+	 * everybody's.
+	 */
 	const void *one =
 		info->si_code == SI_TIMER && number >= SIGRTMIN ? info->si_value.sival_ptr : NULL;
 	for (struct interrupt *i = atomic_load(&all); i; i = i->next) {

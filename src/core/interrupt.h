@@ -9,8 +9,10 @@
 
 #include "core/endpoint.h"
 
-/* Takes the signal. -EINVAL if none is allotted or it cannot be used, -EBUSY if the program has a
- * handler for it. */
+/*
+ * Takes the signal. -EINVAL if none is allotted or it cannot be used, -EBUSY if the program has a
+ * handler for it.
+ */
 int interrupt_open(struct endpoint *e, int signal);
 void interrupt_begin(struct endpoint *e); /* by the thread that has the endpoint from now on */
 void interrupt_end(struct endpoint *e);   /* by that thread: no handler is run any more */
@@ -21,8 +23,10 @@ bool interrupt_elsewhere(
 /* The program has left the library: makes sure that what arrives from now on is noticed. */
 void interrupt_left(struct endpoint *e);
 
-/* Whether an interrupt runs a handler of this thread's right now: whose, and which. For the debug
- * preset. */
+/*
+ * Whether an interrupt runs a handler of this thread's right now: whose, and which. For the debug
+ * preset.
+ */
 bool interrupt_runs(uint32_t *rank, unsigned *handler);
 
 #endif

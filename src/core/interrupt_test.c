@@ -177,8 +177,10 @@ static void signal_block(int how)
 	pthread_sigmask(how, &set, NULL);
 }
 
-/* Over a network some of it may be sent only when the first has been acknowledged; nobody but the
- * host is left to do that. */
+/*
+ * Over a network some of it may be sent only when the first has been acknowledged; nobody but the
+ * host is left to do that.
+ */
 static void host_sends_the_rest(unsigned came)
 {
 	tern_attach(local[1]);
@@ -215,8 +217,10 @@ TEST(a_program_that_polls_anyway_is_hardly_ever_interrupted)
 	while (atomic_load(&visits) < n)
 		CHECK(tern_poll(local[0]) >= 0);
 	visitor_end(&v);
-	/* None, if it had a core to itself: only a poll that takes a millisecond looks like
-	 * computing. */
+	/*
+	 * None, if it had a core to itself: only a poll that takes a millisecond looks like
+	 * computing.
+	 */
 	CHECK(interrupts() - before < n / 16);
 	local_close();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A program that wants to hear of ranks that are lost does, once of each, where it may act on it.
+/*
+ * A program that wants to hear of ranks that are lost does, once of each, where it may act on it.
  */
 #include <errno.h>
 

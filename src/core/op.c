@@ -50,8 +50,10 @@ static bool ops_over(struct endpoint *e, void *arg)
 	return false;
 }
 
-/* Of what needs a certain rank, its layer ends what that rank leaves undone; what needs anyone ends
- * like a wait for a flag. */
+/*
+ * Of what needs a certain rank, its layer ends what that rank leaves undone; what needs anyone ends
+ * like a wait for a flag.
+ */
 static int ops_blame(struct endpoint *e, struct wait *w)
 {
 	const struct ops *any = w->arg;

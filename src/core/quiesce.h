@@ -11,16 +11,16 @@
  * stops in steps, each of which ends when every rank has taken it:
  *
  *   1. All have entered. Until then everything is served, deferred functions and light threads
- * included: a rank may need this one's answer before it can enter.
+ *      included: a rank may need this one's answer before it can enter.
  *   2. quiesce_begin(): deferred functions and light threads wait. Nobody waits for them any more,
- * since every rank is in the call. All ranks say so, and requests precede what says it in each
- * ring: when all have been heard, no request of a program's is under way, and no new one will be
- * sent.
+ *      since every rank is in the call. All ranks say so, and requests precede what says it in each
+ *      ring: when all have been heard, no request of a program's is under way, and no new one will
+ *      be sent.
  *   3. quiesce_end() passes a barrier, still serving: replies to the last requests have been
- * handled as well.
+ *      handled as well.
  *   4. It passes a silent barrier, in which nothing is handled, nor waited for that would need
- * another rank to handle anything. Whoever has passed it knows that nobody runs handlers, and
- * returns.
+ *      another rank to handle anything. Whoever has passed it knows that nobody runs handlers, and
+ *      returns.
  *
  * What ranks that have returned send meanwhile lies in the rings, and they wait for room there as
  * they would for a rank that computes.

@@ -7,8 +7,10 @@
 /* 0 if `dst` can be sent to, after connecting if need be; else why not. */
 int send_reachable(struct endpoint *e, uint32_t dst);
 
-/* Connects if need be, and serves what arrives until a request to `dst` has room; else why it
- * cannot have. */
+/*
+ * Connects if need be, and serves what arrives until a request to `dst` has room; else why it
+ * cannot have.
+ */
 int send_room(struct endpoint *e, uint32_t dst);
 
 /* Sends a request whose rules are checked; waits for room. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints that several threads use, one call at a time; and what is told to a thread that uses
- * another's. */
+/*
+ * Endpoints that several threads use, one call at a time; and what is told to a thread that uses
+ * another's.
+ */
 #include <errno.h>
 
 #include "../../tests/visitor.h"

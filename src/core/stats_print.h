@@ -5,8 +5,10 @@
 #include <stdbool.h>
 #include <tern/tern.h>
 
-/* What the rank has counted, on standard error, in one write: a table, or one JSON object in a
- * line. */
+/*
+ * What the rank has counted, on standard error, in one write: a table, or one JSON object in a
+ * line.
+ */
 void stats_print(tern *t, bool json);
 
 #endif

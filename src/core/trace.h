@@ -20,7 +20,8 @@
 
 struct wait;
 
-/* Before handlers are registered. 0, with or without a trace; else why the file cannot be written.
+/*
+ * Before handlers are registered. 0, with or without a trace; else why the file cannot be written.
  */
 int trace_open(struct endpoint *e);
 void trace_close(struct endpoint *e);

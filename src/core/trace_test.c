@@ -191,7 +191,8 @@ TEST(a_full_ring_is_written_out_and_nothing_is_lost)
 	folder_remove();
 }
 
-/* A pipe that is not emptied in time stands for a disk that is slow: this rank's events go into it.
+/*
+ * A pipe that is not emptied in time stands for a disk that is slow: this rank's events go into it.
  */
 static int pipe_make(uint32_t rank)
 {
@@ -235,8 +236,10 @@ TEST(a_file_that_takes_nothing_costs_events_and_never_blocks)
 	size_t had = pipe_empty(fd, text, sizeof text);
 	if (fcntl(fd, F_SETPIPE_SZ, 1 << 20) < 0)
 		check_skip("a pipe cannot be made larger here");
-	/* The ring is full, and the pipe takes everything again: now, or after a pause if a write
-	 * has taken long. */
+	/*
+	 * The ring is full, and the pipe takes everything again: now, or after a pause if a write
+	 * has taken long.
+	 */
 	unsigned asked = 0;
 	for (size_t before = had; had == before;
 	     had += pipe_empty(fd, text + had, sizeof text - had)) {

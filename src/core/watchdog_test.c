@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a watchdog says of handlers and holds that last too long, and that it says nothing of
- * others. */
+/*
+ * What a watchdog says of handlers and holds that last too long, and that it says nothing of
+ * others.
+ */
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <sysexits.h>

@@ -52,7 +52,8 @@ int commit_core(bool *all)
 
 /* -- Pages ------------------------------------------------------------------------------------- */
 
-/* Reading the limits takes longer than taking the pages of a talk, so one look is good for several.
+/*
+ * Reading the limits takes longer than taking the pages of a talk, so one look is good for several.
  */
 bool commit_fits(struct job *j, size_t bytes)
 {
@@ -105,8 +106,10 @@ int job_commit(struct job *j, size_t at, size_t bytes, const char *what)
 		atomic_fetch_sub(&j->head->committed, bytes);
 		return rc;
 	}
-	/* The pages exist now; map them at once, as the first messages would otherwise fault on
-	 * each. */
+	/*
+	 * The pages exist now; map them at once, as the first messages would otherwise fault on
+	 * each.
+	 */
 	madvise(j->base + at, bytes, MADV_POPULATE_WRITE);
 	job_dump(j, at, bytes);
 	return 0;

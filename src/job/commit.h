@@ -5,14 +5,17 @@
 
 #include "job/job.h"
 
-/* Whether so much can be taken without the kernel killing somebody of this process's cgroup for it.
+/*
+ * Whether so much can be taken without the kernel killing somebody of this process's cgroup for it.
  */
 bool commit_fits(struct job *j, size_t bytes);
 
 /* TERN_CORE; -EINVAL with a sentence. */
 int commit_core(bool *all);
-/* A core dump has the front of what was just mapped, and nothing else but what job_dump() adds; or
- * it has all. */
+/*
+ * A core dump has the front of what was just mapped, and nothing else but what job_dump() adds; or
+ * it has all.
+ */
 void commit_dump(struct job *j, size_t front, bool all);
 
 #endif

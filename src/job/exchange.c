@@ -9,7 +9,7 @@
 void boot_publish(struct job *j, uint32_t rank, const void *card, size_t len)
 {
 	memcpy(j->card[rank].bytes, card, len);
-	/* R5, pairs with A5: whoever sees it published sees the bytes. */
+	/* card.R5, release; acquired below: whoever sees it published sees the bytes. */
 	atomic_store_explicit(&j->card[rank].published, atomic_load(&j->head->session),
 			      memory_order_release);
 	job_tell(j, rank);
@@ -17,7 +17,7 @@ void boot_publish(struct job *j, uint32_t rank, const void *card, size_t len)
 
 bool boot_look(const struct job *j, uint32_t rank, void *card, size_t len)
 {
-	/* A5. A card of another session is of no use: it has left, or will come. */
+	/* card.R5. A card of another session is of no use: it has left, or will come. */
 	uint64_t session = atomic_load(&j->head->session);
 	if (atomic_load_explicit(&j->card[rank].published, memory_order_acquire) != session)
 		return false;

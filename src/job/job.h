@@ -155,11 +155,15 @@ struct job {
 	void (*meanwhile)(struct job *j);
 };
 
-/* Makes the memory of a job of `size` ranks and maps it. `budget` 0: chosen from what the machine
- * has. */
+/*
+ * Makes the memory of a job of `size` ranks and maps it. `budget` 0: chosen from what the machine
+ * has.
+ */
 int job_create(struct job *j, uint32_t size, uint64_t budget);
-/* Maps the job behind a descriptor that was inherited; checks magic, layout and size. Does not own
- * `fd`. */
+/*
+ * Maps the job behind a descriptor that was inherited; checks magic, layout and size. Does not own
+ * `fd`.
+ */
 int job_map(struct job *j, int fd);
 int job_view(struct job *j,
 	     int fd); /* the same, to be read only: for who looks at a job from outside */
@@ -186,8 +190,10 @@ static inline void job_fabric_agreed(struct job *j, bool all)
 	atomic_store(&j->head->fabric, all ? FABRIC_ALL : FABRIC_SOME);
 }
 
-/* What a job of `size` ranks takes: at its start, with a ring of neighbours talking, with all pairs
- * talking. */
+/*
+ * What a job of `size` ranks takes: at its start, with a ring of neighbours talking, with all pairs
+ * talking.
+ */
 struct job_needs {
 	uint64_t start, neighbours, all_pairs;
 };
@@ -201,8 +207,10 @@ void job_needs(uint32_t size, struct job_needs *needs);
 void job_rank_ended(struct job *j, uint32_t rank, int status);
 
 void job_session_begin(struct job *j, uint64_t first); /* the first one, by whoever makes the job */
-/* A rank opens: false if it is not expected, being open already or still waiting for the next
- * session. */
+/*
+ * A rank opens: false if it is not expected, being open already or still waiting for the next
+ * session.
+ */
 bool job_rank_opens(struct job *j, uint32_t rank);
 void job_rank_unopens(struct job *j, uint32_t rank); /* opening failed half-way */
 bool job_renewing(const struct job *j);              /* the memory is being made new */
@@ -220,12 +228,16 @@ static inline uint32_t job_left(const struct job *j)
  * may die at any instruction of this: job_rank_ended() then does the rest.
  */
 void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state);
-/* What another machine said of its rank; rings every bell if it has left. By the one process that
- * hears it. */
+/*
+ * What another machine said of its rank; rings every bell if it has left. By the one process that
+ * hears it.
+ */
 void job_rank_told(struct job *j, uint32_t rank, uint64_t session, enum rank_state state);
 enum rank_state job_rank_state(const struct job *j, uint32_t rank);
-/* The session that a rank is in, or in which it ended. Sessions are counted by each machine by
- * itself. */
+/*
+ * The session that a rank is in, or in which it ended. Sessions are counted by each machine by
+ * itself.
+ */
 uint64_t job_rank_session(const struct job *j, uint32_t rank);
 /* How many barriers by messages it has passed in this session, as far as is known. */
 uint64_t job_rank_passed(const struct job *j, uint32_t rank);

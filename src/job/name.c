@@ -30,14 +30,14 @@ void job_name_set(struct job *j, unsigned id, const char *name)
 	if (!atomic_compare_exchange_strong(&n->state, &none, NAME_BEING_WRITTEN))
 		return;
 	memcpy(n->text, name, strnlen(name, sizeof n->text - 1));
-	/* R10, pairs with A10 in job_name_get(): whoever sees the state sees the text. */
+	/* name.R10, release; acquired in job_name_get(): whoever sees the state sees the text. */
 	atomic_store_explicit(&n->state, NAME_WRITTEN, memory_order_release);
 }
 
 bool job_name_get(const struct job *j, unsigned id, char text[JOB_NAME])
 {
 	const struct job_name *n = &j->name[id];
-	if (atomic_load_explicit(&n->state, memory_order_acquire) != NAME_WRITTEN) /* A10 */
+	if (atomic_load_explicit(&n->state, memory_order_acquire) != NAME_WRITTEN) /* name.R10 */
 		return false;
 	memcpy(text, n->text, JOB_NAME);
 	text[JOB_NAME - 1] = '\0';

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sessions of a job: ranks open and leave, and the last to leave makes the memory new for the next
- * one. */
+/*
+ * Sessions of a job: ranks open and leave, and the last to leave makes the memory new for the next
+ * one.
+ */
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <string.h>
@@ -28,8 +30,10 @@ void job_session_begin(struct job *j, uint64_t first)
 		atomic_store(&j->rank[r].moved, first);
 }
 
-/* The session behind that of the phase. Whoever began to make the memory new, and died over it, may
- * have written it. */
+/*
+ * The session behind that of the phase. Whoever began to make the memory new, and died over it, may
+ * have written it.
+ */
 static uint64_t session_next(const struct job *j)
 {
 	uint64_t session = atomic_load(&j->head->session);
@@ -88,8 +92,10 @@ static bool all_left_here(const struct job *j)
 	return true;
 }
 
-/* After a rank's state has changed. While the memory is made new, nothing: whoever does that counts
- * at its end. */
+/*
+ * After a rank's state has changed. While the memory is made new, nothing: whoever does that counts
+ * at its end.
+ */
 static void job_recount(struct job *j)
 {
 	uint64_t phase = atomic_load(&j->head->phase), counted;
@@ -219,8 +225,10 @@ uint64_t job_rank_session(const struct job *j, uint32_t rank)
 	return atomic_load(&j->head->session);
 }
 
-/* A rank that is further ahead than the next session has been there, so it has passed whatever
- * there was to pass. */
+/*
+ * A rank that is further ahead than the next session has been there, so it has passed whatever
+ * there was to pass.
+ */
 uint64_t job_rank_passed(const struct job *j, uint32_t rank)
 {
 	uint64_t session = atomic_load(&j->head->session), theirs = job_rank_session(j, rank);

@@ -37,7 +37,9 @@ const char *const pulse_names[PULSE_COUNTS] = {
 static void pulse_turn(struct pulse *p)
 {
 	uint32_t turn = atomic_load_explicit(&p->turn, memory_order_relaxed);
-	/* R4, pairs with A4 in pulse_read(): what lies between two turns is read whole, or again.
+	/*
+	 * pulse.R4, release; acquired in pulse_read(): what lies between two turns is read whole,
+	 * or again.
 	 */
 	atomic_thread_fence(memory_order_release);
 	atomic_store_explicit(&p->turn, turn + 1, memory_order_release);
@@ -78,7 +80,7 @@ static void pulse_copy(const struct pulse *p, struct plight *out)
 bool pulse_read(const struct pulse *p, struct plight *out)
 {
 	for (int i = 0; i < READS; i++) {
-		uint32_t turn = atomic_load_explicit(&p->turn, memory_order_acquire); /* A4 */
+		uint32_t turn = atomic_load_explicit(&p->turn, memory_order_acquire); /* pulse.R4 */
 		pulse_copy(p, out);
 		atomic_thread_fence(memory_order_acquire);
 		if (turn % 2 == 0 && turn == atomic_load_explicit(&p->turn, memory_order_relaxed))

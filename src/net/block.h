@@ -46,13 +46,13 @@ static inline struct block *block_of(const void *data)
 
 static inline int block_is(const struct block *b, enum block_state state)
 {
-	/* A3, pairs with R3 in block_set(): whoever freed it has read it. */
+	/* block.R3, acquire; released in block_set(): whoever freed it has read it. */
 	return atomic_load_explicit(&b->state, memory_order_acquire) == (uint32_t)state;
 }
 
 static inline void block_set(struct block *b, enum block_state state)
 {
-	atomic_store_explicit(&b->state, (uint32_t)state, memory_order_release); /* R3 */
+	atomic_store_explicit(&b->state, (uint32_t)state, memory_order_release); /* block.R3 */
 }
 
 /* Whether `b` is a whole block of the pool, exactly. */

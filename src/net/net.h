@@ -62,8 +62,10 @@ struct moved {
  * got by messages elsewhere can then be moved so. The caller knows that the peer has the memory.
  */
 struct net_rma {
-	/* Lets peers reach [base, base + bytes) of this rank, until it closes; 0, or a negative
-	 * code without a sentence. */
+	/*
+	 * Lets peers reach [base, base + bytes) of this rank, until it closes; 0, or a negative
+	 * code without a sentence.
+	 */
 	int (*expose)(struct net *net, void *base, size_t bytes, struct window *w);
 	/*
 	 * Begins to move `len` bytes between `local`, which stays as it is until then, and what is
@@ -100,8 +102,10 @@ struct net_ops {
 	int (*open)(struct net **out, struct site *site, struct job *job, struct net *local,
 		    const char *how);
 
-	/* Whether it can be used on this machine; if not, why and what to do, in `why`; else how,
-	 * or nothing. */
+	/*
+	 * Whether it can be used on this machine; if not, why and what to do, in `why`; else how,
+	 * or nothing.
+	 */
 	bool (*usable)(char *why, size_t len);
 
 	/*

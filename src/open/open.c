@@ -292,8 +292,10 @@ static bool net_settled(struct net *net, bool late)
 	return !net->ops->settled || net->ops->settled(net, late);
 }
 
-/* What was sent is under way until its receiver has it. A receiver that has left or died needs
- * nothing any more. */
+/*
+ * What was sent is under way until its receiver has it. A receiver that has left or died needs
+ * nothing any more.
+ */
 static void close_settle(struct endpoint *e)
 {
 	struct wait l = { .bounded = true, .call = "tern_close" };

@@ -25,7 +25,7 @@ uint64_t inlet_handled(const struct tern_inlet *in)
 static void inlet_turn(struct tern_inlet *in)
 {
 	in->leaf++;
-	/* R2, pairs with A2 in lane_turn(). */
+	/* ring.R2, release; acquired in lane_turn(). */
 	atomic_store_explicit(in->freed, in->leaf, memory_order_release);
 	if (in->leaf % RING_LEAVES == 0)
 		in->expect = ring_next_lap(in->expect);

@@ -5,8 +5,10 @@
 
 enum { LEAF_BITS = 32, MESSAGE_BITS = 32 }; /* that travel in packets */
 
-/* Lap numbers wrap several times in the leaves that 32 bits count: near the last of those wraps, so
- * that a few laps cross both. */
+/*
+ * Lap numbers wrap several times in the leaves that 32 bits count: near the last of those wraps, so
+ * that a few laps cross both.
+ */
 uint64_t ring_first_leaf(void)
 {
 	uint64_t before = 1 + wrap_distance() / (RING_LEAVES * REQUEST_LEAF_LINES);
@@ -21,7 +23,7 @@ uint64_t ring_first_message(void)
 
 static void head_publish(char *at, uint64_t head)
 {
-	/* R1, pairs with A1 in inlet_drain(). */
+	/* ring.R1, release; acquired in inlet_drain(). */
 	atomic_store_explicit(&((tern_msg *)(void *)at)->head, head, memory_order_release);
 }
 
@@ -64,8 +66,10 @@ static bool lane_stuck(const struct tern_lane *lane)
 	return lane->tail > lane->end;
 }
 
-/* Clears what the last lap before the wrap left in a leaf: it would be greater than what is
- * expected there. */
+/*
+ * Clears what the last lap before the wrap left in a leaf: it would be greater than what is
+ * expected there.
+ */
 static __attribute__((noinline)) void leaf_clear(const struct tern_lane *lane, uint64_t leaf)
 {
 	char *line = lane->base + leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
@@ -78,13 +82,16 @@ static __attribute__((noinline)) void leaf_clear(const struct tern_lane *lane, u
 static bool lane_turn(struct tern_lane *lane)
 {
 	uint64_t next = lane->leaf + 1, head = lane->head;
-	/* A2, pairs with R2 in inlet_turn(): the consumer has read what is overwritten now. */
+	/*
+	 * ring.R2, acquire; released in inlet_turn(): the consumer has read what is overwritten
+	 * now.
+	 */
 	if (next - atomic_load_explicit(lane->freed, memory_order_acquire) >= RING_LEAVES)
 		return false;
 	if (next % RING_LEAVES == 0)
 		lane->head = ring_next_lap(head);
 	if (TERN_UNLIKELY(ring_wrapped(lane->head, next)))
-		leaf_clear(lane, next); /* before the turn: the consumer follows it (R1 and A1) */
+		leaf_clear(lane, next); /* before the turn: the consumer follows it (ring.R1) */
 	head_publish(lane->tail, head | TERN_HEAD_CONTROL | CONTROL_TURN << TERN_ID_SHIFT);
 	lane_enter(lane, next);
 	return true;

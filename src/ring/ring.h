@@ -64,8 +64,10 @@ void lane_put(struct tern_lane *lane, const struct parcel *p);
 /* Nothing is to be sent any more. */
 void lane_shut(struct tern_lane *lane);
 
-/* Where leaves and messages are counted from: 0, or near the wrap of what travels of them
- * (base/wrap.h). */
+/*
+ * Where leaves and messages are counted from: 0, or near the wrap of what travels of them
+ * (base/wrap.h).
+ */
 uint64_t ring_first_leaf(void);
 uint64_t ring_first_message(void);
 
@@ -91,14 +93,17 @@ static inline const tern_msg *inlet_at(const struct tern_inlet *in)
 	return (const tern_msg *)(const void *)in->cursor;
 }
 
-/* Whether something new lies at the cursor: by I2, what is old is smaller. For a bell, whether it
- * has rung. */
+/*
+ * Whether something new lies at the cursor: by I2, what is old is smaller. For a bell, whether it
+ * has rung.
+ */
 static inline bool inlet_arrived(const struct tern_inlet *in)
 {
 	return atomic_load_explicit(&inlet_at(in)->head, memory_order_relaxed) >= in->expect;
 }
 
-/* The same of a ring alone, whatever lies there: for looks that nothing but a message may answer.
+/*
+ * The same of a ring alone, whatever lies there: for looks that nothing but a message may answer.
  */
 static inline bool inlet_has(const struct tern_inlet *in)
 {

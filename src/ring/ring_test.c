@@ -231,8 +231,10 @@ TEST(the_lap_of_a_leaf_is_that_of_its_messages)
 	CHECK(!ring_wrapped(ring_lap_of(0, SOURCE), 0));
 }
 
-/* What the last lap left in its lines is not taken for something new in the first lap behind the
- * wrap. */
+/*
+ * What the last lap left in its lines is not taken for something new in the first lap behind the
+ * wrap.
+ */
 TEST(a_ring_that_is_empty_after_the_wrap_looks_empty)
 {
 	for (unsigned before = 1; before < 3; before++) {

@@ -6,12 +6,12 @@
  *
  *  - Requests and replies are counted apart, and neither ever waits for room for the other.
  *  - Reply handlers send nothing, so replies are always handled, so room for replies always comes
- * back, so staged replies drain, so gates open and requests are handled.
+ *    back, so staged replies drain, so gates open and requests are handled.
  *  - Whatever they tell each other is a count since ever, in a header of every packet: one that is
- * lost or doubled does no harm, and the next has all of it. It is told when a packet with a new
- * number has it: one that is sent again may be a double, whose header nobody looks at. A header
- * that makes no sense is counted and not believed; the messages behind it are taken in, since retry
- * has acknowledged them.
+ *    lost or doubled does no harm, and the next has all of it. It is told when a packet with a new
+ *    number has it: one that is sent again may be a double, whose header nobody looks at. A header
+ *    that makes no sense is counted and not believed; the messages behind it are taken in, since
+ *    retry has acknowledged them.
  */
 #ifndef TERN_SERVICE_FLOW_H
 #define TERN_SERVICE_FLOW_H
@@ -22,8 +22,10 @@ enum {
 	FLOW_LOOK_NS = 100000
 }; /* between two looks for blocks that the program gives back: nobody tells of those */
 
-/* What a receiver grants: leaves of its rings that are free again, and payloads that may be begun,
- * since ever. */
+/*
+ * What a receiver grants: leaves of its rings that are free again, and payloads that may be begun,
+ * since ever.
+ */
 struct grant {
 	uint32_t freed[2], allowed[2];
 };

@@ -5,10 +5,10 @@
  * is one question at a time for each stream. Two strategies differ in what a question is for:
  *
  *  - permit (InfiniBand): one transfer, which is what a packet holds, or a payload that is longer.
- * A round trip each; the next may be asked for as soon as this one has been sent.
+ *    A round trip each; the next may be asked for as soon as this one has been sent.
  *  - reserve (CMAM's finite sequence, SCMP's rendezvous): everything that is staged, up to a ring's
- * worth. The receiver holds room for the whole sequence, and gives none for the next before this
- * one has been handled.
+ *    worth. The receiver holds room for the whole sequence, and gives none for the next before this
+ *    one has been handled.
  */
 #include <string.h>
 

@@ -76,7 +76,7 @@ static void leaves_free(struct path *p, unsigned stream)
 	uint64_t freed = now + more < most ? now + more : most;
 	if (freed > now)
 		atomic_store_explicit(o->freed, freed,
-				      memory_order_release); /* R2, see lane_turn() */
+				      memory_order_release); /* ring.R2, acquired in lane_turn() */
 }
 
 /* cost: protection control */

@@ -158,8 +158,10 @@ static struct path *path_of(struct side *s)
 	return s->net.path[1 - s->site.rank];
 }
 
-/* Only what was written is announced, as the core would do: whatever else there is to do must be
- * remembered. */
+/*
+ * Only what was written is announced, as the core would do: whatever else there is to do must be
+ * remembered.
+ */
 static void sides_look(void)
 {
 	for (unsigned i = 0; i < SIDES; i++) {
@@ -420,8 +422,10 @@ TEST(only_return_brings_bytes_back)
 	}
 }
 
-/* What the last packet in its place carried is still written there: a message, of which only a
- * piece was sent. */
+/*
+ * What the last packet in its place carried is still written there: a message, of which only a
+ * piece was sent.
+ */
 static void batch_spoil(struct packet_net *n, struct place at)
 {
 	for (unsigned i = 0; i < PACKET_BATCH; i++)
@@ -515,8 +519,10 @@ TEST(with_each_strategy_room_is_told_though_a_packet_is_sent_again_for_nothing)
 		room_is_told(strategies[i]);
 }
 
-/* Room that comes up in the look before a sleep is told at its end, and if that is lost, it is told
- * again. */
+/*
+ * Room that comes up in the look before a sleep is told at its end, and if that is lost, it is told
+ * again.
+ */
 TEST(news_of_the_last_look_before_a_sleep_have_a_date)
 {
 	sides_open("credit", 0);
@@ -588,8 +594,10 @@ TEST(a_question_goes_before_each_transfer)
 	sides_close();
 }
 
-/* What is staged is counted about; who knows that there is more must not come to think that there
- * is nothing. */
+/*
+ * What is staged is counted about; who knows that there is more must not come to think that there
+ * is nothing.
+ */
 TEST(what_a_permission_was_not_for_stays_staged_when_it_may_wait_for_company)
 {
 	sides_open("permit", 0);

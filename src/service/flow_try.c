@@ -10,8 +10,8 @@
  *  - drop (EMP): it does not; what is not taken for a while is sent again.
  *  - nack: the receiver says so at once, and the sender waits, twice as long each time.
  *  - return (Fast Messages): the packet comes back, and is sent again at once. Its bytes are not
- * needed, since the sender has them; they go back because that is what this strategy costs, and is
- * measured for.
+ *    needed, since the sender has them; they go back because that is what this strategy costs, and
+ *    is measured for.
  *
  * Under all three lies a timer, longer where refusals are said: what is neither taken nor refused
  * for a while is sent again, too. It may have been taken already; then its receiver says once more
@@ -102,7 +102,7 @@ static void out_forget(struct path *p, unsigned stream, uint32_t messages)
 	}
 	place_look(o, &o->done); /* over a turn, whose leaf is free now */
 	atomic_store_explicit(o->freed, o->done.leaf,
-			      memory_order_release); /* R2, see lane_turn() */
+			      memory_order_release); /* ring.R2, acquired in lane_turn() */
 	if (o->sent < o->acked) {                    /* it was taken though we had gone back */
 		o->sent = o->acked;
 		o->next = o->done;

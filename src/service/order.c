@@ -67,8 +67,10 @@ static bool early_room(struct order *o, struct early *e, size_t len)
 	return true;
 }
 
-/* A copy of one that came early. What is behind it in the batch is worth more than this packet is
- * worth waiting for. */
+/*
+ * A copy of one that came early. What is behind it in the batch is worth more than this packet is
+ * worth waiting for.
+ */
 static bool order_hold(struct path *p, const struct arrival *a, uint32_t number)
 {
 	struct early *e = &order_of(p)->held[number % ORDER_HELD];

@@ -8,10 +8,10 @@
  * anew from the rings.
  *
  * Invariants (models/retry.pml checks them).
- *  R1  first <= peer's expected <= next, and next - first <= RETRY_WINDOW.
- *  R2  A packet is passed up once: its bit is set, or `expected` is past it, from then on. One that
- * is refused above leaves no trace. R3  A flight is forgotten only when its number is below what
- * the peer expects.
+ *  I1  first <= peer's expected <= next, and next - first <= RETRY_WINDOW.
+ *  I2  A packet is passed up once: its bit is set, or `expected` is past it, from then on. One that
+ *      is refused above leaves no trace.
+ *  I3  A flight is forgotten only when its number is below what the peer expects.
  */
 #include <string.h>
 
@@ -51,8 +51,10 @@ static uint32_t stamp_of(uint64_t now)
 
 static void retry_open(struct path *p)
 {
-	/* Without memory there is no window, and nothing is ready to be sent; opening is tried
-	 * again then. */
+	/*
+	 * Without memory there is no window, and nothing is ready to be sent; opening is tried
+	 * again then.
+	 */
 	p->transit.window = memory_new(SIZE_FIRST, sizeof *p->transit.window);
 	p->transit.size = SIZE_FIRST;
 }
@@ -122,8 +124,10 @@ static void came_note(struct retry *r, uint32_t number)
 	}
 }
 
-/* 64 bits, from that of `number` on. Beyond the window is the one of `expected`, which has not
- * come. */
+/*
+ * 64 bits, from that of `number` on. Beyond the window is the one of `expected`, which has not
+ * come.
+ */
 static uint64_t came_word(const struct retry *r, uint32_t number)
 {
 	unsigned at = number % RETRY_WINDOW / 64, by = number % 64;

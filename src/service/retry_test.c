@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What becomes of the window when a peer is late and when packets are lost, over UDP between two
- * endpoints of one thread. */
+/*
+ * What becomes of the window when a peer is late and when packets are lost, over UDP between two
+ * endpoints of one thread.
+ */
 #include <stdlib.h>
 
 #include <tern/tern.h>

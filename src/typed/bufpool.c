@@ -6,7 +6,7 @@
  * come before the buffer is free. Acquired in bufpool_take(): whoever takes it writes after that.
  *
  * What a sender writes into a buffer reaches the owner with the message that announces it, whose
- * header is the release and the acquire (R1 and A1 of the ring). The same pair makes the owner see
+ * header is the release and the acquire (ring.R1). The same pair makes the owner see
  * the claim, and orders the claimer's clearing of the bit before the owner's setting it.
  *
  * Bits, and the generation that `now` shows, are advice: what decides is the one in a buffer's own

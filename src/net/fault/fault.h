@@ -8,12 +8,16 @@
 
 #include "net/packet/wire.h"
 
-/* Puts faults around *w, if TERN_FAULT asks for any; -EINVAL with a sentence if it cannot be
- * understood. */
+/*
+ * Puts faults around *w, if TERN_FAULT asks for any; -EINVAL with a sentence if it cannot be
+ * understood.
+ */
 int fault_wrap(struct wire **w, uint32_t rank, uint32_t size);
 
-/* Whether the faults around `w`, if there are any, can be survived by packets that are `checked`;
- * -EINVAL with a sentence. */
+/*
+ * Whether the faults around `w`, if there are any, can be survived by packets that are `checked`;
+ * -EINVAL with a sentence.
+ */
 int fault_judge(struct wire *w, bool checked);
 
 /* While they rest, nothing goes wrong on any wire of this process: to compare, in one run. */

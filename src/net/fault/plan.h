@@ -19,8 +19,10 @@ struct plan {
 /* "drop=0.01,reorder=0.05,seed=42"; -EINVAL with a sentence. */
 int plan_read(struct plan *p, const char *text);
 
-/* Whether it can be survived by packets that are `checked` for damage, or are not; -EINVAL with a
- * sentence. */
+/*
+ * Whether it can be survived by packets that are `checked` for damage, or are not; -EINVAL with a
+ * sentence.
+ */
 int plan_judge(const struct plan *p, bool checked);
 
 #endif

@@ -91,7 +91,8 @@ void fabric_close(struct fabric *f)
 		f->library->freeinfo(f->info);
 }
 
-/* Whoever can reach the endpoint and has the key can reach the memory, so it must not be guessed.
+/*
+ * Whoever can reach the endpoint and has the key can reach the memory, so it must not be guessed.
  */
 /* cost: protection setup */
 static uint64_t key_new(const struct fabric *f)

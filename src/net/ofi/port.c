@@ -117,7 +117,8 @@ static bool port_inject(struct port *p, struct correspondent *c, const struct ou
 	       fi_inject(p->fabric.ep, o->part->iov_base, o->part->iov_len, c->address) == 0;
 }
 
-/* Some providers write to memory of their peers, which is not there any more when those have left.
+/*
+ * Some providers write to memory of their peers, which is not there any more when those have left.
  */
 /* cost: fault status */
 static bool port_gone(const struct port *p, uint32_t rank)
@@ -274,8 +275,10 @@ static void port_meet(struct port *p)
 		correspondent_meet(p, r);
 }
 
-/* While the rank is awake nobody need be told of what comes: each message would cost its sender a
- * wake-up. */
+/*
+ * While the rank is awake nobody need be told of what comes: each message would cost its sender a
+ * wake-up.
+ */
 /* cost: base status */
 static void port_unwatch(struct port *p)
 {
@@ -484,7 +487,8 @@ static int port_settle(struct port *p)
 	p->most = i->ep_attr->max_msg_size < PORT_MOST ? i->ep_attr->max_msg_size : PORT_MOST;
 	p->sources = i->caps & FI_SOURCE;
 	p->many = i->caps & FI_MULTI_RECV;
-	/* Without it order must be added, which drops what comes much too early, and so must retry.
+	/*
+	 * Without it order must be added, which drops what comes much too early, and so must retry.
 	 */
 	if (i->tx_attr->msg_order & i->rx_attr->msg_order & FI_ORDER_SAS)
 		p->wire.provides = PROVIDES_ORDER | PROVIDES_RELIABLE;

@@ -19,8 +19,10 @@ static const uint64_t wishes[] = {
 	FI_MSG,
 };
 
-/* Not chosen unless they are named: they reach one machine only, are for tests, or do slowly what
- * tern's own udp does. */
+/*
+ * Not chosen unless they are named: they reach one machine only, are for tests, or do slowly what
+ * tern's own udp does.
+ */
 static const char *const lesser[] = { "shm", "sockets", "net", "udp", "UDP" };
 
 static struct fi_info *hints_for(const struct library *l, uint64_t caps, bool ordered)
@@ -42,8 +44,10 @@ static struct fi_info *hints_for(const struct library *l, uint64_t caps, bool or
 	return h;
 }
 
-/* The layers of a provider's name, as in tcp;ofi_rxm: the first carries, and is what people call
- * it. */
+/*
+ * The layers of a provider's name, as in tcp;ofi_rxm: the first carries, and is what people call
+ * it.
+ */
 static bool provider_is(const struct fi_info *info, const char *name, size_t len)
 {
 	const char *full = info->fabric_attr->prov_name;
@@ -112,8 +116,10 @@ static void provider_names(const struct fi_info *all, char *text, size_t size)
 	}
 }
 
-/* The provider is there, and what follows it in `name` is none of its domains, which are put into
- * `names`. */
+/*
+ * The provider is there, and what follows it in `name` is none of its domains, which are put into
+ * `names`.
+ */
 static bool domain_lacks(const struct fi_info *all, const char *name, char *names, size_t size)
 {
 	size_t len = strcspn(name, "/"), used = 0;

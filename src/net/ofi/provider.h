@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which provider of libfabric's carries the messages: the one that is named, or the best that there
- * is. */
+/*
+ * Which provider of libfabric's carries the messages: the one that is named, or the best that there
+ * is.
+ */
 #ifndef TERN_NET_OFI_PROVIDER_H
 #define TERN_NET_OFI_PROVIDER_H
 

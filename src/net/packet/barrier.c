@@ -3,9 +3,11 @@
  * The barrier by messages, among machines. A rank that comes to it goes through these stages:
  *
  *   landing   until all that it sent before has been acknowledged; a silent barrier leaves this
- * out; local     until all ranks of its machine have come so far, by the barrier of their shared
- * memory; rounds    in round i it tells the machine 2^i further on, once it has heard of the round
- * before, so after log2(machines) rounds everybody has heard of everybody.
+ *             out;
+ *   local     until all ranks of its machine have come so far, by the barrier of their shared
+ *             memory;
+ *   rounds    in round i it tells the machine 2^i further on, once it has heard of the round
+ *             before, so after log2(machines) rounds everybody has heard of everybody.
  *
  * So whatever was sent to a rank before the barrier lies in its rings when it passes. Every rank
  * must hear: the ranks of a machine share those of the next among them, the k-th telling the k-th,

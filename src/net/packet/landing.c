@@ -140,8 +140,10 @@ static bool need_met(const struct path *p, const struct need *need, unsigned str
 	if (need->blocks && need->blocks > landing_free(in))
 		return false;
 	const struct service *flow = p->net->flow;
-	/* With credits its sender has counted, and better than this, which takes every message for
-	 * a line. */
+	/*
+	 * With credits its sender has counted, and better than this, which takes every message for
+	 * a line.
+	 */
 	return !need->lines || (flow && flow->grants) || need->lines <= landing_lines(in);
 }
 
@@ -293,8 +295,10 @@ static void packet_put(struct path *p, struct arrival a, unsigned streams)
 	path_mark_dirty(p);
 }
 
-/* The common case of an answer: one message without a payload, and room for it. False if this is
- * not it. */
+/*
+ * The common case of an answer: one message without a payload, and room for it. False if this is
+ * not it.
+ */
 static bool landing_single(struct path *p, const struct arrival *a)
 {
 	uint16_t head;

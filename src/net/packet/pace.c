@@ -33,15 +33,19 @@ bool pace_ready(const struct pace *p, uint64_t now)
 	return p->flying < p->window && now >= p->earliest;
 }
 
-/* Bytes in a round trip: more than the window, so that pacing alone never holds it back, and twice
- * that while it doubles. */
+/*
+ * Bytes in a round trip: more than the window, so that pacing alone never holds it back, and twice
+ * that while it doubles.
+ */
 static size_t pace_rate(const struct pace *p)
 {
 	return p->window < p->enough ? 2 * p->window : p->window + p->window / 4;
 }
 
-/* How long before its time a packet may be sent: so a burst leaves at once, but none that fills the
- * queue of a slow link. */
+/*
+ * How long before its time a packet may be sent: so a burst leaves at once, but none that fills the
+ * queue of a slow link.
+ */
 static uint64_t pace_burst(uint64_t each)
 {
 	uint64_t most = each * BURST < BURST_NS ? each * BURST : BURST_NS;
@@ -77,8 +81,10 @@ static uint64_t cube_root(uint64_t x)
 	return root;
 }
 
-/* The window of CUBIC: 0.4 packets for each cubed second before or after the time when it is at its
- * peak again. */
+/*
+ * The window of CUBIC: 0.4 packets for each cubed second before or after the time when it is at its
+ * peak again.
+ */
 static size_t window_cubic(const struct pace *p, uint64_t now)
 {
 	uint64_t ms = (now - p->since + p->smooth) / MS;
@@ -160,8 +166,10 @@ void pace_round(struct pace *p, uint32_t acked, uint32_t next, uint64_t now)
 		p->sent = p->lost = 0;
 }
 
-/* It begins anew, and opens quickly up to half of what it was. Before there was an answer the peer
- * may only be far. */
+/*
+ * It begins anew, and opens quickly up to half of what it was. Before there was an answer the peer
+ * may only be far.
+ */
 void pace_timeout(struct pace *p, uint64_t now)
 {
 	size_t least = WINDOW_LEAST * p->packet;
@@ -223,7 +231,8 @@ uint64_t pace_patience(const struct pace *p)
 	if (!p->smooth)
 		return FIRST_NS;
 	uint64_t more = 4 * p->spread < MOST_NS ? 4 * p->spread : MOST_NS;
-	/* The answer to what was sent again a quarter of a round trip later must not be too late.
+	/*
+	 * The answer to what was sent again a quarter of a round trip later must not be too late.
 	 */
 	uint64_t ns = p->smooth + (more > p->smooth ? more : p->smooth);
 	return ns < LEAST_NS ? LEAST_NS : ns;

@@ -48,8 +48,10 @@ void pace_landed(struct pace *p, size_t bytes, uint64_t now); /* acknowledged */
 /* Taken for lost, and when it was sent. */
 void pace_lost(struct pace *p, size_t bytes, uint64_t sent, uint64_t now);
 void pace_sampled(struct pace *p, uint64_t ns); /* a round trip */
-/* Everything below `acked` has been acknowledged, and `next` is the next number: a round may be
- * over. */
+/*
+ * Everything below `acked` has been acknowledged, and `next` is the next number: a round may be
+ * over.
+ */
 void pace_round(struct pace *p, uint32_t acked, uint32_t next, uint64_t now);
 void pace_timeout(struct pace *p, uint64_t now);
 /*

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A link in virtual time: a rate, a round trip, a queue with an end, and losses by chance; and
- * flows that pace themselves over it. */
+/*
+ * A link in virtual time: a rate, a round trip, a queue with an end, and losses by chance; and
+ * flows that pace themselves over it.
+ */
 #include "net/packet/pace.h"
 
 #include "../../../tests/check.h"

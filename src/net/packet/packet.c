@@ -44,15 +44,19 @@ static void time_ask(struct packet_net *n)
 	n->now = clock_ns();
 }
 
-/* Whether the kernel's clock should be asked: the processor's own is quicker to read, and a little
- * old does no harm. */
+/*
+ * Whether the kernel's clock should be asked: the processor's own is quicker to read, and a little
+ * old does no harm.
+ */
 static bool time_passed(const struct packet_net *n)
 {
 	return !world_used()->ticks || tick_now() - n->ticked > TICKS_BRIEF;
 }
 
-/* What is staged leaves, unless it may wait for more. A handler that replies may have taken long
- * since the last look. */
+/*
+ * What is staged leaves, unless it may wait for more. A handler that replies may have taken long
+ * since the last look.
+ */
 static void staged_leave(struct path *p, bool few, bool full)
 {
 	struct packet_net *n = p->net;
@@ -179,8 +183,10 @@ void packet_reclaim(struct net *net, uint32_t rank)
 
 /* -- Peers ------------------------------------------------------------------------------- */
 
-/* Whether what a rank that has ended sent before has been taken in: once a look finds nothing any
- * more. */
+/*
+ * Whether what a rank that has ended sent before has been taken in: once a look finds nothing any
+ * more.
+ */
 /* cost: fault status */
 static bool last_words(struct path *p)
 {
@@ -233,8 +239,10 @@ static bool inlet_empty(const struct tern_inlet *in)
 	return !in->base || !inlet_has(in);
 }
 
-/* The rings are private, so a peer that is not looked at cannot be missed: what comes brings it
- * back. */
+/*
+ * The rings are private, so a peer that is not looked at cannot be missed: what comes brings it
+ * back.
+ */
 void packet_demote(struct net *net)
 {
 	struct packet_net *n = packet_of(net);
@@ -371,8 +379,10 @@ static int packet_wake(struct packet_net *n)
 	return 0;
 }
 
-/* A poll asks the network first. Where shared memory is there, too, its bell is answered on the
- * way. */
+/*
+ * A poll asks the network first. Where shared memory is there, too, its bell is answered on the
+ * way.
+ */
 static void packet_pollset(struct packet_net *n, struct site *site)
 {
 	pollset_begin(site, &n->bell);

@@ -18,12 +18,13 @@
  *
  * Invariants.
  *  P1  A line of an `out` is overwritten only after its packet was acknowledged (or, without retry,
- * sent); where a receiver may refuse what it has no room for, only after it was taken. P2  A block
- * that a message names is free only then, too, unless its peer is lost. P3  What is put into an
- * `in` came in a packet that was authenticated and looked through whole: a packet is taken with
- * everything in it or not at all. Flow that tries takes or refuses requests and replies separately.
+ *      sent); where a receiver may refuse what it has no room for, only after it was taken.
+ *  P2  A block that a message names is free only then, too, unless its peer is lost.
+ *  P3  What is put into an `in` came in a packet that was authenticated and looked through whole: a
+ *      packet is taken with everything in it or not at all. Flow that tries takes or refuses
+ *      requests and replies separately.
  *  P4  With credits, tokens or permission, what is sent has a place: a line, and a block for its
- * payload.
+ *      payload.
  */
 #ifndef TERN_NET_PACKET_PACKET_H
 #define TERN_NET_PACKET_PACKET_H
@@ -221,8 +222,10 @@ struct path {
 	uint32_t pending_control; /* news to send, a bit each */
 	uint64_t token;           /* generation << 8 | round of NEWS_BARRIER */
 	uint64_t mark[STREAMS];   /* messages that had been written when the barrier was come to */
-	/* Of a wire that is reliable by itself, where nothing is acknowledged unless it was asked
-	 * for. */
+	/*
+	 * Of a wire that is reliable by itself, where nothing is acknowledged unless it was asked
+	 * for.
+	 */
 	struct {
 		uint64_t sent;  /* packets that matter: with messages, or tokens */
 		uint64_t asked; /* how many of them the peer was last asked about, plus 1; 0: it has
@@ -405,8 +408,10 @@ static inline void place_pass(struct place *p, const tern_msg *m)
 }
 
 /* -- record.c: messages become records -- */
-/* Writes what fits of what has been staged, and says in the packet's slice what that is. False if
- * it is nothing. */
+/*
+ * Writes what fits of what has been staged, and says in the packet's slice what that is. False if
+ * it is nothing.
+ */
 bool record_write(struct path *p, struct packet *k, size_t most);
 void record_again(struct path *p, struct packet *k); /* the packet's slice, once more */
 void record_landed(struct path *p,

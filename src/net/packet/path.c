@@ -108,8 +108,10 @@ struct path *path_to(struct packet_net *n, uint32_t rank)
 	return n->path[rank];
 }
 
-/* Its card may come later than the first message for it, or while we look; and it may be of a rank
- * that we cannot talk with. */
+/*
+ * Its card may come later than the first message for it, or while we look; and it may be of a rank
+ * that we cannot talk with.
+ */
 static bool path_reachable(struct path *p)
 {
 	struct packet_net *n = p->net;
@@ -188,8 +190,10 @@ static void path_unstage(struct path *p, size_t bytes, unsigned messages)
 	p->letters = p->letters > messages ? p->letters - messages : 0;
 }
 
-/* One packet, with as much as it holds; false if there is no more to send, or what there is may not
- * be. */
+/*
+ * One packet, with as much as it holds; false if there is no more to send, or what there is may not
+ * be.
+ */
 static bool path_send(struct path *p)
 {
 	struct packet *k = post_begin(p);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets leave in batches and come in batches; in between, whoever has something to do is looked
- * after. */
+/*
+ * Packets leave in batches and come in batches; in between, whoever has something to do is looked
+ * after.
+ */
 #include "base/clock.h"
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
@@ -117,8 +119,10 @@ static unsigned post_receive_idle(struct packet_net *n)
 	return came;
 }
 
-/* A single packet is for its handler first, which may answer it; what else there is to do waits for
- * the next look. */
+/*
+ * A single packet is for its handler first, which may answer it; what else there is to do waits for
+ * the next look.
+ */
 static bool post_put_off(struct packet_net *n, unsigned came)
 {
 	n->put_off =
@@ -156,8 +160,10 @@ void post_send(struct packet_net *n)
 	post_flush(n);
 }
 
-/* A barrier waits for acknowledgements, and what it sends must be known before a date for a sleep
- * is. */
+/*
+ * A barrier waits for acknowledgements, and what it sends must be known before a date for a sleep
+ * is.
+ */
 static void post_hear(struct packet_net *n)
 {
 	for (uint32_t i = 0; i < n->dirty_count; i++)

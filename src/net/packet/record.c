@@ -102,8 +102,10 @@ static void payload_put(struct path *p, struct packet *k, const struct piece *w)
 		put_bytes(k, w->data + w->offset, w->here);
 }
 
-/* How much of a payload goes into `left` bytes behind a record that needs `need`; false if that is
- * nothing. */
+/*
+ * How much of a payload goes into `left` bytes behind a record that needs `need`; false if that is
+ * nothing.
+ */
 static bool payload_fit(const struct path *p, const struct packet *k, struct piece *w, size_t need,
 			size_t left)
 {
@@ -264,7 +266,8 @@ bool record_write(struct path *p, struct packet *k, size_t most)
 	return record_used(k) > 0;
 }
 
-/* The bytes of a record that carries a payload up to `offset`, and of what the packet has already.
+/*
+ * The bytes of a record that carries a payload up to `offset`, and of what the packet has already.
  */
 static size_t record_until(const struct packet *k, const struct place *at, const tern_msg *m,
 			   uint32_t offset)
@@ -297,8 +300,10 @@ void record_again(struct path *p, struct packet *k)
 	stream_again(p, k, STREAM_REQUESTS);
 }
 
-/* Gives back the blocks of messages that end in the packet: of those that also begin in it, or of
- * the one that does not. */
+/*
+ * Gives back the blocks of messages that end in the packet: of those that also begin in it, or of
+ * the one that does not.
+ */
 /* cost: fault control */
 static void blocks_free(struct path *p, const struct slice *s, unsigned stream, bool whole)
 {

@@ -9,7 +9,7 @@
  *   - if the user wants that (TERN_UNREACHABLE=fail);
  *   - if this machine refuses to send to it, which waiting does not change;
  *   - if messages were lost on a wire that promised to lose none, because nobody will send them
- * again.
+ *     again.
  *
  * A peer of this machine shows in the job's memory whether it polls: while it does not, it
  * computes, and all is well.
@@ -66,7 +66,8 @@ static struct failure failure_of(const struct path *p)
 	return f;
 }
 
-/* Errors that come and go with the network between the machines; all others are this machine's own.
+/*
+ * Errors that come and go with the network between the machines; all others are this machine's own.
  */
 static bool error_of_way(int error)
 {

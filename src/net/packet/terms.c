@@ -13,8 +13,10 @@
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
 
-/* Ranks that are to talk open at about the same time; one that never opens is asked for ever more
- * rarely. */
+/*
+ * Ranks that are to talk open at about the same time; one that never opens is asked for ever more
+ * rarely.
+ */
 enum { REVIEW_FIRST_NS = 10000000, REVIEW_MOST_NS = 1000000000 };
 
 enum meeting { MEETING_NOT_YET, MEETING_FITS, MEETING_STRANGE };

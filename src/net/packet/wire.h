@@ -62,22 +62,30 @@ struct failure {
 };
 
 struct wire_ops {
-	/* Bytes that a datagram to `rank` may have now, at most DATAGRAM_MAX; 0: it cannot be sent
-	 * to yet. */
+	/*
+	 * Bytes that a datagram to `rank` may have now, at most DATAGRAM_MAX; 0: it cannot be sent
+	 * to yet.
+	 */
 	size_t (*most)(struct wire *w, uint32_t rank);
 	/*
 	 * Something of up to `had` bytes was lost on the way to `rank`; `dark` if nothing comes
 	 * through at all. How many bytes may be sent from now on. NULL: the way never changes.
 	 */
 	size_t (*narrow)(struct wire *w, uint32_t rank, size_t had, bool dark);
-	/* Whether it takes a datagram to `rank` now, and does not lose it; NULL: it takes any, and
-	 * may lose it. */
+	/*
+	 * Whether it takes a datagram to `rank` now, and does not lose it; NULL: it takes any, and
+	 * may lose it.
+	 */
 	bool (*room)(struct wire *w, uint32_t rank);
-	/* Sends, in this order; what it was given it copies. What it cannot carry now it loses, as
-	 * any packet may be lost. */
+	/*
+	 * Sends, in this order; what it was given it copies. What it cannot carry now it loses, as
+	 * any packet may be lost.
+	 */
 	void (*send)(struct wire *w, const struct outgoing *o, unsigned n);
-	/* What has arrived, up to `n`. The bytes may be changed, and are there until the next call,
-	 * but for what stays. */
+	/*
+	 * What has arrived, up to `n`. The bytes may be changed, and are there until the next call,
+	 * but for what stays.
+	 */
 	unsigned (*receive)(struct wire *w, struct datagram *d, unsigned n);
 	int (*descriptor)(
 		struct wire *w); /* readable when something has arrived; -1: it has, or nearly */

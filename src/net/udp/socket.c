@@ -36,8 +36,10 @@ enum {
 		   5 * 64, /* bytes: any datagram. Not all begin in the same place of a cache */
 };
 
-/* Where a datagram arrives, or several of one length. What is in it may stay, and then another
- * takes its turn. */
+/*
+ * Where a datagram arrives, or several of one length. What is in it may stay, and then another
+ * takes its turn.
+ */
 struct rx_buffer {
 	struct pinned pinned;
 	unsigned char *bytes;
@@ -83,8 +85,10 @@ static struct socket *socket_of(struct wire *w)
 	return (struct socket *)(void *)w;
 }
 
-/* As the route to it has it now; a path that is narrower is found by the kernel, which then cuts,
- * see socket_narrow(). */
+/*
+ * As the route to it has it now; a path that is narrower is found by the kernel, which then cuts,
+ * see socket_narrow().
+ */
 static size_t path_mtu(int fd, bool six)
 {
 	int mtu = 0;
@@ -93,8 +97,10 @@ static size_t path_mtu(int fd, bool six)
 	return (size_t)(mtu < LEAST_MTU ? LEAST_MTU : mtu) - (six ? IP6_UDP : IP4_UDP);
 }
 
-/* Finds out how much a datagram to `rank` may have, and keeps the socket that told it, if there are
- * few. */
+/*
+ * Finds out how much a datagram to `rank` may have, and keeps the socket that told it, if there are
+ * few.
+ */
 static size_t socket_connect(struct socket *s, uint32_t rank)
 {
 	const struct sockaddr_in6 *to = &s->to[rank];
@@ -118,8 +124,10 @@ static size_t socket_connect(struct socket *s, uint32_t rank)
 	return most;
 }
 
-/* From now on several datagrams may come as one. Not where they are as large as that anyway: it
- * takes a slower call. */
+/*
+ * From now on several datagrams may come as one. Not where they are as large as that anyway: it
+ * takes a slower call.
+ */
 static void socket_join(struct socket *s)
 {
 	int on = 1;
@@ -241,8 +249,10 @@ static bool gso_send(struct socket *s, struct gso_batch *r, int fd, uint32_t ran
 	return true;
 }
 
-/* One call for all of a length; how many were sent, or lost. Fewer than all, if the way out cannot
- * cut. */
+/*
+ * One call for all of a length; how many were sent, or lost. Fewer than all, if the way out cannot
+ * cut.
+ */
 static unsigned send_trains(struct socket *s, const struct outgoing *o, unsigned n, int fd)
 {
 	struct gso_batch *r = &s->gso;
@@ -374,8 +384,10 @@ static void socket_take(struct socket *s)
 	s->at = 0;
 }
 
-/* Where few come, one is asked for: that is quicker, and if there are more, the next looks will
- * see. */
+/*
+ * Where few come, one is asked for: that is quicker, and if there are more, the next looks will
+ * see.
+ */
 static unsigned socket_receive(struct wire *w, struct datagram *d, unsigned n)
 {
 	struct socket *s = socket_of(w);

@@ -11,7 +11,7 @@ enum { RAW_SEVEN = 7, PATIENCE = 1 << 15 }; /* looks; then the other side probab
 
 uint64_t raw_sink;
 
-/* A10, pairs with R10: what was written before the value is visible with it. */
+/* raw.R10, acquire: what was written before the value is visible with it. */
 static inline __attribute__((always_inline)) void raw_wait(_Atomic uint64_t *at, uint64_t least,
 							   enum raw_manner manner)
 {
@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) void raw_wait(_Atomic uint64_t *at,
 
 static inline void raw_tell(_Atomic uint64_t *at, uint64_t value)
 {
-	atomic_store_explicit(at, value, memory_order_release); /* R10 */
+	atomic_store_explicit(at, value, memory_order_release); /* raw.R10 */
 }
 
 static inline __attribute__((always_inline)) void trip_loop(struct raw *r, uint32_t rank,
