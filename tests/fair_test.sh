@@ -34,14 +34,15 @@ pushed() { # RANK
 }
 
 echo "ranks of a host have their shares"
-# Both hosts are this machine, whose scheduler may give one rank less time than the other: it is tried again.
-for try in 1 2 3 4; do
+# Both hosts are this machine, whose scheduler may give one rank less time than the other, and a window that a loss has closed
+# opens slowly: one run in three or so is not fair, so it is tried again.
+for try in 1 2 3 4 5 6 7 8; do
 	TERN_NET=shm,udp TERN_UDP_BIND=10.211.57.0/24 timeout -k 5 140 "$TERN_BIN/tern" run --bind none --hosts 0,1 \
 		--ssh "$folder/ssh" -n 4 "$TERN_BIN/fair_ranks" >"$folder/out" 2>&1 </dev/null
 	two=$(pushed 2) three=$(pushed 3)
 	[[ $two && $three ]] || fail "the job did not end well"
 	echo "    rank 2 has $two rounds, rank 3 has $three"
 	((failed || (2 * two >= three && 2 * three >= two))) && break
-	((try == 4)) && fail "one had less than half of the other, four times"
+	((try == 8)) && fail "one had less than half of the other, eight times"
 done
 exit $failed
