@@ -28,8 +28,7 @@ static void told(int rc)
 		printf("    %s\n", tern_strerror(rc));
 }
 
-/* -- What waits for anybody ---------------------------------------------------------------------
- */
+/* -- What waits for anybody ---------------------------------------------------------------- */
 
 static _Atomic uint64_t flag;
 
@@ -157,8 +156,7 @@ static const struct {
 	{ "tern_barrier", barrier },
 };
 
-/* -- The ranks ----------------------------------------------------------------------------------
- */
+/* -- The ranks ----------------------------------------------------------------------------- */
 
 static void meet(tern *t)
 {
@@ -241,8 +239,7 @@ TEST(over_libfabric_whatever_waits_for_anybody_ends_when_a_rank_has_died)
 	run_over("ofi/tcp", rank_main);
 }
 
-/* -- Handles of what needs a certain rank
- * ----------------------------------------------------------- */
+/* -- Handles of what needs a certain rank -------------------------------------------------- */
 
 /*
  * Rank 0 waits for rank 1, which takes many times the grace time, though rank 2 is dead and not
@@ -271,8 +268,7 @@ TEST(a_handle_of_what_needs_a_certain_rank_is_waited_for_though_another_has_died
 	run_over("shm", rank_is_slow);
 }
 
-/* -- Alone
- * --------------------------------------------------------------------------------------------- */
+/* -- Alone --------------------------------------------------------------------------------- */
 
 /* All others are dead and forgiven: nobody can ever send anything. */
 static void rank_is_alone(void)

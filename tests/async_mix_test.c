@@ -27,8 +27,7 @@ static struct {
 	_Atomic uint64_t letters, asks;
 } got;
 
-/* -- Letters: a number, a length, bytes that follow from both ------------------------------------
- */
+/* -- Letters: a number, a length, bytes that follow from both ------------------------------ */
 
 struct letter_of {
 	uint64_t number;
@@ -93,8 +92,7 @@ static void send_letter(struct chance *c, uint32_t to, tern_op *op)
 	CHECK_IS(tern_async(me, to, letter_put, LETTER, l, op), 0);
 }
 
-/* -- Memory: each rank has a region that others read, and a slot for each that writes
- * ---------------- */
+/* -- Memory: each rank has a region that others read, and a slot for each that writes ------ */
 
 static unsigned char shown[READ_MOST]; /* private, registered; rank r shows what follows from r */
 static uint64_t slots[RANKS_MOST][ROUNDS]; /* a word for each write: they have no order */
@@ -141,8 +139,7 @@ static void check_memory(void)
 	}
 }
 
-/* -- Functions and handlers that send
- * ---------------------------------------------------------------- */
+/* -- Functions and handlers that send ------------------------------------------------------ */
 
 struct round_robin {
 	uint32_t next;
@@ -178,8 +175,7 @@ static void ask_around(struct chance *c, tern_op *op)
 	CHECK(rc == 0 || rc == -EAGAIN);
 }
 
-/* -- A rank
- * ------------------------------------------------------------------------------------------- */
+/* -- A rank -------------------------------------------------------------------------------- */
 
 static void rank_open(void)
 {

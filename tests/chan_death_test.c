@@ -75,8 +75,7 @@ static uint64_t run_and_kill(uint32_t n, uint32_t who, uint64_t enough, void (*r
 	return cut_off;
 }
 
-/* -- The sender dies ----------------------------------------------------------------------------
- */
+/* -- The sender dies ----------------------------------------------------------------------- */
 
 __attribute__((noreturn)) static void send_for_ever(tern *t, const uint32_t *list, unsigned n)
 {
@@ -137,8 +136,7 @@ TEST(what_a_sender_put_before_it_was_killed_is_got_and_then_it_is_named)
 		run_and_kill(2, 0, 1, receive_until_it_dies, &c);
 }
 
-/* -- The receiver dies --------------------------------------------------------------------------
- */
+/* -- The receiver dies --------------------------------------------------------------------- */
 
 static void send_until_it_dies(void)
 {
@@ -173,8 +171,7 @@ TEST(a_put_ends_when_the_receiver_is_killed)
 		run_and_kill(2, 1, 1, send_until_it_dies, &c);
 }
 
-/* -- Death while one opens
- * ------------------------------------------------------------------------- */
+/* -- Death while one opens ----------------------------------------------------------------- */
 
 static void wait_for_the_end_of_it(void)
 {
@@ -199,8 +196,7 @@ TEST(opening_either_end_fails_when_the_other_rank_is_killed)
 		run_and_kill(2, (uint32_t)i % 2, 1, wait_for_the_end_of_it, &c);
 }
 
-/* -- Lists
- * ------------------------------------------------------------------------------------------ */
+/* -- Lists --------------------------------------------------------------------------------- */
 
 static void list_of_all(tern *t, uint32_t *list)
 {

@@ -277,8 +277,7 @@ TEST(a_put_that_waits_serves_messages)
 	ranks_run_threads(2, prepare_questions, ask_before_reading);
 }
 
-/* -- Many into one, chains ----------------------------------------------------------------------
- */
+/* -- Many into one, chains ----------------------------------------------------------------- */
 
 static void into_one(tern *t)
 {
@@ -344,8 +343,7 @@ TEST(a_chain_of_ranks_passes_values_on)
 	ranks_run_threads(4, prepare, chain);
 }
 
-/* -- Lists
- * ----------------------------------------------------------------------------------------- */
+/* -- Lists --------------------------------------------------------------------------------- */
 
 static void to_all(tern *t)
 {
@@ -401,8 +399,7 @@ TEST(a_list_of_threads_gets_everything_through_relays)
 	ranks_run_threads(20, prepare, to_all);
 }
 
-/* -- Without memory in common
- * ------------------------------------------------------------------------ */
+/* -- Without memory in common -------------------------------------------------------------- */
 
 static void lose_some(void)
 {

@@ -83,8 +83,7 @@ static int64_t baseline_of(const char *operation, int part)
 	return count;
 }
 
-/* -- What has grown -----------------------------------------------------------------------------
- */
+/* -- What has grown ------------------------------------------------------------------------ */
 
 static void part_list(const struct cost_result *r, int part)
 {
@@ -139,8 +138,7 @@ static void growth_print(const struct cost_result *r)
 	}
 }
 
-/* -- The verdict ----------------------------------------------------------------------------------
- */
+/* -- The verdict --------------------------------------------------------------------------- */
 
 static bool judged(void)
 {

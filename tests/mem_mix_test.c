@@ -134,8 +134,7 @@ static void zones_fill(tern *t, tern_op *op)
 	}
 }
 
-/* -- Gets, from anybody's zones, while nobody writes --------------------------------------------
- */
+/* -- Gets, from anybody's zones, while nobody writes --------------------------------------- */
 
 static void sink_fill(tern *t, tern_op *op)
 {

@@ -64,8 +64,7 @@ static void areas_check(tern *t)
 	CHECK_IS(tern_barrier(t), 0);
 }
 
-/* -- Copies -------------------------------------------------------------------------------------
- */
+/* -- Copies -------------------------------------------------------------------------------- */
 
 /* Sources lie in the first half, targets in the second and apart: many are under way at once. */
 static void copy_among_all(tern *t, struct chance *c, tern_op *op)
@@ -125,8 +124,7 @@ TEST(memory_of_third_parties_is_copied_by_messages_too)
 	job_run("0", RANKS, copies);
 }
 
-/* -- Atomics
- * ---------------------------------------------------------------------------------------- */
+/* -- Atomics ------------------------------------------------------------------------------- */
 
 static unsigned char odd[72] __attribute__((aligned(8)));
 static _Atomic bool enough;
@@ -201,8 +199,7 @@ TEST(atomics_on_another_process_add_up_with_those_of_its_own_threads)
 	job_run("1", RANKS, atomics);
 }
 
-/* -- Messages and handlers
- * ----------------------------------------------------------------------------- */
+/* -- Messages and handlers ----------------------------------------------------------------- */
 
 static _Atomic uint64_t told;
 static unsigned char secret[AREA];
@@ -302,8 +299,7 @@ TEST(handlers_find_what_was_put_by_messages_before_theirs)
 	job_run("0", 2, talk);
 }
 
-/* -- Unregistering
- * ---------------------------------------------------------------------------------------- */
+/* -- Unregistering ------------------------------------------------------------------------- */
 
 enum { STALE_TURNS = 6 };
 
@@ -459,8 +455,7 @@ TEST(a_rank_has_32_regions_and_says_when_there_are_no_more)
 	CHECK_IS(tern_close(t), 0);
 }
 
-/* -- Pages that go
- * ------------------------------------------------------------------------------------------ */
+/* -- Pages that go ------------------------------------------------------------------------- */
 
 enum { PAGES = 8 };
 
@@ -525,8 +520,7 @@ TEST(a_page_that_is_gone_or_without_rights_fails_the_operation_by_message_and_th
 	job_run("0", 2, pages);
 }
 
-/* -- Everything else between processes
- * ------------------------------------------------------------------------ */
+/* -- Everything else between processes ----------------------------------------------------- */
 
 static unsigned ends;
 
@@ -603,8 +597,7 @@ TEST(segments_names_whens_and_stores_work_between_processes_by_messages)
 	job_run("0", RANKS, sessions);
 }
 
-/* -- Beside messages: how long a round trip takes while much data moves. Printed, not judged.
- * -------------------- */
+/* -- Beside messages: how long a round trip takes while much data moves. Printed, not judged. -- */
 
 static void pong(tern *t, const tern_msg *m)
 {

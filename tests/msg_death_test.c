@@ -118,8 +118,7 @@ static void bulk(void)
 	REQUIRE(room != MAP_FAILED);
 }
 
-/* -- Before a match
- * --------------------------------------------------------------------------------- */
+/* -- Before a match ------------------------------------------------------------------------ */
 
 static int under_way(int rc)
 {
@@ -308,8 +307,7 @@ TEST(a_send_that_waits_for_room_in_the_ring_of_a_rank_that_is_killed_ends_once)
 	}
 }
 
-/* -- In the middle of the data
- * ------------------------------------------------------------------------- */
+/* -- In the middle of the data ------------------------------------------------------------- */
 
 static const tern_part *halves(unsigned char *base)
 {
@@ -399,8 +397,7 @@ TEST(a_sender_that_is_killed_in_the_middle_of_the_data_is_an_error_at_the_receiv
 	}
 }
 
-/* -- What it had sent
- * ------------------------------------------------------------------------------------ */
+/* -- What it had sent ---------------------------------------------------------------------- */
 
 enum { BEFORE = 100 };
 
@@ -467,8 +464,7 @@ TEST(what_a_rank_sent_before_it_was_killed_is_received_first)
 	}
 }
 
-/* -- A third rank dies
- * ------------------------------------------------------------------------------------- */
+/* -- A third rank dies --------------------------------------------------------------------- */
 
 /*
  * The sender is clear to send and dawdles for longer than the grace time, while another rank is
@@ -525,8 +521,7 @@ TEST(a_receive_whose_data_flow_is_not_given_up_because_another_rank_died)
 	ranks_end();
 }
 
-/* -- Leaving well
- * ------------------------------------------------------------------------------------------- */
+/* -- Leaving well -------------------------------------------------------------------------- */
 
 static void leave_well(void)
 {

@@ -56,8 +56,7 @@ static void check_bounds(tern *t, uint32_t from, const struct burden *before)
 	CHECK_IS(b.committed, before->committed);
 }
 
-/* -- Processes
- * -------------------------------------------------------------------------------------- */
+/* -- Processes ----------------------------------------------------------------------------- */
 
 static unsigned char out[EACH][8], large[LARGE];
 
@@ -190,8 +189,7 @@ TEST(a_flood_of_synchronous_messages_is_held_within_bounds_and_delays_nobody)
 	flood_with(8, TERN_SYNC);
 }
 
-/* -- Many ranks
- * ---------------------------------------------------------------------------------------- */
+/* -- Many ranks ---------------------------------------------------------------------------- */
 
 TEST(a_rank_that_many_others_flood_holds_no_more_than_its_bounds)
 {
@@ -225,8 +223,7 @@ TEST(a_rank_that_many_others_flood_holds_no_more_than_its_bounds)
 		CHECK_IS(tern_close(t[r]), 0);
 }
 
-/* -- A receiver that does not poll
- * -------------------------------------------------------------------------- */
+/* -- A receiver that does not poll --------------------------------------------------------- */
 
 /*
  * Rank 0 is clear to send a lot to rank 1, which then serves nothing. Rank 0 still gets answers

@@ -86,8 +86,7 @@ static uint64_t sum_of(const unsigned char *bytes, size_t len)
 	return sum;
 }
 
-/* -- Sending
- * --------------------------------------------------------------------------------------- */
+/* -- Sending ------------------------------------------------------------------------------- */
 
 static void sent_ended(struct player *p, struct outgoing *o, int rc)
 {
@@ -163,8 +162,7 @@ static void send_take_back(struct player *p, struct outgoing *o)
 	}
 }
 
-/* -- Receiving
- * ----------------------------------------------------------------------------------------- */
+/* -- Receiving ----------------------------------------------------------------------------- */
 
 static void receive_something(struct player *p, struct incoming *i, bool anything)
 {
@@ -219,9 +217,7 @@ static void receive_take_back(struct player *p, struct incoming *i)
 	}
 }
 
-/* -- Playing
- * -----------------------------------------------------------------------------------------------
- */
+/* -- Playing ------------------------------------------------------------------------------- */
 
 /* Looks whether the i-th of both kinds is over. */
 static void look_at(struct player *p, unsigned i)
@@ -366,8 +362,7 @@ static void prepare(unsigned n)
 	      NULL); /* every discarded message is told there */
 }
 
-/* -- As one thread, as threads, as processes
- * ------------------------------------------------------------------ */
+/* -- As one thread, as threads, as processes ----------------------------------------------- */
 
 TEST(ranks_that_one_thread_plays_receive_what_was_sent_in_order)
 {

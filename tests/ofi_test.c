@@ -176,8 +176,7 @@ TEST(a_rank_that_dies_is_named_and_the_others_go_on)
 	on_providers(death);
 }
 
-/* -- Memory -------------------------------------------------------------------------------------
- */
+/* -- Memory -------------------------------------------------------------------------------- */
 
 enum { BLOCK = 256 << 10, PUTS = 40 };
 
@@ -272,8 +271,7 @@ TEST(a_put_to_a_rank_that_dies_ends_with_its_name)
 	on_providers(put_death);
 }
 
-/* -- Settings
- * --------------------------------------------------------------------------------------- */
+/* -- Settings ------------------------------------------------------------------------------ */
 
 TEST(a_provider_that_is_not_there_is_refused_and_the_others_are_named)
 {

@@ -233,8 +233,7 @@ TEST(a_thread_that_waits_for_a_channel_is_not_forgotten_among_those_that_sleep)
 	ranks_run(2, channel_among_sleepers);
 }
 
-/* -- Death ----------------------------------------------------------------------------------------
- */
+/* -- Death --------------------------------------------------------------------------------- */
 
 static uint64_t die(tern *t, const uint64_t word[6])
 {

@@ -204,8 +204,7 @@ TEST(ranks_that_are_stopped_and_go_on_lose_nothing)
 	torment(3, stop_and_continue);
 }
 
-/* -- A rank that dies ---------------------------------------------------------------------------
- */
+/* -- A rank that dies ---------------------------------------------------------------------- */
 
 static void survivor_main(void)
 {

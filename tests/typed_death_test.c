@@ -166,8 +166,7 @@ TEST(a_buffer_that_was_taken_and_not_announced_comes_back)
 	CHECK_IS(tern_poll(t[0]), COUNT); /* nobody is blamed for what it had written */
 }
 
-/* -- The receiver dies
- * -------------------------------------------------------------------------------- */
+/* -- The receiver dies --------------------------------------------------------------------- */
 
 enum form { LONG_NAMED, LONG_BLOCKING, SHORT_WAITING, SHORT_SPILLING, FORMS };
 static enum form form;

@@ -45,8 +45,7 @@ static uint64_t content(const struct head *h)
 	return chance_of(seed, (uint64_t)h->src << 48 | (uint64_t)h->type << 32 | h->number);
 }
 
-/* -- A sender ------------------------------------------------------------------------------------
- */
+/* -- A sender ------------------------------------------------------------------------------ */
 
 struct sender {
 	tern *t;
@@ -131,8 +130,7 @@ static void send_all(tern *t)
 	}
 }
 
-/* -- The receiver ---------------------------------------------------------------------------------
- */
+/* -- The receiver -------------------------------------------------------------------------- */
 
 struct receiver {
 	tern *t;
@@ -274,8 +272,7 @@ TEST(many_threads_send_and_every_message_is_received_once_and_in_order)
 	mix(SENDERS_MOST, true, "1");
 }
 
-/* -- A flood that nobody receives
- * ------------------------------------------------------------------- */
+/* -- A flood that nobody receives ---------------------------------------------------------- */
 
 enum {
 	FLOODED = 1,
@@ -340,8 +337,7 @@ TEST(under_a_flood_the_spill_takes_what_it_has_room_for_and_no_more)
 	ranks_run(4, flood_main);
 }
 
-/* -- Waiting, in both directions
- * --------------------------------------------------------------------- */
+/* -- Waiting, in both directions ----------------------------------------------------------- */
 
 /*
  * Everybody sends to everybody, waits for each, and has one buffer a type: the tightest there is.

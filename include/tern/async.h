@@ -31,7 +31,7 @@ typedef int tern_turn(tern *t, void *arg);
 
 /*
  * Gives fn(t, arg) one turn after another until it is over. Everything in the queue has its turn in
- * a poll set, one in each poll, after the messages that have arrived. -EAGAIN
+ * a circle, one in each poll, after the messages that have arrived. -EAGAIN
  * when TERN_QUEUE_MAX functions are in the queue. What is not over when the endpoint is closed is
  * dropped.
  */
@@ -87,8 +87,7 @@ int tern_read_async(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
 int tern_write_async(tern *t, tern_addr dst, const void *src, size_t len, tern_addr flag,
 		     tern_op *op);
 
-/* -- The internal buffer --------------------------------------------------------------------------
- */
+/* -- The internal buffer ------------------------------------------------------------------- */
 
 /*
  * Two channels between the program and the communication processor of one endpoint. tern_internal()

@@ -142,8 +142,7 @@ TEST(opening_and_closing_with_messages_under_way_ends)
 	}
 }
 
-/* -- Where it runs ------------------------------------------------------------------------------
- */
+/* -- Where it runs ------------------------------------------------------------------------- */
 
 TEST(the_thread_is_bound_to_the_core_that_was_asked_for)
 {

@@ -187,8 +187,7 @@ TEST(a_change_that_fails_leaves_delivery_as_it_was)
 	}
 }
 
-/* -- Machines and threads -----------------------------------------------------------------------
- */
+/* -- Machines and threads ------------------------------------------------------------------ */
 
 TEST(without_membarrier_a_program_that_computes_is_served_and_holds_hold)
 {

@@ -164,8 +164,7 @@ TEST(a_read_of_the_program_is_interrupted_and_goes_on)
 	local_close();
 }
 
-/* -- What it costs ------------------------------------------------------------------------------
- */
+/* -- What it costs ------------------------------------------------------------------------- */
 
 enum { BURST = 200 };
 
@@ -267,8 +266,7 @@ TEST(a_signal_after_the_endpoint_has_closed_does_nothing)
 	raise(40);
 }
 
-/* -- Several endpoints of one thread
- * --------------------------------------------------------------- */
+/* -- Several endpoints of one thread ------------------------------------------------------- */
 
 enum { MANY = 3000 };
 

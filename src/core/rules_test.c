@@ -282,8 +282,7 @@ TEST(a_reply_handler_that_sends_is_refused)
 	check_unharmed();
 }
 
-/* -- Each rule is broken, and then its advice is followed
- * ------------------------------------------- */
+/* -- Each rule is broken, and then its advice is followed ---------------------------------- */
 
 /*
  * `broken` breaks the rule, in the place that it is for; `advised` does what the sentence says.

@@ -76,8 +76,7 @@ void watchdog_hold(struct endpoint *e)
 	deed_begin(&e->watchdog->holding, 0);
 }
 
-/* -- In the watchdog's --------------------------------------------------------------------------
- */
+/* -- In the watchdog's --------------------------------------------------------------------- */
 
 /*
  * Ranks whose messages lie unhandled, in words. Read while the endpoint goes on, or does not: each
@@ -171,8 +170,7 @@ static void *watchdog_main(void *arg)
 	return NULL;
 }
 
-/* -- Opening and closing --------------------------------------------------------------------------
- */
+/* -- Opening and closing ------------------------------------------------------------------- */
 
 static int watchdog_start(struct watchdog *w)
 {

@@ -172,8 +172,7 @@ static void sides_look(void)
 	}
 }
 
-/* -- As the core would ----------------------------------------------------------------------------
- */
+/* -- As the core would --------------------------------------------------------------------- */
 
 /* The i-th message has its number, and a payload now and then; false if there is no room for it. */
 static bool put(struct side *s, struct tern_lane *lane, uint64_t i)
@@ -246,8 +245,7 @@ static uint64_t requests_fill(uint64_t sent)
 	return sent;
 }
 
-/* -- The promises
- * ---------------------------------------------------------------------------------- */
+/* -- The promises -------------------------------------------------------------------------- */
 
 static void all_arrive_in_order(const char *strategy, unsigned lose)
 {

@@ -229,8 +229,7 @@ static void records_take(struct path *p, const struct header *h, const struct ar
 		packet_return(p, a);
 }
 
-/* -- Both ----------------------------------------------------------------------------------------
- */
+/* -- Both ---------------------------------------------------------------------------------- */
 
 static void try_down(struct path *p, struct packet *k)
 {

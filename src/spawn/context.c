@@ -14,7 +14,7 @@ static _Thread_local struct rota {
 	struct context program;
 	struct context *current;
 	struct context *before; /* who ran before the current one, until that has noticed */
-	unsigned live;          /* contexts in the poll set */
+	unsigned live;          /* contexts in the rota */
 	unsigned quiet;         /* turns in a row that found nothing to do */
 	uint32_t looks;         /* how far their backoff is, of all of them together */
 	uint64_t since;

@@ -2,7 +2,7 @@
 /*
  * Contexts, and who runs in them when.
  *
- * A kernel thread has a rota of contexts, a poll set in which each has its turn. The program's own
+ * A kernel thread has a rota of contexts, a circle in which each has its turn. The program's own
  * stack is one; each other belongs to an endpoint that the kernel thread has, and runs the threads
  * that are created there, one after another. A context that waits, in whatever call, gives the core
  * to the next of the rota after each step of its wait (core/wait.h), and looks again at what it

@@ -356,8 +356,7 @@ static int wake_open(struct port *p)
 		       : 0;
 }
 
-/* -- Opening and closing ------------------------------------------------------------------------
- */
+/* -- Opening and closing ------------------------------------------------------------------- */
 
 static void *port_pages(size_t bytes)
 {

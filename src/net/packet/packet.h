@@ -324,7 +324,7 @@ struct packet_net {
 	struct packet *batch;  /* PACKET_BATCH of them */
 	unsigned filled;
 	bool replied;  /* a reply was written since the last poll, and not sent */
-	bool put_off;  /* the last look brought one packet, and dirty paths was not looked after */
+	bool put_off;  /* the last look brought one packet, and dirty paths were not looked after */
 	bool sleeping; /* the bell says so */
 	bool leaving;  /* packet_settled() was asked */
 	bool resting; /* after this look there may be none for long: nothing that can be said is put

@@ -59,8 +59,7 @@ struct cost_fit fit_payloads(const struct cost_study *s, int side, int feature)
 	return fit(s, REQUESTS, FIT_SIZES - 1, side, feature);
 }
 
-/* -- As text -------------------------------------------------------------------------------------
- */
+/* -- As text ------------------------------------------------------------------------------- */
 
 /* Rounded to what is shown, so that what least squares leave of a whole number does not show. */
 static double tidy(double value)
@@ -119,8 +118,7 @@ void fit_formulas(const struct cost_study *s)
 	     "CMAM, stream     13 + (111 + 1.5n)p, of which base 13 + (30 + n)p");
 }
 
-/* -- Overhead ------------------------------------------------------------------------------------
- */
+/* -- Overhead ------------------------------------------------------------------------------ */
 
 double fit_message(const struct cost_study *s, unsigned n, int feature)
 {

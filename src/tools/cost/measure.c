@@ -22,8 +22,7 @@ static unsigned plays_of(const struct operation *o)
 	return o->packets > LONG || o->each ? 1 : AT_ONCE;
 }
 
-/* -- In the child -------------------------------------------------------------------------------
- */
+/* -- In the child -------------------------------------------------------------------------- */
 
 /* 0 is for what is not counted. */
 static uint32_t label_of(unsigned time, unsigned n, enum phase phase)
@@ -77,8 +76,7 @@ static void play_all(struct cost_board *board, void *arg)
 			play(board, &b, n, label_of(time, n, SEND));
 }
 
-/* -- Adding up
- * ------------------------------------------------------------------------------------- */
+/* -- Adding up ----------------------------------------------------------------------------- */
 
 static enum cost_side side_of(uint32_t label)
 {
@@ -144,8 +142,7 @@ static bool trace_same(const struct cost_trace *t)
 	return same;
 }
 
-/* -- The steady operation, instruction by instruction
- * ---------------------------------------------- */
+/* -- The steady operation, instruction by instruction -------------------------------------- */
 
 static void strand_add(struct cost_result *r, enum cost_side side, size_t first, size_t n)
 {

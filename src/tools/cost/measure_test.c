@@ -99,8 +99,7 @@ TEST(names_are_different_and_fit_the_command_line)
 	CHECK(!operation_named("nothing"));
 }
 
-/* -- The paper's figures, against its own sums
- * ------------------------------------------------------- */
+/* -- The paper's figures, against its own sums --------------------------------------------- */
 
 static void paper_is(enum cost_form form, unsigned words, int64_t total, int64_t base)
 {

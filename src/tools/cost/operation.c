@@ -94,8 +94,7 @@ static void setup_nothing(struct bench *b)
 	b->taken = 0;
 }
 
-/* -- Packets: words in registers to a handler -----------------------------------------------------
- */
+/* -- Packets: words in registers to a handler ---------------------------------------------- */
 
 static void send_1(struct bench *b)
 {
@@ -145,8 +144,7 @@ static void send_answered(struct bench *b)
 	COST_MARK();
 }
 
-/* -- Streams
- * ------------------------------------------------------------------------------------------ */
+/* -- Streams ------------------------------------------------------------------------------- */
 
 static void stream_2(struct bench *b)
 {
@@ -180,8 +178,7 @@ static void stream_6(struct bench *b)
 	COST_MARK();
 }
 
-/* -- Finite sequences: memory to memory
- * ---------------------------------------------------------------- */
+/* -- Finite sequences: memory to memory ---------------------------------------------------- */
 
 static void finite_requests(struct bench *b)
 {
@@ -284,8 +281,7 @@ static void put_word(struct bench *b)
 	COST_MARK();
 }
 
-/* -- The study's protocols: src/sequence
- * ------------------------------------------------------------------ */
+/* -- The study's protocols: src/sequence --------------------------------------------------- */
 
 enum { KIND = 1 };
 
@@ -382,8 +378,7 @@ static void stream_puts(struct bench *b)
 	COST_MARK();
 }
 
-/* -- The other end
- * ----------------------------------------------------------------------------------- */
+/* -- The other end ------------------------------------------------------------------------- */
 
 /* One poll, if it takes all in; a long sequence needs more. */
 static void receive_poll(struct bench *b, unsigned n)
@@ -431,8 +426,7 @@ static void finish_poll(struct bench *b, unsigned n)
 	COST_MARK();
 }
 
-/* -- The table
- * --------------------------------------------------------------------------------------- */
+/* -- The table ----------------------------------------------------------------------------- */
 
 #define PACKET(name, what, words, packets, send)                                                  \
 	{                                                                                         \
@@ -541,8 +535,7 @@ const struct operation *operation_named(const char *name)
 	return NULL;
 }
 
-/* -- The bench
- * ------------------------------------------------------------------------------------------- */
+/* -- The bench ----------------------------------------------------------------------------- */
 
 static int bench_handlers(tern *t)
 {

@@ -210,8 +210,7 @@ static void table_candidates(const struct cost_study *s, bool bold)
 	     "a string counts once, however long that is.");
 }
 
-/* -- Table 3 ------------------------------------------------------------------------------------
- */
+/* -- Table 3 ------------------------------------------------------------------------------- */
 
 static void kinds_row(const char *name, const struct cost_tally *t, int feature)
 {
@@ -253,8 +252,7 @@ static void table_kinds(const struct cost_study *s, bool bold)
 		}
 }
 
-/* -- All of them
- * ----------------------------------------------------------------------------------- */
+/* -- All of them --------------------------------------------------------------------------- */
 
 void table_all(const struct cost_study *s, bool bold)
 {

@@ -135,8 +135,7 @@ static double incast_play(struct bench_rank *p)
 	return played(p, p->rank == RECEIVER ? 0 : measure(p, send_words) * 1000);
 }
 
-/* -- The run ------------------------------------------------------------------------------------
- */
+/* -- The run ------------------------------------------------------------------------------- */
 
 static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, struct point *point)
 {

@@ -158,8 +158,7 @@ static void sweep_ask(struct bench_rank *p, uint64_t interval, uint64_t window)
 	ask_end(p);
 }
 
-/* -- The phases ---------------------------------------------------------------------------------
- */
+/* -- The phases ---------------------------------------------------------------------------- */
 
 double sweep_by_way(struct bench_rank *p)
 {

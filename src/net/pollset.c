@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The poll set of an endpoint: a poll set of inlets that begins with the bell. */
+/* The poll set of an endpoint: a circle of inlets that begins with the bell. */
 #include "net/net.h"
 
 #include "base/world.h"
