@@ -18,7 +18,7 @@
 #include "chan/pipe.h"
 #include "core/layer.h"
 #include "net/udp/udp.h"
-#include "sequence/sequence.h"
+#include "protocols/sequence/sequence.h"
 
 enum { OPS = 32, HEAP = 1 << 16, SAY = 0 };
 

@@ -123,7 +123,7 @@ static void bytes_arrive(const unsigned char *bytes, size_t len, unsigned level)
 	struct arrival a = { .at = bytes, .len = len };
 	struct path *p = net.path[PEER];
 	net.now += 1000;
-	service_up(p, &a, level);
+	net.up[level](p, &a, level);
 	path_mind(p, true);
 	inlet_drink(&peers[PEER].requests);
 	inlet_drink(&peers[PEER].replies);

@@ -23,8 +23,8 @@ enum block_state {
 enum { BLOCK_HEAD = 52 };
 
 struct block {
-	unsigned char
-		head[BLOCK_HEAD]; /* a network may write before the payload what goes with it */
+	/* A network may write before the payload what goes with it. */
+	unsigned char head[BLOCK_HEAD];
 	_Atomic uint32_t state;
 	uint32_t peer; /* where it goes */
 	uint32_t len;  /* bytes claimed */

@@ -190,11 +190,11 @@ struct peer {
 	struct block_range may[2];  /* blocks that its messages may name */
 	struct block *reserve; /* our block for a reply to it, kept for when the pool is empty */
 	struct net *net;
-	bool lost;        /* has closed, is gone or dead: nothing can be sent to it any more */
-	uint8_t draining; /* of a lost one: empty looks left until layers hear of it (core/layer.h)
-			   */
-	bool forgiven;    /* tern_forgive() */
-	bool told;        /* the program was, tern_on_lost() */
+	bool lost; /* has closed, is gone or dead: nothing can be sent to it any more */
+	/* Of a lost one: empty looks left until layers hear of it (core/layer.h). */
+	uint8_t draining;
+	bool forgiven; /* tern_forgive() */
+	bool told;     /* the program was, tern_on_lost() */
 };
 
 /* An endpoint's side of its networks. */
@@ -205,18 +205,20 @@ struct site {
 	struct tern_lane *refuse; /* the lane that stands for "no answer is allowed" */
 	struct tern_inlet bell;   /* always in the poll set, and its beginning */
 	uint32_t pollset;         /* inlets in it, the bell not counted */
-	uint64_t (*context)(
-		void); /* the number of the light thread that runs; NULL: there are none */
-	bool asks;     /* a network wants to be asked by every poll: its bell is always rung; */
-	_Atomic uint64_t *
-		behind; /* and behind that one is the bell of shared memory, if it is there, too; */
-	bool mute;      /* and what arrives there cannot raise a signal; */
-	bool idle;      /* and whoever polls waits for it: looking again at once disturbs nobody, */
-	bool passing;   /* or has sent something and looks in passing; */
-	bool silent; /* the barrier that arrive() begins is for no message: what was sent need not
-			have landed; */
-	bool later;  /* and after a knock it has something to look after at a time that nobody who
-			computes knows of */
+	/* The number of the light thread that runs; NULL: there are none. */
+	uint64_t (*context)(void);
+	bool asks; /* a network wants to be asked by every poll: its bell is always rung */
+	/* The bell of shared memory, where that is there beside a network that asks. */
+	_Atomic uint64_t *behind;
+	bool mute;    /* what arrives at such a network cannot raise a signal */
+	bool idle;    /* whoever polls waits for it: looking again at once disturbs nobody */
+	bool passing; /* whoever polls has sent something and looks in passing */
+	/* The barrier that arrive() begins is for no message: what was sent need not have landed.
+	 */
+	bool silent;
+	/* After a knock, a network has something to do at a time that a computing program misses.
+	 */
+	bool later;
 };
 
 struct net {
@@ -286,7 +288,12 @@ static inline bool pollset_waits(const struct site *site)
 
 /* The poll set of inlets that are polled. */
 void pollset_begin(struct site *site, _Atomic uint64_t *bell);
-void pollset_add(struct site *site, struct tern_inlet *in); /* nothing if it is in already */
+void pollset_join(struct site *site, struct tern_inlet *in); /* which is not in */
+static inline void pollset_add(struct site *site, struct tern_inlet *in)
+{
+	if (!in->hot)
+		pollset_join(site, in);
+}
 void pollset_remove(struct site *site, struct tern_inlet *in);
 
 /* Opens both ends that a requester has of a talk, or both that a server has. */

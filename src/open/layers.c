@@ -6,7 +6,7 @@
 #include "chan/chan.h"
 #include "mem/mem.h"
 #include "msg/msg.h"
-#include "sequence/sequence.h"
+#include "protocols/sequence/sequence.h"
 #include "spawn/spawn.h"
 #include "typed/typed.h"
 

@@ -42,7 +42,7 @@ static void order_release(struct path *p, unsigned level)
 	struct early *e;
 	while ((e = &o->held[o->expected % ORDER_HELD])->here) {
 		struct arrival a = { .at = e->bytes, .len = e->len };
-		if (!service_up(p, &a, level))
+		if (!p->net->up[level - 1](p, &a, level - 1))
 			return;
 		e->here = false;
 		if (o->kept > ORDER_KEPT)
@@ -101,7 +101,7 @@ static bool order_up(struct path *p, struct arrival *a, unsigned level)
 		return false;
 	if (ahead)
 		return order_hold(p, a, number);
-	if (!service_up(p, a, level))
+	if (!p->net->up[level - 1](p, a, level - 1))
 		return false;
 	order_of(p)->expected++;
 	if (order_of(p)->holds)
@@ -115,9 +115,9 @@ static uint64_t order_tick(struct path *p, uint64_t now)
 	const struct packet_net *n = p->net;
 	if (!order_of(p)->holds)
 		return DUE_NEVER;
-	for (unsigned level = 0; level < n->layers; level++)
-		if (n->layer[level] == &order_service)
-			order_release(p, level);
+	for (unsigned i = 0; i < n->layers; i++)
+		if (n->layer[i]->kind == SERVICE_ORDER)
+			order_release(p, i + 1);
 	return order_of(p)->held[order_of(p)->expected % ORDER_HELD].here ? now : DUE_NEVER;
 }
 

@@ -371,7 +371,7 @@ static bool retry_up(struct path *p, struct arrival *a, unsigned level)
 	uint32_t ahead = h.number - r->expected;
 	size_t bytes = a->len;
 	if (ahead < RETRY_WINDOW && !came(r, h.number)) {
-		if (!service_up(p, a, level))
+		if (!p->net->up[level - 1](p, a, level - 1))
 			return false;
 		came_note(r, h.number);
 	} else if (ahead >= RETRY_WINDOW && ahead < UINT32_MAX / 2) {

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The services there are, each a file of its own. */
+/*
+ * The services there are: order and retry here, the strategies of flow in src/protocols/flow.
+ *
+ * A service registers itself. cmake/Protocols.cmake finds each line `const struct service NAME` in
+ * those two folders and writes the table below, so nobody names a service and another one is a
+ * file. A constructor or a section of the linker would not do: the linker takes from an archive
+ * only objects that somebody refers to, and nobody refers to a file that nobody names.
+ */
 #ifndef TERN_SERVICE_SERVICE_H
 #define TERN_SERVICE_SERVICE_H
 
 #include "net/packet/service.h"
 
-extern const struct service order_service, retry_service;
-extern const struct service flow_credit, flow_return, flow_drop, flow_nack, flow_token, flow_permit,
-	flow_reserve;
-
 /* All of them, for a network that has no reason to leave one out. */
 extern service_list service_all;
 
-/* Whether TERN_SERVICE, and TERN_FLOW, is understood: 0, or -EINVAL with a sentence. */
-int service_judge(void);
-int flow_judge(void);
+/* Whether TERN_FLOW is understood: 0, or -EINVAL with a sentence. */
+static inline int flow_judge(void)
+{
+	return strategies_judge(service_all);
+}
 
 #endif

@@ -287,8 +287,8 @@ static void packet_put(struct path *p, struct arrival a, unsigned streams)
 		if (r.news != NEWS_NONE || !(streams >> r.stream & 1))
 			continue;
 		if (!message_take(p, &a, &r)) {
-			packet_count(p->net, PULSE_PACKETS_MALFORMED,
-				     1); /* it sent more than it was allowed to */
+			/* It sent more than it was allowed to. */
+			packet_count(p->net, PULSE_PACKETS_MALFORMED, 1);
 			break;
 		}
 	}
@@ -319,8 +319,9 @@ static bool landing_single(struct path *p, const struct arrival *a)
 	return true;
 }
 
-bool landing_take(struct path *p, const struct arrival *a)
+bool landing_take(struct path *p, struct arrival *a, unsigned level)
 {
+	(void)level; /* 0: nothing is above the records */
 	struct need need[STREAMS];
 	bool good;
 	path_serve(p);

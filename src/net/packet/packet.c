@@ -3,6 +3,7 @@
 #include "net/packet/packet.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -125,6 +126,49 @@ static void look_in_passing(struct packet_net *n)
 	uint64_t since = n->now - n->looked;
 	if (since > LOOK_NS || !block_is(&n->net.pool->block[n->net.next], BLOCK_FREE))
 		post_look(n, since > LINGER_NS);
+}
+
+/*
+ * The wire's descriptor calls a program that computes, by its signal. It does so for every
+ * datagram, so whoever polls turns it off first, and whoever goes turns it on: a burst costs one
+ * signal, or a few.
+ */
+/* cost: base setup */
+static bool call_whom(struct packet_net *n, int fd, const struct sleep *s)
+{
+	struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = s->thread };
+	if (n->call.thread == s->thread && n->call.signal == s->signal)
+		return true;
+	if (fcntl(fd, F_SETOWN_EX, &owner) != 0 || fcntl(fd, F_SETSIG, s->signal) != 0)
+		return false;
+	n->call.thread = s->thread;
+	n->call.signal = s->signal;
+	return true;
+}
+
+/* cost: base setup */
+static bool call_set(int fd, bool on)
+{
+	int flags = fcntl(fd, F_GETFL);
+	return flags >= 0 && fcntl(fd, F_SETFL, on ? flags | O_ASYNC : flags & ~O_ASYNC) == 0;
+}
+
+/* False if that cannot be done. */
+/* cost: base setup */
+static bool call_on(struct packet_net *n, const struct sleep *s)
+{
+	int fd = n->wire->ops->descriptor(n->wire);
+	n->call.on = n->wire->calls && call_whom(n, fd, s) && call_set(fd, true);
+	return n->call.on;
+}
+
+/* cost: base setup */
+static void call_off(struct packet_net *n)
+{
+	if (!n->call.on)
+		return;
+	n->call.on = false;
+	call_set(n->wire->ops->descriptor(n->wire), false);
 }
 
 static void packet_disarm(struct packet_net *n)
@@ -264,6 +308,12 @@ static bool any_arrived(const struct site *site)
 			return true;
 	return false;
 }
+
+/*
+ * Bells, and whom they wake, are sequentially consistent as in net/shm/shm.c: we write our bell and
+ * then look whether something has come. What a rank tells of itself once (its port, its process)
+ * has the default order, too: it is written at open.
+ */
 
 /* Whoever rings our bell is to send the signal, and so is the wire. */
 static bool arm_call(struct packet_net *n, const struct sleep *sleep)
@@ -456,7 +506,8 @@ void packet_free(struct packet_net *n)
 	for (uint32_t i = 0; i < n->actives; i++) {
 		struct path *p = n->path[n->active[i]];
 		for (unsigned k = 0; k < n->layers; k++)
-			n->layer[k]->close(p);
+			if (n->layer[k]->close)
+				n->layer[k]->close(p);
 		munmap(p, n->path_bytes);
 	}
 	if (n->batch)

@@ -45,10 +45,10 @@ enum {
 	PACKET_FRONT = 160, /* bytes before the records that headers may take */
 	PACKET_TAG = 16,    /* and behind them */
 	PACKET_PARTS = 16,
-	PACKET_RECORDS =
-		120, /* messages in a packet: an empty ring of replies takes them in any case */
-	PACKET_COPY =
-		512, /* payloads are copied into a packet up to this many bytes, and named above */
+	/* Messages in a packet: an empty ring of replies takes them in any case. */
+	PACKET_RECORDS = 120,
+	/* Payloads are copied into a packet up to this many bytes, and named above. */
+	PACKET_COPY = 512,
 	PACKET_BATCH = 32, /* packets sent with one call */
 	ROUNDS_MAX = 11,   /* of a barrier */
 
@@ -71,8 +71,8 @@ enum {
 	/* Length, offset, bytes here, and bytes that are skipped before those follow the words,
 	   each in 16 bits. */
 	RECORD_HAS_PAYLOAD = 1 << 14,
-	RECORD_IS_NEWS =
-		1 << 15, /* the kind is where the handler is; a round and a generation follow */
+	/* The kind is where the handler is; a round and a generation follow. */
+	RECORD_IS_NEWS = 1 << 15,
 };
 
 /* A place in a ring, and how much of the payload there has been sent. */
@@ -129,7 +129,7 @@ static inline struct flight *flight_at(const struct transit *t, uint32_t number)
 	return &t->window[number & (t->size - 1)];
 }
 
-/* What a path has of each service. */
+/* What a path has of each service; the highest first. */
 enum service_kind { SERVICE_FLOW, SERVICE_ORDER, SERVICE_RETRY, SERVICE_KINDS };
 
 /* The network's end of a ring that the core writes. */
@@ -151,14 +151,14 @@ struct out {
 struct in {
 	struct tern_lane fill;
 	struct tern_inlet *inlet;
-	_Atomic uint64_t *freed;       /* by the core */
-	struct block *landing;         /* LANDING of them; */
-	uint64_t given[LANDING_WORDS]; /* a bit for each that may be in use: others surely are not,
-					*/
-	unsigned words;                /* and only so many words have ever had one */
-	struct block *open;            /* a payload of which more is to come */
-	uint32_t got;                  /* bytes of it */
-	uint64_t landed;               /* payloads begun */
+	_Atomic uint64_t *freed; /* by the core */
+	struct block *landing;   /* LANDING of them; */
+	/* A bit for each that may be in use: others surely are not, */
+	uint64_t given[LANDING_WORDS];
+	unsigned words;     /* and only so many words have ever had one */
+	struct block *open; /* a payload of which more is to come */
+	uint32_t got;       /* bytes of it */
+	uint64_t landed;    /* payloads begun */
 	struct parcel parcel;
 };
 
@@ -192,25 +192,25 @@ struct silence {
 	enum verdict over; /* it was given up, and why */
 	bool warned;       /* the user knows that it does not answer */
 	unsigned again;    /* how often it came back after a warning */
-	uint64_t owing;    /* since when it has owed an answer, as of the last review, ns; 0: it did
-			      not */
-	uint64_t polls;    /* of the peer, by then; only of one on this machine */
-	uint64_t asked;    /* packets and moves of memory that it was last asked about */
-	uint64_t lossy;    /* when a loss was found on a wire that promised to lose nothing, ns */
-	bool missed;       /* that loss was of what it sent, and nothing behind it is taken */
-	struct failure f;  /* as of when it was given up */
+	/* Since when it has owed an answer, as of the last review, ns; 0: it did not. */
+	uint64_t owing;
+	uint64_t polls;   /* of the peer, by then; only of one on this machine */
+	uint64_t asked;   /* packets and moves of memory that it was last asked about */
+	uint64_t lossy;   /* when a loss was found on a wire that promised to lose nothing, ns */
+	bool missed;      /* that loss was of what it sent, and nothing behind it is taken */
+	struct failure f; /* as of when it was given up */
 };
 
 /* One peer. Private memory, zero until it is used; the state of its services lies behind it. */
 struct path {
 	struct packet_net *net;
 	uint32_t rank;
-	bool gone;   /* lost, or given up: nothing is sent to it, though what it sent may still come
-		      */
+	/* Lost, or given up: nothing is sent to it, though what it sent may still come. */
+	bool gone;
 	size_t most; /* bytes of a datagram to it; 0: its card is not there yet */
-	size_t front;  /* bytes of headers that the last one had; the next nearly always has as many
-			*/
-	size_t staged; /* bytes written by the core and not sent, about, */
+	/* Bytes of headers that the last one had; the next nearly always has as many. */
+	size_t front;
+	size_t staged;            /* bytes written by the core and not sent, about, */
 	unsigned letters;         /* and messages */
 	uint64_t sent;            /* when messages last were, ns, */
 	uint64_t spoken;          /* and when anything first was; 0: never */
@@ -227,9 +227,9 @@ struct path {
 	 * for.
 	 */
 	struct {
-		uint64_t sent;  /* packets that matter: with messages, or tokens */
-		uint64_t asked; /* how many of them the peer was last asked about, plus 1; 0: it has
-				   answered */
+		uint64_t sent; /* packets that matter: with messages, or tokens */
+		/* How many of them the peer was last asked about, plus 1; 0: it has answered. */
+		uint64_t asked;
 		uint64_t landed; /* of which it said that they have come */
 		uint64_t goal;   /* of which it must, for what was marked */
 		uint64_t answer; /* what the peer asked about last */
@@ -282,8 +282,8 @@ struct barrier {
 	unsigned round, rounds; /* the one whose token is awaited */
 	uint64_t heard[ROUNDS_MAX];
 	uint32_t machine, machines; /* ours among them */
-	uint32_t *member; /* ranks, by machine; and where those of each begin, up to one behind the
-			     last */
+	/* Ranks, by machine; and where those of each begin, up to one behind the last. */
+	uint32_t *member;
 	uint32_t *first;
 	uint32_t place; /* ours among those of our machine */
 };
@@ -307,6 +307,8 @@ struct packet_net {
 	const struct service *flow;     /* the strategy; NULL without flow */
 	const struct service *layer[4]; /* the highest first */
 	unsigned layers;
+	/* How an arrival goes up: the records' own at 0, then each layer's, the highest first. */
+	bool (*up[5])(struct path *p, struct arrival *a, unsigned level);
 	bool (*ready[4])(struct path *p); /* of those layers that have one */
 	unsigned readies;
 	void (*hear)(struct path *p); /* of the layer that has one, or NULL */
@@ -327,21 +329,21 @@ struct packet_net {
 	bool put_off;  /* the last look brought one packet, and dirty paths were not looked after */
 	bool sleeping; /* the bell says so */
 	bool leaving;  /* packet_settled() was asked */
-	bool resting; /* after this look there may be none for long: nothing that can be said is put
-			 off */
+	/* After this look there may be none for long: nothing that can be said is put off. */
+	bool resting;
 	struct call call;
 	uint64_t now, looked; /* ns */
 	uint64_t ticked;      /* when the clock was last asked by who sends, in ticks */
 	uint64_t empties;     /* looks that found nothing */
 	uint64_t round;       /* looks at which nothing was held back for company */
 	uint32_t known_left;
-	struct net *local;  /* shared memory with the ranks of this machine; NULL: they are reached
-			       like all others */
-	int wake;           /* a socket of loopback that ends a sleep */
-	struct terms terms; /* ours, */
-	uint8_t *met;       /* and whether those of each rank are the same, see terms.c; */
-	uint64_t patience;  /* with a rank that owes an answer, ns; 0: it has no end */
-	bool fails;         /* such a rank is given up, and not only warned of */
+	/* Shared memory with the ranks of this machine; NULL: they are reached like all others. */
+	struct net *local;
+	int wake;             /* a socket of loopback that ends a sleep */
+	struct terms terms;   /* ours, */
+	uint8_t *met;         /* and whether those of each rank are the same, see terms.c; */
+	uint64_t patience;    /* with a rank that owes an answer, ns; 0: it has no end */
+	bool fails;           /* such a rank is given up, and not only warned of */
 	uint32_t unreachable; /* ranks that were given up */
 	struct unmet *unmets; /* datagrams of ranks whose card has not come yet, in their order, */
 	size_t unmet_bytes;   /* and what they take */
@@ -349,8 +351,8 @@ struct packet_net {
 	uint32_t strangers;   /* and those who have others */
 	uint64_t review, review_gap; /* when cards are looked for again, ns */
 	struct barrier barrier;
-	struct pulse
-		*pulse; /* where packets are counted, and what has gone wrong and was dealt with */
+	/* Where packets are counted, and what has gone wrong and was dealt with. */
+	struct pulse *pulse;
 };
 
 static inline struct packet_net *packet_of(struct net *net)
@@ -376,7 +378,7 @@ static inline uint64_t payload_first(void)
 	return wrap_first(32, 0);
 }
 
-/* -- place.c: walking along a ring -- */
+/* -- record.c: walking along a ring -- */
 const tern_msg *place_look_on(const struct out *o, struct place *p); /* over control lines */
 
 /* Whether the ring goes on there, be it with a control line. */
@@ -419,7 +421,7 @@ void record_landed(struct path *p,
 void record_acked(struct path *p, const struct slice *s); /* and those too */
 
 /* -- landing.c: and messages again -- */
-bool landing_take(struct path *p, const struct arrival *a); /* all of it, or nothing: false */
+bool landing_take(struct path *p, struct arrival *a, unsigned level); /* all, or nothing: false */
 /* Of the streams `wanted`, a bit each, those that go on where the last left off and have room. */
 struct landing {
 	unsigned present, taken, full; /* streams in the packet; taken; without room */
@@ -434,16 +436,28 @@ uint64_t landing_allowed(const struct in *in); /* payloads that may be begun, si
 /* -- path.c -- */
 struct path *path_to(struct packet_net *n, uint32_t rank); /* made if need be; NULL: no memory */
 void path_ask(struct path *p);                             /* our requests to it, and its replies */
-void path_serve(struct path *p);                           /* the same the other way round */
-void path_pump(struct path *p,
-	       bool all);             /* sends what may be sent; `all`: though more might join it */
-bool path_full(const struct path *p); /* what is staged makes a packet */
+void path_serve_open(struct path *p);                      /* the same the other way round, */
+static inline void path_serve(struct path *p)              /* if it has not been */
+{
+	if (TERN_UNLIKELY(!p->in[STREAM_REQUESTS].fill.base))
+		path_serve_open(p);
+}
+/* Something is to be done for it at the next look. */
+static inline void path_mark_dirty(struct path *p)
+{
+	if (p->dirty)
+		return;
+	p->dirty = true;
+	p->net->dirty[p->net->dirty_count++] = p->rank;
+}
+/* Sends what may be sent; `all`: though more might join it. */
+void path_pump(struct path *p, bool all);
+bool path_full(const struct path *p);  /* what is staged makes a packet */
 bool path_quiet(const struct path *p); /* everything was acknowledged */
 void path_mark(struct path *p);        /* what has been written by now, */
 bool path_landed(struct path *p);      /* and whether that has come to its receiver */
 void path_question(struct path *p); /* asks it to say that all has come; one question at a time */
 void path_give_up(struct path *p);
-void path_mark_dirty(struct path *p);
 void path_wake(struct path *p, uint64_t due); /* to be looked after then */
 void path_mind(struct path *p, bool all);     /* its services, its time, what is staged */
 
@@ -495,8 +509,8 @@ struct packet_options {
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
 		const struct packet_options *o);
 void packet_free(struct packet_net *n); /* what packet_open() has made */
-void packet_dispose(
-	struct packet_net *n); /* the same, with its guard and wire, and its own memory */
+/* The same, with its guard and wire, and its own memory. */
+void packet_dispose(struct packet_net *n);
 void packet_close(struct net *net);
 int packet_connect(struct net *net, uint32_t rank);
 void packet_knock(struct net *net, struct tern_lane *lane);
@@ -507,10 +521,6 @@ void packet_reclaim(struct net *net, uint32_t rank);
 void packet_demote(struct net *net);
 bool packet_arm(struct net *net, struct sleep *s);
 bool packet_settled(struct net *net, bool late);
-
-/* -- call.c -- */
-bool call_on(struct packet_net *n, const struct sleep *s); /* false if that cannot be done */
-void call_off(struct packet_net *n);
 
 /* -- barrier.c -- */
 uint64_t packet_arrive(struct net *net);

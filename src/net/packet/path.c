@@ -38,12 +38,10 @@ void path_ask(struct path *p)
 		&site->peer[p->rank].replies);
 }
 
-void path_serve(struct path *p)
+void path_serve_open(struct path *p)
 {
 	struct site *site = p->net->net.site;
 	struct peer *peer = &site->peer[p->rank];
-	if (p->in[STREAM_REQUESTS].fill.base)
-		return;
 	talk_serve(site, &p->serve, p->rank, &p->net->heed);
 	out_open(&p->out[STREAM_REPLIES], &peer->answer, &p->serve.replies_freed);
 	in_open(p, STREAM_REQUESTS, p->serve.requests, REQUEST_LEAF_LINES, &p->serve.requests_freed,
@@ -207,8 +205,8 @@ static bool path_send(struct path *p)
 		p->ahead_in = p->net->round;
 		p->confirm.sent += k->records || k->flight.slice.news == NEWS_BARRIER;
 		path_unstage(p, (size_t)(k->end - k->at) + k->named, k->records);
-		p->staged += k->full &&
-			     !p->staged; /* it is only about right: who leaves now must come back */
+		/* It is only about right: who leaves now must come back. */
+		p->staged += k->full && !p->staged;
 		service_down(k, 0);
 	}
 	return more;
@@ -284,23 +282,14 @@ void path_mind(struct path *p, bool all)
 	path_pump(p, all);
 	uint64_t due = service_tick(p, now);
 	bool news = p->pending_control;
-	if (news ||
-	    (held &&
-	     !p->transit.lost)) { /* that came up just now, or what was lost has been sent again */
+	/* News that came up just now, or what was lost has been sent again. */
+	if (news || (held && !p->transit.lost)) {
 		path_pump(p, all);
 		due = service_tick(p, now);
 	}
 	path_wake(p, p->pending_control ? now : due);
 	if (news || path_restless(p))
 		path_mark_dirty(p);
-}
-
-void path_mark_dirty(struct path *p)
-{
-	if (p->dirty)
-		return;
-	p->dirty = true;
-	p->net->dirty[p->net->dirty_count++] = p->rank;
 }
 
 /* cost: base setup */

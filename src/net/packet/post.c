@@ -84,7 +84,7 @@ void post_take(struct packet_net *n, struct datagram *d)
 		return;
 	packet_count(n, PULSE_PACKETS_RECEIVED, 1);
 	p->heard = true;
-	service_up(p, &a, n->layers);
+	n->up[n->layers](p, &a, n->layers);
 	path_mark_dirty(p);
 }
 
@@ -176,9 +176,10 @@ void post_look(struct packet_net *n, bool all)
 	n->round += all;
 	unsigned came = n->net.site->idle && !n->local ? post_receive_idle(n) : post_receive(n);
 	n->empties += !came;
-	if (n->barrier.stage != BARRIER_OVER)
+	if (n->barrier.stage != BARRIER_OVER) {
 		post_hear(n);
-	barrier_go_on(n);
+		barrier_go_on(n);
+	}
 	if (post_put_off(n, came))
 		return;
 	if (n->now >= n->due)

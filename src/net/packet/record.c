@@ -13,9 +13,47 @@ enum {
 	HEAD = 2,
 	PAYLOAD_HEAD = 8,
 	WORTHWHILE = 64,              /* bytes of a payload that make a piece of it */
-	LARGE = 2 * TERN_PAYLOAD_MAX, /* datagrams that take any payload whole, and can be left with
-					 room */
+	LARGE = 2 * TERN_PAYLOAD_MAX, /* datagrams that take any payload whole, and may have room */
 };
+
+/* -- Walking along a ring over its control lines -------------------------------------------- */
+
+/* Over a turn, or the rest of a line that is padded, as the ring's consumer would go. */
+/* cost: base read */
+static bool place_control(const struct out *o, struct place *p, uint64_t difference)
+{
+	/* Nobody asks which leaves this has passed: an acknowledgement frees them. */
+	_Atomic uint64_t nobody;
+	struct tern_inlet in = { .cursor = p->cursor,
+				 .expect = p->expect,
+				 .leaf = p->leaf,
+				 .base = o->base,
+				 .leaf_lines = o->leaf_lines,
+				 .freed = &nobody };
+	if (!inlet_control(&in, difference))
+		return false;
+	p->cursor = in.cursor;
+	p->expect = in.expect;
+	p->leaf = in.leaf;
+	return true;
+}
+
+/* cost: base read */
+const tern_msg *place_look_on(const struct out *o, struct place *p)
+{
+	for (;;) {
+		const tern_msg *m = (const tern_msg *)(const void *)p->cursor;
+		uint64_t x = atomic_load_explicit(&m->head, memory_order_acquire) ^ p->expect;
+		if (x >> TERN_LAP_SHIFT)
+			return NULL;
+		if (!(x & TERN_HEAD_CONTROL))
+			return m;
+		if (!place_control(o, p, x))
+			return NULL;
+	}
+}
+
+/* -- Writing ---------------------------------------------------------------------------------- */
 
 static void put16(struct packet *k, uint64_t value)
 {

@@ -49,49 +49,55 @@ static int services_read(const char *text, unsigned *adds)
 
 /* -- Flow: one of several strategies ------------------------------------------------------- */
 
-/* The strategy that stands at `i`; NULL if there are not so many. */
-static const struct service *strategy_at(service_list all, unsigned i)
+/* The strategy with that number, or the next behind it; NULL if there is none. */
+static const struct service *strategy_from(service_list all, unsigned number)
 {
-	for (unsigned k = 0; k <= i; k++)
-		if (!all[k] || all[k]->kind != SERVICE_FLOW)
-			return NULL;
-	return all[i];
+	for (; number < FLOW_NUMBERS; number++)
+		for (unsigned i = 0; all[i]; i++)
+			if (all[i]->kind == SERVICE_FLOW && all[i]->number == number)
+				return all[i];
+	return NULL;
 }
 
 static const char *flow_name(service_list all, unsigned added)
 {
-	const struct service *s = strategy_at(all, added >> FLOW_SHIFT);
-	return s ? s->name : "an unknown strategy";
+	const struct service *s = strategy_from(all, added >> FLOW_SHIFT);
+	return s && s->number == added >> FLOW_SHIFT ? s->name : "an unknown strategy";
 }
 
 /* The names of all strategies, as in "credit, drop and nack". */
 static void strategies_write(service_list all, char *text, size_t len)
 {
+	const struct service *s = strategy_from(all, 0), *next;
 	size_t used = 0;
-	for (unsigned i = 0; strategy_at(all, i) && used < len; i++)
-		used += (size_t)snprintf(text + used, len - used, "%s%s",
-					 !i                        ? ""
-					 : strategy_at(all, i + 1) ? ", "
-								   : " and ",
-					 all[i]->name);
+	for (; s && used < len; s = next) {
+		next = strategy_from(all, s->number + 1);
+		bool last = !next || !strategy_from(all, next->number + 1);
+		used += (size_t)snprintf(text + used, len - used, "%s%s", s->name,
+					 !next  ? ""
+					 : last ? " and "
+						: ", ");
+	}
 }
 
-/* Which of the strategies TERN_FLOW names; -EINVAL with a sentence. */
-static int flow_read(service_list all)
+/* The strategy that TERN_FLOW names; -EINVAL with a sentence. */
+static int flow_read(service_list all, const struct service **out)
 {
 	char names[160] = "";
 	const char *text = setting_text(SETTING_FLOW);
-	for (unsigned i = 0; strategy_at(all, i); i++)
-		if (strcmp(all[i]->name, text) == 0)
-			return (int)i;
+	for (unsigned i = 0; all[i]; i++)
+		if (all[i]->kind == SERVICE_FLOW && strcmp(all[i]->name, text) == 0) {
+			*out = all[i];
+			return 0;
+		}
 	strategies_write(all, names, sizeof names);
 	return error_set(-EINVAL, "TERN_FLOW is '%s'; there are %s", text, names);
 }
 
 int strategies_judge(service_list all)
 {
-	int i = flow_read(all);
-	return i < 0 ? i : 0;
+	const struct service *flow;
+	return flow_read(all, &flow);
 }
 
 /* There is no flow: -EINVAL with a sentence if TERN_FLOW is set all the same. */
@@ -112,17 +118,15 @@ static int flow_choose(struct packet_net *n, service_list all)
 	n->flow = NULL;
 	if (!(n->services & PROVIDES_ROOM))
 		return flow_absent();
-	int i = flow_read(all);
-	if (i < 0)
-		return i;
-	n->flow = all[i];
-	n->services |= (unsigned)i << FLOW_SHIFT;
-	return 0;
+	int rc = flow_read(all, &n->flow);
+	if (!rc)
+		n->services |= n->flow->number << FLOW_SHIFT;
+	return rc;
 }
 
 /* -- All of them ---------------------------------------------------------------------------- */
 
-int services_judge(void)
+int service_judge(void)
 {
 	const char *text = setting_text(SETTING_SERVICE);
 	unsigned adds = PROVIDES_ROOM;
@@ -133,6 +137,7 @@ int services_judge(void)
 static void service_add(struct packet_net *n, const struct service *s)
 {
 	n->layer[n->layers++] = s;
+	n->up[n->layers] = s->up;
 	if (s->ready)
 		n->ready[n->readies++] = s->ready;
 	if (s->hear)
@@ -149,11 +154,12 @@ int service_choose(struct packet_net *n, service_list all)
 	n->hear = NULL;
 	if (!rc)
 		rc = flow_choose(n, all);
-	if (n->flow) /* the highest first */
-		service_add(n, n->flow);
-	for (unsigned i = 0; all[i]; i++)
-		if (all[i]->kind != SERVICE_FLOW && adds & all[i]->adds)
-			service_add(n, all[i]);
+	n->up[0] = landing_take;
+	for (unsigned kind = 0; kind < SERVICE_KINDS; kind++) /* the highest first */
+		for (unsigned i = 0; all[i]; i++)
+			if (all[i]->kind == kind && adds & all[i]->adds &&
+			    (kind != SERVICE_FLOW || all[i] == n->flow))
+				service_add(n, all[i]);
 	return rc;
 }
 
@@ -195,11 +201,6 @@ void service_down(struct packet *k, unsigned level)
 	post_flush(n);
 	record_landed(p, &k->flight.slice);
 	record_acked(p, &k->flight.slice); /* nobody will ask for it again */
-}
-
-bool service_up(struct path *p, struct arrival *a, unsigned level)
-{
-	return level ? p->net->layer[level - 1]->up(p, a, level - 1) : landing_take(p, a);
 }
 
 uint64_t service_tick(struct path *p, uint64_t now)

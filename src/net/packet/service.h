@@ -20,13 +20,15 @@
 struct service {
 	const char *name;
 	enum service_kind kind;
-	size_t bytes;  /* of its state, path.state[kind]: zero when it is opened */
-	unsigned adds; /* of enum provides */
-	bool grants;   /* flow: its receiver says which lines may be written again */
-	bool keeps; /* flow: its receiver may refuse; lines and blocks are kept until it says that
-		       it took them */
+	unsigned number; /* flow: what ranks tell each other of it (FLOW_SHIFT); never changed */
+	size_t bytes;    /* of its state, path.state[kind]: zero when it is opened */
+	unsigned adds;   /* of enum provides */
+	bool grants;     /* flow: its receiver says which lines may be written again */
+	/* Flow: its receiver may refuse; lines and blocks are kept until it says that it took them.
+	 */
+	bool keeps;
 	void (*open)(struct path *p);
-	void (*close)(struct path *p);
+	void (*close)(struct path *p); /* may be NULL */
 	/* Nothing is to be sent any more, nor again; may be NULL. What comes is still taken in. */
 	void (*stop)(struct path *p);
 	/* Whether another packet may be sent now; may be NULL: always. */
@@ -36,9 +38,10 @@ struct service {
 	/* Writes its header before k->at. k->again: the packet has been here before. */
 	void (*down)(struct path *p, struct packet *k);
 	/*
-	 * Takes its header off and calls service_up() with the level above, now, later, or not at
-	 * all. False if the packet could not be taken in, as if it had never come; only its own
-	 * sender can help, by sending it again.
+	 * Takes its header off and passes the rest on, now, later, or not at all: by
+	 * p->net->up[level - 1](p, a, level - 1), where `level` is its own place. False if the
+	 * packet could not be taken in, as if it had never come; only its own sender can help, by
+	 * sending it again.
 	 */
 	bool (*up)(struct path *p, struct arrival *a, unsigned level);
 	/* Takes in what has come and was put off; may be NULL. At most one service has this. */
@@ -47,21 +50,17 @@ struct service {
 	uint64_t (*tick)(struct path *p, uint64_t now);
 };
 
-/*
- * The services of a network: every strategy of flow first, then those below it, the highest first;
- * NULL ends them. The place of a strategy there is in what ranks tell each other (FLOW_SHIFT), so
- * others are added behind it.
- */
+/* The services that a network may have, strategies of flow among them, in any order, then NULL. */
 typedef const struct service *const service_list[];
 
 /*
- * Of packet_net.services: the strategy, above the bits of enum provides, so that both ends must
- * have the same.
+ * Of packet_net.services: the number of the strategy, above the bits of enum provides, so that both
+ * ends must have the same.
  */
-enum { FLOW_SHIFT = 4 };
+enum { FLOW_SHIFT = 4, FLOW_NUMBERS = 16 };
 
 /* Whether TERN_SERVICE is understood, and agrees with TERN_FLOW: 0, or -EINVAL with a sentence. */
-int services_judge(void);
+int service_judge(void);
 /* Whether TERN_FLOW names one of the strategies: 0, or -EINVAL with a sentence. */
 int strategies_judge(service_list all);
 
@@ -76,8 +75,6 @@ bool service_ready(struct path *p);
 void service_hear(struct path *p);
 /* From `level` down to the wire; 0 is the highest. */
 void service_down(struct packet *k, unsigned level);
-/* To the layer above `level`; from the wire, `level` is n->layers. */
-bool service_up(struct path *p, struct arrival *a, unsigned level);
 uint64_t service_tick(struct path *p, uint64_t now);
 
 /* How much further the low half `to` is than `from`; 0 if it is behind. */

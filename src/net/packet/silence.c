@@ -236,8 +236,8 @@ static void silence_over(struct path *p, struct failure *f, enum verdict v)
 	s->f = *f;
 	s->over = v;
 	p->net->unreachable++;
-	error_warn("%s", tern_strerror(silence_check(
-				 p))); /* the program may ask for nothing that this rank must do */
+	/* The program may never call what this rank is needed for, and so not learn of it. */
+	error_warn("%s", tern_strerror(silence_check(p)));
 }
 
 /* When this peer wants to be looked at again, ns. */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/uio.h>
 
 struct wire;
@@ -36,6 +37,18 @@ struct outgoing {
 	uint64_t context; /* the light thread that sent it, as tern_thread_self(); 0: the program */
 };
 
+/* Copies what it carries to `to`; how many bytes. */
+/* cost: base write */
+static inline size_t outgoing_copy(unsigned char *to, const struct outgoing *o)
+{
+	size_t len = 0;
+	for (int i = 0; i < o->parts; i++) {
+		memcpy(to + len, o->part[i].iov_base, o->part[i].iov_len);
+		len += o->part[i].iov_len;
+	}
+	return len;
+}
+
 /*
  * Payloads that are used where they came to lie. Each is a block, whose line lies over what was
  * before it in the datagram; the bytes stay until all of them are free.
@@ -50,8 +63,8 @@ struct datagram {
 	unsigned char *bytes;
 	size_t len;
 	struct pinned *pinned; /* NULL: nothing can stay */
-	uint32_t from; /* the sender's rank, plus 1, where the wire itself knows it; 0: it does not
-			*/
+	/* The sender's rank, plus 1, where the wire itself knows it; 0: it does not. */
+	uint32_t from;
 };
 
 /* Datagrams to a rank that could not be sent. */
@@ -87,10 +100,10 @@ struct wire_ops {
 	 * but for what stays.
 	 */
 	unsigned (*receive)(struct wire *w, struct datagram *d, unsigned n);
-	int (*descriptor)(
-		struct wire *w); /* readable when something has arrived; -1: it has, or nearly */
-	uint64_t (*due)(
-		struct wire *w); /* when it must be called though nothing is: ns; UINT64_MAX */
+	/* Readable when something has arrived; -1: it has, or nearly. */
+	int (*descriptor)(struct wire *w);
+	/* When it must be called though nothing is: ns; UINT64_MAX. */
+	uint64_t (*due)(struct wire *w);
 	/* What it failed to send to `rank` so far; NULL: it never fails. */
 	void (*failed)(struct wire *w, uint32_t rank, struct failure *f);
 	void (*close)(struct wire *w);

@@ -106,6 +106,13 @@ static bool peer_arrived(const struct peer *p)
 	       (p->replies.hot && inlet_has(&p->replies));
 }
 
+/*
+ * Knocker bits and bells are sequentially consistent, here and in job_ring(), because each side
+ * writes one word and then reads another: a sender sets its bit, then the bell, and reads what the
+ * bell was; a receiver clears its bell, then takes the bits; a rank that goes to sleep writes its
+ * bell only if it has not rung (models/sleep.pml). No message into a ring that is polled pays.
+ */
+
 /* Where `rank` finds that we have knocked. */
 static _Atomic uint64_t *knocker_at(const struct shm *s, uint32_t rank)
 {
@@ -162,9 +169,9 @@ static int shm_connect(struct net *net, uint32_t rank)
 		return rc;
 	talk_ask(net->site, out, rank, heed_at(s, rank, me));
 	atomic_store_explicit(begun_at(s, rank, me), 1, memory_order_release);
-	peer_heed(s, rank);  /* its replies will come soon */
-	knock_hard(s, rank); /* in full: a knock that is up already may be answered before `begun`
-				is seen */
+	peer_heed(s, rank); /* its replies will come soon */
+	/* In full: a knock that is up already may be answered before `begun` is seen. */
+	knock_hard(s, rank);
 	return 0;
 }
 
@@ -364,8 +371,8 @@ static bool shm_passed(struct net *net, uint64_t ticket, uint32_t rank)
 static void shm_close(struct net *net)
 {
 	struct shm *s = shm_of(net);
-	if (job_rank_state(s->job, net->site->rank) ==
-	    RANK_OPEN) /* not if opening failed behind this network */
+	/* Not if opening failed behind this network. */
+	if (job_rank_state(s->job, net->site->rank) == RANK_OPEN)
 		job_rank_leaves(s->job, net->site->rank, RANK_CLOSED);
 	for (uint32_t r = 0; r < s->job->size; r++)
 		if (job_here(s->job, r) &&

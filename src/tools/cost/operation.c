@@ -281,7 +281,7 @@ static void put_word(struct bench *b)
 	COST_MARK();
 }
 
-/* -- The study's protocols: src/sequence --------------------------------------------------- */
+/* -- The study's protocols: src/protocols/sequence ------------------------------------------- */
 
 enum { KIND = 1 };
 

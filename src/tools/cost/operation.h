@@ -6,7 +6,7 @@
 #include <tern/mem.h>
 #include <tern/sequence.h>
 
-#include "sequence/sequence.h"
+#include "protocols/sequence/sequence.h"
 #include "tools/cost/cost.h"
 
 enum cost_form {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The protocols of src/sequence: what a network costs that provides nothing, against one that
- * provides everything.
+ * The protocols of src/protocols/sequence: what a network costs that provides nothing, against one
+ * that provides everything.
  */
 #include <tern/sequence.h>
 

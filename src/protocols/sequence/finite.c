@@ -11,12 +11,12 @@
 #include "base/memory.h"
 #include "core/send.h"
 #include "core/wait.h"
-#include "sequence/sequence.h"
+#include "protocols/sequence/sequence.h"
 
 enum {
 	PACKET = TERN_PAYLOAD_MAX,
-	BURST = 8, /* packets sent at once where nobody counts them: fewer than a receiver has
-		      blocks */
+	/* Packets sent at once where nobody counts them: fewer than a receiver has blocks. */
+	BURST = 8,
 };
 
 static uint64_t packets_of(size_t len)
@@ -81,17 +81,24 @@ static struct inbound *incoming_of(struct sequence *q, const tern_msg *m)
 	return in && in->number == tern_msg_arg(m, 0) && in->data ? in : NULL;
 }
 
+/* A block was announced, in full or plain: takes it or refuses it, and says which. */
 /* cost: buffer control */
-static void on_sequence_ask(tern *t, const tern_msg *m)
+static inline void sequence_announced(tern *t, const tern_msg *m, bool full)
 {
 	struct sequence *q = sequence_of(t);
 	int rc = incoming_begin(q, tern_msg_src(m), tern_msg_arg(m, 0),
-				(unsigned)tern_msg_arg(m, 1), (size_t)tern_msg_arg(m, 2), true);
+				(unsigned)tern_msg_arg(m, 1), (size_t)tern_msg_arg(m, 2), full);
 	struct inbound *in = q->in ? &q->in[tern_msg_src(m)] : NULL;
 	if (!rc && in->data && !in->len)
 		incoming_end(q, in, tern_msg_src(m));
 	const uint64_t words[] = { tern_msg_arg(m, 0), (uint64_t)-rc };
 	layer_reply(q->e, SEQUENCE_VERDICT, NULL, 0, 2, words);
+}
+
+/* cost: buffer control */
+static void on_sequence_ask(tern *t, const tern_msg *m)
+{
+	sequence_announced(t, m, true);
 }
 
 /* A packet at its offset, unless it has come before. */
@@ -146,14 +153,7 @@ static void on_sequence_end(tern *t, const tern_msg *m)
 /* cost: buffer control */
 static void on_sequence_head(tern *t, const tern_msg *m)
 {
-	struct sequence *q = sequence_of(t);
-	int rc = incoming_begin(q, tern_msg_src(m), tern_msg_arg(m, 0),
-				(unsigned)tern_msg_arg(m, 1), (size_t)tern_msg_arg(m, 2), false);
-	struct inbound *in = q->in ? &q->in[tern_msg_src(m)] : NULL;
-	if (!rc && in->data && !in->len)
-		incoming_end(q, in, tern_msg_src(m));
-	const uint64_t words[] = { tern_msg_arg(m, 0), (uint64_t)-rc };
-	layer_reply(q->e, SEQUENCE_VERDICT, NULL, 0, 2, words);
+	sequence_announced(t, m, false);
 }
 
 /* cost: base read */

@@ -4,9 +4,9 @@
 
 #include <tern/sequence.h>
 
-#include "../../tests/local.h"
+#include "../../../tests/local.h"
 #include "core/layer.h"
-#include "sequence/sequence.h"
+#include "protocols/sequence/sequence.h"
 
 enum { KIND = 2 };
 

@@ -22,7 +22,7 @@
  */
 #include <string.h>
 
-#include "service/flow.h"
+#include "protocols/flow/flow.h"
 
 enum {
 	BACKOFF_NS = 20000,
@@ -39,18 +39,41 @@ struct header {
 	uint8_t returned;        /* this packet comes back */
 } __attribute__((packed));
 
+/* One stream. */
+struct attempt {
+	/* as a receiver */
+	uint32_t said;  /* messages taken, as the peer was told */
+	uint16_t asked; /* times that something was to be sent again */
+	bool noticed;   /* it was asked for since the last message was taken */
+	/* as a sender */
+	uint16_t heard;  /* of the peer's `asked` */
+	bool waiting;    /* before it is sent again */
+	bool probing;    /* one packet at a time, until something is taken */
+	uint8_t tries;   /* in a row */
+	uint32_t most;   /* messages that were ever sent */
+	uint64_t resume; /* when waiting ends, ns */
+	uint64_t timer;  /* when what is under way is taken for dropped, ns; 0: nothing is */
+};
+
+struct attempts {
+	struct attempt stream[STREAMS];
+	bool returning; /* the packet under way goes back to its sender */
+};
+
+extern const struct service flow_return, flow_drop; /* two of the three below */
+
+static struct attempts *attempts_of(const struct path *p)
+{
+	return flow_of(p);
+}
+
 static void try_open(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
-		struct retry_state *s = &flow_of(p)->tries[i];
+		struct attempt *s = &attempts_of(p)->stream[i];
 		s->said = s->most = (uint32_t)ring_first_message();
 		s->asked = s->heard = (uint16_t)wrap_first(16, 0);
 	}
-}
-
-static void try_close(struct path *p)
-{
-	(void)p;
 }
 
 static uint32_t in_taken(const struct in *in)
@@ -69,7 +92,7 @@ static void try_budget(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct out *o = &p->out[i];
-		const struct retry_state *s = &flow_of(p)->tries[i];
+		const struct attempt *s = &attempts_of(p)->stream[i];
 		o->may = s->waiting || (s->probing && out_flying(o)) ? o->sent : UINT64_MAX;
 	}
 }
@@ -78,7 +101,7 @@ static void try_budget(struct path *p)
 static void out_rewind(struct path *p, unsigned stream, uint64_t resume)
 {
 	struct out *o = &p->out[stream];
-	struct retry_state *s = &flow_of(p)->tries[stream];
+	struct attempt *s = &attempts_of(p)->stream[stream];
 	if (!out_flying(o))
 		return;
 	o->next = o->done;
@@ -101,9 +124,9 @@ static void out_forget(struct path *p, unsigned stream, uint32_t messages)
 		o->acked++;
 	}
 	place_look(o, &o->done); /* over a turn, whose leaf is free now */
-	atomic_store_explicit(o->freed, o->done.leaf,
-			      memory_order_release); /* ring.R2, acquired in lane_turn() */
-	if (o->sent < o->acked) {                    /* it was taken though we had gone back */
+	/* ring.R2, acquired in lane_turn(). */
+	atomic_store_explicit(o->freed, o->done.leaf, memory_order_release);
+	if (o->sent < o->acked) { /* it was taken though we had gone back */
 		o->sent = o->acked;
 		o->next = o->done;
 	}
@@ -112,7 +135,7 @@ static void out_forget(struct path *p, unsigned stream, uint32_t messages)
 /* cost: protection control */
 static bool taken_note(struct path *p, unsigned stream, uint32_t taken)
 {
-	struct retry_state *s = &flow_of(p)->tries[stream];
+	struct attempt *s = &attempts_of(p)->stream[stream];
 	struct out *o = &p->out[stream];
 	uint32_t more = further(o->acked, taken);
 	if (more > s->most - (uint32_t)o->acked)
@@ -129,7 +152,7 @@ static bool taken_note(struct path *p, unsigned stream, uint32_t taken)
 
 static void asked_note(struct path *p, unsigned stream, uint16_t asked)
 {
-	struct retry_state *s = &flow_of(p)->tries[stream];
+	struct attempt *s = &attempts_of(p)->stream[stream];
 	if ((uint16_t)(asked - s->heard - 1) >= UINT16_MAX / 2)
 		return;
 	s->heard = asked;
@@ -138,7 +161,7 @@ static void asked_note(struct path *p, unsigned stream, uint16_t asked)
 	out_rewind(p, stream, p->net->now + wait);
 }
 
-static uint64_t tries_patience(const struct path *p, const struct retry_state *s)
+static uint64_t tries_patience(const struct path *p, const struct attempt *s)
 {
 	uint64_t ns = pace_patience(&p->transit.pace);
 	uint64_t least = ns > PATIENCE_NS && p->transit.window ? ns : PATIENCE_NS;
@@ -152,7 +175,7 @@ static uint64_t tries_patience(const struct path *p, const struct retry_state *s
  */
 static uint64_t tries_tick(struct path *p, unsigned stream, uint64_t now)
 {
-	struct retry_state *s = &flow_of(p)->tries[stream];
+	struct attempt *s = &attempts_of(p)->stream[stream];
 	if (s->timer && now >= s->timer) {
 		s->tries += s->tries < PATIENCE_MOST;
 		out_rewind(p, stream, now);
@@ -190,14 +213,14 @@ static void packet_return(struct path *p, const struct arrival *a)
 	slice_empty(p, &k->flight.slice);
 	memcpy(k->end, a->at, a->len);
 	k->end += a->len;
-	flow_of(p)->returning = true;
+	attempts_of(p)->returning = true;
 	service_down(k, 0);
-	flow_of(p)->returning = false;
+	attempts_of(p)->returning = false;
 }
 
 static void refuse(struct path *p, unsigned stream, bool full)
 {
-	struct retry_state *s = &flow_of(p)->tries[stream];
+	struct attempt *s = &attempts_of(p)->stream[stream];
 	if (!full && s->noticed)
 		return; /* it follows one that was refused */
 	s->noticed = true;
@@ -219,7 +242,7 @@ static void records_take(struct path *p, const struct header *h, const struct ar
 	struct landing l = landing_take_each(p, a, wanted);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		if (l.taken >> i & 1)
-			flow_of(p)->tries[i].noticed = false;
+			attempts_of(p)->stream[i].noticed = false;
 		else if ((l.present & ~late) >> i & 1)
 			refuse(p, i, l.full >> i & 1);
 	}
@@ -233,10 +256,10 @@ static void records_take(struct path *p, const struct header *h, const struct ar
 
 static void try_down(struct path *p, struct packet *k)
 {
-	struct header h = { .returned = flow_of(p)->returning };
+	struct header h = { .returned = attempts_of(p)->returning };
 	bool again = false, tells = flow_tells(p, k);
 	for (unsigned i = 0; i < STREAMS; i++) {
-		struct retry_state *s = &flow_of(p)->tries[i];
+		struct attempt *s = &attempts_of(p)->stream[i];
 		const struct slice *slice = &k->flight.slice;
 		h.begin[i] = slice->begin[i];
 		h.taken[i] = in_taken(&p->in[i]);
@@ -270,7 +293,7 @@ static uint64_t try_tick(struct path *p, uint64_t now)
 {
 	uint64_t due = DUE_NEVER;
 	for (unsigned i = 0; i < STREAMS; i++) {
-		if (in_taken(&p->in[i]) != flow_of(p)->tries[i].said)
+		if (in_taken(&p->in[i]) != attempts_of(p)->stream[i].said)
 			p->pending_control |= 1u << NEWS_FLOW;
 		uint64_t next = tries_tick(p, i, now);
 		due = next < due ? next : due;
@@ -278,13 +301,13 @@ static uint64_t try_tick(struct path *p, uint64_t now)
 	return due;
 }
 
-#define TRIES                                                                                     \
-	.kind = SERVICE_FLOW, .bytes = sizeof(struct flow), .adds = PROVIDES_ROOM, .keeps = true, \
-	.open = try_open, .close = try_close, .budget = try_budget, .down = try_down,             \
-	.up = try_up, .tick = try_tick
+#define TRIES                                                                                  \
+	.kind = SERVICE_FLOW, .bytes = sizeof(struct attempts), .adds = PROVIDES_ROOM,         \
+	.keeps = true, .open = try_open, .budget = try_budget, .down = try_down, .up = try_up, \
+	.tick = try_tick
 
-const struct service flow_return = { .name = "return", TRIES };
-const struct service flow_drop = { .name = "drop", TRIES };
-const struct service flow_nack = { .name = "nack", TRIES };
+const struct service flow_return = { .name = "return", .number = 1, TRIES };
+const struct service flow_drop = { .name = "drop", .number = 2, TRIES };
+const struct service flow_nack = { .name = "nack", .number = 3, TRIES };
 
 /* cost: flow control */

@@ -12,7 +12,7 @@
  */
 #include <string.h>
 
-#include "service/flow.h"
+#include "protocols/flow/flow.h"
 
 enum {
 	/* An empty ring has room for as many, wherever its consumer stands. */
@@ -23,24 +23,31 @@ struct header {
 	uint32_t want[STREAMS], want_blocks[STREAMS], may[STREAMS], may_blocks[STREAMS];
 };
 
+/* One stream: messages and payloads, since ever. */
+struct ask_state {
+	uint32_t want, want_blocks;   /* as a sender: asked for */
+	uint32_t may, may_blocks;     /* as a receiver: permitted */
+	uint32_t asked, asked_blocks; /* by the peer */
+};
+
+static struct ask_state *ask_of(const struct path *p, unsigned stream)
+{
+	return (struct ask_state *)flow_of(p) + stream;
+}
+
 static void ask_open(struct path *p)
 {
 	uint32_t messages = (uint32_t)ring_first_message(), blocks = (uint32_t)payload_first();
 	for (unsigned i = 0; i < STREAMS; i++) {
 		p->out[i].may = messages;
 		p->out[i].allowed = blocks;
-		flow_of(p)->ask[i] = (struct ask_state){ .want = messages,
-							 .want_blocks = blocks,
-							 .may = messages,
-							 .may_blocks = blocks,
-							 .asked = messages,
-							 .asked_blocks = blocks };
+		*ask_of(p, i) = (struct ask_state){ .want = messages,
+						    .want_blocks = blocks,
+						    .may = messages,
+						    .may_blocks = blocks,
+						    .asked = messages,
+						    .asked_blocks = blocks };
 	}
-}
-
-static void ask_close(struct path *p)
-{
-	(void)p;
 }
 
 /* -- The sender ---------------------------------------------------------------------------- */
@@ -66,7 +73,7 @@ static void ask_count(const struct out *o, size_t bytes_most, struct ask_state *
 
 static bool ask_granted(const struct path *p, unsigned stream)
 {
-	return further(p->out[stream].may, flow_of(p)->ask[stream].want);
+	return further(p->out[stream].may, ask_of(p, stream)->want);
 }
 
 /* Whether the next message is there and may not be sent. */
@@ -80,7 +87,7 @@ static void ask(struct path *p, size_t bytes_most)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct out *o = &p->out[i];
-		struct ask_state *s = &flow_of(p)->ask[i];
+		struct ask_state *s = ask_of(p, i);
 		if (ask_granted(p, i) || !out_held(o))
 			continue;
 		ask_count(o, bytes_most, s);
@@ -106,7 +113,7 @@ static void reserve_budget(struct path *p)
 /* As many blocks as are free, if there is one; and lines for all of it. */
 static bool ask_grant(struct path *p, unsigned stream)
 {
-	struct ask_state *s = &flow_of(p)->ask[stream];
+	struct ask_state *s = ask_of(p, stream);
 	const struct in *in = &p->in[stream];
 	uint32_t messages = s->asked - (uint32_t)lane_count(&in->fill);
 	uint32_t allowed = (uint32_t)landing_allowed(in),
@@ -121,7 +128,7 @@ static bool ask_grant(struct path *p, unsigned stream)
 
 static bool ask_asked(const struct path *p, unsigned stream)
 {
-	const struct ask_state *s = &flow_of(p)->ask[stream];
+	const struct ask_state *s = ask_of(p, stream);
 	return p->in[stream].fill.base && further(s->may, s->asked);
 }
 
@@ -160,7 +167,7 @@ static void ask_down(struct path *p, struct packet *k)
 {
 	struct header h;
 	for (unsigned i = 0; i < STREAMS; i++) {
-		const struct ask_state *s = &flow_of(p)->ask[i];
+		const struct ask_state *s = ask_of(p, i);
 		h.want[i] = s->want;
 		h.want_blocks[i] = s->want_blocks;
 		h.may[i] = s->may;
@@ -175,7 +182,7 @@ static bool permission_take(struct path *p, unsigned stream, uint32_t may, uint3
 {
 	struct out *o = &p->out[stream];
 	uint32_t more = further(o->may, may), more_blocks = further(o->allowed, blocks);
-	if (more > further(o->may, flow_of(p)->ask[stream].want) || more_blocks > LANDING)
+	if (more > further(o->may, ask_of(p, stream)->want) || more_blocks > LANDING)
 		return false;
 	o->may += more;
 	o->allowed += more_blocks;
@@ -186,7 +193,7 @@ static bool permission_take(struct path *p, unsigned stream, uint32_t may, uint3
 /* cost: protection control */
 static bool ask_take(struct path *p, unsigned stream, uint32_t want, uint32_t blocks)
 {
-	struct ask_state *s = &flow_of(p)->ask[stream];
+	struct ask_state *s = ask_of(p, stream);
 	if (!further(s->asked, want))
 		return true;
 	/* Of what was permitted before, some may have been lost and be on its way again. */
@@ -211,7 +218,7 @@ static bool ask_up(struct path *p, struct arrival *a, unsigned level)
 		packet_count(p->net, PULSE_PACKETS_MALFORMED,
 			     !ask_take(p, i, h.want[i], h.want_blocks[i]));
 	}
-	if (!service_up(p, a, level))
+	if (!p->net->up[level - 1](p, a, level - 1))
 		return false;
 	p->net->flow->tick(p, p->net->now); /* the answer leaves at this look */
 	return true;
@@ -219,11 +226,11 @@ static bool ask_up(struct path *p, struct arrival *a, unsigned level)
 
 const struct service flow_permit = {
 	.name = "permit",
+	.number = 5,
 	.kind = SERVICE_FLOW,
-	.bytes = sizeof(struct flow),
+	.bytes = STREAMS * sizeof(struct ask_state),
 	.adds = PROVIDES_ROOM,
 	.open = ask_open,
-	.close = ask_close,
 	.budget = permit_budget,
 	.down = ask_down,
 	.up = ask_up,
@@ -232,11 +239,11 @@ const struct service flow_permit = {
 
 const struct service flow_reserve = {
 	.name = "reserve",
+	.number = 6,
 	.kind = SERVICE_FLOW,
-	.bytes = sizeof(struct flow),
+	.bytes = STREAMS * sizeof(struct ask_state),
 	.adds = PROVIDES_ROOM,
 	.open = ask_open,
-	.close = ask_close,
 	.budget = reserve_budget,
 	.down = ask_down,
 	.up = ask_up,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layer: its state in an endpoint, and what both kinds of sequences share. */
-#include "sequence/sequence.h"
+#include "protocols/sequence/sequence.h"
 
 #include <errno.h>
 
@@ -65,8 +65,8 @@ static void sequence_close(void *state)
 
 static unsigned sequence_progress(void *state)
 {
-	return stream_progress(
-		state); /* a block's sender waits, and does by itself what there is to do */
+	/* A block's sender waits, and does by itself what there is to do. */
+	return stream_progress(state);
 }
 
 static void sequence_lost(void *state, uint32_t rank)

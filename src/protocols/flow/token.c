@@ -8,13 +8,30 @@
  */
 #include <string.h>
 
-#include "service/flow.h"
+#include "protocols/flow/flow.h"
 
 enum {
+	TOKENS = 8,          /* of a stream */
 	TOKEN_MESSAGES = 20, /* that a packet may begin */
 };
 _Static_assert(TOKENS *TOKEN_MESSAGES < (RING_LEAVES - 1) * (REPLY_LEAF_LINES - 1),
 	       "a token stands for room");
+
+/* Tokens of one stream. */
+struct tokens {
+	/* as a sender */
+	uint32_t spent;    /* packets */
+	uint32_t returned; /* by the peer */
+	uint64_t begun;    /* messages, when the last packet had been sent */
+	/* as a receiver: packets, and the messages that had been begun when each had come */
+	uint32_t came, gone, said, said_allowed;
+	uint64_t end[TOKENS];
+};
+
+static struct tokens *tokens_of(const struct path *p, unsigned stream)
+{
+	return (struct tokens *)flow_of(p) + stream;
+}
 
 /* Tokens given back, and payloads that may be begun, since ever. */
 struct change {
@@ -24,17 +41,12 @@ struct change {
 static void token_open(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
-		struct tokens *s = &flow_of(p)->tokens[i];
+		struct tokens *s = tokens_of(p, i);
 		p->out[i].allowed = payload_first() + LANDING;
 		s->said_allowed = (uint32_t)p->out[i].allowed;
 		s->begun = p->out[i].sent;
 		s->spent = s->returned = s->came = s->gone = s->said = (uint32_t)wrap_first(32, 0);
 	}
-}
-
-static void token_close(struct path *p)
-{
-	(void)p;
 }
 
 static uint64_t out_begun(const struct out *o)
@@ -46,7 +58,7 @@ static void token_budget(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct out *o = &p->out[i];
-		const struct tokens *s = &flow_of(p)->tokens[i];
+		const struct tokens *s = tokens_of(p, i);
 		o->may = s->spent - s->returned < TOKENS ? out_begun(o) + TOKEN_MESSAGES : o->sent;
 	}
 }
@@ -54,7 +66,7 @@ static void token_budget(struct path *p)
 /* Takes back the tokens of packets whose messages have been handled. */
 static void tokens_count(struct path *p, unsigned stream)
 {
-	struct tokens *s = &flow_of(p)->tokens[stream];
+	struct tokens *s = tokens_of(p, stream);
 	const struct in *in = &p->in[stream];
 	while (s->gone != s->came && in->inlet->handled >= s->end[s->gone % TOKENS])
 		s->gone++;
@@ -65,7 +77,7 @@ static void token_down(struct path *p, struct packet *k)
 	struct change c;
 	bool tells = flow_tells(p, k);
 	for (unsigned i = 0; i < STREAMS; i++) {
-		struct tokens *s = &flow_of(p)->tokens[i];
+		struct tokens *s = tokens_of(p, i);
 		uint64_t begun = out_begun(&p->out[i]);
 		if (!k->again && begun != s->begun)
 			s->spent++;
@@ -82,7 +94,7 @@ static void token_down(struct path *p, struct packet *k)
 /* cost: protection control */
 static bool change_take(struct path *p, unsigned stream, uint32_t returned, uint32_t allowed)
 {
-	struct tokens *s = &flow_of(p)->tokens[stream];
+	struct tokens *s = tokens_of(p, stream);
 	uint32_t tokens = further(s->returned, returned),
 		 blocks = further(p->out[stream].allowed, allowed);
 	if (tokens > s->spent - s->returned || blocks > LANDING)
@@ -96,7 +108,7 @@ static bool change_take(struct path *p, unsigned stream, uint32_t returned, uint
 /* A packet has come: until when its token is here. */
 static bool tokens_put(struct path *p, unsigned stream, uint64_t before)
 {
-	struct tokens *s = &flow_of(p)->tokens[stream];
+	struct tokens *s = tokens_of(p, stream);
 	uint64_t after = landing_begun(&p->in[stream]);
 	if (after == before)
 		return true;
@@ -120,7 +132,7 @@ static bool token_up(struct path *p, struct arrival *a, unsigned level)
 		packet_count(p->net, PULSE_PACKETS_MALFORMED,
 			     !change_take(p, i, c.returned[i], c.allowed[i]));
 	}
-	if (!service_up(p, a, level))
+	if (!p->net->up[level - 1](p, a, level - 1))
 		return false;
 	for (unsigned i = 0; i < STREAMS; i++)
 		packet_count(p->net, PULSE_PACKETS_MALFORMED, !tokens_put(p, i, before[i]));
@@ -130,7 +142,7 @@ static bool token_up(struct path *p, struct arrival *a, unsigned level)
 /* Whether the peer should hear of it though nothing else is to be said. */
 static bool change_matters(const struct path *p, unsigned stream)
 {
-	const struct tokens *s = &flow_of(p)->tokens[stream];
+	const struct tokens *s = tokens_of(p, stream);
 	const struct in *in = &p->in[stream];
 	uint32_t tokens = s->gone - s->said,
 		 blocks = (uint32_t)landing_allowed(in) - s->said_allowed;
@@ -148,18 +160,18 @@ static uint64_t token_tick(struct path *p, uint64_t now)
 		tokens_count(p, i);
 		if (change_matters(p, i))
 			p->pending_control |= 1u << NEWS_FLOW;
-		later |= (uint32_t)p->in[i].landed == flow_of(p)->tokens[i].said_allowed;
+		later |= (uint32_t)p->in[i].landed == tokens_of(p, i)->said_allowed;
 	}
 	return later ? now + FLOW_LOOK_NS : DUE_NEVER;
 }
 
 const struct service flow_token = {
 	.name = "token",
+	.number = 4,
 	.kind = SERVICE_FLOW,
-	.bytes = sizeof(struct flow),
+	.bytes = STREAMS * sizeof(struct tokens),
 	.adds = PROVIDES_ROOM,
 	.open = token_open,
-	.close = token_close,
 	.budget = token_budget,
 	.down = token_down,
 	.up = token_up,

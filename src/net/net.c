@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening the rings of a pair of ranks, and the blocks of a pool. */
-#include "net/talk.h"
+/* What networks share: the rings of a pair of ranks, the blocks of a pool, the poll set. */
+#include "net/net.h"
 
 #include <errno.h>
 
-#include "net/net.h"
+#include "base/world.h"
+#include "net/talk.h"
 
 void talk_ask(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed)
 {
@@ -59,6 +60,44 @@ bool net_owns(const struct net *net, uint32_t rank, const char *data, size_t len
 	const struct block *b = block_of(data);
 	return len <= TERN_PAYLOAD_MAX &&
 	       (range_has(&p->may[0], b) || range_has(&p->may[1], b) || range_has(&net->any, b));
+}
+
+/* -- The poll set: a circle of inlets that begins with the bell ------------------------------ */
+
+/* cost: base status */
+void pollset_begin(struct site *site, _Atomic uint64_t *bell)
+{
+	site->bell = (struct tern_inlet){
+		.cursor = (char *)(void *)(uintptr_t)bell,
+		.expect = BELL_RUNG, /* a bell is polled like a line whose header is its word */
+		.kind = TERN_BELL,
+		.hot = 1,
+		.next = &site->bell,
+	};
+	site->pollset = 0;
+}
+
+/* cost: base status */
+void pollset_join(struct site *site, struct tern_inlet *in)
+{
+	in->hot = 1;
+	in->seen = NULL;
+	in->next = site->bell.next;
+	site->bell.next = in;
+	site->pollset++;
+}
+
+/* cost: base status */
+void pollset_remove(struct site *site, struct tern_inlet *in)
+{
+	if (!in->hot)
+		return;
+	struct tern_inlet *before = &site->bell;
+	while (before->next != in)
+		before = before->next;
+	before->next = in->next;
+	in->hot = 0;
+	site->pollset--;
 }
 
 /* cost: buffer setup */

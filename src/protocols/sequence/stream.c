@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "core/send.h"
 #include "core/wait.h"
-#include "sequence/sequence.h"
+#include "protocols/sequence/sequence.h"
 
 enum { WINDOW = TERN_STREAM_WINDOW };
 

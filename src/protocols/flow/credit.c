@@ -7,7 +7,23 @@
  */
 #include <string.h>
 
-#include "service/flow.h"
+#include "protocols/flow/flow.h"
+
+/* What a receiver grants, since ever: leaves of its rings that are free again, and payloads. */
+struct grant {
+	uint32_t freed[STREAMS], allowed[STREAMS];
+};
+
+struct credit {
+	struct grant said;       /* what the peer was told last */
+	struct grant heard;      /* what it said last, */
+	uint32_t freed[STREAMS]; /* and the furthest of that */
+};
+
+static struct credit *credit_of(const struct path *p)
+{
+	return flow_of(p);
+}
 
 static struct grant grant_now(const struct path *p)
 {
@@ -26,22 +42,16 @@ static void credit_open(struct path *p)
 {
 	for (unsigned i = 0; i < STREAMS; i++) {
 		p->out[i].allowed = payload_first() + LANDING;
-		flow_of(p)->credit.said.allowed[i] = (uint32_t)p->out[i].allowed;
-		flow_of(p)->credit.said.freed[i] = flow_of(p)->credit.freed[i] =
-			(uint32_t)ring_first_leaf();
+		credit_of(p)->said.allowed[i] = (uint32_t)p->out[i].allowed;
+		credit_of(p)->said.freed[i] = credit_of(p)->freed[i] = (uint32_t)ring_first_leaf();
 	}
-}
-
-static void credit_close(struct path *p)
-{
-	(void)p;
 }
 
 static void credit_down(struct path *p, struct packet *k)
 {
 	struct grant g = grant_now(p);
 	if (flow_tells(p, k))
-		flow_of(p)->credit.said = g;
+		credit_of(p)->said = g;
 	memcpy(header_push(k, sizeof g), &g, sizeof g);
 }
 
@@ -69,14 +79,14 @@ static void leaves_free(struct path *p, unsigned stream)
 {
 	struct out *o = &p->out[stream];
 	uint64_t now = o->base ? atomic_load_explicit(o->freed, memory_order_relaxed) : 0;
-	uint32_t more = further(now, flow_of(p)->credit.freed[stream]);
+	uint32_t more = further(now, credit_of(p)->freed[stream]);
 	if (!more || !o->base)
 		return;
 	uint64_t most = leaf_unacked(p, stream);
 	uint64_t freed = now + more < most ? now + more : most;
+	/* ring.R2, acquired in lane_turn(). */
 	if (freed > now)
-		atomic_store_explicit(o->freed, freed,
-				      memory_order_release); /* ring.R2, acquired in lane_turn() */
+		atomic_store_explicit(o->freed, freed, memory_order_release);
 }
 
 /* cost: protection control */
@@ -86,8 +96,8 @@ static bool grant_take(struct path *p, unsigned stream, uint32_t freed, uint32_t
 	uint32_t blocks = further(o->allowed, allowed);
 	if (blocks > LANDING)
 		return false;
-	if (further(flow_of(p)->credit.freed[stream], freed)) {
-		flow_of(p)->credit.freed[stream] = freed;
+	if (further(credit_of(p)->freed[stream], freed)) {
+		credit_of(p)->freed[stream] = freed;
 		leaves_free(p, stream);
 	}
 	o->allowed += blocks;
@@ -100,7 +110,7 @@ static void grants_take(struct path *p, const struct grant *g)
 	for (unsigned i = 0; i < STREAMS; i++)
 		packet_count(p->net, PULSE_PACKETS_MALFORMED,
 			     !grant_take(p, i, g->freed[i], g->allowed[i]));
-	flow_of(p)->credit.heard = *g;
+	credit_of(p)->heard = *g;
 }
 
 static bool credit_up(struct path *p, struct arrival *a, unsigned level)
@@ -110,16 +120,16 @@ static bool credit_up(struct path *p, struct arrival *a, unsigned level)
 	if (!header)
 		return true;
 	memcpy(&g, header, sizeof g);
-	if (memcmp(&g, &flow_of(p)->credit.heard, sizeof g) !=
-	    0) /* nearly always it says what it said before */
+	/* Nearly always it says what it said before. */
+	if (memcmp(&g, &credit_of(p)->heard, sizeof g) != 0)
 		grants_take(p, &g);
-	return service_up(p, a, level);
+	return p->net->up[level - 1](p, a, level - 1);
 }
 
 /* Whether the peer should hear of it though nothing else is to be said. */
 static bool grant_matters(const struct path *p, const struct grant *g, unsigned stream)
 {
-	const struct grant *said = &flow_of(p)->credit.said;
+	const struct grant *said = &credit_of(p)->said;
 	uint32_t more = g->allowed[stream] - said->allowed[stream];
 	bool exhausted = (uint32_t)p->in[stream].landed == said->allowed[stream];
 	return g->freed[stream] != said->freed[stream] || more >= LANDING / 8 ||
@@ -135,19 +145,19 @@ static uint64_t credit_tick(struct path *p, uint64_t now)
 		if (grant_matters(p, &g, i))
 			p->pending_control |= 1u << NEWS_FLOW;
 		else
-			later |= (uint32_t)p->in[i].landed == flow_of(p)->credit.said.allowed[i];
+			later |= (uint32_t)p->in[i].landed == credit_of(p)->said.allowed[i];
 	}
 	return later ? now + FLOW_LOOK_NS : DUE_NEVER;
 }
 
 const struct service flow_credit = {
 	.name = "credit",
+	.number = 0,
 	.kind = SERVICE_FLOW,
-	.bytes = sizeof(struct flow),
+	.bytes = sizeof(struct credit),
 	.adds = PROVIDES_ROOM,
 	.grants = true,
 	.open = credit_open,
-	.close = credit_close,
 	.down = credit_down,
 	.up = credit_up,
 	.tick = credit_tick,

@@ -5,9 +5,9 @@
  */
 #include <tern/sequence.h>
 
-#include "../../tests/local.h"
+#include "../../../tests/local.h"
 #include "core/layer.h"
-#include "sequence/sequence.h"
+#include "protocols/sequence/sequence.h"
 
 enum { STREAM = 3, PACKETS = 20, POLLS_MOST = 1000000 };
 
