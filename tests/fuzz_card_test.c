@@ -12,7 +12,7 @@
 #include <tern/tern.h>
 
 #include "boot/rank_status.h"
-#include "net/udp/card.h"
+#include "net/udp/socket.h"
 #include "open/nets.h"
 
 enum { ME, PEER, RANKS, HANDLER = 1, CALLS = 20 };

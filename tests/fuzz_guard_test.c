@@ -7,7 +7,7 @@
 
 #include "job/exchange.h"
 #include "net/guard/guard.h"
-#include "net/udp/card.h"
+#include "net/udp/socket.h"
 
 enum { RANKS = 3, MODES = 3, BODY = 20, SEALED = BODY + DATAGRAM_HEAD + PACKET_TAG };
 

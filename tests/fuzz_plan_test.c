@@ -4,7 +4,7 @@
 
 #include <tern/tern.h>
 
-#include "net/fault/plan.h"
+#include "net/fault/fault.h"
 
 static void fuzz_one(const uint8_t *bytes, size_t len)
 {

@@ -9,7 +9,7 @@
 
 #include "base/address.h"
 #include "base/setting.h"
-#include "net/guard/mode.h"
+#include "net/packet/terms.h"
 #include "open/reach.h"
 #include "service/service.h"
 

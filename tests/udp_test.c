@@ -7,7 +7,7 @@
 
 #include "job/exchange.h"
 #include "net/packet/packet.h"
-#include "net/udp/card.h"
+#include "net/udp/socket.h"
 #include "net/udp/udp.h"
 #include "net_traffic.h"
 #include "service/service.h"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading TERN_FAULT, and a wire that does what it says: see fault.h. */
 #include "net/fault/fault.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,8 +12,101 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/setting.h"
-#include "net/fault/plan.h"
 #include "net/packet/service.h"
+
+enum kind { RATE, MICROSECONDS, SEED };
+
+static const struct word {
+	const char *name;
+	enum kind kind;
+	size_t at;
+} words[] = {
+	{ "drop", RATE, offsetof(struct plan, drop) },
+	{ "duplicate", RATE, offsetof(struct plan, duplicate) },
+	{ "reorder", RATE, offsetof(struct plan, reorder) },
+	{ "delay", RATE, offsetof(struct plan, delay) },
+	{ "corrupt", RATE, offsetof(struct plan, corrupt) },
+	{ "truncate", RATE, offsetof(struct plan, truncate) },
+	{ "partition", RATE, offsetof(struct plan, partition) },
+	{ "late", MICROSECONDS, offsetof(struct plan, late_ns) },
+	{ "partition-time", MICROSECONDS, offsetof(struct plan, partition_ns) },
+	{ "slow", MICROSECONDS, offsetof(struct plan, slow_ns) },
+	{ "seed", SEED, offsetof(struct plan, seed) },
+};
+enum { WORDS = sizeof words / sizeof *words };
+
+static const struct word *word_named(const char *text, size_t len)
+{
+	for (unsigned i = 0; i < WORDS; i++)
+		if (strlen(words[i].name) == len && memcmp(words[i].name, text, len) == 0)
+			return &words[i];
+	return NULL;
+}
+
+static bool value_set(struct plan *p, const struct word *w, const char *text, char **end)
+{
+	void *to = (char *)p + w->at;
+	errno = 0;
+	if (w->kind == SEED) {
+		*(uint64_t *)to = strtoull(text, end, 0);
+		p->seeded = true;
+		return *end != text && !errno;
+	}
+	double value = strtod(text, end);
+	if (*end == text || !(value >= 0) || value > (w->kind == RATE ? 1 : 1e9))
+		return false;
+	if (w->kind == RATE)
+		*(uint32_t *)to = value < 1 ? (uint32_t)(value * 4294967296.0) : UINT32_MAX;
+	else
+		*(uint64_t *)to = (uint64_t)(value * 1000);
+	return true;
+}
+
+/* `text` is what was not understood, and whatever follows. */
+static int plan_refuse(const struct word *w, const char *text)
+{
+	int len = (int)strcspn(text, ",");
+	if (!w)
+		return error_set(
+			-EINVAL,
+			"TERN_FAULT has '%.*s'; there are drop, duplicate, reorder, delay, corrupt, "
+			"truncate and partition (of 0 to 1), late, partition-time and slow (in "
+			"microseconds), and seed, each with = and a number, and commas between them",
+			len, text);
+	return error_set(-EINVAL, "TERN_FAULT has '%.*s'; %s is %s, as in %s", len, text, w->name,
+			 w->kind == RATE           ? "the part of all packets, 0 to 1"
+			 : w->kind == MICROSECONDS ? "a time in microseconds, 0 to 1e9"
+						   : "a whole number",
+			 w->kind == RATE           ? "drop=0.01,reorder=0.05"
+			 : w->kind == MICROSECONDS ? "delay=0.1,late=500"
+						   : "drop=0.01,seed=42");
+}
+
+int plan_read(struct plan *p, const char *text)
+{
+	*p = (struct plan){ .late_ns = 1000000, .partition_ns = 20000000 };
+	while (*text) {
+		size_t len = strcspn(text, "=,");
+		const struct word *w = word_named(text, len);
+		char *end = NULL;
+		if (!w || text[len] != '=' || !value_set(p, w, text + len + 1, &end) ||
+		    (*end && *end != ','))
+			return plan_refuse(w, text);
+		text = *end ? end + 1 : end;
+	}
+	return 0;
+}
+
+int plan_judge(const struct plan *p, bool checked)
+{
+	if (checked || (!p->corrupt && !p->truncate))
+		return 0;
+	return error_set(
+		-EINVAL,
+		"TERN_FAULT has %s, but TERN_PROTECT is none, so nobody would notice, and wrong data would "
+		"be delivered: take TERN_PROTECT=auth",
+		p->corrupt ? "corrupt" : "truncate");
+}
 
 enum {
 	LATE = 64,               /* datagrams that may be late at once */
@@ -33,11 +128,11 @@ struct fault {
 	struct wire *inner;
 	struct plan plan;
 	struct chance chance;
-	uint64_t *cut;     /* until when nothing gets to a rank */
-	uint64_t clear;    /* when a slow wire is free again */
-	struct late *late; /* LATE of them, and one for what is damaged: too large for a thread's
-			      stack */
-	uint64_t due;      /* of the first of them */
+	uint64_t *cut;  /* until when nothing gets to a rank */
+	uint64_t clear; /* when a slow wire is free again */
+	/* LATE of them, and one for what is damaged: too large for a thread's stack. */
+	struct late *late;
+	uint64_t due; /* of the first of them */
 };
 
 static bool resting;
@@ -83,16 +178,6 @@ static void late_release(struct fault *f, uint64_t now)
 	}
 }
 
-static size_t gather(unsigned char *to, const struct outgoing *o)
-{
-	size_t len = 0;
-	for (int i = 0; i < o->parts; i++) {
-		memcpy(to + len, o->part[i].iov_base, o->part[i].iov_len);
-		len += o->part[i].iov_len;
-	}
-	return len;
-}
-
 /* Lost if too many are late already. */
 static void late_add(struct fault *f, const struct outgoing *o, uint64_t due)
 {
@@ -103,7 +188,7 @@ static void late_add(struct fault *f, const struct outgoing *o, uint64_t due)
 		l->used = true;
 		l->due = due;
 		l->outgoing = *o;
-		l->len = gather(l->bytes, o);
+		l->len = outgoing_copy(l->bytes, o);
 		f->due = due < f->due ? due : f->due;
 		return;
 	}
@@ -112,7 +197,7 @@ static void late_add(struct fault *f, const struct outgoing *o, uint64_t due)
 static void send_damaged(struct fault *f, const struct outgoing *o, bool cut)
 {
 	unsigned char *bytes = f->late[LATE].bytes;
-	size_t len = gather(bytes, o);
+	size_t len = outgoing_copy(bytes, o);
 	if (cut)
 		len = chance_below(&f->chance, (uint32_t)len);
 	else

@@ -278,8 +278,8 @@ static enum seal guard_unseal(struct packet_net *n, struct datagram *d, uint32_t
 	struct head h;
 	size_t tag = k->mode == GUARD_NONE ? 0 : PACKET_TAG;
 	if (d->len < sizeof h + tag) {
-		packet_count(n, PULSE_PACKETS_MALFORMED,
-			     d->len != 1); /* a single byte only wakes us */
+		/* A single byte only wakes us. */
+		packet_count(n, PULSE_PACKETS_MALFORMED, d->len != 1);
 		return SEAL_BROKEN;
 	}
 	memcpy(&h, d->bytes, sizeof h);

@@ -25,7 +25,6 @@
 #ifndef TERN_NET_GUARD_GUARD_H
 #define TERN_NET_GUARD_GUARD_H
 
-#include "net/guard/mode.h"
 #include "net/packet/packet.h"
 
 extern const struct guard_ops guard_ops;

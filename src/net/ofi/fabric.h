@@ -1,16 +1,51 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The objects of libfabric that a rank has: one endpoint, and what it takes to open it. */
+/* libfabric: the library, the provider that is chosen of it, and the objects that a rank has. */
 #ifndef TERN_NET_OFI_FABRIC_H
 #define TERN_NET_OFI_FABRIC_H
 
+#include <stdbool.h>
+
+#include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
-#include "net/ofi/library.h"
+/*
+ * libfabric, loaded when it is first needed: programs that do not use this network do not wait for
+ * it, and run where it is not installed. Only these few functions are looked up; the others are
+ * reached through its objects.
+ */
+struct library {
+	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints, struct fi_info **info);
+	void (*freeinfo)(struct fi_info *info);
+	struct fi_info *(*dupinfo)(const struct fi_info *info); /* of NULL: an empty one */
+	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+	const char *(*strerror)(int code); /* of a positive one */
+};
 
+/* NULL with a sentence if it cannot be loaded. */
+const struct library *library_open(void);
+
+/*
+ * Providers put functions of their own behind signals; these undo that around a call that may do
+ * so. Whoever uses Tern has not asked for it.
+ */
+enum { LIBRARY_SIGNALS = 32 };
+struct library_signals;
+struct library_signals *library_signals_keep(void); /* NULL: no memory; nothing is undone */
+void library_signals_restore(struct library_signals *s);
+
+/*
+ * `name` is PROVIDER or PROVIDER/DOMAIN, as in tcp, tcp/lo, shm; empty: whichever; `also`
+ * are further capabilities that it must have. Freed with library->freeinfo.
+ * -EINVAL with a sentence that lists what there is.
+ */
+int provider_find(const struct library *l, const char *name, uint64_t also, struct fi_info **out);
+
+/* One endpoint, and what it takes to open it. */
 struct fabric {
 	const struct library *library;
 	struct fi_info *info;
@@ -19,8 +54,7 @@ struct fabric {
 	struct fid_av *av;
 	struct fid_cq *cq; /* of everything: one read tells all */
 	struct fid_ep *ep;
-	int wait_fd; /* readable when the queue is not empty; -1 where the provider has no such
-			thing */
+	int wait_fd; /* readable when the queue is not empty; -1: the provider has none */
 };
 
 /*

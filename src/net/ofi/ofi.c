@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening the network over libfabric: see ofi.h. */
 #include "net/ofi/ofi.h"
 
 #include <errno.h>
@@ -8,13 +9,8 @@
 
 #include "base/error.h"
 #include "base/setting.h"
-#include "job/exchange.h"
-#include "net/fault/fault.h"
-#include "net/guard/guard.h"
-#include "net/ofi/card.h"
 #include "net/ofi/port.h"
-#include "net/ofi/provider.h"
-#include "service/service.h"
+#include "service/stack.h"
 
 /* What TERN_NET names behind ofi/; "" if it names nothing, or another network. */
 static const char *provider_asked(void)
@@ -47,60 +43,44 @@ static int card_write(struct ofi_card *card, struct port *p)
 	return 0;
 }
 
-static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct net *local,
-		    const char *provider)
+static int ofi_open_on(struct ofi *o, struct site *site, struct job *job, struct net *local,
+		       const char *provider)
 {
 	struct ofi_card card = { 0 };
 	struct packet_net *n = &o->packet;
 	int rc = port_open(&o->port, job, site->size, provider);
 	if (rc)
 		return rc;
-	struct port *port = o->port;
-	n->wire = &port->wire;
-	rc = card_write(&card, port);
+	n->wire = &o->port->wire;
+	rc = card_write(&card, o->port);
 	if (!rc)
-		rc = fault_wrap(&n->wire, site->rank, site->size);
-	bool faulty =
-		n->wire != &port->wire; /* damage must be noticed then, by whom it is made for */
-	if (!rc)
-		rc = guard_new(&n->keys, job, site, faulty ? GUARD_AUTH : GUARD_NONE,
-			       card.front.key);
-	if (!rc)
-		rc = fault_judge(n->wire, guard_mode(n->keys) != GUARD_NONE);
-	n->guard = &guard_ops;
-	if (rc)
-		return rc;
-	struct packet_options options = { .local = local,
-					  .wire = n->wire,
-					  .guard = &guard_ops,
-					  .keys = n->keys,
-					  .copies = guard_mode(n->keys) == GUARD_ENCRYPT,
-					  .services = service_all,
-					  .terms.protects = (uint8_t)guard_mode(n->keys) };
-	terms_write(&options.terms, local, "ofi", fabric_name(&port->fabric));
-	rc = packet_open(n, &ofi_ops, site, job, &options);
-	if (rc)
-		return rc;
-	if (!faulty && guard_mode(n->keys) == GUARD_NONE && rma_able(port))
-		n->net.rma = &ofi_rma; /* it knows of neither */
-	card.front.terms = n->terms;
-	boot_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
-	return 0;
+		rc = stack_open(n, &ofi_ops,
+				&(struct stack){ .site = site,
+						 .job = job,
+						 .local = local,
+						 .mode = GUARD_NONE,
+						 .provider = fabric_name(&o->port->fabric),
+						 .card = &card.front,
+						 .card_bytes = sizeof card });
+	/* Memory goes past faults and the guard, so it is moved where there is neither. */
+	if (!rc && n->wire == &o->port->wire && n->terms.protects == GUARD_NONE &&
+	    rma_able(o->port))
+		n->net.rma = &ofi_rma;
+	return rc;
 }
 
-static int ofi_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
-			 const char *how)
+static int ofi_open(struct net **out, struct site *site, struct job *job, struct net *local,
+		    const char *how)
 {
 	struct ofi *o = calloc(1, sizeof *o);
 	if (!o)
 		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
-	int rc = ofi_open(o, site, job, local, how);
-	if (rc) {
-		packet_dispose(&o->packet) /* which it begins with */;
-		return rc;
-	}
-	*out = &o->packet.net;
-	return 0;
+	int rc = ofi_open_on(o, site, job, local, how);
+	if (rc)
+		packet_dispose(&o->packet); /* which it begins with */
+	else
+		*out = &o->packet.net;
+	return rc;
 }
 
 /* Of the kinds of adapter that libfabric is made for. */
@@ -114,7 +94,7 @@ const struct net_ops ofi_ops = {
 	.devices = devices,
 	.variants = "ofi, ofi/PROVIDER or ofi/PROVIDER/DOMAIN",
 	.provides = PROVIDES_ORDER | PROVIDES_RELIABLE,
-	.open = ofi_open_rank,
+	.open = ofi_open,
 	.usable = ofi_usable,
 	PACKET_OPERATIONS,
 };

@@ -15,7 +15,6 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "job/exchange.h"
-#include "net/ofi/card.h"
 #include "net/packet/service.h"
 
 enum {
@@ -46,9 +45,9 @@ static void letters_retire(struct correspondent *c)
 {
 	while (c->first != c->posted && c->letter[c->first % LETTERS].over)
 		c->first++;
+	/* The same letters again: their bytes are in the cache. */
 	if (c->first == c->next)
-		c->first = c->posted = c->next =
-			0; /* the same letters again: their bytes are in the cache */
+		c->first = c->posted = c->next = 0;
 }
 
 /* False if the provider has no room now. */
@@ -99,16 +98,6 @@ static void letter_over(struct port *p, struct letter *l, int error)
 	letters_retire(c);
 }
 
-static size_t gather(unsigned char *to, const struct outgoing *o)
-{
-	size_t len = 0;
-	for (int i = 0; i < o->parts; i++) {
-		memcpy(to + len, o->part[i].iov_base, o->part[i].iov_len);
-		len += o->part[i].iov_len;
-	}
-	return len;
-}
-
 /* Small ones the provider takes at once, and copies. */
 static bool port_inject(struct port *p, struct correspondent *c, const struct outgoing *o)
 {
@@ -132,7 +121,7 @@ static void send_one(struct port *p, const struct outgoing *o)
 	if (port_gone(p, o->rank) || c->next - c->first == LETTERS || port_inject(p, c, o))
 		return;
 	struct letter *l = &c->letter[c->next++ % LETTERS];
-	l->len = gather(l->bytes, o);
+	l->len = outgoing_copy(l->bytes, o);
 	l->over = false;
 	letters_post(p, c);
 	if (c->posted == c->next || c->waits)

@@ -16,15 +16,26 @@
 #include "net/packet/packet.h"
 
 enum {
-	LETTERS = 16,                 /* of a peer */
-	INBOXES = 4,                  /* if many messages fit into one, */
-	INBOXES_SINGLE = 128,         /* and if they do not */
-	INBOX_BYTES = 512 << 10,      /* of one for many */
-	PORT_MOST = (16 << 10) - 256, /* bytes of a datagram: providers on sockets copy those, and
-					 ask first for longer ones */
-	EXPOSED = 128,                /* pieces of memory that peers may reach */
-	MOVES = 64,                   /* of memory, under way */
+	LETTERS = 16,            /* of a peer */
+	INBOXES = 4,             /* if many messages fit into one, */
+	INBOXES_SINGLE = 128,    /* and if they do not */
+	INBOX_BYTES = 512 << 10, /* of one for many */
+	/* Bytes of a datagram: providers on sockets copy those, and ask first for longer ones. */
+	PORT_MOST = (16 << 10) - 256,
+	EXPOSED = 128, /* pieces of memory that peers may reach */
+	MOVES = 64,    /* of memory, under way */
 };
+
+enum { OFI_ADDRESS_MOST = 192 };
+
+/* What a rank tells the others of itself, so that they can send to it and know it. */
+struct ofi_card {
+	struct card_front front; /* it names the provider: ranks must have the same */
+	uint32_t len;
+	unsigned char address[OFI_ADDRESS_MOST]; /* as the provider has it */
+};
+
+_Static_assert(sizeof(struct ofi_card) <= JOB_CARD_BYTES, "a card fits where cards are kept");
 
 /* What a completion tells of. The provider may use the context. */
 enum work_kind { WORK_LETTER, WORK_INBOX, WORK_MOVE };
@@ -78,11 +89,12 @@ struct port {
 	uint32_t posted; /* letters with the provider, */
 	uint32_t moving; /* and moves */
 	bool sources;    /* it tells who sent what, */
-	uint32_t known;  /* which is believed when it knows all of us: some take a stranger for
-			    another; */
-	bool believed;   /* and has nothing left that came before that */
-	uint32_t looks;  /* at what has come since we last looked for ranks that it does not know */
-	bool many;       /* messages share an inbox */
+	/* Ranks that it knows. It is believed when it knows all: some take a stranger for another.
+	 */
+	uint32_t known;
+	bool believed;  /* and has nothing left that came before that */
+	uint32_t looks; /* at what has come since we last looked for ranks that it does not know */
+	bool many;      /* messages share an inbox */
 	struct inbox *inbox;
 	unsigned inboxes, spent;
 	size_t inbox_bytes;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "net/ofi/provider.h"
-
+/*
+ * Which provider of libfabric's carries the messages: the one that is named, or the best that there
+ * is.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-
 #include "base/error.h"
+#include "net/ofi/fabric.h"
 
 /* What is asked of a provider first, and what is done without if there is none such. */
 static const uint64_t wishes[] = {
@@ -35,8 +35,8 @@ static struct fi_info *hints_for(const struct library *l, uint64_t caps, bool or
 	h->ep_attr->type = FI_EP_RDM;
 	h->domain_attr->mr_mode =
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ALLOCATED | FI_MR_ENDPOINT;
-	h->domain_attr->threading =
-		FI_THREAD_DOMAIN; /* an endpoint is used by one thread at a time */
+	/* An endpoint is used by one thread at a time */
+	h->domain_attr->threading = FI_THREAD_DOMAIN;
 	h->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	h->domain_attr->av_type = FI_AV_TABLE;
 	if (ordered)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/setting.h"
 #include "job/exchange.h"
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
@@ -19,7 +20,25 @@
  */
 enum { REVIEW_FIRST_NS = 10000000, REVIEW_MOST_NS = 1000000000 };
 
+static const char *const protections[] = { "none", "auth", "encrypt" };
+enum { PROTECTIONS = sizeof protections / sizeof *protections };
+
 enum meeting { MEETING_NOT_YET, MEETING_FITS, MEETING_STRANGE };
+
+/* cost: protection control */
+int guard_mode_read(enum guard_mode *mode)
+{
+	const char *text = setting_text(SETTING_PROTECT);
+	if (strcmp(text, "auto") == 0)
+		return 0;
+	for (unsigned i = 0; i < PROTECTIONS; i++)
+		if (strcmp(text, protections[i]) == 0) {
+			*mode = (enum guard_mode)i;
+			return 0;
+		}
+	return error_set(-EINVAL, "TERN_PROTECT is '%s'; it can be auto, none, auth or encrypt",
+			 text);
+}
 
 void terms_write(struct terms *t, bool local, const char *net, const char *provider)
 {
@@ -105,14 +124,12 @@ static int strange(uint32_t rank, const struct terms *t, const char *what, const
 
 int terms_check(const struct packet_net *n, uint32_t rank)
 {
-	static const char *const protections[] = { "none", "auth", "encrypt" };
-	enum { PROTECTIONS = sizeof protections / sizeof *protections };
 	struct card_front card;
 	char theirs[SERVICE_WORDS], ours[SERVICE_WORDS];
 	if (n->met[rank] != MEETING_STRANGE)
 		return 0;
-	if (!boot_look(n->job, rank, &card,
-		       sizeof card)) /* it has left since, for its next session */
+	/* It may have left since, for its next session. */
+	if (!boot_look(n->job, rank, &card, sizeof card))
 		return error_set(
 			-EPROTO,
 			"rank %u had another network, or other services: set TERN_NET, TERN_SERVICE, "

@@ -21,6 +21,12 @@ struct terms {
 	uint8_t protects;           /* enum guard_mode */
 };
 
+/* How datagrams are protected. */
+enum guard_mode { GUARD_NONE, GUARD_AUTH, GUARD_ENCRYPT };
+
+/* What TERN_PROTECT says, into *mode, which stays as it is for auto; -EINVAL with a sentence. */
+int guard_mode_read(enum guard_mode *mode);
+
 /* What every card begins with. */
 struct card_front {
 	unsigned char key[32]; /* the guard's, and first */

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A wire of one UDP socket: many datagrams with a call each way, cut and joined by the kernel where
+ * it can. Peers that are sent much to have a connected socket of their own.
+ */
 #include "net/udp/socket.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/address.h"
@@ -16,19 +23,74 @@
 #include "job/exchange.h"
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
-#include "net/udp/card.h"
-#include "net/udp/loopback.h"
+
+/* cost: base setup */
+static bool is_loopback(const struct sockaddr_in6 *a)
+{
+	const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)a;
+	return a->sin6_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&a->sin6_addr)
+					  : ntohl(four->sin_addr.s_addr) >> 24 == 127;
+}
+
+/* Where the kernel does not say, it is taken to be up. */
+/* cost: base setup */
+static bool interface_down(const char *name)
+{
+	struct ifreq r = { 0 };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	strncpy(r.ifr_name, name, sizeof r.ifr_name - 1);
+	bool down = fd >= 0 && ioctl(fd, SIOCGIFFLAGS, &r) == 0 && !(r.ifr_flags & IFF_UP);
+	if (fd >= 0)
+		close(fd);
+	return down;
+}
+
+/* cost: base setup */
+/* 0, or -ENETDOWN with a sentence if `address` is one of loopback and that interface is down. */
+static int loopback_check(const struct sockaddr_in6 *address)
+{
+	char text[INET6_ADDRSTRLEN];
+	if (!is_loopback(address) || !interface_down("lo"))
+		return 0;
+	return error_set(
+		-ENETDOWN,
+		"opening a UDP socket at %s: the loopback interface is down, so nothing would arrive; set it up "
+		"(ip link set lo up), or use shared memory (TERN_NET=shm)",
+		address_text(address, text));
+}
+
+/*
+ * Warns if `rank` has an address of loopback on another machine. Processes of one host may stand
+ * for several machines; those reach each other by loopback.
+ */
+/* cost: base setup */
+static void loopback_warn(const struct job *job, uint32_t rank, const struct card *card,
+			  const struct sockaddr_in6 *own)
+{
+	char text[INET6_ADDRSTRLEN], host[TERMS_HOST_MOST + 1] = "";
+	gethostname(host, sizeof host - 1);
+	const struct terms *t = &card->front.terms;
+	bool elsewhere = strncmp(t->host, host, sizeof t->host - 1) != 0;
+	if (job_here(job, rank) || !is_loopback(&card->address) || (is_loopback(own) && !elsewhere))
+		return;
+	error_warn(
+		"rank %u on %.*s has the address %s, which only its own machine reaches: set TERN_UDP_BIND there to an "
+		"address of a network that the machines share",
+		rank, TERMS_HOST_MOST, t->host, address_text(&card->address, text));
+}
 
 enum {
-	BUFFER =
-		4 << 20, /* bytes asked of the kernel for each direction; it gives what it allows */
-	IP4_UDP = 28,    /* bytes that these headers take of the path's MTU */
+	/* Bytes asked of the kernel for each direction; it gives what it allows. */
+	BUFFER = 4 << 20,
+	IP4_UDP = 28, /* bytes that these headers take of the path's MTU */
 	IP6_UDP = 48,
 	LEAST_MTU = 1280,
-	CONNECTED = 64, /* peers that have a socket of their own for what is sent to them: its route
-			   is known */
-	STREAK = 4, /* datagrams at once, or looks in a row that found one, after which several are
-		       asked for */
+	/* Peers that have a socket of their own for what is sent to them: its route is known. */
+	CONNECTED = 64,
+	/*
+	 * Datagrams at once, or looks in a row that found one, after which several are asked for.
+	 */
+	STREAK = 4,
 	RX_BUFFERS = 2 * PACKET_BATCH,
 	GSO_BYTES = 65000, /* bytes that the kernel cuts into datagrams, at most, */
 	GSO_SEGMENTS = 64, /* and datagrams */
@@ -278,8 +340,8 @@ static void send_many(struct socket *s, const struct outgoing *o, unsigned n)
 		bool too_long =
 			done < n &&
 			s->gso.length > path_mtu(fd, s->to[o->rank].sin6_family == AF_INET6);
-		s->cuts = done == n || too_long; /* what was cut out before the way got narrow is
-						    not the kernel's fault */
+		/* A batch can fail because the path MTU shrank: the kernel can cut all the same. */
+		s->cuts = done == n || too_long;
 		o += done;
 		n -= done;
 	}
@@ -416,9 +478,8 @@ static int socket_descriptor(struct wire *w)
 static uint64_t socket_due(struct wire *w)
 {
 	const struct socket *s = socket_of(w);
-	return s->next < s->full
-		       ? 1
-		       : DUE_NEVER; /* what came with others, and its descriptor does not tell */
+	/* What came with others: the descriptor does not tell of it. */
+	return s->next < s->full ? 1 : DUE_NEVER;
 }
 
 /* cost: fault status */

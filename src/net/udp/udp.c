@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening the network over UDP: see udp.h. */
 #include "net/udp/udp.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "job/exchange.h"
-#include "net/fault/fault.h"
-#include "net/guard/guard.h"
-#include "net/udp/card.h"
 #include "net/udp/socket.h"
-#include "service/service.h"
+#include "service/stack.h"
 
 static bool udp_usable(char *why, size_t len)
 {
@@ -27,49 +23,29 @@ static bool udp_usable(char *why, size_t len)
 	return true;
 }
 
-static int udp_open(struct packet_net *n, struct site *site, struct job *job, struct net *local)
-{
-	struct card card = { 0 };
-	int rc = socket_open(&n->wire, job, site->size, &card.address);
-	if (!rc)
-		rc = fault_wrap(&n->wire, site->rank, site->size);
-	if (!rc)
-		rc = guard_new(&n->keys, job, site, GUARD_AUTH, card.front.key);
-	if (!rc)
-		rc = fault_judge(n->wire, guard_mode(n->keys) != GUARD_NONE);
-	n->guard = &guard_ops;
-	if (rc)
-		return rc;
-	struct packet_options o = { .local = local,
-				    .wire = n->wire,
-				    .guard = &guard_ops,
-				    .keys = n->keys,
-				    .copies = guard_mode(n->keys) == GUARD_ENCRYPT,
-				    .services = service_all,
-				    .terms.protects = (uint8_t)guard_mode(n->keys) };
-	terms_write(&o.terms, local, "udp", "");
-	rc = packet_open(n, &udp_ops, site, job, &o);
-	if (rc)
-		return rc;
-	card.front.terms = n->terms;
-	boot_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
-	return 0;
-}
-
-static int udp_open_rank(struct net **out, struct site *site, struct job *job, struct net *local,
-			 const char *how)
+static int udp_open(struct net **out, struct site *site, struct job *job, struct net *local,
+		    const char *how)
 {
 	(void)how;
+	struct card card = { 0 };
 	struct packet_net *n = calloc(1, sizeof *n);
 	if (!n)
 		return error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
-	int rc = udp_open(n, site, job, local);
-	if (rc) {
+	int rc = socket_open(&n->wire, job, site->size, &card.address);
+	if (!rc)
+		rc = stack_open(n, &udp_ops,
+				&(struct stack){ .site = site,
+						 .job = job,
+						 .local = local,
+						 .mode = GUARD_AUTH,
+						 .provider = "",
+						 .card = &card.front,
+						 .card_bytes = sizeof card });
+	if (rc)
 		packet_dispose(n);
-		return rc;
-	}
-	*out = &n->net;
-	return 0;
+	else
+		*out = &n->net;
+	return rc;
 }
 
 const struct net_ops udp_ops = {
@@ -77,7 +53,7 @@ const struct net_ops udp_ops = {
 	.reach = "ranks that UDP datagrams reach",
 	.span = SPAN_JOB,
 	.provides = 0,
-	.open = udp_open_rank,
+	.open = udp_open,
 	.usable = udp_usable,
 	PACKET_OPERATIONS,
 };

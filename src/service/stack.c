@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening a network of datagrams on its wire: see stack.h. */
+#include "service/stack.h"
+
+#include "job/exchange.h"
+#include "net/fault/fault.h"
+#include "service/service.h"
+
+/* Where there are faults, damage must be noticed. */
+static int stack_protect(struct packet_net *n, const struct stack *s)
+{
+	const struct wire *inner = n->wire;
+	int rc = fault_wrap(&n->wire, s->site->rank, s->site->size);
+	if (rc)
+		return rc;
+	rc = guard_new(&n->keys, s->job, s->site, n->wire != inner ? GUARD_AUTH : s->mode,
+		       s->card->key);
+	n->guard = &guard_ops;
+	return rc ? rc : fault_judge(n->wire, guard_mode(n->keys) != GUARD_NONE);
+}
+
+int stack_open(struct packet_net *n, const struct net_ops *ops, const struct stack *s)
+{
+	int rc = stack_protect(n, s);
+	if (rc)
+		return rc;
+	struct packet_options o = { .local = s->local,
+				    .wire = n->wire,
+				    .guard = &guard_ops,
+				    .keys = n->keys,
+				    .copies = guard_mode(n->keys) == GUARD_ENCRYPT,
+				    .services = service_all,
+				    .terms.protects = (uint8_t)guard_mode(n->keys) };
+	terms_write(&o.terms, s->local, ops->name, s->provider);
+	rc = packet_open(n, ops, s->site, s->job, &o);
+	if (rc)
+		return rc;
+	s->card->terms = n->terms;
+	/* Last: from now on, others may send. */
+	boot_publish(s->job, s->site->rank, s->card, s->card_bytes);
+	return 0;
+}
+
+/* cost: base setup */
