@@ -79,7 +79,10 @@ static int agree_by_messages(struct mem *m, uint64_t mine, bool *same)
 	return 0;
 }
 
-/* The last barrier keeps the words until all have read them. */
+/*
+ * The last barrier keeps the words until all have read them. The barriers order them; the default
+ * order of the words themselves costs one store in a collective call.
+ */
 static int agree_in_memory(struct mem *m, uint64_t mine, bool *same)
 {
 	tern *t = m->e->t;

@@ -2,7 +2,8 @@
 /*
  * Atomics. On memory that this process can touch they are C11 atomics of that
  * width, so they are atomic against the program's own; elsewhere the home rank
- * does the same on request.
+ * does the same on request. They are sequentially consistent, as a program expects of
+ * an atomic operation that takes no order.
  */
 #include <errno.h>
 #include <string.h>

@@ -85,8 +85,8 @@ static void on_copy(tern *t, const tern_msg *msg)
 void copy_done(struct mem *m, const struct transfer *x)
 {
 	uint64_t words[] = { x->slot, (uint64_t)-x->error };
-	layer_request(m->e, x->asker, MEM_COPY_DONE, NULL, 0, 2,
-		      words); /* if the asker is gone, nobody minds */
+	/* If the asker is gone, nobody minds. */
+	layer_request(m->e, x->asker, MEM_COPY_DONE, NULL, 0, 2, words);
 }
 
 static void on_copy_done(tern *t, const tern_msg *msg)

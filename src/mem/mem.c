@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The layer itself, and the heap as programs see it. */
+/* The layer itself, the heap as programs see it, and what an address reaches. */
 #include "mem/mem.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/setting.h"
 #include "core/quiesce.h"
 #include "core/wait.h"
+#include "mem/word.h"
 
 enum { COMMIT_STEP = 64 << 10 };
 
@@ -61,12 +65,6 @@ static void mem_close(void *state)
 	memory_free(m);
 }
 
-void mem_busy(struct mem *m)
-{
-	layer_work(m->e, LAYER_MEM,
-		   m->transfers.active || when_waiting(m) || slot_again(m) || m->lost);
-}
-
 static unsigned mem_progress(void *state)
 {
 	struct mem *m = state;
@@ -75,7 +73,9 @@ static unsigned mem_progress(void *state)
 		mem_busy(m);
 	}
 	unsigned moved = m->moving ? window_progress(m) : 0;
-	return moved + transfer_progress(state) + when_progress(state) + slot_progress(state);
+	moved += transfer_progress(m);
+	moved += m->waiting ? when_progress(m) : 0;
+	return moved + (m->slots.again ? slot_progress(m) : 0);
 }
 
 /*
@@ -111,6 +111,7 @@ const struct layer mem_layer = { .open = mem_open,
 static int heap_commit(struct mem *m, const struct heap *h, uint64_t top,
 		       _Atomic uint64_t *committed)
 {
+	/* Only this rank writes it, rarely; others acquire it. */
 	uint64_t has = atomic_load(committed), need = top - h->start;
 	if (need <= has)
 		return 0;
@@ -262,4 +263,159 @@ int tern_fence(tern *t)
 	INSIDE struct door door = door_open(t);
 	/* Data that this process moves lands in order; what travels otherwise must have landed. */
 	return tern_quiet(t);
+}
+
+/* -- Addresses: what they name, who can touch it, and why not -----------------------------------
+ */
+
+char *span_look(struct mem *m, tern_addr a, size_t len)
+{
+	struct span *s = &m->span[tern_addr_rank(a)];
+	const struct job_rank *r = &m->job->rank[tern_addr_rank(a)];
+	uint64_t at = a - s->first, beyond = at - s->middle;
+	if (s->lost || !layer_maps(m->e, tern_addr_rank(a)))
+		return NULL;
+	s->own = atomic_load_explicit(&r->heap, memory_order_acquire);
+	s->common = atomic_load_explicit(&r->common, memory_order_acquire);
+	s->own_words = s->own ? s->own - 7 : 0;
+	s->common_words = s->common ? s->common - 7 : 0;
+	/* What is committed are whole pages. */
+	s->own_lines = s->own ? s->own - (TERN_LINE - 1) : 0;
+	s->common_lines = s->common ? s->common - (TERN_LINE - 1) : 0;
+	bool covered = (at < s->own && len <= s->own - at) ||
+		       (beyond < s->common && len <= s->common - beyond);
+	return covered ? s->base + at : NULL;
+}
+
+/* Loads of a region are sequentially consistent: see region_enter(). */
+struct job_region *region_of(const struct mem *m, tern_addr a)
+{
+	unsigned segment = addr_segment(a);
+	if (segment < SEGMENT_REGION || tern_addr_rank(a) >= m->size)
+		return NULL;
+	unsigned index = segment_region(segment);
+	struct job_region *g = &m->job->rank[tern_addr_rank(a)].region[index];
+	return region_segment(index, atomic_load(&g->turn)) == segment ? g : NULL;
+}
+
+/* Whether the region is in use and has [at, at + len). */
+static bool region_covers(const struct job_region *g, uint64_t at, size_t len)
+{
+	uint64_t bytes = atomic_load(&g->bytes);
+	return atomic_load(&g->base) && at <= bytes && len <= bytes - at;
+}
+
+char *region_reach(struct mem *m, tern_addr a, size_t len)
+{
+	uint32_t rank = tern_addr_rank(a);
+	if (rank >= m->size)
+		return NULL;
+	struct job_region *g = layer_maps(m->e, rank) ? region_of(m, a) : NULL;
+	if (!g || atomic_load(&m->job->rank[rank].pid) != getpid() ||
+	    !region_covers(g, addr_offset(a), len))
+		return NULL;
+	return (char *)(uintptr_t)atomic_load(&g->base) + addr_offset(a);
+}
+
+int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
+{
+	uint32_t rank = tern_addr_rank(a);
+	unsigned long long at = addr_offset(a);
+	int rc = TERN_UNLIKELY(m->e->forked) ? rules_forked(m->e) : 0;
+	if (rc)
+		return rc;
+	if (a == TERN_NOWHERE)
+		return error_set(-EFAULT, "%s was given TERN_NOWHERE as an address", what);
+	if (rank >= m->size)
+		return error_set(-ERANGE,
+				 "%s was given an address at rank %u; this job has ranks 0 to %u",
+				 what, rank, m->size - 1);
+	if (m->span[rank].lost) {
+		struct net *net = m->e->site.peer[rank].net;
+		return net->ops->check(net, rank);
+	}
+	if (mem_reach(m, a, len) || !layer_maps(m->e, rank)) /* its owner will check it */
+		return 0;
+	if (addr_segment(a) == SEGMENT_HEAP)
+		return error_set(
+			-EFAULT,
+			"%s asked for %zu bytes at offset %llu of rank %u's heap, which are not allocated",
+			what, len, at, rank);
+	struct job_region *g = region_of(m, a);
+	if (g && region_covers(g, addr_offset(a), len))
+		return 0;
+	return error_set(
+		-EFAULT,
+		"%s asked for %zu bytes at offset %llu of a region of rank %u that is not registered (any more), "
+		"or not that long",
+		what, len, at, rank);
+}
+
+static bool populated(const void *p, size_t len, int advice)
+{
+	enum { PAGE = 4096 };
+	uintptr_t first = (uintptr_t)p / PAGE * PAGE;
+	return madvise((void *)first, (uintptr_t)p + len - first, advice) == 0;
+}
+
+/* The kernel copies bytes one by one, so it is only asked whether a word is there. */
+static bool word_there(const void *to, const void *from, size_t len)
+{
+	return (word_is(to, len) || word_is(from, len)) &&
+	       populated(to, len, MADV_POPULATE_WRITE) && populated(from, len, MADV_POPULATE_READ);
+}
+
+int mem_copy_guarded(void *to, const void *from, size_t len)
+{
+	if (word_there(to, from, len)) {
+		word_copy(to, from, len);
+		return 0;
+	}
+	struct iovec here = { to, len }, there = { (void *)(uintptr_t)from, len };
+	ssize_t n = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+	if (n == (ssize_t)len)
+		return 0;
+	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
+		/* The kernel cannot be asked: a page that is gone ends this process. */
+		word_copy(to, from, len);
+		return 0;
+	}
+	return -EFAULT;
+}
+
+bool mem_there(void *p, size_t len, bool write)
+{
+	enum { WORTH = 16 << 10 };
+	if (len < WORTH) /* copying by system call takes no longer than asking */
+		return false;
+	return populated(p, len, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+}
+
+int mem_gone(tern_addr a)
+{
+	return error_set(-EFAULT, "rank %u unregistered the memory during the transfer",
+			 tern_addr_rank(a));
+}
+
+void *tern_local(tern *t, tern_addr a, size_t len)
+{
+	INSIDE struct door door = door_open(t);
+	return mem_reach(mem_of(t), a, len);
+}
+
+tern_addr tern_addr_of(tern *t, const void *p)
+{
+	INSIDE struct door door = door_open(t);
+	struct mem *m = mem_of(t);
+	tern_addr a = m->span[m->rank].first +
+		      (uint64_t)((uintptr_t)p - (uintptr_t)m->span[m->rank].base);
+	if (tern_addr_rank(a) == m->rank && heap_reach(m, a, 1))
+		return a;
+	for (unsigned i = 0; i < JOB_REGIONS_OWN; i++) {
+		struct job_region *g = &m->job->rank[m->rank].region[i];
+		uint64_t at = (uint64_t)(uintptr_t)p - atomic_load(&g->base);
+		if (region_covers(g, at, 1))
+			return region_addr(m, i) + at;
+	}
+	return TERN_NOWHERE;
 }

@@ -103,9 +103,10 @@ struct mem {
 	struct agreement *agreement; /* where ranks do not share memory; made with the first */
 	struct windows *windows;     /* of heaps that a network reaches; made with the first */
 	uint32_t moving;             /* chunks that networks move */
+	uint32_t waiting;            /* requests that are held here */
 	bool moves;                  /* they may */
 	bool single_copy;    /* the kernel lets us read and write the memory of other processes */
-	uint64_t unused_[5]; /* see below */
+	uint64_t unused_[3]; /* see below */
 	struct span span[];  /* one a rank */
 };
 /* Where it does not hold, compilers find a span twice in a put of 8 bytes. */
@@ -155,9 +156,14 @@ static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
 	return span_look(m, a, len);
 }
 
-/* -- reach.c -- */
+/* -- mem.c: what an address reaches -- */
+char *region_reach(struct mem *m, tern_addr a, size_t len); /* mem_reach() for a region */
 /* The bytes [a, a + len) if this process can touch them, else NULL. No sentence. */
-char *mem_reach(struct mem *m, tern_addr a, size_t len);
+/* cost: protection control */
+static inline char *mem_reach(struct mem *m, tern_addr a, size_t len)
+{
+	return addr_segment(a) == SEGMENT_HEAP ? heap_reach(m, a, len) : region_reach(m, a, len);
+}
 /* 0 if [a, a + len) can be used, by whatever means; else a code with a sentence. */
 int mem_check(struct mem *m, tern_addr a, size_t len, const char *what);
 /*
@@ -177,8 +183,8 @@ struct job_region *region_of(const struct mem *m,
 /* -- region.c -- */
 void regions_open(struct mem *m);
 unsigned region_segment(unsigned index, uint32_t generation); /* its number then */
-unsigned segment_region(
-	unsigned segment); /* the index of the region that a segment from SEGMENT_REGION on is of */
+/* The index of the region that a segment from SEGMENT_REGION on is of. */
+unsigned segment_region(unsigned segment);
 tern_addr region_addr(const struct mem *m, unsigned index); /* of this rank's region */
 uint64_t region_enter(struct mem *m,
 		      tern_addr a); /* holds off unregistering; its base, 0 if it is too late */
@@ -194,7 +200,6 @@ void region_unlend(struct mem *m, tern_addr a);
 void when_register(struct endpoint *e);
 unsigned when_progress(struct mem *m);
 int when_ask(struct mem *m, struct slot *s); /* sends the request that the slot waits for */
-bool when_waiting(const struct mem *m);
 void name_register(struct endpoint *e);
 /*
  * Runs of a named block, and where they begin in this rank's memory; NULL if it has not all of
@@ -211,7 +216,12 @@ void store_register(struct endpoint *e);
 void segment_register(struct endpoint *e);
 void copy_register(struct endpoint *e);
 void copy_done(struct mem *m, const struct transfer *x); /* tells the rank that asked for it */
-void mem_busy(struct mem *m); /* tells polls whether there is anything to carry on */
+
+/* Tells polls whether there is anything to carry on. */
+static inline void mem_busy(struct mem *m)
+{
+	layer_work(m->e, LAYER_MEM, m->transfers.active || m->waiting || m->slots.again || m->lost);
+}
 
 /* -- message.c: transfers as messages, where nothing better works -- */
 void message_register(struct endpoint *e);

@@ -192,8 +192,8 @@ static void on_mem_answer(tern *t, const tern_msg *msg)
 	const void *data = tern_msg_data(msg, &len);
 	uint64_t word = tern_msg_arg(msg, 2);
 	if (!data) {
-		data = &word; /* an operation without data has no use for it: its slot expects other
-				 bytes */
+		/* An operation without data has no use for it: its slot expects other bytes. */
+		data = &word;
 		len = sizeof word;
 	}
 	slot_answer(mem_of(t), tern_msg_arg(msg, 0), answer_error(msg), tern_msg_src(msg), data,

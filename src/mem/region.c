@@ -47,6 +47,7 @@ tern_addr region_addr(const struct mem *m, unsigned index)
 }
 
 /*
+ * What others read of a region (base, bytes, turn, users) has the default order everywhere in mem.
  * Dekker's pattern with region_close(): we raise `users` and then look at `base`; the
  * owner clears `base` and then looks at `users`. All are sequentially consistent, so
  * either we see that the region is closed or the owner sees us.

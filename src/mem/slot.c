@@ -156,7 +156,7 @@ void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const v
 	if (!s || s->rank != from)
 		return; /* nobody wants it any more */
 	if (error == -EAGAIN && s->asks) {
-		s->again = true;
+		s->again = m->slots.again = true;
 		mem_busy(m);
 		return;
 	}
@@ -188,17 +188,10 @@ bool slots_quiet(const struct mem *m)
 	return true;
 }
 
-bool slot_again(const struct mem *m)
-{
-	for (int i = 0; i < SLOTS; i++)
-		if (m->slots.slot[i].used && m->slots.slot[i].again)
-			return true;
-	return false;
-}
-
 unsigned slot_progress(struct mem *m)
 {
 	unsigned sent = 0;
+	m->slots.again = false;
 	for (int i = 0; i < SLOTS; i++) {
 		struct slot *s = &m->slots.slot[i];
 		if (!s->used || !s->again)
@@ -209,8 +202,7 @@ unsigned slot_progress(struct mem *m)
 			slot_end(m, s, rc);
 		sent++;
 	}
-	if (sent)
-		mem_busy(m);
+	mem_busy(m);
 	return sent;
 }
 

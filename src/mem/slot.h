@@ -21,12 +21,12 @@ enum { SLOTS_OF_PART = 64, SLOTS = 128 };
 
 struct slot {
 	bool used;
-	uint32_t generation; /* raised with each use, so that an answer that is no longer wanted is
-				known */
-	uint32_t rank;       /* who was asked */
-	struct transfer *x;  /* whose chunk it is; NULL if none */
-	tern_op *op;         /* who waits for it; NULL for a chunk, whose transfer has one */
-	char *local;         /* where data goes: runs of `run` bytes, `stride` apart */
+	/* Raised with each use, so that an answer that is no longer wanted is known. */
+	uint32_t generation;
+	uint32_t rank;      /* who was asked */
+	struct transfer *x; /* whose chunk it is; NULL if none */
+	tern_op *op;        /* who waits for it; NULL for a chunk, whose transfer has one */
+	char *local;        /* where data goes: runs of `run` bytes, `stride` apart */
 	size_t len, run, stride;
 	struct bounce *bounce; /* through which the bytes go, if they do */
 	bool word;             /* what comes back is one word, of which `len` bytes are wanted */
@@ -37,6 +37,7 @@ struct slot {
 };
 
 struct slots {
+	bool again; /* one may have to be sent again */
 	struct slot slot[SLOTS];
 };
 
@@ -77,7 +78,6 @@ void slots_forget(struct mem *m, tern_op *op);
 /* Sends again what found no place at its owner. */
 unsigned slot_progress(struct mem *m);
 bool slots_quiet(const struct mem *m); /* nothing quick waits for its answer */
-bool slot_again(const struct mem *m);  /* whether anything has to be */
 
 /*
  * Ends what was asked of ranks that have left, with the error that names them; true if answers

@@ -19,14 +19,15 @@ int tern_store(tern *t, tern_addr dst, const void *src, size_t len)
 	if (rc || !len)
 		return rc;
 	uint32_t rank = tern_addr_rank(dst);
-	if (TERN_UNLIKELY(
-		    !layer_maps(m->e, rank))) { /* the put has ended, so the count may follow it */
+	/* The put has ended, so the count may follow it. */
+	if (TERN_UNLIKELY(!layer_maps(m->e, rank))) {
 		uint64_t bytes = len;
 		return layer_request(m->e, rank, MEM_STORED, NULL, 0, 1, &bytes);
 	}
 	/*
 	 * The bytes are there before the count (release), and the count before we look at
 	 * the bell: whoever waits for it raises the bell and then looks at the count once more.
+	 * So counts are sequentially consistent, here and below.
 	 */
 	atomic_fetch_add(stored_at(m, rank), len); /* cost: base write */
 	if (atomic_load(&m->job->rank[rank].bell) & BELL_ASLEEP)
@@ -76,9 +77,9 @@ int tern_store_sync_all(tern *t)
 	INSIDE struct door door = door_open(t);
 	struct mem *m = mem_of(t);
 	int rc = tern_quiet(t);
+	/* Every store is a put that had ended, or was counted, before this. */
 	if (!rc)
-		rc = tern_barrier(
-			t); /* every store is a put that had ended, or was counted, before this */
+		rc = tern_barrier(t);
 	if (rc)
 		return rc;
 	atomic_store(stored_at(m, m->rank), 0);

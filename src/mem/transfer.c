@@ -22,12 +22,12 @@
 enum {
 	AT_ONCE = 256 << 10,      /* a blocking transfer moves this much before it is queued, */
 	START_AT_ONCE = 64 << 10, /* a split-phase one this much */
-	LONG_SLICE =
-		256 << 10, /* bytes of one transfer before the next moves, when no messages come */
-	HEAT = 8,          /* polls that one message counts for, */
-	HEAT_MOST = 64,    /* and many together */
-	SLICE = 2 << 10,   /* while they come: so little, */
-	SLICE_EVERY = 4,   /* and not at every poll or message */
+	/* Bytes of one transfer before the next moves, when no messages come. */
+	LONG_SLICE = 256 << 10,
+	HEAT = 8,            /* polls that one message counts for, */
+	HEAT_MOST = 64,      /* and many together */
+	SLICE = 2 << 10,     /* while they come: so little, */
+	SLICE_EVERY = 4,     /* and not at every poll or message */
 	VM_SLICE = 16 << 10, /* a system call costs a round trip, so larger slices, */
 	VM_SLICE_EVERY = 64, /* and fewer */
 	VAST = 32 << 20,     /* a run of at least this does not stay in any cache */
@@ -145,8 +145,8 @@ static void stream_copy(void *to, const void *from, size_t len)
 		s += PAGES * PAGE;
 	}
 	memcpy(d, s, len);
-	_mm_sfence(); /* streamed stores are not ordered with later ones, such as a message's header
-		       */
+	/* Streamed stores are not ordered with later ones, such as a message's header. */
+	_mm_sfence();
 }
 #else
 static void stream_copy(void *to, const void *from, size_t len)
@@ -176,12 +176,13 @@ static ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t le
 		return mem_gone(remote);
 	if (len > 1 && word_is((void *)(uintptr_t)(base + addr_offset(remote)), len)) {
 		region_leave(m, remote);
-		return -EAGAIN; /* the kernel copies bytes one by one: the word's owner loads or
-				   stores it */
+		/* The kernel copies bytes one by one: the word's owner loads or stores it. */
+		return -EAGAIN;
 	}
 	struct job_rank *r = &m->job->rank[tern_addr_rank(remote)];
 	struct iovec here = { local, len },
 		     there = { (char *)(uintptr_t)(base + addr_offset(remote)), len };
+	/* The pid is written at open, and the kernel is asked next: its order costs nothing. */
 	ssize_t moved = put ? process_vm_writev(atomic_load(&r->pid), &here, 1, &there, 1, 0)
 			    : process_vm_readv(atomic_load(&r->pid), &here, 1, &there, 1, 0);
 	int why = errno;
@@ -189,8 +190,8 @@ static ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t le
 	if (moved > 0)
 		return moved;
 	if (why == EPERM || why == ENOSYS) {
-		m->single_copy =
-			false; /* containers often refuse; from now on, messages carry the data */
+		/* Containers often refuse; from now on, messages carry the data. */
+		m->single_copy = false;
 		return -EAGAIN;
 	}
 	return vm_refused(remote, len, put, moved < 0 ? why : EFAULT);
@@ -231,8 +232,8 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 		return m->span[tern_addr_rank(remote)].lost
 			       ? mem_check(m, remote, len, "a transfer")
 			       : 0;
-	if (others &&
-	    !region_enter(m, remote)) /* of another thread, which may unregister it meanwhile */
+	/* Another thread may unregister its region meanwhile. */
+	if (others && !region_enter(m, remote))
 		return mem_gone(remote);
 	int rc = move_copy(x, x->put ? reached : local, x->put ? local : reached, len,
 			   others || x->source);
@@ -272,8 +273,8 @@ static size_t transfer_step(struct mem *m, struct transfer *x, size_t most,
 	size_t moved = 0;
 	while (moved < most && x->runs.len && !x->error) {
 		size_t left = runs_left(&x->runs);
-		bool whole =
-			left <= most - moved || x->runs.len <= WORD_MOST; /* a word is never cut */
+		/* A word is never cut. */
+		bool whole = left <= most - moved || x->runs.len <= WORD_MOST;
 		ptrdiff_t n = move(m, x, whole ? left : most - moved);
 		if (n == 0)
 			break;
@@ -282,8 +283,8 @@ static size_t transfer_step(struct mem *m, struct transfer *x, size_t most,
 			break;
 		}
 		runs_advance(&x->runs, (size_t)n);
-		moved += x->flying ? 0
-				   : (size_t)n; /* messages fill their window, whatever the slice */
+		/* Messages fill their window, whatever the slice. */
+		moved += x->flying ? 0 : (size_t)n;
 	}
 	return moved;
 }
@@ -315,6 +316,12 @@ static void transfer_append(struct transfers *ts, struct transfer *x)
 	ts->last = x;
 }
 
+/* A call that waits for its transfer. */
+struct blocked {
+	bool over;
+	int error;
+};
+
 static void transfer_end(struct mem *m, struct transfer *x)
 {
 	struct transfers *ts = &m->transfers;
@@ -323,7 +330,9 @@ static void transfer_end(struct mem *m, struct transfer *x)
 	ts->free = x;
 	ts->active--;
 	mem_busy(m);
-	if (over.op)
+	if (over.here)
+		*over.here = (struct blocked){ true, over.error };
+	else if (over.op)
 		op_end(m->e, over.op, over.error);
 	else
 		copy_done(m, &over);
@@ -418,8 +427,8 @@ static bool transfer_is_free(struct endpoint *e, void *arg)
 static int transfer_stop(struct endpoint *e, struct wait *w)
 {
 	const struct mem *m = w->arg;
-	if (!in_handler(e) && !held(e) &&
-	    !m->transfers.moving) /* or in a slice, which must end first */
+	/* Nor in a slice, which must end first. */
+	if (!in_handler(e) && !held(e) && !m->transfers.moving)
 		return 0;
 	return error_set(-EAGAIN, "%d transfers are under way already", TERN_OPS_MAX);
 }
@@ -435,7 +444,7 @@ static int transfer_new(struct mem *m, struct transfer **out)
 	int rc = 0;
 	if (!ts->free && ts->batches < TRANSFER_BATCHES)
 		rc = transfers_make(ts);
-	if (!rc)
+	if (!rc && !ts->free)
 		rc = wait_until(m->e, transfer_is_free, m, &w);
 	if (rc)
 		return rc;
@@ -454,8 +463,8 @@ static int transfer_queue(struct mem *m, const struct transfer *x)
 	if (queued->op)
 		queued->op->pending++;
 	if (!m->transfers.active++ && m->transfers.served != slice_served(m))
-		m->transfers.served = slice_served(m) -
-				      1; /* messages are about; those from before give no share */
+		/* Messages are about; those from before give no share. */
+		m->transfers.served = slice_served(m) - 1;
 	transfer_append(&m->transfers, queued);
 	mem_busy(m);
 	return 0;
@@ -483,12 +492,23 @@ static int runs_touchable(struct mem *m, struct runs r)
 	return 0;
 }
 
+static bool blocked_over(struct endpoint *e, void *arg)
+{
+	(void)e;
+	return ((struct blocked *)arg)->over;
+}
+
 static int transfer_block(struct mem *m, struct transfer *x)
 {
-	tern_op op = TERN_OP;
-	x->op = &op;
-	int rc = transfer_queue(m, x);
-	return rc ? rc : tern_op_wait(m->e->t, &op);
+	struct blocked b = { .over = false };
+	struct wait w = { .call = "tern_op_wait" };
+	int rc = rules_wait(m->e, "tern_op_wait()"); /* from here on, nothing ends the wait early */
+	x->here = &b;
+	if (!rc)
+		rc = transfer_queue(m, x);
+	if (!rc)
+		rc = wait_until(m->e, blocked_over, &b, &w);
+	return rc ? rc : b.error;
 }
 
 int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op)

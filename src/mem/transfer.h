@@ -16,8 +16,8 @@ struct mem;
 struct runs {
 	const tern_piece *piece; /* NULL for a strided block */
 	size_t pieces;
-	tern_shape shape; /* with the strides of the remote side in dst_stride, whichever way data
-			     goes */
+	/* With the strides of the remote side in dst_stride, whichever way data goes. */
+	tern_shape shape;
 	size_t index[TERN_DIMS_MAX];
 	tern_addr remote; /* of the current run */
 	char *local;
@@ -27,8 +27,9 @@ struct runs {
 
 struct transfer {
 	struct transfer *next;
-	tern_op *op;          /* NULL for a copy that another rank asked for */
-	uint32_t asker, slot; /* that rank, and its slot */
+	tern_op *op;          /* NULL if there is none to tell */
+	struct blocked *here; /* the call that waits for it; NULL if none does */
+	uint32_t asker, slot; /* with neither: the rank that asked for a copy, and its slot */
 	tern_addr source;     /* whence such a copy comes: it may be unregistered meanwhile */
 	bool put;
 	bool vast; /* larger than the caches: copied past them */

@@ -21,15 +21,9 @@ struct when {
 };
 
 struct whens {
-	unsigned waiting;
 	bool telling;
 	struct when when[TERN_WHEN_MAX];
 };
-
-bool when_waiting(const struct mem *m)
-{
-	return m->whens && m->whens->waiting;
-}
 
 /* Whether the request can be answered: the flag says so, or its memory or the data's has gone. */
 static bool when_ready(struct mem *m, const struct when *w)
@@ -55,8 +49,7 @@ static void when_tell(struct mem *m, const struct when *w)
 unsigned when_progress(struct mem *m)
 {
 	unsigned told = 0;
-	if (!when_waiting(m) ||
-	    m->whens->telling) /* sending may wait, and poll, and come back here */
+	if (m->whens->telling) /* sending may wait, and poll, and come back here */
 		return 0;
 	m->whens->telling = true;
 	for (int i = 0; i < TERN_WHEN_MAX; i++) {
@@ -65,7 +58,7 @@ unsigned when_progress(struct mem *m)
 			continue;
 		struct when ready = *w;
 		w->used = false;
-		m->whens->waiting--;
+		m->waiting--;
 		when_tell(m, &ready);
 		told++;
 	}
@@ -82,7 +75,7 @@ static int when_hold(struct mem *m, const struct when *w)
 	for (int i = 0; m->whens && i < TERN_WHEN_MAX; i++)
 		if (!m->whens->when[i].used) {
 			m->whens->when[i] = *w;
-			m->whens->waiting++;
+			m->waiting++;
 			mem_busy(m);
 			return 0;
 		}

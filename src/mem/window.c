@@ -13,8 +13,8 @@
 #include "mem/mem.h"
 
 enum {
-	LEAST = 512, /* bytes: shorter ones take as long by message, and a word is then moved as one
-		      */
+	/* Bytes: shorter ones take as long by message, and a word is then moved as one. */
+	LEAST = 512,
 	CHUNK = 1 << 20,         /* at a time */
 	BESIDE = 4,              /* chunks of one transfer under way */
 	PATIENCE_NS = 200000000, /* with a provider, when the peer has died */
@@ -101,9 +101,8 @@ ptrdiff_t window_move(struct mem *m, struct transfer *x)
 				x->put, slot_name(m, s));
 	if (rc) {
 		slot_give(s);
-		return rc == -EAGAIN
-			       ? 0
-			       : message_move(m, x); /* as when our memory cannot be registered */
+		/* By message, as when our memory cannot be registered. */
+		return rc == -EAGAIN ? 0 : message_move(m, x);
 	}
 	x->flying++;
 	m->moving++;
@@ -166,6 +165,8 @@ static void on_window_query(tern *t, const tern_msg *msg)
 	const struct half *h = none;
 	if (net->rma && windows_made(m)) {
 		h = m->windows->mine;
+		/* The default order: only this rank writes what is committed, and a peer asks once.
+		 */
 		half_expose(m, net, &m->windows->mine[HALF_OWN], 0, atomic_load(&r->heap));
 		half_expose(m, net, &m->windows->mine[HALF_COMMON], m->job->heap_bytes / 2,
 			    atomic_load(&r->common));
