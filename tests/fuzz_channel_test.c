@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "boot/channel.h"
-#include "boot/rank_status.h"
 #include "job/exchange.h"
 
 enum { RANKS = 4 };
@@ -57,7 +56,7 @@ static void status_records(const uint8_t *bytes, size_t len)
 			job_rank_state(j, 1) == RANK_EXPECTED);
 		REQUIRE(!ended || job_rank_state(j, rank) >= RANK_GONE);
 		REQUIRE(job_left(j) <= RANKS / 2);
-		boot_look(j, rank, card, sizeof card);
+		card_read(j, rank, card, sizeof card);
 		job_rank_check(j, rank);
 		job_rank_passed(j, rank);
 		rank_status_read(j, rank, &b);

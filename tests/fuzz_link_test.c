@@ -29,7 +29,7 @@ static int fuzz_null(void)
 #define STDIN_FILENO fuzz_null()
 #define STDOUT_FILENO fuzz_null()
 #define STDERR_FILENO fuzz_null()
-#include "boot/rank_status.h"
+#include "job/exchange.h"
 #include "tools/run/hosts.h"
 #include "tools/run/link.c"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 #ifdef TERN_DEBUG
 #define CHECK_UNLESS_SET "1"

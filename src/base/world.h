@@ -52,7 +52,7 @@ struct sleep {
 };
 
 struct world {
-	bool ticks;            /* its time is that of base/tick.h, too */
+	bool ticks;            /* its time is that of base/clock.h, too */
 	uint64_t (*now)(void); /* ns */
 	void (*yield)(void);   /* let another process run */
 	void (*nap)(uint64_t ns);

@@ -20,7 +20,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
-#include "boot/rank_status.h"
+#include "job/exchange.h"
 
 enum { CHANNEL_RANDOM = 16, CHANNEL_TAG = 16 };
 

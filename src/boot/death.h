@@ -12,7 +12,7 @@
 
 #include <poll.h>
 
-#include "boot/process.h"
+#include "base/process.h"
 #include "job/job.h"
 
 struct watched {

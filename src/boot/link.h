@@ -13,7 +13,7 @@
 
 #include <netinet/in.h>
 
-#include "boot/process.h"
+#include "base/process.h"
 #include "job/job.h"
 
 /* A socket at which the links of other machines can call; before it begins. */

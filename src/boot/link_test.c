@@ -10,7 +10,7 @@
 
 #include "../../tests/chance.h"
 #include "../../tests/ranks.h"
-#include "boot/process.h"
+#include "base/process.h"
 
 enum { ASK, TELL };
 

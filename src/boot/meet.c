@@ -16,9 +16,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process.h"
 #include "base/setting.h"
 #include "base/world.h"
-#include "boot/process.h"
 
 enum {
 	LOOK_MS = 100, /* how often the host looks whether those live who have not come */

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "boot/process.h"
+#include "base/process.h"
 #include "job/job.h"
 
 enum { MEET_NAME = 16, MEET_KEY = 16 };

@@ -12,7 +12,7 @@
 
 #include "../../tests/check.h"
 #include "base/cpu.h"
-#include "boot/process.h"
+#include "base/process.h"
 
 /* All on one machine. */
 static const struct meet_plan *plan_of(uint32_t size)

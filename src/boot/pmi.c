@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/hex.h"
 #include "base/kernel.h"
 #include "base/setting.h"
+#include "base/text.h"
 #include "base/world.h"
 #include "boot/roll.h"
 #include "boot/thread.h"

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "boot/process.h"
+#include "base/process.h"
 
 enum {
 	STEADY_S = 5, /* in which no process has appeared: the launcher has started all */

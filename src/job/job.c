@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Making and mapping a job's memory, where each part of it lies, and the states of its ranks. */
+/*
+ * Making and mapping a job's memory, where each part of it lies, bells, the states of its ranks,
+ * and the names of handlers. Where no order is named here, operations are seq_cst: a rank comes
+ * here when it opens, sleeps, or is told of another's end, and not for each message. Ringing needs
+ * it: a rank that goes to sleep writes its bell and then looks at its rings, and whoever rings
+ * writes a ring and then the bell.
+ */
 #include "job/job.h"
 
 #include <errno.h>
@@ -13,10 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/setting.h"
-#include "base/tick.h"
 #include "base/world.h"
 #include "base/wrap.h"
 #include "job/commit.h"
@@ -426,6 +432,48 @@ int job_rank_check(const struct job *j, uint32_t rank)
 				 "rank %u is dead: its process ended without tern_close()", rank);
 	return error_set(-EOWNERDEAD, "rank %u is dead: it ended with exit status %d", rank,
 			 WEXITSTATUS(status));
+}
+
+/* -- Names of handlers, for whoever looks at the memory from outside ------------------------- */
+
+enum { NAME_NONE, NAME_BEING_WRITTEN, NAME_WRITTEN };
+
+static bool is_of_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
+}
+
+const char *job_name_in(const char *text)
+{
+	const char *name = text && *text == '&' ? text + 1 : text;
+	if (!name || !*name || (*name >= '0' && *name <= '9'))
+		return NULL;
+	for (const char *c = name; *c; c++)
+		if (!is_of_name(*c))
+			return NULL;
+	return name;
+}
+
+void job_name_set(struct job *j, unsigned id, const char *name)
+{
+	struct job_name *n = &j->name[id];
+	uint32_t none = NAME_NONE;
+	if (!atomic_compare_exchange_strong(&n->state, &none, NAME_BEING_WRITTEN))
+		return;
+	memcpy(n->text, name, strnlen(name, sizeof n->text - 1));
+	/* name.R10, release; acquired in job_name_get(): whoever sees the state sees the text. */
+	atomic_store_explicit(&n->state, NAME_WRITTEN, memory_order_release);
+}
+
+bool job_name_get(const struct job *j, unsigned id, char text[JOB_NAME])
+{
+	const struct job_name *n = &j->name[id];
+	if (atomic_load_explicit(&n->state, memory_order_acquire) != NAME_WRITTEN) /* name.R10 */
+		return false;
+	memcpy(text, n->text, JOB_NAME);
+	text[JOB_NAME - 1] = '\0';
+	return job_name_in(text) == text; /* the memory may have been written over */
 }
 
 /* cost: base setup */

@@ -6,7 +6,7 @@
  *
  * A job over several machines has such a memory on each, with a place for every rank of the job.
  * What lies in the places of ranks that are not here is what was told of them
- * (src/boot/rank_status.h).
+ * (job/exchange.h).
  *
  * The file is sparse. The front (head, ranks, heed bytes, bells, pulses) is committed
  * when the job is made. Behind it lie a pool of payload blocks per rank and a

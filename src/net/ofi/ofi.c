@@ -84,7 +84,7 @@ static int ofi_open(struct ofi *o, struct site *site, struct job *job, struct ne
 	if (!faulty && guard_mode(n->keys) == GUARD_NONE && rma_able(port))
 		n->net.rma = &ofi_rma; /* it knows of neither */
 	card.front.terms = n->terms;
-	boot_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
+	card_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
 	return 0;
 }
 

@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/kernel.h"
-#include "base/tick.h"
 #include "base/world.h"
 #include "net/packet/service.h"
 

@@ -32,7 +32,7 @@ void terms_publish_local(struct job *job, uint32_t rank)
 {
 	struct card_front card = { 0 };
 	terms_write(&card.terms, true, "", "");
-	boot_publish(job, rank, &card, sizeof card);
+	card_publish(job, rank, &card, sizeof card);
 }
 
 /* Ranks that shared memory reaches are not met here; nobody is, if the network has no name. */
@@ -67,7 +67,7 @@ static bool terms_same(const struct terms *a, const struct terms *b)
 static void terms_meet(struct packet_net *n, uint32_t rank)
 {
 	struct card_front card;
-	if (!boot_look(n->job, rank, &card, sizeof card))
+	if (!card_read(n->job, rank, &card, sizeof card))
 		return;
 	bool same = terms_same(&card.terms, &n->terms);
 	n->met[rank] = same ? MEETING_FITS : MEETING_STRANGE;
@@ -111,7 +111,7 @@ int terms_check(const struct packet_net *n, uint32_t rank)
 	char theirs[SERVICE_WORDS], ours[SERVICE_WORDS];
 	if (n->met[rank] != MEETING_STRANGE)
 		return 0;
-	if (!boot_look(n->job, rank, &card,
+	if (!card_read(n->job, rank, &card,
 		       sizeof card)) /* it has left since, for its next session */
 		return error_set(
 			-EPROTO,

@@ -52,7 +52,7 @@ static int udp_open(struct packet_net *n, struct site *site, struct job *job, st
 	if (rc)
 		return rc;
 	card.front.terms = n->terms;
-	boot_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
+	card_publish(job, site->rank, &card, sizeof card); /* last: from now on, others may send */
 	return 0;
 }
 

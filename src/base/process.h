@@ -5,8 +5,8 @@
  * Numbers are used again. A process is named by its number and the time of its start, and is
  * held by a descriptor (Linux 5.3), which cannot come to mean another one.
  */
-#ifndef TERN_BOOT_PROCESS_H
-#define TERN_BOOT_PROCESS_H
+#ifndef TERN_BASE_PROCESS_H
+#define TERN_BASE_PROCESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 #include <poll.h>
 
 #include "../../tests/check.h"
-#include "boot/process.h"
+#include "base/process.h"
 
 /* A child that ends as told once a byte comes; not reaped. */
 static pid_t child_that(int pipe_end[2], int exit_status, int signal_number)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two memories of one job, as on two machines, and what is carried between them. */
-#include "boot/rank_status.h"
+#include "job/exchange.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <tern/tern.h>
 
 #include "../../tests/check.h"
-#include "job/exchange.h"
 
 enum { RANKS = 4, FAR = 2, CARD = 40 };
 
@@ -43,13 +42,13 @@ static void carried(uint32_t rank)
 static void published(uint32_t rank, char first)
 {
 	char card[CARD] = { first };
-	boot_publish(&job[rank / 2], rank, card, sizeof card);
+	card_publish(&job[rank / 2], rank, card, sizeof card);
 }
 
 static int card_seen(uint32_t rank)
 {
 	char card[CARD];
-	return boot_look(&job[!(rank / 2)], rank, card, sizeof card) ? card[0] : 0;
+	return card_read(&job[!(rank / 2)], rank, card, sizeof card) ? card[0] : 0;
 }
 
 static void closed(uint32_t rank)

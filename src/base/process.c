@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "boot/process.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
