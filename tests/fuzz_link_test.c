@@ -49,7 +49,7 @@ static void link_hears(const uint8_t *bytes, size_t len)
 {
 	struct link l = { .host = "there" };
 	const char *text;
-	silence_begin(&l.silence, 0);
+	keepalive_begin(&l.silence, 0);
 	wire_open(&l.agent, bytes_from(bytes, len), dup(fuzz_null()));
 	wire_open(&l.launcher, -1, dup(fuzz_null())); /* the launcher says nothing */
 	while (link_round(&l))

@@ -2,9 +2,7 @@
 /*
  * Making and mapping a job's memory, where each part of it lies, bells, the states of its ranks,
  * and the names of handlers. Where no order is named here, operations are seq_cst: a rank comes
- * here when it opens, sleeps, or is told of another's end, and not for each message. Ringing needs
- * it: a rank that goes to sleep writes its bell and then looks at its rings, and whoever rings
- * writes a ring and then the bell.
+ * here when it opens, wakes another, or is told of another's end, and not for each message.
  */
 #include "job/job.h"
 

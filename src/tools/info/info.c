@@ -12,7 +12,7 @@
 #include "base/kernel.h"
 #include "base/setting.h"
 #include "base/wrap.h"
-#include "boot/pmi.h"
+#include "boot/pmi/pmi.h"
 #include "core/delivery.h"
 #include "core/stats.h"
 #include "job/job.h"

@@ -3,7 +3,7 @@
  * The connections of a machine among strangers, without a way, and without descriptors. Ours is
  * machine 0; the test plays machine 1.
  */
-#include "boot/mesh.h"
+#include "boot/link/mesh.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "../../tests/local.h"
+#include "../../../tests/local.h"
 #include "base/clock.h"
 
 enum { RANKS = 3, MACHINES = 2 };
@@ -36,7 +36,7 @@ static void job_open(void)
 	static const uint32_t machine[RANKS] = { 0, 1, 1 };
 	static const uint8_t key[JOB_KEY] = { 1 };
 	char why[200];
-	if (!channel_usable(why, sizeof why))
+	if (!connection_usable(why, sizeof why))
 		check_skip(why);
 	REQUIRE(job_create(&job, RANKS, 0) == 0);
 	job_spread(&job, machine, 0, MACHINES);
@@ -47,8 +47,8 @@ static void job_open(void)
 	theirs_head.machine = 1;
 	loopback(&address[0], 0, 0);
 	loopback(&address[1], 0, 0);
-	listener = channel_listen(&address[0]);
-	their_listener = channel_listen(&address[1]);
+	listener = connection_listen(&address[0]);
+	their_listener = connection_listen(&address[1]);
 	REQUIRE(listener >= 0 && their_listener >= 0);
 }
 
@@ -83,22 +83,22 @@ static int stranger_calls(void)
  * What machine 1 does, as far as it can now: says something of rank 1, and hears. How many status
  * records have come.
  */
-static unsigned machine_1(struct channel *c, uint32_t serial)
+static unsigned machine_1(struct connection *c, uint32_t serial)
 {
 	struct rank_status b = { .rank = 1, .serial = serial, .session = 1, .state = RANK_OPEN };
 	unsigned n = 0;
-	channel_flush(c);
-	while (channel_receive(c, &b) > 0)
+	connection_flush(c);
+	while (connection_receive(c, &b) > 0)
 		n++;
 	b = (struct rank_status){ .rank = 1, .serial = serial, .session = 1, .state = RANK_OPEN };
-	if (channel_room(c) && !c->sent) {
-		channel_send(c, &b);
-		channel_flush(c);
+	if (connection_room(c) && !c->sent) {
+		connection_send(c, &b);
+		connection_flush(c);
 	}
 	return n;
 }
 
-static bool connected(struct channel *c, uint32_t serial)
+static bool connected(struct connection *c, uint32_t serial)
 {
 	for (int i = 0; i < 3000 && !(mesh->peer[1].stream.received && c->received); i++) {
 		turn();
@@ -108,12 +108,12 @@ static bool connected(struct channel *c, uint32_t serial)
 }
 
 /* The connection that machine 0 has called for. */
-static void machine_1_accepts(struct channel *c)
+static void machine_1_accepts(struct connection *c)
 {
 	int rc = -EAGAIN;
 	for (int i = 0; i < 3000 && rc; i++) {
 		turn();
-		rc = channel_accept(c, their_listener, &theirs, 0);
+		rc = connection_accept(c, their_listener, &theirs, 0);
 	}
 	REQUIRE(rc == 0);
 }
@@ -129,7 +129,7 @@ static bool closed(int fd)
 
 TEST(machines_tell_each_other_of_their_ranks)
 {
-	struct channel c;
+	struct connection c;
 	job_begin(30);
 	machine_1_accepts(&c);
 	CHECK(connected(&c, 1));
@@ -140,14 +140,14 @@ TEST(machines_tell_each_other_of_their_ranks)
 	while (!machine_1(&c, 1))
 		turn();
 	CHECK(mesh_told(mesh, true));
-	channel_close(&c);
+	connection_close(&c);
 }
 
 TEST(strangers_are_sent_away_and_keep_nobody_out)
 {
 	enum { CROWD = STRANGERS + 64 };
 	const struct greeting g = { .version = 1, .machine = 1 };
-	struct channel c;
+	struct connection c;
 	int fd[CROWD];
 	job_begin(30);
 	for (int i = 0; i < CROWD; i++) {
@@ -160,18 +160,18 @@ TEST(strangers_are_sent_away_and_keep_nobody_out)
 		CHECK(closed(fd[i]));
 	machine_1_accepts(&c);
 	CHECK(connected(&c, 1));
-	for (int i = 0; i < 3000 && mesh_hasty(mesh); i++) /* they are given some seconds */
+	for (int i = 0; i < 3000 && mesh_must_retry(mesh); i++) /* they are given some seconds */
 		turn();
 	for (int i = 0; i < CROWD; i++) {
 		CHECK(closed(fd[i]));
 		close(fd[i]);
 	}
-	channel_close(&c);
+	connection_close(&c);
 }
 
 TEST(strangers_displace_no_machine_of_the_job)
 {
-	struct channel c;
+	struct connection c;
 	int fd[STRANGERS + 1];
 	job_begin(30);
 	machine_1_accepts(&c);
@@ -187,18 +187,18 @@ TEST(strangers_displace_no_machine_of_the_job)
 	CHECK_IS(mesh->peer[1].stream.fd, ours);
 	for (int i = 0; i <= STRANGERS; i++)
 		close(fd[i]);
-	channel_close(&c);
+	connection_close(&c);
 }
 
 TEST(a_machine_gets_in_while_strangers_call_all_the_time)
 {
-	struct channel c;
+	struct connection c;
 	int fd[64];
 	unsigned n = 0;
 	job_open();
 	close(their_listener); /* it is machine 1 that calls */
 	mesh_begin(30);
-	REQUIRE(channel_call(&c, &address[0], &theirs, 0) == 0);
+	REQUIRE(connection_call(&c, &address[0], &theirs, 0) == 0);
 	for (; n < 60000 && !mesh->peer[1].stream.received; n++) {
 		if (n >= 64)
 			close(fd[n % 64]);
@@ -209,30 +209,30 @@ TEST(a_machine_gets_in_while_strangers_call_all_the_time)
 	CHECK(mesh->peer[1].stream.received);
 	for (unsigned i = 0; i < (n < 64 ? n : 64); i++)
 		close(fd[i]);
-	channel_close(&c);
+	connection_close(&c);
 }
 
 TEST(a_broken_connection_is_made_again_and_nobody_is_dead)
 {
-	struct channel c;
+	struct connection c;
 	job_begin(30);
 	for (uint32_t i = 1; i <= 5; i++) {
 		machine_1_accepts(&c);
 		CHECK(connected(&c, i));
 		CHECK_IS(job_rank_state(&job, 1), RANK_OPEN);
 		CHECK_IS(atomic_load(&job.rank[1].serial), i);
-		channel_close(&c);
+		connection_close(&c);
 	}
 	CHECK_IS(job_rank_state(&job, 2), RANK_EXPECTED);
 }
 
 TEST(of_two_connections_the_one_that_the_lower_machine_called_stays)
 {
-	struct channel c, mine;
+	struct connection c, mine;
 	job_begin(30);
 	machine_1_accepts(&c);
 	CHECK(connected(&c, 1));
-	REQUIRE(channel_call(&mine, &address[0], &theirs, 0) == 0);
+	REQUIRE(connection_call(&mine, &address[0], &theirs, 0) == 0);
 	for (int i = 0; i < 3000 && !closed(mine.fd); i++) {
 		turn();
 		machine_1(&mine, 2);
@@ -243,8 +243,8 @@ TEST(of_two_connections_the_one_that_the_lower_machine_called_stays)
 	while (!machine_1(&c, 1))
 		turn();
 	CHECK(mesh->peer[1].stream.caller);
-	channel_close(&mine);
-	channel_close(&c);
+	connection_close(&mine);
+	connection_close(&c);
 }
 
 /* Some turns, which are to take less than the second after which silence is too long. */
@@ -270,12 +270,12 @@ static void check_lost(void)
 
 TEST(a_machine_that_does_not_come_back_is_lost_when_it_was_silent_for_too_long)
 {
-	struct channel c;
+	struct connection c;
 	job_begin(1);
 	machine_1_accepts(&c);
 	CHECK(connected(&c, 1));
 	close(their_listener);
-	channel_close(&c);
+	connection_close(&c);
 	check_waits(RANK_OPEN);
 	check_lost();
 }
@@ -286,9 +286,9 @@ TEST(a_machine_that_does_not_come_back_is_lost_when_it_was_silent_for_too_long)
  */
 static void way_end(void)
 {
-	struct channel c;
+	struct connection c;
 	loopback(&address[1], 0xffffff, 9);
-	int rc = channel_call(&c, &address[1], &job, 0);
+	int rc = connection_call(&c, &address[1], &job, 0);
 	if (rc != -ENETUNREACH && rc != -EHOSTUNREACH)
 		check_skip("this kernel finds a way to 127.255.255.255");
 }
@@ -315,54 +315,54 @@ TEST(without_a_limit_on_silence_a_machine_to_which_no_way_leads_is_waited_for)
 /* Its kernel has taken the call, and nobody there has answered yet. */
 TEST(a_machine_whose_link_has_not_begun_is_not_silent)
 {
-	struct channel c;
+	struct connection c;
 	job_begin(1);
 	for (int i = 0; i < 250; i++)
 		turn();
 	CHECK_IS(job_rank_state(&job, 1), RANK_EXPECTED);
 	machine_1_accepts(&c);
 	CHECK(connected(&c, 1));
-	channel_close(&c);
+	connection_close(&c);
 }
 
 TEST(a_machine_that_speaks_of_ranks_elsewhere_is_not_believed)
 {
-	struct channel c;
+	struct connection c;
 	struct rank_status b = { .rank = 0, .serial = 9, .session = 1, .state = RANK_DEAD };
 	job_begin(30);
 	machine_1_accepts(&c);
 	CHECK(connected(&c, 1));
-	while (!channel_room(&c))
+	while (!connection_room(&c))
 		machine_1(&c, 1);
-	channel_send(&c, &b);
-	channel_flush(&c);
+	connection_send(&c, &b);
+	connection_flush(&c);
 	for (int i = 0; i < 3000 && !closed(c.fd); i++)
 		turn();
 	CHECK(closed(c.fd));
 	CHECK_IS(job_rank_state(&job, 0), RANK_EXPECTED);
-	channel_close(&c);
+	connection_close(&c);
 }
 
 TEST(a_machine_whose_ranks_have_all_ended_is_not_called_again)
 {
-	struct channel c;
+	struct connection c;
 	job_begin(1);
 	machine_1_accepts(&c);
 	CHECK(connected(&c, 1));
 	for (uint32_t r = 1; r < RANKS; r++) {
 		struct rank_status b = { .rank = r, .serial = 9, .session = 1, .state = RANK_GONE };
-		while (!channel_room(&c))
+		while (!connection_room(&c))
 			machine_1(&c, 1);
-		channel_send(&c, &b);
-		channel_flush(&c);
+		connection_send(&c, &b);
+		connection_flush(&c);
 	}
-	channel_close(&c);
+	connection_close(&c);
 	for (int i = 0; i < 300; i++)
 		turn();
 	for (uint32_t r = 1; r < RANKS; r++)
 		CHECK_IS(job_rank_state(&job, r), RANK_GONE);
-	CHECK_IS(channel_accept(&c, their_listener, &theirs, 0), -EAGAIN);
-	CHECK(!mesh_hasty(mesh));
+	CHECK_IS(connection_accept(&c, their_listener, &theirs, 0), -EAGAIN);
+	CHECK(!mesh_must_retry(mesh));
 }
 
 static void descriptors_limit(rlim_t most)
@@ -376,7 +376,7 @@ static void descriptors_limit(rlim_t most)
 TEST(whoever_calls_when_no_descriptor_is_left_waits_for_one_and_costs_nothing)
 {
 	struct pollfd p[1 + MACHINES + STRANGERS];
-	struct channel c;
+	struct connection c;
 	job_begin(30);
 	machine_1_accepts(&c);
 	CHECK(connected(&c, 1));
@@ -384,7 +384,7 @@ TEST(whoever_calls_when_no_descriptor_is_left_waits_for_one_and_costs_nothing)
 	close(last);
 	descriptors_limit((rlim_t)last);
 	turn();
-	CHECK(mesh_hasty(mesh)); /* it looks again, */
+	CHECK(mesh_must_retry(mesh)); /* it looks again, */
 	mesh_polls(mesh, p);
 	CHECK_IS(p[0].fd, -1); /* and is not woken by the call */
 	descriptors_limit(0);
@@ -392,5 +392,5 @@ TEST(whoever_calls_when_no_descriptor_is_left_waits_for_one_and_costs_nothing)
 	mesh_polls(mesh, p);
 	CHECK_IS(p[0].fd, listener);
 	close(fd);
-	channel_close(&c);
+	connection_close(&c);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "boot/pmi.h"
+#include "boot/pmi/pmi.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +15,9 @@
 #include "base/setting.h"
 #include "base/text.h"
 #include "base/world.h"
-#include "boot/roll.h"
-#include "boot/thread.h"
+#include "boot/pmi/liveness.h"
 
-const struct pmi_ops *const pmi_table[PMI_PROTOCOLS] = { &pmix_ops, &pmi_wire_ops, &pmi_slurm_ops };
+const struct pmi_ops *const pmi_table[PMI_PROTOCOLS] = { &pmix_ops, &pmi1_ops, &pmi_slurm_ops };
 
 /*
  * Keys carry the rank. PMIx would tell the ranks' values apart by itself, PMI-1 has one
@@ -42,12 +43,14 @@ struct call {
 	const char *key;
 	size_t len;
 	unsigned char *mine, *all; /* NULL before the ranks are known */
-	struct names late;
+	struct rank_list late;
 	bool left; /* the thread may still be at it */
 	int rc;
 	struct error_kept said;
-	_Atomic uint32_t done;
+	_Atomic uint32_t done; /* seq_cst: once for each call to a manager */
 };
+
+enum { STACK = 1 << 20 }; /* bytes; process managers' libraries run on it */
 
 static bool given_up;
 static uint64_t begun; /* when this process turned to the manager, ns */
@@ -65,6 +68,21 @@ static void *call_main(void *arg)
 	atomic_store(&c->done, 1);
 	futex_wake32(&c->done);
 	return NULL;
+}
+
+/* With all signals blocked: they are the program's. 0, or a negative errno. */
+static int call_start(struct call *c, pthread_t *thread)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK);
+	pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited by the thread */
+	int error = pthread_create(thread, &attributes, call_main, c);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return -error;
 }
 
 static void call_free(struct call *c)
@@ -99,7 +117,7 @@ static struct call *call_make(const struct pmi_ops *pmi, int (*make)(struct call
 static int call_run(struct call *c, int (*wait)(struct call *c))
 {
 	pthread_t thread;
-	int rc = c ? thread_start(&thread, call_main, c) : -ENOMEM;
+	int rc = c ? call_start(c, &thread) : -ENOMEM;
 	if (rc)
 		return error_set(rc, "joining the other ranks: %s", strerror(-rc));
 	rc = wait(c);
@@ -129,7 +147,7 @@ static bool done_within(struct call *c, uint64_t ns)
 enum {
 	STUCK_S = 30,        /* until a warning, unless TERN_STUCK says otherwise */
 	LOOK_NS = 500000000, /* between looks */
-	ROLL_EVERY = 3,      /* looks: it reads what /proc has of every process */
+	LIVENESS_EVERY = 3,  /* looks: it reads what /proc has of every process */
 	ASK_LOOKS = 10,      /* how long a manager may take to say who has not come */
 };
 
@@ -140,7 +158,7 @@ static uint64_t seconds_of(enum setting s, uint64_t otherwise)
 }
 
 /* 0 when the thread is done; else why it is not waited for any longer. */
-static int call_wait(struct call *c, struct roll *roll,
+static int call_wait(struct call *c, struct liveness *liveness,
 		     void (*warn)(const struct call *c, uint64_t seconds),
 		     int (*late)(const struct call *c, uint64_t seconds))
 {
@@ -154,8 +172,8 @@ static int call_wait(struct call *c, struct roll *roll,
 			warn(c, stuck);
 			warned = true;
 		}
-		if (roll && ++looks % ROLL_EVERY == 0)
-			rc = roll_look(roll);
+		if (liveness && ++looks % LIVENESS_EVERY == 0)
+			rc = liveness_check(liveness);
 		if (!rc && join && waited >= join)
 			rc = late(c, join);
 	}
@@ -198,11 +216,11 @@ static uint32_t number_of(const char *variable)
  */
 static int open_wait(struct call *c)
 {
-	struct roll roll;
-	bool seen = roll_open(&roll, c->pmi, c->pmi->started, number_of(c->pmi->number),
-			      number_of(c->pmi->count));
-	int rc = call_wait(c, seen ? &roll : NULL, open_warn, open_late);
-	roll_close(&roll);
+	struct liveness liveness;
+	bool seen = liveness_open(&liveness, c->pmi, c->pmi->started, number_of(c->pmi->number),
+				  number_of(c->pmi->count));
+	int rc = call_wait(c, seen ? &liveness : NULL, open_warn, open_late);
+	liveness_close(&liveness);
 	return rc;
 }
 
@@ -241,7 +259,7 @@ static int cards_get(struct call *c)
 	for (uint32_t r = 0; !rc && r < c->size; r++) {
 		rc = card_get(c, r);
 		if (rc == -ENODATA) {
-			names_add(&c->late, r);
+			rank_list_add(&c->late, r);
 			rc = 0;
 		}
 	}
@@ -260,7 +278,7 @@ static int gather_make(struct call *c)
 		rc = cards_get(c);
 	if (!rc && c->late.count)
 		rc = error_set(-EOWNERDEAD, "%s ended before joining the others in tern_open()",
-			       names_text(&c->late, ""));
+			       rank_list_text(&c->late, ""));
 	return rc;
 }
 
@@ -280,7 +298,7 @@ static int ask_wait(struct call *c)
 /*
  * Who has put no card, where that can be asked while another thread waits, and the manager answers.
  */
-static void absent(const struct call *c, struct names *late)
+static void late_ask(const struct call *c, struct rank_list *late)
 {
 	struct call *asking =
 		c->pmi->parallel ? call_make(c->pmi, cards_get, c->size, c->len) : NULL;
@@ -294,24 +312,24 @@ static void absent(const struct call *c, struct names *late)
 
 static int gather_late(const struct call *c, uint64_t seconds)
 {
-	struct names late = { .count = 0 };
-	absent(c, &late);
+	struct rank_list late = { .count = 0 };
+	late_ask(c, &late);
 	return error_set(
 		-ETIMEDOUT,
 		"%s not called tern_open(), which every rank has to call, within %llu s (TERN_JOIN); a "
 		"program that a rank has started is none: set TERN_ALONE=1 for it",
-		late.count > 1    ? names_text(&late, " have")
-		: late.count == 1 ? names_text(&late, " has")
+		late.count > 1    ? rank_list_text(&late, " have")
+		: late.count == 1 ? rank_list_text(&late, " has")
 				  : "some rank has",
 		(unsigned long long)seconds);
 }
 
 static int gather_wait(struct call *c)
 {
-	struct roll roll;
-	bool seen = roll_open(&roll, c->pmi, c->pmi->neighbours, c->rank, c->size);
-	int rc = call_wait(c, seen ? &roll : NULL, gather_warn, gather_late);
-	roll_close(&roll);
+	struct liveness liveness;
+	bool seen = liveness_open(&liveness, c->pmi, c->pmi->neighbours, c->rank, c->size);
+	int rc = call_wait(c, seen ? &liveness : NULL, gather_warn, gather_late);
+	liveness_close(&liveness);
 	return rc;
 }
 

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "boot/channel.h"
+#include "boot/link/connection.h"
 #include "job/exchange.h"
 
 enum { RANKS = 4 };
@@ -27,15 +27,15 @@ static struct job *machine(void)
 /* Nothing of it may be believed, however it is cut. */
 static void stranger(const uint8_t *bytes, size_t len)
 {
-	struct channel c = { .fd = -1, .out_at = sizeof c.out };
+	struct connection c = { .fd = -1, .out_at = sizeof c.out };
 	struct rank_status b;
 	int pair[2];
 	REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
 	c.fd = pair[0];
 	REQUIRE(send(pair[1], bytes, len, MSG_NOSIGNAL) == (ssize_t)len);
-	channel_flush(&c);
-	REQUIRE(channel_receive(&c, &b) <= 0);
-	channel_close(&c);
+	connection_flush(&c);
+	REQUIRE(connection_receive(&c, &b) <= 0);
+	connection_close(&c);
 	close(pair[1]);
 }
 
@@ -68,8 +68,8 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	char why[200];
 	if (fuzz_byte(&bytes, &len) & 1)
 		status_records(bytes, len);
-	else if (channel_usable(why, sizeof why))
+	else if (connection_usable(why, sizeof why))
 		stranger(bytes, len);
 }
 
-FUZZ_TARGET(channel, 2000)
+FUZZ_TARGET(connection, 2000)

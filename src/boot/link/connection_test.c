@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Connections between machines: what is believed, and what is not. */
-#include "boot/channel.h"
+#include "boot/link/connection.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../tests/chance.h"
-#include "../../tests/check.h"
+#include "../../../tests/chance.h"
+#include "../../../tests/check.h"
 
 enum { CALLER = 3, CALLED = 1, MANY = 500 };
 
@@ -17,12 +17,12 @@ static struct job job, theirs;
 static struct job_head theirs_head;
 static struct sockaddr_in6 address;
 static int listener;
-static struct channel caller, called;
+static struct connection caller, called;
 
 static void job_open(void)
 {
 	char why[200];
-	if (!channel_usable(why, sizeof why))
+	if (!connection_usable(why, sizeof why))
 		check_skip(why);
 	REQUIRE(job_create(&job, 4, 0) == 0);
 	job.head->machine = CALLED;
@@ -32,14 +32,14 @@ static void job_open(void)
 	theirs_head.machine = CALLER;
 	address = (struct sockaddr_in6){ .sin6_family = AF_INET };
 	((struct sockaddr_in *)(void *)&address)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	listener = channel_listen(&address);
+	listener = connection_listen(&address);
 	REQUIRE(listener >= 0);
 }
 
 static void job_close(void)
 {
-	channel_close(&caller);
-	channel_close(&called);
+	connection_close(&caller);
+	connection_close(&called);
 	close(listener);
 	job_unmap(&job);
 	job_forget(&job);
@@ -52,22 +52,22 @@ static void wait_for(int fd)
 }
 
 /* Both sides, connected. */
-static void channels_open(void)
+static void connections_open(void)
 {
 	job_open();
-	REQUIRE(channel_call(&caller, &address, &theirs, 30) == 0);
+	REQUIRE(connection_call(&caller, &address, &theirs, 30) == 0);
 	wait_for(listener);
-	REQUIRE(channel_accept(&called, listener, &job, 30) == 0);
+	REQUIRE(connection_accept(&called, listener, &job, 30) == 0);
 }
 
 /* Lets both ends do what they can; what `to` has heard, or 0, and the errno that ended it. */
-static uint32_t turn(struct channel *from, struct channel *to, int *rc)
+static uint32_t turn(struct connection *from, struct connection *to, int *rc)
 {
 	struct rank_status b, back;
-	channel_flush(from);
-	channel_flush(to);
-	channel_receive(from, &back); /* the greeting; nothing else comes that way here */
-	*rc = channel_receive(to, &b);
+	connection_flush(from);
+	connection_flush(to);
+	connection_receive(from, &back); /* the greeting; nothing else comes that way here */
+	*rc = connection_receive(to, &b);
 	if (*rc <= 0)
 		return 0;
 	CHECK(chance_filled((unsigned char *)b.card, sizeof b.card, b.serial));
@@ -75,18 +75,18 @@ static uint32_t turn(struct channel *from, struct channel *to, int *rc)
 }
 
 /* Says one thing, and what the other hears next; 0 and the errno that ended it. */
-static uint32_t passes(struct channel *from, struct channel *to, uint32_t serial, int *rc)
+static uint32_t passes(struct connection *from, struct connection *to, uint32_t serial, int *rc)
 {
 	struct rank_status b = { .rank = 2, .serial = serial };
 	uint32_t heard = 0;
 	chance_fill((unsigned char *)b.card, sizeof b.card, serial);
 	*rc = 0;
-	for (int i = 0; i < 5000 && !channel_room(from) && *rc >= 0; i++, usleep(1000))
+	for (int i = 0; i < 5000 && !connection_room(from) && *rc >= 0; i++, usleep(1000))
 		CHECK_IS(turn(from, to, rc), 0);
 	if (*rc < 0)
 		return 0;
-	channel_send(from, &b);
-	CHECK(!channel_room(from));
+	connection_send(from, &b);
+	CHECK(!connection_room(from));
 	for (int i = 0; i < 5000 && !heard && *rc >= 0; i++) {
 		heard = turn(from, to, rc);
 		if (!heard)
@@ -98,8 +98,8 @@ static uint32_t passes(struct channel *from, struct channel *to, uint32_t serial
 TEST(status_records_come_whole_and_in_order_in_both_directions)
 {
 	int rc;
-	channels_open();
-	CHECK(!channel_room(&caller)); /* before anybody has greeted */
+	connections_open();
+	CHECK(!connection_room(&caller)); /* before anybody has greeted */
 	for (uint32_t i = 1; i <= MANY; i++)
 		CHECK_IS(passes(&caller, &called, i, &rc), i);
 	CHECK_IS(called.peer, CALLER);
@@ -113,16 +113,16 @@ TEST(the_end_of_the_other_is_noticed_behind_its_last_word)
 {
 	int rc;
 	struct rank_status b = { .serial = 8 };
-	channels_open();
+	connections_open();
 	CHECK_IS(passes(&caller, &called, 7, &rc), 7);
-	channel_send(&caller, &b);
-	channel_flush(&caller);
-	channel_close(&caller);
+	connection_send(&caller, &b);
+	connection_flush(&caller);
+	connection_close(&caller);
 	wait_for(called.fd);
-	CHECK_IS(channel_receive(&called, &b), 1);
+	CHECK_IS(connection_receive(&called, &b), 1);
 	CHECK_IS(b.serial, 8);
 	usleep(10000);
-	CHECK_IS(channel_receive(&called, &b), -ECONNRESET);
+	CHECK_IS(connection_receive(&called, &b), -ECONNRESET);
 	job_close();
 }
 
@@ -132,9 +132,9 @@ TEST(whoever_has_another_key_is_not_believed)
 	struct job other;
 	job_open();
 	REQUIRE(job_create(&other, 4, 0) == 0);
-	REQUIRE(channel_call(&caller, &address, &other, 30) == 0);
+	REQUIRE(connection_call(&caller, &address, &other, 30) == 0);
 	wait_for(listener);
-	REQUIRE(channel_accept(&called, listener, &job, 30) == 0);
+	REQUIRE(connection_accept(&called, listener, &job, 30) == 0);
 	CHECK_IS(passes(&caller, &called, 1, &rc), 0);
 	CHECK_IS(rc, -EPROTO);
 	CHECK_IS(called.received, 0);
@@ -149,7 +149,7 @@ static int bare_call(void)
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	REQUIRE(connect(fd, (struct sockaddr *)(void *)&address, sizeof(struct sockaddr_in)) == 0);
 	wait_for(listener);
-	REQUIRE(channel_accept(&called, listener, &job, 30) == 0);
+	REQUIRE(connection_accept(&called, listener, &job, 30) == 0);
 	return fd;
 }
 
@@ -159,12 +159,12 @@ static int bare_says(const void *bytes, size_t len)
 	int fd = bare_call(), rc = 0;
 	CHECK_IS(write(fd, bytes, len), (ssize_t)len);
 	for (int i = 0; i < 100 && rc == 0; i++) {
-		channel_flush(&called);
-		rc = channel_receive(&called, &b);
+		connection_flush(&called);
+		rc = connection_receive(&called, &b);
 		usleep(200);
 	}
 	close(fd);
-	channel_close(&called);
+	connection_close(&called);
 	return rc;
 }
 
@@ -187,10 +187,10 @@ TEST(whatever_bytes_a_stranger_sends_nothing_of_them_is_believed)
 /* A stream that was overheard is of no use in another connection, nor once more in the same. */
 TEST(what_was_said_in_one_stream_cannot_be_said_again_in_another)
 {
-	struct channel overheard;
+	struct connection overheard;
 	unsigned char bytes[sizeof(struct greeting) + sizeof(struct sealed)];
 	int rc;
-	channels_open();
+	connections_open();
 	CHECK_IS(passes(&caller, &called, 1, &rc), 1);
 	overheard = caller;
 	memcpy(bytes, &overheard.mine, sizeof overheard.mine);
@@ -200,7 +200,7 @@ TEST(what_was_said_in_one_stream_cannot_be_said_again_in_another)
 	wait_for(called.fd);
 	CHECK_IS(turn(&caller, &called, &rc), 0);
 	CHECK_IS(rc, -EPROTO);
-	channel_close(&called);
+	connection_close(&called);
 	CHECK_IS(bare_says(bytes, sizeof bytes), -EPROTO);
 	job_close();
 }

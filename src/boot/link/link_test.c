@@ -4,12 +4,12 @@
  * Ranks that nobody watches but the link of their machine. The test plays a launcher that says
  * nothing: it takes in the dead, late, and tells the job of none.
  */
-#include "boot/link.h"
+#include "boot/link/link.h"
 
 #include <fcntl.h>
 
-#include "../../tests/chance.h"
-#include "../../tests/ranks.h"
+#include "../../../tests/chance.h"
+#include "../../../tests/ranks.h"
 #include "base/process.h"
 
 enum { ASK, TELL };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "boot/link.h"
+#include "boot/link/link.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -18,9 +18,9 @@
 #include "base/kernel.h"
 #include "base/setting.h"
 #include "base/world.h"
-#include "boot/death.h"
-#include "boot/mesh.h"
-#include "boot/shed.h"
+#include "boot/link/daemon.h"
+#include "boot/link/mesh.h"
+#include "boot/link/monitor.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -41,7 +41,7 @@ struct link {
 	struct process_name launcher;
 	int listener, notice;
 	uint64_t silence; /* s */
-	struct deaths deaths;
+	struct monitor monitor;
 	struct watched *watched;
 	struct pollfd *polls;
 	struct sockaddr_in6 *address;
@@ -54,24 +54,24 @@ static struct link *self; /* in a link */
 /* -- The process -------------------------------------------------------------------------- */
 
 /* The rank that makes the memory new may die over it, and nobody else would notice. */
-static void look_meanwhile(struct job *j)
+static void link_check_renewer(struct job *j)
 {
 	uint32_t rank = job_renewer(j);
 	if (rank)
-		deaths_look(&self->deaths, rank - 1);
+		monitor_check(&self->monitor, rank - 1);
 	world_nap(NAP_NS);
 }
 
 static void link_sleep(struct link *l)
 {
-	bool hasty =
-		deaths_hasty(&l->deaths) || (l->mesh && mesh_hasty(l->mesh)) || !l->deaths.left;
+	bool retry = monitor_must_retry(&l->monitor) || (l->mesh && mesh_must_retry(l->mesh)) ||
+		     !l->monitor.left;
 	unsigned n = 1;
 	l->polls[0] = (struct pollfd){ .fd = l->notice, .events = POLLIN };
-	n += deaths_polls(&l->deaths, l->polls + n);
+	n += monitor_polls(&l->monitor, l->polls + n);
 	if (l->mesh)
 		n += mesh_polls(l->mesh, l->polls + n);
-	if (world_poll(l->polls, n, hasty ? ROUND_MS : l->mesh ? LOOK_MS : -1) < 0)
+	if (world_poll(l->polls, n, retry ? ROUND_MS : l->mesh ? LOOK_MS : -1) < 0)
 		world_nap(AGAIN_NS);
 }
 
@@ -80,7 +80,7 @@ static void link_serve(struct link *l)
 	uint32_t asked = atomic_load(&l->job.head->asked);
 	if (l->notice >= 0)
 		loopback_drain(l->notice);
-	deaths_serve(&l->deaths, l->polls + 1);
+	monitor_serve(&l->monitor, l->polls + 1);
 	if (!l->mesh)
 		return;
 	mesh_serve(l->mesh);
@@ -116,12 +116,12 @@ __attribute__((noreturn)) static void link_main(struct link *l)
 	self = l;
 	prctl(PR_SET_NAME, "tern-link");
 	files_raise();
-	l->job.meanwhile = look_meanwhile;
+	l->job.meanwhile = link_check_renewer;
 	atomic_store(&l->job.head->link, getpid());
-	deaths_open(&l->deaths, &l->job, l->watched, &l->launcher);
+	monitor_open(&l->monitor, &l->job, l->watched, &l->launcher);
 	if (l->mesh_memory)
 		l->mesh = mesh_open(l->mesh_memory, &l->job, l->listener, l->address, l->silence);
-	while (l->deaths.left) {
+	while (l->monitor.left) {
 		link_sleep(l);
 		link_serve(l);
 	}
@@ -135,14 +135,14 @@ __attribute__((noreturn)) static void link_main(struct link *l)
 __attribute__((noreturn)) static void guard_main(struct link *l)
 {
 	int status = 0, keep[] = { l->job.fd, l->listener, l->notice };
-	shed_files(keep, 3);
+	daemon_close_files(keep, 3);
 	l->job.fd = keep[0];
 	l->listener = keep[1];
 	l->notice = keep[2];
 	prctl(PR_SET_NAME, "tern-guard");
 	(void)!chdir("/");
 	for (int i = 0; i < LINKS; i++, world_nap(AGAIN_NS)) {
-		pid_t pid = shed_fork(SIGCHLD);
+		pid_t pid = daemon_fork(SIGCHLD);
 		if (pid <= 0)
 			link_main(l);
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -165,12 +165,12 @@ static int guard_start(struct link *l)
 	int status = 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid_t pid = shed_fork(0);
+	pid_t pid = daemon_fork(0);
 	if (pid == 0) {
-		shed_memory(l); /* before anything else: the program waits for this child */
+		daemon_drop_memory(l); /* before anything else: the program waits for this child */
 		signal(SIGCHLD, SIG_DFL);
 		setsid();
-		pid = shed_fork(SIGCHLD);
+		pid = daemon_fork(SIGCHLD);
 		if (pid == 0)
 			guard_main(l);
 		_exit(pid < 0 ? errno : 0);
@@ -184,7 +184,7 @@ static int guard_start(struct link *l)
 
 /* -- Beginning ---------------------------------------------------------------------------- */
 
-static size_t take(size_t *at, size_t bytes)
+static size_t part_take(size_t *at, size_t bytes)
 {
 	size_t mine = *at;
 	*at += (bytes + 63) / 64 * 64;
@@ -198,11 +198,12 @@ static struct link *link_make(const struct link_plan *plan, size_t *bytes)
 	bool several = j->head->machines > 1;
 	size_t link_at, watched_at, polls_at, address_at, mesh_at;
 	*bytes = 0;
-	link_at = take(bytes, sizeof(struct link));
-	watched_at = take(bytes, j->head->here * sizeof(struct watched));
-	polls_at = take(bytes, (2 + j->head->here + mesh_polls_most(j)) * sizeof(struct pollfd));
-	address_at = take(bytes, j->head->machines * sizeof(struct sockaddr_in6));
-	mesh_at = take(bytes, several ? mesh_bytes(j) : 0);
+	link_at = part_take(bytes, sizeof(struct link));
+	watched_at = part_take(bytes, j->head->here * sizeof(struct watched));
+	polls_at =
+		part_take(bytes, (2 + j->head->here + mesh_polls_most(j)) * sizeof(struct pollfd));
+	address_at = part_take(bytes, j->head->machines * sizeof(struct sockaddr_in6));
+	mesh_at = part_take(bytes, several ? mesh_bytes(j) : 0);
 	char *base = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (base == MAP_FAILED)
 		return NULL;
@@ -268,12 +269,12 @@ int link_begin(const struct link_plan *plan)
 int link_listen(int *listener, struct sockaddr_in6 *address)
 {
 	char why[200] = "";
-	if (!channel_usable(why, sizeof why))
+	if (!connection_usable(why, sizeof why))
 		return error_set(-ENOTSUP, "ranks on several machines cannot be joined: %s", why);
 	int rc = address_choose(address, true);
 	if (rc)
 		return rc;
-	*listener = channel_listen(address);
+	*listener = connection_listen(address);
 	if (*listener >= 0)
 		return 0;
 	return address_refused(address, *listener, "opening a socket for the other machines");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "boot/channel.h"
+#include "boot/link/connection.h"
 
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -14,9 +14,9 @@
 enum { VERSION = 1, BACKLOG = 1024 };
 
 _Static_assert(JOB_KEY == crypto_generichash_KEYBYTES, "keys have one size");
-_Static_assert(CHANNEL_TAG == crypto_generichash_BYTES_MIN, "a tag is BLAKE2b's shortest");
+_Static_assert(CONNECTION_TAG == crypto_generichash_BYTES_MIN, "a tag is BLAKE2b's shortest");
 
-bool channel_usable(char *why, size_t len)
+bool connection_usable(char *why, size_t len)
 {
 	(void)why, (void)len;
 	return sodium_init() >= 0;
@@ -30,7 +30,7 @@ static int socket_new(int family)
 	return fd < 0 ? -errno : fd;
 }
 
-int channel_listen(struct sockaddr_in6 *address)
+int connection_listen(struct sockaddr_in6 *address)
 {
 	socklen_t len = address_len(address);
 	int fd = socket_new(address->sin6_family);
@@ -48,7 +48,7 @@ int channel_listen(struct sockaddr_in6 *address)
  * The kernel of the other machine answers for a process that computes, or is stopped; so silence
  * means that the machine is gone, or the way to it.
  */
-static void socket_watch(int fd, uint64_t silence)
+static void socket_keepalive(int fd, uint64_t silence)
 {
 	int on = 1, times = 3, third = silence < 3 ? 1 : (int)(silence / 3);
 	unsigned ms = (unsigned)silence * 1000;
@@ -62,9 +62,9 @@ static void socket_watch(int fd, uint64_t silence)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
-static void channel_begin(struct channel *c, int fd, bool caller, const struct job *job)
+static void connection_begin(struct connection *c, int fd, bool caller, const struct job *job)
 {
-	*c = (struct channel){
+	*c = (struct connection){
 		.fd = fd, .caller = caller, .begun = clock_ns(), .out_at = sizeof c->out
 	};
 	c->mine = (struct greeting){ .version = VERSION, .machine = job->head->machine };
@@ -72,72 +72,72 @@ static void channel_begin(struct channel *c, int fd, bool caller, const struct j
 	memcpy(c->key, job->head->key, sizeof c->key);
 }
 
-int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct job *job,
-		 uint64_t silence)
+int connection_call(struct connection *c, const struct sockaddr_in6 *to, const struct job *job,
+		    uint64_t silence)
 {
 	int fd = socket_new(to->sin6_family);
 	if (fd < 0)
 		return fd;
-	socket_watch(fd, silence);
-	channel_begin(c, fd, true, job);
+	socket_keepalive(fd, silence);
+	connection_begin(c, fd, true, job);
 	if (connect(fd, (const struct sockaddr *)(const void *)to, address_len(to)) == 0 ||
 	    errno == EINPROGRESS)
 		return 0;
 	int rc = -errno;
-	channel_close(c);
+	connection_close(c);
 	return rc;
 }
 
-int channel_accept(struct channel *c, int listener, const struct job *job, uint64_t silence)
+int connection_accept(struct connection *c, int listener, const struct job *job, uint64_t silence)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0)
 		return -errno;
-	socket_watch(fd, silence);
-	channel_begin(c, fd, false, job);
+	socket_keepalive(fd, silence);
+	connection_begin(c, fd, false, job);
 	return 0;
 }
 
-void channel_close(struct channel *c)
+void connection_close(struct connection *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
 	sodium_memzero(c->key, sizeof c->key);
-	*c = (struct channel){ .fd = -1 };
+	*c = (struct connection){ .fd = -1 };
 }
 
 /* -- Sending ---------------------------------------------------------------------------- */
 
-static void tag_make(const struct channel *c, uint8_t tag[CHANNEL_TAG], const struct rank_status *b,
-		     uint64_t number, bool by_caller)
+static void connection_tag(const struct connection *c, uint8_t tag[CONNECTION_TAG],
+			   const struct rank_status *b, uint64_t number, bool by_caller)
 {
 	crypto_generichash_state s;
 	uint64_t head = number << 1 | by_caller;
-	crypto_generichash_init(&s, c->key, sizeof c->key, CHANNEL_TAG);
+	crypto_generichash_init(&s, c->key, sizeof c->key, CONNECTION_TAG);
 	crypto_generichash_update(&s, (const unsigned char *)&head, sizeof head);
 	crypto_generichash_update(&s, (const unsigned char *)b, sizeof *b);
-	crypto_generichash_final(&s, tag, CHANNEL_TAG);
+	crypto_generichash_final(&s, tag, CONNECTION_TAG);
 }
 
-bool channel_room(const struct channel *c)
+bool connection_room(const struct connection *c)
 {
 	return c->fd >= 0 && c->greeted && c->out_at == sizeof c->out;
 }
 
-void channel_send(struct channel *c, const struct rank_status *b)
+void connection_send(struct connection *c, const struct rank_status *b)
 {
 	c->out.record = *b;
-	tag_make(c, c->out.tag, b, c->sent++, c->caller);
+	connection_tag(c, c->out.tag, b, c->sent++, c->caller);
 	c->out_at = 0;
 }
 
-bool channel_waits(const struct channel *c)
+bool connection_waits(const struct connection *c)
 {
 	return c->mine_at < sizeof c->mine || c->out_at < sizeof c->out;
 }
 
 /* As much as can be; 0, or a negative errno. */
-static int bytes_write(int fd, const void *bytes, size_t len, size_t *at)
+static int socket_write(int fd, const void *bytes, size_t len, size_t *at)
 {
 	while (*at < len) {
 		ssize_t n = send(fd, (const char *)bytes + *at, len - *at, MSG_NOSIGNAL);
@@ -150,18 +150,18 @@ static int bytes_write(int fd, const void *bytes, size_t len, size_t *at)
 	return 0;
 }
 
-int channel_flush(struct channel *c)
+int connection_flush(struct connection *c)
 {
-	int rc = bytes_write(c->fd, &c->mine, sizeof c->mine, &c->mine_at);
+	int rc = socket_write(c->fd, &c->mine, sizeof c->mine, &c->mine_at);
 	if (!rc && c->mine_at == sizeof c->mine)
-		rc = bytes_write(c->fd, &c->out, sizeof c->out, &c->out_at);
+		rc = socket_write(c->fd, &c->out, sizeof c->out, &c->out_at);
 	return rc;
 }
 
 /* -- Receiving -------------------------------------------------------------------------- */
 
 /* The key of this connection, from what both have said. */
-static void greeted(struct channel *c)
+static void connection_greeted(struct connection *c)
 {
 	const struct greeting *caller = c->caller ? &c->mine : &c->in.greeting;
 	const struct greeting *called = c->caller ? &c->in.greeting : &c->mine;
@@ -176,7 +176,7 @@ static void greeted(struct channel *c)
 }
 
 /* False at the end of what has come. *rc: why nothing more will. */
-static bool in_fill(struct channel *c, size_t want, int *rc)
+static bool connection_fill(struct connection *c, size_t want, int *rc)
 {
 	while (c->in_len < want) {
 		ssize_t n = recv(c->fd, c->in.bytes + c->in_len, want - c->in_len, 0);
@@ -193,21 +193,21 @@ static bool in_fill(struct channel *c, size_t want, int *rc)
 	return true;
 }
 
-int channel_receive(struct channel *c, struct rank_status *b)
+int connection_receive(struct connection *c, struct rank_status *b)
 {
-	uint8_t tag[CHANNEL_TAG];
+	uint8_t tag[CONNECTION_TAG];
 	int rc = 0;
 	if (!c->greeted) {
-		if (!in_fill(c, sizeof c->in.greeting, &rc))
+		if (!connection_fill(c, sizeof c->in.greeting, &rc))
 			return rc;
 		if (c->in.greeting.version != VERSION)
 			return -EPROTO;
-		greeted(c);
+		connection_greeted(c);
 	}
-	if (!in_fill(c, sizeof c->in.sealed, &rc))
+	if (!connection_fill(c, sizeof c->in.sealed, &rc))
 		return rc;
 	c->in_len = 0;
-	tag_make(c, tag, &c->in.sealed.record, c->received, !c->caller);
+	connection_tag(c, tag, &c->in.sealed.record, c->received, !c->caller);
 	if (sodium_memcmp(tag, c->in.sealed.tag, sizeof tag) != 0)
 		return -EPROTO;
 	c->received++;

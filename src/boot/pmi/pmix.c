@@ -7,7 +7,7 @@
  * the threads and the megabytes of something it does not use. Types and prototypes
  * are those of its header.
  */
-#include "boot/pmi.h"
+#include "boot/pmi/pmi.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ static struct {
 	pmix_proc_t self;
 } pmix;
 
-static bool load_symbol(void *to, const char *name, char *why, size_t len)
+static bool pmix_symbol(void *to, const char *name, char *why, size_t len)
 {
 	void *found = dlsym(pmix.library, name);
 	if (!found) {
@@ -54,16 +54,16 @@ static bool pmix_usable(char *why, size_t len)
 			 dlerror());
 		return false;
 	}
-	return load_symbol(&pmix.init, "PMIx_Init", why, len) &&
-	       load_symbol(&pmix.finalize, "PMIx_Finalize", why, len) &&
-	       load_symbol(&pmix.put, "PMIx_Put", why, len) &&
-	       load_symbol(&pmix.commit, "PMIx_Commit", why, len) &&
-	       load_symbol(&pmix.fence, "PMIx_Fence", why, len) &&
-	       load_symbol(&pmix.get, "PMIx_Get", why, len) &&
-	       load_symbol(&pmix.error_string, "PMIx_Error_string", why, len);
+	return pmix_symbol(&pmix.init, "PMIx_Init", why, len) &&
+	       pmix_symbol(&pmix.finalize, "PMIx_Finalize", why, len) &&
+	       pmix_symbol(&pmix.put, "PMIx_Put", why, len) &&
+	       pmix_symbol(&pmix.commit, "PMIx_Commit", why, len) &&
+	       pmix_symbol(&pmix.fence, "PMIx_Fence", why, len) &&
+	       pmix_symbol(&pmix.get, "PMIx_Get", why, len) &&
+	       pmix_symbol(&pmix.error_string, "PMIx_Error_string", why, len);
 }
 
-static int refused(const char *what, pmix_status_t status)
+static int pmix_refused(const char *what, pmix_status_t status)
 {
 	return error_set(-EPROTO, "%s: PMIx said: %s", what, pmix.error_string(status));
 }
@@ -71,27 +71,27 @@ static int refused(const char *what, pmix_status_t status)
 /*
  * The values that we ask for own a string at most; the macros that free them need newer libraries.
  */
-static void value_free(pmix_value_t *v)
+static void pmix_value_delete(pmix_value_t *v)
 {
 	if (v->type == PMIX_STRING)
 		free(v->data.string);
 	free(v);
 }
 
-static int job_size(uint32_t *size)
+static int pmix_job_size(uint32_t *size)
 {
 	pmix_proc_t job = pmix.self;
 	pmix_value_t *v;
 	job.rank = PMIX_RANK_WILDCARD;
 	pmix_status_t status = pmix.get(&job, PMIX_JOB_SIZE, NULL, 0, &v);
 	if (status != PMIX_SUCCESS)
-		return refused("asking how many ranks the job has", status);
+		return pmix_refused("asking how many ranks the job has", status);
 	int rc = v->type == PMIX_UINT32
 			 ? 0
 			 : error_set(-EPROTO, "PMIx did not say the number of ranks in 32 bits");
 	if (!rc)
 		*size = v->data.uint32;
-	value_free(v);
+	pmix_value_delete(v);
 	return rc;
 }
 
@@ -106,7 +106,7 @@ static int pmix_open(uint32_t *rank, uint32_t *size)
 				 "PMIx said: %s; start the program directly from the launcher",
 				 pmix.error_string(status));
 	*rank = pmix.self.rank;
-	int rc = job_size(size);
+	int rc = pmix_job_size(size);
 	if (rc)
 		pmix.finalize(NULL, 0);
 	return rc;
@@ -121,7 +121,7 @@ static int pmix_put(const char *key, const char *value)
 		status = pmix.commit();
 	return status == PMIX_SUCCESS
 		       ? 0
-		       : refused("telling the other ranks where this one is", status);
+		       : pmix_refused("telling the other ranks where this one is", status);
 }
 
 static int pmix_fence(void)
@@ -131,7 +131,8 @@ static int pmix_fence(void)
 	pmix_status_t status = pmix.fence(NULL, 0, &collect, 1);
 	if (status == PMIX_ERR_PARTIAL_SUCCESS)
 		return 0; /* a rank has died: what it has put is there, or pmix_get() names it */
-	return status == PMIX_SUCCESS ? 0 : refused("waiting for the other ranks to join", status);
+	return status == PMIX_SUCCESS ? 0
+				      : pmix_refused("waiting for the other ranks to join", status);
 }
 
 static int pmix_get(uint32_t rank, const char *key, char *value, size_t len)
@@ -147,11 +148,11 @@ static int pmix_get(uint32_t rank, const char *key, char *value, size_t len)
 	if (status == PMIX_ERR_NOT_FOUND)
 		return -ENODATA;
 	if (status != PMIX_SUCCESS)
-		return refused(what, status);
+		return pmix_refused(what, status);
 	bool good = v->type == PMIX_STRING && strlen(v->data.string) < len;
 	if (good)
 		strcpy(value, v->data.string);
-	value_free(v);
+	pmix_value_delete(v);
 	return good ? 0 : error_set(-EPROTO, "%s: PMIx answered something else", what);
 }
 
@@ -165,7 +166,7 @@ static bool pmix_neighbours(char *list, size_t len)
 	bool good = v->type == PMIX_STRING && strlen(v->data.string) < len;
 	if (good)
 		strcpy(list, v->data.string);
-	value_free(v);
+	pmix_value_delete(v);
 	return good;
 }
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "boot/pmi.h"
+#include "boot/pmi/pmi.h"
 
 enum { LINE_MAX_BYTES = 4096, TABLE_MAX = 256 };
 
@@ -22,30 +22,30 @@ static struct {
 	int fd;
 	char table[TABLE_MAX]; /* the name of the job's table of keys and values */
 	char line[LINE_MAX_BYTES];
-} wire = { .fd = -1 };
+} pmi1 = { .fd = -1 };
 
-static bool wire_usable(char *why, size_t len)
+static bool pmi1_usable(char *why, size_t len)
 {
 	(void)why, (void)len;
 	return true;
 }
 
-static int wire_broken(const char *what)
+static int pmi1_broken(const char *what)
 {
 	return error_set(-EPROTO, "PMI_FD=%s: %s; the launcher does not speak PMI-1 there",
 			 getenv("PMI_FD"), what);
 }
 
-static int wire_write(const char *text, size_t len)
+static int pmi1_write(const char *text, size_t len)
 {
 	while (len) {
-		ssize_t n = send(wire.fd, text, len, MSG_NOSIGNAL);
+		ssize_t n = send(pmi1.fd, text, len, MSG_NOSIGNAL);
 		if (n < 0 && errno == ENOTSOCK)
-			n = write(wire.fd, text, len);
+			n = write(pmi1.fd, text, len);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return wire_broken(strerror(errno));
+			return pmi1_broken(strerror(errno));
 		text += n;
 		len -= (size_t)n;
 	}
@@ -55,28 +55,28 @@ static int wire_write(const char *text, size_t len)
 /*
  * Byte by byte: nothing of what follows the line may be taken, and joining is all that this is for.
  */
-static int wire_read(void)
+static int pmi1_read(void)
 {
 	size_t len = 0;
-	while (len < sizeof wire.line - 1) {
-		ssize_t n = read(wire.fd, wire.line + len, 1);
+	while (len < sizeof pmi1.line - 1) {
+		ssize_t n = read(pmi1.fd, pmi1.line + len, 1);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return wire_broken(n ? strerror(errno) : "the other end was closed");
-		if (wire.line[len++] == '\n') {
-			wire.line[len - 1] = '\0';
+			return pmi1_broken(n ? strerror(errno) : "the other end was closed");
+		if (pmi1.line[len++] == '\n') {
+			pmi1.line[len - 1] = '\0';
 			return 0;
 		}
 	}
-	return wire_broken("a line does not end");
+	return pmi1_broken("a line does not end");
 }
 
 /* The value of `name` in the answer, copied; false if it is not there or too long. */
-static bool wire_word(const char *name, char *value, size_t room)
+static bool pmi1_word(const char *name, char *value, size_t room)
 {
 	size_t len = strlen(name);
-	for (const char *word = wire.line; *word;
+	for (const char *word = pmi1.line; *word;
 	     word += strcspn(word, " "), word += strspn(word, " ")) {
 		if (strncmp(word, name, len) != 0 || word[len] != '=')
 			continue;
@@ -95,26 +95,26 @@ static bool wire_word(const char *name, char *value, size_t room)
  * Asks and takes the answer, which has to be the one called `answer` and, if it has an rc, a good
  * one.
  */
-static int wire_ask(const char *answer, const char *format, ...)
+static int pmi1_ask(const char *answer, const char *format, ...)
 {
 	char text[LINE_MAX_BYTES], value[64];
 	va_list args;
 	va_start(args, format);
 	int len = vsnprintf(text, sizeof text, format, args);
 	va_end(args);
-	int rc = wire_write(text, (size_t)len);
+	int rc = pmi1_write(text, (size_t)len);
 	if (!rc)
-		rc = wire_read();
+		rc = pmi1_read();
 	if (rc)
 		return rc;
-	if (!wire_word("cmd", value, sizeof value) || strcmp(value, answer) != 0 ||
-	    (wire_word("rc", value, sizeof value) && strcmp(value, "0") != 0))
+	if (!pmi1_word("cmd", value, sizeof value) || strcmp(value, answer) != 0 ||
+	    (pmi1_word("rc", value, sizeof value) && strcmp(value, "0") != 0))
 		return error_set(-EPROTO, "the launcher was asked '%.60s' and answered '%.200s'",
-				 text, wire.line);
+				 text, pmi1.line);
 	return 0;
 }
 
-static int number_in(const char *variable, uint32_t *number)
+static int variable_number(const char *variable, uint32_t *number)
 {
 	char *end;
 	const char *text = getenv(variable);
@@ -126,66 +126,66 @@ static int number_in(const char *variable, uint32_t *number)
 	return 0;
 }
 
-static int wire_open(uint32_t *rank, uint32_t *size)
+static int pmi1_open(uint32_t *rank, uint32_t *size)
 {
 	uint32_t fd;
-	int rc = number_in("PMI_FD", &fd);
+	int rc = variable_number("PMI_FD", &fd);
 	if (!rc)
-		rc = number_in("PMI_RANK", rank);
+		rc = variable_number("PMI_RANK", rank);
 	if (!rc)
-		rc = number_in("PMI_SIZE", size);
+		rc = variable_number("PMI_SIZE", size);
 	if (rc)
 		return rc;
-	wire.fd = (int)fd;
-	rc = wire_ask("response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n");
+	pmi1.fd = (int)fd;
+	rc = pmi1_ask("response_to_init", "cmd=init pmi_version=1 pmi_subversion=1\n");
 	if (!rc)
-		rc = wire_ask("my_kvsname", "cmd=get_my_kvsname\n");
-	if (!rc && !wire_word("kvsname", wire.table, sizeof wire.table))
-		rc = wire_broken("the job has no table");
+		rc = pmi1_ask("my_kvsname", "cmd=get_my_kvsname\n");
+	if (!rc && !pmi1_word("kvsname", pmi1.table, sizeof pmi1.table))
+		rc = pmi1_broken("the job has no table");
 	return rc;
 }
 
-static int wire_put(const char *key, const char *value)
+static int pmi1_put(const char *key, const char *value)
 {
-	return wire_ask("put_result", "cmd=put kvsname=%s key=%s value=%s\n", wire.table, key,
+	return pmi1_ask("put_result", "cmd=put kvsname=%s key=%s value=%s\n", pmi1.table, key,
 			value);
 }
 
-static int wire_fence(void)
+static int pmi1_fence(void)
 {
-	return wire_ask("barrier_out", "cmd=barrier_in\n");
+	return pmi1_ask("barrier_out", "cmd=barrier_in\n");
 }
 
-static int wire_get(uint32_t rank, const char *key, char *value, size_t len)
+static int pmi1_get(uint32_t rank, const char *key, char *value, size_t len)
 {
 	char answered[32];
-	int rc = wire_ask("get_result", "cmd=get kvsname=%s key=%s\n", wire.table, key);
-	if (rc && wire_word("cmd", answered, sizeof answered) &&
+	int rc = pmi1_ask("get_result", "cmd=get kvsname=%s key=%s\n", pmi1.table, key);
+	if (rc && pmi1_word("cmd", answered, sizeof answered) &&
 	    strcmp(answered, "get_result") == 0)
 		return -ENODATA; /* an rc that is not 0: there is no such key */
-	if (!rc && !wire_word("value", value, len))
+	if (!rc && !pmi1_word("value", value, len))
 		rc = error_set(-EPROTO, "the launcher has nothing of rank %u", rank);
 	return rc;
 }
 
-static void wire_close(void)
+static void pmi1_close(void)
 {
-	wire_ask("finalize_ack", "cmd=finalize\n");
-	close(wire.fd);
-	wire.fd = -1;
+	pmi1_ask("finalize_ack", "cmd=finalize\n");
+	close(pmi1.fd);
+	pmi1.fd = -1;
 }
 
-const struct pmi_ops pmi_wire_ops = {
+const struct pmi_ops pmi1_ops = {
 	.name = "PMI-1",
 	.starters = "an mpiexec or srun --mpi=pmi2",
 	.sign = "PMI_FD",
 	.count = "PMI_SIZE",
-	.usable = wire_usable,
-	.open = wire_open,
-	.put = wire_put,
-	.fence = wire_fence,
-	.get = wire_get,
-	.close = wire_close,
+	.usable = pmi1_usable,
+	.open = pmi1_open,
+	.put = pmi1_put,
+	.fence = pmi1_fence,
+	.get = pmi1_get,
+	.close = pmi1_close,
 	.mark = { "SLURM_JOB_ID", "SLURM_STEP_ID" },
 	.number = "SLURM_PROCID",
 	.neighbours = pmi_slurm_neighbours,

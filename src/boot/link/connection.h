@@ -14,27 +14,27 @@
  * allocates; a status record replaces the ones before it, so there is no queue: the next one is
  * made when the connection has room for it.
  */
-#ifndef TERN_BOOT_CHANNEL_H
-#define TERN_BOOT_CHANNEL_H
+#ifndef TERN_BOOT_LINK_CONNECTION_H
+#define TERN_BOOT_LINK_CONNECTION_H
 
 #include <netinet/in.h>
 #include <stdbool.h>
 
 #include "job/exchange.h"
 
-enum { CHANNEL_RANDOM = 16, CHANNEL_TAG = 16 };
+enum { CONNECTION_RANDOM = 16, CONNECTION_TAG = 16 };
 
 struct greeting {
 	uint32_t version, machine;
-	uint8_t random[CHANNEL_RANDOM];
+	uint8_t random[CONNECTION_RANDOM];
 };
 
 struct sealed {
 	struct rank_status record;
-	uint8_t tag[CHANNEL_TAG];
+	uint8_t tag[CONNECTION_TAG];
 };
 
-struct channel {
+struct connection {
 	int fd; /* -1: none */
 	bool caller, greeted;
 	uint64_t begun; /* when, ns */
@@ -55,33 +55,34 @@ struct channel {
 };
 
 /* Whether this build has what it takes; if not, why and what to do. */
-bool channel_usable(char *why, size_t len);
+bool connection_usable(char *why, size_t len);
 
 /* A socket to be called at, bound to `address`, whose port is found out. -errno. */
-int channel_listen(struct sockaddr_in6 *address);
+int connection_listen(struct sockaddr_in6 *address);
 
 /*
  * Begins to connect; -errno if that fails at once. `silence`: seconds after which the kernel takes
  * the other machine for lost.
  */
-int channel_call(struct channel *c, const struct sockaddr_in6 *to, const struct job *job,
-		 uint64_t silence);
+int connection_call(struct connection *c, const struct sockaddr_in6 *to, const struct job *job,
+		    uint64_t silence);
 /* Takes a connection that has come in; -errno if there is none. */
-int channel_accept(struct channel *c, int listener, const struct job *job, uint64_t silence);
-void channel_close(struct channel *c);
+int connection_accept(struct connection *c, int listener, const struct job *job, uint64_t silence);
+void connection_close(struct connection *c);
 
 /* Whether a status record can be taken: the other end has greeted, and the last one was written. */
-bool channel_room(const struct channel *c);
-void channel_send(struct channel *c,
-		  const struct rank_status *b); /* if there is room; channel_flush() writes it */
+bool connection_room(const struct connection *c);
+void connection_send(
+	struct connection *c,
+	const struct rank_status *b); /* if there is room; connection_flush() writes it */
 /* Writes what can be written: 0, or the negative errno that ended it. */
-int channel_flush(struct channel *c);
-bool channel_waits(const struct channel *c); /* something is to be written */
+int connection_flush(struct connection *c);
+bool connection_waits(const struct connection *c); /* something is to be written */
 /*
  * The next status record that has come: 1, or 0 if there is none yet, or a negative errno when the
  * connection is over (-ECONNRESET), the other machine does not answer (-ETIMEDOUT and the like), or
  * it is no link of this job (-EPROTO).
  */
-int channel_receive(struct channel *c, struct rank_status *b);
+int connection_receive(struct connection *c, struct rank_status *b);
 
 #endif

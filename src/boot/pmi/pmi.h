@@ -7,8 +7,8 @@
  * put, fence, get. That is all that Tern needs of them, and only while a
  * process joins its job.
  */
-#ifndef TERN_BOOT_PMI_H
-#define TERN_BOOT_PMI_H
+#ifndef TERN_BOOT_PMI_PMI_H
+#define TERN_BOOT_PMI_PMI_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,6 +78,6 @@ int pmi_gather(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, const ch
 bool pmi_waits(void);
 
 bool pmi_slurm_neighbours(char *list, size_t len);
-extern const struct pmi_ops pmix_ops, pmi_wire_ops, pmi_slurm_ops;
+extern const struct pmi_ops pmix_ops, pmi1_ops, pmi_slurm_ops;
 
 #endif

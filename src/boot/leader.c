@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "boot/meet.h"
+#include "boot/leader.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,19 +21,19 @@
 #include "base/world.h"
 
 enum {
-	LOOK_MS = 100, /* how often the host looks whether those live who have not come */
-	KNOCK_S = 5,   /* how long one that has come may say nothing */
+	LOOK_MS = 100, /* how often the leader looks whether absent members live */
+	HELLO_S = 5,   /* how long a connection may say nothing */
 	END_NS = 1000000000,
 	NAP_NS = 1000000,
 };
 
-/* What a guest says, and what the host answers; the descriptor comes beside it. */
-struct knock {
-	uint8_t key[MEET_KEY];
+/* What a member says, and what the leader answers; the descriptor comes with the answer. */
+struct hello {
+	uint8_t key[LEADER_KEY];
 	uint32_t rank;
 };
 
-struct welcome {
+struct grant {
 	int32_t rc; /* 0, or why there is no job */
 	char text[400];
 };
@@ -58,7 +58,7 @@ static int socket_open(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return error_set(-errno, "making a socket for the ranks to meet at: %s",
+		return error_set(-errno, "making a socket for the ranks of this machine: %s",
 				 strerror(errno));
 	socket_patience(fd, patience_s());
 	return fd;
@@ -76,30 +76,30 @@ static int peer_pid(int fd, pid_t *pid)
 }
 
 /* Bound without a name: the kernel finds one that nobody has, beside the file system. */
-int meet_open(int *out, struct meet_address *a)
+int leader_listen(int *out, struct leader_address *a)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	socklen_t len = sizeof name;
 	int fd = socket_open();
 	if (fd < 0)
 		return fd;
-	*a = (struct meet_address){ .name_len = 0 };
+	*a = (struct leader_address){ .name_len = 0 };
 	if (bind(fd, (struct sockaddr *)&name, sizeof name.sun_family) != 0 ||
 	    listen(fd, TERN_RANKS_MAX) != 0 ||
 	    getsockname(fd, (struct sockaddr *)&name, &len) != 0 ||
 	    getrandom(a->key, sizeof a->key, 0) != sizeof a->key) {
-		int rc = error_set(-errno, "opening a socket for the ranks to meet at: %s",
+		int rc = error_set(-errno, "opening a socket for the ranks of this machine: %s",
 				   strerror(errno));
 		close(fd);
 		return rc;
 	}
 	a->name_len = (uint8_t)(len - sizeof name.sun_family);
-	memcpy(a->name, name.sun_path, a->name_len < MEET_NAME ? a->name_len : MEET_NAME);
+	memcpy(a->name, name.sun_path, a->name_len < LEADER_NAME ? a->name_len : LEADER_NAME);
 	*out = fd;
 	return 0;
 }
 
-static int welcome_send(int fd, const struct welcome *w, int job)
+static int grant_send(int fd, const struct grant *w, int job)
 {
 	union {
 		struct cmsghdr head;
@@ -117,7 +117,7 @@ static int welcome_send(int fd, const struct welcome *w, int job)
 }
 
 /* *job is -1 if no descriptor came. */
-static int welcome_receive(int fd, struct welcome *w, int *job)
+static int grant_receive(int fd, struct grant *w, int *job)
 {
 	union {
 		struct cmsghdr head;
@@ -140,38 +140,38 @@ static int welcome_receive(int fd, struct welcome *w, int *job)
 	return n == (ssize_t)sizeof *w ? 0 : n < 0 ? -errno : -ECONNRESET;
 }
 
-/* -- The host ----------------------------------------------------------------------- */
+/* -- The leader --------------------------------------------------------------------- */
 
-/* A rank, as the host sees it. */
-struct guest {
-	int fd; /* -1: it has not come, or is the host itself */
+/* A rank, as the leader sees it. */
+struct member {
+	int fd; /* -1: it has not come, or is the leader itself */
 	pid_t pid;
 	uint64_t born;
 };
 
-struct host {
+struct leader {
 	int fd;
-	const struct meet_address *address;
+	const struct leader_address *address;
 	uint32_t rank;
-	const struct meet_plan *plan;
-	struct guest *guest; /* one a rank */
-	cpu_set_t cores;     /* that any of them may use: launchers bind ranks before they begin */
+	const struct leader_plan *plan;
+	struct member *member; /* one a rank */
+	cpu_set_t cores; /* that any of them may use: launchers bind ranks before they begin */
 };
 
-static bool is_guest(const struct host *h, uint32_t rank)
+static bool is_member(const struct leader *l, uint32_t rank)
 {
-	return rank < h->plan->size && rank != h->rank &&
-	       h->plan->machine[rank] == h->plan->machine[h->rank];
+	return rank < l->plan->size && rank != l->rank &&
+	       l->plan->machine[rank] == l->plan->machine[l->rank];
 }
 
-static bool host_note(struct host *h, struct guest *g, pid_t pid)
+static bool leader_note(struct leader *l, struct member *g, pid_t pid)
 {
 	cpu_set_t cores;
 	g->pid = pid;
 	g->born = process_born(pid);
 	if (!g->born || sched_getaffinity(pid, sizeof cores, &cores) != 0)
 		return false;
-	CPU_OR(&h->cores, &h->cores, &cores);
+	CPU_OR(&l->cores, &l->cores, &cores);
 	return true;
 }
 
@@ -185,141 +185,142 @@ static bool still_there(int fd)
 static bool key_equal(const uint8_t *a, const uint8_t *b)
 {
 	unsigned differ = 0;
-	for (int i = 0; i < MEET_KEY; i++)
+	for (int i = 0; i < LEADER_KEY; i++)
 		differ |= a[i] ^ b[i];
 	return !differ;
 }
 
-/* True if whoever knocked is a rank of the job that had not come yet. Anybody else is sent away. */
-static bool host_admit(struct host *h, int fd)
+/* True if the caller is a rank of the job that had not come yet. The others are refused. */
+static bool leader_admit(struct leader *l, int fd)
 {
-	struct knock k;
+	struct hello k;
 	pid_t pid;
-	socket_patience(fd, KNOCK_S);
+	socket_patience(fd, HELLO_S);
 	if (peer_pid(fd, &pid) != 0 || recv(fd, &k, sizeof k, 0) != (ssize_t)sizeof k ||
-	    !key_equal(k.key, h->address->key) || !is_guest(h, k.rank))
+	    !key_equal(k.key, l->address->key) || !is_member(l, k.rank))
 		return false;
-	struct guest *g = &h->guest[k.rank];
-	if (g->fd >= 0 || !host_note(h, g, pid) || !still_there(fd))
+	struct member *g = &l->member[k.rank];
+	if (g->fd >= 0 || !leader_note(l, g, pid) || !still_there(fd))
 		return false;
 	g->fd = fd;
 	return true;
 }
 
 /* Who has not come; UINT32_MAX: all have. */
-static uint32_t host_awaits(const struct host *h)
+static uint32_t leader_awaits(const struct leader *l)
 {
-	for (uint32_t r = 0; r < h->plan->size; r++)
-		if (is_guest(h, r) && h->guest[r].fd < 0)
+	for (uint32_t r = 0; r < l->plan->size; r++)
+		if (is_member(l, r) && l->member[r].fd < 0)
 			return r;
 	return UINT32_MAX;
 }
 
-static int host_missing(const struct host *h)
+static int leader_missing(const struct leader *l)
 {
 	return error_set(-ETIMEDOUT,
 			 "rank %u has not come to meet rank %u within %llu s (TERN_JOIN)",
-			 host_awaits(h), h->rank, (unsigned long long)patience_s());
+			 leader_awaits(l), l->rank, (unsigned long long)patience_s());
 }
 
 /* Everybody lived when the cards were exchanged; a card says which process that was. */
-static int host_look(const struct host *h)
+static int leader_look(const struct leader *l)
 {
-	for (uint32_t r = 0; h->plan->process && r < h->plan->size; r++) {
-		if (!is_guest(h, r) || h->guest[r].fd >= 0 || !process_ended(&h->plan->process[r]))
+	for (uint32_t r = 0; l->plan->process && r < l->plan->size; r++) {
+		if (!is_member(l, r) || l->member[r].fd >= 0 ||
+		    !process_ended(&l->plan->process[r]))
 			continue;
 		return error_set(-EOWNERDEAD, "rank %u ended while the ranks joined their job", r);
 	}
 	return 0;
 }
 
-static int host_collect(struct host *h)
+static int leader_collect(struct leader *l)
 {
 	uint64_t patience = patience_s(), end = clock_ns() + patience * UINT64_C(1000000000);
 	int rc = 0;
-	while (!rc && host_awaits(h) != UINT32_MAX) {
-		struct pollfd p = { .fd = h->fd, .events = POLLIN };
+	while (!rc && leader_awaits(l) != UINT32_MAX) {
+		struct pollfd p = { .fd = l->fd, .events = POLLIN };
 		if (patience && clock_ns() >= end)
-			return host_missing(h);
+			return leader_missing(l);
 		if (world_poll(&p, 1, LOOK_MS) == 0) {
-			rc = host_look(h);
+			rc = leader_look(l);
 			continue;
 		}
-		int fd = accept4(h->fd, NULL, NULL, SOCK_CLOEXEC);
-		if (fd >= 0 && !host_admit(h, fd))
+		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+		if (fd >= 0 && !leader_admit(l, fd))
 			close(fd);
 	}
 	return rc;
 }
 
-static int host_make(const struct host *h, struct job *job)
+static int leader_make(const struct leader *l, struct job *job)
 {
 	uint64_t budget;
 	int rc = setting_number(SETTING_MEMORY, &budget);
 	if (!rc)
-		rc = job_create(job, h->plan->size, budget);
+		rc = job_create(job, l->plan->size, budget);
 	if (rc)
 		return rc;
-	job_spread(job, h->plan->machine, h->plan->machine[h->rank], h->plan->machines);
-	job_identify(job, h->plan->id, h->plan->key);
-	job->head->cores = (uint32_t)CPU_COUNT(&h->cores);
-	for (uint32_t r = 0; r < h->plan->size; r++) {
-		atomic_store(&job->rank[r].pid, h->guest[r].pid);
-		atomic_store(&job->rank[r].born, h->guest[r].born);
+	job_spread(job, l->plan->machine, l->plan->machine[l->rank], l->plan->machines);
+	job_identify(job, l->plan->id, l->plan->key);
+	job->head->cores = (uint32_t)CPU_COUNT(&l->cores);
+	for (uint32_t r = 0; r < l->plan->size; r++) {
+		atomic_store(&job->rank[r].pid, l->member[r].pid);
+		atomic_store(&job->rank[r].born, l->member[r].born);
 	}
 	return 0;
 }
 
 /* One that has died since then is noticed by the link. */
-static void host_answer(struct host *h, int rc, int memory)
+static void leader_answer(struct leader *l, int rc, int memory)
 {
-	struct welcome w = { .rc = rc };
+	struct grant w = { .rc = rc };
 	if (rc)
 		snprintf(w.text, sizeof w.text, "%s", tern_strerror(rc));
-	for (uint32_t r = 0; r < h->plan->size; r++)
-		if (h->guest[r].fd >= 0) {
-			welcome_send(h->guest[r].fd, &w, memory);
-			close(h->guest[r].fd);
+	for (uint32_t r = 0; r < l->plan->size; r++)
+		if (l->member[r].fd >= 0) {
+			grant_send(l->member[r].fd, &w, memory);
+			close(l->member[r].fd);
 		}
 }
 
-int meet_host(int fd, const struct meet_address *a, uint32_t rank, const struct meet_plan *plan,
-	      struct job *job)
+int leader_share(int fd, const struct leader_address *a, uint32_t rank,
+		 const struct leader_plan *plan, struct job *job)
 {
-	struct host h = { .fd = fd, .address = a, .rank = rank, .plan = plan };
-	h.guest = calloc(plan->size, sizeof *h.guest);
-	if (!h.guest)
-		return error_set(-ENOMEM, "meeting %u ranks: no memory", plan->size);
+	struct leader l = { .fd = fd, .address = a, .rank = rank, .plan = plan };
+	l.member = calloc(plan->size, sizeof *l.member);
+	if (!l.member)
+		return error_set(-ENOMEM, "joining %u ranks: no memory", plan->size);
 	for (uint32_t r = 0; r < plan->size; r++)
-		h.guest[r].fd = -1;
-	host_note(&h, &h.guest[rank], getpid());
-	int rc = host_collect(&h);
+		l.member[r].fd = -1;
+	leader_note(&l, &l.member[rank], getpid());
+	int rc = leader_collect(&l);
 	if (!rc)
-		rc = host_make(&h, job);
+		rc = leader_make(&l, job);
 	if (!rc && plan->begin && (rc = plan->begin(job, plan->arg)) != 0) {
 		job_unmap(job);
 		job_forget(job);
 	}
-	host_answer(&h, rc, rc ? -1 : job->fd);
-	free(h.guest);
+	leader_answer(&l, rc, rc ? -1 : job->fd);
+	free(l.member);
 	return rc;
 }
 
-/* -- The guests --------------------------------------------------------------------- */
+/* -- The members -------------------------------------------------------------------- */
 
-static int guest_connect(const struct meet_address *host, uint32_t rank, int *out)
+static int member_connect(const struct leader_address *leader, uint32_t rank, int *out)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	struct knock k = { .rank = rank };
+	struct hello k = { .rank = rank };
 	pid_t pid;
-	if (host->name_len > MEET_NAME)
+	if (leader->name_len > LEADER_NAME)
 		return -EPROTO; /* what else came with the card is not to be trusted either */
 	int fd = socket_open();
 	if (fd < 0)
 		return fd;
-	memcpy(name.sun_path, host->name, MEET_NAME);
-	memcpy(k.key, host->key, sizeof k.key);
-	socklen_t len = (socklen_t)sizeof name.sun_family + host->name_len;
+	memcpy(name.sun_path, leader->name, LEADER_NAME);
+	memcpy(k.key, leader->key, sizeof k.key);
+	socklen_t len = (socklen_t)sizeof name.sun_family + leader->name_len;
 	int rc = connect(fd, (struct sockaddr *)&name, len) == 0 ? peer_pid(fd, &pid) : -errno;
 	if (!rc && send(fd, &k, sizeof k, MSG_NOSIGNAL) != (ssize_t)sizeof k)
 		rc = -errno;
@@ -331,10 +332,10 @@ static int guest_connect(const struct meet_address *host, uint32_t rank, int *ou
 }
 
 /* A process that ends closes its sockets a moment before it has ended. */
-static bool host_ended(const struct meet_host *host)
+static bool leader_ended(const struct leader_name *leader)
 {
 	uint64_t end = clock_ns() + END_NS;
-	while (!process_ended(&host->process))
+	while (!process_ended(&leader->process))
 		if (clock_ns() < end)
 			world_nap(NAP_NS);
 		else
@@ -342,36 +343,36 @@ static bool host_ended(const struct meet_host *host)
 	return true;
 }
 
-static int guest_failed(const struct meet_host *host, uint32_t rank, int rc)
+static int member_failed(const struct leader_name *leader, uint32_t rank, int rc)
 {
 	if (rc == -EAGAIN)
 		return error_set(-ETIMEDOUT,
 				 "rank %u has given rank %u no memory within %llu s (TERN_JOIN)",
-				 host->rank, rank, (unsigned long long)patience_s());
-	if ((rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -EPIPE) && host_ended(host))
+				 leader->rank, rank, (unsigned long long)patience_s());
+	if ((rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -EPIPE) && leader_ended(leader))
 		return error_set(-EOWNERDEAD, "rank %u ended while the ranks joined their job",
-				 host->rank);
+				 leader->rank);
 	return error_set(rc, "rank %u cannot get the job's memory from rank %u: %s", rank,
-			 host->rank, strerror(-rc));
+			 leader->rank, strerror(-rc));
 }
 
-int meet_guest(const struct meet_host *host, uint32_t rank, struct job *job)
+int leader_join(const struct leader_name *leader, uint32_t rank, struct job *job)
 {
-	struct welcome w;
+	struct grant w;
 	int fd, memory = -1;
-	int rc = guest_connect(&host->address, rank, &fd);
+	int rc = member_connect(&leader->address, rank, &fd);
 	if (!rc) {
-		rc = welcome_receive(fd, &w, &memory);
+		rc = grant_receive(fd, &w, &memory);
 		close(fd);
 	}
 	if (rc)
-		rc = guest_failed(host, rank, rc);
+		rc = member_failed(leader, rank, rc);
 	else if (w.rc < 0 && *w.text)
 		rc = error_set(w.rc, "%s", w.text);
 	else if (w.rc || memory < 0)
 		rc = error_set(
 			-EPROTO,
-			"rank %u was welcomed without the job's memory: do all ranks run one Tern?",
+			"rank %u was answered without the job's memory: do all ranks run one Tern?",
 			rank);
 	else
 		rc = job_map(job, memory);

@@ -7,8 +7,8 @@
  * The launcher is watched as well: ranks whose launcher was killed are told to end, and are killed
  * after a second.
  */
-#ifndef TERN_BOOT_DEATH_H
-#define TERN_BOOT_DEATH_H
+#ifndef TERN_BOOT_LINK_MONITOR_H
+#define TERN_BOOT_LINK_MONITOR_H
 
 #include <poll.h>
 
@@ -21,7 +21,7 @@ struct watched {
 	bool ended; /* and the job knows */
 };
 
-struct deaths {
+struct monitor {
 	struct job *job;
 	struct watched *rank; /* those that are here */
 	uint32_t count, left; /* how many have not ended */
@@ -32,16 +32,17 @@ struct deaths {
 };
 
 /* `room` has a place for each rank that is here. Every rank that is here has `pid` and `born`. */
-void deaths_open(struct deaths *d, struct job *job, struct watched *room,
-		 const struct process_name *launcher);
+void monitor_open(struct monitor *m, struct job *job, struct watched *room,
+		  const struct process_name *launcher);
 /* What to wait for: 1 + count places. */
-unsigned deaths_polls(const struct deaths *d, struct pollfd *p);
+unsigned monitor_polls(const struct monitor *m, struct pollfd *p);
 /* Tells the job of whoever has ended; `p` as it was filled, and poll() has answered. */
-void deaths_serve(struct deaths *d, const struct pollfd *p);
+void monitor_serve(struct monitor *m, const struct pollfd *p);
 /*
  * The same of one rank, without waiting: for whoever waits for something that this rank was to do.
  */
-void deaths_look(struct deaths *d, uint32_t rank);
-bool deaths_hasty(const struct deaths *d); /* something is to be looked after that wakes nobody */
+void monitor_check(struct monitor *m, uint32_t rank);
+bool monitor_must_retry(
+	const struct monitor *m); /* something is to be looked after that wakes nobody */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "boot/shed.h"
+#include "boot/link/daemon.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static int kept_behind(const int *keep, unsigned n, int before)
 	return next;
 }
 
-void shed_files(int *keep, unsigned n)
+void daemon_close_files(int *keep, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (keep[i] >= 0 && keep[i] <= STDERR_FILENO)
@@ -81,7 +81,7 @@ static bool span_has(const struct span *s, const void *address)
 }
 
 /* A line of /proc/self/maps: private memory without a file behind it. */
-static bool line_sheds(const char *line, struct span *s)
+static bool line_droppable(const char *line, struct span *s)
 {
 	unsigned long from, to, inode;
 	char rights[8] = "", name[8] = "";
@@ -93,15 +93,15 @@ static bool line_sheds(const char *line, struct span *s)
 }
 
 /* Our stack and our thread's variables (errno is one) may lie in a large span, too. */
-static void line_shed(const char *line, const void *mine)
+static void line_drop(const char *line, const void *mine)
 {
 	struct span s;
-	if (line_sheds(line, &s) && !span_has(&s, mine) && !span_has(&s, &s) &&
+	if (line_droppable(line, &s) && !span_has(&s, mine) && !span_has(&s, &s) &&
 	    !span_has(&s, &errno))
 		madvise((void *)s.from, s.to - s.from, MADV_DONTNEED);
 }
 
-void shed_memory(const void *mine)
+void daemon_drop_memory(const void *mine)
 {
 	char text[4096];
 	size_t len = 0;
@@ -115,7 +115,7 @@ void shed_memory(const void *mine)
 		text[len] = '\0';
 		for (; (end = strchr(line, '\n')); line = end + 1) {
 			*end = '\0';
-			line_shed(line, mine);
+			line_drop(line, mine);
 		}
 		len -= (size_t)(line - text);
 		memmove(text, line, len);
@@ -123,7 +123,7 @@ void shed_memory(const void *mine)
 	close(fd);
 }
 
-pid_t shed_fork(int signal)
+pid_t daemon_fork(int signal)
 {
 	return SANITIZED ? fork() : (pid_t)syscall(SYS_clone, signal, NULL, NULL, NULL, NULL);
 }

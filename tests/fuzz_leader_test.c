@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where ranks meet: whoever knocks, and whatever a host answers, the others are neither harmed nor
- * kept from meeting.
+ * Whoever calls a leader, and whatever it answers, the others are neither harmed nor
+ * kept from joining.
  */
 #include "fuzz.h"
 
@@ -13,7 +13,7 @@
 
 #include <tern/tern.h>
 
-#include "boot/meet.h"
+#include "boot/leader.h"
 
 static void job_end(struct job *job)
 {
@@ -23,7 +23,7 @@ static void job_end(struct job *job)
 
 /* -- Knocks ------------------------------------------------------------------------------- */
 
-static int knock(const struct meet_address *a, const void *bytes, size_t len)
+static int call(const struct leader_address *a, const void *bytes, size_t len)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -34,27 +34,27 @@ static int knock(const struct meet_address *a, const void *bytes, size_t len)
 	return fd;
 }
 
-/* Somebody knocks with these bytes, and then rank 1 as it should. */
-static void knocks(const uint8_t *bytes, size_t len, bool knows_key)
+/* Somebody calls with these bytes, and then rank 1 as it should. */
+static void callers(const uint8_t *bytes, size_t len, bool knows_key)
 {
 	struct {
-		uint8_t key[MEET_KEY];
+		uint8_t key[LEADER_KEY];
 		uint32_t rank;
 	} good = { .rank = 1 };
 	static const uint32_t machine[2];
-	const struct meet_plan plan = { .size = 2, .machine = machine, .machines = 1 };
-	struct meet_address a;
+	const struct leader_plan plan = { .size = 2, .machine = machine, .machines = 1 };
+	struct leader_address a;
 	struct job job;
 	uint8_t first[256];
 	int fd;
-	REQUIRE(meet_open(&fd, &a) == 0);
+	REQUIRE(leader_listen(&fd, &a) == 0);
 	len = len < sizeof first ? len : sizeof first;
 	memcpy(first, bytes, len);
 	if (knows_key)
-		memcpy(first, a.key, len < MEET_KEY ? len : MEET_KEY);
-	memcpy(good.key, a.key, MEET_KEY);
-	int one = knock(&a, first, len), two = knock(&a, &good, sizeof good);
-	REQUIRE(meet_host(fd, &a, 0, &plan, &job) == 0);
+		memcpy(first, a.key, len < LEADER_KEY ? len : LEADER_KEY);
+	memcpy(good.key, a.key, LEADER_KEY);
+	int one = call(&a, first, len), two = call(&a, &good, sizeof good);
+	REQUIRE(leader_share(fd, &a, 0, &plan, &job) == 0);
 	job_end(&job);
 	close(one);
 	close(two);
@@ -64,13 +64,13 @@ static void knocks(const uint8_t *bytes, size_t len, bool knows_key)
 /* -- Answers ------------------------------------------------------------------------------- */
 
 struct answer {
-	int fd; /* where the host listens */
+	int fd; /* where the leader listens */
 	const uint8_t *bytes;
 	size_t len;
 	int beside; /* a descriptor, or -1 */
 };
 
-static void *host_answers(void *arg)
+static void *leader_answers(void *arg)
 {
 	const struct answer *a = arg;
 	union {
@@ -109,20 +109,20 @@ static int memory_make(unsigned kind)
 static void answers(const uint8_t *bytes, size_t len, unsigned kind, unsigned name_len)
 {
 	struct answer says = { .bytes = bytes, .len = len, .beside = memory_make(kind) };
-	struct meet_address a;
+	struct leader_address a;
 	struct job job;
-	pthread_t host;
-	REQUIRE(meet_open(&says.fd, &a) == 0);
-	REQUIRE(pthread_create(&host, NULL, host_answers, &says) == 0);
+	pthread_t leader;
+	REQUIRE(leader_listen(&says.fd, &a) == 0);
+	REQUIRE(pthread_create(&leader, NULL, leader_answers, &says) == 0);
 	a.name_len = name_len ? (uint8_t)name_len : a.name_len;
-	struct meet_host lost = { .address = a,
-				  .process = { .pid = INT32_MAX } }; /* nobody's number */
-	int rc = meet_guest(&lost, 1, &job);
+	struct leader_name lost = { .address = a,
+				    .process = { .pid = INT32_MAX } }; /* nobody's number */
+	int rc = leader_join(&lost, 1, &job);
 	REQUIRE(rc <= 0 && (rc == 0 || *tern_strerror(rc)));
 	if (!rc)
 		job_end(&job);
 	shutdown(says.fd, SHUT_RDWR); /* if nobody came */
-	pthread_join(host, NULL);
+	pthread_join(leader, NULL);
 	close(says.fd);
 	if (says.beside >= 0)
 		close(says.beside);
@@ -132,9 +132,9 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 {
 	unsigned what = fuzz_byte(&bytes, &len), name_len = what & 1 ? 0 : fuzz_byte(&bytes, &len);
 	if (what & 1)
-		knocks(bytes, len, what & 2);
+		callers(bytes, len, what & 2);
 	else
 		answers(bytes, len, what >> 1, name_len);
 }
 
-FUZZ_TARGET(meet, 300)
+FUZZ_TARGET(leader, 300)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "boot/pmi.h"
+#include "boot/pmi/pmi.h"
 
 static const char lacking[] =
 	"this Tern was built without PMIx: build it again where pmix.h is found "

@@ -13,21 +13,21 @@
  * some strangers, for some seconds; the newest displaces the oldest, and none displaces a machine
  * of the job.
  */
-#ifndef TERN_BOOT_MESH_H
-#define TERN_BOOT_MESH_H
+#ifndef TERN_BOOT_LINK_MESH_H
+#define TERN_BOOT_LINK_MESH_H
 
 #include <poll.h>
 
-#include "boot/channel.h"
-#include "boot/silence.h"
+#include "boot/link/connection.h"
+#include "boot/link/keepalive.h"
 
 enum { STRANGERS = 256 };
 
 /* Another machine. */
 struct mesh_peer {
-	struct channel stream;
+	struct connection stream;
 	struct sockaddr_in6 address;
-	struct silence silence;
+	struct keepalive silence;
 	uint64_t recall; /* when it is to be called, if there is no connection, ns */
 	bool heard;      /* it has been, once */
 	bool over;       /* it is lost, or all its ranks have ended */
@@ -42,7 +42,7 @@ struct mesh {
 	struct mesh_peer *peer; /* one a machine; our own is over */
 	uint32_t *rank;         /* those that are here */
 	uint32_t here, machines;
-	struct channel stranger[STRANGERS];
+	struct connection stranger[STRANGERS];
 	uint32_t called; /* strangers, ever: the next one's place */
 	bool starved;    /* somebody calls, and there is no descriptor or memory for it */
 };
@@ -57,7 +57,7 @@ unsigned mesh_polls(const struct mesh *m, struct pollfd *p);
 size_t mesh_polls_most(const struct job *job);
 /* Does whatever can be done now: tells, hears, calls, accepts, and finds out who is lost. */
 void mesh_serve(struct mesh *m);
-bool mesh_hasty(const struct mesh *m); /* something is to be looked after that wakes nobody */
+bool mesh_must_retry(const struct mesh *m); /* something is to be looked after that wakes nobody */
 /*
  * Whether every machine has been told everything, of those with which there is a connection, or of
  * all.

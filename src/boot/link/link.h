@@ -2,14 +2,14 @@
 /*
  * The link of a machine, in a job that another launcher started: a process of its own, which the
  * lowest rank of the machine forks when it joins. It watches the machine's ranks and their launcher
- * (death.h), tells the job's memory who has ended, and has a connection to the link of each other
+ * (monitor.h), tells the job's memory who has ended, and has a connection to the link of each other
  * machine (mesh.h). It ends when all ranks of its machine have ended and the others know.
  *
  * It has no thread, allocates nothing, takes no signal, and keeps no descriptor of the program's. A
  * second process, its guard, does nothing but wait for it, and starts another one if it is killed.
  */
-#ifndef TERN_BOOT_LINK_H
-#define TERN_BOOT_LINK_H
+#ifndef TERN_BOOT_LINK_LINK_H
+#define TERN_BOOT_LINK_LINK_H
 
 #include <netinet/in.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "boot/mesh.h"
+#include "boot/link/mesh.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -47,7 +47,7 @@ static void peer_open(struct mesh *m, uint32_t machine, const struct sockaddr_in
 					       .recall = clock_ns() + (lower ? 0 : SECOND),
 					       .over = machine == m->job->head->machine,
 					       .said = said + (size_t)machine * m->here };
-	silence_begin(&m->peer[machine].silence, m->silence);
+	keepalive_begin(&m->peer[machine].silence, m->silence);
 }
 
 struct mesh *mesh_open(void *memory, struct job *job, int listener,
@@ -71,13 +71,13 @@ struct mesh *mesh_open(void *memory, struct job *job, int listener,
 
 /* -- Connections -------------------------------------------------------------------------- */
 
-static bool authenticated(const struct channel *c)
+static bool connection_proven(const struct connection *c)
 {
 	return c->fd >= 0 && c->received;
 }
 
 /* Whether no answer comes from the other machine's kernel. */
-static bool unreachable(int rc)
+static bool errno_unreachable(int rc)
 {
 	return rc == -ETIMEDOUT || rc == -EHOSTUNREACH || rc == -ENETUNREACH || rc == -EHOSTDOWN ||
 	       rc == -ENETDOWN;
@@ -95,7 +95,7 @@ static void machine_lost(struct mesh *m, uint32_t machine)
 {
 	struct rank_status b;
 	m->peer[machine].over = true;
-	channel_close(&m->peer[machine].stream);
+	connection_close(&m->peer[machine].stream);
 	for (uint32_t r = 0; r < m->job->size; r++)
 		if (m->job->rank[r].machine == machine) {
 			rank_status_lost(&b, r);
@@ -110,8 +110,9 @@ static void machine_lost(struct mesh *m, uint32_t machine)
 static void peer_broken(struct mesh *m, uint32_t machine, int rc)
 {
 	struct mesh_peer *p = &m->peer[machine];
-	bool silent = authenticated(&p->stream) && unreachable(rc) && !channel_waits(&p->stream);
-	channel_close(&p->stream);
+	bool silent = connection_proven(&p->stream) && errno_unreachable(rc) &&
+		      !connection_waits(&p->stream);
+	connection_close(&p->stream);
 	p->recall = clock_ns() + (m->job->head->machine < machine ? RECALL_NS : SECOND);
 	if (silent)
 		machine_lost(m, machine);
@@ -122,7 +123,7 @@ static void peer_broken(struct mesh *m, uint32_t machine, int rc)
 static void peer_call(struct mesh *m, uint32_t machine)
 {
 	struct mesh_peer *p = &m->peer[machine];
-	int rc = channel_call(&p->stream, &p->address, m->job, m->silence);
+	int rc = connection_call(&p->stream, &p->address, m->job, m->silence);
 	if (rc) {
 		p->stream.fd = -1;
 		p->recall = clock_ns() + RECALL_NS;
@@ -134,26 +135,26 @@ static void peer_call(struct mesh *m, uint32_t machine)
 static int peer_tell(struct mesh *m, struct mesh_peer *p)
 {
 	struct rank_status b;
-	int rc = channel_flush(&p->stream);
+	int rc = connection_flush(&p->stream);
 	for (uint32_t i = 0; !rc && i < m->here; i++) {
 		if (atomic_load(&m->job->rank[m->rank[i]].serial) + 1 == p->said[i])
 			continue;
-		if (!channel_room(&p->stream))
+		if (!connection_room(&p->stream))
 			break;
 		rank_status_read(m->job, m->rank[i], &b);
-		channel_send(&p->stream, &b);
+		connection_send(&p->stream, &b);
 		p->said[i] = b.serial + 1;
-		rc = channel_flush(&p->stream);
+		rc = connection_flush(&p->stream);
 	}
 	return rc;
 }
 
 /* A machine speaks of its own ranks alone. */
-static int peer_hear(struct mesh *m, struct channel *c, unsigned most)
+static int connection_hear(struct mesh *m, struct connection *c, unsigned most)
 {
 	struct rank_status b;
 	int rc = 0;
-	for (unsigned i = 0; i < most && (rc = channel_receive(c, &b)) > 0; i++)
+	for (unsigned i = 0; i < most && (rc = connection_receive(c, &b)) > 0; i++)
 		if (b.rank >= m->job->size || m->job->rank[b.rank].machine != c->peer ||
 		    rank_status_take(m->job, &b) == RANK_STATUS_NONSENSE)
 			return -EPROTO;
@@ -164,12 +165,12 @@ static int peer_hear(struct mesh *m, struct channel *c, unsigned most)
 static void peer_talk(struct mesh *m, uint32_t machine)
 {
 	struct mesh_peer *p = &m->peer[machine];
-	int told = peer_tell(m, p), heard = peer_hear(m, &p->stream, UINT_MAX);
+	int told = peer_tell(m, p), heard = connection_hear(m, &p->stream, UINT_MAX);
 	if (heard >= 0 && p->stream.greeted && p->stream.peer != machine)
 		heard = -EPROTO;
 	if (heard < 0 || told < 0)
 		peer_broken(m, machine, heard < 0 ? heard : told);
-	else if (authenticated(&p->stream))
+	else if (connection_proven(&p->stream))
 		p->heard = true;
 }
 
@@ -187,64 +188,65 @@ static void peer_serve(struct mesh *m, uint32_t machine)
 		peer_talk(m, machine);
 	if (p->over)
 		return;
-	if (authenticated(&p->stream) || (!p->heard && p->stream.fd >= 0 && p->stream.mine_at))
-		silence_broken(&p->silence);
+	if (connection_proven(&p->stream) || (!p->heard && p->stream.fd >= 0 && p->stream.mine_at))
+		keepalive_heard(&p->silence);
 	else if (p->stream.fd >= 0 && !p->stream.mine_at && clock_ns() - p->stream.begun > SECOND)
-		channel_close(&p->stream);
-	if (silence_too_long(&p->silence))
+		connection_close(&p->stream);
+	if (keepalive_expired(&p->silence))
 		machine_lost(m, machine);
 }
 
 /* -- Strangers ---------------------------------------------------------------------------- */
 
 /* Of two connections with one machine both ends keep the one that the lower machine called. */
-static bool adoptable(const struct mesh *m, const struct channel *c)
+static bool stranger_adoptable(const struct mesh *m, const struct connection *c)
 {
 	const struct mesh_peer *p = &m->peer[c->peer];
-	return !p->over &&
-	       !(authenticated(&p->stream) && p->stream.caller && m->job->head->machine < c->peer);
+	return !p->over && !(connection_proven(&p->stream) && p->stream.caller &&
+			     m->job->head->machine < c->peer);
 }
 
-static bool known(const struct mesh *m, const struct channel *c)
+static bool stranger_known(const struct mesh *m, const struct connection *c)
 {
 	return c->peer < m->machines && c->peer != m->job->head->machine;
 }
 
-static void stranger_adopt(struct mesh *m, struct channel *c)
+static void stranger_adopt(struct mesh *m, struct connection *c)
 {
 	struct mesh_peer *p = &m->peer[c->peer];
-	if (!adoptable(m, c)) {
-		channel_close(c);
+	if (!stranger_adoptable(m, c)) {
+		connection_close(c);
 		return;
 	}
-	channel_close(&p->stream);
+	connection_close(&p->stream);
 	p->stream = *c;
 	p->heard = true;
 	memset(p->said, 0, m->here * sizeof *p->said);
-	*c = (struct channel){ .fd = -1 };
+	*c = (struct connection){ .fd = -1 };
 }
 
-static void stranger_serve(struct mesh *m, struct channel *c)
+static void stranger_serve(struct mesh *m, struct connection *c)
 {
-	int rc = channel_flush(c);
+	int rc = connection_flush(c);
 	if (!rc)
-		rc = peer_hear(m, c, 1);
-	if (rc >= 0 && c->greeted && !known(m, c))
+		rc = connection_hear(m, c, 1);
+	if (rc >= 0 && c->greeted && !stranger_known(m, c))
 		rc = -EPROTO;
 	if (rc >= 0 && c->received)
 		stranger_adopt(m, c);
 	else if (rc < 0 || clock_ns() - c->begun >= GREETING_S * SECOND)
-		channel_close(c);
+		connection_close(c);
 }
 
 static void strangers_serve(struct mesh *m)
 {
-	struct channel c;
+	struct connection c;
 	int rc = 0;
 	for (int i = 0;
-	     i < AT_ONCE && (rc = channel_accept(&c, m->listener, m->job, m->silence)) == 0; i++) {
-		struct channel *place = &m->stranger[m->called++ % STRANGERS];
-		channel_close(place);
+	     i < AT_ONCE && (rc = connection_accept(&c, m->listener, m->job, m->silence)) == 0;
+	     i++) {
+		struct connection *place = &m->stranger[m->called++ % STRANGERS];
+		connection_close(place);
 		*place = c;
 	}
 	m->starved = rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM || rc == -ENOBUFS;
@@ -255,10 +257,10 @@ static void strangers_serve(struct mesh *m)
 
 /* -- Everybody ---------------------------------------------------------------------------- */
 
-static struct pollfd poll_of(const struct channel *c)
+static struct pollfd poll_of(const struct connection *c)
 {
 	return (struct pollfd){ .fd = c->fd,
-				.events = (short)(POLLIN | (channel_waits(c) ? POLLOUT : 0)) };
+				.events = (short)(POLLIN | (connection_waits(c) ? POLLOUT : 0)) };
 }
 
 size_t mesh_polls_most(const struct job *job)
@@ -279,12 +281,12 @@ unsigned mesh_polls(const struct mesh *m, struct pollfd *p)
 	return n;
 }
 
-bool mesh_hasty(const struct mesh *m)
+bool mesh_must_retry(const struct mesh *m)
 {
 	if (m->starved)
 		return true;
 	for (uint32_t i = 0; i < m->machines; i++)
-		if (!m->peer[i].over && !authenticated(&m->peer[i].stream))
+		if (!m->peer[i].over && !connection_proven(&m->peer[i].stream))
 			return true;
 	for (uint32_t i = 0; i < STRANGERS; i++)
 		if (m->stranger[i].fd >= 0)
@@ -297,14 +299,14 @@ static bool peer_told(const struct mesh *m, const struct mesh_peer *p)
 	for (uint32_t i = 0; i < m->here; i++)
 		if (atomic_load(&m->job->rank[m->rank[i]].serial) + 1 != p->said[i])
 			return false;
-	return !channel_waits(&p->stream);
+	return !connection_waits(&p->stream);
 }
 
 bool mesh_told(const struct mesh *m, bool all)
 {
 	for (uint32_t i = 0; i < m->machines; i++) {
 		const struct mesh_peer *p = &m->peer[i];
-		if (!p->over && (authenticated(&p->stream) ? !peer_told(m, p) : all))
+		if (!p->over && (connection_proven(&p->stream) ? !peer_told(m, p) : all))
 			return false;
 	}
 	return true;
@@ -332,9 +334,9 @@ bool mesh_over(struct mesh *m)
 {
 	bool over = true;
 	for (uint32_t i = 0; i < m->machines; i++) {
-		struct channel *c = &m->peer[i].stream;
-		if (c->fd >= 0 && peer_hear(m, c, UINT_MAX) < 0)
-			channel_close(c);
+		struct connection *c = &m->peer[i].stream;
+		if (c->fd >= 0 && connection_hear(m, c, UINT_MAX) < 0)
+			connection_close(c);
 		over &= c->fd < 0;
 	}
 	return over;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "boot/pmi.h"
+#include "boot/pmi/pmi.h"
 
 #define LIBRARY "libpmi.so.0"
 #define NEEDS "install it (Debian: libpmi0), or use srun --mpi=pmix or --mpi=pmi2"
@@ -30,7 +30,7 @@ static struct {
 	char table[256];
 } slurm;
 
-static bool load_symbol(void *to, const char *name, char *why, size_t len)
+static bool slurm_symbol(void *to, const char *name, char *why, size_t len)
 {
 	void *found = dlsym(slurm.library, name);
 	if (!found)
@@ -47,18 +47,18 @@ static bool slurm_usable(char *why, size_t len)
 		snprintf(why, len, "Slurm's PMI library cannot be loaded (%s): " NEEDS, dlerror());
 		return false;
 	}
-	return load_symbol(&slurm.init, "PMI_Init", why, len) &&
-	       load_symbol(&slurm.finalize, "PMI_Finalize", why, len) &&
-	       load_symbol(&slurm.get_rank, "PMI_Get_rank", why, len) &&
-	       load_symbol(&slurm.get_size, "PMI_Get_size", why, len) &&
-	       load_symbol(&slurm.my_name, "PMI_KVS_Get_my_name", why, len) &&
-	       load_symbol(&slurm.put, "PMI_KVS_Put", why, len) &&
-	       load_symbol(&slurm.commit, "PMI_KVS_Commit", why, len) &&
-	       load_symbol(&slurm.barrier, "PMI_Barrier", why, len) &&
-	       load_symbol(&slurm.get, "PMI_KVS_Get", why, len);
+	return slurm_symbol(&slurm.init, "PMI_Init", why, len) &&
+	       slurm_symbol(&slurm.finalize, "PMI_Finalize", why, len) &&
+	       slurm_symbol(&slurm.get_rank, "PMI_Get_rank", why, len) &&
+	       slurm_symbol(&slurm.get_size, "PMI_Get_size", why, len) &&
+	       slurm_symbol(&slurm.my_name, "PMI_KVS_Get_my_name", why, len) &&
+	       slurm_symbol(&slurm.put, "PMI_KVS_Put", why, len) &&
+	       slurm_symbol(&slurm.commit, "PMI_KVS_Commit", why, len) &&
+	       slurm_symbol(&slurm.barrier, "PMI_Barrier", why, len) &&
+	       slurm_symbol(&slurm.get, "PMI_KVS_Get", why, len);
 }
 
-static int answer(const char *what, int code)
+static int slurm_answer(const char *what, int code)
 {
 	return code == 0
 		       ? 0
@@ -74,14 +74,14 @@ static int slurm_open(uint32_t *rank, uint32_t *size)
 	int spawned, r, n;
 	if (!slurm_usable(why, sizeof why))
 		return error_set(-ENOTSUP, "%s", why);
-	int rc = answer("joining the job of srun", slurm.init(&spawned));
+	int rc = slurm_answer("joining the job of srun", slurm.init(&spawned));
 	if (!rc)
-		rc = answer("asking for the rank", slurm.get_rank(&r));
+		rc = slurm_answer("asking for the rank", slurm.get_rank(&r));
 	if (!rc)
-		rc = answer("asking for the number of ranks", slurm.get_size(&n));
+		rc = slurm_answer("asking for the number of ranks", slurm.get_size(&n));
 	if (!rc)
-		rc = answer("asking for the job's table",
-			    slurm.my_name(slurm.table, sizeof slurm.table));
+		rc = slurm_answer("asking for the job's table",
+				  slurm.my_name(slurm.table, sizeof slurm.table));
 	if (rc)
 		return rc;
 	*rank = (uint32_t)r;
@@ -91,22 +91,23 @@ static int slurm_open(uint32_t *rank, uint32_t *size)
 
 static int slurm_put(const char *key, const char *value)
 {
-	int rc = answer("telling the other ranks where this one is",
-			slurm.put(slurm.table, key, value));
+	int rc = slurm_answer("telling the other ranks where this one is",
+			      slurm.put(slurm.table, key, value));
 	return rc ? rc
-		  : answer("telling the other ranks where this one is", slurm.commit(slurm.table));
+		  : slurm_answer("telling the other ranks where this one is",
+				 slurm.commit(slurm.table));
 }
 
 static int slurm_fence(void)
 {
-	return answer("waiting for the other ranks to join", slurm.barrier());
+	return slurm_answer("waiting for the other ranks to join", slurm.barrier());
 }
 
 static int slurm_get(uint32_t rank, const char *key, char *value, size_t len)
 {
 	char what[64];
 	snprintf(what, sizeof what, "asking where rank %u is", rank);
-	return answer(what, slurm.get(slurm.table, key, value, (int)len));
+	return slurm_answer(what, slurm.get(slurm.table, key, value, (int)len));
 }
 
 /* Also for its PMI-2, which has no other way to say so. */

@@ -7,22 +7,22 @@
  * process is not there, and has not been for some seconds in which no other one appeared either,
  * has ended. Where processes cannot be seen, nothing is said of any.
  */
-#ifndef TERN_BOOT_ROLL_H
-#define TERN_BOOT_ROLL_H
+#ifndef TERN_BOOT_PMI_LIVENESS_H
+#define TERN_BOOT_PMI_LIVENESS_H
 
-#include "boot/pmi.h"
+#include "boot/pmi/pmi.h"
 
 /* Ranks, for a sentence: "ranks 1, 2, 5". */
-struct names {
+struct rank_list {
 	uint32_t count;
 	size_t len;
 	char text[200];
 };
-void names_add(struct names *n, uint32_t rank);
-const char *names_text(const struct names *n,
-		       const char *behind); /* until the thread's next call */
+void rank_list_add(struct rank_list *n, uint32_t rank);
+const char *rank_list_text(const struct rank_list *n,
+			   const char *behind); /* until the thread's next call */
 
-struct roll {
+struct liveness {
 	const struct pmi_ops *pmi;
 	uint32_t size;
 	char mark[2][128]; /* what this job's processes have in their environment */
@@ -35,10 +35,10 @@ struct roll {
  * `neighbours` as in pmi.h, or NULL. False if nothing can be found out here. To be closed in any
  * case.
  */
-bool roll_open(struct roll *r, const struct pmi_ops *pmi,
-	       bool (*neighbours)(char *list, size_t len), uint32_t rank, uint32_t size);
+bool liveness_open(struct liveness *l, const struct pmi_ops *pmi,
+		   bool (*neighbours)(char *list, size_t len), uint32_t rank, uint32_t size);
 /* 0, or -EOWNERDEAD with a sentence that names ranks that have ended. */
-int roll_look(struct roll *r);
-void roll_close(struct roll *r);
+int liveness_check(struct liveness *l);
+void liveness_close(struct liveness *l);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Meeting: who gets the job's memory, and who does not. The test's process is rank 0, the host. */
-#include "boot/meet.h"
+/* Sharing: who gets the job's memory, and who does not. The test's process is rank 0, the leader.
+ */
+#include "boot/leader.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -15,40 +16,40 @@
 #include "base/process.h"
 
 /* All on one machine. */
-static const struct meet_plan *plan_of(uint32_t size)
+static const struct leader_plan *plan_of(uint32_t size)
 {
 	static const uint32_t machine[8];
-	static struct meet_plan plan;
-	plan = (struct meet_plan){ .size = size, .machine = machine, .machines = 1 };
+	static struct leader_plan plan;
+	plan = (struct leader_plan){ .size = size, .machine = machine, .machines = 1 };
 	return &plan;
 }
 
-static struct meet_address address;
+static struct leader_address address;
 static int door;
-static struct process_name host; /* this process, unless a test says otherwise */
+static struct process_name leader; /* this process, unless a test says otherwise */
 
-static int guest_meet(uint32_t rank, struct job *j)
+static int member_join(uint32_t rank, struct job *j)
 {
-	return meet_guest(&(struct meet_host){ .rank = 0, .address = address, .process = host },
-			  rank, j);
+	return leader_join(
+		&(struct leader_name){ .rank = 0, .address = address, .process = leader }, rank, j);
 }
 
-static void guest_start(void (*guest)(uint32_t rank), uint32_t rank)
+static void member_start(void (*member)(uint32_t rank), uint32_t rank)
 {
-	if (!host.pid)
-		host = (struct process_name){ .pid = getpid(), .born = process_born(getpid()) };
+	if (!leader.pid)
+		leader = (struct process_name){ .pid = getpid(), .born = process_born(getpid()) };
 	fflush(NULL);
 	pid_t pid = fork();
 	REQUIRE(pid >= 0);
 	if (pid)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	guest(rank);
+	member(rank);
 	fflush(NULL);
 	_exit(atomic_load(&check_failures) ? 1 : 0);
 }
 
-static unsigned guests_failed(void)
+static unsigned members_failed(void)
 {
 	unsigned failed = 0;
 	int status;
@@ -57,10 +58,10 @@ static unsigned guests_failed(void)
 	return failed;
 }
 
-static void guest_comes(uint32_t rank)
+static void member_comes(uint32_t rank)
 {
 	struct job j;
-	CHECK_IS(guest_meet(rank, &j), 0);
+	CHECK_IS(member_join(rank, &j), 0);
 	CHECK_IS(j.size, 4);
 	CHECK_IS(atomic_load(&j.rank[rank].pid), getpid());
 	CHECK_IS(atomic_load(&j.rank[rank].born), process_born(getpid()));
@@ -71,31 +72,31 @@ static void guest_comes(uint32_t rank)
 TEST(every_rank_gets_the_memory_and_the_job_knows_its_process)
 {
 	struct job j;
-	REQUIRE(meet_open(&door, &address) == 0);
+	REQUIRE(leader_listen(&door, &address) == 0);
 	for (uint32_t r = 1; r < 4; r++)
-		guest_start(guest_comes, r);
-	REQUIRE(meet_host(door, &address, 0, plan_of(4), &j) == 0);
-	CHECK_IS(guests_failed(), 0);
+		member_start(member_comes, r);
+	REQUIRE(leader_share(door, &address, 0, plan_of(4), &j) == 0);
+	CHECK_IS(members_failed(), 0);
 	for (uint32_t r = 1; r < 4; r++)
 		CHECK_IS(atomic_load(&j.rank[r].word), r + 1);
 }
 
 /* -- Strangers -------------------------------------------------------------------------- */
 
-static void guest_is_refused(void)
+static void member_is_refused(void)
 {
 	struct job j;
-	int rc = guest_meet(1, &j);
+	int rc = member_join(1, &j);
 	CHECK(rc == -ECONNRESET || rc == -EPIPE || rc == -EPERM);
 }
 
-static void stranger_then_guest(void (*disguise)(void), uint32_t rank)
+static void stranger_then_member(void (*disguise)(void), uint32_t rank)
 {
 	fflush(NULL);
 	pid_t stranger = fork();
 	if (stranger == 0) {
 		disguise();
-		guest_is_refused();
+		member_is_refused();
 		fflush(NULL);
 		_exit(atomic_load(&check_failures) ? 1 : 0);
 	}
@@ -103,7 +104,7 @@ static void stranger_then_guest(void (*disguise)(void), uint32_t rank)
 	waitpid(stranger, &status, 0);
 	CHECK_IS(status, 0);
 	struct job j;
-	CHECK_IS(guest_meet(rank, &j), 0);
+	CHECK_IS(member_join(rank, &j), 0);
 }
 
 static void with_another_key(void)
@@ -113,16 +114,16 @@ static void with_another_key(void)
 
 static void comes_behind_a_wrong_key(uint32_t rank)
 {
-	stranger_then_guest(with_another_key, rank);
+	stranger_then_member(with_another_key, rank);
 }
 
 TEST(whoever_has_another_key_is_sent_away_and_the_rank_still_comes)
 {
 	struct job j;
-	REQUIRE(meet_open(&door, &address) == 0);
-	guest_start(comes_behind_a_wrong_key, 1);
-	REQUIRE(meet_host(door, &address, 0, plan_of(2), &j) == 0);
-	CHECK_IS(guests_failed(), 0);
+	REQUIRE(leader_listen(&door, &address) == 0);
+	member_start(comes_behind_a_wrong_key, 1);
+	REQUIRE(leader_share(door, &address, 0, plan_of(2), &j) == 0);
+	CHECK_IS(members_failed(), 0);
 }
 
 static void as_another_user(void)
@@ -132,7 +133,7 @@ static void as_another_user(void)
 
 static void comes_behind_another_user(uint32_t rank)
 {
-	stranger_then_guest(as_another_user, rank);
+	stranger_then_member(as_another_user, rank);
 }
 
 TEST(another_user_is_sent_away_though_the_key_is_right)
@@ -142,16 +143,16 @@ TEST(another_user_is_sent_away_though_the_key_is_right)
 		printf("    skipped: only root can become another user\n");
 		return;
 	}
-	REQUIRE(meet_open(&door, &address) == 0);
-	guest_start(comes_behind_another_user, 1);
-	REQUIRE(meet_host(door, &address, 0, plan_of(2), &j) == 0);
-	CHECK_IS(guests_failed(), 0);
+	REQUIRE(leader_listen(&door, &address) == 0);
+	member_start(comes_behind_another_user, 1);
+	REQUIRE(leader_share(door, &address, 0, plan_of(2), &j) == 0);
+	CHECK_IS(members_failed(), 0);
 }
 
-static void guest_meets_a_stranger(uint32_t rank)
+static void member_meets_a_stranger(uint32_t rank)
 {
 	struct job j;
-	CHECK_IS(guest_meet(rank, &j), -EPERM);
+	CHECK_IS(member_join(rank, &j), -EPERM);
 }
 
 TEST(a_rank_does_not_tell_the_key_to_another_users_process)
@@ -160,54 +161,54 @@ TEST(a_rank_does_not_tell_the_key_to_another_users_process)
 		printf("    skipped: only root can become another user\n");
 		return;
 	}
-	struct knock_like {
+	struct hello_like {
 		char bytes[64];
 	} got;
 	REQUIRE(setresuid(65534, 65534, 0) == 0);
-	REQUIRE(meet_open(&door, &address) == 0);
+	REQUIRE(leader_listen(&door, &address) == 0);
 	REQUIRE(setresuid(0, 0, 0) == 0);
-	guest_start(guest_meets_a_stranger, 1);
+	member_start(member_meets_a_stranger, 1);
 	int fd = accept(door, NULL, NULL);
 	REQUIRE(fd >= 0);
 	CHECK_IS(recv(fd, &got, sizeof got, 0), 0);
-	CHECK_IS(guests_failed(), 0);
+	CHECK_IS(members_failed(), 0);
 }
 
 /* -- What goes wrong -------------------------------------------------------------------- */
 
-static void guest_hears_why(uint32_t rank)
+static void member_hears_why(uint32_t rank)
 {
 	struct job j;
-	int rc = guest_meet(rank, &j);
+	int rc = member_join(rank, &j);
 	CHECK_IS(rc, -ENOMEM);
 	CHECK(strstr(tern_strerror(rc), "TERN_MEMORY"));
 }
 
-TEST(if_the_host_cannot_make_the_memory_every_rank_hears_why)
+TEST(if_the_leader_cannot_make_the_memory_every_rank_hears_why)
 {
 	struct job j;
 	setenv("TERN_MEMORY", "1K", 1);
-	REQUIRE(meet_open(&door, &address) == 0);
+	REQUIRE(leader_listen(&door, &address) == 0);
 	for (uint32_t r = 1; r < 4; r++)
-		guest_start(guest_hears_why, r);
-	CHECK_IS(meet_host(door, &address, 0, plan_of(4), &j), -ENOMEM);
-	CHECK_IS(guests_failed(), 0);
+		member_start(member_hears_why, r);
+	CHECK_IS(leader_share(door, &address, 0, plan_of(4), &j), -ENOMEM);
+	CHECK_IS(members_failed(), 0);
 }
 
-static void guest_finds_nobody(uint32_t rank)
+static void member_finds_nobody(uint32_t rank)
 {
 	struct job j;
-	int rc = guest_meet(rank, &j);
+	int rc = member_join(rank, &j);
 	CHECK(rc < 0);
 	CHECK(strstr(tern_strerror(rc), "rank 1 cannot get the job's memory"));
 }
 
-TEST(a_host_that_has_died_is_an_error_and_no_wait)
+TEST(a_leader_that_has_died_is_an_error_and_no_wait)
 {
-	REQUIRE(meet_open(&door, &address) == 0);
+	REQUIRE(leader_listen(&door, &address) == 0);
 	close(door);
-	guest_start(guest_finds_nobody, 1);
-	CHECK_IS(guests_failed(), 0);
+	member_start(member_finds_nobody, 1);
+	CHECK_IS(members_failed(), 0);
 }
 
 /* A process that has ended, and nobody has asked how. */
@@ -223,47 +224,47 @@ static struct process_name process_dead(void)
 	return name;
 }
 
-static void guest_names_the_host(uint32_t rank)
+static void member_names_the_leader(uint32_t rank)
 {
 	struct job j;
-	CHECK_IS(guest_meet(rank, &j), -EOWNERDEAD);
+	CHECK_IS(member_join(rank, &j), -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(-EOWNERDEAD), "rank 0 ended while the ranks joined"));
 }
 
-TEST(a_host_whose_process_has_ended_is_named)
+TEST(a_leader_whose_process_has_ended_is_named)
 {
-	REQUIRE(meet_open(&door, &address) == 0);
+	REQUIRE(leader_listen(&door, &address) == 0);
 	close(door);
-	host = process_dead();
-	guest_start(guest_names_the_host, 1);
-	CHECK_IS(guests_failed(), 0);
-	host.pid = 0;
+	leader = process_dead();
+	member_start(member_names_the_leader, 1);
+	CHECK_IS(members_failed(), 0);
+	leader.pid = 0;
 }
 
-TEST(a_guest_whose_process_has_ended_is_named_and_not_waited_for)
+TEST(a_member_whose_process_has_ended_is_named_and_not_waited_for)
 {
 	struct job j;
-	struct meet_plan plan = *plan_of(3);
+	struct leader_plan plan = *plan_of(3);
 	struct process_name process[3] = { { .pid = getpid(), .born = process_born(getpid()) } };
 	process[1] = process[0]; /* lives, and does not come */
 	process[2] = process_dead();
 	plan.process = process;
-	REQUIRE(meet_open(&door, &address) == 0);
-	CHECK_IS(meet_host(door, &address, 0, &plan, &j), -EOWNERDEAD);
+	REQUIRE(leader_listen(&door, &address) == 0);
+	CHECK_IS(leader_share(door, &address, 0, &plan, &j), -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(-EOWNERDEAD), "rank 2 ended while the ranks joined"));
-	CHECK_IS(guests_failed(), 0);
+	CHECK_IS(members_failed(), 0);
 }
 
-TEST(a_guest_that_lives_and_does_not_come_is_waited_for_as_long_as_asked)
+TEST(a_member_that_lives_and_does_not_come_is_waited_for_as_long_as_asked)
 {
 	struct job j;
-	struct meet_plan plan = *plan_of(2);
+	struct leader_plan plan = *plan_of(2);
 	struct process_name process[2] = { { .pid = getpid(), .born = process_born(getpid()) } };
 	process[1] = process[0];
 	plan.process = process;
 	setenv("TERN_JOIN", "1", 1);
-	REQUIRE(meet_open(&door, &address) == 0);
-	CHECK_IS(meet_host(door, &address, 0, &plan, &j), -ETIMEDOUT);
+	REQUIRE(leader_listen(&door, &address) == 0);
+	CHECK_IS(leader_share(door, &address, 0, &plan, &j), -ETIMEDOUT);
 	CHECK(strstr(tern_strerror(-ETIMEDOUT), "rank 1 has not come") &&
 	      strstr(tern_strerror(-ETIMEDOUT), "TERN_JOIN"));
 	unsetenv("TERN_JOIN");
@@ -284,11 +285,11 @@ static void bind_to_the(unsigned which)
 	REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
 }
 
-static void guest_bound(uint32_t rank)
+static void member_bound(uint32_t rank)
 {
 	struct job j;
 	bind_to_the(rank);
-	CHECK_IS(guest_meet(rank, &j), 0);
+	CHECK_IS(member_join(rank, &j), 0);
 	CHECK_IS(j.head->cores, 2);
 }
 
@@ -299,9 +300,9 @@ TEST(ranks_bound_to_a_core_each_have_as_many_cores_as_ranks)
 		printf("    skipped: there is one core\n");
 		return;
 	}
-	REQUIRE(meet_open(&door, &address) == 0);
-	guest_start(guest_bound, 1);
+	REQUIRE(leader_listen(&door, &address) == 0);
+	member_start(member_bound, 1);
 	bind_to_the(0);
-	REQUIRE(meet_host(door, &address, 0, plan_of(2), &j) == 0);
-	CHECK_IS(guests_failed(), 0);
+	REQUIRE(leader_share(door, &address, 0, plan_of(2), &j) == 0);
+	CHECK_IS(members_failed(), 0);
 }
