@@ -19,7 +19,6 @@
 #include "net/fault/plan.h"
 #include "net/guard/mode.h"
 #include "open/nets.h"
-#include "open/reach.h"
 #include "ring/ring.h"
 #include "service/service.h"
 #include "tools/common/json.h"
@@ -59,7 +58,7 @@ static int stats_judge(void)
 static int (*const judges[SETTING_COUNT])(void) = {
 	[SETTING_DELIVERY] = delivery_judge,
 	[SETTING_STATS] = stats_judge,
-	[SETTING_NET] = reach_judge,
+	[SETTING_NET] = nets_judge,
 	[SETTING_UDP_BIND] = bind_judge,
 	[SETTING_SERVICE] = service_judge,
 	[SETTING_FLOW] = flow_judge,

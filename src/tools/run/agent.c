@@ -24,7 +24,7 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "boot/link/keepalive.h"
-#include "open/reach.h"
+#include "open/nets.h"
 #include "tools/run/order.h"
 #include "tools/run/status_relay.h"
 #include "tools/run/wire.h"
@@ -280,7 +280,7 @@ static int agent_serve(struct agent *a)
 	struct frame f;
 	wire_send(&a->wire, FRAME_TAKEN, NULL, 0); /* ready for the first piece of input */
 	if (a->relay.job.head->machines > 1)
-		wire_send_number(&a->wire, FRAME_FABRIC, reach_fabric_here());
+		wire_send_number(&a->wire, FRAME_FABRIC, nets_fabric_here());
 	while (wire_next(&a->wire, &f)) /* what came together with the order */
 		agent_frame(a, &f);
 	while (agent_round(a, &keeper_runs, &abandoned))
