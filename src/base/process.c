@@ -76,8 +76,8 @@ int process_open(pid_t pid, uint64_t born)
 	uint64_t now = process_born(pid);
 	if (now == born)
 		return fd;
-	bool told = now ||
-		    kill(pid, 0) != 0; /* else /proc could not be read, for want of descriptors */
+	/* Otherwise /proc could not be read, for want of descriptors. */
+	bool told = now || kill(pid, 0) != 0;
 	close(fd);
 	return told ? -ESRCH : -EMFILE; /* ended, or the number has another bearer by now */
 }

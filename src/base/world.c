@@ -26,6 +26,7 @@ static void real_nap(uint64_t ns)
 	nanosleep(&length, NULL);
 }
 
+/* seq_cst, as what rings them: a system call follows. */
 static bool all_silent(const struct sleep *s)
 {
 	for (unsigned i = 0; i < s->bells; i++)

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,8 +95,8 @@ struct joining {
 	const struct pmi_ops *pmi;
 	uint32_t rank, size;
 	struct card *card; /* one a rank */
-	uint32_t *machine; /* one a rank: the number of its machine, in the order of their lowest
-			      ranks */
+	/* One a rank: the number of its machine, in the order of their lowest ranks. */
+	uint32_t *machine;
 	uint32_t machines;
 	int socket, listener;
 	struct error_kept deaf; /* why there is no listener */
@@ -121,9 +120,8 @@ static int card_make(struct joining *j, struct card *c, bool fabric)
 	int rc = machine_id_read(&c->machine);
 	if (!rc)
 		rc = leader_listen(&j->socket, &c->leader);
-	if (!rc && (getrandom(&c->id, sizeof c->id, 0) != sizeof c->id ||
-		    getrandom(c->key, sizeof c->key, 0) != sizeof c->key))
-		rc = error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
+	if (!rc)
+		rc = job_identity_make(&c->id, c->key);
 	listener_open(j, c);
 	return rc;
 }

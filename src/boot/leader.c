@@ -264,6 +264,7 @@ static int leader_make(const struct leader *l, struct job *job)
 	job_spread(job, l->plan->machine, l->plan->machine[l->rank], l->plan->machines);
 	job_identify(job, l->plan->id, l->plan->key);
 	job->head->cores = (uint32_t)CPU_COUNT(&l->cores);
+	/* seq_cst by default: nobody else has the memory yet. */
 	for (uint32_t r = 0; r < l->plan->size; r++) {
 		atomic_store(&job->rank[r].pid, l->member[r].pid);
 		atomic_store(&job->rank[r].born, l->member[r].born);

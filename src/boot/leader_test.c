@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sharing: who gets the job's memory, and who does not. The test's process is rank 0, the leader.
- */
+/* Sharing the job's memory: who gets it, and who does not. This process is rank 0, the leader. */
 #include "boot/leader.h"
 
 #include <errno.h>

@@ -190,11 +190,11 @@ struct peer {
 	struct block_range may[2];  /* blocks that its messages may name */
 	struct block *reserve; /* our block for a reply to it, kept for when the pool is empty */
 	struct net *net;
-	bool lost;        /* has closed, is gone or dead: nothing can be sent to it any more */
-	uint8_t draining; /* of a lost one: empty looks left until layers hear of it (core/layer.h)
-			   */
-	bool forgiven;    /* tern_forgive() */
-	bool told;        /* the program was, tern_on_lost() */
+	bool lost; /* has closed, is gone or dead: nothing can be sent to it any more */
+	/* Of a lost one: empty looks left until layers hear of it (core/layer.h). */
+	uint8_t draining;
+	bool forgiven; /* tern_forgive() */
+	bool told;     /* the program was, tern_on_lost() */
 };
 
 /* An endpoint's side of its networks. */
@@ -213,10 +213,12 @@ struct site {
 	bool mute;      /* and what arrives there cannot raise a signal; */
 	bool idle;      /* and whoever polls waits for it: looking again at once disturbs nobody, */
 	bool passing;   /* or has sent something and looks in passing; */
-	bool silent; /* the barrier that arrive() begins is for no message: what was sent need not
-			have landed; */
-	bool later;  /* and after a knock it has something to look after at a time that nobody who
-			computes knows of */
+	/* The barrier that arrive() begins is for no message: what was sent need not have landed.
+	 */
+	bool silent;
+	/* After a knock, it must be asked again at a time that a rank that computes does not know.
+	 */
+	bool later;
 };
 
 struct net {

@@ -38,8 +38,8 @@ struct connection {
 	int fd; /* -1: none */
 	bool caller, greeted;
 	uint64_t begun; /* when, ns */
-	uint32_t peer;  /* its machine: known when it has greeted, believed with its first status
-			   record */
+	/* Its machine: known when it has greeted, believed with its first status record. */
+	uint32_t peer;
 	struct greeting mine;
 	size_t mine_at;          /* how much of it has been written */
 	uint8_t key[JOB_KEY];    /* the job's, then this connection's */
@@ -72,9 +72,8 @@ void connection_close(struct connection *c);
 
 /* Whether a status record can be taken: the other end has greeted, and the last one was written. */
 bool connection_room(const struct connection *c);
-void connection_send(
-	struct connection *c,
-	const struct rank_status *b); /* if there is room; connection_flush() writes it */
+/* If there is room; connection_flush() writes it. */
+void connection_send(struct connection *c, const struct rank_status *b);
 /* Writes what can be written: 0, or the negative errno that ended it. */
 int connection_flush(struct connection *c);
 bool connection_waits(const struct connection *c); /* something is to be written */

@@ -22,6 +22,11 @@
 #include "boot/link/mesh.h"
 #include "boot/link/monitor.h"
 
+/*
+ * Words of the job's memory are read and written seq_cst in this folder: a link looks at them a few
+ * times a second, or when a rank leaves.
+ */
+
 #define SECOND UINT64_C(1000000000)
 
 enum {
@@ -31,8 +36,8 @@ enum {
 	NAP_NS = 200000,
 	AGAIN_NS = 10000000, /* between looks, or links, when something is wrong */
 	PART_S = 1,          /* how long others may take to see that a link has ended */
-	LAST_S = 30, /* how long a machine that cannot be reached is tried in the end, if silence is
-			none */
+	/* How long an unreachable machine is tried at the end, where TERN_KEEPALIVE is 0. */
+	LAST_S = 30,
 	LINKS = 100, /* that a guard starts, at most */
 };
 

@@ -23,14 +23,14 @@ static size_t peers_at(void)
 	return (sizeof(struct mesh) + 63) / 64 * 64;
 }
 
-static size_t said_at(const struct job *job)
+static size_t sent_at(const struct job *job)
 {
 	return peers_at() + job->head->machines * sizeof(struct mesh_peer);
 }
 
 static size_t ranks_at(const struct job *job)
 {
-	return said_at(job) + (size_t)job->head->machines * job->head->here * sizeof(uint64_t);
+	return sent_at(job) + (size_t)job->head->machines * job->head->here * sizeof(uint64_t);
 }
 
 size_t mesh_bytes(const struct job *job)
@@ -41,12 +41,12 @@ size_t mesh_bytes(const struct job *job)
 static void peer_open(struct mesh *m, uint32_t machine, const struct sockaddr_in6 *address)
 {
 	bool lower = m->job->head->machine < machine;
-	uint64_t *said = (uint64_t *)(void *)((char *)m + said_at(m->job));
+	uint64_t *sent = (uint64_t *)(void *)((char *)m + sent_at(m->job));
 	m->peer[machine] = (struct mesh_peer){ .stream = { .fd = -1 },
 					       .address = *address,
 					       .recall = clock_ns() + (lower ? 0 : SECOND),
 					       .over = machine == m->job->head->machine,
-					       .said = said + (size_t)machine * m->here };
+					       .sent = sent + (size_t)machine * m->here };
 	keepalive_begin(&m->peer[machine].silence, m->silence);
 }
 
@@ -128,7 +128,13 @@ static void peer_call(struct mesh *m, uint32_t machine)
 		p->stream.fd = -1;
 		p->recall = clock_ns() + RECALL_NS;
 	} else
-		memset(p->said, 0, m->here * sizeof *p->said);
+		memset(p->sent, 0, m->here * sizeof *p->sent);
+}
+
+/* Whether it was sent the newest status record of our i-th rank. */
+static bool peer_up_to_date(const struct mesh *m, const struct mesh_peer *p, uint32_t i)
+{
+	return atomic_load(&m->job->rank[m->rank[i]].serial) + 1 == p->sent[i];
 }
 
 /* What there is to tell of our ranks, as far as the connection takes it now. */
@@ -137,13 +143,13 @@ static int peer_tell(struct mesh *m, struct mesh_peer *p)
 	struct rank_status b;
 	int rc = connection_flush(&p->stream);
 	for (uint32_t i = 0; !rc && i < m->here; i++) {
-		if (atomic_load(&m->job->rank[m->rank[i]].serial) + 1 == p->said[i])
+		if (peer_up_to_date(m, p, i))
 			continue;
 		if (!connection_room(&p->stream))
 			break;
 		rank_status_read(m->job, m->rank[i], &b);
 		connection_send(&p->stream, &b);
-		p->said[i] = b.serial + 1;
+		p->sent[i] = b.serial + 1;
 		rc = connection_flush(&p->stream);
 	}
 	return rc;
@@ -221,7 +227,7 @@ static void stranger_adopt(struct mesh *m, struct connection *c)
 	connection_close(&p->stream);
 	p->stream = *c;
 	p->heard = true;
-	memset(p->said, 0, m->here * sizeof *p->said);
+	memset(p->sent, 0, m->here * sizeof *p->sent);
 	*c = (struct connection){ .fd = -1 };
 }
 
@@ -297,7 +303,7 @@ bool mesh_must_retry(const struct mesh *m)
 static bool peer_told(const struct mesh *m, const struct mesh_peer *p)
 {
 	for (uint32_t i = 0; i < m->here; i++)
-		if (atomic_load(&m->job->rank[m->rank[i]].serial) + 1 != p->said[i])
+		if (!peer_up_to_date(m, p, i))
 			return false;
 	return !connection_waits(&p->stream);
 }

@@ -31,8 +31,8 @@ struct mesh_peer {
 	uint64_t recall; /* when it is to be called, if there is no connection, ns */
 	bool heard;      /* it has been, once */
 	bool over;       /* it is lost, or all its ranks have ended */
-	uint64_t *said;  /* for each rank that is here: the serial of the status record that it was
-			    told last, plus 1 */
+	/* For each rank that is here: the serial of its last status record sent there, plus 1. */
+	uint64_t *sent;
 };
 
 struct mesh {
@@ -57,7 +57,8 @@ unsigned mesh_polls(const struct mesh *m, struct pollfd *p);
 size_t mesh_polls_most(const struct job *job);
 /* Does whatever can be done now: tells, hears, calls, accepts, and finds out who is lost. */
 void mesh_serve(struct mesh *m);
-bool mesh_must_retry(const struct mesh *m); /* something is to be looked after that wakes nobody */
+/* Whether something must be tried again that no descriptor announces. */
+bool mesh_must_retry(const struct mesh *m);
 /*
  * Whether every machine has been told everything, of those with which there is a connection, or of
  * all.

@@ -49,8 +49,8 @@ static int watched_status(const struct job *j, const struct watched *w)
 {
 	int status;
 	const struct job_rank *r = &j->rank[w->rank];
-	if (job_rank_state(j, w->rank) >=
-	    RANK_GONE) /* told by one before us, who may have died over it */
+	/* A link before us may have told that, and died. */
+	if (job_rank_state(j, w->rank) >= RANK_GONE)
 		return atomic_load(&r->status);
 	if (process_status(w->fd, atomic_load(&r->pid), atomic_load(&r->born), &status))
 		return status;

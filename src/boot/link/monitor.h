@@ -27,8 +27,8 @@ struct monitor {
 	uint32_t count, left; /* how many have not ended */
 	struct process_name launcher;
 	int launcher_fd; /* as in `watched`; -1 also if nobody knows the launcher */
-	uint64_t asked; /* when the ranks were told to end because it has gone, ns; 0: they were not
-			 */
+	/* When the ranks were told to end because it has gone, ns; 0: they were not. */
+	uint64_t asked;
 };
 
 /* `room` has a place for each rank that is here. Every rank that is here has `pid` and `born`. */
@@ -42,7 +42,7 @@ void monitor_serve(struct monitor *m, const struct pollfd *p);
  * The same of one rank, without waiting: for whoever waits for something that this rank was to do.
  */
 void monitor_check(struct monitor *m, uint32_t rank);
-bool monitor_must_retry(
-	const struct monitor *m); /* something is to be looked after that wakes nobody */
+/* Whether something must be tried again that no descriptor announces. */
+bool monitor_must_retry(const struct monitor *m);
 
 #endif

@@ -19,8 +19,8 @@ struct rank_list {
 	char text[200];
 };
 void rank_list_add(struct rank_list *n, uint32_t rank);
-const char *rank_list_text(const struct rank_list *n,
-			   const char *behind); /* until the thread's next call */
+/* Valid until the thread's next call. */
+const char *rank_list_text(const struct rank_list *n, const char *behind);
 
 struct liveness {
 	const struct pmi_ops *pmi;

@@ -14,9 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-	PMI_VALUE_MAX = 1000
-}; /* characters of a value, the 0 counted; every manager takes that many */
+/* Characters of a value, the 0 counted; every manager takes that many. */
+enum { PMI_VALUE_MAX = 1000 };
 
 /* One client for each protocol. A process has one conversation, so clients have no objects. */
 struct pmi_ops {
@@ -24,11 +23,11 @@ struct pmi_ops {
 	const char *starters; /* the commands that speak it */
 	const char *sign;  /* the variable that a process finds if it was started by one of these */
 	const char *count; /* the variable that says how many ranks there are; may be missing */
-	bool outermost; /* what other launchers start inherits `sign`, so it counts only if no other
-			   is there */
-	bool parallel;  /* a thread may call get() while another one is in fence() */
-	bool shared; /* MPI in the same process uses it too, and cannot if we have closed it: close
-			late */
+	/* What other launchers start inherits `sign`, so it counts only if no other is there. */
+	bool outermost;
+	bool parallel; /* a thread may call get() while another one is in fence() */
+	/* MPI in the same process uses it too, and cannot if we have closed it: close late. */
+	bool shared;
 
 	/* Whether it can be spoken here; if not, what is missing and what to do, in `why`. */
 	bool (*usable)(char *why, size_t len);
