@@ -61,7 +61,7 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 	a.relay = (struct status_relay){
 		.job = *machine(), .ranks = RANKS / 2, .told = told, .fd = -1
 	};
-	silence_begin(&a.silence, 0);
+	keepalive_begin(&a.silence, 0);
 	wire_open(&a.wire, bytes_from(bytes, len), dup(fuzz_null()));
 	while (agent_listen(&a))
 		status_relay_tell(&a.relay, &a.wire);

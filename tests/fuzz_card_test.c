@@ -11,7 +11,7 @@
 
 #include <tern/tern.h>
 
-#include "boot/rank_status.h"
+#include "job/exchange.h"
 #include "net/udp/socket.h"
 #include "open/nets.h"
 

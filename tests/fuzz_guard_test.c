@@ -31,7 +31,7 @@ static void guards_open(void)
 						  .guard = &guard_ops };
 			REQUIRE(guard_new(&n->keys, &job[m], &site[r], GUARD_AUTH,
 					  card.front.key) == 0);
-			boot_publish(&job[m], r, &card, sizeof card);
+			card_publish(&job[m], r, &card, sizeof card);
 		}
 	}
 }

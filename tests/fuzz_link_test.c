@@ -29,7 +29,7 @@ static int fuzz_null(void)
 #define STDIN_FILENO fuzz_null()
 #define STDOUT_FILENO fuzz_null()
 #define STDERR_FILENO fuzz_null()
-#include "boot/rank_status.h"
+#include "job/exchange.h"
 #include "tools/run/hosts.h"
 #include "tools/run/link.c"
 
@@ -49,7 +49,7 @@ static void link_hears(const uint8_t *bytes, size_t len)
 {
 	struct link l = { .host = "there" };
 	const char *text;
-	silence_begin(&l.silence, 0);
+	keepalive_begin(&l.silence, 0);
 	wire_open(&l.agent, bytes_from(bytes, len), dup(fuzz_null()));
 	wire_open(&l.launcher, -1, dup(fuzz_null())); /* the launcher says nothing */
 	while (link_round(&l))

@@ -9,7 +9,7 @@
 
 #include <tern/tern.h>
 
-#include "boot/pmi.h"
+#include "boot/pmi/pmi.h"
 
 enum { CARD = 12, RANKS = 2 };
 
@@ -17,11 +17,11 @@ static int cards_gather(uint8_t all[RANKS][CARD])
 {
 	uint8_t mine[CARD] = "of rank 0";
 	uint32_t rank, size;
-	int rc = pmi_open(&pmi_wire_ops, &rank, &size);
+	int rc = pmi_open(&pmi1_ops, &rank, &size);
 	if (rc)
 		return rc;
-	rc = pmi_gather(&pmi_wire_ops, rank, size, "card", mine, sizeof mine, all);
-	pmi_wire_ops.close();
+	rc = pmi_gather(&pmi1_ops, rank, size, "card", mine, sizeof mine, all);
+	pmi1_ops.close();
 	return rc;
 }
 

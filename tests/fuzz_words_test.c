@@ -10,7 +10,7 @@
 #include "base/address.h"
 #include "base/setting.h"
 #include "net/packet/terms.h"
-#include "open/reach.h"
+#include "open/nets.h"
 #include "service/service.h"
 
 static int address_take(void)
@@ -32,7 +32,7 @@ static const struct {
 	const char *name;
 	int (*take)(void);
 } words[] = {
-	{ "TERN_NET", reach_judge },       { "TERN_SERVICE", service_judge },
+	{ "TERN_NET", nets_judge },        { "TERN_SERVICE", service_judge },
 	{ "TERN_FLOW", service_judge },    { "TERN_PROTECT", protection_take },
 	{ "TERN_UDP_BIND", address_take }, { "SSH_CONNECTION", address_take },
 };

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: LABELS once
 # The folders of the library form a graph without circles. The table of docs/design.md, "Layers",
-# says which folder uses which; the objects of the build say what is so. An edge that the table does
-# not have fails with both files and the symbol; so does an edge of the table that no object needs,
-# and a row that names a folder above it.
+# says which folder uses which; the objects of the build and the #include lines of the sources say
+# what is so. An edge that the table does not have fails with both files and the symbol, or with
+# the file, the line and the header; so does an edge of the table that nothing needs, and a row that
+# names a folder above it.
 set -euo pipefail
 
 objects=$TERN_BIN/../CMakeFiles/tern_objects.dir
@@ -27,6 +28,13 @@ done >"$work/objects"
 		>"$work/symbols"
 [[ -s $work/symbols ]] || { echo "no object of the library was found in $objects"; exit 1; }
 
+# FILE:LINE I HEADER, of the sources in every folder of the table but tests.
+find src -name '*.[ch]' ! -name '*_test.c' ! -path 'src/tools/*' ! -path 'src/check/*' -print0 |
+	xargs -0 awk '/^[ \t]*#[ \t]*include[ \t]*"/ {
+		split($0, part, "\"")
+		print FILENAME ":" FNR, "I", "src/" part[2]
+	}' >>"$work/symbols"
+
 # FOLDER: FOLDER..., from rows "| `src/NAME` | `NAME...` | ... |" of the section.
 awk '/^## / { here = $0 == "## Layers" }
 	here && /^\| `src\// {
@@ -38,6 +46,10 @@ awk '/^## / { here = $0 == "## Layers" }
 [[ -s $work/table ]] || { echo "docs/design.md has no table of folders in its section Layers"; exit 1; }
 
 cat >"$work/check.awk" <<'AWK'
+function may(from, to) {
+	return from == to || (from, to) in allowed ||
+		((from, "*") in allowed && to in row && row[from] < row[to])
+}
 function folder(file) { sub(/^src\//, "", file); sub(/\/[^\/]*$/, "", file); return file }
 FILENAME ~ /table$/ {
 	split($0, part, ":")
@@ -53,16 +65,22 @@ FILENAME ~ /table$/ {
 	next
 }
 $2 == "T" { home[$3] = $1 }
+$2 == "I" {
+	from = folder($1); to = folder($3)
+	seen[from, to] = 1
+	if (!may(from, to)) {
+		print $1 " includes " substr($3, 5) ": docs/design.md does not let " from " use " to
+		bad = 1
+	}
+}
 $2 == "U" { needer[++needs] = $1; needed[needs] = $3 }
 END {
 	for (i = 1; i <= needs; i++) {
 		if (!(needed[i] in home))
 			continue
 		from = folder(needer[i]); to = folder(home[needed[i]])
-		if (from == to)
-			continue
 		seen[from, to] = 1
-		if (!((from, to) in allowed) && !((from, "*") in allowed && row[from] < row[to])) {
+		if (!may(from, to)) {
 			print needer[i] " uses " needed[i] " of " home[needed[i]] \
 				": docs/design.md does not let " from " use " to
 			bad = 1
@@ -74,7 +92,7 @@ END {
 			bad = 1
 		}
 	for (pair in allowed)
-		if (complete && !(pair in seen) && pair !~ /\*$/ && pair !~ (SUBSEP "base$")) { # whose functions may be inline
+		if (complete && !(pair in seen) && pair !~ /\*$/) {
 			split(pair, side, SUBSEP)
 			print "docs/design.md: " side[1] " may use " side[2] ", but does not"
 			bad = 1

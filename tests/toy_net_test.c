@@ -10,7 +10,7 @@
 #include <tern/tern.h>
 
 #include "check.h"
-#include "open/reach.h"
+#include "open/nets.h"
 #include "toy/toy.h"
 
 enum { ASK, TELL, RANKS = 3, MESSAGES = 2000, POLLS = 1000000, LONG = 5000 };
@@ -79,11 +79,11 @@ TEST(a_network_that_was_added_carries_messages_and_payloads)
 TEST(its_name_is_understood_and_offered)
 {
 	setenv("TERN_NET", "toy", 1);
-	CHECK_IS(reach_judge(), 0);
+	CHECK_IS(nets_judge(), 0);
 	setenv("TERN_NET", "shm,toy", 1);
-	CHECK_IS(reach_judge(), 0);
+	CHECK_IS(nets_judge(), 0);
 	setenv("TERN_NET", "toy/more", 1);
-	CHECK_IS(reach_judge(), -EINVAL);
+	CHECK_IS(nets_judge(), -EINVAL);
 	CHECK(strstr(tern_strerror(-EINVAL),
 		     "udp, ofi, ofi/PROVIDER or ofi/PROVIDER/DOMAIN, toy, or shm and one"));
 }

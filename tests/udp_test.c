@@ -398,7 +398,7 @@ TEST(what_is_lost_is_counted_as_sent_again)
 static void send_to(tern *t, const void *bytes, size_t len)
 {
 	struct card card;
-	CHECK(boot_look(&t->own->group->job, tern_rank(t), &card, sizeof card));
+	CHECK(card_read(&t->own->group->job, tern_rank(t), &card, sizeof card));
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_port = card.address.sin6_port,
 				  .sin_addr = { htonl(INADDR_LOOPBACK) } };

@@ -24,8 +24,8 @@ allowed() {
 	src/base/world.c:*) ;;                      # it is the place
 	src/base/kernel.c:syscall) ;;               # futexes and memory barriers, for world.c and for waking
 	src/base/kernel.c:clock_gettime) ;;         # a futex of the kernel has a date of the kernel
-	src/boot/process.c:syscall) ;;              # pidfd_open()
-	src/boot/shed.c:syscall) ;;                 # close_range()
+	src/base/process.c:syscall) ;;              # pidfd_open()
+	src/boot/link/daemon.c:syscall) ;;                 # close_range()
 	src/core/interrupt.c:timer_create) ;;       # a signal to a program that computes
 	src/spawn/preempt.c:timer_create) ;;        # time slices
 	*) return 1 ;;

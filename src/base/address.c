@@ -14,12 +14,12 @@
 #include "base/error.h"
 #include "base/setting.h"
 
-static struct sockaddr *plain(struct sockaddr_in6 *a)
+static struct sockaddr *sockaddr_of(struct sockaddr_in6 *a)
 {
 	return (struct sockaddr *)(void *)a;
 }
 
-static struct sockaddr_in *four(struct sockaddr_in6 *a)
+static struct sockaddr_in *sockaddr_in_of(struct sockaddr_in6 *a)
 {
 	return (struct sockaddr_in *)(void *)a;
 }
@@ -30,16 +30,16 @@ socklen_t address_len(const struct sockaddr_in6 *address)
 						: sizeof(struct sockaddr_in);
 }
 
-static const unsigned char *bytes_of(struct sockaddr_in6 *a)
+static const unsigned char *address_bytes(struct sockaddr_in6 *a)
 {
 	return a->sin6_family == AF_INET6 ? a->sin6_addr.s6_addr
-					  : (const unsigned char *)&four(a)->sin_addr;
+					  : (const unsigned char *)&sockaddr_in_of(a)->sin_addr;
 }
 
 const char *address_text(const struct sockaddr_in6 *address, char text[INET6_ADDRSTRLEN])
 {
 	struct sockaddr_in6 copy = *address;
-	return inet_ntop(copy.sin6_family, bytes_of(&copy), text, INET6_ADDRSTRLEN);
+	return inet_ntop(copy.sin6_family, address_bytes(&copy), text, INET6_ADDRSTRLEN);
 }
 
 static bool address_read(struct sockaddr_in6 *a, const char *text)
@@ -48,25 +48,25 @@ static bool address_read(struct sockaddr_in6 *a, const char *text)
 	if (inet_pton(AF_INET6, text, &a->sin6_addr) == 1)
 		return true;
 	*a = (struct sockaddr_in6){ .sin6_family = AF_INET };
-	return inet_pton(AF_INET, text, &four(a)->sin_addr) == 1;
+	return inet_pton(AF_INET, text, &sockaddr_in_of(a)->sin_addr) == 1;
 }
 
 static void address_loopback(struct sockaddr_in6 *a)
 {
 	*a = (struct sockaddr_in6){ .sin6_family = AF_INET };
-	four(a)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	sockaddr_in_of(a)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 }
 
-static bool is_loopback(struct sockaddr_in6 *a)
+static bool address_is_loopback(struct sockaddr_in6 *a)
 {
 	return a->sin6_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&a->sin6_addr)
-					  : bytes_of(a)[0] == 127;
+					  : address_bytes(a)[0] == 127;
 }
 
 /* Of one family, and equal in the first bits. */
-static bool in_network(struct sockaddr_in6 *a, struct sockaddr_in6 *network, unsigned bits)
+static bool address_in_subnet(struct sockaddr_in6 *a, struct sockaddr_in6 *network, unsigned bits)
 {
-	const unsigned char *x = bytes_of(a), *y = bytes_of(network);
+	const unsigned char *x = address_bytes(a), *y = address_bytes(network);
 	if (a->sin6_family != network->sin6_family || memcmp(x, y, bits / 8) != 0)
 		return false;
 	return bits % 8 == 0 || (x[bits / 8] ^ y[bits / 8]) >> (8 - bits % 8) == 0;
@@ -74,16 +74,16 @@ static bool in_network(struct sockaddr_in6 *a, struct sockaddr_in6 *network, uns
 
 /* -- This machine's addresses -------------------------------------------------------------- */
 
-struct wish {
+struct subnet {
 	struct sockaddr_in6 network;
 	unsigned bits; /* 0 of family 0: any but loopback */
 };
 
-static bool wished(struct sockaddr_in6 *a, struct wish *w)
+static bool address_wanted(struct sockaddr_in6 *a, struct subnet *w)
 {
 	if (w->network.sin6_family)
-		return in_network(a, &w->network, w->bits);
-	return !is_loopback(a) &&
+		return address_in_subnet(a, &w->network, w->bits);
+	return !address_is_loopback(a) &&
 	       !(a->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&a->sin6_addr));
 }
 
@@ -98,14 +98,14 @@ static bool interface_address(const struct ifaddrs *i, struct sockaddr_in6 *a)
 	return true;
 }
 
-static bool address_find(struct sockaddr_in6 *address, struct wish *w)
+static bool address_find(struct sockaddr_in6 *address, struct subnet *w)
 {
 	struct ifaddrs *all;
 	bool found = false;
 	if (getifaddrs(&all) != 0)
 		return false;
 	for (const struct ifaddrs *i = all; i && !found; i = i->ifa_next)
-		found = interface_address(i, address) && wished(address, w);
+		found = interface_address(i, address) && address_wanted(address, w);
 	freeifaddrs(all);
 	return found;
 }
@@ -114,10 +114,10 @@ static bool address_find(struct sockaddr_in6 *address, struct wish *w)
 static bool address_of_ssh(struct sockaddr_in6 *a)
 {
 	char text[64];
-	struct wish w = { .bits = 0 };
+	struct subnet w = { .bits = 0 };
 	const char *value = getenv("SSH_CONNECTION");
 	if (!value || sscanf(value, "%*s %*s %63s", text) != 1 || !address_read(a, text) ||
-	    is_loopback(a))
+	    address_is_loopback(a))
 		return false;
 	w.network = *a;
 	w.bits = a->sin6_family == AF_INET6 ? 128 : 32;
@@ -137,7 +137,7 @@ static bool address_of_route(struct sockaddr_in6 *a)
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	*a = (struct sockaddr_in6){ 0 };
 	bool found = fd >= 0 && connect(fd, (struct sockaddr *)(void *)&to, sizeof to) == 0 &&
-		     getsockname(fd, plain(a), &len) == 0 && !is_loopback(a);
+		     getsockname(fd, sockaddr_of(a), &len) == 0 && !address_is_loopback(a);
 	if (fd >= 0)
 		close(fd);
 	a->sin6_port = 0; /* in the same place in both families */
@@ -146,7 +146,7 @@ static bool address_of_route(struct sockaddr_in6 *a)
 
 static void address_by_itself(struct sockaddr_in6 *a, bool several)
 {
-	struct wish any = { .bits = 0 };
+	struct subnet any = { .bits = 0 };
 	if (several && (address_of_ssh(a) || address_of_route(a) || address_find(a, &any)))
 		a->sin6_port = 0;
 	else
@@ -156,7 +156,7 @@ static void address_by_itself(struct sockaddr_in6 *a, bool several)
 /* -- The setting --------------------------------------------------------------------------- */
 
 /* "10.1.0.0/16". */
-static bool wish_read(struct wish *w, const char *text)
+static bool subnet_read(struct subnet *w, const char *text)
 {
 	char address[64], rest;
 	if (sscanf(text, "%63[^/]/%u%c", address, &w->bits, &rest) != 2 ||
@@ -180,22 +180,22 @@ int address_refused(const struct sockaddr_in6 *address, int rc, const char *open
 			: "");
 }
 
-static bool is_any(struct sockaddr_in6 *a)
+static bool address_is_any(struct sockaddr_in6 *a)
 {
 	return a->sin6_family == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&a->sin6_addr)
-					  : four(a)->sin_addr.s_addr == htonl(INADDR_ANY);
+					  : sockaddr_in_of(a)->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
 int address_choose(struct sockaddr_in6 *address, bool several)
 {
 	const char *text = setting_text(SETTING_UDP_BIND);
-	struct wish w;
+	struct subnet w;
 	if (strcmp(text, "auto") == 0) {
 		address_by_itself(address, several);
 		return 0;
 	}
 	if (address_read(address, text)) {
-		if (!several || !is_any(address))
+		if (!several || !address_is_any(address))
 			return 0;
 		return error_set(
 			-EINVAL,
@@ -203,7 +203,7 @@ int address_choose(struct sockaddr_in6 *address, bool several)
 			"such as 10.1.0.0/16",
 			text);
 	}
-	if (!wish_read(&w, text))
+	if (!subnet_read(&w, text))
 		return error_set(
 			-EINVAL,
 			"TERN_UDP_BIND is '%s', which is neither auto, nor an address in numbers, nor a "

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define UNLIMITED \
-	(UINT64_C(1) << 60) /* version 1 says that there is no limit with a number near 2^63 */
+/* Version 1 says that there is no limit with a number near 2^63. */
+#define UNLIMITED (UINT64_C(1) << 60)
 
 static const struct {
 	const char *limit, *usage;
-	const char *cache[2]; /* lines of memory.stat: what the kernel gives back before anybody is
-				 killed */
+	/* Lines of memory.stat: what the kernel gives back before anybody is killed. */
+	const char *cache[2];
 } names[] = {
 	[1] = { "memory.limit_in_bytes",
 		"memory.usage_in_bytes",

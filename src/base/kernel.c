@@ -25,12 +25,6 @@ struct waiter {
 };
 enum { WAITER_32_BITS = 2 };
 
-static struct timespec timespec_of(uint64_t ns)
-{
-	return (struct timespec){ .tv_sec = (time_t)(ns / 1000000000u),
-				  .tv_nsec = (long)(ns % 1000000000u) };
-}
-
 static int wait_many(_Atomic uint64_t *const *words, unsigned n, uint32_t value, uint64_t ns)
 {
 	struct waiter waiters[FUTEX_MANY];
@@ -145,9 +139,8 @@ void thread_signal(int32_t process, int32_t thread, int signal)
 void signal_forget(int signal)
 {
 	struct timespec now = { 0 };
-	uint64_t set = UINT64_C(1)
-		       << (signal -
-			   1); /* as the kernel has it: sigtimedwait() is not for handlers */
+	/* As the kernel has it: sigtimedwait() is not for handlers. */
+	uint64_t set = UINT64_C(1) << (signal - 1);
 	while (syscall(SYS_rt_sigtimedwait, &set, NULL, &now, sizeof set) > 0)
 		;
 }

@@ -20,7 +20,7 @@ static void pool_grow(struct pool_of *p)
 	for (uint32_t i = POOL_BATCH; i--;) { /* so that they are taken in order */
 		struct record *r = (struct record *)(void *)(batch + i * p->bytes);
 		r->index = (uint16_t)(p->made + i);
-		r->turn = (uint16_t)wrap_first(16, 0);
+		r->generation = (uint16_t)wrap_first(16, 0);
 		r->next_free = p->free;
 		p->free = r;
 	}
@@ -37,7 +37,7 @@ void *record_take(struct pool_of *p)
 	p->free = r->next_free;
 	p->used++;
 	memset(r + 1, 0, p->bytes - sizeof *r);
-	r->turn += r->turn == UINT16_MAX ? 2 : 1; /* never 0, so that no name is 0 */
+	r->generation += r->generation == UINT16_MAX ? 2 : 1; /* never 0, so that no name is 0 */
 	r->used = true;
 	return r;
 }
@@ -54,7 +54,7 @@ void record_give(struct pool_of *p, void *record)
 uint32_t record_name(const void *record)
 {
 	const struct record *r = record;
-	return (uint32_t)r->turn << 16 | r->index;
+	return (uint32_t)r->generation << 16 | r->index;
 }
 
 void *record_at(const struct pool_of *p, uint32_t i)
@@ -66,7 +66,7 @@ void *record_at(const struct pool_of *p, uint32_t i)
 void *record_named(const struct pool_of *p, uint32_t name)
 {
 	struct record *r = record_at(p, name & 0xffff);
-	return r && r->turn == (uint16_t)(name >> 16) ? r : NULL;
+	return r && r->generation == (uint16_t)(name >> 16) ? r : NULL;
 }
 
 void pool_free(struct pool_of *p)

@@ -2,7 +2,8 @@
 /*
  * A bounded number of records of one kind, made in batches as they are needed and never given
  * back before the end, so that a message finds its record without malloc once a program has run for
- * a while. A record has a name that can travel: its index, and a turn that tells its uses apart.
+ * a while. A record has a name that can travel: its index, and a generation that tells its uses
+ * apart.
  */
 #ifndef TERN_BASE_POOL_H
 #define TERN_BASE_POOL_H
@@ -15,7 +16,7 @@
 struct record {
 	struct record *next_free;
 	uint16_t index;
-	uint16_t turn; /* raised with each use */
+	uint16_t generation; /* raised with each use */
 	bool used;
 };
 

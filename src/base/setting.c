@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/nearest.h"
+#include "base/text.h"
 
 #ifdef TERN_DEBUG
 #define CHECK_UNLESS_SET "1"
@@ -190,7 +190,7 @@ extern char **environ;
 
 void setting_warn_unknown(void)
 {
-	static atomic_flag warned = ATOMIC_FLAG_INIT;
+	static atomic_flag warned = ATOMIC_FLAG_INIT; /* seq_cst: once for each tern_open() */
 	if (!environ || atomic_flag_test_and_set(&warned))
 		return;
 	for (char **e = environ; *e; e++) {

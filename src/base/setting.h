@@ -43,8 +43,8 @@ enum setting {
 	SETTING_FLOW,         /* how receivers are not overrun */
 	SETTING_FAULT,        /* what a packet network shall do wrong */
 	SETTING_PROTECT,      /* auto, none, auth, encrypt */
-	SETTING_MACHINE, /* which machine this process shall count as on: ranks of another share no
-			    memory */
+	/* Which machine this process shall count as on: ranks of another share no memory. */
+	SETTING_MACHINE,
 	SETTING_JOIN, /* s that tern_open() waits for the other ranks of another launcher's job */
 	SETTING_KEEPALIVE,   /* s of silence after which another machine is taken for lost */
 	SETTING_UNREACHABLE, /* wait or fail: what follows when a rank that lives does not answer */

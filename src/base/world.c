@@ -22,11 +22,11 @@ static void real_yield(void)
 
 static void real_nap(uint64_t ns)
 {
-	struct timespec length = { .tv_sec = (time_t)(ns / 1000000000u),
-				   .tv_nsec = (long)(ns % 1000000000u) };
+	struct timespec length = timespec_of(ns);
 	nanosleep(&length, NULL);
 }
 
+/* seq_cst, as what rings them: a system call follows. */
 static bool all_silent(const struct sleep *s)
 {
 	for (unsigned i = 0; i < s->bells; i++)
@@ -41,8 +41,7 @@ static void sleep_on_descriptors(const struct sleep *s, uint64_t ns)
 	struct pollfd p[SLEEP_FDS + 1];
 	if (s->bells > s->ports && ns > FALLBACK_NAP_NS)
 		ns = FALLBACK_NAP_NS;
-	struct timespec length = { .tv_sec = (time_t)(ns / 1000000000u),
-				   .tv_nsec = (long)(ns % 1000000000u) };
+	struct timespec length = timespec_of(ns);
 	for (unsigned i = 0; i < s->fds; i++)
 		p[i] = (struct pollfd){ .fd = s->fd[i], .events = POLLIN };
 	p[s->fds] = (struct pollfd){ .fd = s->wake ? *s->wake : -1, .events = POLLIN };

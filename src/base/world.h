@@ -23,10 +23,10 @@
 enum bell {
 	BELL_QUIET = 0,
 	BELL_ASLEEP = 1,
-	BELL_AGENT = 2, /* with ASLEEP: not the program sleeps but its progress thread, which
-			   waits for this value */
-	BELL_CALL = 4,  /* its owner computes: whoever rings sends it the signal */
-	BELL_RUNG = 8,  /* the greatest, so that one comparison tells */
+	/* With ASLEEP: the progress thread sleeps, instead of the program, and waits for this. */
+	BELL_AGENT = 2,
+	BELL_CALL = 4, /* its owner computes: whoever rings sends it the signal */
+	BELL_RUNG = 8, /* the greatest, so that one comparison tells */
 };
 
 enum { SLEEP_FDS = 16 };
@@ -44,15 +44,15 @@ struct sleep {
 	int32_t thread;
 	int fd[SLEEP_FDS];
 	unsigned fds;
-	unsigned
-		ports; /* of the bells: those whose ringing makes one of the descriptors readable */
+	/* Of the bells: those whose ringing makes one of the descriptors readable. */
+	unsigned ports;
 	const int *wake; /* a descriptor besides, which is no bell's; NULL: none */
-	uint64_t until; /* when a network wants to be asked again, on the world's clock; 0: whenever
-			 */
+	/* When a network wants to be asked again, on the world's clock; 0: whenever. */
+	uint64_t until;
 };
 
 struct world {
-	bool ticks;            /* its time is that of base/tick.h, too */
+	bool ticks;            /* its time is that of base/clock.h, too */
 	uint64_t (*now)(void); /* ns */
 	void (*yield)(void);   /* let another process run */
 	void (*nap)(uint64_t ns);

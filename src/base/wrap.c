@@ -50,8 +50,8 @@ uint64_t wrap_first(unsigned bits, uint64_t usual)
 
 uint64_t wrap_clock(uint64_t now)
 {
-	enum { TICKS = 256 }; /* of the clock, while one of other numbers is used */
-	static _Atomic uint64_t began;
+	enum { TICKS = 256 };          /* of the clock, while one of other numbers is used */
+	static _Atomic uint64_t began; /* seq_cst: this is for debug builds */
 	uint64_t nobody = 0;
 	atomic_compare_exchange_strong(&began, &nobody, now);
 	uint64_t distance = wrap_distance();

@@ -79,7 +79,6 @@ static int boot_launched(struct boot *b, bool (*fabric)(void))
 			return boot_refuse(others[i].variable, others[i].launcher, -ENOTSUP,
 					   "it offers neither PMIx (PMIX_RANK) nor PMI-1 (PMI_FD); "
 					   "start the program with a launcher that does");
-	*b = (struct boot){ .rank = 0, .size = 1, .fd = -1 };
 	return 0;
 }
 
@@ -87,10 +86,8 @@ static int boot_unlaunched(struct boot *b, bool (*fabric)(void))
 {
 	uint64_t alone;
 	int rc = setting_number(SETTING_ALONE, &alone);
-	if (rc || !alone)
-		return rc ? rc : boot_launched(b, fabric);
 	*b = (struct boot){ .rank = 0, .size = 1, .fd = -1 };
-	return 0;
+	return rc || alone ? rc : boot_launched(b, fabric);
 }
 
 static int boot_number(enum setting s, uint64_t most, uint64_t *value)

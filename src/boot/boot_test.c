@@ -13,9 +13,8 @@
 #include <tern/tern.h>
 
 #include "../../tests/local.h"
-#include "boot/channel.h"
 #include "boot/join.h"
-#include "boot/place.h"
+#include "boot/link/connection.h"
 #include "job/job.h"
 
 static void environment_clear(void)
@@ -424,7 +423,7 @@ static void rank_1_is_elsewhere(uint32_t rank)
 	if (rank == 1 && unshare(CLONE_NEWNET) != 0)
 		setenv("TERN_MACHINE", "elsewhere", 1);
 	int rc = boot_find(&b, NULL);
-	if (!channel_usable(why, sizeof why)) {
+	if (!connection_usable(why, sizeof why)) {
 		CHECK_IS(rc, -ENOTSUP);
 		CHECK(sentence_has(rc, why));
 		return;
@@ -444,22 +443,22 @@ TEST(ranks_that_cannot_share_memory_have_one_for_each_machine)
 	CHECK_IS(ranks_failed(), 0);
 }
 
-TEST(the_place_of_a_process_is_that_of_its_children_and_not_of_another_namespace)
+TEST(the_machine_of_a_process_is_that_of_its_children_and_not_of_another_namespace)
 {
-	struct place *here =
+	struct machine_id *here =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct place mine;
-	CHECK_IS(place_here(&mine), 0);
-	CHECK(mine.host[0] && strlen(mine.machine) > 36);
+	struct machine_id mine;
+	CHECK_IS(machine_id_read(&mine), 0);
+	CHECK(mine.host[0] && strlen(mine.id) > 36);
 	if (fork() == 0) {
-		place_here(&here[0]);
+		machine_id_read(&here[0]);
 		if (unshare(CLONE_NEWNET) == 0)
-			place_here(&here[1]);
+			machine_id_read(&here[1]);
 		_exit(0);
 	}
 	wait(NULL);
-	CHECK(place_same(&mine, &here[0]));
-	CHECK(!place_same(&mine, &here[1]));
+	CHECK(machine_id_same(&mine, &here[0]));
+	CHECK(!machine_id_same(&mine, &here[1]));
 }
 
 /* -- A manager that speaks something else -------------------------------------------------- */

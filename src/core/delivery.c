@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "base/kernel.h"
-#include "base/nearest.h"
 #include "base/setting.h"
+#include "base/text.h"
 #include "core/agent.h"
 #include "core/door.h"
 #include "core/interrupt.h"

@@ -2,7 +2,7 @@
 /*
  * What stands on the core: a layer has state in every endpoint, handlers of its
  * own numbers, and work that the endpoint's polls carry on. An endpoint gets the table of them
- * when it is opened; adding one is a folder and a line in src/open/layers.c.
+ * when it is opened; adding one is a folder and a line in src/open/open.c.
  */
 #ifndef TERN_CORE_LAYER_H
 #define TERN_CORE_LAYER_H

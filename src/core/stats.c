@@ -83,7 +83,7 @@ int stats_open(struct endpoint *e)
 	e->pulse = &j->pulse[e->t->rank];
 	memset(e->pulse, 0, sizeof *e->pulse);
 	atomic_store(&e->pulse->guard, wrap_first(32, 0) << 32);
-	atomic_store(&e->pulse->turn, (uint32_t)wrap_first(32, 0) & ~1u);
+	atomic_store(&e->pulse->version, (uint32_t)wrap_first(32, 0) & ~1u);
 	e->guard = e->t->guard = &e->pulse->guard;
 	if (rc || !e->stats_print)
 		return rc;

@@ -7,7 +7,7 @@
 #ifndef TERN_CORE_STATS_H
 #define TERN_CORE_STATS_H
 
-#include "base/tick.h"
+#include "base/clock.h"
 #include "core/door.h"
 
 /*

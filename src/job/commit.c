@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory of the job is committed piece by piece, within the budget and the limits of the cgroup. */
+/*
+ * Memory of the job is committed piece by piece, within the budget and the limits of the cgroup.
+ * Counts of bytes are seq_cst: each of these calls makes a system call beside it.
+ */
 #include "job/commit.h"
 
 #include <errno.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Making and mapping a job's memory, where each part of it lies, and the states of its ranks. */
+/*
+ * Making and mapping a job's memory, where each part of it lies, bells, the states of its ranks,
+ * and the names of handlers. Where no order is named here, operations are seq_cst: a rank comes
+ * here when it opens, wakes another, or is told of another's end, and not for each message.
+ */
 #include "job/job.h"
 
 #include <errno.h>
@@ -13,10 +17,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/setting.h"
-#include "base/tick.h"
 #include "base/world.h"
 #include "base/wrap.h"
 #include "job/commit.h"
@@ -149,6 +153,26 @@ static int job_map_bytes(struct job *j, int protection)
 	return rc;
 }
 
+static int job_attach(struct job *j, const struct plan *p, int protection)
+{
+	bool all;
+	int rc = commit_core(&all);
+	if (!rc)
+		rc = job_map_bytes(j, protection);
+	if (rc)
+		return rc;
+	commit_dump(j, p->front, all);
+	job_lay_out(j, p);
+	return 0;
+}
+
+int job_identity_make(uint64_t *id, uint8_t key[JOB_KEY])
+{
+	if (getrandom(id, sizeof *id, 0) == sizeof *id && getrandom(key, JOB_KEY, 0) == JOB_KEY)
+		return 0;
+	return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
+}
+
 static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 {
 	struct plan p = plan_of(j->size, heap);
@@ -170,28 +194,20 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	if (fallocate(j->fd, 0, 0, (off_t)p.front) != 0)
 		return error_set(-ENOMEM, "reserving %zu KiB for a job of %u ranks: %s",
 				 p.front >> 10, j->size, strerror(errno));
-	bool all;
-	int rc = commit_core(&all);
-	if (!rc)
-		rc = job_map_bytes(j, PROT_READ | PROT_WRITE);
+	int rc = job_attach(j, &p, PROT_READ | PROT_WRITE);
 	if (rc)
 		return rc;
-	commit_dump(j, p.front, all);
-	job_lay_out(j, &p);
 	*j->head = (struct job_head){ .magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size };
 	j->head->here = j->size;
 	j->head->machines = 1;
 	job_session_begin(j, wrap_first(32, 1)); /* past 32 bits, sessions and serials go on */
 	for (uint32_t r = 0; r < j->size && wrap_distance(); r++)
 		atomic_store(&j->rank[r].serial, wrap_first(32, 0));
-	if (getrandom(&j->head->id, sizeof j->head->id, 0) != sizeof j->head->id ||
-	    getrandom(j->head->key, sizeof j->head->key, 0) != sizeof j->head->key)
-		return error_set(-ENOTSUP, "the kernel has no random bytes for the key of a job");
 	j->head->heap = heap;
 	j->head->cores = cpu_count();
 	j->head->budget = budget ? budget : budget_by_default(&j->cgroup);
 	atomic_store(&j->head->committed, p.front);
-	return 0;
+	return job_identity_make(&j->head->id, j->head->key);
 }
 
 int job_create(struct job *j, uint32_t size, uint64_t budget)
@@ -266,19 +282,10 @@ static int job_check(struct job *j, int fd, struct plan *p)
 static int job_map_as(struct job *j, int fd, int protection)
 {
 	struct plan p = { 0 };
-	bool all;
 	*j = (struct job){ .fd = fd };
 	cgroup_find(&j->cgroup);
 	int rc = job_check(j, fd, &p);
-	if (!rc)
-		rc = commit_core(&all);
-	if (!rc)
-		rc = job_map_bytes(j, protection);
-	if (rc)
-		return rc;
-	commit_dump(j, p.front, all);
-	job_lay_out(j, &p);
-	return 0;
+	return rc ? rc : job_attach(j, &p, protection);
 }
 
 int job_map(struct job *j, int fd)
@@ -301,8 +308,8 @@ void job_disown(struct job *j)
 {
 	const int protection = PROT_READ | PROT_WRITE,
 		  how = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
-	if (mmap(j->base, j->bytes, protection, how, j->fd, 0) ==
-	    MAP_FAILED) /* the descriptor is closed */
+	/* It fails where the descriptor is closed. */
+	if (mmap(j->base, j->bytes, protection, how, j->fd, 0) == MAP_FAILED)
 		mmap(j->base, j->bytes, protection, how | MAP_ANONYMOUS, -1, 0);
 }
 
@@ -426,6 +433,48 @@ int job_rank_check(const struct job *j, uint32_t rank)
 				 "rank %u is dead: its process ended without tern_close()", rank);
 	return error_set(-EOWNERDEAD, "rank %u is dead: it ended with exit status %d", rank,
 			 WEXITSTATUS(status));
+}
+
+/* -- Names of handlers, for whoever looks at the memory from outside ------------------------- */
+
+enum { NAME_NONE, NAME_BEING_WRITTEN, NAME_WRITTEN };
+
+static bool is_of_name(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
+}
+
+const char *job_name_in(const char *text)
+{
+	const char *name = text && *text == '&' ? text + 1 : text;
+	if (!name || !*name || (*name >= '0' && *name <= '9'))
+		return NULL;
+	for (const char *c = name; *c; c++)
+		if (!is_of_name(*c))
+			return NULL;
+	return name;
+}
+
+void job_name_set(struct job *j, unsigned id, const char *name)
+{
+	struct job_name *n = &j->name[id];
+	uint32_t none = NAME_NONE;
+	if (!atomic_compare_exchange_strong(&n->state, &none, NAME_BEING_WRITTEN))
+		return;
+	memcpy(n->text, name, strnlen(name, sizeof n->text - 1));
+	/* name.R10, release; acquired in job_name_get(): whoever sees the state sees the text. */
+	atomic_store_explicit(&n->state, NAME_WRITTEN, memory_order_release);
+}
+
+bool job_name_get(const struct job *j, unsigned id, char text[JOB_NAME])
+{
+	const struct job_name *n = &j->name[id];
+	if (atomic_load_explicit(&n->state, memory_order_acquire) != NAME_WRITTEN) /* name.R10 */
+		return false;
+	memcpy(text, n->text, JOB_NAME);
+	text[JOB_NAME - 1] = '\0';
+	return job_name_in(text) == text; /* the memory may have been written over */
 }
 
 /* cost: base setup */

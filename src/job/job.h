@@ -6,7 +6,7 @@
  *
  * A job over several machines has such a memory on each, with a place for every rank of the job.
  * What lies in the places of ranks that are not here is what was told of them
- * (src/boot/rank_status.h).
+ * (job/exchange.h).
  *
  * The file is sparse. The front (head, ranks, heed bytes, bells, pulses) is committed
  * when the job is made. Behind it lie a pool of payload blocks per rank and a
@@ -51,17 +51,17 @@ struct job_head {
 	uint64_t heap;   /* bytes of addresses for each rank's heap */
 	uint64_t budget; /* bytes that may be committed in all */
 	_Atomic uint64_t committed;
-	_Atomic uint64_t phase;   /* of the session: see session.c */
-	_Atomic uint64_t session; /* of this machine, from 1: the ranks of another may be in the
-				     next already */
-	_Atomic uint32_t asked, carried; /* how often a rank asked whether its status records were
-					    sent, and they were */
-	_Atomic int32_t
-		link; /* the process that watches the ranks here, under another launcher; 0: none */
+	_Atomic uint64_t phase; /* of the session: see session.c */
+	/* Of this machine, from 1: the ranks of another may be in the next already. */
+	_Atomic uint64_t session;
+	/* How often a rank has asked whether its status records were sent; how often they were. */
+	_Atomic uint32_t asked, carried;
+	/* The process that watches the ranks here, under another launcher; 0: none. */
+	_Atomic int32_t link;
 	uint32_t machine, machines; /* which one this is of how many */
 	uint32_t here;              /* ranks that are on it */
-	_Atomic uint32_t
-		fabric; /* whether all machines have one, once it is known; enum job_fabric */
+	/* enum job_fabric: whether all machines have one, once it is known. */
+	_Atomic uint32_t fabric;
 	_Atomic uint32_t weak; /* a rank cannot take part in membarrier: nobody may rely on it */
 	_Atomic uint32_t sleepers; /* ranks in a futex; the barrier's last rank wakes them */
 	uint64_t id;               /* of this job, on all its machines: names it and is no secret */
@@ -75,8 +75,8 @@ struct job_region {
 	_Atomic uint64_t base; /* address in its process; 0 when the region is not in use */
 	_Atomic uint64_t bytes;
 	_Atomic uint32_t users; /* transfers under way by ranks that move the bytes themselves */
-	_Atomic uint32_t
-		turn; /* raised when the region is closed, so that an old address is refused */
+	/* Raised when the region is closed, so that an old address is refused. */
+	_Atomic uint32_t generation;
 };
 
 /* Those that programs register, and those that layers lend for a while. */
@@ -87,27 +87,27 @@ struct job_rank {
 	_Alignas(64) _Atomic uint32_t state; /* enum rank_state */
 	_Atomic int32_t pid;
 	_Atomic int32_t thread, signal; /* whom to call, and how, when the bell says so */
-	_Atomic uint64_t
-		born; /* when that process began, if others watch it: pids are used again */
+	/* When that process began, if others watch it: pids are used again. */
+	_Atomic uint64_t born;
 	_Atomic uint64_t heap;          /* bytes committed from the beginning of its heap */
 	_Atomic uint64_t word;          /* what collective calls compare */
 	_Atomic uint64_t common;        /* and from its middle, which all ranks allocate alike */
 	_Atomic uint64_t passed;        /* barriers that go by messages, in its session, */
 	_Atomic uint64_t passed_before; /* and in the one before that */
-	_Atomic uint64_t
-		moved;    /* the session for which `passed` was last moved to `passed_before` */
-	uint32_t machine; /* that it is on */
+	/* The session for which `passed` was last moved to `passed_before`. */
+	_Atomic uint64_t moved;
+	uint32_t machine;        /* that it is on */
 	_Atomic uint64_t serial; /* grows with whatever its status record says */
-	_Atomic uint32_t notice; /* port of loopback where a byte says that its status record has
-				    changed; 0: nobody asks */
-	_Atomic uint64_t told;   /* what its machine said of it: session << 8 | state; nothing of a
-				    rank that is here */
-	_Alignas(64) _Atomic uint64_t
-		stored; /* bytes that others have stored here and nobody has taken off */
+	/* Port of loopback where a byte says that its status record has changed; 0: nobody asks. */
+	_Atomic uint32_t notice;
+	/* What its machine said of it: session << 8 | state; nothing of a rank that is here. */
+	_Atomic uint64_t told;
+	/* Bytes that others have stored here and nobody has taken off. */
+	_Alignas(64) _Atomic uint64_t stored;
 	_Alignas(64) struct job_region region[JOB_REGIONS];
 	_Atomic int32_t status; /* as from waitpid, of a rank that is gone or dead */
-	_Atomic uint32_t
-		port; /* of loopback, where a datagram of one byte ends a sleep; 0: the bell does */
+	/* Port of loopback where a datagram of one byte ends a sleep; 0: the bell does. */
+	_Atomic uint32_t port;
 };
 
 /* What a rank tells the others of itself when it opens; see job/exchange.h. */
@@ -143,10 +143,10 @@ struct job {
 	struct job_name *name;        /* one a handler */
 	struct cgroup cgroup;         /* of this process */
 	size_t heed_row, knocker_row; /* in elements */
-	_Atomic uint64_t
-		dumped; /* bytes that a core dump of this process has; UINT64_MAX: all there are */
-	_Atomic uint64_t trusted; /* bytes that may be taken before the limits of the cgroup are
-				     read again */
+	/* Bytes that a core dump of this process has; UINT64_MAX: all there are. */
+	_Atomic uint64_t dumped;
+	/* Bytes that may be taken before the limits of the cgroup are read again. */
+	_Atomic uint64_t trusted;
 	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
 	/*
 	 * What job_renewed() does between two looks, in the process that would notice if the rank
@@ -165,11 +165,11 @@ int job_create(struct job *j, uint32_t size, uint64_t budget);
  * `fd`.
  */
 int job_map(struct job *j, int fd);
-int job_view(struct job *j,
-	     int fd); /* the same, to be read only: for who looks at a job from outside */
+/* The same, read only: for tools that look at a job from outside. */
+int job_view(struct job *j, int fd);
 void job_unmap(struct job *j);
-void job_disown(
-	struct job *j); /* what this process writes there from now on is a copy of its own */
+/* What this process writes there from now on is a copy of its own. */
+void job_disown(struct job *j);
 void job_forget(struct job *j); /* closes the descriptor, which job_unmap() leaves alone */
 
 /*
@@ -177,6 +177,8 @@ void job_forget(struct job *j); /* closes the descriptor, which job_unmap() leav
  * before any rank opens. Otherwise all are here.
  */
 void job_spread(struct job *j, const uint32_t *machine, uint32_t mine, uint32_t machines);
+/* Makes an identity at random: 0, or a code with a sentence. */
+int job_identity_make(uint64_t *id, uint8_t key[JOB_KEY]);
 /* The same job as on its other machines: what names it, and what its datagrams are known by. */
 void job_identify(struct job *j, uint64_t id, const uint8_t key[JOB_KEY]);
 static inline bool job_here(const struct job *j, uint32_t rank)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Sessions of a job: ranks open and leave, and the last to leave makes the memory new for the next
- * one.
+ * one. All operations are seq_cst: they happen when a rank opens, leaves or ends, and each change
+ * of a state must be seen by whoever counts the states after it, whichever of several words it
+ * reads.
  */
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -65,15 +67,15 @@ static void rank_renew(struct job *j, uint32_t rank, uint64_t session)
 		atomic_store(&r->state, told_state(atomic_load(&r->told), session));
 		return;
 	}
+	/* It stays in the session in which it ended: others may still be there, in a barrier. */
 	if (atomic_load(&r->state) >= RANK_GONE)
-		return; /* it stays in the session in which it ended: others may still be there, in
-			   a barrier */
+		return;
 	if (atomic_load(&r->moved) != session)
 		atomic_store(&r->passed_before, atomic_load(&r->passed));
 	atomic_store(&r->moved, session);
 	atomic_store(&r->passed, 0);
-	atomic_compare_exchange_strong(&r->state, &closed,
-				       RANK_EXPECTED); /* else gone or dead, for good */
+	/* If it is not closed, it is gone or dead, for good. */
+	atomic_compare_exchange_strong(&r->state, &closed, RANK_EXPECTED);
 }
 
 static uint32_t ranks_left(const struct job *j)

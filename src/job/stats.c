@@ -34,15 +34,15 @@ const char *const pulse_names[PULSE_COUNTS] = {
 	[PULSE_PACKETS_FORGED] = "packets_forged",
 };
 
-static void pulse_turn(struct pulse *p)
+static void pulse_version_raise(struct pulse *p)
 {
-	uint32_t turn = atomic_load_explicit(&p->turn, memory_order_relaxed);
+	uint32_t version = atomic_load_explicit(&p->version, memory_order_relaxed);
 	/*
-	 * pulse.R4, release; acquired in pulse_read(): what lies between two turns is read whole,
-	 * or again.
+	 * pulse.R4, release; acquired in pulse_read(): what lies between two versions is read
+	 * whole, or again.
 	 */
 	atomic_thread_fence(memory_order_release);
-	atomic_store_explicit(&p->turn, turn + 1, memory_order_release);
+	atomic_store_explicit(&p->version, version + 1, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -50,13 +50,13 @@ void pulse_wait(struct pulse *p, const char *text, uint32_t whom, uint64_t since
 {
 	uint64_t word[PULSE_TEXT / 8] = { 0 };
 	memcpy(word, text, strnlen(text, PULSE_TEXT - 1));
-	pulse_turn(p);
+	pulse_version_raise(p);
 	for (int i = 0; i < PULSE_TEXT / 8; i++)
 		stats_set(&p->text[i], word[i]);
 	atomic_store_explicit(&p->whom, whom, memory_order_relaxed);
 	atomic_store_explicit(&p->asleep, asleep, memory_order_relaxed);
 	stats_set(&p->since, since);
-	pulse_turn(p);
+	pulse_version_raise(p);
 }
 
 void pulse_go(struct pulse *p)
@@ -80,10 +80,12 @@ static void pulse_copy(const struct pulse *p, struct plight *out)
 bool pulse_read(const struct pulse *p, struct plight *out)
 {
 	for (int i = 0; i < READS; i++) {
-		uint32_t turn = atomic_load_explicit(&p->turn, memory_order_acquire); /* pulse.R4 */
+		uint32_t version =
+			atomic_load_explicit(&p->version, memory_order_acquire); /* pulse.R4 */
 		pulse_copy(p, out);
 		atomic_thread_fence(memory_order_acquire);
-		if (turn % 2 == 0 && turn == atomic_load_explicit(&p->turn, memory_order_relaxed))
+		if (version % 2 == 0 &&
+		    version == atomic_load_explicit(&p->version, memory_order_relaxed))
 			return out->since != 0;
 	}
 	return false;

@@ -58,8 +58,8 @@ struct pulse {
 	_Atomic uint64_t guard;               /* see core/door.h, and pulse_holds() */
 	_Atomic uint32_t counting;            /* 1: the rank's statistics may be read */
 	_Atomic uint64_t count[PULSE_COUNTS];
-	/* What it waits for. `turn` is odd while the rest is being written. */
-	_Alignas(64) _Atomic uint32_t turn;
+	/* What it waits for. `version` is odd while the rest is being written. */
+	_Alignas(64) _Atomic uint32_t version;
 	_Atomic uint32_t whom;  /* a rank plus 1; 0: nobody in particular */
 	_Atomic uint64_t since; /* CLOCK_MONOTONIC in ns; 0: it does not wait */
 	_Atomic uint32_t asleep;

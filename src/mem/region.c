@@ -22,7 +22,7 @@ static struct job_region *own_region(const struct mem *m, unsigned index)
 void regions_open(struct mem *m)
 {
 	for (unsigned i = 0; i < JOB_REGIONS && wrap_distance(); i++)
-		atomic_store(&own_region(m, i)->turn, (uint32_t)wrap_first(32, 0));
+		atomic_store(&own_region(m, i)->generation, (uint32_t)wrap_first(32, 0));
 }
 
 unsigned region_segment(unsigned index, uint32_t generation)
@@ -42,8 +42,8 @@ unsigned segment_region(unsigned segment)
 
 tern_addr region_addr(const struct mem *m, unsigned index)
 {
-	return addr_make(m->rank, region_segment(index, atomic_load(&own_region(m, index)->turn)),
-			 0);
+	return addr_make(m->rank,
+			 region_segment(index, atomic_load(&own_region(m, index)->generation)), 0);
 }
 
 /*
@@ -119,7 +119,7 @@ void region_unlend(struct mem *m, tern_addr a)
 {
 	struct job_region *g = region_of(m, a);
 	atomic_store(&g->base, 0);
-	atomic_fetch_add(&g->turn, 1);
+	atomic_fetch_add(&g->generation, 1);
 }
 
 static bool region_idle(struct endpoint *e, void *arg)
@@ -161,6 +161,6 @@ int tern_unregister(tern *t, tern_addr a)
 		return rc;
 	atomic_store(&g->base, 0);
 	region_wait(m, g);
-	atomic_fetch_add(&g->turn, 1);
+	atomic_fetch_add(&g->generation, 1);
 	return 0;
 }

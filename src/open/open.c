@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "async/async.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/setting.h"
 #include "base/wrap.h"
 #include "boot/boot.h"
+#include "chan/chan.h"
 #include "core/delivery.h"
 #include "core/door.h"
 #include "core/fork.h"
@@ -19,14 +21,25 @@
 #include "core/trace.h"
 #include "core/wait.h"
 #include "core/watchdog.h"
-#include "open/layers.h"
+#include "mem/mem.h"
+#include "msg/msg.h"
 #include "open/nets.h"
-#include "open/reach.h"
+#include "protocols/sequence/sequence.h"
+#include "spawn/spawn.h"
+#include "typed/typed.h"
 
 enum {
 	SESSION_NAP_NS = 100000,
 	CLOSE_S = 30, /* in which tern_close() sends again where TERN_KEEPALIVE is 0 */
 	ASKS = 32,    /* looks at rings that take as long as asking a network */
+};
+
+/* An endpoint gets this table when it is opened, so the core knows no layer. */
+static const struct layer *const layer_table[LAYERS] = {
+	[LAYER_MEM] = &mem_layer,           [LAYER_MSG] = &msg_layer,
+	[LAYER_TYPED] = &typed_layer,       [LAYER_CHAN] = &chan_layer,
+	[LAYER_ASYNC] = &async_layer,       [LAYER_SPAWN] = &spawn_layer,
+	[LAYER_SEQUENCE] = &sequence_layer,
 };
 
 static void *aligned_zero(size_t bytes)
@@ -139,7 +152,7 @@ static struct group *group_new(uint32_t members)
 	if (!g)
 		return NULL;
 	g->size = members;
-	atomic_store(&g->open, members);
+	atomic_store(&g->open, members); /* seq_cst, as `closed` below: once for each endpoint */
 	return g;
 }
 
@@ -197,8 +210,8 @@ static int join_session(struct job *j, uint32_t rank, const struct world *w)
 			w->nap(SESSION_NAP_NS);
 		}
 	}
-	while (job_renewing(
-		j)) /* until then, other ranks still look as they did in the session before */
+	/* Until then, other ranks still look as they did in the session before. */
+	while (job_renewing(j))
 		w->nap(SESSION_NAP_NS);
 	return 0;
 }
@@ -223,7 +236,7 @@ int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
 	int rc = layout_check(layout);
 	if (rc)
 		return rc;
-	rc = boot_find(&b, reach_fabric_here);
+	rc = boot_find(&b, nets_fabric_here);
 	if (rc)
 		return rc;
 	if (b.rank == 0) /* one warning a job */

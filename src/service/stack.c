@@ -37,7 +37,7 @@ int stack_open(struct packet_net *n, const struct net_ops *ops, const struct sta
 		return rc;
 	s->card->terms = n->terms;
 	/* Last: from now on, others may send. */
-	boot_publish(s->job, s->site->rank, s->card, s->card_bytes);
+	card_publish(s->job, s->site->rank, s->card, s->card_bytes);
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 
 #include <tern/tern.h>
 
-#include "base/nearest.h"
+#include "base/text.h"
 #include "tools/tools.h"
 
 static const struct command {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of src/open/nets.c, and one line more. */
+/* The table of src/open/table.c, and one line more. */
 #include "net/ofi/ofi.h"
 #include "net/self/self.h"
 #include "net/shm/shm.h"

@@ -147,7 +147,7 @@ static bool guard_open(struct packet_net *n, uint32_t rank)
 	if (k->pair[rank])
 		return true;
 	struct pair *p =
-		boot_look(n->job, rank, theirs, sizeof theirs) ? memory_new(1, sizeof *p) : NULL;
+		card_read(n->job, rank, theirs, sizeof theirs) ? memory_new(1, sizeof *p) : NULL;
 	if (!p)
 		return false;
 	if (!pair_derive(k, p, theirs, n->net.site->rank < rank)) {

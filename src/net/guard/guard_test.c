@@ -29,7 +29,7 @@ static void guards_open(const char *mode)
 					      .pulse = &job.pulse[r],
 					      .guard = &guard_ops };
 		REQUIRE(guard_new(&net[r].keys, &job, &site[r], GUARD_AUTH, key) == 0);
-		boot_publish(&job, r, key, sizeof key);
+		card_publish(&job, r, key, sizeof key);
 	}
 	for (uint32_t r = 0; r < RANKS; r++)
 		for (uint32_t other = 0; other < RANKS; other++)

@@ -161,7 +161,7 @@ static bool correspondent_meet(struct port *p, uint32_t rank)
 	struct ofi_card card;
 	if (c->address != FI_ADDR_NOTAVAIL)
 		return true;
-	if (!boot_look(p->job, rank, &card, sizeof card) || !card_ours(p, &card))
+	if (!card_read(p->job, rank, &card, sizeof card) || !card_ours(p, &card))
 		return false;
 	if (fi_av_insert(p->fabric.av, card.address, 1, &c->address, 0, NULL) != 1) {
 		c->address = FI_ADDR_NOTAVAIL;

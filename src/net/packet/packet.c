@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/kernel.h"
-#include "base/tick.h"
 #include "base/world.h"
 #include "net/packet/service.h"
 

@@ -140,7 +140,7 @@ enum { PEER_MOST = TERMS_HOST_MOST + 32, ADVICE_MOST = 400 };
 static const char *peer_text(const struct path *p, char text[PEER_MOST])
 {
 	struct card_front card;
-	bool known = boot_look(p->net->job, p->rank, &card, sizeof card);
+	bool known = card_read(p->net->job, p->rank, &card, sizeof card);
 	snprintf(text, PEER_MOST, "rank %u on %.*s", p->rank, known ? TERMS_HOST_MOST : 20,
 		 known ? card.terms.host : "an unknown machine");
 	return text;

@@ -51,7 +51,7 @@ void terms_publish_local(struct job *job, uint32_t rank)
 {
 	struct card_front card = { 0 };
 	terms_write(&card.terms, true, "", "");
-	boot_publish(job, rank, &card, sizeof card);
+	card_publish(job, rank, &card, sizeof card);
 }
 
 /* Ranks that shared memory reaches are not met here; nobody is, if the network has no name. */
@@ -86,7 +86,7 @@ static bool terms_same(const struct terms *a, const struct terms *b)
 static void terms_meet(struct packet_net *n, uint32_t rank)
 {
 	struct card_front card;
-	if (!boot_look(n->job, rank, &card, sizeof card))
+	if (!card_read(n->job, rank, &card, sizeof card))
 		return;
 	bool same = terms_same(&card.terms, &n->terms);
 	n->met[rank] = same ? MEETING_FITS : MEETING_STRANGE;
@@ -129,7 +129,7 @@ int terms_check(const struct packet_net *n, uint32_t rank)
 	if (n->met[rank] != MEETING_STRANGE)
 		return 0;
 	/* It may have left since, for its next session. */
-	if (!boot_look(n->job, rank, &card, sizeof card))
+	if (!card_read(n->job, rank, &card, sizeof card))
 		return error_set(
 			-EPROTO,
 			"rank %u had another network, or other services: set TERN_NET, TERN_SERVICE, "

@@ -202,7 +202,7 @@ static size_t socket_most(struct wire *w, uint32_t rank)
 {
 	struct socket *s = socket_of(w);
 	struct card card;
-	if (!boot_look(s->job, rank, &card, sizeof card))
+	if (!card_read(s->job, rank, &card, sizeof card))
 		return 0;
 	s->to[rank] = card.address;
 	loopback_warn(s->job, rank, &card, &s->own);

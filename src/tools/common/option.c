@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/text.h"
 
 bool option_refuse(const char *command, const char *format, ...)
 {

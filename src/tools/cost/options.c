@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
+#include "base/text.h"
 #include "tools/common/option.h"
 #include "tools/cost/operation.h"
 #include "tools/tools.h"

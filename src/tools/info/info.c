@@ -12,14 +12,13 @@
 #include "base/kernel.h"
 #include "base/setting.h"
 #include "base/wrap.h"
-#include "boot/pmi.h"
+#include "boot/pmi/pmi.h"
 #include "core/delivery.h"
 #include "core/stats.h"
 #include "job/job.h"
 #include "net/fault/fault.h"
 #include "net/packet/terms.h"
 #include "open/nets.h"
-#include "open/reach.h"
 #include "ring/ring.h"
 #include "service/service.h"
 #include "tools/common/json.h"
@@ -59,7 +58,7 @@ static int stats_judge(void)
 static int (*const judges[SETTING_COUNT])(void) = {
 	[SETTING_DELIVERY] = delivery_judge,
 	[SETTING_STATS] = stats_judge,
-	[SETTING_NET] = reach_judge,
+	[SETTING_NET] = nets_judge,
 	[SETTING_UDP_BIND] = bind_judge,
 	[SETTING_SERVICE] = service_judge,
 	[SETTING_FLOW] = flow_judge,

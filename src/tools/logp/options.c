@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cpu.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "tools/common/option.h"
 #include "tools/tools.h"
 

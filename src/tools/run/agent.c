@@ -23,8 +23,8 @@
 
 #include "base/error.h"
 #include "base/setting.h"
-#include "boot/silence.h"
-#include "open/reach.h"
+#include "boot/link/keepalive.h"
+#include "open/nets.h"
 #include "tools/run/order.h"
 #include "tools/run/status_relay.h"
 #include "tools/run/wire.h"
@@ -39,7 +39,7 @@ struct agent {
 	int input, out, err;   /* our ends of its pipes; -1 when closed */
 	struct buffer pending; /* input that rank 0 has not taken yet */
 	struct status_relay relay;
-	struct silence silence; /* of the launcher */
+	struct keepalive silence; /* of the launcher */
 	char *order;
 };
 
@@ -200,7 +200,7 @@ static bool agent_listen(struct agent *a)
 {
 	struct frame f;
 	bool there = wire_read(&a->wire);
-	silence_broken(&a->silence);
+	keepalive_heard(&a->silence);
 	while (wire_next(&a->wire, &f))
 		agent_frame(a, &f);
 	return there && !a->wire.error;
@@ -251,11 +251,11 @@ static bool agent_round(struct agent *a, bool *keeper_runs, bool *abandoned)
 	agent_polls(a, p);
 	if (*abandoned)
 		p[LISTEN].fd = p[SEND].fd = p[OUT].fd = p[ERR].fd = p[INPUT].fd = p[NEWS].fd = -1;
-	poll(p, POLLS, *abandoned ? -1 : SILENCE_LOOK_MS);
+	poll(p, POLLS, *abandoned ? -1 : KEEPALIVE_LOOK_MS);
 	if (p[DEATH].revents && *keeper_runs && agent_reap(a))
 		*keeper_runs = false;
 	bool there = !p[LISTEN].revents || agent_listen(a);
-	if (!*abandoned && (!there || silence_too_long(&a->silence))) {
+	if (!*abandoned && (!there || keepalive_expired(&a->silence))) {
 		*abandoned = true;
 		sigqueue(a->keeper, SIGRTMIN, (union sigval){ .sival_int = 0 });
 	}
@@ -280,7 +280,7 @@ static int agent_serve(struct agent *a)
 	struct frame f;
 	wire_send(&a->wire, FRAME_TAKEN, NULL, 0); /* ready for the first piece of input */
 	if (a->relay.job.head->machines > 1)
-		wire_send_number(&a->wire, FRAME_FABRIC, reach_fabric_here());
+		wire_send_number(&a->wire, FRAME_FABRIC, nets_fabric_here());
 	while (wire_next(&a->wire, &f)) /* what came together with the order */
 		agent_frame(a, &f);
 	while (agent_round(a, &keeper_runs, &abandoned))
@@ -308,7 +308,7 @@ int agent_run(int argc, char **argv)
 		rc = setting_number(SETTING_KEEPALIVE, &keepalive);
 	if (!rc)
 		rc = status_relay_open(&a.relay, &o);
-	silence_begin(&a.silence, keepalive);
+	keepalive_begin(&a.silence, keepalive);
 	if (!rc)
 		rc = agent_start(&a, &o, argc, argv);
 	if (rc) {

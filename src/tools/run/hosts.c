@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "boot/rank_status.h"
+#include "job/exchange.h"
 #include "tools/run/order.h"
 
 /* -- The list --------------------------------------------------------------------------- */

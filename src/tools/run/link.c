@@ -23,7 +23,7 @@
 
 #include "base/clock.h"
 #include "base/setting.h"
-#include "boot/silence.h"
+#include "boot/link/keepalive.h"
 #include "tools/run/wire.h"
 
 enum { INPUT_AT_ONCE = 32 << 10, UNREACHED = 255, NOISE = 60 };
@@ -39,7 +39,7 @@ struct link {
 	int32_t status;
 	uint64_t keepalive; /* s; 0: the agent may be silent for ever */
 	uint64_t asked;     /* when it was, ns */
-	struct silence silence;
+	struct keepalive silence;
 	bool silent; /* for too long */
 };
 
@@ -166,19 +166,19 @@ static bool link_listen(struct link *l, bool heard)
 {
 	uint64_t now = clock_ns(), limit = l->silence.limit;
 	if (heard || l->text.len)
-		silence_broken(&l->silence);
+		keepalive_heard(&l->silence);
 	if (limit && now - l->asked >= limit / 3) {
 		wire_send(&l->agent, FRAME_ALIVE, NULL, 0);
 		l->asked = now;
 	}
-	return !silence_too_long(&l->silence);
+	return !keepalive_expired(&l->silence);
 }
 
 static bool link_round(struct link *l)
 {
 	struct pollfd p[POLLS];
 	link_polls(l, p);
-	poll(p, POLLS, l->keepalive ? SILENCE_LOOK_MS : -1);
+	poll(p, POLLS, l->keepalive ? KEEPALIVE_LOOK_MS : -1);
 	if (!link_listen(l, p[HEAR].revents)) {
 		l->silent = true;
 		return false;
@@ -258,7 +258,7 @@ int link_run(int control, char **words)
 	l.host = words[0];
 	if (setting_number(SETTING_KEEPALIVE, &l.keepalive) != 0)
 		l.keepalive = 0; /* the agent, which reads it too, says what is wrong with it */
-	silence_begin(&l.silence, l.keepalive);
+	keepalive_begin(&l.silence, l.keepalive);
 	fcntl(control, F_SETFD, FD_CLOEXEC);
 	wire_open(&l.launcher, control, control);
 	int rc = link_connect(&l, command);

@@ -11,7 +11,7 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
-#include "base/hex.h"
+#include "base/text.h"
 
 /* -- Writing ---------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #ifndef TERN_TOOLS_RUN_STATUS_RELAY_H
 #define TERN_TOOLS_RUN_STATUS_RELAY_H
 
-#include "boot/rank_status.h"
+#include "job/exchange.h"
 #include "tools/run/options.h"
 #include "tools/run/wire.h"
 

@@ -19,9 +19,9 @@ enum frame_type {
 	FRAME_OUT,    /* from the agent: text for the standard output */
 	FRAME_ERROR,  /* from the agent: text for the standard error */
 	FRAME_RANK_STATUS, /* from an agent, and from there to all others: news of one of its ranks;
-			      boot/rank_status.h */
+			      job/exchange.h */
 	FRAME_FABRIC, /* from an agent: whether its host has a fabric; to the agents: whether all
-			 have, open/reach.h */
+			 have, open/nets.h */
 	FRAME_ALIVE,  /* to the agent, and back: nothing, so that silence means something */
 	FRAME_OVER,   /* from the agent, last: the exit status of its part of the job */
 	FRAME_TYPES

@@ -10,7 +10,7 @@
 
 #include "../../../tests/chance.h"
 #include "../../../tests/check.h"
-#include "boot/rank_status.h"
+#include "job/exchange.h"
 #include "tools/run/hosts.h"
 #include "tools/run/order.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/tick.h"
 #include "tools/watch/top.h"
 
 bool top_open(struct top *t, pid_t pid)

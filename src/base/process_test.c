@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Processes by number and start: the right one, or none. */
+#include <errno.h>
+#include <poll.h>
+
+#include "../../tests/check.h"
+#include "base/process.h"
+
+/* A child that ends as told once a byte comes; not reaped. */
+static pid_t child_that(int pipe_end[2], int exit_status, int signal_number)
+{
+	char byte;
+	REQUIRE(pipe(pipe_end) == 0);
+	pid_t pid = fork();
+	REQUIRE(pid >= 0);
+	if (pid)
+		return pid;
+	close(pipe_end[1]);
+	(void)!read(pipe_end[0], &byte, 1);
+	if (signal_number)
+		raise(signal_number);
+	_exit(exit_status);
+}
+
+static bool readable(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	return poll(&p, 1, ms) == 1;
+}
+
+TEST(a_process_is_seen_to_end_and_how_before_its_parent_asks)
+{
+	int way[2], status = 0;
+	pid_t pid = child_that(way, 7, 0);
+	uint64_t born = process_born(pid);
+	CHECK(born > 0);
+	int fd = process_open(pid, born);
+	REQUIRE(fd >= 0);
+	CHECK(!readable(fd, 20));
+	CHECK(!process_status(fd, pid, born, &status));
+	close(way[1]);
+	CHECK(readable(fd, 10000));
+	CHECK(process_status(fd, pid, born, &status));
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	CHECK(!process_status(-1, pid, born + 1, &status)); /* another one's number */
+	CHECK_IS(waitpid(pid, NULL, 0), pid);
+	close(fd);
+}
+
+TEST(the_signal_that_killed_a_process_is_known_while_it_is_not_reaped)
+{
+	int way[2], status = 0;
+	pid_t pid = child_that(way, 0, SIGKILL);
+	uint64_t born = process_born(pid);
+	int fd = process_open(pid, born);
+	REQUIRE(fd >= 0);
+	close(way[1]);
+	CHECK(readable(fd, 10000));
+	CHECK(process_status(fd, pid, born, &status));
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(fd);
+}
+
+TEST(once_reaped_the_status_is_the_right_one_or_unknown)
+{
+	int way[2], status = 0;
+	pid_t pid = child_that(way, 9, 0);
+	uint64_t born = process_born(pid);
+	int fd = process_open(pid, born);
+	REQUIRE(fd >= 0);
+	close(way[1]);
+	waitpid(pid, NULL, 0);
+	CHECK(!process_status(fd, pid, born, &status) ||
+	      WEXITSTATUS(status) == 9); /* Linux 6.15 knows */
+	CHECK_IS(process_open(pid, born), -ESRCH);
+	CHECK_IS(process_born(pid), 0);
+	close(fd);
+}
+
+TEST(another_process_under_the_same_number_is_not_taken_for_it)
+{
+	int status;
+	CHECK_IS(process_open(getpid(), process_born(getpid()) + 1), -ESRCH);
+	CHECK(!process_status(-1, getpid(), process_born(getpid()) + 1, &status));
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The link of a machine, in a job that another launcher started: a process of its own, which the
+ * lowest rank of the machine forks when it joins. It watches the machine's ranks and their launcher
+ * (monitor.h), tells the job's memory who has ended, and has a connection to the link of each other
+ * machine (mesh.h). It ends when all ranks of its machine have ended and the others know.
+ *
+ * It has no thread, allocates nothing, takes no signal, and keeps no descriptor of the program's. A
+ * second process, its guard, does nothing but wait for it, and starts another one if it is killed.
+ */
+#ifndef TERN_BOOT_LINK_LINK_H
+#define TERN_BOOT_LINK_LINK_H
+
+#include <netinet/in.h>
+
+#include "base/process.h"
+#include "job/job.h"
+
+/* A socket at which the links of other machines can call; before it begins. */
+int link_listen(int *listener, struct sockaddr_in6 *address);
+
+struct link_plan {
+	struct job *job; /* every rank that is here has `pid` and `born` */
+	struct process_name launcher;
+	int listener;                       /* -1 on one machine; stays the caller's */
+	const struct sockaddr_in6 *address; /* one a machine */
+};
+int link_begin(const struct link_plan *plan);
+
+/*
+ * Waits, not for long, until what `rank` has done is on its way to the other machines: it may end
+ * now.
+ */
+void link_settle(struct job *job, uint32_t rank);
+
+#endif

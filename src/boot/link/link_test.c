@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* ctest: TIMEOUT 120 RUN_SERIAL */
+/*
+ * Ranks that nobody watches but the link of their machine. The test plays a launcher that says
+ * nothing: it takes in the dead, late, and tells the job of none.
+ */
+#include "boot/link/link.h"
+
+#include <fcntl.h>
+
+#include "../../../tests/chance.h"
+#include "../../../tests/ranks.h"
+#include "base/process.h"
+
+enum { ASK, TELL };
+
+/*
+ * [0]: ranks may begin; [1]: how many have come so far; [2]: who was killed, a bit each; [3]: all
+ * that will be are
+ */
+static _Atomic uint64_t *shared;
+static _Atomic uint64_t answers, never;
+
+static void answer(tern *t, const tern_msg *m)
+{
+	(void)!tern_reply(t, m, TELL);
+}
+
+static void take(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &answers, 1);
+}
+
+/* As a rank does that has joined: the link is there. */
+static tern *watching_open(void)
+{
+	while (!atomic_load(shared))
+		ranks_nap(100000);
+	tern *t = ranks_open();
+	t->own->grace_ns = 1000000;
+	CHECK_IS(tern_on(t, ASK, answer), 0);
+	CHECK_IS(tern_on(t, TELL, take), 0);
+	return t;
+}
+
+static void ranks_note(void)
+{
+	for (uint32_t r = 0; r < ranks_size; r++) {
+		atomic_store(&ranks_job.rank[r].pid, ranks_pid[r]);
+		atomic_store(&ranks_job.rank[r].born, process_born(ranks_pid[r]));
+	}
+}
+
+static struct process_name launcher; /* none, unless a test says so */
+
+static void ranks_start_watching(uint32_t n, void (*rank_main)(void))
+{
+	shared = ranks_shared(4096);
+	ranks_start(n, 0, rank_main);
+	ranks_note();
+	struct link_plan plan = { .job = &ranks_job, .launcher = launcher, .listener = -1 };
+	REQUIRE(link_begin(&plan) == 0);
+	atomic_store(shared, 1);
+}
+
+/* The link's process, another one than `before`. */
+static pid_t link_pid(pid_t before)
+{
+	pid_t pid;
+	while ((pid = atomic_load(&ranks_job.head->link)) == before)
+		ranks_nap(1000000);
+	return pid;
+}
+
+/* Not ended; whether somebody has asked how is another matter. */
+static bool alive(pid_t pid)
+{
+	char path[32], text[256] = "";
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return false;
+	size_t n = fread(text, 1, sizeof text - 1, f);
+	fclose(f);
+	const char *behind = strrchr(text, ')');
+	return n && behind && behind[2] != 'Z';
+}
+
+static void check_ends(pid_t pid)
+{
+	for (int i = 0; i < 6000 && alive(pid); i++)
+		ranks_nap(10000000);
+	CHECK(!alive(pid));
+}
+
+/* Reaps without telling; how many ended by themselves and not well. */
+static unsigned reap_in_silence(void)
+{
+	unsigned failed = 0;
+	int status;
+	while (waitpid(-1, &status, 0) > 0)
+		failed += WIFEXITED(status) && WEXITSTATUS(status) != 0;
+	return failed;
+}
+
+static bool says(int rc, const char *words)
+{
+	bool good = strstr(tern_strerror(rc), words) != NULL;
+	if (!good)
+		printf("    %d: %s\n", rc, tern_strerror(rc));
+	return good;
+}
+
+static uint32_t victim;
+
+static void one_dies(void)
+{
+	char name[32];
+	tern *t = watching_open();
+	CHECK_IS(tern_barrier(t), 0);
+	if (tern_rank(t) == victim)
+		raise(SIGKILL);
+	snprintf(name, sizeof name, "rank %u is dead", victim);
+	int rc = tern_wait(t, &never, 1);
+	CHECK_IS(rc, -EOWNERDEAD);
+	CHECK(says(rc, name));
+	rc = tern_barrier(t);
+	CHECK_IS(rc, -EOWNERDEAD);
+	CHECK(says(rc, name));
+	atomic_fetch_add(&shared[1], 1);
+	while (atomic_load(&shared[1]) < tern_size(t) - 1) /* until then, nobody closes */
+		tern_poll(t);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(whichever_rank_dies_the_others_waits_end_with_its_name)
+{
+	for (victim = 0; victim < 4; victim++) {
+		ranks_start_watching(4, one_dies);
+		CHECK_IS(reap_in_silence(), 0);
+		ranks_end();
+	}
+}
+
+/* -- Many at once ------------------------------------------------------------------------- */
+
+enum { CROWD = 7 };
+
+static void learn_of_every_death(void)
+{
+	tern *t = watching_open();
+	atomic_fetch_add(&shared[1], 1);
+	while (!atomic_load(&shared[3]))
+		tern_poll(t);
+	for (uint32_t r = 0; r < CROWD; r++)
+		while (atomic_load(&shared[2]) >> r & 1 && tern_request(t, r, ASK) != -EOWNERDEAD)
+			tern_poll(t);
+	CHECK_IS(tern_close(t), 0);
+}
+
+/* Kills all but one, in any order, some at the same moment. */
+static void kill_all_but(struct chance *c, uint32_t spared)
+{
+	uint32_t left = CROWD - 1;
+	while (left) {
+		uint32_t r = chance_below(c, CROWD);
+		if (r == spared || atomic_load(&shared[2]) >> r & 1)
+			continue;
+		kill(ranks_pid[r], SIGKILL);
+		atomic_fetch_or(&shared[2], UINT64_C(1) << r);
+		left--;
+		if (chance_one_in(c, 2))
+			ranks_nap(chance_below(c, 2000000));
+	}
+	atomic_store(&shared[3], 1);
+}
+
+TEST(in_whatever_order_the_others_die_the_last_one_knows_of_each)
+{
+	struct chance c = { check_seed() };
+	for (unsigned round = 0; round < (CHECK_SLOWER > 1 ? 5 : 25); round++) {
+		ranks_start_watching(CROWD, learn_of_every_death);
+		while (atomic_load(&shared[1]) < CROWD)
+			ranks_nap(1000000);
+		kill_all_but(&c, chance_below(&c, CROWD));
+		CHECK_IS(reap_in_silence(), 0);
+		ranks_end();
+	}
+}
+
+/* -- Ends that are no deaths --------------------------------------------------------------- */
+
+static void see_gone(tern *t, uint32_t rank)
+{
+	while (job_rank_state(&t->own->group->job, rank) != RANK_GONE)
+		tern_poll(t);
+	CHECK_IS(tern_request(t, rank, ASK), -ESHUTDOWN);
+}
+
+static void leave_one_by_one(void)
+{
+	tern *t = watching_open();
+	uint32_t me = tern_rank(t), last = tern_size(t) - 1;
+	CHECK_IS(tern_barrier(t), 0);
+	if (me + 1 < last)
+		see_gone(t, me + 1);
+	if (me == last)
+		for (int look = 0; look < 3; look++, ranks_nap(50000000))
+			for (uint32_t r = 0; r < last; r++)
+				see_gone(t, r);
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(whoever_closes_and_ends_is_gone_and_not_dead)
+{
+	ranks_start_watching(4, leave_one_by_one);
+	CHECK_IS(reap_in_silence(), 0);
+	ranks_end();
+}
+
+static void open_again_and_again(void)
+{
+	tern *t = watching_open();
+	for (int session = 0; session < 5; session++) {
+		uint32_t next = (tern_rank(t) + 1) % tern_size(t);
+		CHECK_IS(tern_request(t, next, ASK), 0);
+		CHECK_IS(tern_wait(t, &answers, 1), 0);
+		CHECK_IS(tern_barrier(t), 0);
+		CHECK_IS(tern_close(t), 0);
+		t = ranks_open();
+		CHECK_IS(tern_on(t, ASK, answer), 0);
+		CHECK_IS(tern_on(t, TELL, take), 0);
+	}
+	CHECK_IS(tern_close(t), 0);
+}
+
+TEST(sessions_follow_each_other_under_watch)
+{
+	ranks_start_watching(4, open_again_and_again);
+	CHECK_IS(reap_in_silence(), 0);
+	ranks_end();
+}
+
+/* -- The link itself ------------------------------------------------------------------------ */
+
+static void wait_for_death_of_1(void)
+{
+	tern *t = watching_open();
+	atomic_fetch_add(&shared[1], 1);
+	int rc = tern_wait(t, &never, 1);
+	CHECK_IS(rc, -EOWNERDEAD);
+	CHECK(says(rc, "rank 1 is dead"));
+	CHECK_IS(tern_close(t), 0);
+}
+
+static void ranks_all_open(void)
+{
+	while (atomic_load(&shared[1]) < ranks_size)
+		ranks_nap(1000000);
+}
+
+TEST(a_link_that_is_killed_is_started_again_and_tells_of_deaths)
+{
+	ranks_start_watching(3, wait_for_death_of_1);
+	ranks_all_open();
+	pid_t link = 0;
+	for (int i = 0; i < 3; i++) {
+		link = link_pid(link);
+		kill(link, SIGKILL);
+	}
+	kill(ranks_pid[1], SIGKILL);
+	CHECK_IS(reap_in_silence(), 0);
+	check_ends(link_pid(link));
+	ranks_end();
+}
+
+TEST(whoever_dies_while_there_is_no_link_is_told_of_by_the_next)
+{
+	ranks_start_watching(3, wait_for_death_of_1);
+	ranks_all_open();
+	pid_t link = link_pid(0);
+	kill(link, SIGSTOP); /* it sees nothing */
+	kill(ranks_pid[1], SIGKILL);
+	ranks_nap(50000000);
+	kill(link, SIGKILL);
+	CHECK_IS(reap_in_silence(), 0);
+	check_ends(link_pid(link));
+	ranks_end();
+}
+
+static void wait_until_ended(void)
+{
+	tern *t = watching_open();
+	if (tern_rank(t) == 1)
+		signal(SIGTERM, SIG_IGN);
+	if (tern_rank(t) == 2)
+		raise(SIGSTOP);
+	atomic_fetch_add(&shared[1], 1);
+	tern_forgive(t, 0);
+	tern_forgive(t, 1);
+	tern_forgive(t, 2);
+	(void)!tern_wait(t, &never, 1);
+	pause();
+}
+
+TEST(ranks_whose_launcher_was_killed_are_ended)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	launcher = (struct process_name){ .pid = pid, .born = process_born(pid) };
+	ranks_start_watching(3, wait_until_ended);
+	while (atomic_load(&shared[1]) < 2)
+		ranks_nap(1000000);
+	pid_t link = link_pid(0);
+	ranks_nap(200000000);
+	CHECK(alive(ranks_pid[0]) && alive(ranks_pid[1]) && alive(ranks_pid[2]));
+	kill(pid, SIGKILL);
+	int status[3];
+	for (int r = 0; r < 3; r++)
+		CHECK_IS(waitpid(ranks_pid[r], &status[r], 0), ranks_pid[r]);
+	CHECK(WIFSIGNALED(status[0]) && WTERMSIG(status[0]) == SIGTERM);
+	CHECK(WIFSIGNALED(status[1]) &&
+	      WTERMSIG(status[1]) == SIGKILL); /* it would not hear the other one */
+	CHECK(WIFSIGNALED(status[2]) && WTERMSIG(status[2]) == SIGTERM); /* stopped */
+	waitpid(pid, NULL, 0);
+	check_ends(link);
+	ranks_end();
+	launcher = (struct process_name){ .pid = 0 };
+}
+
+/* Before there was a link, or between two of them. */
+TEST(ranks_whose_launcher_ended_before_the_link_began_are_ended)
+{
+	pid_t pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	launcher = (struct process_name){ .pid = pid, .born = process_born(pid) };
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	ranks_start_watching(3, wait_until_ended);
+	int status;
+	for (int r = 0; r < 3; r++) {
+		CHECK_IS(waitpid(ranks_pid[r], &status, 0), ranks_pid[r]);
+		CHECK(WIFSIGNALED(status));
+	}
+	ranks_end();
+	launcher = (struct process_name){ .pid = 0 };
+}
+
+static void open_and_close(void)
+{
+	tern *t = watching_open();
+	CHECK_IS(tern_close(t), 0);
+	while (atomic_load(&shared[1]) == 0)
+		ranks_nap(1000000);
+}
+
+static volatile sig_atomic_t ends_heard;
+
+static void end_heard(int signal)
+{
+	(void)signal;
+	ends_heard++;
+}
+
+/* Nor would a wait for any child, in another thread, take it. */
+TEST(a_program_hears_of_no_child_when_its_link_begins)
+{
+	struct sigaction count = { .sa_handler = end_heard, .sa_flags = SA_RESTART }, before;
+	shared = ranks_shared(4096);
+	ranks_start(2, 0, open_and_close);
+	ranks_note();
+	REQUIRE(sigaction(SIGCHLD, &count, &before) == 0);
+	struct link_plan plan = { .job = &ranks_job, .listener = -1 };
+	REQUIRE(link_begin(&plan) == 0);
+	CHECK(CHECK_SLOWER > 1 || !ends_heard); /* under sanitizers it is a fork() like any other */
+	sigaction(SIGCHLD, &before, NULL);
+	atomic_store(shared, 1);
+	atomic_store(&shared[1], 1);
+	CHECK_IS(reap_in_silence(), 0);
+	ranks_end();
+}
+
+/* Launchers wait for the ends of pipes, and programs for their children. */
+TEST(a_link_keeps_no_descriptor_of_the_program_and_is_no_child_of_it)
+{
+	int ends[2];
+	char byte;
+	shared = ranks_shared(4096);
+	ranks_start(2, 0, open_and_close);
+	ranks_note();
+	REQUIRE(pipe(ends) == 0);
+	struct link_plan plan = { .job = &ranks_job, .listener = -1 };
+	REQUIRE(link_begin(&plan) == 0);
+	atomic_store(shared, 1);
+	link_pid(0);
+	close(ends[1]);
+	CHECK_IS(read(ends[0], &byte, 1), 0);
+	atomic_store(&shared[1], 1);
+	for (int r = 0; r < 2; r++)
+		CHECK(waitpid(-1, NULL, 0) > 0);
+	CHECK_IS(waitpid(-1, NULL, 0), -1);
+	check_ends(atomic_load(&ranks_job.head->link));
+	ranks_end();
+}
+
+/* In memory of its own, as the C library has it for threads, until it may end. */
+static void *allocate_much(void *end)
+{
+	enum { PIECES = 256, PIECE = 64 << 10 };
+	char *piece[PIECES];
+	for (int i = 0; i < PIECES; i++)
+		memset(piece[i] = malloc(PIECE), 1, PIECE);
+	atomic_fetch_add((_Atomic int *)end, 1);
+	while (atomic_load((_Atomic int *)end) < 2)
+		ranks_nap(1000000);
+	for (int i = 0; i < PIECES; i++) {
+		CHECK_IS(piece[i][PIECE - 1], 1);
+		free(piece[i]);
+	}
+	return NULL;
+}
+
+TEST(a_program_with_threads_that_have_allocated_much_has_a_link)
+{
+	_Atomic int end = 0;
+	pthread_t thread;
+	REQUIRE(pthread_create(&thread, NULL, allocate_much, &end) == 0);
+	while (!atomic_load(&end))
+		ranks_nap(1000000);
+	ranks_start_watching(3, wait_for_death_of_1);
+	ranks_all_open();
+	pid_t link = link_pid(0);
+	kill(link, SIGKILL);
+	link_pid(link);
+	kill(ranks_pid[1], SIGKILL);
+	CHECK_IS(reap_in_silence(), 0);
+	ranks_end();
+	atomic_fetch_add(&end, 1);
+	pthread_join(thread, NULL);
+}
+
+/*
+ * What a program has allocated is its own again: as long as a child has it, whatever is written is
+ * copied.
+ */
+TEST(a_link_gives_back_the_memory_of_the_program)
+{
+	enum { BYTES = 64 << 20 };
+	char *much = malloc(BYTES), path[64], line[256];
+	unsigned long kib = BYTES >> 10;
+	memset(much, 1, BYTES);
+	ranks_start_watching(2, open_and_close);
+	snprintf(path, sizeof path, "/proc/%d/status", (int)link_pid(0));
+	FILE *f = fopen(path, "re");
+	while (f && fgets(line, sizeof line, f))
+		sscanf(line, "RssAnon: %lu kB", &kib);
+	if (f)
+		fclose(f);
+	if (CHECK_SLOWER == 1) /* sanitizers keep what they know of memory */
+		CHECK(kib < BYTES >> 11);
+	CHECK_IS(much[BYTES - 1], 1);
+	atomic_store(&shared[1], 1);
+	CHECK_IS(reap_in_silence(), 0);
+	ranks_end();
+	free(much);
+}

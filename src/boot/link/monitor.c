@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "boot/link/monitor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/world.h"
+
+enum { GRACE_NS = 1000000000 }; /* between SIGTERM and SIGKILL, as under `tern run` */
+
+static void watched_open(const struct job *j, struct watched *w)
+{
+	w->fd = process_open(atomic_load(&j->rank[w->rank].pid),
+			     atomic_load(&j->rank[w->rank].born));
+}
+
+static void launcher_open(struct monitor *m)
+{
+	if (m->launcher.pid > 0)
+		m->launcher_fd = process_open(m->launcher.pid, m->launcher.born);
+}
+
+void monitor_open(struct monitor *m, struct job *job, struct watched *room,
+		  const struct process_name *launcher)
+{
+	*m = (struct monitor){ .job = job, .rank = room, .launcher = *launcher, .launcher_fd = -1 };
+	for (uint32_t r = 0; r < job->size; r++)
+		if (job_here(job, r)) {
+			room[m->count] = (struct watched){ .rank = r };
+			watched_open(job, &room[m->count++]);
+		}
+	m->left = m->count;
+	launcher_open(m);
+}
+
+unsigned monitor_polls(const struct monitor *m, struct pollfd *p)
+{
+	p[0] = (struct pollfd){ .fd = m->asked ? -1 : m->launcher_fd, .events = POLLIN };
+	for (uint32_t i = 0; i < m->count; i++)
+		p[1 + i] = (struct pollfd){ .fd = m->rank[i].ended ? -1 : m->rank[i].fd,
+					    .events = POLLIN };
+	return 1 + m->count;
+}
+
+/* If nobody knows how it ended: well, if it had closed its endpoint before. */
+static int watched_status(const struct job *j, const struct watched *w)
+{
+	int status;
+	const struct job_rank *r = &j->rank[w->rank];
+	/* A link before us may have told that, and died. */
+	if (job_rank_state(j, w->rank) >= RANK_GONE)
+		return atomic_load(&r->status);
+	if (process_status(w->fd, atomic_load(&r->pid), atomic_load(&r->born), &status))
+		return status;
+	return job_rank_state(j, w->rank) == RANK_CLOSED ? 0 : STATUS_UNKNOWN;
+}
+
+static void watched_ended(struct monitor *m, struct watched *w)
+{
+	w->ended = true;
+	m->left--;
+	job_rank_ended(m->job, w->rank, watched_status(m->job, w));
+	if (w->fd >= 0)
+		close(w->fd);
+	w->fd = -1;
+}
+
+static void ranks_signal(const struct monitor *m, int signal)
+{
+	for (uint32_t i = 0; i < m->count; i++)
+		if (!m->rank[i].ended && m->rank[i].fd >= 0)
+			process_signal(m->rank[i].fd, signal);
+}
+
+/* Whoever started the ranks has gone, and nobody else will end them. */
+static void launcher_gone(struct monitor *m)
+{
+	m->asked = clock_ns();
+	ranks_signal(m, SIGTERM);
+	ranks_signal(m, SIGCONT); /* a stopped one gets it too */
+}
+
+void monitor_serve(struct monitor *m, const struct pollfd *p)
+{
+	if (!m->asked && m->launcher_fd < 0)
+		launcher_open(m);
+	if (!m->asked && ((p[0].fd >= 0 && p[0].revents) || m->launcher_fd == -ESRCH))
+		launcher_gone(m);
+	for (uint32_t i = 0; i < m->count; i++) {
+		struct watched *w = &m->rank[i];
+		if (!w->ended && w->fd < 0)
+			watched_open(m->job, w);
+		if (!w->ended && ((p[1 + i].fd >= 0 && p[1 + i].revents) || w->fd == -ESRCH))
+			watched_ended(m, w);
+	}
+	if (m->asked && clock_ns() - m->asked >= GRACE_NS)
+		ranks_signal(m, SIGKILL);
+}
+
+void monitor_check(struct monitor *m, uint32_t rank)
+{
+	for (uint32_t i = 0; i < m->count; i++) {
+		struct pollfd p = { .fd = m->rank[i].fd, .events = POLLIN };
+		if (m->rank[i].rank == rank && !m->rank[i].ended &&
+		    (p.fd == -ESRCH || (p.fd >= 0 && world_poll(&p, 1, 0) == 1)))
+			watched_ended(m, &m->rank[i]);
+	}
+}
+
+bool monitor_must_retry(const struct monitor *m)
+{
+	bool blind =
+		(m->asked && m->left) || (!m->asked && m->launcher.pid > 0 && m->launcher_fd < 0);
+	for (uint32_t i = 0; i < m->count; i++)
+		blind |= !m->rank[i].ended && m->rank[i].fd < 0;
+	return blind;
+}

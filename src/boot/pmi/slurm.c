@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * PMI-1 through Slurm's own library: a plain `srun`, where neither PMIx nor PMI-2 was asked
+ * for. Its interface is as old as PMI-1 and small, so no header is needed; it is loaded
+ * when it is needed, as PMIx is.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "boot/pmi/pmi.h"
+
+#define LIBRARY "libpmi.so.0"
+#define NEEDS "install it (Debian: libpmi0), or use srun --mpi=pmix or --mpi=pmi2"
+
+static struct {
+	void *library;
+	int (*init)(int *spawned);
+	int (*finalize)(void);
+	int (*get_rank)(int *rank);
+	int (*get_size)(int *size);
+	int (*my_name)(char *table, int len);
+	int (*put)(const char *table, const char *key, const char *value);
+	int (*commit)(const char *table);
+	int (*barrier)(void);
+	int (*get)(const char *table, const char *key, char *value, int len);
+	char table[256];
+} slurm;
+
+static bool slurm_symbol(void *to, const char *name, char *why, size_t len)
+{
+	void *found = dlsym(slurm.library, name);
+	if (!found)
+		snprintf(why, len, "%s lacks %s: " NEEDS, LIBRARY, name);
+	memcpy(to, &found, sizeof found);
+	return found;
+}
+
+static bool slurm_usable(char *why, size_t len)
+{
+	if (!slurm.library) /* global: its plugins look there for what they need of it */
+		slurm.library = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL);
+	if (!slurm.library) {
+		snprintf(why, len, "Slurm's PMI library cannot be loaded (%s): " NEEDS, dlerror());
+		return false;
+	}
+	return slurm_symbol(&slurm.init, "PMI_Init", why, len) &&
+	       slurm_symbol(&slurm.finalize, "PMI_Finalize", why, len) &&
+	       slurm_symbol(&slurm.get_rank, "PMI_Get_rank", why, len) &&
+	       slurm_symbol(&slurm.get_size, "PMI_Get_size", why, len) &&
+	       slurm_symbol(&slurm.my_name, "PMI_KVS_Get_my_name", why, len) &&
+	       slurm_symbol(&slurm.put, "PMI_KVS_Put", why, len) &&
+	       slurm_symbol(&slurm.commit, "PMI_KVS_Commit", why, len) &&
+	       slurm_symbol(&slurm.barrier, "PMI_Barrier", why, len) &&
+	       slurm_symbol(&slurm.get, "PMI_KVS_Get", why, len);
+}
+
+static int slurm_answer(const char *what, int code)
+{
+	return code == 0
+		       ? 0
+		       : error_set(
+				 -EPROTO,
+				 "%s: Slurm's PMI-1 failed with %d; use srun --mpi=pmix or --mpi=pmi2",
+				 what, code);
+}
+
+static int slurm_open(uint32_t *rank, uint32_t *size)
+{
+	char why[300];
+	int spawned, r, n;
+	if (!slurm_usable(why, sizeof why))
+		return error_set(-ENOTSUP, "%s", why);
+	int rc = slurm_answer("joining the job of srun", slurm.init(&spawned));
+	if (!rc)
+		rc = slurm_answer("asking for the rank", slurm.get_rank(&r));
+	if (!rc)
+		rc = slurm_answer("asking for the number of ranks", slurm.get_size(&n));
+	if (!rc)
+		rc = slurm_answer("asking for the job's table",
+				  slurm.my_name(slurm.table, sizeof slurm.table));
+	if (rc)
+		return rc;
+	*rank = (uint32_t)r;
+	*size = (uint32_t)n;
+	return 0;
+}
+
+static int slurm_put(const char *key, const char *value)
+{
+	int rc = slurm_answer("telling the other ranks where this one is",
+			      slurm.put(slurm.table, key, value));
+	return rc ? rc
+		  : slurm_answer("telling the other ranks where this one is",
+				 slurm.commit(slurm.table));
+}
+
+static int slurm_fence(void)
+{
+	return slurm_answer("waiting for the other ranks to join", slurm.barrier());
+}
+
+static int slurm_get(uint32_t rank, const char *key, char *value, size_t len)
+{
+	char what[64];
+	snprintf(what, sizeof what, "asking where rank %u is", rank);
+	return slurm_answer(what, slurm.get(slurm.table, key, value, (int)len));
+}
+
+/* Also for its PMI-2, which has no other way to say so. */
+bool pmi_slurm_neighbours(char *list, size_t len)
+{
+	const char *tasks = getenv("SLURM_GTIDS");
+	if (!tasks || strlen(tasks) >= len)
+		return false;
+	strcpy(list, tasks);
+	return true;
+}
+
+static void slurm_close(void)
+{
+	slurm.finalize();
+}
+
+const struct pmi_ops pmi_slurm_ops = {
+	.name = "Slurm's PMI-1",
+	.starters = "srun",
+	.sign = "SLURM_STEP_NUM_TASKS",
+	.count = "SLURM_STEP_NUM_TASKS",
+	.outermost = true,
+	.usable = slurm_usable,
+	.open = slurm_open,
+	.put = slurm_put,
+	.fence = slurm_fence,
+	.get = slurm_get,
+	.close = slurm_close,
+	.mark = { "SLURM_JOB_ID", "SLURM_STEP_ID" },
+	.number = "SLURM_PROCID",
+	.neighbours = pmi_slurm_neighbours,
+	.started = pmi_slurm_neighbours,
+};
