@@ -23,10 +23,10 @@
 enum bell {
 	BELL_QUIET = 0,
 	BELL_ASLEEP = 1,
-	BELL_AGENT = 2, /* with ASLEEP: not the program sleeps but its progress thread, which
+	BELL_PROGRESS = 2, /* with ASLEEP: not the program sleeps but its progress thread, which
 			   waits for this value */
-	BELL_CALL = 4,  /* its owner computes: whoever rings sends it the signal */
-	BELL_RUNG = 8,  /* the greatest, so that one comparison tells */
+	BELL_CALL = 4,     /* its owner computes: whoever rings sends it the signal */
+	BELL_RUNG = 8,     /* the greatest, so that one comparison tells */
 };
 
 enum { SLEEP_FDS = 16 };

@@ -10,11 +10,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "core/agent.h"
 #include "core/delivery.h"
-#include "core/door.h"
 #include "core/fork.h"
 #include "core/interrupt.h"
+#include "core/progress.h"
+#include "core/scope.h"
 #include "core/share.h"
 
 /* Its address names the thread; with the lowest bit set, the thread only borrows. 0 is nobody. */
@@ -30,7 +30,7 @@ void attach_first(struct endpoint *e)
 {
 	uintptr_t nobody = NOBODY;
 	/* Acquire pairs with the release in attach_return(): we see what a borrower handled. */
-	while (!atomic_compare_exchange_weak_explicit(&e->owner, &nobody, attach_token(),
+	while (!atomic_compare_exchange_weak_explicit(&e->attached, &nobody, attach_token(),
 						      memory_order_acquire, memory_order_relaxed)) {
 		if (nobody != NOBODY && !(nobody & BORROWED))
 			break; /* another thread was first; the caller orders the two */
@@ -42,7 +42,7 @@ void attach_first(struct endpoint *e)
 
 void attach_disown(struct endpoint *e)
 {
-	atomic_store(&e->owner, FORKED);
+	atomic_store(&e->attached, FORKED);
 }
 
 void tern_attach(tern *t)
@@ -63,8 +63,8 @@ void tern_attach(tern *t)
 	}
 	if (e->interrupt)
 		interrupt_end(e); /* there; from now on, here */
-	INSIDE struct door door = door_open(t);
-	atomic_store_explicit(&e->owner, attach_token(), memory_order_relaxed);
+	INSIDE struct scope scope = scope_open(t);
+	atomic_store_explicit(&e->attached, attach_token(), memory_order_relaxed);
 	if (e->interrupt)
 		interrupt_begin(e);
 }
@@ -72,36 +72,36 @@ void tern_attach(tern *t)
 bool attach_is_mine(const struct endpoint *e)
 {
 	uintptr_t owner =
-		atomic_load_explicit(&e->owner, memory_order_relaxed) & ~(uintptr_t)BORROWED;
-	return owner == attach_token() || (owner && e->shared) || agent_is_me(e);
+		atomic_load_explicit(&e->attached, memory_order_relaxed) & ~(uintptr_t)BORROWED;
+	return owner == attach_token() || (owner && e->shared) || progress_is_me(e);
 }
 
-bool attach_has_owner(const struct endpoint *e)
+bool attach_has_thread(const struct endpoint *e)
 {
-	return atomic_load_explicit(&e->owner, memory_order_relaxed) != NOBODY;
+	return atomic_load_explicit(&e->attached, memory_order_relaxed) != NOBODY;
 }
 
 bool attach_is_lent(const struct endpoint *e)
 {
-	return atomic_load_explicit(&e->owner, memory_order_relaxed) & BORROWED;
+	return atomic_load_explicit(&e->attached, memory_order_relaxed) & BORROWED;
 }
 
 bool attach_is_own(const struct endpoint *e)
 {
-	return atomic_load_explicit(&e->owner, memory_order_relaxed) == attach_token();
+	return atomic_load_explicit(&e->attached, memory_order_relaxed) == attach_token();
 }
 
 static bool attach_borrow(struct endpoint *e)
 {
 	uintptr_t nobody = NOBODY;
-	return atomic_compare_exchange_strong_explicit(&e->owner, &nobody,
+	return atomic_compare_exchange_strong_explicit(&e->attached, &nobody,
 						       attach_token() | BORROWED,
 						       memory_order_acquire, memory_order_relaxed);
 }
 
 static void attach_return(struct endpoint *e)
 {
-	atomic_store_explicit(&e->owner, NOBODY, memory_order_release);
+	atomic_store_explicit(&e->attached, NOBODY, memory_order_release);
 }
 
 void endpoint_free(struct endpoint *e)
@@ -192,7 +192,7 @@ static bool group_elsewhere(const struct group *g, const struct endpoint *e)
 {
 	for (uint32_t i = 0; i < g->size; i++) {
 		const struct endpoint *sibling = g->member[i];
-		uintptr_t owner = atomic_load_explicit(&sibling->owner, memory_order_relaxed);
+		uintptr_t owner = atomic_load_explicit(&sibling->attached, memory_order_relaxed);
 		if (sibling != e && !atomic_load_explicit(&sibling->closed, memory_order_relaxed) &&
 		    (owner == NOBODY || (owner & ~(uintptr_t)BORROWED) == attach_token()))
 			return false;

@@ -8,10 +8,10 @@
 #include "base/kernel.h"
 #include "base/nearest.h"
 #include "base/setting.h"
-#include "core/agent.h"
-#include "core/door.h"
 #include "core/interrupt.h"
+#include "core/progress.h"
 #include "core/rules.h"
+#include "core/scope.h"
 #include "core/share.h"
 
 static const char *const names[] = {
@@ -75,7 +75,7 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 			"rank %u is shared by threads and to be interrupted: a signal goes to one thread; "
 			"deliver by thread, or let each thread have an endpoint",
 			e->t->rank);
-	int rc = d == TERN_DELIVERY_THREAD      ? agent_open(e)
+	int rc = d == TERN_DELIVERY_THREAD      ? progress_open(e)
 		 : d == TERN_DELIVERY_INTERRUPT ? interrupt_open(e, e->signal)
 						: 0;
 	if (!rc)
@@ -83,7 +83,7 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 	return rc;
 }
 
-/* Whether calls must open doors, and what a hold must do besides. */
+/* Whether calls must open scopes, and what a hold must do besides. */
 static void delivery_guard(struct endpoint *e)
 {
 	e->guarded = e->delivery != TERN_DELIVERY_POLL || e->shared || e->checked || e->sliced;
@@ -129,8 +129,8 @@ void delivery_begin(struct endpoint *e)
 				 : e->t->size; /* 0: each send shall come to the library */
 	if (reach != e->t->reach) /* not written in vain: threads that share it may be reading */
 		e->t->reach = reach;
-	if (e->agent)
-		agent_begin(e);
+	if (e->progress)
+		progress_begin(e);
 }
 
 void delivery_slice(struct endpoint *e)
@@ -143,7 +143,7 @@ void delivery_slice(struct endpoint *e)
 
 void delivery_close(struct endpoint *e)
 {
-	agent_close(e);
+	progress_close(e);
 	interrupt_close(e);
 }
 
@@ -185,7 +185,7 @@ static int delivery_change(struct endpoint *e, enum tern_delivery d)
 
 int tern_set_delivery(tern *t, enum tern_delivery d)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = delivery_allowed(t->own, d);
 	return rc || d == t->own->delivery ? rc : delivery_change(t->own, d);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How an endpoint's messages are delivered while its program computes; chosen here, done by agent.c
- * and interrupt.c.
+ * How an endpoint's messages are delivered while its program computes; chosen here, done by
+ * progress.c and interrupt.c.
  */
 #ifndef TERN_CORE_DELIVERY_H
 #define TERN_CORE_DELIVERY_H
@@ -16,7 +16,7 @@ int delivery_open(struct endpoint *e, const tern_options *o);
 void delivery_begin(struct endpoint *e);
 /*
  * Between two calls its program may be preempted by its own threads from now on: calls must open
- * doors.
+ * scopes.
  */
 void delivery_slice(struct endpoint *e);
 /* By the thread that has it, inside; nothing is delivered any more but by polls. */

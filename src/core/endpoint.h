@@ -63,8 +63,8 @@ struct endpoint {
 	bool threaded;  /* messages may start light threads here */
 	uint32_t threads; /* light threads that run here (src/spawn) */
 	/*
-	 * Set: the kernel thread that has it is to call it when it next waits. By whoever has the
-	 * role.
+	 * Set: the kernel thread that has it is to call it when it next waits. By the
+	 * owner.
 	 */
 	void (*_Atomic wanted)(struct endpoint *e);
 	int trouble;     /* what the next poll returns: something bad has arrived */
@@ -86,7 +86,7 @@ struct endpoint {
 	uint64_t stuck_ns; /* after which a wait says what is under way; 0: never */
 
 	struct group *group;
-	_Atomic uintptr_t owner; /* the thread that has it; see attach.c */
+	_Atomic uintptr_t attached; /* the thread that has it; see attach.c */
 	_Atomic bool closed;
 	pid_t forked; /* not 0: this process, which is a child of the endpoint's; see fork.h */
 	const struct layer *const *layers;    /* the table of them; see layer.h */
@@ -95,20 +95,20 @@ struct endpoint {
 	struct watchdog *watchdog;            /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
 	struct trace *trace;                  /* NULL unless TERN_TRACE is set; see trace.h */
 
-	/* Who may touch all this, and who delivers; see door.h. */
+	/* Who may touch all this, and who delivers; see scope.h. */
 	_Atomic uint64_t *guard; /* in the pulse */
 	enum tern_delivery delivery;
-	bool guarded;         /* calls must open doors */
-	bool sliced;          /* because light threads take turns by the clock, too */
-	bool fenced;          /* the machine has no membarrier: the program's side needs a fence */
-	bool checked;         /* TERN_CHECK: notice a second thread */
-	bool by_agent;        /* the agent has the role, */
-	uint32_t agent_hold;  /* and holds so many times itself */
-	bool process_barrier; /* membarrier among the threads of this process */
-	bool entered;         /* while its thread waits in another endpoint and touches this one */
-	bool armed;           /* for interrupts: senders will call */
-	int signal;           /* for interrupts; 0 if none is allotted */
-	struct agent *agent;  /* NULL unless a thread delivers */
+	bool guarded;     /* calls must open scopes */
+	bool sliced;      /* because light threads take turns by the clock, too */
+	bool fenced;      /* the machine has no membarrier: the program's side needs a fence */
+	bool checked;     /* TERN_CHECK: notice a second thread */
+	bool by_progress; /* the progress thread is the owner, */
+	uint32_t progress_holds; /* and holds so many times itself */
+	bool process_barrier;    /* membarrier among the threads of this process */
+	bool entered; /* while its thread waits in another endpoint and touches this one */
+	bool armed;   /* for interrupts: senders will call */
+	int signal;   /* for interrupts; 0 if none is allotted */
+	struct progress *progress; /* NULL unless a thread delivers */
 	struct interrupt *interrupt;
 	struct share *shared;     /* NULL unless several threads use it */
 	_Atomic uint64_t scratch; /* what inline holds add to in a shared endpoint, to no effect */
@@ -153,11 +153,11 @@ unsigned rules_handler(const struct endpoint *e);        /* and the number of th
 /* -- attach.c -- */
 void attach_first(struct endpoint *e);
 bool attach_is_mine(const struct endpoint *e);
-bool attach_has_owner(const struct endpoint *e);
+bool attach_has_thread(const struct endpoint *e);
 uintptr_t attach_token(void);                  /* names the calling thread */
 bool attach_is_lent(const struct endpoint *e); /* to a thread that waits in another one */
-bool attach_is_own(const struct endpoint
-			   *e); /* the caller's, which has not borrowed it and is not its agent */
+bool attach_is_own(const struct endpoint *e);  /* the caller's, which has not borrowed it and is not
+						  its progress thread */
 bool attach_is_alone(const struct endpoint *e); /* the caller has no other, nor may borrow one */
 void attach_opened(struct group *g);
 void attach_disown(struct endpoint *e); /* no thread has it, nor will */

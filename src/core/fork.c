@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "core/agent.h"
-#include "core/door.h"
 #include "core/layer.h"
+#include "core/progress.h"
+#include "core/scope.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -47,7 +47,7 @@ static void fork_child(void)
 			endpoint_disown(g->member[i], getpid());
 	}
 	groups = NULL;
-	agent_forget();
+	progress_forget();
 	pthread_mutex_unlock(&lock);
 }
 

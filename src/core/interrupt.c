@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/kernel.h"
-#include "core/door.h"
+#include "core/scope.h"
 #include "core/stats.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "core/door.h"
+#include "core/scope.h"
 
 static int keep_slots(struct endpoint *e)
 {
@@ -67,7 +67,7 @@ const tern_msg *tern_keep(tern *t, const tern_msg *m)
 
 int tern_drop(tern *t, const tern_msg *kept)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

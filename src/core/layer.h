@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <tern/op.h>
 
-#include "core/door.h"
+#include "core/scope.h"
 
 struct layer {
 	/* Before the endpoint's first message: handlers are registered here. */

@@ -3,7 +3,7 @@
  * Telling the program of ranks that are lost. It is told in a deferred function, which may send and
  * wait.
  */
-#include "core/door.h"
+#include "core/scope.h"
 
 static void lost_tell(tern *t, void *arg)
 {
@@ -37,7 +37,7 @@ static bool lost_untold(const struct endpoint *e)
 
 int tern_on_lost(tern *t, tern_lost_handler *fn, void *arg)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

@@ -124,7 +124,7 @@ static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigne
 						  const void *data, unsigned n, size_t len,
 						  TERN_SIX_)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	struct block *b;
 	int rc = rules_send(e, dst, id, n, len); /* cost: protection control */
@@ -168,7 +168,7 @@ static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
 
 void *tern_claim(tern *t, uint32_t dst, size_t len)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct block *b;
 	int rc = claim_checked(t, dst, len, &b);
 	if (rc) {
@@ -192,7 +192,7 @@ static int claim_find(struct endpoint *e, void *claimed, struct block **out)
 
 int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -209,7 +209,7 @@ int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_
 
 int tern_abandon(tern *t, void *claimed)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

@@ -11,8 +11,8 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "core/door.h"
 #include "core/layer.h"
+#include "core/scope.h"
 #include "core/stats.h"
 #include "core/trace.h"
 #include "core/wait.h"
@@ -381,7 +381,7 @@ void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg)
 
 int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -438,7 +438,7 @@ static __attribute__((noinline)) int trouble_tell(struct endpoint *e)
 static int poll_serve(struct endpoint *e, unsigned kinds)
 {
 	if (TERN_UNLIKELY(held(e)))
-		return door_mend(e);
+		return hold_mend(e);
 	unsigned handled = poll_once(e, kinds);
 	return TERN_UNLIKELY(e->trouble) ? trouble_tell(e) : (int)handled;
 }
@@ -446,7 +446,7 @@ static int poll_serve(struct endpoint *e, unsigned kinds)
 /* Where the endpoint's head says that this is not simply its program, polling. */
 static __attribute__((noinline)) int poll_rare(tern *t, unsigned kinds, const char *what)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = rules_program(t->own, what);
 	return rc ? rc : poll_serve(t->own, kinds);
 }
@@ -460,7 +460,7 @@ static int poll_kinds(tern *t, unsigned kinds, const char *what)
 /* A poll gives other light threads a turn, as a wait does. */
 static __attribute__((noinline)) void poll_pass(tern *t, unsigned handled)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	if (wait_scheduler) /* inside nobody changes it */
 		wait_scheduler->pass(t->own, NULL, handled);
 }
@@ -480,7 +480,7 @@ int tern_poll_requests(tern *t)
 
 int tern_poll_replies(tern *t)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	if (attach_is_mine(e) && in_handler(e) && e->inlet->kind == TERN_REQUEST)
 		return held(e) ? 0

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "core/door.h"
 #include "core/label.h"
+#include "core/scope.h"
 
 #define DEFER "in a function given to tern_defer()"
 
@@ -201,7 +201,7 @@ int rules_wait(struct endpoint *e, const char *what)
 	if (!rc && e->turn)
 		return rule_broken(RULE_TURN, "%s was called in a turn, where nothing waits", what);
 	if (!rc && held(e))
-		rc = door_mend(e);
+		rc = hold_mend(e);
 	if (!rc && held(e))
 		return rule_broken(RULE_HOLD,
 				   "%s was called under a hold, where nothing is handled", what);

@@ -100,7 +100,7 @@ int send_reply(struct endpoint *e, const struct parcel *p)
 /* cost: protection control */
 int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_send(e, dst, id, n, 0);
 	if (rc)

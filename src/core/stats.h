@@ -8,7 +8,7 @@
 #define TERN_CORE_STATS_H
 
 #include "base/tick.h"
-#include "core/door.h"
+#include "core/scope.h"
 
 /*
  * Reading the clock twice costs as much as five messages, so the time of one handler in 256 is

@@ -5,8 +5,8 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "core/agent.h"
 #include "core/layer.h"
+#include "core/progress.h"
 #include "core/send.h"
 #include "core/share.h"
 #include "core/stats.h"
@@ -35,7 +35,7 @@ _Thread_local const struct scheduler *wait_scheduler;
 /* Whether its own progress thread serves it. */
 static bool sibling_apart(const struct endpoint *sibling)
 {
-	return sibling->agent && !attach_is_lent(sibling);
+	return sibling->progress && !attach_is_lent(sibling);
 }
 
 /*
@@ -53,7 +53,7 @@ static bool sibling_enter(struct endpoint *sibling)
 	if (sibling->shared)
 		return true;
 	if (!sibling->entered && sibling->interrupt && !attach_is_lent(sibling))
-		sibling->entered = door_enter(sibling);
+		sibling->entered = scope_enter(sibling);
 	return true;
 }
 
@@ -64,7 +64,7 @@ static void sibling_leave(struct endpoint *sibling)
 	if (!sibling->entered)
 		return;
 	sibling->entered = false;
-	door_leave(sibling);
+	scope_leave(sibling);
 }
 
 void wait_wanted(struct endpoint *e)
@@ -78,7 +78,7 @@ static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
 	wait_wanted(sibling);
-	door_resume(sibling);
+	scope_resume(sibling);
 	if (sibling_apart(sibling) || !sibling_enter(sibling))
 		return 0;
 	unsigned handled =
@@ -110,7 +110,8 @@ static void disarm(struct endpoint *e)
 static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 {
 	if (sibling_apart(sibling))
-		return sibling->threaded; /* which its agent does not run, and cannot wake us for */
+		return sibling->threaded; /* which its progress thread does not run, and cannot wake
+					     us for */
 	if (attach_is_lent(sibling) || sibling->shared)
 		return 1;
 	sibling_enter(sibling);
@@ -163,9 +164,9 @@ static bool wait_sleep(struct endpoint *e, struct wait *w)
 	if (quiet && !wait_over(e, w)) {
 		uint64_t began = e->world->now();
 		wait_show(e, w, true);
-		agent_doze(e);
+		progress_doze(e);
 		e->world->sleep(&s, SLEEP_NS);
-		agent_rouse(e);
+		progress_rouse(e);
 		pulse_add(e, PULSE_SLEEPS, 1);
 		pulse_add(e, PULSE_SLEPT, e->world->now() - began);
 	}
@@ -383,7 +384,7 @@ static bool flag_reached(struct endpoint *e, void *arg)
 
 int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	struct flag f = { value, n };
 	struct wait w = {
@@ -402,7 +403,7 @@ int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 
 int tern_forgive(tern *t, uint32_t rank)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = rules_destination(t->own, rank);
 	if (!rc)
 		t->own->site.peer[rank].forgiven = true;
@@ -507,7 +508,7 @@ int wait_silent_barrier(struct endpoint *e)
 
 int tern_barrier(tern *t)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_wait(e, "tern_barrier()");
 	if (!rc)

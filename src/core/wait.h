@@ -7,8 +7,8 @@
 #ifndef TERN_CORE_WAIT_H
 #define TERN_CORE_WAIT_H
 
-#include "core/door.h"
 #include "core/record.h"
+#include "core/scope.h"
 
 /* One wait: what it is for, what ends it, and how far its backoff is. */
 struct wait {

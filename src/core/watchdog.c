@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/kernel.h"
 #include "base/setting.h"
-#include "core/door.h"
 #include "core/label.h"
+#include "core/scope.h"
 
 enum { LOOKS = 4 }; /* of the watchdog, within the time that it allows */
 

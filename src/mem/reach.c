@@ -142,13 +142,13 @@ int mem_gone(tern_addr a)
 
 void *tern_local(tern *t, tern_addr a, size_t len)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	return mem_reach(mem_of(t), a, len);
 }
 
 tern_addr tern_addr_of(tern *t, const void *p)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	tern_addr a = m->span[m->rank].first +
 		      (uint64_t)((uintptr_t)p - (uintptr_t)m->span[m->rank].base);

@@ -10,10 +10,10 @@
 #include "base/wrap.h"
 #include "boot/boot.h"
 #include "core/delivery.h"
-#include "core/door.h"
 #include "core/fork.h"
 #include "core/handler.h"
 #include "core/rules.h"
+#include "core/scope.h"
 #include "core/share.h"
 #include "core/stats.h"
 #include "core/trace.h"
@@ -311,7 +311,7 @@ static void close_settle(struct endpoint *e)
 static int close_allowed(tern *t)
 {
 	tern_attach(t); /* whoever closes it last has it */
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = rules_outermost(t->own, "tern_close()");
 	if (!rc && !attach_is_mine(t->own))
 		rc = error_set(-EPERM,
@@ -330,8 +330,8 @@ int tern_close(tern *t)
 	int rc = close_allowed(t);
 	if (rc)
 		return rc;
-	if (e->guarded && door_enter(e)) /* and never left: there is nothing behind it any more */
-		door_depth--;
+	if (e->guarded && scope_enter(e)) /* and never left: there is nothing behind it any more */
+		scope_depth--;
 	layers_leave(e);
 	close_settle(e);
 	atomic_store(&e->closed, true);

@@ -142,7 +142,7 @@ static struct outgoing *outgoing_named(const struct typed *y, tern_mid mid)
 
 int tern_bufdone(tern *t, tern_mid mid)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

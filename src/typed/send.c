@@ -317,7 +317,7 @@ static int send_far(struct typed *y, struct sending *s)
 int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
 		 unsigned flags, tern_mid *mid)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct typed *y = typed_of(t);
 	struct sending s = { .rank = rank,
 			     .type = type,

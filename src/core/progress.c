@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/agent.h"
+#include "core/progress.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/kernel.h"
 #include "base/setting.h"
-#include "core/door.h"
+#include "core/scope.h"
 #include "core/stats.h"
 #include "core/wait.h"
 
@@ -30,37 +30,40 @@ enum {
 /* What the thread is to do; a futex. */
 enum order { ORDER_WAIT, ORDER_SERVE, ORDER_END };
 
-struct agent {
+struct progress {
 	pthread_t thread;
 	_Atomic uint32_t order;
 	_Atomic uint32_t dozing; /* the program sleeps inside a call */
 	_Atomic uint32_t parked; /* until it does not any more; a futex */
 	bool own_core;
 	uint64_t nap;
-	struct sleep sleep; /* what it sleeps on; written with the role */
+	struct sleep sleep; /* what it sleeps on; written by the owner */
 	int wake;       /* an eventfd that ends its sleep on descriptors; -1: it sleeps on bells */
 	uint64_t heard; /* when it last handled something */
 };
 
-/* Whose agent this thread is. Not a field of the agent: others ask while it is being closed. */
-static _Thread_local __attribute__((tls_model("initial-exec"))) const struct endpoint *agent_of;
+/*
+ * Whose progress thread this thread is. Not a field of struct progress: others ask while that is
+ * being closed.
+ */
+static _Thread_local __attribute__((tls_model("initial-exec"))) const struct endpoint *progress_of;
 
-bool agent_is_me(const struct endpoint *e)
+bool progress_is_me(const struct endpoint *e)
 {
-	return agent_of == e;
+	return progress_of == e;
 }
 
-void agent_forget(void)
+void progress_forget(void)
 {
-	agent_of = NULL;
+	progress_of = NULL;
 }
 
-static bool agent_ends(const struct endpoint *e)
+static bool progress_ends(const struct endpoint *e)
 {
-	return atomic_load_explicit(&e->agent->order, memory_order_acquire) == ORDER_END;
+	return atomic_load_explicit(&e->progress->order, memory_order_acquire) == ORDER_END;
 }
 
-/* -- The role ------------------------------------------------------------------------------ */
+/* -- Ownership ------------------------------------------------------------------------------ */
 
 /*
  * Puts `bits` in the place of CLAIM, in one step, and wakes a program that sleeps for that.
@@ -76,13 +79,13 @@ static void claim_end(struct endpoint *e, uint32_t bits)
 		futex_wake32(&e->t->alert);
 }
 
-static void role_drop(struct endpoint *e, uint32_t bits)
+static void ownership_drop(struct endpoint *e, uint32_t bits)
 {
-	e->by_agent = false;
+	e->by_progress = false;
 	claim_end(e, bits | ALERT_REGAIN);
 }
 
-static bool role_claim(struct endpoint *e)
+static bool ownership_claim(struct endpoint *e)
 {
 	alert_raise(e, ALERT_CLAIM);
 	if (e->fenced)
@@ -93,15 +96,15 @@ static bool role_claim(struct endpoint *e)
 		claim_end(e, ALERT_PENDING);
 		return false;
 	}
-	e->by_agent = true;
-	e->agent_hold = 0;
+	e->by_progress = true;
+	e->progress_holds = 0;
 	pulse_add(e, PULSE_CLAIMS, 1);
 	return true;
 }
 
-static bool role_wanted(const struct endpoint *e)
+static bool ownership_wanted(const struct endpoint *e)
 {
-	return guard_busy(e) || tern_alerted(e->t) & ALERT_SLEEPER || agent_ends(e);
+	return guard_busy(e) || tern_alerted(e->t) & ALERT_SLEEPER || progress_ends(e);
 }
 
 /* -- Watching ------------------------------------------------------------------------------- */
@@ -110,9 +113,9 @@ static bool role_wanted(const struct endpoint *e)
  * The program sleeps inside a call and serves itself. A bounded wait: closing wakes it, but may
  * come in between.
  */
-static void agent_park(struct endpoint *e)
+static void progress_park(struct endpoint *e)
 {
-	struct agent *a = e->agent;
+	struct progress *a = e->progress;
 	/* Either we see that it sleeps no more, or it sees, having woken, that we are parked. */
 	atomic_store(&a->parked, 1);
 	if (atomic_load(&a->dozing))
@@ -121,16 +124,16 @@ static void agent_park(struct endpoint *e)
 }
 
 /* The next nap is longer. */
-static void agent_nap(struct agent *a)
+static void progress_nap_longer(struct progress *a)
 {
 	a->nap = a->nap * 2 < NAP_MOST_NS ? a->nap * 2 : NAP_MOST_NS;
 }
 
 /* Returns when the program has not come for a whole nap, and is not inside: it computes. */
-static void agent_watch(struct endpoint *e)
+static void progress_watch(struct endpoint *e)
 {
-	struct agent *a = e->agent;
-	for (uint32_t entries = guard_entries(e); !agent_ends(e);) {
+	struct progress *a = e->progress;
+	for (uint32_t entries = guard_entries(e); !progress_ends(e);) {
 		e->world->nap(a->nap);
 		uint32_t now = guard_entries(e);
 		if (now == entries && !guard_busy(e))
@@ -138,20 +141,20 @@ static void agent_watch(struct endpoint *e)
 		alert_raise(e, ALERT_PENDING); /* it may only hold and release, and something may
 						  have arrived */
 		if (now == entries && atomic_load(&a->dozing))
-			agent_park(e);
+			progress_park(e);
 		entries = now;
-		agent_nap(a);
+		progress_nap_longer(a);
 	}
 }
 
 /* -- Serving -------------------------------------------------------------------------------- */
 
 /* A handler that leaves a hold would keep the program's messages from it. */
-static void agent_settle(struct endpoint *e)
+static void progress_end_holds(struct endpoint *e)
 {
-	if (!e->agent_hold)
+	if (!e->progress_holds)
 		return;
-	e->agent_hold = 0;
+	e->progress_holds = 0;
 	poll_trouble(
 		e,
 		error_set(
@@ -161,13 +164,14 @@ static void agent_settle(struct endpoint *e)
 	error_warn("%s", tern_strerror(e->trouble));
 }
 
-/* Looks for a while; true as soon as something is there, or somebody wants the role. */
-static bool agent_linger(struct endpoint *e)
+/* Looks for a while; true as soon as something is there, or somebody wants ownership. */
+static bool progress_linger(struct endpoint *e)
 {
-	if (!e->agent->own_core) /* a bell wakes sooner than a core that was yielded comes back */
+	if (!e->progress
+		     ->own_core) /* a bell wakes sooner than a core that was yielded comes back */
 		return false;
 	if (e->site.asks) /* to look is to poll */
-		return e->world->now() - e->agent->heard < LINGER_NS;
+		return e->world->now() - e->progress->heard < LINGER_NS;
 	uint64_t end = e->world->now() + LINGER_NS;
 	do {
 		for (int i = 0; i < LOOKS; i++) {
@@ -175,45 +179,45 @@ static bool agent_linger(struct endpoint *e)
 				return true;
 			cpu_relax();
 		}
-		if (role_wanted(e))
+		if (ownership_wanted(e))
 			return true;
 	} while (e->world->now() < end);
 	return false;
 }
 
-static void agent_disarm(struct endpoint *e)
+static void progress_disarm(struct endpoint *e)
 {
 	for (unsigned i = 0; i < e->nets; i++)
 		net_disarm(e->net[i]);
 	e->t->peek = &e->site.bell;
 }
 
-static bool agent_arm(struct endpoint *e)
+static bool progress_arm(struct endpoint *e)
 {
-	struct sleep *s = &e->agent->sleep;
-	*s = (struct sleep){ .says = BELL_ASLEEP | BELL_AGENT,
-			     .wake = e->agent->wake < 0 ? NULL : &e->agent->wake };
+	struct sleep *s = &e->progress->sleep;
+	*s = (struct sleep){ .says = BELL_ASLEEP | BELL_PROGRESS,
+			     .wake = e->progress->wake < 0 ? NULL : &e->progress->wake };
 	for (unsigned i = 0; i < e->nets; i++)
 		if (!e->net[i]->ops->arm(e->net[i], s)) {
-			agent_disarm(e);
+			progress_disarm(e);
 			return false;
 		}
 	e->t->peek = &e->site.bell;
 	return true;
 }
 
-static bool agent_claim(struct endpoint *e)
+static bool progress_claim(struct endpoint *e)
 {
-	if (!role_claim(e))
+	if (!ownership_claim(e))
 		return false;
 	if (tern_alerted(e->t) & ALERT_ASLEEP) {
 		alert_drop(e, ALERT_ASLEEP);
-		agent_disarm(e);
+		progress_disarm(e);
 	}
 	return true;
 }
 
-static void wake_forget(struct agent *a)
+static void wake_forget(struct progress *a)
 {
 	eventfd_t count;
 	if (a->wake >= 0)
@@ -221,88 +225,90 @@ static void wake_forget(struct agent *a)
 }
 
 /*
- * With the bell armed: until it rings, or the program has come in. True if the role was claimed
+ * With the bell armed: until it rings, or the program has come in. True if ownership was claimed
  * after that.
  */
-static bool agent_sleep(struct endpoint *e)
+static bool progress_sleep(struct endpoint *e)
 {
-	role_drop(e, ALERT_ASLEEP);
-	e->world->sleep(&e->agent->sleep, SLEEP_NS);
-	wake_forget(e->agent);
-	return tern_alerted(e->t) & ALERT_ASLEEP && agent_claim(e);
+	ownership_drop(e, ALERT_ASLEEP);
+	e->world->sleep(&e->progress->sleep, SLEEP_NS);
+	wake_forget(e->progress);
+	return tern_alerted(e->t) & ALERT_ASLEEP && progress_claim(e);
 }
 
-/* Serves from a claim until somebody else wants the role, sleeping while there is nothing to do. */
-static void agent_serve(struct endpoint *e)
+/* Serves from a claim until somebody else wants ownership, sleeping while there is nothing to do.
+ */
+static void progress_serve(struct endpoint *e)
 {
-	while (!role_wanted(e)) {
+	while (!ownership_wanted(e)) {
 		unsigned handled = poll_once(e, KINDS_BOTH);
-		agent_settle(e);
+		progress_end_holds(e);
 		if (handled) {
-			e->agent->nap = NAP_LEAST_NS;
-			e->agent->heard = e->world->now();
+			e->progress->nap = NAP_LEAST_NS;
+			e->progress->heard = e->world->now();
 		}
-		if (handled || e->deferred_count || agent_linger(e))
+		if (handled || e->deferred_count || progress_linger(e))
 			continue;
 		if (e->work ||
-		    !agent_arm(e)) { /* a layer waits for room, or this machine has no such sleep */
+		    !progress_arm(
+			    e)) { /* a layer waits for room, or this machine has no such sleep */
 			if (pollset_waits(&e->site))
 				continue;
-			agent_nap(e->agent);
+			progress_nap_longer(e->progress);
 			break;
 		}
-		if (!agent_sleep(e))
+		if (!progress_sleep(e))
 			return;
 	}
-	role_drop(e, 0);
+	ownership_drop(e, 0);
 }
 
-static void *agent_main(void *arg)
+static void *progress_main(void *arg)
 {
 	struct endpoint *e = arg;
-	struct agent *a = e->agent;
-	agent_of = e;
-	prctl(PR_SET_NAME, "tern-agent");
+	struct progress *a = e->progress;
+	progress_of = e;
+	prctl(PR_SET_NAME, "tern-progress");
 	prctl(PR_SET_TIMERSLACK, 1L);
 	while (atomic_load(&a->order) == ORDER_WAIT)
 		world_wait(&a->order, ORDER_WAIT, SLEEP_NS);
-	while (!agent_ends(e)) {
-		agent_watch(e);
-		if (!agent_ends(e) && agent_claim(e))
-			agent_serve(e);
+	while (!progress_ends(e)) {
+		progress_watch(e);
+		if (!progress_ends(e) && progress_claim(e))
+			progress_serve(e);
 	}
 	return NULL;
 }
 
 /* -- For the program ------------------------------------------------------------------------- */
 
-void agent_relieve(struct endpoint *e)
+void progress_relieve(struct endpoint *e)
 {
 	if (!(alert_drop(e, ALERT_ASLEEP) & ALERT_ASLEEP))
 		return;
-	agent_disarm(e);
-	if (e->agent->wake >= 0)
-		eventfd_write(e->agent->wake, 1);
-	for (unsigned i = 0; e->agent->wake < 0 && i < e->agent->sleep.bells; i++)
-		futex_wake(e->agent->sleep.bell[i]);
+	progress_disarm(e);
+	if (e->progress->wake >= 0)
+		eventfd_write(e->progress->wake, 1);
+	for (unsigned i = 0; e->progress->wake < 0 && i < e->progress->sleep.bells; i++)
+		futex_wake(e->progress->sleep.bell[i]);
 }
 
-void agent_doze(struct endpoint *e)
+void progress_doze(struct endpoint *e)
 {
-	if (e->agent)
-		atomic_store(&e->agent->dozing, 1);
+	if (e->progress)
+		atomic_store(&e->progress->dozing, 1);
 }
 
-void agent_rouse(struct endpoint *e)
+void progress_rouse(struct endpoint *e)
 {
-	if (!e->agent)
+	if (!e->progress)
 		return;
-	atomic_store(&e->agent->dozing, 0);
-	if (atomic_exchange(&e->agent->parked, 0))
-		futex_wake32(&e->agent->parked);
+	atomic_store(&e->progress->dozing, 0);
+	if (atomic_exchange(&e->progress->parked, 0))
+		futex_wake32(&e->progress->parked);
 }
 
-static int agent_core(int *core)
+static int progress_core(int *core)
 {
 	uint64_t wanted;
 	*core = -1;
@@ -318,7 +324,7 @@ static int agent_core(int *core)
 }
 
 /* All signals are the program's. */
-static int agent_start(struct endpoint *e, int core)
+static int progress_start(struct endpoint *e, int core)
 {
 	pthread_attr_t attributes;
 	sigset_t all, before;
@@ -331,7 +337,7 @@ static int agent_start(struct endpoint *e, int core)
 	}
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int error = pthread_create(&e->agent->thread, &attributes, agent_main, e);
+	int error = pthread_create(&e->progress->thread, &attributes, progress_main, e);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	if (!error)
@@ -344,7 +350,7 @@ static int agent_start(struct endpoint *e, int core)
 			 strerror(error));
 }
 
-static void agent_free(struct agent *a)
+static void progress_free(struct progress *a)
 {
 	if (a->wake >= 0)
 		close(a->wake);
@@ -354,58 +360,58 @@ static void agent_free(struct agent *a)
 /* Where a network is asked, sleeps are on descriptors. */
 static int wake_open(struct endpoint *e)
 {
-	e->agent->wake = e->site.asks ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
-	if (e->site.asks && e->agent->wake < 0)
+	e->progress->wake = e->site.asks ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+	if (e->site.asks && e->progress->wake < 0)
 		return error_set(-errno, "starting the progress thread of rank %u: %s", e->t->rank,
 				 strerror(errno));
 	return 0;
 }
 
-int agent_open(struct endpoint *e)
+int progress_open(struct endpoint *e)
 {
 	int core;
-	int rc = agent_core(&core);
+	int rc = progress_core(&core);
 	if (rc)
 		return rc;
-	e->agent = calloc(1, sizeof *e->agent);
-	if (!e->agent)
+	e->progress = calloc(1, sizeof *e->progress);
+	if (!e->progress)
 		return error_set(-ENOMEM, "starting the progress thread of rank %u: no memory",
 				 e->t->rank);
-	e->agent->nap = NAP_LEAST_NS;
-	e->agent->own_core =
+	e->progress->nap = NAP_LEAST_NS;
+	e->progress->own_core =
 		core >= 0 ||
 		(e->group->job.head->cores >= 2 * e->group->job.head->here && cpu_count() > 1);
 	rc = wake_open(e);
 	if (!rc)
-		rc = agent_start(e, core);
+		rc = progress_start(e, core);
 	if (rc) {
-		agent_free(e->agent);
-		e->agent = NULL;
+		progress_free(e->progress);
+		e->progress = NULL;
 	}
 	return rc;
 }
 
-static void agent_order(struct endpoint *e, enum order order)
+static void progress_order(struct endpoint *e, enum order order)
 {
-	atomic_store(&e->agent->order, order);
-	futex_wake32(&e->agent->order);
+	atomic_store(&e->progress->order, order);
+	futex_wake32(&e->progress->order);
 }
 
-void agent_begin(struct endpoint *e)
+void progress_begin(struct endpoint *e)
 {
-	agent_order(e, ORDER_SERVE);
+	progress_order(e, ORDER_SERVE);
 }
 
-void agent_close(struct endpoint *e)
+void progress_close(struct endpoint *e)
 {
-	if (!e->agent)
+	if (!e->progress)
 		return;
-	agent_order(e, ORDER_END);
-	agent_rouse(e);
-	agent_relieve(e);
-	pthread_join(e->agent->thread, NULL);
-	agent_free(e->agent);
-	e->agent = NULL;
+	progress_order(e, ORDER_END);
+	progress_rouse(e);
+	progress_relieve(e);
+	pthread_join(e->progress->thread, NULL);
+	progress_free(e->progress);
+	e->progress = NULL;
 }
 
 /* cost: protection control */
