@@ -13,7 +13,6 @@
 
 #include "async/async.h"
 #include "base/error.h"
-#include "core/send.h"
 
 /* -- Ends ----------------------------------------------------------------------------------- */
 

@@ -6,16 +6,14 @@
  * ranks. The head's `reach` is 0 until the endpoint is attached, which brings the
  * first send here without a test on the fast path.
  */
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "core/delivery.h"
-#include "core/fork.h"
-#include "core/interrupt.h"
-#include "core/progress.h"
-#include "core/scope.h"
-#include "core/share.h"
+#include "core/layer.h"
 
 /* Its address names the thread; with the lowest bit set, the thread only borrows. 0 is nobody. */
 static _Thread_local struct group *opened;
@@ -38,11 +36,6 @@ void attach_first(struct endpoint *e)
 	}
 	if (nobody == NOBODY)
 		delivery_begin(e);
-}
-
-void attach_disown(struct endpoint *e)
-{
-	atomic_store(&e->attached, FORKED);
 }
 
 void tern_attach(tern *t)
@@ -103,6 +96,88 @@ static void attach_return(struct endpoint *e)
 {
 	atomic_store_explicit(&e->attached, NOBODY, memory_order_release);
 }
+
+/* -- fork(2) --------------------------------------------------------------------------------- */
+
+/*
+ * A child has the endpoint's private memory as a copy and everything else in common with its
+ * parent: rings with two producers would lose messages, and a socket with two readers packets. So
+ * in the child every endpoint of its parent is disowned. Calls return -EPERM, and the job's memory
+ * becomes a private copy, so that what the inline paths and the program itself write there reaches
+ * nobody. It costs the parent nothing, and a send no instruction: the head of the child's endpoint
+ * brings each one to the library, as before a thread has it.
+ */
+
+static pthread_mutex_t groups_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t groups_once = PTHREAD_ONCE_INIT;
+static struct group *groups; /* of this process */
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&groups_lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&groups_lock);
+}
+
+/* Its memory is the child's own by now, the guard's word included: it keeps interrupts out. */
+static void endpoint_disown(struct endpoint *e, pid_t child)
+{
+	tern *t = e->t;
+	e->forked = child;
+	e->guarded = true;
+	e->shared = NULL; /* another thread may have had the lock */
+	e->inlet = NULL;
+	t->reach = 0;
+	t->current = NULL;
+	t->answer = &e->refuse;
+	atomic_store(e->guard, GUARD_INSIDE);
+	atomic_store(&t->alert, ALERT_LIBRARY);
+	atomic_store(&e->attached, FORKED);
+	layers_disown(e);
+}
+
+static void fork_child(void)
+{
+	for (struct group *g = groups; g; g = g->next_open) {
+		job_disown(&g->job);
+		for (uint32_t i = 0; i < g->size; i++)
+			endpoint_disown(g->member[i], getpid());
+	}
+	groups = NULL;
+	progress_forget();
+	pthread_mutex_unlock(&groups_lock);
+}
+
+static void fork_watch(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+void fork_opened(struct group *g)
+{
+	pthread_once(&groups_once, fork_watch);
+	pthread_mutex_lock(&groups_lock);
+	g->next_open = groups;
+	groups = g;
+	pthread_mutex_unlock(&groups_lock);
+}
+
+/* Nothing if it was not opened. */
+static void fork_closed(struct group *g)
+{
+	pthread_mutex_lock(&groups_lock);
+	for (struct group **p = &groups; *p; p = &(*p)->next_open)
+		if (*p == g) {
+			*p = g->next_open;
+			break;
+		}
+	pthread_mutex_unlock(&groups_lock);
+}
+
+/* -- Groups of endpoints --------------------------------------------------------------------- */
 
 void endpoint_free(struct endpoint *e)
 {
@@ -206,6 +281,16 @@ bool attach_is_alone(const struct endpoint *e)
 		if (!group_elsewhere(g, e))
 			return false;
 	return true;
+}
+
+uint32_t tern_rank(const tern *t)
+{
+	return t->rank;
+}
+
+uint32_t tern_size(const tern *t)
+{
+	return t->size;
 }
 
 /* cost: protection control */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Choosing how messages are delivered, and changing it. */
 #include "core/delivery.h"
 
 #include <errno.h>
@@ -8,11 +9,8 @@
 #include "base/kernel.h"
 #include "base/nearest.h"
 #include "base/setting.h"
-#include "core/interrupt.h"
-#include "core/progress.h"
 #include "core/rules.h"
 #include "core/scope.h"
-#include "core/share.h"
 
 static const char *const names[] = {
 	[TERN_DELIVERY_POLL] = "poll",

@@ -5,7 +5,7 @@
 
 #include "../../tests/visitor.h"
 #include "base/clock.h"
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 
 static const char *const ways[] = { "poll", "thread", "interrupt" };
 static const enum tern_delivery delivery[] = { TERN_DELIVERY_POLL, TERN_DELIVERY_THREAD,

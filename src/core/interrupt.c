@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/interrupt.h"
+/*
+ * Delivery by interrupt: handlers run on the thread that computes, as if it had called them,
+ * from a signal that the user has allotted. Senders send it to a rank whose bell says so; a
+ * timer with the same signal finds out when a program has stopped calling and arms the bell.
+ */
+#include "core/delivery.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -10,7 +15,7 @@
 #include "base/error.h"
 #include "base/kernel.h"
 #include "core/scope.h"
-#include "core/stats.h"
+#include "endpoint/count.h"
 
 enum {
 	TICK_LEAST_NS =

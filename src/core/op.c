@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/op.h"
+#include "core/layer.h"
 
 #include <errno.h>
 
 #include "base/error.h"
-#include "core/layer.h"
 #include "core/wait.h"
 
 void op_end(struct endpoint *e, tern_op *op, int error)
@@ -57,7 +56,7 @@ static bool ops_over(struct endpoint *e, void *arg)
 static int ops_blame(struct endpoint *e, struct wait *w)
 {
 	const struct ops *any = w->arg;
-	if (!w->since || !poll_left(e))
+	if (!w->since || !lost_count(e))
 		return 0;
 	for (size_t i = 0; i < any->n; i++)
 		if (any->op[i]->pending && layers_need_anyone(e, any->op[i]))

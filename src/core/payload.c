@@ -8,9 +8,8 @@
 
 #include "base/error.h"
 #include "core/layer.h"
-#include "core/send.h"
-#include "core/stats.h"
 #include "core/wait.h"
+#include "endpoint/count.h"
 
 static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t len, TERN_SIX_)
 {
@@ -37,8 +36,7 @@ static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 	struct stall stall = { 0 };
 	int rc;
 	while ((rc = net->ops->take(net, out)) == -EAGAIN) {
-		if (poll_left(e))
-			poll_lost(e); /* blocks that a lost rank held come back */
+		lost_look(e); /* blocks that a lost rank held come back */
 		rc = send_reachable(e, dst);
 		if (!rc && held(e))
 			rc = error_set(

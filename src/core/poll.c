@@ -12,10 +12,10 @@
 
 #include "base/error.h"
 #include "core/layer.h"
-#include "core/scope.h"
-#include "core/stats.h"
-#include "core/trace.h"
 #include "core/wait.h"
+#include "endpoint/count.h"
+#include "endpoint/handler.h"
+#include "endpoint/trace.h"
 
 enum {
 	DRAIN_MOST = 128, /* messages of one inlet after which the end of its leaf ends its turn */
@@ -218,37 +218,6 @@ static unsigned inlet_drain_few(struct endpoint *e, struct tern_inlet *in, uint6
 	return drain_end(e, in, &f, handled);
 }
 
-void poll_lost(struct endpoint *e)
-{
-	for (uint32_t r = 0; r < e->t->size; r++) {
-		struct peer *p = &e->site.peer[r];
-		if (!p->lost && p->net->ops->check(p->net, r) == 0)
-			continue;
-		if (!p->lost) {
-			p->lost = true;
-			layers_lost(e, r);
-			lost_found(e);
-		}
-		lane_shut(&e->t->lane[r]);
-		/*
-		 * What it held is ours again, once its last replies are read: some name our own
-		 * blocks. It may have died before it knocked for them.
-		 */
-		if (p->replies.base && inlet_has(&p->replies))
-			pollset_add(&e->site, &p->replies);
-		else
-			p->net->ops->reclaim(p->net, r);
-	}
-}
-
-uint32_t poll_left(struct endpoint *e)
-{
-	uint32_t left = 0;
-	for (unsigned i = 0; i < e->nets; i++)
-		left += net_left(e->net[i]);
-	return left;
-}
-
 /* cost: fault status */
 static void bell_answer(struct endpoint *e)
 {
@@ -257,8 +226,7 @@ static void bell_answer(struct endpoint *e)
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->answer(e->net[i]);
 	e->site.passing = false; /* what is deferred may wait, and its polls are none of a send's */
-	if (poll_left(e))
-		poll_lost(e);
+	lost_look(e);
 }
 
 /* What handlers have replied leaves now: the program may not come back for long. */
@@ -350,8 +318,7 @@ static void poll_empty(struct endpoint *e)
 	if (e->vain < DEMOTE_EVERY)
 		return;
 	e->vain = 0;
-	if (poll_left(e))
-		poll_lost(e); /* a rank that never talked with us leaves without ringing */
+	lost_look(e); /* a rank that never talked with us leaves without ringing */
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->demote(e->net[i]);
 	e->t->peek = &e->site.bell; /* it may have looked at one that left the poll set */
@@ -488,6 +455,51 @@ int tern_poll_replies(tern *t)
 					 e,
 					 KINDS_REPLIES); /* no deeper: reply handlers do not poll */
 	return poll_kinds(t, KINDS_REPLIES, "a poll for replies");
+}
+
+/* -- Handlers -----------------------------------------------------------------------------------
+ */
+
+void handler_unknown(tern *t, const tern_msg *m)
+{
+	struct endpoint *e = t->own;
+	char label[LABEL_ROOM];
+	handler_label(e, handler_of(m), label);
+	poll_trouble(
+		e,
+		error_set(
+			-ENXIO,
+			"rank %u got a message from rank %u for %s, which is not registered here; "
+			"it was dropped",
+			t->rank, tern_msg_src(m), label));
+	error_warn("%s", tern_strerror(e->trouble));
+}
+
+int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name)
+{
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
+	if (id >= TERN_HANDLER_MAX)
+		return error_set(-ERANGE,
+				 "handler %u was registered; handlers are numbered 0 to %d", id,
+				 TERN_HANDLER_MAX - 1);
+	if (!fn)
+		return error_set(-EINVAL, "handler %u was registered without a function", id);
+	if (t->own->used)
+		return error_set(-EBUSY,
+				 "handler %u was registered after the first message of rank %u: "
+				 "register every handler first",
+				 id, t->rank);
+	handler_set(t->own, id, fn, name);
+	return 0;
+}
+
+#undef tern_on
+
+int tern_on(tern *t, unsigned id, tern_handler *fn)
+{
+	return tern_on_named(t, id, fn, NULL);
 }
 
 /* cost: base control */

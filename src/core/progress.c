@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/progress.h"
+/*
+ * The progress thread: it delivers an endpoint's messages while its program
+ * computes. It owns the endpoint while messages flow; it naps while the program calls often, since
+ * the program then serves itself; it sleeps until a bell rings while nothing happens.
+ */
+#include "core/delivery.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,8 +21,7 @@
 #include "base/kernel.h"
 #include "base/setting.h"
 #include "core/scope.h"
-#include "core/stats.h"
-#include "core/wait.h"
+#include "endpoint/count.h"
 
 enum {
 	NAP_LEAST_NS = 50000, /* between two looks at whether the program computes, at first, */

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "core/label.h"
 #include "core/scope.h"
+#include "endpoint/handler.h"
 
 #define DEFER "in a function given to tern_defer()"
 
@@ -69,7 +69,7 @@ static int rules_broken(struct endpoint *e, enum rule r, const char *what)
 	bool request = e->inlet->kind == TERN_REQUEST;
 	char label[LABEL_ROOM];
 	return rule_broken(r, "%s was called in %s of a %s from rank %u: a %s handler may %s", what,
-			   label_of(e, rules_handler(e), label), request ? "request" : "reply",
+			   handler_label(e, rules_handler(e), label), request ? "request" : "reply",
 			   e->inlet->peer, request ? "request" : "reply",
 			   request ? "reply once and poll for replies, and nothing else"
 				   : "send nothing and not poll");
@@ -149,12 +149,12 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 		return rule_broken(RULE_REPLY_OTHER,
 				   "%s, for a request from rank %u, replied to another message: "
 				   "a handler replies to its own request",
-				   label_of(e, rules_handler(e), label), e->inlet->peer);
+				   handler_label(e, rules_handler(e), label), e->inlet->peer);
 	if (m != e->t->current)
 		return rule_broken(RULE_REPLY_TWICE,
 				   "%s has answered its request from rank %u already: "
 				   "a handler replies at most once",
-				   label_of(e, rules_handler(e), label), e->inlet->peer);
+				   handler_label(e, rules_handler(e), label), e->inlet->peer);
 	return rules_message(e, e->inlet->peer, id, n, len);
 }
 

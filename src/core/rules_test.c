@@ -244,7 +244,7 @@ TEST(a_reply_to_another_message_is_refused)
 	check_unharmed();
 }
 
-static int send_request(tern *t, const tern_msg *m)
+static int break_by_request(tern *t, const tern_msg *m)
 {
 	(void)m;
 	return tern_request(t, 0, ASK, 1);
@@ -253,7 +253,7 @@ static int send_request(tern *t, const tern_msg *m)
 TEST(a_request_in_a_request_handler_is_refused)
 {
 	ranks_open();
-	breaking = send_request;
+	breaking = break_by_request;
 	CHECK_IS(tern_request(local[0], 1, BREAK), 0);
 	local_settle();
 	CHECK_IS(code, -EPERM);
@@ -262,7 +262,7 @@ TEST(a_request_in_a_request_handler_is_refused)
 	check_unharmed();
 }
 
-static int send_reply(tern *t, const tern_msg *m)
+static int break_by_reply(tern *t, const tern_msg *m)
 {
 	return tern_reply(t, m, TELL, 1);
 }
@@ -271,7 +271,7 @@ TEST(a_reply_handler_that_sends_is_refused)
 {
 	ranks_open();
 	for (int i = 0; i < 2; i++) {
-		breaking = i ? send_reply : send_request;
+		breaking = i ? break_by_reply : break_by_request;
 		code = 0;
 		CHECK_IS(tern_request(local[0], 1, BREAK + 2), 0);
 		local_settle();

@@ -6,10 +6,8 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/kernel.h"
-#include "core/interrupt.h"
-#include "core/progress.h"
-#include "core/share.h"
-#include "core/watchdog.h"
+#include "core/delivery.h"
+#include "endpoint/watchdog.h"
 
 enum {
 	CLAIM_LOOKS = 2000,         /* at the alert, before the program lets others run */

@@ -2,8 +2,8 @@
 /*
  * Who may touch an endpoint. It has one owner at a time: the program, inside a call or under
  * a hold, or whoever delivers messages while the program computes (a progress thread, a signal's
- * handler). docs/design.md,
- * Delivery, has the protocol; models/ownership.pml and models/interrupt.pml check it.
+ * handler). docs/design.md, Delivery, has the protocol; models/ownership.pml and
+ * models/interrupt.pml check it.
  *
  * A call of the library that touches an endpoint begins with
  *
@@ -15,47 +15,7 @@
 #ifndef TERN_CORE_SCOPE_H
 #define TERN_CORE_SCOPE_H
 
-#include "core/endpoint.h"
-
-enum alert {
-	ALERT_LIBRARY = 1,  /* holds shall come to the library in any case */
-	ALERT_CLAIM = 2,    /* the progress thread is taking ownership, or has it */
-	ALERT_PENDING = 4,  /* something may have arrived: whoever leaves looks */
-	ALERT_ASLEEP = 8,   /* the progress thread sleeps, and the bell is armed for it */
-	ALERT_SLEEPER = 16, /* the program sleeps until CLAIM is gone */
-	ALERT_REGAIN = 32, /* the progress thread has had ownership since the program last had it */
-	ALERT_PAUSED = 64, /* the program keeps ownership until its next call; see scope_pause() */
-	/* what whoever enters must see to */
-	ALERT_ENTRY = ALERT_CLAIM | ALERT_ASLEEP | ALERT_REGAIN | ALERT_PAUSED,
-};
-
-enum { GUARD_INSIDE = 1, GUARD_MASK = 0xffff };
-#define GUARD_ENTRY (INT64_C(1) << 32)
-#define GUARD_LIBRARY_HOLD \
-	(TERN_GUARD_HOLD * (PULSE_HOLDS_MOST + 1)) /* the upper bits of the holds */
-
-/*
- * The half that says whether the program has ownership. guard.R5, acquire; released in
- * tern_guard_add().
- */
-static inline uint32_t guard_busy(const struct endpoint *e)
-{
-	return (uint32_t)atomic_load_explicit(e->guard, memory_order_acquire);
-}
-
-/* How often the program came in; wraps. */
-static inline uint32_t guard_entries(const struct endpoint *e)
-{
-	return (uint32_t)(atomic_load_explicit(e->guard, memory_order_relaxed) >> 32);
-}
-
-/* Holds in force, as far as the owner is concerned. */
-static inline uint32_t held(const struct endpoint *e)
-{
-	if (TERN_UNLIKELY(e->by_progress))
-		return e->progress_holds;
-	return (uint32_t)(atomic_load_explicit(e->guard, memory_order_relaxed) >> 16) & GUARD_MASK;
-}
+#include "core/core.h"
 
 struct scope {
 	struct endpoint *e; /* NULL where closing it does nothing */
@@ -95,8 +55,8 @@ void scope_leave_unserved(struct endpoint *e);
  * endpoint, another one's call is the next.
  */
 void scope_pause(struct scope *scope);
-void scope_close_unserved(
-	struct scope *scope); /* leaves without serving anybody: the result is in no variable yet */
+/* Leaves without serving anybody: the result is in no variable yet. */
+void scope_close_unserved(struct scope *scope);
 void scope_resume(struct endpoint *e); /* as the next call does */
 /* Scopes that this kernel thread is inside of, in all endpoints that have a guard. */
 extern _Thread_local uint32_t scope_depth __attribute__((tls_model("initial-exec")));
@@ -128,20 +88,6 @@ static inline void library_release(struct endpoint *e)
  * forgotten.
  */
 int hold_mend(struct endpoint *e);
-
-/*
- * Sets and clears bits of the alert; returns what it was. Clearing releases what was done before
- * (alert.R6).
- */
-static inline uint32_t alert_raise(struct endpoint *e, uint32_t bits)
-{
-	return atomic_fetch_or(&e->t->alert, bits);
-}
-
-static inline uint32_t alert_drop(struct endpoint *e, uint32_t bits)
-{
-	return atomic_fetch_and(&e->t->alert, ~bits);
-}
 
 #endif
 

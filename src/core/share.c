@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/share.h"
+/*
+ * An endpoint that several threads use, one call at a time. The lock is taken by the outermost
+ * call or hold of a thread and given back by its end; a call that waits gives it back between
+ * its steps, so that other threads get on.
+ */
+#include "core/core.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/setting.h"
-#include "core/quiesce.h"
 #include "core/wait.h"
 
 enum { COMMIT_STEP = 64 << 10 };

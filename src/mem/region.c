@@ -130,7 +130,7 @@ static bool region_idle(struct endpoint *e, void *arg)
 static int region_stop(struct endpoint *e, struct wait *w)
 {
 	const struct job_region *g = w->arg;
-	if (!poll_left(e))
+	if (!lost_count(e))
 		w->moved_at = 0;
 	return wait_stalled(e, w, atomic_load(&g->users));
 }

@@ -182,7 +182,7 @@ static int recv_can_tell(struct msg *m, const struct arrival *a)
 static bool wish_hopeless(struct msg *m, const struct wish *w)
 {
 	if (w->src == TERN_ANY)
-		return m->e->t->size > 1 && poll_left(m->e) + 1 >= m->e->t->size;
+		return m->e->t->size > 1 && lost_count(m->e) + 1 >= m->e->t->size;
 	return m->e->site.peer[w->src].lost;
 }
 

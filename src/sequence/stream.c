@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "core/send.h"
 #include "core/wait.h"
 #include "sequence/sequence.h"
 

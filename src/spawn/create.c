@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/wrap.h"
 #include "core/scope.h"
-#include "core/send.h"
 #include "core/wait.h"
 #include "spawn/preempt.h"
 #include "spawn/spawn.h"

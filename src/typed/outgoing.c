@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/wrap.h"
-#include "core/send.h"
 #include "typed/typed.h"
 
 /*

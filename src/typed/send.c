@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/send.h"
 #include "core/wait.h"
 #include "typed/send.h"
 
@@ -222,8 +221,7 @@ static bool accept_over(struct endpoint *e, void *arg)
 static int accept_stop(struct endpoint *e, struct wait *w)
 {
 	(void)w;
-	if (poll_left(e))
-		poll_lost(e);
+	lost_look(e);
 	return 0;
 }
 
@@ -276,8 +274,7 @@ static int send_complete(struct typed *y, const struct sending *s)
 	struct wait l = { .bounded = true, .call = "tern_bufsend" };
 	struct outgoing *o = s->outgoing;
 	while (o->state != OUTGOING_OVER) {
-		if (poll_left(y->e))
-			poll_lost(y->e);
+		lost_look(y->e);
 		if (!held(y->e))
 			wait_step(y->e, &l);
 		else if (s->far)

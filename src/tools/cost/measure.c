@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 
 enum { PATIENCE_S = 60, TIMES = 2, AT_ONCE = 3, WARM = 4, LONG = 16 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/watchdog.h"
+#include "endpoint/watchdog.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,8 +13,7 @@
 #include "base/error.h"
 #include "base/kernel.h"
 #include "base/setting.h"
-#include "core/label.h"
-#include "core/scope.h"
+#include "endpoint/handler.h"
 
 enum { LOOKS = 4 }; /* of the watchdog, within the time that it allows */
 
@@ -55,8 +54,7 @@ static void deed_begin(struct deed *d, uint64_t what)
 static void watchdog_deliver(tern *t, const tern_msg *m)
 {
 	struct watchdog *w = t->own->watchdog;
-	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	unsigned id = (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
+	unsigned id = handler_of(m);
 	uint64_t before = atomic_load_explicit(&w->handling.what, memory_order_relaxed);
 	deed_begin(&w->handling, (uint64_t)tern_msg_src(m) << 32 | id);
 	w->handler[id](t, m);
@@ -146,7 +144,7 @@ static void look_at_handler(struct watchdog *w, struct glance *g)
 	if (!ns)
 		return;
 	snprintf(text, sizeof text, "%s, of a message from rank %u, runs",
-		 label_of(w->e, id, label), from);
+		 handler_label(w->e, id, label), from);
 	tell(w, text, ns);
 }
 

@@ -7,8 +7,8 @@
  * the n-th request from a to b is the n-th that b handles, and replies likewise. Both
  * sides count, also what they could not record.
  */
-#ifndef TERN_CORE_RECORD_H
-#define TERN_CORE_RECORD_H
+#ifndef TERN_ENDPOINT_RECORD_H
+#define TERN_ENDPOINT_RECORD_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/trace.h"
+#include "endpoint/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/setting.h"
-#include "core/wait.h"
+#include "endpoint/handler.h"
 
 enum {
 	ROOM = 8192, /* records; a power of two */
@@ -157,23 +157,23 @@ static void wait_close(struct trace *r)
 	w->begun = false;
 }
 
-static void wait_open(struct trace *r, struct wait *l)
+static void wait_open(struct trace *r, enum wait_what what, bool *begun)
 {
 	struct open_wait *w = &r->wait[r->depth];
-	if (w->begun && l->begun)
+	if (w->begun && *begun)
 		return;
 	wait_close(r);
-	l->begun = true;
+	*begun = true;
 	w->begun = true;
-	w->what = (uint16_t)l->what;
+	w->what = (uint16_t)what;
 	trace_mark(r, r->world->now(), RECORD_WAIT, 0, w->what);
 }
 
-void trace_step(struct endpoint *e, struct wait *l)
+void trace_step(struct endpoint *e, enum wait_what what, bool *begun)
 {
 	struct trace *r = e->trace;
 	if (r->depth < DEPTH_MOST && !r->barrier)
-		wait_open(r, l);
+		wait_open(r, what, begun);
 	r->depth++;
 }
 
@@ -237,9 +237,9 @@ void trace_drained(struct endpoint *e)
 
 static struct delivery trace_arrival(struct trace *r, const tern_msg *m, bool reply)
 {
-	uint64_t now = r->world->now(), head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	uint64_t now = r->world->now();
 	struct delivery d = { .peer = (uint16_t)tern_msg_src(m),
-			      .handler = (uint16_t)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS };
+			      .handler = (uint16_t)handler_of(m) };
 	size_t len;
 	tern_msg_data(m, &len);
 	d.sequence = r->peer[d.peer].handled[reply]++;
