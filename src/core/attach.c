@@ -156,7 +156,7 @@ static void fork_watch(void)
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-void fork_opened(struct group *g)
+static void fork_opened(struct group *g)
 {
 	pthread_once(&groups_once, fork_watch);
 	pthread_mutex_lock(&groups_lock);
@@ -203,7 +203,7 @@ void group_free(struct group *g)
 }
 
 /* Groups whose endpoints are all closed are freed here, by the thread that lists them. */
-static void opened_sweep(void)
+void attach_closed(void)
 {
 	for (struct group **g = &opened; *g;) {
 		struct group *closed = *g;
@@ -218,14 +218,10 @@ static void opened_sweep(void)
 
 void attach_opened(struct group *g)
 {
-	opened_sweep();
+	attach_closed();
 	g->next = opened;
 	opened = g;
-}
-
-void attach_closed(void)
-{
-	opened_sweep();
+	fork_opened(g);
 }
 
 static unsigned group_each(struct group *g, struct endpoint *e, bool borrow,

@@ -28,7 +28,6 @@ bool attach_is_lent(const struct endpoint *e); /* to a thread that waits in anot
 bool attach_is_own(const struct endpoint *e);
 bool attach_is_alone(const struct endpoint *e); /* the caller has no other, nor may borrow one */
 void attach_opened(struct group *g);
-void fork_opened(struct group *g); /* a forked child will not use it */
 /* Closes nothing: all its endpoints are closed already. */
 void group_free(struct group *g);
 void endpoint_free(struct endpoint *e); /* may be NULL */
@@ -107,6 +106,11 @@ void share_breathe(struct endpoint *e, uint64_t ns);
 void quiesce_begin(struct endpoint *e);
 /* After every rank has begun; `rc` is what has gone wrong so far, and is returned then, at once. */
 int quiesce_end(struct endpoint *e, int rc);
+
+/* -- wait.c: what every sleep of an endpoint does -- */
+/* False if something is there, or the machine has no such sleep: some networks may be armed. */
+bool endpoint_arm(struct endpoint *e, struct sleep *s);
+void endpoint_disarm(struct endpoint *e);
 
 /* -- stats.c -- */
 int stats_read(uint64_t *print);      /* TERN_STATS; -EINVAL with a sentence */

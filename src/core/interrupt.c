@@ -102,9 +102,8 @@ static bool interrupt_arm(struct interrupt *i)
 	struct sleep s = { .says = BELL_CALL,
 			   .signal = i->signal,
 			   .thread = atomic_load(&i->thread) };
-	for (unsigned n = 0; n < e->nets; n++)
-		if (!e->net[n]->ops->arm(e->net[n], &s))
-			return false;
+	if (!endpoint_arm(e, &s))
+		return false;
 	e->t->peek = &e->site.bell;
 	if (s.until)
 		tick_due(i, s.until);
@@ -164,9 +163,7 @@ static void interrupt_rest(struct interrupt *i, uint64_t began)
 	if (i->debt < TURN_NS || !e->armed)
 		return;
 	i->debt = 0;
-	e->armed = false;
-	for (unsigned n = 0; n < e->nets; n++)
-		net_disarm(e->net[n]);
+	endpoint_disarm(e);
 	tick_start(i, REST_NS);
 }
 
@@ -357,9 +354,8 @@ void interrupt_end(struct endpoint *e)
 		e->world->yield();
 	if (i->timed)
 		timer_delete(i->timer);
-	i->timed = i->ticking = e->armed = false;
-	for (unsigned n = 0; n < e->nets; n++)
-		net_disarm(e->net[n]);
+	i->timed = i->ticking = false;
+	endpoint_disarm(e);
 }
 
 bool interrupt_elsewhere(const struct endpoint *e)

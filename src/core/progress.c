@@ -189,25 +189,16 @@ static bool progress_linger(struct endpoint *e)
 	return false;
 }
 
-static void progress_disarm(struct endpoint *e)
-{
-	for (unsigned i = 0; i < e->nets; i++)
-		net_disarm(e->net[i]);
-	e->t->peek = &e->site.bell;
-}
-
 static bool progress_arm(struct endpoint *e)
 {
 	struct sleep *s = &e->progress->sleep;
 	*s = (struct sleep){ .says = BELL_ASLEEP | BELL_PROGRESS,
 			     .wake = e->progress->wake < 0 ? NULL : &e->progress->wake };
-	for (unsigned i = 0; i < e->nets; i++)
-		if (!e->net[i]->ops->arm(e->net[i], s)) {
-			progress_disarm(e);
-			return false;
-		}
+	bool armed = endpoint_arm(e, s);
+	if (!armed)
+		endpoint_disarm(e);
 	e->t->peek = &e->site.bell;
-	return true;
+	return armed;
 }
 
 static bool progress_claim(struct endpoint *e)
@@ -216,7 +207,7 @@ static bool progress_claim(struct endpoint *e)
 		return false;
 	if (tern_alerted(e->t) & ALERT_ASLEEP) {
 		alert_drop(e, ALERT_ASLEEP);
-		progress_disarm(e);
+		endpoint_disarm(e);
 	}
 	return true;
 }
@@ -290,7 +281,7 @@ void progress_relieve(struct endpoint *e)
 {
 	if (!(alert_drop(e, ALERT_ASLEEP) & ALERT_ASLEEP))
 		return;
-	progress_disarm(e);
+	endpoint_disarm(e);
 	if (e->progress->wake >= 0)
 		eventfd_write(e->progress->wake, 1);
 	for (unsigned i = 0; e->progress->wake < 0 && i < e->progress->sleep.bells; i++)

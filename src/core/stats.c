@@ -190,18 +190,23 @@ int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out)
 	return 0;
 }
 
+/* Whether a program may ask for the counts of the `what` with that number. */
+static int stats_index(const struct endpoint *e, const char *what, unsigned index, unsigned count)
+{
+	int rc = rules_forked(e);
+	if (rc || index < count)
+		return rc;
+	return error_set(-ERANGE, "the counts of %s %u were asked for; %ss are numbered 0 to %u",
+			 what, index, what, count - 1);
+}
+
 int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
 	struct endpoint *e = t->own;
-	if (id >= TERN_STATS_HANDLERS)
-		return error_set(
-			-ERANGE,
-			"the counts of handler %u were asked for; handlers are numbered 0 to %d",
-			id, TERN_STATS_HANDLERS - 1);
+	int rc = stats_index(e, "handler", id, TERN_STATS_HANDLERS);
+	if (rc)
+		return rc;
 	*out = (tern_stats_handler_data){ 0 };
 	if (!e->stats)
 		return 0;
@@ -226,14 +231,9 @@ static void handler_add(tern_stats_handler_data *sum, const tern_stats_handler_d
 int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	if (layer >= TERN_STATS_LAYERS)
-		return error_set(
-			-ERANGE,
-			"the counts of layer %u were asked for; layers are numbered 0 to %d", layer,
-			TERN_STATS_LAYERS - 1);
+	int rc = stats_index(t->own, "layer", layer, TERN_STATS_LAYERS);
+	if (rc)
+		return rc;
 	unsigned first = layer ? TERN_HANDLER_MAX + (layer - 1) * LAYER_HANDLERS : 0;
 	unsigned end = layer ? first + LAYER_HANDLERS : TERN_HANDLER_MAX;
 	*out = (tern_stats_handler_data){ 0 };
@@ -250,13 +250,10 @@ int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
 	struct endpoint *e = t->own;
-	if (bucket >= TERN_STATS_TIMES)
-		return error_set(-ERANGE, "bucket %u of the times was asked for; there are %d",
-				 bucket, TERN_STATS_TIMES);
+	int rc = stats_index(e, "bucket", bucket, TERN_STATS_TIMES);
+	if (rc)
+		return rc;
 	double ns = tick_ns(e);
 	*out = (tern_stats_time_data){ .from_ns = (double)time_bucket_begin(bucket) * ns,
 				       .to_ns = (double)time_bucket_begin(bucket + 1) * ns,

@@ -154,18 +154,21 @@ static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 	return handled;
 }
 
-/* False if it cannot be slept on: something is there. */
-static bool arm(struct endpoint *e, struct sleep *s)
+bool endpoint_arm(struct endpoint *e, struct sleep *s)
 {
-	if (in_handler(e) || e->work || e->deferred_count)
-		return false;
 	for (unsigned i = 0; i < e->nets; i++)
 		if (!e->net[i]->ops->arm(e->net[i], s))
 			return false;
 	return true;
 }
 
-static void disarm(struct endpoint *e)
+/* False if it cannot be slept on: something is there. */
+static bool wait_arm(struct endpoint *e, struct sleep *s)
+{
+	return !in_handler(e) && !e->work && !e->deferred_count && endpoint_arm(e, s);
+}
+
+void endpoint_disarm(struct endpoint *e)
 {
 	for (unsigned i = 0; i < e->nets; i++)
 		net_disarm(e->net[i]);
@@ -182,7 +185,7 @@ static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 	if (attach_is_lent(sibling) || sibling->shared)
 		return 1;
 	sibling_enter(sibling);
-	return !arm(sibling, arg);
+	return !wait_arm(sibling, arg);
 }
 
 static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
@@ -190,7 +193,7 @@ static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 	(void)arg;
 	if (sibling_apart(sibling) || sibling->shared || (sibling->interrupt && !sibling->entered))
 		return 0; /* it was not armed for this sleep, but maybe for calls */
-	disarm(sibling);
+	endpoint_disarm(sibling);
 	sibling_leave(sibling);
 	return 0;
 }
@@ -226,8 +229,8 @@ static bool wait_sleep(struct endpoint *e, struct wait *w)
 {
 	struct sleep s = { .says = BELL_ASLEEP };
 	if (e->trace)
-		trace_flush(e); /* there is time, and the rank may be killed in its sleep */
-	bool quiet = arm(e, &s) && attach_each(e, arm_sibling, &s) == 0 && s.bells;
+		trace_flush(e->trace); /* there is time, and the rank may be killed in its sleep */
+	bool quiet = wait_arm(e, &s) && attach_each(e, arm_sibling, &s) == 0 && s.bells;
 	if (quiet && !wait_over(e, w)) {
 		uint64_t began = e->world->now();
 		wait_show(e, w, true);
@@ -237,7 +240,7 @@ static bool wait_sleep(struct endpoint *e, struct wait *w)
 		pulse_add(e, PULSE_SLEEPS, 1);
 		pulse_add(e, PULSE_SLEPT, e->world->now() - began);
 	}
-	disarm(e);
+	endpoint_disarm(e);
 	attach_each(e, disarm_sibling, NULL);
 	return quiet;
 }

@@ -83,7 +83,7 @@ static bool flush_piece(struct trace *r)
 	return true;
 }
 
-static void trace_write_out(struct trace *r)
+void trace_flush(struct trace *r)
 {
 	uint64_t began = r->world->now();
 	if (r->error || began < r->resume)
@@ -93,11 +93,6 @@ static void trace_write_out(struct trace *r)
 	uint64_t took = r->world->now() - began;
 	if (took > SLOW_NS)
 		r->resume = began + took + took * SLOW_PAUSE;
-}
-
-void trace_flush(struct endpoint *e)
-{
-	trace_write_out(e->trace);
 }
 
 static struct trace_record *ring_next(struct trace *r)
@@ -110,7 +105,7 @@ static bool ring_has_room(struct trace *r, unsigned n)
 {
 	if (TERN_LIKELY(r->written - r->flushed + n <= ROOM))
 		return true;
-	trace_write_out(r);
+	trace_flush(r);
 	return r->written - r->flushed + n <= ROOM;
 }
 
@@ -295,11 +290,6 @@ void trace_name(struct endpoint *e, unsigned id, const char *name)
 
 /* -- Opening and closing ----------------------------------------------------------------- */
 
-static uint64_t job_identity(const struct endpoint *e)
-{
-	return e->group->job.head->id;
-}
-
 static int file_open(struct endpoint *e, struct trace *r, const char *prefix)
 {
 	struct trace_head h = {
@@ -307,7 +297,7 @@ static int file_open(struct endpoint *e, struct trace *r, const char *prefix)
 		.rank = e->t->rank,
 		.size = e->t->size,
 		.pid = (uint32_t)getpid(),
-		.job = job_identity(e),
+		.job = e->group->job.head->id,
 		.time = r->world->now(),
 	};
 	memcpy(h.magic, TRACE_MAGIC, sizeof h.magic);
@@ -373,7 +363,7 @@ void trace_close(struct endpoint *e)
 	wait_close(r);
 	r->resume = 0; /* the last flush is tried whatever the disk is like */
 	trace_mark(r, r->world->now(), RECORD_CLOSE, 0, 0);
-	trace_write_out(r);
+	trace_flush(r);
 	r->lost += r->written - r->flushed;
 	if (r->lost)
 		error_warn("%s lacks %llu events: %s", r->path, (unsigned long long)r->lost,

@@ -23,7 +23,7 @@
  */
 int trace_open(struct endpoint *e);
 void trace_close(struct endpoint *e);
-void trace_flush(struct endpoint *e);
+void trace_flush(struct trace *r); /* to the file */
 
 /* What the table of handlers shall hold for `fn`. */
 tern_handler *trace_handler(struct endpoint *e, unsigned id, tern_handler *fn);

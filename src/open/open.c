@@ -237,7 +237,6 @@ int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
 		return group_fail(g, rc);
 	}
 	attach_opened(g);
-	fork_opened(g);
 	*t = g->member[0]->t;
 	return 0;
 }
@@ -268,7 +267,6 @@ int tern_open_local_layout(uint32_t n, tern **t, unsigned layout)
 	if (rc)
 		return group_fail(g, rc);
 	attach_opened(g);
-	fork_opened(g);
 	for (uint32_t r = 0; r < n; r++)
 		t[r] = g->member[r]->t;
 	return 0;
