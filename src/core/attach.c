@@ -45,8 +45,8 @@ void tern_attach(tern *t)
 		return;
 	if (!attach_is_mine(e))
 		attach_first(e);
-	if (attach_is_mine(e) &&
-	    !interrupt_elsewhere(e)) /* a thread that ends may leave its token to another */
+	/* A thread that ends may leave its token to another. */
+	if (attach_is_mine(e) && !interrupt_elsewhere(e))
 		return;
 	if (e->threaded) {
 		error_warn(
@@ -133,6 +133,7 @@ static void endpoint_disown(struct endpoint *e, pid_t child)
 	t->reach = 0;
 	t->current = NULL;
 	t->answer = &e->refuse;
+	/* The child has one thread: any order would do for these three. */
 	atomic_store(e->guard, GUARD_INSIDE);
 	atomic_store(&t->alert, ALERT_LIBRARY);
 	atomic_store(&e->attached, FORKED);

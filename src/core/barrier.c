@@ -119,8 +119,8 @@ int tern_barrier(tern *t)
 	struct endpoint *e = t->own;
 	int rc = rules_wait(e, "tern_barrier()");
 	if (!rc)
-		rc = barrier_missing(
-			e, NULL); /* before taking a ticket: it could complete a later round */
+		/* Before taking a ticket: it could complete a later round. */
+		rc = barrier_missing(e, NULL);
 	if (!rc && e->barrier)
 		rc = error_set(-EBUSY,
 			       "tern_barrier() was called while rank %u is in one already: "

@@ -47,6 +47,7 @@ unsigned poll_due(struct endpoint *e);
 void poll_networks(struct endpoint *e); /* whatever they have to do; no handler runs */
 /* The next poll returns the code, with the sentence that was set last. */
 void poll_trouble(struct endpoint *e, int code);
+void poll_trouble_warn(struct endpoint *e, int code); /* the same, and warns at once */
 /* Calls `fn` after the handlers of a poll; there must be a place. */
 void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg);
 /*

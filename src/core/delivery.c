@@ -105,9 +105,10 @@ int delivery_open(struct endpoint *e, const tern_options *o)
 	if (rc)
 		return rc;
 	e->checked = check != 0;
-	e->process_barrier = membarrier &&
-			     barrier_process_register(); /* here: cheap while there is one thread */
-	atomic_store(&e->t->alert, ALERT_LIBRARY);       /* until a thread has it */
+	/* Registered here: that is cheap while there is one thread. */
+	e->process_barrier = membarrier && barrier_process_register();
+	/* Until a thread has the endpoint; nobody else looks at it yet: any order would do. */
+	atomic_store(&e->t->alert, ALERT_LIBRARY);
 	if (shared || (o && o->shared))
 		rc = share_open(e);
 	if (!rc)
@@ -122,9 +123,8 @@ void delivery_begin(struct endpoint *e)
 		interrupt_begin(e);
 	if (!e->shared && !e->fenced && !e->checked && !e->watchdog)
 		alert_drop(e, ALERT_LIBRARY);
-	uint32_t reach = e->trace || e->guarded
-				 ? 0
-				 : e->t->size; /* 0: each send shall come to the library */
+	/* 0: each send shall come to the library. */
+	uint32_t reach = e->trace || e->guarded ? 0 : e->t->size;
 	if (reach != e->t->reach) /* not written in vain: threads that share it may be reading */
 		e->t->reach = reach;
 	if (e->progress)
@@ -171,7 +171,8 @@ static int delivery_change(struct endpoint *e, enum tern_delivery d)
 {
 	enum tern_delivery before = e->delivery;
 	delivery_close(e);
-	atomic_store(&e->t->alert, ALERT_LIBRARY); /* as before a thread had it */
+	/* As before a thread had it, and nobody else looks at it: any order would do. */
+	atomic_store(&e->t->alert, ALERT_LIBRARY);
 	e->delivery = TERN_DELIVERY_POLL;
 	int rc = delivery_start(e, d);
 	if (rc)

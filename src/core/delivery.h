@@ -35,8 +35,8 @@ void progress_close(struct endpoint *e); /* by the program, inside; ends the thr
  * it owns the endpoint.
  */
 bool progress_is_me(const struct endpoint *e);
-void progress_forget(
-	void); /* in a forked child: the thread that forked is no progress thread there */
+/* In a forked child: the thread that forked is no progress thread there. */
+void progress_forget(void);
 
 /* The program has come in while the thread sleeps: disarms the bell and lets the thread watch. */
 void progress_relieve(struct endpoint *e);

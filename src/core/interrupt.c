@@ -18,36 +18,37 @@
 #include "endpoint/count.h"
 
 enum {
-	TICK_LEAST_NS =
-		100000, /* after which a program that has not called again computes, at first, */
-	TICK_MOST_NS = 1000000, /* and if it is found to call often */
-	TURN_NS = 200000,       /* the longest an interrupt handles a stream that does not end, */
-	REST_NS = 200000,       /* and what the program then has to itself */
-	SIGNAL_NS = 2000,       /* what a signal takes of the program besides its handler */
+	/* A program that has not called for so long computes: at first, and if it calls often. */
+	TICK_LEAST_NS = 100000,
+	TICK_MOST_NS = 1000000,
+	TURN_NS = 200000, /* the longest an interrupt handles a stream that does not end, */
+	REST_NS = 200000, /* and what the program then has to itself */
+	SIGNAL_NS = 2000, /* what a signal takes of the program besides its handler */
 };
 
 struct interrupt {
 	struct interrupt *next; /* of all that this process has had; used again, never freed */
-	_Atomic int32_t
-		thread;    /* that is interrupted; 0 before that begins, and after it has ended */
+	/* The thread that is interrupted; 0 before that begins, and after it has ended. */
+	_Atomic int32_t thread;
 	_Atomic bool busy; /* its handlers run */
 	bool taken;
 	struct endpoint *e;
 	int signal;
 	timer_t timer;
-	bool timed;           /* there is a timer */
-	bool ticking;         /* and it has been started */
-	uint64_t tick;        /* its time */
-	uint64_t ended, debt; /* when the last interrupt was over, and by how much they outweigh the
-				 program */
-	uint32_t entries;     /* of the guard, when it was started */
+	bool timed;    /* there is a timer */
+	bool ticking;  /* and it has been started */
+	uint64_t tick; /* its time */
+	/* When the last interrupt was over, and by how much they outweigh the program. */
+	uint64_t ended, debt;
+	uint32_t entries; /* of the guard, when it was started */
 };
 
 /*
  * A signal's handler runs through all of them and serves those of its thread; few processes have
  * more than one. Whoever ends one, maybe from another thread, first takes it from its thread and
  * then waits until it is not busy; the handler says that it is busy and then looks once more whose
- * it is.
+ * it is. Both store one word and then load the other, which needs the default order of `thread` and
+ * `busy`; the list has the default order too, because its cost disappears beside that of a signal.
  */
 static _Atomic(struct interrupt *) all;
 /*
@@ -128,9 +129,9 @@ static void interrupt_serve(struct interrupt *i)
 		end = end ? end : now + TURN_NS;
 		if (handled && now < end)
 			continue;
+		/* That is why it could not be armed; but it may wait for room for its reply. */
 		if (!handled && !e->work && now < end && pollset_waits(&e->site))
-			continue; /* that is why it could not be armed; but it may wait for room for
-				     its reply */
+			continue;
 		tick_start(i, handled ? REST_NS : tick_longer(i));
 		return;
 	}
@@ -194,12 +195,11 @@ static bool armed_in_vain(struct endpoint *e)
 static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 {
 	struct endpoint *e = i->e;
-	i->ticking = false; /* or so it may be: signals that meet become one. Starting it twice does
-			       no harm. */
+	/* Or so it may be: signals that meet become one. Starting it twice does no harm. */
+	i->ticking = false;
 	if (guard_busy(e)) {
-		alert_raise(
-			e,
-			ALERT_PENDING); /* whoever leaves handles it, and starts the timer again */
+		/* Whoever leaves handles it, and starts the timer again. */
+		alert_raise(e, ALERT_PENDING);
 		return;
 	}
 	if (inside) {
@@ -241,8 +241,8 @@ static void interrupt_signal(int number, siginfo_t *info, void *context)
 	error_keep(&sentence);
 	int32_t self = thread_id();
 	bool inside = thread_inside(self);
-	if (info->si_code >
-	    0) /* the wire's own: it sends one for each datagram, and one is enough */
+	/* The wire's own: it sends one for each datagram, and one is enough. */
+	if (info->si_code > 0)
 		signal_forget(number);
 	/*
 	 * A real-time signal of a timer is that timer's own; others may have met, and are

@@ -81,8 +81,8 @@ int tern_drop(tern *t, const tern_msg *kept)
 	if (data)
 		block_set(block_of(data), BLOCK_FREE);
 	uint16_t slot = (uint16_t)(at / sizeof *kept);
-	atomic_store_explicit(&e->kept[slot].head, 0,
-			      memory_order_relaxed); /* a second drop is an error */
+	/* A second drop is an error. */
+	atomic_store_explicit(&e->kept[slot].head, 0, memory_order_relaxed);
 	e->kept_free[e->kept_left++] = slot;
 	return 0;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Handles of operations under way: testing them, waiting for them. */
 #include "core/layer.h"
 
 #include <errno.h>

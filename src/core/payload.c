@@ -139,12 +139,12 @@ static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigne
 	return rc;
 }
 
+/* 0 bytes, which may be at NULL, take the other way. */
 int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
 			 size_t len, TERN_SIX_)
 {
 	if (TERN_LIKELY(dst < t->reach && n <= TERN_WORDS_MAX && id < TERN_HANDLER_MAX &&
-			t->known[id] && len - 1 < TERN_PAYLOAD_MAX && /* 0 bytes, which may be at
-									 NULL, take the other way */
+			t->known[id] && len - 1 < TERN_PAYLOAD_MAX &&
 			payload_quick(t, dst, (uint64_t)id << TERN_ID_SHIFT | n, data, len,
 				      TERN_SIX_VALUES_)))
 		return 0;

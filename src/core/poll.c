@@ -76,13 +76,12 @@ static bool gate_open(struct endpoint *e, struct tern_inlet *in)
 static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t head,
 			  const char *what)
 {
-	poll_trouble(
+	poll_trouble_warn(
 		e,
 		error_set(
 			-EBADMSG,
 			"rank %u got a message with %s from rank %u (header %016llx); it was dropped",
 			e->t->rank, what, in->peer, (unsigned long long)head));
-	error_warn("%s", tern_strerror(e->trouble));
 	in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
 }
 
@@ -96,7 +95,7 @@ drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t difference, st
 	const struct peer *p = &e->site.peer[in->peer];
 	bool usual = pool_has(p->pool, block_of(data)) && len <= TERN_PAYLOAD_MAX;
 	if (!usual && !net_owns(p->net, in->peer, data, len)) {
-		drain_garbage(e, in, atomic_load(&m->head),
+		drain_garbage(e, in, difference ^ in->expect,
 			      "a payload outside its sender's blocks");
 		return;
 	}
@@ -261,12 +260,12 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in)
 {
 	unsigned handled = 0;
 	e->t->peek = in->next; /* the next look begins behind it, so that all have their turn */
-	if (in->kind == TERN_BELL ||
-	    e->site.asks) /* whoever knocked has sent something; who asks also sends */
+	/* Whoever knocked has sent something; who asks also sends. */
+	if (in->kind == TERN_BELL || e->site.asks)
 		handled = poll_circle(e, KINDS_BOTH);
 	else if (!(handled = inlet_drain(e, in)))
-		handled = poll_circle(
-			e, KINDS_BOTH); /* it waits for room for a reply, and may hide others */
+		/* It waits for room for a reply, and may hide others. */
+		handled = poll_circle(e, KINDS_BOTH);
 	if (e->deferred_count)
 		poll_deferred(e);
 	return handled;
@@ -326,12 +325,12 @@ static void poll_empty(struct endpoint *e)
 
 static void poll_deferred(struct endpoint *e)
 {
-	if (e->deferring || e->quiescing ||
-	    e->inner) /* one that waited would keep a layer's turn from going on */
+	/* In a layer's turn (inner), one that waited would keep that from going on. */
+	if (e->deferring || e->quiescing || e->inner)
 		return;
 	e->deferring = true;
-	for (uint32_t n = e->deferred_count; n;
-	     n--) { /* those that these defer wait for the next poll */
+	/* Those that these defer wait for the next poll. */
+	for (uint32_t n = e->deferred_count; n; n--) {
 		struct deferred d = e->deferred[e->deferred_first];
 		e->deferred_first = (e->deferred_first + 1) % DEFER_PLACES;
 		e->deferred_count--;
@@ -394,6 +393,12 @@ void poll_trouble(struct endpoint *e, int code)
 	error_keep(&e->trouble_said);
 }
 
+void poll_trouble_warn(struct endpoint *e, int code)
+{
+	poll_trouble(e, code);
+	error_warn("%s", tern_strerror(code));
+}
+
 static __attribute__((noinline)) int trouble_tell(struct endpoint *e)
 {
 	int rc = e->trouble;
@@ -450,10 +455,8 @@ int tern_poll_replies(tern *t)
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	if (attach_is_mine(e) && in_handler(e) && e->inlet->kind == TERN_REQUEST)
-		return held(e) ? 0
-			       : (int)poll_circle(
-					 e,
-					 KINDS_REPLIES); /* no deeper: reply handlers do not poll */
+		/* No deeper: reply handlers do not poll. */
+		return held(e) ? 0 : (int)poll_circle(e, KINDS_REPLIES);
 	return poll_kinds(t, KINDS_REPLIES, "a poll for replies");
 }
 
@@ -465,14 +468,13 @@ void handler_unknown(tern *t, const tern_msg *m)
 	struct endpoint *e = t->own;
 	char label[LABEL_ROOM];
 	handler_label(e, handler_of(m), label);
-	poll_trouble(
+	poll_trouble_warn(
 		e,
 		error_set(
 			-ENXIO,
 			"rank %u got a message from rank %u for %s, which is not registered here; "
 			"it was dropped",
 			t->rank, tern_msg_src(m), label));
-	error_warn("%s", tern_strerror(e->trouble));
 }
 
 int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name)

@@ -71,7 +71,7 @@ static bool progress_ends(const struct endpoint *e)
 
 /*
  * Puts `bits` in the place of CLAIM, in one step, and wakes a program that sleeps for that.
- * alert.R6, release.
+ * alert.R6, release; the default order costs no more, since the instruction is locked.
  */
 static void claim_end(struct endpoint *e, uint32_t bits)
 {
@@ -120,7 +120,10 @@ static bool ownership_wanted(const struct endpoint *e)
 static void progress_park(struct endpoint *e)
 {
 	struct progress *a = e->progress;
-	/* Either we see that it sleeps no more, or it sees, having woken, that we are parked. */
+	/*
+	 * Either we see that it sleeps no more, or it sees, having woken, that we are parked. Both
+	 * store one word and then load the other: that needs the default order.
+	 */
 	atomic_store(&a->parked, 1);
 	if (atomic_load(&a->dozing))
 		world_wait(&a->parked, 1, SLEEP_NS);
@@ -142,8 +145,8 @@ static void progress_watch(struct endpoint *e)
 		uint32_t now = guard_entries(e);
 		if (now == entries && !guard_busy(e))
 			break;
-		alert_raise(e, ALERT_PENDING); /* it may only hold and release, and something may
-						  have arrived */
+		/* It may only hold and release, and something may have arrived. */
+		alert_raise(e, ALERT_PENDING);
 		if (now == entries && atomic_load(&a->dozing))
 			progress_park(e);
 		entries = now;
@@ -159,20 +162,19 @@ static void progress_end_holds(struct endpoint *e)
 	if (!e->progress_holds)
 		return;
 	e->progress_holds = 0;
-	poll_trouble(
+	poll_trouble_warn(
 		e,
 		error_set(
 			-EPERM,
 			"a handler of rank %u left a hold, which ends with the handler in thread delivery",
 			e->t->rank));
-	error_warn("%s", tern_strerror(e->trouble));
 }
 
 /* Looks for a while; true as soon as something is there, or somebody wants ownership. */
 static bool progress_linger(struct endpoint *e)
 {
-	if (!e->progress
-		     ->own_core) /* a bell wakes sooner than a core that was yielded comes back */
+	/* A bell wakes sooner than a core that was yielded comes back. */
+	if (!e->progress->own_core)
 		return false;
 	if (e->site.asks) /* to look is to poll */
 		return e->world->now() - e->progress->heard < LINGER_NS;
@@ -244,9 +246,8 @@ static void progress_serve(struct endpoint *e)
 		}
 		if (handled || e->deferred_count || progress_linger(e))
 			continue;
-		if (e->work ||
-		    !progress_arm(
-			    e)) { /* a layer waits for room, or this machine has no such sleep */
+		/* A layer waits for room, or this machine has no such sleep. */
+		if (e->work || !progress_arm(e)) {
 			if (pollset_waits(&e->site))
 				continue;
 			progress_nap_longer(e->progress);
@@ -386,6 +387,7 @@ int progress_open(struct endpoint *e)
 	return rc;
 }
 
+/* The default order: once in the life of the thread. */
 static void progress_order(struct endpoint *e, enum order order)
 {
 	atomic_store(&e->progress->order, order);

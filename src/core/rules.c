@@ -174,8 +174,8 @@ static int rules_thread(struct endpoint *e, const char *what)
 	if (!attach_is_mine(e)) {
 		if (e->forked)
 			return rules_forked(e);
-		attach_first(
-			e); /* before anything else is read: another thread may be borrowing it */
+		/* Before anything else is read: another thread may be borrowing it. */
+		attach_first(e);
 	}
 	if (TERN_LIKELY(!e->checked || attach_is_mine(e)))
 		return 0;

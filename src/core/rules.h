@@ -29,8 +29,8 @@ enum rule {
 
 struct rule_text {
 	int code;
-	const char *advice; /* the end of every sentence about this rule; "" if it gives the range
-			       that is allowed */
+	/* The end of every sentence about this rule; "" if it gives the range that is allowed. */
+	const char *advice;
 };
 extern const struct rule_text rule_table[RULES];
 

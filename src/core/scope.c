@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Entering and leaving an endpoint, holds, and getting ownership back. */
 #include "core/scope.h"
 
 #include <errno.h>
@@ -10,16 +11,20 @@
 #include "endpoint/watchdog.h"
 
 enum {
-	CLAIM_LOOKS = 2000,         /* at the alert, before the program lets others run */
-	LEAVE_LOOKS = 4,            /* of a call that ends, at what has arrived */
-	CLAIM_YIELDS = 20,          /* of those, before it sleeps */
-	CLAIM_SLEEP_NS = 100000000, /* a bound, in case the progress thread was killed with its
-				       process half gone */
+	CLAIM_LOOKS = 2000, /* at the alert, before the program lets others run */
+	LEAVE_LOOKS = 4,    /* of a call that ends, at what has arrived */
+	CLAIM_YIELDS = 20,  /* of those, before it sleeps */
+	/* A bound, in case the progress thread was killed with its process half gone. */
+	CLAIM_SLEEP_NS = 100000000,
 };
 
 _Thread_local uint32_t scope_depth;
 
-/* Until the progress thread has given ownership back: it looks for us after every few messages. */
+/*
+ * Until the progress thread has given ownership back: it looks for us after every few messages.
+ * tern_alerted() acquires what it did (alert.R6). Who changes the alert here is about to sleep, so
+ * the order of that is the default.
+ */
 static void claim_wait(struct endpoint *e)
 {
 	for (int looks = 0; tern_alerted(e->t) & ALERT_CLAIM; looks++) {
@@ -73,8 +78,8 @@ static void ownership_regain(struct endpoint *e, uint32_t entry)
 			continue;
 		atomic_store_explicit(e->guard, (uint64_t)guard_entries(e) << 32 | entry,
 				      memory_order_release);
-		atomic_signal_fence(
-			memory_order_seq_cst); /* the progress thread's membarrier does the rest */
+		/* The progress thread's membarrier does the rest. */
+		atomic_signal_fence(memory_order_seq_cst);
 		if (e->fenced)
 			atomic_thread_fence(memory_order_seq_cst);
 	}
@@ -232,8 +237,8 @@ void hold_rare(struct endpoint *e, int64_t n)
 		guard_add(e, n);
 	}
 	if (!attach_is_mine(e))
-		attach_first(
-			e); /* or a thread that waits might borrow it and serve it under the hold */
+		/* Or a thread that waits might borrow it and serve it under the hold. */
+		attach_first(e);
 	if (e->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
 	if (tern_alerted(e->t) & ALERT_ENTRY)

@@ -16,8 +16,8 @@ void tern_knock(tern *t, struct tern_lane *lane)
 	net->ops->knock(net, lane);
 	if (TERN_UNLIKELY(e->site.later)) {
 		e->site.later = false;
-		alert_raise(e, ALERT_PENDING); /* whoever leaves looks, also from a hold, and arms
-						  it anew */
+		/* Whoever leaves looks, also from a hold, and arms it anew. */
+		alert_raise(e, ALERT_PENDING);
 	}
 }
 
@@ -81,8 +81,8 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 
 int send_reply(struct endpoint *e, const struct parcel *p)
 {
-	struct tern_lane *lane =
-		e->inlet->answer; /* not the head's, which refuses while sends are traced */
+	/* Not the head's, which refuses while sends are traced. */
+	struct tern_lane *lane = e->inlet->answer;
 	struct peer *to = &e->site.peer[lane->peer];
 	if (to->lost)
 		return to->net->ops->check(to->net, lane->peer);

@@ -44,8 +44,10 @@ int stats_open(struct endpoint *e)
 	int rc = stats_read(&e->stats_print);
 	e->pulse = &j->pulse[e->t->rank];
 	memset(e->pulse, 0, sizeof *e->pulse);
-	atomic_store(&e->pulse->guard, wrap_first(32, 0) << 32);
-	atomic_store(&e->pulse->turn, (uint32_t)wrap_first(32, 0) & ~1u);
+	/* Before the rank is open: what others see of it has no order yet. */
+	atomic_store_explicit(&e->pulse->guard, wrap_first(32, 0) << 32, memory_order_relaxed);
+	atomic_store_explicit(&e->pulse->turn, (uint32_t)wrap_first(32, 0) & ~1u,
+			      memory_order_relaxed);
 	e->guard = e->t->guard = &e->pulse->guard;
 	if (rc || !e->stats_print)
 		return rc;
@@ -327,7 +329,7 @@ static bool handler_active(tern *t, unsigned id, tern_stats_handler_data *out)
 	return tern_stats_handler(t, id, out) == 0 && out->count;
 }
 
-/* "user 3 (on_greeting)", "msg 1 (told)": a layer's handlers count from 0. */
+/* "user 3 (on_greeting)", "msg 1 (on_status)": a layer's handlers count from 0. */
 static void handler_name(tern *t, unsigned id, char text[LABEL_ROOM])
 {
 	const char *name = tern_stats_handler_name(t, id);
@@ -396,7 +398,7 @@ static void text_packets(FILE *to, tern *t)
 		fputc('\n', to);
 }
 
-static void text(FILE *to, tern *t, const tern_stats_data *d)
+static void text_rank(FILE *to, tern *t, const tern_stats_data *d)
 {
 	fprintf(to, "tern: rank %u of %u\n", tern_rank(t), tern_size(t));
 	for (int i = 0; i < FIGURES; i++)
@@ -466,7 +468,7 @@ static void json_packets(FILE *to, tern *t)
 			figure_of(&d, &packets[i]));
 }
 
-static void json(FILE *to, tern *t, const tern_stats_data *d)
+static void json_rank(FILE *to, tern *t, const tern_stats_data *d)
 {
 	fprintf(to, "{\"rank\": %u, \"size\": %u", tern_rank(t), tern_size(t));
 	for (int i = 0; i < FIGURES; i++)
@@ -494,10 +496,10 @@ static void stats_print(tern *t, bool as_json)
 	if (!to)
 		return;
 	tern_stats(t, &d);
-	(as_json ? json : text)(to, t, &d);
+	(as_json ? json_rank : text_rank)(to, t, &d);
 	if (fclose(to) == 0)
-		fwrite(page, 1, len,
-		       stderr); /* one call, so that the tables of several ranks do not mix */
+		/* One call, so that the tables of several ranks do not mix. */
+		fwrite(page, 1, len, stderr);
 	free(page);
 }
 

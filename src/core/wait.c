@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* How a wait rests: it looks, yields, naps, sleeps; and what it says of itself. */
 #include "core/wait.h"
 
 #include <errno.h>
@@ -13,11 +14,11 @@
 #include "endpoint/trace.h"
 
 enum {
-	SIBLINGS_EVERY =
-		64,   /* steps that handled something, between two rounds of the other endpoints */
-	STREAM = 8,   /* messages handled at a time that make a stream */
-	LINGER = 128, /* pauses that let it run ahead */
-	LOOKS = 16,   /* between two rounds of the thread's other endpoints */
+	/* Steps that handled something, between two rounds of the other endpoints. */
+	SIBLINGS_EVERY = 64,
+	STREAM = 8,        /* messages handled at a time that make a stream */
+	LINGER = 128,      /* pauses that let it run ahead */
+	LOOKS = 16,        /* between two rounds of the thread's other endpoints */
 	YIELD_NS = 300000, /* after looking: how long to yield, */
 	NAPS_NS = 1500000, /* and how long to nap before sleeping */
 	NAP_NS = 50000,
@@ -113,7 +114,8 @@ static bool sibling_enter(struct endpoint *sibling)
 {
 	if (sibling->shared && !share_try(sibling))
 		return false;
-	if (sibling->shared && atomic_load(&sibling->closed)) { /* meanwhile */
+	/* Closed meanwhile; its lock orders the two. */
+	if (sibling->shared && atomic_load_explicit(&sibling->closed, memory_order_relaxed)) {
 		share_unlock(sibling);
 		return false;
 	}
@@ -179,9 +181,9 @@ void endpoint_disarm(struct endpoint *e)
 /* Nonzero if it cannot be slept on; also if another thread may take it any moment. */
 static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 {
+	/* Light threads its progress thread does not run, and cannot wake us for. */
 	if (sibling_apart(sibling))
-		return sibling->threaded; /* which its progress thread does not run, and cannot wake
-					     us for */
+		return sibling->threaded;
 	if (attach_is_lent(sibling) || sibling->shared)
 		return 1;
 	sibling_enter(sibling);
@@ -272,8 +274,8 @@ static void wait_report(struct endpoint *e, struct wait *w, uint64_t now)
 
 static void wait_idle(struct endpoint *e, struct wait *w)
 {
-	if (w->looks++ <
-	    e->spin) /* counts here too: what is there may be waiting for room for its reply */
+	/* Counts here too: what is there may be waiting for room for its reply. */
+	if (w->looks++ < e->spin)
 		return;
 	uint64_t now = e->world->now();
 	if (!w->since) {

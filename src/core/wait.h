@@ -41,8 +41,8 @@ struct wait {
 	uint64_t since; /* when the looking ended; 0 before */
 	uint64_t quiet; /* when something last arrived, as far as we know; 0 before that is asked */
 	uint64_t served; /* messages, as of then */
-	uint64_t moved_at,
-		moved; /* of wait_stalled(): when the count last changed, and the count */
+	/* Of wait_stalled(): when the count last changed, and the count. */
+	uint64_t moved_at, moved;
 };
 
 /*

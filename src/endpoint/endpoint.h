@@ -61,8 +61,8 @@ struct endpoint {
 	bool deferring;
 	bool turn;    /* of work that was handed over, in which nothing waits; see async/queue.c */
 	bool barrier; /* in one */
-	bool quiescing;   /* at the end of a collective call: what is deferred waits; see
-			     core/barrier.c */
+	/* At the end of a collective call: what is deferred waits; see core/barrier.c. */
+	bool quiescing;
 	uint32_t inner;   /* turns of layers under way */
 	bool threaded;    /* messages may start light threads here */
 	uint32_t threads; /* light threads that run here (src/spawn) */
@@ -89,8 +89,8 @@ struct endpoint {
 	struct group *group;
 	_Atomic uintptr_t attached; /* the thread that has it; see core/attach.c */
 	_Atomic bool closed;
-	pid_t forked; /* not 0: this process, which is a child of the endpoint's; see core/attach.c
-		       */
+	/* Not 0: this process, which is a child of the endpoint's; see core/attach.c. */
+	pid_t forked;
 	const struct layer *const *layers;    /* the table of them; see core/layer.h */
 	void *layer[LAYERS_MAX];              /* and the state of each */
 	const char *name[TERN_HANDLER_SLOTS]; /* of handlers; see handler.h */
@@ -173,7 +173,8 @@ static inline uint32_t held(const struct endpoint *e)
 
 /*
  * Sets and clears bits of the alert; returns what it was. Clearing releases what was done before
- * (alert.R6).
+ * (alert.R6). The default order: this is the rare side, and the instruction is locked in any case.
+ * It does not order the alert against the guard; ownership_claim() has a barrier for that.
  */
 static inline uint32_t alert_raise(struct endpoint *e, uint32_t bits)
 {

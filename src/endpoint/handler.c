@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of handlers, and their names. */
 #include "endpoint/handler.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes what an endpoint does to a file, through a ring of records. */
 #include "endpoint/trace.h"
 
 #include <errno.h>
@@ -14,8 +15,8 @@
 
 enum {
 	ROOM = 8192, /* records; a power of two */
-	DEPTH_MOST =
-		8, /* waits inside waits, by deferred functions; deeper ones are not recorded */
+	/* Waits inside waits, by deferred functions; deeper ones are not recorded. */
+	DEPTH_MOST = 8,
 	SLOW_NS = 100000000, /* a flush that took longer has met a slow disk, */
 	SLOW_PAUSE = 9,      /* and for so many times its time there is no other */
 	PATH_MOST = 4096,
@@ -64,7 +65,7 @@ struct trace {
 /* -- The ring and the file ------------------------------------------------------------- */
 
 /* Writes what lies in one piece; false when the file takes no more for now. */
-static bool flush_piece(struct trace *r)
+static bool trace_flush_piece(struct trace *r)
 {
 	uint64_t first = r->flushed % ROOM, n = r->written - r->flushed;
 	if (first + n > ROOM)
@@ -88,20 +89,20 @@ void trace_flush(struct trace *r)
 	uint64_t began = r->world->now();
 	if (r->error || began < r->resume)
 		return;
-	while (r->flushed < r->written && flush_piece(r))
+	while (r->flushed < r->written && trace_flush_piece(r))
 		;
 	uint64_t took = r->world->now() - began;
 	if (took > SLOW_NS)
 		r->resume = began + took + took * SLOW_PAUSE;
 }
 
-static struct trace_record *ring_next(struct trace *r)
+static struct trace_record *records_next(struct trace *r)
 {
 	return &r->ring[r->written++ % ROOM];
 }
 
 /* Room for `n` records, after a flush if need be. */
-static bool ring_has_room(struct trace *r, unsigned n)
+static bool records_have_room(struct trace *r, unsigned n)
 {
 	if (TERN_LIKELY(r->written - r->flushed + n <= ROOM))
 		return true;
@@ -112,23 +113,24 @@ static bool ring_has_room(struct trace *r, unsigned n)
 /* What was dropped is told before what comes next. */
 static void trace_tell_dropped(struct trace *r, uint64_t now)
 {
-	*ring_next(r) = (struct trace_record){ .time = now,
-					       .sequence = r->dropped,
-					       .kind = RECORD_DROPPED };
+	*records_next(r) = (struct trace_record){ .time = now,
+						  .sequence = r->dropped,
+						  .kind = RECORD_DROPPED };
 	r->dropped = 0;
 }
 
 /* Where the next record goes, which happened `now`: into the ring, or nowhere. */
 static inline struct trace_record *trace_next(struct trace *r, uint64_t now)
 {
-	if (TERN_UNLIKELY(!ring_has_room(r, 2))) { /* two: one may be the count of those dropped */
+	if (TERN_UNLIKELY(
+		    !records_have_room(r, 2))) { /* two: one may be the count of those dropped */
 		r->dropped++;
 		r->lost++;
 		return &r->nowhere;
 	}
 	if (TERN_UNLIKELY(r->dropped))
 		trace_tell_dropped(r, now);
-	return ring_next(r);
+	return records_next(r);
 }
 
 /* Of a kind that needs no more than a number. */
@@ -143,7 +145,7 @@ static void trace_mark(struct trace *r, uint64_t now, enum record_kind kind, uin
 /* -- Waits ------------------------------------------------------------------------------- */
 
 /* Ends the wait at this depth, if one has begun: something else happens, so it is over. */
-static void wait_close(struct trace *r)
+static void trace_wait_end(struct trace *r)
 {
 	struct open_wait *w = &r->wait[r->depth < DEPTH_MOST ? r->depth : DEPTH_MOST];
 	if (TERN_LIKELY(!w->begun))
@@ -152,12 +154,12 @@ static void wait_close(struct trace *r)
 	w->begun = false;
 }
 
-static void wait_open(struct trace *r, enum wait_what what, bool *begun)
+static void trace_wait_begin(struct trace *r, enum wait_what what, bool *begun)
 {
 	struct open_wait *w = &r->wait[r->depth];
 	if (w->begun && *begun)
 		return;
-	wait_close(r);
+	trace_wait_end(r);
 	*begun = true;
 	w->begun = true;
 	w->what = (uint16_t)what;
@@ -168,14 +170,14 @@ void trace_step(struct endpoint *e, enum wait_what what, bool *begun)
 {
 	struct trace *r = e->trace;
 	if (r->depth < DEPTH_MOST && !r->barrier)
-		wait_open(r, what, begun);
+		trace_wait_begin(r, what, begun);
 	r->depth++;
 }
 
 void trace_stepped(struct endpoint *e)
 {
 	struct trace *r = e->trace;
-	wait_close(r); /* one in a deferred function that this step ran */
+	trace_wait_end(r); /* one in a deferred function that this step ran */
 	r->depth--;
 	if (r->depth < DEPTH_MOST)
 		r->wait[r->depth].last = r->world->now();
@@ -184,7 +186,7 @@ void trace_stepped(struct endpoint *e)
 void trace_barrier(struct endpoint *e, enum record_kind kind)
 {
 	struct trace *r = e->trace;
-	wait_close(r);
+	trace_wait_end(r);
 	r->barrier = kind == RECORD_BARRIER;
 	r->barriers += r->barrier;
 	trace_mark(r, r->world->now(), kind, r->barriers, 0);
@@ -195,7 +197,7 @@ void trace_barrier(struct endpoint *e, enum record_kind kind)
 void trace_send(struct endpoint *e, uint32_t dst, enum record_kind kind, const struct parcel *p)
 {
 	struct trace *r = e->trace;
-	wait_close(r);
+	trace_wait_end(r);
 	uint64_t now = r->world->now();
 	*trace_next(r, now) = (struct trace_record){
 		.time = now,
@@ -255,10 +257,10 @@ static void trace_deliver(tern *t, const tern_msg *m)
 {
 	struct endpoint *e = t->own;
 	struct trace *r = e->trace;
-	wait_close(r);
+	trace_wait_end(r);
 	struct delivery d = trace_arrival(r, m, e->inlet->kind == TERN_REPLY);
 	r->handler[d.handler](t, m);
-	wait_close(r);
+	trace_wait_end(r);
 	r->last = d;
 	r->returning = true;
 }
@@ -275,14 +277,14 @@ void trace_name(struct endpoint *e, unsigned id, const char *name)
 {
 	struct trace *r = e->trace;
 	uint32_t bytes = (uint32_t)strnlen(name, RECORD_NAME_MOST);
-	if (!ring_has_room(r, 1 + record_name_places(bytes)))
+	if (!records_have_room(r, 1 + record_name_places(bytes)))
 		return;
-	*ring_next(r) = (struct trace_record){ .time = r->world->now(),
-					       .bytes = bytes,
-					       .handler = (uint16_t)id,
-					       .kind = RECORD_NAME };
+	*records_next(r) = (struct trace_record){ .time = r->world->now(),
+						  .bytes = bytes,
+						  .handler = (uint16_t)id,
+						  .kind = RECORD_NAME };
 	for (uint32_t at = 0; at < bytes; at += (uint32_t)sizeof(struct trace_record)) {
-		struct trace_record *place = ring_next(r);
+		struct trace_record *place = records_next(r);
 		memset(place, 0, sizeof *place);
 		memcpy(place, name + at, bytes - at < sizeof *place ? bytes - at : sizeof *place);
 	}
@@ -290,7 +292,7 @@ void trace_name(struct endpoint *e, unsigned id, const char *name)
 
 /* -- Opening and closing ----------------------------------------------------------------- */
 
-static int file_open(struct endpoint *e, struct trace *r, const char *prefix)
+static int trace_file_open(struct endpoint *e, struct trace *r, const char *prefix)
 {
 	struct trace_head h = {
 		.record_bytes = sizeof(struct trace_record),
@@ -344,7 +346,7 @@ int trace_open(struct endpoint *e)
 	struct trace *r = trace_new(e);
 	if (!r)
 		return error_set(-ENOMEM, "tracing rank %u: no memory", e->t->rank);
-	int rc = file_open(e, r, prefix);
+	int rc = trace_file_open(e, r, prefix);
 	if (rc) {
 		trace_free(r);
 		return rc;
@@ -360,7 +362,7 @@ void trace_close(struct endpoint *e)
 	struct trace *r = e->trace;
 	if (!r)
 		return;
-	wait_close(r);
+	trace_wait_end(r);
 	r->resume = 0; /* the last flush is tried whatever the disk is like */
 	trace_mark(r, r->world->now(), RECORD_CLOSE, 0, 0);
 	trace_flush(r);
