@@ -194,21 +194,21 @@ check breaks "words that were put one by one are got in pairs" channel -DPAIRS
 
 kind=cycles
 optimize=-O1
-check holds "handlers hold, 1 message: program and thread never both have the role, it is handled whatever the program does" \
-	role
-check holds "the same with 2 messages and handlers that do not hold" role -DM=2 -DNO_HOLDS
-check breaks "membarrier is left out" role -DNO_BARRIER
-check breaks "the program looks at the alert before it adds to the guard" role -DLOOK_FIRST
-check breaks "the rings are not looked at again" role -DM=2 -DNO_HOLDS -DNO_RELOOK
-check breaks "PENDING is never set" role -DNO_PENDING
-check breaks "PENDING is not set for a program that came by" role -DIDLE_WATCH
-check breaks "the role is given back and who sleeps for it not woken" role -DNO_WAKE
-check breaks "program and thread write the same into the bell" role -DNO_HOLDS -DSAME_SLEEP
-check breaks "a program is taken for asleep because of the bell" role -DM=2 -DNO_HOLDS -DPARK_BY_BELL
-check breaks "the role is given back with no bit in the alert" role -DNO_REGAIN
-check breaks "the guard is not written again" role -DNO_REWRITE
-check breaks "the guard is not written again when CLAIM is gone at the first look" role -DREGAIN_LATE
-check breaks "SLEEPER does not count as a wish for the role" role -DGUARD_ONLY
+check holds "handlers hold, 1 message: program and thread never both own the endpoint, it is handled whatever the program does" \
+	ownership
+check holds "the same with 2 messages and handlers that do not hold" ownership -DM=2 -DNO_HOLDS
+check breaks "membarrier is left out" ownership -DNO_BARRIER
+check breaks "the program looks at the alert before it adds to the guard" ownership -DLOOK_FIRST
+check breaks "the rings are not looked at again" ownership -DM=2 -DNO_HOLDS -DNO_RELOOK
+check breaks "PENDING is never set" ownership -DNO_PENDING
+check breaks "PENDING is not set for a program that came by" ownership -DIDLE_WATCH
+check breaks "ownership is given back and who sleeps for it not woken" ownership -DNO_WAKE
+check breaks "program and thread write the same into the bell" ownership -DNO_HOLDS -DSAME_SLEEP
+check breaks "a program is taken for asleep because of the bell" ownership -DM=2 -DNO_HOLDS -DPARK_BY_BELL
+check breaks "ownership is given back with no bit in the alert" ownership -DNO_REGAIN
+check breaks "the guard is not written again" ownership -DNO_REWRITE
+check breaks "the guard is not written again when CLAIM is gone at the first look" ownership -DREGAIN_LATE
+check breaks "SLEEPER does not count as a wish for ownership" ownership -DGUARD_ONLY
 
 check holds "2 messages: the handler never polls inside, they are handled whatever the program does" interrupt
 check breaks "who releases looks at the alert before it subtracts" interrupt -DLOOK_FIRST

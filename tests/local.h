@@ -15,7 +15,7 @@
 #include <tern/tern.h>
 
 #include "check.h"
-#include "core/door.h"
+#include "core/scope.h"
 
 enum { LOCAL_MOST = 256 };
 
@@ -72,7 +72,7 @@ static inline bool local_underway(void)
 		struct endpoint *e = local[r] ? local[r]->own : NULL;
 		if (!e || !e->site.asks)
 			continue;
-		INSIDE struct door door = door_open(local[r]);
+		INSIDE struct scope scope = scope_open(local[r]);
 		for (unsigned i = 0; i < e->nets; i++)
 			underway |= e->net[i]->ops->settled &&
 				    !e->net[i]->ops->settled(e->net[i], false);

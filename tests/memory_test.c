@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 #include "local.h"
 
 enum { ASK, TELL, MIB = 1 << 20 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ctest: MODES */
 /* Every send looks for what has arrived: a rank that only sends still serves. */
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 #include "local.h"
 
 enum { ASK, TELL };

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "check.h"
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 
 enum { RANKS_AT_MOST = 256 };
 

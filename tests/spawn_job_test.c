@@ -11,7 +11,7 @@
 #include <tern/spawn.h>
 
 #include "chance.h"
-#include "core/stats.h"
+#include "core/core.h"
 #include "ranks.h"
 
 enum { TREE, ECHO, RECEIVE, STAY, DIE };

@@ -13,7 +13,7 @@
 #include <sys/user.h>
 
 #include "chance.h"
-#include "core/door.h"
+#include "core/scope.h"
 #include "local.h"
 
 #if !defined(__x86_64__)

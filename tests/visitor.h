@@ -8,7 +8,7 @@
 
 #include <sched.h>
 
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 #include "local.h"
 
 enum { VISIT = 1 };

@@ -27,7 +27,7 @@ static int access_begin(struct mem *m, tern_addr remote, void *local, size_t len
 
 int tern_read_async(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP;
 	int rc = async_enter(t->own, op, "tern_read_async() without a handle");
 	if (!rc)
@@ -125,7 +125,7 @@ static int write_start(struct async *a, tern_addr dst, const void *src, size_t l
 int tern_write_async(tern *t, tern_addr dst, const void *src, size_t len, tern_addr flag,
 		     tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP, *told = op ? op : &own;
 	bool plain = flag == TERN_NOWHERE && len > sizeof(uint64_t);
 	int rc = async_enter(t->own, op, "tern_write_async() without a handle");

@@ -21,7 +21,6 @@
 #include "base/pool.h"
 #include "chan/chan.h"
 #include "core/layer.h"
-#include "core/op.h"
 
 extern const struct layer async_layer;
 

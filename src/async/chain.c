@@ -13,7 +13,6 @@
 
 #include "async/async.h"
 #include "base/error.h"
-#include "core/send.h"
 
 /* -- Ends ----------------------------------------------------------------------------------- */
 
@@ -199,7 +198,7 @@ static int order_add(struct async *a, uint32_t rank, const struct order *wanted)
 
 int tern_async(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP;
 	struct order o = { .fill = fill, .arg = arg, .id = id, .op = op ? op : &own };
 	int rc = async_enter(t->own, op, "tern_async() without a handle");

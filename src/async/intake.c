@@ -11,7 +11,7 @@
 
 int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

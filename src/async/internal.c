@@ -55,7 +55,7 @@ static int internal_open(struct async *a)
 
 int tern_internal(tern *t, tern_chan **to, tern_chan **from)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -70,7 +70,7 @@ int tern_internal(tern *t, tern_chan **to, tern_chan **from)
 
 int tern_internal_other(tern *t, tern_chan **to, tern_chan **from)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

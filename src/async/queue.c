@@ -42,11 +42,11 @@ void queue_push(struct async *a, struct work *w)
 static int work_turn(struct async *a, struct work *w)
 {
 	struct endpoint *e = a->e;
-	door_hold(e);
+	library_hold(e);
 	e->turn = true;
 	int rc = w->fn(e->t, w->arg);
 	e->turn = false;
-	door_release(e);
+	library_release(e);
 	return rc;
 }
 
@@ -139,7 +139,7 @@ static int task_add(struct async *a, tern_turn *fn, void *arg, tern_op *op)
 
 int tern_queue(tern *t, tern_turn *fn, void *arg, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP;
 	int rc = async_enter(t->own, op, "tern_queue() without a handle");
 	if (!rc)

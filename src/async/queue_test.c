@@ -5,8 +5,8 @@
 #include <tern/async.h>
 
 #include "../../tests/local.h"
-#include "core/endpoint.h"
-#include "core/stats.h"
+#include "core/core.h"
+#include "endpoint/endpoint.h"
 
 enum { ASK, TELL };
 

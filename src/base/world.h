@@ -24,7 +24,7 @@ enum bell {
 	BELL_QUIET = 0,
 	BELL_ASLEEP = 1,
 	/* With ASLEEP: the progress thread sleeps, instead of the program, and waits for this. */
-	BELL_AGENT = 2,
+	BELL_PROGRESS = 2,
 	BELL_CALL = 4, /* its owner computes: whoever rings sends it the signal */
 	BELL_RUNG = 8, /* the greatest, so that one comparison tells */
 };

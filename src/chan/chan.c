@@ -165,7 +165,7 @@ const struct layer chan_layer = { .open = chans_open,
 
 int tern_chan_close(tern_chan *c)
 {
-	INSIDE struct door door = door_open(chan_home(c));
+	INSIDE struct scope scope = scope_open(chan_home(c));
 	struct chans *s = c->chans;
 	int forked = rules_forked(s->e);
 	if (forked)
@@ -185,20 +185,20 @@ int tern_chan_close(tern_chan *c)
 
 struct tern_chan_place tern_chan_where(tern_chan *c)
 {
-	INSIDE struct door door = door_open(chan_home(c));
+	INSIDE struct scope scope = scope_open(chan_home(c));
 	return (struct tern_chan_place){ c->line, c->at };
 }
 
 void tern_chan_stand(tern_chan *c, struct tern_chan_line *line, intptr_t at)
 {
-	INSIDE struct door door = door_open(chan_home(c));
+	INSIDE struct scope scope = scope_open(chan_home(c));
 	c->line = line;
 	c->at = at;
 }
 
 int tern_chan_trouble(tern_chan *c)
 {
-	INSIDE struct door door = door_open(chan_home(c));
+	INSIDE struct scope scope = scope_open(chan_home(c));
 	int rc = c->trouble;
 	c->trouble = 0;
 	return rc;

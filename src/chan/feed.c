@@ -126,7 +126,7 @@ static unsigned feed_all(struct tern_chan *c)
 	struct endpoint *e = c->chans->e;
 	unsigned sent = 0;
 	c->owes = false;
-	door_hold(e);
+	library_hold(e);
 	for (unsigned i = 0; i < c->listeners; i++) {
 		struct listener *l = &c->listener[i];
 		int rc = 0;
@@ -134,7 +134,7 @@ static unsigned feed_all(struct tern_chan *c)
 			sent++;
 		c->owes |= rc < 0 && !e->site.peer[l->rank].lost;
 	}
-	door_release(e);
+	library_release(e);
 	return sent;
 }
 

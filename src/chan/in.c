@@ -271,7 +271,7 @@ __attribute__((noinline)) static struct tern_chan_place more_rare(tern_in *i)
 
 struct tern_chan_place tern_chan_more(tern_chan *c, struct tern_chan_line *line, intptr_t at)
 {
-	INSIDE struct door door = door_open(chan_home(c));
+	INSIDE struct scope scope = scope_open(chan_home(c));
 	tern_in i = { line, at, c };
 	struct cursor k = { .line = line, .at = at, .leaf = c->leaf };
 	if (TERN_UNLIKELY(chan_home(c)->own->forked)) {
@@ -292,7 +292,7 @@ int tern_chan_get16_at(tern_in *i, uint64_t value[2])
 
 int tern_chan_ready_at(tern_in *i, size_t bytes)
 {
-	INSIDE struct door door = door_open(chan_home(i->chan));
+	INSIDE struct scope scope = scope_open(chan_home(i->chan));
 	int forked = rules_forked(chan_home(i->chan)->own);
 	if (forked)
 		return forked;
@@ -343,7 +343,7 @@ static int in_short(const struct tern_chan *c, int rc, size_t missing)
 
 int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 {
-	INSIDE struct door door = door_open(chan_home(i->chan));
+	INSIDE struct scope scope = scope_open(chan_home(i->chan));
 	char *to = data;
 	uint64_t item = 0;
 	struct endpoint *e = i->chan->chans->e;
@@ -365,7 +365,7 @@ int tern_chan_get_block_at(tern_in *i, void *data, size_t len)
 
 int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done)
 {
-	INSIDE struct door door = door_open(chan_home(i->chan));
+	INSIDE struct scope scope = scope_open(chan_home(i->chan));
 	int forked = rules_forked(chan_home(i->chan)->own);
 	if (forked)
 		return forked;
@@ -387,7 +387,7 @@ int tern_chan_get_some_at(tern_in *i, void *data, size_t len, size_t *done)
 
 int tern_chan_next_at(tern_in *i)
 {
-	INSIDE struct door door = door_open(chan_home(i->chan));
+	INSIDE struct scope scope = scope_open(chan_home(i->chan));
 	int forked = rules_forked(chan_home(i->chan)->own);
 	if (forked)
 		return forked;
@@ -409,7 +409,7 @@ int tern_chan_next_at(tern_in *i)
 
 enum tern_information tern_chan_information_at(tern_in *i)
 {
-	INSIDE struct door door = door_open(chan_home(i->chan));
+	INSIDE struct scope scope = scope_open(chan_home(i->chan));
 	struct cursor k = in_cursor(i);
 	uint64_t item = 0;
 	int sight = in_look(i->chan, &k, &item);
@@ -450,7 +450,7 @@ int tern_chan_wait_any(tern_in *const *ends, unsigned n, unsigned *turn)
 	if (!n)
 		return error_set(-EINVAL,
 				 "tern_chan_wait_any() was given no ends: nothing will ever come");
-	INSIDE struct door door = door_open(chan_home(ends[0]->chan));
+	INSIDE struct scope scope = scope_open(chan_home(ends[0]->chan));
 	while ((rc = tern_chan_any(ends, n, turn)) == -EAGAIN) {
 		struct endpoint *e = ends[0]->chan->chans->e;
 		rc = chan_may_wait(e, "tern_chan_wait_any()");

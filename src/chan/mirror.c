@@ -150,9 +150,9 @@ void mirror_tell(struct mirror *m)
 		return;
 	int rc = -EAGAIN;
 	if (!in_handler(s->e)) {
-		door_hold(s->e);
+		library_hold(s->e);
 		rc = mirror_say(m);
-		door_release(s->e);
+		library_release(s->e);
 	}
 	s->tells |= rc != 0;
 	chans_work(s);
@@ -163,13 +163,13 @@ unsigned mirror_progress(struct chans *s)
 	unsigned left = 0;
 	if (!s->tells)
 		return 0;
-	door_hold(s->e);
+	library_hold(s->e);
 	for (int i = 0; i < MIRROR_BUCKETS; i++)
 		for (struct mirror *m = s->mirror[i], *next; m; m = next) {
 			next = m->next;
 			left += mirror_say(m) != 0;
 		}
-	door_release(s->e);
+	library_release(s->e);
 	s->tells = left;
 	return !left;
 }

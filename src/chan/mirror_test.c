@@ -112,7 +112,7 @@ TEST(what_a_rank_sent_before_it_left_is_found_though_nobody_had_looked_yet)
 {
 	far_start(2);
 	CHECK_IS(tern_chan_put8(&out, 5), 0);
-	layers_lost(local[1]->own, 0); /* as if it had gone just now */
+	lost_drain_begin(local[1]->own, 0); /* as if it had gone just now */
 	CHECK_IS(tern_chan_information(&in), TERN_NOTHING);
 	chan_settle();
 	CHECK_IS(pair_get(), 5);
@@ -124,7 +124,7 @@ TEST(that_a_reader_closed_before_it_left_is_found_too)
 {
 	far_start(2);
 	CHECK_IS(tern_chan_close(pair_from), 0);
-	layers_lost(local[0]->own, 1);
+	lost_drain_begin(local[0]->own, 1);
 	CHECK(out_limit(pair_to) != 0);
 	chan_settle();
 	CHECK_IS(out_limit(pair_to), 0);

@@ -7,7 +7,7 @@
 
 int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -54,7 +54,7 @@ int proc_waits(tern_in *i, struct cursor *k, uint64_t *id)
 
 int tern_chan_run_at(tern_in *i)
 {
-	INSIDE struct door door = door_open(chan_home(i->chan));
+	INSIDE struct scope scope = scope_open(chan_home(i->chan));
 	int forked = rules_forked(chan_home(i->chan)->own);
 	if (forked)
 		return forked;

@@ -6,16 +6,14 @@
  * ranks. The head's `reach` is 0 until the endpoint is attached, which brings the
  * first send here without a test on the fast path.
  */
+#include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "core/agent.h"
 #include "core/delivery.h"
-#include "core/door.h"
-#include "core/fork.h"
-#include "core/interrupt.h"
-#include "core/share.h"
+#include "core/layer.h"
 
 /* Its address names the thread; with the lowest bit set, the thread only borrows. 0 is nobody. */
 static _Thread_local struct group *opened;
@@ -30,7 +28,7 @@ void attach_first(struct endpoint *e)
 {
 	uintptr_t nobody = NOBODY;
 	/* Acquire pairs with the release in attach_return(): we see what a borrower handled. */
-	while (!atomic_compare_exchange_weak_explicit(&e->owner, &nobody, attach_token(),
+	while (!atomic_compare_exchange_weak_explicit(&e->attached, &nobody, attach_token(),
 						      memory_order_acquire, memory_order_relaxed)) {
 		if (nobody != NOBODY && !(nobody & BORROWED))
 			break; /* another thread was first; the caller orders the two */
@@ -40,11 +38,6 @@ void attach_first(struct endpoint *e)
 		delivery_begin(e);
 }
 
-void attach_disown(struct endpoint *e)
-{
-	atomic_store(&e->owner, FORKED);
-}
-
 void tern_attach(tern *t)
 {
 	struct endpoint *e = t->own;
@@ -52,8 +45,8 @@ void tern_attach(tern *t)
 		return;
 	if (!attach_is_mine(e))
 		attach_first(e);
-	if (attach_is_mine(e) &&
-	    !interrupt_elsewhere(e)) /* a thread that ends may leave its token to another */
+	/* A thread that ends may leave its token to another. */
+	if (attach_is_mine(e) && !interrupt_elsewhere(e))
 		return;
 	if (e->threaded) {
 		error_warn(
@@ -63,8 +56,8 @@ void tern_attach(tern *t)
 	}
 	if (e->interrupt)
 		interrupt_end(e); /* there; from now on, here */
-	INSIDE struct door door = door_open(t);
-	atomic_store_explicit(&e->owner, attach_token(), memory_order_relaxed);
+	INSIDE struct scope scope = scope_open(t);
+	atomic_store_explicit(&e->attached, attach_token(), memory_order_relaxed);
 	if (e->interrupt)
 		interrupt_begin(e);
 }
@@ -72,37 +65,120 @@ void tern_attach(tern *t)
 bool attach_is_mine(const struct endpoint *e)
 {
 	uintptr_t owner =
-		atomic_load_explicit(&e->owner, memory_order_relaxed) & ~(uintptr_t)BORROWED;
-	return owner == attach_token() || (owner && e->shared) || agent_is_me(e);
+		atomic_load_explicit(&e->attached, memory_order_relaxed) & ~(uintptr_t)BORROWED;
+	return owner == attach_token() || (owner && e->shared) || progress_is_me(e);
 }
 
-bool attach_has_owner(const struct endpoint *e)
+bool attach_has_thread(const struct endpoint *e)
 {
-	return atomic_load_explicit(&e->owner, memory_order_relaxed) != NOBODY;
+	return atomic_load_explicit(&e->attached, memory_order_relaxed) != NOBODY;
 }
 
 bool attach_is_lent(const struct endpoint *e)
 {
-	return atomic_load_explicit(&e->owner, memory_order_relaxed) & BORROWED;
+	return atomic_load_explicit(&e->attached, memory_order_relaxed) & BORROWED;
 }
 
 bool attach_is_own(const struct endpoint *e)
 {
-	return atomic_load_explicit(&e->owner, memory_order_relaxed) == attach_token();
+	return atomic_load_explicit(&e->attached, memory_order_relaxed) == attach_token();
 }
 
 static bool attach_borrow(struct endpoint *e)
 {
 	uintptr_t nobody = NOBODY;
-	return atomic_compare_exchange_strong_explicit(&e->owner, &nobody,
+	return atomic_compare_exchange_strong_explicit(&e->attached, &nobody,
 						       attach_token() | BORROWED,
 						       memory_order_acquire, memory_order_relaxed);
 }
 
 static void attach_return(struct endpoint *e)
 {
-	atomic_store_explicit(&e->owner, NOBODY, memory_order_release);
+	atomic_store_explicit(&e->attached, NOBODY, memory_order_release);
 }
+
+/* -- fork(2) --------------------------------------------------------------------------------- */
+
+/*
+ * A child has the endpoint's private memory as a copy and everything else in common with its
+ * parent: rings with two producers would lose messages, and a socket with two readers packets. So
+ * in the child every endpoint of its parent is disowned. Calls return -EPERM, and the job's memory
+ * becomes a private copy, so that what the inline paths and the program itself write there reaches
+ * nobody. It costs the parent nothing, and a send no instruction: the head of the child's endpoint
+ * brings each one to the library, as before a thread has it.
+ */
+
+static pthread_mutex_t groups_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t groups_once = PTHREAD_ONCE_INIT;
+static struct group *groups; /* of this process */
+
+static void fork_prepare(void)
+{
+	pthread_mutex_lock(&groups_lock);
+}
+
+static void fork_parent(void)
+{
+	pthread_mutex_unlock(&groups_lock);
+}
+
+/* Its memory is the child's own by now, the guard's word included: it keeps interrupts out. */
+static void endpoint_disown(struct endpoint *e, pid_t child)
+{
+	tern *t = e->t;
+	e->forked = child;
+	e->guarded = true;
+	e->shared = NULL; /* another thread may have had the lock */
+	e->inlet = NULL;
+	t->reach = 0;
+	t->current = NULL;
+	t->answer = &e->refuse;
+	/* The child has one thread: any order would do for these three. */
+	atomic_store(e->guard, GUARD_INSIDE);
+	atomic_store(&t->alert, ALERT_LIBRARY);
+	atomic_store(&e->attached, FORKED);
+	layers_disown(e);
+}
+
+static void fork_child(void)
+{
+	for (struct group *g = groups; g; g = g->next_open) {
+		job_disown(&g->job);
+		for (uint32_t i = 0; i < g->size; i++)
+			endpoint_disown(g->member[i], getpid());
+	}
+	groups = NULL;
+	progress_forget();
+	pthread_mutex_unlock(&groups_lock);
+}
+
+static void fork_watch(void)
+{
+	pthread_atfork(fork_prepare, fork_parent, fork_child);
+}
+
+static void fork_opened(struct group *g)
+{
+	pthread_once(&groups_once, fork_watch);
+	pthread_mutex_lock(&groups_lock);
+	g->next_open = groups;
+	groups = g;
+	pthread_mutex_unlock(&groups_lock);
+}
+
+/* Nothing if it was not opened. */
+static void fork_closed(struct group *g)
+{
+	pthread_mutex_lock(&groups_lock);
+	for (struct group **p = &groups; *p; p = &(*p)->next_open)
+		if (*p == g) {
+			*p = g->next_open;
+			break;
+		}
+	pthread_mutex_unlock(&groups_lock);
+}
+
+/* -- Groups of endpoints --------------------------------------------------------------------- */
 
 void endpoint_free(struct endpoint *e)
 {
@@ -128,7 +204,7 @@ void group_free(struct group *g)
 }
 
 /* Groups whose endpoints are all closed are freed here, by the thread that lists them. */
-static void opened_sweep(void)
+void attach_closed(void)
 {
 	for (struct group **g = &opened; *g;) {
 		struct group *closed = *g;
@@ -143,14 +219,10 @@ static void opened_sweep(void)
 
 void attach_opened(struct group *g)
 {
-	opened_sweep();
+	attach_closed();
 	g->next = opened;
 	opened = g;
-}
-
-void attach_closed(void)
-{
-	opened_sweep();
+	fork_opened(g);
 }
 
 static unsigned group_each(struct group *g, struct endpoint *e, bool borrow,
@@ -192,7 +264,7 @@ static bool group_elsewhere(const struct group *g, const struct endpoint *e)
 {
 	for (uint32_t i = 0; i < g->size; i++) {
 		const struct endpoint *sibling = g->member[i];
-		uintptr_t owner = atomic_load_explicit(&sibling->owner, memory_order_relaxed);
+		uintptr_t owner = atomic_load_explicit(&sibling->attached, memory_order_relaxed);
 		if (sibling != e && !atomic_load_explicit(&sibling->closed, memory_order_relaxed) &&
 		    (owner == NOBODY || (owner & ~(uintptr_t)BORROWED) == attach_token()))
 			return false;
@@ -206,6 +278,16 @@ bool attach_is_alone(const struct endpoint *e)
 		if (!group_elsewhere(g, e))
 			return false;
 	return true;
+}
+
+uint32_t tern_rank(const tern *t)
+{
+	return t->rank;
+}
+
+uint32_t tern_size(const tern *t)
+{
+	return t->size;
 }
 
 /* cost: protection control */

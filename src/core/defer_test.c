@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Functions that handlers put off: when they run, in which order, and how many there may be. */
 #include <errno.h>
 
 #include "../../tests/local.h"

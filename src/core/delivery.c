@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Choosing how messages are delivered, and changing it. */
 #include "core/delivery.h"
 
 #include <errno.h>
@@ -8,11 +9,8 @@
 #include "base/kernel.h"
 #include "base/setting.h"
 #include "base/text.h"
-#include "core/agent.h"
-#include "core/door.h"
-#include "core/interrupt.h"
 #include "core/rules.h"
-#include "core/share.h"
+#include "core/scope.h"
 
 static const char *const names[] = {
 	[TERN_DELIVERY_POLL] = "poll",
@@ -75,7 +73,7 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 			"rank %u is shared by threads and to be interrupted: a signal goes to one thread; "
 			"deliver by thread, or let each thread have an endpoint",
 			e->t->rank);
-	int rc = d == TERN_DELIVERY_THREAD      ? agent_open(e)
+	int rc = d == TERN_DELIVERY_THREAD      ? progress_open(e)
 		 : d == TERN_DELIVERY_INTERRUPT ? interrupt_open(e, e->signal)
 						: 0;
 	if (!rc)
@@ -83,7 +81,7 @@ static int delivery_start(struct endpoint *e, enum tern_delivery d)
 	return rc;
 }
 
-/* Whether calls must open doors, and what a hold must do besides. */
+/* Whether calls must open scopes, and what a hold must do besides. */
 static void delivery_guard(struct endpoint *e)
 {
 	e->guarded = e->delivery != TERN_DELIVERY_POLL || e->shared || e->checked || e->sliced;
@@ -107,9 +105,10 @@ int delivery_open(struct endpoint *e, const tern_options *o)
 	if (rc)
 		return rc;
 	e->checked = check != 0;
-	e->process_barrier = membarrier &&
-			     barrier_process_register(); /* here: cheap while there is one thread */
-	atomic_store(&e->t->alert, ALERT_LIBRARY);       /* until a thread has it */
+	/* Registered here: that is cheap while there is one thread. */
+	e->process_barrier = membarrier && barrier_process_register();
+	/* Until a thread has the endpoint; nobody else looks at it yet: any order would do. */
+	atomic_store(&e->t->alert, ALERT_LIBRARY);
 	if (shared || (o && o->shared))
 		rc = share_open(e);
 	if (!rc)
@@ -124,13 +123,12 @@ void delivery_begin(struct endpoint *e)
 		interrupt_begin(e);
 	if (!e->shared && !e->fenced && !e->checked && !e->watchdog)
 		alert_drop(e, ALERT_LIBRARY);
-	uint32_t reach = e->trace || e->guarded
-				 ? 0
-				 : e->t->size; /* 0: each send shall come to the library */
+	/* 0: each send shall come to the library. */
+	uint32_t reach = e->trace || e->guarded ? 0 : e->t->size;
 	if (reach != e->t->reach) /* not written in vain: threads that share it may be reading */
 		e->t->reach = reach;
-	if (e->agent)
-		agent_begin(e);
+	if (e->progress)
+		progress_begin(e);
 }
 
 void delivery_slice(struct endpoint *e)
@@ -143,7 +141,7 @@ void delivery_slice(struct endpoint *e)
 
 void delivery_close(struct endpoint *e)
 {
-	agent_close(e);
+	progress_close(e);
 	interrupt_close(e);
 }
 
@@ -173,7 +171,8 @@ static int delivery_change(struct endpoint *e, enum tern_delivery d)
 {
 	enum tern_delivery before = e->delivery;
 	delivery_close(e);
-	atomic_store(&e->t->alert, ALERT_LIBRARY); /* as before a thread had it */
+	/* As before a thread had it, and nobody else looks at it: any order would do. */
+	atomic_store(&e->t->alert, ALERT_LIBRARY);
 	e->delivery = TERN_DELIVERY_POLL;
 	int rc = delivery_start(e, d);
 	if (rc)
@@ -185,7 +184,7 @@ static int delivery_change(struct endpoint *e, enum tern_delivery d)
 
 int tern_set_delivery(tern *t, enum tern_delivery d)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = delivery_allowed(t->own, d);
 	return rc || d == t->own->delivery ? rc : delivery_change(t->own, d);
 }

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/interrupt.h"
+/*
+ * Delivery by interrupt: handlers run on the thread that computes, as if it had called them,
+ * from a signal that the user has allotted. Senders send it to a rank whose bell says so; a
+ * timer with the same signal finds out when a program has stopped calling and arms the bell.
+ */
+#include "core/delivery.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,40 +14,41 @@
 
 #include "base/error.h"
 #include "base/kernel.h"
-#include "core/door.h"
-#include "core/stats.h"
+#include "core/scope.h"
+#include "endpoint/count.h"
 
 enum {
-	TICK_LEAST_NS =
-		100000, /* after which a program that has not called again computes, at first, */
-	TICK_MOST_NS = 1000000, /* and if it is found to call often */
-	TURN_NS = 200000,       /* the longest an interrupt handles a stream that does not end, */
-	REST_NS = 200000,       /* and what the program then has to itself */
-	SIGNAL_NS = 2000,       /* what a signal takes of the program besides its handler */
+	/* A program that has not called for so long computes: at first, and if it calls often. */
+	TICK_LEAST_NS = 100000,
+	TICK_MOST_NS = 1000000,
+	TURN_NS = 200000, /* the longest an interrupt handles a stream that does not end, */
+	REST_NS = 200000, /* and what the program then has to itself */
+	SIGNAL_NS = 2000, /* what a signal takes of the program besides its handler */
 };
 
 struct interrupt {
 	struct interrupt *next; /* of all that this process has had; used again, never freed */
-	_Atomic int32_t
-		thread;    /* that is interrupted; 0 before that begins, and after it has ended */
+	/* The thread that is interrupted; 0 before that begins, and after it has ended. */
+	_Atomic int32_t thread;
 	_Atomic bool busy; /* its handlers run */
 	bool taken;
 	struct endpoint *e;
 	int signal;
 	timer_t timer;
-	bool timed;           /* there is a timer */
-	bool ticking;         /* and it has been started */
-	uint64_t tick;        /* its time */
-	uint64_t ended, debt; /* when the last interrupt was over, and by how much they outweigh the
-				 program */
-	uint32_t entries;     /* of the guard, when it was started */
+	bool timed;    /* there is a timer */
+	bool ticking;  /* and it has been started */
+	uint64_t tick; /* its time */
+	/* When the last interrupt was over, and by how much they outweigh the program. */
+	uint64_t ended, debt;
+	uint32_t entries; /* of the guard, when it was started */
 };
 
 /*
  * A signal's handler runs through all of them and serves those of its thread; few processes have
  * more than one. Whoever ends one, maybe from another thread, first takes it from its thread and
  * then waits until it is not busy; the handler says that it is busy and then looks once more whose
- * it is.
+ * it is. Both store one word and then load the other, which needs the default order of `thread` and
+ * `busy`; the list has the default order too, because its cost disappears beside that of a signal.
  */
 static _Atomic(struct interrupt *) all;
 /*
@@ -97,9 +103,8 @@ static bool interrupt_arm(struct interrupt *i)
 	struct sleep s = { .says = BELL_CALL,
 			   .signal = i->signal,
 			   .thread = atomic_load(&i->thread) };
-	for (unsigned n = 0; n < e->nets; n++)
-		if (!e->net[n]->ops->arm(e->net[n], &s))
-			return false;
+	if (!endpoint_arm(e, &s))
+		return false;
 	e->t->peek = &e->site.bell;
 	if (s.until)
 		tick_due(i, s.until);
@@ -124,9 +129,9 @@ static void interrupt_serve(struct interrupt *i)
 		end = end ? end : now + TURN_NS;
 		if (handled && now < end)
 			continue;
+		/* That is why it could not be armed; but it may wait for room for its reply. */
 		if (!handled && !e->work && now < end && pollset_waits(&e->site))
-			continue; /* that is why it could not be armed; but it may wait for room for
-				     its reply */
+			continue;
 		tick_start(i, handled ? REST_NS : tick_longer(i));
 		return;
 	}
@@ -159,9 +164,7 @@ static void interrupt_rest(struct interrupt *i, uint64_t began)
 	if (i->debt < TURN_NS || !e->armed)
 		return;
 	i->debt = 0;
-	e->armed = false;
-	for (unsigned n = 0; n < e->nets; n++)
-		net_disarm(e->net[n]);
+	endpoint_disarm(e);
 	tick_start(i, REST_NS);
 }
 
@@ -192,12 +195,11 @@ static bool armed_in_vain(struct endpoint *e)
 static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 {
 	struct endpoint *e = i->e;
-	i->ticking = false; /* or so it may be: signals that meet become one. Starting it twice does
-			       no harm. */
+	/* Or so it may be: signals that meet become one. Starting it twice does no harm. */
+	i->ticking = false;
 	if (guard_busy(e)) {
-		alert_raise(
-			e,
-			ALERT_PENDING); /* whoever leaves handles it, and starts the timer again */
+		/* Whoever leaves handles it, and starts the timer again. */
+		alert_raise(e, ALERT_PENDING);
 		return;
 	}
 	if (inside) {
@@ -239,8 +241,8 @@ static void interrupt_signal(int number, siginfo_t *info, void *context)
 	error_keep(&sentence);
 	int32_t self = thread_id();
 	bool inside = thread_inside(self);
-	if (info->si_code >
-	    0) /* the wire's own: it sends one for each datagram, and one is enough */
+	/* The wire's own: it sends one for each datagram, and one is enough. */
+	if (info->si_code > 0)
 		signal_forget(number);
 	/*
 	 * A real-time signal of a timer is that timer's own; others may have met, and are
@@ -352,9 +354,8 @@ void interrupt_end(struct endpoint *e)
 		e->world->yield();
 	if (i->timed)
 		timer_delete(i->timer);
-	i->timed = i->ticking = e->armed = false;
-	for (unsigned n = 0; n < e->nets; n++)
-		net_disarm(e->net[n]);
+	i->timed = i->ticking = false;
+	endpoint_disarm(e);
 }
 
 bool interrupt_elsewhere(const struct endpoint *e)

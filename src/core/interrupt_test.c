@@ -6,7 +6,7 @@
 
 #include "../../tests/visitor.h"
 #include "base/kernel.h"
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 
 static void interrupted_open(tern_handler *fn)
 {

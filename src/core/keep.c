@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "core/door.h"
+#include "core/scope.h"
 
 static int keep_slots(struct endpoint *e)
 {
@@ -67,7 +67,7 @@ const tern_msg *tern_keep(tern *t, const tern_msg *m)
 
 int tern_drop(tern *t, const tern_msg *kept)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -81,8 +81,8 @@ int tern_drop(tern *t, const tern_msg *kept)
 	if (data)
 		block_set(block_of(data), BLOCK_FREE);
 	uint16_t slot = (uint16_t)(at / sizeof *kept);
-	atomic_store_explicit(&e->kept[slot].head, 0,
-			      memory_order_relaxed); /* a second drop is an error */
+	/* A second drop is an error. */
+	atomic_store_explicit(&e->kept[slot].head, 0, memory_order_relaxed);
 	e->kept_free[e->kept_left++] = slot;
 	return 0;
 }

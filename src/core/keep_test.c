@@ -4,7 +4,7 @@
 
 #include "../../tests/chance.h"
 #include "../../tests/local.h"
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 
 enum { ASK, TELL };
 

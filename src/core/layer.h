@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <tern/op.h>
 
-#include "core/door.h"
+#include "core/scope.h"
 
 struct layer {
 	/* Before the endpoint's first message: handlers are registered here. */
@@ -57,11 +57,9 @@ enum layer_index {
 	LAYER_ASYNC,
 	LAYER_SPAWN,
 	LAYER_SEQUENCE,
-	LAYERS
+	LAYERS,
+	LAYERS_DRAINING = LAYERS /* a bit of the endpoint's work: lost.c has some */
 };
-
-/* A layer's handlers are numbered from its index times this, behind the program's. */
-enum { LAYER_HANDLERS = 32 };
 
 /* Tells polls whether the layer wants to be called. */
 static inline void layer_work(struct endpoint *e, enum layer_index layer, bool has)
@@ -75,7 +73,6 @@ static inline void layer_work(struct endpoint *e, enum layer_index layer, bool h
 int layers_open(struct endpoint *e);
 void layers_close(struct endpoint *e);
 unsigned layers_progress(struct endpoint *e);
-void layers_lost(struct endpoint *e, uint32_t rank); /* they hear of it when it is drained */
 bool layers_need_anyone(const struct endpoint *e, const tern_op *op);
 int layers_closing(struct endpoint *e);
 void layers_leave(struct endpoint *e);
@@ -116,6 +113,11 @@ int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *dat
 		  unsigned n, const uint64_t *words);
 int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, unsigned n,
 		const uint64_t *words); /* to the request whose handler runs */
+
+/* Tells a handle that one operation has ended. */
+void op_end(struct endpoint *e, tern_op *op, int error);
+/* Ends a call that starts operations: blocking, with a handle of its own, if it was given none. */
+int op_finish(tern *t, tern_op *op, tern_op *own, int rc);
 
 /*
  * A request of six words of Tern's own: inline where tern_request() is, for those that must

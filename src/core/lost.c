@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Telling the program of ranks that are lost. It is told in a deferred function, which may send and
- * wait.
+ * Ranks that have left. They are sent nothing any more; layers hear of them when what they had sent
+ * is handled; and the program is told in a deferred function, which may send and wait.
  */
-#include "core/door.h"
+#include "core/layer.h"
+
+/* -- Telling the program ----------------------------------------------------------------------- */
 
 static void lost_tell(tern *t, void *arg)
 {
@@ -19,7 +21,7 @@ static void lost_tell(tern *t, void *arg)
 	}
 }
 
-void lost_found(struct endpoint *e)
+static void lost_tell_later(struct endpoint *e)
 {
 	if (!e->lost_fn || e->lost_deferred)
 		return;
@@ -37,7 +39,7 @@ static bool lost_untold(const struct endpoint *e)
 
 int tern_on_lost(tern *t, tern_lost_handler *fn, void *arg)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -45,8 +47,92 @@ int tern_on_lost(tern *t, tern_lost_handler *fn, void *arg)
 	e->lost_fn = fn;
 	e->lost_arg = arg;
 	if (lost_untold(e))
-		lost_found(e);
+		lost_tell_later(e);
 	return 0;
+}
+
+/* -- Finding them ----------------------------------------------------------------------------- */
+
+enum { FAR_LOOKS = 2 }; /* packets may be on their way from the network to their inlet */
+
+void lost_drain_begin(struct endpoint *e, uint32_t rank)
+{
+	e->site.peer[rank].draining = layer_maps(e, rank) ? 1 : FAR_LOOKS;
+	e->work |= 1u << LAYERS_DRAINING;
+}
+
+void lost_find(struct endpoint *e)
+{
+	for (uint32_t r = 0; r < e->t->size; r++) {
+		struct peer *p = &e->site.peer[r];
+		if (!p->lost && p->net->ops->check(p->net, r) == 0)
+			continue;
+		if (!p->lost) {
+			p->lost = true;
+			lost_drain_begin(e, r);
+			lost_tell_later(e);
+		}
+		lane_shut(&e->t->lane[r]);
+		/*
+		 * What it held is ours again, once its last replies are read: some name our own
+		 * blocks. It may have died before it knocked for them.
+		 */
+		if (p->replies.base && inlet_has(&p->replies))
+			pollset_add(&e->site, &p->replies);
+		else
+			p->net->ops->reclaim(p->net, r);
+	}
+}
+
+uint32_t lost_count(struct endpoint *e)
+{
+	uint32_t left = 0;
+	for (unsigned i = 0; i < e->nets; i++)
+		left += net_left(e->net[i]);
+	return left;
+}
+
+/* -- What a rank had sent before it left ------------------------------------------------------- */
+
+/* Whether something is left to be handled. The rank may have died before it knocked for it. */
+static bool inlet_drains(struct endpoint *e, struct tern_inlet *in)
+{
+	if (!in->base || !inlet_has(in))
+		return false;
+	pollset_add(&e->site, in);
+	return true;
+}
+
+/* One look at what a lost rank had sent. */
+static void peer_drain(struct endpoint *e, uint32_t rank)
+{
+	struct peer *p = &e->site.peer[rank];
+	bool requests = inlet_drains(e, &p->requests), replies = inlet_drains(e, &p->replies);
+	if (requests || replies || --p->draining)
+		return;
+	e->inner++;
+	for (int i = 0; i < LAYERS; i++)
+		if (e->layer[i])
+			e->layers[i]->lost(e->layer[i], rank);
+	e->inner--;
+}
+
+/*
+ * A rank may have died between a knock and its ring, so whoever has knocked is let in without
+ * one. The ring may also have meant that others have left.
+ */
+void lost_drain(struct endpoint *e)
+{
+	for (unsigned i = 0; i < e->nets; i++)
+		e->net[i]->ops->answer(e->net[i]);
+	lost_find(e);
+	e->work &= ~(1u << LAYERS_DRAINING);
+	for (uint32_t r = 0; r < e->t->size; r++) {
+		if (e->site.peer[r].draining)
+			peer_drain(e, r);
+		if (e->site.peer[r].draining)
+			e->work |= 1u << LAYERS_DRAINING;
+	}
 }
 
 /* cost: fault control */

@@ -58,7 +58,7 @@ TEST(layers_hear_of_a_rank_when_what_it_had_sent_is_handled)
 	tern_hold(local[0]);
 	CHECK_IS(tern_request(local[1], 0, ASK), 0);
 	rank_dies(1);
-	poll_lost(e);
+	lost_find(e);
 	CHECK(e->site.peer[1].lost);
 	layers_progress(e);
 	CHECK(!layer_lost(e, 1));

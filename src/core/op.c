@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/op.h"
+/* Handles of operations under way: testing them, waiting for them. */
+#include "core/layer.h"
 
 #include <errno.h>
 
 #include "base/error.h"
-#include "core/layer.h"
 #include "core/wait.h"
 
 void op_end(struct endpoint *e, tern_op *op, int error)
@@ -25,7 +25,7 @@ static int op_take_error(tern_op *op)
 
 int tern_op_test(tern *t, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = tern_poll(t);
 	if (rc < 0)
 		return rc;
@@ -57,7 +57,7 @@ static bool ops_over(struct endpoint *e, void *arg)
 static int ops_blame(struct endpoint *e, struct wait *w)
 {
 	const struct ops *any = w->arg;
-	if (!w->since || !poll_left(e))
+	if (!w->since || !lost_count(e))
 		return 0;
 	for (size_t i = 0; i < any->n; i++)
 		if (any->op[i]->pending && layers_need_anyone(e, any->op[i]))
@@ -67,7 +67,7 @@ static int ops_blame(struct endpoint *e, struct wait *w)
 
 int tern_op_wait(tern *t, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -87,7 +87,7 @@ int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
 
 int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -106,7 +106,7 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)
 
 int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

@@ -8,9 +8,8 @@
 
 #include "base/error.h"
 #include "core/layer.h"
-#include "core/send.h"
-#include "core/stats.h"
 #include "core/wait.h"
+#include "endpoint/count.h"
 
 static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t len, TERN_SIX_)
 {
@@ -37,8 +36,7 @@ static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 	struct stall stall = { 0 };
 	int rc;
 	while ((rc = net->ops->take(net, out)) == -EAGAIN) {
-		if (poll_left(e))
-			poll_lost(e); /* blocks that a lost rank held come back */
+		lost_look(e); /* blocks that a lost rank held come back */
 		rc = send_reachable(e, dst);
 		if (!rc && held(e))
 			rc = error_set(
@@ -124,7 +122,7 @@ static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigne
 						  const void *data, unsigned n, size_t len,
 						  TERN_SIX_)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	struct block *b;
 	int rc = rules_send(e, dst, id, n, len); /* cost: protection control */
@@ -141,12 +139,12 @@ static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigne
 	return rc;
 }
 
+/* 0 bytes, which may be at NULL, take the other way. */
 int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
 			 size_t len, TERN_SIX_)
 {
 	if (TERN_LIKELY(dst < t->reach && n <= TERN_WORDS_MAX && id < TERN_HANDLER_MAX &&
-			t->known[id] && len - 1 < TERN_PAYLOAD_MAX && /* 0 bytes, which may be at
-									 NULL, take the other way */
+			t->known[id] && len - 1 < TERN_PAYLOAD_MAX &&
 			payload_quick(t, dst, (uint64_t)id << TERN_ID_SHIFT | n, data, len,
 				      TERN_SIX_VALUES_)))
 		return 0;
@@ -168,7 +166,7 @@ static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
 
 void *tern_claim(tern *t, uint32_t dst, size_t len)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct block *b;
 	int rc = claim_checked(t, dst, len, &b);
 	if (rc) {
@@ -192,7 +190,7 @@ static int claim_find(struct endpoint *e, void *claimed, struct block **out)
 
 int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -209,7 +207,7 @@ int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_
 
 int tern_abandon(tern *t, void *claimed)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

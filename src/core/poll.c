@@ -11,11 +11,11 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "core/door.h"
 #include "core/layer.h"
-#include "core/stats.h"
-#include "core/trace.h"
 #include "core/wait.h"
+#include "endpoint/count.h"
+#include "endpoint/handler.h"
+#include "endpoint/trace.h"
 
 enum {
 	DRAIN_MOST = 128, /* messages of one inlet after which the end of its leaf ends its turn */
@@ -76,13 +76,12 @@ static bool gate_open(struct endpoint *e, struct tern_inlet *in)
 static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t head,
 			  const char *what)
 {
-	poll_trouble(
+	poll_trouble_warn(
 		e,
 		error_set(
 			-EBADMSG,
 			"rank %u got a message with %s from rank %u (header %016llx); it was dropped",
 			e->t->rank, what, in->peer, (unsigned long long)head));
-	error_warn("%s", tern_strerror(e->trouble));
 	in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
 }
 
@@ -96,7 +95,7 @@ drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t difference, st
 	const struct peer *p = &e->site.peer[in->peer];
 	bool usual = pool_has(p->pool, block_of(data)) && len <= TERN_PAYLOAD_MAX;
 	if (!usual && !net_owns(p->net, in->peer, data, len)) {
-		drain_garbage(e, in, atomic_load(&m->head),
+		drain_garbage(e, in, difference ^ in->expect,
 			      "a payload outside its sender's blocks");
 		return;
 	}
@@ -218,37 +217,6 @@ static unsigned inlet_drain_few(struct endpoint *e, struct tern_inlet *in, uint6
 	return drain_end(e, in, &f, handled);
 }
 
-void poll_lost(struct endpoint *e)
-{
-	for (uint32_t r = 0; r < e->t->size; r++) {
-		struct peer *p = &e->site.peer[r];
-		if (!p->lost && p->net->ops->check(p->net, r) == 0)
-			continue;
-		if (!p->lost) {
-			p->lost = true;
-			layers_lost(e, r);
-			lost_found(e);
-		}
-		lane_shut(&e->t->lane[r]);
-		/*
-		 * What it held is ours again, once its last replies are read: some name our own
-		 * blocks. It may have died before it knocked for them.
-		 */
-		if (p->replies.base && inlet_has(&p->replies))
-			pollset_add(&e->site, &p->replies);
-		else
-			p->net->ops->reclaim(p->net, r);
-	}
-}
-
-uint32_t poll_left(struct endpoint *e)
-{
-	uint32_t left = 0;
-	for (unsigned i = 0; i < e->nets; i++)
-		left += net_left(e->net[i]);
-	return left;
-}
-
 /* cost: fault status */
 static void bell_answer(struct endpoint *e)
 {
@@ -257,8 +225,7 @@ static void bell_answer(struct endpoint *e)
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->answer(e->net[i]);
 	e->site.passing = false; /* what is deferred may wait, and its polls are none of a send's */
-	if (poll_left(e))
-		poll_lost(e);
+	lost_look(e);
 }
 
 /* What handlers have replied leaves now: the program may not come back for long. */
@@ -293,12 +260,12 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in)
 {
 	unsigned handled = 0;
 	e->t->peek = in->next; /* the next look begins behind it, so that all have their turn */
-	if (in->kind == TERN_BELL ||
-	    e->site.asks) /* whoever knocked has sent something; who asks also sends */
+	/* Whoever knocked has sent something; who asks also sends. */
+	if (in->kind == TERN_BELL || e->site.asks)
 		handled = poll_circle(e, KINDS_BOTH);
 	else if (!(handled = inlet_drain(e, in)))
-		handled = poll_circle(
-			e, KINDS_BOTH); /* it waits for room for a reply, and may hide others */
+		/* It waits for room for a reply, and may hide others. */
+		handled = poll_circle(e, KINDS_BOTH);
 	if (e->deferred_count)
 		poll_deferred(e);
 	return handled;
@@ -350,8 +317,7 @@ static void poll_empty(struct endpoint *e)
 	if (e->vain < DEMOTE_EVERY)
 		return;
 	e->vain = 0;
-	if (poll_left(e))
-		poll_lost(e); /* a rank that never talked with us leaves without ringing */
+	lost_look(e); /* a rank that never talked with us leaves without ringing */
 	for (unsigned i = 0; i < e->nets; i++)
 		e->net[i]->ops->demote(e->net[i]);
 	e->t->peek = &e->site.bell; /* it may have looked at one that left the poll set */
@@ -359,12 +325,12 @@ static void poll_empty(struct endpoint *e)
 
 static void poll_deferred(struct endpoint *e)
 {
-	if (e->deferring || e->quiescing ||
-	    e->inner) /* one that waited would keep a layer's turn from going on */
+	/* In a layer's turn (inner), one that waited would keep that from going on. */
+	if (e->deferring || e->quiescing || e->inner)
 		return;
 	e->deferring = true;
-	for (uint32_t n = e->deferred_count; n;
-	     n--) { /* those that these defer wait for the next poll */
+	/* Those that these defer wait for the next poll. */
+	for (uint32_t n = e->deferred_count; n; n--) {
 		struct deferred d = e->deferred[e->deferred_first];
 		e->deferred_first = (e->deferred_first + 1) % DEFER_PLACES;
 		e->deferred_count--;
@@ -381,7 +347,7 @@ void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg)
 
 int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -427,6 +393,12 @@ void poll_trouble(struct endpoint *e, int code)
 	error_keep(&e->trouble_said);
 }
 
+void poll_trouble_warn(struct endpoint *e, int code)
+{
+	poll_trouble(e, code);
+	error_warn("%s", tern_strerror(code));
+}
+
 static __attribute__((noinline)) int trouble_tell(struct endpoint *e)
 {
 	int rc = e->trouble;
@@ -438,7 +410,7 @@ static __attribute__((noinline)) int trouble_tell(struct endpoint *e)
 static int poll_serve(struct endpoint *e, unsigned kinds)
 {
 	if (TERN_UNLIKELY(held(e)))
-		return door_mend(e);
+		return hold_mend(e);
 	unsigned handled = poll_once(e, kinds);
 	return TERN_UNLIKELY(e->trouble) ? trouble_tell(e) : (int)handled;
 }
@@ -446,7 +418,7 @@ static int poll_serve(struct endpoint *e, unsigned kinds)
 /* Where the endpoint's head says that this is not simply its program, polling. */
 static __attribute__((noinline)) int poll_rare(tern *t, unsigned kinds, const char *what)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = rules_program(t->own, what);
 	return rc ? rc : poll_serve(t->own, kinds);
 }
@@ -460,7 +432,7 @@ static int poll_kinds(tern *t, unsigned kinds, const char *what)
 /* A poll gives other light threads a turn, as a wait does. */
 static __attribute__((noinline)) void poll_pass(tern *t, unsigned handled)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	if (wait_scheduler) /* inside nobody changes it */
 		wait_scheduler->pass(t->own, NULL, handled);
 }
@@ -480,14 +452,56 @@ int tern_poll_requests(tern *t)
 
 int tern_poll_replies(tern *t)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	if (attach_is_mine(e) && in_handler(e) && e->inlet->kind == TERN_REQUEST)
-		return held(e) ? 0
-			       : (int)poll_circle(
-					 e,
-					 KINDS_REPLIES); /* no deeper: reply handlers do not poll */
+		/* No deeper: reply handlers do not poll. */
+		return held(e) ? 0 : (int)poll_circle(e, KINDS_REPLIES);
 	return poll_kinds(t, KINDS_REPLIES, "a poll for replies");
+}
+
+/* -- Handlers -----------------------------------------------------------------------------------
+ */
+
+void handler_unknown(tern *t, const tern_msg *m)
+{
+	struct endpoint *e = t->own;
+	char label[LABEL_ROOM];
+	handler_label(e, handler_of(m), label);
+	poll_trouble_warn(
+		e,
+		error_set(
+			-ENXIO,
+			"rank %u got a message from rank %u for %s, which is not registered here; "
+			"it was dropped",
+			t->rank, tern_msg_src(m), label));
+}
+
+int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name)
+{
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
+	if (id >= TERN_HANDLER_MAX)
+		return error_set(-ERANGE,
+				 "handler %u was registered; handlers are numbered 0 to %d", id,
+				 TERN_HANDLER_MAX - 1);
+	if (!fn)
+		return error_set(-EINVAL, "handler %u was registered without a function", id);
+	if (t->own->used)
+		return error_set(-EBUSY,
+				 "handler %u was registered after the first message of rank %u: "
+				 "register every handler first",
+				 id, t->rank);
+	handler_set(t->own, id, fn, name);
+	return 0;
+}
+
+#undef tern_on
+
+int tern_on(tern *t, unsigned id, tern_handler *fn)
+{
+	return tern_on_named(t, id, fn, NULL);
 }
 
 /* cost: base control */

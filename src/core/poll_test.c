@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "../../tests/local.h"
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 
 enum { ASK, TELL, ONE_WAY };
 

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "core/door.h"
-#include "core/label.h"
+#include "core/scope.h"
+#include "endpoint/handler.h"
 
 #define DEFER "in a function given to tern_defer()"
 
@@ -69,7 +69,7 @@ static int rules_broken(struct endpoint *e, enum rule r, const char *what)
 	bool request = e->inlet->kind == TERN_REQUEST;
 	char label[LABEL_ROOM];
 	return rule_broken(r, "%s was called in %s of a %s from rank %u: a %s handler may %s", what,
-			   label_of(e, rules_handler(e), label), request ? "request" : "reply",
+			   handler_label(e, rules_handler(e), label), request ? "request" : "reply",
 			   e->inlet->peer, request ? "request" : "reply",
 			   request ? "reply once and poll for replies, and nothing else"
 				   : "send nothing and not poll");
@@ -149,12 +149,12 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 		return rule_broken(RULE_REPLY_OTHER,
 				   "%s, for a request from rank %u, replied to another message: "
 				   "a handler replies to its own request",
-				   label_of(e, rules_handler(e), label), e->inlet->peer);
+				   handler_label(e, rules_handler(e), label), e->inlet->peer);
 	if (m != e->t->current)
 		return rule_broken(RULE_REPLY_TWICE,
 				   "%s has answered its request from rank %u already: "
 				   "a handler replies at most once",
-				   label_of(e, rules_handler(e), label), e->inlet->peer);
+				   handler_label(e, rules_handler(e), label), e->inlet->peer);
 	return rules_message(e, e->inlet->peer, id, n, len);
 }
 
@@ -174,8 +174,8 @@ static int rules_thread(struct endpoint *e, const char *what)
 	if (!attach_is_mine(e)) {
 		if (e->forked)
 			return rules_forked(e);
-		attach_first(
-			e); /* before anything else is read: another thread may be borrowing it */
+		/* Before anything else is read: another thread may be borrowing it. */
+		attach_first(e);
 	}
 	if (TERN_LIKELY(!e->checked || attach_is_mine(e)))
 		return 0;
@@ -201,7 +201,7 @@ int rules_wait(struct endpoint *e, const char *what)
 	if (!rc && e->turn)
 		return rule_broken(RULE_TURN, "%s was called in a turn, where nothing waits", what);
 	if (!rc && held(e))
-		rc = door_mend(e);
+		rc = hold_mend(e);
 	if (!rc && held(e))
 		return rule_broken(RULE_HOLD,
 				   "%s was called under a hold, where nothing is handled", what);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The rules of the model, each with its code and with what whoever breaks it is advised to do
- * instead. rules_test.c breaks each of them and follows the advice.
+ * instead. advice_test.c breaks each of them and follows the advice.
  */
 #ifndef TERN_CORE_RULES_H
 #define TERN_CORE_RULES_H
@@ -29,8 +29,8 @@ enum rule {
 
 struct rule_text {
 	int code;
-	const char *advice; /* the end of every sentence about this rule; "" if it gives the range
-			       that is allowed */
+	/* The end of every sentence about this rule; "" if it gives the range that is allowed. */
+	const char *advice;
 };
 extern const struct rule_text rule_table[RULES];
 

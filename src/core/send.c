@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sending, where the inline path does not apply: first contact, full rings, broken rules. */
-#include "core/send.h"
-
 #include <errno.h>
 
 #include "base/error.h"
-#include "core/stats.h"
-#include "core/trace.h"
 #include "core/wait.h"
+#include "endpoint/count.h"
+#include "endpoint/trace.h"
 
 /* cost: base status */
 void tern_knock(tern *t, struct tern_lane *lane)
@@ -18,8 +16,8 @@ void tern_knock(tern *t, struct tern_lane *lane)
 	net->ops->knock(net, lane);
 	if (TERN_UNLIKELY(e->site.later)) {
 		e->site.later = false;
-		alert_raise(e, ALERT_PENDING); /* whoever leaves looks, also from a hold, and arms
-						  it anew */
+		/* Whoever leaves looks, also from a hold, and arms it anew. */
+		alert_raise(e, ALERT_PENDING);
 	}
 }
 
@@ -61,9 +59,7 @@ int send_room(struct endpoint *e, uint32_t dst)
 				-EAGAIN,
 				"the ring to rank %u is full, and under a hold nothing is served",
 				dst);
-		if (poll_left(e))
-			poll_lost(e); /* it may have left without a word, having never heard our
-					 knock */
+		lost_look(e); /* it may have left without a word, having never heard our knock */
 		stall_begin(e, &stall);
 		wait_step(e, &l);
 	}
@@ -85,8 +81,8 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 
 int send_reply(struct endpoint *e, const struct parcel *p)
 {
-	struct tern_lane *lane =
-		e->inlet->answer; /* not the head's, which refuses while sends are traced */
+	/* Not the head's, which refuses while sends are traced. */
+	struct tern_lane *lane = e->inlet->answer;
 	struct peer *to = &e->site.peer[lane->peer];
 	if (to->lost)
 		return to->net->ops->check(to->net, lane->peer);
@@ -100,7 +96,7 @@ int send_reply(struct endpoint *e, const struct parcel *p)
 /* cost: protection control */
 int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_send(e, dst, id, n, 0);
 	if (rc)
@@ -122,6 +118,42 @@ int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SI
 			    .n = n,
 			    .word = { TERN_SIX_VALUES_ } };
 	return send_reply(e, &p);
+}
+
+/* -- The inline sends as functions: for TERN_NO_INLINE, arrays of words, other languages -- */
+
+/* cost: base call */
+int tern_request_call(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
+{
+	return tern_request_inline(t, n, dst, id, TERN_SIX_VALUES_);
+}
+
+/* cost: base call */
+int tern_reply_call(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
+{
+	return tern_reply_inline(t, n, m, id, TERN_SIX_VALUES_);
+}
+
+/* The i-th word, or 0 where there is none; more than fit are refused with their number. */
+static uint64_t word_at(const uint64_t *words, unsigned n, unsigned i)
+{
+	return i < n ? words[i] : 0;
+}
+
+#define WORDS_AT(words, n)                                                                      \
+	word_at(words, n, 0), word_at(words, n, 1), word_at(words, n, 2), word_at(words, n, 3), \
+		word_at(words, n, 4), word_at(words, n, 5)
+
+/* cost: base call */
+int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
+{
+	return tern_request_inline(t, n, dst, id, WORDS_AT(words, n));
+}
+
+/* cost: base call */
+int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const uint64_t *words)
+{
+	return tern_reply_inline(t, n, m, id, WORDS_AT(words, n));
 }
 
 /* cost: base write */

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/share.h"
+/*
+ * An endpoint that several threads use, one call at a time. The lock is taken by the outermost
+ * call or hold of a thread and given back by its end; a call that waits gives it back between
+ * its steps, so that other threads get on.
+ */
+#include "core/core.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -9,9 +14,9 @@
 
 struct share {
 	pthread_mutex_t lock;
-	_Atomic uintptr_t owner; /* the token of the thread that has it */
-	uint32_t depth;          /* of its calls and holds */
-	_Atomic uint32_t queue;  /* threads that want it */
+	_Atomic uintptr_t holder; /* the token of the thread that has it */
+	uint32_t depth;           /* of its calls and holds */
+	_Atomic uint32_t queue;   /* threads that want it */
 };
 
 int share_open(struct endpoint *e)
@@ -26,12 +31,12 @@ int share_open(struct endpoint *e)
 /* Only this thread writes its own token there, so what it reads is never wrong for itself. */
 bool share_is_mine(const struct endpoint *e)
 {
-	return atomic_load_explicit(&e->shared->owner, memory_order_relaxed) == attach_token();
+	return atomic_load_explicit(&e->shared->holder, memory_order_relaxed) == attach_token();
 }
 
 static void share_taken(struct share *s)
 {
-	atomic_store_explicit(&s->owner, attach_token(), memory_order_relaxed);
+	atomic_store_explicit(&s->holder, attach_token(), memory_order_relaxed);
 }
 
 static void share_take(struct share *s)
@@ -44,7 +49,7 @@ static void share_take(struct share *s)
 
 static void share_give(struct share *s)
 {
-	atomic_store_explicit(&s->owner, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->holder, 0, memory_order_relaxed);
 	pthread_mutex_unlock(&s->lock);
 }
 

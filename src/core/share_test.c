@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "../../tests/visitor.h"
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 
 enum { ASK = 2, TELL, THREADS = 5 };
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/stats.h"
-
+/* What a rank has counted: asked for by a program, and printed at its end (TERN_STATS). */
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <tern/stats.h>
@@ -11,7 +13,8 @@
 #include "base/setting.h"
 #include "base/wrap.h"
 #include "core/layer.h"
-#include "core/stats_print.h"
+#include "endpoint/count.h"
+#include "endpoint/handler.h"
 
 _Static_assert(TERN_STATS_HANDLERS == TERN_HANDLER_SLOTS, "every handler has its counts");
 _Static_assert((int)TERN_STATS_LAYERS == (int)LAYERS + 1, "every layer, and the program");
@@ -22,47 +25,6 @@ enum {
 	NET_SIZE_LEAST = offsetof(tern_stats_net_data, forged) + sizeof(uint64_t),
 	NET_SIZE_MOST = 4096,
 };
-
-/* -- Counting --------------------------------------------------------------------------- */
-
-void count_timed(struct endpoint *e, const tern_msg *m, unsigned id)
-{
-	struct stats_handler *h = &e->stats->handler[id];
-	uint64_t began = tick_now();
-	e->t->handler[id](e->t, m);
-	uint64_t ticks = tick_now() - began;
-	stats_add(&h->timed, 1);
-	stats_add(&h->ticks, ticks);
-	stats_most(&h->longest, ticks);
-	stats_add(&e->stats->time[time_bucket(ticks)], 1);
-}
-
-void count_batch(struct endpoint *e, const struct tern_inlet *in, unsigned handled, uint64_t bytes)
-{
-	struct stats_peer *p = &e->stats->peer[in->peer];
-	stats_add(in->kind == TERN_REQUEST ? &p->requests : &p->replies, handled);
-	stats_add(&p->bytes, bytes);
-	stats_most(&p->most, handled);
-	if (in->kind == TERN_REQUEST)
-		stats_set(&p->requests_at, in->leaf << 32 | (uint64_t)(in->cursor - in->base));
-}
-
-void stall_begin(struct endpoint *e, struct stall *s)
-{
-	if (s->begun)
-		return;
-	s->begun = true;
-	s->tick = e->stats ? tick_now() : 0;
-}
-
-void stall_end(struct endpoint *e, const struct stall *s, enum pulse_count what)
-{
-	if (!s->begun)
-		return;
-	pulse_add(e, what, 1);
-	if (e->stats)
-		pulse_add(e, what + 1, tick_now() - s->tick);
-}
 
 /* -- Opening and closing ------------------------------------------------------------------ */
 
@@ -82,8 +44,10 @@ int stats_open(struct endpoint *e)
 	int rc = stats_read(&e->stats_print);
 	e->pulse = &j->pulse[e->t->rank];
 	memset(e->pulse, 0, sizeof *e->pulse);
-	atomic_store(&e->pulse->guard, wrap_first(32, 0) << 32);
-	atomic_store(&e->pulse->version, (uint32_t)wrap_first(32, 0) & ~1u);
+	/* Before the rank is open: what others see of it has no order yet. */
+	atomic_store_explicit(&e->pulse->guard, wrap_first(32, 0) << 32, memory_order_relaxed);
+	atomic_store_explicit(&e->pulse->version, (uint32_t)wrap_first(32, 0) & ~1u,
+			      memory_order_relaxed);
 	e->guard = e->t->guard = &e->pulse->guard;
 	if (rc || !e->stats_print)
 		return rc;
@@ -92,14 +56,6 @@ int stats_open(struct endpoint *e)
 	else
 		e->stats = job_stats(j, e->t->rank);
 	return 0;
-}
-
-void stats_close(struct endpoint *e)
-{
-	if (e->stats)
-		stats_print(e->t, e->stats_print > 1);
-	e->stats = NULL;
-	atomic_store_explicit(&e->pulse->counting, 0, memory_order_relaxed);
 }
 
 /* -- Asking ------------------------------------------------------------------------------- */
@@ -158,7 +114,7 @@ static void data_of_stats(const struct endpoint *e, tern_stats_data *out)
 
 int tern_stats(tern *t, tern_stats_data *out)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -189,7 +145,7 @@ static tern_stats_net_data data_of_packets(const struct endpoint *e)
 
 int tern_stats_net(tern *t, tern_stats_net_data *out)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -216,7 +172,7 @@ static uint64_t peer_took(const struct endpoint *e, uint32_t rank)
 
 int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_destination(e, rank);
 	if (rc)
@@ -236,18 +192,23 @@ int tern_stats_peer(tern *t, uint32_t rank, tern_stats_peer_data *out)
 	return 0;
 }
 
+/* Whether a program may ask for the counts of the `what` with that number. */
+static int stats_index(const struct endpoint *e, const char *what, unsigned index, unsigned count)
+{
+	int rc = rules_forked(e);
+	if (rc || index < count)
+		return rc;
+	return error_set(-ERANGE, "the counts of %s %u were asked for; %ss are numbered 0 to %u",
+			 what, index, what, count - 1);
+}
+
 int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 {
-	INSIDE struct door door = door_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
-	if (id >= TERN_STATS_HANDLERS)
-		return error_set(
-			-ERANGE,
-			"the counts of handler %u were asked for; handlers are numbered 0 to %d",
-			id, TERN_STATS_HANDLERS - 1);
+	int rc = stats_index(e, "handler", id, TERN_STATS_HANDLERS);
+	if (rc)
+		return rc;
 	*out = (tern_stats_handler_data){ 0 };
 	if (!e->stats)
 		return 0;
@@ -258,14 +219,6 @@ int tern_stats_handler(tern *t, unsigned id, tern_stats_handler_data *out)
 	out->ns = in_ns(e, &h->ticks);
 	out->longest_ns = in_ns(e, &h->longest);
 	return 0;
-}
-
-const char *tern_stats_layer_name(unsigned layer)
-{
-	static const char *const names[TERN_STATS_LAYERS] = {
-		"user", "mem", "msg", "typed", "chan", "async", "spawn", "sequence"
-	};
-	return layer < TERN_STATS_LAYERS ? names[layer] : NULL;
 }
 
 static void handler_add(tern_stats_handler_data *sum, const tern_stats_handler_data *one)
@@ -279,15 +232,10 @@ static void handler_add(tern_stats_handler_data *sum, const tern_stats_handler_d
 
 int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 {
-	INSIDE struct door door = door_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	if (layer >= TERN_STATS_LAYERS)
-		return error_set(
-			-ERANGE,
-			"the counts of layer %u were asked for; layers are numbered 0 to %d", layer,
-			TERN_STATS_LAYERS - 1);
+	INSIDE struct scope scope = scope_open(t);
+	int rc = stats_index(t->own, "layer", layer, TERN_STATS_LAYERS);
+	if (rc)
+		return rc;
 	unsigned first = layer ? TERN_HANDLER_MAX + (layer - 1) * LAYER_HANDLERS : 0;
 	unsigned end = layer ? first + LAYER_HANDLERS : TERN_HANDLER_MAX;
 	*out = (tern_stats_handler_data){ 0 };
@@ -303,19 +251,264 @@ int tern_stats_layer(tern *t, unsigned layer, tern_stats_handler_data *out)
 
 int tern_stats_time(tern *t, unsigned bucket, tern_stats_time_data *out)
 {
-	INSIDE struct door door = door_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
-	if (bucket >= TERN_STATS_TIMES)
-		return error_set(-ERANGE, "bucket %u of the times was asked for; there are %d",
-				 bucket, TERN_STATS_TIMES);
+	int rc = stats_index(e, "bucket", bucket, TERN_STATS_TIMES);
+	if (rc)
+		return rc;
 	double ns = tick_ns(e);
 	*out = (tern_stats_time_data){ .from_ns = (double)time_bucket_begin(bucket) * ns,
 				       .to_ns = (double)time_bucket_begin(bucket + 1) * ns,
 				       .count = e->stats ? stats_get(&e->stats->time[bucket]) : 0 };
 	return 0;
+}
+
+/* -- Printing -----------------------------------------------------------------------------------
+ */
+
+/* Every figure of a rank, with the name it has in both forms. */
+struct figure {
+	const char *name;
+	size_t at;
+};
+static const struct figure figures[] = {
+#define FIGURE(name)                                   \
+	{                                              \
+#name, offsetof(tern_stats_data, name) \
+	}
+	FIGURE(sent),       FIGURE(handled),       FIGURE(bytes),      FIGURE(timed),
+	FIGURE(handler_ns), FIGURE(waits),         FIGURE(yields),     FIGURE(naps),
+	FIGURE(sleeps),     FIGURE(slept_ns),      FIGURE(bells),      FIGURE(knocks),
+	FIGURE(gates),      FIGURE(room_stalls),   FIGURE(room_ns),    FIGURE(block_stalls),
+	FIGURE(block_ns),   FIGURE(deferred_most), FIGURE(queue_most), FIGURE(interrupts),
+	FIGURE(claims),
+#undef FIGURE
+};
+
+/* And those of its packets, whose names begin with "packets_" where they stand among the others. */
+static const struct figure packets[] = {
+#define FIGURE(name)                                       \
+	{                                                  \
+#name, offsetof(tern_stats_net_data, name) \
+	}
+	FIGURE(sent),    FIGURE(received),  FIGURE(again),   FIGURE(doubled), FIGURE(early),
+	FIGURE(refused), FIGURE(malformed), FIGURE(foreign), FIGURE(old),     FIGURE(forged),
+#undef FIGURE
+};
+
+enum {
+	FIGURES = sizeof figures / sizeof *figures,
+	PACKETS = sizeof packets / sizeof *packets,
+	COLUMNS = 4
+};
+
+static uint64_t figure_of(const void *data, const struct figure *f)
+{
+	return *(const uint64_t *)(const void *)((const char *)data + f->at);
+}
+
+static tern_stats_net_data packets_of(tern *t)
+{
+	tern_stats_net_data d = { .size = sizeof d };
+	tern_stats_net(t, &d);
+	return d;
+}
+
+static double mean_ns(const tern_stats_handler_data *h)
+{
+	return h->timed ? (double)h->ns / (double)h->timed : 0;
+}
+
+static bool peer_active(tern *t, uint32_t rank, tern_stats_peer_data *out)
+{
+	return tern_stats_peer(t, rank, out) == 0 && (out->sent || out->handled);
+}
+
+static bool handler_active(tern *t, unsigned id, tern_stats_handler_data *out)
+{
+	return tern_stats_handler(t, id, out) == 0 && out->count;
+}
+
+/* "user 3 (on_greeting)", "msg 1 (on_status)": a layer's handlers count from 0. */
+static void handler_name(tern *t, unsigned id, char text[LABEL_ROOM])
+{
+	const char *name = tern_stats_handler_name(t, id);
+	char number[24];
+	handler_number(id, number, sizeof number);
+	snprintf(text, LABEL_ROOM, name ? "%s (%.40s)" : "%s", number, name);
+}
+
+/* -- Text ----------------------------------------------------------------------------------- */
+
+static void text_handlers(FILE *to, tern *t)
+{
+	tern_stats_handler_data h;
+	char name[LABEL_ROOM];
+	fprintf(to, "tern:   %-28s %14s %16s %12s %12s\n", "handler", "messages", "bytes",
+		"mean ns", "longest ns");
+	for (unsigned id = 0; id < TERN_STATS_HANDLERS; id++)
+		if (handler_active(t, id, &h)) {
+			handler_name(t, id, name);
+			fprintf(to,
+				"tern:   %-28s %14" PRIu64 " %16" PRIu64 " %12.0f %12" PRIu64 "\n",
+				name, h.count, h.bytes, mean_ns(&h), h.longest_ns);
+		}
+}
+
+static void text_peers(FILE *to, tern *t)
+{
+	tern_stats_peer_data p;
+	fprintf(to, "tern:   %-10s %14s %14s %16s %12s\n", "peer", "sent", "handled", "bytes",
+		"queue most");
+	for (uint32_t r = 0; r < tern_size(t); r++)
+		if (peer_active(t, r, &p))
+			fprintf(to,
+				"tern:   rank %-5u %14" PRIu64 " %14" PRIu64 " %16" PRIu64
+				" %12" PRIu64 "\n",
+				r, p.sent, p.handled, p.bytes, p.queue_most);
+}
+
+static void text_times(FILE *to, tern *t, uint64_t timed)
+{
+	tern_stats_time_data b;
+	uint64_t below = 0;
+	fprintf(to, "tern:   of %" PRIu64 " handlers timed:", timed);
+	for (unsigned i = 0; i < TERN_STATS_TIMES; i++) {
+		tern_stats_time(t, i, &b);
+		below += b.count;
+		if (b.count * 50 >= timed && b.count) /* those that matter: 2 % or more */
+			fprintf(to, " %.0f %% below %.0f ns;", 100 * (double)below / (double)timed,
+				b.to_ns);
+	}
+	fputc('\n', to);
+}
+
+/* Nothing in a job without packets. */
+static void text_packets(FILE *to, tern *t)
+{
+	tern_stats_net_data d = packets_of(t);
+	const char *before = "tern:   packets:";
+	for (int i = 0; i < PACKETS; i++)
+		if (figure_of(&d, &packets[i])) {
+			fprintf(to, "%s %" PRIu64 " %s", before, figure_of(&d, &packets[i]),
+				packets[i].name);
+			before = ",";
+		}
+	if (*before == ',')
+		fputc('\n', to);
+}
+
+static void text_rank(FILE *to, tern *t, const tern_stats_data *d)
+{
+	fprintf(to, "tern: rank %u of %u\n", tern_rank(t), tern_size(t));
+	for (int i = 0; i < FIGURES; i++)
+		fprintf(to, "%s%-14s %12" PRIu64 "%s",
+			i % COLUMNS ? "  " : "tern:   ", figures[i].name, figure_of(d, &figures[i]),
+			i % COLUMNS == COLUMNS - 1 || i == FIGURES - 1 ? "\n" : "");
+	text_packets(to, t);
+	text_handlers(to, t);
+	text_peers(to, t);
+	if (d->timed)
+		text_times(to, t, d->timed);
+}
+
+/* -- JSON ------------------------------------------------------------------------------------ */
+
+static void json_handlers(FILE *to, tern *t)
+{
+	tern_stats_handler_data h;
+	const char *comma = "";
+	char name[LABEL_ROOM];
+	for (unsigned id = 0; id < TERN_STATS_HANDLERS; id++)
+		if (handler_active(t, id, &h)) {
+			handler_name(t, id, name);
+			fprintf(to,
+				"%s{\"id\": %u, \"name\": \"%s\", \"messages\": %" PRIu64
+				", \"bytes\": %" PRIu64 ", \"timed\": %" PRIu64 ", \"ns\": %" PRIu64
+				", \"longest_ns\": %" PRIu64 "}",
+				comma, id, name, h.count, h.bytes, h.timed, h.ns, h.longest_ns);
+			comma = ", ";
+		}
+}
+
+static void json_peers(FILE *to, tern *t)
+{
+	tern_stats_peer_data p;
+	const char *comma = "";
+	for (uint32_t r = 0; r < tern_size(t); r++)
+		if (peer_active(t, r, &p)) {
+			fprintf(to,
+				"%s{\"rank\": %u, \"sent\": %" PRIu64 ", \"sent_bytes\": %" PRIu64
+				", \"requests\": %" PRIu64 ", \"replies\": %" PRIu64
+				", \"bytes\": %" PRIu64 ", \"queue_most\": %" PRIu64 "}",
+				comma, r, p.sent, p.sent_bytes, p.requests, p.replies, p.bytes,
+				p.queue_most);
+			comma = ", ";
+		}
+}
+
+static void json_times(FILE *to, tern *t)
+{
+	tern_stats_time_data b;
+	const char *comma = "";
+	for (unsigned i = 0; i < TERN_STATS_TIMES; i++)
+		if (tern_stats_time(t, i, &b) == 0 && b.count) {
+			fprintf(to,
+				"%s{\"from_ns\": %.1f, \"to_ns\": %.1f, \"count\": %" PRIu64 "}",
+				comma, b.from_ns, b.to_ns, b.count);
+			comma = ", ";
+		}
+}
+
+static void json_packets(FILE *to, tern *t)
+{
+	tern_stats_net_data d = packets_of(t);
+	for (int i = 0; i < PACKETS; i++)
+		fprintf(to, ", \"packets_%s\": %" PRIu64, packets[i].name,
+			figure_of(&d, &packets[i]));
+}
+
+static void json_rank(FILE *to, tern *t, const tern_stats_data *d)
+{
+	fprintf(to, "{\"rank\": %u, \"size\": %u", tern_rank(t), tern_size(t));
+	for (int i = 0; i < FIGURES; i++)
+		fprintf(to, ", \"%s\": %" PRIu64, figures[i].name, figure_of(d, &figures[i]));
+	json_packets(to, t);
+	fputs(", \"handlers\": [", to);
+	json_handlers(to, t);
+	fputs("], \"peers\": [", to);
+	json_peers(to, t);
+	fputs("], \"times\": [", to);
+	json_times(to, t);
+	fputs("]}\n", to);
+}
+
+/*
+ * What the rank has counted, on standard error, in one write: a table, or one JSON object in a
+ * line.
+ */
+static void stats_print(tern *t, bool as_json)
+{
+	tern_stats_data d;
+	char *page = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&page, &len);
+	if (!to)
+		return;
+	tern_stats(t, &d);
+	(as_json ? json_rank : text_rank)(to, t, &d);
+	if (fclose(to) == 0)
+		/* One call, so that the tables of several ranks do not mix. */
+		fwrite(page, 1, len, stderr);
+	free(page);
+}
+
+void stats_close(struct endpoint *e)
+{
+	if (e->stats)
+		stats_print(e->t, e->stats_print > 1);
+	e->stats = NULL;
+	atomic_store_explicit(&e->pulse->counting, 0, memory_order_relaxed);
 }
 
 /* cost: statistics control */

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "../../tests/local.h"
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 
 enum { ASK, TELL, BUSY };
 

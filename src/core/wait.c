@@ -1,41 +1,109 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* How a wait rests: it looks, yields, naps, sleeps; and what it says of itself. */
 #include "core/wait.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/cpu.h"
 #include "base/error.h"
-#include "core/agent.h"
+#include "core/delivery.h"
 #include "core/layer.h"
-#include "core/send.h"
-#include "core/share.h"
-#include "core/stats.h"
-#include "core/stuck.h"
-#include "core/trace.h"
+#include "endpoint/count.h"
+#include "endpoint/trace.h"
 
 enum {
-	SIBLINGS_EVERY =
-		64,   /* steps that handled something, between two rounds of the other endpoints */
-	STREAM = 8,   /* messages handled at a time that make a stream */
-	LINGER = 128, /* pauses that let it run ahead */
-	LOOKS = 16,   /* between two rounds of the thread's other endpoints */
+	/* Steps that handled something, between two rounds of the other endpoints. */
+	SIBLINGS_EVERY = 64,
+	STREAM = 8,        /* messages handled at a time that make a stream */
+	LINGER = 128,      /* pauses that let it run ahead */
+	LOOKS = 16,        /* between two rounds of the thread's other endpoints */
 	YIELD_NS = 300000, /* after looking: how long to yield, */
 	NAPS_NS = 1500000, /* and how long to nap before sleeping */
 	NAP_NS = 50000,
 	LONG_NAP_NS = 500000,
-	SETTLE_MOST = 1000,   /* steps in which a barrier waits for room for replies */
-	SILENT_YIELDS = 1000, /* of a silent barrier before it naps */
 	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
+	STUCK_LOOKS = 6,      /* at other ranks: each shows its wait now and then */
+	STUCK_LOOK_NS = 1000000,
+	STUCK_NAMED = 8, /* ranks, before they are only counted */
 };
 
 _Thread_local const struct scheduler *wait_scheduler;
+
+/* -- A wait in words -------------------------------------------------------------------------- */
+
+/* "tern_recv 0x7 from rank 2": the call, and the rank if one is meant. */
+static void wait_words(const struct wait *w, char *text, size_t room)
+{
+	char id[24] = "", whom[32] = "";
+	if (w->has_id)
+		snprintf(id, sizeof id, " %#llx", (unsigned long long)w->id);
+	if (w->way)
+		snprintf(whom, sizeof whom, w->whom ? " %s rank %u" : " %s any rank", w->way,
+			 w->whom - 1);
+	snprintf(text, room, "%s%s%s%s%s", w->call ? w->call : "a call", id, whom,
+		 w->lack ? ": " : "", w->lack ? w->lack : "");
+}
+
+/* As far as it shows: a rank of another machine shows nothing here. */
+static bool waits_alike(const struct job *j, uint32_t rank, const char *call)
+{
+	struct plight p;
+	return !job_here(j, rank) || job_rank_state(j, rank) > RANK_OPEN ||
+	       (pulse_read(&j->pulse[rank], &p) && strcmp(p.text, call) == 0);
+}
+
+/* Which ranks have come, in bits; more of them with each look. */
+static void look_around(const struct endpoint *e, const char *call, bool *come)
+{
+	const struct job *j = &e->group->job;
+	for (int i = 0; i < STUCK_LOOKS; i++) {
+		for (uint32_t r = 0; r < j->size; r++)
+			come[r] |= r == e->t->rank || waits_alike(j, r, call);
+		e->world->nap(STUCK_LOOK_NS);
+	}
+}
+
+/* "; not there: rank 1, 3 and 4 others" */
+static void absent_text(const struct endpoint *e, const char *call, char *text, size_t room)
+{
+	bool come[TERN_RANKS_MAX] = { false };
+	uint32_t count = 0;
+	size_t used = 0;
+	look_around(e, call, come);
+	for (uint32_t r = 0; r < e->t->size; r++) {
+		if (come[r])
+			continue;
+		if (count++ < STUCK_NAMED)
+			used += (size_t)snprintf(text + used, room - used, "%s %u",
+						 used ? "," : "; not there: rank", r);
+	}
+	if (count > STUCK_NAMED)
+		snprintf(text + used, room - used, " and %u others", count - STUCK_NAMED);
+}
+
+/*
+ * Writes to standard error in which call the rank waits, for whom, and what its layers have under
+ * way.
+ */
+static void stuck_report(struct endpoint *e, const struct wait *w, uint64_t ns)
+{
+	char call[PULSE_TEXT], absent[160] = "";
+	wait_words(w, call, sizeof call);
+	if (strcmp(call, "tern_barrier") == 0)
+		absent_text(e, call, absent, sizeof absent);
+	error_warn("rank %u has waited for %llu s in %s%s; `tern why` shows the other ranks",
+		   e->t->rank, (unsigned long long)(ns / 1000000000), call, absent);
+	layers_report(e, 2);
+}
 
 /* -- The thread's other endpoints ---------------------------------------------------------- */
 
 /* Whether its own progress thread serves it. */
 static bool sibling_apart(const struct endpoint *sibling)
 {
-	return sibling->agent && !attach_is_lent(sibling);
+	return sibling->progress && !attach_is_lent(sibling);
 }
 
 /*
@@ -46,14 +114,15 @@ static bool sibling_enter(struct endpoint *sibling)
 {
 	if (sibling->shared && !share_try(sibling))
 		return false;
-	if (sibling->shared && atomic_load(&sibling->closed)) { /* meanwhile */
+	/* Closed meanwhile; its lock orders the two. */
+	if (sibling->shared && atomic_load_explicit(&sibling->closed, memory_order_relaxed)) {
 		share_unlock(sibling);
 		return false;
 	}
 	if (sibling->shared)
 		return true;
 	if (!sibling->entered && sibling->interrupt && !attach_is_lent(sibling))
-		sibling->entered = door_enter(sibling);
+		sibling->entered = scope_enter(sibling);
 	return true;
 }
 
@@ -64,7 +133,7 @@ static void sibling_leave(struct endpoint *sibling)
 	if (!sibling->entered)
 		return;
 	sibling->entered = false;
-	door_leave(sibling);
+	scope_leave(sibling);
 }
 
 void wait_wanted(struct endpoint *e)
@@ -78,7 +147,7 @@ static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 {
 	(void)arg;
 	wait_wanted(sibling);
-	door_resume(sibling);
+	scope_resume(sibling);
 	if (sibling_apart(sibling) || !sibling_enter(sibling))
 		return 0;
 	unsigned handled =
@@ -87,18 +156,21 @@ static unsigned serve_sibling(struct endpoint *sibling, void *arg)
 	return handled;
 }
 
-/* False if it cannot be slept on: something is there. */
-static bool arm(struct endpoint *e, struct sleep *s)
+bool endpoint_arm(struct endpoint *e, struct sleep *s)
 {
-	if (in_handler(e) || e->work || e->deferred_count)
-		return false;
 	for (unsigned i = 0; i < e->nets; i++)
 		if (!e->net[i]->ops->arm(e->net[i], s))
 			return false;
 	return true;
 }
 
-static void disarm(struct endpoint *e)
+/* False if it cannot be slept on: something is there. */
+static bool wait_arm(struct endpoint *e, struct sleep *s)
+{
+	return !in_handler(e) && !e->work && !e->deferred_count && endpoint_arm(e, s);
+}
+
+void endpoint_disarm(struct endpoint *e)
 {
 	for (unsigned i = 0; i < e->nets; i++)
 		net_disarm(e->net[i]);
@@ -109,12 +181,13 @@ static void disarm(struct endpoint *e)
 /* Nonzero if it cannot be slept on; also if another thread may take it any moment. */
 static unsigned arm_sibling(struct endpoint *sibling, void *arg)
 {
+	/* Light threads its progress thread does not run, and cannot wake us for. */
 	if (sibling_apart(sibling))
-		return sibling->threaded; /* which its agent does not run, and cannot wake us for */
+		return sibling->threaded;
 	if (attach_is_lent(sibling) || sibling->shared)
 		return 1;
 	sibling_enter(sibling);
-	return !arm(sibling, arg);
+	return !wait_arm(sibling, arg);
 }
 
 static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
@@ -122,7 +195,7 @@ static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 	(void)arg;
 	if (sibling_apart(sibling) || sibling->shared || (sibling->interrupt && !sibling->entered))
 		return 0; /* it was not armed for this sleep, but maybe for calls */
-	disarm(sibling);
+	endpoint_disarm(sibling);
 	sibling_leave(sibling);
 	return 0;
 }
@@ -133,7 +206,7 @@ static unsigned disarm_sibling(struct endpoint *sibling, void *arg)
 static void wait_show(struct endpoint *e, const struct wait *w, bool asleep)
 {
 	char text[PULSE_TEXT];
-	stuck_call(w, text, sizeof text);
+	wait_words(w, text, sizeof text);
 	pulse_wait(e->pulse, text, w->whom, w->since, asleep);
 }
 
@@ -158,18 +231,18 @@ static bool wait_sleep(struct endpoint *e, struct wait *w)
 {
 	struct sleep s = { .says = BELL_ASLEEP };
 	if (e->trace)
-		trace_flush(e); /* there is time, and the rank may be killed in its sleep */
-	bool quiet = arm(e, &s) && attach_each(e, arm_sibling, &s) == 0 && s.bells;
+		trace_flush(e->trace); /* there is time, and the rank may be killed in its sleep */
+	bool quiet = wait_arm(e, &s) && attach_each(e, arm_sibling, &s) == 0 && s.bells;
 	if (quiet && !wait_over(e, w)) {
 		uint64_t began = e->world->now();
 		wait_show(e, w, true);
-		agent_doze(e);
+		progress_doze(e);
 		e->world->sleep(&s, SLEEP_NS);
-		agent_rouse(e);
+		progress_rouse(e);
 		pulse_add(e, PULSE_SLEEPS, 1);
 		pulse_add(e, PULSE_SLEPT, e->world->now() - began);
 	}
-	disarm(e);
+	endpoint_disarm(e);
 	attach_each(e, disarm_sibling, NULL);
 	return quiet;
 }
@@ -201,8 +274,8 @@ static void wait_report(struct endpoint *e, struct wait *w, uint64_t now)
 
 static void wait_idle(struct endpoint *e, struct wait *w)
 {
-	if (w->looks++ <
-	    e->spin) /* counts here too: what is there may be waiting for room for its reply */
+	/* Counts here too: what is there may be waiting for room for its reply. */
+	if (w->looks++ < e->spin)
 		return;
 	uint64_t now = e->world->now();
 	if (!w->since) {
@@ -210,8 +283,7 @@ static void wait_idle(struct endpoint *e, struct wait *w)
 		pulse_add(e, PULSE_WAITS, 1);
 	}
 	wait_report(e, w, now);
-	if (poll_left(e))
-		poll_lost(e); /* a rank that never talked with us leaves without ringing */
+	lost_look(e); /* a rank that never talked with us leaves without ringing */
 	if (now - w->since < YIELD_NS) {
 		pulse_add(e, PULSE_YIELDS, 1);
 		e->world->yield();
@@ -280,7 +352,7 @@ static unsigned wait_serve(struct endpoint *e, struct wait *w)
 void wait_step(struct endpoint *e, struct wait *w)
 {
 	if (TERN_UNLIKELY(e->trace))
-		trace_step(e, w);
+		trace_step(e, w->what, &w->begun);
 	unsigned handled = wait_serve(e, w);
 	wait_wanted(e);
 	/* In a layer's progress nobody else may run: the layer is in the middle of something. */
@@ -311,8 +383,7 @@ int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), 
 
 int wait_unreachable(struct endpoint *e, struct wait *w)
 {
-	if (poll_left(e))
-		poll_lost(e); /* it may have left without a word, having never heard our knock */
+	lost_look(e); /* it may have left without a word, having never heard our knock */
 	return send_reachable(e, w->whom - 1);
 }
 
@@ -333,7 +404,7 @@ int wait_stalled(struct endpoint *e, struct wait *w, uint64_t moved)
  */
 static int wait_missing(struct endpoint *e)
 {
-	bool alone = poll_left(e) + 1 >= e->t->size;
+	bool alone = lost_count(e) + 1 >= e->t->size;
 	int missing = -1;
 	for (uint32_t r = 0; r < e->t->size; r++)
 		if (e->site.peer[r].lost) {
@@ -350,9 +421,9 @@ static int wait_missing(struct endpoint *e)
 
 int wait_blame(struct endpoint *e, struct wait *w)
 {
-	if (!w->since || !poll_left(e))
+	if (!w->since || !lost_count(e))
 		return 0;
-	poll_lost(e);
+	lost_find(e);
 	int missing = wait_missing(e);
 	if (missing < 0) {
 		w->quiet = 0; /* whoever dies next can be forgiven in time, too */
@@ -383,7 +454,7 @@ static bool flag_reached(struct endpoint *e, void *arg)
 
 int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	struct flag f = { value, n };
 	struct wait w = {
@@ -402,133 +473,10 @@ int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
 
 int tern_forgive(tern *t, uint32_t rank)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = rules_destination(t->own, rank);
 	if (!rc)
 		t->own->site.peer[rank].forgiven = true;
-	return rc;
-}
-
-/* -- Barrier ------------------------------------------------------------------------ */
-
-/* The last network's is everybody's: it includes those of the others. */
-static struct net *barrier_net(const struct endpoint *e)
-{
-	return e->net[e->nets - 1];
-}
-
-static bool barrier_passed(struct endpoint *e, void *ticket)
-{
-	struct net *net = barrier_net(e);
-	return net->ops->passed(net, *(uint64_t *)ticket, NET_ALL);
-}
-
-/* Whether `rank` has been through the barrier that the ticket is for; nobody has, without one. */
-static bool barrier_behind(struct endpoint *e, uint32_t rank, const uint64_t *ticket)
-{
-	struct net *net = barrier_net(e);
-	return ticket && net->ops->passed(net, *ticket, rank);
-}
-
-/* A barrier needs everybody, so whoever has left before it ends it at once. */
-static int barrier_missing(struct endpoint *e, const uint64_t *ticket)
-{
-	if (!poll_left(e))
-		return 0;
-	for (uint32_t r = 0; r < e->t->size; r++) {
-		struct net *net = e->site.peer[r].net;
-		int rc = net->ops->check(net, r);
-		if (rc && !barrier_behind(e, r, ticket))
-			return rc;
-	}
-	return 0;
-}
-
-/*
- * Handles what was sent here before the barrier: it has all arrived, though
- * requests may still wait for room for their replies. What comes later is left alone, because
- * peers that are past the barrier may send without end.
- */
-static void barrier_settle(struct endpoint *e)
-{
-	struct wait w = { .bounded = true, .call = "tern_barrier" };
-	poll_mark(e);
-	for (int i = 0; i < SETTLE_MOST && poll_is_due(e);)
-		if (!poll_due(e)) {
-			wait_step(e, &w);
-			i++;
-		}
-}
-
-static int barrier_stop(struct endpoint *e, struct wait *w)
-{
-	int rc = w->since ? barrier_missing(e, w->arg) : 0;
-	/* Whoever passed and left raised the generation first. */
-	return rc && !barrier_passed(e, w->arg) ? rc : 0;
-}
-
-static int barrier_pass(struct endpoint *e)
-{
-	struct net *net = barrier_net(e);
-	uint64_t ticket = net->ops->arrive(net);
-	struct wait w = { .call = "tern_barrier", .stop = barrier_stop };
-	int rc = wait_until(e, barrier_passed, &ticket, &w);
-	if (!rc)
-		barrier_settle(e);
-	return rc;
-}
-
-/* Between two looks at it: not as other waits do, because nobody else may have a turn meanwhile. */
-static void silent_rest(struct endpoint *e, uint32_t looks)
-{
-	if (looks < e->spin)
-		cpu_relax();
-	else if (looks - e->spin < SILENT_YIELDS)
-		e->world->yield();
-	else
-		e->world->nap(NAP_NS);
-}
-
-int wait_silent_barrier(struct endpoint *e)
-{
-	struct net *net = barrier_net(e);
-	e->site.silent = true;
-	uint64_t ticket = net->ops->arrive(net);
-	e->site.silent = false;
-	for (uint32_t looks = 0; !barrier_passed(e, &ticket); looks++) {
-		poll_networks(e);
-		silent_rest(e, looks);
-		int rc = looks < e->spin ? 0 : barrier_missing(e, &ticket);
-		if (rc && !barrier_passed(e, &ticket))
-			return rc;
-	}
-	return 0;
-}
-
-int tern_barrier(tern *t)
-{
-	INSIDE struct door door = door_open(t);
-	struct endpoint *e = t->own;
-	int rc = rules_wait(e, "tern_barrier()");
-	if (!rc)
-		rc = barrier_missing(
-			e, NULL); /* before taking a ticket: it could complete a later round */
-	if (!rc && e->barrier)
-		rc = error_set(-EBUSY,
-			       "tern_barrier() was called while rank %u is in one already: "
-			       "a rank takes part once, whatever the number of its threads",
-			       t->rank);
-	if (rc)
-		return rc;
-	if (TERN_UNLIKELY(e->trace))
-		trace_barrier(e, RECORD_BARRIER);
-	e->barrier = true;
-	if (e->work)
-		layers_progress(e); /* what they have put off was done before the barrier */
-	rc = barrier_pass(e);
-	e->barrier = false;
-	if (TERN_UNLIKELY(e->trace))
-		trace_barrier(e, RECORD_PASSED);
 	return rc;
 }
 

@@ -7,8 +7,8 @@
 #ifndef TERN_CORE_WAIT_H
 #define TERN_CORE_WAIT_H
 
-#include "core/door.h"
-#include "core/record.h"
+#include "core/scope.h"
+#include "endpoint/record.h"
 
 /* One wait: what it is for, what ends it, and how far its backoff is. */
 struct wait {
@@ -41,8 +41,8 @@ struct wait {
 	uint64_t since; /* when the looking ended; 0 before */
 	uint64_t quiet; /* when something last arrived, as far as we know; 0 before that is asked */
 	uint64_t served; /* messages, as of then */
-	uint64_t moved_at,
-		moved; /* of wait_stalled(): when the count last changed, and the count */
+	/* Of wait_stalled(): when the count last changed, and the count. */
+	uint64_t moved_at, moved;
 };
 
 /*
@@ -83,13 +83,6 @@ int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), 
 
 /* One step: serves what has arrived here and at the thread's other endpoints, or rests a little. */
 void wait_step(struct endpoint *e, struct wait *w);
-
-/*
- * A barrier in which no handler runs, and nothing that could call one. It needs no other rank to
- * handle anything: ranks that are past it may send here without end, and those that are not need no
- * reply.
- */
-int wait_silent_barrier(struct endpoint *e);
 
 /*
  * Reasons to stop. This one: -EOWNERDEAD, or -ESHUTDOWN, when a rank has left, is not forgiven, and

@@ -49,7 +49,7 @@ static int stop_stalled(struct endpoint *e, struct wait *w)
 
 static int waits(bool over, int (*stop)(struct endpoint *e, struct wait *w))
 {
-	INSIDE struct door door = door_open(local[0]);
+	INSIDE struct scope scope = scope_open(local[0]);
 	struct wait w = { .bounded = true, .call = "a test", .rule = "a test", .stop = stop };
 	return wait_until(local[0]->own, says, &over, &w);
 }

@@ -30,7 +30,7 @@ enum pulse_count {
 	PULSE_BLOCK_TICKS,
 	PULSE_GATES,      /* opened: requests that had waited for room for their reply */
 	PULSE_INTERRUPTS, /* that delivered messages */
-	PULSE_CLAIMS,     /* of the role, by the progress thread */
+	PULSE_CLAIMS,     /* of ownership, by the progress thread */
 	PULSE_DEFERRED,   /* the most functions that waited at once */
 	/* On a network of packets: */
 	PULSE_PACKETS_SENT,
@@ -55,7 +55,7 @@ enum {
 
 struct pulse {
 	_Alignas(64) _Atomic uint64_t served; /* messages handled */
-	_Atomic uint64_t guard;               /* see core/door.h, and pulse_holds() */
+	_Atomic uint64_t guard;               /* see core/scope.h, and pulse_holds() */
 	_Atomic uint32_t counting;            /* 1: the rank's statistics may be read */
 	_Atomic uint64_t count[PULSE_COUNTS];
 	/* What it waits for. `version` is odd while the rest is being written. */

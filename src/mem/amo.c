@@ -169,7 +169,7 @@ static int amo_start(struct mem *m, tern_addr a, unsigned what, const uint64_t o
 static int amo(tern *t, tern_addr a, unsigned what, uint64_t operand, uint64_t expected, void *old,
 	       tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP;
 	const uint64_t operands[2] = { operand, expected };
 	if (!amo_known(what))
@@ -184,7 +184,7 @@ static int amo(tern *t, tern_addr a, unsigned what, uint64_t operand, uint64_t e
 int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old,
 		     tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	char *at = heap_reach(mem_of(t), a, sizeof operand);
 	if (TERN_LIKELY(!op && at && (uintptr_t)at % sizeof operand == 0 && what <= TERN_SWAP)) {
 		uint64_t before = integer_apply(at, true, what, operand);

@@ -9,7 +9,7 @@
 int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id,
 		  TERN_SIX_)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	uint32_t rank = tern_addr_rank(dst);
 	/* Before the data moves. */
 	int rc = rules_send(t->own, rank, id, n, 0); /* cost: protection control */
@@ -51,7 +51,7 @@ static int copy_start(struct mem *m, tern_addr dst, tern_addr src, size_t len, t
 
 int tern_fastmemcpy(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
 	int rc = len ? mem_check(m, dst, len, "a memory copy") : 0;

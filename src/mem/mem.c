@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/setting.h"
-#include "core/quiesce.h"
 #include "core/wait.h"
 #include "mem/word.h"
 
@@ -155,7 +154,7 @@ static uint64_t heap_offset(const struct mem *m, const void *p)
 
 void *tern_alloc(tern *t, size_t bytes)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	uint64_t at;
 	int rc = rules_forked(t->own);
@@ -165,7 +164,7 @@ void *tern_alloc(tern *t, size_t bytes)
 		errno = -rc;
 		return NULL;
 	}
-	door_hush(&door);
+	scope_close_unserved(&scope);
 	return heap_pointer(m, at);
 }
 
@@ -180,7 +179,7 @@ static int heap_free(struct mem *m, struct heap *h, const void *p, const char *c
 
 int tern_free(tern *t, void *p)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = rules_forked(t->own);
 	return rc || !p ? rc : heap_free(mem_of(t), &mem_of(t)->own, p, "tern_free()");
 }
@@ -210,7 +209,7 @@ static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 
 void *tern_alloc_all(tern *t, size_t bytes)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	uint64_t at;
 	int rc = rules_wait(t->own, "tern_alloc_all()");
 	if (!rc)
@@ -219,13 +218,13 @@ void *tern_alloc_all(tern *t, size_t bytes)
 		errno = -rc;
 		return NULL;
 	}
-	door_pause(&door);
+	scope_pause(&scope);
 	return heap_pointer(mem_of(t), at);
 }
 
 int tern_free_all(tern *t, void *p)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	bool same = false;
 	int rc = rules_wait(t->own, "tern_free_all()");
@@ -248,7 +247,7 @@ static bool quiet_over(struct endpoint *e, void *arg)
 
 int tern_quiet(tern *t)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	struct wait w = { .call = "tern_quiet" };
 	int rc = quiet_over(t->own, m) ? rules_forked(t->own) : rules_wait(t->own, "tern_quiet()");
@@ -260,7 +259,7 @@ int tern_quiet(tern *t)
 
 int tern_fence(tern *t)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	/* Data that this process moves lands in order; what travels otherwise must have landed. */
 	return tern_quiet(t);
 }
@@ -399,13 +398,13 @@ int mem_gone(tern_addr a)
 
 void *tern_local(tern *t, tern_addr a, size_t len)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	return mem_reach(mem_of(t), a, len);
 }
 
 tern_addr tern_addr_of(tern *t, const void *p)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	tern_addr a = m->span[m->rank].first +
 		      (uint64_t)((uintptr_t)p - (uintptr_t)m->span[m->rank].base);

@@ -6,7 +6,6 @@
 #include <tern/mem.h>
 
 #include "core/layer.h"
-#include "core/op.h"
 #include "mem/heap.h"
 #include "mem/slot.h"
 #include "mem/transfer.h"

@@ -9,7 +9,7 @@
 
 int tern_name(tern *t, unsigned name, void *const *where, size_t bytes)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -99,7 +99,7 @@ static int block_check(struct mem *m, uint32_t rank, const struct named_cut *who
 int tern_get_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride,
 		   void *dst, size_t dst_stride, size_t run, size_t count, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
 	struct named_cut c = { name, offset, src_stride, run, count };

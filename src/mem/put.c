@@ -10,7 +10,7 @@
 static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put,
 		     tern_op *op)
 {
-	INSIDE struct door door = door_open(m->e->t);
+	INSIDE struct scope scope = scope_open(m->e->t);
 	const tern_shape run = { .run = len };
 	struct runs r;
 	int rc = len ? mem_check(m, remote, len, put ? "a put" : "a get") : 0;
@@ -26,8 +26,8 @@ enum { IN_ONE_GO = 256 << 10 };
 /*
  * The word at `a`, or the line, if this rank knows already that it is heap memory: the whole check
  * of a put or a get of 8 or 64 bytes. A word is moved as one, so that nobody sees half of it. No
- * door: the agent may bring the span up to date at the same moment, but what is read here are words
- * that only grow.
+ * scope: the progress thread may bring the span up to date at the same moment, but what is read
+ * here are words that only grow.
  */
 /* cost: protection control */
 __attribute__((no_sanitize("thread"))) static inline char *span_reach(const struct mem *m,
@@ -50,7 +50,7 @@ __attribute__((no_sanitize("thread"))) static inline char *span_reach(const stru
  */
 static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const void *src, size_t len)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	char *to = heap_reach(mem_of(t), dst, len);
 	if (TERN_UNLIKELY(!to || len - 1 >= IN_ONE_GO)) /* 0 bytes too */
 		return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, NULL);
@@ -78,7 +78,7 @@ int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 
 static __attribute__((noinline)) int get_bytes(tern *t, void *dst, tern_addr src, size_t len)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	char *from = heap_reach(mem_of(t), src, len);
 	if (TERN_UNLIKELY(!from || len - 1 >= IN_ONE_GO))
 		return begin_run(mem_of(t), src, dst, len, false, NULL);
@@ -168,13 +168,13 @@ static int begin_shape(struct mem *m, tern_addr remote, char *local, const tern_
 
 int tern_put_shape(tern *t, tern_addr dst, const void *src, const tern_shape *shape, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	return begin_shape(mem_of(t), dst, (char *)(uintptr_t)src, shape, true, op);
 }
 
 int tern_get_shape(tern *t, void *dst, tern_addr src, const tern_shape *shape, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	return begin_shape(mem_of(t), src, dst, shape, false, op);
 }
 
@@ -196,13 +196,13 @@ static int begin_pieces(struct mem *m, const tern_piece *pieces, size_t n, bool 
 
 int tern_put_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	return begin_pieces(mem_of(t), pieces, n, true, op);
 }
 
 int tern_get_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	return begin_pieces(mem_of(t), pieces, n, false, op);
 }
 

@@ -94,7 +94,7 @@ static bool region_open(struct mem *m, unsigned first, unsigned n, void *p, size
 
 int tern_register(tern *t, void *p, size_t len, tern_addr *a)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	int rc = rules_forked(t->own);
 	if (rc)
@@ -131,7 +131,7 @@ static bool region_idle(struct endpoint *e, void *arg)
 static int region_stop(struct endpoint *e, struct wait *w)
 {
 	const struct job_region *g = w->arg;
-	if (!poll_left(e))
+	if (!lost_count(e))
 		w->moved_at = 0;
 	return wait_stalled(e, w, atomic_load(&g->users));
 }
@@ -148,7 +148,7 @@ static void region_wait(struct mem *m, struct job_region *g)
 
 int tern_unregister(tern *t, tern_addr a)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	struct job_region *g = tern_addr_rank(a) == m->rank ? region_of(m, a) : NULL;
 	int rc = rules_wait(t->own, "tern_unregister()");

@@ -68,7 +68,7 @@ static struct segment *segment_find(struct mem *m, tern_segment s)
 
 int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *info, tern_segment *s)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -130,7 +130,7 @@ static int segment_own(struct mem *m, tern_segment s, const char *call, struct s
 
 int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	struct segment *g;
 	int rc = segment_own(m, s, "tern_segment_shorten()", &g);
@@ -148,7 +148,7 @@ int tern_segment_shorten(tern *t, tern_segment s, size_t bytes)
 
 int tern_segment_close(tern *t, tern_segment s)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct segment *g;
 	int rc = segment_own(mem_of(t), s, "tern_segment_close()", &g);
 	if (!rc)
@@ -233,7 +233,7 @@ static int xfer_send(struct mem *m, unsigned id, tern_segment s, const void *dat
 /* cost: protection control */
 int tern_xfer(tern *t, tern_segment s, const void *data, size_t len, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP;
 	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_xfer()");
 	if (!rc)
@@ -252,7 +252,7 @@ int tern_xfer(tern *t, tern_segment s, const void *data, size_t len, tern_op *op
 
 int tern_xfer4(tern *t, tern_segment s, const uint64_t words[4], tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP;
 	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_xfer4()");
 	if (!rc)

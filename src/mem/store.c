@@ -13,7 +13,7 @@ static _Atomic uint64_t *stored_at(struct mem *m, uint32_t rank)
 
 int tern_store(tern *t, tern_addr dst, const void *src, size_t len)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	int rc = tern_put(t, dst, src, len);
 	if (rc || !len)
@@ -49,7 +49,7 @@ static bool stored_enough(struct endpoint *e, void *arg)
 
 int tern_store_sync(tern *t, uint64_t bytes)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	struct stored s = { stored_at(m, m->rank), bytes };
 	struct wait w = { .call = "tern_store_sync", .stop = wait_blame };
@@ -74,7 +74,7 @@ void store_register(struct endpoint *e)
 
 int tern_store_sync_all(tern *t)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	int rc = tern_quiet(t);
 	/* Every store is a put that had ended, or was counted, before this. */

@@ -380,11 +380,11 @@ unsigned transfer_progress(struct mem *m)
 		return 0;
 	ts->moving = true;
 	/* A message without room is tried again: a poll does not wait until another rank polls. */
-	door_hold(m->e);
+	library_hold(m->e);
 	uint32_t flying = x->flying;
 	size_t moved = transfer_step(m, x, most, move_any);
 	bool sent = x->flying > flying;
-	door_release(m->e);
+	library_release(m->e);
 	transfer_unlink(ts, x);
 	if (transfer_over(x))
 		transfer_end(m, x);

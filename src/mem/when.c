@@ -152,7 +152,7 @@ static int when_start(struct mem *m, struct slot *s, char *dst, const uint64_t a
 int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least,
 		  tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
 	int rc = op ? rules_program(m->e, "tern_get_when()")

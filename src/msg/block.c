@@ -100,7 +100,7 @@ static int block_refused(uint32_t rank, unsigned name, int error)
 int tern_ask_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t stride, size_t run,
 		   size_t count, tern_id id)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct msg *m = msg_of(t);
 	struct block_ask a = { .rank = rank, .id = id, .answer = 1 };
 	uint64_t words[] = { name, offset, stride, run, count, id };

@@ -56,9 +56,9 @@ static void msg_close(void *state)
 int msg_try(struct msg *m, uint32_t dst, unsigned id, const void *data, size_t len, unsigned n,
 	    const uint64_t *words)
 {
-	door_hold(m->e);
+	library_hold(m->e);
 	int rc = layer_request(m->e, dst, id, data, len, n, words);
-	door_release(m->e);
+	library_release(m->e);
 	return rc;
 }
 

@@ -22,7 +22,6 @@
 
 #include "base/pool.h"
 #include "core/layer.h"
-#include "core/op.h"
 #include "core/wait.h"
 #include "msg/layout.h"
 #include "msg/table.h"

@@ -69,7 +69,7 @@ void msg_print(const struct msg *m, int fd)
 
 int tern_tables(tern *t, int fd)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

@@ -182,7 +182,7 @@ static int recv_can_tell(struct msg *m, const struct arrival *a)
 static bool wish_hopeless(struct msg *m, const struct wish *w)
 {
 	if (w->src == TERN_ANY)
-		return m->e->t->size > 1 && poll_left(m->e) + 1 >= m->e->t->size;
+		return m->e->t->size > 1 && lost_count(m->e) + 1 >= m->e->t->size;
 	return m->e->site.peer[w->src].lost;
 }
 
@@ -211,7 +211,7 @@ static int recv_begin(struct msg *m, const struct wish *w)
 int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data, size_t cap,
 		    unsigned flags, tern_envelope *env, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct wish w = { src, id, mask, flags | TERN_UPTO, layout_block(data, cap), env, op };
 	return recv_begin(msg_of(t), &w);
 }
@@ -219,7 +219,7 @@ int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data,
 int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts,
 		    size_t n, unsigned flags, tern_envelope *env, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct wish w = {
 		.src = src, .id = id, .mask = mask, .flags = flags, .env = env, .op = op
 	};
@@ -259,7 +259,7 @@ static int recv_stop(struct endpoint *e, struct wait *w)
 
 int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_envelope *env)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct msg *m = msg_of(t);
 	tern_op own = TERN_OP;
 	struct wait wait = msg_wait("tern_recv", "from", src, id);
@@ -295,7 +295,7 @@ static struct receiving *recv_oldest(struct msg *m, uint32_t src, tern_id id)
 
 enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct msg *m = msg_of(t);
 	msg_look(m);
 	struct receiving *r = recv_oldest(m, src, id);
@@ -312,7 +312,7 @@ static int recv_unknown(uint32_t src, tern_id id)
 
 int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -330,7 +330,7 @@ int tern_recv_wait(tern *t, uint32_t src, tern_id id)
 
 int tern_recv_clear(tern *t, uint32_t src, tern_id id)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct msg *m = msg_of(t);
 	int rc = rules_forked(m->e);
 	if (!rc)
@@ -361,7 +361,7 @@ static int recv_take_back(struct msg *m, struct receiving *r)
 
 int tern_recv_cancel(tern *t, uint32_t src, tern_id id)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = rules_program(t->own, "tern_recv_cancel()");
 	if (rc)
 		return rc;
@@ -390,7 +390,7 @@ static int probe_check(struct msg *m, uint32_t src)
 
 int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = probe_check(msg_of(t), src);
 	if (!rc)
 		rc = tern_poll(t);
@@ -424,7 +424,7 @@ static int probe_stop(struct endpoint *e, struct wait *w)
 
 int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct msg *m = msg_of(t);
 	struct probe p = { m, src, id, mask };
 	struct wait w = msg_wait("tern_probe_wait", "from", src, id);

@@ -360,7 +360,7 @@ static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
 		    tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct layout l = layout_block(data, len);
 	int rc = op ? send_quick(msg_of(t), dst, id, data, len, flags) : 0;
 	if (rc <= 0)
@@ -373,7 +373,7 @@ int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t 
 int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
 		    unsigned flags, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct layout l;
 	int rc = layout_parts(&l, parts, n);
 	return rc ? rc : send_begin(msg_of(t), dst, id, &l, flags, op);
@@ -381,7 +381,7 @@ int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, s
 
 static int send_wait(struct msg *m, uint32_t dst, tern_id id, const void *data, size_t len)
 {
-	INSIDE struct door door = door_open(m->e->t);
+	INSIDE struct scope scope = scope_open(m->e->t);
 	tern_op own = TERN_OP;
 	struct layout l = layout_block(data, len);
 	int rc = send_check(m, dst, id, 0);
@@ -470,7 +470,7 @@ static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, const ter
 int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
 		   unsigned flags, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct msg *m = msg_of(t);
 	struct layout l;
 	int rc = each_check(m, dst, ids, parts, n, flags);

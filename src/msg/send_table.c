@@ -21,7 +21,7 @@ static struct sending *send_listed(struct msg *m, uint32_t dst, tern_id id)
 
 enum tern_state tern_send_poll(tern *t, uint32_t dst, tern_id id)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct msg *m = msg_of(t);
 	msg_look(m);
 	struct sending *s = send_listed(m, dst, id);
@@ -36,7 +36,7 @@ static int send_unknown(uint32_t dst, tern_id id)
 
 int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -53,7 +53,7 @@ int tern_send_wait(tern *t, uint32_t dst, tern_id id)
 
 int tern_send_clear(tern *t, uint32_t dst, tern_id id)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct msg *m = msg_of(t);
 	int rc = rules_program(m->e, "tern_send_clear()");
 	if (rc)
@@ -113,7 +113,7 @@ static int send_take_back(struct msg *m, struct sending *s)
 
 int tern_send_cancel(tern *t, uint32_t dst, tern_id id)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -137,7 +137,7 @@ int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 
 int tern_cancel(tern *t, tern_op *op)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	unsigned found = 0;
 	int rc = rules_program(t->own, "tern_cancel()");
 	if (!rc && !op)

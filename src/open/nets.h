@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "base/world.h"
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 #include "job/job.h"
 #include "net/net.h"
 

@@ -11,16 +11,13 @@
 #include "base/wrap.h"
 #include "boot/boot.h"
 #include "chan/chan.h"
+#include "core/core.h"
 #include "core/delivery.h"
-#include "core/door.h"
-#include "core/fork.h"
-#include "core/handler.h"
 #include "core/rules.h"
-#include "core/share.h"
-#include "core/stats.h"
-#include "core/trace.h"
+#include "core/scope.h"
 #include "core/wait.h"
-#include "core/watchdog.h"
+#include "endpoint/trace.h"
+#include "endpoint/watchdog.h"
 #include "mem/mem.h"
 #include "msg/msg.h"
 #include "open/nets.h"
@@ -253,7 +250,6 @@ int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
 		return group_fail(g, rc);
 	}
 	attach_opened(g);
-	fork_opened(g);
 	*t = g->member[0]->t;
 	return 0;
 }
@@ -284,7 +280,6 @@ int tern_open_local_layout(uint32_t n, tern **t, unsigned layout)
 	if (rc)
 		return group_fail(g, rc);
 	attach_opened(g);
-	fork_opened(g);
 	for (uint32_t r = 0; r < n; r++)
 		t[r] = g->member[r]->t;
 	return 0;
@@ -324,7 +319,7 @@ static void close_settle(struct endpoint *e)
 static int close_allowed(tern *t)
 {
 	tern_attach(t); /* whoever closes it last has it */
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = rules_outermost(t->own, "tern_close()");
 	if (!rc && !attach_is_mine(t->own))
 		rc = error_set(-EPERM,
@@ -343,8 +338,8 @@ int tern_close(tern *t)
 	int rc = close_allowed(t);
 	if (rc)
 		return rc;
-	if (e->guarded && door_enter(e)) /* and never left: there is nothing behind it any more */
-		door_depth--;
+	if (e->guarded && scope_enter(e)) /* and never left: there is nothing behind it any more */
+		scope_depth--;
 	layers_leave(e);
 	close_settle(e);
 	atomic_store(&e->closed, true);

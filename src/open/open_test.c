@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "../../tests/local.h"
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 
 enum { ASK, TELL };
 

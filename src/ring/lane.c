@@ -201,9 +201,9 @@ uint64_t lane_count(const struct tern_lane *lane)
 	uint64_t lines =
 		lane->leaf * (lane->leaf_lines - 1) + (uint64_t)(lane->tail - leaf) / TERN_LINE;
 	uint64_t pieces = lane->shared * (TERN_LINE / TERN_PIECE - 1) - lane->padded;
+	/* The open line is not among those behind the tail. */
 	if (lane->piece)
-		pieces += 1 - lane_empty_pieces(
-				      lane); /* the open line is not among those behind the tail */
+		pieces += 1 - lane_empty_pieces(lane);
 	return lines + pieces;
 }
 

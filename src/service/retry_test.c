@@ -8,7 +8,7 @@
 #include <tern/tern.h>
 
 #include "../../tests/check.h"
-#include "core/door.h"
+#include "core/scope.h"
 #include "net/packet/packet.h"
 #include "net/udp/udp.h"
 

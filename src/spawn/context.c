@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "core/door.h"
+#include "core/scope.h"
 #include "spawn/preempt.h"
 
 /* The contexts of this kernel thread. */
@@ -39,7 +39,7 @@ bool context_is_between(void)
 
 /* -- Switching -------------------------------------------------------------------------- */
 
-/* Outside all doors. The one that arrives says when it has its own again. */
+/* Outside all scopes. The one that arrives says when it has its own again. */
 static void context_switch(struct context *to)
 {
 	struct context *self = rota.current;
@@ -94,14 +94,14 @@ static void thread_release(const struct context *c)
 /*
  * Called inside, and the function is not: like the program, it computes, calls, and computes again.
  */
-static void thread_run(struct context *c, struct door *door)
+static void thread_run(struct context *c, struct scope *scope)
 {
 	struct spawn *s = c->home;
 	c->number = ++s->started;
 	s->e->threads++;
-	door_close(door);
+	scope_close(scope);
 	uint64_t result = s->fn[c->creation.label.id](s->e->t, c->creation.word);
-	*door = door_open(s->e->t);
+	*scope = scope_open(s->e->t);
 	thread_release(c);
 	inbox_answer(s, &c->creation, 0, result);
 	s->e->threads--;
@@ -109,14 +109,14 @@ static void thread_run(struct context *c, struct door *door)
 }
 
 /*
- * Outside all doors, and with signals kept off: from the first line to the last but one it is half
+ * Outside all scopes, and with signals kept off: from the first line to the last but one it is half
  * parked.
  */
 static void context_park(struct context *c)
 {
 	struct spawn *s = c->home;
-	uint32_t doors;
-	door_pass(s->e, &doors);
+	uint32_t scopes;
+	scope_pass(s->e, &scopes);
 	rota.between = true;
 	struct context *next = c->next;
 	rota_remove(c);
@@ -124,7 +124,7 @@ static void context_park(struct context *c)
 	s->parked = c;
 	s->busy--;
 	context_switch(next);
-	door_return(s->e, doors);
+	scope_return(s->e, scopes);
 	rota.between = false;
 }
 
@@ -134,7 +134,7 @@ static void context_main(void *arg)
 	struct context *c = arg;
 	struct spawn *s = c->home;
 	fiber_arrive(&c->fiber, &rota.before->fiber);
-	struct door door = door_open(s->e->t);
+	struct scope scope = scope_open(s->e->t);
 	rota.between = false;
 	for (;;) {
 		s->hungry--;
@@ -142,7 +142,7 @@ static void context_main(void *arg)
 			context_park(c);
 			continue;
 		}
-		thread_run(c, &door);
+		thread_run(c, &scope);
 		s->hungry++;
 		context_pass(s->e, NULL, 1);
 	}
@@ -212,12 +212,12 @@ static void home_add(struct spawn *s)
 }
 
 /*
- * Before another endpoint than the one that this is a call of is touched: its agent may be doing
- * so.
+ * Before another endpoint than the one that this is a call of is touched: its progress thread may
+ * be doing so.
  */
 static bool home_enter(const struct spawn *s)
 {
-	return s->e->agent && door_enter(s->e);
+	return s->e->progress && scope_enter(s->e);
 }
 
 static void home_list(struct endpoint *e)
@@ -231,7 +231,7 @@ static void home_list(struct endpoint *e)
 	preempt_watch(s);
 	home_add(s);
 	if (entered)
-		door_slip(e);
+		scope_leave_unserved(e);
 }
 
 /* The handler may run on a progress thread, or on one that has only borrowed the endpoint. */
@@ -288,7 +288,7 @@ static void homes_admit(void)
 		else
 			*p = s->next;
 		if (entered)
-			door_slip(s->e);
+			scope_leave_unserved(s->e);
 	}
 	if (!rota.homes)
 		wait_scheduler = NULL;
@@ -311,20 +311,20 @@ static void rota_note(struct wait *l, unsigned handled)
 void context_pass(struct endpoint *e, struct wait *l, unsigned handled)
 {
 	struct context *c = rota.current;
-	uint32_t doors;
-	if (!door_is_free(e))
+	uint32_t scopes;
+	if (!scope_can_pass(e))
 		return;
 	rota_note(l, handled);
 	homes_admit();
 	if (l)
 		l->passed = true;
-	if (c->next == c || !door_pass(e, &doors))
+	if (c->next == c || !scope_pass(e, &scopes))
 		return;
 	c->wait = l;
 	c->waits_in = e;
 	context_switch(c->next);
 	c->wait = NULL;
-	door_return(e, doors);
+	scope_return(e, scopes);
 	rota.between = false;
 	if (l) {
 		l->since = rota.since;

@@ -11,8 +11,7 @@
 
 #include "base/error.h"
 #include "base/wrap.h"
-#include "core/door.h"
-#include "core/send.h"
+#include "core/scope.h"
 #include "core/wait.h"
 #include "spawn/preempt.h"
 #include "spawn/spawn.h"
@@ -292,7 +291,7 @@ static int create(struct spawn *s, uint32_t first, uint32_t end, const struct ti
 int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
 		     void *arg, TERN_SIX_)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	const struct ticket model = { .done = done,
 				      .arg = arg,
 				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
@@ -303,7 +302,7 @@ int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done
 int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
 			   void *arg, TERN_SIX_)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	const struct ticket model = { .done = done,
 				      .arg = arg,
 				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
@@ -367,7 +366,7 @@ static bool thread_over(struct endpoint *e, void *arg)
 
 int tern_join(tern *t, tern_thread *thread, uint64_t *result)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "base/error.h"
-#include "core/door.h"
+#include "core/scope.h"
 #include "core/wait.h"
 #include "spawn/context.h"
 
@@ -24,7 +24,7 @@ static uint64_t lock_self(const tern *t)
 
 int tern_try_lock(tern *t, tern_mutex *m)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = rules_program(t->own, "tern_try_lock()");
 	if (rc)
 		return rc;
@@ -78,7 +78,7 @@ static int lock_wait(tern *t, tern_mutex *m)
 
 int tern_lock(tern *t, tern_mutex *m)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = m->holder ? rules_wait(t->own, "a tern_lock() that has to wait")
 			   : rules_program(t->own, "tern_lock()");
 	if (rc)
@@ -94,7 +94,7 @@ int tern_lock(tern *t, tern_mutex *m)
 
 int tern_unlock(tern *t, tern_mutex *m)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = rules_program(t->own, "tern_unlock()");
 	if (rc)
 		return rc;

@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/kernel.h"
-#include "core/door.h"
+#include "core/scope.h"
 #include "spawn/context.h"
 
 /* The clock of this kernel thread. */
@@ -90,14 +90,15 @@ static bool preempt_allowed(const ucontext_t *u)
 {
 	struct spawn *s = slices.home;
 	uintptr_t at = interrupted_at(u);
-	return s && !door_depth && !context_is_between() && !guard_busy(s->e) && at >= text_begin &&
-	       at < text_end && !blocked_more(&u->uc_sigmask) && attach_is_alone(s->e);
+	return s && !scope_depth && !context_is_between() && !guard_busy(s->e) &&
+	       at >= text_begin && at < text_end && !blocked_more(&u->uc_sigmask) &&
+	       attach_is_alone(s->e);
 }
 
 /* As if the program had called tern_yield(), and nothing else of its own had happened. */
 static void preempt(struct endpoint *e)
 {
-	INSIDE struct door door = door_open(e->t);
+	INSIDE struct scope scope = scope_open(e->t);
 	unsigned handled = poll_once(e, KINDS_BOTH);
 	wait_wanted(e);
 	if (wait_scheduler)

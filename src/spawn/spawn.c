@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "core/delivery.h"
-#include "core/door.h"
+#include "core/scope.h"
 #include "core/wait.h"
 #include "spawn/context.h"
 #include "spawn/preempt.h"
@@ -158,7 +158,7 @@ static int spawn_begin(struct spawn *s)
 
 int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -180,7 +180,7 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
 
 int tern_yield(tern *t)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int rc = rules_wait(t->own, "tern_yield()");
 	if (rc)
 		return rc;

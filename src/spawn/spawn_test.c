@@ -2,7 +2,7 @@
 /* Creating threads, their ends, their limits; by one kernel thread that plays all ranks. */
 #include "../../tests/threads.h"
 
-#include "core/door.h"
+#include "core/scope.h"
 #include "spawn/context.h"
 
 enum { ADD, STAY, NOTE, SPAWN_MORE, SELF, OTHER };

@@ -32,7 +32,7 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 
 int tern_bufalloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -78,7 +78,7 @@ static int close_queue(struct typed *y, struct type_queue *s)
 
 int tern_bufclose(tern *t, unsigned type)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
@@ -96,7 +96,7 @@ int tern_bufclose(tern *t, unsigned type)
 
 int tern_buffree(tern *t, void *buffer)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

@@ -27,7 +27,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "core/send.h"
 #include "typed/typed.h"
 
 enum { RECALL_AFTER = 1000000 /* ns */, LEND_MOST = LEASE_CACHE_MOST - LEASE_MSG_LEASES };

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/wrap.h"
-#include "core/send.h"
 #include "typed/typed.h"
 
 /*
@@ -142,7 +141,7 @@ static struct outgoing *outgoing_named(const struct typed *y, tern_mid mid)
 
 int tern_bufdone(tern *t, tern_mid mid)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

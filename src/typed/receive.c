@@ -95,7 +95,7 @@ static int receive(struct endpoint *e, struct receiving *r, unsigned flags)
 
 void *tern_bufreceive(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	struct receiving r = { typed_here(t), type };
 	int rc = rules_forked(e);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "core/send.h"
 #include "core/wait.h"
 #include "typed/send.h"
 
@@ -222,8 +221,7 @@ static bool accept_over(struct endpoint *e, void *arg)
 static int accept_stop(struct endpoint *e, struct wait *w)
 {
 	(void)w;
-	if (poll_left(e))
-		poll_lost(e);
+	lost_look(e);
 	return 0;
 }
 
@@ -276,8 +274,7 @@ static int send_complete(struct typed *y, const struct sending *s)
 	struct wait l = { .bounded = true, .call = "tern_bufsend" };
 	struct outgoing *o = s->outgoing;
 	while (o->state != OUTGOING_OVER) {
-		if (poll_left(y->e))
-			poll_lost(y->e);
+		lost_look(y->e);
 		if (!held(y->e))
 			wait_step(y->e, &l);
 		else if (s->far)
@@ -317,7 +314,7 @@ static int send_far(struct typed *y, struct sending *s)
 int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
 		 unsigned flags, tern_mid *mid)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct typed *y = typed_of(t);
 	struct sending s = { .rank = rank,
 			     .type = type,

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "core/send.h"
 #include "core/wait.h"
 #include "protocols/sequence/sequence.h"
 
@@ -376,7 +375,7 @@ static int shipment_begin(struct shipment *s)
 int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
 		       enum tern_way way)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	struct shipment s = { .q = sequence_of(t), .dst = dst, .id = id, .data = data, .len = len };
 	int rc = rules_program(e, "tern_sequence_send()");
@@ -401,7 +400,7 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 int tern_sequence_on(tern *t, unsigned id, tern_sequence_accept *accept, tern_sequence_end *end,
 		     void *arg)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

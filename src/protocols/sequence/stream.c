@@ -10,7 +10,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "core/send.h"
 #include "core/wait.h"
 #include "protocols/sequence/sequence.h"
 
@@ -246,7 +245,7 @@ static int plain_put(struct tern_stream *s, unsigned n, const uint64_t *words)
 int tern_stream_put(tern_stream *s, unsigned n, const uint64_t *words)
 {
 	struct endpoint *e = s->q->e;
-	INSIDE struct door door = door_open(e->t);
+	INSIDE struct scope scope = scope_open(e->t);
 	int rc = rules_program(e, "tern_stream_put()");
 	if (rc)
 		return rc;
@@ -282,7 +281,7 @@ static int stream_flush(struct tern_stream *s)
 int tern_stream_flush(tern_stream *s)
 {
 	struct endpoint *e = s->q->e;
-	INSIDE struct door door = door_open(e->t);
+	INSIDE struct scope scope = scope_open(e->t);
 	int rc = rules_program(e, "tern_stream_flush()");
 	return rc ? rc : stream_flush(s);
 }
@@ -290,7 +289,7 @@ int tern_stream_flush(tern_stream *s)
 int tern_stream_close(tern_stream *s)
 {
 	struct endpoint *e = s->q->e;
-	INSIDE struct door door = door_open(e->t);
+	INSIDE struct scope scope = scope_open(e->t);
 	int rc = rules_program(e, "tern_stream_close()");
 	if (rc)
 		return rc;
@@ -340,7 +339,7 @@ static struct tern_stream *stream_new(struct sequence *q, uint32_t dst, unsigned
 int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsigned group,
 		     tern_stream **out)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	struct sequence *q = sequence_of(t);
 	int rc = open_check(t, dst, id, group);
 	if (!rc && way > TERN_WAY_PLAIN)
@@ -361,7 +360,7 @@ int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsi
 
 int tern_stream_on(tern *t, unsigned id, tern_stream_packet *fn, void *arg)
 {
-	INSIDE struct door door = door_open(t);
+	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 
 enum { PATIENCE_S = 60, TIMES = 2, AT_ONCE = 3, WARM = 4, LONG = 16 };
 
@@ -25,7 +25,7 @@ static unsigned plays_of(const struct operation *o)
 /* -- In the child -------------------------------------------------------------------------- */
 
 /* 0 is for what is not counted. */
-static uint32_t label_of(unsigned time, unsigned n, enum phase phase)
+static uint32_t handler_label(unsigned time, unsigned n, enum phase phase)
 {
 	return 1 + (time * AT_ONCE + n - 1) * PHASES + phase;
 }
@@ -73,7 +73,7 @@ static void play_all(struct cost_board *board, void *arg)
 		play(board, &b, 1, 0);
 	for (unsigned time = 0; time < TIMES; time++)
 		for (unsigned n = 1; n <= plays_of(o); n++)
-			play(board, &b, n, label_of(time, n, SEND));
+			play(board, &b, n, handler_label(time, n, SEND));
 }
 
 /* -- Adding up ----------------------------------------------------------------------------- */

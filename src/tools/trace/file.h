@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/record.h"
+#include "endpoint/record.h"
 
 struct track {
 	const char *path;

@@ -10,7 +10,7 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
-#include "core/label.h"
+#include "endpoint/handler.h"
 
 /* -- Names ------------------------------------------------------------------------------- */
 
@@ -27,7 +27,7 @@ void handler_name(char text[HANDLER_TEXT], const struct merged *m, unsigned hand
 {
 	const char *name = name_of(m, handler);
 	char number[24];
-	label_number(handler, number, sizeof number);
+	handler_number(handler, number, sizeof number);
 	if (handler < TERN_HANDLER_MAX)
 		snprintf(number, sizeof number, "handler %u", handler);
 	snprintf(text, HANDLER_TEXT, name ? "%s (%s)" : "%s", number, name);

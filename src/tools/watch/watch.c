@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "core/label.h"
+#include "endpoint/handler.h"
 #include "net/talk.h"
 
 enum { LOOKS = 6, LOOK_NS = 1000000, REQUEST_BYTES = RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE };
@@ -86,7 +86,7 @@ struct queue watch_queue(const struct watch *w, uint32_t from, uint32_t to)
 void watch_handler(const struct watch *w, unsigned id, char text[HANDLER_TEXT])
 {
 	char number[24], name[JOB_NAME];
-	label_number(id, number, sizeof number);
+	handler_number(id, number, sizeof number);
 	bool named = job_name_get(&w->job, id, name);
 	snprintf(text, HANDLER_TEXT, named ? "%s (%s)" : "%s", number, name);
 }

@@ -6,7 +6,7 @@
  * do in a program, and a burst costs one interrupt.
  */
 #include "base/clock.h"
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 #include "tools/bench/compute.h"
 #include "tools/bench/times.h"
 #include "tools/bench/words.h"

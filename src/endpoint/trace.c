@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/trace.h"
+/* Writes what an endpoint does to a file, through a ring of records. */
+#include "endpoint/trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,12 +11,12 @@
 
 #include "base/error.h"
 #include "base/setting.h"
-#include "core/wait.h"
+#include "endpoint/handler.h"
 
 enum {
 	ROOM = 8192, /* records; a power of two */
-	DEPTH_MOST =
-		8, /* waits inside waits, by deferred functions; deeper ones are not recorded */
+	/* Waits inside waits, by deferred functions; deeper ones are not recorded. */
+	DEPTH_MOST = 8,
 	SLOW_NS = 100000000, /* a flush that took longer has met a slow disk, */
 	SLOW_PAUSE = 9,      /* and for so many times its time there is no other */
 	PATH_MOST = 4096,
@@ -64,7 +65,7 @@ struct trace {
 /* -- The ring and the file ------------------------------------------------------------- */
 
 /* Writes what lies in one piece; false when the file takes no more for now. */
-static bool flush_piece(struct trace *r)
+static bool trace_flush_piece(struct trace *r)
 {
 	uint64_t first = r->flushed % ROOM, n = r->written - r->flushed;
 	if (first + n > ROOM)
@@ -83,57 +84,53 @@ static bool flush_piece(struct trace *r)
 	return true;
 }
 
-static void trace_write_out(struct trace *r)
+void trace_flush(struct trace *r)
 {
 	uint64_t began = r->world->now();
 	if (r->error || began < r->resume)
 		return;
-	while (r->flushed < r->written && flush_piece(r))
+	while (r->flushed < r->written && trace_flush_piece(r))
 		;
 	uint64_t took = r->world->now() - began;
 	if (took > SLOW_NS)
 		r->resume = began + took + took * SLOW_PAUSE;
 }
 
-void trace_flush(struct endpoint *e)
-{
-	trace_write_out(e->trace);
-}
-
-static struct trace_record *ring_next(struct trace *r)
+static struct trace_record *records_next(struct trace *r)
 {
 	return &r->ring[r->written++ % ROOM];
 }
 
 /* Room for `n` records, after a flush if need be. */
-static bool ring_has_room(struct trace *r, unsigned n)
+static bool records_have_room(struct trace *r, unsigned n)
 {
 	if (TERN_LIKELY(r->written - r->flushed + n <= ROOM))
 		return true;
-	trace_write_out(r);
+	trace_flush(r);
 	return r->written - r->flushed + n <= ROOM;
 }
 
 /* What was dropped is told before what comes next. */
 static void trace_tell_dropped(struct trace *r, uint64_t now)
 {
-	*ring_next(r) = (struct trace_record){ .time = now,
-					       .sequence = r->dropped,
-					       .kind = RECORD_DROPPED };
+	*records_next(r) = (struct trace_record){ .time = now,
+						  .sequence = r->dropped,
+						  .kind = RECORD_DROPPED };
 	r->dropped = 0;
 }
 
 /* Where the next record goes, which happened `now`: into the ring, or nowhere. */
 static inline struct trace_record *trace_next(struct trace *r, uint64_t now)
 {
-	if (TERN_UNLIKELY(!ring_has_room(r, 2))) { /* two: one may be the count of those dropped */
+	if (TERN_UNLIKELY(
+		    !records_have_room(r, 2))) { /* two: one may be the count of those dropped */
 		r->dropped++;
 		r->lost++;
 		return &r->nowhere;
 	}
 	if (TERN_UNLIKELY(r->dropped))
 		trace_tell_dropped(r, now);
-	return ring_next(r);
+	return records_next(r);
 }
 
 /* Of a kind that needs no more than a number. */
@@ -148,7 +145,7 @@ static void trace_mark(struct trace *r, uint64_t now, enum record_kind kind, uin
 /* -- Waits ------------------------------------------------------------------------------- */
 
 /* Ends the wait at this depth, if one has begun: something else happens, so it is over. */
-static void wait_close(struct trace *r)
+static void trace_wait_end(struct trace *r)
 {
 	struct open_wait *w = &r->wait[r->depth < DEPTH_MOST ? r->depth : DEPTH_MOST];
 	if (TERN_LIKELY(!w->begun))
@@ -157,30 +154,30 @@ static void wait_close(struct trace *r)
 	w->begun = false;
 }
 
-static void wait_open(struct trace *r, struct wait *l)
+static void trace_wait_begin(struct trace *r, enum wait_what what, bool *begun)
 {
 	struct open_wait *w = &r->wait[r->depth];
-	if (w->begun && l->begun)
+	if (w->begun && *begun)
 		return;
-	wait_close(r);
-	l->begun = true;
+	trace_wait_end(r);
+	*begun = true;
 	w->begun = true;
-	w->what = (uint16_t)l->what;
+	w->what = (uint16_t)what;
 	trace_mark(r, r->world->now(), RECORD_WAIT, 0, w->what);
 }
 
-void trace_step(struct endpoint *e, struct wait *l)
+void trace_step(struct endpoint *e, enum wait_what what, bool *begun)
 {
 	struct trace *r = e->trace;
 	if (r->depth < DEPTH_MOST && !r->barrier)
-		wait_open(r, l);
+		trace_wait_begin(r, what, begun);
 	r->depth++;
 }
 
 void trace_stepped(struct endpoint *e)
 {
 	struct trace *r = e->trace;
-	wait_close(r); /* one in a deferred function that this step ran */
+	trace_wait_end(r); /* one in a deferred function that this step ran */
 	r->depth--;
 	if (r->depth < DEPTH_MOST)
 		r->wait[r->depth].last = r->world->now();
@@ -189,7 +186,7 @@ void trace_stepped(struct endpoint *e)
 void trace_barrier(struct endpoint *e, enum record_kind kind)
 {
 	struct trace *r = e->trace;
-	wait_close(r);
+	trace_wait_end(r);
 	r->barrier = kind == RECORD_BARRIER;
 	r->barriers += r->barrier;
 	trace_mark(r, r->world->now(), kind, r->barriers, 0);
@@ -200,7 +197,7 @@ void trace_barrier(struct endpoint *e, enum record_kind kind)
 void trace_send(struct endpoint *e, uint32_t dst, enum record_kind kind, const struct parcel *p)
 {
 	struct trace *r = e->trace;
-	wait_close(r);
+	trace_wait_end(r);
 	uint64_t now = r->world->now();
 	*trace_next(r, now) = (struct trace_record){
 		.time = now,
@@ -237,9 +234,9 @@ void trace_drained(struct endpoint *e)
 
 static struct delivery trace_arrival(struct trace *r, const tern_msg *m, bool reply)
 {
-	uint64_t now = r->world->now(), head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	uint64_t now = r->world->now();
 	struct delivery d = { .peer = (uint16_t)tern_msg_src(m),
-			      .handler = (uint16_t)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS };
+			      .handler = (uint16_t)handler_of(m) };
 	size_t len;
 	tern_msg_data(m, &len);
 	d.sequence = r->peer[d.peer].handled[reply]++;
@@ -260,10 +257,10 @@ static void trace_deliver(tern *t, const tern_msg *m)
 {
 	struct endpoint *e = t->own;
 	struct trace *r = e->trace;
-	wait_close(r);
+	trace_wait_end(r);
 	struct delivery d = trace_arrival(r, m, e->inlet->kind == TERN_REPLY);
 	r->handler[d.handler](t, m);
-	wait_close(r);
+	trace_wait_end(r);
 	r->last = d;
 	r->returning = true;
 }
@@ -280,14 +277,14 @@ void trace_name(struct endpoint *e, unsigned id, const char *name)
 {
 	struct trace *r = e->trace;
 	uint32_t bytes = (uint32_t)strnlen(name, RECORD_NAME_MOST);
-	if (!ring_has_room(r, 1 + record_name_places(bytes)))
+	if (!records_have_room(r, 1 + record_name_places(bytes)))
 		return;
-	*ring_next(r) = (struct trace_record){ .time = r->world->now(),
-					       .bytes = bytes,
-					       .handler = (uint16_t)id,
-					       .kind = RECORD_NAME };
+	*records_next(r) = (struct trace_record){ .time = r->world->now(),
+						  .bytes = bytes,
+						  .handler = (uint16_t)id,
+						  .kind = RECORD_NAME };
 	for (uint32_t at = 0; at < bytes; at += (uint32_t)sizeof(struct trace_record)) {
-		struct trace_record *place = ring_next(r);
+		struct trace_record *place = records_next(r);
 		memset(place, 0, sizeof *place);
 		memcpy(place, name + at, bytes - at < sizeof *place ? bytes - at : sizeof *place);
 	}
@@ -295,19 +292,14 @@ void trace_name(struct endpoint *e, unsigned id, const char *name)
 
 /* -- Opening and closing ----------------------------------------------------------------- */
 
-static uint64_t job_identity(const struct endpoint *e)
-{
-	return e->group->job.head->id;
-}
-
-static int file_open(struct endpoint *e, struct trace *r, const char *prefix)
+static int trace_file_open(struct endpoint *e, struct trace *r, const char *prefix)
 {
 	struct trace_head h = {
 		.record_bytes = sizeof(struct trace_record),
 		.rank = e->t->rank,
 		.size = e->t->size,
 		.pid = (uint32_t)getpid(),
-		.job = job_identity(e),
+		.job = e->group->job.head->id,
 		.time = r->world->now(),
 	};
 	memcpy(h.magic, TRACE_MAGIC, sizeof h.magic);
@@ -354,7 +346,7 @@ int trace_open(struct endpoint *e)
 	struct trace *r = trace_new(e);
 	if (!r)
 		return error_set(-ENOMEM, "tracing rank %u: no memory", e->t->rank);
-	int rc = file_open(e, r, prefix);
+	int rc = trace_file_open(e, r, prefix);
 	if (rc) {
 		trace_free(r);
 		return rc;
@@ -370,10 +362,10 @@ void trace_close(struct endpoint *e)
 	struct trace *r = e->trace;
 	if (!r)
 		return;
-	wait_close(r);
+	trace_wait_end(r);
 	r->resume = 0; /* the last flush is tried whatever the disk is like */
 	trace_mark(r, r->world->now(), RECORD_CLOSE, 0, 0);
-	trace_write_out(r);
+	trace_flush(r);
 	r->lost += r->written - r->flushed;
 	if (r->lost)
 		error_warn("%s lacks %llu events: %s", r->path, (unsigned long long)r->lost,

@@ -8,10 +8,10 @@
  * handler is called through a function that stands in its place in the table and notes that it has
  * begun, and holds come to the library.
  */
-#ifndef TERN_CORE_WATCHDOG_H
-#define TERN_CORE_WATCHDOG_H
+#ifndef TERN_ENDPOINT_WATCHDOG_H
+#define TERN_ENDPOINT_WATCHDOG_H
 
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 
 /* Before handlers are registered. 0, with or without a watchdog, or a code with a sentence. */
 int watchdog_open(struct endpoint *e);

@@ -7,8 +7,8 @@
  * the n-th request from a to b is the n-th that b handles, and replies likewise. Both
  * sides count, also what they could not record.
  */
-#ifndef TERN_CORE_RECORD_H
-#define TERN_CORE_RECORD_H
+#ifndef TERN_ENDPOINT_RECORD_H
+#define TERN_ENDPOINT_RECORD_H
 
 #include <stdint.h>
 
@@ -26,8 +26,9 @@ enum record_kind {
 	RECORD_PASSED,
 	RECORD_DROPPED, /* `sequence` records before this one had no room */
 	RECORD_CLOSE,   /* the last one of a rank that ended well */
-	RECORD_NAME,    /* `handler` has a name of `bytes` bytes, which lies in the place of the
-			   records that follow */
+	/* `handler` has a name of `bytes` bytes, which lies in the place of the records that
+	   follow. */
+	RECORD_NAME,
 	RECORD_KINDS
 };
 

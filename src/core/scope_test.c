@@ -7,7 +7,7 @@
 
 #include "../../tests/chance.h"
 #include "../../tests/visitor.h"
-#include "core/door.h"
+#include "core/scope.h"
 
 static _Atomic uint64_t flag; /* that nobody raises */
 
@@ -97,7 +97,7 @@ TEST(calls_under_a_hold_handle_nothing)
 }
 
 /*
- * Random calls, holds and pauses; with a broken door the two counts drift apart, or a check of the
+ * Random calls, holds and pauses; with a broken scope the two counts drift apart, or a check of the
  * handler's fails.
  */
 TEST(whatever_a_program_calls_its_holds_keep_handlers_out)

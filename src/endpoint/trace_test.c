@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "../../tests/local.h"
-#include "core/record.h"
+#include "endpoint/record.h"
 #include "tools/trace/file.h"
 
 enum { ASK, ANSWER, TAKE };

@@ -4,11 +4,11 @@
  * is known once a batch; so nothing is counted for each message unless TERN_STATS asks for
  * it, and then only by the loop that handles messages. Slow paths always count.
  */
-#ifndef TERN_CORE_STATS_H
-#define TERN_CORE_STATS_H
+#ifndef TERN_ENDPOINT_COUNT_H
+#define TERN_ENDPOINT_COUNT_H
 
 #include "base/clock.h"
-#include "core/door.h"
+#include "endpoint/endpoint.h"
 
 /*
  * Reading the clock twice costs as much as five messages, so the time of one handler in 256 is
@@ -62,10 +62,6 @@ struct stall {
 void stall_begin(struct endpoint *e, struct stall *s);
 /* `what` is the count of such stalls; the one behind it is their time. */
 void stall_end(struct endpoint *e, const struct stall *s, enum pulse_count what);
-
-int stats_read(uint64_t *print);      /* TERN_STATS; -EINVAL with a sentence */
-int stats_open(struct endpoint *e);   /* begins to count, if TERN_STATS says so */
-void stats_close(struct endpoint *e); /* prints, if TERN_STATS says so */
 
 #endif
 

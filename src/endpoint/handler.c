@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/label.h"
+/* The table of handlers, and their names. */
+#include "endpoint/handler.h"
 
 #include <stdio.h>
 
 #include <tern/stats.h>
 
-#include "core/layer.h"
-#include "core/trace.h"
+#include "endpoint/trace.h"
+#include "endpoint/watchdog.h"
 
-void label_set(struct endpoint *e, unsigned id, const char *text)
+void handler_set(struct endpoint *e, unsigned id, tern_handler *fn, const char *name)
 {
-	const char *name = job_name_in(text);
-	e->name[id] = name;
-	if (!name)
+	e->t->handler[id] = trace_handler(e, id, watchdog_handler(e, id, fn));
+	e->t->known[id] = 1;
+	e->name[id] = job_name_in(name);
+	if (!e->name[id])
 		return;
-	job_name_set(&e->group->job, id, name);
+	job_name_set(&e->group->job, id, e->name[id]);
 	if (e->trace)
-		trace_name(e, id, name);
+		trace_name(e, id, e->name[id]);
 }
 
 /* Another rank may have registered what is not registered here. */
@@ -27,23 +29,31 @@ static const char *name_of(const struct endpoint *e, unsigned id, char text[JOB_
 	return job_name_get(&e->group->job, id, text) ? text : NULL;
 }
 
-void label_number(unsigned id, char *text, size_t room)
+const char *tern_stats_layer_name(unsigned layer)
+{
+	static const char *const names[TERN_STATS_LAYERS] = {
+		"user", "mem", "msg", "typed", "chan", "async", "spawn", "sequence"
+	};
+	return layer < TERN_STATS_LAYERS ? names[layer] : NULL;
+}
+
+void handler_number(unsigned id, char *text, size_t room)
 {
 	unsigned own = id - TERN_HANDLER_MAX;
 	if (id < TERN_HANDLER_MAX)
 		snprintf(text, room, "%s %u", tern_stats_layer_name(0), id);
-	else if (own / LAYER_HANDLERS < LAYERS)
+	else if (own / LAYER_HANDLERS < TERN_STATS_LAYERS - 1)
 		snprintf(text, room, "%s %u", tern_stats_layer_name(1 + own / LAYER_HANDLERS),
 			 own % LAYER_HANDLERS);
 	else
 		snprintf(text, room, "tern %u", own);
 }
 
-const char *label_of(const struct endpoint *e, unsigned id, char text[LABEL_ROOM])
+const char *handler_label(const struct endpoint *e, unsigned id, char text[LABEL_ROOM])
 {
 	char number[24], other[JOB_NAME];
 	const char *name = name_of(e, id, other);
-	label_number(id, number, sizeof number);
+	handler_number(id, number, sizeof number);
 	if (id < TERN_HANDLER_MAX)
 		snprintf(number, sizeof number, "handler %u", id);
 	snprintf(text, LABEL_ROOM, "%s%s%s%.40s%s", id < TERN_HANDLER_MAX ? "" : "Tern's handler ",

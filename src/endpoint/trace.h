@@ -12,20 +12,18 @@
  * full, before a sleep, and at the end. What the file does not take stays in the ring;
  * what the ring has no room for is dropped and counted.
  */
-#ifndef TERN_CORE_TRACE_H
-#define TERN_CORE_TRACE_H
+#ifndef TERN_ENDPOINT_TRACE_H
+#define TERN_ENDPOINT_TRACE_H
 
-#include "core/endpoint.h"
-#include "core/record.h"
-
-struct wait;
+#include "endpoint/endpoint.h"
+#include "endpoint/record.h"
 
 /*
  * Before handlers are registered. 0, with or without a trace; else why the file cannot be written.
  */
 int trace_open(struct endpoint *e);
 void trace_close(struct endpoint *e);
-void trace_flush(struct endpoint *e);
+void trace_flush(struct trace *r); /* to the file */
 
 /* What the table of handlers shall hold for `fn`. */
 tern_handler *trace_handler(struct endpoint *e, unsigned id, tern_handler *fn);
@@ -39,10 +37,10 @@ void trace_drained(struct endpoint *e); /* a batch of messages is over */
 void trace_barrier(struct endpoint *e, enum record_kind kind);
 
 /*
- * Around each step of a wait. A wait begins with its first step, and is over
- * when its last step was: that is known as soon as anything else is recorded.
+ * Around each step of a wait for `what`. A wait begins with its first step, which sets `begun`, and
+ * is over when its last step was: that is known as soon as anything else is recorded.
  */
-void trace_step(struct endpoint *e, struct wait *l);
+void trace_step(struct endpoint *e, enum wait_what what, bool *begun);
 void trace_stepped(struct endpoint *e);
 
 #endif

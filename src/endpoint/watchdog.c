@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/watchdog.h"
+/* A thread that tells of handlers and holds that last too long. */
+#include "endpoint/watchdog.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,8 +14,7 @@
 #include "base/error.h"
 #include "base/kernel.h"
 #include "base/setting.h"
-#include "core/door.h"
-#include "core/label.h"
+#include "endpoint/handler.h"
 
 enum { LOOKS = 4 }; /* of the watchdog, within the time that it allows */
 
@@ -37,7 +37,7 @@ struct watchdog {
 	uint64_t limit_ns;
 	bool ends; /* the job */
 	pthread_t thread;
-	_Atomic uint32_t stop; /* a futex */
+	_Atomic uint32_t stop; /* a futex; the default order, once in the life of the thread */
 	struct deed handling, holding;
 	tern_handler *handler[TERN_HANDLER_SLOTS];
 };
@@ -55,8 +55,7 @@ static void deed_begin(struct deed *d, uint64_t what)
 static void watchdog_deliver(tern *t, const tern_msg *m)
 {
 	struct watchdog *w = t->own->watchdog;
-	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	unsigned id = (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
+	unsigned id = handler_of(m);
 	uint64_t before = atomic_load_explicit(&w->handling.what, memory_order_relaxed);
 	deed_begin(&w->handling, (uint64_t)tern_msg_src(m) << 32 | id);
 	w->handler[id](t, m);
@@ -82,7 +81,7 @@ void watchdog_hold(struct endpoint *e)
  * Ranks whose messages lie unhandled, in words. Read while the endpoint goes on, or does not: each
  * pointer is whole and points into its ring, and a word too many or too few is no harm.
  */
-__attribute__((no_sanitize("thread"))) static bool waits(const struct tern_inlet *in)
+__attribute__((no_sanitize("thread"))) static bool inlet_waits(const struct tern_inlet *in)
 {
 	const char *at = *(char *volatile const *)&in->cursor;
 	uint64_t expect = *(volatile const uint64_t *)&in->expect;
@@ -90,14 +89,14 @@ __attribute__((no_sanitize("thread"))) static bool waits(const struct tern_inlet
 	       (*(volatile const uint64_t *)(const void *)at ^ expect) >> TERN_LAP_SHIFT == 0;
 }
 
-static void list_waiting(const struct endpoint *e, char *text, size_t room)
+static void list_ranks_waiting(const struct endpoint *e, char *text, size_t room)
 {
 	size_t used = 0;
 	unsigned more = 0;
 	*text = '\0';
 	for (uint32_t r = 0; r < e->t->size; r++) {
 		const struct peer *p = &e->site.peer[r];
-		if (!waits(&p->requests) && !waits(&p->replies))
+		if (!inlet_waits(&p->requests) && !inlet_waits(&p->replies))
 			continue;
 		if (used + 16 > room)
 			more++;
@@ -109,10 +108,10 @@ static void list_waiting(const struct endpoint *e, char *text, size_t room)
 		snprintf(text + used, room - used, " and %u more", more);
 }
 
-static void tell(struct watchdog *w, const char *what, uint64_t ns)
+static void watchdog_tell(struct watchdog *w, const char *what, uint64_t ns)
 {
 	char waiting[200];
-	list_waiting(w->e, waiting, sizeof waiting);
+	list_ranks_waiting(w->e, waiting, sizeof waiting);
 	error_warn("rank %u: %s for %llu ms; %s%s%s%s", w->e->t->rank, what,
 		   (unsigned long long)(ns / 1000000),
 		   *waiting ? "messages from rank " : "no message", waiting,
@@ -123,7 +122,8 @@ static void tell(struct watchdog *w, const char *what, uint64_t ns)
 }
 
 /* How long the deed has lasted when that is worth telling, else 0. Once for each. */
-static uint64_t glance_at(struct watchdog *w, struct glance *g, const struct deed *d, bool lasts)
+static uint64_t deed_lasts_too_long(struct watchdog *w, struct glance *g, const struct deed *d,
+				    bool lasts)
 {
 	uint64_t now = w->e->world->now(),
 		 turn = atomic_load_explicit(&d->turn, memory_order_relaxed);
@@ -137,25 +137,25 @@ static uint64_t glance_at(struct watchdog *w, struct glance *g, const struct dee
 	return now - g->since;
 }
 
-static void look_at_handler(struct watchdog *w, struct glance *g)
+static void watchdog_look_at_handler(struct watchdog *w, struct glance *g)
 {
 	uint64_t what = atomic_load_explicit(&w->handling.what, memory_order_acquire);
-	uint64_t ns = glance_at(w, g, &w->handling, what != NOTHING);
+	uint64_t ns = deed_lasts_too_long(w, g, &w->handling, what != NOTHING);
 	char text[64 + LABEL_ROOM], label[LABEL_ROOM];
 	unsigned id = (unsigned)what, from = (unsigned)(what >> 32);
 	if (!ns)
 		return;
 	snprintf(text, sizeof text, "%s, of a message from rank %u, runs",
-		 label_of(w->e, id, label), from);
-	tell(w, text, ns);
+		 handler_label(w->e, id, label), from);
+	watchdog_tell(w, text, ns);
 }
 
-static void look_at_hold(struct watchdog *w, struct glance *g)
+static void watchdog_look_at_hold(struct watchdog *w, struct glance *g)
 {
 	uint64_t holds = atomic_load_explicit(w->e->guard, memory_order_relaxed) >> 16 & GUARD_MASK;
-	uint64_t ns = glance_at(w, g, &w->holding, holds != 0);
+	uint64_t ns = deed_lasts_too_long(w, g, &w->holding, holds != 0);
 	if (ns)
-		tell(w, "its program has held", ns);
+		watchdog_tell(w, "its program has held", ns);
 }
 
 static void *watchdog_main(void *arg)
@@ -164,8 +164,8 @@ static void *watchdog_main(void *arg)
 	struct glance handler = { 0 }, hold = { 0 };
 	while (!atomic_load(&w->stop)) {
 		world_wait(&w->stop, 0, w->limit_ns / LOOKS);
-		look_at_handler(w, &handler);
-		look_at_hold(w, &hold);
+		watchdog_look_at_handler(w, &handler);
+		watchdog_look_at_hold(w, &hold);
 	}
 	return NULL;
 }

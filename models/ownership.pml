@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The role: a program that computes and its communication thread take turns with one
+ * Ownership: a program that computes and its progress thread take turns with one
  * endpoint, to which SENDERS ranks send.
  *
  * Modelled, with the C function in brackets:
@@ -9,15 +9,15 @@
  *    sleeps on the bell, for as long as it likes, in any order; or it computes for
  *    ever. Its stores to the guard wait in a store buffer, which its own locked
  *    instructions and the thread's membarrier empty; all changes of the alert are locked;
- *  - the communication thread: watches (naps, sets PENDING for a program that is inside or came
+ *  - the progress thread: watches (naps, sets PENDING for a program that is inside or came
  *    by, parks for one that sleeps inside), claims, serves, gives back, arms, sleeps. One bit
  *    stands for "the count of entries has changed since the last nap";
  *  - the senders: sleep.pml's, with store buffers, heed, knock and bell;
  *  - futexes: the bell's wakes one sleeper of two, the alert's and `parked` have one.
  *
  * Checked, if nothing is kept from going on for ever (weak fairness): the program and the thread never
- * have the role together; every message is handled at some time, whatever the program does; and
- * the program never waits for the role for ever.
+ * own the endpoint together; every message is handled at some time, whatever the program does; and
+ * the program never waits for ownership for ever.
  *
  * Why the guard needs no fence: let the thread set CLAIM, issue its membarrier, and read the
  * guard. A program that looked at the alert too early for CLAIM had added to the guard
@@ -27,8 +27,8 @@
  * PENDING, which nobody will look at, and claims again after a nap.
  *
  * Handlers that hold and release on the thread add to the guard too, by plain additions; of two
- * at once one is lost. So a role that was won is given back with a bit in the alert (REGAIN or
- * ASLEEP), and whoever finds it writes the guard anew, until the thread has not had the role since.
+ * at once one is lost. So ownership is given back with a bit in the alert (REGAIN or
+ * ASLEEP), and whoever finds it writes the guard anew, until the thread has not had ownership since.
  *
  * Left out: the endpoint's own data (stores become visible in order, so that a guard of 0 comes
  * after them), handlers that block, the end of the thread, naps' lengths, LIBRARY.
@@ -39,7 +39,7 @@
  * thread write the same into the bell when they sleep: the thread, late, sleeps on the
  * program's), PARK_BY_BELL (a program is taken for asleep because the bell says that somebody is),
  * NO_REGAIN (given back with no bit), NO_REWRITE (of the guard), REGAIN_LATE (not if CLAIM is gone at the
- * first look), GUARD_ONLY (SLEEPER is not taken for a wish to have the role). NO_HOLDS: handlers do not hold.
+ * first look), GUARD_ONLY (SLEEPER is not taken for a wish for ownership). NO_HOLDS: handlers do not hold.
  */
 #ifndef SENDERS
 #define SENDERS 1
@@ -56,18 +56,18 @@
 #define PENDING 2
 #define ASLEEP 4
 #define SLEEPER 8
-#define REGAIN 16 /* the thread has had the role */
+#define REGAIN 16 /* the thread has had ownership */
 
 /* The bell. */
 #define QUIET 0
 #define RUNG 1
 #define SOMEBODY 2 /* sleeps: wake it */
-#define AGENT 4    /* it is the communication thread */
+#define PROGRESS 4    /* it is the progress thread */
 #define P_SLEEPS SOMEBODY
 #ifdef SAME_SLEEP
 #define C_SLEEPS SOMEBODY
 #else
-#define C_SLEEPS (SOMEBODY | AGENT)
+#define C_SLEEPS (SOMEBODY | PROGRESS)
 #endif
 
 byte guard; /* its low half, visible */
@@ -86,11 +86,11 @@ bit p_on_alert, p_on_bell, c_on_bell, c_on_parked; /* in the futex */
 
 byte sent[SENDERS], seen[SENDERS], got[SENDERS]; /* as in sleep.pml */
 bit heed[SENDERS], knocker[SENDERS];
-bit hot[SENDERS]; /* polled by whoever has the role */
+bit hot[SENDERS]; /* polled by the owner */
 
-bit won; /* the thread has had the role since the program looked: `claims` is not `claims_seen` */
+bit won; /* the thread has had ownership since the program looked: `claims` is not `claims_seen` */
 
-bit p_has, c_has; /* ghosts: the role */
+bit p_has, c_has; /* ghosts: ownership */
 
 #define ARRIVED(s) (hot[s] && got[s] < seen[s])
 #if SENDERS > 1
@@ -174,7 +174,7 @@ proctype program_stores()
 	od
 }
 
-/* -- What whoever has the role does ------------------------------------------------- */
+/* -- What the owner does ------------------------------------------------- */
 
 inline peer_on(s)
 {
@@ -323,9 +323,9 @@ inline claim_wait()
 
 /*
  * Having added to the guard and seen something in the alert. The low half is written again
- * if the thread has had the role: a handler's hold there may have undone the addition.
+ * if the thread has had ownership: a handler's hold there may have undone the addition.
  */
-inline role_regain()
+inline ownership_regain()
 {
 #ifdef REGAIN_LATE
 	if
@@ -353,10 +353,10 @@ inline role_regain()
 	fi
 }
 
-inline role_check()
+inline ownership_check()
 {
 	if
-	:: look & (CLAIM | ASLEEP | REGAIN) -> role_regain()
+	:: look & (CLAIM | ASLEEP | REGAIN) -> ownership_regain()
 	:: else
 	fi;
 	look = 0;
@@ -373,7 +373,7 @@ inline enter()
 	look = alert;
 #endif
 	depth++;
-	role_check()
+	ownership_check()
 }
 
 inline leave()
@@ -386,7 +386,7 @@ inline leave()
 	:: !VIEW && (look & PENDING) ->
 		guard_add(1, 0);
 		d_step { guard_drain(); look = alert; alert = alert & ~PENDING };
-		role_check();
+		ownership_check();
 		poll(0);
 		p_has = 0;
 		guard_add(LOW, 0);
@@ -440,7 +440,7 @@ active proctype program()
 	od
 }
 
-/* -- The communication thread ------------------------------------------------------- */
+/* -- The progress thread ------------------------------------------------------- */
 
 /* Clears CLAIM and sets `bits` instead. */
 inline unclaim(bits)

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "core/door.h"
+/* Entering and leaving an endpoint, holds, and getting ownership back. */
+#include "core/scope.h"
 
 #include <errno.h>
 
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/kernel.h"
-#include "core/agent.h"
-#include "core/interrupt.h"
-#include "core/share.h"
-#include "core/watchdog.h"
+#include "core/delivery.h"
+#include "endpoint/watchdog.h"
 
 enum {
 	CLAIM_LOOKS = 2000, /* at the alert, before the program lets others run */
 	LEAVE_LOOKS = 4,    /* of a call that ends, at what has arrived */
 	CLAIM_YIELDS = 20,  /* of those, before it sleeps */
-	CLAIM_SLEEP_NS =
-		100000000, /* a bound, in case the agent was killed with its process half gone */
+	/* A bound, in case the progress thread was killed with its process half gone. */
+	CLAIM_SLEEP_NS = 100000000,
 };
 
-_Thread_local uint32_t door_depth;
+_Thread_local uint32_t scope_depth;
 
-/* Until the agent has given the role back: it looks for us after every few messages. */
+/*
+ * Until the progress thread has given ownership back: it looks for us after every few messages.
+ * tern_alerted() acquires what it did (alert.R6). Who changes the alert here is about to sleep, so
+ * the order of that is the default.
+ */
 static void claim_wait(struct endpoint *e)
 {
 	for (int looks = 0; tern_alerted(e->t) & ALERT_CLAIM; looks++) {
@@ -51,7 +54,7 @@ static void guard_add(struct endpoint *e, int64_t n)
 		atomic_thread_fence(memory_order_seq_cst);
 }
 
-void door_resume(struct endpoint *e)
+void scope_resume(struct endpoint *e)
 {
 	if (!(tern_alerted(e->t) & ALERT_PAUSED))
 		return;
@@ -60,28 +63,28 @@ void door_resume(struct endpoint *e)
 }
 
 /*
- * The program wants the role and its guard says so, but there was an alert. If the agent has had
- * the role since the program last had it (REGAIN), the low half was 0 then and is what this entry
- * adds; it is written once more, because handlers on the agent's thread may have held and released
- * at the same moment, and of two additions at once one may be lost. Whoever writes the guard looks
- * at the alert afterwards.
+ * The program wants ownership and its guard says so, but there was an alert. If the progress thread
+ * has had ownership since the program last had it (REGAIN), the low half was 0 then and is what
+ * this entry adds; it is written once more, because handlers on the progress thread may have held
+ * and released at the same moment, and of two additions at once one may be lost. Whoever writes the
+ * guard looks at the alert afterwards.
  */
-static void role_regain(struct endpoint *e, uint32_t entry)
+static void ownership_regain(struct endpoint *e, uint32_t entry)
 {
-	door_resume(e);
+	scope_resume(e);
 	while (tern_alerted(e->t) & (ALERT_CLAIM | ALERT_REGAIN)) {
 		claim_wait(e);
 		if (!(alert_drop(e, ALERT_REGAIN) & ALERT_REGAIN))
 			continue;
 		atomic_store_explicit(e->guard, (uint64_t)guard_entries(e) << 32 | entry,
 				      memory_order_release);
-		atomic_signal_fence(
-			memory_order_seq_cst); /* the agent's membarrier does the rest */
+		/* The progress thread's membarrier does the rest. */
+		atomic_signal_fence(memory_order_seq_cst);
 		if (e->fenced)
 			atomic_thread_fence(memory_order_seq_cst);
 	}
 	if (tern_alerted(e->t) & ALERT_ASLEEP)
-		agent_relieve(e);
+		progress_relieve(e);
 }
 
 /* What one inlet has, or a round of all where that may be more than messages. */
@@ -92,11 +95,11 @@ static unsigned serve_some(struct endpoint *e)
 }
 
 /*
- * The program has the role and is about to leave it: some of what has arrived is handled first, and
- * the rest is left to whoever delivers, because the program waits for its call to end. The call
+ * The program has ownership and is about to give it up: some of what has arrived is handled first,
+ * and the rest is left to whoever delivers, because the program waits for its call to end. The call
  * that ends may have failed, so its sentence is kept. How many messages it was.
  */
-static unsigned role_serve(struct endpoint *e)
+static unsigned ownership_serve(struct endpoint *e)
 {
 	struct error_kept sentence;
 	int saved = errno;
@@ -108,125 +111,125 @@ static unsigned role_serve(struct endpoint *e)
 	return handled;
 }
 
-bool door_enter(struct endpoint *e)
+bool scope_enter(struct endpoint *e)
 {
-	if (agent_is_me(e) || e->forked)
+	if (progress_is_me(e) || e->forked)
 		return false;
 	if (e->shared)
 		share_lock(e);
 	guard_add(e, GUARD_ENTRY | GUARD_INSIDE);
-	door_depth++;
+	scope_depth++;
 	if (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_ENTRY))
-		role_regain(e, GUARD_INSIDE);
+		ownership_regain(e, GUARD_INSIDE);
 	return true;
 }
 
 /*
- * The low half has become 0, and the program has nothing else to do here. Bounded: the agent asks
- * again with every nap, which may be shorter than a look of a program that a debugger steps
- * through; what is left over it, or the timer, comes back for.
+ * The low half has become 0, and the program has nothing else to do here. Bounded: the progress
+ * thread asks again with every nap, which may be shorter than a look of a program that a debugger
+ * steps through; what is left over it, or the timer, comes back for.
  */
-static void role_leave(struct endpoint *e)
+static void ownership_leave(struct endpoint *e)
 {
 	unsigned handled = 0;
 	for (int i = 0;
 	     i < LEAVE_LOOKS && !handled && tern_alerted(e->t) & ALERT_PENDING && !guard_busy(e);
 	     i++) {
 		guard_add(e, GUARD_INSIDE);
-		door_depth++;
+		scope_depth++;
 		if (tern_alerted(e->t) & ALERT_ENTRY)
-			role_regain(e, GUARD_INSIDE);
-		handled = role_serve(e);
+			ownership_regain(e, GUARD_INSIDE);
+		handled = ownership_serve(e);
 		guard_add(e, -GUARD_INSIDE);
-		door_depth--;
+		scope_depth--;
 	}
 	if (e->delivery == TERN_DELIVERY_INTERRUPT)
 		interrupt_left(e);
 }
 
-void door_leave(struct endpoint *e)
+void scope_leave(struct endpoint *e)
 {
 	/*
 	 * A program that calls often needs nobody else to deliver its messages; but not before it
 	 * is ready for them.
 	 */
-	if (guard_busy(e) == GUARD_INSIDE && attach_has_owner(e) && pollset_waits(&e->site))
-		role_serve(e);
+	if (guard_busy(e) == GUARD_INSIDE && attach_has_thread(e) && pollset_waits(&e->site))
+		ownership_serve(e);
 	guard_add(e, -GUARD_INSIDE);
-	door_depth--;
+	scope_depth--;
 	if (!guard_busy(e))
-		role_leave(e);
+		ownership_leave(e);
 	if (e->shared)
 		share_unlock(e);
 }
 
-void door_hush(struct door *door)
+void scope_close_unserved(struct scope *scope)
 {
-	struct endpoint *e = door->e;
-	door->e = NULL;
+	struct endpoint *e = scope->e;
+	scope->e = NULL;
 	if (!e)
 		return;
 	guard_add(e, -GUARD_INSIDE);
-	door_depth--;
+	scope_depth--;
 	if (e->delivery == TERN_DELIVERY_INTERRUPT && !guard_busy(e))
 		interrupt_left(e);
 	if (e->shared)
 		share_unlock(e);
 }
 
-void door_pause(struct door *door)
+void scope_pause(struct scope *scope)
 {
-	struct endpoint *e = door->e;
+	struct endpoint *e = scope->e;
 	if (!e || e->delivery == TERN_DELIVERY_POLL || e->shared || guard_busy(e) != GUARD_INSIDE) {
-		door_hush(door);
+		scope_close_unserved(scope);
 		return;
 	}
-	door->e = NULL;
-	door_depth--;
+	scope->e = NULL;
+	scope_depth--;
 	alert_raise(e, ALERT_PAUSED); /* the guard goes on saying that the program is inside */
 }
 
-void door_slip(struct endpoint *e)
+void scope_leave_unserved(struct endpoint *e)
 {
 	guard_add(e, -GUARD_INSIDE);
-	door_depth--;
+	scope_depth--;
 }
 
-bool door_is_free(const struct endpoint *e)
+bool scope_can_pass(const struct endpoint *e)
 {
-	return (guard_busy(e) & GUARD_MASK) == door_depth;
+	return (guard_busy(e) & GUARD_MASK) == scope_depth;
 }
 
-bool door_pass(struct endpoint *e, uint32_t *doors)
+bool scope_pass(struct endpoint *e, uint32_t *scopes)
 {
-	if (!door_is_free(e))
+	if (!scope_can_pass(e))
 		return false;
-	*doors = door_depth;
-	if (!*doors)
+	*scopes = scope_depth;
+	if (!*scopes)
 		return true;
-	guard_add(e, -(int64_t)*doors);
-	door_depth = 0;
-	role_leave(e);
+	guard_add(e, -(int64_t)*scopes);
+	scope_depth = 0;
+	ownership_leave(e);
 	return true;
 }
 
-void door_return(struct endpoint *e, uint32_t doors)
+void scope_return(struct endpoint *e, uint32_t scopes)
 {
-	if (!doors)
+	if (!scopes)
 		return;
-	guard_add(e, GUARD_ENTRY + doors);
-	door_depth = doors;
+	guard_add(e, GUARD_ENTRY + scopes);
+	scope_depth = scopes;
 	if (TERN_UNLIKELY(tern_alerted(e->t) & ALERT_ENTRY))
-		role_regain(e, doors);
+		ownership_regain(e, scopes);
 }
 
 /* -- Holds -------------------------------------------------------------------------------- */
 
-void door_hold_rare(struct endpoint *e, int64_t n)
+void hold_rare(struct endpoint *e, int64_t n)
 {
-	if (agent_is_me(e)) {
+	if (progress_is_me(e)) {
 		tern_guard_add(e->t, -n); /* the guard is the program's */
-		e->agent_hold++;
+		e->progress_holds++;
 		return;
 	}
 	if (e->shared) {
@@ -234,21 +237,21 @@ void door_hold_rare(struct endpoint *e, int64_t n)
 		guard_add(e, n);
 	}
 	if (!attach_is_mine(e))
-		attach_first(
-			e); /* or a thread that waits might borrow it and serve it under the hold */
+		/* Or a thread that waits might borrow it and serve it under the hold. */
+		attach_first(e);
 	if (e->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
 	if (tern_alerted(e->t) & ALERT_ENTRY)
-		role_regain(e, (uint32_t)n);
+		ownership_regain(e, (uint32_t)n);
 	if (e->watchdog && held(e) == n / TERN_GUARD_HOLD)
 		watchdog_hold(e);
 }
 
-void door_release_rare(struct endpoint *e, int64_t n)
+void release_rare(struct endpoint *e, int64_t n)
 {
-	if (agent_is_me(e)) {
+	if (progress_is_me(e)) {
 		tern_guard_add(e->t, n);
-		e->agent_hold -= e->agent_hold > 0;
+		e->progress_holds -= e->progress_holds > 0;
 		return;
 	}
 	if (e->shared)
@@ -256,22 +259,22 @@ void door_release_rare(struct endpoint *e, int64_t n)
 	if (e->fenced)
 		atomic_thread_fence(memory_order_seq_cst);
 	if (e->guarded && !guard_busy(e))
-		role_leave(e);
+		ownership_leave(e);
 	if (e->shared)
 		share_unlock(e);
 }
 
 void tern_hold_rare(tern *t)
 {
-	door_hold_rare(t->own, TERN_GUARD_HOLD);
+	hold_rare(t->own, TERN_GUARD_HOLD);
 }
 
 void tern_release_rare(tern *t)
 {
-	door_release_rare(t->own, TERN_GUARD_HOLD);
+	release_rare(t->own, TERN_GUARD_HOLD);
 }
 
-int door_mend(struct endpoint *e)
+int hold_mend(struct endpoint *e)
 {
 	uint32_t holds = held(e);
 	if (holds <= GUARD_MASK / 2) /* below 0 it wraps */

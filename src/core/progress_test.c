@@ -6,9 +6,9 @@
 
 #include "../../tests/visitor.h"
 #include "base/kernel.h"
-#include "core/endpoint.h"
+#include "endpoint/endpoint.h"
 
-static void agent_opened(tern_handler *fn)
+static void progress_opened(tern_handler *fn)
 {
 	local_delivered("thread");
 	local_open(2);
@@ -36,7 +36,7 @@ static void note_thread(tern *t, const tern_msg *m)
 
 TEST(a_program_that_computes_is_served_by_another_thread_which_takes_no_signals)
 {
-	agent_opened(note_thread);
+	progress_opened(note_thread);
 	for (unsigned round = 1; round <= 50; round++) {
 		visitor_pays(10);
 		host_computes_until(10 * round);
@@ -49,7 +49,7 @@ TEST(a_program_that_computes_is_served_by_another_thread_which_takes_no_signals)
 
 TEST(a_program_that_sleeps_in_the_kernel_is_served)
 {
-	agent_opened(on_visit);
+	progress_opened(on_visit);
 	for (unsigned round = 1; round <= 5; round++) {
 		visitor_pays(2);
 		while (atomic_load(&visits) < 2 * round)
@@ -62,7 +62,7 @@ TEST(a_program_that_sleeps_in_the_kernel_is_served)
 static uint64_t claims_beside_polls(unsigned n)
 {
 	struct visitor v;
-	agent_opened(on_visit);
+	progress_opened(on_visit);
 	uint64_t before = claims();
 	visitor_start(&v, n);
 	while (atomic_load(&visits) < n)
@@ -87,7 +87,7 @@ TEST(a_program_that_polls_serves_itself)
 TEST(a_stream_without_an_end_leaves_the_program_its_calls)
 {
 	struct visitor v;
-	agent_opened(on_visit);
+	progress_opened(on_visit);
 	visitor_start(&v, 0);
 	for (unsigned i = 0; i < check_scaled(2000); i++) {
 		tern_hold(local[0]);
@@ -131,7 +131,7 @@ TEST(opening_and_closing_with_messages_under_way_ends)
 {
 	for (int i = 0; i < 50; i++) {
 		struct visitor v;
-		agent_opened(on_visit);
+		progress_opened(on_visit);
 		visitor_start(&v, 200);
 		if (i % 2)
 			host_computes_until(atomic_load(&visits) + 1);
@@ -150,7 +150,7 @@ TEST(the_thread_is_bound_to_the_core_that_was_asked_for)
 	int core = sched_getcpu();
 	snprintf(text, sizeof text, "%d", core);
 	setenv("TERN_AGENT_CORE", text, 1);
-	agent_opened(note_thread);
+	progress_opened(note_thread);
 	for (unsigned round = 1; round <= 20; round++) {
 		visitor_pays(1);
 		host_computes_until(round);

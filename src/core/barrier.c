@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Barriers, and the end of collective calls, in which no handler runs any more. */
+#include <errno.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "core/layer.h"
+#include "core/wait.h"
+#include "endpoint/trace.h"
+
+enum {
+	SETTLE_MOST = 1000,   /* steps in which a barrier waits for room for replies */
+	SILENT_YIELDS = 1000, /* of a silent barrier before it naps, */
+	SILENT_NAP_NS = 50000
+};
+
+/* The last network's is everybody's: it includes those of the others. */
+static struct net *barrier_net(const struct endpoint *e)
+{
+	return e->net[e->nets - 1];
+}
+
+static bool barrier_passed(struct endpoint *e, void *ticket)
+{
+	struct net *net = barrier_net(e);
+	return net->ops->passed(net, *(uint64_t *)ticket, NET_ALL);
+}
+
+/* Whether `rank` has been through the barrier that the ticket is for; nobody has, without one. */
+static bool barrier_behind(struct endpoint *e, uint32_t rank, const uint64_t *ticket)
+{
+	struct net *net = barrier_net(e);
+	return ticket && net->ops->passed(net, *ticket, rank);
+}
+
+/* A barrier needs everybody, so whoever has left before it ends it at once. */
+static int barrier_missing(struct endpoint *e, const uint64_t *ticket)
+{
+	if (!lost_count(e))
+		return 0;
+	for (uint32_t r = 0; r < e->t->size; r++) {
+		struct net *net = e->site.peer[r].net;
+		int rc = net->ops->check(net, r);
+		if (rc && !barrier_behind(e, r, ticket))
+			return rc;
+	}
+	return 0;
+}
+
+/*
+ * Handles what was sent here before the barrier: it has all arrived, though
+ * requests may still wait for room for their replies. What comes later is left alone, because
+ * peers that are past the barrier may send without end.
+ */
+static void barrier_settle(struct endpoint *e)
+{
+	struct wait w = { .bounded = true, .call = "tern_barrier" };
+	poll_mark(e);
+	for (int i = 0; i < SETTLE_MOST && poll_is_due(e);)
+		if (!poll_due(e)) {
+			wait_step(e, &w);
+			i++;
+		}
+}
+
+static int barrier_stop(struct endpoint *e, struct wait *w)
+{
+	int rc = w->since ? barrier_missing(e, w->arg) : 0;
+	/* Whoever passed and left raised the generation first. */
+	return rc && !barrier_passed(e, w->arg) ? rc : 0;
+}
+
+static int barrier_pass(struct endpoint *e)
+{
+	struct net *net = barrier_net(e);
+	uint64_t ticket = net->ops->arrive(net);
+	struct wait w = { .call = "tern_barrier", .stop = barrier_stop };
+	int rc = wait_until(e, barrier_passed, &ticket, &w);
+	if (!rc)
+		barrier_settle(e);
+	return rc;
+}
+
+/* Between two looks at it: not as other waits do, because nobody else may have a turn meanwhile. */
+static void silent_rest(struct endpoint *e, uint32_t looks)
+{
+	if (looks < e->spin)
+		cpu_relax();
+	else if (looks - e->spin < SILENT_YIELDS)
+		e->world->yield();
+	else
+		e->world->nap(SILENT_NAP_NS);
+}
+
+/*
+ * A barrier in which no handler runs, and nothing that could call one. It needs no other rank to
+ * handle anything: ranks that are past it may send here without end, and those that are not need no
+ * reply.
+ */
+static int silent_barrier(struct endpoint *e)
+{
+	struct net *net = barrier_net(e);
+	e->site.silent = true;
+	uint64_t ticket = net->ops->arrive(net);
+	e->site.silent = false;
+	for (uint32_t looks = 0; !barrier_passed(e, &ticket); looks++) {
+		poll_networks(e);
+		silent_rest(e, looks);
+		int rc = looks < e->spin ? 0 : barrier_missing(e, &ticket);
+		if (rc && !barrier_passed(e, &ticket))
+			return rc;
+	}
+	return 0;
+}
+
+int tern_barrier(tern *t)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct endpoint *e = t->own;
+	int rc = rules_wait(e, "tern_barrier()");
+	if (!rc)
+		/* Before taking a ticket: it could complete a later round. */
+		rc = barrier_missing(e, NULL);
+	if (!rc && e->barrier)
+		rc = error_set(-EBUSY,
+			       "tern_barrier() was called while rank %u is in one already: "
+			       "a rank takes part once, whatever the number of its threads",
+			       t->rank);
+	if (rc)
+		return rc;
+	if (TERN_UNLIKELY(e->trace))
+		trace_barrier(e, RECORD_BARRIER);
+	e->barrier = true;
+	if (e->work)
+		layers_progress(e); /* what they have put off was done before the barrier */
+	rc = barrier_pass(e);
+	e->barrier = false;
+	if (TERN_UNLIKELY(e->trace))
+		trace_barrier(e, RECORD_PASSED);
+	return rc;
+}
+
+/* -- The end of a collective call -------------------------------------------------------------- */
+
+/*
+ * The end of a collective call that hands out what handlers may need, such as memory.
+ *
+ *     params = tern_alloc_all(t, bytes);
+ *
+ * A rank that has returned may send a message whose handler uses `params`, while its receiver is
+ * still in the call, and has yet to lay the result down. So no rank returns before all have stopped
+ * running handlers, and none runs one again before it has returned. But a rank that just stops
+ * while others still send would deadlock with them: their requests find no room. The call therefore
+ * stops in steps, each of which ends when every rank has taken it:
+ *
+ *   1. All have entered. Until then everything is served, deferred functions and light threads
+ *      included: a rank may need this one's answer before it can enter.
+ *   2. quiesce_begin(): deferred functions and light threads wait. Nobody waits for them any more,
+ *      since every rank is in the call. All ranks say so, and requests precede what says it in each
+ *      ring: when all have been heard, no request of a program's is under way, and no new one will
+ *      be sent.
+ *   3. quiesce_end() passes a barrier, still serving: replies to the last requests have been
+ *      handled as well.
+ *   4. It passes a silent barrier, in which nothing is handled, nor waited for that would need
+ *      another rank to handle anything. Whoever has passed it knows that nobody runs handlers, and
+ *      returns.
+ *
+ * What ranks that have returned send meanwhile lies in the rings, and they wait for room there as
+ * they would for a rank that computes.
+ */
+void quiesce_begin(struct endpoint *e)
+{
+	e->quiescing = true;
+	e->inner++; /* as in a layer's turn: light threads have none */
+}
+
+int quiesce_end(struct endpoint *e, int rc)
+{
+	if (!rc)
+		rc = tern_barrier(e->t);
+	if (!rc)
+		rc = silent_barrier(e);
+	e->inner--;
+	e->quiescing = false;
+	return rc;
+}
+
+/* cost: base control */

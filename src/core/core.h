@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the files of the core, and the layers on it, call of each other. */
+#ifndef TERN_CORE_CORE_H
+#define TERN_CORE_CORE_H
+
+#include "endpoint/endpoint.h"
+
+/* -- rules.c: each returns 0, or a code with a sentence that names rule, handler and rank -- */
+int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len);
+int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, size_t len);
+int rules_destination(struct endpoint *e, uint32_t dst);
+int rules_handling(struct endpoint *e, const tern_msg *m, const char *what);
+int rules_program(struct endpoint *e, const char *what); /* attaches on first use */
+/* The same of what a deferred function may not call either. */
+int rules_outermost(struct endpoint *e, const char *what);
+int rules_wait(struct endpoint *e, const char *what);
+int rules_forked(const struct endpoint *e);              /* in a child of the endpoint's process */
+const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */
+unsigned rules_handler(const struct endpoint *e);        /* and the number of that */
+
+/* -- attach.c: which process, and which of its threads, has an endpoint -- */
+void attach_first(struct endpoint *e);
+bool attach_is_mine(const struct endpoint *e);
+bool attach_has_thread(const struct endpoint *e);
+uintptr_t attach_token(void);                  /* names the calling thread */
+bool attach_is_lent(const struct endpoint *e); /* to a thread that waits in another one */
+/* The caller's, which has not borrowed it and is not its progress thread. */
+bool attach_is_own(const struct endpoint *e);
+bool attach_is_alone(const struct endpoint *e); /* the caller has no other, nor may borrow one */
+void attach_opened(struct group *g);
+/* Closes nothing: all its endpoints are closed already. */
+void group_free(struct group *g);
+void endpoint_free(struct endpoint *e); /* may be NULL */
+void attach_closed(void);
+/* The sum of fn over the endpoints but `e` that this thread serves while it waits in `e`. */
+unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling, void *arg),
+		     void *arg);
+
+/* -- poll.c: taking messages in -- */
+enum { KINDS_REQUESTS = 1 << TERN_REQUEST, KINDS_REPLIES = 1 << TERN_REPLY, KINDS_BOTH = 6 };
+unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in);
+unsigned poll_once(struct endpoint *e, unsigned kinds);
+/* poll_mark() notes what lies in the inlets; poll_due() handles that much of each and no more. */
+void poll_mark(struct endpoint *e);
+bool poll_is_due(const struct endpoint *e);
+unsigned poll_due(struct endpoint *e);
+void poll_networks(struct endpoint *e); /* whatever they have to do; no handler runs */
+/* The next poll returns the code, with the sentence that was set last. */
+void poll_trouble(struct endpoint *e, int code);
+void poll_trouble_warn(struct endpoint *e, int code); /* the same, and warns at once */
+/* Calls `fn` after the handlers of a poll; there must be a place. */
+void poll_defer(struct endpoint *e, void (*fn)(tern *t, void *arg), void *arg);
+/*
+ * Stands for every handler that is not registered: the message is dropped, and the next poll
+ * returns -ENXIO.
+ */
+void handler_unknown(tern *t, const tern_msg *m);
+
+/* -- lost.c: ranks that have left -- */
+uint32_t lost_count(struct endpoint *e);
+void lost_find(struct endpoint *e); /* stops sending to those */
+/* Layers hear of the rank when what it had sent is handled, which lost_drain() finds out. */
+void lost_drain_begin(struct endpoint *e, uint32_t rank);
+void lost_drain(struct endpoint *e);
+static inline void lost_look(struct endpoint *e)
+{
+	if (lost_count(e))
+		lost_find(e);
+}
+
+/* -- payload.c: an uncommitted reply claim is forgotten when its handler is over -- */
+void payload_forget_reply(struct endpoint *e);
+
+/* -- send.c -- */
+/* 0 if `dst` can be sent to, after connecting if need be; else why not. */
+int send_reachable(struct endpoint *e, uint32_t dst);
+
+/*
+ * Connects if need be, and serves what arrives until a request to `dst` has room; else why it
+ * cannot have.
+ */
+int send_room(struct endpoint *e, uint32_t dst);
+
+/* Sends a request whose rules are checked; waits for room. */
+int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p);
+
+/* Sends the reply to the current request, whose rules are checked; never waits. */
+int send_reply(struct endpoint *e, const struct parcel *p);
+
+/*
+ * -- share.c: an endpoint that several threads use, one call at a time. The lock is taken by the
+ * outermost call or hold of a thread and given back by its end. --
+ */
+int share_open(struct endpoint *e);
+void share_close(struct endpoint *e); /* gives the lock back; a sibling's thread may still try it */
+void share_free(struct endpoint *e);
+void share_lock(struct endpoint *e);
+bool share_try(struct endpoint *e); /* false if another thread has it */
+void share_unlock(struct endpoint *e);
+bool share_is_mine(const struct endpoint *e);
+
+/* Between two steps of a wait: lets other threads in, for `ns` if that is not 0. */
+void share_breathe(struct endpoint *e, uint64_t ns);
+
+/* -- barrier.c: the end of a collective call that hands out what handlers may need -- */
+/* After every rank has entered. */
+void quiesce_begin(struct endpoint *e);
+/* After every rank has begun; `rc` is what has gone wrong so far, and is returned then, at once. */
+int quiesce_end(struct endpoint *e, int rc);
+
+/* -- wait.c: what every sleep of an endpoint does -- */
+/* False if something is there, or the machine has no such sleep: some networks may be armed. */
+bool endpoint_arm(struct endpoint *e, struct sleep *s);
+void endpoint_disarm(struct endpoint *e);
+
+/* -- stats.c -- */
+int stats_read(uint64_t *print);      /* TERN_STATS; -EINVAL with a sentence */
+int stats_open(struct endpoint *e);   /* begins to count, if TERN_STATS says so */
+void stats_close(struct endpoint *e); /* prints, if TERN_STATS says so */
+
+#endif
+
+/* cost: base control */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Registering handlers, their names, and messages for one that is not registered. */
+#include <errno.h>
+
+#include "../../tests/local.h"
+
+enum { ASK = 3, TELL = 4 };
+
+static const unsigned char bytes[100];
+
+TEST(registering_a_handler_has_rules_too)
+{
+	local_open(2);
+	CHECK_IS(tern_on(local[0], TERN_HANDLER_MAX, note_request), -ERANGE);
+	CHECK(sentence_has(-ERANGE, "768"));
+	CHECK_IS(tern_on(local[0], TERN_HANDLER_MAX - 1, note_request), 0);
+	CHECK_IS(tern_on(local[1], TERN_HANDLER_MAX - 1, note_request), 0);
+	CHECK_IS(tern_on(local[0], ASK, NULL), -EINVAL);
+	CHECK_IS(tern_on(local[0], TERN_HANDLER_MAX - 1, note_reply),
+		 0); /* until the first message */
+	CHECK_IS(tern_request(local[0], 1, TERN_HANDLER_MAX - 1, 1), 0);
+	CHECK_IS(tern_on(local[0], ASK, note_request), -EBUSY);
+	CHECK(sentence_has(-EBUSY, "rank 0"));
+	local_settle();
+	CHECK_IS(requests.count, 1);
+	CHECK_IS(tern_on(local[1], ASK, note_request), -EBUSY);
+	local_close();
+}
+
+TEST(a_handler_is_named_as_the_call_names_it_and_any_expression_can_be_registered)
+{
+	static tern_handler *const table[] = { note_request, note_reply };
+	local_open(2);
+	CHECK_IS(tern_on(local[0], 1, note_request), 0);
+	CHECK_IS(tern_on(local[0], 2, &note_request), 0);
+	CHECK_IS(tern_on(local[0], 3, table[1]), 0);
+	tern_handler *variable = note_request;
+	CHECK_IS(tern_on(local[0], 9, variable), 0);
+	CHECK_IS(tern_on(local[0], 10, local[1] ? note_request : note_reply), 0);
+	CHECK_IS(tern_on(local[0], 4, (tern_handler *[]){ note_request, note_reply }[1]), 0);
+	CHECK_IS((tern_on)(local[0], 5, note_request), 0);
+	CHECK_IS(tern_on_named(local[0], 6, note_request, "another"), 0);
+	CHECK_IS(tern_on_named(local[0], 7, note_request, "no name \x1b[2J"), 0);
+	int (*on)(tern * t, unsigned id, tern_handler *fn) = tern_on;
+	CHECK_IS(on(local[0], 8, note_request), 0);
+	CHECK(strcmp(tern_stats_handler_name(local[0], 1), "note_request") == 0);
+	CHECK(strcmp(tern_stats_handler_name(local[0], 2), "note_request") == 0);
+	for (unsigned id = 3; id <= 10; id++)
+		if (id != 6)
+			CHECK(tern_stats_handler_name(local[0], id) == NULL);
+	CHECK(strcmp(tern_stats_handler_name(local[0], 6), "another") == 0);
+	CHECK(tern_stats_handler_name(local[0], TERN_STATS_HANDLERS) == NULL);
+	CHECK(strcmp(tern_stats_handler_name(local[0], TERN_HANDLER_MAX), "on_put") == 0);
+	local_close();
+}
+
+TEST(a_handler_that_only_the_sender_knows_is_found_out_on_arrival)
+{
+	local_open(2);
+	CHECK_IS(tern_on(local[0], ASK, note_request), 0);
+	CHECK_IS(tern_on(local[0], TELL, note_request), 0);
+	CHECK_IS(tern_on(local[1], TELL, note_request), 0);
+	tern_hold(local[1]); /* so that all are found at a stretch */
+	for (unsigned n = 0; n < 3; n++) {
+		static const uint64_t words[3];
+		CHECK_IS(tern_request_array(local[0], 1, ASK, n, words), 0);
+	}
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 100), 0);
+	CHECK_IS(tern_request(local[0], 1, TELL, 8), 0);
+	tern_release(local[1]);
+	CHECK_IS(tern_poll(local[1]), -ENXIO);
+	CHECK(sentence_has(-ENXIO, "rank 1") && sentence_has(-ENXIO, "rank 0") &&
+	      sentence_has(-ENXIO, "handler 3 (note_request)"));
+	CHECK_IS(tern_poll(local[1]), 0); /* told once */
+	CHECK_IS(requests.count, 1);
+	CHECK_IS(requests.word[0], 8);
+	for (int i = 0; i < 2 * TERN_POOL_BLOCKS; i++) { /* no block was lost */
+		CHECK_IS(tern_request_data(local[0], 1, TELL, bytes, 100), 0);
+		local_settle();
+	}
+	local_close();
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The progress thread: it delivers an endpoint's messages while its program
+ * computes. It owns the endpoint while messages flow; it naps while the program calls often, since
+ * the program then serves itself; it sleeps until a bell rings while nothing happens.
+ */
+#include "core/delivery.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/kernel.h"
+#include "base/setting.h"
+#include "core/scope.h"
+#include "endpoint/count.h"
+
+enum {
+	NAP_LEAST_NS = 50000, /* between two looks at whether the program computes, at first, */
+	NAP_MOST_NS = 1000000,
+	LINGER_NS = 500000,   /* of silence, looking, before a sleep, on a core of its own */
+	LOOKS = 64,           /* at the rings between two looks at the clock */
+	SLEEP_NS = 100000000, /* a bound, so that even a rank that left without a word is noticed */
+};
+
+/* What the thread is to do; a futex. */
+enum order { ORDER_WAIT, ORDER_SERVE, ORDER_END };
+
+struct progress {
+	pthread_t thread;
+	_Atomic uint32_t order;
+	_Atomic uint32_t dozing; /* the program sleeps inside a call */
+	_Atomic uint32_t parked; /* until it does not any more; a futex */
+	bool own_core;
+	uint64_t nap;
+	struct sleep sleep; /* what it sleeps on; written by the owner */
+	int wake;       /* an eventfd that ends its sleep on descriptors; -1: it sleeps on bells */
+	uint64_t heard; /* when it last handled something */
+};
+
+/*
+ * Whose progress thread this thread is. Not a field of struct progress: others ask while that is
+ * being closed.
+ */
+static _Thread_local __attribute__((tls_model("initial-exec"))) const struct endpoint *progress_of;
+
+bool progress_is_me(const struct endpoint *e)
+{
+	return progress_of == e;
+}
+
+void progress_forget(void)
+{
+	progress_of = NULL;
+}
+
+static bool progress_ends(const struct endpoint *e)
+{
+	return atomic_load_explicit(&e->progress->order, memory_order_acquire) == ORDER_END;
+}
+
+/* -- Ownership ------------------------------------------------------------------------------ */
+
+/*
+ * Puts `bits` in the place of CLAIM, in one step, and wakes a program that sleeps for that.
+ * alert.R6, release; the default order costs no more, since the instruction is locked.
+ */
+static void claim_end(struct endpoint *e, uint32_t bits)
+{
+	uint32_t was = tern_alerted(e->t);
+	while (!atomic_compare_exchange_weak(&e->t->alert, &was,
+					     (was & ~(ALERT_CLAIM | ALERT_SLEEPER)) | bits))
+		;
+	if (was & ALERT_SLEEPER)
+		futex_wake32(&e->t->alert);
+}
+
+static void ownership_drop(struct endpoint *e, uint32_t bits)
+{
+	e->by_progress = false;
+	claim_end(e, bits | ALERT_REGAIN);
+}
+
+static bool ownership_claim(struct endpoint *e)
+{
+	alert_raise(e, ALERT_CLAIM);
+	if (e->fenced)
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		barrier_process();
+	if (guard_busy(e)) {
+		claim_end(e, ALERT_PENDING);
+		return false;
+	}
+	e->by_progress = true;
+	e->progress_holds = 0;
+	pulse_add(e, PULSE_CLAIMS, 1);
+	return true;
+}
+
+static bool ownership_wanted(const struct endpoint *e)
+{
+	return guard_busy(e) || tern_alerted(e->t) & ALERT_SLEEPER || progress_ends(e);
+}
+
+/* -- Watching ------------------------------------------------------------------------------- */
+
+/*
+ * The program sleeps inside a call and serves itself. A bounded wait: closing wakes it, but may
+ * come in between.
+ */
+static void progress_park(struct endpoint *e)
+{
+	struct progress *a = e->progress;
+	/*
+	 * Either we see that it sleeps no more, or it sees, having woken, that we are parked. Both
+	 * store one word and then load the other: that needs the default order.
+	 */
+	atomic_store(&a->parked, 1);
+	if (atomic_load(&a->dozing))
+		world_wait(&a->parked, 1, SLEEP_NS);
+	atomic_store(&a->parked, 0);
+}
+
+/* The next nap is longer. */
+static void progress_nap_longer(struct progress *a)
+{
+	a->nap = a->nap * 2 < NAP_MOST_NS ? a->nap * 2 : NAP_MOST_NS;
+}
+
+/* Returns when the program has not come for a whole nap, and is not inside: it computes. */
+static void progress_watch(struct endpoint *e)
+{
+	struct progress *a = e->progress;
+	for (uint32_t entries = guard_entries(e); !progress_ends(e);) {
+		e->world->nap(a->nap);
+		uint32_t now = guard_entries(e);
+		if (now == entries && !guard_busy(e))
+			break;
+		/* It may only hold and release, and something may have arrived. */
+		alert_raise(e, ALERT_PENDING);
+		if (now == entries && atomic_load(&a->dozing))
+			progress_park(e);
+		entries = now;
+		progress_nap_longer(a);
+	}
+}
+
+/* -- Serving -------------------------------------------------------------------------------- */
+
+/* A handler that leaves a hold would keep the program's messages from it. */
+static void progress_end_holds(struct endpoint *e)
+{
+	if (!e->progress_holds)
+		return;
+	e->progress_holds = 0;
+	poll_trouble_warn(
+		e,
+		error_set(
+			-EPERM,
+			"a handler of rank %u left a hold, which ends with the handler in thread delivery",
+			e->t->rank));
+}
+
+/* Looks for a while; true as soon as something is there, or somebody wants ownership. */
+static bool progress_linger(struct endpoint *e)
+{
+	/* A bell wakes sooner than a core that was yielded comes back. */
+	if (!e->progress->own_core)
+		return false;
+	if (e->site.asks) /* to look is to poll */
+		return e->world->now() - e->progress->heard < LINGER_NS;
+	uint64_t end = e->world->now() + LINGER_NS;
+	do {
+		for (int i = 0; i < LOOKS; i++) {
+			if (pollset_find(&e->site, &e->site.bell))
+				return true;
+			cpu_relax();
+		}
+		if (ownership_wanted(e))
+			return true;
+	} while (e->world->now() < end);
+	return false;
+}
+
+static bool progress_arm(struct endpoint *e)
+{
+	struct sleep *s = &e->progress->sleep;
+	*s = (struct sleep){ .says = BELL_ASLEEP | BELL_PROGRESS,
+			     .wake = e->progress->wake < 0 ? NULL : &e->progress->wake };
+	bool armed = endpoint_arm(e, s);
+	if (!armed)
+		endpoint_disarm(e);
+	e->t->peek = &e->site.bell;
+	return armed;
+}
+
+static bool progress_claim(struct endpoint *e)
+{
+	if (!ownership_claim(e))
+		return false;
+	if (tern_alerted(e->t) & ALERT_ASLEEP) {
+		alert_drop(e, ALERT_ASLEEP);
+		endpoint_disarm(e);
+	}
+	return true;
+}
+
+static void wake_forget(struct progress *a)
+{
+	eventfd_t count;
+	if (a->wake >= 0)
+		eventfd_read(a->wake, &count);
+}
+
+/*
+ * With the bell armed: until it rings, or the program has come in. True if ownership was claimed
+ * after that.
+ */
+static bool progress_sleep(struct endpoint *e)
+{
+	ownership_drop(e, ALERT_ASLEEP);
+	e->world->sleep(&e->progress->sleep, SLEEP_NS);
+	wake_forget(e->progress);
+	return tern_alerted(e->t) & ALERT_ASLEEP && progress_claim(e);
+}
+
+/* Serves from a claim until somebody else wants ownership, sleeping while there is nothing to do.
+ */
+static void progress_serve(struct endpoint *e)
+{
+	while (!ownership_wanted(e)) {
+		unsigned handled = poll_once(e, KINDS_BOTH);
+		progress_end_holds(e);
+		if (handled) {
+			e->progress->nap = NAP_LEAST_NS;
+			e->progress->heard = e->world->now();
+		}
+		if (handled || e->deferred_count || progress_linger(e))
+			continue;
+		/* A layer waits for room, or this machine has no such sleep. */
+		if (e->work || !progress_arm(e)) {
+			if (pollset_waits(&e->site))
+				continue;
+			progress_nap_longer(e->progress);
+			break;
+		}
+		if (!progress_sleep(e))
+			return;
+	}
+	ownership_drop(e, 0);
+}
+
+static void *progress_main(void *arg)
+{
+	struct endpoint *e = arg;
+	struct progress *a = e->progress;
+	progress_of = e;
+	prctl(PR_SET_NAME, "tern-progress");
+	prctl(PR_SET_TIMERSLACK, 1L);
+	while (atomic_load(&a->order) == ORDER_WAIT)
+		world_wait(&a->order, ORDER_WAIT, SLEEP_NS);
+	while (!progress_ends(e)) {
+		progress_watch(e);
+		if (!progress_ends(e) && progress_claim(e))
+			progress_serve(e);
+	}
+	return NULL;
+}
+
+/* -- For the program ------------------------------------------------------------------------- */
+
+void progress_relieve(struct endpoint *e)
+{
+	if (!(alert_drop(e, ALERT_ASLEEP) & ALERT_ASLEEP))
+		return;
+	endpoint_disarm(e);
+	if (e->progress->wake >= 0)
+		eventfd_write(e->progress->wake, 1);
+	for (unsigned i = 0; e->progress->wake < 0 && i < e->progress->sleep.bells; i++)
+		futex_wake(e->progress->sleep.bell[i]);
+}
+
+void progress_doze(struct endpoint *e)
+{
+	if (e->progress)
+		atomic_store(&e->progress->dozing, 1);
+}
+
+void progress_rouse(struct endpoint *e)
+{
+	if (!e->progress)
+		return;
+	atomic_store(&e->progress->dozing, 0);
+	if (atomic_exchange(&e->progress->parked, 0))
+		futex_wake32(&e->progress->parked);
+}
+
+static int progress_core(int *core)
+{
+	uint64_t wanted;
+	*core = -1;
+	if (!*setting_text(SETTING_AGENT_CORE))
+		return 0;
+	int rc = setting_number(SETTING_AGENT_CORE, &wanted);
+	if (!rc && wanted >= CPU_SETSIZE)
+		rc = error_set(-EINVAL, "TERN_AGENT_CORE=%s is not the number of a core",
+			       setting_text(SETTING_AGENT_CORE));
+	if (!rc)
+		*core = (int)wanted;
+	return rc;
+}
+
+/* All signals are the program's. */
+static int progress_start(struct endpoint *e, int core)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	cpu_set_t cores;
+	pthread_attr_init(&attributes);
+	if (core >= 0) {
+		CPU_ZERO(&cores);
+		CPU_SET((unsigned)core, &cores);
+		pthread_attr_setaffinity_np(&attributes, sizeof cores, &cores);
+	}
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int error = pthread_create(&e->progress->thread, &attributes, progress_main, e);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	if (!error)
+		return 0;
+	if (core >= 0)
+		return error_set(-error,
+				 "rank %u's progress thread could not be started on core %d: %s",
+				 e->t->rank, core, strerror(error));
+	return error_set(-error, "rank %u's progress thread could not be started: %s", e->t->rank,
+			 strerror(error));
+}
+
+static void progress_free(struct progress *a)
+{
+	if (a->wake >= 0)
+		close(a->wake);
+	free(a);
+}
+
+/* Where a network is asked, sleeps are on descriptors. */
+static int wake_open(struct endpoint *e)
+{
+	e->progress->wake = e->site.asks ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
+	if (e->site.asks && e->progress->wake < 0)
+		return error_set(-errno, "starting the progress thread of rank %u: %s", e->t->rank,
+				 strerror(errno));
+	return 0;
+}
+
+int progress_open(struct endpoint *e)
+{
+	int core;
+	int rc = progress_core(&core);
+	if (rc)
+		return rc;
+	e->progress = calloc(1, sizeof *e->progress);
+	if (!e->progress)
+		return error_set(-ENOMEM, "starting the progress thread of rank %u: no memory",
+				 e->t->rank);
+	e->progress->nap = NAP_LEAST_NS;
+	e->progress->own_core =
+		core >= 0 ||
+		(e->group->job.head->cores >= 2 * e->group->job.head->here && cpu_count() > 1);
+	rc = wake_open(e);
+	if (!rc)
+		rc = progress_start(e, core);
+	if (rc) {
+		progress_free(e->progress);
+		e->progress = NULL;
+	}
+	return rc;
+}
+
+/* The default order: once in the life of the thread. */
+static void progress_order(struct endpoint *e, enum order order)
+{
+	atomic_store(&e->progress->order, order);
+	futex_wake32(&e->progress->order);
+}
+
+void progress_begin(struct endpoint *e)
+{
+	progress_order(e, ORDER_SERVE);
+}
+
+void progress_close(struct endpoint *e)
+{
+	if (!e->progress)
+		return;
+	progress_order(e, ORDER_END);
+	progress_rouse(e);
+	progress_relieve(e);
+	pthread_join(e->progress->thread, NULL);
+	progress_free(e->progress);
+	e->progress = NULL;
+}
+
+/* cost: protection control */

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is counted of a handler, of a batch of messages and of a call that has no room. */
+#include "endpoint/count.h"
+
+void count_timed(struct endpoint *e, const tern_msg *m, unsigned id)
+{
+	struct stats_handler *h = &e->stats->handler[id];
+	uint64_t began = tick_now();
+	e->t->handler[id](e->t, m);
+	uint64_t ticks = tick_now() - began;
+	stats_add(&h->timed, 1);
+	stats_add(&h->ticks, ticks);
+	stats_most(&h->longest, ticks);
+	stats_add(&e->stats->time[time_bucket(ticks)], 1);
+}
+
+void count_batch(struct endpoint *e, const struct tern_inlet *in, unsigned handled, uint64_t bytes)
+{
+	struct stats_peer *p = &e->stats->peer[in->peer];
+	stats_add(in->kind == TERN_REQUEST ? &p->requests : &p->replies, handled);
+	stats_add(&p->bytes, bytes);
+	stats_most(&p->most, handled);
+	if (in->kind == TERN_REQUEST)
+		stats_set(&p->requests_at, in->leaf << 32 | (uint64_t)(in->cursor - in->base));
+}
+
+void stall_begin(struct endpoint *e, struct stall *s)
+{
+	if (s->begun)
+		return;
+	s->begun = true;
+	s->tick = e->stats ? tick_now() : 0;
+}
+
+void stall_end(struct endpoint *e, const struct stall *s, enum pulse_count what)
+{
+	if (!s->begun)
+		return;
+	pulse_add(e, what, 1);
+	if (e->stats)
+		pulse_add(e, what + 1, tick_now() - s->tick);
+}
+
+/* cost: statistics control */

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An endpoint: what the library keeps behind the head that programs see.
+ *
+ * What may be called where. The endpoint is in one of three places: in the program, in the handler
+ * of a request, in the handler of a reply. `inlet` tells which: it is the inlet whose message is
+ * being handled, or NULL. The head's `reach` is 0 whenever a request must not simply be sent (in a
+ * handler, before a thread has the endpoint, or while sends are traced), so the inline path needs
+ * one comparison for the rank and for the rule.
+ */
+#ifndef TERN_ENDPOINT_ENDPOINT_H
+#define TERN_ENDPOINT_ENDPOINT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+#include <tern/tern.h>
+
+#include "base/error.h"
+#include "base/world.h"
+#include "job/job.h"
+#include "net/net.h"
+
+enum { NETS_MAX = 3, LAYERS_MAX = 8 };
+
+/* A layer's handlers are numbered from its index times this, behind the program's. */
+enum { LAYER_HANDLERS = 32 };
+
+struct layer;
+
+struct deferred {
+	void (*fn)(tern *t, void *arg);
+	void *arg;
+};
+
+/* The endpoints that were opened together. Freed when all of them are closed. */
+struct group {
+	_Atomic uint32_t open; /* members not closed yet */
+	uint32_t size;
+	bool made_job; /* here, and not by a launcher */
+	struct job job;
+	struct group *next;      /* of the thread that opened it */
+	struct group *next_open; /* of the process; see core/attach.c */
+	struct endpoint *member[];
+};
+
+struct endpoint {
+	tern *t;
+	struct tern_inlet *inlet;  /* whose message is being handled */
+	struct block *block;       /* the payload being handled, if it has one */
+	struct block *reply_claim; /* a fresh block, composed for the request being handled */
+	size_t reply_len;
+	/* Which request that is: where its inlet stood, and in which leaf. */
+	const char *reply_cursor;
+	uint64_t reply_leaf;
+	/* Where the inlet stood, and in which leaf, at the last keep. */
+	const char *kept_cursor;
+	uint64_t kept_leaf;
+	bool block_kept; /* the payload will not be given back when its handler returns */
+	bool used;       /* a message was sent or handled: no handler may be added */
+	bool deferring;
+	bool turn;    /* of work that was handed over, in which nothing waits; see async/queue.c */
+	bool barrier; /* in one */
+	/* At the end of a collective call: what is deferred waits; see core/barrier.c. */
+	bool quiescing;
+	uint32_t inner;   /* turns of layers under way */
+	bool threaded;    /* messages may start light threads here */
+	uint32_t threads; /* light threads that run here (src/spawn) */
+	/* Set by the owner: the kernel thread that has it is to call it when it next waits. */
+	void (*_Atomic wanted)(struct endpoint *e);
+	int trouble;     /* what the next poll returns: something bad has arrived */
+	uint32_t work;   /* layers that want to be called by polls, a bit each */
+	uint64_t served; /* messages handled */
+	uint32_t vain;   /* looks at inlets where nothing was */
+
+	struct stats *stats;  /* NULL in a rank that does not count; see count.h */
+	struct pulse *pulse;  /* what the rank shows of itself in any case */
+	uint64_t stats_print; /* TERN_STATS */
+
+	struct site site;
+	struct tern_lane refuse; /* the lane for answers where none is allowed */
+	struct net *net[NETS_MAX];
+	unsigned nets;
+	const struct world *world;
+	uint32_t spin; /* looks before a wait yields */
+	uint64_t grace_ns;
+	uint64_t stuck_ns; /* after which a wait says what is under way; 0: never */
+
+	struct group *group;
+	_Atomic uintptr_t attached; /* the thread that has it; see core/attach.c */
+	_Atomic bool closed;
+	/* Not 0: this process, which is a child of the endpoint's; see core/attach.c. */
+	pid_t forked;
+	const struct layer *const *layers;    /* the table of them; see core/layer.h */
+	void *layer[LAYERS_MAX];              /* and the state of each */
+	const char *name[TERN_HANDLER_SLOTS]; /* of handlers; see handler.h */
+	struct watchdog *watchdog;            /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
+	struct trace *trace;                  /* NULL unless TERN_TRACE is set; see trace.h */
+
+	/* Who may touch all this, and who delivers; see core/scope.h. */
+	_Atomic uint64_t *guard; /* in the pulse */
+	enum tern_delivery delivery;
+	bool guarded;     /* calls must open scopes */
+	bool sliced;      /* because light threads take turns by the clock, too */
+	bool fenced;      /* the machine has no membarrier: the program's side needs a fence */
+	bool checked;     /* TERN_CHECK: notice a second thread */
+	bool by_progress; /* the progress thread is the owner, */
+	uint32_t progress_holds; /* and holds so many times itself */
+	bool process_barrier;    /* membarrier among the threads of this process */
+	bool entered; /* while its thread waits in another endpoint and touches this one */
+	bool armed;   /* for interrupts: senders will call */
+	int signal;   /* for interrupts; 0 if none is allotted */
+	struct progress *progress; /* NULL unless a thread delivers */
+	struct interrupt *interrupt;
+	struct share *shared;     /* NULL unless several threads use it */
+	_Atomic uint64_t scratch; /* what inline holds add to in a shared endpoint, to no effect */
+
+	struct deferred deferred[TERN_DEFER_MAX + 1]; /* one place is core/lost.c's */
+	uint32_t deferred_first, deferred_count;
+	tern_lost_handler *lost_fn; /* tern_on_lost() */
+	void *lost_arg;
+	bool lost_deferred; /* telling of those that are not told */
+
+	/* The sentence of `trouble`, which another thread may have found. */
+	struct error_kept trouble_said;
+
+	struct tern_msg *kept; /* TERN_KEEP_MAX lines, allocated with the first */
+	uint16_t kept_free[TERN_KEEP_MAX];
+	uint32_t kept_left;
+};
+
+/* -- The guard and the alert; docs/design.md, Delivery -- */
+
+enum alert {
+	ALERT_LIBRARY = 1,  /* holds shall come to the library in any case */
+	ALERT_CLAIM = 2,    /* the progress thread is taking ownership, or has it */
+	ALERT_PENDING = 4,  /* something may have arrived: whoever leaves looks */
+	ALERT_ASLEEP = 8,   /* the progress thread sleeps, and the bell is armed for it */
+	ALERT_SLEEPER = 16, /* the program sleeps until CLAIM is gone */
+	ALERT_REGAIN = 32, /* the progress thread has had ownership since the program last had it */
+	ALERT_PAUSED = 64, /* the program keeps ownership until its next call; see scope_pause() */
+	/* what whoever enters must see to */
+	ALERT_ENTRY = ALERT_CLAIM | ALERT_ASLEEP | ALERT_REGAIN | ALERT_PAUSED,
+};
+
+enum { GUARD_INSIDE = 1, GUARD_MASK = 0xffff };
+#define GUARD_ENTRY (INT64_C(1) << 32)
+/* Counted in the upper bits of the holds. */
+#define GUARD_LIBRARY_HOLD (TERN_GUARD_HOLD * (PULSE_HOLDS_MOST + 1))
+
+/*
+ * The half that says whether the program has ownership. guard.R5, acquire; released in
+ * tern_guard_add().
+ */
+static inline uint32_t guard_busy(const struct endpoint *e)
+{
+	return (uint32_t)atomic_load_explicit(e->guard, memory_order_acquire);
+}
+
+/* How often the program came in; wraps. */
+static inline uint32_t guard_entries(const struct endpoint *e)
+{
+	return (uint32_t)(atomic_load_explicit(e->guard, memory_order_relaxed) >> 32);
+}
+
+/* Holds in force, as far as the owner is concerned. */
+static inline uint32_t held(const struct endpoint *e)
+{
+	if (TERN_UNLIKELY(e->by_progress))
+		return e->progress_holds;
+	return (uint32_t)(atomic_load_explicit(e->guard, memory_order_relaxed) >> 16) & GUARD_MASK;
+}
+
+/*
+ * Sets and clears bits of the alert; returns what it was. Clearing releases what was done before
+ * (alert.R6). The default order: this is the rare side, and the instruction is locked in any case.
+ * It does not order the alert against the guard; ownership_claim() has a barrier for that.
+ */
+static inline uint32_t alert_raise(struct endpoint *e, uint32_t bits)
+{
+	return atomic_fetch_or(&e->t->alert, bits);
+}
+
+static inline uint32_t alert_drop(struct endpoint *e, uint32_t bits)
+{
+	return atomic_fetch_and(&e->t->alert, ~bits);
+}
+
+static inline bool in_handler(const struct endpoint *e)
+{
+	return e->inlet != NULL;
+}
+
+#endif
+
+/* cost: protection control */

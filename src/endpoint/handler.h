@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The handlers of an endpoint: their table, and what they are called where people read of them.
+ * That is a number, and the name of the function if it is known. tern_on() passes what stands in
+ * its place for the function; only what is an identifier is taken for a name.
+ */
+#ifndef TERN_ENDPOINT_HANDLER_H
+#define TERN_ENDPOINT_HANDLER_H
+
+#include "endpoint/endpoint.h"
+
+/* The number of the handler that the message is for. */
+static inline unsigned handler_of(const tern_msg *m)
+{
+	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	return (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
+}
+
+/*
+ * Registers `fn`, and tells the endpoint, its trace and the job's memory its name, which is kept
+ * and may be NULL.
+ */
+void handler_set(struct endpoint *e, unsigned id, tern_handler *fn, const char *name);
+
+/*
+ * "handler 3 (on_greeting)", "Tern's handler mem 2 (on_get)"; written to `text`, which is returned.
+ */
+enum { LABEL_ROOM = 96 };
+const char *handler_label(const struct endpoint *e, unsigned id, char text[LABEL_ROOM]);
+
+/* The part in front of a name: "user 3", "mem 2". */
+void handler_number(unsigned id, char *text, size_t room);
+
+#endif
+
+/* cost: base setup */
