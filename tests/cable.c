@@ -167,7 +167,8 @@ static void flows_tell(void)
 					   : f->protocol == IPPROTO_UDP ? "udp"
 									: "other";
 			if (f->packets + f->dropped + f->lost)
-				printf("way %u %s %u to %u: %llu bytes, %llu packets, %llu dropped, %llu lost, %.2f ms queued\n",
+				printf("way %u %s %u to %u: %llu bytes, %llu packets, %llu "
+				       "dropped, %llu lost, %.2f ms queued\n",
 				       i, name, f->from, f->to, (unsigned long long)f->bytes,
 				       (unsigned long long)f->packets,
 				       (unsigned long long)f->dropped, (unsigned long long)f->lost,

@@ -161,7 +161,8 @@ static void letter_check(const struct letter *l, const tern_msg *m, bool asks)
 	for (unsigned k = 0; good && k < l->n; k++)
 		good = tern_msg_arg(m, k) == l->word[k];
 	if (!good || (data && !chance_filled(data, len, l->number)))
-		broken("message %u from rank %u is not what was sent: lost, doubled, out of order or changed",
+		broken("message %u from rank %u is not what was sent: lost, doubled, out of order "
+		       "or changed",
 		       s.got[tern_msg_src(m)], tern_msg_src(m));
 }
 
@@ -439,7 +440,8 @@ static void missing(tern *t, int rc)
 	tern_hold(t);
 	for (uint32_t r = 0; r < draw.ranks; r++)
 		if (!complete_from(r))
-			broken("%u of %u messages and %u answers of rank %u came, which %s; the wait ended: %s",
+			broken("%u of %u messages and %u answers of rank %u came, which %s; the "
+			       "wait ended: %s",
 			       s.got[r], draw.messages, s.answered[r], r,
 			       s.left[r] ? "has left" : "is there", tern_strerror(rc));
 	tern_release(t);

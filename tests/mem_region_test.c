@@ -353,12 +353,12 @@ static void pages(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-TEST(a_page_that_is_gone_or_without_rights_fails_the_operation_and_one_that_was_remapped_is_followed)
+TEST(a_page_that_is_gone_fails_the_operation_and_one_that_was_remapped_is_followed)
 {
 	job_run("1", 2, pages);
 }
 
-TEST(a_page_that_is_gone_or_without_rights_fails_the_operation_by_message_and_the_owner_goes_on)
+TEST(a_page_that_is_gone_fails_the_operation_by_message_and_the_owner_goes_on)
 {
 	job_run("0", 2, pages);
 }

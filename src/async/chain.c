@@ -171,8 +171,8 @@ static int async_check(struct async *a, uint32_t rank, unsigned id)
 	if (!rc && !a->drainer[id].fn)
 		rc = error_set(
 			-ENXIO,
-			"receive procedure %u of rank %u was named, but none is registered under that "
-			"number: every rank registers the same ones with tern_async_on()",
+			"receive procedure %u of rank %u was named, but none is registered under "
+			"that number: every rank registers the same ones with tern_async_on()",
 			id, rank);
 	return rc;
 }

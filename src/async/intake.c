@@ -57,8 +57,8 @@ static int message_begin(struct intake *n, tern_in *in)
 			n,
 			error_set(
 				-ENXIO,
-				"rank %u sent a message for receive procedure %llu, which rank %u has "
-				"not registered with tern_async_on(); it was dropped",
+				"rank %u sent a message for receive procedure %llu, which rank %u "
+				"has not registered with tern_async_on(); it was dropped",
 				n->message.src, (unsigned long long)id, n->a->e->t->rank));
 		return 1;
 	}

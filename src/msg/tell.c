@@ -88,10 +88,10 @@ static void told_of(struct msg *m, const tern_msg *msg, enum tell kind, struct s
 		if (s->asked)
 			send_answer(
 				s,
-				error_set(
-					-EALREADY,
-					"the send of message %#llx to rank %u has been matched already",
-					(unsigned long long)s->node.id, s->node.rank));
+				error_set(-EALREADY,
+					  "the send of message %#llx to rank %u has been matched "
+					  "already",
+					  (unsigned long long)s->node.id, s->node.rank));
 		break;
 	default:
 		break;

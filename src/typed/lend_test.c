@@ -266,7 +266,7 @@ TEST(a_type_of_which_something_is_lent_can_be_closed_and_opened_again)
 	local_close();
 }
 
-TEST(a_cell_of_the_spill_that_is_lent_for_a_type_comes_back_though_that_is_closed_and_opened_at_once)
+TEST(a_cell_of_the_spill_that_is_lent_comes_back_though_its_type_is_closed_and_opened_at_once)
 {
 	setenv("TERN_SPILL", "512", 1); /* one */
 	open_far();
