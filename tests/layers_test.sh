@@ -35,7 +35,10 @@ awk '/^## / { here = $0 == "## Layers" }
 		gsub(/[`,]/, " ", cell[3])
 		print cell[2] ":" cell[3]
 	}' docs/design.md >"$work/table"
-[[ -s $work/table ]] || { echo "docs/design.md has no table of folders in its section Layers"; exit 1; }
+[[ -s $work/table ]] || {
+	echo "docs/design.md has no table of folders in its section Layers"
+	exit 1
+}
 
 cat >"$work/check.awk" <<'AWK'
 function folder(file) { sub(/^src\//, "", file); sub(/\/[^\/]*$/, "", file); return file }
@@ -74,7 +77,8 @@ END {
 			bad = 1
 		}
 	for (pair in allowed)
-		if (complete && !(pair in seen) && pair !~ /\*$/ && pair !~ (SUBSEP "base$")) { # whose functions may be inline
+		if (complete && !(pair in seen) && pair !~ /\*$/ && pair !~ (SUBSEP "base$")) {
+			# base: its functions may be inline
 			split(pair, side, SUBSEP)
 			print "docs/design.md: " side[1] " may use " side[2] ", but does not"
 			bad = 1
