@@ -90,7 +90,7 @@ static int stage_tell(struct chain *c)
 	static const uint64_t none;
 	if (c->chan->far)
 		return 0;
-	return layer_request(c->a->e, chain_rank(c), ASYNC_STIR, NULL, 0, 0, &none);
+	return layer_request(c->a->e, chain_rank(c), ASYNC_BEGUN, NULL, 0, 0, &none);
 }
 
 static int stage_fill(struct chain *c, tern_out *out)
