@@ -21,7 +21,8 @@ trap 'exit 1' INT TERM
 
 # What is searched for: states that must not be, or also endless ways past what must come, if every
 # process that can take a step takes one at some time.
-declare -A build=([states]='-DSAFETY -DNOFAIR' [cycles]='-DNFAIR=3') run=([states]='' [cycles]='-a -f')
+declare -A build=([states]='-DSAFETY -DNOFAIR' [cycles]='-DNFAIR=3') \
+	run=([states]='' [cycles]='-a -f')
 kind=states
 
 # What is not optimized is compiled by the quicker compiler.
@@ -35,7 +36,8 @@ search() {
 	mkdir "$work/$name" && cd "$work/$name" || return 1
 	{
 		spin -a "$@" "$models/$model.pml" &&
-			"$([ "$optimize" = -O0 ] && echo "$quick" || echo gcc)" -w "$optimize" ${build[$kind]} -DNOBOUNDCHECK -DSFH -DMEMLIM=900 -o pan pan.c &&
+			"$([ "$optimize" = -O0 ] && echo "$quick" || echo gcc)" -w "$optimize" \
+			${build[$kind]} -DNOBOUNDCHECK -DSFH -DMEMLIM=900 -o pan pan.c &&
 			./pan ${run[$kind]} -n -m20000 -w22
 	} >out 2>&1
 }
@@ -46,13 +48,15 @@ states() {
 
 # Whether the search went through every state; pan's exit status does not tell.
 complete() {
-	grep -q 'errors: 0' out && ! grep -Eq 'Search not completed|max search depth|reached -DMEMLIM' out
+	grep -q 'errors: 0' out &&
+		! grep -Eq 'Search not completed|max search depth|reached -DMEMLIM' out
 }
 
 report() {
 	echo "FAILED: $1"
 	tail -n 25 out
-	[ "$verbose" = -v ] && [ -e "$model.pml.trail" ] && spin "${flags[@]}" -t -p -g "$models/$model.pml"
+	[ "$verbose" = -v ] && [ -e "$model.pml.trail" ] &&
+		spin "${flags[@]}" -t -p -g "$models/$model.pml"
 	touch "$work/failed"
 }
 
@@ -90,20 +94,24 @@ check() {
 }
 
 optimize=-O1
-check holds "replies optional, 2 leaves of 1 message: every line is read before it is overwritten, nothing deadlocks" \
+check holds "replies optional, 2 leaves of 1 message: lines are read before they are overwritten" \
 	ring -DN=3
 check holds "the same with 3 leaves of 1 message" ring -DLEAVES=3 -DN=4 -DALWAYS_REPLY
 check holds "the same with 2 leaves of 2 messages" ring -DK=3 -DN=5 -DALWAYS_REPLY
-check holds "the same until the lap number has wrapped: a look finds what is new and nothing else" ring -DN=5 -DALWAYS_REPLY
+check holds "the same until the lap number has wrapped: a look finds what is new and nothing else" \
+	ring -DN=5 -DALWAYS_REPLY
 check breaks "requests are not gated" ring -DN=4 -DALWAYS_REPLY -DNO_GATE
 check breaks "a blocked request does not serve" ring -DN=4 -DALWAYS_REPLY -DNO_SERVE
 check breaks "a leaf is given back before its last message is handled" ring -DN=4 -DEARLY_CREDIT
 check breaks "headers have no lap" ring -DN=4 -DNO_LAP
 check breaks "the header is visible before the words" ring -DN=4 -DHEADER_FIRST
 check breaks "the sender uses one leaf too many" ring -DN=4 -DOFF_BY_ONE
-check breaks "leaves are not cleared when the lap number wraps: a look finds what is old" ring -DN=5 -DALWAYS_REPLY -DNO_CLEAR
-check holds "a poll that drains the first inlet found, and no other, comes to all, replies first" ring -DN=5 -DALWAYS_REPLY -DFIRST_FOUND
-check breaks "the same where leaves are not cleared: an empty inlet hides the other" ring -DN=5 -DALWAYS_REPLY -DFIRST_FOUND -DNO_CLEAR
+check breaks "leaves are not cleared when the lap number wraps: a look finds what is old" ring \
+	-DN=5 -DALWAYS_REPLY -DNO_CLEAR
+check holds "a poll that drains the first inlet found, and no other, comes to all, replies first" \
+	ring -DN=5 -DALWAYS_REPLY -DFIRST_FOUND
+check breaks "the same where leaves are not cleared: an empty inlet hides the other" ring -DN=5 \
+	-DALWAYS_REPLY -DFIRST_FOUND -DNO_CLEAR
 check breaks "requests that wait for room hide replies" ring -DN=4 -DALWAYS_REPLY -DGATE_HIDES
 
 check holds "2 senders, 2 messages each: no wake-up is lost" sleep
@@ -111,7 +119,8 @@ check holds "3 senders: no wake-up is lost" sleep -DSENDERS=3 -DM=1 -DNO_SPURIOU
 check holds "a second ring is begun under way: it is polled" sleep -DM=1 -DCONNECT -DNO_SPURIOUS
 check holds "the same where the knock may be skipped after a full fence" \
 	sleep -DM=1 -DCONNECT -DCONNECT_SHORTCUT -DCONNECT_FENCE -DNO_SPURIOUS
-check breaks "a second ring is announced by a knock that may be skipped" sleep -DM=1 -DCONNECT -DCONNECT_SHORTCUT
+check breaks "a second ring is announced by a knock that may be skipped" sleep -DM=1 -DCONNECT \
+	-DCONNECT_SHORTCUT
 check breaks "membarrier is left out" sleep -DNO_BARRIER
 check breaks "membarrier comes after the last look" sleep -DEARLY_LOOK
 check breaks "the rings are not looked at again" sleep -DNO_RELOOK
@@ -124,14 +133,17 @@ check holds "a sender is killed anywhere and the launcher always wakes: no wake-
 	sleep -DKILL -DM=1 -DWAKE_ALWAYS
 check holds "a sender is killed anywhere and knocks leave ASLEEP set: no wake-up is lost" \
 	sleep -DKILL -DM=1 -DSTICKY
-check breaks "a sender is killed between bell and futex_wake and the launcher trusts the bell" sleep -DKILL -DM=1
+check breaks "a sender is killed between bell and futex_wake and the launcher trusts the bell" \
+	sleep -DKILL -DM=1
 
 check holds "waiting for room by naps, one-way flood: all arrives" flood -DN0=5 -DN1=0
 check holds "waiting for room by naps, both ways: all arrives" flood -DN1=1
 check holds "room announced by a knock, one-way flood: all arrives" flood -DROOM_KNOCK -DN0=5 -DN1=0
 check breaks "a blocked request sleeps and room is not announced" flood -DN1=0 -DSLEEP_BLOCKED
-check breaks "a rank with a gated request sleeps and room is not announced" flood -DN0=4 -DN1=0 -DGATED_SLEEP
-check breaks "room is announced but not looked at after membarrier" flood -DN1=0 -DROOM_KNOCK -DNO_FREED_LOOK
+check breaks "a rank with a gated request sleeps and room is not announced" flood -DN0=4 -DN1=0 \
+	-DGATED_SLEEP
+check breaks "room is announced but not looked at after membarrier" flood -DN1=0 -DROOM_KNOCK \
+	-DNO_FREED_LOOK
 check breaks "membarrier is left out" flood -DN1=0 -DNO_BARRIER
 
 check holds "3 ranks, 2 rounds: nobody leaves early, everybody leaves" barrier
@@ -141,7 +153,9 @@ check breaks "bells are rung before generation is raised" barrier -DRING_FIRST
 check breaks "generation is raised by a store that later loads may pass" barrier -DPLAIN_STORE
 
 optimize=-O0 # these are smaller: searched before gcc would be done
-check holds "4 packets over a wire that loses, doubles and reorders: each is passed up once, in order, and has a place" retry
+check holds \
+	"4 packets over a wire that loses, doubles and reorders: each is passed up once, in order" \
+	retry
 check holds "the same with 5 packets and a window of 2" retry -DN=5 -DWINDOW=2
 check holds "the same with acknowledgements of some of what has come" retry -DPARTIAL
 check holds "without order, one packet at a time: the same" retry -DNO_ORDER -DWINDOW=1
@@ -154,7 +168,7 @@ check breaks "nobody says that places were emptied" retry -DNO_GRANT
 check breaks "the count of an acknowledgement is not looked at" retry -DNO_COUNT
 check breaks "the count of a late acknowledgement is believed" retry -DTAKE_LATE
 check breaks "numbers are compared as if they did not wrap" retry -DNO_WRAP
-check holds "a send that no receive takes, 2 RTSs, 1 cell: those behind it arrive, once, in order; nothing gets lost" \
+check holds "a send that no receive takes, 2 RTSs, 1 cell: those behind it arrive, once, in order" \
 	rendezvous -DN1=3
 check holds "the same with room for 2 and 2 cells" \
 	rendezvous -DN1=2 -DREQUESTS=2 -DREPLIES=2 -DCELLS_EACH=2
@@ -168,20 +182,26 @@ check breaks "requests are not gated" rendezvous -DQUEUEING -DN1=2 -DNO_GATE
 check breaks "requests and replies share a ring" rendezvous -DONE_RING
 check breaks "a blocked request does not serve" rendezvous -DN1=2 -DNO_SERVE
 check breaks "an RTS without a receive stays in the ring" rendezvous -DHOLD_RING
-check breaks "a small message goes past the queue" rendezvous -DQUEUEING -DN1=2 -DRTS_EACH=1 -DPAST_QUEUE
-check breaks "a send leaves the queue and then waits for room" rendezvous -DQUEUEING -DN1=1 -DOFF_QUEUE
+check breaks "a small message goes past the queue" rendezvous -DQUEUEING -DN1=2 -DRTS_EACH=1 \
+	-DPAST_QUEUE
+check breaks "a send leaves the queue and then waits for room" rendezvous -DQUEUEING -DN1=1 \
+	-DOFF_QUEUE
 check breaks "progress waits for room, and a deferred function in it for its send" \
 	rendezvous -DQUEUEING -DN1=2 -DDEFER -DDEFER_WAIT -DWAITING
-check breaks "an RTS that was taken back is still counted" rendezvous -DCANCELLING -DN0=2 -DN1=0 -DNO_UNCOUNT
+check breaks "an RTS that was taken back is still counted" rendezvous -DCANCELLING -DN0=2 -DN1=0 \
+	-DNO_UNCOUNT
 check breaks "the cell of a message that was taken back is not given back" \
 	rendezvous -DCANCELLING -DN0=2 -DN1=0 -DNO_CELL_BACK
-check breaks "a cell is given back before a receive takes the message" rendezvous -DN1=1 -DEARLY_CELL
-check breaks "a send is over as soon as it was asked for" rendezvous -DCANCELLING -DN0=2 -DN1=0 -DBLIND_CANCEL
+check breaks "a cell is given back before a receive takes the message" rendezvous -DN1=1 \
+	-DEARLY_CELL
+check breaks "a send is over as soon as it was asked for" rendezvous -DCANCELLING -DN0=2 -DN1=0 \
+	-DBLIND_CANCEL
 check breaks "a receive forgets its TELL when there is no room" rendezvous -DN1=1 -DDROP_TELL
 
 check holds "10 words through a ring of 8, 2 ends: got in order, once, as they were put" channel
 check holds "the same with longer lines" channel -DW=3 -DN=14
-check holds "2 readers: no word is overwritten before both have it" channel -DREADERS=2 -DN=6 -DENDS=1 -DW=1
+check holds "2 readers: no word is overwritten before both have it" channel -DREADERS=2 -DN=6 \
+	-DENDS=1 -DW=1
 check breaks "a line is opened when it is come to" channel -DLATE_OPEN
 check breaks "a leaf is given back when it is entered" channel -DEARLY_BACK
 check breaks "the writer enters one leaf too many" channel -DOFF_BY_ONE
@@ -194,7 +214,7 @@ check breaks "words that were put one by one are got in pairs" channel -DPAIRS
 
 kind=cycles
 optimize=-O1
-check holds "handlers hold, 1 message: program and thread never both own the endpoint, it is handled whatever the program does" \
+check holds "handlers hold, 1 message: program and thread never both own the endpoint, it is handled" \
 	ownership
 check holds "the same with 2 messages and handlers that do not hold" ownership -DM=2 -DNO_HOLDS
 check breaks "membarrier is left out" ownership -DNO_BARRIER
@@ -204,19 +224,24 @@ check breaks "PENDING is never set" ownership -DNO_PENDING
 check breaks "PENDING is not set for a program that came by" ownership -DIDLE_WATCH
 check breaks "ownership is given back and who sleeps for it not woken" ownership -DNO_WAKE
 check breaks "program and thread write the same into the bell" ownership -DNO_HOLDS -DSAME_SLEEP
-check breaks "a program is taken for asleep because of the bell" ownership -DM=2 -DNO_HOLDS -DPARK_BY_BELL
+check breaks "a program is taken for asleep because of the bell" ownership -DM=2 -DNO_HOLDS \
+	-DPARK_BY_BELL
 check breaks "ownership is given back with no bit in the alert" ownership -DNO_REGAIN
 check breaks "the guard is not written again" ownership -DNO_REWRITE
-check breaks "the guard is not written again when CLAIM is gone at the first look" ownership -DREGAIN_LATE
+check breaks "the guard is not written again when CLAIM is gone at the first look" ownership \
+	-DREGAIN_LATE
 check breaks "SLEEPER does not count as a wish for ownership" ownership -DGUARD_ONLY
 
-check holds "2 messages: the handler never polls inside, they are handled whatever the program does" interrupt
+check holds \
+	"2 messages: the handler never polls inside, they are handled whatever the program does" \
+	interrupt
 check breaks "who releases looks at the alert before it subtracts" interrupt -DLOOK_FIRST
 check breaks "the handler does not look at the guard" interrupt -DNO_GUARD
 check breaks "the rings are not looked at again" interrupt -DNO_RELOOK
 check breaks "PENDING is never set" interrupt -DNO_PENDING
 check breaks "CALL is stored over RUNG" interrupt -DNO_CAS
-check breaks "the timer is started again for a program that came by, and nothing handled" interrupt -DIDLE_TIMER
+check breaks "the timer is started again for a program that came by, and nothing handled" \
+	interrupt -DIDLE_TIMER
 check breaks "CALL stays under a guard" interrupt -DKEEP_CALL
 check breaks "who polled because of PENDING does not start the timer" interrupt -DNO_RESTART
 check breaks "the timer is believed in after it was started" interrupt -DLATE_TIMER

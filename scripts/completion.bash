@@ -5,7 +5,8 @@ _tern_commands() {
 	"${COMP_WORDS[0]}" help 2>/dev/null | sed -n 's/^  \([a-z][a-z]*\) .*/\1/p'
 }
 _tern_options() { # COMMAND: what begins a line, before its description
-	"${COMP_WORDS[0]}" help "$1" 2>/dev/null | sed -n 's/^  \(-.*\)/\1/p' | sed 's/   *.*//' | grep -oE -- '(^|[ ,])--?[a-z][a-z-]*'
+	"${COMP_WORDS[0]}" help "$1" 2>/dev/null | sed -n 's/^  \(-.*\)/\1/p' | sed 's/   *.*//' |
+		grep -oE -- '(^|[ ,])--?[a-z][a-z-]*'
 }
 
 # The words that may follow an option, for those that have a list of them.
@@ -30,11 +31,13 @@ _tern_program() {
 }
 
 _tern() {
-	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} program
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} \
+		command=${COMP_WORDS[1]} program
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)) || [[ $command == help ]]; then
 		((COMP_CWORD <= 2)) || return
-		mapfile -t COMPREPLY < <(compgen -W "$(_tern_commands) help --help --version" -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W "$(_tern_commands) help --help --version" -- \
+			"$word")
 		return
 	fi
 	if [[ $command == run ]]; then

@@ -78,8 +78,10 @@ printed() { # TEXT LABEL N: the N-th number behind the label
 row() { printf '| %s | %s | %s |\n' "$1" "$2" "$3"; }
 whole() { # OPERATION WORDS: a row with its budget, the copy apart
 	local copy total
-	copy=$(($(number "$1" copy source) + $(number "$1" copy destination))) total=$(number "$1" total)
-	row "$2" "$(budget "$1")" "$((total - copy))$( ((copy)) && echo ", and $copy to copy" || true)"
+	copy=$(($(number "$1" copy source) + $(number "$1" copy destination))) \
+		total=$(number "$1" total)
+	row "$2" "$(budget "$1")" "$((total - copy))$( ((copy)) && echo ", and $copy to copy" ||
+		true)"
 }
 counts() {
 	local budgets loops poll
@@ -103,12 +105,14 @@ counts() {
 		whole finite-1024-put-then "4,096 bytes, likewise"
 		whole finite-16-data "64 bytes as a payload, used where it lies"
 		whole put-8 "put of 8 bytes to a heap"
-		row "put a value into a channel, average of a lap" 5 "$(printed "$loops" 'channel value' 1)"
+		row "put a value into a channel, average of a lap" 5 \
+			"$(printed "$loops" 'channel value' 1)"
 		row "get a value from a channel, likewise" 5 "$(printed "$loops" 'channel value' 2)"
 		row '`tern_send` of 8 bytes to a posted receive: sender, receiver' "" \
 			"$(printed "$loops" '8-byte send' 1), $(printed "$loops" '8-byte send' 2)"
 		row "the same with 10,000 receives posted" "1.3 times that" \
-			"$(printed "$loops" '  among 10,000' 1), $(printed "$loops" '  among 10,000' 2)"
+			"$(printed "$loops" '  among 10,000' 1), $(printed "$loops" \
+			'  among 10,000' 2)"
 		row '`tern_hold` and `tern_release` together' 8 \
 			"$(printed "$("$bin/step_test")" '    poll:' 1)"
 		row "switch between two light threads" 30 \

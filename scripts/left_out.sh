@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# scripts/left_out.sh FOLDER AGAIN: says what the build in FOLDER lacks that it could have, and the command that adds it.
+# scripts/left_out.sh FOLDER AGAIN: says what the build in FOLDER lacks that it could have, and the
+# command that adds it.
 set -euo pipefail
 
 packages=() what=

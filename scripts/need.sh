@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # scripts/need.sh demo|test|aarch64|format: installs the Debian packages that the goal lacks.
-# A package is there when its probe is, a command or a file, wherever it came from. What a goal only wants is installed
-# where that is allowed; otherwise the build leaves something out, and says so.
+# A package is there when its probe is, a command or a file, wherever it came from. What a goal only
+# wants is installed where that is allowed; otherwise the build leaves something out, and says so.
 set -euo pipefail
 
 demo="
@@ -69,7 +69,8 @@ as_root=()
 if ((EUID)); then
 	as_root=(sudo)
 fi
-if ! has apt-get || { ((EUID)) && ! { has sudo && { [[ -t 0 ]] || sudo -n true 2>/dev/null; }; }; }; then
+if ! has apt-get || { ((EUID)) && ! { has sudo && { [[ -t 0 ]] ||
+	sudo -n true 2>/dev/null; }; }; }; then
 	((${#needed[@]})) || exit 0
 	echo "Packages are missing, and there is no right to install them here. As root, run:" >&2
 	echo "    apt-get update && ${command[*]}" >&2

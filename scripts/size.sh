@@ -26,7 +26,8 @@ for folder in "${@:-src/*/}"; do
 		l=$(wc -l <<<"$text")
 		t=$(grep -oE "$token" <<<"$text" | wc -l)
 		row "$part" "$f" "$l" "$t"
-		[[ $part == src/tools ]] || files=$((files + f)) lines=$((lines + l)) tokens=$((tokens + t))
+		[[ $part == src/tools ]] || files=$((files + f)) lines=$((lines + l)) \
+			tokens=$((tokens + t))
 	done
 done
 (($#)) || row library "$files" "$lines" "$tokens"

@@ -11,15 +11,18 @@ export MAKEFLAGS=--no-print-directory # not the flags of the make that called
 passed=0 failed=0 skipped=0
 broken=()
 
-# What each suite builds (a preset), and which of the tests it runs. dev and slow have them all; slow visits a sample of each
-# matrix, matrix all of it. What another compiler, sanitizer or processor may see differently is run there once more:
-#   sanitize   everything in one way of delivery, the core in each, numbers that wrap, and libFuzzer's targets: bytes and lengths
+# What each suite builds (a preset), and which of the tests it runs. dev and slow have them all;
+# slow visits a sample of each matrix, matrix all of it. What another compiler, sanitizer or
+# processor may see differently is run there once more:
+#   sanitize   everything in one way of delivery, the core in each, numbers that wrap, and
+# libFuzzer's targets: bytes and lengths
 #   tsan       what is made of threads and processes, polled and by thread: who writes what when
 #   clang      the parts one by one, and
 #   aarch64    the same, in another order of memory than x86-64's
 #   noinline   what depends on the inline path
 #   lean       the parts one by one, in a build that has neither libsodium nor libfabric nor PMIx
-# Not what depends on the clock (perf), on the text of sources (once), or repeats a program over each network (slow).
+# Not what depends on the clock (perf), on the text of sources (once), or repeats a program over
+# each network (slow).
 suite_preset() {
 	case $1 in
 	fast | slow | soak | matrix) echo dev ;;
@@ -108,7 +111,8 @@ add() { # SUITE REPORT
 		return
 	fi
 	tests=$(count tests "$2") fails=$(count failures "$2") skips=$(count skipped "$2")
-	passed=$((passed + tests - fails - skips)) failed=$((failed + fails)) skipped=$((skipped + skips))
+	passed=$((passed + tests - fails - skips)) failed=$((failed + fails)) \
+		skipped=$((skipped + skips))
 }
 
 for suite in "$@"; do

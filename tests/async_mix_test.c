@@ -9,8 +9,8 @@
 #include "chance.h"
 #include "ranks.h"
 
-enum { LETTER }; /* receive procedures */
-enum { ASK };    /* handlers */
+enum { MESSAGE }; /* receive procedures */
+enum { ASK };     /* handlers */
 enum { RANKS_MOST = 16, LETTER_MOST = 100000, ROUNDS = 1500, READ_MOST = 20000 };
 
 static uint64_t seed;
@@ -18,33 +18,33 @@ static tern *me;
 
 /* What others have sent here, for all to see. */
 struct ledger {
-	_Atomic uint64_t letters, raises, asks;
+	_Atomic uint64_t messages, raises, asks;
 	uint64_t written; /* its own count */
 };
 static struct ledger *ledger; /* one a rank */
 
 static struct {
-	_Atomic uint64_t letters, asks;
+	_Atomic uint64_t messages, asks;
 } got;
 
 /* -- Letters: a number, a length, bytes that follow from both ------------------------------ */
 
-struct letter_of {
+struct mix_message {
 	uint64_t number;
 	size_t len, done;
 	bool headed;
 	unsigned char *data;
-	struct letter_of *next;
+	struct mix_message *next;
 };
 
-static struct letter_of *letters;
-static uint64_t numbers[RANKS_MOST];  /* of letters sent to each rank */
-static uint64_t expected[RANKS_MOST]; /* of letters from each rank */
+static struct mix_message *messages;
+static uint64_t numbers[RANKS_MOST];  /* of messages sent to each rank */
+static uint64_t expected[RANKS_MOST]; /* of messages from each rank */
 static unsigned char *landed[RANKS_MOST];
 
-static int letter_put(tern *t, tern_out *out, void *arg)
+static int message_put(tern *t, tern_out *out, void *arg)
 {
-	struct letter_of *l = arg;
+	struct mix_message *l = arg;
 	(void)t;
 	if (!l->headed) {
 		int rc = tern_chan_put16(out, (const uint64_t[]){ l->number, l->len });
@@ -55,7 +55,7 @@ static int letter_put(tern *t, tern_out *out, void *arg)
 	return tern_chan_put_some(out, l->data, l->len, &l->done);
 }
 
-static int letter_get(tern *t, tern_incoming *m, void *arg)
+static int message_get(tern *t, tern_incoming *m, void *arg)
 {
 	(void)arg;
 	if (!m->own[0]) {
@@ -74,22 +74,22 @@ static int letter_get(tern *t, tern_incoming *m, void *arg)
 	m->own[3] = done;
 	if (rc == 0) {
 		CHECK(chance_filled(landed[m->src], m->own[2], m->own[1]));
-		tern_signal(t, &got.letters, 1);
+		tern_signal(t, &got.messages, 1);
 	}
 	return rc;
 }
 
-static void send_letter(struct chance *c, uint32_t to, tern_op *op)
+static void send_message(struct chance *c, uint32_t to, tern_op *op)
 {
-	struct letter_of *l = calloc(1, sizeof *l);
+	struct mix_message *l = calloc(1, sizeof *l);
 	l->number = numbers[to]++;
 	l->len = chance_below(c, chance_one_in(c, 10) ? LETTER_MOST : 200);
 	l->data = malloc(l->len + 1);
 	chance_fill(l->data, l->len, l->number);
-	l->next = letters;
-	letters = l;
-	atomic_fetch_add(&ledger[to].letters, 1);
-	CHECK_IS(tern_async(me, to, letter_put, LETTER, l, op), 0);
+	l->next = messages;
+	messages = l;
+	atomic_fetch_add(&ledger[to].messages, 1);
+	CHECK_IS(tern_async(me, to, message_put, MESSAGE, l, op), 0);
 }
 
 /* -- Memory: each rank has a region that others read, and a slot for each that writes ------ */
@@ -182,7 +182,7 @@ static void rank_open(void)
 	me = ranks_open();
 	uint32_t self = tern_rank(me);
 	CHECK_IS(tern_on(me, ASK, hear), 0);
-	CHECK_IS(tern_async_on(me, LETTER, letter_get, NULL), 0);
+	CHECK_IS(tern_async_on(me, MESSAGE, message_get, NULL), 0);
 	for (uint32_t r = 0; r < tern_size(me); r++)
 		landed[r] = malloc(LETTER_MOST);
 	chance_fill(shown, READ_MOST, self);
@@ -199,7 +199,7 @@ static void rank_act(struct chance *c, tern_op *op)
 	switch (chance_below(c, 6)) {
 	case 0:
 	case 1:
-		send_letter(c, peer, op);
+		send_message(c, peer, op);
 		break;
 	case 2:
 		read_some(c, peer, op);
@@ -219,11 +219,11 @@ static void rank_check(void)
 {
 	struct ledger *l = &ledger[tern_rank(me)];
 	uint64_t raises = l->raises;
-	CHECK_IS(tern_wait(me, &got.letters, l->letters), 0);
+	CHECK_IS(tern_wait(me, &got.messages, l->messages), 0);
 	CHECK_IS(tern_wait(me, flag, l->raises), 0);
 	CHECK_IS(tern_wait(me, &got.asks, l->asks), 0);
 	CHECK_IS(tern_barrier(me), 0);
-	CHECK_IS(atomic_load(&got.letters) + atomic_load(flag) + atomic_load(&got.asks),
+	CHECK_IS(atomic_load(&got.messages) + atomic_load(flag) + atomic_load(&got.asks),
 		 0); /* and no more */
 	check_memory();
 	for (uint32_t from = 0; from < tern_size(me); from++)
@@ -237,7 +237,7 @@ static void rank_check(void)
 
 static void rank_free(void)
 {
-	for (struct letter_of *l = letters, *next; l; l = next) {
+	for (struct mix_message *l = messages, *next; l; l = next) {
 		next = l->next;
 		free(l->data);
 		free(l);

@@ -12,16 +12,16 @@
 #include "local.h"
 
 /* What a filler puts: `words` of them, counting from `first`; and how it ends. */
-struct letter {
+struct message {
 	uint64_t first;
 	unsigned words;
 	_Atomic unsigned put, calls; /* atomic: another thread may be running the filler */
 	int result;
 };
 
-static inline int letter_fill(tern *t, tern_out *out, void *arg)
+static inline int message_fill(tern *t, tern_out *out, void *arg)
 {
-	struct letter *l = arg;
+	struct message *l = arg;
 	(void)t;
 	l->calls++;
 	for (; l->put < l->words; l->put++) {

@@ -37,7 +37,7 @@ struct flow {
 	uint64_t bytes, packets, dropped, lost, waited;
 };
 
-struct letter {
+struct packet {
 	uint64_t due;
 	size_t len;
 	char bytes[BYTES];
@@ -48,7 +48,7 @@ struct way {
 	uint64_t idle; /* when all that waits will have been sent, ns */
 	size_t first, next;
 	struct flow flow[FLOWS];
-	struct letter letter[SLOTS];
+	struct packet packet[SLOTS];
 };
 
 static struct way way[2];
@@ -96,7 +96,7 @@ static unsigned port_at(const unsigned char *p)
 }
 
 /* Whose packet it is; those that come when the table is full share its last line. */
-static struct flow *flow_of(struct way *w, const struct letter *l)
+static struct flow *flow_of(struct way *w, const struct packet *l)
 {
 	const unsigned char *p = (const unsigned char *)l->bytes;
 	bool six = p[0] >> 4 == 6;
@@ -115,7 +115,7 @@ static struct flow *flow_of(struct way *w, const struct letter *l)
 	return f;
 }
 
-static void letter_take(struct way *w, struct letter *l, const struct setting *s, uint64_t now)
+static void packet_take(struct way *w, struct packet *l, const struct setting *s, uint64_t now)
 {
 	struct flow *f = flow_of(w, l);
 	uint64_t wait = w->idle > now ? w->idle - now : 0;
@@ -139,12 +139,12 @@ static void letter_take(struct way *w, struct letter *l, const struct setting *s
 static void way_take(struct way *w, const struct setting *s)
 {
 	for (int i = 0; i < ROUND; i++) {
-		struct letter *l = &w->letter[w->next % SLOTS];
+		struct packet *l = &w->packet[w->next % SLOTS];
 		ssize_t len = read(w->in, l->bytes, BYTES);
 		if (len <= 0)
 			return;
 		l->len = (size_t)len;
-		letter_take(w, l, s, now_ns());
+		packet_take(w, l, s, now_ns());
 	}
 }
 
@@ -152,11 +152,11 @@ static void way_take(struct way *w, const struct setting *s)
 static uint64_t way_give(struct way *w)
 {
 	uint64_t now = now_ns();
-	for (; w->first != w->next && w->letter[w->first % SLOTS].due <= now; w->first++) {
-		struct letter *l = &w->letter[w->first % SLOTS];
+	for (; w->first != w->next && w->packet[w->first % SLOTS].due <= now; w->first++) {
+		struct packet *l = &w->packet[w->first % SLOTS];
 		(void)!write(w->out, l->bytes, l->len); /* a device that is down takes none */
 	}
-	return w->first == w->next ? UINT64_MAX : w->letter[w->first % SLOTS].due;
+	return w->first == w->next ? UINT64_MAX : w->packet[w->first % SLOTS].due;
 }
 
 static void flows_tell(void)
@@ -167,7 +167,8 @@ static void flows_tell(void)
 					   : f->protocol == IPPROTO_UDP ? "udp"
 									: "other";
 			if (f->packets + f->dropped + f->lost)
-				printf("way %u %s %u to %u: %llu bytes, %llu packets, %llu dropped, %llu lost, %.2f ms queued\n",
+				printf("way %u %s %u to %u: %llu bytes, %llu packets, %llu "
+				       "dropped, %llu lost, %.2f ms queued\n",
 				       i, name, f->from, f->to, (unsigned long long)f->bytes,
 				       (unsigned long long)f->packets,
 				       (unsigned long long)f->dropped, (unsigned long long)f->lost,

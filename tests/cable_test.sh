@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 300 LOCK launch LABELS slow once
-# Links that are slow, long, bad or narrow, between hosts that are network namespaces: over UDP everything comes, a link
-# is shared with TCP, and datagrams are as long as the way takes.
-# tests/cable_test.sh measure SECONDS SETTINGS... WHAT...: how `tern` and `tcp`, as often as they are named, share such a link.
+# Links that are slow, long, bad or narrow, between hosts that are network namespaces: over UDP
+# everything comes, a link is shared with TCP, and datagrams are as long as the way takes.
+# tests/cable_test.sh measure SECONDS SETTINGS... WHAT...: how `tern` and `tcp`, as often as they
+# are named, share such a link.
 . tests/netns_frame.sh
 
 cable= jobs=() out=$folder/out
@@ -40,14 +41,16 @@ join() { # SETTINGS of tests/cable.c: both hosts, at 10.211.0.1 and .2
 rank_script() { # ADDRESS, of which X is the rank plus 1
 	cat >"$folder/rank" <<END
 #!/bin/sh
-exec $hurry ip netns exec $host\$TERN_RANK env TERN_UDP_BIND=\$(echo $1 | sed "s/X/\$((TERN_RANK + 1))/") "\$@"
+bind=\$(echo $1 | sed "s/X/\$((TERN_RANK + 1))/")
+exec $hurry ip netns exec $host\$TERN_RANK env TERN_UDP_BIND=\$bind "\$@"
 END
 	chmod +x "$folder/rank"
 }
 begin() { # tern or tcp, and a number
 	local last=
 	[[ $1 == tcp ]] && last=10.211.0.2
-	TERN_NET=udp timeout -k 5 500 "$TERN_BIN/tern" run -n 2 "$folder/rank" "$TERN_BIN/cable_ranks" "$1" "$folder/stop" $last \
+	TERN_NET=udp timeout -k 5 500 "$TERN_BIN/tern" run -n 2 "$folder/rank" \
+		"$TERN_BIN/cable_ranks" "$1" "$folder/stop" $last \
 		>"$out.$1.$2" 2>&1 </dev/null &
 	jobs+=($!)
 }
@@ -59,7 +62,8 @@ end() {
 	jobs=()
 	rm "$folder/stop"
 	for one in "$out".tern.*; do
-		grep -qE '^rank 1: [1-9][0-9]* messages, 0 wrong: fine$' "$one" || fail "not everything came"
+		grep -qE '^rank 1: [1-9][0-9]* messages, 0 wrong: fine$' "$one" ||
+			fail "not everything came"
 	done
 	rm -f "$out".*
 }
@@ -70,7 +74,8 @@ tell() { # what each flow has had since the last time, by the cable's count
 	while [[ $(grep -c '^-' "$folder/cable.out") == "$before" ]]; do sleep 0.02; done
 }
 had() { # tcp or udp: bytes between the last two times
-	awk -v name="$1" '/^-/ { last = now; now = 0 } $2 == 0 && $3 == name { now += $7 } END { print last }' "$folder/cable.out"
+	awk -v name="$1" \
+		'/^-/ { last = now; now = 0 } $2 == 0 && $3 == name { now += $7 } END { print last }' "$folder/cable.out"
 }
 flowing() { # FLOW...: until each has something of the cable; then their counts begin anew
 	local i flow all
@@ -96,15 +101,26 @@ if [[ ${1-} == measure ]]; then
 	sleep "$seconds"
 	tell
 	end
-	awk '/^-/ { n++; ms = $2 } n == 1 && $2 == 0 && ($9 > 100 || $11) { line[++k] = $3; bytes[k] = $7; all[k] = $9 + $11 + $13; gone[k] = $11; wait[k] = $15 }
-	END { for (i = 1; i <= k; i++) printf "%s %.1f Mbit/s, %.2f %% dropped, %.1f ms queued\n", line[i], bytes[i] * 8 / ms / 1e3, 100 * gone[i] / all[i], wait[i] }' "$folder/cable.out"
+	awk '
+	/^-/ { n++; ms = $2 }
+	n == 1 && $2 == 0 && ($9 > 100 || $11) {
+		line[++k] = $3; bytes[k] = $7; all[k] = $9 + $11 + $13; gone[k] = $11; wait[k] = $15
+	}
+	END {
+		for (i = 1; i <= k; i++)
+			printf "%s %.1f Mbit/s, %.2f %% dropped, %.1f ms queued\n", line[i],
+				bytes[i] * 8 / ms / 1e3, 100 * gone[i] / all[i], wait[i]
+	}' "$folder/cable.out"
 	exit $failed
 fi
 
-echo "over 20 ms, with a short queue and 1 % lost, everything comes, and neither Tern nor TCP starves"
-# The machine may be busy, and give Tern no time when TCP, which lives in the kernel, has some: it is tried again.
+echo "over 20 ms, a short queue and 1 % lost, all comes, and neither Tern nor TCP starves"
+# The machine may be busy, and give Tern no time when TCP, which lives in the kernel, has some: it
+# is tried again.
 for try in 1 2 3 4 5 6; do
-	join rate=10 delay=10 queue=10 loss=1 2>"$folder/why" || skip "no cable between namespaces: $(cat "$folder/why" "$folder/cable.out" | head -1)"
+	join rate=10 delay=10 queue=10 loss=1 2>"$folder/why" ||
+		skip "no cable between namespaces: $(cat "$folder/why" "$folder/cable.out" |
+		head -1)"
 	rank_script 10.211.0.X
 	begin tern $try
 	begin tcp $try
@@ -135,9 +151,12 @@ narrow() {
 	hosts_begin 0 1 way || return 1
 	local mtu=(1500 1280)
 	for i in 0 1; do
-		ip -n "$host$i" link add cable mtu ${mtu[i]} type veth peer name "to$i" mtu ${mtu[i]} netns "${host}way" &&
-			ip -n "$host$i" address add "10.211.$((i + 1)).2/24" dev cable && ip -n "$host$i" link set cable up &&
-			ip -n "${host}way" address add "10.211.$((i + 1)).1/24" dev "to$i" && ip -n "${host}way" link set "to$i" up &&
+		ip -n "$host$i" link add cable mtu ${mtu[i]} type veth peer name "to$i" mtu \
+			${mtu[i]} netns "${host}way" &&
+			ip -n "$host$i" address add "10.211.$((i + 1)).2/24" dev cable &&
+			ip -n "$host$i" link set cable up &&
+			ip -n "${host}way" address add "10.211.$((i + 1)).1/24" dev "to$i" &&
+			ip -n "${host}way" link set "to$i" up &&
 			ip -n "$host$i" route add default via "10.211.$((i + 1)).1" || return 1
 	done
 	ip netns exec "${host}way" sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
@@ -145,7 +164,8 @@ narrow() {
 # A counter of IP's at the first host, by its name.
 counted() {
 	ip netns exec "${host}0" cat /proc/net/snmp |
-		awk -v name="$1" '$1 == "Ip:" { if (!at) for (i = 1; i <= NF; i++) if ($i == name) at = i; value = $at } END { print value }'
+		awk -v name="$1" \
+		'$1 == "Ip:" { if (!at) for (i = 1; i <= NF; i++) if ($i == name) at = i; value = $at } END { print value }'
 }
 
 echo "a way that is narrower than its beginning is found out, and then nothing is cut"

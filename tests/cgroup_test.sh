@@ -14,7 +14,8 @@ for root in /sys/fs/cgroup /sys/fs/cgroup/memory; do
 	[[ -e $root/cgroup.controllers || -e $root/memory.limit_in_bytes ]] || continue
 	try=$root${above%/}/tern-test-$$
 	mkdir "$try" 2>/dev/null || continue
-	if echo $((96 << 20)) 2>/dev/null >"$try/$limit" && (echo "$BASHPID" >"$try/cgroup.procs") 2>/dev/null; then
+	if echo $((96 << 20)) 2>/dev/null >"$try/$limit" &&
+		(echo "$BASHPID" >"$try/cgroup.procs") 2>/dev/null; then
 		group=$try
 		break
 	fi
@@ -26,7 +27,8 @@ if [[ ! $group ]]; then
 fi
 leave() {
 	local i
-	for ((i = 0; i < 40; i++)); do # the kernel takes its time to see that the last process has gone
+	# The kernel takes its time to see that the last process has gone.
+	for ((i = 0; i < 40; i++)); do
 		rmdir "$group" 2>/dev/null && break
 		sleep 0.25
 	done

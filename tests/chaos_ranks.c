@@ -127,7 +127,7 @@ static void lost(tern *t, uint32_t rank, int why, void *arg)
 
 /* -- Messages ----------------------------------------------------------------------- */
 
-struct letter {
+struct message {
 	uint64_t number;
 	bool asks, payload, answer_payload, claimed;
 	unsigned n;
@@ -135,11 +135,11 @@ struct letter {
 	uint64_t word[TERN_WORDS_MAX];
 };
 
-static struct letter letter_of(uint32_t from, uint32_t to, uint32_t i)
+static struct message message_of(uint32_t from, uint32_t to, uint32_t i)
 {
 	uint64_t which = (uint64_t)session << 48 | (uint64_t)from << 40 | (uint64_t)to << 32 | i;
 	struct chance c = { chance_of(draw.seed, which) };
-	struct letter l = { .number = chance_next(&c) };
+	struct message l = { .number = chance_next(&c) };
 	l.asks = chance_one_in(&c, 2);
 	l.n = chance_one_in(&c, 2) ? chance_below(&c, 2) : chance_below(&c, TERN_WORDS_MAX + 1);
 	l.payload = chance_one_in(&c, 4);
@@ -152,7 +152,7 @@ static struct letter letter_of(uint32_t from, uint32_t to, uint32_t i)
 	return l;
 }
 
-static void letter_check(const struct letter *l, const tern_msg *m, bool asks)
+static void message_check(const struct message *l, const tern_msg *m, bool asks)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
@@ -161,7 +161,8 @@ static void letter_check(const struct letter *l, const tern_msg *m, bool asks)
 	for (unsigned k = 0; good && k < l->n; k++)
 		good = tern_msg_arg(m, k) == l->word[k];
 	if (!good || (data && !chance_filled(data, len, l->number)))
-		broken("message %u from rank %u is not what was sent: lost, doubled, out of order or changed",
+		broken("message %u from rank %u is not what was sent: lost, doubled, out of order "
+		       "or changed",
 		       s.got[tern_msg_src(m)], tern_msg_src(m));
 }
 
@@ -178,12 +179,12 @@ static void keep(tern *t, const tern_msg *m)
 static void take(tern *t, const tern_msg *m, bool asks)
 {
 	uint32_t from = tern_msg_src(m), i = s.got[from];
-	struct letter l = letter_of(from, me, i);
+	struct message l = message_of(from, me, i);
 	static unsigned char bytes[TERN_PAYLOAD_MAX];
 	bool exact;
 	if (i >= chaos_sends(&draw, from, session, &exact))
 		broken("rank %u sent more than there are: %u", from, i);
-	letter_check(&l, m, asks);
+	message_check(&l, m, asks);
 	s.got[from] = i + 1;
 	beat[me]++;
 	if (asks) {
@@ -210,7 +211,7 @@ static void on_ask(tern *t, const tern_msg *m)
 
 static void skip_untold(uint32_t from)
 {
-	while (s.answered[from] < draw.messages && !letter_of(me, from, s.answered[from]).asks)
+	while (s.answered[from] < draw.messages && !message_of(me, from, s.answered[from]).asks)
 		s.answered[from]++;
 }
 
@@ -220,7 +221,7 @@ static void on_answer(tern *t, const tern_msg *m)
 	skip_untold(from);
 	if (s.answered[from] >= draw.messages)
 		broken("rank %u has answered more than it was asked", from);
-	struct letter l = letter_of(me, from, s.answered[from]);
+	struct message l = message_of(me, from, s.answered[from]);
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	bool good = tern_msg_arg(m, 0) == s.answered[from] && tern_msg_arg(m, 1) == l.number &&
@@ -232,7 +233,7 @@ static void on_answer(tern *t, const tern_msg *m)
 	tern_signal(t, &s.event, 1);
 }
 
-static int letter_send(tern *t, uint32_t to, const struct letter *l)
+static int message_send(tern *t, uint32_t to, const struct message *l)
 {
 	unsigned char bytes[TERN_PAYLOAD_MAX];
 	unsigned id = l->asks ? ASK : TELL;
@@ -381,8 +382,8 @@ static void send_one(tern *t, uint32_t to, uint32_t i)
 {
 	if (s.deaf[to])
 		return;
-	struct letter l = letter_of(me, to, i);
-	int rc = letter_send(t, to, &l);
+	struct message l = message_of(me, to, i);
+	int rc = message_send(t, to, &l);
 	uint32_t rank = allowed("a request", rc);
 	if (rank == CHAOS_RANKS)
 		return;
@@ -439,7 +440,8 @@ static void missing(tern *t, int rc)
 	tern_hold(t);
 	for (uint32_t r = 0; r < draw.ranks; r++)
 		if (!complete_from(r))
-			broken("%u of %u messages and %u answers of rank %u came, which %s; the wait ended: %s",
+			broken("%u of %u messages and %u answers of rank %u came, which %s; the "
+			       "wait ended: %s",
 			       s.got[r], draw.messages, s.answered[r], r,
 			       s.left[r] ? "has left" : "is there", tern_strerror(rc));
 	tern_release(t);

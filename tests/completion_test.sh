@@ -26,7 +26,8 @@ offers() { # "CHOICES" WORDS
 echo "commands are those that tern has"
 commands=$("$TERN_BIN/tern" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
 [[ $(wc -w <<<"$commands") -ge 8 ]] || fail "the help has too few: $commands"
-[[ $(completed '') == "$(printf '%s\n' $commands help --help --version | sort)" ]] || fail "they are others: $(completed '')"
+[[ $(completed '') == "$(printf '%s\n' $commands help --help --version | sort)" ]] ||
+	fail "they are others: $(completed '')"
 offers "trace" tr
 offers "perf" help pe
 
@@ -37,13 +38,15 @@ for command in $commands; do
 	[[ $options == *--help* ]] || fail "tern $command: no --help among: $options"
 	for option in $options; do
 		said=$("$TERN_BIN/tern" "$command" "$option" --no-such-option --no-such-option 2>&1)
-		[[ $said == "usage: "* ]] || grep -q -- no-such-option <<<"$said" || fail "tern $command $option: $said"
+		[[ $said == "usage: "* ]] || grep -q -- no-such-option <<<"$said" ||
+			fail "tern $command $option: $said"
 	done
 	folder_of=$command
 	[[ $command != top && $command != why ]] || folder_of=watch
 	for source in src/tools/$folder_of/options.c src/tools/$folder_of/$command.c; do
 		[[ -e $source ]] || continue
-		for option in $(grep -oP '\.name = "--\K[a-z-]+' "$source" | grep -vxE 'agent|link'); do
+		for option in $(grep -oP '\.name = "--\K[a-z-]+' "$source" |
+			grep -vxE 'agent|link'); do
 			grep -qxe "--$option" <<<"$options" || fail "tern $command: not --$option"
 		done
 	done

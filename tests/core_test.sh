@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# A rank that crashes leaves a core file of what is its own, and the job's memory does not grow over it.
+# A rank that crashes leaves a core file of what is its own, and the job's memory does not grow over
+# it.
 set -uo pipefail
 . tests/frame.sh
 

@@ -5,7 +5,10 @@
 command=cost patience=500
 keys=(operation what form words packets total alone weighted unattributed same source destination)
 . tests/frame.sh
-[[ $("$TERN_BIN/tern" cost --help 2>&1) != *"was built without"* ]] || { "$TERN_BIN/tern" cost --help; exit 77; }
+[[ $("$TERN_BIN/tern" cost --help 2>&1) != *"was built without"* ]] || {
+	"$TERN_BIN/tern" cost --help
+	exit 77
+}
 
 number() { grep -oE "\"$2\": [0-9.]+" <<<"$1" | head -1 | grep -oE '[0-9.]+$'; } # TEXT KEY
 sum() { # TEXT KEY...: of one object
@@ -20,7 +23,8 @@ run --list
 check_status 0
 check_quiet
 operations=$(wc -l <"$out")
-for name in request-2 request-4 put-8 finite-16-put-then finite-1024-send stream-16-by-4 stream-1024-by-12; do
+for name in request-2 request-4 put-8 finite-16-put-then finite-1024-send stream-16-by-4 \
+	stream-1024-by-12; do
 	count_out 1 "^$name  +[0-9]+ words, +[0-9]+ packets?, "
 done
 
@@ -32,22 +36,28 @@ check_records "$operations"
 count_out "$operations" '"unattributed": 0, "same": true'
 cp "$out" "$folder/first"
 
-sentence "the same command counts the same" # the long ones are more of the same, and each was counted twice above
+# the long ones are more of the same, and each was counted twice above
+sentence "the same command counts the same"
 short=$(run --list && cut -d' ' -f1 "$out" | grep -v 1024 | paste -sd,)
 run --json --operation "$short"
 records() { grep -oE '\{"operation".*\}' "$1" | grep -v '"operation": "[^"]*1024'; }
-[[ $(records "$out" | wc -l) == $(records "$folder/first" | wc -l) ]] || fail "there are not as many"
-cmp -s <(records "$folder/first") <(records "$out") || fail "$(diff <(records "$folder/first") <(records "$out") | head -5)"
+[[ $(records "$out" | wc -l) == $(records "$folder/first" | wc -l) ]] ||
+	fail "there are not as many"
+cmp -s <(records "$folder/first") <(records "$out") ||
+	fail "$(diff <(records "$folder/first") <(records "$out") | head -5)"
 
-sentence "features, steps and kinds each add up to the total, at each side, and the sides to the whole"
+sentence "features, steps and kinds each add up to each side's total, and the sides to the whole"
 while read -r line; do
 	[[ $line == *'"operation"'* ]] || continue
 	name=$(grep -oE '"operation": "[^"]*' <<<"$line" | cut -d'"' -f4) whole=0
 	for side in source destination; do
 		part=$(grep -oE "\"$side\": \{[^}]*" <<<"$line") total=$(number "$part" total)
-		[[ $(sum "$part" base buffer order fault flow protection statistics) == "$total" ]] || fail "$name: features, $side"
-		[[ $(sum "$part" call setup write read status control) == "$total" ]] || fail "$name: steps, $side"
-		[[ $(sum "$part" register memory device) == "$total" ]] || fail "$name: kinds, $side"
+		[[ $(sum "$part" base buffer order fault flow protection statistics) == "$total" \
+			]] || fail "$name: features, $side"
+		[[ $(sum "$part" call setup write read status control) == "$total" ]] ||
+			fail "$name: steps, $side"
+		[[ $(sum "$part" register memory device) == "$total" ]] ||
+			fail "$name: kinds, $side"
 		whole=$((whole + total))
 	done
 	[[ $whole == $(number "$line" total) ]] || fail "$name: its sides are $whole"
@@ -57,7 +67,8 @@ sentence "the tables have the paper's figures and Tern's, and the picture is a p
 run --plot "$folder/cost.svg"
 check_status 0
 check_quiet
-for table in '1. A single packet' '2. Sequences' '3. Kinds' '4. As a formula' '5. What is not base' "6. The study's protocols"; do
+for table in '1. A single packet' '2. Sequences' '3. Kinds' '4. As a formula' \
+	'5. What is not base' "6. The study's protocols"; do
 	count_out 1 "^$table"
 done
 count_out 1 '^total +20 +27 +[0-9]+ +[0-9]+ +[0-9]+ +[0-9]+$'
@@ -70,8 +81,10 @@ done
 count_out 1 '^  total +128 +10 +35 +168 +24 +32$'
 count_out 7 '^ +[0-9]+ +[0-9]+ +[0-9]+ % +[0-9]+ % +[0-9]+ % +[0-9]+$'
 grep -q $'\033' "$out" && fail "there are terminal codes in a file"
-[[ $(head -c 4 "$folder/cost.svg") == '<svg' && $(tail -1 "$folder/cost.svg") == '</svg>' ]] || fail "it is not an SVG picture"
-[[ $(grep -c '>CMAM</text>' "$folder/cost.svg") == 8 && $(grep -c '>Tern</text>' "$folder/cost.svg") == 8 ]] || fail "it has not 16 bars"
+[[ $(head -c 4 "$folder/cost.svg") == '<svg' && $(tail -1 "$folder/cost.svg") == '</svg>' ]] ||
+	fail "it is not an SVG picture"
+[[ $(grep -c '>CMAM</text>' "$folder/cost.svg") == 8 &&
+	$(grep -c '>Tern</text>' "$folder/cost.svg") == 8 ]] || fail "it has not 16 bars"
 opened=$(grep -oE '<[a-z]+[ >]' "$folder/cost.svg" | wc -l)
 closed=$(grep -oE '</[a-z]+>|/>' "$folder/cost.svg" | wc -l)
 [[ $opened == "$closed" ]] || fail "$opened elements begin and $closed end"
@@ -93,12 +106,14 @@ sentence "--listing has each instruction with side, address, line, text, feature
 run --operation request-4 --listing
 check_status 0
 check_quiet
-rows=$(grep -cE '^(source|destination) +[0-9a-f]{12}  [a-z/_]+\.[ch]:[0-9]+ +[a-z0-9]+ .* (register|memory|device)$' "$out")
+rows=$(grep -cE \
+	'^(source|destination) +[0-9a-f]{12}  [a-z/_]+\.[ch]:[0-9]+ +[a-z0-9]+ .* (register|memory|device)$' "$out")
 own=$(grep -cE ' program +call +' "$out")
 run --operation request-4 --json --listing
 check_records 1
 total=$(number "$(<"$out")" total)
-[[ $((rows - own)) == "$total" ]] || fail "$rows are listed, $own of the program, and $total counted"
+[[ $((rows - own)) == "$total" ]] ||
+	fail "$rows are listed, $own of the program, and $total counted"
 [[ $(grep -oE '"instruction": ' "$out" | wc -l) == "$rows" ]] || fail "the records are not $rows"
 
 sentence "--weights says what each kind costs"
@@ -106,8 +121,11 @@ run --json --operation request-4 --weights 1,1,1
 [[ $(number "$(<"$out")" weighted) == "$total" ]] || fail "with equal weights it is not the count"
 run --json --operation request-4 --weights 0,0,1
 devices=0
-for n in $(grep -oE '"device": [0-9]+' "$out" | grep -oE '[0-9]+'); do devices=$((devices + n)); done
-[[ $(number "$(<"$out")" weighted) == "$devices" && $devices != 0 ]] || fail "with one weight it is not $devices"
+for n in $(grep -oE '"device": [0-9]+' "$out" | grep -oE '[0-9]+'); do
+	devices=$((devices + n))
+done
+[[ $(number "$(<"$out")" weighted) == "$devices" && $devices != 0 ]] ||
+	fail "with one weight it is not $devices"
 run --operation request-4 --weights 2,2,2 --plain
 check_out "^request-4 .* $((2 * total))  tern_request"
 

@@ -24,15 +24,18 @@ until_true() { # COMMAND...
 	done
 	return 1
 }
-commands() { # PATTERN: the commands of the page's first display with a line that matches, as one would type them
+# PATTERN: the commands of the page's first display with a line that matches, as one would type them
+commands() {
 	awk -v pattern="$1" '/^\.Ed/ { if (text ~ pattern) { printf "%s", text; exit } inside = 0 }
-		inside { text = text $0 "\n" } /^\.Bd/ { inside = 1; text = "" }' "$page" | sed -e 's/^\$ //' -e 's/\\e$/\\/'
+		inside { text = text $0 "\n" } /^\.Bd/ { inside = 1; text = "" }' "$page" |
+			sed -e 's/^\$ //' -e 's/\\e$/\\/'
 }
 follow() { # PATTERN: runs them in the folder where ./program is; its status is that of the last
 	local text
 	text=$(commands "$1")
 	[[ $text ]] || fail "the page has no command with $1"
-	(cd "$folder" && PATH=$bin:$PATH && timeout -k 5 200 bash -c "$text") >"$out" 2>&1 </dev/null
+	(cd "$folder" && PATH=$bin:$PATH && timeout -k 5 200 bash -c "$text") >"$out" 2>&1 \
+		</dev/null
 }
 program() { # SOURCE of handler 0, which rank 2 gets, or the last
 	cat >"$folder/program.c" <<END
@@ -57,11 +60,13 @@ int main(void)
 	return rc == 0 && tern_close(t);
 }
 END
-	"$CC" -g -Iinclude "$folder/program.c" -o "$folder/program" -L"$lib" -ltern -Wl,-rpath,"$lib" || exit 1
+	"$CC" -g -Iinclude "$folder/program.c" -o "$folder/program" -L"$lib" -ltern \
+		-Wl,-rpath,"$lib" || exit 1
 }
 export TERN_HEAP=16M # core dumps are written
 
-if command -v gdb >/dev/null && gdb -q -batch -ex run --args true 2>&1 | grep -q 'exited normally'; then
+if command -v gdb >/dev/null && gdb -q -batch -ex run --args true 2>&1 |
+	grep -q 'exited normally'; then
 	echo "ranks under gdb show where they crashed, all of them or one"
 	program '*(volatile int *)0 = 1;'
 	follow 'tag gdb'
@@ -76,13 +81,19 @@ if command -v gdb >/dev/null && gdb -q -batch -ex run --args true 2>&1 | grep -q
 	echo "gdb attaches to a rank by the number that tern why prints, and the job goes on"
 	program 'while (getchar() > 0) ;'
 	mkfifo "$folder/fifo"
-	timeout -k 5 200 "$bin/tern" run -n 1 "$folder/program" <"$folder/fifo" >"$folder/said" 2>&1 &
+	timeout -k 5 200 "$bin/tern" run -n 1 "$folder/program" <"$folder/fifo" >"$folder/said" \
+		2>&1 &
 	front=$!
 	exec 8>"$folder/fifo"
-	waiting() { job=$(pgrep -P $front) && "$bin/tern" why "$job" 2>/dev/null | grep -q 'rank 0 *pid'; }
+	waiting() {
+		job=$(pgrep -P $front) && "$bin/tern" why "$job" 2>/dev/null | grep -q 'rank 0 *pid'
+	}
 	until_true waiting || fail "tern why does not see it"
 	pid=$("$bin/tern" why "$job" | sed -n 's/.*rank 0 *pid \([0-9]*\).*/\1/p')
-	reading() { grep -q pipe_read "/proc/$pid/wchan" 2>/dev/null || grep -q '^0 ' "/proc/$pid/syscall" 2>/dev/null; }
+	reading() {
+		grep -q pipe_read "/proc/$pid/wchan" 2>/dev/null ||
+			grep -q '^0 ' "/proc/$pid/syscall" 2>/dev/null
+	}
 	until_true reading
 	timeout 60 gdb -q -batch -p "$pid" -ex 'thread apply all bt' >"$out" 2>&1
 	says '^#.* on_request '
@@ -97,7 +108,8 @@ fi
 
 if command -v valgrind >/dev/null && valgrind -q true 2>/dev/null; then
 	echo "valgrind finds nothing in Tern, and what is wrong in a program"
-	for how in TERN_DELIVERY=poll TERN_DELIVERY=thread 'TERN_DELIVERY=interrupt TERN_SIGNAL=40' TERN_NET=udp; do
+	for how in TERN_DELIVERY=poll TERN_DELIVERY=thread \
+		'TERN_DELIVERY=interrupt TERN_SIGNAL=40' TERN_NET=udp; do
 		[[ $how == *udp && $("$bin/tern" info) != *"udp            usable"* ]] && continue
 		cp "$bin/ring" "$folder/program"
 		(export $how && follow 'valgrind -q ./program' && ! grep == "$out") || fail "$how"
@@ -112,7 +124,8 @@ else
 	echo "valgrind is not here: not checked"
 fi
 
-if [[ $(</proc/sys/kernel/core_pattern) != [\|/]* ]] && (ulimit -c unlimited) 2>/dev/null && command -v gdb >/dev/null; then
+if [[ $(</proc/sys/kernel/core_pattern) != [\|/]* ]] && (ulimit -c unlimited) 2>/dev/null &&
+	command -v gdb >/dev/null; then
 	echo "a core dump shows where a rank crashed"
 	program '*(volatile int *)0 = 1;'
 	(ulimit -c unlimited && cd "$folder" && "$bin/tern" run -n 2 ./program) >"$out" 2>&1

@@ -17,7 +17,8 @@ pages=(README.md docs/*.md)
 echo "every drawing is what scripts/draw.sh makes of its source"
 for source in docs/*.draw; do
 	scripts/draw.sh "$source" >"$folder/drawing" || fail "$source cannot be drawn"
-	cmp -s "$folder/drawing" "${source%.draw}.svg" || fail "${source%.draw}.svg is stale: make figures"
+	cmp -s "$folder/drawing" "${source%.draw}.svg" ||
+		fail "${source%.draw}.svg is stale: make figures"
 done
 
 echo "the drawing of the layers names every folder of src"
@@ -48,11 +49,14 @@ for page in README.md docs/design.md; do
 done
 
 echo "every function, type and setting that design.md names is in the source"
-cat $(find include src -name '*.[ch]') | grep -oE '[A-Za-z_][A-Za-z0-9_]*' | sort -u >"$folder/words"
-for word in $(grep -oP '`(struct )?\K[a-z][a-z0-9]*_[a-z0-9_]+(?=[`(])|\bTERN_[A-Z_]+\b' docs/design.md |
+cat $(find include src -name '*.[ch]') | grep -oE '[A-Za-z_][A-Za-z0-9_]*' |
+	sort -u >"$folder/words"
+for word in $(grep -oP '`(struct )?\K[a-z][a-z0-9]*_[a-z0-9_]+(?=[`(])|\bTERN_[A-Z_]+\b' \
+	docs/design.md |
 	sort -u); do
 	grep -qx "$word" "$folder/words" || grep -q "^$word(" tests/*.c ||
-		grep -qrw "$word" cmake CMakeLists.txt CMakePresets.json || fail "docs/design.md: $word"
+		grep -qrw "$word" cmake CMakeLists.txt CMakePresets.json ||
+		fail "docs/design.md: $word"
 done
 
 # The section of the layers is a table.
@@ -72,7 +76,8 @@ ended=$(grep -cE '^<!-- end: [a-z-]+ -->$' docs/cost.md)
 written=$(scripts/figures.sh --list)
 for name in $(grep -oP '^<!-- figures: \K[a-z-]+' docs/cost.md); do
 	block=$(sed -n "/^<!-- figures: $name -->/,/^<!-- end: $name -->/p" docs/cost.md)
-	grep -qE '^(Written by `make figures`|Measured by hand), [0-9]{4}-[0-9]{2}-[0-9]{2}' <<<"$block" ||
+	grep -qE '^(Written by `make figures`|Measured by hand), [0-9]{4}-[0-9]{2}-[0-9]{2}' \
+		<<<"$block" ||
 		fail "$name has no date"
 	grep -qx "$name" <<<"$written" || fail "scripts/figures.sh does not write $name"
 done

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 180
-# The examples do what they say, alone and as jobs of several sizes; the README shows them as they are.
+# The examples do what they say, alone and as jobs of several sizes; the README shows them as they
+# are.
 set -uo pipefail
 
 folder=$(mktemp -d)
@@ -16,7 +17,8 @@ fail() {
 run() { # EXAMPLE RANKS ARGUMENTS: 0 ranks is without the launcher
 	local launcher=("$TERN_BIN/tern" run -n "$2")
 	(($2)) || launcher=()
-	timeout 300 "${launcher[@]}" "$TERN_BIN/$1" "${@:3}" >"$out" 2>&1 || fail "$1 on $2 ranks ended with status $?"
+	timeout 300 "${launcher[@]}" "$TERN_BIN/$1" "${@:3}" >"$out" 2>&1 ||
+		fail "$1 on $2 ranks ended with status $?"
 }
 check() { # WHAT EXPECTED: the output, in any order of lines
 	diff <(sort "$out") <(sort <<<"$2") >/dev/null || fail "$1"
@@ -36,14 +38,17 @@ for ranks in 0 1 2 4 16; do
 	tickets=$(sed -n "s/^rank [0-9]* of $n has ticket //p" "$out" | sort -n)
 	[[ $tickets == "$(ranks_of $n)" ]] || fail "the tickets are not 0 to $((n - 1))"
 	sed -i '/ticket/d' "$out"
-	check "a sum is wrong" "$(for r in $(ranks_of $n); do echo "rank $r has sum $((n * (n + 1) / 2))"; done)"
+	check "a sum is wrong" \
+		"$(for r in $(ranks_of $n); do echo "rank $r has sum $((n * (n + 1) / 2))"; done)"
 
 	for delivery in poll thread interrupt; do
-		echo "server on $ranks ranks, delivery by $delivery: it counts every request while it computes"
+		echo "server on $ranks ranks, by $delivery: it counts requests while it computes"
 		run server $ranks $delivery
 		count=$((100 * (n - 1)))
-		grep -qx "server: counted $count of $count, and the root of 2 is 1.414" "$out" || fail "the server counted something else"
-		[[ $(grep -c '^rank .*: each request took [0-9.]* us$' "$out") == $((n - 1)) ]] || fail "not everybody was answered"
+		grep -qx "server: counted $count of $count, and the root of 2 is 1.414" "$out" ||
+			fail "the server counted something else"
+		[[ $(grep -c '^rank .*: each request took [0-9.]* us$' "$out") == $((n - 1)) ]] ||
+			fail "not everybody was answered"
 	done
 
 	echo "ring on $ranks ranks: the letter is signed by everybody in turn, twice"
@@ -52,8 +57,10 @@ for ranks in 0 1 2 4 16; do
 
 	echo "histogram on $ranks ranks: every bin has every rank's samples"
 	run histogram $ranks
-	[[ $(tail -1 "$out") == "$((20000 * n)) samples, 0 bins wrong" ]] || fail "the last line is another"
-	[[ $(awk '/#/ { sum += $NF } END { print (sum > 19000 * '$n') }' "$out") == 1 ]] || fail "there is no bell"
+	[[ $(tail -1 "$out") == "$((20000 * n)) samples, 0 bins wrong" ]] ||
+		fail "the last line is another"
+	[[ $(awk '/#/ { sum += $NF } END { print (sum > 19000 * '$n') }' "$out") == 1 ]] ||
+		fail "there is no bell"
 
 	echo "halo on $ranks ranks: the glider arrives, and nothing else lives"
 	run halo $ranks
@@ -61,24 +68,29 @@ for ranks in 0 1 2 4 16; do
 
 	echo "pipeline on $ranks ranks: every row of every column is right"
 	run pipeline $ranks
-	[[ $(grep -c '^rank .*: 2048 rows, 0 wrong$' "$out") == "$n" ]] || fail "not every column is right"
+	[[ $(grep -c '^rank .*: 2048 rows, 0 wrong$' "$out") == "$n" ]] ||
+		fail "not every column is right"
 
 	echo "transpose on $ranks ranks: every element is where it belongs"
 	run transpose $ranks
-	[[ $(grep -c '^rank .* transposed, 0 wrong$' "$out") == "$n" ]] || fail "not every rank's rows are right"
+	[[ $(grep -c '^rank .* transposed, 0 wrong$' "$out") == "$n" ]] ||
+		fail "not every rank's rows are right"
 	echo "quicksort on $ranks ranks: the numbers are in order, and every rank had threads"
 	run quicksort $ranks
 	grep -q '^200000 numbers, 0 wrong$' "$out" || fail "they are not"
-	[[ $(grep -c '^rank [0-9]*: [1-9][0-9]* threads$' "$out") == "$n" ]] || fail "not every rank had some"
+	[[ $(grep -c '^rank [0-9]*: [1-9][0-9]* threads$' "$out") == "$n" ]] ||
+		fail "not every rank had some"
 
 	echo "pingpong on $ranks ranks: every message comes back as it was, in each mode and size"
 	run pingpong $ranks
-	[[ $(grep -cE '^(automatic|ready|rendezvous) .*1000 there and back, 0 wrong' "$out") == 9 ]] || fail "not all nine"
+	[[ $(grep -cE '^(automatic|ready|rendezvous) .*1000 there and back, 0 wrong' "$out") == 9 \
+		]] || fail "not all nine"
 done
 
 echo "an example that fails says why"
 OMPI_COMM_WORLD_SIZE=2 "$TERN_BIN/hello" >"$out" 2>&1 && fail "it did not fail"
-grep -q '^hello: OMPI_COMM_WORLD_SIZE=2 says that .* TERN_ALONE=1' "$out" || fail "it said something else"
+grep -q '^hello: OMPI_COMM_WORLD_SIZE=2 says that .* TERN_ALONE=1' "$out" ||
+	fail "it said something else"
 
 echo "the environment chooses the delivery, too, and a wrong word is refused"
 TERN_DELIVERY=thread run server 2
@@ -86,7 +98,8 @@ timeout 300 "$TERN_BIN/server" thraed >"$out" 2>&1 && fail "it did not fail"
 grep -q '^server: .*thraed.* did you mean thread' "$out" || fail "it said something else"
 
 echo "the README shows hello.c and what it prints"
-block() { awk -v n="$1" '/^```/ { fence++; next } fence == 2 * n - 1' README.md; } # the N-th block between fences
+# the N-th block between fences
+block() { awk -v n="$1" '/^```/ { fence++; next } fence == 2 * n - 1' README.md; }
 [[ $(block 2) == "$(<examples/hello.c)" ]] || fail "the program in the README is another"
 block 3 | sed '1d' >"$folder/shown"
 run hello 4

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 600 LOCK launch LABELS slow once
-# Two ranks of one host talk with a server on another over UDP, and it serves both alike: when one has its rounds done, the other has
-# at least half of them. Hosts are network namespaces.
+# Two ranks of one host talk with a server on another over UDP, and it serves both alike: when one
+# has its rounds done, the other has at least half of them. Hosts are network namespaces.
 . tests/netns_frame.sh
 
 cable=(f$$a f$$b)
@@ -16,7 +16,8 @@ lay() { # a cable with an end in each namespace
 	for i in 0 1; do
 		ip netns add "$host$i" && ip link set "${cable[i]}" netns "$host$i" &&
 			ip -n "$host$i" address add "10.211.57.$((i + 1))/24" dev "${cable[i]}" &&
-			ip -n "$host$i" link set lo up && ip -n "$host$i" link set "${cable[i]}" up || return 1
+			ip -n "$host$i" link set lo up &&
+			ip -n "$host$i" link set "${cable[i]}" up || return 1
 	done
 }
 lay 2>"$folder/why" || skip "no namespaces with a cable between them: $(head -1 "$folder/why")"
@@ -34,10 +35,12 @@ pushed() { # RANK
 }
 
 echo "ranks of a host have their shares"
-# Both hosts are this machine, whose scheduler may give one rank less time than the other, and a window that a loss has closed
-# opens slowly: one run in three or so is not fair, so it is tried again.
+# Both hosts are this machine, whose scheduler may give one rank less time than the other, and a
+# window that a loss has closed opens slowly: one run in three or so is not fair, so it is tried
+# again.
 for try in 1 2 3 4 5 6 7 8; do
-	TERN_NET=shm,udp TERN_UDP_BIND=10.211.57.0/24 timeout -k 5 140 "$TERN_BIN/tern" run --bind none --hosts 0,1 \
+	TERN_NET=shm,udp TERN_UDP_BIND=10.211.57.0/24 timeout -k 5 140 "$TERN_BIN/tern" run \
+		--bind none --hosts 0,1 \
 		--ssh "$folder/ssh" -n 4 "$TERN_BIN/fair_ranks" >"$folder/out" 2>&1 </dev/null
 	two=$(pushed 2) three=$(pushed 3)
 	[[ $two && $three ]] || fail "the job did not end well"

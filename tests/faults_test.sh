@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 900 LOCK launch LABELS slow once
-# What happens to a rank, over each network and under each launcher: the others are told what the table in tern(7) says,
-# or are told nothing, and go on. Rows that need a cable to be pulled, or a launcher to be killed, are elsewhere: tests/promises_test.sh.
+# What happens to a rank, over each network and under each launcher: the others are told what the
+# table in tern(7) says, or are told nothing, and go on. Rows that need a cable to be pulled, or a
+# launcher to be killed, are elsewhere: tests/promises_test.sh.
 . tests/launch_frame.sh
 . tests/sample.sh
 
@@ -38,7 +39,8 @@ left() { # EVENT
 	for call in barrier request; do told $call 3; done
 	others_go_on 3
 }
-# mpirun may hang when a rank is killed while it connects, and then passes nothing on: ranks write to a file.
+# mpirun may hang when a rank is killed while it connects, and then passes nothing on: ranks write
+# to a file.
 cat >"$folder/saying" <<'END'
 #!/bin/sh
 said=$1 && shift
@@ -47,10 +49,12 @@ echo ended >>"$said"
 END
 chmod +x "$folder/saying"
 ranks_ended() { [[ $(grep -c '^ended$' "$folder/said") == "$n" ]]; }
-dead_joining() { # MICROSECONDS: tern_open() of the others says so, or, if the rank had joined, their calls do
+# MICROSECONDS: tern_open() of the others says so, or, if the rank had joined, their calls do
+dead_joining() {
 	event="join $1"
 	: >"$folder/said"
-	LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n $n "$folder/saying" "$folder/said" "$ranks" join "$1" >"$out" 2>"$err" </dev/null &
+	LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n $n "$folder/saying" "$folder/said" "$ranks" \
+		join "$1" >"$out" 2>"$err" </dev/null &
 	local front=$! seen
 	until_true ranks_ended || fail "$where: $event: somebody waits for ever"
 	kill -9 $front 2>/dev/null
@@ -64,10 +68,12 @@ nobody_told() {
 	launch $n "$ranks" stop
 	check_status 0
 	others_go_on 4
-	[[ $(grep -cE '^[0-3] barrier: fine' "$out") == 4 ]] || fail "$where: a rank that was stopped was taken for dead"
+	[[ $(grep -cE '^[0-3] barrier: fine' "$out") == 4 ]] ||
+		fail "$where: a rank that was stopped was taken for dead"
 }
 launcher_killed() {
-	LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n $n "$bin/launch_ranks" wait >"$out" 2>"$err" </dev/null &
+	LAUNCH_TEST_MARK=$mark "${launcher[@]}" -n $n "$bin/launch_ranks" wait >"$out" 2>"$err" \
+		</dev/null &
 	local front=$!
 	until_true grep -q 'rank 3 waits' "$out" || fail "$where: it does not begin"
 	kill -9 $front
@@ -84,7 +90,8 @@ column() { # WHERE
 	left close
 	for delay in 0 100 1000; do
 		dead leave $delay
-		[[ $(grep -c '^[023] close: fine' "$out") == 3 ]] || fail "$where: leave: not all could close"
+		[[ $(grep -c '^[023] close: fine' "$out") == 3 ]] ||
+			fail "$where: leave: not all could close"
 	done
 	nobody_told
 	check_nothing_left
@@ -92,7 +99,7 @@ column() { # WHERE
 own_column() { # WHERE: with a launcher of Tern's, ranks wait for nobody when they open
 	column "$1"
 	sampled "$where, open" || return
-	sentence "$where: a rank that dies before it opens or while it does, and a launcher that is killed"
+	sentence "$where: a rank that dies before or while it opens, and a launcher that is killed"
 	dead early
 	for delay in 0 200 2000 20000; do dead join $delay; done
 	launcher_killed

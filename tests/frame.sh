@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by the tests of tern's commands, which set `command` before, and `keys` if they look at JSON.
+# Sourced by the tests of tern's commands, which set `command` before, and `keys` if they look at
+# JSON.
 set -uo pipefail
 
 tern=$TERN_BIN/tern check=$TERN_BIN/json_check
@@ -25,10 +26,14 @@ check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches
 check_quiet() { [[ ! -s $err ]] || fail "something stands on standard error"; }
 check_records() { # HOW MANY
 	local n
-	n=$("$check" "${keys[@]}" <"$out" 2>>"$err") || fail "this is not an array of records: $(head -c 200 "$out")"
+	n=$("$check" "${keys[@]}" <"$out" 2>>"$err") ||
+		fail "this is not an array of records: $(head -c 200 "$out")"
 	[[ $n == "$1" ]] || fail "there are $n records, not $1"
 }
-count_out() { [[ $(grep -cE -- "$2" "$out") == "$1" ]] || fail "$(grep -cE -- "$2" "$out") lines match $2, not $1"; }
+count_out() {
+	[[ $(grep -cE -- "$2" "$out") == "$1" ]] ||
+		fail "$(grep -cE -- "$2" "$out") lines match $2, not $1"
+}
 refused() { # PATTERN ARGUMENTS: a sentence that matches, nothing else, status 2
 	local pattern=$1
 	shift

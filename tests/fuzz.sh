@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# fuzz.sh PROGRAM SECONDS: libFuzzer on one target, from its kept corpus on; KEEP=1 adds to tests/corpus what it
-# finds, as few files as reach the same. What made it fail stays in the folder of its program.
+# fuzz.sh PROGRAM SECONDS: libFuzzer on one target, from its kept corpus on; KEEP=1 adds to
+# tests/corpus what it finds, as few files as reach the same. What made it fail stays in the folder
+# of its program.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -15,7 +16,8 @@ options=(-max_len=4096 -timeout=20 -rss_limit_mb=4096 -close_fd_mask=3 -print_fi
 	-artifact_prefix="$(dirname "$program")/$name-")
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 TERN_UDP_BIND=127.0.0.1
 
-if ! "$program" "${options[@]}" -max_total_time="$seconds" "$folder/corpus" "$kept" >"$folder/log" 2>&1; then
+if ! "$program" "${options[@]}" -max_total_time="$seconds" "$folder/corpus" "$kept" >"$folder/log" \
+	2>&1; then
 	tail -60 "$folder/log"
 	echo "FAIL $name"
 	exit 1
@@ -25,7 +27,9 @@ awk -v name="$name" '/cov:/ { for (i = 1; i < NF; i++) if ($i == "cov:") cov = $
 	END { print "ok   " name ": " runs " runs, " cov " places reached" }' "$folder/log"
 if [[ ${KEEP:-} ]]; then
 	mkdir "$folder/fewer"
-	"$program" "${options[@]}" -merge=1 "$folder/fewer" "$kept" "$folder/corpus" >"$folder/log" 2>&1 || exit 1
-	find "$kept" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete # those with names stay
+	"$program" "${options[@]}" -merge=1 "$folder/fewer" "$kept" "$folder/corpus" \
+		>"$folder/log" 2>&1 || exit 1
+	# those with names stay
+	find "$kept" -type f -regextype posix-extended -regex '.*/[0-9a-f]{40}' -delete
 	cp "$folder"/fewer/* "$kept"
 fi

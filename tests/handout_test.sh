@@ -14,11 +14,13 @@ judge() { # STATUS WHAT...
 	fi
 }
 
-# A parameter server: one of its workers kills itself, and the sum of what came from the others is right.
+# A parameter server: one of its workers kills itself, and the sum of what came from the others is
+# right.
 server() { # NETWORK TIMES
 	local i good=0 printed
 	for ((i = 0; i < $2; i++)); do
-		printed=$(TERN_NET=$1 timeout 300 "$TERN_BIN/tern" run --survive -n 4 "$TERN_BIN/ps_handler_before_alloc_all" 2>&1)
+		printed=$(TERN_NET=$1 timeout 300 "$TERN_BIN/tern" run --survive -n 4 \
+			"$TERN_BIN/ps_handler_before_alloc_all" 2>&1)
 		[[ $printed =~ sum\ [0-9]+,\ 0\ wrong ]] && ((good++))
 	done
 	judge $(($2 - good)) "$1: the server, $good of $2 times"

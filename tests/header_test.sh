@@ -55,8 +55,9 @@ for compiler in gcc clang; do
 	command -v $compiler >/dev/null || continue
 	for inline in TERN_INLINE TERN_NO_INLINE; do
 		for level in -O0 -O2; do
-			echo "a program compiles with $compiler -std=c11 -pedantic $level -D$inline, and answers itself"
-			$compiler -std=c11 -pedantic-errors -Wall -Wextra -Werror $level -D$inline -Iinclude \
+			echo "a program compiles with $compiler $level -D$inline, and answers itself"
+			$compiler -std=c11 -pedantic-errors -Wall -Wextra -Werror $level -D$inline \
+				-Iinclude \
 				"$folder/self.c" -o "$folder/self" -L"$lib" -ltern -Wl,-rpath,"$lib"
 			"$folder/self"
 		done
@@ -75,18 +76,27 @@ int send(tern *t, const tern_msg *m, tern_thread *thread, void *claimed, tern_ad
 	return CALL;
 }
 END
-calls=('tern_request(t, 0, 0, word)' 'tern_request(t, 0, 0, 1, 2, 3, 4, 5, word)' 'tern_reply(t, m, 0, 1, word)'
-	'tern_request_data(t, 0, 0, "x", 1, word)' 'tern_reply_data(t, m, 0, "x", 1, word)' 'tern_commit(t, claimed, 0, word)'
+calls=('tern_request(t, 0, 0, word)' 'tern_request(t, 0, 0, 1, 2, 3, 4, 5, word)' \
+	'tern_reply(t, m, 0, 1, word)'
+	'tern_request_data(t, 0, 0, "x", 1, word)' 'tern_reply_data(t, m, 0, "x", 1, word)' \
+		'tern_commit(t, claimed, 0, word)'
 	'tern_reply_commit(t, m, claimed, 0, word)' 'tern_put_request(t, a, "x", 1, 0, word)'
 	'tern_spawn(t, 0, 0, 0, 0, word)' 'tern_fork(t, thread, 0, 0, 1, 2, word)')
 for call in "${calls[@]}"; do
-	for word in 'enum tern_delivery' bool 'signed char' 'unsigned short' int uint64_t double float; do
-		if gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror -Wno-unused-parameter -Iinclude -D"WORD=$word" -D"CALL=$call" \
+	for word in 'enum tern_delivery' bool 'signed char' 'unsigned short' int uint64_t double \
+		float; do
+		if gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror -Wno-unused-parameter \
+			-Iinclude -D"WORD=$word" -D"CALL=$call" \
 			"$folder/words.c" 2>"$folder/said"; then
-			[[ $word != double && $word != float ]] || { echo "    $call takes a $word"; exit 1; }
+			[[ $word != double && $word != float ]] || {
+				echo "    $call takes a $word"
+				exit 1
+			}
 		else
-			[[ $word == double || $word == float ]] && grep -q 'invalid operands' "$folder/said" ||
-				{ echo "    $call refuses a $word"; head -5 "$folder/said"; exit 1; }
+			[[ $word == double || $word == float ]] &&
+				grep -q 'invalid operands' "$folder/said" ||
+				{ echo "    $call refuses a $word"; head -5 "$folder/said"; exit \
+				1; }
 		fi
 	done
 done

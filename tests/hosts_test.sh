@@ -8,7 +8,10 @@ need sshd openssh-server
 
 tern=$bin/tern port=$((20000 + RANDOM % 10000)) daemon=
 # Whatever the daemon starts carries the port in its environment.
-marked() { grep -lzsE "^SSH_CONNECTION=.* $port\$|^LAUNCH_TEST_MARK=$mark\$" /proc/[0-9]*/environ | grep -oE '[0-9]+'; }
+marked() {
+	grep -lzsE "^SSH_CONNECTION=.* $port\$|^LAUNCH_TEST_MARK=$mark\$" /proc/[0-9]*/environ |
+		grep -oE '[0-9]+'
+}
 sshd_stop() {
 	[[ $daemon ]] && kill "$daemon" && wait "$daemon" 2>/dev/null
 	launch_clean
@@ -16,18 +19,22 @@ sshd_stop() {
 trap sshd_stop EXIT
 
 sshd_start() {
-	ssh-keygen -q -t ed25519 -N '' -f "$folder/host" && ssh-keygen -q -t ed25519 -N '' -f "$folder/key" || return 1
+	ssh-keygen -q -t ed25519 -N '' -f "$folder/host" &&
+		ssh-keygen -q -t ed25519 -N '' -f "$folder/key" || return 1
 	cp "$folder/key.pub" "$folder/authorized"
 	((EUID)) || mkdir -p /run/sshd
 	: >"$folder/sshd.log"
-	"$(command -v sshd)" -D -e -f /dev/null -p "$port" -h "$folder/host" -o ListenAddress=127.0.0.1 \
-		-o AuthorizedKeysFile="$folder/authorized" -o StrictModes=no -o UsePAM=no -o PidFile=none \
+	"$(command -v sshd)" -D -e -f /dev/null -p "$port" -h "$folder/host" \
+		-o ListenAddress=127.0.0.1 \
+		-o AuthorizedKeysFile="$folder/authorized" -o StrictModes=no -o UsePAM=no \
+		-o PidFile=none \
 		-o PermitRootLogin=yes 2>"$folder/sshd.log" &
 	daemon=$!
 	until_true grep -q listening "$folder/sshd.log"
 }
 sshd_start || skip "sshd does not start: $(tail -n 1 "$folder/sshd.log")"
-shell="ssh -F none -o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=$folder/known -o LogLevel=ERROR -i $folder/key -p $port"
+shell="ssh -F none -o BatchMode=yes -o StrictHostKeyChecking=no -o LogLevel=ERROR"
+shell+=" -o UserKnownHostsFile=$folder/known -i $folder/key -p $port"
 launcher=("$tern" run --hosts 127.0.0.1 --ssh "$shell")
 
 sentence "the examples do on another host what they do on this one"
@@ -39,7 +46,8 @@ says 12 '^rank [0-3] of 4: all came$'
 
 sentence "ranks on two hosts share nothing and talk all the same, in one session after another"
 if has_udp; then
-	"$tern" run --hosts 127.0.0.1,localhost --ssh "$shell" -n 5 "$bin/launch_ranks" all 50 >"$out" 2>"$err"
+	"$tern" run --hosts 127.0.0.1,localhost --ssh "$shell" -n 5 "$bin/launch_ranks" all 50 \
+		>"$out" 2>"$err"
 	status=$?
 	check_status 0
 	says 15 '^rank [0-4] of 5: all came$'
@@ -51,7 +59,8 @@ sentence "lines of 8 ranks come whole and in order, on both outputs"
 launch 8 "$bin/run_lines" 500 200
 check_status 0
 for file in "$out" "$err"; do
-	[[ $(awk 'NF == 5 && length($5) == 200 && $4 == n[$2]++' "$file" | wc -l) == 4000 ]] || fail "a line is not whole, or not in order"
+	[[ $(awk 'NF == 5 && length($5) == 200 && $4 == n[$2]++' "$file" | wc -l) == 4000 ]] ||
+		fail "a line is not whole, or not in order"
 done
 
 sentence "every line carries its rank with --tag"
@@ -60,16 +69,19 @@ launch 11 --tag sh -c 'echo one'
 
 sentence "rank 0 gets the input byte for byte, and its end"
 head -c 3000000 /dev/urandom >"$folder/noise"
-"${launcher[@]}" -n 2 sh -c '[ "$TERN_RANK" = 0 ] && exec cat; cat >&2' <"$folder/noise" 2>"$err" | cmp -s - "$folder/noise" || fail "the bytes differ"
+"${launcher[@]}" -n 2 sh -c '[ "$TERN_RANK" = 0 ] && exec cat; cat >&2' <"$folder/noise" 2>"$err" |
+	cmp -s - "$folder/noise" || fail "the bytes differ"
 [[ -s $err ]] && fail "rank 1 got input"
 
 sentence "the folder, PATH and TERN_* variables are those of this host, and nothing else is"
-(cd "$folder" && TERN_SPIN=77 OTHER=1 "${launcher[@]}" -n 1 sh -c 'pwd; echo "spin $TERN_SPIN, other $OTHER"') >"$out" 2>"$err"
+(cd "$folder" && TERN_SPIN=77 OTHER=1 "${launcher[@]}" -n 1 sh \
+	-c 'pwd; echo "spin $TERN_SPIN, other $OTHER"') >"$out" 2>"$err"
 says 1 "^$(cd "$folder" && pwd)$"
 says 1 '^spin 77, other $'
 
 sentence "other variables, and numbers of ranks, travel when they are asked for"
-OTHER=1 "$tern" run --hosts 127.0.0.1:2,localhost:1 --ssh "$shell" --env OTHER --env "SAID=it's" sh -c 'echo "rank $TERN_RANK, other $OTHER, $SAID"' >"$out" 2>"$err"
+OTHER=1 "$tern" run --hosts 127.0.0.1:2,localhost:1 --ssh "$shell" --env OTHER --env "SAID=it's" \
+	sh -c 'echo "rank $TERN_RANK, other $OTHER, $SAID"' >"$out" 2>"$err"
 status=$?
 check_status 0
 says 3 "^rank [012], other 1, it's\$"
@@ -97,7 +109,8 @@ start() { # ARGUMENTS: starts, with $front its process; input from $input
 printed_by() { [[ $(grep -cx "$2" "$out") == "$1" ]]; } # RANKS LINE
 job_runs() { job=$(pgrep -f -- "-p $port -n 2 yes rank$") && pgrep -f '^yes rank$' >/dev/null; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
-# The next SIGINT; a launcher that a busy machine has not let see the one before takes both for one, so there may be more.
+# The next SIGINT; a launcher that a busy machine has not let see the one before takes both for one,
+# so there may be more.
 ended_by_another() {
 	kill -INT $front 2>/dev/null
 	sleep 1
@@ -131,7 +144,8 @@ for victim in front keeper link ssh agent; do
 	keeper) pid=$keeper ;;
 	link) pid=$link ;;
 	ssh) pid=$(pgrep -P "$link") ;;
-	agent) pid=$(marked | while read -r p; do grep -qz -- --agent "/proc/$p/cmdline" 2>/dev/null && echo "$p"; done | tail -1) ;;
+	agent) pid=$(marked | while read -r p; do
+		grep -qz -- --agent "/proc/$p/cmdline" 2>/dev/null && echo "$p"; done | tail -1) ;;
 	esac
 	kill -9 $pid
 	wait $front 2>/dev/null
@@ -162,7 +176,8 @@ many_hosts() {
 	LAUNCH_TEST_MARK=$mark start -n 32 --survive "$bin/fail_ranks" lose
 	ready() { [[ $(grep -c ready "$out") == 32 ]]; }
 	until_true ready || fail "it does not begin"
-	kill -9 $(grep -lzs '^MANY_HOST=h5$' $(marked | sed 's,.*,/proc/&/environ,') | grep -oE '[0-9]+')
+	kill -9 $(grep -lzs '^MANY_HOST=h5$' $(marked | sed 's,.*,/proc/&/environ,') |
+		grep -oE '[0-9]+')
 	wait $front
 	status=$?
 	((status)) || fail "a host was lost and the status is 0"
@@ -180,7 +195,8 @@ printf '#!/bin/sh\nhost=$1; shift\n[ $host = h2 ] || exec sh -c "$*"\nsh -c "$*"
 chmod +x "$folder/late"
 launcher=("$tern" run --hosts h1,h2 --ssh "$folder/late")
 for net in udp ofi/tcp; do
-	[[ $(TERN_NET=$net "$tern" info 2>/dev/null) == *"${net%%/*}            usable"* ]] || continue
+	[[ $(TERN_NET=$net "$tern" info 2>/dev/null) == *"${net%%/*}            usable"* ]] ||
+		continue
 	TERN_NET=$net launch 4 "$bin/launch_ranks" all 3
 	check_status 0
 	says 12 '^rank [0-9]+ of 4: all came$'
@@ -195,7 +211,8 @@ refused() { # PATTERN ARGUMENTS
 sentence "what cannot be done is refused in words"
 refused "'' is no host" --hosts a,,b -n 4 true
 refused 'a is named twice' --hosts a,a -n 4 true
-refused 'host 127.0.0.1: .* no agent answered: the host cannot be reached' --hosts 127.0.0.1 --ssh "${shell/-p $port/-p 1}" -n 2 true
+refused 'host 127.0.0.1: .* no agent answered: the host cannot be reached' --hosts 127.0.0.1 \
+	--ssh "${shell/-p $port/-p 1}" -n 2 true
 refused "cannot start 'no-such-shell'" --hosts a --ssh no-such-shell -n 2 true
 
 finish

@@ -14,7 +14,8 @@ check_out 'TERN_SPIN +20000 +default'
 count_out 0 'wrong:'
 
 sentence "it names every network, limit and job size"
-for word in self shm ranks words payload handlers pool-blocks keep defer request-lines reply-lines; do
+for word in self shm ranks words payload handlers pool-blocks keep defer request-lines \
+	reply-lines; do
 	check_out "^  $word "
 done
 for ranks in 2 16 64 256; do
@@ -50,7 +51,8 @@ check_status 0
 check_out "wrong: TERN_GRACE is 'soon'"
 
 sentence "so is one that is not among the words that it can be"
-TERN_NET=foo TERN_FLOW=tokn TERN_SERVICE=order,zz TERN_PROTECT=yes TERN_FAULT=drop=9 TERN_DELIVERY=foo \
+TERN_NET=foo TERN_FLOW=tokn TERN_SERVICE=order,zz TERN_PROTECT=yes TERN_FAULT=drop=9 \
+	TERN_DELIVERY=foo \
 	TERN_KEEPALIVE=x TERN_UDP_BIND=here TERN_STATS=9 run
 check_status 0
 count_out 9 'wrong:'
@@ -72,7 +74,8 @@ check_out "wrong: TERN_FAULT has corrupt, but .*TERN_PROTECT=auth"
 
 sentence "and those that can be used are not"
 for net in auto shm udp ofi shm,udp shm,ofi ofi/tcp shm,ofi/tcp/lo; do
-	TERN_NET=$net TERN_FLOW=token TERN_SERVICE=order,flow TERN_PROTECT=encrypt TERN_FAULT=drop=0.1,late=5,seed=0x7 \
+	TERN_NET=$net TERN_FLOW=token TERN_SERVICE=order,flow TERN_PROTECT=encrypt \
+		TERN_FAULT=drop=0.1,late=5,seed=0x7 \
 		TERN_DELIVERY=thread TERN_UDP_BIND=127.0.0.1 TERN_STATS=2 run
 	count_out 0 'wrong:'
 done
@@ -89,7 +92,8 @@ check_err 'TERN_FOO'
 sentence "--json is one JSON object with everything in it"
 run --json
 check_status 0
-"$check" version layout networks launchers limits memory mem waiting settings <"$out" >/dev/null 2>"$err" || fail "it is not"
+"$check" version layout networks launchers limits memory mem waiting settings <"$out" >/dev/null \
+	2>"$err" || fail "it is not"
 TERN_SPIN=$'a"b\\c\nd' run --json
 "$check" settings <"$out" >/dev/null 2>"$err" || fail "not with odd characters in a value"
 

@@ -11,7 +11,8 @@ prefix=$folder/prefix
 echo "cmake --install fills a prefix"
 cmake --install "$TERN_BIN/.." --prefix "$prefix" >"$folder/log" || { cat "$folder/log"; exit 1; }
 was=$(. "$TERN_BIN/../install-paths" && echo "$prefix") # what the build was for
-lib=$(dirname "$(find "$prefix" -name libtern.so)") # lib, or lib/x86_64-linux-gnu where the build was for /usr
+# lib, or lib/x86_64-linux-gnu where the build was for /usr
+lib=$(dirname "$(find "$prefix" -name libtern.so)")
 
 # As a user would write it, but for the check that a name of theirs may be one of ours inside.
 cat >"$folder/user.c" <<'END'
@@ -50,13 +51,15 @@ if command -v pkg-config >/dev/null; then
 	[[ $(pkg-config --modversion tern) == 0.1.0 ]]
 	$CC "$folder/user.c" -o "$folder/shared" $(pkg-config --cflags --libs tern)
 	if [[ $was != /usr ]]; then
-		expect "a program links the shared library through pkg-config and runs" "$folder/shared"
+		expect "a program links the shared library through pkg-config and runs" \
+			"$folder/shared"
 	else # where the loader looks by itself, had it been installed there
-		expect "a program links the shared library through pkg-config and runs, with a word to the loader" \
+		expect "a program links the shared library through pkg-config and runs" \
 			env LD_LIBRARY_PATH="$lib" "$folder/shared"
 	fi
 	$CC -static "$folder/user.c" -o "$folder/static" $(pkg-config --static --cflags --libs tern)
-	expect "a program links the static library through pkg-config --static and runs" "$folder/static"
+	expect "a program links the static library through pkg-config --static and runs" \
+		"$folder/static"
 else
 	echo "pkg-config is not installed: not checked"
 fi
@@ -70,7 +73,8 @@ foreach(form tern static)
 	target_link_libraries(user_${form} PRIVATE tern::${form})
 endforeach()
 END
-cmake -S "$folder" -B "$folder/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC" >"$folder/log" 2>&1 &&
+cmake -S "$folder" -B "$folder/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$CC" \
+	>"$folder/log" 2>&1 &&
 	cmake --build "$folder/build" >>"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
 expect "a program finds tern::tern with find_package and runs" "$folder/build/user_tern"
 expect "a program finds tern::static with find_package and runs" "$folder/build/user_static"
@@ -87,20 +91,24 @@ foreign=$({ nm -D --defined-only "$lib/libtern.so"; nm -g --defined-only "$lib/l
 echo "the installed command runs"
 "$prefix/bin/tern" info >"$folder/log" || { cat "$folder/log"; exit 1; }
 
-"$prefix/bin/tern-machines" --help | grep '^usage: ' >/dev/null # all of it: a pipe that is cut fails
+# all of it: a pipe that is cut fails
+"$prefix/bin/tern-machines" --help | grep '^usage: ' >/dev/null
 
 echo "the man pages are there"
-for page in man1/tern.1 man1/tern-run.1 man1/tern-perf.1 man1/tern-logp.1 man1/tern-info.1 man1/tern-machines.1 man7/tern.7; do
+for page in man1/tern.1 man1/tern-run.1 man1/tern-perf.1 man1/tern-logp.1 man1/tern-info.1 \
+	man1/tern-machines.1 man7/tern.7; do
 	[[ -s $prefix/share/man/$page ]] || { echo "    not $page"; exit 1; }
 done
 compgen -G "$prefix/share/man/man3/tern_*.3" >/dev/null || { echo "    none in section 3"; exit 1; }
 
 echo "licence, README, examples and completion are there, and the examples compile"
-for file in doc/tern/LICENSE doc/tern/README.md doc/tern/examples/hello.c bash-completion/completions/tern; do
+for file in doc/tern/LICENSE doc/tern/README.md doc/tern/examples/hello.c \
+	bash-completion/completions/tern; do
 	[[ -s $prefix/share/$file ]] || { echo "    not $file"; exit 1; }
 done
 for example in "$prefix"/share/doc/tern/examples/*.c; do
-	$CC -Wall -Wextra -Werror "$example" -o "$folder/example" -I"$prefix/include" -L"$lib" -ltern
+	$CC -Wall -Wextra -Werror "$example" -o "$folder/example" -I"$prefix/include" -L"$lib" \
+		-ltern
 done
 
 echo "make install says how to compile and run, and that works as it stands"
@@ -110,16 +118,24 @@ env -u PKG_CONFIG_PATH scripts/installed.sh "$folder/made" >"$folder/said"
 grep -q "^    export PATH=$prefix/bin:" "$folder/said" || { cat "$folder/said"; exit 1; }
 sed -n 's/^    //p' "$folder/said" >"$folder/commands"
 if [[ $was != /usr ]]; then
-	(cd "$folder" && unset PKG_CONFIG_PATH && timeout 60 bash -eu commands >hello.out) || { cat "$folder/commands"; exit 1; }
-	[[ $(grep -c '^rank [0-3]: rank [0-3] says 42$' "$folder/hello.out") == 4 ]] || { cat "$folder/hello.out"; exit 1; }
+	(cd "$folder" && unset PKG_CONFIG_PATH && timeout 60 bash -eu commands >hello.out) || {
+		cat "$folder/commands"
+		exit 1
+	}
+	[[ $(grep -c '^rank [0-3]: rank [0-3] says 42$' "$folder/hello.out") == 4 ]] || {
+		cat "$folder/hello.out"
+		exit 1
+	}
 fi
 [[ -z $(DESTDIR=/nowhere scripts/installed.sh "$folder/made") ]]
 
 echo "a build that leaves something out says so, with the command that adds it"
-cmake -S . -B "$folder/less" -DCMAKE_C_COMPILER="$CC" -DSODIUM_INCLUDE= -DFABRIC_INCLUDE= -DPMIX_HEADER_DIR= >"$folder/log" 2>&1 ||
+cmake -S . -B "$folder/less" -DCMAKE_C_COMPILER="$CC" -DSODIUM_INCLUDE= -DFABRIC_INCLUDE= \
+	-DPMIX_HEADER_DIR= >"$folder/log" 2>&1 ||
 	{ cat "$folder/log"; exit 1; }
 scripts/left_out.sh "$folder/less" 'make demo' >"$folder/said"
-for word in 'UDP (libsodium-dev)' 'libfabric (libfabric-dev)' 'PMIx for mpirun and srun (libpmix-dev)'; do
+for word in 'UDP (libsodium-dev)' 'libfabric (libfabric-dev)' \
+	'PMIx for mpirun and srun (libpmix-dev)'; do
 	grep -q "^Left out of this build: .*$word" "$folder/said" || { cat "$folder/said"; exit 1; }
 done
 ! command -v apt-get >/dev/null ||

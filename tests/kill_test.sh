@@ -24,7 +24,8 @@ fail() {
 	failed=$((failed + 1))
 }
 says() { # COUNT PATTERN
-	[[ $(grep -cE -- "$2" "$out") == "$1" ]] || fail "not $1 but $(grep -cE -- "$2" "$out") lines match: $2"
+	[[ $(grep -cE -- "$2" "$out") == "$1" ]] ||
+		fail "not $1 but $(grep -cE -- "$2" "$out") lines match: $2"
 }
 nothing_left() {
 	local try
@@ -43,11 +44,13 @@ says 3 '^[023] wait: dead: .*rank 1 .*signal 9'
 says 3 '^[023] request: dead: .*rank 1 '
 says 6 '^[023] barrier: dead: .*rank 1 '
 says 3 '^[023] others: fine'
-grep -qE 'rank 1 .*killed by signal 9.*the other 3 ranks go on' "$err" || fail "the launcher did not say so"
+grep -qE 'rank 1 .*killed by signal 9.*the other 3 ranks go on' "$err" ||
+	fail "the launcher did not say so"
 nothing_left || fail "something is left"
 
 sentence "a rank that dies before it calls tern_open() is a dead rank like any other"
-FAIL_TEST_MARK=$mark timeout -k 5 300 "$tern" run -n 3 --survive sh -c "[ \$TERN_RANK = 1 ] && kill -9 \$\$; exec $ranks lose" >"$out" 2>"$err"
+FAIL_TEST_MARK=$mark timeout -k 5 300 "$tern" run -n 3 --survive sh \
+	-c "[ \$TERN_RANK = 1 ] && kill -9 \$\$; exec $ranks lose" >"$out" 2>"$err"
 says 2 '^[02] wait: dead: rank 1 is dead: killed by signal 9'
 nothing_left || fail "something is left"
 
@@ -58,7 +61,8 @@ status=$?
 nothing_left || fail "something is left"
 
 sentence "nothing is left when ranks or the launcher are killed at random moments (seed $seed)"
-shared() { ls -A /dev/shm 2>/dev/null | grep -vE '^[0-9]+:[0-9]+:[0-9]+$'; } # but what others have there by libfabric
+# but what others have there by libfabric
+shared() { ls -A /dev/shm 2>/dev/null | grep -vE '^[0-9]+:[0-9]+:[0-9]+$'; }
 before=$(shared)
 for ((round = 0; round < rounds; round++)); do
 	FAIL_TEST_MARK=$mark "$tern" run -n 6 "$ranks" talk >"$out" 2>"$err" &

@@ -8,7 +8,9 @@ PATH=$PATH:/usr/sbin:/sbin # where daemons are
 folder=$(mktemp -d)
 out=$folder/out err=$folder/err
 failed=0 status=0
-hasty= # yes: the launcher ends everybody soon after a rank has died, whatever it was told; man tern(7) says so
+# yes: the launcher ends everybody soon after a rank has died, whatever it was told; man tern(7)
+# says so
+hasty=
 
 # Whatever a job starts carries this in its environment.
 mark=launch-test-$$-$RANDOM
@@ -38,7 +40,8 @@ need() { # COMMAND PACKAGE
 	command -v "$1" >/dev/null || skip "$1 is not here (Debian: $2)"
 }
 usable() { "$bin/tern" info | grep -E "^  $1 +usable" >/dev/null; } # PROTOCOL
-# Whether ranks of several machines can be joined: their messages and links are protected by libsodium.
+# Whether ranks of several machines can be joined: their messages and links are protected by
+# libsodium.
 has_udp() { [[ $("$bin/tern" info) == *"udp            usable"* ]]; }
 several=
 has_udp && several=yes
@@ -51,7 +54,8 @@ fail() {
 launch() { # N PROGRAM...
 	local n=$1
 	shift
-	LAUNCH_TEST_MARK=$mark timeout -k 5 300 "${launcher[@]}" -n "$n" "$@" >"$out" 2>"$err" </dev/null
+	LAUNCH_TEST_MARK=$mark timeout -k 5 300 "${launcher[@]}" -n "$n" "$@" >"$out" 2>"$err" \
+		</dev/null
 	status=$?
 }
 check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
@@ -60,7 +64,8 @@ says() { # COUNT PATTERN
 	n=$(grep -cE -- "$2" "$out")
 	[[ $n == "$1" ]] || fail "not $1 but $n lines match: $2"
 }
-until_true() { # COMMAND...: waits until it succeeds, five minutes at most, because a machine may be busy
+# COMMAND...: waits until it succeeds, five minutes at most, because a machine may be busy
+until_true() {
 	local try
 	for try in {1..15000}; do
 		"$@" && return 0
@@ -72,7 +77,9 @@ nothing_marked() { [[ -z $(marked) ]]; }
 check_nothing_left() {
 	until_true nothing_marked && return
 	local pid left=
-	for pid in $(marked); do left+=" $pid ($(tr -s '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline"))"; done
+	for pid in $(marked); do
+		left+=" $pid ($(tr -s '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline"))"
+	done
 	fail "these are left:$left"
 	kill -9 $(marked) 2>/dev/null
 }
@@ -98,18 +105,24 @@ launch_survivors() { # NAME
 	launcher=("${plain[@]}")
 	check_nothing_left
 }
-differ() { # WHAT ODD COMMON SETTING: one of those who differ says so; the launcher may end the others before they do
-	grep -qE "rank ([14] on .* has $1 $2, and this rank $3|[023] on .* has $1 $3, and this rank $2), .*set .*$4 .*for all ranks" "$err" "$out" ||
+# WHAT ODD COMMON SETTING: one of those who differ says so; the launcher may end the others before
+# they do
+differ() {
+	grep -qE \
+		"rank ([14] on .* has $1 $2, and this rank $3|[023] on .* has $1 $3, and this rank $2), .*set .*$4 .*for all ranks" "$err" "$out" ||
 		fail "nobody says that $1 is $2 in one place and $3 in others"
 }
-launch_odd() { # VARIABLE=VALUE...: ranks of one machine that chose otherwise are named, and nobody waits
+# VARIABLE=VALUE...: ranks of one machine that chose otherwise are named, and nobody waits
+launch_odd() {
 	ODD=$1 launch 5 "$spread" "$bin/launch_ranks" all 20
 	((status)) || fail "the status is 0 with $1 on one machine"
 	((status == 124)) && fail "nobody notices $1 on one machine"
 	differ "${@:2}" "${1%%=*}"
 }
-launch_machines() { # NAME: ranks that take themselves for being on three machines share no memory with others
-	sentence "$1: ranks on several machines reach each other, in session after session, and learn who dies"
+# NAME: ranks that take themselves for being on three machines share no memory with others
+launch_machines() {
+	sentence \
+		"$1: ranks on several machines reach each other, and learn who dies"
 	local plain=("${launcher[@]}") victim
 	launch 7 "$spread" "$bin/launch_ranks" all 50
 	check_status 0
@@ -135,7 +148,7 @@ launch_machines() { # NAME: ranks that take themselves for being on three machin
 	says 21 '^[0-9]+ lost 3: all$'
 	says 21 '^[0-9]+ others: fine'
 
-	sentence "$1: who is stopped does not keep others from learning who died, be it one or several"
+	sentence "$1: who is stopped does not keep others from learning who died"
 	MACHINES=6 launch 6 "$spread" "$bin/fail_ranks" stop 1 5
 	says 5 '^[0-4] told: fine'
 	((status == 124)) && fail "some wait for one that is stopped"
@@ -161,16 +174,19 @@ ends() { # waits for what begin() has started
 	status=$?
 }
 wrote() { [[ $(grep -cE -- "$2" "$out") == "$1" ]]; } # COUNT PATTERN
-links() { for pid in $(marked); do [[ $(cat "/proc/$pid/comm" 2>/dev/null) == tern-link ]] && echo "$pid"; done; }
+links() { for pid in $(marked); do [[ $(cat "/proc/$pid/comm" 2>/dev/null) == tern-link ]] &&
+	echo "$pid"; done; }
 links_are() { [[ $(links | wc -w) == "$1" ]]; }
 ports() { # ADDRESS:PORT of whatever links listen at
 	local pid socket at
 	for pid in $(links); do
-		for socket in $(ls -l "/proc/$pid/fd" 2>/dev/null | grep -oE 'socket:\[[0-9]+' | tr -dc '0-9\n'); do
+		for socket in $(ls -l "/proc/$pid/fd" 2>/dev/null | grep -oE 'socket:\[[0-9]+' |
+			tr -dc '0-9\n'); do
 			awk -v i="$socket" '$10 == i && $4 == "0A" { print $2 }' /proc/net/tcp
 		done
 	done | sort -u | while IFS=: read -r at socket; do
-		printf '%d.%d.%d.%d:%d\n' "0x${at:6:2}" "0x${at:4:2}" "0x${at:2:2}" "0x${at:0:2}" "0x$socket"
+		printf '%d.%d.%d.%d:%d\n' "0x${at:6:2}" "0x${at:4:2}" "0x${at:2:2}" "0x${at:0:2}" \
+			"0x$socket"
 	done
 }
 launch_links() { # NAME: of ranks on three machines
@@ -187,7 +203,7 @@ launch_strangers() { # NAME: of ranks on three machines
 	[[ $several ]] || return
 	local plain=("${launcher[@]}") strangers
 	launcher+=($survive)
-	sentence "$1: strangers who fill the ports of all machines make nobody dead, and who dies is known"
+	sentence "$1: strangers who fill the ports of all machines make nobody dead"
 	TERN_KEEPALIVE=6 begin 6 "$spread" "$bin/fail_ranks" lose
 	until_true wrote 6 ready || fail "it does not begin"
 	"$bin/stranger" 60 $(ports) >"$folder/strangers" 2>&1 &
@@ -199,29 +215,39 @@ launch_strangers() { # NAME: of ranks on three machines
 	wrote 0 'dead' || fail "strangers made a rank dead: $(grep dead "$out" | head -1)"
 	kill -9 "$(pids fail_ranks | head -1)"
 	until_true wrote 5 'wait: dead: rank [0-5] is dead' || fail "not everybody knows who died"
-	[[ $(grep -oE 'dead: rank [0-5]' "$out" | sort -u | wc -l) == 1 ]] || fail "a rank that lives was called dead"
+	[[ $(grep -oE 'dead: rank [0-5]' "$out" | sort -u | wc -l) == 1 ]] ||
+		fail "a rank that lives was called dead"
 	kill $strangers
 	ends
 	launcher=("${plain[@]}")
 	check_nothing_left
 }
-pids() { for pid in $(marked); do [[ $(cat "/proc/$pid/comm" 2>/dev/null) == "$1" ]] && echo "$pid"; done; } # COMMAND
+# COMMAND
+pids() { for pid in $(marked); do [[ $(cat "/proc/$pid/comm" 2>/dev/null) == "$1" ]] &&
+	echo "$pid"; done; }
 launch_early() { # NAME: a rank that dies before it joins, or while it does
 	[[ $survive && ! $hasty ]] || return
 	sentence "$1: a rank that dies before it joins is named by tern_open() of the others"
 	local plain=("${launcher[@]}")
 	launcher+=($survive)
-	launch 3 sh -c "[ \${PMIX_RANK:-\${PMI_RANK:-\$SLURM_PROCID}} = 1 ] && kill -9 \$\$; exec $bin/launch_ranks wait"
+	launch 3 sh -c \
+		"[ \${PMIX_RANK:-\${PMI_RANK:-\$SLURM_PROCID}} = 1 ] && kill -9 \$\$; exec $bin/launch_ranks wait"
 	((status == 124)) && fail "the others wait for ever"
-	[[ $(grep -c 'launch_ranks: wait: rank 1 ended before joining the others' "$err") == 2 ]] || fail "not both name it"
-	launch 3 ${several:+"$spread"} sh -c "[ \${PMIX_RANK:-\${PMI_RANK:-\$SLURM_PROCID}} = 0 ] && exit 0; exec $bin/launch_ranks wait"
+	[[ $(grep -c 'launch_ranks: wait: rank 1 ended before joining the others' "$err") == 2 ]] ||
+		fail "not both name it"
+	launch 3 ${several:+"$spread"} sh -c \
+		"[ \${PMIX_RANK:-\${PMI_RANK:-\$SLURM_PROCID}} = 0 ] && exit 0; exec $bin/launch_ranks wait"
 	((status == 124)) && fail "the others wait for ever on several machines"
-	[[ $(grep -c 'launch_ranks: wait: rank 0 ended before joining the others' "$err") == 2 ]] || fail "not both name rank 0"
+	[[ $(grep -c 'launch_ranks: wait: rank 0 ended before joining the others' "$err") == 2 ]] ||
+		fail "not both name rank 0"
 
 	sentence "$1: one that lives and does not join is not waited for longer than TERN_JOIN says"
-	TERN_JOIN=2 launch 3 sh -c "[ \${PMIX_RANK:-\${PMI_RANK:-\$SLURM_PROCID}} = 1 ] && exec sleep 5; exec $bin/launch_ranks wait"
+	TERN_JOIN=2 launch 3 sh -c \
+		"[ \${PMIX_RANK:-\${PMI_RANK:-\$SLURM_PROCID}} = 1 ] && exec sleep 5; exec $bin/launch_ranks wait"
 	((status == 124)) && fail "the others wait for ever"
-	[[ $(grep -cE 'wait: (rank 1|some rank) has not called tern_open\(\).* within 2 s \(TERN_JOIN\)' "$err") == 2 ]] ||
+	[[ $(grep -cE \
+		'wait: (rank 1|some rank) has not called tern_open\(\).* within 2 s \(TERN_JOIN\)' \
+		"$err") == 2 ]] ||
 		fail "not both say that it does not come"
 	launcher=("${plain[@]}")
 	check_nothing_left
@@ -237,7 +263,8 @@ launch_killed() { # NAME: whatever started the ranks is killed
 		check_nothing_left
 	done
 }
-launch_suite() { # NAME; `survive` holds the option that lets others go on when a rank dies, if there is one
+# NAME; `survive` holds the option that lets others go on when a rank dies, if there is one
+launch_suite() {
 	sentence "$1: the examples do what they do under tern run"
 	same_as_tern_run 4 "$bin/hello"
 	same_as_tern_run 3 "$bin/ring"
@@ -266,7 +293,7 @@ launch_suite() { # NAME; `survive` holds the option that lets others go on when 
 	if [[ $several ]]; then
 		launch_machines "$1"
 	else
-		echo "$1: several machines are skipped, this Tern was built without what connects them (Debian: libsodium-dev)"
+		echo "$1: several machines are skipped: built without UDP (Debian: libsodium-dev)"
 	fi
 	launch_early "$1"
 	launch_killed "$1"
@@ -274,16 +301,18 @@ launch_suite() { # NAME; `survive` holds the option that lets others go on when 
 	sentence "$1: several jobs at once do not mix"
 	local i jobs=()
 	for i in 1 2 3 4; do
-		LAUNCH_TEST_MARK=$mark timeout -k 5 300 "${launcher[@]}" -n "$i" "$bin/launch_ranks" all 20 \
+		LAUNCH_TEST_MARK=$mark timeout -k 5 300 "${launcher[@]}" -n "$i" \
+			"$bin/launch_ranks" all 20 \
 			>"$folder/job$i" 2>"$err" </dev/null &
 		jobs+=($!)
 	done
 	for i in 1 2 3 4; do
 		wait "${jobs[i - 1]}" || fail "job $i failed"
-		[[ $(grep -c "^rank . of $i: all came$" "$folder/job$i") == $((3 * i)) ]] || fail "job $i: $(head -3 "$folder/job$i")"
+		[[ $(grep -c "^rank . of $i: all came$" "$folder/job$i") == $((3 * i)) ]] ||
+			fail "job $i: $(head -3 "$folder/job$i")"
 	done
 
-	sentence "$1: nothing is left of a job whose launcher is told to end, or whose rank was killed"
+	sentence "$1: nothing is left of a job whose launcher or rank was told to end"
 	begin 4 "$bin/launch_ranks" wait
 	until_true grep -q 'rank 3 waits' "$out" || fail "it does not begin"
 	kill -TERM $front

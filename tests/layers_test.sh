@@ -43,7 +43,10 @@ awk '/^## / { here = $0 == "## Layers" }
 		gsub(/[`,]/, " ", cell[3])
 		print cell[2] ":" cell[3]
 	}' docs/design.md >"$work/table"
-[[ -s $work/table ]] || { echo "docs/design.md has no table of folders in its section Layers"; exit 1; }
+[[ -s $work/table ]] || {
+	echo "docs/design.md has no table of folders in its section Layers"
+	exit 1
+}
 
 cat >"$work/check.awk" <<'AWK'
 function may(from, to) {

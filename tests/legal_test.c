@@ -542,7 +542,8 @@ static void check_everywhere(const struct row *row)
 {
 	for (int place = 0; place < PLACES; place++)
 		if (!CHECK(row->code[place] == 0))
-			printf("    tern(7) says that %s may be called everywhere, not so in the place '%s'\n",
+			printf("    tern(7) says that %s may be called everywhere, not so in the "
+			       "place '%s'\n",
 			       row->name, place_name[place]);
 }
 

@@ -107,6 +107,13 @@ static inline unsigned local_settle(void)
 	return (unsigned)(last - before);
 }
 
+/* As local_settle(), for transfers too, which a poll carries on without handling anything. */
+static inline void local_settle_transfers(void)
+{
+	for (int quiet = 0; quiet < 20; quiet++)
+		quiet = local_settle() ? 0 : quiet;
+}
+
 static inline void local_close_one(uint32_t r)
 {
 	CHECK_IS(tern_close(local[r]), 0);
@@ -122,7 +129,7 @@ static inline void local_close(void)
 
 /* -- What arrived last, and how often something did ---------------------------- */
 
-struct arrival {
+struct noted {
 	_Atomic unsigned count; /* raised last: whoever sees it sees the rest */
 	uint32_t rank, src;     /* where, and from whom */
 	unsigned words;
@@ -132,10 +139,10 @@ struct arrival {
 	unsigned char data[TERN_PAYLOAD_MAX];
 };
 
-static struct arrival requests, replies;
+static struct noted requests, replies;
 static atomic_flag arrival_lock = ATOMIC_FLAG_INIT;
 
-static inline void arrival_write(struct arrival *a, tern *t, const tern_msg *m)
+static inline void arrival_write(struct noted *a, tern *t, const tern_msg *m)
 {
 	a->rank = tern_rank(t);
 	a->src = tern_msg_src(m);
@@ -153,7 +160,7 @@ static inline void arrival_write(struct arrival *a, tern *t, const tern_msg *m)
  * Handlers of two ranks may run at once; an interrupt's must not find the lock taken by what it
  * interrupts. That may be the handler of a rank that is polled, by the same thread.
  */
-static inline void arrival_note(struct arrival *a, tern *t, const tern_msg *m)
+static inline void arrival_note(struct noted *a, tern *t, const tern_msg *m)
 {
 	sigset_t all, before;
 	sigfillset(&all);

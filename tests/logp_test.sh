@@ -6,8 +6,12 @@ keys=(ranks cores words rounds disturbed parameters thesis predictions)
 . tests/frame.sh
 
 short() { run --count 40 --repeat 3 "$@"; } # ARGUMENTS: nobody looks at the figures
-check_object() { "$check" "${keys[@]}" <"$out" >/dev/null 2>>"$err" || fail "this is not the object: $(head -c 200 "$out")"; }
-records() { grep -oE '\{"'"$1"'[^}]*\}' "$out"; }               # KEY: those that begin with it, a line each
+check_object() {
+	"$check" "${keys[@]}" <"$out" >/dev/null 2>>"$err" ||
+		fail "this is not the object: $(head -c 200 "$out")"
+}
+# KEY: those that begin with it, a line each
+records() { grep -oE '\{"'"$1"'[^}]*\}' "$out"; }
 field() { sed -nE 's/.*"'"$1"'": "?([^,"}]*).*/\1/p'; }         # KEY
 count_records() { # HOW MANY PATTERN KEY
 	local n
@@ -42,8 +46,10 @@ count_records 4 '"us"' machine
 
 sentence "every interval holds its median, and every error follows from what stands beside it"
 records '(parameter|pattern)' >"$folder/records"
-paste -d' ' <(field low <"$folder/records") <(field value <"$folder/records") <(field high <"$folder/records") |
-	awk 'NF != 3 || !($1 <= $2 && $2 <= $3) { bad++ } END { exit bad || NR < 90 }' || fail "one does not"
+paste -d' ' <(field low <"$folder/records") <(field value <"$folder/records") \
+	<(field high <"$folder/records") |
+	awk 'NF != 3 || !($1 <= $2 && $2 <= $3) { bad++ } END { exit bad || NR < 90 }' ||
+	fail "one does not"
 records pattern >"$folder/records"
 paste -d' ' <(field predicted <"$folder/records") <(field value <"$folder/records") \
 	<(field error_percent <"$folder/records") |
@@ -65,7 +71,7 @@ sentence "without two large payloads there is no G, and what needs it is not pre
 count_records 1 '"G".*"value": null' parameter
 count_records 1 '"16 payloads".*"predicted": null, "error_percent": null' pattern
 
-sentence "the table has parameters with intervals, the thesis' machines beside this one, and predictions"
+sentence "the table has parameters with intervals, the thesis' machines, and predictions"
 short --quick --repeat 9
 check_status 0
 check_quiet
@@ -89,8 +95,10 @@ short --json --profile "$folder/profile"
 check_status 0
 check_quiet
 records pattern | field predicted >"$folder/predicted"
-[[ $(grep -cvE '^(#.*|[A-Za-z_0-9.]+ =( [-+0-9.e]+){1,3})$' "$folder/profile") == 0 ]] || fail "a line is something else"
-for key in profile ranks words L G G.start burst.3 burst.96 words.0.L words.6.o_s bytes.64.trip bytes.8192.g; do
+[[ $(grep -cvE '^(#.*|[A-Za-z_0-9.]+ =( [-+0-9.e]+){1,3})$' "$folder/profile") == 0 ]] ||
+	fail "a line is something else"
+for key in profile ranks words L G G.start burst.3 burst.96 words.0.L words.6.o_s bytes.64.trip \
+	bytes.8192.g; do
 	grep -q "^$key = " "$folder/profile" || fail "there is no $key"
 done
 run --json --read "$folder/profile"
@@ -100,7 +108,8 @@ check_object
 check_out '"rounds": 0,'
 count_records 13 '"error_percent": null, "value": null' pattern
 paste -d' ' "$folder/predicted" <(records pattern | field predicted) |
-	awk '{ d = $1 / $2 - 1; if (d > 0.001 || d < -0.001) bad++ } END { exit bad || NR != 13 }' || fail "not the same"
+	awk '{ d = $1 / $2 - 1; if (d > 0.001 || d < -0.001) bad++ } END { exit bad || NR != 13 }' \
+	|| fail "not the same"
 run --read "$folder/profile"
 check_status 0
 count_out 7 "^burst +[0-9]+ messages? +-?$number +- +-$"
@@ -108,7 +117,8 @@ count_out 7 "^burst +[0-9]+ messages? +-?$number +- +-$"
 sentence "a picture is drawn, with a point for each prediction, for light and for dark"
 short --plot "$folder/plot.svg"
 check_status 0
-[[ $(head -c 4 "$folder/plot.svg") == '<svg' && $(tail -n 1 "$folder/plot.svg") == '</svg>' ]] || fail "this is no SVG"
+[[ $(head -c 4 "$folder/plot.svg") == '<svg' && $(tail -n 1 "$folder/plot.svg") == '</svg>' ]] ||
+	fail "this is no SVG"
 [[ $(grep -c '<circle.*predicted' "$folder/plot.svg") == 13 ]] || fail "there are not 13 points"
 [[ $(grep -c '<rect' "$folder/plot.svg") == 5 ]] || fail "there are not 4 bars on one ground"
 grep -q 'prefers-color-scheme: dark' "$folder/plot.svg" || fail "it is for light alone"
@@ -118,7 +128,8 @@ if command -v xmllint >/dev/null; then
 fi
 run --read "$folder/profile" --plot "$folder/read.svg"
 check_status 0
-[[ $(grep -c '<circle.*predicted' "$folder/read.svg") == 0 ]] || fail "there are points where nothing was measured"
+[[ $(grep -c '<circle.*predicted' "$folder/read.svg") == 0 ]] ||
+	fail "there are points where nothing was measured"
 grep -qE 'nan|inf' "$folder/read.svg" && fail "there is a number that is none"
 
 sentence "a file that cannot be read or written is an error with its name"
@@ -164,7 +175,8 @@ check_status 0
 check_out '^usage: tern logp'
 
 sentence "too little memory is an error with a sentence, not a crash"
-for memory in 8K 64K; do # for the front of the job, and for the first message; which it is depends on the ranks
+# for the front of the job, and for the first message; which it is depends on the ranks
+for memory in 8K 64K; do
 	TERN_MEMORY=$memory short --quick
 	check_status 1
 	check_err '^tern logp: .*memory'

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 300 LOCK launch LABELS slow once
-# Jobs over several hosts. The hosts are network namespaces with a switch between them: their ranks share no memory,
-# and each has its own loopback, its own address, and a cable that can be pulled.
+# Jobs over several hosts. The hosts are network namespaces with a switch between them: their ranks
+# share no memory, and each has its own loopback, its own address, and a cable that can be pulled.
 . tests/launch_frame.sh
 need ip iproute2
 ((EUID)) && skip "network namespaces can be made by root alone"
@@ -18,10 +18,12 @@ trap hosts_stop EXIT
 
 hosts_start() {
 	local host number=0
-	ip netns add "${net}switch" && ip -n "${net}switch" link add bridge type bridge && ip -n "${net}switch" link set bridge up || return 1
+	ip netns add "${net}switch" && ip -n "${net}switch" link add bridge type bridge &&
+		ip -n "${net}switch" link set bridge up || return 1
 	for host in "${hosts[@]}"; do
 		ip netns add "$net$host" && ip -n "$net$host" link set lo up &&
-			ip -n "$net$host" link add cable type veth peer name "$host" netns "${net}switch" &&
+			ip -n "$net$host" link add cable type veth peer name "$host" netns \
+			"${net}switch" &&
 			ip -n "${net}switch" link set dev "$host" master bridge up &&
 			ip -n "$net$host" addr add 10.77.0.$((++number))/24 dev cable &&
 			ip -n "$net$host" link set cable up || return 1
@@ -75,14 +77,16 @@ says 4 ' has sum 10$'
 sentence "a network that does not reach the other hosts is refused in words"
 TERN_NET=shm launch 3 "$bin/hello"
 ((status)) || fail "the status is 0"
-grep -q "TERN_NET is 'shm', which reaches the ranks of one machine, and the job has 3 machines" "$err" || fail "nothing says so"
+grep -q "TERN_NET is 'shm', which reaches the ranks of one machine, and the job has 3 machines" \
+	"$err" || fail "nothing says so"
 
 sentence "if one host lacks a fabric that others have, none uses it"
 cat >"$folder/fabric" <<END
 #!/bin/sh
 [ "\$1" = b ] && exec "$folder/shell" "\$@"
 host=\$1; shift
-exec ip netns exec $net\$host unshare --mount sh -c "mount -t tmpfs none /sys/class && mkdir -p /sys/class/infiniband/fake0 && \$*"
+exec ip netns exec $net\$host unshare --mount \\
+	sh -c "mount -t tmpfs none /sys/class && mkdir -p /sys/class/infiniband/fake0 && \$*"
 END
 chmod +x "$folder/fabric"
 if "$folder/fabric" a true 2>"$err"; then
@@ -97,7 +101,8 @@ else
 fi
 
 sentence "a rank that chose another network than the others is named, on one machine, too"
-"$tern" run -n 3 sh -c "[ \$TERN_RANK = 1 ] && export TERN_NET=udp; exec $bin/launch_ranks all 20" >"$out" 2>"$err"
+"$tern" run -n 3 sh -c "[ \$TERN_RANK = 1 ] && export TERN_NET=udp; exec $bin/launch_ranks all 20" \
+	>"$out" 2>"$err"
 grep -q 'rank [02] on .* has the network shm, and this rank udp,' "$err" || fail "nobody says so"
 
 sentence "a rank that dies is named on every host, and the others go on"
@@ -164,7 +169,8 @@ sentence "a network that lets nothing through is told of"
 export TERN_KEEPALIVE=1
 ip -n "${net}switch" link set dev b nomaster
 start -n 3 "$bin/launch_ranks" all 5
-until_true grep -qE 'rank [012] has had no answer from rank [012] on .* for 1 s' "$err" || fail "nobody says so"
+until_true grep -qE 'rank [012] has had no answer from rank [012] on .* for 1 s' "$err" ||
+	fail "nobody says so"
 ip -n "${net}switch" link set dev b master bridge
 wait $front
 status=$?
@@ -187,7 +193,8 @@ check_status 0
 says 18 '^rank [0-5] of 6: all came$'
 
 sentence "links that lose, double and reorder packets change nothing"
-if in_host a tc qdisc add dev cable root netem loss 5% reorder 10% delay 1ms duplicate 2% 2>"$err"; then
+if in_host a tc qdisc add dev cable root netem loss 5% reorder 10% delay 1ms duplicate 2% \
+	2>"$err"; then
 	launch 6 "$bin/launch_ranks" all 500
 	check_status 0
 	says 18 '^rank [0-5] of 6: all came$'

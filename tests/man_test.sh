@@ -30,7 +30,8 @@ echo "every page passes mandoc's lint"
 lint=$(mandoc -T lint -W warning "${pages[@]}" 2>&1) || fail "$lint"
 
 echo "every public function has a page in section 3, which describes it in its synopsis"
-functions_of() { # HEADER, up to its inline path: what is declared from there on is the library's own
+# HEADER, up to its inline path: what is declared from there on is the library's own
+functions_of() {
 	local code
 	code=$(sed -e '/^\/\* -- The inline path/,$d' "$1" |
 		sed -e ':again; $!N; s/\\\n//; t again; P; D' | # join what goes on in the next line
@@ -39,11 +40,14 @@ functions_of() { # HEADER, up to its inline path: what is declared from there on
 		grep -v 'TERN_SIX_)')                        # and what only macros call
 	{
 		grep -oP '^#define \Ktern_[a-z0-9_]+(?=\()' <<<"$code"
-		grep -vE '^(#|typedef|[[:space:]])' <<<"$code" | grep -oP '^[^(]*?\Ktern_[a-z0-9_]+(?=\()'
+		grep -vE '^(#|typedef|[[:space:]])' <<<"$code" |
+			grep -oP '^[^(]*?\Ktern_[a-z0-9_]+(?=\()'
 	} | sort -u
 }
 # Each header, the page with its table, and how many functions it has at least.
-headers=(tern:tern:35 op:tern:4 mem:tern_mem:38 msg:tern_msg:24 typed:tern_typed:6 chan:tern_chan:31 async:tern_async:7 spawn:tern_spawn:14 sequence:tern_sequence:8 stats:tern:6)
+headers=(tern:tern:35 op:tern:4 mem:tern_mem:38 msg:tern_msg:24 typed:tern_typed:6 \
+	chan:tern_chan:31 async:tern_async:7 spawn:tern_spawn:14 sequence:tern_sequence:8 \
+	stats:tern:6)
 functions=
 for header in "${headers[@]}"; do
 	IFS=: read -r header _ least <<<"$header"
@@ -56,7 +60,8 @@ for function in $functions; do
 	page=man/$function.3
 	[[ -s $page ]] || { fail "$function has none"; continue; }
 	target=$(sed -n 's|^\.so man3/|man/|p' "$page")
-	grep -qx "$function" <<<"$(synopsis "${target:-$page}")" || fail "${target:-$page} does not describe $function"
+	grep -qx "$function" <<<"$(synopsis "${target:-$page}")" ||
+		fail "${target:-$page} does not describe $function"
 done
 
 echo "every function in a synopsis is in a header"
@@ -82,21 +87,24 @@ echo "whoever opens a page of section 1 or 3 that has a namesake in section 7 is
 for page in man/*.7; do
 	name=$(basename "$page" .7)
 	for other in man/"$name".[13]; do
-		[[ ! -e $other ]] || grep -qF "$name(7)" <<<"$(text "$other" | head -12)" || fail "not from $other"
+		[[ ! -e $other ]] || grep -qF "$name(7)" <<<"$(text "$other" | head -12)" ||
+			fail "not from $other"
 	done
 done
 
 echo "tern(7) has every setting and every error code"
 model=$(text man/tern.7)
 for word in $(grep -oP '^\t\[SETTING_.*?"\KTERN_[A-Z_]+' src/base/setting.c) \
-	$(grep -ohP 'error_set\(\s*-\KE[A-Z0-9]+' -r src/base src/boot src/core src/net | sort -u); do
+	$(grep -ohP 'error_set\(\s*-\KE[A-Z0-9]+' -r src/base src/boot src/core src/net |
+	sort -u); do
 	grep -qw -- "$word" <<<"$model" || fail "not $word"
 done
 
 for layer in mem msg typed chan async spawn sequence; do
 	echo "tern_$layer(7) has every error code of its layer"
 	page=$(text man/tern_$layer.7)
-	codes=$(grep -ohP '(?<![\w-]|[!=]= |case )-\KE[A-Z0-9]{3,}\b' -r --exclude='*_test.c' src/$layer | sort -u)
+	codes=$(grep -ohP '(?<![\w-]|[!=]= |case )-\KE[A-Z0-9]{3,}\b' -r --exclude='*_test.c' \
+		src/$layer | sort -u)
 	[[ $codes ]] || fail "src/$layer has none"
 	for word in $codes; do
 		grep -qw -- "$word" <<<"$page" || fail "not $word"
@@ -117,7 +125,8 @@ done
 echo "each command's page has every option that its --help has"
 for command in run info perf logp cost top why trace; do
 	page=$(text man/tern-$command.1)
-	for option in $("$TERN_BIN/tern" $command --help | grep -oE -- '(^|[[:space:]])--[a-z][a-z-]*' | sort -u); do
+	for option in $("$TERN_BIN/tern" $command --help |
+		grep -oE -- '(^|[[:space:]])--[a-z][a-z-]*' | sort -u); do
 		grep -q -- "$option" <<<"$page" || fail "tern-$command(1) does not have $option"
 	done
 done
@@ -127,18 +136,29 @@ display() { # N PAGE: the N-th display of the examples, as one would type it
 		/^\.Bd/ && on { inside = 1; at++ }' "$2" | sed 's/\\e/\\/g'
 }
 
-echo "the examples of the pages compile as they stand; those that are programs run, and print what the page says"
+echo "examples compile as they stand; those that are programs print what the page says"
 lib=$TERN_BIN/../lib
 code() { grep -qE '^(#include|static|enum|int) ' <<<"$1"; }
-try() { # PAGE N: compiles the N-th display of its examples, runs it if it is a program, and compares with the next display
+# PAGE N: compiles the N-th display of its examples, runs it if it is a program, and compares with
+# the next display
+try() {
 	local program=$folder/example said
 	display "$2" "$1" >"$program.c"
-	${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -Iinclude -c "$program.c" -o "$program.o" || { fail "$1"; return; }
+	${CC:-cc} -std=c11 -O1 -Wall -Wextra -Werror -Iinclude -c "$program.c" -o "$program.o" || {
+		fail "$1"
+		return
+	}
 	grep -q '^int main' "$program.c" || return
-	${CC:-cc} "$program.o" -o "$program" -L"$lib" -ltern -Wl,-rpath,"$lib" || { fail "$1"; return; }
-	timeout 100 "$program" >"$folder/out" 2>&1 || fail "$1: its program returns $?: $(<"$folder/out")"
-	said=$(display $(($2 + 1)) "$1" | sed -e ':again; /\\$/ { N; s/\\\n *//; t again; }') # a long line goes on after \
-	code "$said" || [[ -z $said || $said == "$(<"$folder/out")" ]] || fail "$1: its program prints: $(<"$folder/out")"
+	${CC:-cc} "$program.o" -o "$program" -L"$lib" -ltern -Wl,-rpath,"$lib" || {
+		fail "$1"
+		return
+	}
+	timeout 100 "$program" >"$folder/out" 2>&1 ||
+		fail "$1: its program returns $?: $(<"$folder/out")"
+	# a long line goes on after \
+	said=$(display $(($2 + 1)) "$1" | sed -e ':again; /\\$/ { N; s/\\\n *//; t again; }')
+	code "$said" || [[ -z $said || $said == "$(<"$folder/out")" ]] ||
+		fail "$1: its program prints: $(<"$folder/out")"
 }
 for page in man/*.[37]; do
 	for ((n = 1; n < 9; n++)); do
@@ -153,7 +173,8 @@ if man --version >/dev/null 2>&1; then
 	for page in "${pages[@]}"; do
 		said=$(MANWIDTH=80 man --warnings -P cat -l "$page" 2>&1 >"$folder/out")
 		[[ -z $said ]] || fail "$page: $(head -3 <<<"$said")"
-		wide=$(col -bx <"$folder/out" | grep -E '.{81}') && fail "$page: $(head -3 <<<"$wide")"
+		wide=$(col -bx <"$folder/out" | grep -E '.{81}') &&
+			fail "$page: $(head -3 <<<"$wide")"
 	done
 else
 	echo "man is not installed: the width of pages is not checked"

@@ -4,65 +4,7 @@
  * Registered memory between processes, by the kernel's copy and by messages: copies
  * among third parties, atomics, handlers, unregistering, pages that go.
  */
-#include "mem_model.h"
-#include "ranks.h"
-
-enum { RANKS = 4, AREA = 512 << 10, MOST = 128 << 10, ASK = 1, TELL, LOOK };
-
-struct board {
-	tern_addr at[RANKS][2]; /* of each rank's memory: heap, registered */
-	unsigned char image[RANKS][2][AREA];
-	_Atomic uint64_t word[8]; /* what ranks tell each other beside the library */
-};
-
-static struct board *board;
-static uint64_t seed;
-static unsigned rounds;
-static const char *way;
-
-static void job_run(const char *single_copy, uint32_t n, void (*rank_main)(void))
-{
-	way = single_copy;
-	board = ranks_shared(sizeof *board);
-	setenv("TERN_SINGLE_COPY", single_copy, 1);
-	ranks_run(n, rank_main);
-	munmap(board, sizeof *board);
-}
-
-static bool names(int rc, const char *word)
-{
-	if (strstr(tern_strerror(rc), word))
-		return true;
-	printf("    the sentence lacks '%s': %s\n", word, tern_strerror(rc));
-	return false;
-}
-
-static unsigned char *area[2];
-
-static void areas_make(tern *t)
-{
-	uint32_t me = tern_rank(t);
-	struct chance c = { seed + 100 + me };
-	area[0] = tern_alloc(t, AREA);
-	area[1] = malloc(AREA);
-	REQUIRE(area[0] && area[1]);
-	board->at[me][0] = tern_addr_of(t, area[0]);
-	REQUIRE(tern_register(t, area[1], AREA, &board->at[me][1]) == 0);
-	for (int k = 0; k < 2; k++) {
-		model_scatter(area[k], AREA, &c);
-		memcpy(board->image[me][k], area[k], AREA);
-	}
-	CHECK_IS(tern_barrier(t), 0);
-}
-
-/* Everybody looks at its own. */
-static void areas_check(tern *t)
-{
-	CHECK_IS(tern_barrier(t), 0);
-	for (int k = 0; k < 2; k++)
-		CHECK(model_same(area[k], board->image[tern_rank(t)][k], AREA));
-	CHECK_IS(tern_barrier(t), 0);
-}
+#include "mem_region.h"
 
 /* -- Copies -------------------------------------------------------------------------------- */
 
@@ -199,109 +141,10 @@ TEST(atomics_on_another_process_add_up_with_those_of_its_own_threads)
 	job_run("1", RANKS, atomics);
 }
 
-/* -- Messages and handlers ----------------------------------------------------------------- */
-
-static _Atomic uint64_t told;
-static unsigned char secret[AREA];
-
-/* In a handler nothing waits, so another process's private memory cannot be used. */
-static void use_private(tern *t, const tern_msg *m)
-{
-	tern_addr heap = board->at[0][0], private = board->at[0][1];
-	char byte = 'x';
-	uint64_t old;
-	tern_op op = TERN_OP;
-	const tern_piece list[] = { { heap + 10, secret, 100 }, { private + 10, secret, 100 } };
-	CHECK_IS(tern_put(t, private, &byte, 1), -EPERM);
-	CHECK_IS(tern_get(t, &byte, private, 1), -EPERM);
-	CHECK_IS(tern_put_start(t, private, &byte, 1, &op), -EPERM);
-	CHECK_IS(tern_put_pieces(t, list, 2, &op), -EPERM); /* not even the first piece */
-	CHECK_IS(tern_amo64(t, TERN_ADD, private, 1, &old), -EPERM);
-	CHECK_IS(tern_amo64_start(t, TERN_ADD, private, 1, &old, &op), -EPERM);
-	CHECK_IS(tern_fastmemcpy(t, private, private + 100, 10, &op), -EPERM);
-	CHECK_IS(tern_fastmemcpy(t, heap, private + 100, 10, &op), -EPERM);
-	CHECK_IS(tern_store(t, private, &byte, 1), -EPERM);
-	CHECK_IS(tern_put(t, heap + 5, &byte, 1), 0);
-	CHECK_IS(op.pending, 0);
-	CHECK(byte == 'x');
-	CHECK_IS(tern_reply(t, m, TELL), 0);
-}
-
-static void take(tern *t, const tern_msg *m)
-{
-	(void)m;
-	tern_signal(t, &told, 1);
-}
-
-static void look(tern *t, const tern_msg *m)
-{
-	size_t at = tern_msg_arg(m, 0), len = tern_msg_arg(m, 1);
-	CHECK(memcmp(area[tern_msg_arg(m, 2)] + at, board->image[1][tern_msg_arg(m, 2)] + at,
-		     len) == 0);
-	CHECK_IS(tern_reply(t, m, TELL), 0);
-}
-
-static void put_and_tell(tern *t, struct chance *c)
-{
-	for (unsigned i = 0; i < rounds; i++) {
-		size_t len = model_length(c, MOST), at = chance_below(c, (uint32_t)(AREA - len));
-		uint64_t k = chance_below(c, 2);
-		model_scatter(board->image[1][k] + at, len, c);
-		if (i % 2) {
-			CHECK_IS(tern_put(t, board->at[1][k] + at, board->image[1][k] + at, len),
-				 0);
-			CHECK_IS(tern_request(t, 1, LOOK, at, len, k), 0);
-		} else {
-			CHECK_IS(tern_put_request(t, board->at[1][k] + at, board->image[1][k] + at,
-						  len, LOOK, at, len, k),
-				 0);
-		}
-		CHECK_IS(tern_wait(t, &told, 1), 0);
-	}
-}
-
-static void talk(void)
-{
-	tern *t = ranks_open();
-	struct chance c = { seed };
-	CHECK_IS(tern_on(t, ASK, use_private), 0);
-	CHECK_IS(tern_on(t, TELL, take), 0);
-	CHECK_IS(tern_on(t, LOOK, look), 0);
-	areas_make(t);
-	if (tern_rank(t) == 0) {
-		CHECK_IS(tern_request(t, 1, ASK), 0);
-		CHECK_IS(tern_wait(t, &told, 1), 0);
-		board->image[0][0][5] = 'x';
-		put_and_tell(t, &c);
-		tern_hold(t);
-		CHECK_IS(tern_put(t, board->at[1][1], "y", 1), -EPERM);
-		const tern_piece list[] = { { board->at[1][0], secret, 9 },
-					    { board->at[1][1], secret, 9 } };
-		CHECK_IS(tern_put_pieces(t, list, 2, NULL), -EPERM);
-		CHECK_IS(tern_put(t, board->at[1][0], board->image[1][0], 9), 0);
-		tern_release(t);
-	}
-	areas_check(t);
-	CHECK_IS(tern_close(t), 0);
-}
-
-TEST(handlers_find_what_was_put_before_their_message_and_use_no_private_memory_of_others)
-{
-	seed = check_seed();
-	rounds = check_scaled(200);
-	job_run("1", 2, talk);
-}
-
-TEST(handlers_find_what_was_put_by_messages_before_theirs)
-{
-	seed = check_seed();
-	rounds = check_scaled(200);
-	job_run("0", 2, talk);
-}
-
 /* -- Unregistering ------------------------------------------------------------------------- */
 
 enum { STALE_TURNS = 6 };
+static unsigned char secret[AREA];
 
 /* Once the owner has its memory back, nobody writes to it any more. */
 static void take_memory_back(tern *t, tern_addr a)
@@ -510,12 +353,12 @@ static void pages(void)
 	CHECK_IS(tern_close(t), 0);
 }
 
-TEST(a_page_that_is_gone_or_without_rights_fails_the_operation_and_one_that_was_remapped_is_followed)
+TEST(a_page_that_is_gone_fails_the_operation_and_one_that_was_remapped_is_followed)
 {
 	job_run("1", 2, pages);
 }
 
-TEST(a_page_that_is_gone_or_without_rights_fails_the_operation_by_message_and_the_owner_goes_on)
+TEST(a_page_that_is_gone_fails_the_operation_by_message_and_the_owner_goes_on)
 {
 	job_run("0", 2, pages);
 }
@@ -595,69 +438,6 @@ TEST(segments_names_whens_and_stores_work_between_processes_by_messages)
 {
 	rounds = check_scaled(40);
 	job_run("0", RANKS, sessions);
-}
-
-/* -- Beside messages: how long a round trip takes while much data moves. Printed, not judged. -- */
-
-static void pong(tern *t, const tern_msg *m)
-{
-	CHECK_IS(tern_reply(t, m, TELL), 0);
-}
-
-static int by_length(const void *x, const void *y)
-{
-	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
-	return a < b ? -1 : a > b;
-}
-
-static uint64_t round_trip(tern *t, tern_op *op)
-{
-	enum { TRIPS = 301 };
-	static uint64_t ns[TRIPS];
-	int n = 0;
-	while (n < TRIPS && (!op || op->pending)) {
-		uint64_t began = clock_ns();
-		CHECK_IS(tern_request(t, 1, ASK), 0);
-		CHECK_IS(tern_wait(t, &told, 1), 0);
-		ns[n++] = clock_ns() - began;
-	}
-	qsort(ns, (size_t)n, sizeof *ns, by_length);
-	return n ? ns[n / 2] : 0;
-}
-
-static void measure(void)
-{
-	enum { LONG = 64 << 20 };
-	tern *t = ranks_open();
-	CHECK_IS(tern_on(t, ASK, pong), 0);
-	CHECK_IS(tern_on(t, TELL, take), 0);
-	unsigned char *mine = malloc(LONG);
-	REQUIRE(mine);
-	memset(mine, (int)tern_rank(t) + 1, LONG);
-	if (tern_rank(t) == 1)
-		REQUIRE(tern_register(t, mine, LONG, &board->at[1][1]) == 0);
-	CHECK_IS(tern_barrier(t), 0);
-	if (tern_rank(t) == 0) {
-		tern_op op = TERN_OP;
-		uint64_t quiet = round_trip(t, NULL);
-		CHECK_IS(tern_get_start(t, mine, board->at[1][1], LONG, &op), 0);
-		uint64_t during = round_trip(t, &op);
-		printf("    round trip %llu ns, %llu ns during a get of 64 MiB%s\n",
-		       (unsigned long long)quiet, (unsigned long long)during,
-		       *way == '1' ? "" : " by messages");
-		CHECK_IS(tern_op_wait(t, &op), 0);
-		for (size_t i = 0; i < LONG; i++)
-			if (!CHECK(mine[i] == 2))
-				break;
-	}
-	CHECK_IS(tern_barrier(t), 0);
-	CHECK_IS(tern_close(t), 0);
-}
-
-TEST(messages_are_answered_while_a_large_transfer_is_under_way)
-{
-	job_run("1", 2, measure);
-	job_run("0", 2, measure);
 }
 
 /* Rank 1 puts into rank 0's private memory and gets it back, with no heap left to go through. */

@@ -9,7 +9,8 @@ launcher=(mpiexec.hydra)
 survive= # its -disable-auto-cleanup does not do what it says
 launch_suite mpiexec
 
-# Machines with a cable between them: its ranks speak PMI over a descriptor, which a network namespace does not cut.
+# Machines with a cable between them: its ranks speak PMI over a descriptor, which a network
+# namespace does not cut.
 net=tern$$-
 machines_stop() {
 	launch_clean
@@ -19,10 +20,13 @@ machines_start() {
 	local machine
 	command -v ip >/dev/null || { echo "ip is not here (Debian: iproute2)" && return 1; }
 	trap machines_stop EXIT
-	for machine in 0 1; do ip netns add "$net$machine" && ip -n "$net$machine" link set lo up || return 1; done
+	for machine in 0 1; do
+		ip netns add "$net$machine" && ip -n "$net$machine" link set lo up || return 1
+	done
 	ip -n "${net}0" link add cable type veth peer name cable netns "${net}1" || return 1
 	for machine in 0 1; do
-		ip -n "$net$machine" addr add "10.78.0.$((1 + machine))/24" dev cable && ip -n "$net$machine" link set cable up || return 1
+		ip -n "$net$machine" addr add "10.78.0.$((1 + machine))/24" dev cable &&
+			ip -n "$net$machine" link set cable up || return 1
 	done
 }
 cat >"$folder/there" <<END
@@ -32,7 +36,7 @@ END
 chmod +x "$folder/there"
 
 if [[ ! $several ]]; then
-	echo "mpiexec: a machine that falls silent is skipped, this Tern was built without what connects machines"
+	echo "mpiexec: a machine that falls silent is skipped: Tern was built without UDP"
 elif ! machines_start >"$err" 2>&1; then
 	echo "mpiexec: a machine that falls silent is skipped: $(head -n 1 "$err")"
 else
@@ -46,7 +50,7 @@ else
 	check_status 0
 	says 12 '^rank [0-3] of 4: all came$'
 
-	sentence "mpiexec: ranks of a machine that was silent for TERN_KEEPALIVE seconds are dead, as each side sees it"
+	sentence "mpiexec: ranks of a machine that was silent for TERN_KEEPALIVE seconds are dead"
 	TERN_KEEPALIVE=2 begin 4 "$folder/there" "$bin/fail_ranks" lose
 	until_true wrote 4 ready || fail "it does not begin"
 	sleep 1

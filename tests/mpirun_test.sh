@@ -13,13 +13,15 @@ launch_suite mpirun
 launch_strangers mpirun
 
 if [[ $several ]]; then
-	sentence "mpirun: machines that differ in what carries their messages are named, with what to set"
+	sentence "mpirun: machines that differ in their networks are named, with what to set"
 	launch_odd TERN_FLOW=nack 'the services' flow\ by\ {nack,credit},order,retry
-	launch_odd TERN_SERVICE=flow,retry 'the services' 'flow by credit,retry' 'flow by credit,order,retry'
+	launch_odd TERN_SERVICE=flow,retry 'the services' 'flow by credit,retry' \
+		'flow by credit,order,retry'
 	launch_odd TERN_PROTECT=encrypt 'the protection' encrypt auth
 	if [[ $("$bin/tern" info) == *"ofi            usable"* ]]; then
 		launch_odd TERN_NET=shm,ofi/tcp 'the network' 'shm,ofi/tcp.*' shm,udp
-		TERN_NET=shm,ofi/tcp launch_odd TERN_NET=shm,ofi/sockets 'the network' shm,ofi/sockets 'shm,ofi/tcp.*'
+		TERN_NET=shm,ofi/tcp launch_odd TERN_NET=shm,ofi/sockets 'the network' \
+			shm,ofi/sockets 'shm,ofi/tcp.*'
 		# A fabric is a folder of sysfs, which root can put there for some.
 		cat >"$folder/fabric" <<-'END'
 			#!/bin/sh
@@ -29,9 +31,11 @@ if [[ $several ]]; then
 		chmod +x "$folder/fabric"
 		sentence "mpirun: machines with a fabric use it, and none does if one lacks it"
 		if LACKS=none "$folder/fabric" true 2>"$err"; then
-			ODD=TERN_NET=ofi launch 5 "$spread" "$folder/fabric" "$bin/launch_ranks" all 20
+			ODD=TERN_NET=ofi launch 5 "$spread" "$folder/fabric" "$bin/launch_ranks" \
+				all 20
 			differ 'the network' 'ofi/.*' 'shm,ofi/.*' TERN_NET
-			LACKS=machine2 launch 5 "$spread" "$folder/fabric" "$bin/launch_ranks" all 20
+			LACKS=machine2 launch 5 "$spread" "$folder/fabric" "$bin/launch_ranks" all \
+				20
 			check_status 0
 			says 15 '^rank [0-4] of 5: all came$'
 		else
@@ -40,7 +44,8 @@ if [[ $several ]]; then
 	fi
 fi
 
-# When all run, rank 1 stops mpirun, which then answers nobody, and does what it is told. The others open when mpirun is stopped.
+# When all run, rank 1 stops mpirun, which then answers nobody, and does what it is told. The others
+# open when mpirun is stopped.
 cat >"$folder/stopping" <<'END'
 #!/bin/sh
 rank1=$1 said=$2 && shift 2
@@ -68,7 +73,8 @@ launch_stopping() { # RANK-1 WORDS: what rank 1 does, and what the others' tern_
 sentence "mpirun: a launcher that hangs when a rank has died keeps nobody in tern_open()"
 launch_stopping 'kill -9 $$' 'rank 1 ended before joining the others'
 sentence "mpirun: a launcher that does not answer is not waited for longer than TERN_JOIN says"
-TERN_JOIN=2 launch_stopping 'exec sleep 300' 'PMIx of the launcher .* has not answered within 2 s \(TERN_JOIN\)'
+TERN_JOIN=2 launch_stopping 'exec sleep 300' \
+	'PMIx of the launcher .* has not answered within 2 s \(TERN_JOIN\)'
 
 sentence "mpirun: TERN_ALONE=1 makes jobs of one"
 TERN_ALONE=1 launch 2 "$bin/hello"

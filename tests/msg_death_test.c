@@ -9,10 +9,8 @@
 #include <tern/msg.h>
 
 #include "chance.h"
-#define arrival noted /* the layer has another */
-#include "ranks.h"
-#undef arrival
 #include "msg/msg.h"
+#include "ranks.h"
 
 enum { LIVING, VICTIM, THIRD, RANKS, ID = 0x77, BULK = 64 << 20, SOME = 20000 };
 

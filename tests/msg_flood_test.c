@@ -7,10 +7,8 @@
 #include <tern/msg.h>
 
 #include "chance.h"
-#define arrival noted /* the layer has another */
-#include "ranks.h"
-#undef arrival
 #include "msg/msg.h"
+#include "ranks.h"
 
 enum {
 	RANKS = 5,

@@ -6,7 +6,8 @@ set -uo pipefail
 . tests/sample.sh
 
 chosen=(delivery_test progress_test interrupt_test) # these choose the way of delivery themselves
-programs=(lost_test attach_test legal_test match_test handles_test session_test fail_test access_test chain_test)
+programs=(lost_test attach_test legal_test match_test handles_test session_test fail_test \
+	access_test chain_test)
 faulty=(async_death_test spawn_job_test msg_mix_test)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 900 LOCK net LABELS slow
-# net_job_test.sh [NETWORK...]: programs that know nothing of networks pass over others what they pass over shared memory.
+# net_job_test.sh [NETWORK...]: programs that know nothing of networks pass over others what they
+# pass over shared memory.
 set -uo pipefail
 . tests/sample.sh
 
@@ -10,15 +11,21 @@ mem_mix="mem_mix_test whatever_is_put_and_got_by_messages_every_byte_is_where_it
 	ranks_that_sleep_are_woken_for_transfers_by_message"
 # Those that poll a number of times and then look need a network that connects at once, as UDP does.
 udp=(attach_test legal_test segment_test name_test match_test handles_test order_test flood_test
-	session_test poll_in_send_test fail_test "$mem_mix" msg_mix_test msg_flood_test mem_death_test msg_death_test
-	chain_test queue_test access_test internal_test spawn_test waits_test async_mix_test async_death_test spawn_job_test
+	session_test poll_in_send_test fail_test "$mem_mix" msg_mix_test msg_flood_test \
+		mem_death_test msg_death_test
+	chain_test queue_test access_test internal_test spawn_test waits_test async_mix_test \
+		async_death_test spawn_job_test
 	spawn_preempt_test
-	"wake_test two_ranks_wake_each_other many_pairs_wake_each_other" # the rest is about rings in shared memory
-	put_test message_test offer_test chan_flow_test # of channels all but what takes many ranks, and long
+	# the rest is about rings in shared memory
+	"wake_test two_ranks_wake_each_other many_pairs_wake_each_other"
+	# of channels all but what takes many ranks, and long
+	put_test message_test offer_test chan_flow_test
 	"relay_test what_has_come_to_a_relay_is_passed_on_before_it_leaves
-		when_the_sender_leaves_that_goes_through_relays_too when_all_readers_have_gone_puts_fail"
+		when_the_sender_leaves_that_goes_through_relays_too
+		when_all_readers_have_gone_puts_fail"
 	"chan_death_test what_a_sender_put_before_it_was_killed_is_got_and_then_it_is_named
-		a_put_ends_when_the_receiver_is_killed opening_either_end_fails_when_the_other_rank_is_killed")
+		a_put_ends_when_the_receiver_is_killed
+		opening_either_end_fails_when_the_other_rank_is_killed")
 ofi=(fail_test name_test "$mem_mix" "flood_test two_processes_flood_each_other"
 	"order_test order_is_kept_between_processes")
 log=$(mktemp)
@@ -28,7 +35,8 @@ failed=0 ran=0
 on() { # NETWORK PROGRAM...
 	local net=$1
 	shift
-	if [[ $(TERN_NET=$net "$TERN_BIN/tern" info 2>/dev/null) != *"${net%%/*}            usable"* ]]; then
+	if [[ $(TERN_NET=$net "$TERN_BIN/tern" info 2>/dev/null) != \
+		*"${net%%/*}            usable"* ]]; then
 		echo "skip $net: it is not usable here"
 		return
 	fi

@@ -24,7 +24,7 @@ static struct {
 } traffic;
 
 /* What the i-th message from one rank to another is. */
-struct letter {
+struct message {
 	uint64_t number;
 	bool asks;
 	unsigned n;
@@ -33,11 +33,11 @@ struct letter {
 	uint64_t word[TERN_WORDS_MAX];
 };
 
-static inline struct letter letter_of(uint32_t from, uint32_t to, uint64_t i)
+static inline struct message message_of(uint32_t from, uint32_t to, uint64_t i)
 {
 	struct chance c = { chance_of(traffic.seed,
 				      (uint64_t)from << 48 | (uint64_t)to << 32 | i) };
-	struct letter l = { .number = chance_next(&c) };
+	struct message l = { .number = chance_next(&c) };
 	l.asks = chance_one_in(&c, 2);
 	l.n = chance_one_in(&c, 2) ? chance_below(&c, 2) : chance_below(&c, TERN_WORDS_MAX + 1);
 	l.payload = chance_one_in(&c, 4);
@@ -49,7 +49,7 @@ static inline struct letter letter_of(uint32_t from, uint32_t to, uint64_t i)
 	return l;
 }
 
-static inline bool letter_is(const struct letter *l, const tern_msg *m)
+static inline bool message_is(const struct message *l, const tern_msg *m)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
@@ -64,9 +64,9 @@ static inline void traffic_take(tern *t, const tern_msg *m, bool asks)
 {
 	uint32_t from = tern_msg_src(m);
 	uint64_t i = traffic.got[from]++;
-	struct letter l = letter_of(from, tern_rank(t), i);
+	struct message l = message_of(from, tern_rank(t), i);
 	static unsigned char bytes[TERN_PAYLOAD_MAX];
-	if (!CHECK(l.asks == asks && letter_is(&l, m)))
+	if (!CHECK(l.asks == asks && message_is(&l, m)))
 		traffic.wrong++;
 	if (traffic.got[from] == traffic.messages)
 		tern_signal(t, &traffic.all_got, 1);
@@ -93,9 +93,9 @@ static inline void traffic_ask(tern *t, const tern_msg *m)
 static inline void traffic_answer(tern *t, const tern_msg *m)
 {
 	uint32_t from = tern_msg_src(m);
-	struct letter l = letter_of(tern_rank(t), from, traffic.answered[from]);
+	struct message l = message_of(tern_rank(t), from, traffic.answered[from]);
 	while (!l.asks && traffic.answered[from] < traffic.messages)
-		l = letter_of(tern_rank(t), from, ++traffic.answered[from]);
+		l = message_of(tern_rank(t), from, ++traffic.answered[from]);
 	if (!CHECK(traffic.answered[from] < traffic.messages))
 		return;
 	size_t len;
@@ -108,7 +108,7 @@ static inline void traffic_answer(tern *t, const tern_msg *m)
 	tern_signal(t, &traffic.all_answered, 1);
 }
 
-static inline int letter_send(tern *t, uint32_t to, const struct letter *l)
+static inline int message_send(tern *t, uint32_t to, const struct message *l)
 {
 	static unsigned char bytes[TERN_PAYLOAD_MAX];
 	unsigned id = l->asks ? TRAFFIC_ASK : TRAFFIC_TELL;
@@ -124,8 +124,8 @@ static inline uint64_t traffic_send(tern *t)
 	uint64_t asked = 0;
 	for (uint64_t i = 0; i < traffic.messages; i++)
 		for (uint32_t to = 0; to < tern_size(t); to++) {
-			struct letter l = letter_of(tern_rank(t), to, i);
-			int rc = letter_send(t, to, &l);
+			struct message l = message_of(tern_rank(t), to, i);
+			int rc = message_send(t, to, &l);
 			if (!CHECK_IS(rc, 0))
 				printf("    %s\n", tern_strerror(rc));
 			asked += l.asks;

@@ -84,9 +84,9 @@ TEST(what_is_sent_in_packets_arrives_over_a_slow_link)
 
 TEST(what_is_sent_in_packets_arrives_when_everything_goes_wrong)
 {
-	on_packets(
-		"drop=0.05,duplicate=0.05,reorder=0.1,delay=0.05,corrupt=0.05,truncate=0.05,partition=0.0005",
-		300);
+	on_packets("drop=0.05,duplicate=0.05,reorder=0.1,delay=0.05,corrupt=0.05,truncate=0.05,"
+		   "partition=0.0005",
+		   300);
 }
 
 TEST(what_is_sent_in_packets_arrives_encrypted)

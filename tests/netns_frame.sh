@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash disable=SC2034 # for whoever sources it
-# For tests over UDP between hosts that are network namespaces, called ${host}0 and so on. A test says in clean() what it has to
-# end; what its folder has as out* and *.out is shown when it fails.
+# For tests over UDP between hosts that are network namespaces, called ${host}0 and so on. A test
+# says in clean() what it has to end; what its folder has as out* and *.out is shown when it fails.
 set -uo pipefail
 
 PATH=$PATH:/usr/sbin:/sbin

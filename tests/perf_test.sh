@@ -8,21 +8,31 @@ keys=(test size value unit limit ratio spread better bar)
 sentence "--list names every test with its unit and sizes"
 run --list
 check_status 0
-tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receivers two-senders injection poll
+tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receivers two-senders \
+	injection poll
 	barrier idle start memory trace)
-bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private chunk chunk-trip
+bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private \
+	chunk chunk-trip
 	copy-clean copy-dirty)
-upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no-overlap spawn-trip spawn-rate block stream stream-group)
+upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no-overlap \
+	spawn-trip spawn-rate block stream stream-group)
 alone=(yield) # there is no limit to compare it with
 many=(multicast) # wants nine cores
-udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim udp-lossy) # left out of a build without libsodium
-ofi=(ofi-trip ofi-wait-trip ofi-nap-trip ofi-shm-trip ofi-bulk ofi-shm-bulk) # and of one without libfabric
-delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll hold-thread hold-interrupt barrier-thread)
-kernel=(private-put private-get rendezvous) # left out where the kernel does not copy between processes
-for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" "${kernel[@]}" "${udp[@]}" "${ofi[@]}"; do
+# left out of a build without libsodium
+udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim udp-lossy)
+# and of one without libfabric
+ofi=(ofi-trip ofi-wait-trip ofi-nap-trip ofi-shm-trip ofi-bulk ofi-shm-bulk)
+delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll hold-thread \
+	hold-interrupt barrier-thread)
+# left out where the kernel does not copy between processes
+kernel=(private-put private-get rendezvous)
+for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" \
+	"${kernel[@]}" "${udp[@]}" "${ofi[@]}"; do
 	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
 done
-count_out $((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + ${#delivery[@]} + ${#kernel[@]} + ${#udp[@]} + ${#ofi[@]})) .
+count_out \
+	$((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + \
+	${#delivery[@]} + ${#kernel[@]} + ${#udp[@]} + ${#ofi[@]})) .
 
 sentence "every test runs, and --json prints an array of records and nothing else"
 # --count is milliseconds for `idle`.
@@ -92,7 +102,7 @@ if [[ $("$tern" info) == *"ofi            usable"* ]]; then
 	count_out 0 '"limit": null'
 fi
 
-sentence "what needs the kernel to copy between processes is left out where it does not, with the reason"
+sentence "what needs the kernel's copy between processes is left out without it, and it says why"
 if [[ $("$tern" info --json) == *'"single_copy": true'* ]]; then
 	run --json --repeat 1 --count 2 --test "$(IFS=, && echo "${kernel[*]}")"
 	check_status 0
@@ -127,7 +137,8 @@ check_records 2
 
 sentence "figures stand beside their limit, and a bar is shown where there is one"
 run --json --test round-trip --size 4 --count 100 --repeat 4
-check_out '"unit": "ns", "limit": [0-9.e+]+, "ratio": [0-9.e+-]+, "better": "lower", "bar": "at most 1.10"'
+check_out \
+	'"unit": "ns", "limit": [0-9.e+]+, "ratio": [0-9.e+-]+, "better": "lower", "bar": "at most 1.10"'
 run --json --test memory --size 10
 check_out '"limit": null, "ratio": null, "better": "lower", "bar": null'
 
@@ -138,12 +149,13 @@ check_quiet
 check_out '^test +size +value +spread +limit +ratio +bar$'
 for row in 'round-trip +4 words' 'rate +1 word' 'rate +4 words' 'payload +4096 bytes' \
 	'barrier +8 ranks' 'start +2 ranks' 'put +4096 bytes' 'put +1 MiB'; do
-	count_out 1 "^$row +[0-9.]+ [A-Za-z/]+ .* +[0-9.]+ [A-Za-z/]+ +[0-9.]+  at (most|least) [0-9]"
+	count_out 1 \
+		"^$row +[0-9.]+ [A-Za-z/]+ .* +[0-9.]+ [A-Za-z/]+ +[0-9.]+  at (most|least) [0-9]"
 done
 count_out 11 '  limit: '
 grep -q $'\033' "$out" && fail "there are terminal codes in a file"
 
-sentence "--paper has every row of the thesis' tables 4-1, 4-7 and 4-8, and the cost of each number of words"
+sentence "--paper has every row of the thesis' tables 4-1, 4-7 and 4-8, and the cost of words"
 run --paper --count 40 --repeat 3
 check_status 0
 check_quiet
@@ -155,13 +167,15 @@ count_out 3 '^fetch&add, .* 4-8 '
 count_out 14 '^(send|handle) [0-6] words?  '
 
 sentence "its figures lie in their intervals, and --json has them all"
-paper_keys=(operation tables value low high unit cycles mb_per_s ncube2_us ncube2_instructions cm5_us cm5_cycles cm5_mb_per_s)
+paper_keys=(operation tables value low high unit cycles mb_per_s ncube2_us ncube2_instructions \
+	cm5_us cm5_cycles cm5_mb_per_s)
 run --paper --json --count 40 --repeat 5
 check_status 0
 check_quiet
 [[ $("$check" "${paper_keys[@]}" <"$out" 2>>"$err") == 34 ]] || fail "there are not 34 records"
 count_out 1 '"value": null'
-sed -nE 's/.*"value": ([^,]*), "low": ([^,]*), "high": ([^,]*),.*/\2 \1 \3/p' "$out" | grep -v null |
+sed -nE 's/.*"value": ([^,]*), "low": ([^,]*), "high": ([^,]*),.*/\2 \1 \3/p' "$out" |
+	grep -v null |
 	awk '!($1 <= $2 && $2 <= $3) { bad++ } END { exit bad || NR != 33 }' || fail "one does not"
 
 sentence "--delivery has every way at every interval, and says where they cross"
@@ -170,13 +184,17 @@ check_status 0
 check_quiet
 check_out '^interval +delivery +slowdown +round trip +99 % +calls/msg +messages/s +regime$'
 for way in 'poll, each 10 us' 'poll, never' 'thread' 'interrupt'; do
-	count_out 8 "^[^:]{10}$way +-?[0-9.]+ %( +[0-9.]+ [num]s){2} +(-|[0-9.]+) +[0-9]+ +(infrequent|moderate|frequent|)$"
+	count_out 8 \
+		"^[^:]{10}$way +-?[0-9.]+ %( +[0-9.]+ [num]s){2} +(-|[0-9.]+) +[0-9]+ +(infrequent|moderate|frequent|)$"
 done
-for title in 'slows the computation least' 'answers soonest' 'communication, as interrupts see it'; do
+for title in 'slows the computation least' 'answers soonest' \
+	'communication, as interrupts see it'; do
 	count_out 1 "^$title"
 done
-[[ $(head -c 4 "$folder/delivery.svg") == "<svg" && $(tail -1 "$folder/delivery.svg") == "</svg>" ]] || fail "the picture is not whole"
-[[ $(grep -c '<polyline' "$folder/delivery.svg") == 14 ]] || fail "the picture has not ten lines and four in its key"
+[[ $(head -c 4 "$folder/delivery.svg") == "<svg" && $(tail -1 "$folder/delivery.svg") == "</svg>" \
+	]] || fail "the picture is not whole"
+[[ $(grep -c '<polyline' "$folder/delivery.svg") == 14 ]] ||
+	fail "the picture has not ten lines and four in its key"
 
 if [[ $("$TERN_BIN/tern" info) == *"udp            usable"* ]]; then
 	sentence "--flow has every strategy under every load"
@@ -189,11 +207,13 @@ if [[ $("$TERN_BIN/tern" info) == *"udp            usable"* ]]; then
 	run --flow --count 50 --repeat 1 --json
 	check_status 0
 	check_quiet
-	[[ $("$check" strategy load rate unit packets again <"$out" 2>>"$err") == 21 ]] || fail "there are not 21 records"
+	[[ $("$check" strategy load rate unit packets again <"$out" 2>>"$err") == 21 ]] ||
+		fail "there are not 21 records"
 fi
 
 sentence "its records are whole, and one way at least is the best at each interval"
-sweep_keys=(interval_us delivery poll_us slowdown latency_ns latency_p99_ns calls_per_message messages_per_s
+sweep_keys=(interval_us delivery poll_us slowdown latency_ns latency_p99_ns calls_per_message \
+	messages_per_s
 	slows_least answers_soonest regime ms rounds cores)
 run --delivery --json --count 2 --repeat 1
 check_status 0
@@ -202,7 +222,8 @@ check_quiet
 for interval in 1000 300 100 30 10 3 1 0; do
 	count_out 4 "\"interval_us\": $interval,"
 	for best in slows_least answers_soonest; do
-		grep -qE "\"interval_us\": $interval,.*\"$best\": true" "$out" || fail "at $interval us nothing is $best"
+		grep -qE "\"interval_us\": $interval,.*\"$best\": true" "$out" ||
+			fail "at $interval us nothing is $best"
 	done
 done
 count_out 0 '"(slowdown|latency_ns|latency_p99_ns|calls_per_message|messages_per_s)": null'
@@ -241,7 +262,8 @@ sentence "it works inside a job, and with a warning for a variable that nothing 
 TERN_SPINN=1 run --test round-trip --size 1 --count 10 --repeat 1
 check_status 0
 [[ $(wc -l <"$err") == 1 ]] || fail "there are $(wc -l <"$err") warnings"
-timeout 300 "$tern" run -n 1 "$tern" perf --json --test rate,start --size 2 --count 10 --repeat 1 >"$out" 2>"$err"
+timeout 300 "$tern" run -n 1 "$tern" perf --json --test rate,start --size 2 --count 10 --repeat 1 \
+	>"$out" 2>"$err"
 status=$?
 check_status 0
 check_records 2

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 600 MODES
-# A word that is put by one rank, answered by another, and never goes back: each width, on each network.
+# A word that is put by one rank, answered by another, and never goes back: each width, on each
+# network.
 set -uo pipefail
 failed=0
 

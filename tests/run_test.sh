@@ -29,7 +29,8 @@ start() { # ARGUMENTS: starts, with $front its process
 	set +m
 }
 gone() { ! kill -0 "$1" 2>/dev/null; }
-# The next SIGTERM; a launcher that a busy machine has not let see the one before takes both for one, so there may be more.
+# The next SIGTERM; a launcher that a busy machine has not let see the one before takes both for
+# one, so there may be more.
 ended_by_another() {
 	kill -TERM "$front" 2>/dev/null
 	sleep 0.3
@@ -53,7 +54,8 @@ fail() {
 check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
 check_out() { [[ $(<"$out") == "$1" ]] || fail "the output is: $(head -c 500 "$out")"; }
 check_err() { grep -qE -- "$1" "$err" || fail "no line of standard error matches: $1"; }
-until_true() { # COMMAND...: waits until it succeeds; five minutes at most, because the machine may be busy
+# COMMAND...: waits until it succeeds; five minutes at most, because the machine may be busy
+until_true() {
 	local try
 	for try in {1..15000}; do
 		"$@" && return 0
@@ -65,7 +67,9 @@ nothing_marked() { [[ -z $(marked) ]]; }
 check_nothing_left() {
 	until_true nothing_marked && return
 	local pid left=
-	for pid in $(marked); do left+=" $pid ($(tr -s '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline"))"; done
+	for pid in $(marked); do
+		left+=" $pid ($(tr -s '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline"))"
+	done
 	fail "these are left:$left"
 	kill -9 $(marked) 2>/dev/null
 }
@@ -90,7 +94,10 @@ sentence "lines of 8 ranks are never mixed"
 run -n 8 "$lines" 1000 200
 check_status 0
 in_order "$out" || fail "standard output has a line that is not whole, or not in order"
-in_order "$err" || { : >"$err"; fail "standard error has a line that is not whole, or not in order"; }
+in_order "$err" || {
+	: >"$err"
+	fail "standard error has a line that is not whole, or not in order"
+}
 
 sentence "lines are not mixed when both outputs are one file, one pipe, or the slow reader's"
 RUN_TEST_MARK=$mark "$tern" run -n 4 "$lines" 1000 200 2>&1 | { sleep 0.3; cat; } >"$out"
@@ -98,13 +105,15 @@ RUN_TEST_MARK=$mark "$tern" run -n 4 "$lines" 1000 200 2>&1 | { sleep 0.3; cat; 
 
 sentence "every line carries its rank with --tag, and the tags are aligned"
 run -n 11 --tag sh -c 'echo "one"; echo; printf two'
-[[ $(grep -c '^\[..\] one$' "$out") == 11 && $(grep -c '^\[..\] $' "$out") == 11 ]] || fail "tags are wrong"
+[[ $(grep -c '^\[..\] one$' "$out") == 11 && $(grep -c '^\[..\] $' "$out") == 11 ]] ||
+	fail "tags are wrong"
 printed '\[ 3\] one' && printed '\[10\] two' || fail "tags are not aligned"
 
 sentence "a line without a newline is completed only when another rank's would stick to it"
 run -n 1 printf abc
 [[ $(od -An -c "$out" | tr -d ' ') == abc ]] || fail "one rank's output was changed"
-run -n 2 sh -c '[ $TERN_RANK = 0 ] || until grep -q abc0 "$0"; do sleep 0.02; done; printf "%s" "abc$TERN_RANK"' "$out"
+run -n 2 sh -c \
+	'[ $TERN_RANK = 0 ] || until grep -q abc0 "$0"; do sleep 0.02; done; printf "%s" "abc$TERN_RANK"' "$out"
 check_out $'abc0\nabc1'
 
 sentence "one rank's output arrives byte for byte"
@@ -114,7 +123,8 @@ cmp -s "$out" "$folder/noise" || fail "the bytes differ"
 
 sentence "a line of a megabyte comes in pieces that keep their order"
 run -n 2 sh -c 'if [ $TERN_RANK = 0 ]; then seq 200000 | tr "\n" " "; echo; else seq 20000; fi'
-cmp -s <(grep ' ' "$out" | tr -d '\n') <(seq 200000 | tr '\n' ' ') || fail "the pieces do not make the line"
+cmp -s <(grep ' ' "$out" | tr -d '\n') <(seq 200000 | tr '\n' ' ') ||
+	fail "the pieces do not make the line"
 [[ $(grep -cv ' ' "$out") == 20000 ]] || fail "the other rank's lines are not all there"
 
 sentence "standard output stays standard output, standard error stays standard error"
@@ -139,7 +149,8 @@ ended
 sentence "a reader that does not read holds the ranks up, and not in memory"
 mkfifo "$folder/fifo"
 thousand=$(printf %0999d 7)
-RUN_TEST_MARK=$mark "$tern" run -n 2 sh -c "yes $thousand | head -n 30000" >"$folder/fifo" 2>"$err" &
+RUN_TEST_MARK=$mark "$tern" run -n 2 sh -c "yes $thousand | head -n 30000" >"$folder/fifo" \
+	2>"$err" &
 front=$!
 exec 9<"$folder/fifo"
 keeper_is_there() { keeper=$(child_of "$front") && [[ $keeper ]]; }
@@ -200,7 +211,8 @@ check_nothing_left
 sentence "it names the rank and the signal that killed it"
 run -n 3 sh -c '[ $TERN_RANK = 1 ] && kill -9 $$; sleep 1000'
 check_status 137
-check_err '^tern run: rank 1 \(pid [0-9]+\) was killed by signal 9 \(Killed\); ending the other 2 ranks$'
+check_err \
+	'^tern run: rank 1 \(pid [0-9]+\) was killed by signal 9 \(Killed\); ending the other 2 ranks$'
 check_nothing_left
 
 sentence "a rank's last words come before the sentence about its end"
@@ -224,14 +236,17 @@ check_out $'on\non'
 check_err 'rank 1 .* ended with status 7; the other 3 ranks go on$'
 check_err 'rank 2 .* ended with status 8; the other 2 ranks go on$'
 
-sentence "with --survive=survivors ranks that died do not count, and with --survive=any one good rank is enough"
+sentence \
+	"with --survive=survivors the dead do not count; with --survive=any one good rank is enough"
 # Rank 1 is killed, and rank 2 returns $1 after it; the others return 0.
 ranks='case $TERN_RANK in 1) kill -9 $$ ;; esac
 while kill -0 "$(cat FILE)" 2>/dev/null; do sleep 0.02; done; [ $TERN_RANK != 2 ] || exit $1'
 survivors() { # OPTION STATUS-OF-RANK-2
 	rm -f "$folder/killed"
-	run -n 4 $1 sh -c "[ \$TERN_RANK = 1 ] && echo \$\$ >$folder/new && mv $folder/new $folder/killed
-		until [ -e $folder/killed ]; do sleep 0.02; done; ${ranks/FILE/$folder/killed}" sh "$2"
+	run -n 4 $1 sh \
+		-c "[ \$TERN_RANK = 1 ] && echo \$\$ >$folder/new && mv $folder/new $folder/killed
+		until [ -e $folder/killed ]; do sleep 0.02; done; ${ranks/FILE/$folder/killed}" sh \
+			"$2"
 }
 survivors --survive=survivors 0
 check_status 0
@@ -259,7 +274,8 @@ check_status 0
 count_printed one 3 || fail "there are not three"
 
 sentence "--env sets variables for the ranks, with a value of its own or with this one"
-HERE=here run -n 2 --env SAID='a = b' --env HERE --env EMPTY= sh -c 'echo "$SAID, $HERE, ${EMPTY-unset}."'
+HERE=here run -n 2 --env SAID='a = b' --env HERE --env EMPTY= sh \
+	-c 'echo "$SAID, $HERE, ${EMPTY-unset}."'
 check_status 0
 count_printed 'a = b, here, \.' 2 || fail "they have others: $(<"$out")"
 run -n 1 --env TERN_SPIN=77 "$tern" info
@@ -268,7 +284,8 @@ grep -q '^ *TERN_SPIN .*77' "$out" || fail "Tern does not see its own"
 sentence "ranks find their number, the job's size and its memory in the environment"
 run -n 3 --tag sh -c 'echo $TERN_RANK of $TERN_SIZE; readlink /proc/self/fd/$TERN_JOB_FD'
 for rank in 0 1 2; do
-	printed "\[$rank\] $rank of 3" && printed "\[$rank\] /memfd:tern.*" || fail "rank $rank did not"
+	printed "\[$rank\] $rank of 3" && printed "\[$rank\] /memfd:tern.*" ||
+		fail "rank $rank did not"
 done
 
 sentence "a program that cannot be started is named, with the reason"
@@ -306,7 +323,8 @@ mistake "did you mean --survive" -n 1 --survvie true
 mistake "--survive=nobody: .*'first', 'survivors' or 'any'" -n 1 --survive=nobody true
 mistake '-np needs a value' -np
 mistake '-n p4: ' -np4 true
-mistake '--env NOT_SET_ANYWHERE: it is not set here; say --env NOT_SET_ANYWHERE=VALUE' -n 1 --env NOT_SET_ANYWHERE true
+mistake '--env NOT_SET_ANYWHERE: it is not set here; say --env NOT_SET_ANYWHERE=VALUE' -n 1 \
+	--env NOT_SET_ANYWHERE true
 mistake '--env =x: a variable has a name' -n 1 --env =x true
 mistake '--env TERN_RANK=3: tern run sets that variable' -n 1 --env TERN_RANK=3 true
 mistake '--hosts and --hostfile' -n 1 --hosts a --hostfile b true
@@ -333,7 +351,8 @@ cmp -s "$out" "$folder/help" || fail "tern help run says something else"
 "$tern" help >"$out" 2>"$err" || fail "tern help fails"
 "$tern" --help | cmp -s - "$out" || fail "tern help says something else than tern --help"
 for command in $(sed -n 's/^  \([a-z]*\) .*/\1/p' "$out"); do
-	"$tern" help "$command" 2>"$err" | grep -q "^usage: tern $command" || fail "tern help $command does not say how"
+	"$tern" help "$command" 2>"$err" | grep -q "^usage: tern $command" ||
+		fail "tern help $command does not say how"
 done
 "$tern" help rnu >"$out" 2>"$err"
 status=$?
@@ -350,7 +369,7 @@ run -n "$(nproc)" --bind core grep Cpus_allowed_list /proc/self/status
 [[ $(sort -u "$out" | wc -l) == $(nproc) ]] || fail "two ranks have the same core"
 grep -q '[-,]' "$out" && fail "a rank has more than one core"
 
-sentence "a low soft limit on descriptors is raised, and the ranks keep theirs; a hard one is explained"
+sentence "a low soft limit on descriptors is raised for the launcher alone; a hard one is explained"
 (ulimit -Sn 64 && run -n 100 sh -c 'ulimit -Sn')
 [[ $(uniq -c "$out" | tr -s ' ') == " 100 64" ]] || fail "100 ranks did not start"
 (ulimit -n 64 && run -n 100 true; exit $((status != 1))) || fail "it did not refuse"
@@ -369,14 +388,16 @@ TERN_KEEPALIVE=often run -n 2 true
 check_status 1
 check_err '^tern run: TERN_KEEPALIVE is .often.'
 
-sentence "what the kernel refuses is said in the kernel's words, and not in those that Tern has for the code"
+sentence "what the kernel refuses is said in the kernel's words, and not in Tern's for the code"
 refused() { # ERRNO CALL WORDS
-	RUN_TEST_MARK=$mark timeout -k 5 60 "$TERN_BIN/refuse" "$1" "$2" -- "$tern" run -n 2 true >"$out" 2>"$err"
+	RUN_TEST_MARK=$mark timeout -k 5 60 "$TERN_BIN/refuse" "$1" "$2" -- "$tern" run -n 2 true \
+		>"$out" 2>"$err"
 	status=$?
 	[[ $status == 77 ]] && return # no seccomp here
 	check_status 1
 	check_err "^tern run: .*$3"
-	grep -qE 'rules of the model|no room now|is not what this call takes|it is too late for that' "$err" &&
+	grep -qE \
+		'rules of the model|no room now|is not what this call takes|it is too late for that' "$err" &&
 		fail "error $1 of $2 is said to be one of Tern's own"
 }
 for call in signalfd4 timerfd_create epoll_create1 epoll_ctl memfd_create ftruncate; do
@@ -428,7 +449,8 @@ check_status 143
 check_nothing_left
 
 sentence "a second SIGTERM kills a job that ignores the first; two at once are one"
-start -n 2 sh -c 'trap "" TERM; (while :; do sleep 0.5; done) & echo ready; while :; do sleep 0.5; done'
+start -n 2 sh \
+	-c 'trap "" TERM; (while :; do sleep 0.5; done) & echo ready; while :; do sleep 0.5; done'
 until_true count_printed ready 2
 kill -STOP "$front" # so that it sees both at once, however long this shell takes to send them
 until_true in_state T "$front"
@@ -461,11 +483,13 @@ at_terminal() { RUN_TEST_MARK=$mark timeout 300 script -qec "$1" /dev/null; }
 if command -v script >/dev/null && script -qec true /dev/null >/dev/null 2>&1; then
 	sentence "Ctrl-C at a terminal reaches the ranks once"
 	ranks='trap "echo interrupted; sleep 0.3; exit 9" INT; echo ready; while :; do sleep 0.02; done'
-	# A terminal's lines have another end. A shell that traces its commands (-x) writes them there, too.
+	# A terminal's lines have another end. A shell that traces its commands (-x) writes them
+	# there, too.
 	seen() { (($(grep -c "$1" "$out") >= $2)); }
 	: >"$out"
 	{ until_true seen 'ready[^;]*$' 2; printf '\003'; until_true seen '^status' 1; } |
-		at_terminal "trap : INT; $tern run -n 2 --survive sh -c '$ranks'; echo status \$?" >"$out" 2>&1 # a shell may end of it, too
+		at_terminal "trap : INT; $tern run -n 2 --survive sh -c '$ranks'; echo status \$?" \
+		>"$out" 2>&1
 	[[ $(grep -c 'interrupted[^;]*$' "$out") == 2 ]] || fail "it said: $(<"$out")"
 	grep -q 'status 9' "$out" || fail "the status was not passed on"
 
@@ -477,7 +501,8 @@ if command -v script >/dev/null && script -qec true /dev/null >/dev/null 2>&1; t
 fi
 
 sentence "what nohup ignores stays ignored"
-(trap '' HUP; exec env RUN_TEST_MARK="$mark" "$tern" run -n 2 sh -c 'sleep 0.5; echo done' >"$out" 2>"$err") &
+(trap '' HUP; exec env RUN_TEST_MARK="$mark" "$tern" run -n 2 sh -c 'sleep 0.5; echo done' >"$out" \
+	2>"$err") &
 front=$!
 sleep 0.2
 kill -HUP "$front"
@@ -488,7 +513,8 @@ check_out $'done\ndone'
 # -- Nothing is left ----------------------------------------------------------
 
 sentence "what a rank leaves behind is ended with the job, and does not hold it up"
-run -n 2 sh -c 'setsid sleep 1000 & (setsid sh -c "sleep 1000; :" &) ; (trap "" TERM; sleep 1000; :) & exit 0'
+run -n 2 sh -c \
+	'setsid sleep 1000 & (setsid sh -c "sleep 1000; :" &) ; (trap "" TERM; sleep 1000; :) & exit 0'
 check_status 0
 check_nothing_left
 
@@ -510,7 +536,8 @@ for ((round = 0; round < rounds; round++)); do
 	esac
 	kill -9 -- "$victim" 2>/dev/null
 	ended
-	[[ $status == 137 || $what == "a rank" && $status -gt 0 ]] || fail "$what: the status is $status"
+	[[ $status == 137 || $what == "a rank" && $status -gt 0 ]] ||
+		fail "$what: the status is $status"
 	before=$failed
 	check_nothing_left
 	[[ $failed == "$before" ]] || echo "    after kill -9 of $what, round $round"
@@ -527,7 +554,8 @@ space=(unshare --fork --pid --mount-proc --kill-child)
 if "${space[@]}" true 2>/dev/null; then
 	sentence "in a name space of processes not even what ranks have started is left then"
 	: >"$out"
-	RUN_TEST_MARK=$mark "${space[@]}" "$tern" run -n 3 sh -c "$brood" >"$out" 2>"$err" </dev/null &
+	RUN_TEST_MARK=$mark "${space[@]}" "$tern" run -n 3 sh -c "$brood" >"$out" 2>"$err" \
+		</dev/null &
 	space_is=$!
 	until_true count_printed '[0-9]+' 3 || fail "it does not begin"
 	front=$(child_of $space_is)
@@ -540,7 +568,8 @@ sentence "the keeper is not found by the command's name"
 start -n 2 sh -c "$brood"
 keeper_is_called() { keeper_is_there && [[ $(<"/proc/$keeper/comm") == keeper ]]; }
 until_true keeper_is_called || fail "it is called $(<"/proc/$keeper/comm")"
-[[ $(tr '\0' ' ' <"/proc/$keeper/cmdline") == *"keeper of $front"* ]] || fail "its command line is another"
+[[ $(tr '\0' ' ' <"/proc/$keeper/cmdline") == *"keeper of $front"* ]] ||
+	fail "its command line is another"
 kill -9 "$keeper"
 ended
 check_err '^tern run: the keeper of the job \(pid [0-9]+\) was killed by signal 9'
@@ -557,11 +586,12 @@ exec sh -c "$*"
 END
 chmod +x "$folder/noisy"
 
-sentence "whatever a host writes before its agent is named, and nothing is left, however early the agent is given up"
+sentence "what a host writes before its agent is named; nothing is left of an agent given up early"
 for ((round = 0; round < 6; round++)); do
 	run --hosts there,elsewhere --ssh "$folder/noisy" -n 2 sleep 1000
 	check_status 255
-	check_err "^tern run: what host (there|elsewhere) wrote .*\\('Welcome to \\1'\\).* only at a terminal"
+	check_err \
+		"^tern run: what host (there|elsewhere) wrote .*\\('Welcome to \\1'\\).* only at a terminal"
 	grep -q 'killed by signal' "$err" && fail "a keeper was killed"
 	check_nothing_left
 done
@@ -611,7 +641,9 @@ chmod +x "$folder/named"
 sentence "hosts with numbers get as many ranks, in order, until all have a place"
 run --hosts a:1,b:3,c:2 --ssh "$folder/named" sh -c 'echo "$TERN_RANK of $TERN_SIZE at $WHERE"'
 check_status 0
-[[ $(sort "$out") == $'0 of 6 at a\n1 of 6 at b\n2 of 6 at b\n3 of 6 at b\n4 of 6 at c\n5 of 6 at c' ]] || fail "they are elsewhere: $(<"$out")"
+[[ $(sort "$out") == \
+	$'0 of 6 at a\n1 of 6 at b\n2 of 6 at b\n3 of 6 at b\n4 of 6 at c\n5 of 6 at c' ]] ||
+	fail "they are elsewhere: $(<"$out")"
 run --hosts a:1,b:3,c:2 --ssh "$folder/named" -n 2 sh -c 'echo "$TERN_RANK of $TERN_SIZE at $WHERE"'
 [[ $(sort "$out") == $'0 of 2 at a\n1 of 2 at b' ]] || fail "they are elsewhere: $(<"$out")"
 
@@ -621,8 +653,9 @@ run --hostfile "$folder/hosts" --ssh "$folder/named" --tag sh -c 'echo "at $WHER
 check_status 0
 [[ $(sort "$out") == $'[0] at b\n[1] at b\n[2] at a' ]] || fail "they are elsewhere: $(<"$out")"
 
-sentence "--env sets variables on every host, and not for the command that reaches it, unless Tern reads them"
-HERE=here run --hosts a,b --ssh "$folder/named" -n 2 --env SAID='a = b' --env HERE --env TERN_SPIN=77 \
+sentence "--env sets variables on every host, and for the command that reaches it only Tern's"
+HERE=here run --hosts a,b --ssh "$folder/named" -n 2 --env SAID='a = b' --env HERE \
+	--env TERN_SPIN=77 \
 	sh -c 'echo "$SAID, $HERE, $TERN_SPIN"; echo "$ENVIRONMENT" | grep -E "^(SAID|TERN_SPIN)="'
 check_status 0
 count_printed 'a = b, here, 77' 2 || fail "they have others: $(<"$out")"
@@ -631,13 +664,17 @@ printed 'SAID=.*' && fail "the command that reaches a host has it, too"
 
 sentence "what survivors return counts on other hosts, too"
 for host in a b; do
-	run --hosts a,b --ssh "$folder/named" -n 4 --survive=survivors sh -c "[ \$WHERE = $host ] && kill -9 \$\$; exit 0"
+	run --hosts a,b --ssh "$folder/named" -n 4 --survive=survivors sh \
+		-c "[ \$WHERE = $host ] && kill -9 \$\$; exit 0"
 	check_status 0
-	run --hosts a,b --ssh "$folder/named" -n 4 --survive=survivors sh -c "[ \$WHERE = $host ] && kill -9 \$\$; exit 4"
+	run --hosts a,b --ssh "$folder/named" -n 4 --survive=survivors sh \
+		-c "[ \$WHERE = $host ] && kill -9 \$\$; exit 4"
 	check_status 4
-	run --hosts a,b --ssh "$folder/named" -n 4 --survive=any sh -c "[ \$WHERE = $host ] && exit 5; exit 0"
+	run --hosts a,b --ssh "$folder/named" -n 4 --survive=any sh \
+		-c "[ \$WHERE = $host ] && exit 5; exit 0"
 	check_status 0
-	run --hosts a,b --ssh "$folder/named" -n 4 --survive sh -c "[ \$WHERE = $host ] && kill -9 \$\$; exit 0"
+	run --hosts a,b --ssh "$folder/named" -n 4 --survive sh \
+		-c "[ \$WHERE = $host ] && kill -9 \$\$; exit 0"
 	check_status 137
 done
 check_nothing_left
@@ -647,8 +684,9 @@ run --hosts a,b --ssh "$folder/quiet" -n 2 sh -c 'echo $#' $(seq 120000)
 check_status 0
 count_printed 119999 2 || fail "words are lost: $(head -c 100 "$out")"
 
-sentence "a job that is suspended as a whole goes on, though nobody was heard of for longer than they may be silent"
-TERN_KEEPALIVE=3 start --hosts a,b --ssh "$folder/quiet" -n 2 sh -c "echo ready; until [ -e $folder/go ]; do sleep 0.1; done; echo fine"
+sentence "a job that was suspended as a whole goes on, though it was silent for long"
+TERN_KEEPALIVE=3 start --hosts a,b --ssh "$folder/quiet" -n 2 sh \
+	-c "echo ready; until [ -e $folder/go ]; do sleep 0.1; done; echo fine"
 until_true count_printed ready 2 || fail "it does not begin"
 kill -STOP $(marked) 2>/dev/null
 sleep 5

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 600 LOCK launch LABELS slow once
-# Programs under a real Slurm, whose daemons run on this machine for as long as the test: with PMIx, with
-# PMI-2, and with neither.
+# Programs under a real Slurm, whose daemons run on this machine for as long as the test: with PMIx,
+# with PMI-2, and with neither.
 . tests/launch_frame.sh
 need slurmctld slurmctld
 need slurmd slurmd
@@ -25,7 +25,8 @@ trap cluster_stop EXIT
 cluster_write() { # PORT
 	mkdir -p "$cluster/state" "$cluster/spool"
 	(umask 077 && head -c 64 /dev/urandom >"$cluster/munge.key")
-	echo "CgroupPlugin=cgroup/v1" >"$cluster/cgroup.conf" # it is not used, but something has to be named
+	# it is not used, but something has to be named
+	echo "CgroupPlugin=cgroup/v1" >"$cluster/cgroup.conf"
 	cat >"$SLURM_CONF" <<-END
 		ClusterName=test
 		SlurmctldHost=$node(127.0.0.1)
@@ -54,8 +55,10 @@ cluster_write() { # PORT
 cluster_start() {
 	chmod 755 "$folder" # munge's clients must reach its socket
 	cluster_write $((20000 + RANDOM % 10000))
-	munged --foreground --force --socket="$cluster/munge.socket" --key-file="$cluster/munge.key" \
-		--pid-file="$cluster/munged.pid" --seed-file="$cluster/munge.seed" >"$cluster/munged.log" 2>&1 &
+	munged --foreground --force --socket="$cluster/munge.socket" \
+		--key-file="$cluster/munge.key" \
+		--pid-file="$cluster/munged.pid" --seed-file="$cluster/munge.seed" \
+		>"$cluster/munged.log" 2>&1 &
 	daemons+=($!)
 	until_true test -S "$cluster/munge.socket" || return 1
 	slurmctld -D >"$cluster/slurmctld.out" 2>&1 &
@@ -75,7 +78,7 @@ survive=--kill-on-bad-exit=0
 if ! usable PMIx; then
 	echo "srun --mpi=pmix: skipped, this Tern was built without PMIx"
 elif ! srun --mpi=list 2>&1 | grep pmix >/dev/null; then
-	echo "srun --mpi=pmix: skipped, this Slurm was built without it (Debian: slurm-wlm-basic-plugins)"
+	echo "srun --mpi=pmix: skipped, this Slurm has none (Debian: slurm-wlm-basic-plugins)"
 else
 	launcher=(srun --mpi=pmix)
 	hasty=yes

@@ -4,7 +4,8 @@
 set -uo pipefail
 . tests/watch_lib.sh
 command=run
-packets=(packets_sent packets_received packets_again packets_doubled packets_early packets_refused packets_malformed
+packets=(packets_sent packets_received packets_again packets_doubled packets_early packets_refused \
+	packets_malformed
 	packets_foreign packets_old packets_forged)
 keys=(rank size sent handled "${packets[@]}" handlers peers times)
 
@@ -36,14 +37,17 @@ fi
 sentence "over UDP there are packets, in both forms"
 TERN_NET=udp TERN_STATS=1 run -n 3 "$TERN_BIN/ring"
 check_status 0
-[[ $(grep -cE '^tern:   packets: [1-9][0-9]* sent, [1-9][0-9]* received' "$err") == 3 ]] || fail "not of each rank"
+[[ $(grep -cE '^tern:   packets: [1-9][0-9]* sent, [1-9][0-9]* received' "$err") == 3 ]] ||
+	fail "not of each rank"
 TERN_NET=udp TERN_STATS=2 run -n 3 "$TERN_BIN/ring"
 objects
-[[ $(grep -cE '"packets_sent": [1-9].*"packets_received": [1-9]' "$err") == 3 ]] || fail "not of each rank"
+[[ $(grep -cE '"packets_sent": [1-9].*"packets_received": [1-9]' "$err") == 3 ]] ||
+	fail "not of each rank"
 
 sentence "top has a line for packets, and those that were sent again"
 TERN_NET=udp TERN_FAULT=drop=0.3,seed=7 job_start 2 busy
-ask_until '^packets/s: [1-9].* sent, [1-9].* received, [1-9].* sent again, 0 dropped$' top --once --interval 0.5 "$job"
+ask_until '^packets/s: [1-9].* sent, [1-9].* received, [1-9].* sent again, 0 dropped$' top --once \
+	--interval 0.5 "$job"
 ask top --once --json --interval 0.2 "$job"
 check_out '"packets_again": [1-9]'
 

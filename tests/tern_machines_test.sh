@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: LOCK launch LABELS once
-# tern-machines makes machines of network namespaces, for root and for others, and leaves nothing behind.
+# tern-machines makes machines of network namespaces, for root and for others, and leaves nothing
+# behind.
 set -uo pipefail
 
 machines=$PWD/scripts/tern-machines tern=$TERN_BIN/tern
@@ -21,7 +22,8 @@ run() {
 	status=$?
 }
 check_status() { [[ $status == "$1" ]] || fail "the status is $status, not $1"; }
-says() { [[ $(grep -cE -- "$2" "$out") == "$1" ]] || fail "not $1 lines match: $2"; } # COUNT PATTERN
+# COUNT PATTERN
+says() { [[ $(grep -cE -- "$2" "$out") == "$1" ]] || fail "not $1 lines match: $2"; }
 nothing_left() {
 	local try
 	for try in {1..1500}; do
@@ -31,7 +33,10 @@ nothing_left() {
 	fail "these are left: $(marked)"
 }
 
-[[ $("$tern" info) == *"udp            usable"* ]] || { echo "skipped: this build has no UDP"; exit 77; }
+[[ $("$tern" info) == *"udp            usable"* ]] || {
+	echo "skipped: this build has no UDP"
+	exit 77
+}
 run "$machines" 1 true
 ((status == 0)) || { echo "skipped: $(head -1 "$out")"; exit 77; }
 
@@ -40,11 +45,13 @@ run "$machines" 2 "$tern" run --hosts m1,m2 -n 4 "$TERN_BIN/hello"
 check_status 0
 says 4 '^rank [0-3]: rank [0-3] says 42$'
 TERN_NET=shm run "$machines" 2 "$tern" run --hosts m1,m2 -n 4 "$TERN_BIN/hello"
-grep -q "TERN_NET is 'shm', which reaches the ranks of one machine, and the job has 2 machines" "$out" || fail "they share memory"
+grep -q "TERN_NET is 'shm', which reaches the ranks of one machine, and the job has 2 machines" \
+	"$out" || fail "they share memory"
 nothing_left
 
 echo "each machine has an address of its own, and reaches the others"
-run "$machines" 3 "$tern" run --hosts m3:1,m1:1 sh -c 'ip -brief address show eth0; ip route get 10.77.0.2'
+run "$machines" 3 "$tern" run --hosts m3:1,m1:1 sh \
+	-c 'ip -brief address show eth0; ip route get 10.77.0.2'
 check_status 0
 says 1 '^eth0.* 10\.77\.0\.3/24'
 says 1 '^eth0.* 10\.77\.0\.1/24'

@@ -34,7 +34,8 @@ check_status 0
 
 sentence "a job that does not count shows who handles how much, and who waits for whom"
 job_start 2 circle
-ask_until '^ +1 .* (asleep|waiting) [0-9]+ m?s in tern_recv 0x7 from rank 0' top --once --interval 0.2 "$job"
+ask_until '^ +1 .* (asleep|waiting) [0-9]+ m?s in tern_recv 0x7 from rank 0' top --once \
+	--interval 0.2 "$job"
 check_out 'TERN_STATS=1 would count'
 job_end
 job_start 2 room
@@ -61,7 +62,8 @@ if ! command -v tmux >/dev/null; then
 	echo "skipped: the screen is tested in tmux, which is not installed"
 	exit 77
 fi
-screen() { tmux -L "tern-$$-$screens" "$@"; } # a server for each: one that ends is in the way of the next
+# a server for each: one that ends is in the way of the next
+screen() { tmux -L "tern-$$-$screens" "$@"; }
 screens=1
 screen_until() { # PATTERN
 	local i
@@ -76,7 +78,8 @@ trap 'screen kill-server 2>/dev/null; watch_end' EXIT
 
 sentence "on a terminal it is a screen: arrows choose the column, q ends it"
 TERN_STATS=1 job_start 2 busy
-screen -f /dev/null new-session -d -x 140 -y 30 "env TERM=screen '$tern' top --interval 0.2 $job; echo status \$?; sleep 1000"
+screen -f /dev/null new-session -d -x 140 -y 30 \
+	"env TERM=screen '$tern' top --interval 0.2 $job; echo status \$?; sleep 1000"
 screen_until '^job of '"$job"
 if grep -q 'q quit' "$out"; then
 	screen_until '^rank\* '
@@ -94,7 +97,8 @@ fi
 sentence "the screen closes when the job ends"
 screen kill-server
 screens=2
-screen -f /dev/null new-session -d -x 140 -y 30 "env TERM=screen '$tern' top --interval 0.2 $job; echo status \$?; sleep 1000"
+screen -f /dev/null new-session -d -x 140 -y 30 \
+	"env TERM=screen '$tern' top --interval 0.2 $job; echo status \$?; sleep 1000"
 screen_until '^ +1 '
 job_end
 screen_until '^status 0'

@@ -18,13 +18,19 @@ fail() {
 }
 make_page() { # RANKS EXAMPLE
 	rm -f "$folder"/t.*
-	TERN_TRACE=$folder/t timeout 300 "$tern" run -n "$1" "$TERN_BIN/$2" >/dev/null || fail "$2 ended with $?"
+	TERN_TRACE=$folder/t timeout 300 "$tern" run -n "$1" "$TERN_BIN/$2" >/dev/null ||
+		fail "$2 ended with $?"
 	"$tern" trace --html "$page" "$folder/t" || fail "no page of $2"
 }
 browse() { # FRAGMENT OPTIONS: the page's own account of itself
-	HOME=$folder timeout 300 "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$folder/profile" \
-		--host-resolver-rules='MAP * ~NOTFOUND' --window-size=1280,600 "${@:2}" --virtual-time-budget=3000 \
-		--dump-dom "file://$page$1" 2>"$folder/err" >"$folder/dom" || { tail -3 "$folder/err"; fail "the browser ended with $?"; }
+	HOME=$folder timeout 300 "$browser" --headless --no-sandbox --disable-gpu \
+		--user-data-dir="$folder/profile" \
+		--host-resolver-rules='MAP * ~NOTFOUND' --window-size=1280,600 "${@:2}" \
+		--virtual-time-budget=3000 \
+		--dump-dom "file://$page$1" 2>"$folder/err" >"$folder/dom" || {
+			tail -3 "$folder/err"
+			fail "the browser ended with $?"
+		}
 	said=$(sed -n 's/.*<pre id="selftest"[^>]*>\([^<]*\).*/\1/p' "$folder/dom")
 	echo "    $said"
 }
@@ -33,7 +39,8 @@ for ranks in 2 4; do
 	echo "hello on $ranks ranks: it shows the ranks, zooms, and finds a message and its arrow"
 	make_page $ranks hello
 	browse '#selftest'
-	[[ $said == "passed; $ranks ranks, "*" $((2 * ranks)) messages, $((2 * ranks)) arrows, "* ]] || fail "it did not pass"
+	[[ $said == "passed; $ranks ranks, "*" $((2 * ranks)) messages, $((2 * ranks)) arrows, "* \
+		]] || fail "it did not pass"
 done
 
 echo "it needs nothing from elsewhere"
@@ -51,7 +58,8 @@ echo "it stays quick with 100,000 events, and in dark colours"
 make_page 2 pingpong
 browse '#selftest' --force-dark-mode
 [[ $said == "passed; 2 ranks, "* ]] || fail "it did not pass"
-events=$(sed -E 's/.* ([0-9]+) spans, ([0-9]+) messages.*/\1 \2/' <<<"$said" | awk '{ print $1 + $2 }')
+events=$(sed -E 's/.* ([0-9]+) spans, ([0-9]+) messages.*/\1 \2/' <<<"$said" |
+	awk '{ print $1 + $2 }')
 ((events > 100000)) || fail "there are only $events events"
 slowest=$(sed -E 's/.*slowest drawing ([0-9]+).*/\1/' <<<"$said")
 ((slowest < 500)) || fail "a drawing took $slowest ms"

@@ -7,7 +7,8 @@ command=trace patience=300
 
 traced() { # RANKS PROGRAM ARGUMENTS
 	rm -f "$folder"/t.*
-	TERN_TRACE=$folder/t timeout 300 "$tern" run -n "$@" >"$out" 2>"$err" </dev/null || fail "$2 on $1 ranks ended with $?"
+	TERN_TRACE=$folder/t timeout 300 "$tern" run -n "$@" >"$out" 2>"$err" </dev/null ||
+		fail "$2 on $1 ranks ended with $?"
 }
 broken() { # PATTERN ARGUMENTS: a file that is no good, or not there
 	local pattern=$1
@@ -19,12 +20,13 @@ broken() { # PATTERN ARGUMENTS: a file that is no good, or not there
 }
 
 for ranks in 2 4; do
-	sentence "hello on $ranks ranks: every request and every reply leads from its send to its handler"
+	sentence "hello on $ranks ranks: every message leads from its send to its handler"
 	traced $ranks "$TERN_BIN/hello"
 	run --summary "$folder/t"
 	check_status 0
 	n=$((2 * ranks))
-	check_out "^$n messages: $n from send to handler, 0 never seen to be handled, 0 never seen to be sent$"
+	check_out \
+		"^$n messages: $n from send to handler, 0 never seen to be handled, 0 never seen to be sent$"
 	for ((r = 0; r < ranks; r++)); do
 		check_out "^ +$r +2 +2 +[01] +1 "
 	done
@@ -32,30 +34,37 @@ for ranks in 2 4; do
 	check_out "^handler 1 \(on_answer\) +$ranks "
 	[[ -s $err ]] && fail "it complains"
 
-	sentence "ring on $ranks ranks: each passing on of the letter is a message, whose size is the letter's"
+	sentence "ring on $ranks ranks: each step of the letter is a message of its size"
 	traced $ranks "$TERN_BIN/ring"
 	run --json "$folder/t"
 	check_status 0
-	"$TERN_BIN/json_check" traceEvents otherData <"$out" >/dev/null 2>>"$err" || fail "this is not well-formed JSON"
-	count_out $((2 * ranks)) '"ph": "X", "name": "send handler 0 \(on_letter\)", "cat": "send request"'
+	"$TERN_BIN/json_check" traceEvents otherData <"$out" >/dev/null 2>>"$err" ||
+		fail "this is not well-formed JSON"
+	count_out $((2 * ranks)) \
+		'"ph": "X", "name": "send handler 0 \(on_letter\)", "cat": "send request"'
 	count_out $((2 * ranks)) '"ph": "X", "name": "handler 0 \(on_letter\)", "cat": "request"'
 	count_out $((2 * ranks)) '"ph": "s", "name": "message"'
 	count_out $((2 * ranks)) '"ph": "f", "name": "message"'
 	count_out "$ranks" '"cat": "barrier"'
 	count_out "$ranks" '"ph": "M", "name": "process_name"'
-	[[ $(grep '"cat": "send' "$out" | grep -oE '"bytes": [0-9]+' | sort -u | wc -l) == $((2 * ranks)) ]] ||
+	[[ $(grep '"cat": "send' "$out" | grep -oE '"bytes": [0-9]+' | sort -u | wc -l) == \
+		$((2 * ranks)) ]] ||
 		fail "the sizes are wrong"
-	[[ $(grep '"ph": "s"' "$out" | grep -oE '"id": [0-9]+' | sort) == "$(grep '"ph": "f"' "$out" | grep -oE '"id": [0-9]+' | sort)" ]] ||
+	[[ $(grep '"ph": "s"' "$out" | grep -oE '"id": [0-9]+' | sort) == \
+		"$(grep '"ph": "f"' "$out" | grep -oE '"id": [0-9]+' | sort)" ]] ||
 		fail "an arrow has one end"
-	awk -F'"ts": |, "id": ' '/"ph": "s"/ { sent = $2 } /"ph": "f"/ && $2 < sent { bad = 1 } END { exit bad }' "$out" ||
+	awk -F'"ts": |, "id": ' \
+		'/"ph": "s"/ { sent = $2 } /"ph": "f"/ && $2 < sent { bad = 1 } END { exit bad }' \
+		"$out" ||
 		fail "something arrives before it was sent"
 done
 
-sentence "messages of the layers are messages too, and files can be named one by one and in any order"
+sentence "messages of the layers are messages too, and files can be named in any order"
 traced 4 "$TERN_BIN/pingpong"
 run "$folder/t.3" "$folder/t.0" "$folder/t.2" "$folder/t.1"
 check_status 0
-check_out '^[0-9]+ messages: [0-9]+ from send to handler, 0 never seen to be handled, 0 never seen to be sent$'
+check_out \
+	'^[0-9]+ messages: [0-9]+ from send to handler, 0 never seen to be handled, 0 never seen to be sent$'
 check_out '^msg [0-9]+ '
 
 sentence "-o writes a file, and with some ranks missing the rest is shown and said"
@@ -63,11 +72,13 @@ run -o "$folder/some.json" "$folder/t.0" "$folder/t.3"
 check_status 0
 check_err '^2 of 4 ranks are here$'
 [[ -s $out ]] && fail "something stands on standard output"
-"$TERN_BIN/json_check" traceEvents <"$folder/some.json" >/dev/null 2>>"$err" || fail "the file is not JSON"
+"$TERN_BIN/json_check" traceEvents <"$folder/some.json" >/dev/null 2>>"$err" ||
+	fail "the file is not JSON"
 
 sentence "the trace of a rank that is killed can be read up to its last flush"
 rm -f "$folder"/t.*
-TERN_TRACE=$folder/t "$tern" run -n 2 sh -c "if [ \$TERN_RANK = 1 ]; then exec sleep 1000; fi; exec $TERN_BIN/hello" >"$out" 2>&1 &
+TERN_TRACE=$folder/t "$tern" run -n 2 sh \
+	-c "if [ \$TERN_RANK = 1 ]; then exec sleep 1000; fi; exec $TERN_BIN/hello" >"$out" 2>&1 &
 job=$!
 for ((i = 0; i < 3000; i++)); do # until rank 0 sleeps, which is when it writes
 	[[ -s $folder/t.0 && $(stat -c %s "$folder/t.0") -gt 128 ]] && break

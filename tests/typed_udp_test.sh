@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: TIMEOUT 600 LOCK net LABELS slow
-# Typed messages over UDP are what they are over shared memory, also where datagrams are lost and come out of order.
+# Typed messages over UDP are what they are over shared memory, also where datagrams are lost and
+# come out of order.
 set -uo pipefail
 
 # Those that do not ask when exactly something arrives, and do not look into shared memory.

@@ -5,52 +5,13 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "chance.h"
 #include "job/exchange.h"
-#include "net/packet/packet.h"
 #include "net/udp/socket.h"
-#include "net/udp/udp.h"
-#include "net_traffic.h"
-#include "service/service.h"
 #include "tern/spawn.h"
-#include "tern/stats.h"
+#include "udp_ranks.h"
 
-enum { MANY = 64, TELL = 0, KNOW };
-
-static void use_udp(void)
-{
-	char why[200];
-	if (!udp_ops.usable(why, sizeof why))
-		check_skip(why);
-	setenv("TERN_NET", "udp", 1);
-}
-
-static struct packet_net *net_of(tern *t)
-{
-	return packet_of(t->own->net[1]);
-}
-
-static tern_stats_net_data stats_of(tern *t)
-{
-	tern_stats_net_data d = { .size = sizeof d };
-	CHECK_IS(tern_stats_net(t, &d), 0);
-	return d;
-}
-
-static _Atomic uint64_t told;
-
-static void tell(tern *t, const tern_msg *m)
-{
-	(void)m;
-	tern_signal(t, &told, 1);
-}
-
-static _Atomic uint64_t known;
-
-static void know(tern *t, const tern_msg *m)
-{
-	(void)m;
-	tern_signal(t, &known, 1);
-}
+enum { MANY = 64 };
 
 static void all_to_all(void)
 {
@@ -66,7 +27,7 @@ static void all_to_all(void)
 
 TEST(sixty_four_ranks_talk_all_to_all)
 {
-	use_udp();
+	far_use(NULL);
 	uint64_t began = clock_ns();
 	ranks_run(MANY, all_to_all);
 	printf("    %u ms\n", (unsigned)((clock_ns() - began) / 1000000));
@@ -82,7 +43,7 @@ static void barriers(void)
 
 TEST(a_barrier_over_udp_holds_any_number_of_ranks)
 {
-	use_udp();
+	far_use(NULL);
 	for (uint32_t n = 1; n < 10; n++)
 		ranks_run(n, barriers);
 }
@@ -133,7 +94,7 @@ static unsigned kept_check(tern *t)
 
 TEST(payloads_stay_where_they_came_for_as_long_as_they_are_kept)
 {
-	use_udp();
+	far_use(NULL);
 	tern *t[2];
 	REQUIRE(tern_open_local(2, t) == 0);
 	for (int i = 0; i < 2; i++) {
@@ -154,15 +115,9 @@ TEST(payloads_stay_where_they_came_for_as_long_as_they_are_kept)
 	CHECK_IS(tern_close(t[1]), 0);
 }
 
-static void poll_both(tern *t[2])
-{
-	tern_poll(t[0]);
-	tern_poll(t[1]);
-}
-
 TEST(a_poll_handles_what_has_come_also_after_a_rank_has_left)
 {
-	use_udp();
+	far_use(NULL);
 	tern *t[3];
 	REQUIRE(tern_open_local(3, t) == 0);
 	for (int i = 0; i < 3; i++)
@@ -179,72 +134,6 @@ TEST(a_poll_handles_what_has_come_also_after_a_rank_has_left)
 	}
 	CHECK_IS(tern_close(t[0]), 0);
 	CHECK_IS(tern_close(t[1]), 0);
-}
-
-/* -- Interrupts ----------------------------------------------------------------------------- */
-
-static void compute(uint64_t ns)
-{
-	for (uint64_t end = clock_ns() + ns; clock_ns() < end;)
-		;
-}
-
-static uint64_t answered;
-
-static void answer_late(tern *t, const tern_msg *m)
-{
-	compute(2000000);
-	answered = clock_ns();
-	CHECK_IS(tern_reply(t, m, TELL), 0);
-}
-
-/* Else it would be taken for lost as soon as it has left. */
-TEST(the_reply_of_a_slow_handler_leaves_when_it_leaves)
-{
-	use_udp();
-	tern *t[2];
-	REQUIRE(tern_open_local(2, t) == 0);
-	for (int i = 0; i < 2; i++) {
-		CHECK_IS(tern_on(t[i], TELL, tell), 0);
-		CHECK_IS(tern_on(t[i], KNOW, answer_late), 0);
-	}
-	CHECK_IS(tern_request(t[0], 1, KNOW), 0);
-	while (!answered)
-		poll_both(t);
-	const struct transit *r = &net_of(t[1])->path[0]->transit;
-	CHECK(flight_at(r, r->next - 1)->sent >= answered);
-	CHECK_IS(tern_close(t[0]), 0);
-	CHECK_IS(tern_close(t[1]), 0);
-}
-
-/*
- * Rank 1 hears nothing, as if all were lost; rank 0 computes, and says something in passing. Rank 1
- * has no timer: thread sanitizer makes one signal of two that meet, and the other rank's would be
- * lost.
- */
-TEST(what_is_sent_under_a_hold_is_sent_again_while_its_sender_computes)
-{
-	use_udp();
-	setenv("TERN_SIGNAL", "40", 1);
-	tern *t[2];
-	REQUIRE(tern_open_local(2, t) == 0);
-	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_INTERRUPT), 0);
-	for (int i = 0; i < 2; i++)
-		CHECK_IS(tern_on(t[i], TELL, tell), 0);
-	for (int i = 0; i < 2; i++)
-		CHECK_IS(tern_request(t[i], 1 - (uint32_t)i, TELL), 0);
-	for (int i = 0; i < 200; i++)
-		poll_both(t);
-	while (!t[0]->own->armed)
-		compute(1000000);
-	tern_hold(t[0]);
-	CHECK_IS(tern_request(t[0], 1, TELL), 0);
-	tern_release(t[0]);
-	while (!stats_of(t[0]).again)
-		compute(1000000);
-	CHECK_IS(tern_close(t[0]), 0);
-	CHECK_IS(tern_close(t[1]), 0);
-	unsetenv("TERN_SIGNAL");
 }
 
 /* -- Patience ------------------------------------------------------------------------------- */
@@ -266,7 +155,7 @@ static uint64_t patience(tern *t, uint64_t round_trip)
 
 TEST(losses_in_a_row_do_not_make_a_sender_wait_for_seconds)
 {
-	use_udp();
+	far_use(NULL);
 	tern *t[2];
 	REQUIRE(tern_open_local(2, t) == 0);
 	for (int i = 0; i < 2; i++)
@@ -303,7 +192,7 @@ static void wait_for_the_dead(void)
 
 TEST(a_rank_that_dies_is_named_and_the_others_go_on)
 {
-	use_udp();
+	far_use(NULL);
 	ranks_start(RANKS, 0, wait_for_the_dead);
 	CHECK_IS(ranks_reap(RANKS, 0), 1);
 	ranks_end();
@@ -327,7 +216,7 @@ static void wait_for_the_silent(void)
 
 TEST(a_rank_that_is_silent_is_not_taken_for_dead)
 {
-	use_udp();
+	far_use(NULL);
 	setenv("TERN_GRACE", "100", 1);
 	ranks_start(RANKS, 0, wait_for_the_silent);
 	int status;
@@ -349,7 +238,7 @@ static void pass_and_leave(void)
 
 TEST(a_barrier_ends_though_the_last_token_of_a_rank_that_left_is_lost)
 {
-	use_udp();
+	far_use(NULL);
 	setenv("TERN_GRACE", "1", 1);
 	for (int i = 0; i < 10; i++) {
 		char fault[40];
@@ -387,7 +276,7 @@ static void ask_over_a_bad_link(void)
 
 TEST(what_is_lost_is_counted_as_sent_again)
 {
-	use_udp();
+	far_use(NULL);
 	setenv("TERN_FAULT", "drop=0.3,seed=7", 1);
 	ranks_run(2, ask_over_a_bad_link);
 	unsetenv("TERN_FAULT");
@@ -409,7 +298,7 @@ static void send_to(tern *t, const void *bytes, size_t len)
 
 TEST(what_strangers_send_is_counted_and_dropped)
 {
-	use_udp();
+	far_use(NULL);
 	struct chance c = { check_seed() };
 	tern *t[2];
 	REQUIRE(tern_open_local(2, t) == 0);
@@ -469,7 +358,7 @@ static void threads_ask(void)
 /* Theirs is small. */
 TEST(damaging_what_a_thread_sends_fits_its_stack)
 {
-	use_udp();
+	far_use(NULL);
 	setenv("TERN_STACK", "48K", 1);
 	setenv("TERN_FAULT", "corrupt=0.3,truncate=0.3,seed=1", 1);
 	ranks_run(2, threads_ask);
@@ -489,7 +378,7 @@ static void refused(const char *name, const char *value)
 
 TEST(settings_that_cannot_be_understood_are_refused_by_name)
 {
-	use_udp();
+	far_use(NULL);
 	refused("TERN_SERVICE", "order,flaw");
 	refused("TERN_FLOW", "luck");
 	refused("TERN_FAULT", "drop=2");
@@ -504,7 +393,7 @@ TEST(settings_that_cannot_be_understood_are_refused_by_name)
 
 TEST(damage_that_nobody_would_notice_is_refused)
 {
-	use_udp();
+	far_use(NULL);
 	setenv("TERN_PROTECT", "none", 1);
 	refused("TERN_FAULT", "corrupt=0.2");
 	refused("TERN_FAULT", "drop=0.1,truncate=0.2");
@@ -513,101 +402,9 @@ TEST(damage_that_nobody_would_notice_is_refused)
 TEST(an_address_that_this_machine_has_not_is_refused_with_what_to_do)
 {
 	tern *t;
-	use_udp();
+	far_use(NULL);
 	setenv("TERN_UDP_BIND", "203.0.113.8", 1);
 	int rc = tern_open_local(1, &t);
 	CHECK_IS(rc, -EADDRNOTAVAIL);
 	CHECK(strstr(tern_strerror(rc), "203.0.113.8") && strstr(tern_strerror(rc), "10.1.0.0/16"));
-}
-
-/* -- Ranks that compute ------------------------------------------------------------------------ */
-
-enum { LOSSES = 300 };
-static const char *const ways[] = { "thread", "interrupt" };
-static _Atomic unsigned *heard; /* in memory that both map */
-
-static void hear(tern *t, const tern_msg *m)
-{
-	(void)t, (void)m;
-	atomic_fetch_add(heard, 1);
-}
-
-/* Rank 0 sends and calls nothing any more: what is lost is sent again all the same. */
-static void send_and_compute(void)
-{
-	tern *t = ranks_open();
-	CHECK_IS(tern_on(t, TELL, hear), 0);
-	for (unsigned i = 0; tern_rank(t) == 0 && i < LOSSES; i++)
-		CHECK_IS(tern_request(t, 1, TELL, i), 0);
-	while (atomic_load(heard) < LOSSES)
-		if (tern_rank(t) == 1)
-			CHECK(tern_poll(t) >= 0);
-		else
-			sched_yield();
-	CHECK_IS(tern_barrier(t), 0);
-	CHECK_IS(tern_close(t), 0);
-}
-
-TEST(what_is_lost_is_sent_again_while_its_sender_computes)
-{
-	use_udp();
-	heard = ranks_shared(4096);
-	setenv("TERN_FAULT", "drop=0.3", 1);
-	setenv("TERN_SIGNAL", "40", 1);
-	for (int way = 0; way < 2; way++) {
-		atomic_store(heard, 0);
-		setenv("TERN_DELIVERY", ways[way], 1);
-		ranks_run(2, send_and_compute);
-	}
-}
-
-static void answer(tern *t, const tern_msg *m)
-{
-	CHECK_IS(tern_reply(t, m, KNOW), 0);
-}
-
-/* Rank 0 answers while it computes, and its answers get lost. */
-static void compute_and_answer(void)
-{
-	tern *t = ranks_open();
-	CHECK_IS(tern_on(t, TELL, answer), 0);
-	CHECK_IS(tern_on(t, KNOW, know), 0);
-	CHECK_IS(tern_barrier(t), 0);
-	for (unsigned i = 0; tern_rank(t) == 1 && i < LOSSES; i++) {
-		CHECK_IS(tern_request(t, 0, TELL), 0);
-		CHECK_IS(tern_wait(t, &known, 1), 0);
-	}
-	atomic_fetch_add(heard, tern_rank(t));
-	while (!atomic_load(heard))
-		sched_yield();
-	CHECK_IS(tern_barrier(t), 0);
-	CHECK_IS(tern_close(t), 0);
-}
-
-TEST(a_rank_that_computes_answers_though_answers_get_lost)
-{
-	use_udp();
-	heard = ranks_shared(4096);
-	setenv("TERN_FAULT", "drop=0.2", 1);
-	setenv("TERN_SIGNAL", "40", 1);
-	for (int way = 0; way < 2; way++) {
-		atomic_store(heard, 0);
-		setenv("TERN_DELIVERY", ways[way], 1);
-		ranks_run(2, compute_and_answer);
-	}
-}
-
-TEST(interrupts_are_refused_where_nothing_would_raise_the_signal)
-{
-	use_udp();
-	tern *t[2];
-	setenv("TERN_SIGNAL", "40", 1);
-	REQUIRE(tern_open_local(2, t) == 0);
-	t[0]->own->site.mute = true;
-	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_INTERRUPT), -ENOTSUP);
-	CHECK(strstr(tern_strerror(-ENOTSUP), "network udp raises no signal") != NULL);
-	CHECK_IS(tern_delivery(t[0]), TERN_DELIVERY_POLL);
-	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_THREAD), 0);
-	CHECK_IS(tern_close(t[0]), 0);
-	CHECK_IS(tern_close(t[1]), 0);
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Sourced by top_test.sh and why_test.sh: jobs that run until they are ended, and what is said of them.
+# Sourced by top_test.sh and why_test.sh: jobs that run until they are ended, and what is said of
+# them.
 
 . tests/frame.sh
 job=

@@ -7,7 +7,8 @@ set -uo pipefail
 
 sentence "two ranks that receive from each other are a circle, and the message is named"
 job_start 2 circle
-ask_until '^in short: a circle: rank 0 waits for rank 1, which waits for rank 0, and none' why "$job"
+ask_until '^in short: a circle: rank 0 waits for rank 1, which waits for rank 0, and none' why \
+	"$job"
 check_status 0
 check_out '^  rank 0 .* has waited [0-9]+ m?s in tern_recv 0x7 from rank 1'
 check_out '^  rank 1 .* in tern_recv 0x7 from rank 0'
@@ -36,7 +37,8 @@ job_end
 
 sentence "a circle of three is one, too"
 job_start 3 circle
-ask_until '^in short: a circle: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0' why "$job"
+ask_until \
+	'^in short: a circle: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0' why "$job"
 job_end
 
 sentence "whoever has not come to a barrier is named"
@@ -49,10 +51,11 @@ sentence "a rank that computes while another waits for room is named, with what 
 job_start 2 room
 ask_until '^in short: rank 0 waits for rank 1, which computes and does not poll' why "$job"
 check_out '^  rank 0 .* in a request to rank 1: ring full; at least [0-9]+ messages'
-check_out '^  rank 1 .*; at least [1-9][0-9]+ messages wait to be handled by it, the last for handler [a-z]+ [0-9]+ \([a-z_]+\)'
+check_out \
+	'^  rank 1 .*; at least [1-9][0-9]+ messages wait to be handled by it, the last for handler [a-z]+ [0-9]+ \([a-z_]+\)'
 job_end
 
-sentence "with statistics on, that is known exactly: three leaves of 127 lines at least, and some of a fourth"
+sentence "with statistics on, the number is exact: three leaves of 127 lines, and some of a fourth"
 TERN_STATS=1 job_start 2 room
 ask_until 'rank 1 .*; [0-9]+ messages wait to be handled by it' why "$job"
 waiting=$(sed -nE 's/.* rank 1 .*; ([0-9]+) messages wait.*/\1/p' "$out")
@@ -70,7 +73,7 @@ job_start 2 busy
 ask_until '^in short: the job makes progress' why "$job"
 job_end
 
-sentence "a rank that puts long data, and so holds back its handlers itself, is under no hold of the program's"
+sentence "a rank that puts long data, and so defers its handlers, is under no hold of the program"
 job_start 2 puts
 ask_until '^  rank 1 .* in tern_wait' why "$job"
 for ((i = 0; i < 8; i++)); do
@@ -82,7 +85,8 @@ job_end
 
 sentence "ranks that have closed or died are named, and are not said to wait"
 job_run --survive -n 3 "$TERN_BIN/stuck_ranks" left
-ask_until '^in short: no rank has an endpoint open: ranks 0, 1 are not open; rank 2 is dead\.$' why "$job"
+ask_until '^in short: no rank has an endpoint open: ranks 0, 1 are not open; rank 2 is dead\.$' \
+	why "$job"
 check_out '^  rank 0 .* not open$'
 check_out '^  rank 2 .* dead$'
 job_end
@@ -126,7 +130,8 @@ never_wrong() { # ask until the job is over, at most 15 times; a number of seven
 		grep -q 'every rank waits' "$out" && fail "ranks that have left are said to wait"
 		ask top --once --interval 0.2 --json "$job"
 		[[ $status == 0 ]] || continue
-		grep -qE 'per_s": *([0-9]{9}|[0-9.]+e\+?(09|[1-9][0-9]))' "$out" && fail "a rate has wrapped"
+		grep -qE 'per_s": *([0-9]{9}|[0-9.]+e\+?(09|[1-9][0-9]))' "$out" &&
+			fail "a rate has wrapped"
 	done
 	job_end
 }
@@ -135,7 +140,8 @@ sentence "sessions that end and begin again are counted as they are, by tern top
 TERN_STATS=1 job_run -n 2 "$TERN_BIN/reopen_ranks"
 never_wrong
 
-sentence "a session that ends while ranks are looked at, one of them by a death, is counted as it is"
+sentence \
+	"a session that ends while ranks are looked at, one of them by a death, is counted as it is"
 job_run --survive -n 3 "$TERN_BIN/onceclose_ranks"
 never_wrong
 

@@ -22,7 +22,8 @@ around='futex_wait|futex_wait_many|syscall|world_real'
 allowed() {
 	case $1:$2 in
 	src/base/world.c:*) ;;                      # it is the place
-	src/base/kernel.c:syscall) ;;               # futexes and memory barriers, for world.c and for waking
+	# futexes and memory barriers, for world.c and for waking
+	src/base/kernel.c:syscall) ;;
 	src/base/kernel.c:clock_gettime) ;;         # a futex of the kernel has a date of the kernel
 	src/base/process.c:syscall) ;;              # pidfd_open()
 	src/boot/link/daemon.c:syscall) ;;                 # close_range()

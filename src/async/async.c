@@ -99,7 +99,8 @@ static void async_report(const void *state, int fd)
 	if (!a->works && !a->tasks.used && !a->orders.used && !a->writes.used)
 		return;
 	dprintf(fd,
-		"rank %u: %u in the queue, %u of them functions; %u asynchronous sends, %u writes\n",
+		"rank %u: %u in the queue, %u of them functions; %u asynchronous sends, %u "
+		"writes\n",
 		a->e->t->rank, a->works, a->tasks.used, a->orders.used, a->writes.used);
 }
 

@@ -28,7 +28,7 @@ extern const struct layer async_layer;
 enum async_handler {
 	ASYNC_OPEN = LAYER_ASYNC * LAYER_HANDLERS, /* a chain to drain */
 	ASYNC_OPENED,                              /* the reply: 0, or why not */
-	ASYNC_STIR,                                /* a message has begun in the chain */
+	ASYNC_BEGUN,                               /* a message has begun in the chain */
 	ASYNC_RAISE, /* what was written has landed: raise your flag */
 };
 

@@ -89,7 +89,7 @@ static int stage_tell(struct chain *c)
 	static const uint64_t none;
 	if (c->chan->far)
 		return 0;
-	return layer_request(c->a->e, chain_rank(c), ASYNC_STIR, NULL, 0, 0, &none);
+	return layer_request(c->a->e, chain_rank(c), ASYNC_BEGUN, NULL, 0, 0, &none);
 }
 
 static int stage_fill(struct chain *c, tern_out *out)
@@ -170,8 +170,8 @@ static int async_check(struct async *a, uint32_t rank, unsigned id)
 	if (!rc && !a->drainer[id].fn)
 		rc = error_set(
 			-ENXIO,
-			"receive procedure %u of rank %u was named, but none is registered under that "
-			"number: every rank registers the same ones with tern_async_on()",
+			"receive procedure %u of rank %u was named, but none is registered under "
+			"that number: every rank registers the same ones with tern_async_on()",
 			id, rank);
 	return rc;
 }

@@ -12,16 +12,9 @@
 int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	if (id >= TERN_PROCS_MAX)
-		return error_set(-ERANGE,
-				 "receive procedure %u was registered; they are numbered 0 to %d",
-				 id, TERN_PROCS_MAX - 1);
-	if (!fn)
-		return error_set(-EINVAL, "receive procedure %u was registered without a function",
-				 id);
+	int rc = proc_check(t->own, "receive procedure", id, fn);
+	if (rc)
+		return rc;
 	async_of(t)->drainer[id] = (struct drainer){ fn, arg };
 	proc_reserve(chans_of(t), id);
 	return 0;
@@ -57,8 +50,8 @@ static int message_begin(struct intake *n, tern_in *in)
 			n,
 			error_set(
 				-ENXIO,
-				"rank %u sent a message for receive procedure %llu, which rank %u has "
-				"not registered with tern_async_on(); it was dropped",
+				"rank %u sent a message for receive procedure %llu, which rank %u "
+				"has not registered with tern_async_on(); it was dropped",
 				n->message.src, (unsigned long long)id, n->a->e->t->rank));
 		return 1;
 	}
@@ -210,7 +203,7 @@ static void on_chain_open(tern *t, const tern_msg *m)
 	layer_reply(t->own, ASYNC_OPENED, NULL, 0, 2, words);
 }
 
-static void on_chain_stir(tern *t, const tern_msg *m)
+static void on_message_begun(tern *t, const tern_msg *m)
 {
 	struct async *a = async_of(t);
 	struct intake *n = &a->intake[tern_msg_src(m)];
@@ -221,5 +214,5 @@ static void on_chain_stir(tern *t, const tern_msg *m)
 void intake_register(struct endpoint *e)
 {
 	layer_on(e, ASYNC_OPEN, on_chain_open);
-	layer_on(e, ASYNC_STIR, on_chain_stir);
+	layer_on(e, ASYNC_BEGUN, on_message_begun);
 }

@@ -42,8 +42,11 @@ static int internal_pair(struct async *a, tern_chan **out, tern_chan **in)
 static int internal_open(struct async *a)
 {
 	tern_chan *to, *there;
+	int rc = rules_forked(a->e);
+	if (rc)
+		return rc;
 	if (!a->to) {
-		int rc = internal_pair(a, &to, &there);
+		rc = internal_pair(a, &to, &there);
 		if (rc)
 			return rc;
 		to->wake = internal_wake;
@@ -56,9 +59,6 @@ static int internal_open(struct async *a)
 int tern_internal(tern *t, tern_chan **to, tern_chan **from)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
 	struct async *a = async_of(t);
 	int rc = internal_open(a);
 	if (rc)
@@ -71,9 +71,6 @@ int tern_internal(tern *t, tern_chan **to, tern_chan **from)
 int tern_internal_other(tern *t, tern_chan **to, tern_chan **from)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
 	struct async *a = async_of(t);
 	int rc = internal_open(a);
 	if (rc)

@@ -5,7 +5,7 @@
  */
 #include "../../tests/async_pair.h"
 
-enum { LETTER, SQUARE, RESULT, ORDER, PLAIN };
+enum { MESSAGE, SQUARE, RESULT, ORDER, PLAIN };
 enum { MORE_THAN_A_BUFFER = 20000 };
 
 static struct mail mail;
@@ -15,7 +15,7 @@ static tern_chan *to, *from;
 static void internal_start(uint32_t ranks)
 {
 	local_open(ranks);
-	local_drains(LETTER, mail_drain, &mail);
+	local_drains(MESSAGE, mail_drain, &mail);
 	CHECK_IS(tern_internal(local[0], &to, &from), 0);
 }
 
@@ -23,7 +23,7 @@ TEST(the_processor_drains_what_the_program_sends_it_whatever_the_length)
 {
 	internal_start(1);
 	tern_out out = tern_chan_out(to);
-	CHECK_IS(tern_chan_call(&out, LETTER), 0);
+	CHECK_IS(tern_chan_call(&out, MESSAGE), 0);
 	for (uint64_t i = 0; i < MORE_THAN_A_BUFFER; i++)
 		CHECK_IS(tern_chan_put8(&out, i),
 			 0); /* serves messages, and the processor, when it is full */
@@ -44,7 +44,7 @@ TEST(the_buffer_is_bounded_and_under_a_hold_its_room_ends)
 	internal_start(1);
 	tern_hold(local[0]);
 	tern_out out = tern_chan_out(to);
-	CHECK_IS(tern_chan_call(&out, LETTER), 0);
+	CHECK_IS(tern_chan_call(&out, MESSAGE), 0);
 	while ((rc = tern_chan_put8(&out, n)) == 0)
 		n++;
 	CHECK_IS(rc, -EDEADLK);
@@ -141,7 +141,7 @@ TEST(data_without_a_procedure_is_for_turns_and_procedures_behind_it_wait)
 	tern_out out = tern_chan_out(to);
 	CHECK_IS(tern_chan_put8(&out, 77), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
-	CHECK_IS(tern_chan_call(&out, LETTER), 0);
+	CHECK_IS(tern_chan_call(&out, MESSAGE), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
 	tern_out_back(&out);
 	turns_settle();
@@ -174,14 +174,14 @@ static int order_drain(tern *t, tern_incoming *m, void *arg)
 
 TEST(figure_3_can_be_written_with_it)
 {
-	struct letter l = { .first = 9, .words = MORE_THAN_A_BUFFER };
+	struct message l = { .first = 9, .words = MORE_THAN_A_BUFFER };
 	internal_start(2);
 	local_drains(ORDER, order_drain, NULL);
 	tern_out out = tern_chan_out(to);
 	CHECK_IS(tern_chan_call(&out, ORDER), 0);
 	CHECK_IS(tern_chan_put8(&out, 1), 0);
-	CHECK_IS(tern_chan_put8(&out, (uintptr_t)letter_fill), 0);
-	CHECK_IS(tern_chan_put8(&out, LETTER), 0);
+	CHECK_IS(tern_chan_put8(&out, (uintptr_t)message_fill), 0);
+	CHECK_IS(tern_chan_put8(&out, MESSAGE), 0);
 	CHECK_IS(tern_chan_put8(&out, (uintptr_t)&l), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
 	tern_out_back(&out);

@@ -173,7 +173,8 @@ int tern_chan_close(tern_chan *c)
 	if (c->fixed)
 		return error_set(
 			-EPERM,
-			"the internal buffer of rank %u cannot be closed: it goes with its endpoint",
+			"the internal buffer of rank %u cannot be closed: it goes with its "
+			"endpoint",
 			s->e->t->rank);
 	if (c->sends)
 		out_close(c, PIPE_CLOSED, s->e->t->rank);

@@ -222,6 +222,8 @@ int in_wait(tern_in *i, struct cursor *k, uint64_t *item);
 
 /* -- proc.c -- */
 /* Lets tern_chan_call() name a procedure that another layer runs. */
+/* 0, or why procedure `id`, which errors call `what`, cannot be registered. */
+int proc_check(struct endpoint *e, const char *what, unsigned id, bool has_function);
 void proc_reserve(struct chans *s, unsigned id);
 /*
  * Waits until a procedure comes: where, and its number; -EPROTO if data waits there, or what gets
@@ -244,6 +246,16 @@ void offer_leave(struct offer *o, enum reader_state state); /* it will not be re
 struct pipe *pipe_reach(struct chans *s, tern_addr a);      /* NULL if there is none */
 
 /* -- feed.c -- */
+/*
+ * What travels to a mirror: words, each of which is an item as in a ring, or one of these, in the
+ * place of an item's kind.
+ */
+enum {
+	STREAM_DATA = 0,   /* above it: how many words of data follow */
+	STREAM_OVER = 255, /* above it: the ring's state, 8 bits, and who made it so */
+	STREAM_WHO_SHIFT = 16,
+	STREAM_WORDS = TERN_PAYLOAD_MAX / 8, /* of a message */
+};
 void feed_register(struct endpoint *e);
 /* Something was put for listeners that are far: sends it, at once or with what follows. */
 void feed_push(struct tern_chan *c, bool at_once);

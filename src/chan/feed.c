@@ -13,8 +13,6 @@
  * When it leaves: at once, up to BURST times in BURST_NS; what is put beyond that leaves when a
  * leaf is full, a message ends, or the program polls or waits.
  */
-#include "chan/feed.h"
-
 #include <errno.h>
 #include <string.h>
 

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "chan/chan.h"
-#include "chan/feed.h"
 
 struct mirror {
 	struct chans *s;

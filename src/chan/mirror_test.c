@@ -5,7 +5,6 @@
  */
 #include "../../tests/chan_pair.h"
 #include "../../tests/far.h"
-#include "chan/feed.h"
 
 static void far_start(uint32_t n)
 {

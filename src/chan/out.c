@@ -183,8 +183,8 @@ static int out_told(struct tern_chan *c)
 	int code = chan_check(c->chans, c->cut_by);
 	return error_set(
 		code,
-		"channel %llu of rank %u does not reach %u of its ranks any more: rank %u, which passed it on to "
-		"them, has %s; nothing was put, and puts go on to the others",
+		"channel %llu of rank %u does not reach %u of its ranks any more: rank %u, which "
+		"passed it on to them, has %s; nothing was put, and puts go on to the others",
 		(unsigned long long)c->name, c->chans->e->t->rank, cut, c->cut_by, chan_fate(code));
 }
 

@@ -5,20 +5,24 @@
 #include "base/error.h"
 #include "chan/chan.h"
 
+int proc_check(struct endpoint *e, const char *what, unsigned id, bool has_function)
+{
+	int rc = rules_forked(e);
+	if (!rc && id >= TERN_PROCS_MAX)
+		rc = error_set(-ERANGE, "%s %u was registered; they are numbered 0 to %d", what, id,
+			       TERN_PROCS_MAX - 1);
+	if (!rc && !has_function)
+		rc = error_set(-EINVAL, "%s %u was registered without a function", what, id);
+	return rc;
+}
+
 int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	if (id >= TERN_PROCS_MAX)
-		return error_set(-ERANGE,
-				 "procedure %u was registered; procedures are numbered 0 to %d", id,
-				 TERN_PROCS_MAX - 1);
-	if (!fn)
-		return error_set(-EINVAL, "procedure %u was registered without a function", id);
-	chans_of(t)->proc[id] = (struct proc){ .fn = fn, .arg = arg };
-	return 0;
+	int rc = proc_check(t->own, "procedure", id, fn);
+	if (!rc)
+		chans_of(t)->proc[id] = (struct proc){ .fn = fn, .arg = arg };
+	return rc;
 }
 
 void proc_reserve(struct chans *s, unsigned id)

@@ -26,10 +26,10 @@ static void forbid(const char *what)
 	if (telling || !interrupt_runs(&rank, &handler))
 		return;
 	telling = true;
-	error_warn(
-		"rank %u: handler %u called %s in an interrupt, which may have come while the program was in it: "
-		"allocate before, or in tern_defer()'d work of a polled endpoint",
-		rank, handler, what);
+	error_warn("rank %u: handler %u called %s in an interrupt, which may have come while the "
+		   "program was in it: allocate before, or in tern_defer()'d work of a polled "
+		   "endpoint",
+		   rank, handler, what);
 	telling = false;
 }
 

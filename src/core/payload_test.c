@@ -48,7 +48,7 @@ static void check_no_block_lost(void)
 	local_close();
 }
 
-static void check_arrival(const struct arrival *a, size_t len, uint64_t number)
+static void check_arrival(const struct noted *a, size_t len, uint64_t number)
 {
 	CHECK(a->has_payload);
 	CHECK_IS(a->len, len);

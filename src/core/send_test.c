@@ -26,7 +26,7 @@ static void ranks_open(uint32_t n)
 	local_on(ECHOED, note_reply);
 }
 
-static void check_words(const struct arrival *a, uint32_t rank, uint32_t src, unsigned n,
+static void check_words(const struct noted *a, uint32_t rank, uint32_t src, unsigned n,
 			uint64_t first)
 {
 	CHECK_IS(a->rank, rank);

@@ -294,7 +294,7 @@ struct job_region *region_of(const struct mem *m, tern_addr a)
 		return NULL;
 	unsigned index = segment_region(segment);
 	struct job_region *g = &m->job->rank[tern_addr_rank(a)].region[index];
-	regeneration region_segment(index, atomic_load(&g->turn)) == segment ? g : NULL;
+	return region_segment(index, atomic_load(&g->generation)) == segment ? g : NULL;
 }
 
 /* Whether the region is in use and has [at, at + len). */

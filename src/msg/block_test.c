@@ -9,21 +9,13 @@
 #include <tern/msg.h>
 
 #include "../../tests/chance.h"
-#define arrival noted /* the layer has another */
 #include "../../tests/local.h"
-#undef arrival
 #include "msg/msg.h"
 
 enum { ID = 0x123, NAME = 4, AREA = 200000 };
 
 static unsigned char area[AREA], in[AREA];
 static void *where = area;
-
-static void settle(void)
-{
-	for (int quiet = 0; quiet < 20; quiet++)
-		quiet = local_settle() ? 0 : quiet;
-}
 
 static void begin(uint32_t ranks)
 {
@@ -42,7 +34,7 @@ static void block(size_t offset, size_t stride, size_t run, size_t count)
 	for (size_t i = 0; i < count; i++)
 		CHECK(memcmp(in + i * run, area + offset + i * stride, run) == 0);
 	CHECK(run * count == AREA || in[run * count] == 0xee);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(msg_of(local[1])->sends.used, 0);
 }
 
@@ -80,7 +72,7 @@ TEST(a_block_is_read_when_the_receive_is_there)
 	begin(2);
 	CHECK_IS(tern_ask_block(local[0], 1, NAME, 0, 2, 1, 10, ID), 0);
 	CHECK_IS(tern_ask_block(local[0], 1, NAME, 0, 2, 1, 50000, ID), 0);
-	settle();
+	local_settle_transfers();
 	chance_fill(area, AREA, 77);
 	for (int i = 0; i < 2; i++) {
 		tern_envelope env;
@@ -118,7 +110,7 @@ TEST(what_is_not_published_is_not_agreed_to)
 	CHECK_IS(tern_ask_block(local[0], 0, NAME, 0, 1, 1, 1, ID), -ENOENT);
 	CHECK_IS(tern_name(local[1], NAME, NULL, 0), 0);
 	CHECK_IS(tern_ask_block(local[0], 1, NAME, 0, 1, 1, 1, ID), -ENOENT);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(tern_probe(local[0], TERN_ANY, 0, 0, NULL), 0);
 	CHECK_IS(msg_of(local[1])->sends.used, 0);
 	local_close();
@@ -131,7 +123,7 @@ TEST(a_rank_with_too_many_sends_does_not_agree)
 		CHECK_IS(tern_send_start(local[1], 0, 1, area, 8, TERN_RENDEZVOUS, NULL), 0);
 	CHECK_IS(tern_ask_block(local[0], 1, NAME, 0, 1, 1, 1, ID), -EAGAIN);
 	CHECK_IS(tern_recv(local[0], 1, 1, in, 8, NULL), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(tern_send_clear(local[1], 0, 1), 0);
 	CHECK_IS(tern_ask_block(local[0], 1, NAME, 0, 1, 1, 1, ID), 0);
 	local_close();
@@ -172,7 +164,7 @@ TEST(a_rank_that_asks_for_blocks_without_end_leaves_room_for_the_sends_of_the_ra
 	CHECK_IS(rc, -EAGAIN);
 	CHECK_IS(tern_send_start(local[1], 0, ID + 1, area, 8, TERN_RENDEZVOUS, &op), 0);
 	CHECK_IS(tern_recv(local[0], 1, ID, in, AREA, NULL), 0); /* one less */
-	settle();
+	local_settle_transfers();
 	CHECK_IS(tern_ask_block(local[0], 1, NAME, 0, 1, 1, 1, ID), 0);
 	local_close();
 }
@@ -191,7 +183,7 @@ TEST(a_deferred_function_may_ask_while_the_program_does)
 	nested = 1;
 	CHECK_IS(tern_defer(local[0], ask_nested, NULL), 0);
 	CHECK_IS(tern_ask_block(local[0], 1, NAME, 0, 1, 1, 1, ID), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(nested, -ENOENT); /* rank 2 has no such name */
 	CHECK_IS(tern_probe(local[0], 1, ID, TERN_ID, NULL), 1);
 	local_close();
@@ -295,7 +287,7 @@ TEST(tables_may_be_printed_and_what_is_complete_waited_for_in_a_handler)
 	CHECK_IS(tern_send_start(local[1], 0, 1, area, 8, 0, NULL), 0);
 	CHECK_IS(tern_recv_start(local[1], 1, 2, TERN_ID, in, 8, 0, NULL, NULL), 0);
 	CHECK_IS(tern_send_word(local[1], 1, 2, 5), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(tern_send_start(local[1], 0, 3, area, AREA, 0, NULL), 0);
 	printed_in_handler = 1;
 	CHECK_IS(tern_request(local[0], 1, 1, fd), 0);

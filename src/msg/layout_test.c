@@ -9,9 +9,7 @@
 #include <tern/msg.h>
 
 #include "../../tests/chance.h"
-#define arrival noted /* the layer has another */
 #include "../../tests/local.h"
-#undef arrival
 #include "../../tests/mem_model.h"
 #include "msg/msg.h"
 
@@ -20,12 +18,6 @@ enum { ID = 3, ARENA = 1 << 20, PARTS = 12 };
 static unsigned char source[ARENA], private_arena[ARENA], image[ARENA];
 static unsigned char *target;
 static struct chance chance;
-
-static void settle(void)
-{
-	for (int quiet = 0; quiet < 20; quiet++)
-		quiet = local_settle() ? 0 : quiet;
-}
 
 /* -- Random layouts --------------------------------------------------------------------------- */
 
@@ -214,7 +206,7 @@ TEST(no_parts_and_parts_of_nothing_make_a_message_of_no_bytes)
 				CHECK_IS(tern_send_parts(local[0], 1, ID, n ? nothing : NULL, n,
 							 modes[i], &so),
 					 0);
-				settle();
+				local_settle_transfers();
 				CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID,
 							 k ? nothing : NULL, k, 0, &env, &ro),
 					 0);

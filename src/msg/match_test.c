@@ -4,20 +4,12 @@
 #include <tern/msg.h>
 
 #include "../../tests/chance.h"
-#define arrival noted /* the layer has another */
 #include "../../tests/local.h"
-#undef arrival
 #include "msg/msg.h"
 
 enum { LARGE = 20000 };
 
 static unsigned char out[LARGE], in[LARGE];
-
-static void settle(void)
-{
-	for (int quiet = 0; quiet < 20; quiet++)
-		quiet = local_settle() ? 0 : quiet;
-}
 
 static uint64_t word_from(uint32_t src, tern_id id, tern_envelope *env)
 {
@@ -34,7 +26,7 @@ TEST(a_receive_takes_only_its_rank_and_id)
 	CHECK_IS(tern_send_word(local[2], 0, 1, 21), 0);
 	CHECK_IS(tern_send_word(local[1], 0, 2, 12), 0);
 	CHECK_IS(tern_send_word(local[1], 0, 1, 11), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(word_from(1, 1, NULL), 11);
 	CHECK_IS(word_from(1, 2, NULL), 12);
 	CHECK_IS(word_from(2, 1, NULL), 21);
@@ -84,7 +76,7 @@ TEST(a_receive_from_any_rank_takes_the_first_that_came_and_says_whose_it_is)
 	local_open(4);
 	for (uint32_t r = 3; r > 0; r--) {
 		CHECK_IS(tern_send_word(local[r], 0, 9, r), 0);
-		settle();
+		local_settle_transfers();
 	}
 	for (uint32_t r = 3; r > 0; r--) {
 		CHECK_IS(word_from(TERN_ANY, 9, &env), r);
@@ -123,10 +115,10 @@ TEST(a_masked_receive_takes_no_message_of_another_rank)
 	tern_op ro = TERN_OP;
 	local_open(3);
 	CHECK_IS(tern_send_word(local[1], 0, 5, 1), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(tern_recv_start(local[0], 2, 0, 0, &got, 8, 0, NULL, &ro), 0);
 	CHECK_IS(tern_send_word(local[1], 0, 5, 2), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(ro.pending, 1);
 	CHECK_IS(tern_send_word(local[2], 0, 6, 3), 0);
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
@@ -179,7 +171,7 @@ static void in_order(unsigned kinds, unsigned first, unsigned ahead)
 	for (uint64_t i = 0; i < ROUNDS; i++) {
 		send_ith(i, &so);
 		if (i % 3 == 0)
-			settle();
+			local_settle_transfers();
 	}
 	while (posted < ROUNDS) {
 		CHECK_IS(recv_ith(posted, first + posted % kinds, &env[posted], &ro), 0);
@@ -253,7 +245,7 @@ TEST(sends_that_wait_for_a_place_among_the_unmatched_keep_their_order)
 					 i < most ? TERN_RENDEZVOUS : 0, &so),
 			 0);
 	}
-	settle();
+	local_settle_transfers();
 	CHECK(msg_of(local[0])->arrivals.used >= most);
 	CHECK(msg_of(local[0])->arrivals.used <= most + msg_of(local[0])->window);
 	for (uint64_t i = 0; i < many; i++)
@@ -269,7 +261,7 @@ TEST(a_send_in_the_middle_that_is_taken_back_leaves_the_others_in_order)
 	local_open(2);
 	for (int i = 0; i < 5; i++)
 		CHECK_IS(tern_send_start(local[1], 0, 4, &word[i], 8, TERN_RENDEZVOUS, &so[i]), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(tern_cancel(local[1], &so[0]), 0);
 	CHECK_IS(tern_cancel(local[1], &so[2]), 0);
 	CHECK_IS(tern_cancel(local[1], &so[4]), 0);

@@ -7,9 +7,7 @@
 #include <tern/msg.h>
 
 #include "../../tests/chance.h"
-#define arrival noted /* the layer has another */
 #include "../../tests/local.h"
-#undef arrival
 #include "msg/msg.h"
 
 enum { ID = 5, LARGE = 100000 };
@@ -21,12 +19,6 @@ static void begin(uint32_t ranks)
 	chance_fill(out, LARGE, 3);
 	memset(in, 0xee, LARGE);
 	local_open(ranks);
-}
-
-static void settle(void)
-{
-	for (int quiet = 0; quiet < 20; quiet++)
-		quiet = local_settle() ? 0 : quiet;
 }
 
 static int send_with(size_t len, unsigned flags, tern_op *op)
@@ -154,7 +146,7 @@ static void moves_late(size_t len)
 	struct msg *there = msg_of(local[1]);
 	chance_fill(out, len, 3);
 	CHECK_IS(send_with(len, TERN_RENDEZVOUS, &so), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(so.pending, 1);
 	CHECK_IS(there->arrivals.used, 1);
 	CHECK_IS(there->cells_made, 0);
@@ -182,7 +174,7 @@ TEST(a_rendezvous_is_complete_only_when_a_receive_has_met_it)
 		tern_op so = TERN_OP, ro = TERN_OP;
 		memset(in, 0xee, LARGE);
 		CHECK_IS(send_with(sizes[i], TERN_RENDEZVOUS, &so), 0);
-		settle();
+		local_settle_transfers();
 		CHECK_IS(so.pending, 1);
 		CHECK_IS(recv_with(LARGE, &ro), 0);
 		CHECK_IS(tern_op_wait(local[0], &so), 0);
@@ -206,7 +198,7 @@ TEST(a_small_message_is_gone_at_once_and_its_memory_is_free)
 		CHECK_IS(tern_op_wait(local[0], &so), 0);
 		memset(out, 0, LARGE);
 		if (i % 2)
-			settle();
+			local_settle_transfers();
 		CHECK_IS(tern_recv(local[1], 0, ID, in, sizes[i], NULL), 0);
 		CHECK(chance_filled(in, sizes[i], 3));
 	}
@@ -229,7 +221,7 @@ TEST(when_the_receivers_cells_are_full_messages_go_by_rendezvous_until_they_are_
 				CHECK_IS(so.pending, 0);
 		}
 		CHECK_IS(so.pending, 600 - msg_of(local[1])->window);
-		settle();
+		local_settle_transfers();
 		CHECK_IS(msg_of(local[1])->arrivals.used, 600);
 		CHECK_IS(msg_of(local[1])->cells_made, msg_of(local[1])->window);
 		for (uint64_t i = 0; i < n; i++) {
@@ -267,7 +259,7 @@ TEST(a_large_message_waits_for_its_receive)
 	tern_op so = TERN_OP;
 	begin(2);
 	CHECK_IS(send_with(TERN_PAYLOAD_MAX + 1, TERN_AUTO, &so), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(so.pending, 1);
 	CHECK_IS(tern_recv(local[1], 0, ID, in, LARGE, NULL), 0);
 	CHECK_IS(tern_op_wait(local[0], &so), 0);
@@ -285,11 +277,11 @@ TEST(a_synchronous_send_completes_when_a_receive_has_taken_it_and_not_before)
 		tern_op so = TERN_OP, ro = TERN_OP;
 		memset(in, 0xee, LARGE);
 		CHECK_IS(send_with(sizes[i / 2], TERN_SYNC | modes[i % 2], &so), 0);
-		settle();
+		local_settle_transfers();
 		CHECK_IS(so.pending, 1);
 		CHECK_IS(recv_with(LARGE, &ro), 0);
 		CHECK_IS(tern_op_wait(local[0], &so), 0);
-		settle();
+		local_settle_transfers();
 		CHECK_IS(ro.pending, 0);
 		CHECK(chance_filled(in, sizes[i / 2], 3));
 	}

@@ -194,6 +194,7 @@ void msg_busy(struct msg *m); /* tells polls whether there is anything to carry 
 
 /* -- send.c -- */
 void send_over(struct msg *m, struct sending *s, int error);
+void send_cancelled(struct msg *m, struct sending *s); /* it is over: it was taken back */
 int send_matched(const struct sending *s); /* the error of one that cannot be taken back */
 void send_remove(struct msg *m, struct sending *s);
 void send_answer(struct sending *s,

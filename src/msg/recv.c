@@ -114,8 +114,8 @@ void recv_over(struct msg *m, struct receiving *r, int error)
 
 /* -- Starting ---------------------------------------------------------------------------------- */
 
-/* A request to receive. */
-struct wish {
+/* What a receive was asked for. */
+struct recv_args {
 	uint32_t src;
 	tern_id id, mask;
 	unsigned flags;
@@ -125,7 +125,7 @@ struct wish {
 };
 
 /* cost: protection control */
-static int wish_check(struct msg *m, const struct wish *w)
+static int recv_check(struct msg *m, const struct recv_args *w)
 {
 	int rc = rules_program(m->e, "a receive");
 	if (!rc && w->src != TERN_ANY)
@@ -142,7 +142,7 @@ static int wish_check(struct msg *m, const struct wish *w)
 }
 
 /* cost: buffer setup */
-static int recv_new(struct msg *m, const struct wish *w, struct receiving **out)
+static int recv_new(struct msg *m, const struct recv_args *w, struct receiving **out)
 {
 	struct receiving *r = record_take(&m->recvs);
 	if (!r)
@@ -179,17 +179,17 @@ static int recv_can_tell(struct msg *m, const struct arrival *a)
 }
 
 /* Whether whom it waits for has left already. */
-static bool wish_hopeless(struct msg *m, const struct wish *w)
+static bool recv_is_hopeless(struct msg *m, const struct recv_args *w)
 {
 	if (w->src == TERN_ANY)
 		return m->e->t->size > 1 && lost_count(m->e) + 1 >= m->e->t->size;
 	return m->e->site.peer[w->src].lost;
 }
 
-static int recv_begin(struct msg *m, const struct wish *w)
+static int recv_begin(struct msg *m, const struct recv_args *w)
 {
 	struct receiving *r = NULL;
-	int rc = wish_check(m, w);
+	int rc = recv_check(m, w);
 	struct arrival *a = rc ? NULL : arrival_find(m, w->src, w->id, w->mask);
 	if (a)
 		rc = recv_can_tell(m, a);
@@ -201,7 +201,7 @@ static int recv_begin(struct msg *m, const struct wish *w)
 		w->op->pending++;
 	if (a) /* no earlier receive could take it, or it would have */
 		arrival_take(m, a, r);
-	if (wish_hopeless(m, w)) {
+	if (recv_is_hopeless(m, w)) {
 		m->lost = true; /* the next poll ends it, if it has not got anything */
 		msg_busy(m);
 	}
@@ -212,7 +212,7 @@ int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data,
 		    unsigned flags, tern_envelope *env, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
-	struct wish w = { src, id, mask, flags | TERN_UPTO, layout_block(data, cap), env, op };
+	struct recv_args w = { src, id, mask, flags | TERN_UPTO, layout_block(data, cap), env, op };
 	return recv_begin(msg_of(t), &w);
 }
 
@@ -220,7 +220,7 @@ int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_
 		    size_t n, unsigned flags, tern_envelope *env, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
-	struct wish w = {
+	struct recv_args w = {
 		.src = src, .id = id, .mask = mask, .flags = flags, .env = env, .op = op
 	};
 	int rc = layout_parts(&w.layout, parts, n);
@@ -263,7 +263,7 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 	struct msg *m = msg_of(t);
 	tern_op own = TERN_OP;
 	struct wait wait = msg_wait("tern_recv", "from", src, id);
-	struct wish w = { src, id, TERN_ID, TERN_UPTO, layout_block(data, cap), env, &own };
+	struct recv_args w = { src, id, TERN_ID, TERN_UPTO, layout_block(data, cap), env, &own };
 	wait.stop = recv_stop;
 	int rc = held(m->e) ? rules_wait(m->e, "tern_recv()") : 0;
 	if (!rc)

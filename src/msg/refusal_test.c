@@ -7,20 +7,12 @@
 #include <tern/msg.h>
 
 #include "../../tests/chance.h"
-#define arrival noted /* the layer has another */
 #include "../../tests/local.h"
-#undef arrival
 #include "msg/msg.h"
 
 enum { ID = 0xab, LARGE = 50000 };
 
 static unsigned char out[LARGE], in[LARGE];
-
-static void settle(void)
-{
-	for (int quiet = 0; quiet < 20; quiet++)
-		quiet = local_settle() ? 0 : quiet;
-}
 
 static bool untouched(void)
 {
@@ -76,7 +68,7 @@ static void misfit(size_t len, size_t cap, unsigned flags, bool recv_first, bool
 	CHECK_IS(rc, -EMSGSIZE);
 	CHECK(sentence_has(rc, "0xab") && sentence_has(rc, "rank 1"));
 	CHECK(untouched());
-	settle();
+	local_settle_transfers();
 	CHECK_IS(tern_poll(local[0]), 0);
 	CHECK_IS(msg_of(local[1])->arrivals.used, 0);
 }
@@ -136,7 +128,7 @@ TEST(less_than_the_total_of_parts_may_come_when_that_is_asked_for)
 					 0);
 			CHECK_IS(tern_send_start(local[0], 1, ID, out, len, 0, &so), 0);
 			if (!first) {
-				settle();
+				local_settle_transfers();
 				CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, parts, 2,
 							 TERN_UPTO, &env, &ro),
 					 0);
@@ -384,11 +376,11 @@ TEST(a_receive_that_takes_the_question_of_a_rank_that_has_left_ends)
 		CHECK_IS(tern_recv_poll(local[0], 1, 4), TERN_RTS);
 		local_close_one(1);
 		if (noticed)
-			settle();
+			local_settle_transfers();
 		CHECK_IS(tern_recv_start(local[0], 1, 4, TERN_ID, in, LARGE, 0, NULL, &ro), 0);
 		CHECK_IS(tern_op_wait(local[0], &ro), -ESHUTDOWN);
 		CHECK_IS(tern_recv(local[0], 1, 4, in, LARGE, NULL), -ESHUTDOWN);
-		settle();
+		local_settle_transfers();
 		CHECK_IS(msg_of(local[0])->recvs.used, 0);
 		local_close();
 	}
@@ -411,7 +403,7 @@ TEST(a_receive_from_any_rank_ends_when_no_other_is_left)
 	CHECK_IS(tern_recv_start(local[0], TERN_ANY, 4, TERN_ID, in, LARGE, 0, NULL, &exact), 0);
 	CHECK_IS(tern_recv_start(local[0], TERN_ANY, 0, 0xf00, in, LARGE, 0, NULL, &masked), 0);
 	local_close_one(1);
-	settle();
+	local_settle_transfers();
 	CHECK(exact.pending && masked.pending);
 	local_close_one(2);
 	CHECK_IS(tern_op_wait(local[0], &exact), -ESHUTDOWN);

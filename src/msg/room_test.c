@@ -8,9 +8,7 @@
 #include <tern/msg.h>
 
 #include "../../tests/chance.h"
-#define arrival noted /* the layer has another */
 #include "../../tests/local.h"
-#undef arrival
 #include "msg/msg.h"
 
 enum { ID = 5, LARGE = 100000 };
@@ -22,12 +20,6 @@ static void begin(uint32_t ranks)
 	chance_fill(out, LARGE, 3);
 	memset(in, 0xee, LARGE);
 	local_open(ranks);
-}
-
-static void settle(void)
-{
-	for (int quiet = 0; quiet < 20; quiet++)
-		quiet = local_settle() ? 0 : quiet;
 }
 
 static void ignore(tern *t, const tern_msg *m)
@@ -62,7 +54,7 @@ TEST(a_full_table_of_receives_takes_no_more_and_loses_none)
 	CHECK_IS(tern_recv(local[1], 0, ID, &word, 8, NULL), -EAGAIN);
 	CHECK_IS(ro.pending, TERN_RECVS_MAX);
 	CHECK_IS(tern_send_word(local[0], 1, 17, 1017), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(tern_recv_start(local[1], 0, 17, TERN_ID, &words[17], 8, 0, NULL, &ro),
 		 0); /* room again */
 	for (tern_id id = TERN_RECVS_MAX; id--;)
@@ -99,7 +91,7 @@ TEST(a_full_table_of_sends_takes_no_more_and_loses_none)
 	}
 	CHECK_IS(tern_recv(local[1], 0, ID, in, LARGE, NULL), 0);
 	CHECK_IS(tern_op_wait(local[0], &so), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(msg_of(local[1])->arrivals.used, 0); /* what was refused has not come */
 	CHECK_IS(msg_of(local[0])->sends.used, 0);
 	local_close();
@@ -115,7 +107,7 @@ TEST(calls_that_would_wait_are_refused_under_a_hold)
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, LARGE, 0, &op), 0);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, LARGE, 0, NULL), 0);
 	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID, in, LARGE, 0, NULL, NULL), 0);
-	settle();
+	local_settle_transfers();
 	tern_hold(local[0]);
 	CHECK_IS(tern_send(local[0], 1, ID, out, 8), 0); /* it need not wait */
 	CHECK_IS(tern_send(local[0], 1, ID, out, LARGE), -EDEADLK);
@@ -174,7 +166,7 @@ TEST(a_send_that_finds_the_ring_full_under_a_hold_takes_nothing)
 	CHECK_IS(msg_of(local[0])->peer[1].cells, cells);
 	CHECK_IS(msg_of(local[0])->sends.used, 0);
 	tern_release(local[0]);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(msg_of(local[1])->arrivals.used, 0);
 	local_close();
 }
@@ -187,7 +179,7 @@ static void receive_under_hold(size_t len, unsigned flags)
 {
 	tern_op so = TERN_OP, ro = TERN_OP;
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, len, flags, &so), 0);
-	settle();
+	local_settle_transfers();
 	tern_hold(local[1]);
 	fill_ring(1, 0);
 	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID, in, LARGE, 0, NULL, &ro), -EAGAIN);
@@ -196,7 +188,7 @@ static void receive_under_hold(size_t len, unsigned flags)
 	CHECK_IS(msg_of(local[1])->arrivals.used, 1);
 	tern_release(local[1]);
 	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID, in, LARGE, 0, NULL, &ro), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(ro.pending, 0);
 	CHECK_IS(so.pending, 0);
 }
@@ -302,7 +294,7 @@ TEST(large_ready_messages_for_a_busy_receive_do_not_take_the_places_of_others)
 	while (tern_poll(local[0]) || tern_poll(local[2])) /* says of each that it was discarded */
 		;
 	CHECK_IS(tern_send_start(local[2], 0, 9, out, 200, TERN_RENDEZVOUS, &so[0]), 0);
-	settle();
+	local_settle_transfers();
 	CHECK_IS(tern_probe(local[0], 2, 9, TERN_ID, NULL), 1);
 	CHECK_IS(so[0].pending, 1);
 	local_close();
@@ -381,14 +373,14 @@ TEST(a_deferred_function_that_waits_does_not_keep_back_that_a_send_may_begin)
 	begin(2);
 	local_on(1, ignore);
 	CHECK_IS(tern_send_start(local[1], 0, ID, out, LARGE, TERN_RENDEZVOUS, &answered), 0);
-	settle();
+	local_settle_transfers();
 	tern_hold(local[0]);
 	fill_ring(0, 1);
 	tern_release(local[0]);
 	CHECK_IS(tern_defer(local[0], wait_for_the_send, NULL), 0);
 	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID, in, LARGE, 0, NULL, &receive), 0);
 	CHECK_IS(tern_op_wait(local[0], &receive), 0);
-	settle();
+	local_settle_transfers();
 	CHECK(deferred_ran);
 	CHECK(memcmp(in, out, LARGE) == 0);
 	local_close();

@@ -163,6 +163,13 @@ void send_over(struct msg *m, struct sending *s, int error)
 		op_end(m->e, op, error);
 }
 
+void send_cancelled(struct msg *m, struct sending *s)
+{
+	send_over(m, s,
+		  error_set(-ECANCELED, "the send of message %#llx to rank %u was taken back",
+			    (unsigned long long)s->node.id, s->node.rank));
+}
+
 /* Back from a call that sent for `s`, which may be over, and its record another's, by now. */
 static void send_sent(struct msg *m, struct sending *s, uint32_t name)
 {

@@ -105,9 +105,7 @@ static int send_take_back(struct msg *m, struct sending *s)
 		return send_matched(s);
 	if (s->announced)
 		return send_ask_back(m, s);
-	send_over(m, s,
-		  error_set(-ECANCELED, "the send of message %#llx to rank %u was taken back",
-			    (unsigned long long)s->node.id, s->node.rank));
+	send_cancelled(m, s);
 	return 0;
 }
 

@@ -79,19 +79,11 @@ static void told_of(struct msg *m, const tern_msg *msg, enum tell kind, struct s
 		send_over(m, s, 0);
 		break;
 	case TELL_CANCELLED:
-		send_over(m, s,
-			  error_set(-ECANCELED,
-				    "the send of message %#llx to rank %u was taken back",
-				    (unsigned long long)s->node.id, s->node.rank));
+		send_cancelled(m, s);
 		break;
 	case TELL_KEPT:
 		if (s->asked)
-			send_answer(
-				s,
-				error_set(
-					-EALREADY,
-					"the send of message %#llx to rank %u has been matched already",
-					(unsigned long long)s->node.id, s->node.rank));
+			send_answer(s, send_matched(s));
 		break;
 	default:
 		break;

@@ -253,10 +253,6 @@ static void create_one(struct spawn *s, const struct ticket *model, uint32_t ran
 }
 
 /*
- * Ranks `first` to `end` - 1. A single one that has left is an error; of several, its callback gets
- * it.
- */
-/*
  * `first` is 0 for the first ranks, of which there may be none, and otherwise a rank that there is
  * not.
  */
@@ -273,6 +269,10 @@ static int create_nowhere(const struct spawn *s, uint32_t first, uint32_t end)
 		end, size, size);
 }
 
+/*
+ * A thread at each of the ranks `first` to `end` - 1. A single rank that has left is an error; of
+ * several, its callback gets it.
+ */
 static int create(struct spawn *s, uint32_t first, uint32_t end, const struct ticket *model,
 		  unsigned id, unsigned n)
 {

@@ -109,15 +109,16 @@ static int spawn_closing(void *state)
 	if (self && self->home == s && self->number)
 		return error_set(
 			-EPERM,
-			"tern_close() was called by a thread of rank %u, which runs in its endpoint",
+			"tern_close() was called by a thread of rank %u, which runs in its "
+			"endpoint",
 			e->t->rank);
 	s->leaving = wait_until(e, spawn_idle, s, &w) == 0;
 	if (s->leaving)
 		return 0;
 	return error_set(
 		-EBUSY,
-		"tern_close(): rank %u has %u threads that have not ended and %u that have not started: "
-		"join them first",
+		"tern_close(): rank %u has %u threads that have not ended and %u that have not "
+		"started: join them first",
 		e->t->rank, s->e->threads, s->inbox_count);
 }
 
@@ -127,7 +128,8 @@ static void spawn_report(const void *state, int fd)
 	if (!s->ticket || (!s->e->threads && !s->inbox_count && !s->under_way))
 		return;
 	dprintf(fd,
-		"tern:   threads here: %u of %u contexts, %u waiting to start; created: %u not ended, %u of them queued here\n",
+		"tern:   threads here: %u of %u contexts, %u waiting to start; created: %u not "
+		"ended, %u of them queued here\n",
 		s->e->threads, s->limit, s->inbox_count, s->under_way, s->queued);
 }
 

@@ -77,8 +77,8 @@ TEST(a_thread_that_overflows_its_stack_is_named_and_the_process_ends_as_it_would
 	char text[8192];
 	int status = child_says(DEEP, 1000000, text, sizeof text);
 	CHECK(strstr(text,
-		     "tern: rank 0: a thread that runs function 0 has overflowed its stack of 65536 bytes") !=
-	      NULL);
+		     "tern: rank 0: a thread that runs function 0 has overflowed its stack of "
+		     "65536 bytes") != NULL);
 	CHECK(strstr(text, "TERN_STACK") != NULL);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 }

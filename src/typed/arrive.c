@@ -99,11 +99,10 @@ void arrive_spoiled(struct typed *y, unsigned type)
 {
 	poll_trouble(
 		y->e,
-		error_set(
-			-EBADMSG,
-			"a buffer of rank %u for messages of type %u was written to after it was given back "
-			"with tern_buffree()",
-			y->e->t->rank, type));
+		error_set(-EBADMSG,
+			  "a buffer of rank %u for messages of type %u was written to after it was "
+			  "given back with tern_buffree()",
+			  y->e->t->rank, type));
 	error_warn("%s", tern_strerror(y->e->trouble));
 }
 

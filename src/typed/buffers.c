@@ -17,15 +17,15 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 				 "tern_bufalloc() was asked for %u buffers; a type has 1 to %d",
 				 count, TERN_BUFFERS_MAX);
 	if (flags & ~(unsigned)(POLICIES | ORDERED) || (flags & POLICIES) == POLICIES)
-		return error_set(
-			-EINVAL,
-			"tern_bufalloc() was given flags %#x; it takes one policy of enum tern_buffers, and "
-			"orders",
-			flags);
+		return error_set(-EINVAL,
+				 "tern_bufalloc() was given flags %#x; it takes one policy of enum "
+				 "tern_buffers, and orders",
+				 flags);
 	if (y->queue[type])
 		return error_set(
 			-EEXIST,
-			"rank %u has set buffers aside for type %u already: tern_bufclose() ends them",
+			"rank %u has set buffers aside for type %u already: tern_bufclose() ends "
+			"them",
 			y->e->t->rank, type);
 	return 0;
 }
@@ -107,8 +107,8 @@ int tern_buffree(tern *t, void *buffer)
 	if (!l || at % s->pool.stride || l->state != BUF_SLOT_HELD)
 		return error_set(
 			-EINVAL,
-			"tern_buffree() was given %p, which is not a buffer that tern_bufreceive() gave and "
-			"rank %u still has",
+			"tern_buffree() was given %p, which is not a buffer that tern_bufreceive() "
+			"gave and rank %u still has",
 			buffer, t->rank);
 	y->queue[l->type]->held--;
 	buf_slot_drop(l, y->check);

@@ -290,8 +290,8 @@ static int far_long(struct typed *y, struct sending *s)
 	s->outgoing = outgoing_new(y);
 	if (!s->outgoing)
 		return sending_later(
-			s,
-			"TERN_BUFSENDS_MAX sends are under way, or tern_bufdone() was not asked about them");
+			s, "TERN_BUFSENDS_MAX sends are under way, or tern_bufdone() was not asked "
+			   "about them");
 	if (!h->has_long)
 		return far_ask(y, s, true);
 	h->has_long = h->fresh = false;

@@ -110,8 +110,8 @@ static int outgoing_sentence(struct typed *y, const struct outgoing *o)
 	if (o->error == -EBADMSG)
 		return error_set(
 			-EBADMSG,
-			"the %llu bytes of a message of type %u to rank %u were changed before tern_bufdone() "
-			"said that they may be: the message was not delivered",
+			"the %llu bytes of a message of type %u to rank %u were changed before "
+			"tern_bufdone() said that they may be: the message was not delivered",
 			(unsigned long long)o->notice.len, o->notice.type, o->rank);
 	int rc = net->ops->check(net, o->rank);
 	return rc ? rc
@@ -158,7 +158,8 @@ int tern_bufdone(tern *t, tern_mid mid)
 	if (!o)
 		return error_set(
 			-EINVAL,
-			"tern_bufdone() was given %#llx, which names no send of rank %u, or none any more",
+			"tern_bufdone() was given %#llx, which names no send of rank %u, or none "
+			"any more",
 			(unsigned long long)mid, t->rank);
 	if (o->state != OUTGOING_OVER)
 		return 0;

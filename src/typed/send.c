@@ -18,8 +18,8 @@ static int send_find(struct typed *y, struct sending *s)
 	if (rc == -ENXIO)
 		return error_set(
 			-ENXIO,
-			"a message of type %u was sent to rank %u, which has set no buffers aside for that: "
-			"it calls tern_bufalloc() first",
+			"a message of type %u was sent to rank %u, which has set no buffers aside "
+			"for that: it calls tern_bufalloc() first",
 			s->type, s->rank);
 	if (rc == -EAGAIN)
 		return sending_later(s, "it is being asked for its buffers");
@@ -185,8 +185,8 @@ static int send_try(struct typed *y, struct sending *s)
 	s->outgoing = is_long ? outgoing_new(y) : NULL;
 	if (is_long && !s->outgoing)
 		return sending_later(
-			s,
-			"TERN_BUFSENDS_MAX sends are under way, or tern_bufdone() was not asked about them");
+			s, "TERN_BUFSENDS_MAX sends are under way, or tern_bufdone() was not asked "
+			   "about them");
 	if (!lane_ready(&e->t->lane[s->rank]))
 		return sending_later(s, "the ring to it is full");
 	rc = send_place(y, s);
@@ -260,8 +260,8 @@ static int send_leave(struct outgoing *o)
 	o->forgotten = true;
 	return error_set(
 		-EDEADLK,
-		"a handler has left a hold while a message of type %u moved to rank %u: it moves on after "
-		"tern_release(), and its data must stay until then",
+		"a handler has left a hold while a message of type %u moved to rank %u: it moves "
+		"on after tern_release(), and its data must stay until then",
 		o->notice.type, o->rank);
 }
 

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Senders of typed messages that cannot map their receiver's memory. Here they only believe so:
+ * shared memory is made to say that it is none, for some of the ranks, so that everything but the
+ * network is as it would be far away.
+ */
+#ifndef TERN_TESTS_TYPED_FAR_H
+#define TERN_TESTS_TYPED_FAR_H
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "chance.h"
+#include "local.h"
+#include "typed/send.h"
+
+enum { TYPE = 4, OTHER = 5, BYTES = 20000, COUNT = 4, OWNER = 1, NEAR = 2, SECOND = 3, RANKS = 4 };
+
+static unsigned char data[300000];
+static struct net_ops blind;
+
+/* From now on `rank` sees the memory of no other. */
+static inline void far_away(uint32_t rank)
+{
+	struct endpoint *e = local[rank]->own;
+	for (unsigned i = 0; i < e->nets; i++)
+		if (strcmp(e->net[i]->ops->name, "shm") == 0) {
+			blind = *e->net[i]->ops;
+			blind.provides &= ~(unsigned)PROVIDES_SHARED;
+			e->net[i]->ops = &blind;
+		}
+}
+
+/* Ranks 0 and 3 are far from rank 1, and rank 2 is near. */
+static inline void open_far(void)
+{
+	setenv("TERN_NET", "shm", 1);
+	local_polled();
+	local_open(RANKS);
+	far_away(0);
+	far_away(OWNER);
+	far_away(SECOND);
+}
+
+static inline struct type_queue *type_queue_at(unsigned type)
+{
+	return typed_of(local[OWNER])->queue[type];
+}
+
+static inline unsigned free_buffers(unsigned type)
+{
+	struct bufpool *k = &type_queue_at(type)->pool;
+	unsigned n = 0;
+	for (uint32_t i = 0; i < k->count; i++)
+		n += bufpool_is(k, i, BUFPOOL_FREE, 0);
+	return n;
+}
+
+static inline int send_now(uint32_t from, unsigned type, size_t len)
+{
+	return tern_bufsend(local[from], OWNER, type, data, len, TERN_NOWAIT, NULL);
+}
+
+/* What a program does that does not want to wait, for a while. */
+static inline int send_tried(uint32_t from, unsigned type, size_t len)
+{
+	int rc = -EAGAIN;
+	for (int i = 0; i < 200 && rc == -EAGAIN; i++) {
+		rc = send_now(from, type, len);
+		local_settle();
+	}
+	return rc;
+}
+
+/* The same, long enough for others to be asked for what they have. */
+static inline int send_urged(uint32_t from, unsigned type, size_t len)
+{
+	uint64_t until = clock_ns() + UINT64_C(100000000000);
+	int rc = -EAGAIN;
+	while (rc == -EAGAIN && clock_ns() < until)
+		rc = send_tried(from, type, len);
+	return rc;
+}
+
+/* The length of the next message, or -1. */
+static inline long long next(unsigned type)
+{
+	size_t len;
+	void *p = tern_bufreceive(local[OWNER], type, TERN_NOWAIT, NULL, &len);
+	if (!p)
+		return -1;
+	CHECK_IS(tern_buffree(local[OWNER], p), 0);
+	return (long long)len;
+}
+
+/* Lets `from` borrow ahead: it sends a while, and stops. */
+static inline void stream(uint32_t from, unsigned type)
+{
+	for (int i = 0; i < 20; i++) {
+		CHECK_IS(tern_bufsend(local[from], OWNER, type, data, 1, 0, NULL), 0);
+		local_settle();
+		CHECK_IS(next(type), 1);
+	}
+	local_settle();
+	CHECK(type_queue_at(type)->borrower[from].lent > 0);
+}
+
+/*
+ * Lets `from` have a cell of the spill, and not use it: the only buffer of the type is taken by
+ * what it sent before.
+ */
+static inline void idle_cell(uint32_t from, unsigned type)
+{
+	unsigned before = free_buffers(KEY_SPILL);
+	CHECK_IS(send_tried(from, type, 64), 0);
+	CHECK_IS(send_now(from, type, 64), -EAGAIN);
+	local_settle();
+	CHECK_IS(free_buffers(KEY_SPILL), before - 1);
+}
+
+#endif
