@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A parameter server (rank 0) and workers with 512 KiB gradients: each worker gets the parameters
- * and puts its gradient, again and again. When the first of ranks 2 and above has ROUNDS rounds
- * done, rank 0 prints how many each has, and the job ends. What tests/fair_test.sh starts.
+ * and puts its gradient, again and again. When the first of ranks 2 and above has as many rounds
+ * done as the argument says, rank 0 prints how many each has, and the job ends. What
+ * tests/fair_test.sh starts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,11 +11,11 @@
 
 #include <tern/mem.h>
 
-enum { PUSH, PUSHED, LEN = 1 << 16, ROUNDS = 100, RANKS_MOST = 64 };
+enum { PUSH, PUSHED, LEN = 1 << 16, RANKS_MOST = 64 };
 
 static double *params, *slots;
 static _Atomic uint64_t pushed, finished;
-static uint64_t pushes[RANKS_MOST];
+static uint64_t pushes[RANKS_MOST], rounds = 100;
 
 static void must(int rc)
 {
@@ -30,7 +31,7 @@ static void on_push(tern *t, const tern_msg *m)
 	const double *g = slots + (size_t)src * LEN;
 	for (size_t i = 0; i < LEN; i++)
 		params[i] += g[i];
-	if (++pushes[src] == ROUNDS && src > 1)
+	if (++pushes[src] == rounds && src > 1)
 		tern_signal(t, &finished, 1);
 	must(tern_reply(t, m, PUSHED));
 }
@@ -66,9 +67,11 @@ static void work(tern *t)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	tern *t;
+	if (argc > 1)
+		rounds = strtoull(argv[1], NULL, 10);
 	must(tern_open(&t, NULL));
 	must(tern_on(t, PUSH, on_push));
 	must(tern_on(t, PUSHED, on_pushed));

@@ -265,6 +265,17 @@ static void timeout_judge(struct transit *r, const struct ack *a)
 	pace_judge(&r->pace, before || a->doubled);
 }
 
+/*
+ * When the packet was sent that the acknowledgement answers. None that has landed was sent later:
+ * if one has been sent again meanwhile, its first sending has come.
+ */
+static uint64_t ack_sent(const struct ack *a)
+{
+	if (!a->echo)
+		return a->when;
+	return a->when - ((uint64_t)(uint32_t)(stamp_of(a->when) - a->echo) << STAMP_SHIFT);
+}
+
 static void ack_take(struct path *p, const struct ack *a)
 {
 	struct transit *r = &p->transit;
@@ -289,7 +300,8 @@ static void ack_take(struct path *p, const struct ack *a)
 	if (r->pace.doubt.at)
 		timeout_judge(r, a);
 	window_advance(p);
-	flights_overtaken(r, l.newest, p->net->now);
+	uint64_t sent = ack_sent(a);
+	flights_overtaken(r, l.newest < sent ? l.newest : sent, p->net->now);
 }
 
 static void retry_hear(struct path *p)

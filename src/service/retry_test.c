@@ -8,11 +8,12 @@
 #include <tern/tern.h>
 
 #include "../../tests/check.h"
+#include "base/clock.h"
 #include "core/scope.h"
 #include "net/packet/packet.h"
 #include "net/udp/udp.h"
 
-enum { NOTE, WARM = 400, BURST = 20, POLLS_MOST = 20000000 };
+enum { NOTE, WARM = 400, BURST = 20, POLLS_MOST = 20000000, AGO_NS = 300000 };
 
 static tern *local[2];
 static uint64_t noted;
@@ -23,14 +24,26 @@ static void note(tern *t, const tern_msg *m)
 	noted++;
 }
 
+static struct packet_net *net_of(int rank)
+{
+	return (struct packet_net *)(void *)local[rank]->own->site.peer[!rank].net;
+}
+
 static struct path *path_there(void)
 {
-	return ((struct packet_net *)(void *)local[0]->own->site.peer[1].net)->path[1];
+	return net_of(0)->path[1];
 }
 
 static bool all_acknowledged(void)
 {
 	return path_quiet(path_there());
+}
+
+/* The first was sent again longer ago than a round trip. */
+static bool sent_again(void)
+{
+	const struct transit *r = &path_there()->transit;
+	return r->tries && clock_ns() - flight_at(r, r->first)->sent > AGO_NS;
 }
 
 static bool timed_out_twice(void)
@@ -78,6 +91,13 @@ static void lose(struct wire *w, const struct outgoing *o, unsigned n)
 	(void)w, (void)o, (void)n;
 }
 
+static unsigned (*receive_any)(struct wire *w, struct datagram *d, unsigned n);
+
+static unsigned receive_one(struct wire *w, struct datagram *d, unsigned n)
+{
+	return receive_any(w, d, n ? 1 : 0);
+}
+
 static void close_both(void)
 {
 	for (int r = 0; r < 2; r++)
@@ -102,12 +122,30 @@ TEST(a_timeout_for_nothing_leaves_the_window_as_it_was)
 	close_both();
 }
 
+TEST(a_packet_sent_again_for_nothing_overtakes_no_other)
+{
+	begin();
+	size_t before = window();
+	struct wire_ops slow = *net_of(1)->wire->ops;
+	receive_any = slow.receive;
+	slow.receive = receive_one;
+	net_of(1)->wire->ops = &slow;
+	for (unsigned i = 0; i < BURST; i++) {
+		send(1); /* a packet each */
+		CHECK(tern_poll(local[0]) >= 0);
+	}
+	poll_until(sent_again, true);
+	poll_until(all_acknowledged, false);
+	CHECK(window() >= before);
+	CHECK_IS(noted, WARM + BURST);
+	close_both();
+}
+
 TEST(a_timeout_for_a_loss_closes_the_window)
 {
 	begin();
 	size_t before = window();
-	struct packet_net *n = (struct packet_net *)(void *)local[0]->own->site.peer[1].net;
-	struct wire *wire = n->wire;
+	struct wire *wire = net_of(0)->wire;
 	struct wire_ops deaf = *wire->ops;
 	const struct wire_ops *ops = wire->ops;
 	deaf.send = lose;

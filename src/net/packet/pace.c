@@ -28,9 +28,19 @@ void pace_open(struct pace *p, size_t packet)
 	*p = (struct pace){ .packet = packet, .enough = SIZE_MAX, .window = WINDOW_FIRST * packet };
 }
 
-bool pace_ready(const struct pace *p, uint64_t now)
+bool pace_ready(struct pace *p, uint64_t now)
 {
-	return p->flying < p->window && now >= p->earliest;
+	if (p->flying >= p->window)
+		return false;
+	if (now < p->earliest) {
+		p->held = true;
+		p->late = 0;
+		return false;
+	}
+	if (p->held)
+		p->late = now - p->earliest;
+	p->held = false;
+	return true;
 }
 
 /*
@@ -52,15 +62,24 @@ static uint64_t pace_burst(uint64_t each)
 	return most > each * 2 ? most : each * 2;
 }
 
+/*
+ * The time from which the rate counts. A sender that had packets and no core catches up: otherwise
+ * it sends one burst each time it runs, whatever its window is.
+ */
+static uint64_t pace_from(const struct pace *p, uint64_t now)
+{
+	uint64_t burst = pace_burst(p->packet * p->smooth / pace_rate(p));
+	uint64_t most = burst > p->late ? burst : p->late;
+	return p->earliest + most >= now ? p->earliest : now - burst;
+}
+
 void pace_sent(struct pace *p, size_t bytes, uint64_t now)
 {
 	p->flying += bytes;
 	p->sent++;
 	if (!p->smooth || (p->window <= BURST * p->packet && p->smooth <= BURST_NS))
 		return;
-	uint64_t burst = pace_burst(p->packet * p->smooth / pace_rate(p));
-	uint64_t from = p->earliest + burst > now ? p->earliest : now - burst;
-	p->earliest = from + bytes * p->smooth / pace_rate(p);
+	p->earliest = pace_from(p, now) + bytes * p->smooth / pace_rate(p);
 }
 
 /* -- The window -------------------------------------------------------------------------- */
@@ -185,16 +204,26 @@ void pace_doubt(struct pace *p, uint64_t now)
 	p->doubt.window = p->window;
 	p->doubt.enough = p->enough;
 	p->doubt.peak = p->peak;
+	p->doubt.closed = p->closed;
+	p->doubt.since = p->since;
+	p->doubt.until_peak = p->until_peak;
+	p->doubt.lost = p->lost;
 }
 
 void pace_judge(struct pace *p, bool late)
 {
 	p->doubt.at = 0;
-	if (!late || p->window >= p->doubt.window)
+	if (!late)
+		return;
+	p->lost = p->doubt.lost;
+	if (p->window >= p->doubt.window)
 		return;
 	p->window = p->doubt.window;
 	p->enough = p->doubt.enough;
 	p->peak = p->doubt.peak;
+	p->closed = p->doubt.closed;
+	p->since = p->doubt.since;
+	p->until_peak = p->doubt.until_peak;
 }
 
 /* -- Round trips ------------------------------------------------------------------------- */

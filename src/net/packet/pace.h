@@ -33,16 +33,21 @@ struct pace {
 	uint64_t used;       /* when all of the window was last used, ns */
 	uint32_t round_end;  /* the number that ends this round */
 	uint32_t sent, lost; /* packets of this round */
-	uint64_t earliest;   /* when the next may be sent, ns */
+	uint64_t earliest;   /* when the next may be sent, ns, */
+	bool held;           /* and one waits for that */
+	uint64_t late;       /* how long after that time the last one to wait was sent, ns */
 	struct {
 		uint64_t at; /* when a timeout may have closed the window for nothing, ns; 0: none
 				has */
 		size_t window, enough, peak; /* what they were before it */
+		uint64_t closed, since, until_peak;
+		uint32_t lost;
 	} doubt;
 };
 
 void pace_open(struct pace *p, size_t packet);
-bool pace_ready(const struct pace *p, uint64_t now);
+/* Whether a packet, which is there, may be sent now. */
+bool pace_ready(struct pace *p, uint64_t now);
 void pace_sent(struct pace *p, size_t bytes, uint64_t now);
 void pace_landed(struct pace *p, size_t bytes, uint64_t now); /* acknowledged */
 /* Taken for lost, and when it was sent. */

@@ -129,6 +129,35 @@ TEST(two_flows_share_a_link)
 	}
 }
 
+/* Sends all that it may, and has it acknowledged; bytes. */
+static size_t turn_take(struct pace *p, uint64_t now)
+{
+	size_t bytes = 0;
+	for (; pace_ready(p, now); bytes += PACKET)
+		pace_sent(p, PACKET, now);
+	for (size_t landed = 0; landed < bytes; landed += PACKET)
+		pace_landed(p, PACKET, now);
+	return bytes;
+}
+
+TEST(a_sender_that_waits_for_a_core_catches_up_and_an_idle_one_does_not)
+{
+	struct pace p;
+	size_t bytes = 0, burst = 20 * PACKET;
+	uint64_t now = SECOND;
+	pace_open(&p, PACKET);
+	p.window = p.enough = 100 * PACKET;
+	pace_sampled(&p, 8 * MS);
+	CHECK(turn_take(&p, now) < burst);
+	for (unsigned turn = 0; turn < 10; turn++)
+		bytes += turn_take(&p, now += 4 * MS);
+	CHECK(bytes > 10 * 50 * PACKET); /* half of the window in half of a round trip */
+	now += 4 * MS;
+	CHECK(pace_ready(&p, now));
+	pace_sent(&p, PACKET, now); /* and has no more to send for a second */
+	CHECK(turn_take(&p, now + SECOND) < burst);
+}
+
 /* Packets of a window that waited in a queue: round trips were short once. */
 static void queue_fill(struct pace *p)
 {
@@ -210,12 +239,17 @@ TEST(a_timeout_that_was_for_nothing_is_undone)
 	link_run(1, 2 * SECOND);
 	struct pace *p = &l.flow[0].pace;
 	size_t window = p->window, enough = p->enough;
+	uint64_t since = p->since;
+	uint32_t lost = p->lost;
 	pace_doubt(p, l.now);
+	pace_lost(p, PACKET, l.now, l.now);
 	pace_timeout(p, l.now);
 	CHECK(p->window < window);
 	pace_judge(p, true);
 	CHECK_IS(p->window, window);
 	CHECK_IS(p->enough, enough);
+	CHECK_IS(p->since, since);
+	CHECK_IS(p->lost, lost);
 	pace_doubt(p, l.now);
 	pace_timeout(p, l.now);
 	pace_judge(p, false);
