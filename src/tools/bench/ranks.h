@@ -12,11 +12,10 @@
  * it, which then play nothing.
  */
 struct part {
-	perf_phase *play;
+	struct phase phase;
 	uint32_t size;
 	uint64_t count;
 	unsigned also; /* further figures */
-	int way;       /* which variant of the phase */
 };
 
 struct ranks_result {

@@ -12,7 +12,7 @@
 #include "tools/bench/ranks.h"
 #include "tools/logp/phase.h"
 
-enum phase { PHASE_TRIP, PHASE_GAP, PHASE_SENDING, PHASE_HANDLING, PHASES };
+enum { PHASE_TRIP, PHASE_GAP, PHASE_SENDING, PHASE_HANDLING, PHASES };
 
 struct plan {
 	const struct logp_wish *wish;
@@ -30,7 +30,7 @@ static uint64_t fraction(uint64_t count, uint64_t of)
 
 static void plan_add(struct plan *plan, perf_phase *play, uint32_t size, uint64_t count)
 {
-	plan->part[plan->n++] = (struct part){ .play = play, .size = size, .count = count };
+	plan->part[plan->n++] = (struct part){ { .figure = play }, size, count, 0 };
 }
 
 static void plan_words(struct plan *plan, uint32_t words)

@@ -22,26 +22,24 @@
 
 /* -- Barrier -------------------------------------------------------------------- */
 
-static double barrier_measure(struct bench_rank *p)
+static int barriers_pass(struct bench_rank *p)
 {
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = tern_barrier(p->t);
-	return each_ns(p, clock_ns() - began) / 1000;
+	return p->rc;
 }
 
-static double barrier_laps(struct bench_rank *p)
+static int laps_raw(struct bench_rank *p)
 {
-	uint64_t began = clock_ns();
 	raw_laps(&p->raw, p->rank, p->ranks, p->count);
-	return each_ns(p, clock_ns() - began) / 1000;
+	return 0;
 }
 
 static const struct test test_barrier = {
 	{ "barrier", "a barrier of all ranks", "us" },
 	{ "ranks", 2, PERF_RANKS_MOST, { 2, { 2, 8 } }, { 1, { 8 } } },
 	.amount = { .ranks = RANKS_BY_SIZE, .count = 100 },
-	.play = { .measure = barrier_measure, .limit = { barrier_laps } },
+	.play = { .measure = { PHASE_ALL, barriers_pass }, .limit = { { PHASE_ALL, laps_raw } } },
 	.limit_name =
 		"a raw token once around the same processes, which yield if they are more than the cores",
 	.bar = { { 8, "at most 0.40" } },
@@ -74,7 +72,7 @@ static const struct test test_idle = {
 	{ "idle", "the part of a core that a rank uses while it waits, for --count ms", "%" },
 	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .cores = TEST_NONE, .count = 1000, .rounds = 3, .warm = TEST_NONE },
-	.play = { .open = words_open, .measure = idle_measure },
+	.play = { .open = words_open, .measure.figure = idle_measure },
 	.bar = { { 2, "less than 1 %" } },
 };
 
@@ -95,7 +93,7 @@ static const struct test test_memory = {
 		    .count = TEST_NONE,
 		    .rounds = 1,
 		    .warm = TEST_NONE },
-	.play = { .measure = memory_measure },
+	.play = { .measure.figure = memory_measure },
 	.bar = { { 64, "at most 16 MiB" }, { 256, "at most 256 MiB" } },
 	.note = "computed, not measured",
 };
@@ -272,7 +270,7 @@ static const struct test test_start = {
 	{ "start", "`tern run` until rank 0 has had an answer from every rank", "ms" },
 	{ "ranks", 1, 256, { 2, { 2, 64 } }, { 1, { 2 } } },
 	.amount = { .ranks = 1, .cores = TEST_NONE, .count = 1, .rounds = 11, .warm = 1 },
-	.play = { .measure = start_measure, .limit = { start_limit } },
+	.play = { .measure.figure = start_measure, .limit[0].figure = start_limit },
 	.limit_name = "as many processes of the same program that write one byte",
 	.bar = { { 2, "at most 10 ms" }, { 64, "at most 100 ms" } },
 };

@@ -11,11 +11,8 @@ extern test_rows message_tests, job_tests, memory_tests, transfer_tests, send_te
 extern test_rows chan_tests, async_tests, spawn_tests, trace_tests, delivery_tests;
 extern test_rows udp_tests, ofi_tests, sequence_tests;
 
-/* message.c */
-perf_phase trip_raw;     /* the limit of every round trip; its way is a raw_manner */
-perf_phase rate_measure; /* requests one way, of as many words as the size: millions a second */
-#define TRIP_RAW \
-	"a raw cache line there and back, 512 lines in turn, the better of two ways to spin"
+/* message.c: what every round trip inherits whose limit is a raw cache line */
+extern const struct test raw_trip;
 
 /* What the hidden options of job.c run; their exit status. */
 int start_first_trip(const char *began);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -92,10 +91,9 @@ static void bare_send(size_t len)
 
 /* -- Round trip --------------------------------------------------------------------------- */
 
-static double trip_bare(struct bench_rank *p)
+static int trip_bare(struct bench_rank *p)
 {
 	size_t len = p->size * sizeof(uint64_t) + 2;
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count; i++) {
 		if (p->rank)
 			bare_receive();
@@ -103,14 +101,16 @@ static double trip_bare(struct bench_rank *p)
 		if (!p->rank)
 			bare_receive();
 	}
-	return each_ns(p, clock_ns() - began);
+	return 0;
 }
 
 static const struct test test_udp_trip = {
 	{ "udp-trip", "a request and its reply over UDP, without protection", "ns" },
 	{ "words", 0, TERN_WORDS_MAX, { 2, { 0, 4 } }, { 0 } },
 	.amount = { .count = 500, .rounds = 31 },
-	.play = { .open = udp_open_test, .measure = words_trip_time, .limit = { trip_bare } },
+	.play = { .open = udp_open_test,
+		  .measure = { PHASE_ACTED, words_trips_of },
+		  .limit = { { PHASE_ALL, trip_bare } } },
 	.limit_name = "a bare UDP socket there and back, both sides polling",
 	.bar = { { 4, "at most 1.15" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
@@ -147,16 +147,6 @@ static uint64_t bare_stream(struct bench_rank *p, uint64_t count, size_t len, un
 	return clock_ns() - began;
 }
 
-/* GB/s of messages of one word. */
-static double word_measure(struct bench_rank *p)
-{
-	struct bench_rank one = *p;
-	one.size = 1;
-	double figure = rate_measure(&one);
-	p->rc = one.rc;
-	return figure * sizeof(uint64_t) / 1000;
-}
-
 static double rate_bare(struct bench_rank *p)
 {
 	return each_microsecond(p, bare_stream(p, p->count, p->size * sizeof(uint64_t) + 2, BATCH));
@@ -166,7 +156,9 @@ static const struct test test_udp_rate = {
 	{ "udp-rate", "requests one way over UDP, a handler called for each", "M/s" },
 	{ "words", 0, TERN_WORDS_MAX, { 2, { 1, 4 } }, { 0 } },
 	.amount = { .count = 19200, .rounds = 31 },
-	.play = { .open = udp_open_test, .measure = rate_measure, .limit = { rate_bare } },
+	.play = { .open = udp_open_test,
+		  .measure = { PHASE_HANDLED, words_sends_of },
+		  .limit[0].figure = rate_bare },
 	.limit_name = "a bare UDP socket, one message in a datagram",
 	.bar = { { 1, "at least 3.00" } },
 	.set = { { "TERN_NET", "udp" } },
@@ -193,11 +185,6 @@ static int bulk_send(struct bench_rank *p)
 	return p->rc;
 }
 
-static double bulk_measure(struct bench_rank *p)
-{
-	return each_byte(p, words_handled(p, bulk_send));
-}
-
 /*
  * The bare stream sends the same bytes from one place again and again, receives them in one
  * place, looks at none of them, and its receiver says once for four datagrams that they have
@@ -215,9 +202,8 @@ static const struct test test_udp_bulk = {
 	{ "bytes", 1024, TERN_PAYLOAD_MAX, { 1, { TERN_PAYLOAD_MAX } }, { 0 } },
 	.amount = { .count = 2048, .rounds = 31 },
 	.play = { .open = udp_open_test,
-		  .measure = bulk_measure,
-		  .way = COPIED,
-		  .limit = { bulk_bare } },
+		  .measure = { PHASE_HANDLED, bulk_send, COPIED },
+		  .limit[0].figure = bulk_bare },
 	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",
 	.bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
@@ -229,7 +215,7 @@ static const struct test test_udp_claim = {
 	  "the same, composed in place: as in the bare stream, no byte is written or copied",
 	  "GB/s" },
 	.like = &test_udp_bulk,
-	.play = { .way = CLAIMED },
+	.play = { .measure.way = CLAIMED },
 };
 
 /* -- Losses ----------------------------------------------------------------------------------- */
@@ -240,14 +226,21 @@ enum { LOSING, RESTED }; /* ways */
  * The same with and without: both go through the wire that does wrong, which rests meanwhile. The
  * last reply may be lost, too, so rank 1 serves until rank 0 has it.
  */
+static int one_word_send(struct bench_rank *p)
+{
+	return words_send(p->t, 1, 1, p->count);
+}
+
 static double lossy_measure(struct bench_rank *p)
 {
+	static const struct phase word = { .time = PHASE_HANDLED, .act = one_word_send },
+				  bulk = { .time = PHASE_HANDLED, .act = bulk_send };
 	static uint64_t phase;
 	_Atomic uint64_t *over = &p->raw.arena->token[RANKS].head;
 	fault_rest(p->way == RESTED);
 	phase++;
 	p->way = COPIED;
-	double figure = p->size > sizeof(uint64_t) ? bulk_measure(p) : word_measure(p);
+	double figure = phase_figure(p, p->size > sizeof(uint64_t) ? &bulk : &word, "GB/s");
 	if (!p->rank)
 		atomic_store(over, phase);
 	while (p->rank && !p->rc && atomic_load(over) < phase)
@@ -273,9 +266,8 @@ static const struct test test_udp_lossy = {
 	  { 0 } },
 	.amount = { .count = 16384, .bytes = 64 << 20, .rounds = 31 },
 	.play = { .open = lossy_open,
-		  .measure = lossy_measure,
-		  .limit = { lossy_measure },
-		  .limit_way = { RESTED } },
+		  .measure.figure = lossy_measure,
+		  .limit = { { .figure = lossy_measure, .way = RESTED } } },
 	.limit_name = "the same without losses",
 	.bar = { { sizeof(uint64_t), "at least 0.70" }, { TERN_PAYLOAD_MAX, "at least 0.70" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_FAULT", "drop=0.01,reorder=0.05" } },

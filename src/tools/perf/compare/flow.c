@@ -149,9 +149,10 @@ static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, stru
 					    { "TERN_FLOW", strategies[strategy] } } };
 	struct part parts[PARTS] = { 0 };
 	for (unsigned i = 0; i < LOADS; i++)
-		parts[i * (1 + FLOW_ALSO)] =
-			(struct part){ plays[i], 0, i == LOAD_BULK ? count / 10 + 1 : count,
-				       FLOW_ALSO, 0 };
+		parts[i * (1 + FLOW_ALSO)] = (struct part){ { .figure = plays[i] },
+							    0,
+							    i == LOAD_BULK ? count / 10 + 1 : count,
+							    FLOW_ALSO };
 	memset(&result, 0, sizeof result);
 	int rc = ranks_play(&test, 0, parts, PARTS, rounds, &result);
 	for (unsigned i = 0; !rc && i < LOADS; i++) {

@@ -521,8 +521,7 @@ int paper_main(bool json, bool plain, unsigned rounds, uint64_t count)
 	struct line lines[ROWS];
 	for (unsigned i = 0; i < ROWS; i++)
 		parts[i] =
-			(struct part){ .play = rows[i].play,
-				       .way = rows[i].way,
+			(struct part){ .phase = { .figure = rows[i].play, .way = rows[i].way },
 				       .size = rows[i].size,
 				       .count = count > rows[i].share ? count / rows[i].share : 1 };
 	int rc = ranks_play(&test, 0, parts, ROWS, rounds, &result);

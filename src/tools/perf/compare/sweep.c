@@ -116,11 +116,14 @@ static int interval_run(struct sweep *s, unsigned interval)
 		.play.open = sweep_open,
 		.set = { { "TERN_SIGNAL", "40" } }
 	};
-	struct part parts[PARTS] = { [PART_ALONE] = { .play = sweep_alone, .count = s->ms } };
+	struct part parts[PARTS] = { [PART_ALONE] = { .phase.figure = sweep_alone,
+						      .count = s->ms } };
 	for (int w = 0; w < WAYS; w++)
 		parts[PART_WAYS + w * PARTS_OF_WAY] =
-			(struct part){ sweep_by_way, sweep_interval[interval], s->ms, SWEEP_ALSO,
-				       w };
+			(struct part){ { .figure = sweep_by_way, .way = w },
+				       sweep_interval[interval],
+				       s->ms,
+				       SWEEP_ALSO };
 	memset(&result, 0, sizeof result);
 	int rc = ranks_play(&test, 0, parts, PARTS, s->rounds, &result);
 	if (rc)
