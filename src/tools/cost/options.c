@@ -2,19 +2,18 @@
 /* Reads the command line of `tern cost`. */
 #include "tools/cost/options.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "tools/common/option.h"
 #include "tools/cost/operation.h"
 #include "tools/tools.h"
 
 enum { NAMES_MOST = 64 };
 
-static bool read_operation(struct cost_options *o, const char *name)
+static bool read_operation(void *to, char *name)
 {
+	struct cost_options *o = to;
 	const char *names[NAMES_MOST];
 	for (size_t i = 0; i < operation_count; i++) {
 		names[i] = operation_table[i].name;
@@ -23,20 +22,7 @@ static bool read_operation(struct cost_options *o, const char *name)
 			return true;
 		}
 	}
-	return option_refuse(
-		"cost",
-		"--operation %s: there is no such operation; did you mean %s? `tern cost --list` names "
-		"them all",
-		name, nearest_name(name, names, operation_count));
-}
-
-static bool read_operations(void *to, char *text)
-{
-	char *part;
-	while ((part = strsep(&text, ",")) != NULL)
-		if (!read_operation(to, part))
-			return false;
-	return true;
+	return option_unnamed("--operation", "operation", name, names, operation_count);
 }
 
 static bool read_weights(void *to, char *text)
@@ -50,7 +36,6 @@ static bool read_weights(void *to, char *text)
 		if (end == at || *end != (last ? '\0' : ',') || !(o->weight[kind] >= 0) ||
 		    o->weight[kind] > 1e6)
 			return option_refuse(
-				"cost",
 				"--weights %s: three numbers are needed, 0 to 1000000, as in 1,1,5: for an "
 				"instruction on registers, on memory, on shared memory",
 				text);
@@ -63,18 +48,15 @@ static bool check(const struct cost_options *o, int argc, char **argv)
 {
 	if (optind < argc)
 		return option_refuse(
-			"cost",
 			"'%s' is not an option; operations are named with --operation, as in "
 			"`tern cost --operation request-4`",
 			argv[optind]);
 	if (o->listing && !o->named)
 		return option_refuse(
-			"cost",
 			"--listing lists the operations that --operation names: all of them together "
 			"would be some ten thousand lines");
 	if (o->plot && o->named)
 		return option_refuse(
-			"cost",
 			"--plot draws the sequences and streams of the tables, and --operation names "
 			"others: use one of the two");
 	return true;
@@ -83,7 +65,7 @@ static bool check(const struct cost_options *o, int argc, char **argv)
 bool cost_options_read(struct cost_options *o, int argc, char **argv, int *status)
 {
 	const struct choice choices[] = {
-		{ .name = "--operation", .read = read_operations, .to = o },
+		{ .name = "--operation", .each = read_operation, .to = o },
 		{ .name = "--listing", .flag = &o->listing },
 		{ .name = "--weights", .read = read_weights, .to = o },
 		{ .name = "--plot", .text = &o->plot },

@@ -2,11 +2,7 @@
 /* Reads the command line of `tern logp`, and completes what it leaves open. */
 #include "tools/logp/options.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/cpu.h"
-#include "base/nearest.h"
 #include "tools/common/option.h"
 #include "tools/tools.h"
 
@@ -21,21 +17,8 @@ static bool sizes_add(struct sizes *s, uint32_t size)
 		if (s->at[i] == size)
 			return true;
 	if (s->n == SIZES_MOST)
-		return option_refuse("logp", "--bytes: at most %u sizes at a time", s->n);
+		return option_refuse("--bytes: at most %u sizes at a time", s->n);
 	s->at[s->n++] = size;
-	return true;
-}
-
-/* The text is cut up. */
-static bool read_sizes(struct sizes *s, const char *option, char *text, uint64_t least,
-		       uint64_t most)
-{
-	char *rest = text, *part;
-	uint64_t size;
-	while ((part = strsep(&rest, ",")) != NULL)
-		if (!option_number("logp", option, part, least, most, &size) ||
-		    !sizes_add(s, (uint32_t)size))
-			return false;
 	return true;
 }
 
@@ -63,12 +46,11 @@ static bool check(const struct logp_options *o, int argc, char **argv)
 {
 	const struct logp_wish *w = &o->wish;
 	if (optind < argc)
-		return option_refuse("logp", "'%s' is not an option; `tern logp --help` lists them",
+		return option_refuse("'%s' is not an option; `tern logp --help` lists them",
 				     argv[optind]);
 	if (o->read && (w->words.n || w->bytes.n || w->ranks || w->count || w->rounds || o->quick ||
 			o->profile))
 		return option_refuse(
-			"logp",
 			"with --read nothing is measured: --json, --plot and --plain are all "
 			"that can stand beside it");
 	return true;
@@ -76,20 +58,24 @@ static bool check(const struct logp_options *o, int argc, char **argv)
 
 static bool read_words(void *to, char *text)
 {
-	return read_sizes(to, "--words", text, 0, TERN_WORDS_MAX);
+	uint64_t words;
+	return option_number("--words", text, 0, TERN_WORDS_MAX, &words) &&
+	       sizes_add(to, (uint32_t)words);
 }
 
 static bool read_bytes(void *to, char *text)
 {
-	return read_sizes(to, "--bytes", text, 1, TERN_PAYLOAD_MAX);
+	uint64_t bytes;
+	return option_number("--bytes", text, 1, TERN_PAYLOAD_MAX, &bytes) &&
+	       sizes_add(to, (uint32_t)bytes);
 }
 
 bool logp_options_read(struct logp_options *o, int argc, char **argv, int *status)
 {
 	struct logp_wish *w = &o->wish;
 	const struct choice choices[] = {
-		{ .name = "--words", .read = read_words, .to = &w->words },
-		{ .name = "--bytes", .read = read_bytes, .to = &w->bytes },
+		{ .name = "--words", .each = read_words, .to = &w->words },
+		{ .name = "--bytes", .each = read_bytes, .to = &w->bytes },
 		{ .name = "--ranks", .small = &w->ranks, .least = 2, .most = PERF_RANKS_MOST },
 		{ .name = "--count", .number = &w->count, .least = 1, .most = 1000000000 },
 		{ .name = "--repeat", .small = &w->rounds, .least = 1, .most = SERIES_MOST },

@@ -2,42 +2,44 @@
 /* Reads the command line of `tern perf`. */
 #include "tools/perf/options.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/nearest.h"
 #include "tools/bench/series.h"
 #include "tools/common/option.h"
 #include "tools/tools.h"
 
-static bool read_size(struct perf_options *o, const char *text)
+static bool read_size(void *to, char *text)
 {
+	struct perf_options *o = to;
 	uint64_t size;
-	if (!option_number("perf", "--size", text, 0, UINT32_MAX, &size))
+	if (!option_number("--size", text, 0, UINT32_MAX, &size))
 		return false;
 	if (o->sizes.n == sizeof o->sizes.at / sizeof o->sizes.at[0])
-		return option_refuse("perf", "--size: at most %u sizes at a time", o->sizes.n);
+		return option_refuse("--size: at most %u sizes at a time", o->sizes.n);
 	o->sizes.at[o->sizes.n++] = (uint32_t)size;
 	return true;
 }
 
-static bool read_test(struct perf_options *o, const struct test *const *tests, const char *name)
+/* What --test is read into, and against. */
+struct reading {
+	struct perf_options *o;
+	const struct test *const *tests;
+};
+
+static bool read_test(void *to, char *name)
 {
+	const struct reading *r = to;
 	const char *names[PERF_TESTS_MOST];
 	size_t n = 0;
-	for (; tests[n]; n++) {
-		names[n] = tests[n]->name;
+	for (; r->tests[n]; n++) {
+		names[n] = r->tests[n]->name;
 		if (strcmp(names[n], name) == 0) {
-			o->names += !o->named[n];
-			o->named[n] = true;
+			r->o->names += !r->o->named[n];
+			r->o->named[n] = true;
 			return true;
 		}
 	}
-	return option_refuse(
-		"perf",
-		"--test %s: there is no such test; did you mean %s? `tern perf --list` names them all",
-		name, nearest_name(name, names, n));
+	return option_unnamed("--test", "test", name, names, n);
 }
 
 bool perf_size_fits(const struct test *test, uint32_t size)
@@ -58,11 +60,10 @@ static bool check_size(const struct perf_options *o, const struct test *const *t
 	}
 	if (o->names != 1)
 		return option_refuse(
-			"perf",
 			"--size %u: none of the tests takes that size; `tern perf --list` shows what they take",
 			size);
-	return option_refuse("perf", "--size %u: %s takes %u to %u %s", size, only->name,
-			     only->size_least, only->size_most, only->size_name);
+	return option_refuse("--size %u: %s takes %u to %u %s", size, only->name, only->size_least,
+			     only->size_most, only->size_name);
 }
 
 static bool check(const struct perf_options *o, const struct test *const *tests, int argc,
@@ -70,13 +71,11 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 {
 	if (optind < argc)
 		return option_refuse(
-			"perf",
 			"'%s' is not an option; tests are named with --test, as in `tern perf --test rate`",
 			argv[optind]);
 	unsigned own = (unsigned)o->paper + o->delivery + o->flow;
 	if (own && (own > 1 || o->names || o->sizes.n || o->list))
 		return option_refuse(
-			"perf",
 			"%s has its own operations and sizes: --test, --size, --list and the like "
 			"cannot stand beside it",
 			o->paper  ? "--paper"
@@ -84,35 +83,9 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 				  : "--delivery");
 	if (o->plot && !o->delivery)
 		return option_refuse(
-			"perf",
 			"--plot draws what --delivery measures, and cannot be used without");
 	for (unsigned i = 0; i < o->sizes.n; i++)
 		if (!check_size(o, tests, o->sizes.at[i]))
-			return false;
-	return true;
-}
-
-/* What the options are read into, and against. */
-struct reading {
-	struct perf_options *o;
-	const struct test *const *tests;
-};
-
-static bool read_tests(void *to, char *text)
-{
-	const struct reading *r = to;
-	char *part;
-	while ((part = strsep(&text, ",")) != NULL)
-		if (!read_test(r->o, r->tests, part))
-			return false;
-	return true;
-}
-
-static bool read_sizes(void *to, char *text)
-{
-	char *part;
-	while ((part = strsep(&text, ",")) != NULL)
-		if (!read_size(to, part))
 			return false;
 	return true;
 }
@@ -127,8 +100,8 @@ bool perf_options_read(struct perf_options *o, const struct test *const *tests, 
 		{ .name = "--plain", .flag = &o->plain },
 		{ .name = "--list", .flag = &o->list },
 		{ .name = "--help" },
-		{ .name = "--test", .read = read_tests, .to = &reading },
-		{ .name = "--size", .read = read_sizes, .to = o },
+		{ .name = "--test", .each = read_test, .to = &reading },
+		{ .name = "--size", .each = read_size, .to = o },
 		{ .name = "--count",
 		  .number = &o->count,
 		  .least = 1,

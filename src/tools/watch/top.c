@@ -33,8 +33,8 @@ static bool read_interval(void *to, char *text)
 	char *end;
 	double seconds = strtod(text, &end);
 	if (end == text || *end || !(seconds >= 0.05 && seconds <= 3600))
-		return option_refuse(
-			"top", "--interval %s: it is a number of seconds, 0.05 to 3600", text);
+		return option_refuse("--interval %s: it is a number of seconds, 0.05 to 3600",
+				     text);
 	o->interval = seconds;
 	return true;
 }
