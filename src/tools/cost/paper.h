@@ -6,7 +6,7 @@
 #include "tools/cost/operation.h"
 
 /* Table 1: a single packet, by step. */
-extern const int paper_packet[COST_SIDES][COST_STEPS];
+extern const struct cost_tally paper_packet;
 
 /*
  * Tables 2 and 3; NULL if the paper has none. Steps are not told apart there: all is in
