@@ -180,43 +180,18 @@ static int overhead_open(struct bench_rank *p)
 	return pair_open();
 }
 
-static uint64_t batches(const struct bench_rank *p)
-{
-	return (p->count + PAIR_BATCH - 1) / PAIR_BATCH;
-}
-
-static double overhead_of(const struct bench_rank *p, const struct pair_cost *c)
-{
-	return (double)(p->way == SENDING ? c->send : c->handle) /
-	       (double)(batches(p) * PAIR_BATCH);
-}
-
-static int overhead_send(uint32_t words, unsigned n)
-{
-	return words_send(pair[0], 1, words, n);
-}
-
-static double overhead_measure(struct bench_rank *p)
-{
-	static const struct pair_batch batch = { .send = overhead_send, .n = PAIR_BATCH };
-	struct pair_cost c;
-	uint64_t sent;
-	p->rc = pair_play(&batch, p->size, p->count, &c, &sent);
-	return overhead_of(p, &c);
-}
-
 static double own_measure(struct bench_rank *p)
 {
-	struct pair_cost c = { 0 };
-	for (uint64_t i = 0; i < batches(p); i++) {
+	uint64_t write = 0, read = 0, lines = 0;
+	for (; lines < p->count; lines += PAIR_BATCH) {
 		uint64_t began = clock_ns();
-		raw_write_own(own, i * PAIR_BATCH, PAIR_BATCH);
-		c.send += pair_since(began);
+		raw_write_own(own, lines, PAIR_BATCH);
+		write += pair_since(began);
 		began = clock_ns();
-		raw_sink += raw_read_own(own, i * PAIR_BATCH, PAIR_BATCH);
-		c.handle += pair_since(began);
+		raw_sink += raw_read_own(own, lines, PAIR_BATCH);
+		read += pair_since(began);
 	}
-	return overhead_of(p, &c);
+	return (double)(p->way == SENDING ? write : read) / (double)lines;
 }
 
 static const struct test test_send_overhead = {
@@ -224,7 +199,7 @@ static const struct test test_send_overhead = {
 	{ "words", 0, TERN_WORDS_MAX, { 2, { 1, 4 } }, { 0 } },
 	.amount = { .ranks = 1, .count = 40 * PAIR_BATCH },
 	.play = { .open = overhead_open,
-		  .measure = { .figure = overhead_measure, .way = SENDING },
+		  .measure.figure = words_sending,
 		  .limit = { { .figure = own_measure, .way = SENDING } } },
 	.limit_name = "writing one line with 4 words, in this core's cache",
 	.note = "two endpoints of one thread, so that no line travels: the instructions alone",
@@ -234,7 +209,7 @@ static const struct test test_handling_overhead = {
 	{ "handling-overhead",
 	  "what a request costs its receiver, up to and including a small handler", "ns" },
 	.like = &test_send_overhead,
-	.play = { .measure.way = HANDLING,
+	.play = { .measure.figure = words_handling,
 		  .limit = { { .figure = own_measure, .way = HANDLING } } },
 	.limit_name = "reading one line with 4 words, in this core's cache",
 };

@@ -178,22 +178,11 @@ static const struct pair_batch batches[] = {
 	[XFERS] = { send_xfers, PAIR_PAYLOADS, true },
 };
 
-/* Ns for one message of the batch: to send it, to handle it, to handle its answer. */
-struct batch_cost {
-	double send, handle, answer;
-};
-
-static struct batch_cost batch_play(struct bench_rank *p, const struct pair_batch *b, uint32_t size)
+static struct pair_each batch_play(struct bench_rank *p, const struct pair_batch *b, uint32_t size)
 {
-	struct pair_cost c;
-	uint64_t sent;
-	if (p->rank || p->rc)
-		return (struct batch_cost){ 0 };
-	p->rc = pair_play(b, size, p->count, &c, &sent);
+	struct pair_each each = pair_each(p, b, size);
 	atomic_store(&fetches, 0);
-	double n = (double)sent;
-	return (struct batch_cost){ (double)c.send / n, (double)c.handle / n,
-				    (double)c.answer / n };
+	return each;
 }
 
 /* -- Messages and transfers ---------------------------------------------------------- */
@@ -215,7 +204,7 @@ static double batch_answer(struct bench_rank *p)
 
 static double batch_ask(struct bench_rank *p)
 {
-	struct batch_cost c = batch_play(p, &batches[p->way], p->size);
+	struct pair_each c = batch_play(p, &batches[p->way], p->size);
 	return c.send + c.answer;
 }
 
@@ -335,7 +324,7 @@ static const struct row {
 	{ "poll, nothing there", "4-7", paper_poll, POLL, 0, 1, 0, 0, 0, 0.7, 22.0, 0 },
 	{ "poll requests", "", paper_poll, POLL_REQUESTS, 0, 1, 0, 0, 0, 0, 0, 0 },
 	{ "poll replies", "4-7", paper_poll, POLL_REPLIES, 0, 1, 0, 0, 0, 0.3, 11.0, 0 },
-	{ "round trip, neighbour", "4-1, 4-7", words_trip, 0, 4, 20, 0, 76.2, 0, 11.2, 368.1, 0 },
+	{ "round trip, neighbour", "4-1, 4-7", logp_trip, 0, 4, 20, 0, 76.2, 0, 11.2, 368.1, 0 },
 	{ "latency of a hop", "4-1, 4-7", NULL, 0, 0, 1, 0, 2.2, 0, 0.8, 8.0, 0 },
 	{ "injection, for each byte", "4-1", paper_injection, 0, 0, 100, 1, 0.45, 0, 0, 0, 0 },
 	{ "fetch&add, requester", "4-8", batch_ask, FETCHES, 0, 1, 0, 0, 0, 4.3, 143, 0 },
