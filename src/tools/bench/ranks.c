@@ -224,6 +224,17 @@ __attribute__((noreturn)) static void rank_main(struct ranks *c, uint32_t rank)
 	_exit(rc < 0);
 }
 
+int compute_spare_core(const struct bench_rank *p)
+{
+	char core[16];
+	if (p->spare_core < 0)
+		return 0;
+	snprintf(core, sizeof core, "%d", p->spare_core);
+	return setenv(setting_table[SETTING_AGENT_CORE].name, core, 0) == 0
+		       ? 0
+		       : error_system("setting TERN_AGENT_CORE");
+}
+
 /* -- In the command ----------------------------------------------------------------- */
 
 static int ranks_start(struct ranks *c)

@@ -8,6 +8,7 @@
 
 #include <tern/tern.h>
 
+#include "tools/bench/series.h"
 #include "tools/bench/test.h"
 
 enum {
@@ -43,6 +44,9 @@ double phase_figure(struct bench_rank *p, const struct phase *f, const char *uni
  */
 uint64_t words_acted_after(struct bench_rank *p, phase_act *warm, phase_act *act);
 uint64_t words_handled_after(struct bench_rank *p, phase_act *warm, phase_act *act);
+
+/* A round trip of one word with rank 1, whose time is added. */
+void times_trip(struct times *s, struct bench_rank *p);
 
 phase_act words_open;     /* registers the handlers */
 phase_act words_trips_of; /* round trips with rank 1, of as many words as the size */

@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "tools/cost/paper.h"
-
 enum { MESSAGE = 1024, REQUESTS = 3 };
 
 /* The packets that are fitted, by their words, and the operations that have them. */

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "../../../tests/check.h"
-#include "tools/cost/paper.h"
+#include "tools/cost/study.h"
 
 static struct cost_map *map;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The figures of the paper, as it prints them. */
-#include "tools/cost/paper.h"
+#include "tools/cost/study.h"
 
 #include <string.h>
 

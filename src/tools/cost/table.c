@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of `tern cost`, as text. */
-#include "tools/cost/show.h"
 
 #include <stdio.h>
 
 #include "tools/common/table.h"
-#include "tools/cost/paper.h"
 #include "tools/cost/study.h"
 
 static const char *const step_title[COST_STEPS] = {

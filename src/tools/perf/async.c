@@ -2,7 +2,6 @@
 /* Work that is handed over: what it costs, and how much of it is hidden behind a computation. */
 #include <tern/async.h>
 
-#include "tools/bench/compute.h"
 #include "tools/bench/place.h"
 #include "tools/perf/perf.h"
 

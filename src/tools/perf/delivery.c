@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/kernel.h"
-#include "tools/bench/compute.h"
-#include "tools/bench/times.h"
+#include "tools/bench/ranks.h"
+#include "tools/bench/series.h"
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 

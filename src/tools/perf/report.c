@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What `tern perf` shows: the table, the records, the progress. */
-#include "tools/perf/report.h"
+#include "tools/perf/perf.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "tools/bench/place.h"
-#include "tools/bench/times.h"
+#include "tools/bench/series.h"
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 

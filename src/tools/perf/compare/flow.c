@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs the loads of `tern perf --flow` under each strategy, and prints the comparison. */
-#include "tools/perf/compare/compare.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "tools/bench/words.h"
 #include "tools/common/json.h"
 #include "tools/common/table.h"
-#include "tools/perf/options.h"
+#include "tools/perf/perf.h"
 
 enum {
 	RANKS = 3, /* the last one receives; of the others, the first sends alone in all loads but

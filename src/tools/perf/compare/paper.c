@@ -4,7 +4,7 @@
  * beside. What a handler adds to a batch (a reply, a transfer) is the difference to a batch of as
  * many requests whose handler only counts; both are played in the same phase.
  */
-#include "tools/perf/compare/compare.h"
+#include "tools/perf/perf.h"
 
 #include <math.h>
 #include <stdio.h>

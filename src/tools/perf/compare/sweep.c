@@ -2,7 +2,6 @@
 /* Runs `tern perf --delivery`: every way of delivery at every interval. */
 #include "tools/perf/compare/sweep.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,8 +10,7 @@
 #include "tools/bench/ranks.h"
 #include "tools/common/svg.h"
 #include "tools/common/table.h"
-#include "tools/perf/compare/compare.h"
-#include "tools/perf/options.h"
+#include "tools/perf/perf.h"
 
 enum { MS = 20, QUICK_MS = 5, ROUNDS = 11, QUICK_ROUNDS = 3 };
 

@@ -7,8 +7,8 @@
  */
 #include "base/clock.h"
 #include "core/endpoint.h"
-#include "tools/bench/compute.h"
-#include "tools/bench/times.h"
+#include "tools/bench/ranks.h"
+#include "tools/bench/series.h"
 #include "tools/bench/words.h"
 #include "tools/perf/compare/sweep.h"
 
