@@ -189,13 +189,6 @@ static int rank_play(struct ranks *c, struct bench_rank *p)
 	return rc;
 }
 
-static void environment_set(enum setting s, uint32_t value)
-{
-	char text[16];
-	snprintf(text, sizeof text, "%u", value);
-	setenv(setting_table[s].name, text, 1);
-}
-
 static void rank_settle(struct ranks *c, uint32_t rank)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
