@@ -21,13 +21,18 @@ static uint64_t clock_measure(void)
 	return least;
 }
 
+int pair_open_at(tern *ends[2])
+{
+	int rc = tern_open_local(2, ends);
+	if (!rc)
+		rc = words_register(ends[0]);
+	return rc ? rc : words_register(ends[1]);
+}
+
 int pair_open(void)
 {
 	clock_cost = clock_measure();
-	int rc = tern_open_local(2, pair);
-	if (!rc)
-		rc = words_register(pair[0]);
-	return rc ? rc : words_register(pair[1]);
+	return pair_open_at(pair);
 }
 
 uint64_t pair_between(uint64_t began, uint64_t ended)

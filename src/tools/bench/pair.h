@@ -16,8 +16,9 @@ enum {
 
 extern tern *pair[2];
 
-/* Opens both and registers the handlers of words.h with them. */
+/* Opens both, or two others, and registers the handlers of words.h with them. */
 int pair_open(void);
+int pair_open_at(tern *ends[2]);
 
 /* ns since `began`, less what looking at the clock costs: batches are that short. */
 uint64_t pair_since(uint64_t began);

@@ -20,6 +20,8 @@ enum {
 };
 
 int words_register(tern *t);
+/* Registers `n` handlers, the first with the number `first`. */
+int handlers_on(tern *t, unsigned first, tern_handler *const *handlers, unsigned n);
 
 /* `count` requests to rank `to`; 0 or the first error. */
 int words_send(tern *t, uint32_t to, unsigned words, uint64_t count);

@@ -30,24 +30,9 @@ const struct cost_result *study_best(const struct cost_study *s, enum cost_form 
 				     unsigned words);
 double study_weighted(const struct cost_study *s, const struct cost_tally *t, struct cost_cut c);
 
-/* A message takes `once`, and each of its packets `packet` and `word` for each word of it. */
-struct cost_fit {
-	double once, packet, word;
-	double off; /* by how much a figure differs from the line through all, at most */
-};
-
-/* Packets of up to 12 words are requests, those of 16 to 128 payloads. */
-struct cost_fit fit_requests(const struct cost_study *s, int side, int feature);
-struct cost_fit fit_payloads(const struct cost_study *s, int side, int feature);
-
+/* Formulas for messages, and what is not base. */
 void fit_formulas(const struct cost_study *s);
 void fit_overhead(const struct cost_study *s);
-
-/* What 1,024 words take in packets of n words, of one feature or (-1) of all. */
-double fit_message(const struct cost_study *s, unsigned n, int feature);
-
-enum { FIT_SIZES = 7 };
-extern const unsigned fit_size[FIT_SIZES];
 
 /* Table 1: a single packet, by step. */
 extern const struct cost_tally paper_packet;

@@ -70,7 +70,8 @@ static double model_words(const struct logp_model *m, enum logp_name name)
 	return s ? s->is[name].median : NAN;
 }
 
-double model_bytes_at(const struct logp_model *m, enum logp_name name, double bytes)
+/* A parameter of payloads of any size. */
+static double model_bytes_at(const struct logp_model *m, enum logp_name name, double bytes)
 {
 	struct curve c = { 0 };
 	for (unsigned i = 0; i < m->n; i++)

@@ -71,8 +71,6 @@ extern const char *const logp_names[LOGP_NAMES]; /* as keys: trip, o_s, L, o_r, 
 
 /* NULL if that size was not measured. */
 const struct logp_size *model_size(const struct logp_model *m, bool bytes, uint32_t size);
-/* A parameter of payloads of any size. */
-double model_bytes_at(const struct logp_model *m, enum logp_name name, double bytes);
 
 /* Predictions, in ns. */
 double model_burst(const struct logp_model *m, uint32_t n);

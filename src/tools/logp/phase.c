@@ -45,15 +45,12 @@ static void answer(tern *t, const tern_msg *m)
 
 int logp_bytes_open(struct bench_rank *p)
 {
+	static tern_handler *const handlers[] = { ask, answer, take };
 	memset(logp_payload, 1, sizeof logp_payload);
 	int rc = pair_open();
 	for (int i = 0; i < 2 && !rc; i++)
 		rc = tern_on(pair[i], LOGP_TAKE, take);
-	if (!rc)
-		rc = tern_on(p->t, LOGP_TAKE, take);
-	if (!rc)
-		rc = tern_on(p->t, LOGP_ASK, ask);
-	return rc ? rc : tern_on(p->t, LOGP_ANSWER, answer);
+	return rc ? rc : handlers_on(p->t, LOGP_ASK, handlers, 3);
 }
 
 /* 2 o_s + 2 L + 2 o_r */

@@ -11,11 +11,6 @@
 #include "base/tick.h"
 #include "tools/tools.h"
 
-bool top_open(struct top *t, pid_t pid)
-{
-	return watch_open(&t->watch, pid, "tern top") && top_begin(t);
-}
-
 bool top_begin(struct top *t)
 {
 	t->before = calloc(t->watch.job.size, sizeof *t->before);
@@ -254,7 +249,7 @@ int top_main(int argc, char **argv)
 	if (!watch_options_read(&o, &options, argc, argv, &status))
 		return status;
 	struct top *t = calloc(1, sizeof *t);
-	bool found = t && top_open(t, o.job);
+	bool found = t && watch_open(&t->watch, o.job, "tern top") && top_begin(t);
 	if (found) {
 		if (o.once || o.json || !top_screen(t, o.interval))
 			top_lines(t, &o);
