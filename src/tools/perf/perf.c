@@ -297,17 +297,20 @@ static bool hidden_main(int argc, char **argv, int *status)
 	return true;
 }
 
-static int paper_run(const struct perf_options *o)
+static int tests_main(const struct perf_options *o)
 {
-	enum { COUNT = 10000, ROUNDS = 101, QUICK_ROUNDS = 21 };
-	unsigned rounds = o->rounds ? o->rounds : o->quick ? QUICK_ROUNDS : ROUNDS;
-	return paper_main(o->json, o->plain, rounds, o->count ? o->count : COUNT);
+	struct report r;
+	report_begin(&r, o->json, o->plain, tests_count(o));
+	int rc = tests_run(o, &r);
+	report_end(&r);
+	if (!rc)
+		tests_remark(o, &r);
+	return rc;
 }
 
 int perf_main(int argc, char **argv)
 {
 	struct perf_options o;
-	struct report r;
 	int status;
 	tests_complete();
 	if (hidden_main(argc, argv, &status) || !perf_options_read(&o, tests, argc, argv, &status))
@@ -315,19 +318,11 @@ int perf_main(int argc, char **argv)
 	if (o.list)
 		return list();
 	setting_warn_unknown(); /* here, once, instead of in each process */
-	if (o.paper)
-		return paper_run(&o);
-	if (o.flow)
-		return flow_main(&o);
-	if (o.delivery)
-		return sweep_main(&o);
-	report_begin(&r, o.json, o.plain, tests_count(&o));
-	int rc = tests_run(&o, &r);
-	report_end(&r);
-	if (rc) {
+	int rc = o.paper      ? paper_main(&o)
+		 : o.flow     ? flow_main(&o)
+		 : o.delivery ? sweep_main(&o)
+			      : tests_main(&o);
+	if (rc)
 		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
-		return 1;
-	}
-	tests_remark(&o, &r);
-	return 0;
+	return rc ? 1 : 0;
 }

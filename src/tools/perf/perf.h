@@ -59,15 +59,21 @@ __attribute__((format(printf, 3, 4))) void report_remark(struct report *r, const
 							 const char *format, ...);
 void report_end(struct report *r);
 
+/* The rounds that were asked for, or those of this mode. */
+static inline unsigned perf_rounds(const struct perf_options *o, unsigned usual, unsigned quick)
+{
+	return o->rounds ? o->rounds : o->quick ? quick : usual;
+}
+
 void record_fill(struct record *record, struct ranks_result *result);
 
-/* -- What runs instead of the tests; each returns the exit status */
+/* -- What runs instead of the tests; each returns 0, or a negative code with a sentence */
 
 /*
  * --paper: the rows of tables 4-1, 4-7 and 4-8 of von Eicken's thesis, measured here, beside what
  * it gives for the nCUBE/2 and the CM-5.
  */
-int paper_main(bool json, bool plain, unsigned rounds, uint64_t count);
+int paper_main(const struct perf_options *o);
 
 /*
  * --flow: the strategies by which a receiver is not overrun, over UDP on this machine: short

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs the loads of `tern perf --flow` under each strategy, and prints the comparison. */
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <tern/stats.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "net/udp/udp.h"
 #include "tools/bench/ranks.h"
 #include "tools/bench/words.h"
@@ -203,11 +205,9 @@ int flow_main(const struct perf_options *o)
 {
 	static struct point at[STRATEGIES][LOADS];
 	char why[200];
-	unsigned rounds = o->rounds ? o->rounds : o->quick ? QUICK_ROUNDS : ROUNDS;
-	if (!udp_ops.usable(why, sizeof why)) {
-		fprintf(stderr, "tern perf: --flow: %s\n", why);
-		return 1;
-	}
+	unsigned rounds = perf_rounds(o, ROUNDS, QUICK_ROUNDS);
+	if (!udp_ops.usable(why, sizeof why))
+		return error_set(-ENOTSUP, "--flow: %s", why);
 	bool shown = !o->plain && isatty(STDERR_FILENO);
 	int rc = 0;
 	for (unsigned s = 0; s < STRATEGIES && !rc; s++) {
@@ -215,13 +215,7 @@ int flow_main(const struct perf_options *o)
 		rc = strategy_run(s, o->count ? o->count : COUNT, rounds, at[s]);
 	}
 	progress_end(shown);
-	if (rc) {
-		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
-		return 1;
-	}
-	if (o->json)
-		print_json(at);
-	else
-		print(at);
-	return 0;
+	if (!rc)
+		(o->json ? print_json : print)(at);
+	return rc;
 }

@@ -80,10 +80,7 @@ static int handlers_register(tern *t)
 {
 	static tern_handler *const handlers[] = { ask,   answer,       ask_xfer4, ask_xfer,
 						  fetch, fetch_answer, answer };
-	int rc = 0;
-	for (unsigned i = 0; i < sizeof handlers / sizeof *handlers && !rc; i++)
-		rc = tern_on(t, PAPER_ASK + i, handlers[i]);
-	return rc;
+	return handlers_on(t, PAPER_ASK, handlers, sizeof handlers / sizeof *handlers);
 }
 
 /* A segment that is full begins again: it stays open for all batches. */
@@ -500,8 +497,10 @@ static double cycles_rate(void)
 
 /* -- The run --------------------------------------------------------------------------- */
 
-int paper_main(bool json, bool plain, unsigned rounds, uint64_t count)
+int paper_main(const struct perf_options *o)
 {
+	enum { COUNT = 10000, ROUNDS = 101, QUICK_ROUNDS = 21 };
+	uint64_t count = o->count ? o->count : COUNT;
 	static const struct test test = { { .name = "paper" },
 					  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
 					  .play.open = paper_open };
@@ -513,17 +512,15 @@ int paper_main(bool json, bool plain, unsigned rounds, uint64_t count)
 			(struct part){ .phase = { .figure = rows[i].play, .way = rows[i].way },
 				       .size = rows[i].size,
 				       .count = count > rows[i].share ? count / rows[i].share : 1 };
-	int rc = ranks_play(&test, 0, parts, ROWS, rounds, &result);
-	if (rc) {
-		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
-		return 1;
-	}
+	int rc = ranks_play(&test, 0, parts, ROWS, perf_rounds(o, ROUNDS, QUICK_ROUNDS), &result);
+	if (rc)
+		return rc;
 	double cycles = cycles_rate();
 	for (unsigned i = 0; i < ROWS; i++)
 		lines[i] = line_make(&rows[i], &result.part[i], cycles);
-	if (json)
+	if (o->json)
 		json_print(lines);
 	else
-		table_print(lines, !plain && isatty(STDOUT_FILENO));
+		table_print(lines, !o->plain && isatty(STDOUT_FILENO));
 	return 0;
 }
