@@ -107,6 +107,12 @@ static void words_last_come(tern *t, const tern_msg *m)
 	tern_reply(t, m, WORDS_ANSWER);
 }
 
+static void words_land(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	raw_sink++;
+}
+
 int handlers_on(tern *t, unsigned first, tern_handler *const *handlers, unsigned n)
 {
 	int rc = 0;
@@ -120,11 +126,11 @@ int words_register(tern *t)
 	static tern_handler *const takes[] = { take_0, take_1, take_2, take_3,
 					       take_4, take_5, take_6 };
 	static tern_handler *const asks[] = { ask_0, ask_1, ask_2, ask_3, ask_4, ask_5, ask_6 };
-	static tern_handler *const ends[] = { words_answer, words_last_come };
+	static tern_handler *const ends[] = { words_answer, words_last_come, words_land };
 	int rc = handlers_on(t, WORDS_TAKE, takes, TERN_WORDS_MAX + 1);
 	if (!rc)
 		rc = handlers_on(t, WORDS_ASK, asks, TERN_WORDS_MAX + 1);
-	return rc ? rc : handlers_on(t, WORDS_ANSWER, ends, 2);
+	return rc ? rc : handlers_on(t, WORDS_ANSWER, ends, 3);
 }
 
 /* What tern_request() becomes with so many arguments; `words` is a constant in each loop. */

@@ -19,10 +19,7 @@
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 
-enum {
-	HANDLER_READ = WORDS_FREE,
-	HANDLER_SIGNAL,
-};
+enum { HANDLER_READ = WORDS_FREE };
 
 /* -- Round trip ----------------------------------------------------------------- */
 
@@ -82,12 +79,6 @@ static void handler_read(tern *t, const tern_msg *m)
 	raw_sink += raw_sum(data, len);
 }
 
-static void handler_signal(tern *t, const tern_msg *m)
-{
-	(void)t, (void)m;
-	raw_sink++;
-}
-
 static int payload_fill(struct bench_rank *p)
 {
 	size_t all =
@@ -104,9 +95,7 @@ static int payload_open(struct bench_rank *p)
 	int rc = payload_fill(p);
 	if (!rc)
 		rc = words_register(p->t);
-	if (!rc)
-		rc = tern_on(p->t, HANDLER_READ, handler_read);
-	return rc ? rc : tern_on(p->t, HANDLER_SIGNAL, handler_signal);
+	return rc ? rc : tern_on(p->t, HANDLER_READ, handler_read);
 }
 
 static int payload_send(struct bench_rank *p)
@@ -156,7 +145,7 @@ static const struct test test_injection = {
 	{ "bytes", 1, TERN_PAYLOAD_MAX, { 1, { TERN_PAYLOAD_MAX } }, { 0 } },
 	.amount = { .bytes = 8 << 20 },
 	.play = { .open = payload_open,
-		  .measure = { PHASE_HANDLED, payload_send, HANDLER_SIGNAL },
+		  .measure = { PHASE_HANDLED, payload_send, WORDS_LAND },
 		  .limit = { { PHASE_FIRST, copies, TERN_POOL_BLOCKS } } },
 	.limit_name = "memcpy from private memory to as much private memory as the pool has",
 };

@@ -20,7 +20,6 @@ enum {
 	WINDOW = 8,                       /* bare datagrams under way, so that none is lost */
 	BATCH = 64,                       /* small ones, for the same reason */
 	BUFFER = 4 << 20,
-	HANDLER_LAND = WORDS_FREE,
 	RANKS = 2,
 };
 
@@ -55,17 +54,9 @@ static int bare_open(struct bench_rank *p)
 	return 0;
 }
 
-static void land(tern *t, const tern_msg *m)
-{
-	(void)t, (void)m;
-	raw_sink++;
-}
-
 static int udp_open_test(struct bench_rank *p)
 {
 	int rc = words_register(p->t);
-	if (!rc)
-		rc = tern_on(p->t, HANDLER_LAND, land);
 	return rc ? rc : bare_open(p);
 }
 
@@ -169,13 +160,13 @@ enum { COPIED, CLAIMED }; /* ways */
 
 static int send_copied(struct bench_rank *p)
 {
-	return tern_request_data(p->t, 1, HANDLER_LAND, bytes, p->size);
+	return tern_request_data(p->t, 1, WORDS_LAND, bytes, p->size);
 }
 
 static int send_claimed(struct bench_rank *p)
 {
 	void *claimed = tern_claim(p->t, 1, p->size);
-	return claimed ? tern_commit(p->t, claimed, HANDLER_LAND) : -errno;
+	return claimed ? tern_commit(p->t, claimed, WORDS_LAND) : -errno;
 }
 
 static int bulk_send(struct bench_rank *p)

@@ -24,7 +24,6 @@ enum {
 	ROUNDS = 11,
 	QUICK_ROUNDS = 3,
 	BUSY_NS = 200000, /* that the slow receiver computes between two polls */
-	HANDLER_LAND = WORDS_FREE,
 };
 
 static const char *const strategies[] = { "credit", "return", "drop",   "nack",
@@ -48,18 +47,6 @@ struct point {
 
 static char bytes[TERN_PAYLOAD_MAX];
 
-static void land(tern *t, const tern_msg *m)
-{
-	(void)t, (void)m;
-	raw_sink++;
-}
-
-static int flow_open_test(struct bench_rank *p)
-{
-	int rc = words_register(p->t);
-	return rc ? rc : tern_on(p->t, HANDLER_LAND, land);
-}
-
 static tern_stats_net_data counts(const struct bench_rank *p)
 {
 	tern_stats_net_data d = { .size = sizeof d };
@@ -76,7 +63,7 @@ static int send_bulk(struct bench_rank *p)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < p->count && !rc; i++)
-		rc = tern_request_data(p->t, RECEIVER, HANDLER_LAND, bytes, sizeof bytes);
+		rc = tern_request_data(p->t, RECEIVER, WORDS_LAND, bytes, sizeof bytes);
 	return rc;
 }
 
@@ -145,7 +132,7 @@ static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, stru
 	static perf_phase *const plays[LOADS] = { short_play, bulk_play, incast_play };
 	const struct test test = { { .name = "flow" },
 				   .amount = { .ranks = RANKS, .warm = 1 },
-				   .play.open = flow_open_test,
+				   .play.open = words_open,
 				   .set = { { "TERN_NET", "udp" },
 					    { "TERN_FLOW", strategies[strategy] } } };
 	struct part parts[PARTS] = { 0 };

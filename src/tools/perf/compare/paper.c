@@ -23,12 +23,10 @@
 
 enum {
 	PAPER_ASK = WORDS_FREE,
-	PAPER_ANSWER,
 	PAPER_ASK_XFER4,
 	PAPER_ASK_XFER,
 	PAPER_FETCH,
 	PAPER_FETCHED,
-	PAPER_SIGNAL,
 };
 
 enum { XFER_BATCH = 32, SEGMENTS = 2, ROOM = 1 << 20, WORDS = 4 };
@@ -44,13 +42,7 @@ static _Atomic uint64_t fetches;
 
 static void ask(tern *t, const tern_msg *m)
 {
-	tern_reply(t, m, PAPER_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3]);
-}
-
-static void answer(tern *t, const tern_msg *m)
-{
-	(void)t, (void)m;
-	raw_sink++;
+	tern_reply(t, m, WORDS_LAND, m->word[0], m->word[1], m->word[2], m->word[3]);
 }
 
 static void ask_xfer4(tern *t, const tern_msg *m)
@@ -78,8 +70,7 @@ static void fetch_answer(tern *t, const tern_msg *m)
 
 static int handlers_register(tern *t)
 {
-	static tern_handler *const handlers[] = { ask,   answer,       ask_xfer4, ask_xfer,
-						  fetch, fetch_answer, answer };
+	static tern_handler *const handlers[] = { ask, ask_xfer4, ask_xfer, fetch, fetch_answer };
 	return handlers_on(t, PAPER_ASK, handlers, sizeof handlers / sizeof *handlers);
 }
 
@@ -113,7 +104,7 @@ static int paper_open(struct bench_rank *p)
 static int send_signals(uint32_t size, unsigned n)
 {
 	(void)size;
-	return words_send_to(pair[0], 1, PAPER_SIGNAL, WORDS, n);
+	return words_send_to(pair[0], 1, WORDS_LAND, WORDS, n);
 }
 
 static int send_asks(uint32_t size, unsigned n)
@@ -276,7 +267,7 @@ static int trip_of_nothing(struct bench_rank *p)
 static int inject(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_request_data(p->t, 1, PAPER_SIGNAL, payload, sizeof payload);
+		p->rc = tern_request_data(p->t, 1, WORDS_LAND, payload, sizeof payload);
 	return p->rc;
 }
 
