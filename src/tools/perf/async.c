@@ -51,7 +51,7 @@ static const struct test test_async_trip = {
 	{ "bytes", 8, 8, { 1, { 8 } }, { 0 } },
 	.like = &raw_trip,
 	.amount = { .count = 2000 },
-	.play = { .open = async_trip_open, .measure = { PHASE_ALL, async_trips } },
+	.play = { .open = async_trip_open, .measure = { .time = PHASE_ALL, .act = async_trips } },
 };
 
 /* -- Turns ------------------------------------------------------------------------------------- */
@@ -89,8 +89,8 @@ static const struct test test_turn = {
 	{ "ranks", 1, 1, { 1, { 1 } }, { 0 } },
 	.amount = { .ranks = 1, .count = 20000 },
 	.play = { .open = turn_open,
-		  .measure = { PHASE_ALL, turns_take },
-		  .limit = { { PHASE_ALL, polls_make } } },
+		  .measure = { .time = PHASE_ALL, .act = turns_take },
+		  .limit = { { .time = PHASE_ALL, .act = polls_make } } },
 	.limit_name = "a poll that finds nothing",
 };
 
@@ -129,8 +129,8 @@ static const struct test test_overlap = {
 	{ "bytes", 1 << 10, 64 << 20, { 2, { 1 << 20, 8 << 20 } }, { 0 } },
 	.amount = { .count = 8, .bytes = 16 << 20, .rounds = 21 },
 	.play = { .open = overlap_open,
-		  .measure = { PHASE_FIRST, reads_overlap },
-		  .limit = { { PHASE_FIRST, compute_alone } } },
+		  .measure = { .time = PHASE_FIRST, .act = reads_overlap },
+		  .limit = { { .time = PHASE_FIRST, .act = compute_alone } } },
 	.limit_name = "the computation alone",
 	.set = { { "TERN_DELIVERY", "thread" } },
 };

@@ -48,7 +48,7 @@ static const struct test test_chan_trip = {
 	{ "bytes", 8, 8, { 1, { 8 } }, { 1, { 8 } } },
 	.like = &raw_trip,
 	.amount = { .count = 4000 },
-	.play = { .open = pair_open, .measure = { PHASE_ALL, chan_trips } },
+	.play = { .open = pair_open, .measure = { .time = PHASE_ALL, .act = chan_trips } },
 	.bar = { { 8, "at most 1.10" } },
 };
 
@@ -94,9 +94,9 @@ static const struct test test_chan_rate = {
 	{ "bytes", 8, 8, { 1, { 8 } }, { 1, { 8 } } },
 	.amount = { .count = 400000 },
 	.play = { .open = pair_open,
-		  .measure = { PHASE_ALL, chan_stream },
-		  .limit = { { PHASE_ALL, values_raw, RAW_PAUSE },
-			     { PHASE_ALL, values_raw, RAW_BARE } } },
+		  .measure = { .time = PHASE_ALL, .act = chan_stream },
+		  .limit = { { .time = PHASE_ALL, .act = values_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = values_raw, .way = RAW_BARE } } },
 	.limit_name =
 		"a ring written by hand: seven values to a line, and a count in it, told after each",
 	.bar = { { 8, "at least 0.90" } },

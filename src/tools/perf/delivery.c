@@ -227,7 +227,7 @@ static const struct test test_hold_poll = {
 	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .count = 1000000, .rounds = 31, .warm = 1 },
 	.play = { .measure = { .figure = hold, .way = TERN_DELIVERY_POLL },
-		  .limit = { { PHASE_FIRST, hold_mutex } } },
+		  .limit = { { .time = PHASE_FIRST, .act = hold_mutex } } },
 	.limit_name = "an uncontended pthread mutex, locked and unlocked",
 	.set = { { "TERN_SIGNAL", "40" } },
 };

@@ -39,7 +39,8 @@ static const struct test test_barrier = {
 	{ "barrier", "a barrier of all ranks", "us" },
 	{ "ranks", 2, PERF_RANKS_MOST, { 2, { 2, 8 } }, { 1, { 8 } } },
 	.amount = { .ranks = RANKS_BY_SIZE, .count = 100 },
-	.play = { .measure = { PHASE_ALL, barriers_pass }, .limit = { { PHASE_ALL, laps_raw } } },
+	.play = { .measure = { .time = PHASE_ALL, .act = barriers_pass },
+		  .limit = { { .time = PHASE_ALL, .act = laps_raw } } },
 	.limit_name =
 		"a raw token once around the same processes, which yield if they are more than the cores",
 	.bar = { { 8, "at most 0.40" } },

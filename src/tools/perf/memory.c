@@ -84,8 +84,8 @@ static const struct test test_put = {
 	  { 2, { 4 << 10, 1 << 20 } } },
 	.amount = { .bytes = 16 << 20 },
 	.play = { .open = heap_open,
-		  .measure = { PHASE_FIRST, heap_measure, PUT },
-		  .limit = { { PHASE_FIRST, heap_limit, PUT } } },
+		  .measure = { .time = PHASE_FIRST, .act = heap_measure, .way = PUT },
+		  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = PUT } } },
 	.limit_name = "memcpy by the same process between the same bytes of the two heaps",
 	.bar = { { 4 << 10, "at least 0.80" },
 		 { 64 << 10, "at least 0.95" },
@@ -101,7 +101,8 @@ static const struct test test_get = {
 	{ "get", "blocking gets from another rank's heap to this one's, which nobody reads",
 	  "GB/s" },
 	.like = &test_put,
-	.play = { .measure.way = GET, .limit = { { PHASE_FIRST, heap_limit, GET } } },
+	.play = { .measure.way = GET,
+		  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = GET } } },
 	.note = "nobody writes the source or reads what was got",
 };
 
@@ -173,9 +174,9 @@ static const struct test test_put_read = {
 	  { 0 } },
 	.amount = { .bytes = 16 << 20 },
 	.play = { .open = read_open,
-		  .measure = { PHASE_ACTED, read_puts },
-		  .limit = { { PHASE_ALL, read_raw, RAW_PAUSE },
-			     { PHASE_ALL, read_raw, RAW_BARE } } },
+		  .measure = { .time = PHASE_ACTED, .act = read_puts },
+		  .limit = { { .time = PHASE_ALL, .act = read_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = read_raw, .way = RAW_BARE } } },
 	.limit_name =
 		"memcpy to as many places of the same heap, each read with the same loop when a flag says so",
 	.bar = { { 4 << 10, "at least 0.80" },
@@ -329,7 +330,7 @@ static const struct test private_move = {
 	{ NULL, NULL, "GB/s" },
 	{ "bytes", 1, MOST, { 5, { 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 } }, { 0 } },
 	.amount = { .bytes = 16 << 20, .rounds = 31 },
-	.play = { .open = moves_open, .measure = { PHASE_ACTED, moves_play } },
+	.play = { .open = moves_open, .measure = { .time = PHASE_ACTED, .act = moves_play } },
 };
 
 static const struct test test_private_put = {
@@ -337,7 +338,8 @@ static const struct test test_private_put = {
 	  "puts between registered memory of two processes, copied once by the kernel", NULL },
 	.like = &private_move,
 	.play = { .measure.way = PUT,
-		  .limit = { { PHASE_FIRST, vm_moves, GET }, { PHASE_FIRST, vm_moves, PUT } } },
+		  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET },
+			     { .time = PHASE_FIRST, .act = vm_moves, .way = PUT } } },
 	.limit_name =
 		"process_vm_readv or process_vm_writev between the same bytes, the better one",
 	.bar = { { 1 << 20, "at least 0.90" },
@@ -351,7 +353,8 @@ static const struct test test_private_get = {
 	{ "private-get",
 	  "gets between registered memory of two processes, copied once by the kernel", NULL },
 	.like = &test_private_put,
-	.play = { .measure.way = GET, .limit = { { PHASE_FIRST, vm_moves, GET } } },
+	.play = { .measure.way = GET,
+		  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET } } },
 	.limit_name = "process_vm_readv between the same bytes",
 	.note = "nobody writes the source or reads what was got",
 };
@@ -363,7 +366,7 @@ static const struct test test_fallback_put = {
 	.like = &private_move,
 	.play = { .open = fallback_open,
 		  .measure.way = PUT,
-		  .limit = { { PHASE_FIRST, copies_beside } } },
+		  .limit = { { .time = PHASE_FIRST, .act = copies_beside } } },
 	.limit_name = "memcpy between two private buffers of one process",
 	.bar = { { 1 << 20, "at least 0.45" },
 		 { 4 << 20, "at least 0.45" },

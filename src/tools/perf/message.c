@@ -31,8 +31,8 @@ static int trip_raw(struct bench_rank *p)
 
 const struct test raw_trip = {
 	{ NULL, NULL, "ns" },
-	.play = { .limit = { { PHASE_ALL, trip_raw, RAW_PAUSE },
-			     { PHASE_ALL, trip_raw, RAW_BARE } } },
+	.play = { .limit = { { .time = PHASE_ALL, .act = trip_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = trip_raw, .way = RAW_BARE } } },
 	.limit_name =
 		"a raw cache line there and back, 512 lines in turn, the better of two ways to spin",
 };
@@ -42,7 +42,7 @@ static const struct test test_round_trip = {
 	{ "words", 0, TERN_WORDS_MAX, { 5, { 0, 1, 2, 4, 6 } }, { 1, { 4 } } },
 	.like = &raw_trip,
 	.amount = { .count = 4000 },
-	.play = { .open = words_open, .measure = { PHASE_ACTED, words_trips_of } },
+	.play = { .open = words_open, .measure = { .time = PHASE_ACTED, .act = words_trips_of } },
 	.bar = { { 4, "at most 1.10" } },
 };
 
@@ -59,9 +59,9 @@ static const struct test test_rate = {
 	{ "words", 0, TERN_WORDS_MAX, { 5, { 0, 1, 2, 4, 6 } }, { 2, { 1, 4 } } },
 	.amount = { .count = 200000 },
 	.play = { .open = words_open,
-		  .measure = { PHASE_HANDLED, words_sends_of },
-		  .limit = { { PHASE_ALL, rate_raw, RAW_PAUSE },
-			     { PHASE_ALL, rate_raw, RAW_BARE } } },
+		  .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
+		  .limit = { { .time = PHASE_ALL, .act = rate_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = rate_raw, .way = RAW_BARE } } },
 	.limit_name =
 		"a bare ring, one cache line with 4 words for each message (0 and 1 word share lines)",
 	.bar = { { 1, "at least 150 M/s" }, { 4, "at least 0.70, 80 M/s" } },
@@ -120,9 +120,9 @@ static const struct test test_payload = {
 	  { 1, { 4096 } } },
 	.amount = { .bytes = 8 << 20 },
 	.play = { .open = payload_open,
-		  .measure = { PHASE_HANDLED, payload_send, HANDLER_READ },
-		  .limit = { { PHASE_ALL, payload_raw, RAW_PAUSE },
-			     { PHASE_ALL, payload_raw, RAW_BARE } } },
+		  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = HANDLER_READ },
+		  .limit = { { .time = PHASE_ALL, .act = payload_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = payload_raw, .way = RAW_BARE } } },
 	.limit_name =
 		"a bare pipelined copy of that size through as many blocks, read with the same loop",
 	.bar = { { 4096, "at least 0.80" } },
@@ -145,8 +145,8 @@ static const struct test test_injection = {
 	{ "bytes", 1, TERN_PAYLOAD_MAX, { 1, { TERN_PAYLOAD_MAX } }, { 0 } },
 	.amount = { .bytes = 8 << 20 },
 	.play = { .open = payload_open,
-		  .measure = { PHASE_HANDLED, payload_send, WORDS_LAND },
-		  .limit = { { PHASE_FIRST, copies, TERN_POOL_BLOCKS } } },
+		  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = WORDS_LAND },
+		  .limit = { { .time = PHASE_FIRST, .act = copies, .way = TERN_POOL_BLOCKS } } },
 	.limit_name = "memcpy from private memory to as much private memory as the pool has",
 };
 
@@ -154,7 +154,7 @@ static const struct test test_memcpy = {
 	{ "memcpy", "memcpy between two private buffers of one process", "GB/s" },
 	{ "bytes", 1, 1 << 26, { 3, { 1024, 4096, 65536 } }, { 0 } },
 	.amount = { .ranks = 1, .bytes = 16 << 20 },
-	.play = { .open = payload_fill, .measure = { PHASE_ALL, copies, 1 } },
+	.play = { .open = payload_fill, .measure = { .time = PHASE_ALL, .act = copies, .way = 1 } },
 };
 
 /* -- The processor's part ---------------------------------------------------------- */
@@ -276,7 +276,7 @@ static const struct test test_two_receivers = {
 	  "ns" },
 	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
 	.amount = { .ranks = 3, .count = 200000 },
-	.play = { .open = words_open, .measure = { PHASE_ALL, two_receivers } },
+	.play = { .open = words_open, .measure = { .time = PHASE_ALL, .act = two_receivers } },
 };
 
 static int fan_in(struct bench_rank *p)

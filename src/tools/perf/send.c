@@ -78,8 +78,8 @@ static const struct test test_ready_trip = {
 	{ "bytes", 8, 48, { 3, { 8, 32, 48 } }, { 1, { 8 } } },
 	.amount = { .count = 4000 },
 	.play = { .open = words_open,
-		  .measure = { PHASE_ALL, trips_ready },
-		  .limit = { { PHASE_ACTED, words_trips_of_bytes } } },
+		  .measure = { .time = PHASE_ALL, .act = trips_ready },
+		  .limit = { { .time = PHASE_ACTED, .act = words_trips_of_bytes } } },
 	.limit_name = "an active message with as many words and its reply, no matching",
 	.bar = { { 8, "at most 1.40" } },
 };
@@ -88,7 +88,7 @@ static const struct test test_auto_trip = {
 	{ "auto-trip", "a message there and back with tern_send() and tern_recv()", "ns" },
 	.quick = { 1, { 8 } },
 	.like = &test_ready_trip,
-	.play = { .measure = { PHASE_ALL, trips_auto } },
+	.play = { .measure = { .time = PHASE_ALL, .act = trips_auto } },
 	.bar = { { 8, "at most 1.50" } },
 };
 
@@ -139,8 +139,8 @@ static const struct test test_rendezvous = {
 	  { 1, { 1 << 20 } } },
 	.amount = { .bytes = 16 << 20, .rounds = 31 },
 	.play = { .open = rendezvous_open,
-		  .measure = { PHASE_ALL, rendezvous },
-		  .limit = { { PHASE_ACTED, put_all } } },
+		  .measure = { .time = PHASE_ALL, .act = rendezvous },
+		  .limit = { { .time = PHASE_ACTED, .act = put_all } } },
 	.limit_name = "puts of the memory layer between the same bytes, copied once by the kernel",
 	.bar = { { 1 << 20, "at least 0.90" }, { 16 << 20, "at least 0.90" } },
 	.note = "the receiver does not read the data",

@@ -70,8 +70,10 @@ static const struct test test_block = {
 	{ "bytes", 0, BLOCK_MOST, { 3, { 64, 4096, 65536 } }, { 0 } },
 	.amount = { .count = 200, .rounds = 31 },
 	.play = { .open = sequence_open_test,
-		  .measure = { PHASE_HANDLED, blocks_send, TERN_WAY_FULL },
-		  .limit = { { PHASE_HANDLED, blocks_send, TERN_WAY_PLAIN } } },
+		  .measure = { .time = PHASE_HANDLED, .act = blocks_send, .way = TERN_WAY_FULL },
+		  .limit = { { .time = PHASE_HANDLED,
+			       .act = blocks_send,
+			       .way = TERN_WAY_PLAIN } } },
 	.limit_name =
 		"the same, plain: no handshake, offsets or acknowledgement; TERN_NET chooses the network",
 };
@@ -81,8 +83,8 @@ static const struct test test_stream = {
 	{ "words", 0, TERN_STREAM_WORDS, { 1, { 4 } }, { 0 } },
 	.amount = { .count = 5000, .rounds = 31 },
 	.play = { .open = sequence_open_test,
-		  .measure = { PHASE_HANDLED, packets_send, 1 },
-		  .limit = { { PHASE_HANDLED, packets_send } } },
+		  .measure = { .time = PHASE_HANDLED, .act = packets_send, .way = 1 },
+		  .limit = { { .time = PHASE_HANDLED, .act = packets_send } } },
 	.limit_name = "the same, plain: a packet is a message; TERN_NET chooses the network",
 };
 

@@ -41,8 +41,8 @@ static const struct test test_spawn_trip = {
 	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
 	.amount = { .count = 4000 },
 	.play = { .open = spawn_open,
-		  .measure = { PHASE_ACTED, fork_and_join },
-		  .limit = { { PHASE_ACTED, words_trips_of } } },
+		  .measure = { .time = PHASE_ACTED, .act = fork_and_join },
+		  .limit = { { .time = PHASE_ACTED, .act = words_trips_of } } },
 	.limit_name = "a request of four words and its reply",
 	.bar = { { 4, "at most 3.00" } },
 };
@@ -73,8 +73,8 @@ static const struct test test_spawn_rate = {
 	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
 	.amount = { .count = 20000 },
 	.play = { .open = spawn_open,
-		  .measure = { PHASE_ACTED, spawn_bursts },
-		  .limit = { { PHASE_ACTED, words_trips_of } } },
+		  .measure = { .time = PHASE_ACTED, .act = spawn_bursts },
+		  .limit = { { .time = PHASE_ACTED, .act = words_trips_of } } },
 	.limit_name = "requests and their replies, one after another",
 	.bar = { { 4, "at least 1 M/s" } },
 };

@@ -83,7 +83,7 @@ static const struct test test_trace = {
 	.amount = { .ranks = 1, .count = 40 * BATCH },
 	.play = { .open = trace_pairs_open,
 		  .measure.figure = trace_measure,
-		  .limit = { { PHASE_ALL, clock_raw } } },
+		  .limit = { { .time = PHASE_ALL, .act = clock_raw } } },
 	.limit_name = "one look at the clock, which every event takes",
 	.bar = { { 4, "at most 60 ns" } },
 	.note = "two endpoints of one thread; writing the file is in it",

@@ -119,7 +119,7 @@ static const struct test test_chunk_trip = {
 	  { 0 } },
 	.amount = { .count = 2000, .bytes = 8 << 20, .rounds = 31 },
 	.play = { .open = during_open,
-		  .measure = { PHASE_ACTED, chunks_put },
+		  .measure = { .time = PHASE_ACTED, .act = chunks_put },
 		  .limit[0].figure = quiet_limit },
 	.limit_name = "the same round trip without the piece",
 };
@@ -127,7 +127,7 @@ static const struct test test_chunk_trip = {
 static const struct test test_chunk = {
 	{ "chunk", "a large put in pieces, with a round trip of one word after each", "GB/s" },
 	.like = &test_chunk_trip,
-	.play = { .limit = { { PHASE_FIRST, chunks_copy } } },
+	.play = { .limit = { { .time = PHASE_FIRST, .act = chunks_copy } } },
 	.limit_name = "memcpy of the pieces, with nothing in between",
 	.note = "the target does not read the data",
 };

@@ -58,7 +58,7 @@ static const struct test test_typed = {
 	.amount = { .count = 4000, .bytes = 8 << 20, .rounds = 31 },
 	.play = { .open = typed_open,
 		  .measure.figure = typed_measure,
-		  .limit = { { PHASE_ACTED, puts_with_request } } },
+		  .limit = { { .time = PHASE_ACTED, .act = puts_with_request } } },
 	.limit_name =
 		"memory copy: the sender knows the place, puts the data there and sends a request",
 	.note = "the receiver does not read the data",
