@@ -12,7 +12,7 @@
 
 #include "net/talk.h"
 #include "tools/watch/top.h"
-#include "tools/watch/why.h"
+#include "tools/watch/watch.h"
 
 /* Both look again after a while; nothing changes here meanwhile. */
 int nanosleep(const struct timespec *length, struct timespec *left)

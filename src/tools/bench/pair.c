@@ -21,13 +21,18 @@ static uint64_t clock_measure(void)
 	return least;
 }
 
+int pair_open_at(tern *ends[2])
+{
+	int rc = tern_open_local(2, ends);
+	if (!rc)
+		rc = words_register(ends[0]);
+	return rc ? rc : words_register(ends[1]);
+}
+
 int pair_open(void)
 {
 	clock_cost = clock_measure();
-	int rc = tern_open_local(2, pair);
-	if (!rc)
-		rc = words_register(pair[0]);
-	return rc ? rc : words_register(pair[1]);
+	return pair_open_at(pair);
 }
 
 uint64_t pair_between(uint64_t began, uint64_t ended)
@@ -53,6 +58,11 @@ static int pair_handle(tern *t, unsigned n, uint64_t *ns)
 	return rc < 0 ? rc : 0;
 }
 
+/* Nanoseconds of all batches; see struct pair_each. */
+struct pair_cost {
+	uint64_t send, handle, answer;
+};
+
 static int pair_once(const struct pair_batch *b, uint32_t size, struct pair_cost *c)
 {
 	uint64_t began = clock_ns();
@@ -65,12 +75,29 @@ static int pair_once(const struct pair_batch *b, uint32_t size, struct pair_cost
 	return rc;
 }
 
-int pair_play(const struct pair_batch *b, uint32_t size, uint64_t count, struct pair_cost *c,
-	      uint64_t *sent)
+struct pair_each pair_each(struct bench_rank *p, const struct pair_batch *b, uint32_t size)
 {
-	int rc = 0;
-	*c = (struct pair_cost){ 0 };
-	for (*sent = 0; *sent < count && !rc; *sent += b->n)
-		rc = pair_once(b, size, c);
-	return rc;
+	struct pair_cost c = { 0 };
+	uint64_t sent = 0;
+	for (; !p->rank && sent < p->count && !p->rc; sent += b->n)
+		p->rc = pair_once(b, size, &c);
+	double n = sent ? (double)sent : 1;
+	return (struct pair_each){ (double)c.send / n, (double)c.handle / n, (double)c.answer / n };
+}
+
+static int batch_words(uint32_t words, unsigned n)
+{
+	return words_send(pair[0], 1, words, n);
+}
+
+static const struct pair_batch batch = { .send = batch_words, .n = PAIR_BATCH };
+
+double words_sending(struct bench_rank *p)
+{
+	return pair_each(p, &batch, p->size).send;
+}
+
+double words_handling(struct bench_rank *p)
+{
+	return pair_each(p, &batch, p->size).handle;
 }

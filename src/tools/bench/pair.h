@@ -6,12 +6,7 @@
 #ifndef TERN_TOOLS_BENCH_PAIR_H
 #define TERN_TOOLS_BENCH_PAIR_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <tern/tern.h>
-
-#include "tools/bench/raw.h"
+#include "tools/bench/test.h"
 
 enum {
 	PAIR_BATCH = RAW_LINES / 2, /* requests: always find room, */
@@ -21,17 +16,13 @@ enum {
 
 extern tern *pair[2];
 
-/* Opens both and registers the handlers of words.h with them. */
+/* Opens both, or two others, and registers the handlers of words.h with them. */
 int pair_open(void);
+int pair_open_at(tern *ends[2]);
 
 /* ns since `began`, less what looking at the clock costs: batches are that short. */
 uint64_t pair_since(uint64_t began);
 uint64_t pair_between(uint64_t began, uint64_t ended);
-
-/* Nanoseconds, of all batches: sending from 0 to 1, handling there, handling replies at 0. */
-struct pair_cost {
-	uint64_t send, handle, answer;
-};
 
 /* Sends `n` messages of `size` from pair[0] to 1; what it returns is 0 or an error. */
 typedef int pair_send(uint32_t size, unsigned n);
@@ -42,8 +33,16 @@ struct pair_batch {
 	bool answered; /* each by a reply */
 };
 
-/* Batches until `count` messages have been sent and handled; *sent is how many those were. */
-int pair_play(const struct pair_batch *b, uint32_t size, uint64_t count, struct pair_cost *c,
-	      uint64_t *sent);
+/*
+ * Ns for one message, of batches until p->count of `size` have been sent and handled: to send it
+ * from 0 to 1, to handle it there, to handle its reply at 0. Nothing at other ranks than 0.
+ */
+struct pair_each {
+	double send, handle, answer;
+};
+struct pair_each pair_each(struct bench_rank *p, const struct pair_batch *b, uint32_t size);
+
+/* Of requests with as many words as the size, at rank 0. */
+perf_phase words_sending, words_handling;
 
 #endif

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/setting.h"
 #include "job/job.h"
+#include "tools/bench/words.h"
 #include "tools/common/bind.h"
 
 enum {
@@ -128,14 +129,14 @@ static void figures_add(const struct bench_rank *p, const struct part *part, str
 static void part_play(struct ranks *c, struct bench_rank *p, const struct part *part,
 		      struct series *s)
 {
-	if (!part->play || p->rc < 0)
+	if (!phase_plays(&part->phase) || p->rc < 0)
 		return;
 	p->size = part->size;
 	p->count = part->count;
-	p->way = part->way;
+	p->way = part->phase.way;
 	ranks_meet(c, p->raw.crowded);
 	struct use before = use_now();
-	double figure = part->play(p);
+	double figure = phase_figure(p, &part->phase, c->test->unit);
 	if (p->rc < 0)
 		return; /* the others wait for us, and are ended when we end */
 	struct use after = use_now();
@@ -150,7 +151,7 @@ static bool ranks_enough(const struct ranks *c)
 {
 	const struct ranks_result *r = &c->shared->result;
 	for (unsigned i = 0; i < c->n; i++)
-		if (c->parts[i].play && r->part[i].n < c->rounds)
+		if (phase_plays(&c->parts[i].phase) && r->part[i].n < c->rounds)
 			return false;
 	return true;
 }
@@ -188,13 +189,6 @@ static int rank_play(struct ranks *c, struct bench_rank *p)
 	return rc;
 }
 
-static void environment_set(enum setting s, uint32_t value)
-{
-	char text[16];
-	snprintf(text, sizeof text, "%u", value);
-	setenv(setting_table[s].name, text, 1);
-}
-
 static void rank_settle(struct ranks *c, uint32_t rank)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -221,6 +215,17 @@ __attribute__((noreturn)) static void rank_main(struct ranks *c, uint32_t rank)
 	if (rc < 0 && !atomic_flag_test_and_set(&c->shared->failed))
 		snprintf(c->shared->sentence, sizeof c->shared->sentence, "%s", tern_strerror(rc));
 	_exit(rc < 0);
+}
+
+int compute_spare_core(const struct bench_rank *p)
+{
+	char core[16];
+	if (p->spare_core < 0)
+		return 0;
+	snprintf(core, sizeof core, "%d", p->spare_core);
+	return setenv(setting_table[SETTING_AGENT_CORE].name, core, 0) == 0
+		       ? 0
+		       : error_system("setting TERN_AGENT_CORE");
 }
 
 /* -- In the command ----------------------------------------------------------------- */
@@ -329,12 +334,9 @@ int ranks_play(const struct test *test, uint32_t size, const struct part *parts,
 int ranks_run(const struct test *test, uint32_t size, uint64_t count, unsigned rounds,
 	      struct ranks_result *result)
 {
-	struct part parts[PART_LIMIT + PERF_LIMITS] = { { .play = test->play.measure,
-							  .way = test->play.way } };
-	for (int l = 0; l < PERF_LIMITS; l++) {
-		parts[PART_LIMIT + l].play = test->play.limit[l];
-		parts[PART_LIMIT + l].way = test->play.limit_way[l];
-	}
+	struct part parts[PART_LIMIT + PERF_LIMITS] = { { .phase = test->play.measure } };
+	for (int l = 0; l < PERF_LIMITS; l++)
+		parts[PART_LIMIT + l].phase = test->play.limit[l];
 	for (int i = 0; i < PART_LIMIT + PERF_LIMITS; i++) {
 		parts[i].size = size;
 		parts[i].count = count;

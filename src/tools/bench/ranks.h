@@ -12,11 +12,10 @@
  * it, which then play nothing.
  */
 struct part {
-	perf_phase *play;
+	struct phase phase;
 	uint32_t size;
 	uint64_t count;
 	unsigned also; /* further figures */
-	int way;       /* which variant of the phase */
 };
 
 struct ranks_result {
@@ -42,6 +41,9 @@ int ranks_run(const struct test *test, uint32_t size, uint64_t count, unsigned r
  */
 int ranks_play(const struct test *test, uint32_t size, const struct part *parts, unsigned n,
 	       unsigned rounds, struct ranks_result *result);
+
+/* Where there is a core that no rank has, this rank's progress thread will run there. */
+int compute_spare_core(const struct bench_rank *p);
 
 uint32_t test_ranks(const struct test *test, uint32_t size);
 

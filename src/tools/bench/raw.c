@@ -243,3 +243,14 @@ uint64_t raw_sum(const void *data, size_t len)
 		sum[0] += (unsigned char)at[i];
 	return sum[0] + sum[1] + sum[2] + sum[3];
 }
+
+void compute(uint64_t steps)
+{
+	uint64_t x = steps | 1;
+	for (uint64_t i = 0; i < steps; i++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+	}
+	raw_sink = x; /* not +=: a handler that adds to it may come in between */
+}

@@ -80,6 +80,10 @@ uint64_t raw_read_own(const struct raw_line *line, uint64_t first, uint64_t coun
 /* Reads all of it: what the receiver of a payload does, with a message and without. */
 uint64_t raw_sum(const void *data, size_t len);
 
+/* Steps in registers that call nothing, each of which needs the one before. */
+enum { COMPUTE_PIECE = 512 }; /* steps, about a microsecond */
+void compute(uint64_t steps);
+
 /* Where sums go, so that the compiler cannot leave them out. */
 extern uint64_t raw_sink;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Medians, spreads and intervals of the figures of a test. */
+/* Medians, spreads and intervals of the figures of a test, and of single times. */
 #include "tools/bench/series.h"
 
 #include <math.h>
@@ -62,4 +62,21 @@ double series_spread(struct series *s)
 	if (s->n < 4 || median == 0)
 		return NAN;
 	return (series_quantile(s, 0.75) - series_quantile(s, 0.25)) / median;
+}
+
+void times_add(struct times *s, uint64_t ns)
+{
+	if (s->n < TIMES_MOST)
+		s->at[s->n++] = (double)ns;
+}
+
+double times_quantile(struct times *s, double part)
+{
+	qsort(s->at, s->n, sizeof s->at[0], series_compare);
+	return s->n ? s->at[(unsigned)(part * (s->n - 1))] : 0;
+}
+
+double times_median(struct times *s)
+{
+	return times_quantile(s, 0.5);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The figures that the rounds of a test gave. */
+/* The figures that the rounds of a test gave, and the times of single things in a phase. */
 #ifndef TERN_TOOLS_BENCH_SERIES_H
 #define TERN_TOOLS_BENCH_SERIES_H
+
+#include <stdint.h>
 
 enum { SERIES_MOST = 1000 };
 
@@ -28,5 +30,18 @@ struct series_estimate {
  * which covers less. NaN for an empty series. Sorts it.
  */
 struct series_estimate series_estimate(struct series *s);
+
+/* How long each of many things took within one phase, whose figure is then their median. */
+enum { TIMES_MOST = 1 << 15 };
+
+struct times {
+	unsigned n;
+	double at[TIMES_MOST]; /* ns */
+};
+
+void times_add(struct times *s, uint64_t ns); /* drops what is too much */
+/* The one below which `part` of them lie; 0 if there is none. Sorts them. */
+double times_quantile(struct times *s, double part);
+double times_median(struct times *s);
 
 #endif

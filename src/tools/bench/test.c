@@ -26,14 +26,15 @@ static void amount_complete(struct test_amount *own, const struct test_amount *l
 
 static void play_complete(struct test_play *own, const struct test_play *like)
 {
+	int way = own->measure.way;
 	if (!own->open)
 		own->open = like->open;
-	if (!own->measure)
+	if (!phase_plays(&own->measure)) {
 		own->measure = like->measure;
-	if (!own->limit[0]) {
-		memcpy(own->limit, like->limit, sizeof own->limit);
-		memcpy(own->limit_way, like->limit_way, sizeof own->limit_way);
+		own->measure.way = way;
 	}
+	if (!phase_plays(&own->limit[0]))
+		memcpy(own->limit, like->limit, sizeof own->limit);
 }
 
 static void sizes_complete(struct test *own, const struct test *like)

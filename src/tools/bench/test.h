@@ -31,13 +31,35 @@ struct bench_rank {
 	uint32_t rank, ranks, size;
 	uint64_t count;
 	struct raw raw;
-	int way;                     /* which variant of the phase, see struct test_play */
+	int way;                     /* of the phase, see struct phase */
 	double also[PERF_ALSO_MOST]; /* further figures of the phase; see struct part */
 	int spare_core;              /* a core that no rank has; -1: there is none */
 	int rc;                      /* a phase that fails leaves its code here */
 };
 
-typedef double perf_phase(struct bench_rank *p);
+typedef double perf_phase(struct bench_rank *p); /* its figure */
+typedef int phase_act(struct bench_rank *p);     /* 0, or a negative code */
+
+/* Who acts, and until when the time of rank 0 counts. */
+enum phase_time {
+	PHASE_ALL = 1, /* all ranks, until it has returned */
+	PHASE_FIRST,   /* rank 0 alone, likewise */
+	PHASE_ACTED,   /* rank 0, while rank 1 handles what comes, likewise */
+	PHASE_HANDLED, /* the same, until all that was sent has been handled */
+};
+
+/* What the ranks do: an act whose time becomes a figure, or what finds a figure by itself. */
+struct phase {
+	enum phase_time time;
+	phase_act *act;
+	int way; /* the phase's own: which variant it plays */
+	perf_phase *figure;
+};
+
+static inline bool phase_plays(const struct phase *f)
+{
+	return f->act || f->figure;
+}
 
 /*
  * From nanoseconds for `count` of them: ns for one, millions a second, bytes a nanosecond (GB/s).
@@ -69,13 +91,11 @@ struct test_amount {
 	unsigned rounds, warm;
 };
 
-/* What its ranks do. `way` is a phase's own: which variant it plays. */
+/* What its ranks do. */
 struct test_play {
-	int (*open)(struct bench_rank *p); /* registers handlers; may be NULL */
-	perf_phase *measure;
-	int way;
-	perf_phase *limit[PERF_LIMITS]; /* the better one counts */
-	int limit_way[PERF_LIMITS];
+	phase_act *open; /* registers handlers; may be NULL */
+	struct phase measure;
+	struct phase limit[PERF_LIMITS]; /* the better one counts */
 };
 
 /* A row of `tern perf`: what it leaves out is as test_complete() says. */

@@ -2,6 +2,8 @@
 /* Handlers and loops for messages of each number of words, and what most phases do with them. */
 #include "tools/bench/words.h"
 
+#include <string.h>
+
 #include "base/clock.h"
 #include "tools/bench/raw.h"
 
@@ -105,20 +107,30 @@ static void words_last_come(tern *t, const tern_msg *m)
 	tern_reply(t, m, WORDS_ANSWER);
 }
 
+static void words_land(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m;
+	raw_sink++;
+}
+
+int handlers_on(tern *t, unsigned first, tern_handler *const *handlers, unsigned n)
+{
+	int rc = 0;
+	for (unsigned i = 0; i < n && !rc; i++)
+		rc = tern_on(t, first + i, handlers[i]);
+	return rc;
+}
+
 int words_register(tern *t)
 {
 	static tern_handler *const takes[] = { take_0, take_1, take_2, take_3,
 					       take_4, take_5, take_6 };
 	static tern_handler *const asks[] = { ask_0, ask_1, ask_2, ask_3, ask_4, ask_5, ask_6 };
-	int rc = tern_on(t, WORDS_ANSWER, words_answer);
+	static tern_handler *const ends[] = { words_answer, words_last_come, words_land };
+	int rc = handlers_on(t, WORDS_TAKE, takes, TERN_WORDS_MAX + 1);
 	if (!rc)
-		rc = tern_on(t, WORDS_LAST, words_last_come);
-	for (unsigned i = 0; !rc && i <= TERN_WORDS_MAX; i++) {
-		rc = tern_on(t, WORDS_TAKE + i, takes[i]);
-		if (!rc)
-			rc = tern_on(t, WORDS_ASK + i, asks[i]);
-	}
-	return rc;
+		rc = handlers_on(t, WORDS_ASK, asks, TERN_WORDS_MAX + 1);
+	return rc ? rc : handlers_on(t, WORDS_ANSWER, ends, 3);
 }
 
 /* What tern_request() becomes with so many arguments; `words` is a constant in each loop. */
@@ -215,7 +227,7 @@ struct words_times {
 };
 
 /* First `warm` with a count of 1, unless it is NULL: the other rank may still be on its way. */
-static struct words_times words_time(struct bench_rank *p, words_act *warm, words_act *act)
+static struct words_times words_time(struct bench_rank *p, phase_act *warm, phase_act *act)
 {
 	uint64_t count = p->count;
 	if (p->rank) {
@@ -234,37 +246,60 @@ static struct words_times words_time(struct bench_rank *p, words_act *warm, word
 	return (struct words_times){ acted, clock_ns() - began };
 }
 
-uint64_t words_acted(struct bench_rank *p, words_act *act)
-{
-	return words_time(p, NULL, act).acted;
-}
-
-uint64_t words_handled(struct bench_rank *p, words_act *act)
-{
-	return words_time(p, NULL, act).handled;
-}
-
-uint64_t words_acted_after(struct bench_rank *p, words_act *warm, words_act *act)
+uint64_t words_acted_after(struct bench_rank *p, phase_act *warm, phase_act *act)
 {
 	return words_time(p, warm, act).acted;
 }
 
-uint64_t words_handled_after(struct bench_rank *p, words_act *warm, words_act *act)
+uint64_t words_handled_after(struct bench_rank *p, phase_act *warm, phase_act *act)
 {
 	return words_time(p, warm, act).handled;
 }
 
-static int words_trips_of(struct bench_rank *p)
+static uint64_t phase_ns(struct bench_rank *p, const struct phase *f)
+{
+	if (f->time == PHASE_ACTED)
+		return words_acted_after(p, NULL, f->act);
+	if (f->time == PHASE_HANDLED)
+		return words_handled_after(p, NULL, f->act);
+	uint64_t began = clock_ns();
+	if (f->time == PHASE_ALL || !p->rank)
+		p->rc = f->act(p);
+	return clock_ns() - began;
+}
+
+double phase_figure(struct bench_rank *p, const struct phase *f, const char *unit)
+{
+	if (f->figure)
+		return f->figure(p);
+	uint64_t ns = phase_ns(p, f);
+	if (strcmp(unit, "M/s") == 0)
+		return each_microsecond(p, ns);
+	if (strcmp(unit, "GB/s") == 0)
+		return each_byte(p, ns);
+	if (strcmp(unit, "ns/B") == 0)
+		return 1 / each_byte(p, ns);
+	return strcmp(unit, "us") == 0 ? each_ns(p, ns) / 1000 : each_ns(p, ns);
+}
+
+int words_trips_of(struct bench_rank *p)
 {
 	return words_trips(p->t, p->size, p->count);
 }
 
-double words_trip_time(struct bench_rank *p)
+int words_sends_of(struct bench_rank *p)
 {
-	return each_ns(p, words_acted(p, words_trips_of));
+	return words_send(p->t, 1, p->size, p->count);
 }
 
 int words_open(struct bench_rank *p)
 {
 	return words_register(p->t);
+}
+
+void times_trip(struct times *s, struct bench_rank *p)
+{
+	uint64_t began = clock_ns();
+	p->rc = words_trips(p->t, 1, 1);
+	times_add(s, clock_ns() - began);
 }

@@ -8,6 +8,7 @@
 
 #include <tern/tern.h>
 
+#include "tools/bench/series.h"
 #include "tools/bench/test.h"
 
 enum {
@@ -15,10 +16,13 @@ enum {
 	WORDS_ASK = 8,  /* + the number of words: replies with as many */
 	WORDS_ANSWER = 16,
 	WORDS_LAST, /* ends words_serve(); answered */
+	WORDS_LAND, /* counts a message, and reads nothing of it */
 	WORDS_FREE, /* the first handler number that is not used here */
 };
 
 int words_register(tern *t);
+/* Registers `n` handlers, the first with the number `first`. */
+int handlers_on(tern *t, unsigned first, tern_handler *const *handlers, unsigned n);
 
 /* `count` requests to rank `to`; 0 or the first error. */
 int words_send(tern *t, uint32_t to, unsigned words, uint64_t count);
@@ -34,20 +38,21 @@ int words_serve(tern *t, uint32_t senders);
 /* Whether a last has come that words_serve() has not waited for, without serving anything. */
 bool words_over(void);
 
-/*
- * What most phases do: rank 0 acts, and rank 1 handles what comes until it is told that this was
- * the last. Ns of rank 0 until `act` has returned, or until all of it has been handled; 1
- * elsewhere.
- */
-typedef int words_act(struct bench_rank *p);
-uint64_t words_acted(struct bench_rank *p, words_act *act);
-uint64_t words_handled(struct bench_rank *p, words_act *act);
-/* The same after `warm` with a count of 1, untimed: the other rank may still be on its way. */
-uint64_t words_acted_after(struct bench_rank *p, words_act *warm, words_act *act);
-uint64_t words_handled_after(struct bench_rank *p, words_act *warm, words_act *act);
+/* The figure of a phase, by the unit that it is wanted in. */
+double phase_figure(struct bench_rank *p, const struct phase *f, const char *unit);
 
-/* What a round-trip test measures: ns for one. */
-double words_trip_time(struct bench_rank *p);
-int words_open(struct bench_rank *p); /* registers the handlers */
+/*
+ * Ns of rank 0 for a phase of PHASE_ACTED or PHASE_HANDLED, 1 elsewhere; after `warm` with a count
+ * of 1, untimed: the other rank may still be on its way.
+ */
+uint64_t words_acted_after(struct bench_rank *p, phase_act *warm, phase_act *act);
+uint64_t words_handled_after(struct bench_rank *p, phase_act *warm, phase_act *act);
+
+/* A round trip of one word with rank 1, whose time is added. */
+void times_trip(struct times *s, struct bench_rank *p);
+
+phase_act words_open;     /* registers the handlers */
+phase_act words_trips_of; /* round trips with rank 1, of as many words as the size */
+phase_act words_sends_of; /* requests to rank 1, likewise */
 
 #endif

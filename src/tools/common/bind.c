@@ -2,6 +2,8 @@
 /* Chooses the core of each rank, and binds processes to theirs. */
 #include "tools/common/bind.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { CORES_MAX = sizeof(struct cores) * 8 };
@@ -47,4 +49,11 @@ void bind_apply(const struct bind *b, uint32_t rank)
 int bind_spare(const struct bind *b, uint32_t ranks)
 {
 	return b->bound && ranks < b->count ? bind_core(b, ranks) : -1;
+}
+
+void environment_set(enum setting s, uint32_t value)
+{
+	char text[16];
+	snprintf(text, sizeof text, "%u", value);
+	setenv(setting_table[s].name, text, 1);
 }

@@ -10,7 +10,9 @@
 
 #include "base/text.h"
 
-bool option_refuse(const char *command, const char *format, ...)
+static const char *command; /* whose options are read */
+
+bool option_refuse(const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
@@ -21,23 +23,39 @@ bool option_refuse(const char *command, const char *format, ...)
 	return false;
 }
 
-bool option_number(const char *command, const char *option, const char *text, uint64_t least,
-		   uint64_t most, uint64_t *value)
+bool option_number(const char *option, const char *text, uint64_t least, uint64_t most,
+		   uint64_t *value)
 {
 	char *end;
 	errno = 0;
 	unsigned long long n = strtoull(text, &end, 10);
 	if (*text < '0' || *text > '9' || *end || errno || n < least || n > most)
-		return option_refuse(command, "%s %s: a whole number is needed, %llu to %llu",
-				     option, text, (unsigned long long)least,
-				     (unsigned long long)most);
+		return option_refuse("%s %s: a whole number is needed, %llu to %llu", option, text,
+				     (unsigned long long)least, (unsigned long long)most);
 	*value = n;
 	return true;
 }
 
+bool option_unnamed(const char *option, const char *what, const char *word,
+		    const char *const *names, size_t n)
+{
+	return option_refuse(
+		"%s %s: there is no such %s; did you mean %s? `tern %s --list` names them all",
+		option, word, what, nearest_name(word, names, n), command);
+}
+
 static bool choice_takes_value(const struct choice *c)
 {
-	return c->text || c->number || c->small || c->read;
+	return c->text || c->number || c->small || c->read || c->each;
+}
+
+static bool choice_each(const struct choice *c, char *text)
+{
+	char *word;
+	while ((word = strsep(&text, ",")) != NULL)
+		if (!c->each(c->to, word))
+			return false;
+	return true;
 }
 
 bool option_unknown(const struct options *o, const char *word)
@@ -57,7 +75,7 @@ bool option_unknown(const struct options *o, const char *word)
 	return false;
 }
 
-static bool choice_read(const struct options *o, const struct choice *c)
+static bool choice_read(const struct choice *c)
 {
 	uint64_t number;
 	if (c->flag)
@@ -65,14 +83,13 @@ static bool choice_read(const struct options *o, const struct choice *c)
 	else if (c->text)
 		*c->text = optarg;
 	else if (c->number)
-		return option_number(o->command, c->name, optarg, c->least, c->most, c->number);
-	else if (c->small &&
-		 !option_number(o->command, c->name, optarg, c->least, c->most, &number))
+		return option_number(c->name, optarg, c->least, c->most, c->number);
+	else if (c->small && !option_number(c->name, optarg, c->least, c->most, &number))
 		return false;
 	else if (c->small)
 		*c->small = (uint32_t)number;
 	else
-		return c->read(c->to, optarg);
+		return c->each ? choice_each(c, optarg) : c->read(c->to, optarg);
 	return true;
 }
 
@@ -110,10 +127,9 @@ static bool option_read(const struct options *o, int letter, const char *word)
 {
 	const struct choice *c = choice_of(o, letter);
 	if (c)
-		return choice_read(o, c);
+		return choice_read(c);
 	if (letter == ':')
-		return option_refuse(o->command,
-				     "%s needs a value after it; `tern %s --help` shows which",
+		return option_refuse("%s needs a value after it; `tern %s --help` shows which",
 				     word, o->command);
 	if (o->refuse_short && !o->refuse_short(word))
 		return false;
@@ -125,6 +141,7 @@ bool options_read(const struct options *o, int argc, char **argv, int *status)
 	struct option list[CHOICES_MOST];
 	char letters[2 * CHOICES_MOST];
 	choices_list(o, list, letters);
+	command = o->command;
 	*status = 2;
 	optind = 0; /* glibc: forget whatever was parsed before */
 	for (;;) {

@@ -5,6 +5,7 @@
 
 #include <getopt.h> /* optind: after options_read(), the first word that is not an option */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { CHOICES_MOST = 16 };
@@ -17,6 +18,7 @@ struct choice {
 	uint64_t *number;                    /* a whole number from `least` to `most` */
 	uint32_t *small;                     /* the same */
 	bool (*read)(void *to, char *value); /* takes its value apart; false: it has been refused */
+	bool (*each)(void *to, char *word);  /* the same for each word between commas */
 	void *to;
 	uint64_t least, most;
 	bool optional; /* the value may be missing, and is then NULL */
@@ -32,9 +34,8 @@ struct options {
 	 * as usual.
 	 */
 	const char *unknown;
-	bool mixed; /* words that are no options may stand between the options */
-	bool (*refuse_short)(
-		const char *word); /* refuses a short option that is none; NULL: as a long one */
+	bool mixed;                             /* other words may stand between the options */
+	bool (*refuse_short)(const char *word); /* a short option that is none; NULL: as usual */
 };
 
 /*
@@ -43,13 +44,15 @@ struct options {
  */
 bool options_read(const struct options *o, int argc, char **argv, int *status);
 
+/* Refuses what is not one of the `n` names, with the nearest of them; false. */
+bool option_unnamed(const char *option, const char *what, const char *word,
+		    const char *const *names, size_t n);
 /* Refuses a word that is not an option, and suggests one; false. */
 bool option_unknown(const struct options *o, const char *word);
-/* Says what is wrong, on standard error, after the command's name; false. */
-__attribute__((format(printf, 2, 3))) bool option_refuse(const char *command, const char *format,
-							 ...);
+/* Says what is wrong, on standard error, after the name of the command being read; false. */
+__attribute__((format(printf, 1, 2))) bool option_refuse(const char *format, ...);
 /* A whole number from `least` to `most`; otherwise false, and refused. */
-bool option_number(const char *command, const char *option, const char *text, uint64_t least,
-		   uint64_t most, uint64_t *value);
+bool option_number(const char *option, const char *text, uint64_t least, uint64_t most,
+		   uint64_t *value);
 
 #endif

@@ -5,12 +5,16 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "tools/cost/paper.h"
+/* A message takes `once`, and each of its packets `packet` and `word` for each word of it. */
+struct cost_fit {
+	double once, packet, word;
+	double off; /* by how much a figure differs from the line through all, at most */
+};
 
-enum { MESSAGE = 1024, REQUESTS = 3 };
+enum { MESSAGE = 1024, REQUESTS = 3, FIT_SIZES = 7 };
 
 /* The packets that are fitted, by their words, and the operations that have them. */
-const unsigned fit_size[FIT_SIZES] = { 4, 8, 12, 16, 32, 64, 128 };
+static const unsigned fit_size[FIT_SIZES] = { 4, 8, 12, 16, 32, 64, 128 };
 static const char *const fit_name[FIT_SIZES] = { "request-2",      "request-4",  "request-6",
 						 "finite-16-data", "payload-32", "payload-64",
 						 "payload-128" };
@@ -49,12 +53,13 @@ static struct cost_fit fit(const struct cost_study *s, int from, int to, int sid
 	return f;
 }
 
-struct cost_fit fit_requests(const struct cost_study *s, int side, int feature)
+/* Packets of up to 12 words are requests, those of 16 to 128 payloads. */
+static struct cost_fit fit_requests(const struct cost_study *s, int side, int feature)
 {
 	return fit(s, 0, REQUESTS - 1, side, feature);
 }
 
-struct cost_fit fit_payloads(const struct cost_study *s, int side, int feature)
+static struct cost_fit fit_payloads(const struct cost_study *s, int side, int feature)
 {
 	return fit(s, REQUESTS, FIT_SIZES - 1, side, feature);
 }
@@ -120,7 +125,8 @@ void fit_formulas(const struct cost_study *s)
 
 /* -- Overhead ------------------------------------------------------------------------------ */
 
-double fit_message(const struct cost_study *s, unsigned n, int feature)
+/* What 1,024 words take in packets of n words, of one feature or (-1) of all. */
+static double fit_message(const struct cost_study *s, unsigned n, int feature)
 {
 	int i = 0;
 	while (fit_size[i] != n)

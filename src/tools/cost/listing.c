@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What was counted as records, and the instructions of operations one by one. */
-#include "tools/cost/show.h"
 
 #include <stdio.h>
 
 #include "tools/common/json.h"
-#include "tools/cost/paper.h"
+#include "tools/cost/study.h"
 
 /* An instruction with everything that is known of it. */
 struct entry {
@@ -66,7 +65,7 @@ static void entry_json(const struct entry *e, void *arg)
 	json_end(j, '}');
 }
 
-void listing_json(const struct cost_study *s, const struct cost_result *r, struct json *j)
+static void listing_json(const struct cost_study *s, const struct cost_result *r, struct json *j)
 {
 	json_begin(j, "listing", '[');
 	listing_each(s, r, entry_json, j);

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "../../../tests/check.h"
-#include "tools/cost/paper.h"
+#include "tools/cost/study.h"
 
 static struct cost_map *map;
 
@@ -114,10 +114,7 @@ static void paper_is(enum cost_form form, unsigned words, int64_t total, int64_t
 
 TEST(the_figures_of_the_paper_add_up_as_they_do_there)
 {
-	int packet = 0;
-	for (int i = 0; i < COST_SIDES * COST_STEPS; i++)
-		packet += (&paper_packet[0][0])[i];
-	CHECK_IS(packet, 47);
+	CHECK_IS(cost_sum(&paper_packet, COST_ALL), 47);
 	paper_is(COST_FINITE, 16, 397, 181);
 	paper_is(COST_STREAM, 16, 481, 149);
 	paper_is(COST_FINITE, 1024, 11737, 10261);

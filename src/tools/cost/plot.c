@@ -4,13 +4,12 @@
  * each, the source and the destination, CMAM beside Tern. Colours of text and axes follow
  * the reader's light or dark background; those of the features are readable on both.
  */
-#include "tools/cost/show.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/common/svg.h"
-#include "tools/cost/paper.h"
+#include "tools/cost/study.h"
 
 enum {
 	WIDTH = 960,

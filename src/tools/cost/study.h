@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* All that one run of `tern cost` has counted, and the formulas that follow from it. */
+/*
+ * All that one run of `tern cost` has counted, the figures of the paper beside it (active messages,
+ * CMAM, on the CM-5, packets of four words), and the forms in which both are shown.
+ */
 #ifndef TERN_TOOLS_COST_STUDY_H
 #define TERN_TOOLS_COST_STUDY_H
+
+#include <stdio.h>
 
 #include "tools/cost/measure.h"
 
@@ -25,23 +30,35 @@ const struct cost_result *study_best(const struct cost_study *s, enum cost_form 
 				     unsigned words);
 double study_weighted(const struct cost_study *s, const struct cost_tally *t, struct cost_cut c);
 
-/* A message takes `once`, and each of its packets `packet` and `word` for each word of it. */
-struct cost_fit {
-	double once, packet, word;
-	double off; /* by how much a figure differs from the line through all, at most */
-};
-
-/* Packets of up to 12 words are requests, those of 16 to 128 payloads. */
-struct cost_fit fit_requests(const struct cost_study *s, int side, int feature);
-struct cost_fit fit_payloads(const struct cost_study *s, int side, int feature);
-
+/* Formulas for messages, and what is not base. */
 void fit_formulas(const struct cost_study *s);
 void fit_overhead(const struct cost_study *s);
 
-/* What 1,024 words take in packets of n words, of one feature or (-1) of all. */
-double fit_message(const struct cost_study *s, unsigned n, int feature);
+/* Table 1: a single packet, by step. */
+extern const struct cost_tally paper_packet;
 
-enum { FIT_SIZES = 7 };
-extern const unsigned fit_size[FIT_SIZES];
+/*
+ * Tables 2 and 3; NULL if the paper has none. Steps are not told apart there: all is in
+ * COST_CONTROL.
+ */
+const struct cost_tally *paper_sequence(enum cost_form form, unsigned words);
+
+/* Figure 8: the instructions of `words` in packets of n, and those of them that are its base. */
+double paper_total(enum cost_form form, double words, double n);
+double paper_base(enum cost_form form, double words, double n);
+
+/* What was counted, as records. */
+void cost_json(const struct cost_study *s, bool listing);
+
+/* The instructions of operations, one by one. */
+void listing_text(const struct cost_study *s, const struct cost_result *r);
+
+/* Every table of the paper, and what Tern has beside it. `bold`: titles are set off. */
+void table_all(const struct cost_study *s, bool bold);
+/* The operations that were asked for by name, each with its parts. */
+void table_named(const struct cost_study *s, bool bold);
+
+/* The features of sequences and streams, by side, drawn as the paper's figure 6. */
+void cost_plot_write(const struct cost_study *s, FILE *to);
 
 #endif

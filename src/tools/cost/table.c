@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tables of `tern cost`, as text. */
-#include "tools/cost/show.h"
 
 #include <stdio.h>
 
 #include "tools/common/table.h"
-#include "tools/cost/paper.h"
 #include "tools/cost/study.h"
 
 static const char *const step_title[COST_STEPS] = {
@@ -43,56 +41,68 @@ static int64_t of(const struct cost_tally *t, int side, int feature)
 	return cost_sum(t, (struct cost_cut){ side, feature, -1, -1 });
 }
 
-/* -- Table 1 ------------------------------------------------------------------------------- */
+/* A column of figures: one side and one kind of a tally, or (-1) all; without one, empty. */
+struct column {
+	int width;
+	const struct cost_tally *tally;
+	int side, kind;
+};
 
-static int64_t step_of(const struct cost_tally *t, int side, int step)
+static void row(const char *name, bool part, const struct column *c, unsigned n,
+		struct cost_cut cut)
 {
-	return cost_sum(t, (struct cost_cut){ side, -1, step, -1 });
-}
-
-static void packet_row(const char *name, const struct cost_tally *two,
-		       const struct cost_tally *four, int step)
-{
-	printf("%-20s", name);
-	for (int side = 0; side < COST_SIDES; side++) {
-		int paper = 0;
-		for (int i = 0; i < COST_STEPS; i++)
-			paper += step < 0 || step == i ? paper_packet[side][i] : 0;
-		cell(side ? 6 : 7, paper);
+	printf(part ? "  %-18s" : "%-20s", name);
+	for (unsigned i = 0; i < n; i++) {
+		struct cost_cut of = cut;
+		of.side = c[i].side;
+		of.kind = cut.kind < 0 ? c[i].kind : cut.kind;
+		if (c[i].tally)
+			cell(c[i].width, cost_sum(c[i].tally, of));
+		else
+			printf("%*s", c[i].width, "");
 	}
-	for (int side = 0; side < COST_SIDES; side++)
-		cell(side ? 6 : 10, step_of(two, side, step));
-	for (int side = 0; side < COST_SIDES; side++)
-		cell(side ? 6 : 10, step_of(four, side, step));
 	putchar('\n');
 }
 
-static void packet_features(const struct cost_tally *two, const struct cost_tally *four)
+static bool columns_have(const struct column *c, unsigned n, struct cost_cut cut)
+{
+	int64_t sum = 0;
+	for (unsigned i = 0; i < n; i++)
+		sum += c[i].tally ? cost_sum(c[i].tally, cut) : 0;
+	return sum != 0;
+}
+
+/* A row for each feature of which there is anything. */
+static void feature_rows(bool part, const struct column *c, unsigned n)
 {
 	for (int f = 0; f < COST_FEATURES_ALL; f++) {
-		if (f == COST_PROGRAM || !(of(two, -1, f) + of(four, -1, f)))
-			continue;
-		printf("  %-18s%13s", feature_title[f], "");
-		for (int side = 0; side < COST_SIDES; side++)
-			cell(side ? 6 : 10, of(two, side, f));
-		for (int side = 0; side < COST_SIDES; side++)
-			cell(side ? 6 : 10, of(four, side, f));
-		putchar('\n');
+		struct cost_cut cut = { -1, f, -1, -1 };
+		if (f != COST_PROGRAM && columns_have(c, n, cut))
+			row(feature_title[f], part, c, n, cut);
 	}
 }
 
+/* -- Table 1 ------------------------------------------------------------------------------- */
+
 static void table_packet(const struct cost_study *s, bool bold)
 {
+	enum { COLUMNS = 6 };
 	const struct cost_result *two = study_find(s, "request-2"),
 				 *four = study_find(s, "request-4");
+	struct column c[COLUMNS] = {
+		{ 7, &paper_packet, COST_SOURCE, -1 },  { 6, &paper_packet, COST_DESTINATION, -1 },
+		{ 10, &two->steady, COST_SOURCE, -1 },  { 6, &two->steady, COST_DESTINATION, -1 },
+		{ 10, &four->steady, COST_SOURCE, -1 }, { 6, &four->steady, COST_DESTINATION, -1 },
+	};
 	table_heading(bold, "\n1. A single packet: steps, at the source and at the destination");
 	printf("%-20s%13s%16s%16s\n", "", "CMAM, CM-5", "Tern, 16 bytes", "Tern, 32 bytes");
 	printf("%-20s%7s%6s%10s%6s%10s%6s\n", "", "src", "dst", "src", "dst", "src", "dst");
 	for (int step = 0; step < COST_STEPS; step++)
-		packet_row(step_title[step], &two->steady, &four->steady, step);
-	packet_row("total", &two->steady, &four->steady, -1);
-	puts("by feature");
-	packet_features(&two->steady, &four->steady);
+		row(step_title[step], false, c, COLUMNS, (struct cost_cut){ -1, -1, step, -1 });
+	row("total", false, c, COLUMNS, COST_ALL);
+	puts("by feature"); /* which the paper does not tell apart */
+	c[0].tally = c[1].tally = NULL;
+	feature_rows(true, c, COLUMNS);
 	printf("\nCMAM's 47 have no order, overflow safety or reliability; Tern's %lld and %lld have. They are for a\n"
 	       "packet among others; a poll that finds one packet and no more takes %lld at the destination.\n",
 	       (long long)cost_sum(&two->steady, COST_ALL),
@@ -102,31 +112,25 @@ static void table_packet(const struct cost_study *s, bool bold)
 
 /* -- Table 2 --------------------------------------------------------------------------------- */
 
-static void sequence_row(const char *name, const struct cost_tally *paper,
-			 const struct cost_tally *t, int feature)
-{
-	printf("%-20s", name);
-	for (int side = 0; side < COST_SIDES; side++)
-		cell(8, of(paper, side, feature));
-	cell(8, of(paper, -1, feature));
-	for (int side = 0; side < COST_SIDES; side++)
-		cell(side ? 8 : 12, of(t, side, feature));
-	cell(8, of(t, -1, feature));
-	putchar('\n');
-}
-
 static void table_sequence(const struct cost_study *s, enum cost_form form, unsigned words)
 {
+	enum { COLUMNS = 6 };
 	const struct cost_result *r = study_best(s, form, words);
 	const struct cost_tally *paper = paper_sequence(form, words);
+	const struct column c[COLUMNS] = {
+		{ 8, paper, COST_SOURCE, -1 },
+		{ 8, paper, COST_DESTINATION, -1 },
+		{ 8, paper, -1, -1 },
+		{ 12, &r->steady, COST_SOURCE, -1 },
+		{ 8, &r->steady, COST_DESTINATION, -1 },
+		{ 8, &r->steady, -1, -1 },
+	};
 	printf("\n%s, %u words: %s (%s)\n", form == COST_FINITE ? "finite sequence" : "stream",
 	       words, r->op->what, r->op->name);
 	printf("%-20s%24s%28s\n", "", "CMAM, CM-5", "Tern, shared memory");
 	printf("%-20s%8s%8s%8s%12s%8s%8s\n", "", "src", "dst", "both", "src", "dst", "both");
-	for (int f = 0; f < COST_FEATURES_ALL; f++)
-		if (f != COST_PROGRAM && of(paper, -1, f) + of(&r->steady, -1, f))
-			sequence_row(feature_title[f], paper, &r->steady, f);
-	sequence_row("total", paper, &r->steady, -1);
+	feature_rows(false, c, COLUMNS);
+	row("total", false, c, COLUMNS, COST_ALL);
 	printf("%-20s%24lld%28s\n", "on a better network", (long long)of(paper, -1, COST_BASE), "");
 	if (r->steady.copy[0] + r->steady.copy[1])
 		printf("%-20s%24s%12lld%8lld%8lld\n", "in it, the copy", "",
@@ -148,41 +152,29 @@ static void table_sequences(const struct cost_study *s, bool bold)
 
 /* -- Table 6 --------------------------------------------------------------------------------- */
 
-struct column {
-	const char *title;
-	const struct cost_tally *tally;
-};
-
-static void protocol_row(const char *name, const struct column *columns, unsigned n, int feature)
-{
-	printf("%-20s", name);
-	for (unsigned i = 0; i < n; i++)
-		cell(9, of(columns[i].tally, -1, feature));
-	putchar('\n');
-}
-
 static void table_protocols(const struct cost_study *s, bool bold)
 {
 	enum { COLUMNS = 7 };
-	const struct column columns[COLUMNS] = {
-		{ "CMAM", paper_sequence(COST_FINITE, 16) },
-		{ "full", &study_find(s, "block-16-full")->steady },
-		{ "plain", &study_find(s, "block-16-plain")->steady },
-		{ "CMAM", paper_sequence(COST_STREAM, 16) },
-		{ "full", &study_find(s, "stream-16-full")->steady },
-		{ "group", &study_find(s, "stream-16-group")->steady },
-		{ "plain", &study_find(s, "stream-16-plain")->steady },
+	static const char *const title[COLUMNS] = { "CMAM", "full",  "plain", "CMAM",
+						    "full", "group", "plain" };
+	const struct column c[COLUMNS] = {
+		{ 9, paper_sequence(COST_FINITE, 16), -1, -1 },
+		{ 9, &study_find(s, "block-16-full")->steady, -1, -1 },
+		{ 9, &study_find(s, "block-16-plain")->steady, -1, -1 },
+		{ 9, paper_sequence(COST_STREAM, 16), -1, -1 },
+		{ 9, &study_find(s, "stream-16-full")->steady, -1, -1 },
+		{ 9, &study_find(s, "stream-16-group")->steady, -1, -1 },
+		{ 9, &study_find(s, "stream-16-plain")->steady, -1, -1 },
 	};
 	table_heading(bold,
 		      "\n6. The study's protocols themselves, 16 words, both sides: features");
 	printf("%-20s%27s%36s\n%-20s", "", "finite sequence", "indefinite sequence", "");
 	for (unsigned i = 0; i < COLUMNS; i++)
-		printf("%9s", columns[i].title);
+		printf("%9s", title[i]);
 	putchar('\n');
-	for (int f = 0; f < COST_FEATURES_ALL; f++)
-		if (f != COST_PROGRAM && f != COST_UNKNOWN)
-			protocol_row(feature_title[f], columns, COLUMNS, f);
-	protocol_row("total", columns, COLUMNS, -1);
+	for (int f = 0; f < COST_FEATURES; f++)
+		row(feature_title[f], false, c, COLUMNS, (struct cost_cut){ -1, f, -1, -1 });
+	row("total", false, c, COLUMNS, COST_ALL);
 	puts("\nFull: for a network that provides nothing. Plain: for one that keeps order, has room and loses nothing.\n"
 	     "Group: one acknowledgement for all packets. The study counts the messages of a handshake and of an\n"
 	     "acknowledgement with their feature; here a message is base, whatever it is for.");
@@ -212,23 +204,15 @@ static void table_candidates(const struct cost_study *s, bool bold)
 
 /* -- Table 3 ------------------------------------------------------------------------------- */
 
-static void kinds_row(const char *name, const struct cost_tally *t, int feature)
-{
-	printf("  %-18s", name);
-	for (int side = 0; side < COST_SIDES; side++)
-		for (int kind = 0; kind < COST_KINDS; kind++)
-			cell(kind ? 6 : 9,
-			     cost_sum(t, (struct cost_cut){ side, feature, -1, kind }));
-	putchar('\n');
-}
-
 static void kinds_of(const struct cost_study *s, const char *name, const struct cost_tally *t)
 {
+	enum { COLUMNS = COST_SIDES * COST_KINDS };
+	struct column c[COLUMNS];
+	for (int i = 0; i < COLUMNS; i++)
+		c[i] = (struct column){ i % COST_KINDS ? 6 : 9, t, i / COST_KINDS, i % COST_KINDS };
 	printf("%s\n", name);
-	for (int f = 0; f < COST_FEATURES_ALL; f++)
-		if (f != COST_PROGRAM && of(t, -1, f))
-			kinds_row(feature_title[f], t, f);
-	kinds_row("total", t, -1);
+	feature_rows(true, c, COLUMNS);
+	row("total", true, c, COLUMNS, COST_ALL);
 	printf("  %-18s%21.6g%21.6g\n", "weighted",
 	       study_weighted(s, t, (struct cost_cut){ COST_SOURCE, -1, -1, -1 }),
 	       study_weighted(s, t, (struct cost_cut){ COST_DESTINATION, -1, -1, -1 }));
@@ -268,31 +252,25 @@ void table_all(const struct cost_study *s, bool bold)
 	table_candidates(s, bold);
 }
 
-/* A row of figures by side, unless there is nothing in it. */
-static void named_row(const char *name, const struct cost_tally *t, struct cost_cut c)
+static void named_row(const char *name, const struct column *c, struct cost_cut cut)
 {
-	if (!cost_sum(t, c))
-		return;
-	printf("  %-18s", name);
-	for (c.side = 0; c.side < COST_SIDES; c.side++)
-		cell(8, cost_sum(t, c));
-	c.side = -1;
-	cell(8, cost_sum(t, c));
-	putchar('\n');
+	if (columns_have(c, 1, cut))
+		row(name, true, c, COST_SIDES + 1, cut);
 }
 
 static void named_parts(const struct cost_result *r)
 {
+	const struct column c[COST_SIDES + 1] = { { 8, &r->steady, COST_SOURCE, -1 },
+						  { 8, &r->steady, COST_DESTINATION, -1 },
+						  { 8, &r->steady, -1, -1 } };
 	printf("%-20s%8s%8s%8s\n", "", "src", "dst", "both");
-	for (int f = 0; f < COST_FEATURES_ALL; f++)
-		if (f != COST_PROGRAM)
-			named_row(feature_title[f], &r->steady, (struct cost_cut){ -1, f, -1, -1 });
+	feature_rows(true, c, COST_SIDES + 1);
 	putchar('\n');
 	for (int step = 0; step < COST_STEPS; step++)
-		named_row(step_title[step], &r->steady, (struct cost_cut){ -1, -1, step, -1 });
+		named_row(step_title[step], c, (struct cost_cut){ -1, -1, step, -1 });
 	putchar('\n');
 	for (int kind = 0; kind < COST_KINDS; kind++)
-		named_row(cost_kind_name[kind], &r->steady, (struct cost_cut){ -1, -1, -1, kind });
+		named_row(cost_kind_name[kind], c, (struct cost_cut){ -1, -1, -1, kind });
 }
 
 void table_named(const struct cost_study *s, bool bold)

@@ -2,7 +2,6 @@
 /* `tern info`: what there is on this machine, and what stands in the way of the rest. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <tern/mem.h>
 #include <tern/tern.h>

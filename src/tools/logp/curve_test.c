@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Interpolation and straight lines through points whose answer is known. */
-#include "tools/logp/curve.h"
+#include "tools/logp/model.h"
 
 #include <math.h>
 

@@ -5,14 +5,117 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/setting.h"
+#include "tools/common/option.h"
 #include "tools/common/svg.h"
 #include "tools/common/table.h"
-#include "tools/logp/options.h"
 #include "tools/logp/profile.h"
-#include "tools/logp/report.h"
+#include "tools/logp/run.h"
 #include "tools/tools.h"
+
+struct logp_options {
+	bool quick, json, plain, list;
+	struct logp_wish wish;             /* complete, with what is usual where nothing was said */
+	const char *profile, *plot, *read; /* files; NULL unless named */
+};
+
+/* -- The command line --------------------------------------------------------------------- */
+
+enum { USUAL_COUNT = 20000, USUAL_ROUNDS = 101, QUICK_ROUNDS = 31 };
+
+enum { SIZES_MOST = LOGP_SIZES_MOST - TERN_WORDS_MAX - 1 };
+
+/* Each size once. */
+static bool sizes_add(struct sizes *s, uint32_t size)
+{
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->at[i] == size)
+			return true;
+	if (s->n == SIZES_MOST)
+		return option_refuse("--bytes: at most %u sizes at a time", s->n);
+	s->at[s->n++] = size;
+	return true;
+}
+
+/* What was not said. */
+static void wish_complete(struct logp_wish *w, bool quick)
+{
+	static const struct sizes words = { 7, { 0, 1, 2, 3, 4, 5, 6 } }, few_words = { 1, { 4 } };
+	static const struct sizes bytes = { 8, { 64, 128, 256, 512, 1024, 2048, 4096, 8192 } },
+				  few_bytes = { 3, { 1024, 4096, 8192 } };
+	if (!w->words.n)
+		w->words = quick ? few_words : words;
+	if (!w->bytes.n)
+		w->bytes = quick ? few_bytes : bytes;
+	if (!w->ranks)
+		w->ranks = cpu_count() < 2                 ? 2
+			   : cpu_count() < PERF_RANKS_MOST ? cpu_count()
+							   : PERF_RANKS_MOST;
+	if (!w->count)
+		w->count = USUAL_COUNT;
+	if (!w->rounds)
+		w->rounds = quick ? QUICK_ROUNDS : USUAL_ROUNDS;
+}
+
+static bool check(const struct logp_options *o, int argc, char **argv)
+{
+	const struct logp_wish *w = &o->wish;
+	if (optind < argc)
+		return option_refuse("'%s' is not an option; `tern logp --help` lists them",
+				     argv[optind]);
+	if (o->read && (w->words.n || w->bytes.n || w->ranks || w->count || w->rounds || o->quick ||
+			o->profile))
+		return option_refuse(
+			"with --read nothing is measured: --json, --plot and --plain are all "
+			"that can stand beside it");
+	return true;
+}
+
+static bool read_words(void *to, char *text)
+{
+	uint64_t words;
+	return option_number("--words", text, 0, TERN_WORDS_MAX, &words) &&
+	       sizes_add(to, (uint32_t)words);
+}
+
+static bool read_bytes(void *to, char *text)
+{
+	uint64_t bytes;
+	return option_number("--bytes", text, 1, TERN_PAYLOAD_MAX, &bytes) &&
+	       sizes_add(to, (uint32_t)bytes);
+}
+
+/* False: nothing is to be done, and *status is the exit status. */
+static bool logp_options_read(struct logp_options *o, int argc, char **argv, int *status)
+{
+	struct logp_wish *w = &o->wish;
+	const struct choice choices[] = {
+		{ .name = "--words", .each = read_words, .to = &w->words },
+		{ .name = "--bytes", .each = read_bytes, .to = &w->bytes },
+		{ .name = "--ranks", .small = &w->ranks, .least = 2, .most = PERF_RANKS_MOST },
+		{ .name = "--count", .number = &w->count, .least = 1, .most = 1000000000 },
+		{ .name = "--repeat", .small = &w->rounds, .least = 1, .most = SERIES_MOST },
+		{ .name = "--quick", .flag = &o->quick },
+		{ .name = "--read", .text = &o->read },
+		{ .name = "--plot", .text = &o->plot },
+		{ .name = "--json", .flag = &o->json },
+		{ .name = "--plain", .flag = &o->plain },
+		{ .name = "--profile", .text = &o->profile },
+		{ .name = "--list", .flag = &o->list },
+		{ .name = "--help" },
+		{ 0 },
+	};
+	const struct options options = { .command = "logp", .help = help_logp, .choice = choices };
+	*o = (struct logp_options){ 0 };
+	if (!options_read(&options, argc, argv, status) || !check(o, argc, argv))
+		return false;
+	wish_complete(&o->wish, o->quick);
+	return true;
+}
+
+/* -- The command --------------------------------------------------------------------------- */
 
 static int outcome_profile(const void *outcome, FILE *to)
 {

@@ -22,7 +22,24 @@
 #include <stdint.h>
 
 #include "tools/bench/series.h"
-#include "tools/logp/curve.h"
+
+enum { CURVE_MOST = 32 };
+
+/* Points that were measured, in the order of x. */
+struct curve {
+	unsigned n;
+	double x[CURVE_MOST], y[CURVE_MOST];
+};
+
+struct line {
+	double at_0, slope;
+};
+
+void curve_add(struct curve *c, double x, double y); /* in its place; drops what is too much */
+/* On the line between its neighbours; beyond the ends, where the end is. NaN for an empty curve. */
+double curve_at(const struct curve *c, double x);
+/* The straight line with the least squares; NaN for fewer than two different x. */
+struct line curve_line(const struct curve *c);
 
 enum logp_name { LOGP_TRIP, LOGP_SEND, LOGP_LATENCY, LOGP_RECEIVE, LOGP_GAP, LOGP_NAMES };
 
@@ -54,8 +71,6 @@ extern const char *const logp_names[LOGP_NAMES]; /* as keys: trip, o_s, L, o_r, 
 
 /* NULL if that size was not measured. */
 const struct logp_size *model_size(const struct logp_model *m, bool bytes, uint32_t size);
-/* A parameter of payloads of any size. */
-double model_bytes_at(const struct logp_model *m, enum logp_name name, double bytes);
 
 /* Predictions, in ns. */
 double model_burst(const struct logp_model *m, uint32_t n);

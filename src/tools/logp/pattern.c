@@ -172,13 +172,8 @@ double pattern_trips(struct bench_rank *p)
 
 int logp_pattern_open(struct bench_rank *p)
 {
+	static tern_handler *const handlers[] = { burst_come, stamp_come, block_come, arrival,
+						  turn };
 	words = p->size;
-	int rc = tern_on(p->t, LOGP_BURST, burst_come);
-	if (!rc)
-		rc = tern_on(p->t, LOGP_BLOCK, block_come);
-	if (!rc)
-		rc = tern_on(p->t, LOGP_STAMP, stamp_come);
-	if (!rc)
-		rc = tern_on(p->t, LOGP_CAME, arrival);
-	return rc ? rc : tern_on(p->t, LOGP_TURN, turn);
+	return handlers_on(p->t, LOGP_BURST, handlers, sizeof handlers / sizeof *handlers);
 }

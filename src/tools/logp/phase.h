@@ -25,11 +25,9 @@ enum {
 	LOGP_TURN,
 };
 
-/* words.c: the size is a number of words */
-perf_phase words_trip, words_gap, words_sending, words_handling;
-
-/* bytes.c: the size is the payload's */
-perf_phase bytes_trip, bytes_gap, bytes_sending, bytes_handling;
+/* phase.c: the size is a number of words, or a payload's; words_sending is in bench/pair.h */
+enum { LOGP_WORDS, LOGP_BYTES }; /* ways */
+perf_phase logp_trip, logp_gap, bytes_sending, bytes_handling;
 int logp_bytes_open(struct bench_rank *p);
 extern char logp_payload[TERN_PAYLOAD_MAX];
 void logp_bytes_read(const tern_msg *m);

@@ -5,7 +5,7 @@
  * parameters of one message as bars. Colours are the reader's: light or dark follows what
  * the viewer prefers.
  */
-#include "tools/logp/report.h"
+#include "tools/logp/run.h"
 
 #include <math.h>
 #include <string.h>

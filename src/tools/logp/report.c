@@ -3,7 +3,7 @@
  * What `tern logp` prints: parameters, predictions, and the thesis's figures (table 4-12) beside
  * them.
  */
-#include "tools/logp/report.h"
+#include "tools/logp/run.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,10 +9,11 @@
 
 #include <string.h>
 
+#include "tools/bench/pair.h"
 #include "tools/bench/ranks.h"
 #include "tools/logp/phase.h"
 
-enum phase { PHASE_TRIP, PHASE_GAP, PHASE_SENDING, PHASE_HANDLING, PHASES };
+enum { PHASE_TRIP, PHASE_GAP, PHASE_SENDING, PHASE_HANDLING, PHASES };
 
 struct plan {
 	const struct logp_wish *wish;
@@ -28,16 +29,18 @@ static uint64_t fraction(uint64_t count, uint64_t of)
 	return count > of ? count / of : 1;
 }
 
-static void plan_add(struct plan *plan, perf_phase *play, uint32_t size, uint64_t count)
+static struct phase *plan_add(struct plan *plan, perf_phase *play, uint32_t size, uint64_t count)
 {
-	plan->part[plan->n++] = (struct part){ .play = play, .size = size, .count = count };
+	struct part *part = &plan->part[plan->n++];
+	*part = (struct part){ { .figure = play }, size, count, 0 };
+	return &part->phase;
 }
 
 static void plan_words(struct plan *plan, uint32_t words)
 {
 	uint64_t count = plan->wish->count;
-	plan_add(plan, words_trip, words, fraction(count, 40));
-	plan_add(plan, words_gap, words, count);
+	plan_add(plan, logp_trip, words, fraction(count, 40));
+	plan_add(plan, logp_gap, words, count);
 	plan_add(plan, words_sending, words, fraction(count, 2));
 	plan_add(plan, words_handling, words, fraction(count, 2));
 }
@@ -46,8 +49,8 @@ static void plan_words(struct plan *plan, uint32_t words)
 static void plan_bytes(struct plan *plan, uint32_t bytes)
 {
 	uint64_t many = fraction(plan->wish->count, 40 + bytes / 64);
-	plan_add(plan, bytes_trip, bytes, fraction(many, 4));
-	plan_add(plan, bytes_gap, bytes, many);
+	plan_add(plan, logp_trip, bytes, fraction(many, 4))->way = LOGP_BYTES;
+	plan_add(plan, logp_gap, bytes, many)->way = LOGP_BYTES;
 	plan_add(plan, bytes_sending, bytes, many);
 	plan_add(plan, bytes_handling, bytes, many);
 }

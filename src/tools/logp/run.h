@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One measurement: everything that is played, and the parameters and predictions made of it. */
+/* One measurement: all that is played, what is made of it, and how that is shown. */
 #ifndef TERN_TOOLS_LOGP_RUN_H
 #define TERN_TOOLS_LOGP_RUN_H
+
+#include <stdio.h>
 
 #include "tools/bench/test.h"
 #include "tools/logp/model.h"
@@ -45,5 +47,16 @@ struct logp_outcome {
 
 /* 0, or a code whose sentence tern_strerror() has. */
 int logp_run(const struct logp_wish *w, struct logp_outcome *o);
+
+void logp_report_tables(const struct logp_outcome *o, bool bold);
+void logp_report_json(const struct logp_outcome *o);
+/* What is measured and predicted, one line each. */
+void logp_report_list(void);
+
+/*
+ * A picture of the outcome, predictions against measurements and the parameters, as SVG; 0 or
+ * -EIO.
+ */
+int logp_plot_write(const void *outcome, FILE *to);
 
 #endif

@@ -3,7 +3,6 @@
  * Channels: how long a value takes, how many a second, and how long until the last of many has
  * it.
  */
-#include <string.h>
 #include <tern/chan.h>
 
 #include "base/clock.h"
@@ -25,11 +24,11 @@ static int pair_open(struct bench_rank *p)
 
 /* -- A value there and back ---------------------------------------------------------------- */
 
-static double chan_trip_measure(struct bench_rank *p)
+static int chan_trips(struct bench_rank *p)
 {
 	tern_out out = tern_chan_out(p->rank ? back : there);
 	tern_in in = tern_chan_in(p->rank ? there : back);
-	uint64_t value = 0, began = clock_ns();
+	uint64_t value = 0;
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		if (p->rank)
 			p->rc = tern_chan_get8(&in, &value);
@@ -38,31 +37,27 @@ static double chan_trip_measure(struct bench_rank *p)
 		if (!p->rc && !p->rank)
 			p->rc = tern_chan_get8(&in, &value);
 	}
-	uint64_t ended = clock_ns();
 	raw_sink += value;
 	tern_out_back(&out);
 	tern_in_back(&in);
-	return each_ns(p, ended - began);
+	return p->rc;
 }
 
 static const struct test test_chan_trip = {
 	{ "chan-trip", "a value there in one channel and back in another", "ns" },
 	{ "bytes", 8, 8, { 1, { 8 } }, { 1, { 8 } } },
+	.like = &raw_trip,
 	.amount = { .count = 4000 },
-	.play = { .open = pair_open,
-		  .measure = chan_trip_measure,
-		  .limit = { trip_raw, trip_raw },
-		  .limit_way = { RAW_PAUSE, RAW_BARE } },
-	.limit_name = TRIP_RAW,
+	.play = { .open = pair_open, .measure = { .time = PHASE_ALL, .act = chan_trips } },
 	.bar = { { 8, "at most 1.10" } },
 };
 
 /* -- A stream -------------------------------------------------------------------------------- */
 
 /* Rank 1 tells when it has the last, by way of the other channel. */
-static double chan_rate_measure(struct bench_rank *p)
+static int chan_stream(struct bench_rank *p)
 {
-	uint64_t value = 0, sum = 0, began = clock_ns();
+	uint64_t value = 0, sum = 0;
 	if (p->rank) {
 		tern_in in = tern_chan_in(there);
 		tern_out out = tern_chan_out(back);
@@ -85,14 +80,13 @@ static double chan_rate_measure(struct bench_rank *p)
 		tern_out_back(&out);
 		tern_in_back(&in);
 	}
-	return each_microsecond(p, clock_ns() - began);
+	return p->rc;
 }
 
-static double values_raw(struct bench_rank *p)
+static int values_raw(struct bench_rank *p)
 {
-	uint64_t began = clock_ns();
 	raw_values(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
-	return each_microsecond(p, clock_ns() - began);
+	return 0;
 }
 
 static const struct test test_chan_rate = {
@@ -100,9 +94,9 @@ static const struct test test_chan_rate = {
 	{ "bytes", 8, 8, { 1, { 8 } }, { 1, { 8 } } },
 	.amount = { .count = 400000 },
 	.play = { .open = pair_open,
-		  .measure = chan_rate_measure,
-		  .limit = { values_raw, values_raw },
-		  .limit_way = { RAW_PAUSE, RAW_BARE } },
+		  .measure = { .time = PHASE_ALL, .act = chan_stream },
+		  .limit = { { .time = PHASE_ALL, .act = values_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = values_raw, .way = RAW_BARE } } },
 	.limit_name =
 		"a ring written by hand: seven values to a line, and a count in it, told after each",
 	.bar = { { 8, "at least 0.90" } },
@@ -192,7 +186,7 @@ static const struct test test_multicast = {
 	{ "multicast", "a value to all other ranks, until the last of them has it", "ns" },
 	{ "ranks", 2, PERF_RANKS_MOST, { 1, { 9 } }, { 0 } },
 	.amount = { .ranks = RANKS_BY_SIZE, .cores = 9, .count = 2000, .rounds = 31 },
-	.play = { .open = many_open, .measure = many_measure, .limit = { one_limit } },
+	.play = { .open = many_open, .measure.figure = many_measure, .limit[0].figure = one_limit },
 	.limit_name = "a value to one rank, until that has it; both with two looks at the clock",
 	.bar = { { 9, "at most 3.00" } },
 };

@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/kernel.h"
-#include "tools/bench/compute.h"
-#include "tools/bench/times.h"
+#include "tools/bench/ranks.h"
+#include "tools/bench/series.h"
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 
@@ -43,25 +43,17 @@ static double ask(struct bench_rank *p)
 	return times_median(&times);
 }
 
-/* Rank 1 computes until somebody else has handled the last message for it. */
+/*
+ * Rank 1 computes until somebody else has handled the last message for it. Where it polls, it does
+ * nothing else.
+ */
 static double served(struct bench_rank *p)
 {
 	if (!p->rank)
 		return ask(p);
 	p->rc = tern_set_delivery(p->t, (enum tern_delivery)p->way);
-	while (!p->rc && !words_over())
+	while (!p->rc && p->way != TERN_DELIVERY_POLL && !words_over())
 		compute(COMPUTE_PIECE);
-	if (!p->rc)
-		p->rc = words_serve(p->t, 1);
-	return 0;
-}
-
-/* Rank 1 does nothing else. */
-static double served_poll(struct bench_rank *p)
-{
-	if (!p->rank)
-		return ask(p);
-	p->rc = tern_set_delivery(p->t, TERN_DELIVERY_POLL);
 	if (!p->rc)
 		p->rc = words_serve(p->t, 1);
 	return 0;
@@ -147,9 +139,8 @@ static const struct test test_served_thread = {
 	{ "us", 0, 1000000, { 4, { 0, 10, 100, 1000 } }, { 0 } },
 	.amount = { .cores = 3, .count = 2000, .bytes = 20000, .rounds = 31, .warm = 1 },
 	.play = { .open = served_open,
-		  .measure = served,
-		  .way = TERN_DELIVERY_THREAD,
-		  .limit = { served_poll } },
+		  .measure = { .figure = served, .way = TERN_DELIVERY_THREAD },
+		  .limit = { { .figure = served, .way = TERN_DELIVERY_POLL } } },
 	.limit_name = "the same round trip with a rank that does nothing but wait for messages",
 	.bar = { { 0, "at most 1.50" },
 		 { 10, "at most 1.50" },
@@ -163,9 +154,8 @@ static const struct test test_served_interrupt = {
 	.like = &test_served_thread,
 	.amount = { .cores = 2 },
 	.play = { .open = served_interrupt_open,
-		  .measure = served,
-		  .way = TERN_DELIVERY_INTERRUPT,
-		  .limit = { served_bare } },
+		  .measure.way = TERN_DELIVERY_INTERRUPT,
+		  .limit[0].figure = served_bare },
 	.limit_name = "a bare signal to the other process, whose handler sends one back",
 	.set = { { "TERN_SIGNAL", "40" } },
 };
@@ -188,10 +178,8 @@ static const struct test test_slow_thread = {
 	  "ms" },
 	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .count = 10000000, .rounds = 31, .warm = 1 },
-	.play = { .measure = slow,
-		  .way = TERN_DELIVERY_THREAD,
-		  .limit = { slow },
-		  .limit_way = { TERN_DELIVERY_POLL } },
+	.play = { .measure = { .figure = slow, .way = TERN_DELIVERY_THREAD },
+		  .limit = { { .figure = slow, .way = TERN_DELIVERY_POLL } } },
 	.limit_name = "the same computation without such a thread",
 	.bar = { { 2, "at most 1.01" } },
 	.note = "the thread may run on the core that computes, and on no other",
@@ -202,10 +190,8 @@ static const struct test test_slow_interrupt = {
 	  "a computation of a rank that might be interrupted but is not, of --count steps", "ms" },
 	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .count = 10000000, .rounds = 31, .warm = 1 },
-	.play = { .measure = slow,
-		  .way = TERN_DELIVERY_INTERRUPT,
-		  .limit = { slow },
-		  .limit_way = { TERN_DELIVERY_POLL } },
+	.play = { .measure = { .figure = slow, .way = TERN_DELIVERY_INTERRUPT },
+		  .limit = { { .figure = slow, .way = TERN_DELIVERY_POLL } } },
 	.limit_name = "the same computation of a rank that is only polled",
 	.bar = { { 2, "at most 1.05" } },
 	.set = { { "TERN_SIGNAL", "40" } },
@@ -226,24 +212,22 @@ static double hold(struct bench_rank *p)
 	return each_ns(p, clock_ns() - began);
 }
 
-static double hold_mutex(struct bench_rank *p)
+static int hold_mutex(struct bench_rank *p)
 {
 	static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-	if (p->rank)
-		return 0;
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count; i++) {
 		pthread_mutex_lock(&mutex);
 		pthread_mutex_unlock(&mutex);
 	}
-	return each_ns(p, clock_ns() - began);
+	return 0;
 }
 
 static const struct test test_hold_poll = {
 	{ "hold-poll", "tern_hold() and tern_release(), delivery by poll", "ns" },
 	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .count = 1000000, .rounds = 31, .warm = 1 },
-	.play = { .measure = hold, .way = TERN_DELIVERY_POLL, .limit = { hold_mutex } },
+	.play = { .measure = { .figure = hold, .way = TERN_DELIVERY_POLL },
+		  .limit = { { .time = PHASE_FIRST, .act = hold_mutex } } },
 	.limit_name = "an uncontended pthread mutex, locked and unlocked",
 	.set = { { "TERN_SIGNAL", "40" } },
 };
@@ -251,13 +235,13 @@ static const struct test test_hold_poll = {
 static const struct test test_hold_thread = {
 	{ "hold-thread", "tern_hold() and tern_release(), delivery by thread", "ns" },
 	.like = &test_hold_poll,
-	.play = { .way = TERN_DELIVERY_THREAD },
+	.play = { .measure.way = TERN_DELIVERY_THREAD },
 };
 
 static const struct test test_hold_interrupt = {
 	{ "hold-interrupt", "tern_hold() and tern_release(), delivery by interrupt", "ns" },
 	.like = &test_hold_poll,
-	.play = { .way = TERN_DELIVERY_INTERRUPT },
+	.play = { .measure.way = TERN_DELIVERY_INTERRUPT },
 };
 
 /*
@@ -279,10 +263,8 @@ static const struct test test_barrier_thread = {
 	{ "barrier-thread", "a barrier of ranks that all have a progress thread", "us" },
 	{ "ranks", 2, PERF_RANKS_MOST, { 1, { 16 } }, { 0 } },
 	.amount = { .ranks = RANKS_BY_SIZE, .count = 100, .rounds = 31 },
-	.play = { .measure = barriers,
-		  .way = TERN_DELIVERY_THREAD,
-		  .limit = { barriers },
-		  .limit_way = { TERN_DELIVERY_POLL } },
+	.play = { .measure = { .figure = barriers, .way = TERN_DELIVERY_THREAD },
+		  .limit = { { .figure = barriers, .way = TERN_DELIVERY_POLL } } },
 	.limit_name = "the same barrier without the threads",
 	.bar = { { 16, "at most 2.00" } },
 };

@@ -3,7 +3,6 @@
 #include "tools/perf/fabric.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <rdma/fi_tagged.h>

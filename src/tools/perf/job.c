@@ -22,26 +22,25 @@
 
 /* -- Barrier -------------------------------------------------------------------- */
 
-static double barrier_measure(struct bench_rank *p)
+static int barriers_pass(struct bench_rank *p)
 {
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = tern_barrier(p->t);
-	return each_ns(p, clock_ns() - began) / 1000;
+	return p->rc;
 }
 
-static double barrier_laps(struct bench_rank *p)
+static int laps_raw(struct bench_rank *p)
 {
-	uint64_t began = clock_ns();
 	raw_laps(&p->raw, p->rank, p->ranks, p->count);
-	return each_ns(p, clock_ns() - began) / 1000;
+	return 0;
 }
 
 static const struct test test_barrier = {
 	{ "barrier", "a barrier of all ranks", "us" },
 	{ "ranks", 2, PERF_RANKS_MOST, { 2, { 2, 8 } }, { 1, { 8 } } },
 	.amount = { .ranks = RANKS_BY_SIZE, .count = 100 },
-	.play = { .measure = barrier_measure, .limit = { barrier_laps } },
+	.play = { .measure = { .time = PHASE_ALL, .act = barriers_pass },
+		  .limit = { { .time = PHASE_ALL, .act = laps_raw } } },
 	.limit_name =
 		"a raw token once around the same processes, which yield if they are more than the cores",
 	.bar = { { 8, "at most 0.40" } },
@@ -74,7 +73,7 @@ static const struct test test_idle = {
 	{ "idle", "the part of a core that a rank uses while it waits, for --count ms", "%" },
 	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .cores = TEST_NONE, .count = 1000, .rounds = 3, .warm = TEST_NONE },
-	.play = { .open = words_open, .measure = idle_measure },
+	.play = { .open = words_open, .measure.figure = idle_measure },
 	.bar = { { 2, "less than 1 %" } },
 };
 
@@ -95,7 +94,7 @@ static const struct test test_memory = {
 		    .count = TEST_NONE,
 		    .rounds = 1,
 		    .warm = TEST_NONE },
-	.play = { .measure = memory_measure },
+	.play = { .measure.figure = memory_measure },
 	.bar = { { 64, "at most 16 MiB" }, { 256, "at most 256 MiB" } },
 	.note = "computed, not measured",
 };
@@ -208,23 +207,17 @@ static int job_answer(int in, uint64_t *ns)
 		       : error_set(-EPROTO, "a job that was started said nothing");
 }
 
-static double start_measure(struct bench_rank *p)
+/* Nanoseconds until the job of the size has answered. Closes the writing end. */
+static int job_run(uint32_t ranks, const int *ends, uint64_t *ns)
 {
-	int ends[2];
 	pid_t pid;
-	uint64_t ns = 0;
-	if (pipe2(ends, O_CLOEXEC) != 0) {
-		p->rc = error_system("making a pipe");
-		return 0;
-	}
-	p->rc = job_start(p->size, ends[1], &pid);
+	int rc = job_start(ranks, ends[1], &pid);
 	close(ends[1]);
-	if (!p->rc) {
-		p->rc = job_answer(ends[0], &ns);
-		waitpid(pid, NULL, 0);
-	}
-	close(ends[0]);
-	return (double)ns / 1e6;
+	if (rc)
+		return rc;
+	rc = job_answer(ends[0], ns);
+	waitpid(pid, NULL, 0);
+	return rc;
 }
 
 /* -- As many processes, and nothing else -------------------------------------------- */
@@ -255,7 +248,8 @@ static int bare_run(uint32_t count, const int *ends, uint64_t *ns)
 	return rc;
 }
 
-static double start_limit(struct bench_rank *p)
+/* Milliseconds by `run`, one of the two above, which has a pipe for what is started. */
+static double start_time(struct bench_rank *p, int (*run)(uint32_t, const int *, uint64_t *))
 {
 	int ends[2];
 	uint64_t ns = 0;
@@ -263,16 +257,26 @@ static double start_limit(struct bench_rank *p)
 		p->rc = error_system("making a pipe");
 		return 0;
 	}
-	p->rc = bare_run(p->size, ends, &ns);
+	p->rc = run(p->size, ends, &ns);
 	close(ends[0]);
 	return (double)ns / 1e6;
+}
+
+static double start_measure(struct bench_rank *p)
+{
+	return start_time(p, job_run);
+}
+
+static double start_limit(struct bench_rank *p)
+{
+	return start_time(p, bare_run);
 }
 
 static const struct test test_start = {
 	{ "start", "`tern run` until rank 0 has had an answer from every rank", "ms" },
 	{ "ranks", 1, 256, { 2, { 2, 64 } }, { 1, { 2 } } },
 	.amount = { .ranks = 1, .cores = TEST_NONE, .count = 1, .rounds = 11, .warm = 1 },
-	.play = { .measure = start_measure, .limit = { start_limit } },
+	.play = { .measure.figure = start_measure, .limit[0].figure = start_limit },
 	.limit_name = "as many processes of the same program that write one byte",
 	.bar = { { 2, "at most 10 ms" }, { 64, "at most 100 ms" } },
 };

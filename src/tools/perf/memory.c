@@ -56,24 +56,21 @@ static int copy_get(struct bench_rank *p, size_t len)
 	return 0;
 }
 
-static inline __attribute__((always_inline)) double heap_rate(struct bench_rank *p, heap_move *move)
+static inline __attribute__((always_inline)) int heap_moves(struct bench_rank *p, heap_move *move)
 {
-	if (p->rank)
-		return 0;
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = move(p, p->size);
-	return each_byte(p, clock_ns() - began);
+	return p->rc;
 }
 
-static double heap_measure(struct bench_rank *p)
+static int heap_measure(struct bench_rank *p)
 {
-	return p->way == PUT ? heap_rate(p, move_put) : heap_rate(p, move_get);
+	return p->way == PUT ? heap_moves(p, move_put) : heap_moves(p, move_get);
 }
 
-static double heap_limit(struct bench_rank *p)
+static int heap_limit(struct bench_rank *p)
 {
-	return p->way == PUT ? heap_rate(p, copy_put) : heap_rate(p, copy_get);
+	return p->way == PUT ? heap_moves(p, copy_put) : heap_moves(p, copy_get);
 }
 
 static const struct test test_put = {
@@ -87,10 +84,8 @@ static const struct test test_put = {
 	  { 2, { 4 << 10, 1 << 20 } } },
 	.amount = { .bytes = 16 << 20 },
 	.play = { .open = heap_open,
-		  .measure = heap_measure,
-		  .way = PUT,
-		  .limit = { heap_limit },
-		  .limit_way = { PUT } },
+		  .measure = { .time = PHASE_FIRST, .act = heap_measure, .way = PUT },
+		  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = PUT } } },
 	.limit_name = "memcpy by the same process between the same bytes of the two heaps",
 	.bar = { { 4 << 10, "at least 0.80" },
 		 { 64 << 10, "at least 0.95" },
@@ -106,7 +101,8 @@ static const struct test test_get = {
 	{ "get", "blocking gets from another rank's heap to this one's, which nobody reads",
 	  "GB/s" },
 	.like = &test_put,
-	.play = { .way = GET, .limit = { heap_limit }, .limit_way = { GET } },
+	.play = { .measure.way = GET,
+		  .limit = { { .time = PHASE_FIRST, .act = heap_limit, .way = GET } } },
 	.note = "nobody writes the source or reads what was got",
 };
 
@@ -162,17 +158,11 @@ static int read_puts(struct bench_rank *p)
 	return p->rc ? p->rc : tern_wait(p->t, &taken, p->count < places ? p->count : places);
 }
 
-static double read_measure(struct bench_rank *p)
-{
-	return each_byte(p, words_acted(p, read_puts));
-}
-
-static double read_raw(struct bench_rank *p)
+static int read_raw(struct bench_rank *p)
 {
 	const struct raw_places to = { p->rank ? place.own : place.there, read_places(p), p->size };
-	uint64_t began = clock_ns();
 	raw_copies_to(&p->raw, p->rank, p->count, place.own, p->size, &to, (enum raw_manner)p->way);
-	return each_byte(p, clock_ns() - began);
+	return 0;
 }
 
 static const struct test test_put_read = {
@@ -184,9 +174,9 @@ static const struct test test_put_read = {
 	  { 0 } },
 	.amount = { .bytes = 16 << 20 },
 	.play = { .open = read_open,
-		  .measure = read_measure,
-		  .limit = { read_raw, read_raw },
-		  .limit_way = { RAW_PAUSE, RAW_BARE } },
+		  .measure = { .time = PHASE_ACTED, .act = read_puts },
+		  .limit = { { .time = PHASE_ALL, .act = read_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = read_raw, .way = RAW_BARE } } },
 	.limit_name =
 		"memcpy to as many places of the same heap, each read with the same loop when a flag says so",
 	.bar = { { 4 << 10, "at least 0.80" },
@@ -270,10 +260,8 @@ static const struct test test_r_infinity = {
 	{ "bytes", 1 << 10, MOST, { 1, { 1 << 20 } }, { 0 } },
 	.amount = { .count = 2000 },
 	.play = { .open = heap_open,
-		  .measure = curve_measure,
-		  .way = PEAK,
-		  .limit = { curve_limit },
-		  .limit_way = { PEAK } },
+		  .measure = { .figure = curve_measure, .way = PEAK },
+		  .limit = { { .figure = curve_limit, .way = PEAK } } },
 	.limit_name = "the best rate of memcpy, found in the same way",
 	.bar = { { 1 << 20, "at least 0.95" } },
 	.note = "the target does not read the data",
@@ -282,7 +270,7 @@ static const struct test test_r_infinity = {
 static const struct test test_n_half = {
 	{ "n-half", "the least size of a put that reaches half of r-infinity", "B" },
 	.like = &test_r_infinity,
-	.play = { .way = HALF, .limit = { curve_limit }, .limit_way = { HALF } },
+	.play = { .measure.way = HALF, .limit = { { .figure = curve_limit, .way = HALF } } },
 	.limit_name = "the size at which memcpy reaches half of its best rate",
 	.bar = { { 1 << 20, "at most 1024 B" } },
 };
@@ -316,18 +304,10 @@ static int moves_play(struct bench_rank *p)
 	return p->rc;
 }
 
-static double moves_measure(struct bench_rank *p)
-{
-	return each_byte(p, words_acted(p, moves_play));
-}
-
-static double vm_rate(struct bench_rank *p)
+static int vm_moves(struct bench_rank *p)
 {
 	struct iovec here = { private.own, p->size },
 		     there = { (char *)(uintptr_t) private.there, p->size };
-	if (p->rank)
-		return 0;
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		if ((p->way == GET ? process_vm_readv(private.there_pid, &here, 1, &there, 1, 0)
 				   : process_vm_writev(private.there_pid, &here, 1, &there, 1,
@@ -335,17 +315,14 @@ static double vm_rate(struct bench_rank *p)
 			p->rc = error_set(
 				-EIO, "the kernel did not copy %u bytes between two processes: %s",
 				p->size, strerror(errno));
-	return each_byte(p, clock_ns() - began);
+	return p->rc;
 }
 
-static double copy_limit(struct bench_rank *p)
+static int copies_beside(struct bench_rank *p)
 {
-	if (p->rank)
-		return 0;
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count; i++)
 		place_copy(beside, private.own, p->size);
-	return each_byte(p, clock_ns() - began);
+	return 0;
 }
 
 /* What the four have in common. */
@@ -353,14 +330,16 @@ static const struct test private_move = {
 	{ NULL, NULL, "GB/s" },
 	{ "bytes", 1, MOST, { 5, { 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20 } }, { 0 } },
 	.amount = { .bytes = 16 << 20, .rounds = 31 },
-	.play = { .open = moves_open, .measure = moves_measure },
+	.play = { .open = moves_open, .measure = { .time = PHASE_ACTED, .act = moves_play } },
 };
 
 static const struct test test_private_put = {
 	{ "private-put",
 	  "puts between registered memory of two processes, copied once by the kernel", NULL },
 	.like = &private_move,
-	.play = { .way = PUT, .limit = { vm_rate, vm_rate }, .limit_way = { GET, PUT } },
+	.play = { .measure.way = PUT,
+		  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET },
+			     { .time = PHASE_FIRST, .act = vm_moves, .way = PUT } } },
 	.limit_name =
 		"process_vm_readv or process_vm_writev between the same bytes, the better one",
 	.bar = { { 1 << 20, "at least 0.90" },
@@ -374,7 +353,8 @@ static const struct test test_private_get = {
 	{ "private-get",
 	  "gets between registered memory of two processes, copied once by the kernel", NULL },
 	.like = &test_private_put,
-	.play = { .way = GET, .limit = { vm_rate }, .limit_way = { GET } },
+	.play = { .measure.way = GET,
+		  .limit = { { .time = PHASE_FIRST, .act = vm_moves, .way = GET } } },
 	.limit_name = "process_vm_readv between the same bytes",
 	.note = "nobody writes the source or reads what was got",
 };
@@ -384,7 +364,9 @@ static const struct test test_fallback_put = {
 	{ "fallback-put",
 	  "the same puts where the kernel may not copy between processes: as messages", NULL },
 	.like = &private_move,
-	.play = { .open = fallback_open, .way = PUT, .limit = { copy_limit } },
+	.play = { .open = fallback_open,
+		  .measure.way = PUT,
+		  .limit = { { .time = PHASE_FIRST, .act = copies_beside } } },
 	.limit_name = "memcpy between two private buffers of one process",
 	.bar = { { 1 << 20, "at least 0.45" },
 		 { 4 << 20, "at least 0.45" },
@@ -397,7 +379,7 @@ static const struct test test_fallback_get = {
 	{ "fallback-get",
 	  "the same gets where the kernel may not copy between processes: as messages", NULL },
 	.like = &test_fallback_put,
-	.play = { .way = GET },
+	.play = { .measure.way = GET },
 	.note = "nobody writes the source or reads what was got",
 };
 

@@ -15,52 +15,43 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "tools/bench/pair.h"
+#include "tools/bench/place.h"
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 
-enum {
-	HANDLER_READ = WORDS_FREE,
-	HANDLER_SIGNAL,
-};
+enum { HANDLER_READ = WORDS_FREE };
 
 /* -- Round trip ----------------------------------------------------------------- */
 
-double trip_raw(struct bench_rank *p)
+static int trip_raw(struct bench_rank *p)
 {
-	uint64_t began = clock_ns();
 	raw_trips(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
-	return each_ns(p, clock_ns() - began);
+	return 0;
 }
+
+const struct test raw_trip = {
+	{ NULL, NULL, "ns" },
+	.play = { .limit = { { .time = PHASE_ALL, .act = trip_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = trip_raw, .way = RAW_BARE } } },
+	.limit_name =
+		"a raw cache line there and back, 512 lines in turn, the better of two ways to spin",
+};
 
 static const struct test test_round_trip = {
 	{ "round-trip", "a request and its reply, with as many words", "ns" },
 	{ "words", 0, TERN_WORDS_MAX, { 5, { 0, 1, 2, 4, 6 } }, { 1, { 4 } } },
+	.like = &raw_trip,
 	.amount = { .count = 4000 },
-	.play = { .open = words_open,
-		  .measure = words_trip_time,
-		  .limit = { trip_raw, trip_raw },
-		  .limit_way = { RAW_PAUSE, RAW_BARE } },
-	.limit_name = TRIP_RAW,
+	.play = { .open = words_open, .measure = { .time = PHASE_ACTED, .act = words_trips_of } },
 	.bar = { { 4, "at most 1.10" } },
 };
 
 /* -- Rate ----------------------------------------------------------------------- */
 
-static int rate_send(struct bench_rank *p)
+static int rate_raw(struct bench_rank *p)
 {
-	return words_send(p->t, 1, p->size, p->count);
-}
-
-double rate_measure(struct bench_rank *p)
-{
-	return each_microsecond(p, words_handled(p, rate_send));
-}
-
-static double rate_raw(struct bench_rank *p)
-{
-	uint64_t began = clock_ns();
 	raw_stream(&p->raw, p->rank, p->count, (enum raw_manner)p->way);
-	return each_microsecond(p, clock_ns() - began);
+	return 0;
 }
 
 static const struct test test_rate = {
@@ -68,9 +59,9 @@ static const struct test test_rate = {
 	{ "words", 0, TERN_WORDS_MAX, { 5, { 0, 1, 2, 4, 6 } }, { 2, { 1, 4 } } },
 	.amount = { .count = 200000 },
 	.play = { .open = words_open,
-		  .measure = rate_measure,
-		  .limit = { rate_raw, rate_raw },
-		  .limit_way = { RAW_PAUSE, RAW_BARE } },
+		  .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
+		  .limit = { { .time = PHASE_ALL, .act = rate_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = rate_raw, .way = RAW_BARE } } },
 	.limit_name =
 		"a bare ring, one cache line with 4 words for each message (0 and 1 word share lines)",
 	.bar = { { 1, "at least 150 M/s" }, { 4, "at least 0.70, 80 M/s" } },
@@ -88,16 +79,10 @@ static void handler_read(tern *t, const tern_msg *m)
 	raw_sink += raw_sum(data, len);
 }
 
-static void handler_signal(tern *t, const tern_msg *m)
-{
-	(void)t, (void)m;
-	raw_sink++;
-}
-
 static int payload_fill(struct bench_rank *p)
 {
 	size_t all =
-		(size_t)p->size * (1 + TERN_POOL_BLOCKS); /* the rest is what copy_ns() copies to */
+		(size_t)p->size * (1 + TERN_POOL_BLOCKS); /* the rest is what copies() copies to */
 	payload = aligned_alloc(64, (all + 63) / 64 * 64);
 	if (!payload)
 		return error_set(-ENOMEM, "no memory for %zu bytes to copy", all);
@@ -110,9 +95,7 @@ static int payload_open(struct bench_rank *p)
 	int rc = payload_fill(p);
 	if (!rc)
 		rc = words_register(p->t);
-	if (!rc)
-		rc = tern_on(p->t, HANDLER_READ, handler_read);
-	return rc ? rc : tern_on(p->t, HANDLER_SIGNAL, handler_signal);
+	return rc ? rc : tern_on(p->t, HANDLER_READ, handler_read);
 }
 
 static int payload_send(struct bench_rank *p)
@@ -122,16 +105,10 @@ static int payload_send(struct bench_rank *p)
 	return p->rc;
 }
 
-static double payload_measure(struct bench_rank *p)
+static int payload_raw(struct bench_rank *p)
 {
-	return each_byte(p, words_handled(p, payload_send));
-}
-
-static double payload_raw(struct bench_rank *p)
-{
-	uint64_t began = clock_ns();
 	raw_copies(&p->raw, p->rank, p->count, payload, p->size, (enum raw_manner)p->way);
-	return each_byte(p, clock_ns() - began);
+	return 0;
 }
 
 static const struct test test_payload = {
@@ -143,10 +120,9 @@ static const struct test test_payload = {
 	  { 1, { 4096 } } },
 	.amount = { .bytes = 8 << 20 },
 	.play = { .open = payload_open,
-		  .measure = payload_measure,
-		  .way = HANDLER_READ,
-		  .limit = { payload_raw, payload_raw },
-		  .limit_way = { RAW_PAUSE, RAW_BARE } },
+		  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = HANDLER_READ },
+		  .limit = { { .time = PHASE_ALL, .act = payload_raw, .way = RAW_PAUSE },
+			     { .time = PHASE_ALL, .act = payload_raw, .way = RAW_BARE } } },
 	.limit_name =
 		"a bare pipelined copy of that size through as many blocks, read with the same loop",
 	.bar = { { 4096, "at least 0.80" } },
@@ -154,30 +130,12 @@ static const struct test test_payload = {
 
 /* -- Injection and memcpy --------------------------------------------------------- */
 
-static double injection_measure(struct bench_rank *p)
+/* Copies to the `way` places in turn: a pool has more of them than the nearest cache holds. */
+static int copies(struct bench_rank *p)
 {
-	return 1 / each_byte(p, words_handled(p, payload_send));
-}
-
-/* The compiler must not see that nobody reads the copy. */
-static __attribute__((noinline)) void copy(char *to, const char *from, size_t len)
-{
-	memcpy(to, from, len);
-	__asm__ volatile("" : : "r"(to) : "memory");
-}
-
-/* Copies to `places` in turn: a pool has more of them than the nearest cache holds. */
-static uint64_t copy_ns(const struct bench_rank *p, unsigned places)
-{
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count; i++)
-		copy(payload + p->size * (1 + i % places), payload, p->size);
-	return clock_ns() - began;
-}
-
-static double injection_copy(struct bench_rank *p)
-{
-	return p->rank ? 0 : (double)copy_ns(p, TERN_POOL_BLOCKS) / (double)(p->count * p->size);
+		place_copy(payload + p->size * (1 + i % (unsigned)p->way), payload, p->size);
+	return 0;
 }
 
 static const struct test test_injection = {
@@ -187,22 +145,16 @@ static const struct test test_injection = {
 	{ "bytes", 1, TERN_PAYLOAD_MAX, { 1, { TERN_PAYLOAD_MAX } }, { 0 } },
 	.amount = { .bytes = 8 << 20 },
 	.play = { .open = payload_open,
-		  .measure = injection_measure,
-		  .way = HANDLER_SIGNAL,
-		  .limit = { injection_copy } },
+		  .measure = { .time = PHASE_HANDLED, .act = payload_send, .way = WORDS_LAND },
+		  .limit = { { .time = PHASE_FIRST, .act = copies, .way = TERN_POOL_BLOCKS } } },
 	.limit_name = "memcpy from private memory to as much private memory as the pool has",
 };
-
-static double memcpy_measure(struct bench_rank *p)
-{
-	return (double)(p->count * p->size) / (double)copy_ns(p, 1);
-}
 
 static const struct test test_memcpy = {
 	{ "memcpy", "memcpy between two private buffers of one process", "GB/s" },
 	{ "bytes", 1, 1 << 26, { 3, { 1024, 4096, 65536 } }, { 0 } },
 	.amount = { .ranks = 1, .bytes = 16 << 20 },
-	.play = { .open = payload_fill, .measure = memcpy_measure },
+	.play = { .open = payload_fill, .measure = { .time = PHASE_ALL, .act = copies, .way = 1 } },
 };
 
 /* -- The processor's part ---------------------------------------------------------- */
@@ -217,43 +169,18 @@ static int overhead_open(struct bench_rank *p)
 	return pair_open();
 }
 
-static uint64_t batches(const struct bench_rank *p)
-{
-	return (p->count + PAIR_BATCH - 1) / PAIR_BATCH;
-}
-
-static double overhead_of(const struct bench_rank *p, const struct pair_cost *c)
-{
-	return (double)(p->way == SENDING ? c->send : c->handle) /
-	       (double)(batches(p) * PAIR_BATCH);
-}
-
-static int overhead_send(uint32_t words, unsigned n)
-{
-	return words_send(pair[0], 1, words, n);
-}
-
-static double overhead_measure(struct bench_rank *p)
-{
-	static const struct pair_batch batch = { .send = overhead_send, .n = PAIR_BATCH };
-	struct pair_cost c;
-	uint64_t sent;
-	p->rc = pair_play(&batch, p->size, p->count, &c, &sent);
-	return overhead_of(p, &c);
-}
-
 static double own_measure(struct bench_rank *p)
 {
-	struct pair_cost c = { 0 };
-	for (uint64_t i = 0; i < batches(p); i++) {
+	uint64_t write = 0, read = 0, lines = 0;
+	for (; lines < p->count; lines += PAIR_BATCH) {
 		uint64_t began = clock_ns();
-		raw_write_own(own, i * PAIR_BATCH, PAIR_BATCH);
-		c.send += pair_since(began);
+		raw_write_own(own, lines, PAIR_BATCH);
+		write += pair_since(began);
 		began = clock_ns();
-		raw_sink += raw_read_own(own, i * PAIR_BATCH, PAIR_BATCH);
-		c.handle += pair_since(began);
+		raw_sink += raw_read_own(own, lines, PAIR_BATCH);
+		read += pair_since(began);
 	}
-	return overhead_of(p, &c);
+	return (double)(p->way == SENDING ? write : read) / (double)lines;
 }
 
 static const struct test test_send_overhead = {
@@ -261,10 +188,8 @@ static const struct test test_send_overhead = {
 	{ "words", 0, TERN_WORDS_MAX, { 2, { 1, 4 } }, { 0 } },
 	.amount = { .ranks = 1, .count = 40 * PAIR_BATCH },
 	.play = { .open = overhead_open,
-		  .measure = overhead_measure,
-		  .way = SENDING,
-		  .limit = { own_measure },
-		  .limit_way = { SENDING } },
+		  .measure.figure = words_sending,
+		  .limit = { { .figure = own_measure, .way = SENDING } } },
 	.limit_name = "writing one line with 4 words, in this core's cache",
 	.note = "two endpoints of one thread, so that no line travels: the instructions alone",
 };
@@ -273,7 +198,8 @@ static const struct test test_handling_overhead = {
 	{ "handling-overhead",
 	  "what a request costs its receiver, up to and including a small handler", "ns" },
 	.like = &test_send_overhead,
-	.play = { .way = HANDLING, .limit = { own_measure }, .limit_way = { HANDLING } },
+	.play = { .measure.figure = words_handling,
+		  .limit = { { .figure = own_measure, .way = HANDLING } } },
 	.limit_name = "reading one line with 4 words, in this core's cache",
 };
 
@@ -324,7 +250,7 @@ static const struct test test_poll = {
 	{ "poll", "a poll that finds nothing, with as many peers that have fallen silent", "ns" },
 	{ "peers", 1, PEERS_MOST, { 2, { 1, PEERS_MOST } }, { 0 } },
 	.amount = { .ranks = 1, .count = 100000 },
-	.play = { .open = poll_open, .measure = poll_measure, .limit = { poll_one } },
+	.play = { .open = poll_open, .measure.figure = poll_measure, .limit[0].figure = poll_one },
 	.limit_name = "the same with one peer that has sent lately",
 };
 
@@ -340,11 +266,9 @@ static int fan_out(struct bench_rank *p)
 	return rc ? rc : words_last(p->t, 2);
 }
 
-static double two_receivers_measure(struct bench_rank *p)
+static int two_receivers(struct bench_rank *p)
 {
-	uint64_t began = clock_ns();
-	p->rc = p->rank ? words_serve(p->t, 1) : fan_out(p);
-	return each_ns(p, clock_ns() - began);
+	return p->rank ? words_serve(p->t, 1) : fan_out(p);
 }
 
 static const struct test test_two_receivers = {
@@ -352,7 +276,7 @@ static const struct test test_two_receivers = {
 	  "ns" },
 	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
 	.amount = { .ranks = 3, .count = 200000 },
-	.play = { .open = words_open, .measure = two_receivers_measure },
+	.play = { .open = words_open, .measure = { .time = PHASE_ALL, .act = two_receivers } },
 };
 
 static int fan_in(struct bench_rank *p)
@@ -371,7 +295,7 @@ static double two_senders_measure(struct bench_rank *p)
 static const struct test test_two_senders = {
 	{ "two-senders", "two ranks send to one, so that the receiver is the bottleneck", "ns" },
 	.like = &test_two_receivers,
-	.play = { .measure = two_senders_measure },
+	.play = { .measure.figure = two_senders_measure },
 };
 
 const struct test *const message_tests[] = { &test_round_trip,

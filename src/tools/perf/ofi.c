@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/setting.h"
 #include "net/ofi/ofi.h"
 #include "tern/mem.h"
 #include "tools/bench/words.h"
@@ -64,18 +62,18 @@ static int ofi_open_waits(struct bench_rank *p)
 
 /* -- Round trip --------------------------------------------------------------------------- */
 
-static double trip_bare(struct bench_rank *p)
+static int trip_bare(struct bench_rank *p)
 {
-	uint64_t began = clock_ns();
-	p->rc = fabric_bare_trips(p, p->count, p->size * sizeof(uint64_t) + 2);
-	return each_ns(p, clock_ns() - began);
+	return fabric_bare_trips(p, p->count, p->size * sizeof(uint64_t) + 2);
 }
 
 static const struct test test_ofi_trip = {
 	{ "ofi-trip", "a request and its reply over libfabric's tcp", "ns" },
 	{ "words", 0, TERN_WORDS_MAX, { 2, { 0, 4 } }, { 0 } },
 	.amount = { .count = 500, .rounds = 31 },
-	.play = { .open = ofi_open_test, .measure = words_trip_time, .limit = { trip_bare } },
+	.play = { .open = ofi_open_test,
+		  .measure = { .time = PHASE_ACTED, .act = words_trips_of },
+		  .limit = { { .time = PHASE_ALL, .act = trip_bare } } },
 	.limit_name =
 		"fi_tsend and fi_trecv there and back over the same provider, both sides polling",
 	.bar = { { 4, "at most 1.10" } },
@@ -115,23 +113,18 @@ static int bulk_put(struct bench_rank *p)
 	return p->rc ? p->rc : rc;
 }
 
-static double bulk_measure(struct bench_rank *p)
+static int bulk_bare(struct bench_rank *p)
 {
-	return each_byte(p, words_acted(p, bulk_put));
-}
-
-static double bulk_bare(struct bench_rank *p)
-{
-	uint64_t began = clock_ns();
-	p->rc = fabric_bare_writes(p, p->count, p->size);
-	return each_byte(p, clock_ns() - began);
+	return fabric_bare_writes(p, p->count, p->size);
 }
 
 static const struct test test_ofi_bulk = {
 	{ "ofi-bulk", "puts into another rank's heap over libfabric's tcp", "GB/s" },
 	{ "bytes", 1024, FABRIC_MOST, { 3, { 64 << 10, 1 << 20, 4 << 20 } }, { 0 } },
 	.amount = { .count = 256, .bytes = 64 << 20, .rounds = 21 },
-	.play = { .open = ofi_open_test, .measure = bulk_measure, .limit = { bulk_bare } },
+	.play = { .open = ofi_open_test,
+		  .measure = { .time = PHASE_ACTED, .act = bulk_put },
+		  .limit = { { .time = PHASE_ALL, .act = bulk_bare } } },
 	.limit_name = "fi_write over the same provider, 4 under way",
 	.bar = { { 1 << 20, "at least 0.90" }, { 4 << 20, "at least 0.90" } },
 	.set = { { "TERN_NET", "ofi/tcp" } },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What `tern perf` shows: the table, the records, the progress. */
-#include "tools/perf/report.h"
+#include "tools/perf/perf.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -71,19 +71,12 @@ static const char *figure_unit(char *cell, double value, const char *unit)
 	return isnan(value) ? "-    " : cell_figure(cell, value, 4, wide);
 }
 
-static const char *figure_ratio(char *cell, double value)
+/* As the format says, or a dash. */
+static const char *figure_text(char *cell, const char *format, double value)
 {
 	if (isnan(value))
-		return strcpy(cell, "-");
-	snprintf(cell, CELL, "%.2f", value);
-	return cell;
-}
-
-static const char *figure_spread(char *cell, double value)
-{
-	if (isnan(value))
-		return strcpy(cell, "-");
-	snprintf(cell, CELL, "%.0f %%", 100 * value);
+		return "-";
+	snprintf(cell, CELL, format, value);
 	return cell;
 }
 
@@ -105,8 +98,9 @@ static void table_row(const struct record *record)
 	const char *unit = record->test->unit;
 	printf("%-17s  %-10s  %13s  %7s  %13s  %6s  %s\n", record->test->name,
 	       figure_size(size, record->test, record->size),
-	       figure_unit(value, record->value, unit), figure_spread(spread, record->spread),
-	       figure_unit(limit, record->limit, unit), figure_ratio(ratio, record->ratio),
+	       figure_unit(value, record->value, unit),
+	       figure_text(spread, "%.0f %%", 100 * record->spread),
+	       figure_unit(limit, record->limit, unit), figure_text(ratio, "%.2f", record->ratio),
 	       record->bar ? record->bar : "");
 	fflush(stdout);
 }

@@ -3,10 +3,8 @@
  * Sends and receives between two processes, beside the messages and the puts that they are made
  * of.
  */
-#include <string.h>
 #include <tern/msg.h>
 
-#include "base/clock.h"
 #include "tools/bench/place.h"
 #include "tools/bench/words.h"
 #include "tools/common/single_copy.h"
@@ -68,29 +66,10 @@ static int trips_auto(struct bench_rank *p)
 	return rc;
 }
 
-static double ready_measure(struct bench_rank *p)
-{
-	uint64_t began = clock_ns();
-	p->rc = trips_ready(p);
-	return each_ns(p, clock_ns() - began);
-}
-
-static double auto_measure(struct bench_rank *p)
-{
-	uint64_t began = clock_ns();
-	p->rc = trips_auto(p);
-	return each_ns(p, clock_ns() - began);
-}
-
 /* An active message there and back, with as many words as the message has. */
-static int words_limit_trips(struct bench_rank *p)
+static int words_trips_of_bytes(struct bench_rank *p)
 {
 	return words_trips(p->t, p->size / sizeof(uint64_t), p->count);
-}
-
-static double words_limit(struct bench_rank *p)
-{
-	return each_ns(p, words_acted(p, words_limit_trips));
 }
 
 static const struct test test_ready_trip = {
@@ -98,7 +77,9 @@ static const struct test test_ready_trip = {
 	  "ns" },
 	{ "bytes", 8, 48, { 3, { 8, 32, 48 } }, { 1, { 8 } } },
 	.amount = { .count = 4000 },
-	.play = { .open = words_open, .measure = ready_measure, .limit = { words_limit } },
+	.play = { .open = words_open,
+		  .measure = { .time = PHASE_ALL, .act = trips_ready },
+		  .limit = { { .time = PHASE_ACTED, .act = words_trips_of_bytes } } },
 	.limit_name = "an active message with as many words and its reply, no matching",
 	.bar = { { 8, "at most 1.40" } },
 };
@@ -107,7 +88,7 @@ static const struct test test_auto_trip = {
 	{ "auto-trip", "a message there and back with tern_send() and tern_recv()", "ns" },
 	.quick = { 1, { 8 } },
 	.like = &test_ready_trip,
-	.play = { .measure = auto_measure },
+	.play = { .measure = { .time = PHASE_ALL, .act = trips_auto } },
 	.bar = { { 8, "at most 1.50" } },
 };
 
@@ -121,9 +102,8 @@ static int rendezvous_open(struct bench_rank *p)
 	return rc ? rc : private_open(p, &place, p->size);
 }
 
-static double rendezvous_measure(struct bench_rank *p)
+static int rendezvous(struct bench_rank *p)
 {
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		tern_op op = TERN_OP;
 		if (p->rank)
@@ -134,7 +114,7 @@ static double rendezvous_measure(struct bench_rank *p)
 		if (!p->rc && !p->rank)
 			p->rc = tern_op_wait(p->t, &op);
 	}
-	return each_byte(p, clock_ns() - began);
+	return p->rc;
 }
 
 /*
@@ -148,11 +128,6 @@ static int put_all(struct bench_rank *p)
 	return p->rc;
 }
 
-static double put_limit(struct bench_rank *p)
-{
-	return each_byte(p, words_acted(p, put_all));
-}
-
 static const struct test test_rendezvous = {
 	{ "rendezvous",
 	  "a message between private memory, its receive posted when the one before has come",
@@ -163,7 +138,9 @@ static const struct test test_rendezvous = {
 	  { 4, { 16 << 10, 64 << 10, 1 << 20, 16 << 20 } },
 	  { 1, { 1 << 20 } } },
 	.amount = { .bytes = 16 << 20, .rounds = 31 },
-	.play = { .open = rendezvous_open, .measure = rendezvous_measure, .limit = { put_limit } },
+	.play = { .open = rendezvous_open,
+		  .measure = { .time = PHASE_ALL, .act = rendezvous },
+		  .limit = { { .time = PHASE_ACTED, .act = put_all } } },
 	.limit_name = "puts of the memory layer between the same bytes, copied once by the kernel",
 	.bar = { { 1 << 20, "at least 0.90" }, { 16 << 20, "at least 0.90" } },
 	.note = "the receiver does not read the data",

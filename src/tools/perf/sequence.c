@@ -5,7 +5,6 @@
  */
 #include <tern/sequence.h>
 
-#include "base/clock.h"
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 
@@ -66,25 +65,15 @@ static int packets_send(struct bench_rank *p)
 	return rc ? rc : closed;
 }
 
-static double blocks_time(struct bench_rank *p)
-{
-	return each_ns(p, words_handled(p, blocks_send));
-}
-
-static double packets_time(struct bench_rank *p)
-{
-	return each_ns(p, words_handled(p, packets_send));
-}
-
 static const struct test test_block = {
 	{ "block", "a block by tern_sequence_send, the full protocol", "ns" },
 	{ "bytes", 0, BLOCK_MOST, { 3, { 64, 4096, 65536 } }, { 0 } },
 	.amount = { .count = 200, .rounds = 31 },
 	.play = { .open = sequence_open_test,
-		  .measure = blocks_time,
-		  .way = TERN_WAY_FULL,
-		  .limit = { blocks_time },
-		  .limit_way = { TERN_WAY_PLAIN } },
+		  .measure = { .time = PHASE_HANDLED, .act = blocks_send, .way = TERN_WAY_FULL },
+		  .limit = { { .time = PHASE_HANDLED,
+			       .act = blocks_send,
+			       .way = TERN_WAY_PLAIN } } },
 	.limit_name =
 		"the same, plain: no handshake, offsets or acknowledgement; TERN_NET chooses the network",
 };
@@ -94,16 +83,15 @@ static const struct test test_stream = {
 	{ "words", 0, TERN_STREAM_WORDS, { 1, { 4 } }, { 0 } },
 	.amount = { .count = 5000, .rounds = 31 },
 	.play = { .open = sequence_open_test,
-		  .measure = packets_time,
-		  .way = 1,
-		  .limit = { packets_time } },
+		  .measure = { .time = PHASE_HANDLED, .act = packets_send, .way = 1 },
+		  .limit = { { .time = PHASE_HANDLED, .act = packets_send } } },
 	.limit_name = "the same, plain: a packet is a message; TERN_NET chooses the network",
 };
 
 static const struct test test_stream_group = {
 	{ "stream-group", "a packet by tern_stream_put, 16 acknowledged at once", "ns" },
 	.like = &test_stream,
-	.play = { .way = GROUP },
+	.play = { .measure.way = GROUP },
 };
 
 const struct test *const sequence_tests[] = { &test_block, &test_stream, &test_stream_group, NULL };

@@ -36,16 +36,13 @@ static int fork_and_join(struct bench_rank *p)
 	return p->rc;
 }
 
-static double spawn_trip_measure(struct bench_rank *p)
-{
-	return each_ns(p, words_acted(p, fork_and_join));
-}
-
 static const struct test test_spawn_trip = {
 	{ "spawn-trip", "a thread created at the other rank, until its end is known", "ns" },
 	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
 	.amount = { .count = 4000 },
-	.play = { .open = spawn_open, .measure = spawn_trip_measure, .limit = { words_trip_time } },
+	.play = { .open = spawn_open,
+		  .measure = { .time = PHASE_ACTED, .act = fork_and_join },
+		  .limit = { { .time = PHASE_ACTED, .act = words_trips_of } } },
 	.limit_name = "a request of four words and its reply",
 	.bar = { { 4, "at most 3.00" } },
 };
@@ -70,25 +67,14 @@ static int spawn_bursts(struct bench_rank *p)
 	return p->rc;
 }
 
-static double spawn_rate_measure(struct bench_rank *p)
-{
-	return each_microsecond(p, words_acted(p, spawn_bursts));
-}
-
-static double trips_a_microsecond(struct bench_rank *p)
-{
-	double ns = words_trip_time(p);
-	return ns > 0 ? 1000 / ns : 0;
-}
-
 static const struct test test_spawn_rate = {
 	{ "spawn-rate",
 	  "threads created at the other rank, a thousand at a time, until all have ended", "M/s" },
 	{ "words", 4, 4, { 1, { 4 } }, { 0 } },
 	.amount = { .count = 20000 },
 	.play = { .open = spawn_open,
-		  .measure = spawn_rate_measure,
-		  .limit = { trips_a_microsecond } },
+		  .measure = { .time = PHASE_ACTED, .act = spawn_bursts },
+		  .limit = { { .time = PHASE_ACTED, .act = words_trips_of } } },
 	.limit_name = "requests and their replies, one after another",
 	.bar = { { 4, "at least 1 M/s" } },
 };
@@ -132,7 +118,7 @@ static const struct test test_yield = {
 	  "ns" },
 	{ "threads", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .ranks = 1, .count = 100000, .rounds = 21 },
-	.play = { .open = switch_open, .measure = switch_measure },
+	.play = { .open = switch_open, .measure.figure = switch_measure },
 };
 
 const struct test *const spawn_tests[] = { &test_spawn_trip, &test_spawn_rate, &test_yield, NULL };

@@ -4,27 +4,19 @@
  * are not. A message is three events (it is sent, its handler begins, its handler returns), so the
  * difference is shared by three. That sends leave the inline path is in it.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "tools/bench/pair.h"
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 
-enum { BATCH = RAW_LINES / 2, EVENTS = 3 }; /* a batch always finds room */
+enum { BATCH = PAIR_BATCH, EVENTS = 3 };
 
 static tern *plain[2], *traced[2];
-
-static int pair_open(tern **pair)
-{
-	int rc = tern_open_local(2, pair);
-	if (!rc)
-		rc = words_register(pair[0]);
-	return rc ? rc : words_register(pair[1]);
-}
 
 /* Files that are gone when this process is: nobody wants to read them. */
 static int traced_open(void)
@@ -34,7 +26,7 @@ static int traced_open(void)
 	snprintf(prefix, sizeof prefix, "%s/tern-perf-%d", folder ? folder : "/tmp", (int)getpid());
 	if (setenv("TERN_TRACE", prefix, 1) != 0)
 		return error_system("setting TERN_TRACE");
-	int rc = pair_open(traced);
+	int rc = pair_open_at(traced);
 	unsetenv("TERN_TRACE");
 	for (int r = 0; r < 2; r++) {
 		snprintf(path, sizeof path, "%s.%d", prefix, r);
@@ -47,15 +39,15 @@ static int trace_pairs_open(struct bench_rank *p)
 {
 	(void)p;
 	unsetenv("TERN_TRACE");
-	int rc = pair_open(plain);
+	int rc = pair_open_at(plain);
 	return rc ? rc : traced_open();
 }
 
-static int batch(tern **pair, unsigned words)
+static int batch(tern **ends, unsigned words)
 {
-	int handled = 0, rc = words_send(pair[0], 1, words, BATCH);
+	int handled = 0, rc = words_send(ends[0], 1, words, BATCH);
 	while (!rc && handled < BATCH) {
-		int some = tern_poll(pair[1]);
+		int some = tern_poll(ends[1]);
 		if (some < 0)
 			return some;
 		handled += some;
@@ -63,11 +55,11 @@ static int batch(tern **pair, unsigned words)
 	return rc;
 }
 
-static uint64_t batches_time(struct bench_rank *p, tern **pair, uint64_t batches)
+static uint64_t batches_time(struct bench_rank *p, tern **ends, uint64_t batches)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < batches && !p->rc; i++)
-		p->rc = batch(pair, p->size);
+		p->rc = batch(ends, p->size);
 	return clock_ns() - began;
 }
 
@@ -78,19 +70,20 @@ static double trace_measure(struct bench_rank *p)
 	return ((double)with - (double)without) / (double)(batches * BATCH * EVENTS);
 }
 
-static double clock_raw(struct bench_rank *p)
+static int clock_raw(struct bench_rank *p)
 {
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count; i++)
 		raw_sink += clock_ns();
-	return each_ns(p, clock_ns() - began);
+	return 0;
 }
 
 static const struct test test_trace = {
 	{ "trace", "what TERN_TRACE adds to a message, for each of its three events", "ns" },
 	{ "words", 0, TERN_WORDS_MAX, { 1, { 4 } }, { 0 } },
 	.amount = { .ranks = 1, .count = 40 * BATCH },
-	.play = { .open = trace_pairs_open, .measure = trace_measure, .limit = { clock_raw } },
+	.play = { .open = trace_pairs_open,
+		  .measure.figure = trace_measure,
+		  .limit = { { .time = PHASE_ALL, .act = clock_raw } } },
 	.limit_name = "one look at the clock, which every event takes",
 	.bar = { { 4, "at most 60 ns" } },
 	.note = "two endpoints of one thread; writing the file is in it",

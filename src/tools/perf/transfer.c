@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "tools/bench/place.h"
-#include "tools/bench/times.h"
+#include "tools/bench/series.h"
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 
@@ -51,7 +51,7 @@ static int during_trips(struct bench_rank *p)
 
 static double during_measure(struct bench_rank *p)
 {
-	words_acted(p, during_trips);
+	words_acted_after(p, NULL, during_trips);
 	return times_median(&times);
 }
 
@@ -65,7 +65,7 @@ static int quiet_trips(struct bench_rank *p)
 
 static double quiet_limit(struct bench_rank *p)
 {
-	words_acted(p, quiet_trips);
+	words_acted_after(p, NULL, quiet_trips);
 	return times_median(&times);
 }
 
@@ -73,7 +73,9 @@ static const struct test test_during = {
 	{ "during", "a round trip of one word while a put to that rank's heap is under way", "ns" },
 	{ "bytes", 1 << 20, 256 << 20, { 1, { 256 << 20 } }, { 0 } },
 	.amount = { .count = TIMES_MOST, .rounds = 21, .warm = 1 },
-	.play = { .open = during_open, .measure = during_measure, .limit = { quiet_limit } },
+	.play = { .open = during_open,
+		  .measure.figure = during_measure,
+		  .limit[0].figure = quiet_limit },
 	.limit_name =
 		"the same round trip while nothing else is under way, median of many in each round",
 	.bar = { { 256 << 20, "at most 3.00" } },
@@ -85,7 +87,7 @@ static const struct test test_during_private = {
 	  "a round trip of one word while a put to that rank's private memory is under way", "ns" },
 	.like = &test_during,
 	.amount = { .rounds = 11 },
-	.play = { .open = during_private_open, .measure = during_measure, .way = PRIVATE },
+	.play = { .open = during_private_open, .measure.way = PRIVATE },
 };
 
 /* -- The size of a piece ---------------------------------------------------------------- */
@@ -101,24 +103,11 @@ static int chunks_put(struct bench_rank *p)
 	return p->rc;
 }
 
-static double chunk_measure(struct bench_rank *p)
+static int chunks_copy(struct bench_rank *p)
 {
-	return each_byte(p, words_acted(p, chunks_put));
-}
-
-static double chunk_trip_measure(struct bench_rank *p)
-{
-	return each_ns(p, words_acted(p, chunks_put));
-}
-
-static double chunk_limit(struct bench_rank *p)
-{
-	if (p->rank)
-		return 0;
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count; i++)
 		place_copy(place.there, place.own, p->size);
-	return each_byte(p, clock_ns() - began);
+	return 0;
 }
 
 static const struct test test_chunk_trip = {
@@ -129,14 +118,16 @@ static const struct test test_chunk_trip = {
 	  { 6, { 1 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10 } },
 	  { 0 } },
 	.amount = { .count = 2000, .bytes = 8 << 20, .rounds = 31 },
-	.play = { .open = during_open, .measure = chunk_trip_measure, .limit = { quiet_limit } },
+	.play = { .open = during_open,
+		  .measure = { .time = PHASE_ACTED, .act = chunks_put },
+		  .limit[0].figure = quiet_limit },
 	.limit_name = "the same round trip without the piece",
 };
 
 static const struct test test_chunk = {
 	{ "chunk", "a large put in pieces, with a round trip of one word after each", "GB/s" },
 	.like = &test_chunk_trip,
-	.play = { .measure = chunk_measure, .limit = { chunk_limit } },
+	.play = { .limit = { { .time = PHASE_FIRST, .act = chunks_copy } } },
 	.limit_name = "memcpy of the pieces, with nothing in between",
 	.note = "the target does not read the data",
 };
@@ -187,7 +178,9 @@ static const struct test test_copy_clean = {
 	  "GB/s" },
 	{ "bytes", 8, 64 << 20, { 5, { 1 << 10, 4 << 10, 8 << 10, 64 << 10, 1 << 20 } }, { 0 } },
 	.amount = { .count = 2000, .bytes = 8 << 20, .rounds = 31 },
-	.play = { .open = during_open, .measure = copy_rate, .way = FAST, .limit = { copy_rate } },
+	.play = { .open = during_open,
+		  .measure = { .figure = copy_rate, .way = FAST },
+		  .limit[0].figure = copy_rate },
 	.limit_name = "plain loads and stores between the same bytes, a word at a time",
 	.note = "the target does not read the data; the same bytes as a message are in `payload`, and read "
 		"by the target in `put-read`",
@@ -197,7 +190,7 @@ static const struct test test_copy_dirty = {
 	{ "copy-dirty",
 	  "tern_fastmemcpy() to another rank's heap of what this rank has just written", "GB/s" },
 	.like = &test_copy_clean,
-	.play = { .way = FAST | DIRTY, .limit = { copy_rate }, .limit_way = { DIRTY } },
+	.play = { .measure.way = FAST | DIRTY, .limit = { { .figure = copy_rate, .way = DIRTY } } },
 };
 
 /* -- Atomics -------------------------------------------------------------------------- */
@@ -295,7 +288,9 @@ static const struct test test_atomic = {
 	{ "atomic", "fetch-and-add on a word of a heap that two ranks fight for", "ns" },
 	{ "ranks", 2, 2, { 1, { 2 } }, { 0 } },
 	.amount = { .count = 20000 },
-	.play = { .open = atomic_open, .measure = atomic_measure, .limit = { atomic_limit } },
+	.play = { .open = atomic_open,
+		  .measure.figure = atomic_measure,
+		  .limit[0].figure = atomic_limit },
 	.limit_name = "the bare instruction on the same word, by the same two",
 	.bar = { { 2, "at most 1.20" } },
 };

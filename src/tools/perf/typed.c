@@ -52,16 +52,13 @@ static int puts_with_request(struct bench_rank *p)
 	return p->rc;
 }
 
-static double memory_limit(struct bench_rank *p)
-{
-	return each_byte(p, words_acted(p, puts_with_request));
-}
-
 static const struct test test_typed = {
 	{ "typed", "typed messages that land in buffers of their receiver", "GB/s" },
 	{ "bytes", 1, 4 << 20, { 5, { 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20 } }, { 0 } },
 	.amount = { .count = 4000, .bytes = 8 << 20, .rounds = 31 },
-	.play = { .open = typed_open, .measure = typed_measure, .limit = { memory_limit } },
+	.play = { .open = typed_open,
+		  .measure.figure = typed_measure,
+		  .limit = { { .time = PHASE_ACTED, .act = puts_with_request } } },
 	.limit_name =
 		"memory copy: the sender knows the place, puts the data there and sends a request",
 	.note = "the receiver does not read the data",

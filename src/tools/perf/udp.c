@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,7 +20,6 @@ enum {
 	WINDOW = 8,                       /* bare datagrams under way, so that none is lost */
 	BATCH = 64,                       /* small ones, for the same reason */
 	BUFFER = 4 << 20,
-	HANDLER_LAND = WORDS_FREE,
 	RANKS = 2,
 };
 
@@ -56,17 +54,9 @@ static int bare_open(struct bench_rank *p)
 	return 0;
 }
 
-static void land(tern *t, const tern_msg *m)
-{
-	(void)t, (void)m;
-	raw_sink++;
-}
-
 static int udp_open_test(struct bench_rank *p)
 {
 	int rc = words_register(p->t);
-	if (!rc)
-		rc = tern_on(p->t, HANDLER_LAND, land);
 	return rc ? rc : bare_open(p);
 }
 
@@ -92,10 +82,9 @@ static void bare_send(size_t len)
 
 /* -- Round trip --------------------------------------------------------------------------- */
 
-static double trip_bare(struct bench_rank *p)
+static int trip_bare(struct bench_rank *p)
 {
 	size_t len = p->size * sizeof(uint64_t) + 2;
-	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count; i++) {
 		if (p->rank)
 			bare_receive();
@@ -103,14 +92,16 @@ static double trip_bare(struct bench_rank *p)
 		if (!p->rank)
 			bare_receive();
 	}
-	return each_ns(p, clock_ns() - began);
+	return 0;
 }
 
 static const struct test test_udp_trip = {
 	{ "udp-trip", "a request and its reply over UDP, without protection", "ns" },
 	{ "words", 0, TERN_WORDS_MAX, { 2, { 0, 4 } }, { 0 } },
 	.amount = { .count = 500, .rounds = 31 },
-	.play = { .open = udp_open_test, .measure = words_trip_time, .limit = { trip_bare } },
+	.play = { .open = udp_open_test,
+		  .measure = { .time = PHASE_ACTED, .act = words_trips_of },
+		  .limit = { { .time = PHASE_ALL, .act = trip_bare } } },
 	.limit_name = "a bare UDP socket there and back, both sides polling",
 	.bar = { { 4, "at most 1.15" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
@@ -147,16 +138,6 @@ static uint64_t bare_stream(struct bench_rank *p, uint64_t count, size_t len, un
 	return clock_ns() - began;
 }
 
-/* GB/s of messages of one word. */
-static double word_measure(struct bench_rank *p)
-{
-	struct bench_rank one = *p;
-	one.size = 1;
-	double figure = rate_measure(&one);
-	p->rc = one.rc;
-	return figure * sizeof(uint64_t) / 1000;
-}
-
 static double rate_bare(struct bench_rank *p)
 {
 	return each_microsecond(p, bare_stream(p, p->count, p->size * sizeof(uint64_t) + 2, BATCH));
@@ -166,7 +147,9 @@ static const struct test test_udp_rate = {
 	{ "udp-rate", "requests one way over UDP, a handler called for each", "M/s" },
 	{ "words", 0, TERN_WORDS_MAX, { 2, { 1, 4 } }, { 0 } },
 	.amount = { .count = 19200, .rounds = 31 },
-	.play = { .open = udp_open_test, .measure = rate_measure, .limit = { rate_bare } },
+	.play = { .open = udp_open_test,
+		  .measure = { .time = PHASE_HANDLED, .act = words_sends_of },
+		  .limit[0].figure = rate_bare },
 	.limit_name = "a bare UDP socket, one message in a datagram",
 	.bar = { { 1, "at least 3.00" } },
 	.set = { { "TERN_NET", "udp" } },
@@ -177,13 +160,13 @@ enum { COPIED, CLAIMED }; /* ways */
 
 static int send_copied(struct bench_rank *p)
 {
-	return tern_request_data(p->t, 1, HANDLER_LAND, bytes, p->size);
+	return tern_request_data(p->t, 1, WORDS_LAND, bytes, p->size);
 }
 
 static int send_claimed(struct bench_rank *p)
 {
 	void *claimed = tern_claim(p->t, 1, p->size);
-	return claimed ? tern_commit(p->t, claimed, HANDLER_LAND) : -errno;
+	return claimed ? tern_commit(p->t, claimed, WORDS_LAND) : -errno;
 }
 
 static int bulk_send(struct bench_rank *p)
@@ -191,11 +174,6 @@ static int bulk_send(struct bench_rank *p)
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = p->way == CLAIMED ? send_claimed(p) : send_copied(p);
 	return p->rc;
-}
-
-static double bulk_measure(struct bench_rank *p)
-{
-	return each_byte(p, words_handled(p, bulk_send));
 }
 
 /*
@@ -215,9 +193,8 @@ static const struct test test_udp_bulk = {
 	{ "bytes", 1024, TERN_PAYLOAD_MAX, { 1, { TERN_PAYLOAD_MAX } }, { 0 } },
 	.amount = { .count = 2048, .rounds = 31 },
 	.play = { .open = udp_open_test,
-		  .measure = bulk_measure,
-		  .way = COPIED,
-		  .limit = { bulk_bare } },
+		  .measure = { .time = PHASE_HANDLED, .act = bulk_send, .way = COPIED },
+		  .limit[0].figure = bulk_bare },
 	.limit_name = "a bare UDP socket with datagrams of 32 KiB, 8 of them under way",
 	.bar = { { TERN_PAYLOAD_MAX, "at least 0.80" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_PROTECT", "none" } },
@@ -229,7 +206,7 @@ static const struct test test_udp_claim = {
 	  "the same, composed in place: as in the bare stream, no byte is written or copied",
 	  "GB/s" },
 	.like = &test_udp_bulk,
-	.play = { .way = CLAIMED },
+	.play = { .measure.way = CLAIMED },
 };
 
 /* -- Losses ----------------------------------------------------------------------------------- */
@@ -240,14 +217,21 @@ enum { LOSING, RESTED }; /* ways */
  * The same with and without: both go through the wire that does wrong, which rests meanwhile. The
  * last reply may be lost, too, so rank 1 serves until rank 0 has it.
  */
+static int one_word_send(struct bench_rank *p)
+{
+	return words_send(p->t, 1, 1, p->count);
+}
+
 static double lossy_measure(struct bench_rank *p)
 {
+	static const struct phase word = { .time = PHASE_HANDLED, .act = one_word_send },
+				  bulk = { .time = PHASE_HANDLED, .act = bulk_send };
 	static uint64_t phase;
 	_Atomic uint64_t *over = &p->raw.arena->token[RANKS].head;
 	fault_rest(p->way == RESTED);
 	phase++;
 	p->way = COPIED;
-	double figure = p->size > sizeof(uint64_t) ? bulk_measure(p) : word_measure(p);
+	double figure = phase_figure(p, p->size > sizeof(uint64_t) ? &bulk : &word, "GB/s");
 	if (!p->rank)
 		atomic_store(over, phase);
 	while (p->rank && !p->rc && atomic_load(over) < phase)
@@ -273,9 +257,8 @@ static const struct test test_udp_lossy = {
 	  { 0 } },
 	.amount = { .count = 16384, .bytes = 64 << 20, .rounds = 31 },
 	.play = { .open = lossy_open,
-		  .measure = lossy_measure,
-		  .limit = { lossy_measure },
-		  .limit_way = { RESTED } },
+		  .measure.figure = lossy_measure,
+		  .limit = { { .figure = lossy_measure, .way = RESTED } } },
 	.limit_name = "the same without losses",
 	.bar = { { sizeof(uint64_t), "at least 0.70" }, { TERN_PAYLOAD_MAX, "at least 0.70" } },
 	.set = { { "TERN_NET", "udp" }, { "TERN_FAULT", "drop=0.01,reorder=0.05" } },

@@ -6,9 +6,9 @@
  *
  * When the wire ends, the launcher or the connection is gone, and everything here is ended
  * at once; if the agent itself is killed, its keeper does that.
+ *
+ * The agent makes the job's memory on its host, and carries status records in and out.
  */
-#include "tools/run/run.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,14 +22,88 @@
 #include <tern/tern.h>
 
 #include "base/error.h"
+#include "base/kernel.h"
 #include "base/setting.h"
 #include "boot/link/keepalive.h"
+#include "job/exchange.h"
 #include "open/nets.h"
 #include "tools/run/order.h"
-#include "tools/run/status_relay.h"
+#include "tools/run/run.h"
 #include "tools/run/wire.h"
 
+/* -- The job's memory here --------------------------------------------------------------- */
+
+struct status_relay {
+	struct job job;
+	uint32_t first, ranks; /* that are here */
+	int fd;                /* readable when there may be news of them */
+	uint64_t *told;        /* the serial of what the others have heard, one for each of those */
+};
+
+static int job_open(struct status_relay *h, const struct run_options *o)
+{
+	uint64_t budget;
+	uint32_t *machine = calloc(o->total, sizeof *machine);
+	int rc = machine ? setting_number(SETTING_MEMORY, &budget) : -ENOMEM;
+	if (!rc)
+		rc = job_create(&h->job, o->total, budget);
+	if (!rc) {
+		for (uint32_t i = 0, r = 0; i < o->host_count; i++)
+			for (uint32_t n = 0; n < o->share[i]; n++)
+				machine[r++] = i;
+		job_spread(&h->job, machine, o->host, o->host_count);
+		job_identify(&h->job, o->id, o->key);
+	}
+	free(machine);
+	return rc;
+}
+
+static int status_relay_open(struct status_relay *h, struct run_options *o)
+{
+	uint16_t port = 0;
+	*h = (struct status_relay){ .first = o->first, .ranks = o->ranks };
+	h->told = calloc(o->ranks, sizeof *h->told);
+	h->fd = loopback_listen(&port);
+	if (!h->told || h->fd < 0)
+		return error_set(h->told ? h->fd : -ENOMEM,
+				 "listening for news of the ranks here: %s",
+				 strerror(h->told ? -h->fd : ENOMEM));
+	int rc = job_open(h, o);
+	if (rc)
+		return rc;
+	for (uint32_t i = 0; i < h->ranks; i++) {
+		h->told[i] = atomic_load(&h->job.rank[h->first + i].serial);
+		atomic_store(&h->job.rank[h->first + i].notice, port);
+	}
+	o->job_fd = h->job.fd;
+	return 0;
+}
+
+static void status_relay_tell(struct status_relay *h, struct wire *w)
+{
+	struct rank_status b;
+	loopback_drain(h->fd);
+	for (uint32_t i = 0; i < h->ranks; i++) {
+		if (atomic_load(&h->job.rank[h->first + i].serial) == h->told[i])
+			continue;
+		rank_status_read(&h->job, h->first + i, &b);
+		wire_send(w, FRAME_RANK_STATUS, &b, sizeof b);
+		h->told[i] = b.serial;
+	}
+}
+
+static bool status_relay_hear(struct status_relay *h, const struct frame *f)
+{
+	struct rank_status b;
+	if (f->len != sizeof b)
+		return false;
+	memcpy(&b, f->data, sizeof b);
+	return rank_status_take(&h->job, &b) != RANK_STATUS_NONSENSE;
+}
+
 enum { TEXT_AT_ONCE = 32 << 10 };
+
+/* -- The agent -------------------------------------------------------------------------- */
 
 struct agent {
 	struct wire wire;

@@ -12,21 +12,19 @@
 #include "tools/run/run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <tern/tern.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/setting.h"
 #include "job/job.h"
@@ -71,9 +69,7 @@ struct keeper {
 
 static uint64_t now_ms(void)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return clock_ns() / 1000000;
 }
 
 static void timer_set(int timer, int ms)

@@ -26,7 +26,6 @@ static bool read_ranks(struct run_options *o, const char *text)
 	long n = strtol(text, &end, 10);
 	if (end == text || *end || errno || n < 1 || n > TERN_RANKS_MAX)
 		return option_refuse(
-			"run",
 			"-n %s: a job has a whole number of ranks, 1 to %d, as in `tern run -n 4 ./program`",
 			text, TERN_RANKS_MAX);
 	o->ranks = (uint32_t)n;
@@ -41,8 +40,7 @@ static bool read_binding(void *to, char *text)
 	else if (strcmp(text, "none") == 0)
 		o->binding = BINDING_NONE;
 	else
-		return option_refuse("run", "--bind %s: ranks are bound to 'core' or to 'none'",
-				     text);
+		return option_refuse("--bind %s: ranks are bound to 'core' or to 'none'", text);
 	return true;
 }
 
@@ -56,8 +54,7 @@ static bool read_survival(void *to, char *text)
 			return true;
 		}
 	return option_refuse(
-		"run", "--survive=%s: the exit status is that of 'first', 'survivors' or 'any'",
-		text);
+		"--survive=%s: the exit status is that of 'first', 'survivors' or 'any'", text);
 }
 
 /* What the launcher itself sets, differently for each rank, is not to be had. */
@@ -77,17 +74,16 @@ static bool read_env(void *to, char *text)
 	size_t len = strcspn(text, "=");
 	if (!len)
 		return option_refuse(
-			"run", "--env %s: a variable has a name, as in --env OMP_NUM_THREADS=4",
-			text);
+			"--env %s: a variable has a name, as in --env OMP_NUM_THREADS=4", text);
 	if (env_is_ours(text, len))
-		return option_refuse(
-			"run", "--env %s: tern run sets that variable itself, for each rank", text);
+		return option_refuse("--env %s: tern run sets that variable itself, for each rank",
+				     text);
 	if (!text[len] && !getenv(text))
-		return option_refuse("run", "--env %s: it is not set here; say --env %s=VALUE",
-				     text, text);
+		return option_refuse("--env %s: it is not set here; say --env %s=VALUE", text,
+				     text);
 	const char **more = realloc(o->env, (o->env_count + 1) * sizeof *more);
 	if (!more)
-		return option_refuse("run", "--env %s: no memory", text);
+		return option_refuse("--env %s: no memory", text);
 	o->env = more;
 	o->env[o->env_count++] = text;
 	return true;
@@ -99,14 +95,12 @@ static bool check_complete(struct run_options *o)
 		return true; /* started by another tern run, which has checked */
 	o->total = o->ranks;
 	if (o->hosts && o->hostfile)
-		return option_refuse("run",
-				     "--hosts and --hostfile: the hosts are named in one of them");
+		return option_refuse("--hosts and --hostfile: the hosts are named in one of them");
 	if (!o->ranks && !run_options_remote(o)) /* a list of hosts may say it */
 		return option_refuse(
-			"run", "how many ranks? Say it with -n, as in `tern run -n 4 ./program`");
+			"how many ranks? Say it with -n, as in `tern run -n 4 ./program`");
 	if (!o->program[0])
 		return option_refuse(
-			"run",
 			"which program? Name it after the options, as in `tern run -n %u ./program`",
 			o->ranks ? o->ranks : 4);
 	return true;
@@ -122,8 +116,7 @@ static bool read_n(void *to, char *text)
 	if (strcmp(text, "p") != 0 || strcmp(r->argv[optind - 1], "-np") != 0)
 		return read_ranks(r->o, text);
 	if (!r->argv[optind])
-		return option_refuse("run",
-				     "-np needs a value after it; `tern run --help` shows which");
+		return option_refuse("-np needs a value after it; `tern run --help` shows which");
 	return read_ranks(r->o, r->argv[optind++]);
 }
 
@@ -132,8 +125,7 @@ static bool refuse_short(const char *word)
 {
 	if (strncmp(word, "--", 2) == 0)
 		return true;
-	return option_refuse("run",
-			     "there is no option '%s'; `tern run --help` lists them. "
+	return option_refuse("there is no option '%s'; `tern run --help` lists them. "
 			     "If it belongs to the program, the program's name comes first",
 			     word);
 }

@@ -35,7 +35,7 @@ static int writer_reopen(int fd)
 	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-void writer_open(struct writer *o, int fd, int tag_digits)
+static void writer_open(struct writer *o, int fd, int tag_digits)
 {
 	int own = writer_reopen(fd);
 	*o = (struct writer){ .fd = own < 0 ? fd : own,
@@ -44,37 +44,15 @@ void writer_open(struct writer *o, int fd, int tag_digits)
 			      .begun = WRITER_NOBODY };
 }
 
-void writer_close(struct writer *o)
-{
-	if (!o->careful)
-		close(o->fd);
-	free(o->text);
-}
-
 /* What is kept is bounded: whoever puts looks at the backlog before he reads more. */
-static bool writer_reserve(struct writer *o, size_t more)
-{
-	if (o->at == o->len)
-		o->at = o->len = 0;
-	if (o->len + more <= o->room)
-		return true;
-	size_t room = 2 * o->room > o->len + more ? 2 * o->room : o->len + more;
-	char *text = realloc(o->text, room);
-	if (!text) {
-		o->error = ENOMEM;
-		return false;
-	}
-	o->text = text;
-	o->room = room;
-	return true;
-}
-
 static void writer_append(struct writer *o, const char *text, size_t len)
 {
-	if (o->error || !writer_reserve(o, len))
+	if (!o->error && !buffer_reserve(&o->text, len))
+		o->error = ENOMEM;
+	if (o->error)
 		return;
-	memcpy(o->text + o->len, text, len);
-	o->len += len;
+	memcpy(o->text.bytes + o->text.len, text, len);
+	o->text.len += len;
 }
 
 static void writer_put_tagged(struct writer *o, uint32_t rank, const char *text, size_t len)
@@ -93,7 +71,11 @@ static void writer_put_tagged(struct writer *o, uint32_t rank, const char *text,
 	}
 }
 
-void writer_put(struct writer *o, uint32_t rank, const char *text, size_t len)
+/*
+ * Takes text of `rank`, as many lines as it has. Another rank's unfinished line is finished
+ * first.
+ */
+static void writer_put(struct writer *o, uint32_t rank, const char *text, size_t len)
 {
 	if (!len)
 		return;
@@ -109,32 +91,38 @@ void writer_put(struct writer *o, uint32_t rank, const char *text, size_t len)
 	o->begun = text[len - 1] == '\n' ? WRITER_NOBODY : rank;
 }
 
+static size_t writer_backlog(const struct writer *o)
+{
+	return buffer_backlog(&o->text);
+}
+
 static ssize_t writer_write(struct writer *o)
 {
 	size_t len = writer_backlog(o);
 	struct pollfd room = { .fd = o->fd, .events = POLLOUT };
 	if (!o->careful)
-		return write(o->fd, o->text + o->at, len);
+		return write(o->fd, o->text.bytes + o->text.at, len);
 	if (poll(&room, 1, 0) != 1) {
 		errno = EAGAIN;
 		return -1;
 	}
-	return write(o->fd, o->text + o->at, len < PAGE ? len : PAGE);
+	return write(o->fd, o->text.bytes + o->text.at, len < PAGE ? len : PAGE);
 }
 
-bool writer_flush(struct writer *o)
+/* Writes what can be written now; false when something is left. */
+static bool writer_flush(struct writer *o)
 {
 	while (!o->error && writer_backlog(o)) {
 		ssize_t n = writer_write(o);
 		if (n >= 0)
-			o->at += (size_t)n;
+			o->text.at += (size_t)n;
 		else if (errno == EAGAIN)
 			return false;
 		else if (errno != EINTR)
 			o->error = errno;
 	}
 	if (o->error)
-		o->at = o->len = 0;
+		o->text.at = o->text.len = 0;
 	return true;
 }
 
@@ -343,15 +331,4 @@ int output_error(const struct output *o)
 		if (o->channel[i].writer.error)
 			return o->channel[i].writer.error;
 	return 0;
-}
-
-void output_close(struct output *o)
-{
-	for (uint32_t i = 0; i < 2 * o->ranks; i++)
-		stream_close(&o->stream[i]);
-	for (unsigned i = 0; i < o->channels; i++) {
-		close(o->channel[i].ready);
-		writer_close(&o->channel[i].writer);
-	}
-	free(o->stream);
 }

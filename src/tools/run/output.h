@@ -11,35 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/run/buffer.h"
+
 #define WRITER_NOBODY UINT32_MAX         /* no rank: no line is begun */
 #define WRITER_LAUNCHER (UINT32_MAX - 1) /* writes without a tag */
 
 struct writer {
 	int fd;
-	bool careful;   /* the descriptor may block: write only what poll() promises to take */
-	int tag_digits; /* 0: no tags */
-	uint32_t begun; /* the rank whose line has no newline yet, or WRITER_NOBODY */
-	char *text;     /* what is still to be written: text[at .. len) */
-	size_t at, len, room;
-	int error; /* errno of the write that failed: from then on, text is dropped */
+	bool careful;       /* the descriptor may block: write only what poll() promises to take */
+	int tag_digits;     /* 0: no tags */
+	uint32_t begun;     /* the rank whose line has no newline yet, or WRITER_NOBODY */
+	struct buffer text; /* still to be written */
+	int error;          /* errno of the write that failed: from then on, text is dropped */
 };
-
-void writer_open(struct writer *o, int fd, int tag_digits);
-void writer_close(struct writer *o);
-
-/*
- * Takes text of `rank`, as many lines as it has. Another rank's unfinished line is finished
- * first.
- */
-void writer_put(struct writer *o, uint32_t rank, const char *text, size_t len);
-
-/* Writes what can be written now; false when something is left. */
-bool writer_flush(struct writer *o);
-
-static inline size_t writer_backlog(const struct writer *o)
-{
-	return o->len - o->at;
-}
 
 /* What one rank writes to one of its two outputs. */
 struct stream {
@@ -75,7 +59,6 @@ enum { OUTPUT_POLLS = 2 };
 int output_open(struct output *o, uint32_t ranks, uint32_t first, uint32_t tagged);
 /* Takes over the reading ends of a rank's pipes, which do not block. */
 int output_add(struct output *o, uint32_t rank, int out, int err);
-void output_close(struct output *o);
 
 /* What to poll for, OUTPUT_POLLS entries, before output_serve() has something to do. */
 void output_polls(const struct output *o, struct pollfd *p);

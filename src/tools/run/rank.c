@@ -8,25 +8,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/setting.h"
 
-enum { FILES_OURS = 32 }; /* descriptors of the launcher itself, inherited ones aside */
-
-static void environment_set(enum setting s, uint32_t value)
-{
-	char text[16];
-	snprintf(text, sizeof text, "%u", value);
-	setenv(setting_table[s].name, text, 1);
-}
-
+enum { FILES_OURS = 32 };
 static int files_raise(struct rlimit *found, uint32_t ranks)
 {
 	rlim_t need = 2 * (rlim_t)ranks + FILES_OURS;

@@ -15,21 +15,6 @@ struct head {
 
 enum { READ_AT_ONCE = 64 << 10 };
 
-static bool buffer_reserve(struct buffer *b, size_t more)
-{
-	if (b->at == b->len)
-		b->at = b->len = 0;
-	if (b->len + more <= b->room)
-		return true;
-	size_t room = 2 * b->room > b->len + more ? 2 * b->room : b->len + more;
-	char *bytes = realloc(b->bytes, room);
-	if (!bytes)
-		return false;
-	b->bytes = bytes;
-	b->room = room;
-	return true;
-}
-
 void wire_open(struct wire *w, int from, int to)
 {
 	*w = (struct wire){ .from = from, .to = to };

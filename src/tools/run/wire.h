@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/run/buffer.h"
+
 enum frame_type {
 	FRAME_ORDER,  /* to the agent, first: what to start; see order.h */
 	FRAME_SIGNAL, /* to the agent: a number, to be passed to its ranks */
@@ -37,11 +39,6 @@ struct frame {
 	enum frame_type type;
 	const char *data; /* until the next call */
 	size_t len;
-};
-
-struct buffer {
-	char *bytes;
-	size_t at, len, room;
 };
 
 struct wire {

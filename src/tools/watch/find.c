@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finding jobs. A job has no name; but its memory is a descriptor of its processes, which
- * /proc shows to the user they belong to.
+ * Finds the job to look at. A job has no name; but its memory is a descriptor of its processes,
+ * which /proc shows to the user they belong to.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 
 #include <tern/tern.h>
 
+#include "tools/common/option.h"
 #include "tools/watch/watch.h"
 
 enum { JOBS_MOST = 64 };
@@ -177,4 +178,27 @@ bool watch_open(struct watch *w, pid_t pid, const char *command)
 void watch_close(struct watch *w)
 {
 	job_unmap(&w->job);
+}
+
+static bool read_job(struct watch_options *o, const char *word)
+{
+	char *end;
+	long pid = strtol(word, &end, 10);
+	if (end == word || *end || pid < 1 || pid > 0x7fffffff || o->job)
+		return option_refuse(
+			"'%s' is not one process: a job is named by the pid of its launcher or of a rank",
+			word);
+	o->job = (pid_t)pid;
+	return true;
+}
+
+bool watch_options_read(struct watch_options *o, const struct options *options, int argc,
+			char **argv, int *status)
+{
+	if (!options_read(options, argc, argv, status))
+		return false;
+	for (int i = optind; i < argc; i++)
+		if (!read_job(o, argv[i]))
+			return false;
+	return true;
 }

@@ -55,8 +55,7 @@ struct top {
 	uint32_t session; /* that `handler_before` is of */
 };
 
-bool top_open(struct top *t, pid_t pid);
-bool top_begin(struct top *t); /* the same for a job that has been found: t->watch */
+bool top_begin(struct top *t); /* of the job that has been found: t->watch */
 void top_close(struct top *t);
 bool top_over(const struct top *t); /* every rank has ended */
 void top_look(struct top *t);       /* the next look; rates are those since the one before */

@@ -6,9 +6,11 @@
 #ifndef TERN_TOOLS_WATCH_WATCH_H
 #define TERN_TOOLS_WATCH_WATCH_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "job/job.h"
+#include "tools/common/option.h"
 
 struct watch {
 	struct job job;
@@ -74,5 +76,25 @@ const char *watch_state(const struct sight *s);
 
 /* "12 s", "340 ms": how long ago `since` was. */
 void watch_age(uint64_t since, char *text, size_t room);
+
+/*
+ * `tern why` of a job that has been found: looks at it for half a second and explains, on standard
+ * output; false, with a sentence, if there is no memory.
+ */
+bool why_explain(const struct watch *watch, bool json);
+
+/* What `tern top` and `tern why` have in common on their command lines. */
+struct watch_options {
+	pid_t job; /* 0: not given */
+	bool json, once;
+	double interval;
+};
+
+/*
+ * Reads the options, and the job behind them. False: there is nothing to do, because help was
+ * asked for or a mistake has been explained; *status is the exit status.
+ */
+bool watch_options_read(struct watch_options *o, const struct options *options, int argc,
+			char **argv, int *status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `tern why`: what keeps a job from going on. */
+/* `tern why`: what each rank waits for, and the circle or the rank that all of it leads to. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,112 @@
 #include "base/clock.h"
 #include "tools/common/json.h"
 #include "tools/tools.h"
-#include "tools/watch/options.h"
 #include "tools/watch/watch.h"
-#include "tools/watch/why.h"
+
+/* -- Who waits for whom ------------------------------------------------------------------------ */
+
+struct graph {
+	uint32_t size;
+	const struct sight *sight; /* one a rank */
+	uint32_t *cycle;           /* ranks that wait for each other in turn, */
+	uint32_t cycle_length;     /* so many; 0 if there is no cycle */
+};
+
+enum mark { UNSEEN, ON_PATH, DONE };
+
+/* A search in depth, with a path of its own instead of the stack. */
+struct search {
+	struct graph *g;
+	unsigned char *mark; /* one a rank */
+	uint32_t *path;      /* from where the search began, */
+	uint32_t *next;      /* and the rank to try next from each of those */
+	uint32_t length;
+};
+
+/* Whether `rank` is in a barrier. */
+static bool graph_in_barrier(const struct graph *g, uint32_t rank)
+{
+	return g->sight[rank].waits && strcmp(g->sight[rank].plight.text, "tern_barrier") == 0;
+}
+
+/* Whether `waiter` cannot go on before `other` does something. */
+static bool graph_waits(const struct graph *g, uint32_t waiter, uint32_t other)
+{
+	const struct sight *s = &g->sight[waiter];
+	if (!s->waits || waiter == other)
+		return false;
+	if (graph_in_barrier(g, waiter))
+		return !graph_in_barrier(g, other) && g->sight[other].state <= RANK_OPEN;
+	return s->plight.known && s->plight.whom == other;
+}
+
+static void search_enter(struct search *s, uint32_t rank)
+{
+	s->mark[rank] = ON_PATH;
+	s->path[s->length] = rank;
+	s->next[s->length++] = 0;
+}
+
+/* The path from `rank` on is a cycle. */
+static void search_found(struct search *s, uint32_t rank)
+{
+	uint32_t first = 0;
+	while (s->path[first] != rank)
+		first++;
+	s->g->cycle_length = s->length - first;
+	memcpy(s->g->cycle, s->path + first, s->g->cycle_length * sizeof *s->path);
+	s->length = 0;
+}
+
+/* One step on from the end of the path, or back. */
+static void search_step(struct search *s)
+{
+	uint32_t rank = s->path[s->length - 1], to = s->next[s->length - 1]++;
+	if (to == s->g->size) {
+		s->mark[rank] = DONE;
+		s->length--;
+	} else if (graph_waits(s->g, rank, to)) {
+		if (s->mark[to] == ON_PATH)
+			search_found(s, to);
+		else if (s->mark[to] == UNSEEN)
+			search_enter(s, to);
+	}
+}
+
+static void search_cycle(struct search *s)
+{
+	for (uint32_t r = 0; r < s->g->size && !s->g->cycle_length; r++) {
+		if (s->mark[r] != UNSEEN)
+			continue;
+		search_enter(s, r);
+		while (s->length)
+			search_step(s);
+	}
+}
+
+/* Finds a cycle if there is one. False if there is no memory to look for it. */
+static bool graph_open(struct graph *g, const struct sight *sight, uint32_t size)
+{
+	*g = (struct graph){ .size = size,
+			     .sight = sight,
+			     .cycle = calloc(size, sizeof *g->cycle) };
+	struct search s = { .g = g,
+			    .mark = calloc(size, 1),
+			    .path = calloc(size, sizeof *s.path),
+			    .next = calloc(size, sizeof *s.next) };
+	bool good = g->cycle && s.mark && s.path && s.next;
+	if (good)
+		search_cycle(&s);
+	free(s.mark);
+	free(s.path);
+	free(s.next);
+	return good;
+}
+
+static void graph_close(struct graph *g)
+{
+	free(g->cycle);
+}
 
 enum { BETWEEN_NS = 500000000, NAMED = 8 }; /* ranks that a sentence names before it counts */
 

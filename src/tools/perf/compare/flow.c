@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs the loads of `tern perf --flow` under each strategy, and prints the comparison. */
-#include "tools/perf/compare/compare.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <tern/stats.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "net/udp/udp.h"
 #include "tools/bench/ranks.h"
 #include "tools/bench/words.h"
 #include "tools/common/json.h"
 #include "tools/common/table.h"
-#include "tools/perf/options.h"
+#include "tools/perf/perf.h"
 
 enum {
 	RANKS = 3, /* the last one receives; of the others, the first sends alone in all loads but
@@ -23,7 +24,6 @@ enum {
 	ROUNDS = 11,
 	QUICK_ROUNDS = 3,
 	BUSY_NS = 200000, /* that the slow receiver computes between two polls */
-	HANDLER_LAND = WORDS_FREE,
 };
 
 static const char *const strategies[] = { "credit", "return", "drop",   "nack",
@@ -47,18 +47,6 @@ struct point {
 
 static char bytes[TERN_PAYLOAD_MAX];
 
-static void land(tern *t, const tern_msg *m)
-{
-	(void)t, (void)m;
-	raw_sink++;
-}
-
-static int flow_open_test(struct bench_rank *p)
-{
-	int rc = words_register(p->t);
-	return rc ? rc : tern_on(p->t, HANDLER_LAND, land);
-}
-
 static tern_stats_net_data counts(const struct bench_rank *p)
 {
 	tern_stats_net_data d = { .size = sizeof d };
@@ -75,7 +63,7 @@ static int send_bulk(struct bench_rank *p)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < p->count && !rc; i++)
-		rc = tern_request_data(p->t, RECEIVER, HANDLER_LAND, bytes, sizeof bytes);
+		rc = tern_request_data(p->t, RECEIVER, WORDS_LAND, bytes, sizeof bytes);
 	return rc;
 }
 
@@ -144,14 +132,15 @@ static int strategy_run(unsigned strategy, uint64_t count, unsigned rounds, stru
 	static perf_phase *const plays[LOADS] = { short_play, bulk_play, incast_play };
 	const struct test test = { { .name = "flow" },
 				   .amount = { .ranks = RANKS, .warm = 1 },
-				   .play.open = flow_open_test,
+				   .play.open = words_open,
 				   .set = { { "TERN_NET", "udp" },
 					    { "TERN_FLOW", strategies[strategy] } } };
 	struct part parts[PARTS] = { 0 };
 	for (unsigned i = 0; i < LOADS; i++)
-		parts[i * (1 + FLOW_ALSO)] =
-			(struct part){ plays[i], 0, i == LOAD_BULK ? count / 10 + 1 : count,
-				       FLOW_ALSO, 0 };
+		parts[i * (1 + FLOW_ALSO)] = (struct part){ { .figure = plays[i] },
+							    0,
+							    i == LOAD_BULK ? count / 10 + 1 : count,
+							    FLOW_ALSO };
 	memset(&result, 0, sizeof result);
 	int rc = ranks_play(&test, 0, parts, PARTS, rounds, &result);
 	for (unsigned i = 0; !rc && i < LOADS; i++) {
@@ -203,11 +192,9 @@ int flow_main(const struct perf_options *o)
 {
 	static struct point at[STRATEGIES][LOADS];
 	char why[200];
-	unsigned rounds = o->rounds ? o->rounds : o->quick ? QUICK_ROUNDS : ROUNDS;
-	if (!udp_ops.usable(why, sizeof why)) {
-		fprintf(stderr, "tern perf: --flow: %s\n", why);
-		return 1;
-	}
+	unsigned rounds = perf_rounds(o, ROUNDS, QUICK_ROUNDS);
+	if (!udp_ops.usable(why, sizeof why))
+		return error_set(-ENOTSUP, "--flow: %s", why);
 	bool shown = !o->plain && isatty(STDERR_FILENO);
 	int rc = 0;
 	for (unsigned s = 0; s < STRATEGIES && !rc; s++) {
@@ -215,13 +202,7 @@ int flow_main(const struct perf_options *o)
 		rc = strategy_run(s, o->count ? o->count : COUNT, rounds, at[s]);
 	}
 	progress_end(shown);
-	if (rc) {
-		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
-		return 1;
-	}
-	if (o->json)
-		print_json(at);
-	else
-		print(at);
-	return 0;
+	if (!rc)
+		(o->json ? print_json : print)(at);
+	return rc;
 }

@@ -4,7 +4,7 @@
  * beside. What a handler adds to a batch (a reply, a transfer) is the difference to a batch of as
  * many requests whose handler only counts; both are played in the same phase.
  */
-#include "tools/perf/compare/compare.h"
+#include "tools/perf/perf.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -23,12 +23,10 @@
 
 enum {
 	PAPER_ASK = WORDS_FREE,
-	PAPER_ANSWER,
 	PAPER_ASK_XFER4,
 	PAPER_ASK_XFER,
 	PAPER_FETCH,
 	PAPER_FETCHED,
-	PAPER_SIGNAL,
 };
 
 enum { XFER_BATCH = 32, SEGMENTS = 2, ROOM = 1 << 20, WORDS = 4 };
@@ -44,13 +42,7 @@ static _Atomic uint64_t fetches;
 
 static void ask(tern *t, const tern_msg *m)
 {
-	tern_reply(t, m, PAPER_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3]);
-}
-
-static void answer(tern *t, const tern_msg *m)
-{
-	(void)t, (void)m;
-	raw_sink++;
+	tern_reply(t, m, WORDS_LAND, m->word[0], m->word[1], m->word[2], m->word[3]);
 }
 
 static void ask_xfer4(tern *t, const tern_msg *m)
@@ -78,12 +70,8 @@ static void fetch_answer(tern *t, const tern_msg *m)
 
 static int handlers_register(tern *t)
 {
-	static tern_handler *const handlers[] = { ask,   answer,       ask_xfer4, ask_xfer,
-						  fetch, fetch_answer, answer };
-	int rc = 0;
-	for (unsigned i = 0; i < sizeof handlers / sizeof *handlers && !rc; i++)
-		rc = tern_on(t, PAPER_ASK + i, handlers[i]);
-	return rc;
+	static tern_handler *const handlers[] = { ask, ask_xfer4, ask_xfer, fetch, fetch_answer };
+	return handlers_on(t, PAPER_ASK, handlers, sizeof handlers / sizeof *handlers);
 }
 
 /* A segment that is full begins again: it stays open for all batches. */
@@ -116,7 +104,7 @@ static int paper_open(struct bench_rank *p)
 static int send_signals(uint32_t size, unsigned n)
 {
 	(void)size;
-	return words_send_to(pair[0], 1, PAPER_SIGNAL, WORDS, n);
+	return words_send_to(pair[0], 1, WORDS_LAND, WORDS, n);
 }
 
 static int send_asks(uint32_t size, unsigned n)
@@ -178,22 +166,11 @@ static const struct pair_batch batches[] = {
 	[XFERS] = { send_xfers, PAIR_PAYLOADS, true },
 };
 
-/* Ns for one message of the batch: to send it, to handle it, to handle its answer. */
-struct batch_cost {
-	double send, handle, answer;
-};
-
-static struct batch_cost batch_play(struct bench_rank *p, const struct pair_batch *b, uint32_t size)
+static struct pair_each batch_play(struct bench_rank *p, const struct pair_batch *b, uint32_t size)
 {
-	struct pair_cost c;
-	uint64_t sent;
-	if (p->rank || p->rc)
-		return (struct batch_cost){ 0 };
-	p->rc = pair_play(b, size, p->count, &c, &sent);
+	struct pair_each each = pair_each(p, b, size);
 	atomic_store(&fetches, 0);
-	double n = (double)sent;
-	return (struct batch_cost){ (double)c.send / n, (double)c.handle / n,
-				    (double)c.answer / n };
+	return each;
 }
 
 /* -- Messages and transfers ---------------------------------------------------------- */
@@ -215,7 +192,7 @@ static double batch_answer(struct bench_rank *p)
 
 static double batch_ask(struct bench_rank *p)
 {
-	struct batch_cost c = batch_play(p, &batches[p->way], p->size);
+	struct pair_each c = batch_play(p, &batches[p->way], p->size);
 	return c.send + c.answer;
 }
 
@@ -290,7 +267,7 @@ static int trip_of_nothing(struct bench_rank *p)
 static int inject(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_request_data(p->t, 1, PAPER_SIGNAL, payload, sizeof payload);
+		p->rc = tern_request_data(p->t, 1, WORDS_LAND, payload, sizeof payload);
 	return p->rc;
 }
 
@@ -335,7 +312,7 @@ static const struct row {
 	{ "poll, nothing there", "4-7", paper_poll, POLL, 0, 1, 0, 0, 0, 0.7, 22.0, 0 },
 	{ "poll requests", "", paper_poll, POLL_REQUESTS, 0, 1, 0, 0, 0, 0, 0, 0 },
 	{ "poll replies", "4-7", paper_poll, POLL_REPLIES, 0, 1, 0, 0, 0, 0.3, 11.0, 0 },
-	{ "round trip, neighbour", "4-1, 4-7", words_trip, 0, 4, 20, 0, 76.2, 0, 11.2, 368.1, 0 },
+	{ "round trip, neighbour", "4-1, 4-7", logp_trip, 0, 4, 20, 0, 76.2, 0, 11.2, 368.1, 0 },
 	{ "latency of a hop", "4-1, 4-7", NULL, 0, 0, 1, 0, 2.2, 0, 0.8, 8.0, 0 },
 	{ "injection, for each byte", "4-1", paper_injection, 0, 0, 100, 1, 0.45, 0, 0, 0, 0 },
 	{ "fetch&add, requester", "4-8", batch_ask, FETCHES, 0, 1, 0, 0, 0, 4.3, 143, 0 },
@@ -511,8 +488,10 @@ static double cycles_rate(void)
 
 /* -- The run --------------------------------------------------------------------------- */
 
-int paper_main(bool json, bool plain, unsigned rounds, uint64_t count)
+int paper_main(const struct perf_options *o)
 {
+	enum { COUNT = 10000, ROUNDS = 101, QUICK_ROUNDS = 21 };
+	uint64_t count = o->count ? o->count : COUNT;
 	static const struct test test = { { .name = "paper" },
 					  .amount = { .ranks = 2, .cores = 2, .warm = 2 },
 					  .play.open = paper_open };
@@ -521,21 +500,18 @@ int paper_main(bool json, bool plain, unsigned rounds, uint64_t count)
 	struct line lines[ROWS];
 	for (unsigned i = 0; i < ROWS; i++)
 		parts[i] =
-			(struct part){ .play = rows[i].play,
-				       .way = rows[i].way,
+			(struct part){ .phase = { .figure = rows[i].play, .way = rows[i].way },
 				       .size = rows[i].size,
 				       .count = count > rows[i].share ? count / rows[i].share : 1 };
-	int rc = ranks_play(&test, 0, parts, ROWS, rounds, &result);
-	if (rc) {
-		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
-		return 1;
-	}
+	int rc = ranks_play(&test, 0, parts, ROWS, perf_rounds(o, ROUNDS, QUICK_ROUNDS), &result);
+	if (rc)
+		return rc;
 	double cycles = cycles_rate();
 	for (unsigned i = 0; i < ROWS; i++)
 		lines[i] = line_make(&rows[i], &result.part[i], cycles);
-	if (json)
+	if (o->json)
 		json_print(lines);
 	else
-		table_print(lines, !plain && isatty(STDOUT_FILENO));
+		table_print(lines, !o->plain && isatty(STDOUT_FILENO));
 	return 0;
 }

@@ -2,7 +2,6 @@
 /* Runs `tern perf --delivery`: every way of delivery at every interval. */
 #include "tools/perf/compare/sweep.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,8 +10,7 @@
 #include "tools/bench/ranks.h"
 #include "tools/common/svg.h"
 #include "tools/common/table.h"
-#include "tools/perf/compare/compare.h"
-#include "tools/perf/options.h"
+#include "tools/perf/perf.h"
 
 enum { MS = 20, QUICK_MS = 5, ROUNDS = 11, QUICK_ROUNDS = 3 };
 
@@ -40,44 +38,34 @@ const char *const sweep_regime_name[REGIMES] = {
 enum sweep_regime sweep_regime(const struct sweep *s, unsigned interval)
 {
 	const struct sweep_point *p = &s->at[interval][WAY_INTERRUPT];
-	if (p->events < 0.5)
+	if (p->is[SWEEP_EVENTS] < 0.5)
 		return REGIME_FREQUENT;
-	return p->slowdown < 0.05 ? REGIME_INFREQUENT : REGIME_MODERATE;
-}
-
-static double point_loss(const struct sweep_point *p)
-{
-	return p->slowdown;
-}
-
-static double point_latency(const struct sweep_point *p)
-{
-	return p->latency;
+	return p->is[SWEEP_SLOWDOWN] < 0.05 ? REGIME_INFREQUENT : REGIME_MODERATE;
 }
 
 /* Those within `factor` and `more` of the least. */
-static unsigned ways_best(const struct sweep_point *at,
-			  double (*figure)(const struct sweep_point *p), double factor, double more)
+static unsigned ways_best(const struct sweep_point *at, enum sweep_figure figure, double factor,
+			  double more)
 {
 	unsigned best = 0;
-	double least = figure(&at[WAY_POLLED]);
+	double least = at[WAY_POLLED].is[figure];
 	for (int w = 0; w < WAYS; w++)
-		if (w != WAY_UNPOLLED && figure(&at[w]) < least)
-			least = figure(&at[w]);
+		if (w != WAY_UNPOLLED && at[w].is[figure] < least)
+			least = at[w].is[figure];
 	for (int w = 0; w < WAYS; w++)
-		if (w != WAY_UNPOLLED && figure(&at[w]) <= least * factor + more)
+		if (w != WAY_UNPOLLED && at[w].is[figure] <= least * factor + more)
 			best |= 1u << w;
 	return best;
 }
 
 unsigned sweep_gentlest(const struct sweep *s, unsigned interval)
 {
-	return ways_best(s->at[interval], point_loss, 1, 0.01);
+	return ways_best(s->at[interval], SWEEP_SLOWDOWN, 1, 0.01);
 }
 
 unsigned sweep_quickest(const struct sweep *s, unsigned interval)
 {
-	return ways_best(s->at[interval], point_latency, 1.1, 0);
+	return ways_best(s->at[interval], SWEEP_LATENCY, 1.1, 0);
 }
 
 /* -- The run ---------------------------------------------------------------------------------- */
@@ -93,13 +81,13 @@ enum {
 static struct sweep_point point_make(struct series *s, double alone)
 {
 	struct series *also = s + 1;
-	return (struct sweep_point){
-		.slowdown = alone / series_median(&also[ALSO_PIECES]) - 1,
-		.latency = series_median(s),
-		.p99 = series_median(&also[ALSO_P99]),
-		.events = series_median(&also[ALSO_EVENTS]),
-		.rate = series_median(&also[ALSO_RATE]),
-	};
+	return (struct sweep_point){ {
+		[SWEEP_SLOWDOWN] = alone / series_median(&also[ALSO_PIECES]) - 1,
+		[SWEEP_LATENCY] = series_median(s),
+		[SWEEP_P99] = series_median(&also[ALSO_P99]),
+		[SWEEP_EVENTS] = series_median(&also[ALSO_EVENTS]),
+		[SWEEP_RATE] = series_median(&also[ALSO_RATE]),
+	} };
 }
 
 /* All ways at one interval, in the same rounds. */
@@ -116,11 +104,14 @@ static int interval_run(struct sweep *s, unsigned interval)
 		.play.open = sweep_open,
 		.set = { { "TERN_SIGNAL", "40" } }
 	};
-	struct part parts[PARTS] = { [PART_ALONE] = { .play = sweep_alone, .count = s->ms } };
+	struct part parts[PARTS] = { [PART_ALONE] = { .phase.figure = sweep_alone,
+						      .count = s->ms } };
 	for (int w = 0; w < WAYS; w++)
 		parts[PART_WAYS + w * PARTS_OF_WAY] =
-			(struct part){ sweep_by_way, sweep_interval[interval], s->ms, SWEEP_ALSO,
-				       w };
+			(struct part){ { .figure = sweep_by_way, .way = w },
+				       sweep_interval[interval],
+				       s->ms,
+				       SWEEP_ALSO };
 	memset(&result, 0, sizeof result);
 	int rc = ranks_play(&test, 0, parts, PARTS, s->rounds, &result);
 	if (rc)
@@ -148,15 +139,11 @@ int sweep_main(const struct perf_options *o)
 				 : o->quick ? QUICK_MS
 					    : MS,
 			   .cores = cpu_count() };
-	s.rounds = o->rounds ? o->rounds : o->quick ? QUICK_ROUNDS : ROUNDS;
+	s.rounds = perf_rounds(o, ROUNDS, QUICK_ROUNDS);
 	int rc = sweep_run(&s, !o->plain && isatty(STDERR_FILENO));
 	if (!rc && o->json)
 		sweep_json(&s);
 	else if (!rc)
 		sweep_print(&s, !o->plain && isatty(STDOUT_FILENO));
-	if (!rc)
-		rc = file_write(o->plot, sweep_plot, &s);
-	if (rc)
-		fprintf(stderr, "tern perf: %s\n", tern_strerror(rc));
-	return rc ? 1 : 0;
+	return rc ? rc : file_write(o->plot, sweep_plot, &s);
 }

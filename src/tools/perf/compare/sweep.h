@@ -19,12 +19,18 @@ extern const char *const sweep_way_name[WAYS];
 extern const uint32_t sweep_interval[INTERVALS]; /* ns between two messages; 0: back-to-back */
 
 /* One way at one interval: medians over the rounds. */
+enum sweep_figure {
+	SWEEP_SLOWDOWN, /* what the computation takes longer, as a part of what it takes
+			   undisturbed */
+	SWEEP_LATENCY,  /* of a round trip, ns; */
+	SWEEP_P99,      /* 99 of 100 take less */
+	SWEEP_EVENTS,   /* interrupts for each message, or claims of the thread */
+	SWEEP_RATE,     /* messages a second */
+	SWEEP_FIGURES
+};
+
 struct sweep_point {
-	double slowdown;     /* what the computation takes longer, as a part of what it takes
-				undisturbed */
-	double latency, p99; /* of a round trip, ns */
-	double events;       /* interrupts for each message, or claims of the thread */
-	double rate;         /* messages a second */
+	double is[SWEEP_FIGURES];
 };
 
 struct sweep {

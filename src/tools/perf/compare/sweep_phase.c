@@ -7,8 +7,8 @@
  */
 #include "base/clock.h"
 #include "endpoint/endpoint.h"
-#include "tools/bench/compute.h"
-#include "tools/bench/times.h"
+#include "tools/bench/ranks.h"
+#include "tools/bench/series.h"
 #include "tools/bench/words.h"
 #include "tools/perf/compare/sweep.h"
 
@@ -183,14 +183,11 @@ double sweep_alone(struct bench_rank *p)
 
 int sweep_open(struct bench_rank *p)
 {
+	static tern_handler *const handlers[] = { on_ask, on_answer, on_report };
 	int rc = tern_set_delivery(p->t, TERN_DELIVERY_POLL);
 	if (!rc)
 		rc = compute_spare_core(p);
 	if (!rc)
 		rc = words_register(p->t);
-	if (!rc)
-		rc = tern_on(p->t, HANDLER_ASK, on_ask);
-	if (!rc)
-		rc = tern_on(p->t, HANDLER_ANSWER, on_answer);
-	return rc ? rc : tern_on(p->t, HANDLER_REPORT, on_report);
+	return rc ? rc : handlers_on(p->t, HANDLER_ASK, handlers, 3);
 }

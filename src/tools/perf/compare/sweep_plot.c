@@ -29,43 +29,35 @@ static const char style[] =
 	"circle.w3 { fill: var(--w3) }\n";
 static const char *const way_class[WAYS] = { "w0", "w1", "w2", "w3" };
 
-static double point_percent(const struct sweep_point *p)
-{
-	return 100 * p->slowdown;
-}
-
-static double point_micros(const struct sweep_point *p)
-{
-	return p->latency / 1e3;
-}
-
-static double point_calls(const struct sweep_point *p)
-{
-	return p->events;
-}
-
 /*
  * The scale goes from `least` to `most`, or as far above as the figures do; what is below lies on
  * the floor.
  */
 static const struct panel {
 	const char *title, *unit;
-	double (*figure)(const struct sweep_point *p);
+	enum sweep_figure figure;
+	double scale; /* from the figure to the unit */
 	double least, most;
 	unsigned ways; /* that are shown, a bit each */
 } panels[PANELS] = {
-	{ "Slowdown of the computation", "%", point_percent, 0.1, 100, 15 },
-	{ "Round trip", "us", point_micros, 1, 1000, 15 },
-	{ "Interrupts or claims a message", "", point_calls, 0.001, 1,
+	{ "Slowdown of the computation", "%", SWEEP_SLOWDOWN, 100, 0.1, 100, 15 },
+	{ "Round trip", "us", SWEEP_LATENCY, 1e-3, 1, 1000, 15 },
+	{ "Interrupts or claims a message", "", SWEEP_EVENTS, 1, 0.001, 1,
 	  1 << WAY_THREAD | 1 << WAY_INTERRUPT },
 };
+
+static double panel_value(const struct panel *a, const struct sweep_point *p)
+{
+	return a->scale * p->is[a->figure];
+}
 
 static double panel_most(const struct panel *a, const struct sweep *s)
 {
 	double most = a->most;
 	for (unsigned i = 0; i < INTERVALS; i++)
 		for (int w = 0; w < WAYS; w++)
-			while ((a->ways >> w & 1) && a->figure(&s->at[i][w]) > most && most < 1e12)
+			while ((a->ways >> w & 1) && panel_value(a, &s->at[i][w]) > most &&
+			       most < 1e12)
 				most *= 10;
 	return most;
 }
@@ -100,10 +92,10 @@ static void draw_way(const struct panel *a, const struct sweep *s, double left, 
 	fprintf(to, "<polyline class=\"w%d\" points=\"", way);
 	for (unsigned i = 0; i < INTERVALS; i++)
 		fprintf(to, "%.1f,%.1f ", left + across(i),
-			TOP + HIGH - height(a, most, a->figure(&s->at[i][way])));
+			TOP + HIGH - height(a, most, panel_value(a, &s->at[i][way])));
 	fputs("\"/>\n", to);
 	for (unsigned i = 0; i < INTERVALS; i++) {
-		double value = a->figure(&s->at[i][way]);
+		double value = panel_value(a, &s->at[i][way]);
 		svg_dot(to, way_class[way], left + across(i), TOP + HIGH - height(a, most, value),
 			3, "%s: %.3g %s", sweep_way_name[way], value, a->unit);
 	}

@@ -38,9 +38,10 @@ static void table_row(const struct sweep *s, unsigned interval, enum sweep_way w
 	const struct sweep_point *p = &s->at[interval][way];
 	char every[CELL], latency[CELL], p99[CELL], events[CELL];
 	printf("%-8s  %-17s  %7.1f %%  %10s  %10s  %11s  %11.0f  %s\n",
-	       way ? "" : cell_interval(every, interval), sweep_way_name[way], 100 * p->slowdown,
-	       cell_time(latency, p->latency), cell_time(p99, p->p99),
-	       cell_events(events, way, p->events), p->rate,
+	       way ? "" : cell_interval(every, interval), sweep_way_name[way],
+	       100 * p->is[SWEEP_SLOWDOWN], cell_time(latency, p->is[SWEEP_LATENCY]),
+	       cell_time(p99, p->is[SWEEP_P99]), cell_events(events, way, p->is[SWEEP_EVENTS]),
+	       p->is[SWEEP_RATE],
 	       way == WAY_INTERRUPT ? sweep_regime_name[sweep_regime(s, interval)] : "");
 }
 
@@ -116,11 +117,11 @@ static void json_point(struct json *j, const struct sweep *s, unsigned interval,
 		  : way == WAY_INTERRUPT ? "interrupt"
 					 : "poll");
 	json_real(j, "poll_us", way == WAY_POLLED ? 10 : NAN);
-	json_real(j, "slowdown", p->slowdown);
-	json_real(j, "latency_ns", p->latency);
-	json_real(j, "latency_p99_ns", p->p99);
-	json_real(j, "calls_per_message", p->events);
-	json_real(j, "messages_per_s", p->rate);
+	json_real(j, "slowdown", p->is[SWEEP_SLOWDOWN]);
+	json_real(j, "latency_ns", p->is[SWEEP_LATENCY]);
+	json_real(j, "latency_p99_ns", p->is[SWEEP_P99]);
+	json_real(j, "calls_per_message", p->is[SWEEP_EVENTS]);
+	json_real(j, "messages_per_s", p->is[SWEEP_RATE]);
 	json_truth(j, "slows_least", sweep_gentlest(s, interval) >> way & 1);
 	json_truth(j, "answers_soonest", sweep_quickest(s, interval) >> way & 1);
 	json_text(j, "regime", sweep_regime_name[sweep_regime(s, interval)]);

@@ -7,8 +7,8 @@ static struct sweep s;
 
 static void figures(enum sweep_way way, double slowdown, double latency)
 {
-	s.at[0][way].slowdown = slowdown;
-	s.at[0][way].latency = latency;
+	s.at[0][way].is[SWEEP_SLOWDOWN] = slowdown;
+	s.at[0][way].is[SWEEP_LATENCY] = latency;
 }
 
 TEST(the_ways_that_are_about_as_good_as_the_best_are_named)
@@ -44,10 +44,10 @@ TEST(polling_never_wins_nothing)
 TEST(the_regime_is_what_interrupts_make_of_the_messages)
 {
 	struct sweep_point *p = &s.at[0][WAY_INTERRUPT];
-	*p = (struct sweep_point){ .events = 1, .slowdown = 0.01 };
+	*p = (struct sweep_point){ .is[SWEEP_EVENTS] = 1, .is[SWEEP_SLOWDOWN] = 0.01 };
 	CHECK_IS(sweep_regime(&s, 0), REGIME_INFREQUENT);
-	*p = (struct sweep_point){ .events = 1, .slowdown = 0.4 };
+	*p = (struct sweep_point){ .is[SWEEP_EVENTS] = 1, .is[SWEEP_SLOWDOWN] = 0.4 };
 	CHECK_IS(sweep_regime(&s, 0), REGIME_MODERATE);
-	*p = (struct sweep_point){ .events = 0.1, .slowdown = 0.9 };
+	*p = (struct sweep_point){ .is[SWEEP_EVENTS] = 0.1, .is[SWEEP_SLOWDOWN] = 0.9 };
 	CHECK_IS(sweep_regime(&s, 0), REGIME_FREQUENT);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The same phases with a payload, which every handler reads: bytes that nobody reads
- * need not travel between two cores.
+ * The parameters of messages, by the phases of the papers' micro-benchmarks: of short messages,
+ * and with a payload, which every handler reads. Bytes that nobody reads need not travel between
+ * two cores.
  */
 #include <string.h>
 
@@ -44,18 +45,16 @@ static void answer(tern *t, const tern_msg *m)
 
 int logp_bytes_open(struct bench_rank *p)
 {
+	static tern_handler *const handlers[] = { ask, answer, take };
 	memset(logp_payload, 1, sizeof logp_payload);
 	int rc = pair_open();
 	for (int i = 0; i < 2 && !rc; i++)
 		rc = tern_on(pair[i], LOGP_TAKE, take);
-	if (!rc)
-		rc = tern_on(p->t, LOGP_TAKE, take);
-	if (!rc)
-		rc = tern_on(p->t, LOGP_ASK, ask);
-	return rc ? rc : tern_on(p->t, LOGP_ANSWER, answer);
+	return rc ? rc : handlers_on(p->t, LOGP_ASK, handlers, 3);
 }
 
-static int trips(struct bench_rank *p)
+/* 2 o_s + 2 L + 2 o_r */
+static int bytes_trips(struct bench_rank *p)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < p->count && !rc; i++) {
@@ -66,12 +65,17 @@ static int trips(struct bench_rank *p)
 	return rc;
 }
 
-double bytes_trip(struct bench_rank *p)
+static phase_act *trips_of(const struct bench_rank *p)
 {
-	return p->rank > 1 ? 0 : each_ns(p, words_acted_after(p, trips, trips));
+	return p->way == LOGP_BYTES ? bytes_trips : words_trips_of;
 }
 
-static int stream(tern *t, uint32_t size, uint64_t count)
+double logp_trip(struct bench_rank *p)
+{
+	return p->rank > 1 ? 0 : each_ns(p, words_acted_after(p, trips_of(p), trips_of(p)));
+}
+
+static int bytes_stream(tern *t, uint32_t size, uint64_t count)
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++)
@@ -79,37 +83,31 @@ static int stream(tern *t, uint32_t size, uint64_t count)
 	return rc;
 }
 
-static int stream_to_1(struct bench_rank *p)
+static int bytes_sends_of(struct bench_rank *p)
 {
-	return stream(p->t, p->size, p->count);
+	return bytes_stream(p->t, p->size, p->count);
 }
 
-double bytes_gap(struct bench_rank *p)
+/* g: a stream, at the rate of whoever is slowest. */
+double logp_gap(struct bench_rank *p)
 {
-	return p->rank > 1 ? 0 : each_ns(p, words_handled_after(p, trips, stream_to_1));
+	phase_act *sends = p->way == LOGP_BYTES ? bytes_sends_of : words_sends_of;
+	return p->rank > 1 ? 0 : each_ns(p, words_handled_after(p, trips_of(p), sends));
 }
 
-static int batch_send(uint32_t bytes, unsigned n)
+static int batch_bytes(uint32_t bytes, unsigned n)
 {
-	return stream(pair[0], bytes, n);
+	return bytes_stream(pair[0], bytes, n);
 }
 
-static struct pair_cost batch_cost(struct bench_rank *p, uint64_t *sent)
-{
-	static const struct pair_batch batch = { .send = batch_send, .n = PAIR_PAYLOADS };
-	struct pair_cost c;
-	p->rc = pair_play(&batch, p->size, p->count, &c, sent);
-	return c;
-}
+static const struct pair_batch batch = { .send = batch_bytes, .n = PAIR_PAYLOADS };
 
 double bytes_sending(struct bench_rank *p)
 {
-	uint64_t sent;
-	return p->rank ? 0 : (double)batch_cost(p, &sent).send / (double)sent;
+	return pair_each(p, &batch, p->size).send;
 }
 
 double bytes_handling(struct bench_rank *p)
 {
-	uint64_t sent;
-	return p->rank ? 0 : (double)batch_cost(p, &sent).handle / (double)sent;
+	return pair_each(p, &batch, p->size).handle;
 }
