@@ -56,7 +56,7 @@ static void put_side(tern *t, const char *cells, int down, int right, tern_op *o
 	const tern_shape side = { right ? 1 : N, 1, { down ? 1 : N }, { ROW }, { ROW } };
 	int from = (down > 0 ? N : 1) * ROW + (right > 0 ? N : 1);
 	int to = from - down * N * ROW - right * N; /* a block further on */
-	must(tern_put_shape(t, there + (tern_addr)to, cells + from, &side, op));
+	must(tern_put_shape_start(t, there + (tern_addr)to, cells + from, &side, op));
 }
 
 static void exchange(tern *t, const char *cells)

@@ -75,7 +75,7 @@ static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	tern_addr at = word[0];
 	size_t n = word[1];
-	uint64_t *near = tern_local(t, at, n * sizeof *near),
+	uint64_t *near = tern_addr_local(t, at, n * sizeof *near),
 		 *copy = near ? NULL : copy_get(t, at, n);
 	uint64_t *x = near ? near : copy;
 	tern_hold(t);

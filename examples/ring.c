@@ -55,12 +55,12 @@ static void pass(tern *t, void *arg)
 		print(signatures, n);
 	if (tern_rank(t) == 0)
 		tern_signal(t, &home, 1);
-	must(tern_drop(t, kept));
+	must(tern_msg_drop(t, kept));
 }
 
 static void on_letter(tern *t, const tern_msg *m)
 {
-	const tern_msg *kept = tern_keep(t, m);
+	const tern_msg *kept = tern_msg_keep(t, m);
 	must(kept ? 0 : -errno);
 	must(tern_defer(t, pass, (void *)(uintptr_t)kept));
 }

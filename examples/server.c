@@ -59,7 +59,7 @@ static int serve(tern *t)
 	tern_attach(t); /* delivery begins here: from now on this rank calls nothing */
 	do {
 		x = piece(x);
-		if (tern_delivery(t) == TERN_DELIVERY_POLL)
+		if (tern_delivery_get(t) == TERN_DELIVERY_POLL)
 			must(tern_poll(t));
 	} while (atomic_load(&done) < all);
 	printf("server: counted %u of %u, and the root of 2 is %.3f\n", (unsigned)counter,

@@ -8,7 +8,7 @@
  *    request, replies at most once and only runs when its reply has room (the gate);
  *  - small messages that go whole while the receiver has cells for them, else as a question
  *    [eager_may, eager_send]; large ones that ask (RTS), are told (CTS), and send DATA and FIN
- *    [queue_announce, told, flow_turn]; TERN_SYNC; a receive that is too short;
+ *    [queue_announce, told, flow_turn]; TERN_SEND_SYNC; a receive that is too short;
  *  - what no receive has taken, written down in the order it came [arrival_add], and the receive
  *    that finds it there and sends its TELL as a request [arrival_take, tell];
  *  - the queue of sends that are not announced yet, for want of RTSs or of room in the ring

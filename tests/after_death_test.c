@@ -40,21 +40,21 @@ static void wait_flag(tern *t)
 static void receive(tern *t)
 {
 	uint64_t word;
-	told(tern_recv(t, TERN_ANY, ID, &word, sizeof word, NULL));
+	told(tern_recv(t, TERN_RANK_ANY, ID, &word, sizeof word, NULL));
 }
 
 static void receive_listed(tern *t)
 {
 	uint64_t word;
-	CHECK_IS(tern_recv_start(t, TERN_ANY, ID, TERN_ID, &word, sizeof word, 0, NULL, NULL), 0);
-	told(tern_recv_wait(t, TERN_ANY, ID));
-	CHECK_IS(tern_recv_cancel(t, TERN_ANY, ID), 0);
-	CHECK_IS(tern_recv_clear(t, TERN_ANY, ID), -ECANCELED);
+	CHECK_IS(tern_recv_start(t, TERN_RANK_ANY, ID, TERN_ID_EXACT, &word, sizeof word, 0, NULL, NULL), 0);
+	told(tern_recv_wait(t, TERN_RANK_ANY, ID));
+	CHECK_IS(tern_recv_cancel(t, TERN_RANK_ANY, ID), 0);
+	CHECK_IS(tern_recv_clear(t, TERN_RANK_ANY, ID), -ECANCELED);
 }
 
 static void probe(tern *t)
 {
-	told(tern_probe_wait(t, TERN_ANY, ID, TERN_ID, NULL));
+	told(tern_probe_wait(t, TERN_RANK_ANY, ID, TERN_ID_EXACT, NULL));
 }
 
 /* Starts a receive from any rank, waits with `wait`, and takes it back. */
@@ -62,10 +62,10 @@ static void receive_started(tern *t, int (*wait)(tern *t, tern_op *op))
 {
 	tern_op op = TERN_OP;
 	uint64_t word;
-	CHECK_IS(tern_recv_start(t, TERN_ANY, ID, TERN_ID, &word, sizeof word, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_start(t, TERN_RANK_ANY, ID, TERN_ID_EXACT, &word, sizeof word, 0, NULL, &op), 0);
 	told(wait(t, &op));
 	CHECK_IS(op.pending, 1);
-	CHECK_IS(tern_cancel(t, &op), 0);
+	CHECK_IS(tern_op_cancel(t, &op), 0);
 	CHECK_IS(tern_op_wait(t, &op), -ECANCELED);
 }
 
@@ -97,7 +97,7 @@ static void receive_handle_all(tern *t)
 
 static void receive_typed(tern *t)
 {
-	CHECK(tern_bufreceive(t, TYPE, 0, NULL, NULL) == NULL);
+	CHECK(tern_buf_recv(t, TYPE, 0, NULL, NULL) == NULL);
 	told(-errno);
 }
 
@@ -122,14 +122,14 @@ static tern_addr value_there(tern *t)
 static void get_when(tern *t)
 {
 	uint64_t value;
-	told(tern_get_when(t, &value, value_there(t) + 8, 8, value_there(t), 1, NULL));
+	told(tern_get_when_start(t, &value, value_there(t) + 8, 8, value_there(t), 1, NULL));
 }
 
 static void get_when_handle(tern *t)
 {
 	static uint64_t value;
 	static tern_op op = TERN_OP;
-	CHECK_IS(tern_get_when(t, &value, value_there(t) + 8, 8, value_there(t), 1, &op), 0);
+	CHECK_IS(tern_get_when_start(t, &value, value_there(t) + 8, 8, value_there(t), 1, &op), 0);
 	told(tern_op_wait(t, &op));
 }
 
@@ -149,10 +149,10 @@ static const struct {
 	{ "tern_op_wait", receive_handle },
 	{ "tern_op_wait_any", receive_handle_any },
 	{ "tern_op_wait_all", receive_handle_all },
-	{ "tern_bufreceive", receive_typed },
+	{ "tern_buf_recv", receive_typed },
 	{ "tern_store_sync", stored },
-	{ "tern_get_when", get_when },
-	{ "tern_get_when and tern_op_wait", get_when_handle },
+	{ "tern_get_when_start", get_when },
+	{ "tern_get_when_start and tern_op_wait", get_when_handle },
 	{ "tern_barrier", barrier },
 };
 
@@ -182,7 +182,7 @@ static void go_on(tern *t)
 	uint64_t word = 0, start = clock_ns();
 	tern_op op = TERN_OP;
 	CHECK_IS(tern_forgive(t, VICTIM), 0);
-	CHECK_IS(tern_recv_start(t, TERN_ANY, ID, TERN_ID, &word, sizeof word, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_start(t, TERN_RANK_ANY, ID, TERN_ID_EXACT, &word, sizeof word, 0, NULL, &op), 0);
 	while (clock_ns() - start < SLOW)
 		tern_poll(t);
 	CHECK_IS(tern_send_word(t, other, ID, 7 + other), 0);
@@ -196,7 +196,7 @@ static tern *rank_begin(void)
 	tern *t = ranks_open();
 	shared = tern_alloc_all(t, sizeof *shared);
 	REQUIRE(shared != NULL);
-	CHECK_IS(tern_bufalloc(t, TYPE, 64, 2, 0), 0);
+	CHECK_IS(tern_buf_alloc(t, TYPE, 64, 2, 0), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == VICTIM)
 		raise(SIGKILL);
@@ -251,7 +251,7 @@ static void rank_is_slow(void)
 	uint64_t word = 0, start = clock_ns();
 	tern_op op = TERN_OP;
 	if (tern_rank(t) == 0) {
-		CHECK_IS(tern_recv_start(t, 1, ID, TERN_ID, &word, sizeof word, 0, NULL, &op), 0);
+		CHECK_IS(tern_recv_start(t, 1, ID, TERN_ID_EXACT, &word, sizeof word, 0, NULL, &op), 0);
 		CHECK_IS(tern_op_wait(t, &op), 0);
 		CHECK_IS(word, 5);
 	} else {
@@ -283,7 +283,7 @@ static void rank_is_alone(void)
 	CHECK_IS(tern_forgive(t, 1), 0);
 	CHECK_IS(tern_forgive(t, 2), 0);
 	CHECK_IS(tern_wait(t, &flag, 1), -EOWNERDEAD);
-	CHECK_IS(tern_recv_start(t, TERN_ANY, ID, TERN_ID, &word, sizeof word, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_start(t, TERN_RANK_ANY, ID, TERN_ID_EXACT, &word, sizeof word, 0, NULL, &op), 0);
 	CHECK_IS(tern_op_wait(t, &op), -EOWNERDEAD);
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_close(t), 0);

@@ -89,7 +89,7 @@ static void send_message(struct chance *c, uint32_t to, tern_op *op)
 	l->next = messages;
 	messages = l;
 	atomic_fetch_add(&ledger[to].messages, 1);
-	CHECK_IS(tern_async(me, to, message_put, MESSAGE, l, op), 0);
+	CHECK_IS(tern_async_send_start(me, to, message_put, MESSAGE, l, op), 0);
 }
 
 /* -- Memory: each rank has a region that others read, and a slot for each that writes ------ */
@@ -117,7 +117,7 @@ static void read_some(struct chance *c, uint32_t from, tern_op *op)
 	r->len = chance_below(c, (uint32_t)(READ_MOST - r->at));
 	r->next = readings;
 	readings = r;
-	CHECK_IS(tern_read_async(me, r->data, shown_at[from] + r->at, r->len, op), 0);
+	CHECK_IS(tern_async_get_start(me, r->data, shown_at[from] + r->at, r->len, op), 0);
 }
 
 static void write_slot(uint32_t to, tern_op *op)
@@ -125,7 +125,7 @@ static void write_slot(uint32_t to, tern_op *op)
 	uint64_t value = ++writes[to];
 	tern_addr at = slots_at[to] + sizeof slots[0] * tern_rank(me) + 8 * (value - 1);
 	atomic_fetch_add(&ledger[to].raises, 1);
-	CHECK_IS(tern_write_async(me, at, &value, 8, flag_at[to], op), 0);
+	CHECK_IS(tern_async_put_start(me, at, &value, 8, flag_at[to], op), 0);
 }
 
 static void check_memory(void)
@@ -171,7 +171,7 @@ static void ask_around(struct chance *c, tern_op *op)
 	*w = (struct round_robin){ chance_below(c, tern_size(me)), 1 + chance_below(c, 50),
 				   rounds };
 	rounds = w;
-	int rc = tern_queue(me, asking_turn, w, op);
+	int rc = tern_queue_start(me, asking_turn, w, op);
 	CHECK(rc == 0 || rc == -EAGAIN);
 }
 

@@ -297,7 +297,7 @@ static void into_one(tern *t)
 		uint64_t value = 0;
 		int which = tern_chan_wait_any(end, open, &turn);
 		REQUIRE(which >= 0 && (unsigned)which < open);
-		if (tern_chan_information(end[which]) == TERN_CLOSED) {
+		if (tern_chan_information(end[which]) == TERN_CHAN_CLOSED) {
 			end[which] = end[--open];
 			continue;
 		}

@@ -115,7 +115,7 @@ static void lost(tern *t, uint32_t rank, int why, void *arg)
 	if (why == -EOWNERDEAD && !chaos_may_die(&draw, rank))
 		broken("it was told that rank %u has died, which lives", rank);
 	if (why == -EHOSTUNREACH && chaos_breaks_ofi(&draw))
-		end("cannot go on", "tern_on_lost", why, CHAOS_GAVE_UP);
+		end("cannot go on", "tern_lost_on", why, CHAOS_GAVE_UP);
 	if (why == -EOWNERDEAD)
 		s.dead[rank] = true;
 	else
@@ -169,11 +169,11 @@ static void message_check(const struct message *l, const tern_msg *m, bool asks)
 static void keep(tern *t, const tern_msg *m)
 {
 	if (s.kept ||
-	    draw.delivery[me] == 2) /* tern_keep() allocates, and a signal handler must not */
+	    draw.delivery[me] == 2) /* tern_msg_keep() allocates, and a signal handler must not */
 		return;
-	s.kept = tern_keep(t, m);
+	s.kept = tern_msg_keep(t, m);
 	if (!s.kept)
-		broken("tern_keep: %s", tern_strerror(-errno));
+		broken("tern_msg_keep: %s", tern_strerror(-errno));
 }
 
 static void take(tern *t, const tern_msg *m, bool asks)
@@ -375,7 +375,7 @@ static void drop_kept(tern *t)
 	s.kept = NULL;
 	tern_release(t);
 	if (kept)
-		allowed("tern_drop", tern_drop(t, kept));
+		allowed("tern_msg_drop", tern_msg_drop(t, kept));
 }
 
 static void send_one(tern *t, uint32_t to, uint32_t i)
@@ -506,7 +506,7 @@ static tern *open_all(void)
 	allowed("tern_on", tern_on(t, TELL, on_tell));
 	allowed("tern_on", tern_on(t, ASK, on_ask));
 	allowed("tern_on", tern_on(t, ANSWER, on_answer));
-	allowed("tern_on_lost", tern_on_lost(t, lost, NULL));
+	allowed("tern_lost_on", tern_lost_on(t, lost, NULL));
 	return t;
 }
 

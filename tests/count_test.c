@@ -114,7 +114,7 @@ static void post(uint32_t n)
 {
 	static uint64_t got;
 	for (uint32_t i = 0; i < n; i++)
-		if (tern_recv_start(t[1], 0, posted++, TERN_ID, &got, sizeof got, 0, NULL,
+		if (tern_recv_start(t[1], 0, posted++, TERN_ID_EXACT, &got, sizeof got, 0, NULL,
 				    &received))
 			_exit(1);
 }

@@ -96,7 +96,7 @@ static void forgive(tern *t, uint32_t rank, int why, void *arg)
 static void raze(tern *t, uint32_t machines)
 {
 	uint32_t size = tern_size(t), razed = size / machines + (size % machines > victim);
-	tern_on_lost(t, forgive, NULL);
+	tern_lost_on(t, forgive, NULL);
 	tern_barrier(t);
 	if (tern_rank(t) % machines == victim)
 		raise(SIGKILL);
@@ -145,7 +145,7 @@ static void stop(tern *t, char **whom, int n)
 	int mine = 0;
 	for (int i = 0; i < n; i++)
 		mine |= tern_rank(t) == (uint32_t)atoi(whom[i]);
-	tern_on_lost(t, forgive, NULL);
+	tern_lost_on(t, forgive, NULL);
 	if (mine)
 		tern_request(t, 0, PID, (uint64_t)getpid());
 	tern_barrier(t);

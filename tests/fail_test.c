@@ -127,7 +127,7 @@ static void ask_another(tern *t, uint32_t rank, int why, void *arg)
 static void survive_told(void)
 {
 	tern *t = rank_open();
-	CHECK_IS(tern_on_lost(t, ask_another, NULL), 0);
+	CHECK_IS(tern_lost_on(t, ask_another, NULL), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == VICTIM)
 		raise(SIGKILL);

@@ -127,14 +127,14 @@ static void mem_begin(unsigned what, tern_op *o, char *to)
 					(uint64_t *)(void *)to, o);
 		break;
 	case 3:
-		(void)!tern_get_when(t[0], to, there, byte(), there + 512, 1 + byte(), o);
+		(void)!tern_get_when_start(t[0], to, there, byte(), there + 512, 1 + byte(), o);
 		break;
 	case 4:
-		(void)!tern_get_block(t[0], 1, byte() % 3, byte(), byte(), to, 8, 8, byte() % 32,
+		(void)!tern_block_get_start(t[0], 1, byte() % 3, byte(), byte(), to, 8, 8, byte() % 32,
 				      o);
 		break;
 	default:
-		(void)!tern_read_async(t[0], to, there, byte(), o);
+		(void)!tern_async_get_start(t[0], to, there, byte(), o);
 	}
 }
 
@@ -143,10 +143,10 @@ static void msg_begin(unsigned what, tern_op *o, char *at)
 	uint32_t id = byte() % 4;
 	unsigned flags = byte();
 	if (what & 1)
-		(void)!tern_recv_start(t[0], flags & 4 ? TERN_ANY : 1, id, TERN_ID, at, byte(),
-				       flags & 1 ? TERN_UPTO : 0, NULL, o);
+		(void)!tern_recv_start(t[0], flags & 4 ? TERN_RANK_ANY : 1, id, TERN_ID_EXACT, at, byte(),
+				       flags & 1 ? TERN_RECV_UPTO : 0, NULL, o);
 	else
-		(void)!tern_send_start(t[0], 1, id, at, byte(), flags & 1 ? TERN_SYNC : 0, o);
+		(void)!tern_send_start(t[0], 1, id, at, byte(), flags & 1 ? TERN_SEND_SYNC : 0, o);
 }
 
 static int filler(tern *at, tern_out *out, void *arg)
@@ -187,10 +187,10 @@ static void layer_begin(unsigned what, tern_op *o)
 		sequence_begin(what / 5);
 		break;
 	case 0:
-		(void)!tern_async(t[0], 1, filler, 0, NULL, o);
+		(void)!tern_async_send_start(t[0], 1, filler, 0, NULL, o);
 		break;
 	case 1:
-		(void)!tern_bufsend(t[0], 1, byte() % 3, room[0], byte(), TERN_NOWAIT, &mid);
+		(void)!tern_buf_send(t[0], 1, byte() % 3, room[0], byte(), TERN_BUF_NOWAIT, &mid);
 		break;
 	case 2:
 		(void)!tern_spawn_words(t[0], 1, 0, NULL, 2, NULL, 1, 2, 0, 0, 0, 0);
@@ -206,10 +206,10 @@ static void look(unsigned what)
 	uint32_t src;
 	size_t len;
 	tern_envelope env;
-	void *got = tern_bufreceive(t[0], what % 3, TERN_NOWAIT, &src, &len);
+	void *got = tern_buf_recv(t[0], what % 3, TERN_BUF_NOWAIT, &src, &len);
 	if (got)
-		(void)!tern_buffree(t[0], got);
-	(void)!tern_probe(t[0], TERN_ANY, what % 4, TERN_ID, &env);
+		(void)!tern_buf_free(t[0], got);
+	(void)!tern_probe(t[0], TERN_RANK_ANY, what % 4, TERN_ID_EXACT, &env);
 }
 
 static void begin(void)
@@ -296,9 +296,9 @@ static void job_open(bool udp)
 		heap[r] += TERN_CHAN_LEAF - (uintptr_t)heap[r] % TERN_CHAN_LEAF;
 		REQUIRE(tern_thread_on(t[r], 0, thread) == 0 &&
 			tern_async_on(t[r], 0, drainer, NULL) == 0);
-		REQUIRE(tern_bufalloc(t[r], 0, 64, 4, 0) == 0);
-		REQUIRE(tern_bufalloc(t[r], 1, 64, 4, TERN_BUF_ORDER | TERN_BUF_SPILL) == 0);
-		REQUIRE(tern_name(t[r], 1, &where, sizeof named) == 0);
+		REQUIRE(tern_buf_alloc(t[r], 0, 64, 4, 0) == 0);
+		REQUIRE(tern_buf_alloc(t[r], 1, 64, 4, TERN_BUF_ORDER | TERN_BUF_SPILL) == 0);
+		REQUIRE(tern_block_name(t[r], 1, &where, sizeof named) == 0);
 	}
 	sequences_open();
 	REQUIRE(tern_on(t[1], SAY, say) == 0);

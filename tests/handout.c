@@ -130,7 +130,7 @@ static void memory_round(int round)
 static void channel_round(int round)
 {
 	tern_chan *c = NULL;
-	if (me > 1 || tern_delivery(t) != TERN_DELIVERY_POLL)
+	if (me > 1 || tern_delivery_get(t) != TERN_DELIVERY_POLL)
 		return;
 	if (me == 1)
 		must(tern_request(t, 0, READY));

@@ -44,7 +44,7 @@ int main(void)
 	for (uint64_t i = 0; i < 1000; i++)
 		if (tern_chan_put8(&out, i) || tern_chan_get8(&in, &value) || value != i)
 			return 4;
-	if (tern_send_word(t, 0, 7, 42) || tern_recv_word(t, TERN_ANY, 7, &value) || value != 42)
+	if (tern_send_word(t, 0, 7, 42) || tern_recv_word(t, TERN_RANK_ANY, 7, &value) || value != 42)
 		return 5;
 	return tern_close(t);
 }
@@ -81,7 +81,7 @@ calls=('tern_request(t, 0, 0, word)' 'tern_request(t, 0, 0, 1, 2, 3, 4, 5, word)
 	'tern_request_data(t, 0, 0, "x", 1, word)' 'tern_reply_data(t, m, 0, "x", 1, word)' \
 		'tern_commit(t, claimed, 0, word)'
 	'tern_reply_commit(t, m, claimed, 0, word)' 'tern_put_request(t, a, "x", 1, 0, word)'
-	'tern_spawn(t, 0, 0, 0, 0, word)' 'tern_fork(t, thread, 0, 0, 1, 2, word)')
+	'tern_spawn(t, 0, 0, 0, 0, word)' 'tern_thread_start(t, thread, 0, 0, 1, 2, word)')
 for call in "${calls[@]}"; do
 	for word in 'enum tern_delivery' bool 'signed char' 'unsigned short' int uint64_t double \
 		float; do

@@ -91,14 +91,14 @@ static int call_reply_commit(tern *t, const tern_msg *m)
 
 static int call_keep(tern *t, const tern_msg *m)
 {
-	const tern_msg *mine = tern_keep(t, m);
-	return mine ? tern_drop(t, mine) : -errno;
+	const tern_msg *mine = tern_msg_keep(t, m);
+	return mine ? tern_msg_drop(t, mine) : -errno;
 }
 
 static int call_drop(tern *t, const tern_msg *m)
 {
 	(void)m;
-	return tern_drop(t, kept);
+	return tern_msg_drop(t, kept);
 }
 
 static void nothing(tern *t, void *arg)
@@ -162,7 +162,7 @@ static int call_forgive(tern *t, const tern_msg *m)
 static int call_on_lost(tern *t, const tern_msg *m)
 {
 	(void)m;
-	return tern_on_lost(t, NULL, NULL);
+	return tern_lost_on(t, NULL, NULL);
 }
 
 static int call_hold(tern *t, const tern_msg *m)
@@ -182,13 +182,13 @@ static int call_on(tern *t, const tern_msg *m)
 static int call_set_delivery(tern *t, const tern_msg *m)
 {
 	(void)m;
-	return tern_set_delivery(t, TERN_DELIVERY_POLL);
+	return tern_delivery_set(t, TERN_DELIVERY_POLL);
 }
 
 static int call_delivery(tern *t, const tern_msg *m)
 {
 	(void)m;
-	return tern_delivery(t) == TERN_DELIVERY_DEFAULT;
+	return tern_delivery_get(t) == TERN_DELIVERY_DEFAULT;
 }
 
 static int call_close(tern *t, const tern_msg *m)
@@ -242,7 +242,7 @@ static int in_turn(tern *t, void *arg)
 
 static void keep_it(tern *t, const tern_msg *m)
 {
-	kept = tern_keep(t, m);
+	kept = tern_msg_keep(t, m);
 }
 
 static void call_from(enum place place)
@@ -270,7 +270,7 @@ static void call_from(enum place place)
 			tern_poll(here);
 		break;
 	case TURN:
-		CHECK_IS(tern_queue(here, in_turn, NULL, &turn), 0);
+		CHECK_IS(tern_queue_start(here, in_turn, NULL, &turn), 0);
 		while (code == 1)
 			tern_poll(here);
 		break;
@@ -365,8 +365,8 @@ static const struct row {
 	{ "tern_reply_commit",
 	  call_reply_commit,
 	  { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
-	{ "tern_keep", call_keep, { -EPERM, 0, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
-	{ "tern_drop", call_drop, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_msg_keep", call_keep, { -EPERM, 0, 0, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_msg_drop", call_drop, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_defer", call_defer, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_poll", call_poll, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
 	{ "tern_poll_requests", call_poll_requests, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
@@ -375,12 +375,12 @@ static const struct row {
 	{ "tern_barrier", call_barrier, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0, -EDEADLK } },
 	{ "tern_signal", call_signal, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_forgive", call_forgive, { 0, 0, 0, 0, 0, 0, 0 } },
-	{ "tern_on_lost", call_on_lost, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_lost_on", call_on_lost, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_hold", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_release", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_on", call_on, { -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY } },
 	{ "tern_delivery", call_delivery, { 0, 0, 0, 0, 0, 0, 0 } },
-	{ "tern_set_delivery",
+	{ "tern_delivery_set",
 	  call_set_delivery,
 	  { 0, -EPERM, -EPERM, -EDEADLK, -EDEADLK, 0, -EDEADLK } },
 	{ "tern_close", call_close, { 0, -EPERM, -EPERM, -EPERM, 0, 0, -EPERM } },

@@ -43,7 +43,7 @@ static void rank_prepare(tern *t)
 	static void *named = bytes;
 	uint32_t me = tern_rank(t);
 	REQUIRE(tern_register(t, bytes, AREA, &board->at[me]) == 0);
-	CHECK_IS(tern_name(t, 0, &named, AREA), 0);
+	CHECK_IS(tern_block_name(t, 0, &named, AREA), 0);
 	if (me == VICTIM) {
 		uint64_t *flag = tern_alloc(t, 64);
 		REQUIRE(flag);
@@ -69,21 +69,21 @@ static int start(tern *t, tern_op *op)
 		return op ? tern_get_start(t, room, there, AREA, op)
 			  : tern_get(t, room, there, AREA);
 	case ATOMIC:
-		return tern_amo64_start(t, TERN_ADD, there, 1, &old, op);
+		return tern_amo64_start(t, TERN_AMO_ADD, there, 1, &old, op);
 	case XFER:
-		return tern_xfer(t, board->segment, room, 128, op);
+		return tern_segment_put_start(t, board->segment, room, 128, op);
 	case XFER4:
-		return tern_xfer4(t, board->segment, words, op);
+		return tern_segment_put4_start(t, board->segment, words, op);
 	case WHEN:
-		return tern_get_when(t, room, board->flag, 8, board->flag, 1, op);
+		return tern_get_when_start(t, room, board->flag, 8, board->flag, 1, op);
 	case BLOCK:
-		return tern_get_block(t, VICTIM, 0, 0, 100, room, 100, 50, 100, op);
+		return tern_block_get_start(t, VICTIM, 0, 0, 100, room, 100, 50, 100, op);
 	case COPY_FROM:
-		return tern_fastmemcpy(t, third, there, AREA, op);
+		return tern_copy_start(t, third, there, AREA, op);
 	case COPY_TO:
-		return tern_fastmemcpy(t, there, third, AREA, op);
+		return tern_copy_start(t, there, third, AREA, op);
 	default:
-		return tern_fastmemcpy(t, there, there + AREA / 2, AREA / 2, op);
+		return tern_copy_start(t, there, there + AREA / 2, AREA / 2, op);
 	}
 }
 
@@ -233,7 +233,7 @@ static void survive(void)
 		tern_poll(t);
 	ranks_nap(2000000);
 	if (me == VICTIM)
-		CHECK_IS(tern_amo64(t, TERN_ADD, board->flag, 5, NULL),
+		CHECK_IS(tern_amo64(t, TERN_AMO_ADD, board->flag, 5, NULL),
 			 0); /* values it waited for are ready */
 	for (int i = 0; i < 1000; i++)
 		CHECK(tern_poll(t) >= 0);

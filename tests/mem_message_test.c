@@ -22,11 +22,11 @@ static void use_private(tern *t, const tern_msg *m)
 	CHECK_IS(tern_put(t, private, &byte, 1), -EPERM);
 	CHECK_IS(tern_get(t, &byte, private, 1), -EPERM);
 	CHECK_IS(tern_put_start(t, private, &byte, 1, &op), -EPERM);
-	CHECK_IS(tern_put_pieces(t, list, 2, &op), -EPERM); /* not even the first piece */
-	CHECK_IS(tern_amo64(t, TERN_ADD, private, 1, &old), -EPERM);
-	CHECK_IS(tern_amo64_start(t, TERN_ADD, private, 1, &old, &op), -EPERM);
-	CHECK_IS(tern_fastmemcpy(t, private, private + 100, 10, &op), -EPERM);
-	CHECK_IS(tern_fastmemcpy(t, heap, private + 100, 10, &op), -EPERM);
+	CHECK_IS(tern_put_pieces_start(t, list, 2, &op), -EPERM); /* not even the first piece */
+	CHECK_IS(tern_amo64(t, TERN_AMO_ADD, private, 1, &old), -EPERM);
+	CHECK_IS(tern_amo64_start(t, TERN_AMO_ADD, private, 1, &old, &op), -EPERM);
+	CHECK_IS(tern_copy_start(t, private, private + 100, 10, &op), -EPERM);
+	CHECK_IS(tern_copy_start(t, heap, private + 100, 10, &op), -EPERM);
 	CHECK_IS(tern_store(t, private, &byte, 1), -EPERM);
 	CHECK_IS(tern_put(t, heap + 5, &byte, 1), 0);
 	CHECK_IS(op.pending, 0);
@@ -84,7 +84,7 @@ static void talk(void)
 		CHECK_IS(tern_put(t, board->at[1][1], "y", 1), -EPERM);
 		const tern_piece list[] = { { board->at[1][0], secret, 9 },
 					    { board->at[1][1], secret, 9 } };
-		CHECK_IS(tern_put_pieces(t, list, 2, NULL), -EPERM);
+		CHECK_IS(tern_put_pieces_start(t, list, 2, NULL), -EPERM);
 		CHECK_IS(tern_put(t, board->at[1][0], board->image[1][0], 9), 0);
 		tern_release(t);
 	}

@@ -86,7 +86,7 @@ static void put_shape(tern *t, struct zone *z, tern_op *op)
 	model_shape(&chance, ZONE - 100 - z->used < MOST ? 4096 : MOST, &s, &dst, &src);
 	size_t to = zone_place(z, dst.covers) + dst.before,
 	       from = anywhere(src.covers) + src.before;
-	CHECK_IS(tern_put_shape(t, z->at + to, source + from, &s,
+	CHECK_IS(tern_put_shape_start(t, z->at + to, source + from, &s,
 				chance_one_in(&chance, 4) ? NULL : op),
 		 0);
 	model_apply(z->image + to, source + from, &s);
@@ -107,7 +107,7 @@ static void put_list(tern *t, struct zone zones[RANKS][KINDS], tern_op *op)
 		list[i] = (tern_piece){ z->at + to, source + from, len };
 		memcpy(z->image + to, source + from, len);
 	}
-	CHECK_IS(tern_put_pieces(t, list, n, op), 0);
+	CHECK_IS(tern_put_pieces_start(t, list, n, op), 0);
 }
 
 static void zones_fill(tern *t, tern_op *op)
@@ -147,7 +147,7 @@ static void sink_fill(tern *t, tern_op *op)
 		model_shape(&chance, chance_one_in(&chance, 10) ? MOST : 8192, &s, &dst, &src);
 		size_t to = used + chance_below(&chance, 30) + dst.before;
 		size_t from = chance_below(&chance, (uint32_t)(AREA - src.covers)) + src.before;
-		CHECK_IS(tern_get_shape(t, sink + to, board->at[r][k] + from, &s, op), 0);
+		CHECK_IS(tern_get_shape_start(t, sink + to, board->at[r][k] + from, &s, op), 0);
 		model_apply(sink_image + to, board->image[r][k] + from, &s);
 		used = to - dst.before + dst.covers;
 	}

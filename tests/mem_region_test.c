@@ -23,7 +23,7 @@ static void copy_among_all(tern *t, struct chance *c, tern_op *op)
 		if (dst + len > AREA)
 			continue;
 		used[to][l] = dst + len;
-		CHECK_IS(tern_fastmemcpy(t, board->at[to][l] + dst, board->at[from][k] + src, len,
+		CHECK_IS(tern_copy_start(t, board->at[to][l] + dst, board->at[from][k] + src, len,
 					 op),
 			 0);
 		memcpy(board->image[to][l] + dst, board->image[from][k] + src, len);
@@ -99,12 +99,12 @@ static void atomics(void)
 	CHECK_IS(tern_barrier(t), 0);
 	tern_addr a = board->at[0][1] + 4; /* aligned, though its region is not */
 	for (unsigned i = 0; i < rounds; i++) {
-		CHECK_IS(tern_amo64(t, TERN_ADD, a, 1, &old), 0);
+		CHECK_IS(tern_amo64(t, TERN_AMO_ADD, a, 1, &old), 0);
 		for (int k = 0; k < 10; k++)
-			CHECK_IS(tern_amo64_start(t, TERN_ADD, a, 1, &olds[k], &op), 0);
-		CHECK_IS(tern_amo_double(t, TERN_ADD, a + 8, 0.25, NULL), 0);
-		CHECK_IS(tern_amo32_start(t, TERN_ADD, a + 16, 1, NULL, &op), 0);
-		CHECK_IS(tern_amo32(t, TERN_MAX, a + 20, i * RANKS + me, NULL), 0);
+			CHECK_IS(tern_amo64_start(t, TERN_AMO_ADD, a, 1, &olds[k], &op), 0);
+		CHECK_IS(tern_amo_double(t, TERN_AMO_ADD, a + 8, 0.25, NULL), 0);
+		CHECK_IS(tern_amo32_start(t, TERN_AMO_ADD, a + 16, 1, NULL, &op), 0);
+		CHECK_IS(tern_amo32(t, TERN_AMO_MAX, a + 20, i * RANKS + me, NULL), 0);
 		for (uint64_t now = 0;; now = old) {
 			CHECK_IS(tern_cas64(t, a + 24, now, now + 1, &old), 0);
 			if (old == now)
@@ -114,10 +114,10 @@ static void atomics(void)
 		for (int k = 1; k < 10; k++)
 			CHECK(olds[k] > olds[k - 1]);
 	}
-	int rc = tern_amo64(t, TERN_ADD, a + 4, 1, &old);
+	int rc = tern_amo64(t, TERN_AMO_ADD, a + 4, 1, &old);
 	CHECK_IS(rc, -EINVAL);
-	CHECK_IS(tern_amo32(t, TERN_ADD, a + 2, 1, NULL), -EINVAL);
-	CHECK_IS(tern_amo64(t, TERN_ADD, a + 64, 1, &old), -EFAULT);
+	CHECK_IS(tern_amo32(t, TERN_AMO_ADD, a + 2, 1, NULL), -EINVAL);
+	CHECK_IS(tern_amo64(t, TERN_AMO_ADD, a + 64, 1, &old), -EFAULT);
 	CHECK_IS(tern_barrier(t), 0);
 	if (me == 0) {
 		atomic_store(&enough, true);
@@ -180,7 +180,7 @@ static void put_until_refused(tern *t, tern_addr a)
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_put(t, a, secret, 1), -EFAULT);
 	CHECK_IS(tern_get(t, secret, a, 1), -EFAULT);
-	CHECK_IS(tern_amo64(t, TERN_ADD, a, 1, NULL), -EFAULT);
+	CHECK_IS(tern_amo64(t, TERN_AMO_ADD, a, 1, NULL), -EFAULT);
 }
 
 static void unregister(void)
@@ -289,11 +289,11 @@ TEST(a_rank_has_32_regions_and_says_when_there_are_no_more)
 	for (int i = 0; i < MANY; i++)
 		CHECK_IS(bytes[i], i);
 	CHECK_IS(tern_unregister(t, a[7]), 0);
-	CHECK(tern_addr_of(t, &bytes[7]) == TERN_NOWHERE);
+	CHECK(tern_addr_of(t, &bytes[7]) == TERN_ADDR_NONE);
 	CHECK_IS(tern_register(t, &bytes[MANY], 1, &a[MANY]), 0);
 	CHECK_IS(tern_register(t, NULL, 1, &a[7]), -EINVAL);
 	CHECK_IS(tern_register(t, bytes, 0, &a[7]), -EINVAL);
-	CHECK_IS(tern_unregister(t, TERN_NOWHERE), -EINVAL);
+	CHECK_IS(tern_unregister(t, TERN_ADDR_NONE), -EINVAL);
 	CHECK_IS(tern_unregister(t, tern_addr_at(a[0], 1)), -EINVAL);
 	CHECK_IS(tern_close(t), 0);
 }
@@ -396,20 +396,20 @@ static void all_calls(tern *t, unsigned round)
 	CHECK_IS(tern_segment_open(t, room, n * PART, count_end, NULL, &s[me]), 0);
 	board->at[me][0] = tern_addr_of(t, flag);
 	CHECK_IS(tern_register(t, &flag[2], 8, &board->at[me][1]), 0);
-	CHECK_IS(tern_name(t, 3, &named, sizeof room), 0);
+	CHECK_IS(tern_block_name(t, 3, &named, sizeof room), 0);
 	CHECK_IS(tern_barrier(t), 0);
-	CHECK_IS(tern_get_when(t, &got, board->at[next][0] + 8, 8, board->at[next][0], 1, &op), 0);
+	CHECK_IS(tern_get_when_start(t, &got, board->at[next][0] + 8, 8, board->at[next][0], 1, &op), 0);
 	for (uint32_t r = 0; r < n; r++)
-		CHECK_IS(tern_xfer(t, s[(me + r) % n] + me * PART, part, PART, &op), 0);
+		CHECK_IS(tern_segment_put_start(t, s[(me + r) % n] + me * PART, part, PART, &op), 0);
 	flag[1] = 1000 + me;
-	CHECK_IS(tern_amo64(t, TERN_ADD, board->at[me][0], 1, NULL), 0);
+	CHECK_IS(tern_amo64(t, TERN_AMO_ADD, board->at[me][0], 1, NULL), 0);
 	CHECK_IS(tern_op_wait(t, &op), 0);
 	CHECK_IS(got, 1000 + next);
 	CHECK_IS(tern_barrier(t), 0);
 	CHECK_IS(ends, 1);
 	for (uint32_t i = 0; i < n * PART; i++)
 		CHECK(room[i] == (unsigned char)(i / PART + round));
-	CHECK_IS(tern_get_block(t, next, 3, 5, PART, block, 1, 1, n, NULL), 0);
+	CHECK_IS(tern_block_get_start(t, next, 3, 5, PART, block, 1, 1, n, NULL), 0);
 	for (uint32_t r = 0; r < n; r++)
 		CHECK_IS(((unsigned char *)block)[r], (unsigned char)(r + round));
 	CHECK_IS(tern_store(t, board->at[next][1], &got, 8), 0);

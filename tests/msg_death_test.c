@@ -29,7 +29,7 @@ static void rank_prepare(tern *t)
 {
 	static void *named;
 	named = bytes;
-	CHECK_IS(tern_name(t, 0, &named, BULK), 0);
+	CHECK_IS(tern_block_name(t, 0, &named, BULK), 0);
 	CHECK_IS(tern_barrier(t), 0);
 }
 
@@ -133,7 +133,7 @@ static int recv_blocking(tern *t)
 static int recv_any_blocking(tern *t)
 {
 	under_way(0);
-	return tern_recv(t, TERN_ANY, ID, room, SOME, NULL);
+	return tern_recv(t, TERN_RANK_ANY, ID, room, SOME, NULL);
 }
 
 static int recv_by_handle(tern *t)
@@ -148,7 +148,7 @@ static int recv_by_tests(tern *t)
 {
 	tern_op op = TERN_OP;
 	int rc;
-	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID, room, SOME, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID_EXACT, room, SOME, 0, NULL, &op), 0);
 	under_way(0);
 	while ((rc = tern_op_test(t, &op)) == 0)
 		;
@@ -157,19 +157,19 @@ static int recv_by_tests(tern *t)
 
 static int recv_listed(tern *t)
 {
-	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID, room, SOME, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID_EXACT, room, SOME, 0, NULL, NULL), 0);
 	under_way(0);
 	int rc = tern_recv_wait(t, VICTIM, ID);
-	CHECK_IS(tern_recv_poll(t, VICTIM, ID), TERN_COMPLETE);
+	CHECK_IS(tern_recv_poll(t, VICTIM, ID), TERN_STATE_COMPLETE);
 	CHECK_IS(tern_recv_clear(t, VICTIM, ID), rc);
 	return rc;
 }
 
 static int recv_polled(tern *t)
 {
-	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID, room, SOME, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID_EXACT, room, SOME, 0, NULL, NULL), 0);
 	under_way(0);
-	while (tern_recv_poll(t, VICTIM, ID) != TERN_COMPLETE)
+	while (tern_recv_poll(t, VICTIM, ID) != TERN_STATE_COMPLETE)
 		;
 	tern_recv_wait(t, VICTIM, ID);
 	int rc = tern_recv_clear(t, VICTIM, ID);
@@ -180,13 +180,13 @@ static int recv_polled(tern *t)
 static int probe_blocking(tern *t)
 {
 	under_way(0);
-	return tern_probe_wait(t, VICTIM, ID, TERN_ID, NULL);
+	return tern_probe_wait(t, VICTIM, ID, TERN_ID_EXACT, NULL);
 }
 
 static int probe_any_blocking(tern *t)
 {
 	under_way(0);
-	return tern_probe_wait(t, TERN_ANY, 0, 0, NULL);
+	return tern_probe_wait(t, TERN_RANK_ANY, 0, 0, NULL);
 }
 
 static int send_blocking(tern *t)
@@ -198,9 +198,9 @@ static int send_blocking(tern *t)
 static int send_sync(tern *t)
 {
 	tern_op op = TERN_OP;
-	CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, 8, TERN_SYNC, &op), 0);
-	CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, 800, TERN_SYNC, &op), 0);
-	CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, SOME, TERN_READY, &op), 0);
+	CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, 8, TERN_SEND_SYNC, &op), 0);
+	CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, 800, TERN_SEND_SYNC, &op), 0);
+	CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, SOME, TERN_SEND_READY, &op), 0);
 	under_way(0);
 	int rc = tern_op_wait(t, &op);
 	return rc == -ENOMSG ? -EOWNERDEAD : rc; /* the ready one may have been heard of before */
@@ -211,7 +211,7 @@ static int send_listed(tern *t)
 	CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, SOME, 0, NULL), 0);
 	under_way(0);
 	int rc = tern_send_wait(t, VICTIM, ID);
-	CHECK_IS(tern_send_poll(t, VICTIM, ID), TERN_COMPLETE);
+	CHECK_IS(tern_send_poll(t, VICTIM, ID), TERN_STATE_COMPLETE);
 	CHECK_IS(tern_send_clear(t, VICTIM, ID), rc);
 	return rc;
 }
@@ -239,7 +239,7 @@ static int send_many_small(tern *t)
 	for (int i = 0; i < 15000 && !rc; i++) {
 		if (i == 400)
 			under_way(0);
-		rc = tern_send_start(t, VICTIM, ID, bytes, 8, i % 2 ? TERN_SYNC : 0, &op);
+		rc = tern_send_start(t, VICTIM, ID, bytes, 8, i % 2 ? TERN_SEND_SYNC : 0, &op);
 	}
 	CHECK(rc == 0 || rc == -EOWNERDEAD);
 	rc = tern_op_wait(t, &op);
@@ -252,14 +252,14 @@ static int cancel_blocking(tern *t)
 	tern_op op = TERN_OP;
 	CHECK_IS(tern_send_start(t, VICTIM, ID, bytes, SOME, 0, &op), 0);
 	under_way(0);
-	CHECK(tern_cancel(t, &op) != 0);
+	CHECK(tern_op_cancel(t, &op) != 0);
 	return tern_op_wait(t, &op);
 }
 
 static int ask_blocking(tern *t)
 {
 	under_way(0);
-	return tern_ask_block(t, VICTIM, 0, 0, 8, 8, 100, ID);
+	return tern_block_ask(t, VICTIM, 0, 0, 8, 8, 100, ID);
 }
 
 TEST(whoever_waits_for_a_message_of_a_rank_that_is_killed_gets_an_error_that_names_it)
@@ -323,7 +323,7 @@ static void take_bulk(tern *t)
 static void take_bulk_in_parts(tern *t)
 {
 	tern_op op = TERN_OP;
-	tern_recv_parts(t, LIVING, ID, TERN_ID, halves(room), 2, 0, NULL, &op);
+	tern_recv_parts_start(t, LIVING, ID, TERN_ID_EXACT, halves(room), 2, 0, NULL, &op);
 	tern_op_wait(t, &op);
 }
 
@@ -358,7 +358,7 @@ static int recv_bulk_in_parts(tern *t)
 	under_way(0);
 	while (!rc) {
 		tern_op op = TERN_OP;
-		CHECK_IS(tern_recv_parts(t, VICTIM, ID, TERN_ID, halves(room), 2, 0, NULL, &op), 0);
+		CHECK_IS(tern_recv_parts_start(t, VICTIM, ID, TERN_ID_EXACT, halves(room), 2, 0, NULL, &op), 0);
 		rc = tern_op_wait(t, &op);
 	}
 	return rc;
@@ -369,7 +369,7 @@ static int recv_bulk_any(tern *t)
 	int rc = 0;
 	under_way(0);
 	while (!rc)
-		rc = tern_recv(t, TERN_ANY, ID, room, BULK, NULL);
+		rc = tern_recv(t, TERN_RANK_ANY, ID, room, BULK, NULL);
 	return rc;
 }
 
@@ -415,7 +415,7 @@ static int recv_all_then_error(tern *t)
 		ranks_nap(1000000);
 	ranks_nap(5000000);
 	for (uint64_t i = 0; i < BEFORE; i++) {
-		CHECK_IS(tern_recv_word(t, i % 2 ? VICTIM : TERN_ANY, ID, &word), 0);
+		CHECK_IS(tern_recv_word(t, i % 2 ? VICTIM : TERN_RANK_ANY, ID, &word), 0);
 		CHECK_IS(word, i);
 	}
 	return tern_recv(t, VICTIM, ID, room, SOME, NULL);
@@ -426,8 +426,8 @@ static int recv_posted_before(tern *t)
 	static uint64_t word[BEFORE];
 	tern_op op = TERN_OP, more = TERN_OP;
 	for (int i = 0; i < BEFORE; i++)
-		CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID, &word[i], 8, 0, NULL, &op), 0);
-	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID, room, SOME, 0, NULL, &more), 0);
+		CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID_EXACT, &word[i], 8, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID_EXACT, room, SOME, 0, NULL, &more), 0);
 	while (!atomic_load(&board->dead))
 		ranks_nap(1000000);
 	ranks_nap(5000000);
@@ -443,12 +443,12 @@ static int probe_all_then_error(tern *t)
 	while (!atomic_load(&board->dead))
 		ranks_nap(1000000);
 	for (uint64_t i = 0; i < BEFORE; i++) {
-		CHECK_IS(tern_probe_wait(t, VICTIM, ID, TERN_ID, NULL), 1);
+		CHECK_IS(tern_probe_wait(t, VICTIM, ID, TERN_ID_EXACT, NULL), 1);
 		CHECK_IS(tern_recv_word(t, VICTIM, ID, &word), 0);
 	}
 	int rc = tern_recv(t, VICTIM, ID, room, SOME, NULL);
 	CHECK_IS(rc, -EOWNERDEAD);
-	return tern_probe_wait(t, VICTIM, ID + 1, TERN_ID, NULL);
+	return tern_probe_wait(t, VICTIM, ID + 1, TERN_ID_EXACT, NULL);
 }
 
 TEST(what_a_rank_sent_before_it_was_killed_is_received_first)
@@ -476,13 +476,13 @@ static void slow_sender(void)
 	uint32_t me = tern_rank(t);
 	if (me == LIVING) {
 		tern_op op = TERN_OP;
-		CHECK_IS(tern_recv_parts(t, VICTIM, ID, TERN_ID, halves(room), 2, 0, NULL, &op), 0);
+		CHECK_IS(tern_recv_parts_start(t, VICTIM, ID, TERN_ID_EXACT, halves(room), 2, 0, NULL, &op), 0);
 		uint64_t word = 0;
 		while (!atomic_load(&board->go))
 			tern_poll(t);
 		CHECK_IS(tern_recv(t, VICTIM, ID + 1, room + BULK - SOME, SOME, NULL), 0);
 		CHECK(chance_filled(room + BULK - SOME, SOME, 3));
-		CHECK_IS(tern_cancel(t, &op), 0);
+		CHECK_IS(tern_op_cancel(t, &op), 0);
 		CHECK_IS(tern_send_word(t, VICTIM, 1, word), 0);
 	} else if (me == VICTIM) { /* this time it lives */
 		tern_op op = TERN_OP;
@@ -542,8 +542,8 @@ static void leave_well(void)
 		CHECK_IS(rc, -ESHUTDOWN);
 		CHECK(strstr(tern_strerror(rc), "rank 1"));
 		CHECK_IS(tern_op_wait(t, &so), -ESHUTDOWN);
-		CHECK_IS(tern_probe_wait(t, VICTIM, ID, TERN_ID, NULL), -ESHUTDOWN);
-		CHECK_IS(tern_ask_block(t, VICTIM, 0, 0, 1, 1, 1, ID), -ESHUTDOWN);
+		CHECK_IS(tern_probe_wait(t, VICTIM, ID, TERN_ID_EXACT, NULL), -ESHUTDOWN);
+		CHECK_IS(tern_block_ask(t, VICTIM, 0, 0, 1, 1, 1, ID), -ESHUTDOWN);
 		atomic_store(&board->done, 1);
 	}
 	while (!atomic_load(&board->done))

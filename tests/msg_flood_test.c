@@ -67,7 +67,7 @@ static void flood(tern *t)
 		memcpy(out[i], &i, 8);
 		part[i][0] = (tern_part){ out[i], 8, 1, 0 };
 		part[i][1] = (tern_part){ large, flood_len - 8, 1, 0 };
-		CHECK_IS(tern_send_parts(t, 0, FLOOD, part[i], 2, flood_flags, &op), 0);
+		CHECK_IS(tern_send_parts_start(t, 0, FLOOD, part[i], 2, flood_flags, &op), 0);
 	}
 	atomic_fetch_add(&board->flooding, 1);
 	CHECK_IS(tern_op_wait(t, &op), 0);
@@ -149,7 +149,7 @@ static void rank_main(void)
 		for (uint32_t r = RANKS - 1; r > 1; r--)
 			drain(t, r);
 		CHECK_IS(burden_of(t).arrivals, 0);
-		CHECK_IS(tern_probe(t, TERN_ANY, 0, 0, NULL), 0);
+		CHECK_IS(tern_probe(t, TERN_RANK_ANY, 0, 0, NULL), 0);
 	} else if (me == 1) {
 		ping(t);
 	} else {
@@ -169,22 +169,22 @@ static void flood_with(size_t len, unsigned flags)
 
 TEST(a_flood_of_small_messages_is_held_within_bounds_and_delays_nobody)
 {
-	flood_with(8, TERN_AUTO);
+	flood_with(8, TERN_SEND_AUTO);
 }
 
 TEST(a_flood_of_rendezvous_is_held_within_bounds_and_delays_nobody)
 {
-	flood_with(8, TERN_RENDEZVOUS);
+	flood_with(8, TERN_SEND_RENDEZVOUS);
 }
 
 TEST(a_flood_of_large_messages_is_held_within_bounds_and_delays_nobody)
 {
-	flood_with(LARGE, TERN_AUTO);
+	flood_with(LARGE, TERN_SEND_AUTO);
 }
 
 TEST(a_flood_of_synchronous_messages_is_held_within_bounds_and_delays_nobody)
 {
-	flood_with(8, TERN_SYNC);
+	flood_with(8, TERN_SEND_SYNC);
 }
 
 /* -- Many ranks ---------------------------------------------------------------------------- */
@@ -200,7 +200,7 @@ TEST(a_rank_that_many_others_flood_holds_no_more_than_its_bounds)
 		for (uint32_t r = 1; r < MANY; r++) {
 			word[r][i] = i;
 			CHECK_IS(tern_send_start(t[r], 0, FLOOD, &word[r][i], 8,
-						 i % 2 ? TERN_RENDEZVOUS : 0, &op[r]),
+						 i % 2 ? TERN_SEND_RENDEZVOUS : 0, &op[r]),
 				 0);
 			tern_poll(t[0]);
 		}
@@ -236,8 +236,8 @@ static void beside_a_deaf_receiver(void)
 	if (tern_rank(t) == 1) {
 		const tern_part odd = { to, 1, sizeof to / 2, 2 }; /* goes in messages */
 		tern_op op = TERN_OP;
-		CHECK_IS(tern_recv_parts(t, 0, FLOOD, TERN_ID, &odd, 1, 0, NULL, &op), 0);
-		CHECK_IS(tern_probe_wait(t, 0, PING, TERN_ID, NULL),
+		CHECK_IS(tern_recv_parts_start(t, 0, FLOOD, TERN_ID_EXACT, &odd, 1, 0, NULL, &op), 0);
+		CHECK_IS(tern_probe_wait(t, 0, PING, TERN_ID_EXACT, NULL),
 			 1); /* sent behind the question */
 		while (!atomic_load(&board->ponged))
 			ranks_nap(100000);

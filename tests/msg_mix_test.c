@@ -104,14 +104,14 @@ static void sent_ended(struct player *p, struct outgoing *o, int rc)
 
 static unsigned random_mode(struct player *p)
 {
-	static const unsigned modes[] = { TERN_AUTO,
-					  TERN_AUTO,
-					  TERN_AUTO,
-					  TERN_RENDEZVOUS,
-					  TERN_SYNC,
-					  TERN_SYNC,
-					  TERN_SYNC | TERN_RENDEZVOUS };
-	return chance_one_in(&p->c, 12) ? TERN_READY | TERN_SYNC
+	static const unsigned modes[] = { TERN_SEND_AUTO,
+					  TERN_SEND_AUTO,
+					  TERN_SEND_AUTO,
+					  TERN_SEND_RENDEZVOUS,
+					  TERN_SEND_SYNC,
+					  TERN_SEND_SYNC,
+					  TERN_SEND_SYNC | TERN_SEND_RENDEZVOUS };
+	return chance_one_in(&p->c, 12) ? TERN_SEND_READY | TERN_SEND_SYNC
 					: modes[chance_below(&p->c, sizeof modes / sizeof *modes)];
 }
 
@@ -137,7 +137,7 @@ static void send_something(struct player *p, struct outgoing *o)
 	board->count[p->me][dst]++;
 	unsigned flags = random_mode(p);
 	tern_op *op = o->listed ? NULL : &o->op;
-	CHECK_IS(chance_one_in(&p->c, 3) ? tern_send_parts(p->t, dst, id, o->part, 2, flags, op)
+	CHECK_IS(chance_one_in(&p->c, 3) ? tern_send_parts_start(p->t, dst, id, o->part, 2, flags, op)
 					 : tern_send_start(p->t, dst, id, o->bytes, len, flags, op),
 		 0);
 }
@@ -146,7 +146,7 @@ static bool send_look(struct player *p, struct outgoing *o)
 {
 	if (!o->listed && !o->op.pending)
 		sent_ended(p, o, tern_op_wait(p->t, &o->op));
-	else if (o->listed && tern_send_poll(p->t, o->dst, o->sent->id) == TERN_COMPLETE)
+	else if (o->listed && tern_send_poll(p->t, o->dst, o->sent->id) == TERN_STATE_COMPLETE)
 		sent_ended(p, o, tern_send_clear(p->t, o->dst, o->sent->id));
 	return !o->used;
 }
@@ -154,7 +154,7 @@ static bool send_look(struct player *p, struct outgoing *o)
 static void send_take_back(struct player *p, struct outgoing *o)
 {
 	int rc =
-		o->listed ? tern_send_cancel(p->t, o->dst, o->sent->id) : tern_cancel(p->t, &o->op);
+		o->listed ? tern_send_cancel(p->t, o->dst, o->sent->id) : tern_op_cancel(p->t, &o->op);
 	CHECK(rc == 0 || rc == -EALREADY);
 	if (rc == 0) {
 		CHECK(send_look(p, o));
@@ -166,12 +166,12 @@ static void send_take_back(struct player *p, struct outgoing *o)
 
 static void receive_something(struct player *p, struct incoming *i, bool anything)
 {
-	tern_id id = chance_below(&p->c, IDS), mask = TERN_ID;
-	uint32_t src = chance_one_in(&p->c, 2) ? TERN_ANY : chance_below(&p->c, RANKS);
+	tern_id id = chance_below(&p->c, IDS), mask = TERN_ID_EXACT;
+	uint32_t src = chance_one_in(&p->c, 2) ? TERN_RANK_ANY : chance_below(&p->c, RANKS);
 	if (anything || chance_one_in(&p->c, 6))
 		mask = anything ? 0 : 1;
 	if (anything)
-		src = TERN_ANY;
+		src = TERN_RANK_ANY;
 	i->used = true;
 	i->op = (tern_op)TERN_OP;
 	i->cap = chance_one_in(&p->c, 20) ? SHORT : MOST;
@@ -180,8 +180,8 @@ static void receive_something(struct player *p, struct incoming *i, bool anythin
 	i->part[0] = (tern_part){ i->bytes, 1, cut, 1 };
 	i->part[1] = (tern_part){ i->bytes + cut, i->cap - cut, 1, 0 };
 	memset(i->bytes, 0xee, SHORT + 1);
-	CHECK_IS(chance_one_in(&p->c, 3) ? tern_recv_parts(p->t, src, id, mask, i->part, 2,
-							   TERN_UPTO, &i->env, &i->op)
+	CHECK_IS(chance_one_in(&p->c, 3) ? tern_recv_parts_start(p->t, src, id, mask, i->part, 2,
+							   TERN_RECV_UPTO, &i->env, &i->op)
 					 : tern_recv_start(p->t, src, id, mask, i->bytes, i->cap, 0,
 							   &i->env, &i->op),
 		 0);
@@ -208,7 +208,7 @@ static bool receive_look(struct player *p, struct incoming *i)
 
 static void receive_take_back(struct player *p, struct incoming *i)
 {
-	int rc = tern_cancel(p->t, &i->op);
+	int rc = tern_op_cancel(p->t, &i->op);
 	CHECK(rc == 0 || rc == -EALREADY);
 	if (rc == 0) {
 		size_t before = p->gots;
@@ -243,7 +243,7 @@ static void act(struct player *p)
 			receive_take_back(p, r);
 		break;
 	case 2:
-		CHECK(tern_probe(p->t, TERN_ANY, chance_below(&p->c, IDS), TERN_ID, NULL) <= 1);
+		CHECK(tern_probe(p->t, TERN_RANK_ANY, chance_below(&p->c, IDS), TERN_ID_EXACT, NULL) <= 1);
 		break;
 	case 3:
 	case 4:
@@ -328,7 +328,7 @@ static void finish(struct player *p)
 			judge_one(p, src, id);
 	int rc;
 	do /* the news of messages that were too long for their receives may come as late as this */
-		rc = tern_probe(p->t, TERN_ANY, 0, 0, NULL);
+		rc = tern_probe(p->t, TERN_RANK_ANY, 0, 0, NULL);
 	while (rc == -EMSGSIZE);
 	CHECK_IS(rc, 0);
 }

@@ -57,7 +57,7 @@ int main(void)
 	must(tern_on(t, PUSH, on_push));
 	must(tern_on(t, PUSHED, on_pushed));
 	must(tern_on(t, BYE, on_bye));
-	must(tern_on_lost(t, on_lost, NULL));
+	must(tern_lost_on(t, on_lost, NULL));
 	uint32_t me = tern_rank(t), n = tern_size(t);
 	/* only rank 0 needs this much, but a collective allocation gives all ranks the address */
 	params = tern_alloc_all(t, LEN * sizeof *params);

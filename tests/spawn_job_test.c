@@ -57,7 +57,7 @@ static uint64_t tree(tern *t, const uint64_t word[6])
 				    word[0] - 1, state),
 			 0);
 		if (state % 5 == 0)
-			CHECK_IS(tern_yield(t), 0);
+			CHECK_IS(tern_thread_yield(t), 0);
 	}
 	CHECK_IS(tern_wait(t, &s.ends, children), 0);
 	return s.nodes + 1;
@@ -71,8 +71,8 @@ static void trees(void)
 	for (uint64_t i = 0; i < 5; i++) {
 		uint64_t state = chance_of(seed, tern_rank(t) * 100 + i), nodes = 0;
 		tern_thread root;
-		CHECK_IS(tern_fork(t, &root, (uint32_t)(state % tern_size(t)), TREE, 5, state), 0);
-		CHECK_IS(tern_join(t, &root, &nodes), 0);
+		CHECK_IS(tern_thread_start(t, &root, (uint32_t)(state % tern_size(t)), TREE, 5, state), 0);
+		CHECK_IS(tern_thread_join(t, &root, &nodes), 0);
 		CHECK_IS(nodes, tree_nodes(5, state));
 	}
 	CHECK_IS(tern_barrier(t), 0);
@@ -98,7 +98,7 @@ TEST(so_they_do_with_more_ranks_than_cores)
 static uint64_t echo(tern *t, const uint64_t word[6])
 {
 	if (word[1] % 3 == 0)
-		tern_yield(t);
+		tern_thread_yield(t);
 	return word[0];
 }
 
@@ -137,7 +137,7 @@ TEST(ranks_that_flood_each_other_with_threads_come_to_an_end)
 static uint64_t receive(tern *t, const uint64_t word[6])
 {
 	uint64_t value = 0;
-	CHECK_IS(tern_recv_word(t, TERN_ANY, word[0], &value), 0);
+	CHECK_IS(tern_recv_word(t, TERN_RANK_ANY, word[0], &value), 0);
 	return value;
 }
 
@@ -211,17 +211,17 @@ static void channel_among_sleepers(void)
 		tern_thread late, channel;
 		tern_chan *c;
 		uint64_t value = 0;
-		CHECK_IS(tern_fork(t, &late, 1, RECEIVE, 5), 0);
-		CHECK_IS(tern_fork(t, &channel, 1, ECHO, 9), 0);
+		CHECK_IS(tern_thread_start(t, &late, 1, RECEIVE, 5), 0);
+		CHECK_IS(tern_thread_start(t, &channel, 1, ECHO, 9), 0);
 		CHECK_IS(tern_chan_to(t, 1, 9, &c), 0);
 		ranks_nap(50000000);
 		tern_out out = tern_chan_out(c);
 		CHECK_IS(tern_chan_put8(&out, 42), 0);
 		tern_out_back(&out);
-		CHECK_IS(tern_join(t, &channel, &value), 0);
+		CHECK_IS(tern_thread_join(t, &channel, &value), 0);
 		CHECK_IS(value, 42);
 		CHECK_IS(tern_send_word(t, 1, 5, 1), 0);
-		CHECK_IS(tern_join(t, &late, NULL), 0);
+		CHECK_IS(tern_thread_join(t, &late, NULL), 0);
 		CHECK_IS(tern_chan_close(c), 0);
 	}
 	CHECK_IS(tern_barrier(t), 0);
@@ -245,8 +245,8 @@ static uint64_t die(tern *t, const uint64_t word[6])
 static uint64_t join_the_dying(tern *t, const uint64_t word[6])
 {
 	tern_thread thread;
-	CHECK_IS(tern_fork(t, &thread, (uint32_t)word[0], DIE), 0);
-	return (uint64_t)-tern_join(t, &thread, NULL);
+	CHECK_IS(tern_thread_start(t, &thread, (uint32_t)word[0], DIE), 0);
+	return (uint64_t)-tern_thread_join(t, &thread, NULL);
 }
 
 static _Atomic uint64_t bad_ends;
@@ -287,9 +287,9 @@ static void deaths(void)
 		 * Its contexts are full: another rank makes it die by a signal, as rank 1's thread
 		 * would.
 		 */
-		CHECK_IS(tern_fork(t, &thread, 1, ECHO, 2), 0);
+		CHECK_IS(tern_thread_start(t, &thread, 1, ECHO, 2), 0);
 		CHECK_IS(tern_wait(t, &bad_ends, 200), 0);
-		CHECK_IS(tern_join(t, &thread, &code), 0);
+		CHECK_IS(tern_thread_join(t, &thread, &code), 0);
 		CHECK_IS(code, EOWNERDEAD);
 		CHECK_IS(tern_spawn(t, 2, STAY, bad_end, NULL), -EOWNERDEAD);
 	}
@@ -297,7 +297,7 @@ static void deaths(void)
 	tern_forgive(t, 2);
 	if (tern_rank(t) == 1)
 		while (tern_thread_count(t))
-			tern_yield(t);
+			tern_thread_yield(t);
 	CHECK_IS(tern_close(t), 0);
 }
 

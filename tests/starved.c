@@ -95,7 +95,7 @@ static void calls(tern_addr there, tern_addr far)
 	COUNT(tern_get(t, private, there, BIG), BIG / share);
 	COUNT(tern_put_start(t, there, private, BIG, &op), BIG / share);
 	COUNT(tern_op_wait(t, &op), BIG / share);
-	COUNT(tern_put_shape(t, there, private, &rows, &op), BIG / share);
+	COUNT(tern_put_shape_start(t, there, private, &rows, &op), BIG / share);
 	COUNT(tern_quiet(t), BIG / share);
 	COUNT(tern_put(t, far, private, BIG), BIG / share);
 	COUNT(tern_store(t, there, private, BIG), BIG / share);

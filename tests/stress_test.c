@@ -82,7 +82,7 @@ static uint32_t length_of(uint64_t hash)
 
 static void drop_kept(tern *t, void *arg)
 {
-	CHECK_IS(tern_drop(t, arg), 0);
+	CHECK_IS(tern_msg_drop(t, arg), 0);
 }
 
 /* Kept over many messages by one receiver of each sender only, so that no pool runs dry. */
@@ -90,16 +90,16 @@ static void keep_some(tern *t, const tern_msg *m)
 {
 	struct rank *self = rank_of(t);
 	uint32_t src = tern_msg_src(m);
-	const tern_msg *kept = tern_keep(t, m);
+	const tern_msg *kept = tern_msg_keep(t, m);
 	if (!CHECK(kept != NULL))
 		return;
 	if (tern_rank(t) != (src + 1) % tern_size(t)) {
 		if (tern_defer(t, drop_kept, (void *)(uintptr_t)kept) != 0)
-			CHECK_IS(tern_drop(t, kept), 0);
+			CHECK_IS(tern_msg_drop(t, kept), 0);
 		return;
 	}
 	if (self->kept)
-		CHECK_IS(tern_drop(t, self->kept), 0);
+		CHECK_IS(tern_msg_drop(t, self->kept), 0);
 	self->kept = kept;
 }
 
@@ -320,7 +320,7 @@ static void stress_rank(tern *t)
 	CHECK_IS(tern_barrier(t), 0);
 	check_totals(self);
 	if (self->kept)
-		CHECK_IS(tern_drop(t, self->kept), 0);
+		CHECK_IS(tern_msg_drop(t, self->kept), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	free(self);
 	atomic_fetch_add(&shared->done, 1);

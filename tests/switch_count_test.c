@@ -4,7 +4,7 @@
  * Counts the instructions of a switch between two threads, exactly: a child switches under
  * single-stepping, and the figure is the difference between 2N and N switches. Of the switch itself
  * that is from the call in one thread to the return in the other, arguments and call included.
- * tern_yield() is counted too, with its poll and with the choice of who is next, when nobody is to
+ * tern_thread_yield() is counted too, with its poll and with the choice of who is next, when nobody is to
  * be preempted and when threads are.
  */
 #include <signal.h>
@@ -63,7 +63,7 @@ static tern *t;
 static uint64_t yield_back(tern *e, const uint64_t word[TERN_WORDS_MAX])
 {
 	while (word[0] == 0)
-		tern_yield(e);
+		tern_thread_yield(e);
 	return 0;
 }
 
@@ -71,7 +71,7 @@ static void loop_yield(uint32_t n)
 {
 	mark();
 	for (uint32_t i = 0; i < n; i++)
-		tern_yield(t);
+		tern_thread_yield(t);
 	mark();
 }
 
@@ -82,7 +82,7 @@ static void yield_prepare(const char *slice)
 	    tern_spawn(t, 0, 0, NULL, NULL))
 		_exit(1);
 	while (!tern_thread_count(t))
-		tern_yield(t);
+		tern_thread_yield(t);
 }
 
 static void child_run(void)
@@ -147,8 +147,8 @@ int main(void)
 		return SKIPPED;
 	}
 	double bare = count(child), yield = count(child), sliced = count(child);
-	printf("%-32s %6.2f\n%-32s %6.2f\n%-32s %6.2f\n", "switch", bare, "tern_yield, cooperative",
-	       yield, "tern_yield, with slices", sliced);
+	printf("%-32s %6.2f\n%-32s %6.2f\n%-32s %6.2f\n", "switch", bare, "tern_thread_yield, cooperative",
+	       yield, "tern_thread_yield, with slices", sliced);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(TERN_PORTABLE_SWITCH)

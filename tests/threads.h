@@ -48,7 +48,7 @@ static inline void everybody(void)
 	do
 		for (uint32_t r = 0; r < local_size; r++)
 			if (local[r])
-				REQUIRE(tern_yield(local[r]) == 0);
+				REQUIRE(tern_thread_yield(local[r]) == 0);
 	while (local_patient(&rounds));
 }
 

@@ -32,8 +32,8 @@ static unsigned flags;
 
 static void open_types(tern *t)
 {
-	REQUIRE(tern_bufalloc(t, SHORT_TYPE, 1000, COUNT, flags) == 0);
-	REQUIRE(tern_bufalloc(t, LONG_TYPE, LONG, COUNT, flags) == 0);
+	REQUIRE(tern_buf_alloc(t, SHORT_TYPE, 1000, COUNT, flags) == 0);
+	REQUIRE(tern_buf_alloc(t, LONG_TYPE, LONG, COUNT, flags) == 0);
 	for (uint32_t r = 0; r < RANKS; r++)
 		CHECK_IS(tern_forgive(t, r), 0);
 	CHECK_IS(tern_barrier(t), 0);
@@ -47,8 +47,8 @@ static void send_for_ever(tern *t)
 	tern_mid mid;
 	for (;;) {
 		bool is_long = chance_one_in(&c, 3);
-		int rc = tern_bufsend(t, KEEPER, is_long ? LONG_TYPE : SHORT_TYPE, data,
-				      is_long ? LONG : 900, TERN_NOWAIT, is_long ? &mid : NULL);
+		int rc = tern_buf_send(t, KEEPER, is_long ? LONG_TYPE : SHORT_TYPE, data,
+				      is_long ? LONG : 900, TERN_BUF_NOWAIT, is_long ? &mid : NULL);
 		if (rc == 0)
 			atomic_store(&board->under_way, 1);
 		tern_poll(t);
@@ -59,13 +59,13 @@ static bool receive_any(tern *t, unsigned type)
 {
 	uint32_t src;
 	size_t len;
-	void *p = tern_bufreceive(t, type, TERN_NOWAIT, &src, &len);
+	void *p = tern_buf_recv(t, type, TERN_BUF_NOWAIT, &src, &len);
 	if (!p)
 		return false;
 	CHECK(src == VICTIM || src == THIRD);
 	if (src == VICTIM)
 		CHECK_IS(len, type == LONG_TYPE ? LONG : 900);
-	CHECK_IS(tern_buffree(t, p), 0);
+	CHECK_IS(tern_buf_free(t, p), 0);
 	return true;
 }
 
@@ -94,9 +94,9 @@ static void keep(tern *t)
 	atomic_store(&board->done, 1);
 	for (unsigned n = 0; n < 100;)
 		n += receive_any(t, SHORT_TYPE);
-	while (tern_bufclose(t, SHORT_TYPE) == -EBUSY)
+	while (tern_buf_close(t, SHORT_TYPE) == -EBUSY)
 		tern_poll(t);
-	CHECK_IS(tern_bufclose(t, LONG_TYPE), 0);
+	CHECK_IS(tern_buf_close(t, LONG_TYPE), 0);
 }
 
 static void sender_dies(void)
@@ -112,7 +112,7 @@ static void sender_dies(void)
 		tern_poll(t);
 	for (unsigned n = 0; tern_rank(t) == THIRD && n < 100;
 	     n++) /* and leaves while they are being received */
-		CHECK_IS(tern_bufsend(t, KEEPER, SHORT_TYPE, data, 1, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(t, KEEPER, SHORT_TYPE, data, 1, 0, NULL), 0);
 	CHECK_IS(tern_close(t), 0);
 }
 
@@ -149,20 +149,20 @@ TEST(a_buffer_that_was_taken_and_not_announced_comes_back)
 	tern *t[3];
 	setenv("TERN_CHECK", "1", 1);
 	REQUIRE(tern_open_local(3, t) == 0);
-	REQUIRE(tern_bufalloc(t[0], SHORT_TYPE, 1000, COUNT, flags) == 0);
+	REQUIRE(tern_buf_alloc(t[0], SHORT_TYPE, 1000, COUNT, flags) == 0);
 	struct bufpool *k = &typed_of(t[0])->queue[SHORT_TYPE]->pool;
 	uint32_t i;
 	for (int n = 0; n < COUNT; n++) {
 		REQUIRE(bufpool_take(k, BUFPOOL_CLAIMED, 1, &i));
 		memset(bufpool_buffer(k, i), 1, 500); /* and then it dies */
 	}
-	CHECK_IS(tern_bufsend(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), -ENOBUFS);
+	CHECK_IS(tern_buf_send(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), -ENOBUFS);
 	job_rank_ended(&t[0]->own->group->job, 1, SIGKILL);
 	for (int n = 0; n < 5; n++)
 		CHECK(tern_poll(t[0]) >= 0);
 	for (int n = 0; n < COUNT; n++)
-		CHECK_IS(tern_bufsend(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), 0);
-	CHECK_IS(tern_bufsend(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), -ENOBUFS);
+		CHECK_IS(tern_buf_send(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), -ENOBUFS);
 	CHECK_IS(tern_poll(t[0]), COUNT); /* nobody is blamed for what it had written */
 }
 
@@ -175,12 +175,12 @@ static int send_in_form(tern *t)
 {
 	tern_mid mid;
 	if (form == SHORT_WAITING || form == SHORT_SPILLING)
-		return tern_bufsend(t, VICTIM, SHORT_TYPE, data, 900, 0, NULL);
+		return tern_buf_send(t, VICTIM, SHORT_TYPE, data, 900, 0, NULL);
 	int rc =
-		tern_bufsend(t, VICTIM, LONG_TYPE, data, LONG, 0, form == LONG_NAMED ? &mid : NULL);
+		tern_buf_send(t, VICTIM, LONG_TYPE, data, LONG, 0, form == LONG_NAMED ? &mid : NULL);
 	if (rc || form != LONG_NAMED)
 		return rc;
-	while ((rc = tern_bufdone(t, mid)) == 0)
+	while ((rc = tern_buf_done(t, mid)) == 0)
 		;
 	return rc < 0 ? rc : 0;
 }
@@ -209,7 +209,7 @@ static void receiver_dies(void)
 	if (tern_rank(t) == THIRD) {
 		check_error(rc);
 		check_error(send_in_form(t));
-		CHECK_IS(tern_bufsend(t, KEEPER, SHORT_TYPE, data, 1, 0, NULL),
+		CHECK_IS(tern_buf_send(t, KEEPER, SHORT_TYPE, data, 1, 0, NULL),
 			 0); /* the rest works */
 		atomic_store(&board->done, 1);
 	}

@@ -58,7 +58,7 @@ static inline unsigned free_buffers(unsigned type)
 
 static inline int send_now(uint32_t from, unsigned type, size_t len)
 {
-	return tern_bufsend(local[from], OWNER, type, data, len, TERN_NOWAIT, NULL);
+	return tern_buf_send(local[from], OWNER, type, data, len, TERN_BUF_NOWAIT, NULL);
 }
 
 /* What a program does that does not want to wait, for a while. */
@@ -86,10 +86,10 @@ static inline int send_urged(uint32_t from, unsigned type, size_t len)
 static inline long long next(unsigned type)
 {
 	size_t len;
-	void *p = tern_bufreceive(local[OWNER], type, TERN_NOWAIT, NULL, &len);
+	void *p = tern_buf_recv(local[OWNER], type, TERN_BUF_NOWAIT, NULL, &len);
 	if (!p)
 		return -1;
-	CHECK_IS(tern_buffree(local[OWNER], p), 0);
+	CHECK_IS(tern_buf_free(local[OWNER], p), 0);
 	return (long long)len;
 }
 
@@ -97,7 +97,7 @@ static inline long long next(unsigned type)
 static inline void stream(uint32_t from, unsigned type)
 {
 	for (int i = 0; i < 20; i++) {
-		CHECK_IS(tern_bufsend(local[from], OWNER, type, data, 1, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[from], OWNER, type, data, 1, 0, NULL), 0);
 		local_settle();
 		CHECK_IS(next(type), 1);
 	}

@@ -83,7 +83,7 @@ static unsigned a_place(struct sender *s)
 	for (unsigned i = chance_below(&s->c, 8);; i = (i + 1) % 8) {
 		if (!s->under_way[i].data)
 			return i;
-		int rc = tern_bufdone(s->t, s->under_way[i].mid);
+		int rc = tern_buf_done(s->t, s->under_way[i].mid);
 		CHECK(rc >= 0);
 		if (rc == 0)
 			continue;
@@ -98,10 +98,10 @@ static void send_one(struct sender *s, unsigned type)
 	const struct kind *k = &kind[type];
 	size_t len = any_length(&s->c, k);
 	unsigned char *data = compose(s, type, len);
-	unsigned flags = chance_one_in(&s->c, 2) ? TERN_NOWAIT : 0, i = a_place(s);
+	unsigned flags = chance_one_in(&s->c, 2) ? TERN_BUF_NOWAIT : 0, i = a_place(s);
 	bool named = chance_one_in(&s->c, 2);
 	int rc;
-	while ((rc = tern_bufsend(s->t, 0, type, data, len, flags,
+	while ((rc = tern_buf_send(s->t, 0, type, data, len, flags,
 				  named ? &s->under_way[i].mid : NULL)) == -EAGAIN ||
 	       (rc == -ENOBUFS && k->flags & TERN_BUF_REFUSE))
 		tern_poll(s->t);
@@ -123,7 +123,7 @@ static void send_all(tern *t)
 			send_one(&s, type);
 	for (unsigned i = 0; i < 8; i++) {
 		int rc = 1;
-		while (s.under_way[i].data && (rc = tern_bufdone(t, s.under_way[i].mid)) == 0)
+		while (s.under_way[i].data && (rc = tern_buf_done(t, s.under_way[i].mid)) == 0)
 			;
 		CHECK_IS(rc, 1);
 		free(s.under_way[i].data);
@@ -159,7 +159,7 @@ static bool receive_one(struct receiver *r, unsigned type)
 	uint32_t src;
 	size_t len;
 	struct head h;
-	unsigned char *p = tern_bufreceive(r->t, type, TERN_NOWAIT, &src, &len);
+	unsigned char *p = tern_buf_recv(r->t, type, TERN_BUF_NOWAIT, &src, &len);
 	if (!p)
 		return CHECK_IS(errno, EAGAIN) && false;
 	REQUIRE(len >= HEAD && len <= kind[type].bytes);
@@ -176,7 +176,7 @@ static bool receive_one(struct receiver *r, unsigned type)
 		back = *hold;
 		*hold = p;
 	}
-	CHECK_IS(back ? tern_buffree(r->t, back) : 0, 0);
+	CHECK_IS(back ? tern_buf_free(r->t, back) : 0, 0);
 	return true;
 }
 
@@ -193,9 +193,9 @@ static void receive_all(tern *t)
 			ranks_nap(chance_below(&r.c, 300000)); /* buffers run out meanwhile */
 	}
 	for (unsigned type = 0; type < TYPES; type++) {
-		CHECK_IS(r.held[type] ? tern_buffree(t, r.held[type]) : 0, 0);
+		CHECK_IS(r.held[type] ? tern_buf_free(t, r.held[type]) : 0, 0);
 		CHECK(!receive_one(&r, type));
-		CHECK_IS(tern_bufclose(t, type), 0); /* no buffer has got lost */
+		CHECK_IS(tern_buf_close(t, type), 0); /* no buffer has got lost */
 	}
 	for (uint32_t s = 1; s <= senders; s++)
 		free(r.seen[s]);
@@ -209,7 +209,7 @@ static void nothing(tern *t)
 static void rank_run(tern *t)
 {
 	for (unsigned type = 0; tern_rank(t) == 0 && type < TYPES; type++)
-		REQUIRE(tern_bufalloc(t, type, kind[type].bytes, kind[type].count,
+		REQUIRE(tern_buf_alloc(t, type, kind[type].bytes, kind[type].count,
 				      kind[type].flags) == 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == 0)
@@ -291,7 +291,7 @@ static void flood_send(tern *t)
 	unsigned char data[FLOOD_BYTES];
 	chance_fill(data, sizeof data, tern_rank(t));
 	while (!atomic_load(&flood->stopped)) {
-		int rc = tern_bufsend(t, 0, FLOODED, data, sizeof data, TERN_NOWAIT, NULL);
+		int rc = tern_buf_send(t, 0, FLOODED, data, sizeof data, TERN_BUF_NOWAIT, NULL);
 		CHECK(rc == 0 || rc == -EAGAIN);
 		atomic_fetch_add(rc ? &flood->refused : &flood->accepted, 1);
 	}
@@ -307,9 +307,9 @@ static void flood_receive(tern *t)
 		CHECK(tern_poll(t) >= 0);
 	atomic_store(&flood->stopped, 1);
 	CHECK_IS(tern_barrier(t), 0);
-	for (unsigned char *p; (p = tern_bufreceive(t, FLOODED, TERN_NOWAIT, &src, &len)); got++) {
+	for (unsigned char *p; (p = tern_buf_recv(t, FLOODED, TERN_BUF_NOWAIT, &src, &len)); got++) {
 		CHECK(len == FLOOD_BYTES && chance_filled(p, len, src));
-		CHECK_IS(tern_buffree(t, p), 0);
+		CHECK_IS(tern_buf_free(t, p), 0);
 	}
 	CHECK_IS(got, FLOOD_BUFFERS + FLOOD_CELLS);
 	CHECK_IS(atomic_load(&flood->accepted), got); /* what was accepted, and nothing else */
@@ -319,7 +319,7 @@ static void flood_main(void)
 {
 	tern *t = ranks_open();
 	if (tern_rank(t) == 0)
-		REQUIRE(tern_bufalloc(t, FLOODED, FLOOD_BYTES, FLOOD_BUFFERS, TERN_BUF_SPILL) == 0);
+		REQUIRE(tern_buf_alloc(t, FLOODED, FLOOD_BYTES, FLOOD_BUFFERS, TERN_BUF_SPILL) == 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == 0) {
 		flood_receive(t);
@@ -347,20 +347,20 @@ static void to_and_fro(tern *t)
 	uint32_t me = tern_rank(t), size = tern_size(t);
 	struct chance c = { seed + me };
 	for (uint32_t r = 0; r < size; r++)
-		REQUIRE(tern_bufalloc(t, r, sizeof(uint64_t), 1, 0) == 0);
+		REQUIRE(tern_buf_alloc(t, r, sizeof(uint64_t), 1, 0) == 0);
 	CHECK_IS(tern_barrier(t), 0);
 	for (uint64_t n = 0; n < check_scaled(300); n++) {
 		if (chance_one_in(&c, 20))
 			ranks_nap(
 				chance_below(&c, 3000000)); /* the others sleep in their receives */
 		for (uint32_t r = 0; r < size; r++)
-			CHECK_IS(tern_bufsend(t, (me + r) % size, me, &n, sizeof n, 0, NULL), 0);
+			CHECK_IS(tern_buf_send(t, (me + r) % size, me, &n, sizeof n, 0, NULL), 0);
 		for (uint32_t r = 0; r < size; r++) {
 			uint32_t src = size;
-			uint64_t *p = tern_bufreceive(t, r, 0, &src, NULL);
+			uint64_t *p = tern_buf_recv(t, r, 0, &src, NULL);
 			REQUIRE(p);
 			CHECK(*p == n && src == r);
-			CHECK_IS(tern_buffree(t, p), 0);
+			CHECK_IS(tern_buf_free(t, p), 0);
 		}
 	}
 	CHECK_IS(tern_barrier(t), 0);

@@ -50,7 +50,7 @@ TEST(what_is_sent_under_a_hold_is_sent_again_while_its_sender_computes)
 	setenv("TERN_SIGNAL", "40", 1);
 	tern *t[2];
 	REQUIRE(tern_open_local(2, t) == 0);
-	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_INTERRUPT), 0);
+	CHECK_IS(tern_delivery_set(t[0], TERN_DELIVERY_INTERRUPT), 0);
 	for (int i = 0; i < 2; i++)
 		CHECK_IS(tern_on(t[i], TELL, tell), 0);
 	for (int i = 0; i < 2; i++)
@@ -153,10 +153,10 @@ TEST(interrupts_are_refused_where_nothing_would_raise_the_signal)
 	setenv("TERN_SIGNAL", "40", 1);
 	REQUIRE(tern_open_local(2, t) == 0);
 	t[0]->own->site.mute = true;
-	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_INTERRUPT), -ENOTSUP);
+	CHECK_IS(tern_delivery_set(t[0], TERN_DELIVERY_INTERRUPT), -ENOTSUP);
 	CHECK(strstr(tern_strerror(-ENOTSUP), "network udp raises no signal") != NULL);
-	CHECK_IS(tern_delivery(t[0]), TERN_DELIVERY_POLL);
-	CHECK_IS(tern_set_delivery(t[0], TERN_DELIVERY_THREAD), 0);
+	CHECK_IS(tern_delivery_get(t[0]), TERN_DELIVERY_POLL);
+	CHECK_IS(tern_delivery_set(t[0], TERN_DELIVERY_THREAD), 0);
 	CHECK_IS(tern_close(t[0]), 0);
 	CHECK_IS(tern_close(t[1]), 0);
 }

@@ -58,7 +58,7 @@ static unsigned keeps;
 static void keep(tern *t, const tern_msg *m)
 {
 	if (keeps < KEPT)
-		kept[keeps] = tern_keep(t, m);
+		kept[keeps] = tern_msg_keep(t, m);
 	CHECK(keeps < KEPT && kept[keeps] != NULL);
 	keeps++;
 }
@@ -109,7 +109,7 @@ TEST(payloads_stay_where_they_came_for_as_long_as_they_are_kept)
 		REQUIRE(keeps == KEPT);
 		CHECK(kept_check(t[1]) > 0);
 		for (unsigned i = 0; i < KEPT; i++)
-			CHECK_IS(tern_drop(t[1], kept[i]), 0);
+			CHECK_IS(tern_msg_drop(t[1], kept[i]), 0);
 	}
 	CHECK_IS(tern_close(t[0]), 0);
 	CHECK_IS(tern_close(t[1]), 0);

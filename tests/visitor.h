@@ -97,7 +97,7 @@ static inline void visitor_pays(unsigned n)
 
 static inline bool host_polls(void)
 {
-	return tern_delivery(local[0]) == TERN_DELIVERY_POLL;
+	return tern_delivery_get(local[0]) == TERN_DELIVERY_POLL;
 }
 
 /*

@@ -165,7 +165,7 @@ int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg);
 static inline int tern_chan_call(tern_out *o, unsigned id);
 static inline int tern_chan_run(tern_in *i);
 
-enum tern_information { TERN_NOTHING, TERN_DATA, TERN_PROCEDURE, TERN_END, TERN_CLOSED };
+enum tern_information { TERN_CHAN_NOTHING, TERN_CHAN_DATA, TERN_CHAN_PROCEDURE, TERN_CHAN_END, TERN_CHAN_CLOSED };
 
 /* What waits at the end of a channel; never waits itself. */
 static inline enum tern_information tern_chan_information(tern_in *i);
@@ -324,7 +324,7 @@ static inline enum tern_information tern_chan_information(tern_in *i)
 static inline int tern_chan_is(tern_in *i, enum tern_information kind)
 {
 	enum tern_information what = tern_chan_information(i);
-	return what == kind ? 1 : what == TERN_NOTHING ? 0 : -ENOMSG;
+	return what == kind ? 1 : what == TERN_CHAN_NOTHING ? 0 : -ENOMSG;
 }
 
 static inline void tern_out_back(const tern_out *o)

@@ -80,7 +80,7 @@ struct tern_inlet {
 	uint64_t leaf;
 	uint32_t leaf_lines;
 	uint32_t peer;
-	uint8_t kind; /* TERN_REQUEST, TERN_REPLY or TERN_BELL */
+	uint8_t kind; /* TERN_KIND_REQUEST, TERN_KIND_REPLY or TERN_KIND_BELL */
 	uint8_t hot;  /* in the poll set */
 	uint8_t unused_[6];
 	uint64_t handled; /* messages */
@@ -89,7 +89,7 @@ struct tern_inlet {
 	uint64_t unused_words_[3];
 };
 
-enum tern_kind { TERN_BELL, TERN_REQUEST, TERN_REPLY };
+enum tern_kind { TERN_KIND_BELL, TERN_KIND_REQUEST, TERN_KIND_REPLY };
 
 /* The head of an endpoint. */
 struct tern {

@@ -7,7 +7,7 @@
  * a message. It points into the rank's heap, or into private memory which that
  * rank has registered; anything else is refused before a byte moves.
  *
- * Heap memory of a rank on this machine is plain memory: tern_local() gives the
+ * Heap memory of a rank on this machine is plain memory: tern_addr_local() gives the
  * pointer, and loads, stores and C11 atomics on it agree with messages: what a
  * rank wrote before it sent a message is seen by the message's handler.
  *
@@ -25,9 +25,9 @@
 
 typedef uint64_t tern_addr; /* rank << 48 | segment << 40 | offset */
 
-#define TERN_NOWHERE ((tern_addr)0)
+#define TERN_ADDR_NONE ((tern_addr)0)
 
-/* The address of `p` in this rank's heap or registered memory; TERN_NOWHERE if it is in neither. */
+/* The address of `p` in this rank's heap or registered memory; TERN_ADDR_NONE if it is in neither. */
 tern_addr tern_addr_of(tern *t, const void *p);
 
 /* The same place at another rank: for memory of tern_alloc_all(). */
@@ -46,7 +46,7 @@ static inline uint32_t tern_addr_rank(tern_addr a)
  * heap memory of this machine, or memory that a rank of this process registered.
  * Otherwise NULL.
  */
-void *tern_local(tern *t, tern_addr a, size_t len);
+void *tern_addr_local(tern *t, tern_addr a, size_t len);
 
 /* -- The heap -------------------------------------------------------------------- */
 
@@ -120,10 +120,10 @@ typedef struct tern_piece {
  * As above; blocking when `op` is NULL. The whole extent is checked before a byte
  * moves. The shape is copied; the list belongs to the operation until it completes.
  */
-int tern_put_shape(tern *t, tern_addr dst, const void *src, const tern_shape *shape, tern_op *op);
-int tern_get_shape(tern *t, void *dst, tern_addr src, const tern_shape *shape, tern_op *op);
-int tern_put_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op);
-int tern_get_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op);
+int tern_put_shape_start(tern *t, tern_addr dst, const void *src, const tern_shape *shape, tern_op *op);
+int tern_get_shape_start(tern *t, void *dst, tern_addr src, const tern_shape *shape, tern_op *op);
+int tern_put_pieces_start(tern *t, const tern_piece *pieces, size_t n, tern_op *op);
+int tern_get_pieces_start(tern *t, const tern_piece *pieces, size_t n, tern_op *op);
 
 /*
  * A long active message: tern_put_request(t, dst, src, len, id, ...) puts the data and
@@ -142,7 +142,7 @@ int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned 
  * Where this rank can touch neither side, the source's owner moves the data, from
  * its queue of transfers.
  */
-int tern_fastmemcpy(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op);
+int tern_copy_start(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op);
 
 /*
  * Gets `len` bytes, at most TERN_PAYLOAD_MAX, from `src` once the 64-bit word at `flag`,
@@ -150,17 +150,17 @@ int tern_fastmemcpy(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *
  * TERN_WHEN_MAX places, and a request that finds none is sent again until it does.
  * -EAGAIN when TERN_WHEN_MAX of this rank's own are waiting. `op` NULL blocks.
  */
-int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least,
+int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least,
 		  tern_op *op);
 
 /*
- * Named memory. tern_name() publishes, under a number below TERN_NAMES_MAX, the block
- * of `bytes` that *where points to whenever it is asked for. tern_get_block() gets
+ * Named memory. tern_block_name() publishes, under a number below TERN_NAMES_MAX, the block
+ * of `bytes` that *where points to whenever it is asked for. tern_block_get_start() gets
  * `count` runs of `run` bytes (at most TERN_PAYLOAD_MAX), `src_stride` apart, from
  * `offset` on in rank `rank`'s block `name`, and lays them down `dst_stride` apart.
  */
-int tern_name(tern *t, unsigned name, void *const *where, size_t bytes);
-int tern_get_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride,
+int tern_block_name(tern *t, unsigned name, void *const *where, size_t bytes);
+int tern_block_get_start(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride,
 		   void *dst, size_t dst_stride, size_t run, size_t count, tern_op *op);
 
 enum { TERN_WHEN_MAX = 64, TERN_NAMES_MAX = 64 };
@@ -190,10 +190,10 @@ int tern_segment_close(tern *t, tern_segment s);
  * request whose sender opened the segment: at most TERN_PAYLOAD_MAX bytes, and what
  * is refused is reported at the segment's owner.
  */
-int tern_xfer(tern *t, tern_segment s, const void *data, size_t len, tern_op *op);
-int tern_xfer4(tern *t, tern_segment s, const uint64_t words[4], tern_op *op);
-int tern_reply_xfer(tern *t, const tern_msg *m, tern_segment s, const void *data, size_t len);
-int tern_reply_xfer4(tern *t, const tern_msg *m, tern_segment s, const uint64_t words[4]);
+int tern_segment_put_start(tern *t, tern_segment s, const void *data, size_t len, tern_op *op);
+int tern_segment_put4_start(tern *t, tern_segment s, const uint64_t words[4], tern_op *op);
+int tern_segment_reply(tern *t, const tern_msg *m, tern_segment s, const void *data, size_t len);
+int tern_segment_reply4(tern *t, const tern_msg *m, tern_segment s, const uint64_t words[4]);
 
 enum { TERN_SEGMENTS_MAX = 256 };
 
@@ -212,13 +212,13 @@ int tern_store_sync_all(tern *t);
 /* -- Atomics -------------------------------------------------------------------------- */
 
 enum tern_amo {
-	TERN_ADD,
-	TERN_AND,
-	TERN_OR,
-	TERN_XOR,
-	TERN_MIN, /* unsigned */
-	TERN_MAX,
-	TERN_SWAP,
+	TERN_AMO_ADD,
+	TERN_AMO_AND,
+	TERN_AMO_OR,
+	TERN_AMO_XOR,
+	TERN_AMO_MIN, /* unsigned */
+	TERN_AMO_MAX,
+	TERN_AMO_SWAP,
 };
 
 /*
@@ -235,7 +235,7 @@ static inline int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t d
 			     uint64_t *old);
 static inline int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired,
 			     uint32_t *old);
-/* TERN_ADD, TERN_MIN and TERN_MAX only. */
+/* TERN_AMO_ADD, TERN_AMO_MIN and TERN_AMO_MAX only. */
 static inline int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand,
 				  double *old);
 
@@ -256,7 +256,7 @@ int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double opera
 /* Puts and stores to a rank before it land before those after it. */
 int tern_fence(tern *t);
 /*
- * Serves messages until every operation of this endpoint but tern_get_when() has completed; handles
+ * Serves messages until every operation of this endpoint but tern_get_when_start() has completed; handles
  * have the errors.
  */
 int tern_quiet(tern *t);

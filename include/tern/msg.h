@@ -5,10 +5,10 @@
  * with the same id are received in the order they were sent. (A deferred function that sends while
  * the program's own send waits for room may be first.)
  *
- * Three modes. TERN_READY does not wait for the receiver: a message that finds no receive is
+ * Three modes. TERN_SEND_READY does not wait for the receiver: a message that finds no receive is
  * discarded, and both sides hear of it. (One whose receive is just being filled by another is kept
- * for the next, as far as there is room.) TERN_RENDEZVOUS moves data only when the receiver is
- * ready. TERN_AUTO sends small messages at once, into a bounded buffer at the receiver if need be,
+ * for the next, as far as there is room.) TERN_SEND_RENDEZVOUS moves data only when the receiver is
+ * ready. TERN_SEND_AUTO sends small messages at once, into a bounded buffer at the receiver if need be,
  * and large ones, or all while that buffer is full, by rendezvous. What goes wrong with a message
  * whose send is complete already is the result of the sender's next poll.
  *
@@ -16,7 +16,7 @@
  * One that was started without stays in a table under its rank and id: it can be polled and
  * waited for, and is cleared when it is complete.
  *
- * Conventions are those of <tern/tern.h>. In a handler only the polls, tern_tables(), and waits for
+ * Conventions are those of <tern/tern.h>. In a handler only the polls, tern_send_tables(), and waits for
  * what is complete are allowed. A receive from any rank fails when no other rank is left; calls
  * that wait for one also give up as tern_wait() does.
  */
@@ -28,8 +28,8 @@
 
 typedef uint64_t tern_id;
 
-#define TERN_ANY UINT32_MAX    /* any rank */
-#define TERN_ID (~UINT64_C(0)) /* the mask under which an id is itself */
+#define TERN_RANK_ANY UINT32_MAX    /* any rank */
+#define TERN_ID_EXACT (~UINT64_C(0)) /* the mask under which an id is itself */
 
 enum {
 	TERN_SENDS_MAX = 16384, /* under way, or complete and not cleared, at one rank */
@@ -57,19 +57,19 @@ typedef struct tern_envelope {
 } tern_envelope;
 
 enum tern_send_flags {
-	TERN_AUTO = 0,
-	TERN_READY = 1,
-	TERN_RENDEZVOUS = 2,
-	TERN_SYNC = 4,   /* complete when a receive has met it, and not before */
-	TERN_REFUSE = 8, /* -EBUSY if an operation on this rank and id is in the table; else it
+	TERN_SEND_AUTO = 0,
+	TERN_SEND_READY = 1,
+	TERN_SEND_RENDEZVOUS = 2,
+	TERN_SEND_SYNC = 4,   /* complete when a receive has met it, and not before */
+	TERN_SEND_REFUSE = 8, /* -EBUSY if an operation on this rank and id is in the table; else it
 			    waits its turn */
-	TERN_UPTO = 16,  /* of receives in parts: less than their total may come */
+	TERN_RECV_UPTO = 16,  /* of receives in parts: less than their total may come */
 };
 
 /* -- Blocking ------------------------------------------------------------------------ */
 
 /*
- * Returns when `data` is free again, in the mode TERN_AUTO: that does not say that the receiver has
+ * Returns when `data` is free again, in the mode TERN_SEND_AUTO: that does not say that the receiver has
  * taken it.
  */
 int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len);
@@ -100,26 +100,26 @@ int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data,
  * need not agree, only their totals (-EMSGSIZE at both sides if they do not). The list belongs to
  * the operation until it is complete.
  */
-int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
+int tern_send_parts_start(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
 		    unsigned flags, tern_op *op);
-int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts,
+int tern_recv_parts_start(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts,
 		    size_t n, unsigned flags, tern_envelope *env, tern_op *op);
 
 /*
  * One message whose parts have an id each and match a receive each. The lists are free on return;
  * after an error from a part that had to be sent by itself, the parts before it are under way.
  */
-int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
+int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
 		   unsigned flags, tern_op *op);
 
 /* -- The tables ---------------------------------------------------------------------------- */
 
 enum tern_state {
-	TERN_EMPTY,       /* no operation has this rank and id */
-	TERN_IN_USE,      /* started, and not matched */
-	TERN_IN_PROGRESS, /* data flow */
-	TERN_RTS,         /* receives only: there is none, and a message waits for one */
-	TERN_COMPLETE,
+	TERN_STATE_EMPTY,       /* no operation has this rank and id */
+	TERN_STATE_IN_USE,      /* started, and not matched */
+	TERN_STATE_IN_PROGRESS, /* data flow */
+	TERN_STATE_RTS,         /* receives only: there is none, and a message waits for one */
+	TERN_STATE_COMPLETE,
 };
 
 /*
@@ -141,7 +141,7 @@ int tern_recv_clear(tern *t, uint32_t src, tern_id id);
  */
 int tern_send_cancel(tern *t, uint32_t dst, tern_id id);
 int tern_recv_cancel(tern *t, uint32_t src, tern_id id);
-int tern_cancel(tern *t, tern_op *op);
+int tern_op_cancel(tern *t, tern_op *op);
 
 /* 1 if a message waits that such a receive would take, and *env tells which; 0 if not. */
 int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env);
@@ -151,14 +151,14 @@ int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelo
  * Writes every entry of the tables to descriptor `fd`, a line each; a wait that takes TERN_STUCK
  * seconds does so to stderr.
  */
-int tern_tables(tern *t, int fd);
+int tern_send_tables(tern *t, int fd);
 
 /*
- * Asks rank `rank` for a block of its named memory, as tern_get_block(), to be sent here as a
+ * Asks rank `rank` for a block of its named memory, as tern_block_get_start(), to be sent here as a
  * message with id `id`, by rendezvous: it is read when the receive is there. Returns when that rank
  * has agreed.
  */
-int tern_ask_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t stride, size_t run,
+int tern_block_ask(tern *t, uint32_t rank, unsigned name, size_t offset, size_t stride, size_t run,
 		   size_t count, tern_id id);
 
 /* -- Single values ------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ enum tern_way {
 };
 
 /* What `way` means for messages to `rank`: TERN_WAY_FULL or TERN_WAY_PLAIN. */
-enum tern_way tern_way_to(tern *t, uint32_t rank, enum tern_way way);
+enum tern_way tern_way_get(tern *t, uint32_t rank, enum tern_way way);
 
 /*
  * What a receiver does with a sequence. `accept` gives memory for `len` bytes, or NULL: its sender

@@ -70,18 +70,18 @@ typedef struct tern_thread {
 } tern_thread;
 
 /*
- * tern_fork(t, thread, rank, id, ...) creates a thread whose end goes to *thread; tern_join() waits
+ * tern_thread_start(t, thread, rank, id, ...) creates a thread whose end goes to *thread; tern_thread_join() waits
  * for it: 0 and the result in *result, unless that is NULL, or the code that a callback would get.
  */
-#define tern_fork(t, thread, rank, ...)                             \
-	tern_fork_words(t, thread, rank, TERN_COUNT1_(__VA_ARGS__), \
+#define tern_thread_start(t, thread, rank, ...)                             \
+	tern_thread_start_words(t, thread, rank, TERN_COUNT1_(__VA_ARGS__), \
 			TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
-int tern_join(tern *t, tern_thread *thread, uint64_t *result);
+int tern_thread_join(tern *t, tern_thread *thread, uint64_t *result);
 
 /* -- In a thread -------------------------------------------------------------------- */
 
 /* Serves messages and gives each of the rank's other threads a turn. */
-int tern_yield(tern *t);
+int tern_thread_yield(tern *t);
 
 /*
  * The number of the thread that calls: 0 is the program, others are counted as they start at this
@@ -103,11 +103,11 @@ typedef struct tern_mutex {
 } tern_mutex;
 
 /* Waits until the lock is free. -EDEADLK if the caller has it already, or under a hold. */
-int tern_lock(tern *t, tern_mutex *m);
+int tern_mutex_lock(tern *t, tern_mutex *m);
 /* -EAGAIN instead of waiting. */
-int tern_try_lock(tern *t, tern_mutex *m);
+int tern_mutex_try(tern *t, tern_mutex *m);
 /* -EPERM if the caller does not have it. */
-int tern_unlock(tern *t, tern_mutex *m);
+int tern_mutex_unlock(tern *t, tern_mutex *m);
 
 /* -- The inline path: what the macros call --------------------------------------------- */
 
@@ -115,7 +115,7 @@ int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done
 		     void *arg, TERN_SIX_);
 int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
 			   void *arg, TERN_SIX_);
-int tern_fork_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id,
+int tern_thread_start_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id,
 		    TERN_SIX_);
 
 #endif

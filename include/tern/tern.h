@@ -87,8 +87,8 @@ void tern_attach(tern *t);
  * with the first call that sends, polls, waits or holds, or with tern_attach(): until then handlers
  * can be registered. Only where no handler and no hold is under way: -EPERM, -EDEADLK.
  */
-enum tern_delivery tern_delivery(const tern *t);
-int tern_set_delivery(tern *t, enum tern_delivery d);
+enum tern_delivery tern_delivery_get(const tern *t);
+int tern_delivery_set(tern *t, enum tern_delivery d);
 
 uint32_t tern_rank(const tern *t);
 uint32_t tern_size(const tern *t);
@@ -184,13 +184,13 @@ static inline uint64_t tern_msg_arg(const tern_msg *m, unsigned i); /* i below t
 static inline const void *tern_msg_data(const tern_msg *m, size_t *len);
 
 /*
- * Keeps `m` beyond its handler: the result stays valid until tern_drop(). Only
+ * Keeps `m` beyond its handler: the result stays valid until tern_msg_drop(). Only
  * from the handler of `m`, once. NULL with errno ENOBUFS when TERN_KEEP_MAX
  * messages are kept already. A kept payload pins its block at the sender, which
  * has TERN_POOL_BLOCKS of them.
  */
-const tern_msg *tern_keep(tern *t, const tern_msg *m);
-int tern_drop(tern *t, const tern_msg *kept);
+const tern_msg *tern_msg_keep(tern *t, const tern_msg *m);
+int tern_msg_drop(tern *t, const tern_msg *kept);
 
 /*
  * Runs fn(t, arg) at the next moment when sending is allowed: after the handlers
@@ -222,7 +222,7 @@ int tern_forgive(tern *t, uint32_t rank);
  * closed or ended well. NULL: nothing is called any more.
  */
 typedef void tern_lost_handler(tern *t, uint32_t rank, int why, void *arg);
-int tern_on_lost(tern *t, tern_lost_handler *fn, void *arg);
+int tern_lost_on(tern *t, tern_lost_handler *fn, void *arg);
 
 /* What a handler calls to add n to a flag: unlocked where that is safe. */
 static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n);

@@ -3,8 +3,8 @@
  * Typed messages into buffers that their receiver has set aside.
  *
  * A rank gives the library buffers for a type; a message of that type lands in one of
- * them, with one copy, and tern_bufreceive() returns a pointer to it. The program gives the
- * buffer back with tern_buffree(). A send is accepted whole or not at all.
+ * them, with one copy, and tern_buf_recv() returns a pointer to it. The program gives the
+ * buffer back with tern_buf_free(). A send is accepted whole or not at all.
  *
  * Within a type a short message may overtake a long one that was sent before it by the same
  * rank, unless the type asks for order. Conventions are those of <tern/tern.h>.
@@ -37,22 +37,22 @@ enum tern_buffers {
  * type: -EEXIST. -EINVAL for a type of TERN_TYPES_MAX or more, no buffers or too many, or unknown
  * flags; -ENOMEM when the heap or the job's memory is spent.
  */
-int tern_bufalloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags);
+int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags);
 
 /*
  * Ends a type: messages not received are dropped, and sends of it fail once their rank can know of
  * it. -EBUSY while the program has one of its buffers, or a message is just landing; -ENXIO if
  * there is no such type.
  */
-int tern_bufclose(tern *t, unsigned type);
+int tern_buf_close(tern *t, unsigned type);
 
 /* What a send is called afterwards; 0 is none. */
 typedef uint64_t tern_mid;
 
 /*
  * Sends `len` bytes as a message of `type` to `rank`. 0: accepted; *mid, unless `mid` is NULL,
- * names it for tern_bufdone(), and `data` belongs to it until that says so. -EAGAIN, retry: there
- * is no buffer, or TERN_BUFSENDS_MAX are under way, and with TERN_NOWAIT the call does not wait for
+ * names it for tern_buf_done(), and `data` belongs to it until that says so. -EAGAIN, retry: there
+ * is no buffer, or TERN_BUF_SENDS_MAX are under way, and with TERN_BUF_NOWAIT the call does not wait for
  * that. Any other code is a failure, which repeats itself until the receiver does something about
  * it, if it can: -ENXIO, the rank has given no buffers for that type; -EMSGSIZE, they are shorter
  * than that; -ENOBUFS, none is free and the type's policy is to refuse; -ERANGE; -EOWNERDEAD,
@@ -61,28 +61,28 @@ typedef uint64_t tern_mid;
  * hold: -EDEADLK. To a rank whose memory cannot be mapped it is the same; tern_typed(7) says what
  * shows of that.
  */
-int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
+int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
 		 unsigned flags, tern_mid *mid);
 
-enum { TERN_NOWAIT = 1, TERN_BUFSENDS_MAX = 256 };
+enum { TERN_BUF_NOWAIT = 1, TERN_BUF_SENDS_MAX = 256 };
 
 /*
  * 1: it has landed at its receiver and `data` is free; 0: not yet (polls once); negative: it
  * failed. Says so once; a long message counts as under way until then.
  */
-int tern_bufdone(tern *t, tern_mid mid);
+int tern_buf_done(tern *t, tern_mid mid);
 
 /*
  * The next message of `type`: a pointer to its bytes, its sender and length; no copy is made. Waits
- * for one, or with TERN_NOWAIT returns NULL with errno EAGAIN. NULL with errno: ENXIO, there
+ * for one, or with TERN_BUF_NOWAIT returns NULL with errno EAGAIN. NULL with errno: ENXIO, there
  * is no such type here; EDEADLK, EPERM where waiting is not allowed; EOWNERDEAD as tern_wait().
  */
-void *tern_bufreceive(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len);
+void *tern_buf_recv(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len);
 
 /*
  * Gives a buffer back to its type, or to the spill. -EINVAL if it is not a buffer that
- * tern_bufreceive() gave.
+ * tern_buf_recv() gave.
  */
-int tern_buffree(tern *t, void *buffer);
+int tern_buf_free(tern *t, void *buffer);
 
 #endif

@@ -17,7 +17,7 @@ static int access_begin(struct mem *m, tern_addr remote, void *local, size_t len
 {
 	const tern_shape run = { .run = len };
 	struct runs r;
-	int rc = len ? mem_check(m, remote, len, put ? "tern_write_async()" : "tern_read_async()")
+	int rc = len ? mem_check(m, remote, len, put ? "tern_async_put_start()" : "tern_async_get_start()")
 		     : 0;
 	if (rc)
 		return rc;
@@ -25,11 +25,11 @@ static int access_begin(struct mem *m, tern_addr remote, void *local, size_t len
 	return transfer_later(m, &r, put, op);
 }
 
-int tern_read_async(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
+int tern_async_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP;
-	int rc = async_enter(t->own, op, "tern_read_async() without a handle");
+	int rc = async_enter(t->own, op, "tern_async_get_start() without a handle");
 	if (!rc)
 		rc = access_begin(mem_of(t), src, dst, len, false, op ? op : &own);
 	return op_finish(t, op, &own, rc);
@@ -56,10 +56,10 @@ static int write_raise(tern *t, struct write *w)
 	tern_addr flag = w->flag;
 	if (layer_maps(t->own, tern_addr_rank(flag)))
 		return layer_request(t->own, tern_addr_rank(flag), ASYNC_RAISE, NULL, 0, 1, &flag);
-	int rc = tern_amo64_start(t, TERN_ADD, flag, 1, NULL, &w->landed);
+	int rc = tern_amo64_start(t, TERN_AMO_ADD, flag, 1, NULL, &w->landed);
 	if (rc)
 		return rc;
-	w->flag = TERN_NOWHERE;
+	w->flag = TERN_ADDR_NONE;
 	return 1;
 }
 
@@ -70,7 +70,7 @@ static int write_turn(tern *t, void *arg)
 	int rc = w->landed.error;
 	if (w->landed.pending)
 		return -EAGAIN;
-	if (!rc && w->flag != TERN_NOWHERE)
+	if (!rc && w->flag != TERN_ADDR_NONE)
 		rc = write_raise(t, w);
 	if (turn_goes_on(rc))
 		return rc;
@@ -82,17 +82,17 @@ static int write_turn(tern *t, void *arg)
 
 static int flag_check(struct mem *m, tern_addr dst, tern_addr flag)
 {
-	if (flag == TERN_NOWHERE)
+	if (flag == TERN_ADDR_NONE)
 		return 0;
-	int rc = mem_check(m, flag, sizeof(uint64_t), "the flag of tern_write_async()");
+	int rc = mem_check(m, flag, sizeof(uint64_t), "the flag of tern_async_put_start()");
 	if (!rc && tern_addr_rank(flag) != tern_addr_rank(dst))
 		rc = error_set(
 			-EINVAL,
-			"tern_write_async() was given data for rank %u and a flag at rank %u: "
+			"tern_async_put_start() was given data for rank %u and a flag at rank %u: "
 			"they must be at one",
 			tern_addr_rank(dst), tern_addr_rank(flag));
 	if (!rc && flag % sizeof(uint64_t))
-		rc = error_set(-EINVAL, "tern_write_async() was given a flag that is not aligned");
+		rc = error_set(-EINVAL, "tern_async_put_start() was given a flag that is not aligned");
 	return rc;
 }
 
@@ -122,13 +122,13 @@ static int write_start(struct async *a, tern_addr dst, const void *src, size_t l
 	return 0;
 }
 
-int tern_write_async(tern *t, tern_addr dst, const void *src, size_t len, tern_addr flag,
+int tern_async_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_addr flag,
 		     tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP, *told = op ? op : &own;
-	bool plain = flag == TERN_NOWHERE && len > sizeof(uint64_t);
-	int rc = async_enter(t->own, op, "tern_write_async() without a handle");
+	bool plain = flag == TERN_ADDR_NONE && len > sizeof(uint64_t);
+	int rc = async_enter(t->own, op, "tern_async_put_start() without a handle");
 	if (!rc)
 		rc = flag_check(mem_of(t), dst, flag);
 	if (!rc)

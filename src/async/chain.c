@@ -196,12 +196,12 @@ static int order_add(struct async *a, uint32_t rank, const struct order *wanted)
 	return 0;
 }
 
-int tern_async(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg, tern_op *op)
+int tern_async_send_start(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP;
 	struct order o = { .fill = fill, .arg = arg, .id = id, .op = op ? op : &own };
-	int rc = async_enter(t->own, op, "tern_async() without a handle");
+	int rc = async_enter(t->own, op, "tern_async_send_start() without a handle");
 	if (!rc)
 		rc = async_check(async_of(t), rank, id);
 	if (!rc)

@@ -66,7 +66,7 @@ static int message_drain(struct intake *n, tern_in *in)
 {
 	n->message.in = in;
 	int rc = n->running->fn(n->a->e->t, &n->message, n->running->arg);
-	if (rc == -EAGAIN && tern_chan_information(in) == TERN_CLOSED)
+	if (rc == -EAGAIN && tern_chan_information(in) == TERN_CHAN_CLOSED)
 		rc = in_over(in->chan); /* nothing more comes, whatever it hopes for */
 	if (turn_goes_on(rc))
 		return rc;
@@ -88,10 +88,10 @@ static int message_pass(struct intake *n, tern_in *in)
 /* Between two messages, where data and ends belong to none. */
 static int message_stray(struct intake *n, enum tern_information what)
 {
-	if (what == TERN_DATA && intake_is_internal(n))
+	if (what == TERN_CHAN_DATA && intake_is_internal(n))
 		return -EAGAIN; /* for turns of the program to get */
 	n->passing = true;
-	if (what == TERN_DATA)
+	if (what == TERN_CHAN_DATA)
 		intake_trouble(n, error_set(-EPROTO,
 					    "rank %u sent data without a procedure to rank %u: "
 					    "a filler must not end its message itself",
@@ -116,11 +116,11 @@ static int intake_step(struct intake *n, tern_in *in)
 	if (n->passing)
 		return message_pass(n, in);
 	enum tern_information what = tern_chan_information(in);
-	if (what == TERN_PROCEDURE)
+	if (what == TERN_CHAN_PROCEDURE)
 		return message_begin(n, in);
-	if (what == TERN_NOTHING)
+	if (what == TERN_CHAN_NOTHING)
 		return 0;
-	return what == TERN_CLOSED ? intake_over(in) : message_stray(n, what);
+	return what == TERN_CHAN_CLOSED ? intake_over(in) : message_stray(n, what);
 }
 
 /* The steps of one message, until its procedure has had a turn. */

@@ -56,7 +56,7 @@ static int internal_open(struct async *a)
 	return a->from ? 0 : internal_pair(a, &a->back, &a->from);
 }
 
-int tern_internal(tern *t, tern_chan **to, tern_chan **from)
+int tern_chan_internal(tern *t, tern_chan **to, tern_chan **from)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct async *a = async_of(t);
@@ -68,7 +68,7 @@ int tern_internal(tern *t, tern_chan **to, tern_chan **from)
 	return 0;
 }
 
-int tern_internal_other(tern *t, tern_chan **to, tern_chan **from)
+int tern_chan_internal_other(tern *t, tern_chan **to, tern_chan **from)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct async *a = async_of(t);

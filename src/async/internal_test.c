@@ -16,7 +16,7 @@ static void internal_start(uint32_t ranks)
 {
 	local_open(ranks);
 	local_drains(MESSAGE, mail_drain, &mail);
-	CHECK_IS(tern_internal(local[0], &to, &from), 0);
+	CHECK_IS(tern_chan_internal(local[0], &to, &from), 0);
 }
 
 TEST(the_processor_drains_what_the_program_sends_it_whatever_the_length)
@@ -68,7 +68,7 @@ static int square(tern *t, tern_incoming *m, void *arg)
 	int rc = tern_chan_ready(m->in, 8);
 	if (rc)
 		return rc;
-	CHECK_IS(tern_internal_other(t, &back, &unused), 0);
+	CHECK_IS(tern_chan_internal_other(t, &back, &unused), 0);
 	tern_out out = tern_chan_out(back);
 	rc = tern_chan_room(&out, 300); /* for all of it, or for nothing */
 	if (rc)
@@ -106,7 +106,7 @@ TEST(data_and_procedures_go_both_ways)
 			continue; /* some are under way */
 		tern_in in = tern_chan_in(from);
 		CHECK_IS(tern_chan_run(&in), 0);
-		CHECK_IS(tern_chan_is(&in, TERN_END), 1);
+		CHECK_IS(tern_chan_is(&in, TERN_CHAN_END), 1);
 		CHECK_IS(tern_chan_next(&in), 0);
 		tern_in_back(&in);
 	}
@@ -116,7 +116,7 @@ TEST(data_and_procedures_go_both_ways)
 		CHECK_IS(tern_chan_run(&in), 0);
 		CHECK_IS(tern_chan_next(&in), 0);
 	}
-	CHECK_IS(tern_chan_information(&in), TERN_NOTHING);
+	CHECK_IS(tern_chan_information(&in), TERN_CHAN_NOTHING);
 	tern_in_back(&in);
 	CHECK_IS(sum, want);
 	local_close();
@@ -125,7 +125,7 @@ TEST(data_and_procedures_go_both_ways)
 static int fetch_turn(tern *t, void *arg)
 {
 	tern_chan *unused, *program;
-	CHECK_IS(tern_internal_other(t, &unused, &program), 0);
+	CHECK_IS(tern_chan_internal_other(t, &unused, &program), 0);
 	tern_in in = tern_chan_in(program);
 	int rc = tern_chan_get8(&in, arg);
 	if (rc == -ENODATA)
@@ -146,7 +146,7 @@ TEST(data_without_a_procedure_is_for_turns_and_procedures_behind_it_wait)
 	tern_out_back(&out);
 	turns_settle();
 	CHECK_IS(mail.messages, 0);
-	CHECK_IS(tern_queue(local[0], fetch_turn, &value, NULL), 0);
+	CHECK_IS(tern_queue_start(local[0], fetch_turn, &value, NULL), 0);
 	CHECK_IS(value, 77);
 	turns_settle();
 	CHECK_IS(mail.messages, 1);
@@ -168,7 +168,7 @@ static int order_drain(tern *t, tern_incoming *m, void *arg)
 	CHECK_IS(tern_chan_get8(m->in, &fill), 0);
 	CHECK_IS(tern_chan_get8(m->in, &drain), 0);
 	CHECK_IS(tern_chan_get8(m->in, &what), 0);
-	return tern_async(t, (uint32_t)node, (tern_filler *)(uintptr_t)fill, (unsigned)drain,
+	return tern_async_send_start(t, (uint32_t)node, (tern_filler *)(uintptr_t)fill, (unsigned)drain,
 			  (void *)(uintptr_t)what, &op);
 }
 
@@ -197,9 +197,9 @@ TEST(the_ends_are_always_the_same_ones_and_stay_open)
 {
 	tern_chan *again[2], *other[2];
 	internal_start(1);
-	CHECK_IS(tern_internal(local[0], &again[0], &again[1]), 0);
+	CHECK_IS(tern_chan_internal(local[0], &again[0], &again[1]), 0);
 	CHECK(again[0] == to && again[1] == from);
-	CHECK_IS(tern_internal_other(local[0], &other[0], &other[1]), 0);
+	CHECK_IS(tern_chan_internal_other(local[0], &other[0], &other[1]), 0);
 	CHECK_IS(tern_chan_close(to), -EPERM);
 	CHECK(sentence_has(-EPERM, "the internal buffer of rank 0"));
 	for (int i = 0; i < 2; i++)

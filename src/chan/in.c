@@ -414,19 +414,19 @@ enum tern_information tern_chan_information_at(tern_in *i)
 	uint64_t item = 0;
 	int sight = in_look(i->chan, &k, &item);
 	if (sight == SIGHT_NOTHING)
-		return TERN_NOTHING;
+		return TERN_CHAN_NOTHING;
 	if (sight == SIGHT_DATA)
-		return TERN_DATA;
+		return TERN_CHAN_DATA;
 	if (sight != SIGHT_ITEM)
-		return TERN_CLOSED; /* or unreadable: a get says which */
-	return in_code(i->chan, sight, item) == -ENODATA ? TERN_END : TERN_PROCEDURE;
+		return TERN_CHAN_CLOSED; /* or unreadable: a get says which */
+	return in_code(i->chan, sight, item) == -ENODATA ? TERN_CHAN_END : TERN_CHAN_PROCEDURE;
 }
 
 int tern_chan_any(tern_in *const *ends, unsigned n, unsigned *turn)
 {
 	for (unsigned k = 0; k < n; k++) {
 		unsigned at = (*turn % n + k) % n;
-		if (tern_chan_information(ends[at]) == TERN_NOTHING)
+		if (tern_chan_information(ends[at]) == TERN_CHAN_NOTHING)
 			continue;
 		*turn = (at + 1) % n;
 		return (int)at;

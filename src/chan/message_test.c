@@ -39,7 +39,7 @@ TEST(next_passes_what_was_not_got_of_a_message_and_nothing_else)
 			pair_get();
 		CHECK_IS(tern_chan_next(&in), 0);
 		chan_settle();
-		CHECK_IS(tern_chan_information(&in), TERN_END);
+		CHECK_IS(tern_chan_information(&in), TERN_CHAN_END);
 		CHECK_IS(tern_chan_next(&in), 0);
 		CHECK_IS(pair_get(), i);
 	}
@@ -121,7 +121,7 @@ TEST(a_procedure_may_run_others)
 	}
 	CHECK_IS(tern_chan_run(&in), 0);
 	CHECK_IS(sum, 12);
-	CHECK_IS(tern_chan_information(&in), TERN_NOTHING);
+	CHECK_IS(tern_chan_information(&in), TERN_CHAN_NOTHING);
 	pair_end();
 }
 
@@ -132,7 +132,7 @@ TEST(a_procedure_that_is_not_known_is_an_error_on_either_side)
 	CHECK_IS(tern_chan_on(local[0], 1, NULL, NULL), -EINVAL);
 	CHECK_IS(tern_chan_call(&out, TERN_PROCS_MAX), -ERANGE);
 	CHECK_IS(tern_chan_call(&out, 1), -ENXIO);
-	CHECK_IS(tern_chan_information(&in), TERN_NOTHING);
+	CHECK_IS(tern_chan_information(&in), TERN_CHAN_NOTHING);
 	CHECK_IS(tern_chan_on(local[0], 1, add, &sum), 0);
 	CHECK_IS(tern_chan_call(&out, 1), 0);
 	CHECK_IS(tern_chan_end(&out), 0);
@@ -154,9 +154,9 @@ static void expect(enum tern_information what)
 {
 	chan_settle();
 	CHECK_IS(tern_chan_information(&in), what);
-	for (int kind = TERN_DATA; kind <= TERN_CLOSED; kind++)
+	for (int kind = TERN_CHAN_DATA; kind <= TERN_CHAN_CLOSED; kind++)
 		CHECK_IS(tern_chan_is(&in, (enum tern_information)kind), kind == (int)what ? 1
-									 : what == TERN_NOTHING
+									 : what == TERN_CHAN_NOTHING
 										 ? 0
 										 : -ENOMSG);
 }
@@ -167,27 +167,27 @@ TEST(information_tells_what_waits_at_every_place_of_the_ring)
 	for (int r = 0; r < 2; r++)
 		CHECK_IS(tern_chan_on(local[r], 0, nested, NULL), 0);
 	for (unsigned i = 0; i < LINES; i++) {
-		expect(TERN_NOTHING);
+		expect(TERN_CHAN_NOTHING);
 		for (unsigned k = 0; k <= i % 9; k++)
 			CHECK_IS(tern_chan_put8(&out, k), 0);
 		CHECK_IS(tern_chan_end(&out), 0);
 		CHECK_IS(tern_chan_call(&out, 0), 0);
 		CHECK_IS(tern_chan_end(&out), 0);
 		for (unsigned k = 0; k <= i % 9; k++) {
-			expect(TERN_DATA);
+			expect(TERN_CHAN_DATA);
 			pair_get();
 		}
-		expect(TERN_END);
+		expect(TERN_CHAN_END);
 		CHECK_IS(tern_chan_next(&in), 0);
-		expect(TERN_PROCEDURE);
+		expect(TERN_CHAN_PROCEDURE);
 		CHECK_IS(tern_chan_next(&in), 0);
 	}
-	expect(TERN_NOTHING);
+	expect(TERN_CHAN_NOTHING);
 	CHECK_IS(tern_chan_put8(&out, 1), 0);
 	CHECK_IS(tern_chan_close(pair_to), 0);
-	expect(TERN_DATA);
+	expect(TERN_CHAN_DATA);
 	pair_get();
-	expect(TERN_CLOSED);
+	expect(TERN_CHAN_CLOSED);
 	CHECK_IS(tern_chan_close(pair_from), 0);
 	local_close();
 }
@@ -262,8 +262,8 @@ static void put_something(struct chance *c)
 	switch (chance_below(c, 6)) {
 	case 0:
 		CHECK_IS(tern_chan_put16(&out, two), 0);
-		note(TERN_DATA, two[0]);
-		note(TERN_DATA, two[1]);
+		note(TERN_CHAN_DATA, two[0]);
+		note(TERN_CHAN_DATA, two[1]);
 		break;
 	case 1:
 		chance_fill((unsigned char *)block, len, word);
@@ -271,32 +271,32 @@ static void put_something(struct chance *c)
 		for (size_t at = 0; at < len; at += 8) {
 			uint64_t piece = 0;
 			memcpy(&piece, block + at, len - at < 8 ? len - at : 8);
-			note(TERN_DATA, piece);
+			note(TERN_CHAN_DATA, piece);
 		}
 		break;
 	case 2:
 		CHECK_IS(tern_chan_end(&out), 0);
-		note(TERN_END, 0);
+		note(TERN_CHAN_END, 0);
 		break;
 	case 3:
 		CHECK_IS(tern_chan_call(&out, (unsigned)word % 4), 0);
-		note(TERN_PROCEDURE, word % 4);
+		note(TERN_CHAN_PROCEDURE, word % 4);
 		break;
 	default:
 		CHECK_IS(tern_chan_put8(&out, word), 0);
-		note(TERN_DATA, word);
+		note(TERN_CHAN_DATA, word);
 	}
 }
 
 static void get_something(void)
 {
-	struct fact f = first == last ? (struct fact){ TERN_NOTHING, 0 } : model[first++ % MODEL];
+	struct fact f = first == last ? (struct fact){ TERN_CHAN_NOTHING, 0 } : model[first++ % MODEL];
 	REQUIRE(CHECK_IS(tern_chan_information(&in), f.what));
-	if (f.what == TERN_DATA)
+	if (f.what == TERN_CHAN_DATA)
 		CHECK_IS(pair_get(), f.word);
-	else if (f.what == TERN_END)
+	else if (f.what == TERN_CHAN_END)
 		CHECK_IS(tern_chan_next(&in), 0);
-	else if (f.what == TERN_PROCEDURE)
+	else if (f.what == TERN_CHAN_PROCEDURE)
 		CHECK_IS(tern_chan_run(&in), 0);
 }
 

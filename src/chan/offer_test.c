@@ -163,7 +163,7 @@ static void drain(uint64_t n, int code)
 	CHECK_IS(tern_chan_next(&in), code);
 	CHECK_IS(tern_chan_run(&in), code);
 	CHECK_IS(tern_chan_get_block(&in, &value, 8), code);
-	CHECK_IS(tern_chan_information(&in), TERN_CLOSED);
+	CHECK_IS(tern_chan_information(&in), TERN_CHAN_CLOSED);
 }
 
 TEST(what_was_put_before_the_sending_end_was_closed_still_arrives)
@@ -307,7 +307,7 @@ TEST(an_offer_of_anything_but_a_ring_in_a_heap_is_refused)
 		return;
 	}
 	tern_addr good = tern_addr_of(local[0], pair_to->pipe);
-	CHECK_IS(offered(TERN_NOWHERE, 0), 0);
+	CHECK_IS(offered(TERN_ADDR_NONE, 0), 0);
 	CHECK_IS(offered(good + 64, 0), 0);
 	CHECK_IS(offered(good, PIPE_READERS), 0);
 	CHECK_IS(offered(good, UINT64_MAX), 0);

@@ -422,7 +422,7 @@ static void awaits_serve(struct chans *s);
 
 static void on_offer(tern *t, const tern_msg *m)
 {
-	static const struct ring none = { .pipe = TERN_NOWHERE };
+	static const struct ring none = { .pipe = TERN_ADDR_NONE };
 	const struct ring ring = ring_of(m);
 	struct offer o = { .name = tern_msg_arg(m, 2), .from = tern_msg_src(m) };
 	int code = offer_keep(chans_of(t), &ring, &o);
@@ -571,7 +571,7 @@ static void on_relay_request(tern *t, const tern_msg *m)
 	const uint32_t *rank = tern_msg_data(m, &len);
 	const struct ring ring = ring_of(m);
 	struct offer o = { .name = tern_msg_arg(m, 2), .from = tern_msg_src(m) };
-	struct ring made = { .pipe = TERN_NOWHERE };
+	struct ring made = { .pipe = TERN_ADDR_NONE };
 	int code = relay_check(s, rank, len);
 	if (!code)
 		code = offer_reach(s, &ring, &o);

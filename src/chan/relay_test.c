@@ -215,7 +215,7 @@ TEST(when_a_relay_leaves_those_behind_it_are_told_and_the_others_go_on)
 		if (ends[r].chan->feeder != 1)
 			continue;
 		uint64_t value;
-		while (tern_chan_information(&ends[r]) != TERN_CLOSED)
+		while (tern_chan_information(&ends[r]) != TERN_CHAN_CLOSED)
 			REQUIRE(get_next(r));
 		CHECK_IS(tern_chan_get8(&ends[r], &value), -ESHUTDOWN);
 		CHECK(sentence_has(-ESHUTDOWN, "rank 1 has left"));

@@ -28,7 +28,7 @@ static void scene(enum tern_delivery d)
 	local_polled();
 	local_open(2);
 	local_on(ALLOCATE, allocate);
-	CHECK_IS(tern_set_delivery(local[1], d), 0);
+	CHECK_IS(tern_delivery_set(local[1], d), 0);
 	CHECK_IS(tern_request(local[0], 1, ALLOCATE), 0);
 	while (!atomic_load(&done))
 		if (d == TERN_DELIVERY_POLL)

@@ -85,12 +85,12 @@ static void on_reply_twice(tern *t, const tern_msg *m)
 
 static void on_handling(tern *t, const tern_msg *m)
 {
-	const tern_msg *kept = tern_keep(t, before_msg);
+	const tern_msg *kept = tern_msg_keep(t, before_msg);
 	broke(code_of(kept));
-	kept = tern_keep(t, m);
+	kept = tern_msg_keep(t, m);
 	advised_code = code_of(kept);
 	if (kept)
-		CHECK_IS(tern_drop(t, kept), 0);
+		CHECK_IS(tern_msg_drop(t, kept), 0);
 }
 
 static void handler_runs(tern_handler *fn, bool reply)
@@ -114,7 +114,7 @@ static void try_program(void)
 static void delivery_deferred(tern *t, void *arg)
 {
 	(void)arg;
-	broke(tern_set_delivery(t, TERN_DELIVERY_POLL));
+	broke(tern_delivery_set(t, TERN_DELIVERY_POLL));
 }
 
 static void try_delivery(void)
@@ -124,9 +124,9 @@ static void try_delivery(void)
 	local_settle();
 	CHECK_IS(broken_code, rule_table[RULE_DELIVERY].code);
 	tern_hold(local[0]);
-	broke(tern_set_delivery(local[0], TERN_DELIVERY_POLL));
+	broke(tern_delivery_set(local[0], TERN_DELIVERY_POLL));
 	tern_release(local[0]);
-	advised_code = tern_set_delivery(local[0], TERN_DELIVERY_POLL);
+	advised_code = tern_delivery_set(local[0], TERN_DELIVERY_POLL);
 }
 
 static void try_reply_outside(void)
@@ -190,7 +190,7 @@ static void try_turn(void)
 	static tern_op turn;
 	ranks_open();
 	happened = 0;
-	CHECK_IS(tern_queue(local[0], wait_in_turn, &turn, &turn), 0);
+	CHECK_IS(tern_queue_start(local[0], wait_in_turn, &turn, &turn), 0);
 	while (broken_code == 1)
 		tern_poll(local[0]);
 	happened = 1;

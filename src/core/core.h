@@ -37,7 +37,7 @@ unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling
 		     void *arg);
 
 /* -- poll.c: taking messages in -- */
-enum { KINDS_REQUESTS = 1 << TERN_REQUEST, KINDS_REPLIES = 1 << TERN_REPLY, KINDS_BOTH = 6 };
+enum { KINDS_REQUESTS = 1 << TERN_KIND_REQUEST, KINDS_REPLIES = 1 << TERN_KIND_REPLY, KINDS_BOTH = 6 };
 unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in);
 unsigned poll_once(struct endpoint *e, unsigned kinds);
 /* poll_mark() notes what lies in the inlets; poll_due() handles that much of each and no more. */

@@ -117,7 +117,7 @@ TEST(deferred_work_that_always_defers_itself_does_not_hold_up_the_program)
 	for (int i = 0; i < 10; i++)
 		CHECK_IS(tern_poll(local[0]), 0);
 	tern_hold(local[0]);
-	CHECK(ran == 10 || (ran > 10 && tern_delivery(local[0]) != TERN_DELIVERY_POLL));
+	CHECK(ran == 10 || (ran > 10 && tern_delivery_get(local[0]) != TERN_DELIVERY_POLL));
 	tern_release(local[0]);
 	local_close();
 }
@@ -177,7 +177,7 @@ TEST(the_program_may_defer_too)
 	pair_open(defer_words);
 	tern_poll(local[0]);
 	CHECK_IS(tern_defer(local[0], note_run, NULL), 0);
-	CHECK(ran == 0 || tern_delivery(local[0]) != TERN_DELIVERY_POLL);
+	CHECK(ran == 0 || tern_delivery_get(local[0]) != TERN_DELIVERY_POLL);
 	CHECK_IS(tern_poll(local[0]), 0);
 	CHECK_IS(ran, 1);
 	local_close();

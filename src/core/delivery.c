@@ -145,23 +145,23 @@ void delivery_close(struct endpoint *e)
 	interrupt_close(e);
 }
 
-enum tern_delivery tern_delivery(const tern *t)
+enum tern_delivery tern_delivery_get(const tern *t)
 {
 	return t->own->delivery;
 }
 
 static int delivery_allowed(struct endpoint *e, enum tern_delivery d)
 {
-	int rc = rules_outermost(e, "tern_set_delivery()");
+	int rc = rules_outermost(e, "tern_delivery_set()");
 	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
 		rc = error_set(-EINVAL, "%d is no way of delivery", (int)d);
 	if (!rc && e->threads)
 		rc = error_set(
 			-EBUSY,
-			"tern_set_delivery() was called while rank %u has %u threads: join them first",
+			"tern_delivery_set() was called while rank %u has %u threads: join them first",
 			e->t->rank, e->threads);
 	if (!rc && (held(e) || e->deferring))
-		rc = rule_broken(RULE_DELIVERY, "tern_set_delivery() was called %s",
+		rc = rule_broken(RULE_DELIVERY, "tern_delivery_set() was called %s",
 				 e->deferring ? "in a deferred function" : "under a hold");
 	return rc;
 }
@@ -182,7 +182,7 @@ static int delivery_change(struct endpoint *e, enum tern_delivery d)
 	return rc;
 }
 
-int tern_set_delivery(tern *t, enum tern_delivery d)
+int tern_delivery_set(tern *t, enum tern_delivery d)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int rc = delivery_allowed(t->own, d);

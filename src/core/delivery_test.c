@@ -23,12 +23,12 @@ TEST(the_options_choose_or_else_the_environment)
 								   : delivery[o] };
 			local_delivered(ways[env]);
 			REQUIRE(tern_open(&t, &options) == 0);
-			CHECK_IS(tern_delivery(t), delivery[o < 0 ? env : o]);
+			CHECK_IS(tern_delivery_get(t), delivery[o < 0 ? env : o]);
 			CHECK_IS(tern_close(t), 0);
 		}
 	unsetenv("TERN_DELIVERY");
 	REQUIRE(tern_open(&t, NULL) == 0);
-	CHECK_IS(tern_delivery(t), TERN_DELIVERY_POLL);
+	CHECK_IS(tern_delivery_get(t), TERN_DELIVERY_POLL);
 	CHECK_IS(tern_close(t), 0);
 }
 
@@ -114,10 +114,10 @@ TEST(every_way_can_be_changed_to_every_other_while_messages_flow)
 			visitor_start(&v, check_scaled(2000));
 			for (int i = 0; i < 5; i++) {
 				host_computes_until(check_scaled(100 * (2 * i + 1)));
-				CHECK_IS(tern_set_delivery(local[0], delivery[to]), 0);
-				CHECK_IS(tern_delivery(local[0]), delivery[to]);
+				CHECK_IS(tern_delivery_set(local[0], delivery[to]), 0);
+				CHECK_IS(tern_delivery_get(local[0]), delivery[to]);
 				host_computes_until(check_scaled(100 * (2 * i + 2)));
-				CHECK_IS(tern_set_delivery(local[0], delivery[from]), 0);
+				CHECK_IS(tern_delivery_set(local[0], delivery[from]), 0);
 			}
 			host_computes_until(check_scaled(2000));
 			visitor_end(&v);
@@ -131,13 +131,13 @@ static _Atomic int code;
 static void change_in_handler(tern *t, const tern_msg *m)
 {
 	on_visit(t, m);
-	code = tern_set_delivery(t, TERN_DELIVERY_POLL);
+	code = tern_delivery_set(t, TERN_DELIVERY_POLL);
 }
 
 static void change_deferred(tern *t, void *arg)
 {
 	(void)arg;
-	code = tern_set_delivery(t, TERN_DELIVERY_POLL);
+	code = tern_delivery_set(t, TERN_DELIVERY_POLL);
 }
 
 static void defer_change(tern *t, const tern_msg *m)
@@ -163,12 +163,12 @@ TEST(a_change_is_refused_in_handlers_and_deferred_functions_and_under_holds)
 		local_settle();
 		CHECK_IS(code, -EDEADLK);
 		tern_hold(local[0]);
-		CHECK_IS(tern_set_delivery(local[0], TERN_DELIVERY_POLL), -EDEADLK);
+		CHECK_IS(tern_delivery_set(local[0], TERN_DELIVERY_POLL), -EDEADLK);
 		CHECK(sentence_has(-EDEADLK, "hold"));
 		tern_release(local[0]);
-		CHECK_IS(tern_delivery(local[0]), delivery[way]);
-		CHECK_IS(tern_set_delivery(local[0], TERN_DELIVERY_DEFAULT), -EINVAL);
-		CHECK_IS(tern_set_delivery(local[0], (enum tern_delivery)9), -EINVAL);
+		CHECK_IS(tern_delivery_get(local[0]), delivery[way]);
+		CHECK_IS(tern_delivery_set(local[0], TERN_DELIVERY_DEFAULT), -EINVAL);
+		CHECK_IS(tern_delivery_set(local[0], (enum tern_delivery)9), -EINVAL);
 		local_close();
 	}
 }
@@ -179,9 +179,9 @@ TEST(a_change_that_fails_leaves_delivery_as_it_was)
 	for (unsigned way = 0; way < 2; way++) {
 		setenv("TERN_DELIVERY", ways[way], 1);
 		visitor_open();
-		CHECK_IS(tern_set_delivery(local[0], TERN_DELIVERY_INTERRUPT), -EINVAL);
+		CHECK_IS(tern_delivery_set(local[0], TERN_DELIVERY_INTERRUPT), -EINVAL);
 		CHECK(sentence_has(-EINVAL, "TERN_SIGNAL"));
-		CHECK_IS(tern_delivery(local[0]), delivery[way]);
+		CHECK_IS(tern_delivery_get(local[0]), delivery[way]);
 		visitor_pays(10);
 		host_computes_until(10 * (way + 1));
 		local_close();
@@ -264,13 +264,13 @@ TEST(delivery_can_be_changed_while_the_thread_runs_a_handler)
 {
 	local_open(2);
 	local_on(ASK, on_ask_slowly);
-	CHECK_IS(tern_set_delivery(local[1], TERN_DELIVERY_THREAD), 0);
+	CHECK_IS(tern_delivery_set(local[1], TERN_DELIVERY_THREAD), 0);
 	CHECK_IS(tern_request(local[0], 1, ASK), 0);
 	for (uint64_t end = clock_ns() + PATIENCE_S * UINT64_C(1000000000);
 	     !atomic_load(&begun) && clock_ns() < end;)
 		;
-	CHECK_IS(tern_set_delivery(local[1], TERN_DELIVERY_POLL), 0);
+	CHECK_IS(tern_delivery_set(local[1], TERN_DELIVERY_POLL), 0);
 	CHECK_IS(atomic_load(&ended), 1); /* it has waited for the handler */
-	CHECK_IS(tern_delivery(local[1]), TERN_DELIVERY_POLL);
+	CHECK_IS(tern_delivery_get(local[1]), TERN_DELIVERY_POLL);
 	local_close();
 }

@@ -63,7 +63,7 @@ TEST(a_program_that_chooses_interrupts_and_then_computes_is_interrupted)
 {
 	local_polled();
 	visitor_open();
-	CHECK_IS(tern_set_delivery(local[0], TERN_DELIVERY_INTERRUPT), 0);
+	CHECK_IS(tern_delivery_set(local[0], TERN_DELIVERY_INTERRUPT), 0);
 	check_interrupted();
 }
 

@@ -38,7 +38,7 @@ static void keep_copy(tern_msg *to, const tern_msg *m)
 
 static int keep_checked(struct endpoint *e, const tern_msg *m)
 {
-	int rc = rules_handling(e, m, "tern_keep()");
+	int rc = rules_handling(e, m, "tern_msg_keep()");
 	if (!rc && e->block && e->block_kept)
 		rc = error_set(-EALREADY, "this message's payload was kept or sent back already");
 	if (!rc && e->kept_cursor == e->inlet->cursor && e->kept_leaf == e->inlet->leaf)
@@ -46,7 +46,7 @@ static int keep_checked(struct endpoint *e, const tern_msg *m)
 	return rc ? rc : keep_slots(e);
 }
 
-const tern_msg *tern_keep(tern *t, const tern_msg *m)
+const tern_msg *tern_msg_keep(tern *t, const tern_msg *m)
 {
 	struct endpoint *e = t->own;
 	int rc = keep_checked(e, m);
@@ -65,7 +65,7 @@ const tern_msg *tern_keep(tern *t, const tern_msg *m)
 	return kept;
 }
 
-int tern_drop(tern *t, const tern_msg *kept)
+int tern_msg_drop(tern *t, const tern_msg *kept)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);

@@ -16,7 +16,7 @@ static unsigned char bytes[TERN_PAYLOAD_MAX];
 static void keep(tern *t, const tern_msg *m)
 {
 	arrival_note(&requests, t, m);
-	kept[keeps] = tern_keep(t, m);
+	kept[keeps] = tern_msg_keep(t, m);
 	code = kept[keeps] ? 0 : -errno;
 	keeps += kept[keeps] != NULL;
 }
@@ -50,7 +50,7 @@ TEST(a_kept_message_stays_as_it_was_while_its_ring_is_used_again)
 		CHECK(!tern_msg_data(kept[n], NULL));
 		for (unsigned i = 0; i < n; i++)
 			CHECK_IS(tern_msg_arg(kept[n], i), words[i]);
-		CHECK_IS(tern_drop(local[1], kept[n]), 0);
+		CHECK_IS(tern_msg_drop(local[1], kept[n]), 0);
 	}
 	local_close();
 }
@@ -73,7 +73,7 @@ TEST(a_kept_payload_stays_where_it_lies)
 		CHECK_IS(len, 1000 * (i % 8));
 		CHECK(data && chance_filled(data, len, 1));
 		CHECK_IS(tern_msg_arg(kept[i], 0), i % 8);
-		CHECK_IS(tern_drop(local[1], kept[i]), 0);
+		CHECK_IS(tern_msg_drop(local[1], kept[i]), 0);
 	}
 	local_close();
 }
@@ -84,14 +84,14 @@ TEST(what_is_dropped_is_dropped_once)
 	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
 	CHECK_IS(tern_request(local[0], 1, ASK, 2), 0);
 	local_settle();
-	CHECK_IS(tern_drop(local[0], kept[0]), -EINVAL); /* not the one that keeps it */
-	CHECK_IS(tern_drop(local[1], (const tern_msg *)(const void *)bytes), -EINVAL);
-	CHECK_IS(tern_drop(local[1], NULL), -EINVAL);
-	CHECK_IS(tern_drop(local[1], kept[0]), 0);
-	CHECK_IS(tern_drop(local[1], kept[0]), -EINVAL);
+	CHECK_IS(tern_msg_drop(local[0], kept[0]), -EINVAL); /* not the one that keeps it */
+	CHECK_IS(tern_msg_drop(local[1], (const tern_msg *)(const void *)bytes), -EINVAL);
+	CHECK_IS(tern_msg_drop(local[1], NULL), -EINVAL);
+	CHECK_IS(tern_msg_drop(local[1], kept[0]), 0);
+	CHECK_IS(tern_msg_drop(local[1], kept[0]), -EINVAL);
 	CHECK(sentence_has(-EINVAL, "rank 1"));
 	CHECK_IS(tern_msg_arg(kept[1], 0), 2);
-	CHECK_IS(tern_drop(local[1], kept[1]), 0);
+	CHECK_IS(tern_msg_drop(local[1], kept[1]), 0);
 	local_close();
 }
 
@@ -107,7 +107,7 @@ TEST(so_many_messages_are_kept_and_no_more)
 	local_settle();
 	CHECK_IS(keeps, TERN_KEEP_MAX);
 	CHECK_IS(code, -ENOBUFS);
-	CHECK_IS(tern_drop(local[1], kept[17]), 0);
+	CHECK_IS(tern_msg_drop(local[1], kept[17]), 0);
 	CHECK_IS(tern_request(local[0], 1, ASK, 1234), 0);
 	local_settle();
 	CHECK_IS(keeps, TERN_KEEP_MAX + 1);
@@ -118,7 +118,7 @@ TEST(so_many_messages_are_kept_and_no_more)
 static void drop_first(tern *t, void *arg)
 {
 	(void)arg;
-	CHECK_IS(tern_drop(t, kept[0]), 0);
+	CHECK_IS(tern_msg_drop(t, kept[0]), 0);
 }
 
 static void ask_to_drop(tern *t, const tern_msg *m)
@@ -153,7 +153,7 @@ TEST(a_sender_that_keeps_all_its_own_blocks_is_told_and_does_not_wait)
 		CHECK_IS(tern_request_data(local[0], 0, ASK, bytes, 10), 0);
 	local_settle();
 	CHECK_IS(tern_request_data(local[0], 0, ASK, bytes, 10), -ENOBUFS);
-	CHECK_IS(tern_drop(local[0], kept[0]), 0);
+	CHECK_IS(tern_msg_drop(local[0], kept[0]), 0);
 	CHECK_IS(tern_request_data(local[0], 0, ASK, bytes, 10), 0);
 	local_close();
 }
@@ -163,7 +163,7 @@ static void return_in_place(tern *t, const tern_msg *m)
 	void *reply = tern_reply_claim(t, m, 10);
 	REQUIRE(reply == tern_msg_data(m, NULL));
 	CHECK_IS(tern_reply_commit(t, m, reply, TELL), 0);
-	CHECK(!tern_keep(t, m)); /* it is on its way home */
+	CHECK(!tern_msg_keep(t, m)); /* it is on its way home */
 	CHECK_IS(errno, EALREADY);
 }
 
@@ -179,11 +179,11 @@ TEST(a_reply_that_came_back_in_place_can_be_kept)
 	for (int i = 0; i < 100; i++) {
 		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), 0);
 		local_settle();
-		CHECK_IS(tern_drop(local[0], kept[keeps - 1]), 0);
+		CHECK_IS(tern_msg_drop(local[0], kept[keeps - 1]), 0);
 		keeps--;
 	}
 	CHECK(chance_filled(tern_msg_data(kept[0], NULL), 10, 1));
-	CHECK_IS(tern_drop(local[0], kept[0]), 0);
+	CHECK_IS(tern_msg_drop(local[0], kept[0]), 0);
 	local_close();
 }
 
@@ -217,7 +217,7 @@ static void answer_then_keep(tern *t, const tern_msg *m)
 {
 	CHECK_IS(tern_reply(t, m, TELL), 0);
 	keep(t, m);
-	CHECK(!tern_keep(t, m));
+	CHECK(!tern_msg_keep(t, m));
 	CHECK_IS(errno, EALREADY);
 }
 
@@ -230,7 +230,7 @@ TEST(a_message_is_kept_once_and_also_after_its_reply)
 	local_settle();
 	CHECK_IS(keeps, 3);
 	CHECK_IS(tern_msg_arg(kept[1], 1), 4);
-	CHECK(!tern_keep(local[1], kept[0])); /* and not by the program */
+	CHECK(!tern_msg_keep(local[1], kept[0])); /* and not by the program */
 	CHECK_IS(errno, EPERM);
 	CHECK_IS(replies.count, 3);
 	local_close();

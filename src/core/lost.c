@@ -37,7 +37,7 @@ static bool lost_untold(const struct endpoint *e)
 	return false;
 }
 
-int tern_on_lost(tern *t, tern_lost_handler *fn, void *arg)
+int tern_lost_on(tern *t, tern_lost_handler *fn, void *arg)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);

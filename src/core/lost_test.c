@@ -72,7 +72,7 @@ TEST(layers_hear_of_a_rank_when_what_it_had_sent_is_handled)
 TEST(each_rank_that_dies_or_leaves_is_told_once_and_how)
 {
 	ranks_open();
-	CHECK_IS(tern_on_lost(local[0], note, &argument), 0);
+	CHECK_IS(tern_lost_on(local[0], note, &argument), 0);
 	polls();
 	CHECK(!told[1] && !told[2] && !told[3]);
 	rank_dies(1);
@@ -92,11 +92,11 @@ TEST(who_was_lost_before_is_told_too_and_nobody_after_it_was_taken_back)
 	ranks_open();
 	rank_dies(1);
 	polls();
-	CHECK_IS(tern_on_lost(local[0], note, &argument), 0);
+	CHECK_IS(tern_lost_on(local[0], note, &argument), 0);
 	CHECK_IS(told[1], 0); /* not in the call */
 	polls();
 	CHECK_IS(told[1], 1);
-	CHECK_IS(tern_on_lost(local[0], NULL, NULL), 0);
+	CHECK_IS(tern_lost_on(local[0], NULL, NULL), 0);
 	rank_dies(2);
 	polls();
 	CHECK_IS(told[2], 0);
@@ -116,7 +116,7 @@ static void go_on(tern *t, uint32_t rank, int why, void *arg)
 TEST(the_function_may_forgive_and_send_so_that_a_wait_goes_on_without_the_lost_rank)
 {
 	ranks_open();
-	CHECK_IS(tern_on_lost(local[0], go_on, NULL), 0);
+	CHECK_IS(tern_lost_on(local[0], go_on, NULL), 0);
 	rank_dies(1);
 	CHECK_IS(tern_wait(local[0], &flag, 1), 0);
 	CHECK_IS(told[1], 1);
@@ -144,7 +144,7 @@ TEST(a_wait_that_has_been_quiet_for_long_lets_the_next_death_be_forgiven_too)
 {
 	pthread_t thread;
 	ranks_open();
-	CHECK_IS(tern_on_lost(local[0], forgive, NULL), 0);
+	CHECK_IS(tern_lost_on(local[0], forgive, NULL), 0);
 	REQUIRE(pthread_create(&thread, NULL, two_die, NULL) == 0);
 	CHECK_IS(tern_wait(local[0], &flag, 1), 0);
 	pthread_join(thread, NULL);
@@ -159,7 +159,7 @@ static void nothing(tern *t, void *arg)
 TEST(it_is_told_though_as_many_functions_are_deferred_as_there_may_be)
 {
 	ranks_open();
-	CHECK_IS(tern_on_lost(local[0], note, &argument), 0);
+	CHECK_IS(tern_lost_on(local[0], note, &argument), 0);
 	for (int round = 1; round < RANKS; round++) {
 		for (int i = 0; i < TERN_DEFER_MAX; i++)
 			CHECK_IS(tern_defer(local[0], nothing, NULL), 0);
@@ -183,10 +183,10 @@ TEST(a_program_that_computes_is_told_where_its_messages_are_delivered_to_it)
 	pthread_t thread;
 	local_open(RANKS);
 	CHECK_IS(tern_poll(local[0]), 0);
-	CHECK_IS(tern_on_lost(local[0], note, &argument), 0);
+	CHECK_IS(tern_lost_on(local[0], note, &argument), 0);
 	REQUIRE(pthread_create(&thread, NULL, wait_for_it, NULL) == 0);
 	rank_dies(1);
-	if (tern_delivery(local[0]) == TERN_DELIVERY_POLL)
+	if (tern_delivery_get(local[0]) == TERN_DELIVERY_POLL)
 		polls();
 	pthread_join(thread, NULL);
 	CHECK_IS(told[1], 1);

@@ -242,7 +242,7 @@ static struct block *reply_block(struct endpoint *e)
 /* cost: buffer control */
 void payload_forget_reply(struct endpoint *e)
 {
-	if (!e->reply_claim || e->inlet->kind != TERN_REQUEST)
+	if (!e->reply_claim || e->inlet->kind != TERN_KIND_REQUEST)
 		return;
 	block_set(e->reply_claim, BLOCK_FREE);
 	e->reply_claim = NULL;
@@ -276,7 +276,7 @@ int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data
 static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len)
 {
 	int rc = rules_handling(e, m, "tern_reply_claim()");
-	if (!rc && e->inlet->kind != TERN_REQUEST)
+	if (!rc && e->inlet->kind != TERN_KIND_REQUEST)
 		rc = error_set(
 			-EPERM,
 			"tern_reply_claim() was called in a reply handler, which sends nothing");

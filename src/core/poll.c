@@ -244,7 +244,7 @@ static unsigned poll_circle(struct endpoint *e, unsigned kinds)
 	struct tern_inlet *in = &e->site.bell;
 	do {
 		if (TERN_UNLIKELY(inlet_arrived(in))) {
-			if (in->kind == TERN_BELL)
+			if (in->kind == TERN_KIND_BELL)
 				bell_answer(e);
 			else if (kinds & 1u << in->kind)
 				handled += inlet_drain(e, in);
@@ -261,7 +261,7 @@ unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in)
 	unsigned handled = 0;
 	e->t->peek = in->next; /* the next look begins behind it, so that all have their turn */
 	/* Whoever knocked has sent something; who asks also sends. */
-	if (in->kind == TERN_BELL || e->site.asks)
+	if (in->kind == TERN_KIND_BELL || e->site.asks)
 		handled = poll_circle(e, KINDS_BOTH);
 	else if (!(handled = inlet_drain(e, in)))
 		/* It waits for room for a reply, and may hide others. */
@@ -454,7 +454,7 @@ int tern_poll_replies(tern *t)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
-	if (attach_is_mine(e) && in_handler(e) && e->inlet->kind == TERN_REQUEST)
+	if (attach_is_mine(e) && in_handler(e) && e->inlet->kind == TERN_KIND_REQUEST)
 		/* No deeper: reply handlers do not poll. */
 		return held(e) ? 0 : (int)poll_circle(e, KINDS_REPLIES);
 	return poll_kinds(t, KINDS_REPLIES, "a poll for replies");

@@ -66,7 +66,7 @@ unsigned rules_handler(const struct endpoint *e)
 
 static int rules_broken(struct endpoint *e, enum rule r, const char *what)
 {
-	bool request = e->inlet->kind == TERN_REQUEST;
+	bool request = e->inlet->kind == TERN_KIND_REQUEST;
 	char label[LABEL_ROOM];
 	return rule_broken(r, "%s was called in %s of a %s from rank %u: a %s handler may %s", what,
 			   handler_label(e, rules_handler(e), label), request ? "request" : "reply",
@@ -143,7 +143,7 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 				   "rank %u asked for a reply to handler %u outside a handler: "
 				   "only the handler of a request replies, and before it returns",
 				   e->t->rank, id);
-	if (e->inlet->kind == TERN_REPLY)
+	if (e->inlet->kind == TERN_KIND_REPLY)
 		return rules_broken(e, RULE_REPLY_REPLY, "a reply");
 	if (m != rules_handled(e))
 		return rule_broken(RULE_REPLY_OTHER,

@@ -288,7 +288,7 @@ static int close_it(tern *t, const tern_msg *m)
 static int change_delivery(tern *t, const tern_msg *m)
 {
 	(void)m;
-	return tern_set_delivery(t, TERN_DELIVERY_POLL);
+	return tern_delivery_set(t, TERN_DELIVERY_POLL);
 }
 
 TEST(nobody_is_advised_to_defer_what_deferred_functions_may_not_do)

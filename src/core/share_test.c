@@ -149,8 +149,8 @@ TEST(sharing_and_interrupts_are_refused_together)
 	CHECK(sentence_has(rc, "shared") && sentence_has(rc, "signal") && !t);
 	o.delivery = TERN_DELIVERY_THREAD;
 	CHECK_IS(tern_open(&t, &o), 0);
-	CHECK_IS(tern_set_delivery(t, TERN_DELIVERY_INTERRUPT), -EINVAL);
-	CHECK_IS(tern_delivery(t), TERN_DELIVERY_THREAD);
+	CHECK_IS(tern_delivery_set(t, TERN_DELIVERY_INTERRUPT), -EINVAL);
+	CHECK_IS(tern_delivery_get(t), TERN_DELIVERY_THREAD);
 	CHECK_IS(tern_close(t), 0);
 }
 

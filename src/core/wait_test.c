@@ -78,7 +78,7 @@ TEST(a_wait_ends_with_the_code_of_what_stops_it)
 /* What the launcher does when a rank's process has ended, and its progress thread with it. */
 static void rank_dies(uint32_t r, int status)
 {
-	CHECK_IS(tern_set_delivery(local[r], TERN_DELIVERY_POLL), 0);
+	CHECK_IS(tern_delivery_set(local[r], TERN_DELIVERY_POLL), 0);
 	job_rank_ended(&local[0]->own->group->job, r, status);
 }
 
@@ -259,7 +259,7 @@ static void *die_soon(void *arg)
 static void *never_polls(void *arg)
 {
 	tern_attach(local[1]); /* so that nobody borrows it */
-	CHECK_IS(tern_set_delivery(local[1], TERN_DELIVERY_POLL), 0);
+	CHECK_IS(tern_delivery_set(local[1], TERN_DELIVERY_POLL), 0);
 	return arg;
 }
 

@@ -17,10 +17,10 @@ void count_timed(struct endpoint *e, const tern_msg *m, unsigned id)
 void count_batch(struct endpoint *e, const struct tern_inlet *in, unsigned handled, uint64_t bytes)
 {
 	struct stats_peer *p = &e->stats->peer[in->peer];
-	stats_add(in->kind == TERN_REQUEST ? &p->requests : &p->replies, handled);
+	stats_add(in->kind == TERN_KIND_REQUEST ? &p->requests : &p->replies, handled);
 	stats_add(&p->bytes, bytes);
 	stats_most(&p->most, handled);
-	if (in->kind == TERN_REQUEST)
+	if (in->kind == TERN_KIND_REQUEST)
 		stats_set(&p->requests_at, in->leaf << 32 | (uint64_t)(in->cursor - in->base));
 }
 

@@ -117,7 +117,7 @@ struct endpoint {
 
 	struct deferred deferred[TERN_DEFER_MAX + 1]; /* one place is core/lost.c's */
 	uint32_t deferred_first, deferred_count;
-	tern_lost_handler *lost_fn; /* tern_on_lost() */
+	tern_lost_handler *lost_fn; /* tern_lost_on() */
 	void *lost_arg;
 	bool lost_deferred; /* telling of those that are not told */
 

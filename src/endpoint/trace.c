@@ -258,7 +258,7 @@ static void trace_deliver(tern *t, const tern_msg *m)
 	struct endpoint *e = t->own;
 	struct trace *r = e->trace;
 	trace_wait_end(r);
-	struct delivery d = trace_arrival(r, m, e->inlet->kind == TERN_REPLY);
+	struct delivery d = trace_arrival(r, m, e->inlet->kind == TERN_KIND_REPLY);
 	r->handler[d.handler](t, m);
 	trace_wait_end(r);
 	r->last = d;

@@ -165,7 +165,7 @@ TEST(the_job_ends_if_that_is_wanted)
 static void by_thread(void)
 {
 	ranks_open(2);
-	CHECK_IS(tern_set_delivery(local[1], TERN_DELIVERY_THREAD), 0);
+	CHECK_IS(tern_delivery_set(local[1], TERN_DELIVERY_THREAD), 0);
 	CHECK_IS(tern_request(local[0], 1, SLOW, TOO_LONG_MS), 0);
 	while (!slow_done)
 		sleep_ms(LIMIT_MS);

@@ -40,20 +40,20 @@ static inline uint64_t integer_bound(void *at, bool wide, bool least, uint64_t v
 static inline uint64_t integer_apply(void *at, bool wide, unsigned what, uint64_t v)
 {
 	switch ((enum tern_amo)what) {
-	case TERN_ADD:
+	case TERN_AMO_ADD:
 		return FETCH(add, at, wide, v);
-	case TERN_AND:
+	case TERN_AMO_AND:
 		return FETCH(and, at, wide, v);
-	case TERN_OR:
+	case TERN_AMO_OR:
 		return FETCH(or, at, wide, v);
-	case TERN_XOR:
+	case TERN_AMO_XOR:
 		return FETCH(xor, at, wide, v);
-	case TERN_SWAP:
+	case TERN_AMO_SWAP:
 		return wide ? atomic_exchange((_Atomic uint64_t *)at, v)
 			    : atomic_exchange((_Atomic uint32_t *)at, (uint32_t)v);
-	case TERN_MIN:
-	case TERN_MAX:
-		return integer_bound(at, wide, what == TERN_MIN, v);
+	case TERN_AMO_MIN:
+	case TERN_AMO_MAX:
+		return integer_bound(at, wide, what == TERN_AMO_MIN, v);
 	}
 	return 0;
 }
@@ -74,9 +74,9 @@ static uint64_t as_bits(double d)
 
 static double double_next(unsigned what, double old, double v)
 {
-	if (what == TERN_ADD)
+	if (what == TERN_AMO_ADD)
 		return old + v;
-	return (what == TERN_MIN ? v < old : v > old) ? v : old;
+	return (what == TERN_AMO_MIN ? v < old : v > old) ? v : old;
 }
 
 static uint64_t double_apply(_Atomic uint64_t *at, unsigned what, double v)
@@ -126,8 +126,8 @@ bool amo_known(unsigned what)
 {
 	unsigned type = what >> 8, operation = what & 0xff;
 	if (type == AMO_DOUBLE)
-		return operation == TERN_ADD || operation == TERN_MIN || operation == TERN_MAX;
-	return type <= AMO_CAS32 && operation <= TERN_SWAP;
+		return operation == TERN_AMO_ADD || operation == TERN_AMO_MIN || operation == TERN_AMO_MAX;
+	return type <= AMO_CAS32 && operation <= TERN_AMO_SWAP;
 }
 
 /* On registered memory of another thread of this process, which may unregister it meanwhile. */
@@ -175,8 +175,8 @@ static int amo(tern *t, tern_addr a, unsigned what, uint64_t operand, uint64_t e
 	if (!amo_known(what))
 		return error_set(
 			-EINVAL,
-			"there is no such atomic operation; on a double there are TERN_ADD, TERN_MIN "
-			"and TERN_MAX");
+			"there is no such atomic operation; on a double there are TERN_AMO_ADD, TERN_AMO_MIN "
+			"and TERN_AMO_MAX");
 	int rc = amo_start(mem_of(t), a, what, operands, old, op ? op : &own, !op);
 	return op_finish(t, op, &own, rc);
 }
@@ -186,7 +186,7 @@ int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
 {
 	INSIDE struct scope scope = scope_open(t);
 	char *at = heap_reach(mem_of(t), a, sizeof operand);
-	if (TERN_LIKELY(!op && at && (uintptr_t)at % sizeof operand == 0 && what <= TERN_SWAP)) {
+	if (TERN_LIKELY(!op && at && (uintptr_t)at % sizeof operand == 0 && what <= TERN_AMO_SWAP)) {
 		uint64_t before = integer_apply(at, true, what, operand);
 		if (old)
 			*old = before;

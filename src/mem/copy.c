@@ -49,7 +49,7 @@ static int copy_start(struct mem *m, tern_addr dst, tern_addr src, size_t len, t
 	return to ? copy_run(m, src, to, len, false, op) : copy_ask(m, dst, src, len, op, blocks);
 }
 
-int tern_fastmemcpy(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op)
+int tern_copy_start(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);

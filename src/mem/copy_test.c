@@ -49,7 +49,7 @@ TEST(any_bytes_are_copied_between_any_two_places)
 		size_t src = chance_below(
 			&c, (uint32_t)(AREA / 2 - len)); /* halves: source and target are apart */
 		size_t dst = AREA / 2 + chance_below(&c, (uint32_t)(AREA / 2 - len));
-		CHECK_IS(tern_fastmemcpy(local[n % RANKS], at[to] + dst, at[from] + src, len, &op),
+		CHECK_IS(tern_copy_start(local[n % RANKS], at[to] + dst, at[from] + src, len, &op),
 			 0);
 		CHECK_IS(tern_op_wait(local[n % RANKS], &op), 0);
 		memcpy(image[to] + dst, image[from] + src, len);
@@ -65,7 +65,7 @@ TEST(a_copy_does_not_block_and_its_status_can_be_polled)
 	struct chance c = { 1 };
 	tern_op op = TERN_OP;
 	areas_open(&c);
-	CHECK_IS(tern_fastmemcpy(local[0], at[2], at[1], AREA, &op), 0);
+	CHECK_IS(tern_copy_start(local[0], at[2], at[1], AREA, &op), 0);
 	CHECK_IS(op.pending, 1);
 	int rc;
 	while ((rc = tern_op_test(local[0], &op)) == 0)
@@ -81,11 +81,11 @@ TEST(a_copy_with_either_side_out_of_range_is_refused_before_a_byte_moves)
 	struct chance c = { 1 };
 	tern_op op = TERN_OP;
 	areas_open(&c);
-	CHECK_IS(tern_fastmemcpy(local[0], at[1] + AREA - 9, at[3], 10, &op), -EFAULT);
-	CHECK_IS(tern_fastmemcpy(local[0], at[1], at[3] + AREA - 9, 10, &op), -EFAULT);
-	CHECK_IS(tern_fastmemcpy(local[0], TERN_NOWHERE, at[3], 10, &op), -EFAULT);
-	CHECK_IS(tern_fastmemcpy(local[0], at[1], TERN_NOWHERE, 10, &op), -EFAULT);
-	CHECK_IS(tern_fastmemcpy(local[0], at[1], tern_addr_at(at[3], RANKS), 10, &op), -ERANGE);
+	CHECK_IS(tern_copy_start(local[0], at[1] + AREA - 9, at[3], 10, &op), -EFAULT);
+	CHECK_IS(tern_copy_start(local[0], at[1], at[3] + AREA - 9, 10, &op), -EFAULT);
+	CHECK_IS(tern_copy_start(local[0], TERN_ADDR_NONE, at[3], 10, &op), -EFAULT);
+	CHECK_IS(tern_copy_start(local[0], at[1], TERN_ADDR_NONE, 10, &op), -EFAULT);
+	CHECK_IS(tern_copy_start(local[0], at[1], tern_addr_at(at[3], RANKS), 10, &op), -ERANGE);
 	CHECK_IS(op.pending, 0);
 	areas_check();
 	local_close();

@@ -135,7 +135,7 @@ TEST(heap_memory_is_aligned_zero_when_first_given_out_and_seen_by_every_rank)
 		tern_addr a = tern_addr_of(local[r], p);
 		CHECK_IS(tern_addr_rank(a), r);
 		for (uint32_t other = 0; other < 3; other++) {
-			unsigned char *seen = tern_local(local[other], a, 100000);
+			unsigned char *seen = tern_addr_local(local[other], a, 100000);
 			REQUIRE(seen);
 			CHECK(all_are(seen, 100000, (unsigned char)(r + 1)));
 		}
@@ -169,21 +169,21 @@ TEST(addresses_name_heap_bytes_and_nothing_else)
 	char *p = tern_alloc(local[1], 1000);
 	REQUIRE(p);
 	tern_addr a = tern_addr_of(local[1], p);
-	CHECK(a != TERN_NOWHERE);
+	CHECK(a != TERN_ADDR_NONE);
 	CHECK(tern_addr_of(local[1], p + 5) == a + 5);
-	CHECK(tern_addr_of(local[1], p - 1) == TERN_NOWHERE); /* it is the first of the heap */
-	CHECK(tern_addr_of(local[1], p - 4096) == TERN_NOWHERE);
-	CHECK(tern_addr_of(local[0], p) == TERN_NOWHERE); /* another rank's */
-	CHECK(tern_addr_of(local[1], &private) == TERN_NOWHERE);
-	CHECK(tern_addr_of(local[1], NULL) == TERN_NOWHERE);
+	CHECK(tern_addr_of(local[1], p - 1) == TERN_ADDR_NONE); /* it is the first of the heap */
+	CHECK(tern_addr_of(local[1], p - 4096) == TERN_ADDR_NONE);
+	CHECK(tern_addr_of(local[0], p) == TERN_ADDR_NONE); /* another rank's */
+	CHECK(tern_addr_of(local[1], &private) == TERN_ADDR_NONE);
+	CHECK(tern_addr_of(local[1], NULL) == TERN_ADDR_NONE);
 	CHECK(tern_addr_at(a, 0) == (a & UINT64_C(0xffffffffffff)));
 	CHECK_IS(tern_addr_rank(tern_addr_at(a, 65535)), 65535);
-	CHECK(tern_local(local[0], TERN_NOWHERE, 1) == NULL);
-	CHECK(tern_local(local[0], tern_addr_at(a, 2), 1) == NULL); /* no such rank */
-	CHECK(tern_local(local[0], tern_addr_at(a, 0), 1) == NULL); /* nothing is allocated there */
-	CHECK(tern_local(local[0], a, SIZE_MAX) == NULL);
-	CHECK(tern_local(local[0], a, SIZE_MAX - 100) == NULL);
-	CHECK(tern_local(local[0], a + (UINT64_C(1) << 39), 1) == NULL);
+	CHECK(tern_addr_local(local[0], TERN_ADDR_NONE, 1) == NULL);
+	CHECK(tern_addr_local(local[0], tern_addr_at(a, 2), 1) == NULL); /* no such rank */
+	CHECK(tern_addr_local(local[0], tern_addr_at(a, 0), 1) == NULL); /* nothing is allocated there */
+	CHECK(tern_addr_local(local[0], a, SIZE_MAX) == NULL);
+	CHECK(tern_addr_local(local[0], a, SIZE_MAX - 100) == NULL);
+	CHECK(tern_addr_local(local[0], a + (UINT64_C(1) << 39), 1) == NULL);
 	local_close();
 }
 
@@ -286,7 +286,7 @@ static void allocate_alike(tern *t)
 		for (uint32_t r = 0; r < ALL; r++) {
 			CHECK(addresses[r] == tern_addr_at(addresses[me], r));
 			unsigned char *theirs =
-				tern_local(t, tern_addr_at(addresses[me], r), bytes);
+				tern_addr_local(t, tern_addr_at(addresses[me], r), bytes);
 			CHECK(theirs && theirs[0] == r && theirs[bytes - 1] == r);
 		}
 		CHECK_IS(tern_barrier(t), 0);

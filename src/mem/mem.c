@@ -323,8 +323,8 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
 	int rc = TERN_UNLIKELY(m->e->forked) ? rules_forked(m->e) : 0;
 	if (rc)
 		return rc;
-	if (a == TERN_NOWHERE)
-		return error_set(-EFAULT, "%s was given TERN_NOWHERE as an address", what);
+	if (a == TERN_ADDR_NONE)
+		return error_set(-EFAULT, "%s was given TERN_ADDR_NONE as an address", what);
 	if (rank >= m->size)
 		return error_set(-ERANGE,
 				 "%s was given an address at rank %u; this job has ranks 0 to %u",
@@ -396,7 +396,7 @@ int mem_gone(tern_addr a)
 			 tern_addr_rank(a));
 }
 
-void *tern_local(tern *t, tern_addr a, size_t len)
+void *tern_addr_local(tern *t, tern_addr a, size_t len)
 {
 	INSIDE struct scope scope = scope_open(t);
 	return mem_reach(mem_of(t), a, len);
@@ -416,5 +416,5 @@ tern_addr tern_addr_of(tern *t, const void *p)
 		if (region_covers(g, at, 1))
 			return region_addr(m, i) + at;
 	}
-	return TERN_NOWHERE;
+	return TERN_ADDR_NONE;
 }

@@ -190,7 +190,7 @@ uint64_t region_enter(struct mem *m,
 void region_leave(struct mem *m, tern_addr a);
 /*
  * Memory for one rank to write to, until region_unlend(): that rank is done with it, so there is
- * nobody to wait for. TERN_NOWHERE when too much is lent already.
+ * nobody to wait for. TERN_ADDR_NONE when too much is lent already.
  */
 tern_addr region_lend(struct mem *m, void *p, size_t len);
 void region_unlend(struct mem *m, tern_addr a);

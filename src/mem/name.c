@@ -7,7 +7,7 @@
 #include "mem/mem.h"
 #include "mem/word.h"
 
-int tern_name(tern *t, unsigned name, void *const *where, size_t bytes)
+int tern_block_name(tern *t, unsigned name, void *const *where, size_t bytes)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
@@ -84,7 +84,7 @@ static int block_check(struct mem *m, uint32_t rank, const struct named_cut *who
 	if (!rc && (whole->run > TERN_PAYLOAD_MAX || whole->name >= TERN_NAMES_MAX))
 		rc = error_set(
 			-EINVAL,
-			"tern_get_block() was asked for runs of %llu bytes of name %llu; at most %d, and below %d",
+			"tern_block_get_start() was asked for runs of %llu bytes of name %llu; at most %d, and below %d",
 			(unsigned long long)whole->run, (unsigned long long)whole->name,
 			TERN_PAYLOAD_MAX, TERN_NAMES_MAX);
 	if (!rc &&
@@ -92,18 +92,18 @@ static int block_check(struct mem *m, uint32_t rank, const struct named_cut *who
 	     __builtin_add_overflow(reach, whole->offset, &reach)))
 		rc = error_set(
 			-EINVAL,
-			"tern_get_block() was asked for a block that reaches further than addresses do");
+			"tern_block_get_start() was asked for a block that reaches further than addresses do");
 	return rc;
 }
 
-int tern_get_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride,
+int tern_block_get_start(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride,
 		   void *dst, size_t dst_stride, size_t run, size_t count, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
 	struct named_cut c = { name, offset, src_stride, run, count };
-	int rc = op ? 0 : rules_wait(m->e, "a blocking tern_get_block()");
+	int rc = op ? 0 : rules_wait(m->e, "a blocking tern_block_get_start()");
 	if (!rc)
 		rc = block_check(m, rank, &c);
 	size_t most = run && !rc ? TERN_PAYLOAD_MAX / run : 0;

@@ -166,13 +166,13 @@ static int begin_shape(struct mem *m, tern_addr remote, char *local, const tern_
 	return transfer_begin(m, &r, put, op);
 }
 
-int tern_put_shape(tern *t, tern_addr dst, const void *src, const tern_shape *shape, tern_op *op)
+int tern_put_shape_start(tern *t, tern_addr dst, const void *src, const tern_shape *shape, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	return begin_shape(mem_of(t), dst, (char *)(uintptr_t)src, shape, true, op);
 }
 
-int tern_get_shape(tern *t, void *dst, tern_addr src, const tern_shape *shape, tern_op *op)
+int tern_get_shape_start(tern *t, void *dst, tern_addr src, const tern_shape *shape, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	return begin_shape(mem_of(t), src, dst, shape, false, op);
@@ -194,13 +194,13 @@ static int begin_pieces(struct mem *m, const tern_piece *pieces, size_t n, bool 
 	return transfer_begin(m, &r, put, op);
 }
 
-int tern_put_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
+int tern_put_pieces_start(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	return begin_pieces(mem_of(t), pieces, n, true, op);
 }
 
-int tern_get_pieces(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
+int tern_get_pieces_start(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	return begin_pieces(mem_of(t), pieces, n, false, op);

@@ -112,7 +112,7 @@ tern_addr region_lend(struct mem *m, void *p, size_t len)
 	tern_addr a;
 	bool some = !(len >> ADDR_SEGMENT_SHIFT) &&
 		    region_open(m, JOB_REGIONS_OWN, JOB_REGIONS_LENT, p, len, &a);
-	return some ? a : TERN_NOWHERE;
+	return some ? a : TERN_ADDR_NONE;
 }
 
 void region_unlend(struct mem *m, tern_addr a)

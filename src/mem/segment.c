@@ -231,11 +231,11 @@ static int xfer_send(struct mem *m, unsigned id, tern_segment s, const void *dat
 }
 
 /* cost: protection control */
-int tern_xfer(tern *t, tern_segment s, const void *data, size_t len, tern_op *op)
+int tern_segment_put_start(tern *t, tern_segment s, const void *data, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP;
-	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_xfer()");
+	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_segment_put_start()");
 	if (!rc)
 		rc = rules_destination(t->own, (uint32_t)(s >> 48));
 	if (!rc && len > (UINT64_C(1) << 32) - segment_offset(s))
@@ -250,11 +250,11 @@ int tern_xfer(tern *t, tern_segment s, const void *data, size_t len, tern_op *op
 	return op_finish(t, op, &own, rc);
 }
 
-int tern_xfer4(tern *t, tern_segment s, const uint64_t words[4], tern_op *op)
+int tern_segment_put4_start(tern *t, tern_segment s, const uint64_t words[4], tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP;
-	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_xfer4()");
+	int rc = op ? 0 : rules_wait(t->own, "a blocking tern_segment_put4_start()");
 	if (!rc)
 		rc = rules_destination(t->own, (uint32_t)(s >> 48));
 	if (!rc)
@@ -274,7 +274,7 @@ static int reply_check(tern *t, const tern_msg *m, tern_segment s, size_t len)
 	return rc;
 }
 
-int tern_reply_xfer(tern *t, const tern_msg *m, tern_segment s, const void *data, size_t len)
+int tern_segment_reply(tern *t, const tern_msg *m, tern_segment s, const void *data, size_t len)
 {
 	union word value;
 	int rc = reply_check(t, m, s, len);
@@ -282,7 +282,7 @@ int tern_reply_xfer(tern *t, const tern_msg *m, tern_segment s, const void *data
 		  : layer_reply(t->own, MEM_REPLY_XFER, word_value(&value, data, len), len, 1, &s);
 }
 
-int tern_reply_xfer4(tern *t, const tern_msg *m, tern_segment s, const uint64_t words[4])
+int tern_segment_reply4(tern *t, const tern_msg *m, tern_segment s, const uint64_t words[4])
 {
 	uint64_t all[5] = { s, words[0], words[1], words[2], words[3] };
 	int rc = reply_check(t, m, s, 0);

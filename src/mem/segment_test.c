@@ -58,7 +58,7 @@ static void check_room(void)
 static int xfer(uint32_t from, tern_segment s, const void *bytes, size_t len)
 {
 	tern_op op = TERN_OP;
-	int rc = tern_xfer(local[from], s, bytes, len, &op);
+	int rc = tern_segment_put_start(local[from], s, bytes, len, &op);
 	int ended = tern_op_wait(local[from], &op);
 	return rc ? rc : ended;
 }
@@ -120,7 +120,7 @@ TEST(senders_fill_a_segment_in_any_order_with_blocks_of_any_length)
 		for (unsigned i = 0; i < cuts; i++) {
 			uint32_t from = chance_below(&c, RANKS); /* the owner too */
 			CHECK_IS(end.calls, 0);
-			CHECK_IS(tern_xfer(local[from], s + cut[i].at, data + cut[i].at, cut[i].len,
+			CHECK_IS(tern_segment_put_start(local[from], s + cut[i].at, data + cut[i].at, cut[i].len,
 					   &op[from]),
 				 0);
 		}
@@ -139,18 +139,18 @@ TEST(four_words_travel_as_thirty_two_bytes)
 	tern_op op = TERN_OP;
 	tern_segment s = segment_of_rank_0(96);
 	const uint64_t words[4] = { 1, UINT64_MAX, 0x0123456789abcdef, 4 };
-	CHECK_IS(tern_xfer4(local[2], s + 64, words, &op), 0);
-	CHECK_IS(tern_xfer4(local[3], s, words, &op), 0);
+	CHECK_IS(tern_segment_put4_start(local[2], s + 64, words, &op), 0);
+	CHECK_IS(tern_segment_put4_start(local[3], s, words, &op), 0);
 	CHECK_IS(tern_op_wait(local[2], &op), 0);
 	memcpy(base_image, words, 32);
 	memcpy(base_image + 64, words, 32);
 	check_room();
-	CHECK_IS(tern_xfer4(local[1], s + 33, words, &op), 0);
+	CHECK_IS(tern_segment_put4_start(local[1], s + 33, words, &op), 0);
 	memcpy(base_image + 33, words, 32);
 	CHECK_IS(tern_op_wait(local[1], &op), 0);
 	CHECK_IS(end.calls, 1);
 	check_room();
-	CHECK_IS(tern_xfer4(local[1], s, words, &op), 0);
+	CHECK_IS(tern_segment_put4_start(local[1], s, words, &op), 0);
 	CHECK(tern_op_wait(local[1], &op) < 0);
 	check_room();
 	local_close();
@@ -228,7 +228,7 @@ TEST(stale_foreign_out_of_range_and_overrunning_data_is_refused_and_nothing_writ
 	CHECK(s != old);
 	CHECK_IS(xfer(1, old, data, 10), -EFAULT);
 	CHECK_IS(xfer(1, s + ((tern_segment)1 << 48), data, 10), -EFAULT); /* rank 1 has none */
-	CHECK_IS(tern_xfer(local[1], s | (tern_segment)RANKS << 48, data, 10, &op), -ERANGE);
+	CHECK_IS(tern_segment_put_start(local[1], s | (tern_segment)RANKS << 48, data, 10, &op), -ERANGE);
 	CHECK_IS(xfer(1, s + ((tern_segment)1 << 32), data, 10), -EFAULT); /* another index */
 	CHECK_IS(xfer(1, s + 1000, data, 1), -EFAULT);
 	CHECK_IS(xfer(1, s + 999, data, 2), -EFAULT);
@@ -349,7 +349,7 @@ TEST(a_segment_that_is_refilled_again_and_again_takes_every_round)
 	tern_op op = TERN_OP;
 	REQUIRE(tern_segment_open(local[0], base, 64, count_rounds, &rounds, &s) == 0);
 	while (rounds) {
-		CHECK_IS(tern_xfer(local[1], s, data + sent, 64, &op), 0);
+		CHECK_IS(tern_segment_put_start(local[1], s, data + sent, 64, &op), 0);
 		CHECK_IS(tern_op_wait(local[1], &op), 0);
 		sent++;
 	}
@@ -366,15 +366,15 @@ static int reply_codes[4];
 static void reply_block(tern *t, const tern_msg *m)
 {
 	size_t at = tern_msg_arg(m, 1), len = tern_msg_arg(m, 2);
-	reply_codes[0] = tern_reply_xfer(t, m, tern_msg_arg(m, 0) + at, data + at, len);
+	reply_codes[0] = tern_segment_reply(t, m, tern_msg_arg(m, 0) + at, data + at, len);
 	if (!reply_codes[0])
-		reply_codes[1] = tern_reply_xfer(t, m, tern_msg_arg(m, 0), data, 1);
+		reply_codes[1] = tern_segment_reply(t, m, tern_msg_arg(m, 0), data, 1);
 }
 
 static void reply_four(tern *t, const tern_msg *m)
 {
 	const uint64_t words[4] = { 1, 2, 3, 4 };
-	reply_codes[0] = tern_reply_xfer4(t, m, tern_msg_arg(m, 0) + tern_msg_arg(m, 1), words);
+	reply_codes[0] = tern_segment_reply4(t, m, tern_msg_arg(m, 0) + tern_msg_arg(m, 1), words);
 }
 
 TEST(a_request_handler_fills_the_segment_of_whoever_asked)
@@ -425,8 +425,8 @@ TEST(a_reply_into_a_segment_is_refused_where_it_does_not_belong)
 	check_room();
 	CHECK_IS(end.calls, 0);
 	const uint64_t words[4] = { 0 };
-	CHECK_IS(tern_reply_xfer(local[0], NULL, s, data, 1), -EPERM); /* outside a handler */
-	CHECK_IS(tern_reply_xfer4(local[0], NULL, s, words), -EPERM);
+	CHECK_IS(tern_segment_reply(local[0], NULL, s, data, 1), -EPERM); /* outside a handler */
+	CHECK_IS(tern_segment_reply4(local[0], NULL, s, words), -EPERM);
 	local_close();
 }
 
@@ -444,7 +444,7 @@ TEST(hundreds_of_transfers_under_one_handle_into_many_segments)
 		for (int i = 0; i < MANY; i++) {
 			uint32_t from = 1 + chance_below(&c, RANKS - 1);
 			size_t at = (size_t)step * 100;
-			CHECK_IS(tern_xfer(local[from], s[i] + at, data + i * EACH + at, 100,
+			CHECK_IS(tern_segment_put_start(local[from], s[i] + at, data + i * EACH + at, 100,
 					   &op[from]),
 				 0);
 		}

@@ -36,7 +36,7 @@ TEST(a_store_puts_the_bytes_and_counts_them_at_the_target)
 	CHECK_IS(stored(1), 1); /* what is not taken off stays */
 	CHECK_IS(tern_store_sync(local[1], 1), 0);
 	CHECK_IS(tern_store_sync(local[1], 0), 0);
-	CHECK_IS(tern_store(local[0], TERN_NOWHERE, "x", 1), -EFAULT);
+	CHECK_IS(tern_store(local[0], TERN_ADDR_NONE, "x", 1), -EFAULT);
 	CHECK_IS(stored(0) + stored(1), 0);
 	CHECK(memcmp(p, image, 256) == 0);
 	local_close();
@@ -134,7 +134,7 @@ static _Atomic uint64_t told[RANKS];
 /* What its sender wrote before the message, by whatever means, is seen here. */
 static void look(tern *t, const tern_msg *m)
 {
-	uint64_t *there = tern_local(t, tern_msg_arg(m, 0), 3 * SLOT);
+	uint64_t *there = tern_addr_local(t, tern_msg_arg(m, 0), 3 * SLOT);
 	CHECK(there && there[0] == tern_msg_arg(m, 1));
 	CHECK(there && there[SLOT / 8] == tern_msg_arg(m, 1));
 	CHECK(there && there[2 * SLOT / 8] == tern_msg_arg(m, 1));
@@ -159,7 +159,7 @@ static void write_and_tell(tern *t)
 	char *mine = tern_alloc_all(t, 3 * SLOT);
 	REQUIRE(mine);
 	tern_addr there = tern_addr_at(tern_addr_of(t, mine), next);
-	uint64_t *direct = tern_local(t, there, 3 * SLOT);
+	uint64_t *direct = tern_addr_local(t, there, 3 * SLOT);
 	REQUIRE(direct);
 	for (uint64_t n = 0; n < check_scaled(5000); n++) {
 		*direct = n; /* plain stores */
@@ -190,7 +190,7 @@ TEST(the_heap_of_a_rank_that_died_is_refused_and_the_rank_named)
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
 	CHECK_IS(tern_get(local[0], &word, a, sizeof word), -EOWNERDEAD);
-	CHECK_IS(tern_amo64(local[0], TERN_ADD, a, 1, &old), -EOWNERDEAD);
+	CHECK_IS(tern_amo64(local[0], TERN_AMO_ADD, a, 1, &old), -EOWNERDEAD);
 	CHECK_IS(tern_store(local[0], a, &word, sizeof word), -EOWNERDEAD);
-	CHECK(tern_local(local[0], a, 8) == NULL);
+	CHECK(tern_addr_local(local[0], a, 8) == NULL);
 }

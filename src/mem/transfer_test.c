@@ -49,7 +49,7 @@ TEST(zero_bytes_are_a_success_and_touch_nothing_the_address_included)
 {
 	areas_open(1);
 	const tern_addr addresses[] = { at[0],        at[1],      at[0] + AREA,
-					TERN_NOWHERE, UINT64_MAX, tern_addr_at(at[0], RANKS) };
+					TERN_ADDR_NONE, UINT64_MAX, tern_addr_at(at[0], RANKS) };
 	tern_op op = TERN_OP;
 	const tern_shape none[] = {
 		{ .run = 0 },
@@ -63,16 +63,16 @@ TEST(zero_bytes_are_a_success_and_touch_nothing_the_address_included)
 		CHECK_IS(tern_put_start(local[0], addresses[i], NULL, 0, &op), 0);
 		CHECK_IS(tern_get_start(local[0], NULL, addresses[i], 0, &op), 0);
 		CHECK_IS(tern_store(local[0], addresses[i], NULL, 0), 0);
-		CHECK_IS(tern_fastmemcpy(local[0], addresses[i], addresses[5 - i], 0, &op), 0);
+		CHECK_IS(tern_copy_start(local[0], addresses[i], addresses[5 - i], 0, &op), 0);
 		const tern_piece piece = { addresses[i], NULL, 0 };
-		CHECK_IS(tern_put_pieces(local[0], &piece, 1, NULL), 0);
-		CHECK_IS(tern_get_pieces(local[0], &piece, 1, &op), 0);
+		CHECK_IS(tern_put_pieces_start(local[0], &piece, 1, NULL), 0);
+		CHECK_IS(tern_get_pieces_start(local[0], &piece, 1, &op), 0);
 		for (int k = 0; k < 4; k++) {
-			CHECK_IS(tern_put_shape(local[0], addresses[i], NULL, &none[k], NULL), 0);
-			CHECK_IS(tern_get_shape(local[0], NULL, addresses[i], &none[k], &op), 0);
+			CHECK_IS(tern_put_shape_start(local[0], addresses[i], NULL, &none[k], NULL), 0);
+			CHECK_IS(tern_get_shape_start(local[0], NULL, addresses[i], &none[k], &op), 0);
 		}
 	}
-	CHECK_IS(tern_put_pieces(local[0], NULL, 0, NULL), 0);
+	CHECK_IS(tern_put_pieces_start(local[0], NULL, 0, NULL), 0);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
 	CHECK_IS(op.pending, 0);
 	areas_close();
@@ -87,7 +87,7 @@ static int refused(tern_addr a, size_t len)
 	CHECK_IS(tern_put_start(local[0], a, here, len, &op), rc);
 	CHECK_IS(tern_get_start(local[0], here, a, len, &op), rc);
 	CHECK_IS(tern_store(local[0], a, here, len), rc);
-	CHECK_IS(tern_fastmemcpy(local[0], a, at[0], len, &op), rc);
+	CHECK_IS(tern_copy_start(local[0], a, at[0], len, &op), rc);
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(op.error, 0);
 	CHECK_IS(tern_put(local[0], a, here, len), rc);
@@ -97,9 +97,9 @@ static int refused(tern_addr a, size_t len)
 TEST(what_is_out_of_range_or_nowhere_is_refused_before_a_byte_moves)
 {
 	areas_open(1);
-	int rc = refused(TERN_NOWHERE, 1);
+	int rc = refused(TERN_ADDR_NONE, 1);
 	CHECK_IS(rc, -EFAULT);
-	CHECK(sentence_has(rc, "TERN_NOWHERE"));
+	CHECK(sentence_has(rc, "TERN_ADDR_NONE"));
 	rc = refused(tern_addr_at(at[0], RANKS), 1);
 	CHECK_IS(rc, -ERANGE);
 	CHECK(sentence_has(rc, "rank 3"));
@@ -242,9 +242,9 @@ TEST(the_first_error_under_a_handle_is_told_once)
 	areas_open(1);
 	tern_op op = { 0, 0, &flag };
 	tern_segment s = (tern_segment)1 << 48; /* none is open there */
-	CHECK_IS(tern_xfer(local[0], s, here, 10, &op), 0);
+	CHECK_IS(tern_segment_put_start(local[0], s, here, 10, &op), 0);
 	CHECK_IS(tern_put_start(local[0], at[0], here, 10, &op), 0);
-	CHECK_IS(tern_xfer(local[0], s, here, 10, &op), 0);
+	CHECK_IS(tern_segment_put_start(local[0], s, here, 10, &op), 0);
 	int rc = tern_op_wait(local[0], &op);
 	CHECK(rc < 0);
 	CHECK(sentence_has(rc, "rank 1"));
@@ -330,21 +330,21 @@ static void use_memory(tern *t, const tern_msg *m)
 		CHECK_IS(tern_put_start(t, at[k] + 2000, here, 500000, &op),
 			 0); /* all of it, at once */
 		CHECK_IS(op.pending, 0);
-		CHECK_IS(tern_amo64(t, TERN_SWAP, at[k] + 704, 5, &old), 0);
-		CHECK_IS(tern_amo64(t, TERN_ADD, at[k] + 704, 5, &old), 0);
+		CHECK_IS(tern_amo64(t, TERN_AMO_SWAP, at[k] + 704, 5, &old), 0);
+		CHECK_IS(tern_amo64(t, TERN_AMO_ADD, at[k] + 704, 5, &old), 0);
 		CHECK_IS(old, 5);
 		CHECK_IS(tern_store(t, at[k] + 1001, text, sizeof text), 0);
 	}
-	CHECK_IS(tern_fastmemcpy(t, at[0] + 600000, at[1] + 2000, 300000, &op), 0);
+	CHECK_IS(tern_copy_start(t, at[0] + 600000, at[1] + 2000, 300000, &op), 0);
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_op_wait(t, &op), 0);
 	CHECK_IS(tern_fence(t), 0);
 	CHECK(tern_alloc(t, 10) != NULL);
 	/* What sends a request or waits is not for a handler. */
 	tern_segment s = (tern_segment)1 << 48;
-	CHECK_IS(tern_xfer(t, s, text, 1, &op), -EPERM);
-	CHECK_IS(tern_get_when(t, back, at[0], 1, at[0] + 704, 1, &op), -EPERM);
-	CHECK_IS(tern_get_block(t, 1, 0, 0, 0, back, 0, 1, 1, &op), -EPERM);
+	CHECK_IS(tern_segment_put_start(t, s, text, 1, &op), -EPERM);
+	CHECK_IS(tern_get_when_start(t, back, at[0], 1, at[0] + 704, 1, &op), -EPERM);
+	CHECK_IS(tern_block_get_start(t, 1, 0, 0, 0, back, 0, 1, 1, &op), -EPERM);
 	CHECK_IS(tern_store_sync(t, 1), -EPERM);
 	CHECK_IS(tern_store_sync_all(t), -EPERM);
 	CHECK_IS(tern_unregister(t, at[1]), -EPERM);

@@ -118,17 +118,17 @@ static void on_when_done(tern *t, const tern_msg *msg)
 
 static int when_check(struct mem *m, tern_addr src, size_t len, tern_addr flag)
 {
-	int rc = mem_check(m, src, len, "tern_get_when()");
+	int rc = mem_check(m, src, len, "tern_get_when_start()");
 	if (!rc)
-		rc = mem_check(m, flag, sizeof(uint64_t), "tern_get_when()");
+		rc = mem_check(m, flag, sizeof(uint64_t), "tern_get_when_start()");
 	if (!rc && tern_addr_rank(src) != tern_addr_rank(flag))
 		rc = error_set(
 			-EINVAL,
-			"tern_get_when() was given data at rank %u and a flag at rank %u: they must be at one",
+			"tern_get_when_start() was given data at rank %u and a flag at rank %u: they must be at one",
 			tern_addr_rank(src), tern_addr_rank(flag));
 	if (!rc && len > TERN_PAYLOAD_MAX)
 		rc = error_set(-EMSGSIZE,
-			       "tern_get_when() was asked for %zu bytes; it gets at most %d", len,
+			       "tern_get_when_start() was asked for %zu bytes; it gets at most %d", len,
 			       TERN_PAYLOAD_MAX);
 	return rc;
 }
@@ -149,19 +149,19 @@ static int when_start(struct mem *m, struct slot *s, char *dst, const uint64_t a
 	return slot_request(m, s, op, MEM_WHEN, NULL, 0, 5, words);
 }
 
-int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least,
+int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least,
 		  tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
-	int rc = op ? rules_program(m->e, "tern_get_when()")
-		    : rules_wait(m->e, "a blocking tern_get_when()");
+	int rc = op ? rules_program(m->e, "tern_get_when_start()")
+		    : rules_wait(m->e, "a blocking tern_get_when_start()");
 	if (!rc)
 		rc = when_check(m, src, len, flag);
 	struct slot *s = rc ? NULL : slot_take(m, tern_addr_rank(src), SLOTS_HELD);
 	if (!rc && !s)
-		rc = error_set(-EAGAIN, "%d of rank %u's own tern_get_when() wait already",
+		rc = error_set(-EAGAIN, "%d of rank %u's own tern_get_when_start() wait already",
 			       SLOTS_OF_PART, m->rank);
 	if (!rc)
 		rc = when_start(m, s, dst, (const uint64_t[]){ src, flag, least, len },

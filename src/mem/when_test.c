@@ -46,7 +46,7 @@ TEST(a_value_that_is_ready_comes_at_once)
 			for (uint32_t r = 0; r < 2; r++) { /* the owner too */
 				memset(here, 0xee, sizeof here);
 				memset(image, 0xee, sizeof image);
-				CHECK_IS(tern_get_when(local[r], here + 64, bytes_at + 3,
+				CHECK_IS(tern_get_when_start(local[r], here + 64, bytes_at + 3,
 						       lengths[i], flag_at, least, &op),
 					 0);
 				CHECK_IS(tern_op_wait(local[r], &op), 0);
@@ -61,7 +61,7 @@ TEST(a_value_that_is_not_ready_is_held_and_comes_as_it_is_when_the_flag_is_reach
 	static _Atomic uint64_t done;
 	ranks_open();
 	tern_op op = { 0, 0, &done };
-	CHECK_IS(tern_get_when(local[1], here + 64, bytes_at, 100, flag_at, 3, &op), 0);
+	CHECK_IS(tern_get_when_start(local[1], here + 64, bytes_at, 100, flag_at, 3, &op), 0);
 	local_settle();
 	CHECK_IS(op.pending, 1);
 	check_here();
@@ -70,7 +70,7 @@ TEST(a_value_that_is_not_ready_is_held_and_comes_as_it_is_when_the_flag_is_reach
 	local_settle();
 	CHECK_IS(op.pending, 1);
 	check_here();
-	CHECK_IS(tern_amo64(local[2], TERN_ADD, flag_at, 5, NULL), 0); /* past it is as good */
+	CHECK_IS(tern_amo64(local[2], TERN_AMO_ADD, flag_at, 5, NULL), 0); /* past it is as good */
 	local_settle();
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(atomic_load(&done), 1);
@@ -87,16 +87,16 @@ TEST(what_is_out_of_range_too_long_or_split_between_ranks_is_refused)
 	void *other = tern_alloc(local[2], 64);
 	REQUIRE(other);
 	tern_addr other_at = tern_addr_of(local[2], other);
-	CHECK_IS(tern_get_when(local[1], here, bytes_at, 8, other_at, 0, &op), -EINVAL);
-	CHECK_IS(tern_get_when(local[1], here, bytes_at, TERN_PAYLOAD_MAX + 1, flag_at, 0, &op),
+	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, 8, other_at, 0, &op), -EINVAL);
+	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, TERN_PAYLOAD_MAX + 1, flag_at, 0, &op),
 		 -EMSGSIZE);
-	CHECK_IS(tern_get_when(local[1], here, TERN_NOWHERE, 8, flag_at, 0, &op), -EFAULT);
-	CHECK_IS(tern_get_when(local[1], here, bytes_at, 8, TERN_NOWHERE, 0, &op), -EFAULT);
-	CHECK_IS(tern_get_when(local[1], here, bytes_at + (64 << 20), 8, flag_at, 0, &op), -EFAULT);
-	CHECK_IS(tern_get_when(local[1], here, tern_addr_at(bytes_at, RANKS), 8, flag_at, 0, &op),
+	CHECK_IS(tern_get_when_start(local[1], here, TERN_ADDR_NONE, 8, flag_at, 0, &op), -EFAULT);
+	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, 8, TERN_ADDR_NONE, 0, &op), -EFAULT);
+	CHECK_IS(tern_get_when_start(local[1], here, bytes_at + (64 << 20), 8, flag_at, 0, &op), -EFAULT);
+	CHECK_IS(tern_get_when_start(local[1], here, tern_addr_at(bytes_at, RANKS), 8, flag_at, 0, &op),
 		 -ERANGE);
 	CHECK_IS(op.pending, 0);
-	int rc = tern_get_when(local[1], here, bytes_at, 8, flag_at + 4, 0,
+	int rc = tern_get_when_start(local[1], here, bytes_at, 8, flag_at + 4, 0,
 			       &op); /* a flag that is not aligned */
 	if (!rc)
 		rc = tern_op_wait(local[1], &op);
@@ -116,7 +116,7 @@ TEST(more_requests_than_the_owner_has_places_for_are_all_answered_in_the_end)
 		numbers[i] = 1000 + i;
 	for (uint32_t a = 0; a < ASKERS; a++)
 		for (uint64_t i = 0; i < EACH; i++)
-			CHECK_IS(tern_get_when(local[a + 1], &got[a][i], bytes_at + 8 * i, 8,
+			CHECK_IS(tern_get_when_start(local[a + 1], &got[a][i], bytes_at + 8 * i, 8,
 					       flag_at, i + 1, &op[a]),
 				 0);
 	CHECK(ASKERS * EACH > TERN_WHEN_MAX);
@@ -148,10 +148,10 @@ TEST(a_rank_waits_for_so_many_values_at_a_time_and_does_other_things_meanwhile)
 	tern_segment s;
 	for (unsigned i = 0; i < TERN_WHEN_MAX;
 	     i++) /* its own flag: nobody else would ever raise it */
-		CHECK_IS(tern_get_when(local[0], &got[i], bytes_at + 8 * i, 8, flag_at, 1, &op), 0);
-	CHECK_IS(tern_get_when(local[0], &more, bytes_at, 8, flag_at, 1, &op), -EAGAIN);
+		CHECK_IS(tern_get_when_start(local[0], &got[i], bytes_at + 8 * i, 8, flag_at, 1, &op), 0);
+	CHECK_IS(tern_get_when_start(local[0], &more, bytes_at, 8, flag_at, 1, &op), -EAGAIN);
 	CHECK_IS(tern_segment_open(local[1], here + 64, 10, NULL, NULL, &s), 0);
-	CHECK_IS(tern_xfer(local[0], s, bytes, 10, &other), 0);
+	CHECK_IS(tern_segment_put_start(local[0], s, bytes, 10, &other), 0);
 	CHECK_IS(tern_op_wait(local[0], &other), 0);
 	CHECK_IS(tern_quiet(local[0]), 0); /* does not wait for them */
 	memcpy(image + 64, bytes, 10);
@@ -160,7 +160,7 @@ TEST(a_rank_waits_for_so_many_values_at_a_time_and_does_other_things_meanwhile)
 	atomic_store(flag, 1);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
 	CHECK(memcmp(got, bytes, sizeof got) == 0);
-	CHECK_IS(tern_get_when(local[0], &more, bytes_at, 8, flag_at, 1, NULL), 0);
+	CHECK_IS(tern_get_when_start(local[0], &more, bytes_at, 8, flag_at, 1, NULL), 0);
 	CHECK(memcmp(&more, bytes, 8) == 0);
 	local_close();
 }
@@ -173,9 +173,9 @@ TEST(memory_that_goes_while_a_request_is_held_ends_it_with_an_error)
 	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	REQUIRE(page != MAP_FAILED);
 	REQUIRE(tern_register(local[0], page, 8192, &a) == 0);
-	CHECK_IS(tern_get_when(local[1], here + 64, a + 100, 8, flag_at, 1, &op),
+	CHECK_IS(tern_get_when_start(local[1], here + 64, a + 100, 8, flag_at, 1, &op),
 		 0);                                                             /* the data goes */
-	CHECK_IS(tern_get_when(local[1], here + 64, bytes_at, 8, a, 1, &op), 0); /* the flag goes */
+	CHECK_IS(tern_get_when_start(local[1], here + 64, bytes_at, 8, a, 1, &op), 0); /* the flag goes */
 	local_settle();
 	CHECK_IS(op.pending, 2);
 	CHECK_IS(tern_unregister(local[0], a), 0);

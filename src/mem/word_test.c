@@ -83,7 +83,7 @@ static int put_queued(size_t len)
 static int put_pieces(size_t len)
 {
 	tern_piece piece = { addr, &local_word, len };
-	return tern_put_pieces(local[0], &piece, 1, NULL);
+	return tern_put_pieces_start(local[0], &piece, 1, NULL);
 }
 
 /* Where a turn would end in the middle of the word. */
@@ -92,14 +92,14 @@ static int put_behind(size_t len)
 	static char much[BEFORE - 1];
 	tern_op op = TERN_OP;
 	tern_piece piece[] = { { addr + BEFORE, much, sizeof much }, { addr, &local_word, len } };
-	int rc = tern_put_pieces(local[0], piece, 2, &op);
+	int rc = tern_put_pieces_start(local[0], piece, 2, &op);
 	return rc ? rc : tern_op_wait(local[0], &op);
 }
 
 static int put_shape(size_t len)
 {
 	tern_shape s = { .run = len, .dims = 1, .count = { 1 } };
-	return tern_put_shape(local[0], addr, &local_word, &s, NULL);
+	return tern_put_shape_start(local[0], addr, &local_word, &s, NULL);
 }
 
 static int put_request(size_t len)
@@ -109,17 +109,17 @@ static int put_request(size_t len)
 
 static int copy(size_t len)
 {
-	return tern_fastmemcpy(local[0], addr, tern_addr_of(local[0], &local_word), len, NULL);
+	return tern_copy_start(local[0], addr, tern_addr_of(local[0], &local_word), len, NULL);
 }
 
 static int write_async(size_t len)
 {
-	return tern_write_async(local[0], addr, &local_word, len, TERN_NOWHERE, NULL);
+	return tern_async_put_start(local[0], addr, &local_word, len, TERN_ADDR_NONE, NULL);
 }
 
 static int xfer(size_t len)
 {
-	return tern_xfer(local[0], segment, &local_word, len, NULL);
+	return tern_segment_put_start(local[0], segment, &local_word, len, NULL);
 }
 
 /* As over a network: the bytes come in a message, and the owner lays them down. */
@@ -144,7 +144,7 @@ static int put_bounce(size_t len)
 static void segment_asked(tern *t, const tern_msg *m)
 {
 	if (tern_msg_words(m))
-		tern_reply_xfer(t, m, tern_msg_arg(m, 0), &local_word, tern_msg_arg(m, 1));
+		tern_segment_reply(t, m, tern_msg_arg(m, 0), &local_word, tern_msg_arg(m, 1));
 }
 
 static int reply_xfer(size_t len)
@@ -168,28 +168,28 @@ static int get_split(size_t len)
 static int get_pieces(size_t len)
 {
 	tern_piece piece = { addr, &local_word, len };
-	return tern_get_pieces(local[0], &piece, 1, NULL);
+	return tern_get_pieces_start(local[0], &piece, 1, NULL);
 }
 
 static int get_shape(size_t len)
 {
 	tern_shape s = { .run = len, .dims = 1, .count = { 1 } };
-	return tern_get_shape(local[0], &local_word, addr, &s, NULL);
+	return tern_get_shape_start(local[0], &local_word, addr, &s, NULL);
 }
 
 static int get_when(size_t len)
 {
-	return tern_get_when(local[0], &local_word, addr, len, at_private + 32, 0, NULL);
+	return tern_get_when_start(local[0], &local_word, addr, len, at_private + 32, 0, NULL);
 }
 
 static int get_block(size_t len)
 {
-	return tern_get_block(local[0], 1, NAME, 0, 0, &local_word, 0, len, 1, NULL);
+	return tern_block_get_start(local[0], 1, NAME, 0, 0, &local_word, 0, len, 1, NULL);
 }
 
 static int read_async(size_t len)
 {
-	return tern_read_async(local[0], &local_word, addr, len, NULL);
+	return tern_async_get_start(local[0], &local_word, addr, len, NULL);
 }
 
 struct path {
@@ -204,28 +204,28 @@ static const struct path paths[] = {
 	{ "tern_store", store, true, false },
 	{ "tern_put_start", put_split, true, false },
 	{ "a queued put", put_queued, true, false },
-	{ "tern_put_pieces", put_pieces, true, false },
-	{ "tern_put_pieces behind a long piece", put_behind, true, false },
-	{ "tern_put_shape", put_shape, true, false },
+	{ "tern_put_pieces_start", put_pieces, true, false },
+	{ "tern_put_pieces_start behind a long piece", put_behind, true, false },
+	{ "tern_put_shape_start", put_shape, true, false },
 	{ "tern_put_request", put_request, true, false },
-	{ "tern_fastmemcpy", copy, true, false },
-	{ "tern_write_async", write_async, true, false },
+	{ "tern_copy_start", copy, true, false },
+	{ "tern_async_put_start", write_async, true, false },
 	{ "a put in a message", put_message, true, false },
 	{ "a put through a bounce", put_bounce, true, false },
-	{ "tern_xfer", xfer, true, true },
-	{ "tern_reply_xfer", reply_xfer, true, true },
+	{ "tern_segment_put_start", xfer, true, true },
+	{ "tern_segment_reply", reply_xfer, true, true },
 	{ "tern_put to registered memory", put, true, true },
-	{ "tern_put_pieces to registered memory", put_pieces, true, true },
+	{ "tern_put_pieces_start to registered memory", put_pieces, true, true },
 	{ "a put in a message to registered memory", put_message, true, true },
 	{ "a put through a bounce to registered memory", put_bounce, true, true },
 	{ "tern_get", get, false, false },
 	{ "tern_get_start", get_split, false, false },
-	{ "tern_get_pieces", get_pieces, false, false },
-	{ "tern_get_shape", get_shape, false, false },
-	{ "tern_read_async", read_async, false, false },
+	{ "tern_get_pieces_start", get_pieces, false, false },
+	{ "tern_get_shape_start", get_shape, false, false },
+	{ "tern_async_get_start", read_async, false, false },
 	{ "tern_get from registered memory", get, false, true },
-	{ "tern_get_when", get_when, false, true },
-	{ "tern_get_block", get_block, false, true },
+	{ "tern_get_when_start", get_when, false, true },
+	{ "tern_block_get_start", get_block, false, true },
 };
 enum { PATHS = sizeof paths / sizeof *paths };
 
@@ -266,7 +266,7 @@ static void child_run(void)
 	if (!heap || tern_register(local[1], private, sizeof private, &at_private) ||
 	    tern_register(local[0], &local_word, sizeof local_word, &mine) ||
 	    tern_segment_open(local[1], private, sizeof private, segment_again, NULL, &segment) ||
-	    tern_name(local[1], NAME, &named, sizeof private))
+	    tern_block_name(local[1], NAME, &named, sizeof private))
 		_exit(2);
 	for (int i = 0; i < PATHS;
 	     i++) /* what is done once, and finding functions, is over before */

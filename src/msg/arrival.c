@@ -83,11 +83,11 @@ static struct arrival *of_ordered(struct node *n)
 
 struct arrival *arrival_find(struct msg *m, uint32_t src, tern_id id, tern_id mask)
 {
-	if (mask == TERN_ID)
-		return src == TERN_ANY ? of_any(table_find(&m->by_id, TERN_ANY, id))
+	if (mask == TERN_ID_EXACT)
+		return src == TERN_RANK_ANY ? of_any(table_find(&m->by_id, TERN_RANK_ANY, id))
 				       : of_key(table_find(&m->by_key, src, id));
 	for (struct node *n = m->ordered.first; n; n = n->next)
-		if (!((n->id ^ id) & mask) && (src == TERN_ANY || n->rank == src))
+		if (!((n->id ^ id) & mask) && (src == TERN_RANK_ANY || n->rank == src))
 			return of_ordered(n);
 	return NULL;
 }
@@ -106,7 +106,7 @@ struct arrival *arrival_named(struct msg *m, uint32_t src, uint32_t name)
  */
 static uint32_t held_by(uint8_t flags, bool whole, size_t len)
 {
-	return !(flags & TERN_READY) ? 0 : whole ? cells_of(len) : 1;
+	return !(flags & TERN_SEND_READY) ? 0 : whole ? cells_of(len) : 1;
 }
 
 void arrival_drop(struct msg *m, struct arrival *a)
@@ -115,7 +115,7 @@ void arrival_drop(struct msg *m, struct arrival *a)
 	table_remove(&m->by_key, &a->key);
 	table_remove(&m->by_id, &a->any);
 	list_remove(&m->ordered, &a->ordered);
-	if (a->whole && !(a->flags & TERN_READY))
+	if (a->whole && !(a->flags & TERN_SEND_READY))
 		m->peer[a->src].owed += cells_of(a->len);
 	cell_give(m, a->cells);
 	record_give(&m->arrivals, a);
@@ -158,7 +158,7 @@ static bool arrival_add(struct msg *m, const struct incoming *l)
 	a->whole = l->bytes != NULL;
 	a->cells = cells;
 	a->key = a->ordered = (struct node){ .rank = l->src, .id = l->id };
-	a->any = (struct node){ .rank = TERN_ANY, .id = l->id };
+	a->any = (struct node){ .rank = TERN_RANK_ANY, .id = l->id };
 	if (table_add(&m->by_key, &a->key) || table_add(&m->by_id, &a->any)) {
 		cell_give(m, cells);
 		record_give(&m->arrivals, a); /* no table at all yet: nothing to take out of one */
@@ -174,7 +174,7 @@ void arrival_take(struct msg *m, struct arrival *a, struct receiving *r)
 	uint32_t src = a->src, name = a->name;
 	tern_id id = a->key.id;
 	size_t len = a->len;
-	bool whole = a->whole, sync = a->flags & TERN_SYNC;
+	bool whole = a->whole, sync = a->flags & TERN_SEND_SYNC;
 	int rc = recv_accept(m, r, src, id, len);
 	if (!rc && whole)
 		cells_empty(a->cells, &r->walk, len);
@@ -206,7 +206,7 @@ struct verdict {
 
 static struct verdict incoming_refuse(struct msg *m, const struct incoming *l, int error)
 {
-	if (l->bytes && !(l->flags & TERN_READY))
+	if (l->bytes && !(l->flags & TERN_SEND_READY))
 		m->peer[l->src].owed += cells_of(l->len);
 	poll_trouble(
 		m->e,
@@ -220,7 +220,7 @@ static struct verdict incoming_refuse(struct msg *m, const struct incoming *l, i
 
 static struct verdict incoming_keep(struct msg *m, const struct incoming *l)
 {
-	if ((l->flags & TERN_READY) && !recv_busy(m, l->src, l->id))
+	if ((l->flags & TERN_SEND_READY) && !recv_busy(m, l->src, l->id))
 		return incoming_refuse(m, l, -ENOMSG);
 	if (held_by(l->flags, l->bytes != NULL, l->len) > CELLS_HELD - m->held ||
 	    !arrival_add(m, l))
@@ -232,7 +232,7 @@ static struct verdict incoming_keep(struct msg *m, const struct incoming *l)
 static struct verdict incoming_deliver(struct msg *m, const struct incoming *l, struct receiving *r)
 {
 	int rc = recv_accept(m, r, l->src, l->id, l->len);
-	if (l->bytes && !(l->flags & TERN_READY))
+	if (l->bytes && !(l->flags & TERN_SEND_READY))
 		m->peer[l->src].owed += cells_of(l->len);
 	if (rc)
 		return (struct verdict){ .kind = TELL_REFUSED, .error = rc };
@@ -241,7 +241,7 @@ static struct verdict incoming_deliver(struct msg *m, const struct incoming *l, 
 		return (struct verdict){ .kind = TELL_CLEAR, .clear = r };
 	layout_fill(&r->layout, l->bytes, l->len);
 	recv_over(m, r, 0);
-	return (struct verdict){ .kind = l->flags & TERN_SYNC ? TELL_TAKEN : TELL_ROOM };
+	return (struct verdict){ .kind = l->flags & TERN_SEND_SYNC ? TELL_TAKEN : TELL_ROOM };
 }
 
 static struct verdict incoming_arrived(struct msg *m, const struct incoming *l)

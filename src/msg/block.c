@@ -66,8 +66,8 @@ static int block_stop(struct endpoint *e, struct wait *w)
 /* Until the rank has answered, or left. */
 static int block_await(struct msg *m, struct block_ask *a)
 {
-	struct wait w = msg_wait("tern_ask_block", "from", a->rank, a->id);
-	w.rule = "tern_ask_block()";
+	struct wait w = msg_wait("tern_block_ask", "from", a->rank, a->id);
+	w.rule = "tern_block_ask()";
 	w.stop = block_stop;
 	return wait_until(m->e, block_answered, a, &w);
 }
@@ -97,14 +97,14 @@ static int block_refused(uint32_t rank, unsigned name, int error)
 				 : strerror(-error));
 }
 
-int tern_ask_block(tern *t, uint32_t rank, unsigned name, size_t offset, size_t stride, size_t run,
+int tern_block_ask(tern *t, uint32_t rank, unsigned name, size_t offset, size_t stride, size_t run,
 		   size_t count, tern_id id)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct msg *m = msg_of(t);
 	struct block_ask a = { .rank = rank, .id = id, .answer = 1 };
 	uint64_t words[] = { name, offset, stride, run, count, id };
-	int rc = rules_wait(m->e, "tern_ask_block()");
+	int rc = rules_wait(m->e, "tern_block_ask()");
 	if (!rc)
 		rc = rules_destination(m->e, rank);
 	if (!rc)

@@ -16,19 +16,19 @@ enum {
 
 /* -- At the receiver ------------------------------------------------------------------------ */
 
-/* Where the sender may put the data itself; TERN_NOWHERE if it cannot. */
+/* Where the sender may put the data itself; TERN_ADDR_NONE if it cannot. */
 static tern_addr recv_lend(struct msg *m, struct receiving *r)
 {
 	tern *t = m->e->t;
 	char *base = layout_whole(&r->layout);
 	if (!base || !r->got.len)
-		return TERN_NOWHERE;
+		return TERN_ADDR_NONE;
 	tern_addr a = tern_addr_of(t, base);
-	if (a != TERN_NOWHERE && tern_local(t, a, r->got.len))
+	if (a != TERN_ADDR_NONE && tern_addr_local(t, a, r->got.len))
 		return a;
 	if (r->got.len <= TERN_PAYLOAD_MAX) /* a message takes less time than the kernel does to
 					       find the memory */
-		return TERN_NOWHERE;
+		return TERN_ADDR_NONE;
 	r->lent = region_lend(mem_of(t), base, r->got.len);
 	return r->lent;
 }
@@ -43,7 +43,7 @@ void flow_clear(struct msg *m, struct receiving *r, uint64_t words[TELL_WORDS])
 static struct receiving *recv_named(struct msg *m, const tern_msg *msg)
 {
 	struct receiving *r = record_named(&m->recvs, (uint32_t)tern_msg_arg(msg, 0));
-	return r && r->state == TERN_IN_PROGRESS && r->got.src == tern_msg_src(msg) ? r : NULL;
+	return r && r->state == TERN_STATE_IN_PROGRESS && r->got.src == tern_msg_src(msg) ? r : NULL;
 }
 
 static void on_send_data(tern *t, const tern_msg *msg)
@@ -80,7 +80,7 @@ static int put_part(struct msg *m, struct sending *s, const tern_part *p, tern_a
 				   .src_stride = { p->stride } };
 	return p->stride == (ptrdiff_t)p->size || p->count == 1
 		       ? tern_put_start(m->e->t, to, p->base, p->size * p->count, &s->moving)
-		       : tern_put_shape(m->e->t, to, p->base, &shape, &s->moving);
+		       : tern_put_shape_start(m->e->t, to, p->base, &shape, &s->moving);
 }
 
 static int put_parts(struct msg *m, struct sending *s)
@@ -118,8 +118,8 @@ static int data_send(struct msg *m, struct sending *s)
 static int flow_step(struct msg *m, struct sending *s)
 {
 	if (!s->started && s->layout.parts > PUTS_MOST)
-		s->to = TERN_NOWHERE;
-	if (s->to == TERN_NOWHERE)
+		s->to = TERN_ADDR_NONE;
+	if (s->to == TERN_ADDR_NONE)
 		return data_send(m, s);
 	if (!s->started && transfer_room(mem_of(m->e->t)) < s->layout.parts)
 		return 1; /* a put would wait for one, and run deferred functions in the middle of

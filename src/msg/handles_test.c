@@ -10,7 +10,7 @@ static uint64_t words[8];
 
 static void receive(int i, tern_op *op)
 {
-	CHECK_IS(tern_recv_start(local[0], 1, (tern_id)i, TERN_ID, &words[i], 8, 0, NULL, op), 0);
+	CHECK_IS(tern_recv_start(local[0], 1, (tern_id)i, TERN_ID_EXACT, &words[i], 8, 0, NULL, op), 0);
 }
 
 static void send(int i)
@@ -71,7 +71,7 @@ TEST(wait_any_gives_the_result_of_the_one_that_is_over_and_of_no_other)
 	local_open(2);
 	receive(0, &op[0]);
 	receive(1, &op[1]);
-	CHECK_IS(tern_cancel(local[0], &op[1]), 0);
+	CHECK_IS(tern_op_cancel(local[0], &op[1]), 0);
 	CHECK_IS(tern_op_wait_any(local[0], ops, 2, &which), -ECANCELED);
 	CHECK_IS(which, 1);
 	CHECK_IS(tern_op_wait_any(local[0], ops, 2, &which), 0); /* once */
@@ -122,7 +122,7 @@ TEST(wait_all_waits_for_every_one_of_whatever_layer)
 	send(0);
 	static char got[100000];
 	tern_op ro = TERN_OP;
-	CHECK_IS(tern_recv_start(local[1], 0, 7, TERN_ID, got, sizeof got, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[1], 0, 7, TERN_ID_EXACT, got, sizeof got, 0, NULL, &ro), 0);
 	CHECK_IS(tern_op_wait_all(local[0], ops, 3), 0);
 	CHECK_IS(op[0].pending + op[1].pending + op[2].pending, 0);
 	CHECK(memcmp(to, from, sizeof to) == 0 && memcmp(got, from, sizeof got) == 0);
@@ -137,9 +137,9 @@ TEST(wait_all_gives_the_first_error_of_the_first_handle_that_has_one_and_takes_a
 	char small;
 	local_open(2);
 	receive(0, &op[0]);
-	CHECK_IS(tern_recv_start(local[0], 1, 1, TERN_ID, &small, 1, 0, NULL, &op[1]), 0);
+	CHECK_IS(tern_recv_start(local[0], 1, 1, TERN_ID_EXACT, &small, 1, 0, NULL, &op[1]), 0);
 	receive(2, &op[2]);
-	CHECK_IS(tern_cancel(local[0], &op[2]), 0);
+	CHECK_IS(tern_op_cancel(local[0], &op[2]), 0);
 	send(1);
 	send(0);
 	CHECK_IS(tern_op_wait_all(local[0], ops, 3), -EMSGSIZE);
@@ -152,13 +152,13 @@ TEST(a_handle_keeps_the_first_error_and_gives_it_once)
 	tern_op op = TERN_OP;
 	char small;
 	local_open(2);
-	CHECK_IS(tern_recv_start(local[0], 1, 1, TERN_ID, &small, 1, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_start(local[0], 1, 1, TERN_ID_EXACT, &small, 1, 0, NULL, &op), 0);
 	receive(2, &op);
 	receive(3, &op);
 	send(1);
 	tern_poll(local[0]);
 	CHECK_IS(tern_op_test(local[0], &op), 0); /* others are pending */
-	CHECK_IS(tern_cancel(local[0], &op), 0);
+	CHECK_IS(tern_op_cancel(local[0], &op), 0);
 	CHECK_IS(tern_op_test(local[0], &op), -EMSGSIZE);
 	CHECK_IS(tern_op_test(local[0], &op), 1);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);

@@ -105,11 +105,11 @@ static void carry(size_t total, unsigned flags, bool recv_first, bool whole_from
 	else
 		k = parts_of(to, target, total);
 	if (recv_first)
-		CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, to, k, 0, &env, &ro), 0);
-	CHECK_IS(tern_send_parts(local[0], 1, ID, from, n, flags, &so), 0);
+		CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, to, k, 0, &env, &ro), 0);
+	CHECK_IS(tern_send_parts_start(local[0], 1, ID, from, n, flags, &so), 0);
 	if (!recv_first) {
 		tern_poll(local[1]);
-		CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, to, k, 0, &env, &ro), 0);
+		CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, to, k, 0, &env, &ro), 0);
 	}
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
 	CHECK_IS(tern_op_wait(local[0], &so), 0);
@@ -126,15 +126,15 @@ static void carry_all(size_t least, size_t most, unsigned rounds)
 	unsigned char *heap = tern_alloc(local[1], ARENA);
 	REQUIRE(heap);
 	for (unsigned i = check_scaled(rounds); i; i--) {
-		static const unsigned modes[] = { TERN_AUTO, TERN_AUTO, TERN_RENDEZVOUS,
-						  TERN_SYNC };
+		static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_AUTO, TERN_SEND_RENDEZVOUS,
+						  TERN_SEND_SYNC };
 		target = i % 2 ? heap : private_arena;
 		memset(target, (int)i, ARENA);
 		memset(image, (int)i, ARENA);
 		bool first = chance_one_in(&chance, 2);
 		unsigned flags = modes[chance_below(&chance, 4)];
 		if (first && chance_one_in(&chance, 4))
-			flags = TERN_READY;
+			flags = TERN_SEND_READY;
 		carry(least + chance_below(&chance, (uint32_t)(most - least)), flags, first,
 		      chance_one_in(&chance, 3), chance_one_in(&chance, 3));
 	}
@@ -166,8 +166,8 @@ static void elements(size_t size, size_t count, unsigned flags, bool scattered)
 	const tern_part to = { target, size, count, (ptrdiff_t)(scattered ? size + 1 : size) };
 	memset(target, 0x77, ARENA);
 	memset(image, 0x77, ARENA);
-	CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, &to, 1, 0, NULL, &ro), 0);
-	CHECK_IS(tern_send_parts(local[0], 1, ID, &from, 1, flags, &so), 0);
+	CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, &to, 1, 0, NULL, &ro), 0);
+	CHECK_IS(tern_send_parts_start(local[0], 1, ID, &from, 1, flags, &so), 0);
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
 	CHECK_IS(tern_op_wait(local[0], &so), 0);
 	image_apply(&from, 1, &to, 1);
@@ -186,7 +186,7 @@ TEST(elements_of_every_size_travel_from_negative_strides)
 			elements(sizes[i], 1, 0, scattered);
 			elements(sizes[i], 2, 0, scattered);
 			elements(sizes[i], 60, 0, scattered);
-			elements(sizes[i], 100, TERN_RENDEZVOUS, scattered);
+			elements(sizes[i], 100, TERN_SEND_RENDEZVOUS, scattered);
 		}
 	elements(1, 50000, 0, false); /* a byte at a time into one piece */
 	elements(1, 50000, 0, true);
@@ -196,18 +196,18 @@ TEST(elements_of_every_size_travel_from_negative_strides)
 TEST(no_parts_and_parts_of_nothing_make_a_message_of_no_bytes)
 {
 	const tern_part nothing[] = { { NULL, 0, 5, 3 }, { source, 4, 0, 9 }, { NULL, 0, 0, 0 } };
-	static const unsigned modes[] = { TERN_AUTO, TERN_RENDEZVOUS, TERN_SYNC };
+	static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_RENDEZVOUS, TERN_SEND_SYNC };
 	local_open(2);
 	for (unsigned i = 0; i < 3; i++)
 		for (size_t n = 0; n < 4; n++)
 			for (size_t k = 0; k < 4; k++) {
 				tern_op so = TERN_OP, ro = TERN_OP;
 				tern_envelope env = { .len = 9 };
-				CHECK_IS(tern_send_parts(local[0], 1, ID, n ? nothing : NULL, n,
+				CHECK_IS(tern_send_parts_start(local[0], 1, ID, n ? nothing : NULL, n,
 							 modes[i], &so),
 					 0);
 				local_settle_transfers();
-				CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID,
+				CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT,
 							 k ? nothing : NULL, k, 0, &env, &ro),
 					 0);
 				CHECK_IS(tern_op_wait(local[1], &ro), 0);
@@ -235,8 +235,8 @@ TEST(as_many_parts_as_there_may_be_arrive)
 			const tern_part one = { target, size * TERN_PARTS_MAX, 1, 0 };
 			memset(target, 0x55, ARENA);
 			memset(image, 0x55, ARENA);
-			CHECK_IS(tern_send_parts(local[0], 1, ID, from, TERN_PARTS_MAX, 0, &so), 0);
-			CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, whole ? &one : to,
+			CHECK_IS(tern_send_parts_start(local[0], 1, ID, from, TERN_PARTS_MAX, 0, &so), 0);
+			CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, whole ? &one : to,
 						 whole ? 1 : TERN_PARTS_MAX, 0, NULL, &ro),
 				 0);
 			CHECK_IS(tern_op_wait(local[1], &ro), 0);
@@ -266,8 +266,8 @@ TEST(one_message_is_put_together_from_memory_of_several_kinds)
 				   { registered, 30000, 1, 0 } };
 	unsigned char *to[] = { there, private_arena + 100 };
 	for (int i = 0; i < 2; i++) {
-		CHECK_IS(tern_send_parts(local[0], 1, ID, from, 3, 0, &so), 0);
-		CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID, to[i], 90000, 0, NULL, &ro), 0);
+		CHECK_IS(tern_send_parts_start(local[0], 1, ID, from, 3, 0, &so), 0);
+		CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, to[i], 90000, 0, NULL, &ro), 0);
 		CHECK_IS(tern_op_wait(local[1], &ro), 0);
 		CHECK_IS(tern_op_wait(local[0], &so), 0);
 		CHECK(chance_filled(to[i], 30000, 2) && chance_filled(to[i] + 30000, 30000, 1) &&
@@ -297,7 +297,7 @@ static void each(size_t n, size_t size, unsigned flags, bool listed, bool recv_f
 	}
 	for (int step = 0; step < 2; step++) {
 		if ((step == 0) != recv_first) {
-			CHECK_IS(tern_send_each(local[0], 1, ids, parts, n, flags,
+			CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, n, flags,
 						listed ? NULL : &so),
 				 0);
 			if (!recv_first)
@@ -305,7 +305,7 @@ static void each(size_t n, size_t size, unsigned flags, bool listed, bool recv_f
 			continue;
 		}
 		for (size_t i = n; i--;)
-			CHECK_IS(tern_recv_start(local[1], 0, ids[i], TERN_ID, target + i * room,
+			CHECK_IS(tern_recv_start(local[1], 0, ids[i], TERN_ID_EXACT, target + i * room,
 						 room, 0, NULL, &ro),
 				 0);
 	}
@@ -332,7 +332,7 @@ TEST(parts_with_an_id_each_match_a_receive_each)
 	target = private_arena;
 	for (unsigned i = 0; i < 8; i++) {
 		bool listed = i & 1, first = i & 2;
-		unsigned flags = i & 4 ? TERN_SYNC : 0;
+		unsigned flags = i & 4 ? TERN_SEND_SYNC : 0;
 		each(1, 10, flags, listed, first);
 		each(3, 0, flags, listed, first);
 		each(10, 30, flags, listed, first);
@@ -340,18 +340,18 @@ TEST(parts_with_an_id_each_match_a_receive_each)
 		each(50, 150, flags, listed, first);
 		each(9, 1000, flags, listed, first); /* more than one message carries */
 		each(5, 20000, flags, listed, first);
-		each(10, 100, TERN_RENDEZVOUS, listed, first);
+		each(10, 100, TERN_SEND_RENDEZVOUS, listed, first);
 	}
-	each(20, 100, TERN_READY, false, true);
-	each(20, 100, TERN_READY | TERN_SYNC, true, true);
-	each(20, 10000, TERN_READY, false, true);
+	each(20, 100, TERN_SEND_READY, false, true);
+	each(20, 100, TERN_SEND_READY | TERN_SEND_SYNC, true, true);
+	each(20, 10000, TERN_SEND_READY, false, true);
 	local_close();
 }
 
 TEST(the_lists_of_parts_with_an_id_each_are_free_on_return)
 {
 	static const size_t sizes[] = { 100, 20000 };
-	static const unsigned modes[] = { TERN_AUTO, TERN_RENDEZVOUS, TERN_SYNC };
+	static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_RENDEZVOUS, TERN_SEND_SYNC };
 	local_open(2);
 	target = private_arena;
 	chance_fill(source, 60000, 5);
@@ -362,7 +362,7 @@ TEST(the_lists_of_parts_with_an_id_each_are_free_on_return)
 				      { source + size, 1, size, 1 },
 				      { source + 2 * size, size / 4, 4, (ptrdiff_t)size / 4 } };
 		tern_op so = TERN_OP;
-		CHECK_IS(tern_send_each(local[0], 1, ids, parts, 3, modes[i / 2], &so), 0);
+		CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 3, modes[i / 2], &so), 0);
 		memset(ids, 0xff, sizeof ids);
 		memset(parts, 0xff, sizeof parts);
 		for (tern_id id = 1; id < 4; id++) {
@@ -383,7 +383,7 @@ TEST(parts_with_an_id_each_travel_in_one_message_when_they_fit)
 				    { source, 400, 1, 0 } };
 	tern_op so = TERN_OP;
 	local_open(2);
-	CHECK_IS(tern_send_each(local[0], 1, ids, parts, 4, 0, &so), 0);
+	CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 4, 0, &so), 0);
 	CHECK_IS(so.pending, 0);
 	CHECK_IS(local_settle(), 1);
 	CHECK_IS(msg_of(local[1])->arrivals.used, 4);
@@ -397,12 +397,12 @@ TEST(parts_with_an_id_each_keep_their_order_with_other_sends)
 	const tern_part parts[] = { { &word[0], 8, 1, 0 },
 				    { &word[1], 8, 1, 0 },
 				    { &word[2], 8, 1, 0 } };
-	static const unsigned modes[] = { TERN_AUTO, TERN_RENDEZVOUS, TERN_SYNC };
+	static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_RENDEZVOUS, TERN_SEND_SYNC };
 	local_open(2);
 	for (unsigned i = 0; i < 3; i++) {
 		tern_op so = TERN_OP;
-		CHECK_IS(tern_send_start(local[0], 1, ID, &before, 8, TERN_RENDEZVOUS, &so), 0);
-		CHECK_IS(tern_send_each(local[0], 1, ids, parts, 3, modes[i], &so), 0);
+		CHECK_IS(tern_send_start(local[0], 1, ID, &before, 8, TERN_SEND_RENDEZVOUS, &so), 0);
+		CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 3, modes[i], &so), 0);
 		CHECK_IS(tern_send_start(local[0], 1, ID, &after, 8, 0, &so), 0);
 		for (uint64_t n = 0; n < 5; n++) {
 			CHECK_IS(tern_recv_word(local[1], 0, ID, &got), 0);
@@ -423,10 +423,10 @@ TEST(one_part_of_several_that_does_not_fit_its_receive_does_not_harm_the_others)
 	local_open(2);
 	target = private_arena;
 	memset(target, 0x44, 100);
-	CHECK_IS(tern_recv_start(local[1], 0, 1, TERN_ID, target, 10, 0, NULL, &good), 0);
-	CHECK_IS(tern_recv_start(local[1], 0, 2, TERN_ID, target + 10, 19, 0, NULL, &bad), 0);
-	CHECK_IS(tern_recv_start(local[1], 0, 3, TERN_ID, target + 30, 30, 0, NULL, &good), 0);
-	CHECK_IS(tern_send_each(local[0], 1, ids, parts, 3, 0, &so), 0);
+	CHECK_IS(tern_recv_start(local[1], 0, 1, TERN_ID_EXACT, target, 10, 0, NULL, &good), 0);
+	CHECK_IS(tern_recv_start(local[1], 0, 2, TERN_ID_EXACT, target + 10, 19, 0, NULL, &bad), 0);
+	CHECK_IS(tern_recv_start(local[1], 0, 3, TERN_ID_EXACT, target + 30, 30, 0, NULL, &good), 0);
+	CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 3, 0, &so), 0);
 	tern_poll(local[1]);
 	CHECK_IS(tern_op_wait(local[1], &good), 0);
 	int rc = tern_op_wait(local[1], &bad);

@@ -28,7 +28,7 @@ static int send_with(size_t len, unsigned flags, tern_op *op)
 
 static int recv_with(size_t cap, tern_op *op)
 {
-	return tern_recv_start(local[1], 0, ID, TERN_ID, in, cap, 0, NULL, op);
+	return tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, cap, 0, NULL, op);
 }
 
 /* -- Ready ------------------------------------------------------------------------------------- */
@@ -36,7 +36,7 @@ static int recv_with(size_t cap, tern_op *op)
 static void discarded(size_t len, bool tracked)
 {
 	tern_op so = TERN_OP;
-	CHECK_IS(send_with(len, TERN_READY, &so), 0);
+	CHECK_IS(send_with(len, TERN_SEND_READY, &so), 0);
 	int rc = tern_poll(local[1]);
 	CHECK_IS(rc, -ENOMSG);
 	CHECK(sentence_has(rc, "0x5") && sentence_has(rc, "rank 0"));
@@ -51,7 +51,7 @@ static void discarded(size_t len, bool tracked)
 	CHECK(sentence_has(rc, "0x5") && sentence_has(rc, "rank 1"));
 	CHECK(tern_poll(local[0]) >= 0);
 	CHECK_IS(msg_of(local[1])->arrivals.used, 0);
-	CHECK_IS(tern_recv_poll(local[1], 0, ID), TERN_EMPTY);
+	CHECK_IS(tern_recv_poll(local[1], 0, ID), TERN_STATE_EMPTY);
 }
 
 TEST(a_ready_message_without_a_receive_is_discarded_and_both_sides_hear_of_it)
@@ -72,12 +72,12 @@ TEST(a_ready_and_synchronous_send_without_a_receive_fails)
 	begin(2);
 	for (unsigned i = 0; i < 4; i++) {
 		tern_op so = TERN_OP;
-		CHECK_IS(send_with(sizes[i], TERN_READY | TERN_SYNC, &so), 0);
+		CHECK_IS(send_with(sizes[i], TERN_SEND_READY | TERN_SEND_SYNC, &so), 0);
 		CHECK_IS(tern_poll(local[1]), -ENOMSG);
 		int rc = tern_op_wait(local[0], &so);
 		CHECK_IS(rc, -ENOMSG);
 		CHECK(sentence_has(rc, "0x5") && sentence_has(rc, "rank 1"));
-		CHECK_IS(send_with(sizes[i], TERN_READY | TERN_SYNC, NULL), 0);
+		CHECK_IS(send_with(sizes[i], TERN_SEND_READY | TERN_SEND_SYNC, NULL), 0);
 		CHECK_IS(tern_send_wait(local[0], 1, ID), -ENOMSG);
 		CHECK_IS(tern_send_clear(local[0], 1, ID), -ENOMSG);
 		CHECK_IS(tern_poll(local[1]), -ENOMSG);
@@ -94,7 +94,7 @@ TEST(a_ready_and_synchronous_send_is_complete_when_its_receive_has_it)
 		tern_op so = TERN_OP, ro = TERN_OP;
 		memset(in, 0xee, LARGE);
 		CHECK_IS(recv_with(LARGE, &ro), 0);
-		CHECK_IS(send_with(sizes[i], TERN_READY | TERN_SYNC, &so), 0);
+		CHECK_IS(send_with(sizes[i], TERN_SEND_READY | TERN_SEND_SYNC, &so), 0);
 		CHECK_IS(so.pending, 1);
 		tern_poll(local[0]);
 		CHECK_IS(so.pending, 1); /* it has not been taken */
@@ -108,10 +108,10 @@ TEST(a_ready_and_synchronous_send_is_complete_when_its_receive_has_it)
 TEST(the_news_of_a_discarded_message_is_not_lost_in_a_poll_of_an_entry)
 {
 	begin(2);
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_READY, NULL), 0);
-	CHECK_IS(tern_recv_poll(local[1], 0, ID + 1), TERN_EMPTY);
+	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_READY, NULL), 0);
+	CHECK_IS(tern_recv_poll(local[1], 0, ID + 1), TERN_STATE_EMPTY);
 	CHECK_IS(tern_poll(local[1]), -ENOMSG);
-	CHECK_IS(tern_send_poll(local[0], 1, ID), TERN_COMPLETE);
+	CHECK_IS(tern_send_poll(local[0], 1, ID), TERN_STATE_COMPLETE);
 	CHECK_IS(tern_poll(local[0]), -ENOMSG);
 	local_close();
 }
@@ -124,9 +124,9 @@ TEST(parts_with_an_id_each_that_find_no_receive_in_ready_mode_are_discarded_alon
 				    { out + 30, 30, 1, 0 } };
 	tern_op so = TERN_OP, ro = TERN_OP;
 	begin(2);
-	CHECK_IS(tern_recv_start(local[1], 0, 1, TERN_ID, in, 10, 0, NULL, &ro), 0);
-	CHECK_IS(tern_recv_start(local[1], 0, 3, TERN_ID, in + 30, 30, 0, NULL, &ro), 0);
-	CHECK_IS(tern_send_each(local[0], 1, ids, parts, 3, TERN_READY, &so), 0);
+	CHECK_IS(tern_recv_start(local[1], 0, 1, TERN_ID_EXACT, in, 10, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[1], 0, 3, TERN_ID_EXACT, in + 30, 30, 0, NULL, &ro), 0);
+	CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 3, TERN_SEND_READY, &so), 0);
 	int rc = tern_poll(local[1]);
 	CHECK_IS(rc, -ENOMSG);
 	CHECK(sentence_has(rc, "0x2"));
@@ -145,7 +145,7 @@ static void moves_late(size_t len)
 	tern_op so = TERN_OP;
 	struct msg *there = msg_of(local[1]);
 	chance_fill(out, len, 3);
-	CHECK_IS(send_with(len, TERN_RENDEZVOUS, &so), 0);
+	CHECK_IS(send_with(len, TERN_SEND_RENDEZVOUS, &so), 0);
 	local_settle_transfers();
 	CHECK_IS(so.pending, 1);
 	CHECK_IS(there->arrivals.used, 1);
@@ -173,7 +173,7 @@ TEST(a_rendezvous_is_complete_only_when_a_receive_has_met_it)
 	for (unsigned i = 0; i < 4; i++) {
 		tern_op so = TERN_OP, ro = TERN_OP;
 		memset(in, 0xee, LARGE);
-		CHECK_IS(send_with(sizes[i], TERN_RENDEZVOUS, &so), 0);
+		CHECK_IS(send_with(sizes[i], TERN_SEND_RENDEZVOUS, &so), 0);
 		local_settle_transfers();
 		CHECK_IS(so.pending, 1);
 		CHECK_IS(recv_with(LARGE, &ro), 0);
@@ -193,7 +193,7 @@ TEST(a_small_message_is_gone_at_once_and_its_memory_is_free)
 	for (unsigned i = 0; i < 7; i++) {
 		tern_op so = TERN_OP;
 		chance_fill(out, LARGE, 3);
-		CHECK_IS(send_with(sizes[i], TERN_AUTO, &so), 0);
+		CHECK_IS(send_with(sizes[i], TERN_SEND_AUTO, &so), 0);
 		CHECK_IS(so.pending, 0);
 		CHECK_IS(tern_op_wait(local[0], &so), 0);
 		memset(out, 0, LARGE);
@@ -258,7 +258,7 @@ TEST(a_large_message_waits_for_its_receive)
 {
 	tern_op so = TERN_OP;
 	begin(2);
-	CHECK_IS(send_with(TERN_PAYLOAD_MAX + 1, TERN_AUTO, &so), 0);
+	CHECK_IS(send_with(TERN_PAYLOAD_MAX + 1, TERN_SEND_AUTO, &so), 0);
 	local_settle_transfers();
 	CHECK_IS(so.pending, 1);
 	CHECK_IS(tern_recv(local[1], 0, ID, in, LARGE, NULL), 0);
@@ -271,12 +271,12 @@ TEST(a_large_message_waits_for_its_receive)
 TEST(a_synchronous_send_completes_when_a_receive_has_taken_it_and_not_before)
 {
 	static const size_t sizes[] = { 0, 8, 32, 33, 1000, TERN_PAYLOAD_MAX, LARGE };
-	static const unsigned modes[] = { TERN_AUTO, TERN_RENDEZVOUS };
+	static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_RENDEZVOUS };
 	begin(2);
 	for (unsigned i = 0; i < 14; i++) {
 		tern_op so = TERN_OP, ro = TERN_OP;
 		memset(in, 0xee, LARGE);
-		CHECK_IS(send_with(sizes[i / 2], TERN_SYNC | modes[i % 2], &so), 0);
+		CHECK_IS(send_with(sizes[i / 2], TERN_SEND_SYNC | modes[i % 2], &so), 0);
 		local_settle_transfers();
 		CHECK_IS(so.pending, 1);
 		CHECK_IS(recv_with(LARGE, &ro), 0);
@@ -298,7 +298,7 @@ TEST(single_values_arrive_as_they_were)
 	CHECK_IS(tern_send_word(local[0], 1, ID, UINT64_C(0xfedcba9876543210)), 0);
 	CHECK_IS(tern_send_double(local[0], 1, ID, -0.1), 0);
 	CHECK_IS(tern_recv_word(local[1], 0, ID, &word), 0);
-	CHECK_IS(tern_recv_double(local[1], TERN_ANY, ID, &number), 0);
+	CHECK_IS(tern_recv_double(local[1], TERN_RANK_ANY, ID, &number), 0);
 	CHECK(word == UINT64_C(0xfedcba9876543210) && number == -0.1);
 	local_close();
 }
@@ -323,13 +323,13 @@ TEST(a_blocking_send_returns_when_its_memory_is_free)
 TEST(a_rank_sends_to_itself_in_every_mode)
 {
 	static const size_t sizes[] = { 0, 8, 1000, TERN_PAYLOAD_MAX, LARGE };
-	static const unsigned modes[] = { TERN_AUTO, TERN_READY, TERN_RENDEZVOUS, TERN_SYNC };
+	static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_READY, TERN_SEND_RENDEZVOUS, TERN_SEND_SYNC };
 	begin(1);
 	for (unsigned i = 0; i < 5; i++)
 		for (unsigned k = 0; k < 4; k++) {
 			tern_op op = TERN_OP;
 			memset(in, 0xee, LARGE);
-			CHECK_IS(tern_recv_start(local[0], k % 2 ? 0 : TERN_ANY, ID, TERN_ID, in,
+			CHECK_IS(tern_recv_start(local[0], k % 2 ? 0 : TERN_RANK_ANY, ID, TERN_ID_EXACT, in,
 						 LARGE, 0, NULL, &op),
 				 0);
 			CHECK_IS(tern_send_start(local[0], 0, ID, out, sizes[i], modes[k], &op), 0);

@@ -73,7 +73,7 @@ bool awaited_over(struct endpoint *e, void *awaited)
 {
 	const struct awaited *a = awaited;
 	(void)e;
-	return !record_named(a->pool, a->name) || *a->state == TERN_COMPLETE;
+	return !record_named(a->pool, a->name) || *a->state == TERN_STATE_COMPLETE;
 }
 
 void msg_look(struct msg *m)
@@ -97,8 +97,8 @@ int msg_lost_error(struct msg *m, uint32_t rank)
 /* Whom a receive waits for: the rank it names or is being filled by; 0 if it can still come. */
 static int recv_lost_error(struct msg *m, const struct receiving *r)
 {
-	uint32_t from = r->state == TERN_IN_PROGRESS ? r->got.src : r->node.rank;
-	if (from != TERN_ANY)
+	uint32_t from = r->state == TERN_STATE_IN_PROGRESS ? r->got.src : r->node.rank;
+	if (from != TERN_RANK_ANY)
 		return msg_lost_error(m, from);
 	int error = 0;
 	for (uint32_t rank = 0; rank < m->e->t->size; rank++) {
@@ -117,7 +117,7 @@ static bool msg_end_lost(struct msg *m)
 	bool waits = false;
 	for (uint32_t i = 0; i < m->sends.made; i++) {
 		struct sending *s = record_at(&m->sends, i);
-		if (!s || s->state == TERN_COMPLETE || !layer_lost(m->e, s->node.rank))
+		if (!s || s->state == TERN_STATE_COMPLETE || !layer_lost(m->e, s->node.rank))
 			continue;
 		uint32_t rank = s->node.rank;
 		int error = s->moving.pending || s->sending ? 0 : msg_lost_error(m, rank);
@@ -130,7 +130,7 @@ static bool msg_end_lost(struct msg *m)
 	}
 	for (uint32_t i = 0; i < m->recvs.made; i++) {
 		struct receiving *r = record_at(&m->recvs, i);
-		int error = r && r->state != TERN_COMPLETE ? recv_lost_error(m, r) : 0;
+		int error = r && r->state != TERN_STATE_COMPLETE ? recv_lost_error(m, r) : 0;
 		if (error)
 			recv_over(m, r, error);
 	}
@@ -170,7 +170,7 @@ static bool msg_needs_anyone(const void *state, const tern_op *op)
 	const struct msg *m = state;
 	for (uint32_t i = 0; i < m->recvs.made; i++) {
 		const struct receiving *r = record_at(&m->recvs, i);
-		if (r && r->op == op && r->node.rank == TERN_ANY && r->state == TERN_IN_USE)
+		if (r && r->op == op && r->node.rank == TERN_RANK_ANY && r->state == TERN_STATE_IN_USE)
 			return true;
 	}
 	return false;

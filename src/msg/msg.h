@@ -94,7 +94,7 @@ struct sending {
 	size_t sent;      /* so many bytes */
 	tern_op *op;
 	tern_op moving;     /* what is put straight into the receiver's memory */
-	tern_addr to;       /* where that is; TERN_NOWHERE: in messages */
+	tern_addr to;       /* where that is; TERN_ADDR_NONE: in messages */
 	uint32_t recv_name; /* the receive that takes it */
 	int *asked;         /* who waits for its being taken back, and for how that went */
 };
@@ -102,7 +102,7 @@ struct sending {
 /* A receive that is not over, or is in the table. */
 struct receiving {
 	struct record record;
-	struct node node; /* rank: from whom, or TERN_ANY */
+	struct node node; /* rank: from whom, or TERN_RANK_ANY */
 	enum tern_state state;
 	uint8_t flags;
 	bool listed, masked;

@@ -21,11 +21,11 @@ static void sized(size_t len, unsigned flags, bool recv_first)
 	tern_envelope env = { 0 };
 	fill(len);
 	if (recv_first)
-		CHECK_IS(tern_recv_start(local[1], 0, 5, TERN_ID, in, len + 10, 0, &env, &ro), 0);
+		CHECK_IS(tern_recv_start(local[1], 0, 5, TERN_ID_EXACT, in, len + 10, 0, &env, &ro), 0);
 	CHECK_IS(tern_send_start(local[0], 1, 5, out, len, flags, &so), 0);
 	if (!recv_first) {
 		local_settle();
-		CHECK_IS(tern_recv_start(local[1], 0, 5, TERN_ID, in, len + 10, 0, &env, &ro), 0);
+		CHECK_IS(tern_recv_start(local[1], 0, 5, TERN_ID_EXACT, in, len + 10, 0, &env, &ro), 0);
 	}
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
 	CHECK_IS(tern_op_wait(local[0], &so), 0);
@@ -42,14 +42,14 @@ TEST(every_size_arrives_in_every_mode)
 					248, 249, 4096, 8192, 8193, 70000, 1000000 };
 	local_open(2);
 	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-		sized(sizes[i], TERN_AUTO, true);
-		sized(sizes[i], TERN_AUTO, false);
-		sized(sizes[i], TERN_RENDEZVOUS, true);
-		sized(sizes[i], TERN_RENDEZVOUS, false);
-		sized(sizes[i], TERN_READY, true);
-		sized(sizes[i], TERN_SYNC, true);
-		sized(sizes[i], TERN_SYNC, false);
-		sized(sizes[i], TERN_READY | TERN_SYNC, true);
+		sized(sizes[i], TERN_SEND_AUTO, true);
+		sized(sizes[i], TERN_SEND_AUTO, false);
+		sized(sizes[i], TERN_SEND_RENDEZVOUS, true);
+		sized(sizes[i], TERN_SEND_RENDEZVOUS, false);
+		sized(sizes[i], TERN_SEND_READY, true);
+		sized(sizes[i], TERN_SEND_SYNC, true);
+		sized(sizes[i], TERN_SEND_SYNC, false);
+		sized(sizes[i], TERN_SEND_READY | TERN_SEND_SYNC, true);
 	}
 	local_close();
 }

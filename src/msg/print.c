@@ -16,7 +16,7 @@ static const char *state_text(enum tern_state s)
 
 static void rank_text(char *text, size_t len, uint32_t rank)
 {
-	if (rank == TERN_ANY)
+	if (rank == TERN_RANK_ANY)
 		snprintf(text, len, "any rank");
 	else
 		snprintf(text, len, "rank %u", rank);
@@ -24,7 +24,7 @@ static void rank_text(char *text, size_t len, uint32_t rank)
 
 static void send_print(int fd, uint32_t here, const struct sending *s)
 {
-	const char *waits = s->state != TERN_IN_USE ? ""
+	const char *waits = s->state != TERN_STATE_IN_USE ? ""
 			    : s->announced          ? ", no receive has matched it"
 						    : ", its receiver has no room to hear of it";
 	dprintf(fd, "rank %u: send    %#llx to rank %u, %zu bytes: %s%s\n", here,
@@ -35,7 +35,7 @@ static void send_print(int fd, uint32_t here, const struct sending *s)
 static void recv_print(int fd, uint32_t here, const struct receiving *r)
 {
 	char from[32];
-	rank_text(from, sizeof from, r->state == TERN_IN_PROGRESS ? r->got.src : r->node.rank);
+	rank_text(from, sizeof from, r->state == TERN_STATE_IN_PROGRESS ? r->got.src : r->node.rank);
 	dprintf(fd, "rank %u: receive %#llx from %s, %zu bytes: %s", here,
 		(unsigned long long)r->node.id, from, r->layout.total, state_text(r->state));
 	if (r->masked)
@@ -48,7 +48,7 @@ static void arrival_print(int fd, uint32_t here, const struct arrival *a)
 	dprintf(fd,
 		"rank %u: arrived %#llx from rank %u, %zu bytes: %s, no receive has matched it\n",
 		here, (unsigned long long)a->key.id, a->src, a->len,
-		a->whole ? "buffered" : state_text(TERN_RTS));
+		a->whole ? "buffered" : state_text(TERN_STATE_RTS));
 }
 
 void msg_print(const struct msg *m, int fd)
@@ -67,7 +67,7 @@ void msg_print(const struct msg *m, int fd)
 			arrival_print(fd, here, record_at(&m->arrivals, i));
 }
 
-int tern_tables(tern *t, int fd)
+int tern_send_tables(tern *t, int fd)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);

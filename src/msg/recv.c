@@ -18,12 +18,12 @@ static struct receiving *of_node(struct node *n)
 static int recv_add(struct msg *m, struct receiving *r)
 {
 	r->seq = ++m->seq;
-	r->state = TERN_IN_USE;
+	r->state = TERN_STATE_IN_USE;
 	if (r->masked) {
 		list_append(&m->masked, &r->node);
 		return 0;
 	}
-	m->anys += r->node.rank == TERN_ANY;
+	m->anys += r->node.rank == TERN_RANK_ANY;
 	return table_add(&m->recv_table, &r->node);
 }
 
@@ -33,7 +33,7 @@ static void recv_remove(struct msg *m, struct receiving *r)
 	if (r->masked) {
 		list_remove(&m->masked, &r->node);
 	} else {
-		m->anys -= r->node.rank == TERN_ANY;
+		m->anys -= r->node.rank == TERN_RANK_ANY;
 		table_remove(&m->recv_table, &r->node);
 	}
 	record_give(&m->recvs, r);
@@ -57,11 +57,11 @@ static struct receiving *recv_in(struct msg *m, uint32_t src, tern_id id, enum t
 {
 	struct receiving *r = recv_keyed(m, src, id, state);
 	if (m->anys)
-		r = recv_earlier(r, recv_keyed(m, TERN_ANY, id, state));
+		r = recv_earlier(r, recv_keyed(m, TERN_RANK_ANY, id, state));
 	for (struct node *n = m->masked.first; n; n = n->next) {
 		struct receiving *wild = of_node(n);
 		if (wild->state == state && !((id ^ n->id) & wild->mask) &&
-		    (n->rank == TERN_ANY || n->rank == src))
+		    (n->rank == TERN_RANK_ANY || n->rank == src))
 			return recv_earlier(r, wild);
 	}
 	return r;
@@ -69,28 +69,28 @@ static struct receiving *recv_in(struct msg *m, uint32_t src, tern_id id, enum t
 
 struct receiving *recv_match(struct msg *m, uint32_t src, tern_id id)
 {
-	return recv_in(m, src, id, TERN_IN_USE);
+	return recv_in(m, src, id, TERN_STATE_IN_USE);
 }
 
 bool recv_busy(struct msg *m, uint32_t src, tern_id id)
 {
-	return recv_in(m, src, id, TERN_IN_PROGRESS) != NULL;
+	return recv_in(m, src, id, TERN_STATE_IN_PROGRESS) != NULL;
 }
 
 /* cost: protection control */
 int recv_accept(struct msg *m, struct receiving *r, uint32_t src, tern_id id, size_t len)
 {
-	r->state = TERN_IN_PROGRESS;
+	r->state = TERN_STATE_IN_PROGRESS;
 	r->got = (tern_envelope){ .src = src, .id = id, .len = len };
 	r->walk = (struct walk){ .layout = &r->layout };
 	r->due = len;
-	if (len == r->layout.total || (len < r->layout.total && r->flags & TERN_UPTO))
+	if (len == r->layout.total || (len < r->layout.total && r->flags & TERN_RECV_UPTO))
 		return 0;
 	int error = error_set(
 		-EMSGSIZE,
 		"message %#llx from rank %u has %zu bytes, the receive that it met %s%zu: "
 		"nothing was written",
-		(unsigned long long)id, src, len, r->flags & TERN_UPTO ? "room for " : "",
+		(unsigned long long)id, src, len, r->flags & TERN_RECV_UPTO ? "room for " : "",
 		r->layout.total);
 	recv_over(m, r, error);
 	return error;
@@ -101,8 +101,8 @@ void recv_over(struct msg *m, struct receiving *r, int error)
 	tern_op *op = r->op;
 	if (r->lent)
 		region_unlend(mem_of(m->e->t), r->lent);
-	r->lent = TERN_NOWHERE;
-	r->state = TERN_COMPLETE;
+	r->lent = TERN_ADDR_NONE;
+	r->state = TERN_STATE_COMPLETE;
 	r->error = r->got.error = error;
 	if (r->env)
 		*r->env = r->got;
@@ -128,12 +128,12 @@ struct recv_args {
 static int recv_check(struct msg *m, const struct recv_args *w)
 {
 	int rc = rules_program(m->e, "a receive");
-	if (!rc && w->src != TERN_ANY)
+	if (!rc && w->src != TERN_RANK_ANY)
 		rc = rules_destination(m->e, w->src);
-	if (!rc && w->flags & ~(unsigned)(TERN_REFUSE | TERN_UPTO))
+	if (!rc && w->flags & ~(unsigned)(TERN_SEND_REFUSE | TERN_RECV_UPTO))
 		rc = error_set(-EINVAL, "a receive was given the flags %#x, which it does not know",
 			       w->flags);
-	if (!rc && w->flags & TERN_REFUSE &&
+	if (!rc && w->flags & TERN_SEND_REFUSE &&
 	    (table_find(&m->recv_table, w->src, w->id) ||
 	     node_like(m->masked.first, w->src, w->id)))
 		rc = error_set(-EBUSY, "a receive of message %#llx is in the table already",
@@ -151,7 +151,7 @@ static int recv_new(struct msg *m, const struct recv_args *w, struct receiving *
 				 m->e->t->rank, m->recvs.used);
 	r->node = (struct node){ .rank = w->src, .id = w->id };
 	r->mask = w->mask;
-	r->masked = w->mask != TERN_ID;
+	r->masked = w->mask != TERN_ID_EXACT;
 	r->flags = (uint8_t)w->flags;
 	r->layout = w->layout;
 	r->env = w->env;
@@ -181,7 +181,7 @@ static int recv_can_tell(struct msg *m, const struct arrival *a)
 /* Whether whom it waits for has left already. */
 static bool recv_is_hopeless(struct msg *m, const struct recv_args *w)
 {
-	if (w->src == TERN_ANY)
+	if (w->src == TERN_RANK_ANY)
 		return m->e->t->size > 1 && lost_count(m->e) + 1 >= m->e->t->size;
 	return m->e->site.peer[w->src].lost;
 }
@@ -212,11 +212,11 @@ int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data,
 		    unsigned flags, tern_envelope *env, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
-	struct recv_args w = { src, id, mask, flags | TERN_UPTO, layout_block(data, cap), env, op };
+	struct recv_args w = { src, id, mask, flags | TERN_RECV_UPTO, layout_block(data, cap), env, op };
 	return recv_begin(msg_of(t), &w);
 }
 
-int tern_recv_parts(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts,
+int tern_recv_parts_start(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts,
 		    size_t n, unsigned flags, tern_envelope *env, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
@@ -252,7 +252,7 @@ static int recv_hopeless(struct endpoint *e, struct wait *w)
 /* A receive whose data flow goes on: their sender is alive, or ends it. */
 static int recv_stop(struct endpoint *e, struct wait *w)
 {
-	if (!recv_hopeless(e, w) || tern_cancel(e->t, w->arg))
+	if (!recv_hopeless(e, w) || tern_op_cancel(e->t, w->arg))
 		return 0;
 	return recv_hopeless(e, w); /* the sentence, again */
 }
@@ -263,7 +263,7 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 	struct msg *m = msg_of(t);
 	tern_op own = TERN_OP;
 	struct wait wait = msg_wait("tern_recv", "from", src, id);
-	struct recv_args w = { src, id, TERN_ID, TERN_UPTO, layout_block(data, cap), env, &own };
+	struct recv_args w = { src, id, TERN_ID_EXACT, TERN_RECV_UPTO, layout_block(data, cap), env, &own };
 	wait.stop = recv_stop;
 	int rc = held(m->e) ? rules_wait(m->e, "tern_recv()") : 0;
 	if (!rc)
@@ -301,13 +301,13 @@ enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id)
 	struct receiving *r = recv_oldest(m, src, id);
 	if (r)
 		return r->state;
-	return arrival_find(m, src, id, TERN_ID) ? TERN_RTS : TERN_EMPTY;
+	return arrival_find(m, src, id, TERN_ID_EXACT) ? TERN_STATE_RTS : TERN_STATE_EMPTY;
 }
 
 static int recv_unknown(uint32_t src, tern_id id)
 {
 	return error_set(-ENOENT, "no receive of message %#llx from rank %u%s is in the table",
-			 (unsigned long long)id, src, src == TERN_ANY ? " (any)" : "");
+			 (unsigned long long)id, src, src == TERN_RANK_ANY ? " (any)" : "");
 }
 
 int tern_recv_wait(tern *t, uint32_t src, tern_id id)
@@ -340,7 +340,7 @@ int tern_recv_clear(tern *t, uint32_t src, tern_id id)
 	struct receiving *r = recv_oldest(m, src, id);
 	if (!r)
 		return recv_unknown(src, id);
-	if (r->state != TERN_COMPLETE)
+	if (r->state != TERN_STATE_COMPLETE)
 		return error_set(-EBUSY, "the receive of message %#llx is not complete",
 				 (unsigned long long)id);
 	int error = r->error;
@@ -350,7 +350,7 @@ int tern_recv_clear(tern *t, uint32_t src, tern_id id)
 
 static int recv_take_back(struct msg *m, struct receiving *r)
 {
-	if (r->state != TERN_IN_USE)
+	if (r->state != TERN_STATE_IN_USE)
 		return error_set(-EALREADY, "the receive of message %#llx has been matched already",
 				 (unsigned long long)r->node.id);
 	recv_over(m, r,
@@ -385,7 +385,7 @@ int recv_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 
 static int probe_check(struct msg *m, uint32_t src)
 {
-	return src == TERN_ANY ? 0 : rules_destination(m->e, src);
+	return src == TERN_RANK_ANY ? 0 : rules_destination(m->e, src);
 }
 
 int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
@@ -419,7 +419,7 @@ static int probe_stop(struct endpoint *e, struct wait *w)
 {
 	const struct probe *p = w->arg;
 	int rc = wait_blame(e, w);
-	return rc || p->src == TERN_ANY ? rc : msg_lost_error(p->m, p->src);
+	return rc || p->src == TERN_RANK_ANY ? rc : msg_lost_error(p->m, p->src);
 }
 
 int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)

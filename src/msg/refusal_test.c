@@ -46,9 +46,9 @@ static void misfit(size_t len, size_t cap, unsigned flags, bool recv_first, bool
 	memset(in, 0xee, LARGE);
 	for (int step = 0; step < 2; step++) {
 		if ((step == 0) == recv_first) {
-			CHECK_IS(in_parts ? tern_recv_parts(local[1], 0, ID, TERN_ID, parts, 2, 0,
+			CHECK_IS(in_parts ? tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, parts, 2, 0,
 							    &env, &ro)
-					  : tern_recv_start(local[1], 0, ID, TERN_ID, in, cap, 0,
+					  : tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, cap, 0,
 							    &env, &ro),
 				 0);
 		} else {
@@ -78,11 +78,11 @@ static void misfits(size_t len, size_t cap, bool in_parts)
 	bool small = len <= TERN_PAYLOAD_MAX;
 	for (int first = 0; first < 2; first++) {
 		misfit(len, cap, 0, first, in_parts, small ? HEARS_BY_POLL : HEARS_BY_HANDLE);
-		misfit(len, cap, TERN_RENDEZVOUS, first, in_parts, HEARS_BY_HANDLE);
-		misfit(len, cap, TERN_SYNC, first, in_parts, HEARS_BY_HANDLE);
+		misfit(len, cap, TERN_SEND_RENDEZVOUS, first, in_parts, HEARS_BY_HANDLE);
+		misfit(len, cap, TERN_SEND_SYNC, first, in_parts, HEARS_BY_HANDLE);
 	}
-	misfit(len, cap, TERN_READY, true, in_parts, small ? HEARS_BY_POLL : HEARS_BY_HANDLE);
-	misfit(len, cap, TERN_READY | TERN_SYNC, true, in_parts, HEARS_BY_HANDLE);
+	misfit(len, cap, TERN_SEND_READY, true, in_parts, small ? HEARS_BY_POLL : HEARS_BY_HANDLE);
+	misfit(len, cap, TERN_SEND_READY | TERN_SEND_SYNC, true, in_parts, HEARS_BY_HANDLE);
 }
 
 TEST(a_message_that_is_too_long_is_an_error_at_both_sides_and_nothing_is_written)
@@ -123,14 +123,14 @@ TEST(less_than_the_total_of_parts_may_come_when_that_is_asked_for)
 			size_t len = sizes[i] < total ? sizes[i] : total;
 			memset(in, 0xee, LARGE);
 			if (first)
-				CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, parts, 2,
-							 TERN_UPTO, &env, &ro),
+				CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, parts, 2,
+							 TERN_RECV_UPTO, &env, &ro),
 					 0);
 			CHECK_IS(tern_send_start(local[0], 1, ID, out, len, 0, &so), 0);
 			if (!first) {
 				local_settle_transfers();
-				CHECK_IS(tern_recv_parts(local[1], 0, ID, TERN_ID, parts, 2,
-							 TERN_UPTO, &env, &ro),
+				CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, parts, 2,
+							 TERN_RECV_UPTO, &env, &ro),
 					 0);
 			}
 			CHECK_IS(tern_op_wait(local[1], &ro), 0);
@@ -170,7 +170,7 @@ TEST(a_blocking_send_whose_receive_is_too_short_says_so)
 	tern_op ro = TERN_OP;
 	local_open(2);
 	memset(in, 0xee, LARGE);
-	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID, in, LARGE - 1, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, LARGE - 1, 0, NULL, &ro), 0);
 	int rc = tern_send(local[0], 1, ID, out, LARGE);
 	CHECK_IS(rc, -EMSGSIZE);
 	CHECK(sentence_has(rc, "0xab") && sentence_has(rc, "rank 1"));
@@ -203,15 +203,15 @@ TEST(flags_that_nobody_knows_and_two_modes_at_once_are_refused)
 	int rc = tern_send_start(local[0], 1, ID, out, 8, 64, &op);
 	CHECK_IS(rc, -EINVAL);
 	CHECK(sentence_has(rc, "0x40"));
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_READY | TERN_RENDEZVOUS, &op),
+	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_READY | TERN_SEND_RENDEZVOUS, &op),
 		 -EINVAL);
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_UPTO, &op), -EINVAL);
-	CHECK_IS(tern_send_parts(local[0], 1, ID, &part, 1, 64, &op), -EINVAL);
-	CHECK_IS(tern_send_each(local[0], 1, &id, &part, 1, TERN_READY | TERN_RENDEZVOUS, &op),
+	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_RECV_UPTO, &op), -EINVAL);
+	CHECK_IS(tern_send_parts_start(local[0], 1, ID, &part, 1, 64, &op), -EINVAL);
+	CHECK_IS(tern_send_each_start(local[0], 1, &id, &part, 1, TERN_SEND_READY | TERN_SEND_RENDEZVOUS, &op),
 		 -EINVAL);
-	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID, in, 8, 64, NULL, &op), -EINVAL);
-	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID, in, 8, TERN_READY, NULL, &op), -EINVAL);
-	CHECK_IS(tern_recv_parts(local[0], 1, ID, TERN_ID, &part, 1, TERN_SYNC, NULL, &op),
+	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID_EXACT, in, 8, 64, NULL, &op), -EINVAL);
+	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID_EXACT, in, 8, TERN_SEND_READY, NULL, &op), -EINVAL);
+	CHECK_IS(tern_recv_parts_start(local[0], 1, ID, TERN_ID_EXACT, &part, 1, TERN_SEND_SYNC, NULL, &op),
 		 -EINVAL);
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(msg_of(local[0])->sends.used + msg_of(local[0])->recvs.used, 0);
@@ -230,22 +230,22 @@ TEST(a_rank_that_does_not_exist_is_refused_everywhere)
 		CHECK_IS(rc, -ERANGE);
 		CHECK(sentence_has(rc, bad == 2 ? "rank 2" : "rank 1002"));
 		CHECK_IS(tern_send_start(local[0], bad, ID, out, 8, 0, &op), -ERANGE);
-		CHECK_IS(tern_send_parts(local[0], bad, ID, &part, 1, 0, &op), -ERANGE);
-		CHECK_IS(tern_send_each(local[0], bad, &id, &part, 1, 0, &op), -ERANGE);
+		CHECK_IS(tern_send_parts_start(local[0], bad, ID, &part, 1, 0, &op), -ERANGE);
+		CHECK_IS(tern_send_each_start(local[0], bad, &id, &part, 1, 0, &op), -ERANGE);
 		CHECK_IS(tern_recv(local[0], bad, ID, in, 8, NULL), -ERANGE);
-		CHECK_IS(tern_recv_start(local[0], bad, ID, TERN_ID, in, 8, 0, NULL, &op), -ERANGE);
-		CHECK_IS(tern_recv_parts(local[0], bad, ID, TERN_ID, &part, 1, 0, NULL, &op),
+		CHECK_IS(tern_recv_start(local[0], bad, ID, TERN_ID_EXACT, in, 8, 0, NULL, &op), -ERANGE);
+		CHECK_IS(tern_recv_parts_start(local[0], bad, ID, TERN_ID_EXACT, &part, 1, 0, NULL, &op),
 			 -ERANGE);
-		CHECK_IS(tern_ask_block(local[0], bad, 0, 0, 1, 1, 1, ID), -ERANGE);
-		CHECK_IS(tern_send_poll(local[0], bad, ID), TERN_EMPTY);
-		CHECK_IS(tern_recv_poll(local[0], bad, ID), TERN_EMPTY);
+		CHECK_IS(tern_block_ask(local[0], bad, 0, 0, 1, 1, 1, ID), -ERANGE);
+		CHECK_IS(tern_send_poll(local[0], bad, ID), TERN_STATE_EMPTY);
+		CHECK_IS(tern_recv_poll(local[0], bad, ID), TERN_STATE_EMPTY);
 		CHECK_IS(tern_send_clear(local[0], bad, ID), -ENOENT);
 		CHECK_IS(tern_recv_clear(local[0], bad, ID), -ENOENT);
 		CHECK_IS(tern_send_cancel(local[0], bad, ID), -ENOENT);
 		CHECK_IS(tern_recv_cancel(local[0], bad, ID), -ENOENT);
-		CHECK_IS(tern_probe(local[0], bad, ID, TERN_ID, &env), -ERANGE);
+		CHECK_IS(tern_probe(local[0], bad, ID, TERN_ID_EXACT, &env), -ERANGE);
 	}
-	CHECK_IS(tern_send(local[0], TERN_ANY, ID, out, 8), -ERANGE);
+	CHECK_IS(tern_send(local[0], TERN_RANK_ANY, ID, out, 8), -ERANGE);
 	CHECK_IS(op.pending, 0);
 	local_close();
 }
@@ -253,7 +253,7 @@ TEST(a_rank_that_does_not_exist_is_refused_everywhere)
 TEST(a_probe_that_waits_for_a_rank_that_does_not_exist_is_refused)
 {
 	local_open(2);
-	CHECK_IS(tern_probe_wait(local[0], 2, ID, TERN_ID, NULL), -ERANGE);
+	CHECK_IS(tern_probe_wait(local[0], 2, ID, TERN_ID_EXACT, NULL), -ERANGE);
 	local_close();
 }
 
@@ -265,15 +265,15 @@ TEST(too_many_parts_and_more_bytes_than_memory_has_are_refused)
 	local_open(2);
 	for (unsigned i = 0; i <= TERN_PARTS_MAX; i++)
 		many[i] = (tern_part){ out, 1, 1, 0 };
-	CHECK_IS(tern_send_parts(local[0], 1, ID, many, TERN_PARTS_MAX + 1, 0, &op), -EINVAL);
-	CHECK_IS(tern_recv_parts(local[0], 1, ID, TERN_ID, many, TERN_PARTS_MAX + 1, 0, NULL, &op),
+	CHECK_IS(tern_send_parts_start(local[0], 1, ID, many, TERN_PARTS_MAX + 1, 0, &op), -EINVAL);
+	CHECK_IS(tern_recv_parts_start(local[0], 1, ID, TERN_ID_EXACT, many, TERN_PARTS_MAX + 1, 0, NULL, &op),
 		 -EINVAL);
-	CHECK_IS(tern_send_each(local[0], 1, ids, many, TERN_PARTS_MAX + 1, 0, &op), -EINVAL);
+	CHECK_IS(tern_send_each_start(local[0], 1, ids, many, TERN_PARTS_MAX + 1, 0, &op), -EINVAL);
 	const tern_part huge[] = { { out, SIZE_MAX / 2, 3, 1 } };
 	const tern_part sum[] = { { out, SIZE_MAX / 2, 1, 1 }, { out, SIZE_MAX / 2, 1, 1 } };
-	CHECK_IS(tern_send_parts(local[0], 1, ID, huge, 1, 0, &op), -EINVAL);
-	CHECK_IS(tern_send_parts(local[0], 1, ID, sum, 2, 0, &op), -EINVAL);
-	CHECK_IS(tern_recv_parts(local[0], 1, ID, TERN_ID, sum, 2, 0, NULL, &op), -EINVAL);
+	CHECK_IS(tern_send_parts_start(local[0], 1, ID, huge, 1, 0, &op), -EINVAL);
+	CHECK_IS(tern_send_parts_start(local[0], 1, ID, sum, 2, 0, &op), -EINVAL);
+	CHECK_IS(tern_recv_parts_start(local[0], 1, ID, TERN_ID_EXACT, sum, 2, 0, NULL, &op), -EINVAL);
 	CHECK_IS(op.pending, 0);
 	local_close();
 }
@@ -284,9 +284,9 @@ TEST(one_bad_part_among_parts_with_an_id_each_and_none_is_sent)
 	const tern_part parts[] = { { out, 8, 1, 0 }, { out, SIZE_MAX / 2, 3, 1 } };
 	tern_op op = TERN_OP;
 	local_open(2);
-	CHECK_IS(tern_send_each(local[0], 1, ids, parts, 2, 0, &op), -EINVAL);
+	CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 2, 0, &op), -EINVAL);
 	CHECK_IS(op.pending, 0);
-	CHECK_IS(tern_probe(local[1], 0, 1, TERN_ID, NULL), 0);
+	CHECK_IS(tern_probe(local[1], 0, 1, TERN_ID_EXACT, NULL), 0);
 	local_close();
 }
 
@@ -304,17 +304,17 @@ static void try_everything(tern *t, const tern_msg *m)
 	*rc++ = tern_send(t, 0, ID, out, 8);
 	*rc++ = tern_recv(t, 0, ID, in, 8, NULL);
 	*rc++ = tern_send_start(t, 0, ID, out, 8, 0, &op);
-	*rc++ = tern_recv_start(t, 0, ID, TERN_ID, in, 8, 0, NULL, &op);
-	*rc++ = tern_send_parts(t, 0, ID, &part, 1, 0, &op);
-	*rc++ = tern_recv_parts(t, 0, ID, TERN_ID, &part, 1, 0, NULL, &op);
-	*rc++ = tern_send_each(t, 0, &id, &part, 1, 0, &op);
+	*rc++ = tern_recv_start(t, 0, ID, TERN_ID_EXACT, in, 8, 0, NULL, &op);
+	*rc++ = tern_send_parts_start(t, 0, ID, &part, 1, 0, &op);
+	*rc++ = tern_recv_parts_start(t, 0, ID, TERN_ID_EXACT, &part, 1, 0, NULL, &op);
+	*rc++ = tern_send_each_start(t, 0, &id, &part, 1, 0, &op);
 	*rc++ = tern_send_wait(t, 0, ID);
 	*rc++ = tern_recv_wait(t, 0, ID);
 	*rc++ = tern_send_cancel(t, 0, ID);
 	*rc++ = tern_recv_cancel(t, 0, ID);
-	*rc++ = tern_probe(t, 0, ID, TERN_ID, NULL);
-	*rc++ = tern_probe_wait(t, 0, ID, TERN_ID, NULL);
-	*rc++ = tern_ask_block(t, 0, 0, 0, 1, 1, 1, ID);
+	*rc++ = tern_probe(t, 0, ID, TERN_ID_EXACT, NULL);
+	*rc++ = tern_probe_wait(t, 0, ID, TERN_ID_EXACT, NULL);
+	*rc++ = tern_block_ask(t, 0, 0, 0, 1, 1, 1, ID);
 	CHECK_IS(op.pending, 0);
 }
 
@@ -323,14 +323,14 @@ TEST(nothing_but_the_polls_may_be_called_in_a_handler)
 	local_open(2);
 	local_on(1, try_everything);
 	CHECK_IS(tern_send_start(local[1], 0, ID, out, LARGE, 0, NULL), 0);
-	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID, in, 8, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, 8, 0, NULL, NULL), 0);
 	CHECK_IS(tern_request(local[0], 1, 1), 0);
 	tern_poll(local[1]);
 	for (int i = 0; i < 14; i++)
 		if (!CHECK_IS(in_handlers[i], -EPERM))
 			printf("    number %d\n", i);
-	CHECK_IS(tern_recv_poll(local[1], 0, ID), TERN_IN_USE);
-	CHECK_IS(tern_send_poll(local[1], 0, ID), TERN_IN_USE);
+	CHECK_IS(tern_recv_poll(local[1], 0, ID), TERN_STATE_IN_USE);
+	CHECK_IS(tern_send_poll(local[1], 0, ID), TERN_STATE_IN_USE);
 	local_close();
 }
 
@@ -341,8 +341,8 @@ TEST(a_rank_that_has_closed_well_ends_what_needs_it)
 	tern_op so = TERN_OP, ro = TERN_OP, any = TERN_OP;
 	local_open(3);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, LARGE, 0, &so), 0);
-	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID, in, LARGE, 0, NULL, &ro), 0);
-	CHECK_IS(tern_recv_start(local[0], TERN_ANY, ID, TERN_ID, in, LARGE, 0, NULL, &any), 0);
+	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID_EXACT, in, LARGE, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[0], TERN_RANK_ANY, ID, TERN_ID_EXACT, in, LARGE, 0, NULL, &any), 0);
 	CHECK_IS(tern_send_word(local[1], 0, 3, 33), 0);
 	CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, 0, NULL), 0);
 	local_close_one(1);
@@ -373,11 +373,11 @@ TEST(a_receive_that_takes_the_question_of_a_rank_that_has_left_ends)
 		local_open(3);
 		CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, 0, NULL), 0);
 		CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, 0, NULL), 0);
-		CHECK_IS(tern_recv_poll(local[0], 1, 4), TERN_RTS);
+		CHECK_IS(tern_recv_poll(local[0], 1, 4), TERN_STATE_RTS);
 		local_close_one(1);
 		if (noticed)
 			local_settle_transfers();
-		CHECK_IS(tern_recv_start(local[0], 1, 4, TERN_ID, in, LARGE, 0, NULL, &ro), 0);
+		CHECK_IS(tern_recv_start(local[0], 1, 4, TERN_ID_EXACT, in, LARGE, 0, NULL, &ro), 0);
 		CHECK_IS(tern_op_wait(local[0], &ro), -ESHUTDOWN);
 		CHECK_IS(tern_recv(local[0], 1, 4, in, LARGE, NULL), -ESHUTDOWN);
 		local_settle_transfers();
@@ -390,7 +390,7 @@ TEST(a_receive_from_a_rank_that_leaves_without_a_word_ends)
 {
 	tern_op ro = TERN_OP;
 	local_open(3);
-	CHECK_IS(tern_recv_start(local[0], 1, 4, TERN_ID, in, LARGE, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[0], 1, 4, TERN_ID_EXACT, in, LARGE, 0, NULL, &ro), 0);
 	local_close_one(1);
 	CHECK_IS(tern_op_wait(local[0], &ro), -ESHUTDOWN);
 	local_close();
@@ -400,15 +400,15 @@ TEST(a_receive_from_any_rank_ends_when_no_other_is_left)
 {
 	tern_op exact = TERN_OP, masked = TERN_OP;
 	local_open(3);
-	CHECK_IS(tern_recv_start(local[0], TERN_ANY, 4, TERN_ID, in, LARGE, 0, NULL, &exact), 0);
-	CHECK_IS(tern_recv_start(local[0], TERN_ANY, 0, 0xf00, in, LARGE, 0, NULL, &masked), 0);
+	CHECK_IS(tern_recv_start(local[0], TERN_RANK_ANY, 4, TERN_ID_EXACT, in, LARGE, 0, NULL, &exact), 0);
+	CHECK_IS(tern_recv_start(local[0], TERN_RANK_ANY, 0, 0xf00, in, LARGE, 0, NULL, &masked), 0);
 	local_close_one(1);
 	local_settle_transfers();
 	CHECK(exact.pending && masked.pending);
 	local_close_one(2);
 	CHECK_IS(tern_op_wait(local[0], &exact), -ESHUTDOWN);
 	CHECK_IS(tern_op_wait(local[0], &masked), -ESHUTDOWN);
-	CHECK_IS(tern_recv(local[0], TERN_ANY, 4, in, LARGE, NULL), -ESHUTDOWN);
+	CHECK_IS(tern_recv(local[0], TERN_RANK_ANY, 4, in, LARGE, NULL), -ESHUTDOWN);
 	local_close();
 }
 
@@ -417,8 +417,8 @@ TEST(a_probe_that_waits_for_a_rank_that_has_closed_well_ends)
 	local_open(3);
 	CHECK_IS(tern_send_word(local[1], 0, 4, 1), 0);
 	local_close_one(1);
-	CHECK_IS(tern_probe_wait(local[0], 1, 4, TERN_ID, NULL), 1); /* what it had sent */
-	int rc = tern_probe_wait(local[0], 1, 5, TERN_ID, NULL);
+	CHECK_IS(tern_probe_wait(local[0], 1, 4, TERN_ID_EXACT, NULL), 1); /* what it had sent */
+	int rc = tern_probe_wait(local[0], 1, 5, TERN_ID_EXACT, NULL);
 	CHECK_IS(rc, -ESHUTDOWN);
 	CHECK(sentence_has(rc, "rank 1"));
 	local_close();

@@ -58,7 +58,7 @@ static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layo
 		      unsigned flags, uint32_t name)
 {
 	uint64_t meta = meta_of(l->total, flags, name);
-	uint32_t cells = flags & TERN_READY ? 0 : cells_of(l->total);
+	uint32_t cells = flags & TERN_SEND_READY ? 0 : cells_of(l->total);
 	m->peer[dst].cells -= cells;
 	int rc = l->total <= WORDS_MOST ? eager_words(m, dst, id, meta, l)
 					: eager_payload(m, dst, id, meta, l);
@@ -75,8 +75,8 @@ static int eager_send(struct msg *m, uint32_t dst, tern_id id, const struct layo
 static bool eager_may(const struct msg *m, uint32_t dst, size_t len, uint32_t cells, unsigned flags)
 {
 	const struct correspondent *p = &m->peer[dst];
-	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_RENDEZVOUS) && !p->first &&
-	       (flags & TERN_READY || cells <= p->cells);
+	return len <= TERN_PAYLOAD_MAX && !(flags & TERN_SEND_RENDEZVOUS) && !p->first &&
+	       (flags & TERN_SEND_READY || cells <= p->cells);
 }
 
 /* -- The table, and the queue of those to be announced ----------------------------------------- */
@@ -90,7 +90,7 @@ static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout
 				 "rank %u has %u sends already: wait for one, or clear one",
 				 m->e->t->rank, m->sends.used);
 	s->node = (struct node){ .rank = dst, .id = id };
-	s->state = TERN_IN_USE;
+	s->state = TERN_STATE_IN_USE;
 	s->flags = (uint8_t)flags;
 	s->layout = *l;
 	s->walk.layout = &s->layout;
@@ -151,9 +151,9 @@ void send_over(struct msg *m, struct sending *s, int error)
 		send_answer(s, error == -ECANCELED ? 0 : send_matched(s));
 	if (!s->announced)
 		queue_remove(&p->first, &p->last, s);
-	else if (s->state == TERN_IN_PROGRESS)
+	else if (s->state == TERN_STATE_IN_PROGRESS)
 		queue_remove(&m->moving_first, &m->moving_last, s);
-	s->state = TERN_COMPLETE;
+	s->state = TERN_STATE_COMPLETE;
 	s->error = error;
 	p->blocks -= s->block;
 	if (s->listed)
@@ -185,7 +185,7 @@ static int rts_send(struct msg *m, struct sending *s)
 	uint64_t words[] = { s->node.id, meta_of(0, s->flags, record_name(s)), s->layout.total };
 	struct correspondent *p = &m->peer[s->node.rank];
 	s->announced = true;
-	s->counted = !(s->flags & TERN_READY);
+	s->counted = !(s->flags & TERN_SEND_READY);
 	p->rts -= s->counted;
 	int rc = msg_try(m, s->node.rank, MSG_RTS, NULL, 0, 3, words);
 	if (rc) {
@@ -199,7 +199,7 @@ static int rts_send(struct msg *m, struct sending *s)
 static bool queue_announce(struct msg *m, struct correspondent *p)
 {
 	struct sending *s = p->first;
-	if (!s || (!(s->flags & TERN_READY) && !p->rts))
+	if (!s || (!(s->flags & TERN_SEND_READY) && !p->rts))
 		return false;
 	queue_remove(&p->first, &p->last,
 		     s); /* before, because what it leads to may go on with the queue */
@@ -241,7 +241,7 @@ int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 	struct sending *s;
 	if (m->peer[dst].blocks >= blocks_share(m))
 		return -EAGAIN;
-	int rc = send_new(m, dst, id, l, TERN_AUTO, NULL, &s);
+	int rc = send_new(m, dst, id, l, TERN_SEND_AUTO, NULL, &s);
 	if (rc)
 		return rc;
 	s->block = true;
@@ -257,14 +257,14 @@ int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 /* cost: protection control */
 static int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
 {
-	const unsigned known = TERN_READY | TERN_RENDEZVOUS | TERN_SYNC | TERN_REFUSE;
+	const unsigned known = TERN_SEND_READY | TERN_SEND_RENDEZVOUS | TERN_SEND_SYNC | TERN_SEND_REFUSE;
 	int rc = rules_program(m->e, "a send");
 	if (!rc)
 		rc = rules_destination(m->e, dst);
-	if (!rc && (flags & ~known || (flags & TERN_READY && flags & TERN_RENDEZVOUS)))
+	if (!rc && (flags & ~known || (flags & TERN_SEND_READY && flags & TERN_SEND_RENDEZVOUS)))
 		rc = error_set(-EINVAL,
 			       "a send was given the flags %#x: unknown ones, or two modes", flags);
-	if (!rc && flags & TERN_REFUSE && table_find(&m->send_table, dst, id))
+	if (!rc && flags & TERN_SEND_REFUSE && table_find(&m->send_table, dst, id))
 		rc = error_set(-EBUSY, "a send of message %#llx to rank %u is in the table already",
 			       (unsigned long long)id, dst);
 	return rc;
@@ -286,7 +286,7 @@ static int eager_done(struct msg *m, uint32_t dst, tern_id id, const struct layo
 	if (rc)
 		return rc;
 	s->listed = s->announced = true;
-	s->state = TERN_COMPLETE;
+	s->state = TERN_STATE_COMPLETE;
 	return 0;
 }
 
@@ -305,7 +305,7 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 {
 	struct sending *s;
 	bool whole = eager_may(m, dst, l->total, cells_of(l->total), flags);
-	int rc = send_new(m, dst, id, l, flags & (TERN_READY | TERN_SYNC), op, &s);
+	int rc = send_new(m, dst, id, l, flags & (TERN_SEND_READY | TERN_SEND_SYNC), op, &s);
 	if (rc)
 		return rc;
 	s->listed = !op;
@@ -335,11 +335,11 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 	int rc = send_check(m, dst, id, flags);
 	if (rc)
 		return rc;
-	if (flags & TERN_SYNC || !eager_may(m, dst, l->total, cells_of(l->total), flags))
+	if (flags & TERN_SEND_SYNC || !eager_may(m, dst, l->total, cells_of(l->total), flags))
 		return send_tracked(m, dst, id, l, flags, op);
 	rc = eager_unlisted(m, op);
 	if (!rc)
-		rc = eager_send(m, dst, id, l, flags & TERN_READY, 0);
+		rc = eager_send(m, dst, id, l, flags & TERN_SEND_READY, 0);
 	return rc ? rc : eager_done(m, dst, id, l, op);
 }
 
@@ -351,10 +351,10 @@ static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void
 			     unsigned flags)
 {
 	if (TERN_UNLIKELY(dst >= m->e->t->reach || len > WORDS_MOST ||
-			  flags & ~(unsigned)TERN_READY))
+			  flags & ~(unsigned)TERN_SEND_READY))
 		return 0;
 	struct correspondent *p = &m->peer[dst];
-	uint32_t cells = !(flags & TERN_READY);
+	uint32_t cells = !(flags & TERN_SEND_READY);
 	if (TERN_UNLIKELY(p->cells < cells || p->first))
 		return 0;
 	p->cells -= cells;
@@ -377,7 +377,7 @@ int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t 
 	return 0;
 }
 
-int tern_send_parts(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
+int tern_send_parts_start(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
 		    unsigned flags, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
@@ -442,13 +442,13 @@ static int each_at_once(struct msg *m, uint32_t dst, const tern_id *ids, const t
 {
 	char bytes[TERN_PAYLOAD_MAX];
 	uint32_t cells;
-	if (flags & TERN_SYNC)
+	if (flags & TERN_SEND_SYNC)
 		return 0;
 	size_t len = each_pack(bytes, ids, parts, n, &cells);
 	if (!len || !eager_may(m, dst, len, cells, flags))
 		return 0;
-	uint64_t words[2] = { 0, meta_of(0, flags & TERN_READY, 0) };
-	cells = flags & TERN_READY ? 0 : cells;
+	uint64_t words[2] = { 0, meta_of(0, flags & TERN_SEND_READY, 0) };
+	cells = flags & TERN_SEND_READY ? 0 : cells;
 	m->peer[dst].cells -= cells;
 	int rc = layer_request(m->e, dst, MSG_EACH, bytes, len, 2, words);
 	m->peer[dst].cells += rc ? cells : 0;
@@ -474,7 +474,7 @@ static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, const ter
 	return rc;
 }
 
-int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
+int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
 		   unsigned flags, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
@@ -490,7 +490,7 @@ int tern_send_each(tern *t, uint32_t dst, const tern_id *ids, const tern_part *p
 		int failed = layout_parts(&l, &parts[i], 1);
 		if (!failed)
 			failed = rc ? eager_done(m, dst, ids[i], &l, op)
-				    : send_begin(m, dst, ids[i], &l, flags & ~(unsigned)TERN_REFUSE,
+				    : send_begin(m, dst, ids[i], &l, flags & ~(unsigned)TERN_SEND_REFUSE,
 						 op);
 		if (failed)
 			return failed;

@@ -25,7 +25,7 @@ enum tern_state tern_send_poll(tern *t, uint32_t dst, tern_id id)
 	struct msg *m = msg_of(t);
 	msg_look(m);
 	struct sending *s = send_listed(m, dst, id);
-	return s ? s->state : TERN_EMPTY;
+	return s ? s->state : TERN_STATE_EMPTY;
 }
 
 static int send_unknown(uint32_t dst, tern_id id)
@@ -61,7 +61,7 @@ int tern_send_clear(tern *t, uint32_t dst, tern_id id)
 	struct sending *s = send_listed(m, dst, id);
 	if (!s)
 		return send_unknown(dst, id);
-	if (s->state != TERN_COMPLETE)
+	if (s->state != TERN_STATE_COMPLETE)
 		return error_set(-EBUSY, "the send of message %#llx to rank %u is not complete",
 				 (unsigned long long)id, dst);
 	int error = s->error;
@@ -101,7 +101,7 @@ static int send_take_back(struct msg *m, struct sending *s)
 	int rc = rules_wait(m->e, "taking back a send");
 	if (rc)
 		return rc;
-	if (s->state != TERN_IN_USE)
+	if (s->state != TERN_STATE_IN_USE)
 		return send_matched(s);
 	if (s->announced)
 		return send_ask_back(m, s);
@@ -133,15 +133,15 @@ int send_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 	return rc;
 }
 
-int tern_cancel(tern *t, tern_op *op)
+int tern_op_cancel(tern *t, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	unsigned found = 0;
-	int rc = rules_program(t->own, "tern_cancel()");
+	int rc = rules_program(t->own, "tern_op_cancel()");
 	if (!rc && !op)
 		rc = error_set(
 			-EINVAL,
-			"tern_cancel() was given no handle; what has none is taken back by its id");
+			"tern_op_cancel() was given no handle; what has none is taken back by its id");
 	if (rc)
 		return rc;
 	int sends = send_cancel_of(msg_of(t), op, &found),

@@ -58,9 +58,9 @@ static void refused(struct msg *m, const tern_msg *msg, struct sending *s)
 
 static void cleared(struct msg *m, const tern_msg *msg, struct sending *s)
 {
-	if (s->state != TERN_IN_USE)
+	if (s->state != TERN_STATE_IN_USE)
 		return;
-	s->state = TERN_IN_PROGRESS;
+	s->state = TERN_STATE_IN_PROGRESS;
 	s->recv_name = (uint32_t)tern_msg_arg(msg, 3);
 	s->to = tern_msg_arg(msg, 4);
 	s->next = NULL;
@@ -114,7 +114,7 @@ static void on_send_status(tern *t, const tern_msg *msg)
 	m->peer[from].cells += (uint32_t)tern_msg_arg(msg, 2);
 	if (kind == TELL_AGREED)
 		block_agreed(m, from, tern_msg_arg(msg, 5), layer_error(tern_msg_arg(msg, 1)));
-	if (s && (s->node.rank != from || (kind != TELL_KEPT && s->state != TERN_IN_USE)))
+	if (s && (s->node.rank != from || (kind != TELL_KEPT && s->state != TERN_STATE_IN_USE)))
 		s = NULL; /* of another, or long past that */
 	if (s && kind != TELL_KEPT)
 		uncount(m, s);

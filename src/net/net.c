@@ -12,7 +12,7 @@ void talk_ask(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t 
 	struct tern_inlet *in = &site->peer[rank].replies;
 	lane_open(&site->lane[rank], k->requests, REQUEST_LEAF_LINES, &k->requests_freed, heed,
 		  site->rank, rank);
-	inlet_open(in, k->replies, REPLY_LEAF_LINES, &k->replies_freed, rank, TERN_REPLY);
+	inlet_open(in, k->replies, REPLY_LEAF_LINES, &k->replies_freed, rank, TERN_KIND_REPLY);
 	in->answer = site->refuse;
 }
 
@@ -20,7 +20,7 @@ void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_
 {
 	struct peer *p = &site->peer[rank];
 	inlet_open(&p->requests, k->requests, REQUEST_LEAF_LINES, &k->requests_freed, rank,
-		   TERN_REQUEST);
+		   TERN_KIND_REQUEST);
 	lane_open(&p->answer, k->replies, REPLY_LEAF_LINES, &k->replies_freed, heed, site->rank,
 		  rank);
 	p->requests.answer = &p->answer;
@@ -70,7 +70,7 @@ void pollset_begin(struct site *site, _Atomic uint64_t *bell)
 	site->bell = (struct tern_inlet){
 		.cursor = (char *)(void *)(uintptr_t)bell,
 		.expect = BELL_RUNG, /* a bell is polled like a line whose header is its word */
-		.kind = TERN_BELL,
+		.kind = TERN_KIND_BELL,
 		.hot = 1,
 		.next = &site->bell,
 	};

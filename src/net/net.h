@@ -194,7 +194,7 @@ struct peer {
 	/* Of a lost one: empty looks left until layers hear of it (core/layer.h). */
 	uint8_t draining;
 	bool forgiven; /* tern_forgive() */
-	bool told;     /* the program was, tern_on_lost() */
+	bool told;     /* the program was, tern_lost_on() */
 };
 
 /* An endpoint's side of its networks. */
@@ -280,7 +280,7 @@ static inline struct tern_inlet *pollset_find(const struct site *site, struct te
 static inline bool pollset_waits(const struct site *site)
 {
 	struct tern_inlet *found = pollset_find(site, site->bell.next);
-	if (!found || !site->asks || found->kind != TERN_BELL)
+	if (!found || !site->asks || found->kind != TERN_KIND_BELL)
 		return found;
 	return site->behind &&
 	       atomic_load_explicit(site->behind, memory_order_relaxed) >= BELL_RUNG;

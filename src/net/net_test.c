@@ -218,12 +218,12 @@ TEST(every_network_of_the_table_is_in_this_suite_and_says_what_it_is)
 static void requests_arrive(void)
 {
 	connect_ends();
-	hush(to, TERN_REQUEST);
+	hush(to, TERN_KIND_REQUEST);
 	for (uint64_t i = 1; i < 5000; i++) { /* several laps */
 		say(i);
-		CHECK_IS(heard(to, TERN_REQUEST), i);
+		CHECK_IS(heard(to, TERN_KIND_REQUEST), i);
 	}
-	hush(to, TERN_REQUEST);
+	hush(to, TERN_KIND_REQUEST);
 }
 
 TEST(requests_arrive_in_order)
@@ -235,7 +235,7 @@ static void replies_return(void)
 {
 	connect_ends();
 	say(1);
-	CHECK_IS(heard(to, TERN_REQUEST), 1);
+	CHECK_IS(heard(to, TERN_KIND_REQUEST), 1);
 	struct peer *back = &to->peer[from->site.rank];
 	CHECK(back->requests.answer == &back->answer);
 	CHECK(back->answer.gate == &back->requests);
@@ -243,7 +243,7 @@ static void replies_return(void)
 	CHECK(from->peer[to->site.rank].replies.answer == &from->refuse);
 	for (uint64_t i = 1; i < 2000; i++) {
 		lane_say(to, &back->answer, i);
-		CHECK_IS(heard(from, TERN_REPLY), i);
+		CHECK_IS(heard(from, TERN_KIND_REPLY), i);
 	}
 }
 
@@ -260,9 +260,9 @@ static void full_and_room(void)
 	while (lane_ready(lane))
 		say(++sent);
 	CHECK(sent >= 64);
-	while (got < sent && CHECK_IS(heard(to, TERN_REQUEST), got + 1))
+	while (got < sent && CHECK_IS(heard(to, TERN_KIND_REQUEST), got + 1))
 		got++;
-	hush(to, TERN_REQUEST);
+	hush(to, TERN_KIND_REQUEST);
 	CHECK(lane_ready(lane));
 }
 
@@ -301,7 +301,7 @@ static void named_blocks(void)
 	uint32_t sender = from->site.rank;
 	connect_ends();
 	say(1);
-	heard(to, TERN_REQUEST);
+	heard(to, TERN_KIND_REQUEST);
 	const struct net_ops *ops = to->net->ops;
 	CHECK_IS(from->net->ops->take(from->net, &b), 0);
 	if (!(ops->provides &
@@ -343,11 +343,11 @@ static void sleeping(void)
 	connect_ends();
 	ask_all();
 	say(1);
-	CHECK_IS(heard(to, TERN_REQUEST), 1);
+	CHECK_IS(heard(to, TERN_KIND_REQUEST), 1);
 	say(2);
 	CHECK(!ops->arm(to->net, &s)); /* something is there */
 	net_disarm(to->net);
-	CHECK_IS(heard(to, TERN_REQUEST), 2);
+	CHECK_IS(heard(to, TERN_KIND_REQUEST), 2);
 	for (uint64_t i = 3; i < 10; i++) {
 		s.bells = s.fds = s.ports = 0;
 		s.until = 0;
@@ -364,7 +364,7 @@ static void sleeping(void)
 			    s.until < clock_ns() + SOON_NS; /* where there is nothing to sleep on */
 		CHECK(!s.fds || naps || any_readable(&s));
 		net_disarm(to->net);
-		CHECK_IS(heard(to, TERN_REQUEST), i);
+		CHECK_IS(heard(to, TERN_KIND_REQUEST), i);
 	}
 }
 
@@ -377,16 +377,16 @@ static void silence(void)
 {
 	connect_ends();
 	say(1);
-	CHECK_IS(heard(to, TERN_REQUEST), 1);
+	CHECK_IS(heard(to, TERN_KIND_REQUEST), 1);
 	for (uint64_t i = 2; i < 20; i++) {
 		for (int k = 0; k < 3; k++)
 			to->net->ops->demote(to->net);
 		say(i);
-		CHECK_IS(heard(to, TERN_REQUEST), i);
+		CHECK_IS(heard(to, TERN_KIND_REQUEST), i);
 		say(i + 100);
 		to->net->ops->demote(to->net); /* not silent: something lies there */
 		to->net->ops->demote(to->net);
-		CHECK_IS(heard(to, TERN_REQUEST), i + 100);
+		CHECK_IS(heard(to, TERN_KIND_REQUEST), i + 100);
 	}
 }
 
@@ -428,7 +428,7 @@ static void leaving(void)
 {
 	connect_ends();
 	say(1);
-	CHECK_IS(heard(to, TERN_REQUEST), 1);
+	CHECK_IS(heard(to, TERN_KIND_REQUEST), 1);
 	CHECK_IS(from->net->ops->check(from->net, to->site.rank), 0);
 	CHECK_IS(net_left(from->net), 0);
 	if (from == to)

@@ -25,7 +25,7 @@ static void ring_open(uint32_t leaf_lines)
 {
 	memset(&ring, 0, sizeof ring);
 	lane_open(&ring.lane, ring.memory, leaf_lines, &ring.freed, &ring.heed, SOURCE, PEER);
-	inlet_open(&ring.inlet, ring.memory, leaf_lines, &ring.freed, SOURCE, TERN_REQUEST);
+	inlet_open(&ring.inlet, ring.memory, leaf_lines, &ring.freed, SOURCE, TERN_KIND_REQUEST);
 }
 
 /* As if the ring had been in use for so many laps that their number is about to wrap. */

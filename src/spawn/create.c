@@ -349,7 +349,7 @@ static void thread_ended(tern *t, uint32_t rank, int rc, uint64_t result, void *
 	thread->pending = 0;
 }
 
-int tern_fork_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id, TERN_SIX_)
+int tern_thread_start_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id, TERN_SIX_)
 {
 	*thread = (tern_thread){ .pending = 1, .rank = rank };
 	int rc = tern_spawn_words(t, rank, id, thread_ended, n, thread, TERN_SIX_VALUES_);
@@ -364,16 +364,16 @@ static bool thread_over(struct endpoint *e, void *arg)
 	return !((tern_thread *)arg)->pending;
 }
 
-int tern_join(tern *t, tern_thread *thread, uint64_t *result)
+int tern_thread_join(tern *t, tern_thread *thread, uint64_t *result)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
 	if (forked)
 		return forked;
-	struct wait w = { .call = "tern_join",
+	struct wait w = { .call = "tern_thread_join",
 			  .way = "a thread at",
 			  .whom = thread->rank + 1,
-			  .rule = "tern_join()" };
+			  .rule = "tern_thread_join()" };
 	int rc = wait_until(t->own, thread_over, thread, &w);
 	if (rc)
 		return rc;

@@ -22,10 +22,10 @@ static uint64_t lock_self(const tern *t)
 	return tern_thread_self(t) + 1;
 }
 
-int tern_try_lock(tern *t, tern_mutex *m)
+int tern_mutex_try(tern *t, tern_mutex *m)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int rc = rules_program(t->own, "tern_try_lock()");
+	int rc = rules_program(t->own, "tern_mutex_try()");
 	if (rc)
 		return rc;
 	if (m->holder)
@@ -68,7 +68,7 @@ static void lock_leave(tern_mutex *m, const struct tern_turn *turn)
 static int lock_wait(tern *t, tern_mutex *m)
 {
 	struct tern_turn turn = { .mutex = m, .who = lock_self(t) };
-	struct wait w = { .call = "tern_lock", .rule = "tern_lock()" };
+	struct wait w = { .call = "tern_mutex_lock", .rule = "tern_mutex_lock()" };
 	lock_queue(m, &turn);
 	int rc = wait_until(t->own, lock_has, &turn, &w);
 	if (rc)
@@ -76,11 +76,11 @@ static int lock_wait(tern *t, tern_mutex *m)
 	return rc;
 }
 
-int tern_lock(tern *t, tern_mutex *m)
+int tern_mutex_lock(tern *t, tern_mutex *m)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int rc = m->holder ? rules_wait(t->own, "a tern_lock() that has to wait")
-			   : rules_program(t->own, "tern_lock()");
+	int rc = m->holder ? rules_wait(t->own, "a tern_mutex_lock() that has to wait")
+			   : rules_program(t->own, "tern_mutex_lock()");
 	if (rc)
 		return rc;
 	if (m->holder == lock_self(t))
@@ -92,10 +92,10 @@ int tern_lock(tern *t, tern_mutex *m)
 	return 0;
 }
 
-int tern_unlock(tern *t, tern_mutex *m)
+int tern_mutex_unlock(tern *t, tern_mutex *m)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int rc = rules_program(t->own, "tern_unlock()");
+	int rc = rules_program(t->own, "tern_mutex_unlock()");
 	if (rc)
 		return rc;
 	if (m->holder != lock_self(t))

@@ -95,7 +95,7 @@ static bool preempt_allowed(const ucontext_t *u)
 	       attach_is_alone(s->e);
 }
 
-/* As if the program had called tern_yield(), and nothing else of its own had happened. */
+/* As if the program had called tern_thread_yield(), and nothing else of its own had happened. */
 static void preempt(struct endpoint *e)
 {
 	INSIDE struct scope scope = scope_open(e->t);

@@ -7,7 +7,7 @@
  * are its system calls. Its signal's handler runs on the stack of whatever it interrupts: to
  * preempt is to poll and to switch to the next context from there, and to return from the signal
  * when it is this one's turn again. That is right only where the interrupted code could as well
- * have called tern_yield(). So it happens only when
+ * have called tern_thread_yield(). So it happens only when
  *
  * - the thread is inside no call of Tern's and under no hold (the guard of its endpoint says so),
  * - the instruction that comes next is the program's own, and not one of a shared library, which

@@ -180,10 +180,10 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
 	return rc;
 }
 
-int tern_yield(tern *t)
+int tern_thread_yield(tern *t)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int rc = rules_wait(t->own, "tern_yield()");
+	int rc = rules_wait(t->own, "tern_thread_yield()");
 	if (rc)
 		return rc;
 	unsigned handled = poll_once(t->own, KINDS_BOTH);

@@ -109,10 +109,10 @@ TEST(a_join_waits_for_the_result)
 	tern_thread thread;
 	uint64_t result = 0;
 	open_all(2);
-	CHECK_IS(tern_fork(local[0], &thread, 1, ADD, 20, 22), 0);
-	CHECK_IS(tern_join(local[0], &thread, &result), 0);
+	CHECK_IS(tern_thread_start(local[0], &thread, 1, ADD, 20, 22), 0);
+	CHECK_IS(tern_thread_join(local[0], &thread, &result), 0);
 	CHECK_IS(result, 42);
-	CHECK_IS(tern_join(local[0], &thread, NULL), 0);
+	CHECK_IS(tern_thread_join(local[0], &thread, NULL), 0);
 	local_close();
 }
 
@@ -187,7 +187,7 @@ TEST(a_thread_can_be_created_under_a_hold)
 	open_all(2);
 	tern_hold(local[0]);
 	CHECK_IS(tern_spawn(local[0], 1, ADD, note_ending, &ended, 3, 4), 0);
-	CHECK_IS(tern_yield(local[0]), -EDEADLK);
+	CHECK_IS(tern_thread_yield(local[0]), -EDEADLK);
 	tern_release(local[0]);
 	await(&ended, 1);
 	CHECK_IS(ended.result, 7);
@@ -240,10 +240,10 @@ static uint64_t tree(tern *t, const uint64_t word[6])
 	tern_thread a, b;
 	if (!word[0])
 		return 1;
-	CHECK_IS(tern_fork(t, &a, (tern_rank(t) + 1) % tern_size(t), OTHER, word[0] - 1), 0);
-	CHECK_IS(tern_fork(t, &b, (tern_rank(t) + 2) % tern_size(t), OTHER, word[0] - 1), 0);
-	CHECK_IS(tern_join(t, &a, &left), 0);
-	CHECK_IS(tern_join(t, &b, &right), 0);
+	CHECK_IS(tern_thread_start(t, &a, (tern_rank(t) + 1) % tern_size(t), OTHER, word[0] - 1), 0);
+	CHECK_IS(tern_thread_start(t, &b, (tern_rank(t) + 2) % tern_size(t), OTHER, word[0] - 1), 0);
+	CHECK_IS(tern_thread_join(t, &a, &left), 0);
+	CHECK_IS(tern_thread_join(t, &b, &right), 0);
 	return left + right + 1;
 }
 
@@ -255,8 +255,8 @@ TEST(threads_create_threads_and_join_them)
 	       1); /* a thread that waits for its children keeps its context */
 	threads_open(3);
 	threads_on(OTHER, tree);
-	CHECK_IS(tern_fork(local[0], &root, 1, OTHER, 6), 0);
-	CHECK_IS(tern_join(local[0], &root, &count), 0);
+	CHECK_IS(tern_thread_start(local[0], &root, 1, OTHER, 6), 0);
+	CHECK_IS(tern_thread_join(local[0], &root, &count), 0);
 	CHECK_IS(count, 127);
 	local_close();
 }
@@ -266,7 +266,7 @@ static uint64_t self_numbers[3];
 static uint64_t tell_self(tern *t, const uint64_t word[6])
 {
 	self_numbers[word[0]] = tern_thread_self(t);
-	tern_yield(t);
+	tern_thread_yield(t);
 	CHECK_IS(tern_thread_self(t), self_numbers[word[0]]);
 	CHECK_IS(tern_thread_creator(t), 1);
 	return 0;
@@ -297,8 +297,8 @@ TEST(what_is_not_registered_is_named)
 	CHECK_IS(tern_thread_on(local[0], ADD, add), 0); /* and not at rank 1 */
 	CHECK_IS(tern_spawn(local[0], 2, ADD, NULL, NULL), -ERANGE);
 	tern_thread thread;
-	CHECK_IS(tern_fork(local[0], &thread, 1, ADD, 1), 0);
-	CHECK_IS(tern_join(local[0], &thread, NULL), -ENXIO);
+	CHECK_IS(tern_thread_start(local[0], &thread, 1, ADD, 1), 0);
+	CHECK_IS(tern_thread_join(local[0], &thread, NULL), -ENXIO);
 	CHECK(sentence_has(-ENXIO, "rank 1"));
 	local_close();
 }
@@ -355,9 +355,9 @@ TEST(threads_at_a_rank_that_closes_end_with_an_error)
 {
 	tern_thread thread;
 	open_all(3);
-	CHECK_IS(tern_fork(local[0], &thread, 1, ADD, 1), 0);
+	CHECK_IS(tern_thread_start(local[0], &thread, 1, ADD, 1), 0);
 	local_close_one(1); /* it has not looked: the message is dropped */
-	CHECK_IS(tern_join(local[0], &thread, NULL), -ESHUTDOWN);
+	CHECK_IS(tern_thread_join(local[0], &thread, NULL), -ESHUTDOWN);
 	CHECK_IS(tern_spawn(local[0], 1, ADD, note_ending, &ended), -ESHUTDOWN);
 	CHECK_IS(tern_spawn_first(local[0], 3, ADD, note_ending, &ended), 0);
 	await(&ended, 3);

@@ -13,7 +13,7 @@ static struct ending ended;
 static uint64_t receive(tern *t, const uint64_t word[6])
 {
 	uint64_t value = 0;
-	CHECK_IS(tern_recv_word(t, TERN_ANY, word[0], &value), 0);
+	CHECK_IS(tern_recv_word(t, TERN_RANK_ANY, word[0], &value), 0);
 	return value;
 }
 
@@ -110,14 +110,14 @@ static unsigned inside, entered;
 
 static uint64_t lock(tern *t, const uint64_t word[6])
 {
-	CHECK_IS(tern_lock(t, &mutex), 0);
+	CHECK_IS(tern_mutex_lock(t, &mutex), 0);
 	CHECK_IS(inside++, 0);
 	order[entered++] = word[0];
 	for (uint64_t i = 0; i < word[1]; i++)
-		tern_yield(t);
-	CHECK_IS(tern_lock(t, &mutex), -EDEADLK);
+		tern_thread_yield(t);
+	CHECK_IS(tern_mutex_lock(t, &mutex), -EDEADLK);
 	CHECK_IS(--inside, 0);
-	CHECK_IS(tern_unlock(t, &mutex), 0);
+	CHECK_IS(tern_mutex_unlock(t, &mutex), 0);
 	return 0;
 }
 
@@ -125,20 +125,20 @@ TEST(a_lock_is_had_by_one_thread_and_who_comes_first_gets_it_first)
 {
 	threads_open(1);
 	threads_on(LOCK, lock);
-	CHECK_IS(tern_lock(local[0], &mutex), 0);
+	CHECK_IS(tern_mutex_lock(local[0], &mutex), 0);
 	for (uint64_t i = 0; i < 16; i++)
 		CHECK_IS(tern_spawn(local[0], 0, LOCK, note_ending, &ended, i, i % 3), 0);
 	for (unsigned i = 0; i < 10; i++)
 		everybody();
 	CHECK_IS(entered, 0);
-	CHECK_IS(tern_unlock(local[0], &mutex), 0);
-	CHECK_IS(tern_try_lock(local[0], &mutex), -EAGAIN); /* it has been handed on */
+	CHECK_IS(tern_mutex_unlock(local[0], &mutex), 0);
+	CHECK_IS(tern_mutex_try(local[0], &mutex), -EAGAIN); /* it has been handed on */
 	await(&ended, 16);
 	for (uint64_t i = 0; i < 16; i++)
 		CHECK_IS(order[i], i);
-	CHECK_IS(tern_try_lock(local[0], &mutex), 0);
-	CHECK_IS(tern_unlock(local[0], &mutex), 0);
-	CHECK_IS(tern_unlock(local[0], &mutex), -EPERM);
+	CHECK_IS(tern_mutex_try(local[0], &mutex), 0);
+	CHECK_IS(tern_mutex_unlock(local[0], &mutex), 0);
+	CHECK_IS(tern_mutex_unlock(local[0], &mutex), -EPERM);
 	CHECK(!mutex.first && !mutex.last);
 	local_close();
 }
@@ -150,7 +150,7 @@ TEST(a_lock_that_is_taken_cannot_be_waited_for_under_a_hold)
 	CHECK_IS(tern_spawn(local[0], 0, LOCK, note_ending, &ended, 0, 1000000), 0);
 	everybody();
 	tern_hold(local[0]);
-	CHECK_IS(tern_lock(local[0], &mutex), -EDEADLK);
+	CHECK_IS(tern_mutex_lock(local[0], &mutex), -EDEADLK);
 	tern_release(local[0]);
 	CHECK(!mutex.first);
 	local[0] = NULL; /* not closed: the thread yields for long */
@@ -162,8 +162,8 @@ static uint64_t join_other(tern *t, const uint64_t word[6])
 {
 	tern_thread thread;
 	uint64_t result = 0;
-	CHECK_IS(tern_fork(t, &thread, (uint32_t)word[0], COUNT, 0, 1), 0);
-	CHECK_IS(tern_join(t, &thread, &result), 0);
+	CHECK_IS(tern_thread_start(t, &thread, (uint32_t)word[0], COUNT, 0, 1), 0);
+	CHECK_IS(tern_thread_join(t, &thread, &result), 0);
 	return result + 10;
 }
 

@@ -101,7 +101,7 @@ void arrive_spoiled(struct typed *y, unsigned type)
 		y->e,
 		error_set(-EBADMSG,
 			  "a buffer of rank %u for messages of type %u was written to after it was "
-			  "given back with tern_buffree()",
+			  "given back with tern_buf_free()",
 			  y->e->t->rank, type));
 	error_warn("%s", tern_strerror(y->e->trouble));
 }

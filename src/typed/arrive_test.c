@@ -13,8 +13,8 @@ static struct type_queue *queue;
 static void open_three(void)
 {
 	local_open(3);
-	REQUIRE(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL) == 0);
-	REQUIRE(tern_bufalloc(local[1], ORDERLY, BYTES, COUNT, TERN_BUF_ORDER) == 0);
+	REQUIRE(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL) == 0);
+	REQUIRE(tern_buf_alloc(local[1], ORDERLY, BYTES, COUNT, TERN_BUF_ORDER) == 0);
 	queue = typed_of(local[1])->queue[TYPE];
 }
 
@@ -46,8 +46,8 @@ static void check_refused(const struct notice *n, const char *why)
 	if (!CHECK(strstr(tern_strerror(rc), why) && strstr(tern_strerror(rc), "rank 0")))
 		printf("    %s\n", tern_strerror(rc));
 	CHECK_IS(tern_poll(local[1]), 0);
-	CHECK(tern_bufreceive(local[1], TYPE, TERN_NOWAIT, NULL, NULL) == NULL);
-	CHECK(tern_bufreceive(local[1], ORDERLY, TERN_NOWAIT, NULL, NULL) == NULL);
+	CHECK(tern_buf_recv(local[1], TYPE, TERN_BUF_NOWAIT, NULL, NULL) == NULL);
+	CHECK(tern_buf_recv(local[1], ORDERLY, TERN_BUF_NOWAIT, NULL, NULL) == NULL);
 }
 
 TEST(a_notice_says_what_was_written_into_it)
@@ -80,10 +80,10 @@ TEST(a_good_notice_is_taken_and_the_same_again_is_not)
 	struct notice n = good(TYPE);
 	CHECK_IS(arrives(&n), 1);
 	CHECK_IS(arrives(&n), -EBADMSG); /* the buffer is full */
-	char *p = tern_bufreceive(local[1], TYPE, TERN_NOWAIT, NULL, NULL);
+	char *p = tern_buf_recv(local[1], TYPE, TERN_BUF_NOWAIT, NULL, NULL);
 	REQUIRE(p);
 	check_refused(&n, "had not taken"); /* the program has it */
-	CHECK_IS(tern_buffree(local[1], p), 0);
+	CHECK_IS(tern_buf_free(local[1], p), 0);
 	check_refused(&n, "had not taken"); /* it is free */
 	local_close();
 }
@@ -124,7 +124,7 @@ TEST(what_a_notice_names_is_checked)
 	bad.order = TERN_BUF_ORDER_ALL;
 	check_refused(&bad, "order");
 	CHECK_IS(arrives(&n), 1); /* and the good one still is */
-	CHECK(tern_bufreceive(local[1], TYPE, TERN_NOWAIT, NULL, NULL) != NULL);
+	CHECK(tern_buf_recv(local[1], TYPE, TERN_BUF_NOWAIT, NULL, NULL) != NULL);
 	local_close();
 }
 
@@ -142,7 +142,7 @@ TEST(a_number_is_not_used_twice)
 	open_three();
 	struct notice n = good(ORDERLY), again;
 	CHECK_IS(arrives(&n), 1);
-	CHECK(tern_bufreceive(local[1], ORDERLY, TERN_NOWAIT, NULL, NULL) != NULL);
+	CHECK(tern_buf_recv(local[1], ORDERLY, TERN_BUF_NOWAIT, NULL, NULL) != NULL);
 	again = good(ORDERLY);
 	check_refused(&again, "number");
 	n = good(ORDERLY);
@@ -183,7 +183,7 @@ TEST(a_cell_of_the_spill_is_only_for_types_that_spill)
 TEST(a_message_in_the_spill_is_no_longer_than_its_cell)
 {
 	open_three();
-	REQUIRE(tern_bufalloc(local[1], 20, 5000, 1, TERN_BUF_SPILL) == 0);
+	REQUIRE(tern_buf_alloc(local[1], 20, 5000, 1, TERN_BUF_SPILL) == 0);
 	struct type_queue *spill = typed_of(local[1])->queue[KEY_SPILL];
 	struct notice n = { .type = 20,
 			    .key = KEY_SPILL,
@@ -246,7 +246,7 @@ TEST(an_answer_that_names_memory_which_is_not_its_own_is_refused)
 	layer_on(local[1]->own, TYPED_LOOKUP, lie);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		answer = bad[i];
-		int rc = tern_bufsend(local[0], 1, TYPE, "text", 5, 0, NULL);
+		int rc = tern_buf_send(local[0], 1, TYPE, "text", 5, 0, NULL);
 		if (!CHECK_IS(rc, -ENXIO))
 			printf("    answer %zu\n", i);
 		CHECK_IS(tern_poll(local[0]), -EBADMSG);
@@ -258,7 +258,7 @@ TEST(an_answer_that_names_memory_which_is_not_its_own_is_refused)
 TEST(an_answer_that_nobody_waits_for_changes_nothing)
 {
 	open_three();
-	CHECK_IS(tern_bufsend(local[0], 1, TYPE, "text", 5, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, "text", 5, 0, NULL), 0);
 	const struct target *known = &typed_of(local[0])->route[1]->part[0][TYPE];
 	const struct target before = *known;
 	uint64_t words[6] = { TYPE | 1 << 16,
@@ -288,6 +288,6 @@ TEST(a_question_about_anything_is_answered)
 		CHECK(tern_poll(local[1]) >= 0);
 	}
 	CHECK(told > 0);
-	CHECK_IS(tern_bufsend(local[0], 1, TYPE, "text", 5, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, "text", 5, 0, NULL), 0);
 	local_close();
 }

@@ -10,27 +10,27 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 {
 	enum { POLICIES = TERN_BUF_REFUSE | TERN_BUF_SPILL };
 	if (type >= TERN_TYPES_MAX)
-		return error_set(-EINVAL, "tern_bufalloc() was given type %u; types are below %d",
+		return error_set(-EINVAL, "tern_buf_alloc() was given type %u; types are below %d",
 				 type, TERN_TYPES_MAX);
 	if (count < 1 || count > TERN_BUFFERS_MAX)
 		return error_set(-EINVAL,
-				 "tern_bufalloc() was asked for %u buffers; a type has 1 to %d",
+				 "tern_buf_alloc() was asked for %u buffers; a type has 1 to %d",
 				 count, TERN_BUFFERS_MAX);
 	if (flags & ~(unsigned)(POLICIES | ORDERED) || (flags & POLICIES) == POLICIES)
 		return error_set(-EINVAL,
-				 "tern_bufalloc() was given flags %#x; it takes one policy of enum "
+				 "tern_buf_alloc() was given flags %#x; it takes one policy of enum "
 				 "tern_buffers, and orders",
 				 flags);
 	if (y->queue[type])
 		return error_set(
 			-EEXIST,
-			"rank %u has set buffers aside for type %u already: tern_bufclose() ends "
+			"rank %u has set buffers aside for type %u already: tern_buf_close() ends "
 			"them",
 			y->e->t->rank, type);
 	return 0;
 }
 
-int tern_bufalloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags)
+int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigned flags)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
@@ -60,7 +60,7 @@ static void close_drop(struct typed *y, struct type_queue *s)
 static int close_queue(struct typed *y, struct type_queue *s)
 {
 	const char *why =
-		s->held ? "the program has one of its buffers: tern_buffree() it first"
+		s->held ? "the program has one of its buffers: tern_buf_free() it first"
 		: !order_can_close(y, s)
 			? "a message before one of its own is just landing: poll, and try again"
 		: !lend_shut(y, s) ? "a message is just landing: poll, and try again"
@@ -76,7 +76,7 @@ static int close_queue(struct typed *y, struct type_queue *s)
 	return 0;
 }
 
-int tern_bufclose(tern *t, unsigned type)
+int tern_buf_close(tern *t, unsigned type)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
@@ -87,14 +87,14 @@ int tern_bufclose(tern *t, unsigned type)
 	if (!s)
 		return error_set(
 			-ENXIO,
-			"tern_bufclose() was given type %u, for which rank %u has no buffers", type,
+			"tern_buf_close() was given type %u, for which rank %u has no buffers", type,
 			t->rank);
 	return close_queue(y, s);
 }
 
 /* -- Giving back ------------------------------------------------------------------------------- */
 
-int tern_buffree(tern *t, void *buffer)
+int tern_buf_free(tern *t, void *buffer)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
@@ -107,7 +107,7 @@ int tern_buffree(tern *t, void *buffer)
 	if (!l || at % s->pool.stride || l->state != BUF_SLOT_HELD)
 		return error_set(
 			-EINVAL,
-			"tern_buffree() was given %p, which is not a buffer that tern_bufreceive() "
+			"tern_buf_free() was given %p, which is not a buffer that tern_buf_recv() "
 			"gave and rank %u still has",
 			buffer, t->rank);
 	y->queue[l->type]->held--;

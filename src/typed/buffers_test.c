@@ -20,20 +20,20 @@ static bool says(int rc, const char *word)
 
 static int send_to(uint32_t rank, unsigned type, size_t len, unsigned flags)
 {
-	return tern_bufsend(local[0], rank, type, data, len, flags, NULL);
+	return tern_buf_send(local[0], rank, type, data, len, flags, NULL);
 }
 
 /* The code that a receive ends with, or 0; then the buffer goes back. */
 static int receive_code(tern *t, unsigned type, unsigned flags)
 {
-	void *p = tern_bufreceive(t, type, flags, NULL, NULL);
-	return p ? tern_buffree(t, p) : -errno;
+	void *p = tern_buf_recv(t, type, flags, NULL, NULL);
+	return p ? tern_buf_free(t, p) : -errno;
 }
 
 TEST(a_message_lands_in_a_buffer_that_was_set_aside_and_nothing_around_it_changes)
 {
 	local_open(2);
-	REQUIRE(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0) == 0);
 	struct bufpool *k = &typed_of(local[1])->queue[TYPE]->pool;
 	size_t all = COUNT * k->stride;
 	for (size_t len = 0; len <= BYTES; len += len < 20 ? 1 : 97) {
@@ -42,7 +42,7 @@ TEST(a_message_lands_in_a_buffer_that_was_set_aside_and_nothing_around_it_change
 		memset(k->buffer, 0xee, all);
 		chance_fill(data, len, len);
 		CHECK_IS(send_to(1, TYPE, len, 0), 0);
-		unsigned char *p = tern_bufreceive(local[1], TYPE, 0, &src, &got);
+		unsigned char *p = tern_buf_recv(local[1], TYPE, 0, &src, &got);
 		REQUIRE(p);
 		size_t at = (size_t)((char *)p - k->buffer);
 		CHECK(at < all && at % k->stride == 0);
@@ -53,7 +53,7 @@ TEST(a_message_lands_in_a_buffer_that_was_set_aside_and_nothing_around_it_change
 			if ((i < at || i >= at + len) &&
 			    !CHECK((unsigned char)k->buffer[i] == 0xee))
 				break;
-		CHECK_IS(tern_buffree(local[1], p), 0);
+		CHECK_IS(tern_buf_free(local[1], p), 0);
 	}
 	local_close();
 }
@@ -61,26 +61,26 @@ TEST(a_message_lands_in_a_buffer_that_was_set_aside_and_nothing_around_it_change
 TEST(a_message_to_oneself_arrives)
 {
 	local_open(1);
-	CHECK_IS(tern_bufalloc(local[0], 0, 10, 1, 0), 0);
-	CHECK_IS(tern_bufsend(local[0], 0, 0, "ten bytes", 10, 0, NULL), 0);
-	char *p = tern_bufreceive(local[0], 0, 0, NULL, NULL);
+	CHECK_IS(tern_buf_alloc(local[0], 0, 10, 1, 0), 0);
+	CHECK_IS(tern_buf_send(local[0], 0, 0, "ten bytes", 10, 0, NULL), 0);
+	char *p = tern_buf_recv(local[0], 0, 0, NULL, NULL);
 	CHECK(p && strcmp(p, "ten bytes") == 0);
-	CHECK_IS(tern_buffree(local[0], p), 0);
+	CHECK_IS(tern_buf_free(local[0], p), 0);
 	local_close();
 }
 
 TEST(messages_are_received_in_the_order_they_arrived)
 {
 	local_open(3);
-	CHECK_IS(tern_bufalloc(local[2], TYPE, 1, 100, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[2], TYPE, 1, 100, 0), 0);
 	for (unsigned i = 0; i < 100; i++) {
 		unsigned char byte = (unsigned char)i;
-		CHECK_IS(tern_bufsend(local[i % 2], 2, TYPE, &byte, 1, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[i % 2], 2, TYPE, &byte, 1, 0, NULL), 0);
 		local_settle();
 	}
 	for (unsigned i = 0; i < 100; i++) {
 		uint32_t src;
-		unsigned char *p = tern_bufreceive(local[2], TYPE, TERN_NOWAIT, &src, NULL);
+		unsigned char *p = tern_buf_recv(local[2], TYPE, TERN_BUF_NOWAIT, &src, NULL);
 		REQUIRE(p);
 		CHECK_IS(*p, i);
 		CHECK_IS(src, i % 2);
@@ -91,13 +91,13 @@ TEST(messages_are_received_in_the_order_they_arrived)
 TEST(types_have_queues_of_their_own)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], 3, 8, 2, 0), 0);
-	CHECK_IS(tern_bufalloc(local[1], 255, 8, 2, 0), 0);
-	CHECK_IS(tern_bufsend(local[0], 1, 3, "three", 6, 0, NULL), 0);
-	CHECK_IS(tern_bufsend(local[0], 1, 255, "last", 5, 0, NULL), 0);
-	CHECK(strcmp(tern_bufreceive(local[1], 255, 0, NULL, NULL), "last") == 0);
-	CHECK(strcmp(tern_bufreceive(local[1], 3, 0, NULL, NULL), "three") == 0);
-	CHECK_IS(receive_code(local[1], 3, TERN_NOWAIT), -EAGAIN);
+	CHECK_IS(tern_buf_alloc(local[1], 3, 8, 2, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[1], 255, 8, 2, 0), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, 3, "three", 6, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, 255, "last", 5, 0, NULL), 0);
+	CHECK(strcmp(tern_buf_recv(local[1], 255, 0, NULL, NULL), "last") == 0);
+	CHECK(strcmp(tern_buf_recv(local[1], 3, 0, NULL, NULL), "three") == 0);
+	CHECK_IS(receive_code(local[1], 3, TERN_BUF_NOWAIT), -EAGAIN);
 	local_close();
 }
 
@@ -105,21 +105,21 @@ TEST(what_cannot_be_set_aside_is_refused_with_a_reason)
 {
 	local_open(1);
 	tern *t = local[0];
-	CHECK_IS(tern_bufalloc(t, TERN_TYPES_MAX, 1, 1, 0), -EINVAL);
+	CHECK_IS(tern_buf_alloc(t, TERN_TYPES_MAX, 1, 1, 0), -EINVAL);
 	CHECK(says(-EINVAL, "type 256"));
-	CHECK_IS(tern_bufalloc(t, TYPE, 1, 0, 0), -EINVAL);
+	CHECK_IS(tern_buf_alloc(t, TYPE, 1, 0, 0), -EINVAL);
 	CHECK(says(-EINVAL, "0 buffers"));
-	CHECK_IS(tern_bufalloc(t, TYPE, 1, TERN_BUFFERS_MAX + 1, 0), -EINVAL);
+	CHECK_IS(tern_buf_alloc(t, TYPE, 1, TERN_BUFFERS_MAX + 1, 0), -EINVAL);
 	CHECK(says(-EINVAL, "4097 buffers"));
-	CHECK_IS(tern_bufalloc(t, TYPE, 1, 1, 16), -EINVAL);
+	CHECK_IS(tern_buf_alloc(t, TYPE, 1, 1, 16), -EINVAL);
 	CHECK(says(-EINVAL, "flags 0x10"));
-	CHECK_IS(tern_bufalloc(t, TYPE, 1, 1, TERN_BUF_REFUSE | TERN_BUF_SPILL), -EINVAL);
-	CHECK_IS(tern_bufalloc(t, TYPE, SIZE_MAX, 2, 0), -ENOMEM);
-	CHECK_IS(tern_bufalloc(t, TYPE, SIZE_MAX / 4, 4096, 0), -ENOMEM);
-	CHECK_IS(tern_bufalloc(t, TYPE, 1 << 30, 1, 0), -ENOMEM);
+	CHECK_IS(tern_buf_alloc(t, TYPE, 1, 1, TERN_BUF_REFUSE | TERN_BUF_SPILL), -EINVAL);
+	CHECK_IS(tern_buf_alloc(t, TYPE, SIZE_MAX, 2, 0), -ENOMEM);
+	CHECK_IS(tern_buf_alloc(t, TYPE, SIZE_MAX / 4, 4096, 0), -ENOMEM);
+	CHECK_IS(tern_buf_alloc(t, TYPE, 1 << 30, 1, 0), -ENOMEM);
 	CHECK(says(-ENOMEM, "TERN_HEAP"));
-	CHECK_IS(tern_bufalloc(t, TYPE, 1, 1, 0), 0); /* nothing of all that is left */
-	CHECK_IS(tern_bufalloc(t, TYPE, 1, 1, 0), -EEXIST);
+	CHECK_IS(tern_buf_alloc(t, TYPE, 1, 1, 0), 0); /* nothing of all that is left */
+	CHECK_IS(tern_buf_alloc(t, TYPE, 1, 1, 0), -EEXIST);
 	CHECK(says(-EEXIST, "type 7"));
 	local_close();
 }
@@ -128,13 +128,13 @@ TEST(every_type_may_have_buffers_and_each_finds_its_own)
 {
 	local_open(2);
 	for (unsigned type = 0; type < TERN_TYPES_MAX; type++)
-		REQUIRE(tern_bufalloc(local[1], type, 16, 1 + type % 3, 0) == 0);
+		REQUIRE(tern_buf_alloc(local[1], type, 16, 1 + type % 3, 0) == 0);
 	for (unsigned type = 0; type < TERN_TYPES_MAX; type++)
-		CHECK_IS(tern_bufsend(local[0], 1, type, &type, sizeof type, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], 1, type, &type, sizeof type, 0, NULL), 0);
 	for (unsigned type = TERN_TYPES_MAX; type-- > 0;) {
-		unsigned *p = tern_bufreceive(local[1], type, 0, NULL, NULL);
+		unsigned *p = tern_buf_recv(local[1], type, 0, NULL, NULL);
 		CHECK(p && *p == type);
-		CHECK_IS(tern_buffree(local[1], p), 0);
+		CHECK_IS(tern_buf_free(local[1], p), 0);
 	}
 	local_close();
 }
@@ -143,17 +143,17 @@ TEST(the_most_buffers_are_all_used_and_all_come_back)
 {
 	static void *p[TERN_BUFFERS_MAX];
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, 4, TERN_BUFFERS_MAX, TERN_BUF_REFUSE), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, 4, TERN_BUFFERS_MAX, TERN_BUF_REFUSE), 0);
 	for (unsigned round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < TERN_BUFFERS_MAX; i++)
-			REQUIRE(tern_bufsend(local[0], 1, TYPE, &i, sizeof i, 0, NULL) == 0);
+			REQUIRE(tern_buf_send(local[0], 1, TYPE, &i, sizeof i, 0, NULL) == 0);
 		CHECK_IS(send_to(1, TYPE, 1, 0), -ENOBUFS);
 		for (unsigned i = 0; i < TERN_BUFFERS_MAX; i++) {
-			p[i] = tern_bufreceive(local[1], TYPE, 0, NULL, NULL);
+			p[i] = tern_buf_recv(local[1], TYPE, 0, NULL, NULL);
 			REQUIRE(p[i] && *(unsigned *)p[i] == i);
 		}
 		for (unsigned i = 0; i < TERN_BUFFERS_MAX; i++)
-			CHECK_IS(tern_buffree(local[1], p[(i * 37) % TERN_BUFFERS_MAX]), 0);
+			CHECK_IS(tern_buf_free(local[1], p[(i * 37) % TERN_BUFFERS_MAX]), 0);
 	}
 	local_close();
 }
@@ -162,22 +162,22 @@ TEST(what_is_no_buffer_of_the_programs_is_not_taken_back)
 {
 	local_open(2);
 	int here;
-	CHECK_IS(tern_buffree(local[1], &here), -EINVAL); /* without any type */
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_free(local[1], &here), -EINVAL); /* without any type */
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
 	struct bufpool *k = &typed_of(local[1])->queue[TYPE]->pool;
-	CHECK_IS(tern_buffree(local[1], NULL), -EINVAL);
-	CHECK_IS(tern_buffree(local[1], &here), -EINVAL);
-	CHECK_IS(tern_buffree(local[1], k->buffer), -EINVAL); /* not given */
-	CHECK_IS(tern_buffree(local[1], k->buffer + COUNT * k->stride), -EINVAL);
-	CHECK_IS(tern_buffree(local[1], k->buffer - 1), -EINVAL);
+	CHECK_IS(tern_buf_free(local[1], NULL), -EINVAL);
+	CHECK_IS(tern_buf_free(local[1], &here), -EINVAL);
+	CHECK_IS(tern_buf_free(local[1], k->buffer), -EINVAL); /* not given */
+	CHECK_IS(tern_buf_free(local[1], k->buffer + COUNT * k->stride), -EINVAL);
+	CHECK_IS(tern_buf_free(local[1], k->buffer - 1), -EINVAL);
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
-	char *p = tern_bufreceive(local[1], TYPE, 0, NULL, NULL);
+	char *p = tern_buf_recv(local[1], TYPE, 0, NULL, NULL);
 	REQUIRE(p);
-	CHECK_IS(tern_buffree(local[1], p + 1), -EINVAL);
-	CHECK_IS(tern_buffree(local[0], p), -EINVAL); /* another rank's */
-	CHECK_IS(tern_buffree(local[1], p), 0);
-	CHECK_IS(tern_buffree(local[1], p), -EINVAL); /* twice */
-	CHECK(says(-EINVAL, "tern_buffree()"));
+	CHECK_IS(tern_buf_free(local[1], p + 1), -EINVAL);
+	CHECK_IS(tern_buf_free(local[0], p), -EINVAL); /* another rank's */
+	CHECK_IS(tern_buf_free(local[1], p), 0);
+	CHECK_IS(tern_buf_free(local[1], p), -EINVAL); /* twice */
+	CHECK(says(-EINVAL, "tern_buf_free()"));
 	local_close();
 }
 
@@ -186,13 +186,13 @@ TEST(what_is_no_buffer_of_the_programs_is_not_taken_back)
 TEST(a_type_that_is_closed_is_gone_for_senders_and_for_the_receiver)
 {
 	local_open(2);
-	CHECK_IS(tern_bufclose(local[1], TYPE), -ENXIO);
-	CHECK_IS(tern_bufclose(local[1], TERN_TYPES_MAX), -ENXIO);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_close(local[1], TYPE), -ENXIO);
+	CHECK_IS(tern_buf_close(local[1], TERN_TYPES_MAX), -ENXIO);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
 	for (int i = 0; i < COUNT; i++)
 		CHECK_IS(send_to(1, TYPE, 5, 0), 0);
 	local_settle();
-	CHECK_IS(tern_bufclose(local[1], TYPE), 0); /* what was not received is dropped */
+	CHECK_IS(tern_buf_close(local[1], TYPE), 0); /* what was not received is dropped */
 	CHECK_IS(send_to(1, TYPE, 5, 0), -ENXIO);
 	CHECK(says(-ENXIO, "rank 1") && says(-ENXIO, "type 7"));
 	CHECK_IS(receive_code(local[1], TYPE, 0), -ENXIO);
@@ -203,17 +203,17 @@ TEST(a_type_that_is_closed_is_gone_for_senders_and_for_the_receiver)
 TEST(a_sender_that_knows_nothing_of_the_closing_yet_takes_no_buffer)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
 	struct bufpool k = typed_of(local[1])->queue[TYPE]->pool;
 	uint32_t i;
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
 	local_settle();
-	CHECK_IS(tern_bufclose(local[1], TYPE), 0); /* two were free, two had a message */
+	CHECK_IS(tern_buf_close(local[1], TYPE), 0); /* two were free, two had a message */
 	for (uint32_t w = 0; w < bufpool_room(COUNT) / 64; w++)
 		atomic_store(&k.free[w], UINT64_MAX); /* a bit may be set late */
 	CHECK(!bufpool_take(&k, BUFPOOL_CLAIMED, 0, &i));
-	CHECK_IS(tern_bufalloc(local[1], TYPE + 1, BYTES, COUNT, 0),
+	CHECK_IS(tern_buf_alloc(local[1], TYPE + 1, BYTES, COUNT, 0),
 		 0); /* the same words, for another type */
 	CHECK(!bufpool_take(&k, BUFPOOL_CLAIMED, 0, &i));
 	CHECK_IS(send_to(1, TYPE, 5, 0), -ENXIO);
@@ -223,13 +223,13 @@ TEST(a_sender_that_knows_nothing_of_the_closing_yet_takes_no_buffer)
 static void close_it(tern *t, void *arg)
 {
 	(void)arg;
-	CHECK_IS(tern_bufclose(t, TYPE), 0);
+	CHECK_IS(tern_buf_close(t, TYPE), 0);
 }
 
 TEST(whoever_waits_for_a_message_of_a_type_that_is_closed_meanwhile_is_told)
 {
 	local_open(1);
-	CHECK_IS(tern_bufalloc(local[0], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[0], TYPE, BYTES, COUNT, 0), 0);
 	CHECK_IS(tern_defer(local[0], close_it, NULL), 0);
 	CHECK_IS(receive_code(local[0], TYPE, 0), -ENXIO);
 	local_close();
@@ -240,14 +240,14 @@ TEST(a_type_can_be_opened_again_with_other_buffers)
 	local_open(2);
 	for (unsigned round = 1; round < 40; round++) {
 		unsigned count = 1 + round * 7 % 90;
-		CHECK_IS(tern_bufalloc(local[1], TYPE, round * 10, count, TERN_BUF_REFUSE), 0);
+		CHECK_IS(tern_buf_alloc(local[1], TYPE, round * 10, count, TERN_BUF_REFUSE), 0);
 		for (unsigned i = 0; i < count; i++)
 			CHECK_IS(send_to(1, TYPE, round * 10, 0), 0);
 		CHECK_IS(send_to(1, TYPE, 1, 0), -ENOBUFS);
 		CHECK_IS(send_to(1, TYPE, round * 10 + 1, 0), -EMSGSIZE);
 		CHECK_IS(receive_code(local[1], TYPE, 0), 0);
 		local_settle();
-		CHECK_IS(tern_bufclose(local[1], TYPE), 0);
+		CHECK_IS(tern_buf_close(local[1], TYPE), 0);
 	}
 	local_close();
 }
@@ -258,8 +258,8 @@ TEST(closing_and_opening_again_uses_no_more_memory)
 	char *before = tern_alloc(local[1], 64);
 	for (unsigned round = 0; round < 1000; round++) {
 		unsigned type = round % TERN_TYPES_MAX;
-		REQUIRE(tern_bufalloc(local[1], type, BYTES, 1 + round % 500, 0) == 0);
-		CHECK_IS(tern_bufclose(local[1], type), 0);
+		REQUIRE(tern_buf_alloc(local[1], type, BYTES, 1 + round % 500, 0) == 0);
+		CHECK_IS(tern_buf_close(local[1], type), 0);
 	}
 	char *after = tern_alloc(local[1], 64);
 	CHECK(after - before < 2 << 20);
@@ -269,30 +269,30 @@ TEST(closing_and_opening_again_uses_no_more_memory)
 TEST(a_type_whose_buffer_the_program_has_stays_open)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
-	char *p = tern_bufreceive(local[1], TYPE, 0, NULL, NULL);
-	CHECK_IS(tern_bufclose(local[1], TYPE), -EBUSY);
-	CHECK(says(-EBUSY, "tern_buffree()"));
+	char *p = tern_buf_recv(local[1], TYPE, 0, NULL, NULL);
+	CHECK_IS(tern_buf_close(local[1], TYPE), -EBUSY);
+	CHECK(says(-EBUSY, "tern_buf_free()"));
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0); /* it works on */
-	CHECK_IS(tern_buffree(local[1], p), 0);
+	CHECK_IS(tern_buf_free(local[1], p), 0);
 	local_settle();
-	CHECK_IS(tern_bufclose(local[1], TYPE), 0);
+	CHECK_IS(tern_buf_close(local[1], TYPE), 0);
 	local_close();
 }
 
 TEST(a_type_into_which_a_message_is_just_landing_stays_open)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_REFUSE), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_REFUSE), 0);
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
-	CHECK_IS(tern_bufclose(local[1], TYPE), -EBUSY); /* announced, and not yet heard */
+	CHECK_IS(tern_buf_close(local[1], TYPE), -EBUSY); /* announced, and not yet heard */
 	CHECK(says(-EBUSY, "landing"));
 	for (int i = 1; i < COUNT; i++)
 		CHECK_IS(send_to(1, TYPE, 5, 0), 0); /* the attempt took no buffer away */
 	CHECK_IS(send_to(1, TYPE, 5, 0), -ENOBUFS);
 	local_settle();
-	CHECK_IS(tern_bufclose(local[1], TYPE), 0);
+	CHECK_IS(tern_buf_close(local[1], TYPE), 0);
 	local_close();
 }
 
@@ -301,7 +301,7 @@ TEST(a_type_into_which_a_message_is_just_landing_stays_open)
 TEST(a_send_that_cannot_be_is_refused_with_its_reason)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
 	CHECK_IS(send_to(2, TYPE, 1, 0), -ERANGE);
 	CHECK(says(-ERANGE, "rank 2"));
 	CHECK_IS(send_to(1, TYPE + 1, 1, 0), -ENXIO);
@@ -310,10 +310,10 @@ TEST(a_send_that_cannot_be_is_refused_with_its_reason)
 	CHECK_IS(send_to(1, TYPE, BYTES + 1, 0), -EMSGSIZE);
 	CHECK(says(-EMSGSIZE, "1001 bytes") && says(-EMSGSIZE, "have 1000"));
 	CHECK_IS(send_to(1, TYPE, 1, 2), -EINVAL);
-	CHECK(tern_bufreceive(local[1], TYPE, 2, NULL, NULL) == NULL && errno == EINVAL);
+	CHECK(tern_buf_recv(local[1], TYPE, 2, NULL, NULL) == NULL && errno == EINVAL);
 	local_settle();
-	CHECK_IS(receive_code(local[1], TYPE, TERN_NOWAIT), -EAGAIN); /* nothing of it was seen */
-	CHECK_IS(tern_bufclose(local[1], TYPE), 0);                   /* and no buffer is taken */
+	CHECK_IS(receive_code(local[1], TYPE, TERN_BUF_NOWAIT), -EAGAIN); /* nothing of it was seen */
+	CHECK_IS(tern_buf_close(local[1], TYPE), 0);                   /* and no buffer is taken */
 	local_close();
 }
 
@@ -321,7 +321,7 @@ TEST(a_type_that_is_opened_after_a_refused_send_is_found)
 {
 	local_open(2);
 	CHECK_IS(send_to(1, TYPE, 1, 0), -ENXIO);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
 	CHECK_IS(send_to(1, TYPE, 1, 0), 0);
 	local_close();
 }
@@ -330,20 +330,20 @@ TEST(with_nowait_nothing_waits)
 {
 	local_open(2);
 	int rc;
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, 1, 0), 0);
-	CHECK_IS(send_to(1, TYPE, 1, TERN_NOWAIT), -EAGAIN); /* it does not know the buffers yet */
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, 1, 0), 0);
+	CHECK_IS(send_to(1, TYPE, 1, TERN_BUF_NOWAIT), -EAGAIN); /* it does not know the buffers yet */
 	CHECK(says(-EAGAIN, "asked"));
-	while ((rc = send_to(1, TYPE, 1, TERN_NOWAIT)) == -EAGAIN)
+	while ((rc = send_to(1, TYPE, 1, TERN_BUF_NOWAIT)) == -EAGAIN)
 		local_settle();
 	CHECK_IS(rc, 0);
-	CHECK_IS(send_to(1, TYPE, 1, TERN_NOWAIT), -EAGAIN);
+	CHECK_IS(send_to(1, TYPE, 1, TERN_BUF_NOWAIT), -EAGAIN);
 	CHECK(says(-EAGAIN, "no buffer"));
-	CHECK_IS(receive_code(local[1], TYPE, TERN_NOWAIT), 0);
-	CHECK_IS(send_to(1, TYPE, 1, TERN_NOWAIT), 0);
-	CHECK_IS(receive_code(local[1], TYPE, TERN_NOWAIT), 0);
-	CHECK_IS(receive_code(local[1], TYPE, TERN_NOWAIT), -EAGAIN);
-	CHECK_IS(tern_bufclose(local[1], TYPE), 0);
-	while ((rc = send_to(1, TYPE, 1, TERN_NOWAIT)) == -EAGAIN)
+	CHECK_IS(receive_code(local[1], TYPE, TERN_BUF_NOWAIT), 0);
+	CHECK_IS(send_to(1, TYPE, 1, TERN_BUF_NOWAIT), 0);
+	CHECK_IS(receive_code(local[1], TYPE, TERN_BUF_NOWAIT), 0);
+	CHECK_IS(receive_code(local[1], TYPE, TERN_BUF_NOWAIT), -EAGAIN);
+	CHECK_IS(tern_buf_close(local[1], TYPE), 0);
+	while ((rc = send_to(1, TYPE, 1, TERN_BUF_NOWAIT)) == -EAGAIN)
 		local_settle();
 	CHECK_IS(rc, -ENXIO);
 	local_close();
@@ -353,16 +353,16 @@ TEST(with_nowait_a_full_ring_is_not_waited_for)
 {
 	local_open(2);
 	int rc = 0;
-	CHECK_IS(tern_bufalloc(local[1], TYPE, 1, TERN_BUFFERS_MAX, TERN_BUF_REFUSE), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, 1, TERN_BUFFERS_MAX, TERN_BUF_REFUSE), 0);
 	CHECK_IS(send_to(1, TYPE, 1, 0), 0);
 	unsigned sent = 1;
-	while ((rc = send_to(1, TYPE, 1, TERN_NOWAIT)) == 0)
+	while ((rc = send_to(1, TYPE, 1, TERN_BUF_NOWAIT)) == 0)
 		sent++;
 	CHECK_IS(rc, -EAGAIN);
 	CHECK(says(-EAGAIN, "ring"));
 	for (; sent; sent--)
-		CHECK_IS(receive_code(local[1], TYPE, TERN_NOWAIT), 0);
-	CHECK_IS(receive_code(local[1], TYPE, TERN_NOWAIT), -EAGAIN);
+		CHECK_IS(receive_code(local[1], TYPE, TERN_BUF_NOWAIT), 0);
+	CHECK_IS(receive_code(local[1], TYPE, TERN_BUF_NOWAIT), -EAGAIN);
 	local_close();
 }
 
@@ -372,19 +372,19 @@ static void calls_that_wait(tern *t, const tern_msg *m)
 {
 	(void)m;
 	handled++;
-	CHECK_IS(tern_bufsend(t, 0, TYPE, data, 1, 0, NULL), -EPERM);
-	CHECK_IS(tern_bufsend(t, 0, TYPE, data, 1, TERN_NOWAIT, NULL), -EPERM);
+	CHECK_IS(tern_buf_send(t, 0, TYPE, data, 1, 0, NULL), -EPERM);
+	CHECK_IS(tern_buf_send(t, 0, TYPE, data, 1, TERN_BUF_NOWAIT, NULL), -EPERM);
 	CHECK_IS(receive_code(t, TYPE, 0), 0); /* one is there, so it does not wait */
 	CHECK_IS(receive_code(t, TYPE, 0), -EPERM);
-	CHECK_IS(receive_code(t, TYPE, TERN_NOWAIT), -EAGAIN);
-	CHECK_IS(tern_bufdone(t, 1), -EINVAL);
+	CHECK_IS(receive_code(t, TYPE, TERN_BUF_NOWAIT), -EAGAIN);
+	CHECK_IS(tern_buf_done(t, 1), -EINVAL);
 }
 
 TEST(in_a_handler_nothing_is_sent_and_nothing_waits)
 {
 	local_open(2);
 	local_on(1, calls_that_wait);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
 	CHECK_IS(tern_request(local[0], 1, 1), 0);
 	local_settle();
@@ -395,24 +395,24 @@ TEST(in_a_handler_nothing_is_sent_and_nothing_waits)
 TEST(under_a_hold_what_does_not_wait_works_and_the_rest_is_refused)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, 300000, 2, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, 300000, 2, 0), 0);
 	tern_hold(local[0]);
 	CHECK_IS(send_to(1, TYPE, 5, 0), -EDEADLK); /* the buffers are not known yet */
-	CHECK_IS(send_to(1, TYPE, 5, TERN_NOWAIT), -EAGAIN);
+	CHECK_IS(send_to(1, TYPE, 5, TERN_BUF_NOWAIT), -EAGAIN);
 	tern_release(local[0]);
 	local_settle();
 	tern_hold(local[0]);
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
 	CHECK_IS(send_to(1, TYPE, sizeof data, 0), 0); /* a long one too: it is moved at once */
 	CHECK_IS(send_to(1, TYPE, 5, 0), -EDEADLK);
-	CHECK_IS(send_to(1, TYPE, 5, TERN_NOWAIT), -EAGAIN);
+	CHECK_IS(send_to(1, TYPE, 5, TERN_BUF_NOWAIT), -EAGAIN);
 	tern_release(local[0]);
 	local_settle();
 	tern_hold(local[1]);
 	CHECK_IS(receive_code(local[1], TYPE, 0), 0);
 	CHECK_IS(receive_code(local[1], TYPE, 0), 0);
 	CHECK_IS(receive_code(local[1], TYPE, 0), -EDEADLK);
-	CHECK_IS(receive_code(local[1], TYPE, TERN_NOWAIT), -EAGAIN);
+	CHECK_IS(receive_code(local[1], TYPE, TERN_BUF_NOWAIT), -EAGAIN);
 	tern_release(local[1]);
 	local_close();
 }
@@ -421,13 +421,13 @@ TEST(a_short_send_with_a_name_is_done_when_it_returns)
 {
 	local_open(2);
 	tern_mid mid = 0;
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
-	CHECK_IS(tern_bufsend(local[0], 1, TYPE, "text", 5, 0, &mid), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, "text", 5, 0, &mid), 0);
 	CHECK(mid != 0);
-	CHECK_IS(tern_bufdone(local[0], mid), 1);
-	CHECK_IS(tern_bufdone(local[0], mid + 1), -EINVAL); /* never given */
-	CHECK_IS(tern_bufdone(local[0], 0), -EINVAL);
-	CHECK_IS(tern_bufdone(local[1], mid), -EINVAL); /* another rank's */
+	CHECK_IS(tern_buf_done(local[0], mid), 1);
+	CHECK_IS(tern_buf_done(local[0], mid + 1), -EINVAL); /* never given */
+	CHECK_IS(tern_buf_done(local[0], 0), -EINVAL);
+	CHECK_IS(tern_buf_done(local[1], mid), -EINVAL); /* another rank's */
 	local_close();
 }
 
@@ -435,7 +435,7 @@ TEST(a_wait_for_a_message_blames_a_rank_that_died)
 {
 	setenv("TERN_GRACE", "50", 1);
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
 	job_rank_ended(&local[0]->own->group->job, 0, SIGKILL);
 	CHECK_IS(receive_code(local[1], TYPE, 0), -EOWNERDEAD);
 	CHECK(says(-EOWNERDEAD, "rank 0"));
@@ -459,8 +459,8 @@ static int send_to_left(uint32_t rank)
 TEST(a_send_to_a_rank_that_has_left_says_so)
 {
 	local_open(3);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, 0), 0);
-	CHECK_IS(tern_bufalloc(local[2], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[2], TYPE, BYTES, COUNT, 0), 0);
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
 	CHECK_IS(send_to(2, TYPE, 5, 0), 0);
 	local_settle();
@@ -470,5 +470,5 @@ TEST(a_send_to_a_rank_that_has_left_says_so)
 	CHECK_IS(send_to_left(1), -ESHUTDOWN);
 	CHECK_IS(send_to_left(2), -EOWNERDEAD);
 	CHECK(says(-EOWNERDEAD, "rank 2"));
-	CHECK_IS(send_to(2, TYPE, 5, TERN_NOWAIT), -EOWNERDEAD);
+	CHECK_IS(send_to(2, TYPE, 5, TERN_BUF_NOWAIT), -EOWNERDEAD);
 }

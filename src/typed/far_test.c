@@ -13,16 +13,16 @@ TEST(a_message_to_a_far_rank_lands_in_its_buffer)
 		0, 1, 7, 64, 4096, TERN_PAYLOAD_MAX, TERN_PAYLOAD_MAX + 1, 9000, 19999, BYTES, BYTES
 	};
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	for (unsigned i = 0; i < sizeof lens / sizeof *lens; i++) {
 		uint32_t src = 99;
 		size_t len = 99;
 		chance_fill(data, lens[i], i);
-		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, lens[i], 0, NULL), 0);
-		unsigned char *p = tern_bufreceive(local[OWNER], TYPE, 0, &src, &len);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, lens[i], 0, NULL), 0);
+		unsigned char *p = tern_buf_recv(local[OWNER], TYPE, 0, &src, &len);
 		REQUIRE(p);
 		CHECK(src == 0 && len == lens[i] && chance_filled(p, len, i));
-		CHECK_IS(tern_buffree(local[OWNER], p), 0);
+		CHECK_IS(tern_buf_free(local[OWNER], p), 0);
 	}
 	local_close();
 }
@@ -30,35 +30,35 @@ TEST(a_message_to_a_far_rank_lands_in_its_buffer)
 TEST(a_far_send_says_what_a_near_one_says)
 {
 	open_far();
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1, 0, NULL), -ENXIO);
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 1, TERN_BUF_REFUSE) == 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, BYTES + 1, 0, NULL), -EMSGSIZE);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1, 0, NULL), -ENOBUFS);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, BYTES, 0, NULL), -ENOBUFS);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), -ENXIO);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, TERN_BUF_REFUSE) == 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES + 1, 0, NULL), -EMSGSIZE);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), -ENOBUFS);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES, 0, NULL), -ENOBUFS);
 	CHECK_IS(send_tried(0, TYPE, 1), -ENOBUFS);
 	CHECK_IS(next(TYPE), 1);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, BYTES, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES, 0, NULL), 0);
 	CHECK_IS(next(TYPE), BYTES);
-	CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
+	CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0);
 	CHECK_IS(send_tried(0, TYPE, 1), -ENXIO);
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, 2 * BYTES, 1, 0) == 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, BYTES + 1, 0, NULL),
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 2 * BYTES, 1, 0) == 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES + 1, 0, NULL),
 		 0); /* as it is now */
 	local_close_one(OWNER);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1, 0, NULL), -ESHUTDOWN);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), -ESHUTDOWN);
 	local_close();
 }
 
 TEST(a_refusal_that_nobody_waited_for_is_not_believed_later)
 {
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 1, TERN_BUF_REFUSE) == 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, TERN_BUF_REFUSE) == 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
 	CHECK_IS(send_now(0, TYPE, 1), -EAGAIN);
 	local_settle(); /* it is refused, and the program has given up */
 	CHECK_IS(next(TYPE), 1);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
 	local_close();
 }
 
@@ -66,7 +66,7 @@ TEST(nothing_is_accepted_but_what_has_a_buffer)
 {
 	static const size_t lens[] = { 10, 10000 };
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	for (unsigned round = 0; round < 6; round++) {
 		size_t len = lens[round % 2];
 		for (int i = 0; i < COUNT; i++)
@@ -85,20 +85,20 @@ TEST(nothing_is_accepted_but_what_has_a_buffer)
 
 static void free_one(tern *t, void *arg)
 {
-	CHECK_IS(tern_buffree(t, arg), 0);
+	CHECK_IS(tern_buf_free(t, arg), 0);
 }
 
 TEST(a_send_that_waits_goes_on_when_a_buffer_is_given_back)
 {
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
 	for (int i = 0; i < 4; i++) {
 		size_t len = i % 2 ? 10000 : 10;
-		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, len, 0, NULL), 0);
-		void *p = tern_bufreceive(local[OWNER], TYPE, 0, NULL, NULL);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len, 0, NULL), 0);
+		void *p = tern_buf_recv(local[OWNER], TYPE, 0, NULL, NULL);
 		CHECK_IS(tern_defer(local[OWNER], free_one, p), 0);
-		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, len, 0, NULL), 0);
-		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1, TERN_NOWAIT, NULL), -EAGAIN);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, TERN_BUF_NOWAIT, NULL), -EAGAIN);
 		local_settle();
 		CHECK_IS(next(TYPE), len);
 	}
@@ -109,20 +109,20 @@ TEST(a_name_is_answered_for_when_the_message_has_landed)
 {
 	open_far();
 	tern_mid first, second;
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 5, 0, &first), 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 5, 0, &second), 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, &first), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, &second), 0);
 	tern_poll(local[0]);
-	CHECK_IS(tern_bufdone(local[0], second), 0); /* its receiver has not looked */
+	CHECK_IS(tern_buf_done(local[0], second), 0); /* its receiver has not looked */
 	local_settle();
-	CHECK_IS(tern_bufdone(local[0], second), 1);
-	CHECK_IS(tern_bufdone(local[0], first), 1);
-	CHECK_IS(tern_bufdone(local[0], second + 1), -EINVAL);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 5, 0, &first), 0);
+	CHECK_IS(tern_buf_done(local[0], second), 1);
+	CHECK_IS(tern_buf_done(local[0], first), 1);
+	CHECK_IS(tern_buf_done(local[0], second + 1), -EINVAL);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, &first), 0);
 	job_rank_ended(&local[0]->own->group->job, OWNER, SIGKILL);
 	int rc = 0;
 	while (rc == 0)
-		rc = tern_bufdone(local[0], first);
+		rc = tern_buf_done(local[0], first);
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(sentence_has(rc, "rank 1"));
 }
@@ -132,19 +132,19 @@ TEST(the_numbers_in_names_wrap)
 	enum { NAMES = 6 };
 	open_far();
 	tern_mid mid[NAMES];
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 2 * NAMES, 0) == 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 5, 0, &mid[0]), 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 2 * NAMES, 0) == 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, &mid[0]), 0);
 	local_settle();
 	struct route *r = typed_of(local[0])->route[OWNER];
 	r->named = r->landed = (UINT64_C(1) << 40) - NAMES / 2;
 	for (unsigned i = 0; i < NAMES; i++) {
-		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 5, 0, &mid[i]), 0);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, &mid[i]), 0);
 		tern_poll(local[0]);
-		CHECK_IS(tern_bufdone(local[0], mid[i]), 0);
+		CHECK_IS(tern_buf_done(local[0], mid[i]), 0);
 		local_settle();
 		for (unsigned k = 0; k <= i; k++)
-			CHECK_IS(tern_bufdone(local[0], mid[k]), 1);
-		CHECK_IS(tern_bufdone(local[0], mid[i] + 1), -EINVAL);
+			CHECK_IS(tern_buf_done(local[0], mid[k]), 1);
+		CHECK_IS(tern_buf_done(local[0], mid[i] + 1), -EINVAL);
 	}
 	local_close();
 }
@@ -153,15 +153,15 @@ TEST(under_a_hold_a_far_send_takes_what_it_has_and_waits_for_nothing)
 {
 	open_far();
 	tern_mid mid;
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	stream(0, TYPE);
 	tern_hold(local[0]);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 5, 0, NULL), 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, BYTES, 0, NULL), -EDEADLK);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, BYTES, TERN_NOWAIT, &mid), -EAGAIN);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES, 0, NULL), -EDEADLK);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES, TERN_BUF_NOWAIT, &mid), -EAGAIN);
 	while (send_now(0, TYPE, 5) == 0)
 		;
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 5, 0, NULL), -EDEADLK);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, NULL), -EDEADLK);
 	tern_release(local[0]);
 	local_close();
 }
@@ -176,18 +176,18 @@ TEST(a_hold_that_is_left_in_the_middle_of_a_far_send_ends_it)
 {
 	open_far();
 	local_on(1, hold_here);
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, sizeof data, COUNT, 0) == 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 20000, TERN_NOWAIT, NULL), -EAGAIN);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, sizeof data, COUNT, 0) == 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 20000, TERN_BUF_NOWAIT, NULL), -EAGAIN);
 	local_settle();
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 20000, TERN_NOWAIT, NULL), -EAGAIN);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 20000, TERN_BUF_NOWAIT, NULL), -EAGAIN);
 	local_settle(); /* there is a buffer now */
 	CHECK_IS(tern_request(local[NEAR], 0, 1), 0);
 	chance_fill(data, sizeof data, 5);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, sizeof data, 0, NULL), -EDEADLK);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, sizeof data, 0, NULL), -EDEADLK);
 	tern_release(local[0]);
 	for (int i = 0; i < 100; i++)
 		local_settle();
-	unsigned char *p = tern_bufreceive(local[OWNER], TYPE, TERN_NOWAIT, NULL, NULL);
+	unsigned char *p = tern_buf_recv(local[OWNER], TYPE, TERN_BUF_NOWAIT, NULL, NULL);
 	CHECK(p && chance_filled(p, sizeof data, 5)); /* it was under way */
 	CHECK(!outgoing_any(typed_of(local[0])));
 	local_close();
@@ -238,8 +238,8 @@ static void brings(const struct notice *n, size_t len, const char *why)
 TEST(a_message_into_what_was_not_lent_is_refused)
 {
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
-	REQUIRE(tern_bufalloc(local[OWNER], OTHER, BYTES, COUNT, TERN_BUF_SPILL) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], OTHER, BYTES, COUNT, TERN_BUF_SPILL) == 0);
 	stream(0, TYPE);
 	const struct target *to = &typed_of(local[0])->route[OWNER]->part[0][TYPE];
 	const struct notice good = { .type = TYPE,
@@ -274,7 +274,7 @@ TEST(a_message_into_what_was_not_lent_is_refused)
 			       words),
 		 0);
 	refused(OWNER, "not lent");
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 10, 0, NULL), 0); /* all is as it was */
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 10, 0, NULL), 0); /* all is as it was */
 	local_settle();
 	CHECK_IS(next(TYPE), 10);
 	local_close();
@@ -290,7 +290,7 @@ static void msgs(uint32_t from, uint32_t to, unsigned id, const struct lease_msg
 TEST(lease_messages_that_no_good_peer_writes_change_nothing)
 {
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	stream(0, TYPE);
 	unsigned free = free_buffers(TYPE);
 	const struct lease_cache *h = typed_of(local[0])->route[OWNER]->part[0][TYPE].cache;
@@ -320,7 +320,7 @@ TEST(lease_messages_that_no_good_peer_writes_change_nothing)
 	msgs(OWNER, SECOND, TYPED_RECALL, &s);
 	local_settle();
 	CHECK_IS(free_buffers(TYPE), free);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 10, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 10, 0, NULL), 0);
 	local_close();
 }
 
@@ -345,21 +345,21 @@ TEST(with_the_check_what_is_changed_under_way_or_after_it_was_given_back_is_noti
 	open_far();
 	tern_mid mid;
 	int rc;
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, BYTES, 0, &mid), 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES, 0, &mid), 0);
 	data[BYTES - 1] ^= 1;
-	while ((rc = tern_bufdone(local[0], mid)) == 0)
+	while ((rc = tern_buf_done(local[0], mid)) == 0)
 		local_settle();
 	CHECK_IS(rc, -EBADMSG);
 	local_settle();
 	CHECK_IS(next(TYPE), -1);
 	for (int i = 0; i < 2; i++) {
 		size_t len = i ? 10 : BYTES;
-		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, len, 0, NULL),
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len, 0, NULL),
 			 0); /* its buffer is free again */
-		char *p = tern_bufreceive(local[OWNER], TYPE, 0, NULL, NULL);
+		char *p = tern_buf_recv(local[OWNER], TYPE, 0, NULL, NULL);
 		REQUIRE(p);
-		CHECK_IS(tern_buffree(local[OWNER], p), 0);
+		CHECK_IS(tern_buf_free(local[OWNER], p), 0);
 		p[3] ^= 1;
 		CHECK(complained(len));
 		CHECK_IS(next(TYPE), len);
@@ -399,11 +399,11 @@ static unsigned send_random(struct chance *c, uint32_t from)
 	h->all = sent_all[from];
 	memcpy(data, h, sizeof *h);
 	tern_mid mid;
-	int rc = tern_bufsend(local[from], OWNER, type, data, len, TERN_NOWAIT, &mid);
+	int rc = tern_buf_send(local[from], OWNER, type, data, len, TERN_BUF_NOWAIT, &mid);
 	CHECK(rc == 0 || rc == -EAGAIN || (rc == -ENOBUFS && kind[type].flags & TERN_BUF_REFUSE));
 	if (rc)
 		return 0;
-	while (len > TERN_PAYLOAD_MAX && (rc = tern_bufdone(local[from], mid)) == 0)
+	while (len > TERN_PAYLOAD_MAX && (rc = tern_buf_done(local[from], mid)) == 0)
 		tern_poll(local[OWNER]);
 	h->number++;
 	sent_all[from] += (kind[type].flags & TERN_BUF_ORDER_ALL) != 0;
@@ -415,14 +415,14 @@ static unsigned receive_random(struct chance *c)
 	unsigned type = chance_below(c, TYPES);
 	uint32_t src;
 	struct head h;
-	void *p = tern_bufreceive(local[OWNER], type, TERN_NOWAIT, &src, NULL);
+	void *p = tern_buf_recv(local[OWNER], type, TERN_BUF_NOWAIT, &src, NULL);
 	if (!p)
 		return 0;
 	memcpy(&h, p, sizeof h);
 	CHECK_IS(h.number, got[src][type].number++);
 	if (kind[type].flags & TERN_BUF_ORDER_ALL)
 		CHECK_IS(h.all, got_all[src]++);
-	CHECK_IS(tern_buffree(local[OWNER], p), 0);
+	CHECK_IS(tern_buf_free(local[OWNER], p), 0);
 	return 1;
 }
 
@@ -433,7 +433,7 @@ TEST(near_and_far_ranks_send_at_once_and_everything_arrives_in_order)
 	setenv("TERN_SPILL", "32K", 1);
 	open_far();
 	for (unsigned type = 0; type < TYPES; type++)
-		REQUIRE(tern_bufalloc(local[OWNER], type, kind[type].bytes, kind[type].count,
+		REQUIRE(tern_buf_alloc(local[OWNER], type, kind[type].bytes, kind[type].count,
 				      kind[type].flags) == 0);
 	unsigned took = 0, total = 3 * TYPES * LAST;
 	while (took < total) {
@@ -445,7 +445,7 @@ TEST(near_and_far_ranks_send_at_once_and_everything_arrives_in_order)
 	}
 	for (unsigned type = 0; type < TYPES; type++) {
 		int rc;
-		while ((rc = tern_bufclose(local[OWNER], type)) == -EBUSY)
+		while ((rc = tern_buf_close(local[OWNER], type)) == -EBUSY)
 			local_settle(); /* a buffer for a long message that was not sent comes back
 					 */
 		CHECK_IS(rc, 0);        /* no buffer has got lost */

@@ -12,7 +12,7 @@ TEST(what_a_far_rank_has_and_does_not_use_goes_to_another_that_needs_it)
 	static const uint32_t others[] = { SECOND, NEAR, OWNER };
 	for (unsigned n = 0; n < 3; n++) {
 		open_far();
-		REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+		REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 		stream(0, TYPE);
 		for (int i = 0; i < COUNT; i++)
 			CHECK_IS(send_urged(others[n], TYPE, n == 0 && i % 2 ? 10000 : 10), 0);
@@ -27,7 +27,7 @@ TEST(a_buffer_for_a_long_message_that_is_not_sent_goes_to_another_that_needs_it)
 	static const uint32_t others[] = { SECOND, NEAR, OWNER };
 	for (unsigned n = 0; n < 3; n++) {
 		open_far();
-		REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
+		REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
 		for (int i = 0; i < 2; i++) { /* for the type, for a buffer */
 			CHECK_IS(send_now(0, TYPE, BYTES), -EAGAIN);
 			local_settle();
@@ -42,7 +42,7 @@ TEST(a_buffer_for_a_long_message_that_is_not_sent_goes_to_another_that_needs_it)
 TEST(a_buffer_for_a_long_message_that_is_not_sent_is_good_for_a_short_one)
 {
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
 	for (int i = 0; i < 2; i++) {
 		CHECK_IS(send_now(0, TYPE, BYTES), -EAGAIN);
 		local_settle();
@@ -64,7 +64,7 @@ static int take_none(struct net *net, struct block **out)
 TEST(a_buffer_for_a_long_message_that_a_short_one_failed_to_use_comes_back)
 {
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
 	for (int i = 0; i < 2; i++) { /* for the type, for a buffer */
 		CHECK_IS(send_now(0, TYPE, BYTES), -EAGAIN);
 		local_settle();
@@ -81,8 +81,8 @@ TEST(others_find_half_of_the_buffers_free_though_one_has_sent_much)
 {
 	enum { MANY = 40 };
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, 8, MANY, 0) == 0);
-	CHECK_IS(tern_bufsend(local[NEAR], OWNER, TYPE, data, 1, 0, NULL), 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 8, MANY, 0) == 0);
+	CHECK_IS(tern_buf_send(local[NEAR], OWNER, TYPE, data, 1, 0, NULL), 0);
 	CHECK_IS(next(TYPE), 1);
 	stream(0, TYPE);
 	CHECK(free_buffers(TYPE) >= MANY / 2);
@@ -94,9 +94,9 @@ TEST(others_find_half_of_the_buffers_free_though_one_has_sent_much)
 TEST(a_type_that_refuses_lends_nothing_ahead)
 {
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_REFUSE) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_REFUSE) == 0);
 	for (int i = 0; i < 20; i++) {
-		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
 		CHECK_IS(next(TYPE), 1);
 		local_settle();
 		CHECK_IS(free_buffers(TYPE), COUNT);
@@ -109,7 +109,7 @@ TEST(the_spill_is_lent_too_and_is_bounded)
 	enum { CELLS = 32 + 2 /* of 32K: half small, half large */ };
 	setenv("TERN_SPILL", "32K", 1);
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_SPILL) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_SPILL) == 0);
 	for (int round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < COUNT + CELLS; i++)
 			CHECK_IS(send_tried(round % 2 && i % 3 ? NEAR : 0, TYPE, 500), 0);
@@ -130,8 +130,8 @@ TEST(an_idle_cell_of_the_spill_goes_to_whoever_needs_one_for_another_type)
 	setenv("TERN_SPILL", "512", 1); /* one */
 	for (unsigned n = 0; n < 4; n++) {
 		open_far();
-		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
-		REQUIRE(tern_bufalloc(local[OWNER], OTHER, 64, 1, TERN_BUF_SPILL) == 0);
+		REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
+		REQUIRE(tern_buf_alloc(local[OWNER], OTHER, 64, 1, TERN_BUF_SPILL) == 0);
 		idle_cell(0, OTHER);
 		CHECK_IS(send_tried(others[n], TYPE, 64), 0);
 		CHECK_IS(send_urged(others[n], TYPE, 64), 0);
@@ -146,8 +146,8 @@ TEST(an_idle_cell_of_the_spill_is_asked_back_though_its_borrower_sends_other_mes
 {
 	setenv("TERN_SPILL", "512", 1); /* one */
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
-	REQUIRE(tern_bufalloc(local[OWNER], OTHER, 4096, 1, TERN_BUF_SPILL) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], OTHER, 4096, 1, TERN_BUF_SPILL) == 0);
 	idle_cell(0, OTHER);
 	CHECK_IS(next(OTHER), 64);
 	CHECK_IS(send_tried(NEAR, TYPE, 64), 0);
@@ -175,10 +175,10 @@ TEST(a_send_that_waits_keeps_nothing_that_is_too_small_for_it)
 	setenv("TERN_SPILL", "512", 1); /* one */
 	for (unsigned n = 0; n < 2; n++) {
 		open_far();
-		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 1024, 1, TERN_BUF_SPILL) == 0);
+		REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 1024, 1, TERN_BUF_SPILL) == 0);
 		idle_cell(0, TYPE);
 		CHECK_IS(tern_defer(local[others[n]], send_small, NULL), 0);
-		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1000, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1000, 0, NULL), 0);
 		local_settle();
 		CHECK_IS(next(TYPE), 64);
 		CHECK_IS(next(TYPE), 1000);
@@ -190,7 +190,7 @@ TEST(a_send_that_waits_keeps_a_buffer_rather_than_a_cell_and_is_asked_for_it_aga
 {
 	setenv("TERN_SPILL", "512", 1); /* one */
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, 1024, 1, TERN_BUF_SPILL) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 1024, 1, TERN_BUF_SPILL) == 0);
 	idle_cell(0, TYPE);
 	CHECK_IS(next(TYPE), 64);
 	uint64_t claim[] = { TYPE, type_queue_at(TYPE)->pool.generation, 1000 };
@@ -210,8 +210,8 @@ TEST(a_send_that_waits_keeps_a_buffer_rather_than_a_cell_and_is_asked_for_it_aga
 TEST(what_was_lent_to_a_rank_that_dies_comes_back)
 {
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
-	REQUIRE(tern_bufalloc(local[OWNER], OTHER, BYTES, 1, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], OTHER, BYTES, 1, 0) == 0);
 	stream(0, TYPE);
 	CHECK_IS(send_now(0, OTHER, BYTES), -EAGAIN);
 	local_settle();
@@ -223,14 +223,14 @@ TEST(what_was_lent_to_a_rank_that_dies_comes_back)
 		CHECK(tern_poll(local[OWNER]) >= 0);
 	CHECK_IS(free_buffers(TYPE), COUNT);
 	CHECK_IS(free_buffers(OTHER), 1);
-	CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
+	CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0);
 	CHECK(!typed_of(local[OWNER])->draining);
 }
 
 TEST(what_comes_from_a_rank_after_it_was_forgotten_is_dropped_without_a_word)
 {
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_ORDER) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_ORDER) == 0);
 	stream(0, TYPE);
 	struct typed *y = typed_of(local[OWNER]);
 	CHECK_IS(send_now(0, TYPE, 5), 0);
@@ -252,15 +252,15 @@ TEST(a_type_of_which_something_is_lent_can_be_closed_and_opened_again)
 	open_far();
 	char *before = tern_alloc(local[OWNER], 64);
 	for (unsigned round = 0; round < 50; round++) {
-		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 100 + round, 1 + round,
+		REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 100 + round, 1 + round,
 				      round % 2 ? TERN_BUF_ORDER : 0) == 0);
 		stream(0, TYPE);
-		CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
+		CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0);
 		if (round % 3)
 			local_settle();
 	}
 	CHECK_IS(send_tried(0, TYPE, 1), -ENXIO);
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	CHECK(!typed_of(local[OWNER])->draining); /* everything has come back */
 	CHECK((char *)tern_alloc(local[OWNER], 64) - before < 2 << 20);
 	local_close();
@@ -271,15 +271,15 @@ TEST(a_cell_of_the_spill_that_is_lent_comes_back_though_its_type_is_closed_and_o
 	setenv("TERN_SPILL", "512", 1); /* one */
 	open_far();
 	for (int round = 0; round < 3; round++) {
-		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
+		REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
 		idle_cell(0, TYPE);
-		CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
-		REQUIRE(tern_bufalloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
+		CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0);
+		REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 64, 1, TERN_BUF_SPILL) == 0);
 		local_settle();
 		CHECK_IS(free_buffers(KEY_SPILL), 1);
 		CHECK_IS(send_tried(0, TYPE, 64), 0);
 		CHECK_IS(send_tried(0, TYPE, 64), 0);
-		CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
+		CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0);
 	}
 	local_close();
 }
@@ -287,31 +287,31 @@ TEST(a_cell_of_the_spill_that_is_lent_comes_back_though_its_type_is_closed_and_o
 TEST(a_sender_that_has_something_and_could_know_of_the_closing_sends_nothing)
 {
 	open_far();
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	stream(0, TYPE);
-	CHECK_IS(tern_bufclose(local[OWNER], TYPE),
+	CHECK_IS(tern_buf_close(local[OWNER], TYPE),
 		 0); /* what it says of that has come, and was not looked at */
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1, 0, NULL), -ENXIO);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), -ENXIO);
 	local_close();
 }
 
 static void make_longer(tern *t, const tern_msg *m)
 {
 	(void)m;
-	CHECK_IS(tern_bufclose(t, TYPE), 0);
-	CHECK_IS(tern_bufalloc(t, TYPE, 2 * BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_close(t, TYPE), 0);
+	CHECK_IS(tern_buf_alloc(t, TYPE, 2 * BYTES, COUNT, 0), 0);
 }
 
 TEST(what_a_sender_knows_of_buffers_that_are_too_short_is_asked_again)
 {
 	open_far();
 	local_on(1, make_longer);
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	stream(0, TYPE);
 	CHECK_IS(tern_request(local[NEAR], OWNER, 1), 0);
 	poll_inlet(local[OWNER]->own, &local[OWNER]->own->site.bell); /* the handler, and no more */
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 2 * BYTES, 0, NULL), 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 2 * BYTES + 1, 0, NULL), -EMSGSIZE);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 2 * BYTES, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 2 * BYTES + 1, 0, NULL), -EMSGSIZE);
 	local_close();
 }
 
@@ -320,19 +320,19 @@ TEST(a_type_into_which_a_far_rank_may_put_a_long_message_stays_open)
 	open_far();
 	tern_mid mid;
 	int rc;
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
-	CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, BYTES, 0, &mid), 0);
-	CHECK_IS(tern_bufclose(local[OWNER], TYPE), -EBUSY);
-	while ((rc = tern_bufdone(local[0], mid)) == 0)
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES, 0, &mid), 0);
+	CHECK_IS(tern_buf_close(local[OWNER], TYPE), -EBUSY);
+	while ((rc = tern_buf_done(local[0], mid)) == 0)
 		local_settle();
 	CHECK_IS(rc, 1);
 	CHECK_IS(next(TYPE), BYTES);
 	CHECK_IS(send_now(0, TYPE, BYTES),
 		 -EAGAIN); /* asks for a buffer, and thinks better of it */
 	local_settle();
-	CHECK_IS(tern_bufclose(local[OWNER], TYPE), -EBUSY);
+	CHECK_IS(tern_buf_close(local[OWNER], TYPE), -EBUSY);
 	local_settle();
-	CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
+	CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0);
 	local_close();
 }
 
@@ -340,27 +340,27 @@ TEST(a_message_that_comes_for_a_type_that_was_closed_is_dropped_and_leaves_no_ho
 {
 	open_far();
 	tern_mid mid = 0;
-	REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_ORDER_ALL) == 0);
-	REQUIRE(tern_bufalloc(local[OWNER], OTHER, BYTES, COUNT, TERN_BUF_ORDER_ALL) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_ORDER_ALL) == 0);
+	REQUIRE(tern_buf_alloc(local[OWNER], OTHER, BYTES, COUNT, TERN_BUF_ORDER_ALL) == 0);
 	stream(0, TYPE);
 	stream(0, OTHER);
 	for (int with_long = 0; with_long < 2; with_long++) {
 		if (with_long)
-			CHECK_IS(tern_bufsend(local[0], OWNER, OTHER, data, BYTES, 0, &mid), 0);
+			CHECK_IS(tern_buf_send(local[0], OWNER, OTHER, data, BYTES, 0, &mid), 0);
 		CHECK_IS(send_now(0, TYPE, 2), 0);
-		CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0); /* the message is under way */
-		CHECK_IS(tern_bufsend(local[0], OWNER, OTHER, data, 3, 0, NULL), 0);
+		CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0); /* the message is under way */
+		CHECK_IS(tern_buf_send(local[0], OWNER, OTHER, data, 3, 0, NULL), 0);
 		for (int i = 0; i < 50; i++)
 			local_settle();
 		if (with_long)
 			CHECK_IS(next(OTHER), BYTES);
 		CHECK_IS(next(OTHER), 3);
-		REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_ORDER_ALL) == 0);
+		REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_ORDER_ALL) == 0);
 		CHECK(!typed_of(local[OWNER])->draining);
 		stream(0, TYPE);
 		stream(0, OTHER);
 	}
-	CHECK_IS(tern_bufdone(local[0], mid), 1);
+	CHECK_IS(tern_buf_done(local[0], mid), 1);
 	local_close();
 }
 
@@ -369,11 +369,11 @@ TEST(a_sender_that_waits_for_a_buffer_of_a_type_that_is_closed_is_told)
 	open_far();
 	for (int i = 0; i < 2; i++) {
 		size_t len = i ? BYTES : 1;
-		REQUIRE(tern_bufalloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
-		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
+		REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
 		CHECK_IS(send_tried(0, TYPE, len), -EAGAIN);
-		CHECK_IS(tern_bufclose(local[OWNER], TYPE), 0);
-		CHECK_IS(tern_bufsend(local[0], OWNER, TYPE, data, len, 0, NULL), -ENXIO);
+		CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len, 0, NULL), -ENXIO);
 	}
 	local_close();
 }

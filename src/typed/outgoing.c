@@ -19,8 +19,8 @@ static const uint64_t NAME_OVER = UINT64_C(1) << 63;
 
 static void outgoings_make(struct typed *y)
 {
-	y->outgoing = memory_new(TERN_BUFSENDS_MAX, sizeof *y->outgoing);
-	for (unsigned i = 0; y->outgoing && i < TERN_BUFSENDS_MAX; i++)
+	y->outgoing = memory_new(TERN_BUF_SENDS_MAX, sizeof *y->outgoing);
+	for (unsigned i = 0; y->outgoing && i < TERN_BUF_SENDS_MAX; i++)
 		y->outgoing[i].use = (uint32_t)wrap_first(32, 0);
 }
 
@@ -28,7 +28,7 @@ struct outgoing *outgoing_new(struct typed *y)
 {
 	if (!y->outgoing)
 		outgoings_make(y);
-	for (unsigned i = 0; y->outgoing && i < TERN_BUFSENDS_MAX; i++)
+	for (unsigned i = 0; y->outgoing && i < TERN_BUF_SENDS_MAX; i++)
 		if (y->outgoing[i].state == OUTGOING_FREE)
 			return &y->outgoing[i];
 	return NULL;
@@ -111,7 +111,7 @@ static int outgoing_sentence(struct typed *y, const struct outgoing *o)
 		return error_set(
 			-EBADMSG,
 			"the %llu bytes of a message of type %u to rank %u were changed before "
-			"tern_bufdone() said that they may be: the message was not delivered",
+			"tern_buf_done() said that they may be: the message was not delivered",
 			(unsigned long long)o->notice.len, o->notice.type, o->rank);
 	int rc = net->ops->check(net, o->rank);
 	return rc ? rc
@@ -135,11 +135,11 @@ tern_mid outgoing_name(struct typed *y, const struct outgoing *o)
 static struct outgoing *outgoing_named(const struct typed *y, tern_mid mid)
 {
 	uint64_t place = (mid & ((1 << NAME_PLACE_BITS) - 1)) - 1;
-	struct outgoing *o = y->outgoing && place < TERN_BUFSENDS_MAX ? &y->outgoing[place] : NULL;
+	struct outgoing *o = y->outgoing && place < TERN_BUF_SENDS_MAX ? &y->outgoing[place] : NULL;
 	return o && o->state != OUTGOING_FREE && o->use == mid >> NAME_PLACE_BITS ? o : NULL;
 }
 
-int tern_bufdone(tern *t, tern_mid mid)
+int tern_buf_done(tern *t, tern_mid mid)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
@@ -158,7 +158,7 @@ int tern_bufdone(tern *t, tern_mid mid)
 	if (!o)
 		return error_set(
 			-EINVAL,
-			"tern_bufdone() was given %#llx, which names no send of rank %u, or none "
+			"tern_buf_done() was given %#llx, which names no send of rank %u, or none "
 			"any more",
 			(unsigned long long)mid, t->rank);
 	if (o->state != OUTGOING_OVER)

@@ -13,10 +13,10 @@ static unsigned char data[LONG];
 static void open_pair(unsigned flags)
 {
 	local_open(2);
-	REQUIRE(tern_bufalloc(local[1], TYPE, LONG, COUNT, flags) == 0);
-	REQUIRE(tern_bufsend(local[0], 1, TYPE, "", 0, 0, NULL) ==
+	REQUIRE(tern_buf_alloc(local[1], TYPE, LONG, COUNT, flags) == 0);
+	REQUIRE(tern_buf_send(local[0], 1, TYPE, "", 0, 0, NULL) ==
 		0); /* so that it knows the buffers */
-	REQUIRE(tern_buffree(local[1], tern_bufreceive(local[1], TYPE, 0, NULL, NULL)) == 0);
+	REQUIRE(tern_buf_free(local[1], tern_buf_recv(local[1], TYPE, 0, NULL, NULL)) == 0);
 	chance_fill(data, LONG, 77);
 }
 
@@ -24,14 +24,14 @@ static void open_pair(unsigned flags)
 static tern_mid start_long(size_t len)
 {
 	tern_mid mid = 0;
-	CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, len, 0, &mid), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, len, 0, &mid), 0);
 	return mid;
 }
 
 static int until_done(tern_mid mid)
 {
 	int rc;
-	while ((rc = tern_bufdone(local[0], mid)) == 0)
+	while ((rc = tern_buf_done(local[0], mid)) == 0)
 		;
 	return rc;
 }
@@ -39,9 +39,9 @@ static int until_done(tern_mid mid)
 static size_t next_length(void)
 {
 	size_t len = SIZE_MAX;
-	void *p = tern_bufreceive(local[1], TYPE, TERN_NOWAIT, NULL, &len);
+	void *p = tern_buf_recv(local[1], TYPE, TERN_BUF_NOWAIT, NULL, &len);
 	if (p)
-		CHECK_IS(tern_buffree(local[1], p), 0);
+		CHECK_IS(tern_buf_free(local[1], p), 0);
 	return len;
 }
 
@@ -54,12 +54,12 @@ TEST(a_long_message_arrives_whole_with_and_without_a_name)
 		if (i % 2)
 			CHECK_IS(until_done(start_long(len)), 1);
 		else
-			CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, len, 0, NULL), 0);
-		unsigned char *p = tern_bufreceive(local[1], TYPE, 0, NULL, &got);
+			CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, len, 0, NULL), 0);
+		unsigned char *p = tern_buf_recv(local[1], TYPE, 0, NULL, &got);
 		REQUIRE(p);
 		CHECK_IS(got, len);
 		CHECK(chance_filled(p, len, 77));
-		CHECK_IS(tern_buffree(local[1], p), 0);
+		CHECK_IS(tern_buf_free(local[1], p), 0);
 	}
 	local_close();
 }
@@ -68,12 +68,12 @@ TEST(the_name_of_a_long_message_is_answered_for_once)
 {
 	open_pair(0);
 	tern_mid mid = start_long(LONG), another;
-	CHECK_IS(tern_bufdone(local[0], mid), 0);
+	CHECK_IS(tern_buf_done(local[0], mid), 0);
 	CHECK_IS(until_done(mid), 1);
-	CHECK_IS(tern_bufdone(local[0], mid), -EINVAL);
+	CHECK_IS(tern_buf_done(local[0], mid), -EINVAL);
 	another = start_long(LONG);
 	CHECK(another != mid);
-	CHECK_IS(tern_bufdone(local[0], mid), -EINVAL);
+	CHECK_IS(tern_buf_done(local[0], mid), -EINVAL);
 	CHECK_IS(until_done(another), 1);
 	local_close();
 }
@@ -84,7 +84,7 @@ TEST(nothing_is_received_of_a_long_message_before_it_has_landed)
 	tern_mid mid = start_long(LONG);
 	CHECK_IS(tern_poll(local[1]), 0);
 	CHECK(next_length() == SIZE_MAX);
-	CHECK_IS(tern_bufclose(local[1], TYPE), -EBUSY);
+	CHECK_IS(tern_buf_close(local[1], TYPE), -EBUSY);
 	CHECK_IS(until_done(mid), 1);
 	CHECK_IS(next_length(), LONG);
 	local_close();
@@ -94,7 +94,7 @@ TEST(a_short_message_overtakes_a_long_one)
 {
 	open_pair(0);
 	tern_mid mid = start_long(LONG);
-	CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 5, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 5, 0, NULL), 0);
 	CHECK_IS(next_length(), 5);
 	CHECK_IS(until_done(mid), 1);
 	CHECK_IS(next_length(), LONG);
@@ -103,25 +103,25 @@ TEST(a_short_message_overtakes_a_long_one)
 
 TEST(at_most_so_many_long_messages_are_under_way)
 {
-	static tern_mid mid[TERN_BUFSENDS_MAX + 1];
+	static tern_mid mid[TERN_BUF_SENDS_MAX + 1];
 	enum { BYTES = LONG_BYTES * 2 };
 	local_open(2);
-	REQUIRE(tern_bufalloc(local[1], TYPE, BYTES, TERN_BUFSENDS_MAX + 2, 0) == 0);
-	for (unsigned i = 0; i < TERN_BUFSENDS_MAX; i++)
-		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, BYTES, 0, &mid[i]), 0);
-	CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, BYTES, TERN_NOWAIT, &mid[TERN_BUFSENDS_MAX]),
+	REQUIRE(tern_buf_alloc(local[1], TYPE, BYTES, TERN_BUF_SENDS_MAX + 2, 0) == 0);
+	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, BYTES, 0, &mid[i]), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, BYTES, TERN_BUF_NOWAIT, &mid[TERN_BUF_SENDS_MAX]),
 		 -EAGAIN);
-	CHECK(strstr(tern_strerror(-EAGAIN), "TERN_BUFSENDS_MAX") != NULL);
-	CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 10, TERN_NOWAIT, NULL),
+	CHECK(strstr(tern_strerror(-EAGAIN), "TERN_BUF_SENDS_MAX") != NULL);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 10, TERN_BUF_NOWAIT, NULL),
 		 0); /* a short one is not of them */
 	CHECK_IS(until_done(mid[9]), 1);
-	CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, BYTES, TERN_NOWAIT, &mid[9]), 0);
-	for (unsigned i = 0; i < TERN_BUFSENDS_MAX; i++)
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, BYTES, TERN_BUF_NOWAIT, &mid[9]), 0);
+	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
 		CHECK_IS(until_done(mid[i]), 1);
 	unsigned n = 0;
 	while (next_length() != SIZE_MAX)
 		n++;
-	CHECK_IS(n, TERN_BUFSENDS_MAX + 2);
+	CHECK_IS(n, TERN_BUF_SENDS_MAX + 2);
 	local_close();
 }
 
@@ -133,7 +133,7 @@ TEST(a_long_message_whose_receiver_dies_fails_with_its_name)
 	int rc = until_done(mid);
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
-	CHECK_IS(tern_bufdone(local[0], mid), -EINVAL);
+	CHECK_IS(tern_buf_done(local[0], mid), -EINVAL);
 	CHECK(!outgoing_any(typed_of(local[0])));
 }
 
@@ -144,8 +144,8 @@ TEST(a_long_message_whose_sender_leaves_gives_its_buffer_back)
 	local_close_one(0);
 	local_settle();
 	for (unsigned i = 0; i < COUNT; i++)
-		CHECK_IS(tern_bufsend(local[1], 1, TYPE, data, 1, 0, NULL), 0);
-	CHECK_IS(tern_bufsend(local[1], 1, TYPE, data, 1, 0, NULL), -ENOBUFS);
+		CHECK_IS(tern_buf_send(local[1], 1, TYPE, data, 1, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[1], 1, TYPE, data, 1, 0, NULL), -ENOBUFS);
 	local_close();
 }
 
@@ -153,12 +153,12 @@ TEST(what_a_sender_had_announced_before_it_left_is_received)
 {
 	open_pair(TERN_BUF_REFUSE);
 	for (unsigned i = 0; i < COUNT; i++)
-		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 10 + i, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 10 + i, 0, NULL), 0);
 	local_close_one(0);
 	for (unsigned i = 0; i < COUNT; i++)
 		CHECK_IS(next_length(), 10 + i);
 	CHECK(next_length() == SIZE_MAX);
-	CHECK_IS(tern_bufclose(local[1], TYPE), 0);
+	CHECK_IS(tern_buf_close(local[1], TYPE), 0);
 	local_close();
 }
 
@@ -171,7 +171,7 @@ TEST(what_a_sender_had_written_when_it_died_before_it_could_ring_is_received)
 		&e->site.peer[0].requests); /* it is not looked at, and nobody rings for it */
 	local[1]->peek = &e->site.bell;
 	for (unsigned i = 0; i < COUNT; i++)
-		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 10 + i, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 10 + i, 0, NULL), 0);
 	CHECK_IS(tern_poll(local[1]), 0);
 	job_rank_ended(&e->group->job, 0, SIGKILL);
 	for (int i = 0; i < 3; i++)
@@ -179,7 +179,7 @@ TEST(what_a_sender_had_written_when_it_died_before_it_could_ring_is_received)
 	for (unsigned i = 0; i < COUNT; i++)
 		CHECK_IS(next_length(), 10 + i);
 	CHECK(next_length() == SIZE_MAX);
-	CHECK_IS(tern_bufclose(local[1], TYPE), 0);
+	CHECK_IS(tern_buf_close(local[1], TYPE), 0);
 }
 
 /* -- TERN_CHECK -------------------------------------------------------------------------------- */
@@ -195,9 +195,9 @@ static void change_under_way(size_t at, unsigned flags)
 	CHECK(strstr(tern_strerror(rc), "changed") != NULL);
 	CHECK(next_length() == SIZE_MAX); /* it was not delivered, */
 	for (unsigned i = 0; i < COUNT; i++)
-		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 1, 0, NULL),
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 1, 0, NULL),
 			 0); /* and its buffer is free again */
-	CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 1, TERN_NOWAIT, NULL), -EAGAIN);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 1, TERN_BUF_NOWAIT, NULL), -EAGAIN);
 	for (unsigned i = 0; i < COUNT; i++)
 		CHECK_IS(next_length(), 1);
 	local_close();
@@ -252,25 +252,25 @@ TEST(a_buffer_that_is_written_to_after_it_was_given_back_is_noticed)
 	setenv("TERN_CHECK", "1", 1);
 	for (unsigned i = 0; i < 3; i++) {
 		local_open(2);
-		CHECK_IS(tern_bufalloc(local[1], TYPE, 1000, 2, 0), 0);
+		CHECK_IS(tern_buf_alloc(local[1], TYPE, 1000, 2, 0), 0);
 		for (unsigned n = 0; n < 5;
 		     n++) { /* nothing is said of those that were left alone */
-			CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 999, 0, NULL), 0);
-			CHECK_IS(tern_buffree(local[1],
-					      tern_bufreceive(local[1], TYPE, 0, NULL, NULL)),
+			CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 999, 0, NULL), 0);
+			CHECK_IS(tern_buf_free(local[1],
+					      tern_buf_recv(local[1], TYPE, 0, NULL, NULL)),
 				 0);
 		}
 		CHECK(tern_poll(local[1]) >= 0);
-		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 100, 0, NULL), 0);
-		char *p = tern_bufreceive(local[1], TYPE, 0, NULL, NULL);
-		CHECK_IS(tern_buffree(local[1], p), 0);
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 100, 0, NULL), 0);
+		char *p = tern_buf_recv(local[1], TYPE, 0, NULL, NULL);
+		CHECK_IS(tern_buf_free(local[1], p), 0);
 		p[at[i]] ^= 1;
-		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 100, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 100, 0, NULL), 0);
 		int rc = tern_poll(local[1]);
 		CHECK_IS(rc, -EBADMSG);
 		CHECK(strstr(tern_strerror(rc), "type 3") &&
 		      strstr(tern_strerror(rc), "after it was given back"));
-		CHECK(tern_bufreceive(local[1], TYPE, 0, NULL, NULL) ==
+		CHECK(tern_buf_recv(local[1], TYPE, 0, NULL, NULL) ==
 		      p); /* the message is good all the same */
 		local_close();
 	}

@@ -71,29 +71,29 @@ static int receive_look(struct endpoint *e, struct receiving *r)
 
 static int receive_wait(struct endpoint *e, struct receiving *r)
 {
-	struct wait w = { .call = "tern_bufreceive",
-			  .rule = "a waiting tern_bufreceive()",
+	struct wait w = { .call = "tern_buf_recv",
+			  .rule = "a waiting tern_buf_recv()",
 			  .stop = wait_blame };
 	return wait_until(e, receiving_over, r, &w);
 }
 
 static int receive(struct endpoint *e, struct receiving *r, unsigned flags)
 {
-	if (flags & ~(unsigned)TERN_NOWAIT)
+	if (flags & ~(unsigned)TERN_BUF_NOWAIT)
 		return error_set(-EINVAL,
-				 "tern_bufreceive() was given flags %#x; it takes TERN_NOWAIT",
+				 "tern_buf_recv() was given flags %#x; it takes TERN_BUF_NOWAIT",
 				 flags);
-	int rc = flags & TERN_NOWAIT ? receive_look(e, r) : receive_wait(e, r);
+	int rc = flags & TERN_BUF_NOWAIT ? receive_look(e, r) : receive_wait(e, r);
 	if (!rc && !receiving_queue(r))
 		rc = error_set(
 			-ENXIO,
 			"a message of type %u was asked for, but rank %u has no buffers for that: "
-			"tern_bufalloc() sets them aside",
+			"tern_buf_alloc() sets them aside",
 			r->type, e->t->rank);
 	return rc;
 }
 
-void *tern_bufreceive(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len)
+void *tern_buf_recv(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;

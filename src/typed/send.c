@@ -19,7 +19,7 @@ static int send_find(struct typed *y, struct sending *s)
 		return error_set(
 			-ENXIO,
 			"a message of type %u was sent to rank %u, which has set no buffers aside "
-			"for that: it calls tern_bufalloc() first",
+			"for that: it calls tern_buf_alloc() first",
 			s->type, s->rank);
 	if (rc == -EAGAIN)
 		return sending_later(s, "it is being asked for its buffers");
@@ -185,7 +185,7 @@ static int send_try(struct typed *y, struct sending *s)
 	s->outgoing = is_long ? outgoing_new(y) : NULL;
 	if (is_long && !s->outgoing)
 		return sending_later(
-			s, "TERN_BUFSENDS_MAX sends are under way, or tern_bufdone() was not asked "
+			s, "TERN_BUF_SENDS_MAX sends are under way, or tern_buf_done() was not asked "
 			   "about them");
 	if (!lane_ready(&e->t->lane[s->rank]))
 		return sending_later(s, "the ring to it is full");
@@ -229,11 +229,11 @@ static int accept_stop(struct endpoint *e, struct wait *w)
 static int send_wait(struct endpoint *e, struct accept *a)
 {
 	struct wait w = { .bounded = true,
-			  .call = "tern_bufsend",
+			  .call = "tern_buf_send",
 			  .way = "to",
 			  .whom = a->s->rank + 1,
 			  .lack = "no free buffer",
-			  .rule = "a tern_bufsend() that has to wait",
+			  .rule = "a tern_buf_send() that has to wait",
 			  .stop = accept_stop };
 	int rc = wait_until(e, accept_over, a, &w);
 	return rc ? rc : a->rc;
@@ -271,7 +271,7 @@ static int send_leave(struct outgoing *o)
  */
 static int send_complete(struct typed *y, const struct sending *s)
 {
-	struct wait l = { .bounded = true, .call = "tern_bufsend" };
+	struct wait l = { .bounded = true, .call = "tern_buf_send" };
 	struct outgoing *o = s->outgoing;
 	while (o->state != OUTGOING_OVER) {
 		lost_look(y->e);
@@ -288,11 +288,11 @@ static int send_complete(struct typed *y, const struct sending *s)
 
 static int send_check(struct typed *y, uint32_t rank, unsigned flags)
 {
-	int rc = rules_program(y->e, "tern_bufsend()");
+	int rc = rules_program(y->e, "tern_buf_send()");
 	if (!rc)
 		rc = rules_destination(y->e, rank);
-	if (!rc && flags & ~(unsigned)TERN_NOWAIT)
-		rc = error_set(-EINVAL, "tern_bufsend() was given flags %#x; it takes TERN_NOWAIT",
+	if (!rc && flags & ~(unsigned)TERN_BUF_NOWAIT)
+		rc = error_set(-EINVAL, "tern_buf_send() was given flags %#x; it takes TERN_BUF_NOWAIT",
 			       flags);
 	return rc;
 }
@@ -301,7 +301,7 @@ static int send_check(struct typed *y, uint32_t rank, unsigned flags)
 static int send_far(struct typed *y, struct sending *s)
 {
 	bool long_wait = s->len > TERN_PAYLOAD_MAX && !s->named;
-	int rc = long_wait && held(y->e) ? rules_wait(y->e, "a long tern_bufsend() without a name")
+	int rc = long_wait && held(y->e) ? rules_wait(y->e, "a long tern_buf_send() without a name")
 					 : 0;
 	far_listen(y, s->rank);
 	s->far = true;
@@ -311,7 +311,7 @@ static int send_far(struct typed *y, struct sending *s)
 	return rc;
 }
 
-int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
+int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
 		 unsigned flags, tern_mid *mid)
 {
 	INSIDE struct scope scope = scope_open(t);
@@ -320,7 +320,7 @@ int tern_bufsend(tern *t, uint32_t rank, unsigned type, const void *data, size_t
 			     .type = type,
 			     .data = data,
 			     .len = len,
-			     .waits = !(flags & TERN_NOWAIT),
+			     .waits = !(flags & TERN_BUF_NOWAIT),
 			     .named = mid != NULL };
 	int rc = send_check(y, rank, flags);
 	if (!rc)

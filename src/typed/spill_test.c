@@ -14,7 +14,7 @@ static unsigned sent, received;
 static int send_next(unsigned type, size_t len)
 {
 	chance_fill(data, len, sent);
-	int rc = tern_bufsend(local[0], 1, type, data, len, TERN_NOWAIT, NULL);
+	int rc = tern_buf_send(local[0], 1, type, data, len, TERN_BUF_NOWAIT, NULL);
 	sent += rc == 0;
 	return rc;
 }
@@ -33,7 +33,7 @@ static int send_settled(unsigned type, size_t len)
 static unsigned char *receive_next(unsigned type)
 {
 	size_t len;
-	unsigned char *p = tern_bufreceive(local[1], type, TERN_NOWAIT, NULL, &len);
+	unsigned char *p = tern_buf_recv(local[1], type, TERN_BUF_NOWAIT, NULL, &len);
 	if (p)
 		CHECK(chance_filled(p, len, received++));
 	return p;
@@ -47,13 +47,13 @@ static bool of_type(unsigned type, const void *p)
 TEST(a_type_that_waits_takes_the_message_when_a_buffer_is_free)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_WAIT), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_WAIT), 0);
 	for (int i = 0; i < COUNT; i++)
 		CHECK_IS(send_settled(TYPE, 100), 0);
 	CHECK_IS(send_settled(TYPE, 100), -EAGAIN);
 	unsigned char *p = receive_next(TYPE);
 	CHECK_IS(send_settled(TYPE, 100), -EAGAIN); /* the program has it */
-	CHECK_IS(tern_buffree(local[1], p), 0);
+	CHECK_IS(tern_buf_free(local[1], p), 0);
 	CHECK_IS(send_settled(TYPE, 100), 0);
 	local_close();
 }
@@ -61,17 +61,17 @@ TEST(a_type_that_waits_takes_the_message_when_a_buffer_is_free)
 TEST(a_type_that_refuses_takes_messages_again_when_a_buffer_is_free)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_REFUSE), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_REFUSE), 0);
 	for (int round = 0; round < 5; round++) {
 		for (int i = 0; i < COUNT; i++)
 			CHECK_IS(send_settled(TYPE, BYTES), 0);
 		CHECK_IS(send_settled(TYPE, 1), -ENOBUFS);
-		CHECK_IS(tern_bufsend(local[0], 1, TYPE, data, 1, 0, NULL),
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 1, 0, NULL),
 			 -ENOBUFS); /* it does not wait either */
 		CHECK(strstr(tern_strerror(-ENOBUFS), "rank 1") &&
 		      strstr(tern_strerror(-ENOBUFS), "type 9"));
 		for (int i = 0; i < COUNT; i++)
-			CHECK_IS(tern_buffree(local[1], receive_next(TYPE)), 0);
+			CHECK_IS(tern_buf_free(local[1], receive_next(TYPE)), 0);
 		CHECK(receive_next(TYPE) == NULL);
 	}
 	local_close();
@@ -80,7 +80,7 @@ TEST(a_type_that_refuses_takes_messages_again_when_a_buffer_is_free)
 TEST(a_spilled_message_is_received_in_its_place_and_takes_a_buffer_that_is_free_by_then)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
 	for (size_t i = 0; i < 10; i++)
 		CHECK_IS(send_settled(TYPE, i * 900), 0); /* small cells and large ones */
 	local_settle();
@@ -88,7 +88,7 @@ TEST(a_spilled_message_is_received_in_its_place_and_takes_a_buffer_that_is_free_
 		unsigned char *p = receive_next(TYPE);
 		REQUIRE(p);
 		CHECK(of_type(TYPE, p));
-		CHECK_IS(tern_buffree(local[1], p), 0);
+		CHECK_IS(tern_buf_free(local[1], p), 0);
 	}
 	CHECK(receive_next(TYPE) == NULL);
 	local_close();
@@ -98,7 +98,7 @@ TEST(a_spilled_message_is_received_where_it_lies_if_the_program_has_every_buffer
 {
 	unsigned char *p[6];
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
 	for (int i = 0; i < 6; i++)
 		CHECK_IS(send_settled(TYPE, 700), 0);
 	for (int i = 0; i < 6; i++) {
@@ -106,11 +106,11 @@ TEST(a_spilled_message_is_received_where_it_lies_if_the_program_has_every_buffer
 		REQUIRE(p[i]);
 		CHECK(of_type(i < COUNT ? TYPE : KEY_SPILL + 1, p[i]));
 	}
-	CHECK_IS(tern_bufclose(local[1], TYPE), -EBUSY);
+	CHECK_IS(tern_buf_close(local[1], TYPE), -EBUSY);
 	for (int i = 5; i >= 0; i--)
-		CHECK_IS(tern_buffree(local[1], p[i]), 0);
-	CHECK_IS(tern_buffree(local[1], p[5]), -EINVAL);
-	CHECK_IS(tern_bufclose(local[1], TYPE), 0);
+		CHECK_IS(tern_buf_free(local[1], p[i]), 0);
+	CHECK_IS(tern_buf_free(local[1], p[5]), -EINVAL);
+	CHECK_IS(tern_buf_close(local[1], TYPE), 0);
 	local_close();
 }
 
@@ -126,14 +126,14 @@ TEST(the_spill_is_bounded_and_comes_back_whole)
 {
 	setenv("TERN_SPILL", "64K", 1);
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
 	for (int round = 0; round < 4; round++) {
 		CHECK_IS(fill_spill(TYPE, 8192), COUNT + 4); /* half of it in cells of 8K */
 		CHECK_IS(send_next(TYPE, 513), -EAGAIN);
 		CHECK(strstr(tern_strerror(-EAGAIN), "spill") != NULL);
 		CHECK_IS(fill_spill(TYPE, 512), 64);
 		while (received < sent)
-			CHECK_IS(tern_buffree(local[1], receive_next(TYPE)), 0);
+			CHECK_IS(tern_buf_free(local[1], receive_next(TYPE)), 0);
 		CHECK(receive_next(TYPE) == NULL);
 	}
 	local_close();
@@ -143,9 +143,9 @@ TEST(the_spill_is_for_all_types_together_and_only_for_those_that_ask)
 {
 	setenv("TERN_SPILL", "64K", 1);
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
-	CHECK_IS(tern_bufalloc(local[1], OTHER, BYTES, COUNT, TERN_BUF_SPILL), 0);
-	CHECK_IS(tern_bufalloc(local[1], OTHER + 1, BYTES, COUNT, 0), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
+	CHECK_IS(tern_buf_alloc(local[1], OTHER, BYTES, COUNT, TERN_BUF_SPILL), 0);
+	CHECK_IS(tern_buf_alloc(local[1], OTHER + 1, BYTES, COUNT, 0), 0);
 	CHECK_IS(fill_spill(TYPE, 8192), COUNT + 4);
 	CHECK_IS(fill_spill(OTHER, 8192), COUNT);
 	CHECK_IS(fill_spill(OTHER + 1, 512), COUNT);
@@ -156,12 +156,12 @@ TEST(the_spill_is_for_all_types_together_and_only_for_those_that_ask)
 TEST(what_is_too_long_for_the_spill_waits_for_a_buffer)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
 	for (int i = 0; i < COUNT; i++)
 		CHECK_IS(send_settled(TYPE, 8193), 0);
 	CHECK_IS(send_settled(TYPE, 8193), -EAGAIN);
 	CHECK_IS(send_settled(TYPE, 8192), 0);
-	CHECK_IS(tern_buffree(local[1], receive_next(TYPE)), 0);
+	CHECK_IS(tern_buf_free(local[1], receive_next(TYPE)), 0);
 	CHECK_IS(send_settled(TYPE, 8193), 0);
 	local_close();
 }
@@ -173,7 +173,7 @@ TEST(a_spill_of_nothing_spills_nothing)
 	for (int i = 0; i < 4; i++) {
 		setenv("TERN_SPILL", text[i], 1);
 		local_open(2);
-		CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
+		CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
 		CHECK_IS(fill_spill(TYPE, 500), COUNT + cells[i]);
 		received = sent;
 		local_close();
@@ -185,9 +185,9 @@ TEST(closing_a_type_drops_what_it_has_in_the_spill)
 	setenv("TERN_SPILL", "64K", 1);
 	local_open(2);
 	for (int round = 0; round < 5; round++) {
-		CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
+		CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
 		CHECK_IS(fill_spill(TYPE, 8192), COUNT + 4);
-		CHECK_IS(tern_bufclose(local[1], TYPE), 0);
+		CHECK_IS(tern_buf_close(local[1], TYPE), 0);
 	}
 	local_close();
 }
@@ -199,22 +199,22 @@ TEST(what_reaches_the_spill_after_its_type_was_closed_is_dropped)
 	for (int i = 0; i < 3; i++) {
 		local_open(2);
 		sent = received = 0;
-		CHECK_IS(tern_bufalloc(local[1], OTHER, BYTES, COUNT, TERN_BUF_SPILL | flags[i]),
+		CHECK_IS(tern_buf_alloc(local[1], OTHER, BYTES, COUNT, TERN_BUF_SPILL | flags[i]),
 			 0);
 		for (int round = 0; round < 10; round++) {
-			CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT,
+			CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT,
 					       TERN_BUF_SPILL | flags[i]),
 				 0);
 			for (int n = 0; n < COUNT + 1; n++)
 				CHECK_IS(send_settled(TYPE, 8000), 0);
 			local_settle();
 			CHECK_IS(send_next(TYPE, 8000), 0); /* under way */
-			CHECK_IS(tern_bufclose(local[1], TYPE), 0);
+			CHECK_IS(tern_buf_close(local[1], TYPE), 0);
 			CHECK(tern_poll(local[1]) >= 0);
 		}
 		received = sent;
 		CHECK_IS(send_settled(OTHER, 10), 0); /* and does not stand in anybody's way */
-		CHECK_IS(tern_buffree(local[1], receive_next(OTHER)), 0);
+		CHECK_IS(tern_buf_free(local[1], receive_next(OTHER)), 0);
 		CHECK_IS(fill_spill(OTHER, 8192), COUNT + 4);
 		local_close();
 	}
@@ -223,13 +223,13 @@ TEST(what_reaches_the_spill_after_its_type_was_closed_is_dropped)
 TEST(spilled_messages_keep_their_order)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL | TERN_BUF_ORDER_ALL),
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL | TERN_BUF_ORDER_ALL),
 		 0);
 	for (int round = 0; round < 20; round++) {
 		for (int i = 0; i < 7; i++)
 			CHECK_IS(send_settled(TYPE, 600), 0);
 		for (int i = 0; i < 7; i++)
-			CHECK_IS(tern_buffree(local[1], receive_next(TYPE)), 0);
+			CHECK_IS(tern_buf_free(local[1], receive_next(TYPE)), 0);
 	}
 	local_close();
 }
@@ -237,12 +237,12 @@ TEST(spilled_messages_keep_their_order)
 TEST(what_a_sender_that_left_had_in_the_spill_is_received)
 {
 	local_open(2);
-	CHECK_IS(tern_bufalloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, TERN_BUF_SPILL), 0);
 	for (int i = 0; i < 9; i++)
 		CHECK_IS(send_settled(TYPE, 600), 0);
 	local_close_one(0);
 	local_settle();
 	for (int i = 0; i < 9; i++)
-		CHECK_IS(tern_buffree(local[1], receive_next(TYPE)), 0);
+		CHECK_IS(tern_buf_free(local[1], receive_next(TYPE)), 0);
 	local_close();
 }

@@ -12,7 +12,7 @@ static char data[LONG];
 
 static void open_type(unsigned type, size_t bytes, unsigned flags)
 {
-	int rc = tern_bufalloc(local[1], type, bytes, COUNT, flags);
+	int rc = tern_buf_alloc(local[1], type, bytes, COUNT, flags);
 	if (rc)
 		printf("    %s\n", tern_strerror(rc));
 	REQUIRE(rc == 0);
@@ -20,20 +20,20 @@ static void open_type(unsigned type, size_t bytes, unsigned flags)
 
 static int send_len(uint32_t from, unsigned type, size_t len)
 {
-	return tern_bufsend(local[from], 1, type, data, len, 0, NULL);
+	return tern_buf_send(local[from], 1, type, data, len, 0, NULL);
 }
 
 static tern_mid start_long(uint32_t from, unsigned type)
 {
 	tern_mid mid = 0;
-	CHECK_IS(tern_bufsend(local[from], 1, type, data, LONG, 0, &mid), 0);
+	CHECK_IS(tern_buf_send(local[from], 1, type, data, LONG, 0, &mid), 0);
 	return mid;
 }
 
 static void end_long(uint32_t from, tern_mid mid)
 {
 	int rc;
-	while ((rc = tern_bufdone(local[from], mid)) == 0)
+	while ((rc = tern_buf_done(local[from], mid)) == 0)
 		;
 	CHECK_IS(rc, 1);
 }
@@ -42,10 +42,10 @@ static void end_long(uint32_t from, tern_mid mid)
 static long long next(unsigned type)
 {
 	size_t len;
-	void *p = tern_bufreceive(local[1], type, TERN_NOWAIT, NULL, &len);
+	void *p = tern_buf_recv(local[1], type, TERN_BUF_NOWAIT, NULL, &len);
 	if (!p)
 		return -1;
-	CHECK_IS(tern_buffree(local[1], p), 0);
+	CHECK_IS(tern_buf_free(local[1], p), 0);
 	return (long long)len;
 }
 
@@ -175,7 +175,7 @@ TEST(an_order_begins_anew_with_its_type)
 			CHECK_IS(send_len(0, ONE, i), 0);
 		CHECK_IS(next(ONE), 0);
 		local_settle();
-		CHECK_IS(tern_bufclose(local[1], ONE), 0);
+		CHECK_IS(tern_buf_close(local[1], ONE), 0);
 	}
 	local_close();
 }
@@ -194,7 +194,7 @@ TEST(a_type_that_is_closed_no_longer_stands_in_the_way_of_others)
 		CHECK_IS(send_len(0, TWO, 5), 0);
 		local_settle();
 		CHECK_IS(next(TWO), -1);
-		CHECK_IS(tern_bufclose(local[1], ONE), 0);
+		CHECK_IS(tern_buf_close(local[1], ONE), 0);
 		CHECK_IS(next(TWO), 2);
 		CHECK_IS(next(TWO), 5);
 		CHECK_IS(next(TWO), -1);
@@ -212,10 +212,10 @@ TEST(a_type_with_a_message_behind_one_that_is_landing_stays_open)
 	tern_mid mid = start_long(0, ONE);
 	CHECK_IS(send_len(0, TWO, 5), 0);
 	CHECK(tern_poll(local[1]) >= 0);
-	CHECK_IS(tern_bufclose(local[1], TWO), -EBUSY);
+	CHECK_IS(tern_buf_close(local[1], TWO), -EBUSY);
 	end_long(0, mid);
 	CHECK(tern_poll(local[1]) >= 0);
-	CHECK_IS(tern_bufclose(local[1], TWO), 0);
+	CHECK_IS(tern_buf_close(local[1], TWO), 0);
 	CHECK_IS(next(ONE), LONG);
 	CHECK_IS(send_len(0, ONE, 6), 0);
 	CHECK_IS(next(ONE), 6);
@@ -244,7 +244,7 @@ static void leave_in_the_middle(unsigned flags)
 	CHECK(got[0] + got[1] + got[2] == 12 && next(ONE) == -1); /* 1, 2 and, from the other, 9 */
 	for (int i = 0; i < COUNT; i++)
 		CHECK_IS(send_len(2, ONE, 1), 0); /* every buffer is there again */
-	CHECK_IS(tern_bufsend(local[2], 1, ONE, data, 1, TERN_NOWAIT, NULL), -EAGAIN);
+	CHECK_IS(tern_buf_send(local[2], 1, ONE, data, 1, TERN_BUF_NOWAIT, NULL), -EAGAIN);
 	local_close();
 }
 
@@ -270,7 +270,7 @@ TEST(whatever_the_order_of_arrival_slots_join_by_number_and_none_twice)
 	enum { LETTERS = 60 };
 	struct chance c = { check_seed() };
 	local_open(2);
-	REQUIRE(tern_bufalloc(local[1], ONE, 1, LETTERS + 1, TERN_BUF_ORDER) == 0);
+	REQUIRE(tern_buf_alloc(local[1], ONE, 1, LETTERS + 1, TERN_BUF_ORDER) == 0);
 	struct typed *y = typed_of(local[1]);
 	struct type_queue *s = y->queue[ONE];
 	for (unsigned round = 0; round < 200; round++) {

@@ -253,7 +253,7 @@ struct outgoing {
 };
 
 enum {
-	OUTGOING_WORDS = TERN_BUFSENDS_MAX / 64,
+	OUTGOING_WORDS = TERN_BUF_SENDS_MAX / 64,
 	SPARE_SIZES = 7 /* 64 buffers to TERN_BUFFERS_MAX */
 };
 
@@ -273,7 +273,7 @@ struct typed {
 	bool lending;                    /* in the middle of dealing with those */
 	uint64_t recalled;               /* when cells of the spill were last asked back */
 	struct route **route;            /* one a rank, made when something is first sent to it */
-	struct outgoing *outgoing;       /* TERN_BUFSENDS_MAX, made with the first long message */
+	struct outgoing *outgoing;       /* TERN_BUF_SENDS_MAX, made with the first long message */
 	uint64_t moving[OUTGOING_WORDS]; /* those that are under way, a bit each */
 	uint64_t named;                  /* short messages that were given a name */
 	bool finishing; /* in the layer's progress: a send that looks around may come back here */
@@ -371,7 +371,7 @@ void far_begin(struct route *r);
 /* Gives back what is left of a pool that is used no more: -EAGAIN if there was something. */
 int far_return(struct typed *y, uint32_t rank, unsigned type, struct target *to);
 bool far_named(const struct typed *y, tern_mid mid); /* whether that is a name of a short message */
-int far_done(const struct typed *y, tern_mid mid);   /* as tern_bufdone() */
+int far_done(const struct typed *y, tern_mid mid);   /* as tern_buf_done() */
 
 /* -- arrive.c -- */
 void arrive_register(struct endpoint *e);

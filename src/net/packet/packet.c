@@ -302,7 +302,7 @@ void packet_demote(struct net *net)
 
 static bool any_arrived(const struct site *site)
 {
-	for (struct tern_inlet *in = site->bell.next; in->kind != TERN_BELL; in = in->next)
+	for (struct tern_inlet *in = site->bell.next; in->kind != TERN_KIND_BELL; in = in->next)
 		if (inlet_has(in))
 			return true;
 	return false;

@@ -22,7 +22,7 @@ int way_refuse(enum tern_way way, const char *call)
 		call, (int)way);
 }
 
-enum tern_way tern_way_to(tern *t, uint32_t rank, enum tern_way way)
+enum tern_way tern_way_get(tern *t, uint32_t rank, enum tern_way way)
 {
 	const unsigned all = PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE;
 	if (way != TERN_WAY_AUTO)

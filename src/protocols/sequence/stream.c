@@ -353,7 +353,7 @@ int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsi
 		return error_set(-ENOMEM, "opening stream %u to rank %u: no memory", id, dst);
 	s->open = true;
 	s->group = group ? group : 1;
-	s->plain = tern_way_to(t, dst, way) == TERN_WAY_PLAIN;
+	s->plain = tern_way_get(t, dst, way) == TERN_WAY_PLAIN;
 	*out = s;
 	return 0;
 }

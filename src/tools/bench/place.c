@@ -15,7 +15,7 @@ int place_open(struct bench_rank *p, struct place *l, size_t bytes)
 	if (!l->own)
 		return -errno;
 	l->addr = tern_addr_at(tern_addr_of(p->t, l->own), 1 - p->rank);
-	l->there = tern_local(p->t, l->addr, bytes);
+	l->there = tern_addr_local(p->t, l->addr, bytes);
 	if (!l->there)
 		return error_set(-EFAULT, "the heap of rank %u is not mapped here", 1 - p->rank);
 	memset(l->own, 1, bytes);

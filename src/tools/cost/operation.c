@@ -249,7 +249,7 @@ static void finite_xfer(struct bench *b)
 	size_t bytes = b->bytes;
 	tern_segment s = b->segment;
 	COST_MARK();
-	tern_xfer(t, s, from, bytes, &b->handle);
+	tern_segment_put_start(t, s, from, bytes, &b->handle);
 	COST_MARK();
 }
 
@@ -465,9 +465,9 @@ const struct operation operation_table[] = {
 	       finite_put_request),
 	FINITE("finite-16-put-then", "tern_put, then tern_request", 16, 1, setup_memory,
 	       finite_put_then),
-	{ "finite-16-local", "memcpy to where tern_local points, then tern_request", COST_FINITE,
+	{ "finite-16-local", "memcpy to where tern_addr_local points, then tern_request", COST_FINITE,
 	  16, 1, setup_memory, finite_local, receive_poll, NULL, false, true },
-	{ "finite-16-xfer", "tern_xfer into a segment, and its acknowledgement", COST_FINITE, 16, 1,
+	{ "finite-16-xfer", "tern_segment_put_start into a segment, and its acknowledgement", COST_FINITE, 16, 1,
 	  setup_segment, finite_xfer, receive_poll, finish_poll, false, false },
 	{ "finite-16-store", "tern_store, tern_store_sync", COST_FINITE, 16, 1, setup_memory,
 	  finite_store, receive_sync, NULL, true, false },
@@ -484,9 +484,9 @@ const struct operation operation_table[] = {
 	       finite_put_request),
 	FINITE("finite-1024-put-then", "tern_put, then tern_request", 1024, 1, setup_memory,
 	       finite_put_then),
-	{ "finite-1024-local", "memcpy to where tern_local points, then tern_request", COST_FINITE,
+	{ "finite-1024-local", "memcpy to where tern_addr_local points, then tern_request", COST_FINITE,
 	  1024, 1, setup_memory, finite_local, receive_poll, NULL, false, true },
-	{ "finite-1024-xfer", "tern_xfer into a segment, and its acknowledgement", COST_FINITE,
+	{ "finite-1024-xfer", "tern_segment_put_start into a segment, and its acknowledgement", COST_FINITE,
 	  1024, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false, false },
 	{ "finite-1024-store", "tern_store, tern_store_sync", COST_FINITE, 1024, 1, setup_memory,
 	  finite_store, receive_sync, NULL, true, false },

@@ -27,7 +27,7 @@ static int word_drain(tern *t, tern_incoming *m, void *arg)
 	if (rc)
 		return rc;
 	tern_signal(t, &pings, 1);
-	return tern_rank(t) ? tern_async(t, 0, word_fill, PING, NULL, &sent) : 0;
+	return tern_rank(t) ? tern_async_send_start(t, 0, word_fill, PING, NULL, &sent) : 0;
 }
 
 static int async_trip_open(struct bench_rank *p)
@@ -39,7 +39,7 @@ static int async_trips(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		if (!p->rank)
-			p->rc = tern_async(p->t, 1, word_fill, PING, NULL, &sent);
+			p->rc = tern_async_send_start(p->t, 1, word_fill, PING, NULL, &sent);
 		if (!p->rc)
 			p->rc = tern_wait(p->t, &pings, 1);
 	}
@@ -73,7 +73,7 @@ static int turn_open(struct bench_rank *p)
 static int turns_take(struct bench_rank *p)
 {
 	uint64_t left = p->count;
-	return tern_queue(alone, turn_one, &left, NULL);
+	return tern_queue_start(alone, turn_one, &left, NULL);
 }
 
 static int polls_make(struct bench_rank *p)
@@ -108,7 +108,7 @@ static int reads_overlap(struct bench_rank *p)
 {
 	tern_op op = TERN_OP;
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
-		p->rc = tern_read_async(p->t, place.own, place.addr, p->size, &op);
+		p->rc = tern_async_get_start(p->t, place.own, place.addr, p->size, &op);
 		compute(p->size);
 		if (!p->rc)
 			p->rc = tern_op_wait(p->t, &op);

@@ -51,7 +51,7 @@ static double served(struct bench_rank *p)
 {
 	if (!p->rank)
 		return ask(p);
-	p->rc = tern_set_delivery(p->t, (enum tern_delivery)p->way);
+	p->rc = tern_delivery_set(p->t, (enum tern_delivery)p->way);
 	while (!p->rc && p->way != TERN_DELIVERY_POLL && !words_over())
 		compute(COMPUTE_PIECE);
 	if (!p->rc)
@@ -114,7 +114,7 @@ static double served_bare(struct bench_rank *p)
 
 static int served_open(struct bench_rank *p)
 {
-	int rc = tern_set_delivery(p->t, TERN_DELIVERY_POLL);
+	int rc = tern_delivery_set(p->t, TERN_DELIVERY_POLL);
 	if (!rc)
 		rc = compute_spare_core(p);
 	return rc ? rc : words_register(p->t);
@@ -167,7 +167,7 @@ static double slow(struct bench_rank *p)
 {
 	if (p->rank)
 		return 0;
-	p->rc = tern_set_delivery(p->t, (enum tern_delivery)p->way);
+	p->rc = tern_delivery_set(p->t, (enum tern_delivery)p->way);
 	uint64_t began = clock_ns();
 	compute(p->count);
 	return (double)(clock_ns() - began) / 1e6;
@@ -203,7 +203,7 @@ static double hold(struct bench_rank *p)
 {
 	if (p->rank)
 		return 0;
-	p->rc = tern_set_delivery(p->t, (enum tern_delivery)p->way);
+	p->rc = tern_delivery_set(p->t, (enum tern_delivery)p->way);
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count; i++) {
 		tern_hold(p->t);
@@ -250,7 +250,7 @@ static const struct test test_hold_interrupt = {
 
 static double barriers(struct bench_rank *p)
 {
-	p->rc = tern_set_delivery(p->t, (enum tern_delivery)p->way);
+	p->rc = tern_delivery_set(p->t, (enum tern_delivery)p->way);
 	if (!p->rc)
 		p->rc = tern_barrier(p->t); /* everybody has changed */
 	uint64_t began = clock_ns();

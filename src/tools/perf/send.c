@@ -18,7 +18,7 @@ static char sent[TERN_PAYLOAD_MAX], got[TERN_PAYLOAD_MAX];
 
 static int ready_post(struct bench_rank *p, tern_op *op)
 {
-	return tern_recv_start(p->t, 1 - p->rank, p->rank ? PING : PONG, TERN_ID, got, p->size, 0,
+	return tern_recv_start(p->t, 1 - p->rank, p->rank ? PING : PONG, TERN_ID_EXACT, got, p->size, 0,
 			       NULL, op);
 }
 
@@ -42,7 +42,7 @@ static int trips_ready(struct bench_rank *p)
 			rc = tern_op_wait(p->t, &in[i % 2]);
 		if (!rc)
 			rc = tern_send_start(p->t, 1 - p->rank, p->rank ? PONG : PING, sent,
-					     p->size, TERN_READY, &out);
+					     p->size, TERN_SEND_READY, &out);
 		if (!rc && free < p->count && free + 2 < p->count)
 			rc = ready_post(p, &in[free % 2]);
 		if (!rc && !p->rank)
@@ -109,7 +109,7 @@ static int rendezvous(struct bench_rank *p)
 		if (p->rank)
 			p->rc = tern_recv(p->t, 0, BULK, place.own, p->size, NULL);
 		else
-			p->rc = tern_send_start(p->t, 1, BULK, place.own, p->size, TERN_RENDEZVOUS,
+			p->rc = tern_send_start(p->t, 1, BULK, place.own, p->size, TERN_SEND_RENDEZVOUS,
 						&op);
 		if (!p->rc && !p->rank)
 			p->rc = tern_op_wait(p->t, &op);

@@ -29,9 +29,9 @@ static int fork_and_join(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
 		tern_thread thread;
-		p->rc = tern_fork(p->t, &thread, 1, EMPTY, i, 2, 3, 4);
+		p->rc = tern_thread_start(p->t, &thread, 1, EMPTY, i, 2, 3, 4);
 		if (!p->rc)
-			p->rc = tern_join(p->t, &thread, NULL);
+			p->rc = tern_thread_join(p->t, &thread, NULL);
 	}
 	return p->rc;
 }
@@ -86,7 +86,7 @@ static uint64_t yielding;
 static uint64_t yield_often(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	for (uint64_t i = 0; i < word[0]; i++)
-		tern_yield(t);
+		tern_thread_yield(t);
 	yielding--;
 	return 0;
 }
@@ -109,7 +109,7 @@ static double switch_measure(struct bench_rank *p)
 	for (yielding = 0; yielding < 2 && !p->rc; yielding++)
 		p->rc = tern_spawn(alone, 0, EMPTY, NULL, NULL, p->count);
 	for (began = clock_ns(); yielding && !p->rc; turns++)
-		p->rc = tern_yield(alone);
+		p->rc = tern_thread_yield(alone);
 	return (double)(clock_ns() - began) / (double)(turns + 2 * p->count);
 }
 

@@ -139,7 +139,7 @@ enum { FAST = 1, DIRTY = 2 }; /* bits of the way: by Tern, and what the source i
 static int copy_fast(struct bench_rank *p)
 {
 	tern_op op = TERN_OP;
-	int rc = tern_fastmemcpy(p->t, place.addr, tern_addr_at(place.addr, p->rank), p->size, &op);
+	int rc = tern_copy_start(p->t, place.addr, tern_addr_at(place.addr, p->rank), p->size, &op);
 	return rc ? rc : tern_op_wait(p->t, &op);
 }
 
@@ -174,7 +174,7 @@ static double copy_rate(struct bench_rank *p)
 }
 
 static const struct test test_copy_clean = {
-	{ "copy-clean", "tern_fastmemcpy() to another rank's heap of what this rank has only read",
+	{ "copy-clean", "tern_copy_start() to another rank's heap of what this rank has only read",
 	  "GB/s" },
 	{ "bytes", 8, 64 << 20, { 5, { 1 << 10, 4 << 10, 8 << 10, 64 << 10, 1 << 20 } }, { 0 } },
 	.amount = { .count = 2000, .bytes = 8 << 20, .rounds = 31 },
@@ -188,7 +188,7 @@ static const struct test test_copy_clean = {
 
 static const struct test test_copy_dirty = {
 	{ "copy-dirty",
-	  "tern_fastmemcpy() to another rank's heap of what this rank has just written", "GB/s" },
+	  "tern_copy_start() to another rank's heap of what this rank has just written", "GB/s" },
 	.like = &test_copy_clean,
 	.play = { .measure.way = FAST | DIRTY, .limit = { { .figure = copy_rate, .way = DIRTY } } },
 };
@@ -227,7 +227,7 @@ typedef int atomic_add(struct bench_rank *p);
 static int add_fast(struct bench_rank *p)
 {
 	uint64_t old;
-	return tern_amo64(p->t, TERN_ADD, word, 1, &old);
+	return tern_amo64(p->t, TERN_AMO_ADD, word, 1, &old);
 }
 
 static int add_bare(struct bench_rank *p)

@@ -18,7 +18,7 @@ static int typed_open(struct bench_rank *p)
 	if (!rc)
 		rc = words_register(p->t);
 	if (!rc)
-		rc = tern_bufalloc(p->t, TYPE, p->size, BUFFERS, TERN_BUF_WAIT);
+		rc = tern_buf_alloc(p->t, TYPE, p->size, BUFFERS, TERN_BUF_WAIT);
 	return rc ? rc : tern_barrier(p->t);
 }
 
@@ -26,8 +26,8 @@ static int typed_take(struct bench_rank *p)
 {
 	uint32_t src;
 	size_t len;
-	void *got = tern_bufreceive(p->t, TYPE, 0, &src, &len);
-	return got ? tern_buffree(p->t, got) : -errno;
+	void *got = tern_buf_recv(p->t, TYPE, 0, &src, &len);
+	return got ? tern_buf_free(p->t, got) : -errno;
 }
 
 static double typed_measure(struct bench_rank *p)
@@ -35,7 +35,7 @@ static double typed_measure(struct bench_rank *p)
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
 		p->rc = p->rank ? typed_take(p)
-				: tern_bufsend(p->t, 1, TYPE, place.own, p->size, 0, NULL);
+				: tern_buf_send(p->t, 1, TYPE, place.own, p->size, 0, NULL);
 	uint64_t ended = clock_ns();
 	if (p->rank)
 		p->rc = p->rc ? p->rc : words_serve(p->t, 1);

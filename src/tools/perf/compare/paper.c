@@ -47,12 +47,12 @@ static void ask(tern *t, const tern_msg *m)
 
 static void ask_xfer4(tern *t, const tern_msg *m)
 {
-	tern_reply_xfer4(t, m, asked, m->word);
+	tern_segment_reply4(t, m, asked, m->word);
 }
 
 static void ask_xfer(tern *t, const tern_msg *m)
 {
-	tern_reply_xfer(t, m, asked, payload, 8 * xfer_words);
+	tern_segment_reply(t, m, asked, payload, 8 * xfer_words);
 }
 
 static void fetch(tern *t, const tern_msg *m)
@@ -141,7 +141,7 @@ static int send_xfer4s(uint32_t segments, unsigned n)
 	static tern_op op = TERN_OP;
 	int rc = 0;
 	for (unsigned i = 0; i < n && !rc; i++)
-		rc = tern_xfer4(pair[0], served[i % segments], words, &op);
+		rc = tern_segment_put4_start(pair[0], served[i % segments], words, &op);
 	return rc;
 }
 
@@ -150,7 +150,7 @@ static int send_xfers(uint32_t words, unsigned n)
 	static tern_op op = TERN_OP;
 	int rc = 0;
 	for (unsigned i = 0; i < n && !rc; i++)
-		rc = tern_xfer(pair[0], served[0], payload, 8 * (size_t)words, &op);
+		rc = tern_segment_put_start(pair[0], served[0], payload, 8 * (size_t)words, &op);
 	return rc;
 }
 

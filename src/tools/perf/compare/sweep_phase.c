@@ -66,7 +66,7 @@ static uint64_t core_ns(const struct bench_rank *p)
 
 static void sweep_compute(struct bench_rank *p, enum tern_delivery d, bool polls)
 {
-	p->rc = tern_set_delivery(p->t, d);
+	p->rc = tern_delivery_set(p->t, d);
 	compute_until(p, clock_ns() + LEAD_NS, polls);
 	uint64_t events = events_now(p), began = clock_ns(), core = core_ns(p);
 	uint64_t pieces = compute_until(p, began + p->count * 1000000, polls);
@@ -184,7 +184,7 @@ double sweep_alone(struct bench_rank *p)
 int sweep_open(struct bench_rank *p)
 {
 	static tern_handler *const handlers[] = { on_ask, on_answer, on_report };
-	int rc = tern_set_delivery(p->t, TERN_DELIVERY_POLL);
+	int rc = tern_delivery_set(p->t, TERN_DELIVERY_POLL);
 	if (!rc)
 		rc = compute_spare_core(p);
 	if (!rc)
