@@ -82,8 +82,10 @@ int main(void)
 	int wrong = 0;
 	must(tern_open(&t, NULL));
 	arrange(t);
-	char(*cells)[ROW * ROW] = tern_alloc_all(t, 2 * sizeof *cells);
-	must(cells ? 0 : -errno);
+	void *memory;
+	char(*cells)[ROW * ROW];
+	must(tern_alloc_all(t, 2 * sizeof *cells, &memory));
+	cells = memory;
 	for (unsigned i = 0; i < N * N; i++)
 		cells[0][cell(i)] = alive(i, 0);
 	for (int step = 0; step < 4 * FLIGHT; step++) { /* a glider takes 4 to move by one */

@@ -76,8 +76,8 @@ int main(void)
 {
 	tern *t;
 	must(tern_open(&t, NULL));
-	void *bins = tern_alloc_all(t, (BINS / tern_size(t) + 1) * sizeof(uint64_t));
-	must(bins ? 0 : -errno);
+	void *bins;
+	must(tern_alloc_all(t, (BINS / tern_size(t) + 1) * sizeof(uint64_t), &bins));
 	tern_addr table = tern_addr_of(t, bins);
 
 	count_samples(t, table);

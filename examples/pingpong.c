@@ -28,7 +28,8 @@ static void exchange(tern *t, uint32_t other, tern_id id_out, tern_id id_in, siz
 		     unsigned mode)
 {
 	tern_op op = TERN_OP;
-	must(tern_recv_start(t, other, id_in, TERN_ID_EXACT, in, sizeof in, 0, NULL, &op));
+	must(tern_recv_start(t, &(tern_match){ .rank = other, .id = id_in }, in, sizeof in, NULL,
+			     &op));
 	must(tern_send_start(t, other, id_out, out, len, mode, &op));
 	must(tern_op_wait(t, &op));
 }
@@ -37,13 +38,15 @@ static void exchange(tern *t, uint32_t other, tern_id id_out, tern_id id_in, siz
 static void echo(tern *t, size_t len, unsigned mode)
 {
 	tern_op next = TERN_OP, answer = TERN_OP;
-	must(tern_recv_start(t, 0, PING, TERN_ID_EXACT, in, sizeof in, 0, NULL, &next));
+	must(tern_recv_start(t, &(tern_match){ .rank = 0, .id = PING }, in, sizeof in, NULL,
+			     &next));
 	must(tern_barrier(t)); /* now the first may come, in ready mode too */
 	for (int i = 0; i < TRIPS; i++) {
 		must(tern_op_wait(t, &next));
 		memcpy(out, in, len);
 		if (i + 1 < TRIPS)
-			must(tern_recv_start(t, 0, PING, TERN_ID_EXACT, in, sizeof in, 0, NULL, &next));
+			must(tern_recv_start(t, &(tern_match){ .rank = 0, .id = PING }, in,
+					     sizeof in, NULL, &next));
 		must(tern_send_start(t, 0, PONG, out, len, mode, &answer));
 		must(tern_op_wait(t, &answer));
 	}

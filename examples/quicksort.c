@@ -109,10 +109,12 @@ int main(void)
 	must(tern_thread_on(t, SORT, sort));
 	must(tern_barrier(t)); /* everybody knows the function */
 	if (tern_rank(t) == 0) {
-		uint64_t *x = tern_alloc(t, NUMBERS * sizeof *x), wrong = 0;
-		for (size_t i = 0; x && i < NUMBERS; i++)
+		void *memory;
+		must(tern_alloc(t, NUMBERS * sizeof(uint64_t), &memory));
+		uint64_t *x = memory, wrong = 0;
+		for (size_t i = 0; i < NUMBERS; i++)
 			x[i] = i * UINT64_C(0x9e3779b97f4a7c15) >> 20;
-		must(x ? tern_spawn(t, 0, SORT, NULL, NULL, tern_addr_of(t, x), NUMBERS) : -12);
+		must(tern_spawn(t, 0, SORT, NULL, NULL, tern_addr_of(t, x), NUMBERS));
 		must(tern_wait(t, &sorted, NUMBERS));
 		for (size_t i = 1; i < NUMBERS; i++)
 			wrong += x[i - 1] > x[i];

@@ -27,8 +27,9 @@ static void must(int rc)
 static void sign_and_send(tern *t, const uint16_t *signatures, size_t n)
 {
 	uint32_t next = (tern_rank(t) + 1) % tern_size(t);
-	uint16_t *letter = tern_claim(t, next, (n + 1) * sizeof *letter);
-	must(letter ? 0 : -errno);
+	void *claimed;
+	must(tern_claim(t, next, (n + 1) * sizeof(uint16_t), &claimed));
+	uint16_t *letter = claimed;
 	if (n)
 		memcpy(letter, signatures, n * sizeof *letter);
 	letter[n] = (uint16_t)tern_rank(t);
@@ -60,8 +61,8 @@ static void pass(tern *t, void *arg)
 
 static void on_letter(tern *t, const tern_msg *m)
 {
-	const tern_msg *kept = tern_msg_keep(t, m);
-	must(kept ? 0 : -errno);
+	const tern_msg *kept;
+	must(tern_msg_keep(t, m, &kept));
 	must(tern_defer(t, pass, (void *)(uintptr_t)kept));
 }
 

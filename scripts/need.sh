@@ -22,6 +22,7 @@ aarch64="$demo
 	qemu-user              qemu-aarch64"
 test="$aarch64 $format $demo_wants
 	clang               clang
+	g++                 g++
 	libclang-rt-14-dev  /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan-*.a
 	spin                spin
 	valgrind            valgrind

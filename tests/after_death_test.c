@@ -10,6 +10,7 @@
 #include <tern/msg.h>
 #include <tern/typed.h>
 
+#include "handed.h"
 #include "net_traffic.h"
 #include "ranks.h"
 
@@ -46,7 +47,9 @@ static void receive(tern *t)
 static void receive_listed(tern *t)
 {
 	uint64_t word;
-	CHECK_IS(tern_recv_start(t, TERN_RANK_ANY, ID, TERN_ID_EXACT, &word, sizeof word, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = TERN_RANK_ANY, .id = ID }, &word,
+				 sizeof word, NULL, NULL),
+		 0);
 	told(tern_recv_wait(t, TERN_RANK_ANY, ID));
 	CHECK_IS(tern_recv_cancel(t, TERN_RANK_ANY, ID), 0);
 	CHECK_IS(tern_recv_clear(t, TERN_RANK_ANY, ID), -ECANCELED);
@@ -54,7 +57,7 @@ static void receive_listed(tern *t)
 
 static void probe(tern *t)
 {
-	told(tern_probe_wait(t, TERN_RANK_ANY, ID, TERN_ID_EXACT, NULL));
+	told(tern_probe_wait(t, &(tern_match){ .rank = TERN_RANK_ANY, .id = ID }, NULL));
 }
 
 /* Starts a receive from any rank, waits with `wait`, and takes it back. */
@@ -62,7 +65,9 @@ static void receive_started(tern *t, int (*wait)(tern *t, tern_op *op))
 {
 	tern_op op = TERN_OP;
 	uint64_t word;
-	CHECK_IS(tern_recv_start(t, TERN_RANK_ANY, ID, TERN_ID_EXACT, &word, sizeof word, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = TERN_RANK_ANY, .id = ID }, &word,
+				 sizeof word, NULL, &op),
+		 0);
 	told(wait(t, &op));
 	CHECK_IS(op.pending, 1);
 	CHECK_IS(tern_op_cancel(t, &op), 0);
@@ -97,7 +102,7 @@ static void receive_handle_all(tern *t)
 
 static void receive_typed(tern *t)
 {
-	CHECK(tern_buf_recv(t, TYPE, 0, NULL, NULL) == NULL);
+	CHECK(handed_buf(t, TYPE, 0, NULL, NULL) == NULL);
 	told(-errno);
 }
 
@@ -182,7 +187,9 @@ static void go_on(tern *t)
 	uint64_t word = 0, start = clock_ns();
 	tern_op op = TERN_OP;
 	CHECK_IS(tern_forgive(t, VICTIM), 0);
-	CHECK_IS(tern_recv_start(t, TERN_RANK_ANY, ID, TERN_ID_EXACT, &word, sizeof word, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = TERN_RANK_ANY, .id = ID }, &word,
+				 sizeof word, NULL, &op),
+		 0);
 	while (clock_ns() - start < SLOW)
 		tern_poll(t);
 	CHECK_IS(tern_send_word(t, other, ID, 7 + other), 0);
@@ -194,7 +201,7 @@ static tern *rank_begin(void)
 {
 	atomic_store(&check_failures, 0);
 	tern *t = ranks_open();
-	shared = tern_alloc_all(t, sizeof *shared);
+	shared = handed_alloc_all(t, sizeof *shared);
 	REQUIRE(shared != NULL);
 	CHECK_IS(tern_buf_alloc(t, TYPE, 64, 2, 0), 0);
 	CHECK_IS(tern_barrier(t), 0);
@@ -251,7 +258,9 @@ static void rank_is_slow(void)
 	uint64_t word = 0, start = clock_ns();
 	tern_op op = TERN_OP;
 	if (tern_rank(t) == 0) {
-		CHECK_IS(tern_recv_start(t, 1, ID, TERN_ID_EXACT, &word, sizeof word, 0, NULL, &op), 0);
+		CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = 1, .id = ID }, &word,
+					 sizeof word, NULL, &op),
+			 0);
 		CHECK_IS(tern_op_wait(t, &op), 0);
 		CHECK_IS(word, 5);
 	} else {
@@ -283,7 +292,9 @@ static void rank_is_alone(void)
 	CHECK_IS(tern_forgive(t, 1), 0);
 	CHECK_IS(tern_forgive(t, 2), 0);
 	CHECK_IS(tern_wait(t, &flag, 1), -EOWNERDEAD);
-	CHECK_IS(tern_recv_start(t, TERN_RANK_ANY, ID, TERN_ID_EXACT, &word, sizeof word, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = TERN_RANK_ANY, .id = ID }, &word,
+				 sizeof word, NULL, &op),
+		 0);
 	CHECK_IS(tern_op_wait(t, &op), -EOWNERDEAD);
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_close(t), 0);

@@ -7,6 +7,7 @@
  */
 #include "async_pair.h"
 #include "chance.h"
+#include "handed.h"
 #include "ranks.h"
 
 enum { MESSAGE }; /* receive procedures */
@@ -186,7 +187,7 @@ static void rank_open(void)
 	for (uint32_t r = 0; r < tern_size(me); r++)
 		landed[r] = malloc(LETTER_MOST);
 	chance_fill(shown, READ_MOST, self);
-	flag = tern_alloc(me, sizeof *flag);
+	flag = handed_alloc(me, sizeof *flag);
 	flag_at[self] = tern_addr_of(me, (void *)flag);
 	CHECK_IS(tern_register(me, shown, sizeof shown, &shown_at[self]), 0);
 	CHECK_IS(tern_register(me, slots, sizeof slots, &slots_at[self]), 0);

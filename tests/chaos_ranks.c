@@ -24,6 +24,7 @@
 #include <tern/tern.h>
 
 #include "chaos.h"
+#include "handed.h"
 
 enum { TELL, ASK, ANSWER };
 
@@ -171,7 +172,7 @@ static void keep(tern *t, const tern_msg *m)
 	if (s.kept ||
 	    draw.delivery[me] == 2) /* tern_msg_keep() allocates, and a signal handler must not */
 		return;
-	s.kept = tern_msg_keep(t, m);
+	s.kept = handed_keep(t, m);
 	if (!s.kept)
 		broken("tern_msg_keep: %s", tern_strerror(-errno));
 }
@@ -245,7 +246,7 @@ static int message_send(tern *t, uint32_t to, const struct message *l)
 		return tern_request_payload(t, to, id, bytes, l->n, l->len, w[0], w[1], w[2], w[3],
 					    w[4], w[5]);
 	}
-	void *claim = tern_claim(t, to, l->len);
+	void *claim = handed_claim(t, to, l->len);
 	if (!claim)
 		return -errno;
 	chance_fill(claim, l->len, l->number);

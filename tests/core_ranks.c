@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <tern/mem.h>
 
+#include "handed.h"
+
 enum { NOTE, PART = 1 << 20, OWN = 8 << 20 };
 
 static _Atomic uint64_t noted;
@@ -34,7 +36,7 @@ static long long job_kib(void)
 
 static int crash(tern *t)
 {
-	char *own = tern_alloc(t, OWN);
+	char *own = handed_alloc(t, OWN);
 	int rc = own ? 0 : -errno;
 	if (own)
 		memset(own, 1, OWN);
@@ -54,7 +56,7 @@ static int crash(tern *t)
 
 static int fill(tern *t)
 {
-	while (tern_rank(t) == 0 && tern_alloc(t, PART))
+	while (tern_rank(t) == 0 && handed_alloc(t, PART))
 		;
 	if (tern_rank(t) == 0)
 		puts(tern_strerror(-errno));

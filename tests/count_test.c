@@ -24,6 +24,7 @@
 #include <tern/msg.h>
 
 #include "chan/pipe.h"
+#include "handed.h"
 #include "ring/ring.h"
 
 enum {
@@ -114,8 +115,8 @@ static void post(uint32_t n)
 {
 	static uint64_t got;
 	for (uint32_t i = 0; i < n; i++)
-		if (tern_recv_start(t[1], 0, posted++, TERN_ID_EXACT, &got, sizeof got, 0, NULL,
-				    &received))
+		if (tern_recv_start(t[1], &(tern_match){ .rank = 0, .id = posted++ }, &got,
+				    sizeof got, NULL, &received))
 			_exit(1);
 }
 
@@ -179,7 +180,7 @@ static void child_run(void)
 	if (tern_open_local(2, t) || tern_on(t[0], 1, empty_handler) ||
 	    tern_on(t[1], 1, empty_handler))
 		_exit(1);
-	there = tern_addr_of(t[1], tern_alloc(t[1], sizeof(uint64_t)));
+	there = tern_addr_of(t[1], handed_alloc(t[1], sizeof(uint64_t)));
 	if (tern_put(t[0], there, &there, sizeof there)) /* finds memcpy for the others, too */
 		_exit(1);
 	if (tern_request_data(t[0], 1, 1, &there, sizeof there)) /* commits the blocks */

@@ -11,6 +11,8 @@
 
 #include <tern/mem.h>
 
+#include "handed.h"
+
 enum { PUSH, PUSHED, LEN = 1 << 16, RANKS_MOST = 64 };
 
 static double *params, *slots;
@@ -75,8 +77,8 @@ int main(int argc, char **argv)
 	must(tern_open(&t, NULL));
 	must(tern_on(t, PUSH, on_push));
 	must(tern_on(t, PUSHED, on_pushed));
-	params = tern_alloc_all(t, LEN * sizeof *params);
-	slots = tern_alloc_all(t, (size_t)tern_size(t) * LEN * sizeof *slots);
+	params = handed_alloc_all(t, LEN * sizeof *params);
+	slots = handed_alloc_all(t, (size_t)tern_size(t) * LEN * sizeof *slots);
 	must(params && slots ? 0 : -errno);
 	must(tern_barrier(t)); /* handlers use them */
 	if (tern_rank(t) == 0)

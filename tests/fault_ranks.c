@@ -144,7 +144,8 @@ static void learn(tern *t)
 	say(t, "request", tern_request(t, VICTIM, ASK));
 	if (!is("end") && !is("close")) { /* of one that left well a wait is not told */
 		say(t, "wait", tern_wait(t, &never, 1));
-		tern_recv_start(t, TERN_RANK_ANY, ID, TERN_ID_EXACT, &word, sizeof word, 0, NULL, &op);
+		tern_recv_start(t, &(tern_match){ .rank = TERN_RANK_ANY, .id = ID }, &word,
+				sizeof word, NULL, &op);
 		say(t, "any", tern_op_wait(t, &op));
 		tern_op_cancel(t, &op);
 	}

@@ -21,6 +21,8 @@
 #include <tern/stats.h>
 #include <tern/typed.h>
 
+#include "handed.h"
+
 enum { COUNT, IN_HANDLER, MESSAGES = 1000, VALUES = 4000 };
 
 static tern *t;
@@ -82,7 +84,7 @@ static void messages(void)
 	REFUSED(tern_request(t, next, COUNT, 1, 2, 3));
 	REFUSED(tern_request_array(t, next, COUNT, 1, &word));
 	REFUSED(tern_request_data(t, next, COUNT, &word, sizeof word));
-	REFUSED_NULL(tern_claim(t, next, 8));
+	REFUSED_NULL(handed_claim(t, next, 8));
 	REFUSED(tern_abandon(t, &word));
 	REFUSED(tern_poll(t));
 	REFUSED(tern_poll_requests(t));
@@ -130,7 +132,8 @@ static void memory(void)
 	REFUSED(tern_cas32(t, there, 1, 2, NULL));
 	REFUSED(tern_copy_start(t, there, there, 8, &op));
 	REFUSED(tern_get_when_start(t, &word, there, 8, there, 0, &op));
-	REFUSED(tern_block_get_start(t, next, 0, 0, 0, &word, 0, 8, 1, &op));
+	REFUSED(tern_block_get_start(t, next, &(tern_block){ .name = 0, .run = 8, .count = 1 },
+				     &word, 0, &op));
 	REFUSED(tern_segment_put_start(t, (tern_segment)next << 48, &word, 8, &op));
 	REFUSED(tern_segment_put4_start(t, (tern_segment)next << 48, four, &op));
 	REFUSED(tern_segment_open(t, bytes, 8, NULL, NULL, &segment));
@@ -139,8 +142,8 @@ static void memory(void)
 	REFUSED(tern_register(t, bytes, 8, &a));
 	REFUSED(tern_unregister(t, there));
 	REFUSED(tern_block_name(t, 0, NULL, 0));
-	REFUSED_NULL(tern_alloc(t, 8));
-	REFUSED_NULL(tern_alloc_all(t, 8));
+	REFUSED_NULL(handed_alloc(t, 8));
+	REFUSED_NULL(handed_alloc_all(t, 8));
 	REFUSED(tern_free(t, heap));
 	REFUSED(tern_free_all(t, heap));
 	REFUSED(tern_fence(t));
@@ -158,8 +161,8 @@ static void layers(void)
 	REFUSED(tern_send(t, next, 1, &word, 8));
 	REFUSED(tern_send_start(t, next, 1, &word, 8, 0, &op));
 	REFUSED(tern_recv(t, next, 1, &word, 8, NULL));
-	REFUSED(tern_recv_start(t, next, 1, TERN_ID_EXACT, &word, 8, 0, NULL, &op));
-	REFUSED(tern_probe(t, next, 1, TERN_ID_EXACT, NULL));
+	REFUSED(tern_recv_start(t, &(tern_match){ .rank = next, .id = 1 }, &word, 8, NULL, &op));
+	REFUSED(tern_probe(t, &(tern_match){ .rank = next, .id = 1 }, NULL));
 	REFUSED(tern_send_wait(t, next, 1));
 	REFUSED(tern_recv_wait(t, next, 1));
 	REFUSED(tern_send_clear(t, next, 1));
@@ -168,7 +171,7 @@ static void layers(void)
 	REFUSED(tern_send_tables(t, 2));
 	REFUSED(tern_buf_alloc(t, 1, 64, 4, 0));
 	REFUSED(tern_buf_send(t, next, 0, &word, 8, 0, NULL));
-	REFUSED_NULL(tern_buf_recv(t, 0, TERN_BUF_NOWAIT, NULL, NULL));
+	REFUSED_NULL(handed_buf(t, 0, TERN_BUF_NOWAIT, NULL, NULL));
 	REFUSED(tern_buf_done(t, 1));
 	REFUSED(tern_buf_close(t, 0));
 	REFUSED(tern_chan_to(t, next, 77, &c));
@@ -268,7 +271,7 @@ int main(void)
 	me = tern_rank(t);
 	n = tern_size(t);
 	next = (me + 1) % n;
-	heap = tern_alloc_all(t, 2 << 20);
+	heap = handed_alloc_all(t, 2 << 20);
 	must(heap ? 0 : -errno);
 	there = tern_addr_at(tern_addr_of(t, heap), next);
 	must(tern_chan_to(t, next, 1, &to));

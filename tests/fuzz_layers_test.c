@@ -5,6 +5,7 @@
  * comes, it stays alive, and no code that it hands to its program is a positive one.
  */
 #include "fuzz.h"
+#include "handed.h"
 
 #include <tern/async.h>
 #include <tern/chan.h>
@@ -130,8 +131,13 @@ static void mem_begin(unsigned what, tern_op *o, char *to)
 		(void)!tern_get_when_start(t[0], to, there, byte(), there + 512, 1 + byte(), o);
 		break;
 	case 4:
-		(void)!tern_block_get_start(t[0], 1, byte() % 3, byte(), byte(), to, 8, 8, byte() % 32,
-				      o);
+		(void)!tern_block_get_start(t[0], 1,
+					    &(tern_block){ .name = byte() % 3,
+							   .offset = byte(),
+							   .stride = byte(),
+							   .run = 8,
+							   .count = byte() % 32 },
+					    to, 8, o);
 		break;
 	default:
 		(void)!tern_async_get_start(t[0], to, there, byte(), o);
@@ -143,8 +149,11 @@ static void msg_begin(unsigned what, tern_op *o, char *at)
 	uint32_t id = byte() % 4;
 	unsigned flags = byte();
 	if (what & 1)
-		(void)!tern_recv_start(t[0], flags & 4 ? TERN_RANK_ANY : 1, id, TERN_ID_EXACT, at, byte(),
-				       flags & 1 ? TERN_RECV_UPTO : 0, NULL, o);
+		(void)!tern_recv_start(t[0],
+				       &(tern_match){ .rank = flags & 4 ? TERN_RANK_ANY : 1,
+						      .flags = flags & 1 ? TERN_RECV_UPTO : 0,
+						      .id = id },
+				       at, byte(), NULL, o);
 	else
 		(void)!tern_send_start(t[0], 1, id, at, byte(), flags & 1 ? TERN_SEND_SYNC : 0, o);
 }
@@ -206,10 +215,10 @@ static void look(unsigned what)
 	uint32_t src;
 	size_t len;
 	tern_envelope env;
-	void *got = tern_buf_recv(t[0], what % 3, TERN_BUF_NOWAIT, &src, &len);
+	void *got = handed_buf(t[0], what % 3, TERN_BUF_NOWAIT, &src, &len);
 	if (got)
 		(void)!tern_buf_free(t[0], got);
-	(void)!tern_probe(t[0], TERN_RANK_ANY, what % 4, TERN_ID_EXACT, &env);
+	(void)!tern_probe(t[0], &(tern_match){ .rank = TERN_RANK_ANY, .id = what % 4 }, &env);
 }
 
 static void begin(void)
@@ -292,7 +301,7 @@ static void job_open(bool udp)
 	memset(op, 0, sizeof op);
 	ops = 0;
 	for (int r = 0; r < 2; r++) {
-		REQUIRE((heap[r] = tern_alloc(t[r], HEAP)) != NULL);
+		REQUIRE((heap[r] = handed_alloc(t[r], HEAP)) != NULL);
 		heap[r] += TERN_CHAN_LEAF - (uintptr_t)heap[r] % TERN_CHAN_LEAF;
 		REQUIRE(tern_thread_on(t[r], 0, thread) == 0 &&
 			tern_async_on(t[r], 0, drainer, NULL) == 0);

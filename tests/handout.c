@@ -12,6 +12,8 @@
 #include <tern/chan.h>
 #include <tern/mem.h>
 
+#include "handed.h"
+
 enum {
 	USE,
 	PLAIN,
@@ -114,7 +116,7 @@ static void owe(int round)
 static void memory_round(int round)
 {
 	owe(round);
-	given[round] = tern_alloc_all(t, sizeof **given);
+	given[round] = handed_alloc_all(t, sizeof **given);
 	must(given[round] ? 0 : -errno);
 	for (uint32_t r = 0; r < n; r++)
 		if (r != me)

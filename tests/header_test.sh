@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # ctest: LABELS once
-# The public headers ask for c11 and nothing more, with the inline path and without it.
+# The public headers ask for C11 or C++17 and nothing more, with the inline path and without it.
 set -euo pipefail
 
 folder=$(mktemp -d)
@@ -16,16 +16,21 @@ cat >"$folder/self.c" <<'END'
 #include <tern/stats.h>
 #include <tern/typed.h>
 
-static _Atomic uint64_t got;
+static tern_flag got;
+static double half;
+static float quarter;
 
 static void on_answer(tern *t, const tern_msg *m)
 {
+	half = tern_msg_double(m, 1);
+	quarter = tern_msg_float(m, 2);
 	tern_signal(t, &got, tern_msg_arg(m, 0));
 }
 
 static void on_question(tern *t, const tern_msg *m)
 {
-	tern_reply(t, m, 1, tern_msg_arg(m, 0) + tern_msg_arg(m, 1));
+	tern_reply(t, m, 1, tern_msg_arg(m, 0) + tern_msg_arg(m, 1), tern_msg_double(m, 2) * 2,
+		   tern_msg_float(m, 3));
 }
 
 int main(void)
@@ -33,8 +38,10 @@ int main(void)
 	tern *t;
 	if (tern_open(&t, NULL) || tern_on(t, 0, on_question) || tern_on(t, 1, on_answer))
 		return 1;
-	if (tern_request(t, tern_rank(t), 0, 40, 2) || tern_wait(t, &got, 42))
+	if (tern_request(t, tern_rank(t), 0, 40, 2, 0.25, -0.25f) || tern_wait(t, &got, 42))
 		return 2;
+	if (half != 0.5 || quarter != -0.25f)
+		return 6;
 	tern_chan *to, *from;
 	uint64_t value = 0;
 	if (tern_chan_to(t, 0, 1, &to) || tern_chan_from(t, 0, 1, &from))
@@ -64,7 +71,37 @@ for compiler in gcc clang; do
 	done
 done
 
-echo "words are whole numbers of any type; a double, which would be cut off silently, is refused"
+for compiler in g++ clang++; do
+	command -v $compiler >/dev/null || { echo "no $compiler here"; continue; }
+	for inline in TERN_INLINE TERN_NO_INLINE; do
+		echo "the same program compiles with $compiler -std=c++17 -D$inline, and answers itself"
+		$compiler -std=c++17 -x c++ -Wall -Wextra -Wpedantic -Werror -O2 -D$inline -Iinclude \
+			"$folder/self.c" -x none -o "$folder/self" -L"$lib" -ltern -Wl,-rpath,"$lib"
+		"$folder/self"
+	done
+	for header in include/tern/*.h; do
+		[[ $header == */fast.h ]] && continue # a part of tern.h
+		echo "#include <${header#include/}>" |
+			$compiler -std=c++17 -x c++ -Wall -Wextra -Wpedantic -Werror \
+				-fsyntax-only -Iinclude - ||
+			{ echo "    $header by itself"; exit 1; }
+	done
+done
+
+echo "the library exports every function of its headers, for languages that cannot compile them"
+nm -D --defined-only "$lib/libtern.so" | awk '{ print $3 }' | sed 's/@.*//' |
+	sort >"$folder/exported"
+cat include/tern/*.h | gcc -fpreprocessed -dD -E -P -x c - 2>/dev/null | tr '\n' ' ' |
+	grep -oE 'TERN_INLINE_ [a-z_0-9 *]+\(' | grep -oE 'tern_[a-z0-9_]+\(' | tr -d '(' |
+	sort -u >"$folder/inline"
+[[ $(wc -l <"$folder/inline") -ge 40 ]] || {
+	echo "    found $(wc -l <"$folder/inline") inline functions only"
+	exit 1
+}
+missing=$(comm -23 "$folder/inline" "$folder/exported")
+[[ -z $missing ]] || { echo "    not exported: $missing"; exit 1; }
+
+echo "words are numbers of any type; a pointer is refused"
 cat >"$folder/words.c" <<'END'
 #include <stdbool.h>
 #include <tern/mem.h>
@@ -84,19 +121,20 @@ calls=('tern_request(t, 0, 0, word)' 'tern_request(t, 0, 0, 1, 2, 3, 4, 5, word)
 	'tern_spawn(t, 0, 0, 0, 0, word)' 'tern_thread_start(t, thread, 0, 0, 1, 2, word)')
 for call in "${calls[@]}"; do
 	for word in 'enum tern_delivery' bool 'signed char' 'unsigned short' int uint64_t double \
-		float; do
+		float 'char *'; do
 		if gcc -std=c11 -fsyntax-only -Wall -Wextra -Werror -Wno-unused-parameter \
 			-Iinclude -D"WORD=$word" -D"CALL=$call" \
 			"$folder/words.c" 2>"$folder/said"; then
-			[[ $word != double && $word != float ]] || {
+			[[ $word != 'char *' ]] || {
 				echo "    $call takes a $word"
 				exit 1
 			}
 		else
-			[[ $word == double || $word == float ]] &&
-				grep -q 'invalid operands' "$folder/said" ||
-				{ echo "    $call refuses a $word"; head -5 "$folder/said"; exit \
-				1; }
+			[[ $word == 'char *' ]] && grep -q 'unary plus' "$folder/said" || {
+				echo "    $call refuses a $word"
+				head -5 "$folder/said"
+				exit 1
+			}
 		fi
 	done
 done

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <tern/async.h>
 
+#include "handed.h"
 #include "local.h"
 
 enum { ASK, TELL, PLACE_REQUEST, PLACE_REPLY, PROVOKE, KEEP };
@@ -46,7 +47,7 @@ static int call_request_data(tern *t, const tern_msg *m)
 static int call_claim(tern *t, const tern_msg *m)
 {
 	(void)m;
-	void *mine = tern_claim(t, other, 10);
+	void *mine = handed_claim(t, other, 10);
 	return mine ? tern_abandon(t, mine) : -errno;
 }
 
@@ -80,18 +81,18 @@ static int call_reply_data(tern *t, const tern_msg *m)
 
 static int call_reply_claim(tern *t, const tern_msg *m)
 {
-	return tern_reply_claim(t, m, 10) ? 0 : -errno;
+	return handed_reply_claim(t, m, 10) ? 0 : -errno;
 }
 
 static int call_reply_commit(tern *t, const tern_msg *m)
 {
-	void *reply = tern_reply_claim(t, m, 10);
+	void *reply = handed_reply_claim(t, m, 10);
 	return tern_reply_commit(t, m, reply ? reply : claimed, TELL);
 }
 
 static int call_keep(tern *t, const tern_msg *m)
 {
-	const tern_msg *mine = tern_msg_keep(t, m);
+	const tern_msg *mine = handed_keep(t, m);
 	return mine ? tern_msg_drop(t, mine) : -errno;
 }
 
@@ -242,7 +243,7 @@ static int in_turn(tern *t, void *arg)
 
 static void keep_it(tern *t, const tern_msg *m)
 {
-	kept = tern_msg_keep(t, m);
+	kept = handed_keep(t, m);
 }
 
 static void call_from(enum place place)
@@ -295,7 +296,7 @@ static void job_open(uint32_t ranks)
 	local_on(KEEP, keep_it);
 	CHECK_IS(tern_request_data(local[0], tern_rank(here), KEEP, "x", 1), 0);
 	local_settle();
-	claimed = tern_claim(here, other, 10);
+	claimed = handed_claim(here, other, 10);
 	REQUIRE(kept && claimed);
 	memcpy(claimed, "composed!", 10);
 	code = 1;

@@ -3,6 +3,7 @@
 #ifndef TERN_TESTS_MEM_AREAS_H
 #define TERN_TESTS_MEM_AREAS_H
 
+#include "handed.h"
 #include "local.h"
 #include "mem/mem.h"
 #include "mem_model.h"
@@ -22,7 +23,7 @@ static inline void areas_open(uint64_t seed)
 {
 	chance.state = seed;
 	local_open(RANKS);
-	area[0] = tern_alloc(local[1], AREA);
+	area[0] = handed_alloc(local[1], AREA);
 	REQUIRE(area[0]);
 	area[1] = private;
 	at[0] = tern_addr_of(local[1], area[0]);

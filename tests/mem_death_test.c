@@ -5,6 +5,7 @@
  * other side's operations end, with an error that names the rank where they cannot
  * succeed, and it goes on.
  */
+#include "handed.h"
 #include "mem_model.h"
 #include "ranks.h"
 
@@ -45,7 +46,7 @@ static void rank_prepare(tern *t)
 	REQUIRE(tern_register(t, bytes, AREA, &board->at[me]) == 0);
 	CHECK_IS(tern_block_name(t, 0, &named, AREA), 0);
 	if (me == VICTIM) {
-		uint64_t *flag = tern_alloc(t, 64);
+		uint64_t *flag = handed_alloc(t, 64);
 		REQUIRE(flag);
 		board->flag = tern_addr_of(t, flag);
 		REQUIRE(tern_segment_open(t, room, AREA, never_full, NULL, &board->segment) == 0);
@@ -77,7 +78,10 @@ static int start(tern *t, tern_op *op)
 	case WHEN:
 		return tern_get_when_start(t, room, board->flag, 8, board->flag, 1, op);
 	case BLOCK:
-		return tern_block_get_start(t, VICTIM, 0, 0, 100, room, 100, 50, 100, op);
+		return tern_block_get_start(
+			t, VICTIM,
+			&(tern_block){ .name = 0, .stride = 100, .run = 50, .count = 100 }, room,
+			100, op);
 	case COPY_FROM:
 		return tern_copy_start(t, third, there, AREA, op);
 	case COPY_TO:

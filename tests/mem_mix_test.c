@@ -8,6 +8,7 @@
  * the image of each zone in memory that all processes share, so that the owner
  * compares every byte of its areas when all is done, and what lies between too.
  */
+#include "handed.h"
 #include "mem_model.h"
 #include "ranks.h"
 
@@ -39,7 +40,7 @@ static unsigned lists_used;
 
 static unsigned char *area_make(tern *t, int kind, tern_addr *at)
 {
-	unsigned char *p = kind ? malloc(AREA) : tern_alloc(t, AREA);
+	unsigned char *p = kind ? malloc(AREA) : handed_alloc(t, AREA);
 	REQUIRE(p);
 	if (kind)
 		REQUIRE(tern_register(t, p, AREA, at) == 0);
@@ -87,7 +88,7 @@ static void put_shape(tern *t, struct zone *z, tern_op *op)
 	size_t to = zone_place(z, dst.covers) + dst.before,
 	       from = anywhere(src.covers) + src.before;
 	CHECK_IS(tern_put_shape_start(t, z->at + to, source + from, &s,
-				chance_one_in(&chance, 4) ? NULL : op),
+				      chance_one_in(&chance, 4) ? NULL : op),
 		 0);
 	model_apply(z->image + to, source + from, &s);
 }

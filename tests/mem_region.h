@@ -6,6 +6,7 @@
 #ifndef TERN_TESTS_MEM_REGION_H
 #define TERN_TESTS_MEM_REGION_H
 
+#include "handed.h"
 #include "mem_model.h"
 #include "ranks.h"
 
@@ -45,7 +46,7 @@ static inline void areas_make(tern *t)
 {
 	uint32_t me = tern_rank(t);
 	struct chance c = { seed + 100 + me };
-	area[0] = tern_alloc(t, AREA);
+	area[0] = handed_alloc(t, AREA);
 	area[1] = malloc(AREA);
 	REQUIRE(area[0] && area[1]);
 	board->at[me][0] = tern_addr_of(t, area[0]);

@@ -4,6 +4,7 @@
  * Registered memory between processes, by the kernel's copy and by messages: copies
  * among third parties, atomics, handlers, unregistering, pages that go.
  */
+#include "handed.h"
 #include "mem_region.h"
 
 /* -- Copies -------------------------------------------------------------------------------- */
@@ -388,7 +389,7 @@ static void all_calls(tern *t, unsigned round)
 	static void *named = room;
 	tern_op op = TERN_OP;
 	tern_segment *s = (tern_segment *)(void *)board->image[0][0];
-	uint64_t *flag = tern_alloc(t, 64), got = 0, block[4] = { 0 };
+	uint64_t *flag = handed_alloc(t, 64), got = 0, block[4] = { 0 };
 	REQUIRE(flag);
 	CHECK_IS(flag[0] + flag[1], 0); /* this session's, and zero */
 	ends = 0;
@@ -398,9 +399,12 @@ static void all_calls(tern *t, unsigned round)
 	CHECK_IS(tern_register(t, &flag[2], 8, &board->at[me][1]), 0);
 	CHECK_IS(tern_block_name(t, 3, &named, sizeof room), 0);
 	CHECK_IS(tern_barrier(t), 0);
-	CHECK_IS(tern_get_when_start(t, &got, board->at[next][0] + 8, 8, board->at[next][0], 1, &op), 0);
+	CHECK_IS(
+		tern_get_when_start(t, &got, board->at[next][0] + 8, 8, board->at[next][0], 1, &op),
+		0);
 	for (uint32_t r = 0; r < n; r++)
-		CHECK_IS(tern_segment_put_start(t, s[(me + r) % n] + me * PART, part, PART, &op), 0);
+		CHECK_IS(tern_segment_put_start(t, s[(me + r) % n] + me * PART, part, PART, &op),
+			 0);
 	flag[1] = 1000 + me;
 	CHECK_IS(tern_amo64(t, TERN_AMO_ADD, board->at[me][0], 1, NULL), 0);
 	CHECK_IS(tern_op_wait(t, &op), 0);
@@ -409,7 +413,12 @@ static void all_calls(tern *t, unsigned round)
 	CHECK_IS(ends, 1);
 	for (uint32_t i = 0; i < n * PART; i++)
 		CHECK(room[i] == (unsigned char)(i / PART + round));
-	CHECK_IS(tern_block_get_start(t, next, 3, 5, PART, block, 1, 1, n, NULL), 0);
+	CHECK_IS(tern_block_get_start(
+			 t, next,
+			 &(tern_block){
+				 .name = 3, .offset = 5, .stride = PART, .run = 1, .count = n },
+			 block, 1, NULL),
+		 0);
 	for (uint32_t r = 0; r < n; r++)
 		CHECK_IS(((unsigned char *)block)[r], (unsigned char)(r + round));
 	CHECK_IS(tern_store(t, board->at[next][1], &got, 8), 0);
@@ -448,7 +457,7 @@ static void move_without_heap(void)
 	tern *t = NULL;
 	struct chance c = { 11 };
 	REQUIRE(tern_open(&t, NULL) == 0);
-	while (tern_alloc(t, 64 << 10))
+	while (handed_alloc(t, 64 << 10))
 		;
 	if (tern_rank(t) == 0)
 		CHECK_IS(tern_register(t, mine, BYTES, &board->at[0][1]), 0);

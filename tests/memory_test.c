@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "endpoint/endpoint.h"
+#include "handed.h"
 #include "local.h"
 
 enum { ASK, TELL, MIB = 1 << 20 };
@@ -110,7 +111,7 @@ TEST(a_pair_that_the_budget_does_not_allow_to_talk_is_told_and_the_rest_goes_on)
 	CHECK(sentence_has(rc, "rank 0 to rank 2") && sentence_has(rc, "TERN_MEMORY"));
 	CHECK_IS(tern_request(local[0], 2, ASK, 1, 2), -ENOMEM);
 	CHECK_IS(tern_request_data(local[0], 2, ASK, bytes, 1), -ENOMEM);
-	CHECK(!tern_claim(local[0], 2, 1));
+	CHECK(!handed_claim(local[0], 2, 1));
 	CHECK_IS(errno, ENOMEM);
 	local_settle();
 	CHECK_IS(requests.count, 2);

@@ -139,7 +139,9 @@ static int recv_any_blocking(tern *t)
 static int recv_by_handle(tern *t)
 {
 	tern_op op = TERN_OP;
-	CHECK_IS(tern_recv_start(t, VICTIM, ID, 0xff, room, SOME, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = VICTIM, .id = ID, .any = ~0xff }, room,
+				 SOME, NULL, &op),
+		 0);
 	under_way(0);
 	return tern_op_wait(t, &op);
 }
@@ -148,7 +150,9 @@ static int recv_by_tests(tern *t)
 {
 	tern_op op = TERN_OP;
 	int rc;
-	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID_EXACT, room, SOME, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = VICTIM, .id = ID }, room, SOME, NULL,
+				 &op),
+		 0);
 	under_way(0);
 	while ((rc = tern_op_test(t, &op)) == 0)
 		;
@@ -157,7 +161,9 @@ static int recv_by_tests(tern *t)
 
 static int recv_listed(tern *t)
 {
-	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID_EXACT, room, SOME, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = VICTIM, .id = ID }, room, SOME, NULL,
+				 NULL),
+		 0);
 	under_way(0);
 	int rc = tern_recv_wait(t, VICTIM, ID);
 	CHECK_IS(tern_recv_poll(t, VICTIM, ID), TERN_STATE_COMPLETE);
@@ -167,7 +173,9 @@ static int recv_listed(tern *t)
 
 static int recv_polled(tern *t)
 {
-	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID_EXACT, room, SOME, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = VICTIM, .id = ID }, room, SOME, NULL,
+				 NULL),
+		 0);
 	under_way(0);
 	while (tern_recv_poll(t, VICTIM, ID) != TERN_STATE_COMPLETE)
 		;
@@ -180,13 +188,13 @@ static int recv_polled(tern *t)
 static int probe_blocking(tern *t)
 {
 	under_way(0);
-	return tern_probe_wait(t, VICTIM, ID, TERN_ID_EXACT, NULL);
+	return tern_probe_wait(t, &(tern_match){ .rank = VICTIM, .id = ID }, NULL);
 }
 
 static int probe_any_blocking(tern *t)
 {
 	under_way(0);
-	return tern_probe_wait(t, TERN_RANK_ANY, 0, 0, NULL);
+	return tern_probe_wait(t, &(tern_match){ .rank = TERN_RANK_ANY, .any = TERN_ID_ANY }, NULL);
 }
 
 static int send_blocking(tern *t)
@@ -259,7 +267,8 @@ static int cancel_blocking(tern *t)
 static int ask_blocking(tern *t)
 {
 	under_way(0);
-	return tern_block_ask(t, VICTIM, 0, 0, 8, 8, 100, ID);
+	return tern_block_ask(t, VICTIM,
+			      &(tern_block){ .name = 0, .stride = 8, .run = 8, .count = 100 }, ID);
 }
 
 TEST(whoever_waits_for_a_message_of_a_rank_that_is_killed_gets_an_error_that_names_it)
@@ -323,7 +332,8 @@ static void take_bulk(tern *t)
 static void take_bulk_in_parts(tern *t)
 {
 	tern_op op = TERN_OP;
-	tern_recv_parts_start(t, LIVING, ID, TERN_ID_EXACT, halves(room), 2, 0, NULL, &op);
+	tern_recv_parts_start(t, &(tern_match){ .rank = LIVING, .id = ID }, halves(room), 2, NULL,
+			      &op);
 	tern_op_wait(t, &op);
 }
 
@@ -358,7 +368,9 @@ static int recv_bulk_in_parts(tern *t)
 	under_way(0);
 	while (!rc) {
 		tern_op op = TERN_OP;
-		CHECK_IS(tern_recv_parts_start(t, VICTIM, ID, TERN_ID_EXACT, halves(room), 2, 0, NULL, &op), 0);
+		CHECK_IS(tern_recv_parts_start(t, &(tern_match){ .rank = VICTIM, .id = ID },
+					       halves(room), 2, NULL, &op),
+			 0);
 		rc = tern_op_wait(t, &op);
 	}
 	return rc;
@@ -426,8 +438,12 @@ static int recv_posted_before(tern *t)
 	static uint64_t word[BEFORE];
 	tern_op op = TERN_OP, more = TERN_OP;
 	for (int i = 0; i < BEFORE; i++)
-		CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID_EXACT, &word[i], 8, 0, NULL, &op), 0);
-	CHECK_IS(tern_recv_start(t, VICTIM, ID, TERN_ID_EXACT, room, SOME, 0, NULL, &more), 0);
+		CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = VICTIM, .id = ID }, &word[i], 8,
+					 NULL, &op),
+			 0);
+	CHECK_IS(tern_recv_start(t, &(tern_match){ .rank = VICTIM, .id = ID }, room, SOME, NULL,
+				 &more),
+		 0);
 	while (!atomic_load(&board->dead))
 		ranks_nap(1000000);
 	ranks_nap(5000000);
@@ -443,12 +459,12 @@ static int probe_all_then_error(tern *t)
 	while (!atomic_load(&board->dead))
 		ranks_nap(1000000);
 	for (uint64_t i = 0; i < BEFORE; i++) {
-		CHECK_IS(tern_probe_wait(t, VICTIM, ID, TERN_ID_EXACT, NULL), 1);
+		CHECK_IS(tern_probe_wait(t, &(tern_match){ .rank = VICTIM, .id = ID }, NULL), 1);
 		CHECK_IS(tern_recv_word(t, VICTIM, ID, &word), 0);
 	}
 	int rc = tern_recv(t, VICTIM, ID, room, SOME, NULL);
 	CHECK_IS(rc, -EOWNERDEAD);
-	return tern_probe_wait(t, VICTIM, ID + 1, TERN_ID_EXACT, NULL);
+	return tern_probe_wait(t, &(tern_match){ .rank = VICTIM, .id = ID + 1 }, NULL);
 }
 
 TEST(what_a_rank_sent_before_it_was_killed_is_received_first)
@@ -476,7 +492,9 @@ static void slow_sender(void)
 	uint32_t me = tern_rank(t);
 	if (me == LIVING) {
 		tern_op op = TERN_OP;
-		CHECK_IS(tern_recv_parts_start(t, VICTIM, ID, TERN_ID_EXACT, halves(room), 2, 0, NULL, &op), 0);
+		CHECK_IS(tern_recv_parts_start(t, &(tern_match){ .rank = VICTIM, .id = ID },
+					       halves(room), 2, NULL, &op),
+			 0);
 		uint64_t word = 0;
 		while (!atomic_load(&board->go))
 			tern_poll(t);
@@ -542,8 +560,12 @@ static void leave_well(void)
 		CHECK_IS(rc, -ESHUTDOWN);
 		CHECK(strstr(tern_strerror(rc), "rank 1"));
 		CHECK_IS(tern_op_wait(t, &so), -ESHUTDOWN);
-		CHECK_IS(tern_probe_wait(t, VICTIM, ID, TERN_ID_EXACT, NULL), -ESHUTDOWN);
-		CHECK_IS(tern_block_ask(t, VICTIM, 0, 0, 1, 1, 1, ID), -ESHUTDOWN);
+		CHECK_IS(tern_probe_wait(t, &(tern_match){ .rank = VICTIM, .id = ID }, NULL),
+			 -ESHUTDOWN);
+		CHECK_IS(tern_block_ask(
+				 t, VICTIM,
+				 &(tern_block){ .name = 0, .stride = 1, .run = 1, .count = 1 }, ID),
+			 -ESHUTDOWN);
 		atomic_store(&board->done, 1);
 	}
 	while (!atomic_load(&board->done))

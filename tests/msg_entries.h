@@ -36,12 +36,14 @@ static inline int send_listed(tern_id id, size_t len, unsigned flags)
 
 static inline int recv_listed(tern_id id, void *to, size_t cap, unsigned flags)
 {
-	return tern_recv_start(local[1], 0, id, TERN_ID_EXACT, to, cap, flags, NULL, NULL);
+	return tern_recv_start(local[1], &(tern_match){ .rank = 0, .flags = flags, .id = id }, to,
+			       cap, NULL, NULL);
 }
 
 static inline int recv_slowly(tern_id id, tern_op *op)
 {
-	return tern_recv_parts_start(local[1], 0, id, TERN_ID_EXACT, halves, 2, 0, NULL, op);
+	return tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = id }, halves, 2,
+				     NULL, op);
 }
 
 #define SEND_IS(id, state) CHECK_IS(tern_send_poll(local[0], 1, id), state)

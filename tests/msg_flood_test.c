@@ -93,7 +93,11 @@ static void drain(tern *t, uint32_t from)
 	for (uint64_t i = 0; i < EACH; i += AT_ONCE) {
 		tern_op op = TERN_OP;
 		for (unsigned k = 0; k < AT_ONCE; k++)
-			CHECK_IS(tern_recv_start(t, from, FLOOD, 0, in[k], LARGE, 0, &env[k], &op),
+			CHECK_IS(tern_recv_start(t,
+						 &(tern_match){ .rank = from,
+								.id = FLOOD,
+								.any = TERN_ID_ANY },
+						 in[k], LARGE, &env[k], &op),
 				 0);
 		CHECK_IS(tern_op_wait(t, &op), 0);
 		for (unsigned k = 0; k < AT_ONCE; k++) {
@@ -149,7 +153,9 @@ static void rank_main(void)
 		for (uint32_t r = RANKS - 1; r > 1; r--)
 			drain(t, r);
 		CHECK_IS(burden_of(t).arrivals, 0);
-		CHECK_IS(tern_probe(t, TERN_RANK_ANY, 0, 0, NULL), 0);
+		CHECK_IS(tern_probe(t, &(tern_match){ .rank = TERN_RANK_ANY, .any = TERN_ID_ANY },
+				    NULL),
+			 0);
 	} else if (me == 1) {
 		ping(t);
 	} else {
@@ -236,8 +242,10 @@ static void beside_a_deaf_receiver(void)
 	if (tern_rank(t) == 1) {
 		const tern_part odd = { to, 1, sizeof to / 2, 2 }; /* goes in messages */
 		tern_op op = TERN_OP;
-		CHECK_IS(tern_recv_parts_start(t, 0, FLOOD, TERN_ID_EXACT, &odd, 1, 0, NULL, &op), 0);
-		CHECK_IS(tern_probe_wait(t, 0, PING, TERN_ID_EXACT, NULL),
+		CHECK_IS(tern_recv_parts_start(t, &(tern_match){ .rank = 0, .id = FLOOD }, &odd, 1,
+					       NULL, &op),
+			 0);
+		CHECK_IS(tern_probe_wait(t, &(tern_match){ .rank = 0, .id = PING }, NULL),
 			 1); /* sent behind the question */
 		while (!atomic_load(&board->ponged))
 			ranks_nap(100000);

@@ -137,8 +137,9 @@ static void send_something(struct player *p, struct outgoing *o)
 	board->count[p->me][dst]++;
 	unsigned flags = random_mode(p);
 	tern_op *op = o->listed ? NULL : &o->op;
-	CHECK_IS(chance_one_in(&p->c, 3) ? tern_send_parts_start(p->t, dst, id, o->part, 2, flags, op)
-					 : tern_send_start(p->t, dst, id, o->bytes, len, flags, op),
+	CHECK_IS(chance_one_in(&p->c, 3)
+			 ? tern_send_parts_start(p->t, dst, id, o->part, 2, flags, op)
+			 : tern_send_start(p->t, dst, id, o->bytes, len, flags, op),
 		 0);
 }
 
@@ -153,8 +154,8 @@ static bool send_look(struct player *p, struct outgoing *o)
 
 static void send_take_back(struct player *p, struct outgoing *o)
 {
-	int rc =
-		o->listed ? tern_send_cancel(p->t, o->dst, o->sent->id) : tern_op_cancel(p->t, &o->op);
+	int rc = o->listed ? tern_send_cancel(p->t, o->dst, o->sent->id)
+			   : tern_op_cancel(p->t, &o->op);
 	CHECK(rc == 0 || rc == -EALREADY);
 	if (rc == 0) {
 		CHECK(send_look(p, o));
@@ -166,7 +167,7 @@ static void send_take_back(struct player *p, struct outgoing *o)
 
 static void receive_something(struct player *p, struct incoming *i, bool anything)
 {
-	tern_id id = chance_below(&p->c, IDS), mask = TERN_ID_EXACT;
+	tern_id id = chance_below(&p->c, IDS), mask = ~UINT64_C(0);
 	uint32_t src = chance_one_in(&p->c, 2) ? TERN_RANK_ANY : chance_below(&p->c, RANKS);
 	if (anything || chance_one_in(&p->c, 6))
 		mask = anything ? 0 : 1;
@@ -180,10 +181,16 @@ static void receive_something(struct player *p, struct incoming *i, bool anythin
 	i->part[0] = (tern_part){ i->bytes, 1, cut, 1 };
 	i->part[1] = (tern_part){ i->bytes + cut, i->cap - cut, 1, 0 };
 	memset(i->bytes, 0xee, SHORT + 1);
-	CHECK_IS(chance_one_in(&p->c, 3) ? tern_recv_parts_start(p->t, src, id, mask, i->part, 2,
-							   TERN_RECV_UPTO, &i->env, &i->op)
-					 : tern_recv_start(p->t, src, id, mask, i->bytes, i->cap, 0,
-							   &i->env, &i->op),
+	CHECK_IS(chance_one_in(&p->c, 3)
+			 ? tern_recv_parts_start(p->t,
+						 &(tern_match){ .rank = src,
+								.flags = TERN_RECV_UPTO,
+								.id = id,
+								.any = ~mask },
+						 i->part, 2, &i->env, &i->op)
+			 : tern_recv_start(p->t,
+					   &(tern_match){ .rank = src, .id = id, .any = ~mask },
+					   i->bytes, i->cap, &i->env, &i->op),
 		 0);
 }
 
@@ -243,7 +250,10 @@ static void act(struct player *p)
 			receive_take_back(p, r);
 		break;
 	case 2:
-		CHECK(tern_probe(p->t, TERN_RANK_ANY, chance_below(&p->c, IDS), TERN_ID_EXACT, NULL) <= 1);
+		CHECK(tern_probe(p->t,
+				 &(tern_match){ .rank = TERN_RANK_ANY,
+						.id = chance_below(&p->c, IDS) },
+				 NULL) <= 1);
 		break;
 	case 3:
 	case 4:
@@ -328,7 +338,8 @@ static void finish(struct player *p)
 			judge_one(p, src, id);
 	int rc;
 	do /* the news of messages that were too long for their receives may come as late as this */
-		rc = tern_probe(p->t, TERN_RANK_ANY, 0, 0, NULL);
+		rc = tern_probe(p->t, &(tern_match){ .rank = TERN_RANK_ANY, .any = TERN_ID_ANY },
+				NULL);
 	while (rc == -EMSGSIZE);
 	CHECK_IS(rc, 0);
 }

@@ -6,6 +6,7 @@
 
 #include <tern/mem.h>
 
+#include "handed.h"
 #include "net/packet/packet.h"
 #include "net_traffic.h"
 
@@ -207,7 +208,7 @@ static bool moves; /* the provider is to do it */
 static void mover(void)
 {
 	tern *t = open_rank();
-	char *block = tern_alloc_all(t, BLOCK);
+	char *block = handed_alloc_all(t, BLOCK);
 	REQUIRE(block);
 	CHECK_IS(net_of(t)->net.rma != NULL, moves);
 	if (tern_rank(t) == 0) {
@@ -243,7 +244,7 @@ TEST(what_is_protected_does_not_go_past_the_guard)
 static void put_to_the_dead(void)
 {
 	tern *t = open_rank();
-	char *block = tern_alloc_all(t, BLOCK);
+	char *block = handed_alloc_all(t, BLOCK);
 	REQUIRE(block);
 	tern_addr there = tern_addr_at(tern_addr_of(t, block), VICTIM);
 	CHECK_IS(tern_barrier(t), 0);

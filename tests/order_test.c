@@ -5,6 +5,7 @@
  * requests among requests, replies among replies.
  */
 #include "chance.h"
+#include "handed.h"
 #include "ranks.h"
 
 enum { ASK, TELL };
@@ -57,7 +58,7 @@ static void ask(tern *t, uint32_t dst, uint64_t i)
 		CHECK_IS(tern_request_data(t, dst, ASK, &i, sizeof i, i), 0);
 		break;
 	default: {
-		void *claimed = tern_claim(t, dst, 100);
+		void *claimed = handed_claim(t, dst, 100);
 		CHECK(claimed != NULL);
 		CHECK_IS(tern_commit(t, claimed, ASK, i), 0);
 	}

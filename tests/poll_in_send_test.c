@@ -2,6 +2,7 @@
 /* ctest: MODES */
 /* Every send looks for what has arrived: a rank that only sends still serves. */
 #include "endpoint/endpoint.h"
+#include "handed.h"
 #include "local.h"
 
 enum { ASK, TELL };
@@ -46,7 +47,7 @@ static int send_data(void)
 
 static int send_claim(void)
 {
-	void *claimed = tern_claim(local[1], 2, 10);
+	void *claimed = handed_claim(local[1], 2, 10);
 	return tern_commit(local[1], claimed, TELL);
 }
 

@@ -8,6 +8,8 @@
 #include <tern/mem.h>
 #include <unistd.h>
 
+#include "handed.h"
+
 enum { PUSH, PUSHED, BYE };
 enum { LEN = 1 << 17, ROUNDS = 50 };
 static double *params, *slots;
@@ -60,8 +62,8 @@ int main(void)
 	must(tern_lost_on(t, on_lost, NULL));
 	uint32_t me = tern_rank(t), n = tern_size(t);
 	/* only rank 0 needs this much, but a collective allocation gives all ranks the address */
-	params = tern_alloc_all(t, LEN * sizeof *params);
-	slots = tern_alloc_all(t, (size_t)n * LEN * sizeof *slots);
+	params = handed_alloc_all(t, LEN * sizeof *params);
+	slots = handed_alloc_all(t, (size_t)n * LEN * sizeof *slots);
 	must(params && slots ? 0 : -errno);
 	if (me == 0) {
 		must(tern_wait(t, &finished, n - 1));

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <tern/mem.h>
 
+#include "handed.h"
+
 int main(int argc, char **argv)
 {
 	tern *t;
@@ -23,7 +25,7 @@ int main(int argc, char **argv)
 	if (tern_open(&t, NULL))
 		return 2;
 	uint64_t me = tern_rank(t), n = tern_size(t);
-	void *p = tern_alloc_all(t, 64);
+	void *p = handed_alloc_all(t, 64);
 	tern_addr token = tern_addr_at(tern_addr_of(t, p), 0);
 	tern_barrier(t);
 	for (uint64_t i = me; i < rounds; i += n) { /* the token is i when it is my turn */

@@ -12,6 +12,8 @@
 #include <tern/mem.h>
 #include <tern/msg.h>
 
+#include "handed.h"
+
 enum { FLOOD, ASK, ANSWER, BIG = 1 << 20, ID = 9 };
 
 static tern *t;
@@ -112,8 +114,8 @@ int main(int argc, char **argv)
 	must(tern_on(t, ASK, on_ask));
 	must(tern_on(t, ANSWER, on_answer));
 	last = tern_size(t) - 1;
-	stop = tern_alloc_all(t, sizeof *stop);
-	big = tern_alloc_all(t, BIG);
+	stop = handed_alloc_all(t, sizeof *stop);
+	big = handed_alloc_all(t, BIG);
 	tern_addr far;
 	must(stop && big ? 0 : -1);
 	must(tern_register(t, registered, BIG, &far));

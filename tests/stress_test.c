@@ -8,6 +8,7 @@
  * are kept and dropped, and handlers defer work that sends a third stream.
  */
 #include "chance.h"
+#include "handed.h"
 #include "ranks.h"
 
 enum { ASK, TELL, EXTRA, CLAIMS_MOST = 4 };
@@ -90,7 +91,7 @@ static void keep_some(tern *t, const tern_msg *m)
 {
 	struct rank *self = rank_of(t);
 	uint32_t src = tern_msg_src(m);
-	const tern_msg *kept = tern_msg_keep(t, m);
+	const tern_msg *kept = handed_keep(t, m);
 	if (!CHECK(kept != NULL))
 		return;
 	if (tern_rank(t) != (src + 1) % tern_size(t)) {
@@ -116,7 +117,7 @@ static void answer_in_place(tern *t, const tern_msg *m, uint64_t hash)
 	size_t has;
 	const unsigned char *data = tern_msg_data(m, &has);
 	size_t len = has / 2;
-	unsigned char *reply = tern_reply_claim(t, m, len);
+	unsigned char *reply = handed_reply_claim(t, m, len);
 	if (!CHECK(reply != NULL))
 		return;
 	if (len && reply == data)
@@ -236,7 +237,7 @@ static void play_with_claims(tern *t)
 	c->dst = chance_below(&self->chance, tern_size(t));
 	c->len = payload_length(self);
 	c->stamp = chance_next(&self->chance);
-	c->at = tern_claim(t, c->dst, c->len);
+	c->at = handed_claim(t, c->dst, c->len);
 	if (CHECK(c->at != NULL))
 		compose(c->at, c->len, c->stamp);
 }

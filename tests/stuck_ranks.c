@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "handed.h"
+
 enum { NOTE, LONG = 16 << 20 };
 
 static _Atomic uint64_t noted;
@@ -85,7 +87,7 @@ static int busy(tern *t)
 static int puts_for_ever(tern *t)
 {
 	static char data[LONG];
-	void *mine = tern_alloc_all(t, LONG);
+	void *mine = handed_alloc_all(t, LONG);
 	int rc = mine ? 0 : -errno;
 	if (!rc && tern_rank(t))
 		return tern_wait(t, &noted, 1);

@@ -7,6 +7,7 @@
 #include <tern/typed.h>
 
 #include "chance.h"
+#include "handed.h"
 #include "ranks.h"
 #include "typed/typed.h"
 
@@ -47,7 +48,8 @@ static void send_for_ever(tern *t)
 	tern_mid mid;
 	for (;;) {
 		bool is_long = chance_one_in(&c, 3);
-		int rc = tern_buf_send(t, KEEPER, is_long ? LONG_TYPE : SHORT_TYPE, data,
+		int rc =
+			tern_buf_send(t, KEEPER, is_long ? LONG_TYPE : SHORT_TYPE, data,
 				      is_long ? LONG : 900, TERN_BUF_NOWAIT, is_long ? &mid : NULL);
 		if (rc == 0)
 			atomic_store(&board->under_way, 1);
@@ -59,7 +61,7 @@ static bool receive_any(tern *t, unsigned type)
 {
 	uint32_t src;
 	size_t len;
-	void *p = tern_buf_recv(t, type, TERN_BUF_NOWAIT, &src, &len);
+	void *p = handed_buf(t, type, TERN_BUF_NOWAIT, &src, &len);
 	if (!p)
 		return false;
 	CHECK(src == VICTIM || src == THIRD);
@@ -176,8 +178,8 @@ static int send_in_form(tern *t)
 	tern_mid mid;
 	if (form == SHORT_WAITING || form == SHORT_SPILLING)
 		return tern_buf_send(t, VICTIM, SHORT_TYPE, data, 900, 0, NULL);
-	int rc =
-		tern_buf_send(t, VICTIM, LONG_TYPE, data, LONG, 0, form == LONG_NAMED ? &mid : NULL);
+	int rc = tern_buf_send(t, VICTIM, LONG_TYPE, data, LONG, 0,
+			       form == LONG_NAMED ? &mid : NULL);
 	if (rc || form != LONG_NAMED)
 		return rc;
 	while ((rc = tern_buf_done(t, mid)) == 0)

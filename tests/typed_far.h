@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "chance.h"
+#include "handed.h"
 #include "local.h"
 #include "typed/send.h"
 
@@ -86,7 +87,7 @@ static inline int send_urged(uint32_t from, unsigned type, size_t len)
 static inline long long next(unsigned type)
 {
 	size_t len;
-	void *p = tern_buf_recv(local[OWNER], type, TERN_BUF_NOWAIT, NULL, &len);
+	void *p = handed_buf(local[OWNER], type, TERN_BUF_NOWAIT, NULL, &len);
 	if (!p)
 		return -1;
 	CHECK_IS(tern_buf_free(local[OWNER], p), 0);

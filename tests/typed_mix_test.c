@@ -8,6 +8,7 @@
 #include <tern/typed.h>
 
 #include "chance.h"
+#include "handed.h"
 #include "ranks.h"
 
 enum { SENDERS_MOST = 5, TYPES = 6, HEAD = 16, BYTES = 200000 };
@@ -102,7 +103,7 @@ static void send_one(struct sender *s, unsigned type)
 	bool named = chance_one_in(&s->c, 2);
 	int rc;
 	while ((rc = tern_buf_send(s->t, 0, type, data, len, flags,
-				  named ? &s->under_way[i].mid : NULL)) == -EAGAIN ||
+				   named ? &s->under_way[i].mid : NULL)) == -EAGAIN ||
 	       (rc == -ENOBUFS && k->flags & TERN_BUF_REFUSE))
 		tern_poll(s->t);
 	if (!CHECK_IS(rc, 0))
@@ -159,7 +160,7 @@ static bool receive_one(struct receiver *r, unsigned type)
 	uint32_t src;
 	size_t len;
 	struct head h;
-	unsigned char *p = tern_buf_recv(r->t, type, TERN_BUF_NOWAIT, &src, &len);
+	unsigned char *p = handed_buf(r->t, type, TERN_BUF_NOWAIT, &src, &len);
 	if (!p)
 		return CHECK_IS(errno, EAGAIN) && false;
 	REQUIRE(len >= HEAD && len <= kind[type].bytes);
@@ -210,7 +211,7 @@ static void rank_run(tern *t)
 {
 	for (unsigned type = 0; tern_rank(t) == 0 && type < TYPES; type++)
 		REQUIRE(tern_buf_alloc(t, type, kind[type].bytes, kind[type].count,
-				      kind[type].flags) == 0);
+				       kind[type].flags) == 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == 0)
 		receive_all(t);
@@ -307,7 +308,7 @@ static void flood_receive(tern *t)
 		CHECK(tern_poll(t) >= 0);
 	atomic_store(&flood->stopped, 1);
 	CHECK_IS(tern_barrier(t), 0);
-	for (unsigned char *p; (p = tern_buf_recv(t, FLOODED, TERN_BUF_NOWAIT, &src, &len)); got++) {
+	for (unsigned char *p; (p = handed_buf(t, FLOODED, TERN_BUF_NOWAIT, &src, &len)); got++) {
 		CHECK(len == FLOOD_BYTES && chance_filled(p, len, src));
 		CHECK_IS(tern_buf_free(t, p), 0);
 	}
@@ -319,7 +320,8 @@ static void flood_main(void)
 {
 	tern *t = ranks_open();
 	if (tern_rank(t) == 0)
-		REQUIRE(tern_buf_alloc(t, FLOODED, FLOOD_BYTES, FLOOD_BUFFERS, TERN_BUF_SPILL) == 0);
+		REQUIRE(tern_buf_alloc(t, FLOODED, FLOOD_BYTES, FLOOD_BUFFERS, TERN_BUF_SPILL) ==
+			0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == 0) {
 		flood_receive(t);
@@ -357,7 +359,7 @@ static void to_and_fro(tern *t)
 			CHECK_IS(tern_buf_send(t, (me + r) % size, me, &n, sizeof n, 0, NULL), 0);
 		for (uint32_t r = 0; r < size; r++) {
 			uint32_t src = size;
-			uint64_t *p = tern_buf_recv(t, r, 0, &src, NULL);
+			uint64_t *p = handed_buf(t, r, 0, &src, NULL);
 			REQUIRE(p);
 			CHECK(*p == n && src == r);
 			CHECK_IS(tern_buf_free(t, p), 0);

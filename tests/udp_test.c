@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "chance.h"
+#include "handed.h"
 #include "job/exchange.h"
 #include "net/udp/socket.h"
 #include "tern/spawn.h"
@@ -58,7 +59,7 @@ static unsigned keeps;
 static void keep(tern *t, const tern_msg *m)
 {
 	if (keeps < KEPT)
-		kept[keeps] = tern_msg_keep(t, m);
+		kept[keeps] = handed_keep(t, m);
 	CHECK(keeps < KEPT && kept[keeps] != NULL);
 	keeps++;
 }

@@ -21,6 +21,8 @@
 #include <tern/mem.h>
 #include <tern/op.h>
 
+TERN_BEGIN_
+
 /* -- The queue ---------------------------------------------------------------------------- */
 
 /*
@@ -72,7 +74,8 @@ int tern_async_on(tern *t, unsigned id, tern_drainer *fn, void *arg);
  * program's again. When TERN_ASYNC_MAX are waiting, the call serves messages until there is room,
  * or returns -EAGAIN where it may not wait.
  */
-int tern_async_send_start(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg, tern_op *op);
+int tern_async_send_start(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg,
+			  tern_op *op);
 
 /* -- Remote read and write --------------------------------------------------------------------- */
 
@@ -80,19 +83,20 @@ int tern_async_send_start(tern *t, uint32_t rank, tern_filler *fill, unsigned id
  * Gets from, or puts to, memory of another rank as tern_get_start() and tern_put_start() do, but
  * nothing is moved in the call, which is therefore legal in handlers whatever the memory. The local
  * memory belongs to the operation until it completes; up to 8 bytes are copied. When a write has
- * landed, 1 is added to the 64-bit word at `flag` (memory of the same rank, or TERN_ADDR_NONE), as by
- * tern_signal(): tern_wait() there can count it. Several under way have no order.
+ * landed, 1 is added to the 64-bit word at `flag` (memory of the same rank, or TERN_ADDR_NONE), as
+ * by tern_signal(): tern_wait() there can count it. Several under way have no order.
  */
 int tern_async_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
 int tern_async_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_addr flag,
-		     tern_op *op);
+			 tern_op *op);
 
 /* -- The internal buffer ------------------------------------------------------------------- */
 
 /*
- * Two channels between the program and the communication processor of one endpoint. tern_chan_internal()
- * gives the program's ends, tern_chan_internal_other() those for what runs on the processor: turns,
- * procedures, handlers. All calls of <tern/chan.h> but tern_chan_close() apply.
+ * Two channels between the program and the communication processor of one endpoint.
+ * tern_chan_internal() gives the program's ends, tern_chan_internal_other() those for what runs on
+ * the processor: turns, procedures, handlers. All calls of <tern/chan.h> but tern_chan_close()
+ * apply.
  *
  * A message to the processor that begins with a procedure (tern_chan_call(), a number of
  * tern_async_on()) is drained by it, as if it came from another rank; `src` is the own one. What
@@ -103,5 +107,7 @@ int tern_chan_internal(tern *t, tern_chan **to, tern_chan **from);
 int tern_chan_internal_other(tern *t, tern_chan **to, tern_chan **from);
 
 enum { TERN_QUEUE_MAX = 256, TERN_ASYNC_MAX = 256 };
+
+TERN_END_
 
 #endif

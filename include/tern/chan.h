@@ -34,6 +34,8 @@
 #include <errno.h>
 #include <tern/tern.h>
 
+TERN_BEGIN_
+
 typedef struct tern_chan tern_chan; /* one end of a channel */
 
 /* -- The inline layout, which TERN_LAYOUT covers ---------------------------------- */
@@ -46,20 +48,16 @@ typedef struct tern_chan tern_chan; /* one end of a channel */
  * line of a leaf has no words: whoever comes there goes to the library.
  */
 struct tern_chan_line {
-	union {
-		struct {
-			_Atomic int32_t count;
-			_Atomic uint32_t mark; /* not ~0: the line ends at its count, and word 6
-						  tells what follows */
-		};
-		_Atomic int64_t head; /* both, for opening a line with one store */
-	};
+	TERN_ATOMIC_(int32_t) count;
+	TERN_ATOMIC_(uint32_t)
+	mark; /* not ~0: the line ends at its count, and word 6 tells what
+		 follows */
 	uint64_t word[7];
 };
 
 enum { TERN_CHAN_FULL = 56, TERN_CHAN_LEAF = 8192 };
 
-_Static_assert(sizeof(struct tern_chan_line) == TERN_LINE, "a channel's line is a cache line");
+TERN_ASSERT_(sizeof(struct tern_chan_line) == TERN_LINE, "a channel's line is a cache line");
 
 typedef struct tern_out {
 	struct tern_chan_line
@@ -110,49 +108,49 @@ enum { TERN_CHANS_MAX = 1024, TERN_PROCS_MAX = 256 };
  * The ends, as values; one at a time of each channel. Giving it back is remembering where it
  * stands.
  */
-static inline tern_out tern_chan_out(tern_chan *c);
-static inline tern_in tern_chan_in(tern_chan *c);
-static inline void tern_out_back(const tern_out *o);
-static inline void tern_in_back(const tern_in *i);
+TERN_INLINE_ tern_out tern_chan_out(tern_chan *c);
+TERN_INLINE_ tern_in tern_chan_in(tern_chan *c);
+TERN_INLINE_ void tern_out_back(const tern_out *o);
+TERN_INLINE_ void tern_in_back(const tern_in *i);
 
 /* -- Putting and getting ------------------------------------------------------------- */
 
-static inline int tern_chan_put8(tern_out *o, uint64_t value);
-static inline int tern_chan_put4(tern_out *o, uint32_t value);
-static inline int tern_chan_put16(tern_out *o, const uint64_t value[2]);
-static inline int tern_chan_put_block(tern_out *o, const void *data, size_t len);
+TERN_INLINE_ int tern_chan_put8(tern_out *o, uint64_t value);
+TERN_INLINE_ int tern_chan_put4(tern_out *o, uint32_t value);
+TERN_INLINE_ int tern_chan_put16(tern_out *o, const uint64_t value[2]);
+TERN_INLINE_ int tern_chan_put_block(tern_out *o, const void *data, size_t len);
 
 /*
  * -ENOMSG: a procedure waits and not data; -ENODATA: the message ends here; see tern_chan_next(). A
  * block that the message ends within: -EMSGSIZE.
  */
-static inline int tern_chan_get8(tern_in *i, uint64_t *value);
-static inline int tern_chan_get4(tern_in *i, uint32_t *value);
-static inline int tern_chan_get16(tern_in *i, uint64_t value[2]);
-static inline int tern_chan_get_block(tern_in *i, void *data, size_t len);
+TERN_INLINE_ int tern_chan_get8(tern_in *i, uint64_t *value);
+TERN_INLINE_ int tern_chan_get4(tern_in *i, uint32_t *value);
+TERN_INLINE_ int tern_chan_get16(tern_in *i, uint64_t value[2]);
+TERN_INLINE_ int tern_chan_get_block(tern_in *i, void *data, size_t len);
 
 /* Without waiting: -EAGAIN when there is no room, or no data. */
-static inline int tern_chan_try_put8(tern_out *o, uint64_t value);
-static inline int tern_chan_try_get8(tern_in *i, uint64_t *value);
+TERN_INLINE_ int tern_chan_try_put8(tern_out *o, uint64_t value);
+TERN_INLINE_ int tern_chan_try_get8(tern_in *i, uint64_t *value);
 /*
  * 0 if `bytes` can be put, or got, as one block without waiting; -EAGAIN if not now, -EMSGSIZE if
  * never (about 20 KiB).
  */
-static inline int tern_chan_room(tern_out *o, size_t bytes);
-static inline int tern_chan_ready(tern_in *i, size_t bytes);
+TERN_INLINE_ int tern_chan_room(tern_out *o, size_t bytes);
+TERN_INLINE_ int tern_chan_ready(tern_in *i, size_t bytes);
 /*
  * What can be put, or got, of a block of `len` bytes, of which *done have been already; about 20
  * KiB at most. 0: that was the rest; 1: there is more to do; -EAGAIN: no room, or no data, for now.
  */
-static inline int tern_chan_put_some(tern_out *o, const void *data, size_t len, size_t *done);
-static inline int tern_chan_get_some(tern_in *i, void *data, size_t len, size_t *done);
+TERN_INLINE_ int tern_chan_put_some(tern_out *o, const void *data, size_t len, size_t *done);
+TERN_INLINE_ int tern_chan_get_some(tern_in *i, void *data, size_t len, size_t *done);
 
 /* -- Messages, procedures, information -------------------------------------------------- */
 
 /* Ends the message: what is put from now on is the next one. */
-static inline int tern_chan_end(tern_out *o);
+TERN_INLINE_ int tern_chan_end(tern_out *o);
 /* Passes what is left of the message, its end included; waits for that. */
-static inline int tern_chan_next(tern_in *i);
+TERN_INLINE_ int tern_chan_next(tern_in *i);
 
 /*
  * A procedure, registered under the same number at both ranks. tern_chan_call() names it in
@@ -162,15 +160,21 @@ static inline int tern_chan_next(tern_in *i);
  */
 typedef void tern_proc(tern *t, tern_in *i, void *arg);
 int tern_chan_on(tern *t, unsigned id, tern_proc *fn, void *arg);
-static inline int tern_chan_call(tern_out *o, unsigned id);
-static inline int tern_chan_run(tern_in *i);
+TERN_INLINE_ int tern_chan_call(tern_out *o, unsigned id);
+TERN_INLINE_ int tern_chan_run(tern_in *i);
 
-enum tern_information { TERN_CHAN_NOTHING, TERN_CHAN_DATA, TERN_CHAN_PROCEDURE, TERN_CHAN_END, TERN_CHAN_CLOSED };
+enum tern_information {
+	TERN_CHAN_NOTHING,
+	TERN_CHAN_DATA,
+	TERN_CHAN_PROCEDURE,
+	TERN_CHAN_END,
+	TERN_CHAN_CLOSED
+};
 
 /* What waits at the end of a channel; never waits itself. */
-static inline enum tern_information tern_chan_information(tern_in *i);
+TERN_INLINE_ enum tern_information tern_chan_information(tern_in *i);
 /* 1 if what waits is of the kind asked for, 0 if nothing waits, -ENOMSG if something else does. */
-static inline int tern_chan_is(tern_in *i, enum tern_information kind);
+TERN_INLINE_ int tern_chan_is(tern_in *i, enum tern_information kind);
 
 /*
  * The first of `n` ends, looking on from *turn, where something waits: its index, and *turn is
@@ -205,16 +209,18 @@ int tern_chan_call_at(tern_out *o, unsigned id);
 int tern_chan_run_at(tern_in *i);
 enum tern_information tern_chan_information_at(tern_in *i);
 
-static inline tern_out tern_chan_out(tern_chan *c)
+TERN_INLINE_ tern_out tern_chan_out(tern_chan *c)
 {
 	struct tern_chan_place p = tern_chan_where(c);
-	return (tern_out){ p.line + 1, p.at, c };
+	tern_out out = { p.line + 1, p.at, c };
+	return out;
 }
 
-static inline tern_in tern_chan_in(tern_chan *c)
+TERN_INLINE_ tern_in tern_chan_in(tern_chan *c)
 {
 	struct tern_chan_place p = tern_chan_where(c);
-	return (tern_in){ p.line, p.at, c };
+	tern_in in = { p.line, p.at, c };
+	return in;
 }
 
 static inline int tern_chan_put16_apart(tern_out *o, const uint64_t value[2])
@@ -233,7 +239,7 @@ static inline int tern_chan_get16_apart(tern_in *i, uint64_t value[2])
 	return rc;
 }
 
-static inline int tern_chan_put_block(tern_out *o, const void *data, size_t len)
+TERN_INLINE_ int tern_chan_put_block(tern_out *o, const void *data, size_t len)
 {
 	tern_out copy = *o;
 	int rc = tern_chan_put_block_at(&copy, data, len);
@@ -241,7 +247,7 @@ static inline int tern_chan_put_block(tern_out *o, const void *data, size_t len)
 	return rc;
 }
 
-static inline int tern_chan_get_block(tern_in *i, void *data, size_t len)
+TERN_INLINE_ int tern_chan_get_block(tern_in *i, void *data, size_t len)
 {
 	tern_in copy = *i;
 	int rc = tern_chan_get_block_at(&copy, data, len);
@@ -249,7 +255,7 @@ static inline int tern_chan_get_block(tern_in *i, void *data, size_t len)
 	return rc;
 }
 
-static inline int tern_chan_put_some(tern_out *o, const void *data, size_t len, size_t *done)
+TERN_INLINE_ int tern_chan_put_some(tern_out *o, const void *data, size_t len, size_t *done)
 {
 	tern_out copy = *o;
 	int rc = tern_chan_put_some_at(&copy, data, len, done);
@@ -257,7 +263,7 @@ static inline int tern_chan_put_some(tern_out *o, const void *data, size_t len, 
 	return rc;
 }
 
-static inline int tern_chan_get_some(tern_in *i, void *data, size_t len, size_t *done)
+TERN_INLINE_ int tern_chan_get_some(tern_in *i, void *data, size_t len, size_t *done)
 {
 	tern_in copy = *i;
 	int rc = tern_chan_get_some_at(&copy, data, len, done);
@@ -265,7 +271,7 @@ static inline int tern_chan_get_some(tern_in *i, void *data, size_t len, size_t 
 	return rc;
 }
 
-static inline int tern_chan_room(tern_out *o, size_t bytes)
+TERN_INLINE_ int tern_chan_room(tern_out *o, size_t bytes)
 {
 	tern_out copy = *o;
 	int rc = tern_chan_room_at(&copy, bytes);
@@ -273,7 +279,7 @@ static inline int tern_chan_room(tern_out *o, size_t bytes)
 	return rc;
 }
 
-static inline int tern_chan_ready(tern_in *i, size_t bytes)
+TERN_INLINE_ int tern_chan_ready(tern_in *i, size_t bytes)
 {
 	tern_in copy = *i;
 	int rc = tern_chan_ready_at(&copy, bytes);
@@ -281,7 +287,7 @@ static inline int tern_chan_ready(tern_in *i, size_t bytes)
 	return rc;
 }
 
-static inline int tern_chan_end(tern_out *o)
+TERN_INLINE_ int tern_chan_end(tern_out *o)
 {
 	tern_out copy = *o;
 	int rc = tern_chan_end_at(&copy);
@@ -289,7 +295,7 @@ static inline int tern_chan_end(tern_out *o)
 	return rc;
 }
 
-static inline int tern_chan_next(tern_in *i)
+TERN_INLINE_ int tern_chan_next(tern_in *i)
 {
 	tern_in copy = *i;
 	int rc = tern_chan_next_at(&copy);
@@ -297,7 +303,7 @@ static inline int tern_chan_next(tern_in *i)
 	return rc;
 }
 
-static inline int tern_chan_call(tern_out *o, unsigned id)
+TERN_INLINE_ int tern_chan_call(tern_out *o, unsigned id)
 {
 	tern_out copy = *o;
 	int rc = tern_chan_call_at(&copy, id);
@@ -305,7 +311,7 @@ static inline int tern_chan_call(tern_out *o, unsigned id)
 	return rc;
 }
 
-static inline int tern_chan_run(tern_in *i)
+TERN_INLINE_ int tern_chan_run(tern_in *i)
 {
 	tern_in copy = *i;
 	int rc = tern_chan_run_at(&copy);
@@ -313,7 +319,7 @@ static inline int tern_chan_run(tern_in *i)
 	return rc;
 }
 
-static inline enum tern_information tern_chan_information(tern_in *i)
+TERN_INLINE_ enum tern_information tern_chan_information(tern_in *i)
 {
 	tern_in copy = *i;
 	enum tern_information what = tern_chan_information_at(&copy);
@@ -321,18 +327,18 @@ static inline enum tern_information tern_chan_information(tern_in *i)
 	return what;
 }
 
-static inline int tern_chan_is(tern_in *i, enum tern_information kind)
+TERN_INLINE_ int tern_chan_is(tern_in *i, enum tern_information kind)
 {
 	enum tern_information what = tern_chan_information(i);
 	return what == kind ? 1 : what == TERN_CHAN_NOTHING ? 0 : -ENOMSG;
 }
 
-static inline void tern_out_back(const tern_out *o)
+TERN_INLINE_ void tern_out_back(const tern_out *o)
 {
 	tern_chan_stand(o->chan, o->next - 1, o->at);
 }
 
-static inline void tern_in_back(const tern_in *i)
+TERN_INLINE_ void tern_in_back(const tern_in *i)
 {
 	tern_chan_stand(i->chan, i->line, i->at);
 }
@@ -361,7 +367,8 @@ static inline int tern_chan_stands(const struct tern_chan_line *line, intptr_t a
 /* Makes an empty line, without a mark, of what an earlier lap left. */
 static inline void tern_chan_open_line(struct tern_chan_line *line)
 {
-	atomic_store_explicit(&line->head, -TERN_CHAN_FULL, memory_order_relaxed);
+	typedef int64_t __attribute__((may_alias)) both; /* the count and the mark in one store */
+	__atomic_store_n((both *)(void *)&line->count, -TERN_CHAN_FULL, __ATOMIC_RELAXED);
 }
 
 /*
@@ -390,19 +397,19 @@ static inline int tern_chan_publish(tern_out *o)
 	return 0;
 }
 
-static inline int tern_chan_put8(tern_out *o, uint64_t value)
+TERN_INLINE_ int tern_chan_put8(tern_out *o, uint64_t value)
 {
 	*tern_chan_word(o->next - 1, o->at) = value;
 	o->at += 8;
 	return tern_chan_publish(o);
 }
 
-static inline int tern_chan_put4(tern_out *o, uint32_t value)
+TERN_INLINE_ int tern_chan_put4(tern_out *o, uint32_t value)
 {
 	return tern_chan_put8(o, value);
 }
 
-static inline int tern_chan_put16(tern_out *o, const uint64_t value[2])
+TERN_INLINE_ int tern_chan_put16(tern_out *o, const uint64_t value[2])
 {
 	if (TERN_UNLIKELY(o->at > -16)) /* the two stay together */
 		return tern_chan_put16_apart(o, value);
@@ -412,7 +419,7 @@ static inline int tern_chan_put16(tern_out *o, const uint64_t value[2])
 	return tern_chan_publish(o);
 }
 
-static inline int tern_chan_try_put8(tern_out *o, uint64_t value)
+TERN_INLINE_ int tern_chan_try_put8(tern_out *o, uint64_t value)
 {
 	int rc = TERN_UNLIKELY(o->at == -8) ? tern_chan_room(o, 8) : 0;
 	return rc ? rc : tern_chan_put8(o, value);
@@ -445,7 +452,7 @@ static inline int tern_chan_seek(tern_in *i)
 	return 0;
 }
 
-static inline int tern_chan_get8(tern_in *i, uint64_t *value)
+TERN_INLINE_ int tern_chan_get8(tern_in *i, uint64_t *value)
 {
 	int rc = tern_chan_seek(i);
 	if (TERN_UNLIKELY(rc))
@@ -455,7 +462,7 @@ static inline int tern_chan_get8(tern_in *i, uint64_t *value)
 	return 0;
 }
 
-static inline int tern_chan_get4(tern_in *i, uint32_t *value)
+TERN_INLINE_ int tern_chan_get4(tern_in *i, uint32_t *value)
 {
 	uint64_t word = 0;
 	int rc = tern_chan_get8(i, &word);
@@ -464,7 +471,7 @@ static inline int tern_chan_get4(tern_in *i, uint32_t *value)
 	return rc;
 }
 
-static inline int tern_chan_get16(tern_in *i, uint64_t value[2])
+TERN_INLINE_ int tern_chan_get16(tern_in *i, uint64_t value[2])
 {
 	int rc = tern_chan_seek(i);
 	if (TERN_UNLIKELY(rc))
@@ -477,10 +484,12 @@ static inline int tern_chan_get16(tern_in *i, uint64_t value[2])
 	return 0;
 }
 
-static inline int tern_chan_try_get8(tern_in *i, uint64_t *value)
+TERN_INLINE_ int tern_chan_try_get8(tern_in *i, uint64_t *value)
 {
 	int rc = TERN_UNLIKELY(tern_chan_stands(i->line, i->at)) ? tern_chan_ready(i, 8) : 0;
 	return rc ? rc : tern_chan_get8(i, value);
 }
+
+TERN_END_
 
 #endif

@@ -24,6 +24,8 @@
 #ifndef TERN_FAST_H
 #define TERN_FAST_H
 
+TERN_BEGIN_
+
 #define TERN_LAYOUT 3u
 
 #define TERN_LAP_SHIFT 36
@@ -41,7 +43,7 @@
 #define TERN_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 struct tern_msg {
-	_Atomic uint64_t head;
+	TERN_ATOMIC_(uint64_t) head;
 	uint64_t word[6];
 	uint64_t payload; /* signed distance in bytes << TERN_LEN_BITS | length */
 };
@@ -50,14 +52,14 @@ enum { TERN_LINE = 64, TERN_PIECE = 16 };
 
 /* The sending end of a ring. The first line is all that a send touches. */
 struct tern_lane {
-	char *tail;              /* the next line to write */
-	char *limit;             /* lines below this may be written; 0 sends all to the slow path */
-	uint64_t head;           /* lap and source, ready for the header */
-	_Atomic uint8_t *heed;   /* owned by the receiver: 0 when it must be knocked for */
-	char *piece;             /* the next piece of the open line; 64-byte aligned when none is */
-	char *end;               /* what limit is when no line is open: one line is kept back */
-	uint64_t leaf;           /* leaves entered so far, beginning with 0 */
-	_Atomic uint64_t *freed; /* leaves that the receiver has given back */
+	char *tail;    /* the next line to write */
+	char *limit;   /* lines below this may be written; 0 sends all to the slow path */
+	uint64_t head; /* lap and source, ready for the header */
+	TERN_ATOMIC_(uint8_t) * heed; /* owned by the receiver: 0 when it must be knocked for */
+	char *piece;   /* the next piece of the open line; 64-byte aligned when none is */
+	char *end;     /* what limit is when no line is open: one line is kept back */
+	uint64_t leaf; /* leaves entered so far, beginning with 0 */
+	TERN_ATOMIC_(uint64_t) * freed; /* leaves that the receiver has given back */
 	char *base;
 	uint32_t leaf_lines;
 	uint32_t peer;
@@ -75,7 +77,7 @@ struct tern_inlet {
 	uint64_t accept;          /* TERN_HEAD_PLAIN, or 0 while every message needs care */
 	struct tern_lane *answer; /* where replies go; for replies, a lane that refuses */
 	char *base;
-	_Atomic uint64_t *freed;
+	TERN_ATOMIC_(uint64_t) * freed;
 	char *seen; /* where the cursor stood at the last look for silent peers */
 	uint64_t leaf;
 	uint32_t leaf_lines;
@@ -92,6 +94,10 @@ struct tern_inlet {
 enum tern_kind { TERN_KIND_BELL, TERN_KIND_REQUEST, TERN_KIND_REPLY };
 
 /* The head of an endpoint. */
+#ifdef __cplusplus /* which has no flexible arrays, unless compilers let it */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#endif
 struct tern {
 	uint32_t reach; /* ranks that may be sent to from here and now: size, or 0 */
 	uint32_t rank;
@@ -100,21 +106,24 @@ struct tern {
 	struct tern_lane *answer; /* the lane for its answer; else one that refuses */
 	struct endpoint *own;     /* the library's part */
 	uint32_t size;
-	_Atomic uint32_t alert;  /* 0 unless holding and releasing need the library's care */
-	_Atomic uint64_t *guard; /* holds in force, and calls that the program is inside of */
+	TERN_ATOMIC_(uint32_t) alert; /* 0 unless holding and releasing need the library's care */
+	TERN_ATOMIC_(uint64_t) *
+		guard; /* holds in force, and calls that the program is inside of */
 	uint64_t unused_;
 	uint8_t known[TERN_HANDLER_SLOTS]; /* 1 where a handler is registered */
 	tern_handler *handler[TERN_HANDLER_SLOTS];
 	struct tern_lane lane[]; /* request lanes, one a rank */
 };
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
-_Static_assert(sizeof(struct tern_msg) == TERN_LINE, "a message is one line");
-_Static_assert(offsetof(struct tern_lane, end) < 64, "a send touches one line of its lane");
-_Static_assert(sizeof(struct tern_lane) == 128, "lanes do not share lines");
-_Static_assert(offsetof(struct tern, known) == 64,
-	       "a send touches one line of the endpoint's head");
-_Static_assert(sizeof(struct tern_inlet) == 128, "inlets do not share lines");
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low half of a word");
+TERN_ASSERT_(sizeof(struct tern_msg) == TERN_LINE, "a message is one line");
+TERN_ASSERT_(offsetof(struct tern_lane, end) < 64, "a send touches one line of its lane");
+TERN_ASSERT_(sizeof(struct tern_lane) == 128, "lanes do not share lines");
+TERN_ASSERT_(offsetof(struct tern, known) == 64, "a send touches one line of the endpoint's head");
+TERN_ASSERT_(sizeof(struct tern_inlet) == 128, "inlets do not share lines");
+TERN_ASSERT_(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low half of a word");
 
 /*
  * The six words of a send, as parameters: by value, since an array would be spilled on the fast
@@ -129,26 +138,22 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low h
 #define TERN_COUNT1_(...) \
 	TERN_COUNTED_(0, __VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0)
 #define TERN_COUNTED_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) (count)
-/*
- * The last six are words. A double would be cut off silently in its conversion; it has no bitwise
- * or.
- */
+/* The last six are words. */
 #define TERN_EIGHT_(a, b, c, d, e, f, g, h, ...)                                         \
 	a, b, TERN_WORD_(c), TERN_WORD_(d), TERN_WORD_(e), TERN_WORD_(f), TERN_WORD_(g), \
 		TERN_WORD_(h)
 #define TERN_SEVEN_(a, b, c, d, e, f, g, ...) \
 	a, TERN_WORD_(b), TERN_WORD_(c), TERN_WORD_(d), TERN_WORD_(e), TERN_WORD_(f), TERN_WORD_(g)
-#define TERN_WORD_(value) ((value) | 0)
 
 int tern_open_layout(tern **t, const tern_options *o, unsigned layout);
 int tern_open_local_layout(uint32_t n, tern **t, unsigned layout);
 
-static inline int tern_open(tern **t, const tern_options *o)
+TERN_INLINE_ int tern_open(tern **t, const tern_options *o)
 {
 	return tern_open_layout(t, o, TERN_LAYOUT);
 }
 
-static inline int tern_open_local(uint32_t n, tern **t)
+TERN_INLINE_ int tern_open_local(uint32_t n, tern **t)
 {
 	return tern_open_local_layout(n, t, TERN_LAYOUT);
 }
@@ -170,26 +175,45 @@ void tern_knock(tern *t, struct tern_lane *lane); /* tells a receiver that does 
 void tern_arrived(tern *t);                       /* serves what a send's look has found */
 
 /* cost: base read */
-static inline uint32_t tern_msg_src(const tern_msg *m)
+TERN_INLINE_ uint32_t tern_msg_src(const tern_msg *m)
 {
 	return (uint32_t)(atomic_load_explicit(&m->head, memory_order_relaxed) >> TERN_SRC_SHIFT) &
 	       0xffff;
 }
 
 /* cost: base read */
-static inline unsigned tern_msg_words(const tern_msg *m)
+TERN_INLINE_ unsigned tern_msg_words(const tern_msg *m)
 {
 	return (unsigned)atomic_load_explicit(&m->head, memory_order_relaxed) & 7;
 }
 
 /* cost: base read */
-static inline uint64_t tern_msg_arg(const tern_msg *m, unsigned i)
+TERN_INLINE_ uint64_t tern_msg_arg(const tern_msg *m, unsigned i)
 {
 	return m->word[i];
 }
 
 /* cost: base read */
-static inline const void *tern_msg_data(const tern_msg *m, size_t *len)
+TERN_INLINE_ double tern_msg_double(const tern_msg *m, unsigned i)
+{
+	return tern_double_word(m->word[i]);
+}
+
+/* cost: base read */
+TERN_INLINE_ float tern_msg_float(const tern_msg *m, unsigned i)
+{
+	return tern_float_word(m->word[i]);
+}
+
+/* cost: base read */
+TERN_INLINE_ unsigned tern_msg_handler(const tern_msg *m)
+{
+	return (unsigned)(atomic_load_explicit(&m->head, memory_order_relaxed) >> TERN_ID_SHIFT) &
+	       (TERN_HANDLER_SLOTS - 1);
+}
+
+/* cost: base read */
+TERN_INLINE_ const void *tern_msg_data(const tern_msg *m, size_t *len)
 {
 	int has = (atomic_load_explicit(&m->head, memory_order_relaxed) & TERN_HEAD_PAYLOAD) != 0;
 	if (len)
@@ -197,7 +221,7 @@ static inline const void *tern_msg_data(const tern_msg *m, size_t *len)
 	return has ? (const char *)m + ((int64_t)m->payload >> TERN_LEN_BITS) : NULL;
 }
 
-static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n)
+TERN_INLINE_ void tern_signal(tern *t, tern_flag *flag, uint64_t n)
 {
 	(void)t; /* flag is this endpoint's: handlers and waits run one after another */
 	/*
@@ -411,6 +435,8 @@ static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsi
 #define tern_hold tern_hold_inline /* they are functions of the library, too */
 #define tern_release tern_release_inline
 #endif
+
+TERN_END_
 
 #endif
 

@@ -21,22 +21,28 @@
 #include <tern/op.h>
 #include <tern/tern.h>
 
+TERN_BEGIN_
+
 /* -- Addresses ------------------------------------------------------------------ */
 
 typedef uint64_t tern_addr; /* rank << 48 | segment << 40 | offset */
 
 #define TERN_ADDR_NONE ((tern_addr)0)
 
-/* The address of `p` in this rank's heap or registered memory; TERN_ADDR_NONE if it is in neither. */
+/* The address of `p` in this rank's heap or registered memory; TERN_ADDR_NONE if it is in neither.
+ */
 tern_addr tern_addr_of(tern *t, const void *p);
 
 /* The same place at another rank: for memory of tern_alloc_all(). */
-static inline tern_addr tern_addr_at(tern_addr a, uint32_t rank)
+TERN_INLINE_ tern_addr tern_addr_at(tern_addr a, uint32_t rank);
+TERN_INLINE_ uint32_t tern_addr_rank(tern_addr a);
+
+TERN_INLINE_ tern_addr tern_addr_at(tern_addr a, uint32_t rank)
 {
 	return (a & ((UINT64_C(1) << 48) - 1)) | (uint64_t)rank << 48;
 }
 
-static inline uint32_t tern_addr_rank(tern_addr a)
+TERN_INLINE_ uint32_t tern_addr_rank(tern_addr a)
 {
 	return (uint32_t)(a >> 48);
 }
@@ -51,20 +57,20 @@ void *tern_addr_local(tern *t, tern_addr a, size_t len);
 /* -- The heap -------------------------------------------------------------------- */
 
 /*
- * `bytes` of this rank's heap, aligned to 64, zero when first given out. NULL
- * with errno ENOMEM when the heap (TERN_HEAP) or the job's budget (TERN_MEMORY) is
+ * `bytes` of this rank's heap, aligned to 64, zero when first given out. -ENOMEM
+ * when the heap (TERN_HEAP) or the job's budget (TERN_MEMORY) is
  * spent. Only the rank itself allocates and frees in its heap. Freed
  * memory stays in the heap: the use of an address after its free is not detected.
  */
-void *tern_alloc(tern *t, size_t bytes);
+int tern_alloc(tern *t, size_t bytes, void **p);
 int tern_free(tern *t, void *p); /* -EINVAL if `p` is not the beginning of an allocation */
 
 /*
  * Collective: every rank calls it with the same size, in the same order, and gets
- * memory at the same offset. -EINVAL (NULL with errno EINVAL) at every rank if the
- * sizes differ. tern_free_all() is collective too.
+ * memory at the same offset. -EINVAL at every rank if the sizes differ. *p is
+ * written before any handler of the program can run. tern_free_all() is collective too.
  */
-void *tern_alloc_all(tern *t, size_t bytes);
+int tern_alloc_all(tern *t, size_t bytes, void **p);
 int tern_free_all(tern *t, void *p);
 
 /* -- Registered memory -------------------------------------------------------------- */
@@ -120,7 +126,8 @@ typedef struct tern_piece {
  * As above; blocking when `op` is NULL. The whole extent is checked before a byte
  * moves. The shape is copied; the list belongs to the operation until it completes.
  */
-int tern_put_shape_start(tern *t, tern_addr dst, const void *src, const tern_shape *shape, tern_op *op);
+int tern_put_shape_start(tern *t, tern_addr dst, const void *src, const tern_shape *shape,
+			 tern_op *op);
 int tern_get_shape_start(tern *t, void *dst, tern_addr src, const tern_shape *shape, tern_op *op);
 int tern_put_pieces_start(tern *t, const tern_piece *pieces, size_t n, tern_op *op);
 int tern_get_pieces_start(tern *t, const tern_piece *pieces, size_t n, tern_op *op);
@@ -137,31 +144,41 @@ int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned 
 		  TERN_SIX_);
 
 /*
- * Memory copy between any two addresses, neither of which need be here; not blocking. The
- * two must not overlap.
+ * Memory copy between any two addresses, neither of which need be here. The two must not overlap.
  * Where this rank can touch neither side, the source's owner moves the data, from
  * its queue of transfers.
  */
+TERN_INLINE_ int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len);
 int tern_copy_start(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op);
 
 /*
  * Gets `len` bytes, at most TERN_PAYLOAD_MAX, from `src` once the 64-bit word at `flag`,
  * memory of the same rank, is at least `least`. The owner holds the request: it has
  * TERN_WHEN_MAX places, and a request that finds none is sent again until it does.
- * -EAGAIN when TERN_WHEN_MAX of this rank's own are waiting. `op` NULL blocks.
+ * -EAGAIN when TERN_WHEN_MAX of this rank's own are waiting.
  */
-int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least,
-		  tern_op *op);
+TERN_INLINE_ int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
+			       uint64_t least);
+int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
+			uint64_t least, tern_op *op);
 
 /*
  * Named memory. tern_block_name() publishes, under a number below TERN_NAMES_MAX, the block
- * of `bytes` that *where points to whenever it is asked for. tern_block_get_start() gets
- * `count` runs of `run` bytes (at most TERN_PAYLOAD_MAX), `src_stride` apart, from
- * `offset` on in rank `rank`'s block `name`, and lays them down `dst_stride` apart.
+ * of `bytes` that *where points to whenever it is asked for. tern_block_get() gets a part of rank
+ * `rank`'s block and lays its runs down `dst_stride` bytes apart.
  */
+typedef struct tern_block {
+	unsigned name;
+	size_t offset; /* where the first run begins in the block */
+	size_t stride; /* from one run to the next */
+	size_t run;    /* bytes of each, at most TERN_PAYLOAD_MAX */
+	size_t count;  /* of runs */
+} tern_block;
 int tern_block_name(tern *t, unsigned name, void *const *where, size_t bytes);
-int tern_block_get_start(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride,
-		   void *dst, size_t dst_stride, size_t run, size_t count, tern_op *op);
+TERN_INLINE_ int tern_block_get(tern *t, uint32_t rank, const tern_block *from, void *dst,
+				size_t dst_stride);
+int tern_block_get_start(tern *t, uint32_t rank, const tern_block *from, void *dst,
+			 size_t dst_stride, tern_op *op);
 
 enum { TERN_WHEN_MAX = 64, TERN_NAMES_MAX = 64 };
 
@@ -190,6 +207,8 @@ int tern_segment_close(tern *t, tern_segment s);
  * request whose sender opened the segment: at most TERN_PAYLOAD_MAX bytes, and what
  * is refused is reported at the segment's owner.
  */
+TERN_INLINE_ int tern_segment_put(tern *t, tern_segment s, const void *data, size_t len);
+TERN_INLINE_ int tern_segment_put4(tern *t, tern_segment s, const uint64_t words[4]);
 int tern_segment_put_start(tern *t, tern_segment s, const void *data, size_t len, tern_op *op);
 int tern_segment_put4_start(tern *t, tern_segment s, const uint64_t words[4], tern_op *op);
 int tern_segment_reply(tern *t, const tern_msg *m, tern_segment s, const void *data, size_t len);
@@ -227,17 +246,17 @@ enum tern_amo {
  * unless it is NULL. -EINVAL for an address that is not aligned, or an unknown operation. Heap
  * memory: one instruction here, nobody at the target is involved.
  */
-static inline int tern_amo64(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
-			     uint64_t *old);
-static inline int tern_amo32(tern *t, enum tern_amo what, tern_addr a, uint32_t operand,
-			     uint32_t *old);
-static inline int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired,
-			     uint64_t *old);
-static inline int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired,
-			     uint32_t *old);
+TERN_INLINE_ int tern_amo64(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
+			    uint64_t *old);
+TERN_INLINE_ int tern_amo32(tern *t, enum tern_amo what, tern_addr a, uint32_t operand,
+			    uint32_t *old);
+TERN_INLINE_ int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired,
+			    uint64_t *old);
+TERN_INLINE_ int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired,
+			    uint32_t *old);
 /* TERN_AMO_ADD, TERN_AMO_MIN and TERN_AMO_MAX only. */
-static inline int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand,
-				  double *old);
+TERN_INLINE_ int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand,
+				 double *old);
 
 /* Split-phase: `old` is written when the operation completes. */
 int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old,
@@ -256,8 +275,8 @@ int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double opera
 /* Puts and stores to a rank before it land before those after it. */
 int tern_fence(tern *t);
 /*
- * Serves messages until every operation of this endpoint but tern_get_when_start() has completed; handles
- * have the errors.
+ * Serves messages until every operation of this endpoint but tern_get_when_start() has completed;
+ * handles have the errors.
  */
 int tern_quiet(tern *t);
 
@@ -286,35 +305,64 @@ static inline int tern_put_then_inline(tern *t, tern_addr dst, const void *src, 
 
 /* -- Blocking forms: the split-phase ones without a handle ----------------------------- */
 
-static inline int tern_amo64(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
-			     uint64_t *old)
+TERN_INLINE_ int tern_amo64(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
+			    uint64_t *old)
 {
 	return tern_amo64_start(t, what, a, operand, old, NULL);
 }
 
-static inline int tern_amo32(tern *t, enum tern_amo what, tern_addr a, uint32_t operand,
-			     uint32_t *old)
+TERN_INLINE_ int tern_amo32(tern *t, enum tern_amo what, tern_addr a, uint32_t operand,
+			    uint32_t *old)
 {
 	return tern_amo32_start(t, what, a, operand, old, NULL);
 }
 
-static inline int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired,
-			     uint64_t *old)
+TERN_INLINE_ int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t desired,
+			    uint64_t *old)
 {
 	return tern_cas64_start(t, a, expected, desired, old, NULL);
 }
 
-static inline int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired,
-			     uint32_t *old)
+TERN_INLINE_ int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired,
+			    uint32_t *old)
 {
 	return tern_cas32_start(t, a, expected, desired, old, NULL);
 }
 
-static inline int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand,
-				  double *old)
+TERN_INLINE_ int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand,
+				 double *old)
 {
 	return tern_amo_double_start(t, what, a, operand, old, NULL);
 }
+
+TERN_INLINE_ int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len)
+{
+	return tern_copy_start(t, dst, src, len, NULL);
+}
+
+TERN_INLINE_ int tern_get_when(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
+			       uint64_t least)
+{
+	return tern_get_when_start(t, dst, src, len, flag, least, NULL);
+}
+
+TERN_INLINE_ int tern_block_get(tern *t, uint32_t rank, const tern_block *from, void *dst,
+				size_t dst_stride)
+{
+	return tern_block_get_start(t, rank, from, dst, dst_stride, NULL);
+}
+
+TERN_INLINE_ int tern_segment_put(tern *t, tern_segment s, const void *data, size_t len)
+{
+	return tern_segment_put_start(t, s, data, len, NULL);
+}
+
+TERN_INLINE_ int tern_segment_put4(tern *t, tern_segment s, const uint64_t words[4])
+{
+	return tern_segment_put4_start(t, s, words, NULL);
+}
+
+TERN_END_
 
 #endif
 

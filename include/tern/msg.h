@@ -8,28 +8,29 @@
  * Three modes. TERN_SEND_READY does not wait for the receiver: a message that finds no receive is
  * discarded, and both sides hear of it. (One whose receive is just being filled by another is kept
  * for the next, as far as there is room.) TERN_SEND_RENDEZVOUS moves data only when the receiver is
- * ready. TERN_SEND_AUTO sends small messages at once, into a bounded buffer at the receiver if need be,
- * and large ones, or all while that buffer is full, by rendezvous. What goes wrong with a message
- * whose send is complete already is the result of the sender's next poll.
+ * ready. TERN_SEND_AUTO sends small messages at once, into a bounded buffer at the receiver if need
+ * be, and large ones, or all while that buffer is full, by rendezvous. What goes wrong with a
+ * message whose send is complete already is the result of the sender's next poll.
  *
  * An operation that was started with a handle (tern/op.h) tells that handle when it is complete.
  * One that was started without stays in a table under its rank and id: it can be polled and
  * waited for, and is cleared when it is complete.
  *
- * Conventions are those of <tern/tern.h>. In a handler only the polls, tern_send_tables(), and waits for
- * what is complete are allowed. A receive from any rank fails when no other rank is left; calls
- * that wait for one also give up as tern_wait() does.
+ * Conventions are those of <tern/tern.h>. In a handler only the polls, tern_send_tables(), and
+ * waits for what is complete are allowed. A receive from any rank fails when no other rank is left;
+ * calls that wait for one also give up as tern_wait() does.
  */
 #ifndef TERN_MSG_H
 #define TERN_MSG_H
 
-#include <tern/op.h>
-#include <tern/tern.h>
+#include <tern/mem.h>
+
+TERN_BEGIN_
 
 typedef uint64_t tern_id;
 
-#define TERN_RANK_ANY UINT32_MAX    /* any rank */
-#define TERN_ID_EXACT (~UINT64_C(0)) /* the mask under which an id is itself */
+#define TERN_RANK_ANY UINT32_MAX   /* any rank */
+#define TERN_ID_ANY (~UINT64_C(0)) /* in tern_match.any: whatever the id */
 
 enum {
 	TERN_SENDS_MAX = 16384, /* under way, or complete and not cleared, at one rank */
@@ -47,6 +48,14 @@ typedef struct tern_part {
 	size_t count;
 	ptrdiff_t stride;
 } tern_part;
+
+/* What a receive takes: messages of a rank, or of TERN_RANK_ANY, with an id. */
+typedef struct tern_match {
+	uint32_t rank;
+	unsigned flags; /* TERN_SEND_REFUSE, TERN_RECV_UPTO */
+	tern_id id;
+	tern_id any; /* bits in which another id may differ; 0: none */
+} tern_match;
 
 /* What a receive has got. */
 typedef struct tern_envelope {
@@ -69,8 +78,8 @@ enum tern_send_flags {
 /* -- Blocking ------------------------------------------------------------------------ */
 
 /*
- * Returns when `data` is free again, in the mode TERN_SEND_AUTO: that does not say that the receiver has
- * taken it.
+ * Returns when `data` is free again, in the mode TERN_SEND_AUTO: that does not say that the
+ * receiver has taken it.
  */
 int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len);
 /*
@@ -79,10 +88,10 @@ int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len);
  */
 int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_envelope *env);
 
-static inline int tern_send_word(tern *t, uint32_t dst, tern_id id, uint64_t value);
-static inline int tern_recv_word(tern *t, uint32_t src, tern_id id, uint64_t *value);
-static inline int tern_send_double(tern *t, uint32_t dst, tern_id id, double value);
-static inline int tern_recv_double(tern *t, uint32_t src, tern_id id, double *value);
+TERN_INLINE_ int tern_send_word(tern *t, uint32_t dst, tern_id id, uint64_t value);
+TERN_INLINE_ int tern_recv_word(tern *t, uint32_t src, tern_id id, uint64_t *value);
+TERN_INLINE_ int tern_send_double(tern *t, uint32_t dst, tern_id id, double value);
+TERN_INLINE_ int tern_recv_double(tern *t, uint32_t src, tern_id id, double *value);
 
 /* -- Not blocking ---------------------------------------------------------------------- */
 
@@ -92,8 +101,8 @@ static inline int tern_recv_double(tern *t, uint32_t src, tern_id id, double *va
  */
 int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t len, unsigned flags,
 		    tern_op *op);
-int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data, size_t cap,
-		    unsigned flags, tern_envelope *env, tern_op *op);
+int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, tern_envelope *env,
+		    tern_op *op);
 
 /*
  * The same with parts: disjoint memory on either side in one message. The parts of the two sides
@@ -101,16 +110,16 @@ int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data,
  * the operation until it is complete.
  */
 int tern_send_parts_start(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
-		    unsigned flags, tern_op *op);
-int tern_recv_parts_start(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts,
-		    size_t n, unsigned flags, tern_envelope *env, tern_op *op);
+			  unsigned flags, tern_op *op);
+int tern_recv_parts_start(tern *t, const tern_match *match, const tern_part *parts, size_t n,
+			  tern_envelope *env, tern_op *op);
 
 /*
  * One message whose parts have an id each and match a receive each. The lists are free on return;
  * after an error from a part that had to be sent by itself, the parts before it are under way.
  */
-int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
-		   unsigned flags, tern_op *op);
+int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts,
+			 size_t n, unsigned flags, tern_op *op);
 
 /* -- The tables ---------------------------------------------------------------------------- */
 
@@ -144,8 +153,8 @@ int tern_recv_cancel(tern *t, uint32_t src, tern_id id);
 int tern_op_cancel(tern *t, tern_op *op);
 
 /* 1 if a message waits that such a receive would take, and *env tells which; 0 if not. */
-int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env);
-int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env);
+int tern_probe(tern *t, const tern_match *match, tern_envelope *env);
+int tern_probe_wait(tern *t, const tern_match *match, tern_envelope *env);
 
 /*
  * Writes every entry of the tables to descriptor `fd`, a line each; a wait that takes TERN_STUCK
@@ -158,30 +167,31 @@ int tern_send_tables(tern *t, int fd);
  * message with id `id`, by rendezvous: it is read when the receive is there. Returns when that rank
  * has agreed.
  */
-int tern_block_ask(tern *t, uint32_t rank, unsigned name, size_t offset, size_t stride, size_t run,
-		   size_t count, tern_id id);
+int tern_block_ask(tern *t, uint32_t rank, const tern_block *from, tern_id id);
 
 /* -- Single values ------------------------------------------------------------------------- */
 
-static inline int tern_send_word(tern *t, uint32_t dst, tern_id id, uint64_t value)
+TERN_INLINE_ int tern_send_word(tern *t, uint32_t dst, tern_id id, uint64_t value)
 {
 	return tern_send(t, dst, id, &value, sizeof value);
 }
 
-static inline int tern_recv_word(tern *t, uint32_t src, tern_id id, uint64_t *value)
+TERN_INLINE_ int tern_recv_word(tern *t, uint32_t src, tern_id id, uint64_t *value)
 {
 	return tern_recv(t, src, id, value, sizeof *value, NULL);
 }
 
-static inline int tern_send_double(tern *t, uint32_t dst, tern_id id, double value)
+TERN_INLINE_ int tern_send_double(tern *t, uint32_t dst, tern_id id, double value)
 {
 	return tern_send(t, dst, id, &value, sizeof value);
 }
 
-static inline int tern_recv_double(tern *t, uint32_t src, tern_id id, double *value)
+TERN_INLINE_ int tern_recv_double(tern *t, uint32_t src, tern_id id, double *value)
 {
 	return tern_recv(t, src, id, value, sizeof *value, NULL);
 }
+
+TERN_END_
 
 #endif
 

@@ -5,6 +5,8 @@
 
 #include <tern/tern.h>
 
+TERN_BEGIN_
+
 /*
  * A handle for operations under way: any number of them. Zero it before its first
  * use (TERN_OP). When an operation completes, `flag`, if it is set, is signalled
@@ -17,7 +19,7 @@
 typedef struct tern_op {
 	uint32_t pending; /* operations started with it and not complete */
 	int error;        /* of the first that failed */
-	_Atomic uint64_t *flag;
+	tern_flag *flag;
 } tern_op;
 
 #define TERN_OP            \
@@ -43,5 +45,7 @@ int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which);
  * taken.
  */
 int tern_op_wait_all(tern *t, tern_op *const *ops, size_t n);
+
+TERN_END_
 
 #endif

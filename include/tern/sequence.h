@@ -14,6 +14,8 @@
 
 #include <tern/tern.h>
 
+TERN_BEGIN_
+
 enum {
 	TERN_SEQUENCES_MAX = 64, /* numbers of kinds of sequences, and of streams */
 	TERN_STREAM_WORDS = 4,   /* in a packet of a stream */
@@ -92,5 +94,7 @@ int tern_stream_flush(tern_stream *s);
  * again.
  */
 int tern_stream_close(tern_stream *s);
+
+TERN_END_
 
 #endif

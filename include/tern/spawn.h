@@ -13,6 +13,8 @@
 
 #include <tern/tern.h>
 
+TERN_BEGIN_
+
 enum {
 	TERN_THREADS_MAX = 256, /* functions are numbered 0 .. TERN_THREADS_MAX - 1 */
 	TERN_SPAWNS_MAX = 4096, /* threads that a rank has created and that have not ended */
@@ -70,12 +72,13 @@ typedef struct tern_thread {
 } tern_thread;
 
 /*
- * tern_thread_start(t, thread, rank, id, ...) creates a thread whose end goes to *thread; tern_thread_join() waits
- * for it: 0 and the result in *result, unless that is NULL, or the code that a callback would get.
+ * tern_thread_start(t, thread, rank, id, ...) creates a thread whose end goes to *thread;
+ * tern_thread_join() waits for it: 0 and the result in *result, unless that is NULL, or the code
+ * that a callback would get.
  */
 #define tern_thread_start(t, thread, rank, ...)                             \
 	tern_thread_start_words(t, thread, rank, TERN_COUNT1_(__VA_ARGS__), \
-			TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+				TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
 int tern_thread_join(tern *t, tern_thread *thread, uint64_t *result);
 
 /* -- In a thread -------------------------------------------------------------------- */
@@ -99,7 +102,7 @@ unsigned tern_thread_limit(const tern *t);
 /* Zero it before its first use. Who comes first gets it first. */
 typedef struct tern_mutex {
 	uint64_t holder; /* the thread's number plus 1; 0: nobody */
-	struct tern_turn *first, *last;
+	struct tern_mutex_waiter *first, *last;
 } tern_mutex;
 
 /* Waits until the lock is free. -EDEADLK if the caller has it already, or under a hold. */
@@ -116,6 +119,8 @@ int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done
 int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
 			   void *arg, TERN_SIX_);
 int tern_thread_start_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id,
-		    TERN_SIX_);
+			    TERN_SIX_);
+
+TERN_END_
 
 #endif

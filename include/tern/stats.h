@@ -11,6 +11,8 @@
 
 #include <tern/tern.h>
 
+TERN_BEGIN_
+
 typedef struct tern_stats_data {
 	uint64_t sent, handled;          /* messages, Tern's own included */
 	uint64_t bytes;                  /* * handled: words and payloads */
@@ -94,5 +96,7 @@ const char *tern_stats_handler_name(tern *t, unsigned id);
  * layer.
  */
 const char *tern_stats_layer_name(unsigned layer);
+
+TERN_END_
 
 #endif

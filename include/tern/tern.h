@@ -15,9 +15,9 @@
 #ifndef TERN_TERN_H
 #define TERN_TERN_H
 
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <tern/lang.h>
+
+TERN_BEGIN_
 
 #define TERN_VERSION_MAJOR 0
 #define TERN_VERSION_MINOR 1
@@ -60,14 +60,14 @@ typedef struct tern_options {
  * after tern_close(): the job's next session begins when every rank has closed
  * the one before, and tern_open() waits for that.
  */
-static inline int tern_open(tern **t, const tern_options *o);
+TERN_INLINE_ int tern_open(tern **t, const tern_options *o);
 
 /*
  * Opens a job of `n` ranks inside this process: t[0] .. t[n-1]. Each belongs to the
  * thread that first uses it; until then the thread that opened them runs its
  * handlers while it waits in another.
  */
-static inline int tern_open_local(uint32_t n, tern **t);
+TERN_INLINE_ int tern_open_local(uint32_t n, tern **t);
 
 /*
  * Leaves the job. Messages already sent are still delivered, messages not yet
@@ -126,7 +126,8 @@ int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name);
  * tern_request(t, dst, id, ...) sends up to 6 words to handler `id` of rank
  * `dst`; tern_reply(t, m, id, ...) answers request `m` from inside its handler.
  * A request without room serves what arrives until there is; a reply always has
- * room. Each word is converted to uint64_t.
+ * room. An integer is converted to uint64_t; a float or a double travels as its bits, and
+ * tern_msg_float() or tern_msg_double() reads it.
  */
 #define tern_request(t, ...)                            \
 	tern_request_words(t, TERN_COUNT_(__VA_ARGS__), \
@@ -154,42 +155,51 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
  * Composing in place. tern_claim() gives `len` writable bytes that will travel
  * to `dst`; tern_commit(t, claimed, id, ...) sends them, tern_abandon() does
  * not. A claim holds no place in the order: messages are ordered by commit. In
- * between, every other call is legal. NULL: errno has the code, as negated by
- * the other calls. -ENOBUFS: this endpoint's own open claims hold every block.
+ * between, every other call is legal. -ENOBUFS: this endpoint's own open claims
+ * hold every block.
  */
-void *tern_claim(tern *t, uint32_t dst, size_t len);
+int tern_claim(tern *t, uint32_t dst, size_t len, void **claimed);
 #define tern_commit(t, claimed, ...)                             \
 	tern_commit_words(t, claimed, TERN_COUNT1_(__VA_ARGS__), \
 			  TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
 int tern_abandon(tern *t, void *claimed);
 
 /*
- * A reply composed in place. When request `m` carries a payload of at least
- * `len` bytes, tern_reply_claim() gives that very payload, contents intact:
- * fields that do not change need no copy, and the block returns to its sender.
- * Otherwise it gives fresh bytes. tern_reply_commit(t, m, claimed, id, ...)
- * sends it. A claim that the handler does not commit is abandoned on return.
+ * A reply composed in place: in fresh bytes, or in the payload of request `m`, contents intact, so
+ * that fields which do not change need no copy and the block returns to its sender. The latter
+ * needs a request with a payload of at least `len` bytes: -ENOBUFS. tern_reply_commit(t, m,
+ * claimed, id, ...) sends it. A claim that the handler does not commit is abandoned on return.
  */
-void *tern_reply_claim(tern *t, const tern_msg *m, size_t len);
+enum tern_claim_from {
+	TERN_CLAIM_ANY, /* the request's payload if it is long enough, else fresh bytes */
+	TERN_CLAIM_SAME,
+	TERN_CLAIM_FRESH,
+};
+int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_from from,
+		     void **claimed);
 #define tern_reply_commit(t, m, claimed, ...)                             \
 	tern_reply_commit_words(t, m, claimed, TERN_COUNT1_(__VA_ARGS__), \
 				TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
 
 /* -- Reading a message -------------------------------------------------------- */
 
-static inline uint32_t tern_msg_src(const tern_msg *m);
-static inline unsigned tern_msg_words(const tern_msg *m);           /* how many words it carries */
-static inline uint64_t tern_msg_arg(const tern_msg *m, unsigned i); /* i below that number */
+TERN_INLINE_ uint32_t tern_msg_src(const tern_msg *m);
+TERN_INLINE_ unsigned tern_msg_words(const tern_msg *m);           /* how many words it carries */
+TERN_INLINE_ uint64_t tern_msg_arg(const tern_msg *m, unsigned i); /* i below that number */
+/* A word that was given as a double, or as a float. */
+TERN_INLINE_ double tern_msg_double(const tern_msg *m, unsigned i);
+TERN_INLINE_ float tern_msg_float(const tern_msg *m, unsigned i);
+TERN_INLINE_ unsigned tern_msg_handler(const tern_msg *m); /* the number it was sent to */
 /* The payload and, unless `len` is NULL, its length; NULL and 0 without one. */
-static inline const void *tern_msg_data(const tern_msg *m, size_t *len);
+TERN_INLINE_ const void *tern_msg_data(const tern_msg *m, size_t *len);
 
 /*
- * Keeps `m` beyond its handler: the result stays valid until tern_msg_drop(). Only
- * from the handler of `m`, once. NULL with errno ENOBUFS when TERN_KEEP_MAX
- * messages are kept already. A kept payload pins its block at the sender, which
+ * Keeps `m` beyond its handler: *kept stays valid until tern_msg_drop(). Only
+ * from the handler of `m`, once. -ENOBUFS when TERN_KEEP_MAX messages are kept
+ * already. A kept payload pins its block at the sender, which
  * has TERN_POOL_BLOCKS of them.
  */
-const tern_msg *tern_msg_keep(tern *t, const tern_msg *m);
+int tern_msg_keep(tern *t, const tern_msg *m, const tern_msg **kept);
 int tern_msg_drop(tern *t, const tern_msg *kept);
 
 /*
@@ -213,7 +223,7 @@ int tern_poll_replies(tern *t); /* also legal in a request handler */
  * -EOWNERDEAD (and *flag untouched) when a rank has died and nothing has
  * arrived for the grace time; tern_forgive() makes waits ignore that rank.
  */
-int tern_wait(tern *t, _Atomic uint64_t *flag, uint64_t n);
+int tern_wait(tern *t, tern_flag *flag, uint64_t n);
 int tern_forgive(tern *t, uint32_t rank);
 
 /*
@@ -225,7 +235,7 @@ typedef void tern_lost_handler(tern *t, uint32_t rank, int why, void *arg);
 int tern_lost_on(tern *t, tern_lost_handler *fn, void *arg);
 
 /* What a handler calls to add n to a flag: unlocked where that is safe. */
-static inline void tern_signal(tern *t, _Atomic uint64_t *flag, uint64_t n);
+TERN_INLINE_ void tern_signal(tern *t, tern_flag *flag, uint64_t n);
 
 /*
  * Between the two no handler runs, however messages are delivered. They nest. A few instructions
@@ -236,6 +246,8 @@ void tern_release(tern *t);
 
 /* Returns when every rank has called it; serves messages meanwhile. */
 int tern_barrier(tern *t);
+
+TERN_END_
 
 #include <tern/fast.h>
 

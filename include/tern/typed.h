@@ -3,7 +3,7 @@
  * Typed messages into buffers that their receiver has set aside.
  *
  * A rank gives the library buffers for a type; a message of that type lands in one of
- * them, with one copy, and tern_buf_recv() returns a pointer to it. The program gives the
+ * them, with one copy, and tern_buf_recv() gives a pointer to it. The program gives the
  * buffer back with tern_buf_free(). A send is accepted whole or not at all.
  *
  * Within a type a short message may overtake a long one that was sent before it by the same
@@ -13,6 +13,8 @@
 #define TERN_TYPED_H
 
 #include <tern/tern.h>
+
+TERN_BEGIN_
 
 enum { TERN_TYPES_MAX = 256, TERN_BUFFERS_MAX = 4096 /* of one type */ };
 
@@ -52,17 +54,17 @@ typedef uint64_t tern_mid;
 /*
  * Sends `len` bytes as a message of `type` to `rank`. 0: accepted; *mid, unless `mid` is NULL,
  * names it for tern_buf_done(), and `data` belongs to it until that says so. -EAGAIN, retry: there
- * is no buffer, or TERN_BUF_SENDS_MAX are under way, and with TERN_BUF_NOWAIT the call does not wait for
- * that. Any other code is a failure, which repeats itself until the receiver does something about
- * it, if it can: -ENXIO, the rank has given no buffers for that type; -EMSGSIZE, they are shorter
- * than that; -ENOBUFS, none is free and the type's policy is to refuse; -ERANGE; -EOWNERDEAD,
- * -ESHUTDOWN; -EBADMSG, with TERN_CHECK, `data` was changed under way. Without `mid` the call
- * returns when `data` is free again. In a handler: -EPERM. Where it would have to wait under a
- * hold: -EDEADLK. To a rank whose memory cannot be mapped it is the same; tern_typed(7) says what
- * shows of that.
+ * is no buffer, or TERN_BUF_SENDS_MAX are under way, and with TERN_BUF_NOWAIT the call does not
+ * wait for that. Any other code is a failure, which repeats itself until the receiver does
+ * something about it, if it can: -ENXIO, the rank has given no buffers for that type; -EMSGSIZE,
+ * they are shorter than that; -ENOBUFS, none is free and the type's policy is to refuse; -ERANGE;
+ * -EOWNERDEAD, -ESHUTDOWN; -EBADMSG, with TERN_CHECK, `data` was changed under way. Without `mid`
+ * the call returns when `data` is free again. In a handler: -EPERM. Where it would have to wait
+ * under a hold: -EDEADLK. To a rank whose memory cannot be mapped it is the same; tern_typed(7)
+ * says what shows of that.
  */
 int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
-		 unsigned flags, tern_mid *mid);
+		  unsigned flags, tern_mid *mid);
 
 enum { TERN_BUF_NOWAIT = 1, TERN_BUF_SENDS_MAX = 256 };
 
@@ -73,16 +75,23 @@ enum { TERN_BUF_NOWAIT = 1, TERN_BUF_SENDS_MAX = 256 };
 int tern_buf_done(tern *t, tern_mid mid);
 
 /*
- * The next message of `type`: a pointer to its bytes, its sender and length; no copy is made. Waits
- * for one, or with TERN_BUF_NOWAIT returns NULL with errno EAGAIN. NULL with errno: ENXIO, there
- * is no such type here; EDEADLK, EPERM where waiting is not allowed; EOWNERDEAD as tern_wait().
+ * The next message of `type`: a pointer to its bytes, its length and sender; no copy is made. Waits
+ * for one, or with TERN_BUF_NOWAIT returns -EAGAIN. -ENXIO: there is no such type here; -EDEADLK,
+ * -EPERM where waiting is not allowed; -EOWNERDEAD as tern_wait().
  */
-void *tern_buf_recv(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len);
+typedef struct tern_buf {
+	void *data;
+	size_t len;
+	uint32_t src;
+} tern_buf;
+int tern_buf_recv(tern *t, unsigned type, unsigned flags, tern_buf *buf);
 
 /*
  * Gives a buffer back to its type, or to the spill. -EINVAL if it is not a buffer that
  * tern_buf_recv() gave.
  */
 int tern_buf_free(tern *t, void *buffer);
+
+TERN_END_
 
 #endif

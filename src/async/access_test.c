@@ -5,6 +5,7 @@
 #include <tern/async.h>
 
 #include "../../tests/chance.h"
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "core/layer.h"
 
@@ -42,11 +43,11 @@ TEST(a_write_lands_and_raises_a_flag_at_either_side)
 	_Atomic uint64_t mine = 0, *yours;
 	op.flag = &mine;
 	pair_start();
-	yours = tern_alloc(local[1], sizeof *yours);
+	yours = handed_alloc(local[1], sizeof *yours);
 	atomic_store(yours, 0);
 	chance_fill(here, BYTES, 5);
 	CHECK_IS(tern_async_put_start(local[0], theirs, here, BYTES,
-				  tern_addr_of(local[1], (void *)yours), &op),
+				      tern_addr_of(local[1], (void *)yours), &op),
 		 0);
 	CHECK_IS(tern_wait(local[1], yours, 1), 0);
 	CHECK(chance_filled(there, BYTES, 5));
@@ -61,7 +62,8 @@ TEST(a_value_of_up_to_8_bytes_is_copied_by_the_call)
 	tern_hold(local[0]);
 	for (uint64_t i = 0; i < 100; i++) {
 		uint64_t value = i * 3;
-		CHECK_IS(tern_async_put_start(local[0], theirs + 8 * i, &value, 8, TERN_ADDR_NONE, &op),
+		CHECK_IS(tern_async_put_start(local[0], theirs + 8 * i, &value, 8, TERN_ADDR_NONE,
+					      &op),
 			 0);
 		value = 0;
 	}
@@ -78,9 +80,9 @@ TEST(a_write_of_nothing_raises_its_flag)
 {
 	_Atomic uint64_t *yours;
 	pair_start();
-	yours = tern_alloc(local[1], sizeof *yours);
-	CHECK_IS(tern_async_put_start(local[0], theirs, NULL, 0, tern_addr_of(local[1], (void *)yours),
-				  &op),
+	yours = handed_alloc(local[1], sizeof *yours);
+	CHECK_IS(tern_async_put_start(local[0], theirs, NULL, 0,
+				      tern_addr_of(local[1], (void *)yours), &op),
 		 0);
 	CHECK_IS(tern_async_put_start(local[0], theirs, NULL, 0, TERN_ADDR_NONE, &op), 0);
 	CHECK_IS(tern_wait(local[1], yours, 1), 0);
@@ -144,8 +146,10 @@ TEST(what_is_wrong_is_refused_before_anything_moves)
 	CHECK(sentence_has(-EINVAL, "not aligned"));
 	CHECK_IS(tern_async_put_start(local[0], theirs, here, 100, word_at, &op), -EINVAL);
 	CHECK(sentence_has(-EINVAL, "must be at one"));
-	check_address_refused(tern_async_put_start(local[0], theirs, there, 0, theirs + BYTES, &op));
-	check_address_refused(tern_async_put_start(local[0], theirs + BYTES, here, 100, theirs, &op));
+	check_address_refused(
+		tern_async_put_start(local[0], theirs, there, 0, theirs + BYTES, &op));
+	check_address_refused(
+		tern_async_put_start(local[0], theirs + BYTES, here, 100, theirs, &op));
 	tern_hold(local[0]);
 	CHECK_IS(tern_async_get_start(local[0], here, theirs, 100, NULL), -EDEADLK);
 	tern_release(local[0]);

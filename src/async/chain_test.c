@@ -3,6 +3,7 @@
 /* Asynchronous sends: what is filled is drained, in order, and nobody waits for anybody. */
 #include "../../tests/async_pair.h"
 #include "../../tests/chance.h"
+#include "../../tests/handed.h"
 #include "../../tests/ranks.h"
 #include "async/async.h"
 
@@ -90,14 +91,16 @@ TEST(a_filler_that_finds_the_chain_full_keeps_nobody_from_anything)
 	local_drains(MESSAGE, mail_drain, &mail);
 	local_on(0, note_request);
 	for (uint32_t to = 1; to < 3; to++)
-		CHECK_IS(tern_async_send_start(local[0], to, message_fill, MESSAGE, &small, NULL), 0);
+		CHECK_IS(tern_async_send_start(local[0], to, message_fill, MESSAGE, &small, NULL),
+			 0);
 	turns_settle();
 	tern_hold(local[1]);
 	CHECK_IS(tern_async_send_start(local[0], 1, message_fill, MESSAGE, &large, &first), 0);
 	while (large.calls < 10)
 		tern_poll(local[0]);
-	CHECK_IS(tern_async_send_start(local[0], 2, NULL, MESSAGE, NULL, NULL), 0); /* another chain */
-	CHECK_IS(tern_request(local[2], 0, 0, 5), 0);                    /* and messages */
+	CHECK_IS(tern_async_send_start(local[0], 2, NULL, MESSAGE, NULL, NULL),
+		 0);                                  /* another chain */
+	CHECK_IS(tern_request(local[2], 0, 0, 5), 0); /* and messages */
 	turns_settle();
 	CHECK_IS(requests.count, 1);
 	CHECK_IS(first.pending, 1);
@@ -216,7 +219,8 @@ static struct message answer = { .first = 100, .words = 2 };
 
 static void hand_over(tern *t, const tern_msg *m)
 {
-	CHECK_IS(tern_async_send_start(t, tern_msg_src(m), message_fill, MESSAGE, &answer, NULL), -EPERM);
+	CHECK_IS(tern_async_send_start(t, tern_msg_src(m), message_fill, MESSAGE, &answer, NULL),
+		 -EPERM);
 	CHECK_IS(tern_async_send_start(t, tern_msg_src(m), message_fill, MESSAGE, &answer, &op), 0);
 }
 
@@ -261,7 +265,8 @@ TEST(where_nothing_can_be_waited_for_too_many_sends_are_refused)
 		tern_hold(local[0]);
 		for (unsigned i = 0; i <= TERN_ASYNC_MAX; i++) {
 			l[i] = (struct message){ .words = 1 };
-			CHECK_IS(tern_async_send_start(local[0], 1, message_fill, MESSAGE, &l[i], &op),
+			CHECK_IS(tern_async_send_start(local[0], 1, message_fill, MESSAGE, &l[i],
+						       &op),
 				 i < TERN_ASYNC_MAX ? 0 : -EAGAIN);
 		}
 		CHECK(sentence_has(-EAGAIN, "256 of the asynchronous sends"));
@@ -433,7 +438,7 @@ TEST(without_memory_for_a_chain_the_handle_says_so_and_with_some_it_goes_on)
 	unsigned n = 0;
 	setenv("TERN_HEAP", "2M", 1);
 	pair_start();
-	while (n < 128 && (taken[n] = tern_alloc(local[0], 16 << 10)) != NULL)
+	while (n < 128 && (taken[n] = handed_alloc(local[0], 16 << 10)) != NULL)
 		n++;
 	CHECK_IS(tern_async_send_start(local[0], 1, NULL, MESSAGE, NULL, &op), 0);
 	CHECK_IS(tern_async_send_start(local[0], 1, NULL, MESSAGE, NULL, &op), 0);

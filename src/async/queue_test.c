@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <tern/async.h>
 
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "core/core.h"
 #include "endpoint/endpoint.h"
@@ -233,7 +234,7 @@ static int answer_turn(tern *t, void *arg)
 
 static void hand_over(tern *t, const tern_msg *m)
 {
-	kept = tern_msg_keep(t, m);
+	kept = handed_keep(t, m);
 	CHECK_IS(tern_queue_start(t, answer_turn, (void *)(uintptr_t)kept, NULL),
 		 -EPERM); /* it cannot wait */
 	CHECK_IS(tern_queue_start(t, answer_turn, (void *)(uintptr_t)kept, &work), 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opening and closing, in every order, and what is told to the other side. */
 #include "../../tests/chan_pair.h"
+#include "../../tests/handed.h"
 #include "mem/mem.h"
 
 TEST(a_rank_or_a_list_that_does_not_exist_is_refused)
@@ -321,7 +322,7 @@ TEST(a_ring_is_aligned_to_its_leaves_wherever_the_heap_stands)
 {
 	local_open(2);
 	for (uint64_t i = 0; i < 40; i++) {
-		REQUIRE(tern_alloc(local[0], 64 * (i % 7)));
+		REQUIRE(handed_alloc(local[0], 64 * (i % 7)));
 		pair_open(i);
 		CHECK_IS((uintptr_t)pair_to->pipe % TERN_CHAN_LEAF, 0);
 		CHECK((char *)pair_to->pipe - (char *)pair_to->memory < TERN_CHAN_LEAF);

@@ -72,9 +72,9 @@ static bool out_spilt(const tern_out *o)
 static int pipe_alloc(struct tern_chan *c)
 {
 	tern *t = c->chans->e->t;
-	c->memory = tern_alloc(t, sizeof(struct pipe) + TERN_CHAN_LEAF - TERN_LINE);
-	if (!c->memory)
-		return -errno;
+	int rc = tern_alloc(t, sizeof(struct pipe) + TERN_CHAN_LEAF - TERN_LINE, &c->memory);
+	if (rc)
+		return rc;
 	uintptr_t at =
 		((uintptr_t)c->memory + TERN_CHAN_LEAF - 1) / TERN_CHAN_LEAF * TERN_CHAN_LEAF;
 	c->pipe = (struct pipe *)at; /* aligned for everybody, as the job's mapping is */

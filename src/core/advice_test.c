@@ -4,6 +4,7 @@
 #include <tern/async.h>
 #include <tern/mem.h>
 
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "core/rules.h"
 
@@ -85,9 +86,9 @@ static void on_reply_twice(tern *t, const tern_msg *m)
 
 static void on_handling(tern *t, const tern_msg *m)
 {
-	const tern_msg *kept = tern_msg_keep(t, before_msg);
+	const tern_msg *kept = handed_keep(t, before_msg);
 	broke(code_of(kept));
-	kept = tern_msg_keep(t, m);
+	kept = handed_keep(t, m);
 	advised_code = code_of(kept);
 	if (kept)
 		CHECK_IS(tern_msg_drop(t, kept), 0);
@@ -221,7 +222,7 @@ static void try_payload(void)
 	broke(tern_request_data(local[0], 1, ASK, bytes, sizeof bytes));
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, TERN_PAYLOAD_MAX), 0);
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes + TERN_PAYLOAD_MAX, 1), 0);
-	void *there = tern_alloc(local[1], sizeof bytes);
+	void *there = handed_alloc(local[1], sizeof bytes);
 	advised_code = tern_put(local[0], tern_addr_of(local[1], there), bytes, sizeof bytes);
 }
 

@@ -145,7 +145,7 @@ int tern_barrier(tern *t)
 /*
  * The end of a collective call that hands out what handlers may need, such as memory.
  *
- *     params = tern_alloc_all(t, bytes);
+ *     tern_alloc_all(t, bytes, &params);
  *
  * A rank that has returned may send a message whose handler uses `params`, while its receiver is
  * still in the call, and has yet to lay the result down. So no rank returns before all have stopped

@@ -46,14 +46,12 @@ static int keep_checked(struct endpoint *e, const tern_msg *m)
 	return rc ? rc : keep_slots(e);
 }
 
-const tern_msg *tern_msg_keep(tern *t, const tern_msg *m)
+int tern_msg_keep(tern *t, const tern_msg *m, const tern_msg **out)
 {
 	struct endpoint *e = t->own;
 	int rc = keep_checked(e, m);
-	if (rc) {
-		errno = -rc;
-		return NULL;
-	}
+	if (rc)
+		return rc;
 	struct net *net = e->site.peer[e->inlet->peer].net;
 	if (e->block && net_ours(net, e->block))
 		block_set(e->block, BLOCK_KEPT);
@@ -62,7 +60,8 @@ const tern_msg *tern_msg_keep(tern *t, const tern_msg *m)
 	e->block_kept = true;
 	e->kept_cursor = e->inlet->cursor;
 	e->kept_leaf = e->inlet->leaf;
-	return kept;
+	*out = kept;
+	return 0;
 }
 
 int tern_msg_drop(tern *t, const tern_msg *kept)

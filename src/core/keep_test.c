@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "../../tests/chance.h"
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "endpoint/endpoint.h"
 
@@ -16,7 +17,7 @@ static unsigned char bytes[TERN_PAYLOAD_MAX];
 static void keep(tern *t, const tern_msg *m)
 {
 	arrival_note(&requests, t, m);
-	kept[keeps] = tern_msg_keep(t, m);
+	kept[keeps] = handed_keep(t, m);
 	code = kept[keeps] ? 0 : -errno;
 	keeps += kept[keeps] != NULL;
 }
@@ -160,10 +161,10 @@ TEST(a_sender_that_keeps_all_its_own_blocks_is_told_and_does_not_wait)
 
 static void return_in_place(tern *t, const tern_msg *m)
 {
-	void *reply = tern_reply_claim(t, m, 10);
+	void *reply = handed_reply_claim(t, m, 10);
 	REQUIRE(reply == tern_msg_data(m, NULL));
 	CHECK_IS(tern_reply_commit(t, m, reply, TELL), 0);
-	CHECK(!tern_msg_keep(t, m)); /* it is on its way home */
+	CHECK(!handed_keep(t, m)); /* it is on its way home */
 	CHECK_IS(errno, EALREADY);
 }
 
@@ -189,12 +190,12 @@ TEST(a_reply_that_came_back_in_place_can_be_kept)
 
 static void keep_then_answer(tern *t, const tern_msg *m)
 {
-	unsigned char *reply = tern_reply_claim(t, m, 10);
+	unsigned char *reply = handed_reply_claim(t, m, 10);
 	keep(t, m);
 	if (reply == tern_msg_data(m, NULL))
 		CHECK_IS(tern_reply_commit(t, m, reply, TELL),
 			 -EINVAL); /* kept: it must not be sent back */
-	reply = tern_reply_claim(t, m, 10);
+	reply = handed_reply_claim(t, m, 10);
 	REQUIRE(reply != NULL);
 	CHECK((const void *)reply != tern_msg_data(m, NULL));
 	memset(reply, 7, 10);
@@ -217,7 +218,7 @@ static void answer_then_keep(tern *t, const tern_msg *m)
 {
 	CHECK_IS(tern_reply(t, m, TELL), 0);
 	keep(t, m);
-	CHECK(!tern_msg_keep(t, m));
+	CHECK(!handed_keep(t, m));
 	CHECK_IS(errno, EALREADY);
 }
 
@@ -230,7 +231,7 @@ TEST(a_message_is_kept_once_and_also_after_its_reply)
 	local_settle();
 	CHECK_IS(keeps, 3);
 	CHECK_IS(tern_msg_arg(kept[1], 1), 4);
-	CHECK(!tern_msg_keep(local[1], kept[0])); /* and not by the program */
+	CHECK(!handed_keep(local[1], kept[0])); /* and not by the program */
 	CHECK_IS(errno, EPERM);
 	CHECK_IS(replies.count, 3);
 	local_close();

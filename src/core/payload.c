@@ -164,16 +164,14 @@ static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
 	return rc ? rc : block_claim(e, dst, len, out);
 }
 
-void *tern_claim(tern *t, uint32_t dst, size_t len)
+int tern_claim(tern *t, uint32_t dst, size_t len, void **claimed)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct block *b;
 	int rc = claim_checked(t, dst, len, &b);
-	if (rc) {
-		errno = -rc;
-		return NULL;
-	}
-	return b->data;
+	if (!rc)
+		*claimed = b->data;
+	return rc;
 }
 
 /* The block behind a pointer that the program says it has claimed. */
@@ -291,24 +289,35 @@ static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len
 	return rc;
 }
 
-void *tern_reply_claim(tern *t, const tern_msg *m, size_t len)
+/* A block of this rank's own for the reply to the request that is being handled. */
+static struct block *reply_claim_fresh(struct endpoint *e)
 {
-	struct endpoint *e = t->own;
-	int rc = reply_claim_checked(e, m, len);
-	if (rc) {
-		errno = -rc;
-		return NULL;
-	}
-	size_t has;
-	tern_msg_data(m, &has);
-	payload_forget_reply(e);
-	e->reply_len = len;
-	if (e->block && !e->block_kept && len <= has)
-		return e->block->data;
 	e->reply_claim = reply_block(e);
 	e->reply_cursor = e->inlet->cursor;
 	e->reply_leaf = e->inlet->leaf;
-	return e->reply_claim->data;
+	return e->reply_claim;
+}
+
+int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_from from,
+		     void **claimed)
+{
+	struct endpoint *e = t->own;
+	int rc = reply_claim_checked(e, m, len);
+	if (rc)
+		return rc;
+	size_t has;
+	tern_msg_data(m, &has);
+	bool same = from != TERN_CLAIM_FRESH && e->block && !e->block_kept && len <= has;
+	if (from == TERN_CLAIM_SAME && !same)
+		return error_set(
+			-ENOBUFS,
+			"a reply of %zu bytes to rank %u cannot use the block of its request, "
+			"which has %zu: claim a fresh one",
+			len, e->inlet->peer, e->block && !e->block_kept ? has : 0);
+	payload_forget_reply(e);
+	e->reply_len = len;
+	*claimed = same ? e->block->data : reply_claim_fresh(e)->data;
+	return 0;
 }
 
 int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,

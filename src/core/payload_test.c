@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "../../tests/chance.h"
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "endpoint/endpoint.h"
 
@@ -39,7 +40,7 @@ static void check_no_block_lost(void)
 	for (uint32_t r = 0; r < 3; r++)
 		for (uint32_t dst = 0; dst < 3; dst += 1) {
 			for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
-				claimed[i] = tern_claim(local[r], dst, 8);
+				claimed[i] = handed_claim(local[r], dst, 8);
 				CHECK(claimed[i] != NULL);
 			}
 			for (int i = 0; i < TERN_POOL_BLOCKS; i++)
@@ -122,7 +123,7 @@ static void where(tern *t, const tern_msg *m)
 TEST(the_handler_reads_a_payload_where_it_was_composed)
 {
 	ranks_open(where);
-	unsigned char *claimed = tern_claim(local[0], 1, 500);
+	unsigned char *claimed = handed_claim(local[0], 1, 500);
 	REQUIRE(claimed != NULL);
 	chance_fill(claimed, 500, 2);
 	CHECK_IS(tern_commit(local[0], claimed, ASK, 4, 5), 0);
@@ -136,7 +137,7 @@ TEST(the_handler_reads_a_payload_where_it_was_composed)
 TEST(messages_are_ordered_by_commit_and_not_by_claim)
 {
 	ranks_open(note_request);
-	unsigned char *first = tern_claim(local[0], 1, 1), *second = tern_claim(local[0], 1, 1);
+	unsigned char *first = handed_claim(local[0], 1, 1), *second = handed_claim(local[0], 1, 1);
 	REQUIRE(first && second && first != second);
 	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
 	CHECK_IS(tern_commit(local[0], second, ASK, 2), 0);
@@ -152,7 +153,7 @@ TEST(messages_are_ordered_by_commit_and_not_by_claim)
 TEST(other_sends_polls_and_replies_leave_a_composed_message_alone)
 {
 	ranks_open(note_request);
-	unsigned char *claimed = tern_claim(local[0], 1, TERN_PAYLOAD_MAX);
+	unsigned char *claimed = handed_claim(local[0], 1, TERN_PAYLOAD_MAX);
 	REQUIRE(claimed != NULL);
 	chance_fill(claimed, TERN_PAYLOAD_MAX, 3);
 	for (int i = 0; i < 100; i++) {
@@ -173,7 +174,7 @@ TEST(an_abandoned_claim_sends_nothing_and_frees_its_block)
 {
 	ranks_open(note_request);
 	for (int i = 0; i < 5 * TERN_POOL_BLOCKS; i++) {
-		void *claimed = tern_claim(local[0], i % 3, 100);
+		void *claimed = handed_claim(local[0], i % 3, 100);
 		REQUIRE(claimed != NULL);
 		CHECK_IS(tern_abandon(local[0], claimed), 0);
 		CHECK_IS(tern_abandon(local[0], claimed), -EINVAL);
@@ -186,7 +187,7 @@ TEST(an_abandoned_claim_sends_nothing_and_frees_its_block)
 TEST(a_claim_is_committed_once_and_only_what_was_claimed_is)
 {
 	ranks_open(note_request);
-	unsigned char *claimed = tern_claim(local[0], 1, 100);
+	unsigned char *claimed = handed_claim(local[0], 1, 100);
 	REQUIRE(claimed != NULL);
 	CHECK_IS(tern_commit(local[0], claimed + 1, ASK), -EINVAL);
 	CHECK(sentence_has(-EINVAL, "rank 0"));
@@ -212,8 +213,8 @@ TEST(open_claims_that_hold_every_block_are_an_error_and_not_a_wait)
 	for (uint32_t dst = 0; dst < 2; dst++) {
 		void *claimed[TERN_POOL_BLOCKS];
 		for (int i = 0; i < TERN_POOL_BLOCKS; i++)
-			REQUIRE((claimed[i] = tern_claim(local[0], dst, 1)) != NULL);
-		CHECK(!tern_claim(local[0], dst, 1));
+			REQUIRE((claimed[i] = handed_claim(local[0], dst, 1)) != NULL);
+		CHECK(!handed_claim(local[0], dst, 1));
 		CHECK_IS(errno, ENOBUFS);
 		CHECK_IS(tern_request_data(local[0], dst, ASK, bytes, 1), -ENOBUFS);
 		CHECK_IS(tern_request(local[0], dst, ASK, 1), 0);
@@ -233,7 +234,7 @@ TEST(claims_to_oneself_do_not_use_up_the_blocks_for_others)
 	void *claimed[TERN_POOL_BLOCKS];
 	tern_poll(local[1]);
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
-		REQUIRE((claimed[i] = tern_claim(local[0], 0, 1)) != NULL);
+		REQUIRE((claimed[i] = handed_claim(local[0], 0, 1)) != NULL);
 	for (int i = 0; i < 3 * TERN_POOL_BLOCKS; i++)
 		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1), 0);
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
@@ -260,7 +261,7 @@ TEST(a_claim_under_a_hold_without_a_block_is_refused_and_takes_nothing)
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
 		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), 0);
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10), -EAGAIN);
-	CHECK(!tern_claim(local[0], 1, 10));
+	CHECK(!handed_claim(local[0], 1, 10));
 	CHECK_IS(errno, EAGAIN);
 	tern_release(local[1]);
 	tern_release(local[0]);
@@ -272,7 +273,7 @@ TEST(a_claim_under_a_hold_without_a_block_is_refused_and_takes_nothing)
 TEST(a_commit_without_room_under_a_hold_keeps_the_claim)
 {
 	ranks_open(note_request);
-	unsigned char *claimed = tern_claim(local[0], 1, 10);
+	unsigned char *claimed = handed_claim(local[0], 1, 10);
 	REQUIRE(claimed != NULL);
 	chance_fill(claimed, 10, 9);
 	tern_hold(local[0]);
@@ -295,7 +296,7 @@ static bool in_place;
 static void return_changed(tern *t, const tern_msg *m)
 {
 	arrival_note(&requests, t, m);
-	unsigned char *reply = tern_reply_claim(t, m, reply_len);
+	unsigned char *reply = handed_reply_claim(t, m, reply_len);
 	REQUIRE(reply != NULL);
 	in_place = (const void *)reply == tern_msg_data(m, NULL);
 	if (!in_place)
@@ -311,7 +312,7 @@ TEST(a_reply_composed_in_place_returns_the_requests_own_block)
 	ranks_open(return_changed);
 	for (uint32_t dst = 0; dst < 2; dst++)
 		for (int i = 0; i < 3 * TERN_POOL_BLOCKS; i++) {
-			unsigned char *claimed = tern_claim(local[0], dst, 1000);
+			unsigned char *claimed = handed_claim(local[0], dst, 1000);
 			REQUIRE(claimed != NULL);
 			chance_fill(claimed, 1000, 8);
 			reply_len = i % 2 ? 1000 : 10;
@@ -406,8 +407,8 @@ TEST(replies_in_place_from_a_rank_that_has_closed_arrive_whole)
 static void claim_and_forget(tern *t, const tern_msg *m)
 {
 	arrival_note(&requests, t, m);
-	CHECK(tern_reply_claim(t, m, 10) != NULL);
-	CHECK(tern_reply_claim(t, m, TERN_PAYLOAD_MAX) != NULL);
+	CHECK(handed_reply_claim(t, m, 10) != NULL);
+	CHECK(handed_reply_claim(t, m, TERN_PAYLOAD_MAX) != NULL);
 	if (requests.count % 2)
 		CHECK_IS(tern_reply(t, m, TELL), 0);
 }
@@ -432,7 +433,7 @@ static int stale_code;
 static void commit_of_the_one_before(tern *t, const tern_msg *m)
 {
 	if (!stale)
-		stale = tern_reply_claim(t, m, 10);
+		stale = handed_reply_claim(t, m, 10);
 	else
 		stale_code = tern_reply_commit(t, m, stale, TELL);
 }
@@ -452,7 +453,7 @@ static void commit_badly(tern *t, const tern_msg *m)
 {
 	CHECK_IS(tern_reply_commit(t, m, bytes, TELL), -EINVAL);
 	CHECK_IS(tern_reply_commit(t, m, NULL, TELL), -EINVAL);
-	unsigned char *reply = tern_reply_claim(t, m, 10);
+	unsigned char *reply = handed_reply_claim(t, m, 10);
 	CHECK_IS(tern_reply_commit(t, m, reply + 1, TELL), -EINVAL);
 	CHECK_IS(tern_commit(t, reply, TELL), -EINVAL);
 	CHECK(tern_abandon(t, reply) < 0);

@@ -2,6 +2,7 @@
 /* Polling: which kinds, how many, and what a hold keeps away. */
 #include <errno.h>
 
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "endpoint/endpoint.h"
 
@@ -116,7 +117,7 @@ TEST(a_request_handler_may_poll_for_replies_and_still_reply)
 
 static void answer_in_place_after_polling(tern *t, const tern_msg *m)
 {
-	unsigned char *reply = tern_reply_claim(t, m, 600);
+	unsigned char *reply = handed_reply_claim(t, m, 600);
 	REQUIRE(reply != NULL);
 	memset(reply, 9, 600);
 	int rc = tern_poll_replies(t);

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 
 enum { ASK = 3, TELL = 4, UNKNOWN = 99, BREAK = 12, BREAK_REPLY = 13 };
@@ -89,7 +90,7 @@ TEST(a_rank_out_of_range_is_refused_by_every_send)
 		CHECK_IS(code, -ERANGE);
 		note_code(tern_request_data(local[1], dst, ASK, bytes, 1, 2));
 		CHECK_IS(code, -ERANGE);
-		CHECK(!tern_claim(local[1], dst, 10));
+		CHECK(!handed_claim(local[1], dst, 10));
 		CHECK_IS(errno, ERANGE);
 		CHECK_IS(tern_forgive(local[1], dst), -ERANGE);
 	}
@@ -107,7 +108,7 @@ TEST(too_many_words_are_refused)
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 1, 1, 2, 3, 4, 5, 6, 7), -E2BIG);
 	CHECK_IS(tern_request_array(local[0], 1, ASK, 9, words), -E2BIG);
 	CHECK_IS(tern_request_array(local[0], 1, ASK, UINT32_MAX, words), -E2BIG);
-	void *claimed = tern_claim(local[0], 1, 10);
+	void *claimed = handed_claim(local[0], 1, 10);
 	CHECK_IS(tern_commit(local[0], claimed, ASK, 1, 2, 3, 4, 5, 6, 7), -E2BIG);
 	CHECK_IS(tern_abandon(local[0], claimed), 0);
 	check_unharmed();
@@ -120,9 +121,9 @@ TEST(too_long_a_payload_is_refused)
 	CHECK_IS(code, -EMSGSIZE);
 	CHECK(says("8193") && says("8192") && says("handler 3") && says("rank 1"));
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, SIZE_MAX), -EMSGSIZE);
-	CHECK(!tern_claim(local[0], 1, TERN_PAYLOAD_MAX + 1));
+	CHECK(!handed_claim(local[0], 1, TERN_PAYLOAD_MAX + 1));
 	CHECK_IS(errno, EMSGSIZE);
-	CHECK(!tern_claim(local[0], 1, SIZE_MAX));
+	CHECK(!handed_claim(local[0], 1, SIZE_MAX));
 	check_unharmed();
 }
 
@@ -137,7 +138,7 @@ TEST(an_unknown_handler_is_refused_where_it_is_named)
 	note_code(tern_request(local[0], 1, UINT32_MAX));
 	CHECK_IS(code, -ERANGE);
 	CHECK(says("0 to 767"));
-	void *claimed = tern_claim(local[0], 1, 10);
+	void *claimed = handed_claim(local[0], 1, 10);
 	CHECK_IS(tern_commit(local[0], claimed, UNKNOWN), -ENXIO);
 	CHECK_IS(tern_commit(local[0], claimed, TERN_HANDLER_MAX), -ERANGE);
 	CHECK_IS(tern_abandon(local[0], claimed), 0);
@@ -156,7 +157,7 @@ static void reply_badly(tern *t, const tern_msg *m)
 	CHECK(says("handler 4") && says("rank 0"));
 	CHECK_IS(tern_reply_data(t, m, TELL, bytes, TERN_PAYLOAD_MAX + 1), -EMSGSIZE);
 	CHECK_IS(tern_reply_data(t, m, UNKNOWN, bytes, 1), -ENXIO);
-	CHECK(!tern_reply_claim(t, m, TERN_PAYLOAD_MAX + 1));
+	CHECK(!handed_reply_claim(t, m, TERN_PAYLOAD_MAX + 1));
 	CHECK_IS(errno, EMSGSIZE);
 	CHECK_IS(tern_reply(t, m, TELL, 77), 0); /* and the reply is still to be had */
 }
@@ -181,7 +182,7 @@ static int reply_twice(tern *t, const tern_msg *m)
 	CHECK_IS(tern_reply(t, m, TELL, 1, 2), -EALREADY);
 	CHECK_IS(tern_reply_data(t, m, TELL, bytes, 1), -EALREADY);
 	CHECK(tern_reply(t, NULL, TELL) < 0);
-	CHECK(!tern_reply_claim(t, m, 1));
+	CHECK(!handed_reply_claim(t, m, 1));
 	CHECK_IS(errno, EALREADY);
 	return tern_reply(t, m, TELL, 1);
 }
@@ -210,7 +211,7 @@ TEST(a_reply_outside_a_handler_is_refused)
 	CHECK(says("handler 4") && says("rank 0") && says("outside a handler"));
 	CHECK_IS(tern_reply(local[0], NULL, TELL, 1, 2), -EPERM);
 	CHECK_IS(tern_reply_data(local[0], NULL, TELL, bytes, 1), -EPERM);
-	CHECK(!tern_reply_claim(local[0], NULL, 1));
+	CHECK(!handed_reply_claim(local[0], NULL, 1));
 	CHECK_IS(errno, EPERM);
 	check_unharmed();
 }

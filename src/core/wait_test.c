@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "base/clock.h"
 #include "core/wait.h"
@@ -220,7 +221,7 @@ TEST(a_send_to_a_dead_rank_fails_and_names_it)
 		CHECK(sentence_has(rc, names[r]));
 		CHECK_IS(tern_request(local[0], r, ASK, 1, 2, 3), -EOWNERDEAD);
 		CHECK_IS(tern_request_data(local[0], r, ASK, "x", 1), -EOWNERDEAD);
-		CHECK(!tern_claim(local[0], r, 1));
+		CHECK(!handed_claim(local[0], r, 1));
 		CHECK_IS(errno, EOWNERDEAD);
 	}
 	CHECK_IS(tern_request(local[0], 0, ASK, 1), 0);
@@ -232,7 +233,7 @@ TEST(a_send_to_a_closed_rank_fails_and_names_it)
 {
 	ranks_open(3);
 	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
-	void *claimed = tern_claim(local[0], 1, 10);
+	void *claimed = handed_claim(local[0], 1, 10);
 	REQUIRE(claimed != NULL);
 	local_settle();
 	local_close_one(1);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "endpoint/record.h"
 #include "tools/trace/file.h"
@@ -94,7 +95,7 @@ TEST(every_message_is_recorded_where_it_is_sent_and_where_it_is_handled)
 	CHECK_IS(tern_request(local[0], 1, TAKE, 1), 0);
 	CHECK_IS(tern_request(local[0], 1, TAKE, 1, 2, 3, 4, 5, 6), 0);
 	CHECK_IS(tern_request_data(local[0], 1, TAKE, payload, sizeof payload, 7), 0);
-	void *claimed = tern_claim(local[0], 1, 50);
+	void *claimed = handed_claim(local[0], 1, 50);
 	REQUIRE(claimed);
 	CHECK_IS(tern_commit(local[0], claimed, TAKE), 0);
 	CHECK_IS(local_settle(), 6);

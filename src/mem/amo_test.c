@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "../../tests/ranks.h"
 #include "mem/mem.h"
@@ -17,7 +18,7 @@ static tern_addr at[2];
 static void words_open(void)
 {
 	local_open(2);
-	word[0] = tern_alloc(local[1], sizeof private);
+	word[0] = handed_alloc(local[1], sizeof private);
 	word[1] = private;
 	REQUIRE(word[0]);
 	at[0] = tern_addr_of(local[1], word[0]);
@@ -144,7 +145,8 @@ TEST(doubles_add_and_have_a_least_and_a_most)
 		CHECK_IS(tern_amo_double(local[0], TERN_AMO_MAX, at[k] + 24, 1e300, NULL), 0);
 		memcpy(&value, (void *)&word[k][3], 8);
 		CHECK(value == 1e300);
-		static const enum tern_amo others[] = { TERN_AMO_AND, TERN_AMO_OR, TERN_AMO_XOR, TERN_AMO_SWAP };
+		static const enum tern_amo others[] = { TERN_AMO_AND, TERN_AMO_OR, TERN_AMO_XOR,
+							TERN_AMO_SWAP };
 		for (int i = 0; i < 4; i++)
 			CHECK_IS(tern_amo_double(local[0], others[i], at[k] + 24, 1, &old),
 				 -EINVAL);
@@ -163,8 +165,9 @@ TEST(an_address_that_is_not_aligned_or_not_there_is_refused_and_nothing_changes)
 			CHECK_IS(tern_amo64(local[0], TERN_AMO_ADD, at[k] + 24 + off, 1, &old),
 				 -EINVAL);
 			CHECK_IS(tern_cas64(local[0], at[k] + 24 + off, 1, 1, &old), -EINVAL);
-			CHECK_IS(tern_amo_double(local[0], TERN_AMO_ADD, at[k] + 24 + off, 1, &oldd),
-				 -EINVAL);
+			CHECK_IS(
+				tern_amo_double(local[0], TERN_AMO_ADD, at[k] + 24 + off, 1, &oldd),
+				-EINVAL);
 			if (off % 4 == 0)
 				continue;
 			CHECK_IS(tern_amo32(local[0], TERN_AMO_ADD, at[k] + 24 + off, 1, &old32),
@@ -199,15 +202,19 @@ TEST(split_phase_atomics_tell_the_value_before_when_they_complete)
 		CHECK_IS(tern_amo64_start(local[0], TERN_AMO_ADD, at[k] + 24, 1, NULL, &op), 0);
 		CHECK_IS(tern_cas64_start(local[0], at[k] + 24, 7, 9, &old[1], &op), 0);
 		CHECK_IS(tern_cas32_start(local[0], at[k] + 24, 9, 10, &old32[0], &op), 0);
-		CHECK_IS(tern_amo32_start(local[0], TERN_AMO_ADD, at[k] + 28, 1, &old32[1], &op), 0);
-		CHECK_IS(tern_amo_double_start(local[0], TERN_AMO_ADD, at[k] + 32, 2.5, &oldd[0], &op),
+		CHECK_IS(tern_amo32_start(local[0], TERN_AMO_ADD, at[k] + 28, 1, &old32[1], &op),
 			 0);
-		CHECK_IS(tern_amo_double_start(local[0], TERN_AMO_MAX, at[k] + 32, 3.5, &oldd[1], &op),
+		CHECK_IS(tern_amo_double_start(local[0], TERN_AMO_ADD, at[k] + 32, 2.5, &oldd[0],
+					       &op),
+			 0);
+		CHECK_IS(tern_amo_double_start(local[0], TERN_AMO_MAX, at[k] + 32, 3.5, &oldd[1],
+					       &op),
 			 0);
 		CHECK_IS(tern_amo64_start(local[0], TERN_AMO_ADD, at[k] + 25, 1, &old[2], &op),
 			 -EINVAL);
-		CHECK_IS(tern_amo_double_start(local[0], TERN_AMO_XOR, at[k] + 24, 1, &oldd[0], &op),
-			 -EINVAL);
+		CHECK_IS(
+			tern_amo_double_start(local[0], TERN_AMO_XOR, at[k] + 24, 1, &oldd[0], &op),
+			-EINVAL);
 		CHECK_IS(tern_op_wait(local[0], &op), 0);
 		CHECK_IS(atomic_load(&flag), 7);
 		CHECK(old[0] == 5 && old[1] == 7 && old[2] == 77 && old32[0] == 9 && old32[1] == 0);
@@ -241,7 +248,7 @@ static unsigned times;
 static void add_from_everywhere(tern *t)
 {
 	if (tern_rank(t) == 0) {
-		_Atomic uint64_t *p = tern_alloc(t, 256);
+		_Atomic uint64_t *p = handed_alloc(t, 256);
 		REQUIRE(p);
 		shared = tern_addr_of(t, p);
 	}
@@ -258,9 +265,9 @@ static void add_from_everywhere(tern *t)
 		atomic_fetch_add((_Atomic uint32_t *)(mine + 1), 1);
 		CHECK_IS(tern_amo_double(t, TERN_AMO_ADD, shared + 16, 0.5, NULL), 0);
 		CHECK_IS(tern_amo64(t, TERN_AMO_MAX, shared + 24, i * THREADS + me, NULL), 0);
-		CHECK_IS(
-			tern_amo64(t, TERN_AMO_XOR, shared + 32, UINT64_C(1) << (8 * me + i % 8), NULL),
-			0);
+		CHECK_IS(tern_amo64(t, TERN_AMO_XOR, shared + 32, UINT64_C(1) << (8 * me + i % 8),
+				    NULL),
+			 0);
 		do /* a counter by compare and swap */
 			old = atomic_load(mine + 5);
 		while (tern_cas64(t, shared + 40, old, old + 1, &found) == 0 && found != old);

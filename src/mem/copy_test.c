@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "../../tests/mem_model.h"
 #include "mem/mem.h"
@@ -20,7 +21,7 @@ static void areas_open(struct chance *c)
 	local_open(RANKS);
 	for (int i = 0; i < 4; i++) {
 		tern *t = local[1 + i / 2];
-		area[i] = i % 2 ? malloc(AREA) : tern_alloc(t, AREA);
+		area[i] = i % 2 ? malloc(AREA) : handed_alloc(t, AREA);
 		image[i] = malloc(AREA);
 		REQUIRE(area[i] && image[i]);
 		if (i % 2)

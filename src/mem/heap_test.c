@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "../../tests/chance.h"
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "../../tests/ranks.h"
 #include "mem/mem.h"
@@ -127,7 +128,7 @@ TEST(heap_memory_is_aligned_zero_when_first_given_out_and_seen_by_every_rank)
 {
 	local_open(3);
 	for (uint32_t r = 0; r < 3; r++) {
-		unsigned char *p = tern_alloc(local[r], 100000);
+		unsigned char *p = handed_alloc(local[r], 100000);
 		REQUIRE(p);
 		CHECK((uintptr_t)p % 64 == 0);
 		CHECK(all_are(p, 100000, 0));
@@ -148,7 +149,7 @@ TEST(freeing_what_is_not_the_beginning_of_an_allocation_is_refused)
 {
 	int here;
 	local_open(2);
-	char *p = tern_alloc(local[0], 1000), *other = tern_alloc(local[1], 1000);
+	char *p = handed_alloc(local[0], 1000), *other = handed_alloc(local[1], 1000);
 	REQUIRE(p && other);
 	CHECK_IS(tern_free(local[0], p + 64), -EINVAL);
 	CHECK_IS(tern_free(local[0], other), -EINVAL);
@@ -166,7 +167,7 @@ TEST(addresses_name_heap_bytes_and_nothing_else)
 {
 	static int private;
 	local_open(2);
-	char *p = tern_alloc(local[1], 1000);
+	char *p = handed_alloc(local[1], 1000);
 	REQUIRE(p);
 	tern_addr a = tern_addr_of(local[1], p);
 	CHECK(a != TERN_ADDR_NONE);
@@ -180,7 +181,8 @@ TEST(addresses_name_heap_bytes_and_nothing_else)
 	CHECK_IS(tern_addr_rank(tern_addr_at(a, 65535)), 65535);
 	CHECK(tern_addr_local(local[0], TERN_ADDR_NONE, 1) == NULL);
 	CHECK(tern_addr_local(local[0], tern_addr_at(a, 2), 1) == NULL); /* no such rank */
-	CHECK(tern_addr_local(local[0], tern_addr_at(a, 0), 1) == NULL); /* nothing is allocated there */
+	CHECK(tern_addr_local(local[0], tern_addr_at(a, 0), 1) ==
+	      NULL); /* nothing is allocated there */
 	CHECK(tern_addr_local(local[0], a, SIZE_MAX) == NULL);
 	CHECK(tern_addr_local(local[0], a, SIZE_MAX - 100) == NULL);
 	CHECK(tern_addr_local(local[0], a + (UINT64_C(1) << 39), 1) == NULL);
@@ -193,22 +195,22 @@ TEST(a_heap_that_is_spent_is_an_error_and_what_was_allocated_stays)
 {
 	setenv("TERN_HEAP", "4M", 1);
 	local_open(2);
-	unsigned char *p = tern_alloc(local[0], 1 << 20);
+	unsigned char *p = handed_alloc(local[0], 1 << 20);
 	REQUIRE(p);
 	memset(p, 7, 1 << 20);
 	errno = 0;
-	CHECK(tern_alloc(local[0], 8 << 20) == NULL);
+	CHECK(handed_alloc(local[0], 8 << 20) == NULL);
 	CHECK_IS(errno, ENOMEM);
 	CHECK(sentence_has(-ENOMEM, "TERN_HEAP") && sentence_has(-ENOMEM, "rank 0"));
-	CHECK(tern_alloc(local[0], SIZE_MAX) == NULL);
+	CHECK(handed_alloc(local[0], SIZE_MAX) == NULL);
 	unsigned got = 0;
-	while (tern_alloc(local[0], 1000))
+	while (handed_alloc(local[0], 1000))
 		got++;
 	CHECK(got > 500 && got < 4096);
 	CHECK(all_are(p, 1 << 20, 7));
 	CHECK_IS(tern_free(local[0], p), 0);
-	CHECK(tern_alloc(local[0], 1 << 20) == p);
-	CHECK(tern_alloc(local[1], 1 << 20) != NULL); /* the others have theirs */
+	CHECK(handed_alloc(local[0], 1 << 20) == p);
+	CHECK(handed_alloc(local[1], 1 << 20) != NULL); /* the others have theirs */
 	local_close();
 }
 
@@ -227,22 +229,22 @@ TEST(a_budget_that_is_spent_is_an_error_and_what_fits_can_still_be_had)
 {
 	budget_beyond_the_front(2, 1 << 20);
 	local_open(2);
-	unsigned char *p = tern_alloc(local[0], 256 << 10);
+	unsigned char *p = handed_alloc(local[0], 256 << 10);
 	REQUIRE(p);
 	memset(p, 7, 256 << 10);
 	errno = 0;
-	CHECK(tern_alloc(local[0], 64 << 20) == NULL);
+	CHECK(handed_alloc(local[0], 64 << 20) == NULL);
 	CHECK_IS(errno, ENOMEM);
 	CHECK(sentence_has(-ENOMEM, "TERN_MEMORY") && sentence_has(-ENOMEM, "rank 0"));
-	CHECK(tern_alloc(local[0], 1000) != NULL); /* what failed took nothing */
-	CHECK(tern_alloc(local[0], 256 << 10) != NULL);
-	CHECK(tern_alloc(local[1], 1000) != NULL);
-	CHECK(tern_alloc(local[1], 64 << 20) == NULL);
+	CHECK(handed_alloc(local[0], 1000) != NULL); /* what failed took nothing */
+	CHECK(handed_alloc(local[0], 256 << 10) != NULL);
+	CHECK(handed_alloc(local[1], 1000) != NULL);
+	CHECK(handed_alloc(local[1], 64 << 20) == NULL);
 	CHECK(all_are(p, 256 << 10, 7));
 	for (int i = 0; i < 100; i++) { /* nothing is lost on the way */
-		void *q = tern_alloc(local[0], 128 << 10);
+		void *q = handed_alloc(local[0], 128 << 10);
 		CHECK(q != NULL);
-		CHECK(tern_alloc(local[0], 64 << 20) == NULL);
+		CHECK(handed_alloc(local[0], 64 << 20) == NULL);
 		CHECK_IS(tern_free(local[0], q), 0);
 	}
 	local_close();
@@ -272,13 +274,13 @@ static void allocate_alike(tern *t)
 		unsigned k = chance_below(&same, 20);
 		size_t bytes = 1 + chance_below(&same, 100000);
 		if (chance_one_in(&own, 2))
-			CHECK(tern_alloc(t, chance_below(&own, 10000)) != NULL);
+			CHECK(handed_alloc(t, chance_below(&own, 10000)) != NULL);
 		if (kept[k]) {
 			CHECK_IS(tern_free_all(t, kept[k]), 0);
 			kept[k] = NULL;
 			continue;
 		}
-		unsigned char *p = kept[k] = tern_alloc_all(t, bytes);
+		unsigned char *p = kept[k] = handed_alloc_all(t, bytes);
 		REQUIRE(p);
 		addresses[me] = tern_addr_of(t, p);
 		memset(p, (int)me, bytes);
@@ -302,12 +304,12 @@ TEST(symmetric_memory_has_the_same_offset_at_every_rank)
 static void allocate_unlike(tern *t)
 {
 	uint32_t me = tern_rank(t);
-	void *before = tern_alloc_all(t, 1000);
+	void *before = handed_alloc_all(t, 1000);
 	errno = 0;
-	CHECK(tern_alloc_all(t, me == 2 ? 2000 : 1000) == NULL);
+	CHECK(handed_alloc_all(t, me == 2 ? 2000 : 1000) == NULL);
 	CHECK_IS(errno, EINVAL); /* at every rank */
 	CHECK(sentence_has(-EINVAL, "tern_alloc_all"));
-	void *after = tern_alloc_all(t, 1000);
+	void *after = handed_alloc_all(t, 1000);
 	CHECK(before && after == (char *)before + 1024); /* what was refused took nothing */
 	CHECK_IS(tern_free_all(t, me == 1 ? before : after), -EINVAL); /* not the same everywhere */
 	CHECK_IS(tern_free_all(t, me == 3 ? (char *)before + 64 : before), -EINVAL);
@@ -315,7 +317,7 @@ static void allocate_unlike(tern *t)
 	CHECK_IS(tern_free_all(t, before), 0);
 	CHECK_IS(tern_free_all(t, before), -EINVAL);
 	CHECK_IS(tern_free_all(t, after), 0);
-	CHECK(tern_alloc_all(t, 1000) == before);
+	CHECK(handed_alloc_all(t, 1000) == before);
 }
 
 TEST(symmetric_sizes_that_differ_are_refused_at_every_rank)
@@ -325,13 +327,13 @@ TEST(symmetric_sizes_that_differ_are_refused_at_every_rank)
 
 static void allocate_too_much(tern *t)
 {
-	void *p = tern_alloc_all(t, 1 << 20);
+	void *p = handed_alloc_all(t, 1 << 20);
 	CHECK(p != NULL);
 	errno = 0;
-	CHECK(tern_alloc_all(t, 3 << 20) == NULL);
+	CHECK(handed_alloc_all(t, 3 << 20) == NULL);
 	CHECK_IS(errno, ENOMEM);
 	CHECK_IS(tern_free_all(t, p), 0);
-	CHECK(tern_alloc_all(t, 1 << 20) == p);
+	CHECK(handed_alloc_all(t, 1 << 20) == p);
 }
 
 TEST(symmetric_memory_that_the_heap_has_not_is_refused_at_every_rank)
@@ -342,13 +344,13 @@ TEST(symmetric_memory_that_the_heap_has_not_is_refused_at_every_rank)
 
 static void allocate_beyond_the_budget(tern *t)
 {
-	void *p = tern_alloc_all(t, 64 << 10);
+	void *p = handed_alloc_all(t, 64 << 10);
 	CHECK(p != NULL);
 	/* There is memory for some of them. */
 	errno = 0;
-	CHECK(tern_alloc_all(t, 512 << 10) == NULL);
+	CHECK(handed_alloc_all(t, 512 << 10) == NULL);
 	CHECK_IS(errno, ENOMEM);
-	CHECK(tern_alloc_all(t, 64) != NULL);
+	CHECK(handed_alloc_all(t, 64) != NULL);
 }
 
 TEST(symmetric_memory_that_the_budget_allows_some_ranks_only_is_refused_at_every_rank)

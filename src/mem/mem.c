@@ -152,7 +152,7 @@ static uint64_t heap_offset(const struct mem *m, const void *p)
 	return (uint64_t)((const char *)p - heap_pointer(m, 0));
 }
 
-void *tern_alloc(tern *t, size_t bytes)
+int tern_alloc(tern *t, size_t bytes, void **p)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
@@ -160,12 +160,11 @@ void *tern_alloc(tern *t, size_t bytes)
 	int rc = rules_forked(t->own);
 	if (!rc)
 		rc = heap_alloc(m, &m->own, &m->job->rank[m->rank].heap, bytes, &at);
-	if (rc) {
-		errno = -rc;
-		return NULL;
-	}
+	if (rc)
+		return rc;
+	*p = heap_pointer(m, at);
 	scope_close_unserved(&scope);
-	return heap_pointer(m, at);
+	return 0;
 }
 
 static int heap_free(struct mem *m, struct heap *h, const void *p, const char *call)
@@ -207,19 +206,18 @@ static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 	return rc;
 }
 
-void *tern_alloc_all(tern *t, size_t bytes)
+int tern_alloc_all(tern *t, size_t bytes, void **p)
 {
 	INSIDE struct scope scope = scope_open(t);
 	uint64_t at;
 	int rc = rules_wait(t->own, "tern_alloc_all()");
 	if (!rc)
 		rc = common_alloc(mem_of(t), bytes, &at);
-	if (rc) {
-		errno = -rc;
-		return NULL;
-	}
+	if (rc)
+		return rc;
+	*p = heap_pointer(mem_of(t), at);
 	scope_pause(&scope);
-	return heap_pointer(mem_of(t), at);
+	return 0;
 }
 
 int tern_free_all(tern *t, void *p)

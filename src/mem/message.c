@@ -14,10 +14,12 @@
 /* Takes the bounces from the heap, when they are first needed; false if it has no room for them. */
 static bool bounce_make(struct mem *m)
 {
-	char *bytes = tern_alloc(m->e->t, (size_t)BOUNCES * BOUNCE_BYTES);
-	for (int i = 0; bytes && i < BOUNCES; i++)
-		m->bounce[i].bytes = bytes + (size_t)i * BOUNCE_BYTES;
-	return bytes;
+	void *bytes;
+	if (tern_alloc(m->e->t, (size_t)BOUNCES * BOUNCE_BYTES, &bytes))
+		return false;
+	for (int i = 0; i < BOUNCES; i++)
+		m->bounce[i].bytes = (char *)bytes + (size_t)i * BOUNCE_BYTES;
+	return true;
 }
 
 static struct bounce *bounce_take(struct mem *m)

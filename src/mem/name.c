@@ -96,20 +96,20 @@ static int block_check(struct mem *m, uint32_t rank, const struct named_cut *who
 	return rc;
 }
 
-int tern_block_get_start(tern *t, uint32_t rank, unsigned name, size_t offset, size_t src_stride,
-		   void *dst, size_t dst_stride, size_t run, size_t count, tern_op *op)
+int tern_block_get_start(tern *t, uint32_t rank, const tern_block *from, void *dst,
+			 size_t dst_stride, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
-	struct named_cut c = { name, offset, src_stride, run, count };
+	struct named_cut c = { from->name, from->offset, from->stride, from->run, from->count };
 	int rc = op ? 0 : rules_wait(m->e, "a blocking tern_block_get_start()");
 	if (!rc)
 		rc = block_check(m, rank, &c);
-	size_t most = run && !rc ? TERN_PAYLOAD_MAX / run : 0;
-	for (size_t i = 0; most && !rc && i < count; i += most) {
-		c.offset = offset + i * src_stride;
-		c.count = count - i < most ? count - i : most;
+	size_t most = from->run && !rc ? TERN_PAYLOAD_MAX / from->run : 0;
+	for (size_t i = 0; most && !rc && i < from->count; i += most) {
+		c.offset = from->offset + i * from->stride;
+		c.count = from->count - i < most ? from->count - i : most;
 		rc = block_ask(m, rank, &c, (char *)dst + i * dst_stride, dst_stride,
 			       op ? op : &own);
 	}

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "../../tests/chance.h"
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "../../tests/ranks.h"
 #include "mem/mem.h"
@@ -20,7 +21,7 @@ TEST(a_store_puts_the_bytes_and_counts_them_at_the_target)
 {
 	unsigned char image[256];
 	local_open(2);
-	unsigned char *p = tern_alloc(local[1], 256);
+	unsigned char *p = handed_alloc(local[1], 256);
 	REQUIRE(p);
 	tern_addr a = tern_addr_of(local[1], p);
 	memset(p, 0xee, 256);
@@ -71,7 +72,7 @@ static void store_to_all(tern *t)
 {
 	uint32_t me = tern_rank(t);
 	struct chance c = { seed + me };
-	_Atomic uint64_t *mine = tern_alloc_all(t, RANKS * SLOT);
+	_Atomic uint64_t *mine = handed_alloc_all(t, RANKS * SLOT);
 	REQUIRE(mine);
 	tern_addr a = tern_addr_of(t, (void *)mine);
 	for (uint64_t n = 1; n <= ROUNDS; n++) {
@@ -96,7 +97,7 @@ static void store_and_sync_all(tern *t)
 {
 	uint32_t me = tern_rank(t);
 	struct chance c = { seed + me };
-	unsigned char *mine = tern_alloc_all(t, 100000 * RANKS);
+	unsigned char *mine = handed_alloc_all(t, 100000 * RANKS);
 	static unsigned char bytes[RANKS][100000];
 	REQUIRE(mine);
 	tern_addr a = tern_addr_of(t, mine);
@@ -156,7 +157,7 @@ static void handlers(tern *t)
 static void write_and_tell(tern *t)
 {
 	uint32_t me = tern_rank(t), next = (me + 1) % RANKS;
-	char *mine = tern_alloc_all(t, 3 * SLOT);
+	char *mine = handed_alloc_all(t, 3 * SLOT);
 	REQUIRE(mine);
 	tern_addr there = tern_addr_at(tern_addr_of(t, mine), next);
 	uint64_t *direct = tern_addr_local(t, there, 3 * SLOT);
@@ -180,7 +181,7 @@ TEST(the_heap_of_a_rank_that_died_is_refused_and_the_rank_named)
 {
 	local_open(3);
 	uint64_t word = 1, old;
-	void *p = tern_alloc(local[1], 4096);
+	void *p = handed_alloc(local[1], 4096);
 	REQUIRE(p);
 	tern_addr a = tern_addr_of(local[1], p);
 	CHECK_IS(tern_put(local[0], a, &word, sizeof word), 0);

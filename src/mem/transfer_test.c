@@ -2,6 +2,7 @@
 /* Contiguous put and get, on memory that this process can touch; handles, order, rules. */
 #include <errno.h>
 
+#include "../../tests/handed.h"
 #include "../../tests/mem_areas.h"
 
 enum { ASK, TELL, GO };
@@ -48,7 +49,7 @@ TEST(blocks_of_any_length_and_alignment_arrive_whole_and_touch_nothing_else)
 TEST(zero_bytes_are_a_success_and_touch_nothing_the_address_included)
 {
 	areas_open(1);
-	const tern_addr addresses[] = { at[0],        at[1],      at[0] + AREA,
+	const tern_addr addresses[] = { at[0],          at[1],      at[0] + AREA,
 					TERN_ADDR_NONE, UINT64_MAX, tern_addr_at(at[0], RANKS) };
 	tern_op op = TERN_OP;
 	const tern_shape none[] = {
@@ -68,8 +69,10 @@ TEST(zero_bytes_are_a_success_and_touch_nothing_the_address_included)
 		CHECK_IS(tern_put_pieces_start(local[0], &piece, 1, NULL), 0);
 		CHECK_IS(tern_get_pieces_start(local[0], &piece, 1, &op), 0);
 		for (int k = 0; k < 4; k++) {
-			CHECK_IS(tern_put_shape_start(local[0], addresses[i], NULL, &none[k], NULL), 0);
-			CHECK_IS(tern_get_shape_start(local[0], NULL, addresses[i], &none[k], &op), 0);
+			CHECK_IS(tern_put_shape_start(local[0], addresses[i], NULL, &none[k], NULL),
+				 0);
+			CHECK_IS(tern_get_shape_start(local[0], NULL, addresses[i], &none[k], &op),
+				 0);
 		}
 	}
 	CHECK_IS(tern_put_pieces_start(local[0], NULL, 0, NULL), 0);
@@ -135,7 +138,7 @@ TEST(memory_that_was_freed_is_heap_memory_until_it_is_given_out_again)
 		 0); /* as through a plain pointer: not noticed, and no harm */
 	CHECK_IS(tern_get(local[0], &byte, at[0], 1), 0);
 	CHECK_IS(byte, 'x');
-	CHECK(tern_alloc(local[1], AREA) == area[0]);
+	CHECK(handed_alloc(local[1], AREA) == area[0]);
 	image[0][0] = 'x';
 	areas_close();
 }
@@ -339,17 +342,19 @@ static void use_memory(tern *t, const tern_msg *m)
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_op_wait(t, &op), 0);
 	CHECK_IS(tern_fence(t), 0);
-	CHECK(tern_alloc(t, 10) != NULL);
+	CHECK(handed_alloc(t, 10) != NULL);
 	/* What sends a request or waits is not for a handler. */
 	tern_segment s = (tern_segment)1 << 48;
 	CHECK_IS(tern_segment_put_start(t, s, text, 1, &op), -EPERM);
 	CHECK_IS(tern_get_when_start(t, back, at[0], 1, at[0] + 704, 1, &op), -EPERM);
-	CHECK_IS(tern_block_get_start(t, 1, 0, 0, 0, back, 0, 1, 1, &op), -EPERM);
+	CHECK_IS(tern_block_get_start(t, 1, &(tern_block){ .name = 0, .run = 1, .count = 1 }, back,
+				      0, &op),
+		 -EPERM);
 	CHECK_IS(tern_store_sync(t, 1), -EPERM);
 	CHECK_IS(tern_store_sync_all(t), -EPERM);
 	CHECK_IS(tern_unregister(t, at[1]), -EPERM);
 	CHECK_IS(tern_put_request(t, at[0], text, 1, ASK), -EPERM);
-	CHECK(tern_alloc_all(t, 64) == NULL && errno == EPERM);
+	CHECK(handed_alloc_all(t, 64) == NULL && errno == EPERM);
 	CHECK_IS(tern_free_all(t, area[0]), -EPERM);
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_reply(t, m, TELL), 0);
@@ -394,7 +399,7 @@ TEST(under_a_hold_memory_moves_at_once_and_waits_are_refused)
 	CHECK_IS(tern_put_start(local[0], at[1], here, AREA, &op), 0);
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(tern_store_sync(local[0], 1), -EDEADLK);
-	CHECK(tern_alloc_all(local[0], 64) == NULL && errno == EDEADLK);
+	CHECK(handed_alloc_all(local[0], 64) == NULL && errno == EDEADLK);
 	tern_release(local[0]);
 	CHECK_IS(tern_op_wait(local[0], &queued), 0);
 	memcpy(image[0], here_image, AREA);

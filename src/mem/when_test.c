@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "../../tests/mem_model.h"
 #include "mem/mem.h"
@@ -20,8 +21,8 @@ static void ranks_open(void)
 {
 	struct chance c = { 3 };
 	local_open(RANKS);
-	bytes = tern_alloc(local[0], BYTES);
-	flag = tern_alloc(local[0], 64);
+	bytes = handed_alloc(local[0], BYTES);
+	flag = handed_alloc(local[0], 64);
 	REQUIRE(bytes && flag);
 	model_scatter(bytes, BYTES, &c);
 	bytes_at = tern_addr_of(local[0], bytes);
@@ -47,7 +48,7 @@ TEST(a_value_that_is_ready_comes_at_once)
 				memset(here, 0xee, sizeof here);
 				memset(image, 0xee, sizeof image);
 				CHECK_IS(tern_get_when_start(local[r], here + 64, bytes_at + 3,
-						       lengths[i], flag_at, least, &op),
+							     lengths[i], flag_at, least, &op),
 					 0);
 				CHECK_IS(tern_op_wait(local[r], &op), 0);
 				memcpy(image + 64, bytes + 3, lengths[i]);
@@ -84,20 +85,23 @@ TEST(what_is_out_of_range_too_long_or_split_between_ranks_is_refused)
 {
 	ranks_open();
 	tern_op op = TERN_OP;
-	void *other = tern_alloc(local[2], 64);
+	void *other = handed_alloc(local[2], 64);
 	REQUIRE(other);
 	tern_addr other_at = tern_addr_of(local[2], other);
 	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, 8, other_at, 0, &op), -EINVAL);
-	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, TERN_PAYLOAD_MAX + 1, flag_at, 0, &op),
+	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, TERN_PAYLOAD_MAX + 1, flag_at, 0,
+				     &op),
 		 -EMSGSIZE);
 	CHECK_IS(tern_get_when_start(local[1], here, TERN_ADDR_NONE, 8, flag_at, 0, &op), -EFAULT);
 	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, 8, TERN_ADDR_NONE, 0, &op), -EFAULT);
-	CHECK_IS(tern_get_when_start(local[1], here, bytes_at + (64 << 20), 8, flag_at, 0, &op), -EFAULT);
-	CHECK_IS(tern_get_when_start(local[1], here, tern_addr_at(bytes_at, RANKS), 8, flag_at, 0, &op),
+	CHECK_IS(tern_get_when_start(local[1], here, bytes_at + (64 << 20), 8, flag_at, 0, &op),
+		 -EFAULT);
+	CHECK_IS(tern_get_when_start(local[1], here, tern_addr_at(bytes_at, RANKS), 8, flag_at, 0,
+				     &op),
 		 -ERANGE);
 	CHECK_IS(op.pending, 0);
 	int rc = tern_get_when_start(local[1], here, bytes_at, 8, flag_at + 4, 0,
-			       &op); /* a flag that is not aligned */
+				     &op); /* a flag that is not aligned */
 	if (!rc)
 		rc = tern_op_wait(local[1], &op);
 	CHECK(rc < 0);
@@ -117,7 +121,7 @@ TEST(more_requests_than_the_owner_has_places_for_are_all_answered_in_the_end)
 	for (uint32_t a = 0; a < ASKERS; a++)
 		for (uint64_t i = 0; i < EACH; i++)
 			CHECK_IS(tern_get_when_start(local[a + 1], &got[a][i], bytes_at + 8 * i, 8,
-					       flag_at, i + 1, &op[a]),
+						     flag_at, i + 1, &op[a]),
 				 0);
 	CHECK(ASKERS * EACH > TERN_WHEN_MAX);
 	for (int i = 0; i < 1000; i++)
@@ -148,7 +152,9 @@ TEST(a_rank_waits_for_so_many_values_at_a_time_and_does_other_things_meanwhile)
 	tern_segment s;
 	for (unsigned i = 0; i < TERN_WHEN_MAX;
 	     i++) /* its own flag: nobody else would ever raise it */
-		CHECK_IS(tern_get_when_start(local[0], &got[i], bytes_at + 8 * i, 8, flag_at, 1, &op), 0);
+		CHECK_IS(tern_get_when_start(local[0], &got[i], bytes_at + 8 * i, 8, flag_at, 1,
+					     &op),
+			 0);
 	CHECK_IS(tern_get_when_start(local[0], &more, bytes_at, 8, flag_at, 1, &op), -EAGAIN);
 	CHECK_IS(tern_segment_open(local[1], here + 64, 10, NULL, NULL, &s), 0);
 	CHECK_IS(tern_segment_put_start(local[0], s, bytes, 10, &other), 0);
@@ -174,8 +180,9 @@ TEST(memory_that_goes_while_a_request_is_held_ends_it_with_an_error)
 	REQUIRE(page != MAP_FAILED);
 	REQUIRE(tern_register(local[0], page, 8192, &a) == 0);
 	CHECK_IS(tern_get_when_start(local[1], here + 64, a + 100, 8, flag_at, 1, &op),
-		 0);                                                             /* the data goes */
-	CHECK_IS(tern_get_when_start(local[1], here + 64, bytes_at, 8, a, 1, &op), 0); /* the flag goes */
+		 0); /* the data goes */
+	CHECK_IS(tern_get_when_start(local[1], here + 64, bytes_at, 8, a, 1, &op),
+		 0); /* the flag goes */
 	local_settle();
 	CHECK_IS(op.pending, 2);
 	CHECK_IS(tern_unregister(local[0], a), 0);

@@ -14,6 +14,7 @@
 
 #include <tern/async.h>
 
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "mem/mem.h"
 #include "mem/word.h"
@@ -134,7 +135,7 @@ static int put_bounce(size_t len)
 {
 	static char *bounce;
 	if (!bounce)
-		bounce = tern_alloc(local[0], 64);
+		bounce = handed_alloc(local[0], 64);
 	memcpy(bounce, &local_word, len);
 	uint64_t words[] = { addr, tern_addr_of(local[0], bounce), len, true, NO_SLOT };
 	int rc = layer_request(local[0]->own, 1, MEM_MOVE, NULL, 0, 5, words);
@@ -184,7 +185,9 @@ static int get_when(size_t len)
 
 static int get_block(size_t len)
 {
-	return tern_block_get_start(local[0], 1, NAME, 0, 0, &local_word, 0, len, 1, NULL);
+	return tern_block_get_start(local[0], 1,
+				    &(tern_block){ .name = NAME, .run = len, .count = 1 },
+				    &local_word, 0, NULL);
 }
 
 static int read_async(size_t len)
@@ -260,7 +263,7 @@ static void child_run(void)
 {
 	local_open(2);
 	local_on(ASK, segment_asked);
-	heap = tern_alloc(local[1], (size_t)2 * BEFORE);
+	heap = handed_alloc(local[1], (size_t)2 * BEFORE);
 	at_heap = tern_addr_of(local[1], heap);
 	tern_addr mine;
 	if (!heap || tern_register(local[1], private, sizeof private, &at_private) ||

@@ -83,9 +83,9 @@ static struct arrival *of_ordered(struct node *n)
 
 struct arrival *arrival_find(struct msg *m, uint32_t src, tern_id id, tern_id mask)
 {
-	if (mask == TERN_ID_EXACT)
+	if (mask == MSG_ID_EXACT)
 		return src == TERN_RANK_ANY ? of_any(table_find(&m->by_id, TERN_RANK_ANY, id))
-				       : of_key(table_find(&m->by_key, src, id));
+					    : of_key(table_find(&m->by_key, src, id));
 	for (struct node *n = m->ordered.first; n; n = n->next)
 		if (!((n->id ^ id) & mask) && (src == TERN_RANK_ANY || n->rank == src))
 			return of_ordered(n);

@@ -97,19 +97,18 @@ static int block_refused(uint32_t rank, unsigned name, int error)
 				 : strerror(-error));
 }
 
-int tern_block_ask(tern *t, uint32_t rank, unsigned name, size_t offset, size_t stride, size_t run,
-		   size_t count, tern_id id)
+int tern_block_ask(tern *t, uint32_t rank, const tern_block *from, tern_id id)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct msg *m = msg_of(t);
 	struct block_ask a = { .rank = rank, .id = id, .answer = 1 };
-	uint64_t words[] = { name, offset, stride, run, count, id };
+	uint64_t words[] = { from->name, from->offset, from->stride, from->run, from->count, id };
 	int rc = rules_wait(m->e, "tern_block_ask()");
 	if (!rc)
 		rc = rules_destination(m->e, rank);
 	if (!rc)
 		rc = block_ask(m, &a, words);
-	return rc || !a.answer ? rc : block_refused(rank, name, a.answer);
+	return rc || !a.answer ? rc : block_refused(rank, from->name, a.answer);
 }
 
 void block_register(struct endpoint *e)

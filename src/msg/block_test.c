@@ -28,7 +28,14 @@ static void block(size_t offset, size_t stride, size_t run, size_t count)
 {
 	tern_envelope env = { 0 };
 	memset(in, 0xee, AREA);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, offset, stride, run, count, ID), 0);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = NAME,
+					       .offset = offset,
+					       .stride = stride,
+					       .run = run,
+					       .count = count },
+				ID),
+		 0);
 	CHECK_IS(tern_recv(local[0], 1, ID, in, AREA, &env), 0);
 	CHECK(env.src == 1 && env.id == ID && env.len == run * count);
 	for (size_t i = 0; i < count; i++)
@@ -59,8 +66,16 @@ TEST(a_block_may_be_received_in_parts_and_by_a_receive_that_was_posted_before)
 	const tern_part column = { in, 8, 1000, 16 };
 	begin(2);
 	memset(in, 0xee, AREA);
-	CHECK_IS(tern_recv_parts_start(local[0], 1, ID, TERN_ID_EXACT, &column, 1, 0, NULL, &ro), 0);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 3, 100, 8, 1000, ID), 0);
+	CHECK_IS(tern_recv_parts_start(local[0], &(tern_match){ .rank = 1, .id = ID }, &column, 1,
+				       NULL, &ro),
+		 0);
+	CHECK_IS(
+		tern_block_ask(
+			local[0], 1,
+			&(tern_block){
+				.name = NAME, .offset = 3, .stride = 100, .run = 8, .count = 1000 },
+			ID),
+		0);
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	for (size_t i = 0; i < 1000; i++)
 		CHECK(memcmp(in + i * 16, area + 3 + i * 100, 8) == 0 && in[i * 16 + 8] == 0xee);
@@ -70,8 +85,14 @@ TEST(a_block_may_be_received_in_parts_and_by_a_receive_that_was_posted_before)
 TEST(a_block_is_read_when_the_receive_is_there)
 {
 	begin(2);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 0, 2, 1, 10, ID), 0);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 0, 2, 1, 50000, ID), 0);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = NAME, .stride = 2, .run = 1, .count = 10 },
+				ID),
+		 0);
+	CHECK_IS(tern_block_ask(
+			 local[0], 1,
+			 &(tern_block){ .name = NAME, .stride = 2, .run = 1, .count = 50000 }, ID),
+		 0);
 	local_settle_transfers();
 	chance_fill(area, AREA, 77);
 	for (int i = 0; i < 2; i++) {
@@ -87,7 +108,13 @@ TEST(a_block_is_read_when_the_receive_is_there)
 TEST(a_rank_may_ask_itself_for_a_block)
 {
 	begin(2);
-	CHECK_IS(tern_block_ask(local[1], 1, NAME, 10, 20, 10, 100, ID), 0);
+	CHECK_IS(
+		tern_block_ask(
+			local[1], 1,
+			&(tern_block){
+				.name = NAME, .offset = 10, .stride = 20, .run = 10, .count = 100 },
+			ID),
+		0);
 	CHECK_IS(tern_recv(local[1], 1, ID, in, AREA, NULL), 0);
 	for (size_t i = 0; i < 100; i++)
 		CHECK(memcmp(in + i * 10, area + 10 + i * 20, 10) == 0);
@@ -97,21 +124,64 @@ TEST(a_rank_may_ask_itself_for_a_block)
 TEST(what_is_not_published_is_not_agreed_to)
 {
 	begin(2);
-	int rc = tern_block_ask(local[0], 1, NAME + 1, 0, 1, 1, 1, ID);
+	int rc = tern_block_ask(
+		local[0], 1, &(tern_block){ .name = NAME + 1, .stride = 1, .run = 1, .count = 1 },
+		ID);
 	CHECK_IS(rc, -ENOENT);
 	CHECK(sentence_has(rc, "rank 1") && sentence_has(rc, "5"));
-	CHECK_IS(tern_block_ask(local[0], 1, TERN_NAMES_MAX, 0, 1, 1, 1, ID), -ENOENT);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, AREA, 1, 1, 1, ID), -ENOENT);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 0, 1, AREA, 2, ID), -ENOENT);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 1, AREA / 2, AREA / 2, 2, ID), -ENOENT);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 0, SIZE_MAX / 2, 1, 4, ID), -ENOENT);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, SIZE_MAX, 1, 1, 1, ID), -ENOENT);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 0, 0, SIZE_MAX / 4, 8, ID), -ENOENT);
-	CHECK_IS(tern_block_ask(local[0], 0, NAME, 0, 1, 1, 1, ID), -ENOENT);
+	CHECK_IS(tern_block_ask(
+			 local[0], 1,
+			 &(tern_block){ .name = TERN_NAMES_MAX, .stride = 1, .run = 1, .count = 1 },
+			 ID),
+		 -ENOENT);
+	CHECK_IS(tern_block_ask(
+			 local[0], 1,
+			 &(tern_block){
+				 .name = NAME, .offset = AREA, .stride = 1, .run = 1, .count = 1 },
+			 ID),
+		 -ENOENT);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = NAME, .stride = 1, .run = AREA, .count = 2 },
+				ID),
+		 -ENOENT);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = NAME,
+					       .offset = 1,
+					       .stride = AREA / 2,
+					       .run = AREA / 2,
+					       .count = 2 },
+				ID),
+		 -ENOENT);
+	CHECK_IS(
+		tern_block_ask(
+			local[0], 1,
+			&(tern_block){ .name = NAME, .stride = SIZE_MAX / 2, .run = 1, .count = 4 },
+			ID),
+		-ENOENT);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = NAME,
+					       .offset = SIZE_MAX,
+					       .stride = 1,
+					       .run = 1,
+					       .count = 1 },
+				ID),
+		 -ENOENT);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = NAME, .run = SIZE_MAX / 4, .count = 8 }, ID),
+		 -ENOENT);
+	CHECK_IS(tern_block_ask(local[0], 0,
+				&(tern_block){ .name = NAME, .stride = 1, .run = 1, .count = 1 },
+				ID),
+		 -ENOENT);
 	CHECK_IS(tern_block_name(local[1], NAME, NULL, 0), 0);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 0, 1, 1, 1, ID), -ENOENT);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = NAME, .stride = 1, .run = 1, .count = 1 },
+				ID),
+		 -ENOENT);
 	local_settle_transfers();
-	CHECK_IS(tern_probe(local[0], TERN_RANK_ANY, 0, 0, NULL), 0);
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = TERN_RANK_ANY, .any = TERN_ID_ANY },
+			    NULL),
+		 0);
 	CHECK_IS(msg_of(local[1])->sends.used, 0);
 	local_close();
 }
@@ -121,20 +191,30 @@ TEST(a_rank_with_too_many_sends_does_not_agree)
 	begin(2);
 	for (int i = 0; i < TERN_SENDS_MAX; i++)
 		CHECK_IS(tern_send_start(local[1], 0, 1, area, 8, TERN_SEND_RENDEZVOUS, NULL), 0);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 0, 1, 1, 1, ID), -EAGAIN);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = NAME, .stride = 1, .run = 1, .count = 1 },
+				ID),
+		 -EAGAIN);
 	CHECK_IS(tern_recv(local[0], 1, 1, in, 8, NULL), 0);
 	local_settle_transfers();
 	CHECK_IS(tern_send_clear(local[1], 0, 1), 0);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 0, 1, 1, 1, ID), 0);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = NAME, .stride = 1, .run = 1, .count = 1 },
+				ID),
+		 0);
 	local_close();
 }
 
 TEST(a_rank_that_has_left_is_not_asked)
 {
 	begin(3);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 0, 1, 1, 1, ID), 0);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = NAME, .stride = 1, .run = 1, .count = 1 },
+				ID),
+		 0);
 	local_close_one(1);
-	int rc = tern_block_ask(local[0], 1, NAME, 0, 1, 1, 1, ID);
+	int rc = tern_block_ask(
+		local[0], 1, &(tern_block){ .name = NAME, .stride = 1, .run = 1, .count = 1 }, ID);
 	CHECK_IS(rc, -ESHUTDOWN);
 	CHECK(sentence_has(rc, "rank 1"));
 	local_close();
@@ -144,7 +224,13 @@ TEST(many_blocks_of_one_id_come_in_the_order_they_were_asked_for)
 {
 	begin(2);
 	for (size_t i = 0; i < 100; i++)
-		CHECK_IS(tern_block_ask(local[0], 1, NAME, i, 0, i % 2 ? 1 : 10000, 1, ID), 0);
+		CHECK_IS(tern_block_ask(local[0], 1,
+					&(tern_block){ .name = NAME,
+						       .offset = i,
+						       .run = i % 2 ? 1 : 10000,
+						       .count = 1 },
+					ID),
+			 0);
 	for (size_t i = 0; i < 100; i++) {
 		tern_envelope env;
 		CHECK_IS(tern_recv(local[0], 1, ID, in, AREA, &env), 0);
@@ -160,12 +246,17 @@ TEST(a_rank_that_asks_for_blocks_without_end_leaves_room_for_the_sends_of_the_ra
 	int rc = 0;
 	begin(2);
 	for (unsigned i = 0; i < TERN_SENDS_MAX && !rc; i++)
-		rc = tern_block_ask(local[0], 1, NAME, 0, 1, 1, 1, ID);
+		rc = tern_block_ask(
+			local[0], 1,
+			&(tern_block){ .name = NAME, .stride = 1, .run = 1, .count = 1 }, ID);
 	CHECK_IS(rc, -EAGAIN);
 	CHECK_IS(tern_send_start(local[1], 0, ID + 1, area, 8, TERN_SEND_RENDEZVOUS, &op), 0);
 	CHECK_IS(tern_recv(local[0], 1, ID, in, AREA, NULL), 0); /* one less */
 	local_settle_transfers();
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 0, 1, 1, 1, ID), 0);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = NAME, .stride = 1, .run = 1, .count = 1 },
+				ID),
+		 0);
 	local_close();
 }
 
@@ -174,7 +265,8 @@ static int nested;
 static void ask_nested(tern *t, void *arg)
 {
 	(void)arg;
-	nested = tern_block_ask(t, 2, NAME, 0, 1, 1, 1, ID);
+	nested = tern_block_ask(
+		t, 2, &(tern_block){ .name = NAME, .stride = 1, .run = 1, .count = 1 }, ID);
 }
 
 TEST(a_deferred_function_may_ask_while_the_program_does)
@@ -182,10 +274,13 @@ TEST(a_deferred_function_may_ask_while_the_program_does)
 	begin(3);
 	nested = 1;
 	CHECK_IS(tern_defer(local[0], ask_nested, NULL), 0);
-	CHECK_IS(tern_block_ask(local[0], 1, NAME, 0, 1, 1, 1, ID), 0);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = NAME, .stride = 1, .run = 1, .count = 1 },
+				ID),
+		 0);
 	local_settle_transfers();
 	CHECK_IS(nested, -ENOENT); /* rank 2 has no such name */
-	CHECK_IS(tern_probe(local[0], 1, ID, TERN_ID_EXACT, NULL), 1);
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = 1, .id = ID }, NULL), 1);
 	local_close();
 }
 
@@ -233,15 +328,22 @@ TEST(the_tables_are_printed_with_a_line_for_every_entry)
 	CHECK_IS(tern_send_start(local[0], 1, 0xa1, area, 12345, 0, NULL), 0); /* in use */
 	CHECK_IS(tern_send_start(local[0], 1, 0xa2, area, 77, 0, NULL), 0);    /* complete */
 	CHECK_IS(tern_send_start(local[0], 1, 0xa3, area, 100000, 0, &op), 0); /* in progress */
-	CHECK_IS(tern_recv_start(local[0], 2, 0xb1, TERN_ID_EXACT, in, 321, 0, NULL, &op),
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 2, .id = 0xb1 }, in, 321, NULL,
+				 &op),
 		 0); /* in use */
-	CHECK_IS(tern_recv_start(local[0], TERN_RANK_ANY, 0xbb2, 0xff0, in, 654, 0, NULL, NULL), 0);
-	CHECK_IS(tern_recv_start(local[0], 0, 0xb3, TERN_ID_EXACT, in, 987, 0, NULL, NULL),
+	CHECK_IS(tern_recv_start(local[0],
+				 &(tern_match){ .rank = TERN_RANK_ANY, .id = 0xbb2, .any = ~0xff0 },
+				 in, 654, NULL, NULL),
+		 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 0, .id = 0xb3 }, in, 987, NULL,
+				 NULL),
 		 0); /* complete */
 	CHECK_IS(tern_send(local[0], 0, 0xb3, area, 5), 0);
 	CHECK_IS(tern_send(local[2], 0, 0xc1, area, 99), 0);                   /* buffered */
 	CHECK_IS(tern_send_start(local[2], 0, 0xc2, area, 98765, 0, NULL), 0); /* asks */
-	CHECK_IS(tern_recv_parts_start(local[1], 0, 0xa3, TERN_ID_EXACT, halves, 2, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = 0xa3 }, halves, 2,
+				       NULL, &op),
+		 0);
 	tern_poll(local[1]);
 	tern_poll(local[0]);
 	CHECK_IS(tern_send_tables(local[0], fd), 0);
@@ -285,7 +387,8 @@ TEST(tables_may_be_printed_and_what_is_complete_waited_for_in_a_handler)
 	int fd = memfd_create("tables", 0);
 	REQUIRE(fd >= 0);
 	CHECK_IS(tern_send_start(local[1], 0, 1, area, 8, 0, NULL), 0);
-	CHECK_IS(tern_recv_start(local[1], 1, 2, TERN_ID_EXACT, in, 8, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 1, .id = 2 }, in, 8, NULL, NULL),
+		 0);
 	CHECK_IS(tern_send_word(local[1], 1, 2, 5), 0);
 	local_settle_transfers();
 	CHECK_IS(tern_send_start(local[1], 0, 3, area, AREA, 0, NULL), 0);

@@ -7,7 +7,8 @@ TEST(a_send_that_nobody_knows_of_is_taken_back_here)
 	begin(2);
 	uint32_t most = msg_of(local[0])->peer[1].rts;
 	for (uint32_t i = 0; i <= most; i++)
-		CHECK_IS(tern_send_start(local[0], 1, i, out, SMALL, TERN_SEND_RENDEZVOUS, NULL), 0);
+		CHECK_IS(tern_send_start(local[0], 1, i, out, SMALL, TERN_SEND_RENDEZVOUS, NULL),
+			 0);
 	SEND_IS(most, TERN_STATE_IN_USE);
 	CHECK_IS(tern_send_cancel(local[0], 1, most), 0);
 	SEND_IS(most, TERN_STATE_COMPLETE);
@@ -81,10 +82,14 @@ static void cross(size_t len, unsigned flags, bool known, bool cancel_first)
 	if (known)
 		tern_poll(local[1]);
 	if (!cancel_first)
-		CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, LEN, 0, NULL, &ro), 0);
+		CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in, LEN,
+					 NULL, &ro),
+			 0);
 	CHECK_IS(tern_op_cancel(local[0], &so), cancel_first ? 0 : -EALREADY);
 	if (cancel_first)
-		CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, LEN, 0, NULL, &ro), 0);
+		CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in, LEN,
+					 NULL, &ro),
+			 0);
 	local_settle_transfers();
 	CHECK_IS(so.pending, 0);
 	CHECK_IS(so.error, cancel_first ? -ECANCELED : 0);
@@ -138,7 +143,9 @@ TEST(a_receive_is_taken_back_only_before_it_is_matched)
 	tern_envelope env = { .len = 77 };
 	begin(2);
 	CHECK_IS(tern_recv_cancel(local[1], 0, ID), -ENOENT);
-	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in2, LEN, 0, &env, NULL), 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in2, LEN, &env,
+				 NULL),
+		 0);
 	CHECK_IS(tern_recv_cancel(local[1], 0, ID), 0);
 	CHECK_IS(env.error, -ECANCELED);
 	RECV_IS(ID, TERN_STATE_COMPLETE);
@@ -162,18 +169,26 @@ TEST(wildcard_receives_are_taken_back_too)
 {
 	tern_op any = TERN_OP, masked = TERN_OP;
 	begin(2);
-	CHECK_IS(tern_recv_start(local[1], TERN_RANK_ANY, ID, TERN_ID_EXACT, in, LEN, 0, NULL, &any), 0);
-	CHECK_IS(tern_recv_start(local[1], TERN_RANK_ANY, 0, 0, in, LEN, 0, NULL, &masked), 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = TERN_RANK_ANY, .id = ID }, in,
+				 LEN, NULL, &any),
+		 0);
+	CHECK_IS(tern_recv_start(local[1],
+				 &(tern_match){ .rank = TERN_RANK_ANY, .any = TERN_ID_ANY }, in,
+				 LEN, NULL, &masked),
+		 0);
 	CHECK_IS(tern_op_cancel(local[1], &any), 0);
 	CHECK_IS(tern_op_cancel(local[1], &masked), 0);
 	CHECK_IS(tern_op_wait(local[1], &any), -ECANCELED);
 	CHECK_IS(tern_op_wait(local[1], &masked), -ECANCELED);
 	CHECK_IS(tern_op_cancel(local[1], &any), -EALREADY);
-	CHECK_IS(tern_recv_start(local[1], TERN_RANK_ANY, 0, 0xf0, in, LEN, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_start(local[1],
+				 &(tern_match){ .rank = TERN_RANK_ANY, .id = 0, .any = ~0xf0 }, in,
+				 LEN, NULL, NULL),
+		 0);
 	CHECK_IS(tern_recv_cancel(local[1], TERN_RANK_ANY, 0), 0);
 	CHECK_IS(tern_recv_clear(local[1], TERN_RANK_ANY, 0), -ECANCELED);
 	CHECK_IS(send_listed(ID, SMALL, 0), 0);
-	CHECK_IS(tern_probe_wait(local[1], 0, ID, TERN_ID_EXACT, NULL), 1);
+	CHECK_IS(tern_probe_wait(local[1], &(tern_match){ .rank = 0, .id = ID }, NULL), 1);
 	local_close();
 }
 
@@ -183,12 +198,18 @@ TEST(cancel_by_handle_takes_back_every_operation_that_can_be)
 	begin(2);
 	for (tern_id id = 0; id < 4; id++)
 		CHECK_IS(tern_send_start(local[0], 1, id, out, LEN, 0, &so), 0);
-	CHECK_IS(tern_recv_start(local[1], 0, 2, TERN_ID_EXACT, in2, LEN, 0, NULL, &ro), 0);
+	CHECK_IS(
+		tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 2 }, in2, LEN, NULL, &ro),
+		0);
 	local_settle_transfers();
 	CHECK_IS(so.pending, 3);
-	CHECK_IS(tern_recv_parts_start(local[1], 0, 0, TERN_ID_EXACT, halves, 2, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = 0 }, halves, 2,
+				       NULL, &ro),
+		 0);
 	tern_poll(local[0]);
-	CHECK_IS(tern_recv_start(local[1], 0, 9, TERN_ID_EXACT, in2, LEN, 0, NULL, &ro), 0);
+	CHECK_IS(
+		tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 9 }, in2, LEN, NULL, &ro),
+		0);
 	CHECK_IS(tern_op_cancel(local[1], &ro), -EALREADY); /* 0 flows, 9 is taken back */
 	CHECK_IS(ro.pending, 1);
 	CHECK_IS(tern_op_cancel(local[0], &so), -EALREADY);
@@ -204,7 +225,9 @@ TEST(taking_back_needs_a_handle_and_leaves_what_has_none)
 {
 	static uint64_t word;
 	local_open(2);
-	CHECK_IS(tern_recv_start(local[1], 0, 5, TERN_ID_EXACT, &word, sizeof word, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 5 }, &word, sizeof word,
+				 NULL, NULL),
+		 0);
 	CHECK_IS(tern_op_cancel(local[1], NULL), -EINVAL);
 	CHECK(sentence_has(-EINVAL, "handle"));
 	CHECK_IS(tern_recv_poll(local[1], 0, 5), TERN_STATE_IN_USE);

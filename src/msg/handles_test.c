@@ -10,7 +10,9 @@ static uint64_t words[8];
 
 static void receive(int i, tern_op *op)
 {
-	CHECK_IS(tern_recv_start(local[0], 1, (tern_id)i, TERN_ID_EXACT, &words[i], 8, 0, NULL, op), 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = (tern_id)i }, &words[i],
+				 8, NULL, op),
+		 0);
 }
 
 static void send(int i)
@@ -122,7 +124,9 @@ TEST(wait_all_waits_for_every_one_of_whatever_layer)
 	send(0);
 	static char got[100000];
 	tern_op ro = TERN_OP;
-	CHECK_IS(tern_recv_start(local[1], 0, 7, TERN_ID_EXACT, got, sizeof got, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 7 }, got, sizeof got,
+				 NULL, &ro),
+		 0);
 	CHECK_IS(tern_op_wait_all(local[0], ops, 3), 0);
 	CHECK_IS(op[0].pending + op[1].pending + op[2].pending, 0);
 	CHECK(memcmp(to, from, sizeof to) == 0 && memcmp(got, from, sizeof got) == 0);
@@ -137,7 +141,9 @@ TEST(wait_all_gives_the_first_error_of_the_first_handle_that_has_one_and_takes_a
 	char small;
 	local_open(2);
 	receive(0, &op[0]);
-	CHECK_IS(tern_recv_start(local[0], 1, 1, TERN_ID_EXACT, &small, 1, 0, NULL, &op[1]), 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = 1 }, &small, 1, NULL,
+				 &op[1]),
+		 0);
 	receive(2, &op[2]);
 	CHECK_IS(tern_op_cancel(local[0], &op[2]), 0);
 	send(1);
@@ -152,7 +158,9 @@ TEST(a_handle_keeps_the_first_error_and_gives_it_once)
 	tern_op op = TERN_OP;
 	char small;
 	local_open(2);
-	CHECK_IS(tern_recv_start(local[0], 1, 1, TERN_ID_EXACT, &small, 1, 0, NULL, &op), 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = 1 }, &small, 1, NULL,
+				 &op),
+		 0);
 	receive(2, &op);
 	receive(3, &op);
 	send(1);

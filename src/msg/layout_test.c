@@ -9,6 +9,7 @@
 #include <tern/msg.h>
 
 #include "../../tests/chance.h"
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "../../tests/mem_model.h"
 #include "msg/msg.h"
@@ -105,11 +106,15 @@ static void carry(size_t total, unsigned flags, bool recv_first, bool whole_from
 	else
 		k = parts_of(to, target, total);
 	if (recv_first)
-		CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, to, k, 0, &env, &ro), 0);
+		CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = ID }, to,
+					       k, &env, &ro),
+			 0);
 	CHECK_IS(tern_send_parts_start(local[0], 1, ID, from, n, flags, &so), 0);
 	if (!recv_first) {
 		tern_poll(local[1]);
-		CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, to, k, 0, &env, &ro), 0);
+		CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = ID }, to,
+					       k, &env, &ro),
+			 0);
 	}
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
 	CHECK_IS(tern_op_wait(local[0], &so), 0);
@@ -123,11 +128,11 @@ static void carry_all(size_t least, size_t most, unsigned rounds)
 	chance.state = check_seed();
 	local_open(2);
 	model_scatter(source, ARENA, &chance);
-	unsigned char *heap = tern_alloc(local[1], ARENA);
+	unsigned char *heap = handed_alloc(local[1], ARENA);
 	REQUIRE(heap);
 	for (unsigned i = check_scaled(rounds); i; i--) {
-		static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_AUTO, TERN_SEND_RENDEZVOUS,
-						  TERN_SEND_SYNC };
+		static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_AUTO,
+						  TERN_SEND_RENDEZVOUS, TERN_SEND_SYNC };
 		target = i % 2 ? heap : private_arena;
 		memset(target, (int)i, ARENA);
 		memset(image, (int)i, ARENA);
@@ -166,7 +171,9 @@ static void elements(size_t size, size_t count, unsigned flags, bool scattered)
 	const tern_part to = { target, size, count, (ptrdiff_t)(scattered ? size + 1 : size) };
 	memset(target, 0x77, ARENA);
 	memset(image, 0x77, ARENA);
-	CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, &to, 1, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = ID }, &to, 1, NULL,
+				       &ro),
+		 0);
 	CHECK_IS(tern_send_parts_start(local[0], 1, ID, &from, 1, flags, &so), 0);
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
 	CHECK_IS(tern_op_wait(local[0], &so), 0);
@@ -203,12 +210,13 @@ TEST(no_parts_and_parts_of_nothing_make_a_message_of_no_bytes)
 			for (size_t k = 0; k < 4; k++) {
 				tern_op so = TERN_OP, ro = TERN_OP;
 				tern_envelope env = { .len = 9 };
-				CHECK_IS(tern_send_parts_start(local[0], 1, ID, n ? nothing : NULL, n,
-							 modes[i], &so),
+				CHECK_IS(tern_send_parts_start(local[0], 1, ID, n ? nothing : NULL,
+							       n, modes[i], &so),
 					 0);
 				local_settle_transfers();
-				CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT,
-							 k ? nothing : NULL, k, 0, &env, &ro),
+				CHECK_IS(tern_recv_parts_start(local[1],
+							       &(tern_match){ .rank = 0, .id = ID },
+							       k ? nothing : NULL, k, &env, &ro),
 					 0);
 				CHECK_IS(tern_op_wait(local[1], &ro), 0);
 				CHECK_IS(tern_op_wait(local[0], &so), 0);
@@ -235,9 +243,12 @@ TEST(as_many_parts_as_there_may_be_arrive)
 			const tern_part one = { target, size * TERN_PARTS_MAX, 1, 0 };
 			memset(target, 0x55, ARENA);
 			memset(image, 0x55, ARENA);
-			CHECK_IS(tern_send_parts_start(local[0], 1, ID, from, TERN_PARTS_MAX, 0, &so), 0);
-			CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, whole ? &one : to,
-						 whole ? 1 : TERN_PARTS_MAX, 0, NULL, &ro),
+			CHECK_IS(tern_send_parts_start(local[0], 1, ID, from, TERN_PARTS_MAX, 0,
+						       &so),
+				 0);
+			CHECK_IS(tern_recv_parts_start(
+					 local[1], &(tern_match){ .rank = 0, .id = ID },
+					 whole ? &one : to, whole ? 1 : TERN_PARTS_MAX, NULL, &ro),
 				 0);
 			CHECK_IS(tern_op_wait(local[1], &ro), 0);
 			CHECK_IS(tern_op_wait(local[0], &so), 0);
@@ -255,7 +266,7 @@ TEST(one_message_is_put_together_from_memory_of_several_kinds)
 	static unsigned char registered[30000];
 	tern_addr a;
 	local_open(2);
-	unsigned char *heap = tern_alloc(local[0], 30000), *there = tern_alloc(local[1], 90000);
+	unsigned char *heap = handed_alloc(local[0], 30000), *there = handed_alloc(local[1], 90000);
 	REQUIRE(heap && there);
 	REQUIRE(tern_register(local[1], private_arena, ARENA, &a) == 0);
 	chance_fill(source, 30000, 1);
@@ -267,7 +278,9 @@ TEST(one_message_is_put_together_from_memory_of_several_kinds)
 	unsigned char *to[] = { there, private_arena + 100 };
 	for (int i = 0; i < 2; i++) {
 		CHECK_IS(tern_send_parts_start(local[0], 1, ID, from, 3, 0, &so), 0);
-		CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, to[i], 90000, 0, NULL, &ro), 0);
+		CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, to[i],
+					 90000, NULL, &ro),
+			 0);
 		CHECK_IS(tern_op_wait(local[1], &ro), 0);
 		CHECK_IS(tern_op_wait(local[0], &so), 0);
 		CHECK(chance_filled(to[i], 30000, 2) && chance_filled(to[i] + 30000, 30000, 1) &&
@@ -298,15 +311,15 @@ static void each(size_t n, size_t size, unsigned flags, bool listed, bool recv_f
 	for (int step = 0; step < 2; step++) {
 		if ((step == 0) != recv_first) {
 			CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, n, flags,
-						listed ? NULL : &so),
+						      listed ? NULL : &so),
 				 0);
 			if (!recv_first)
 				tern_poll(local[1]);
 			continue;
 		}
 		for (size_t i = n; i--;)
-			CHECK_IS(tern_recv_start(local[1], 0, ids[i], TERN_ID_EXACT, target + i * room,
-						 room, 0, NULL, &ro),
+			CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ids[i] },
+						 target + i * room, room, NULL, &ro),
 				 0);
 	}
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
@@ -401,7 +414,8 @@ TEST(parts_with_an_id_each_keep_their_order_with_other_sends)
 	local_open(2);
 	for (unsigned i = 0; i < 3; i++) {
 		tern_op so = TERN_OP;
-		CHECK_IS(tern_send_start(local[0], 1, ID, &before, 8, TERN_SEND_RENDEZVOUS, &so), 0);
+		CHECK_IS(tern_send_start(local[0], 1, ID, &before, 8, TERN_SEND_RENDEZVOUS, &so),
+			 0);
 		CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 3, modes[i], &so), 0);
 		CHECK_IS(tern_send_start(local[0], 1, ID, &after, 8, 0, &so), 0);
 		for (uint64_t n = 0; n < 5; n++) {
@@ -423,9 +437,15 @@ TEST(one_part_of_several_that_does_not_fit_its_receive_does_not_harm_the_others)
 	local_open(2);
 	target = private_arena;
 	memset(target, 0x44, 100);
-	CHECK_IS(tern_recv_start(local[1], 0, 1, TERN_ID_EXACT, target, 10, 0, NULL, &good), 0);
-	CHECK_IS(tern_recv_start(local[1], 0, 2, TERN_ID_EXACT, target + 10, 19, 0, NULL, &bad), 0);
-	CHECK_IS(tern_recv_start(local[1], 0, 3, TERN_ID_EXACT, target + 30, 30, 0, NULL, &good), 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 1 }, target, 10, NULL,
+				 &good),
+		 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 2 }, target + 10, 19,
+				 NULL, &bad),
+		 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 3 }, target + 30, 30,
+				 NULL, &good),
+		 0);
 	CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 3, 0, &so), 0);
 	tern_poll(local[1]);
 	CHECK_IS(tern_op_wait(local[1], &good), 0);

@@ -38,9 +38,15 @@ TEST(a_posted_receive_takes_only_its_rank_and_id)
 	uint64_t got[3] = { 0 };
 	tern_op ro = TERN_OP;
 	local_open(3);
-	CHECK_IS(tern_recv_start(local[0], 1, 1, TERN_ID_EXACT, &got[0], 8, 0, NULL, &ro), 0);
-	CHECK_IS(tern_recv_start(local[0], 2, 1, TERN_ID_EXACT, &got[1], 8, 0, NULL, &ro), 0);
-	CHECK_IS(tern_recv_start(local[0], 1, 2, TERN_ID_EXACT, &got[2], 8, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = 1 }, &got[0], 8, NULL,
+				 &ro),
+		 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 2, .id = 1 }, &got[1], 8, NULL,
+				 &ro),
+		 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = 2 }, &got[2], 8, NULL,
+				 &ro),
+		 0);
 	CHECK_IS(tern_send_word(local[1], 0, 2, 12), 0);
 	CHECK_IS(tern_send_word(local[2], 0, 1, 21), 0);
 	CHECK_IS(tern_send_word(local[1], 0, 1, 11), 0);
@@ -55,18 +61,19 @@ TEST(every_bit_of_an_id_counts)
 	static uint64_t got[64];
 	local_open(2);
 	for (unsigned b = 0; b < 64; b++)
-		CHECK_IS(tern_recv_start(local[0], 1, UINT64_C(1) << b, TERN_ID_EXACT, &got[b], 8, 0,
-					 NULL, &ro),
+		CHECK_IS(tern_recv_start(local[0],
+					 &(tern_match){ .rank = 1, .id = UINT64_C(1) << b },
+					 &got[b], 8, NULL, &ro),
 			 0);
 	for (unsigned b = 64; b--;)
 		CHECK_IS(tern_send_word(local[1], 0, UINT64_C(1) << b, b), 0);
-	CHECK_IS(tern_send_word(local[1], 0, TERN_ID_EXACT, 77), 0);
+	CHECK_IS(tern_send_word(local[1], 0, UINT64_MAX, 77), 0);
 	CHECK_IS(tern_send_word(local[1], 0, 0, 78), 0);
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	for (unsigned b = 0; b < 64; b++)
 		CHECK_IS(got[b], b);
 	CHECK_IS(word_from(1, 0, NULL), 78);
-	CHECK_IS(word_from(1, TERN_ID_EXACT, NULL), 77);
+	CHECK_IS(word_from(1, UINT64_MAX, NULL), 77);
 	local_close();
 }
 
@@ -91,18 +98,26 @@ TEST(a_receive_under_a_mask_compares_those_bits_alone)
 	uint64_t got = 0;
 	tern_op ro = TERN_OP;
 	local_open(2);
-	CHECK_IS(tern_recv_start(local[0], 1, 0x120, 0xff0, &got, 8, 0, &env, &ro), 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = 0x120, .any = ~0xff0 },
+				 &got, 8, &env, &ro),
+		 0);
 	CHECK_IS(tern_send_word(local[1], 0, 0x130, 1), 0);
 	CHECK_IS(tern_send_word(local[1], 0, 0x420, 4), 0);
 	CHECK_IS(tern_send_word(local[1], 0, 0xf00012f, 2), 0);
 	CHECK_IS(tern_send_word(local[1], 0, 0x120, 3), 0);
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	CHECK(got == 2 && env.id == 0xf00012f && env.src == 1);
-	CHECK_IS(tern_recv_start(local[0], TERN_RANK_ANY, 0, 0, &got, 8, 0, &env, &ro),
+	CHECK_IS(tern_recv_start(local[0],
+				 &(tern_match){ .rank = TERN_RANK_ANY, .any = TERN_ID_ANY }, &got,
+				 8, &env, &ro),
 		 0); /* anything */
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	CHECK(got == 1 && env.id == 0x130);
-	CHECK_IS(tern_recv_start(local[0], TERN_RANK_ANY, 0xabc120, 0xfff, &got, 8, 0, &env, &ro), 0);
+	CHECK_IS(tern_recv_start(
+			 local[0],
+			 &(tern_match){ .rank = TERN_RANK_ANY, .id = 0xabc120, .any = ~0xfff },
+			 &got, 8, &env, &ro),
+		 0);
 	CHECK_IS(tern_op_wait(local[0], &ro), 0);
 	CHECK(got == 3 && env.id == 0x120);
 	CHECK_IS(word_from(1, 0x420, NULL), 4);
@@ -116,7 +131,9 @@ TEST(a_masked_receive_takes_no_message_of_another_rank)
 	local_open(3);
 	CHECK_IS(tern_send_word(local[1], 0, 5, 1), 0);
 	local_settle_transfers();
-	CHECK_IS(tern_recv_start(local[0], 2, 0, 0, &got, 8, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 2, .any = TERN_ID_ANY }, &got, 8,
+				 NULL, &ro),
+		 0);
 	CHECK_IS(tern_send_word(local[1], 0, 5, 2), 0);
 	local_settle_transfers();
 	CHECK_IS(ro.pending, 1);
@@ -136,7 +153,8 @@ static uint64_t sent[ROUNDS][LARGE / 8], got[ROUNDS][LARGE / 8];
 /* Sends the i-th of a sequence: its number is in its first word. */
 static void send_ith(uint64_t i, tern_op *op)
 {
-	static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_AUTO, TERN_SEND_RENDEZVOUS, TERN_SEND_SYNC };
+	static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_AUTO, TERN_SEND_RENDEZVOUS,
+					  TERN_SEND_SYNC };
 	sent[i][0] = i;
 	CHECK_IS(tern_send_start(local[1], 0, 4, sent[i], mixed[i % MIXED], modes[i * 7 % 11 % 4],
 				 op),
@@ -147,13 +165,18 @@ static int recv_ith(uint64_t i, unsigned kind, tern_envelope *env, tern_op *op)
 {
 	switch (kind % 4) {
 	case 0:
-		return tern_recv_start(local[0], 1, 4, TERN_ID_EXACT, got[i], LARGE, 0, env, op);
+		return tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = 4 }, got[i], LARGE,
+				       env, op);
 	case 1:
-		return tern_recv_start(local[0], TERN_RANK_ANY, 4, TERN_ID_EXACT, got[i], LARGE, 0, env, op);
+		return tern_recv_start(local[0], &(tern_match){ .rank = TERN_RANK_ANY, .id = 4 },
+				       got[i], LARGE, env, op);
 	case 2:
-		return tern_recv_start(local[0], 1, 0, 0, got[i], LARGE, 0, env, op);
+		return tern_recv_start(local[0], &(tern_match){ .rank = 1, .any = TERN_ID_ANY },
+				       got[i], LARGE, env, op);
 	default:
-		return tern_recv_start(local[0], TERN_RANK_ANY, 4, 6, got[i], LARGE, 0, env, op);
+		return tern_recv_start(local[0],
+				       &(tern_match){ .rank = TERN_RANK_ANY, .id = 4, .any = ~6 },
+				       got[i], LARGE, env, op);
 	}
 }
 
@@ -260,14 +283,17 @@ TEST(a_send_in_the_middle_that_is_taken_back_leaves_the_others_in_order)
 	tern_op so[5] = { TERN_OP, TERN_OP, TERN_OP, TERN_OP, TERN_OP };
 	local_open(2);
 	for (int i = 0; i < 5; i++)
-		CHECK_IS(tern_send_start(local[1], 0, 4, &word[i], 8, TERN_SEND_RENDEZVOUS, &so[i]), 0);
+		CHECK_IS(tern_send_start(local[1], 0, 4, &word[i], 8, TERN_SEND_RENDEZVOUS, &so[i]),
+			 0);
 	local_settle_transfers();
 	CHECK_IS(tern_op_cancel(local[1], &so[0]), 0);
 	CHECK_IS(tern_op_cancel(local[1], &so[2]), 0);
 	CHECK_IS(tern_op_cancel(local[1], &so[4]), 0);
 	CHECK_IS(word_from(1, 4, NULL), 1);
 	CHECK_IS(word_from(TERN_RANK_ANY, 4, NULL), 3);
-	CHECK_IS(tern_probe(local[0], TERN_RANK_ANY, 0, 0, NULL), 0);
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = TERN_RANK_ANY, .any = TERN_ID_ANY },
+			    NULL),
+		 0);
 	local_close();
 }
 
@@ -277,22 +303,28 @@ static void probed(size_t len, unsigned flags)
 {
 	tern_op so = TERN_OP;
 	tern_envelope env = { .src = 99, .len = 99 };
-	CHECK_IS(tern_probe(local[0], 1, 8, TERN_ID_EXACT, &env), 0);
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = 1, .id = 8 }, &env), 0);
 	CHECK(env.src == 99 && env.len == 99); /* written only when there is one */
 	CHECK_IS(tern_send_start(local[1], 0, 8, out, len, flags, &so), 0);
 	for (int i = 0; i < 2; i++) { /* it stays where it is */
 		memset(&env, 0xff, sizeof env);
-		CHECK_IS(tern_probe(local[0], i ? TERN_RANK_ANY : 1, 8, TERN_ID_EXACT, &env), 1);
+		CHECK_IS(tern_probe(local[0],
+				    &(tern_match){ .rank = i ? TERN_RANK_ANY : 1, .id = 8 }, &env),
+			 1);
 		CHECK(env.src == 1 && env.id == 8 && env.len == len && env.error == 0);
 	}
-	CHECK_IS(tern_probe(local[0], TERN_RANK_ANY, 0, 0, &env), 1);
-	CHECK_IS(tern_probe(local[0], 1, 0xf8, 8, NULL), 1);
-	CHECK_IS(tern_probe(local[0], 1, 9, TERN_ID_EXACT, NULL), 0);
-	CHECK_IS(tern_probe(local[0], 0, 8, TERN_ID_EXACT, NULL), 0);
-	CHECK_IS(tern_probe(local[0], 1, 7, 7, NULL), 0);
-	CHECK_IS(tern_probe_wait(local[0], 1, 8, TERN_ID_EXACT, &env), 1);
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = TERN_RANK_ANY, .any = TERN_ID_ANY },
+			    &env),
+		 1);
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = 1, .id = 0xf8, .any = ~8 }, NULL), 1);
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = 1, .id = 9 }, NULL), 0);
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = 0, .id = 8 }, NULL), 0);
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = 1, .id = 7, .any = ~7 }, NULL), 0);
+	CHECK_IS(tern_probe_wait(local[0], &(tern_match){ .rank = 1, .id = 8 }, &env), 1);
 	CHECK_IS(tern_recv(local[0], env.src, env.id, in, env.len, NULL), 0);
-	CHECK_IS(tern_probe(local[0], TERN_RANK_ANY, 0, 0, NULL), 0);
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = TERN_RANK_ANY, .any = TERN_ID_ANY },
+			    NULL),
+		 0);
 	CHECK_IS(tern_op_wait(local[1], &so), 0);
 }
 
@@ -313,11 +345,19 @@ TEST(a_probe_finds_the_message_that_the_receive_then_gets)
 	tern_envelope env, taken;
 	local_open(3);
 	for (uint64_t i = 0; i < 10; i++)
-		CHECK_IS(tern_send_start(local[1 + i % 2], 0, i, out, i * 100, TERN_SEND_AUTO, NULL), 0);
+		CHECK_IS(
+			tern_send_start(local[1 + i % 2], 0, i, out, i * 100, TERN_SEND_AUTO, NULL),
+			0);
 	for (int i = 0; i < 10; i++) {
 		tern_op ro = TERN_OP;
-		CHECK_IS(tern_probe_wait(local[0], TERN_RANK_ANY, 0, 0, &env), 1);
-		CHECK_IS(tern_recv_start(local[0], TERN_RANK_ANY, 0, 0, in, LARGE, 0, &taken, &ro), 0);
+		CHECK_IS(tern_probe_wait(local[0],
+					 &(tern_match){ .rank = TERN_RANK_ANY, .any = TERN_ID_ANY },
+					 &env),
+			 1);
+		CHECK_IS(tern_recv_start(local[0],
+					 &(tern_match){ .rank = TERN_RANK_ANY, .any = TERN_ID_ANY },
+					 in, LARGE, &taken, &ro),
+			 0);
 		CHECK_IS(tern_op_wait(local[0], &ro), 0);
 		CHECK(env.src == taken.src && env.id == taken.id && env.len == taken.len);
 	}
@@ -335,7 +375,7 @@ TEST(a_waiting_probe_returns_when_a_message_comes)
 	tern_envelope env;
 	local_open(2);
 	CHECK_IS(tern_defer(local[1], send_deferred, NULL), 0); /* runs while the other waits */
-	CHECK_IS(tern_probe_wait(local[0], 1, 8, TERN_ID_EXACT, &env), 1);
+	CHECK_IS(tern_probe_wait(local[0], &(tern_match){ .rank = 1, .id = 8 }, &env), 1);
 	CHECK_IS(env.len, 8);
 	CHECK_IS(word_from(1, 8, NULL), 5);
 	local_close();
@@ -351,8 +391,10 @@ TEST(ten_thousand_receives_with_ids_of_their_own_each_get_their_message)
 	struct chance c = { check_seed() };
 	local_open(2);
 	for (uint64_t i = 0; i < MANY; i++)
-		CHECK_IS(tern_recv_start(local[0], i % 3 ? 1 : TERN_RANK_ANY, i * UINT64_C(0x100000001),
-					 TERN_ID_EXACT, &value[i], 8, 0, NULL, &ro),
+		CHECK_IS(tern_recv_start(local[0],
+					 &(tern_match){ .rank = i % 3 ? 1 : TERN_RANK_ANY,
+							.id = i * UINT64_C(0x100000001) },
+					 &value[i], 8, NULL, &ro),
 			 0);
 	uint64_t first = chance_below(&c, MANY);
 	for (uint64_t k = 0; k < MANY; k++) {

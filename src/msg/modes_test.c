@@ -28,7 +28,7 @@ static int send_with(size_t len, unsigned flags, tern_op *op)
 
 static int recv_with(size_t cap, tern_op *op)
 {
-	return tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, cap, 0, NULL, op);
+	return tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in, cap, NULL, op);
 }
 
 /* -- Ready ------------------------------------------------------------------------------------- */
@@ -124,8 +124,11 @@ TEST(parts_with_an_id_each_that_find_no_receive_in_ready_mode_are_discarded_alon
 				    { out + 30, 30, 1, 0 } };
 	tern_op so = TERN_OP, ro = TERN_OP;
 	begin(2);
-	CHECK_IS(tern_recv_start(local[1], 0, 1, TERN_ID_EXACT, in, 10, 0, NULL, &ro), 0);
-	CHECK_IS(tern_recv_start(local[1], 0, 3, TERN_ID_EXACT, in + 30, 30, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 1 }, in, 10, NULL, &ro),
+		 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 3 }, in + 30, 30, NULL,
+				 &ro),
+		 0);
 	CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 3, TERN_SEND_READY, &so), 0);
 	int rc = tern_poll(local[1]);
 	CHECK_IS(rc, -ENOMSG);
@@ -323,14 +326,17 @@ TEST(a_blocking_send_returns_when_its_memory_is_free)
 TEST(a_rank_sends_to_itself_in_every_mode)
 {
 	static const size_t sizes[] = { 0, 8, 1000, TERN_PAYLOAD_MAX, LARGE };
-	static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_READY, TERN_SEND_RENDEZVOUS, TERN_SEND_SYNC };
+	static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_READY, TERN_SEND_RENDEZVOUS,
+					  TERN_SEND_SYNC };
 	begin(1);
 	for (unsigned i = 0; i < 5; i++)
 		for (unsigned k = 0; k < 4; k++) {
 			tern_op op = TERN_OP;
 			memset(in, 0xee, LARGE);
-			CHECK_IS(tern_recv_start(local[0], k % 2 ? 0 : TERN_RANK_ANY, ID, TERN_ID_EXACT, in,
-						 LARGE, 0, NULL, &op),
+			CHECK_IS(tern_recv_start(local[0],
+						 &(tern_match){ .rank = k % 2 ? 0 : TERN_RANK_ANY,
+								.id = ID },
+						 in, LARGE, NULL, &op),
 				 0);
 			CHECK_IS(tern_send_start(local[0], 0, ID, out, sizes[i], modes[k], &op), 0);
 			CHECK_IS(tern_op_wait(local[0], &op), 0);

@@ -28,6 +28,8 @@
 
 extern const struct layer msg_layer;
 
+#define MSG_ID_EXACT (~UINT64_C(0)) /* the mask under which an id is itself */
+
 enum msg_handler {
 	MSG_WORDS = LAYER_MSG * LAYER_HANDLERS, /* id, meta, up to 32 bytes */
 	MSG_EAGER,                              /* id, meta; bytes in the payload */

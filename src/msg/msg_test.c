@@ -21,11 +21,15 @@ static void sized(size_t len, unsigned flags, bool recv_first)
 	tern_envelope env = { 0 };
 	fill(len);
 	if (recv_first)
-		CHECK_IS(tern_recv_start(local[1], 0, 5, TERN_ID_EXACT, in, len + 10, 0, &env, &ro), 0);
+		CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 5 }, in,
+					 len + 10, &env, &ro),
+			 0);
 	CHECK_IS(tern_send_start(local[0], 1, 5, out, len, flags, &so), 0);
 	if (!recv_first) {
 		local_settle();
-		CHECK_IS(tern_recv_start(local[1], 0, 5, TERN_ID_EXACT, in, len + 10, 0, &env, &ro), 0);
+		CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 5 }, in,
+					 len + 10, &env, &ro),
+			 0);
 	}
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
 	CHECK_IS(tern_op_wait(local[0], &so), 0);

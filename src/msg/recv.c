@@ -151,7 +151,7 @@ static int recv_new(struct msg *m, const struct recv_args *w, struct receiving *
 				 m->e->t->rank, m->recvs.used);
 	r->node = (struct node){ .rank = w->src, .id = w->id };
 	r->mask = w->mask;
-	r->masked = w->mask != TERN_ID_EXACT;
+	r->masked = w->mask != MSG_ID_EXACT;
 	r->flags = (uint8_t)w->flags;
 	r->layout = w->layout;
 	r->env = w->env;
@@ -208,21 +208,31 @@ static int recv_begin(struct msg *m, const struct recv_args *w)
 	return 0;
 }
 
-int tern_recv_start(tern *t, uint32_t src, tern_id id, tern_id mask, void *data, size_t cap,
-		    unsigned flags, tern_envelope *env, tern_op *op)
+static struct recv_args recv_args_of(const tern_match *match, tern_envelope *env, tern_op *op)
+{
+	return (struct recv_args){ .src = match->rank,
+				   .id = match->id,
+				   .mask = ~match->any,
+				   .flags = match->flags,
+				   .env = env,
+				   .op = op };
+}
+
+int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, tern_envelope *env,
+		    tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
-	struct recv_args w = { src, id, mask, flags | TERN_RECV_UPTO, layout_block(data, cap), env, op };
+	struct recv_args w = recv_args_of(match, env, op);
+	w.flags |= TERN_RECV_UPTO;
+	w.layout = layout_block(data, cap);
 	return recv_begin(msg_of(t), &w);
 }
 
-int tern_recv_parts_start(tern *t, uint32_t src, tern_id id, tern_id mask, const tern_part *parts,
-		    size_t n, unsigned flags, tern_envelope *env, tern_op *op)
+int tern_recv_parts_start(tern *t, const tern_match *match, const tern_part *parts, size_t n,
+			  tern_envelope *env, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
-	struct recv_args w = {
-		.src = src, .id = id, .mask = mask, .flags = flags, .env = env, .op = op
-	};
+	struct recv_args w = recv_args_of(match, env, op);
 	int rc = layout_parts(&w.layout, parts, n);
 	return rc ? rc : recv_begin(msg_of(t), &w);
 }
@@ -263,7 +273,8 @@ int tern_recv(tern *t, uint32_t src, tern_id id, void *data, size_t cap, tern_en
 	struct msg *m = msg_of(t);
 	tern_op own = TERN_OP;
 	struct wait wait = msg_wait("tern_recv", "from", src, id);
-	struct recv_args w = { src, id, TERN_ID_EXACT, TERN_RECV_UPTO, layout_block(data, cap), env, &own };
+	struct recv_args w = { src, id,  MSG_ID_EXACT, TERN_RECV_UPTO, layout_block(data, cap),
+			       env, &own };
 	wait.stop = recv_stop;
 	int rc = held(m->e) ? rules_wait(m->e, "tern_recv()") : 0;
 	if (!rc)
@@ -301,7 +312,7 @@ enum tern_state tern_recv_poll(tern *t, uint32_t src, tern_id id)
 	struct receiving *r = recv_oldest(m, src, id);
 	if (r)
 		return r->state;
-	return arrival_find(m, src, id, TERN_ID_EXACT) ? TERN_STATE_RTS : TERN_STATE_EMPTY;
+	return arrival_find(m, src, id, MSG_ID_EXACT) ? TERN_STATE_RTS : TERN_STATE_EMPTY;
 }
 
 static int recv_unknown(uint32_t src, tern_id id)
@@ -388,15 +399,15 @@ static int probe_check(struct msg *m, uint32_t src)
 	return src == TERN_RANK_ANY ? 0 : rules_destination(m->e, src);
 }
 
-int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
+int tern_probe(tern *t, const tern_match *match, tern_envelope *env)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int rc = probe_check(msg_of(t), src);
+	int rc = probe_check(msg_of(t), match->rank);
 	if (!rc)
 		rc = tern_poll(t);
 	if (rc < 0)
 		return rc;
-	struct arrival *a = arrival_find(msg_of(t), src, id, mask);
+	struct arrival *a = arrival_find(msg_of(t), match->rank, match->id, ~match->any);
 	if (a && env)
 		*env = (tern_envelope){ .src = a->src, .id = a->key.id, .len = a->len };
 	return a != NULL;
@@ -404,38 +415,38 @@ int tern_probe(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *e
 
 struct probe {
 	struct msg *m;
-	uint32_t src;
-	tern_id id, mask;
+	const tern_match *match;
 };
 
 static bool probe_found(struct endpoint *e, void *arg)
 {
 	const struct probe *p = arg;
 	(void)e;
-	return arrival_find(p->m, p->src, p->id, p->mask) != NULL;
+	return arrival_find(p->m, p->match->rank, p->match->id, ~p->match->any) != NULL;
 }
 
 static int probe_stop(struct endpoint *e, struct wait *w)
 {
 	const struct probe *p = w->arg;
 	int rc = wait_blame(e, w);
-	return rc || p->src == TERN_RANK_ANY ? rc : msg_lost_error(p->m, p->src);
+	uint32_t src = p->match->rank;
+	return rc || src == TERN_RANK_ANY ? rc : msg_lost_error(p->m, src);
 }
 
-int tern_probe_wait(tern *t, uint32_t src, tern_id id, tern_id mask, tern_envelope *env)
+int tern_probe_wait(tern *t, const tern_match *match, tern_envelope *env)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct msg *m = msg_of(t);
-	struct probe p = { m, src, id, mask };
-	struct wait w = msg_wait("tern_probe_wait", "from", src, id);
+	struct probe p = { m, match };
+	struct wait w = msg_wait("tern_probe_wait", "from", match->rank, match->id);
 	w.rule = "tern_probe_wait()";
 	w.stop = probe_stop;
 	int rc = rules_wait(m->e, "tern_probe_wait()");
 	if (!rc)
-		rc = probe_check(m, src);
+		rc = probe_check(m, match->rank);
 	if (!rc)
 		rc = wait_until(m->e, probe_found, &p, &w);
-	return rc ? rc : tern_probe(t, src, id, mask, env);
+	return rc ? rc : tern_probe(t, match, env);
 }
 
 /* cost: base control */

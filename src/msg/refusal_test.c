@@ -46,10 +46,12 @@ static void misfit(size_t len, size_t cap, unsigned flags, bool recv_first, bool
 	memset(in, 0xee, LARGE);
 	for (int step = 0; step < 2; step++) {
 		if ((step == 0) == recv_first) {
-			CHECK_IS(in_parts ? tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, parts, 2, 0,
-							    &env, &ro)
-					  : tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, cap, 0,
-							    &env, &ro),
+			CHECK_IS(in_parts ? tern_recv_parts_start(
+						    local[1], &(tern_match){ .rank = 0, .id = ID },
+						    parts, 2, &env, &ro)
+					  : tern_recv_start(local[1],
+							    &(tern_match){ .rank = 0, .id = ID },
+							    in, cap, &env, &ro),
 				 0);
 		} else {
 			CHECK_IS(tern_send_start(local[0], 1, ID, out, len, flags, &so), 0);
@@ -123,14 +125,22 @@ TEST(less_than_the_total_of_parts_may_come_when_that_is_asked_for)
 			size_t len = sizes[i] < total ? sizes[i] : total;
 			memset(in, 0xee, LARGE);
 			if (first)
-				CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, parts, 2,
-							 TERN_RECV_UPTO, &env, &ro),
+				CHECK_IS(tern_recv_parts_start(
+						 local[1],
+						 &(tern_match){ .rank = 0,
+								.flags = TERN_RECV_UPTO,
+								.id = ID },
+						 parts, 2, &env, &ro),
 					 0);
 			CHECK_IS(tern_send_start(local[0], 1, ID, out, len, 0, &so), 0);
 			if (!first) {
 				local_settle_transfers();
-				CHECK_IS(tern_recv_parts_start(local[1], 0, ID, TERN_ID_EXACT, parts, 2,
-							 TERN_RECV_UPTO, &env, &ro),
+				CHECK_IS(tern_recv_parts_start(
+						 local[1],
+						 &(tern_match){ .rank = 0,
+								.flags = TERN_RECV_UPTO,
+								.id = ID },
+						 parts, 2, &env, &ro),
 					 0);
 			}
 			CHECK_IS(tern_op_wait(local[1], &ro), 0);
@@ -170,7 +180,9 @@ TEST(a_blocking_send_whose_receive_is_too_short_says_so)
 	tern_op ro = TERN_OP;
 	local_open(2);
 	memset(in, 0xee, LARGE);
-	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, LARGE - 1, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in, LARGE - 1,
+				 NULL, &ro),
+		 0);
 	int rc = tern_send(local[0], 1, ID, out, LARGE);
 	CHECK_IS(rc, -EMSGSIZE);
 	CHECK(sentence_has(rc, "0xab") && sentence_has(rc, "rank 1"));
@@ -203,15 +215,24 @@ TEST(flags_that_nobody_knows_and_two_modes_at_once_are_refused)
 	int rc = tern_send_start(local[0], 1, ID, out, 8, 64, &op);
 	CHECK_IS(rc, -EINVAL);
 	CHECK(sentence_has(rc, "0x40"));
-	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_READY | TERN_SEND_RENDEZVOUS, &op),
+	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_READY | TERN_SEND_RENDEZVOUS,
+				 &op),
 		 -EINVAL);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_RECV_UPTO, &op), -EINVAL);
 	CHECK_IS(tern_send_parts_start(local[0], 1, ID, &part, 1, 64, &op), -EINVAL);
-	CHECK_IS(tern_send_each_start(local[0], 1, &id, &part, 1, TERN_SEND_READY | TERN_SEND_RENDEZVOUS, &op),
+	CHECK_IS(tern_send_each_start(local[0], 1, &id, &part, 1,
+				      TERN_SEND_READY | TERN_SEND_RENDEZVOUS, &op),
 		 -EINVAL);
-	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID_EXACT, in, 8, 64, NULL, &op), -EINVAL);
-	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID_EXACT, in, 8, TERN_SEND_READY, NULL, &op), -EINVAL);
-	CHECK_IS(tern_recv_parts_start(local[0], 1, ID, TERN_ID_EXACT, &part, 1, TERN_SEND_SYNC, NULL, &op),
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .flags = 64, .id = ID }, in, 8,
+				 NULL, &op),
+		 -EINVAL);
+	CHECK_IS(tern_recv_start(local[0],
+				 &(tern_match){ .rank = 1, .flags = TERN_SEND_READY, .id = ID }, in,
+				 8, NULL, &op),
+		 -EINVAL);
+	CHECK_IS(tern_recv_parts_start(
+			 local[0], &(tern_match){ .rank = 1, .flags = TERN_SEND_SYNC, .id = ID },
+			 &part, 1, NULL, &op),
 		 -EINVAL);
 	CHECK_IS(op.pending, 0);
 	CHECK_IS(msg_of(local[0])->sends.used + msg_of(local[0])->recvs.used, 0);
@@ -233,17 +254,24 @@ TEST(a_rank_that_does_not_exist_is_refused_everywhere)
 		CHECK_IS(tern_send_parts_start(local[0], bad, ID, &part, 1, 0, &op), -ERANGE);
 		CHECK_IS(tern_send_each_start(local[0], bad, &id, &part, 1, 0, &op), -ERANGE);
 		CHECK_IS(tern_recv(local[0], bad, ID, in, 8, NULL), -ERANGE);
-		CHECK_IS(tern_recv_start(local[0], bad, ID, TERN_ID_EXACT, in, 8, 0, NULL, &op), -ERANGE);
-		CHECK_IS(tern_recv_parts_start(local[0], bad, ID, TERN_ID_EXACT, &part, 1, 0, NULL, &op),
+		CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = bad, .id = ID }, in, 8,
+					 NULL, &op),
 			 -ERANGE);
-		CHECK_IS(tern_block_ask(local[0], bad, 0, 0, 1, 1, 1, ID), -ERANGE);
+		CHECK_IS(tern_recv_parts_start(local[0], &(tern_match){ .rank = bad, .id = ID },
+					       &part, 1, NULL, &op),
+			 -ERANGE);
+		CHECK_IS(tern_block_ask(
+				 local[0], bad,
+				 &(tern_block){ .name = 0, .stride = 1, .run = 1, .count = 1 }, ID),
+			 -ERANGE);
 		CHECK_IS(tern_send_poll(local[0], bad, ID), TERN_STATE_EMPTY);
 		CHECK_IS(tern_recv_poll(local[0], bad, ID), TERN_STATE_EMPTY);
 		CHECK_IS(tern_send_clear(local[0], bad, ID), -ENOENT);
 		CHECK_IS(tern_recv_clear(local[0], bad, ID), -ENOENT);
 		CHECK_IS(tern_send_cancel(local[0], bad, ID), -ENOENT);
 		CHECK_IS(tern_recv_cancel(local[0], bad, ID), -ENOENT);
-		CHECK_IS(tern_probe(local[0], bad, ID, TERN_ID_EXACT, &env), -ERANGE);
+		CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = bad, .id = ID }, &env),
+			 -ERANGE);
 	}
 	CHECK_IS(tern_send(local[0], TERN_RANK_ANY, ID, out, 8), -ERANGE);
 	CHECK_IS(op.pending, 0);
@@ -253,7 +281,7 @@ TEST(a_rank_that_does_not_exist_is_refused_everywhere)
 TEST(a_probe_that_waits_for_a_rank_that_does_not_exist_is_refused)
 {
 	local_open(2);
-	CHECK_IS(tern_probe_wait(local[0], 2, ID, TERN_ID_EXACT, NULL), -ERANGE);
+	CHECK_IS(tern_probe_wait(local[0], &(tern_match){ .rank = 2, .id = ID }, NULL), -ERANGE);
 	local_close();
 }
 
@@ -266,14 +294,17 @@ TEST(too_many_parts_and_more_bytes_than_memory_has_are_refused)
 	for (unsigned i = 0; i <= TERN_PARTS_MAX; i++)
 		many[i] = (tern_part){ out, 1, 1, 0 };
 	CHECK_IS(tern_send_parts_start(local[0], 1, ID, many, TERN_PARTS_MAX + 1, 0, &op), -EINVAL);
-	CHECK_IS(tern_recv_parts_start(local[0], 1, ID, TERN_ID_EXACT, many, TERN_PARTS_MAX + 1, 0, NULL, &op),
+	CHECK_IS(tern_recv_parts_start(local[0], &(tern_match){ .rank = 1, .id = ID }, many,
+				       TERN_PARTS_MAX + 1, NULL, &op),
 		 -EINVAL);
 	CHECK_IS(tern_send_each_start(local[0], 1, ids, many, TERN_PARTS_MAX + 1, 0, &op), -EINVAL);
 	const tern_part huge[] = { { out, SIZE_MAX / 2, 3, 1 } };
 	const tern_part sum[] = { { out, SIZE_MAX / 2, 1, 1 }, { out, SIZE_MAX / 2, 1, 1 } };
 	CHECK_IS(tern_send_parts_start(local[0], 1, ID, huge, 1, 0, &op), -EINVAL);
 	CHECK_IS(tern_send_parts_start(local[0], 1, ID, sum, 2, 0, &op), -EINVAL);
-	CHECK_IS(tern_recv_parts_start(local[0], 1, ID, TERN_ID_EXACT, sum, 2, 0, NULL, &op), -EINVAL);
+	CHECK_IS(tern_recv_parts_start(local[0], &(tern_match){ .rank = 1, .id = ID }, sum, 2, NULL,
+				       &op),
+		 -EINVAL);
 	CHECK_IS(op.pending, 0);
 	local_close();
 }
@@ -286,7 +317,7 @@ TEST(one_bad_part_among_parts_with_an_id_each_and_none_is_sent)
 	local_open(2);
 	CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 2, 0, &op), -EINVAL);
 	CHECK_IS(op.pending, 0);
-	CHECK_IS(tern_probe(local[1], 0, 1, TERN_ID_EXACT, NULL), 0);
+	CHECK_IS(tern_probe(local[1], &(tern_match){ .rank = 0, .id = 1 }, NULL), 0);
 	local_close();
 }
 
@@ -304,17 +335,18 @@ static void try_everything(tern *t, const tern_msg *m)
 	*rc++ = tern_send(t, 0, ID, out, 8);
 	*rc++ = tern_recv(t, 0, ID, in, 8, NULL);
 	*rc++ = tern_send_start(t, 0, ID, out, 8, 0, &op);
-	*rc++ = tern_recv_start(t, 0, ID, TERN_ID_EXACT, in, 8, 0, NULL, &op);
+	*rc++ = tern_recv_start(t, &(tern_match){ .rank = 0, .id = ID }, in, 8, NULL, &op);
 	*rc++ = tern_send_parts_start(t, 0, ID, &part, 1, 0, &op);
-	*rc++ = tern_recv_parts_start(t, 0, ID, TERN_ID_EXACT, &part, 1, 0, NULL, &op);
+	*rc++ = tern_recv_parts_start(t, &(tern_match){ .rank = 0, .id = ID }, &part, 1, NULL, &op);
 	*rc++ = tern_send_each_start(t, 0, &id, &part, 1, 0, &op);
 	*rc++ = tern_send_wait(t, 0, ID);
 	*rc++ = tern_recv_wait(t, 0, ID);
 	*rc++ = tern_send_cancel(t, 0, ID);
 	*rc++ = tern_recv_cancel(t, 0, ID);
-	*rc++ = tern_probe(t, 0, ID, TERN_ID_EXACT, NULL);
-	*rc++ = tern_probe_wait(t, 0, ID, TERN_ID_EXACT, NULL);
-	*rc++ = tern_block_ask(t, 0, 0, 0, 1, 1, 1, ID);
+	*rc++ = tern_probe(t, &(tern_match){ .rank = 0, .id = ID }, NULL);
+	*rc++ = tern_probe_wait(t, &(tern_match){ .rank = 0, .id = ID }, NULL);
+	*rc++ = tern_block_ask(t, 0, &(tern_block){ .name = 0, .stride = 1, .run = 1, .count = 1 },
+			       ID);
 	CHECK_IS(op.pending, 0);
 }
 
@@ -323,7 +355,8 @@ TEST(nothing_but_the_polls_may_be_called_in_a_handler)
 	local_open(2);
 	local_on(1, try_everything);
 	CHECK_IS(tern_send_start(local[1], 0, ID, out, LARGE, 0, NULL), 0);
-	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, 8, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in, 8, NULL, NULL),
+		 0);
 	CHECK_IS(tern_request(local[0], 1, 1), 0);
 	tern_poll(local[1]);
 	for (int i = 0; i < 14; i++)
@@ -341,8 +374,12 @@ TEST(a_rank_that_has_closed_well_ends_what_needs_it)
 	tern_op so = TERN_OP, ro = TERN_OP, any = TERN_OP;
 	local_open(3);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, LARGE, 0, &so), 0);
-	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID_EXACT, in, LARGE, 0, NULL, &ro), 0);
-	CHECK_IS(tern_recv_start(local[0], TERN_RANK_ANY, ID, TERN_ID_EXACT, in, LARGE, 0, NULL, &any), 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = ID }, in, LARGE, NULL,
+				 &ro),
+		 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = TERN_RANK_ANY, .id = ID }, in,
+				 LARGE, NULL, &any),
+		 0);
 	CHECK_IS(tern_send_word(local[1], 0, 3, 33), 0);
 	CHECK_IS(tern_send_start(local[1], 0, 4, out, LARGE, 0, NULL), 0);
 	local_close_one(1);
@@ -377,7 +414,9 @@ TEST(a_receive_that_takes_the_question_of_a_rank_that_has_left_ends)
 		local_close_one(1);
 		if (noticed)
 			local_settle_transfers();
-		CHECK_IS(tern_recv_start(local[0], 1, 4, TERN_ID_EXACT, in, LARGE, 0, NULL, &ro), 0);
+		CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = 4 }, in, LARGE,
+					 NULL, &ro),
+			 0);
 		CHECK_IS(tern_op_wait(local[0], &ro), -ESHUTDOWN);
 		CHECK_IS(tern_recv(local[0], 1, 4, in, LARGE, NULL), -ESHUTDOWN);
 		local_settle_transfers();
@@ -390,7 +429,9 @@ TEST(a_receive_from_a_rank_that_leaves_without_a_word_ends)
 {
 	tern_op ro = TERN_OP;
 	local_open(3);
-	CHECK_IS(tern_recv_start(local[0], 1, 4, TERN_ID_EXACT, in, LARGE, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = 4 }, in, LARGE, NULL,
+				 &ro),
+		 0);
 	local_close_one(1);
 	CHECK_IS(tern_op_wait(local[0], &ro), -ESHUTDOWN);
 	local_close();
@@ -400,8 +441,13 @@ TEST(a_receive_from_any_rank_ends_when_no_other_is_left)
 {
 	tern_op exact = TERN_OP, masked = TERN_OP;
 	local_open(3);
-	CHECK_IS(tern_recv_start(local[0], TERN_RANK_ANY, 4, TERN_ID_EXACT, in, LARGE, 0, NULL, &exact), 0);
-	CHECK_IS(tern_recv_start(local[0], TERN_RANK_ANY, 0, 0xf00, in, LARGE, 0, NULL, &masked), 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = TERN_RANK_ANY, .id = 4 }, in,
+				 LARGE, NULL, &exact),
+		 0);
+	CHECK_IS(tern_recv_start(local[0],
+				 &(tern_match){ .rank = TERN_RANK_ANY, .id = 0, .any = ~0xf00 }, in,
+				 LARGE, NULL, &masked),
+		 0);
 	local_close_one(1);
 	local_settle_transfers();
 	CHECK(exact.pending && masked.pending);
@@ -417,8 +463,9 @@ TEST(a_probe_that_waits_for_a_rank_that_has_closed_well_ends)
 	local_open(3);
 	CHECK_IS(tern_send_word(local[1], 0, 4, 1), 0);
 	local_close_one(1);
-	CHECK_IS(tern_probe_wait(local[0], 1, 4, TERN_ID_EXACT, NULL), 1); /* what it had sent */
-	int rc = tern_probe_wait(local[0], 1, 5, TERN_ID_EXACT, NULL);
+	CHECK_IS(tern_probe_wait(local[0], &(tern_match){ .rank = 1, .id = 4 }, NULL),
+		 1); /* what it had sent */
+	int rc = tern_probe_wait(local[0], &(tern_match){ .rank = 1, .id = 5 }, NULL);
 	CHECK_IS(rc, -ESHUTDOWN);
 	CHECK(sentence_has(rc, "rank 1"));
 	local_close();

@@ -46,16 +46,24 @@ TEST(a_full_table_of_receives_takes_no_more_and_loses_none)
 	static uint64_t words[TERN_RECVS_MAX];
 	begin(2);
 	for (tern_id id = 0; id < TERN_RECVS_MAX; id++)
-		CHECK_IS(tern_recv_start(local[1], 0, id, TERN_ID_EXACT, &words[id], 8, 0, NULL, &ro), 0);
-	int rc = tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, &word, 8, 0, NULL, &ro);
+		CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = id }, &words[id],
+					 8, NULL, &ro),
+			 0);
+	int rc = tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, &word, 8, NULL,
+				 &ro);
 	CHECK_IS(rc, -EAGAIN);
 	CHECK(sentence_has(rc, "rank 1"));
-	CHECK_IS(tern_recv_start(local[1], TERN_RANK_ANY, ID, 0, &word, 8, 0, NULL, NULL), -EAGAIN);
+	CHECK_IS(tern_recv_start(
+			 local[1],
+			 &(tern_match){ .rank = TERN_RANK_ANY, .id = ID, .any = TERN_ID_ANY },
+			 &word, 8, NULL, NULL),
+		 -EAGAIN);
 	CHECK_IS(tern_recv(local[1], 0, ID, &word, 8, NULL), -EAGAIN);
 	CHECK_IS(ro.pending, TERN_RECVS_MAX);
 	CHECK_IS(tern_send_word(local[0], 1, 17, 1017), 0);
 	local_settle_transfers();
-	CHECK_IS(tern_recv_start(local[1], 0, 17, TERN_ID_EXACT, &words[17], 8, 0, NULL, &ro),
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 17 }, &words[17], 8,
+				 NULL, &ro),
 		 0); /* room again */
 	for (tern_id id = TERN_RECVS_MAX; id--;)
 		CHECK_IS(tern_send_word(local[0], 1, id, id + 1000), 0);
@@ -72,7 +80,8 @@ TEST(a_full_table_of_sends_takes_no_more_and_loses_none)
 	const tern_part each[] = { { out, 8, 1, 0 }, { out, 8, 1, 0 } };
 	begin(2);
 	for (tern_id id = 0; id < TERN_SENDS_MAX - 1; id++)
-		CHECK_IS(tern_send_start(local[0], 1, id, out, id % 100, TERN_SEND_RENDEZVOUS, &so), 0);
+		CHECK_IS(tern_send_start(local[0], 1, id, out, id % 100, TERN_SEND_RENDEZVOUS, &so),
+			 0);
 	CHECK_IS(tern_send_each_start(local[0], 1, each_id, each, 2, TERN_SEND_SYNC, &so), -EAGAIN);
 	CHECK_IS(tern_send_each_start(local[0], 1, each_id, each, 2, 0, NULL), -EAGAIN);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, 8, TERN_SEND_SYNC, &so), 0);
@@ -106,7 +115,9 @@ TEST(calls_that_would_wait_are_refused_under_a_hold)
 	begin(2);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, LARGE, 0, &op), 0);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, LARGE, 0, NULL), 0);
-	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID_EXACT, in, LARGE, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = ID }, in, LARGE, NULL,
+				 NULL),
+		 0);
 	local_settle_transfers();
 	tern_hold(local[0]);
 	CHECK_IS(tern_send(local[0], 1, ID, out, 8), 0); /* it need not wait */
@@ -114,11 +125,13 @@ TEST(calls_that_would_wait_are_refused_under_a_hold)
 	CHECK_IS(tern_recv(local[0], 1, ID, in, LARGE, NULL), -EDEADLK);
 	CHECK_IS(tern_send_wait(local[0], 1, ID), -EDEADLK);
 	CHECK_IS(tern_recv_wait(local[0], 1, ID), -EDEADLK);
-	CHECK_IS(tern_probe_wait(local[0], 1, ID, TERN_ID_EXACT, &env), -EDEADLK);
+	CHECK_IS(tern_probe_wait(local[0], &(tern_match){ .rank = 1, .id = ID }, &env), -EDEADLK);
 	CHECK_IS(tern_send_cancel(local[0], 1, ID), -EDEADLK);
 	CHECK_IS(tern_op_cancel(local[0], &op), -EDEADLK);
 	CHECK_IS(tern_op_wait(local[0], &op), -EDEADLK);
-	CHECK_IS(tern_block_ask(local[0], 1, 0, 0, 1, 1, 1, ID), -EDEADLK);
+	CHECK_IS(tern_block_ask(local[0], 1,
+				&(tern_block){ .name = 0, .stride = 1, .run = 1, .count = 1 }, ID),
+		 -EDEADLK);
 	CHECK_IS(msg_of(local[0])->recvs.used, 1);
 	tern_release(local[0]);
 	for (int i = 0; i < 3; i++)
@@ -141,7 +154,9 @@ TEST(what_is_started_under_a_hold_goes_on_when_it_is_released)
 	tern_release(local[0]);
 	for (int i = 0; i < 3; i++) {
 		tern_envelope env = { 0 };
-		CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, LARGE, 0, &env, &ro), 0);
+		CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in, LARGE,
+					 &env, &ro),
+			 0);
 		CHECK_IS(tern_op_wait(local[1], &ro), 0);
 		CHECK_IS(env.len, i ? 8 : LARGE);
 		CHECK(chance_filled(in, env.len, 3));
@@ -182,12 +197,16 @@ static void receive_under_hold(size_t len, unsigned flags)
 	local_settle_transfers();
 	tern_hold(local[1]);
 	fill_ring(1, 0);
-	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, LARGE, 0, NULL, &ro), -EAGAIN);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in, LARGE, NULL,
+				 &ro),
+		 -EAGAIN);
 	CHECK_IS(ro.pending, 0);
 	CHECK_IS(msg_of(local[1])->recvs.used, 0);
 	CHECK_IS(msg_of(local[1])->arrivals.used, 1);
 	tern_release(local[1]);
-	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, LARGE, 0, NULL, &ro), 0);
+	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in, LARGE, NULL,
+				 &ro),
+		 0);
 	local_settle_transfers();
 	CHECK_IS(ro.pending, 0);
 	CHECK_IS(so.pending, 0);
@@ -225,7 +244,9 @@ static void send_while_announcing(void (*deferred)(tern *t, void *arg))
 	begin(2);
 	local_on(1, ignore);
 	for (int i = 0; i < 2; i++)
-		CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, &got[i], 8, 0, NULL, &ro), 0);
+		CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, &got[i], 8,
+					 NULL, &ro),
+			 0);
 	tern_hold(local[0]);
 	fill_ring(0, 1);
 	CHECK_IS(tern_send_start(local[0], 1, ID, &first, 8, TERN_SEND_RENDEZVOUS, &so), 0);
@@ -254,7 +275,9 @@ TEST(a_deferred_function_may_block_in_a_send_behind_one_that_waits_for_the_ring)
 static void busy_receive(uint32_t from)
 {
 	static const tern_part halves[2] = { { in, 50000, 1, 0 }, { in + 50000, 50000, 1, 0 } };
-	CHECK_IS(tern_recv_parts_start(local[0], TERN_RANK_ANY, ID, TERN_ID_EXACT, halves, 2, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_parts_start(local[0], &(tern_match){ .rank = TERN_RANK_ANY, .id = ID },
+				       halves, 2, NULL, NULL),
+		 0);
 	CHECK_IS(tern_send_start(local[from], 0, ID, out, LARGE, TERN_SEND_RENDEZVOUS, NULL), 0);
 	CHECK_IS(tern_recv_poll(local[0], TERN_RANK_ANY, ID), TERN_STATE_IN_PROGRESS);
 }
@@ -275,7 +298,7 @@ TEST(small_ready_messages_for_a_busy_receive_do_not_take_the_cells_of_others)
 	CHECK_IS(tern_send_start(local[2], 0, 9, out, 200, 0, &so), 0);
 	CHECK_IS(so.pending, 0);
 	CHECK(tern_poll(local[0]) >= 0); /* and not -ENOBUFS */
-	CHECK_IS(tern_probe(local[0], 2, 9, TERN_ID_EXACT, NULL), 1);
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = 2, .id = 9 }, NULL), 1);
 	local_close();
 }
 
@@ -287,7 +310,8 @@ TEST(large_ready_messages_for_a_busy_receive_do_not_take_the_places_of_others)
 	CHECK(freopen("/dev/null", "w", stderr) != NULL);
 	for (int i = 0; i < RTS_ALL - 10; i++)
 		for (uint32_t r = 1; r < 3; r++) {
-			CHECK_IS(tern_send_start(local[r], 0, ID, out, LARGE, TERN_SEND_READY, &so[r]),
+			CHECK_IS(tern_send_start(local[r], 0, ID, out, LARGE, TERN_SEND_READY,
+						 &so[r]),
 				 0);
 			tern_poll(local[0]);
 		}
@@ -295,7 +319,7 @@ TEST(large_ready_messages_for_a_busy_receive_do_not_take_the_places_of_others)
 		;
 	CHECK_IS(tern_send_start(local[2], 0, 9, out, 200, TERN_SEND_RENDEZVOUS, &so[0]), 0);
 	local_settle_transfers();
-	CHECK_IS(tern_probe(local[0], 2, 9, TERN_ID_EXACT, NULL), 1);
+	CHECK_IS(tern_probe(local[0], &(tern_match){ .rank = 2, .id = 9 }, NULL), 1);
 	CHECK_IS(so[0].pending, 1);
 	local_close();
 }
@@ -335,7 +359,8 @@ TEST(any_number_of_rendezvous_flow_at_once_and_the_program_keeps_its_regions)
 		CHECK_IS(tern_send_start(local[0], 1, id, out + id, EACH, 0, &so), 0);
 	tern_poll(local[1]);
 	for (tern_id id = 0; id < MANY; id++)
-		CHECK_IS(tern_recv_start(local[1], 0, id, TERN_ID_EXACT, room[id], EACH, 0, NULL, &ro),
+		CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = id }, room[id],
+					 EACH, NULL, &ro),
 			 0);
 	CHECK_IS(tern_register(local[1], own, sizeof own, &a), 0);
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
@@ -378,7 +403,9 @@ TEST(a_deferred_function_that_waits_does_not_keep_back_that_a_send_may_begin)
 	fill_ring(0, 1);
 	tern_release(local[0]);
 	CHECK_IS(tern_defer(local[0], wait_for_the_send, NULL), 0);
-	CHECK_IS(tern_recv_start(local[0], 1, ID, TERN_ID_EXACT, in, LARGE, 0, NULL, &receive), 0);
+	CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 1, .id = ID }, in, LARGE, NULL,
+				 &receive),
+		 0);
 	CHECK_IS(tern_op_wait(local[0], &receive), 0);
 	local_settle_transfers();
 	CHECK(deferred_ran);

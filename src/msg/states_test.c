@@ -217,7 +217,8 @@ TEST(polls_work_in_a_handler)
 	CHECK_IS(send_listed(ID, LEN, TERN_SEND_RENDEZVOUS), 0);
 	tern_poll(local[1]);
 	CHECK_IS(seen_send, TERN_STATE_IN_USE);
-	CHECK_IS(seen_recv, TERN_STATE_EMPTY); /* it lies behind the message that is being handled */
+	CHECK_IS(seen_recv,
+		 TERN_STATE_EMPTY); /* it lies behind the message that is being handled */
 	CHECK_IS(tern_request(local[0], 1, 1), 0);
 	tern_poll(local[1]);
 	CHECK_IS(seen_recv, TERN_STATE_RTS);
@@ -232,7 +233,9 @@ TEST(an_operation_with_a_handle_leaves_nothing_in_the_table)
 	begin(2);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, LEN, 0, &so), 0);
 	CHECK_IS(so.pending, 1);
-	CHECK_IS(tern_recv_start(local[1], 0, ID, TERN_ID_EXACT, in, LEN, 0, NULL, &ro), 0);
+	CHECK_IS(
+		tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = ID }, in, LEN, NULL, &ro),
+		0);
 	CHECK_IS(ro.pending, 1);
 	CHECK_IS(tern_op_wait(local[1], &ro), 0);
 	CHECK_IS(tern_op_wait(local[0], &so), 0);
@@ -268,8 +271,8 @@ TEST(a_handle_counts_every_operation_and_signals_its_flag_for_each)
 		CHECK_IS(tern_send_start(local[0], 0, id, out, id % 2 ? SMALL : LEN / 4, 0, &op),
 			 0);
 	for (tern_id id = 0; id < 4; id++)
-		CHECK_IS(tern_recv_start(local[0], 0, id, TERN_ID_EXACT, in + id * (LEN / 4), LEN / 4, 0,
-					 NULL, &op),
+		CHECK_IS(tern_recv_start(local[0], &(tern_match){ .rank = 0, .id = id },
+					 in + id * (LEN / 4), LEN / 4, NULL, &op),
 			 0);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
 	CHECK_IS(atomic_load(&flag), 8);
@@ -320,7 +323,9 @@ TEST(a_second_receive_on_a_busy_id_waits_its_turn)
 TEST(questions_on_an_id_that_is_busy_wait_their_turn_whoever_asks)
 {
 	begin(3);
-	CHECK_IS(tern_recv_parts_start(local[1], TERN_RANK_ANY, ID, TERN_ID_EXACT, halves, 2, 0, NULL, NULL), 0);
+	CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = TERN_RANK_ANY, .id = ID },
+				       halves, 2, NULL, NULL),
+		 0);
 	CHECK_IS(tern_send_start(local[0], 1, ID, out, LEN, TERN_SEND_RENDEZVOUS, NULL), 0);
 	tern_poll(local[1]);
 	CHECK_IS(tern_recv_poll(local[1], TERN_RANK_ANY, ID), TERN_STATE_IN_PROGRESS);
@@ -348,7 +353,8 @@ TEST(a_send_that_may_be_refused_finds_its_id_busy)
 	CHECK_IS(tern_send_start(local[0], 2, ID, out, SMALL, TERN_SEND_REFUSE, NULL),
 		 0); /* another rank */
 	CHECK_IS(send_listed(ID + 1, SMALL, TERN_SEND_REFUSE), 0);
-	CHECK_IS(send_listed(ID + 1, SMALL, TERN_SEND_REFUSE), -EBUSY); /* complete, and not cleared */
+	CHECK_IS(send_listed(ID + 1, SMALL, TERN_SEND_REFUSE),
+		 -EBUSY); /* complete, and not cleared */
 	CHECK_IS(tern_send_clear(local[0], 1, ID + 1), 0);
 	CHECK_IS(send_listed(ID + 1, SMALL, TERN_SEND_REFUSE), 0);
 	const tern_id ids[] = { ID + 2, ID };
@@ -366,13 +372,22 @@ TEST(a_receive_that_may_be_refused_finds_its_id_busy)
 	int rc = recv_listed(ID, in2, LEN, TERN_SEND_REFUSE);
 	CHECK_IS(rc, -EBUSY);
 	CHECK(sentence_has(rc, "0x7"));
-	CHECK_IS(tern_recv_start(local[1], 2, ID, TERN_ID_EXACT, in2, SMALL, TERN_SEND_REFUSE, NULL, NULL), 0);
-	CHECK_IS(tern_recv_start(local[1], TERN_RANK_ANY, ID, TERN_ID_EXACT, in2, SMALL, TERN_SEND_REFUSE, NULL,
-				 NULL),
+	CHECK_IS(tern_recv_start(local[1],
+				 &(tern_match){ .rank = 2, .flags = TERN_SEND_REFUSE, .id = ID },
+				 in2, SMALL, NULL, NULL),
 		 0);
-	CHECK_IS(tern_recv_start(local[1], TERN_RANK_ANY, ID, TERN_ID_EXACT, in2, SMALL, TERN_SEND_REFUSE, NULL,
-				 NULL),
-		 -EBUSY);
+	CHECK_IS(
+		tern_recv_start(
+			local[1],
+			&(tern_match){ .rank = TERN_RANK_ANY, .flags = TERN_SEND_REFUSE, .id = ID },
+			in2, SMALL, NULL, NULL),
+		0);
+	CHECK_IS(
+		tern_recv_start(
+			local[1],
+			&(tern_match){ .rank = TERN_RANK_ANY, .flags = TERN_SEND_REFUSE, .id = ID },
+			in2, SMALL, NULL, NULL),
+		-EBUSY);
 	CHECK_IS(send_listed(ID, SMALL, 0), 0);
 	RECV_IS(ID, TERN_STATE_COMPLETE);
 	CHECK_IS(recv_listed(ID, in2, LEN, TERN_SEND_REFUSE), -EBUSY);
@@ -384,8 +399,18 @@ TEST(a_receive_that_may_be_refused_finds_its_id_busy)
 TEST(a_receive_under_a_mask_that_may_be_refused_finds_its_id_busy)
 {
 	begin(2);
-	CHECK_IS(tern_recv_start(local[1], 0, ID, 0xff, in, LEN, TERN_SEND_REFUSE, NULL, NULL), 0);
-	CHECK_IS(tern_recv_start(local[1], 0, ID, 0xff, in, LEN, TERN_SEND_REFUSE, NULL, NULL), -EBUSY);
+	CHECK_IS(tern_recv_start(
+			 local[1],
+			 &(tern_match){
+				 .rank = 0, .flags = TERN_SEND_REFUSE, .id = ID, .any = ~0xff },
+			 in, LEN, NULL, NULL),
+		 0);
+	CHECK_IS(tern_recv_start(
+			 local[1],
+			 &(tern_match){
+				 .rank = 0, .flags = TERN_SEND_REFUSE, .id = ID, .any = ~0xff },
+			 in, LEN, NULL, NULL),
+		 -EBUSY);
 	CHECK_IS(recv_listed(ID, in, LEN, TERN_SEND_REFUSE), -EBUSY);
 	local_close();
 }

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "endpoint/endpoint.h"
 
@@ -207,7 +208,7 @@ TEST(a_reply_to_a_rank_that_has_closed_harms_nobody)
 TEST(closing_is_refused_in_handlers_only)
 {
 	local_open(1);
-	void *claimed = tern_claim(local[0], 0, 10);
+	void *claimed = handed_claim(local[0], 0, 10);
 	CHECK(claimed != NULL);
 	tern_hold(local[0]);
 	CHECK_IS(tern_close(local[0]), 0); /* open claims and holds end with it */

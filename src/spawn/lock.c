@@ -11,10 +11,10 @@
 #include "core/wait.h"
 #include "spawn/context.h"
 
-struct tern_turn {
+struct tern_mutex_waiter {
 	tern_mutex *mutex;
 	uint64_t who;
-	struct tern_turn *next;
+	struct tern_mutex_waiter *next;
 };
 
 static uint64_t lock_self(const tern *t)
@@ -38,7 +38,7 @@ int tern_mutex_try(tern *t, tern_mutex *m)
 static bool lock_has(struct endpoint *e, void *arg)
 {
 	(void)e;
-	struct tern_turn *turn = arg;
+	struct tern_mutex_waiter *turn = arg;
 	return turn->mutex->holder == turn->who;
 }
 
@@ -46,7 +46,7 @@ static bool lock_has(struct endpoint *e, void *arg)
  * Not inline: compilers would take what is on the caller's stack, and leaves the list before it
  * returns, for lost.
  */
-static __attribute__((noinline)) void lock_queue(tern_mutex *m, struct tern_turn *turn)
+static __attribute__((noinline)) void lock_queue(tern_mutex *m, struct tern_mutex_waiter *turn)
 {
 	if (m->last)
 		m->last->next = turn;
@@ -55,9 +55,9 @@ static __attribute__((noinline)) void lock_queue(tern_mutex *m, struct tern_turn
 	m->last = turn;
 }
 
-static void lock_leave(tern_mutex *m, const struct tern_turn *turn)
+static void lock_leave(tern_mutex *m, const struct tern_mutex_waiter *turn)
 {
-	struct tern_turn **p = &m->first, *before = NULL;
+	struct tern_mutex_waiter **p = &m->first, *before = NULL;
 	for (; *p != turn; p = &(*p)->next)
 		before = *p;
 	*p = turn->next;
@@ -67,7 +67,7 @@ static void lock_leave(tern_mutex *m, const struct tern_turn *turn)
 
 static int lock_wait(tern *t, tern_mutex *m)
 {
-	struct tern_turn turn = { .mutex = m, .who = lock_self(t) };
+	struct tern_mutex_waiter turn = { .mutex = m, .who = lock_self(t) };
 	struct wait w = { .call = "tern_mutex_lock", .rule = "tern_mutex_lock()" };
 	lock_queue(m, &turn);
 	int rc = wait_until(t->own, lock_has, &turn, &w);
@@ -101,7 +101,7 @@ int tern_mutex_unlock(tern *t, tern_mutex *m)
 	if (m->holder != lock_self(t))
 		return error_set(-EPERM, "thread %llu of rank %u does not have this lock",
 				 (unsigned long long)lock_self(t) - 1, t->rank);
-	struct tern_turn *first = m->first;
+	struct tern_mutex_waiter *first = m->first;
 	m->holder = first ? first->who : 0;
 	if (first)
 		m->first = first->next;

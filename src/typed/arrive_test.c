@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "../../tests/chance.h"
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "typed/typed.h"
 
@@ -46,8 +47,8 @@ static void check_refused(const struct notice *n, const char *why)
 	if (!CHECK(strstr(tern_strerror(rc), why) && strstr(tern_strerror(rc), "rank 0")))
 		printf("    %s\n", tern_strerror(rc));
 	CHECK_IS(tern_poll(local[1]), 0);
-	CHECK(tern_buf_recv(local[1], TYPE, TERN_BUF_NOWAIT, NULL, NULL) == NULL);
-	CHECK(tern_buf_recv(local[1], ORDERLY, TERN_BUF_NOWAIT, NULL, NULL) == NULL);
+	CHECK(handed_buf(local[1], TYPE, TERN_BUF_NOWAIT, NULL, NULL) == NULL);
+	CHECK(handed_buf(local[1], ORDERLY, TERN_BUF_NOWAIT, NULL, NULL) == NULL);
 }
 
 TEST(a_notice_says_what_was_written_into_it)
@@ -80,7 +81,7 @@ TEST(a_good_notice_is_taken_and_the_same_again_is_not)
 	struct notice n = good(TYPE);
 	CHECK_IS(arrives(&n), 1);
 	CHECK_IS(arrives(&n), -EBADMSG); /* the buffer is full */
-	char *p = tern_buf_recv(local[1], TYPE, TERN_BUF_NOWAIT, NULL, NULL);
+	char *p = handed_buf(local[1], TYPE, TERN_BUF_NOWAIT, NULL, NULL);
 	REQUIRE(p);
 	check_refused(&n, "had not taken"); /* the program has it */
 	CHECK_IS(tern_buf_free(local[1], p), 0);
@@ -124,7 +125,7 @@ TEST(what_a_notice_names_is_checked)
 	bad.order = TERN_BUF_ORDER_ALL;
 	check_refused(&bad, "order");
 	CHECK_IS(arrives(&n), 1); /* and the good one still is */
-	CHECK(tern_buf_recv(local[1], TYPE, TERN_BUF_NOWAIT, NULL, NULL) != NULL);
+	CHECK(handed_buf(local[1], TYPE, TERN_BUF_NOWAIT, NULL, NULL) != NULL);
 	local_close();
 }
 
@@ -142,7 +143,7 @@ TEST(a_number_is_not_used_twice)
 	open_three();
 	struct notice n = good(ORDERLY), again;
 	CHECK_IS(arrives(&n), 1);
-	CHECK(tern_buf_recv(local[1], ORDERLY, TERN_BUF_NOWAIT, NULL, NULL) != NULL);
+	CHECK(handed_buf(local[1], ORDERLY, TERN_BUF_NOWAIT, NULL, NULL) != NULL);
 	again = good(ORDERLY);
 	check_refused(&again, "number");
 	n = good(ORDERLY);
@@ -227,7 +228,7 @@ TEST(an_answer_that_names_memory_which_is_not_its_own_is_refused)
 	struct bufpool *k = &queue->pool;
 	tern_addr at = tern_addr_of(local[1], queue->words),
 		  buffers = tern_addr_of(local[1], k->buffer);
-	void *mine = tern_alloc(local[0], 1 << 20);
+	void *mine = handed_alloc(local[0], 1 << 20);
 	tern_addr other = tern_addr_of(local[0], mine);
 	const uint64_t size = (uint64_t)k->generation << 32 | COUNT, found = TYPE | 1 << 16;
 	const uint64_t bad[][6] = {

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "../../tests/chance.h"
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "typed/typed.h"
 
@@ -26,7 +27,7 @@ static int send_to(uint32_t rank, unsigned type, size_t len, unsigned flags)
 /* The code that a receive ends with, or 0; then the buffer goes back. */
 static int receive_code(tern *t, unsigned type, unsigned flags)
 {
-	void *p = tern_buf_recv(t, type, flags, NULL, NULL);
+	void *p = handed_buf(t, type, flags, NULL, NULL);
 	return p ? tern_buf_free(t, p) : -errno;
 }
 
@@ -42,7 +43,7 @@ TEST(a_message_lands_in_a_buffer_that_was_set_aside_and_nothing_around_it_change
 		memset(k->buffer, 0xee, all);
 		chance_fill(data, len, len);
 		CHECK_IS(send_to(1, TYPE, len, 0), 0);
-		unsigned char *p = tern_buf_recv(local[1], TYPE, 0, &src, &got);
+		unsigned char *p = handed_buf(local[1], TYPE, 0, &src, &got);
 		REQUIRE(p);
 		size_t at = (size_t)((char *)p - k->buffer);
 		CHECK(at < all && at % k->stride == 0);
@@ -63,7 +64,7 @@ TEST(a_message_to_oneself_arrives)
 	local_open(1);
 	CHECK_IS(tern_buf_alloc(local[0], 0, 10, 1, 0), 0);
 	CHECK_IS(tern_buf_send(local[0], 0, 0, "ten bytes", 10, 0, NULL), 0);
-	char *p = tern_buf_recv(local[0], 0, 0, NULL, NULL);
+	char *p = handed_buf(local[0], 0, 0, NULL, NULL);
 	CHECK(p && strcmp(p, "ten bytes") == 0);
 	CHECK_IS(tern_buf_free(local[0], p), 0);
 	local_close();
@@ -80,7 +81,7 @@ TEST(messages_are_received_in_the_order_they_arrived)
 	}
 	for (unsigned i = 0; i < 100; i++) {
 		uint32_t src;
-		unsigned char *p = tern_buf_recv(local[2], TYPE, TERN_BUF_NOWAIT, &src, NULL);
+		unsigned char *p = handed_buf(local[2], TYPE, TERN_BUF_NOWAIT, &src, NULL);
 		REQUIRE(p);
 		CHECK_IS(*p, i);
 		CHECK_IS(src, i % 2);
@@ -95,8 +96,8 @@ TEST(types_have_queues_of_their_own)
 	CHECK_IS(tern_buf_alloc(local[1], 255, 8, 2, 0), 0);
 	CHECK_IS(tern_buf_send(local[0], 1, 3, "three", 6, 0, NULL), 0);
 	CHECK_IS(tern_buf_send(local[0], 1, 255, "last", 5, 0, NULL), 0);
-	CHECK(strcmp(tern_buf_recv(local[1], 255, 0, NULL, NULL), "last") == 0);
-	CHECK(strcmp(tern_buf_recv(local[1], 3, 0, NULL, NULL), "three") == 0);
+	CHECK(strcmp(handed_buf(local[1], 255, 0, NULL, NULL), "last") == 0);
+	CHECK(strcmp(handed_buf(local[1], 3, 0, NULL, NULL), "three") == 0);
 	CHECK_IS(receive_code(local[1], 3, TERN_BUF_NOWAIT), -EAGAIN);
 	local_close();
 }
@@ -132,7 +133,7 @@ TEST(every_type_may_have_buffers_and_each_finds_its_own)
 	for (unsigned type = 0; type < TERN_TYPES_MAX; type++)
 		CHECK_IS(tern_buf_send(local[0], 1, type, &type, sizeof type, 0, NULL), 0);
 	for (unsigned type = TERN_TYPES_MAX; type-- > 0;) {
-		unsigned *p = tern_buf_recv(local[1], type, 0, NULL, NULL);
+		unsigned *p = handed_buf(local[1], type, 0, NULL, NULL);
 		CHECK(p && *p == type);
 		CHECK_IS(tern_buf_free(local[1], p), 0);
 	}
@@ -149,7 +150,7 @@ TEST(the_most_buffers_are_all_used_and_all_come_back)
 			REQUIRE(tern_buf_send(local[0], 1, TYPE, &i, sizeof i, 0, NULL) == 0);
 		CHECK_IS(send_to(1, TYPE, 1, 0), -ENOBUFS);
 		for (unsigned i = 0; i < TERN_BUFFERS_MAX; i++) {
-			p[i] = tern_buf_recv(local[1], TYPE, 0, NULL, NULL);
+			p[i] = handed_buf(local[1], TYPE, 0, NULL, NULL);
 			REQUIRE(p[i] && *(unsigned *)p[i] == i);
 		}
 		for (unsigned i = 0; i < TERN_BUFFERS_MAX; i++)
@@ -171,7 +172,7 @@ TEST(what_is_no_buffer_of_the_programs_is_not_taken_back)
 	CHECK_IS(tern_buf_free(local[1], k->buffer + COUNT * k->stride), -EINVAL);
 	CHECK_IS(tern_buf_free(local[1], k->buffer - 1), -EINVAL);
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
-	char *p = tern_buf_recv(local[1], TYPE, 0, NULL, NULL);
+	char *p = handed_buf(local[1], TYPE, 0, NULL, NULL);
 	REQUIRE(p);
 	CHECK_IS(tern_buf_free(local[1], p + 1), -EINVAL);
 	CHECK_IS(tern_buf_free(local[0], p), -EINVAL); /* another rank's */
@@ -255,13 +256,13 @@ TEST(a_type_can_be_opened_again_with_other_buffers)
 TEST(closing_and_opening_again_uses_no_more_memory)
 {
 	local_open(2);
-	char *before = tern_alloc(local[1], 64);
+	char *before = handed_alloc(local[1], 64);
 	for (unsigned round = 0; round < 1000; round++) {
 		unsigned type = round % TERN_TYPES_MAX;
 		REQUIRE(tern_buf_alloc(local[1], type, BYTES, 1 + round % 500, 0) == 0);
 		CHECK_IS(tern_buf_close(local[1], type), 0);
 	}
-	char *after = tern_alloc(local[1], 64);
+	char *after = handed_alloc(local[1], 64);
 	CHECK(after - before < 2 << 20);
 	local_close();
 }
@@ -271,7 +272,7 @@ TEST(a_type_whose_buffer_the_program_has_stays_open)
 	local_open(2);
 	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0);
-	char *p = tern_buf_recv(local[1], TYPE, 0, NULL, NULL);
+	char *p = handed_buf(local[1], TYPE, 0, NULL, NULL);
 	CHECK_IS(tern_buf_close(local[1], TYPE), -EBUSY);
 	CHECK(says(-EBUSY, "tern_buf_free()"));
 	CHECK_IS(send_to(1, TYPE, 5, 0), 0); /* it works on */
@@ -310,10 +311,11 @@ TEST(a_send_that_cannot_be_is_refused_with_its_reason)
 	CHECK_IS(send_to(1, TYPE, BYTES + 1, 0), -EMSGSIZE);
 	CHECK(says(-EMSGSIZE, "1001 bytes") && says(-EMSGSIZE, "have 1000"));
 	CHECK_IS(send_to(1, TYPE, 1, 2), -EINVAL);
-	CHECK(tern_buf_recv(local[1], TYPE, 2, NULL, NULL) == NULL && errno == EINVAL);
+	CHECK(handed_buf(local[1], TYPE, 2, NULL, NULL) == NULL && errno == EINVAL);
 	local_settle();
-	CHECK_IS(receive_code(local[1], TYPE, TERN_BUF_NOWAIT), -EAGAIN); /* nothing of it was seen */
-	CHECK_IS(tern_buf_close(local[1], TYPE), 0);                   /* and no buffer is taken */
+	CHECK_IS(receive_code(local[1], TYPE, TERN_BUF_NOWAIT),
+		 -EAGAIN);                           /* nothing of it was seen */
+	CHECK_IS(tern_buf_close(local[1], TYPE), 0); /* and no buffer is taken */
 	local_close();
 }
 
@@ -331,7 +333,8 @@ TEST(with_nowait_nothing_waits)
 	local_open(2);
 	int rc;
 	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, 1, 0), 0);
-	CHECK_IS(send_to(1, TYPE, 1, TERN_BUF_NOWAIT), -EAGAIN); /* it does not know the buffers yet */
+	CHECK_IS(send_to(1, TYPE, 1, TERN_BUF_NOWAIT),
+		 -EAGAIN); /* it does not know the buffers yet */
 	CHECK(says(-EAGAIN, "asked"));
 	while ((rc = send_to(1, TYPE, 1, TERN_BUF_NOWAIT)) == -EAGAIN)
 		local_settle();

@@ -3,6 +3,7 @@
  * Sends to a rank whose memory the sender cannot map: what they promise, messages that no good peer
  * sends, and many senders at once. lend_test.c tests the buffers that are lent for them.
  */
+#include "../../tests/handed.h"
 #include "../../tests/typed_far.h"
 
 /* -- What a send does -------------------------------------------------------------------------- */
@@ -19,7 +20,7 @@ TEST(a_message_to_a_far_rank_lands_in_its_buffer)
 		size_t len = 99;
 		chance_fill(data, lens[i], i);
 		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, lens[i], 0, NULL), 0);
-		unsigned char *p = tern_buf_recv(local[OWNER], TYPE, 0, &src, &len);
+		unsigned char *p = handed_buf(local[OWNER], TYPE, 0, &src, &len);
 		REQUIRE(p);
 		CHECK(src == 0 && len == lens[i] && chance_filled(p, len, i));
 		CHECK_IS(tern_buf_free(local[OWNER], p), 0);
@@ -95,10 +96,11 @@ TEST(a_send_that_waits_goes_on_when_a_buffer_is_given_back)
 	for (int i = 0; i < 4; i++) {
 		size_t len = i % 2 ? 10000 : 10;
 		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len, 0, NULL), 0);
-		void *p = tern_buf_recv(local[OWNER], TYPE, 0, NULL, NULL);
+		void *p = handed_buf(local[OWNER], TYPE, 0, NULL, NULL);
 		CHECK_IS(tern_defer(local[OWNER], free_one, p), 0);
 		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len, 0, NULL), 0);
-		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, TERN_BUF_NOWAIT, NULL), -EAGAIN);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, TERN_BUF_NOWAIT, NULL),
+			 -EAGAIN);
 		local_settle();
 		CHECK_IS(next(TYPE), len);
 	}
@@ -187,7 +189,7 @@ TEST(a_hold_that_is_left_in_the_middle_of_a_far_send_ends_it)
 	tern_release(local[0]);
 	for (int i = 0; i < 100; i++)
 		local_settle();
-	unsigned char *p = tern_buf_recv(local[OWNER], TYPE, TERN_BUF_NOWAIT, NULL, NULL);
+	unsigned char *p = handed_buf(local[OWNER], TYPE, TERN_BUF_NOWAIT, NULL, NULL);
 	CHECK(p && chance_filled(p, sizeof data, 5)); /* it was under way */
 	CHECK(!outgoing_any(typed_of(local[0])));
 	local_close();
@@ -357,7 +359,7 @@ TEST(with_the_check_what_is_changed_under_way_or_after_it_was_given_back_is_noti
 		size_t len = i ? 10 : BYTES;
 		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len, 0, NULL),
 			 0); /* its buffer is free again */
-		char *p = tern_buf_recv(local[OWNER], TYPE, 0, NULL, NULL);
+		char *p = handed_buf(local[OWNER], TYPE, 0, NULL, NULL);
 		REQUIRE(p);
 		CHECK_IS(tern_buf_free(local[OWNER], p), 0);
 		p[3] ^= 1;
@@ -415,7 +417,7 @@ static unsigned receive_random(struct chance *c)
 	unsigned type = chance_below(c, TYPES);
 	uint32_t src;
 	struct head h;
-	void *p = tern_buf_recv(local[OWNER], type, TERN_BUF_NOWAIT, &src, NULL);
+	void *p = handed_buf(local[OWNER], type, TERN_BUF_NOWAIT, &src, NULL);
 	if (!p)
 		return 0;
 	memcpy(&h, p, sizeof h);
@@ -434,7 +436,7 @@ TEST(near_and_far_ranks_send_at_once_and_everything_arrives_in_order)
 	open_far();
 	for (unsigned type = 0; type < TYPES; type++)
 		REQUIRE(tern_buf_alloc(local[OWNER], type, kind[type].bytes, kind[type].count,
-				      kind[type].flags) == 0);
+				       kind[type].flags) == 0);
 	unsigned took = 0, total = 3 * TYPES * LAST;
 	while (took < total) {
 		send_random(&c, from[chance_below(&c, 3)]);

@@ -3,6 +3,7 @@
  * Buffers that are lent to senders who cannot map their receiver's memory: who gets what is not
  * used, and closing a type of which something is lent.
  */
+#include "../../tests/handed.h"
 #include "../../tests/typed_far.h"
 
 /* -- What is lent and not used ----------------------------------------------------------------- */
@@ -250,10 +251,10 @@ TEST(what_comes_from_a_rank_after_it_was_forgotten_is_dropped_without_a_word)
 TEST(a_type_of_which_something_is_lent_can_be_closed_and_opened_again)
 {
 	open_far();
-	char *before = tern_alloc(local[OWNER], 64);
+	char *before = handed_alloc(local[OWNER], 64);
 	for (unsigned round = 0; round < 50; round++) {
 		REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 100 + round, 1 + round,
-				      round % 2 ? TERN_BUF_ORDER : 0) == 0);
+				       round % 2 ? TERN_BUF_ORDER : 0) == 0);
 		stream(0, TYPE);
 		CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0);
 		if (round % 3)
@@ -262,7 +263,7 @@ TEST(a_type_of_which_something_is_lent_can_be_closed_and_opened_again)
 	CHECK_IS(send_tried(0, TYPE, 1), -ENXIO);
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	CHECK(!typed_of(local[OWNER])->draining); /* everything has come back */
-	CHECK((char *)tern_alloc(local[OWNER], 64) - before < 2 << 20);
+	CHECK((char *)handed_alloc(local[OWNER], 64) - before < 2 << 20);
 	local_close();
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "../../tests/chance.h"
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "typed/typed.h"
 
@@ -16,7 +17,7 @@ static void open_pair(unsigned flags)
 	REQUIRE(tern_buf_alloc(local[1], TYPE, LONG, COUNT, flags) == 0);
 	REQUIRE(tern_buf_send(local[0], 1, TYPE, "", 0, 0, NULL) ==
 		0); /* so that it knows the buffers */
-	REQUIRE(tern_buf_free(local[1], tern_buf_recv(local[1], TYPE, 0, NULL, NULL)) == 0);
+	REQUIRE(tern_buf_free(local[1], handed_buf(local[1], TYPE, 0, NULL, NULL)) == 0);
 	chance_fill(data, LONG, 77);
 }
 
@@ -39,7 +40,7 @@ static int until_done(tern_mid mid)
 static size_t next_length(void)
 {
 	size_t len = SIZE_MAX;
-	void *p = tern_buf_recv(local[1], TYPE, TERN_BUF_NOWAIT, NULL, &len);
+	void *p = handed_buf(local[1], TYPE, TERN_BUF_NOWAIT, NULL, &len);
 	if (p)
 		CHECK_IS(tern_buf_free(local[1], p), 0);
 	return len;
@@ -55,7 +56,7 @@ TEST(a_long_message_arrives_whole_with_and_without_a_name)
 			CHECK_IS(until_done(start_long(len)), 1);
 		else
 			CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, len, 0, NULL), 0);
-		unsigned char *p = tern_buf_recv(local[1], TYPE, 0, NULL, &got);
+		unsigned char *p = handed_buf(local[1], TYPE, 0, NULL, &got);
 		REQUIRE(p);
 		CHECK_IS(got, len);
 		CHECK(chance_filled(p, len, 77));
@@ -109,7 +110,8 @@ TEST(at_most_so_many_long_messages_are_under_way)
 	REQUIRE(tern_buf_alloc(local[1], TYPE, BYTES, TERN_BUF_SENDS_MAX + 2, 0) == 0);
 	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
 		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, BYTES, 0, &mid[i]), 0);
-	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, BYTES, TERN_BUF_NOWAIT, &mid[TERN_BUF_SENDS_MAX]),
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, BYTES, TERN_BUF_NOWAIT,
+			       &mid[TERN_BUF_SENDS_MAX]),
 		 -EAGAIN);
 	CHECK(strstr(tern_strerror(-EAGAIN), "TERN_BUF_SENDS_MAX") != NULL);
 	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 10, TERN_BUF_NOWAIT, NULL),
@@ -256,13 +258,12 @@ TEST(a_buffer_that_is_written_to_after_it_was_given_back_is_noticed)
 		for (unsigned n = 0; n < 5;
 		     n++) { /* nothing is said of those that were left alone */
 			CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 999, 0, NULL), 0);
-			CHECK_IS(tern_buf_free(local[1],
-					      tern_buf_recv(local[1], TYPE, 0, NULL, NULL)),
+			CHECK_IS(tern_buf_free(local[1], handed_buf(local[1], TYPE, 0, NULL, NULL)),
 				 0);
 		}
 		CHECK(tern_poll(local[1]) >= 0);
 		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 100, 0, NULL), 0);
-		char *p = tern_buf_recv(local[1], TYPE, 0, NULL, NULL);
+		char *p = handed_buf(local[1], TYPE, 0, NULL, NULL);
 		CHECK_IS(tern_buf_free(local[1], p), 0);
 		p[at[i]] ^= 1;
 		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 100, 0, NULL), 0);
@@ -270,7 +271,7 @@ TEST(a_buffer_that_is_written_to_after_it_was_given_back_is_noticed)
 		CHECK_IS(rc, -EBADMSG);
 		CHECK(strstr(tern_strerror(rc), "type 3") &&
 		      strstr(tern_strerror(rc), "after it was given back"));
-		CHECK(tern_buf_recv(local[1], TYPE, 0, NULL, NULL) ==
+		CHECK(handed_buf(local[1], TYPE, 0, NULL, NULL) ==
 		      p); /* the message is good all the same */
 		local_close();
 	}

@@ -42,7 +42,7 @@ static struct buf_slot *receive_settle(struct typed *y, struct type_queue *s, st
 	return to;
 }
 
-static void *receive_first(struct typed *y, struct type_queue *s, uint32_t *src, size_t *len)
+static tern_buf receive_first(struct typed *y, struct type_queue *s)
 {
 	struct buf_slot *l = buf_slot_pop(s);
 	if (s->flags & TERN_BUF_ORDER_ALL)
@@ -51,11 +51,9 @@ static void *receive_first(struct typed *y, struct type_queue *s, uint32_t *src,
 	l->state = BUF_SLOT_HELD;
 	s->held++;
 	bufpool_set(&l->queue->pool, buf_slot_index(l), BUFPOOL_HELD, l->src);
-	if (src)
-		*src = l->src;
-	if (len)
-		*len = l->len;
-	return bufpool_buffer(&l->queue->pool, buf_slot_index(l));
+	return (tern_buf){ .data = bufpool_buffer(&l->queue->pool, buf_slot_index(l)),
+			   .len = l->len,
+			   .src = l->src };
 }
 
 /* One look at what has arrived, where that is allowed. */
@@ -93,7 +91,7 @@ static int receive(struct endpoint *e, struct receiving *r, unsigned flags)
 	return rc;
 }
 
-void *tern_buf_recv(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len)
+int tern_buf_recv(tern *t, unsigned type, unsigned flags, tern_buf *buf)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
@@ -101,9 +99,7 @@ void *tern_buf_recv(tern *t, unsigned type, unsigned flags, uint32_t *src, size_
 	int rc = rules_forked(e);
 	if (!rc)
 		rc = receive(e, &r, flags);
-	if (rc) {
-		errno = -rc;
-		return NULL;
-	}
-	return receive_first(r.y, receiving_queue(&r), src, len);
+	if (!rc)
+		*buf = receive_first(r.y, receiving_queue(&r));
+	return rc;
 }

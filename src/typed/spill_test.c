@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "../../tests/chance.h"
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "typed/typed.h"
 
@@ -33,7 +34,7 @@ static int send_settled(unsigned type, size_t len)
 static unsigned char *receive_next(unsigned type)
 {
 	size_t len;
-	unsigned char *p = tern_buf_recv(local[1], type, TERN_BUF_NOWAIT, NULL, &len);
+	unsigned char *p = handed_buf(local[1], type, TERN_BUF_NOWAIT, NULL, &len);
 	if (p)
 		CHECK(chance_filled(p, len, received++));
 	return p;
@@ -203,7 +204,7 @@ TEST(what_reaches_the_spill_after_its_type_was_closed_is_dropped)
 			 0);
 		for (int round = 0; round < 10; round++) {
 			CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT,
-					       TERN_BUF_SPILL | flags[i]),
+						TERN_BUF_SPILL | flags[i]),
 				 0);
 			for (int n = 0; n < COUNT + 1; n++)
 				CHECK_IS(send_settled(TYPE, 8000), 0);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "../../tests/chance.h"
+#include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "typed/typed.h"
 
@@ -42,7 +43,7 @@ static void end_long(uint32_t from, tern_mid mid)
 static long long next(unsigned type)
 {
 	size_t len;
-	void *p = tern_buf_recv(local[1], type, TERN_BUF_NOWAIT, NULL, &len);
+	void *p = handed_buf(local[1], type, TERN_BUF_NOWAIT, NULL, &len);
 	if (!p)
 		return -1;
 	CHECK_IS(tern_buf_free(local[1], p), 0);

@@ -22,8 +22,8 @@ static struct type_queue **spare_list(struct typed *y, uint32_t count)
 static struct type_queue *type_queue_new(struct typed *y, uint32_t count)
 {
 	struct type_queue *s = memory_new(1, sizeof *s + bufpool_room(count) * sizeof *s->slot);
-	void *words = s ? tern_alloc(y->e->t, bufpool_words_bytes(count)) : NULL;
-	if (words) {
+	void *words;
+	if (s && tern_alloc(y->e->t, bufpool_words_bytes(count), &words) == 0) {
 		s->words = words;
 		return s;
 	}
@@ -151,8 +151,9 @@ int type_queue_make(struct typed *y, unsigned key, size_t bytes, uint32_t count,
 	s->pool.stride = stride;
 	s->type = key;
 	s->flags = flags;
-	char *buffers = tern_alloc(y->e->t, all);
-	if (!buffers || type_queue_streams(y, s) || type_queue_borrowers(y, s)) {
+	void *buffers = NULL;
+	if (tern_alloc(y->e->t, all, &buffers) || type_queue_streams(y, s) ||
+	    type_queue_borrowers(y, s)) {
 		tern_free(y->e->t, buffers);
 		memory_free(s->stream);
 		s->stream = NULL;

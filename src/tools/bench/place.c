@@ -11,15 +11,17 @@
 
 int place_open(struct bench_rank *p, struct place *l, size_t bytes)
 {
-	l->own = tern_alloc_all(p->t, bytes);
-	if (!l->own)
-		return -errno;
+	void *own;
+	int rc = tern_alloc_all(p->t, bytes, &own);
+	if (rc)
+		return rc;
+	l->own = own;
 	l->addr = tern_addr_at(tern_addr_of(p->t, l->own), 1 - p->rank);
 	l->there = tern_addr_local(p->t, l->addr, bytes);
 	if (!l->there)
 		return error_set(-EFAULT, "the heap of rank %u is not mapped here", 1 - p->rank);
 	memset(l->own, 1, bytes);
-	int rc = tern_barrier(p->t);
+	rc = tern_barrier(p->t);
 	if (rc)
 		return rc;
 	raw_sink += raw_sum(l->there, bytes);

@@ -78,9 +78,10 @@ static size_t segment_again(tern *t, void *base, void *info)
 
 static void setup_memory(struct bench *b)
 {
-	b->local = tern_alloc(b->t[COST_DESTINATION], b->bytes);
-	b->there = tern_addr_of(b->t[COST_DESTINATION], b->local);
-	b->rc = b->local ? 0 : -ENOMEM;
+	void *local = NULL;
+	b->rc = tern_alloc(b->t[COST_DESTINATION], b->bytes, &local);
+	b->there = tern_addr_of(b->t[COST_DESTINATION], local);
+	b->local = local;
 }
 
 static void setup_segment(struct bench *b)
@@ -465,10 +466,10 @@ const struct operation operation_table[] = {
 	       finite_put_request),
 	FINITE("finite-16-put-then", "tern_put, then tern_request", 16, 1, setup_memory,
 	       finite_put_then),
-	{ "finite-16-local", "memcpy to where tern_addr_local points, then tern_request", COST_FINITE,
-	  16, 1, setup_memory, finite_local, receive_poll, NULL, false, true },
-	{ "finite-16-xfer", "tern_segment_put_start into a segment, and its acknowledgement", COST_FINITE, 16, 1,
-	  setup_segment, finite_xfer, receive_poll, finish_poll, false, false },
+	{ "finite-16-local", "memcpy to where tern_addr_local points, then tern_request",
+	  COST_FINITE, 16, 1, setup_memory, finite_local, receive_poll, NULL, false, true },
+	{ "finite-16-xfer", "tern_segment_put_start into a segment, and its acknowledgement",
+	  COST_FINITE, 16, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false, false },
 	{ "finite-16-store", "tern_store, tern_store_sync", COST_FINITE, 16, 1, setup_memory,
 	  finite_store, receive_sync, NULL, true, false },
 	{ "finite-16-send", "tern_send, tern_recv", COST_FINITE, 16, 1, setup_nothing, finite_send,
@@ -484,10 +485,11 @@ const struct operation operation_table[] = {
 	       finite_put_request),
 	FINITE("finite-1024-put-then", "tern_put, then tern_request", 1024, 1, setup_memory,
 	       finite_put_then),
-	{ "finite-1024-local", "memcpy to where tern_addr_local points, then tern_request", COST_FINITE,
-	  1024, 1, setup_memory, finite_local, receive_poll, NULL, false, true },
-	{ "finite-1024-xfer", "tern_segment_put_start into a segment, and its acknowledgement", COST_FINITE,
-	  1024, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false, false },
+	{ "finite-1024-local", "memcpy to where tern_addr_local points, then tern_request",
+	  COST_FINITE, 1024, 1, setup_memory, finite_local, receive_poll, NULL, false, true },
+	{ "finite-1024-xfer", "tern_segment_put_start into a segment, and its acknowledgement",
+	  COST_FINITE, 1024, 1, setup_segment, finite_xfer, receive_poll, finish_poll, false,
+	  false },
 	{ "finite-1024-store", "tern_store, tern_store_sync", COST_FINITE, 1024, 1, setup_memory,
 	  finite_store, receive_sync, NULL, true, false },
 	{ "finite-1024-send", "tern_send, tern_recv", COST_FINITE, 1024, 1, setup_nothing,

@@ -37,11 +37,12 @@ static int bare_failed(const char *what, ssize_t rc)
 static int bare_expose(struct bench_rank *p, struct visit *mine)
 {
 	struct fid_mr *mr;
-	window = tern_alloc(p->t, FABRIC_MOST); /* the same kind of memory: its pages are small */
-	if (!window)
-		return -ENOMEM;
-	memset(window, 0, FABRIC_MOST);
-	int rc = fabric_register(&bare, window, FABRIC_MOST, FI_REMOTE_WRITE, &mr);
+	void *memory; /* of the heap, too: its pages are small */
+	int rc = tern_alloc(p->t, FABRIC_MOST, &memory);
+	if (rc)
+		return rc;
+	window = memset(memory, 0, FABRIC_MOST);
+	rc = fabric_register(&bare, window, FABRIC_MOST, FI_REMOTE_WRITE, &mr);
 	if (rc)
 		return rc;
 	mine->base = fabric_asks(&bare, FI_MR_VIRT_ADDR) ? (uint64_t)(uintptr_t)window : 0;

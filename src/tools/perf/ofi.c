@@ -18,10 +18,11 @@ static int ofi_open_beside(struct bench_rank *p, bool waits)
 	int rc = words_register(p->t);
 	if (rc)
 		return rc;
-	source = tern_alloc_all(p->t, FABRIC_MOST);
-	if (!source)
-		return -errno;
-	memset(source, 1, FABRIC_MOST);
+	void *memory;
+	rc = tern_alloc_all(p->t, FABRIC_MOST, &memory);
+	if (rc)
+		return rc;
+	source = memset(memory, 1, FABRIC_MOST);
 	target = tern_addr_at(tern_addr_of(p->t, source), 1 - p->rank);
 	return fabric_bare_open(p, waits);
 }

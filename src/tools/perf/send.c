@@ -18,8 +18,9 @@ static char sent[TERN_PAYLOAD_MAX], got[TERN_PAYLOAD_MAX];
 
 static int ready_post(struct bench_rank *p, tern_op *op)
 {
-	return tern_recv_start(p->t, 1 - p->rank, p->rank ? PING : PONG, TERN_ID_EXACT, got, p->size, 0,
-			       NULL, op);
+	return tern_recv_start(p->t,
+			       &(tern_match){ .rank = 1 - p->rank, .id = p->rank ? PING : PONG },
+			       got, p->size, NULL, op);
 }
 
 /*
@@ -109,8 +110,8 @@ static int rendezvous(struct bench_rank *p)
 		if (p->rank)
 			p->rc = tern_recv(p->t, 0, BULK, place.own, p->size, NULL);
 		else
-			p->rc = tern_send_start(p->t, 1, BULK, place.own, p->size, TERN_SEND_RENDEZVOUS,
-						&op);
+			p->rc = tern_send_start(p->t, 1, BULK, place.own, p->size,
+						TERN_SEND_RENDEZVOUS, &op);
 		if (!p->rc && !p->rank)
 			p->rc = tern_op_wait(p->t, &op);
 	}

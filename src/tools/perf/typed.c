@@ -24,10 +24,9 @@ static int typed_open(struct bench_rank *p)
 
 static int typed_take(struct bench_rank *p)
 {
-	uint32_t src;
-	size_t len;
-	void *got = tern_buf_recv(p->t, TYPE, 0, &src, &len);
-	return got ? tern_buf_free(p->t, got) : -errno;
+	tern_buf got;
+	int rc = tern_buf_recv(p->t, TYPE, 0, &got);
+	return rc ? rc : tern_buf_free(p->t, got.data);
 }
 
 static double typed_measure(struct bench_rank *p)

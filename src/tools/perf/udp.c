@@ -165,8 +165,9 @@ static int send_copied(struct bench_rank *p)
 
 static int send_claimed(struct bench_rank *p)
 {
-	void *claimed = tern_claim(p->t, 1, p->size);
-	return claimed ? tern_commit(p->t, claimed, WORDS_LAND) : -errno;
+	void *claimed;
+	int rc = tern_claim(p->t, 1, p->size, &claimed);
+	return rc ? rc : tern_commit(p->t, claimed, WORDS_LAND);
 }
 
 static int bulk_send(struct bench_rank *p)

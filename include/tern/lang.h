@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What C11 and C++17 say differently: atomics, linkage, assertions, and the words of a message.
+ * Programs include <tern/tern.h>, never this file.
+ */
+#ifndef TERN_LANG_H
+#define TERN_LANG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+#include <atomic>
+#include <type_traits>
+/* As <stdatomic.h> of C++23 has them. */
+using std::atomic_fetch_add_explicit;
+using std::atomic_load_explicit;
+using std::atomic_signal_fence;
+using std::atomic_store_explicit;
+using std::memory_order_acquire;
+using std::memory_order_relaxed;
+using std::memory_order_release;
+using std::memory_order_seq_cst;
+#define TERN_ATOMIC_(type) std::atomic<type>
+#define TERN_ASSERT_(what, why) static_assert(what, why)
+#define TERN_BEGIN_ extern "C" {
+#define TERN_END_ }
+#else
+#include <stdatomic.h>
+#define TERN_ATOMIC_(type) _Atomic type
+#define TERN_ASSERT_(what, why) _Static_assert(what, why)
+#define TERN_BEGIN_
+#define TERN_END_
+#endif
+
+/*
+ * A call that is compiled into programs. The library exports it too, for other languages:
+ * src/open/exports.c compiles it once more, as a function.
+ */
+#ifndef TERN_INLINE_
+#define TERN_INLINE_ static inline
+#endif
+
+/* What a wait waits for, and tern_signal() adds to. */
+typedef TERN_ATOMIC_(uint64_t) tern_flag;
+
+/* -- Words ------------------------------------------------------------------------ */
+
+/* A double or a float travels as its bits, an integer as itself. */
+static inline uint64_t tern_word_double(double value)
+{
+	uint64_t word;
+	memcpy(&word, &value, sizeof word);
+	return word;
+}
+
+static inline uint64_t tern_word_float(float value)
+{
+	uint32_t word;
+	memcpy(&word, &value, sizeof word);
+	return word;
+}
+
+static inline double tern_double_word(uint64_t word)
+{
+	double value;
+	memcpy(&value, &word, sizeof value);
+	return value;
+}
+
+static inline float tern_float_word(uint64_t word)
+{
+	uint32_t low = (uint32_t)word;
+	float value;
+	memcpy(&value, &low, sizeof value);
+	return value;
+}
+
+static inline uint64_t tern_word_integer(uint64_t value)
+{
+	return value;
+}
+
+#ifdef __cplusplus
+template <class T> static inline uint64_t tern_word_of(T value)
+{
+	static_assert(std::is_integral<T>::value || std::is_enum<T>::value,
+		      "a word of a message is an integer, a float or a double");
+	return (uint64_t)value;
+}
+template <> inline uint64_t tern_word_of(double value)
+{
+	return tern_word_double(value);
+}
+template <> inline uint64_t tern_word_of(float value)
+{
+	return tern_word_float(value);
+}
+#define TERN_WORD_(value) tern_word_of(value)
+#else
+/* A pointer has no unary plus: it is refused. */
+#define TERN_WORD_(value)                        \
+	_Generic(+(value), float                 \
+		 : tern_word_float, double       \
+		 : tern_word_double, long double \
+		 : tern_word_double, default     \
+		 : tern_word_integer)(+(value))
+#endif
+
+#endif
+
+/* cost: base setup */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * For tests: the calls that hand something out, as expressions. NULL with errno if they fail.
+ */
+#ifndef TERN_HANDED_H
+#define TERN_HANDED_H
+
+#include <errno.h>
+#include <tern/mem.h>
+#include <tern/typed.h>
+
+static inline void *handed(int rc, void *p)
+{
+	if (rc)
+		errno = -rc;
+	return rc ? NULL : p;
+}
+
+static inline void *handed_alloc(tern *t, size_t bytes)
+{
+	void *p = NULL;
+	int rc = tern_alloc(t, bytes, &p);
+	return handed(rc, p);
+}
+
+static inline void *handed_alloc_all(tern *t, size_t bytes)
+{
+	void *p = NULL;
+	int rc = tern_alloc_all(t, bytes, &p);
+	return handed(rc, p);
+}
+
+static inline void *handed_claim(tern *t, uint32_t dst, size_t len)
+{
+	void *p = NULL;
+	int rc = tern_claim(t, dst, len, &p);
+	return handed(rc, p);
+}
+
+static inline void *handed_reply_claim(tern *t, const tern_msg *m, size_t len)
+{
+	void *p = NULL;
+	int rc = tern_reply_claim(t, m, len, TERN_CLAIM_ANY, &p);
+	return handed(rc, p);
+}
+
+static inline const tern_msg *handed_keep(tern *t, const tern_msg *m)
+{
+	const tern_msg *kept = NULL;
+	int rc = tern_msg_keep(t, m, &kept);
+	if (rc)
+		errno = -rc;
+	return rc ? NULL : kept;
+}
+
+/* `src` and `len` may be NULL. */
+static inline void *handed_buf(tern *t, unsigned type, unsigned flags, uint32_t *src, size_t *len)
+{
+	tern_buf b = { 0 };
+	int rc = tern_buf_recv(t, type, flags, &b);
+	if (!rc && src)
+		*src = b.src;
+	if (!rc && len)
+		*len = b.len;
+	return handed(rc, b.data);
+}
+
+#endif
