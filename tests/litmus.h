@@ -7,7 +7,8 @@
  *
  *     put x 1, get x r0    blocking; r0 to r3 are registers, and each row sets one only once
  *     start x 1, wait      a split-phase put; waits for those of this role
- *     many x 1             a split-phase put of 96 KiB, whose last word is x
+ *     lay x 1              a blocking put of 96 KiB, whose last word is x
+ *     many x 1             the same, split-phase
  *     write x 1, read x r0 a release store and an acquire load through tern_local(), where it gives
  *                          a pointer; elsewhere put and get
  *     swap x 1 r0          an atomic operation; add x 1 r0 is another
@@ -24,6 +25,9 @@
  */
 #ifndef TERN_TESTS_LITMUS_H
 #define TERN_TESTS_LITMUS_H
+
+#include <stdbool.h>
+#include <string.h>
 
 enum { ROLES = 4 };
 
@@ -60,6 +64,12 @@ static const struct row rows[] = {
 	{ NEVER, "MP: put, request", "x1", "put x 1; request 1 || heard @ read x r0", "r0=0" },
 	{ NEVER, "MP: put, request, registered", "X1", "put X 1; request 1 || heard @ get X r0",
 	  "r0=0" },
+	{ NEVER, "MP: long put, request", "x1", "lay x 1; request 1 || heard @ read x r0", "r0=0" },
+	{ NEVER, "MP: long put, request, registered", "X1",
+	  "lay X 1; request 1 || heard @ get X r0", "r0=0" },
+	{ NEVER, "MP: long put, put", "x1 y1", "lay x 1; put y 1 || await y; get x r0", "r0=0" },
+	{ NEVER, "MP: long put, put, registered", "X1 y1", "lay X 1; put y 1 || await y; get X r0",
+	  "r0=0" },
 	{ NEVER, "MP: put at home, request", "x0", "write x 1; request 1 || heard; get x r0",
 	  "r0=0" },
 	{ NEVER, "MP: swap, request", "x1", "swap x 1; request 1 || heard @ read x r0", "r0=0" },
@@ -80,6 +90,8 @@ static const struct row rows[] = {
 	  "start X 1; fence; start y 1; wait || await y; get X r0", "r0=0" },
 	{ NEVER, "MP: many, fence, put", "x1 y1", "many x 1; fence; put y 1 || await y; get x r0",
 	  "r0=0" },
+	{ NEVER, "MP: many, wait, request, registered", "X1",
+	  "many X 1; wait; request 1 || heard @ get X r0", "r0=0" },
 	{ MAY, "MP: many, put", "x1 y1", "many x 1; put y 1; wait || await y; get x r0", "r0=0" },
 	{ NEVER, "MP: put, barrier", "x1", "put x 1; barrier || barrier; read x r0", "r0=0" },
 	{ NEVER, "MP: store at home, barrier", "x0", "write x 1; barrier || barrier; get x r0",
@@ -169,5 +181,34 @@ static const struct row rows[] = {
 	  "swap x 1 || swap y 1 || add x 0 r0; add y 0 r1 || add y 0 r2; add x 0 r3",
 	  "r0=1 & r1=0 & r2=1 & r3=0" },
 };
+
+static inline unsigned row_roles(const struct row *r)
+{
+	unsigned n = 1;
+	for (const char *p = r->roles; (p = strstr(p, "||")); p += 2)
+		n++;
+	return n;
+}
+
+static inline bool row_has_barriers(const struct row *r)
+{
+	return strstr(r->roles, "barrier");
+}
+
+static inline bool row_is_long(const struct row *r)
+{
+	return strstr(r->roles, "many") || strstr(r->roles, "lay");
+}
+
+/* What follows from the steps of a role on. A rank without a role takes part in barriers. */
+static inline const char *row_role(const struct row *r, unsigned role)
+{
+	const char *text = r->roles;
+	if (role >= row_roles(r))
+		return row_has_barriers(r) ? "barrier" : "";
+	for (unsigned i = 0; i < role; i++)
+		text = strstr(text, "||") + 2;
+	return text;
+}
 
 #endif

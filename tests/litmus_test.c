@@ -51,10 +51,10 @@ struct turn {
 	const tern_msg *msg; /* in its handler */
 };
 
-/* In the heap of each rank; the results are put into that of rank 0. */
+/* In the heap of each rank, and registered; results are put into the heap of rank 0. */
 struct board {
 	_Atomic uint64_t word[PLACES][CELLS][APART / 8];
-	char wide[FEW_CELLS][LONG]; /* what `many` writes: x is the last word */
+	char wide[FEW_CELLS][LONG]; /* what `lay` and `many` write: x is the last word */
 	uint64_t result[ROLES][CELLS][REGISTERS];
 	tern_addr region;
 	_Atomic uint64_t met; /* rank 0: how often ranks have come to a cell */
@@ -63,7 +63,7 @@ struct board {
 
 static struct board *board;
 static tern_addr board_at;
-static _Atomic uint64_t private[PLACES][CELLS][APART / 8]; /* registered */
+static struct board private;
 static tern_addr private_at[ROLES];
 static bool mapped; /* every rank can touch the heap of every other */
 static _Atomic uint64_t *meeting;
@@ -126,11 +126,21 @@ static void do_start(const struct turn *u)
 	CHECK_IS(tern_put_start(u->t, place(u, 0), from, sizeof *from, &op), 0);
 }
 
+static tern_addr wide(const struct turn *u)
+{
+	size_t before = LONG - sizeof u->step->value;
+	memcpy(wide_source + before, &u->step->value, sizeof u->step->value);
+	return place(u, 0) - before;
+}
+
+static void do_lay(const struct turn *u)
+{
+	CHECK_IS(tern_put(u->t, wide(u), wide_source, LONG), 0);
+}
+
 static void do_many(const struct turn *u)
 {
-	memcpy(wide_source + LONG - sizeof u->step->value, &u->step->value, sizeof u->step->value);
-	tern_addr first = place(u, 0) + sizeof u->step->value - LONG;
-	CHECK_IS(tern_put_start(u->t, first, wide_source, LONG, &op), 0);
+	CHECK_IS(tern_put_start(u->t, wide(u), wide_source, LONG, &op), 0);
 }
 
 static void do_wait(const struct turn *u)
@@ -277,14 +287,15 @@ static const struct verb {
 	const char *name;
 	void (*act)(const struct turn *u);
 } verbs[] = {
-	{ "put", do_put },     { "get", do_get },           { "start", do_start },
-	{ "many", do_many },   { "wait", do_wait },         { "write", do_write },
-	{ "read", do_read },   { "swap", do_swap },         { "add", do_add },
-	{ "bump", do_bump },   { "store", do_store },       { "sync", do_sync },
-	{ "copy", do_copy },   { "long", do_long },         { "when", do_when },
-	{ "await", do_await }, { "request", do_request },   { "reply", do_reply },
-	{ "heard", do_heard }, { "answered", do_answered }, { "from", do_from },
-	{ "fence", do_fence }, { "quiet", do_quiet },       { "barrier", do_barrier },
+	{ "put", do_put },         { "get", do_get },     { "start", do_start },
+	{ "lay", do_lay },         { "many", do_many },   { "wait", do_wait },
+	{ "write", do_write },     { "read", do_read },   { "swap", do_swap },
+	{ "add", do_add },         { "bump", do_bump },   { "store", do_store },
+	{ "sync", do_sync },       { "copy", do_copy },   { "long", do_long },
+	{ "when", do_when },       { "await", do_await }, { "request", do_request },
+	{ "reply", do_reply },     { "heard", do_heard }, { "answered", do_answered },
+	{ "from", do_from },       { "fence", do_fence }, { "quiet", do_quiet },
+	{ "barrier", do_barrier },
 };
 
 /* -- Reading the table ----------------------------------------------------- */
@@ -322,23 +333,6 @@ static void steps_parse(struct step *steps, char *text)
 		step_parse(steps++, one);
 }
 
-static unsigned roles_count(const char *text)
-{
-	const char *next = strstr(text, "||");
-	return next ? 1 + roles_count(next + 2) : 1;
-}
-
-/* A rank without a role takes part in barriers. */
-static const char *role_text(unsigned role)
-{
-	const char *text = row->roles;
-	if (role >= roles)
-		return strstr(text, "barrier") ? "barrier" : "";
-	for (unsigned i = 0; i < role; i++)
-		text = strstr(text, "||") + 2;
-	return text;
-}
-
 static void role_parse(const char *text)
 {
 	char none[] = "", copy[300] = "";
@@ -358,15 +352,16 @@ static void steps_run(tern *t, const struct step *s, unsigned cell, const tern_m
 
 static void homes_parse(void)
 {
+	memset(at, 0, sizeof at);
 	for (const char *p = row->homes; *p; p += p[2] ? 3 : 2) {
 		unsigned i = place_index(p[0]);
 		uint32_t home = rank_of[p[1] - '0'];
-		bool wide = i == 0 && strstr(row->roles, "many");
+		bool wide = i == 0 && row_is_long(row);
 		size_t offset = wide ? offsetof(struct board, wide) + LONG - sizeof(uint64_t)
 				     : offsetof(struct board, word) + i * sizeof board->word[0];
+		bool heap = islower((unsigned char)p[0]);
+		at[i] = (heap ? tern_addr_at(board_at, home) : private_at[home]) + offset;
 		apart[i] = wide ? LONG : APART;
-		at[i] = isupper((unsigned char)p[0]) ? private_at[home] + i * sizeof private[0]
-						     : tern_addr_at(board_at, home) + offset;
 	}
 }
 
@@ -445,23 +440,26 @@ static unsigned roles_deal(const tern *t, unsigned batch)
 	return role;
 }
 
+static void board_clear(struct board *b)
+{
+	memset(b->word, 0, sizeof b->word);
+	for (unsigned c = 0; c < FEW_CELLS; c++)
+		memset(b->wide[c] + LONG - APART, 0, APART);
+	atomic_store(&b->met, 0);
+}
+
 static unsigned batch_begin(const tern *t, unsigned batch)
 {
 	unsigned role = roles_deal(t, batch);
-	memset(at, 0, sizeof at);
 	homes_parse();
-	role_parse(role_text(role));
-	memset(board->word, 0, sizeof board->word);
-	memset(private, 0, sizeof private);
-	for (unsigned c = 0; c < FEW_CELLS; c++)
-		memset(board->wide[c] + LONG - 64, 0, 64);
-	for (unsigned c = 0; c < CELLS; c++) {
-		atomic_store(&heard[c], 0);
-		atomic_store(&answered[c], 0);
+	role_parse(row_role(row, role));
+	board_clear(board);
+	board_clear(&private);
+	memset((void *)heard, 0, sizeof heard);
+	memset((void *)answered, 0, sizeof answered);
+	for (unsigned c = 0; c < CELLS; c++)
 		for (unsigned r = 0; r < REGISTERS; r++)
 			atomic_store(&reg[c][r], UNSET);
-	}
-	atomic_store(&board->met, 0);
 	return role;
 }
 
@@ -504,7 +502,7 @@ static void row_run(tern *t)
 {
 	unsigned seen = 0, ran = 0;
 	uint64_t end = clock_ns() + ROW_NS;
-	bool slow = strstr(row->roles, "barrier") || strstr(row->roles, "many");
+	bool slow = row_has_barriers(row) || row_is_long(row);
 	cells = slow ? FEW_CELLS : mapped ? CELLS : FAR_CELLS;
 	board->more = 1;
 	for (unsigned batch = 0;; batch++) {
@@ -535,7 +533,7 @@ static void board_open(tern *t)
 	board = tern_alloc_all(t, sizeof *board);
 	REQUIRE(board);
 	board_at = tern_addr_of(t, board);
-	REQUIRE(tern_register(t, (void *)private, sizeof private, &board->region) == 0);
+	REQUIRE(tern_register(t, &private, sizeof private, &board->region) == 0);
 	REQUIRE(tern_barrier(t) == 0);
 	mapped = true;
 	for (uint32_t r = 0; r < tern_size(t); r++) {
@@ -554,7 +552,7 @@ static void rows_run(unsigned least)
 	REQUIRE(tern_on(t, REQUEST, on_request) == 0 && tern_on(t, REPLY, on_reply) == 0);
 	board_open(t);
 	for (row = rows; row < rows + ROWS; row++) {
-		roles = roles_count(row->roles);
+		roles = row_roles(row);
 		if (roles < least || roles > tern_size(t))
 			continue;
 		bool cores = sysconf(_SC_NPROCESSORS_ONLN) >= (long)roles;
