@@ -114,6 +114,8 @@ static const struct row rows[] = {
 	  "swap X 1; add Y 0 r0 || swap Y 1; add X 0 r1", "r0=0 & r1=0" },
 	{ NEVER, "SB: put, barrier, get", "x1 y0",
 	  "put x 1; barrier; get y r0 || put y 1; barrier; get x r1", "r0=0 | r1=0" },
+	{ MAY, "SB: a round trip, get", "x1 y0",
+	  "put x 1; request 1; answered; get y r0 || put y 1; get x r1 @ reply", "r0=0 & r1=0" },
 
 	/* Load buffering: nobody sees what is written only after it was seen. */
 	{ NEVER, "LB: get, put", "x1 y0", "get x r0; put y 1 || get y r1; put x 1", "r0=1 & r1=1" },
