@@ -23,13 +23,13 @@ enum {
 	PLACES = 3,
 	REGISTERS = 4,
 	CELLS = 128,
-	FAR_CELLS = 32, /* where a get is a round trip over a network */
+	FAR_CELLS = 16, /* where a get is a round trip over a network */
 	FEW_CELLS = 8,  /* of rows with barriers or long puts, which take longer */
 	STEPS = 8,
 	APART = 64,
 	LONG = 96 << 10, /* more than a split-phase put moves before it returns */
 	MEET_SPINS = 3000,
-	ROW_NS = 25000000,
+	ROW_NS = 15000000,
 };
 enum { REQUEST, REPLY };
 #define UNSET (UINT64_MAX - 1)
