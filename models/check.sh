@@ -198,6 +198,30 @@ check breaks "a send is over as soon as it was asked for" rendezvous -DCANCELLIN
 	-DBLIND_CANCEL
 check breaks "a receive forgets its TELL when there is no room" rendezvous -DN1=1 -DDROP_TELL
 
+declare -A reached=([mapped]='' ["x by message"]=-DX_FAR=1 ["y by message"]=-DY_FAR=1 ["by message"]='-DX_FAR=1 -DY_FAR=1')
+for how in "${!reached[@]}"; do
+	read -ra far <<<"${reached[$how]}"
+	check holds "two puts, $how: who sees the second sees the first" memory -DTEST=MP "${far[@]}"
+	check holds "put, fence, get at both sides, $how: one sees the other" memory -DTEST=SB "${far[@]}"
+	check holds "two readers of two puts, $how: they agree about the order" memory -DTEST=IRIW "${far[@]}"
+done
+check holds "a put and a request: the handler finds the data" memory -DTEST=REQUEST
+check holds "the same with a put by message" memory -DTEST=REQUEST -DX_FAR=1
+check holds "the same with a split-phase put and a fence" memory -DTEST=STARTED
+check holds "who was told by a rank that saw a put sees it" memory -DTEST=WRC
+check holds "the same with a put by message" memory -DTEST=WRC -DX_FAR=1
+check holds "both ranks reply in polls: a round trip is a fence" memory -DTEST=TRIP
+check holds "a machine that reorders stores, puts that release: who sees the second sees the first" memory -DTEST=MP -DWEAK
+check holds "the same with a request" memory -DTEST=REQUEST -DWEAK
+check breaks "such a machine has puts that do not release" memory -DTEST=MP -DWEAK -DNO_RELEASE
+check breaks "such a machine has messages that do not release" memory -DTEST=REQUEST -DWEAK -DNO_RELEASE
+check breaks "the owner answers a put before it stores" memory -DTEST=REQUEST -DX_FAR=1 -DEARLY_ANSWER
+check breaks "an answer over a network overtakes the store" memory -DTEST=REQUEST -DX_FAR=1 -DNO_DRAIN
+check breaks "an answer over a network brings a value from the store buffer" memory -DTEST=IRIW -DX_FAR=1 -DNO_DRAIN
+check breaks "a request follows a split-phase put without a fence" memory -DTEST=STARTED -DNO_FENCE
+check breaks "a blocking put is taken for a fence" memory -DTEST=SB -DNO_FENCE
+check breaks "a round trip is taken for a fence, and a progress thread replies" memory -DTEST=TRIP -DAGENT
+
 check holds "10 words through a ring of 8, 2 ends: got in order, once, as they were put" channel
 check holds "the same with longer lines" channel -DW=3 -DN=14
 check holds "2 readers: no word is overwritten before both have it" channel -DREADERS=2 -DN=6 \

@@ -74,6 +74,14 @@ launch 4 "$bin/fetch_add"
 check_status 0
 says 4 ' has sum 10$'
 
+sentence "memory is ordered among ranks of one host and of several as tern_mem(7) says"
+for net in shm,udp shm,ofi/tcp; do
+	[[ $net == *ofi* && $("$tern" info) != *"ofi            usable"* ]] && continue
+	TERN_NET=$net launch 4 "$bin/litmus_test" none_is_seen_by_the_ranks_of_a_launcher
+	check_status 0
+	says 4 '^ok   none_is_seen_by_the_ranks_of_a_launcher$'
+done
+
 sentence "a network that does not reach the other hosts is refused in words"
 TERN_NET=shm launch 3 "$bin/hello"
 ((status)) || fail "the status is 0"

@@ -340,6 +340,9 @@ static void pages(void)
 		CHECK_IS(bytes[2 * page - 1], 1);
 		CHECK_IS(tern_get(t, bytes, a + 4 * page, page), 0); /* it may be read */
 		CHECK_IS(tern_put(t, a + 4 * page, bytes, page), -EFAULT);
+		CHECK_IS(tern_put(t, a + 4 * page, bytes, 8), -EFAULT);
+		CHECK_IS(tern_amo64(t, TERN_AMO_ADD, a + 4 * page, 1, NULL), -EFAULT);
+		CHECK_IS(tern_amo64(t, TERN_AMO_ADD, a + 2 * page, 1, NULL), -EFAULT);
 		CHECK_IS(tern_get(t, bytes, a + 5 * page, 1), -EFAULT);
 		CHECK_IS(tern_get(t, bytes, a + 6 * page, page), 0);
 		CHECK(bytes[0] == 6 && bytes[page - 1] == 6);

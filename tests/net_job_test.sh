@@ -9,9 +9,10 @@ set -uo pipefail
 # Of these the kernel's copy, which no network has, is left out.
 mem_mix="mem_mix_test whatever_is_put_and_got_by_messages_every_byte_is_where_it_belongs
 	ranks_that_sleep_are_woken_for_transfers_by_message"
+litmus="litmus_test no_outcome_is_seen_that_the_memory_model_forbids"
 # Those that poll a number of times and then look need a network that connects at once, as UDP does.
 udp=(attach_test legal_test segment_test name_test match_test handles_test order_test flood_test
-	session_test poll_in_send_test fail_test "$mem_mix" msg_mix_test msg_flood_test \
+	session_test poll_in_send_test fail_test "$mem_mix" "$litmus" msg_mix_test msg_flood_test \
 		mem_death_test msg_death_test
 	chain_test queue_test access_test internal_test spawn_test waits_test async_mix_test \
 		async_death_test spawn_job_test
@@ -26,7 +27,7 @@ udp=(attach_test legal_test segment_test name_test match_test handles_test order
 	"chan_death_test what_a_sender_put_before_it_was_killed_is_got_and_then_it_is_named
 		a_put_ends_when_the_receiver_is_killed
 		opening_either_end_fails_when_the_other_rank_is_killed")
-ofi=(fail_test name_test "$mem_mix" "flood_test two_processes_flood_each_other"
+ofi=(fail_test name_test "$mem_mix" "$litmus" "flood_test two_processes_flood_each_other"
 	"order_test order_is_kept_between_processes")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

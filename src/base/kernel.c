@@ -106,6 +106,13 @@ void futex_wake32(_Atomic uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
+bool futex_can_write(void *p)
+{
+	uint32_t nobody = 0, *word = (uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
+	return syscall(SYS_futex, &nobody, FUTEX_WAKE_OP_PRIVATE, 0, NULL, word,
+		       FUTEX_OP(FUTEX_OP_OR, 0, FUTEX_OP_CMP_EQ, 1)) >= 0;
+}
+
 bool barrier_register(void)
 {
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;

@@ -26,6 +26,8 @@ void futex_wake(_Atomic uint64_t *word);
 /* The same for a word of 32 bits, within a process; wakes everybody. */
 void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns);
 void futex_wake32(_Atomic uint32_t *word);
+/* Whether the byte at `p` can be written: the kernel adds no bits to the word that has it. */
+bool futex_can_write(void *p);
 
 /* A socket at a port of loopback, to sleep on; -errno. */
 int loopback_listen(uint16_t *port);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/kernel.h"
 #include "base/memory.h"
 #include "base/setting.h"
 #include "core/wait.h"
@@ -355,11 +356,27 @@ static bool populated(const void *p, size_t len, int advice)
 	return madvise((void *)first, (uintptr_t)p + len - first, advice) == 0;
 }
 
-/* The kernel copies bytes one by one, so it is only asked whether a word is there. */
-static bool word_there(const void *to, const void *from, size_t len)
+/* Before Linux 5.14 nothing can be populated; then both ends of a few bytes are tried. */
+bool mem_writable(void *p, size_t len)
 {
-	return (word_is(to, len) || word_is(from, len)) &&
-	       populated(to, len, MADV_POPULATE_WRITE) && populated(from, len, MADV_POPULATE_READ);
+	return populated(p, len, MADV_POPULATE_WRITE) ||
+	       (futex_can_write(p) && futex_can_write((char *)p + len - 1));
+}
+
+static bool few_readable(const void *p, size_t len)
+{
+	char byte[2];
+	struct iovec here = { byte, 2 }, ends[] = { { (void *)(uintptr_t)p, 1 },
+						    { (char *)(uintptr_t)p + len - 1, 1 } };
+	return populated(p, len, MADV_POPULATE_READ) ||
+	       process_vm_readv(getpid(), &here, 1, ends, 2, 0) == 2;
+}
+
+/* The kernel copies bytes one by one, so it is only asked whether a word is there. */
+static bool word_there(void *to, const void *from, size_t len)
+{
+	return (word_is(to, len) || word_is(from, len)) && mem_writable(to, len) &&
+	       few_readable(from, len);
 }
 
 int mem_copy_guarded(void *to, const void *from, size_t len)

@@ -175,6 +175,8 @@ int mem_copy_guarded(void *to, const void *from, size_t len);
  * copying; it is for this thread's own memory, which nobody unmaps meanwhile.
  */
 bool mem_there(void *p, size_t len, bool write);
+/* Whether a few bytes of this process can be written; they stay as they are. */
+bool mem_writable(void *p, size_t len);
 int mem_gone(tern_addr a); /* the error of a region that was unregistered under way */
 struct job_region *region_of(const struct mem *m,
 			     tern_addr a); /* NULL if `a` is not of one that is current */

@@ -142,11 +142,12 @@ static void on_move(tern *t, const tern_msg *msg)
 /* Where an atomic operation shall be done; memory that is not aligned is not touched. */
 static int amo_place(struct mem *m, tern_addr a, size_t width, char **at)
 {
-	char probe[8];
 	*at = tern_addr_rank(a) == m->rank ? mem_reach(m, a, width) : NULL;
 	if ((uintptr_t)*at % width)
 		return EINVAL;
-	return message_read(m, a, probe, width);
+	if (!*at || (addr_segment(a) != SEGMENT_HEAP && !mem_writable(*at, width)))
+		return EFAULT; /* not there, or its owner may only read it */
+	return 0;
 }
 
 static void on_amo(tern *t, const tern_msg *msg)

@@ -54,6 +54,7 @@ static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const voi
 	char *to = heap_reach(mem_of(t), dst, len);
 	if (TERN_UNLIKELY(!to || len - 1 >= IN_ONE_GO)) /* 0 bytes too */
 		return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, NULL);
+	word_before_put();
 	word_copy(to, src, len); /* cost: base write */
 	return 0;
 }
@@ -63,6 +64,7 @@ static __attribute__((noinline)) int put_line(tern *t, tern_addr dst, const void
 	char *to = len == TERN_LINE ? span_reach(mem_of(t), dst, true) : NULL;
 	if (!to)
 		return put_bytes(t, dst, src, len);
+	word_before_put();
 	memcpy(to, src, TERN_LINE); /* cost: base write */
 	return 0;
 }
@@ -72,6 +74,7 @@ int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 	char *to = len == sizeof(uint64_t) ? span_reach(mem_of(t), dst, false) : NULL;
 	if (!to)
 		return put_line(t, dst, src, len);
+	word_before_put();
 	word8_copy(to, src); /* cost: base write */
 	return 0;
 }
@@ -83,6 +86,7 @@ static __attribute__((noinline)) int get_bytes(tern *t, void *dst, tern_addr src
 	if (TERN_UNLIKELY(!from || len - 1 >= IN_ONE_GO))
 		return begin_run(mem_of(t), src, dst, len, false, NULL);
 	word_copy(dst, from, len);
+	word_after_get();
 	return 0;
 }
 
@@ -92,6 +96,7 @@ int tern_get(tern *t, void *dst, tern_addr src, size_t len)
 	if (!from)
 		return get_bytes(t, dst, src, len);
 	word8_copy(dst, from);
+	word_after_get();
 	return 0;
 }
 

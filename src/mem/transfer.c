@@ -235,8 +235,10 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 	/* Another thread may unregister its region meanwhile. */
 	if (others && !region_enter(m, remote))
 		return mem_gone(remote);
+	word_before_put(); /* whichever way the bytes go, one side may be another rank's */
 	int rc = move_copy(x, x->put ? reached : local, x->put ? local : reached, len,
 			   others || x->source);
+	word_after_get();
 	if (others)
 		region_leave(m, remote);
 	return rc ? error_set(rc, "the memory of rank %u is not mapped (any more)",

@@ -11,6 +11,7 @@
 #ifndef TERN_MEM_WORD_H
 #define TERN_MEM_WORD_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -91,6 +92,25 @@ static inline void word8_copy(void *to, const void *from)
 		uint64_t value;
 	} __attribute__((packed, may_alias));
 	((volatile struct anywhere *)to)->value = ((const volatile struct anywhere *)from)->value;
+}
+
+/*
+ * Puts and gets of memory that this process can touch are ordered: what this rank did before a put
+ * is seen before the put, and a get comes before whatever this rank does next. x86 orders stores
+ * and loads so by itself.
+ */
+static inline void word_before_put(void)
+{
+#if !defined(__x86_64__)
+	atomic_thread_fence(memory_order_release);
+#endif
+}
+
+static inline void word_after_get(void)
+{
+#if !defined(__x86_64__)
+	atomic_thread_fence(memory_order_acquire);
+#endif
 }
 
 /* Bytes to send: of a word a copy in `w`, which one load has taken. */
