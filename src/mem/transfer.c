@@ -500,14 +500,15 @@ static bool blocked_over(struct endpoint *e, void *arg)
 	return ((struct blocked *)arg)->over;
 }
 
-static int transfer_block(struct mem *m, struct transfer *x)
+static int transfer_block(struct mem *m, const struct transfer *x)
 {
 	struct blocked b = { .over = false };
+	struct transfer waited = *x; /* what is queued is a copy, too */
 	struct wait w = { .call = "tern_op_wait" };
 	int rc = rules_wait(m->e, "tern_op_wait()"); /* from here on, nothing ends the wait early */
-	x->here = &b;
+	waited.here = &b;
 	if (!rc)
-		rc = transfer_queue(m, x);
+		rc = transfer_queue(m, &waited);
 	if (!rc)
 		rc = wait_until(m->e, blocked_over, &b, &w);
 	return rc ? rc : b.error;
