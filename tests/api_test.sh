@@ -68,7 +68,9 @@ sort -u "$folder"/headers/* >"$folder/built"
 
 # The page: one file for each header's section, and one of what is not built.
 awk -v folder="$folder" '
-	/^## / { header = ""; if (match($0, /tern\/[a-z]+\.h/)) header = substr($0, RSTART + 5, RLENGTH - 5) }
+	/^## / {
+		header = match($0, /tern\/[a-z]+\.h/) ? substr($0, RSTART + 5, RLENGTH - 5) : ""
+	}
 	/^```/ { inside = !inside && header; next }
 	inside { print > (folder "/page-" header) }' docs/api.md
 for section in "$folder"/page-*; do
