@@ -126,5 +126,15 @@ for page in man/*.3; do
 	done <"$folder/synopsis"
 done
 
+echo "every call in the tables of which call when is built, or the table says that it is not"
+names=$(name <"$folder/built")
+for page in README.md docs/api.md; do
+	rows=$(sed -n '/^## Which call when/,/^## /p' "$page" | grep '^|' | grep -v 'not built')
+	[[ $rows ]] || fail "$page has no such table"
+	for call in $(grep -oP '`\Ktern_[a-z0-9_]+(?=`)' <<<"$rows" | sort -u); do
+		grep -qx "$call" <<<"$names" || fail "$page: $call"
+	done
+done
+
 ((failed == 0)) || echo "$failed failed"
 exit $((failed > 0))

@@ -71,6 +71,12 @@ for page in man/*.3; do
 	done
 done
 
+echo "every function that a page speaks of is in a header"
+for function in $(sed -nE 's/^\.(It )?Fn (tern_[a-z0-9_]+)( .*|)$/\2/p' "${pages[@]}" | sort -u); do
+	grep -qx "$function" <<<"$functions" ||
+		fail "$(grep -lE "Fn $function( |\$)" "${pages[@]}" | head -1): $function"
+done
+
 echo "every link leads to a page that names it"
 for link in "${links[@]}"; do
 	name=$(basename "$link" .3) target=$(sed -n 's|^\.so man3/|man/|p' "$link")
@@ -78,7 +84,8 @@ for link in "${links[@]}"; do
 done
 
 echo "every page that is referred to exists"
-referred=$(sed -n 's/^\.Xr \(tern[a-z0-9_-]*\) \([0-9]\).*/\1.\2/p' "${pages[@]}" | sort -u)
+referred=$(grep -h '^\.' "${pages[@]}" | grep -oP '\bXr \Ktern[a-z0-9_-]* [0-9]' |
+	tr ' ' . | sort -u)
 for page in $referred; do
 	[[ -s man/$page ]] || fail "$page does not"
 done
