@@ -15,7 +15,7 @@ static uint64_t counter[ALL];
 
 /* One fetch-and-add under way; its place in the table is the number that the reply brings back. */
 static struct fetch {
-	_Atomic uint64_t done;
+	tern_flag done;
 	uint64_t before;
 } fetches[TERN_RANKS_MAX];
 

@@ -4,7 +4,6 @@
  * a halo, where before every step its eight neighbours put what they have there: a row,
  * a column or a corner, each with one strided put. A glider flies over the blocks.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <tern/mem.h>

@@ -4,7 +4,7 @@
 #include <tern/tern.h>
 
 enum { GREETING, ANSWER }; /* handler numbers, the same on every rank */
-static _Atomic uint64_t answers;
+static tern_flag answers;
 
 static void on_greeting(tern *t, const tern_msg *m)
 {

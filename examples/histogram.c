@@ -4,7 +4,6 @@
  * counts each with one atomic addition, wherever the bin lies: no messages, and nobody
  * at the bin's rank takes part.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <tern/mem.h>

@@ -13,8 +13,8 @@
 
 enum { NUMBERS = 200000, FEW = 256, SORT = 0, SORTED = 0 };
 
-static _Atomic uint64_t sorted; /* numbers in their places, as rank 0 knows */
-static uint64_t threads;        /* that have run on this rank */
+static tern_flag sorted; /* numbers in their places, as rank 0 knows */
+static uint64_t threads; /* that have run on this rank */
 
 static void must(int rc)
 {

@@ -4,7 +4,6 @@
  * send a request, so it keeps the letter and defers the sending; and the next
  * letter is composed where it will travel from, so nothing is copied twice.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 enum { LETTER };
 enum { LAPS = 2 };
 
-static _Atomic uint64_t home; /* laps that the letter has come home from */
+static tern_flag home; /* laps that the letter has come home from */
 
 static void must(int rc)
 {

@@ -16,7 +16,7 @@ enum { ADD, ADDED, LAST }; /* handlers */
 enum { SERVER = 0, REQUESTS = 100, PIECE = 5000 };
 
 static uint64_t counter; /* the server's, and touched by handlers alone until all are done */
-static _Atomic uint64_t added, done;
+static tern_flag added, done;
 static uint64_t before; /* our last request: what the counter was */
 
 static void on_add(tern *t, const tern_msg *m)

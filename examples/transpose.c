@@ -13,7 +13,7 @@ enum { BLOCK };
 enum { ROWS = 64, RANKS_MOST = 64, SIDE = ROWS * RANKS_MOST };
 
 static uint64_t before[ROWS][SIDE], after[ROWS][SIDE];
-static _Atomic uint64_t blocks; /* that have come */
+static tern_flag blocks; /* that have come */
 
 static void must(int rc)
 {

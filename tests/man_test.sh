@@ -71,6 +71,12 @@ for page in man/*.3; do
 	done
 done
 
+echo "every function that a page speaks of is in a header"
+for function in $(sed -nE 's/^\.(It )?Fn (tern_[a-z0-9_]+)( .*|)$/\2/p' "${pages[@]}" | sort -u); do
+	grep -qx "$function" <<<"$functions" ||
+		fail "$(grep -lE "Fn $function( |\$)" "${pages[@]}" | head -1): $function"
+done
+
 echo "every link leads to a page that names it"
 for link in "${links[@]}"; do
 	name=$(basename "$link" .3) target=$(sed -n 's|^\.so man3/|man/|p' "$link")
@@ -78,7 +84,8 @@ for link in "${links[@]}"; do
 done
 
 echo "every page that is referred to exists"
-referred=$(sed -n 's/^\.Xr \(tern[a-z0-9_-]*\) \([0-9]\).*/\1.\2/p' "${pages[@]}" | sort -u)
+referred=$(grep -h '^\.' "${pages[@]}" | grep -oP '\bXr \Ktern[a-z0-9_-]* [0-9]' |
+	tr ' ' . | sort -u)
 for page in $referred; do
 	[[ -s man/$page ]] || fail "$page does not"
 done
@@ -100,9 +107,9 @@ for word in $(grep -oP '^\t\[SETTING_.*?"\KTERN_[A-Z_]+' src/base/setting.c) \
 	grep -qw -- "$word" <<<"$model" || fail "not $word"
 done
 
-for layer in mem msg typed chan async spawn sequence; do
-	echo "tern_$layer(7) has every error code of its layer"
-	page=$(text man/tern_$layer.7)
+for layer in mem msg typed chan async spawn protocols/sequence; do
+	echo "tern_${layer##*/}(7) has every error code of its layer"
+	page=$(text "man/tern_${layer##*/}.7")
 	codes=$(grep -ohP '(?<![\w-]|[!=]= |case )-\KE[A-Z0-9]{3,}\b' -r --exclude='*_test.c' \
 		src/$layer | sort -u)
 	[[ $codes ]] || fail "src/$layer has none"

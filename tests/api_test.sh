@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ctest: LABELS once
+# docs/api.md and the man pages have the signatures of the public headers, all of them and no other.
+set -uo pipefail
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+fail() {
+	echo "    failed: $1"
+	failed=$((failed + 1))
+}
+
+# Functions that macros and inline calls use and programs do not. They are not on the page.
+own='tern_(open|open_local)_layout
+tern_(word|double|float)_(double|float|integer|word|of)
+tern_(request|reply)_(payload|rare|call|inline)
+tern_(commit|reply_commit|spawn|spawn_first|thread_start)_words
+tern_put_then(_inline)?
+tern_(hold|release)_(rare|inline)
+tern_lane_(share|write)
+tern_(knock|arrived|prefetch_write|line_write|unheeded|look|guard_add|alerted|alert|answered)
+tern_chan_(where|turn|more|trouble|stand|stands|word|open_line|publish|seek)
+tern_chan_[a-z0-9_]*_(at|apart)'
+
+# Statements outside of braces, one a line, of C on stdin; macros as they are defined
+statements() {
+	sed -zE 's:/\*([^*]|\*+[^*/])*\*+/: :g' |
+		sed -e ':again; /\\$/ { N; s/\\\n/ /; b again; }' | # lines that go on
+		sed -e 's/^#define \(tern_[a-z0-9_]*\)(.*/macro \1;/' -e '/^#/d' |
+		awk '{
+			line = $0
+			while (length(line)) {
+				one = substr(line, 1, 1)
+				line = substr(line, 2)
+				if (one == "{")
+					depth++
+				if (!depth)
+					text = text one
+				if (one == "}" && --depth == 0 || one == ";" && !depth) {
+					print text
+					text = ""
+				}
+			}
+			text = text " "
+		}'
+}
+
+# The signatures among them, written in one way
+signatures() {
+	grep -E '^ *macro|\b_?tern_[a-z0-9_]+\(' | grep -vE '^[^(]*\b(typedef|TERN_ASSERT_)\b' |
+		sed -E -e 's/\b(TERN_INLINE_|TERN_BEGIN_|TERN_END_|static inline)\b//g' \
+			-e 's/[[:space:]]+/ /g' -e 's/^ //' -e 's/ ?([(*]) ?/ \1/g' \
+			-e 's/\( \*/(*/g' -e 's/[; ]*$//'
+}
+
+name() { sed -E 's/^macro //; s/^[^(]*\b(tern_[a-z0-9_]+) ?\(.*/\1/'; } # of each signature
+
+# tern.h includes lang.h and fast.h: what they have is tern.h's.
+mkdir "$folder/headers"
+for header in include/tern/*.h; do
+	whole=$(basename "$header")
+	[[ $whole != lang.h && $whole != fast.h ]] || whole=tern.h
+	statements <"$header" | signatures >>"$folder/headers/$whole"
+done
+sort -u "$folder"/headers/* >"$folder/built"
+
+# The page: one file for each header's section, and one of what is not built.
+awk -v folder="$folder" '
+	/^## / {
+		header = match($0, /tern\/[a-z]+\.h/) ? substr($0, RSTART + 5, RLENGTH - 5) : ""
+	}
+	/^```/ { inside = !inside && header; next }
+	inside { print > (folder "/page-" header) }' docs/api.md
+for section in "$folder"/page-*; do
+	# a mark survives the comments, and makes a line of its own
+	sed -E 's|/\* \+ \*/|PLAN_ |' "$section" | statements | signatures >"$folder/all"
+	header=${section##*/page-}
+	grep -v PLAN_ "$folder/all" >"$folder/is-$header"
+	sed -n 's/^PLAN_ //p' "$folder/all" >"$folder/planned-$header"
+done
+
+echo "every signature on the page is in the header of its section"
+for section in "$folder"/is-*; do
+	header=${section##*/is-}
+	[[ -e $folder/headers/$header ]] || touch "$folder/headers/$header"
+	[[ -s $section || -s $folder/planned-$header ]] || fail "the section of $header is empty"
+	while IFS= read -r signature; do
+		grep -qxF -- "$signature" "$folder/headers/$header" && continue
+		[[ $signature == *...* ]] &&
+			grep -qx "macro $(name <<<"$signature")" "$folder/headers/$header" && continue
+		fail "tern/$header: $signature"
+	done <"$section"
+done
+
+echo "what the page marks as not built is in no header"
+for section in "$folder"/planned-*; do
+	while IFS= read -r signature; do
+		! grep -qxF -- "$signature" "$folder/built" || fail "it is: $signature"
+		[[ $signature != *...* ]] ||
+			! grep -qx "macro $(name <<<"$signature")" "$folder/built" ||
+			fail "it is: $signature"
+	done <"$section"
+done
+
+echo "every function and macro that a header has for programs is on the page"
+for header in "$folder"/headers/*; do
+	on_page=$(name <"$folder/is-${header##*/}")
+	for function in $(name <"$header" | sort -u | grep -vE '_$' | grep -vxE "$own"); do
+		grep -qx "$function" <<<"$on_page" || fail "$function of tern/${header##*/} is not"
+	done
+done
+
+echo "every synopsis of a man page is a signature of a header"
+for page in man/*.3; do
+	awk '/^\.Sh/ { on = /SYNOPSIS/ }
+		on && /^\.Ft/ { sub(/^\.Ft /, ""); gsub(/"/, ""); type = $0 }
+		on && /^\.Fn/ { sub(/^\.Fn /, ""); gsub(/" "/, ", "); sub(/ "/, "("); sub(/"$/, ")")
+			print type " " $0 ";" }' "$page" | signatures >"$folder/synopsis"
+	while IFS= read -r signature; do
+		grep -qxF -- "$signature" "$folder/built" && continue
+		[[ $signature == *...* ]] &&
+			grep -qx "macro $(name <<<"$signature")" "$folder/built" && continue
+		fail "$page: $signature"
+	done <"$folder/synopsis"
+done
+
+echo "every call in the tables of which call when is built, or the table says that it is not"
+names=$(name <"$folder/built")
+for page in README.md docs/api.md; do
+	rows=$(sed -n '/^## Which call when/,/^## /p' "$page" | grep '^|' | grep -v 'not built')
+	[[ $rows ]] || fail "$page has no such table"
+	for call in $(grep -oP '`\Ktern_[a-z0-9_]+(?=`)' <<<"$rows" | sort -u); do
+		grep -qx "$call" <<<"$names" || fail "$page: $call"
+	done
+done
+
+((failed == 0)) || echo "$failed failed"
+exit $((failed > 0))
