@@ -34,6 +34,11 @@ int tern_op_test(tern *t, tern_op *op);
  * rank is pending, it gives up as tern_wait() does, and the receive stays pending.
  */
 int tern_op_wait(tern *t, tern_op *op);
+/*
+ * The same for at most `ns` nanoseconds: then -ETIMEDOUT, and what is pending stays so. 0 ns:
+ * serves what has arrived, once.
+ */
+int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns);
 
 /*
  * Serves messages until one of `n` handles has nothing pending, looking at them in order:

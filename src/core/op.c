@@ -77,6 +77,20 @@ int tern_op_wait(tern *t, tern_op *op)
 	return rc ? rc : op_take_error(op);
 }
 
+int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns)
+{
+	INSIDE struct scope scope = scope_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
+	struct ops one = { &op, 1, 1 };
+	struct wait w = { .call = "tern_op_wait_for",
+			  .rule = "tern_op_wait_for()",
+			  .stop = ops_blame };
+	int rc = wait_until_limit(t->own, ops_over, &one, &w, ns);
+	return rc ? rc : op_take_error(op);
+}
+
 int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
 {
 	if (op)
