@@ -310,8 +310,7 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 		return rc;
 	s->listed = !op;
 	s->announced = whole;
-	if (op)
-		op->pending++;
+	uint32_t before = op ? op->pending++ : 0;
 	if (!whole) {
 		queue_append(m, s);
 		queue_flush(m, dst);
@@ -324,7 +323,7 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 	if (rc) {
 		send_remove(m, s);
 		if (op)
-			op->pending--;
+			op_withdraw(m->e, op, before);
 	}
 	return rc;
 }
