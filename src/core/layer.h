@@ -123,7 +123,10 @@ void op_end(struct endpoint *e, tern_op *op, int error);
 void op_withdraw(struct endpoint *e, tern_op *op, uint32_t before);
 /* Defers `done`, once however often it is asked for. */
 void op_done(struct endpoint *e, tern_op *op);
-/* Ends a call that starts operations: blocking, with a handle of its own, if it was given none. */
+/*
+ * Ends a call that starts operations: blocking, with a handle of its own, if it was given none. A
+ * call that blocks asks rules_wait() before it starts anything that does not end at once.
+ */
 int op_finish(tern *t, tern_op *op, tern_op *own, int rc);
 
 /*

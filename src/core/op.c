@@ -140,8 +140,10 @@ int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
 {
 	if (op)
 		return rc;
-	int waited = tern_op_wait(t, own);
-	return rc ? rc : waited;
+	struct ops one = { &own, 1, 1 };
+	struct wait w = { .call = "tern_op_wait" };
+	wait_through(t->own, ops_over, &one, &w);
+	return rc ? rc : own->error;
 }
 
 int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)

@@ -391,6 +391,46 @@ int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), 
 	return 0;
 }
 
+/* Takes off the holds in force, or adds those that are owed; how many they were. */
+static int holds_suspend(struct endpoint *e)
+{
+	int holds = (int16_t)held(e);
+	for (int i = 0; i < holds; i++)
+		tern_release(e->t);
+	for (int i = holds; i < 0; i++)
+		tern_hold(e->t);
+	return holds;
+}
+
+static void holds_resume(struct endpoint *e, int holds)
+{
+	for (; holds > 0; holds--)
+		tern_hold(e->t);
+	for (; holds < 0; holds++)
+		tern_release(e->t);
+}
+
+/*
+ * A handler that runs in a step may leave a hold. The wait cannot end there: what it waits for goes
+ * on, and would write to a handle in the caller's frame, and to the caller's data, after the caller
+ * has returned with an error and no handle to tell when it is over. It cannot go on under the hold
+ * either, since layers put off under a hold what may have to wait. So the hold begins when the call
+ * returns, which is as soon as the program can rely on it.
+ */
+void wait_through(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
+		  struct wait *w)
+{
+	int holds = 0;
+	w->over = over;
+	w->arg = arg;
+	while (!over(e, arg)) {
+		if (TERN_UNLIKELY(held(e)))
+			holds += holds_suspend(e);
+		wait_step(e, w);
+	}
+	holds_resume(e, holds);
+}
+
 int wait_until_limit(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
 		     struct wait *w, uint64_t ns)
 {

@@ -89,6 +89,13 @@ int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), 
 int wait_until_limit(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
 		     struct wait *w, uint64_t ns);
 
+/*
+ * The same without a way out, for what must not go on after its caller has returned. The caller has
+ * asked rules_wait() before; holds that handlers leave meanwhile begin when this returns.
+ */
+void wait_through(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
+		  struct wait *w);
+
 /* One step: serves what has arrived here and at the thread's other endpoints, or rests a little. */
 void wait_step(struct endpoint *e, struct wait *w);
 

@@ -509,7 +509,7 @@ static int transfer_block(struct mem *m, struct transfer *x)
 	if (!rc)
 		rc = transfer_queue(m, x);
 	if (!rc)
-		rc = wait_until(m->e, blocked_over, &b, &w);
+		wait_through(m->e, blocked_over, &b, &w);
 	return rc ? rc : b.error;
 }
 
