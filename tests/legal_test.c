@@ -140,6 +140,33 @@ static int call_wait(tern *t, const tern_msg *m)
 	return rc;
 }
 
+static int call_wait_for(tern *t, const tern_msg *m)
+{
+	_Atomic uint64_t flag = 3;
+	(void)m;
+	int rc = tern_wait_for(t, &flag, 3, 0);
+	CHECK_IS(atomic_load(&flag), rc ? 3 : 0);
+	return rc;
+}
+
+static int holds(tern *t, void *arg)
+{
+	(void)t, (void)arg;
+	return 1;
+}
+
+static int call_wait_until(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_wait_until(t, holds, NULL);
+}
+
+static int call_wait_until_for(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_wait_until_for(t, holds, NULL, 0);
+}
+
 static int call_barrier(tern *t, const tern_msg *m)
 {
 	(void)m;
@@ -373,6 +400,11 @@ static const struct row {
 	{ "tern_poll_requests", call_poll_requests, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
 	{ "tern_poll_replies", call_poll_replies, { 0, 0, -EPERM, 0, 0, 0, 0 } },
 	{ "tern_wait", call_wait, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0, -EDEADLK } },
+	{ "tern_wait_for", call_wait_for, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0, -EDEADLK } },
+	{ "tern_wait_until", call_wait_until, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0, -EDEADLK } },
+	{ "tern_wait_until_for",
+	  call_wait_until_for,
+	  { 0, -EPERM, -EPERM, 0, -EDEADLK, 0, -EDEADLK } },
 	{ "tern_barrier", call_barrier, { 0, -EPERM, -EPERM, 0, -EDEADLK, 0, -EDEADLK } },
 	{ "tern_signal", call_signal, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_forgive", call_forgive, { 0, 0, 0, 0, 0, 0, 0 } },

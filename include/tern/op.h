@@ -10,21 +10,27 @@ TERN_BEGIN_
 /*
  * A handle for operations under way: any number of them. Zero it before its first
  * use (TERN_OP). When an operation completes, `flag`, if it is set, is signalled
- * with 1, so that tern_wait() can count.
+ * with 1, so that tern_wait() can count. When none is pending any more, `done`, if it is set, is
+ * called where deferred functions run; until then the handle must stay.
  *
  * A handle keeps the code of its first error and not the sentence: tern_strerror() has that only
  * until this thread's next error. An operation that needs a rank which has left fails with
  * -EOWNERDEAD or -ESHUTDOWN as soon as this rank knows.
  */
-typedef struct tern_op {
+typedef struct tern_op tern_op;
+typedef void tern_op_done(tern *t, tern_op *op);
+struct tern_op {
 	uint32_t pending; /* operations started with it and not complete */
 	int error;        /* of the first that failed */
 	tern_flag *flag;
-} tern_op;
+	tern_op_done *done;
+	void *arg;        /* the program's */
+	tern_op *queued_; /* the library's: `done` is to be called */
+};
 
-#define TERN_OP            \
-	{                  \
-		0, 0, NULL \
+#define TERN_OP                              \
+	{                                    \
+		0, 0, NULL, NULL, NULL, NULL \
 	}
 
 /* Returns 1 when nothing is pending, 0 while something is, or the first error (once). */
@@ -34,6 +40,11 @@ int tern_op_test(tern *t, tern_op *op);
  * rank is pending, it gives up as tern_wait() does, and the receive stays pending.
  */
 int tern_op_wait(tern *t, tern_op *op);
+/*
+ * The same for at most `ns` nanoseconds: then -ETIMEDOUT, and what is pending stays so. 0 ns:
+ * serves what has arrived, once.
+ */
+int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns);
 
 /*
  * Serves messages until one of `n` handles has nothing pending, looking at them in order:

@@ -224,6 +224,17 @@ int tern_poll_replies(tern *t); /* also legal in a request handler */
  * arrived for the grace time; tern_forgive() makes waits ignore that rank.
  */
 int tern_wait(tern *t, tern_flag *flag, uint64_t n);
+/* For at most `ns` nanoseconds: then -ETIMEDOUT, and *flag is untouched. 0: looks once. */
+int tern_wait_for(tern *t, tern_flag *flag, uint64_t n, uint64_t ns);
+
+/*
+ * Serves messages until holds(t, arg) is not 0. The condition is called by this thread, where a
+ * deferred function could be, and at least every millisecond, so it may depend on memory that other
+ * ranks or threads write. tern_wait_until_for() ends with -ETIMEDOUT after `ns` nanoseconds.
+ */
+typedef int tern_condition(tern *t, void *arg);
+int tern_wait_until(tern *t, tern_condition *holds, void *arg);
+int tern_wait_until_for(tern *t, tern_condition *holds, void *arg, uint64_t ns);
 int tern_forgive(tern *t, uint32_t rank);
 
 /*

@@ -116,7 +116,17 @@ int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, u
 
 /* Tells a handle that one operation has ended. */
 void op_end(struct endpoint *e, tern_op *op, int error);
-/* Ends a call that starts operations: blocking, with a handle of its own, if it was given none. */
+/*
+ * Takes back an operation that did not start; `before` were pending when it was tried. If these
+ * have ended meanwhile, it is now that nothing is pending.
+ */
+void op_withdraw(struct endpoint *e, tern_op *op, uint32_t before);
+/* Defers `done`, once however often it is asked for. */
+void op_done(struct endpoint *e, tern_op *op);
+/*
+ * Ends a call that starts operations: blocking, with a handle of its own, if it was given none. A
+ * call that blocks asks rules_wait() before it starts anything that does not end at once.
+ */
 int op_finish(tern *t, tern_op *op, tern_op *own, int rc);
 
 /*

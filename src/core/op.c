@@ -7,6 +7,39 @@
 #include "base/error.h"
 #include "core/wait.h"
 
+/* -- Telling the program that nothing is pending ---------------------------------------------- */
+
+/*
+ * Calls `done` of the handles that are queued, but not of those that have come to be pending again:
+ * they will be queued again. The last one's link points to itself.
+ */
+static void ops_tell(tern *t, void *arg)
+{
+	struct endpoint *e = t->own;
+	tern_op *op = e->ops_done, *next;
+	(void)arg;
+	e->ops_done = e->ops_done_last = NULL; /* the next one defers this function again */
+	for (; op; op = next) {
+		next = op->queued_ == op ? NULL : op->queued_;
+		op->queued_ = NULL; /* before the call, which may free the handle */
+		if (!op->pending && op->done)
+			op->done(t, op);
+	}
+}
+
+void op_done(struct endpoint *e, tern_op *op)
+{
+	if (op->queued_)
+		return;
+	op->queued_ = op;
+	if (e->ops_done_last)
+		e->ops_done_last->queued_ = op;
+	else
+		poll_defer(e, ops_tell, NULL); /* there is a place for it */
+	e->ops_done = e->ops_done ? e->ops_done : op;
+	e->ops_done_last = op;
+}
+
 void op_end(struct endpoint *e, tern_op *op, int error)
 {
 	if (error && !op->error)
@@ -14,7 +47,19 @@ void op_end(struct endpoint *e, tern_op *op, int error)
 	op->pending--;
 	if (op->flag)
 		tern_signal(e->t, op->flag, 1);
+	if (TERN_UNLIKELY(op->done != NULL) && !op->pending)
+		op_done(e, op);
 }
+
+void op_withdraw(struct endpoint *e, tern_op *op, uint32_t before)
+{
+	op->pending--;
+	if (op->done && before && !op->pending)
+		op_done(e, op);
+}
+
+/* -- Testing and waiting ------------------------------------------------------------------------
+ */
 
 static int op_take_error(tern_op *op)
 {
@@ -77,12 +122,28 @@ int tern_op_wait(tern *t, tern_op *op)
 	return rc ? rc : op_take_error(op);
 }
 
+int tern_op_wait_for(tern *t, tern_op *op, uint64_t ns)
+{
+	INSIDE struct scope scope = scope_open(t);
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
+	struct ops one = { &op, 1, 1 };
+	struct wait w = { .call = "tern_op_wait_for",
+			  .rule = "tern_op_wait_for()",
+			  .stop = ops_blame };
+	int rc = wait_until_limit(t->own, ops_over, &one, &w, ns);
+	return rc ? rc : op_take_error(op);
+}
+
 int op_finish(tern *t, tern_op *op, tern_op *own, int rc)
 {
 	if (op)
 		return rc;
-	int waited = tern_op_wait(t, own);
-	return rc ? rc : waited;
+	struct ops one = { &own, 1, 1 };
+	struct wait w = { .call = "tern_op_wait" };
+	wait_through(t->own, ops_over, &one, &w);
+	return rc ? rc : own->error;
 }
 
 int tern_op_wait_any(tern *t, tern_op *const *ops, size_t n, size_t *which)

@@ -20,7 +20,7 @@
 enum {
 	DRAIN_MOST = 128, /* messages of one inlet after which the end of its leaf ends its turn */
 	DEMOTE_EVERY = 1 << 15, /* inlets looked at in vain between two searches for silent peers */
-	DEFER_PLACES = TERN_DEFER_MAX + 1,
+	DEFER_PLACES = TERN_DEFER_MAX + 2,
 };
 #define ALL UINT64_MAX /* messages */
 
@@ -354,7 +354,7 @@ int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 	struct endpoint *e = t->own;
 	if (!fn)
 		return error_set(-EINVAL, "tern_defer() was given no function");
-	if (e->deferred_count - e->lost_deferred == TERN_DEFER_MAX)
+	if (e->deferred_count - e->lost_deferred - (e->ops_done != NULL) == TERN_DEFER_MAX)
 		return error_set(
 			-EAGAIN,
 			"%d deferred functions are waiting already: let the program poll first",

@@ -210,6 +210,14 @@ static void wait_show(struct endpoint *e, const struct wait *w, bool asleep)
 	pulse_wait(e->pulse, text, w->whom, w->since, asleep);
 }
 
+/* `ns`, or what is left until the limit of the wait if that is less; at least 1. */
+static uint64_t within(const struct wait *w, uint64_t now, uint64_t ns)
+{
+	if (!w->until || now + ns <= w->until)
+		return ns;
+	return now < w->until ? w->until - now : 1;
+}
+
 static void wait_nap(struct endpoint *e, const struct wait *w, uint64_t ns)
 {
 	wait_show(e, w, false);
@@ -237,7 +245,7 @@ static bool wait_sleep(struct endpoint *e, struct wait *w)
 		uint64_t began = e->world->now();
 		wait_show(e, w, true);
 		progress_doze(e);
-		e->world->sleep(&s, SLEEP_NS);
+		e->world->sleep(&s, within(w, began, SLEEP_NS));
 		progress_rouse(e);
 		pulse_add(e, PULSE_SLEEPS, 1);
 		pulse_add(e, PULSE_SLEPT, e->world->now() - began);
@@ -283,17 +291,19 @@ static void wait_idle(struct endpoint *e, struct wait *w)
 		pulse_add(e, PULSE_WAITS, 1);
 	}
 	wait_report(e, w, now);
-	lost_look(e); /* a rank that never talked with us leaves without ringing */
+	if (TERN_UNLIKELY(w->until && now >= w->until))
+		return; /* its last step rests no more */
+	lost_look(e);   /* a rank that never talked with us leaves without ringing */
 	if (now - w->since < YIELD_NS) {
 		pulse_add(e, PULSE_YIELDS, 1);
 		e->world->yield();
 		return;
 	}
 	if (now - w->since < NAPS_NS)
-		wait_nap(e, w, NAP_NS);
+		wait_nap(e, w, within(w, now, NAP_NS));
 	else if (w->bounded || e->shared || /* what is shared another thread may answer */
 		 (wait_scheduler && wait_scheduler->bounded()) || !wait_sleep(e, w))
-		wait_nap(e, w, LONG_NAP_NS);
+		wait_nap(e, w, within(w, now, LONG_NAP_NS));
 	pulse_go(e->pulse); /* after each step: only this call knows when the wait is over */
 }
 
@@ -381,6 +391,71 @@ int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), 
 	return 0;
 }
 
+/* Takes off the holds in force, or adds those that are owed; how many they were. */
+static int holds_suspend(struct endpoint *e)
+{
+	int holds = (int16_t)held(e);
+	for (int i = 0; i < holds; i++)
+		tern_release(e->t);
+	for (int i = holds; i < 0; i++)
+		tern_hold(e->t);
+	return holds;
+}
+
+static void holds_resume(struct endpoint *e, int holds)
+{
+	for (; holds > 0; holds--)
+		tern_hold(e->t);
+	for (; holds < 0; holds++)
+		tern_release(e->t);
+}
+
+/*
+ * A handler that runs in a step may leave a hold. The wait cannot end there: what it waits for goes
+ * on, and would write to a handle in the caller's frame, and to the caller's data, after the caller
+ * has returned with an error and no handle to tell when it is over. It cannot go on under the hold
+ * either, since layers put off under a hold what may have to wait. So the hold begins when the call
+ * returns, which is as soon as the program can rely on it.
+ */
+void wait_through(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
+		  struct wait *w)
+{
+	int holds = 0;
+	w->over = over;
+	w->arg = arg;
+	while (!over(e, arg)) {
+		if (TERN_UNLIKELY(held(e)))
+			holds += holds_suspend(e);
+		wait_step(e, w);
+	}
+	holds_resume(e, holds);
+}
+
+int wait_until_limit(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
+		     struct wait *w, uint64_t ns)
+{
+	uint64_t now = e->world->now();
+	w->over = over;
+	w->arg = arg;
+	w->until = ns < UINT64_MAX - now ? now + ns : UINT64_MAX;
+	for (bool last = false; !over(e, arg);) {
+		int rc = w->rule ? rules_wait(e, w->rule) : 0;
+		if (!rc && w->stop)
+			rc = w->stop(e, w);
+		if (!rc && last)
+			rc = error_set(-ETIMEDOUT,
+				       "%s() has waited for %llu ns, which is its limit", w->call,
+				       (unsigned long long)ns);
+		if (rc)
+			return rc;
+		last = e->world->now() >= w->until;
+		if (last && !w->since)
+			w->since = w->until; /* so that this step asks the networks, too */
+		wait_step(e, w);
+	}
+	return 0;
+}
+
 int wait_unreachable(struct endpoint *e, struct wait *w)
 {
 	lost_look(e); /* it may have left without a word, having never heard our knock */
@@ -438,37 +513,6 @@ int wait_blame(struct endpoint *e, struct wait *w)
 		return 0;
 	struct peer *p = &e->site.peer[missing];
 	return p->net->ops->check(p->net, (uint32_t)missing);
-}
-
-struct flag {
-	_Atomic uint64_t *value;
-	uint64_t n;
-};
-
-static bool flag_reached(struct endpoint *e, void *arg)
-{
-	(void)e;
-	struct flag *f = arg;
-	return atomic_load_explicit(f->value, memory_order_acquire) >= f->n;
-}
-
-int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
-{
-	INSIDE struct scope scope = scope_open(t);
-	struct endpoint *e = t->own;
-	struct flag f = { value, n };
-	struct wait w = {
-		.what = WAIT_FLAG, .call = "tern_wait", .rule = "tern_wait()", .stop = wait_blame
-	};
-	int rc = rules_wait(e, w.rule);
-	if (!rc)
-		rc = wait_until(e, flag_reached, &f, &w);
-	if (rc)
-		return rc;
-	/* Not locked: handlers that signal run on this thread. */
-	atomic_store_explicit(value, atomic_load_explicit(value, memory_order_relaxed) - n,
-			      memory_order_relaxed);
-	return 0;
 }
 
 int tern_forgive(tern *t, uint32_t rank)

@@ -18,7 +18,8 @@ struct wait {
 	 */
 	bool (*over)(struct endpoint *e, void *arg);
 	void *arg;
-	bool bounded; /* no bell rings for what is waited for: nap, but do not sleep */
+	bool bounded;   /* no bell rings for what is waited for: nap, but do not sleep */
+	uint64_t until; /* the limit of wait_until_limit(), on the world's clock; 0: none */
 
 	/* Why the wait may fail, asked before each step; both may be NULL. */
 	const char *rule; /* the call, as rules_wait() names it when it may not wait (any more) */
@@ -80,6 +81,20 @@ void wait_wanted(struct endpoint *e);
  */
 int wait_until(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
 	       struct wait *w);
+
+/*
+ * The same, and -ETIMEDOUT with a sentence after `ns`. The last step is taken when the limit has
+ * passed: with 0 ns it is the only one, and serves what has arrived.
+ */
+int wait_until_limit(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
+		     struct wait *w, uint64_t ns);
+
+/*
+ * The same without a way out, for what must not go on after its caller has returned. The caller has
+ * asked rules_wait() before; holds that handlers leave meanwhile begin when this returns.
+ */
+void wait_through(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
+		  struct wait *w);
 
 /* One step: serves what has arrived here and at the thread's other endpoints, or rests a little. */
 void wait_step(struct endpoint *e, struct wait *w);

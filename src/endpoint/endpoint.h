@@ -115,9 +115,11 @@ struct endpoint {
 	struct share *shared;     /* NULL unless several threads use it */
 	_Atomic uint64_t scratch; /* what inline holds add to in a shared endpoint, to no effect */
 
-	struct deferred deferred[TERN_DEFER_MAX + 1]; /* one place is core/lost.c's */
+	/* One place is core/lost.c's, and one core/op.c's. */
+	struct deferred deferred[TERN_DEFER_MAX + 2];
 	uint32_t deferred_first, deferred_count;
-	tern_lost_handler *lost_fn; /* tern_lost_on() */
+	struct tern_op *ops_done, *ops_done_last; /* whose `done` is to be called */
+	tern_lost_handler *lost_fn;               /* tern_lost_on() */
 	void *lost_arg;
 	bool lost_deferred; /* telling of those that are not told */
 

@@ -192,7 +192,7 @@ TEST(split_phase_atomics_tell_the_value_before_when_they_complete)
 	uint64_t old[3] = { 77, 77, 77 };
 	uint32_t old32[2] = { 77, 77 };
 	double oldd[2] = { 77, 77 };
-	tern_op op = { 0, 0, &flag };
+	tern_op op = { .flag = &flag };
 	words_open();
 	for (int k = 0; k < 2; k++) {
 		atomic_store(&flag, 0);

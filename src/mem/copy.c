@@ -44,9 +44,11 @@ static int copy_start(struct mem *m, tern_addr dst, tern_addr src, size_t len, t
 		      bool blocks)
 {
 	char *from = mem_reach(m, src, len), *to = mem_reach(m, dst, len);
+	tern_op *run =
+		blocks ? NULL : op; /* a transfer without a handle asks whether it may wait */
 	if (from || !len)
-		return copy_run(m, dst, from, len, true, op);
-	return to ? copy_run(m, src, to, len, false, op) : copy_ask(m, dst, src, len, op, blocks);
+		return copy_run(m, dst, from, len, true, run);
+	return to ? copy_run(m, src, to, len, false, run) : copy_ask(m, dst, src, len, op, blocks);
 }
 
 int tern_copy_start(tern *t, tern_addr dst, tern_addr src, size_t len, tern_op *op)

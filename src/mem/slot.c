@@ -100,12 +100,12 @@ int slot_request(struct mem *m, struct slot *s, tern_op *op, unsigned id, const 
 		 size_t len, unsigned n, const uint64_t *words)
 {
 	uint64_t name = slot_name(m, s);
+	uint32_t before = op->pending++;
 	s->op = op;
-	op->pending++;
 	int rc = layer_request(m->e, s->rank, id, data, len, n, words);
 	if (!rc || slot_named(m, name) != s)
 		return 0;
-	op->pending--;
+	op_withdraw(m->e, op, before);
 	slot_give(s);
 	return rc;
 }

@@ -510,7 +510,7 @@ static int transfer_block(struct mem *m, const struct transfer *x)
 	if (!rc)
 		rc = transfer_queue(m, &waited);
 	if (!rc)
-		rc = wait_until(m->e, blocked_over, &b, &w);
+		wait_through(m->e, blocked_over, &b, &w);
 	return rc ? rc : b.error;
 }
 

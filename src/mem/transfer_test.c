@@ -149,7 +149,7 @@ TEST(hundreds_of_operations_under_one_handle_overlap_and_all_complete)
 {
 	static _Atomic uint64_t flag;
 	areas_open(check_seed());
-	tern_op op = { 0, 0, &flag };
+	tern_op op = { .flag = &flag };
 	for (unsigned n = check_scaled(10) + 1; n; n--) {
 		uint64_t started = 0;
 		size_t to = 64;
@@ -226,7 +226,7 @@ TEST(a_flag_counts_every_operation_once)
 {
 	static _Atomic uint64_t flag;
 	areas_open(1);
-	tern_op op = { 0, 0, &flag };
+	tern_op op = { .flag = &flag };
 	CHECK_IS(tern_put_start(local[0], at[0], here, 0, &op), 0);
 	CHECK_IS(tern_put_start(local[0], at[0], here, 1, &op), 0);
 	CHECK_IS(tern_put_start(local[0], at[0], here, AREA, &op), 0);
@@ -243,7 +243,7 @@ TEST(the_first_error_under_a_handle_is_told_once)
 {
 	static _Atomic uint64_t flag;
 	areas_open(1);
-	tern_op op = { 0, 0, &flag };
+	tern_op op = { .flag = &flag };
 	tern_segment s = (tern_segment)1 << 48; /* none is open there */
 	CHECK_IS(tern_segment_put_start(local[0], s, here, 10, &op), 0);
 	CHECK_IS(tern_put_start(local[0], at[0], here, 10, &op), 0);

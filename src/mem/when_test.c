@@ -61,7 +61,7 @@ TEST(a_value_that_is_not_ready_is_held_and_comes_as_it_is_when_the_flag_is_reach
 {
 	static _Atomic uint64_t done;
 	ranks_open();
-	tern_op op = { 0, 0, &done };
+	tern_op op = { .flag = &done };
 	CHECK_IS(tern_get_when_start(local[1], here + 64, bytes_at, 100, flag_at, 3, &op), 0);
 	local_settle();
 	CHECK_IS(op.pending, 1);

@@ -310,8 +310,7 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 		return rc;
 	s->listed = !op;
 	s->announced = whole;
-	if (op)
-		op->pending++;
+	uint32_t before = op ? op->pending++ : 0;
 	if (!whole) {
 		queue_append(m, s);
 		queue_flush(m, dst);
@@ -324,7 +323,7 @@ static int send_tracked(struct msg *m, uint32_t dst, tern_id id, const struct la
 	if (rc) {
 		send_remove(m, s);
 		if (op)
-			op->pending--;
+			op_withdraw(m->e, op, before);
 	}
 	return rc;
 }
@@ -399,7 +398,7 @@ static int send_wait(struct msg *m, uint32_t dst, tern_id id, const void *data, 
 	rc = rules_wait(m->e, "a tern_send() that has to wait for its receiver");
 	if (!rc)
 		rc = send_tracked(m, dst, id, &l, 0, &own);
-	return rc ? rc : tern_op_wait(m->e->t, &own);
+	return rc ? rc : op_finish(m->e->t, NULL, &own, 0);
 }
 
 int tern_send(tern *t, uint32_t dst, tern_id id, const void *data, size_t len)

@@ -347,7 +347,7 @@ static bool scheduler_idle(struct wait *l)
 static bool scheduler_bounded(void)
 {
 	for (struct context *c = rota.current->next; c != rota.current; c = c->next)
-		if (!c->wait || c->wait->bounded)
+		if (!c->wait || c->wait->bounded || c->wait->until)
 			return true;
 	return false;
 }

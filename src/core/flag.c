@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What programs wait for: flags that handlers signal, and conditions of their own. */
+#include "core/wait.h"
+
+struct flag {
+	_Atomic uint64_t *value;
+	uint64_t n;
+};
+
+static bool flag_reached(struct endpoint *e, void *arg)
+{
+	(void)e;
+	struct flag *f = arg;
+	return atomic_load_explicit(f->value, memory_order_acquire) >= f->n;
+}
+
+/* Not locked: handlers that signal run on this thread. */
+static void flag_take(struct flag *f)
+{
+	uint64_t value = atomic_load_explicit(f->value, memory_order_relaxed);
+	atomic_store_explicit(f->value, value - f->n, memory_order_relaxed);
+}
+
+int tern_wait(tern *t, _Atomic uint64_t *value, uint64_t n)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct endpoint *e = t->own;
+	struct flag f = { value, n };
+	struct wait w = {
+		.what = WAIT_FLAG, .call = "tern_wait", .rule = "tern_wait()", .stop = wait_blame
+	};
+	int rc = rules_wait(e, w.rule);
+	if (!rc)
+		rc = wait_until(e, flag_reached, &f, &w);
+	if (!rc)
+		flag_take(&f);
+	return rc;
+}
+
+int tern_wait_for(tern *t, _Atomic uint64_t *value, uint64_t n, uint64_t ns)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct endpoint *e = t->own;
+	struct flag f = { value, n };
+	struct wait w = { .what = WAIT_FLAG,
+			  .call = "tern_wait_for",
+			  .rule = "tern_wait_for()",
+			  .stop = wait_blame };
+	int rc = rules_wait(e, w.rule);
+	if (!rc)
+		rc = wait_until_limit(e, flag_reached, &f, &w, ns);
+	if (!rc)
+		flag_take(&f);
+	return rc;
+}
+
+/* -- Conditions of the program's --------------------------------------------------------------- */
+
+struct condition {
+	tern_condition *holds;
+	void *arg;
+};
+
+static bool condition_holds(struct endpoint *e, void *arg)
+{
+	const struct condition *c = arg;
+	return c->holds(e->t, c->arg) != 0;
+}
+
+/*
+ * Bounded: whatever makes the condition true may be memory that another rank or thread wrote, for
+ * which no bell rings. So the wait naps, and looks again at least every LONG_NAP_NS.
+ */
+#define CONDITION_WAIT(name)                                                         \
+	{                                                                            \
+		.bounded = true, .call = name, .rule = name "()", .stop = wait_blame \
+	}
+
+int tern_wait_until(tern *t, tern_condition *holds, void *arg)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct condition c = { holds, arg };
+	struct wait w = CONDITION_WAIT("tern_wait_until");
+	int rc = rules_wait(t->own, w.rule);
+	return rc ? rc : wait_until(t->own, condition_holds, &c, &w);
+}
+
+int tern_wait_until_for(tern *t, tern_condition *holds, void *arg, uint64_t ns)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct condition c = { holds, arg };
+	struct wait w = CONDITION_WAIT("tern_wait_until_for");
+	int rc = rules_wait(t->own, w.rule);
+	return rc ? rc : wait_until_limit(t->own, condition_holds, &c, &w, ns);
+}
+
+/* cost: base control */
