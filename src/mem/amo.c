@@ -126,8 +126,7 @@ bool amo_known(unsigned what)
 {
 	unsigned type = what >> 8, operation = what & 0xff;
 	if (type == AMO_DOUBLE)
-		return operation == TERN_AMO_ADD || operation == TERN_AMO_MIN ||
-		       operation == TERN_AMO_MAX;
+		return operation == TERN_AMO_ADD || operation == TERN_AMO_MIN || operation == TERN_AMO_MAX;
 	return type <= AMO_CAS32 && operation <= TERN_AMO_SWAP;
 }
 
@@ -187,8 +186,7 @@ int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
 {
 	INSIDE struct scope scope = scope_open(t);
 	char *at = heap_reach(mem_of(t), a, sizeof operand);
-	if (TERN_LIKELY(!op && at && (uintptr_t)at % sizeof operand == 0 &&
-			what <= TERN_AMO_SWAP)) {
+	if (TERN_LIKELY(!op && at && (uintptr_t)at % sizeof operand == 0 && what <= TERN_AMO_SWAP)) {
 		uint64_t before = integer_apply(at, true, what, operand);
 		if (old)
 			*old = before;
