@@ -8,6 +8,7 @@
  * the image of each zone in memory that all processes share, so that the owner
  * compares every byte of its areas when all is done, and what lies between too.
  */
+#include "far.h"
 #include "handed.h"
 #include "mem_model.h"
 #include "ranks.h"
@@ -243,4 +244,10 @@ TEST(whatever_is_put_and_got_by_messages_every_byte_is_where_it_belongs)
 TEST(ranks_that_sleep_are_woken_for_transfers_by_message)
 {
 	mix_run("0", 3, true);
+}
+
+TEST(whatever_is_put_and_got_over_udp_every_byte_is_where_it_belongs)
+{
+	far_use(NULL);
+	mix_run("1", 2, false);
 }

@@ -174,6 +174,16 @@ static int put_bounce(size_t len)
 	return rc ? rc : tern_poll(local[1]) < 0;
 }
 
+/* The same among other runs: as pack.c describes them. */
+static int put_pack(size_t len)
+{
+	uint64_t payload[] = { addr, len << 8 | 1, len, 0, 1, 100, 0 };
+	memcpy(&payload[6], &local_word, len);
+	uint64_t words[] = { NO_SLOT, 6, len };
+	int rc = layer_request(local[0]->own, 1, MEM_PUT_PARTS, payload, 48 + len, 3, words);
+	return rc ? rc : tern_poll(local[1]) < 0;
+}
+
 static void segment_asked(tern *t, const tern_msg *m)
 {
 	if (tern_msg_words(m))
@@ -255,12 +265,14 @@ static const struct path paths[] = {
 	{ "tern_async_put_start", write_async, true, false },
 	{ "a put in a message", put_message, true, false },
 	{ "a put through a bounce", put_bounce, true, false },
+	{ "a put of parts in a message", put_pack, true, false },
 	{ "tern_segment_put_start", xfer, true, true },
 	{ "tern_segment_reply", reply_xfer, true, true },
 	{ "tern_put to registered memory", put, true, true },
 	{ "tern_put_parts to registered memory", put_parts, true, true },
 	{ "a put in a message to registered memory", put_message, true, true },
 	{ "a put through a bounce to registered memory", put_bounce, true, true },
+	{ "a put of parts in a message to registered memory", put_pack, true, true },
 	{ "tern_get", get, false, false },
 	{ "tern_get_start", get_split, false, false },
 	{ "tern_get_parts", get_parts, false, false },
