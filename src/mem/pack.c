@@ -25,7 +25,7 @@ enum {
 
 /* -- At the rank that asks ------------------------------------------------------------------- */
 
-/* What a message has. */
+/* A message: the description, and behind it the bytes of a put. */
 struct pack {
 	uint64_t word[WORDS_MOST];
 	size_t words;
@@ -108,9 +108,8 @@ static void pack_describe(struct pack *k, struct run_walk *w, uint32_t rank)
 	}
 }
 
-static int pack_send(struct mem *m, struct transfer *x, struct slot *s, const struct pack *k)
+static int pack_send(struct mem *m, struct transfer *x, struct slot *s, struct pack *k)
 {
-	char bytes[TERN_PAYLOAD_MAX];
 	size_t head = k->words * sizeof(uint64_t);
 	const uint64_t words[] = { slot_name(m, s), k->words, k->bytes };
 	struct run_walk *local = &m->slots.walk[s - m->slots.slot];
@@ -120,9 +119,8 @@ static int pack_send(struct mem *m, struct transfer *x, struct slot *s, const st
 		s->len = k->bytes;
 		return layer_request(m->e, s->rank, MEM_GET_PARTS, k->word, head, 3, words);
 	}
-	memcpy(bytes, k->word, head);
-	parts_copy(local, bytes + head, k->bytes, true);
-	return layer_request(m->e, s->rank, MEM_PUT_PARTS, bytes, head + k->bytes, 3, words);
+	parts_copy(local, (char *)k->word + head, k->bytes, true);
+	return layer_request(m->e, s->rank, MEM_PUT_PARTS, k->word, head + k->bytes, 3, words);
 }
 
 ptrdiff_t pack_move(struct mem *m, struct transfer *x, uint32_t rank)
