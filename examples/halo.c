@@ -46,24 +46,36 @@ static char alive(unsigned i, unsigned far)
 	return down < 3 && right < 3 && glider[down][right];
 }
 
-/* Puts what the neighbour `down` and `right` of us sees of our block into its halo. */
-static void put_side(tern *t, const char *cells, int down, int right, tern_op *op)
+/*
+ * Puts what the neighbour `down` and `right` of us sees of our block into its halo. The parts
+ * belong to the put until it is complete.
+ */
+static void put_side(tern *t, char *cells, int down, int right, tern_part part[2], tern_op *op)
 {
+	static const size_t one = 1, all = N;
+	static const ptrdiff_t apart = ROW;
 	unsigned to_row = (row + rows + (unsigned)down) % rows;
 	unsigned to_column = (column + columns + (unsigned)right) % columns;
 	tern_addr there = tern_addr_at(tern_addr_of(t, cells), to_row * columns + to_column);
-	const tern_shape side = { right ? 1 : N, 1, { down ? 1 : N }, { ROW }, { ROW } };
 	int from = (down > 0 ? N : 1) * ROW + (right > 0 ? N : 1);
 	int to = from - down * N * ROW - right * N; /* a block further on */
-	must(tern_put_shape_start(t, there + (tern_addr)to, cells + from, &side, op));
+	part[0] = (tern_part){ .addr = there + (tern_addr)to,
+			       .run = right ? 1 : N,
+			       .dims = 1,
+			       .count = down ? &one : &all,
+			       .stride = &apart };
+	part[1] = part[0];
+	part[1].base = cells + from;
+	must(tern_put_parts_start(t, &part[0], 1, &part[1], 1, op));
 }
 
-static void exchange(tern *t, const char *cells)
+static void exchange(tern *t, char *cells)
 {
+	tern_part part[9][2];
 	tern_op op = TERN_OP;
 	for (int k = 0; k < 9; k++)
 		if (k != 4) /* which is ourselves */
-			put_side(t, cells, k / 3 - 1, k % 3 - 1, &op);
+			put_side(t, cells, k / 3 - 1, k % 3 - 1, part[k], &op);
 	must(tern_op_wait(t, &op)); /* ours are there, */
 	must(tern_barrier(t));      /* and everybody else's are here */
 }
@@ -88,7 +100,7 @@ int main(void)
 	for (unsigned i = 0; i < N * N; i++)
 		cells[0][cell(i)] = alive(i, 0);
 	for (int step = 0; step < 4 * FLIGHT; step++) { /* a glider takes 4 to move by one */
-		const char *now = cells[step % 2];
+		char *now = cells[step % 2];
 		exchange(t, now); /* one barrier is enough: the next step's halo is in the other
 				     array */
 		for (unsigned i = 0; i < N * N; i++)

@@ -114,16 +114,15 @@ static void memory(void)
 	tern_op op = TERN_OP;
 	tern_addr a;
 	tern_segment segment;
-	tern_piece piece = { there, &word, 8 };
-	tern_shape shape = { .run = 8 };
+	const tern_part far = { .addr = there, .run = 8 }, near = { .base = &word, .run = 8 };
 	for (size_t len = 1; len <= sizeof bytes; len *= 2) {
 		REFUSED(tern_put(t, there, bytes, len));
 		REFUSED(tern_get(t, bytes, there, len));
 	}
 	REFUSED(tern_put_start(t, there, &word, 8, &op));
 	REFUSED(tern_get_start(t, &word, there, 8, &op));
-	REFUSED(tern_put_pieces_start(t, &piece, 1, NULL));
-	REFUSED(tern_get_shape_start(t, &word, there, &shape, NULL));
+	REFUSED(tern_put_parts(t, &far, 1, &near, 1));
+	REFUSED(tern_get_parts(t, &near, 1, &far, 1));
 	REFUSED(tern_put_request(t, there, &word, 8, COUNT));
 	REFUSED(tern_store(t, there, &word, 8));
 	REFUSED(tern_store_sync(t, 1));

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "chan/pipe.h"
 #include "core/layer.h"
+#include "mem/mem.h"
 #include "net/udp/udp.h"
 #include "protocols/sequence/sequence.h"
 
@@ -77,7 +78,7 @@ struct message {
 	size_t len;
 };
 
-static struct message message_read(void)
+static struct message message_make(void)
 {
 	struct message m = { .id = byte() % (LAYERS * LAYER_HANDLERS) };
 	unsigned n = byte();
@@ -93,14 +94,31 @@ static struct message message_read(void)
 static void say(tern *at, const tern_msg *msg)
 {
 	(void)msg;
-	struct message m = message_read();
+	struct message m = message_make();
 	layer_reply(at->own, m.id, m.data, m.len, m.n, m.word);
 }
 
 static void message_send(void)
 {
-	struct message m = message_read();
+	struct message m = message_make();
 	layer_request(t[1]->own, 0, m.id, m.data, m.len, m.n, m.word);
+}
+
+/* A description of scattered memory, mostly well-formed, behind a put's or a get's header. */
+static void parts_send(void)
+{
+	uint64_t payload[64], dims = byte() % 22;
+	unsigned n = 0;
+	payload[n++] = word();
+	payload[n++] = (uint64_t)byte() << 8 | dims;
+	for (unsigned i = 0; dims && i < 2 + 2 * dims; i++)
+		payload[n++] = byte() % 4 ? byte() % 16 : word();
+	size_t bytes = byte();
+	const uint64_t arg[] = { word(), byte() % 4 ? n : word(), bytes };
+	size_t len = n * sizeof *payload + bytes;
+	memset(payload + n, 0, sizeof payload - n * sizeof *payload);
+	layer_request(t[1]->own, 0, byte() % 2 ? MEM_PUT_PARTS : MEM_GET_PARTS, payload,
+		      len < sizeof payload ? len : sizeof payload, 3, arg);
 }
 
 /* What rank 1 has in its heap, where rank 0 may be made to look for a channel's ring. */
@@ -116,7 +134,18 @@ static void heap_write(void)
 static void mem_begin(unsigned what, tern_op *o, char *to)
 {
 	tern_addr there = tern_addr_of(t[1], heap[1]);
-	switch (what % 6) {
+	static const size_t rows[2] = { 4, 3 };
+	static const ptrdiff_t apart[2] = { 16, 80 };
+	static tern_part far[OPS], near[OPS]; /* they belong to the operation */
+	switch (what % 7) {
+	case 5:
+		far[ops - 1] = (tern_part){ { .addr = there + byte() }, 8, 2, rows, apart };
+		near[ops - 1] = (tern_part){ .base = to, .run = 96 };
+		if (byte() & 1)
+			(void)!tern_put_parts_start(t[0], &far[ops - 1], 1, &near[ops - 1], 1, o);
+		else
+			(void)!tern_get_parts_start(t[0], &near[ops - 1], 1, &far[ops - 1], 1, o);
+		break;
 	case 0:
 		(void)!tern_get_start(t[0], to, there + byte(), byte(), o);
 		break;
@@ -330,6 +359,8 @@ static void fuzz_one(const uint8_t *bytes, size_t len)
 			begin();
 		else if (what % 4 == 1)
 			heap_write();
+		else if (what % 8 == 2)
+			parts_send();
 		else
 			message_send();
 		serve();

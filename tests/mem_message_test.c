@@ -18,11 +18,14 @@ static void use_private(tern *t, const tern_msg *m)
 	char byte = 'x';
 	uint64_t old;
 	tern_op op = TERN_OP;
-	const tern_piece list[] = { { heap + 10, secret, 100 }, { private + 10, secret, 100 } };
+	const tern_part list[] = { { .addr = heap + 10, .run = 100 },
+				   { .addr = private + 10, .run = 100 } };
+	const tern_part from = { .base = secret, .run = 200 };
 	CHECK_IS(tern_put(t, private, &byte, 1), -EPERM);
 	CHECK_IS(tern_get(t, &byte, private, 1), -EPERM);
 	CHECK_IS(tern_put_start(t, private, &byte, 1, &op), -EPERM);
-	CHECK_IS(tern_put_pieces_start(t, list, 2, &op), -EPERM); /* not even the first piece */
+	CHECK_IS(tern_put_parts_start(t, list, 2, &from, 1, &op),
+		 -EPERM); /* not even the first part */
 	CHECK_IS(tern_amo64(t, TERN_AMO_ADD, private, 1, &old), -EPERM);
 	CHECK_IS(tern_amo64_start(t, TERN_AMO_ADD, private, 1, &old, &op), -EPERM);
 	CHECK_IS(tern_copy_start(t, private, private + 100, 10, &op), -EPERM);
@@ -82,9 +85,10 @@ static void talk(void)
 		put_and_tell(t, &c);
 		tern_hold(t);
 		CHECK_IS(tern_put(t, board->at[1][1], "y", 1), -EPERM);
-		const tern_piece list[] = { { board->at[1][0], secret, 9 },
-					    { board->at[1][1], secret, 9 } };
-		CHECK_IS(tern_put_pieces_start(t, list, 2, NULL), -EPERM);
+		const tern_part list[] = { { .addr = board->at[1][0], .run = 9 },
+					   { .addr = board->at[1][1], .run = 9 } };
+		const tern_part from = { .base = secret, .run = 18 };
+		CHECK_IS(tern_put_parts(t, list, 2, &from, 1), -EPERM);
 		CHECK_IS(tern_put(t, board->at[1][0], board->image[1][0], 9), 0);
 		tern_release(t);
 	}

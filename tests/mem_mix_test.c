@@ -8,6 +8,7 @@
  * the image of each zone in memory that all processes share, so that the owner
  * compares every byte of its areas when all is done, and what lies between too.
  */
+#include "far.h"
 #include "handed.h"
 #include "mem_model.h"
 #include "ranks.h"
@@ -21,6 +22,7 @@ enum {
 	SOURCE = 1 << 20,
 	PIECES = 40,
 	LISTS = 64,
+	CUTS = 1000,
 };
 
 struct board {
@@ -35,8 +37,27 @@ static bool wakes; /* the target sleeps meanwhile instead of polling */
 
 static unsigned char source[SOURCE], sink[SOURCE], sink_image[SOURCE];
 static struct chance chance;
-static tern_piece lists[LISTS][PIECES];
+/* Lists belong to an operation until it completes. */
+static struct list {
+	tern_part there[PIECES], mine[PIECES];
+} lists[LISTS];
 static unsigned lists_used;
+static struct cut {
+	struct model_shape shape;
+	struct model_side dst, src;
+	tern_part to, from;
+} cuts[CUTS];
+static unsigned cuts_used;
+
+static struct cut *cut_new(size_t most)
+{
+	struct cut *b = &cuts[cuts_used++];
+	REQUIRE(cuts_used <= CUTS);
+	model_shape(&chance, most, &b->shape, &b->dst, &b->src);
+	b->to = model_part(&b->shape, &b->dst);
+	b->from = model_part(&b->shape, &b->src);
+	return b;
+}
 
 static unsigned char *area_make(tern *t, int kind, tern_addr *at)
 {
@@ -82,33 +103,40 @@ static void put_run(tern *t, struct zone *z, tern_op *op)
 
 static void put_shape(tern *t, struct zone *z, tern_op *op)
 {
-	tern_shape s;
-	struct model_side dst, src;
-	model_shape(&chance, ZONE - 100 - z->used < MOST ? 4096 : MOST, &s, &dst, &src);
-	size_t to = zone_place(z, dst.covers) + dst.before,
-	       from = anywhere(src.covers) + src.before;
-	CHECK_IS(tern_put_shape_start(t, z->at + to, source + from, &s,
+	struct cut *b = cut_new(ZONE - 100 - z->used < MOST ? 4096 : MOST);
+	size_t to = zone_place(z, b->dst.covers) + b->dst.before,
+	       from = anywhere(b->src.covers) + b->src.before;
+	b->to.addr = z->at + to;
+	b->from.base = source + from;
+	CHECK_IS(tern_put_parts_start(t, &b->to, 1, &b->from, 1,
 				      chance_one_in(&chance, 4) ? NULL : op),
 		 0);
-	model_apply(z->image + to, source + from, &s);
+	model_apply(z->image + to, &b->dst, source + from, &b->src, &b->shape);
 }
 
-/* A list with pieces at several ranks and of both kinds. */
+/* A list with parts at several ranks and of both kinds; those here are cut at other places. */
 static void put_list(tern *t, struct zone zones[RANKS][KINDS], tern_op *op)
 {
 	if (lists_used == LISTS)
 		return;
-	tern_piece *list = lists[lists_used++];
+	struct list *list = &lists[lists_used++];
+	size_t mine = 0, total = 0, base = anywhere(PIECES * 9500);
 	size_t n = chance_below(&chance, PIECES + 1);
 	for (size_t i = 0; i < n; i++) {
 		struct zone *z = &zones[chance_below(&chance, RANKS)][chance_below(&chance, KINDS)];
 		size_t len = ZONE - 20000 < z->used ? 0 : chance_below(&chance, 500);
 		len += len && chance_one_in(&chance, 30) ? 9000 : 0;
-		size_t to = len ? zone_place(z, len) : 0, from = anywhere(len);
-		list[i] = (tern_piece){ z->at + to, source + from, len };
-		memcpy(z->image + to, source + from, len);
+		size_t to = len ? zone_place(z, len) : 0;
+		list->there[i] = (tern_part){ .addr = z->at + to, .run = len };
+		memcpy(z->image + to, source + base + total, len);
+		total += len;
 	}
-	CHECK_IS(tern_put_pieces_start(t, list, n, op), 0);
+	for (size_t at = 0, len; at < total; at += len) {
+		len = mine == PIECES - 1 ? total - at : chance_below(&chance, 700);
+		len = len < total - at ? len : total - at;
+		list->mine[mine++] = (tern_part){ .base = source + base + at, .run = len };
+	}
+	CHECK_IS(tern_put_parts_start(t, list->there, n, list->mine, mine, op), 0);
 }
 
 static void zones_fill(tern *t, tern_op *op)
@@ -119,7 +147,7 @@ static void zones_fill(tern *t, tern_op *op)
 		for (int k = 0; k < KINDS; k++)
 			zones[r][k] = (struct zone){ board->at[r][k] + me * ZONE,
 						     board->image[r][k] + me * ZONE, 0 };
-	lists_used = 0;
+	lists_used = cuts_used = 0;
 	for (int i = 0; i < 500; i++) {
 		struct zone *z = &zones[chance_below(&chance, RANKS)][chance_below(&chance, KINDS)];
 		if (z->used + 5000 > ZONE)
@@ -140,17 +168,20 @@ static void zones_fill(tern *t, tern_op *op)
 static void sink_fill(tern *t, tern_op *op)
 {
 	size_t used = 0;
-	while (used + 2 * MOST + 200 < SOURCE) {
+	cuts_used = 0;
+	while (cuts_used < CUTS && used + 2 * MOST + 200 < SOURCE) {
 		uint32_t r = chance_below(&chance, RANKS);
 		int k = (int)chance_below(&chance, KINDS);
-		tern_shape s;
-		struct model_side dst, src;
-		model_shape(&chance, chance_one_in(&chance, 10) ? MOST : 8192, &s, &dst, &src);
-		size_t to = used + chance_below(&chance, 30) + dst.before;
-		size_t from = chance_below(&chance, (uint32_t)(AREA - src.covers)) + src.before;
-		CHECK_IS(tern_get_shape_start(t, sink + to, board->at[r][k] + from, &s, op), 0);
-		model_apply(sink_image + to, board->image[r][k] + from, &s);
-		used = to - dst.before + dst.covers;
+		struct cut *b = cut_new(chance_one_in(&chance, 10) ? MOST : 8192);
+		size_t to = used + chance_below(&chance, 30) + b->dst.before;
+		size_t from =
+			chance_below(&chance, (uint32_t)(AREA - b->src.covers)) + b->src.before;
+		b->to.base = sink + to;
+		b->from.addr = board->at[r][k] + from;
+		CHECK_IS(tern_get_parts_start(t, &b->to, 1, &b->from, 1, op), 0);
+		model_apply(sink_image + to, &b->dst, board->image[r][k] + from, &b->src,
+			    &b->shape);
+		used = to - b->dst.before + b->dst.covers;
 	}
 	size_t len = chance_below(&chance, MOST + 1),
 	       from = chance_below(&chance, (uint32_t)(AREA - len));
@@ -213,4 +244,10 @@ TEST(whatever_is_put_and_got_by_messages_every_byte_is_where_it_belongs)
 TEST(ranks_that_sleep_are_woken_for_transfers_by_message)
 {
 	mix_run("0", 3, true);
+}
+
+TEST(whatever_is_put_and_got_over_udp_every_byte_is_where_it_belongs)
+{
+	far_use(NULL);
+	mix_run("1", 2, false);
 }

@@ -54,6 +54,13 @@ static inline size_t model_length(struct chance *c, size_t most)
 	return len < most ? len : most;
 }
 
+/* What both sides of a block have: runs, and how many along each dimension. */
+struct model_shape {
+	size_t run;
+	unsigned dims;
+	size_t count[TERN_DIMS_MAX];
+};
+
 /*
  * One side of a block: its strides, the bytes it covers, and how far before its address it begins.
  */
@@ -63,7 +70,8 @@ struct model_side {
 };
 
 /* Strides at which no two runs touch the same byte, in any order of dimensions and direction. */
-static inline void model_strides(const tern_shape *s, struct model_side *x, struct chance *c)
+static inline void model_strides(const struct model_shape *s, struct model_side *x,
+				 struct chance *c)
 {
 	unsigned order[TERN_DIMS_MAX];
 	for (unsigned d = 0; d < s->dims; d++) {
@@ -84,40 +92,68 @@ static inline void model_strides(const tern_shape *s, struct model_side *x, stru
 }
 
 /* A random block of which both sides cover at most `most` bytes, 4096 or more. */
-static inline void model_shape(struct chance *c, size_t most, tern_shape *s, struct model_side *dst,
-			       struct model_side *src)
+static inline void model_shape(struct chance *c, size_t most, struct model_shape *s,
+			       struct model_side *dst, struct model_side *src)
 {
 	do {
-		*s = (tern_shape){ .run = 1 + model_length(c, chance_one_in(c, 8) ? most / 2 : 300),
-				   .dims = chance_below(c, 5) };
+		size_t run = chance_one_in(c, 3)
+				     ? (size_t)1 << chance_below(c, 4)
+				     : 1 + model_length(c, chance_one_in(c, 8) ? most / 2 : 300);
+		*s = (struct model_shape){ .run = run, .dims = chance_below(c, 5) };
+		if (chance_one_in(c, 20))
+			s->dims = chance_below(c, TERN_DIMS_MAX + 1);
 		for (unsigned d = 0; d < s->dims; d++)
-			s->count[d] = 1 + chance_below(c, 6);
+			s->count[d] = 1 + chance_below(c, s->dims > 4 ? 2 : 6);
 		model_strides(s, dst, c);
 		model_strides(s, src, c);
 	} while (dst->covers > most || src->covers > most);
-	memcpy(s->dst_stride, dst->stride, sizeof dst->stride);
-	memcpy(s->src_stride, src->stride, sizeof src->stride);
 }
 
-/* What the block does, in the plainest way there is. */
-static inline void model_apply(unsigned char *dst, const unsigned char *src, const tern_shape *s)
+/* One side of the block as a part; the other side may have other runs. */
+static inline tern_part model_part(const struct model_shape *s, const struct model_side *x)
 {
-	size_t runs = 1;
-	for (unsigned d = 0; d < s->dims; d++)
-		runs *= s->count[d];
-	for (size_t i = 0; i < runs; i++) {
-		unsigned char *to = dst;
-		const unsigned char *from = src;
-		size_t rest = i;
-		for (unsigned d = 0; d < s->dims; d++) {
-			ptrdiff_t index = (ptrdiff_t)(rest % s->count[d]);
-			rest /= s->count[d];
-			to += index * s->dst_stride[d];
-			from += index * s->src_stride[d];
+	return (tern_part){
+		.run = s->run, .dims = s->dims, .count = s->count, .stride = x->stride
+	};
+}
+
+/* Where the bytes of a list are, one after another, in the plainest way there is. */
+static inline size_t model_places(const tern_part *list, size_t n, uint64_t *place)
+{
+	size_t len = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t runs = 1;
+		for (unsigned d = 0; d < list[i].dims; d++)
+			runs *= list[i].count[d];
+		for (size_t k = 0; k < runs; k++) {
+			uint64_t at = list[i].addr;
+			size_t rest = k;
+			for (unsigned d = 0; d < list[i].dims; d++) {
+				at += (uint64_t)(int64_t)list[i].stride[d] *
+				      (rest % list[i].count[d]);
+				rest /= list[i].count[d];
+			}
+			for (size_t b = 0; b < list[i].run; b++)
+				place[len++] = at + b;
 		}
-		for (size_t b = 0; b < s->run; b++)
-			to[b] = from[b];
 	}
+	return len;
+}
+
+/* What the block does. */
+static inline void model_apply(unsigned char *dst, const struct model_side *to,
+			       const unsigned char *src, const struct model_side *from,
+			       const struct model_shape *s)
+{
+	enum { MOST_BYTES = 1 << 20 };
+	static uint64_t there[MOST_BYTES], here[MOST_BYTES];
+	tern_part d = model_part(s, to), f = model_part(s, from);
+	d.base = dst;
+	f.base = (void *)(uintptr_t)src;
+	size_t len = model_places(&d, 1, there);
+	REQUIRE(len <= MOST_BYTES && model_places(&f, 1, here) == len);
+	for (size_t i = 0; i < len; i++)
+		*(unsigned char *)(uintptr_t)there[i] = *(unsigned char *)(uintptr_t)here[i];
 }
 
 #endif

@@ -11,6 +11,7 @@
 #include "chance.h"
 #include "msg/msg.h"
 #include "ranks.h"
+#include "rows.h"
 
 enum { LIVING, VICTIM, THIRD, RANKS, ID = 0x77, BULK = 64 << 20, SOME = 20000 };
 
@@ -319,8 +320,9 @@ TEST(a_send_that_waits_for_room_in_the_ring_of_a_rank_that_is_killed_ends_once)
 static const tern_part *halves(unsigned char *base)
 {
 	static tern_part part[2];
-	part[0] = (tern_part){ base, 4, BULK / 8, 4 };
-	part[1] = (tern_part){ base + BULK / 2, BULK / 2, 1, 0 };
+	static struct rows rows;
+	part[0] = rows_part(&rows, base, 4, BULK / 8, 4);
+	part[1] = (tern_part){ .base = base + BULK / 2, .run = BULK / 2 };
 	return part;
 }
 

@@ -19,7 +19,8 @@ static unsigned char out[LEN], in[LEN], in2[LEN];
  * A receive in two parts is filled by messages, one for each poll of the sender: there is time to
  * look.
  */
-static const tern_part halves[2] = { { in, LEN / 2, 1, 0 }, { in + LEN / 2, LEN / 2, 1, 0 } };
+static const tern_part halves[2] = { { .base = in, .run = LEN / 2 },
+				     { .base = in + LEN / 2, .run = LEN / 2 } };
 
 static inline void begin(uint32_t ranks)
 {

@@ -9,6 +9,7 @@
 #include "chance.h"
 #include "msg/msg.h"
 #include "ranks.h"
+#include "rows.h"
 
 enum {
 	RANKS = 5,
@@ -65,8 +66,8 @@ static void flood(tern *t)
 	tern_op op = TERN_OP;
 	for (uint64_t i = 0; i < EACH; i++) {
 		memcpy(out[i], &i, 8);
-		part[i][0] = (tern_part){ out[i], 8, 1, 0 };
-		part[i][1] = (tern_part){ large, flood_len - 8, 1, 0 };
+		part[i][0] = (tern_part){ .base = out[i], .run = 8 };
+		part[i][1] = (tern_part){ .base = large, .run = flood_len - 8 };
 		CHECK_IS(tern_send_parts_start(t, 0, FLOOD, part[i], 2, flood_flags, &op), 0);
 	}
 	atomic_fetch_add(&board->flooding, 1);
@@ -240,7 +241,7 @@ static void beside_a_deaf_receiver(void)
 	tern *t = ranks_open();
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == 1) {
-		const tern_part odd = { to, 1, sizeof to / 2, 2 }; /* goes in messages */
+		const tern_part odd = ROWS(to, 1, sizeof to / 2, 2); /* goes in messages */
 		tern_op op = TERN_OP;
 		CHECK_IS(tern_recv_parts_start(t, &(tern_match){ .rank = 0, .id = FLOOD }, &odd, 1,
 					       NULL, &op),

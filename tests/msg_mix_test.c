@@ -12,6 +12,7 @@
 #include "chance.h"
 #include "mem_model.h"
 #include "ranks.h"
+#include "rows.h"
 
 enum { RANKS = 4, IDS = 3, AT_ONCE = 24, DRAINS = 4, MOST = 40000, SENDS = 6000, SHORT = 4 };
 
@@ -38,6 +39,7 @@ struct outgoing {
 	uint32_t dst;
 	struct sent *sent;
 	tern_part part[2];
+	struct rows rows;
 	unsigned char bytes[MOST];
 };
 
@@ -48,6 +50,7 @@ struct incoming {
 	uint64_t posted;
 	tern_envelope env;
 	tern_part part[2];
+	struct rows rows;
 	unsigned char bytes[MOST];
 };
 
@@ -132,8 +135,8 @@ static void send_something(struct player *p, struct outgoing *o)
 	o->op = (tern_op)TERN_OP;
 	o->listed = !p->listing && chance_one_in(&p->c, 4);
 	p->listing |= o->listed;
-	o->part[0] = (tern_part){ o->bytes, cut, 1, 0 };
-	o->part[1] = (tern_part){ o->bytes + cut, 1, len - cut, 1 };
+	o->part[0] = (tern_part){ .base = o->bytes, .run = cut };
+	o->part[1] = rows_part(&o->rows, o->bytes + cut, 1, len - cut, 1);
 	board->count[p->me][dst]++;
 	unsigned flags = random_mode(p);
 	tern_op *op = o->listed ? NULL : &o->op;
@@ -178,8 +181,8 @@ static void receive_something(struct player *p, struct incoming *i, bool anythin
 	i->cap = chance_one_in(&p->c, 20) ? SHORT : MOST;
 	i->posted = p->posted++;
 	size_t cut = chance_below(&p->c, (uint32_t)i->cap + 1);
-	i->part[0] = (tern_part){ i->bytes, 1, cut, 1 };
-	i->part[1] = (tern_part){ i->bytes + cut, i->cap - cut, 1, 0 };
+	i->part[0] = rows_part(&i->rows, i->bytes, 1, cut, 1);
+	i->part[1] = (tern_part){ .base = i->bytes + cut, .run = i->cap - cut };
 	memset(i->bytes, 0xee, SHORT + 1);
 	CHECK_IS(chance_one_in(&p->c, 3)
 			 ? tern_recv_parts_start(p->t,

@@ -89,7 +89,10 @@ static void calls(tern_addr there, tern_addr far)
 {
 	tern_op op = TERN_OP;
 	uint64_t v;
-	const tern_shape rows = { 2048, 1, { BIG / 4096 }, { 4096 }, { 4096 } };
+	const size_t count = BIG / 4096;
+	const ptrdiff_t stride = 4096;
+	const tern_part to = { { .addr = there }, 2048, 1, &count, &stride };
+	const tern_part from = { { .base = private }, 2048, 1, &count, &stride };
 	COUNT(tern_recv_word(t, 0, ID, &v), 0);
 	COUNT(tern_request(t, 0, ASK), 0);
 	COUNT(tern_wait(t, &answered, 1), 0);
@@ -97,7 +100,7 @@ static void calls(tern_addr there, tern_addr far)
 	COUNT(tern_get(t, private, there, BIG), BIG / share);
 	COUNT(tern_put_start(t, there, private, BIG, &op), BIG / share);
 	COUNT(tern_op_wait(t, &op), BIG / share);
-	COUNT(tern_put_shape_start(t, there, private, &rows, &op), BIG / share);
+	COUNT(tern_put_parts_start(t, &to, 1, &from, 1, &op), BIG / share);
 	COUNT(tern_quiet(t), BIG / share);
 	COUNT(tern_put(t, far, private, BIG), BIG / share);
 	COUNT(tern_store(t, there, private, BIG), BIG / share);

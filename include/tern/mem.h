@@ -101,36 +101,38 @@ int tern_get(tern *t, void *dst, tern_addr src, size_t len);
 int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op);
 int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
 
-enum { TERN_OPS_MAX = 1024, TERN_DIMS_MAX = 8 };
+enum { TERN_OPS_MAX = 1024, TERN_DIMS_MAX = 20 };
 
 /*
- * A strided block: runs of `run` bytes, count[0] of them, count[1] such rows, and so
- * on; strides in bytes, at each side its own, negative ones too. `dims` 0 is one run.
+ * Memory at one side of a transfer: runs of `run` bytes, count[0] of them stride[0] bytes apart,
+ * count[1] such rows, and so on; strides may be negative. `dims` 0 is one run. Here it begins at
+ * `base`, at another rank at `addr`.
  */
-typedef struct tern_shape {
+typedef struct tern_part {
+	union {
+		void *base;
+		tern_addr addr;
+	};
 	size_t run;
 	unsigned dims;
-	size_t count[TERN_DIMS_MAX];
-	ptrdiff_t dst_stride[TERN_DIMS_MAX];
-	ptrdiff_t src_stride[TERN_DIMS_MAX];
-} tern_shape;
-
-/* One piece of a list; the pieces of a list may lie at different ranks. */
-typedef struct tern_piece {
-	tern_addr remote;
-	void *local;
-	size_t len;
-} tern_piece;
+	const size_t *count;
+	const ptrdiff_t *stride;
+} tern_part;
 
 /*
- * As above; blocking when `op` is NULL. The whole extent is checked before a byte
- * moves. The shape is copied; the list belongs to the operation until it completes.
+ * Put and get of scattered memory: the bytes of `src`, in order, go to those of `dst`; only the
+ * totals must agree (-EMSGSIZE). Parts of one list may lie at several ranks. All of it is
+ * checked before a byte moves. The lists, their counts and their strides belong to the operation
+ * until it completes.
  */
-int tern_put_shape_start(tern *t, tern_addr dst, const void *src, const tern_shape *shape,
-			 tern_op *op);
-int tern_get_shape_start(tern *t, void *dst, tern_addr src, const tern_shape *shape, tern_op *op);
-int tern_put_pieces_start(tern *t, const tern_piece *pieces, size_t n, tern_op *op);
-int tern_get_pieces_start(tern *t, const tern_piece *pieces, size_t n, tern_op *op);
+TERN_INLINE_ int tern_put_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
+				size_t srcs);
+TERN_INLINE_ int tern_get_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
+				size_t srcs);
+int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
+			 size_t srcs, tern_op *op);
+int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
+			 size_t srcs, tern_op *op);
 
 /*
  * A long active message: tern_put_request(t, dst, src, len, id, ...) puts the data and
@@ -333,6 +335,18 @@ TERN_INLINE_ int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, doubl
 				 double *old)
 {
 	return tern_amo_double_start(t, what, a, operand, old, NULL);
+}
+
+TERN_INLINE_ int tern_put_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
+				size_t srcs)
+{
+	return tern_put_parts_start(t, dst, dsts, src, srcs, NULL);
+}
+
+TERN_INLINE_ int tern_get_parts(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
+				size_t srcs)
+{
+	return tern_get_parts_start(t, dst, dsts, src, srcs, NULL);
 }
 
 TERN_INLINE_ int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len)

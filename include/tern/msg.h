@@ -38,17 +38,6 @@ enum {
 	TERN_PARTS_MAX = 1024, /* of one message */
 };
 
-/*
- * `count` elements of `size` bytes, `stride` bytes from one to the next; bytes in the gaps are left
- * alone.
- */
-typedef struct tern_part {
-	void *base;
-	size_t size;
-	size_t count;
-	ptrdiff_t stride;
-} tern_part;
-
 /* What a receive takes: messages of a rank, or of TERN_RANK_ANY, with an id. */
 typedef struct tern_match {
 	uint32_t rank;
@@ -106,8 +95,8 @@ int tern_recv_start(tern *t, const tern_match *match, void *data, size_t cap, te
 
 /*
  * The same with parts: disjoint memory on either side in one message. The parts of the two sides
- * need not agree, only their totals (-EMSGSIZE at both sides if they do not). The list belongs to
- * the operation until it is complete.
+ * need not agree, only their totals (-EMSGSIZE at both sides if they do not). The list, its counts
+ * and its strides belong to the operation until it is complete.
  */
 int tern_send_parts_start(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
 			  unsigned flags, tern_op *op);
@@ -115,8 +104,9 @@ int tern_recv_parts_start(tern *t, const tern_match *match, const tern_part *par
 			  tern_envelope *env, tern_op *op);
 
 /*
- * One message whose parts have an id each and match a receive each. The lists are free on return;
- * after an error from a part that had to be sent by itself, the parts before it are under way.
+ * One message whose parts have an id each and match a receive each. The lists are free on return,
+ * the counts and strides that parts point to when it is complete; after an error from a part that
+ * had to be sent by itself, the parts before it are under way.
  */
 int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts,
 			 size_t n, unsigned flags, tern_op *op);

@@ -15,13 +15,13 @@
 static int access_begin(struct mem *m, tern_addr remote, void *local, size_t len, bool put,
 			tern_op *op)
 {
-	const tern_shape run = { .run = len };
 	struct runs r;
-	int rc = len ? mem_check(m, remote, len, put ? "tern_async_put_start()" : "tern_async_get_start()")
+	int rc = len ? mem_check(m, remote, len,
+				 put ? "tern_async_put_start()" : "tern_async_get_start()")
 		     : 0;
 	if (rc)
 		return rc;
-	runs_of_shape(&r, remote, local, &run, put);
+	runs_of_block(&r, remote, local, len);
 	return transfer_later(m, &r, put, op);
 }
 
@@ -92,7 +92,8 @@ static int flag_check(struct mem *m, tern_addr dst, tern_addr flag)
 			"they must be at one",
 			tern_addr_rank(dst), tern_addr_rank(flag));
 	if (!rc && flag % sizeof(uint64_t))
-		rc = error_set(-EINVAL, "tern_async_put_start() was given a flag that is not aligned");
+		rc = error_set(-EINVAL,
+			       "tern_async_put_start() was given a flag that is not aligned");
 	return rc;
 }
 
@@ -123,7 +124,7 @@ static int write_start(struct async *a, tern_addr dst, const void *src, size_t l
 }
 
 int tern_async_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_addr flag,
-		     tern_op *op)
+			 tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP, *told = op ? op : &own;

@@ -20,9 +20,8 @@ int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned 
 
 static int copy_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put, tern_op *op)
 {
-	const tern_shape run = { .run = len };
 	struct runs r;
-	runs_of_shape(&r, remote, local, &run, put);
+	runs_of_block(&r, remote, local, len);
 	return transfer_begin(m, &r, put, op);
 }
 
@@ -72,12 +71,12 @@ static void on_copy(tern *t, const tern_msg *msg)
 {
 	struct mem *m = mem_of(t);
 	tern_addr dst = tern_msg_arg(msg, 0), src = tern_msg_arg(msg, 1);
-	const tern_shape run = { .run = tern_msg_arg(msg, 2) };
-	char *from = tern_addr_rank(src) == m->rank ? mem_reach(m, src, run.run) : NULL;
+	size_t len = tern_msg_arg(msg, 2);
+	char *from = tern_addr_rank(src) == m->rank ? mem_reach(m, src, len) : NULL;
 	struct runs r;
-	int rc = from ? mem_check(m, dst, run.run, "a memory copy") : -EFAULT;
+	int rc = from ? mem_check(m, dst, len, "a memory copy") : -EFAULT;
 	if (!rc) {
-		runs_of_shape(&r, dst, from, &run, true);
+		runs_of_block(&r, dst, from, len);
 		rc = transfer_for(m, &r, src, tern_msg_src(msg), (uint32_t)tern_msg_arg(msg, 3));
 	}
 	if (rc)

@@ -41,6 +41,7 @@ static int mem_open(struct endpoint *e, void **state)
 	heap_init(&m->own, 0, m->job->heap_bytes / 2);
 	heap_init(&m->common, m->job->heap_bytes / 2, m->job->heap_bytes);
 	message_register(e);
+	pack_register(e);
 	copy_register(e);
 	when_register(e);
 	name_register(e);
@@ -402,6 +403,11 @@ bool mem_there(void *p, size_t len, bool write)
 	enum { WORTH = 16 << 10 };
 	if (len < WORTH) /* copying by system call takes no longer than asking */
 		return false;
+	return mem_there_all(p, len, write);
+}
+
+bool mem_there_all(void *p, size_t len, bool write)
+{
 	return populated(p, len, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 

@@ -50,6 +50,8 @@ enum mem_handler {
 	MEM_AGREE,
 	MEM_WINDOW, /* which part of a heap a network may move by itself */
 	MEM_WINDOW_IS,
+	MEM_PUT_PARTS, /* scattered memory: what lies where, and for a put the bytes */
+	MEM_GET_PARTS,
 };
 
 /* How an atomic operation travels: what to do, on what. */
@@ -175,6 +177,8 @@ int mem_copy_guarded(void *to, const void *from, size_t len);
  * copying; it is for this thread's own memory, which nobody unmaps meanwhile.
  */
 bool mem_there(void *p, size_t len, bool write);
+/* The same for memory of which many runs are moved: it asks however short it is. */
+bool mem_there_all(void *p, size_t len, bool write);
 /* Whether a few bytes of this process can be written; they stay as they are. */
 bool mem_writable(void *p, size_t len);
 int mem_gone(tern_addr a); /* the error of a region that was unregistered under way */
@@ -239,6 +243,10 @@ ptrdiff_t message_move(struct mem *m, struct transfer *x);
 /* Starts an atomic operation at its home rank; `old` may be NULL. */
 int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old,
 		tern_op *op, bool blocks);
+
+/* -- pack.c: many runs in one message -- */
+void pack_register(struct endpoint *e);
+ptrdiff_t pack_move(struct mem *m, struct transfer *x, uint32_t rank); /* as message_move() */
 
 /* -- window.c: transfers that a network does by itself -- */
 void window_register(struct endpoint *e);

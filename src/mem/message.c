@@ -35,7 +35,7 @@ static struct bounce *bounce_take(struct mem *m)
 /* Asks the home rank to move bytes between its memory and a bounce. */
 static int move_ask(struct mem *m, struct transfer *x, struct slot *s, struct bounce *b, size_t len)
 {
-	tern_addr remote = x->runs.remote + x->runs.done;
+	tern_addr remote = runs_remote(&x->runs);
 	s->bounce = b;
 	s->local = transfer_local(m, x, len);
 	s->len = x->put ? 0 : len;
@@ -51,7 +51,7 @@ static int move_send(struct mem *m, struct transfer *x, struct slot *s, size_t l
 {
 	s->local = transfer_local(m, x, len);
 	s->len = s->run = x->put ? 0 : len; /* the answer to a put brings no data */
-	uint64_t words[] = { x->runs.remote + x->runs.done, slot_name(m, s), len };
+	uint64_t words[] = { runs_remote(&x->runs), slot_name(m, s), len };
 	union word value;
 	const void *from = x->put ? word_value(&value, s->local, len) : NULL;
 	return layer_request(m->e, s->rank, x->put ? MEM_PUT : MEM_GET, from, len, 3, words);
@@ -72,11 +72,11 @@ static ptrdiff_t move_chunk(struct mem *m, struct transfer *x, struct slot *s, s
 	return rc == -EAGAIN ? 0 : rc; /* no room: in another slice */
 }
 
-ptrdiff_t message_move(struct mem *m, struct transfer *x)
+/* Between one run here and one there. */
+static ptrdiff_t move_run(struct mem *m, struct transfer *x, bool mapped)
 {
-	bool mapped = layer_maps(m->e, tern_addr_rank(x->runs.remote));
 	bool through = mapped && (m->bounce[0].bytes || bounce_make(m));
-	struct slot *s = slot_take(m, tern_addr_rank(x->runs.remote), SLOTS_QUICK);
+	struct slot *s = slot_take(m, tern_addr_rank(x->runs.remote.at), SLOTS_QUICK);
 	struct bounce *b = through && s ? bounce_take(m) : NULL;
 	if (s && (through ? b != NULL : x->flying < TERN_POOL_BLOCKS)) {
 		ptrdiff_t moved = move_chunk(m, x, s, b);
@@ -87,6 +87,14 @@ ptrdiff_t message_move(struct mem *m, struct transfer *x)
 	if (s)
 		slot_give(s);
 	return 0; /* all is under way */
+}
+
+ptrdiff_t message_move(struct mem *m, struct transfer *x)
+{
+	uint32_t rank = tern_addr_rank(x->runs.remote.at);
+	if (x->runs.remote.part && runs_left(&x->runs) < TERN_PAYLOAD_MAX)
+		return pack_move(m, x, rank);
+	return move_run(m, x, layer_maps(m->e, rank));
 }
 
 /* -- At the home rank ---------------------------------------------------------------- */

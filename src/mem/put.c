@@ -11,12 +11,11 @@ static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, b
 		     tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(m->e->t);
-	const tern_shape run = { .run = len };
 	struct runs r;
 	int rc = len ? mem_check(m, remote, len, put ? "a put" : "a get") : 0;
 	if (rc)
 		return rc;
-	runs_of_shape(&r, remote, local, &run, put);
+	runs_of_block(&r, remote, local, len);
 	return transfer_begin(m, &r, put, op);
 }
 
@@ -110,105 +109,66 @@ int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 	return begin_run(mem_of(t), src, dst, len, false, op);
 }
 
-/* -- Strided blocks ---------------------------------------------------------------------- */
+/* -- Scattered memory ---------------------------------------------------------------------- */
 
-/* How far before and beyond its address a block reaches, by one side's strides. */
-struct extent_of {
+static int part_check(struct mem *m, const tern_part *p, const char *what)
+{
 	int64_t before, beyond;
+	size_t bytes;
+	if (part_bytes(p, &bytes) && bytes == 0)
+		return 0;
+	if (!part_extent(p, &before, &beyond))
+		return error_set(-EINVAL, "a part reaches further than addresses do");
+	if (before < -(int64_t)addr_offset(p->addr))
+		return error_set(-EINVAL,
+				 "a part begins before its memory does: its strides are negative");
+	return mem_check(m, p->addr + (tern_addr)before, (size_t)(beyond - before), what);
+}
+
+struct list {
+	const tern_part *part;
+	size_t n;
 };
 
-static int shape_refused(const char *what)
+static int parts_check(struct mem *m, struct list remote, struct list local, const char *what)
 {
-	return error_set(-EINVAL, "a strided block %s", what);
+	size_t there, here;
+	int rc = parts_total(remote.part, remote.n, &there);
+	if (!rc)
+		rc = parts_total(local.part, local.n, &here);
+	if (!rc && there != here)
+		rc = error_set(-EMSGSIZE, "%s has %zu bytes there, but %zu here", what, there,
+			       here);
+	for (size_t i = 0; !rc && i < remote.n; i++)
+		rc = part_check(m, &remote.part[i], what);
+	return rc;
 }
 
-static int shape_reach(const tern_shape *s, const ptrdiff_t *stride, struct extent_of *x)
-{
-	*x = (struct extent_of){ 0, 0 };
-	if (__builtin_add_overflow((int64_t)0, s->run, &x->beyond))
-		return shape_refused("has a run that is too long");
-	for (unsigned d = 0; d < s->dims; d++) {
-		int64_t span;
-		if (__builtin_mul_overflow((int64_t)stride[d], s->count[d] - 1, &span) ||
-		    __builtin_add_overflow(span < 0 ? x->before : x->beyond, span,
-					   span < 0 ? &x->before : &x->beyond))
-			return shape_refused("reaches further than addresses do");
-	}
-	return 0;
-}
-
-static bool shape_empty(const tern_shape *s)
-{
-	bool empty = s->run == 0;
-	for (unsigned d = 0; d < s->dims; d++)
-		empty |= s->count[d] == 0;
-	return empty;
-}
-
-static int shape_check(struct mem *m, tern_addr remote, const tern_shape *s, bool put)
-{
-	struct extent_of x;
-	int rc = shape_reach(s, put ? s->dst_stride : s->src_stride, &x);
-	if (rc)
-		return rc;
-	if (x.before < -(int64_t)addr_offset(remote))
-		return shape_refused("begins before its memory does: its strides are negative");
-	return mem_check(m, remote + (tern_addr)x.before, (size_t)(x.beyond - x.before),
-			 put ? "a strided put" : "a strided get");
-}
-
-static int begin_shape(struct mem *m, tern_addr remote, char *local, const tern_shape *s, bool put,
-		       tern_op *op)
+static int begin_parts(struct mem *m, struct list remote, struct list local, bool put, tern_op *op)
 {
 	struct runs r;
-	if (s->dims > TERN_DIMS_MAX)
-		return error_set(-EINVAL, "a strided block has %u dimensions; it may have %d",
-				 s->dims, TERN_DIMS_MAX);
-	int rc = shape_empty(s) ? 0 : shape_check(m, remote, s, put);
+	int rc = parts_check(m, remote, local, put ? "a put of parts" : "a get of parts");
 	if (rc)
 		return rc;
-	runs_of_shape(&r, remote, local, s, put);
+	parts_begin(&r.remote, remote.part, remote.n, false);
+	parts_begin(&r.local, local.part, local.n, false);
 	return transfer_begin(m, &r, put, op);
 }
 
-int tern_put_shape_start(tern *t, tern_addr dst, const void *src, const tern_shape *shape, tern_op *op)
+int tern_put_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
+			 size_t srcs, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
-	return begin_shape(mem_of(t), dst, (char *)(uintptr_t)src, shape, true, op);
+	return begin_parts(mem_of(t), (struct list){ dst, dsts }, (struct list){ src, srcs }, true,
+			   op);
 }
 
-int tern_get_shape_start(tern *t, void *dst, tern_addr src, const tern_shape *shape, tern_op *op)
+int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_part *src,
+			 size_t srcs, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
-	return begin_shape(mem_of(t), src, dst, shape, false, op);
-}
-
-/* -- Lists ---------------------------------------------------------------------------------- */
-
-static int begin_pieces(struct mem *m, const tern_piece *pieces, size_t n, bool put, tern_op *op)
-{
-	struct runs r;
-	for (size_t i = 0; i < n; i++) {
-		int rc = pieces[i].len ? mem_check(m, pieces[i].remote, pieces[i].len,
-						   put ? "a put" : "a get")
-				       : 0;
-		if (rc)
-			return rc;
-	}
-	runs_of_pieces(&r, pieces, n);
-	return transfer_begin(m, &r, put, op);
-}
-
-int tern_put_pieces_start(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
-{
-	INSIDE struct scope scope = scope_open(t);
-	return begin_pieces(mem_of(t), pieces, n, true, op);
-}
-
-int tern_get_pieces_start(tern *t, const tern_piece *pieces, size_t n, tern_op *op)
-{
-	INSIDE struct scope scope = scope_open(t);
-	return begin_pieces(mem_of(t), pieces, n, false, op);
+	return begin_parts(mem_of(t), (struct list){ src, srcs }, (struct list){ dst, dsts }, false,
+			   op);
 }
 
 /* cost: base control */

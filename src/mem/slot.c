@@ -136,7 +136,7 @@ static void slot_end(struct mem *m, struct slot *s, int error)
  * What was asked for has come: through a bounce, as a word, or in the answer. False if that lacks
  * it.
  */
-static bool slot_fill(const struct slot *s, const void *data, size_t len)
+static bool slot_fill(struct mem *m, struct slot *s, const void *data, size_t len)
 {
 	if (s->bounce)
 		word_copy(s->local, s->bounce->bytes, s->len);
@@ -144,6 +144,8 @@ static bool slot_fill(const struct slot *s, const void *data, size_t len)
 		return false;
 	else if (s->word)
 		word_copy(s->local, data, s->len);
+	else if (s->scattered)
+		parts_copy(&m->slots.walk[s - m->slots.slot], (char *)(uintptr_t)data, len, false);
 	else
 		slot_lay_down(s, data, len);
 	return true;
@@ -160,7 +162,7 @@ void slot_answer(struct mem *m, uint64_t name, int error, uint32_t from, const v
 		mem_busy(m);
 		return;
 	}
-	if (!error && s->len && !slot_fill(s, data, len))
+	if (!error && s->len && !slot_fill(m, s, data, len))
 		error = error_set(-EBADMSG,
 				  "rank %u answered without the %zu bytes that it was asked for",
 				  from, s->len);

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <tern/mem.h>
 
+#include "mem/parts.h"
+
 struct mem;
 struct transfer;
 
@@ -29,6 +31,7 @@ struct slot {
 	char *local;        /* where data goes: runs of `run` bytes, `stride` apart */
 	size_t len, run, stride;
 	struct bounce *bounce; /* through which the bytes go, if they do */
+	bool scattered;        /* data goes where the slot's walk stands */
 	bool word;             /* what comes back is one word, of which `len` bytes are wanted */
 	uint64_t ask[4]; /* of a request that is sent again when its owner has no place for it */
 	bool asks, again;
@@ -39,6 +42,7 @@ struct slot {
 struct slots {
 	bool again; /* one may have to be sent again */
 	struct slot slot[SLOTS];
+	struct run_walk walk[SLOTS_OF_PART]; /* where data goes, of quick ones that are scattered */
 };
 
 void slots_open(struct mem *m);

@@ -34,73 +34,6 @@ enum {
 	BATCH = 64,          /* transfers made at a time */
 };
 
-/* -- The contiguous runs of strided blocks and of lists --------------------------------------- */
-
-/* Sets the current piece of a list, passing those without bytes. */
-static void runs_piece(struct runs *r)
-{
-	while (r->pieces && r->piece->len == 0) {
-		r->piece++;
-		r->pieces--;
-	}
-	r->done = 0;
-	r->len = r->pieces ? r->piece->len : 0;
-	if (!r->pieces)
-		return;
-	r->remote = r->piece->remote;
-	r->local = r->piece->local;
-}
-
-void runs_of_pieces(struct runs *r, const tern_piece *pieces, size_t n)
-{
-	*r = (struct runs){ .piece = pieces, .pieces = n };
-	runs_piece(r);
-}
-
-void runs_of_shape(struct runs *r, tern_addr remote, char *local, const tern_shape *shape, bool put)
-{
-	*r = (struct runs){ .remote = remote, .local = local, .len = shape->run, .shape = *shape };
-	for (unsigned d = 0; d < shape->dims; d++) {
-		r->shape.dst_stride[d] = put ? shape->dst_stride[d] : shape->src_stride[d];
-		r->shape.src_stride[d] = put ? shape->src_stride[d] : shape->dst_stride[d];
-		if (!shape->count[d])
-			r->len = 0;
-	}
-}
-
-/* The next run of a strided block: counts like an odometer, innermost dimension first. */
-static void runs_step(struct runs *r)
-{
-	r->done = 0;
-	for (unsigned d = 0; d < r->shape.dims; d++) {
-		ptrdiff_t remote = r->shape.dst_stride[d], local = r->shape.src_stride[d];
-		if (++r->index[d] < r->shape.count[d]) {
-			r->remote += (tern_addr)(int64_t)remote;
-			r->local += local;
-			return;
-		}
-		ptrdiff_t back = (ptrdiff_t)(r->shape.count[d] - 1);
-		r->index[d] = 0;
-		r->remote -= (tern_addr)(int64_t)(remote * back);
-		r->local -= local * back;
-	}
-	r->len = 0;
-}
-
-void runs_advance(struct runs *r, size_t bytes)
-{
-	r->done += bytes;
-	if (r->done < r->len)
-		return;
-	if (!r->piece) {
-		runs_step(r);
-		return;
-	}
-	r->piece++;
-	r->pieces--;
-	runs_piece(r);
-}
-
 /* -- Copies past the caches ------------------------------------------------------------------- */
 
 /*
@@ -202,8 +135,10 @@ static ptrdiff_t vm_move(struct mem *m, tern_addr remote, char *local, size_t le
 char *transfer_local(struct mem *m, const struct transfer *x, size_t len)
 {
 	if (x->source)
-		return mem_reach(m, x->source + x->runs.done, len);
-	return x->runs.local + x->runs.done;
+		return mem_reach(m, x->source + x->runs.local.done, len);
+	if (x->through)
+		return x->through;
+	return (char *)(uintptr_t)x->runs.local.at + x->runs.local.done;
 }
 
 static int move_copy(const struct transfer *x, char *to, const char *from, size_t len, bool guarded)
@@ -222,7 +157,7 @@ static int move_copy(const struct transfer *x, char *to, const char *from, size_
  */
 static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 {
-	tern_addr remote = x->runs.remote + x->runs.done;
+	tern_addr remote = runs_remote(&x->runs);
 	char *local = transfer_local(m, x, len);
 	char *reached = mem_reach(m, remote, len);
 	bool others = addr_segment(remote) != SEGMENT_HEAP && tern_addr_rank(remote) != m->rank;
@@ -250,9 +185,9 @@ static ptrdiff_t move_direct(struct mem *m, struct transfer *x, size_t len)
 static ptrdiff_t move_now(struct mem *m, struct transfer *x, size_t len)
 {
 	ptrdiff_t moved = move_direct(m, x, len);
-	if (moved || !m->single_copy || !layer_maps(m->e, tern_addr_rank(x->runs.remote)))
+	if (moved || !m->single_copy || !layer_maps(m->e, tern_addr_rank(x->runs.remote.at)))
 		return moved;
-	moved = vm_move(m, x->runs.remote + x->runs.done, transfer_local(m, x, len), len, x->put);
+	moved = vm_move(m, runs_remote(&x->runs), transfer_local(m, x, len), len, x->put);
 	return moved == -EAGAIN ? 0 : moved;
 }
 
@@ -265,19 +200,46 @@ static ptrdiff_t move_any(struct mem *m, struct transfer *x, size_t len)
 	return window_has(m, x) ? window_move(m, x) : message_move(m, x);
 }
 
+typedef ptrdiff_t mover(struct mem *m, struct transfer *x, size_t len);
+
+/* A remote word whose bytes lie apart here is gathered first, or laid down afterwards. */
+static ptrdiff_t move_word(struct mem *m, struct transfer *x, mover *move)
+{
+	char word[WORD_MOST] __attribute__((aligned(WORD_MOST))) = { 0 };
+	struct run_walk local = x->runs.local;
+	size_t len = parts_left(&x->runs.remote);
+	if (x->put)
+		parts_copy(&local, word, len, true);
+	x->through = word;
+	ptrdiff_t moved = move_direct(m, x, len);
+	x->through = NULL;
+	if (moved == 0 && move == move_any)
+		return message_move(m, x);
+	if (moved > 0 && !x->put)
+		parts_copy(&local, word, (size_t)moved, false);
+	return moved;
+}
+
+/* Moves the next bytes, at most `most` unless that would cut a word. */
+static ptrdiff_t move_next(struct mem *m, struct transfer *x, size_t most, mover *move)
+{
+	const struct runs *r = &x->runs;
+	size_t left = runs_left(r);
+	if (r->remote.len <= WORD_MOST && left < parts_left(&r->remote))
+		return move_word(m, x, move);
+	bool whole = left <= most || r->remote.len <= WORD_MOST || r->local.len <= WORD_MOST;
+	return move(m, x, whole ? left : most);
+}
+
 /*
  * A slice of a transfer: moves up to `most` bytes one way or another. What it moved, 0 if it must
  * wait.
  */
-static size_t transfer_step(struct mem *m, struct transfer *x, size_t most,
-			    ptrdiff_t (*move)(struct mem *m, struct transfer *x, size_t len))
+static size_t transfer_step(struct mem *m, struct transfer *x, size_t most, mover *move)
 {
 	size_t moved = 0;
-	while (moved < most && x->runs.len && !x->error) {
-		size_t left = runs_left(&x->runs);
-		/* A word is never cut. */
-		bool whole = left <= most - moved || x->runs.len <= WORD_MOST;
-		ptrdiff_t n = move(m, x, whole ? left : most - moved);
+	while (moved < most && x->runs.remote.len && !x->error) {
+		ptrdiff_t n = move_next(m, x, most - moved, move);
 		if (n == 0)
 			break;
 		if (n < 0) {
@@ -293,7 +255,7 @@ static size_t transfer_step(struct mem *m, struct transfer *x, size_t most,
 
 static bool transfer_over(const struct transfer *x)
 {
-	return (!x->runs.len || x->error) && !x->flying;
+	return (!x->runs.remote.len || x->error) && !x->flying;
 }
 
 void transfer_landed(struct transfer *x, int error)
@@ -354,7 +316,7 @@ static uint64_t slice_served(const struct mem *m)
 static size_t slice_bytes(struct mem *m, const struct transfer *x)
 {
 	struct transfers *ts = &m->transfers;
-	bool touched = mem_reach(m, x->runs.remote, x->runs.len) != NULL;
+	bool touched = mem_reach(m, x->runs.remote.at, x->runs.remote.len) != NULL;
 	uint64_t served = slice_served(m);
 	uint64_t handled = served - ts->served;
 	if (handled)
@@ -482,15 +444,15 @@ int transfer_for(struct mem *m, const struct runs *r, tern_addr source, uint32_t
 }
 
 /* Where nothing can be waited for, this process must be able to touch all of it. */
-static int runs_touchable(struct mem *m, struct runs r)
+static int runs_touchable(struct mem *m, struct run_walk w)
 {
-	for (; r.len; runs_advance(&r, r.len))
-		if (!mem_reach(m, r.remote, r.len))
+	for (; w.len; parts_pass(&w, w.len))
+		if (!mem_reach(m, w.at, w.len))
 			return error_set(
 				-EPERM,
 				"a transfer with rank %u's private memory was asked for in a handler "
 				"or under a hold, where it cannot wait",
-				tern_addr_rank(r.remote));
+				tern_addr_rank(w.at));
 	return 0;
 }
 
@@ -516,7 +478,7 @@ static int transfer_block(struct mem *m, const struct transfer *x)
 
 int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op)
 {
-	struct transfer x = { .op = op, .put = put, .vast = r->len >= VAST, .runs = *r };
+	struct transfer x = { .op = op, .put = put, .vast = r->remote.len >= VAST, .runs = *r };
 	if (!transfer_over(&x))
 		return transfer_queue(m, &x);
 	op->pending++;
@@ -526,12 +488,12 @@ int transfer_later(struct mem *m, const struct runs *r, bool put, tern_op *op)
 
 int transfer_begin(struct mem *m, const struct runs *r, bool put, tern_op *op)
 {
-	struct transfer x = { .op = op, .put = put, .vast = r->len >= VAST, .runs = *r };
+	struct transfer x = { .op = op, .put = put, .vast = r->remote.len >= VAST, .runs = *r };
 	bool cannot_wait = in_handler(m->e) || held(m->e);
-	int rc = cannot_wait ? runs_touchable(m, *r) : 0;
+	int rc = cannot_wait ? runs_touchable(m, r->remote) : 0;
 	if (rc)
 		return rc;
-	bool one_run = !r->piece && r->shape.dims == 0; /* many would be a system call each */
+	bool one_run = !r->remote.part; /* many would be a system call each */
 	transfer_step(m, &x,
 		      cannot_wait ? SIZE_MAX
 		      : op        ? START_AT_ONCE

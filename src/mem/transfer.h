@@ -10,19 +10,13 @@
 #include <stdbool.h>
 #include <tern/mem.h>
 
+#include "mem/parts.h"
+
 struct mem;
 
-/* Where the next run comes from: a strided block, or a list of pieces. */
+/* Both sides of a transfer, walked together. */
 struct runs {
-	const tern_piece *piece; /* NULL for a strided block */
-	size_t pieces;
-	/* With the strides of the remote side in dst_stride, whichever way data goes. */
-	tern_shape shape;
-	size_t index[TERN_DIMS_MAX];
-	tern_addr remote; /* of the current run */
-	char *local;
-	size_t len;  /* of the current run; 0 when all are done */
-	size_t done; /* of the current run */
+	struct run_walk remote, local;
 };
 
 struct transfer {
@@ -34,6 +28,7 @@ struct transfer {
 	bool put;
 	bool vast; /* larger than the caches: copied past them */
 	int error;
+	char *through;   /* a word whose local side lies in several runs is moved from or to here */
 	uint32_t flying; /* chunks sent as messages and not acknowledged */
 	struct runs runs;
 };
@@ -53,16 +48,29 @@ struct transfers {
 	unsigned batches;
 };
 
-/* What is still to be moved of the current run. */
+/* How much can be moved next: at neither side is there a gap in it. */
 static inline size_t runs_left(const struct runs *r)
 {
-	return r->len - r->done;
+	size_t there = parts_left(&r->remote), mine = parts_left(&r->local);
+	return there < mine ? there : mine;
 }
 
-void runs_of_shape(struct runs *r, tern_addr remote, char *local, const tern_shape *shape,
-		   bool put);
-void runs_of_pieces(struct runs *r, const tern_piece *pieces, size_t n);
-void runs_advance(struct runs *r, size_t bytes); /* at most runs_left() */
+static inline tern_addr runs_remote(const struct runs *r)
+{
+	return r->remote.at + r->remote.done;
+}
+
+static inline void runs_of_block(struct runs *r, tern_addr remote, const void *mine, size_t len)
+{
+	parts_block(&r->remote, remote, len);
+	parts_block(&r->local, (uintptr_t)mine, len);
+}
+
+static inline void runs_advance(struct runs *r, size_t bytes)
+{
+	parts_pass(&r->remote, bytes);
+	parts_pass(&r->local, bytes);
+}
 
 /*
  * Begins a transfer whose addresses are checked; moves small ones at once. `op` may be NULL: then

@@ -52,12 +52,12 @@ TEST(zero_bytes_are_a_success_and_touch_nothing_the_address_included)
 	const tern_addr addresses[] = { at[0],          at[1],      at[0] + AREA,
 					TERN_ADDR_NONE, UINT64_MAX, tern_addr_at(at[0], RANKS) };
 	tern_op op = TERN_OP;
-	const tern_shape none[] = {
-		{ .run = 0 },
-		{ .run = 8, .dims = 1, .count = { 0 } },
-		{ .run = 8, .dims = 2, .count = { 3, 0 }, .dst_stride = { 8, -9000 } },
-		{ .run = 0, .dims = 1, .count = { 5 } }
-	};
+	const size_t no_rows[] = { 3, 0 }, five = 5;
+	const ptrdiff_t strides[] = { 8, -9000 };
+	const tern_part none[] = { { .run = 0 },
+				   { .run = 8, .dims = 1, .count = &no_rows[1], .stride = strides },
+				   { .run = 8, .dims = 2, .count = no_rows, .stride = strides },
+				   { .run = 0, .dims = 1, .count = &five, .stride = strides } };
 	for (int i = 0; i < 6; i++) {
 		CHECK_IS(tern_put(local[0], addresses[i], NULL, 0), 0);
 		CHECK_IS(tern_get(local[0], NULL, addresses[i], 0), 0);
@@ -65,17 +65,15 @@ TEST(zero_bytes_are_a_success_and_touch_nothing_the_address_included)
 		CHECK_IS(tern_get_start(local[0], NULL, addresses[i], 0, &op), 0);
 		CHECK_IS(tern_store(local[0], addresses[i], NULL, 0), 0);
 		CHECK_IS(tern_copy_start(local[0], addresses[i], addresses[5 - i], 0, &op), 0);
-		const tern_piece piece = { addresses[i], NULL, 0 };
-		CHECK_IS(tern_put_pieces_start(local[0], &piece, 1, NULL), 0);
-		CHECK_IS(tern_get_pieces_start(local[0], &piece, 1, &op), 0);
 		for (int k = 0; k < 4; k++) {
-			CHECK_IS(tern_put_shape_start(local[0], addresses[i], NULL, &none[k], NULL),
-				 0);
-			CHECK_IS(tern_get_shape_start(local[0], NULL, addresses[i], &none[k], &op),
-				 0);
+			tern_part there = none[k];
+			there.addr = addresses[i];
+			CHECK_IS(tern_put_parts(local[0], &there, 1, &none[3 - k], 1), 0);
+			CHECK_IS(tern_get_parts(local[0], NULL, 0, &there, 1), 0);
+			CHECK_IS(tern_get_parts_start(local[0], none, 4, &there, 1, &op), 0);
 		}
 	}
-	CHECK_IS(tern_put_pieces_start(local[0], NULL, 0, NULL), 0);
+	CHECK_IS(tern_put_parts(local[0], NULL, 0, NULL, 0), 0);
 	CHECK_IS(tern_op_wait(local[0], &op), 0);
 	CHECK_IS(op.pending, 0);
 	areas_close();

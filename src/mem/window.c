@@ -71,7 +71,7 @@ static const struct half *pane_find(const struct mem *m, tern_addr a, size_t len
 
 bool window_has(struct mem *m, const struct transfer *x)
 {
-	tern_addr remote = x->runs.remote + x->runs.done;
+	tern_addr remote = runs_remote(&x->runs);
 	uint32_t rank = tern_addr_rank(remote);
 	uint64_t at;
 	if (!m->moves || x->source || runs_left(&x->runs) < LEAST ||
@@ -86,7 +86,7 @@ bool window_has(struct mem *m, const struct transfer *x)
 
 ptrdiff_t window_move(struct mem *m, struct transfer *x)
 {
-	tern_addr remote = x->runs.remote + x->runs.done;
+	tern_addr remote = runs_remote(&x->runs);
 	uint32_t rank = tern_addr_rank(remote);
 	size_t len = runs_left(&x->runs) < CHUNK ? runs_left(&x->runs) : CHUNK;
 	struct slot *s = x->flying < BESIDE ? slot_take(m, rank, SLOTS_QUICK) : NULL;
@@ -97,8 +97,8 @@ ptrdiff_t window_move(struct mem *m, struct transfer *x)
 	uint64_t at;
 	const struct half *h = pane_find(m, remote, len, &at);
 	struct net *net = net_of(m, rank);
-	int rc = net->rma->move(net, rank, &h->window, at, x->runs.local + x->runs.done, len,
-				x->put, slot_name(m, s));
+	int rc = net->rma->move(net, rank, &h->window, at, transfer_local(m, x, len), len, x->put,
+				slot_name(m, s));
 	if (rc) {
 		slot_give(s);
 		/* By message, as when our memory cannot be registered. */

@@ -76,15 +76,16 @@ static int put_queued(size_t len)
 {
 	tern_op op = TERN_OP;
 	struct runs r;
-	runs_of_shape(&r, addr, (char *)&local_word, &(tern_shape){ .run = len }, true);
+	runs_of_block(&r, addr, &local_word, len);
 	int rc = transfer_later(mem_of(local[0]), &r, true, &op);
 	return rc ? rc : tern_op_wait(local[0], &op);
 }
 
-static int put_pieces(size_t len)
+static int put_parts(size_t len)
 {
-	tern_piece piece = { addr, &local_word, len };
-	return tern_put_pieces_start(local[0], &piece, 1, NULL);
+	const tern_part there = { .addr = addr, .run = len };
+	return tern_put_parts(local[0], &there, 1, &(tern_part){ .base = &local_word, .run = len },
+			      1);
 }
 
 /* Where a turn would end in the middle of the word. */
@@ -92,15 +93,46 @@ static int put_behind(size_t len)
 {
 	static char much[BEFORE - 1];
 	tern_op op = TERN_OP;
-	tern_piece piece[] = { { addr + BEFORE, much, sizeof much }, { addr, &local_word, len } };
-	int rc = tern_put_pieces_start(local[0], piece, 2, &op);
+	const tern_part there[] = { { .addr = addr + BEFORE, .run = sizeof much },
+				    { .addr = addr, .run = len } };
+	const tern_part mine[] = { { .base = much, .run = sizeof much },
+				   { .base = &local_word, .run = len } };
+	int rc = tern_put_parts_start(local[0], there, 2, mine, 2, &op);
 	return rc ? rc : tern_op_wait(local[0], &op);
 }
 
-static int put_shape(size_t len)
+static int put_column(size_t len)
 {
-	tern_shape s = { .run = len, .dims = 1, .count = { 1 } };
-	return tern_put_shape_start(local[0], addr, &local_word, &s, NULL);
+	const size_t one = 1;
+	const ptrdiff_t stride = 100;
+	const tern_part there = {
+		.addr = addr, .run = len, .dims = 1, .count = &one, .stride = &stride
+	};
+	return tern_put_parts(local[0], &there, 1, &(tern_part){ .base = &local_word, .run = len },
+			      1);
+}
+
+/* Words of a row are moved one by one, though they lie side by side. */
+static int put_row(size_t len)
+{
+	static char behind[WORD_MOST];
+	const size_t two = 2;
+	const ptrdiff_t stride = (ptrdiff_t)len;
+	const tern_part there = {
+		.addr = addr, .run = len, .dims = 1, .count = &two, .stride = &stride
+	};
+	const tern_part mine[] = { { .base = &local_word, .run = len },
+				   { .base = behind, .run = len } };
+	return tern_put_parts(local[0], &there, 1, mine, 2);
+}
+
+/* Its bytes lie apart here. */
+static int put_gathered(size_t len)
+{
+	const tern_part there = { .addr = addr, .run = len };
+	const tern_part mine[] = { { .base = &local_word, .run = 1 },
+				   { .base = (char *)&local_word + 1, .run = len - 1 } };
+	return tern_put_parts(local[0], &there, 1, mine, 2);
 }
 
 static int put_request(size_t len)
@@ -142,6 +174,16 @@ static int put_bounce(size_t len)
 	return rc ? rc : tern_poll(local[1]) < 0;
 }
 
+/* The same among other runs: as pack.c describes them. */
+static int put_pack(size_t len)
+{
+	uint64_t payload[] = { addr, len << 8 | 1, len, 0, 1, 100, 0 };
+	memcpy(&payload[6], &local_word, len);
+	uint64_t words[] = { NO_SLOT, 6, len };
+	int rc = layer_request(local[0]->own, 1, MEM_PUT_PARTS, payload, 48 + len, 3, words);
+	return rc ? rc : tern_poll(local[1]) < 0;
+}
+
 static void segment_asked(tern *t, const tern_msg *m)
 {
 	if (tern_msg_words(m))
@@ -166,16 +208,22 @@ static int get_split(size_t len)
 	return rc ? rc : tern_op_wait(local[0], &op);
 }
 
-static int get_pieces(size_t len)
+static int get_parts(size_t len)
 {
-	tern_piece piece = { addr, &local_word, len };
-	return tern_get_pieces_start(local[0], &piece, 1, NULL);
+	const tern_part there = { .addr = addr, .run = len };
+	return tern_get_parts(local[0], &(tern_part){ .base = &local_word, .run = len }, 1, &there,
+			      1);
 }
 
-static int get_shape(size_t len)
+static int get_column(size_t len)
 {
-	tern_shape s = { .run = len, .dims = 1, .count = { 1 } };
-	return tern_get_shape_start(local[0], &local_word, addr, &s, NULL);
+	const size_t one = 1;
+	const ptrdiff_t stride = 100;
+	const tern_part there = {
+		.addr = addr, .run = len, .dims = 1, .count = &one, .stride = &stride
+	};
+	return tern_get_parts(local[0], &(tern_part){ .base = &local_word, .run = len }, 1, &there,
+			      1);
 }
 
 static int get_when(size_t len)
@@ -207,24 +255,28 @@ static const struct path paths[] = {
 	{ "tern_store", store, true, false },
 	{ "tern_put_start", put_split, true, false },
 	{ "a queued put", put_queued, true, false },
-	{ "tern_put_pieces_start", put_pieces, true, false },
-	{ "tern_put_pieces_start behind a long piece", put_behind, true, false },
-	{ "tern_put_shape_start", put_shape, true, false },
+	{ "tern_put_parts", put_parts, true, false },
+	{ "tern_put_parts_start behind a long part", put_behind, true, false },
+	{ "tern_put_parts of a column", put_column, true, false },
+	{ "tern_put_parts of a row", put_row, true, false },
+	{ "tern_put_parts of scattered bytes", put_gathered, true, false },
 	{ "tern_put_request", put_request, true, false },
 	{ "tern_copy_start", copy, true, false },
 	{ "tern_async_put_start", write_async, true, false },
 	{ "a put in a message", put_message, true, false },
 	{ "a put through a bounce", put_bounce, true, false },
+	{ "a put of parts in a message", put_pack, true, false },
 	{ "tern_segment_put_start", xfer, true, true },
 	{ "tern_segment_reply", reply_xfer, true, true },
 	{ "tern_put to registered memory", put, true, true },
-	{ "tern_put_pieces_start to registered memory", put_pieces, true, true },
+	{ "tern_put_parts to registered memory", put_parts, true, true },
 	{ "a put in a message to registered memory", put_message, true, true },
 	{ "a put through a bounce to registered memory", put_bounce, true, true },
+	{ "a put of parts in a message to registered memory", put_pack, true, true },
 	{ "tern_get", get, false, false },
 	{ "tern_get_start", get_split, false, false },
-	{ "tern_get_pieces_start", get_pieces, false, false },
-	{ "tern_get_shape_start", get_shape, false, false },
+	{ "tern_get_parts", get_parts, false, false },
+	{ "tern_get_parts of a column", get_column, false, false },
 	{ "tern_async_get_start", read_async, false, false },
 	{ "tern_get from registered memory", get, false, true },
 	{ "tern_get_when_start", get_when, false, true },

@@ -15,10 +15,7 @@ static int block_layout(struct msg *m, const tern_msg *msg, struct layout *l)
 	char *base = name_reach(mem_of(m->e->t), &c);
 	if (!base)
 		return -ENOENT;
-	*l = layout_block(base, c.run);
-	l->one.count = c.count;
-	l->one.stride = (ptrdiff_t)c.stride;
-	l->total = c.run * c.count;
+	layout_rows(l, base, c.run, c.count, (ptrdiff_t)c.stride);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 
 #include "../../tests/chance.h"
 #include "../../tests/local.h"
+#include "../../tests/rows.h"
 #include "msg/msg.h"
 
 enum { ID = 0x123, NAME = 4, AREA = 200000 };
@@ -63,7 +64,7 @@ TEST(a_block_of_named_memory_comes_as_a_message)
 TEST(a_block_may_be_received_in_parts_and_by_a_receive_that_was_posted_before)
 {
 	tern_op ro = TERN_OP;
-	const tern_part column = { in, 8, 1000, 16 };
+	const tern_part column = ROWS(in, 8, 1000, 16);
 	begin(2);
 	memset(in, 0xee, AREA);
 	CHECK_IS(tern_recv_parts_start(local[0], &(tern_match){ .rank = 1, .id = ID }, &column, 1,
@@ -320,7 +321,8 @@ static unsigned lines(void)
 
 TEST(the_tables_are_printed_with_a_line_for_every_entry)
 {
-	static const tern_part halves[2] = { { in, 50000, 1, 0 }, { in + 50000, 50000, 1, 0 } };
+	static const tern_part halves[2] = { { .base = in, .run = 50000 },
+					     { .base = in + 50000, .run = 50000 } };
 	tern_op op = TERN_OP;
 	begin(3);
 	int fd = memfd_create("tables", 0);

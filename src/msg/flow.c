@@ -43,7 +43,8 @@ void flow_clear(struct msg *m, struct receiving *r, uint64_t words[TELL_WORDS])
 static struct receiving *recv_named(struct msg *m, const tern_msg *msg)
 {
 	struct receiving *r = record_named(&m->recvs, (uint32_t)tern_msg_arg(msg, 0));
-	return r && r->state == TERN_STATE_IN_PROGRESS && r->got.src == tern_msg_src(msg) ? r : NULL;
+	return r && r->state == TERN_STATE_IN_PROGRESS && r->got.src == tern_msg_src(msg) ? r
+											  : NULL;
 }
 
 static void on_send_data(tern *t, const tern_msg *msg)
@@ -71,28 +72,14 @@ static void on_send_fin(tern *t, const tern_msg *msg)
 
 /* -- At the sender ---------------------------------------------------------------------------- */
 
-static int put_part(struct msg *m, struct sending *s, const tern_part *p, tern_addr to)
-{
-	const tern_shape shape = { .run = p->size,
-				   .dims = 1,
-				   .count = { p->count },
-				   .dst_stride = { (ptrdiff_t)p->size },
-				   .src_stride = { p->stride } };
-	return p->stride == (ptrdiff_t)p->size || p->count == 1
-		       ? tern_put_start(m->e->t, to, p->base, p->size * p->count, &s->moving)
-		       : tern_put_shape_start(m->e->t, to, p->base, &shape, &s->moving);
-}
-
 static int put_parts(struct msg *m, struct sending *s)
 {
-	tern_addr to = s->to;
-	int rc = 0;
-	for (size_t i = 0; !rc && i < s->layout.parts; i++) {
-		const tern_part *p = layout_part(&s->layout, i);
-		rc = p->size && p->count ? put_part(m, s, p, to) : 0;
-		to += p->size * p->count;
-	}
-	return rc;
+	const tern_part *from = layout_list(&s->layout);
+	char *whole = layout_whole(&s->layout);
+	if (whole)
+		return tern_put_start(m->e->t, s->to, whole, s->layout.total, &s->moving);
+	s->target = (tern_part){ .addr = s->to, .run = s->layout.total };
+	return tern_put_parts_start(m->e->t, &s->target, 1, from, s->layout.parts, &s->moving);
 }
 
 /* The next bytes in a message: 0, 1 if there are more, or an error. */
@@ -121,7 +108,7 @@ static int flow_step(struct msg *m, struct sending *s)
 		s->to = TERN_ADDR_NONE;
 	if (s->to == TERN_ADDR_NONE)
 		return data_send(m, s);
-	if (!s->started && transfer_room(mem_of(m->e->t)) < s->layout.parts)
+	if (!s->started && transfer_room(mem_of(m->e->t)) < 1)
 		return 1; /* a put would wait for one, and run deferred functions in the middle of
 			     our progress */
 	if (!s->started) {

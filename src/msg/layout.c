@@ -10,18 +10,33 @@
 struct layout layout_block(const void *base, size_t len)
 {
 	return (struct layout){ .parts = 1,
-				.one = { (void *)(uintptr_t)base, len, 1, 0 },
+				.one = { .base = (void *)(uintptr_t)base, .run = len },
 				.total = len };
 }
 
-const tern_part *layout_part(const struct layout *l, size_t i)
+void layout_rows(struct layout *l, const void *base, size_t run, size_t count, ptrdiff_t stride)
 {
-	return l->list ? &l->list[i] : &l->one;
+	*l = layout_block(base, run);
+	l->rows = count;
+	l->stride = stride;
+	l->one.dims = 1;
+	l->one.count = &l->rows;
+	l->one.stride = &l->stride;
+	l->total = run * count;
 }
 
-static bool part_dense(const tern_part *p)
+void layout_copy(struct layout *to, const struct layout *from)
 {
-	return p->count <= 1 || p->stride == (ptrdiff_t)p->size;
+	*to = *from;
+	if (from->one.count != &from->rows)
+		return;
+	to->one.count = &to->rows;
+	to->one.stride = &to->stride;
+}
+
+const tern_part *layout_list(const struct layout *l)
+{
+	return l->list ? l->list : &l->one;
 }
 
 int layout_parts(struct layout *l, const tern_part *parts, size_t n)
@@ -30,23 +45,26 @@ int layout_parts(struct layout *l, const tern_part *parts, size_t n)
 	if (n > TERN_PARTS_MAX)
 		return error_set(-EINVAL, "a message was given %zu parts; it may have %d", n,
 				 TERN_PARTS_MAX);
-	for (size_t i = 0; i < n; i++) {
-		size_t bytes;
-		if (__builtin_mul_overflow(parts[i].size, parts[i].count, &bytes) ||
-		    __builtin_add_overflow(l->total, bytes, &l->total) || l->total > PTRDIFF_MAX)
-			return error_set(-EINVAL,
-					 "the parts of a message have more bytes than memory can");
-	}
-	if (n == 1) { /* needs no list */
+	int rc = parts_total(parts, n, &l->total);
+	if (!rc && n == 1) { /* needs no list */
 		l->one = parts[0];
 		l->list = NULL;
 	}
-	return 0;
+	return rc;
+}
+
+static bool part_dense(const tern_part *p)
+{
+	size_t len = p->run;
+	for (unsigned d = 0; d < p->dims; len *= p->count[d++])
+		if (p->count[d] > 1 && p->stride[d] != (ptrdiff_t)len)
+			return false;
+	return true;
 }
 
 char *layout_whole(const struct layout *l)
 {
-	const tern_part *p = layout_part(l, 0);
+	const tern_part *p = layout_list(l);
 	return l->parts == 1 && part_dense(p) ? p->base : NULL;
 }
 
@@ -62,48 +80,16 @@ void layout_fill(const struct layout *l, const char *bytes, size_t len)
 		walk_scatter(&w, bytes, len);
 }
 
-/* The memory where the walk stands, and how much of it lies in one piece. */
-static char *walk_run(const struct walk *w, size_t *len)
-{
-	const tern_part *p = layout_part(w->layout, w->part);
-	if (part_dense(p)) {
-		*len = p->size * p->count - w->done;
-		return (char *)p->base + w->done;
-	}
-	size_t element = w->done / p->size, within = w->done % p->size;
-	*len = p->size - within;
-	return (char *)p->base + (ptrdiff_t)element * p->stride + within;
-}
-
-static void walk_on(struct walk *w, size_t len)
-{
-	const tern_part *p = layout_part(w->layout, w->part);
-	w->done += len;
-	if (w->done < p->size * p->count)
-		return;
-	w->part++;
-	w->done = 0;
-}
-
-static void walk_skip_empty(struct walk *w)
-{
-	const tern_part *p = layout_part(w->layout, w->part);
-	while (p->size * p->count == 0)
-		p = layout_part(w->layout, ++w->part);
-}
-
+/* A record keeps only how far its walk is: the runs are found again for each message. */
 static void walk_copy(struct walk *w, char *bytes, size_t len, bool gather)
 {
-	while (len) {
-		size_t run;
-		walk_skip_empty(w);
-		char *at = walk_run(w, &run);
-		run = run < len ? run : len;
-		memcpy(gather ? bytes : at, gather ? at : bytes, run);
-		walk_on(w, run);
-		bytes += run;
-		len -= run;
-	}
+	const tern_part *list = layout_list(w->layout);
+	struct run_walk r;
+	parts_begin(&r, list + w->part, w->layout->parts - w->part, true);
+	parts_pass(&r, w->done);
+	parts_copy(&r, bytes, len, gather);
+	w->part = (size_t)(r.part - list);
+	w->done = r.len ? parts_passed(&r) : 0;
 }
 
 void walk_gather(struct walk *w, char *bytes, size_t len)

@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory of a message: parts, each of elements with a stride, walked as one sequence of bytes. */
+/* Memory of a message: parts, walked as one sequence of bytes. */
 #ifndef TERN_MSG_LAYOUT_H
 #define TERN_MSG_LAYOUT_H
 
 #include <stdbool.h>
 #include <tern/msg.h>
 
+#include "mem/parts.h"
+
 struct layout {
 	const tern_part *list; /* the program's; NULL when `one` is all there is */
 	size_t parts;
 	tern_part one;
-	size_t total; /* bytes */
+	size_t rows;      /* of a part that has no program's arrays: its count */
+	ptrdiff_t stride; /* and stride */
+	size_t total;     /* bytes */
 };
 
-/* Where a walk stands: in the `part`-th part, at byte `done` of its elements. */
+/* Where a walk stands: in the `part`-th part, at its byte `done`. */
 struct walk {
 	const struct layout *layout;
 	size_t part, done;
 };
 
 struct layout layout_block(const void *base, size_t len);
+/* Runs with a stride, which it notes itself: layout_copy() copies such a layout. */
+void layout_rows(struct layout *l, const void *base, size_t run, size_t count, ptrdiff_t stride);
+void layout_copy(struct layout *to, const struct layout *from);
 /*
  * -EINVAL with a sentence if there are too many parts, or they have more bytes than can be counted.
  */
 int layout_parts(struct layout *l, const tern_part *parts, size_t n);
-const tern_part *layout_part(const struct layout *l, size_t i);
+const tern_part *layout_list(const struct layout *l);
 /* The memory, if it is one piece; else NULL. */
 char *layout_whole(const struct layout *l);
 

@@ -12,6 +12,7 @@
 #include "../../tests/handed.h"
 #include "../../tests/local.h"
 #include "../../tests/mem_model.h"
+#include "../../tests/rows.h"
 #include "msg/msg.h"
 
 enum { ID = 3, ARENA = 1 << 20, PARTS = 12 };
@@ -32,24 +33,22 @@ static size_t element_size(void)
  * A part of exactly `bytes`, or fewer if they do not make whole elements; at *used, which it moves
  * on.
  */
-static tern_part part_of(unsigned char *base, size_t *used, size_t bytes)
+static tern_part part_of(struct rows *r, unsigned char *base, size_t *used, size_t bytes)
 {
-	tern_part p = { .size = element_size() };
-	if (p.size > bytes)
-		p.size = bytes;
-	p.count = p.size ? bytes / p.size : chance_below(&chance, 3);
+	size_t run = element_size();
+	run = run < bytes ? run : bytes;
+	size_t count = run ? bytes / run : chance_below(&chance, 3);
 	size_t gap = chance_one_in(&chance, 3) ? 0 : chance_below(&chance, 9);
-	size_t apart = p.size + gap;
-	bool backwards = p.count > 1 && chance_one_in(&chance, 3);
+	size_t apart = run + gap;
+	bool backwards = count > 1 && chance_one_in(&chance, 3);
 	*used += chance_below(&chance, 20);
-	p.base = base + *used + (backwards ? apart * (p.count - 1) : 0);
-	p.stride = backwards ? -(ptrdiff_t)apart : (ptrdiff_t)apart;
-	*used += p.count ? apart * (p.count - 1) + p.size : 0;
-	return p;
+	unsigned char *at = base + *used + (backwards ? apart * (count - 1) : 0);
+	*used += count ? apart * (count - 1) + run : 0;
+	return rows_part(r, at, run, count, backwards ? -(ptrdiff_t)apart : (ptrdiff_t)apart);
 }
 
 /* Parts of `total` bytes altogether; how many. */
-static size_t parts_of(tern_part *parts, unsigned char *base, size_t total)
+static size_t parts_of(tern_part *parts, struct rows *rows, unsigned char *base, size_t total)
 {
 	size_t n = 0, used = 0, left = total;
 	while (left && n < PARTS - 2) {
@@ -59,12 +58,12 @@ static size_t parts_of(tern_part *parts, unsigned char *base, size_t total)
 				       : 1 + chance_below(&chance, (uint32_t)left);
 		if (chance_one_in(&chance, 6))
 			bytes = 0;
-		parts[n] = part_of(base, &used, bytes < left ? bytes : left);
-		left -= parts[n].size * parts[n].count;
+		parts[n] = part_of(&rows[n], base, &used, bytes < left ? bytes : left);
+		left -= parts[n].run * rows[n].count;
 		n++;
 	}
 	if (left)
-		parts[n++] = (tern_part){ base + used, left, 1, 0 };
+		parts[n++] = (tern_part){ .base = base + used, .run = left };
 	REQUIRE(used + left <= ARENA);
 	return n;
 }
@@ -74,10 +73,10 @@ static size_t parts_walk(const tern_part *parts, size_t n, unsigned char **at)
 {
 	size_t len = 0;
 	for (size_t i = 0; i < n; i++)
-		for (size_t e = 0; e < parts[i].count; e++)
-			for (size_t b = 0; b < parts[i].size; b++)
-				at[len++] = (unsigned char *)parts[i].base +
-					    (ptrdiff_t)e * parts[i].stride + b;
+		for (size_t e = 0; e < (parts[i].dims ? parts[i].count[0] : 1); e++)
+			for (size_t b = 0; b < parts[i].run; b++)
+				at[len++] = (unsigned char *)parts[i].base + b +
+					    (e ? (ptrdiff_t)e * parts[i].stride[0] : 0);
 	return len;
 }
 
@@ -94,17 +93,18 @@ static void image_apply(const tern_part *from, size_t n, const tern_part *to, si
 static void carry(size_t total, unsigned flags, bool recv_first, bool whole_from, bool whole_to)
 {
 	tern_part from[PARTS], to[PARTS];
+	struct rows from_rows[PARTS], to_rows[PARTS];
 	tern_op so = TERN_OP, ro = TERN_OP;
 	tern_envelope env;
 	size_t n = 1, k = 1;
 	if (whole_from)
-		from[0] = (tern_part){ source + chance_below(&chance, 100), total, 1, 0 };
+		from[0] = (tern_part){ .base = source + chance_below(&chance, 100), .run = total };
 	else
-		n = parts_of(from, source, total);
+		n = parts_of(from, from_rows, source, total);
 	if (whole_to)
-		to[0] = (tern_part){ target + chance_below(&chance, 100), total, 1, 0 };
+		to[0] = (tern_part){ .base = target + chance_below(&chance, 100), .run = total };
 	else
-		k = parts_of(to, target, total);
+		k = parts_of(to, to_rows, target, total);
 	if (recv_first)
 		CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = ID }, to,
 					       k, &env, &ro),
@@ -167,8 +167,8 @@ static void elements(size_t size, size_t count, unsigned flags, bool scattered)
 {
 	tern_op so = TERN_OP, ro = TERN_OP;
 	size_t apart = size + 3;
-	const tern_part from = { source + (count - 1) * apart, size, count, -(ptrdiff_t)apart };
-	const tern_part to = { target, size, count, (ptrdiff_t)(scattered ? size + 1 : size) };
+	const tern_part from = ROWS(source + (count - 1) * apart, size, count, -(ptrdiff_t)apart);
+	const tern_part to = ROWS(target, size, count, scattered ? size + 1 : size);
 	memset(target, 0x77, ARENA);
 	memset(image, 0x77, ARENA);
 	CHECK_IS(tern_recv_parts_start(local[1], &(tern_match){ .rank = 0, .id = ID }, &to, 1, NULL,
@@ -202,7 +202,7 @@ TEST(elements_of_every_size_travel_from_negative_strides)
 
 TEST(no_parts_and_parts_of_nothing_make_a_message_of_no_bytes)
 {
-	const tern_part nothing[] = { { NULL, 0, 5, 3 }, { source, 4, 0, 9 }, { NULL, 0, 0, 0 } };
+	const tern_part nothing[] = { ROWS(NULL, 0, 5, 3), ROWS(source, 4, 0, 9), { .run = 0 } };
 	static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_RENDEZVOUS, TERN_SEND_SYNC };
 	local_open(2);
 	for (unsigned i = 0; i < 3; i++)
@@ -235,12 +235,12 @@ TEST(as_many_parts_as_there_may_be_arrive)
 	for (size_t size = 1; size < 300; size = size * 6 + 1) {
 		tern_op so = TERN_OP, ro = TERN_OP;
 		for (size_t i = 0; i < TERN_PARTS_MAX; i++) {
-			from[i] = (tern_part){ source + i * (size + 2), size, 1, 0 };
+			from[i] = (tern_part){ .base = source + i * (size + 2), .run = size };
 			to[TERN_PARTS_MAX - 1 - i] =
-				(tern_part){ target + i * (size + 1), size, 1, 0 };
+				(tern_part){ .base = target + i * (size + 1), .run = size };
 		}
 		for (int whole = 0; whole < 2; whole++) { /* into one piece: so many puts */
-			const tern_part one = { target, size * TERN_PARTS_MAX, 1, 0 };
+			const tern_part one = { .base = target, .run = size * TERN_PARTS_MAX };
 			memset(target, 0x55, ARENA);
 			memset(image, 0x55, ARENA);
 			CHECK_IS(tern_send_parts_start(local[0], 1, ID, from, TERN_PARTS_MAX, 0,
@@ -272,9 +272,9 @@ TEST(one_message_is_put_together_from_memory_of_several_kinds)
 	chance_fill(source, 30000, 1);
 	chance_fill(heap, 30000, 2);
 	chance_fill(registered, 30000, 3);
-	const tern_part from[] = { { heap, 30000, 1, 0 },
-				   { source, 30000, 1, 0 },
-				   { registered, 30000, 1, 0 } };
+	const tern_part from[] = { { .base = heap, .run = 30000 },
+				   { .base = source, .run = 30000 },
+				   { .base = registered, .run = 30000 } };
 	unsigned char *to[] = { there, private_arena + 100 };
 	for (int i = 0; i < 2; i++) {
 		CHECK_IS(tern_send_parts_start(local[0], 1, ID, from, 3, 0, &so), 0);
@@ -300,13 +300,14 @@ static void each(size_t n, size_t size, unsigned flags, bool listed, bool recv_f
 {
 	static tern_part parts[TERN_PARTS_MAX];
 	static tern_id ids[TERN_PARTS_MAX];
+	static struct rows rows[TERN_PARTS_MAX];
 	tern_op so = TERN_OP, ro = TERN_OP;
 	size_t room = size + 5;
 	memset(target, 0x66, ARENA);
 	for (size_t i = 0; i < n; i++) {
 		ids[i] = 1000 + i;
-		parts[i] = i % 2 ? (tern_part){ source + i * 2 * room, 1, size, 2 }
-				 : (tern_part){ source + i * 2 * room, size, 1, 0 };
+		parts[i] = i % 2 ? rows_part(&rows[i], source + i * 2 * room, 1, size, 2)
+				 : (tern_part){ .base = source + i * 2 * room, .run = size };
 	}
 	for (int step = 0; step < 2; step++) {
 		if ((step == 0) != recv_first) {
@@ -371,9 +372,9 @@ TEST(the_lists_of_parts_with_an_id_each_are_free_on_return)
 	for (unsigned i = 0; i < 6; i++) {
 		size_t size = sizes[i % 2];
 		tern_id ids[] = { 1, 2, 3 };
-		tern_part parts[] = { { source, size, 1, 0 },
-				      { source + size, 1, size, 1 },
-				      { source + 2 * size, size / 4, 4, (ptrdiff_t)size / 4 } };
+		tern_part parts[] = { { .base = source, .run = size },
+				      ROWS(source + size, 1, size, 1),
+				      ROWS(source + 2 * size, size / 4, 4, size / 4) };
 		tern_op so = TERN_OP;
 		CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 3, modes[i / 2], &so), 0);
 		memset(ids, 0xff, sizeof ids);
@@ -390,10 +391,10 @@ TEST(the_lists_of_parts_with_an_id_each_are_free_on_return)
 TEST(parts_with_an_id_each_travel_in_one_message_when_they_fit)
 {
 	const tern_id ids[] = { 1, 2, 3, 4 };
-	const tern_part parts[] = { { source, 100, 1, 0 },
-				    { source, 200, 1, 0 },
-				    { source, 300, 1, 0 },
-				    { source, 400, 1, 0 } };
+	const tern_part parts[] = { { .base = source, .run = 100 },
+				    { .base = source, .run = 200 },
+				    { .base = source, .run = 300 },
+				    { .base = source, .run = 400 } };
 	tern_op so = TERN_OP;
 	local_open(2);
 	CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 4, 0, &so), 0);
@@ -407,9 +408,9 @@ TEST(parts_with_an_id_each_keep_their_order_with_other_sends)
 {
 	const tern_id ids[] = { ID, ID, ID };
 	uint64_t word[] = { 1, 2, 3 }, before = 0, after = 4, got;
-	const tern_part parts[] = { { &word[0], 8, 1, 0 },
-				    { &word[1], 8, 1, 0 },
-				    { &word[2], 8, 1, 0 } };
+	const tern_part parts[] = { { .base = &word[0], .run = 8 },
+				    { .base = &word[1], .run = 8 },
+				    { .base = &word[2], .run = 8 } };
 	static const unsigned modes[] = { TERN_SEND_AUTO, TERN_SEND_RENDEZVOUS, TERN_SEND_SYNC };
 	local_open(2);
 	for (unsigned i = 0; i < 3; i++) {
@@ -430,9 +431,9 @@ TEST(parts_with_an_id_each_keep_their_order_with_other_sends)
 TEST(one_part_of_several_that_does_not_fit_its_receive_does_not_harm_the_others)
 {
 	const tern_id ids[] = { 1, 2, 3 };
-	const tern_part parts[] = { { source, 10, 1, 0 },
-				    { source + 10, 20, 1, 0 },
-				    { source + 30, 30, 1, 0 } };
+	const tern_part parts[] = { { .base = source, .run = 10 },
+				    { .base = source + 10, .run = 20 },
+				    { .base = source + 30, .run = 30 } };
 	tern_op so = TERN_OP, good = TERN_OP, bad = TERN_OP;
 	local_open(2);
 	target = private_arena;

@@ -119,9 +119,9 @@ TEST(the_news_of_a_discarded_message_is_not_lost_in_a_poll_of_an_entry)
 TEST(parts_with_an_id_each_that_find_no_receive_in_ready_mode_are_discarded_alone)
 {
 	const tern_id ids[] = { 1, 2, 3 };
-	const tern_part parts[] = { { out, 10, 1, 0 },
-				    { out + 10, 20, 1, 0 },
-				    { out + 30, 30, 1, 0 } };
+	const tern_part parts[] = { { .base = out, .run = 10 },
+				    { .base = out + 10, .run = 20 },
+				    { .base = out + 30, .run = 30 } };
 	tern_op so = TERN_OP, ro = TERN_OP;
 	begin(2);
 	CHECK_IS(tern_recv_start(local[1], &(tern_match){ .rank = 0, .id = 1 }, in, 10, NULL, &ro),

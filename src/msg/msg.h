@@ -97,6 +97,7 @@ struct sending {
 	tern_op *op;
 	tern_op moving;     /* what is put straight into the receiver's memory */
 	tern_addr to;       /* where that is; TERN_ADDR_NONE: in messages */
+	tern_part target;   /* and as a part, when the data are scattered */
 	uint32_t recv_name; /* the receive that takes it */
 	int *asked;         /* who waits for its being taken back, and for how that went */
 };

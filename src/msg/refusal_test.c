@@ -8,6 +8,7 @@
 
 #include "../../tests/chance.h"
 #include "../../tests/local.h"
+#include "../../tests/rows.h"
 #include "msg/msg.h"
 
 enum { ID = 0xab, LARGE = 50000 };
@@ -42,7 +43,8 @@ static void misfit(size_t len, size_t cap, unsigned flags, bool recv_first, bool
 {
 	tern_op so = TERN_OP, ro = TERN_OP;
 	tern_envelope env = { 0 };
-	const tern_part parts[2] = { { in, cap / 2, 1, 0 }, { in + cap / 2, cap - cap / 2, 1, 0 } };
+	const tern_part parts[2] = { { .base = in, .run = cap / 2 },
+				     { .base = in + cap / 2, .run = cap - cap / 2 } };
 	memset(in, 0xee, LARGE);
 	for (int step = 0; step < 2; step++) {
 		if ((step == 0) == recv_first) {
@@ -114,7 +116,8 @@ TEST(totals_of_parts_that_differ_are_an_error_at_both_sides_and_nothing_is_writt
 TEST(less_than_the_total_of_parts_may_come_when_that_is_asked_for)
 {
 	static const size_t sizes[] = { 0, 5, 1000, LARGE - 7 };
-	const tern_part parts[2] = { { in, 1, 300, 2 }, { in + 700, LARGE - 700, 1, 0 } };
+	const tern_part parts[2] = { ROWS(in, 1, 300, 2),
+				     { .base = in + 700, .run = LARGE - 700 } };
 	const size_t total = 300 + LARGE - 700;
 	local_open(2);
 	chance_fill(out, LARGE, 1);
@@ -210,7 +213,7 @@ TEST(flags_that_nobody_knows_and_two_modes_at_once_are_refused)
 {
 	tern_op op = TERN_OP;
 	const tern_id id = ID;
-	const tern_part part = { out, 8, 1, 0 };
+	const tern_part part = { .base = out, .run = 8 };
 	local_open(2);
 	int rc = tern_send_start(local[0], 1, ID, out, 8, 64, &op);
 	CHECK_IS(rc, -EINVAL);
@@ -244,7 +247,7 @@ TEST(a_rank_that_does_not_exist_is_refused_everywhere)
 	tern_op op = TERN_OP;
 	tern_envelope env;
 	const tern_id id = ID;
-	const tern_part part = { out, 8, 1, 0 };
+	const tern_part part = { .base = out, .run = 8 };
 	local_open(2);
 	for (uint32_t bad = 2; bad < 2000; bad += 1000) {
 		int rc = tern_send(local[0], bad, ID, out, 8);
@@ -292,14 +295,15 @@ TEST(too_many_parts_and_more_bytes_than_memory_has_are_refused)
 	tern_op op = TERN_OP;
 	local_open(2);
 	for (unsigned i = 0; i <= TERN_PARTS_MAX; i++)
-		many[i] = (tern_part){ out, 1, 1, 0 };
+		many[i] = (tern_part){ .base = out, .run = 1 };
 	CHECK_IS(tern_send_parts_start(local[0], 1, ID, many, TERN_PARTS_MAX + 1, 0, &op), -EINVAL);
 	CHECK_IS(tern_recv_parts_start(local[0], &(tern_match){ .rank = 1, .id = ID }, many,
 				       TERN_PARTS_MAX + 1, NULL, &op),
 		 -EINVAL);
 	CHECK_IS(tern_send_each_start(local[0], 1, ids, many, TERN_PARTS_MAX + 1, 0, &op), -EINVAL);
-	const tern_part huge[] = { { out, SIZE_MAX / 2, 3, 1 } };
-	const tern_part sum[] = { { out, SIZE_MAX / 2, 1, 1 }, { out, SIZE_MAX / 2, 1, 1 } };
+	const tern_part huge[] = { ROWS(out, SIZE_MAX / 2, 3, 1) };
+	const tern_part sum[] = { { .base = out, .run = SIZE_MAX / 2 },
+				  { .base = out, .run = SIZE_MAX / 2 } };
 	CHECK_IS(tern_send_parts_start(local[0], 1, ID, huge, 1, 0, &op), -EINVAL);
 	CHECK_IS(tern_send_parts_start(local[0], 1, ID, sum, 2, 0, &op), -EINVAL);
 	CHECK_IS(tern_recv_parts_start(local[0], &(tern_match){ .rank = 1, .id = ID }, sum, 2, NULL,
@@ -312,7 +316,7 @@ TEST(too_many_parts_and_more_bytes_than_memory_has_are_refused)
 TEST(one_bad_part_among_parts_with_an_id_each_and_none_is_sent)
 {
 	const tern_id ids[] = { 1, 2 };
-	const tern_part parts[] = { { out, 8, 1, 0 }, { out, SIZE_MAX / 2, 3, 1 } };
+	const tern_part parts[] = { { .base = out, .run = 8 }, ROWS(out, SIZE_MAX / 2, 3, 1) };
 	tern_op op = TERN_OP;
 	local_open(2);
 	CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 2, 0, &op), -EINVAL);
@@ -328,7 +332,7 @@ static int in_handlers[16];
 static void try_everything(tern *t, const tern_msg *m)
 {
 	static tern_op op;
-	static const tern_part part = { out, 8, 1, 0 };
+	static const tern_part part = { .base = out, .run = 8 };
 	static const tern_id id = ID;
 	int *rc = in_handlers;
 	(void)m;

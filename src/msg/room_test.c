@@ -77,7 +77,7 @@ TEST(a_full_table_of_sends_takes_no_more_and_loses_none)
 {
 	tern_op so = TERN_OP;
 	const tern_id each_id[] = { 1, 2 };
-	const tern_part each[] = { { out, 8, 1, 0 }, { out, 8, 1, 0 } };
+	const tern_part each[] = { { .base = out, .run = 8 }, { .base = out, .run = 8 } };
 	begin(2);
 	for (tern_id id = 0; id < TERN_SENDS_MAX - 1; id++)
 		CHECK_IS(tern_send_start(local[0], 1, id, out, id % 100, TERN_SEND_RENDEZVOUS, &so),
@@ -274,7 +274,8 @@ TEST(a_deferred_function_may_block_in_a_send_behind_one_that_waits_for_the_ring)
 
 static void busy_receive(uint32_t from)
 {
-	static const tern_part halves[2] = { { in, 50000, 1, 0 }, { in + 50000, 50000, 1, 0 } };
+	static const tern_part halves[2] = { { .base = in, .run = 50000 },
+					     { .base = in + 50000, .run = 50000 } };
 	CHECK_IS(tern_recv_parts_start(local[0], &(tern_match){ .rank = TERN_RANK_ANY, .id = ID },
 				       halves, 2, NULL, NULL),
 		 0);

@@ -92,7 +92,7 @@ static int send_new(struct msg *m, uint32_t dst, tern_id id, const struct layout
 	s->node = (struct node){ .rank = dst, .id = id };
 	s->state = TERN_STATE_IN_USE;
 	s->flags = (uint8_t)flags;
-	s->layout = *l;
+	layout_copy(&s->layout, l);
 	s->walk.layout = &s->layout;
 	s->op = op;
 	if (table_add(&m->send_table, &s->node)) {
@@ -257,7 +257,8 @@ int send_for(struct msg *m, uint32_t dst, tern_id id, const struct layout *l)
 /* cost: protection control */
 static int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
 {
-	const unsigned known = TERN_SEND_READY | TERN_SEND_RENDEZVOUS | TERN_SEND_SYNC | TERN_SEND_REFUSE;
+	const unsigned known =
+		TERN_SEND_READY | TERN_SEND_RENDEZVOUS | TERN_SEND_SYNC | TERN_SEND_REFUSE;
 	int rc = rules_program(m->e, "a send");
 	if (!rc)
 		rc = rules_destination(m->e, dst);
@@ -377,7 +378,7 @@ int tern_send_start(tern *t, uint32_t dst, tern_id id, const void *data, size_t 
 }
 
 int tern_send_parts_start(tern *t, uint32_t dst, tern_id id, const tern_part *parts, size_t n,
-		    unsigned flags, tern_op *op)
+			  unsigned flags, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct layout l;
@@ -473,8 +474,8 @@ static int each_check(struct msg *m, uint32_t dst, const tern_id *ids, const ter
 	return rc;
 }
 
-int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts, size_t n,
-		   unsigned flags, tern_op *op)
+int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_part *parts,
+			 size_t n, unsigned flags, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct msg *m = msg_of(t);
@@ -489,8 +490,8 @@ int tern_send_each_start(tern *t, uint32_t dst, const tern_id *ids, const tern_p
 		int failed = layout_parts(&l, &parts[i], 1);
 		if (!failed)
 			failed = rc ? eager_done(m, dst, ids[i], &l, op)
-				    : send_begin(m, dst, ids[i], &l, flags & ~(unsigned)TERN_SEND_REFUSE,
-						 op);
+				    : send_begin(m, dst, ids[i], &l,
+						 flags & ~(unsigned)TERN_SEND_REFUSE, op);
 		if (failed)
 			return failed;
 	}

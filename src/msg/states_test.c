@@ -358,7 +358,7 @@ TEST(a_send_that_may_be_refused_finds_its_id_busy)
 	CHECK_IS(tern_send_clear(local[0], 1, ID + 1), 0);
 	CHECK_IS(send_listed(ID + 1, SMALL, TERN_SEND_REFUSE), 0);
 	const tern_id ids[] = { ID + 2, ID };
-	const tern_part parts[] = { { out, 8, 1, 0 }, { out, 8, 1, 0 } };
+	const tern_part parts[] = { { .base = out, .run = 8 }, { .base = out, .run = 8 } };
 	CHECK_IS(tern_send_each_start(local[0], 1, ids, parts, 2, TERN_SEND_REFUSE, NULL), -EBUSY);
 	SEND_IS(ID + 2, TERN_STATE_EMPTY); /* all of them or none */
 	CHECK_IS(msg_of(local[0])->sends.used, 3);

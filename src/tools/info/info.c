@@ -94,7 +94,7 @@ static const struct limit mem_limits[] = {
 	{ "segments", TERN_SEGMENTS_MAX, "communication segments that one rank has open" },
 	{ "names", TERN_NAMES_MAX, "blocks that one rank publishes under a number" },
 	{ "when", TERN_WHEN_MAX, "requests that one rank holds until a flag is reached" },
-	{ "dims", TERN_DIMS_MAX, "dimensions of a strided block" },
+	{ "dims", TERN_DIMS_MAX, "dimensions of a part" },
 };
 
 enum { MEM_LIMITS = sizeof mem_limits / sizeof *mem_limits };
