@@ -116,6 +116,19 @@ int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, u
 
 /* Tells a handle that one operation has ended. */
 void op_end(struct endpoint *e, tern_op *op, int error);
+/* Whether a handle has nobody to tell: an operation that is complete on return leaves it alone. */
+static inline bool op_silent(const tern_op *op)
+{
+	return op && !op->flag;
+}
+/* Tells a handle of an operation that was never pending. */
+static inline void op_over(struct endpoint *e, tern_op *op)
+{
+	if (op_silent(op))
+		return;
+	op->pending++;
+	op_end(e, op, 0);
+}
 /* Ends a call that starts operations: blocking, with a handle of its own, if it was given none. */
 int op_finish(tern *t, tern_op *op, tern_op *own, int rc);
 
