@@ -37,6 +37,7 @@ enum {
 	OFF_PAYLOAD = 217, /* and a payload took before there were statistics */
 	PAYLOADS = TERN_POOL_BLOCKS / 2,
 	CHAN_BUDGET = 5,
+	ADD_BUDGET = 35,
 	RECEIVES = 10000,
 	BREAKPOINT = 0xcc
 };
@@ -96,6 +97,66 @@ static void loop_put(uint32_t n)
 		tern_put(t[0], there, &word, sizeof word);
 	mark();
 }
+
+/* -- What is complete on return: blocking, and split-phase beside it --------------------- */
+
+static char bytes[TERN_LINE];
+static tern_op moved;
+
+static void loop_get(uint32_t n)
+{
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_get(t[0], bytes, there, 8);
+	mark();
+}
+
+static void loop_put_start(uint32_t n)
+{
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_put_start(t[0], there, bytes, 8, &moved);
+	mark();
+}
+
+static void loop_get_start(uint32_t n)
+{
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_get_start(t[0], bytes, there, 8, &moved);
+	mark();
+}
+
+static void loop_put_line(uint32_t n)
+{
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_put(t[0], there, bytes, sizeof bytes);
+	mark();
+}
+
+static void loop_put_line_start(uint32_t n)
+{
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_put_start(t[0], there, bytes, sizeof bytes, &moved);
+	mark();
+}
+
+static void loop_add(uint32_t n)
+{
+	uint64_t old;
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_amo64(t[0], TERN_AMO_ADD, there, 1, &old);
+	mark();
+}
+
+enum { GET, PUT_START, GET_START, PUT_LINE, PUT_LINE_START, ADD, MOVES };
+static void (*const move[MOVES])(uint32_t) = { loop_get,      loop_put_start,      loop_get_start,
+					       loop_put_line, loop_put_line_start, loop_add };
+static const char *const move_name[MOVES] = { "8-byte get",  "  put, started", "  get, started",
+					      "64-byte put", "  put, started", "fetch and add" };
 
 static void loop_data(uint32_t n)
 {
@@ -180,7 +241,7 @@ static void child_run(void)
 	if (tern_open_local(2, t) || tern_on(t[0], 1, empty_handler) ||
 	    tern_on(t[1], 1, empty_handler))
 		_exit(1);
-	there = tern_addr_of(t[1], handed_alloc(t[1], sizeof(uint64_t)));
+	there = tern_addr_of(t[1], handed_alloc(t[1], sizeof bytes));
 	if (tern_put(t[0], there, &there, sizeof there)) /* finds memcpy for the others, too */
 		_exit(1);
 	if (tern_request_data(t[0], 1, 1, &there, sizeof there)) /* commits the blocks */
@@ -198,6 +259,11 @@ static void child_run(void)
 				post(i == 6 && n == MESSAGES ? RECEIVES
 							     : n); /* the last are among many */
 			loop[i](n);
+			handle_all();
+		}
+	for (int i = 0; i < MOVES; i++)
+		for (uint32_t n = MESSAGES; n <= 2 * MESSAGES; n += MESSAGES) {
+			move[i](n);
 			handle_all();
 		}
 	for (int i = 0; i < PIPE_LEAVES; i++)
@@ -309,6 +375,23 @@ static int verdict_off(double four, double put, double payload)
 #endif
 }
 
+/* How much more a split-phase call may take than the blocking one. */
+#define STARTED 1.2
+
+static int verdict_moves(double put, const double count[MOVES])
+{
+#if BUDGETS_HOLD
+	return over("a started put", count[PUT_START], put, STARTED * put) |
+	       over("a started get", count[GET_START], count[GET], STARTED * count[GET]) |
+	       over("a started put of 64 bytes", count[PUT_LINE_START], count[PUT_LINE],
+		    STARTED * count[PUT_LINE]) |
+	       over("a fetch and add", count[ADD], 10, ADD_BUDGET);
+#else
+	(void)put, (void)count;
+	return 0;
+#endif
+}
+
 /* How much more a message may take that has many receives to find its own among. */
 #define MATCHING 1.3
 
@@ -359,13 +442,18 @@ int main(void)
 	printf("%-15s %6.2f\n", "8-byte put", put);
 	double alone = report("8-byte send", count_loop(child, MESSAGES), loop);
 	double among = report("  among 10,000", count_loop(child, MESSAGES), loop);
+	double moves[MOVES];
+	for (int i = 0; i < MOVES; i++) {
+		moves[i] = count_loop(child, MESSAGES).send - loop.send;
+		printf("%-15s %6.2f\n", move_name[i], moves[i]);
+	}
 	struct count chan = count_lap(child);
 	chan.send -= loop.send;
 	chan.handle -= loop.send;
 	printf("%-15s %6.3f to put, %6.3f to get\n", "channel value", chan.send, chan.handle);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	int off = verdict_off(four, put, payload);
+	int off = verdict_off(four, put, payload) | verdict_moves(put, moves);
 	return verdict(four, put, chan, among / alone) | off;
 }
 #endif

@@ -240,6 +240,11 @@ enum tern_amo {
 	TERN_AMO_MIN, /* unsigned */
 	TERN_AMO_MAX,
 	TERN_AMO_SWAP,
+	TERN_AMO_LOAD, /* the operand is not looked at */
+	TERN_AMO_STORE,
+	TERN_AMO_MUL,
+	TERN_AMO_SMIN, /* signed */
+	TERN_AMO_SMAX,
 };
 
 /*
@@ -256,9 +261,14 @@ TERN_INLINE_ int tern_cas64(tern *t, tern_addr a, uint64_t expected, uint64_t de
 			    uint64_t *old);
 TERN_INLINE_ int tern_cas32(tern *t, tern_addr a, uint32_t expected, uint32_t desired,
 			    uint32_t *old);
-/* TERN_AMO_ADD, TERN_AMO_MIN and TERN_AMO_MAX only. */
+/*
+ * ADD, MUL, MIN, MAX, SWAP, LOAD and STORE only. MIN and MAX leave the old value unless the operand
+ * is less, or greater: also when one of the two is a NaN, or both are zeros.
+ */
 TERN_INLINE_ int tern_amo_double(tern *t, enum tern_amo what, tern_addr a, double operand,
 				 double *old);
+TERN_INLINE_ int tern_amo_float(tern *t, enum tern_amo what, tern_addr a, float operand,
+				float *old);
 
 /* Split-phase: `old` is written when the operation completes. */
 int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old,
@@ -271,6 +281,8 @@ int tern_cas32_start(tern *t, tern_addr a, uint32_t expected, uint32_t desired, 
 		     tern_op *op);
 int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double operand, double *old,
 			  tern_op *op);
+int tern_amo_float_start(tern *t, enum tern_amo what, tern_addr a, float operand, float *old,
+			 tern_op *op);
 
 /* -- Order and completion ---------------------------------------------------------------- */
 
@@ -347,6 +359,11 @@ TERN_INLINE_ int tern_get_parts(tern *t, const tern_part *dst, size_t dsts, cons
 				size_t srcs)
 {
 	return tern_get_parts_start(t, dst, dsts, src, srcs, NULL);
+}
+
+TERN_INLINE_ int tern_amo_float(tern *t, enum tern_amo what, tern_addr a, float operand, float *old)
+{
+	return tern_amo_float_start(t, what, a, operand, old, NULL);
 }
 
 TERN_INLINE_ int tern_copy(tern *t, tern_addr dst, tern_addr src, size_t len)

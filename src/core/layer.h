@@ -123,6 +123,19 @@ void op_end(struct endpoint *e, tern_op *op, int error);
 void op_withdraw(struct endpoint *e, tern_op *op, uint32_t before);
 /* Defers `done`, once however often it is asked for. */
 void op_done(struct endpoint *e, tern_op *op);
+/* Whether a handle has nobody to tell: an operation that is complete on return leaves it alone. */
+static inline bool op_silent(const tern_op *op)
+{
+	return op && !op->flag && !op->done;
+}
+/* Tells a handle of an operation that was never pending. */
+static inline void op_over(struct endpoint *e, tern_op *op)
+{
+	if (op_silent(op))
+		return;
+	op->pending++;
+	op_end(e, op, 0);
+}
 /*
  * Ends a call that starts operations: blocking, with a handle of its own, if it was given none. A
  * call that blocks asks rules_wait() before it starts anything that does not end at once.

@@ -27,13 +27,37 @@ static inline bool integer_cas(void *at, bool wide, uint64_t *old, uint64_t v)
 	return done;
 }
 
-/* The least, or the greatest, of the two stays. */
-static inline uint64_t integer_bound(void *at, bool wide, bool least, uint64_t v)
+static inline bool integer_less(bool wide, bool is_signed, uint64_t a, uint64_t b)
 {
-	uint64_t old =
-		wide ? atomic_load((_Atomic uint64_t *)at) : atomic_load((_Atomic uint32_t *)at);
-	while ((least ? v < old : v > old) && !integer_cas(at, wide, &old, v))
-		;
+	if (!is_signed)
+		return a < b;
+	return wide ? (int64_t)a < (int64_t)b : (int32_t)a < (int32_t)b;
+}
+
+/* What no instruction does. */
+static inline uint64_t integer_next(bool wide, unsigned what, uint64_t old, uint64_t v)
+{
+	bool is_signed = what == TERN_AMO_SMIN || what == TERN_AMO_SMAX;
+	bool least = what == TERN_AMO_MIN || what == TERN_AMO_SMIN;
+	if (what == TERN_AMO_MUL)
+		return wide ? old * v : (uint32_t)(old * v);
+	return (least ? integer_less(wide, is_signed, v, old)
+		      : integer_less(wide, is_signed, old, v))
+		       ? v
+		       : old;
+}
+
+static inline uint64_t integer_load(void *at, bool wide)
+{
+	return wide ? atomic_load((_Atomic uint64_t *)at) : atomic_load((_Atomic uint32_t *)at);
+}
+
+static inline uint64_t integer_loop(void *at, bool wide, unsigned what, uint64_t v)
+{
+	uint64_t old = integer_load(at, wide), next;
+	do
+		next = integer_next(wide, what, old, v);
+	while (next != old && !integer_cas(at, wide, &old, next));
 	return old;
 }
 
@@ -49,14 +73,22 @@ static inline uint64_t integer_apply(void *at, bool wide, unsigned what, uint64_
 	case TERN_AMO_XOR:
 		return FETCH(xor, at, wide, v);
 	case TERN_AMO_SWAP:
+	case TERN_AMO_STORE: /* the value before is told, too */
 		return wide ? atomic_exchange((_Atomic uint64_t *)at, v)
 			    : atomic_exchange((_Atomic uint32_t *)at, (uint32_t)v);
+	case TERN_AMO_LOAD:
+		return integer_load(at, wide);
 	case TERN_AMO_MIN:
 	case TERN_AMO_MAX:
-		return integer_bound(at, wide, what == TERN_AMO_MIN, v);
+	case TERN_AMO_MUL:
+	case TERN_AMO_SMIN:
+	case TERN_AMO_SMAX:
+		return integer_loop(at, wide, what, v);
 	}
 	return 0;
 }
+
+/* -- Floating point: by compare and swap of the bits --------------------------------------- */
 
 static double as_double(uint64_t bits)
 {
@@ -72,21 +104,60 @@ static uint64_t as_bits(double d)
 	return bits;
 }
 
-static double double_next(unsigned what, double old, double v)
+static float as_float(uint64_t bits)
 {
-	if (what == TERN_AMO_ADD)
-		return old + v;
-	return (what == TERN_AMO_MIN ? v < old : v > old) ? v : old;
+	uint32_t low = (uint32_t)bits;
+	float f;
+	memcpy(&f, &low, sizeof f);
+	return f;
 }
 
-static uint64_t double_apply(_Atomic uint64_t *at, unsigned what, double v)
+static uint64_t float_bits(float f)
 {
-	uint64_t old = atomic_load(at);
-	while (!atomic_compare_exchange_weak(at, &old,
-					     as_bits(double_next(what, as_double(old), v))))
-		;
+	uint32_t bits;
+	memcpy(&bits, &f, sizeof bits);
+	return bits;
+}
+
+static uint64_t double_next(unsigned what, uint64_t old_bits, uint64_t bits)
+{
+	double old = as_double(old_bits), v = as_double(bits);
+	if (what == TERN_AMO_ADD)
+		return as_bits(old + v);
+	if (what == TERN_AMO_MUL)
+		return as_bits(old * v);
+	/* A comparison with a NaN is false: the old value stays. */
+	return (what == TERN_AMO_MIN ? v < old : v > old) ? bits : old_bits;
+}
+
+/* Rounded to a float once: as the owner's own arithmetic is. */
+static uint64_t float_next(unsigned what, uint64_t old_bits, uint64_t bits)
+{
+	float old = as_float(old_bits), v = as_float(bits);
+	if (what == TERN_AMO_ADD)
+		return float_bits(old + v);
+	if (what == TERN_AMO_MUL)
+		return float_bits(old * v);
+	return (what == TERN_AMO_MIN ? v < old : v > old) ? bits : old_bits;
+}
+
+static bool floating_only_moves(unsigned what)
+{
+	return what == TERN_AMO_SWAP || what == TERN_AMO_LOAD || what == TERN_AMO_STORE;
+}
+
+static uint64_t floating_apply(void *at, bool wide, unsigned what, uint64_t bits)
+{
+	if (floating_only_moves(what))
+		return integer_apply(at, wide, what, bits);
+	uint64_t old = integer_load(at, wide), next;
+	do
+		next = wide ? double_next(what, old, bits) : float_next(what, old, bits);
+	while (next != old && !integer_cas(at, wide, &old, next));
 	return old;
 }
+
+/* -- All of them --------------------------------------------------------------------------- */
 
 static uint64_t cas_apply(void *at, bool wide, const uint64_t operand[2])
 {
@@ -103,7 +174,8 @@ uint64_t amo_apply(void *at, unsigned what, const uint64_t operand[2])
 	case AMO_U32:
 		return integer_apply(at, false, what & 0xff, (uint32_t)operand[0]);
 	case AMO_DOUBLE:
-		return double_apply(at, what & 0xff, as_double(operand[0]));
+	case AMO_FLOAT:
+		return floating_apply(at, what >> 8 == AMO_DOUBLE, what & 0xff, operand[0]);
 	default:
 		return cas_apply(at, what >> 8 == AMO_CAS64, operand);
 	}
@@ -111,7 +183,8 @@ uint64_t amo_apply(void *at, unsigned what, const uint64_t operand[2])
 
 size_t amo_width(unsigned what)
 {
-	return what >> 8 == AMO_U32 || what >> 8 == AMO_CAS32 ? 4 : 8;
+	enum amo_type type = what >> 8;
+	return type == AMO_U32 || type == AMO_CAS32 || type == AMO_FLOAT ? 4 : 8;
 }
 
 static int amo_unaligned(size_t width)
@@ -125,9 +198,21 @@ static int amo_unaligned(size_t width)
 bool amo_known(unsigned what)
 {
 	unsigned type = what >> 8, operation = what & 0xff;
-	if (type == AMO_DOUBLE)
-		return operation == TERN_AMO_ADD || operation == TERN_AMO_MIN || operation == TERN_AMO_MAX;
-	return type <= AMO_CAS32 && operation <= TERN_AMO_SWAP;
+	if (type == AMO_DOUBLE || type == AMO_FLOAT)
+		return floating_only_moves(operation) || operation == TERN_AMO_ADD ||
+		       operation == TERN_AMO_MUL || operation == TERN_AMO_MIN ||
+		       operation == TERN_AMO_MAX;
+	return type <= AMO_CAS32 && operation <= TERN_AMO_SMAX;
+}
+
+static int amo_unknown(unsigned what)
+{
+	unsigned type = what >> 8;
+	return error_set(
+		-EINVAL, "there is no atomic operation %u%s", what & 0xff,
+		type == AMO_DOUBLE || type == AMO_FLOAT
+			? " on floating point: it has ADD, MUL, MIN, MAX, SWAP, LOAD and STORE"
+			: " on integers");
 }
 
 /* On registered memory of another thread of this process, which may unregister it meanwhile. */
@@ -143,56 +228,74 @@ static int amo_held(struct mem *m, tern_addr a, char *at, unsigned what, const u
 	return 0;
 }
 
-/* Starts an operation: at once where this process can touch the memory, else at its home. */
-static int amo_start(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2],
-		     void *old, tern_op *op, bool blocks)
+/* On memory that this process can touch. */
+static int amo_here(struct mem *m, tern_addr a, char *at, unsigned what, const uint64_t operand[2],
+		    void *old)
 {
 	size_t width = amo_width(what);
-	char *at = mem_reach(m, a, width);
 	uint64_t before;
-	int rc = mem_check(m, a, width, "an atomic operation");
-	if (rc)
-		return rc;
-	if (!at)
-		return message_amo(m, a, what, operand, old, op, blocks);
-	rc = (uintptr_t)at % width ? amo_unaligned(width)
-				   : amo_held(m, a, at, what, operand, &before);
-	if (rc)
-		return rc;
-	if (old)
+	int rc = (uintptr_t)at % width ? amo_unaligned(width)
+				       : amo_held(m, a, at, what, operand, &before);
+	if (!rc && old)
 		word_copy(old, &before, width); /* the low bytes */
-	op->pending++;
-	op_end(m->e, op, 0);
-	return 0;
+	return rc;
 }
 
+/* At once where this process can touch the memory, else at its home; blocking without `op`. */
 static int amo(tern *t, tern_addr a, unsigned what, uint64_t operand, uint64_t expected, void *old,
 	       tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
+	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
 	const uint64_t operands[2] = { operand, expected };
-	if (!amo_known(what))
-		return error_set(
-			-EINVAL,
-			"there is no such atomic operation; on a double there are TERN_AMO_ADD, TERN_AMO_MIN "
-			"and TERN_AMO_MAX");
-	int rc = amo_start(mem_of(t), a, what, operands, old, op ? op : &own, !op);
-	return op_finish(t, op, &own, rc);
+	int rc = amo_known(what) ? mem_check(m, a, amo_width(what), "an atomic operation")
+				 : amo_unknown(what);
+	char *at = rc ? NULL : mem_reach(m, a, amo_width(what));
+	if (rc)
+		return rc;
+	if (!at) {
+		rc = message_amo(m, a, what, operands, old, op ? op : &own, !op);
+		return op_finish(t, op, &own, rc);
+	}
+	rc = amo_here(m, a, at, what, operands, old);
+	if (!rc && op)
+		op_over(t->own, op);
+	return rc;
+}
+
+static inline bool amo64_aligned(const char *at)
+{
+	return (uintptr_t)at % sizeof(uint64_t) == 0;
+}
+
+/* All but an addition; not inline, so that an addition saves no registers. */
+static __attribute__((noinline)) int amo64_other(tern *t, enum tern_amo what, tern_addr a,
+						 uint64_t operand, uint64_t *old, tern_op *op)
+{
+	char *at = span_reach(mem_of(t), a, false);
+	bool plain = at && amo64_aligned(at) && what <= TERN_AMO_SMAX && (!op || op_silent(op));
+	if (TERN_UNLIKELY(!plain))
+		return amo(t, a, amo_code(AMO_U64, what), operand, 0, old, op);
+	uint64_t before = integer_apply(at, true, what, operand);
+	if (old)
+		*old = before;
+	return 0;
 }
 
 int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand, uint64_t *old,
 		     tern_op *op)
 {
-	INSIDE struct scope scope = scope_open(t);
-	char *at = heap_reach(mem_of(t), a, sizeof operand);
-	if (TERN_LIKELY(!op && at && (uintptr_t)at % sizeof operand == 0 && what <= TERN_AMO_SWAP)) {
-		uint64_t before = integer_apply(at, true, what, operand);
-		if (old)
-			*old = before;
-		return 0;
-	}
-	return amo(t, a, amo_code(AMO_U64, what), operand, 0, old, op);
+	if (what != TERN_AMO_ADD || op)
+		return amo64_other(t, what, a, operand, old, op);
+	char *at = span_reach(mem_of(t), a, false);
+	if (TERN_UNLIKELY(!at || !amo64_aligned(at)))
+		return amo64_other(t, TERN_AMO_ADD, a, operand, old,
+				   NULL); /* frees two registers */
+	uint64_t before = atomic_fetch_add((_Atomic uint64_t *)(void *)at, operand);
+	if (old)
+		*old = before;
+	return 0;
 }
 
 int tern_amo32_start(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old,
@@ -217,4 +320,10 @@ int tern_amo_double_start(tern *t, enum tern_amo what, tern_addr a, double opera
 			  tern_op *op)
 {
 	return amo(t, a, amo_code(AMO_DOUBLE, what), as_bits(operand), 0, old, op);
+}
+
+int tern_amo_float_start(tern *t, enum tern_amo what, tern_addr a, float operand, float *old,
+			 tern_op *op)
+{
+	return amo(t, a, amo_code(AMO_FLOAT, what), float_bits(operand), 0, old, op);
 }

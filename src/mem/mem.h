@@ -55,7 +55,7 @@ enum mem_handler {
 };
 
 /* How an atomic operation travels: what to do, on what. */
-enum amo_type { AMO_U64, AMO_U32, AMO_DOUBLE, AMO_CAS64, AMO_CAS32 };
+enum amo_type { AMO_U64, AMO_U32, AMO_DOUBLE, AMO_CAS64, AMO_CAS32, AMO_FLOAT };
 
 static inline unsigned amo_code(enum amo_type type, unsigned what)
 {
@@ -155,6 +155,31 @@ static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
 	if (TERN_LIKELY(beyond < s->common && len <= s->common - beyond))
 		return s->base + at;
 	return span_look(m, a, len);
+}
+
+/*
+ * The word at `a`, or the line, if this rank knows already that it is heap memory: the whole check
+ * of a put or a get of 8 or 64 bytes. A word is moved as one, so that nobody sees half of it. No
+ * scope: the progress thread may bring the span up to date at the same moment, but what is read
+ * here are words that only grow.
+ */
+/* cost: protection control */
+__attribute__((no_sanitize("thread"))) static inline char *span_reach(const struct mem *m,
+								      tern_addr a, bool line)
+{
+	uint32_t rank = tern_addr_rank(a);
+	if (TERN_UNLIKELY(rank >= m->size))
+		return NULL;
+	const struct span *s = &m->span[rank];
+	uint64_t at = a - s->first;
+	if (at < (line ? s->own_lines : s->own_words) ||
+	    at - s->middle < (line ? s->common_lines : s->common_words)) {
+		char *found = s->base + at;
+		if (!found)
+			__builtin_unreachable(); /* so that no caller tests it again */
+		return found;
+	}
+	return NULL;
 }
 
 /* -- mem.c: what an address reaches -- */

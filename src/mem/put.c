@@ -19,29 +19,11 @@ static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, b
 	return transfer_begin(m, &r, put, op);
 }
 
-/* What is moved with one memcpy, and no longer than serving messages can wait. */
-enum { IN_ONE_GO = 256 << 10 };
-
 /*
- * The word at `a`, or the line, if this rank knows already that it is heap memory: the whole check
- * of a put or a get of 8 or 64 bytes. A word is moved as one, so that nobody sees half of it. No
- * scope: the progress thread may bring the span up to date at the same moment, but what is read
- * here are words that only grow.
+ * What is moved with one memcpy, and no longer than serving messages can wait; a split-phase call
+ * returns sooner.
  */
-/* cost: protection control */
-__attribute__((no_sanitize("thread"))) static inline char *span_reach(const struct mem *m,
-								      tern_addr a, bool line)
-{
-	uint32_t rank = tern_addr_rank(a);
-	if (TERN_UNLIKELY(rank >= m->size))
-		return NULL;
-	const struct span *s = &m->span[rank];
-	uint64_t at = a - s->first;
-	if (at < (line ? s->own_lines : s->own_words) ||
-	    at - s->middle < (line ? s->common_lines : s->common_words))
-		return s->base + at;
-	return NULL;
-}
+enum { IN_ONE_GO = 256 << 10, START_IN_ONE_GO = 64 << 10 };
 
 /*
  * Everything but a word and a line. Neither is inline, so that a word's path saves no registers,
@@ -99,14 +81,63 @@ int tern_get(tern *t, void *dst, tern_addr src, size_t len)
 	return 0;
 }
 
+/* -- Split-phase: complete on return where this process can touch the memory ------------- */
+
+static __attribute__((noinline)) int put_start_bytes(tern *t, tern_addr dst, const void *src,
+						     size_t len, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(t);
+	char *to = op ? heap_reach(mem_of(t), dst, len) : NULL;
+	if (TERN_UNLIKELY(!to || len - 1 >= START_IN_ONE_GO))
+		return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, op);
+	word_before_put();
+	word_copy(to, src, len); /* cost: base write */
+	op_over(t->own, op);
+	return 0;
+}
+
+static __attribute__((noinline)) int put_start_line(tern *t, tern_addr dst, const void *src,
+						    size_t len, tern_op *op)
+{
+	char *to = len == TERN_LINE && op_silent(op) ? span_reach(mem_of(t), dst, true) : NULL;
+	if (!to)
+		return put_start_bytes(t, dst, src, len, op);
+	word_before_put();
+	memcpy(to, src, TERN_LINE); /* cost: base write */
+	return 0;
+}
+
 int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
 {
-	return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, op);
+	char *to = len == sizeof(uint64_t) ? span_reach(mem_of(t), dst, false) : NULL;
+	if (!to || !op_silent(op))
+		return put_start_line(t, dst, src, len, op);
+	word_before_put();
+	word8_copy(to, src); /* cost: base write */
+	return 0;
+}
+
+static __attribute__((noinline)) int get_start_bytes(tern *t, void *dst, tern_addr src, size_t len,
+						     tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(t);
+	char *from = op ? heap_reach(mem_of(t), src, len) : NULL;
+	if (TERN_UNLIKELY(!from || len - 1 >= START_IN_ONE_GO))
+		return begin_run(mem_of(t), src, dst, len, false, op);
+	word_copy(dst, from, len);
+	word_after_get();
+	op_over(t->own, op);
+	return 0;
 }
 
 int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
-	return begin_run(mem_of(t), src, dst, len, false, op);
+	char *from = len == sizeof(uint64_t) ? span_reach(mem_of(t), src, false) : NULL;
+	if (!from || !op_silent(op))
+		return get_start_bytes(t, dst, src, len, op);
+	word8_copy(dst, from);
+	word_after_get();
+	return 0;
 }
 
 /* -- Scattered memory ---------------------------------------------------------------------- */

@@ -237,6 +237,33 @@ TEST(a_flag_counts_every_operation_once)
 	areas_close();
 }
 
+/* And so takes none of the places for what is under way: a hold does not refuse it. */
+TEST(a_started_put_or_get_of_a_heap_is_complete_on_return)
+{
+	static const size_t lens[] = { 1, 2, 3, 4, 7, 8, 9, 63, 64, 65, 512, 4096, 64 << 10 };
+	static _Atomic uint64_t flag;
+	areas_open(1);
+	tern_hold(local[0]);
+	for (unsigned i = 0; i < 2 * sizeof lens / sizeof *lens; i++) {
+		size_t len = lens[i / 2], off = i % 7 * 8;
+		tern_op op = { 0, -EDOM, i % 2 ? &flag : NULL };
+		atomic_store(&flag, 0);
+		CHECK_IS(tern_put_start(local[0], at[0] + off, here, len, &op), 0);
+		CHECK(memcmp(tern_addr_local(local[0], at[0] + off, len), here, len) == 0);
+		memcpy(image[0] + off, here_image, len);
+		CHECK_IS(op.pending, 0);
+		CHECK_IS(atomic_load(&flag), i % 2);
+		CHECK_IS(tern_get_start(local[0], here + off, at[0], len, &op), 0);
+		CHECK(memcmp(tern_addr_local(local[0], at[0], len), here + off, len) == 0);
+		memcpy(here_image + off, image[0], len);
+		CHECK_IS(op.pending, 0);
+		CHECK_IS(op.error, -EDOM); /* of an earlier operation */
+		CHECK_IS(atomic_load(&flag), i % 2 * 2);
+	}
+	tern_release(local[0]);
+	areas_close();
+}
+
 TEST(the_first_error_under_a_handle_is_told_once)
 {
 	static _Atomic uint64_t flag;
