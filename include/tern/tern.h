@@ -150,6 +150,10 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
 #define tern_reply_data(t, m, id, data, ...)                          \
 	tern_reply_payload(t, m, id, data, TERN_COUNT1_(__VA_ARGS__), \
 			   TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
+			    unsigned n, const uint64_t *words);
+int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *data, size_t len,
+			  unsigned n, const uint64_t *words);
 
 /*
  * Composing in place. tern_claim() gives `len` writable bytes that will travel
@@ -162,6 +166,7 @@ int tern_claim(tern *t, uint32_t dst, size_t len, void **claimed);
 #define tern_commit(t, claimed, ...)                             \
 	tern_commit_words(t, claimed, TERN_COUNT1_(__VA_ARGS__), \
 			  TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+int tern_commit_array(tern *t, void *claimed, unsigned id, unsigned n, const uint64_t *words);
 int tern_abandon(tern *t, void *claimed);
 
 /*
@@ -180,6 +185,8 @@ int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_fro
 #define tern_reply_commit(t, m, claimed, ...)                             \
 	tern_reply_commit_words(t, m, claimed, TERN_COUNT1_(__VA_ARGS__), \
 				TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+int tern_reply_commit_array(tern *t, const tern_msg *m, void *claimed, unsigned id, unsigned n,
+			    const uint64_t *words);
 
 /* -- Reading a message -------------------------------------------------------- */
 

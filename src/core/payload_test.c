@@ -90,6 +90,43 @@ TEST(a_payload_travels_with_none_to_six_words)
 	check_no_block_lost();
 }
 
+static void echo_array(tern *t, const tern_msg *m)
+{
+	size_t len;
+	uint64_t word[TERN_WORDS_MAX];
+	unsigned n = tern_msg_words(m);
+	const void *data = tern_msg_data(m, &len);
+	for (unsigned i = 0; i < n; i++)
+		word[i] = tern_msg_arg(m, i) + 1;
+	arrival_note(&requests, t, m);
+	void *claimed = n % 2 ? handed_reply_claim(t, m, len) : NULL;
+	if (!claimed)
+		CHECK_IS(tern_reply_data_array(t, m, TELL, data, len, n, word), 0);
+	else
+		CHECK_IS(tern_reply_commit_array(t, m, claimed, TELL, n, word), 0);
+}
+
+TEST(a_payload_travels_with_an_array_of_words)
+{
+	static const uint64_t words[TERN_WORDS_MAX + 1] = { 7, 8, 9, 10, 11, 12, 13 };
+	ranks_open(echo_array);
+	for (unsigned n = 0; n <= TERN_WORDS_MAX; n++) {
+		void *claimed = handed_claim(local[0], 1, 9);
+		memcpy(claimed, bytes, 9);
+		CHECK_IS(tern_request_data_array(local[0], 1, ASK, bytes, 9, n, words), 0);
+		CHECK_IS(tern_commit_array(local[0], claimed, ASK, n, words), 0);
+		local_settle();
+		CHECK_IS(replies.count, 2 * n + 2);
+		CHECK(requests.words == n && replies.words == n);
+		CHECK(n == 0 || (requests.word[n - 1] == n + 6 && replies.word[n - 1] == n + 7));
+		check_arrival(&requests, 9, 1);
+		check_arrival(&replies, 9, 1);
+	}
+	CHECK_IS(tern_request_data_array(local[0], 1, ASK, bytes, 9, TERN_WORDS_MAX + 1, words),
+		 -E2BIG);
+	check_no_block_lost();
+}
+
 TEST(a_zero_length_payload_needs_no_data_and_differs_from_none)
 {
 	ranks_open(note_request);
