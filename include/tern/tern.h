@@ -142,14 +142,15 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
 /*
  * tern_request_data(t, dst, id, data, len, ...) and
  * tern_reply_data(t, m, id, data, len, ...) carry `len` bytes, 0 to
- * TERN_PAYLOAD_MAX, besides the words. `data` is free again on return.
+ * TERN_PAYLOAD_MAX, besides the words. `data` is free again on return. With 0 bytes the message
+ * has no payload: it is the one that tern_request() or tern_reply() would send.
  */
-#define tern_request_data(t, dst, id, data, ...)                          \
-	tern_request_payload(t, dst, id, data, TERN_COUNT1_(__VA_ARGS__), \
-			     TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
-#define tern_reply_data(t, m, id, data, ...)                          \
-	tern_reply_payload(t, m, id, data, TERN_COUNT1_(__VA_ARGS__), \
-			   TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_request_data(t, dst, id, data, ...)                             \
+	tern_request_data_words(t, dst, id, data, TERN_COUNT1_(__VA_ARGS__), \
+				TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_reply_data(t, m, id, data, ...)                             \
+	tern_reply_data_words(t, m, id, data, TERN_COUNT1_(__VA_ARGS__), \
+			      TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
 int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
 			    unsigned n, const uint64_t *words);
 int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *data, size_t len,
