@@ -71,6 +71,12 @@ static int call_commit_array(tern *t, const tern_msg *m)
 	return tern_commit_array(t, claimed, ASK, 4, words);
 }
 
+static int call_claim_shorten(tern *t, const tern_msg *m)
+{
+	(void)m;
+	return tern_claim_shorten(t, claimed, 10);
+}
+
 static int call_abandon(tern *t, const tern_msg *m)
 {
 	(void)m;
@@ -380,6 +386,7 @@ static const struct row {
 	{ "tern_request_data", call_request_data, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
 	{ "tern_claim", call_claim, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
 	{ "tern_commit", call_commit, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
+	{ "tern_claim_shorten", call_claim_shorten, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_abandon", call_abandon, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_reply", call_reply, { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
 	{ "tern_reply_array",

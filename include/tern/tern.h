@@ -164,6 +164,11 @@ int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *d
  * hold every block.
  */
 int tern_claim(tern *t, uint32_t dst, size_t len, void **claimed);
+/*
+ * Makes an open claim shorter, one for a reply too: only its first `len` bytes travel. It does not
+ * grow again. -EMSGSIZE: it is shorter already.
+ */
+int tern_claim_shorten(tern *t, void *claimed, size_t len);
 #define tern_commit(t, claimed, ...)                             \
 	tern_commit_words(t, claimed, TERN_COUNT1_(__VA_ARGS__), \
 			  TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))

@@ -299,13 +299,16 @@ static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len
 	return rc;
 }
 
-/* A block of this rank's own for the reply to the request that is being handled. */
-static struct block *reply_claim_fresh(struct endpoint *e)
+/*
+ * Whether `b` is the claim for the reply to the request that is being handled: the last one made,
+ * in a block of this rank's own or in the request's.
+ */
+static bool reply_claimed(const struct endpoint *e, const struct block *b)
 {
-	e->reply_claim = reply_block(e);
-	e->reply_cursor = e->inlet->cursor;
-	e->reply_leaf = e->inlet->leaf;
-	return e->reply_claim;
+	if (!in_handler(e) || e->reply_cursor != e->inlet->cursor ||
+	    e->reply_leaf != e->inlet->leaf)
+		return false;
+	return e->reply_claim ? b == e->reply_claim : e->block && b == e->block && !e->block_kept;
 }
 
 int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_from from,
@@ -325,8 +328,33 @@ int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_fro
 			"which has %zu: claim a fresh one",
 			len, e->inlet->peer, e->block && !e->block_kept ? has : 0);
 	payload_forget_reply(e);
+	e->reply_claim = same ? NULL : reply_block(e);
 	e->reply_len = len;
-	*claimed = same ? e->block->data : reply_claim_fresh(e)->data;
+	e->reply_cursor = e->inlet->cursor;
+	e->reply_leaf = e->inlet->leaf;
+	*claimed = same ? e->block->data : e->reply_claim->data;
+	return 0;
+}
+
+int tern_claim_shorten(tern *t, void *claimed, size_t len)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct endpoint *e = t->own;
+	struct block *b = block_of(claimed);
+	int rc = rules_forked(e);
+	bool reply = !rc && reply_claimed(e, b);
+	if (!rc && !reply)
+		rc = claim_find(e, claimed, &b);
+	if (rc)
+		return rc;
+	size_t has = reply ? e->reply_len : b->len;
+	if (len > has)
+		return error_set(-EMSGSIZE, "a claim of %zu bytes cannot be shortened to %zu", has,
+				 len);
+	if (reply)
+		e->reply_len = len;
+	else
+		b->len = (uint32_t)len;
 	return 0;
 }
 
@@ -338,14 +366,11 @@ int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned 
 	if (rc)
 		return rc;
 	struct block *b = block_of(claimed);
-	bool returned = e->block && b == e->block && !e->block_kept;
-	bool fresh = b == e->reply_claim && e->reply_cursor == e->inlet->cursor &&
-		     e->reply_leaf == e->inlet->leaf;
-	if (!claimed || (!returned && !fresh))
+	if (!reply_claimed(e, b))
 		return error_set(-EINVAL, "%p was not given by tern_reply_claim() for this request",
 				 claimed);
 	struct parcel p = parcel_of(id, n, b, e->reply_len, TERN_SIX_VALUES_);
-	if (!returned) {
+	if (e->reply_claim) {
 		e->reply_claim = NULL;
 		return reply_send(e, b, &p);
 	}
