@@ -157,8 +157,8 @@ static void message_check(const struct message *l, const tern_msg *m, bool asks)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = l->asks == asks && tern_msg_words(m) == l->n && (data != NULL) == l->payload &&
-		    (!data || len == l->len);
+	bool good = l->asks == asks && tern_msg_words(m) == l->n && (data != NULL) == (len > 0) &&
+		    len == (l->payload ? l->len : 0);
 	for (unsigned k = 0; good && k < l->n; k++)
 		good = tern_msg_arg(m, k) == l->word[k];
 	if (!good || (data && !chance_filled(data, len, l->number)))
@@ -226,7 +226,7 @@ static void on_answer(tern *t, const tern_msg *m)
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	bool good = tern_msg_arg(m, 0) == s.answered[from] && tern_msg_arg(m, 1) == l.number &&
-		    (data != NULL) == l.answer_payload && (!data || len == l.len);
+		    (data != NULL) == (len > 0) && len == (l.answer_payload ? l.len : 0);
 	if (!good || (data && !chance_filled(data, len, l.number + 1)))
 		broken("answer %u of rank %u is not what was sent", s.answered[from], from);
 	s.answered[from]++;

@@ -35,6 +35,7 @@ enum {
 	OFF_BUDGET = 45,   /* what a request, */
 	OFF_PUT = 27,      /* a put */
 	OFF_PAYLOAD = 217, /* and a payload took before there were statistics */
+	NONE_FOUND = 4,    /* to find that there are 0 bytes */
 	PAYLOADS = TERN_POOL_BLOCKS / 2,
 	CHAN_BUDGET = 5,
 	ADD_BUDGET = 35,
@@ -86,6 +87,27 @@ static void loop_one(uint32_t n)
 	mark();
 	for (uint32_t i = 0; i < n; i++)
 		tern_request(t[0], 1, 1, i);
+	mark();
+}
+
+/* The same request with 0 bytes: the compiler knows that there are none, */
+static void loop_none(uint32_t n)
+{
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_request_data(t[0], 1, 1, NULL, 0, i);
+	mark();
+}
+
+/* or it does not. */
+static void loop_none_found(uint32_t n)
+{
+	size_t len = 0;
+	mark();
+	for (uint32_t i = 0; i < n; i++) {
+		__asm__ volatile("" : "+r"(len));
+		tern_request_data(t[0], 1, 1, t, len, i);
+	}
 	mark();
 }
 
@@ -236,8 +258,10 @@ static void to_leaf(void)
 
 static void child_run(void)
 {
-	void (*const loop[])(uint32_t) = { loop_empty, loop_four, loop_one, loop_data,
-					   loop_put,   loop_send, loop_send };
+	void (*const loop[])(uint32_t) = { loop_empty, loop_four,       loop_one,
+					   loop_none,  loop_none_found, loop_data,
+					   loop_put,   loop_send,       loop_send };
+	enum { LOOPS = sizeof loop / sizeof *loop };
 	if (tern_open_local(2, t) || tern_on(t[0], 1, empty_handler) ||
 	    tern_on(t[1], 1, empty_handler))
 		_exit(1);
@@ -251,13 +275,14 @@ static void child_run(void)
 	to_leaf();
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	raise(SIGSTOP);
-	for (int i = 0; i < 7; i++)
+	for (int i = 0; i < LOOPS; i++)
 		for (uint32_t few = loop[i] == loop_data ? PAYLOADS : MESSAGES, n = few;
 		     n <= 2 * few; n += few) {
 			to_leaf();
 			if (loop[i] == loop_send)
-				post(i == 6 && n == MESSAGES ? RECEIVES
-							     : n); /* the last are among many */
+				post(i == LOOPS - 1 && n == MESSAGES
+					     ? RECEIVES
+					     : n); /* the last are among many */
 			loop[i](n);
 			handle_all();
 		}
@@ -392,6 +417,18 @@ static int verdict_moves(double put, const double count[MOVES])
 #endif
 }
 
+/* A payload of 0 bytes takes no more than none. */
+static int verdict_none(double one, double none, double found)
+{
+#if BUDGETS_HOLD
+	return over("a request with 0 bytes", none, one, one) |
+	       over("a request whose bytes turn out to be 0", found, one, one + NONE_FOUND);
+#else
+	(void)one, (void)none, (void)found;
+	return 0;
+#endif
+}
+
 /* How much more a message may take that has many receives to find its own among. */
 #define MATCHING 1.3
 
@@ -436,7 +473,9 @@ int main(void)
 	}
 	struct count loop = count_loop(child, MESSAGES);
 	double four = report("4-word request", count_loop(child, MESSAGES), loop);
-	report("1-word request", count_loop(child, MESSAGES), loop);
+	double one = report("1-word request", count_loop(child, MESSAGES), loop);
+	double none = report("  with 0 bytes", count_loop(child, MESSAGES), loop);
+	double found = report("  found to be 0", count_loop(child, MESSAGES), loop);
 	double payload = report("64-byte payload", count_loop(child, PAYLOADS), loop);
 	double put = count_loop(child, MESSAGES).send - loop.send;
 	printf("%-15s %6.2f\n", "8-byte put", put);
@@ -453,7 +492,8 @@ int main(void)
 	printf("%-15s %6.3f to put, %6.3f to get\n", "channel value", chan.send, chan.handle);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	int off = verdict_off(four, put, payload) | verdict_moves(put, moves);
+	int off = verdict_off(four, put, payload) | verdict_none(one, none, found) |
+		  verdict_moves(put, moves);
 	return verdict(four, put, chan, among / alone) | off;
 }
 #endif

@@ -53,8 +53,8 @@ static inline bool message_is(const struct message *l, const tern_msg *m)
 {
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_words(m) == l->n && (data != NULL) == l->payload &&
-		    (!data || len == l->len);
+	bool good = tern_msg_words(m) == l->n && (data != NULL) == (len > 0) &&
+		    len == (l->payload ? l->len : 0);
 	for (unsigned k = 0; good && k < l->n; k++)
 		good = tern_msg_arg(m, k) == l->word[k];
 	return good && (!data || chance_filled(data, len, l->number));
@@ -101,8 +101,8 @@ static inline void traffic_answer(tern *t, const tern_msg *m)
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	bool good = tern_msg_arg(m, 0) == traffic.answered[from] &&
-		    tern_msg_arg(m, 1) == l.number && (data != NULL) == l.answer_payload &&
-		    (!data || len == l.len);
+		    tern_msg_arg(m, 1) == l.number && (data != NULL) == (len > 0) &&
+		    len == (l.answer_payload ? l.len : 0);
 	CHECK(good && (!data || chance_filled(data, len, l.number + 1)));
 	traffic.answered[from]++;
 	tern_signal(t, &traffic.all_answered, 1);

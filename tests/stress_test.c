@@ -196,8 +196,8 @@ static void on_tell(tern *t, const tern_msg *m)
 	CHECK(tern_msg_arg(m, 0) == s.hash);
 	size_t len;
 	const unsigned char *data = tern_msg_data(m, &len);
-	CHECK((data != NULL) == (s.answer != ANSWER_WORDS));
-	if (data && CHECK(len == tern_msg_arg(m, 1)))
+	CHECK((data != NULL) == (len > 0));
+	if (CHECK(len == (s.answer == ANSWER_WORDS ? 0 : tern_msg_arg(m, 1))))
 		CHECK(chance_filled(data, len, s.hash));
 	tern_signal(t, &self->replies, 1);
 }

@@ -116,6 +116,71 @@ TEST(payloads_stay_where_they_came_for_as_long_as_they_are_kept)
 	CHECK_IS(tern_close(t[1]), 0);
 }
 
+/* -- Claims that are shortened -------------------------------------------------------------- */
+
+static struct wire_ops counting;
+static void (*wire_send)(struct wire *w, const struct outgoing *o, unsigned n);
+static size_t wire_bytes;
+
+static void send_and_count(struct wire *w, const struct outgoing *o, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		for (int k = 0; k < o[i].parts; k++)
+			wire_bytes += o[i].part[k].iov_len;
+	wire_send(w, o, n);
+}
+
+static size_t shortened_to;
+
+static void reply_shortened(tern *t, const tern_msg *m)
+{
+	size_t len;
+	tern_msg_data(m, &len);
+	CHECK_IS(len, shortened_to);
+	void *reply = handed_reply_claim(t, m, TERN_PAYLOAD_MAX);
+	memset(reply, 7, TERN_PAYLOAD_MAX);
+	CHECK_IS(tern_claim_shorten(t, reply, shortened_to), 0);
+	CHECK_IS(tern_reply_commit(t, m, reply, TELL), 0);
+}
+
+/* How many bytes both send until a claim of the longest payload, and its reply, have arrived. */
+static size_t bytes_of_claim(tern *t[2], size_t len)
+{
+	wire_bytes = 0;
+	shortened_to = len;
+	void *claimed = handed_claim(t[0], 1, TERN_PAYLOAD_MAX);
+	memset(claimed, 8, TERN_PAYLOAD_MAX);
+	CHECK_IS(tern_claim_shorten(t[0], claimed, len), 0);
+	CHECK_IS(tern_commit(t[0], claimed, KNOW), 0);
+	CHECK_IS(tern_wait(t[0], &told, 1), 0);
+	return wire_bytes;
+}
+
+TEST(of_a_shortened_claim_only_what_is_left_travels)
+{
+	far_use(NULL);
+	tern *t[2];
+	REQUIRE(tern_open_local(2, t) == 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK_IS(tern_on(t[i], TELL, tell), 0);
+		CHECK_IS(tern_on(t[i], KNOW, reply_shortened), 0);
+		struct wire *w = net_of(t[i])->wire;
+		counting = *w->ops;
+		wire_send = counting.send;
+		counting.send = send_and_count;
+	}
+	const struct wire_ops *plain = net_of(t[0])->wire->ops;
+	net_of(t[0])->wire->ops = net_of(t[1])->wire->ops = &counting;
+	size_t whole = bytes_of_claim(t, TERN_PAYLOAD_MAX), some = bytes_of_claim(t, 100);
+	size_t none = bytes_of_claim(t, 0);
+	CHECK(whole >= 2 * TERN_PAYLOAD_MAX);
+	CHECK(some >= 200 && some < 2000);
+	CHECK(none < some);
+	net_of(t[0])->wire->ops = net_of(t[1])->wire->ops = plain;
+	CHECK_IS(tern_close(t[0]), 0);
+	CHECK_IS(tern_close(t[1]), 0);
+}
+
 TEST(a_poll_handles_what_has_come_also_after_a_rank_has_left)
 {
 	far_use(NULL);

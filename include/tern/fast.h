@@ -436,6 +436,23 @@ static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsi
 #define tern_release tern_release_inline
 #endif
 
+/* A payload of 0 bytes is none: its words travel by themselves, and cost as much. */
+/* cost: base control */
+static inline int tern_request_data_words(tern *t, uint32_t dst, unsigned id, const void *data,
+					  unsigned n, size_t len, TERN_SIX_)
+{
+	return len ? tern_request_payload(t, dst, id, data, n, len, TERN_SIX_VALUES_)
+		   : tern_request_words(t, n, dst, id, TERN_SIX_VALUES_);
+}
+
+/* cost: base control */
+static inline int tern_reply_data_words(tern *t, const tern_msg *m, unsigned id, const void *data,
+					unsigned n, size_t len, TERN_SIX_)
+{
+	return len ? tern_reply_payload(t, m, id, data, n, len, TERN_SIX_VALUES_)
+		   : tern_reply_words(t, n, m, id, TERN_SIX_VALUES_);
+}
+
 TERN_END_
 
 #endif

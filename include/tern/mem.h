@@ -142,6 +142,8 @@ int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_
 #define tern_put_request(t, dst, src, len, ...)                     \
 	tern_put_words(t, dst, src, len, TERN_COUNT1_(__VA_ARGS__), \
 		       TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+int tern_put_request_array(tern *t, tern_addr dst, const void *src, size_t len, unsigned id,
+			   unsigned n, const uint64_t *words);
 int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id,
 		  TERN_SIX_);
 

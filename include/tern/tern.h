@@ -142,14 +142,19 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
 /*
  * tern_request_data(t, dst, id, data, len, ...) and
  * tern_reply_data(t, m, id, data, len, ...) carry `len` bytes, 0 to
- * TERN_PAYLOAD_MAX, besides the words. `data` is free again on return.
+ * TERN_PAYLOAD_MAX, besides the words. `data` is free again on return. With 0 bytes the message
+ * has no payload: it is the one that tern_request() or tern_reply() would send.
  */
-#define tern_request_data(t, dst, id, data, ...)                          \
-	tern_request_payload(t, dst, id, data, TERN_COUNT1_(__VA_ARGS__), \
-			     TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
-#define tern_reply_data(t, m, id, data, ...)                          \
-	tern_reply_payload(t, m, id, data, TERN_COUNT1_(__VA_ARGS__), \
-			   TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_request_data(t, dst, id, data, ...)                             \
+	tern_request_data_words(t, dst, id, data, TERN_COUNT1_(__VA_ARGS__), \
+				TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_reply_data(t, m, id, data, ...)                             \
+	tern_reply_data_words(t, m, id, data, TERN_COUNT1_(__VA_ARGS__), \
+			      TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
+			    unsigned n, const uint64_t *words);
+int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *data, size_t len,
+			  unsigned n, const uint64_t *words);
 
 /*
  * Composing in place. tern_claim() gives `len` writable bytes that will travel
@@ -159,9 +164,15 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
  * hold every block.
  */
 int tern_claim(tern *t, uint32_t dst, size_t len, void **claimed);
+/*
+ * Makes an open claim shorter, one for a reply too: only its first `len` bytes travel. It does not
+ * grow again. -EMSGSIZE: it is shorter already.
+ */
+int tern_claim_shorten(tern *t, void *claimed, size_t len);
 #define tern_commit(t, claimed, ...)                             \
 	tern_commit_words(t, claimed, TERN_COUNT1_(__VA_ARGS__), \
 			  TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+int tern_commit_array(tern *t, void *claimed, unsigned id, unsigned n, const uint64_t *words);
 int tern_abandon(tern *t, void *claimed);
 
 /*
@@ -180,6 +191,8 @@ int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_fro
 #define tern_reply_commit(t, m, claimed, ...)                             \
 	tern_reply_commit_words(t, m, claimed, TERN_COUNT1_(__VA_ARGS__), \
 				TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+int tern_reply_commit_array(tern *t, const tern_msg *m, void *claimed, unsigned id, unsigned n,
+			    const uint64_t *words);
 
 /* -- Reading a message -------------------------------------------------------- */
 

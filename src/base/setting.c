@@ -103,6 +103,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 	[SETTING_UNREACHABLE] = { "TERN_UNREACHABLE", "wait",
 				  "when a rank that lives has not answered for TERN_KEEPALIVE seconds: wait for it, or fail "
 				  "the calls that need it" },
+	[SETTING_LIBRARY] = { "TERN_LIBRARY", "",
+			      "the path of libtern.so for bindings of other languages; unset: they look for it" },
 };
 
 int setting_is_text(enum setting s)
@@ -120,6 +122,7 @@ int setting_is_text(enum setting s)
 	case SETTING_PROTECT:
 	case SETTING_MACHINE:
 	case SETTING_UNREACHABLE:
+	case SETTING_LIBRARY:
 		return 1;
 	default:
 		return 0;

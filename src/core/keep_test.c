@@ -61,7 +61,7 @@ TEST(a_kept_payload_stays_where_it_lies)
 	ranks_open(keep);
 	for (uint32_t src = 0; src < 2; src++) {
 		for (unsigned i = 0; i < 8; i++)
-			CHECK_IS(tern_request_data(local[src], 1, ASK, bytes, 1000 * i, i), 0);
+			CHECK_IS(tern_request_data(local[src], 1, ASK, bytes, 1 + 1000 * i, i), 0);
 		local_settle();
 	}
 	traffic();
@@ -71,7 +71,7 @@ TEST(a_kept_payload_stays_where_it_lies)
 	for (unsigned i = 0; i < 16; i++) {
 		size_t len;
 		const unsigned char *data = tern_msg_data(kept[i], &len);
-		CHECK_IS(len, 1000 * (i % 8));
+		CHECK_IS(len, 1 + 1000 * (i % 8));
 		CHECK(data && chance_filled(data, len, 1));
 		CHECK_IS(tern_msg_arg(kept[i], 0), i % 8);
 		CHECK_IS(tern_msg_drop(local[1], kept[i]), 0);

@@ -11,10 +11,11 @@
 #include "core/wait.h"
 #include "endpoint/count.h"
 
+/* 0 bytes are no payload: only the words travel. */
 static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t len, TERN_SIX_)
 {
 	return (struct parcel){
-		.bits = TERN_HEAD_PAYLOAD | (uint64_t)id << TERN_ID_SHIFT | n,
+		.bits = (len ? TERN_HEAD_PAYLOAD : 0) | (uint64_t)id << TERN_ID_SHIFT | n,
 		.n = n,
 		.payload = b->data,
 		.len = len,
@@ -71,6 +72,12 @@ static int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct bloc
 	return 0;
 }
 
+/* The state of a block while its message is under way: one without a payload has left it behind. */
+static enum block_state block_sent(const struct parcel *p)
+{
+	return p->bits & TERN_HEAD_PAYLOAD ? BLOCK_SENT : BLOCK_FREE;
+}
+
 /*
  * Sends a claimed block; on error it stays claimed. While it waits for room it counts as kept:
  * handlers and deferred functions run meanwhile, and must not commit it again, nor may it be
@@ -85,8 +92,9 @@ static int block_send(struct endpoint *e, struct block *b, const struct parcel *
 		block_set(b, BLOCK_CLAIMED);
 		return rc;
 	}
-	block_set(b, BLOCK_SENT);
-	return send_request(e, b->peer, p); /* there is room: it does not wait, nor fail */
+	uint32_t dst = b->peer;
+	block_set(b, block_sent(p));
+	return send_request(e, dst, p); /* there is room: it does not wait, nor fail */
 }
 
 /*
@@ -130,8 +138,7 @@ static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigne
 		rc = block_claim(e, dst, len, &b);
 	if (rc)
 		return rc;
-	if (len)
-		memcpy(b->data, data, len); /* cost: base write */
+	memcpy(b->data, data, len); /* cost: base write */
 	struct parcel p = parcel_of(id, n, b, len, TERN_SIX_VALUES_);
 	rc = block_send(e, b, &p);
 	if (rc)
@@ -139,7 +146,7 @@ static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigne
 	return rc;
 }
 
-/* 0 bytes, which may be at NULL, take the other way. */
+/* 0 bytes come here only from tern_request_data_array(). */
 int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
 			 size_t len, TERN_SIX_)
 {
@@ -148,6 +155,8 @@ int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, u
 			payload_quick(t, dst, (uint64_t)id << TERN_ID_SHIFT | n, data, len,
 				      TERN_SIX_VALUES_)))
 		return 0;
+	if (!len)
+		return tern_request_call(t, n, dst, id, TERN_SIX_VALUES_);
 	return payload_rare(t, dst, id, data, n, len, TERN_SIX_VALUES_);
 }
 
@@ -249,7 +258,7 @@ void payload_forget_reply(struct endpoint *e)
 /* cost: buffer setup */
 static int reply_send(struct endpoint *e, struct block *b, const struct parcel *p)
 {
-	block_set(b, BLOCK_SENT);
+	block_set(b, block_sent(p));
 	int rc = send_reply(e, p);
 	if (rc)
 		block_set(b, BLOCK_FREE);
@@ -260,13 +269,14 @@ int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data
 		       size_t len, TERN_SIX_)
 {
 	struct endpoint *e = t->own;
+	if (!len)
+		return tern_reply_call(t, n, m, id, TERN_SIX_VALUES_);
 	int rc = rules_reply(e, m, id, n, len);
 	if (rc)
 		return rc;
 	payload_forget_reply(e);
 	struct block *b = reply_block(e);
-	if (len)
-		memcpy(b->data, data, len); /* cost: base write */
+	memcpy(b->data, data, len); /* cost: base write */
 	struct parcel p = parcel_of(id, n, b, len, TERN_SIX_VALUES_);
 	return reply_send(e, b, &p);
 }
@@ -289,13 +299,16 @@ static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len
 	return rc;
 }
 
-/* A block of this rank's own for the reply to the request that is being handled. */
-static struct block *reply_claim_fresh(struct endpoint *e)
+/*
+ * Whether `b` is the claim for the reply to the request that is being handled: the last one made,
+ * in a block of this rank's own or in the request's.
+ */
+static bool reply_claimed(const struct endpoint *e, const struct block *b)
 {
-	e->reply_claim = reply_block(e);
-	e->reply_cursor = e->inlet->cursor;
-	e->reply_leaf = e->inlet->leaf;
-	return e->reply_claim;
+	if (!in_handler(e) || e->reply_cursor != e->inlet->cursor ||
+	    e->reply_leaf != e->inlet->leaf)
+		return false;
+	return e->reply_claim ? b == e->reply_claim : e->block && b == e->block && !e->block_kept;
 }
 
 int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_from from,
@@ -315,8 +328,33 @@ int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_fro
 			"which has %zu: claim a fresh one",
 			len, e->inlet->peer, e->block && !e->block_kept ? has : 0);
 	payload_forget_reply(e);
+	e->reply_claim = same ? NULL : reply_block(e);
 	e->reply_len = len;
-	*claimed = same ? e->block->data : reply_claim_fresh(e)->data;
+	e->reply_cursor = e->inlet->cursor;
+	e->reply_leaf = e->inlet->leaf;
+	*claimed = same ? e->block->data : e->reply_claim->data;
+	return 0;
+}
+
+int tern_claim_shorten(tern *t, void *claimed, size_t len)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct endpoint *e = t->own;
+	struct block *b = block_of(claimed);
+	int rc = rules_forked(e);
+	bool reply = !rc && reply_claimed(e, b);
+	if (!rc && !reply)
+		rc = claim_find(e, claimed, &b);
+	if (rc)
+		return rc;
+	size_t has = reply ? e->reply_len : b->len;
+	if (len > has)
+		return error_set(-EMSGSIZE, "a claim of %zu bytes cannot be shortened to %zu", has,
+				 len);
+	if (reply)
+		e->reply_len = len;
+	else
+		b->len = (uint32_t)len;
 	return 0;
 }
 
@@ -328,19 +366,16 @@ int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned 
 	if (rc)
 		return rc;
 	struct block *b = block_of(claimed);
-	bool returned = e->block && b == e->block && !e->block_kept;
-	bool fresh = b == e->reply_claim && e->reply_cursor == e->inlet->cursor &&
-		     e->reply_leaf == e->inlet->leaf;
-	if (!claimed || (!returned && !fresh))
+	if (!reply_claimed(e, b))
 		return error_set(-EINVAL, "%p was not given by tern_reply_claim() for this request",
 				 claimed);
 	struct parcel p = parcel_of(id, n, b, e->reply_len, TERN_SIX_VALUES_);
-	if (!returned) {
+	if (e->reply_claim) {
 		e->reply_claim = NULL;
 		return reply_send(e, b, &p);
 	}
 	rc = send_reply(e, &p); /* the block is the requester's and goes home */
-	e->block_kept = rc == 0;
+	e->block_kept = rc == 0 && e->reply_len;
 	return rc;
 }
 

@@ -51,7 +51,7 @@ static void check_no_block_lost(void)
 
 static void check_arrival(const struct noted *a, size_t len, uint64_t number)
 {
-	CHECK(a->has_payload);
+	CHECK_IS(a->has_payload, len > 0);
 	CHECK_IS(a->len, len);
 	CHECK(chance_filled(a->data, len, number));
 }
@@ -90,15 +90,95 @@ TEST(a_payload_travels_with_none_to_six_words)
 	check_no_block_lost();
 }
 
-TEST(a_zero_length_payload_needs_no_data_and_differs_from_none)
+static void echo_array(tern *t, const tern_msg *m)
 {
-	ranks_open(note_request);
-	CHECK_IS(tern_request_data(local[0], 1, ASK, NULL, 0), 0);
+	size_t len;
+	uint64_t word[TERN_WORDS_MAX];
+	unsigned n = tern_msg_words(m);
+	const void *data = tern_msg_data(m, &len);
+	for (unsigned i = 0; i < n; i++)
+		word[i] = tern_msg_arg(m, i) + 1;
+	arrival_note(&requests, t, m);
+	void *claimed = n % 2 ? handed_reply_claim(t, m, len) : NULL;
+	if (!claimed)
+		CHECK_IS(tern_reply_data_array(t, m, TELL, data, len, n, word), 0);
+	else
+		CHECK_IS(tern_reply_commit_array(t, m, claimed, TELL, n, word), 0);
+}
+
+TEST(a_payload_travels_with_an_array_of_words)
+{
+	static const uint64_t words[TERN_WORDS_MAX + 1] = { 7, 8, 9, 10, 11, 12, 13 };
+	ranks_open(echo_array);
+	for (unsigned n = 0; n <= TERN_WORDS_MAX; n++) {
+		void *claimed = handed_claim(local[0], 1, 9);
+		memcpy(claimed, bytes, 9);
+		CHECK_IS(tern_request_data_array(local[0], 1, ASK, bytes, 9, n, words), 0);
+		CHECK_IS(tern_commit_array(local[0], claimed, ASK, n, words), 0);
+		local_settle();
+		CHECK_IS(replies.count, 2 * n + 2);
+		CHECK(requests.words == n && replies.words == n);
+		CHECK(n == 0 || (requests.word[n - 1] == n + 6 && replies.word[n - 1] == n + 7));
+		check_arrival(&requests, 9, 1);
+		check_arrival(&replies, 9, 1);
+	}
+	CHECK_IS(tern_request_data_array(local[0], 1, ASK, bytes, 9, TERN_WORDS_MAX + 1, words),
+		 -E2BIG);
+	check_no_block_lost();
+}
+
+static void answer_without_bytes(tern *t, const tern_msg *m)
+{
+	static const uint64_t words[2] = { 8, 9 };
+	arrival_note(&requests, t, m);
+	uint64_t how = tern_msg_words(m) ? tern_msg_arg(m, 0) : 0;
+	if (how == 0)
+		CHECK_IS(tern_reply_data(t, m, TELL, NULL, 0, 8, 9), 0);
+	else if (how == 1)
+		CHECK_IS(tern_reply_data_array(t, m, TELL, NULL, 0, 2, words), 0);
+	else
+		CHECK_IS(tern_reply_commit(t, m, handed_reply_claim(t, m, 0), TELL, 8, 9), 0);
+}
+
+static void check_without_bytes(unsigned count)
+{
 	local_settle();
-	CHECK(requests.has_payload && requests.len == 0);
-	CHECK_IS(tern_request(local[0], 1, ASK), 0);
-	local_settle();
+	CHECK_IS(requests.count, count);
+	CHECK_IS(replies.count, count);
 	CHECK(!requests.has_payload && requests.len == 0);
+	CHECK(!replies.has_payload && replies.len == 0);
+	CHECK(replies.words == 2 && replies.word[1] == 9);
+}
+
+TEST(a_payload_of_0_bytes_is_none_and_needs_no_data_and_no_block)
+{
+	static const uint64_t words[2] = { 1, 7 };
+	void *claimed[TERN_POOL_BLOCKS];
+	ranks_open(answer_without_bytes);
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
+		REQUIRE((claimed[i] = handed_claim(local[0], 1, 0)) != NULL);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, NULL, 0), 0);
+	check_without_bytes(1);
+	CHECK_IS(tern_request_data_array(local[0], 1, ASK, NULL, 0, 2, words), 0);
+	check_without_bytes(2);
+	CHECK(requests.words == 2 && requests.word[1] == 7);
+	for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
+		CHECK_IS(tern_commit(local[0], claimed[i], ASK, 2, 5), 0);
+		CHECK_IS(tern_commit(local[0], claimed[i], ASK), -EINVAL);
+		check_without_bytes(3 + (unsigned)i);
+	}
+	check_no_block_lost();
+}
+
+TEST(a_reply_of_0_bytes_in_place_gives_the_requests_block_back)
+{
+	ranks_open(answer_without_bytes);
+	for (unsigned i = 0; i < 3 * TERN_POOL_BLOCKS; i++) {
+		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 10, i % 3), 0);
+		local_settle();
+		check_arrival(&requests, 10, 1);
+		CHECK(replies.count == i + 1 && !replies.has_payload);
+	}
 	check_no_block_lost();
 }
 

@@ -156,4 +156,31 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
 	return tern_reply_inline(t, n, m, id, WORDS_AT(words, n));
 }
 
+/* cost: base call */
+int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
+			    unsigned n, const uint64_t *words)
+{
+	return tern_request_payload(t, dst, id, data, n, len, WORDS_AT(words, n));
+}
+
+/* cost: base call */
+int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *data, size_t len,
+			  unsigned n, const uint64_t *words)
+{
+	return tern_reply_payload(t, m, id, data, n, len, WORDS_AT(words, n));
+}
+
+/* cost: base call */
+int tern_commit_array(tern *t, void *claimed, unsigned id, unsigned n, const uint64_t *words)
+{
+	return tern_commit_words(t, claimed, n, id, WORDS_AT(words, n));
+}
+
+/* cost: base call */
+int tern_reply_commit_array(tern *t, const tern_msg *m, void *claimed, unsigned id, unsigned n,
+			    const uint64_t *words)
+{
+	return tern_reply_commit_words(t, m, claimed, n, id, WORDS_AT(words, n));
+}
+
 /* cost: base write */

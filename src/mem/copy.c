@@ -18,6 +18,15 @@ int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned 
 	return rc ? rc : tern_request_call(t, n, rank, id, TERN_SIX_VALUES_);
 }
 
+int tern_put_request_array(tern *t, tern_addr dst, const void *src, size_t len, unsigned id,
+			   unsigned n, const uint64_t *words)
+{
+	uint64_t w[TERN_WORDS_MAX] = { 0 };
+	for (unsigned i = 0; i < n && i < TERN_WORDS_MAX; i++)
+		w[i] = words[i];
+	return tern_put_then(t, dst, src, len, n, id, w[0], w[1], w[2], w[3], w[4], w[5]);
+}
+
 static int copy_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put, tern_op *op)
 {
 	struct runs r;

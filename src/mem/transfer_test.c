@@ -311,6 +311,10 @@ TEST(the_handler_of_a_long_message_finds_the_data_in_place)
 		CHECK_IS(requests.count, i + 1);
 		CHECK_IS(requests.words, 3);
 	}
+	const uint64_t words[] = { 70, 2, 3, 4 };
+	CHECK_IS(tern_put_request_array(local[0], at[0] + 70, here, long_len, ASK, 4, words), 0);
+	local_settle();
+	CHECK(requests.count == 8 && requests.words == 4);
 	memset(image[0], 0, AREA);
 	memcpy(image[0] + 70, here_image, 500000);
 	areas_check();
