@@ -39,6 +39,8 @@ endforeach()
 file(GLOB example_sources CONFIGURE_DEPENDS examples/*.c)
 install(FILES ${example_sources} DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY bindings/python DESTINATION ${CMAKE_INSTALL_DATADIR}/tern FILES_MATCHING PATTERN *.py PATTERN README.md
+	PATTERN __pycache__ EXCLUDE)
 install(FILES scripts/completion.bash RENAME tern DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 
 # For scripts/installed.sh, which sources it.

@@ -23,6 +23,7 @@ aarch64="$demo
 test="$aarch64 $format $demo_wants
 	clang               clang
 	g++                 g++
+	python3             python3
 	libclang-rt-14-dev  /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan-*.a
 	spin                spin
 	valgrind            valgrind

@@ -111,6 +111,15 @@ for example in "$prefix"/share/doc/tern/examples/*.c; do
 		-ltern
 done
 
+echo "the Python module is there, and finds the library of its prefix"
+[[ -s $prefix/share/tern/python/README.md && -s $prefix/share/tern/python/halo.py ]]
+if command -v python3 >/dev/null; then
+	expect "a program imports it and runs" env PYTHONPATH="$prefix/share/tern/python" PYTHONDONTWRITEBYTECODE=1 \
+		python3 -c 'import tern; t = tern.Endpoint(); print("rank", t.rank, "of", t.size); t.close()'
+else
+	echo "python3 is not installed: not run"
+fi
+
 echo "make install says how to compile and run, and that works as it stands"
 mkdir "$folder/made"
 sed "s|'$was|'$prefix|" "$TERN_BIN/../install-paths" >"$folder/made/install-paths"
