@@ -16,7 +16,7 @@ fail() {
 own='tern_(open|open_local)_layout
 tern_(word|double|float)_(double|float|integer|word|of)
 tern_(request|reply)_(payload|rare|call|inline)
-tern_(commit|reply_commit|spawn|spawn_first|thread_start)_words
+tern_(commit|reply_commit|request_data|reply_data|spawn|spawn_first|thread_start)_words
 tern_put_then(_inline)?
 tern_(hold|release)_(rare|inline)
 tern_lane_(share|write)

@@ -51,7 +51,8 @@ int main(void)
 	for (uint64_t i = 0; i < 1000; i++)
 		if (tern_chan_put8(&out, i) || tern_chan_get8(&in, &value) || value != i)
 			return 4;
-	if (tern_send_word(t, 0, 7, 42) || tern_recv_word(t, TERN_RANK_ANY, 7, &value) || value != 42)
+	if (tern_send_word(t, 0, 7, 42) || tern_recv_word(t, TERN_RANK_ANY, 7, &value) ||
+	    value != 42)
 		return 5;
 	return tern_close(t);
 }
@@ -75,7 +76,8 @@ for compiler in g++ clang++; do
 	command -v $compiler >/dev/null || { echo "no $compiler here"; continue; }
 	for inline in TERN_INLINE TERN_NO_INLINE; do
 		echo "the same program compiles with $compiler -std=c++17 -D$inline, and answers itself"
-		$compiler -std=c++17 -x c++ -Wall -Wextra -Wpedantic -Werror -O2 -D$inline -Iinclude \
+		$compiler -std=c++17 -x c++ -Wall -Wextra -Wpedantic -Werror -O2 -D$inline \
+			-Iinclude \
 			"$folder/self.c" -x none -o "$folder/self" -L"$lib" -ltern -Wl,-rpath,"$lib"
 		"$folder/self"
 	done

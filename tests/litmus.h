@@ -9,7 +9,8 @@
  *     start x 1, wait      a split-phase put; waits for those of this role
  *     lay x 1              a blocking put of 96 KiB, whose last word is x
  *     many x 1             the same, split-phase
- *     write x 1, read x r0 a release store and an acquire load through tern_addr_local(), where it gives
+ *     write x 1, read x r0 a release store and an acquire load through tern_addr_local(), where it
+ *                          gives
  *                          a pointer; elsewhere put and get
  *     swap x 1 r0          an atomic operation; add x 1 r0 is another
  *     bump x 1             a C11 atomic addition through tern_addr_local(), else add

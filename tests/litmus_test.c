@@ -16,9 +16,9 @@
 
 #include "chance.h"
 #include "far.h"
+#include "handed.h"
 #include "litmus.h"
 #include "ranks.h"
-#include "handed.h"
 
 enum {
 	PLACES = 3,

@@ -71,7 +71,9 @@ static void trees(void)
 	for (uint64_t i = 0; i < 5; i++) {
 		uint64_t state = chance_of(seed, tern_rank(t) * 100 + i), nodes = 0;
 		tern_thread root;
-		CHECK_IS(tern_thread_start(t, &root, (uint32_t)(state % tern_size(t)), TREE, 5, state), 0);
+		CHECK_IS(tern_thread_start(t, &root, (uint32_t)(state % tern_size(t)), TREE, 5,
+					   state),
+			 0);
 		CHECK_IS(tern_thread_join(t, &root, &nodes), 0);
 		CHECK_IS(nodes, tree_nodes(5, state));
 	}

@@ -4,7 +4,8 @@
  * Counts the instructions of a switch between two threads, exactly: a child switches under
  * single-stepping, and the figure is the difference between 2N and N switches. Of the switch itself
  * that is from the call in one thread to the return in the other, arguments and call included.
- * tern_thread_yield() is counted too, with its poll and with the choice of who is next, when nobody is to
+ * tern_thread_yield() is counted too, with its poll and with the choice of who is next, when nobody
+ * is to
  * be preempted and when threads are.
  */
 #include <signal.h>
@@ -147,8 +148,8 @@ int main(void)
 		return SKIPPED;
 	}
 	double bare = count(child), yield = count(child), sliced = count(child);
-	printf("%-32s %6.2f\n%-32s %6.2f\n%-32s %6.2f\n", "switch", bare, "tern_thread_yield, cooperative",
-	       yield, "tern_thread_yield, with slices", sliced);
+	printf("%-32s %6.2f\n%-32s %6.2f\n%-32s %6.2f\n", "switch", bare,
+	       "tern_thread_yield, cooperative", yield, "tern_thread_yield, with slices", sliced);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(TERN_PORTABLE_SWITCH)

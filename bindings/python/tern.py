@@ -238,7 +238,8 @@ class Message:
 
 class Op(Structure):
     """A handle for operations under way, any number of them; it keeps their buffers alive."""
-    _fields_ = [("pending", c_uint32), ("error", c_int), ("flag", c_void_p)]
+    _fields_ = [("pending", c_uint32), ("error", c_int), ("flag", c_void_p),
+                ("done", c_void_p), ("arg", c_void_p), ("queued_", c_void_p)]
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint

@@ -196,7 +196,8 @@ static int order_add(struct async *a, uint32_t rank, const struct order *wanted)
 	return 0;
 }
 
-int tern_async_send_start(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg, tern_op *op)
+int tern_async_send_start(tern *t, uint32_t rank, tern_filler *fill, unsigned id, void *arg,
+			  tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	tern_op own = TERN_OP;

@@ -290,7 +290,8 @@ static void put_something(struct chance *c)
 
 static void get_something(void)
 {
-	struct fact f = first == last ? (struct fact){ TERN_CHAN_NOTHING, 0 } : model[first++ % MODEL];
+	struct fact f =
+		first == last ? (struct fact){ TERN_CHAN_NOTHING, 0 } : model[first++ % MODEL];
 	REQUIRE(CHECK_IS(tern_chan_information(&in), f.what));
 	if (f.what == TERN_CHAN_DATA)
 		CHECK_IS(pair_get(), f.word);

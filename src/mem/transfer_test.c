@@ -246,7 +246,7 @@ TEST(a_started_put_or_get_of_a_heap_is_complete_on_return)
 	tern_hold(local[0]);
 	for (unsigned i = 0; i < 2 * sizeof lens / sizeof *lens; i++) {
 		size_t len = lens[i / 2], off = i % 7 * 8;
-		tern_op op = { 0, -EDOM, i % 2 ? &flag : NULL };
+		tern_op op = { .error = -EDOM, .flag = i % 2 ? &flag : NULL };
 		atomic_store(&flag, 0);
 		CHECK_IS(tern_put_start(local[0], at[0] + off, here, len, &op), 0);
 		CHECK(memcmp(tern_addr_local(local[0], at[0] + off, len), here, len) == 0);

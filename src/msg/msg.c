@@ -170,7 +170,8 @@ static bool msg_needs_anyone(const void *state, const tern_op *op)
 	const struct msg *m = state;
 	for (uint32_t i = 0; i < m->recvs.made; i++) {
 		const struct receiving *r = record_at(&m->recvs, i);
-		if (r && r->op == op && r->node.rank == TERN_RANK_ANY && r->state == TERN_STATE_IN_USE)
+		if (r && r->op == op && r->node.rank == TERN_RANK_ANY &&
+		    r->state == TERN_STATE_IN_USE)
 			return true;
 	}
 	return false;

@@ -25,8 +25,8 @@ static void rank_text(char *text, size_t len, uint32_t rank)
 static void send_print(int fd, uint32_t here, const struct sending *s)
 {
 	const char *waits = s->state != TERN_STATE_IN_USE ? ""
-			    : s->announced          ? ", no receive has matched it"
-						    : ", its receiver has no room to hear of it";
+			    : s->announced                ? ", no receive has matched it"
+					   : ", its receiver has no room to hear of it";
 	dprintf(fd, "rank %u: send    %#llx to rank %u, %zu bytes: %s%s\n", here,
 		(unsigned long long)s->node.id, s->node.rank, s->layout.total, state_text(s->state),
 		waits);
@@ -35,7 +35,8 @@ static void send_print(int fd, uint32_t here, const struct sending *s)
 static void recv_print(int fd, uint32_t here, const struct receiving *r)
 {
 	char from[32];
-	rank_text(from, sizeof from, r->state == TERN_STATE_IN_PROGRESS ? r->got.src : r->node.rank);
+	rank_text(from, sizeof from,
+		  r->state == TERN_STATE_IN_PROGRESS ? r->got.src : r->node.rank);
 	dprintf(fd, "rank %u: receive %#llx from %s, %zu bytes: %s", here,
 		(unsigned long long)r->node.id, from, r->layout.total, state_text(r->state));
 	if (r->masked)

@@ -141,7 +141,8 @@ int tern_op_cancel(tern *t, tern_op *op)
 	if (!rc && !op)
 		rc = error_set(
 			-EINVAL,
-			"tern_op_cancel() was given no handle; what has none is taken back by its id");
+			"tern_op_cancel() was given no handle; what has none is taken back by "
+			"its id");
 	if (rc)
 		return rc;
 	int sends = send_cancel_of(msg_of(t), op, &found),

@@ -349,7 +349,8 @@ static void thread_ended(tern *t, uint32_t rank, int rc, uint64_t result, void *
 	thread->pending = 0;
 }
 
-int tern_thread_start_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id, TERN_SIX_)
+int tern_thread_start_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id,
+			    TERN_SIX_)
 {
 	*thread = (tern_thread){ .pending = 1, .rank = rank };
 	int rc = tern_spawn_words(t, rank, id, thread_ended, n, thread, TERN_SIX_VALUES_);

@@ -240,8 +240,10 @@ static uint64_t tree(tern *t, const uint64_t word[6])
 	tern_thread a, b;
 	if (!word[0])
 		return 1;
-	CHECK_IS(tern_thread_start(t, &a, (tern_rank(t) + 1) % tern_size(t), OTHER, word[0] - 1), 0);
-	CHECK_IS(tern_thread_start(t, &b, (tern_rank(t) + 2) % tern_size(t), OTHER, word[0] - 1), 0);
+	CHECK_IS(tern_thread_start(t, &a, (tern_rank(t) + 1) % tern_size(t), OTHER, word[0] - 1),
+		 0);
+	CHECK_IS(tern_thread_start(t, &b, (tern_rank(t) + 2) % tern_size(t), OTHER, word[0] - 1),
+		 0);
 	CHECK_IS(tern_thread_join(t, &a, &left), 0);
 	CHECK_IS(tern_thread_join(t, &b, &right), 0);
 	return left + right + 1;

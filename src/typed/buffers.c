@@ -18,7 +18,8 @@ static int alloc_check(struct typed *y, unsigned type, unsigned count, unsigned 
 				 count, TERN_BUFFERS_MAX);
 	if (flags & ~(unsigned)(POLICIES | ORDERED) || (flags & POLICIES) == POLICIES)
 		return error_set(-EINVAL,
-				 "tern_buf_alloc() was given flags %#x; it takes one policy of enum "
+				 "tern_buf_alloc() was given flags %#x; it takes one policy of "
+				 "enum "
 				 "tern_buffers, and orders",
 				 flags);
 	if (y->queue[type])
@@ -85,10 +86,10 @@ int tern_buf_close(tern *t, unsigned type)
 	struct typed *y = typed_here(t);
 	struct type_queue *s = type < TERN_TYPES_MAX ? y->queue[type] : NULL;
 	if (!s)
-		return error_set(
-			-ENXIO,
-			"tern_buf_close() was given type %u, for which rank %u has no buffers", type,
-			t->rank);
+		return error_set(-ENXIO,
+				 "tern_buf_close() was given type %u, for which rank %u has no "
+				 "buffers",
+				 type, t->rank);
 	return close_queue(y, s);
 }
 

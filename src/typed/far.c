@@ -290,7 +290,8 @@ static int far_long(struct typed *y, struct sending *s)
 	s->outgoing = outgoing_new(y);
 	if (!s->outgoing)
 		return sending_later(
-			s, "TERN_BUF_SENDS_MAX sends are under way, or tern_buf_done() was not asked "
+			s, "TERN_BUF_SENDS_MAX sends are under way, or tern_buf_done() was not "
+			   "asked "
 			   "about them");
 	if (!h->has_long)
 		return far_ask(y, s, true);

@@ -185,7 +185,8 @@ static int send_try(struct typed *y, struct sending *s)
 	s->outgoing = is_long ? outgoing_new(y) : NULL;
 	if (is_long && !s->outgoing)
 		return sending_later(
-			s, "TERN_BUF_SENDS_MAX sends are under way, or tern_buf_done() was not asked "
+			s, "TERN_BUF_SENDS_MAX sends are under way, or tern_buf_done() was not "
+			   "asked "
 			   "about them");
 	if (!lane_ready(&e->t->lane[s->rank]))
 		return sending_later(s, "the ring to it is full");
@@ -292,7 +293,9 @@ static int send_check(struct typed *y, uint32_t rank, unsigned flags)
 	if (!rc)
 		rc = rules_destination(y->e, rank);
 	if (!rc && flags & ~(unsigned)TERN_BUF_NOWAIT)
-		rc = error_set(-EINVAL, "tern_buf_send() was given flags %#x; it takes TERN_BUF_NOWAIT",
+		rc = error_set(-EINVAL,
+			       "tern_buf_send() was given flags %#x; it takes "
+			       "TERN_BUF_NOWAIT",
 			       flags);
 	return rc;
 }
@@ -312,7 +315,7 @@ static int send_far(struct typed *y, struct sending *s)
 }
 
 int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
-		 unsigned flags, tern_mid *mid)
+		  unsigned flags, tern_mid *mid)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct typed *y = typed_of(t);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A message on its way out of tern_buf_send(), for the two ways that there are: send.c and far.c. */
+/*
+ * A message on its way out of tern_buf_send(), for the two ways that there are: send.c and far.c.
+ */
 #ifndef TERN_TYPED_SEND_H
 #define TERN_TYPED_SEND_H
 

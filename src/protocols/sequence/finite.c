@@ -271,7 +271,8 @@ static int nobody(const struct shipment *s)
 {
 	return error_set(
 		-ENXIO,
-		"a sequence of kind %u was sent to rank %u, which has registered nothing for it: it calls "
+		"a sequence of kind %u was sent to rank %u, which has registered nothing for it: "
+		"it calls "
 		"tern_sequence_on() first",
 		s->id, s->dst);
 }
