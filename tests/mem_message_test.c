@@ -24,6 +24,10 @@ static void use_private(tern *t, const tern_msg *m)
 	CHECK_IS(tern_put(t, private, &byte, 1), -EPERM);
 	CHECK_IS(tern_get(t, &byte, private, 1), -EPERM);
 	CHECK_IS(tern_put_start(t, private, &byte, 1, &op), -EPERM);
+	CHECK_IS(tern_put_value(t, private, 1, 1), -EPERM);
+	CHECK_IS(tern_put_value_start(t, private, 1, 1, &op), -EPERM);
+	CHECK_IS(tern_get_value(t, private, 1, &old), -EPERM);
+	CHECK_IS(tern_put_local(t, private, &byte, 1, &op, &op), -EPERM);
 	CHECK_IS(tern_put_parts_start(t, list, 2, &from, 1, &op),
 		 -EPERM); /* not even the first part */
 	CHECK_IS(tern_amo64(t, TERN_AMO_ADD, private, 1, &old), -EPERM);

@@ -90,15 +90,30 @@ static size_t zone_place(struct zone *z, size_t covers)
 	return place;
 }
 
+static tern_op freed; /* local completions */
+
 static void put_run(tern *t, struct zone *z, tern_op *op)
 {
 	size_t len = model_length(&chance, ZONE - 100 - z->used < MOST ? 100 : MOST);
 	size_t to = zone_place(z, len), from = anywhere(len);
 	if (chance_one_in(&chance, 4))
 		CHECK_IS(tern_put(t, z->at + to, source + from, len), 0);
+	else if (chance_one_in(&chance, 3))
+		CHECK_IS(tern_put_local(t, z->at + to, source + from, len, &freed, op), 0);
 	else
 		CHECK_IS(tern_put_start(t, z->at + to, source + from, len, op), 0);
 	memcpy(z->image + to, source + from, len);
+}
+
+static void put_value(tern *t, struct zone *z, tern_op *op)
+{
+	size_t len = (size_t)1 << chance_below(&chance, 4), to = zone_place(z, len);
+	uint64_t value = chance_next(&chance);
+	if (chance_one_in(&chance, 4))
+		CHECK_IS(tern_put_value(t, z->at + to, value, len), 0);
+	else
+		CHECK_IS(tern_put_value_start(t, z->at + to, value, len, op), 0);
+	memcpy(z->image + to, &value, len);
 }
 
 static void put_shape(tern *t, struct zone *z, tern_op *op)
@@ -154,6 +169,8 @@ static void zones_fill(tern *t, tern_op *op)
 			continue;
 		if (chance_one_in(&chance, 10))
 			put_list(t, zones, op);
+		else if (chance_one_in(&chance, 5))
+			put_value(t, z, op);
 		else if (chance_one_in(&chance, 3))
 			put_shape(t, z, op);
 		else
@@ -208,6 +225,7 @@ static void mix(void)
 		if (!wakes || me % 2)
 			zones_fill(t, &op);
 		CHECK_IS(tern_op_wait(t, &op), 0);
+		CHECK_IS(freed.pending, 0);
 		CHECK_IS(tern_barrier(t), 0);
 		for (int k = 0; k < KINDS; k++)
 			CHECK(model_same(area[k], board->image[me][k], AREA));

@@ -101,6 +101,24 @@ int tern_get(tern *t, void *dst, tern_addr src, size_t len);
 int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op);
 int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
 
+/*
+ * Values of 1, 2, 4 or 8 bytes, which travel in the call; otherwise as above. What is got is
+ * extended with zeros. -EINVAL for another length.
+ */
+int tern_put_value(tern *t, tern_addr dst, uint64_t value, size_t len);
+int tern_put_value_start(tern *t, tern_addr dst, uint64_t value, size_t len, tern_op *op);
+int tern_get_value(tern *t, tern_addr src, size_t len, uint64_t *value);
+
+/*
+ * As tern_put_start(), with local completion apart: `local` is told when `src` may be changed, `op`
+ * when the target has the data. Of mapped memory that is at the same time. Elsewhere up to
+ * TERN_PAYLOAD_MAX bytes are copied by the call, so that `local` is complete on return, and of more
+ * `local` is told with the last acknowledgement. `local` has no errors. Without `op` the call
+ * blocks; without `local` it is tern_put_start().
+ */
+int tern_put_local(tern *t, tern_addr dst, const void *src, size_t len, tern_op *local,
+		   tern_op *op);
+
 enum { TERN_OPS_MAX = 1024, TERN_DIMS_MAX = 20 };
 
 /*

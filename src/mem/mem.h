@@ -182,6 +182,22 @@ __attribute__((no_sanitize("thread"))) static inline char *span_reach(const stru
 	return NULL;
 }
 
+/* The same for any number of bytes; heap_reach() brings the span up to date where it has to. */
+/* cost: protection control */
+__attribute__((no_sanitize("thread"))) static inline char *span_holds(const struct mem *m,
+								      tern_addr a, size_t len)
+{
+	uint32_t rank = tern_addr_rank(a);
+	if (TERN_UNLIKELY(rank >= m->size))
+		return NULL;
+	const struct span *s = &m->span[rank];
+	uint64_t at = a - s->first, beyond = at - s->middle;
+	if ((at < s->own && len <= s->own - at) ||
+	    (beyond < s->common && len <= s->common - beyond))
+		return s->base + at;
+	return NULL;
+}
+
 /* -- mem.c: what an address reaches -- */
 char *region_reach(struct mem *m, tern_addr a, size_t len); /* mem_reach() for a region */
 /* The bytes [a, a + len) if this process can touch them, else NULL. No sentence. */

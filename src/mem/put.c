@@ -25,6 +25,12 @@ static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, b
  */
 enum { IN_ONE_GO = 256 << 10, START_IN_ONE_GO = 64 << 10 };
 
+/* More than a word, which is copied as it comes, up to `most` bytes. No scope, as for a word. */
+static inline char *block_reach(const struct mem *m, tern_addr a, size_t len, size_t most)
+{
+	return len - WORD_MOST - 1 < most - WORD_MOST ? span_holds(m, a, len) : NULL;
+}
+
 /*
  * Everything but a word and a line. Neither is inline, so that a word's path saves no registers,
  * nor a line's.
@@ -40,11 +46,21 @@ static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const voi
 	return 0;
 }
 
+static __attribute__((noinline)) int put_block(tern *t, tern_addr dst, const void *src, size_t len)
+{
+	char *to = block_reach(mem_of(t), dst, len, IN_ONE_GO);
+	if (TERN_UNLIKELY(!to))
+		return put_bytes(t, dst, src, len);
+	word_before_put();
+	memcpy(to, src, len); /* cost: base write */
+	return 0;
+}
+
 static __attribute__((noinline)) int put_line(tern *t, tern_addr dst, const void *src, size_t len)
 {
 	char *to = len == TERN_LINE ? span_reach(mem_of(t), dst, true) : NULL;
 	if (!to)
-		return put_bytes(t, dst, src, len);
+		return put_block(t, dst, src, len);
 	word_before_put();
 	memcpy(to, src, TERN_LINE); /* cost: base write */
 	return 0;
@@ -71,11 +87,21 @@ static __attribute__((noinline)) int get_bytes(tern *t, void *dst, tern_addr src
 	return 0;
 }
 
+static __attribute__((noinline)) int get_block(tern *t, void *dst, tern_addr src, size_t len)
+{
+	const char *from = block_reach(mem_of(t), src, len, IN_ONE_GO);
+	if (TERN_UNLIKELY(!from))
+		return get_bytes(t, dst, src, len);
+	memcpy(dst, from, len);
+	word_after_get();
+	return 0;
+}
+
 int tern_get(tern *t, void *dst, tern_addr src, size_t len)
 {
 	char *from = len == sizeof(uint64_t) ? span_reach(mem_of(t), src, false) : NULL;
 	if (!from)
-		return get_bytes(t, dst, src, len);
+		return get_block(t, dst, src, len);
 	word8_copy(dst, from);
 	word_after_get();
 	return 0;
@@ -96,12 +122,23 @@ static __attribute__((noinline)) int put_start_bytes(tern *t, tern_addr dst, con
 	return 0;
 }
 
+static __attribute__((noinline)) int put_start_block(tern *t, tern_addr dst, const void *src,
+						     size_t len, tern_op *op)
+{
+	char *to = op_silent(op) ? block_reach(mem_of(t), dst, len, START_IN_ONE_GO) : NULL;
+	if (TERN_UNLIKELY(!to))
+		return put_start_bytes(t, dst, src, len, op);
+	word_before_put();
+	memcpy(to, src, len); /* cost: base write */
+	return 0;
+}
+
 static __attribute__((noinline)) int put_start_line(tern *t, tern_addr dst, const void *src,
 						    size_t len, tern_op *op)
 {
 	char *to = len == TERN_LINE && op_silent(op) ? span_reach(mem_of(t), dst, true) : NULL;
 	if (!to)
-		return put_start_bytes(t, dst, src, len, op);
+		return put_start_block(t, dst, src, len, op);
 	word_before_put();
 	memcpy(to, src, TERN_LINE); /* cost: base write */
 	return 0;
@@ -130,11 +167,22 @@ static __attribute__((noinline)) int get_start_bytes(tern *t, void *dst, tern_ad
 	return 0;
 }
 
+static __attribute__((noinline)) int get_start_block(tern *t, void *dst, tern_addr src, size_t len,
+						     tern_op *op)
+{
+	const char *from = op_silent(op) ? block_reach(mem_of(t), src, len, START_IN_ONE_GO) : NULL;
+	if (TERN_UNLIKELY(!from))
+		return get_start_bytes(t, dst, src, len, op);
+	memcpy(dst, from, len);
+	word_after_get();
+	return 0;
+}
+
 int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
 	char *from = len == sizeof(uint64_t) ? span_reach(mem_of(t), src, false) : NULL;
 	if (!from || !op_silent(op))
-		return get_start_bytes(t, dst, src, len, op);
+		return get_start_block(t, dst, src, len, op);
 	word8_copy(dst, from);
 	word_after_get();
 	return 0;

@@ -294,6 +294,8 @@ static void transfer_end(struct mem *m, struct transfer *x)
 	ts->free = x;
 	ts->active--;
 	mem_busy(m);
+	if (over.local)
+		op_end(m->e, over.local, 0);
 	if (over.here)
 		*over.here = (struct blocked){ true, over.error };
 	else if (over.op)

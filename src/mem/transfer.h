@@ -22,6 +22,7 @@ struct runs {
 struct transfer {
 	struct transfer *next;
 	tern_op *op;          /* NULL if there is none to tell */
+	tern_op *local;       /* told with it that the source may be used; NULL if there is none */
 	struct blocked *here; /* the call that waits for it; NULL if none does */
 	uint32_t asker, slot; /* with neither: the rank that asked for a copy, and its slot */
 	tern_addr source;     /* whence such a copy comes: it may be unregistered meanwhile */

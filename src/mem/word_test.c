@@ -72,6 +72,22 @@ static int put_split(size_t len)
 	return rc ? rc : tern_op_wait(local[0], &op);
 }
 
+static int put_value(size_t len)
+{
+	return tern_put_value(local[0], addr, local_word, len);
+}
+
+static int put_value_split(size_t len)
+{
+	return tern_put_value_start(local[0], addr, local_word, len, &(tern_op)TERN_OP);
+}
+
+static int put_local(size_t len)
+{
+	return tern_put_local(local[0], addr, &local_word, len, &(tern_op)TERN_OP,
+			      &(tern_op)TERN_OP);
+}
+
 static int put_queued(size_t len)
 {
 	tern_op op = TERN_OP;
@@ -201,6 +217,11 @@ static int get(size_t len)
 	return tern_get(local[0], &local_word, addr, len);
 }
 
+static int get_value(size_t len)
+{
+	return tern_get_value(local[0], addr, len, &local_word);
+}
+
 static int get_split(size_t len)
 {
 	tern_op op = TERN_OP;
@@ -254,6 +275,9 @@ static const struct path paths[] = {
 	{ "the first tern_put", put_anew, true, false },
 	{ "tern_store", store, true, false },
 	{ "tern_put_start", put_split, true, false },
+	{ "tern_put_value", put_value, true, false },
+	{ "tern_put_value_start", put_value_split, true, false },
+	{ "tern_put_local", put_local, true, false },
 	{ "a queued put", put_queued, true, false },
 	{ "tern_put_parts", put_parts, true, false },
 	{ "tern_put_parts_start behind a long part", put_behind, true, false },
@@ -275,6 +299,7 @@ static const struct path paths[] = {
 	{ "a put of parts in a message to registered memory", put_pack, true, true },
 	{ "tern_get", get, false, false },
 	{ "tern_get_start", get_split, false, false },
+	{ "tern_get_value", get_value, false, false },
 	{ "tern_get_parts", get_parts, false, false },
 	{ "tern_get_parts of a column", get_column, false, false },
 	{ "tern_async_get_start", read_async, false, false },
