@@ -78,6 +78,13 @@ TERN_INLINE_ int tern_open_local(uint32_t n, tern **t);
 int tern_close(tern *t);
 
 /*
+ * Writes the sentence, with the rank, to standard error, and ends this process with status 1 and
+ * without closing anything, so that the launcher ends the job. From everywhere. Returns only in a
+ * child of fork(): -EPERM.
+ */
+int tern_abort(tern *t, const char *sentence);
+
+/*
  * Gives the endpoint to the calling thread. Needed only to move an endpoint that
  * another thread has used already; the caller orders the two uses.
  */
@@ -85,8 +92,8 @@ void tern_attach(tern *t);
 
 /*
  * How messages are delivered, and another way from now on. Delivery by thread or interrupt begins
- * with the first call that sends, polls, waits or holds, or with tern_attach(): until then handlers
- * can be registered. Only where no handler and no hold is under way: -EPERM, -EDEADLK.
+ * with the first call that sends, polls, waits or holds, or with tern_attach(): until then no
+ * handler runs. Only where no handler and no hold is under way: -EPERM, -EDEADLK.
  */
 enum tern_delivery tern_delivery_get(const tern *t);
 int tern_delivery_set(tern *t, enum tern_delivery d);
