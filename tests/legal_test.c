@@ -446,7 +446,7 @@ static const struct row {
 	{ "tern_lost_on", call_on_lost, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_hold", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_release", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
-	{ "tern_on", call_on, { -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY, -EBUSY } },
+	{ "tern_on", call_on, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_delivery", call_delivery, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_delivery_set",
 	  call_set_delivery,

@@ -17,7 +17,6 @@ TERN_BEGIN_
  * until this thread's next error. An operation that needs a rank which has left fails with
  * -EOWNERDEAD or -ESHUTDOWN as soon as this rank knows.
  */
-typedef struct tern_op tern_op;
 typedef void tern_op_done(tern *t, tern_op *op);
 struct tern_op {
 	uint32_t pending; /* operations started with it and not complete */

@@ -32,6 +32,7 @@ enum {
 
 typedef struct tern tern;         /* an endpoint: one rank's place in a job */
 typedef struct tern_msg tern_msg; /* a message, where it lies */
+typedef struct tern_op tern_op;   /* a handle for operations under way; tern/op.h */
 
 typedef void tern_handler(tern *t, const tern_msg *m);
 
@@ -77,6 +78,13 @@ TERN_INLINE_ int tern_open_local(uint32_t n, tern **t);
 int tern_close(tern *t);
 
 /*
+ * Writes the sentence, with the rank, to standard error, and ends this process with status 1 and
+ * without closing anything, so that the launcher ends the job. From everywhere. Returns only in a
+ * child of fork(): -EPERM.
+ */
+int tern_abort(tern *t, const char *sentence);
+
+/*
  * Gives the endpoint to the calling thread. Needed only to move an endpoint that
  * another thread has used already; the caller orders the two uses.
  */
@@ -84,14 +92,27 @@ void tern_attach(tern *t);
 
 /*
  * How messages are delivered, and another way from now on. Delivery by thread or interrupt begins
- * with the first call that sends, polls, waits or holds, or with tern_attach(): until then handlers
- * can be registered. Only where no handler and no hold is under way: -EPERM, -EDEADLK.
+ * with the first call that sends, polls, waits or holds, or with tern_attach(): until then no
+ * handler runs. Only where no handler and no hold is under way: -EPERM, -EDEADLK.
  */
 enum tern_delivery tern_delivery_get(const tern *t);
 int tern_delivery_set(tern *t, enum tern_delivery d);
 
 uint32_t tern_rank(const tern *t);
 uint32_t tern_size(const tern *t);
+
+/*
+ * Ranks that share memory with this one, itself included: how many, the i-th of them in the order
+ * of ranks (UINT32_MAX behind the last one), this rank's place among them, and whether a rank is
+ * one.
+ */
+unsigned tern_near_count(const tern *t);
+uint32_t tern_near_rank(const tern *t, unsigned i);
+unsigned tern_near_self(const tern *t);
+int tern_near_is(const tern *t, uint32_t rank);
+
+/* Nanoseconds since some moment of this machine's: only differences mean something. */
+uint64_t tern_time(const tern *t);
 
 /*
  * The sentence for `rc`: the calling thread's last error if that was `rc`, with
@@ -102,12 +123,20 @@ const char *tern_strerror(int rc);
 
 /*
  * Registers `fn` under `id`; every rank uses the same numbers. -ERANGE if `id`
- * is not below TERN_HANDLER_MAX, -EBUSY after the first message. Tools, traces and errors
+ * is not below TERN_HANDLER_MAX. A message to a number that its receiver has not registered yet is
+ * dropped there, and the next poll returns -ENXIO. Tools, traces and errors
  * name the function as the call does. tern_on_named() gives it another name, an
  * identifier that stays valid until tern_close(); NULL: none.
  */
 int tern_on(tern *t, unsigned id, tern_handler *fn);
 int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name);
+/* With a pointer for the handler, which finds it with tern_msg_own(). */
+int tern_on_arg(tern *t, unsigned id, tern_handler *fn, void *arg);
+/*
+ * `n` numbers from *first on, for a library that shares the endpoint with others: every rank makes
+ * the same calls in the same order. They are taken from the end; -ENOSPC, -EEXIST.
+ */
+int tern_on_range(tern *t, unsigned n, unsigned *first);
 #ifndef __cplusplus
 #define tern_on(t, id, ...) \
 	tern_on_named(t, id, __VA_ARGS__, TERN_FUNCTION_NAME_(#__VA_ARGS__, __VA_ARGS__))
@@ -203,6 +232,8 @@ TERN_INLINE_ uint64_t tern_msg_arg(const tern_msg *m, unsigned i); /* i below th
 TERN_INLINE_ double tern_msg_double(const tern_msg *m, unsigned i);
 TERN_INLINE_ float tern_msg_float(const tern_msg *m, unsigned i);
 TERN_INLINE_ unsigned tern_msg_handler(const tern_msg *m); /* the number it was sent to */
+/* What tern_on_arg() was given with the handler; NULL without it. */
+void *tern_msg_own(const tern *t, const tern_msg *m);
 /* The payload and, unless `len` is NULL, its length; NULL and 0 without one. */
 TERN_INLINE_ const void *tern_msg_data(const tern_msg *m, size_t *len);
 
@@ -270,6 +301,8 @@ void tern_release(tern *t);
 
 /* Returns when every rank has called it; serves messages meanwhile. */
 int tern_barrier(tern *t);
+/* Enters, and returns: the handle tells when every rank has. -EBUSY while one is under way. */
+int tern_barrier_start(tern *t, tern_op *op);
 
 TERN_END_
 

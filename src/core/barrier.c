@@ -9,7 +9,7 @@
 #include "endpoint/trace.h"
 
 enum {
-	SETTLE_MOST = 1000,   /* steps in which a barrier waits for room for replies */
+	SETTLE_MOST = 1000,   /* steps for room for replies before a silent barrier */
 	SILENT_YIELDS = 1000, /* of a silent barrier before it naps, */
 	SILENT_NAP_NS = 50000
 };
@@ -51,12 +51,21 @@ static int barrier_missing(struct endpoint *e, const uint64_t *ticket)
  * Handles what was sent here before the barrier: it has all arrived, though
  * requests may still wait for room for their replies. What comes later is left alone, because
  * peers that are past the barrier may send without end.
+ *
+ * It has no bound, and cannot deadlock: room comes when the sender of the request takes replies in.
+ * Every call that waits does that, and so does a barrier that is settling, so no circle of ranks
+ * waits for each other in calls of Tern. A sender that computes delays this rank as it delays
+ * whoever sends to it, and one that leaves needs no replies. The exception is the silent barrier at
+ * the end of a collective call, which handles nothing: ranks before it settle for a bounded time.
+ * No request of the program's is under way there.
  */
 static void barrier_settle(struct endpoint *e)
 {
-	struct wait w = { .bounded = true, .call = "tern_barrier" };
+	struct wait w = { .bounded = true,
+			  .call = "tern_barrier",
+			  .lack = "replies to requests sent before it have no room" };
 	poll_mark(e);
-	for (int i = 0; i < SETTLE_MOST && poll_is_due(e);)
+	for (int i = 0; poll_is_due(e) && (!e->quiescing || i < SETTLE_MOST);)
 		if (!poll_due(e)) {
 			wait_step(e, &w);
 			i++;
@@ -113,31 +122,94 @@ static int silent_barrier(struct endpoint *e)
 	return 0;
 }
 
+/* Whether the endpoint may enter one now. */
+static int barrier_check(struct endpoint *e, const char *call)
+{
+	int rc = barrier_missing(
+		e, NULL); /* before taking a ticket: it could complete a later round */
+	if (!rc && e->barrier)
+		rc = error_set(-EBUSY,
+			       "%s was called while rank %u is in one already: "
+			       "a rank takes part once, whatever the number of its threads",
+			       call, e->t->rank);
+	return rc;
+}
+
+static void barrier_enter(struct endpoint *e)
+{
+	if (TERN_UNLIKELY(e->trace))
+		trace_barrier(e, RECORD_BARRIER);
+	e->barrier = true;
+	if (e->work)
+		layers_progress(e); /* what they have put off was done before the barrier */
+}
+
+static void barrier_leave(struct endpoint *e)
+{
+	e->barrier = false;
+	if (TERN_UNLIKELY(e->trace))
+		trace_barrier(e, RECORD_PASSED);
+}
+
 int tern_barrier(tern *t)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	int rc = rules_wait(e, "tern_barrier()");
 	if (!rc)
-		/* Before taking a ticket: it could complete a later round. */
-		rc = barrier_missing(e, NULL);
-	if (!rc && e->barrier)
-		rc = error_set(-EBUSY,
-			       "tern_barrier() was called while rank %u is in one already: "
-			       "a rank takes part once, whatever the number of its threads",
-			       t->rank);
+		rc = barrier_check(e, "tern_barrier()");
 	if (rc)
 		return rc;
-	if (TERN_UNLIKELY(e->trace))
-		trace_barrier(e, RECORD_BARRIER);
-	e->barrier = true;
-	if (e->work)
-		layers_progress(e); /* what they have put off was done before the barrier */
+	barrier_enter(e);
 	rc = barrier_pass(e);
-	e->barrier = false;
-	if (TERN_UNLIKELY(e->trace))
-		trace_barrier(e, RECORD_PASSED);
+	barrier_leave(e);
 	return rc;
+}
+
+/* -- In two phases ------------------------------------------------------------------------------
+ */
+
+static unsigned barrier_end(struct endpoint *e, int rc)
+{
+	tern_op *op = e->barrier_op;
+	e->barrier_op = NULL;
+	e->work &= ~(1u << LAYERS_BARRIER);
+	barrier_leave(e);
+	op_end(e, op, rc);
+	return 1;
+}
+
+unsigned barrier_progress(struct endpoint *e)
+{
+	if (!e->barrier_passed && !barrier_passed(e, &e->barrier_ticket)) {
+		int rc = barrier_missing(e, &e->barrier_ticket);
+		/* Whoever passed and left raised the generation first. */
+		return rc && !barrier_passed(e, &e->barrier_ticket) ? barrier_end(e, rc) : 0;
+	}
+	if (!e->barrier_passed)
+		poll_mark(e);
+	e->barrier_passed = true;
+	return poll_is_due(e) ? 0 : barrier_end(e, 0); /* polls handle what is due */
+}
+
+int tern_barrier_start(tern *t, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct endpoint *e = t->own;
+	int rc = rules_program(e, "tern_barrier_start()");
+	if (!rc && !op)
+		rc = error_set(-EINVAL, "tern_barrier_start() was given no handle");
+	if (!rc)
+		rc = barrier_check(e, "tern_barrier_start()");
+	if (rc)
+		return rc;
+	barrier_enter(e);
+	e->barrier_op = op;
+	e->barrier_passed = false;
+	e->barrier_ticket = barrier_net(e)->ops->arrive(barrier_net(e));
+	op->pending++;
+	e->work |= 1u << LAYERS_BARRIER;
+	return 0;
 }
 
 /* -- The end of a collective call -------------------------------------------------------------- */

@@ -37,7 +37,11 @@ unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling
 		     void *arg);
 
 /* -- poll.c: taking messages in -- */
-enum { KINDS_REQUESTS = 1 << TERN_KIND_REQUEST, KINDS_REPLIES = 1 << TERN_KIND_REPLY, KINDS_BOTH = 6 };
+enum {
+	KINDS_REQUESTS = 1 << TERN_KIND_REQUEST,
+	KINDS_REPLIES = 1 << TERN_KIND_REPLY,
+	KINDS_BOTH = 6
+};
 unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in);
 unsigned poll_once(struct endpoint *e, unsigned kinds);
 /* poll_mark() notes what lies in the inlets; poll_due() handles that much of each and no more. */
@@ -101,6 +105,10 @@ bool share_is_mine(const struct endpoint *e);
 
 /* Between two steps of a wait: lets other threads in, for `ns` if that is not 0. */
 void share_breathe(struct endpoint *e, uint64_t ns);
+
+/* -- barrier.c -- */
+/* Ends the barrier of tern_barrier_start() if everybody has come: how many it has ended. */
+unsigned barrier_progress(struct endpoint *e);
 
 /* -- barrier.c: the end of a collective call that hands out what handlers may need -- */
 /* After every rank has entered. */

@@ -17,13 +17,93 @@ TEST(registering_a_handler_has_rules_too)
 	CHECK_IS(tern_on(local[1], TERN_HANDLER_MAX - 1, note_request), 0);
 	CHECK_IS(tern_on(local[0], ASK, NULL), -EINVAL);
 	CHECK_IS(tern_on(local[0], TERN_HANDLER_MAX - 1, note_reply),
-		 0); /* until the first message */
+		 0); /* again: the last one counts */
 	CHECK_IS(tern_request(local[0], 1, TERN_HANDLER_MAX - 1, 1), 0);
-	CHECK_IS(tern_on(local[0], ASK, note_request), -EBUSY);
-	CHECK(sentence_has(-EBUSY, "rank 0"));
 	local_settle();
 	CHECK_IS(requests.count, 1);
-	CHECK_IS(tern_on(local[1], ASK, note_request), -EBUSY);
+	local_close();
+}
+
+TEST(a_handler_can_be_registered_after_the_first_message)
+{
+	local_open(2);
+	local_on(TELL, note_reply);
+	CHECK_IS(tern_request(local[0], 1, TELL), 0);
+	local_settle();
+	CHECK_IS(tern_request(local[0], 1, ASK), -ENXIO); /* not yet */
+	CHECK(sentence_has(-ENXIO, "handler 3"));
+	CHECK_IS(tern_on(local[0], ASK, note_request), 0);
+	CHECK_IS(tern_on(local[1], ASK, note_request), 0);
+	CHECK_IS(tern_request(local[0], 1, ASK), 0);
+	local_settle();
+	CHECK_IS(requests.count, 1);
+	CHECK_IS(tern_on(local[1], ASK, note_reply), 0); /* and replaced */
+	CHECK_IS(tern_request(local[0], 1, ASK), 0);
+	local_settle();
+	CHECK_IS(requests.count, 1);
+	CHECK_IS(replies.count, 2);
+	local_close();
+}
+
+static int owned[2];
+static void *found;
+
+static void find_own(tern *t, const tern_msg *m)
+{
+	found = tern_msg_own(t, m);
+}
+
+TEST(a_handler_finds_what_it_was_registered_with)
+{
+	local_open(2);
+	for (int r = 0; r < 2; r++) {
+		CHECK_IS(tern_on_arg(local[r], ASK, find_own, &owned[0]), 0);
+		CHECK_IS(tern_on_arg(local[r], TELL, find_own, &owned[1]), 0);
+		CHECK_IS(tern_on(local[r], 9, find_own), 0);
+		CHECK_IS(tern_on_arg(local[r], TERN_HANDLER_MAX, find_own, NULL), -ERANGE);
+		CHECK_IS(tern_on_arg(local[r], 5, NULL, NULL), -EINVAL);
+	}
+	CHECK_IS(tern_request(local[0], 1, ASK, 1), 0);
+	local_settle();
+	CHECK(found == &owned[0]);
+	CHECK_IS(tern_request_data(local[0], 1, TELL, bytes, 100), 0);
+	local_settle();
+	CHECK(found == &owned[1]);
+	CHECK_IS(tern_request(local[0], 1, 9, 1), 0);
+	local_settle();
+	CHECK(found == NULL);
+	CHECK_IS(tern_on(local[1], ASK, find_own), 0); /* without one, it is forgotten */
+	found = &owned[0];
+	CHECK_IS(tern_request(local[0], 1, ASK), 0);
+	local_settle();
+	CHECK(found == NULL);
+	local_close();
+}
+
+TEST(libraries_get_ranges_of_handlers_that_do_not_overlap)
+{
+	unsigned a[2], b[2], c = 1;
+	local_open(2);
+	for (int r = 0; r < 2; r++) {
+		CHECK_IS(tern_on_range(local[r], 10, &a[r]), 0);
+		CHECK_IS(tern_on_range(local[r], 1, &b[r]), 0);
+	}
+	CHECK(a[0] == a[1] && b[0] == b[1]);
+	CHECK_IS(a[0], TERN_HANDLER_MAX - 10);
+	CHECK_IS(b[0], TERN_HANDLER_MAX - 11);
+	local_on(b[0], note_request);
+	CHECK_IS(tern_request(local[0], 1, b[0], 5), 0);
+	local_settle();
+	CHECK_IS(requests.count, 1);
+	CHECK_IS(tern_on_range(local[0], 0, &c), -EINVAL);
+	CHECK_IS(tern_on_range(local[0], TERN_HANDLER_MAX, &c), -ENOSPC);
+	CHECK(sentence_has(-ENOSPC, "757 left"));
+	CHECK_IS(tern_on(local[0], 700, note_request), 0);
+	CHECK_IS(tern_on_range(local[0], 100, &c), -EEXIST);
+	CHECK(sentence_has(-EEXIST, "handler 700"));
+	CHECK_IS(c, 1);
+	CHECK_IS(tern_on_range(local[0], 56, &c), 0);
+	CHECK_IS(c, 701);
 	local_close();
 }
 

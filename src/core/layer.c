@@ -27,6 +27,8 @@ unsigned layers_progress(struct endpoint *e)
 	if (TERN_UNLIKELY(e->work & 1u << LAYERS_DRAINING) && !e->inner && !held(e) &&
 	    !in_handler(e))
 		lost_drain(e);
+	if (TERN_UNLIKELY(e->work & 1u << LAYERS_BARRIER) && !held(e) && !in_handler(e))
+		done += barrier_progress(e);
 	e->inner++;
 	for (int i = 0; i < LAYERS; i++)
 		if (e->work & 1u << i)

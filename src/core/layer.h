@@ -58,7 +58,9 @@ enum layer_index {
 	LAYER_SPAWN,
 	LAYER_SEQUENCE,
 	LAYERS,
-	LAYERS_DRAINING = LAYERS /* a bit of the endpoint's work: lost.c has some */
+	/* Bits of the endpoint's work that are no layer's: lost.c has some, a barrier is begun. */
+	LAYERS_DRAINING = LAYERS,
+	LAYERS_BARRIER,
 };
 
 /* Tells polls whether the layer wants to be called. */

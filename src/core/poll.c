@@ -41,7 +41,6 @@ static struct frame frame_enter(struct endpoint *e, struct tern_inlet *in)
 	struct frame f = { e->inlet, t->current, t->answer, e->block, e->block_kept, t->reach };
 	e->inlet = in;
 	e->block = NULL;
-	e->used = true;
 	if (t->reach) /* not written while it is 0: another thread may be reading it to attach */
 		t->reach = 0;
 	t->answer = TERN_UNLIKELY(e->trace) ? &e->refuse : in->answer;
@@ -475,33 +474,6 @@ void handler_unknown(tern *t, const tern_msg *m)
 			"rank %u got a message from rank %u for %s, which is not registered here; "
 			"it was dropped",
 			t->rank, tern_msg_src(m), label));
-}
-
-int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name)
-{
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	if (id >= TERN_HANDLER_MAX)
-		return error_set(-ERANGE,
-				 "handler %u was registered; handlers are numbered 0 to %d", id,
-				 TERN_HANDLER_MAX - 1);
-	if (!fn)
-		return error_set(-EINVAL, "handler %u was registered without a function", id);
-	if (t->own->used)
-		return error_set(-EBUSY,
-				 "handler %u was registered after the first message of rank %u: "
-				 "register every handler first",
-				 id, t->rank);
-	handler_set(t->own, id, fn, name);
-	return 0;
-}
-
-#undef tern_on
-
-int tern_on(tern *t, unsigned id, tern_handler *fn)
-{
-	return tern_on_named(t, id, fn, NULL);
 }
 
 /* cost: base control */

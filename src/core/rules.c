@@ -32,7 +32,7 @@ const struct rule_text rule_table[RULES] = {
 	[RULE_PAYLOAD] = { -EMSGSIZE, "send it in parts, or with tern_put()" },
 	[RULE_NUMBER] = { -ERANGE, "" },
 	[RULE_REGISTERED] = { -ENXIO,
-			      "register it with tern_on(), at every rank, before the first message" },
+			      "register it with tern_on(), at every rank, before it is sent to" },
 	[RULE_RANK] = { -ERANGE, "" },
 };
 

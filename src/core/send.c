@@ -71,7 +71,6 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p)
 	int rc = send_room(e, dst);
 	if (rc)
 		return rc;
-	e->used = true;
 	if (TERN_UNLIKELY(e->trace))
 		trace_send(e, dst, RECORD_REQUEST, p);
 	send_put(e, lane, p);

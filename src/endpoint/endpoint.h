@@ -57,10 +57,13 @@ struct endpoint {
 	const char *kept_cursor;
 	uint64_t kept_leaf;
 	bool block_kept; /* the payload will not be given back when its handler returns */
-	bool used;       /* a message was sent or handled: no handler may be added */
 	bool deferring;
 	bool turn;    /* of work that was handed over, in which nothing waits; see async/queue.c */
 	bool barrier; /* in one */
+	/* Of tern_barrier_start(): everybody has come, and what is due is being handled. */
+	bool barrier_passed;
+	uint64_t barrier_ticket;
+	struct tern_op *barrier_op;
 	/* At the end of a collective call: what is deferred waits; see core/barrier.c. */
 	bool quiescing;
 	uint32_t inner;   /* turns of layers under way */
@@ -94,8 +97,10 @@ struct endpoint {
 	const struct layer *const *layers;    /* the table of them; see core/layer.h */
 	void *layer[LAYERS_MAX];              /* and the state of each */
 	const char *name[TERN_HANDLER_SLOTS]; /* of handlers; see handler.h */
-	struct watchdog *watchdog;            /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
-	struct trace *trace;                  /* NULL unless TERN_TRACE is set; see trace.h */
+	void *handler_arg[TERN_HANDLER_MAX];  /* of tern_on_arg() */
+	unsigned ranged; /* handlers that tern_on_range() has given out, from the last one down */
+	struct watchdog *watchdog; /* NULL unless TERN_WATCHDOG is set; see watchdog.h */
+	struct trace *trace;       /* NULL unless TERN_TRACE is set; see trace.h */
 
 	/* Who may touch all this, and who delivers; see core/scope.h. */
 	_Atomic uint64_t *guard; /* in the pulse */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Registering handlers, at any time, and handing out numbers for them. */
+#include <errno.h>
+
+#include "base/error.h"
+#include "core/scope.h"
+#include "endpoint/handler.h"
+
+/*
+ * Whoever delivers messages reads the table, so a call that changes it has ownership; it serves
+ * nobody on its way out, because the program may have more handlers to register. Before a thread
+ * has the endpoint nobody delivers.
+ */
+static struct scope register_open(tern *t)
+{
+	return t->own->shared || attach_is_mine(t->own) ? scope_open(t) : (struct scope){ NULL };
+}
+
+#define REGISTERING __attribute__((cleanup(scope_close_unserved), unused))
+
+static int register_check(tern *t, unsigned id, tern_handler *fn)
+{
+	int forked = rules_forked(t->own);
+	if (forked)
+		return forked;
+	if (id >= TERN_HANDLER_MAX)
+		return error_set(-ERANGE,
+				 "handler %u was registered; handlers are numbered 0 to %d", id,
+				 TERN_HANDLER_MAX - 1);
+	return fn ? 0 : error_set(-EINVAL, "handler %u was registered without a function", id);
+}
+
+static int register_handler(tern *t, unsigned id, tern_handler *fn, void *arg, const char *name)
+{
+	REGISTERING struct scope scope = register_open(t);
+	int rc = register_check(t, id, fn);
+	if (rc)
+		return rc;
+	t->own->handler_arg[id] = arg; /* before a message can be for it */
+	handler_set(t->own, id, fn, name);
+	return 0;
+}
+
+int tern_on_named(tern *t, unsigned id, tern_handler *fn, const char *name)
+{
+	return register_handler(t, id, fn, NULL, name);
+}
+
+int tern_on_arg(tern *t, unsigned id, tern_handler *fn, void *arg)
+{
+	return register_handler(t, id, fn, arg, NULL);
+}
+
+#undef tern_on
+
+int tern_on(tern *t, unsigned id, tern_handler *fn)
+{
+	return tern_on_named(t, id, fn, NULL);
+}
+
+void *tern_msg_own(const tern *t, const tern_msg *m)
+{
+	unsigned id = tern_msg_handler(m);
+	return id < TERN_HANDLER_MAX ? t->own->handler_arg[id] : NULL;
+}
+
+/* From the last number down: programs count from 0. */
+int tern_on_range(tern *t, unsigned n, unsigned *first)
+{
+	REGISTERING struct scope scope = register_open(t);
+	struct endpoint *e = t->own;
+	int rc = rules_forked(e);
+	if (rc)
+		return rc;
+	if (!n || !first)
+		return error_set(-EINVAL, "tern_on_range() was asked for no handlers");
+	unsigned left = TERN_HANDLER_MAX - e->ranged;
+	if (n > left)
+		return error_set(
+			-ENOSPC,
+			"tern_on_range() was asked for %u handlers; rank %u has %u left of %d", n,
+			t->rank, left, TERN_HANDLER_MAX);
+	for (unsigned id = left - n; id < left; id++)
+		if (t->known[id])
+			return error_set(
+				-EEXIST,
+				"tern_on_range() was asked for %u handlers, numbers %u to %u, "
+				"but handler %u is registered already",
+				n, left - n, left - 1, id);
+	e->ranged += n;
+	*first = left - n;
+	return 0;
+}
+
+/* cost: base setup */
