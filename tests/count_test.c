@@ -36,6 +36,8 @@ enum {
 	OFF_PUT = 27,      /* a put */
 	OFF_PAYLOAD = 217, /* and a payload took before there were statistics */
 	NONE_FOUND = 4,    /* to find that there are 0 bytes */
+	POLL_ONE = 90,     /* a poll that finds one message and no more */
+	POLL_AROUND = 2,   /* from mark() and to it */
 	PAYLOADS = TERN_POOL_BLOCKS / 2,
 	CHAN_BUDGET = 5,
 	RECEIVES = 10000,
@@ -225,6 +227,9 @@ static void child_run(void)
 			loop[i](n);
 			handle_all();
 		}
+	to_leaf();
+	loop_four(1);
+	handle_all();
 	for (int i = 0; i < PIPE_LEAVES; i++)
 		for (uint32_t n = LEAF_WORDS; n <= 2 * LEAF_WORDS; n += LEAF_WORDS) {
 			loop_chan_put(n);
@@ -284,6 +289,15 @@ static struct count count_loop(pid_t child, double messages)
 			       (double)(handle[1] - handle[0]) / messages };
 }
 
+/* All of a poll that finds one message, with its call and without the handler's ret. */
+static double count_poll(pid_t child)
+{
+	run_to_mark(child);
+	steps_to_mark(child);
+	run_to_mark(child);
+	return (double)steps_to_mark(child) - POLL_AROUND - 1;
+}
+
 /* A put and a get, each with its loop, on the average of a lap. */
 static struct count count_lap(pid_t child)
 {
@@ -334,14 +348,15 @@ static int verdict_off(double four, double put, double payload)
 #endif
 }
 
-/* A payload of 0 bytes takes no more than none. */
-static int verdict_none(double one, double none, double found)
+/* A payload of 0 bytes takes no more than none, and a poll of one message not much besides it. */
+static int verdict_small(double one, double none, double found, double poll)
 {
 #if BUDGETS_HOLD
-	return over("a request with 0 bytes", none, one, one) |
+	return over("a poll that finds one message", poll, 40, POLL_ONE) |
+	       over("a request with 0 bytes", none, one, one) |
 	       over("a request whose bytes turn out to be 0", found, one, one + NONE_FOUND);
 #else
-	(void)one, (void)none, (void)found;
+	(void)one, (void)none, (void)found, (void)poll;
 	return 0;
 #endif
 }
@@ -398,13 +413,15 @@ int main(void)
 	printf("%-15s %6.2f\n", "8-byte put", put);
 	double alone = report("8-byte send", count_loop(child, MESSAGES), loop);
 	double among = report("  among 10,000", count_loop(child, MESSAGES), loop);
+	double poll = count_poll(child);
+	printf("%-15s %6.2f\n", "poll of one", poll);
 	struct count chan = count_lap(child);
 	chan.send -= loop.send;
 	chan.handle -= loop.send;
 	printf("%-15s %6.3f to put, %6.3f to get\n", "channel value", chan.send, chan.handle);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	int off = verdict_off(four, put, payload) | verdict_none(one, none, found);
+	int off = verdict_off(four, put, payload) | verdict_small(one, none, found, poll);
 	return verdict(four, put, chan, among / alone) | off;
 }
 #endif
