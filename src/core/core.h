@@ -44,6 +44,12 @@ enum {
 };
 unsigned poll_inlet(struct endpoint *e, struct tern_inlet *in);
 unsigned poll_once(struct endpoint *e, unsigned kinds);
+/* A poll of the program's, with all the checks; `what` is for a sentence. */
+int poll_kinds(tern *t, unsigned kinds, const char *what);
+/* The end of one that has been round and handled so many messages: what it returns. */
+int poll_finish(struct endpoint *e, unsigned handled);
+/* Handles what lies in an inlet, until it has had its turn; how many messages. */
+unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in);
 /* poll_mark() notes what lies in the inlets; poll_due() handles that much of each and no more. */
 void poll_mark(struct endpoint *e);
 bool poll_is_due(const struct endpoint *e);

@@ -160,12 +160,7 @@ drain_loop(struct endpoint *e, struct tern_inlet *in, struct tally *y, uint64_t 
 				break;
 			continue;
 		}
-		if (x & TERN_HEAD_PIECE) {
-			in->cursor = at + TERN_PIECE; /* cost: order read */
-		} else {
-			__builtin_prefetch(at + TERN_PREFETCH * TERN_LINE); /* cost: base read */
-			in->cursor = at + TERN_LINE;                        /* cost: order read */
-		}
+		inlet_step(in, at, x);
 		t->current = m; /* cost: protection setup */
 		if (y)
 			count_handler(e, m, x, y);
@@ -191,13 +186,11 @@ static inline unsigned drain_end(struct endpoint *e, struct tern_inlet *in, cons
 	if (TERN_UNLIKELY(e->trace))
 		trace_drained(e);
 	frame_leave(e, f);
-	in->handled += handled;                  /* cost: statistics control */
-	e->served += handled;                    /* cost: statistics control */
-	stats_set(&e->pulse->served, e->served); /* cost: statistics control */
+	poll_note(e, in, handled);
 	return handled;
 }
 
-static unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
+unsigned inlet_drain(struct endpoint *e, struct tern_inlet *in)
 {
 	struct frame f = frame_enter(e, in);
 	unsigned handled =
@@ -363,9 +356,10 @@ int tern_defer(tern *t, void (*fn)(tern *t, void *arg), void *arg)
 	return 0;
 }
 
-unsigned poll_once(struct endpoint *e, unsigned kinds)
+/* What a poll does when it has been round. */
+static inline __attribute__((always_inline)) unsigned poll_after(struct endpoint *e,
+								 unsigned handled)
 {
-	unsigned handled = poll_circle(e, kinds);
 	if (!handled)
 		poll_empty(e);
 	if (TERN_UNLIKELY(e->work))
@@ -373,6 +367,11 @@ unsigned poll_once(struct endpoint *e, unsigned kinds)
 	if (e->deferred_count)
 		poll_deferred(e);
 	return handled;
+}
+
+unsigned poll_once(struct endpoint *e, unsigned kinds)
+{
+	return poll_after(e, poll_circle(e, kinds));
 }
 
 void tern_arrived(tern *t)
@@ -406,6 +405,12 @@ static __attribute__((noinline)) int trouble_tell(struct endpoint *e)
 	return rc;
 }
 
+int poll_finish(struct endpoint *e, unsigned handled)
+{
+	handled = poll_after(e, handled);
+	return TERN_UNLIKELY(e->trouble) ? trouble_tell(e) : (int)handled;
+}
+
 static int poll_serve(struct endpoint *e, unsigned kinds)
 {
 	if (TERN_UNLIKELY(held(e)))
@@ -423,25 +428,9 @@ static __attribute__((noinline)) int poll_rare(tern *t, unsigned kinds, const ch
 }
 
 /* cost: protection control */
-static int poll_kinds(tern *t, unsigned kinds, const char *what)
+int poll_kinds(tern *t, unsigned kinds, const char *what)
 {
 	return TERN_LIKELY(t->reach) ? poll_serve(t->own, kinds) : poll_rare(t, kinds, what);
-}
-
-/* A poll gives other light threads a turn, as a wait does. */
-static __attribute__((noinline)) void poll_pass(tern *t, unsigned handled)
-{
-	INSIDE struct scope scope = scope_open(t);
-	if (wait_scheduler) /* inside nobody changes it */
-		wait_scheduler->pass(t->own, NULL, handled);
-}
-
-int tern_poll(tern *t)
-{
-	int handled = poll_kinds(t, KINDS_BOTH, "a poll");
-	if (TERN_UNLIKELY(wait_scheduler != NULL) && handled >= 0 && !held(t->own))
-		poll_pass(t, (unsigned)handled);
-	return handled;
 }
 
 int tern_poll_requests(tern *t)

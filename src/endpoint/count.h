@@ -63,6 +63,15 @@ void stall_begin(struct endpoint *e, struct stall *s);
 /* `what` is the count of such stalls; the one behind it is their time. */
 void stall_end(struct endpoint *e, const struct stall *s, enum pulse_count what);
 
+/* Messages of an inlet were handled, in any rank. */
+/* cost: statistics control */
+static inline void poll_note(struct endpoint *e, struct tern_inlet *in, uint64_t handled)
+{
+	in->handled += handled;
+	e->served += handled;
+	stats_set(&e->pulse->served, e->served);
+}
+
 #endif
 
 /* cost: statistics control */

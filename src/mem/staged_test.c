@@ -96,7 +96,7 @@ static void lengths_refused(tern *t, tern_addr a)
 static void many_values(tern *t, tern_addr a)
 {
 	static _Atomic uint64_t flag;
-	tern_op op = { 0, 0, &flag };
+	tern_op op = { .flag = &flag };
 	uint64_t got = 0;
 	for (uint64_t i = 0; i < MANY; i++)
 		CHECK_IS(tern_put_value_start(t, a + 8 * i, i * i, 8, &op), 0);
@@ -187,7 +187,7 @@ static void short_local(void)
 {
 	tern *t = areas_open();
 	static _Atomic uint64_t freed, there;
-	tern_op local = { 0, 0, &freed }, op = { 0, 0, &there };
+	tern_op local = { .flag = &freed }, op = { .flag = &there };
 	if (tern_rank(t) == 0) {
 		while (!atomic_load(&board->polls))
 			sched_yield();
@@ -220,7 +220,7 @@ static void long_local(void)
 {
 	tern *t = areas_open();
 	static _Atomic uint64_t freed, there;
-	tern_op local = { 0, 0, &freed }, op = { 0, 0, &there };
+	tern_op local = { .flag = &freed }, op = { .flag = &there };
 	for (int k = 0; k < 2; k++) {
 		source_make((unsigned char)(k + 2));
 		if (tern_rank(t) == 1) {
@@ -247,7 +247,7 @@ static void one_handle(void)
 	tern *t = areas_open();
 	for (int k = 0; k < 2 && tern_rank(t) == 1; k++) {
 		static _Atomic uint64_t flag;
-		tern_op op = { 0, 0, &flag };
+		tern_op op = { .flag = &flag };
 		uint64_t word = 5, got = 0;
 		CHECK_IS(tern_put_local(t, board->at[k], &word, 8, &op, NULL), 0);
 		CHECK_IS(atomic_load(&flag), 1);
@@ -272,7 +272,7 @@ static void local_errors(void)
 {
 	tern *t = areas_open();
 	static _Atomic uint64_t freed;
-	tern_op local = { 0, 0, &freed }, op = TERN_OP;
+	tern_op local = { .flag = &freed }, op = TERN_OP;
 	if (tern_rank(t) == 1) {
 		CHECK_IS(tern_put_local(t, TERN_ADDR_NONE, source, 8, &local, &op), -EFAULT);
 		CHECK_IS(tern_put_local(t, tern_addr_at(board->at[0], 2), source, 8, &local, &op),
@@ -354,7 +354,7 @@ TEST(on_mapped_memory_values_and_both_completions_are_there_on_return)
 	uint64_t *word = handed_alloc(t[1], 64);
 	REQUIRE(word);
 	tern_addr a = tern_addr_of(t[1], word);
-	tern_op op = { 0, 0, &flag }, silent = TERN_OP;
+	tern_op op = { .flag = &flag }, silent = TERN_OP;
 	tern_hold(t[0]);
 	CHECK_IS(tern_put_local(t[0], a, &(uint64_t){ 5 }, 8, &op, &op), 0);
 	CHECK_IS(*word, 5);

@@ -111,6 +111,17 @@ static inline bool inlet_has(const struct tern_inlet *in)
 	return (head ^ in->expect) >> TERN_LAP_SHIFT == 0;
 }
 
+/* To behind the message at `at`, whose header differs by `x` from what was expected. */
+static inline void inlet_step(struct tern_inlet *in, char *at, uint64_t x)
+{
+	if (x & TERN_HEAD_PIECE) {
+		in->cursor = at + TERN_PIECE; /* cost: order read */
+	} else {
+		__builtin_prefetch(at + TERN_PREFETCH * TERN_LINE); /* cost: base read */
+		in->cursor = at + TERN_LINE;                        /* cost: order read */
+	}
+}
+
 /* The next lap's header; lap 0 is left out, so that a cleared header never matches. */
 static inline uint64_t ring_next_lap(uint64_t head)
 {

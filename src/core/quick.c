@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tern_poll(), and its common case by itself: a program polls, nobody else delivers, and plain
+ * messages lie in one inlet. The endpoint's head says so. A program has one frame outside its
+ * handlers, so nothing is saved and restored; and few registers are in use while handlers run.
+ * Everything else is core/poll.c's.
+ */
+#include "core/layer.h"
+#include "core/wait.h"
+#include "endpoint/count.h"
+
+/* cost: protection setup */
+static inline void quick_enter(tern *t, struct endpoint *e, struct tern_inlet *in)
+{
+	e->inlet = in;
+	t->reach = 0;
+	t->answer = in->answer;
+}
+
+/* cost: protection setup */
+static inline void quick_leave(tern *t, struct endpoint *e, struct tern_inlet *in, uint64_t handled)
+{
+	e->inlet = NULL;
+	t->current = NULL;
+	t->answer = &e->refuse;
+	t->reach = t->size;
+	poll_note(e, in, handled);
+}
+
+/* The rest of the way round, from another inlet where something has arrived. */
+static __attribute__((noinline)) int quick_round(struct endpoint *e, struct tern_inlet *in,
+						 uint64_t handled)
+{
+	for (; in != &e->site.bell; in = in->next)
+		if (inlet_arrived(in))
+			handled += inlet_drain(e, in);
+	return poll_finish(e, (unsigned)handled);
+}
+
+/* A handler has left a reply claim open, or more than plain messages lies in the inlet. */
+static __attribute__((noinline)) int quick_rest(tern *t, struct tern_inlet *in, uint64_t handled)
+{
+	struct endpoint *e = t->own;
+	payload_forget_reply(e);
+	quick_leave(t, e, in, handled);
+	handled += inlet_drain(e, in);
+	return quick_round(e, in->next, handled);
+}
+
+/* ring.R1, acquire; released in tern_line_write(): the words follow the header. */
+/* cost: base status */
+static inline uint64_t quick_head(const char *at)
+{
+	const tern_msg *m = (const tern_msg *)(const void *)at;
+	return atomic_load_explicit(&m->head, memory_order_acquire);
+}
+
+/* Handles the plain messages of the inlet, the first of which is at `at`. */
+static inline __attribute__((always_inline)) int
+quick_drain(tern *t, struct endpoint *e, struct tern_inlet *in, char *at, uint64_t head)
+{
+	uint64_t handled = 0;
+	uint64_t x = head ^ in->expect;
+	quick_enter(t, e, in);
+	while (TERN_LIKELY(x < in->accept)) {
+		inlet_step(in, at, x);
+		t->current = (const tern_msg *)(const void *)at;
+		t->handler[x >> TERN_ID_SHIFT](t, t->current);
+		handled++;
+		at = in->cursor;
+		x = quick_head(at) ^ in->expect;
+	}
+	e = t->own; /* once more: a register less to save */
+	if (TERN_UNLIKELY(e->reply_claim || x >> TERN_LAP_SHIFT == 0))
+		return quick_rest(t, in, handled);
+	quick_leave(t, e, in, handled);
+	while ((in = in->next) != &e->site.bell)
+		if (TERN_UNLIKELY(inlet_arrived(in)))
+			return quick_round(e, in, handled);
+	if (TERN_UNLIKELY((uint32_t)e->trouble | e->work | e->deferred_count))
+		return poll_finish(e, (unsigned)handled);
+	return (int)handled;
+}
+
+/* held() where no other thread delivers: one instruction, where compilers would take four. */
+static inline int quick_held(const tern *t)
+{
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(TERN_WATCHED_)
+	int holds;
+	__asm__ volatile("testl $0xffff0000, %1" : "=@ccne"(holds) : "m"(*t->guard) : "memory");
+	return holds;
+#else
+	return held(t->own) != 0;
+#endif
+}
+
+/*
+ * `reach` says that this is the program, outside handlers, that nobody else delivers, and that
+ * nothing is traced. A network that asks has its bell always rung.
+ */
+static inline __attribute__((always_inline)) int quick_poll(tern *t)
+{
+	struct endpoint *e = t->own;
+	struct tern_inlet *in = e->site.bell.next;
+	if (TERN_UNLIKELY(!t->reach || quick_held(t) || e->stats || inlet_arrived(&e->site.bell)))
+		return poll_kinds(t, KINDS_BOTH, "a poll");
+	for (; in != &e->site.bell; in = in->next) {
+		char *at = in->cursor;
+		uint64_t head = quick_head(at);
+		if (TERN_LIKELY(head >= in->expect))
+			return quick_drain(t, e, in, at, head);
+	}
+	return poll_finish(e, 0);
+}
+
+/* A poll gives other light threads a turn, as a wait does. */
+static __attribute__((noinline)) int quick_pass(tern *t, int handled)
+{
+	if (handled < 0 || held(t->own))
+		return handled;
+	INSIDE struct scope scope = scope_open(t);
+	if (wait_scheduler) /* inside nobody changes it */
+		wait_scheduler->pass(t->own, NULL, (unsigned)handled);
+	return handled;
+}
+
+int tern_poll(tern *t)
+{
+	int handled = quick_poll(t);
+	return TERN_LIKELY(wait_scheduler == NULL) ? handled : quick_pass(t, handled);
+}
+
+/* cost: base control */
