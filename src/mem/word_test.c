@@ -131,15 +131,14 @@ static int put_column(size_t len)
 /* Words of a row are moved one by one, though they lie side by side. */
 static int put_row(size_t len)
 {
-	static char behind[WORD_MOST];
-	const size_t two = 2;
+	static char row[3 * WORD_MOST];
+	const size_t three = 3;
 	const ptrdiff_t stride = (ptrdiff_t)len;
 	const tern_part there = {
-		.addr = addr, .run = len, .dims = 1, .count = &two, .stride = &stride
+		.addr = addr - len, .run = len, .dims = 1, .count = &three, .stride = &stride
 	};
-	const tern_part mine[] = { { .base = &local_word, .run = len },
-				   { .base = behind, .run = len } };
-	return tern_put_parts(local[0], &there, 1, mine, 2);
+	memcpy(row + len, &local_word, len);
+	return tern_put_parts(local[0], &there, 1, &(tern_part){ .base = row, .run = 3 * len }, 1);
 }
 
 /* Its bytes lie apart here. */
@@ -340,7 +339,8 @@ static void child_run(void)
 {
 	local_open(2);
 	local_on(ASK, segment_asked);
-	heap = handed_alloc(local[1], (size_t)2 * BEFORE);
+	heap = handed_alloc(local[1], (size_t)2 * BEFORE + 64);
+	heap += heap ? 64 : 0; /* a row has words before */
 	at_heap = tern_addr_of(local[1], heap);
 	tern_addr mine;
 	if (!heap || tern_register(local[1], private, sizeof private, &at_private) ||
