@@ -60,16 +60,18 @@ static inline __attribute__((always_inline)) int
 quick_drain(tern *t, struct endpoint *e, struct tern_inlet *in, char *at, uint64_t head)
 {
 	uint64_t handled = 0;
-	uint64_t x = head ^ in->expect;
+	uint64_t x = head ^ in->expect;     /* cost: order status */
+	if (TERN_UNLIKELY(x >= in->accept)) /* cost: flow status */
+		return quick_round(e, in, 0);
 	quick_enter(t, e, in);
-	while (TERN_LIKELY(x < in->accept)) {
+	do {
 		inlet_step(in, at, x);
-		t->current = (const tern_msg *)(const void *)at;
-		t->handler[x >> TERN_ID_SHIFT](t, t->current);
-		handled++;
-		at = in->cursor;
-		x = quick_head(at) ^ in->expect;
-	}
+		t->current = (const tern_msg *)(const void *)at; /* cost: protection setup */
+		t->handler[x >> TERN_ID_SHIFT](t, t->current);   /* cost: base call */
+		handled++;                                       /* cost: statistics control */
+		at = in->cursor;                                 /* cost: base read */
+		x = quick_head(at) ^ in->expect;                 /* cost: order status */
+	} while (TERN_LIKELY(x < in->accept));                   /* cost: flow status */
 	e = t->own; /* once more: a register less to save */
 	if (TERN_UNLIKELY(e->reply_claim || x >> TERN_LAP_SHIFT == 0))
 		return quick_rest(t, in, handled);
