@@ -128,7 +128,7 @@ void op_done(struct endpoint *e, tern_op *op);
 /* Whether a handle has nobody to tell: an operation that is complete on return leaves it alone. */
 static inline bool op_silent(const tern_op *op)
 {
-	return op && !op->flag && !op->done;
+	return op && !((uintptr_t)op->flag | (uintptr_t)op->done);
 }
 /* Tells a handle of an operation that was never pending. */
 static inline void op_over(struct endpoint *e, tern_op *op)

@@ -146,8 +146,9 @@ static __attribute__((noinline)) int put_start_line(tern *t, tern_addr dst, cons
 
 int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
 {
-	char *to = len == sizeof(uint64_t) ? span_reach(mem_of(t), dst, false) : NULL;
-	if (!to || !op_silent(op))
+	bool quick = len == sizeof(uint64_t) && op_silent(op);
+	char *to = quick ? span_reach(mem_of(t), dst, false) : NULL;
+	if (!to)
 		return put_start_line(t, dst, src, len, op);
 	word_before_put();
 	word8_copy(to, src); /* cost: base write */
@@ -180,8 +181,9 @@ static __attribute__((noinline)) int get_start_block(tern *t, void *dst, tern_ad
 
 int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
 {
-	char *from = len == sizeof(uint64_t) ? span_reach(mem_of(t), src, false) : NULL;
-	if (!from || !op_silent(op))
+	bool quick = len == sizeof(uint64_t) && op_silent(op);
+	char *from = quick ? span_reach(mem_of(t), src, false) : NULL;
+	if (!from)
 		return get_start_block(t, dst, src, len, op);
 	word8_copy(dst, from);
 	word_after_get();

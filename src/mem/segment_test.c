@@ -120,8 +120,8 @@ TEST(senders_fill_a_segment_in_any_order_with_blocks_of_any_length)
 		for (unsigned i = 0; i < cuts; i++) {
 			uint32_t from = chance_below(&c, RANKS); /* the owner too */
 			CHECK_IS(end.calls, 0);
-			CHECK_IS(tern_segment_put_start(local[from], s + cut[i].at, data + cut[i].at, cut[i].len,
-					   &op[from]),
+			CHECK_IS(tern_segment_put_start(local[from], s + cut[i].at,
+							data + cut[i].at, cut[i].len, &op[from]),
 				 0);
 		}
 		for (uint32_t r = 0; r < RANKS; r++)
@@ -228,7 +228,8 @@ TEST(stale_foreign_out_of_range_and_overrunning_data_is_refused_and_nothing_writ
 	CHECK(s != old);
 	CHECK_IS(xfer(1, old, data, 10), -EFAULT);
 	CHECK_IS(xfer(1, s + ((tern_segment)1 << 48), data, 10), -EFAULT); /* rank 1 has none */
-	CHECK_IS(tern_segment_put_start(local[1], s | (tern_segment)RANKS << 48, data, 10, &op), -ERANGE);
+	CHECK_IS(tern_segment_put_start(local[1], s | (tern_segment)RANKS << 48, data, 10, &op),
+		 -ERANGE);
 	CHECK_IS(xfer(1, s + ((tern_segment)1 << 32), data, 10), -EFAULT); /* another index */
 	CHECK_IS(xfer(1, s + 1000, data, 1), -EFAULT);
 	CHECK_IS(xfer(1, s + 999, data, 2), -EFAULT);
@@ -444,8 +445,8 @@ TEST(hundreds_of_transfers_under_one_handle_into_many_segments)
 		for (int i = 0; i < MANY; i++) {
 			uint32_t from = 1 + chance_below(&c, RANKS - 1);
 			size_t at = (size_t)step * 100;
-			CHECK_IS(tern_segment_put_start(local[from], s[i] + at, data + i * EACH + at, 100,
-					   &op[from]),
+			CHECK_IS(tern_segment_put_start(local[from], s[i] + at,
+							data + i * EACH + at, 100, &op[from]),
 				 0);
 		}
 	memcpy(base_image, data, MANY * EACH);

@@ -128,8 +128,8 @@ static int when_check(struct mem *m, tern_addr src, size_t len, tern_addr flag)
 			tern_addr_rank(src), tern_addr_rank(flag));
 	if (!rc && len > TERN_PAYLOAD_MAX)
 		rc = error_set(-EMSGSIZE,
-			       "tern_get_when_start() was asked for %zu bytes; it gets at most %d", len,
-			       TERN_PAYLOAD_MAX);
+			       "tern_get_when_start() was asked for %zu bytes; it gets at most %d",
+			       len, TERN_PAYLOAD_MAX);
 	return rc;
 }
 
@@ -149,8 +149,8 @@ static int when_start(struct mem *m, struct slot *s, char *dst, const uint64_t a
 	return slot_request(m, s, op, MEM_WHEN, NULL, 0, 5, words);
 }
 
-int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag, uint64_t least,
-		  tern_op *op)
+int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr flag,
+			uint64_t least, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);

@@ -272,7 +272,8 @@ static void heed_all_hot(struct shm *s, uint8_t value)
 
 static bool any_arrived(struct shm *s)
 {
-	for (struct tern_inlet *in = s->net.site->bell.next; in->kind != TERN_KIND_BELL; in = in->next)
+	for (struct tern_inlet *in = s->net.site->bell.next; in->kind != TERN_KIND_BELL;
+	     in = in->next)
 		if (inlet_has(in))
 			return true;
 	return false;
