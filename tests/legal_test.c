@@ -447,7 +447,7 @@ static const struct row {
 	{ "tern_hold", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_release", call_hold, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_on", call_on, { 0, 0, 0, 0, 0, 0, 0 } },
-	{ "tern_delivery", call_delivery, { 0, 0, 0, 0, 0, 0, 0 } },
+	{ "tern_delivery_get", call_delivery, { 0, 0, 0, 0, 0, 0, 0 } },
 	{ "tern_delivery_set",
 	  call_set_delivery,
 	  { 0, -EPERM, -EPERM, -EDEADLK, -EDEADLK, 0, -EDEADLK } },

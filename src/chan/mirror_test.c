@@ -141,9 +141,6 @@ static void put_here(tern *t, const tern_msg *m)
 TEST(what_a_handler_puts_leaves_at_the_end_of_its_poll)
 {
 	far_start(2);
-	CHECK_IS(tern_on(local[0], 1, put_here), -EBUSY);
-	local_close();
-	local_open(2);
 	local_on(1, put_here);
 	pair_open(7);
 	CHECK_IS(tern_request(local[1], 0, 1, 55), 0);
