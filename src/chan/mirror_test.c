@@ -142,7 +142,6 @@ TEST(what_a_handler_puts_leaves_at_the_end_of_its_poll)
 {
 	far_start(2);
 	local_on(1, put_here);
-	pair_open(7);
 	CHECK_IS(tern_request(local[1], 0, 1, 55), 0);
 	put_rc = 1;
 	while (put_rc == 1)
