@@ -98,7 +98,7 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p);
 int send_reply(struct endpoint *e, const struct parcel *p);
 
 /*
- * -- share.c: an endpoint that several threads use, one call at a time. The lock is taken by the
+ * -- attach.c: an endpoint that several threads use, one call at a time. The lock is taken by the
  * outermost call or hold of a thread and given back by its end. --
  */
 int share_open(struct endpoint *e);

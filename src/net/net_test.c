@@ -62,7 +62,10 @@ static void job_set_up(const struct net_ops *ops, const char *how)
 	for (uint32_t r = 0; r < RANKS; r++) {
 		end_open(r);
 		CHECK(job_rank_opens(&job, r));
-		REQUIRE(ops->open(&ends[r].net, &ends[r].site, &job, NULL, how) == 0);
+		int rc = ops->open(&ends[r].net, &ends[r].site, &job, NULL, how);
+		if (rc)
+			printf("    %s %s: %s\n", ops->name, how, tern_strerror(rc));
+		REQUIRE(rc == 0);
 	}
 	from = &ends[0];
 	to = &ends[1];
