@@ -75,9 +75,9 @@ check_status 0
 says 4 ' has sum 10$'
 
 sentence "memory is ordered among ranks of one host and of several as tern_mem(7) says"
-for net in shm,udp shm,ofi/tcp; do
-	[[ $net == *ofi* && $("$tern" info) != *"ofi            usable"* ]] && continue
-	TERN_NET=$net launch 4 "$bin/litmus_test" none_is_seen_by_the_ranks_of_a_launcher
+for nets in shm,udp shm,ofi/tcp; do
+	[[ $nets == *ofi* && $("$tern" info) != *"ofi            usable"* ]] && continue
+	TERN_NET=$nets launch 4 "$bin/litmus_test" none_is_seen_by_the_ranks_of_a_launcher
 	check_status 0
 	says 4 '^ok   none_is_seen_by_the_ranks_of_a_launcher$'
 done
@@ -138,11 +138,7 @@ start() { # ARGUMENTS: starts, with $front its process
 	LAUNCH_TEST_MARK=$mark "${launcher[@]}" "$@" >"$out" 2>"$err" </dev/null &
 	front=$!
 }
-in_pids() { # HOST: its processes; the command may find none while others come and go
-	local pids='' tries=100
-	while [[ ! $pids ]] && ((tries--)); do pids=$(ip netns pids "$net$1"); done
-	echo "$pids"
-}
+in_pids() { ip netns pids "$net$1"; }
 lost() { # HOW: what the others say of a host that is gone
 	wait $front
 	status=$?
