@@ -175,7 +175,8 @@ int address_refused(const struct sockaddr_in6 *address, int rc, const char *open
 	return error_set(
 		rc, "%s at %s: %s%s", opening, address_text(address, text), strerror(-rc),
 		rc == -EADDRNOTAVAIL
-			? "; TERN_UDP_BIND names an address that this machine has not: where several "
+			? "; TERN_UDP_BIND names an address that this machine has not: where "
+			  "several "
 			  "have the setting, name their network, such as 10.1.0.0/16"
 			: "");
 }
@@ -199,14 +200,16 @@ int address_choose(struct sockaddr_in6 *address, bool several)
 			return 0;
 		return error_set(
 			-EINVAL,
-			"TERN_UDP_BIND is '%s', by which other machines cannot reach this one: name a network "
+			"TERN_UDP_BIND is '%s', by which other machines cannot reach this one: "
+			"name a network "
 			"such as 10.1.0.0/16",
 			text);
 	}
 	if (!subnet_read(&w, text))
 		return error_set(
 			-EINVAL,
-			"TERN_UDP_BIND is '%s', which is neither auto, nor an address in numbers, nor a "
+			"TERN_UDP_BIND is '%s', which is neither auto, nor an address in numbers, "
+			"nor a "
 			"network such as 10.1.0.0/16",
 			text);
 	if (!address_find(address, &w))

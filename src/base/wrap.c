@@ -29,7 +29,8 @@ int wrap_judge(void)
 #else
 	return error_set(
 		-EINVAL,
-		"TERN_WRAP is %s, but this build starts no number near its wrap: configure it with the "
+		"TERN_WRAP is %s, but this build starts no number near its wrap: configure it "
+		"with the "
 		"preset debug, or unset TERN_WRAP",
 		setting_text(SETTING_WRAP));
 #endif

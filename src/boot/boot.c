@@ -35,7 +35,8 @@ static int boot_refuse(const char *variable, const char *launcher, int rc, const
 {
 	return error_set(
 		rc,
-		"%s=%s says that %s started this process as one of several, but it cannot join them: "
+		"%s=%s says that %s started this process as one of several, but it cannot join "
+		"them: "
 		"%s. Or use `tern run`, or set TERN_ALONE=1 for jobs of one rank",
 		variable, getenv(variable), launcher, why);
 }

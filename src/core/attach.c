@@ -52,7 +52,8 @@ void tern_attach(tern *t)
 		return;
 	if (e->threaded) {
 		error_warn(
-			"rank %u starts threads and stays with the thread that has it: use it and close it there",
+			"rank %u starts threads and stays with the thread that has it: use it and "
+			"close it there",
 			t->rank);
 		return;
 	}

@@ -300,7 +300,8 @@ static int signal_refused(struct endpoint *e, int number)
 	if (number <= 0 || number > SIGRTMAX || number == SIGKILL || number == SIGSTOP)
 		return error_set(
 			-EINVAL,
-			"rank %u is to be interrupted by signal %d, which %s; allot one that nothing else uses, such "
+			"rank %u is to be interrupted by signal %d, which %s; allot one that "
+			"nothing else uses, such "
 			"as %d, in tern_options or TERN_SIGNAL",
 			e->t->rank, number, number ? "cannot be used" : "is none", SIGRTMIN + 4);
 	return 0;
@@ -317,7 +318,8 @@ int interrupt_open(struct endpoint *e, int signal)
 	if (before.sa_handler != SIG_DFL && before.sa_sigaction != interrupt_signal)
 		return error_set(
 			-EBUSY,
-			"signal %d, allotted to interrupts of rank %u, has a handler of the program's",
+			"signal %d, allotted to interrupts of rank %u, has a handler of the "
+			"program's",
 			signal, e->t->rank);
 	e->interrupt = interrupt_take();
 	if (!e->interrupt)

@@ -50,10 +50,10 @@ static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 	}
 	stall_end(e, &stall, PULSE_BLOCK_STALLS);
 	if (rc == -ENOBUFS) /* waiting would be hopeless */
-		error_set(
-			rc,
-			"rank %u itself claims or keeps all its %u blocks: commit, abandon or drop one",
-			e->t->rank, net->blocks);
+		error_set(rc,
+			  "rank %u itself claims or keeps all its %u blocks: commit, abandon or "
+			  "drop one",
+			  e->t->rank, net->blocks);
 	return rc;
 }
 
@@ -294,7 +294,8 @@ static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len
 	if (!rc && len > TERN_PAYLOAD_MAX)
 		rc = error_set(
 			-EMSGSIZE,
-			"%zu bytes were claimed for a reply to rank %u; a message carries at most %d",
+			"%zu bytes were claimed for a reply to rank %u; a message carries at most "
+			"%d",
 			len, e->inlet->peer, TERN_PAYLOAD_MAX);
 	return rc;
 }

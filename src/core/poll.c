@@ -76,11 +76,10 @@ static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t he
 			  const char *what)
 {
 	poll_trouble_warn(
-		e,
-		error_set(
-			-EBADMSG,
-			"rank %u got a message with %s from rank %u (header %016llx); it was dropped",
-			e->t->rank, what, in->peer, (unsigned long long)head));
+		e, error_set(-EBADMSG,
+			     "rank %u got a message with %s from rank %u (header %016llx); it was "
+			     "dropped",
+			     e->t->rank, what, in->peer, (unsigned long long)head));
 	in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
 }
 

@@ -80,7 +80,8 @@ static int rules_message(struct endpoint *e, uint32_t dst, unsigned id, unsigned
 	if (n > TERN_WORDS_MAX)
 		return rule_broken(
 			RULE_WORDS,
-			"a message to handler %u of rank %u was given %u words; it carries at most %d",
+			"a message to handler %u of rank %u was given %u words; it carries at "
+			"most %d",
 			id, dst, n, TERN_WORDS_MAX);
 	if (len > TERN_PAYLOAD_MAX)
 		return rule_broken(
@@ -127,7 +128,8 @@ int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t
 	if (!rc && dst >= e->t->size)
 		rc = rule_broken(
 			RULE_RANK,
-			"a request to handler %u of rank %u was asked for; this job has ranks 0 to %u",
+			"a request to handler %u of rank %u was asked for; this job has ranks 0 "
+			"to %u",
 			id, dst, e->t->size - 1);
 	return rc ? rc : rules_message(e, dst, id, n, len);
 }

@@ -154,7 +154,8 @@ int tern_stats_net(tern *t, tern_stats_net_data *out)
 	if (d.size < NET_SIZE_LEAST || d.size > NET_SIZE_MOST)
 		return error_set(
 			-EINVAL,
-			"the counts of packets were asked for with a size of %zu; set it to sizeof(tern_stats_net_data)",
+			"the counts of packets were asked for with a size of %zu; set it to "
+			"sizeof(tern_stats_net_data)",
 			d.size);
 	memset(out, 0, d.size); /* what only a later version counts */
 	memcpy(out, &d, d.size < sizeof d ? d.size : sizeof d);

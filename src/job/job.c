@@ -180,7 +180,8 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	if (budget && budget < p.front)
 		return error_set(
 			-ENOMEM,
-			"a job of %u ranks needs %zu KiB of memory to begin with and TERN_MEMORY allows %llu: raise it",
+			"a job of %u ranks needs %zu KiB of memory to begin with and TERN_MEMORY "
+			"allows %llu: raise it",
 			j->size, p.front >> 10, (unsigned long long)budget >> 10);
 	if (ftruncate(j->fd, (off_t)p.bytes) != 0)
 		return error_set(-errno, "sizing the memory of a job of %u ranks: %s", j->size,
@@ -188,7 +189,8 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	if (!commit_fits(j, p.front))
 		return error_set(
 			-ENOMEM,
-			"a job of %u ranks needs %zu KiB to begin with, and the memory cgroup of this "
+			"a job of %u ranks needs %zu KiB to begin with, and the memory cgroup of "
+			"this "
 			"process has %llu left: raise its limit or use fewer ranks",
 			j->size, p.front >> 10, (unsigned long long)cgroup_room(&j->cgroup) >> 10);
 	if (fallocate(j->fd, 0, 0, (off_t)p.front) != 0)
@@ -263,7 +265,8 @@ static int job_check(struct job *j, int fd, struct plan *p)
 	if (head.layout != TERN_LAYOUT)
 		return error_set(
 			-EPROTO,
-			"`tern run` uses layout %u and this program %u: both must come from the same Tern",
+			"`tern run` uses layout %u and this program %u: both must come from the "
+			"same Tern",
 			head.layout, TERN_LAYOUT);
 	if (head.size < 1 || head.size > TERN_RANKS_MAX || head.heap > HEAP_MOST)
 		return error_set(

@@ -127,10 +127,10 @@ static int heap_commit(struct mem *m, const struct heap *h, uint64_t top,
 
 static int heap_full(struct mem *m, size_t bytes)
 {
-	return error_set(
-		-ENOMEM,
-		"%zu bytes were asked of rank %u's heap, half of which has %zu KiB: raise TERN_HEAP",
-		bytes, m->rank, m->job->heap_bytes >> 11);
+	return error_set(-ENOMEM,
+			 "%zu bytes were asked of rank %u's heap, half of which has %zu KiB: raise "
+			 "TERN_HEAP",
+			 bytes, m->rank, m->job->heap_bytes >> 11);
 }
 
 static int heap_alloc(struct mem *m, struct heap *h, _Atomic uint64_t *committed, size_t bytes,
@@ -192,7 +192,8 @@ static int common_alloc(struct mem *m, size_t bytes, uint64_t *at)
 	if (!rc && !same_size)
 		rc = error_set(
 			-EINVAL,
-			"tern_alloc_all() was called for %zu bytes at rank %u, and for another size elsewhere",
+			"tern_alloc_all() was called for %zu bytes at rank %u, and for another "
+			"size elsewhere",
 			bytes, m->rank);
 	if (rc)
 		return rc;
@@ -235,7 +236,8 @@ int tern_free_all(tern *t, void *p)
 	if (!rc && (!same || !p))
 		rc = error_set(
 			-EINVAL,
-			"tern_free_all() was not given the same memory of tern_alloc_all() at every rank");
+			"tern_free_all() was not given the same memory of tern_alloc_all() at "
+			"every rank");
 	return rc ? rc : heap_free(m, &m->common, p, "tern_free_all()");
 }
 
@@ -338,16 +340,17 @@ int mem_check(struct mem *m, tern_addr a, size_t len, const char *what)
 	if (addr_segment(a) == SEGMENT_HEAP)
 		return error_set(
 			-EFAULT,
-			"%s asked for %zu bytes at offset %llu of rank %u's heap, which are not allocated",
+			"%s asked for %zu bytes at offset %llu of rank %u's heap, which are not "
+			"allocated",
 			what, len, at, rank);
 	struct job_region *g = region_of(m, a);
 	if (g && region_covers(g, addr_offset(a), len))
 		return 0;
-	return error_set(
-		-EFAULT,
-		"%s asked for %zu bytes at offset %llu of a region of rank %u that is not registered (any more), "
-		"or not that long",
-		what, len, at, rank);
+	return error_set(-EFAULT,
+			 "%s asked for %zu bytes at offset %llu of a region of rank %u that is not "
+			 "registered (any more), "
+			 "or not that long",
+			 what, len, at, rank);
 }
 
 static bool populated(const void *p, size_t len, int advice)

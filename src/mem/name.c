@@ -84,7 +84,8 @@ static int block_check(struct mem *m, uint32_t rank, const struct named_cut *who
 	if (!rc && (whole->run > TERN_PAYLOAD_MAX || whole->name >= TERN_NAMES_MAX))
 		rc = error_set(
 			-EINVAL,
-			"tern_block_get_start() was asked for runs of %llu bytes of name %llu; at most %d, and below %d",
+			"tern_block_get_start() was asked for runs of %llu bytes of name %llu; at "
+			"most %d, and below %d",
 			(unsigned long long)whole->run, (unsigned long long)whole->name,
 			TERN_PAYLOAD_MAX, TERN_NAMES_MAX);
 	if (!rc &&
@@ -92,7 +93,8 @@ static int block_check(struct mem *m, uint32_t rank, const struct named_cut *who
 	     __builtin_add_overflow(reach, whole->offset, &reach)))
 		rc = error_set(
 			-EINVAL,
-			"tern_block_get_start() was asked for a block that reaches further than addresses do");
+			"tern_block_get_start() was asked for a block that reaches further than "
+			"addresses do");
 	return rc;
 }
 

@@ -195,7 +195,8 @@ static void reply_refused(tern *t, const tern_msg *msg, int why)
 {
 	if (why)
 		error_warn(
-			"rank %u refused a reply transfer from rank %u: the segment is not open, not that long, or full",
+			"rank %u refused a reply transfer from rank %u: the segment is not open, "
+			"not that long, or full",
 			t->rank, tern_msg_src(msg));
 }
 

@@ -124,7 +124,8 @@ static int when_check(struct mem *m, tern_addr src, size_t len, tern_addr flag)
 	if (!rc && tern_addr_rank(src) != tern_addr_rank(flag))
 		rc = error_set(
 			-EINVAL,
-			"tern_get_when_start() was given data at rank %u and a flag at rank %u: they must be at one",
+			"tern_get_when_start() was given data at rank %u and a flag at rank %u: "
+			"they must be at one",
 			tern_addr_rank(src), tern_addr_rank(flag));
 	if (!rc && len > TERN_PAYLOAD_MAX)
 		rc = error_set(-EMSGSIZE,

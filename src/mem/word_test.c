@@ -22,8 +22,8 @@
 #if !defined(__x86_64__) || defined(CHECK_SANITIZED)
 TEST(words_are_moved_as_one)
 {
-	check_skip(
-		"single-stepping is written for x86-64, and sanitizers copy with functions of their own");
+	check_skip("single-stepping is written for x86-64, and sanitizers copy with functions of "
+		   "their own");
 }
 #else
 

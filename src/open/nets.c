@@ -161,7 +161,8 @@ int nets_select(struct nets *n, struct job_head *head, const struct world *w)
 	if (head->machines > 1 && !n->far)
 		return error_set(
 			-EINVAL,
-			"TERN_NET is '%s', which reaches the ranks of one machine, and the job has %u "
+			"TERN_NET is '%s', which reaches the ranks of one machine, and the job "
+			"has %u "
 			"machines: leave it alone, or say %s,%s",
 			text, head->machines, text, net_with(SPAN_JOB, false)->name);
 	return 0;
@@ -174,7 +175,8 @@ static void fault_warn(const struct endpoint *e)
 {
 	if (e->site.rank == 0 && *setting_text(SETTING_FAULT))
 		error_warn(
-			"TERN_FAULT is set, but shared memory has no packets to harm, so nothing goes wrong: "
+			"TERN_FAULT is set, but shared memory has no packets to harm, so nothing "
+			"goes wrong: "
 			"set TERN_NET=%s beside it",
 			net_with(SPAN_JOB, false)->name);
 }

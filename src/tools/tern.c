@@ -30,7 +30,8 @@ static void help(FILE *to)
 	fputs("usage: tern COMMAND [OPTIONS]\n\n", to);
 	for (int i = 0; i < COMMANDS; i++)
 		fprintf(to, "  %-6s %s\n", commands[i].name, commands[i].purpose);
-	fputs("\n`tern help COMMAND` says more; so does `man tern`. `tern --version` prints the version.\n",
+	fputs("\n`tern help COMMAND` says more; so does `man tern`. `tern --version` prints the "
+	      "version.\n",
 	      to);
 }
 
@@ -40,7 +41,8 @@ static int unknown(const char *word)
 	for (int i = 0; i < COMMANDS; i++)
 		names[i] = commands[i].name;
 	fprintf(stderr,
-		"tern: there is no command '%s'; did you mean 'tern %s'? `tern help` lists them all\n",
+		"tern: there is no command '%s'; did you mean 'tern %s'? `tern help` lists them "
+		"all\n",
 		word, nearest_name(word, names, COMMANDS));
 	return 2;
 }

@@ -189,9 +189,9 @@ static int open_make(struct call *c)
 
 static void open_warn(const struct call *c, uint64_t seconds)
 {
-	error_warn(
-		"tern_open() has waited for %llu s for %s of the launcher (%s), which does not answer",
-		(unsigned long long)seconds, c->pmi->name, c->pmi->starters);
+	error_warn("tern_open() has waited for %llu s for %s of the launcher (%s), which does not "
+		   "answer",
+		   (unsigned long long)seconds, c->pmi->name, c->pmi->starters);
 }
 
 static int open_late(const struct call *c, uint64_t seconds)
@@ -314,14 +314,14 @@ static int gather_late(const struct call *c, uint64_t seconds)
 {
 	struct rank_list late = { .count = 0 };
 	late_ask(c, &late);
-	return error_set(
-		-ETIMEDOUT,
-		"%s not called tern_open(), which every rank has to call, within %llu s (TERN_JOIN); a "
-		"program that a rank has started is none: set TERN_ALONE=1 for it",
-		late.count > 1    ? rank_list_text(&late, " have")
-		: late.count == 1 ? rank_list_text(&late, " has")
-				  : "some rank has",
-		(unsigned long long)seconds);
+	return error_set(-ETIMEDOUT,
+			 "%s not called tern_open(), which every rank has to call, within %llu s "
+			 "(TERN_JOIN); a "
+			 "program that a rank has started is none: set TERN_ALONE=1 for it",
+			 late.count > 1    ? rank_list_text(&late, " have")
+			 : late.count == 1 ? rank_list_text(&late, " has")
+					   : "some rank has",
+			 (unsigned long long)seconds);
 }
 
 static int gather_wait(struct call *c)

@@ -60,12 +60,11 @@ static bool slurm_usable(char *why, size_t len)
 
 static int slurm_answer(const char *what, int code)
 {
-	return code == 0
-		       ? 0
-		       : error_set(
-				 -EPROTO,
-				 "%s: Slurm's PMI-1 failed with %d; use srun --mpi=pmix or --mpi=pmi2",
-				 what, code);
+	return code == 0 ? 0
+			 : error_set(-EPROTO,
+				     "%s: Slurm's PMI-1 failed with %d; use srun --mpi=pmix or "
+				     "--mpi=pmi2",
+				     what, code);
 }
 
 static int slurm_open(uint32_t *rank, uint32_t *size)

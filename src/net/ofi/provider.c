@@ -146,7 +146,8 @@ static int provider_none(const struct library *l, const char *name)
 	if (domain)
 		return error_set(
 			-EINVAL,
-			"libfabric's provider %.*s has no domain (interface or device) '%s' here; it has %s",
+			"libfabric's provider %.*s has no domain (interface or device) '%s' here; "
+			"it has %s",
 			(int)strcspn(name, "/"), name, strchr(name, '/') + 1, names);
 	if (*name)
 		return error_set(
@@ -155,7 +156,8 @@ static int provider_none(const struct library *l, const char *name)
 			name, *names ? names : "none at all");
 	return error_set(
 		-ENOTSUP,
-		"libfabric has no provider for a cluster here; with TERN_NET=ofi/NAME one can be named of: %s",
+		"libfabric has no provider for a cluster here; with TERN_NET=ofi/NAME one can be "
+		"named of: %s",
 		*names ? names : "none");
 }
 

@@ -151,20 +151,20 @@ static const char *advice_text(const struct path *p, const struct failure *f,
 			       char text[ADVICE_MOST])
 {
 	if (p->silence.lossy)
-		snprintf(
-			text, ADVICE_MOST,
-			"messages were lost, as when a connection breaks%s%s; with TERN_SERVICE=order,flow,retry "
-			"Tern sends again what is lost",
-			f->error ? ": " : "", f->error ? strerror(f->error) : "");
+		snprintf(text, ADVICE_MOST,
+			 "messages were lost, as when a connection breaks%s%s; with "
+			 "TERN_SERVICE=order,flow,retry "
+			 "Tern sends again what is lost",
+			 f->error ? ": " : "", f->error ? strerror(f->error) : "");
 	else if (!f->error && job_here(p->net->job, p->rank))
-		snprintf(
-			text, ADVICE_MOST,
-			"it polls, so something in this machine lets nothing through, such as a firewall");
+		snprintf(text, ADVICE_MOST,
+			 "it polls, so something in this machine lets nothing through, such as a "
+			 "firewall");
 	else if (!f->error)
-		snprintf(
-			text, ADVICE_MOST,
-			"it computes and does not poll, or something between the two lets nothing through, such as a "
-			"cable, a firewall or a wrong interface, see tern-net(7)");
+		snprintf(text, ADVICE_MOST,
+			 "it computes and does not poll, or something between the two lets nothing "
+			 "through, such as a "
+			 "cable, a firewall or a wrong interface, see tern-net(7)");
 	else
 		snprintf(
 			text, ADVICE_MOST, "sending to %s fails: %s; %s", f->where,
@@ -188,11 +188,11 @@ int silence_check(struct path *p)
 static void silence_warn(const struct path *p, const struct failure *f, uint64_t since)
 {
 	char peer[PEER_MOST], advice[ADVICE_MOST];
-	error_warn(
-		"rank %u has had no answer from %s for %llu s: %s; rank %u waits for it (TERN_UNREACHABLE)",
-		p->net->net.site->rank, peer_text(p, peer),
-		(unsigned long long)((clock_ns() - since) / SECOND), advice_text(p, f, advice),
-		p->net->net.site->rank);
+	error_warn("rank %u has had no answer from %s for %llu s: %s; rank %u waits for it "
+		   "(TERN_UNREACHABLE)",
+		   p->net->net.site->rank, peer_text(p, peer),
+		   (unsigned long long)((clock_ns() - since) / SECOND), advice_text(p, f, advice),
+		   p->net->net.site->rank);
 }
 
 static void silence_ended(struct path *p)

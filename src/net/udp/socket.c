@@ -54,7 +54,8 @@ static int loopback_check(const struct sockaddr_in6 *address)
 		return 0;
 	return error_set(
 		-ENETDOWN,
-		"opening a UDP socket at %s: the loopback interface is down, so nothing would arrive; set it up "
+		"opening a UDP socket at %s: the loopback interface is down, so nothing would "
+		"arrive; set it up "
 		"(ip link set lo up), or use shared memory (TERN_NET=shm)",
 		address_text(address, text));
 }
@@ -73,10 +74,10 @@ static void loopback_warn(const struct job *job, uint32_t rank, const struct car
 	bool elsewhere = strncmp(t->host, host, sizeof t->host - 1) != 0;
 	if (job_here(job, rank) || !is_loopback(&card->address) || (is_loopback(own) && !elsewhere))
 		return;
-	error_warn(
-		"rank %u on %.*s has the address %s, which only its own machine reaches: set TERN_UDP_BIND there to an "
-		"address of a network that the machines share",
-		rank, TERMS_HOST_MOST, t->host, address_text(&card->address, text));
+	error_warn("rank %u on %.*s has the address %s, which only its own machine reaches: set "
+		   "TERN_UDP_BIND there to an "
+		   "address of a network that the machines share",
+		   rank, TERMS_HOST_MOST, t->host, address_text(&card->address, text));
 }
 
 enum {

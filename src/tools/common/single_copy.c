@@ -96,18 +96,18 @@ static void explain(int error, char *why, size_t len)
 	int scope = proc_number("/proc/sys/kernel/yama/ptrace_scope", "", 0);
 	int filters = proc_number("/proc/self/status", "Seccomp:", 0);
 	if (error == EPERM && scope > 1)
-		snprintf(
-			why, len,
-			"Yama refuses process_vm_readv (kernel.yama.ptrace_scope is %d): %s", scope,
-			scope == 2
-				? "`sysctl kernel.yama.ptrace_scope=1` allows it, and so does CAP_SYS_PTRACE"
-				: "set it to 1 at the next boot; 3 cannot be lowered");
+		snprintf(why, len,
+			 "Yama refuses process_vm_readv (kernel.yama.ptrace_scope is %d): %s",
+			 scope,
+			 scope == 2 ? "`sysctl kernel.yama.ptrace_scope=1` allows it, and so does "
+				      "CAP_SYS_PTRACE"
+				    : "set it to 1 at the next boot; 3 cannot be lowered");
 	else if (filters > 0 && (error == EPERM || error == ENOSYS))
-		snprintf(
-			why, len,
-			"a seccomp filter refuses process_vm_readv (%s), as those of containers do: start the "
-			"container with --cap-add=SYS_PTRACE or a seccomp profile that allows it",
-			strerror(error));
+		snprintf(why, len,
+			 "a seccomp filter refuses process_vm_readv (%s), as those of containers "
+			 "do: start the "
+			 "container with --cap-add=SYS_PTRACE or a seccomp profile that allows it",
+			 strerror(error));
 	else if (error == ENOSYS)
 		snprintf(why, len, "this kernel was built without CONFIG_CROSS_MEMORY_ATTACH");
 	else

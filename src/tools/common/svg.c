@@ -12,19 +12,23 @@ void svg_begin(FILE *to, int width, int height, const char *label, const char *l
 	       const char *dark, const char *more)
 {
 	fprintf(to,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+		"height=\"%d\" "
 		"role=\"img\" aria-label=\"%s\">\n<title>%s</title>\n<style>\n",
 		width, height, width, height, label, label);
 	fprintf(to,
-		"  svg { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --faint: #667080; --rule: #e4e7eb;\n"
+		"  svg { color-scheme: light dark; --paper: #fff; --ink: #1b1f24; --faint: "
+		"#667080; --rule: #e4e7eb;\n"
 		"    %s }\n"
-		"  @media (prefers-color-scheme: dark) { svg { --paper: #14171b; --ink: #e6e8eb; --faint: #9aa1ab;\n"
+		"  @media (prefers-color-scheme: dark) { svg { --paper: #14171b; --ink: #e6e8eb; "
+		"--faint: #9aa1ab;\n"
 		"    --rule: #292e35; %s } }\n",
 		light, dark);
 	fprintf(to,
 		"  text { font: 12px system-ui, sans-serif; fill: var(--ink) }\n"
 		"  .title { font-size: 14px; font-weight: 600 } .faint { fill: var(--faint) }\n"
-		"  .middle { text-anchor: middle } .end { text-anchor: end } .rule { stroke: var(--rule) }\n"
+		"  .middle { text-anchor: middle } .end { text-anchor: end } .rule { stroke: "
+		"var(--rule) }\n"
 		"%s</style>\n<rect width=\"%d\" height=\"%d\" rx=\"8\" fill=\"var(--paper)\"/>\n",
 		more, width, height);
 }
@@ -50,7 +54,8 @@ void svg_bar(FILE *to, const char *colour, double x, double y, double wide, doub
 {
 	va_list args;
 	fprintf(to,
-		"<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\" rx=\"2\" fill=\"%s\"><title>",
+		"<rect x=\"%.1f\" y=\"%.2f\" width=\"%.1f\" height=\"%.2f\" rx=\"2\" "
+		"fill=\"%s\"><title>",
 		x, y, wide, high, colour);
 	va_start(args, format);
 	vfprintf(to, format, args);

@@ -47,7 +47,8 @@ static bool read_weights(void *to, char *text)
 		if (end == at || *end != (last ? '\0' : ',') || !(o->weight[kind] >= 0) ||
 		    o->weight[kind] > 1e6)
 			return option_refuse(
-				"--weights %s: three numbers are needed, 0 to 1000000, as in 1,1,5: for an "
+				"--weights %s: three numbers are needed, 0 to 1000000, as in "
+				"1,1,5: for an "
 				"instruction on registers, on memory, on shared memory",
 				text);
 		at = end + 1;
@@ -64,11 +65,13 @@ static bool check(const struct cost_options *o, int argc, char **argv)
 			argv[optind]);
 	if (o->listing && !o->named)
 		return option_refuse(
-			"--listing lists the operations that --operation names: all of them together "
+			"--listing lists the operations that --operation names: all of them "
+			"together "
 			"would be some ten thousand lines");
 	if (o->plot && o->named)
 		return option_refuse(
-			"--plot draws the sequences and streams of the tables, and --operation names "
+			"--plot draws the sequences and streams of the tables, and --operation "
+			"names "
 			"others: use one of the two");
 	return true;
 }

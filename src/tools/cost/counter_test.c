@@ -98,7 +98,8 @@ static void memory(struct cost_board *board, void *arg)
 	(void)arg;
 	begin(board);
 	PASSAGE("mov (%%rdx), %%rax; mov %%rax, 8(%%rdx); mov (%%rbx), %%rax; addq $1, 8(%%rbx); "
-		"mov $2, %%ecx; mov 16(%%rdx,%%rcx,8), %%rax; mov 16(%%rbx,%%rcx,8), %%rax; cmpb $0, 255(%%rbx); "
+		"mov $2, %%ecx; mov 16(%%rdx,%%rcx,8), %%rax; mov 16(%%rbx,%%rcx,8), %%rax; cmpb "
+		"$0, 255(%%rbx); "
 		"mov 256(%%rbx), %%al; mov -1(%%rbx), %%al; mov %%fs:0, %%rax");
 }
 

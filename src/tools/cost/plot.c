@@ -118,19 +118,21 @@ static void key(FILE *to)
 }
 
 static const char style[] =
-	"  .head { font-size: 17px; font-weight: 600 } .figure { font-weight: 600; text-anchor: middle }\n"
+	"  .head { font-size: 17px; font-weight: 600 } .figure { font-weight: 600; text-anchor: "
+	"middle }\n"
 	"  .name, .side { font-size: 11px; text-anchor: middle } .side { font-weight: 600 }\n"
 	"  .how { font-size: 10px; text-anchor: middle; fill: var(--faint) }\n"
-	"  .note { font-size: 11px; text-anchor: end; fill: var(--faint) } .axis { stroke: #8c959f }\n";
+	"  .note { font-size: 11px; text-anchor: end; fill: var(--faint) } .axis { stroke: "
+	"#8c959f }\n";
 
 void cost_plot_write(const struct cost_study *s, FILE *to)
 {
 	svg_begin(to, WIDTH, HEIGHT,
 		  "Instructions of a message by feature: CMAM on the CM-5 and Tern", "", "", style);
 	svg_text(to, "head", LEFT, 30, "Where the instructions of a message go");
-	svg_text(
-		to, "note", WIDTH - LEFT, 30,
-		"CMAM on the CM-5, 1994; Tern on shared memory; words of 32 bits; a scale for each panel");
+	svg_text(to, "note", WIDTH - LEFT, 30,
+		 "CMAM on the CM-5, 1994; Tern on shared memory; words of 32 bits; a scale for "
+		 "each panel");
 	for (int i = 0; i < PANELS; i++)
 		panel(to, s, i);
 	key(to);

@@ -103,8 +103,10 @@ static void table_packet(const struct cost_study *s, bool bold)
 	puts("by feature"); /* which the paper does not tell apart */
 	c[0].tally = c[1].tally = NULL;
 	feature_rows(true, c, COLUMNS);
-	printf("\nCMAM's 47 have no order, overflow safety or reliability; Tern's %lld and %lld have. They are for a\n"
-	       "packet among others; a poll that finds one packet and no more takes %lld at the destination.\n",
+	printf("\nCMAM's 47 have no order, overflow safety or reliability; Tern's %lld and %lld "
+	       "have. They are for a\n"
+	       "packet among others; a poll that finds one packet and no more takes %lld at the "
+	       "destination.\n",
 	       (long long)cost_sum(&two->steady, COST_ALL),
 	       (long long)cost_sum(&four->steady, COST_ALL),
 	       (long long)of(&four->alone, COST_DESTINATION, -1));
@@ -142,8 +144,10 @@ static void table_sequences(const struct cost_study *s, bool bold)
 {
 	table_heading(bold,
 		      "\n2. Sequences of packets: features, at the source and at the destination");
-	puts("Words are of 32 bits. \"On a better network\" is what CMAM's base alone takes, where the network\n"
-	     "keeps order, has room and loses nothing. Of what Tern can do, the cheapest is shown.");
+	puts("Words are of 32 bits. \"On a better network\" is what CMAM's base alone takes, "
+	     "where the network\n"
+	     "keeps order, has room and loses nothing. Of what Tern can do, the cheapest is "
+	     "shown.");
 	for (int words = 16; words <= 1024; words *= 64) {
 		table_sequence(s, COST_FINITE, (unsigned)words);
 		table_sequence(s, COST_STREAM, (unsigned)words);
@@ -175,8 +179,10 @@ static void table_protocols(const struct cost_study *s, bool bold)
 	for (int f = 0; f < COST_FEATURES; f++)
 		row(feature_title[f], false, c, COLUMNS, (struct cost_cut){ -1, f, -1, -1 });
 	row("total", false, c, COLUMNS, COST_ALL);
-	puts("\nFull: for a network that provides nothing. Plain: for one that keeps order, has room and loses nothing.\n"
-	     "Group: one acknowledgement for all packets. The study counts the messages of a handshake and of an\n"
+	puts("\nFull: for a network that provides nothing. Plain: for one that keeps order, has "
+	     "room and loses nothing.\n"
+	     "Group: one acknowledgement for all packets. The study counts the messages of a "
+	     "handshake and of an\n"
 	     "acknowledgement with their feature; here a message is base, whatever it is for.");
 }
 
@@ -198,7 +204,8 @@ static void table_candidates(const struct cost_study *s, bool bold)
 		       study_weighted(s, &r->steady, COST_ALL), r->op->what,
 		       r->same ? "" : " (not the same each time)");
 	}
-	puts("\nAlone: with a poll for this one. Copy: in it, the C library's memcpy; an instruction that moves\n"
+	puts("\nAlone: with a poll for this one. Copy: in it, the C library's memcpy; an "
+	     "instruction that moves\n"
 	     "a string counts once, however long that is.");
 }
 
@@ -220,9 +227,9 @@ static void kinds_of(const struct cost_study *s, const char *name, const struct 
 
 static void table_kinds(const struct cost_study *s, bool bold)
 {
-	table_heading(
-		bold,
-		"\n3. Kinds of instructions: registers, memory, device (memory that the peer shares)");
+	table_heading(bold,
+		      "\n3. Kinds of instructions: registers, memory, device (memory that the peer "
+		      "shares)");
 	printf("Weighted: %g for one on registers, %g on memory, %g on the device.\n", s->weight[0],
 	       s->weight[1], s->weight[2]);
 	printf("  %-18s%21s%21s\n", "", "source", "destination");

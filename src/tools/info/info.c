@@ -117,13 +117,16 @@ static void text_mem(void)
 {
 	char why[400] = "";
 	puts("\nmemory");
-	printf("  %-14s %.0f MiB of addresses for each rank, half of it for tern_alloc_all(); TERN_HEAP sets it\n",
+	printf("  %-14s %.0f MiB of addresses for each rank, half of it for tern_alloc_all(); "
+	       "TERN_HEAP sets it\n",
 	       "heap", (double)heap_bytes() / (1 << 20));
 	if (single_copy_usable(why, sizeof why))
-		printf("  %-14s yes: the kernel copies between registered memory of two ranks (process_vm_readv)\n",
+		printf("  %-14s yes: the kernel copies between registered memory of two ranks "
+		       "(process_vm_readv)\n",
 		       "single-copy");
 	else
-		printf("  %-14s no, registered memory of two ranks is copied through messages, twice: %s\n",
+		printf("  %-14s no, registered memory of two ranks is copied through messages, "
+		       "twice: %s\n",
 		       "single-copy", why);
 	text_limits(mem_limits, MEM_LIMITS);
 }
@@ -256,7 +259,8 @@ static void text_waiting(void)
 	printf("  %-14s %s\n", "futex_waitv",
 	       w.futex_waitv
 		       ? "yes: a thread with several endpoints sleeps on all of them"
-		       : "not in this kernel (Linux 5.16 has it): a thread with several endpoints takes naps");
+		       : "not in this kernel (Linux 5.16 has it): a thread with several endpoints "
+			 "takes naps");
 }
 
 static void text_settings(void)

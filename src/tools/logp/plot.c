@@ -25,14 +25,18 @@ enum {
 };
 
 static const char light[] =
-	"--band: #eaf1fd; --bar: #2563eb; --c0: #2563eb; --c1: #0d9488; --c2: #b45309; --c3: #9333ea";
+	"--band: #eaf1fd; --bar: #2563eb; --c0: #2563eb; --c1: #0d9488; --c2: #b45309; --c3: "
+	"#9333ea";
 static const char dark[] =
-	"--band: #1b2535; --bar: #7aa7ff; --c0: #7aa7ff; --c1: #2dd4bf; --c2: #fbbf24; --c3: #c98bff";
+	"--band: #1b2535; --bar: #7aa7ff; --c0: #7aa7ff; --c1: #2dd4bf; --c2: #fbbf24; --c3: "
+	"#c98bff";
 static const char style[] =
 	"  .diagonal { stroke: var(--faint); stroke-dasharray: 4 4 }\n"
 	"  circle { stroke-width: 2 } .far { fill: var(--paper) }\n"
-	"  .c0 { stroke: var(--c0) } .c0.near { fill: var(--c0) } .c1 { stroke: var(--c1) } .c1.near { fill: var(--c1) }\n"
-	"  .c2 { stroke: var(--c2) } .c2.near { fill: var(--c2) } .c3 { stroke: var(--c3) } .c3.near { fill: var(--c3) }\n";
+	"  .c0 { stroke: var(--c0) } .c0.near { fill: var(--c0) } .c1 { stroke: var(--c1) } "
+	".c1.near { fill: var(--c1) }\n"
+	"  .c2 { stroke: var(--c2) } .c2.near { fill: var(--c2) } .c3 { stroke: var(--c3) } "
+	".c3.near { fill: var(--c3) }\n";
 
 /* What has a colour of its own; everything else has the last. */
 static const char *const kinds[] = { "burst", "all-to-all", "ring", "payload" };
@@ -91,7 +95,8 @@ static void draw_axes(struct scale s, FILE *to)
 	}
 	svg_text(to, "faint middle", LEFT + SIDE / 2.0, TOP + SIDE + 42, "measured");
 	fprintf(to,
-		"<text class=\"faint middle\" transform=\"translate(%d %d) rotate(-90)\">predicted</text>\n",
+		"<text class=\"faint middle\" transform=\"translate(%d %d) "
+		"rotate(-90)\">predicted</text>\n",
 		16, TOP + SIDE / 2);
 }
 
@@ -103,7 +108,8 @@ static void draw_band(struct scale s, FILE *to)
 	fprintf(to, "<clipPath id=\"square\"><path d=\"M%d %dh%dv%dh-%dz\"/></clipPath>\n", LEFT,
 		TOP, SIDE, SIDE, SIDE);
 	fprintf(to,
-		"<path clip-path=\"url(#square)\" fill=\"var(--band)\" d=\"M%d %.1fl%d -%dv%.1fl-%d %dz\"/>\n",
+		"<path clip-path=\"url(#square)\" fill=\"var(--band)\" d=\"M%d %.1fl%d "
+		"-%dv%.1fl-%d %dz\"/>\n",
 		LEFT, TOP + SIDE - above, SIDE, SIDE, above + below, SIDE, SIDE);
 }
 

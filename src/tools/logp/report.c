@@ -191,7 +191,8 @@ static void remarks(const struct logp_outcome *o)
 {
 	const struct logp_model *m = &o->model;
 	uint32_t cores = cpu_count();
-	puts("\nin brackets: the 95 % interval of the median. Predictions within 15 % are what the project wants; "
+	puts("\nin brackets: the 95 % interval of the median. Predictions within 15 % are what "
+	     "the project wants; "
 	     "shown, not judged");
 	printf("messages of patterns have %u words\n", m->words);
 	if (o->rounds && m->ranks > cores)
@@ -304,14 +305,19 @@ void logp_report_json(const struct logp_outcome *o)
 void logp_report_list(void)
 {
 	puts("trip          a request and its reply of the same size: 2 o_s + 2 L + 2 o_r, in ns\n"
-	     "o_s           sending, between two endpoints of one thread: the processor's part, in ns\n"
-	     "o_r           taking in, the same way, with a handler that reads what has come, in ns\n"
+	     "o_s           sending, between two endpoints of one thread: the processor's part, "
+	     "in ns\n"
+	     "o_r           taking in, the same way, with a handler that reads what has come, in "
+	     "ns\n"
 	     "L             half of trip, less o_s and o_r, in ns\n"
-	     "g             a stream one way, for each message, in ns; and in bursts of several lengths\n"
+	     "g             a stream one way, for each message, in ns; and in bursts of several "
+	     "lengths\n"
 	     "G             how g grows with the bytes of large payloads, in ns/B\n"
 	     "P             ranks of all-to-all and ring\n"
-	     "burst         predicted: from the first send to the last handler, o_s + L + o_r + (n - 1) g(n)\n"
+	     "burst         predicted: from the first send to the last handler, o_s + L + o_r + "
+	     "(n - 1) g(n)\n"
 	     "all-to-all    predicted: k messages from each rank: o_s + L + o_r + (2k - 1) g(k)\n"
 	     "ring          predicted: a token once around, P (o_s + L + o_r)\n"
-	     "payload       predicted: as a burst, with o_s, L, o_r of so many bytes and a gap by G");
+	     "payload       predicted: as a burst, with o_s, L, o_r of so many bytes and a gap by "
+	     "G");
 }

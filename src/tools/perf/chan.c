@@ -98,7 +98,8 @@ static const struct test test_chan_rate = {
 		  .limit = { { .time = PHASE_ALL, .act = values_raw, .way = RAW_PAUSE },
 			     { .time = PHASE_ALL, .act = values_raw, .way = RAW_BARE } } },
 	.limit_name =
-		"a ring written by hand: seven values to a line, and a count in it, told after each",
+		"a ring written by hand: seven values to a line, and a count in it, told after "
+		"each",
 	.bar = { { 8, "at least 0.90" } },
 };
 

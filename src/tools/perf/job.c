@@ -42,7 +42,8 @@ static const struct test test_barrier = {
 	.play = { .measure = { .time = PHASE_ALL, .act = barriers_pass },
 		  .limit = { { .time = PHASE_ALL, .act = laps_raw } } },
 	.limit_name =
-		"a raw token once around the same processes, which yield if they are more than the cores",
+		"a raw token once around the same processes, which yield if they are more than "
+		"the cores",
 	.bar = { { 8, "at most 0.40" } },
 };
 

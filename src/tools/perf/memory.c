@@ -178,7 +178,8 @@ static const struct test test_put_read = {
 		  .limit = { { .time = PHASE_ALL, .act = read_raw, .way = RAW_PAUSE },
 			     { .time = PHASE_ALL, .act = read_raw, .way = RAW_BARE } } },
 	.limit_name =
-		"memcpy to as many places of the same heap, each read with the same loop when a flag says so",
+		"memcpy to as many places of the same heap, each read with the same loop when a "
+		"flag says so",
 	.bar = { { 4 << 10, "at least 0.80" },
 		 { 64 << 10, "at least 0.95" },
 		 { 1 << 20, "at least 0.95" },

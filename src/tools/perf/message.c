@@ -34,7 +34,8 @@ const struct test raw_trip = {
 	.play = { .limit = { { .time = PHASE_ALL, .act = trip_raw, .way = RAW_PAUSE },
 			     { .time = PHASE_ALL, .act = trip_raw, .way = RAW_BARE } } },
 	.limit_name =
-		"a raw cache line there and back, 512 lines in turn, the better of two ways to spin",
+		"a raw cache line there and back, 512 lines in turn, the better of two ways to "
+		"spin",
 };
 
 static const struct test test_round_trip = {
@@ -63,7 +64,8 @@ static const struct test test_rate = {
 		  .limit = { { .time = PHASE_ALL, .act = rate_raw, .way = RAW_PAUSE },
 			     { .time = PHASE_ALL, .act = rate_raw, .way = RAW_BARE } } },
 	.limit_name =
-		"a bare ring, one cache line with 4 words for each message (0 and 1 word share lines)",
+		"a bare ring, one cache line with 4 words for each message (0 and 1 word share "
+		"lines)",
 	.bar = { { 1, "at least 150 M/s" }, { 4, "at least 0.70, 80 M/s" } },
 };
 
@@ -124,7 +126,8 @@ static const struct test test_payload = {
 		  .limit = { { .time = PHASE_ALL, .act = payload_raw, .way = RAW_PAUSE },
 			     { .time = PHASE_ALL, .act = payload_raw, .way = RAW_BARE } } },
 	.limit_name =
-		"a bare pipelined copy of that size through as many blocks, read with the same loop",
+		"a bare pipelined copy of that size through as many blocks, read with the same "
+		"loop",
 	.bar = { { 4096, "at least 0.80" } },
 };
 

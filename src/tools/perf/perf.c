@@ -64,7 +64,8 @@ static bool check_size(const struct perf_options *o, const struct test *const *t
 	}
 	if (o->names != 1)
 		return option_refuse(
-			"--size %u: none of the tests takes that size; `tern perf --list` shows what they take",
+			"--size %u: none of the tests takes that size; `tern perf --list` shows "
+			"what they take",
 			size);
 	return option_refuse("--size %u: %s takes %u to %u %s", size, only->name, only->size_least,
 			     only->size_most, only->size_name);
@@ -75,7 +76,8 @@ static bool check(const struct perf_options *o, const struct test *const *tests,
 {
 	if (optind < argc)
 		return option_refuse(
-			"'%s' is not an option; tests are named with --test, as in `tern perf --test rate`",
+			"'%s' is not an option; tests are named with --test, as in `tern perf "
+			"--test rate`",
 			argv[optind]);
 	unsigned own = (unsigned)o->paper + o->delivery + o->flow;
 	if (own && (own > 1 || o->names || o->sizes.n || o->list))
@@ -244,7 +246,8 @@ static void test_remark(const struct perf_options *o, struct report *r, unsigned
 	if (test_skipped(o, i)) {
 		report_remark(
 			r, t->name,
-			"left out: it wants %u cores and there are %u; --test %s runs it all the same",
+			"left out: it wants %u cores and there are %u; --test %s runs it all the "
+			"same",
 			t->amount.cores, cores, t->name);
 		return;
 	}
@@ -269,7 +272,8 @@ static void tests_remark(const struct perf_options *o, struct report *r)
 	if (r->disturbed)
 		report_remark(
 			r, "disturbed",
-			"%u times another program took a core during a round, which was played again",
+			"%u times another program took a core during a round, which was played "
+			"again",
 			r->disturbed);
 }
 

@@ -75,7 +75,8 @@ static const struct test test_block = {
 			       .act = blocks_send,
 			       .way = TERN_WAY_PLAIN } } },
 	.limit_name =
-		"the same, plain: no handshake, offsets or acknowledgement; TERN_NET chooses the network",
+		"the same, plain: no handshake, offsets or acknowledgement; TERN_NET chooses the "
+		"network",
 };
 
 static const struct test test_stream = {

@@ -249,7 +249,8 @@ static int lossy_open(struct bench_rank *p)
 
 static const struct test test_udp_lossy = {
 	{ "udp-lossy",
-	  "requests one way over UDP, of one word and with payloads; 1% of packets are lost, 5% overtaken",
+	  "requests one way over UDP, of one word and with payloads; 1% of packets are lost, 5% "
+	  "overtaken",
 	  "GB/s" },
 	{ "bytes",
 	  sizeof(uint64_t),

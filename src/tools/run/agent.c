@@ -123,7 +123,8 @@ static int order_missing(void)
 {
 	return error_set(
 		-EPROTO,
-		"what comes in is no launcher's order: agents are started by `tern run --hosts`, and "
+		"what comes in is no launcher's order: agents are started by `tern run --hosts`, "
+		"and "
 		"their input is its own");
 }
 

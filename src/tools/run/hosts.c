@@ -67,12 +67,14 @@ static int host_check(const struct hosts *h, uint32_t i)
 	if (!host_slots(&h->host[i]))
 		return error_set(
 			-EINVAL,
-			"--hosts: '%s' has no number of ranks behind its colon, 1 to %d, as in --hosts a:4,b:8",
+			"--hosts: '%s' has no number of ranks behind its colon, 1 to %d, as in "
+			"--hosts a:4,b:8",
 			name, TERN_RANKS_MAX);
 	if (!*name || *name == '-' || strpbrk(name, " \t\n"))
 		return error_set(
 			-EINVAL,
-			"--hosts: '%s' is no host; the names follow each other with commas between, "
+			"--hosts: '%s' is no host; the names follow each other with commas "
+			"between, "
 			"as in --hosts a,b,c",
 			name);
 	for (uint32_t before = 0; before < i; before++)
@@ -81,7 +83,8 @@ static int host_check(const struct hosts *h, uint32_t i)
 	if (!h->host[i].slots != !h->host[0].slots)
 		return error_set(
 			-EINVAL,
-			"--hosts: %s has a number of ranks and %s has none; give one to each, or to none",
+			"--hosts: %s has a number of ranks and %s has none; give one to each, or "
+			"to none",
 			h->host[h->host[i].slots ? i : 0].name,
 			h->host[h->host[i].slots ? 0 : i].name);
 	return 0;
@@ -100,7 +103,8 @@ static int hosts_total(const struct hosts *h, struct run_options *o)
 	if (!o->total && places > TERN_RANKS_MAX)
 		return error_set(
 			-EINVAL,
-			"the hosts have %llu places, and a job has %d ranks at most: say how many with -n",
+			"the hosts have %llu places, and a job has %d ranks at most: say how many "
+			"with -n",
 			(unsigned long long)places, TERN_RANKS_MAX);
 	if (places && o->total > places)
 		return error_set(
@@ -396,7 +400,8 @@ static int line_take(FILE *to, const char *path, unsigned line, char *text)
 	    (slots && strtok_r(NULL, space, &rest)))
 		return error_set(
 			-EINVAL,
-			"%s, line %u: a host stands here by itself, as NAME, NAME:4 or NAME slots=4",
+			"%s, line %u: a host stands here by itself, as NAME, NAME:4 or NAME "
+			"slots=4",
 			path, line);
 	if (ftell(to) > 0)
 		fputc(',', to);

@@ -105,7 +105,8 @@ static void keeper_kill(struct keeper *k)
 	if (k->futile > RETRIES) {
 		output_say(
 			&k->output,
-			"tern run: a process of the job could not be ended: it belongs to another user, "
+			"tern run: a process of the job could not be ended: it belongs to another "
+			"user, "
 			"or /proc is not mounted");
 		keeper_over(k);
 	}
@@ -330,11 +331,11 @@ static void keeper_cannot_start(struct keeper *k, uint32_t rank, int rc)
 			   "write ./%s if it is in this folder",
 			   program, program);
 	else if (rc == -EAGAIN || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
-		output_say(
-			&k->output,
-			"tern run: cannot start rank %u of %u: %s; start fewer ranks, or raise the limits "
-			"on processes and files (ulimit -u, ulimit -n, the container's pids)",
-			rank, k->options->ranks, strerror(-rc));
+		output_say(&k->output,
+			   "tern run: cannot start rank %u of %u: %s; start fewer ranks, or raise "
+			   "the limits "
+			   "on processes and files (ulimit -u, ulimit -n, the container's pids)",
+			   rank, k->options->ranks, strerror(-rc));
 	else
 		output_say(&k->output, "tern run: cannot start '%s': %s", program, strerror(-rc));
 }

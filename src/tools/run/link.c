@@ -214,8 +214,10 @@ static int link_misled(const struct link *l)
 	const char *text;
 	int len = link_noise(l, &text);
 	fprintf(stderr,
-		"tern run: what host %s wrote is not its agent's%s%.*s%s: something there, such as a start-up file of "
-		"the shell, writes to standard output; let it do so only at a terminal, as in `[ -t 1 ] && echo ...`\n",
+		"tern run: what host %s wrote is not its agent's%s%.*s%s: something there, such "
+		"as a start-up file of "
+		"the shell, writes to standard output; let it do so only at a terminal, as in `[ "
+		"-t 1 ] && echo ...`\n",
 		l->host, len ? " ('" : "", len, text, len ? "')" : "");
 	return UNREACHED;
 }
@@ -244,9 +246,9 @@ static int link_status(struct link *l, const char *shell)
 	}
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	fprintf(stderr, "tern run: host %s: '%s' ended with status %d %s\n", l->host, shell, code,
-		l->begun
-			? "before the job did: the connection was lost"
-			: "and no agent answered: the host cannot be reached, or has no Tern under this path");
+		l->begun ? "before the job did: the connection was lost"
+			 : "and no agent answered: the host cannot be reached, or has no Tern "
+			   "under this path");
 	return code ? code : UNREACHED;
 }
 

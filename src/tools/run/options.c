@@ -26,7 +26,8 @@ static bool read_ranks(struct run_options *o, const char *text)
 	long n = strtol(text, &end, 10);
 	if (end == text || *end || errno || n < 1 || n > TERN_RANKS_MAX)
 		return option_refuse(
-			"-n %s: a job has a whole number of ranks, 1 to %d, as in `tern run -n 4 ./program`",
+			"-n %s: a job has a whole number of ranks, 1 to %d, as in `tern run -n 4 "
+			"./program`",
 			text, TERN_RANKS_MAX);
 	o->ranks = (uint32_t)n;
 	return true;
@@ -101,7 +102,8 @@ static bool check_complete(struct run_options *o)
 			"how many ranks? Say it with -n, as in `tern run -n 4 ./program`");
 	if (!o->program[0])
 		return option_refuse(
-			"which program? Name it after the options, as in `tern run -n %u ./program`",
+			"which program? Name it after the options, as in `tern run -n %u "
+			"./program`",
 			o->ranks ? o->ranks : 4);
 	return true;
 }

@@ -24,7 +24,8 @@ static int files_raise(struct rlimit *found, uint32_t ranks)
 	if (found->rlim_max < need)
 		return error_set(
 			-EMFILE,
-			"%u ranks take %llu file descriptors, two for the output of each, and the limit is %llu; "
+			"%u ranks take %llu file descriptors, two for the output of each, and the "
+			"limit is %llu; "
 			"raise it (ulimit -Hn, or the container's nofile) or start fewer ranks",
 			ranks, (unsigned long long)need, (unsigned long long)found->rlim_max);
 	struct rlimit most = { .rlim_cur = found->rlim_max, .rlim_max = found->rlim_max };

@@ -184,7 +184,8 @@ int front_finish(pid_t keeper, int status)
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);
 	fprintf(stderr,
-		"tern run: the keeper of the job (pid %d) was killed by signal %d (%s); every rank has been ended\n",
+		"tern run: the keeper of the job (pid %d) was killed by signal %d (%s); every "
+		"rank has been ended\n",
 		(int)keeper, WTERMSIG(status), strsignal(WTERMSIG(status)));
 	return 128 + WTERMSIG(status);
 }

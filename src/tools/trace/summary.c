@@ -142,7 +142,8 @@ static void show_clocks(const struct merged *m, FILE *to)
 				  : "the one that the others are compared with");
 		else
 			fprintf(to,
-				"%6u  beside rank %u: %+.3f us by the quickest messages, possible %+.3f to %+.3f; "
+				"%6u  beside rank %u: %+.3f us by the quickest messages, possible "
+				"%+.3f to %+.3f; "
 				"corrected by %+.3f\n",
 				m->track[i].head.rank, m->track[o->beside].head.rank,
 				(double)o->estimate / 1e3, (double)o->least / 1e3,
@@ -176,7 +177,8 @@ void show_summary(const struct merged *m, FILE *to)
 	fprintf(to, "%s, %u ranks, %.3f ms\n", m->track[0].head.program, m->track[0].head.size,
 		(double)m->length / 1e6);
 	fprintf(to,
-		"%zu messages: %zu from send to handler, %zu never seen to be handled, %zu never seen to be sent\n",
+		"%zu messages: %zu from send to handler, %zu never seen to be handled, %zu never "
+		"seen to be sent\n",
 		m->messages, matched, m->undelivered, m->unsent);
 	show_remarks(m, to);
 	fputc('\n', to);

@@ -53,9 +53,9 @@ static bool trace_options_read(struct trace_options *o, int argc, char **argv, i
 	if (!options_read(&options, argc, argv, status))
 		return false;
 	if (optind == argc)
-		complain(
-			2,
-			"no file was named; TERN_TRACE=FILE tern run ... makes them, as FILE.0, FILE.1 ...");
+		complain(2,
+			 "no file was named; TERN_TRACE=FILE tern run ... makes them, as FILE.0, "
+			 "FILE.1 ...");
 	else if (o->summary && o->json)
 		complain(2, "--summary and --json both want the output: ask for one at a time");
 	else

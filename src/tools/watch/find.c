@@ -186,7 +186,8 @@ static bool read_job(struct watch_options *o, const char *word)
 	long pid = strtol(word, &end, 10);
 	if (end == word || *end || pid < 1 || pid > 0x7fffffff || o->job)
 		return option_refuse(
-			"'%s' is not one process: a job is named by the pid of its launcher or of a rank",
+			"'%s' is not one process: a job is named by the pid of its launcher or of "
+			"a rank",
 			word);
 	o->job = (pid_t)pid;
 	return true;

@@ -165,7 +165,8 @@ static void print(struct point at[STRATEGIES][LOADS])
 			printf(" %.3f | %.1f | %.1f |", at[s][i].rate, at[s][i].packets,
 			       at[s][i].again);
 	}
-	printf("\n\npackets: those that one sender sent for a thousand messages; again: of those, sent again\n"
+	printf("\n\npackets: those that one sender sent for a thousand messages; again: of those, "
+	       "sent again\n"
 	       "incast: %u senders, and a receiver that computes %u us between two polls\n",
 	       RANKS - 1, BUSY_NS / 1000);
 }

@@ -24,8 +24,10 @@ static const char light[] = "--w0: #2563eb; --w1: #9aa1ab; --w2: #0d9488; --w3: 
 static const char dark[] = "--w0: #7aa7ff; --w1: #667080; --w2: #2dd4bf; --w3: #fbbf24";
 static const char style[] =
 	"  polyline { fill: none; stroke-width: 2 } .w1 { stroke-dasharray: 4 4 }\n"
-	"  .w0 { stroke: var(--w0) } .w1 { stroke: var(--w1) } .w2 { stroke: var(--w2) } .w3 { stroke: var(--w3) }\n"
-	"  circle.w0 { fill: var(--w0) } circle.w1 { fill: var(--w1) } circle.w2 { fill: var(--w2) } "
+	"  .w0 { stroke: var(--w0) } .w1 { stroke: var(--w1) } .w2 { stroke: var(--w2) } .w3 { "
+	"stroke: var(--w3) }\n"
+	"  circle.w0 { fill: var(--w0) } circle.w1 { fill: var(--w1) } circle.w2 { fill: "
+	"var(--w2) } "
 	"circle.w3 { fill: var(--w3) }\n";
 static const char *const way_class[WAYS] = { "w0", "w1", "w2", "w3" };
 
@@ -126,10 +128,10 @@ int sweep_plot(const void *sweep, FILE *to)
 	const struct sweep *s = sweep;
 	svg_begin(to, WIDTH, HEIGHT, "Ways of delivery against the interval between messages",
 		  light, dark, style);
-	svg_text(
-		to, "faint", LEFT, 30,
-		"A rank computes while another asks it something; messages come more often to the right; %u cores",
-		s->cores);
+	svg_text(to, "faint", LEFT, 30,
+		 "A rank computes while another asks it something; messages come more often to the "
+		 "right; %u cores",
+		 s->cores);
 	for (unsigned i = 0; i < PANELS; i++)
 		draw_panel(s, i, to);
 	draw_key(to);

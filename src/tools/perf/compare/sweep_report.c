@@ -95,13 +95,18 @@ void sweep_print(const struct sweep *s, bool bold)
 			ways_print);
 	stretches_print(s, "answers soonest, within 10 %:", sweep_quickest, ways_print);
 	stretches_print(s, "communication, as interrupts see it:", regime_at, regime_print);
-	puts("\ninterval: between two messages to the rank that computes; none: as fast as 32 under way allow\n"
-	     "slowdown: what the computation takes of its core, against itself while nothing is sent\n"
-	     "calls/msg: interrupts for each message, or how often the progress thread took the endpoint\n"
-	     "regime: infrequent, an interrupt for each message and less than 5 % lost; moderate, an interrupt\n"
+	puts("\ninterval: between two messages to the rank that computes; none: as fast as 32 "
+	     "under way allow\n"
+	     "slowdown: what the computation takes of its core, against itself while nothing is "
+	     "sent\n"
+	     "calls/msg: interrupts for each message, or how often the progress thread took the "
+	     "endpoint\n"
+	     "regime: infrequent, an interrupt for each message and less than 5 % lost; moderate, "
+	     "an interrupt\n"
 	     "for each, and more lost; frequent, fewer interrupts than every second message");
 	if (s->cores < 3)
-		printf("the progress thread shares its core with the computation: there are %u cores\n",
+		printf("the progress thread shares its core with the computation: there are %u "
+		       "cores\n",
 		       s->cores);
 }
 
