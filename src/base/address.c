@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Looks up the interfaces of this machine, and checks what TERN_UDP_BIND names. */
 #include "base/address.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Addresses: which one a machine is bound by, and what is refused. */
 #include "base/address.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads the limits and the use of the memory cgroups above this process. */
 #include "base/cgroup.h"
 
 #include <fcntl.h>

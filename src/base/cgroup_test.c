@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Memory cgroups: files as the kernel writes them, and others. */
 #include "base/cgroup.h"
 
 #include <stdlib.h>

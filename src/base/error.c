@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The thread's last sentence, and what a code means without one. */
 #include "base/error.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* System calls that the C library has no function for: futexes, membarrier, descriptors. */
 #include "base/kernel.h"
 
 #include <arpa/inet.h>

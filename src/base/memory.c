@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Mappings for what handlers make. */
 #include "base/memory.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Records of one kind, made in batches, with names that can travel. */
 #include "base/pool.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Processes that are not our children, found again by number and time of start. */
 #include "base/process.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of all settings, and how each is read. */
 #include "base/setting.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Settings: numbers, sizes, words, and what is refused by name. */
 #include "base/setting.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Hexadecimal digits, and the nearest of several names. */
 #include "base/text.h"
 
 #include <limits.h>

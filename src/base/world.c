@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The world of a process that nothing simulates: the clock and the waits of the kernel. */
 #include "base/world.h"
 
 #include <sched.h>

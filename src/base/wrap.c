@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads TERN_WRAP, and says where a number starts. */
 #include "base/wrap.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Asks the environment who has started this process, and joins that job. */
 #include "boot/boot.h"
 
 #include <errno.h>

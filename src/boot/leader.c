@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The socket of a leader, through which the members of its machine get the memory. */
 #include "boot/leader.h"
 
 #include <errno.h>

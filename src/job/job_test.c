@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The job's memory: making, mapping, checking, sessions, states. */
 #include "job/job.h"
 
 #include <errno.h>

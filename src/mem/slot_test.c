@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Slots: requests for memory that wait for their answers. */
 #include "mem/slot.h"
 
 #include "../../tests/check.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The consuming end of a ring: leaves that are done with are given back. */
 #include "ring/ring.h"
 
 void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomic uint64_t *freed,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The producing end of a ring: room, leaves, and lines that small messages share. */
 #include "ring/ring.h"
 
 #include "base/wrap.h"

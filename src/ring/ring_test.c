@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Rings: laps, leaves, shared lines, and what an older lap has left. */
 #include "ring/ring.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* How two links prove to each other that they have the key, and pass records. */
 #include "boot/link/connection.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Closes and unmaps what a forked child has inherited and does not need. */
 #include "boot/link/daemon.h"
 
 #include <errno.h>

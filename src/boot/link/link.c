@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The process that watches a machine's ranks and talks with the other machines. */
 #include "boot/link/link.h"
 
 #include <errno.h>

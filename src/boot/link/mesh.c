@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Calls, takes calls, and sends the news of this machine over each connection. */
 #include "boot/link/mesh.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Holds a descriptor for each rank of this machine, and says who has ended. */
 #include "boot/link/monitor.h"
 
 #include <errno.h>

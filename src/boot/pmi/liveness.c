@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Finds the processes of ranks on this node by the variables that they were given. */
 #include "boot/pmi/liveness.h"
 
 #include <dirent.h>

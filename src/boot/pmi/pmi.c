@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Joins a job through whichever process manager there is, and exchanges cards. */
 #include "boot/pmi/pmi.h"
 
 #include <errno.h>

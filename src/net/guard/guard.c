@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Derives the keys of each pair of ranks; seals datagrams and opens them. */
 #include "net/guard/guard.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens an endpoint of libfabric, posts its buffers, and takes in what it has done. */
 #include "net/ofi/port.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A rank's rings to itself, in private memory. */
 #include "net/self/self.h"
 
 #include <errno.h>

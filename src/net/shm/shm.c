@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Rings in the job's memory: who looks at which, knocks, sleeps and leaves. */
 #include "net/shm/shm.h"
 
 #include <errno.h>
