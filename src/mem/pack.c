@@ -204,8 +204,10 @@ static bool unpack_reach(struct mem *m, struct unpack *u)
 		return false;
 	u->heap = addr_segment(a) == SEGMENT_HEAP;
 	u->first = mem_reach(m, a + (tern_addr)before, u->covers);
+	if (!u->first)
+		return false;
 	u->part.base = u->first - before;
-	return u->first != NULL;
+	return true;
 }
 
 /* Registered memory may have been unmapped: then the kernel says so. */
