@@ -103,10 +103,9 @@ static inline int quick_held(const tern *t)
 static inline __attribute__((always_inline)) int quick_poll(tern *t)
 {
 	struct endpoint *e = t->own;
-	struct tern_inlet *in = e->site.bell.next;
 	if (TERN_UNLIKELY(!t->reach || quick_held(t) || e->stats || inlet_arrived(&e->site.bell)))
 		return poll_kinds(t, KINDS_BOTH, "a poll");
-	for (; in != &e->site.bell; in = in->next) {
+	for (struct tern_inlet *in = e->site.bell.next; in != &e->site.bell; in = in->next) {
 		char *at = in->cursor;
 		uint64_t head = quick_head(at);
 		if (TERN_LIKELY(head >= in->expect))
