@@ -77,7 +77,8 @@ int main(void)
 	must(tern_open(&t, NULL));
 	void *bins;
 	must(tern_alloc_all(t, (BINS / tern_size(t) + 1) * sizeof(uint64_t), &bins));
-	tern_addr table = tern_addr_of(t, bins);
+	tern_addr table;
+	must(tern_addr_of(t, bins, &table));
 
 	count_samples(t, table);
 	must(tern_barrier(t)); /* everybody has counted */

@@ -75,9 +75,9 @@ static uint64_t sort(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	tern_addr at = word[0];
 	size_t n = word[1];
-	uint64_t *near = tern_addr_local(t, at, n * sizeof *near),
-		 *copy = near ? NULL : copy_get(t, at, n);
-	uint64_t *x = near ? near : copy;
+	void *near;
+	int mapped = !tern_addr_local(t, at, n * sizeof(uint64_t), &near);
+	uint64_t *copy = mapped ? NULL : copy_get(t, at, n), *x = mapped ? near : copy;
 	tern_hold(t);
 	threads++;
 	tern_release(t);
@@ -114,7 +114,9 @@ int main(void)
 		uint64_t *x = memory, wrong = 0;
 		for (size_t i = 0; i < NUMBERS; i++)
 			x[i] = i * UINT64_C(0x9e3779b97f4a7c15) >> 20;
-		must(tern_spawn(t, 0, SORT, NULL, NULL, tern_addr_of(t, x), NUMBERS));
+		tern_addr at;
+		must(tern_addr_of(t, x, &at));
+		must(tern_spawn(t, 0, SORT, NULL, NULL, at, NUMBERS));
 		must(tern_wait(t, &sorted, NUMBERS));
 		for (size_t i = 1; i < NUMBERS; i++)
 			wrong += x[i - 1] > x[i];

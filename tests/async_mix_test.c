@@ -188,7 +188,7 @@ static void rank_open(void)
 		landed[r] = malloc(LETTER_MOST);
 	chance_fill(shown, READ_MOST, self);
 	flag = handed_alloc(me, sizeof *flag);
-	flag_at[self] = tern_addr_of(me, (void *)flag);
+	flag_at[self] = handed_addr(me, (void *)flag);
 	CHECK_IS(tern_register(me, shown, sizeof shown, &shown_at[self]), 0);
 	CHECK_IS(tern_register(me, slots, sizeof slots, &slots_at[self]), 0);
 	CHECK_IS(tern_barrier(me), 0);

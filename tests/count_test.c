@@ -267,7 +267,7 @@ static void child_run(void)
 	if (tern_open_local(2, t) || tern_on(t[0], 1, empty_handler) ||
 	    tern_on(t[1], 1, empty_handler))
 		_exit(1);
-	there = tern_addr_of(t[1], handed_alloc(t[1], sizeof bytes));
+	there = handed_addr(t[1], handed_alloc(t[1], sizeof bytes));
 	if (tern_put(t[0], there, &there, sizeof there)) /* finds memcpy for the others, too */
 		_exit(1);
 	if (tern_request_data(t[0], 1, 1, &there, sizeof there)) /* commits the blocks */

@@ -272,7 +272,7 @@ int main(void)
 	next = (me + 1) % n;
 	heap = handed_alloc_all(t, 2 << 20);
 	must(heap ? 0 : -errno);
-	there = tern_addr_at(tern_addr_of(t, heap), next);
+	there = tern_addr_at(handed_addr(t, heap), next);
 	must(tern_chan_to(t, next, 1, &to));
 	must(tern_chan_from(t, (me + n - 1) % n, 1, &from));
 	must(tern_barrier(t));

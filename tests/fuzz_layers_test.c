@@ -50,9 +50,9 @@ static uint64_t word(void)
 	uint64_t bits = 0;
 	switch (kind % 8) {
 	case 0:
-		return tern_addr_of(t[0], heap[0]) + low;
+		return handed_addr(t[0], heap[0]) + low;
 	case 1:
-		return tern_addr_of(t[1], heap[1]) + low;
+		return handed_addr(t[1], heap[1]) + low;
 	case 2:
 		return low;
 	case 3:
@@ -133,7 +133,7 @@ static void heap_write(void)
 
 static void mem_begin(unsigned what, tern_op *o, char *to)
 {
-	tern_addr there = tern_addr_of(t[1], heap[1]);
+	tern_addr there = handed_addr(t[1], heap[1]);
 	static const size_t rows[2] = { 4, 3 };
 	static const ptrdiff_t apart[2] = { 16, 80 };
 	static tern_part far[OPS], near[OPS]; /* they belong to the operation */

@@ -30,6 +30,23 @@ static inline void *handed_alloc_all(tern *t, size_t bytes)
 	return handed(rc, p);
 }
 
+/* TERN_ADDR_NONE with errno if it fails. */
+static inline tern_addr handed_addr(tern *t, const void *p)
+{
+	tern_addr a = TERN_ADDR_NONE;
+	int rc = tern_addr_of(t, p, &a);
+	if (rc)
+		errno = -rc;
+	return a;
+}
+
+static inline void *handed_local(tern *t, tern_addr a, size_t len)
+{
+	void *p = NULL;
+	int rc = tern_addr_local(t, a, len, &p);
+	return handed(rc, p);
+}
+
 static inline void *handed_claim(tern *t, uint32_t dst, size_t len)
 {
 	void *p = NULL;

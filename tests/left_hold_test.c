@@ -112,7 +112,7 @@ static void ends_without_a_trace(int (*call)(void), int expected)
 	local_on(HOLD, leave_a_hold);
 	held_now = false;
 	REQUIRE(tern_alloc(local[1], LONG, &memory) == 0);
-	there = tern_addr_of(local[1], memory);
+	REQUIRE(tern_addr_of(local[1], memory, &there) == 0);
 	for (int r = 0; r < 3; r++)
 		CHECK_IS(tern_async_on(local[r], 0, drain, NULL), 0);
 	CHECK_IS(tern_block_name(local[1], BLOCK, &block, sizeof bytes), 0);

@@ -151,7 +151,7 @@ static void do_wait(const struct turn *u)
 
 static void do_write(const struct turn *u)
 {
-	_Atomic uint64_t *p = tern_addr_local(u->t, place(u, 0), sizeof *p);
+	_Atomic uint64_t *p = handed_local(u->t, place(u, 0), sizeof *p);
 	if (p)
 		atomic_store_explicit(p, u->step->value, memory_order_release);
 	else
@@ -160,7 +160,7 @@ static void do_write(const struct turn *u)
 
 static void do_read(const struct turn *u)
 {
-	_Atomic uint64_t *p = tern_addr_local(u->t, place(u, 0), sizeof *p);
+	_Atomic uint64_t *p = handed_local(u->t, place(u, 0), sizeof *p);
 	if (p)
 		set(u, atomic_load_explicit(p, memory_order_acquire));
 	else
@@ -186,7 +186,7 @@ static void do_add(const struct turn *u)
 
 static void do_bump(const struct turn *u)
 {
-	_Atomic uint64_t *p = tern_addr_local(u->t, place(u, 0), sizeof *p);
+	_Atomic uint64_t *p = handed_local(u->t, place(u, 0), sizeof *p);
 	if (p)
 		atomic_fetch_add(p, u->step->value);
 	else
@@ -533,13 +533,13 @@ static void board_open(tern *t)
 {
 	board = handed_alloc_all(t, sizeof *board);
 	REQUIRE(board);
-	board_at = tern_addr_of(t, board);
+	board_at = handed_addr(t, board);
 	REQUIRE(tern_register(t, &private, sizeof private, &board->region) == 0);
 	REQUIRE(tern_barrier(t) == 0);
 	mapped = true;
 	for (uint32_t r = 0; r < tern_size(t); r++) {
 		tern_addr there = tern_addr_at(board_at, r);
-		mapped &= tern_addr_local(t, there, sizeof *board) != NULL;
+		mapped &= handed_local(t, there, sizeof *board) != NULL;
 		there += offsetof(struct board, region);
 		REQUIRE(tern_get(t, &private_at[r], there, sizeof there) == 0);
 	}
@@ -557,7 +557,7 @@ static void rows_run(unsigned least)
 		if (roles < least || roles > tern_size(t))
 			continue;
 		bool cores = sysconf(_SC_NPROCESSORS_ONLN) >= (long)roles;
-		meeting = tern_addr_local(t, at_first(offsetof(struct board, met)), 8);
+		meeting = handed_local(t, at_first(offsetof(struct board, met)), 8);
 		if (!mapped || !cores)
 			meeting = NULL;
 		row_run(t);

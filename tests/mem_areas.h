@@ -26,7 +26,7 @@ static inline void areas_open(uint64_t seed)
 	area[0] = handed_alloc(local[1], AREA);
 	REQUIRE(area[0]);
 	area[1] = private;
-	at[0] = tern_addr_of(local[1], area[0]);
+	at[0] = handed_addr(local[1], area[0]);
 	REQUIRE(tern_register(local[1], private, AREA, &at[1]) == 0);
 	model_scatter(here, AREA, &chance);
 	memcpy(here_image, here, AREA);

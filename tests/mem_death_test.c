@@ -48,7 +48,7 @@ static void rank_prepare(tern *t)
 	if (me == VICTIM) {
 		uint64_t *flag = handed_alloc(t, 64);
 		REQUIRE(flag);
-		board->flag = tern_addr_of(t, flag);
+		board->flag = handed_addr(t, flag);
 		REQUIRE(tern_segment_open(t, room, AREA, never_full, NULL, &board->segment) == 0);
 	}
 	for (uint32_t r = 0; r < RANKS; r++)

@@ -66,7 +66,7 @@ static unsigned char *area_make(tern *t, int kind, tern_addr *at)
 	if (kind)
 		REQUIRE(tern_register(t, p, AREA, at) == 0);
 	else
-		*at = tern_addr_of(t, p);
+		*at = handed_addr(t, p);
 	return p;
 }
 

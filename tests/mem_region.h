@@ -49,7 +49,7 @@ static inline void areas_make(tern *t)
 	area[0] = handed_alloc(t, AREA);
 	area[1] = malloc(AREA);
 	REQUIRE(area[0] && area[1]);
-	board->at[me][0] = tern_addr_of(t, area[0]);
+	board->at[me][0] = handed_addr(t, area[0]);
 	REQUIRE(tern_register(t, area[1], AREA, &board->at[me][1]) == 0);
 	for (int k = 0; k < 2; k++) {
 		model_scatter(area[k], AREA, &c);

@@ -285,12 +285,12 @@ TEST(a_rank_has_32_regions_and_says_when_there_are_no_more)
 	CHECK(names(rc, "rank 0"));
 	for (int i = 0; i < MANY; i++) {
 		CHECK_IS(tern_put(t, a[i], &(char){ (char)i }, 1), 0);
-		CHECK(tern_addr_of(t, &bytes[i]) == a[i]);
+		CHECK(handed_addr(t, &bytes[i]) == a[i]);
 	}
 	for (int i = 0; i < MANY; i++)
 		CHECK_IS(bytes[i], i);
 	CHECK_IS(tern_unregister(t, a[7]), 0);
-	CHECK(tern_addr_of(t, &bytes[7]) == TERN_ADDR_NONE);
+	CHECK(handed_addr(t, &bytes[7]) == TERN_ADDR_NONE);
 	CHECK_IS(tern_register(t, &bytes[MANY], 1, &a[MANY]), 0);
 	CHECK_IS(tern_register(t, NULL, 1, &a[7]), -EINVAL);
 	CHECK_IS(tern_register(t, bytes, 0, &a[7]), -EINVAL);
@@ -398,10 +398,15 @@ static void all_calls(tern *t, unsigned round)
 	ends = 0;
 	memset(part, (int)(me + round), PART);
 	CHECK_IS(tern_segment_open(t, room, n * PART, count_end, NULL, &s[me]), 0);
-	board->at[me][0] = tern_addr_of(t, flag);
+	board->at[me][0] = handed_addr(t, flag);
 	CHECK_IS(tern_register(t, &flag[2], 8, &board->at[me][1]), 0);
 	CHECK_IS(tern_block_name(t, 3, &named, sizeof room), 0);
 	CHECK_IS(tern_barrier(t), 0);
+	if (next != me) { /* registered by another process */
+		void *p = NULL;
+		CHECK_IS(tern_addr_local(t, board->at[next][1], 8, &p), -EXDEV);
+		CHECK(!p);
+	}
 	CHECK_IS(
 		tern_get_when_start(t, &got, board->at[next][0] + 8, 8, board->at[next][0], 1, &op),
 		0);

@@ -81,7 +81,7 @@ static void stop_all(void)
 {
 	uint64_t yes = 1;
 	for (uint32_t r = 0; r < last; r++)
-		must(tern_put(t, tern_addr_at(tern_addr_of(t, stop), r), &yes, sizeof yes));
+		must(tern_put(t, tern_addr_at(handed_addr(t, stop), r), &yes, sizeof yes));
 }
 
 /* While the flood goes on. `share` bytes of a transfer at least move for each message. */
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
 	must(tern_barrier(t));
 	if (tern_rank(t) == last) {
 		COUNT(tern_barrier(t), 0); /* all flood it as soon as they have left */
-		calls(tern_addr_at(tern_addr_of(t, big), 0), far);
+		calls(tern_addr_at(handed_addr(t, big), 0), far);
 		stop_all();
 	} else {
 		nanosleep(&(struct timespec){ .tv_nsec = 100000000 },

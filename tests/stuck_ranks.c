@@ -93,7 +93,7 @@ static int puts_for_ever(tern *t)
 		return tern_wait(t, &noted, 1);
 	while (!rc) {
 		tern_op op = { 0 };
-		rc = tern_put_start(t, tern_addr_at(tern_addr_of(t, mine), 1), data, LONG, &op);
+		rc = tern_put_start(t, tern_addr_at(handed_addr(t, mine), 1), data, LONG, &op);
 		if (!rc)
 			rc = tern_op_wait(t, &op);
 	}

@@ -89,8 +89,8 @@ tern_delivery_get i p  tern_delivery_set i pi  tern_on_named i pups  tern_reques
 tern_reply_array i ppuup  tern_request_data_array i puupzup  tern_reply_data_array i ppupzup
 tern_msg_src u p  tern_msg_words u p  tern_msg_arg q pu  tern_msg_double d pu  tern_msg_data p pp
 tern_defer i ppp  tern_poll i p  tern_wait i ppq  tern_signal - ppq  tern_hold - p  tern_release - p
-tern_barrier i p  tern_op_test i pp  tern_op_wait_any i ppzp  tern_addr_of q pp  tern_addr_at q qu
-tern_addr_local p pqz  tern_alloc i pzp  tern_free i pp  tern_alloc_all i pzp  tern_free_all i pp
+tern_barrier i p  tern_op_test i pp  tern_op_wait_any i ppzp  tern_addr_of i ppp  tern_addr_at q qu
+tern_addr_local i pqzp  tern_alloc i pzp  tern_free i pp  tern_alloc_all i pzp  tern_free_all i pp
 tern_register i ppzp  tern_unregister i pq  tern_put i pqpz  tern_get i ppqz  tern_put_start i pqpzp
 tern_get_start i ppqzp  tern_put_request_array i pqpzuup  tern_amo64 i piqqp
 tern_amo_double i piqdp  tern_cas64 i pqqqp  tern_send_start i puqpzup  tern_recv_start i pppzpp"""
@@ -500,15 +500,20 @@ class Endpoint:
     def address(self, memory: Buffer, rank: Optional[int] = None) -> int:
         """Where it lies, for other ranks; or the same place at `rank`. Offsets can be added."""
         with _Bytes(memory) as b:
-            a = _tern.tern_addr_of(self._t, b.p)
-        if not a:
-            raise Error(errno.EFAULT, "the memory is neither of the heap nor registered")
-        return int(a if rank is None else _tern.tern_addr_at(a, rank))
+            a = c_uint64()
+            self._make(_tern.tern_addr_of, b.p, byref(a))
+        return int(a.value if rank is None else _tern.tern_addr_at(a.value, rank))
 
     def local(self, address: int, length: int) -> Optional[memoryview]:
         """Memory of another rank of this machine, to be read and written; None if it is not."""
-        p = _tern.tern_addr_local(self._t, address, length)
-        return _view(p, length, True) if p else None
+        p = c_void_p()
+        try:
+            self._make(_tern.tern_addr_local, address, length, byref(p))
+        except Error as e:
+            if e.errno == errno.EXDEV:
+                return None
+            raise
+        return _view(p.value, length, True)
 
     def register(self, memory: Buffer) -> int:
         """Lets other ranks reach it until unregister(): its address."""

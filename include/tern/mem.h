@@ -29,9 +29,8 @@ typedef uint64_t tern_addr; /* rank << 48 | segment << 40 | offset */
 
 #define TERN_ADDR_NONE ((tern_addr)0)
 
-/* The address of `p` in this rank's heap or registered memory; TERN_ADDR_NONE if it is in neither.
- */
-tern_addr tern_addr_of(tern *t, const void *p);
+/* The address of `p` in this rank's heap or registered memory. -EFAULT if it is in neither. */
+int tern_addr_of(tern *t, const void *p, tern_addr *a);
 
 /* The same place at another rank: for memory of tern_alloc_all(). */
 TERN_INLINE_ tern_addr tern_addr_at(tern_addr a, uint32_t rank);
@@ -50,9 +49,10 @@ TERN_INLINE_ uint32_t tern_addr_rank(tern_addr a)
 /*
  * A pointer to the `len` bytes at `a`, if this process can load and store them:
  * heap memory of this machine, or memory that a rank of this process registered.
- * Otherwise NULL.
+ * -EXDEV if it cannot, -EFAULT or -ERANGE if they are no memory of the job, and -EOWNERDEAD or
+ * -ESHUTDOWN if their rank has left.
  */
-void *tern_addr_local(tern *t, tern_addr a, size_t len);
+int tern_addr_local(tern *t, tern_addr a, size_t len, void **p);
 
 /* -- The heap -------------------------------------------------------------------- */
 

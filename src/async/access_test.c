@@ -47,7 +47,7 @@ TEST(a_write_lands_and_raises_a_flag_at_either_side)
 	atomic_store(yours, 0);
 	chance_fill(here, BYTES, 5);
 	CHECK_IS(tern_async_put_start(local[0], theirs, here, BYTES,
-				      tern_addr_of(local[1], (void *)yours), &op),
+				      handed_addr(local[1], (void *)yours), &op),
 		 0);
 	CHECK_IS(tern_wait(local[1], yours, 1), 0);
 	CHECK(chance_filled(there, BYTES, 5));
@@ -82,7 +82,7 @@ TEST(a_write_of_nothing_raises_its_flag)
 	pair_start();
 	yours = handed_alloc(local[1], sizeof *yours);
 	CHECK_IS(tern_async_put_start(local[0], theirs, NULL, 0,
-				      tern_addr_of(local[1], (void *)yours), &op),
+				      handed_addr(local[1], (void *)yours), &op),
 		 0);
 	CHECK_IS(tern_async_put_start(local[0], theirs, NULL, 0, TERN_ADDR_NONE, &op), 0);
 	CHECK_IS(tern_wait(local[1], yours, 1), 0);

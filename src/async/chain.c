@@ -13,6 +13,7 @@
 
 #include "async/async.h"
 #include "base/error.h"
+#include "mem/mem.h"
 
 /* -- Ends ----------------------------------------------------------------------------------- */
 
@@ -58,7 +59,7 @@ static int chain_offer(struct chain *c)
 	int rc = c->chan ? 0 : out_open(chans_of(e->t), CHAIN_NAME, &rank, 1, &c->chan);
 	if (rc)
 		return rc;
-	uint64_t ring[] = { tern_addr_of(e->t, c->chan->pipe), c->chan->serial };
+	uint64_t ring[] = { mem_addr(mem_of(e->t), c->chan->pipe), c->chan->serial };
 	rc = layer_request(e, rank, ASYNC_OPEN, NULL, 0, 2, ring);
 	if (!rc)
 		c->state = CHAIN_OFFERED;

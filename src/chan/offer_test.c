@@ -288,7 +288,7 @@ static int offered(uint64_t a, uint64_t reader)
 	CHECK_IS(layer_request(local[0]->own, 1, CHAN_OFFER, NULL, 0, 6, words), 0);
 	CHECK_IS(layer_request(local[0]->own, 1, CHAN_RELAY, words, 4, 6, words), 0);
 	uint32_t bad = 2;
-	words[3] = tern_addr_of(local[0], pair_to->pipe);
+	words[3] = handed_addr(local[0], pair_to->pipe);
 	words[5] = 0;
 	CHECK_IS(layer_request(local[0]->own, 1, CHAN_RELAY, &bad, sizeof bad, 6, words), 0);
 	CHECK_IS(layer_request(local[0]->own, 1, CHAN_RELAY, &bad, 3, 6, words), 0);
@@ -307,7 +307,7 @@ TEST(an_offer_of_anything_but_a_ring_in_a_heap_is_refused)
 		local_close();
 		return;
 	}
-	tern_addr good = tern_addr_of(local[0], pair_to->pipe);
+	tern_addr good = handed_addr(local[0], pair_to->pipe);
 	CHECK_IS(offered(TERN_ADDR_NONE, 0), 0);
 	CHECK_IS(offered(good + 64, 0), 0);
 	CHECK_IS(offered(good, PIPE_READERS), 0);

@@ -260,7 +260,9 @@ static void offer_undo(struct opening *o)
 static int offer_try(struct chans *s, struct tern_chan *c)
 {
 	struct opening o = { .s = s, .c = c, .ticket = ++s->ticket, .next = s->openings };
-	struct branch b = { { tern_addr_of(s->e->t, c->pipe), c->serial, 0 }, c->rank, c->ranks };
+	struct branch b = { { mem_addr(mem_of(s->e->t), c->pipe), c->serial, 0 },
+			    c->rank,
+			    c->ranks };
 	o.target = memory_new(c->ranks, sizeof *o.target);
 	if (!o.target)
 		return error_set(-ENOMEM, "opening channel %llu to %u ranks: no memory",
@@ -558,7 +560,7 @@ static int relay_make(struct chans *s, struct offer *o, const uint32_t *rank, un
 	struct tern_chan *out;
 	int code = relay_open(s, o, rank, n, &out);
 	if (!code)
-		*made = (struct ring){ tern_addr_of(s->e->t, out->pipe), out->serial, 0 };
+		*made = (struct ring){ mem_addr(mem_of(s->e->t), out->pipe), out->serial, 0 };
 	else if (o->mirror)
 		mirror_drop(o->mirror);
 	return code;

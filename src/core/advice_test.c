@@ -223,7 +223,7 @@ static void try_payload(void)
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, TERN_PAYLOAD_MAX), 0);
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes + TERN_PAYLOAD_MAX, 1), 0);
 	void *there = handed_alloc(local[1], sizeof bytes);
-	advised_code = tern_put(local[0], tern_addr_of(local[1], there), bytes, sizeof bytes);
+	advised_code = tern_put(local[0], handed_addr(local[1], there), bytes, sizeof bytes);
 }
 
 static void try_number(void)

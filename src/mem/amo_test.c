@@ -21,7 +21,7 @@ static void words_open(void)
 	word[0] = handed_alloc(local[1], sizeof private);
 	word[1] = private;
 	REQUIRE(word[0]);
-	at[0] = tern_addr_of(local[1], word[0]);
+	at[0] = handed_addr(local[1], word[0]);
 	REQUIRE(tern_register(local[1], private, sizeof private, &at[1]) == 0);
 	for (int k = 0; k < 2; k++)
 		for (int i = 0; i < 8; i++)
@@ -249,10 +249,10 @@ static void add_from_everywhere(tern *t)
 	if (tern_rank(t) == 0) {
 		_Atomic uint64_t *p = handed_alloc(t, 256);
 		REQUIRE(p);
-		shared = tern_addr_of(t, p);
+		shared = handed_addr(t, p);
 	}
 	CHECK_IS(tern_barrier(t), 0);
-	_Atomic uint64_t *mine = tern_addr_local(t, shared, 256);
+	_Atomic uint64_t *mine = handed_local(t, shared, 256);
 	REQUIRE(mine);
 	uint64_t seen = 0, found, old, me = tern_rank(t);
 	for (unsigned i = 0; i < times; i++) {

@@ -27,7 +27,7 @@ static void areas_open(struct chance *c)
 		if (i % 2)
 			REQUIRE(tern_register(t, area[i], AREA, &at[i]) == 0);
 		else
-			at[i] = tern_addr_of(t, area[i]);
+			at[i] = handed_addr(t, area[i]);
 		model_scatter(area[i], AREA, c);
 		memcpy(image[i], area[i], AREA);
 	}

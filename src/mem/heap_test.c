@@ -133,10 +133,10 @@ TEST(heap_memory_is_aligned_zero_when_first_given_out_and_seen_by_every_rank)
 		CHECK((uintptr_t)p % 64 == 0);
 		CHECK(all_are(p, 100000, 0));
 		memset(p, (int)r + 1, 100000);
-		tern_addr a = tern_addr_of(local[r], p);
+		tern_addr a = handed_addr(local[r], p);
 		CHECK_IS(tern_addr_rank(a), r);
 		for (uint32_t other = 0; other < 3; other++) {
-			unsigned char *seen = tern_addr_local(local[other], a, 100000);
+			unsigned char *seen = handed_local(local[other], a, 100000);
 			REQUIRE(seen);
 			CHECK(all_are(seen, 100000, (unsigned char)(r + 1)));
 		}
@@ -169,23 +169,43 @@ TEST(addresses_name_heap_bytes_and_nothing_else)
 	local_open(2);
 	char *p = handed_alloc(local[1], 1000);
 	REQUIRE(p);
-	tern_addr a = tern_addr_of(local[1], p);
+	tern_addr a = handed_addr(local[1], p);
 	CHECK(a != TERN_ADDR_NONE);
-	CHECK(tern_addr_of(local[1], p + 5) == a + 5);
-	CHECK(tern_addr_of(local[1], p - 1) == TERN_ADDR_NONE); /* it is the first of the heap */
-	CHECK(tern_addr_of(local[1], p - 4096) == TERN_ADDR_NONE);
-	CHECK(tern_addr_of(local[0], p) == TERN_ADDR_NONE); /* another rank's */
-	CHECK(tern_addr_of(local[1], &private) == TERN_ADDR_NONE);
-	CHECK(tern_addr_of(local[1], NULL) == TERN_ADDR_NONE);
+	CHECK(handed_addr(local[1], p + 5) == a + 5);
+	CHECK(handed_addr(local[1], p - 1) == TERN_ADDR_NONE); /* it is the first of the heap */
+	CHECK(handed_addr(local[1], p - 4096) == TERN_ADDR_NONE);
+	CHECK(handed_addr(local[0], p) == TERN_ADDR_NONE); /* another rank's */
+	CHECK(handed_addr(local[1], &private) == TERN_ADDR_NONE);
+	CHECK(handed_addr(local[1], NULL) == TERN_ADDR_NONE);
 	CHECK(tern_addr_at(a, 0) == (a & UINT64_C(0xffffffffffff)));
 	CHECK_IS(tern_addr_rank(tern_addr_at(a, 65535)), 65535);
-	CHECK(tern_addr_local(local[0], TERN_ADDR_NONE, 1) == NULL);
-	CHECK(tern_addr_local(local[0], tern_addr_at(a, 2), 1) == NULL); /* no such rank */
-	CHECK(tern_addr_local(local[0], tern_addr_at(a, 0), 1) ==
+	CHECK(handed_local(local[0], TERN_ADDR_NONE, 1) == NULL);
+	CHECK(handed_local(local[0], tern_addr_at(a, 2), 1) == NULL); /* no such rank */
+	CHECK(handed_local(local[0], tern_addr_at(a, 0), 1) ==
 	      NULL); /* nothing is allocated there */
-	CHECK(tern_addr_local(local[0], a, SIZE_MAX) == NULL);
-	CHECK(tern_addr_local(local[0], a, SIZE_MAX - 100) == NULL);
-	CHECK(tern_addr_local(local[0], a + (UINT64_C(1) << 39), 1) == NULL);
+	CHECK(handed_local(local[0], a, SIZE_MAX) == NULL);
+	CHECK(handed_local(local[0], a, SIZE_MAX - 100) == NULL);
+	CHECK(handed_local(local[0], a + (UINT64_C(1) << 39), 1) == NULL);
+	local_close();
+}
+
+TEST(an_address_that_cannot_be_given_is_an_error_and_nothing_is_written)
+{
+	static int private;
+	void *untouched = &private, *p = untouched;
+	tern_addr a = 7;
+	local_open(2);
+	int rc = tern_addr_of(local[1], &private, &a);
+	CHECK_IS(rc, -EFAULT);
+	CHECK(sentence_has(rc, "rank 1") && sentence_has(rc, "tern_addr_of()"));
+	CHECK(a == 7);
+	rc = tern_addr_local(local[0], TERN_ADDR_NONE, 1, &p);
+	CHECK_IS(rc, -EFAULT);
+	CHECK(sentence_has(rc, "TERN_ADDR_NONE") && sentence_has(rc, "tern_addr_local()"));
+	rc = tern_addr_local(local[0], tern_addr_at(0, 2) + 1, 1, &p);
+	CHECK_IS(rc, -ERANGE);
+	CHECK(sentence_has(rc, "rank 2"));
+	CHECK(p == untouched);
 	local_close();
 }
 
@@ -282,13 +302,13 @@ static void allocate_alike(tern *t)
 		}
 		unsigned char *p = kept[k] = handed_alloc_all(t, bytes);
 		REQUIRE(p);
-		addresses[me] = tern_addr_of(t, p);
+		addresses[me] = handed_addr(t, p);
 		memset(p, (int)me, bytes);
 		CHECK_IS(tern_barrier(t), 0);
 		for (uint32_t r = 0; r < ALL; r++) {
 			CHECK(addresses[r] == tern_addr_at(addresses[me], r));
 			unsigned char *theirs =
-				tern_addr_local(t, tern_addr_at(addresses[me], r), bytes);
+				handed_local(t, tern_addr_at(addresses[me], r), bytes);
 			CHECK(theirs && theirs[0] == r && theirs[bytes - 1] == r);
 		}
 		CHECK_IS(tern_barrier(t), 0);

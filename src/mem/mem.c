@@ -420,16 +420,25 @@ int mem_gone(tern_addr a)
 			 tern_addr_rank(a));
 }
 
-void *tern_addr_local(tern *t, tern_addr a, size_t len)
-{
-	INSIDE struct scope scope = scope_open(t);
-	return mem_reach(mem_of(t), a, len);
-}
-
-tern_addr tern_addr_of(tern *t, const void *p)
+int tern_addr_local(tern *t, tern_addr a, size_t len, void **p)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
+	void *found = mem_reach(m, a, len);
+	if (found) {
+		*p = found;
+		return 0;
+	}
+	int rc = mem_check(m, a, len, "tern_addr_local()");
+	return rc ? rc
+		  : error_set(-EXDEV,
+			      "tern_addr_local() was asked for memory of rank %u that this process "
+			      "cannot map: tern_get() and tern_put() reach it",
+			      tern_addr_rank(a));
+}
+
+tern_addr mem_addr(struct mem *m, const void *p)
+{
 	tern_addr a = m->span[m->rank].first +
 		      (uint64_t)((uintptr_t)p - (uintptr_t)m->span[m->rank].base);
 	if (tern_addr_rank(a) == m->rank && heap_reach(m, a, 1))
@@ -441,4 +450,17 @@ tern_addr tern_addr_of(tern *t, const void *p)
 			return region_addr(m, i) + at;
 	}
 	return TERN_ADDR_NONE;
+}
+
+int tern_addr_of(tern *t, const void *p, tern_addr *a)
+{
+	INSIDE struct scope scope = scope_open(t);
+	tern_addr found = mem_addr(mem_of(t), p);
+	if (found == TERN_ADDR_NONE)
+		return error_set(-EFAULT,
+				 "tern_addr_of() was given %p, which is neither in rank %u's heap "
+				 "nor in memory that it has registered",
+				 p, t->rank);
+	*a = found;
+	return 0;
 }

@@ -206,6 +206,8 @@ static inline char *mem_reach(struct mem *m, tern_addr a, size_t len)
 {
 	return addr_segment(a) == SEGMENT_HEAP ? heap_reach(m, a, len) : region_reach(m, a, len);
 }
+/* The address of `p` in this rank's heap or registered memory, else TERN_ADDR_NONE. */
+tern_addr mem_addr(struct mem *m, const void *p);
 /* 0 if [a, a + len) can be used, by whatever means; else a code with a sentence. */
 int mem_check(struct mem *m, tern_addr a, size_t len, const char *what);
 /*

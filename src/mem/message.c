@@ -41,8 +41,7 @@ static int move_ask(struct mem *m, struct transfer *x, struct slot *s, struct bo
 	s->len = x->put ? 0 : len;
 	if (x->put)
 		word_copy(b->bytes, s->local, len);
-	uint64_t words[] = { remote, tern_addr_of(m->e->t, b->bytes), len, x->put,
-			     slot_name(m, s) };
+	uint64_t words[] = { remote, mem_addr(m, b->bytes), len, x->put, slot_name(m, s) };
 	return layer_request(m->e, s->rank, MEM_MOVE, NULL, 0, 5, words);
 }
 

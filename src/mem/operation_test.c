@@ -167,7 +167,7 @@ static tern *words_open(void)
 		words[0] = handed_alloc(t, sizeof private);
 		words[1] = private;
 		REQUIRE(words[0]);
-		board->at[0] = tern_addr_of(t, words[0]);
+		board->at[0] = handed_addr(t, words[0]);
 		REQUIRE(tern_register(t, private, sizeof private, &board->at[1]) == 0);
 	}
 	CHECK_IS(tern_barrier(t), 0);

@@ -29,7 +29,7 @@ static tern *areas_open(void)
 		area[0] = handed_alloc(t, AREA);
 		area[1] = private;
 		REQUIRE(area[0]);
-		board->at[0] = tern_addr_of(t, area[0]);
+		board->at[0] = handed_addr(t, area[0]);
 		REQUIRE(tern_register(t, private, AREA, &board->at[1]) == 0);
 	}
 	CHECK_IS(tern_barrier(t), 0);
@@ -353,7 +353,7 @@ TEST(on_mapped_memory_values_and_both_completions_are_there_on_return)
 	REQUIRE(tern_open_local(2, t) == 0);
 	uint64_t *word = handed_alloc(t[1], 64);
 	REQUIRE(word);
-	tern_addr a = tern_addr_of(t[1], word);
+	tern_addr a = handed_addr(t[1], word);
 	tern_op op = { .flag = &flag }, silent = TERN_OP;
 	tern_hold(t[0]);
 	CHECK_IS(tern_put_local(t[0], a, &(uint64_t){ 5 }, 8, &op, &op), 0);

@@ -23,7 +23,7 @@ TEST(a_store_puts_the_bytes_and_counts_them_at_the_target)
 	local_open(2);
 	unsigned char *p = handed_alloc(local[1], 256);
 	REQUIRE(p);
-	tern_addr a = tern_addr_of(local[1], p);
+	tern_addr a = handed_addr(local[1], p);
 	memset(p, 0xee, 256);
 	memset(image, 0xee, 256);
 	CHECK_IS(tern_store(local[0], a + 10, "abc", 3), 0);
@@ -74,7 +74,7 @@ static void store_to_all(tern *t)
 	struct chance c = { seed + me };
 	_Atomic uint64_t *mine = handed_alloc_all(t, RANKS * SLOT);
 	REQUIRE(mine);
-	tern_addr a = tern_addr_of(t, (void *)mine);
+	tern_addr a = handed_addr(t, (void *)mine);
 	for (uint64_t n = 1; n <= ROUNDS; n++) {
 		if (chance_one_in(&c, 10))
 			ranks_nap(chance_below(&c, 3000000)); /* the others sleep in store_sync */
@@ -100,7 +100,7 @@ static void store_and_sync_all(tern *t)
 	unsigned char *mine = handed_alloc_all(t, 100000 * RANKS);
 	static unsigned char bytes[RANKS][100000];
 	REQUIRE(mine);
-	tern_addr a = tern_addr_of(t, mine);
+	tern_addr a = handed_addr(t, mine);
 	for (unsigned n = 1; n <= 10; n++) {
 		size_t len = 1 + n * 9999;
 		memset(bytes[me], (int)(n + me), len);
@@ -135,7 +135,7 @@ static _Atomic uint64_t told[RANKS];
 /* What its sender wrote before the message, by whatever means, is seen here. */
 static void look(tern *t, const tern_msg *m)
 {
-	uint64_t *there = tern_addr_local(t, tern_msg_arg(m, 0), 3 * SLOT);
+	uint64_t *there = handed_local(t, tern_msg_arg(m, 0), 3 * SLOT);
 	CHECK(there && there[0] == tern_msg_arg(m, 1));
 	CHECK(there && there[SLOT / 8] == tern_msg_arg(m, 1));
 	CHECK(there && there[2 * SLOT / 8] == tern_msg_arg(m, 1));
@@ -159,8 +159,8 @@ static void write_and_tell(tern *t)
 	uint32_t me = tern_rank(t), next = (me + 1) % RANKS;
 	char *mine = handed_alloc_all(t, 3 * SLOT);
 	REQUIRE(mine);
-	tern_addr there = tern_addr_at(tern_addr_of(t, mine), next);
-	uint64_t *direct = tern_addr_local(t, there, 3 * SLOT);
+	tern_addr there = tern_addr_at(handed_addr(t, mine), next);
+	uint64_t *direct = handed_local(t, there, 3 * SLOT);
 	REQUIRE(direct);
 	for (uint64_t n = 0; n < check_scaled(5000); n++) {
 		*direct = n; /* plain stores */
@@ -183,7 +183,7 @@ TEST(the_heap_of_a_rank_that_died_is_refused_and_the_rank_named)
 	uint64_t word = 1, old;
 	void *p = handed_alloc(local[1], 4096);
 	REQUIRE(p);
-	tern_addr a = tern_addr_of(local[1], p);
+	tern_addr a = handed_addr(local[1], p);
 	CHECK_IS(tern_put(local[0], a, &word, sizeof word), 0);
 	job_rank_ended(&local[0]->own->group->job, 1, SIGKILL);
 	CHECK_IS(tern_poll(local[0]), 0); /* hears of it */
@@ -193,5 +193,5 @@ TEST(the_heap_of_a_rank_that_died_is_refused_and_the_rank_named)
 	CHECK_IS(tern_get(local[0], &word, a, sizeof word), -EOWNERDEAD);
 	CHECK_IS(tern_amo64(local[0], TERN_AMO_ADD, a, 1, &old), -EOWNERDEAD);
 	CHECK_IS(tern_store(local[0], a, &word, sizeof word), -EOWNERDEAD);
-	CHECK(tern_addr_local(local[0], a, 8) == NULL);
+	CHECK_IS(tern_addr_local(local[0], a, 8, &p), -EOWNERDEAD);
 }

@@ -249,12 +249,12 @@ TEST(a_started_put_or_get_of_a_heap_is_complete_on_return)
 		tern_op op = { .error = -EDOM, .flag = i % 2 ? &flag : NULL };
 		atomic_store(&flag, 0);
 		CHECK_IS(tern_put_start(local[0], at[0] + off, here, len, &op), 0);
-		CHECK(memcmp(tern_addr_local(local[0], at[0] + off, len), here, len) == 0);
+		CHECK(memcmp(handed_local(local[0], at[0] + off, len), here, len) == 0);
 		memcpy(image[0] + off, here_image, len);
 		CHECK_IS(op.pending, 0);
 		CHECK_IS(atomic_load(&flag), i % 2);
 		CHECK_IS(tern_get_start(local[0], here + off, at[0], len, &op), 0);
-		CHECK(memcmp(tern_addr_local(local[0], at[0], len), here + off, len) == 0);
+		CHECK(memcmp(handed_local(local[0], at[0], len), here + off, len) == 0);
 		memcpy(here_image + off, image[0], len);
 		CHECK_IS(op.pending, 0);
 		CHECK_IS(op.error, -EDOM); /* of an earlier operation */

@@ -25,8 +25,8 @@ static void ranks_open(void)
 	flag = handed_alloc(local[0], 64);
 	REQUIRE(bytes && flag);
 	model_scatter(bytes, BYTES, &c);
-	bytes_at = tern_addr_of(local[0], bytes);
-	flag_at = tern_addr_of(local[0], flag);
+	bytes_at = handed_addr(local[0], bytes);
+	flag_at = handed_addr(local[0], flag);
 	memset(here, 0xee, sizeof here);
 	memset(image, 0xee, sizeof image);
 }
@@ -87,7 +87,7 @@ TEST(what_is_out_of_range_too_long_or_split_between_ranks_is_refused)
 	tern_op op = TERN_OP;
 	void *other = handed_alloc(local[2], 64);
 	REQUIRE(other);
-	tern_addr other_at = tern_addr_of(local[2], other);
+	tern_addr other_at = handed_addr(local[2], other);
 	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, 8, other_at, 0, &op), -EINVAL);
 	CHECK_IS(tern_get_when_start(local[1], here, bytes_at, TERN_PAYLOAD_MAX + 1, flag_at, 0,
 				     &op),

@@ -157,7 +157,7 @@ static int put_request(size_t len)
 
 static int copy(size_t len)
 {
-	return tern_copy_start(local[0], addr, tern_addr_of(local[0], &local_word), len, NULL);
+	return tern_copy_start(local[0], addr, handed_addr(local[0], &local_word), len, NULL);
 }
 
 static int write_async(size_t len)
@@ -184,7 +184,7 @@ static int put_bounce(size_t len)
 	if (!bounce)
 		bounce = handed_alloc(local[0], 64);
 	memcpy(bounce, &local_word, len);
-	uint64_t words[] = { addr, tern_addr_of(local[0], bounce), len, true, NO_SLOT };
+	uint64_t words[] = { addr, handed_addr(local[0], bounce), len, true, NO_SLOT };
 	int rc = layer_request(local[0]->own, 1, MEM_MOVE, NULL, 0, 5, words);
 	return rc ? rc : tern_poll(local[1]) < 0;
 }
@@ -341,7 +341,7 @@ static void child_run(void)
 	local_on(ASK, segment_asked);
 	heap = handed_alloc(local[1], (size_t)2 * BEFORE + 64);
 	heap += heap ? 64 : 0; /* a row has words before */
-	at_heap = tern_addr_of(local[1], heap);
+	at_heap = handed_addr(local[1], heap);
 	tern_addr mine;
 	if (!heap || tern_register(local[1], private, sizeof private, &at_private) ||
 	    tern_register(local[0], &local_word, sizeof local_word, &mine) ||

@@ -23,8 +23,8 @@ static tern_addr recv_lend(struct msg *m, struct receiving *r)
 	char *base = layout_whole(&r->layout);
 	if (!base || !r->got.len)
 		return TERN_ADDR_NONE;
-	tern_addr a = tern_addr_of(t, base);
-	if (a != TERN_ADDR_NONE && tern_addr_local(t, a, r->got.len))
+	tern_addr a = mem_addr(mem_of(t), base);
+	if (a != TERN_ADDR_NONE && mem_reach(mem_of(t), a, r->got.len))
 		return a;
 	if (r->got.len <= TERN_PAYLOAD_MAX) /* a message takes less time than the kernel does to
 					       find the memory */

@@ -226,10 +226,10 @@ TEST(an_answer_that_names_memory_which_is_not_its_own_is_refused)
 {
 	open_three();
 	struct bufpool *k = &queue->pool;
-	tern_addr at = tern_addr_of(local[1], queue->words),
-		  buffers = tern_addr_of(local[1], k->buffer);
+	tern_addr at = handed_addr(local[1], queue->words),
+		  buffers = handed_addr(local[1], k->buffer);
 	void *mine = handed_alloc(local[0], 1 << 20);
-	tern_addr other = tern_addr_of(local[0], mine);
+	tern_addr other = handed_addr(local[0], mine);
 	const uint64_t size = (uint64_t)k->generation << 32 | COUNT, found = TYPE | 1 << 16;
 	const uint64_t bad[][6] = {
 		{ found, other, buffers, size, BYTES, 0 },
@@ -263,8 +263,8 @@ TEST(an_answer_that_nobody_waits_for_changes_nothing)
 	const struct target *known = &typed_of(local[0])->route[1]->part[0][TYPE];
 	const struct target before = *known;
 	uint64_t words[6] = { TYPE | 1 << 16,
-			      tern_addr_of(local[1], queue->words),
-			      tern_addr_of(local[1], queue->pool.buffer),
+			      handed_addr(local[1], queue->words),
+			      handed_addr(local[1], queue->pool.buffer),
 			      UINT64_C(99) << 32 | 1,
 			      10,
 			      0 };

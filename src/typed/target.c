@@ -23,8 +23,8 @@ static void on_pool_lookup(tern *t, const tern_msg *m)
 		lend_known(y, s, tern_msg_src(m));
 	if (s) {
 		words[0] |= FOUND;
-		words[1] = tern_addr_of(t, s->words);
-		words[2] = tern_addr_of(t, s->pool.buffer);
+		words[1] = mem_addr(mem_of(t), s->words);
+		words[2] = mem_addr(mem_of(t), s->pool.buffer);
 		words[3] = (uint64_t)s->pool.generation << 32 | s->pool.count;
 		words[4] = s->pool.bytes;
 		words[5] = s->flags | (y->check ? FOUND_CHECKS : 0);

@@ -11,15 +11,20 @@
 
 int place_open(struct bench_rank *p, struct place *l, size_t bytes)
 {
-	void *own;
+	void *own, *there;
+	tern_addr a;
 	int rc = tern_alloc_all(p->t, bytes, &own);
 	if (rc)
 		return rc;
+	rc = tern_addr_of(p->t, own, &a);
+	if (rc)
+		return rc;
 	l->own = own;
-	l->addr = tern_addr_at(tern_addr_of(p->t, l->own), 1 - p->rank);
-	l->there = tern_addr_local(p->t, l->addr, bytes);
-	if (!l->there)
-		return error_set(-EFAULT, "the heap of rank %u is not mapped here", 1 - p->rank);
+	l->addr = tern_addr_at(a, 1 - p->rank);
+	rc = tern_addr_local(p->t, l->addr, bytes, &there);
+	if (rc)
+		return rc;
+	l->there = there;
 	memset(l->own, 1, bytes);
 	rc = tern_barrier(p->t);
 	if (rc)

@@ -80,7 +80,8 @@ static void setup_memory(struct bench *b)
 {
 	void *local = NULL;
 	b->rc = tern_alloc(b->t[COST_DESTINATION], b->bytes, &local);
-	b->there = tern_addr_of(b->t[COST_DESTINATION], local);
+	if (!b->rc)
+		b->rc = tern_addr_of(b->t[COST_DESTINATION], local, &b->there);
 	b->local = local;
 }
 

@@ -23,7 +23,10 @@ static int ofi_open_beside(struct bench_rank *p, bool waits)
 	if (rc)
 		return rc;
 	source = memset(memory, 1, FABRIC_MOST);
-	target = tern_addr_at(tern_addr_of(p->t, source), 1 - p->rank);
+	rc = tern_addr_of(p->t, source, &target);
+	if (rc)
+		return rc;
+	target = tern_addr_at(target, 1 - p->rank);
 	return fabric_bare_open(p, waits);
 }
 
