@@ -169,9 +169,9 @@ static void layers(void)
 	REFUSED(tern_op_cancel(t, &op));
 	REFUSED(tern_send_tables(t, 2));
 	REFUSED(tern_buf_alloc(t, 1, 64, 4, 0));
-	REFUSED(tern_buf_send(t, next, 0, &word, 8, 0, NULL));
+	REFUSED(tern_buf_send(t, next, 0, &word, 8));
 	REFUSED_NULL(handed_buf(t, 0, TERN_BUF_NOWAIT, NULL, NULL));
-	REFUSED(tern_buf_done(t, 1));
+	REFUSED(tern_buf_send_start(t, next, 0, &word, 8, 0, &op));
 	REFUSED(tern_buf_close(t, 0));
 	REFUSED(tern_chan_to(t, next, 77, &c));
 	REFUSED(tern_chan_from(t, next, 77, &c));

@@ -219,7 +219,6 @@ static void sequence_begin(unsigned what)
 
 static void layer_begin(unsigned what, tern_op *o)
 {
-	tern_mid mid;
 	switch (what % 5) {
 	case 4:
 		sequence_begin(what / 5);
@@ -228,7 +227,8 @@ static void layer_begin(unsigned what, tern_op *o)
 		(void)!tern_async_send_start(t[0], 1, filler, 0, NULL, o);
 		break;
 	case 1:
-		(void)!tern_buf_send(t[0], 1, byte() % 3, room[0], byte(), TERN_BUF_NOWAIT, &mid);
+		(void)!tern_buf_send_start(t[0], 1, byte() % 3, room[0], byte(), TERN_BUF_NOWAIT,
+					   o);
 		break;
 	case 2:
 		(void)!tern_spawn_words(t[0], 1, 0, NULL, 2, NULL, 1, 2, 0, 0, 0, 0);

@@ -45,12 +45,12 @@ static void open_types(tern *t)
 static void send_for_ever(tern *t)
 {
 	struct chance c = { seed };
-	tern_mid mid;
+	tern_op op = TERN_OP;
 	for (;;) {
 		bool is_long = chance_one_in(&c, 3);
-		int rc =
-			tern_buf_send(t, KEEPER, is_long ? LONG_TYPE : SHORT_TYPE, data,
-				      is_long ? LONG : 900, TERN_BUF_NOWAIT, is_long ? &mid : NULL);
+		int rc = tern_buf_send_start(t, KEEPER, is_long ? LONG_TYPE : SHORT_TYPE, data,
+					     is_long ? LONG : 900, TERN_BUF_NOWAIT,
+					     is_long ? &op : NULL);
 		if (rc == 0)
 			atomic_store(&board->under_way, 1);
 		tern_poll(t);
@@ -115,7 +115,7 @@ static void sender_dies(void)
 		tern_poll(t);
 	for (unsigned n = 0; tern_rank(t) == THIRD && n < 100;
 	     n++) /* and leaves while they are being received */
-		CHECK_IS(tern_buf_send(t, KEEPER, SHORT_TYPE, data, 1, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(t, KEEPER, SHORT_TYPE, data, 1), 0);
 	CHECK_IS(tern_close(t), 0);
 }
 
@@ -159,33 +159,35 @@ TEST(a_buffer_that_was_taken_and_not_announced_comes_back)
 		REQUIRE(bufpool_take(k, BUFPOOL_CLAIMED, 1, &i));
 		memset(bufpool_buffer(k, i), 1, 500); /* and then it dies */
 	}
-	CHECK_IS(tern_buf_send(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), -ENOBUFS);
+	CHECK_IS(tern_buf_send(t[2], 0, SHORT_TYPE, data, 1), -ENOBUFS);
 	job_rank_ended(&t[0]->own->group->job, 1, SIGKILL);
 	for (int n = 0; n < 5; n++)
 		CHECK(tern_poll(t[0]) >= 0);
 	for (int n = 0; n < COUNT; n++)
-		CHECK_IS(tern_buf_send(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), 0);
-	CHECK_IS(tern_buf_send(t[2], 0, SHORT_TYPE, data, 1, 0, NULL), -ENOBUFS);
+		CHECK_IS(tern_buf_send(t[2], 0, SHORT_TYPE, data, 1), 0);
+	CHECK_IS(tern_buf_send(t[2], 0, SHORT_TYPE, data, 1), -ENOBUFS);
 	CHECK_IS(tern_poll(t[0]), COUNT); /* nobody is blamed for what it had written */
 }
 
 /* -- The receiver dies --------------------------------------------------------------------- */
 
-enum form { LONG_NAMED, LONG_BLOCKING, SHORT_WAITING, SHORT_SPILLING, FORMS };
+enum form { LONG_STARTED, LONG_BLOCKING, SHORT_STARTED, SHORT_WAITING, SHORT_SPILLING, FORMS };
 static enum form form;
 
 static int send_in_form(tern *t)
 {
-	tern_mid mid;
+	tern_op op = TERN_OP;
 	if (form == SHORT_WAITING || form == SHORT_SPILLING)
-		return tern_buf_send(t, VICTIM, SHORT_TYPE, data, 900, 0, NULL);
-	int rc = tern_buf_send(t, VICTIM, LONG_TYPE, data, LONG, 0,
-			       form == LONG_NAMED ? &mid : NULL);
-	if (rc || form != LONG_NAMED)
+		return tern_buf_send(t, VICTIM, SHORT_TYPE, data, 900);
+	if (form == SHORT_STARTED) {
+		int rc = tern_buf_send_start(t, VICTIM, SHORT_TYPE, data, 900, 0, &op);
+		return rc ? rc : tern_op_wait(t, &op);
+	}
+	int rc = tern_buf_send_start(t, VICTIM, LONG_TYPE, data, LONG, 0,
+				     form == LONG_STARTED ? &op : NULL);
+	if (rc || form != LONG_STARTED)
 		return rc;
-	while ((rc = tern_buf_done(t, mid)) == 0)
-		;
-	return rc < 0 ? rc : 0;
+	return tern_op_wait(t, &op);
 }
 
 static void check_error(int rc)
@@ -212,8 +214,7 @@ static void receiver_dies(void)
 	if (tern_rank(t) == THIRD) {
 		check_error(rc);
 		check_error(send_in_form(t));
-		CHECK_IS(tern_buf_send(t, KEEPER, SHORT_TYPE, data, 1, 0, NULL),
-			 0); /* the rest works */
+		CHECK_IS(tern_buf_send(t, KEEPER, SHORT_TYPE, data, 1), 0); /* the rest works */
 		atomic_store(&board->done, 1);
 	}
 	while (!atomic_load(&board->done))

@@ -59,7 +59,7 @@ static inline unsigned free_buffers(unsigned type)
 
 static inline int send_now(uint32_t from, unsigned type, size_t len)
 {
-	return tern_buf_send(local[from], OWNER, type, data, len, TERN_BUF_NOWAIT, NULL);
+	return tern_buf_send_start(local[from], OWNER, type, data, len, TERN_BUF_NOWAIT, NULL);
 }
 
 /* What a program does that does not want to wait, for a while. */
@@ -98,7 +98,7 @@ static inline long long next(unsigned type)
 static inline void stream(uint32_t from, unsigned type)
 {
 	for (int i = 0; i < 20; i++) {
-		CHECK_IS(tern_buf_send(local[from], OWNER, type, data, 1, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[from], OWNER, type, data, 1), 0);
 		local_settle();
 		CHECK_IS(next(type), 1);
 	}

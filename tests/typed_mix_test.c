@@ -54,7 +54,7 @@ struct sender {
 	struct head next[TYPES];
 	uint32_t all;
 	struct {
-		tern_mid mid;
+		tern_op op;
 		unsigned char *data;
 	} under_way[8];
 };
@@ -84,7 +84,7 @@ static unsigned a_place(struct sender *s)
 	for (unsigned i = chance_below(&s->c, 8);; i = (i + 1) % 8) {
 		if (!s->under_way[i].data)
 			return i;
-		int rc = tern_buf_done(s->t, s->under_way[i].mid);
+		int rc = tern_op_test(s->t, &s->under_way[i].op);
 		CHECK(rc >= 0);
 		if (rc == 0)
 			continue;
@@ -100,15 +100,15 @@ static void send_one(struct sender *s, unsigned type)
 	size_t len = any_length(&s->c, k);
 	unsigned char *data = compose(s, type, len);
 	unsigned flags = chance_one_in(&s->c, 2) ? TERN_BUF_NOWAIT : 0, i = a_place(s);
-	bool named = chance_one_in(&s->c, 2);
+	bool started = chance_one_in(&s->c, 2);
 	int rc;
-	while ((rc = tern_buf_send(s->t, 0, type, data, len, flags,
-				   named ? &s->under_way[i].mid : NULL)) == -EAGAIN ||
+	while ((rc = tern_buf_send_start(s->t, 0, type, data, len, flags,
+					 started ? &s->under_way[i].op : NULL)) == -EAGAIN ||
 	       (rc == -ENOBUFS && k->flags & TERN_BUF_REFUSE))
 		tern_poll(s->t);
 	if (!CHECK_IS(rc, 0))
 		printf("    %s\n", tern_strerror(rc));
-	if (named)
+	if (started)
 		s->under_way[i].data = data;
 	else
 		free(data);
@@ -124,7 +124,7 @@ static void send_all(tern *t)
 			send_one(&s, type);
 	for (unsigned i = 0; i < 8; i++) {
 		int rc = 1;
-		while (s.under_way[i].data && (rc = tern_buf_done(t, s.under_way[i].mid)) == 0)
+		while (s.under_way[i].data && (rc = tern_op_test(t, &s.under_way[i].op)) == 0)
 			;
 		CHECK_IS(rc, 1);
 		free(s.under_way[i].data);
@@ -292,7 +292,8 @@ static void flood_send(tern *t)
 	unsigned char data[FLOOD_BYTES];
 	chance_fill(data, sizeof data, tern_rank(t));
 	while (!atomic_load(&flood->stopped)) {
-		int rc = tern_buf_send(t, 0, FLOODED, data, sizeof data, TERN_BUF_NOWAIT, NULL);
+		int rc = tern_buf_send_start(t, 0, FLOODED, data, sizeof data, TERN_BUF_NOWAIT,
+					     NULL);
 		CHECK(rc == 0 || rc == -EAGAIN);
 		atomic_fetch_add(rc ? &flood->refused : &flood->accepted, 1);
 	}
@@ -356,7 +357,7 @@ static void to_and_fro(tern *t)
 			ranks_nap(
 				chance_below(&c, 3000000)); /* the others sleep in their receives */
 		for (uint32_t r = 0; r < size; r++)
-			CHECK_IS(tern_buf_send(t, (me + r) % size, me, &n, sizeof n, 0, NULL), 0);
+			CHECK_IS(tern_buf_send(t, (me + r) % size, me, &n, sizeof n), 0);
 		for (uint32_t r = 0; r < size; r++) {
 			uint32_t src = size;
 			uint64_t *p = handed_buf(t, r, 0, &src, NULL);

@@ -12,6 +12,7 @@
 #ifndef TERN_TYPED_H
 #define TERN_TYPED_H
 
+#include <tern/op.h>
 #include <tern/tern.h>
 
 TERN_BEGIN_
@@ -48,31 +49,27 @@ int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigne
  */
 int tern_buf_close(tern *t, unsigned type);
 
-/* What a send is called afterwards; 0 is none. */
-typedef uint64_t tern_mid;
-
 /*
- * Sends `len` bytes as a message of `type` to `rank`. 0: accepted; *mid, unless `mid` is NULL,
- * names it for tern_buf_done(), and `data` belongs to it until that says so. -EAGAIN, retry: there
- * is no buffer, or TERN_BUF_SENDS_MAX are under way, and with TERN_BUF_NOWAIT the call does not
- * wait for that. Any other code is a failure, which repeats itself until the receiver does
- * something about it, if it can: -ENXIO, the rank has given no buffers for that type; -EMSGSIZE,
- * they are shorter than that; -ENOBUFS, none is free and the type's policy is to refuse; -ERANGE;
- * -EOWNERDEAD, -ESHUTDOWN; -EBADMSG, with TERN_CHECK, `data` was changed under way. Without `mid`
- * the call returns when `data` is free again. In a handler: -EPERM. Where it would have to wait
- * under a hold: -EDEADLK. To a rank whose memory cannot be mapped it is the same; tern_typed(7)
- * says what shows of that.
+ * Sends `len` bytes as a message of `type` to `rank` and returns when `data` is free again. Waits
+ * while there is no buffer. A failure repeats itself until the receiver does something about it, if
+ * it can: -ENXIO, the rank has given no buffers for that type; -EMSGSIZE, they are shorter than
+ * that; -ENOBUFS, none is free and the type's policy is to refuse; -ERANGE; -EOWNERDEAD,
+ * -ESHUTDOWN; -EBADMSG, with TERN_CHECK, `data` was changed under way. In a handler: -EPERM. Where
+ * it would have to wait under a hold: -EDEADLK. To a rank whose memory cannot be mapped it is the
+ * same; tern_typed(7) says what shows of that.
  */
-int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
-		  unsigned flags, tern_mid *mid);
+int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_t len);
 
 enum { TERN_BUF_NOWAIT = 1, TERN_BUF_SENDS_MAX = 256 };
 
 /*
- * 1: it has landed at its receiver and `data` is free; 0: not yet (polls once); negative: it
- * failed. Says so once; a long message counts as under way until then.
+ * The same in two steps. 0: accepted; `data` belongs to the message until `op` says that it has
+ * landed at its receiver. With TERN_BUF_NOWAIT the call does not wait to be accepted: -EAGAIN,
+ * retry, when there is no buffer, or TERN_BUF_SENDS_MAX sends are under way. Without `op` it waits
+ * until `data` is free.
  */
-int tern_buf_done(tern *t, tern_mid mid);
+int tern_buf_send_start(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
+			unsigned flags, tern_op *op);
 
 /*
  * The next message of `type`: a pointer to its bytes, its length and sender; no copy is made. Waits

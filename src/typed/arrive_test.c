@@ -247,7 +247,7 @@ TEST(an_answer_that_names_memory_which_is_not_its_own_is_refused)
 	layer_on(local[1]->own, TYPED_LOOKUP, lie);
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		answer = bad[i];
-		int rc = tern_buf_send(local[0], 1, TYPE, "text", 5, 0, NULL);
+		int rc = tern_buf_send(local[0], 1, TYPE, "text", 5);
 		if (!CHECK_IS(rc, -ENXIO))
 			printf("    answer %zu\n", i);
 		CHECK_IS(tern_poll(local[0]), -EBADMSG);
@@ -259,7 +259,7 @@ TEST(an_answer_that_names_memory_which_is_not_its_own_is_refused)
 TEST(an_answer_that_nobody_waits_for_changes_nothing)
 {
 	open_three();
-	CHECK_IS(tern_buf_send(local[0], 1, TYPE, "text", 5, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, "text", 5), 0);
 	const struct target *known = &typed_of(local[0])->route[1]->part[0][TYPE];
 	const struct target before = *known;
 	uint64_t words[6] = { TYPE | 1 << 16,
@@ -289,6 +289,6 @@ TEST(a_question_about_anything_is_answered)
 		CHECK(tern_poll(local[1]) >= 0);
 	}
 	CHECK(told > 0);
-	CHECK_IS(tern_buf_send(local[0], 1, TYPE, "text", 5, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, "text", 5), 0);
 	local_close();
 }

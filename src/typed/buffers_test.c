@@ -21,7 +21,7 @@ static bool says(int rc, const char *word)
 
 static int send_to(uint32_t rank, unsigned type, size_t len, unsigned flags)
 {
-	return tern_buf_send(local[0], rank, type, data, len, flags, NULL);
+	return tern_buf_send_start(local[0], rank, type, data, len, flags, NULL);
 }
 
 /* The code that a receive ends with, or 0; then the buffer goes back. */
@@ -63,7 +63,7 @@ TEST(a_message_to_oneself_arrives)
 {
 	local_open(1);
 	CHECK_IS(tern_buf_alloc(local[0], 0, 10, 1, 0), 0);
-	CHECK_IS(tern_buf_send(local[0], 0, 0, "ten bytes", 10, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], 0, 0, "ten bytes", 10), 0);
 	char *p = handed_buf(local[0], 0, 0, NULL, NULL);
 	CHECK(p && strcmp(p, "ten bytes") == 0);
 	CHECK_IS(tern_buf_free(local[0], p), 0);
@@ -76,7 +76,7 @@ TEST(messages_are_received_in_the_order_they_arrived)
 	CHECK_IS(tern_buf_alloc(local[2], TYPE, 1, 100, 0), 0);
 	for (unsigned i = 0; i < 100; i++) {
 		unsigned char byte = (unsigned char)i;
-		CHECK_IS(tern_buf_send(local[i % 2], 2, TYPE, &byte, 1, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[i % 2], 2, TYPE, &byte, 1), 0);
 		local_settle();
 	}
 	for (unsigned i = 0; i < 100; i++) {
@@ -94,8 +94,8 @@ TEST(types_have_queues_of_their_own)
 	local_open(2);
 	CHECK_IS(tern_buf_alloc(local[1], 3, 8, 2, 0), 0);
 	CHECK_IS(tern_buf_alloc(local[1], 255, 8, 2, 0), 0);
-	CHECK_IS(tern_buf_send(local[0], 1, 3, "three", 6, 0, NULL), 0);
-	CHECK_IS(tern_buf_send(local[0], 1, 255, "last", 5, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, 3, "three", 6), 0);
+	CHECK_IS(tern_buf_send(local[0], 1, 255, "last", 5), 0);
 	CHECK(strcmp(handed_buf(local[1], 255, 0, NULL, NULL), "last") == 0);
 	CHECK(strcmp(handed_buf(local[1], 3, 0, NULL, NULL), "three") == 0);
 	CHECK_IS(receive_code(local[1], 3, TERN_BUF_NOWAIT), -EAGAIN);
@@ -131,7 +131,7 @@ TEST(every_type_may_have_buffers_and_each_finds_its_own)
 	for (unsigned type = 0; type < TERN_TYPES_MAX; type++)
 		REQUIRE(tern_buf_alloc(local[1], type, 16, 1 + type % 3, 0) == 0);
 	for (unsigned type = 0; type < TERN_TYPES_MAX; type++)
-		CHECK_IS(tern_buf_send(local[0], 1, type, &type, sizeof type, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], 1, type, &type, sizeof type), 0);
 	for (unsigned type = TERN_TYPES_MAX; type-- > 0;) {
 		unsigned *p = handed_buf(local[1], type, 0, NULL, NULL);
 		CHECK(p && *p == type);
@@ -147,7 +147,7 @@ TEST(the_most_buffers_are_all_used_and_all_come_back)
 	CHECK_IS(tern_buf_alloc(local[1], TYPE, 4, TERN_BUFFERS_MAX, TERN_BUF_REFUSE), 0);
 	for (unsigned round = 0; round < 3; round++) {
 		for (unsigned i = 0; i < TERN_BUFFERS_MAX; i++)
-			REQUIRE(tern_buf_send(local[0], 1, TYPE, &i, sizeof i, 0, NULL) == 0);
+			REQUIRE(tern_buf_send(local[0], 1, TYPE, &i, sizeof i) == 0);
 		CHECK_IS(send_to(1, TYPE, 1, 0), -ENOBUFS);
 		for (unsigned i = 0; i < TERN_BUFFERS_MAX; i++) {
 			p[i] = handed_buf(local[1], TYPE, 0, NULL, NULL);
@@ -375,12 +375,11 @@ static void calls_that_wait(tern *t, const tern_msg *m)
 {
 	(void)m;
 	handled++;
-	CHECK_IS(tern_buf_send(t, 0, TYPE, data, 1, 0, NULL), -EPERM);
-	CHECK_IS(tern_buf_send(t, 0, TYPE, data, 1, TERN_BUF_NOWAIT, NULL), -EPERM);
+	CHECK_IS(tern_buf_send(t, 0, TYPE, data, 1), -EPERM);
+	CHECK_IS(tern_buf_send_start(t, 0, TYPE, data, 1, TERN_BUF_NOWAIT, NULL), -EPERM);
 	CHECK_IS(receive_code(t, TYPE, 0), 0); /* one is there, so it does not wait */
 	CHECK_IS(receive_code(t, TYPE, 0), -EPERM);
 	CHECK_IS(receive_code(t, TYPE, TERN_BUF_NOWAIT), -EAGAIN);
-	CHECK_IS(tern_buf_done(t, 1), -EINVAL);
 }
 
 TEST(in_a_handler_nothing_is_sent_and_nothing_waits)
@@ -420,17 +419,24 @@ TEST(under_a_hold_what_does_not_wait_works_and_the_rest_is_refused)
 	local_close();
 }
 
-TEST(a_short_send_with_a_name_is_done_when_it_returns)
+TEST(a_short_send_with_a_handle_is_complete_when_it_returns)
 {
 	local_open(2);
-	tern_mid mid = 0;
+	tern_flag landed = 0;
+	tern_op silent = TERN_OP, op = { .flag = &landed };
+	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, 1, 0), 0);
+	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, "text", 5, 0, &op), 0);
+	CHECK_IS(op.pending, 0);
+	CHECK_IS(landed, 1);
+	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, "text", 5, TERN_BUF_NOWAIT, &op), -EAGAIN);
+	CHECK_IS(op.pending + op.error, 0); /* what was not accepted leaves it alone */
+	CHECK_IS(landed, 1);
+	CHECK_IS(receive_code(local[1], TYPE, 0), 0);
+	local_close();
+	local_open(2);
 	CHECK_IS(tern_buf_alloc(local[1], TYPE, BYTES, COUNT, 0), 0);
-	CHECK_IS(tern_buf_send(local[0], 1, TYPE, "text", 5, 0, &mid), 0);
-	CHECK(mid != 0);
-	CHECK_IS(tern_buf_done(local[0], mid), 1);
-	CHECK_IS(tern_buf_done(local[0], mid + 1), -EINVAL); /* never given */
-	CHECK_IS(tern_buf_done(local[0], 0), -EINVAL);
-	CHECK_IS(tern_buf_done(local[1], mid), -EINVAL); /* another rank's */
+	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, "text", 5, 0, &silent), 0);
+	CHECK_IS(tern_op_test(local[0], &silent), 1);
 	local_close();
 }
 

@@ -12,13 +12,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/wrap.h"
+#include "base/memory.h"
 #include "typed/send.h"
-
-/* A name of a short message: the rank, and which of those that were given a name. */
-enum { NAME_RANK_SHIFT = 40 };
-static const uint64_t NAME_FAR = UINT64_C(1) << 62,
-		      NAME_NUMBER = (UINT64_C(1) << NAME_RANK_SHIFT) - 1;
 
 /* -- The lease cache --------------------------------------------------------------------------- */
 
@@ -243,10 +238,18 @@ static bool block_any(struct net *net)
 	return true;
 }
 
-static tern_mid far_name(struct typed *y, uint32_t rank)
+/* Whether one more can be told about; its handle is the last until it has landed. */
+static bool landing_room(struct route *r)
 {
-	return NAME_FAR | (uint64_t)rank << NAME_RANK_SHIFT |
-	       (++y->route[rank]->named & NAME_NUMBER);
+	if (!r->landings)
+		r->landings = memory_new(1, sizeof *r->landings);
+	return r->landings && r->landings->sent - r->landings->landed < TERN_BUF_SENDS_MAX;
+}
+
+static void landing_add(struct route *r, tern_op *op)
+{
+	op->pending++;
+	r->landings->op[r->landings->sent++ % TERN_BUF_SENDS_MAX] = op;
 }
 
 /*
@@ -255,7 +258,10 @@ static tern_mid far_name(struct typed *y, uint32_t rank)
 static int far_failed(struct typed *y, const struct sending *s, uint32_t lease, int rc)
 {
 	sending_unnumber(y, s);
-	y->route[s->rank]->named -= s->named;
+	if (s->op) {
+		y->route[s->rank]->landings->sent--;
+		s->op->pending--; /* nothing has been served since, so what was is as before */
+	}
 	lease_cache_back(s->target->cache, lease);
 	return rc;
 }
@@ -267,6 +273,8 @@ static int far_short(struct typed *y, struct sending *s)
 	uint32_t lease;
 	if (s->len && !block_any(y->e->site.peer[s->rank].net))
 		return sending_later(s, "no payload block is free");
+	if (s->op && !landing_room(y->route[s->rank]))
+		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
 	if (!lease_cache_take(h, s->len, &lease))
 		return far_ask(y, s, false);
 	h->fresh = false;
@@ -276,8 +284,9 @@ static int far_short(struct typed *y, struct sending *s)
 	s->notice.index = lease_index(lease);
 	sending_number(y, s);
 	notice_write(&s->notice, words);
-	words[NOTICE_WORDS] = s->named ? BROUGHT_TELL : 0;
-	s->mid = s->named ? far_name(y, s->rank) : 0;
+	words[NOTICE_WORDS] = s->op ? BROUGHT_TELL : 0;
+	if (s->op)
+		landing_add(y->route[s->rank], s->op);
 	int rc = layer_request(y->e, s->rank, TYPED_BROUGHT, s->len ? s->data : NULL, s->len,
 			       BROUGHT_WORDS, words);
 	return rc ? far_failed(y, s, lease, rc) : 0;
@@ -289,10 +298,7 @@ static int far_long(struct typed *y, struct sending *s)
 	struct lease_cache *h = to->cache;
 	s->outgoing = outgoing_new(y);
 	if (!s->outgoing)
-		return sending_later(
-			s, "TERN_BUF_SENDS_MAX sends are under way, or tern_buf_done() was not "
-			   "asked "
-			   "about them");
+		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
 	if (!h->has_long)
 		return far_ask(y, s, true);
 	h->has_long = h->fresh = false;
@@ -324,52 +330,32 @@ void far_end(struct sending *s)
 	*at = s->next;
 }
 
-/* -- Names ------------------------------------------------------------------------------------- */
+/* -- What has landed --------------------------------------------------------------------------- */
 
-static uint64_t name_first(void)
+static tern_op *landing_next(struct route *r)
 {
-	return wrap_first(NAME_RANK_SHIFT, 0);
-}
-
-void far_begin(struct route *r)
-{
-	r->named = r->landed = name_first();
-}
-
-/*
- * How many were counted behind the message of that name; more than half: it is not among them.
- * Numbers in names wrap.
- */
-static uint64_t name_age(tern_mid mid, uint64_t count)
-{
-	return (count - mid) & NAME_NUMBER;
+	struct landings *l = r ? r->landings : NULL;
+	if (!l || l->landed == l->sent)
+		return NULL;
+	return l->op[l->landed++ % TERN_BUF_SENDS_MAX];
 }
 
 static void on_landed(tern *t, const tern_msg *m)
 {
 	struct typed *y = typed_of(t);
-	struct route *r = y->route[tern_msg_src(m)];
-	if (!r || r->landed == r->named)
-		typed_refuse(y, tern_msg_src(m), "that answers what was not asked");
+	tern_op *op = landing_next(y->route[tern_msg_src(m)]);
+	if (op)
+		op_end(y->e, op, 0);
 	else
-		r->landed++;
+		typed_refuse(y, tern_msg_src(m), "that answers what was not asked");
 }
 
-bool far_named(const struct typed *y, tern_mid mid)
+void far_lost(struct typed *y, uint32_t rank)
 {
-	uint64_t rank = (mid & ~NAME_FAR) >> NAME_RANK_SHIFT;
-	const struct route *r = mid & NAME_FAR && rank < y->e->t->size ? y->route[rank] : NULL;
-	return r && name_age(mid, r->named) <= NAME_NUMBER / 2 &&
-	       name_age(mid, r->named) < r->named - name_first();
-}
-
-int far_done(const struct typed *y, tern_mid mid)
-{
-	uint32_t rank = (uint32_t)((mid & ~NAME_FAR) >> NAME_RANK_SHIFT);
-	const struct peer *p = &y->e->site.peer[rank];
-	if (name_age(mid, y->route[rank]->landed) <= NAME_NUMBER / 2)
-		return 1;
-	return p->lost ? p->net->ops->check(p->net, rank) : 0;
+	struct net *net = y->e->site.peer[rank].net;
+	tern_op *op;
+	while ((op = landing_next(y->route[rank])))
+		op_end(y->e, op, net->ops->check(net, rank));
 }
 
 void far_register(struct endpoint *e)

@@ -19,7 +19,7 @@ TEST(a_message_to_a_far_rank_lands_in_its_buffer)
 		uint32_t src = 99;
 		size_t len = 99;
 		chance_fill(data, lens[i], i);
-		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, lens[i], 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, lens[i]), 0);
 		unsigned char *p = handed_buf(local[OWNER], TYPE, 0, &src, &len);
 		REQUIRE(p);
 		CHECK(src == 0 && len == lens[i] && chance_filled(p, len, i));
@@ -31,23 +31,22 @@ TEST(a_message_to_a_far_rank_lands_in_its_buffer)
 TEST(a_far_send_says_what_a_near_one_says)
 {
 	open_far();
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), -ENXIO);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1), -ENXIO);
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, TERN_BUF_REFUSE) == 0);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES + 1, 0, NULL), -EMSGSIZE);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), -ENOBUFS);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES, 0, NULL), -ENOBUFS);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES + 1), -EMSGSIZE);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1), -ENOBUFS);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES), -ENOBUFS);
 	CHECK_IS(send_tried(0, TYPE, 1), -ENOBUFS);
 	CHECK_IS(next(TYPE), 1);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES), 0);
 	CHECK_IS(next(TYPE), BYTES);
 	CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0);
 	CHECK_IS(send_tried(0, TYPE, 1), -ENXIO);
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 2 * BYTES, 1, 0) == 0);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES + 1, 0, NULL),
-		 0); /* as it is now */
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES + 1), 0); /* as it is now */
 	local_close_one(OWNER);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), -ESHUTDOWN);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1), -ESHUTDOWN);
 	local_close();
 }
 
@@ -55,11 +54,11 @@ TEST(a_refusal_that_nobody_waited_for_is_not_believed_later)
 {
 	open_far();
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, TERN_BUF_REFUSE) == 0);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1), 0);
 	CHECK_IS(send_now(0, TYPE, 1), -EAGAIN);
 	local_settle(); /* it is refused, and the program has given up */
 	CHECK_IS(next(TYPE), 1);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1), 0);
 	local_close();
 }
 
@@ -95,11 +94,11 @@ TEST(a_send_that_waits_goes_on_when_a_buffer_is_given_back)
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
 	for (int i = 0; i < 4; i++) {
 		size_t len = i % 2 ? 10000 : 10;
-		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len), 0);
 		void *p = handed_buf(local[OWNER], TYPE, 0, NULL, NULL);
 		CHECK_IS(tern_defer(local[OWNER], free_one, p), 0);
-		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len, 0, NULL), 0);
-		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, TERN_BUF_NOWAIT, NULL),
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len), 0);
+		CHECK_IS(tern_buf_send_start(local[0], OWNER, TYPE, data, 1, TERN_BUF_NOWAIT, NULL),
 			 -EAGAIN);
 		local_settle();
 		CHECK_IS(next(TYPE), len);
@@ -107,63 +106,67 @@ TEST(a_send_that_waits_goes_on_when_a_buffer_is_given_back)
 	local_close();
 }
 
-TEST(a_name_is_answered_for_when_the_message_has_landed)
+TEST(a_handle_ends_when_the_message_has_landed)
 {
 	open_far();
-	tern_mid first, second;
+	tern_op first = TERN_OP, second = TERN_OP;
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, &first), 0);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, &second), 0);
+	CHECK_IS(tern_buf_send_start(local[0], OWNER, TYPE, data, 5, 0, &first), 0);
+	CHECK_IS(tern_buf_send_start(local[0], OWNER, TYPE, data, 5, 0, &second), 0);
 	tern_poll(local[0]);
-	CHECK_IS(tern_buf_done(local[0], second), 0); /* its receiver has not looked */
+	CHECK_IS(tern_op_test(local[0], &second), 0); /* its receiver has not looked */
 	local_settle();
-	CHECK_IS(tern_buf_done(local[0], second), 1);
-	CHECK_IS(tern_buf_done(local[0], first), 1);
-	CHECK_IS(tern_buf_done(local[0], second + 1), -EINVAL);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, &first), 0);
+	CHECK_IS(tern_op_test(local[0], &second), 1);
+	CHECK_IS(tern_op_test(local[0], &first), 1);
+	CHECK_IS(tern_buf_send_start(local[0], OWNER, TYPE, data, 5, 0, &first), 0);
+	CHECK_IS(tern_buf_send_start(local[0], OWNER, TYPE, data, 5, 0, &second), 0);
 	job_rank_ended(&local[0]->own->group->job, OWNER, SIGKILL);
 	int rc = 0;
 	while (rc == 0)
-		rc = tern_buf_done(local[0], first);
+		rc = tern_op_test(local[0], &first);
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(sentence_has(rc, "rank 1"));
+	CHECK_IS(tern_op_wait(local[0], &second), -EOWNERDEAD);
 }
 
-TEST(the_numbers_in_names_wrap)
+TEST(at_most_so_many_short_messages_to_a_far_rank_are_told_of)
 {
-	enum { NAMES = 6 };
 	open_far();
-	tern_mid mid[NAMES];
-	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 2 * NAMES, 0) == 0);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, &mid[0]), 0);
-	local_settle();
-	struct route *r = typed_of(local[0])->route[OWNER];
-	r->named = r->landed = (UINT64_C(1) << 40) - NAMES / 2;
-	for (unsigned i = 0; i < NAMES; i++) {
-		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, &mid[i]), 0);
-		tern_poll(local[0]);
-		CHECK_IS(tern_buf_done(local[0], mid[i]), 0);
+	tern_op op = TERN_OP;
+	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
+	for (unsigned i = 0; i < 3; i++) { /* handles are told in order, and their places reused */
+		CHECK_IS(tern_buf_send_start(local[0], OWNER, TYPE, data, 5, 0, &op), 0);
+		struct landings *l = typed_of(local[0])->route[OWNER]->landings;
 		local_settle();
-		for (unsigned k = 0; k <= i; k++)
-			CHECK_IS(tern_buf_done(local[0], mid[k]), 1);
-		CHECK_IS(tern_buf_done(local[0], mid[i] + 1), -EINVAL);
+		CHECK_IS(tern_op_test(local[0], &op), 1);
+		CHECK_IS(next(TYPE), 5);
+		CHECK_IS(l->sent, l->landed);
+		l->sent = l->landed = UINT32_MAX; /* the next wraps */
 	}
+	struct landings *l = typed_of(local[0])->route[OWNER]->landings;
+	l->sent = l->landed + TERN_BUF_SENDS_MAX; /* as if so many were under way */
+	int rc = tern_buf_send_start(local[0], OWNER, TYPE, data, 5, TERN_BUF_NOWAIT, &op);
+	CHECK_IS(rc, -EAGAIN);
+	CHECK(sentence_has(rc, "TERN_BUF_SENDS_MAX"));
+	CHECK_IS(op.pending, 0);
+	l->landed = l->sent;
 	local_close();
 }
 
 TEST(under_a_hold_a_far_send_takes_what_it_has_and_waits_for_nothing)
 {
 	open_far();
-	tern_mid mid;
+	tern_op op = TERN_OP;
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
 	stream(0, TYPE);
 	tern_hold(local[0]);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, NULL), 0);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES, 0, NULL), -EDEADLK);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES, TERN_BUF_NOWAIT, &mid), -EAGAIN);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES), -EDEADLK);
+	CHECK_IS(tern_buf_send_start(local[0], OWNER, TYPE, data, BYTES, TERN_BUF_NOWAIT, &op),
+		 -EAGAIN);
 	while (send_now(0, TYPE, 5) == 0)
 		;
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5, 0, NULL), -EDEADLK);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 5), -EDEADLK);
 	tern_release(local[0]);
 	local_close();
 }
@@ -179,13 +182,15 @@ TEST(a_hold_that_is_left_in_the_middle_of_a_far_send_ends_it)
 	open_far();
 	local_on(1, hold_here);
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, sizeof data, COUNT, 0) == 0);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 20000, TERN_BUF_NOWAIT, NULL), -EAGAIN);
+	CHECK_IS(tern_buf_send_start(local[0], OWNER, TYPE, data, 20000, TERN_BUF_NOWAIT, NULL),
+		 -EAGAIN);
 	local_settle();
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 20000, TERN_BUF_NOWAIT, NULL), -EAGAIN);
+	CHECK_IS(tern_buf_send_start(local[0], OWNER, TYPE, data, 20000, TERN_BUF_NOWAIT, NULL),
+		 -EAGAIN);
 	local_settle(); /* there is a buffer now */
 	CHECK_IS(tern_request(local[NEAR], 0, 1), 0);
 	chance_fill(data, sizeof data, 5);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, sizeof data, 0, NULL), -EDEADLK);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, sizeof data), -EDEADLK);
 	tern_release(local[0]);
 	for (int i = 0; i < 100; i++)
 		local_settle();
@@ -276,7 +281,7 @@ TEST(a_message_into_what_was_not_lent_is_refused)
 			       words),
 		 0);
 	refused(OWNER, "not lent");
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 10, 0, NULL), 0); /* all is as it was */
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 10), 0); /* all is as it was */
 	local_settle();
 	CHECK_IS(next(TYPE), 10);
 	local_close();
@@ -322,7 +327,7 @@ TEST(lease_messages_that_no_good_peer_writes_change_nothing)
 	msgs(OWNER, SECOND, TYPED_RECALL, &s);
 	local_settle();
 	CHECK_IS(free_buffers(TYPE), free);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 10, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 10), 0);
 	local_close();
 }
 
@@ -345,19 +350,19 @@ TEST(with_the_check_what_is_changed_under_way_or_after_it_was_given_back_is_noti
 {
 	setenv("TERN_CHECK", "1", 1);
 	open_far();
-	tern_mid mid;
+	tern_op op = TERN_OP;
 	int rc;
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES, 0, &mid), 0);
+	CHECK_IS(tern_buf_send_start(local[0], OWNER, TYPE, data, BYTES, 0, &op), 0);
 	data[BYTES - 1] ^= 1;
-	while ((rc = tern_buf_done(local[0], mid)) == 0)
+	while ((rc = tern_op_test(local[0], &op)) == 0)
 		local_settle();
 	CHECK_IS(rc, -EBADMSG);
 	local_settle();
 	CHECK_IS(next(TYPE), -1);
 	for (int i = 0; i < 2; i++) {
 		size_t len = i ? 10 : BYTES;
-		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len, 0, NULL),
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len),
 			 0); /* its buffer is free again */
 		char *p = handed_buf(local[OWNER], TYPE, 0, NULL, NULL);
 		REQUIRE(p);
@@ -400,12 +405,13 @@ static unsigned send_random(struct chance *c, uint32_t from)
 		return 0;
 	h->all = sent_all[from];
 	memcpy(data, h, sizeof *h);
-	tern_mid mid;
-	int rc = tern_buf_send(local[from], OWNER, type, data, len, TERN_BUF_NOWAIT, &mid);
+	static tern_op op[RANKS];
+	int rc = tern_buf_send_start(local[from], OWNER, type, data, len, TERN_BUF_NOWAIT,
+				     &op[from]);
 	CHECK(rc == 0 || rc == -EAGAIN || (rc == -ENOBUFS && kind[type].flags & TERN_BUF_REFUSE));
 	if (rc)
 		return 0;
-	while (len > TERN_PAYLOAD_MAX && (rc = tern_buf_done(local[from], mid)) == 0)
+	while (len > TERN_PAYLOAD_MAX && op[from].pending && tern_poll(local[from]) >= 0)
 		tern_poll(local[OWNER]);
 	h->number++;
 	sent_all[from] += (kind[type].flags & TERN_BUF_ORDER_ALL) != 0;

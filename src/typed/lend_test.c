@@ -83,7 +83,7 @@ TEST(others_find_half_of_the_buffers_free_though_one_has_sent_much)
 	enum { MANY = 40 };
 	open_far();
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 8, MANY, 0) == 0);
-	CHECK_IS(tern_buf_send(local[NEAR], OWNER, TYPE, data, 1, 0, NULL), 0);
+	CHECK_IS(tern_buf_send(local[NEAR], OWNER, TYPE, data, 1), 0);
 	CHECK_IS(next(TYPE), 1);
 	stream(0, TYPE);
 	CHECK(free_buffers(TYPE) >= MANY / 2);
@@ -97,7 +97,7 @@ TEST(a_type_that_refuses_lends_nothing_ahead)
 	open_far();
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_REFUSE) == 0);
 	for (int i = 0; i < 20; i++) {
-		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1), 0);
 		CHECK_IS(next(TYPE), 1);
 		local_settle();
 		CHECK_IS(free_buffers(TYPE), COUNT);
@@ -179,7 +179,7 @@ TEST(a_send_that_waits_keeps_nothing_that_is_too_small_for_it)
 		REQUIRE(tern_buf_alloc(local[OWNER], TYPE, 1024, 1, TERN_BUF_SPILL) == 0);
 		idle_cell(0, TYPE);
 		CHECK_IS(tern_defer(local[others[n]], send_small, NULL), 0);
-		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1000, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1000), 0);
 		local_settle();
 		CHECK_IS(next(TYPE), 64);
 		CHECK_IS(next(TYPE), 1000);
@@ -292,7 +292,7 @@ TEST(a_sender_that_has_something_and_could_know_of_the_closing_sends_nothing)
 	stream(0, TYPE);
 	CHECK_IS(tern_buf_close(local[OWNER], TYPE),
 		 0); /* what it says of that has come, and was not looked at */
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), -ENXIO);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1), -ENXIO);
 	local_close();
 }
 
@@ -311,20 +311,20 @@ TEST(what_a_sender_knows_of_buffers_that_are_too_short_is_asked_again)
 	stream(0, TYPE);
 	CHECK_IS(tern_request(local[NEAR], OWNER, 1), 0);
 	poll_inlet(local[OWNER]->own, &local[OWNER]->own->site.bell); /* the handler, and no more */
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 2 * BYTES, 0, NULL), 0);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 2 * BYTES + 1, 0, NULL), -EMSGSIZE);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 2 * BYTES), 0);
+	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 2 * BYTES + 1), -EMSGSIZE);
 	local_close();
 }
 
 TEST(a_type_into_which_a_far_rank_may_put_a_long_message_stays_open)
 {
 	open_far();
-	tern_mid mid;
+	tern_op op = TERN_OP;
 	int rc;
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, 0) == 0);
-	CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, BYTES, 0, &mid), 0);
+	CHECK_IS(tern_buf_send_start(local[0], OWNER, TYPE, data, BYTES, 0, &op), 0);
 	CHECK_IS(tern_buf_close(local[OWNER], TYPE), -EBUSY);
-	while ((rc = tern_buf_done(local[0], mid)) == 0)
+	while ((rc = tern_op_test(local[0], &op)) == 0)
 		local_settle();
 	CHECK_IS(rc, 1);
 	CHECK_IS(next(TYPE), BYTES);
@@ -340,17 +340,18 @@ TEST(a_type_into_which_a_far_rank_may_put_a_long_message_stays_open)
 TEST(a_message_that_comes_for_a_type_that_was_closed_is_dropped_and_leaves_no_hole)
 {
 	open_far();
-	tern_mid mid = 0;
+	tern_op op = TERN_OP;
 	REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, COUNT, TERN_BUF_ORDER_ALL) == 0);
 	REQUIRE(tern_buf_alloc(local[OWNER], OTHER, BYTES, COUNT, TERN_BUF_ORDER_ALL) == 0);
 	stream(0, TYPE);
 	stream(0, OTHER);
 	for (int with_long = 0; with_long < 2; with_long++) {
 		if (with_long)
-			CHECK_IS(tern_buf_send(local[0], OWNER, OTHER, data, BYTES, 0, &mid), 0);
+			CHECK_IS(tern_buf_send_start(local[0], OWNER, OTHER, data, BYTES, 0, &op),
+				 0);
 		CHECK_IS(send_now(0, TYPE, 2), 0);
 		CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0); /* the message is under way */
-		CHECK_IS(tern_buf_send(local[0], OWNER, OTHER, data, 3, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], OWNER, OTHER, data, 3), 0);
 		for (int i = 0; i < 50; i++)
 			local_settle();
 		if (with_long)
@@ -361,7 +362,7 @@ TEST(a_message_that_comes_for_a_type_that_was_closed_is_dropped_and_leaves_no_ho
 		stream(0, TYPE);
 		stream(0, OTHER);
 	}
-	CHECK_IS(tern_buf_done(local[0], mid), 1);
+	CHECK_IS(tern_op_test(local[0], &op), 1);
 	local_close();
 }
 
@@ -371,10 +372,10 @@ TEST(a_sender_that_waits_for_a_buffer_of_a_type_that_is_closed_is_told)
 	for (int i = 0; i < 2; i++) {
 		size_t len = i ? BYTES : 1;
 		REQUIRE(tern_buf_alloc(local[OWNER], TYPE, BYTES, 1, 0) == 0);
-		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, 1), 0);
 		CHECK_IS(send_tried(0, TYPE, len), -EAGAIN);
 		CHECK_IS(tern_buf_close(local[OWNER], TYPE), 0);
-		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len, 0, NULL), -ENXIO);
+		CHECK_IS(tern_buf_send(local[0], OWNER, TYPE, data, len), -ENXIO);
 	}
 	local_close();
 }

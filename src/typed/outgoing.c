@@ -7,27 +7,12 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/wrap.h"
 #include "typed/typed.h"
-
-/*
- * A name is the use, then the place, from 1 on; that of a short message, which is over, has the
- * highest bit.
- */
-enum { NAME_PLACE_BITS = 16 };
-static const uint64_t NAME_OVER = UINT64_C(1) << 63;
-
-static void outgoings_make(struct typed *y)
-{
-	y->outgoing = memory_new(TERN_BUF_SENDS_MAX, sizeof *y->outgoing);
-	for (unsigned i = 0; y->outgoing && i < TERN_BUF_SENDS_MAX; i++)
-		y->outgoing[i].use = (uint32_t)wrap_first(32, 0);
-}
 
 struct outgoing *outgoing_new(struct typed *y)
 {
 	if (!y->outgoing)
-		outgoings_make(y);
+		y->outgoing = memory_new(TERN_BUF_SENDS_MAX, sizeof *y->outgoing);
 	for (unsigned i = 0; y->outgoing && i < TERN_BUF_SENDS_MAX; i++)
 		if (y->outgoing[i].state == OUTGOING_FREE)
 			return &y->outgoing[i];
@@ -56,12 +41,29 @@ void outgoing_moves(struct typed *y, struct outgoing *o)
 	moving_mark(y, o, true);
 }
 
-static bool outgoing_over(struct typed *y, struct outgoing *o, int error)
+static int outgoing_sentence(struct typed *y, const struct outgoing *o)
 {
+	struct net *net = y->e->site.peer[o->rank].net;
+	if (o->error == -EBADMSG)
+		return error_set(
+			-EBADMSG,
+			"the %llu bytes of a message of type %u to rank %u were changed before "
+			"the send was complete: the message was not delivered",
+			(unsigned long long)o->notice.len, o->notice.type, o->rank);
+	int rc = net->ops->check(net, o->rank);
+	return rc ? rc
+		  : error_set(o->error, "a message of type %u to rank %u could not be moved",
+			      o->notice.type, o->rank);
+}
+
+/* It moves no more. Its place is free at once if a handle takes the result. */
+static void outgoing_over(struct typed *y, struct outgoing *o, int error)
+{
+	tern_op *told = o->told;
 	o->error = error;
-	o->state = o->forgotten ? OUTGOING_FREE : OUTGOING_OVER;
-	moving_mark(y, o, false);
-	return true;
+	o->state = o->forgotten || told ? OUTGOING_FREE : OUTGOING_OVER;
+	if (told)
+		op_end(y->e, told, error ? outgoing_sentence(y, o) : 0);
 }
 
 /* Whether the data stayed what it was: at the sender, and on its way. */
@@ -76,17 +78,21 @@ bool outgoing_finish(struct typed *y, struct outgoing *o)
 	uint64_t words[NOTICE_WORDS];
 	if (o->op.pending)
 		return false;
-	int rc = send_reachable(y->e, o->rank);
-	if (rc)
-		return outgoing_over(y, o, o->op.error ? o->op.error : rc);
-	if (!lane_ready(&y->e->t->lane[o->rank]))
+	int lost = send_reachable(y->e, o->rank);
+	if (!lost && !lane_ready(&y->e->t->lane[o->rank]))
 		return false;
-	rc = o->op.error ? o->op.error : y->check && outgoing_changed(o) ? -EBADMSG : 0;
-	o->notice.cancelled = rc != 0;
-	notice_write(&o->notice, words);
-	outgoing_over(y, o, rc); /* first: the send may serve others, who ask */
-	rc = layer_request(y->e, o->rank, TYPED_ARRIVED, NULL, 0, NOTICE_WORDS, words);
-	o->error = rc ? rc : o->error;
+	int rc = o->op.error ? o->op.error : lost;
+	if (!rc && y->check && outgoing_changed(o))
+		rc = -EBADMSG;
+	moving_mark(y, o, false); /* first: the notice may serve others, who carry on what moves */
+	if (!lost) {
+		o->notice.cancelled = rc != 0;
+		notice_write(&o->notice, words);
+		int failed =
+			layer_request(y->e, o->rank, TYPED_ARRIVED, NULL, 0, NOTICE_WORDS, words);
+		rc = failed ? failed : rc;
+	}
+	outgoing_over(y, o, rc);
 	return true;
 }
 
@@ -104,65 +110,8 @@ unsigned outgoing_progress(struct typed *y)
 	return over;
 }
 
-static int outgoing_sentence(struct typed *y, const struct outgoing *o)
-{
-	struct net *net = y->e->site.peer[o->rank].net;
-	if (o->error == -EBADMSG)
-		return error_set(
-			-EBADMSG,
-			"the %llu bytes of a message of type %u to rank %u were changed before "
-			"tern_buf_done() said that they may be: the message was not delivered",
-			(unsigned long long)o->notice.len, o->notice.type, o->rank);
-	int rc = net->ops->check(net, o->rank);
-	return rc ? rc
-		  : error_set(o->error, "a message of type %u to rank %u could not be moved",
-			      o->notice.type, o->rank);
-}
-
 int outgoing_end(struct typed *y, struct outgoing *o)
 {
 	o->state = OUTGOING_FREE;
 	return o->error ? outgoing_sentence(y, o) : 0;
-}
-
-tern_mid outgoing_name(struct typed *y, const struct outgoing *o)
-{
-	if (!o)
-		return NAME_OVER | ++y->named;
-	return (uint64_t)o->use << NAME_PLACE_BITS | (uint64_t)(o - y->outgoing + 1);
-}
-
-static struct outgoing *outgoing_named(const struct typed *y, tern_mid mid)
-{
-	uint64_t place = (mid & ((1 << NAME_PLACE_BITS) - 1)) - 1;
-	struct outgoing *o = y->outgoing && place < TERN_BUF_SENDS_MAX ? &y->outgoing[place] : NULL;
-	return o && o->state != OUTGOING_FREE && o->use == mid >> NAME_PLACE_BITS ? o : NULL;
-}
-
-int tern_buf_done(tern *t, tern_mid mid)
-{
-	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
-	struct typed *y = typed_here(t);
-	bool short_one = mid & NAME_OVER && (mid & ~NAME_OVER) - 1 < y->named;
-	if (!in_handler(y->e) && !held(y->e))
-		poll_once(y->e, KINDS_BOTH);
-	if (short_one)
-		return 1;
-	if (far_named(y, mid))
-		return far_done(y, mid);
-	struct outgoing *o =
-		outgoing_named(y, mid); /* after the poll, which may have asked for it too */
-	if (!o)
-		return error_set(
-			-EINVAL,
-			"tern_buf_done() was given %#llx, which names no send of rank %u, or none "
-			"any more",
-			(unsigned long long)mid, t->rank);
-	if (o->state != OUTGOING_OVER)
-		return 0;
-	int rc = outgoing_end(y, o);
-	return rc ? rc : 1;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Long messages: moved in pieces, named, overtaken, and noticed when they change on their way. */
+/* Long messages: moved in pieces, waited for, overtaken, and noticed when they change on their way.
+ */
 #include <errno.h>
 
 #include "../../tests/chance.h"
@@ -15,24 +16,22 @@ static void open_pair(unsigned flags)
 {
 	local_open(2);
 	REQUIRE(tern_buf_alloc(local[1], TYPE, LONG, COUNT, flags) == 0);
-	REQUIRE(tern_buf_send(local[0], 1, TYPE, "", 0, 0, NULL) ==
-		0); /* so that it knows the buffers */
+	REQUIRE(tern_buf_send(local[0], 1, TYPE, "", 0) == 0); /* so that it knows the buffers */
 	REQUIRE(tern_buf_free(local[1], handed_buf(local[1], TYPE, 0, NULL, NULL)) == 0);
 	chance_fill(data, LONG, 77);
 }
 
 /* Starts one that does not end within the call. */
-static tern_mid start_long(size_t len)
+static void start_long(tern_op *op)
 {
-	tern_mid mid = 0;
-	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, len, 0, &mid), 0);
-	return mid;
+	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, data, LONG, 0, op), 0);
+	CHECK_IS(op->pending, 1);
 }
 
-static int until_done(tern_mid mid)
+static int until_done(tern_op *op)
 {
 	int rc;
-	while ((rc = tern_buf_done(local[0], mid)) == 0)
+	while ((rc = tern_op_test(local[0], op)) == 0)
 		;
 	return rc;
 }
@@ -46,16 +45,19 @@ static size_t next_length(void)
 	return len;
 }
 
-TEST(a_long_message_arrives_whole_with_and_without_a_name)
+TEST(a_long_message_arrives_whole_with_and_without_a_handle)
 {
+	tern_op op = TERN_OP;
 	static const size_t lens[] = { LONG_BYTES, LONG_BYTES + 1, 300000, LONG - 1, LONG };
 	open_pair(0);
 	for (unsigned i = 0; i < 10; i++) {
 		size_t len = lens[i / 2], got;
-		if (i % 2)
-			CHECK_IS(until_done(start_long(len)), 1);
-		else
-			CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, len, 0, NULL), 0);
+		if (i % 2) {
+			CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, data, len, 0, &op), 0);
+			CHECK_IS(until_done(&op), 1);
+		} else {
+			CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, len), 0);
+		}
 		unsigned char *p = handed_buf(local[1], TYPE, 0, NULL, &got);
 		REQUIRE(p);
 		CHECK_IS(got, len);
@@ -65,28 +67,46 @@ TEST(a_long_message_arrives_whole_with_and_without_a_name)
 	local_close();
 }
 
-TEST(the_name_of_a_long_message_is_answered_for_once)
+static int told;
+
+static void count_told(tern *t, tern_op *op)
 {
+	(void)t;
+	CHECK_IS(op->pending, 0);
+	told++;
+}
+
+TEST(one_handle_counts_long_and_short_messages_and_tells_of_each)
+{
+	tern_flag landed = 0;
+	tern_op op = { .flag = &landed, .done = count_told };
 	open_pair(0);
-	tern_mid mid = start_long(LONG), another;
-	CHECK_IS(tern_buf_done(local[0], mid), 0);
-	CHECK_IS(until_done(mid), 1);
-	CHECK_IS(tern_buf_done(local[0], mid), -EINVAL);
-	another = start_long(LONG);
-	CHECK(another != mid);
-	CHECK_IS(tern_buf_done(local[0], mid), -EINVAL);
-	CHECK_IS(until_done(another), 1);
+	told = 0;
+	start_long(&op);
+	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, data, LONG, 0, &op), 0);
+	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, data, 5, 0, &op), 0);
+	CHECK_IS(landed, 1); /* the short one is complete on return */
+	CHECK_IS(op.pending, 2);
+	CHECK_IS(told, 0);
+	CHECK_IS(tern_op_wait(local[0], &op), 0);
+	CHECK_IS(landed, 3);
+	CHECK_IS(tern_poll(local[0]), 0);
+	CHECK_IS(told, 1);
+	CHECK_IS(next_length(), 5);
+	CHECK_IS(next_length(), LONG);
+	CHECK_IS(next_length(), LONG);
 	local_close();
 }
 
 TEST(nothing_is_received_of_a_long_message_before_it_has_landed)
 {
 	open_pair(0);
-	tern_mid mid = start_long(LONG);
+	tern_op op = TERN_OP;
+	start_long(&op);
 	CHECK_IS(tern_poll(local[1]), 0);
 	CHECK(next_length() == SIZE_MAX);
 	CHECK_IS(tern_buf_close(local[1], TYPE), -EBUSY);
-	CHECK_IS(until_done(mid), 1);
+	CHECK_IS(until_done(&op), 1);
 	CHECK_IS(next_length(), LONG);
 	local_close();
 }
@@ -94,32 +114,36 @@ TEST(nothing_is_received_of_a_long_message_before_it_has_landed)
 TEST(a_short_message_overtakes_a_long_one)
 {
 	open_pair(0);
-	tern_mid mid = start_long(LONG);
-	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 5, 0, NULL), 0);
+	tern_op op = TERN_OP;
+	start_long(&op);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 5), 0);
 	CHECK_IS(next_length(), 5);
-	CHECK_IS(until_done(mid), 1);
+	CHECK_IS(until_done(&op), 1);
 	CHECK_IS(next_length(), LONG);
 	local_close();
 }
 
 TEST(at_most_so_many_long_messages_are_under_way)
 {
-	static tern_mid mid[TERN_BUF_SENDS_MAX + 1];
+	tern_op op = TERN_OP;
 	enum { BYTES = LONG_BYTES * 2 };
 	local_open(2);
 	REQUIRE(tern_buf_alloc(local[1], TYPE, BYTES, TERN_BUF_SENDS_MAX + 2, 0) == 0);
+	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, data, BYTES, 0, &op), 0);
+	CHECK_IS(tern_op_wait(local[0], &op), 0);
+	struct outgoing *all = typed_of(local[0])->outgoing;
 	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
-		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, BYTES, 0, &mid[i]), 0);
-	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, BYTES, TERN_BUF_NOWAIT,
-			       &mid[TERN_BUF_SENDS_MAX]),
+		all[i].state = OUTGOING_STARTING;
+	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, data, BYTES, TERN_BUF_NOWAIT, &op),
 		 -EAGAIN);
 	CHECK(strstr(tern_strerror(-EAGAIN), "TERN_BUF_SENDS_MAX") != NULL);
-	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 10, TERN_BUF_NOWAIT, NULL),
-		 0); /* a short one is not of them */
-	CHECK_IS(until_done(mid[9]), 1);
-	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, BYTES, TERN_BUF_NOWAIT, &mid[9]), 0);
+	CHECK_IS(op.pending, 0);
+	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 10), 0); /* a short one is not of them */
 	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
-		CHECK_IS(until_done(mid[i]), 1);
+		all[i].state = OUTGOING_FREE;
+	for (unsigned i = 0; i < TERN_BUF_SENDS_MAX; i++)
+		CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, data, BYTES, 0, &op), 0);
+	CHECK_IS(tern_op_wait(local[0], &op), 0);
 	unsigned n = 0;
 	while (next_length() != SIZE_MAX)
 		n++;
@@ -130,24 +154,26 @@ TEST(at_most_so_many_long_messages_are_under_way)
 TEST(a_long_message_whose_receiver_dies_fails_with_its_name)
 {
 	open_pair(0);
-	tern_mid mid = start_long(LONG);
+	tern_op op = TERN_OP;
+	start_long(&op);
 	job_rank_ended(&local[0]->own->group->job, 1, SIGKILL);
-	int rc = until_done(mid);
+	int rc = until_done(&op);
 	CHECK_IS(rc, -EOWNERDEAD);
 	CHECK(strstr(tern_strerror(rc), "rank 1") != NULL);
-	CHECK_IS(tern_buf_done(local[0], mid), -EINVAL);
+	CHECK_IS(tern_op_test(local[0], &op), 1); /* once */
 	CHECK(!outgoing_any(typed_of(local[0])));
 }
 
 TEST(a_long_message_whose_sender_leaves_gives_its_buffer_back)
 {
 	open_pair(TERN_BUF_REFUSE);
-	start_long(LONG);
+	tern_op op = TERN_OP;
+	start_long(&op);
 	local_close_one(0);
 	local_settle();
 	for (unsigned i = 0; i < COUNT; i++)
-		CHECK_IS(tern_buf_send(local[1], 1, TYPE, data, 1, 0, NULL), 0);
-	CHECK_IS(tern_buf_send(local[1], 1, TYPE, data, 1, 0, NULL), -ENOBUFS);
+		CHECK_IS(tern_buf_send(local[1], 1, TYPE, data, 1), 0);
+	CHECK_IS(tern_buf_send(local[1], 1, TYPE, data, 1), -ENOBUFS);
 	local_close();
 }
 
@@ -155,7 +181,7 @@ TEST(what_a_sender_had_announced_before_it_left_is_received)
 {
 	open_pair(TERN_BUF_REFUSE);
 	for (unsigned i = 0; i < COUNT; i++)
-		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 10 + i, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 10 + i), 0);
 	local_close_one(0);
 	for (unsigned i = 0; i < COUNT; i++)
 		CHECK_IS(next_length(), 10 + i);
@@ -173,7 +199,7 @@ TEST(what_a_sender_had_written_when_it_died_before_it_could_ring_is_received)
 		&e->site.peer[0].requests); /* it is not looked at, and nobody rings for it */
 	local[1]->peek = &e->site.bell;
 	for (unsigned i = 0; i < COUNT; i++)
-		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 10 + i, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 10 + i), 0);
 	CHECK_IS(tern_poll(local[1]), 0);
 	job_rank_ended(&e->group->job, 0, SIGKILL);
 	for (int i = 0; i < 3; i++)
@@ -190,16 +216,17 @@ static void change_under_way(size_t at, unsigned flags)
 {
 	setenv("TERN_CHECK", "1", 1);
 	open_pair(flags);
-	tern_mid mid = start_long(LONG);
+	tern_op op = TERN_OP;
+	start_long(&op);
 	data[at] ^= 1;
-	int rc = until_done(mid);
+	int rc = until_done(&op);
 	CHECK_IS(rc, -EBADMSG);
 	CHECK(strstr(tern_strerror(rc), "changed") != NULL);
 	CHECK(next_length() == SIZE_MAX); /* it was not delivered, */
 	for (unsigned i = 0; i < COUNT; i++)
-		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 1, 0, NULL),
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 1),
 			 0); /* and its buffer is free again */
-	CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 1, TERN_BUF_NOWAIT, NULL), -EAGAIN);
+	CHECK_IS(tern_buf_send_start(local[0], 1, TYPE, data, 1, TERN_BUF_NOWAIT, NULL), -EAGAIN);
 	for (unsigned i = 0; i < COUNT; i++)
 		CHECK_IS(next_length(), 1);
 	local_close();
@@ -225,7 +252,8 @@ TEST(data_that_is_changed_and_changed_back_is_noticed_by_what_landed)
 {
 	setenv("TERN_CHECK", "1", 1);
 	open_pair(0);
-	tern_mid mid = start_long(LONG);
+	tern_op op = TERN_OP;
+	start_long(&op);
 	data[LONG - 1] ^= 1;
 	struct endpoint *e = local[0]->own;
 	while (typed_of(local[0])
@@ -233,7 +261,7 @@ TEST(data_that_is_changed_and_changed_back_is_noticed_by_what_landed)
 		       .op.pending) /* the data moves, and the notice is not sent */
 		e->layers[LAYER_MEM]->progress(e->layer[LAYER_MEM]);
 	data[LONG - 1] ^= 1;
-	CHECK_IS(until_done(mid), -EBADMSG);
+	CHECK_IS(until_done(&op), -EBADMSG);
 	local_close();
 }
 
@@ -241,9 +269,10 @@ TEST(without_the_check_nobody_looks)
 {
 	setenv("TERN_CHECK", "0", 1);
 	open_pair(0);
-	tern_mid mid = start_long(LONG);
+	tern_op op = TERN_OP;
+	start_long(&op);
 	data[0] ^= 1;
-	CHECK_IS(until_done(mid), 1);
+	CHECK_IS(until_done(&op), 1);
 	CHECK_IS(next_length(), LONG);
 	local_close();
 }
@@ -257,16 +286,16 @@ TEST(a_buffer_that_is_written_to_after_it_was_given_back_is_noticed)
 		CHECK_IS(tern_buf_alloc(local[1], TYPE, 1000, 2, 0), 0);
 		for (unsigned n = 0; n < 5;
 		     n++) { /* nothing is said of those that were left alone */
-			CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 999, 0, NULL), 0);
+			CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 999), 0);
 			CHECK_IS(tern_buf_free(local[1], handed_buf(local[1], TYPE, 0, NULL, NULL)),
 				 0);
 		}
 		CHECK(tern_poll(local[1]) >= 0);
-		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 100, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 100), 0);
 		char *p = handed_buf(local[1], TYPE, 0, NULL, NULL);
 		CHECK_IS(tern_buf_free(local[1], p), 0);
 		p[at[i]] ^= 1;
-		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 100, 0, NULL), 0);
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 100), 0);
 		int rc = tern_poll(local[1]);
 		CHECK_IS(rc, -EBADMSG);
 		CHECK(strstr(tern_strerror(rc), "type 3") &&

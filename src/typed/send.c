@@ -134,10 +134,10 @@ int sending_start(struct typed *y, struct sending *s, tern_addr at, const char *
 {
 	struct outgoing *o = s->outgoing;
 	*o = (struct outgoing){ .state = OUTGOING_STARTING,
-				.use = o->use + 1,
 				.rank = s->rank,
 				.data = s->data,
 				.landed = landed,
+				.told = s->op,
 				.sum = y->check ? check_sum(s->data, s->len) : 0 };
 	int rc = tern_put_start(y->e->t, at, s->data, s->len, &o->op);
 	if (!rc)
@@ -150,6 +150,8 @@ void sending_moves(struct typed *y, struct sending *s)
 {
 	sending_number(y, s);
 	s->outgoing->notice = s->notice;
+	if (s->op)
+		s->op->pending++;
 	outgoing_moves(y, s->outgoing);
 	outgoing_finish(y, s->outgoing);
 }
@@ -184,10 +186,7 @@ static int send_try(struct typed *y, struct sending *s)
 	bool is_long = s->len > LONG_BYTES;
 	s->outgoing = is_long ? outgoing_new(y) : NULL;
 	if (is_long && !s->outgoing)
-		return sending_later(
-			s, "TERN_BUF_SENDS_MAX sends are under way, or tern_buf_done() was not "
-			   "asked "
-			   "about them");
+		return sending_later(s, "TERN_BUF_SENDS_MAX sends are under way");
 	if (!lane_ready(&e->t->lane[s->rank]))
 		return sending_later(s, "the ring to it is full");
 	rc = send_place(y, s);
@@ -294,7 +293,7 @@ static int send_check(struct typed *y, uint32_t rank, unsigned flags)
 		rc = rules_destination(y->e, rank);
 	if (!rc && flags & ~(unsigned)TERN_BUF_NOWAIT)
 		rc = error_set(-EINVAL,
-			       "tern_buf_send() was given flags %#x; it takes "
+			       "tern_buf_send_start() was given flags %#x; it takes "
 			       "TERN_BUF_NOWAIT",
 			       flags);
 	return rc;
@@ -303,8 +302,9 @@ static int send_check(struct typed *y, uint32_t rank, unsigned flags)
 /* To a rank whose memory is not mapped. */
 static int send_far(struct typed *y, struct sending *s)
 {
-	bool long_wait = s->len > TERN_PAYLOAD_MAX && !s->named;
-	int rc = long_wait && held(y->e) ? rules_wait(y->e, "a long tern_buf_send() without a name")
+	bool long_wait = s->len > TERN_PAYLOAD_MAX && !s->op;
+	int rc = long_wait && held(y->e) ? rules_wait(y->e, "a long tern_buf_send() without a "
+							    "handle")
 					 : 0;
 	far_listen(y, s->rank);
 	s->far = true;
@@ -314,24 +314,32 @@ static int send_far(struct typed *y, struct sending *s)
 	return rc;
 }
 
-int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
-		  unsigned flags, tern_mid *mid)
+static int buf_send(tern *t, struct sending *s, unsigned flags)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct typed *y = typed_of(t);
-	struct sending s = { .rank = rank,
-			     .type = type,
-			     .data = data,
-			     .len = len,
-			     .waits = !(flags & TERN_BUF_NOWAIT),
-			     .named = mid != NULL };
-	int rc = send_check(y, rank, flags);
+	s->waits = !(flags & TERN_BUF_NOWAIT);
+	int rc = send_check(y, s->rank, flags);
 	if (!rc)
-		rc = TERN_LIKELY(layer_maps(y->e, rank)) ? send_accept(y, &s) : send_far(y, &s);
+		rc = TERN_LIKELY(layer_maps(y->e, s->rank)) ? send_accept(y, s) : send_far(y, s);
 	if (rc)
 		return rc;
-	if (!mid)
-		return s.outgoing ? send_complete(y, &s) : 0;
-	*mid = s.mid ? s.mid : outgoing_name(y, s.outgoing);
+	if (!s->op)
+		return s->outgoing ? send_complete(y, s) : 0;
+	if (!s->outgoing && !s->far)
+		op_over(y->e, s->op);
 	return 0;
+}
+
+int tern_buf_send(tern *t, uint32_t rank, unsigned type, const void *data, size_t len)
+{
+	struct sending s = { .rank = rank, .type = type, .data = data, .len = len };
+	return buf_send(t, &s, 0);
+}
+
+int tern_buf_send_start(tern *t, uint32_t rank, unsigned type, const void *data, size_t len,
+			unsigned flags, tern_op *op)
+{
+	struct sending s = { .rank = rank, .type = type, .data = data, .len = len, .op = op };
+	return buf_send(t, &s, flags);
 }

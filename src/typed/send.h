@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message on its way out of tern_buf_send(), for the two ways that there are: send.c and far.c.
+ * A message on its way out of tern_buf_send_start(), for the two ways that there are: send.c and
+ * far.c.
  */
 #ifndef TERN_TYPED_SEND_H
 #define TERN_TYPED_SEND_H
@@ -19,11 +20,11 @@ struct sending {
 	struct target *where;  /* the pool in which a buffer was taken: that, or the spill's */
 	struct notice notice;
 	struct outgoing *outgoing; /* of a long message that was accepted */
-	bool far, waits, named;
+	tern_op *op;               /* NULL: the call returns when `data` is free */
+	bool far, waits;
 	bool asked;               /* a far owner, by this very call */
 	struct sending **waiting; /* the list in which it is while it waits for one that is far, */
 	struct sending *next;     /* and the next there */
-	tern_mid mid;
 };
 
 static inline int sending_later(struct sending *s, const char *why)

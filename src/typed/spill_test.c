@@ -15,7 +15,7 @@ static unsigned sent, received;
 static int send_next(unsigned type, size_t len)
 {
 	chance_fill(data, len, sent);
-	int rc = tern_buf_send(local[0], 1, type, data, len, TERN_BUF_NOWAIT, NULL);
+	int rc = tern_buf_send_start(local[0], 1, type, data, len, TERN_BUF_NOWAIT, NULL);
 	sent += rc == 0;
 	return rc;
 }
@@ -67,7 +67,7 @@ TEST(a_type_that_refuses_takes_messages_again_when_a_buffer_is_free)
 		for (int i = 0; i < COUNT; i++)
 			CHECK_IS(send_settled(TYPE, BYTES), 0);
 		CHECK_IS(send_settled(TYPE, 1), -ENOBUFS);
-		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 1, 0, NULL),
+		CHECK_IS(tern_buf_send(local[0], 1, TYPE, data, 1),
 			 -ENOBUFS); /* it does not wait either */
 		CHECK(strstr(tern_strerror(-ENOBUFS), "rank 1") &&
 		      strstr(tern_strerror(-ENOBUFS), "type 9"));

@@ -21,20 +21,19 @@ static void open_type(unsigned type, size_t bytes, unsigned flags)
 
 static int send_len(uint32_t from, unsigned type, size_t len)
 {
-	return tern_buf_send(local[from], 1, type, data, len, 0, NULL);
+	return tern_buf_send(local[from], 1, type, data, len);
 }
 
-static tern_mid start_long(uint32_t from, unsigned type)
+static void start_long(uint32_t from, unsigned type, tern_op *op)
 {
-	tern_mid mid = 0;
-	CHECK_IS(tern_buf_send(local[from], 1, type, data, LONG, 0, &mid), 0);
-	return mid;
+	CHECK_IS(tern_buf_send_start(local[from], 1, type, data, LONG, 0, op), 0);
+	CHECK_IS(op->pending, 1);
 }
 
-static void end_long(uint32_t from, tern_mid mid)
+static void end_long(uint32_t from, tern_op *op)
 {
 	int rc;
-	while ((rc = tern_buf_done(local[from], mid)) == 0)
+	while ((rc = tern_op_test(local[from], op)) == 0)
 		;
 	CHECK_IS(rc, 1);
 }
@@ -61,11 +60,12 @@ TEST(with_order_a_short_message_does_not_overtake_a_long_one)
 	local_open(2);
 	open_type(ONE, LONG, TERN_BUF_ORDER);
 	known(ONE);
-	tern_mid mid = start_long(0, ONE);
+	tern_op op = TERN_OP;
+	start_long(0, ONE, &op);
 	CHECK_IS(send_len(0, ONE, 5), 0);
 	CHECK_IS(send_len(0, ONE, 6), 0);
 	CHECK_IS(next(ONE), -1);
-	end_long(0, mid);
+	end_long(0, &op);
 	CHECK_IS(next(ONE), LONG);
 	CHECK_IS(next(ONE), 5);
 	CHECK_IS(next(ONE), 6);
@@ -78,12 +78,13 @@ TEST(the_order_of_one_sender_delays_no_other)
 	local_open(3);
 	open_type(ONE, LONG, TERN_BUF_ORDER);
 	known(ONE);
-	tern_mid mid = start_long(0, ONE);
+	tern_op op = TERN_OP;
+	start_long(0, ONE, &op);
 	CHECK_IS(send_len(0, ONE, 5), 0);
 	CHECK_IS(send_len(2, ONE, 7), 0);
 	CHECK_IS(next(ONE), 7);
 	CHECK_IS(next(ONE), -1);
-	end_long(0, mid);
+	end_long(0, &op);
 	CHECK_IS(next(ONE), LONG);
 	CHECK_IS(next(ONE), 5);
 	local_close();
@@ -96,10 +97,11 @@ TEST(the_order_of_one_type_delays_no_other)
 	open_type(TWO, 10, TERN_BUF_ORDER);
 	known(ONE);
 	known(TWO);
-	tern_mid mid = start_long(0, ONE);
+	tern_op op = TERN_OP;
+	start_long(0, ONE, &op);
 	CHECK_IS(send_len(0, TWO, 5), 0);
 	CHECK_IS(next(TWO), 5);
-	end_long(0, mid);
+	end_long(0, &op);
 	local_close();
 }
 
@@ -134,12 +136,13 @@ TEST(across_types_a_short_message_does_not_overtake_a_long_one)
 	open_type(TWO, 100, TERN_BUF_ORDER_ALL | TERN_BUF_ORDER);
 	known(ONE);
 	known(TWO);
-	tern_mid mid = start_long(0, ONE);
+	tern_op op = TERN_OP;
+	start_long(0, ONE, &op);
 	CHECK_IS(send_len(0, TWO, 5), 0);
 	CHECK_IS(send_len(2, TWO, 6), 0);
 	CHECK_IS(next(TWO), 6); /* another sender's */
 	CHECK_IS(next(TWO), -1);
-	end_long(0, mid);
+	end_long(0, &op);
 	CHECK_IS(next(TWO), -1);
 	CHECK_IS(next(ONE), LONG);
 	CHECK_IS(next(TWO), 5);
@@ -210,11 +213,12 @@ TEST(a_type_with_a_message_behind_one_that_is_landing_stays_open)
 	open_type(TWO, 100, TERN_BUF_ORDER_ALL);
 	known(ONE);
 	known(TWO);
-	tern_mid mid = start_long(0, ONE);
+	tern_op op = TERN_OP;
+	start_long(0, ONE, &op);
 	CHECK_IS(send_len(0, TWO, 5), 0);
 	CHECK(tern_poll(local[1]) >= 0);
 	CHECK_IS(tern_buf_close(local[1], TWO), -EBUSY);
-	end_long(0, mid);
+	end_long(0, &op);
 	CHECK(tern_poll(local[1]) >= 0);
 	CHECK_IS(tern_buf_close(local[1], TWO), 0);
 	CHECK_IS(next(ONE), LONG);
@@ -227,6 +231,7 @@ TEST(a_type_with_a_message_behind_one_that_is_landing_stays_open)
 
 static void leave_in_the_middle(unsigned flags)
 {
+	tern_op op = TERN_OP;
 	local_open(3);
 	open_type(ONE, LONG, flags);
 	open_type(TWO, 100, flags);
@@ -234,7 +239,7 @@ static void leave_in_the_middle(unsigned flags)
 	known(TWO);
 	CHECK_IS(send_len(0, ONE, 1), 0);
 	CHECK_IS(send_len(0, ONE, 2), 0);
-	start_long(0, ONE);
+	start_long(0, ONE, &op);
 	for (size_t i = 3; i < COUNT - 1; i++)
 		CHECK_IS(send_len(0, ONE, i), 0);
 	CHECK_IS(send_len(2, ONE, 9), 0);
@@ -245,7 +250,7 @@ static void leave_in_the_middle(unsigned flags)
 	CHECK(got[0] + got[1] + got[2] == 12 && next(ONE) == -1); /* 1, 2 and, from the other, 9 */
 	for (int i = 0; i < COUNT; i++)
 		CHECK_IS(send_len(2, ONE, 1), 0); /* every buffer is there again */
-	CHECK_IS(tern_buf_send(local[2], 1, ONE, data, 1, TERN_BUF_NOWAIT, NULL), -EAGAIN);
+	CHECK_IS(tern_buf_send_start(local[2], 1, ONE, data, 1, TERN_BUF_NOWAIT, NULL), -EAGAIN);
 	local_close();
 }
 

@@ -34,19 +34,11 @@ static void on_pool_lookup(tern *t, const tern_msg *m)
 
 /* -- At the sender ----------------------------------------------------------------------------- */
 
-static bool route_make(struct route **r)
-{
-	*r = memory_new(1, sizeof **r);
-	if (*r)
-		far_begin(*r);
-	return *r;
-}
-
 /* What is known of a pool, or the place for it; NULL if there is no memory. */
 static struct target *target_of(struct typed *y, uint32_t rank, unsigned key)
 {
 	struct route **r = &y->route[rank];
-	if (!*r && !route_make(r))
+	if (!*r && !(*r = memory_new(1, sizeof **r)))
 		return NULL;
 	struct target **part = &(*r)->part[key / TARGETS_OF_PART];
 	if (!*part && !(*part = memory_new(TARGETS_OF_PART, sizeof **part)))

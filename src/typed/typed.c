@@ -16,6 +16,8 @@ static void routes_free(struct typed *y)
 			memory_free(y->route[r]->part[i]);
 			memory_free(y->route[r]->caches[i]);
 		}
+		if (y->route[r])
+			memory_free(y->route[r]->landings);
 		memory_free(y->route[r]);
 	}
 	memory_free(y->route);
@@ -102,6 +104,7 @@ static void typed_lost(void *state, uint32_t rank)
 	}
 	lend_forget(y, rank);
 	order_lost(y, rank);
+	far_lost(y, rank);
 }
 
 static unsigned typed_progress(void *state)

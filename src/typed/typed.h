@@ -233,8 +233,13 @@ struct route {
 	struct target *part[ROUTE_PARTS];
 	struct lease_cache
 		*caches[ROUTE_PARTS]; /* of the targets in each part, if the rank is far */
-	uint64_t named,
-		landed; /* short messages to a far rank that were given a name; that have landed */
+	struct landings *landings;    /* of short messages to a far rank; made with the first */
+};
+
+/* Handles of short messages to one far rank that have not landed there; they land in order. */
+struct landings {
+	uint32_t sent, landed;
+	tern_op *op[TERN_BUF_SENDS_MAX];
 };
 
 enum outgoing_state { OUTGOING_FREE, OUTGOING_STARTING, OUTGOING_MOVING, OUTGOING_OVER };
@@ -242,13 +247,13 @@ enum outgoing_state { OUTGOING_FREE, OUTGOING_STARTING, OUTGOING_MOVING, OUTGOIN
 /* A long message under way. */
 struct outgoing {
 	enum outgoing_state state;
-	uint32_t use; /* raised with each, so that an old name is refused */
 	uint32_t rank;
 	int error;
 	struct notice notice;
 	tern_op op;
 	const char *data, *landed; /* the latter is NULL if it is out of sight */
 	uint64_t sum;              /* of the data when it was accepted */
+	tern_op *told;             /* the program's handle; NULL if a call waits for the end */
 	bool forgotten;            /* nobody will ask for its result */
 };
 
@@ -275,7 +280,6 @@ struct typed {
 	struct route **route;            /* one a rank, made when something is first sent to it */
 	struct outgoing *outgoing;       /* TERN_BUF_SENDS_MAX, made with the first long message */
 	uint64_t moving[OUTGOING_WORDS]; /* those that are under way, a bit each */
-	uint64_t named;                  /* short messages that were given a name */
 	bool finishing; /* in the layer's progress: a send that looks around may come back here */
 };
 
@@ -367,11 +371,9 @@ int target_find(struct typed *y, uint32_t rank, unsigned key, struct target **ou
 
 /* -- far.c: at a far sender -- */
 void far_register(struct endpoint *e);
-void far_begin(struct route *r);
+void far_lost(struct typed *y, uint32_t rank); /* it has left: ends what was sent to it */
 /* Gives back what is left of a pool that is used no more: -EAGAIN if there was something. */
 int far_return(struct typed *y, uint32_t rank, unsigned type, struct target *to);
-bool far_named(const struct typed *y, tern_mid mid); /* whether that is a name of a short message */
-int far_done(const struct typed *y, tern_mid mid);   /* as tern_buf_done() */
 
 /* -- arrive.c -- */
 void arrive_register(struct endpoint *e);
@@ -383,8 +385,6 @@ outgoing_new(struct typed *y); /* NULL if all are under way, or there is no memo
 /* Sends the notice if the data is in place and there is room; true when it is over. */
 bool outgoing_finish(struct typed *y, struct outgoing *o);
 void outgoing_moves(struct typed *y, struct outgoing *o);
-tern_mid outgoing_name(struct typed *y,
-		       const struct outgoing *o);      /* of a short message if that is NULL */
 int outgoing_end(struct typed *y, struct outgoing *o); /* its result, with the sentence; frees it */
 unsigned outgoing_progress(struct typed *y);
 bool outgoing_any(const struct typed *y);

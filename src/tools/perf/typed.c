@@ -33,8 +33,7 @@ static double typed_measure(struct bench_rank *p)
 {
 	uint64_t began = clock_ns();
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = p->rank ? typed_take(p)
-				: tern_buf_send(p->t, 1, TYPE, place.own, p->size, 0, NULL);
+		p->rc = p->rank ? typed_take(p) : tern_buf_send(p->t, 1, TYPE, place.own, p->size);
 	uint64_t ended = clock_ns();
 	if (p->rank)
 		p->rc = p->rc ? p->rc : words_serve(p->t, 1);
