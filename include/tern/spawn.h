@@ -46,7 +46,8 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn);
 
 /*
  * tern_spawn(t, rank, id, done, arg, ...) creates a thread that runs function `id` at `rank` with
- * up to 6 words, each converted to uint64_t. `done` may be NULL. Threads that one rank creates on
+ * up to 6 words, given as those of tern_request(): an integer is converted to uint64_t, and a float
+ * or a double travels as its bits. `done` may be NULL. Threads that one rank creates on
  * another start in the order of their creation. Never waits for the thread, or for room at its
  * rank.
  */
@@ -62,6 +63,14 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn);
 	tern_spawn_first_words(t, n, id, done, TERN_COUNT1_(__VA_ARGS__), \
 			       TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
 #define tern_spawn_all(t, id, done, ...) tern_spawn_first(t, tern_size(t), id, done, __VA_ARGS__)
+
+/* The same with `n` words of an array, which are copied. -E2BIG for more than TERN_WORDS_MAX. */
+int tern_spawn_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
+		     unsigned n, const uint64_t *words);
+int tern_spawn_first_array(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, void *arg,
+			   unsigned n, const uint64_t *words);
+int tern_spawn_all_array(tern *t, unsigned id, tern_thread_done *done, void *arg, unsigned n,
+			 const uint64_t *words);
 
 /* A thread to be joined: the caller's memory, until it is. */
 typedef struct tern_thread {
@@ -79,6 +88,8 @@ typedef struct tern_thread {
 #define tern_thread_start(t, thread, rank, ...)                             \
 	tern_thread_start_words(t, thread, rank, TERN_COUNT1_(__VA_ARGS__), \
 				TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+int tern_thread_start_array(tern *t, tern_thread *thread, uint32_t rank, unsigned id, unsigned n,
+			    const uint64_t *words);
 int tern_thread_join(tern *t, tern_thread *thread, uint64_t *result);
 
 /* -- In a thread -------------------------------------------------------------------- */

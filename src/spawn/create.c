@@ -310,6 +310,41 @@ int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_don
 	return create(spawn_of(t), 0, ranks, &model, id, n);
 }
 
+/* Those that are not given are 0; too many are refused by create(). */
+struct six {
+	uint64_t w[TERN_WORDS_MAX];
+};
+
+static struct six six_of(unsigned n, const uint64_t *words)
+{
+	struct six s = { { 0 } };
+	for (unsigned i = 0; i < n && i < TERN_WORDS_MAX; i++)
+		s.w[i] = words[i];
+	return s;
+}
+
+int tern_spawn_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
+		     unsigned n, const uint64_t *words)
+{
+	struct six s = six_of(n, words);
+	return tern_spawn_words(t, rank, id, done, n, arg, s.w[0], s.w[1], s.w[2], s.w[3], s.w[4],
+				s.w[5]);
+}
+
+int tern_spawn_first_array(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, void *arg,
+			   unsigned n, const uint64_t *words)
+{
+	struct six s = six_of(n, words);
+	return tern_spawn_first_words(t, ranks, id, done, n, arg, s.w[0], s.w[1], s.w[2], s.w[3],
+				      s.w[4], s.w[5]);
+}
+
+int tern_spawn_all_array(tern *t, unsigned id, tern_thread_done *done, void *arg, unsigned n,
+			 const uint64_t *words)
+{
+	return tern_spawn_first_array(t, t->size, id, done, arg, n, words);
+}
+
 /* -- The end of a thread --------------------------------------------------------------- */
 
 void on_thread_done(tern *t, const tern_msg *m)
@@ -357,6 +392,14 @@ int tern_thread_start_words(tern *t, tern_thread *thread, uint32_t rank, unsigne
 	if (rc)
 		thread->pending = 0;
 	return rc;
+}
+
+int tern_thread_start_array(tern *t, tern_thread *thread, uint32_t rank, unsigned id, unsigned n,
+			    const uint64_t *words)
+{
+	struct six s = six_of(n, words);
+	return tern_thread_start_words(t, thread, rank, n, id, s.w[0], s.w[1], s.w[2], s.w[3],
+				       s.w[4], s.w[5]);
 }
 
 static bool thread_over(struct endpoint *e, void *arg)

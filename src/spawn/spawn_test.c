@@ -68,6 +68,53 @@ TEST(a_thread_gets_none_to_six_words_and_zeros_for_the_rest)
 	local_close();
 }
 
+TEST(words_from_an_array_are_those_that_are_given_one_by_one)
+{
+	uint64_t words[] = { 1, 2, 3, 4, 5, 6, 1000 }, result = 0;
+	tern_thread thread;
+	open_all(3);
+	for (unsigned n = 0, sum = 0; n <= TERN_WORDS_MAX; n++, sum += n) {
+		CHECK_IS(tern_spawn_array(local[0], 1, ADD, note_ending, &ended, n, words), 0);
+		await(&ended, n + 1);
+		CHECK_IS(ended.result, sum);
+		CHECK_IS(tern_thread_start_array(local[0], &thread, 2, ADD, n, words), 0);
+		CHECK_IS(tern_thread_join(local[0], &thread, &result), 0);
+		CHECK_IS(result, sum);
+	}
+	CHECK_IS(tern_spawn_first_array(local[0], 2, ADD, note_ending, &ended, 2, words), 0);
+	await(&ended, 9);
+	CHECK_IS(ended.result, 3);
+	CHECK_IS(tern_spawn_all_array(local[0], ADD, note_ending, &ended, 3, words), 0);
+	await(&ended, 12);
+	CHECK_IS(ended.result, 6);
+	CHECK_IS(tern_spawn_array(local[0], 1, ADD, note_ending, &ended, 0, NULL), 0);
+	await(&ended, 13);
+	CHECK_IS(ended.result, 0);
+	CHECK_IS(tern_spawn_array(local[0], 1, ADD, note_ending, &ended, 7, words), -E2BIG);
+	CHECK_IS(tern_spawn_all_array(local[0], ADD, note_ending, &ended, 7, words), -E2BIG);
+	CHECK_IS(tern_thread_start_array(local[0], &thread, 1, ADD, 7, words), -E2BIG);
+	CHECK_IS(thread.pending, 0);
+	local_close();
+}
+
+static uint64_t halve(tern *t, const uint64_t word[6])
+{
+	double d;
+	(void)t;
+	memcpy(&d, &word[0], sizeof d);
+	return d == 2.75;
+}
+
+TEST(a_double_travels_as_its_bits)
+{
+	open_all(2);
+	threads_on(STAY, halve);
+	CHECK_IS(tern_spawn(local[0], 1, STAY, note_ending, &ended, 2.75), 0);
+	await(&ended, 1);
+	CHECK_IS(ended.result, 1);
+	local_close();
+}
+
 TEST(a_rank_creates_threads_on_itself)
 {
 	open_all(1);
