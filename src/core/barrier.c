@@ -122,17 +122,22 @@ static int silent_barrier(struct endpoint *e)
 	return 0;
 }
 
+int barrier_busy(const struct endpoint *e, const char *call)
+{
+	if (!e->barrier)
+		return 0;
+	return error_set(-EBUSY,
+			 "%s was called while rank %u is in a barrier already: "
+			 "a rank takes part once, whatever the number of its threads",
+			 call, e->t->rank);
+}
+
 /* Whether the endpoint may enter one now. */
 static int barrier_check(struct endpoint *e, const char *call)
 {
 	int rc = barrier_missing(
 		e, NULL); /* before taking a ticket: it could complete a later round */
-	if (!rc && e->barrier)
-		rc = error_set(-EBUSY,
-			       "%s was called while rank %u is in one already: "
-			       "a rank takes part once, whatever the number of its threads",
-			       call, e->t->rank);
-	return rc;
+	return rc ? rc : barrier_busy(e, call);
 }
 
 static void barrier_enter(struct endpoint *e)

@@ -115,6 +115,8 @@ void share_breathe(struct endpoint *e, uint64_t ns);
 /* -- barrier.c -- */
 /* Ends the barrier of tern_barrier_start() if everybody has come: how many it has ended. */
 unsigned barrier_progress(struct endpoint *e);
+/* -EBUSY while the rank is in a barrier: what a collective call asks before it changes anything. */
+int barrier_busy(const struct endpoint *e, const char *call);
 
 /* -- barrier.c: the end of a collective call that hands out what handlers may need -- */
 /* After every rank has entered. */

@@ -209,6 +209,38 @@ TEST(an_address_that_cannot_be_given_is_an_error_and_nothing_is_written)
 	local_close();
 }
 
+TEST(a_collective_call_during_a_barrier_is_refused_before_it_changes_anything)
+{
+	tern_op op[2] = { TERN_OP, TERN_OP }, put = TERN_OP;
+	static char from[4 << 20];
+	int private;
+	void *p = &private, *far = NULL;
+	local_open(2);
+	REQUIRE(tern_alloc(local[1], sizeof from, &far) == 0);
+	tern_addr a = handed_addr(local[1], far);
+	CHECK_IS(tern_barrier_start(local[0], &op[0]), 0);
+	CHECK_IS(tern_put_start(local[0], a, from, sizeof from, &put), 0);
+	_Atomic uint64_t *word = &local[0]->own->group->job.rank[0].word;
+	uint64_t before = atomic_load(word);
+	int rc = tern_alloc_all(local[0], 64, &p);
+	CHECK_IS(rc, -EBUSY);
+	CHECK(sentence_has(rc, "tern_alloc_all()") && sentence_has(rc, "rank 0"));
+	CHECK(p == &private);
+	rc = tern_free_all(local[0], p);
+	CHECK_IS(rc, -EBUSY);
+	CHECK(sentence_has(rc, "tern_free_all()"));
+	CHECK(atomic_load(word) == before); /* it has told nobody anything */
+	rc = tern_store_sync_all(local[0]);
+	CHECK_IS(rc, -EBUSY);
+	CHECK(sentence_has(rc, "tern_store_sync_all()"));
+	CHECK_IS(put.pending, 1); /* nor waited for anything */
+	CHECK_IS(tern_barrier_start(local[1], &op[1]), 0);
+	CHECK_IS(tern_op_wait(local[0], &op[0]), 0);
+	CHECK_IS(tern_op_wait(local[1], &op[1]), 0);
+	CHECK_IS(tern_op_wait(local[0], &put), 0);
+	local_close();
+}
+
 /* -- Too little ----------------------------------------------------------------------------- */
 
 TEST(a_heap_that_is_spent_is_an_error_and_what_was_allocated_stays)

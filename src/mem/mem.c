@@ -215,6 +215,8 @@ int tern_alloc_all(tern *t, size_t bytes, void **p)
 	uint64_t at;
 	int rc = rules_wait(t->own, "tern_alloc_all()");
 	if (!rc)
+		rc = barrier_busy(t->own, "tern_alloc_all()");
+	if (!rc)
 		rc = common_alloc(mem_of(t), bytes, &at);
 	if (rc)
 		return rc;
@@ -229,6 +231,8 @@ int tern_free_all(tern *t, void *p)
 	struct mem *m = mem_of(t);
 	bool same = false;
 	int rc = rules_wait(t->own, "tern_free_all()");
+	if (!rc)
+		rc = barrier_busy(t->own, "tern_free_all()");
 	if (!rc && !heap_size(&m->common, heap_offset(m, p)))
 		p = NULL;
 	if (!rc)

@@ -76,7 +76,9 @@ int tern_store_sync_all(tern *t)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
-	int rc = tern_quiet(t);
+	int rc = barrier_busy(t->own, "tern_store_sync_all()");
+	if (!rc)
+		rc = tern_quiet(t);
 	/* Every store is a put that had ended, or was counted, before this. */
 	if (!rc)
 		rc = tern_barrier(t);
