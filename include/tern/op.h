@@ -13,6 +13,9 @@ TERN_BEGIN_
  * with 1, so that tern_wait() can count. When none is pending any more, `done`, if it is set, is
  * called where deferred functions run; until then the handle must stay.
  *
+ * A call that begins an operation takes the handle last. Without one, NULL, it waits until the
+ * operation is complete. A send or a receive does not: it goes into the table of <tern/msg.h>.
+ *
  * A handle keeps the code of its first error and not the sentence: tern_strerror() has that only
  * until this thread's next error. An operation that needs a rank which has left fails with
  * -EOWNERDEAD or -ESHUTDOWN as soon as this rank knows.

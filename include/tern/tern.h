@@ -301,7 +301,10 @@ void tern_release(tern *t);
 
 /* Returns when every rank has called it; serves messages meanwhile. */
 int tern_barrier(tern *t);
-/* Enters, and returns: the handle tells when every rank has. -EBUSY while one is under way. */
+/*
+ * Enters, and returns: the handle tells when every rank has. -EBUSY while one is under way. Without
+ * a handle it is tern_barrier().
+ */
 int tern_barrier_start(tern *t, tern_op *op);
 
 TERN_END_

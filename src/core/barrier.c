@@ -201,9 +201,9 @@ int tern_barrier_start(tern *t, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
+	if (!op)
+		return tern_barrier(t);
 	int rc = rules_program(e, "tern_barrier_start()");
-	if (!rc && !op)
-		rc = error_set(-EINVAL, "tern_barrier_start() was given no handle");
 	if (!rc)
 		rc = barrier_check(e, "tern_barrier_start()");
 	if (rc)
