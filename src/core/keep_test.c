@@ -39,7 +39,7 @@ static void traffic(void)
 
 TEST(a_kept_message_stays_as_it_was_while_its_ring_is_used_again)
 {
-	static const uint64_t words[TERN_WORDS_MAX] = { 10, 11, 12, 13, 14, 15 };
+	static const uint64_t words[TERN_WORDS_MAX] = { 10, 11, 12, 13, 14, 15, 16, 17 };
 	ranks_open(keep);
 	for (unsigned n = 0; n <= TERN_WORDS_MAX; n++)
 		CHECK_IS(tern_request_array(local[0], 1, ASK, n, words), 0);
