@@ -61,7 +61,9 @@ TEST(a_kept_payload_stays_where_it_lies)
 	ranks_open(keep);
 	for (uint32_t src = 0; src < 2; src++) {
 		for (unsigned i = 0; i < 8; i++)
-			CHECK_IS(tern_request_data(local[src], 1, ASK, bytes, 1 + 1000 * i, i), 0);
+			CHECK_IS(tern_request_data(local[src], 1, ASK, bytes, 1 + 1000 * i, i, 1, 2,
+						   3, 4, 5, 6, i + 7),
+				 0);
 		local_settle();
 	}
 	traffic();
@@ -74,6 +76,7 @@ TEST(a_kept_payload_stays_where_it_lies)
 		CHECK_IS(len, 1 + 1000 * (i % 8));
 		CHECK(data && chance_filled(data, len, 1));
 		CHECK_IS(tern_msg_arg(kept[i], 0), i % 8);
+		CHECK_IS(tern_msg_arg(kept[i], 7), i % 8 + 7);
 		CHECK_IS(tern_msg_drop(local[1], kept[i]), 0);
 	}
 	local_close();

@@ -154,11 +154,44 @@ static uint64_t word_at(const uint64_t *words, unsigned n, unsigned i)
 		word_at(words, n, 4), word_at(words, n, 5)
 #define WORDS_ALL(words, n) WORDS_AT(words, n), word_at(words, n, 6), word_at(words, n, 7)
 
+/*
+ * The common case of two lines: the lane has room, no line of pieces is open, and this is not the
+ * last message of its leaf. False if this is not it.
+ */
+static inline bool double_put(tern *t, struct tern_lane *lane, unsigned id, unsigned n,
+			      const uint64_t *words)
+{
+	if (n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX || !t->known[id] ||
+	    !lane_write_double(lane, (uint64_t)id << TERN_ID_SHIFT, n, words))
+		return false;
+	if (TERN_UNLIKELY(tern_unheeded(lane)))
+		tern_knock(t, lane);
+	return true;
+}
+
+static __attribute__((noinline)) int request_double(tern *t, uint32_t dst, unsigned id, unsigned n,
+						    const uint64_t *words)
+{
+	if (TERN_UNLIKELY(dst >= t->reach || !double_put(t, &t->lane[dst], id, n, words)))
+		return request_rare(t, dst, id, n, WORDS_ALL(words, n));
+	tern_look(t);
+	return 0;
+}
+
+static __attribute__((noinline)) int reply_double(tern *t, const tern_msg *m, unsigned id,
+						  unsigned n, const uint64_t *words)
+{
+	if (TERN_UNLIKELY(m != t->current || !double_put(t, t->answer, id, n, words)))
+		return reply_rare(t, m, id, n, WORDS_ALL(words, n));
+	t->current = tern_answered(t);
+	return 0;
+}
+
 /* cost: base call */
 int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
 {
 	if (TERN_UNLIKELY(words_double(n)))
-		return request_rare(t, dst, id, n, WORDS_ALL(words, n));
+		return request_double(t, dst, id, n, words);
 	return tern_request_inline(t, n, dst, id, WORDS_AT(words, n));
 }
 
@@ -166,7 +199,7 @@ int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uin
 int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const uint64_t *words)
 {
 	if (TERN_UNLIKELY(words_double(n)))
-		return reply_rare(t, m, id, n, WORDS_ALL(words, n));
+		return reply_double(t, m, id, n, words);
 	return tern_reply_inline(t, n, m, id, WORDS_AT(words, n));
 }
 
@@ -177,7 +210,7 @@ int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data
 	if (TERN_UNLIKELY(words_double(n) && len))
 		return payload_request(t, dst, id, data, n, len, WORDS_ALL(words, n));
 	if (TERN_UNLIKELY(words_double(n)))
-		return request_rare(t, dst, id, n, WORDS_ALL(words, n));
+		return request_double(t, dst, id, n, words);
 	return tern_request_payload(t, dst, id, data, n, len, WORDS_AT(words, n));
 }
 
@@ -188,7 +221,7 @@ int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *d
 	if (TERN_UNLIKELY(words_double(n) && len))
 		return payload_reply(t, m, id, data, n, len, WORDS_ALL(words, n));
 	if (TERN_UNLIKELY(words_double(n)))
-		return reply_rare(t, m, id, n, WORDS_ALL(words, n));
+		return reply_double(t, m, id, n, words);
 	return tern_reply_payload(t, m, id, data, n, len, WORDS_AT(words, n));
 }
 

@@ -154,25 +154,40 @@ int tern_lane_share(struct tern_lane *lane, uint64_t bits, uint64_t word)
 }
 
 /*
- * The words that the first line has no room for, and the lane over their line. lane_count() counts
- * a message for each line up to a leaf's room: there this line is not one.
+ * The words that the first line at `tail` has no room for. lane_count() counts a message for each
+ * line up to a leaf's room: there this line is not one.
  */
-static void put_second(struct tern_lane *lane, const struct parcel *p)
+static void put_second(struct tern_lane *lane, unsigned n, const uint64_t *words)
 {
 	tern_msg *m = (tern_msg *)(void *)(lane->tail + TERN_LINE);
-	for (unsigned i = TERN_LINE_WORDS; i < p->n; i++)
-		m->word[i - TERN_LINE_WORDS] = p->word[i];
+	m->word[0] = words[TERN_LINE_WORDS];
+	if (n == TERN_WORDS_MAX)
+		m->word[1] = words[TERN_LINE_WORDS + 1];
 	atomic_store_explicit(&m->head,
 			      lane->head | TERN_HEAD_CONTROL | CONTROL_SECOND << TERN_ID_SHIFT,
 			      memory_order_relaxed); /* the first line's is released behind it */
 	lane->padded += lane->tail < lane->end;
 }
 
+bool lane_write_double(struct tern_lane *lane, uint64_t bits, unsigned n, const uint64_t *words)
+{
+	char *p = lane->tail;
+	if (p + TERN_LINE >= lane->limit)
+		return false;
+	put_second(lane, n, words);
+	tern_line_write(p, lane->head | TERN_HEAD_CONTROL | bits | n, TERN_LINE_WORDS, words[0],
+			words[1], words[2], words[3], words[4], words[5]);
+	tern_prefetch_write(p + (TERN_PREFETCH + 1) * TERN_LINE);
+	tern_prefetch_write(p + (TERN_PREFETCH + 2) * TERN_LINE);
+	lane->tail = p + 2 * TERN_LINE; /* cost: order setup */
+	return true;
+}
+
 static void put_line(struct tern_lane *lane, const struct parcel *p)
 {
 	bool two = words_double(p->n);
 	if (TERN_UNLIKELY(two))
-		put_second(lane, p);
+		put_second(lane, p->n, p->word);
 	if (p->bits & TERN_HEAD_PAYLOAD)
 		((tern_msg *)(void *)lane->tail)->payload =
 			(uint64_t)(p->payload - lane->tail) << TERN_LEN_BITS | p->len;

@@ -107,6 +107,12 @@ bool lane_ready(struct tern_lane *lane);
 /* Writes a message of any kind. The caller has seen lane_ready(). */
 void lane_put(struct tern_lane *lane, const struct parcel *p);
 
+/*
+ * Writes a message of two lines and no payload where the lane has room for it in the common case,
+ * as tern_lane_write() does; false if this is not it. `bits` has the handler.
+ */
+bool lane_write_double(struct tern_lane *lane, uint64_t bits, unsigned n, const uint64_t *words);
+
 /* Nothing is to be sent any more. */
 void lane_shut(struct tern_lane *lane);
 
