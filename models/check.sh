@@ -100,6 +100,14 @@ check holds "the same with 3 leaves of 1 message" ring -DLEAVES=3 -DN=4 -DALWAYS
 check holds "the same with 2 leaves of 2 messages" ring -DK=3 -DN=5 -DALWAYS_REPLY
 check holds "the same until the lap number has wrapped: a look finds what is new and nothing else" \
 	ring -DN=5 -DALWAYS_REPLY
+check holds "messages of one or two lines, 2 leaves of 1: a reply of two lines has room, too" ring \
+	-DTWO_LINES -DK=3 -DN=3 -DALWAYS_REPLY
+check holds "the same with 2 leaves of 1 or 2: both lines lie in a leaf, with its turn" ring \
+	-DTWO_LINES -DK=4 -DN=3 -DALWAYS_REPLY
+check breaks "the second line is written after the first line's header" ring -DTWO_LINES -DK=3 \
+	-DN=3 -DALWAYS_REPLY -DSECOND_LATE
+check breaks "a message of two lines begins where only one has room" ring -DTWO_LINES -DK=4 -DN=4 \
+	-DALWAYS_REPLY -DLATE_TWO
 check breaks "requests are not gated" ring -DN=4 -DALWAYS_REPLY -DNO_GATE
 check breaks "a blocked request does not serve" ring -DN=4 -DALWAYS_REPLY -DNO_SERVE
 check breaks "a leaf is given back before its last message is handled" ring -DN=4 -DEARLY_CREDIT

@@ -6,6 +6,8 @@
  * Modelled, with the C function in brackets:
  *  - a ring of LEAVES leaves of K lines, the last of each a control line; a line
  *    is words and then a header with a lap [tern_line_write];
+ *  - with TWO_LINES, messages that take two lines, before and behind any other; a message
+ *    begins at the latest 3 lines before the end of its leaf [put_second, LEAF_KEPT];
  *  - the turn into the next leaf, tried at once after the last message line of a
  *    leaf and again when room is needed [lane_turn, lane_ready, lane_put];
  *  - the look that takes a header for new that is not smaller than what is expected [inlet_arrived], and so the
@@ -29,7 +31,9 @@
  * Ways to break it: NO_GATE, NO_SERVE (a blocked send does not serve), EARLY_CREDIT
  * (the leaf given back before its last message is handled), NO_LAP (any header
  * counts), HEADER_FIRST (no release order), OFF_BY_ONE (one leaf too many), NO_CLEAR (leaves are not cleared
- * behind the wrap). FIRST_FOUND: a poll drains the first inlet that its look finds, that of replies first, and no
+ * behind the wrap), SECOND_LATE (the first line's header is published before the second line is written), LATE_TWO
+ * (a message of two lines may begin where one of one line could be the last: the turn lies behind the leaf).
+ * FIRST_FOUND: a poll drains the first inlet that its look finds, that of replies first, and no
  * other; GATE_HIDES: the same with that of requests first.
  */
 #ifndef LEAVES
@@ -44,11 +48,13 @@
 
 #define LINES (LEAVES * K)
 #define TURN 4 /* in a header, besides the lap */
+#define LONG 8 /* of the first of two lines */
+#define SECOND 12
 
 typedef ring_t {
-	byte head[LINES];
-	byte word[LINES];
-	bit unread[LINES]; /* ghost: written and not handled yet */
+	byte head[LINES + 1]; /* what LATE_TWO writes behind the last is there */
+	byte word[LINES + 1];
+	bit unread[LINES + 1]; /* ghost: written and not handled yet */
 	byte freed;
 	/* the lane */
 	byte leaf, tail, lap, sent;
@@ -61,13 +67,24 @@ ring_t ring[4];
 #define REPLIES(i) ring[2 + (i)]  /* written by rank i */
 
 byte handling[2]; /* ghost: a handler is running */
+#ifdef TWO_LINES
+byte pattern; /* bit n: the n-th message of each ring takes two lines; every one is searched */
+#endif
 
 #ifdef OFF_BY_ONE
 #define LEAF_FREE(R) (R.leaf + 1 - R.freed <= LEAVES)
 #else
 #define LEAF_FREE(R) (R.leaf + 1 - R.freed < LEAVES)
 #endif
+#ifdef TWO_LINES
+#ifdef LATE_TWO
+#define STUCK(R) (R.tail >= K - 1)
+#else
+#define STUCK(R) (R.tail >= K - 2)
+#endif
+#else
 #define STUCK(R) (R.tail == K - 1)
+#endif
 #define READY(R) (!STUCK(R) || LEAF_FREE(R))
 
 #define WRITE_AT(R) ((R.leaf % LEAVES) * K + R.tail)
@@ -75,13 +92,14 @@ byte handling[2]; /* ghost: a handler is running */
 #define HEAD(R) R.head[READ_AT(R)]
 #ifdef NO_LAP
 #define ARRIVED(R) (HEAD(R) == 1 || HEAD(R) == 2)
-#define TURNED(R) (HEAD(R) > TURN)
+#define TURNED(R) (HEAD(R) / 4 == TURN / 4)
 #else
-#define ARRIVED(R) (HEAD(R) == R.expect)
+#define ARRIVED(R) (HEAD(R) == R.expect || HEAD(R) == R.expect + LONG)
 #define TURNED(R) (HEAD(R) == R.expect + TURN)
 #endif
 
-#define LAP_OF(h) (h > TURN -> h - TURN : h)
+#define LAP_OF(h) (h % 4)
+#define IS_LONG(R) (HEAD(R) / 4 == LONG / 4)
 #define LOOKS(R) (LAP_OF(HEAD(R)) >= R.expect)
 
 #ifdef NO_GATE
@@ -124,9 +142,25 @@ inline lane_write_words(R)
 inline lane_write_head(R)
 {
 	d_step {
-		R.head[WRITE_AT(R)] = R.lap;
-		R.unread[WRITE_AT(R)] = 1
+		R.head[WRITE_AT(R)] = R.lap + two * LONG;
+		R.unread[WRITE_AT(R)] = 1;
+		if
+		:: two -> R.unread[WRITE_AT(R) + 1] = 1
+		:: else
+		fi
 	}
+}
+
+inline lane_write_second(R)
+{
+	if
+	:: two ->
+		d_step {
+			R.word[WRITE_AT(R) + 1] = R.sent + 1;
+			R.head[WRITE_AT(R) + 1] = R.lap + SECOND
+		}
+	:: else
+	fi
 }
 
 /* Sees that the lane is stuck and the next leaf free, and turns: what it read of freed can only have grown. */
@@ -145,8 +179,15 @@ inline lane_put(R)
 {
 	atomic {
 		lane_turn_if_stuck(R);
-		assert(!R.unread[WRITE_AT(R)])
+		assert(!R.unread[WRITE_AT(R)]);
+#ifdef TWO_LINES
+		two = pattern >> R.sent & 1;
+		assert(!two || !R.unread[WRITE_AT(R) + 1])
+#endif
 	}
+#ifndef SECOND_LATE
+	lane_write_second(R);
+#endif
 #ifdef HEADER_FIRST
 	lane_write_head(R);
 	lane_write_words(R);
@@ -154,8 +195,11 @@ inline lane_put(R)
 	lane_write_words(R);
 	lane_write_head(R);
 #endif
+#ifdef SECOND_LATE
+	lane_write_second(R);
+#endif
 	atomic {
-		d_step { R.sent++; R.tail++ };
+		d_step { R.sent++; R.tail = R.tail + 1 + two; two = 0 };
 		lane_turn_if_stuck(R)
 	}
 }
@@ -164,6 +208,7 @@ inline inlet_begin(R)
 {
 	d_step {
 		assert(R.word[READ_AT(R)] == R.got + 1); /* in order, once, and whole */
+		assert(!IS_LONG(R) || R.word[READ_AT(R) + 1] == R.got + 1);
 #ifdef EARLY_CREDIT
 		if
 		:: R.cursor == K - 2 -> R.freed++
@@ -179,7 +224,13 @@ inline inlet_end(R)
 		assert(R.word[READ_AT(R)] == R.got + 1); /* not overwritten under the handler */
 		R.unread[READ_AT(R)] = 0;
 		R.got++;
-		R.cursor++
+		if
+		:: IS_LONG(R) ->
+			assert(R.word[READ_AT(R) + 1] == R.got);
+			R.unread[READ_AT(R) + 1] = 0;
+			R.cursor = R.cursor + 2
+		:: else -> R.cursor++
+		fi
 	}
 }
 
@@ -249,6 +300,7 @@ inline handle_request()
 
 proctype rank(byte me; byte peer)
 {
+	bit two; /* what is being sent takes two lines */
 end:	do
 	:: REQUESTS(me).sent < N && READY(REQUESTS(me)) -> lane_put(REQUESTS(me))
 #ifdef NO_SERVE
@@ -273,6 +325,14 @@ init
 			ring[i].expect = 1
 		}
 	}
+#ifdef TWO_LINES
+	atomic {
+		do
+		:: pattern < (1 << N) - 1 -> pattern++
+		:: break
+		od
+	}
+#endif
 	atomic {
 		run rank(0, 1);
 		run rank(1, 0)

@@ -17,6 +17,7 @@ own='tern_(open|open_local)_layout
 tern_(word|double|float)_(double|float|integer|word|of)
 tern_(request|reply)_(payload|rare|call|inline)
 tern_(commit|reply_commit|request_data|reply_data|spawn|spawn_first|thread_start)_words
+tern_(request|reply|commit|reply_commit|request_data|reply_data|put)_any
 tern_put_then(_inline)?
 tern_(hold|release)_(rare|inline)
 tern_lane_(share|write)

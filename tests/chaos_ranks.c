@@ -131,7 +131,7 @@ static void lost(tern *t, uint32_t rank, int why, void *arg)
 struct message {
 	uint64_t number;
 	bool asks, payload, answer_payload, claimed;
-	unsigned n;
+	unsigned n, answer_n;
 	size_t len;
 	uint64_t word[TERN_WORDS_MAX];
 };
@@ -150,7 +150,26 @@ static struct message message_of(uint32_t from, uint32_t to, uint32_t i)
 				     : chance_below(&c, 100);
 	for (unsigned k = 0; k < l.n; k++)
 		l.word[k] = chance_next(&c);
+	l.answer_n = 2 + chance_below(&c, TERN_WORDS_MAX - 1);
 	return l;
+}
+
+/* The k-th word of the answer to the i-th message. */
+static uint64_t answer_word(const struct message *l, uint32_t i, unsigned k)
+{
+	return k ? l->number + k : i;
+}
+
+static int message_answer(tern *t, const tern_msg *m, const struct message *l, uint32_t i)
+{
+	static unsigned char bytes[TERN_PAYLOAD_MAX];
+	uint64_t w[TERN_WORDS_MAX];
+	for (unsigned k = 0; k < l->answer_n; k++)
+		w[k] = answer_word(l, i, k);
+	if (!l->answer_payload)
+		return tern_reply_array(t, m, ANSWER, l->answer_n, w);
+	chance_fill(bytes, l->len, l->number + 1);
+	return tern_reply_data_array(t, m, ANSWER, bytes, l->len, l->answer_n, w);
 }
 
 static void message_check(const struct message *l, const tern_msg *m, bool asks)
@@ -181,7 +200,6 @@ static void take(tern *t, const tern_msg *m, bool asks)
 {
 	uint32_t from = tern_msg_src(m), i = s.got[from];
 	struct message l = message_of(from, me, i);
-	static unsigned char bytes[TERN_PAYLOAD_MAX];
 	bool exact;
 	if (i >= chaos_sends(&draw, from, session, &exact))
 		broken("rank %u sent more than there are: %u", from, i);
@@ -189,9 +207,7 @@ static void take(tern *t, const tern_msg *m, bool asks)
 	s.got[from] = i + 1;
 	beat[me]++;
 	if (asks) {
-		chance_fill(bytes, l.len, l.number + 1);
-		int rc = l.answer_payload ? tern_reply_data(t, m, ANSWER, bytes, l.len, i, l.number)
-					  : tern_reply(t, m, ANSWER, i, l.number);
+		int rc = message_answer(t, m, &l, i);
 		if (rc)
 			allowed("tern_reply", rc);
 	} else if (i % 16 == 0) {
@@ -225,8 +241,10 @@ static void on_answer(tern *t, const tern_msg *m)
 	struct message l = message_of(me, from, s.answered[from]);
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_arg(m, 0) == s.answered[from] && tern_msg_arg(m, 1) == l.number &&
-		    (data != NULL) == (len > 0) && len == (l.answer_payload ? l.len : 0);
+	bool good = tern_msg_words(m) == l.answer_n && (data != NULL) == (len > 0) &&
+		    len == (l.answer_payload ? l.len : 0);
+	for (unsigned k = 0; good && k < l.answer_n; k++)
+		good = tern_msg_arg(m, k) == answer_word(&l, s.answered[from], k);
 	if (!good || (data && !chance_filled(data, len, l.number + 1)))
 		broken("answer %u of rank %u is not what was sent", s.answered[from], from);
 	s.answered[from]++;
@@ -243,15 +261,13 @@ static int message_send(tern *t, uint32_t to, const struct message *l)
 		return tern_request_array(t, to, id, l->n, w);
 	if (!l->claimed) {
 		chance_fill(bytes, l->len, l->number);
-		return tern_request_payload(t, to, id, bytes, l->n, l->len, w[0], w[1], w[2], w[3],
-					    w[4], w[5]);
+		return tern_request_data_array(t, to, id, bytes, l->len, l->n, w);
 	}
 	void *claim = handed_claim(t, to, l->len);
 	if (!claim)
 		return -errno;
 	chance_fill(claim, l->len, l->number);
-	int rc = tern_commit_words(t, claim, l->n, id, w[0], w[1], w[2], w[3], w[4], w[5]);
-	return rc;
+	return tern_commit_array(t, claim, id, l->n, w);
 }
 
 /* -- What a rank does to itself ----------------------------------------------------- */

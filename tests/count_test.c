@@ -38,6 +38,7 @@ enum {
 	NONE_FOUND = 4,    /* to find that there are 0 bytes */
 	POLL_ONE = 90,     /* a poll that finds one message and no more */
 	POLL_AROUND = 2,   /* from mark() and to it */
+	TWO_LINES = 211,   /* a request of 8 words: less than a payload */
 	PAYLOADS = TERN_POOL_BLOCKS / 2,
 	CHAN_BUDGET = 5,
 	ADD_BUDGET = 35,
@@ -81,6 +82,14 @@ static void loop_four(uint32_t n)
 	mark();
 	for (uint32_t i = 0; i < n; i++)
 		tern_request(t[0], 1, 1, i, 2, 3, 4);
+	mark();
+}
+
+static void loop_eight(uint32_t n)
+{
+	mark();
+	for (uint32_t i = 0; i < n; i++)
+		tern_request(t[0], 1, 1, i, 2, 3, 4, 5, 6, 7, 8);
 	mark();
 }
 
@@ -260,9 +269,9 @@ static void to_leaf(void)
 
 static void child_run(void)
 {
-	void (*const loop[])(uint32_t) = { loop_empty, loop_four,       loop_one,
-					   loop_none,  loop_none_found, loop_data,
-					   loop_put,   loop_send,       loop_send };
+	void (*const loop[])(uint32_t) = { loop_empty,      loop_four, loop_one,   loop_none,
+					   loop_none_found, loop_data, loop_eight, loop_put,
+					   loop_send,       loop_send };
 	enum { LOOPS = sizeof loop / sizeof *loop };
 	if (tern_open_local(2, t) || tern_on(t[0], 1, empty_handler) ||
 	    tern_on(t[1], 1, empty_handler))
@@ -278,7 +287,9 @@ static void child_run(void)
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	raise(SIGSTOP);
 	for (int i = 0; i < LOOPS; i++)
-		for (uint32_t few = loop[i] == loop_data ? PAYLOADS : MESSAGES, n = few;
+		for (uint32_t few = loop[i] == loop_data || loop[i] == loop_eight ? PAYLOADS
+										  : MESSAGES,
+			      n = few;
 		     n <= 2 * few; n += few) {
 			to_leaf();
 			if (loop[i] == loop_send)
@@ -414,6 +425,18 @@ static int verdict_off(double four, double put, double payload)
 #endif
 }
 
+/* Two lines cost a call at each side, and no block. */
+static int verdict_eight(double eight, double payload)
+{
+#if BUDGETS_HOLD
+	return over("an 8-word request", eight, 60, TWO_LINES) |
+	       over("an 8-word request, beside a payload", eight, 60, payload);
+#else
+	(void)eight, (void)payload;
+	return 0;
+#endif
+}
+
 /* How much more a split-phase call may take than the blocking one: a get has 31 to its 25. */
 #define STARTED 1.24
 
@@ -492,6 +515,7 @@ int main(void)
 	double none = report("  with 0 bytes", count_loop(child, MESSAGES), loop);
 	double found = report("  found to be 0", count_loop(child, MESSAGES), loop);
 	double payload = report("64-byte payload", count_loop(child, PAYLOADS), loop);
+	double eight = report("8-word request", count_loop(child, PAYLOADS), loop);
 	double put = count_loop(child, MESSAGES).send - loop.send;
 	printf("%-15s %6.2f\n", "8-byte put", put);
 	double alone = report("8-byte send", count_loop(child, MESSAGES), loop);
@@ -509,8 +533,8 @@ int main(void)
 	printf("%-15s %6.3f to put, %6.3f to get\n", "channel value", chan.send, chan.handle);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	int off = verdict_off(four, put, payload) | verdict_small(one, none, found, poll) |
-		  verdict_moves(put, moves);
+	int off = verdict_off(four, put, payload) | verdict_eight(eight, payload) |
+		  verdict_small(one, none, found, poll) | verdict_moves(put, moves);
 	return verdict(four, put, chan, among / alone) | off;
 }
 #endif

@@ -238,7 +238,7 @@ static inline void drink(struct side *s, unsigned stream, unsigned most)
 			return;
 		if (inlet_control(in, x))
 			continue;
-		in->cursor += x & TERN_HEAD_PIECE ? TERN_PIECE : TERN_LINE;
+		in->cursor += head_bytes(x);
 		check_message(s, stream, m);
 		in->handled++;
 		most--;

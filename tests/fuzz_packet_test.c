@@ -107,10 +107,11 @@ static void inlet_drink(struct tern_inlet *in)
 			return;
 		if (inlet_control(in, x))
 			continue;
-		REQUIRE((x & ~TERN_HEAD_PAYLOAD) >> TERN_ID_SHIFT < TERN_HANDLER_SLOTS);
+		uint64_t flags = TERN_HEAD_PAYLOAD | (head_double(x) ? TERN_HEAD_CONTROL : 0);
+		REQUIRE((x & ~flags) >> TERN_ID_SHIFT < TERN_HANDLER_SLOTS);
 		REQUIRE(tern_msg_words(m) <= TERN_WORDS_MAX && tern_msg_src(m) == PEER);
 		const char *data = tern_msg_data(m, &len);
-		in->cursor += x & TERN_HEAD_PIECE ? TERN_PIECE : TERN_LINE;
+		in->cursor += head_bytes(x);
 		if (!data)
 			continue;
 		REQUIRE(net_owns(&net.net, PEER, data, len));

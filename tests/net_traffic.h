@@ -27,7 +27,7 @@ static struct {
 struct message {
 	uint64_t number;
 	bool asks;
-	unsigned n;
+	unsigned n, answer_n;
 	bool payload, answer_payload;
 	size_t len;
 	uint64_t word[TERN_WORDS_MAX];
@@ -46,7 +46,26 @@ static inline struct message message_of(uint32_t from, uint32_t to, uint64_t i)
 				     : chance_below(&c, 100);
 	for (unsigned k = 0; k < l.n; k++)
 		l.word[k] = chance_next(&c);
+	l.answer_n = 2 + chance_below(&c, TERN_WORDS_MAX - 1);
 	return l;
+}
+
+/* The k-th word of the answer to the i-th message. */
+static inline uint64_t answer_word(const struct message *l, uint64_t i, unsigned k)
+{
+	return k ? l->number + k : i;
+}
+
+static inline int message_answer(tern *t, const tern_msg *m, const struct message *l, uint64_t i)
+{
+	static unsigned char bytes[TERN_PAYLOAD_MAX];
+	uint64_t w[TERN_WORDS_MAX];
+	for (unsigned k = 0; k < l->answer_n; k++)
+		w[k] = answer_word(l, i, k);
+	if (!l->answer_payload)
+		return tern_reply_array(t, m, TRAFFIC_ANSWER, l->answer_n, w);
+	chance_fill(bytes, l->len, l->number + 1);
+	return tern_reply_data_array(t, m, TRAFFIC_ANSWER, bytes, l->len, l->answer_n, w);
 }
 
 static inline bool message_is(const struct message *l, const tern_msg *m)
@@ -65,18 +84,13 @@ static inline void traffic_take(tern *t, const tern_msg *m, bool asks)
 	uint32_t from = tern_msg_src(m);
 	uint64_t i = traffic.got[from]++;
 	struct message l = message_of(from, tern_rank(t), i);
-	static unsigned char bytes[TERN_PAYLOAD_MAX];
 	if (!CHECK(l.asks == asks && message_is(&l, m)))
 		traffic.wrong++;
 	if (traffic.got[from] == traffic.messages)
 		tern_signal(t, &traffic.all_got, 1);
 	if (!asks)
 		return;
-	chance_fill(bytes, l.len, l.number + 1);
-	if (l.answer_payload)
-		CHECK_IS(tern_reply_data(t, m, TRAFFIC_ANSWER, bytes, l.len, i, l.number), 0);
-	else
-		CHECK_IS(tern_reply(t, m, TRAFFIC_ANSWER, i, l.number), 0);
+	CHECK_IS(message_answer(t, m, &l, i), 0);
 }
 
 static inline void traffic_tell(tern *t, const tern_msg *m)
@@ -100,9 +114,10 @@ static inline void traffic_answer(tern *t, const tern_msg *m)
 		return;
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
-	bool good = tern_msg_arg(m, 0) == traffic.answered[from] &&
-		    tern_msg_arg(m, 1) == l.number && (data != NULL) == (len > 0) &&
+	bool good = tern_msg_words(m) == l.answer_n && (data != NULL) == (len > 0) &&
 		    len == (l.answer_payload ? l.len : 0);
+	for (unsigned k = 0; good && k < l.answer_n; k++)
+		good = tern_msg_arg(m, k) == answer_word(&l, traffic.answered[from], k);
 	CHECK(good && (!data || chance_filled(data, len, l.number + 1)));
 	traffic.answered[from]++;
 	tern_signal(t, &traffic.all_answered, 1);
@@ -115,8 +130,7 @@ static inline int message_send(tern *t, uint32_t to, const struct message *l)
 	if (!l->payload)
 		return tern_request_array(t, to, id, l->n, l->word);
 	chance_fill(bytes, l->len, l->number);
-	return tern_request_payload(t, to, id, bytes, l->n, l->len, l->word[0], l->word[1],
-				    l->word[2], l->word[3], l->word[4], l->word[5]);
+	return tern_request_data_array(t, to, id, bytes, l->len, l->n, l->word);
 }
 
 static inline uint64_t traffic_send(tern *t)

@@ -235,7 +235,7 @@ refused "no such test.*did you mean rate" --test rte
 refused "no such test" --test rate,
 refused "whole number" --size four
 refused "whole number" --size 1,,2
-refused "round-trip takes 0 to 6 words" --test round-trip --size 7
+refused "round-trip takes 0 to 8 words" --test round-trip --size 9
 refused "none of the tests takes that size" --test round-trip,rate --size 7
 refused "whole number" --count 0
 refused "whole number" --repeat 1001

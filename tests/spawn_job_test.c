@@ -47,7 +47,7 @@ static uint64_t tree_nodes(uint64_t depth, uint64_t state)
  * Grows from `word[1]`, which decides everything, so that the number of nodes does not depend on
  * who runs when. The parent waits for all its children.
  */
-static uint64_t tree(tern *t, const uint64_t word[6])
+static uint64_t tree(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	struct sum s = { 0 };
 	uint64_t children = word[0] ? chance_of(word[1], 0) % 4 : 0;
@@ -97,7 +97,7 @@ TEST(so_they_do_with_more_ranks_than_cores)
 
 /* -- Floods --------------------------------------------------------------------------------- */
 
-static uint64_t echo(tern *t, const uint64_t word[6])
+static uint64_t echo(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	if (word[1] % 3 == 0)
 		tern_thread_yield(t);
@@ -136,7 +136,7 @@ TEST(ranks_that_flood_each_other_with_threads_come_to_an_end)
 
 /* -- Waits that sleep -------------------------------------------------------------------------- */
 
-static uint64_t receive(tern *t, const uint64_t word[6])
+static uint64_t receive(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	uint64_t value = 0;
 	CHECK_IS(tern_recv_word(t, TERN_RANK_ANY, word[0], &value), 0);
@@ -187,7 +187,7 @@ TEST(a_rank_all_of_whose_threads_wait_sleeps_and_is_woken)
 	ranks_run(2, sleepers);
 }
 
-static uint64_t get_one(tern *t, const uint64_t word[6])
+static uint64_t get_one(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	tern_chan *c;
 	uint64_t value = 0;
@@ -237,14 +237,14 @@ TEST(a_thread_that_waits_for_a_channel_is_not_forgotten_among_those_that_sleep)
 
 /* -- Death --------------------------------------------------------------------------------- */
 
-static uint64_t die(tern *t, const uint64_t word[6])
+static uint64_t die(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	(void)t, (void)word;
 	kill(getpid(), SIGKILL);
 	return 0;
 }
 
-static uint64_t join_the_dying(tern *t, const uint64_t word[6])
+static uint64_t join_the_dying(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	tern_thread thread;
 	CHECK_IS(tern_thread_start(t, &thread, (uint32_t)word[0], DIE), 0);
@@ -261,7 +261,7 @@ static void bad_end(tern *t, uint32_t rank, int rc, uint64_t result, void *arg)
 	tern_signal(t, &bad_ends, 1);
 }
 
-static uint64_t stay_forever(tern *t, const uint64_t word[6])
+static uint64_t stay_forever(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	static _Atomic uint64_t never;
 	(void)word;

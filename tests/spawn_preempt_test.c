@@ -14,7 +14,7 @@ static volatile uint64_t flag, work; /* plain memory: nothing that the library c
 static tern_thread threads[8];
 
 /* The program's own instructions and nothing else, until somebody raises the flag. */
-static uint64_t compute(tern *t, const uint64_t word[6])
+static uint64_t compute(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	(void)t;
 	uint64_t turns = 0;
@@ -27,7 +27,7 @@ static uint64_t compute(tern *t, const uint64_t word[6])
 	return x > 1 ? turns | 1 : 0;
 }
 
-static uint64_t raise_flag(tern *t, const uint64_t word[6])
+static uint64_t raise_flag(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	(void)t;
 	flag = word[0];
@@ -59,7 +59,7 @@ TEST(a_thread_that_computes_is_preempted_by_the_next)
 TEST(the_program_that_computes_is_preempted_too)
 {
 	tern *t = open_one();
-	const uint64_t word[6] = { 1 };
+	const uint64_t word[TERN_WORDS_MAX] = { 1 };
 	CHECK_IS(tern_thread_start(t, &threads[1], 0, RAISE, 1), 0);
 	CHECK(compute(t, word) > 0);
 	CHECK_IS(tern_thread_join(t, &threads[1], NULL), 0);
@@ -79,7 +79,7 @@ TEST(many_threads_that_compute_have_turns)
 
 /* -- Where it must not happen --------------------------------------------------------------- */
 
-static uint64_t compute_held(tern *t, const uint64_t word[6])
+static uint64_t compute_held(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	struct timespec now;
 	uint64_t end = 0;
@@ -122,7 +122,7 @@ static void slow_handler(tern *t, const tern_msg *m)
 	in_a_handler = false;
 }
 
-static uint64_t look_at_handler(tern *t, const uint64_t word[6])
+static uint64_t look_at_handler(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	for (uint64_t i = 0; i < word[0]; i++) {
 		handler_breaks += in_a_handler;
@@ -145,7 +145,7 @@ TEST(a_handler_is_not_preempted)
 
 /* -- What must survive it -------------------------------------------------------------------- */
 
-static uint64_t keep_state(tern *t, const uint64_t word[6])
+static uint64_t keep_state(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	uint64_t bad = 0, turns = 0;
 	(void)t;
@@ -157,7 +157,7 @@ static uint64_t keep_state(tern *t, const uint64_t word[6])
 	return bad;
 }
 
-static uint64_t spoil_state(tern *t, const uint64_t word[6])
+static uint64_t spoil_state(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	for (unsigned i = 0; i < 20; i++) {
 		errno = 4711;

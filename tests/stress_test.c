@@ -136,12 +136,19 @@ static void answer_as_asked(tern *t, const tern_msg *m, const struct shape *s)
 	case ANSWER_WORDS:
 		if (s->hash % 2)
 			CHECK_IS(tern_reply(t, m, TELL, s->hash), 0);
-		else
+		else if (s->hash % 4)
 			CHECK_IS(tern_reply(t, m, TELL, s->hash, 1, 2, 3), 0);
+		else
+			CHECK_IS(tern_reply(t, m, TELL, s->hash, 1, 2, 3, 4, 5, 6, 7), 0);
 		break;
 	case ANSWER_DATA:
 		chance_fill(bytes, len, s->hash);
-		CHECK_IS(tern_reply_data(t, m, TELL, bytes, len, s->hash, len), 0);
+		if (s->hash % 2)
+			CHECK_IS(tern_reply_data(t, m, TELL, bytes, len, s->hash, len), 0);
+		else
+			CHECK_IS(tern_reply_data(t, m, TELL, bytes, len, s->hash, len, 2, 3, 4, 5,
+						 6),
+				 0);
 		break;
 	case ANSWER_IN_PLACE:
 		answer_in_place(t, m, s->hash);
@@ -194,6 +201,8 @@ static void on_tell(tern *t, const tern_msg *m)
 		s = shape_of(tern_rank(t), src, self->next_reply[src]++);
 	while (s.answer == ANSWER_NONE);
 	CHECK(tern_msg_arg(m, 0) == s.hash);
+	for (unsigned i = 2; i < tern_msg_words(m); i++)
+		CHECK_IS(tern_msg_arg(m, i), i);
 	size_t len;
 	const unsigned char *data = tern_msg_data(m, &len);
 	CHECK((data != NULL) == (len > 0));
@@ -256,14 +265,15 @@ static int send_payload(tern *t, uint32_t dst, unsigned n, uint64_t h)
 	static _Thread_local unsigned char bytes[TERN_PAYLOAD_MAX];
 	struct open_claim *c = claim_for(self, dst);
 	if (c) {
-		int rc = tern_commit_words(t, c->at, n, ASK, h, h + 1, h + 2, h + 3, h + 4, h + 5);
+		int rc = tern_commit_any(t, c->at, n, ASK, h, h + 1, h + 2, h + 3, h + 4, h + 5,
+					 h + 6, h + 7);
 		c->at = NULL;
 		return rc;
 	}
 	uint32_t len = payload_length(self);
 	compose(bytes, len, chance_next(&self->chance));
-	return tern_request_payload(t, dst, ASK, bytes, n, len, h, h + 1, h + 2, h + 3, h + 4,
-				    h + 5);
+	return tern_request_data_any(t, dst, ASK, bytes, n, len, h, h + 1, h + 2, h + 3, h + 4,
+				     h + 5, h + 6, h + 7);
 }
 
 static void send_one(tern *t)
@@ -273,8 +283,8 @@ static void send_one(tern *t)
 	struct shape s = shape_of(tern_rank(t), dst, self->sent[dst]++);
 	uint64_t h = s.hash;
 	int rc = s.payload ? send_payload(t, dst, s.words, h)
-			   : tern_request_words(t, s.words, dst, ASK, h, h + 1, h + 2, h + 3, h + 4,
-						h + 5);
+			   : tern_request_any(t, s.words, dst, ASK, h, h + 1, h + 2, h + 3, h + 4,
+					      h + 5, h + 6, h + 7);
 	if (rc)
 		printf("    rank %u to %u: %s\n", tern_rank(t), dst, tern_strerror(rc));
 	REQUIRE(rc == 0);

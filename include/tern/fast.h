@@ -9,13 +9,14 @@
  *
  * A message is one 64-byte line in a ring with one producer and one consumer:
  * a header, six words, and a payload descriptor. Messages of 0 or 1 word are
- * 16-byte pieces, four to a line. The header is written last and carries a lap
- * number, so whatever an older lap left in memory is smaller than, and never
- * equal to, what the consumer expects.
+ * 16-byte pieces, four to a line. A message of 7 or 8 words has a second line behind
+ * the first, with those words; the library writes and reads it. The header is written last and
+ * carries a lap number, so whatever an older lap left in memory is smaller than, and never equal
+ * to, what the consumer expects.
  *
- *     63      36 35      20 19 18 17     8  7   4   3   2   0
+ *     63      36 35      20 19 18 17     8  7   5   4   3   0
  *    +----------+----------+--+--+--------+------+-----+-----+
- *    |   lap    |  source  |C |P |handler |  0   |piece|words|   C control
+ *    |   lap    |  source  |C |P |handler |  0   |piece|words|   C control, or two lines
  *    +----------+----------+--+--+--------+------+-----+-----+   P payload
  *
  * head ^ expected is below TERN_HEAD_PLAIN exactly when lap, source and handler
@@ -26,7 +27,7 @@
 
 TERN_BEGIN_
 
-#define TERN_LAYOUT 3u
+#define TERN_LAYOUT 4u
 
 #define TERN_LAP_SHIFT 36
 #define TERN_SRC_SHIFT 20
@@ -34,7 +35,8 @@ TERN_BEGIN_
 #define TERN_HEAD_PAYLOAD (UINT64_C(1) << 18)
 #define TERN_HEAD_PLAIN (UINT64_C(1) << 18) /* heads below this are plain messages */
 #define TERN_ID_SHIFT 8
-#define TERN_HEAD_PIECE (UINT64_C(1) << 3)
+#define TERN_HEAD_PIECE (UINT64_C(1) << 4)
+#define TERN_HEAD_WORDS 15      /* a mask */
 #define TERN_HANDLER_SLOTS 1024 /* user handlers, then Tern's own */
 #define TERN_LEN_BITS 16        /* of the payload descriptor; the rest is its distance, signed */
 #define TERN_PREFETCH 8         /* lines */
@@ -48,7 +50,7 @@ struct tern_msg {
 	uint64_t payload; /* signed distance in bytes << TERN_LEN_BITS | length */
 };
 
-enum { TERN_LINE = 64, TERN_PIECE = 16 };
+enum { TERN_LINE = 64, TERN_PIECE = 16, TERN_LINE_WORDS = 6 };
 
 /* The sending end of a ring. The first line is all that a send touches. */
 struct tern_lane {
@@ -57,7 +59,7 @@ struct tern_lane {
 	uint64_t head; /* lap and source, ready for the header */
 	TERN_ATOMIC_(uint8_t) * heed; /* owned by the receiver: 0 when it must be knocked for */
 	char *piece;   /* the next piece of the open line; 64-byte aligned when none is */
-	char *end;     /* what limit is when no line is open: one line is kept back */
+	char *end;     /* what limit is when no line is open: two lines are kept back */
 	uint64_t leaf; /* leaves entered so far, beginning with 0 */
 	TERN_ATOMIC_(uint64_t) * freed; /* leaves that the receiver has given back */
 	char *base;
@@ -131,6 +133,8 @@ TERN_ASSERT_(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low hal
  */
 #define TERN_SIX_ uint64_t w0, uint64_t w1, uint64_t w2, uint64_t w3, uint64_t w4, uint64_t w5
 #define TERN_SIX_VALUES_ w0, w1, w2, w3, w4, w5
+#define TERN_ALL_ TERN_SIX_, uint64_t w6, uint64_t w7
+#define TERN_ALL_VALUES_ TERN_SIX_VALUES_, w6, w7
 
 /* Counting and padding argument lists; see tern_request. */
 #define TERN_COUNT_(...) \
@@ -138,12 +142,11 @@ TERN_ASSERT_(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes are the low hal
 #define TERN_COUNT1_(...) \
 	TERN_COUNTED_(0, __VA_ARGS__, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0)
 #define TERN_COUNTED_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) (count)
-/* The last six are words. */
-#define TERN_EIGHT_(a, b, c, d, e, f, g, h, ...)                                         \
-	a, b, TERN_WORD_(c), TERN_WORD_(d), TERN_WORD_(e), TERN_WORD_(f), TERN_WORD_(g), \
-		TERN_WORD_(h)
-#define TERN_SEVEN_(a, b, c, d, e, f, g, ...) \
-	a, TERN_WORD_(b), TERN_WORD_(c), TERN_WORD_(d), TERN_WORD_(e), TERN_WORD_(f), TERN_WORD_(g)
+/* The last eight are words. */
+#define TERN_TEN_(a, ...) a, TERN_NINE_(__VA_ARGS__)
+#define TERN_NINE_(a, b, c, d, e, f, g, h, i, ...)                                    \
+	a, TERN_WORD_(b), TERN_WORD_(c), TERN_WORD_(d), TERN_WORD_(e), TERN_WORD_(f), \
+		TERN_WORD_(g), TERN_WORD_(h), TERN_WORD_(i)
 
 int tern_open_layout(tern **t, const tern_options *o, unsigned layout);
 int tern_open_local_layout(uint32_t n, tern **t, unsigned layout);
@@ -184,25 +187,27 @@ TERN_INLINE_ uint32_t tern_msg_src(const tern_msg *m)
 /* cost: base read */
 TERN_INLINE_ unsigned tern_msg_words(const tern_msg *m)
 {
-	return (unsigned)atomic_load_explicit(&m->head, memory_order_relaxed) & 7;
+	return (unsigned)atomic_load_explicit(&m->head, memory_order_relaxed) & TERN_HEAD_WORDS;
 }
 
 /* cost: base read */
 TERN_INLINE_ uint64_t tern_msg_arg(const tern_msg *m, unsigned i)
 {
-	return m->word[i];
+	/* Behind the sixth word lie the payload's descriptor and the second line's header. */
+	const uint64_t *word = (const uint64_t *)(const void *)m + 1;
+	return word[i < TERN_LINE_WORDS ? i : i + 2];
 }
 
 /* cost: base read */
 TERN_INLINE_ double tern_msg_double(const tern_msg *m, unsigned i)
 {
-	return tern_double_word(m->word[i]);
+	return tern_double_word(tern_msg_arg(m, i));
 }
 
 /* cost: base read */
 TERN_INLINE_ float tern_msg_float(const tern_msg *m, unsigned i)
 {
-	return tern_float_word(m->word[i]);
+	return tern_float_word(tern_msg_arg(m, i));
 }
 
 /* cost: base read */
@@ -404,7 +409,7 @@ int tern_reply_call(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SI
 static inline int tern_request_inline(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_SIX_)
 {
 	struct tern_lane *lane = &t->lane[dst];
-	if (TERN_UNLIKELY(dst >= t->reach || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX ||
+	if (TERN_UNLIKELY(dst >= t->reach || n > TERN_LINE_WORDS || id >= TERN_HANDLER_MAX ||
 			  !t->known[id] || !tern_lane_write(lane, id, n, TERN_SIX_VALUES_)))
 		return tern_request_rare(t, dst, id, n, TERN_SIX_VALUES_);
 	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */
@@ -417,7 +422,7 @@ static inline int tern_request_inline(tern *t, unsigned n, uint32_t dst, unsigne
 static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_SIX_)
 {
 	struct tern_lane *lane = t->answer;
-	if (TERN_UNLIKELY(m != t->current || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX ||
+	if (TERN_UNLIKELY(m != t->current || n > TERN_LINE_WORDS || id >= TERN_HANDLER_MAX ||
 			  !t->known[id] || !tern_lane_write(lane, id, n, TERN_SIX_VALUES_)))
 		return tern_reply_rare(t, m, id, n, TERN_SIX_VALUES_);
 	t->current = tern_answered(t);
@@ -451,6 +456,67 @@ static inline int tern_reply_data_words(tern *t, const tern_msg *m, unsigned id,
 {
 	return len ? tern_reply_payload(t, m, id, data, n, len, TERN_SIX_VALUES_)
 		   : tern_reply_words(t, n, m, id, TERN_SIX_VALUES_);
+}
+
+/*
+ * Any number of words: more than a line has go by array, out of line. `n` is a constant in what
+ * the macros expand to, so one of the two is left.
+ */
+/* cost: base control */
+static inline int tern_request_any(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_ALL_)
+{
+	if (n <= TERN_LINE_WORDS)
+		return tern_request_words(t, n, dst, id, TERN_SIX_VALUES_);
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	return tern_request_array(t, dst, id, n, words);
+}
+
+/* cost: base control */
+static inline int tern_reply_any(tern *t, unsigned n, const tern_msg *m, unsigned id, TERN_ALL_)
+{
+	if (n <= TERN_LINE_WORDS)
+		return tern_reply_words(t, n, m, id, TERN_SIX_VALUES_);
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	return tern_reply_array(t, m, id, n, words);
+}
+
+/* cost: base control */
+static inline int tern_request_data_any(tern *t, uint32_t dst, unsigned id, const void *data,
+					unsigned n, size_t len, TERN_ALL_)
+{
+	if (n <= TERN_LINE_WORDS)
+		return tern_request_data_words(t, dst, id, data, n, len, TERN_SIX_VALUES_);
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	return tern_request_data_array(t, dst, id, data, len, n, words);
+}
+
+/* cost: base control */
+static inline int tern_reply_data_any(tern *t, const tern_msg *m, unsigned id, const void *data,
+				      unsigned n, size_t len, TERN_ALL_)
+{
+	if (n <= TERN_LINE_WORDS)
+		return tern_reply_data_words(t, m, id, data, n, len, TERN_SIX_VALUES_);
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	return tern_reply_data_array(t, m, id, data, len, n, words);
+}
+
+/* cost: base control */
+static inline int tern_commit_any(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_)
+{
+	if (n <= TERN_LINE_WORDS)
+		return tern_commit_words(t, claimed, n, id, TERN_SIX_VALUES_);
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	return tern_commit_array(t, claimed, id, n, words);
+}
+
+/* cost: base control */
+static inline int tern_reply_commit_any(tern *t, const tern_msg *m, void *claimed, unsigned n,
+					unsigned id, TERN_ALL_)
+{
+	if (n <= TERN_LINE_WORDS)
+		return tern_reply_commit_words(t, m, claimed, n, id, TERN_SIX_VALUES_);
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	return tern_reply_commit_array(t, m, claimed, id, n, words);
 }
 
 TERN_END_

@@ -154,12 +154,12 @@ int tern_get_parts_start(tern *t, const tern_part *dst, size_t dsts, const tern_
 
 /*
  * A long active message: tern_put_request(t, dst, src, len, id, ...) puts the data and
- * then sends request `id` with up to 6 words to the rank of `dst`; its handler finds the
+ * then sends request `id` with up to 8 words to the rank of `dst`; its handler finds the
  * data in place.
  */
-#define tern_put_request(t, dst, src, len, ...)                     \
-	tern_put_words(t, dst, src, len, TERN_COUNT1_(__VA_ARGS__), \
-		       TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_put_request(t, dst, src, len, ...)                   \
+	tern_put_any(t, dst, src, len, TERN_COUNT1_(__VA_ARGS__), \
+		     TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_put_request_array(tern *t, tern_addr dst, const void *src, size_t len, unsigned id,
 			   unsigned n, const uint64_t *words);
 int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id,
@@ -324,7 +324,7 @@ static inline int tern_put_then_inline(tern *t, tern_addr dst, const void *src, 
 				       unsigned n, unsigned id, TERN_SIX_)
 {
 	uint32_t rank = tern_addr_rank(dst);
-	if (TERN_UNLIKELY(rank >= t->reach || n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX ||
+	if (TERN_UNLIKELY(rank >= t->reach || n > TERN_LINE_WORDS || id >= TERN_HANDLER_MAX ||
 			  !t->known[id]))
 		return tern_put_then(t, dst, src, len, n, id, TERN_SIX_VALUES_);
 	int rc = tern_put(t, dst, src, len);
@@ -336,6 +336,15 @@ static inline int tern_put_then_inline(tern *t, tern_addr dst, const void *src, 
 #else
 #define tern_put_words tern_put_then_inline
 #endif
+
+static inline int tern_put_any(tern *t, tern_addr dst, const void *src, size_t len, unsigned n,
+			       unsigned id, TERN_ALL_)
+{
+	if (n <= TERN_LINE_WORDS)
+		return tern_put_words(t, dst, src, len, n, id, TERN_SIX_VALUES_);
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	return tern_put_request_array(t, dst, src, len, id, n, words);
+}
 
 /* -- Blocking forms: the split-phase ones without a handle ----------------------------- */
 

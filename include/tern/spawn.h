@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Threads that messages start. A thread is created on any rank, with a function and up to six
- * words; when the function returns, a callback at the creator gets its result. Threads are light: a
- * rank's run in turn on the kernel thread that has its endpoint, and whenever one waits, in
- * whatever call of Tern's, another runs. tern_spawn(7) has the model.
+ * Threads that messages start. A thread is created on any rank, with a function and up to
+ * eight words; when the function returns, a callback at the creator gets its result. Threads are
+ * light: a rank's run in turn on the kernel thread that has its endpoint, and whenever one waits,
+ * in whatever call of Tern's, another runs. tern_spawn(7) has the model.
  *
  * Conventions are those of <tern/tern.h>. -EAGAIN: TERN_SPAWNS_MAX threads that this rank has
  * created have not ended; returned only where waiting is not allowed.
@@ -23,7 +23,7 @@ enum {
 };
 
 /*
- * What a thread runs. `word` has all six; those that were not given are 0. What it returns is the
+ * What a thread runs. `word` has all eight; those that were not given are 0. What it returns is the
  * result.
  */
 typedef uint64_t tern_thread_fn(tern *t, const uint64_t word[TERN_WORDS_MAX]);
@@ -46,14 +46,14 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn);
 
 /*
  * tern_spawn(t, rank, id, done, arg, ...) creates a thread that runs function `id` at `rank` with
- * up to 6 words, given as those of tern_request(): an integer is converted to uint64_t, and a float
+ * up to 8 words, given as those of tern_request(): an integer is converted to uint64_t, and a float
  * or a double travels as its bits. `done` may be NULL. Threads that one rank creates on
  * another start in the order of their creation. Never waits for the thread, or for room at its
  * rank.
  */
 #define tern_spawn(t, rank, id, done, ...)                             \
 	tern_spawn_words(t, rank, id, done, TERN_COUNT1_(__VA_ARGS__), \
-			 TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+			 TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
 /*
  * The same on each of the ranks 0 .. n-1, or on all: n callbacks. On all of them or, with an error,
@@ -61,7 +61,7 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn);
  */
 #define tern_spawn_first(t, n, id, done, ...)                             \
 	tern_spawn_first_words(t, n, id, done, TERN_COUNT1_(__VA_ARGS__), \
-			       TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+			       TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 #define tern_spawn_all(t, id, done, ...) tern_spawn_first(t, tern_size(t), id, done, __VA_ARGS__)
 
 /* The same with `n` words of an array, which are copied. -E2BIG for more than TERN_WORDS_MAX. */
@@ -87,7 +87,7 @@ typedef struct tern_thread {
  */
 #define tern_thread_start(t, thread, rank, ...)                             \
 	tern_thread_start_words(t, thread, rank, TERN_COUNT1_(__VA_ARGS__), \
-				TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+				TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_thread_start_array(tern *t, tern_thread *thread, uint32_t rank, unsigned id, unsigned n,
 			    const uint64_t *words);
 int tern_thread_join(tern *t, tern_thread *thread, uint64_t *result);
@@ -126,11 +126,11 @@ int tern_mutex_unlock(tern *t, tern_mutex *m);
 /* -- The inline path: what the macros call --------------------------------------------- */
 
 int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
-		     void *arg, TERN_SIX_);
+		     void *arg, TERN_ALL_);
 int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
-			   void *arg, TERN_SIX_);
+			   void *arg, TERN_ALL_);
 int tern_thread_start_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id,
-			    TERN_SIX_);
+			    TERN_ALL_);
 
 TERN_END_
 

@@ -24,7 +24,7 @@ TERN_BEGIN_
 #define TERN_VERSION "0.1.0"
 
 enum {
-	TERN_WORDS_MAX = 6,      /* words a message carries */
+	TERN_WORDS_MAX = 8,      /* words a message carries */
 	TERN_PAYLOAD_MAX = 8192, /* bytes of payload a message carries */
 	TERN_HANDLER_MAX = 768,  /* handlers are numbered 0 .. TERN_HANDLER_MAX - 1 */
 	TERN_RANKS_MAX = 1024,   /* ranks of a job on one machine */
@@ -152,17 +152,19 @@ int tern_on_range(tern *t, unsigned n, unsigned *first);
 /* -- Sending ------------------------------------------------------------------ */
 
 /*
- * tern_request(t, dst, id, ...) sends up to 6 words to handler `id` of rank
+ * tern_request(t, dst, id, ...) sends up to 8 words to handler `id` of rank
  * `dst`; tern_reply(t, m, id, ...) answers request `m` from inside its handler.
  * A request without room serves what arrives until there is; a reply always has
  * room. An integer is converted to uint64_t; a float or a double travels as its bits, and
- * tern_msg_float() or tern_msg_double() reads it.
+ * tern_msg_float() or tern_msg_double() reads it. Up to 6 words are one line of 64 bytes; 7 or 8
+ * are two, and cost a call of the library at each side.
  */
-#define tern_request(t, ...)                            \
-	tern_request_words(t, TERN_COUNT_(__VA_ARGS__), \
-			   TERN_EIGHT_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
-#define tern_reply(t, ...) \
-	tern_reply_words(t, TERN_COUNT_(__VA_ARGS__), TERN_EIGHT_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_request(t, ...)                          \
+	tern_request_any(t, TERN_COUNT_(__VA_ARGS__), \
+			 TERN_TEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_reply(t, ...)                          \
+	tern_reply_any(t, TERN_COUNT_(__VA_ARGS__), \
+		       TERN_TEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 
 /* The same with the words in an array, for callers that count at run time. */
 int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words);
@@ -174,12 +176,12 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
  * TERN_PAYLOAD_MAX, besides the words. `data` is free again on return. With 0 bytes the message
  * has no payload: it is the one that tern_request() or tern_reply() would send.
  */
-#define tern_request_data(t, dst, id, data, ...)                             \
-	tern_request_data_words(t, dst, id, data, TERN_COUNT1_(__VA_ARGS__), \
-				TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
-#define tern_reply_data(t, m, id, data, ...)                             \
-	tern_reply_data_words(t, m, id, data, TERN_COUNT1_(__VA_ARGS__), \
-			      TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_request_data(t, dst, id, data, ...)                           \
+	tern_request_data_any(t, dst, id, data, TERN_COUNT1_(__VA_ARGS__), \
+			      TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_reply_data(t, m, id, data, ...)                           \
+	tern_reply_data_any(t, m, id, data, TERN_COUNT1_(__VA_ARGS__), \
+			    TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
 			    unsigned n, const uint64_t *words);
 int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *data, size_t len,
@@ -198,9 +200,9 @@ int tern_claim(tern *t, uint32_t dst, size_t len, void **claimed);
  * grow again. -EMSGSIZE: it is shorter already.
  */
 int tern_claim_shorten(tern *t, void *claimed, size_t len);
-#define tern_commit(t, claimed, ...)                             \
-	tern_commit_words(t, claimed, TERN_COUNT1_(__VA_ARGS__), \
-			  TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_commit(t, claimed, ...)                           \
+	tern_commit_any(t, claimed, TERN_COUNT1_(__VA_ARGS__), \
+			TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_commit_array(tern *t, void *claimed, unsigned id, unsigned n, const uint64_t *words);
 int tern_abandon(tern *t, void *claimed);
 
@@ -217,9 +219,9 @@ enum tern_claim_from {
 };
 int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_from from,
 		     void **claimed);
-#define tern_reply_commit(t, m, claimed, ...)                             \
-	tern_reply_commit_words(t, m, claimed, TERN_COUNT1_(__VA_ARGS__), \
-				TERN_SEVEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0))
+#define tern_reply_commit(t, m, claimed, ...)                           \
+	tern_reply_commit_any(t, m, claimed, TERN_COUNT1_(__VA_ARGS__), \
+			      TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
 int tern_reply_commit_array(tern *t, const tern_msg *m, void *claimed, unsigned id, unsigned n,
 			    const uint64_t *words);
 

@@ -73,7 +73,7 @@ static const struct {
 	{ -EDEADLK, "waiting under a hold would never end: release it first" },
 	{ -ENXIO, "no handler is registered under this number" },
 	{ -ERANGE, "the rank or handler number is out of range" },
-	{ -E2BIG, "a message carries at most 6 words" },
+	{ -E2BIG, "a message carries at most 8 words" },
 	{ -EMSGSIZE, "the payload is longer than a message carries" },
 	{ -ENODATA, "the message ends here: tern_chan_next() goes on to the next one" },
 	{ -ENOMSG,

@@ -80,8 +80,8 @@ static bool stream_line(struct stream *x, struct tern_chan *c, struct cursor *k)
 
 static int stream_send(struct endpoint *e, const struct listener *l, const struct stream *x)
 {
-	uint64_t words[TERN_WORDS_MAX] = { l->mirror };
-	if (x->n >= TERN_WORDS_MAX)
+	uint64_t words[TERN_LINE_WORDS] = { l->mirror };
+	if (x->n >= TERN_LINE_WORDS)
 		return layer_request(e, l->rank, CHAN_STREAM, x->word, x->n * sizeof *x->word, 1,
 				     words);
 	memcpy(words + 1, x->word, x->n * sizeof *x->word);

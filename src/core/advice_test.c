@@ -210,9 +210,9 @@ static void try_hold(void)
 
 static void try_words(void)
 {
-	uint64_t words[7] = { 0 };
+	uint64_t words[TERN_WORDS_MAX + 1] = { 0 };
 	ranks_open();
-	broke(tern_request_array(local[0], 1, ASK, 7, words));
+	broke(tern_request_array(local[0], 1, ASK, TERN_WORDS_MAX + 1, words));
 	advised_code = tern_request_data(local[0], 1, ASK, words, sizeof words);
 }
 

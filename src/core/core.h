@@ -81,6 +81,15 @@ static inline void lost_look(struct endpoint *e)
 /* -- payload.c: an uncommitted reply claim is forgotten when its handler is over -- */
 void payload_forget_reply(struct endpoint *e);
 
+/* -- payload.c: sends with any number of words; those of a line have calls of their own -- */
+int payload_request(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n, size_t len,
+		    TERN_ALL_);
+int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n, size_t len,
+		  TERN_ALL_);
+int payload_commit(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_);
+int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
+			 TERN_ALL_);
+
 /* -- send.c -- */
 /* 0 if `dst` can be sent to, after connecting if need be; else why not. */
 int send_reachable(struct endpoint *e, uint32_t dst);

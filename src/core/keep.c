@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages kept beyond their handlers: the line is copied, the payload stays where it lies. */
+/* Messages kept beyond their handlers: the lines are copied, the payload stays where it lies. */
 #include <errno.h>
 #include <string.h>
 
@@ -26,8 +26,11 @@ static int keep_slots(struct endpoint *e)
 static void keep_copy(tern_msg *to, const tern_msg *m)
 {
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	for (unsigned i = 0; i < tern_msg_words(m); i++)
+	unsigned n = tern_msg_words(m);
+	for (unsigned i = 0; i < n && i < TERN_LINE_WORDS; i++)
 		to->word[i] = m->word[i];
+	for (unsigned i = TERN_LINE_WORDS; i < n; i++)
+		to[1].word[i - TERN_LINE_WORDS] = tern_msg_arg(m, i);
 	if (head & TERN_HEAD_PAYLOAD) {
 		size_t len;
 		const char *data = tern_msg_data(m, &len);
@@ -55,7 +58,7 @@ int tern_msg_keep(tern *t, const tern_msg *m, const tern_msg **out)
 	struct net *net = e->site.peer[e->inlet->peer].net;
 	if (e->block && net_ours(net, e->block))
 		block_set(e->block, BLOCK_KEPT);
-	tern_msg *kept = &e->kept[e->kept_free[--e->kept_left]];
+	tern_msg *kept = e->kept[e->kept_free[--e->kept_left]].line;
 	keep_copy(kept, m);
 	e->block_kept = true;
 	e->kept_cursor = e->inlet->cursor;
@@ -72,16 +75,16 @@ int tern_msg_drop(tern *t, const tern_msg *kept)
 		return forked;
 	struct endpoint *e = t->own;
 	size_t at = (size_t)((const char *)kept - (const char *)e->kept);
-	if (!e->kept || at >= TERN_KEEP_MAX * sizeof *kept || at % sizeof *kept ||
+	if (!e->kept || at >= TERN_KEEP_MAX * sizeof *e->kept || at % sizeof *e->kept ||
 	    !atomic_load_explicit(&kept->head, memory_order_relaxed))
 		return error_set(-EINVAL, "%p is not a message that rank %u keeps",
 				 (const void *)kept, t->rank);
 	const void *data = tern_msg_data(kept, NULL);
 	if (data)
 		block_set(block_of(data), BLOCK_FREE);
-	uint16_t slot = (uint16_t)(at / sizeof *kept);
+	uint16_t slot = (uint16_t)(at / sizeof *e->kept);
 	/* A second drop is an error. */
-	atomic_store_explicit(&e->kept[slot].head, 0, memory_order_relaxed);
+	atomic_store_explicit(&e->kept[slot].line[0].head, 0, memory_order_relaxed);
 	e->kept_free[e->kept_left++] = slot;
 	return 0;
 }

@@ -39,7 +39,7 @@ static void traffic(void)
 
 TEST(a_kept_message_stays_as_it_was_while_its_ring_is_used_again)
 {
-	static const uint64_t words[TERN_WORDS_MAX] = { 10, 11, 12, 13, 14, 15 };
+	static const uint64_t words[TERN_WORDS_MAX] = { 10, 11, 12, 13, 14, 15, 16, 17 };
 	ranks_open(keep);
 	for (unsigned n = 0; n <= TERN_WORDS_MAX; n++)
 		CHECK_IS(tern_request_array(local[0], 1, ASK, n, words), 0);
@@ -61,7 +61,9 @@ TEST(a_kept_payload_stays_where_it_lies)
 	ranks_open(keep);
 	for (uint32_t src = 0; src < 2; src++) {
 		for (unsigned i = 0; i < 8; i++)
-			CHECK_IS(tern_request_data(local[src], 1, ASK, bytes, 1 + 1000 * i, i), 0);
+			CHECK_IS(tern_request_data(local[src], 1, ASK, bytes, 1 + 1000 * i, i, 1, 2,
+						   3, 4, 5, 6, i + 7),
+				 0);
 		local_settle();
 	}
 	traffic();
@@ -74,6 +76,7 @@ TEST(a_kept_payload_stays_where_it_lies)
 		CHECK_IS(len, 1 + 1000 * (i % 8));
 		CHECK(data && chance_filled(data, len, 1));
 		CHECK_IS(tern_msg_arg(kept[i], 0), i % 8);
+		CHECK_IS(tern_msg_arg(kept[i], 7), i % 8 + 7);
 		CHECK_IS(tern_msg_drop(local[1], kept[i]), 0);
 	}
 	local_close();

@@ -12,14 +12,14 @@
 #include "endpoint/count.h"
 
 /* 0 bytes are no payload: only the words travel. */
-static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t len, TERN_SIX_)
+static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t len, TERN_ALL_)
 {
 	return (struct parcel){
 		.bits = (len ? TERN_HEAD_PAYLOAD : 0) | (uint64_t)id << TERN_ID_SHIFT | n,
 		.n = n,
 		.payload = b->data,
 		.len = len,
-		.word = { TERN_SIX_VALUES_ },
+		.word = { TERN_ALL_VALUES_ },
 	};
 }
 
@@ -115,7 +115,7 @@ static inline bool payload_quick(tern *t, uint32_t dst, uint64_t bits, const voi
 	memcpy(b->data, data, len);
 	block_set(b, BLOCK_SENT);
 	((tern_msg *)(void *)line)->payload = (uint64_t)(b->data - line) << TERN_LEN_BITS | len;
-	tern_line_write(line, lane->head | TERN_HEAD_PAYLOAD | bits, TERN_WORDS_MAX,
+	tern_line_write(line, lane->head | TERN_HEAD_PAYLOAD | bits, TERN_LINE_WORDS,
 			TERN_SIX_VALUES_);
 	tern_prefetch_write(line + (TERN_PREFETCH + 1) * TERN_LINE);
 	lane->tail = line + TERN_LINE;
@@ -125,10 +125,9 @@ static inline bool payload_quick(tern *t, uint32_t dst, uint64_t bits, const voi
 	return true;
 }
 
-/* Everything else: broken rules, first contact, no room, no block. */
-static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigned id,
-						  const void *data, unsigned n, size_t len,
-						  TERN_SIX_)
+/* Everything else: broken rules, first contact, no room, no block, two lines. */
+__attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id, const void *data,
+					      unsigned n, size_t len, TERN_ALL_)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
@@ -139,7 +138,7 @@ static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigne
 	if (rc)
 		return rc;
 	memcpy(b->data, data, len); /* cost: base write */
-	struct parcel p = parcel_of(id, n, b, len, TERN_SIX_VALUES_);
+	struct parcel p = parcel_of(id, n, b, len, TERN_ALL_VALUES_);
 	rc = block_send(e, b, &p);
 	if (rc)
 		block_set(b, BLOCK_FREE);
@@ -150,14 +149,14 @@ static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigne
 int tern_request_payload(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n,
 			 size_t len, TERN_SIX_)
 {
-	if (TERN_LIKELY(dst < t->reach && n <= TERN_WORDS_MAX && id < TERN_HANDLER_MAX &&
+	if (TERN_LIKELY(dst < t->reach && n <= TERN_LINE_WORDS && id < TERN_HANDLER_MAX &&
 			t->known[id] && len - 1 < TERN_PAYLOAD_MAX &&
 			payload_quick(t, dst, (uint64_t)id << TERN_ID_SHIFT | n, data, len,
 				      TERN_SIX_VALUES_)))
 		return 0;
 	if (!len)
 		return tern_request_call(t, n, dst, id, TERN_SIX_VALUES_);
-	return payload_rare(t, dst, id, data, n, len, TERN_SIX_VALUES_);
+	return payload_request(t, dst, id, data, n, len, TERN_SIX_VALUES_, 0, 0);
 }
 
 static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
@@ -195,7 +194,7 @@ static int claim_find(struct endpoint *e, void *claimed, struct block **out)
 	return error_set(-EINVAL, "%p is not an open claim of rank %u", claimed, e->t->rank);
 }
 
-int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_)
+int payload_commit(tern *t, void *claimed, unsigned n, unsigned id, TERN_ALL_)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int forked = rules_forked(t->own);
@@ -208,8 +207,13 @@ int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_
 		rc = rules_send(e, b->peer, id, n, b->len);
 	if (rc)
 		return rc;
-	struct parcel p = parcel_of(id, n, b, b->len, TERN_SIX_VALUES_);
+	struct parcel p = parcel_of(id, n, b, b->len, TERN_ALL_VALUES_);
 	return block_send(e, b, &p);
+}
+
+int tern_commit_words(tern *t, void *claimed, unsigned n, unsigned id, TERN_SIX_)
+{
+	return payload_commit(t, claimed, n, id, TERN_SIX_VALUES_, 0, 0);
 }
 
 int tern_abandon(tern *t, void *claimed)
@@ -265,20 +269,26 @@ static int reply_send(struct endpoint *e, struct block *b, const struct parcel *
 	return rc;
 }
 
-int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
-		       size_t len, TERN_SIX_)
+int payload_reply(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n, size_t len,
+		  TERN_ALL_)
 {
 	struct endpoint *e = t->own;
-	if (!len)
-		return tern_reply_call(t, n, m, id, TERN_SIX_VALUES_);
 	int rc = rules_reply(e, m, id, n, len);
 	if (rc)
 		return rc;
 	payload_forget_reply(e);
 	struct block *b = reply_block(e);
 	memcpy(b->data, data, len); /* cost: base write */
-	struct parcel p = parcel_of(id, n, b, len, TERN_SIX_VALUES_);
+	struct parcel p = parcel_of(id, n, b, len, TERN_ALL_VALUES_);
 	return reply_send(e, b, &p);
+}
+
+int tern_reply_payload(tern *t, const tern_msg *m, unsigned id, const void *data, unsigned n,
+		       size_t len, TERN_SIX_)
+{
+	if (!len)
+		return tern_reply_call(t, n, m, id, TERN_SIX_VALUES_);
+	return payload_reply(t, m, id, data, n, len, TERN_SIX_VALUES_, 0, 0);
 }
 
 static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len)
@@ -359,8 +369,8 @@ int tern_claim_shorten(tern *t, void *claimed, size_t len)
 	return 0;
 }
 
-int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
-			    TERN_SIX_)
+int payload_reply_commit(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
+			 TERN_ALL_)
 {
 	struct endpoint *e = t->own;
 	int rc = rules_reply(e, m, id, n, e->reply_len);
@@ -370,7 +380,7 @@ int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned 
 	if (!reply_claimed(e, b))
 		return error_set(-EINVAL, "%p was not given by tern_reply_claim() for this request",
 				 claimed);
-	struct parcel p = parcel_of(id, n, b, e->reply_len, TERN_SIX_VALUES_);
+	struct parcel p = parcel_of(id, n, b, e->reply_len, TERN_ALL_VALUES_);
 	if (e->reply_claim) {
 		e->reply_claim = NULL;
 		return reply_send(e, b, &p);
@@ -378,6 +388,12 @@ int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned 
 	rc = send_reply(e, &p); /* the block is the requester's and goes home */
 	e->block_kept = rc == 0 && e->reply_len;
 	return rc;
+}
+
+int tern_reply_commit_words(tern *t, const tern_msg *m, void *claimed, unsigned n, unsigned id,
+			    TERN_SIX_)
+{
+	return payload_reply_commit(t, m, claimed, n, id, TERN_SIX_VALUES_, 0, 0);
 }
 
 /* -- Tern's own messages ------------------------------------------------------------ */

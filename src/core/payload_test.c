@@ -71,7 +71,7 @@ TEST(a_payload_of_any_length_travels_there_and_back)
 	check_no_block_lost();
 }
 
-TEST(a_payload_travels_with_none_to_six_words)
+TEST(a_payload_travels_with_none_to_eight_words)
 {
 	ranks_open(note_request);
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 9), 0);
@@ -85,8 +85,15 @@ TEST(a_payload_travels_with_none_to_six_words)
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 9, 1, 2, 3, 4, 5, 6), 0);
 	local_settle();
 	CHECK(requests.words == 6 && requests.word[5] == 6);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 9, 1, 2, 3, 4, 5, 6, 7), 0);
+	local_settle();
+	CHECK(requests.words == 7 && requests.word[6] == 7);
 	check_arrival(&requests, 9, 1);
-	CHECK_IS(requests.count, 7);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, 9, 1, 2, 3, 4, 5, 6, 7, 8), 0);
+	local_settle();
+	CHECK(requests.words == 8 && requests.word[6] == 7 && requests.word[7] == 8);
+	check_arrival(&requests, 9, 1);
+	CHECK_IS(requests.count, 9);
 	check_no_block_lost();
 }
 
@@ -108,7 +115,7 @@ static void echo_array(tern *t, const tern_msg *m)
 
 TEST(a_payload_travels_with_an_array_of_words)
 {
-	static const uint64_t words[TERN_WORDS_MAX + 1] = { 7, 8, 9, 10, 11, 12, 13 };
+	static const uint64_t words[TERN_WORDS_MAX + 1] = { 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 	ranks_open(echo_array);
 	for (unsigned n = 0; n <= TERN_WORDS_MAX; n++) {
 		void *claimed = handed_claim(local[0], 1, 9);

@@ -83,9 +83,12 @@ static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t he
 	in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
 }
 
+/* `lines` is a constant: how many the message has. */
 /* cost: protection control */
-static inline __attribute__((always_inline)) void
-drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t difference, struct tally *y)
+static inline __attribute__((always_inline)) void drain_payload(struct endpoint *e,
+								struct tern_inlet *in,
+								uint64_t difference,
+								struct tally *y, unsigned lines)
 {
 	const tern_msg *m = inlet_at(in);
 	size_t len;
@@ -97,10 +100,10 @@ drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t difference, st
 			      "a payload outside its sender's blocks");
 		return;
 	}
-	in->cursor += TERN_LINE;   /* cost: order read */
-	e->block = block_of(data); /* cost: buffer setup */
-	e->block_kept = false;     /* cost: buffer setup */
-	e->t->current = m;         /* cost: protection setup */
+	in->cursor += lines * TERN_LINE; /* cost: order read */
+	e->block = block_of(data);       /* cost: buffer setup */
+	e->block_kept = false;           /* cost: buffer setup */
+	e->t->current = m;               /* cost: protection setup */
 	difference ^= TERN_HEAD_PAYLOAD;
 	if (y) {
 		stats_add(&e->stats->handler[difference >> TERN_ID_SHIFT].payload, len);
@@ -113,6 +116,39 @@ drain_payload(struct endpoint *e, struct tern_inlet *in, uint64_t difference, st
 	e->block = NULL;
 }
 
+static void drain_words(struct endpoint *e, struct tern_inlet *in, uint64_t difference,
+			struct tally *y)
+{
+	const tern_msg *m = inlet_at(in);
+	in->cursor += 2 * TERN_LINE;
+	e->t->current = m;
+	if (y)
+		count_handler(e, m, difference, y);
+	else
+		e->t->handler[difference >> TERN_ID_SHIFT](e->t, m);
+}
+
+/* A message of two lines, or garbage. False when the inlet has had its turn. */
+static __attribute__((noinline)) bool drain_double(struct endpoint *e, struct tern_inlet *in,
+						   uint64_t difference, unsigned *handled,
+						   struct tally *y)
+{
+	if (!head_double(difference)) { /* cost: protection control */
+		drain_garbage(e, in, difference ^ in->expect, "a bad header");
+		return true;
+	}
+	payload_forget_reply(e);
+	if (in->accept == 0) /* cost: flow status */
+		return gate_open(e, in);
+	difference ^= TERN_HEAD_CONTROL;
+	if (difference & TERN_HEAD_PAYLOAD)
+		drain_payload(e, in, difference, y, 2);
+	else
+		drain_words(e, in, difference, y);
+	*handled += 1;
+	return true;
+}
+
 /* Everything but a plain message through an open gate. False when the inlet has had its turn. */
 static inline __attribute__((always_inline)) bool drain_rare(struct endpoint *e,
 							     struct tern_inlet *in,
@@ -123,14 +159,12 @@ static inline __attribute__((always_inline)) bool drain_rare(struct endpoint *e,
 		return false;              /* an older lap: nothing has arrived */
 	if (inlet_control(in, difference)) /* cost: flow control */
 		return *handled < DRAIN_MOST;
-	if (difference >= TERN_HEAD_CONTROL) { /* cost: protection control */
-		drain_garbage(e, in, difference ^ in->expect, "a bad header");
-		return true;
-	}
+	if (difference >= TERN_HEAD_CONTROL) /* cost: protection control */
+		return drain_double(e, in, difference, handled, y);
 	payload_forget_reply(e);
 	if (in->accept == 0) /* cost: flow status */
 		return gate_open(e, in);
-	drain_payload(e, in, difference, y);
+	drain_payload(e, in, difference, y, 1);
 	*handled += 1;
 	return true;
 }

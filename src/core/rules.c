@@ -47,11 +47,11 @@ int rule_broken(enum rule r, const char *format, ...)
 	return error_set(rule_table[r].code, "%s%s%s", done, *advice ? "; " : "", advice);
 }
 
-/* The message that lies just before the cursor: a whole line, or the last piece of one. */
+/* The message that lies just before the cursor: a whole line, two, or the last piece of one. */
 const tern_msg *rules_handled(const struct endpoint *e)
 {
 	char *end = e->inlet->cursor;
-	const tern_msg *line = (const tern_msg *)(const void *)(end - TERN_LINE);
+	const tern_msg *line = message_before(end);
 	bool aligned = (uintptr_t)end % TERN_LINE == 0;
 	if (aligned && !(atomic_load_explicit(&line->head, memory_order_relaxed) & TERN_HEAD_PIECE))
 		return line;

@@ -93,7 +93,7 @@ int send_reply(struct endpoint *e, const struct parcel *p)
 }
 
 /* cost: protection control */
-int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
+static int request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_ALL_)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
@@ -102,12 +102,17 @@ int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
 		return rc;
 	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n,
 			    .n = n,
-			    .word = { TERN_SIX_VALUES_ } };
+			    .word = { TERN_ALL_VALUES_ } };
 	return send_request(e, dst, &p);
 }
 
+int tern_request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_SIX_)
+{
+	return request_rare(t, dst, id, n, TERN_SIX_VALUES_, 0, 0);
+}
+
 /* cost: protection control */
-int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SIX_)
+static int reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_ALL_)
 {
 	struct endpoint *e = t->own;
 	int rc = rules_reply(e, m, id, n, 0);
@@ -115,8 +120,13 @@ int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SI
 		return rc;
 	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n,
 			    .n = n,
-			    .word = { TERN_SIX_VALUES_ } };
+			    .word = { TERN_ALL_VALUES_ } };
 	return send_reply(e, &p);
+}
+
+int tern_reply_rare(tern *t, const tern_msg *m, unsigned id, unsigned n, TERN_SIX_)
+{
+	return reply_rare(t, m, id, n, TERN_SIX_VALUES_, 0, 0);
 }
 
 /* -- The inline sends as functions: for TERN_NO_INLINE, arrays of words, other languages -- */
@@ -142,16 +152,54 @@ static uint64_t word_at(const uint64_t *words, unsigned n, unsigned i)
 #define WORDS_AT(words, n)                                                                      \
 	word_at(words, n, 0), word_at(words, n, 1), word_at(words, n, 2), word_at(words, n, 3), \
 		word_at(words, n, 4), word_at(words, n, 5)
+#define WORDS_ALL(words, n) WORDS_AT(words, n), word_at(words, n, 6), word_at(words, n, 7)
+
+/*
+ * The common case of two lines: the lane has room, no line of pieces is open, and this is not the
+ * last message of its leaf. False if this is not it.
+ */
+static inline bool double_put(tern *t, struct tern_lane *lane, unsigned id, unsigned n,
+			      const uint64_t *words)
+{
+	if (n > TERN_WORDS_MAX || id >= TERN_HANDLER_MAX || !t->known[id] ||
+	    !lane_write_double(lane, (uint64_t)id << TERN_ID_SHIFT, n, words))
+		return false;
+	if (TERN_UNLIKELY(tern_unheeded(lane)))
+		tern_knock(t, lane);
+	return true;
+}
+
+static __attribute__((noinline)) int request_double(tern *t, uint32_t dst, unsigned id, unsigned n,
+						    const uint64_t *words)
+{
+	if (TERN_UNLIKELY(dst >= t->reach || !double_put(t, &t->lane[dst], id, n, words)))
+		return request_rare(t, dst, id, n, WORDS_ALL(words, n));
+	tern_look(t);
+	return 0;
+}
+
+static __attribute__((noinline)) int reply_double(tern *t, const tern_msg *m, unsigned id,
+						  unsigned n, const uint64_t *words)
+{
+	if (TERN_UNLIKELY(m != t->current || !double_put(t, t->answer, id, n, words)))
+		return reply_rare(t, m, id, n, WORDS_ALL(words, n));
+	t->current = tern_answered(t);
+	return 0;
+}
 
 /* cost: base call */
 int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words)
 {
+	if (TERN_UNLIKELY(words_double(n)))
+		return request_double(t, dst, id, n, words);
 	return tern_request_inline(t, n, dst, id, WORDS_AT(words, n));
 }
 
 /* cost: base call */
 int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const uint64_t *words)
 {
+	if (TERN_UNLIKELY(words_double(n)))
+		return reply_double(t, m, id, n, words);
 	return tern_reply_inline(t, n, m, id, WORDS_AT(words, n));
 }
 
@@ -159,6 +207,10 @@ int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const 
 int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data, size_t len,
 			    unsigned n, const uint64_t *words)
 {
+	if (TERN_UNLIKELY(words_double(n) && len))
+		return payload_request(t, dst, id, data, n, len, WORDS_ALL(words, n));
+	if (TERN_UNLIKELY(words_double(n)))
+		return request_double(t, dst, id, n, words);
 	return tern_request_payload(t, dst, id, data, n, len, WORDS_AT(words, n));
 }
 
@@ -166,20 +218,24 @@ int tern_request_data_array(tern *t, uint32_t dst, unsigned id, const void *data
 int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *data, size_t len,
 			  unsigned n, const uint64_t *words)
 {
+	if (TERN_UNLIKELY(words_double(n) && len))
+		return payload_reply(t, m, id, data, n, len, WORDS_ALL(words, n));
+	if (TERN_UNLIKELY(words_double(n)))
+		return reply_double(t, m, id, n, words);
 	return tern_reply_payload(t, m, id, data, n, len, WORDS_AT(words, n));
 }
 
 /* cost: base call */
 int tern_commit_array(tern *t, void *claimed, unsigned id, unsigned n, const uint64_t *words)
 {
-	return tern_commit_words(t, claimed, n, id, WORDS_AT(words, n));
+	return payload_commit(t, claimed, n, id, WORDS_ALL(words, n));
 }
 
 /* cost: base call */
 int tern_reply_commit_array(tern *t, const tern_msg *m, void *claimed, unsigned id, unsigned n,
 			    const uint64_t *words)
 {
-	return tern_reply_commit_words(t, m, claimed, n, id, WORDS_AT(words, n));
+	return payload_reply_commit(t, m, claimed, n, id, WORDS_ALL(words, n));
 }
 
 /* cost: base write */

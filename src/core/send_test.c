@@ -37,7 +37,7 @@ static void check_words(const struct noted *a, uint32_t rank, uint32_t src, unsi
 		CHECK_IS(a->word[i], first + i);
 }
 
-TEST(a_request_carries_none_to_six_words)
+TEST(a_request_carries_none_to_eight_words)
 {
 	ranks_open(2);
 	for (uint32_t dst = 0; dst < 2; dst++) {
@@ -63,8 +63,14 @@ TEST(a_request_carries_none_to_six_words)
 		CHECK_IS(tern_request(t, dst, ASK, 1, 2, 3, 4, 5, 6), 0);
 		local_settle();
 		check_words(&requests, dst, 0, 6, 1);
+		CHECK_IS(tern_request(t, dst, ASK, 1, 2, 3, 4, 5, 6, 7), 0);
+		local_settle();
+		check_words(&requests, dst, 0, 7, 1);
+		CHECK_IS(tern_request(t, dst, ASK, 1, 2, 3, 4, 5, 6, 7, 8), 0);
+		local_settle();
+		check_words(&requests, dst, 0, 8, 1);
 	}
-	CHECK_IS(requests.count, 14);
+	CHECK_IS(requests.count, 18);
 	local_close();
 }
 
@@ -89,12 +95,18 @@ static void reply_by_count(tern *t, const tern_msg *m)
 	case 5:
 		CHECK_IS(tern_reply(t, m, TELL, 1, 2, 3, 4, 5), 0);
 		break;
-	default:
+	case 6:
 		CHECK_IS(tern_reply(t, m, TELL, 1, 2, 3, 4, 5, 6), 0);
+		break;
+	case 7:
+		CHECK_IS(tern_reply(t, m, TELL, 1, 2, 3, 4, 5, 6, 7), 0);
+		break;
+	default:
+		CHECK_IS(tern_reply(t, m, TELL, 1, 2, 3, 4, 5, 6, 7, 8), 0);
 	}
 }
 
-TEST(a_reply_carries_none_to_six_words)
+TEST(a_reply_carries_none_to_eight_words)
 {
 	local_open(2);
 	local_on(ASK, reply_by_count);
@@ -105,7 +117,7 @@ TEST(a_reply_carries_none_to_six_words)
 			local_settle();
 			check_words(&replies, 0, dst, n, 1);
 		}
-	CHECK_IS(replies.count, 14);
+	CHECK_IS(replies.count, 18);
 	local_close();
 }
 
@@ -123,7 +135,7 @@ TEST(words_are_converted_to_64_bits)
 
 TEST(arrays_of_words_travel_like_lists)
 {
-	static const uint64_t words[TERN_WORDS_MAX] = { 7, 8, 9, 10, 11, 12 };
+	static const uint64_t words[TERN_WORDS_MAX] = { 7, 8, 9, 10, 11, 12, 13, 14 };
 	ranks_open(2);
 	for (unsigned n = 0; n <= TERN_WORDS_MAX; n++) {
 		CHECK_IS(tern_request_array(local[0], 1, ECHO, n, words), 0);

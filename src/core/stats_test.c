@@ -69,7 +69,7 @@ static void send_some(unsigned words, bool payload)
 {
 	uint64_t w[TERN_WORDS_MAX] = { 0 };
 	if (payload)
-		CHECK_IS(tern_request_data(local[0], 1, TELL, w, sizeof w, 1, 2), 0);
+		CHECK_IS(tern_request_data(local[0], 1, TELL, w, 48, 1, 2), 0);
 	else
 		CHECK_IS(tern_request_array(local[0], 1, TELL, words, w), 0);
 }
@@ -80,8 +80,8 @@ TEST(what_was_sent_follows_from_the_lanes_whatever_was_sent)
 	uint64_t state = check_seed();
 	for (uint64_t sent = 1; sent <= 5000; sent++) {
 		state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
-		unsigned words = (unsigned)(state >> 33) % 10;
-		send_some(words < 7 ? words : 1, words == 9);
+		unsigned words = (unsigned)(state >> 33) % 12;
+		send_some(words <= TERN_WORDS_MAX ? words : 1, words == 11);
 		CHECK_IS(stats_of(0).sent, sent);
 		if ((state >> 50) % 64 == 0)
 			tern_poll(local[1]);
@@ -130,13 +130,15 @@ TEST(with_TERN_STATS_each_handler_and_each_peer_is_counted)
 		send_some(1, false);
 	for (int i = 0; i < 5; i++)
 		send_some(0, true);
+	for (int i = 0; i < 3; i++)
+		send_some(8, false);
 	tern_release(local[1]);
 	local_settle();
 	CHECK_IS(tern_stats_handler(local[1], TELL, &h), 0);
-	CHECK_IS(h.count, 115);
-	CHECK_IS(h.bytes, 100 * 16 + 10 * 8 + 5 * (48 + 16));
+	CHECK_IS(h.count, 118);
+	CHECK_IS(h.bytes, 100 * 16 + 10 * 8 + 5 * (48 + 16) + 3 * 64);
 	CHECK_IS(h.timed, 8); /* the first, and each 16th from there */
-	CHECK_IS(peer_of(1, 0).requests, 115);
+	CHECK_IS(peer_of(1, 0).requests, 118);
 	CHECK_IS(peer_of(1, 0).bytes, h.bytes);
 	CHECK_IS(peer_of(0, 1).sent_bytes, h.bytes);
 	CHECK_IS(stats_of(1).bytes, h.bytes);

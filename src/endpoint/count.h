@@ -42,7 +42,7 @@ void count_timed(struct endpoint *e, const tern_msg *m, unsigned id);
 static inline __attribute__((always_inline)) void
 count_handler(struct endpoint *e, const tern_msg *m, uint64_t bits, struct tally *y)
 {
-	unsigned id = (unsigned)(bits >> TERN_ID_SHIFT), words = bits & 7;
+	unsigned id = (unsigned)(bits >> TERN_ID_SHIFT), words = bits & TERN_HEAD_WORDS;
 	stats_add(&e->stats->handler[id].count[words], 1);
 	y->bytes += words * sizeof(uint64_t);
 	if (y->nth++ & y->every)

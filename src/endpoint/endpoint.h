@@ -28,6 +28,11 @@ enum { LAYER_HANDLERS = 32 };
 
 struct layer;
 
+/* A message beyond its handler. */
+struct kept {
+	struct tern_msg line[2];
+};
+
 struct deferred {
 	void (*fn)(tern *t, void *arg);
 	void *arg;
@@ -131,7 +136,7 @@ struct endpoint {
 	/* The sentence of `trouble`, which another thread may have found. */
 	struct error_kept trouble_said;
 
-	struct tern_msg *kept; /* TERN_KEEP_MAX lines, allocated with the first */
+	struct kept *kept; /* TERN_KEEP_MAX of them, allocated with the first */
 	uint16_t kept_free[TERN_KEEP_MAX];
 	uint32_t kept_left;
 };

@@ -90,8 +90,9 @@ static inline uint64_t time_bucket_begin(unsigned bucket)
 }
 
 struct stats_handler {
-	_Atomic uint64_t count[8]; /* by the number of words, so that one count gives bytes too */
-	_Atomic uint64_t payload;  /* bytes */
+	/* By the number of words, so that one count gives bytes too. */
+	_Atomic uint64_t count[TERN_HEAD_WORDS + 1];
+	_Atomic uint64_t payload;      /* bytes */
 	_Atomic uint64_t timed, ticks; /* how many were timed, and how long those took */
 	_Atomic uint64_t longest;
 };

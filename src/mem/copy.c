@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "mem/mem.h"
 
-int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id,
-		  TERN_SIX_)
+int tern_put_request_array(tern *t, tern_addr dst, const void *src, size_t len, unsigned id,
+			   unsigned n, const uint64_t *words)
 {
 	INSIDE struct scope scope = scope_open(t);
 	uint32_t rank = tern_addr_rank(dst);
@@ -15,16 +15,14 @@ int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned 
 	int rc = rules_send(t->own, rank, id, n, 0); /* cost: protection control */
 	if (!rc)
 		rc = tern_put(t, dst, src, len);
-	return rc ? rc : tern_request_call(t, n, rank, id, TERN_SIX_VALUES_);
+	return rc ? rc : tern_request_array(t, rank, id, n, words);
 }
 
-int tern_put_request_array(tern *t, tern_addr dst, const void *src, size_t len, unsigned id,
-			   unsigned n, const uint64_t *words)
+int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned n, unsigned id,
+		  TERN_SIX_)
 {
-	uint64_t w[TERN_WORDS_MAX] = { 0 };
-	for (unsigned i = 0; i < n && i < TERN_WORDS_MAX; i++)
-		w[i] = words[i];
-	return tern_put_then(t, dst, src, len, n, id, w[0], w[1], w[2], w[3], w[4], w[5]);
+	const uint64_t words[TERN_WORDS_MAX] = { TERN_SIX_VALUES_ };
+	return tern_put_request_array(t, dst, src, len, id, n, words);
 }
 
 static int copy_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put, tern_op *op)

@@ -315,6 +315,11 @@ TEST(the_handler_of_a_long_message_finds_the_data_in_place)
 	CHECK_IS(tern_put_request_array(local[0], at[0] + 70, here, long_len, ASK, 4, words), 0);
 	local_settle();
 	CHECK(requests.count == 8 && requests.words == 4);
+	CHECK_IS(tern_put_request(local[0], at[0] + 70, here, long_len, ASK, 70, 2, 3, 4, 5, 6, 7,
+				  8),
+		 0);
+	local_settle();
+	CHECK(requests.count == 9 && requests.words == 8);
 	memset(image[0], 0, AREA);
 	memcpy(image[0] + 70, here_image, 500000);
 	areas_check();

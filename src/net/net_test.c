@@ -173,7 +173,7 @@ static uint64_t heard_now(struct end *e, enum tern_kind kind)
 				break;
 			if (inlet_control(in, x))
 				continue;
-			in->cursor += TERN_LINE;
+			in->cursor += head_bytes(x);
 			CHECK_IS(tern_msg_arg(m, 1), ~tern_msg_arg(m, 0));
 			return tern_msg_arg(m, 0);
 		}

@@ -56,7 +56,7 @@ uint64_t inlet_lying(const struct tern_inlet *in)
 			look.expect;
 		if (inlet_control(&look, difference))
 			continue;
-		look.cursor += difference & TERN_HEAD_PIECE ? TERN_PIECE : TERN_LINE;
+		look.cursor += head_bytes(difference);
 		n++;
 	}
 	return n;

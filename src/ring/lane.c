@@ -38,7 +38,7 @@ static void lane_enter(struct tern_lane *lane, uint64_t leaf)
 {
 	lane->leaf = leaf;
 	lane->tail = lane->base + leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
-	lane->end = lane->tail + (size_t)(lane->leaf_lines - 2) * TERN_LINE;
+	lane->end = lane->tail + (size_t)(lane->leaf_lines - LEAF_KEPT) * TERN_LINE;
 	lane->limit = lane->end;
 	for (int i = 0; i <= TERN_PREFETCH; i++)
 		tern_prefetch_write(lane->tail + (size_t)i * TERN_LINE);
@@ -55,7 +55,7 @@ void lane_open(struct tern_lane *lane, char *memory, uint32_t leaf_lines, _Atomi
 	lane->piece = NULL;
 	lane->leaf = ring_first_leaf();
 	lane->head = ring_lap_of(lane->leaf, source);
-	lane->padded = lane->leaf * (leaf_lines - 1) - ring_first_message();
+	lane->padded = lane->leaf * ring_leaf_room(leaf_lines) - ring_first_message();
 	if (lane->leaf) /* memory is zero; nothing is given back before something is sent */
 		atomic_store_explicit(freed, lane->leaf, memory_order_relaxed);
 	lane_enter(lane, lane->leaf);
@@ -78,7 +78,7 @@ static __attribute__((noinline)) void leaf_clear(const struct tern_lane *lane, u
 		head_clear(line + (size_t)i * TERN_LINE);
 }
 
-/* From the control line of one leaf into the next, if the consumer has given that back. */
+/* From the end of one leaf into the next, if the consumer has given that back. */
 /* cost: flow setup */
 static bool lane_turn(struct tern_lane *lane)
 {
@@ -153,14 +153,47 @@ int tern_lane_share(struct tern_lane *lane, uint64_t bits, uint64_t word)
 	return 1;
 }
 
+/*
+ * The words that the first line at `tail` has no room for. lane_count() counts a message for each
+ * line up to a leaf's room: there this line is not one.
+ */
+static void put_second(struct tern_lane *lane, unsigned n, const uint64_t *words)
+{
+	tern_msg *m = (tern_msg *)(void *)(lane->tail + TERN_LINE);
+	m->word[0] = words[TERN_LINE_WORDS];
+	if (n == TERN_WORDS_MAX)
+		m->word[1] = words[TERN_LINE_WORDS + 1];
+	atomic_store_explicit(&m->head,
+			      lane->head | TERN_HEAD_CONTROL | CONTROL_SECOND << TERN_ID_SHIFT,
+			      memory_order_relaxed); /* the first line's is released behind it */
+	lane->padded += lane->tail < lane->end;
+}
+
+bool lane_write_double(struct tern_lane *lane, uint64_t bits, unsigned n, const uint64_t *words)
+{
+	char *p = lane->tail;
+	if (p + TERN_LINE >= lane->limit)
+		return false;
+	put_second(lane, n, words);
+	tern_line_write(p, lane->head | TERN_HEAD_CONTROL | bits | n, TERN_LINE_WORDS, words[0],
+			words[1], words[2], words[3], words[4], words[5]);
+	tern_prefetch_write(p + (TERN_PREFETCH + 1) * TERN_LINE);
+	tern_prefetch_write(p + (TERN_PREFETCH + 2) * TERN_LINE);
+	lane->tail = p + 2 * TERN_LINE; /* cost: order setup */
+	return true;
+}
+
 static void put_line(struct tern_lane *lane, const struct parcel *p)
 {
+	bool two = words_double(p->n);
+	if (TERN_UNLIKELY(two))
+		put_second(lane, p->n, p->word);
 	if (p->bits & TERN_HEAD_PAYLOAD)
 		((tern_msg *)(void *)lane->tail)->payload =
 			(uint64_t)(p->payload - lane->tail) << TERN_LEN_BITS | p->len;
-	write_at(lane->tail, lane->head, p);
+	write_at(lane->tail, lane->head | (two ? TERN_HEAD_CONTROL : 0), p);
 	tern_prefetch_write(lane->tail + (TERN_PREFETCH + 1) * TERN_LINE);
-	lane->tail += TERN_LINE;                                /* cost: order setup */
+	lane->tail += TERN_LINE << two;                         /* cost: order setup */
 	if (lane_stuck(lane) && !lane_turn(lane) && lane->gate) /* cost: flow status */
 		lane->gate->accept = 0;
 }
@@ -191,16 +224,18 @@ void lane_shut(struct tern_lane *lane)
 }
 
 /*
- * Nobody counts messages as they are sent: a leaf has as many as it has lines before its
- * control line, and what pieces add to that is counted where shared lines begin and end.
+ * Nobody counts messages as they are sent: a leaf has as many as it has room for lines, and what
+ * pieces add to that is counted where shared lines begin and end, what second lines take where they
+ * are written. Behind its room a leaf has only the second line of its last message.
  */
 uint64_t lane_count(const struct tern_lane *lane)
 {
 	if (!lane->base)
 		return ring_first_message();
 	const char *leaf = lane->base + lane->leaf % RING_LEAVES * lane->leaf_lines * TERN_LINE;
-	uint64_t lines =
-		lane->leaf * (lane->leaf_lines - 1) + (uint64_t)(lane->tail - leaf) / TERN_LINE;
+	uint64_t room = ring_leaf_room(lane->leaf_lines),
+		 here = (uint64_t)(lane->tail - leaf) / TERN_LINE;
+	uint64_t lines = lane->leaf * room + (here < room ? here : room);
 	uint64_t pieces = lane->shared * (TERN_LINE / TERN_PIECE - 1) - lane->padded;
 	/* The open line is not among those behind the tail. */
 	if (lane->piece)

@@ -2,14 +2,17 @@
 /*
  * A ring of lines with one producer (its lane) and one consumer (its inlet).
  *
- * The ring is cut into four leaves. The last line of a leaf carries no message:
- * when the producer goes on to the next leaf it writes a turn there, and the
- * consumer that meets the turn gives the leaf back. So the producer compares its
- * tail with one limit and the consumer looks at one header; wrapping, laps and
- * credit cost something once a leaf.
+ * The ring is cut into four leaves. When the producer goes on to the next leaf it
+ * writes a turn behind the last message of the old one, and the consumer that meets
+ * the turn gives the leaf back. So the producer compares its tail with one limit and
+ * the consumer looks at one header; wrapping, laps and credit cost something once a leaf.
  *
  *      leaf 0               leaf 1               leaf 2         leaf 3
  *     | line line ... TURN | line line ... TURN | line ... TURN | ... TURN |
+ *
+ * A message of more words than a line has takes two lines. It begins at the latest
+ * LEAF_KEPT lines before the leaf's end, as every message does, so both lie in one leaf,
+ * with the turn behind them; behind a last message of one line the turn lies a line earlier.
  *
  * Invariants.
  *  I1  The producer is in leaf k only while k - freed < RING_LEAVES, so it never
@@ -20,9 +23,14 @@
  *      clears each leaf before its turn into it.
  *  I3  A line shared by pieces is opened with its other headers cleared, before
  *      its first header is published.
- *  I4  The last message line of a leaf is written by lane_put() alone, which then
+ *  I4  The last message of a leaf is written by lane_put() alone, which then
  *      turns at once if it can. A lane that could not is stuck: it has no room
  *      until the consumer gives a leaf back. That is what gates requests.
+ *  I5  A lane that is not stuck has room for two lines before the turn: for one message of
+ *      any kind. So a reply of two lines has room whenever a reply of one line has.
+ *  I6  The second line of a message, its header too, is written before the first line's
+ *      header is published. Its header has the lap, so I2 holds, and says what it is:
+ *      whoever looks back from the cursor finds the first line.
  */
 #ifndef TERN_RING_RING_H
 #define TERN_RING_RING_H
@@ -34,13 +42,51 @@ enum {
 	RING_LEAVES = 4,
 	REQUEST_LEAF_LINES = 128,
 	REPLY_LEAF_LINES = 64,
+	LEAF_KEPT = 3, /* lines of a leaf behind the last that the inline path writes */
 };
+
+/* Lines of messages that a leaf has room for in any case, where one of two lines counts as two. */
+static inline uint32_t ring_leaf_room(uint32_t leaf_lines)
+{
+	return leaf_lines - LEAF_KEPT + 1;
+}
 
 #define RING_LAPS \
 	((UINT64_C(1) << (64 - TERN_LAP_SHIFT)) - 1) /* numbers of laps: 1 to this, and 1 again */
 
 /* Control headers, in the place of the handler number. */
-enum control { CONTROL_TURN, CONTROL_PAD };
+enum control { CONTROL_TURN, CONTROL_PAD, CONTROL_SECOND };
+
+/* Whether a message of `n` words takes two lines. */
+static inline bool words_double(unsigned n)
+{
+	return n > TERN_LINE_WORDS;
+}
+
+/* Whether a header, or what it differs by from what was expected, is of a message of two lines. */
+static inline bool head_double(uint64_t head)
+{
+	unsigned n = head & TERN_HEAD_WORDS;
+	return (head & (TERN_HEAD_CONTROL | TERN_HEAD_PIECE)) == TERN_HEAD_CONTROL &&
+	       words_double(n) && n <= TERN_WORDS_MAX;
+}
+
+/* The bytes in a ring of a message with that header. */
+static inline size_t head_bytes(uint64_t head)
+{
+	if (head & TERN_HEAD_PIECE)
+		return TERN_PIECE;
+	return TERN_UNLIKELY(head & TERN_HEAD_CONTROL) ? 2 * TERN_LINE : TERN_LINE;
+}
+
+/* The message of whole lines that ends at `end`: the line before it, or two. */
+static inline const tern_msg *message_before(const char *end)
+{
+	const tern_msg *m = (const tern_msg *)(const void *)(end - TERN_LINE);
+	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	uint64_t mark = head & ((UINT64_C(1) << TERN_SRC_SHIFT) - 1);
+	return m - (mark == (TERN_HEAD_CONTROL | CONTROL_SECOND << TERN_ID_SHIFT));
+}
 
 /* What is sent besides the words: handler, count, flags in the header's low part. */
 struct parcel {
@@ -60,6 +106,12 @@ bool lane_ready(struct tern_lane *lane);
 
 /* Writes a message of any kind. The caller has seen lane_ready(). */
 void lane_put(struct tern_lane *lane, const struct parcel *p);
+
+/*
+ * Writes a message of two lines and no payload where the lane has room for it in the common case,
+ * as tern_lane_write() does; false if this is not it. `bits` has the handler.
+ */
+bool lane_write_double(struct tern_lane *lane, uint64_t bits, unsigned n, const uint64_t *words);
 
 /* Nothing is to be sent any more. */
 void lane_shut(struct tern_lane *lane);

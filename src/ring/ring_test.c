@@ -37,7 +37,7 @@ static void ring_age(unsigned laps_before_wrap)
 	ring.inlet.expect = ring.lane.head;
 }
 
-/* Kinds of messages: 0 to 6 words, and with a payload besides. */
+/* Kinds of messages: 0 to 8 words, and with a payload besides. */
 enum { KINDS = 2 * (TERN_WORDS_MAX + 1) };
 
 static struct parcel parcel_of(unsigned kind, uint64_t number)
@@ -59,7 +59,10 @@ static bool ring_send_parcel(const struct parcel *p)
 {
 	const uint64_t *w = p->word;
 	bool plain = !(p->bits & TERN_HEAD_PAYLOAD);
-	if (!plain ||
+	if (plain && words_double(p->n) &&
+	    lane_write_double(&ring.lane, HANDLER << TERN_ID_SHIFT, p->n, w))
+		return true;
+	if (!plain || words_double(p->n) ||
 	    !tern_lane_write(&ring.lane, HANDLER, p->n, w[0], w[1], w[2], w[3], w[4], w[5])) {
 		if (!lane_ready(&ring.lane))
 			return false;
@@ -88,8 +91,11 @@ static const tern_msg *ring_take(void)
 		if (inlet_control(in, x))
 			continue;
 		CHECK_IS(x >> TERN_SRC_SHIFT, 0);
+		CHECK_IS(head_double(x), words_double(x & TERN_HEAD_WORDS));
 		CHECK_IS(x >> TERN_ID_SHIFT & 1023, HANDLER);
-		in->cursor += x & TERN_HEAD_PIECE ? TERN_PIECE : TERN_LINE;
+		in->cursor += head_bytes(x);
+		if (!(x & TERN_HEAD_PIECE))
+			CHECK(message_before(in->cursor) == m);
 		return m;
 	}
 }
@@ -140,7 +146,9 @@ TEST(small_messages_share_a_line_and_others_do_not)
 /* Every sequence of `length` of these kinds, one after another in the same ring. */
 static void sequences(unsigned length, bool eager)
 {
-	static const unsigned kinds[] = { 0, 1, 2, TERN_WORDS_MAX, TERN_WORDS_MAX + 1 };
+	static const unsigned kinds[] = {
+		0, 1, 2, TERN_LINE_WORDS, TERN_WORDS_MAX, TERN_WORDS_MAX + 1
+	};
 	enum { N = sizeof kinds / sizeof *kinds };
 	unsigned count = 1;
 	for (unsigned i = 0; i < length; i++)
@@ -264,13 +272,46 @@ TEST(a_ring_takes_what_fits_and_not_one_message_more)
 {
 	for (unsigned kind = 0; kind < KINDS; kind++) {
 		ring_open(REPLY_LEAF_LINES);
-		unsigned lines = RING_LEAVES * (REPLY_LEAF_LINES - 1);
+		unsigned lines = REPLY_LEAF_LINES - 2;
 		/* the last line of each leaf carries one message, of whatever kind */
-		unsigned small = RING_LEAVES * (4 * (REPLY_LEAF_LINES - 2) + 1);
-		CHECK_IS(fill(kind), kind < 2 ? small : lines);
+		unsigned small = 4 * (lines - 1) + 1;
+		unsigned most = words_double(kind % (TERN_WORDS_MAX + 1)) ? (lines + 1) / 2 : lines;
+		CHECK_IS(fill(kind), RING_LEAVES * (kind < 2 ? small : most));
 		while (ring.taken < ring.sent)
 			REQUIRE(ring_receive(kind));
 		CHECK(!ring_take());
+	}
+}
+
+/* The last message of a leaf of one line, and of two: both lie in the leaf with their turn. */
+TEST(a_message_of_two_lines_lies_in_one_leaf_wherever_it_begins)
+{
+	enum { LEAF = REPLY_LEAF_LINES * TERN_LINE };
+	for (unsigned before = 0; before < RING_LEAVES * (REPLY_LEAF_LINES - 2); before++) {
+		ring_open(REPLY_LEAF_LINES);
+		for (unsigned i = 0; i < before; i++)
+			REQUIRE(ring_send(TERN_LINE_WORDS));
+		REQUIRE(ring_send(TERN_WORDS_MAX));
+		REQUIRE(lane_sent(&ring.lane) == before + 1);
+		for (unsigned i = 0; i < before; i++)
+			REQUIRE(ring_receive(TERN_LINE_WORDS));
+		const tern_msg *m = ring_take();
+		REQUIRE(m && message_is(m, TERN_WORDS_MAX, ring.taken++));
+		size_t at = (size_t)((const char *)m - ring.memory);
+		REQUIRE(at / LEAF == (at + 2 * TERN_LINE) / LEAF); /* and the line behind it */
+		REQUIRE(!ring_take());
+	}
+}
+
+TEST(messages_are_counted_whatever_their_lines)
+{
+	struct chance c = { check_seed() };
+	ring_open(16);
+	for (unsigned i = 0; i < check_scaled(100000); i++) {
+		unsigned kind = chance_below(&c, KINDS);
+		REQUIRE(ring_send(kind));
+		REQUIRE(lane_sent(&ring.lane) == ring.sent);
+		REQUIRE(ring_receive(kind));
 	}
 }
 
@@ -289,14 +330,14 @@ TEST(room_returns_when_a_leaf_is_given_back_and_not_before)
 {
 	ring_open(REPLY_LEAF_LINES);
 	fill(3);
-	for (unsigned i = 0; i < REPLY_LEAF_LINES - 1; i++) {
+	for (unsigned i = 0; i < REPLY_LEAF_LINES - 2; i++) {
 		CHECK(!lane_ready(&ring.lane));
 		CHECK(ring_receive(3));
 	}
 	CHECK(!lane_ready(&ring.lane));
 	CHECK(ring_receive(3)); /* the first of the next leaf: the turn was met */
 	CHECK(lane_ready(&ring.lane));
-	CHECK_IS(fill(3), REPLY_LEAF_LINES - 1);
+	CHECK_IS(fill(3), REPLY_LEAF_LINES - 2);
 }
 
 TEST(a_ready_lane_has_room_for_a_message_of_any_kind_wherever_it_stands)
@@ -322,7 +363,7 @@ TEST(a_lane_that_is_stuck_closes_its_gate_and_no_other_does)
 	ring_open(REPLY_LEAF_LINES);
 	struct tern_inlet gate = { .accept = TERN_HEAD_PLAIN };
 	ring.lane.gate = &gate;
-	unsigned capacity = RING_LEAVES * (REPLY_LEAF_LINES - 1);
+	unsigned capacity = RING_LEAVES * (REPLY_LEAF_LINES - 2);
 	for (unsigned i = 0; i < capacity; i++) {
 		CHECK(gate.accept);
 		CHECK(ring_send(3));
@@ -339,7 +380,7 @@ TEST(words_are_never_mistaken_for_headers)
 	for (unsigned i = 0; i < check_scaled(20000); i++) {
 		uint64_t head =
 			chance_one_in(&c, 2) ? ring.lane.head : ring_next_lap(ring.lane.head);
-		struct parcel p = { .n = chance_below(&c, 7) };
+		struct parcel p = { .n = chance_below(&c, TERN_WORDS_MAX + 1) };
 		for (unsigned w = 0; w < p.n; w++)
 			p.word[w] = head | HANDLER << TERN_ID_SHIFT | TERN_HEAD_PIECE | 1;
 		p.bits = HANDLER << TERN_ID_SHIFT | p.n;
@@ -364,7 +405,8 @@ TEST(an_unknown_control_header_is_refused)
 {
 	ring_open(REPLY_LEAF_LINES);
 	char *cursor = ring.inlet.cursor;
-	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | 2 << TERN_ID_SHIFT));
+	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | CONTROL_SECOND << TERN_ID_SHIFT));
+	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | CONTROL_TURN << TERN_ID_SHIFT | 7));
 	CHECK(!inlet_control(&ring.inlet, TERN_HEAD_CONTROL | TERN_HEAD_PAYLOAD |
 						  CONTROL_TURN << TERN_ID_SHIFT));
 	CHECK(!inlet_control(&ring.inlet, HANDLER << TERN_ID_SHIFT));

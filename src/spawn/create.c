@@ -74,16 +74,17 @@ static void ticket_end(struct spawn *s, struct ticket *k, int rc, uint64_t resul
 
 /* -- Sending, and the queues that wait for it ---------------------------------------- */
 
-/* Five words fit the message beside the label; the sixth is its payload. */
+/* Five words fit the message's line beside the label; the others are its payload. */
 static int ticket_send(struct spawn *s, struct ticket *k)
 {
 	const uint64_t *w = k->word;
 	uint64_t label = label_word(k->label);
-	if (k->label.words <= TERN_WORDS_MAX - 1)
+	if (k->label.words <= TERN_LINE_WORDS - 1)
 		return layer_words(s->e, k->rank, SPAWN_CREATE, label, w[0], w[1], w[2], w[3],
 				   w[4]);
 	const uint64_t words[] = { label, w[0], w[1], w[2], w[3], w[4] };
-	return layer_request(s->e, k->rank, SPAWN_CREATE, &w[5], sizeof w[5], 6, words);
+	size_t more = k->label.words - (TERN_LINE_WORDS - 1u);
+	return layer_request(s->e, k->rank, SPAWN_CREATE, &w[5], more * sizeof *w, 6, words);
 }
 
 static void queue_push(struct spawn *s, struct ticket *k)
@@ -289,35 +290,35 @@ static int create(struct spawn *s, uint32_t first, uint32_t end, const struct ti
 }
 
 int tern_spawn_words(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, unsigned n,
-		     void *arg, TERN_SIX_)
+		     void *arg, TERN_ALL_)
 {
 	INSIDE struct scope scope = scope_open(t);
 	const struct ticket model = { .done = done,
 				      .arg = arg,
 				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
-				      .word = { TERN_SIX_VALUES_ } };
+				      .word = { TERN_ALL_VALUES_ } };
 	return create(spawn_of(t), rank, rank + 1, &model, id, n);
 }
 
 int tern_spawn_first_words(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, unsigned n,
-			   void *arg, TERN_SIX_)
+			   void *arg, TERN_ALL_)
 {
 	INSIDE struct scope scope = scope_open(t);
 	const struct ticket model = { .done = done,
 				      .arg = arg,
 				      .label = { .id = (uint8_t)id, .words = (uint8_t)n },
-				      .word = { TERN_SIX_VALUES_ } };
+				      .word = { TERN_ALL_VALUES_ } };
 	return create(spawn_of(t), 0, ranks, &model, id, n);
 }
 
 /* Those that are not given are 0; too many are refused by create(). */
-struct six {
+struct words {
 	uint64_t w[TERN_WORDS_MAX];
 };
 
-static struct six six_of(unsigned n, const uint64_t *words)
+static struct words words_of(unsigned n, const uint64_t *words)
 {
-	struct six s = { { 0 } };
+	struct words s = { { 0 } };
 	for (unsigned i = 0; i < n && i < TERN_WORDS_MAX; i++)
 		s.w[i] = words[i];
 	return s;
@@ -326,17 +327,17 @@ static struct six six_of(unsigned n, const uint64_t *words)
 int tern_spawn_array(tern *t, uint32_t rank, unsigned id, tern_thread_done *done, void *arg,
 		     unsigned n, const uint64_t *words)
 {
-	struct six s = six_of(n, words);
+	struct words s = words_of(n, words);
 	return tern_spawn_words(t, rank, id, done, n, arg, s.w[0], s.w[1], s.w[2], s.w[3], s.w[4],
-				s.w[5]);
+				s.w[5], s.w[6], s.w[7]);
 }
 
 int tern_spawn_first_array(tern *t, uint32_t ranks, unsigned id, tern_thread_done *done, void *arg,
 			   unsigned n, const uint64_t *words)
 {
-	struct six s = six_of(n, words);
+	struct words s = words_of(n, words);
 	return tern_spawn_first_words(t, ranks, id, done, n, arg, s.w[0], s.w[1], s.w[2], s.w[3],
-				      s.w[4], s.w[5]);
+				      s.w[4], s.w[5], s.w[6], s.w[7]);
 }
 
 int tern_spawn_all_array(tern *t, unsigned id, tern_thread_done *done, void *arg, unsigned n,
@@ -385,10 +386,10 @@ static void thread_ended(tern *t, uint32_t rank, int rc, uint64_t result, void *
 }
 
 int tern_thread_start_words(tern *t, tern_thread *thread, uint32_t rank, unsigned n, unsigned id,
-			    TERN_SIX_)
+			    TERN_ALL_)
 {
 	*thread = (tern_thread){ .pending = 1, .rank = rank };
-	int rc = tern_spawn_words(t, rank, id, thread_ended, n, thread, TERN_SIX_VALUES_);
+	int rc = tern_spawn_words(t, rank, id, thread_ended, n, thread, TERN_ALL_VALUES_);
 	if (rc)
 		thread->pending = 0;
 	return rc;
@@ -397,9 +398,9 @@ int tern_thread_start_words(tern *t, tern_thread *thread, uint32_t rank, unsigne
 int tern_thread_start_array(tern *t, tern_thread *thread, uint32_t rank, unsigned id, unsigned n,
 			    const uint64_t *words)
 {
-	struct six s = six_of(n, words);
+	struct words s = words_of(n, words);
 	return tern_thread_start_words(t, thread, rank, n, id, s.w[0], s.w[1], s.w[2], s.w[3],
-				       s.w[4], s.w[5]);
+				       s.w[4], s.w[5], s.w[6], s.w[7]);
 }
 
 static bool thread_over(struct endpoint *e, void *arg)

@@ -24,15 +24,17 @@ void inbox_close(struct spawn *s)
 static void inbox_put(struct spawn *s, const tern_msg *m, struct label l)
 {
 	struct creation *c = &s->inbox[(s->inbox_first + s->inbox_count++) % s->inbox_size];
+	const unsigned line = TERN_LINE_WORDS - 1; /* words beside the label */
 	size_t len;
-	const void *sixth = tern_msg_data(m, &len);
+	const void *others = tern_msg_data(m, &len);
 	c->from = tern_msg_src(m);
 	c->label = l;
-	for (unsigned i = 0; i < TERN_WORDS_MAX - 1; i++)
+	for (unsigned i = 0; i < line; i++)
 		c->word[i] = tern_msg_arg(m, i + 1);
-	c->word[TERN_WORDS_MAX - 1] = 0;
-	if (len == sizeof(uint64_t))
-		memcpy(&c->word[TERN_WORDS_MAX - 1], sixth, len);
+	for (unsigned i = line; i < TERN_WORDS_MAX; i++)
+		c->word[i] = 0;
+	if (len && len <= (TERN_WORDS_MAX - line) * sizeof(uint64_t))
+		memcpy(&c->word[line], others, len);
 	s->party[c->from].here++;
 }
 

@@ -9,15 +9,15 @@ enum { ADD, STAY, NOTE, SPAWN_MORE, SELF, OTHER };
 
 static struct ending ended;
 
-static uint64_t add(tern *t, const uint64_t word[6])
+static uint64_t add(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	(void)t;
-	return word[0] + word[1] + word[2] + word[3] + word[4] + word[5];
+	return word[0] + word[1] + word[2] + word[3] + word[4] + word[5] + word[6] + word[7];
 }
 
 static _Atomic uint64_t gate; /* of all threads that stay */
 
-static uint64_t stay(tern *t, const uint64_t word[6])
+static uint64_t stay(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	CHECK_IS(tern_wait(t, &gate, 1), 0);
 	return word[0];
@@ -26,7 +26,7 @@ static uint64_t stay(tern *t, const uint64_t word[6])
 static uint64_t noted[8192];
 static unsigned notes;
 
-static uint64_t note(tern *t, const uint64_t word[6])
+static uint64_t note(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	(void)t;
 	noted[notes++] = word[0];
@@ -53,7 +53,7 @@ TEST(a_thread_runs_at_its_rank_and_its_result_comes_back)
 	local_close();
 }
 
-TEST(a_thread_gets_none_to_six_words_and_zeros_for_the_rest)
+TEST(a_thread_gets_none_to_eight_words_and_zeros_for_the_rest)
 {
 	open_all(2);
 	CHECK_IS(tern_spawn(local[0], 1, ADD, note_ending, &ended), 0);
@@ -65,6 +65,14 @@ TEST(a_thread_gets_none_to_six_words_and_zeros_for_the_rest)
 	CHECK_IS(tern_spawn(local[0], 1, ADD, note_ending, &ended, 1, 2, 3, 4, 5, 6), 0);
 	await(&ended, 3);
 	CHECK_IS(ended.result, 21);
+	CHECK_IS(tern_spawn(local[0], 1, ADD, note_ending, &ended, 1, 2, 3, 4, 5, 6, 7), 0);
+	await(&ended, 4);
+	CHECK_IS(ended.result, 28);
+	CHECK_IS(tern_spawn(local[0], 1, ADD, note_ending, &ended, 1, 2, 3, 4, 5, 6, 7, 8), 0);
+	await(&ended, 5);
+	CHECK_IS(ended.result, 36);
+	CHECK_IS(tern_spawn(local[0], 1, ADD, note_ending, &ended, 1, 2, 3, 4, 5, 6, 7, 8, 9),
+		 -E2BIG);
 	local_close();
 }
 
@@ -281,7 +289,7 @@ TEST(a_callback_may_create_the_next_thread)
 	local_close();
 }
 
-static uint64_t tree(tern *t, const uint64_t word[6])
+static uint64_t tree(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	uint64_t left = 0, right = 0;
 	tern_thread a, b;
@@ -312,7 +320,7 @@ TEST(threads_create_threads_and_join_them)
 
 static uint64_t self_numbers[3];
 
-static uint64_t tell_self(tern *t, const uint64_t word[6])
+static uint64_t tell_self(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	self_numbers[word[0]] = tern_thread_self(t);
 	tern_thread_yield(t);
@@ -384,7 +392,7 @@ TEST(closing_lets_threads_end_and_refuses_while_one_cannot)
 	local_close();
 }
 
-static uint64_t close_here(tern *t, const uint64_t word[6])
+static uint64_t close_here(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	(void)word;
 	return (uint64_t)-tern_close(t);
@@ -413,7 +421,7 @@ TEST(threads_at_a_rank_that_closes_end_with_an_error)
 	local_close();
 }
 
-static uint64_t hold_on(tern *t, const uint64_t word[6])
+static uint64_t hold_on(tern *t, const uint64_t word[TERN_WORDS_MAX])
 {
 	(void)word;
 	tern_hold(t);

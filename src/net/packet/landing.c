@@ -10,8 +10,8 @@
 #include "net/packet/service.h"
 
 enum {
-	SINGLE = 2 + TERN_WORDS_MAX * sizeof(uint64_t)
-}; /* bytes that a message without a payload has, at most */
+	SINGLE = 2 + TERN_LINE_WORDS * sizeof(uint64_t)
+}; /* bytes that a message of one line and without a payload has, at most */
 
 struct record {
 	unsigned stream, id, n;
@@ -60,6 +60,17 @@ static bool payload_read(struct arrival *a, struct record *r)
 	return (r->bytes = header_pull(a, r->here)) != NULL;
 }
 
+/* The words of a message, and how many there are. */
+/* cost: protection control */
+static bool words_read(struct arrival *a, unsigned field, struct record *r)
+{
+	r->n = field;
+	if (TERN_UNLIKELY(field == RECORD_WORDS_MORE) &&
+	    (!get16(a, &r->n) || !words_double(r->n) || r->n > TERN_WORDS_MAX))
+		return false;
+	return (r->words = header_pull(a, r->n * sizeof(uint64_t))) != NULL;
+}
+
 /* The next record; false if the bytes are none. */
 /* cost: protection control */
 static bool record_read(struct arrival *a, struct record *r)
@@ -71,16 +82,21 @@ static bool record_read(struct arrival *a, struct record *r)
 	r->id = head % (1 << RECORD_WORDS_SHIFT);
 	if (head & RECORD_IS_NEWS)
 		return news_read(a, r->id, r);
-	r->n = head >> RECORD_WORDS_SHIFT & 7;
 	r->stream = head & RECORD_IS_REPLY ? STREAM_REPLIES : STREAM_REQUESTS;
-	if (r->n > TERN_WORDS_MAX || !(r->words = header_pull(a, r->n * sizeof(uint64_t))))
+	if (!words_read(a, head >> RECORD_WORDS_SHIFT & 7, r))
 		return false;
 	return !(head & RECORD_HAS_PAYLOAD) || payload_read(a, r);
+}
+
+static unsigned message_lines(unsigned n)
+{
+	return words_double(n) ? 2 : 1;
 }
 
 /* What a packet asks for, found out before anything is done. */
 struct need {
 	unsigned lines, blocks;
+	unsigned width; /* lines of the message that was begun last */
 	bool present;
 	bool astray; /* it does not go on where the last left off */
 	bool open;   /* a payload of which more is to come */
@@ -104,8 +120,10 @@ static bool need_add(struct need *need, const struct record *r)
 		need->len = r->len;
 	}
 	need->got = r->offset + r->here;
+	if (!r->offset)
+		need->width = message_lines(r->n);
 	need->open = r->bytes && need->got < r->len;
-	need->lines += !need->open;
+	need->lines += need->open ? 0 : need->width;
 	return true;
 }
 
@@ -127,10 +145,10 @@ uint64_t landing_allowed(const struct in *in)
 unsigned landing_lines(const struct in *in)
 {
 	uint64_t used = in->fill.leaf - atomic_load_explicit(in->freed, memory_order_acquire);
+	unsigned others = (unsigned)(RING_LEAVES - 1 - used) * ring_leaf_room(in->fill.leaf_lines);
 	if (in->fill.tail >= in->fill.end)
-		return (unsigned)(RING_LEAVES - 1 - used) * (in->fill.leaf_lines - 1);
-	return (unsigned)(RING_LEAVES - 1 - used) * (in->fill.leaf_lines - 1) +
-	       (unsigned)((in->fill.end - in->fill.tail) / TERN_LINE);
+		return others;
+	return others + (unsigned)((in->fill.end - in->fill.tail) / TERN_LINE);
 }
 
 /* cost: flow status */
@@ -141,8 +159,8 @@ static bool need_met(const struct path *p, const struct need *need, unsigned str
 		return false;
 	const struct service *flow = p->net->flow;
 	/*
-	 * With credits its sender has counted, and better than this, which takes every message for
-	 * a line.
+	 * With credits its sender has counted, and better than this, which takes every piece for a
+	 * line.
 	 */
 	return !need->lines || (flow && flow->grants) || need->lines <= landing_lines(in);
 }
@@ -154,6 +172,7 @@ static bool packet_good(struct path *p, struct arrival a, struct need *need)
 	for (unsigned stream = 0; stream < STREAMS; stream++)
 		need[stream] = (struct need){ .open = p->in[stream].open != NULL,
 					      .got = p->in[stream].got,
+					      .width = message_lines(p->in[stream].parcel.n),
 					      .len = (uint32_t)p->in[stream].parcel.len };
 	while (a.len) {
 		if (!record_read(&a, &r))
@@ -306,7 +325,7 @@ static bool landing_single(struct path *p, const struct arrival *a)
 		return false;
 	memcpy(&head, a->at, sizeof head);
 	unsigned n = head >> RECORD_WORDS_SHIFT & 7;
-	if (head & (RECORD_IS_NEWS | RECORD_HAS_PAYLOAD) || n > TERN_WORDS_MAX ||
+	if (head & (RECORD_IS_NEWS | RECORD_HAS_PAYLOAD) || n > TERN_LINE_WORDS ||
 	    a->len != sizeof head + n * sizeof(uint64_t))
 		return false;
 	struct in *in = &p->in[head & RECORD_IS_REPLY ? STREAM_REPLIES : STREAM_REQUESTS];

@@ -30,11 +30,10 @@ enum {
 /* About what the last message of a lane will take in a packet. */
 static size_t lane_last(const struct tern_lane *lane)
 {
-	const tern_msg *m = (const tern_msg *)(const void *)(lane->tail - TERN_LINE);
 	size_t len = 0;
 	if (lane->piece || lane->tail == lane->base)
 		return SHORT;
-	tern_msg_data(m, &len);
+	tern_msg_data(message_before(lane->tail), &len);
 	return TERN_LINE + len;
 }
 

@@ -67,6 +67,9 @@ enum news { NEWS_NONE, NEWS_FLOW, NEWS_BARRIER, NEWS_ASK, NEWS_CONFIRM, NEWS_LOS
 /* How a record begins: handler, number of words, and these. */
 enum {
 	RECORD_WORDS_SHIFT = 10,
+	/* In the place of a number of words: there are more than a line has, and 16 bits that say
+	   how many come before them. */
+	RECORD_WORDS_MORE = 7,
 	RECORD_IS_REPLY = 1 << 13,
 	/* Length, offset, bytes here, and bytes that are skipped before those follow the words,
 	   each in 16 bits. */
@@ -145,6 +148,7 @@ struct out {
 	uint64_t may;     /* messages that may be begun */
 	uint64_t blocks;  /* payloads begun */
 	uint64_t allowed; /* that may be */
+	bool by_line;     /* a message of two lines counts as two of `may` */
 };
 
 /* The network's end of a ring that the core reads. */
@@ -404,8 +408,7 @@ static inline const tern_msg *place_look(const struct out *o, struct place *p)
 /* cost: base read */
 static inline void place_pass(struct place *p, const tern_msg *m)
 {
-	bool piece = atomic_load_explicit(&m->head, memory_order_relaxed) & TERN_HEAD_PIECE;
-	p->cursor += piece ? TERN_PIECE : TERN_LINE;
+	p->cursor += head_bytes(atomic_load_explicit(&m->head, memory_order_relaxed));
 	p->offset = 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages become records: a head of 16 bits, the words, and what a payload has in this packet. A
+ * Messages become records: a head of 16 bits, the words (behind their number, where that is more
+ * than 6), and what a payload has in this packet. A
  * payload that does not fit goes on in the next packet, in a record without words. Lap and source
  * are not sent: the receiver knows both, and better.
  */
@@ -46,7 +47,7 @@ const tern_msg *place_look_on(const struct out *o, struct place *p)
 		uint64_t x = atomic_load_explicit(&m->head, memory_order_acquire) ^ p->expect;
 		if (x >> TERN_LAP_SHIFT)
 			return NULL;
-		if (!(x & TERN_HEAD_CONTROL))
+		if (!(x & TERN_HEAD_CONTROL) || head_double(x))
 			return m;
 		if (!place_control(o, p, x))
 			return NULL;
@@ -166,14 +167,33 @@ static bool payload_fit(const struct path *p, const struct packet *k, struct pie
 	return k->parts + 2 <= PACKET_PARTS;
 }
 
+/* What a record needs for its head and `n` words. */
+static size_t words_need(unsigned n)
+{
+	return HEAD + n * sizeof(uint64_t) + (words_double(n) ? sizeof(uint16_t) : 0);
+}
+
+/* How many there are, and those of the first line; the others follow. */
+static __attribute__((noinline)) void words_put_double(struct packet *k, const tern_msg *m,
+						       unsigned n)
+{
+	put16(k, n);
+	put_bytes(k, m->word, sizeof m->word);
+	put_bytes(k, m[1].word, (n - TERN_LINE_WORDS) * sizeof(uint64_t));
+}
+
 /* The head of a record, and the words. */
 static void words_put(struct packet *k, unsigned stream, const tern_msg *m, unsigned n,
 		      unsigned payload)
 {
 	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
-	put16(k, (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS | n << RECORD_WORDS_SHIFT |
+	unsigned field = words_double(n) ? RECORD_WORDS_MORE : n;
+	put16(k, (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS | field << RECORD_WORDS_SHIFT |
 			 (stream == STREAM_REPLIES ? RECORD_IS_REPLY : 0) | payload);
-	put_bytes(k, m->word, n * sizeof(uint64_t));
+	if (TERN_UNLIKELY(words_double(n)))
+		words_put_double(k, m, n);
+	else
+		put_bytes(k, m->word, n * sizeof(uint64_t));
 	k->carries[stream] = true;
 }
 
@@ -182,7 +202,7 @@ static bool plain_put(struct packet *k, unsigned stream, struct place *at, const
 		      size_t left)
 {
 	unsigned n = tern_msg_words(m);
-	if (left < HEAD + n * sizeof(uint64_t))
+	if (left < words_need(n))
 		return false;
 	words_put(k, stream, m, n, 0);
 	place_pass(at, m);
@@ -202,7 +222,7 @@ static bool message_put(struct path *p, struct packet *k, unsigned stream, struc
 	if (!w.data)
 		return plain_put(k, stream, at, m, left);
 	unsigned n = at->offset ? 0 : tern_msg_words(m);
-	if (!payload_fit(p, k, &w, HEAD + n * sizeof(uint64_t) + PAYLOAD_HEAD, left))
+	if (!payload_fit(p, k, &w, words_need(n) + PAYLOAD_HEAD, left))
 		return false;
 	if (w.follows)
 		k->end = block_of(w.data)->head;
@@ -222,6 +242,8 @@ static bool message_allowed(struct out *o, const struct place *at, const tern_ms
 	if (at->offset)
 		return true;
 	if (o->sent >= o->may)
+		return false;
+	if (TERN_UNLIKELY(o->by_line) && words_double(tern_msg_words(m)) && o->sent >= --o->may)
 		return false;
 	if (!tern_msg_data(m, NULL))
 		return true;
@@ -311,7 +333,7 @@ static size_t record_until(const struct packet *k, const struct place *at, const
 			   uint32_t offset)
 {
 	unsigned n = at->offset ? 0 : tern_msg_words(m);
-	return record_used(k) + HEAD + n * sizeof(uint64_t) + PAYLOAD_HEAD + offset - at->offset;
+	return record_used(k) + words_need(n) + PAYLOAD_HEAD + offset - at->offset;
 }
 
 /*

@@ -15,8 +15,10 @@
 #include "protocols/flow/flow.h"
 
 enum {
+	/* Lines that a message may take: a question does not say how many its messages do. */
+	MESSAGE_LINES = 2,
 	/* An empty ring has room for as many, wherever its consumer stands. */
-	ASK_MOST = (RING_LEAVES - 1) * (REPLY_LEAF_LINES - 1) - 1,
+	ASK_MOST = (RING_LEAVES - 1) * (REPLY_LEAF_LINES - LEAF_KEPT + 1) / MESSAGE_LINES - 1,
 };
 
 struct header {
@@ -119,7 +121,7 @@ static bool ask_grant(struct path *p, unsigned stream)
 	uint32_t allowed = (uint32_t)landing_allowed(in),
 		 blocks = further(s->may_blocks, s->asked_blocks);
 	uint32_t there = further(s->may_blocks, allowed);
-	if (messages > landing_lines(in) || (blocks && !there))
+	if (messages > landing_lines(in) / MESSAGE_LINES || (blocks && !there))
 		return false;
 	s->may = s->asked;
 	s->may_blocks += blocks < there ? blocks : there;

@@ -57,7 +57,7 @@ static void credit_down(struct path *p, struct packet *k)
 
 /*
  * The leaf of the first message that has not been acknowledged: no leaf from there on can be free.
- * A place at the control line of a leaf has all of it behind.
+ * A place where no message of a leaf begins any more has all of it behind.
  */
 static uint64_t leaf_unacked(const struct path *p, unsigned stream)
 {
@@ -66,7 +66,7 @@ static uint64_t leaf_unacked(const struct path *p, unsigned stream)
 	if (!at->cursor)
 		return 0; /* sent before anything could be written there */
 	size_t line = (size_t)(at->cursor - o->base) / TERN_LINE % o->leaf_lines;
-	return at->leaf + (line == o->leaf_lines - 1);
+	return at->leaf + (line >= ring_leaf_room(o->leaf_lines));
 }
 
 /*

@@ -12,9 +12,9 @@
 
 enum {
 	TOKENS = 8,          /* of a stream */
-	TOKEN_MESSAGES = 20, /* that a packet may begin */
+	TOKEN_MESSAGES = 20, /* that a packet may begin; one of two lines counts as two */
 };
-_Static_assert(TOKENS *TOKEN_MESSAGES < (RING_LEAVES - 1) * (REPLY_LEAF_LINES - 1),
+_Static_assert(TOKENS *TOKEN_MESSAGES < (RING_LEAVES - 1) * (REPLY_LEAF_LINES - LEAF_KEPT + 1),
 	       "a token stands for room");
 
 /* Tokens of one stream. */
@@ -43,6 +43,7 @@ static void token_open(struct path *p)
 	for (unsigned i = 0; i < STREAMS; i++) {
 		struct tokens *s = tokens_of(p, i);
 		p->out[i].allowed = payload_first() + LANDING;
+		p->out[i].by_line = true;
 		s->said_allowed = (uint32_t)p->out[i].allowed;
 		s->begun = p->out[i].sent;
 		s->spent = s->returned = s->came = s->gone = s->said = (uint32_t)wrap_first(32, 0);

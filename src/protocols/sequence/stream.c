@@ -101,7 +101,7 @@ static void on_stream_packet(tern *t, const tern_msg *m)
 	uint32_t from = tern_msg_src(m);
 	unsigned id, n;
 	struct stream_kind *k = shape_read(q, shape, &id, &n);
-	if (!k || tern_msg_words(m) != TERN_WORDS_MAX)
+	if (!k || tern_msg_words(m) != TERN_LINE_WORDS)
 		return;
 	struct stream_in *in = &k->in[from];
 	bool late = number < in->expected;
@@ -132,7 +132,7 @@ static void on_stream_plain(tern *t, const tern_msg *m)
 	struct sequence *q = sequence_of(t);
 	unsigned id, n;
 	struct stream_kind *k = shape_read(q, tern_msg_arg(m, 1), &id, &n);
-	if (k && tern_msg_words(m) == TERN_WORDS_MAX)
+	if (k && tern_msg_words(m) == TERN_LINE_WORDS)
 		k->fn(t, tern_msg_src(m), id, m->word + 2, n, k->arg);
 }
 

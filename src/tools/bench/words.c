@@ -59,6 +59,18 @@ static void take_6(tern *t, const tern_msg *m)
 	words_take(m, 6);
 }
 
+static void take_7(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 7);
+}
+
+static void take_8(tern *t, const tern_msg *m)
+{
+	(void)t;
+	words_take(m, 8);
+}
+
 static void ask_0(tern *t, const tern_msg *m)
 {
 	tern_reply(t, m, WORDS_ANSWER);
@@ -95,6 +107,18 @@ static void ask_6(tern *t, const tern_msg *m)
 		   m->word[5]);
 }
 
+static void ask_7(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4],
+		   m->word[5], tern_msg_arg(m, 6));
+}
+
+static void ask_8(tern *t, const tern_msg *m)
+{
+	tern_reply(t, m, WORDS_ANSWER, m->word[0], m->word[1], m->word[2], m->word[3], m->word[4],
+		   m->word[5], tern_msg_arg(m, 6), tern_msg_arg(m, 7));
+}
+
 static void words_answer(tern *t, const tern_msg *m)
 {
 	(void)m;
@@ -123,9 +147,10 @@ int handlers_on(tern *t, unsigned first, tern_handler *const *handlers, unsigned
 
 int words_register(tern *t)
 {
-	static tern_handler *const takes[] = { take_0, take_1, take_2, take_3,
-					       take_4, take_5, take_6 };
-	static tern_handler *const asks[] = { ask_0, ask_1, ask_2, ask_3, ask_4, ask_5, ask_6 };
+	static tern_handler *const takes[] = { take_0, take_1, take_2, take_3, take_4,
+					       take_5, take_6, take_7, take_8 };
+	static tern_handler *const asks[] = { ask_0, ask_1, ask_2, ask_3, ask_4,
+					      ask_5, ask_6, ask_7, ask_8 };
 	static tern_handler *const ends[] = { words_answer, words_last_come, words_land };
 	int rc = handlers_on(t, WORDS_TAKE, takes, TERN_WORDS_MAX + 1);
 	if (!rc)
@@ -139,7 +164,7 @@ static inline __attribute__((always_inline)) int words_stream(tern *t, uint32_t 
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++)
-		rc = tern_request_words(t, words, to, id, i, i, i, i, i, i);
+		rc = tern_request_any(t, words, to, id, i, i, i, i, i, i, i, i);
 	return rc;
 }
 
@@ -158,8 +183,12 @@ int words_send_to(tern *t, uint32_t to, unsigned id, unsigned words, uint64_t co
 		return words_stream(t, to, id, 4, count);
 	case 5:
 		return words_stream(t, to, id, 5, count);
-	default:
+	case 6:
 		return words_stream(t, to, id, 6, count);
+	case 7:
+		return words_stream(t, to, id, 7, count);
+	default:
+		return words_stream(t, to, id, 8, count);
 	}
 }
 
@@ -173,7 +202,7 @@ static inline __attribute__((always_inline)) int words_ask(tern *t, uint32_t wit
 {
 	int rc = 0;
 	for (uint64_t i = 0; i < count && !rc; i++) {
-		rc = tern_request_words(t, words, with, WORDS_ASK + words, i, i, i, i, i, i);
+		rc = tern_request_any(t, words, with, WORDS_ASK + words, i, i, i, i, i, i, i, i);
 		if (!rc)
 			rc = tern_wait(t, &answers, 1);
 	}
@@ -195,8 +224,12 @@ int words_trips_with(tern *t, uint32_t with, unsigned words, uint64_t count)
 		return words_ask(t, with, 4, count);
 	case 5:
 		return words_ask(t, with, 5, count);
-	default:
+	case 6:
 		return words_ask(t, with, 6, count);
+	case 7:
+		return words_ask(t, with, 7, count);
+	default:
+		return words_ask(t, with, 8, count);
 	}
 }
 

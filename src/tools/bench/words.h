@@ -13,8 +13,8 @@
 
 enum {
 	WORDS_TAKE = 0, /* + the number of words: sums them */
-	WORDS_ASK = 8,  /* + the number of words: replies with as many */
-	WORDS_ANSWER = 16,
+	WORDS_ASK = 16, /* + the number of words: replies with as many */
+	WORDS_ANSWER = 32,
 	WORDS_LAST, /* ends words_serve(); answered */
 	WORDS_LAND, /* counts a message, and reads nothing of it */
 	WORDS_FREE, /* the first handler number that is not used here */

@@ -123,7 +123,7 @@ static bool take(struct logp_model *m, const char *key, struct series_estimate e
 	if (strcmp(key, "ranks") == 0)
 		return take_whole(&m->ranks, e.median, 2, 1u << 20);
 	if (strcmp(key, "words") == 0)
-		return take_whole(&m->words, e.median, 0, 6);
+		return take_whole(&m->words, e.median, 0, 8);
 	if (strcmp(key, "L") == 0)
 		m->latency = e;
 	else if (strcmp(key, "G") == 0)

@@ -40,7 +40,7 @@ const struct test raw_trip = {
 
 static const struct test test_round_trip = {
 	{ "round-trip", "a request and its reply, with as many words", "ns" },
-	{ "words", 0, TERN_WORDS_MAX, { 5, { 0, 1, 2, 4, 6 } }, { 1, { 4 } } },
+	{ "words", 0, TERN_WORDS_MAX, { 6, { 0, 1, 2, 4, 6, 8 } }, { 1, { 4 } } },
 	.like = &raw_trip,
 	.amount = { .count = 4000 },
 	.play = { .open = words_open, .measure = { .time = PHASE_ACTED, .act = words_trips_of } },
@@ -57,7 +57,7 @@ static int rate_raw(struct bench_rank *p)
 
 static const struct test test_rate = {
 	{ "rate", "requests one way, a handler called for each", "M/s" },
-	{ "words", 0, TERN_WORDS_MAX, { 5, { 0, 1, 2, 4, 6 } }, { 2, { 1, 4 } } },
+	{ "words", 0, TERN_WORDS_MAX, { 6, { 0, 1, 2, 4, 6, 8 } }, { 2, { 1, 4 } } },
 	.amount = { .count = 200000 },
 	.play = { .open = words_open,
 		  .measure = { .time = PHASE_HANDLED, .act = words_sends_of },

@@ -39,18 +39,19 @@ static bool stroll_step(struct stroll *s)
 	size_t line = s->at / TERN_LINE * TERN_LINE + TERN_LINE;
 	if ((head ^ ring_lap_of(s->leaf, 0)) >> TERN_LAP_SHIFT)
 		return false;
-	if (head & TERN_HEAD_CONTROL &&
+	bool two = head_double(head);
+	if (head & TERN_HEAD_CONTROL && !two &&
 	    (head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS == CONTROL_TURN) {
 		s->leaf++;
 		s->at = s->leaf % RING_LEAVES * REQUEST_LEAF_LINES * TERN_LINE;
 		return s->leaf < s->first + RING_LEAVES;
 	}
-	if (!(head & TERN_HEAD_CONTROL)) {
+	if (!(head & TERN_HEAD_CONTROL) || two) {
 		s->count++;
 		s->later += s->leaf > s->first;
 		s->last = (unsigned)(head >> TERN_ID_SHIFT) % TERN_HANDLER_SLOTS;
 	}
-	s->at = head & TERN_HEAD_PIECE ? s->at + TERN_PIECE : line;
+	s->at = head & TERN_HEAD_PIECE ? s->at + TERN_PIECE : line + two * TERN_LINE;
 	return true;
 }
 
