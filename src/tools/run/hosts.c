@@ -351,6 +351,8 @@ static bool host_tells(struct hosts *h, uint32_t i, const struct frame *f)
 	memcpy(&b, f->data, sizeof b);
 	if (b.rank < host->first || b.rank >= host->first + host->ranks)
 		return false;
+	if (!h->end)
+		h->end = b.end;
 	hosts_tell_others(h, i, &b, sizeof b);
 	return true;
 }
