@@ -21,9 +21,7 @@ enum { ABORTED = 1, STATUS_MOST = 255 };
 /* Unless this thread, or another, may be in the middle of writing there. */
 static void output_flush(void)
 {
-	uint32_t rank;
-	unsigned handler;
-	if (interrupt_runs(&rank, &handler) || ftrylockfile(stdout) != 0)
+	if (interrupt_active() || ftrylockfile(stdout) != 0)
 		return;
 	fflush(stdout);
 	funlockfile(stdout);
