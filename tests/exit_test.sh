@@ -87,7 +87,7 @@ run -n 2 "$bin/exit_ranks" child 5
 ended 5 "$(said 5)"
 
 echo "a rank below a shell, which would go on"
-run -n 3 sh -c "$bin/exit_ranks program 5; sleep 40"
+run -n 3 sh -c "$bin/exit_ranks program 5; sleep 400"
 ended 5 "$(said 5)"
 
 echo "a job of one"
@@ -113,6 +113,9 @@ if [[ $("$tern" info) == *"udp            usable"* ]]; then
 		run --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" compute 5 $who
 		ended 5 "$(said 5 $who)"
 	done
+	run --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" cleanup 5
+	ended 5 "$(said 5)"
+	[[ $(grep -c 'cleaned up' "$out") -ge 4 ]] || fail "not all others got SIGTERM"
 	run --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" abort
 	ended 1 "tern: rank 1 ends the job: the disk is full"
 	run --survive --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" program 0

@@ -9,7 +9,10 @@
 #include "base/clock.h"
 #include "base/world.h"
 
-enum { GRACE_NS = 1000000000 }; /* between SIGTERM and SIGKILL, as under `tern run` */
+enum {
+	GRACE_NS = 1000000000,    /* between SIGTERM and SIGKILL, as under `tern run` */
+	PATIENCE_NS = 2000000000, /* until SIGTERM, after a rank has ended the job */
+};
 
 static void watched_open(const struct job *j, struct watched *w)
 {
@@ -93,7 +96,7 @@ static void job_look(struct monitor *m)
 	struct job_end end;
 	if (!m->ended && job_end_read(m->job, &end))
 		m->ended = clock_ns();
-	if (m->ended && !m->asked && clock_ns() - m->ended >= GRACE_NS)
+	if (m->ended && !m->asked && clock_ns() - m->ended >= PATIENCE_NS)
 		ranks_end(m);
 }
 

@@ -5,7 +5,7 @@
  * (Linux 5.3), and nothing else is asked.
  *
  * The launcher is watched as well: ranks whose launcher was killed are told to end, and are killed
- * after a second. The same is done a second after a rank has ended the job.
+ * after a second. The same is done two seconds after a rank has ended the job.
  */
 #ifndef TERN_BOOT_LINK_MONITOR_H
 #define TERN_BOOT_LINK_MONITOR_H
