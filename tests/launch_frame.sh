@@ -252,6 +252,33 @@ launch_early() { # NAME: a rank that dies before it joins, or while it does
 	launcher=("${plain[@]}")
 	check_nothing_left
 }
+exit_says() { # COUNT LINE: these lines on standard error speak of the end, and none of a death
+	[[ $(grep -cx -- "tern: $2" "$err") == "$1" ]] || fail "not $1 lines say: $2"
+	grep -E 'goes on|is dead|has ended' "$out" "$err" && fail "somebody saw a rank die"
+}
+launch_exit() { # NAME: a rank ends the job
+	sentence "$1: tern_exit() ends the job with its status, and tern_abort() with a sentence"
+	local where
+	for where in "" ${several:+"$spread"}; do
+		launch 4 $where "$bin/exit_ranks" program 0
+		check_status 0
+		exit_says 0 'rank .*'
+		launch 4 $where "$bin/exit_ranks" handler 5
+		check_status 5
+		exit_says 1 'rank 1 ends the job with status 5'
+		launch 4 $where "$bin/exit_ranks" flood 5 2
+		check_status 5
+		exit_says 1 'rank 2 ends the job with status 5'
+		launch 4 $where "$bin/exit_ranks" abort 0 3
+		check_status 1
+		exit_says 1 'rank 3 ends the job: the disk is full'
+		# Others that compute have to be killed, which some launchers return instead.
+		launch 4 $where "$bin/exit_ranks" compute 5
+		((status == 124 || status == 0)) && fail "the status is $status"
+		exit_says 1 'rank 1 ends the job with status 5'
+		check_nothing_left
+	done
+}
 launch_killed() { # NAME: whatever started the ranks is killed
 	sentence "$1: ranks whose launcher was killed end, on one machine and on several"
 	local where
@@ -296,6 +323,7 @@ launch_suite() {
 		echo "$1: several machines are skipped: built without UDP (Debian: libsodium-dev)"
 	fi
 	launch_early "$1"
+	launch_exit "$1"
 	launch_killed "$1"
 
 	sentence "$1: several jobs at once do not mix"

@@ -105,6 +105,37 @@ for delivery in poll thread; do
 	done
 done
 
+cat >"$folder/ending.py" <<'PYTHON'
+import sys
+import tern
+with tern.Endpoint() as t:
+    t.on(0, lambda m: t.exit(m.words[0]))
+    t.barrier()
+    if t.rank == 1:
+        try:
+            t.exit(256)
+        except tern.Error as e:
+            print(e.strerror)
+        if sys.argv[1] == "abort":
+            t.abort("the disk is full")
+        t.request(1, 0, int(sys.argv[1]))
+        t.wait(tern.Flag())
+    t.barrier()
+PYTHON
+for delivery in poll thread; do
+	export TERN_DELIVERY=$delivery
+	echo "exit() and abort() end the job, delivery by $delivery"
+	for word in 0 5 abort; do
+		timeout 100 "$TERN_BIN/tern" run -n 3 python3 "$folder/ending.py" $word >"$out" 2>&1
+		status=$?
+		[[ $status == "${word/abort/1}" ]] || fail "the status was $status"
+		grep -q '0 to 255$' "$out" || fail "a status out of range was not refused"
+		[[ $word != abort ]] || grep -q 'rank 1 ends the job: the disk is full$' "$out" ||
+			fail "it did not say why"
+		grep Traceback "$out" && fail "something was raised"
+	done
+done
+
 echo "delivery by interrupt is refused, because Python cannot run in a signal"
 TERN_DELIVERY=interrupt TERN_SIGNAL=40 python3 bindings/python/hello.py >"$out" 2>&1 && fail "it was not"
 grep -q '^tern.Error: .*choose delivery by poll or by thread' "$out" || fail "it said something else"

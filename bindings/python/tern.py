@@ -28,8 +28,8 @@ from ctypes import (POINTER, Structure, addressof, byref, c_double, c_int, c_int
 from enum import IntEnum
 from pathlib import Path
 from threading import get_ident
-from typing import (Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple, TypeVar, Union,
-                    overload)
+from typing import (Any, Callable, Deque, Dict, Iterator, List, NoReturn, Optional, Tuple, TypeVar,
+                    Union, overload)
 
 if sys.version_info >= (3, 12):
     from collections.abc import Buffer
@@ -84,7 +84,8 @@ _TYPES: Dict[str, Any] = {"p": c_void_p, "u": c_uint32, "i": c_int, "q": c_uint6
                           "d": c_double, "s": ctypes.c_char_p, "-": None}
 
 # What a function returns, and its parameters.
-_FUNCTIONS = """tern_open i pp  tern_close i p  tern_strerror s i  tern_rank u p  tern_size u p
+_FUNCTIONS = """tern_open i pp  tern_close i p  tern_exit i pi  tern_abort i ps
+tern_strerror s i  tern_rank u p  tern_size u p
 tern_delivery_get i p  tern_delivery_set i pi  tern_on_named i pups  tern_request_array i puuup
 tern_reply_array i ppuup  tern_request_data_array i puupzup  tern_reply_data_array i ppupzup
 tern_msg_src u p  tern_msg_words u p  tern_msg_arg q pu  tern_msg_double d pu  tern_msg_data p pp
@@ -328,6 +329,20 @@ class Endpoint:
         self._t = None
         _open.pop(id(self), None)
         self._raise()
+
+    def exit(self, status: int = 0) -> NoReturn:
+        """Ends the whole job with this status, 0 to 255; from handlers, too."""
+        self._leave(_tern.tern_exit, status)
+
+    def abort(self, sentence: str) -> NoReturn:
+        """Ends the whole job with status 1, and says why."""
+        self._leave(_tern.tern_abort, sentence.encode())
+
+    def _leave(self, call: Any, arg: Any) -> NoReturn:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._make(call, arg)
+        raise AssertionError("the process has not ended")
 
     # What calls return, and what handlers raise
     def _do(self, call: Any, *args: Any) -> int:

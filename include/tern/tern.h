@@ -78,9 +78,15 @@ TERN_INLINE_ int tern_open_local(uint32_t n, tern **t);
 int tern_close(tern *t);
 
 /*
- * Writes the sentence, with the rank, to standard error, and ends this process with status 1 and
- * without closing anything, so that the launcher ends the job. From everywhere. Returns only in a
- * child of fork(): -EPERM.
+ * Ends the whole job with `status`, 0 to 255, without closing anything: the launcher ends the other
+ * ranks and returns it. Says so on standard error unless it is 0. From everywhere. Returns only if
+ * refused: -EINVAL for another status, -EPERM in a child of fork().
+ */
+int tern_exit(tern *t, int status);
+
+/*
+ * The same with status 1 and a sentence, which it writes with the rank to standard error. Returns
+ * only in a child of fork(): -EPERM.
  */
 int tern_abort(tern *t, const char *sentence);
 

@@ -119,6 +119,11 @@ int boot_find(struct boot *b, bool (*fabric)(void))
 	return 0;
 }
 
+void boot_abort(int status)
+{
+	join_abort(status);
+}
+
 void boot_left(void)
 {
 	join_leave();

@@ -19,6 +19,12 @@ struct boot {
  */
 int boot_find(struct boot *b, bool (*fabric)(void));
 
+/*
+ * Asks the launcher's process manager, if it is still open, to end the job with `status`. Waits for
+ * it, not for long. From everywhere, a signal's handler too.
+ */
+void boot_abort(int status);
+
 /* The endpoint of a rank that was launched is closed. Another one can still be opened. */
 void boot_left(void);
 

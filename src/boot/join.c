@@ -281,9 +281,16 @@ void join_leave(void)
 	kept.manager = NULL;
 }
 
+void join_abort(int status)
+{
+	if (kept.pid == getpid() && kept.manager)
+		pmi_abort(status);
+}
+
 static void manager_keep(const struct pmi_ops *manager)
 {
 	kept.manager = manager;
+	pmi_abort_prepare(manager);
 	atexit(join_leave);
 }
 

@@ -29,6 +29,9 @@ bool machine_id_same(const struct machine_id *a, const struct machine_id *b);
  */
 int join_through(const struct pmi_ops *pmi, struct boot *b, bool (*fabric)(void));
 
+/* See boot_abort(). */
+void join_abort(int status);
+
 /*
  * Closes the process manager, if it is still open. Also done when the process returns from main().
  */

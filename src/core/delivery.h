@@ -61,6 +61,8 @@ bool interrupt_elsewhere(const struct endpoint *e);
 /* The program has left the library: makes sure that what arrives from now on is noticed. */
 void interrupt_left(struct endpoint *e);
 
+/* Whether this thread is in an interrupt right now: what it was doing may hold any lock. */
+bool interrupt_active(void);
 /*
  * Whether an interrupt runs a handler of this thread's right now: whose, and which. For the debug
  * preset.

@@ -219,6 +219,11 @@ static void interrupt_one(struct interrupt *i, bool tick, bool inside)
 	tern_guard_add(e->t, -GUARD_INSIDE);
 }
 
+bool interrupt_active(void)
+{
+	return running != NULL;
+}
+
 bool interrupt_runs(uint32_t *rank, unsigned *handler)
 {
 	const struct interrupt *i = running;

@@ -36,6 +36,7 @@ static void rank_status_fill(const struct job *j, uint32_t rank, struct rank_sta
 {
 	const struct job_rank *r = &j->rank[rank];
 	n->status = atomic_load(&r->status);
+	n->end = job_end_word(j);
 	n->passed = atomic_load(&r->passed);
 	n->passed_before = atomic_load(&r->passed_before);
 	n->published = atomic_load_explicit(&j->card[rank].published, memory_order_acquire);
@@ -116,6 +117,7 @@ enum rank_status_worth rank_status_take(struct job *j, const struct rank_status 
 {
 	if (n->rank >= j->size || job_here(j, n->rank) || n->state > RANK_DEAD)
 		return RANK_STATUS_NONSENSE;
+	job_end_take(j, n->end); /* first: whoever sees that a rank has ended is to know why */
 	struct rank_status ends;
 	if (n->status == STATUS_LOST && n->state == RANK_DEAD) {
 		/* The sender knew nothing else of it. */

@@ -35,6 +35,7 @@ struct rank_status {
 	int32_t status;
 	uint64_t passed, passed_before;
 	uint64_t published;
+	uint64_t end; /* job_end_word() of its machine */
 	char card[JOB_CARD_BYTES];
 };
 

@@ -215,3 +215,46 @@ TEST(session_and_state_belong_together_while_the_memory_is_made_new)
 	CHECK_IS(back, 0);
 	machines_close();
 }
+
+/* What a machine knows: rank << 8 | status; -1: the job goes on. */
+static int end_on(uint32_t machine)
+{
+	struct job_end end;
+	return job_end_read(&job[machine], &end) ? (int)(end.rank << 8 | (uint32_t)end.status) : -1;
+}
+
+TEST(the_end_of_a_job_comes_to_the_other_machine_and_the_first_one_counts)
+{
+	struct job_end end;
+	machines_open();
+	carried(FAR);
+	CHECK_IS(end_on(0), -1);
+	uint64_t serial = atomic_load(&job[1].rank[FAR].serial);
+	job_end_write(&job[1], FAR, 5, &end);
+	CHECK(end.rank == FAR && end.status == 5);
+	CHECK(atomic_load(&job[1].rank[FAR].serial) > serial); /* so somebody carries it */
+	job_end_write(&job[1], FAR + 1, 6, &end);
+	CHECK(end.rank == FAR && end.status == 5);
+	CHECK_IS(end_on(0), -1);
+	carried(FAR + 1); /* the record of any rank of that machine says it */
+	CHECK_IS(end_on(0), FAR << 8 | 5);
+	job_end_write(&job[0], 0, 7, &end);
+	CHECK(end.rank == FAR && end.status == 5);
+	machines_close();
+}
+
+TEST(an_end_by_a_rank_that_there_is_not_is_none)
+{
+	struct rank_status b;
+	machines_open();
+	rank_status_read(&job[1], FAR, &b);
+	b.end = (RANKS + 1) << 8;
+	CHECK(rank_status_take(&job[0], &b) != RANK_STATUS_NONSENSE);
+	b.end = 255; /* no rank */
+	CHECK(rank_status_take(&job[0], &b) != RANK_STATUS_NONSENSE);
+	CHECK_IS(end_on(0), -1);
+	b.end = RANKS << 8; /* the last one, with status 0 */
+	CHECK(rank_status_take(&job[0], &b) != RANK_STATUS_NONSENSE);
+	CHECK_IS(end_on(0), (RANKS - 1) << 8);
+	machines_close();
+}

@@ -413,6 +413,9 @@ static const char *signal_text(int number)
 int job_rank_check(const struct job *j, uint32_t rank)
 {
 	int status = atomic_load(&j->rank[rank].status);
+	struct job_end end;
+	if (job_rank_state(j, rank) > RANK_OPEN && job_end_read(j, &end))
+		_exit(end.status);
 	switch (job_rank_state(j, rank)) {
 	case RANK_EXPECTED:
 	case RANK_OPEN:

@@ -64,8 +64,11 @@ struct job_head {
 	_Atomic uint32_t fabric;
 	_Atomic uint32_t weak; /* a rank cannot take part in membarrier: nobody may rely on it */
 	_Atomic uint32_t sleepers; /* ranks in a futex; the barrier's last rank wakes them */
-	uint64_t id;               /* of this job, on all its machines: names it and is no secret */
-	uint8_t key[JOB_KEY];      /* of this job, made with it: what authenticates its datagrams */
+	_Atomic uint64_t end;      /* the rank that ended the job, and with which status: end.c */
+	/* Port of loopback where a byte says that `end` is written; 0: nobody listens. */
+	_Atomic uint32_t end_port;
+	uint64_t id;          /* of this job, on all its machines: names it and is no secret */
+	uint8_t key[JOB_KEY]; /* of this job, made with it: what authenticates its datagrams */
 	_Alignas(64) _Atomic uint64_t arrived; /* barrier: ranks that have come, over all rounds */
 	_Alignas(64) _Atomic uint64_t generation; /* barrier: rounds completed */
 };
@@ -245,6 +248,25 @@ uint64_t job_rank_session(const struct job *j, uint32_t rank);
 uint64_t job_rank_passed(const struct job *j, uint32_t rank);
 /* 0 while `rank` can answer; -ESHUTDOWN or -EOWNERDEAD with a sentence that names it. */
 int job_rank_check(const struct job *j, uint32_t rank);
+
+/*
+ * The end of a job that one of its ranks has asked for. Only the first one counts. After it nobody
+ * is told that a rank is dead: job_rank_check() ends the process with the job's status instead.
+ */
+struct job_end {
+	uint32_t rank;
+	int status; /* 0 to 255 */
+};
+/*
+ * Writes that `rank`, which is here, ends the job, and wakes whoever is to end the other ranks.
+ * `end` is then what counts, which another rank may have written before.
+ */
+void job_end_write(struct job *j, uint32_t rank, int status, struct job_end *end);
+bool job_end_read(const struct job *j, struct job_end *end); /* false: the job goes on */
+/* What a status record carries of it, 0 for nothing, and what becomes of it on another machine. */
+uint64_t job_end_word(const struct job *j);
+void job_end_take(struct job *j, uint64_t word);
+bool job_end_decode(uint64_t word, uint32_t size, struct job_end *end); /* false: it says nothing */
 
 /*
  * The status record of `rank`, which is here, has changed: whoever carries it to other machines is

@@ -353,6 +353,44 @@ TEST(ranks_whose_launcher_ended_before_the_link_began_are_ended)
 	launcher = (struct process_name){ .pid = 0 };
 }
 
+/*
+ * Rank 1 ends the job. Rank 0 waits, rank 2 polls, rank 3 computes, rank 4 computes and ignores
+ * SIGTERM.
+ */
+static void one_ends_the_job(void)
+{
+	tern *t = watching_open();
+	if (tern_rank(t) == 4)
+		signal(SIGTERM, SIG_IGN);
+	CHECK_IS(tern_barrier(t), 0);
+	if (tern_rank(t) == 1)
+		tern_exit(t, 42);
+	if (tern_rank(t) == 0)
+		(void)!tern_barrier(t);
+	while (tern_rank(t) == 2)
+		tern_poll(t);
+	while (tern_rank(t) > 2)
+		pause();
+	_exit(1);
+}
+
+TEST(ranks_end_with_the_status_of_the_job_or_are_ended_when_one_has_ended_it)
+{
+	int status[5];
+	ranks_start_watching(5, one_ends_the_job);
+	pid_t link = link_pid(0);
+	for (int r = 0; r < 5; r++)
+		CHECK_IS(waitpid(ranks_pid[r], &status[r], 0), ranks_pid[r]);
+	/* On a machine that is busy a rank may not run before SIGTERM comes. */
+	for (int r = 0; r < 3; r++)
+		CHECK((WIFEXITED(status[r]) && WEXITSTATUS(status[r]) == 42) ||
+		      (r != 1 && WIFSIGNALED(status[r]) && WTERMSIG(status[r]) == SIGTERM));
+	CHECK(WIFSIGNALED(status[3]) && WTERMSIG(status[3]) == SIGTERM);
+	CHECK(WIFSIGNALED(status[4]) && WTERMSIG(status[4]) == SIGKILL);
+	check_ends(link);
+	ranks_end();
+}
+
 static void open_and_close(void)
 {
 	tern *t = watching_open();

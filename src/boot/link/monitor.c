@@ -9,7 +9,10 @@
 #include "base/clock.h"
 #include "base/world.h"
 
-enum { GRACE_NS = 1000000000 }; /* between SIGTERM and SIGKILL, as under `tern run` */
+enum {
+	GRACE_NS = 1000000000,    /* between SIGTERM and SIGKILL, as under `tern run` */
+	PATIENCE_NS = 2000000000, /* until SIGTERM, after a rank has ended the job */
+};
 
 static void watched_open(const struct job *j, struct watched *w)
 {
@@ -75,12 +78,26 @@ static void ranks_signal(const struct monitor *m, int signal)
 			process_signal(m->rank[i].fd, signal);
 }
 
-/* Whoever started the ranks has gone, and nobody else will end them. */
-static void launcher_gone(struct monitor *m)
+/* Nobody else will. */
+static void ranks_end(struct monitor *m)
 {
 	m->asked = clock_ns();
 	ranks_signal(m, SIGTERM);
 	ranks_signal(m, SIGCONT); /* a stopped one gets it too */
+}
+
+/*
+ * A rank has ended the job. The ranks that call the library end by themselves, with the job's
+ * status, when they are told that one has ended, and the launcher may end them all. Only after a
+ * while those that are left are told to.
+ */
+static void job_look(struct monitor *m)
+{
+	struct job_end end;
+	if (!m->ended && job_end_read(m->job, &end))
+		m->ended = clock_ns();
+	if (m->ended && !m->asked && clock_ns() - m->ended >= PATIENCE_NS)
+		ranks_end(m);
 }
 
 void monitor_serve(struct monitor *m, const struct pollfd *p)
@@ -88,7 +105,8 @@ void monitor_serve(struct monitor *m, const struct pollfd *p)
 	if (!m->asked && m->launcher_fd < 0)
 		launcher_open(m);
 	if (!m->asked && ((p[0].fd >= 0 && p[0].revents) || m->launcher_fd == -ESRCH))
-		launcher_gone(m);
+		ranks_end(m); /* whoever started them has gone */
+	job_look(m);
 	for (uint32_t i = 0; i < m->count; i++) {
 		struct watched *w = &m->rank[i];
 		if (!w->ended && w->fd < 0)
@@ -112,8 +130,8 @@ void monitor_check(struct monitor *m, uint32_t rank)
 
 bool monitor_must_retry(const struct monitor *m)
 {
-	bool blind =
-		(m->asked && m->left) || (!m->asked && m->launcher.pid > 0 && m->launcher_fd < 0);
+	bool blind = ((m->asked || job_end_word(m->job)) && m->left) ||
+		     (!m->asked && m->launcher.pid > 0 && m->launcher_fd < 0);
 	for (uint32_t i = 0; i < m->count; i++)
 		blind |= !m->rank[i].ended && m->rank[i].fd < 0;
 	return blind;

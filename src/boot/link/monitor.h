@@ -5,7 +5,7 @@
  * (Linux 5.3), and nothing else is asked.
  *
  * The launcher is watched as well: ranks whose launcher was killed are told to end, and are killed
- * after a second.
+ * after a second. The same is done two seconds after a rank has ended the job.
  */
 #ifndef TERN_BOOT_LINK_MONITOR_H
 #define TERN_BOOT_LINK_MONITOR_H
@@ -27,7 +27,8 @@ struct monitor {
 	uint32_t count, left; /* how many have not ended */
 	struct process_name launcher;
 	int launcher_fd; /* as in `watched`; -1 also if nobody knows the launcher */
-	/* When the ranks were told to end because it has gone, ns; 0: they were not. */
+	uint64_t ended;  /* when it was seen that a rank has ended the job, ns; 0: it goes on */
+	/* When the ranks were told to end, ns; 0: they were not. */
 	uint64_t asked;
 };
 

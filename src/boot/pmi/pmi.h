@@ -39,6 +39,7 @@ struct pmi_ops {
 	/* Does not wait: -ENODATA if that rank has put nothing. */
 	int (*get)(uint32_t rank, const char *key, char *value, size_t len);
 	void (*close)(void);
+	int (*abort)(int status); /* ends the job while it is open; NULL: it cannot */
 
 	/*
 	 * How the processes of the job can be told from others, by variables that they were started
@@ -75,6 +76,15 @@ enum { PMI_CARD_MAX = (PMI_VALUE_MAX - 1) / 2 };
 int pmi_gather(const struct pmi_ops *pmi, uint32_t rank, uint32_t size, const char *key,
 	       const void *mine, size_t len, void *all);
 bool pmi_waits(void);
+
+/*
+ * Ends the job through its manager, which stays open. The call that does this allocates and takes
+ * locks, so it is not for a handler of a signal: a thread makes it, which is started beforehand and
+ * sleeps. pmi_abort() waits until that is done, at most 2 s: what was interrupted may hold a lock
+ * that the thread needs.
+ */
+void pmi_abort_prepare(const struct pmi_ops *pmi);
+void pmi_abort(int status);
 
 bool pmi_slurm_neighbours(char *list, size_t len);
 extern const struct pmi_ops pmix_ops, pmi1_ops, pmi_slurm_ops;

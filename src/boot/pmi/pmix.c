@@ -28,6 +28,7 @@ static struct {
 	__typeof__(PMIx_Commit) *commit;
 	__typeof__(PMIx_Fence) *fence;
 	__typeof__(PMIx_Get) *get;
+	__typeof__(PMIx_Abort) *abort;
 	__typeof__(PMIx_Error_string) *error_string;
 	pmix_proc_t self;
 } pmix;
@@ -60,6 +61,7 @@ static bool pmix_usable(char *why, size_t len)
 	       pmix_symbol(&pmix.commit, "PMIx_Commit", why, len) &&
 	       pmix_symbol(&pmix.fence, "PMIx_Fence", why, len) &&
 	       pmix_symbol(&pmix.get, "PMIx_Get", why, len) &&
+	       pmix_symbol(&pmix.abort, "PMIx_Abort", why, len) &&
 	       pmix_symbol(&pmix.error_string, "PMIx_Error_string", why, len);
 }
 
@@ -191,6 +193,20 @@ static void pmix_close(void)
 	pmix.finalize(NULL, 0);
 }
 
+/* Slurm kills the tasks of an aborted step, and srun returns 137 if no task returns more than 0. */
+static bool pmix_kills(int status)
+{
+	return !status && strncmp(pmix.self.nspace, "slurm.", 6) == 0;
+}
+
+static int pmix_abort(int status)
+{
+	if (pmix_kills(status))
+		return 0; /* ranks end by themselves */
+	pmix_status_t said = pmix.abort(status, "a rank has called tern_exit()", NULL, 0);
+	return said == PMIX_SUCCESS ? 0 : pmix_refused("ending the job", said);
+}
+
 const struct pmi_ops pmix_ops = {
 	.name = "PMIx",
 	.starters = "mpirun, prterun or srun --mpi=pmix",
@@ -204,6 +220,7 @@ const struct pmi_ops pmix_ops = {
 	.fence = pmix_fence,
 	.get = pmix_get,
 	.close = pmix_close,
+	.abort = pmix_abort,
 	.mark = { "PMIX_NAMESPACE" },
 	.number = "PMIX_RANK",
 	.neighbours = pmix_neighbours,

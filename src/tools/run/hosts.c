@@ -338,6 +338,12 @@ static void host_close(struct hosts *h, uint32_t i)
 	}
 }
 
+static uint32_t hosts_ranks(const struct hosts *h)
+{
+	const struct host *last = &h->host[h->count - 1];
+	return last->first + last->ranks;
+}
+
 /*
  * A record of one of its own ranks; an agent that gets something else takes its launcher for
  * gone.
@@ -346,11 +352,14 @@ static bool host_tells(struct hosts *h, uint32_t i, const struct frame *f)
 {
 	const struct host *host = &h->host[i];
 	struct rank_status b;
+	struct job_end end;
 	if (f->len != sizeof b)
 		return false;
 	memcpy(&b, f->data, sizeof b);
 	if (b.rank < host->first || b.rank >= host->first + host->ranks)
 		return false;
+	if (!h->end && job_end_decode(b.end, hosts_ranks(h), &end))
+		h->end = b.end;
 	hosts_tell_others(h, i, &b, sizeof b);
 	return true;
 }

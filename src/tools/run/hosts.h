@@ -21,6 +21,7 @@ struct hosts {
 	uint32_t count;
 	uint32_t said;    /* hosts that have */
 	uint32_t fabrics; /* of those that have said so: fabrics */
+	uint64_t end;     /* of the job, as a rank has asked for it: job_end_decode(); 0: none */
 	int ready;        /* epoll over the wires */
 	char **shell;     /* the words of --ssh */
 	uint32_t shell_words;

@@ -3,7 +3,7 @@
  * One loop over signals, a timer and the ranks' output; nothing in it blocks. A
  * job goes through these states:
  *
- *   running   a rank failed, or all have ended and left processes behind -> ending
+ *   running   a rank failed or ended the job, or all have ended and left processes behind -> ending
  *   ending    SIGTERM was sent to every process of the job; a second later -> killing
  *   killing   SIGKILL is sent to every process of the job until none is left
  *
@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/kernel.h"
 #include "base/setting.h"
 #include "job/job.h"
 #include "tools/run/hosts.h"
@@ -58,6 +59,8 @@ struct keeper {
 	bool alone;     /* no process of the job is left */
 	int futile;     /* looks that found nobody to kill */
 	int refused;    /* what the launcher returns if a rank could not be started; 0: all were */
+	bool ended;     /* a rank has ended the job, */
+	int decreed;    /* with this status */
 	int status;     /* of the first rank that failed */
 	int returned;   /* of the first that returned another than 0, if it did not die */
 	uint32_t good;  /* ranks that returned 0, and */
@@ -65,6 +68,7 @@ struct keeper {
 	uint64_t asked; /* when somebody first asked the job to end, in ms */
 	uint64_t over;  /* when the last process had ended, in ms */
 	int signals, timer;
+	int news; /* readable when a rank may have ended the job; -1: only its own end tells */
 };
 
 static uint64_t now_ms(void)
@@ -166,6 +170,8 @@ static int keeper_verdict(const struct keeper *k)
 {
 	if (k->refused)
 		return k->refused;
+	if (k->ended)
+		return k->decreed;
 	if (k->options->survive == SURVIVE_SURVIVORS && k->dead < k->count)
 		return k->returned;
 	if (k->options->survive == SURVIVE_ANY && k->good)
@@ -201,12 +207,33 @@ static void keeper_count(struct keeper *k, int code)
 		k->returned = code;
 }
 
+/*
+ * Whether a rank has ended the job. It has said so itself, on standard error. The others are not
+ * told that it is dead: they wait for it, if they do, until SIGTERM comes.
+ */
+static void keeper_look(struct keeper *k)
+{
+	struct job_end end;
+	if (k->hosts)
+		hosts_serve(k->hosts); /* it comes before the end of its link */
+	if (k->phase != RUNNING ||
+	    !(k->hosts ? job_end_decode(k->hosts->end, k->options->total, &end)
+		       : job_end_read(&k->job, &end)))
+		return;
+	k->ended = true;
+	k->decreed = end.status;
+	if (!k->hosts) /* for other machines: the rank may have been ended before it told them */
+		job_tell(&k->job, k->options->first);
+	keeper_end(k);
+}
+
 static void keeper_lost(struct keeper *k, uint32_t rank, int status)
 {
 	pid_t pid = k->rank[rank].pid;
+	keeper_look(k);
 	k->rank[rank].pid = 0;
 	k->running--;
-	if (!k->hosts)
+	if (!k->hosts && !k->ended)
 		job_rank_ended(&k->job, k->options->first + rank, status);
 	keeper_count(k, status_code(status));
 	if (!status_code(status))
@@ -302,19 +329,22 @@ static void keeper_timer(struct keeper *k)
 static void keeper_loop(struct keeper *k)
 {
 	while (!k->alone || !output_finished(&k->output)) {
-		struct pollfd p[3 + OUTPUT_POLLS] = {
+		struct pollfd p[4 + OUTPUT_POLLS] = {
 			{ .fd = k->signals, .events = POLLIN },
 			{ .fd = k->timer, .events = POLLIN },
 			{ .fd = k->hosts ? k->hosts->ready : -1, .events = POLLIN },
+			{ .fd = k->news, .events = POLLIN },
 		};
-		output_polls(&k->output, p + 3);
-		poll(p, 3 + OUTPUT_POLLS, -1);
+		output_polls(&k->output, p + 4);
+		poll(p, 4 + OUTPUT_POLLS, -1);
 		if (p[0].revents)
 			keeper_signal(k);
 		if (p[1].revents)
 			keeper_timer(k);
-		if (p[2].revents)
-			hosts_serve(k->hosts);
+		if (p[3].revents)
+			loopback_drain(k->news);
+		if (p[2].revents || p[3].revents)
+			keeper_look(k);
 		output_serve(&k->output);
 	}
 }
@@ -404,6 +434,15 @@ static int keeper_watch(struct keeper *k)
 	return k->timer < 0 ? error_system("setting up a timer (timerfd_create)") : 0;
 }
 
+/* For a rank that ends the job and is not our child, but that of a shell. */
+static void keeper_listen(struct keeper *k)
+{
+	uint16_t port = 0;
+	k->news = loopback_listen(&port);
+	if (k->news >= 0)
+		atomic_store(&k->job.head->end_port, port);
+}
+
 static int keeper_job(struct keeper *k)
 {
 	uint64_t budget, keepalive;
@@ -412,8 +451,12 @@ static int keeper_job(struct keeper *k)
 		rc = setting_number(SETTING_KEEPALIVE, &keepalive);
 	k->count = k->options->ranks;
 	if (k->options->job_fd) /* an agent has made it */
-		return job_map(&k->job, k->options->job_fd);
-	return rc ? rc : job_create(&k->job, k->options->total, budget);
+		rc = job_map(&k->job, k->options->job_fd);
+	else if (!rc)
+		rc = job_create(&k->job, k->options->total, budget);
+	if (!rc)
+		keeper_listen(k);
+	return rc;
 }
 
 static int keeper_hosts(struct keeper *k)
@@ -453,6 +496,7 @@ int keeper_run(struct run_options *options, const struct front *front)
 	struct hosts hosts;
 	struct keeper k = { .options = options,
 			    .front = front,
+			    .news = -1,
 			    .hosts = run_options_remote(options) ? &hosts : NULL };
 	int rc = keeper_open(&k);
 	if (!rc)

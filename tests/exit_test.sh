@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# ctest: TIMEOUT 200
+# tern_exit() ends the whole job with its status, and nobody complains of dead ranks.
+set -uo pipefail
+
+bin=$TERN_BIN tern=$TERN_BIN/tern
+export -n TERN_BIN
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+out=$folder/out err=$folder/err
+failed=0
+fail() {
+	echo "    $1"
+	sed 's/^/    stderr: /' "$err"
+	failed=1
+}
+run() { # ARGUMENTS
+	timeout 50 "$tern" run "$@" >"$out" 2>"$err"
+	status=$?
+}
+# STATUS [LINE]: the status, all that is on stderr, and what the rank had written before
+ended() {
+	[[ $status == "$1" ]] || fail "the status is $status, not $1"
+	[[ $(cat "$err") == "${2-}" ]] || fail "stderr should be: ${2-nothing}"
+	grep -qx 'rank . has its answer' "$out" || fail "what the rank wrote is lost"
+}
+said() { echo "tern: rank ${2:-1} ends the job with status $1"; }
+
+for delivery in poll thread interrupt; do
+	export TERN_DELIVERY=$delivery
+	for place in program handler light deferred; do
+		echo "$delivery: in the $place"
+		run -n 4 "$bin/exit_ranks" "$place" 5
+		ended 5 "$(said 5)"
+	done
+	if [[ $delivery != poll ]]; then
+		echo "$delivery: in a handler while the rank computes"
+		run -n 4 "$bin/exit_ranks" asked 5
+		# What an interrupt finds in stdio's buffer it must not touch.
+		[[ $delivery == interrupt ]] && echo 'rank 1 has its answer' >>"$out"
+		ended 5 "$(said 5)"
+	fi
+	echo "$delivery: status 0 is a success, of which nothing is said"
+	run -n 4 "$bin/exit_ranks" program 0
+	ended 0
+	run -n 4 "$bin/exit_ranks" program 255 3
+	ended 255 "$(said 255 3)"
+done
+unset TERN_DELIVERY
+
+echo "while the others compute, send, or catch SIGTERM"
+for others in compute flood; do
+	run -n 4 "$bin/exit_ranks" $others 6
+	ended 6 "$(said 6)"
+done
+run -n 4 "$bin/exit_ranks" cleanup 6
+ended 6 "$(said 6)"
+[[ $(grep -c 'cleaned up' "$out") -ge 3 ]] || fail "not all others got SIGTERM"
+
+echo "on UDP"
+if [[ $("$tern" info) == *"udp            usable"* ]]; then
+	TERN_NET=udp run -n 4 "$bin/exit_ranks" program 5
+	ended 5 "$(said 5)"
+	TERN_NET=udp run -n 4 "$bin/exit_ranks" flood 0
+	ended 0
+else
+	echo "    skipped: this build has no UDP"
+fi
+
+echo "two at once: the status is that of one of them"
+run -n 4 "$bin/exit_ranks" both 7
+[[ $status == 7 ]] || fail "the status is $status, not 7"
+
+echo "--survive does not keep the others"
+run --survive -n 3 "$bin/exit_ranks" program 5
+ended 5 "$(said 5)"
+run --survive=any -n 3 "$bin/exit_ranks" program 5
+ended 5 "$(said 5)"
+run --survive -n 3 "$bin/exit_ranks" abort
+ended 1 "tern: rank 1 ends the job: the disk is full"
+
+echo "a status out of range, and a child of fork(), are refused"
+run -n 2 "$bin/exit_ranks" refused 5
+ended 5 "$(said 5)"
+run -n 2 "$bin/exit_ranks" child 5
+ended 5 "$(said 5)"
+
+echo "a rank below a shell, which would go on"
+run -n 3 sh -c "$bin/exit_ranks program 5; sleep 400"
+ended 5 "$(said 5)"
+
+echo "a job of one"
+"$bin/exit_ranks" program 5 0 >"$out" 2>"$err"
+status=$?
+ended 5 "$(said 5 0)"
+
+echo "on several hosts"
+cat >"$folder/shell" <<'END'
+#!/bin/sh
+shift
+exec sh -c "$*"
+END
+chmod +x "$folder/shell"
+if [[ $("$tern" info) == *"udp            usable"* ]]; then
+	for who in 0 1 4; do
+		for place in program handler; do
+			run --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" $place 5 $who
+			ended 5 "$(said 5 $who)"
+		done
+		run --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" program 0 $who
+		ended 0
+		run --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" compute 5 $who
+		ended 5 "$(said 5 $who)"
+	done
+	run --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" cleanup 5
+	ended 5 "$(said 5)"
+	[[ $(grep -c 'cleaned up' "$out") -ge 4 ]] || fail "not all others got SIGTERM"
+	run --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" abort
+	ended 1 "tern: rank 1 ends the job: the disk is full"
+	run --survive --hosts a,b,c --ssh "$folder/shell" -n 5 "$bin/exit_ranks" program 0
+	ended 0
+else
+	run --hosts a --ssh "$folder/shell" -n 5 "$bin/exit_ranks" program 5
+	ended 5 "$(said 5)"
+fi
+exit $failed
