@@ -386,7 +386,8 @@ static struct parcel layer_parcel(unsigned id, unsigned n, const uint64_t *words
 {
 	struct parcel p = { .bits = (uint64_t)(TERN_HANDLER_MAX + id) << TERN_ID_SHIFT | n,
 			    .n = n };
-	memcpy(p.word, words, n * sizeof *words);
+	if (n)
+		memcpy(p.word, words, n * sizeof *words);
 	return p;
 }
 

@@ -162,7 +162,8 @@ int tern_reply_to_array(tern *t, uint32_t dst, unsigned id, unsigned n, const ui
 	if (rc)
 		return rc;
 	struct parcel p = { .bits = (uint64_t)id << TERN_ID_SHIFT | n, .n = n };
-	memcpy(p.word, words, n * sizeof *words);
+	if (n)
+		memcpy(p.word, words, n * sizeof *words);
 	return send_reply_to(e, dst, &p);
 }
 

@@ -212,7 +212,8 @@ void follow_fill(struct follow *f, const tern_long *what, uint32_t rank, bool re
 			      .op = reply ? NULL : what->op,
 			      .id = what->id,
 			      .n = what->n };
-	memcpy(f->word, what->words, what->n * sizeof *f->word);
+	if (what->n)
+		memcpy(f->word, what->words, what->n * sizeof *f->word);
 	follow_count(f->local);
 	follow_count(f->op);
 }
