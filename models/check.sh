@@ -147,6 +147,19 @@ check breaks "a sender is killed between bell and futex_wake and the launcher tr
 check holds "waiting for room by naps, one-way flood: all arrives" flood -DN0=5 -DN1=0
 check holds "waiting for room by naps, both ways: all arrives" flood -DN1=1
 check holds "room announced by a knock, one-way flood: all arrives" flood -DROOM_KNOCK -DN0=5 -DN1=0
+check holds "a reply is 3 messages, of which polls send 2, and the gate counts them: all arrives" \
+	flood -DN0=2 -DN1=0 -DLONG=3
+check holds "the same both ways, with 2 messages" flood -DN0=1 -DN1=1 -DLONG=2
+check holds "programs send in the reply class, too: all arrives, behind long replies" \
+	flood -DN0=1 -DN1=0 -DLONG=2 -DTO_ALL=1
+check holds "programs flood each other in the reply class: all arrives" \
+	flood -DN0=0 -DN1=0 -DTO_ALL=4
+check breaks "the gate does not count the rest of a long reply" flood -DN0=2 -DN1=0 -DLONG=3 \
+	-DNO_OWING
+check breaks "a rank sleeps that has not sent the rest of a long reply" flood -DN0=3 -DN1=0 \
+	-DLONG=3 -DOWING_SLEEP
+check breaks "the program's messages go past a long reply" flood -DN0=1 -DN1=0 -DLONG=3 \
+	-DTO_ALL=1 -DNO_ORDER
 check breaks "a blocked request sleeps and room is not announced" flood -DN1=0 -DSLEEP_BLOCKED
 check breaks "a rank with a gated request sleeps and room is not announced" flood -DN0=4 -DN1=0 \
 	-DGATED_SLEEP

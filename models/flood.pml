@@ -20,11 +20,18 @@
  *    heed byte of the lane's rank and knocks if it is 0; the sleeper looks at freed
  *    again after its membarrier.
  *
+ * LONG: the answer to a request takes that many messages of the reply ring [tern_put_reply]. The
+ * handler sends the first; polls send the rest when there is room [follow_progress], and the gate
+ * stays closed until they have left [peer.owing]. TO_ALL: each rank also sends so many messages of
+ * the reply class from the program [tern_reply_to], behind a long reply, and serves while it waits.
+ *
  * Checked: when no step is left, all requests have been handled and all replies have come.
  *
  * Ways to break it: SLEEP_BLOCKED (a blocked request sleeps, without ROOM_KNOCK), GATED_SLEEP
  * (a gated request does not count, without ROOM_KNOCK), ROOM_KNOCK with NO_FREED_LOOK (freed
- * is not looked at after the membarrier), NO_BARRIER, NO_GATE (too many states for check.sh;
+ * is not looked at after the membarrier), NO_BARRIER, NO_OWING (the gate does not count what is
+ * left of a long reply), NO_ORDER (the program's messages go past it), OWING_SLEEP (a rank sleeps
+ * that has not sent all of it, without ROOM_KNOCK), NO_GATE (too many states for check.sh;
  * ring.pml has it).
  */
 #ifndef N0
@@ -32,6 +39,12 @@
 #endif
 #ifndef N1
 #define N1 3 /* and rank 1 */
+#endif
+#ifndef LONG
+#define LONG 1
+#endif
+#ifndef TO_ALL
+#define TO_ALL 0
 #endif
 #define REQUESTS(i) (i == 0 -> N0 : N1)
 #define LEAVES 2
@@ -49,6 +62,8 @@ bit heed[2];    /* owned by rank i: it polls its peer */
 bit knocker[2]; /* of rank i: the peer has knocked */
 byte bell[2];
 bit waiting[2];
+byte owed[2];   /* messages of a long reply of rank i that have not left */
+byte told[2];   /* of the reply class from the program of rank i */
 
 #define Q(i) i
 #define P(i) (2 + i)
@@ -63,12 +78,22 @@ bit waiting[2];
 #ifdef NO_GATE
 #define GATE_OPEN true
 #else
+#ifdef NO_OWING
 #define GATE_OPEN READY(P(me))
+#else
+#define GATE_OPEN (READY(P(me)) && !owed[me])
+#endif
 #endif
 
 #define TO_SEND (MESSAGES(wrote[Q(me)]) < REQUESTS(me))
+#define TO_TELL (told[me] < TO_ALL)
 #define BLOCKED (TO_SEND && !READY(Q(me)))
-#define WAITS (!TO_SEND || MESSAGES(passed[P(peer)]) < MESSAGES(wrote[Q(me)]))
+#ifdef OWING_SLEEP
+#define AT_REST true
+#else
+#define AT_REST (!owed[me] && !TO_TELL) /* layers have no work, and the program waits for no room */
+#endif
+#define WAITS (AT_REST && (!TO_SEND || MESSAGES(passed[P(peer)]) < LONG * MESSAGES(wrote[Q(me)])))
 
 /* What the look before sleeping finds: in the rings of a peer that was polled, and in lanes. */
 #define RUNNABLE (THERE(P(peer)) || TURNED(Q(peer)) || (MESSAGE(Q(peer)) && GATE_OPEN))
@@ -195,8 +220,19 @@ end:	do
 #ifndef NO_GATE
 		assert(READY(P(me))); /* a reply never waits */
 #endif
-		atomic { READY(P(me)) -> lane_put(P(me)) };
+		atomic {
+			READY(P(me)) ->
+			assert(!owed[me]); /* its record is free */
+			lane_put(P(me));
+			owed[me] = LONG - 1
+		};
 		passed[Q(peer)]++
+	:: atomic { owed[me] && READY(P(me)) -> lane_put(P(me)); owed[me]-- }
+#ifdef NO_ORDER
+	:: atomic { TO_TELL && READY(P(me)) -> assert(!owed[me]); lane_put(P(me)); told[me]++ }
+#else
+	:: atomic { TO_TELL && READY(P(me)) && !owed[me] -> lane_put(P(me)); told[me]++ }
+#endif
 	:: atomic { bell[me] == RUNG -> bell_answer() }
 	:: hot -> peers_demote()
 	:: atomic { MAY_SLEEP -> blocked = BLOCKED }; sleep_arm()
@@ -225,6 +261,7 @@ init
 	timeout;
 	for (i : 0 .. 1) {
 		assert(MESSAGES(wrote[Q(i)]) == REQUESTS(i) && MESSAGES(passed[Q(i)]) == REQUESTS(i));
-		assert(MESSAGES(wrote[P(1 - i)]) == REQUESTS(i) && MESSAGES(passed[P(1 - i)]) == REQUESTS(i))
+		assert(MESSAGES(wrote[P(1 - i)]) == LONG * REQUESTS(i) + TO_ALL);
+		assert(MESSAGES(passed[P(1 - i)]) == LONG * REQUESTS(i) + TO_ALL)
 	}
 }

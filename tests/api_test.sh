@@ -19,6 +19,7 @@ tern_(request|reply)_(payload|rare|call|inline)
 tern_(commit|reply_commit|request_data|reply_data|spawn|spawn_first|thread_start)_words
 tern_(request|reply|commit|reply_commit|request_data|reply_data|put)_any
 tern_put_then(_inline)?
+tern_(reply_to|put_start|put_reply)_words
 tern_(hold|release)_(rare|inline)
 tern_lane_(share|write)
 tern_(knock|arrived|prefetch_write|line_write|unheeded|look|guard_add|alerted|alert|answered)

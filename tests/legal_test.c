@@ -168,6 +168,7 @@ static const struct row {
 	{ "tern_reply_array",
 	  call_reply_array,
 	  { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },
+	{ "tern_reply_to", call_reply_to, { 0, -EPERM, -EPERM, 0, 0, 0, 0 } },
 	{ "tern_reply_data",
 	  call_reply_data,
 	  { -EPERM, 0, -EPERM, -EPERM, -EPERM, -EPERM, -EPERM } },

@@ -28,6 +28,7 @@ enum {
 struct board {
 	tern_addr at[RANKS][KINDS]; /* the areas */
 	unsigned char image[RANKS][KINDS][AREA];
+	_Atomic uint64_t told[RANKS]; /* messages that were sent to each */
 };
 
 static struct board *board;
@@ -91,6 +92,60 @@ static size_t zone_place(struct zone *z, size_t covers)
 }
 
 static tern_op freed; /* local completions */
+
+/* Puts that a message follows: `told` is what has come, and the board has what was sent. */
+enum { PUSHED, PULL, PULLED, TELL };
+static tern_flag told, pulled;
+static unsigned pulls;
+
+static void on_told(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &told, 1);
+}
+
+static void on_pull(tern *t, const tern_msg *m)
+{
+	CHECK_IS(tern_put_reply(t, m, tern_msg_arg(m, 0), source + tern_msg_arg(m, 1),
+				tern_msg_arg(m, 2), NULL, PULLED, 1, 2, 3, 4, 5, 6),
+		 0);
+}
+
+static void on_pulled(tern *t, const tern_msg *m)
+{
+	CHECK(tern_msg_words(m) == 6 && tern_msg_arg(m, 5) == 6);
+	tern_signal(t, &pulled, 1);
+}
+
+static void handlers_set(tern *t)
+{
+	CHECK_IS(tern_on(t, PUSHED, on_told), 0);
+	CHECK_IS(tern_on(t, PULL, on_pull), 0);
+	CHECK_IS(tern_on(t, PULLED, on_pulled), 0);
+	CHECK_IS(tern_on(t, TELL, on_told), 0);
+}
+
+static void put_message(tern *t, struct zone *z, tern_op *op)
+{
+	size_t len = model_length(&chance, ZONE - 100 - z->used < MOST ? 100 : MOST);
+	size_t to = zone_place(z, len), from = anywhere(len);
+	uint32_t r = tern_addr_rank(z->at);
+	if (r == tern_rank(t)) { /* somebody answers with it */
+		r = chance_below(&chance, RANKS);
+		CHECK_IS(tern_request(t, r, PULL, z->at + to, from, len), 0);
+		pulls++;
+	} else {
+		atomic_fetch_add(&board->told[r], 1);
+		CHECK_IS(tern_put_request_start(t, z->at + to, source + from, len, &freed, op,
+						PUSHED, len),
+			 0);
+	}
+	if (chance_one_in(&chance, 2)) {
+		atomic_fetch_add(&board->told[r], 1);
+		CHECK_IS(tern_reply_to(t, r, TELL), 0);
+	}
+	memcpy(z->image + to, source + from, len);
+}
 
 static void put_run(tern *t, struct zone *z, tern_op *op)
 {
@@ -171,6 +226,8 @@ static void zones_fill(tern *t, tern_op *op)
 			put_list(t, zones, op);
 		else if (chance_one_in(&chance, 5))
 			put_value(t, z, op);
+		else if (chance_one_in(&chance, 5))
+			put_message(t, z, op);
 		else if (chance_one_in(&chance, 3))
 			put_shape(t, z, op);
 		else
@@ -178,6 +235,8 @@ static void zones_fill(tern *t, tern_op *op)
 		if (chance_one_in(&chance, 50))
 			CHECK_IS(tern_op_wait(t, op), 0);
 	}
+	CHECK_IS(tern_wait(t, &pulled, pulls), 0);
+	pulls = 0;
 }
 
 /* -- Gets, from anybody's zones, while nobody writes --------------------------------------- */
@@ -220,13 +279,16 @@ static void mix(void)
 		area[k] = area_make(t, k, &board->at[me][k]);
 		memset(area[k], 0, AREA);
 	}
+	handlers_set(t);
 	CHECK_IS(tern_barrier(t), 0);
 	for (unsigned i = 0; i < rounds; i++) {
 		if (!wakes || me % 2)
 			zones_fill(t, &op);
 		CHECK_IS(tern_op_wait(t, &op), 0);
+		CHECK_IS(tern_quiet(t), 0); /* messages may follow their data later */
 		CHECK_IS(freed.pending, 0);
 		CHECK_IS(tern_barrier(t), 0);
+		CHECK_IS(atomic_load(&told), atomic_load(&board->told[me]));
 		for (int k = 0; k < KINDS; k++)
 			CHECK(model_same(area[k], board->image[me][k], AREA));
 		if (!wakes || !(me % 2))

@@ -441,6 +441,13 @@ static inline int tern_reply_inline(tern *t, unsigned n, const tern_msg *m, unsi
 #define tern_release tern_release_inline
 #endif
 
+/* cost: base control */
+static inline int tern_reply_to_words(tern *t, unsigned n, uint32_t dst, unsigned id, TERN_ALL_)
+{
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	return tern_reply_to_array(t, dst, id, n, words);
+}
+
 /* A payload of 0 bytes is none: its words travel by themselves, and cost as much. */
 /* cost: base control */
 static inline int tern_request_data_words(tern *t, uint32_t dst, unsigned id, const void *data,

@@ -166,6 +166,39 @@ int tern_put_then(tern *t, tern_addr dst, const void *src, size_t len, unsigned 
 		  TERN_SIX_);
 
 /*
+ * The same, split-phase: tern_put_request_start(t, dst, src, len, local, op, id, ...) tells `local`
+ * when `src` may be changed and `op` when the target has the data; either may be NULL, and without
+ * both the call blocks until the message has left. The message does not wait for an answer. Where
+ * this process can touch the target, up to 64 KiB are in place and the message has left on return;
+ * elsewhere up to TERN_PAYLOAD_MAX bytes are copied by the call (`local` is complete on return),
+ * and of more `local` is told when the last byte is copied. Errors go to `op`, else to `local`.
+ *
+ * tern_put_reply(t, m, dst, src, len, local, id, ...) is for the handler of request `m`: data of
+ * any length to an address of whoever sent it, and a reply whose handler finds the data in place.
+ * It always has room. Where this process can touch the target, it copies; elsewhere what a reply
+ * cannot carry is sent by polls, and that rank's next request is handled after it. `local` is told
+ * when `src` may be changed; if it is NULL, `src` stays as it is until the other side says so.
+ */
+#define tern_put_request_start(t, dst, src, len, local, op, ...)                     \
+	tern_put_start_words(t, dst, src, len, local, op, TERN_COUNT1_(__VA_ARGS__), \
+			     TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+#define tern_put_reply(t, m, dst, src, len, local, ...)                             \
+	tern_put_reply_words(t, m, dst, src, len, local, TERN_COUNT1_(__VA_ARGS__), \
+			     TERN_NINE_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+
+/* The same with the words in an array; tern_put_reply_array() does not look at `op`. */
+typedef struct tern_long {
+	tern_addr dst;
+	const void *src;
+	size_t len;
+	tern_op *local, *op;
+	unsigned id, n;
+	const uint64_t *words;
+} tern_long;
+int tern_put_request_start_array(tern *t, const tern_long *what);
+int tern_put_reply_array(tern *t, const tern_msg *m, const tern_long *what);
+
+/*
  * Memory copy between any two addresses, neither of which need be here. The two must not overlap.
  * Where this rank can touch neither side, the source's owner moves the data, from
  * its queue of transfers.
@@ -344,6 +377,24 @@ static inline int tern_put_any(tern *t, tern_addr dst, const void *src, size_t l
 		return tern_put_words(t, dst, src, len, n, id, TERN_SIX_VALUES_);
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	return tern_put_request_array(t, dst, src, len, id, n, words);
+}
+
+static inline int tern_put_start_words(tern *t, tern_addr dst, const void *src, size_t len,
+				       tern_op *local_op, tern_op *op, unsigned n, unsigned id,
+				       TERN_ALL_)
+{
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	const tern_long what = { dst, src, len, local_op, op, id, n, words };
+	return tern_put_request_start_array(t, &what);
+}
+
+static inline int tern_put_reply_words(tern *t, const tern_msg *m, tern_addr dst, const void *src,
+				       size_t len, tern_op *local_op, unsigned n, unsigned id,
+				       TERN_ALL_)
+{
+	const uint64_t words[] = { TERN_ALL_VALUES_ };
+	const tern_long what = { dst, src, len, local_op, NULL, id, n, words };
+	return tern_put_reply_array(t, m, &what);
 }
 
 /* -- Blocking forms: the split-phase ones without a handle ----------------------------- */

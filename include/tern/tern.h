@@ -177,6 +177,16 @@ int tern_request_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uin
 int tern_reply_array(tern *t, const tern_msg *m, unsigned id, unsigned n, const uint64_t *words);
 
 /*
+ * tern_reply_to(t, dst, id, ...) sends a message of the reply class to any rank, in order with the
+ * replies to it: its handler is a reply handler, and sends nothing. For the program and deferred
+ * functions, -EPERM in a handler. Without room it serves what arrives until there is.
+ */
+#define tern_reply_to(t, ...)                            \
+	tern_reply_to_words(t, TERN_COUNT_(__VA_ARGS__), \
+			    TERN_TEN_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+int tern_reply_to_array(tern *t, uint32_t dst, unsigned id, unsigned n, const uint64_t *words);
+
+/*
  * tern_request_data(t, dst, id, data, len, ...) and
  * tern_reply_data(t, m, id, data, len, ...) carry `len` bytes, 0 to
  * TERN_PAYLOAD_MAX, besides the words. `data` is free again on return. With 0 bytes the message

@@ -7,6 +7,7 @@
 
 /* -- rules.c: each returns 0, or a code with a sentence that names rule, handler and rank -- */
 int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len);
+int rules_reply_to(struct endpoint *e, uint32_t dst, unsigned id, unsigned n);
 int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, size_t len);
 int rules_destination(struct endpoint *e, uint32_t dst);
 int rules_handling(struct endpoint *e, const tern_msg *m, const char *what);
@@ -80,6 +81,9 @@ static inline void lost_look(struct endpoint *e)
 
 /* -- payload.c: an uncommitted reply claim is forgotten when its handler is over -- */
 void payload_forget_reply(struct endpoint *e);
+/* In a handler: gives the payload back before the handler returns; the message has none any more.
+ */
+void payload_return(struct endpoint *e);
 
 /* -- payload.c: sends with any number of words; those of a line have calls of their own -- */
 int payload_request(tern *t, uint32_t dst, unsigned id, const void *data, unsigned n, size_t len,
@@ -105,6 +109,16 @@ int send_request(struct endpoint *e, uint32_t dst, const struct parcel *p);
 
 /* Sends the reply to the current request, whose rules are checked; never waits. */
 int send_reply(struct endpoint *e, const struct parcel *p);
+
+/* Whether `dst` has sent a request to here, so that it looks for replies; asked in the program. */
+bool send_reply_expected(struct endpoint *e, uint32_t dst);
+
+/* Whether a message of the reply class to `dst`, which has sent a request here, has room. */
+bool send_reply_ready(struct endpoint *e, uint32_t dst);
+
+/* Sends one, whose rules are checked. Never waits: -EAGAIN without a sentence if there is no room.
+ */
+int send_reply_to(struct endpoint *e, uint32_t dst, const struct parcel *p);
 
 /*
  * -- attach.c: an endpoint that several threads use, one call at a time. The lock is taken by the

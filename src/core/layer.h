@@ -116,6 +116,13 @@ int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *dat
 int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, unsigned n,
 		const uint64_t *words); /* to the request whose handler runs */
 
+/*
+ * A message of the reply class to `dst`, in the program, or in a handler that has replied to that
+ * rank. -EAGAIN without a sentence: there is no room now.
+ */
+int layer_reply_more(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len,
+		     unsigned n, const uint64_t *words);
+
 /* Tells a handle that one operation has ended. */
 void op_end(struct endpoint *e, tern_op *op, int error);
 /*

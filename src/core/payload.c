@@ -402,7 +402,8 @@ static struct parcel layer_parcel(unsigned id, unsigned n, const uint64_t *words
 {
 	struct parcel p = { .bits = (uint64_t)(TERN_HANDLER_MAX + id) << TERN_ID_SHIFT | n,
 			    .n = n };
-	memcpy(p.word, words, n * sizeof *words);
+	if (n)
+		memcpy(p.word, words, n * sizeof *words);
 	return p;
 }
 
@@ -436,10 +437,54 @@ int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *dat
 	return rc;
 }
 
+/*
+ * A block for a message of the reply class that no request waits for: the reserve is for it only
+ * where the gate stays closed until the peer has given it back.
+ */
+static struct block *more_block(struct endpoint *e, uint32_t dst)
+{
+	struct peer *p = &e->site.peer[dst];
+	struct block *b;
+	if (p->net->ops->take(p->net, &b) != 0) {
+		if (!p->owing || !block_is(p->reserve, BLOCK_FREE))
+			return NULL;
+		b = p->reserve;
+	}
+	b->peer = dst;
+	return b;
+}
+
+int layer_reply_more(struct endpoint *e, uint32_t dst, unsigned id, const void *data, size_t len,
+		     unsigned n, const uint64_t *words)
+{
+	struct parcel p = layer_parcel(id, n, words);
+	struct block *b = NULL;
+	if (data && send_reply_ready(e, dst)) {
+		b = more_block(e, dst);
+		if (!b)
+			return -EAGAIN;
+		layer_payload(&p, b, data, len);
+		block_set(b, BLOCK_SENT);
+	}
+	int rc = send_reply_to(e, dst, &p);
+	if (rc && b)
+		block_set(b, BLOCK_FREE);
+	return rc;
+}
+
+void payload_return(struct endpoint *e)
+{
+	if (e->block && !e->block_kept)
+		block_set(e->block, BLOCK_FREE);
+	e->block_kept = e->block != NULL;
+	e->block = NULL;
+}
+
 int layer_reply(struct endpoint *e, unsigned id, const void *data, size_t len, unsigned n,
 		const uint64_t *words)
 {
 	struct parcel p = layer_parcel(id, n, words);
+	payload_forget_reply(e);
 	if (!data)
 		return send_reply(e, &p);
 	struct block *b = reply_block(e);

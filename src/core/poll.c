@@ -59,12 +59,12 @@ static void frame_leave(struct endpoint *e, const struct frame *f)
 		e->t->reach = f->reach;
 }
 
-/* Opens the gate if a reply, payload included, could be sent now. */
+/* Opens the gate if a reply, payload included, could be sent now, however long it is. */
 /* cost: flow status */
 static bool gate_open(struct endpoint *e, struct tern_inlet *in)
 {
 	struct peer *p = &e->site.peer[in->peer];
-	if (!p->lost && (!lane_ready(&p->answer) || !block_is(p->reserve, BLOCK_FREE)))
+	if (!p->lost && (!lane_ready(&p->answer) || !block_is(p->reserve, BLOCK_FREE) || p->owing))
 		return false;
 	in->accept = TERN_HEAD_PLAIN;
 	pulse_add(e, PULSE_GATES, 1);

@@ -92,6 +92,34 @@ int send_reply(struct endpoint *e, const struct parcel *p)
 	return 0;
 }
 
+/* cost: base status */
+bool send_reply_expected(struct endpoint *e, uint32_t dst)
+{
+	const struct tern_inlet *in = &e->site.peer[dst].requests;
+	return in->base && (inlet_handled(in) || inlet_has(in));
+}
+
+/* cost: flow status */
+bool send_reply_ready(struct endpoint *e, uint32_t dst)
+{
+	struct peer *to = &e->site.peer[dst];
+	return !to->lost && to->answer.base && lane_ready(&to->answer);
+}
+
+/* A lane that has no room left after this closes the gate, as after any reply. */
+int send_reply_to(struct endpoint *e, uint32_t dst, const struct parcel *p)
+{
+	struct peer *to = &e->site.peer[dst];
+	if (to->lost)
+		return to->net->ops->check(to->net, dst);
+	if (!send_reply_ready(e, dst))
+		return -EAGAIN;
+	if (TERN_UNLIKELY(e->trace))
+		trace_send(e, dst, RECORD_REPLY, p);
+	send_put(e, &to->answer, p);
+	return 0;
+}
+
 /* cost: protection control */
 static int request_rare(tern *t, uint32_t dst, unsigned id, unsigned n, TERN_ALL_)
 {

@@ -49,6 +49,8 @@ static int mem_open(struct endpoint *e, void **state)
 	agree_register(e);
 	store_register(e);
 	window_register(e);
+	follow_register(e);
+	answer_register(e);
 	*state = m;
 	return 0;
 }
@@ -61,6 +63,7 @@ static void mem_close(void *state)
 	memory_free(m->segments);
 	memory_free(m->agreement);
 	memory_free(m->windows);
+	follow_close(m);
 	heap_fini(&m->own);
 	heap_fini(&m->common);
 	memory_free(m);
@@ -75,6 +78,8 @@ static unsigned mem_progress(void *state)
 	}
 	unsigned moved = m->moving ? window_progress(m) : 0;
 	moved += transfer_progress(m);
+	moved += m->follows.first ? follow_progress(m) : 0;
+	moved += m->follows.invited ? answer_invite(m) : 0;
 	moved += m->waiting ? when_progress(m) : 0;
 	return moved + (m->slots.again ? slot_progress(m) : 0);
 }
@@ -101,10 +106,34 @@ static void mem_disown(void *state)
 		m->span[r] = (struct span){ .first = m->span[r].first, .lost = true };
 }
 
+static bool leave_over(struct endpoint *e, void *arg)
+{
+	(void)e;
+	return !((struct mem *)arg)->follows.first;
+}
+
+static int leave_stop(struct endpoint *e, struct wait *w)
+{
+	return wait_stalled(e, w, ((const struct mem *)w->arg)->follows.sent);
+}
+
+/* A rank whose request was taken counts on the whole of a long reply. */
+static void mem_leave(void *state)
+{
+	struct mem *m = state;
+	struct wait w = { .bounded = true,
+			  .call = "tern_close",
+			  .lack = "a long reply",
+			  .rule = "tern_close()",
+			  .stop = leave_stop };
+	wait_until(m->e, leave_over, m, &w);
+}
+
 const struct layer mem_layer = { .open = mem_open,
 				 .close = mem_close,
 				 .progress = mem_progress,
 				 .lost = mem_lost,
+				 .leave = mem_leave,
 				 .disown = mem_disown,
 				 .needs_anyone = slots_need_anyone };
 
@@ -248,7 +277,8 @@ int tern_free_all(tern *t, void *p)
 static bool quiet_over(struct endpoint *e, void *arg)
 {
 	(void)e;
-	return ((struct mem *)arg)->transfers.active == 0 && slots_quiet(arg);
+	const struct mem *m = arg;
+	return m->transfers.active == 0 && !m->follows.first && slots_quiet(m);
 }
 
 int tern_quiet(tern *t)

@@ -6,6 +6,7 @@
 #include <tern/mem.h>
 
 #include "core/layer.h"
+#include "mem/follow.h"
 #include "mem/heap.h"
 #include "mem/slot.h"
 #include "mem/transfer.h"
@@ -52,6 +53,9 @@ enum mem_handler {
 	MEM_WINDOW_IS,
 	MEM_PUT_PARTS, /* scattered memory: what lies where, and for a put the bytes */
 	MEM_GET_PARTS,
+	MEM_THEN,    /* a piece of a put that a message follows, or that message */
+	MEM_INVITE,  /* asks for a first request, */
+	MEM_INVITED, /* which is this */
 };
 
 /* How an atomic operation travels: what to do, on what. */
@@ -81,6 +85,7 @@ struct span {
 	uint64_t own_words, common_words; /* places where a word may begin; 0 if there is none */
 	uint64_t own_lines, common_lines; /* and where 64 bytes may */
 	bool lost;                        /* the rank has left */
+	bool invited;                     /* it waits for a first request from here */
 	uint64_t unused_[6];              /* a power of two is found without a multiplication */
 };
 _Static_assert(sizeof(struct span) == 128, "spans are found by a shift");
@@ -93,6 +98,7 @@ struct mem {
 	struct heap common; /* of tern_alloc_all(): from the middle, the same at every rank */
 	struct transfers transfers;
 	struct slots slots;
+	struct follows follows;
 	bool lost; /* a rank has left, and what it was asked for may have to be ended */
 	struct bounce bounce[BOUNCES];
 	struct whens *whens;       /* requests held here; made when the first comes */
@@ -106,9 +112,9 @@ struct mem {
 	uint32_t moving;             /* chunks that networks move */
 	uint32_t waiting;            /* requests that are held here */
 	bool moves;                  /* they may */
-	bool single_copy;    /* the kernel lets us read and write the memory of other processes */
-	uint64_t unused_[3]; /* see below */
-	struct span span[];  /* one a rank */
+	bool single_copy;     /* the kernel lets us read and write the memory of other processes */
+	uint64_t unused_[13]; /* see below */
+	struct span span[];   /* one a rank */
 };
 /* Where it does not hold, compilers find a span twice in a put of 8 bytes. */
 _Static_assert(offsetof(struct mem, span) % sizeof(struct span) == 0,
@@ -268,13 +274,16 @@ void copy_done(struct mem *m, const struct transfer *x); /* tells the rank that 
 /* Tells polls whether there is anything to carry on. */
 static inline void mem_busy(struct mem *m)
 {
-	layer_work(m->e, LAYER_MEM, m->transfers.active || m->waiting || m->slots.again || m->lost);
+	layer_work(m->e, LAYER_MEM,
+		   m->transfers.active || m->waiting || m->slots.again || m->lost ||
+			   m->follows.first || m->follows.invited);
 }
 
 /* -- message.c: transfers as messages, where nothing better works -- */
 void message_register(struct endpoint *e);
 /* In the handler of a request of this layer: answers its slot. */
 int message_read(struct mem *m, tern_addr a, char *bytes, size_t len); /* own memory: 0 or EFAULT */
+int message_write(struct mem *m, tern_addr a, const char *bytes, size_t len); /* the same */
 void message_answer(tern *t, uint64_t slot, int error, uint64_t word);
 void message_answer_data(tern *t, uint64_t slot, const void *data,
 			 size_t len); /* -EFAULT if it is NULL */
@@ -286,6 +295,10 @@ ptrdiff_t message_move(struct mem *m, struct transfer *x);
 /* Starts an atomic operation at its home rank; `old` may be NULL. */
 int message_amo(struct mem *m, tern_addr a, unsigned what, const uint64_t operand[2], void *old,
 		tern_op *op, bool blocks);
+
+/* -- staged.c -- */
+/* Puts up to TERN_PAYLOAD_MAX bytes in one message; waits for its room, and not for the answer. */
+int staged_put(struct mem *m, tern_addr dst, const void *data, size_t len, tern_op *op);
 
 /* -- pack.c: many runs in one message -- */
 void pack_register(struct endpoint *e);

@@ -118,6 +118,11 @@ int message_read(struct mem *m, tern_addr a, char *bytes, size_t len)
 	return own_move(m, a, bytes, len, false);
 }
 
+int message_write(struct mem *m, tern_addr a, const char *bytes, size_t len)
+{
+	return own_move(m, a, (char *)(uintptr_t)bytes, len, true);
+}
+
 static void on_put(tern *t, const tern_msg *msg)
 {
 	size_t len;

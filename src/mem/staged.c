@@ -27,7 +27,7 @@ static bool cannot_wait(struct endpoint *e)
 }
 
 /* One message, which takes the bytes with it; `op` is told when the owner has them. */
-static int staged_put(struct mem *m, tern_addr dst, const void *data, size_t len, tern_op *op)
+int staged_put(struct mem *m, tern_addr dst, const void *data, size_t len, tern_op *op)
 {
 	struct slot *s;
 	int rc = slot_wait(m, tern_addr_rank(dst), &s);

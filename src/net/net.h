@@ -195,6 +195,8 @@ struct peer {
 	uint8_t draining;
 	bool forgiven; /* tern_forgive() */
 	bool told;     /* the program was, tern_lost_on() */
+	/* The rest of a long reply to it has not left yet: its requests stay behind the gate. */
+	bool owing;
 };
 
 /* An endpoint's side of its networks. */

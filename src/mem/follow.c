@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How a put and the message behind it travel: pieces, the records of what has not left, arrival;
+ * and the put with a request in its split-phase form.
+ */
+#include "mem/follow.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "core/wait.h"
+#include "mem/mem.h"
+#include "mem/word.h"
+
+/*
+ * The first word of a piece: the address without its rank, the number of the message's words, and
+ * its handler. The piece that brings the message has as many lines as the message, which it becomes
+ * on arrival: the words follow the first one, and the last of 6 and of 8 goes behind the data.
+ */
+enum {
+	META_WORDS_SHIFT = ADDR_RANK_SHIFT,
+	META_ID_SHIFT = META_WORDS_SHIFT + 4,
+	META_WORDS = 15, /* a mask, */
+	META_MORE = 15,  /* and in the place of the words: the message comes later */
+};
+_Static_assert((int)TERN_WORDS_MAX < (int)META_MORE, "a number of words is no META_MORE");
+_Static_assert(META_ID_SHIFT + 10 <= 64, "a handler's number has its place");
+
+enum {
+	START_IN_ONE_GO = 64 << 10, /* copied by the call that starts it */
+	PIECES_AT_ONCE = 4,         /* of each in a poll */
+};
+
+/* -- Pieces --------------------------------------------------------------------------------- */
+
+static uint64_t piece_meta(tern_addr a, unsigned id, unsigned n)
+{
+	return tern_addr_at(a, 0) | (uint64_t)n << META_WORDS_SHIFT | (uint64_t)id << META_ID_SHIFT;
+}
+
+/* Words that follow the first one, of a message with n. */
+static unsigned words_ahead(unsigned n)
+{
+	return n <= TERN_LINE_WORDS ? TERN_LINE_WORDS - 1 : TERN_WORDS_MAX - 1;
+}
+
+/* Bytes behind the data of the piece that brings the message. */
+static size_t piece_tail(unsigned n)
+{
+	return n > words_ahead(n) ? sizeof(uint64_t) : 0;
+}
+
+static int piece_send(struct mem *m, const struct follow *f, const void *data, size_t len,
+		      unsigned n, const uint64_t *words)
+{
+	return f->reply ? layer_reply_more(m->e, f->rank, MEM_THEN, data, len, n, words)
+			: layer_request(m->e, f->rank, MEM_THEN, data, len, n, words);
+}
+
+/*
+ * The message, with the rest of the data. If that has left already, the address is of its last
+ * byte: its owner looks whether it is there.
+ */
+static int message_send(struct mem *m, const struct follow *f)
+{
+	uint64_t words[TERN_WORDS_MAX] = { piece_meta(f->left ? f->dst : f->dst - 1, f->id, f->n) };
+	unsigned ahead = words_ahead(f->n), n = f->n <= TERN_LINE_WORDS ? f->n : ahead;
+	size_t tail = piece_tail(f->n);
+	char joined[TERN_PAYLOAD_MAX];
+	union word value;
+	const void *data = f->left ? word_value(&value, f->src, f->left) : NULL;
+	n = n < ahead ? n : ahead;
+	memcpy(&words[1], f->word, n * sizeof *words);
+	if (tail) {
+		if (f->left)
+			word_copy(joined, data, f->left);
+		memcpy(joined + f->left, &f->word[ahead], tail);
+		data = joined;
+	}
+	return piece_send(m, f, data, f->left + tail, 1 + n, words);
+}
+
+static int data_send(struct mem *m, const struct follow *f, size_t len)
+{
+	uint64_t meta = piece_meta(f->dst, 0, META_MORE);
+	union word value;
+	return piece_send(m, f, word_value(&value, f->src, len), len, 1, &meta);
+}
+
+/* The last of the data, in a request that its owner answers: the answer is for `op`. */
+static int data_ask(struct mem *m, struct follow *f)
+{
+	struct slot *s = slot_take(m, f->rank, SLOTS_QUICK);
+	union word value;
+	if (!s)
+		return -EAGAIN;
+	uint64_t words[] = { f->dst, slot_name(m, s), f->left };
+	int rc = slot_request(m, s, f->op, MEM_PUT, word_value(&value, f->src, f->left), f->left, 3,
+			      words);
+	if (rc)
+		return rc;
+	f->op->pending--; /* the slot has counted itself */
+	f->op = NULL;
+	return 0;
+}
+
+/* -- What has not left yet ------------------------------------------------------------------ */
+
+static void told(struct mem *m, tern_op **op, int error)
+{
+	tern_op *one = *op;
+	*op = NULL;
+	if (one)
+		op_end(m->e, one, error);
+}
+
+static void follow_passed(struct mem *m, struct follow *f, size_t len)
+{
+	f->dst += len;
+	f->src += len;
+	f->left -= len;
+	if (!f->left)
+		told(m, &f->local, 0);
+}
+
+/* A transfer has moved the data, or could not: then there is nothing to tell the target. */
+static int moved_step(struct mem *m, struct follow *f)
+{
+	if (f->move.pending)
+		return -EAGAIN;
+	if (f->move.error)
+		return f->move.error;
+	if (f->left) {
+		follow_passed(m, f, f->left);
+		told(m, &f->op, 0);
+	}
+	int rc = tern_request_array(m->e->t, f->rank, f->id, f->n, f->word);
+	f->over = !rc;
+	return rc;
+}
+
+/* Sends the next piece; a code if it cannot: -EAGAIN for now. */
+static int follow_step(struct mem *m, struct follow *f)
+{
+	size_t len = f->left < TERN_PAYLOAD_MAX ? f->left : TERN_PAYLOAD_MAX;
+	int rc;
+	if (f->moves)
+		return moved_step(m, f);
+	if (f->op && f->left && f->left <= TERN_PAYLOAD_MAX) {
+		rc = data_ask(m, f);
+	} else if (f->left + piece_tail(f->n) > TERN_PAYLOAD_MAX) {
+		rc = data_send(m, f, len);
+	} else {
+		rc = message_send(m, f);
+		f->over = !rc;
+	}
+	if (!rc && len)
+		follow_passed(m, f, len);
+	return rc;
+}
+
+/* Up to a few pieces: how many. A message without room is tried again by the next poll. */
+static unsigned follow_steps(struct mem *m, struct follow *f)
+{
+	unsigned sent = 0;
+	int rc = 0;
+	if (!f->reply) /* those never wait, and may be sent in a handler */
+		library_hold(m->e);
+	while (!f->over && !rc && sent < PIECES_AT_ONCE) {
+		rc = follow_step(m, f);
+		sent += !rc;
+	}
+	if (!f->reply)
+		library_release(m->e);
+	m->follows.sent += sent;
+	if (rc && rc != -EAGAIN) {
+		f->error = rc;
+		f->over = true;
+	}
+	return sent;
+}
+
+static void follow_give(struct mem *m, struct follow *f)
+{
+	f->next = m->follows.free;
+	m->follows.free = f;
+}
+
+static void follow_end(struct mem *m, struct follow *f)
+{
+	struct follow over = *f;
+	if (f->reply) {
+		m->e->site.peer[f->rank].owing = false;
+	} else {
+		follow_give(m, f);
+	}
+	/* An error has one place. */
+	told(m, &over.local, over.op || over.reply ? 0 : over.error);
+	told(m, &over.op, over.error);
+	told(m, &over.gone, over.error);
+}
+
+static void follow_count(tern_op *op)
+{
+	if (op)
+		op->pending++;
+}
+
+void follow_fill(struct follow *f, const tern_long *what, uint32_t rank, bool reply)
+{
+	*f = (struct follow){ .rank = rank,
+			      .reply = reply,
+			      .dst = what->dst,
+			      .src = what->src,
+			      .left = what->len,
+			      .local = what->local,
+			      .op = reply ? NULL : what->op,
+			      .id = what->id,
+			      .n = what->n };
+	if (what->n)
+		memcpy(f->word, what->words, what->n * sizeof *f->word);
+	follow_count(f->local);
+	follow_count(f->op);
+}
+
+void follow_begin(struct mem *m, struct follow *f)
+{
+	follow_steps(m, f);
+	if (f->over) {
+		follow_end(m, f);
+		return;
+	}
+	struct follow **last = &m->follows.first;
+	while (*last)
+		last = &(*last)->next;
+	f->next = NULL;
+	*last = f;
+	mem_busy(m);
+}
+
+/* Nothing that is called here runs the program's functions: the list stays as it is. */
+unsigned follow_progress(struct mem *m)
+{
+	unsigned sent = 0;
+	for (struct follow **at = &m->follows.first; *at;) {
+		struct follow *f = *at;
+		sent += follow_steps(m, f);
+		if (f->over) {
+			*at = f->next;
+			follow_end(m, f);
+		} else {
+			at = &f->next;
+		}
+	}
+	mem_busy(m);
+	return sent;
+}
+
+void follow_close(struct mem *m)
+{
+	memory_free(m->follows.request);
+	memory_free(m->follows.reply);
+}
+
+/* -- Arrival -------------------------------------------------------------------------------- */
+
+/* The line becomes the message that the program sent, and its handler is called. */
+static void message_become(tern *t, const tern_msg *piece, unsigned id, unsigned n,
+			   const uint64_t *words)
+{
+	tern_msg *m = (tern_msg *)(uintptr_t)piece;
+	uint64_t head = atomic_load_explicit(&m->head, memory_order_relaxed);
+	head &= ~(TERN_HEAD_PAYLOAD | (uint64_t)(TERN_HANDLER_SLOTS - 1) << TERN_ID_SHIFT |
+		  TERN_HEAD_WORDS);
+	for (unsigned i = 0; i < n; i++)
+		*(i < TERN_LINE_WORDS ? &m->word[i] : &m[1].word[i - TERN_LINE_WORDS]) = words[i];
+	/* The lap stays: to the ring it is the same line. */
+	atomic_store_explicit(&m->head, head | (uint64_t)id << TERN_ID_SHIFT | n,
+			      memory_order_relaxed);
+	t->handler[id](t, m);
+}
+
+static int piece_place(struct mem *m, tern_addr a, const char *data, size_t len)
+{
+	if (len)
+		return message_write(m, a, data, len);
+	return mem_reach(m, a, 1) ? 0 : EFAULT;
+}
+
+static void piece_refused(struct endpoint *e, const tern_msg *msg)
+{
+	poll_trouble_warn(e, error_set(-EFAULT,
+				       "rank %u refused data from rank %u, and the message behind "
+				       "it: the memory is not there (any more), or not that long",
+				       e->t->rank, tern_msg_src(msg)));
+}
+
+static void on_then(tern *t, const tern_msg *msg)
+{
+	size_t len;
+	const char *data = tern_msg_data(msg, &len);
+	uint64_t meta = tern_msg_arg(msg, 0), words[TERN_WORDS_MAX];
+	unsigned n = (unsigned)(meta >> META_WORDS_SHIFT) & META_WORDS;
+	unsigned id = (unsigned)(meta >> META_ID_SHIFT) % TERN_HANDLER_SLOTS;
+	tern_addr a = tern_addr_at(meta & ((UINT64_C(1) << ADDR_RANK_SHIFT) - 1), t->rank);
+	bool more = n == META_MORE;
+	bool fits = more || n <= TERN_LINE_WORDS ||
+		    (n <= TERN_WORDS_MAX && tern_msg_words(msg) == TERN_WORDS_MAX);
+	for (unsigned i = 0; fits && !more && i < words_ahead(n); i++)
+		words[i] = tern_msg_arg(msg, 1 + i);
+	size_t tail = more || !fits ? 0 : piece_tail(n);
+	if (len >= tail && tail) {
+		len -= tail;
+		memcpy(&words[words_ahead(n)], data + len, tail);
+	}
+	/* The last piece lies in the same memory as the others: it is refused with them. */
+	if (!fits || piece_place(mem_of(t), a, data, len) ||
+	    (!more && id >= TERN_HANDLER_MAX)) {
+		if (!more)
+			piece_refused(t->own, msg);
+		return;
+	}
+	if (more)
+		return;
+	payload_return(t->own);
+	message_become(t, msg, id, n, words);
+}
+
+void follow_register(struct endpoint *e)
+{
+	layer_on(e, MEM_THEN, on_then);
+}
+
+/* -- A put with a request, split-phase ------------------------------------------------------ */
+
+static bool follow_is_free(struct endpoint *e, void *arg)
+{
+	(void)e;
+	return ((struct mem *)arg)->follows.free != NULL;
+}
+
+static int follow_stop(struct endpoint *e, struct wait *w)
+{
+	(void)w;
+	return held(e) ? error_set(-EAGAIN,
+				   "%d puts with a request are under way already, and under a hold "
+				   "none ends",
+				   FOLLOWS)
+		       : 0;
+}
+
+static int follow_take(struct mem *m, struct follow **out)
+{
+	struct follows *fs = &m->follows;
+	struct wait w = { .bounded = true,
+			  .call = "a put with a request",
+			  .lack = "too many under way",
+			  .stop = follow_stop };
+	if (!fs->request) {
+		fs->request = memory_new(FOLLOWS, sizeof *fs->request);
+		if (!fs->request)
+			return error_set(-ENOMEM, "starting a put with a request: no memory");
+		for (int i = 0; i < FOLLOWS; i++)
+			follow_give(m, &fs->request[i]);
+	}
+	int rc = wait_until(m->e, follow_is_free, m, &w);
+	if (rc)
+		return rc;
+	*out = fs->free;
+	fs->free = (*out)->next;
+	return 0;
+}
+
+static void tell_over(struct endpoint *e, tern_op *op)
+{
+	if (op)
+		op_over(e, op);
+}
+
+/* This process can touch the target: both are done by the call. */
+static int start_now(tern *t, const tern_long *what, uint32_t rank)
+{
+	int rc = tern_put(t, what->dst, what->src, what->len);
+	rc = rc ? rc : tern_request_array(t, rank, what->id, what->n, what->words);
+	if (rc)
+		return rc;
+	tell_over(t->own, what->local);
+	tell_over(t->own, what->op);
+	return 0;
+}
+
+/* One message, which has the data; the source is free when the call returns. */
+static int start_staged(struct mem *m, const tern_long *what, uint32_t rank)
+{
+	tern_long staged = *what;
+	struct follow f;
+	staged.local = staged.op = NULL;
+	follow_fill(&f, &staged, rank, false);
+	int rc = message_send(m, &f);
+	if (!rc)
+		tell_over(m->e, what->local);
+	return rc;
+}
+
+/* The same in two messages: the data, for which its owner answers, and what follows it. */
+static int start_asked(struct mem *m, const tern_long *what, uint32_t rank)
+{
+	tern_long rest = *what;
+	struct follow *f;
+	int rc = follow_take(m, &f);
+	if (rc)
+		return rc;
+	rc = staged_put(m, what->dst, what->src, what->len, what->op);
+	if (rc) {
+		follow_give(m, f);
+		return rc;
+	}
+	rest.dst += what->len;
+	rest.len = 0;
+	rest.local = rest.op = NULL;
+	follow_fill(f, &rest, rank, false);
+	follow_begin(m, f);
+	tell_over(m->e, what->local);
+	return 0;
+}
+
+static int start_written_down(struct mem *m, const tern_long *what, uint32_t rank, tern_op *gone)
+{
+	struct follow *f;
+	int rc = follow_take(m, &f);
+	if (rc)
+		return rc;
+	follow_fill(f, what, rank, false);
+	/* Under a hold a transfer would have to wait, but pieces need not. */
+	f->moves = layer_maps(m->e, rank) && what->len > TERN_PAYLOAD_MAX && !held(m->e);
+	f->gone = gone;
+	follow_count(gone);
+	if (f->moves)
+		rc = tern_put_start(m->e->t, what->dst, what->src, what->len, &f->move);
+	if (!rc) {
+		follow_begin(m, f);
+		return 0;
+	}
+	tern_op *counted[] = { f->local, f->op, f->gone };
+	for (int i = 0; i < 3; i++)
+		if (counted[i])
+			op_withdraw(m->e, counted[i], counted[i]->pending - 1);
+	follow_give(m, f);
+	return rc;
+}
+
+static int start_far(tern *t, const tern_long *what, uint32_t rank)
+{
+	tern_op own = TERN_OP;
+	bool blocks = !what->local && !what->op;
+	size_t tail = piece_tail(what->n);
+	if (!what->op && what->len + tail <= TERN_PAYLOAD_MAX)
+		return start_staged(mem_of(t), what, rank);
+	if (what->op && what->len <= TERN_PAYLOAD_MAX)
+		return start_asked(mem_of(t), what, rank);
+	int rc = blocks ? rules_wait(t->own, "a blocking put with a request") : 0;
+	rc = rc ? rc : start_written_down(mem_of(t), what, rank, blocks ? &own : NULL);
+	return blocks ? op_finish(t, NULL, &own, rc) : rc;
+}
+
+int tern_put_request_start_array(tern *t, const tern_long *what)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct mem *m = mem_of(t);
+	uint32_t rank = tern_addr_rank(what->dst);
+	int rc = rules_send(t->own, rank, what->id, what->n, 0);
+	if (!rc && what->len)
+		rc = mem_check(m, what->dst, what->len, "a put with a request");
+	if (rc)
+		return rc;
+	bool here = what->len <= START_IN_ONE_GO && mem_reach(m, what->dst, what->len);
+	return !what->len || here ? start_now(t, what, rank) : start_far(t, what, rank);
+}
+
+/* cost: base control */
