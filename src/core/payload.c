@@ -420,7 +420,7 @@ int layer_request(struct endpoint *e, uint32_t dst, unsigned id, const void *dat
 {
 	struct parcel p = layer_parcel(id, n, words);
 	struct block *b;
-	if (data && len - 1 < TERN_PAYLOAD_MAX && dst < e->t->reach &&
+	if (data && len - 1 < TERN_PAYLOAD_MAX && n <= TERN_LINE_WORDS && dst < e->t->reach &&
 	    payload_quick(e->t, dst, p.bits, data, len, p.word[0], p.word[1], p.word[2], p.word[3],
 			  p.word[4], p.word[5]))
 		return 0;

@@ -54,8 +54,8 @@ static uint64_t word_of(size_t len, unsigned i)
 /* In the handler of a request: answers with data from `from`, and `n` words. */
 static int answer(tern *t, const tern_msg *m, tern_addr a, size_t len, size_t from, unsigned n)
 {
-	uint64_t words[7];
-	for (unsigned i = 0; i < 7; i++)
+	uint64_t words[TERN_WORDS_MAX + 1];
+	for (unsigned i = 0; i <= TERN_WORDS_MAX; i++)
 		words[i] = word_of(len, i);
 	const tern_long what = { a, source + from, len, &local, NULL, GOT, n, words };
 	return tern_put_reply_array(t, m, &what);

@@ -94,7 +94,7 @@ static void job(uint32_t ranks, void (*rank_main)(void))
 static void put(tern *t, int k, size_t offset, size_t len, unsigned n, tern_op *local, tern_op *op)
 {
 	static unsigned char salt;
-	uint64_t words[] = { (uint64_t)k, offset, len, ++salt, 44, 55 };
+	uint64_t words[] = { (uint64_t)k, offset, len, ++salt, 44, 55, 66, 77 };
 	const tern_long what = { board->at[k] + offset, source, len, local, op, TAKE, n, words };
 	uint64_t was[2] = { atomic_load(&freed), atomic_load(&there) };
 	fill(salt, len);
@@ -340,7 +340,7 @@ static void on_sole(tern *t, const tern_msg *m)
 static void told(void)
 {
 	tern *t = begin();
-	uint64_t seven[7] = { 0 };
+	uint64_t nine[TERN_WORDS_MAX + 1] = { 0 };
 	CHECK_IS(tern_on(t, SOLE, on_sole), 0);
 	CHECK_IS(tern_barrier(t), 0);
 	if (tern_rank(t) == 0) {
@@ -348,7 +348,7 @@ static void told(void)
 			CHECK_IS(tern_reply_to(t, r, SOLE), 0);
 		CHECK_IS(tern_reply_to(t, RANKS, SOLE), -ERANGE);
 		CHECK_IS(tern_reply_to(t, 1, 500), -ENXIO);
-		CHECK_IS(tern_reply_to_array(t, 1, SOLE, 7, seven), -E2BIG);
+		CHECK_IS(tern_reply_to_array(t, 1, SOLE, TERN_WORDS_MAX + 1, nine), -E2BIG);
 		tern_hold(t);
 		int rc = 0;
 		for (int i = 0; i < 100000 && !rc; i++)
