@@ -132,7 +132,7 @@ struct message {
 	uint64_t number;
 	bool asks, payload, answer_payload, claimed;
 	unsigned n;
-	size_t len;
+	size_t len, answer_len;
 	uint64_t word[TERN_WORDS_MAX];
 };
 
@@ -148,6 +148,9 @@ static struct message message_of(uint32_t from, uint32_t to, uint32_t i)
 	l.claimed = chance_one_in(&c, 2);
 	l.len = chance_one_in(&c, 3) ? chance_below(&c, TERN_PAYLOAD_MAX + 1)
 				     : chance_below(&c, 100);
+	l.answer_len = l.len;
+	if (chance_one_in(&c, 8)) /* what only a request carries */
+		l.len += chance_below(&c, TERN_REQUEST_MAX - (uint32_t)l.len + 1);
 	for (unsigned k = 0; k < l.n; k++)
 		l.word[k] = chance_next(&c);
 	return l;
@@ -189,9 +192,10 @@ static void take(tern *t, const tern_msg *m, bool asks)
 	s.got[from] = i + 1;
 	beat[me]++;
 	if (asks) {
-		chance_fill(bytes, l.len, l.number + 1);
-		int rc = l.answer_payload ? tern_reply_data(t, m, ANSWER, bytes, l.len, i, l.number)
-					  : tern_reply(t, m, ANSWER, i, l.number);
+		chance_fill(bytes, l.answer_len, l.number + 1);
+		int rc = l.answer_payload
+				 ? tern_reply_data(t, m, ANSWER, bytes, l.answer_len, i, l.number)
+				 : tern_reply(t, m, ANSWER, i, l.number);
 		if (rc)
 			allowed("tern_reply", rc);
 	} else if (i % 16 == 0) {
@@ -226,7 +230,7 @@ static void on_answer(tern *t, const tern_msg *m)
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	bool good = tern_msg_arg(m, 0) == s.answered[from] && tern_msg_arg(m, 1) == l.number &&
-		    (data != NULL) == (len > 0) && len == (l.answer_payload ? l.len : 0);
+		    (data != NULL) == (len > 0) && len == (l.answer_payload ? l.answer_len : 0);
 	if (!good || (data && !chance_filled(data, len, l.number + 1)))
 		broken("answer %u of rank %u is not what was sent", s.answered[from], from);
 	s.answered[from]++;
@@ -236,7 +240,7 @@ static void on_answer(tern *t, const tern_msg *m)
 
 static int message_send(tern *t, uint32_t to, const struct message *l)
 {
-	unsigned char bytes[TERN_PAYLOAD_MAX];
+	unsigned char bytes[TERN_REQUEST_MAX];
 	unsigned id = l->asks ? ASK : TELL;
 	const uint64_t *w = l->word;
 	if (!l->payload)

@@ -29,7 +29,7 @@ struct message {
 	bool asks;
 	unsigned n;
 	bool payload, answer_payload;
-	size_t len;
+	size_t len, answer_len;
 	uint64_t word[TERN_WORDS_MAX];
 };
 
@@ -44,6 +44,9 @@ static inline struct message message_of(uint32_t from, uint32_t to, uint64_t i)
 	l.answer_payload = chance_one_in(&c, 8);
 	l.len = chance_one_in(&c, 3) ? chance_below(&c, TERN_PAYLOAD_MAX + 1)
 				     : chance_below(&c, 100);
+	l.answer_len = l.len;
+	if (chance_one_in(&c, 8)) /* what only a request carries */
+		l.len += chance_below(&c, TERN_REQUEST_MAX - (uint32_t)l.len + 1);
 	for (unsigned k = 0; k < l.n; k++)
 		l.word[k] = chance_next(&c);
 	return l;
@@ -72,9 +75,10 @@ static inline void traffic_take(tern *t, const tern_msg *m, bool asks)
 		tern_signal(t, &traffic.all_got, 1);
 	if (!asks)
 		return;
-	chance_fill(bytes, l.len, l.number + 1);
+	chance_fill(bytes, l.answer_len, l.number + 1);
 	if (l.answer_payload)
-		CHECK_IS(tern_reply_data(t, m, TRAFFIC_ANSWER, bytes, l.len, i, l.number), 0);
+		CHECK_IS(tern_reply_data(t, m, TRAFFIC_ANSWER, bytes, l.answer_len, i, l.number),
+			 0);
 	else
 		CHECK_IS(tern_reply(t, m, TRAFFIC_ANSWER, i, l.number), 0);
 }
@@ -102,7 +106,7 @@ static inline void traffic_answer(tern *t, const tern_msg *m)
 	const void *data = tern_msg_data(m, &len);
 	bool good = tern_msg_arg(m, 0) == traffic.answered[from] &&
 		    tern_msg_arg(m, 1) == l.number && (data != NULL) == (len > 0) &&
-		    len == (l.answer_payload ? l.len : 0);
+		    len == (l.answer_payload ? l.answer_len : 0);
 	CHECK(good && (!data || chance_filled(data, len, l.number + 1)));
 	traffic.answered[from]++;
 	tern_signal(t, &traffic.all_answered, 1);
@@ -110,7 +114,7 @@ static inline void traffic_answer(tern *t, const tern_msg *m)
 
 static inline int message_send(tern *t, uint32_t to, const struct message *l)
 {
-	static unsigned char bytes[TERN_PAYLOAD_MAX];
+	static unsigned char bytes[TERN_REQUEST_MAX];
 	unsigned id = l->asks ? TRAFFIC_ASK : TRAFFIC_TELL;
 	if (!l->payload)
 		return tern_request_array(t, to, id, l->n, l->word);
