@@ -144,7 +144,7 @@ static __attribute__((noinline)) int payload_rare(tern *t, uint32_t dst, unsigne
 		rc = block_claim(e, dst, len, &b);
 	if (rc)
 		return rc;
-	memcpy(b->data, data, len); /* cost: base write */
+	memcpy(block_bytes(b), data, len); /* cost: base write */
 	struct parcel p = parcel_of(id, n, b, len, TERN_SIX_VALUES_);
 	rc = block_send(e, b, &p);
 	if (rc)

@@ -57,6 +57,12 @@ static inline struct block *block_of(const void *data)
 				offsetof(struct block, data)); /* of NULL too: nobody's */
 }
 
+/* Where its bytes begin. Those of a large block go on behind `data`. */
+static inline char *block_bytes(struct block *b)
+{
+	return (char *)b + offsetof(struct block, data);
+}
+
 static inline int block_is(const struct block *b, enum block_state state)
 {
 	/* block.R3, acquire; released in block_set(): whoever freed it has read it. */

@@ -283,7 +283,7 @@ static void blocks_of(size_t len)
 		CHECK_IS(net->ops->take(net, len, &taken[i]), 0);
 		CHECK(block_is(taken[i], BLOCK_CLAIMED));
 		CHECK(net_ours(net, taken[i]));
-		memset((char *)taken[i] + offsetof(struct block, data), i, len);
+		memset(block_bytes(taken[i]), i, len);
 	}
 	CHECK_IS(net->ops->take(net, len, &more), -ENOBUFS); /* nobody else could give one back */
 	block_set(taken[3], BLOCK_SENT);

@@ -266,7 +266,7 @@ static bool message_take(struct path *p, struct arrival *a, const struct record 
 	if (!r->offset && !message_begin(in, a, r))
 		return false;
 	if (r->here && in->open->data != (const char *)r->bytes)
-		memcpy(in->open->data + r->offset, r->bytes, r->here);
+		memcpy(block_bytes(in->open) + r->offset, r->bytes, r->here);
 	in->got = r->offset + r->here;
 	if (r->bytes && in->got < r->len)
 		return true;
