@@ -379,11 +379,13 @@ TEST(blocks_that_a_dead_rank_held_come_back)
 	ranks_open(note_request);
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++)
 		CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, TERN_REQUEST_MAX), 0);
+	tern_hold(local[1]); /* or a wait of this thread would serve it */
 	job_rank_ended(&local[0]->own->group->job, 1, SIGKILL);
 	local[0]->own->grace_ns = 1000000;
 	CHECK_IS(tern_request_data(local[0], 2, ASK, bytes, TERN_REQUEST_MAX), 0);
 	CHECK(tern_poll(local[2]) > 0);
 	check_arrival(&requests, TERN_REQUEST_MAX, 1);
+	tern_release(local[1]);
 	local_close();
 }
 
