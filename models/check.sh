@@ -166,6 +166,10 @@ check breaks "a rank with a gated request sleeps and room is not announced" floo
 check breaks "room is announced but not looked at after membarrier" flood -DN1=0 -DROOM_KNOCK \
 	-DNO_FREED_LOOK
 check breaks "membarrier is left out" flood -DN1=0 -DNO_BARRIER
+check holds "one block a rank, one-way flood: all arrives" flood -DBLOCKS=1 -DN0=4 -DN1=0
+check holds "one block a rank, both ways: all arrives" flood -DBLOCKS=1 -DN0=2 -DN1=1
+check breaks "a reply waits for a block of the requests' class" flood -DBLOCKS=1 -DREPLY_BLOCK \
+	-DN0=1 -DN1=1
 
 check holds "3 ranks, 2 rounds: nobody leaves early, everybody leaves" barrier
 check breaks "generation is not looked at after ASLEEP" barrier -DNO_RECHECK

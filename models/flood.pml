@@ -25,6 +25,11 @@
  * stays closed until they have left [peer.owing]. TO_ALL: each rank also sends so many messages of
  * the reply class from the program [tern_reply_to], behind a long reply, and serves while it waits.
  *
+ * With BLOCKS each request also carries a payload, in one of so many blocks of its sender's
+ * [block_wait]: large ones, or short ones. Its receiver gives the block back after the handler,
+ * through a store buffer, too [drain_payload, block_set]. A reply needs none of them: its own
+ * block, the reserve, belongs to the gate.
+ *
  * Checked: when no step is left, all requests have been handled and all replies have come.
  *
  * Ways to break it: SLEEP_BLOCKED (a blocked request sleeps, without ROOM_KNOCK), GATED_SLEEP
@@ -32,7 +37,7 @@
  * is not looked at after the membarrier), NO_BARRIER, NO_OWING (the gate does not count what is
  * left of a long reply), NO_ORDER (the program's messages go past it), OWING_SLEEP (a rank sleeps
  * that has not sent all of it, without ROOM_KNOCK), NO_GATE (too many states for check.sh;
- * ring.pml has it).
+ * ring.pml has it), REPLY_BLOCK (a reply waits for a block of the requests' class).
  */
 #ifndef N0
 #define N0 3 /* requests that rank 0 sends */
@@ -57,6 +62,19 @@
 byte wrote[4], seen[4];   /* lines written; of these, visible */
 byte passed[4];           /* lines that the receiver is done with */
 byte freed[4];            /* leaves given back, visible; passed / 2 are given back in all */
+
+#ifdef BLOCKS
+byte back[2]; /* blocks of rank i that have been given back, visible */
+#define IN_USE(i) (MESSAGES(wrote[Q(i)]) - back[i])
+#define BLOCK_FREE(i) (IN_USE(i) < BLOCKS)
+#else
+#define BLOCK_FREE(i) true
+#endif
+#ifdef REPLY_BLOCK
+#define REPLY_FREE(i) BLOCK_FREE(i)
+#else
+#define REPLY_FREE(i) true
+#endif
 
 bit heed[2];    /* owned by rank i: it polls its peer */
 bit knocker[2]; /* of rank i: the peer has knocked */
@@ -87,7 +105,8 @@ byte told[2];   /* of the reply class from the program of rank i */
 
 #define TO_SEND (MESSAGES(wrote[Q(me)]) < REQUESTS(me))
 #define TO_TELL (told[me] < TO_ALL)
-#define BLOCKED (TO_SEND && !READY(Q(me)))
+#define MAY_SEND (READY(Q(me)) && BLOCK_FREE(me))
+#define BLOCKED (TO_SEND && !MAY_SEND)
 #ifdef OWING_SLEEP
 #define AT_REST true
 #else
@@ -126,6 +145,10 @@ inline drain(i, j)
 	seen[P(i)] = wrote[P(i)];
 	freed[Q(j)] = passed[Q(j)] / 2;
 	freed[P(j)] = passed[P(j)] / 2
+#ifdef BLOCKS
+	;
+	back[j] = MESSAGES(passed[Q(j)])
+#endif
 }
 
 /* The store before this load is buffered, so the two can be one step without being one. */
@@ -212,7 +235,7 @@ proctype rank(byte me; byte peer)
 {
 	bit hot, found, blocked, gated;
 end:	do
-	:: atomic { TO_SEND && READY(Q(me)) -> lane_put(Q(me)) }
+	:: atomic { TO_SEND && MAY_SEND -> lane_put(Q(me)) }
 	:: atomic { hot && MESSAGE(P(peer)) -> passed[P(peer)]++ }
 	:: atomic { hot && TURNED(P(peer)) -> inlet_turn(P(peer)) }
 	:: atomic { hot && TURNED(Q(peer)) -> inlet_turn(Q(peer)) }
@@ -221,7 +244,7 @@ end:	do
 		assert(READY(P(me))); /* a reply never waits */
 #endif
 		atomic {
-			READY(P(me)) ->
+			READY(P(me)) && REPLY_FREE(me) ->
 			assert(!owed[me]); /* its record is free */
 			lane_put(P(me));
 			owed[me] = LONG - 1
@@ -246,6 +269,9 @@ end:	do
 	:: atomic { seen[P(me)] < wrote[P(me)] -> seen[P(me)]++ }
 	:: atomic { freed[Q(peer)] < passed[Q(peer)] / 2 -> freed[Q(peer)]++ }
 	:: atomic { freed[P(peer)] < passed[P(peer)] / 2 -> freed[P(peer)]++ }
+#ifdef BLOCKS
+	:: atomic { back[peer] < MESSAGES(passed[Q(peer)]) -> back[peer]++ }
+#endif
 	od
 }
 

@@ -132,7 +132,7 @@ struct message {
 	uint64_t number;
 	bool asks, payload, answer_payload, claimed;
 	unsigned n, answer_n;
-	size_t len;
+	size_t len, answer_len;
 	uint64_t word[TERN_WORDS_MAX];
 };
 
@@ -148,6 +148,9 @@ static struct message message_of(uint32_t from, uint32_t to, uint32_t i)
 	l.claimed = chance_one_in(&c, 2);
 	l.len = chance_one_in(&c, 3) ? chance_below(&c, TERN_PAYLOAD_MAX + 1)
 				     : chance_below(&c, 100);
+	l.answer_len = l.len;
+	if (chance_one_in(&c, 8)) /* what only a request carries */
+		l.len += chance_below(&c, TERN_REQUEST_MAX - (uint32_t)l.len + 1);
 	for (unsigned k = 0; k < l.n; k++)
 		l.word[k] = chance_next(&c);
 	l.answer_n = 2 + chance_below(&c, TERN_WORDS_MAX - 1);
@@ -168,8 +171,8 @@ static int message_answer(tern *t, const tern_msg *m, const struct message *l, u
 		w[k] = answer_word(l, i, k);
 	if (!l->answer_payload)
 		return tern_reply_array(t, m, ANSWER, l->answer_n, w);
-	chance_fill(bytes, l->len, l->number + 1);
-	return tern_reply_data_array(t, m, ANSWER, bytes, l->len, l->answer_n, w);
+	chance_fill(bytes, l->answer_len, l->number + 1);
+	return tern_reply_data_array(t, m, ANSWER, bytes, l->answer_len, l->answer_n, w);
 }
 
 static void message_check(const struct message *l, const tern_msg *m, bool asks)
@@ -242,7 +245,7 @@ static void on_answer(tern *t, const tern_msg *m)
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	bool good = tern_msg_words(m) == l.answer_n && (data != NULL) == (len > 0) &&
-		    len == (l.answer_payload ? l.len : 0);
+		    len == (l.answer_payload ? l.answer_len : 0);
 	for (unsigned k = 0; good && k < l.answer_n; k++)
 		good = tern_msg_arg(m, k) == answer_word(&l, s.answered[from], k);
 	if (!good || (data && !chance_filled(data, len, l.number + 1)))
@@ -254,7 +257,7 @@ static void on_answer(tern *t, const tern_msg *m)
 
 static int message_send(tern *t, uint32_t to, const struct message *l)
 {
-	unsigned char bytes[TERN_PAYLOAD_MAX];
+	unsigned char bytes[TERN_REQUEST_MAX];
 	unsigned id = l->asks ? ASK : TELL;
 	const uint64_t *w = l->word;
 	if (!l->payload)

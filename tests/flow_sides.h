@@ -194,7 +194,7 @@ static inline bool put(struct side *s, struct tern_lane *lane, uint64_t i)
 	struct parcel p = { .bits = 5 << TERN_ID_SHIFT | 1, .n = 1, .word = { i } };
 	struct block *b = NULL;
 	bool payload = i % 7 == 0 && !plain;
-	if (!lane->base || !lane_ready(lane) || (payload && pool_take(&s->net.net, &b) != 0))
+	if (!lane->base || !lane_ready(lane) || (payload && pool_take(&s->net.net, 0, &b) != 0))
 		return false;
 	if (b) {
 		block_set(b, BLOCK_SENT);

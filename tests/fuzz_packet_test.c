@@ -158,15 +158,16 @@ FUZZ_TARGET(packet, 500)
 /* What a peer would really send, without the guard's header: requests of all kinds. */
 static size_t packet_real(struct chance *c, unsigned char *to)
 {
-	static struct block block;
+	static struct large_block large;
 	struct tern_lane *lane = &lanes[PEER];
 	for (unsigned i = chance_below(c, 20) + 1; i && lane_ready(lane); i--) {
 		unsigned n = chance_below(c, TERN_WORDS_MAX + 1);
 		struct parcel p = { .bits = 5 << TERN_ID_SHIFT | n, .n = n };
 		if (chance_one_in(c, 3)) {
 			p.bits |= TERN_HEAD_PAYLOAD;
-			p.payload = block.data;
-			p.len = chance_below(c, TERN_PAYLOAD_MAX + 1);
+			p.payload = large.block.data;
+			p.len = chance_below(
+				c, 1 + (chance_one_in(c, 4) ? TERN_REQUEST_MAX : TERN_PAYLOAD_MAX));
 		}
 		lane_put(lane, &p);
 		net.path[PEER]->staged += 64;

@@ -14,7 +14,7 @@ check_out 'TERN_SPIN +20000 +default'
 count_out 0 'wrong:'
 
 sentence "it names every network, limit and job size"
-for word in self shm ranks words payload handlers pool-blocks keep defer request-lines \
+for word in self shm ranks words payload request handlers pool-blocks keep defer request-lines \
 	reply-lines; do
 	check_out "^  $word "
 done

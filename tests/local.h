@@ -136,7 +136,7 @@ struct noted {
 	uint64_t word[TERN_WORDS_MAX];
 	size_t len;
 	bool has_payload;
-	unsigned char data[TERN_PAYLOAD_MAX];
+	unsigned char data[TERN_REQUEST_MAX];
 };
 
 static struct noted requests, replies;

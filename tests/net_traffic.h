@@ -29,7 +29,7 @@ struct message {
 	bool asks;
 	unsigned n, answer_n;
 	bool payload, answer_payload;
-	size_t len;
+	size_t len, answer_len;
 	uint64_t word[TERN_WORDS_MAX];
 };
 
@@ -44,6 +44,9 @@ static inline struct message message_of(uint32_t from, uint32_t to, uint64_t i)
 	l.answer_payload = chance_one_in(&c, 8);
 	l.len = chance_one_in(&c, 3) ? chance_below(&c, TERN_PAYLOAD_MAX + 1)
 				     : chance_below(&c, 100);
+	l.answer_len = l.len;
+	if (chance_one_in(&c, 8)) /* what only a request carries */
+		l.len += chance_below(&c, TERN_REQUEST_MAX - (uint32_t)l.len + 1);
 	for (unsigned k = 0; k < l.n; k++)
 		l.word[k] = chance_next(&c);
 	l.answer_n = 2 + chance_below(&c, TERN_WORDS_MAX - 1);
@@ -64,8 +67,8 @@ static inline int message_answer(tern *t, const tern_msg *m, const struct messag
 		w[k] = answer_word(l, i, k);
 	if (!l->answer_payload)
 		return tern_reply_array(t, m, TRAFFIC_ANSWER, l->answer_n, w);
-	chance_fill(bytes, l->len, l->number + 1);
-	return tern_reply_data_array(t, m, TRAFFIC_ANSWER, bytes, l->len, l->answer_n, w);
+	chance_fill(bytes, l->answer_len, l->number + 1);
+	return tern_reply_data_array(t, m, TRAFFIC_ANSWER, bytes, l->answer_len, l->answer_n, w);
 }
 
 static inline bool message_is(const struct message *l, const tern_msg *m)
@@ -115,7 +118,7 @@ static inline void traffic_answer(tern *t, const tern_msg *m)
 	size_t len;
 	const void *data = tern_msg_data(m, &len);
 	bool good = tern_msg_words(m) == l.answer_n && (data != NULL) == (len > 0) &&
-		    len == (l.answer_payload ? l.len : 0);
+		    len == (l.answer_payload ? l.answer_len : 0);
 	for (unsigned k = 0; good && k < l.answer_n; k++)
 		good = tern_msg_arg(m, k) == answer_word(&l, traffic.answered[from], k);
 	CHECK(good && (!data || chance_filled(data, len, l.number + 1)));
@@ -125,7 +128,7 @@ static inline void traffic_answer(tern *t, const tern_msg *m)
 
 static inline int message_send(tern *t, uint32_t to, const struct message *l)
 {
-	static unsigned char bytes[TERN_PAYLOAD_MAX];
+	static unsigned char bytes[TERN_REQUEST_MAX];
 	unsigned id = l->asks ? TRAFFIC_ASK : TRAFFIC_TELL;
 	if (!l->payload)
 		return tern_request_array(t, to, id, l->n, l->word);

@@ -39,7 +39,7 @@ sentence "every test runs, and --json prints an array of records and nothing els
 run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${tests[*]}")"
 check_status 0
 check_quiet
-check_records 36
+check_records 38
 for name in "${tests[@]}"; do
 	check_out "\"test\": \"$name\""
 done

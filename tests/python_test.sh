@@ -51,7 +51,7 @@ for name in ("Options", "Match", "Envelope", "Op"):
 for kind in (tern.Delivery, tern.Amo):
     for value in kind:
         same(f"TERN_{kind.__name__.upper()}_{value.name}", int(value))
-for name in ("WORDS_MAX", "PAYLOAD_MAX", "HANDLER_MAX", "RANK_ANY", "ID_ANY"):
+for name in ("WORDS_MAX", "PAYLOAD_MAX", "REQUEST_MAX", "HANDLER_MAX", "RANK_ANY", "ID_ANY"):
     same("TERN_" + name, str(getattr(tern, name)) + "u")
 PYTHON
 "$CC" -std=c11 -Iinclude -fsyntax-only "$folder/layout.c" >"$out" 2>&1 || fail "they are not"

@@ -116,7 +116,7 @@ static void answer_in_place(tern *t, const tern_msg *m, uint64_t hash)
 	struct rank *self = rank_of(t);
 	size_t has;
 	const unsigned char *data = tern_msg_data(m, &has);
-	size_t len = has / 2;
+	size_t len = has / 2 < TERN_PAYLOAD_MAX ? has / 2 : TERN_PAYLOAD_MAX;
 	unsigned char *reply = handed_reply_claim(t, m, len);
 	if (!CHECK(reply != NULL))
 		return;
@@ -228,6 +228,8 @@ static void compose(unsigned char *at, uint32_t len, uint64_t stamp)
 static uint32_t payload_length(struct rank *self)
 {
 	uint32_t len = length_of(chance_next(&self->chance));
+	if (chance_one_in(&self->chance, 12)) /* what only a request carries */
+		len += chance_below(&self->chance, TERN_REQUEST_MAX - len + 1);
 	return len < sizeof(uint64_t) ? (uint32_t)sizeof(uint64_t) : len;
 }
 
@@ -262,7 +264,7 @@ static struct open_claim *claim_for(struct rank *self, uint32_t dst)
 static int send_payload(tern *t, uint32_t dst, unsigned n, uint64_t h)
 {
 	struct rank *self = rank_of(t);
-	static _Thread_local unsigned char bytes[TERN_PAYLOAD_MAX];
+	static _Thread_local unsigned char bytes[TERN_REQUEST_MAX];
 	struct open_claim *c = claim_for(self, dst);
 	if (c) {
 		int rc = tern_commit_any(t, c->at, n, ASK, h, h + 1, h + 2, h + 3, h + 4, h + 5,

@@ -42,6 +42,7 @@ Flag = c_uint64  # what Endpoint.wait() waits for; a handler adds to its value
 
 WORDS_MAX = 6
 PAYLOAD_MAX = 8192
+REQUEST_MAX = 32768
 HANDLER_MAX = 768
 RANK_ANY = 0xFFFFFFFF
 ID_ANY = 0xFFFFFFFFFFFFFFFF
@@ -436,7 +437,7 @@ class Endpoint:
         self._do(_tern.tern_request_array, dst, id, len(w), w)
 
     def request_data(self, dst: int, id: int, data: Buffer, *words: Word) -> None:
-        """With a payload, up to PAYLOAD_MAX bytes; `data` is free again on return."""
+        """With a payload, up to REQUEST_MAX bytes; `data` is free again on return."""
         w = _words(words)
         with _Bytes(data) as b:
             self._do(_tern.tern_request_data_array, dst, id, b.p, b.len, len(w), w)

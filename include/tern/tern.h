@@ -24,10 +24,11 @@ TERN_BEGIN_
 #define TERN_VERSION "0.1.0"
 
 enum {
-	TERN_WORDS_MAX = 8,      /* words a message carries */
-	TERN_PAYLOAD_MAX = 8192, /* bytes of payload a message carries */
-	TERN_HANDLER_MAX = 768,  /* handlers are numbered 0 .. TERN_HANDLER_MAX - 1 */
-	TERN_RANKS_MAX = 1024,   /* ranks of a job on one machine */
+	TERN_WORDS_MAX = 8,       /* words a message carries */
+	TERN_PAYLOAD_MAX = 8192,  /* bytes of payload any message carries, a reply included */
+	TERN_REQUEST_MAX = 32768, /* bytes of payload a request carries */
+	TERN_HANDLER_MAX = 768,   /* handlers are numbered 0 .. TERN_HANDLER_MAX - 1 */
+	TERN_RANKS_MAX = 1024,    /* ranks of a job on one machine */
 };
 
 typedef struct tern tern;         /* an endpoint: one rank's place in a job */
@@ -188,9 +189,9 @@ int tern_reply_to_array(tern *t, uint32_t dst, unsigned id, unsigned n, const ui
 
 /*
  * tern_request_data(t, dst, id, data, len, ...) and
- * tern_reply_data(t, m, id, data, len, ...) carry `len` bytes, 0 to
- * TERN_PAYLOAD_MAX, besides the words. `data` is free again on return. With 0 bytes the message
- * has no payload: it is the one that tern_request() or tern_reply() would send.
+ * tern_reply_data(t, m, id, data, len, ...) carry `len` bytes besides the words: a request 0 to
+ * TERN_REQUEST_MAX, a reply 0 to TERN_PAYLOAD_MAX. `data` is free again on return. With 0 bytes the
+ * message has no payload: it is the one that tern_request() or tern_reply() would send.
  */
 #define tern_request_data(t, dst, id, data, ...)                           \
 	tern_request_data_any(t, dst, id, data, TERN_COUNT1_(__VA_ARGS__), \
@@ -204,8 +205,8 @@ int tern_reply_data_array(tern *t, const tern_msg *m, unsigned id, const void *d
 			  unsigned n, const uint64_t *words);
 
 /*
- * Composing in place. tern_claim() gives `len` writable bytes that will travel
- * to `dst`; tern_commit(t, claimed, id, ...) sends them, tern_abandon() does
+ * Composing in place. tern_claim() gives `len` writable bytes, at most TERN_REQUEST_MAX, that will
+ * travel to `dst`; tern_commit(t, claimed, id, ...) sends them, tern_abandon() does
  * not. A claim holds no place in the order: messages are ordered by commit. In
  * between, every other call is legal. -ENOBUFS: this endpoint's own open claims
  * hold every block.
@@ -225,7 +226,8 @@ int tern_abandon(tern *t, void *claimed);
 /*
  * A reply composed in place: in fresh bytes, or in the payload of request `m`, contents intact, so
  * that fields which do not change need no copy and the block returns to its sender. The latter
- * needs a request with a payload of at least `len` bytes: -ENOBUFS. tern_reply_commit(t, m,
+ * needs a request with a payload of at least `len` bytes: -ENOBUFS. Either has at most
+ * TERN_PAYLOAD_MAX, however long the request was. tern_reply_commit(t, m,
  * claimed, id, ...) sends it. A claim that the handler does not commit is abandoned on return.
  */
 enum tern_claim_from {
@@ -259,7 +261,7 @@ TERN_INLINE_ const void *tern_msg_data(const tern_msg *m, size_t *len);
  * Keeps `m` beyond its handler: *kept stays valid until tern_msg_drop(). Only
  * from the handler of `m`, once. -ENOBUFS when TERN_KEEP_MAX messages are kept
  * already. A kept payload pins its block at the sender, which
- * has TERN_POOL_BLOCKS of them.
+ * has TERN_POOL_BLOCKS of them, and as many for payloads above TERN_PAYLOAD_MAX.
  */
 int tern_msg_keep(tern *t, const tern_msg *m, const tern_msg **kept);
 int tern_msg_drop(tern *t, const tern_msg *kept);

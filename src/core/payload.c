@@ -23,9 +23,15 @@ static struct parcel parcel_of(unsigned id, unsigned n, struct block *b, size_t 
 	};
 }
 
-/* A block for a request, serving what arrives until one is free. */
+/*
+ * A block for a request, serving what arrives until one is free. Both classes of blocks wait so,
+ * and neither wait can last: a block comes back when its request has been handled, a request is
+ * handled when its peer can reply, and a reply needs a short block or the reserve, never a large
+ * one, and is handled wherever somebody waits. So no circle of ranks that wait for large blocks is
+ * closed, however few there are. models/flood.pml has them.
+ */
 /* cost: buffer setup */
-static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
+static int block_wait(struct endpoint *e, uint32_t dst, size_t len, struct block **out)
 {
 	struct net *net = e->site.peer[dst].net;
 	struct wait l = { .bounded = true,
@@ -36,7 +42,7 @@ static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 			  .lack = "no free block" };
 	struct stall stall = { 0 };
 	int rc;
-	while ((rc = net->ops->take(net, out)) == -EAGAIN) {
+	while ((rc = net->ops->take(net, len, out)) == -EAGAIN) {
 		lost_look(e); /* blocks that a lost rank held come back */
 		rc = send_reachable(e, dst);
 		if (!rc && held(e))
@@ -51,9 +57,9 @@ static int block_wait(struct endpoint *e, uint32_t dst, struct block **out)
 	stall_end(e, &stall, PULSE_BLOCK_STALLS);
 	if (rc == -ENOBUFS) /* waiting would be hopeless */
 		error_set(rc,
-			  "rank %u itself claims or keeps all its %u blocks: commit, abandon or "
+			  "rank %u itself claims or keeps all its %u %sblocks: commit, abandon or "
 			  "drop one",
-			  e->t->rank, net->blocks);
+			  e->t->rank, net_blocks(net, len), len > TERN_PAYLOAD_MAX ? "large " : "");
 	return rc;
 }
 
@@ -63,7 +69,7 @@ static int block_claim(struct endpoint *e, uint32_t dst, size_t len, struct bloc
 	struct block *b;
 	int rc = send_reachable(e, dst);
 	if (!rc)
-		rc = block_wait(e, dst, &b);
+		rc = block_wait(e, dst, len, &b);
 	if (rc)
 		return rc;
 	b->peer = dst;
@@ -137,7 +143,7 @@ __attribute__((noinline)) int payload_request(tern *t, uint32_t dst, unsigned id
 		rc = block_claim(e, dst, len, &b);
 	if (rc)
 		return rc;
-	memcpy(b->data, data, len); /* cost: base write */
+	memcpy(block_bytes(b), data, len); /* cost: base write */
 	struct parcel p = parcel_of(id, n, b, len, TERN_ALL_VALUES_);
 	rc = block_send(e, b, &p);
 	if (rc)
@@ -165,10 +171,10 @@ static int claim_checked(tern *t, uint32_t dst, size_t len, struct block **out)
 	int rc = rules_program(e, "tern_claim()");
 	if (!rc)
 		rc = rules_destination(e, dst);
-	if (!rc && len > TERN_PAYLOAD_MAX)
+	if (!rc && len > TERN_REQUEST_MAX)
 		rc = error_set(-EMSGSIZE,
-			       "%zu bytes were claimed for rank %u; a message carries at most %d",
-			       len, dst, TERN_PAYLOAD_MAX);
+			       "%zu bytes were claimed for rank %u; a request carries at most %d",
+			       len, dst, TERN_REQUEST_MAX);
 	return rc ? rc : block_claim(e, dst, len, out);
 }
 
@@ -241,7 +247,7 @@ static struct block *reply_block(struct endpoint *e)
 {
 	struct peer *p = &e->site.peer[e->inlet->peer];
 	struct block *b;
-	if (p->net->ops->take(p->net, &b) != 0) {
+	if (p->net->ops->take(p->net, 0, &b) != 0) {
 		e->inlet->accept = 0;
 		b = p->reserve;
 		block_set(b, BLOCK_CLAIMED);
@@ -304,8 +310,7 @@ static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len
 	if (!rc && len > TERN_PAYLOAD_MAX)
 		rc = error_set(
 			-EMSGSIZE,
-			"%zu bytes were claimed for a reply to rank %u; a message carries at most "
-			"%d",
+			"%zu bytes were claimed for a reply to rank %u; a reply carries at most %d",
 			len, e->inlet->peer, TERN_PAYLOAD_MAX);
 	return rc;
 }
@@ -445,7 +450,7 @@ static struct block *more_block(struct endpoint *e, uint32_t dst)
 {
 	struct peer *p = &e->site.peer[dst];
 	struct block *b;
-	if (p->net->ops->take(p->net, &b) != 0) {
+	if (p->net->ops->take(p->net, TERN_PAYLOAD_MAX, &b) != 0) {
 		if (!p->owing || !block_is(p->reserve, BLOCK_FREE))
 			return NULL;
 		b = p->reserve;

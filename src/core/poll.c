@@ -83,6 +83,22 @@ static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t he
 	in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
 }
 
+/*
+ * Whether the payload of a message that is not the usual one lies where it may. Only requests of a
+ * program are longer than a short block.
+ */
+/* cost: protection control */
+static __attribute__((noinline)) bool payload_fair(const struct endpoint *e,
+						   const struct tern_inlet *in, uint64_t difference)
+{
+	size_t len;
+	const char *data = tern_msg_data(inlet_at(in), &len);
+	unsigned id = (unsigned)((difference ^ TERN_HEAD_PAYLOAD) >> TERN_ID_SHIFT);
+	bool request = in->kind == TERN_KIND_REQUEST && id < TERN_HANDLER_MAX;
+	return (request || len <= TERN_PAYLOAD_MAX) &&
+	       net_owns(e->site.peer[in->peer].net, in->peer, data, len);
+}
+
 /* `lines` is a constant: how many the message has. */
 /* cost: protection control */
 static inline __attribute__((always_inline)) void drain_payload(struct endpoint *e,
@@ -95,7 +111,7 @@ static inline __attribute__((always_inline)) void drain_payload(struct endpoint 
 	const char *data = tern_msg_data(m, &len);
 	const struct peer *p = &e->site.peer[in->peer];
 	bool usual = pool_has(p->pool, block_of(data)) && len <= TERN_PAYLOAD_MAX;
-	if (!usual && !net_owns(p->net, in->peer, data, len)) {
+	if (!usual && !payload_fair(e, in, difference)) {
 		drain_garbage(e, in, difference ^ in->expect,
 			      "a payload outside its sender's blocks");
 		return;

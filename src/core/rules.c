@@ -75,20 +75,21 @@ static int rules_broken(struct endpoint *e, enum rule r, const char *what)
 				   : "send nothing and not poll");
 }
 
-static int rules_message(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len)
+static int rules_message(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t len,
+			 bool reply)
 {
+	size_t most = reply ? TERN_PAYLOAD_MAX : TERN_REQUEST_MAX;
 	if (n > TERN_WORDS_MAX)
 		return rule_broken(
 			RULE_WORDS,
 			"a message to handler %u of rank %u was given %u words; it carries at "
 			"most %d",
 			id, dst, n, TERN_WORDS_MAX);
-	if (len > TERN_PAYLOAD_MAX)
-		return rule_broken(
-			RULE_PAYLOAD,
-			"a message to handler %u of rank %u was given %zu bytes of payload; "
-			"it carries at most %d",
-			id, dst, len, TERN_PAYLOAD_MAX);
+	if (len > most)
+		return rule_broken(RULE_PAYLOAD,
+				   "a %s to handler %u of rank %u was given %zu bytes of payload; "
+				   "it carries at most %zu",
+				   reply ? "reply" : "request", id, dst, len, most);
 	if (id >= TERN_HANDLER_MAX)
 		return rule_broken(RULE_NUMBER,
 				   "handler %u of rank %u was named; handlers are numbered 0 to %d",
@@ -131,7 +132,7 @@ int rules_send(struct endpoint *e, uint32_t dst, unsigned id, unsigned n, size_t
 			"a request to handler %u of rank %u was asked for; this job has ranks 0 "
 			"to %u",
 			id, dst, e->t->size - 1);
-	return rc ? rc : rules_message(e, dst, id, n, len);
+	return rc ? rc : rules_message(e, dst, id, n, len, false);
 }
 
 int rules_reply_to(struct endpoint *e, uint32_t dst, unsigned id, unsigned n)
@@ -165,7 +166,7 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 				   "%s has answered its request from rank %u already: "
 				   "a handler replies at most once",
 				   handler_label(e, rules_handler(e), label), e->inlet->peer);
-	return rules_message(e, e->inlet->peer, id, n, len);
+	return rules_message(e, e->inlet->peer, id, n, len, true);
 }
 
 int rules_handling(struct endpoint *e, const tern_msg *m, const char *what)

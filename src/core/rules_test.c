@@ -14,7 +14,7 @@ enum { ASK = 3, TELL = 4, UNKNOWN = 99, BREAK = 12, BREAK_REPLY = 13 };
 static int code;
 static char sentence[400];
 static int (*breaking)(tern *t, const tern_msg *m);
-static const unsigned char bytes[TERN_PAYLOAD_MAX + 1];
+static const unsigned char bytes[TERN_REQUEST_MAX + 1];
 
 static void note_code(int rc)
 {
@@ -117,11 +117,11 @@ TEST(too_many_words_are_refused)
 TEST(too_long_a_payload_is_refused)
 {
 	ranks_open();
-	note_code(tern_request_data(local[0], 1, ASK, bytes, TERN_PAYLOAD_MAX + 1));
+	note_code(tern_request_data(local[0], 1, ASK, bytes, TERN_REQUEST_MAX + 1));
 	CHECK_IS(code, -EMSGSIZE);
-	CHECK(says("8193") && says("8192") && says("handler 3") && says("rank 1"));
+	CHECK(says("32769") && says("32768") && says("handler 3") && says("rank 1"));
 	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, SIZE_MAX), -EMSGSIZE);
-	CHECK(!handed_claim(local[0], 1, TERN_PAYLOAD_MAX + 1));
+	CHECK(!handed_claim(local[0], 1, TERN_REQUEST_MAX + 1));
 	CHECK_IS(errno, EMSGSIZE);
 	CHECK(!handed_claim(local[0], 1, SIZE_MAX));
 	check_unharmed();

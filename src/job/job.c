@@ -39,8 +39,8 @@ static size_t round_up(size_t bytes, size_t unit)
 struct plan {
 	size_t ranks_at, heed_at, begun_at, knocker_at, pulse_at, card_at, name_at, front;
 	size_t heed_row, knocker_row;
-	size_t pool_at, pool_bytes, stats_at, stats_bytes, talk_at, talk_bytes, heap_at, heap_bytes,
-		bytes;
+	size_t pool_at, pool_bytes, large_at, large_bytes, stats_at, stats_bytes, talk_at,
+		talk_bytes, heap_at, heap_bytes, bytes;
 };
 
 static struct plan plan_of(uint32_t size, uint64_t heap)
@@ -57,10 +57,12 @@ static struct plan plan_of(uint32_t size, uint64_t heap)
 	p.name_at = round_up(p.card_at + size * sizeof(struct job_card), 64);
 	p.front = round_up(p.name_at + TERN_HANDLER_SLOTS * sizeof(struct job_name), PAGE);
 	p.pool_bytes = round_up(sizeof(struct pool), PAGE);
+	p.large_bytes = round_up(sizeof(struct large_block), PAGE);
 	p.talk_bytes = round_up(sizeof(struct talk), PAGE);
 	p.stats_bytes = round_up(stats_bytes(size), PAGE);
 	p.pool_at = p.front;
-	p.stats_at = p.pool_at + size * p.pool_bytes;
+	p.large_at = p.pool_at + size * p.pool_bytes;
+	p.stats_at = p.large_at + size * TERN_POOL_BLOCKS * p.large_bytes;
 	p.talk_at = p.stats_at + size * p.stats_bytes;
 	p.heap_at = round_up(p.talk_at + (size_t)size * size * p.talk_bytes, HUGE_PAGE);
 	p.heap_bytes = round_up(heap, HUGE_PAGE);
@@ -82,6 +84,8 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->knocker_row = p->knocker_row;
 	j->pool_at = p->pool_at;
 	j->pool_bytes = p->pool_bytes;
+	j->large_at = p->large_at;
+	j->large_bytes = p->large_bytes;
 	j->stats_at = p->stats_at;
 	j->stats_bytes = p->stats_bytes;
 	j->talk_at = p->talk_at;
@@ -345,6 +349,11 @@ size_t job_heap_at(const struct job *j, uint32_t rank)
 size_t job_pool_at(const struct job *j, uint32_t rank)
 {
 	return j->pool_at + rank * j->pool_bytes;
+}
+
+size_t job_large_at(const struct job *j, uint32_t rank)
+{
+	return j->large_at + (size_t)rank * TERN_POOL_BLOCKS * j->large_bytes;
 }
 
 struct stats *job_stats(const struct job *j, uint32_t rank)

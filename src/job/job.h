@@ -151,6 +151,8 @@ struct job {
 	/* Bytes that may be taken before the limits of the cgroup are read again. */
 	_Atomic uint64_t trusted;
 	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
+	/* Large blocks, TERN_POOL_BLOCKS a rank, each committed when it is first needed. */
+	size_t large_at, large_bytes;
 	/*
 	 * What job_renewed() does between two looks, in the process that would notice if the rank
 	 * that makes the memory new died over it; NULL: to sleep a little.
@@ -295,6 +297,7 @@ void job_dump(struct job *j, size_t at, size_t bytes);
 size_t job_talk_at(const struct job *j, uint32_t from, uint32_t to);
 size_t job_heap_at(const struct job *j, uint32_t rank);
 size_t job_pool_at(const struct job *j, uint32_t rank);
+size_t job_large_at(const struct job *j, uint32_t rank); /* the first of them */
 /* Not to be touched unless the rank's pulse says that it counts. */
 struct stats *job_stats(const struct job *j, uint32_t rank);
 /* Gives `rank`'s statistics memory; 0, or -ENOMEM with a sentence. */

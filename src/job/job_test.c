@@ -90,6 +90,8 @@ TEST(no_two_parts_overlap)
 	size_t at = (size_t)job.head->committed;
 	for (uint32_t r = 0; r < 5; r++, at += job.pool_bytes)
 		CHECK_IS(job_pool_at(&job, r), at);
+	for (uint32_t r = 0; r < 5; r++, at += TERN_POOL_BLOCKS * job.large_bytes)
+		CHECK_IS(job_large_at(&job, r), at);
 	for (uint32_t r = 0; r < 5; r++, at += job.stats_bytes)
 		CHECK((char *)job_stats(&job, r) == job.base + at);
 	for (uint32_t from = 0; from < 5; from++)

@@ -104,12 +104,12 @@ static void any_length(void)
 	CHECK_IS(tern_barrier(t), 0);
 	for (int k = 0; k < 2; k++)
 		for (unsigned i = 0; i < LENGTHS; i++)
-			for (unsigned n = 0; n <= TERN_WORDS_MAX; n += i == LENGTHS - 1 ? 6 : 1)
+			for (unsigned n = 0; n <= TERN_WORDS_MAX; n += i == LENGTHS - 1 ? 8 : 1)
 				ask(t, k, 8 - n % 3, lengths[i] - (lengths[i] > 65536 ? n : 0), n);
 	CHECK_IS(tern_barrier(t), 0);
 	CHECK_IS(tern_op_wait(t, &local), 0);
 	CHECK_IS(tern_quiet(t), 0);
-	CHECK_IS(atomic_load(&freed), 2 * (7 * (LENGTHS - 1) + 2));
+	CHECK_IS(atomic_load(&freed), 2 * ((TERN_WORDS_MAX + 1) * (LENGTHS - 1) + 2));
 	end(t);
 }
 
@@ -158,7 +158,7 @@ static void on_bad(tern *t, const tern_msg *m)
 	CHECK_IS(answer(t, m, tern_addr_at(a, t->rank), 8, 0, 0), -EINVAL);
 	CHECK(strstr(tern_strerror(-EINVAL), "whoever sent the request"));
 	CHECK_IS(answer(t, m, TERN_ADDR_NONE, 8, 0, 0), tern_msg_src(m) ? -EINVAL : -EFAULT);
-	CHECK_IS(answer(t, m, a, 8, 0, 7), -E2BIG);
+	CHECK_IS(answer(t, m, a, 8, 0, TERN_WORDS_MAX + 1), -E2BIG);
 	CHECK_IS(tern_put_reply_array(t, m, &unknown), -ENXIO);
 	CHECK(local.pending == 0 && atomic_load(&freed) == 0);
 	CHECK_IS(tern_put_reply(t, m, a, source, 3, NULL, TOLD, 2.5), 0);

@@ -3,6 +3,11 @@
  * A payload block: a line that says who may use it, then the bytes. Only the
  * owner takes a free block, so taking needs no read-modify-write; whoever the
  * message went to frees it, which is one store.
+ *
+ * There are two classes: blocks of TERN_PAYLOAD_MAX bytes, and large ones of TERN_REQUEST_MAX for
+ * requests that are longer. A block of one class never takes the place of one of the other, so a
+ * rank that is out of large blocks still sends short payloads, and every short block is there for
+ * replies.
  */
 #ifndef TERN_NET_BLOCK_H
 #define TERN_NET_BLOCK_H
@@ -33,6 +38,14 @@ struct block {
 
 _Static_assert(sizeof(struct block) == 64 + TERN_PAYLOAD_MAX, "a block is a line and its bytes");
 
+/* A large block begins as every block does, and its bytes go on. */
+struct large_block {
+	struct block block;
+	char more[TERN_REQUEST_MAX - TERN_PAYLOAD_MAX];
+};
+
+_Static_assert(sizeof(struct large_block) == 64 + TERN_REQUEST_MAX, "its bytes have no gap");
+
 /* The blocks that a rank sends its payloads from. */
 struct pool {
 	struct block block[TERN_POOL_BLOCKS];
@@ -42,6 +55,12 @@ static inline struct block *block_of(const void *data)
 {
 	return (struct block *)((uintptr_t)data -
 				offsetof(struct block, data)); /* of NULL too: nobody's */
+}
+
+/* Where its bytes begin. Those of a large block go on behind `data`. */
+static inline char *block_bytes(struct block *b)
+{
+	return (char *)b + offsetof(struct block, data);
 }
 
 static inline int block_is(const struct block *b, enum block_state state)

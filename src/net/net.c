@@ -28,8 +28,27 @@ void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_
 	p->reserve = &k->reserve;
 }
 
-int pool_take(struct net *net, struct block **out)
+/* The first that is free: the caches have it most likely, and few are ever touched. */
+/* cost: buffer setup */
+static int large_take(struct net *net, struct block **out)
 {
+	unsigned own = 0; /* that only this endpoint can give back */
+	for (unsigned i = 0; i < net->larges; i++) {
+		struct block *b = large_at(net, i);
+		own += block_is(b, BLOCK_CLAIMED) || block_is(b, BLOCK_KEPT);
+		if (!block_is(b, BLOCK_FREE))
+			continue;
+		block_set(b, BLOCK_CLAIMED);
+		*out = b;
+		return 0;
+	}
+	return own == net->larges ? -ENOBUFS : -EAGAIN;
+}
+
+int pool_take(struct net *net, size_t len, struct block **out)
+{
+	if (len > TERN_PAYLOAD_MAX)
+		return large_take(net, out);
 	unsigned own = 0; /* that only this endpoint can give back */
 	for (unsigned i = 0; i < net->blocks; i++) {
 		unsigned turn = (net->next + i) % TERN_POOL_BLOCKS;
@@ -46,11 +65,24 @@ int pool_take(struct net *net, struct block **out)
 	return own == net->blocks ? -ENOBUFS : -EAGAIN;
 }
 
+static void block_reclaim(struct block *b, uint32_t rank)
+{
+	if (b->peer == rank && block_is(b, BLOCK_SENT))
+		block_set(b, BLOCK_FREE);
+}
+
 void pool_reclaim(struct net *net, uint32_t rank)
 {
-	for (struct block *b = pool_at(net, 0); b < pool_at(net, net->blocks); b++)
-		if (b->peer == rank && block_is(b, BLOCK_SENT))
-			block_set(b, BLOCK_FREE);
+	for (unsigned i = 0; i < net->blocks; i++)
+		block_reclaim(pool_at(net, i), rank);
+	for (unsigned i = 0; i < net->larges; i++)
+		block_reclaim(large_at(net, i), rank);
+}
+
+/* cost: protection control */
+static bool range_holds(const struct block_range *x, const struct block *b, size_t len)
+{
+	return len <= x->most && range_has(x, b);
 }
 
 /* cost: protection control */
@@ -58,8 +90,9 @@ bool net_owns(const struct net *net, uint32_t rank, const char *data, size_t len
 {
 	const struct peer *p = &net->site->peer[rank];
 	const struct block *b = block_of(data);
-	return len <= TERN_PAYLOAD_MAX &&
-	       (range_has(&p->may[0], b) || range_has(&p->may[1], b) || range_has(&net->any, b));
+	return range_holds(&p->may[0], b, len) || range_holds(&p->may[1], b, len) ||
+	       range_holds(&p->may[2], b, len) || range_holds(&net->any[0], b, len) ||
+	       range_holds(&net->any[1], b, len);
 }
 
 /* -- The poll set: a circle of inlets that begins with the bell ------------------------------ */

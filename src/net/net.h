@@ -132,11 +132,12 @@ struct net_ops {
 	int (*check)(struct net *net, uint32_t rank);
 
 	/*
-	 * A free block of this endpoint's pool, claimed. -ENOMEM when the pool has no
-	 * memory yet and gets none, -EAGAIN when every block is in use, -ENOBUFS when
-	 * this endpoint itself claims or keeps all of them. No sentence but for -ENOMEM.
+	 * A free block of this endpoint's pool, claimed, of the class that `len` bytes need.
+	 * -ENOMEM when the class has no memory yet and gets none, -EAGAIN when every block of
+	 * it is in use, -ENOBUFS when this endpoint itself claims or keeps all of them. No
+	 * sentence but for -ENOMEM.
 	 */
-	int (*take)(struct net *net, struct block **out);
+	int (*take)(struct net *net, size_t len, struct block **out);
 
 	/* Takes back the blocks that `rank`, which has left, will never give back. */
 	void (*reclaim)(struct net *net, uint32_t rank);
@@ -175,10 +176,10 @@ struct net_ops {
 /* Stands for every rank that a network reaches. */
 #define NET_ALL UINT32_MAX
 
-/* Whole blocks, each `step` bytes or a multiple of it behind `at`. */
+/* Whole blocks for `most` bytes, each `step` bytes or a multiple of it behind `at`. */
 struct block_range {
 	uintptr_t at;
-	size_t bytes, step;
+	size_t bytes, step, most;
 };
 
 /* One other rank, or this one, as an endpoint sees it; the network that reaches it fills it. */
@@ -187,7 +188,7 @@ struct peer {
 	struct tern_inlet requests; /* from it */
 	struct tern_inlet replies;  /* from it */
 	const struct pool *pool;    /* where the payloads that it sends nearly always lie */
-	struct block_range may[2];  /* blocks that its messages may name */
+	struct block_range may[3];  /* blocks that its messages may name */
 	struct block *reserve; /* our block for a reply to it, kept for when the pool is empty */
 	struct net *net;
 	bool lost; /* has closed, is gone or dead: nothing can be sent to it any more */
@@ -228,16 +229,41 @@ struct net {
 	struct site *site;
 	const struct net_rma *rma; /* NULL: it has none, or it is not to be used */
 	unsigned provides;         /* with the services that are in force: enum provides */
-	struct block_range own;    /* where blocks of this endpoint can lie */
-	struct block_range any;    /* blocks that messages of every rank may name */
+	struct block_range own;    /* where blocks of this endpoint can lie, */
+	struct block_range large;  /* and its large ones */
+	struct block_range any[2]; /* blocks that messages of every rank may name */
 	struct pool *pool;         /* this endpoint's blocks; NULL until they have memory */
 	unsigned blocks; /* how many there are: a network may have more behind those of a pool */
 	unsigned next;   /* the one of the pool whose turn it is to be taken */
+	unsigned larges; /* large blocks that there are so far */
 };
 
 static inline struct block *pool_at(const struct net *net, unsigned i)
 {
 	return (struct block *)(void *)net->pool + i;
+}
+
+static inline struct block *large_at(const struct net *net, unsigned i)
+{
+	return (struct block *)(net->large.at + i * net->large.step);
+}
+
+/* The blocks of the class that `len` bytes need. */
+static inline unsigned net_blocks(const struct net *net, size_t len)
+{
+	return len > TERN_PAYLOAD_MAX ? net->larges : net->blocks;
+}
+
+static inline struct block_range blocks_short(const void *at, size_t n)
+{
+	return (struct block_range){ (uintptr_t)at, n * sizeof(struct block), sizeof(struct block),
+				     TERN_PAYLOAD_MAX };
+}
+
+static inline struct block_range blocks_large(const void *at, size_t n)
+{
+	return (struct block_range){ (uintptr_t)at, n * sizeof(struct large_block),
+				     sizeof(struct large_block), TERN_REQUEST_MAX };
 }
 
 /* cost: protection control */
@@ -250,7 +276,7 @@ static inline bool range_has(const struct block_range *x, const struct block *b)
 /* Whether `b` is a block of this endpoint's. */
 static inline bool net_ours(const struct net *net, const struct block *b)
 {
-	return range_has(&net->own, b);
+	return range_has(&net->own, b) || range_has(&net->large, b);
 }
 
 /* Whether [data, data + len) is a block that a message from `rank` may name. */
@@ -304,7 +330,7 @@ void talk_ask(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t 
 void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed);
 
 /* A free block of the network's pool, claimed; -EAGAIN or -ENOBUFS as net_ops.take. */
-int pool_take(struct net *net, struct block **out);
+int pool_take(struct net *net, size_t len, struct block **out);
 void pool_reclaim(struct net *net, uint32_t rank);
 
 #endif

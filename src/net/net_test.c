@@ -274,28 +274,54 @@ TEST(a_full_lane_loses_nothing_and_has_room_again)
 	on_every_network(full_and_room);
 }
 
-static void blocks(void)
+/* Of the class that `len` bytes need. */
+static void blocks_of(size_t len)
 {
 	struct block *taken[TERN_POOL_BLOCKS], *more = NULL;
-	connect_ends();
 	struct net *net = from->net;
 	for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
-		CHECK_IS(net->ops->take(net, &taken[i]), 0);
+		CHECK_IS(net->ops->take(net, len, &taken[i]), 0);
 		CHECK(block_is(taken[i], BLOCK_CLAIMED));
 		CHECK(net_ours(net, taken[i]));
-		memset(taken[i]->data, i, TERN_PAYLOAD_MAX);
+		memset(block_bytes(taken[i]), i, len);
 	}
-	CHECK_IS(net->ops->take(net, &more), -ENOBUFS); /* nobody else could give one back */
+	CHECK_IS(net->ops->take(net, len, &more), -ENOBUFS); /* nobody else could give one back */
 	block_set(taken[3], BLOCK_SENT);
-	CHECK_IS(net->ops->take(net, &more), -EAGAIN);
+	CHECK_IS(net->ops->take(net, len, &more), -EAGAIN);
 	block_set(taken[3], BLOCK_FREE);
-	CHECK_IS(net->ops->take(net, &more), 0);
+	CHECK_IS(net->ops->take(net, len, &more), 0);
 	CHECK(more == taken[3]);
+}
+
+static void blocks(void)
+{
+	connect_ends();
+	blocks_of(TERN_PAYLOAD_MAX);
+	blocks_of(TERN_REQUEST_MAX);
 }
 
 TEST(a_pool_gives_each_block_once_and_again_when_it_is_free)
 {
 	on_every_network(blocks);
+}
+
+static void named_large_blocks(void)
+{
+	struct block *b = NULL;
+	uint32_t sender = from->site.rank;
+	connect_ends();
+	say(1);
+	heard(to, TERN_KIND_REQUEST);
+	CHECK_IS(from->net->ops->take(from->net, TERN_REQUEST_MAX, &b), 0);
+	if (!(to->net->ops->provides & PROVIDES_SHARED)) {
+		CHECK(!net_owns(to->net, sender, b->data, 0));
+		b = (struct block *)to->peer[sender].may[1].at;
+	}
+	CHECK(net_owns(to->net, sender, b->data, TERN_REQUEST_MAX));
+	CHECK(net_owns(to->net, sender, b->data, 0));
+	CHECK(!net_owns(to->net, sender, b->data, TERN_REQUEST_MAX + 1));
+	CHECK(!net_owns(to->net, sender, b->data + 64, 1));
+	CHECK(!net_owns(to->net, sender, b->data - 64, 1));
 }
 
 static void named_blocks(void)
@@ -306,7 +332,7 @@ static void named_blocks(void)
 	say(1);
 	heard(to, TERN_KIND_REQUEST);
 	const struct net_ops *ops = to->net->ops;
-	CHECK_IS(from->net->ops->take(from->net, &b), 0);
+	CHECK_IS(from->net->ops->take(from->net, 0, &b), 0);
 	if (!(ops->provides &
 	      PROVIDES_SHARED)) { /* it names blocks of the receiver then, where payloads land */
 		CHECK(!net_owns(to->net, sender, b->data, 0));
@@ -329,6 +355,7 @@ static void named_blocks(void)
 TEST(a_message_may_name_its_senders_blocks_and_nothing_else)
 {
 	on_every_network(named_blocks);
+	on_every_network(named_large_blocks);
 }
 
 static bool any_readable(const struct sleep *s)
@@ -461,14 +488,16 @@ static void pinned(void)
 {
 	struct block *b = NULL;
 	connect_ends();
-	for (int i = 0; i < TERN_POOL_BLOCKS; i++) {
-		REQUIRE(from->net->ops->take(from->net, &b) == 0);
+	for (int i = 0; i < 2 * TERN_POOL_BLOCKS; i++) {
+		REQUIRE(from->net->ops->take(from->net, i % 2 ? TERN_REQUEST_MAX : 0, &b) == 0);
 		b->peer = to->site.rank;
 		block_set(b, BLOCK_SENT);
 	}
-	CHECK(from->net->ops->take(from->net, &b) < 0);
+	CHECK(from->net->ops->take(from->net, 0, &b) < 0);
+	CHECK(from->net->ops->take(from->net, TERN_REQUEST_MAX, &b) < 0);
 	from->net->ops->reclaim(from->net, to->site.rank);
-	CHECK(from == to || from->net->ops->take(from->net, &b) == 0);
+	CHECK(from == to || from->net->ops->take(from->net, 0, &b) == 0);
+	CHECK(from == to || from->net->ops->take(from->net, TERN_REQUEST_MAX, &b) == 0);
 }
 
 TEST(the_blocks_of_a_rank_that_has_left_come_back)

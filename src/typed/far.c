@@ -232,7 +232,7 @@ static bool block_any(struct net *net)
 	struct block *b;
 	if (!net->pool)
 		return true;
-	if (net->ops->take(net, &b) != 0) /* which may find more, for a peer that is far */
+	if (net->ops->take(net, 0, &b) != 0) /* which may find more, for a peer that is far */
 		return false;
 	block_set(b, BLOCK_FREE);
 	return true;

@@ -56,9 +56,9 @@ TEST(a_buffer_for_a_long_message_that_is_not_sent_is_good_for_a_short_one)
 }
 
 /* There is no memory for the first block. */
-static int take_none(struct net *net, struct block **out)
+static int take_none(struct net *net, size_t len, struct block **out)
 {
-	(void)net, (void)out;
+	(void)net, (void)len, (void)out;
 	return -ENOMEM;
 }
 
@@ -70,7 +70,7 @@ TEST(a_buffer_for_a_long_message_that_a_short_one_failed_to_use_comes_back)
 		CHECK_IS(send_now(0, TYPE, BYTES), -EAGAIN);
 		local_settle();
 	}
-	int (*take)(struct net *, struct block **) = blind.take;
+	int (*take)(struct net *, size_t, struct block **) = blind.take;
 	blind.take = take_none;
 	CHECK_IS(send_now(0, TYPE, 10), -ENOMEM);
 	blind.take = take;

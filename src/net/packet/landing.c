@@ -47,6 +47,14 @@ static bool news_read(struct arrival *a, unsigned kind, struct record *r)
 	return true;
 }
 
+/* The bytes that its payload may have: only requests of a program are longer than a short block. */
+/* cost: protection control */
+static unsigned record_most(const struct record *r)
+{
+	bool request = r->stream == STREAM_REQUESTS && r->id < TERN_HANDLER_MAX;
+	return request ? TERN_REQUEST_MAX : TERN_PAYLOAD_MAX;
+}
+
 /* cost: protection control */
 static bool payload_read(struct arrival *a, struct record *r)
 {
@@ -54,7 +62,7 @@ static bool payload_read(struct arrival *a, struct record *r)
 	if (!get16(a, &r->len) || !get16(a, &r->offset) || !get16(a, &r->here) || !get16(a, &gap) ||
 	    !header_pull(a, gap))
 		return false;
-	if (r->len > TERN_PAYLOAD_MAX || r->offset > r->len || r->here > r->len - r->offset ||
+	if (r->len > record_most(r) || r->offset > r->len || r->here > r->len - r->offset ||
 	    (!r->here && r->len))
 		return false;
 	return (r->bytes = header_pull(a, r->here)) != NULL;
@@ -127,12 +135,19 @@ static bool need_add(struct need *need, const struct record *r)
 	return true;
 }
 
+/* The block of a place that was given. */
+static struct block *place_block(const struct in *in, unsigned w, unsigned bit)
+{
+	unsigned i = w * 64 + bit;
+	return in->large[w] >> bit & 1 ? &in->landing_large[i].block : &in->landing[i];
+}
+
 unsigned landing_free(const struct in *in)
 {
 	unsigned free = LANDING;
 	for (unsigned w = 0; w < in->words; w++)
 		for (uint64_t given = in->given[w]; given; given &= given - 1)
-			free -= !block_is(&in->landing[w * 64 + (unsigned)__builtin_ctzll(given)],
+			free -= !block_is(place_block(in, w, (unsigned)__builtin_ctzll(given)),
 					  BLOCK_FREE);
 	return free;
 }
@@ -188,12 +203,12 @@ static bool packet_good(struct path *p, struct arrival a, struct need *need)
 }
 
 /* The first that is free, which the caches have most likely. */
-static struct block *block_land(struct in *in)
+static struct block *block_land(struct in *in, size_t len)
 {
 	unsigned w = 0;
 	for (; w < LANDING_WORDS; w++) {
 		for (uint64_t given = in->given[w]; given; given &= given - 1)
-			if (block_is(&in->landing[w * 64 + (unsigned)__builtin_ctzll(given)],
+			if (block_is(place_block(in, w, (unsigned)__builtin_ctzll(given)),
 				     BLOCK_FREE))
 				in->given[w] &= ~(given & -given);
 		if (in->given[w] != UINT64_MAX)
@@ -203,8 +218,10 @@ static struct block *block_land(struct in *in)
 		return NULL;
 	unsigned bit = (unsigned)__builtin_ctzll(~in->given[w]);
 	in->given[w] |= UINT64_C(1) << bit;
+	in->large[w] &= ~(UINT64_C(1) << bit);
+	in->large[w] |= (uint64_t)(len > TERN_PAYLOAD_MAX) << bit;
 	in->words = w < in->words ? in->words : w + 1;
-	return &in->landing[w * 64 + bit];
+	return place_block(in, w, bit);
 }
 
 /*
@@ -251,7 +268,7 @@ static bool message_begin(struct in *in, struct arrival *a, const struct record 
 	if (!r->bytes)
 		return true;
 	struct block *b = block_stay(a, r);
-	in->open = b ? b : block_land(in);
+	in->open = b ? b : block_land(in, r->len);
 	if (!in->open)
 		return false;
 	block_set(in->open, BLOCK_SENT);
@@ -268,7 +285,7 @@ static bool message_take(struct path *p, struct arrival *a, const struct record 
 	if (!r->offset && !message_begin(in, a, r))
 		return false;
 	if (r->here && in->open->data != (const char *)r->bytes)
-		memcpy(in->open->data + r->offset, r->bytes, r->here);
+		memcpy(block_bytes(in->open) + r->offset, r->bytes, r->here);
 	in->got = r->offset + r->here;
 	if (r->bytes && in->got < r->len)
 		return true;

@@ -203,13 +203,14 @@ static bool any_far(const struct packet_net *n)
 
 /* Near peers give blocks back so soon that more would only be colder. */
 /* cost: buffer setup */
-int packet_take(struct net *net, struct block **out)
+int packet_take(struct net *net, size_t len, struct block **out)
 {
-	int rc = pool_take(net, out);
+	int rc = pool_take(net, len, out);
 	if (rc != -EAGAIN || net->blocks == POOL_LONG || !any_far(packet_of(net)))
 		return rc;
 	net->blocks = POOL_LONG;
-	return pool_take(net, out);
+	net->larges = LARGE_LONG;
+	return pool_take(net, len, out);
 }
 
 void packet_reclaim(struct net *net, uint32_t rank)
@@ -407,10 +408,11 @@ static int packet_allocate(struct packet_net *n, uint32_t size)
 	n->flushing = calloc(size, sizeof *n->flushing);
 	n->batch = zero_pages(PACKET_BATCH * sizeof *n->batch);
 	n->net.pool = zero_pages(POOL_LONG * sizeof(struct block));
-	n->net.blocks = TERN_POOL_BLOCKS;
-	n->net.own = (struct block_range){ (uintptr_t)n->net.pool, POOL_LONG * sizeof(struct block),
-					   sizeof(struct block) };
-	if (n->path && n->active && n->dirty && n->flushing && n->batch && n->net.pool)
+	struct large_block *large = zero_pages(LARGE_LONG * sizeof *large);
+	n->net.blocks = n->net.larges = TERN_POOL_BLOCKS;
+	n->net.own = blocks_short(n->net.pool, POOL_LONG);
+	n->net.large = blocks_large(large, LARGE_LONG);
+	if (n->path && n->active && n->dirty && n->flushing && n->batch && n->net.pool && large)
 		return 0;
 	return error_set(-ENOMEM, "opening the network of rank %u: no memory", n->net.site->rank);
 }
@@ -448,7 +450,7 @@ static struct block_range stays_range(const struct wire *w)
 	size_t skipped = begin - (uintptr_t)w->pinnable;
 	return (struct block_range){ begin,
 				     w->pinnable_len > skipped ? w->pinnable_len - skipped : 0,
-				     TERN_LINE };
+				     TERN_LINE, TERN_REQUEST_MAX };
 }
 
 int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *site, struct job *job,
@@ -480,7 +482,7 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 		return rc;
 	n->net.provides = (n->wire->provides | n->services) &
 			  (PROVIDES_ORDER | PROVIDES_ROOM | PROVIDES_RELIABLE);
-	n->net.any = stays_range(n->wire);
+	n->net.any[0] = stays_range(n->wire);
 	n->confirms = n->wire->provides & ~n->services & PROVIDES_RELIABLE;
 	packet_pollset(n, site);
 	site->mute |= !n->wire->calls;
@@ -512,6 +514,8 @@ void packet_free(struct packet_net *n)
 		munmap(n->batch, PACKET_BATCH * sizeof *n->batch);
 	if (n->net.pool)
 		munmap(n->net.pool, POOL_LONG * sizeof(struct block));
+	if (n->net.large.at)
+		munmap((void *)n->net.large.at, n->net.large.bytes);
 	if (n->wake > 0)
 		close(n->wake);
 	barrier_close(n);

@@ -55,6 +55,7 @@ enum {
 	/* Blocks that payloads are sent from when a peer is far: those of a second at 16 Mbit/s,
 	   and of 16 ms at 1 Gbit/s. */
 	POOL_LONG = 256,
+	LARGE_LONG = POOL_LONG / (TERN_REQUEST_MAX / TERN_PAYLOAD_MAX), /* as many bytes */
 	/* Blocks where payloads land: more than a rank sends at once, so that some can come while
 	   others are handled. */
 	LANDING = 2 * POOL_LONG,
@@ -156,13 +157,19 @@ struct in {
 	struct tern_lane fill;
 	struct tern_inlet *inlet;
 	_Atomic uint64_t *freed; /* by the core */
-	struct block *landing;   /* LANDING of them; */
+	/*
+	 * LANDING places. Each is a short block and, of requests, a large one: whichever its
+	 * payload needs. So a payload of any length takes one place, and one credit.
+	 */
+	struct block *landing;
+	struct large_block *landing_large; /* NULL: of replies */
 	/* A bit for each that may be in use: others surely are not, */
 	uint64_t given[LANDING_WORDS];
-	unsigned words;     /* and only so many words have ever had one */
-	struct block *open; /* a payload of which more is to come */
-	uint32_t got;       /* bytes of it */
-	uint64_t landed;    /* payloads begun */
+	uint64_t large[LANDING_WORDS]; /* and a bit for those whose large block was given; */
+	unsigned words;                /* and only so many words have ever had one */
+	struct block *open;            /* a payload of which more is to come */
+	uint32_t got;                  /* bytes of it */
+	uint64_t landed;               /* payloads begun */
 	struct parcel parcel;
 };
 
@@ -249,6 +256,7 @@ struct path {
 	void *state[SERVICE_KINDS]; /* of services in force, behind the path; NULL for others */
 	struct talk ask, serve;     /* what we request, and what it does */
 	struct block landing[STREAMS][LANDING];
+	struct large_block large[LANDING]; /* of requests */
 };
 
 /*
@@ -519,7 +527,7 @@ int packet_connect(struct net *net, uint32_t rank);
 void packet_knock(struct net *net, struct tern_lane *lane);
 void packet_answer(struct net *net);
 int packet_check(struct net *net, uint32_t rank);
-int packet_take(struct net *net, struct block **out);
+int packet_take(struct net *net, size_t len, struct block **out);
 void packet_reclaim(struct net *net, uint32_t rank);
 void packet_demote(struct net *net);
 bool packet_arm(struct net *net, struct sleep *s);

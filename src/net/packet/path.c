@@ -25,6 +25,7 @@ static void in_open(struct path *p, unsigned stream, char *ring, uint32_t leaf_l
 	uint32_t me = p->net->net.site->rank;
 	in->freed = freed;
 	in->landing = p->landing[stream];
+	in->landing_large = stream == STREAM_REQUESTS ? p->large : NULL;
 	in->inlet = inlet;
 	lane_open(&in->fill, ring, leaf_lines, freed, &p->net->heed, p->rank, me);
 }
@@ -91,8 +92,8 @@ static struct path *path_make(struct packet_net *n, uint32_t rank)
 		n->layer[i]->open(p);
 	struct peer *peer = &n->net.site->peer[rank];
 	peer->pool = (const struct pool *)(const void *)p->landing[STREAM_REQUESTS];
-	peer->may[0] = (struct block_range){ (uintptr_t)p->landing, sizeof p->landing,
-					     sizeof(struct block) };
+	peer->may[0] = blocks_short(p->landing, STREAMS * LANDING);
+	peer->may[1] = blocks_large(p->large, LANDING);
 	return p;
 }
 

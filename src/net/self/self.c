@@ -13,6 +13,7 @@
 struct memory {
 	struct talk talk;
 	struct pool pool;
+	struct large_block large[TERN_POOL_BLOCKS];
 };
 
 struct self {
@@ -60,9 +61,9 @@ static int self_check(struct net *net, uint32_t rank)
 	return 0;
 }
 
-static int self_take(struct net *net, struct block **out)
+static int self_take(struct net *net, size_t len, struct block **out)
 {
-	return pool_take(net, out);
+	return pool_take(net, len, out);
 }
 
 static void self_reclaim(struct net *net, uint32_t rank)
@@ -120,12 +121,10 @@ static int self_open(struct net **out, struct site *site, struct job *job, struc
 	}
 	s->net.pool = &s->memory->pool;
 	s->net.provides = self_ops.provides;
-	s->net.own = s->net.any = (struct block_range){ (uintptr_t)s->net.pool, sizeof(struct pool),
-							sizeof(struct block) };
-	site->peer[site->rank].may[0] =
-		(struct block_range){ (uintptr_t)&s->memory->talk.reserve, sizeof(struct block),
-				      sizeof(struct block) };
-	s->net.blocks = TERN_POOL_BLOCKS;
+	s->net.own = s->net.any[0] = blocks_short(s->net.pool, TERN_POOL_BLOCKS);
+	s->net.large = s->net.any[1] = blocks_large(s->memory->large, TERN_POOL_BLOCKS);
+	site->peer[site->rank].may[0] = blocks_short(&s->memory->talk.reserve, 1);
+	s->net.blocks = s->net.larges = TERN_POOL_BLOCKS;
 	*out = &s->net;
 	return 0;
 }

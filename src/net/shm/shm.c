@@ -35,6 +35,14 @@ static struct pool *pool_of(const struct shm *s, uint32_t rank)
 	return (struct pool *)(void *)(s->job->base + job_pool_at(s->job, rank));
 }
 
+/* Large blocks begin a page each, so that they can be committed one by one. */
+static struct block_range large_of(const struct shm *s, uint32_t rank)
+{
+	return (struct block_range){ (uintptr_t)s->job->base + job_large_at(s->job, rank),
+				     TERN_POOL_BLOCKS * s->job->large_bytes, s->job->large_bytes,
+				     TERN_REQUEST_MAX };
+}
+
 static _Atomic uint8_t *heed_at(const struct shm *s, uint32_t receiver, uint32_t sender)
 {
 	return &s->job->heed[receiver * s->job->heed_row + sender];
@@ -198,10 +206,41 @@ static void shm_answer(struct net *net)
 
 /* -- Payloads ------------------------------------------------------------------- */
 
+/* One more, if there is room for it. */
 /* cost: buffer setup */
-static int shm_take(struct net *net, struct block **out)
+static int large_make(struct shm *s)
+{
+	uint32_t me = s->net.site->rank;
+	char what[64];
+	snprintf(what, sizeof what, "payload of rank %u above %d bytes", me, TERN_PAYLOAD_MAX);
+	int rc = job_commit(s->job, job_large_at(s->job, me) + s->net.larges * s->job->large_bytes,
+			    s->job->large_bytes, what);
+	if (rc)
+		return rc;
+	s->net.large = s->net.any[1] = large_of(s, me);
+	s->net.larges++;
+	return 0;
+}
+
+/* Whoever has one waits for it when there is no memory for another. */
+/* cost: buffer setup */
+static int large_take(struct shm *s, struct block **out)
+{
+	int rc = pool_take(&s->net, TERN_REQUEST_MAX, out);
+	if (!rc || s->net.larges == TERN_POOL_BLOCKS)
+		return rc;
+	int made = large_make(s);
+	if (made)
+		return s->net.larges && rc == -EAGAIN ? rc : made;
+	return pool_take(&s->net, TERN_REQUEST_MAX, out);
+}
+
+/* cost: buffer setup */
+static int shm_take(struct net *net, size_t len, struct block **out)
 {
 	struct shm *s = shm_of(net);
+	if (len > TERN_PAYLOAD_MAX)
+		return large_take(s, out);
 	size_t at = job_pool_at(s->job, net->site->rank);
 	if (!s->net.pool) {
 		char what[64];
@@ -211,18 +250,14 @@ static int shm_take(struct net *net, struct block **out)
 			return rc;
 		s->net.pool = pool_of(s, net->site->rank);
 		s->net.blocks = TERN_POOL_BLOCKS;
-		s->net.own = s->net.any =
-			(struct block_range){ (uintptr_t)s->net.pool, sizeof(struct pool),
-					      sizeof(struct block) };
+		s->net.own = s->net.any[0] = blocks_short(s->net.pool, TERN_POOL_BLOCKS);
 	}
-	return pool_take(net, out);
+	return pool_take(net, len, out);
 }
 
 static void shm_reclaim(struct net *net, uint32_t rank)
 {
-	struct shm *s = shm_of(net);
-	if (s->net.pool)
-		pool_reclaim(&s->net, rank);
+	pool_reclaim(net, rank);
 }
 
 /* -- Not polling ------------------------------------------------------------------ */
@@ -392,10 +427,9 @@ static void payloads_expect(struct shm *s)
 	struct site *site = s->net.site;
 	for (uint32_t r = 0; r < site->size; r++) {
 		struct block_range *may = site->peer[r].may;
-		may[0] = (struct block_range){ (uintptr_t)pool_of(s, r), sizeof(struct pool),
-					       sizeof(struct block) };
-		may[1] = (struct block_range){ (uintptr_t)&talk_at(s, site->rank, r)->reserve,
-					       sizeof(struct block), sizeof(struct block) };
+		may[0] = blocks_short(pool_of(s, r), TERN_POOL_BLOCKS);
+		may[1] = blocks_short(&talk_at(s, site->rank, r)->reserve, 1);
+		may[2] = large_of(s, r);
 	}
 }
 

@@ -197,7 +197,10 @@ void raw_copies(struct raw *r, uint32_t rank, uint64_t count, const void *data, 
 {
 	const struct raw_places slots = { r->arena->slot[0].data, TERN_POOL_BLOCKS,
 					  sizeof(struct raw_slot) };
-	raw_copies_to(r, rank, count, data, len, &slots, manner);
+	const struct raw_places large = { r->arena->large[0].data, TERN_POOL_BLOCKS,
+					  sizeof(struct raw_large) };
+	const struct raw_places *to = len > TERN_PAYLOAD_MAX ? &large : &slots;
+	raw_copies_to(r, rank, count, data, len, to, manner);
 }
 
 void raw_laps(struct raw *r, uint32_t rank, uint32_t ranks, uint64_t count)

@@ -30,6 +30,11 @@ struct raw_slot {
 	_Alignas(64) char data[TERN_PAYLOAD_MAX];
 };
 
+/* As far apart as large blocks. */
+struct raw_large {
+	_Alignas(64) char line[64], data[TERN_REQUEST_MAX];
+};
+
 /* Memory that the ranks share; zero at first. */
 struct raw_arena {
 	struct raw_line ping[RAW_LINES], pong[RAW_LINES];
@@ -37,6 +42,7 @@ struct raw_arena {
 	struct raw_line freed, finished;
 	struct raw_line token[TERN_RANKS_MAX];
 	struct raw_slot slot[TERN_POOL_BLOCKS];
+	struct raw_large large[TERN_POOL_BLOCKS]; /* for copies that a slot is too small for */
 };
 
 /* How to wait for another core. */
