@@ -18,6 +18,7 @@ tern_(word|double|float)_(double|float|integer|word|of)
 tern_(request|reply)_(payload|rare|call|inline)
 tern_(commit|reply_commit|request_data|reply_data|spawn|spawn_first|thread_start)_words
 tern_put_then(_inline)?
+tern_(put|get)_handle
 tern_(hold|release)_(rare|inline)
 tern_lane_(share|write)
 tern_(knock|arrived|prefetch_write|line_write|unheeded|look|guard_add|alerted|alert|answered)

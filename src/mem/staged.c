@@ -69,7 +69,7 @@ static __attribute__((noinline)) int value_start_far(tern *t, tern_addr dst, uin
 
 int tern_put_value(tern *t, tern_addr dst, uint64_t value, size_t len)
 {
-	char *to = value_has(len) ? span_reach(mem_of(t), dst, false) : NULL;
+	char *to = value_has(len) ? span_reach(t, dst, SPAN_WORD) : NULL;
 	if (TERN_UNLIKELY(!to))
 		return value_put_far(t, dst, value, len);
 	word_before_put();
@@ -79,7 +79,7 @@ int tern_put_value(tern *t, tern_addr dst, uint64_t value, size_t len)
 
 int tern_put_value_start(tern *t, tern_addr dst, uint64_t value, size_t len, tern_op *op)
 {
-	char *to = value_has(len) && op_silent(op) ? span_reach(mem_of(t), dst, false) : NULL;
+	char *to = value_has(len) && op_silent(op) ? span_reach(t, dst, SPAN_WORD) : NULL;
 	if (TERN_UNLIKELY(!to))
 		return value_start_far(t, dst, value, len, op);
 	word_before_put();
@@ -99,7 +99,7 @@ static __attribute__((noinline)) int value_get_far(tern *t, tern_addr src, size_
 
 int tern_get_value(tern *t, tern_addr src, size_t len, uint64_t *value)
 {
-	const char *from = value_has(len) ? span_reach(mem_of(t), src, false) : NULL;
+	const char *from = value_has(len) ? span_reach(t, src, SPAN_WORD) : NULL;
 	uint64_t got = 0;
 	if (TERN_UNLIKELY(!from))
 		return value_get_far(t, src, len, value);
