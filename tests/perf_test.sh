@@ -14,7 +14,7 @@ tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receiv
 bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private \
 	chunk chunk-trip
 	copy-clean copy-dirty)
-upper=(ready-trip auto-trip typed chan-trip chan-rate async-trip turn overlap no-overlap \
+upper=(ready-trip auto-trip lines-trip typed chan-trip chan-rate async-trip turn overlap no-overlap \
 	spawn-trip spawn-rate block stream stream-group)
 alone=(yield) # there is no limit to compare it with
 many=(multicast) # wants nine cores

@@ -11,6 +11,7 @@
 #include "tools/perf/perf.h"
 
 enum { PING = 1, PONG, BULK };
+enum { LINE_BYTES = 32 }; /* that travel with a message's id in one line */
 
 /* -- Round trips ------------------------------------------------------------------------- */
 
@@ -76,7 +77,7 @@ static int words_trips_of_bytes(struct bench_rank *p)
 static const struct test test_ready_trip = {
 	{ "ready-trip", "a message there and back in ready mode, both receives posted before",
 	  "ns" },
-	{ "bytes", 8, 48, { 3, { 8, 32, 48 } }, { 1, { 8 } } },
+	{ "bytes", 8, 64, { 4, { 8, 32, 48, 64 } }, { 1, { 8 } } },
 	.amount = { .count = 4000 },
 	.play = { .open = words_open,
 		  .measure = { .time = PHASE_ALL, .act = trips_ready },
@@ -91,6 +92,25 @@ static const struct test test_auto_trip = {
 	.like = &test_ready_trip,
 	.play = { .measure = { .time = PHASE_ALL, .act = trips_auto } },
 	.bar = { { 8, "at most 1.50" } },
+};
+
+/* The same round trip with as many bytes as one line has. */
+static int trips_line(struct bench_rank *p)
+{
+	uint32_t size = p->size;
+	p->size = LINE_BYTES;
+	int rc = trips_auto(p);
+	p->size = size;
+	return rc;
+}
+
+static const struct test test_lines_trip = {
+	{ "lines-trip", "a message there and back that travels in two lines", "ns" },
+	{ "bytes", LINE_BYTES + 1, 64, { 3, { 33, 48, 64 } }, { 0 } },
+	.like = &test_auto_trip,
+	.play = { .limit = { { .time = PHASE_ALL, .act = trips_line } } },
+	.limit_name = "the same with 32 bytes, which travel in one",
+	.bar = { { 33, "at most 1.30" }, { 48, "at most 1.30" }, { 64, "at most 1.30" } },
 };
 
 /* -- Rendezvous ---------------------------------------------------------------------------- */
@@ -148,5 +168,5 @@ static const struct test test_rendezvous = {
 	.usable = single_copy_usable,
 };
 
-const struct test *const send_tests[] = { &test_ready_trip, &test_auto_trip, &test_rendezvous,
-					  NULL };
+const struct test *const send_tests[] = { &test_ready_trip, &test_auto_trip, &test_lines_trip,
+					  &test_rendezvous, NULL };
