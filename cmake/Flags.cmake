@@ -29,13 +29,13 @@ if(TERN_NO_INLINE)
 	target_compile_definitions(tern_program INTERFACE TERN_NO_INLINE)
 endif()
 
-# Keeps the branches of a file from crossing 32 bytes: processors of 2015 to 2019 decode those that
-# do each time anew, which a put of 512 bytes takes a quarter longer for.
 include(CheckCCompilerFlag)
-function(tern_whole_branches file)
-	check_c_compiler_flag(-Wa,-mbranches-within-32B-boundaries TERN_WHOLE_BRANCHES)
-	if(TERN_WHOLE_BRANCHES)
-		set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS
-			-Wa,-mbranches-within-32B-boundaries)
+
+# tern_compile_with(FILE FLAG): the one file, where the compiler knows the flag
+function(tern_compile_with file flag)
+	string(MAKE_C_IDENTIFIER "TERN_HAS_${flag}" has)
+	check_c_compiler_flag(${flag} ${has})
+	if(${has})
+		set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS ${flag})
 	endif()
 endfunction()

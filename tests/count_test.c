@@ -36,7 +36,7 @@ enum {
 	OFF_PUT = 22,      /* a put */
 	OFF_PAYLOAD = 217, /* and a payload took before there were statistics */
 	NONE_FOUND = 4,    /* to find that there are 0 bytes */
-	POLL_ONE = 90,     /* a poll that finds one message and no more */
+	POLL_ONE = 80,     /* a poll that finds one message and no more */
 	POLL_AROUND = 2,   /* from mark() and to it */
 	PAYLOADS = TERN_POOL_BLOCKS / 2,
 	CHAN_BUDGET = 5,
