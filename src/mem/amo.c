@@ -301,6 +301,14 @@ int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
 int tern_amo32_start(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old,
 		     tern_op *op)
 {
+	char *at = span_reach(t, a, SPAN_WORD);
+	bool aligned = (uintptr_t)at % sizeof(uint32_t) == 0;
+	if (TERN_LIKELY(at && aligned && what <= TERN_AMO_SMAX && (!op || op_silent(op)))) {
+		uint32_t before = (uint32_t)integer_apply(at, false, what, operand);
+		if (old)
+			*old = before;
+		return 0;
+	}
 	return amo(t, a, amo_code(AMO_U32, what), operand, 0, old, op);
 }
 

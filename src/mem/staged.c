@@ -136,7 +136,9 @@ static int put_both(tern *t, tern_addr dst, const void *src, size_t len, tern_op
 	return 0;
 }
 
-int tern_put_local(tern *t, tern_addr dst, const void *src, size_t len, tern_op *local, tern_op *op)
+/* All but what is complete on return with nobody to tell. */
+static __attribute__((noinline)) int put_local_far(tern *t, tern_addr dst, const void *src,
+						   size_t len, tern_op *local, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
@@ -155,6 +157,14 @@ int tern_put_local(tern *t, tern_addr dst, const void *src, size_t len, tern_op 
 	if (!rc && local)
 		op_over(m->e, local);
 	return rc;
+}
+
+int tern_put_local(tern *t, tern_addr dst, const void *src, size_t len, tern_op *local, tern_op *op)
+{
+	bool at_once = op_silent(local) && op_silent(op) && len - 1 < TERN_PAYLOAD_MAX;
+	if (TERN_LIKELY(at_once && span_holds(t, dst, len)))
+		return tern_put_handle(t, dst, src, len, op);
+	return put_local_far(t, dst, src, len, local, op);
 }
 
 /* cost: base control */
