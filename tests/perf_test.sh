@@ -9,13 +9,13 @@ sentence "--list names every test with its unit and sizes"
 run --list
 check_status 0
 tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receivers two-senders \
-	injection poll
+	payload-trip injection poll poll-one
 	barrier idle start memory trace)
 bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private \
 	chunk chunk-trip
-	copy-clean copy-dirty)
-upper=(ready-trip auto-trip lines-trip typed chan-trip chan-rate async-trip turn overlap no-overlap \
-	spawn-trip spawn-rate block stream stream-group)
+	copy-clean copy-dirty put-start get-start put-local put-value get-value add put-request block-get)
+upper=(ready-trip auto-trip lines-trip typed chan-trip chan-rate async-trip turn overlap \
+	no-overlap spawn-trip spawn-rate block stream stream-group)
 alone=(yield) # there is no limit to compare it with
 many=(multicast) # wants nine cores
 # left out of a build without libsodium
