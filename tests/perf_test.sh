@@ -13,15 +13,17 @@ tests=(round-trip rate payload memcpy send-overhead handling-overhead two-receiv
 	barrier idle start memory trace)
 bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during during-private \
 	chunk chunk-trip
-	copy-clean copy-dirty put-start get-start put-local put-value get-value add put-request block-get)
+	copy-clean copy-dirty put-start get-start put-local put-value get-value add
+	put-request block-get)
 upper=(ready-trip auto-trip lines-trip typed chan-trip chan-rate async-trip turn overlap \
 	no-overlap spawn-trip spawn-rate block stream stream-group)
 alone=(yield) # there is no limit to compare it with
 many=(multicast) # wants nine cores
 # left out of a build without libsodium
-udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim udp-lossy)
+udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim udp-lossy udp-parts udp-parts-get)
 # and of one without libfabric
-ofi=(ofi-trip ofi-wait-trip ofi-nap-trip ofi-shm-trip ofi-bulk ofi-shm-bulk)
+ofi=(ofi-trip ofi-wait-trip ofi-nap-trip ofi-shm-trip ofi-bulk ofi-shm-bulk ofi-parts \
+	ofi-parts-get)
 delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll hold-thread \
 	hold-interrupt barrier-thread)
 # left out where the kernel does not copy between processes
