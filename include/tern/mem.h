@@ -100,9 +100,6 @@ int tern_get(tern *t, void *dst, tern_addr src, size_t len);
  */
 TERN_INLINE_ int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op);
 TERN_INLINE_ int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
-/* With a handle for certain, which a compiler mostly sees. */
-int tern_put_handle(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op);
-int tern_get_handle(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
 
 /*
  * Values of 1, 2, 4 or 8 bytes, which travel in the call; otherwise as above. What is got is
@@ -339,6 +336,10 @@ static inline int tern_put_then_inline(tern *t, tern_addr dst, const void *src, 
 #else
 #define tern_put_words tern_put_then_inline
 #endif
+
+/* Split-phase with a handle for certain, which a compiler mostly sees. */
+int tern_put_handle(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op);
+int tern_get_handle(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
 
 TERN_INLINE_ int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
 {

@@ -77,7 +77,7 @@ static int words_trips_of_bytes(struct bench_rank *p)
 static const struct test test_ready_trip = {
 	{ "ready-trip", "a message there and back in ready mode, both receives posted before",
 	  "ns" },
-	{ "bytes", 8, 64, { 4, { 8, 32, 48, 64 } }, { 1, { 8 } } },
+	{ "bytes", 8, 48, { 3, { 8, 32, 48 } }, { 1, { 8 } } },
 	.amount = { .count = 4000 },
 	.play = { .open = words_open,
 		  .measure = { .time = PHASE_ALL, .act = trips_ready },
