@@ -28,3 +28,14 @@ add_library(tern_program INTERFACE)
 if(TERN_NO_INLINE)
 	target_compile_definitions(tern_program INTERFACE TERN_NO_INLINE)
 endif()
+
+include(CheckCCompilerFlag)
+
+# tern_compile_with(FILE FLAG): the one file, where the compiler knows the flag
+function(tern_compile_with file flag)
+	string(MAKE_C_IDENTIFIER "TERN_HAS_${flag}" has)
+	check_c_compiler_flag(${flag} ${has})
+	if(${has})
+		set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS ${flag})
+	endif()
+endfunction()

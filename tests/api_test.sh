@@ -20,6 +20,7 @@ tern_(commit|reply_commit|request_data|reply_data|spawn|spawn_first|thread_start
 tern_(request|reply|commit|reply_commit|request_data|reply_data|put)_any
 tern_put_then(_inline)?
 tern_(reply_to|put_start|put_reply)_words
+tern_(put|get)_handle
 tern_(hold|release)_(rare|inline)
 tern_lane_(share|write)
 tern_(knock|arrived|prefetch_write|line_write|unheeded|look|guard_add|alerted|alert|answered)

@@ -33,15 +33,15 @@ enum {
 	BUDGET = 47,
 	PUT_BUDGET = 30,
 	OFF_BUDGET = 45,   /* what a request, */
-	OFF_PUT = 27,      /* a put */
+	OFF_PUT = 22,      /* a put */
 	OFF_PAYLOAD = 217, /* and a payload took before there were statistics */
 	NONE_FOUND = 4,    /* to find that there are 0 bytes */
-	POLL_ONE = 90,     /* a poll that finds one message and no more */
+	POLL_ONE = 80,     /* a poll that finds one message and no more */
 	POLL_AROUND = 2,   /* from mark() and to it */
 	TWO_LINES = 211,   /* a request of 8 words: less than a payload */
 	PAYLOADS = TERN_POOL_BLOCKS / 2,
 	CHAN_BUDGET = 5,
-	ADD_BUDGET = 35,
+	ADD_BUDGET = 31,
 	RECEIVES = 10000,
 	BREAKPOINT = 0xcc
 };
@@ -437,8 +437,8 @@ static int verdict_eight(double eight, double payload)
 #endif
 }
 
-/* How much more a split-phase call may take than the blocking one: a get has 31 to its 25. */
-#define STARTED 1.24
+/* How much more a split-phase call may take than the blocking one. */
+#define STARTED 1.2
 
 static int verdict_moves(double put, const double count[MOVES])
 {

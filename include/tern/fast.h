@@ -110,8 +110,8 @@ struct tern {
 	uint32_t size;
 	TERN_ATOMIC_(uint32_t) alert; /* 0 unless holding and releasing need the library's care */
 	TERN_ATOMIC_(uint64_t) *
-		guard; /* holds in force, and calls that the program is inside of */
-	uint64_t unused_;
+		guard;     /* holds in force, and calls that the program is inside of */
+	const void *heaps; /* what the memory layer knows of them, one entry a rank */
 	uint8_t known[TERN_HANDLER_SLOTS]; /* 1 where a handler is registered */
 	tern_handler *handler[TERN_HANDLER_SLOTS];
 	struct tern_lane lane[]; /* request lanes, one a rank */

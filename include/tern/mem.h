@@ -98,8 +98,8 @@ int tern_get(tern *t, void *dst, tern_addr src, size_t len);
  * operations and with messages. -EAGAIN when TERN_OPS_MAX are under way and this
  * is a handler or under a hold; elsewhere the call makes room first.
  */
-int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op);
-int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
+TERN_INLINE_ int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op);
+TERN_INLINE_ int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
 
 /*
  * Values of 1, 2, 4 or 8 bytes, which travel in the call; otherwise as above. What is got is
@@ -395,6 +395,20 @@ static inline int tern_put_reply_words(tern *t, const tern_msg *m, tern_addr dst
 	const uint64_t words[] = { TERN_ALL_VALUES_ };
 	const tern_long what = { dst, src, len, local_op, NULL, id, n, words };
 	return tern_put_reply_array(t, m, &what);
+}
+
+/* Split-phase with a handle for certain, which a compiler mostly sees. */
+int tern_put_handle(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op);
+int tern_get_handle(tern *t, void *dst, tern_addr src, size_t len, tern_op *op);
+
+TERN_INLINE_ int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
+{
+	return op ? tern_put_handle(t, dst, src, len, op) : tern_put(t, dst, src, len);
+}
+
+TERN_INLINE_ int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
+{
+	return op ? tern_get_handle(t, dst, src, len, op) : tern_get(t, dst, src, len);
 }
 
 /* -- Blocking forms: the split-phase ones without a handle ----------------------------- */

@@ -103,12 +103,14 @@ static int block_send(struct endpoint *e, struct block *b, const struct parcel *
 	return send_request(e, dst, p); /* there is room: it does not wait, nor fail */
 }
 
+enum { BLOCKS_AHEAD = 4 }; /* are on their way here: their receiver had them last */
+
 /*
  * The common case of a request with a payload: its lane has room, and the block whose turn it is is
  * free. False if this is not it. The words are written all six, because counting them takes longer.
  */
-static inline bool payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len,
-				 TERN_SIX_)
+static inline __attribute__((always_inline)) bool
+payload_quick(tern *t, uint32_t dst, uint64_t bits, const void *data, size_t len, TERN_SIX_)
 {
 	struct tern_lane *lane = &t->lane[dst];
 	struct net *net = t->own->site.peer[dst].net;
@@ -118,6 +120,8 @@ static inline bool payload_quick(tern *t, uint32_t dst, uint64_t bits, const voi
 		return false;
 	net->next = (net->next + 1) % TERN_POOL_BLOCKS;
 	b->peer = dst;
+	tern_prefetch_write(b + BLOCKS_AHEAD);
+	tern_prefetch_write((b + BLOCKS_AHEAD)->data);
 	memcpy(b->data, data, len);
 	block_set(b, BLOCK_SENT);
 	((tern_msg *)(void *)line)->payload = (uint64_t)(b->data - line) << TERN_LEN_BITS | len;

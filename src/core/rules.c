@@ -140,7 +140,7 @@ int rules_reply_to(struct endpoint *e, uint32_t dst, unsigned id, unsigned n)
 	int rc = rules_program(e, "a message of the reply class");
 	if (!rc)
 		rc = rules_destination(e, dst);
-	return rc ? rc : rules_message(e, dst, id, n, 0);
+	return rc ? rc : rules_message(e, dst, id, n, 0, true);
 }
 
 int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, size_t len)

@@ -76,8 +76,14 @@ struct endpoint {
 	uint32_t threads; /* light threads that run here (src/spawn) */
 	/* Set by the owner: the kernel thread that has it is to call it when it next waits. */
 	void (*_Atomic wanted)(struct endpoint *e);
-	int trouble;     /* what the next poll returns: something bad has arrived */
-	uint32_t work;   /* layers that want to be called by polls, a bit each */
+	union {
+		struct {
+			uint32_t work;   /* layers that want to be called by polls, a bit each */
+			int16_t trouble; /* what the next poll returns: something bad has arrived */
+			uint16_t deferred_count;
+		};
+		uint64_t after; /* all of it: not 0 when a poll has to see to one of them */
+	};
 	uint64_t served; /* messages handled */
 	uint32_t vain;   /* looks at inlets where nothing was */
 
@@ -127,7 +133,7 @@ struct endpoint {
 
 	/* One place is core/lost.c's, and one core/op.c's. */
 	struct deferred deferred[TERN_DEFER_MAX + 2];
-	uint32_t deferred_first, deferred_count;
+	uint32_t deferred_first;
 	struct tern_op *ops_done, *ops_done_last; /* whose `done` is to be called */
 	tern_lost_handler *lost_fn;               /* tern_lost_on() */
 	void *lost_arg;

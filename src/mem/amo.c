@@ -273,7 +273,7 @@ static inline bool amo64_aligned(const char *at)
 static __attribute__((noinline)) int amo64_other(tern *t, enum tern_amo what, tern_addr a,
 						 uint64_t operand, uint64_t *old, tern_op *op)
 {
-	char *at = span_reach(mem_of(t), a, false);
+	char *at = span_reach(t, a, SPAN_WORD);
 	bool plain = at && amo64_aligned(at) && what <= TERN_AMO_SMAX && (!op || op_silent(op));
 	if (TERN_UNLIKELY(!plain))
 		return amo(t, a, amo_code(AMO_U64, what), operand, 0, old, op);
@@ -288,7 +288,7 @@ int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
 {
 	if (what != TERN_AMO_ADD || op)
 		return amo64_other(t, what, a, operand, old, op);
-	char *at = span_reach(mem_of(t), a, false);
+	char *at = span_reach(t, a, SPAN_WORD);
 	if (TERN_UNLIKELY(!at || !amo64_aligned(at)))
 		return amo64_other(t, TERN_AMO_ADD, a, operand, old,
 				   NULL); /* frees two registers */
@@ -301,6 +301,14 @@ int tern_amo64_start(tern *t, enum tern_amo what, tern_addr a, uint64_t operand,
 int tern_amo32_start(tern *t, enum tern_amo what, tern_addr a, uint32_t operand, uint32_t *old,
 		     tern_op *op)
 {
+	char *at = span_reach(t, a, SPAN_WORD);
+	bool aligned = (uintptr_t)at % sizeof(uint32_t) == 0;
+	if (TERN_LIKELY(at && aligned && what <= TERN_AMO_SMAX && (!op || op_silent(op)))) {
+		uint32_t before = (uint32_t)integer_apply(at, false, what, operand);
+		if (old)
+			*old = before;
+		return 0;
+	}
 	return amo(t, a, amo_code(AMO_U32, what), operand, 0, old, op);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The layer itself, the heap as programs see it, and what an address reaches. */
 #include "mem/mem.h"
+#include "mem/wide.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -52,6 +53,7 @@ static int mem_open(struct endpoint *e, void **state)
 	follow_register(e);
 	answer_register(e);
 	*state = m;
+	e->t->heaps = m->span;
 	return 0;
 }
 
@@ -92,8 +94,7 @@ static void mem_lost(void *state, uint32_t rank)
 {
 	struct mem *m = state;
 	struct span *s = &m->span[rank];
-	s->own = s->common = s->own_words = s->common_words = s->own_lines = s->common_lines = 0;
-	s->lost = true;
+	*s = (struct span){ .first = s->first, .base = s->base, .middle = s->middle, .lost = true };
 	m->lost = true;
 	mem_busy(m);
 }
@@ -303,6 +304,12 @@ int tern_fence(tern *t)
 /* -- Addresses: what they name, who can touch it, and why not -----------------------------------
  */
 
+/* Where so many bytes may begin; what is committed are whole pages, or nothing. */
+static uint64_t span_places(uint64_t committed, uint64_t bytes)
+{
+	return committed ? committed - (bytes - 1) : 0;
+}
+
 char *span_look(struct mem *m, tern_addr a, size_t len)
 {
 	struct span *s = &m->span[tern_addr_rank(a)];
@@ -312,11 +319,12 @@ char *span_look(struct mem *m, tern_addr a, size_t len)
 		return NULL;
 	s->own = atomic_load_explicit(&r->heap, memory_order_acquire);
 	s->common = atomic_load_explicit(&r->common, memory_order_acquire);
-	s->own_words = s->own ? s->own - 7 : 0;
-	s->common_words = s->common ? s->common - 7 : 0;
-	/* What is committed are whole pages. */
-	s->own_lines = s->own ? s->own - (TERN_LINE - 1) : 0;
-	s->common_lines = s->common ? s->common - (TERN_LINE - 1) : 0;
+	s->own_words = span_places(s->own, sizeof(uint64_t));
+	s->common_words = span_places(s->common, sizeof(uint64_t));
+	s->own_lines = span_places(s->own, TERN_LINE);
+	s->common_lines = span_places(s->common, TERN_LINE);
+	s->own_wides = span_places(s->own, WIDE_MOST);
+	s->common_wides = span_places(s->common, WIDE_MOST);
 	bool covered = (at < s->own && len <= s->own - at) ||
 		       (beyond < s->common && len <= s->common - beyond);
 	return covered ? s->base + at : NULL;

@@ -83,10 +83,11 @@ struct span {
 	uint64_t middle;
 	uint64_t own, common; /* bytes committed, from the beginning and from the middle */
 	uint64_t own_words, common_words; /* places where a word may begin; 0 if there is none */
-	uint64_t own_lines, common_lines; /* and where 64 bytes may */
+	uint64_t own_lines, common_lines; /* where 64 bytes may, */
+	uint64_t own_wides, common_wides; /* and where WIDE_MOST may */
 	bool lost;                        /* the rank has left */
 	bool invited;                     /* it waits for a first request from here */
-	uint64_t unused_[6];              /* a power of two is found without a multiplication */
+	uint64_t unused_[4];              /* a power of two is found without a multiplication */
 };
 _Static_assert(sizeof(struct span) == 128, "spans are found by a shift");
 
@@ -164,22 +165,26 @@ static inline char *heap_reach(struct mem *m, tern_addr a, size_t len)
 }
 
 /*
- * The word at `a`, or the line, if this rank knows already that it is heap memory: the whole check
- * of a put or a get of 8 or 64 bytes. A word is moved as one, so that nobody sees half of it. No
- * scope: the progress thread may bring the span up to date at the same moment, but what is read
- * here are words that only grow.
+ * The place `a` if this rank knows already that so many bytes from there on are heap memory: the
+ * whole check of a put or a get of that size. A word is moved as one, so that nobody sees half of
+ * it. No scope: the progress thread may bring the span up to date at the same moment, but what is
+ * read here are words that only grow.
  */
+enum span_size { SPAN_WORD, SPAN_LINE, SPAN_WIDE };
+
 /* cost: protection control */
-__attribute__((no_sanitize("thread"))) static inline char *span_reach(const struct mem *m,
-								      tern_addr a, bool line)
+__attribute__((no_sanitize("thread"))) static inline char *span_reach(const tern *t, tern_addr a,
+								      enum span_size size)
 {
 	uint32_t rank = tern_addr_rank(a);
-	if (TERN_UNLIKELY(rank >= m->size))
+	if (TERN_UNLIKELY(rank >= t->size))
 		return NULL;
-	const struct span *s = &m->span[rank];
+	const struct span *s = (const struct span *)t->heaps + rank;
+	const uint64_t *own = size == SPAN_WORD   ? &s->own_words
+			      : size == SPAN_LINE ? &s->own_lines
+						  : &s->own_wides;
 	uint64_t at = a - s->first;
-	if (at < (line ? s->own_lines : s->own_words) ||
-	    at - s->middle < (line ? s->common_lines : s->common_words)) {
+	if (at < own[0] || at - s->middle < own[1]) {
 		char *found = s->base + at;
 		if (!found)
 			__builtin_unreachable(); /* so that no caller tests it again */
@@ -190,13 +195,13 @@ __attribute__((no_sanitize("thread"))) static inline char *span_reach(const stru
 
 /* The same for any number of bytes; heap_reach() brings the span up to date where it has to. */
 /* cost: protection control */
-__attribute__((no_sanitize("thread"))) static inline char *span_holds(const struct mem *m,
-								      tern_addr a, size_t len)
+__attribute__((no_sanitize("thread"))) static inline char *span_holds(const tern *t, tern_addr a,
+								      size_t len)
 {
 	uint32_t rank = tern_addr_rank(a);
-	if (TERN_UNLIKELY(rank >= m->size))
+	if (TERN_UNLIKELY(rank >= t->size))
 		return NULL;
-	const struct span *s = &m->span[rank];
+	const struct span *s = (const struct span *)t->heaps + rank;
 	uint64_t at = a - s->first, beyond = at - s->middle;
 	if ((at < s->own && len <= s->own - at) ||
 	    (beyond < s->common && len <= s->common - beyond))

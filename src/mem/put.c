@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "mem/mem.h"
+#include "mem/wide.h"
 #include "mem/word.h"
 
 static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, bool put,
@@ -26,14 +27,14 @@ static int begin_run(struct mem *m, tern_addr remote, char *local, size_t len, b
 enum { IN_ONE_GO = 256 << 10, START_IN_ONE_GO = 64 << 10 };
 
 /* More than a word, which is copied as it comes, up to `most` bytes. No scope, as for a word. */
-static inline char *block_reach(const struct mem *m, tern_addr a, size_t len, size_t most)
+static inline char *block_reach(const tern *t, tern_addr a, size_t len, size_t most)
 {
-	return len - WORD_MOST - 1 < most - WORD_MOST ? span_holds(m, a, len) : NULL;
+	return len - WORD_MOST - 1 < most - WORD_MOST ? span_holds(t, a, len) : NULL;
 }
 
 /*
- * Everything but a word and a line. Neither is inline, so that a word's path saves no registers,
- * nor a line's.
+ * Everything but a word, a line and a block. None of these is inline, so that the path of a word
+ * saves no registers, nor that of a block.
  */
 static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const void *src, size_t len)
 {
@@ -48,7 +49,7 @@ static __attribute__((noinline)) int put_bytes(tern *t, tern_addr dst, const voi
 
 static __attribute__((noinline)) int put_block(tern *t, tern_addr dst, const void *src, size_t len)
 {
-	char *to = block_reach(mem_of(t), dst, len, IN_ONE_GO);
+	char *to = block_reach(t, dst, len, IN_ONE_GO);
 	if (TERN_UNLIKELY(!to))
 		return put_bytes(t, dst, src, len);
 	word_before_put();
@@ -56,21 +57,21 @@ static __attribute__((noinline)) int put_block(tern *t, tern_addr dst, const voi
 	return 0;
 }
 
-static __attribute__((noinline)) int put_line(tern *t, tern_addr dst, const void *src, size_t len)
+static __attribute__((noinline)) int put_wide(tern *t, tern_addr dst, const void *src, size_t len)
 {
-	char *to = len == TERN_LINE ? span_reach(mem_of(t), dst, true) : NULL;
+	char *to = wide_fits(len) ? span_reach(t, dst, SPAN_WIDE) : NULL;
 	if (!to)
 		return put_block(t, dst, src, len);
 	word_before_put();
-	memcpy(to, src, TERN_LINE); /* cost: base write */
+	wide_copy(to, src, len);
 	return 0;
 }
 
 int tern_put(tern *t, tern_addr dst, const void *src, size_t len)
 {
-	char *to = len == sizeof(uint64_t) ? span_reach(mem_of(t), dst, false) : NULL;
+	char *to = len == sizeof(uint64_t) ? span_reach(t, dst, SPAN_WORD) : NULL;
 	if (!to)
-		return put_line(t, dst, src, len);
+		return put_wide(t, dst, src, len);
 	word_before_put();
 	word8_copy(to, src); /* cost: base write */
 	return 0;
@@ -89,7 +90,7 @@ static __attribute__((noinline)) int get_bytes(tern *t, void *dst, tern_addr src
 
 static __attribute__((noinline)) int get_block(tern *t, void *dst, tern_addr src, size_t len)
 {
-	const char *from = block_reach(mem_of(t), src, len, IN_ONE_GO);
+	const char *from = block_reach(t, src, len, IN_ONE_GO);
 	if (TERN_UNLIKELY(!from))
 		return get_bytes(t, dst, src, len);
 	memcpy(dst, from, len);
@@ -97,11 +98,21 @@ static __attribute__((noinline)) int get_block(tern *t, void *dst, tern_addr src
 	return 0;
 }
 
-int tern_get(tern *t, void *dst, tern_addr src, size_t len)
+static __attribute__((noinline)) int get_wide(tern *t, void *dst, tern_addr src, size_t len)
 {
-	char *from = len == sizeof(uint64_t) ? span_reach(mem_of(t), src, false) : NULL;
+	const char *from = wide_fits(len) ? span_reach(t, src, SPAN_WIDE) : NULL;
 	if (!from)
 		return get_block(t, dst, src, len);
+	wide_copy(dst, from, len);
+	word_after_get();
+	return 0;
+}
+
+int tern_get(tern *t, void *dst, tern_addr src, size_t len)
+{
+	char *from = len == sizeof(uint64_t) ? span_reach(t, src, SPAN_WORD) : NULL;
+	if (!from)
+		return get_wide(t, dst, src, len);
 	word8_copy(dst, from);
 	word_after_get();
 	return 0;
@@ -109,11 +120,18 @@ int tern_get(tern *t, void *dst, tern_addr src, size_t len)
 
 /* -- Split-phase: complete on return where this process can touch the memory ------------- */
 
+/* op_silent() of a handle that there is. */
+/* cost: base control */
+static inline bool handle_silent(const tern_op *op)
+{
+	return !((uintptr_t)op->flag | (uintptr_t)op->done);
+}
+
 static __attribute__((noinline)) int put_start_bytes(tern *t, tern_addr dst, const void *src,
 						     size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
-	char *to = op ? heap_reach(mem_of(t), dst, len) : NULL;
+	char *to = heap_reach(mem_of(t), dst, len);
 	if (TERN_UNLIKELY(!to || len - 1 >= START_IN_ONE_GO))
 		return begin_run(mem_of(t), dst, (char *)(uintptr_t)src, len, true, op);
 	word_before_put();
@@ -125,7 +143,7 @@ static __attribute__((noinline)) int put_start_bytes(tern *t, tern_addr dst, con
 static __attribute__((noinline)) int put_start_block(tern *t, tern_addr dst, const void *src,
 						     size_t len, tern_op *op)
 {
-	char *to = op_silent(op) ? block_reach(mem_of(t), dst, len, START_IN_ONE_GO) : NULL;
+	char *to = handle_silent(op) ? block_reach(t, dst, len, START_IN_ONE_GO) : NULL;
 	if (TERN_UNLIKELY(!to))
 		return put_start_bytes(t, dst, src, len, op);
 	word_before_put();
@@ -133,23 +151,23 @@ static __attribute__((noinline)) int put_start_block(tern *t, tern_addr dst, con
 	return 0;
 }
 
-static __attribute__((noinline)) int put_start_line(tern *t, tern_addr dst, const void *src,
+static __attribute__((noinline)) int put_start_wide(tern *t, tern_addr dst, const void *src,
 						    size_t len, tern_op *op)
 {
-	char *to = len == TERN_LINE && op_silent(op) ? span_reach(mem_of(t), dst, true) : NULL;
+	char *to = wide_fits(len) && handle_silent(op) ? span_reach(t, dst, SPAN_WIDE) : NULL;
 	if (!to)
 		return put_start_block(t, dst, src, len, op);
 	word_before_put();
-	memcpy(to, src, TERN_LINE); /* cost: base write */
+	wide_copy(to, src, len);
 	return 0;
 }
 
-int tern_put_start(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
+int tern_put_handle(tern *t, tern_addr dst, const void *src, size_t len, tern_op *op)
 {
-	bool quick = len == sizeof(uint64_t) && op_silent(op);
-	char *to = quick ? span_reach(mem_of(t), dst, false) : NULL;
+	bool quick = len == sizeof(uint64_t) && handle_silent(op);
+	char *to = quick ? span_reach(t, dst, SPAN_WORD) : NULL;
 	if (!to)
-		return put_start_line(t, dst, src, len, op);
+		return put_start_wide(t, dst, src, len, op);
 	word_before_put();
 	word8_copy(to, src); /* cost: base write */
 	return 0;
@@ -159,7 +177,7 @@ static __attribute__((noinline)) int get_start_bytes(tern *t, void *dst, tern_ad
 						     tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
-	char *from = op ? heap_reach(mem_of(t), src, len) : NULL;
+	char *from = heap_reach(mem_of(t), src, len);
 	if (TERN_UNLIKELY(!from || len - 1 >= START_IN_ONE_GO))
 		return begin_run(mem_of(t), src, dst, len, false, op);
 	word_copy(dst, from, len);
@@ -171,7 +189,7 @@ static __attribute__((noinline)) int get_start_bytes(tern *t, void *dst, tern_ad
 static __attribute__((noinline)) int get_start_block(tern *t, void *dst, tern_addr src, size_t len,
 						     tern_op *op)
 {
-	const char *from = op_silent(op) ? block_reach(mem_of(t), src, len, START_IN_ONE_GO) : NULL;
+	const char *from = handle_silent(op) ? block_reach(t, src, len, START_IN_ONE_GO) : NULL;
 	if (TERN_UNLIKELY(!from))
 		return get_start_bytes(t, dst, src, len, op);
 	memcpy(dst, from, len);
@@ -179,12 +197,24 @@ static __attribute__((noinline)) int get_start_block(tern *t, void *dst, tern_ad
 	return 0;
 }
 
-int tern_get_start(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
+static __attribute__((noinline)) int get_start_wide(tern *t, void *dst, tern_addr src, size_t len,
+						    tern_op *op)
 {
-	bool quick = len == sizeof(uint64_t) && op_silent(op);
-	char *from = quick ? span_reach(mem_of(t), src, false) : NULL;
+	const char *from =
+		wide_fits(len) && handle_silent(op) ? span_reach(t, src, SPAN_WIDE) : NULL;
 	if (!from)
 		return get_start_block(t, dst, src, len, op);
+	wide_copy(dst, from, len);
+	word_after_get();
+	return 0;
+}
+
+int tern_get_handle(tern *t, void *dst, tern_addr src, size_t len, tern_op *op)
+{
+	bool quick = len == sizeof(uint64_t) && handle_silent(op);
+	char *from = quick ? span_reach(t, src, SPAN_WORD) : NULL;
+	if (!from)
+		return get_start_wide(t, dst, src, len, op);
 	word8_copy(dst, from);
 	word_after_get();
 	return 0;

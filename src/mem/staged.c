@@ -69,7 +69,7 @@ static __attribute__((noinline)) int value_start_far(tern *t, tern_addr dst, uin
 
 int tern_put_value(tern *t, tern_addr dst, uint64_t value, size_t len)
 {
-	char *to = value_has(len) ? span_reach(mem_of(t), dst, false) : NULL;
+	char *to = value_has(len) ? span_reach(t, dst, SPAN_WORD) : NULL;
 	if (TERN_UNLIKELY(!to))
 		return value_put_far(t, dst, value, len);
 	word_before_put();
@@ -79,7 +79,7 @@ int tern_put_value(tern *t, tern_addr dst, uint64_t value, size_t len)
 
 int tern_put_value_start(tern *t, tern_addr dst, uint64_t value, size_t len, tern_op *op)
 {
-	char *to = value_has(len) && op_silent(op) ? span_reach(mem_of(t), dst, false) : NULL;
+	char *to = value_has(len) && op_silent(op) ? span_reach(t, dst, SPAN_WORD) : NULL;
 	if (TERN_UNLIKELY(!to))
 		return value_start_far(t, dst, value, len, op);
 	word_before_put();
@@ -99,7 +99,7 @@ static __attribute__((noinline)) int value_get_far(tern *t, tern_addr src, size_
 
 int tern_get_value(tern *t, tern_addr src, size_t len, uint64_t *value)
 {
-	const char *from = value_has(len) ? span_reach(mem_of(t), src, false) : NULL;
+	const char *from = value_has(len) ? span_reach(t, src, SPAN_WORD) : NULL;
 	uint64_t got = 0;
 	if (TERN_UNLIKELY(!from))
 		return value_get_far(t, src, len, value);
@@ -136,7 +136,9 @@ static int put_both(tern *t, tern_addr dst, const void *src, size_t len, tern_op
 	return 0;
 }
 
-int tern_put_local(tern *t, tern_addr dst, const void *src, size_t len, tern_op *local, tern_op *op)
+/* All but what is complete on return with nobody to tell. */
+static __attribute__((noinline)) int put_local_far(tern *t, tern_addr dst, const void *src,
+						   size_t len, tern_op *local, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
@@ -155,6 +157,14 @@ int tern_put_local(tern *t, tern_addr dst, const void *src, size_t len, tern_op 
 	if (!rc && local)
 		op_over(m->e, local);
 	return rc;
+}
+
+int tern_put_local(tern *t, tern_addr dst, const void *src, size_t len, tern_op *local, tern_op *op)
+{
+	bool at_once = op_silent(local) && op_silent(op) && len - 1 < TERN_PAYLOAD_MAX;
+	if (TERN_LIKELY(at_once && span_holds(t, dst, len)))
+		return tern_put_handle(t, dst, src, len, op);
+	return put_local_far(t, dst, src, len, local, op);
 }
 
 /* cost: base control */

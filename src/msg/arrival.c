@@ -272,12 +272,36 @@ static struct incoming incoming_of(const tern_msg *msg)
 				  .len = meta & 0xffff };
 }
 
+/* The words of two messages, of which the one before has brought the rest. */
+static __attribute__((noinline)) void send_lines_arrived(struct msg *m, const tern_msg *msg,
+							 struct incoming *l)
+{
+	char bytes[LINES_MOST];
+	struct correspondent *p = &m->peer[l->src];
+	memcpy(bytes, &msg->word[2], WORDS_MOST);
+	memcpy(bytes + WORDS_MOST, p->rest, sizeof p->rest);
+	l->bytes = bytes;
+	l->len = l->len <= WORDS_MOST + p->rested ? l->len : 0;
+	p->rested = 0;
+	incoming_answer(m, l, incoming_arrived(m, l));
+}
+
 static void on_send_words(tern *t, const tern_msg *msg)
 {
 	struct incoming l = incoming_of(msg);
+	if (TERN_UNLIKELY(l.len > WORDS_MOST)) {
+		send_lines_arrived(msg_of(t), msg, &l);
+		return;
+	}
 	l.bytes = (const char *)&msg->word[2];
-	l.len = l.len <= WORDS_MOST ? l.len : 0;
 	incoming_answer(msg_of(t), &l, incoming_arrived(msg_of(t), &l));
+}
+
+static void on_send_rest(tern *t, const tern_msg *msg)
+{
+	struct correspondent *p = &msg_of(t)->peer[tern_msg_src(msg)];
+	memcpy(p->rest, &msg->word[0], sizeof p->rest);
+	p->rested = sizeof p->rest;
 }
 
 static void on_send_eager(tern *t, const tern_msg *msg)
@@ -327,6 +351,7 @@ static void on_send_each(tern *t, const tern_msg *msg)
 void arrival_register(struct endpoint *e)
 {
 	layer_on(e, MSG_WORDS, on_send_words);
+	layer_on(e, MSG_REST, on_send_rest);
 	layer_on(e, MSG_EAGER, on_send_eager);
 	layer_on(e, MSG_EACH, on_send_each);
 	layer_on(e, MSG_RTS, on_send_rts);

@@ -31,7 +31,7 @@ extern const struct layer msg_layer;
 #define MSG_ID_EXACT (~UINT64_C(0)) /* the mask under which an id is itself */
 
 enum msg_handler {
-	MSG_WORDS = LAYER_MSG * LAYER_HANDLERS, /* id, meta, up to 32 bytes */
+	MSG_WORDS = LAYER_MSG * LAYER_HANDLERS, /* id, meta, up to 32 bytes of it */
 	MSG_EAGER,                              /* id, meta; bytes in the payload */
 	MSG_EACH,   /* meta, parts; an id, a length and bytes for each */
 	MSG_RTS,    /* id, meta, total */
@@ -40,6 +40,7 @@ enum msg_handler {
 	MSG_CANCEL, /* the send's name */
 	MSG_BLOCK,  /* name, offset, stride, run, count, id */
 	MSG_TELL,   /* kind and send's name, error, cells, receive's name, address, id */
+	MSG_REST,   /* what the MSG_WORDS behind it has no room for */
 };
 
 enum tell {
@@ -56,7 +57,8 @@ enum tell {
 enum { META_FLAGS_SHIFT = 16, META_NAME_SHIFT = 32 };
 
 enum {
-	WORDS_MOST = 32,  /* bytes that travel in words */
+	WORDS_MOST = 32,  /* bytes that travel in words, */
+	LINES_MOST = 64,  /* in the words of two messages */
 	CELL_BYTES = 248, /* of a message that no receive has taken */
 	CELLS = 4096,     /* for all ranks together, */
 	CELLS_EACH = 256, /* at most, for one */
@@ -142,6 +144,8 @@ struct correspondent {
 	uint32_t rts;    /* that we may still have unmatched there */
 	uint32_t owed;   /* cells of ours that it may fill again and has not been told of */
 	uint32_t blocks; /* sends under way that it has asked for */
+	uint32_t rested; /* bytes that `rest` has: 0, or what a MSG_REST brings */
+	char rest[LINES_MOST - WORDS_MOST];
 	struct sending *first, *last; /* waiting to be announced, in order */
 };
 

@@ -344,15 +344,59 @@ static int send_begin(struct msg *m, uint32_t dst, tern_id id, const struct layo
 }
 
 /*
+ * Two lines of the ring, the second of which is written first: whoever sees the one finds the other
+ * without another look.
+ */
+/* cost: base write */
+static inline void lines_write(struct tern_lane *lane, tern_id id, uint64_t meta, const uint64_t *w)
+{
+	char *p = lane->tail;
+	tern_line_write(p + TERN_LINE,
+			lane->head | (TERN_HANDLER_MAX + MSG_WORDS) << TERN_ID_SHIFT | 6, 6, id,
+			meta, w[0], w[1], w[2], w[3]);
+	tern_line_write(p, lane->head | (TERN_HANDLER_MAX + MSG_REST) << TERN_ID_SHIFT | 4, 4, w[4],
+			w[5], w[6], w[7], 0, 0);
+	tern_prefetch_write(p + (TERN_PREFETCH + 1) * TERN_LINE);
+	tern_prefetch_write(p + (TERN_PREFETCH + 2) * TERN_LINE);
+	lane->tail = p + 2 * TERN_LINE; /* cost: order setup */
+}
+
+/*
+ * More than 32 bytes: what one line has no room for goes in another before it. Nothing may come
+ * between them, so where the ring has not room for both, as on a network, they are a payload. As
+ * send_quick().
+ */
+static __attribute__((noinline)) int send_lines(struct msg *m, uint32_t dst, tern_id id,
+						const void *data, size_t len, unsigned flags)
+{
+	tern *t = m->e->t;
+	struct tern_lane *lane = &t->lane[dst];
+	struct correspondent *p = &m->peer[dst];
+	uint32_t cells = !(flags & TERN_SEND_READY);
+	uint64_t w[LINES_MOST / sizeof(uint64_t)] = { 0 };
+	if (len > LINES_MOST || p->cells < cells || p->first ||
+	    lane->tail + TERN_LINE >= lane->limit) /* cost: flow status */
+		return 0;
+	p->cells -= cells;
+	memcpy(w, data, len);
+	lines_write(lane, id, meta_of(len, flags, 0), w);
+	if (TERN_UNLIKELY(tern_unheeded(lane))) /* cost: base status */
+		tern_knock(t, lane);
+	tern_look(t);
+	return 1;
+}
+
+/*
  * The quick way of a small message in one piece, where nothing stands against it: 1 if it went,
  * 0 if it must go the other way, or an error. That `reach` is not 0 says that this is the program.
  */
 static inline int send_quick(struct msg *m, uint32_t dst, tern_id id, const void *data, size_t len,
 			     unsigned flags)
 {
-	if (TERN_UNLIKELY(dst >= m->e->t->reach || len > WORDS_MOST ||
-			  flags & ~(unsigned)TERN_SEND_READY))
+	if (TERN_UNLIKELY(dst >= m->e->t->reach || flags & ~(unsigned)TERN_SEND_READY))
 		return 0;
+	if (TERN_UNLIKELY(len > WORDS_MOST))
+		return send_lines(m, dst, id, data, len, flags);
 	struct correspondent *p = &m->peer[dst];
 	uint32_t cells = !(flags & TERN_SEND_READY);
 	if (TERN_UNLIKELY(p->cells < cells || p->first))

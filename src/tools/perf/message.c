@@ -19,7 +19,7 @@
 #include "tools/bench/words.h"
 #include "tools/perf/perf.h"
 
-enum { HANDLER_READ = WORDS_FREE };
+enum { HANDLER_READ = WORDS_FREE, HANDLER_ASK, HANDLER_ANSWER };
 
 /* -- Round trip ----------------------------------------------------------------- */
 
@@ -128,7 +128,66 @@ static const struct test test_payload = {
 	.limit_name =
 		"a bare pipelined copy of that size through as many blocks, read with the same "
 		"loop",
-	.bar = { { 4096, "at least 0.80" } },
+	.bar = { { 64, "at least 0.80" }, { 4096, "at least 0.80" } },
+};
+
+/* A request with a payload, and a reply without. */
+static _Atomic uint64_t answers;
+
+static void handler_ask(tern *t, const tern_msg *m)
+{
+	size_t len;
+	const void *data = tern_msg_data(m, &len);
+	raw_sink += raw_sum(data, len);
+	tern_reply(t, m, HANDLER_ANSWER);
+}
+
+static void handler_answer(tern *t, const tern_msg *m)
+{
+	(void)m;
+	tern_signal(t, &answers, 1);
+}
+
+static int payload_trip_open(struct bench_rank *p)
+{
+	int rc = payload_fill(p);
+	if (!rc)
+		rc = tern_on(p->t, HANDLER_ASK, handler_ask);
+	if (!rc)
+		rc = tern_on(p->t, HANDLER_ANSWER, handler_answer);
+	return rc ? rc : words_register(p->t);
+}
+
+static int payload_trips(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		p->rc = tern_request_data(p->t, 1, HANDLER_ASK, payload, p->size, i);
+		if (!p->rc)
+			p->rc = tern_wait(p->t, &answers, 1);
+	}
+	return p->rc;
+}
+
+static int bare_trips(struct bench_rank *p)
+{
+	for (uint64_t i = 0; i < p->count && !p->rc; i++) {
+		p->rc = tern_request(p->t, 1, HANDLER_ASK, i);
+		if (!p->rc)
+			p->rc = tern_wait(p->t, &answers, 1);
+	}
+	return p->rc;
+}
+
+static const struct test test_payload_trip = {
+	{ "payload-trip", "a request with a word and a payload that the handler reads, and a reply",
+	  "ns" },
+	{ "bytes", 0, TERN_PAYLOAD_MAX, { 2, { 0, 64 } }, { 0 } },
+	.amount = { .count = 4000 },
+	.play = { .open = payload_trip_open,
+		  .measure = { .time = PHASE_ACTED, .act = payload_trips },
+		  .limit = { { .time = PHASE_ACTED, .act = bare_trips } } },
+	.limit_name = "the same without a payload",
+	.bar = { { 0, "at most 1.00" } },
 };
 
 /* -- Injection and memcpy --------------------------------------------------------- */
@@ -257,6 +316,36 @@ static const struct test test_poll = {
 	.limit_name = "the same with one peer that has sent lately",
 };
 
+/* A request between two endpoints of one thread, and the poll that finds it and no more. */
+static double poll_found(struct bench_rank *p)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count && p->rc >= 0; i++) {
+		p->rc = words_send(pair[0], 1, p->size, 1);
+		if (!p->rc)
+			p->rc = tern_poll(pair[1]);
+	}
+	p->rc = p->rc < 0 ? p->rc : 0;
+	return each_ns(p, clock_ns() - began);
+}
+
+static double line_found(struct bench_rank *p)
+{
+	uint64_t began = clock_ns();
+	for (uint64_t i = 0; i < p->count; i++) {
+		raw_write_own(own, i, 1);
+		raw_sink += raw_read_own(own, i, 1);
+	}
+	return each_ns(p, clock_ns() - began);
+}
+
+static const struct test test_poll_one = {
+	{ "poll-one", "a request, and a poll that finds it and no more", "ns" },
+	.like = &test_send_overhead,
+	.play = { .measure.figure = poll_found, .limit = { { .figure = line_found } } },
+	.limit_name = "writing one line with 4 words and reading it, in this core's cache",
+};
+
 /* -- The papers' way: three ranks ------------------------------------------------- */
 
 static int fan_out(struct bench_rank *p)
@@ -304,6 +393,7 @@ static const struct test test_two_senders = {
 const struct test *const message_tests[] = { &test_round_trip,
 					     &test_rate,
 					     &test_payload,
+					     &test_payload_trip,
 					     &test_memcpy,
 					     &test_send_overhead,
 					     &test_handling_overhead,
@@ -311,4 +401,5 @@ const struct test *const message_tests[] = { &test_round_trip,
 					     &test_two_senders,
 					     &test_injection,
 					     &test_poll,
+					     &test_poll_one,
 					     NULL };

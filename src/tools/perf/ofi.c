@@ -8,6 +8,7 @@
 #include "tern/mem.h"
 #include "tools/bench/words.h"
 #include "tools/perf/fabric.h"
+#include "tools/perf/parts.h"
 #include "tools/perf/perf.h"
 
 static char *source;
@@ -142,10 +143,29 @@ static const struct test test_ofi_shm_bulk = {
 	.usable = shm_here,
 };
 
-const struct test *const ofi_tests[] = { &test_ofi_trip,
-					 &test_ofi_wait_trip,
-					 &test_ofi_nap_trip,
-					 &test_ofi_shm_trip,
-					 &test_ofi_bulk,
-					 &test_ofi_shm_bulk,
-					 NULL };
+/* -- Scattered memory ------------------------------------------------------------------------ */
+
+static const struct test test_ofi_parts = {
+	{ "ofi-parts", "a put of runs of 64 bytes, 128 apart, over libfabric's tcp", "us" },
+	{ "runs", 1, 65536, { 1, { 4096 } }, { 0 } },
+	.amount = { .count = 4, .rounds = 21 },
+	.play = { .open = parts_open,
+		  .measure = { .time = PHASE_ACTED, .act = parts_move, .way = PARTS_PUT },
+		  .limit = { { .time = PHASE_ACTED, .act = parts_pack } } },
+	.limit_name = PARTS_LIMIT,
+	.bar = { { 4096, "at most 1.20" } },
+	.set = { { "TERN_NET", "ofi/tcp" } },
+	.usable = tcp_here,
+};
+
+static const struct test test_ofi_parts_get = {
+	{ "ofi-parts-get", "a get of as many", NULL },
+	.like = &test_ofi_parts,
+	.play = { .measure = { .time = PHASE_ACTED, .act = parts_move, .way = PARTS_GET } },
+};
+
+const struct test *const ofi_tests[] = {
+	&test_ofi_trip,     &test_ofi_wait_trip, &test_ofi_nap_trip,
+	&test_ofi_shm_trip, &test_ofi_bulk,      &test_ofi_shm_bulk,
+	&test_ofi_parts,    &test_ofi_parts_get, NULL
+};

@@ -13,6 +13,7 @@
 #include "net/fault/fault.h"
 #include "net/udp/udp.h"
 #include "tools/bench/words.h"
+#include "tools/perf/parts.h"
 #include "tools/perf/perf.h"
 
 enum {
@@ -267,10 +268,27 @@ static const struct test test_udp_lossy = {
 	.usable = udp_here,
 };
 
-const struct test *const udp_tests[] = { &test_udp_trip,
-					 &test_udp_auth_trip,
-					 &test_udp_rate,
-					 &test_udp_bulk,
-					 &test_udp_claim,
-					 &test_udp_lossy,
-					 NULL };
+/* -- Scattered memory ------------------------------------------------------------------------ */
+
+static const struct test test_udp_parts = {
+	{ "udp-parts", "a put of runs of 64 bytes, 128 apart, over UDP", "us" },
+	{ "runs", 1, 65536, { 1, { 4096 } }, { 0 } },
+	.amount = { .count = 4, .rounds = 21 },
+	.play = { .open = parts_open,
+		  .measure = { .time = PHASE_ACTED, .act = parts_move, .way = PARTS_PUT },
+		  .limit = { { .time = PHASE_ACTED, .act = parts_pack } } },
+	.limit_name = PARTS_LIMIT,
+	.bar = { { 4096, "at most 1.20" } },
+	.set = { { "TERN_NET", "udp" } },
+	.usable = udp_here,
+};
+
+static const struct test test_udp_parts_get = {
+	{ "udp-parts-get", "a get of as many", NULL },
+	.like = &test_udp_parts,
+	.play = { .measure = { .time = PHASE_ACTED, .act = parts_move, .way = PARTS_GET } },
+};
+
+const struct test *const udp_tests[] = { &test_udp_trip,  &test_udp_auth_trip, &test_udp_rate,
+					 &test_udp_bulk,  &test_udp_claim,     &test_udp_lossy,
+					 &test_udp_parts, &test_udp_parts_get, NULL };

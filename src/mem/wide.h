@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Copies of a few hundred bytes. A C library's memcpy() asks first what it has been given: how
+ * long, overlapping or not, across which pages. With 512 bytes that takes as long as the checks of
+ * a put, and a put knows the answers. Sanitizers watch memcpy(), so with them it stays.
+ */
+#ifndef TERN_MEM_WIDE_H
+#define TERN_MEM_WIDE_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#include <tern/tern.h>
+
+enum { WIDE_LEAST = 64, WIDE_MOST = 1024 };
+
+#if defined(__x86_64__) && !defined(TERN_WATCHED_) && !defined(__SANITIZE_ADDRESS__)
+
+/* How much more than WIDE_LEAST bytes they may be: 0 if the processor has no wide registers. */
+extern __attribute__((visibility("hidden"))) size_t wide_more;
+
+/* cost: base control */
+static inline bool wide_fits(size_t len)
+{
+	return len - WIDE_LEAST < wide_more;
+}
+
+/* cost: base write */
+static inline void wide_line(char *to, const char *from)
+{
+	struct line {
+		char bytes[TERN_LINE];
+	};
+	__asm__("vmovdqu (%2), %%ymm0\n\t"
+		"vmovdqu 32(%2), %%ymm1\n\t"
+		"vmovdqu %%ymm0, (%1)\n\t"
+		"vmovdqu %%ymm1, 32(%1)"
+		: "=m"(*(struct line *)(void *)to)
+		: "r"(to), "r"(from), "m"(*(const struct line *)(const void *)from)
+		: "xmm0", "xmm1");
+}
+
+/* The last 64 bytes may have been copied in part before. */
+/* cost: base write */
+static inline void wide_copy(char *to, const char *from, size_t len)
+{
+	char *last = to + len - TERN_LINE;
+	const char *tail = from + len - TERN_LINE;
+	for (; to < last; to += TERN_LINE, from += TERN_LINE)
+		wide_line(to, from);
+	wide_line(last, tail);
+	__asm__ volatile("vzeroupper" : : : "xmm0", "xmm1");
+}
+
+#else
+
+static inline bool wide_fits(size_t len)
+{
+	(void)len;
+	return false;
+}
+
+static inline void wide_copy(char *to, const char *from, size_t len)
+{
+	memcpy(to, from, len);
+}
+
+#endif
+
+#endif
