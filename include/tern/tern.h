@@ -78,6 +78,14 @@ TERN_INLINE_ int tern_open_local(uint32_t n, tern **t);
 int tern_close(tern *t);
 
 /*
+ * A worker: an endpoint of its own for one thread of this rank, with lanes of its own. It sends
+ * requests as the rank and handles the replies; it puts, gets and does atomics. What it knows of
+ * handlers is copied here. Any thread may call this. tern_close(*worker) comes before that of `t`.
+ * See tern_open_worker(3).
+ */
+int tern_open_worker(tern *t, tern **worker);
+
+/*
  * Writes the sentence, with the rank, to standard error, and ends this process with status 1 and
  * without closing anything, so that the launcher ends the job. From everywhere. Returns only in a
  * child of fork(): -EPERM.
