@@ -24,6 +24,8 @@
 #include "endpoint/watchdog.h"
 #include "mem/mem.h"
 
+enum { SPIN_LESS = 64 };
+
 /* Names no slot: the answer to it is the last reply of its rank. */
 #define LAST_ANSWER UINT64_MAX
 
@@ -200,14 +202,24 @@ static int worker_connect(struct endpoint *w)
 	return 0;
 }
 
+/*
+ * Whoever it waits for may need this core, if workers or ranks are more than the cores. If only
+ * both together are, it depends on who rests: many endpoints of ranks do while workers send.
+ */
+static uint32_t worker_spin(const struct job *j, uint32_t spin)
+{
+	uint32_t workers = job_members(j) - j->size, ranks = j->head->here;
+	if (workers > j->head->cores || ranks > j->head->cores)
+		return 0;
+	return workers + ranks > j->head->cores ? spin / SPIN_LESS : spin;
+}
+
 static int worker_begin(struct endpoint *w)
 {
 	struct job *j = &w->group->job;
-	w->spin = w->main->spin;
 	w->grace_ns = w->main->grace_ns;
 	w->stuck_ns = w->main->stuck_ns;
-	if (j->head->here + job_members(j) - j->size > j->head->cores)
-		w->spin = 0; /* as in endpoint_settle() */
+	w->spin = worker_spin(j, w->main->spin);
 	int rc = stats_open(w);
 	if (!rc)
 		rc = worker_connect(w);

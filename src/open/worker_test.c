@@ -6,6 +6,7 @@
 #include <tern/msg.h>
 
 #include "../../tests/local.h"
+#include "tools/watch/watch.h"
 
 enum { ASK = 2, TELL, DATA, DATA_BACK, THREADS = 4, RANKS = 2 };
 
@@ -234,6 +235,25 @@ TEST(one_thread_plays_a_rank_and_its_worker)
 		CHECK_IS(tern_wait(h->worker, &h->told, RANKS), 0);
 	}
 	CHECK(!h->wrong);
+	CHECK_IS(tern_close(h->worker), 0);
+	local_close();
+}
+
+TEST(what_a_worker_has_handled_is_counted_as_its_ranks)
+{
+	struct sight sight[RANKS];
+	local_polled();
+	open_ranks();
+	struct hand *h = hand_open(0);
+	for (uint64_t i = 0; i < 10; i++)
+		CHECK_IS(tern_request(h->worker, 1, ASK, 0, i), 0);
+	struct watch w = { .job = local[0]->own->group->job };
+	watch_look(&w, sight);
+	CHECK(sight[0].served == 0 && sight[1].served == 0);
+	CHECK_IS(tern_wait(h->worker, &h->told, 10), 0);
+	watch_look(&w, sight);
+	CHECK_IS(sight[0].served, 10);
+	CHECK_IS(sight[1].served, 10);
 	CHECK_IS(tern_close(h->worker), 0);
 	local_close();
 }
