@@ -230,7 +230,7 @@ static double trip_figure(struct bench_rank *p)
 static const struct test test_worker_rate = {
 	{ "worker-rate", "requests of 4 words by so many workers of one rank, in pairs with ranks",
 	  "M/s" },
-	{ "threads", 1, THREADS_MOST, { 4, { 1, 4, 8, 16 } }, { 1, { 4 } } },
+	{ "threads", 1, THREADS_MOST, { 4, { 1, 4, 8, 16 } }, { 0 } },
 	.amount = { .ranks = RANKS_BY_PAIRS, .cores = TEST_NONE, .count = 100000, .rounds = 21 },
 	.play = { .open = worker_open,
 		  .measure = { .figure = rate_figure, .way = PLAY_WORKERS },
@@ -242,7 +242,6 @@ static const struct test test_worker_rate = {
 static const struct test test_worker_trip = {
 	{ "worker-trip", "a request and its reply, by so many workers of one rank at once", "ns" },
 	.like = &test_worker_rate,
-	.quick = { 1, { 4 } },
 	.amount = { .count = 2000 },
 	.play = { .measure = { .figure = trip_figure, .way = PLAY_WORKERS },
 		  .limit = { { .figure = trip_figure, .way = PLAY_RANKS } } },
