@@ -231,7 +231,7 @@ static void layer_begin(unsigned what, tern_op *o)
 					   o);
 		break;
 	case 2:
-		(void)!tern_spawn_words(t[0], 1, 0, NULL, 2, NULL, 1, 2, 0, 0, 0, 0);
+		(void)!tern_spawn_words(t[0], 1, 0, NULL, 2, NULL, 1, 2, 0, 0, 0, 0, 0, 0);
 		break;
 	default:
 		(void)!tern_request(t[0], 1, SAY, 0);

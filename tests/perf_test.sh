@@ -18,7 +18,7 @@ bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during
 upper=(ready-trip auto-trip lines-trip typed chan-trip chan-rate async-trip turn overlap \
 	no-overlap spawn-trip spawn-rate block stream stream-group)
 alone=(yield) # there is no limit to compare it with
-many=(multicast) # wants nine cores
+many=(multicast worker-rate worker-trip) # want nine cores, or have more ranks than most machines
 # left out of a build without libsodium
 udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim udp-lossy udp-parts udp-parts-get)
 # and of one without libfabric
@@ -55,6 +55,14 @@ check_records 87
 for name in "${bulk[@]}"; do
 	check_out "\"test\": \"$name\""
 done
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+
+sentence "so do those of workers"
+run --json --repeat 1 --count 20 --size 1,4 --test worker-rate,worker-trip
+check_status 0
+check_quiet
+check_records 4
 count_out 0 '"value": null'
 count_out 0 '"limit": null'
 

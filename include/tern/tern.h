@@ -79,6 +79,14 @@ TERN_INLINE_ int tern_open_local(uint32_t n, tern **t);
 int tern_close(tern *t);
 
 /*
+ * A worker: an endpoint of its own for one thread of this rank, with lanes of its own. It sends
+ * requests as the rank and handles the replies; it puts, gets and does atomics. What it knows of
+ * handlers is copied here. Any thread may call this. tern_close(*worker) comes before that of `t`.
+ * See tern_open_worker(3).
+ */
+int tern_open_worker(tern *t, tern **worker);
+
+/*
  * Ends the whole job with `status`, 0 to 255, without closing anything: the launcher ends the other
  * ranks and returns it. Says so on standard error unless it is 0. From everywhere. Returns only if
  * refused: -EINVAL for another status, -EPERM in a child of fork().

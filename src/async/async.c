@@ -11,6 +11,9 @@
 
 int async_enter(struct endpoint *e, const tern_op *op, const char *what)
 {
+	int rc = rules_rank(e, "work that is handed over");
+	if (rc)
+		return rc;
 	if (!op)
 		return rules_wait(e, what);
 	if (!attach_is_mine(e))

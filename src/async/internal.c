@@ -60,7 +60,9 @@ int tern_chan_internal(tern *t, tern_chan **to, tern_chan **from)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct async *a = async_of(t);
-	int rc = internal_open(a);
+	int rc = rules_rank(t->own, "an internal channel");
+	if (!rc)
+		rc = internal_open(a);
 	if (rc)
 		return rc;
 	*to = a->to;
@@ -72,7 +74,9 @@ int tern_chan_internal_other(tern *t, tern_chan **to, tern_chan **from)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct async *a = async_of(t);
-	int rc = internal_open(a);
+	int rc = rules_rank(t->own, "an internal channel");
+	if (!rc)
+		rc = internal_open(a);
 	if (rc)
 		return rc;
 	*to = a->back;

@@ -48,6 +48,8 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 				 "the core that progress threads are bound to; unset: any" },
 	[SETTING_SHARED] = { "TERN_SHARED", "0",
 			     "1: endpoints may be used by several threads, one call at a time" },
+	[SETTING_WORKERS] = { "TERN_WORKERS", "64",
+			      "workers that all ranks of a machine may open, 0 to 1024" },
 	[SETTING_WATCHDOG] = { "TERN_WATCHDOG", "0",
 			       "milliseconds that a handler or a hold may last before it is "
 			       "reported; 0: for ever" },

@@ -22,6 +22,7 @@ enum setting {
 	SETTING_SIGNAL,       /* for interrupts */
 	SETTING_AGENT_CORE,   /* where progress threads run */
 	SETTING_SHARED,       /* 1: endpoints are shared by threads */
+	SETTING_WORKERS,      /* workers that the ranks of a machine may open */
 	SETTING_WATCHDOG,     /* ms that a handler or a hold may last */
 	SETTING_WATCHDOG_END, /* 1: the job ends when one lasts longer */
 	SETTING_STATS,        /* 0, 1, 2: count, and print at close */

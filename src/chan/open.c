@@ -321,7 +321,9 @@ int tern_chan_to_list(tern *t, const uint32_t *ranks, unsigned n, uint64_t name,
 	struct chans *s = chans_of(t);
 	uint32_t reader[PIPE_READERS];
 	struct tern_chan *c;
-	int rc = rules_wait(t->own, "opening a channel");
+	int rc = rules_rank(t->own, "opening a channel");
+	if (!rc)
+		rc = rules_wait(t->own, "opening a channel");
 	if (!rc)
 		rc = list_check(s, ranks, n, name);
 	if (rc)
@@ -531,7 +533,9 @@ int tern_chan_from(tern *t, uint32_t rank, uint64_t name, tern_chan **c)
 	struct await w = { .s = s, .rank = rank, .name = name, .out = c };
 	if (!attach_is_mine(t->own))
 		attach_first(t->own); /* another thread may be keeping an offer for it */
-	int rc = rules_destination(t->own, rank);
+	int rc = rules_rank(t->own, "tern_chan_from()");
+	if (!rc)
+		rc = rules_destination(t->own, rank);
 	return rc ? rc : offer_await(&w);
 }
 

@@ -87,17 +87,24 @@ bool attach_is_own(const struct endpoint *e)
 	return atomic_load_explicit(&e->attached, memory_order_relaxed) == attach_token();
 }
 
+static void attach_return(struct endpoint *e)
+{
+	atomic_store_explicit(&e->attached, NOBODY, memory_order_release);
+}
+
+void attach_release(struct endpoint *e)
+{
+	alert_raise(e, ALERT_LIBRARY);
+	e->t->reach = 0;
+	attach_return(e);
+}
+
 static bool attach_borrow(struct endpoint *e)
 {
 	uintptr_t nobody = NOBODY;
 	return atomic_compare_exchange_strong_explicit(&e->attached, &nobody,
 						       attach_token() | BORROWED,
 						       memory_order_acquire, memory_order_relaxed);
-}
-
-static void attach_return(struct endpoint *e)
-{
-	atomic_store_explicit(&e->attached, NOBODY, memory_order_release);
 }
 
 /* -- fork(2) --------------------------------------------------------------------------------- */
@@ -149,6 +156,8 @@ static void fork_child(void)
 		job_disown(&g->job);
 		for (uint32_t i = 0; i < g->size; i++)
 			endpoint_disown(g->member[i], getpid());
+		for (struct endpoint *w = g->workers; w; w = w->next_worker)
+			endpoint_disown(w, getpid());
 	}
 	groups = NULL;
 	progress_forget();
@@ -181,6 +190,47 @@ static void fork_closed(struct group *g)
 	pthread_mutex_unlock(&groups_lock);
 }
 
+/* -- Workers ------------------------------------------------------------------------------------
+ */
+
+void attach_worker(struct endpoint *worker)
+{
+	pthread_mutex_lock(&groups_lock);
+	worker->next_worker = worker->group->workers;
+	worker->group->workers = worker;
+	pthread_mutex_unlock(&groups_lock);
+}
+
+/* Takes it out of the parked ones: no other thread finds it. */
+struct endpoint *attach_parked(struct endpoint *main, struct endpoint *after)
+{
+	pthread_mutex_lock(&groups_lock);
+	struct endpoint *w = after ? after->next_worker : main->group->workers;
+	while (w && (w->main != main || !w->parked))
+		w = w->next_worker;
+	if (w)
+		w->parked = false;
+	pthread_mutex_unlock(&groups_lock);
+	return w;
+}
+
+void attach_park(struct endpoint *worker)
+{
+	pthread_mutex_lock(&groups_lock);
+	worker->parked = true;
+	pthread_mutex_unlock(&groups_lock);
+}
+
+uint32_t attach_workers(struct endpoint *main)
+{
+	uint32_t open = 0;
+	pthread_mutex_lock(&groups_lock);
+	for (struct endpoint *w = main->group->workers; w; w = w->next_worker)
+		open += w->main == main && !w->parked;
+	pthread_mutex_unlock(&groups_lock);
+	return open;
+}
+
 /* -- Groups of endpoints --------------------------------------------------------------------- */
 
 void endpoint_free(struct endpoint *e)
@@ -189,6 +239,7 @@ void endpoint_free(struct endpoint *e)
 		return;
 	share_free(e);
 	memory_free(e->kept);
+	free(e->owes);
 	free(e->site.peer);
 	free(e->t);
 	free(e);
@@ -199,6 +250,10 @@ void group_free(struct group *g)
 	fork_closed(g);
 	for (uint32_t i = 0; i < g->size; i++)
 		endpoint_free(g->member[i]);
+	for (struct endpoint *w = g->workers, *next; w; w = next) {
+		next = w->next_worker;
+		endpoint_free(w);
+	}
 	if (g->job.base)
 		job_unmap(&g->job);
 	if (g->made_job)
@@ -254,13 +309,13 @@ unsigned attach_each(struct endpoint *e, unsigned (*fn)(struct endpoint *sibling
 {
 	unsigned sum = 0;
 	bool listed = false;
-	if (opened == e->group && !opened->next && opened->size == 1)
+	if (opened == e->group && !opened->next && opened->alone == e)
 		return 0; /* as nearly always */
 	for (struct group *g = opened; g; g = g->next) {
 		listed |= g == e->group;
 		sum += group_each(g, e, true, fn, arg);
 	}
-	return listed || e->group->size == 1 ? sum : sum + group_each(e->group, e, false, fn, arg);
+	return listed || e->group->alone == e ? sum : sum + group_each(e->group, e, false, fn, arg);
 }
 
 static bool group_elsewhere(const struct group *g, const struct endpoint *e)

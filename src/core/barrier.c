@@ -160,7 +160,9 @@ int tern_barrier(tern *t)
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
-	int rc = rules_wait(e, "tern_barrier()");
+	int rc = rules_rank(e, "tern_barrier()");
+	if (!rc)
+		rc = rules_wait(e, "tern_barrier()");
 	if (!rc)
 		rc = barrier_check(e, "tern_barrier()");
 	if (rc)
@@ -203,7 +205,9 @@ int tern_barrier_start(tern *t, tern_op *op)
 	struct endpoint *e = t->own;
 	if (!op)
 		return tern_barrier(t);
-	int rc = rules_program(e, "tern_barrier_start()");
+	int rc = rules_rank(e, "tern_barrier_start()");
+	if (!rc)
+		rc = rules_program(e, "tern_barrier_start()");
 	if (!rc)
 		rc = barrier_check(e, "tern_barrier_start()");
 	if (rc)

@@ -15,6 +15,8 @@ int rules_program(struct endpoint *e, const char *what); /* attaches on first us
 /* The same of what a deferred function may not call either. */
 int rules_outermost(struct endpoint *e, const char *what);
 int rules_wait(struct endpoint *e, const char *what);
+/* -ENOTSUP at a worker. */
+int rules_rank(const struct endpoint *e, const char *what);
 int rules_forked(const struct endpoint *e);              /* in a child of the endpoint's process */
 const tern_msg *rules_handled(const struct endpoint *e); /* the message whose handler runs */
 unsigned rules_handler(const struct endpoint *e);        /* and the number of that */
@@ -29,6 +31,13 @@ bool attach_is_lent(const struct endpoint *e); /* to a thread that waits in anot
 bool attach_is_own(const struct endpoint *e);
 bool attach_is_alone(const struct endpoint *e); /* the caller has no other, nor may borrow one */
 void attach_opened(struct group *g);
+/* Nobody has the endpoint any more: the next thread to use it does. */
+void attach_release(struct endpoint *e);
+/* Workers of a rank: a new one is listed; one that is parked is taken; how many are not. */
+void attach_worker(struct endpoint *worker);
+struct endpoint *attach_parked(struct endpoint *main, struct endpoint *after);
+void attach_park(struct endpoint *worker);
+uint32_t attach_workers(struct endpoint *main);
 /* Closes nothing: all its endpoints are closed already. */
 void group_free(struct group *g);
 void endpoint_free(struct endpoint *e); /* may be NULL */

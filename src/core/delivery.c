@@ -119,6 +119,14 @@ int delivery_open(struct endpoint *e, const tern_options *o)
 	return rc;
 }
 
+void delivery_worker(struct endpoint *e)
+{
+	e->checked = e->main->checked;
+	e->delivery = TERN_DELIVERY_POLL;
+	atomic_store(&e->t->alert, ALERT_LIBRARY); /* as in delivery_open() */
+	delivery_guard(e);
+}
+
 void delivery_begin(struct endpoint *e)
 {
 	if (e->interrupt)
@@ -154,7 +162,9 @@ enum tern_delivery tern_delivery_get(const tern *t)
 
 static int delivery_allowed(struct endpoint *e, enum tern_delivery d)
 {
-	int rc = rules_outermost(e, "tern_delivery_set()");
+	int rc = rules_rank(e, "tern_delivery_set()");
+	if (!rc)
+		rc = rules_outermost(e, "tern_delivery_set()");
 	if (!rc && (d < TERN_DELIVERY_POLL || d > TERN_DELIVERY_INTERRUPT))
 		rc = error_set(-EINVAL, "%d is no way of delivery", (int)d);
 	if (!rc && e->threads)

@@ -11,6 +11,8 @@
 int delivery_judge(void);
 /* Before anybody has the endpoint. 0, or a code with a sentence. */
 int delivery_open(struct endpoint *e, const tern_options *o);
+/* The same for a worker, whose own thread polls. */
+void delivery_worker(struct endpoint *e);
 /* The calling thread has the endpoint from now on; `t->reach` is set. */
 void delivery_begin(struct endpoint *e);
 /*

@@ -61,6 +61,29 @@ void lost_drain_begin(struct endpoint *e, uint32_t rank)
 	e->work |= 1u << LAYERS_DRAINING;
 }
 
+/* What a lost rank's worker held is ours again, and its last requests need no reply. */
+static unsigned lost_worker(struct endpoint *e, uint32_t member)
+{
+	struct peer *p = &e->site.peer[member];
+	if (!p->net)
+		return 0; /* it never sent here */
+	p->lost = true;
+	p->net->ops->reclaim(p->net, member);
+	return 0;
+}
+
+/* Workers of `rank` that may have sent here: the sum of fn over them. Workers have none. */
+static unsigned lost_workers(struct endpoint *e, uint32_t rank,
+			     unsigned (*fn)(struct endpoint *e, uint32_t member))
+{
+	const struct job *j = &e->group->job;
+	unsigned sum = 0;
+	for (uint32_t m = j->size; !e->main && m < job_members(j); m++)
+		if (job_member_rank(j, m) == rank)
+			sum += fn(e, m);
+	return sum;
+}
+
 void lost_find(struct endpoint *e)
 {
 	for (uint32_t r = 0; r < e->t->size; r++) {
@@ -81,6 +104,7 @@ void lost_find(struct endpoint *e)
 			pollset_add(&e->site, &p->replies);
 		else
 			p->net->ops->reclaim(p->net, r);
+		lost_workers(e, r, lost_worker);
 	}
 }
 
@@ -103,12 +127,17 @@ static bool inlet_drains(struct endpoint *e, struct tern_inlet *in)
 	return true;
 }
 
+static unsigned worker_drains(struct endpoint *e, uint32_t member)
+{
+	return inlet_drains(e, &e->site.peer[member].requests);
+}
+
 /* One look at what a lost rank had sent. */
 static void peer_drain(struct endpoint *e, uint32_t rank)
 {
 	struct peer *p = &e->site.peer[rank];
 	bool requests = inlet_drains(e, &p->requests), replies = inlet_drains(e, &p->replies);
-	if (requests || replies || --p->draining)
+	if (requests || replies || lost_workers(e, rank, worker_drains) || --p->draining)
 		return;
 	e->inner++;
 	for (int i = 0; i < LAYERS; i++)

@@ -310,12 +310,12 @@ static int reply_claim_checked(struct endpoint *e, const tern_msg *m, size_t len
 			"tern_reply_claim() was called in a reply handler, which sends nothing");
 	if (!rc && m != e->t->current)
 		rc = error_set(-EALREADY, "the request from rank %u has been answered already",
-			       e->inlet->peer);
+			       inlet_source(e->inlet));
 	if (!rc && len > TERN_PAYLOAD_MAX)
 		rc = error_set(
 			-EMSGSIZE,
 			"%zu bytes were claimed for a reply to rank %u; a reply carries at most %d",
-			len, e->inlet->peer, TERN_PAYLOAD_MAX);
+			len, inlet_source(e->inlet), TERN_PAYLOAD_MAX);
 	return rc;
 }
 
@@ -346,7 +346,7 @@ int tern_reply_claim(tern *t, const tern_msg *m, size_t len, enum tern_claim_fro
 			-ENOBUFS,
 			"a reply of %zu bytes to rank %u cannot use the block of its request, "
 			"which has %zu: claim a fresh one",
-			len, e->inlet->peer, e->block && !e->block_kept ? has : 0);
+			len, inlet_source(e->inlet), e->block && !e->block_kept ? has : 0);
 	payload_forget_reply(e);
 	e->reply_claim = same ? NULL : reply_block(e);
 	e->reply_len = len;

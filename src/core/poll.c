@@ -79,7 +79,7 @@ static void drain_garbage(struct endpoint *e, struct tern_inlet *in, uint64_t he
 		e, error_set(-EBADMSG,
 			     "rank %u got a message with %s from rank %u (header %016llx); it was "
 			     "dropped",
-			     e->t->rank, what, in->peer, (unsigned long long)head));
+			     e->t->rank, what, inlet_source(in), (unsigned long long)head));
 	in->cursor += TERN_LINE - (uintptr_t)in->cursor % TERN_LINE;
 }
 

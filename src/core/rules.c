@@ -70,7 +70,7 @@ static int rules_broken(struct endpoint *e, enum rule r, const char *what)
 	char label[LABEL_ROOM];
 	return rule_broken(r, "%s was called in %s of a %s from rank %u: a %s handler may %s", what,
 			   handler_label(e, rules_handler(e), label), request ? "request" : "reply",
-			   e->inlet->peer, request ? "request" : "reply",
+			   inlet_source(e->inlet), request ? "request" : "reply",
 			   request ? "reply once and poll for replies, and nothing else"
 				   : "send nothing and not poll");
 }
@@ -110,6 +110,17 @@ int rules_forked(const struct endpoint *e)
 		RULE_FORKED,
 		"process %d was forked from that of rank %u and cannot use its parent's endpoint",
 		(int)e->forked, e->t->rank);
+}
+
+int rules_rank(const struct endpoint *e, const char *what)
+{
+	if (TERN_LIKELY(!e->main))
+		return 0;
+	return error_set(
+		-ENOTSUP,
+		"%s was called at a worker of rank %u: a worker sends requests, puts, gets "
+		"and does atomics; call it at the endpoint of the rank",
+		what, e->t->rank);
 }
 
 int rules_destination(struct endpoint *e, uint32_t dst)
@@ -160,13 +171,15 @@ int rules_reply(struct endpoint *e, const tern_msg *m, unsigned id, unsigned n, 
 		return rule_broken(RULE_REPLY_OTHER,
 				   "%s, for a request from rank %u, replied to another message: "
 				   "a handler replies to its own request",
-				   handler_label(e, rules_handler(e), label), e->inlet->peer);
+				   handler_label(e, rules_handler(e), label),
+				   inlet_source(e->inlet));
 	if (m != e->t->current)
 		return rule_broken(RULE_REPLY_TWICE,
 				   "%s has answered its request from rank %u already: "
 				   "a handler replies at most once",
-				   handler_label(e, rules_handler(e), label), e->inlet->peer);
-	return rules_message(e, e->inlet->peer, id, n, len, true);
+				   handler_label(e, rules_handler(e), label),
+				   inlet_source(e->inlet));
+	return rules_message(e, inlet_source(e->inlet), id, n, len, true);
 }
 
 int rules_handling(struct endpoint *e, const tern_msg *m, const char *what)

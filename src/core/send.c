@@ -87,7 +87,7 @@ int send_reply(struct endpoint *e, const struct parcel *p)
 		return to->net->ops->check(to->net, lane->peer);
 	e->t->current = tern_answered(e->t);
 	if (TERN_UNLIKELY(e->trace))
-		trace_send(e, lane->peer, RECORD_REPLY, p);
+		trace_send(e, inlet_source(e->inlet), RECORD_REPLY, p);
 	send_put(e, lane, p);
 	return 0;
 }

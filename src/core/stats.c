@@ -42,13 +42,15 @@ int stats_open(struct endpoint *e)
 {
 	struct job *j = &e->group->job;
 	int rc = stats_read(&e->stats_print);
-	e->pulse = &j->pulse[e->t->rank];
+	e->pulse = job_pulse(j, e->site.member);
 	memset(e->pulse, 0, sizeof *e->pulse);
 	/* Before the rank is open: what others see of it has no order yet. */
 	atomic_store_explicit(&e->pulse->guard, wrap_first(32, 0) << 32, memory_order_relaxed);
 	atomic_store_explicit(&e->pulse->version, (uint32_t)wrap_first(32, 0) & ~1u,
 			      memory_order_relaxed);
 	e->guard = e->t->guard = &e->pulse->guard;
+	if (e->main) /* its rank counts what its rings bring */
+		e->stats_print = 0;
 	if (rc || !e->stats_print)
 		return rc;
 	if (job_stats_begin(j, e->t->rank)) /* counting is no reason to fail */

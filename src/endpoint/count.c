@@ -16,11 +16,11 @@ void count_timed(struct endpoint *e, const tern_msg *m, unsigned id)
 
 void count_batch(struct endpoint *e, const struct tern_inlet *in, unsigned handled, uint64_t bytes)
 {
-	struct stats_peer *p = &e->stats->peer[in->peer];
+	struct stats_peer *p = &e->stats->peer[inlet_source(in)];
 	stats_add(in->kind == TERN_KIND_REQUEST ? &p->requests : &p->replies, handled);
 	stats_add(&p->bytes, bytes);
 	stats_most(&p->most, handled);
-	if (in->kind == TERN_KIND_REQUEST)
+	if (in->kind == TERN_KIND_REQUEST && in->peer < e->t->size) /* not a worker's */
 		stats_set(&p->requests_at, in->leaf << 32 | (uint64_t)(in->cursor - in->base));
 }
 

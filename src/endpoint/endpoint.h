@@ -44,8 +44,10 @@ struct group {
 	uint32_t size;
 	bool made_job; /* here, and not by a launcher */
 	struct job job;
-	struct group *next;      /* of the thread that opened it */
-	struct group *next_open; /* of the process; see core/attach.c */
+	struct group *next;       /* of the thread that opened it */
+	struct group *next_open;  /* of the process; see core/attach.c */
+	struct endpoint *alone;   /* its only member; NULL: there are more */
+	struct endpoint *workers; /* of its members, open and parked */
 	struct endpoint *member[];
 };
 
@@ -99,6 +101,15 @@ struct endpoint {
 	uint32_t spin; /* looks before a wait yields */
 	uint64_t grace_ns;
 	uint64_t stuck_ns; /* after which a wait says what is under way; 0: never */
+
+	/* Of a worker (src/open/worker.c): the endpoint of its rank; NULL: this is one. */
+	struct endpoint *main;
+	struct endpoint *next_worker; /* of the group */
+	bool parked;                  /* closed, and ready to be opened again */
+	uint8_t *owes;  /* [rank]: replies to the worker that was closed may still come */
+	uint32_t asked; /* ranks below this were asked for the last of them */
+	/* Workers that are this endpoint itself, because its network has no lanes for them. */
+	_Atomic uint32_t aliases;
 
 	struct group *group;
 	_Atomic uintptr_t attached; /* the thread that has it; see core/attach.c */

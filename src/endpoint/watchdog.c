@@ -70,6 +70,11 @@ tern_handler *watchdog_handler(struct endpoint *e, unsigned id, tern_handler *fn
 	return watchdog_deliver;
 }
 
+tern_handler *watchdog_behind(const struct endpoint *e, unsigned id)
+{
+	return e->watchdog ? e->watchdog->handler[id] : e->t->handler[id];
+}
+
 void watchdog_hold(struct endpoint *e)
 {
 	deed_begin(&e->watchdog->holding, 0);

@@ -20,6 +20,9 @@ void watchdog_close(struct endpoint *e);
 /* What the table of handlers shall hold for `fn`. */
 tern_handler *watchdog_handler(struct endpoint *e, unsigned id, tern_handler *fn);
 
+/* The function that was registered. */
+tern_handler *watchdog_behind(const struct endpoint *e, unsigned id);
+
 /* A hold has begun, where there is a watchdog. */
 void watchdog_hold(struct endpoint *e);
 

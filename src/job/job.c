@@ -35,24 +35,26 @@ static size_t round_up(size_t bytes, size_t unit)
 	return (bytes + unit - 1) / unit * unit;
 }
 
-/* Where everything lies, from the number of ranks alone. */
+/* Where everything lies, from the numbers of ranks and seats alone. */
 struct plan {
-	size_t ranks_at, heed_at, begun_at, knocker_at, pulse_at, card_at, name_at, front;
+	size_t ranks_at, heed_at, begun_at, knocker_at, owner_at, pulse_at, card_at, name_at, front;
 	size_t heed_row, knocker_row;
-	size_t pool_at, pool_bytes, large_at, large_bytes, stats_at, stats_bytes, talk_at,
-		talk_bytes, heap_at, heap_bytes, bytes;
+	size_t seat_at, seat_bytes, pool_at, pool_bytes, large_at, large_bytes, stats_at,
+		stats_bytes, talk_at, talk_bytes, heap_at, heap_bytes, bytes;
 };
 
-static struct plan plan_of(uint32_t size, uint64_t heap)
+static struct plan plan_of(uint32_t size, uint32_t seats, uint64_t heap)
 {
 	struct plan p = { 0 };
+	size_t members = (size_t)size + seats;
 	p.ranks_at = round_up(sizeof(struct job_head), 64);
 	p.heed_at = p.ranks_at + size * sizeof(struct job_rank);
-	p.heed_row = round_up(size, 64);
-	p.begun_at = p.heed_at + size * p.heed_row;
+	p.heed_row = round_up(members, 64);
+	p.begun_at = p.heed_at + members * p.heed_row;
 	p.knocker_at = p.begun_at + size * p.heed_row;
-	p.knocker_row = round_up((size + 63) / 64, 8); /* a line, or whole lines */
-	p.pulse_at = p.knocker_at + size * p.knocker_row * sizeof(uint64_t);
+	p.knocker_row = round_up((members + 63) / 64, 8); /* a line, or whole lines */
+	p.owner_at = p.knocker_at + members * p.knocker_row * sizeof(uint64_t);
+	p.pulse_at = round_up(p.owner_at + seats * sizeof(uint32_t), 64);
 	p.card_at = p.pulse_at + size * sizeof(struct pulse);
 	p.name_at = round_up(p.card_at + size * sizeof(struct job_card), 64);
 	p.front = round_up(p.name_at + TERN_HANDLER_SLOTS * sizeof(struct job_name), PAGE);
@@ -60,11 +62,13 @@ static struct plan plan_of(uint32_t size, uint64_t heap)
 	p.large_bytes = round_up(sizeof(struct large_block), PAGE);
 	p.talk_bytes = round_up(sizeof(struct talk), PAGE);
 	p.stats_bytes = round_up(stats_bytes(size), PAGE);
+	p.seat_bytes = round_up(sizeof(struct job_seat), PAGE);
 	p.pool_at = p.front;
-	p.large_at = p.pool_at + size * p.pool_bytes;
-	p.stats_at = p.large_at + size * TERN_POOL_BLOCKS * p.large_bytes;
+	p.seat_at = p.pool_at + members * p.pool_bytes;
+	p.large_at = p.seat_at + seats * p.seat_bytes;
+	p.stats_at = p.large_at + members * TERN_POOL_BLOCKS * p.large_bytes;
 	p.talk_at = p.stats_at + size * p.stats_bytes;
-	p.heap_at = round_up(p.talk_at + (size_t)size * size * p.talk_bytes, HUGE_PAGE);
+	p.heap_at = round_up(p.talk_at + members * size * p.talk_bytes, HUGE_PAGE);
 	p.heap_bytes = round_up(heap, HUGE_PAGE);
 	p.bytes = p.heap_at + size * p.heap_bytes;
 	return p;
@@ -77,11 +81,14 @@ static void job_lay_out(struct job *j, const struct plan *p)
 	j->heed = (_Atomic uint8_t *)(void *)(j->base + p->heed_at);
 	j->begun = (_Atomic uint8_t *)(void *)(j->base + p->begun_at);
 	j->knocker = (_Atomic uint64_t *)(void *)(j->base + p->knocker_at);
+	j->owner = (_Atomic uint32_t *)(void *)(j->base + p->owner_at);
 	j->pulse = (struct pulse *)(void *)(j->base + p->pulse_at);
 	j->card = (struct job_card *)(void *)(j->base + p->card_at);
 	j->name = (struct job_name *)(void *)(j->base + p->name_at);
 	j->heed_row = p->heed_row;
 	j->knocker_row = p->knocker_row;
+	j->seat_at = p->seat_at;
+	j->seat_bytes = p->seat_bytes;
 	j->pool_at = p->pool_at;
 	j->pool_bytes = p->pool_bytes;
 	j->large_at = p->large_at;
@@ -179,7 +186,7 @@ int job_identity_make(uint64_t *id, uint8_t key[JOB_KEY])
 
 static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 {
-	struct plan p = plan_of(j->size, heap);
+	struct plan p = plan_of(j->size, j->seats, heap);
 	j->bytes = p.bytes;
 	if (budget && budget < p.front)
 		return error_set(
@@ -203,7 +210,9 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	int rc = job_attach(j, &p, PROT_READ | PROT_WRITE);
 	if (rc)
 		return rc;
-	*j->head = (struct job_head){ .magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size };
+	*j->head = (struct job_head){
+		.magic = JOB_MAGIC, .layout = TERN_LAYOUT, .size = j->size, .seats = j->seats
+	};
 	j->head->here = j->size;
 	j->head->machines = 1;
 	job_session_begin(j, wrap_first(32, 1)); /* past 32 bits, sessions and serials go on */
@@ -216,19 +225,34 @@ static int job_make(struct job *j, uint64_t budget, uint64_t heap)
 	return job_identity_make(&j->head->id, j->head->key);
 }
 
+static int seats_wanted(uint32_t *seats)
+{
+	uint64_t wanted;
+	int rc = setting_number(SETTING_WORKERS, &wanted);
+	if (!rc && wanted > JOB_SEATS_MAX)
+		rc = error_set(-EINVAL, "TERN_WORKERS is '%s'; a machine has at most %d workers",
+			       setting_text(SETTING_WORKERS), JOB_SEATS_MAX);
+	if (!rc)
+		*seats = (uint32_t)wanted;
+	return rc;
+}
+
 int job_create(struct job *j, uint32_t size, uint64_t budget)
 {
 	if (size < 1 || size > TERN_RANKS_MAX)
 		return error_set(-ERANGE, "a job of %u ranks was asked for; it may have 1 to %d",
 				 size, TERN_RANKS_MAX);
 	uint64_t heap;
+	uint32_t seats;
 	int rc = setting_number(SETTING_HEAP, &heap);
+	if (!rc)
+		rc = seats_wanted(&seats);
 	if (!rc && heap > HEAP_MOST)
 		rc = error_set(-EINVAL, "TERN_HEAP is '%s'; a rank's heap has at most 1024G",
 			       setting_text(SETTING_HEAP));
 	if (rc)
 		return rc;
-	*j = (struct job){ .size = size, .fd = memfd_create("tern", MFD_CLOEXEC) };
+	*j = (struct job){ .size = size, .seats = seats, .fd = memfd_create("tern", MFD_CLOEXEC) };
 	if (j->fd < 0)
 		return error_set(-errno, "making the memory of a job of %u ranks: %s", size,
 				 strerror(errno));
@@ -272,13 +296,15 @@ static int job_check(struct job *j, int fd, struct plan *p)
 			"`tern run` uses layout %u and this program %u: both must come from the "
 			"same Tern",
 			head.layout, TERN_LAYOUT);
-	if (head.size < 1 || head.size > TERN_RANKS_MAX || head.heap > HEAP_MOST)
+	if (head.size < 1 || head.size > TERN_RANKS_MAX || head.heap > HEAP_MOST ||
+	    head.seats > JOB_SEATS_MAX)
 		return error_set(
 			-EINVAL,
 			"the job's memory is damaged: it says %u ranks with heaps of %llu bytes",
 			head.size, (unsigned long long)head.heap);
 	j->size = head.size;
-	*p = plan_of(head.size, head.heap);
+	j->seats = head.seats;
+	*p = plan_of(head.size, head.seats, head.heap);
 	j->bytes = p->bytes;
 	if (fstat(fd, &st) != 0 || (size_t)st.st_size != j->bytes)
 		return error_set(-EINVAL, "the job's memory has %lld bytes instead of %zu",
@@ -328,7 +354,9 @@ void job_forget(struct job *j)
 
 void job_needs(uint32_t size, struct job_needs *needs)
 {
-	struct plan p = plan_of(size, 0);
+	uint32_t seats = 0;
+	seats_wanted(&seats); /* where it is wrong, opening says so */
+	struct plan p = plan_of(size, seats, 0);
 	uint64_t pairs = (uint64_t)size * (size - 1);
 	uint64_t neighbours = size < 3 ? pairs : (uint64_t)size * 2;
 	needs->start = p.front;
@@ -378,8 +406,13 @@ int job_stats_begin(struct job *j, uint32_t rank)
 
 void job_ring(struct job *j, uint32_t rank)
 {
-	_Atomic uint64_t *bell = &j->rank[rank].bell;
+	_Atomic uint64_t *bell = job_bell(j, rank);
 	uint64_t was = atomic_fetch_or(bell, BELL_RUNG);
+	if (rank >= j->size) { /* a worker sleeps on its bell, or not at all */
+		if (was & BELL_ASLEEP)
+			futex_wake(bell);
+		return;
+	}
 	uint32_t port = atomic_load(&j->rank[rank].port);
 	if (was & BELL_ASLEEP && port)
 		loopback_knock((uint16_t)port);

@@ -47,6 +47,7 @@ struct job_head {
 	uint64_t magic;
 	uint32_t layout; /* TERN_LAYOUT of who made the job */
 	uint32_t size;
+	uint32_t seats;  /* that workers can take; see job/seat.c */
 	uint32_t cores;  /* that the ranks share; each may be bound to fewer */
 	uint64_t heap;   /* bytes of addresses for each rank's heap */
 	uint64_t budget; /* bytes that may be committed in all */
@@ -63,8 +64,9 @@ struct job_head {
 	/* enum job_fabric: whether all machines have one, once it is known. */
 	_Atomic uint32_t fabric;
 	_Atomic uint32_t weak; /* a rank cannot take part in membarrier: nobody may rely on it */
-	_Atomic uint32_t sleepers; /* ranks in a futex; the barrier's last rank wakes them */
-	_Atomic uint64_t end;      /* the rank that ended the job, and with which status: end.c */
+	_Atomic uint32_t seats_used; /* seats that have been taken in this session */
+	_Atomic uint32_t sleepers;   /* ranks in a futex; the barrier's last rank wakes them */
+	_Atomic uint64_t end;        /* the rank that ended the job, and with which status: end.c */
 	/* Port of loopback where a byte says that `end` is written; 0: nobody listens. */
 	_Atomic uint32_t end_port;
 	uint64_t id;          /* of this job, on all its machines: names it and is no secret */
@@ -127,13 +129,24 @@ struct job_name {
 	char text[JOB_NAME]; /* ends with 0 */
 };
 
+/*
+ * What a worker has in place of a rank's entry, committed when it is opened. A seat is numbered
+ * behind the ranks, and is a member of the job as they are: heed bytes, knockers, talks and pools
+ * are counted by members.
+ */
+enum { JOB_SEATS_MAX = 1024, JOB_MEMBERS_MAX = TERN_RANKS_MAX + JOB_SEATS_MAX };
+struct job_seat {
+	_Alignas(64) _Atomic uint64_t bell;
+	struct pulse pulse;
+};
+
 #define STATUS_UNKNOWN (-1) /* nobody who knows could say */
 #define STATUS_LOST (-2)    /* its machine is not heard of any more */
 
 /* A mapped job. Filled by job_create() or job_map(); plain data, one per process and job. */
 struct job {
 	int fd;
-	uint32_t size;
+	uint32_t size, seats;
 	size_t bytes; /* of the whole mapping */
 	char *base;
 	struct job_head *head;
@@ -141,6 +154,7 @@ struct job {
 	_Atomic uint8_t *heed;  /* [receiver][sender], rows of heed_row bytes */
 	_Atomic uint8_t *begun; /* [server][requester]: 1 when the talk's memory may be touched */
 	_Atomic uint64_t *knocker;    /* [receiver][sender / 64]: who has knocked */
+	_Atomic uint32_t *owner;      /* [seat]: the rank that has taken it, plus 1 */
 	struct pulse *pulse;          /* one a rank */
 	struct job_card *card;        /* one a rank */
 	struct job_name *name;        /* one a handler */
@@ -150,6 +164,7 @@ struct job {
 	_Atomic uint64_t dumped;
 	/* Bytes that may be taken before the limits of the cgroup are read again. */
 	_Atomic uint64_t trusted;
+	size_t seat_at, seat_bytes;
 	size_t pool_at, pool_bytes, talk_at, talk_bytes, heap_at, heap_bytes, stats_at, stats_bytes;
 	/* Large blocks, TERN_POOL_BLOCKS a rank, each committed when it is first needed. */
 	size_t large_at, large_bytes;
@@ -281,8 +296,25 @@ const char *job_name_in(const char *text);
 void job_name_set(struct job *j, unsigned id, const char *name);
 bool job_name_get(const struct job *j, unsigned id, char text[JOB_NAME]); /* false if it has none */
 
-/* Rings `rank`'s bell; wakes it if it sleeps. */
-void job_ring(struct job *j, uint32_t rank);
+/* Rings a member's bell; wakes it if it sleeps. */
+void job_ring(struct job *j, uint32_t member);
+/* Rings every bell of this machine. */
+void job_ring_all(struct job *j);
+
+/* -- seat.c: workers -- */
+/* A seat for a worker of `rank`, for the rest of the session: its number as a member, or -ENOSPC.
+ */
+int job_seat_take(struct job *j, uint32_t rank, uint32_t *member);
+struct job_seat *job_seat(const struct job *j, uint32_t member);
+/* The rank of a member: itself, or that of the worker. */
+uint32_t job_member_rank(const struct job *j, uint32_t member);
+_Atomic uint64_t *job_bell(const struct job *j, uint32_t member);
+struct pulse *job_pulse(const struct job *j, uint32_t member);
+/* Ranks, and the seats that have been taken. */
+static inline uint32_t job_members(const struct job *j)
+{
+	return j->size + atomic_load_explicit(&j->head->seats_used, memory_order_relaxed);
+}
 
 /* Commits [at, at + bytes): 0, or -ENOMEM with a sentence that names `what` and the budget. */
 int job_commit(struct job *j, size_t at, size_t bytes, const char *what);

@@ -88,13 +88,15 @@ TEST(no_two_parts_overlap)
 {
 	REQUIRE(job_create(&job, 5, 0) == 0);
 	size_t at = (size_t)job.head->committed;
-	for (uint32_t r = 0; r < 5; r++, at += job.pool_bytes)
-		CHECK_IS(job_pool_at(&job, r), at);
-	for (uint32_t r = 0; r < 5; r++, at += TERN_POOL_BLOCKS * job.large_bytes)
-		CHECK_IS(job_large_at(&job, r), at);
+	for (uint32_t m = 0; m < 5 + job.seats; m++, at += job.pool_bytes)
+		CHECK_IS(job_pool_at(&job, m), at);
+	for (uint32_t m = 5; m < 5 + job.seats; m++, at += job.seat_bytes)
+		CHECK((char *)job_seat(&job, m) == job.base + at);
+	for (uint32_t m = 0; m < 5 + job.seats; m++, at += TERN_POOL_BLOCKS * job.large_bytes)
+		CHECK_IS(job_large_at(&job, m), at);
 	for (uint32_t r = 0; r < 5; r++, at += job.stats_bytes)
 		CHECK((char *)job_stats(&job, r) == job.base + at);
-	for (uint32_t from = 0; from < 5; from++)
+	for (uint32_t from = 0; from < 5 + job.seats; from++)
 		for (uint32_t to = 0; to < 5; to++, at += job.talk_bytes)
 			CHECK_IS(job_talk_at(&job, from, to), at);
 	CHECK(job.heap_at >= at && job.heap_at - at < 2 << 20);

@@ -119,6 +119,7 @@ static void job_renew(struct job *j)
 	atomic_store(&j->head->committed, j->pool_at); /* the front, which is kept */
 	atomic_store(&j->head->arrived, 0);
 	atomic_store(&j->head->generation, 0);
+	atomic_store(&j->head->seats_used, 0);
 	atomic_store(&j->head->session, next);
 	for (uint32_t r = 0; r < j->size; r++)
 		rank_renew(j, r, next);
@@ -170,13 +171,6 @@ void job_rank_leaves(struct job *j, uint32_t rank, enum rank_state state)
 	job_recount(j);
 	job_renew_by(j, rank);
 	job_tell(j, rank);
-}
-
-static void job_ring_all(struct job *j)
-{
-	for (uint32_t r = 0; r < j->size; r++)
-		if (job_here(j, r))
-			job_ring(j, r);
 }
 
 void job_renewed(struct job *j)

@@ -44,6 +44,11 @@ static int answer_far(struct mem *m, const tern_long *what, uint32_t rank)
 {
 	struct endpoint *e = m->e;
 	struct peer *p = &e->site.peer[rank];
+	if (e->inlet->peer != rank)
+		return error_set(-ENOTSUP,
+				 "a put with a reply to a worker of rank %u: only where the data "
+				 "can be copied at once, into its heap",
+				 rank);
 	if (!m->follows.reply)
 		m->follows.reply = memory_new(m->size, sizeof *m->follows.reply);
 	if (!m->follows.reply)
@@ -156,7 +161,9 @@ int tern_reply_to_array(tern *t, uint32_t dst, unsigned id, unsigned n, const ui
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
-	int rc = rules_reply_to(e, dst, id, n);
+	int rc = rules_rank(e, "tern_reply_to()");
+	if (!rc)
+		rc = rules_reply_to(e, dst, id, n);
 	if (!rc)
 		rc = answer_room(e, dst);
 	if (rc)

@@ -34,7 +34,8 @@ static int mem_open(struct endpoint *e, void **state)
 	m->size = e->t->size;
 	m->single_copy = m->moves = single_copy;
 	slots_open(m);
-	regions_open(m);
+	if (!e->main)
+		regions_open(m); /* a worker's are its rank's */
 	for (uint32_t r = 0; r < m->size; r++)
 		m->span[r] = (struct span){ .first = addr_make(r, SEGMENT_HEAP, 0),
 					    .base = m->job->base + job_heap_at(m->job, r),
@@ -191,6 +192,8 @@ int tern_alloc(tern *t, size_t bytes, void **p)
 	uint64_t at;
 	int rc = rules_forked(t->own);
 	if (!rc)
+		rc = rules_rank(t->own, "tern_alloc()");
+	if (!rc)
 		rc = heap_alloc(m, &m->own, &m->job->rank[m->rank].heap, bytes, &at);
 	if (rc)
 		return rc;
@@ -212,6 +215,8 @@ int tern_free(tern *t, void *p)
 {
 	INSIDE struct scope scope = scope_open(t);
 	int rc = rules_forked(t->own);
+	if (!rc)
+		rc = rules_rank(t->own, "tern_free()");
 	return rc || !p ? rc : heap_free(mem_of(t), &mem_of(t)->own, p, "tern_free()");
 }
 
@@ -243,7 +248,9 @@ int tern_alloc_all(tern *t, size_t bytes, void **p)
 {
 	INSIDE struct scope scope = scope_open(t);
 	uint64_t at;
-	int rc = rules_wait(t->own, "tern_alloc_all()");
+	int rc = rules_rank(t->own, "tern_alloc_all()");
+	if (!rc)
+		rc = rules_wait(t->own, "tern_alloc_all()");
 	if (!rc)
 		rc = barrier_busy(t->own, "tern_alloc_all()");
 	if (!rc)
@@ -260,7 +267,9 @@ int tern_free_all(tern *t, void *p)
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	bool same = false;
-	int rc = rules_wait(t->own, "tern_free_all()");
+	int rc = rules_rank(t->own, "tern_free_all()");
+	if (!rc)
+		rc = rules_wait(t->own, "tern_free_all()");
 	if (!rc)
 		rc = barrier_busy(t->own, "tern_free_all()");
 	if (!rc && !heap_size(&m->common, heap_offset(m, p)))

@@ -10,9 +10,11 @@
 int tern_block_name(tern *t, unsigned name, void *const *where, size_t bytes)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	int rc = rules_forked(t->own);
+	if (!rc)
+		rc = rules_rank(t->own, "tern_block_name()");
+	if (rc)
+		return rc;
 	struct mem *m = mem_of(t);
 	if (name >= TERN_NAMES_MAX)
 		return error_set(-ERANGE,

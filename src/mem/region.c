@@ -97,6 +97,8 @@ int tern_register(tern *t, void *p, size_t len, tern_addr *a)
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	int rc = rules_forked(t->own);
+	if (!rc)
+		rc = rules_rank(t->own, "tern_register()");
 	if (rc)
 		return rc;
 	if (!p || !len || len >> ADDR_SEGMENT_SHIFT)
@@ -151,7 +153,9 @@ int tern_unregister(tern *t, tern_addr a)
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	struct job_region *g = tern_addr_rank(a) == m->rank ? region_of(m, a) : NULL;
-	int rc = rules_wait(t->own, "tern_unregister()");
+	int rc = rules_rank(t->own, "tern_unregister()");
+	if (!rc)
+		rc = rules_wait(t->own, "tern_unregister()");
 	if (!rc && (!g || !atomic_load(&g->base)))
 		rc = error_set(
 			-EINVAL,

@@ -69,9 +69,11 @@ static struct segment *segment_find(struct mem *m, tern_segment s)
 int tern_segment_open(tern *t, void *base, size_t bytes, tern_end *end, void *info, tern_segment *s)
 {
 	INSIDE struct scope scope = scope_open(t);
-	int forked = rules_forked(t->own);
-	if (forked)
-		return forked;
+	int refused = rules_forked(t->own);
+	if (!refused)
+		refused = rules_rank(t->own, "tern_segment_open()");
+	if (refused)
+		return refused;
 	struct mem *m = mem_of(t);
 	if (!base || !bytes || bytes >> 32)
 		return error_set(

@@ -53,7 +53,9 @@ int tern_store_sync(tern *t, uint64_t bytes)
 	struct mem *m = mem_of(t);
 	struct stored s = { stored_at(m, m->rank), bytes };
 	struct wait w = { .call = "tern_store_sync", .stop = wait_blame };
-	int rc = rules_wait(t->own, "tern_store_sync()"); /* cost: protection control */
+	int rc = rules_rank(t->own, "tern_store_sync()");
+	if (!rc)
+		rc = rules_wait(t->own, "tern_store_sync()"); /* cost: protection control */
 	if (!rc)
 		rc = wait_until(t->own, stored_enough, &s, &w);
 	if (!rc)

@@ -156,8 +156,10 @@ int tern_get_when_start(tern *t, void *dst, tern_addr src, size_t len, tern_addr
 	INSIDE struct scope scope = scope_open(t);
 	struct mem *m = mem_of(t);
 	tern_op own = TERN_OP;
-	int rc = op ? rules_program(m->e, "tern_get_when_start()")
-		    : rules_wait(m->e, "a blocking tern_get_when_start()");
+	int rc = rules_rank(m->e, "tern_get_when_start()"); /* its answer is a request */
+	if (!rc)
+		rc = op ? rules_program(m->e, "tern_get_when_start()")
+			: rules_wait(m->e, "a blocking tern_get_when_start()");
 	if (!rc)
 		rc = when_check(m, src, len, flag);
 	struct slot *s = rc ? NULL : slot_take(m, tern_addr_rank(src), SLOTS_HELD);

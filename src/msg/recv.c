@@ -127,7 +127,9 @@ struct recv_args {
 /* cost: protection control */
 static int recv_check(struct msg *m, const struct recv_args *w)
 {
-	int rc = rules_program(m->e, "a receive");
+	int rc = rules_rank(m->e, "a receive");
+	if (!rc)
+		rc = rules_program(m->e, "a receive");
 	if (!rc && w->src != TERN_RANK_ANY)
 		rc = rules_destination(m->e, w->src);
 	if (!rc && w->flags & ~(unsigned)(TERN_SEND_REFUSE | TERN_RECV_UPTO))
@@ -396,7 +398,8 @@ int recv_cancel_of(struct msg *m, const tern_op *op, unsigned *found)
 
 static int probe_check(struct msg *m, uint32_t src)
 {
-	return src == TERN_RANK_ANY ? 0 : rules_destination(m->e, src);
+	int rc = rules_rank(m->e, "a probe");
+	return rc || src == TERN_RANK_ANY ? rc : rules_destination(m->e, src);
 }
 
 int tern_probe(tern *t, const tern_match *match, tern_envelope *env)

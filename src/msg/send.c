@@ -259,7 +259,9 @@ static int send_check(struct msg *m, uint32_t dst, tern_id id, unsigned flags)
 {
 	const unsigned known =
 		TERN_SEND_READY | TERN_SEND_RENDEZVOUS | TERN_SEND_SYNC | TERN_SEND_REFUSE;
-	int rc = rules_program(m->e, "a send");
+	int rc = rules_rank(m->e, "a send");
+	if (!rc)
+		rc = rules_program(m->e, "a send");
 	if (!rc)
 		rc = rules_destination(m->e, dst);
 	if (!rc && (flags & ~known || (flags & TERN_SEND_READY && flags & TERN_SEND_RENDEZVOUS)))

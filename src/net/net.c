@@ -16,13 +16,15 @@ void talk_ask(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t 
 	in->answer = site->refuse;
 }
 
-void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed)
+void talk_serve(struct site *site, struct talk *k, uint32_t member, uint32_t rank,
+		_Atomic uint8_t *heed)
 {
-	struct peer *p = &site->peer[rank];
+	struct peer *p = &site->peer[member];
 	inlet_open(&p->requests, k->requests, REQUEST_LEAF_LINES, &k->requests_freed, rank,
 		   TERN_KIND_REQUEST);
+	p->requests.peer = member;
 	lane_open(&p->answer, k->replies, REPLY_LEAF_LINES, &k->replies_freed, heed, site->rank,
-		  rank);
+		  member);
 	p->requests.answer = &p->answer;
 	p->answer.gate = &p->requests;
 	p->reserve = &k->reserve;

@@ -182,7 +182,10 @@ struct block_range {
 	size_t bytes, step, most;
 };
 
-/* One other rank, or this one, as an endpoint sees it; the network that reaches it fills it. */
+/*
+ * One other rank, this one, or a worker that sends to this one, as an endpoint sees it; the network
+ * that reaches it fills it.
+ */
 struct peer {
 	struct tern_lane answer;    /* replies to it */
 	struct tern_inlet requests; /* from it */
@@ -203,8 +206,9 @@ struct peer {
 /* An endpoint's side of its networks. */
 struct site {
 	uint32_t rank, size;
+	uint32_t member; /* its place in the job's memory: the rank, or the seat of a worker */
 	struct tern_lane *lane;   /* request lanes, one a rank */
-	struct peer *peer;        /* one a rank */
+	struct peer *peer;        /* one a rank; at a rank also one a seat */
 	struct tern_lane *refuse; /* the lane that stands for "no answer is allowed" */
 	struct tern_inlet bell;   /* always in the poll set, and its beginning */
 	uint32_t pollset;         /* inlets in it, the bell not counted */
@@ -327,7 +331,9 @@ void pollset_remove(struct site *site, struct tern_inlet *in);
 /* Opens both ends that a requester has of a talk, or both that a server has. */
 struct talk;
 void talk_ask(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed);
-void talk_serve(struct site *site, struct talk *k, uint32_t rank, _Atomic uint8_t *heed);
+/* `member` asks, on behalf of `rank`. */
+void talk_serve(struct site *site, struct talk *k, uint32_t member, uint32_t rank,
+		_Atomic uint8_t *heed);
 
 /* A free block of the network's pool, claimed; -EAGAIN or -ENOBUFS as net_ops.take. */
 int pool_take(struct net *net, size_t len, struct block **out);

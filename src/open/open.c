@@ -21,6 +21,7 @@
 #include "mem/mem.h"
 #include "msg/msg.h"
 #include "open/nets.h"
+#include "open/worker.h"
 #include "protocols/sequence/sequence.h"
 #include "spawn/spawn.h"
 #include "typed/typed.h"
@@ -57,13 +58,13 @@ static void head_init(tern *t, struct endpoint *e, uint32_t rank, uint32_t size)
 		t->handler[i] = handler_unknown;
 }
 
-static struct endpoint *endpoint_new(uint32_t rank, uint32_t size)
+struct endpoint *endpoint_new(uint32_t rank, uint32_t size, uint32_t member, uint32_t peers)
 {
 	struct endpoint *e = aligned_zero(sizeof *e);
 	if (!e)
 		return NULL;
 	e->t = aligned_zero(sizeof *e->t + size * sizeof(struct tern_lane));
-	e->site.peer = aligned_zero(size * sizeof(struct peer));
+	e->site.peer = aligned_zero(peers * sizeof(struct peer));
 	if (!e->t || !e->site.peer) {
 		endpoint_free(e);
 		return NULL;
@@ -71,6 +72,7 @@ static struct endpoint *endpoint_new(uint32_t rank, uint32_t size)
 	head_init(e->t, e, rank, size);
 	e->site.rank = rank;
 	e->site.size = size;
+	e->site.member = member;
 	e->site.lane = e->t->lane;
 	e->site.refuse = &e->refuse;
 	for (uint32_t r = 0; r < size; r++)
@@ -126,10 +128,11 @@ static void endpoint_disconnect(struct endpoint *e)
 static int group_add(struct group *g, uint32_t slot, uint32_t rank, uint32_t size,
 		     const tern_options *o)
 {
-	struct endpoint *e = endpoint_new(rank, size);
+	struct endpoint *e = endpoint_new(rank, size, rank, size + g->job.seats);
 	if (!e)
 		return error_set(-ENOMEM, "opening rank %u of %u: no memory", rank, size);
 	g->member[slot] = e;
+	g->alone = g->size == 1 ? e : NULL;
 	e->group = g;
 	int rc = endpoint_settle(e, o);
 	if (!rc)
@@ -329,21 +332,30 @@ static int close_allowed(tern *t)
 		rc = rule_broken(RULE_PROGRAM,
 				 "tern_close() was called in a %s, which the endpoint still runs",
 				 t->own->turn ? "turn" : "deferred function");
+	if (!rc)
+		rc = workers_closing(t->own);
 	return rc ? rc : layers_closing(t->own);
 }
 
 int tern_close(tern *t)
 {
 	struct endpoint *e = t->own;
+	if (worker_unshare(e))
+		return 0;
 	int rc = close_allowed(t);
 	if (rc)
 		return rc;
+	if (e->main) {
+		worker_close(e);
+		return 0;
+	}
 	if (e->guarded && scope_enter(e)) /* and never left: there is nothing behind it any more */
 		scope_depth--;
 	layers_leave(e);
 	close_settle(e);
 	atomic_store(&e->closed, true);
 	stats_close(e);
+	workers_disconnect(e);
 	endpoint_disconnect(e);
 	if (!e->group->made_job)
 		boot_left();

@@ -140,6 +140,12 @@ bool inlet_control(struct tern_inlet *in, uint64_t difference);
 /* Messages that lie in the inlet now, the one at the cursor included. */
 uint64_t inlet_lying(const struct tern_inlet *in);
 
+/* The rank that its messages say they are from. Several inlets may be of one: see `peer`. */
+static inline uint32_t inlet_source(const struct tern_inlet *in)
+{
+	return (uint32_t)(in->expect >> TERN_SRC_SHIFT) & 0xffff;
+}
+
 static inline const tern_msg *inlet_at(const struct tern_inlet *in)
 {
 	return (const tern_msg *)(const void *)in->cursor;

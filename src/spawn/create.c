@@ -217,7 +217,9 @@ static int tickets_wait(struct spawn *s, uint32_t n)
 static int create_check(struct spawn *s, unsigned id, unsigned n)
 {
 	if (!in_handler(s->e)) {
-		int rc = rules_program(s->e, "tern_spawn()");
+		int rc = rules_rank(s->e, "tern_spawn()");
+		if (!rc)
+			rc = rules_program(s->e, "tern_spawn()");
 		if (rc)
 			return rc;
 		preempt_watch(s);

@@ -174,7 +174,9 @@ int tern_thread_on(tern *t, unsigned id, tern_thread_fn *fn)
 				 id);
 	if (in_handler(t->own))
 		return rules_program(t->own, "tern_thread_on()");
-	int rc = s->inbox ? 0 : spawn_begin(s);
+	int rc = rules_rank(t->own, "tern_thread_on()");
+	if (!rc)
+		rc = s->inbox ? 0 : spawn_begin(s);
 	if (!rc)
 		s->fn[id] = fn;
 	return rc;

@@ -39,7 +39,9 @@ int tern_buf_alloc(tern *t, unsigned type, size_t bytes, unsigned count, unsigne
 		return forked;
 	struct typed *y = typed_here(t);
 	struct type_queue *s;
-	int rc = alloc_check(y, type, count, flags);
+	int rc = rules_rank(t->own, "tern_buf_alloc()");
+	if (!rc)
+		rc = alloc_check(y, type, count, flags);
 	if (!rc && flags & TERN_BUF_SPILL)
 		rc = spill_make(y);
 	return rc ? rc : type_queue_make(y, type, bytes, count, flags, &s);

@@ -98,6 +98,8 @@ int tern_buf_recv(tern *t, unsigned type, unsigned flags, tern_buf *buf)
 	struct receiving r = { typed_here(t), type };
 	int rc = rules_forked(e);
 	if (!rc)
+		rc = rules_rank(e, "tern_buf_recv()");
+	if (!rc)
 		rc = receive(e, &r, flags);
 	if (!rc)
 		*buf = receive_first(r.y, receiving_queue(&r));

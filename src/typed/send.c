@@ -288,7 +288,9 @@ static int send_complete(struct typed *y, const struct sending *s)
 
 static int send_check(struct typed *y, uint32_t rank, unsigned flags)
 {
-	int rc = rules_program(y->e, "tern_buf_send()");
+	int rc = rules_rank(y->e, "tern_buf_send()");
+	if (!rc)
+		rc = rules_program(y->e, "tern_buf_send()");
 	if (!rc)
 		rc = rules_destination(y->e, rank);
 	if (!rc && flags & ~(unsigned)TERN_BUF_NOWAIT)

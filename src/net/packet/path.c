@@ -43,7 +43,7 @@ void path_serve_open(struct path *p)
 {
 	struct site *site = p->net->net.site;
 	struct peer *peer = &site->peer[p->rank];
-	talk_serve(site, &p->serve, p->rank, &p->net->heed);
+	talk_serve(site, &p->serve, p->rank, p->rank, &p->net->heed);
 	out_open(&p->out[STREAM_REPLIES], &peer->answer, &p->serve.replies_freed);
 	in_open(p, STREAM_REQUESTS, p->serve.requests, REQUEST_LEAF_LINES, &p->serve.requests_freed,
 		&peer->requests);

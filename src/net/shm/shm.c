@@ -43,6 +43,12 @@ static struct block_range large_of(const struct shm *s, uint32_t rank)
 				     TERN_REQUEST_MAX };
 }
 
+/* Entries of the site: those whose rings we may have ends of. A worker's are the ranks. */
+static uint32_t peers_of(const struct shm *s)
+{
+	return s->net.site->member < s->job->size ? job_members(s->job) : s->job->size;
+}
+
 static _Atomic uint8_t *heed_at(const struct shm *s, uint32_t receiver, uint32_t sender)
 {
 	return &s->job->heed[receiver * s->job->heed_row + sender];
@@ -55,7 +61,7 @@ static _Atomic uint8_t *begun_at(const struct shm *s, uint32_t server, uint32_t 
 
 static void heed_set(struct shm *s, uint32_t sender, uint8_t value)
 {
-	atomic_store_explicit(heed_at(s, s->net.site->rank, sender), value, memory_order_relaxed);
+	atomic_store_explicit(heed_at(s, s->net.site->member, sender), value, memory_order_relaxed);
 }
 
 static bool shm_usable(char *why, size_t len)
@@ -87,13 +93,17 @@ static void peer_heed(struct shm *s, uint32_t rank)
 {
 	struct site *site = s->net.site;
 	struct peer *p = &site->peer[rank];
-	struct talk *in = talk_at(s, rank, site->rank);
+	struct talk *in = talk_at(s, rank, site->member);
 	p->pool = pool_of(s, rank);
-	if (!p->requests.base &&
-	    atomic_load_explicit(begun_at(s, site->rank, rank), memory_order_acquire)) {
+	if (rank >= site->size)
+		p->net = &s->net;                /* a worker's; those of ranks are known */
+	bool serves = site->member < site->size; /* nobody sends requests to a worker */
+	if (serves && !p->requests.base &&
+	    atomic_load_explicit(begun_at(s, site->member, rank), memory_order_acquire)) {
 		madvise(in, s->job->talk_bytes, MADV_POPULATE_WRITE);
-		job_dump(s->job, job_talk_at(s->job, rank, site->rank), s->job->talk_bytes);
-		talk_serve(site, in, rank, heed_at(s, rank, site->rank));
+		job_dump(s->job, job_talk_at(s->job, rank, site->member), s->job->talk_bytes);
+		talk_serve(site, in, rank, job_member_rank(s->job, rank),
+			   heed_at(s, rank, site->member));
 	}
 	if (p->requests.base)
 		pollset_add(site, &p->requests);
@@ -125,12 +135,12 @@ static bool peer_arrived(const struct peer *p)
 /* Where `rank` finds that we have knocked. */
 static _Atomic uint64_t *knocker_at(const struct shm *s, uint32_t rank)
 {
-	return &s->job->knocker[rank * s->job->knocker_row + s->net.site->rank / 64];
+	return &s->job->knocker[rank * s->job->knocker_row + s->net.site->member / 64];
 }
 
 static uint64_t knocker_bit(const struct shm *s)
 {
-	return UINT64_C(1) << s->net.site->rank % 64;
+	return UINT64_C(1) << s->net.site->member % 64;
 }
 
 /* The whole knock. Whatever we wrote before it is seen by the receiver that takes the bit. */
@@ -152,7 +162,7 @@ static void shm_knock(struct net *net, struct tern_lane *lane)
 	 * burst costs a rank that is called by signals one of them.
 	 */
 	if (atomic_load(knocker_at(s, rank)) & knocker_bit(s) &&
-	    (atomic_load(&s->job->rank[rank].bell) & (BELL_RUNG | BELL_ASLEEP)) == BELL_RUNG)
+	    (atomic_load(job_bell(s->job, rank)) & (BELL_RUNG | BELL_ASLEEP)) == BELL_RUNG)
 		return;
 	knock_hard(s, rank);
 }
@@ -161,16 +171,16 @@ static int shm_check(struct net *net, uint32_t rank)
 {
 	if (rank == NET_ALL)
 		return (int)job_left(shm_of(net)->job);
-	return job_rank_check(shm_of(net)->job, rank);
+	return job_rank_check(shm_of(net)->job, job_member_rank(shm_of(net)->job, rank));
 }
 
 static int shm_connect(struct net *net, uint32_t rank)
 {
 	struct shm *s = shm_of(net);
-	uint32_t me = net->site->rank;
+	uint32_t me = net->site->member;
 	struct talk *out = talk_at(s, me, rank);
 	char what[64];
-	snprintf(what, sizeof what, "talking from rank %u to rank %u", me, rank);
+	snprintf(what, sizeof what, "talking from rank %u to rank %u", net->site->rank, rank);
 	int rc = shm_check(net, rank);
 	if (!rc)
 		rc = job_commit(s->job, job_talk_at(s->job, me, rank), s->job->talk_bytes, what);
@@ -187,7 +197,7 @@ static int shm_connect(struct net *net, uint32_t rank)
 static void answer_word(struct shm *s, uint32_t word)
 {
 	_Atomic uint64_t *knockers =
-		&s->job->knocker[s->net.site->rank * s->job->knocker_row + word];
+		&s->job->knocker[s->net.site->member * s->job->knocker_row + word];
 	if (!atomic_load_explicit(knockers, memory_order_relaxed))
 		return;
 	uint64_t bits = atomic_exchange(knockers, 0);
@@ -199,8 +209,8 @@ static void shm_answer(struct net *net)
 {
 	struct shm *s = shm_of(net);
 	/* The bell first: a knock between the two rings it again and costs one more look. */
-	atomic_exchange(&s->job->rank[net->site->rank].bell, BELL_QUIET);
-	for (uint32_t word = 0; word * 64 < s->job->size; word++)
+	atomic_exchange(job_bell(s->job, net->site->member), BELL_QUIET);
+	for (uint32_t word = 0; word * 64 < peers_of(s); word++)
 		answer_word(s, word);
 }
 
@@ -210,9 +220,10 @@ static void shm_answer(struct net *net)
 /* cost: buffer setup */
 static int large_make(struct shm *s)
 {
-	uint32_t me = s->net.site->rank;
+	uint32_t me = s->net.site->member;
 	char what[64];
-	snprintf(what, sizeof what, "payload of rank %u above %d bytes", me, TERN_PAYLOAD_MAX);
+	snprintf(what, sizeof what, "payload of rank %u above %d bytes", s->net.site->rank,
+		 TERN_PAYLOAD_MAX);
 	int rc = job_commit(s->job, job_large_at(s->job, me) + s->net.larges * s->job->large_bytes,
 			    s->job->large_bytes, what);
 	if (rc)
@@ -241,14 +252,14 @@ static int shm_take(struct net *net, size_t len, struct block **out)
 	struct shm *s = shm_of(net);
 	if (len > TERN_PAYLOAD_MAX)
 		return large_take(s, out);
-	size_t at = job_pool_at(s->job, net->site->rank);
+	size_t at = job_pool_at(s->job, net->site->member);
 	if (!s->net.pool) {
 		char what[64];
 		snprintf(what, sizeof what, "the first payload of rank %u", net->site->rank);
 		int rc = job_commit(s->job, at, s->job->pool_bytes, what);
 		if (rc)
 			return rc;
-		s->net.pool = pool_of(s, net->site->rank);
+		s->net.pool = pool_of(s, net->site->member);
 		s->net.blocks = TERN_POOL_BLOCKS;
 		s->net.own = s->net.any[0] = blocks_short(s->net.pool, TERN_POOL_BLOCKS);
 	}
@@ -279,11 +290,11 @@ static bool peer_silent(struct peer *p)
 static void shm_demote(struct net *net)
 {
 	struct shm *s = shm_of(net);
-	uint32_t silent[TERN_RANKS_MAX];
+	uint32_t silent[JOB_MEMBERS_MAX];
 	unsigned n = 0;
 	if (atomic_load_explicit(&s->job->head->weak, memory_order_relaxed))
 		return;
-	for (uint32_t r = 0; r < s->job->size; r++) {
+	for (uint32_t r = 0; r < peers_of(s); r++) {
 		struct peer *p = &net->site->peer[r];
 		if (peer_hot(s, p) && peer_silent(p))
 			silent[n++] = r;
@@ -301,7 +312,7 @@ static void shm_demote(struct net *net)
 
 static void heed_all_hot(struct shm *s, uint8_t value)
 {
-	for (uint32_t r = 0; r < s->job->size; r++)
+	for (uint32_t r = 0; r < peers_of(s); r++)
 		if (peer_hot(s, &s->net.site->peer[r]))
 			heed_set(s, r, value);
 }
@@ -318,7 +329,7 @@ static bool any_arrived(struct shm *s)
 /* Removes every peer, so that waking costs a look at those who knocked and no others. */
 static void ignore_all(struct shm *s)
 {
-	for (uint32_t r = 0; r < s->job->size; r++)
+	for (uint32_t r = 0; r < peers_of(s); r++)
 		if (s->net.site->peer[r].net == &s->net)
 			peer_ignore(s, r);
 }
@@ -336,7 +347,7 @@ static bool bell_arm(_Atomic uint64_t *bell, uint32_t says)
 static void shm_disarm(struct net *net)
 {
 	struct shm *s = shm_of(net);
-	atomic_fetch_and(&s->job->rank[net->site->rank].bell, (uint64_t)BELL_RUNG);
+	atomic_fetch_and(job_bell(s->job, net->site->member), (uint64_t)BELL_RUNG);
 	if (!s->sleeping)
 		return;
 	atomic_fetch_sub(&s->job->head->sleepers, 1);
@@ -348,6 +359,7 @@ static bool shm_arm(struct net *net, struct sleep *sleep)
 {
 	struct shm *s = shm_of(net);
 	struct job_rank *own = &s->job->rank[net->site->rank];
+	_Atomic uint64_t *bell = job_bell(s->job, net->site->member);
 	if (!sleep) {
 		shm_disarm(net);
 		return true;
@@ -365,13 +377,13 @@ static bool shm_arm(struct net *net, struct sleep *sleep)
 		atomic_fetch_add(&s->job->head->sleepers, 1);
 		s->sleeping = true;
 	}
-	if (any_arrived(s) || !bell_arm(&own->bell, sleep->says)) {
+	if (any_arrived(s) || !bell_arm(bell, sleep->says)) {
 		heed_all_hot(s, 1);
 		return false;
 	}
 	ignore_all(s);
 	if (sleep->says != BELL_CALL)
-		sleep->bell[sleep->bells++] = &own->bell;
+		sleep->bell[sleep->bells++] = bell;
 	return true;
 }
 
@@ -408,6 +420,10 @@ static bool shm_passed(struct net *net, uint64_t ticket, uint32_t rank)
 static void shm_close(struct net *net)
 {
 	struct shm *s = shm_of(net);
+	if (net->site->member >= s->job->size) { /* a worker's; its seat stays taken */
+		free(s);
+		return;
+	}
 	/* Not if opening failed behind this network. */
 	if (job_rank_state(s->job, net->site->rank) == RANK_OPEN)
 		job_rank_leaves(s->job, net->site->rank, RANK_CLOSED);
@@ -415,6 +431,10 @@ static void shm_close(struct net *net)
 		if (job_here(s->job, r) &&
 		    (net->site->lane[r].base || net->site->peer[r].requests.base))
 			job_ring(s->job, r);
+	for (uint32_t m = s->job->size; m < job_members(s->job); m++)
+		if (net->site->peer[m].requests.base &&
+		    job_member_rank(s->job, m) < s->job->size) /* not in the next session */
+			job_ring(s->job, m);
 	free(s);
 }
 
@@ -425,11 +445,14 @@ static void shm_close(struct net *net)
 static void payloads_expect(struct shm *s)
 {
 	struct site *site = s->net.site;
+	uint32_t workers = site->member < site->size ? s->job->seats : 0;
+	for (uint32_t r = 0; r < site->size + workers; r++) {
+		site->peer[r].may[0] = blocks_short(pool_of(s, r), TERN_POOL_BLOCKS);
+		site->peer[r].may[2] = large_of(s, r);
+	}
 	for (uint32_t r = 0; r < site->size; r++) {
 		struct block_range *may = site->peer[r].may;
-		may[0] = blocks_short(pool_of(s, r), TERN_POOL_BLOCKS);
-		may[1] = blocks_short(&talk_at(s, site->rank, r)->reserve, 1);
-		may[2] = large_of(s, r);
+		may[1] = blocks_short(&talk_at(s, site->member, r)->reserve, 1);
 	}
 }
 
@@ -452,7 +475,7 @@ static int shm_open_rank(struct net **out, struct site *site, struct job *job, s
 	if (!wanted || !barrier_register())
 		atomic_store(&job->head->weak, 1);
 	atomic_store(&job->rank[site->rank].pid, getpid());
-	pollset_begin(site, &job->rank[site->rank].bell);
+	pollset_begin(site, job_bell(job, site->member));
 	*out = &s->net;
 	return 0;
 }

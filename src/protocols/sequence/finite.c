@@ -379,7 +379,9 @@ int tern_sequence_send(tern *t, uint32_t dst, unsigned id, const void *data, siz
 	INSIDE struct scope scope = scope_open(t);
 	struct endpoint *e = t->own;
 	struct shipment s = { .q = sequence_of(t), .dst = dst, .id = id, .data = data, .len = len };
-	int rc = rules_program(e, "tern_sequence_send()");
+	int rc = rules_rank(e, "tern_sequence_send()");
+	if (!rc)
+		rc = rules_program(e, "tern_sequence_send()");
 	if (!rc)
 		rc = rules_wait(e, "tern_sequence_send()");
 	if (!rc)

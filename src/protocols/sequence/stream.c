@@ -341,7 +341,9 @@ int tern_stream_open(tern *t, uint32_t dst, unsigned id, enum tern_way way, unsi
 {
 	INSIDE struct scope scope = scope_open(t);
 	struct sequence *q = sequence_of(t);
-	int rc = open_check(t, dst, id, group);
+	int rc = rules_rank(t->own, "tern_stream_open()");
+	if (!rc)
+		rc = open_check(t, dst, id, group);
 	if (!rc && way > TERN_WAY_PLAIN)
 		rc = way_refuse(way, "tern_stream_open()");
 	if (rc)

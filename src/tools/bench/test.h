@@ -79,8 +79,11 @@ static inline double each_byte(const struct bench_rank *p, uint64_t ns)
 	return (double)p->count * (double)p->size / (double)ns;
 }
 
-/* In place of a number that a row does not inherit: 0; as the number of ranks: the size. */
-enum { TEST_NONE = INT32_MAX, RANKS_BY_SIZE = TEST_NONE };
+/*
+ * In place of a number that a row does not inherit: 0; as the number of ranks: the size, or twice
+ * the size.
+ */
+enum { TEST_NONE = INT32_MAX, RANKS_BY_SIZE = TEST_NONE, RANKS_BY_PAIRS = TEST_NONE - 1 };
 
 /* How many of everything. */
 struct test_amount {

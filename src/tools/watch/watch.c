@@ -59,7 +59,8 @@ static bool stroll_step(struct stroll *s)
 static struct stroll stroll_begin(const struct watch *w, const struct talk *k, uint32_t from,
 				  uint32_t to, bool *exact)
 {
-	const struct stats *stats = watch_stats(w, to);
+	/* A rank says where it stands in the rings of ranks, and not of workers. */
+	const struct stats *stats = from < w->job.size ? watch_stats(w, to) : NULL;
 	uint64_t stands = stats ? stats_get(&stats->peer[from].requests_at) : 0;
 	uint64_t leaf = stats_get(&k->requests_freed);
 	*exact = stats != NULL;
@@ -94,10 +95,17 @@ void watch_handler(const struct watch *w, unsigned id, char text[HANDLER_TEXT])
 
 /* -- Ranks ------------------------------------------------------------------------------- */
 
+/* The memory may have been written over. */
+static uint32_t members_of(const struct watch *w)
+{
+	uint32_t members = job_members(&w->job), most = w->job.size + w->job.seats;
+	return members < most ? members : most;
+}
+
 static void sight_queue(const struct watch *w, uint32_t rank, struct sight *s)
 {
 	s->queue_exact = true;
-	for (uint32_t from = 0; from < w->job.size; from++) {
+	for (uint32_t from = 0; from < members_of(w); from++) {
 		struct queue q = watch_queue(w, from, rank);
 		s->queue += q.count;
 		s->queue_exact &= q.exact;
@@ -132,6 +140,25 @@ static void sight_wait(const struct watch *w, uint32_t rank, struct sight *s)
 	s->plight.known &= s->plight.whom < w->job.size;
 }
 
+static void sight_count(struct sight *s, const struct pulse *p)
+{
+	s->served += stats_get(&p->served);
+	for (int i = 0; i < PULSE_COUNTS; i++) {
+		uint64_t n = stats_get(&p->count[i]);
+		s->count[i] = i != PULSE_DEFERRED ? s->count[i] + n
+			      : n > s->count[i]   ? n
+						  : s->count[i];
+	}
+}
+
+/* What its workers have counted is the rank's. */
+static void sight_workers(const struct watch *w, uint32_t rank, struct sight *s)
+{
+	for (uint32_t m = w->job.size; m < members_of(w); m++)
+		if (job_member_rank(&w->job, m) == rank)
+			sight_count(s, job_pulse(&w->job, m));
+}
+
 static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 {
 	const struct pulse *p = &w->job.pulse[rank];
@@ -140,10 +167,9 @@ static void sight_take(const struct watch *w, uint32_t rank, struct sight *s)
 	*s = (struct sight){ .state = state_of(w, rank),
 			     .pid = atomic_load(&w->job.rank[rank].pid),
 			     .session = session,
-			     .served = stats_get(&p->served),
 			     .counting = watch_stats(w, rank) != NULL };
-	for (int i = 0; i < PULSE_COUNTS; i++)
-		s->count[i] = stats_get(&p->count[i]);
+	sight_count(s, p);
+	sight_workers(w, rank, s);
 	s->elsewhere = !job_here(&w->job, rank);
 	if (s->elsewhere && s->state == RANK_OPEN)
 		s->state = RANK_EXPECTED;

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Workers: endpoints for threads of a rank. A worker has a seat in the job's memory and lanes to
+ * every rank from there, so its thread sends without a lock. Its requests say that they are from
+ * the rank; their replies come back through its own rings, and its own polls handle them. Nobody
+ * sends a request to a worker.
+ *
+ * The rings behind a seat have readers until the session ends, so a worker that is closed is
+ * parked with its lanes as they stand. Its rank opens it again when no reply to the one before can
+ * come any more: every rank that it sent to is asked for one more reply, which is the last.
+ */
+#include "open/worker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "core/core.h"
+#include "core/delivery.h"
+#include "core/layer.h"
+#include "core/scope.h"
+#include "endpoint/trace.h"
+#include "endpoint/watchdog.h"
+#include "mem/mem.h"
+
+enum { SPIN_LESS = 64 };
+
+/* Names no slot: the answer to it is the last reply of its rank. */
+#define LAST_ANSWER UINT64_MAX
+
+/* The network among the ranks of a machine, if it reaches every rank; else NULL. */
+static struct net *worker_net(const struct endpoint *main)
+{
+	struct net *last = main->net[main->nets - 1];
+	return last->ops->span == SPAN_MACHINE ? last : NULL;
+}
+
+/* -- Handlers ----------------------------------------------------------------------------------
+ */
+
+static void handlers_copy(struct endpoint *w)
+{
+	const struct endpoint *main = w->main;
+	for (unsigned id = 0; id < TERN_HANDLER_MAX; id++) {
+		w->t->handler[id] = watchdog_behind(main, id);
+		w->t->known[id] = main->t->known[id];
+		if (!w->t->known[id])
+			w->t->handler[id] = handler_unknown;
+		w->name[id] = main->name[id];
+		w->handler_arg[id] = main->handler_arg[id];
+	}
+	w->ranged = main->ranged;
+}
+
+static void on_dropped(tern *t, const tern_msg *m)
+{
+	(void)t, (void)m; /* the worker that it is for was closed */
+}
+
+static void on_last_answer(tern *t, const tern_msg *m)
+{
+	if (tern_msg_arg(m, 0) == LAST_ANSWER)
+		t->own->owes[tern_msg_src(m)] = 0;
+}
+
+static void handlers_drop(struct endpoint *w)
+{
+	for (unsigned id = 0; id < TERN_HANDLER_SLOTS; id++)
+		w->t->handler[id] = on_dropped;
+	w->t->handler[TERN_HANDLER_MAX + MEM_DONE] = on_last_answer;
+}
+
+/* -- Closing ------------------------------------------------------------------------------------
+ */
+
+/* What its program has left behind. */
+static void worker_empty(struct endpoint *w)
+{
+	while (held(w))
+		tern_release(w->t);
+	for (unsigned i = 0; w->kept && i < TERN_KEEP_MAX; i++)
+		if (atomic_load_explicit(&w->kept[i].head, memory_order_relaxed))
+			tern_msg_drop(w->t, &w->kept[i]);
+	for (unsigned i = 0; i < w->net[0]->blocks; i++)
+		if (block_is(pool_at(w->net[0], i), BLOCK_CLAIMED))
+			block_set(pool_at(w->net[0], i), BLOCK_FREE);
+	for (uint32_t r = 0; r < w->t->size; r++)
+		w->site.peer[r].forgiven = w->site.peer[r].told = false;
+	w->deferred_count = w->deferred_first = 0;
+	w->lost_deferred = false;
+	w->lost_fn = NULL;
+	w->ops_done = w->ops_done_last = NULL;
+	w->trouble = 0;
+	w->work &= 1u << LAYERS_DRAINING;
+}
+
+/* Asks for the last replies, as far as there is room: an unknown atomic operation is answered. */
+static void worker_ask(struct endpoint *w)
+{
+	const uint64_t words[] = { 0, amo_code(AMO_U64, UINT8_MAX), 0, 0, LAST_ANSWER };
+	for (; w->asked < w->t->size; w->asked++) {
+		uint32_t r = w->asked;
+		if (!w->t->lane[r].base || w->site.peer[r].lost)
+			continue;
+		library_hold(w); /* so that nothing waits */
+		int rc = layer_request(w, r, MEM_AMO, NULL, 0, 5, words);
+		library_release(w);
+		if (rc == -EAGAIN)
+			return;
+		w->owes[r] = rc == 0;
+	}
+}
+
+static bool worker_settled(struct endpoint *w)
+{
+	if (w->asked < w->t->size)
+		return false;
+	for (uint32_t r = 0; r < w->t->size; r++)
+		if (w->owes[r] && !w->site.peer[r].lost)
+			return false;
+	return true;
+}
+
+void worker_close(struct endpoint *w)
+{
+	layers_leave(w);
+	layers_close(w);
+	memset(w->layer, 0, sizeof w->layer);
+	worker_empty(w);
+	handlers_drop(w);
+	w->asked = 0;
+	worker_ask(w);
+	attach_release(w);
+	attach_park(w);
+}
+
+int workers_closing(struct endpoint *e)
+{
+	uint32_t open = e->main ? 0 : attach_workers(e);
+	if (!open)
+		return 0;
+	return error_set(
+		-EBUSY, "tern_close() was called at rank %u, which has %u %s open: close %s first",
+		e->t->rank, open, open == 1 ? "worker" : "workers", open == 1 ? "it" : "them");
+}
+
+void workers_disconnect(struct endpoint *e)
+{
+	for (struct endpoint *w; (w = attach_parked(e, NULL));)
+		if (w->nets) {
+			w->nets = 0;
+			w->net[0]->ops->close(w->net[0]);
+		}
+}
+
+/* -- Opening ------------------------------------------------------------------------------------
+ */
+
+/* Layers of a parked worker are new: they hear of lost ranks once more. */
+static int worker_layers(struct endpoint *w)
+{
+	int rc = layers_open(w);
+	for (uint32_t r = 0; !rc && r < w->t->size; r++)
+		if (w->site.peer[r].lost)
+			lost_drain_begin(w, r);
+	handlers_copy(w);
+	return rc;
+}
+
+/* By the thread that opens: handles what has come for the one before. */
+static bool worker_again(struct endpoint *w)
+{
+	attach_first(w);
+	poll_once(w, KINDS_BOTH);
+	worker_ask(w);
+	bool settled = worker_settled(w);
+	attach_release(w);
+	return settled;
+}
+
+static struct endpoint *worker_parked(struct endpoint *main)
+{
+	struct endpoint *w = NULL;
+	while ((w = attach_parked(main, w))) {
+		if (worker_again(w))
+			return w;
+		attach_park(w);
+	}
+	return NULL;
+}
+
+static int worker_connect(struct endpoint *w)
+{
+	const struct net_ops *ops = worker_net(w->main)->ops;
+	int rc = ops->open(&w->net[0], &w->site, &w->group->job, NULL, "");
+	if (rc)
+		return rc;
+	w->nets = 1;
+	for (uint32_t r = 0; r < w->t->size; r++)
+		w->site.peer[r].net = w->net[0];
+	return 0;
+}
+
+/*
+ * Whoever it waits for may need this core, if workers or ranks are more than the cores. If only
+ * both together are, it depends on who rests: many endpoints of ranks do while workers send.
+ */
+static uint32_t worker_spin(const struct job *j, uint32_t spin)
+{
+	uint32_t workers = job_members(j) - j->size, ranks = j->head->here;
+	if (workers > j->head->cores || ranks > j->head->cores)
+		return 0;
+	return workers + ranks > j->head->cores ? spin / SPIN_LESS : spin;
+}
+
+static int worker_begin(struct endpoint *w)
+{
+	struct job *j = &w->group->job;
+	w->grace_ns = w->main->grace_ns;
+	w->stuck_ns = w->main->stuck_ns;
+	w->spin = worker_spin(j, w->main->spin);
+	int rc = stats_open(w);
+	if (!rc)
+		rc = worker_connect(w);
+	delivery_worker(w);
+	return rc;
+}
+
+static int worker_new(struct endpoint *main, struct endpoint **out)
+{
+	tern *t = main->t;
+	uint32_t member;
+	int rc = job_seat_take(&main->group->job, t->rank, &member);
+	if (rc)
+		return rc;
+	struct endpoint *w = endpoint_new(t->rank, t->size, member, t->size);
+	if (w)
+		w->owes = calloc(t->size, 1);
+	if (!w || !w->owes) {
+		endpoint_free(w);
+		return error_set(-ENOMEM, "opening a worker of rank %u: no memory", t->rank);
+	}
+	w->group = main->group;
+	w->main = main;
+	rc = worker_begin(w);
+	if (rc) {
+		endpoint_free(w);
+		return rc;
+	}
+	attach_worker(w);
+	*out = w;
+	return 0;
+}
+
+/* Over a network of packets a worker is the endpoint itself, under its lock. */
+static int worker_share(struct endpoint *main, tern **worker)
+{
+	if (!main->shared)
+		return error_set(
+			-ENOTSUP,
+			"rank %u reaches others over %s, where workers share its endpoint: "
+			"open it with tern_options.shared, or set TERN_SHARED=1",
+			main->t->rank, main->net[main->nets - 1]->ops->name);
+	atomic_fetch_add(&main->aliases, 1);
+	*worker = main->t;
+	return 0;
+}
+
+bool worker_unshare(struct endpoint *e)
+{
+	uint32_t aliases = atomic_load(&e->aliases);
+	while (aliases)
+		if (atomic_compare_exchange_weak(&e->aliases, &aliases, aliases - 1))
+			return true;
+	return false;
+}
+
+static int worker_allowed(const struct endpoint *main)
+{
+	int rc = rules_forked(main);
+	if (!rc)
+		rc = rules_rank(main, "tern_open_worker()");
+	if (!rc && main->trace)
+		rc = error_set(
+			-ENOTSUP,
+			"rank %u is traced (TERN_TRACE), which tells messages apart by their "
+			"ranks alone: a traced rank has no workers",
+			main->t->rank);
+	return rc;
+}
+
+int tern_open_worker(tern *t, tern **worker)
+{
+	struct endpoint *main = t->own;
+	int rc = worker_allowed(main);
+	if (rc)
+		return rc;
+	if (!worker_net(main))
+		return worker_share(main, worker);
+	struct endpoint *w = worker_parked(main);
+	if (!w)
+		rc = worker_new(main, &w);
+	if (!rc)
+		rc = worker_layers(w);
+	if (!rc)
+		*worker = w->t;
+	else if (w)
+		worker_close(w);
+	return rc;
+}
+
+/* cost: base setup */
