@@ -80,11 +80,14 @@ static void worker_empty(struct endpoint *w)
 	while (held(w))
 		tern_release(w->t);
 	for (unsigned i = 0; w->kept && i < TERN_KEEP_MAX; i++)
-		if (atomic_load_explicit(&w->kept[i].head, memory_order_relaxed))
-			tern_msg_drop(w->t, &w->kept[i]);
+		if (atomic_load_explicit(&w->kept[i].line[0].head, memory_order_relaxed))
+			tern_msg_drop(w->t, &w->kept[i].line[0]);
 	for (unsigned i = 0; i < w->net[0]->blocks; i++)
 		if (block_is(pool_at(w->net[0], i), BLOCK_CLAIMED))
 			block_set(pool_at(w->net[0], i), BLOCK_FREE);
+	for (unsigned i = 0; i < w->net[0]->larges; i++)
+		if (block_is(large_at(w->net[0], i), BLOCK_CLAIMED))
+			block_set(large_at(w->net[0], i), BLOCK_FREE);
 	for (uint32_t r = 0; r < w->t->size; r++)
 		w->site.peer[r].forgiven = w->site.peer[r].told = false;
 	w->deferred_count = w->deferred_first = 0;
