@@ -222,6 +222,9 @@ void message_handlers(struct endpoint *e);
 bool send_turn(struct run *r, struct step *s);
 bool recv_turn(struct run *r, struct step *s);
 void early_close(struct coll *c);
+/* A view of a team that is not made here yet, and taking it when it is; see survivors.c. */
+void early_keep_view(struct coll *c, const tern_msg *m, const void *view, size_t len);
+bool early_take_view(tern_team *team, uint64_t *leader, void *view, size_t len);
 
 /* -- reduce.c -- */
 /* How `how` combines elements of `type`; -EINVAL with a sentence. */

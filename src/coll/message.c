@@ -11,16 +11,18 @@
 #include "base/memory.h"
 #include "coll/coll.h"
 
-/* A message, or the note that a receiver is ready, whose call or step has not come here yet. */
+/* A message whose team, call or step has not come here yet. */
 struct early {
 	struct early *next;
 	uint64_t team, call;
 	uint32_t src;
 	uint16_t tag;
-	bool ready;
+	uint16_t kind; /* enum early_kind */
 	size_t len;
 	unsigned char data[];
 };
+
+enum early_kind { EARLY_DATA, EARLY_READY, EARLY_VIEW };
 
 enum { NOTES = 256, EARLIES = 16 };
 
@@ -57,18 +59,18 @@ static struct early *early_take(struct coll *c, bool note)
 
 static void early_give(struct coll *c, struct early *one)
 {
-	struct early **pool = one->ready ? &c->note_free : &c->early_free;
+	struct early **pool = one->kind == EARLY_READY ? &c->note_free : &c->early_free;
 	one->next = *pool;
 	*pool = one;
 }
 
 /* Takes the message, or the note, that matches out of the list; NULL if it has not come. */
-static struct early *early_find(const struct run *r, const struct step *s, bool ready)
+static struct early *early_find(const struct run *r, const struct step *s, enum early_kind kind)
 {
 	struct coll *c = r->team->coll;
 	for (struct early **at = &c->early; *at; at = &(*at)->next) {
 		struct early *one = *at;
-		if (one->ready != ready || one->team != r->team->id || one->call != r->call ||
+		if (one->kind != kind || one->team != r->team->id || one->call != r->call ||
 		    one->src != s->peer || one->tag != s->tag)
 			continue;
 		*at = one->next;
@@ -77,9 +79,10 @@ static struct early *early_find(const struct run *r, const struct step *s, bool 
 	return NULL;
 }
 
-static void early_keep(struct coll *c, const tern_msg *m, bool ready, const void *data, size_t len)
+static void early_keep(struct coll *c, const tern_msg *m, enum early_kind kind, const void *data,
+		       size_t len)
 {
-	struct early *one = early_take(c, ready);
+	struct early *one = early_take(c, kind == EARLY_READY);
 	if (!one) {
 		poll_trouble_warn(c->e, error_set(-ENOMEM,
 						  "rank %u has no memory for a message of a "
@@ -91,7 +94,7 @@ static void early_keep(struct coll *c, const tern_msg *m, bool ready, const void
 			       .call = tern_msg_arg(m, 1),
 			       .tag = (uint16_t)tern_msg_arg(m, 2),
 			       .src = tern_msg_src(m),
-			       .ready = ready,
+			       .kind = (uint16_t)kind,
 			       .len = len };
 	if (len)
 		memcpy(one->data, data, len);
@@ -99,6 +102,27 @@ static void early_keep(struct coll *c, const tern_msg *m, bool ready, const void
 	while (*end)
 		end = &(*end)->next;
 	*end = one;
+}
+
+void early_keep_view(struct coll *c, const tern_msg *m, const void *view, size_t len)
+{
+	early_keep(c, m, EARLY_VIEW, view, len);
+}
+
+bool early_take_view(tern_team *team, uint64_t *leader, void *view, size_t len)
+{
+	struct coll *c = team->coll;
+	for (struct early **at = &c->early; *at; at = &(*at)->next) {
+		struct early *one = *at;
+		if (one->kind != EARLY_VIEW || one->team != team->id)
+			continue;
+		*at = one->next;
+		*leader = one->call;
+		memcpy(view, one->data, len);
+		early_give(c, one);
+		return true;
+	}
+	return false;
 }
 
 void early_close(struct coll *c)
@@ -166,7 +190,7 @@ static void on_data(tern *t, const tern_msg *m)
 	if (s)
 		recv_take(r, s, tern_msg_arg(m, 3), data, data ? len : 0);
 	else
-		early_keep(c, m, false, data, data ? len : 0);
+		early_keep(c, m, EARLY_DATA, data, data ? len : 0);
 }
 
 static void on_ready(tern *t, const tern_msg *m)
@@ -175,7 +199,7 @@ static void on_ready(tern *t, const tern_msg *m)
 	tern_team *team = team_find(c, tern_msg_arg(m, 0));
 	c->handled++;
 	if (!message_stale(c, team, tern_msg_arg(m, 0), tern_msg_arg(m, 1)))
-		early_keep(c, m, true, NULL, 0);
+		early_keep(c, m, EARLY_READY, NULL, 0);
 }
 
 void message_handlers(struct endpoint *e)
@@ -207,7 +231,7 @@ bool recv_turn(struct run *r, struct step *s)
 	}
 	s->begun = true;
 	r->receiving++;
-	struct early *one = early_find(r, s, false);
+	struct early *one = early_find(r, s, EARLY_DATA);
 	if (one) {
 		recv_take(r, s, 0, one->data, one->len);
 		early_give(c, one);
@@ -219,7 +243,7 @@ bool send_turn(struct run *r, struct step *s)
 {
 	struct coll *c = r->team->coll;
 	if (s->len > TERN_PAYLOAD_MAX && !s->begun) {
-		struct early *ready = early_find(r, s, true);
+		struct early *ready = early_find(r, s, EARLY_READY);
 		if (!ready)
 			return false;
 		early_give(c, ready);

@@ -43,23 +43,28 @@ static bool view_has(const struct view *v, uint32_t member)
 	return v->alive[member / 64] >> member % 64 & 1;
 }
 
+static void view_take(tern_team *team, uint64_t leader, const struct view *v)
+{
+	struct view *kept = leader < team->all.n ? view_of(team, (uint32_t)leader) : NULL;
+	if (kept)
+		*kept = *v;
+}
+
 static void on_view(tern *t, const tern_msg *m)
 {
 	struct coll *c = coll_of(t);
+	struct view v = { .place = { tern_msg_arg(m, 2), tern_msg_arg(m, 3) }, .told = true };
 	size_t len;
 	const void *alive = tern_msg_data(m, &len);
 	tern_team *team = team_find(c, tern_msg_arg(m, 0));
-	uint64_t leader = tern_msg_arg(m, 1);
 	c->handled++;
-	if (!team || leader >= team->all.n || team->all.rank[leader] != tern_msg_src(m) ||
-	    len > sizeof(uint64_t[VIEW_WORDS]) || !alive)
+	if (!alive || len > sizeof v.alive)
 		return;
-	struct view *v = view_of(team, (uint32_t)leader);
-	if (!v)
-		return;
-	memcpy(v->alive, alive, len);
-	v->place = (struct place){ tern_msg_arg(m, 2), tern_msg_arg(m, 3) };
-	v->told = true;
+	memcpy(v.alive, alive, len);
+	if (team)
+		view_take(team, tern_msg_arg(m, 1), &v);
+	else
+		early_keep_view(c, m, &v, sizeof v);
 }
 
 void survivors_handlers(struct endpoint *e)
@@ -172,6 +177,10 @@ static int survivors_begin(tern_team *team)
 			       team->first->name);
 	if (!rc && !view_of(team, 0))
 		rc = error_set(-ENOMEM, "tern_team_survivors(): no memory");
+	struct view v;
+	uint64_t leader;
+	while (!rc && early_take_view(team, &leader, &v, sizeof v))
+		view_take(team, leader, &v);
 	return rc;
 }
 
