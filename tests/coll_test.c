@@ -261,12 +261,80 @@ static void move_all(tern *t, tern_team *team)
 			}
 }
 
+/* -- Lengths that differ, and matrices ----------------------------------------------------------- */
+
+static size_t length_of(uint32_t src, uint32_t dst)
+{
+	return chance_of(seed, src * 131 + dst) % 5 ? chance_of(seed, src * 77 + dst) % 9000 : 0;
+}
+
+static void vary_one(tern *t, tern_team *team)
+{
+	uint32_t me = tern_team_rank(team), n = tern_team_size(team);
+	tern_part in_part[MEMBERS_MOST], out_part[MEMBERS_MOST];
+	size_t in_at = 0, out_at = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		in_part[i] = (tern_part){ .run = length_of(me, i) };
+		out_part[i] = (tern_part){ .run = length_of(i, me) };
+		in_part[i].base = from + in_at;
+		out_part[i].base = to + out_at;
+		chance_fill(from + in_at, in_part[i].run, number_of(me, i));
+		in_at += in_part[i].run;
+		out_at += out_part[i].run;
+	}
+	memset(to, 0xee, out_at);
+	bool odd = n > 1 && seed % 4 == 0; /* the first two do not agree */
+	if (odd && me == 0)
+		in_part[1].run = in_part[1].run ? in_part[1].run - 1 : 1;
+	arrive(t);
+	int rc = tern_team_alltoallv(team, in_part, out_part);
+	CHECK_IS(rc, odd && me < 2 ? -EMSGSIZE : 0);
+	for (uint32_t i = 0; i < n; i++)
+		if (!(odd && me == 1 && i == 0))
+			CHECK(chance_filled(out_part[i].base, out_part[i].run, number_of(i, me)));
+}
+
+static void transpose_one(tern *t, tern_team *team, size_t rows, size_t cols, size_t pad)
+{
+	uint32_t me = tern_team_rank(team), n = tern_team_size(team);
+	size_t first = rows * me / n, end = rows * (me + 1) / n;
+	size_t first_out = cols * me / n, end_out = cols * (me + 1) / n;
+	uint32_t *a = (uint32_t *)(void *)from, *b = (uint32_t *)(void *)to;
+	for (size_t r = first; r < end; r++)
+		for (size_t c = 0; c < cols; c++)
+			a[(r - first) * (cols + pad) + c] = (uint32_t)(r * 1000 + c);
+	memset(to, 0xee, sizeof to);
+	tern_matrix x = { a, rows, cols, 4, pad ? (cols + pad) * 4 : 0 }, y = { b, cols, rows, 4, 0 };
+	arrive(t);
+	CHECK_IS(tern_team_transpose(team, &x, &y), 0);
+	bool right = true;
+	for (size_t r = first_out; r < end_out; r++)
+		for (size_t c = 0; c < rows; c++)
+			right &= b[(r - first_out) * rows + c] == c * 1000 + r;
+	CHECK(right);
+	y.rows++;
+	CHECK_IS(tern_team_transpose(team, &x, &y), -EINVAL);
+}
+
+static void vary_all(tern *t, tern_team *team)
+{
+	for (int i = 0; i < 20; i++) {
+		seed++;
+		vary_one(t, team);
+	}
+	transpose_one(t, team, 1, 1, 0);
+	transpose_one(t, team, 3, 17, 0);
+	transpose_one(t, team, 64, 64, 5);
+	transpose_one(t, team, 200, 101, 3);
+}
+
 /* -- Teams ------------------------------------------------------------------------------------- */
 
 static void try_team(tern *t, tern_team *team, bool quick)
 {
 	reduce_all(t, team, quick);
 	move_all(t, team);
+	vary_all(t, team);
 	CHECK_IS(tern_team_barrier(team), 0);
 }
 

@@ -165,6 +165,31 @@ int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void
 int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len);
 int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op);
 
+/*
+ * in[i] goes to member i, and out[i] comes from it: parts of any length and shape, as many as the
+ * team has members. What one sends has the length of what the other receives, else the call fails
+ * with -EMSGSIZE at both and the team goes on. `in` and `out` do not overlap.
+ */
+int tern_team_alltoallv(tern_team *team, const tern_part *in, const tern_part *out);
+int tern_team_alltoallv_start(tern_team *team, const tern_part *in, const tern_part *out,
+			      tern_op *op);
+
+/*
+ * A matrix of `rows` times `cols` elements, spread over a team by rows: of n members, member i has
+ * rows rows*i/n to rows*(i+1)/n - 1, from `base` on, `stride` bytes apart.
+ */
+typedef struct tern_matrix {
+	void *base;
+	size_t rows, cols;
+	size_t element; /* bytes */
+	size_t stride;  /* 0: rows lie one behind the other */
+} tern_matrix;
+
+/* `out` gets the transposition of `in`, so it has as many rows as that has columns. */
+int tern_team_transpose(tern_team *team, const tern_matrix *in, const tern_matrix *out);
+int tern_team_transpose_start(tern_team *team, const tern_matrix *in, const tern_matrix *out,
+			      tern_op *op);
+
 TERN_END_
 
 #endif

@@ -38,8 +38,7 @@ static void near_add(struct run *r, enum near_kind kind, uint32_t root, const vo
 
 static void barrier_steps(struct run *r);
 
-/* Lets no member be further ahead than others can keep messages for. */
-static int call_begin(tern_team *team, const char *name, struct run **r)
+int call_begin(tern_team *team, const char *name, struct run **r)
 {
 	int rc = run_begin(team, name, r);
 	if (!rc && !team_is_near(team) && ++team->ahead >= AHEAD_MOST) {
@@ -57,7 +56,7 @@ static int root_check(const tern_team *team, uint32_t root, const char *name)
 			 name, root, team->all.n - 1);
 }
 
-static int handle_check(const tern_op *op, const char *name)
+int call_handle(const tern_op *op, const char *name)
 {
 	return op ? 0 : error_set(-EINVAL, "%s was given no handle", name);
 }
@@ -99,7 +98,7 @@ int tern_team_barrier(tern_team *team)
 int tern_team_barrier_start(tern_team *team, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = handle_check(op, "tern_team_barrier_start()");
+	int rc = call_handle(op, "tern_team_barrier_start()");
 	return rc ? rc : barrier(team, op, "tern_team_barrier_start()");
 }
 
@@ -155,7 +154,7 @@ int tern_team_broadcast(tern_team *team, uint32_t root, void *data, size_t len)
 int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = handle_check(op, "tern_team_broadcast_start()");
+	int rc = call_handle(op, "tern_team_broadcast_start()");
 	return rc ? rc : broadcast(team, root, data, len, op, "tern_team_broadcast_start()");
 }
 
@@ -229,7 +228,7 @@ int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t
 			      enum tern_type type, unsigned how, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = handle_check(op, "tern_team_allreduce_start()");
+	int rc = call_handle(op, "tern_team_allreduce_start()");
 	return rc ? rc
 		  : allreduce(team, &(struct reduction){ in, out, n, type, how }, op,
 			      "tern_team_allreduce_start()");
@@ -275,7 +274,7 @@ int tern_team_reduce_start(tern_team *team, uint32_t root, const void *in, void 
 			   enum tern_type type, unsigned how, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = handle_check(op, "tern_team_reduce_start()");
+	int rc = call_handle(op, "tern_team_reduce_start()");
 	return rc ? rc
 		  : reduce(team, root, &(struct reduction){ in, out, n, type, how }, op,
 			   "tern_team_reduce_start()");
@@ -310,7 +309,7 @@ int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, e
 			 unsigned how, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = handle_check(op, "tern_team_scan_start()");
+	int rc = call_handle(op, "tern_team_scan_start()");
 	return rc ? rc
 		  : scan(team, &(struct reduction){ in, out, n, type, how }, true, op,
 			 "tern_team_scan_start()");
@@ -328,7 +327,7 @@ int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
 			   enum tern_type type, unsigned how, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = handle_check(op, "tern_team_exscan_start()");
+	int rc = call_handle(op, "tern_team_exscan_start()");
 	return rc ? rc
 		  : scan(team, &(struct reduction){ in, out, n, type, how }, false, op,
 			 "tern_team_exscan_start()");
@@ -382,7 +381,7 @@ int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, size_
 			   tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = handle_check(op, "tern_team_gather_start()");
+	int rc = call_handle(op, "tern_team_gather_start()");
 	return rc ? rc
 		  : move(team, GATHER, root, in, out, len, op, "tern_team_gather_start()");
 }
@@ -396,7 +395,7 @@ int tern_team_allgather(tern_team *team, const void *in, size_t len, void *out)
 int tern_team_allgather_start(tern_team *team, const void *in, size_t len, void *out, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = handle_check(op, "tern_team_allgather_start()");
+	int rc = call_handle(op, "tern_team_allgather_start()");
 	return rc ? rc : move(team, ALLGATHER, 0, in, out, len, op, "tern_team_allgather_start()");
 }
 
@@ -410,7 +409,7 @@ int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void
 			    tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = handle_check(op, "tern_team_scatter_start()");
+	int rc = call_handle(op, "tern_team_scatter_start()");
 	return rc ? rc : move(team, SCATTER, root, in, out, len, op, "tern_team_scatter_start()");
 }
 
@@ -423,6 +422,6 @@ int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len)
 int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = handle_check(op, "tern_team_alltoall_start()");
+	int rc = call_handle(op, "tern_team_alltoall_start()");
 	return rc ? rc : move(team, ALLTOALL, 0, in, out, len, op, "tern_team_alltoall_start()");
 }

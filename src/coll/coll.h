@@ -71,7 +71,17 @@ struct tern_team {
 
 /* -- Runs: see run.c -- */
 
-enum step_kind { STEP_NEAR, STEP_RECV, STEP_SEND, STEP_WAIT, STEP_COMBINE, STEP_COPY };
+enum step_kind {
+	STEP_NEAR,
+	STEP_RECV,
+	STEP_SEND,
+	STEP_WAIT,
+	STEP_COMBINE,
+	STEP_COPY,
+	STEP_CALL
+};
+
+struct run;
 
 struct step {
 	uint8_t kind;
@@ -81,6 +91,7 @@ struct step {
 	char *to;
 	const char *from;
 	size_t len, moved; /* bytes; of STEP_COMBINE: elements */
+	void (*call)(struct run *r);
 };
 
 enum near_kind {
@@ -94,9 +105,25 @@ enum near_kind {
 	NEAR_ALLGATHER,
 	NEAR_SCATTER,
 	NEAR_ALLTOALL,
+	NEAR_ALLTOALLV,
 };
 
 enum near_phase { NEAR_ENTER, NEAR_WAIT, NEAR_SLICES };
+
+/* What a member tells another of the part that it sends it, and of the one that it expects. */
+struct lengths {
+	uint64_t sends, expects;
+};
+
+/* What goes to each member, and comes from it, where the lengths differ; see varied.c. */
+struct varied {
+	const tern_part *out;
+	size_t *in_len, *out_len;    /* in bytes, of each member */
+	struct lengths *mine, *said; /* for each member, and by it */
+	char *in_at, *out_at;        /* packed, one part behind the other */
+	uint64_t longest[2];         /* part that this member sends, and that any does */
+	void *kept;                  /* what the parts point to; freed with the run */
+};
 
 /* A step among members that share memory, and how far it is. */
 struct near_step {
@@ -108,6 +135,7 @@ struct near_step {
 	size_t done, chunk;
 	enum near_phase phase;
 	uint32_t seen; /* members from the first on whose number has come */
+	struct varied *varied;
 };
 
 /* How elements are combined. */
@@ -129,6 +157,7 @@ struct run {
 	const char *name;
 	tern_op *op; /* NULL: its call waits for it */
 	int error;
+	int result;  /* of one that did all it could, and not all that was asked */
 	bool over, meets; /* it has met all members when it is over */
 	uint32_t stuck;   /* a rank to which there is no room for a message, plus 1 */
 	uint32_t receiving; /* receives under way */
@@ -139,6 +168,7 @@ struct run {
 	struct step *step;
 	struct step few[RUN_STEPS];
 	char *scratch;
+	struct varied varied;
 };
 
 struct coll {
@@ -161,6 +191,11 @@ static inline struct coll *coll_of(tern *t)
 {
 	return t->own->layer[LAYER_COLL];
 }
+
+/* -- call.c -- */
+/* A run that lets no member be further ahead than others can keep messages for. */
+int call_begin(tern_team *team, const char *name, struct run **r);
+int call_handle(const tern_op *op, const char *name); /* -EINVAL without one */
 
 /* -- run.c -- */
 /* A run of a call on `team`, without steps; -ENOMEM, or why there can be no call. */
@@ -246,6 +281,7 @@ void far_allgather(struct run *r, const struct members *p, const void *in, size_
 void far_scatter(struct run *r, const struct members *p, uint32_t root, const char *in, void *out,
 		 size_t len);
 void far_alltoall(struct run *r, const struct members *p, const char *in, char *out, size_t len);
+void far_alltoallv(struct run *r, const struct members *p, const struct varied *v);
 /* In the order of the members; to everybody, or to `root` if that is a member. */
 void far_ordered(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
 		 size_t n);

@@ -73,7 +73,8 @@ static size_t near_most(const struct run *r, const struct near_step *s)
 	const tern_team *team = r->team;
 	switch (s->kind) {
 	case NEAR_SCATTER:
-	case NEAR_ALLTOALL: { /* the cell has a piece for each member */
+	case NEAR_ALLTOALL:
+	case NEAR_ALLTOALLV: { /* the cell has a piece for each member */
 		size_t each = CELL_LONG / team->near.n;
 		return each >= 64 ? each - each % 64 : each;
 	}
@@ -96,7 +97,8 @@ static size_t near_chunk(const struct run *r, const struct near_step *s)
 /* Bytes that a member writes into its cell. */
 static size_t near_bytes(const tern_team *team, const struct near_step *s)
 {
-	bool pieces = s->kind == NEAR_SCATTER || s->kind == NEAR_ALLTOALL;
+	bool pieces = s->kind == NEAR_SCATTER || s->kind == NEAR_ALLTOALL ||
+		      s->kind == NEAR_ALLTOALLV;
 	return pieces ? s->chunk * team->near.n : s->chunk;
 }
 
@@ -182,9 +184,45 @@ void near_doze(tern_team *team, bool begin)
 
 /* -- Writing and reading ------------------------------------------------------------------------ */
 
+/* What is left of a member's part in this round, where lengths differ. */
+static size_t varied_part(const struct near_step *s, size_t len)
+{
+	size_t left = len > s->done ? len - s->done : 0;
+	return left < s->chunk ? left : s->chunk;
+}
+
+static void varied_fill(const tern_team *team, const struct near_step *s, unsigned char *to)
+{
+	const struct varied *v = s->varied;
+	const char *from = v->in_at;
+	for (uint32_t i = 0; i < team->near.n; from += v->in_len[i++]) {
+		size_t len = varied_part(s, v->mine[i].sends);
+		if (len)
+			memcpy(to + i * s->chunk, from + s->done, len);
+	}
+}
+
+static void varied_take(const tern_team *team, const struct near_step *s)
+{
+	const struct varied *v = s->varied;
+	char *to = v->out_at;
+	for (uint32_t i = 0; i < team->near.n; to += v->out_len[i++]) {
+		size_t len = varied_part(s, v->mine[i].expects);
+		if (len)
+			memcpy(to + s->done,
+			       data_of(team, i, near_bytes(team, s)) +
+				       team->near.me * s->chunk,
+			       len);
+	}
+}
+
 static void cell_fill(const tern_team *team, const struct near_step *s)
 {
 	unsigned char *to = data_of(team, team->near.me, near_bytes(team, s));
+	if (s->kind == NEAR_ALLTOALLV) {
+		varied_fill(team, s, to);
+		return;
+	}
 	if (s->kind != NEAR_SCATTER && s->kind != NEAR_ALLTOALL) {
 		if (s->chunk && s->kind != NEAR_BARRIER)
 			memcpy(to, s->in + s->done, s->chunk);
@@ -249,6 +287,9 @@ static void data_take(const struct run *r, const struct near_step *s)
 			memcpy(s->out + s->done,
 			       data_of(team, s->root, near_bytes(team, s)) + me * s->chunk,
 			       s->chunk);
+		break;
+	case NEAR_ALLTOALLV:
+		varied_take(team, s);
 		break;
 	case NEAR_ALLTOALL:
 		for (uint32_t i = 0; i < n && s->chunk; i++)
@@ -361,6 +402,8 @@ bool near_turn(struct run *r, struct near_step *s)
 {
 	if (s->kind == NEAR_BARRIER && s->len == 0)
 		s->len = 1; /* one round, in which nothing moves */
+	if (s->kind == NEAR_ALLTOALLV)
+		s->len = s->varied->longest[1]; /* which a step before has found out */
 	for (;;) {
 		if (s->phase == NEAR_ENTER && s->done == s->len)
 			return true;

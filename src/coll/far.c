@@ -382,3 +382,22 @@ void far_alltoall(struct run *r, const struct members *p, const char *in, char *
 	}
 	step_wait(r);
 }
+
+void far_alltoallv(struct run *r, const struct members *p, const struct varied *v)
+{
+	size_t out_at = 0;
+	/* Receives first, in the order of their places, then sends from the next member on. */
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (i != p->me)
+			step_recv(r, p->rank[i], 0, v->out_at + out_at, v->out_len[i]);
+		out_at += v->out_len[i];
+	}
+	for (uint32_t k = 1; k < p->n; k++) {
+		uint32_t to = (p->me + k) % p->n;
+		size_t at = 0;
+		for (uint32_t i = 0; i < to; i++)
+			at += v->in_len[i];
+		step_send(r, p->rank[to], 0, v->in_at + at, v->in_len[to]);
+	}
+	step_wait(r);
+}

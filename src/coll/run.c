@@ -57,6 +57,7 @@ void run_free(struct run *r)
 	if (r->step != r->few)
 		free(r->step);
 	free(r->scratch);
+	free(r->varied.kept);
 	free(r);
 }
 
@@ -125,6 +126,9 @@ static bool step_turn(struct run *r, struct step *s)
 		if (s->len)
 			memmove(s->to, s->from, s->len);
 		return true;
+	case STEP_CALL:
+		s->call(r);
+		return true;
 	}
 	return true;
 }
@@ -154,7 +158,7 @@ static void run_end(struct run *r)
 	layer_work(c->e, LAYER_COLL, --c->started != 0);
 	r->next = c->spent;
 	c->spent = r;
-	op_end(c->e, r->op, r->error);
+	op_end(c->e, r->op, r->error ? r->error : r->result);
 }
 
 unsigned team_turn(tern_team *team)
@@ -285,7 +289,7 @@ int run_go(struct run *r, tern_op *op)
 		return 0;
 	}
 	run_wait(r);
-	rc = r->error;
+	rc = r->error ? r->error : r->result;
 	run_free(r);
 	return rc;
 }
