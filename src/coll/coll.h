@@ -157,18 +157,18 @@ struct run {
 	const char *name;
 	tern_op *op; /* NULL: its call waits for it */
 	int error;
-	int result;  /* of one that did all it could, and not all that was asked */
-	bool over, meets; /* it has met all members when it is over */
-	uint32_t stuck;   /* a rank to which there is no room for a message, plus 1 */
+	int result; /* of one that did all it could, and not all that was asked */
+	bool over, meets;   /* it has met all members when it is over */
 	uint32_t receiving; /* receives under way */
-	struct combine combine;
-	struct near_step near[RUN_NEARS];
-	unsigned nears;
-	unsigned at, steps, room;
-	struct step *step;
-	struct step few[RUN_STEPS];
+	unsigned at, steps, nears;
 	char *scratch;
+	struct combine combine;
 	struct varied varied;
+	/* From here on, what a new run finds need not be 0. */
+	unsigned room;
+	struct step *step;
+	struct near_step near[RUN_NEARS];
+	struct step few[RUN_STEPS];
 };
 
 struct coll {
@@ -177,6 +177,7 @@ struct coll {
 	uint64_t next_id;
 	uint64_t handled; /* messages of this layer */
 	struct run *spent; /* to be freed in the program's next call */
+	struct run *spare; /* for the next one */
 	uint32_t started;  /* runs with a handle */
 	struct early *early, *early_free, *note_free;
 	struct desk *desks; /* that no team uses */
@@ -202,7 +203,7 @@ int call_handle(const tern_op *op, const char *name); /* -EINVAL without one */
 int run_begin(tern_team *team, const char *name, struct run **out);
 /* Begins it, and with `op` returns; else waits for its end. Frees it in the end. */
 int run_go(struct run *r, tern_op *op);
-void run_free(struct run *r);
+void run_free(struct coll *c, struct run *r);
 void runs_free_spent(struct coll *c);
 /* Does what can be done now for the runs of a team. */
 unsigned team_turn(tern_team *team);

@@ -105,7 +105,7 @@ static size_t near_bytes(const tern_team *team, const struct near_step *s)
 /* Whether each member combines a slice, rather than whoever needs the result all of it. */
 static bool near_sliced(const tern_team *team, const struct near_step *s)
 {
-	return (s->kind == NEAR_ALLREDUCE || s->kind == NEAR_REDUCE) && team->near.n > 2 &&
+	return (s->kind == NEAR_ALLREDUCE || s->kind == NEAR_REDUCE) &&
 	       s->chunk * team->near.n > 8 << 10;
 }
 

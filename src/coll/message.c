@@ -210,13 +210,11 @@ void message_handlers(struct endpoint *e)
 
 /* -- Turns ------------------------------------------------------------------------------------- */
 
-/* Notes that there is no room; any other error ends the run. */
-static bool message_failed(struct run *r, const struct step *s, int rc)
+/* Without room it is tried again; any other error ends the run. */
+static bool message_failed(struct run *r, int rc)
 {
-	if (rc == -EAGAIN)
-		r->stuck = s->peer + 1;
-	else
-		r->error = r->error ? r->error : rc;
+	if (rc != -EAGAIN && !r->error)
+		r->error = rc;
 	return false;
 }
 
@@ -227,7 +225,7 @@ bool recv_turn(struct run *r, struct step *s)
 		const uint64_t words[] = { r->team->id, r->call, s->tag };
 		int rc = layer_request(c->e, s->peer, COLL_READY, NULL, 0, 3, words);
 		if (rc)
-			return message_failed(r, s, rc);
+			return message_failed(r, rc);
 	}
 	s->begun = true;
 	r->receiving++;
@@ -256,7 +254,7 @@ bool send_turn(struct run *r, struct step *s)
 		int rc = layer_request(c->e, s->peer, COLL_DATA, len ? s->from + s->moved : NULL,
 				       len, 5, words);
 		if (rc)
-			return message_failed(r, s, rc);
+			return message_failed(r, rc);
 		s->moved += len;
 	} while (s->moved < s->len);
 	return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Runs: calls under way, which have their turns in order on each team. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,9 +42,11 @@ int run_begin(tern_team *team, const char *name, struct run **out)
 	if (rc)
 		return rc;
 	runs_free_spent(c);
-	struct run *r = calloc(1, sizeof *r);
+	struct run *r = c->spare ? c->spare : malloc(sizeof *r);
 	if (!r)
 		return error_set(-ENOMEM, "%s: no memory", name);
+	c->spare = NULL;
+	memset(r, 0, offsetof(struct run, room));
 	r->team = team;
 	r->name = name;
 	r->step = r->few;
@@ -52,20 +55,23 @@ int run_begin(tern_team *team, const char *name, struct run **out)
 	return 0;
 }
 
-void run_free(struct run *r)
+void run_free(struct coll *c, struct run *r)
 {
 	if (r->step != r->few)
 		free(r->step);
 	free(r->scratch);
 	free(r->varied.kept);
-	free(r);
+	if (c->spare)
+		free(r);
+	else
+		c->spare = r;
 }
 
 void runs_free_spent(struct coll *c)
 {
 	for (struct run *r = c->spent, *next; r; r = next) {
 		next = r->next;
-		run_free(r);
+		run_free(c, r);
 	}
 	c->spent = NULL;
 }
@@ -136,7 +142,6 @@ static bool step_turn(struct run *r, struct step *s)
 static unsigned run_turn(struct run *r)
 {
 	unsigned before = r->at;
-	r->stuck = 0;
 	while (r->at < r->steps && !r->error && step_turn(r, &r->step[r->at]))
 		r->at++;
 	return r->at - before;
@@ -274,7 +279,7 @@ int run_go(struct run *r, tern_op *op)
 	else if (rc)
 		error_set(rc, "%s: no memory", r->name);
 	if (rc) {
-		run_free(r);
+		run_free(c, r);
 		return rc;
 	}
 	r->call = team->calls++;
@@ -290,6 +295,6 @@ int run_go(struct run *r, tern_op *op)
 	}
 	run_wait(r);
 	rc = r->error ? r->error : r->result;
-	run_free(r);
+	run_free(c, r);
 	return rc;
 }

@@ -41,11 +41,12 @@ static void coll_close(void *state)
 		next = team->next;
 		for (struct run *r = team->first, *after; r; r = after) {
 			after = r->next;
-			run_free(r);
+			run_free(c, r);
 		}
 		team_drop(team);
 	}
 	runs_free_spent(c);
+	free(c->spare);
 	early_close(c);
 	free(c);
 }

@@ -191,7 +191,7 @@ static int alltoallv(tern_team *team, const tern_part *in, const tern_part *out,
 	if (!rc)
 		rc = combine_find(team->coll, TERN_TYPE_UINT64, TERN_REDUCE_MAX, name, &r->combine);
 	if (rc) {
-		run_free(r);
+		run_free(team->coll, r);
 		return rc;
 	}
 	varied_fill(r, in, out);
