@@ -13,8 +13,9 @@
 
 enum { MOST = 70000, COUNTS_MOST = 9000 };
 
-static uint64_t seed;
-static struct chance late;
+static uint64_t first_seed;
+static _Thread_local uint64_t seed;
+static _Thread_local struct chance late;
 
 /* -- The reference ------------------------------------------------------------------------------ */
 
@@ -137,7 +138,7 @@ static void arrive(tern *t)
 		tern_poll(t);
 }
 
-static unsigned char in[COUNTS_MOST * 16], out[COUNTS_MOST * 16], expected[COUNTS_MOST * 16];
+static _Thread_local unsigned char in[COUNTS_MOST * 16], out[COUNTS_MOST * 16], expected[COUNTS_MOST * 16];
 
 static void reduce_one(tern *t, tern_team *team, enum tern_type type, unsigned how, size_t n,
 		       unsigned form)
@@ -196,7 +197,7 @@ static void reduce_all(tern *t, tern_team *team, bool quick)
 /* -- Moving ------------------------------------------------------------------------------------- */
 
 enum { MEMBERS_MOST = 8 };
-static unsigned char from[MEMBERS_MOST * MOST], to[MEMBERS_MOST * MOST];
+static _Thread_local unsigned char from[MEMBERS_MOST * MOST], to[MEMBERS_MOST * MOST];
 
 static uint64_t number_of(uint32_t src, uint32_t dst)
 {
@@ -338,11 +339,10 @@ static void try_team(tern *t, tern_team *team, bool quick)
 	CHECK_IS(tern_team_barrier(team), 0);
 }
 
-static void all_shapes(void)
+static void try_shapes(tern *t)
 {
-	atomic_store(&check_failures, 0);
-	tern *t = ranks_open();
 	tern_team *all, *part = NULL, *machine;
+	seed = first_seed;
 	late = (struct chance){ seed + tern_rank(t) };
 	REQUIRE(tern_team_all(t, &all) == 0);
 	CHECK_IS(tern_team_size(all), tern_size(t));
@@ -367,10 +367,17 @@ static void all_shapes(void)
 	CHECK_IS(tern_team_free(machine), 0);
 	CHECK_IS(tern_team_quiet(all), 0);
 	CHECK_IS(tern_team_free(all), 0);
+}
+
+static void rank_main(void)
+{
+	atomic_store(&check_failures, 0);
+	tern *t = ranks_open();
+	try_shapes(t);
 	CHECK_IS(tern_close(t), 0);
 }
 
-static void try_shapes(const char *net, const char *delivery)
+static void try_jobs(const char *net, const char *delivery)
 {
 	static const uint32_t sizes[] = { 1, 2, 3, 5, 8 };
 	setenv("TERN_DELIVERY", delivery, 1);
@@ -378,8 +385,8 @@ static void try_shapes(const char *net, const char *delivery)
 	if (net)
 		setenv("TERN_NET", net, 1);
 	for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-		seed = check_seed();
-		ranks_start(sizes[i], 0, all_shapes);
+		first_seed = check_seed();
+		ranks_start(sizes[i], 0, rank_main);
 		if (!CHECK_IS(ranks_reap(sizes[i], 0), 0))
 			printf("    %u ranks, %s, %s\n", sizes[i], net ? net : "shm", delivery);
 		ranks_end();
@@ -390,20 +397,32 @@ static void try_shapes(const char *net, const char *delivery)
 
 TEST(collectives_through_desks)
 {
-	try_shapes(NULL, "poll");
+	try_jobs(NULL, "poll");
 }
 
 TEST(collectives_through_desks_by_a_thread)
 {
-	try_shapes(NULL, "thread");
+	try_jobs(NULL, "thread");
 }
 
 TEST(collectives_through_desks_by_interrupt)
 {
-	try_shapes(NULL, "interrupt");
+	try_jobs(NULL, "interrupt");
 }
 
 TEST(collectives_by_messages)
 {
-	try_shapes("udp", "poll");
+	try_jobs("udp", "poll");
+}
+
+static void prepare(tern *t)
+{
+	(void)t;
+}
+
+/* In one process, where a thread sanitizer sees both sides. */
+TEST(collectives_of_threads)
+{
+	first_seed = check_seed();
+	ranks_run_threads(3, prepare, try_shapes);
 }

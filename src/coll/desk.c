@@ -274,10 +274,9 @@ static void data_take(const struct run *r, const struct near_step *s)
 			data_combine(r, s, s->out + s->done, 0, s->chunk, me - 1);
 		break;
 	case NEAR_GATHER:
-		if (me != s->root)
-			break;
-		/* fall through */
 	case NEAR_ALLGATHER:
+		if (s->kind == NEAR_GATHER && me != s->root)
+			break;
 		for (uint32_t i = 0; i < n && s->chunk; i++)
 			memcpy(s->out + i * s->len + s->done, data_of(team, i, s->chunk),
 			       s->chunk);
