@@ -72,7 +72,7 @@ typedef struct tern_stats_net_data {
 enum {
 	TERN_STATS_HANDLERS =
 		1024, /* numbers below TERN_HANDLER_MAX are the program's, the others Tern's */
-	TERN_STATS_LAYERS = 8, /* 0 are the program's own messages */
+	TERN_STATS_LAYERS = 9, /* 0 are the program's own messages */
 	TERN_STATS_TIMES = 160,
 };
 

@@ -45,6 +45,16 @@ bool layers_need_anyone(const struct endpoint *e, const tern_op *op)
 	return false;
 }
 
+bool layers_busy(const struct endpoint *e, uint32_t but)
+{
+	if (e->work & ~(1u << but) || e->deferred_count)
+		return true;
+	for (int i = 0; i < LAYERS; i++)
+		if (e->layers[i]->busy && e->layers[i]->busy(e->layer[i]))
+			return true;
+	return false;
+}
+
 int layers_closing(struct endpoint *e)
 {
 	int rc = 0;

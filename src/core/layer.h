@@ -33,6 +33,12 @@ struct layer {
 	 */
 	bool (*needs_anyone)(const void *state, const tern_op *op);
 	/*
+	 * Whether something is under way, other than messages, that may still run code of the
+	 * program's here: tern_team_quiet() asks. What the layer has as work need not be told; may
+	 * be NULL.
+	 */
+	bool (*busy)(const void *state);
+	/*
 	 * 0, or why the endpoint cannot be closed, and then it stays open; may wait; may be NULL.
 	 */
 	int (*closing)(void *state);
@@ -57,6 +63,7 @@ enum layer_index {
 	LAYER_ASYNC,
 	LAYER_SPAWN,
 	LAYER_SEQUENCE,
+	LAYER_COLL,
 	LAYERS,
 	/* Bits of the endpoint's work that are no layer's: lost.c has some, a barrier is begun. */
 	LAYERS_DRAINING = LAYERS,
@@ -76,6 +83,7 @@ int layers_open(struct endpoint *e);
 void layers_close(struct endpoint *e);
 unsigned layers_progress(struct endpoint *e);
 bool layers_need_anyone(const struct endpoint *e, const tern_op *op);
+bool layers_busy(const struct endpoint *e, uint32_t but); /* `but`: whose work does not count */
 int layers_closing(struct endpoint *e);
 void layers_leave(struct endpoint *e);
 void layers_disown(struct endpoint *e);

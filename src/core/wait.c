@@ -426,6 +426,8 @@ void wait_through(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg
 	while (!over(e, arg)) {
 		if (TERN_UNLIKELY(held(e)))
 			holds += holds_suspend(e);
+		if (w->stop)
+			w->stop(e, w);
 		wait_step(e, w);
 	}
 	holds_resume(e, holds);

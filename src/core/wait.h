@@ -91,7 +91,8 @@ int wait_until_limit(struct endpoint *e, bool (*over)(struct endpoint *e, void *
 
 /*
  * The same without a way out, for what must not go on after its caller has returned. The caller has
- * asked rules_wait() before; holds that handlers leave meanwhile begin when this returns.
+ * asked rules_wait() before; holds that handlers leave meanwhile begin when this returns. `stop`
+ * is asked, and cannot stop it.
  */
 void wait_through(struct endpoint *e, bool (*over)(struct endpoint *e, void *arg), void *arg,
 		  struct wait *w);

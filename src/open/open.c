@@ -12,6 +12,7 @@
 #include "boot/boot.h"
 #include "chan/chan.h"
 #include "core/core.h"
+#include "coll/coll.h"
 #include "core/delivery.h"
 #include "core/rules.h"
 #include "core/scope.h"
@@ -37,7 +38,7 @@ static const struct layer *const layer_table[LAYERS] = {
 	[LAYER_MEM] = &mem_layer,           [LAYER_MSG] = &msg_layer,
 	[LAYER_TYPED] = &typed_layer,       [LAYER_CHAN] = &chan_layer,
 	[LAYER_ASYNC] = &async_layer,       [LAYER_SPAWN] = &spawn_layer,
-	[LAYER_SEQUENCE] = &sequence_layer,
+	[LAYER_SEQUENCE] = &sequence_layer, [LAYER_COLL] = &coll_layer,
 };
 
 static void *aligned_zero(size_t bytes)

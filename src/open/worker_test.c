@@ -209,7 +209,7 @@ TEST(workers_put_get_and_add_with_no_rank_polling)
 	rounds = check_scaled(50000);
 	open_ranks();
 	REQUIRE(tern_alloc(local[1], 64 + (THREADS << 20), &p) == 0);
-	table = tern_addr_of(local[1], p);
+	REQUIRE(tern_addr_of(local[1], p, &table) == 0);
 	counter = table + THREADS * 8;
 	memset(p, 0, 64);
 	for (uintptr_t i = 0; i < THREADS; i++)

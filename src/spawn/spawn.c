@@ -122,6 +122,12 @@ static int spawn_closing(void *state)
 		e->t->rank, s->e->threads, s->inbox_count);
 }
 
+static bool spawn_busy(const void *state)
+{
+	const struct spawn *s = state;
+	return s->inbox_count || s->under_way;
+}
+
 static void spawn_report(const void *state, int fd)
 {
 	const struct spawn *s = state;
@@ -137,6 +143,7 @@ const struct layer spawn_layer = { .open = spawn_open,
 				   .close = spawn_close,
 				   .progress = spawn_progress,
 				   .lost = spawn_lost,
+				   .busy = spawn_busy,
 				   .closing = spawn_closing,
 				   .report = spawn_report };
 

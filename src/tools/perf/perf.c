@@ -134,7 +134,7 @@ static const struct test *const *const groups[] = {
 	message_tests, job_tests,      memory_tests, start_tests, transfer_tests,
 	send_tests,    typed_tests,    chan_tests,   async_tests, spawn_tests,
 	trace_tests,   delivery_tests, udp_tests,    ofi_tests,   sequence_tests,
-	worker_tests,
+	worker_tests,  coll_tests,
 };
 
 static struct test complete[PERF_TESTS_MOST];

@@ -10,7 +10,7 @@
 typedef const struct test *const test_rows[];
 extern test_rows message_tests, job_tests, memory_tests, transfer_tests, send_tests, typed_tests;
 extern test_rows chan_tests, async_tests, spawn_tests, trace_tests, delivery_tests;
-extern test_rows udp_tests, ofi_tests, sequence_tests, start_tests, worker_tests;
+extern test_rows udp_tests, ofi_tests, sequence_tests, start_tests, worker_tests, coll_tests;
 
 /* message.c: what every round trip inherits whose limit is a raw cache line */
 extern const struct test raw_trip;

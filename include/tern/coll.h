@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Teams, and calls that all members of a team make together: barrier, broadcast, reductions, scans,
+ * gathering, all-to-all, the transposition of a matrix; whether a program of active messages has
+ * come to its end; and a team of those who are left when ranks have died.
+ *
+ * All members make the same calls on a team in the same order, with arguments that agree. Each
+ * collective has a blocking form and one with a handle (_start), whose buffers belong to the
+ * operation until it completes. Several may be under way, on one team or on several.
+ *
+ * Conventions are those of <tern/tern.h>. A member that has left makes a call fail, at every member
+ * that has not completed it, with -EOWNERDEAD or -ESHUTDOWN; so does every later call on that team
+ * but tern_team_survivors() and tern_team_free(). tern_coll(7) has the rules.
+ */
+#ifndef TERN_COLL_H
+#define TERN_COLL_H
+
+#include <tern/mem.h>
+
+TERN_BEGIN_
+
+typedef struct tern_team tern_team;
+
+/* -- Teams ------------------------------------------------------------------------- */
+
+/* All ranks of the job, in their order; every rank calls it. */
+int tern_team_all(tern *t, tern_team **team);
+/*
+ * Members of `team` that say the same colour get a team, ordered by key and then by their place in
+ * `team`. Who says TERN_COLOUR_NONE gets NULL.
+ */
+#define TERN_COLOUR_NONE (-1)
+int tern_team_split(tern_team *team, int colour, int key, tern_team **out);
+/*
+ * The members of `team` whose ranks are listed, in the order of the list, which is the same at every
+ * member of `team`; the others get NULL.
+ */
+int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team **out);
+/* The members of `team` that share memory with this one. */
+int tern_team_machine(tern_team *team, tern_team **out);
+/*
+ * Those who live, agreed by all of them: the same team at every member that gets one. Every living
+ * member calls it, and from then on no other call on `team` but tern_team_free(). A rank that dies
+ * during the call may still be in the team.
+ */
+int tern_team_survivors(tern_team *team, tern_team **out);
+/* All members call it; when one has died, each on its own. */
+int tern_team_free(tern_team *team);
+
+uint32_t tern_team_rank(const tern_team *team); /* this member's place */
+uint32_t tern_team_size(const tern_team *team);
+/* The rank in the job of member `i`; UINT32_MAX if there is none. */
+uint32_t tern_team_member(const tern_team *team, uint32_t i);
+
+/*
+ * Returns at every member when all have called it and nothing is under way among them that could
+ * still run a handler, a deferred function or a thread. Members may have sent to members only.
+ */
+int tern_team_quiet(tern_team *team);
+
+/* -- Types and operations ---------------------------------------------------------- */
+
+/* Complex numbers are two floats or two doubles. A value with its location is a struct below. */
+enum tern_type {
+	TERN_TYPE_INT8,
+	TERN_TYPE_INT16,
+	TERN_TYPE_INT32,
+	TERN_TYPE_INT64,
+	TERN_TYPE_UINT8,
+	TERN_TYPE_UINT16,
+	TERN_TYPE_UINT32,
+	TERN_TYPE_UINT64,
+	TERN_TYPE_FLOAT,
+	TERN_TYPE_DOUBLE,
+	TERN_TYPE_COMPLEX_FLOAT,
+	TERN_TYPE_COMPLEX_DOUBLE,
+	TERN_TYPE_INT64_AT,
+	TERN_TYPE_UINT64_AT,
+	TERN_TYPE_DOUBLE_AT,
+	TERN_TYPES
+};
+
+typedef struct tern_int64_at {
+	int64_t value;
+	uint64_t at;
+} tern_int64_at;
+typedef struct tern_uint64_at {
+	uint64_t value;
+	uint64_t at;
+} tern_uint64_at;
+typedef struct tern_double_at {
+	double value;
+	uint64_t at;
+} tern_double_at;
+
+size_t tern_type_size(enum tern_type type); /* in bytes; 0 if there is no such type */
+
+/*
+ * What a reduction does. Integers wrap. MIN and MAX of values with a location keep the location,
+ * of equal values the smallest. Bits and logic are for integers. EXACT, added to one of them:
+ * the result of a team of this size is the same, bit by bit, wherever its members run.
+ */
+enum tern_reduce {
+	TERN_REDUCE_SUM,
+	TERN_REDUCE_PRODUCT,
+	TERN_REDUCE_MIN,
+	TERN_REDUCE_MAX,
+	TERN_REDUCE_AND,
+	TERN_REDUCE_OR,
+	TERN_REDUCE_XOR,
+	TERN_REDUCE_ALL, /* 1 if all are not 0 */
+	TERN_REDUCE_ANY, /* 1 if one is not 0 */
+	TERN_REDUCES,
+	TERN_REDUCE_USER = 64, /* the first number of tern_reduce_on() */
+	TERN_REDUCE_USER_MAX = 32,
+	TERN_REDUCE_EXACT = 256
+};
+
+/*
+ * An operation of the program's: `left[i] = left[i] op right[i]`, for n elements. It must be
+ * associative, and need not be commutative: members are combined in their order. It runs where a
+ * handler may, so it neither sends nor waits.
+ */
+typedef void tern_reduce_fn(void *left, const void *right, size_t n, enum tern_type type,
+			    void *arg);
+/* Registers it under TERN_REDUCE_USER + i; every member uses the same numbers. */
+int tern_reduce_on(tern *t, unsigned how, tern_reduce_fn *fn, void *arg);
+
+/* -- Collectives ------------------------------------------------------------------- */
+
+/* `in` may be `out` in every call where both have the same length. */
+int tern_team_barrier(tern_team *team);
+int tern_team_barrier_start(tern_team *team, tern_op *op);
+int tern_team_broadcast(tern_team *team, uint32_t root, void *data, size_t len);
+int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op);
+/* `out` matters at the root only. */
+int tern_team_reduce(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
+		     enum tern_type type, unsigned how);
+int tern_team_reduce_start(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
+			   enum tern_type type, unsigned how, tern_op *op);
+int tern_team_allreduce(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+			unsigned how);
+int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t n,
+			      enum tern_type type, unsigned how, tern_op *op);
+/* Member i gets the combination of members 0 to i. */
+int tern_team_scan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+		   unsigned how);
+int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+			 unsigned how, tern_op *op);
+/* Of members 0 to i - 1; `out` of member 0 stays as it is. */
+int tern_team_exscan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+		     unsigned how);
+int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
+			   enum tern_type type, unsigned how, tern_op *op);
+/* `len` bytes of each member, one behind the other in the order of the members. */
+int tern_team_gather(tern_team *team, uint32_t root, const void *in, size_t len, void *out);
+int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, size_t len, void *out,
+			   tern_op *op);
+int tern_team_allgather(tern_team *team, const void *in, size_t len, void *out);
+int tern_team_allgather_start(tern_team *team, const void *in, size_t len, void *out, tern_op *op);
+int tern_team_scatter(tern_team *team, uint32_t root, const void *in, void *out, size_t len);
+int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
+			    tern_op *op);
+/* `len` bytes for each member, and from each. */
+int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len);
+int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op);
+
+/*
+ * in[i] goes to member i, and out[i] comes from it: parts of any length and shape, as many as the
+ * team has members. What one sends has the length of what the other receives, else the call fails
+ * with -EMSGSIZE at both and the team goes on. `in` and `out` do not overlap.
+ */
+int tern_team_alltoallv(tern_team *team, const tern_part *in, const tern_part *out);
+int tern_team_alltoallv_start(tern_team *team, const tern_part *in, const tern_part *out,
+			      tern_op *op);
+
+/*
+ * A matrix of `rows` times `cols` elements, spread over a team by rows: of n members, member i has
+ * rows rows*i/n to rows*(i+1)/n - 1, from `base` on, `stride` bytes apart.
+ */
+typedef struct tern_matrix {
+	void *base;
+	size_t rows, cols;
+	size_t element; /* bytes */
+	size_t stride;  /* 0: rows lie one behind the other */
+} tern_matrix;
+
+/* `out` gets the transposition of `in`, so it has as many rows as that has columns. */
+int tern_team_transpose(tern_team *team, const tern_matrix *in, const tern_matrix *out);
+int tern_team_transpose_start(tern_team *team, const tern_matrix *in, const tern_matrix *out,
+			      tern_op *op);
+
+TERN_END_
+
+#endif

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The calls: what each collective is made of, on one machine and on several. With two levels, near
+ * steps bring data to the first member of each machine (the head), heads exchange messages, and
+ * near steps spread the result.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "coll/coll.h"
+
+enum { AHEAD_MOST = 64 }; /* calls in which a member may be ahead of another */
+
+/* Whether there is something to gain from a level of desks below one of messages. */
+static bool two_levels(const tern_team *team)
+{
+	return team->heads.n < team->all.n && (team->desk || team->near.n == 1);
+}
+
+static bool is_head(const tern_team *team)
+{
+	return team->heads.me < team->heads.n;
+}
+
+/* The place among the near members of this machine's head: the first of them. */
+enum { HEAD = 0 };
+
+static void near_add(struct run *r, enum near_kind kind, uint32_t root, const void *in, void *out,
+		     size_t len)
+{
+	if (r->team->near.n > 1)
+		step_near(r, (struct near_step){
+				     .kind = kind, .root = root, .in = in, .out = out, .len = len });
+}
+
+/* -- Beginning and ending ----------------------------------------------------------------------- */
+
+static void barrier_steps(struct run *r);
+
+int call_begin(tern_team *team, const char *name, struct run **r)
+{
+	int rc = run_begin(team, name, r);
+	if (!rc && !team_is_near(team) && ++team->ahead >= AHEAD_MOST) {
+		barrier_steps(*r);
+		team->ahead = 0;
+	}
+	return rc;
+}
+
+static int root_check(const tern_team *team, uint32_t root, const char *name)
+{
+	if (root < team->all.n)
+		return 0;
+	return error_set(-EINVAL, "%s was given member %u as its root; the team has members 0 to %u",
+			 name, root, team->all.n - 1);
+}
+
+int call_handle(const tern_op *op, const char *name)
+{
+	return op ? 0 : error_set(-EINVAL, "%s was given no handle", name);
+}
+
+/* -- Barrier ----------------------------------------------------------------------------------- */
+
+static void barrier_steps(struct run *r)
+{
+	tern_team *team = r->team;
+	if (team_is_near(team)) {
+		near_add(r, NEAR_BARRIER, 0, NULL, NULL, 0);
+	} else if (two_levels(team)) {
+		near_add(r, NEAR_BARRIER, 0, NULL, NULL, 0);
+		if (is_head(team))
+			far_barrier(r, &team->heads);
+		near_add(r, NEAR_BARRIER, 0, NULL, NULL, 0);
+	} else {
+		far_barrier(r, &team->all);
+	}
+	r->meets = true;
+}
+
+static int barrier(tern_team *team, tern_op *op, const char *name)
+{
+	struct run *r;
+	int rc = run_begin(team, name, &r);
+	if (rc)
+		return rc;
+	barrier_steps(r);
+	return run_go(r, op);
+}
+
+int tern_team_barrier(tern_team *team)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	return barrier(team, NULL, "tern_team_barrier()");
+}
+
+int tern_team_barrier_start(tern_team *team, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	int rc = call_handle(op, "tern_team_barrier_start()");
+	return rc ? rc : barrier(team, op, "tern_team_barrier_start()");
+}
+
+/* -- Broadcast --------------------------------------------------------------------------------- */
+
+/* The place of a member among the near ones of its machine, of which this rank is. */
+static uint32_t near_place(const tern_team *team, uint32_t member)
+{
+	uint32_t place = 0;
+	for (uint32_t i = 0; i < member; i++)
+		place += team->machine[i] == team->machine[member];
+	return place;
+}
+
+static void broadcast_steps(struct run *r, uint32_t root, void *data, size_t len)
+{
+	tern_team *team = r->team;
+	uint32_t at = team->machine[root];
+	if (team_is_near(team)) {
+		near_add(r, NEAR_BROADCAST, root, data, data, len);
+	} else if (two_levels(team)) {
+		bool here = team->machine[team->all.me] == at;
+		if (here)
+			near_add(r, NEAR_BROADCAST, near_place(team, root), data, data, len);
+		if (is_head(team))
+			far_broadcast(r, &team->heads, at, data, len);
+		if (!here)
+			near_add(r, NEAR_BROADCAST, HEAD, data, data, len);
+	} else {
+		far_broadcast(r, &team->all, root, data, len);
+	}
+}
+
+static int broadcast(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op,
+		     const char *name)
+{
+	struct run *r;
+	int rc = root_check(team, root, name);
+	if (!rc)
+		rc = call_begin(team, name, &r);
+	if (rc)
+		return rc;
+	broadcast_steps(r, root, data, len);
+	return run_go(r, op);
+}
+
+int tern_team_broadcast(tern_team *team, uint32_t root, void *data, size_t len)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	return broadcast(team, root, data, len, NULL, "tern_team_broadcast()");
+}
+
+int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	int rc = call_handle(op, "tern_team_broadcast_start()");
+	return rc ? rc : broadcast(team, root, data, len, op, "tern_team_broadcast_start()");
+}
+
+/* -- Reductions -------------------------------------------------------------------------------- */
+
+struct reduction {
+	const void *in;
+	void *out;
+	size_t n;
+	enum tern_type type;
+	unsigned how;
+};
+
+static int reduction_begin(tern_team *team, const struct reduction *x, const char *name,
+			   struct run **r)
+{
+	struct combine k;
+	int rc = combine_find(team->coll, x->type, x->how, name, &k);
+	if (!rc && x->n > SIZE_MAX / 4 / k.size)
+		rc = error_set(-EOVERFLOW, "%s was given %zu elements", name, x->n);
+	if (!rc)
+		rc = call_begin(team, name, r);
+	if (!rc)
+		(*r)->combine = k;
+	return rc;
+}
+
+static void allreduce_steps(struct run *r, const struct reduction *x)
+{
+	tern_team *team = r->team;
+	size_t bytes = x->n * r->combine.size;
+	if (team_is_near(team)) {
+		near_add(r, NEAR_ALLREDUCE, 0, x->in, x->out, bytes);
+	} else if (r->combine.ordered) {
+		far_ordered(r, &team->all, UINT32_MAX, x->in, x->out, x->n);
+	} else if (two_levels(team)) {
+		if (team->near.n == 1)
+			step_copy(r, x->out, x->in, bytes);
+		near_add(r, NEAR_REDUCE, HEAD, x->in, x->out, bytes);
+		if (is_head(team))
+			far_allreduce(r, &team->heads, x->out, x->n);
+		near_add(r, NEAR_BROADCAST, HEAD, x->out, x->out, bytes);
+	} else {
+		step_copy(r, x->out, x->in, bytes);
+		far_allreduce(r, &team->all, x->out, x->n);
+	}
+	if (team->all.n == 1)
+		step_copy(r, x->out, x->in, bytes);
+	r->meets = x->n != 0;
+}
+
+static int allreduce(tern_team *team, const struct reduction *x, tern_op *op, const char *name)
+{
+	struct run *r;
+	int rc = reduction_begin(team, x, name, &r);
+	if (rc)
+		return rc;
+	allreduce_steps(r, x);
+	return run_go(r, op);
+}
+
+int tern_team_allreduce(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+			unsigned how)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	return allreduce(team, &(struct reduction){ in, out, n, type, how }, NULL,
+			 "tern_team_allreduce()");
+}
+
+int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t n,
+			      enum tern_type type, unsigned how, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	int rc = call_handle(op, "tern_team_allreduce_start()");
+	return rc ? rc
+		  : allreduce(team, &(struct reduction){ in, out, n, type, how }, op,
+			      "tern_team_allreduce_start()");
+}
+
+static void reduce_steps(struct run *r, uint32_t root, const struct reduction *x)
+{
+	tern_team *team = r->team;
+	size_t bytes = x->n * r->combine.size;
+	if (team->all.n == 1) {
+		step_copy(r, x->out, x->in, bytes);
+	} else if (team_is_near(team)) {
+		near_add(r, NEAR_REDUCE, root, x->in, x->out, bytes);
+	} else if (r->combine.ordered) {
+		far_ordered(r, &team->all, root, x->in, x->out, x->n);
+	} else {
+		far_reduce(r, &team->all, root, x->in, x->out, x->n);
+	}
+}
+
+static int reduce(tern_team *team, uint32_t root, const struct reduction *x, tern_op *op,
+		  const char *name)
+{
+	struct run *r;
+	int rc = root_check(team, root, name);
+	if (!rc)
+		rc = reduction_begin(team, x, name, &r);
+	if (rc)
+		return rc;
+	reduce_steps(r, root, x);
+	return run_go(r, op);
+}
+
+int tern_team_reduce(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
+		     enum tern_type type, unsigned how)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	return reduce(team, root, &(struct reduction){ in, out, n, type, how }, NULL,
+		      "tern_team_reduce()");
+}
+
+int tern_team_reduce_start(tern_team *team, uint32_t root, const void *in, void *out, size_t n,
+			   enum tern_type type, unsigned how, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	int rc = call_handle(op, "tern_team_reduce_start()");
+	return rc ? rc
+		  : reduce(team, root, &(struct reduction){ in, out, n, type, how }, op,
+			   "tern_team_reduce_start()");
+}
+
+static int scan(tern_team *team, const struct reduction *x, bool inclusive, tern_op *op,
+		const char *name)
+{
+	struct run *r;
+	int rc = reduction_begin(team, x, name, &r);
+	if (rc)
+		return rc;
+	if (team_is_near(team))
+		near_add(r, inclusive ? NEAR_SCAN : NEAR_EXSCAN, 0, x->in, x->out,
+			 x->n * r->combine.size);
+	else
+		far_scan(r, &team->all, x->in, x->out, x->n, inclusive);
+	if (team->all.n == 1 && inclusive)
+		step_copy(r, x->out, x->in, x->n * r->combine.size);
+	return run_go(r, op);
+}
+
+int tern_team_scan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+		   unsigned how)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	return scan(team, &(struct reduction){ in, out, n, type, how }, true, NULL,
+		    "tern_team_scan()");
+}
+
+int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+			 unsigned how, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	int rc = call_handle(op, "tern_team_scan_start()");
+	return rc ? rc
+		  : scan(team, &(struct reduction){ in, out, n, type, how }, true, op,
+			 "tern_team_scan_start()");
+}
+
+int tern_team_exscan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
+		     unsigned how)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	return scan(team, &(struct reduction){ in, out, n, type, how }, false, NULL,
+		    "tern_team_exscan()");
+}
+
+int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
+			   enum tern_type type, unsigned how, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	int rc = call_handle(op, "tern_team_exscan_start()");
+	return rc ? rc
+		  : scan(team, &(struct reduction){ in, out, n, type, how }, false, op,
+			 "tern_team_exscan_start()");
+}
+
+/* -- Gathering and scattering ------------------------------------------------------------------- */
+
+enum moving { GATHER, ALLGATHER, SCATTER, ALLTOALL };
+
+static void moving_steps(struct run *r, enum moving what, uint32_t root, const void *in, void *out,
+			 size_t len)
+{
+	static const enum near_kind near[] = { NEAR_GATHER, NEAR_ALLGATHER, NEAR_SCATTER,
+					       NEAR_ALLTOALL };
+	const struct members *all = &r->team->all;
+	if (all->n == 1)
+		step_copy(r, out, in, len);
+	else if (team_is_near(r->team))
+		near_add(r, near[what], root, in, out, len);
+	else if (what == GATHER)
+		far_gather(r, all, root, in, len, out);
+	else if (what == ALLGATHER)
+		far_allgather(r, all, in, len, out);
+	else if (what == SCATTER)
+		far_scatter(r, all, root, in, out, len);
+	else
+		far_alltoall(r, all, in, out, len);
+	r->meets = len && (what == ALLGATHER || what == ALLTOALL);
+}
+
+static int move(tern_team *team, enum moving what, uint32_t root, const void *in, void *out,
+		size_t len, tern_op *op, const char *name)
+{
+	struct run *r;
+	int rc = root_check(team, root, name);
+	if (!rc)
+		rc = call_begin(team, name, &r);
+	if (rc)
+		return rc;
+	moving_steps(r, what, root, in, out, len);
+	return run_go(r, op);
+}
+
+int tern_team_gather(tern_team *team, uint32_t root, const void *in, size_t len, void *out)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	return move(team, GATHER, root, in, out, len, NULL, "tern_team_gather()");
+}
+
+int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, size_t len, void *out,
+			   tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	int rc = call_handle(op, "tern_team_gather_start()");
+	return rc ? rc
+		  : move(team, GATHER, root, in, out, len, op, "tern_team_gather_start()");
+}
+
+int tern_team_allgather(tern_team *team, const void *in, size_t len, void *out)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	return move(team, ALLGATHER, 0, in, out, len, NULL, "tern_team_allgather()");
+}
+
+int tern_team_allgather_start(tern_team *team, const void *in, size_t len, void *out, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	int rc = call_handle(op, "tern_team_allgather_start()");
+	return rc ? rc : move(team, ALLGATHER, 0, in, out, len, op, "tern_team_allgather_start()");
+}
+
+int tern_team_scatter(tern_team *team, uint32_t root, const void *in, void *out, size_t len)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	return move(team, SCATTER, root, in, out, len, NULL, "tern_team_scatter()");
+}
+
+int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
+			    tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	int rc = call_handle(op, "tern_team_scatter_start()");
+	return rc ? rc : move(team, SCATTER, root, in, out, len, op, "tern_team_scatter_start()");
+}
+
+int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	return move(team, ALLTOALL, 0, in, out, len, NULL, "tern_team_alltoall()");
+}
+
+int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	int rc = call_handle(op, "tern_team_alltoall_start()");
+	return rc ? rc : move(team, ALLTOALL, 0, in, out, len, op, "tern_team_alltoall_start()");
+}

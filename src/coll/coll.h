@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The layer of teams and collectives: its state in an endpoint, teams, and the run, which is a call
+ * under way. docs/collectives.md has the design.
+ */
+#ifndef TERN_COLL_STATE_H
+#define TERN_COLL_STATE_H
+
+#include <tern/coll.h>
+
+#include "core/layer.h"
+#include "core/wait.h"
+
+extern const struct layer coll_layer;
+
+enum coll_handler {
+	COLL_DATA = LAYER_COLL * LAYER_HANDLERS, /* team, call, tag, place, total; and bytes */
+	COLL_READY,                              /* team, call, tag: a long message may come */
+	COLL_MARK,
+	COLL_MARKED,
+	COLL_VIEW, /* of a team of survivors: team, leader; and a set of members */
+};
+
+/* -- Desks: see desk.c -- */
+
+enum { DESK_CELLS = 8, CELL_SHORT = 48, CELL_LONG = 64 << 10 };
+
+/* What a member says in a round, and to whom it does not matter. */
+struct desk_cell {
+	_Alignas(64) _Atomic uint64_t ready; /* the round whose data is here, plus 1 */
+	unsigned char data[CELL_SHORT];
+	_Alignas(64) _Atomic uint64_t combined; /* the round whose slice is combined, plus 1 */
+};
+
+/*
+ * A desk is used again by later teams, and is never given back: who is slow to leave the last round
+ * of a team may still look at it. Its numbers only grow, so what it sees then is not too small.
+ */
+struct desk {
+	struct desk_cell cell[DESK_CELLS];
+	_Alignas(64) _Atomic uint64_t left; /* rounds that its owner has left */
+	/* In the first member's desk: members that may sleep in a round. */
+	_Alignas(64) _Atomic uint64_t sleepers;
+	struct desk *next; /* of those that the owner does not use */
+	_Alignas(64) unsigned char bytes[DESK_CELLS][CELL_LONG];
+};
+
+/* Members of a team that exchange data in one way, in the order of the team. */
+struct members {
+	uint32_t n, me;   /* `me` is n where this rank is not of them */
+	uint32_t *rank;   /* in the job */
+};
+
+struct tern_team {
+	struct coll *coll;
+	struct tern_team *next; /* of the endpoint's */
+	uint64_t id;
+	uint64_t calls; /* made so far: the number of the next one */
+	uint64_t ahead; /* calls since the members last met */
+	struct members all, near, heads;
+	uint32_t *machine;     /* of each member: the place among `heads` */
+	struct desk **desk;    /* of the near ones; NULL: data goes in messages */
+	struct desk *own_desk; /* which this rank has allotted; NULL: it has no room */
+	uint64_t round;        /* of the desks: the next */
+	uint64_t all_left;     /* rounds that all near members have left, as far as is known */
+	struct run *first, *last; /* calls under way, in order */
+	uint32_t lost;            /* a member that has left, plus 1 */
+	bool retired;             /* its survivors have another one */
+	struct views *views; /* of the agreement on its survivors; see survivors.c */
+};
+
+/* -- Runs: see run.c -- */
+
+enum step_kind {
+	STEP_NEAR,
+	STEP_RECV,
+	STEP_SEND,
+	STEP_WAIT,
+	STEP_COMBINE,
+	STEP_COPY,
+	STEP_CALL
+};
+
+struct run;
+
+struct step {
+	uint8_t kind;
+	bool begun, over;
+	uint16_t tag;
+	uint32_t peer; /* a rank in the job */
+	char *to;
+	const char *from;
+	size_t len, moved; /* bytes; of STEP_COMBINE: elements */
+	void (*call)(struct run *r);
+};
+
+enum near_kind {
+	NEAR_BARRIER,
+	NEAR_BROADCAST,
+	NEAR_REDUCE, /* to the root */
+	NEAR_ALLREDUCE,
+	NEAR_SCAN,
+	NEAR_EXSCAN,
+	NEAR_GATHER,
+	NEAR_ALLGATHER,
+	NEAR_SCATTER,
+	NEAR_ALLTOALL,
+	NEAR_ALLTOALLV,
+};
+
+enum near_phase { NEAR_ENTER, NEAR_WAIT, NEAR_SLICES };
+
+/* What a member tells another of the part that it sends it, and of the one that it expects. */
+struct lengths {
+	uint64_t sends, expects;
+};
+
+/* What goes to each member, and comes from it, where the lengths differ; see varied.c. */
+struct varied {
+	const tern_part *out;
+	size_t *in_len, *out_len;    /* in bytes, of each member */
+	struct lengths *mine, *said; /* for each member, and by it */
+	char *in_at, *out_at;        /* packed, one part behind the other */
+	uint64_t longest[2];         /* part that this member sends, and that any does */
+	void *kept;                  /* what the parts point to; freed with the run */
+};
+
+/* A step among members that share memory, and how far it is. */
+struct near_step {
+	enum near_kind kind;
+	uint32_t root; /* a place among the near members */
+	const char *in;
+	char *out;
+	size_t len; /* bytes of one member's part */
+	size_t done, chunk;
+	enum near_phase phase;
+	uint32_t seen; /* members from the first on whose number has come */
+	struct varied *varied;
+};
+
+/* How elements are combined. */
+struct combine {
+	enum tern_type type;
+	size_t size;
+	void (*fn)(void *left, const void *right, size_t n); /* NULL: */
+	tern_reduce_fn *user;
+	void *arg;
+	bool ordered; /* members in their order, wherever they are */
+};
+
+enum { RUN_STEPS = 8, RUN_NEARS = 4 };
+
+struct run {
+	struct run *next; /* of its team; then of those that are to be freed */
+	tern_team *team;
+	uint64_t call;
+	const char *name;
+	tern_op *op; /* NULL: its call waits for it */
+	int error;
+	int result; /* of one that did all it could, and not all that was asked */
+	bool over, meets;   /* it has met all members when it is over */
+	uint32_t receiving; /* receives under way */
+	unsigned at, steps, nears;
+	char *scratch;
+	struct combine combine;
+	struct varied varied;
+	/* From here on, what a new run finds need not be 0. */
+	unsigned room;
+	struct step *step;
+	struct near_step near[RUN_NEARS];
+	struct step few[RUN_STEPS];
+};
+
+struct coll {
+	struct endpoint *e;
+	tern_team *teams;
+	uint64_t next_id;
+	uint64_t handled; /* messages of this layer */
+	struct run *spent; /* to be freed in the program's next call */
+	struct run *spare; /* for the next one */
+	uint32_t started;  /* runs with a handle */
+	struct early *early, *early_free, *note_free;
+	struct desk *desks; /* that no team uses */
+	struct {
+		tern_reduce_fn *fn;
+		void *arg;
+	} user[TERN_REDUCE_USER_MAX];
+	uint64_t marks, marked; /* of tern_team_quiet(): sent, and answered */
+};
+
+static inline struct coll *coll_of(tern *t)
+{
+	return t->own->layer[LAYER_COLL];
+}
+
+/* -- call.c -- */
+/* A run that lets no member be further ahead than others can keep messages for. */
+int call_begin(tern_team *team, const char *name, struct run **r);
+int call_handle(const tern_op *op, const char *name); /* -EINVAL without one */
+
+/* -- run.c -- */
+/* A run of a call on `team`, without steps; -ENOMEM, or why there can be no call. */
+int run_begin(tern_team *team, const char *name, struct run **out);
+/* Begins it, and with `op` returns; else waits for its end. Frees it in the end. */
+int run_go(struct run *r, tern_op *op);
+void run_free(struct coll *c, struct run *r);
+void runs_free_spent(struct coll *c);
+/* Does what can be done now for the runs of a team. */
+unsigned team_turn(tern_team *team);
+/* 0, or why there can be no call on it (any more), with a sentence. */
+int team_check(tern_team *team, const char *name);
+/* Steps; -ENOMEM is kept in the run. */
+void step_add(struct run *r, struct step s);
+static inline void step_wait(struct run *r)
+{
+	step_add(r, (struct step){ .kind = STEP_WAIT });
+}
+static inline void step_recv(struct run *r, uint32_t peer, unsigned tag, void *to, size_t len)
+{
+	step_add(r, (struct step){ .kind = STEP_RECV,
+				   .peer = peer,
+				   .tag = (uint16_t)tag,
+				   .to = to,
+				   .len = len });
+}
+static inline void step_send(struct run *r, uint32_t peer, unsigned tag, const void *from,
+			     size_t len)
+{
+	step_add(r, (struct step){ .kind = STEP_SEND,
+				   .peer = peer,
+				   .tag = (uint16_t)tag,
+				   .from = from,
+				   .len = len });
+}
+static inline void step_copy(struct run *r, void *to, const void *from, size_t len)
+{
+	step_add(r, (struct step){ .kind = STEP_COPY, .to = to, .from = from, .len = len });
+}
+/* left = left op right, n elements */
+static inline void step_combine(struct run *r, void *left, const void *right, size_t n)
+{
+	step_add(r, (struct step){ .kind = STEP_COMBINE, .to = left, .from = right, .len = n });
+}
+void step_near(struct run *r, struct near_step s);
+/* Memory that lasts as long as the run; once a run. NULL: kept as -ENOMEM. */
+char *run_scratch(struct run *r, size_t bytes);
+
+/* -- desk.c -- */
+/* Does what can be done of it now; whether it is over. */
+bool near_turn(struct run *r, struct near_step *s);
+/* Whether near_turn() would get further; no effects. */
+bool near_ready(const struct run *r, const struct near_step *s);
+void near_doze(tern_team *team, bool begin); /* may sleep, and does not any more */
+
+/* -- message.c -- */
+void message_handlers(struct endpoint *e);
+/* Both: whether it is over. */
+bool send_turn(struct run *r, struct step *s);
+bool recv_turn(struct run *r, struct step *s);
+void early_close(struct coll *c);
+/* A view of a team that is not made here yet, and taking it when it is; see survivors.c. */
+void early_keep_view(struct coll *c, const tern_msg *m, const void *view, size_t len);
+bool early_take_view(tern_team *team, uint64_t *leader, void *view, size_t len);
+
+/* -- reduce.c -- */
+/* How `how` combines elements of `type`; -EINVAL with a sentence. */
+int combine_find(struct coll *c, enum tern_type type, unsigned how, const char *name,
+		 struct combine *out);
+void combine_apply(const struct combine *k, void *left, const void *right, size_t n);
+
+/* -- far.c: steps of messages among a party -- */
+void far_barrier(struct run *r, const struct members *p);
+void far_broadcast(struct run *r, const struct members *p, uint32_t root, void *data, size_t len);
+void far_reduce(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
+		size_t n);
+void far_allreduce(struct run *r, const struct members *p, void *data, size_t n);
+void far_scan(struct run *r, const struct members *p, const void *in, void *out, size_t n,
+	      bool inclusive);
+void far_gather(struct run *r, const struct members *p, uint32_t root, const void *in, size_t len,
+		char *out);
+void far_allgather(struct run *r, const struct members *p, const void *in, size_t len, char *out);
+void far_scatter(struct run *r, const struct members *p, uint32_t root, const char *in, void *out,
+		 size_t len);
+void far_alltoall(struct run *r, const struct members *p, const char *in, char *out, size_t len);
+void far_alltoallv(struct run *r, const struct members *p, const struct varied *v);
+/* In the order of the members; to everybody, or to `root` if that is a member. */
+void far_ordered(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
+		 size_t n);
+
+/* -- survivors.c, quiet.c -- */
+void survivors_handlers(struct endpoint *e);
+void views_free(tern_team *team);
+extern unsigned survivors_dies_at; /* for tests */
+void quiet_handlers(struct endpoint *e);
+
+/* -- team.c -- */
+tern_team *team_find(const struct coll *c, uint64_t id);
+/* What a member brings to a team. */
+struct place {
+	tern_addr desk;
+	uint64_t round; /* the first that the desk has not been used for */
+};
+/* A team of `n` ranks, of which this one is; without desks if `places` is NULL. */
+int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
+	      const struct place *places, struct desk *own, tern_team **out);
+/* NULL, and no address, if the heap has no room. */
+struct desk *desk_take(struct coll *c, struct place *place);
+void desk_give(struct coll *c, struct desk *d);
+
+/* A team of survivors has the low bits of the first one's id, and counts in the others. */
+enum { ID_BITS = 48 };
+
+/* Whether all members share memory, and have desks. */
+static inline bool team_is_near(const tern_team *team)
+{
+	return team->near.n == team->all.n && team->desk;
+}
+
+#endif

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives by messages, as steps. In each round receives come before sends, so that a member
+ * that waits until its receiver is ready never keeps its own sender waiting.
+ */
+#include <string.h>
+
+#include "coll/coll.h"
+
+enum { FEW = 4 << 10 }; /* bytes up to which the number of messages in a row decides */
+
+/* A member, counted from the root on. */
+static uint32_t rank_at(const struct members *p, uint32_t root, uint32_t place)
+{
+	return p->rank[(root + place) % p->n];
+}
+
+static uint32_t place_of(const struct members *p, uint32_t root)
+{
+	return (p->me + p->n - root) % p->n;
+}
+
+/* The i-th of n nearly equal parts of `len`, in units. */
+static size_t part_at(size_t len, uint32_t n, uint32_t i)
+{
+	return (size_t)((__uint128_t)len * i / n);
+}
+
+static size_t part_len(size_t len, uint32_t n, uint32_t i)
+{
+	return part_at(len, n, i + 1) - part_at(len, n, i);
+}
+
+void far_barrier(struct run *r, const struct members *p)
+{
+	for (uint32_t d = 1, tag = 0; d < p->n; d *= 2, tag++) {
+		step_recv(r, rank_at(p, p->me, p->n - d), tag, NULL, 0);
+		step_send(r, rank_at(p, p->me, d), tag, NULL, 0);
+		step_wait(r);
+	}
+}
+
+/* -- Trees ------------------------------------------------------------------------------------- */
+
+static void broadcast_tree(struct run *r, const struct members *p, uint32_t root, void *data,
+			   size_t len)
+{
+	uint32_t me = place_of(p, root), mask = 1;
+	while (mask < p->n && !(me & mask))
+		mask <<= 1;
+	if (me) {
+		step_recv(r, rank_at(p, root, me - mask), 0, data, len);
+		step_wait(r);
+	}
+	while (mask >>= 1)
+		if (me + mask < p->n)
+			step_send(r, rank_at(p, root, me + mask), 0, data, len);
+}
+
+/* `data` is combined in place at members on the way. */
+static void reduce_tree(struct run *r, const struct members *p, uint32_t root, void *data, void *temp,
+			size_t n)
+{
+	uint32_t me = place_of(p, root);
+	size_t bytes = n * r->combine.size;
+	for (uint32_t mask = 1, tag = 0; mask < p->n; mask <<= 1, tag++) {
+		if (me & mask) {
+			step_send(r, rank_at(p, root, me - mask), tag, data, bytes);
+			return;
+		}
+		if (me + mask >= p->n)
+			continue;
+		step_recv(r, rank_at(p, root, me + mask), tag, temp, bytes);
+		step_wait(r);
+		step_combine(r, data, temp, n);
+	}
+}
+
+/* -- Rings ------------------------------------------------------------------------------------- */
+
+/* Parts of `data` go around; in the end everybody has all. Member i begins with part i + shift. */
+static void ring_allgather(struct run *r, const struct members *p, char *data, size_t len,
+			   size_t unit, uint32_t shift, unsigned tag)
+{
+	uint32_t n = p->n, to = rank_at(p, p->me, 1), from = rank_at(p, p->me, n - 1);
+	for (uint32_t k = 0; k + 1 < n; k++) {
+		uint32_t out = (p->me + shift + n - k) % n, in = (out + n - 1) % n;
+		step_recv(r, from, tag + k, data + part_at(len, n, in) * unit,
+			  part_len(len, n, in) * unit);
+		step_send(r, to, tag + k, data + part_at(len, n, out) * unit,
+			  part_len(len, n, out) * unit);
+		step_wait(r);
+	}
+}
+
+/* Afterwards member i has part i + 1 of the combined `data`. */
+static void ring_reduce(struct run *r, const struct members *p, char *data, char *temp, size_t n,
+			unsigned tag)
+{
+	uint32_t members = p->n, to = rank_at(p, p->me, 1), from = rank_at(p, p->me, members - 1);
+	size_t unit = r->combine.size;
+	for (uint32_t k = 0; k + 1 < members; k++) {
+		uint32_t out = (p->me + members - k) % members, in = (out + members - 1) % members;
+		char *at = data + part_at(n, members, in) * unit;
+		step_recv(r, from, tag + k, temp, part_len(n, members, in) * unit);
+		step_send(r, to, tag + k, data + part_at(n, members, out) * unit,
+			  part_len(n, members, out) * unit);
+		step_wait(r);
+		step_combine(r, at, temp, part_len(n, members, in));
+	}
+}
+
+void far_broadcast(struct run *r, const struct members *p, uint32_t root, void *data, size_t len)
+{
+	if (p->n < 2)
+		return;
+	if (len <= FEW || len < p->n || p->n < 3) {
+		broadcast_tree(r, p, root, data, len);
+		return;
+	}
+	uint32_t me = place_of(p, root); /* the root sends each its part, and a ring does the rest */
+	char *bytes = data;
+	if (me) {
+		step_recv(r, p->rank[root], 0, bytes + part_at(len, p->n, me),
+			  part_len(len, p->n, me));
+		step_wait(r);
+	}
+	for (uint32_t i = 1; !me && i < p->n; i++)
+		step_send(r, rank_at(p, root, i), 0, bytes + part_at(len, p->n, i),
+			  part_len(len, p->n, i));
+	for (uint32_t k = 0; k + 1 < p->n; k++) {
+		uint32_t out = (me + p->n - k) % p->n, in = (out + p->n - 1) % p->n;
+		if (me) /* the root has everything */
+			step_recv(r, rank_at(p, root, me - 1), 1 + k,
+				  bytes + part_at(len, p->n, in), part_len(len, p->n, in));
+		if (me + 1 < p->n)
+			step_send(r, rank_at(p, root, me + 1), 1 + k,
+				  bytes + part_at(len, p->n, out), part_len(len, p->n, out));
+		step_wait(r);
+	}
+}
+
+/* -- Reductions -------------------------------------------------------------------------------- */
+
+void far_reduce(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
+		size_t n)
+{
+	size_t bytes = n * r->combine.size;
+	char *scratch = run_scratch(r, 2 * bytes);
+	if (!scratch)
+		return;
+	step_copy(r, scratch, in, bytes);
+	if (bytes <= FEW || n < p->n) {
+		reduce_tree(r, p, root, scratch, scratch + bytes, n);
+	} else {
+		ring_reduce(r, p, scratch, scratch + bytes, n, 0);
+		for (uint32_t i = 0; i < p->n; i++) {
+			uint32_t part = (i + 1) % p->n;
+			char *at = scratch + part_at(n, p->n, part) * r->combine.size;
+			size_t len = part_len(n, p->n, part) * r->combine.size;
+			if (p->me == root && i != root)
+				step_recv(r, p->rank[i], 0xffff, at, len);
+			else if (p->me == i && i != root)
+				step_send(r, p->rank[root], 0xffff, at, len);
+		}
+		step_wait(r);
+	}
+	if (p->me == root)
+		step_copy(r, out, scratch, bytes);
+}
+
+/* Members beyond a power of two are combined into others first, and told the result at the end. */
+static void allreduce_doubling(struct run *r, const struct members *p, void *data, void *temp,
+			       size_t n)
+{
+	uint32_t power = 1, me = p->me;
+	size_t bytes = n * r->combine.size;
+	while (power * 2 <= p->n)
+		power *= 2;
+	if (me >= power) {
+		step_send(r, p->rank[me - power], 0, data, bytes);
+		step_recv(r, p->rank[me - power], 1, data, bytes);
+		step_wait(r);
+		return;
+	}
+	bool pair = me + power < p->n;
+	if (pair) {
+		step_recv(r, p->rank[me + power], 0, temp, bytes);
+		step_wait(r);
+		step_combine(r, data, temp, n);
+	}
+	for (uint32_t d = 1, tag = 2; d < power; d *= 2, tag++) {
+		step_recv(r, p->rank[me ^ d], tag, temp, bytes);
+		step_send(r, p->rank[me ^ d], tag, data, bytes);
+		step_wait(r);
+		step_combine(r, data, temp, n);
+	}
+	if (pair)
+		step_send(r, p->rank[me + power], 1, data, bytes);
+}
+
+void far_allreduce(struct run *r, const struct members *p, void *data, size_t n)
+{
+	size_t bytes = n * r->combine.size;
+	if (p->n < 2)
+		return;
+	char *temp = run_scratch(r, bytes);
+	if (!temp)
+		return;
+	if (bytes <= FEW || n < p->n) {
+		allreduce_doubling(r, p, data, temp, n);
+	} else {
+		ring_reduce(r, p, data, temp, n, 0);
+		ring_allgather(r, p, data, n, r->combine.size, 1, 0x4000);
+	}
+}
+
+/* Member i gets part i of everybody and combines it in the order of the members. */
+void far_ordered(struct run *r, const struct members *p, uint32_t root, const void *in, void *out,
+		 size_t n)
+{
+	size_t unit = r->combine.size, mine = part_len(n, p->n, p->me);
+	const char *from = in;
+	char *scratch = run_scratch(r, (size_t)p->n * mine * unit);
+	if (!scratch)
+		return;
+	step_copy(r, scratch + p->me * mine * unit, from + part_at(n, p->n, p->me) * unit,
+		  mine * unit);
+	for (uint32_t k = 1; k < p->n; k++) {
+		uint32_t i = (p->me + p->n - k) % p->n;
+		step_recv(r, p->rank[i], 0, scratch + i * mine * unit, mine * unit);
+	}
+	for (uint32_t k = 1; k < p->n; k++) {
+		uint32_t i = (p->me + k) % p->n;
+		step_send(r, p->rank[i], 0, from + part_at(n, p->n, i) * unit,
+			  part_len(n, p->n, i) * unit);
+	}
+	step_wait(r);
+	for (uint32_t i = 1; i < p->n; i++)
+		step_combine(r, scratch, scratch + i * mine * unit, mine);
+	char *to = out;
+	if (p->me == root || root >= p->n)
+		step_copy(r, to + part_at(n, p->n, p->me) * unit, scratch, mine * unit);
+	if (root >= p->n) {
+		ring_allgather(r, p, out, n, unit, 0, 1);
+		return;
+	}
+	for (uint32_t i = 0; i < p->n && p->me == root; i++)
+		if (i != root)
+			step_recv(r, p->rank[i], 1, to + part_at(n, p->n, i) * unit,
+				  part_len(n, p->n, i) * unit);
+	if (p->me != root)
+		step_send(r, p->rank[root], 1, scratch, mine * unit);
+	step_wait(r);
+}
+
+/*
+ * Doubling: after k rounds a member has combined itself with the 2^k - 1 before it. `sum` includes
+ * it, `before` does not.
+ */
+void far_scan(struct run *r, const struct members *p, const void *in, void *out, size_t n,
+	      bool inclusive)
+{
+	size_t bytes = n * r->combine.size;
+	char *sum = run_scratch(r, 3 * bytes);
+	if (!sum)
+		return;
+	char *temp = sum + bytes, *before = sum + 2 * bytes;
+	bool has = false;
+	step_copy(r, sum, in, bytes);
+	for (uint32_t d = 1, tag = 0; d < p->n; d *= 2, tag++) {
+		if (p->me >= d)
+			step_recv(r, p->rank[p->me - d], tag, temp, bytes);
+		if (p->me + d < p->n)
+			step_send(r, p->rank[p->me + d], tag, sum, bytes);
+		step_wait(r);
+		if (p->me < d)
+			continue;
+		if (!inclusive) { /* before = temp op before */
+			if (has) {
+				step_copy(r, out, temp, bytes);
+				step_combine(r, out, before, n);
+				step_copy(r, before, out, bytes);
+			} else {
+				step_copy(r, before, temp, bytes);
+			}
+			has = true;
+		}
+		step_combine(r, temp, sum, n);
+		step_copy(r, sum, temp, bytes);
+	}
+	if (inclusive)
+		step_copy(r, out, sum, bytes);
+	else if (has)
+		step_copy(r, out, before, bytes);
+}
+
+/* -- Gathering ---------------------------------------------------------------------------------- */
+
+void far_gather(struct run *r, const struct members *p, uint32_t root, const void *in, size_t len,
+		char *out)
+{
+	if (p->me != root) {
+		step_send(r, p->rank[root], 0, in, len);
+		return;
+	}
+	for (uint32_t i = 0; i < p->n; i++)
+		if (i != root)
+			step_recv(r, p->rank[i], 0, out + i * len, len);
+	step_copy(r, out + root * len, in, len);
+	step_wait(r);
+}
+
+void far_scatter(struct run *r, const struct members *p, uint32_t root, const char *in, void *out,
+		 size_t len)
+{
+	if (p->me != root) {
+		step_recv(r, p->rank[root], 0, out, len);
+		step_wait(r);
+		return;
+	}
+	for (uint32_t k = 1; k < p->n; k++) {
+		uint32_t i = (root + k) % p->n;
+		step_send(r, p->rank[i], 0, in + i * len, len);
+	}
+	step_copy(r, out, in + root * len, len);
+}
+
+/* Each round doubles what a member has: its own and that of those behind it, in their order. */
+static void allgather_doubling(struct run *r, const struct members *p, const void *in, size_t len,
+			       char *out)
+{
+	uint32_t n = p->n, have = 1;
+	char *all = run_scratch(r, n * len);
+	if (!all)
+		return;
+	step_copy(r, all, in, len);
+	for (uint32_t tag = 0; have < n; tag++) {
+		uint32_t more = have < n - have ? have : n - have;
+		step_recv(r, rank_at(p, p->me, have), tag, all + have * len, more * len);
+		step_send(r, rank_at(p, p->me, n - have), tag, all, more * len);
+		step_wait(r);
+		have += more;
+	}
+	step_copy(r, out + p->me * len, all, (n - p->me) * len);
+	step_copy(r, out, all + (n - p->me) * len, p->me * len);
+}
+
+void far_allgather(struct run *r, const struct members *p, const void *in, size_t len, char *out)
+{
+	if (p->n * len <= FEW * 4) {
+		allgather_doubling(r, p, in, len, out);
+		return;
+	}
+	step_copy(r, out + p->me * len, in, len);
+	ring_allgather(r, p, out, p->n * len, 1, 0, 0);
+}
+
+/* Short ones go at once, long ones pair by pair, so that no member is sent to by all. */
+void far_alltoall(struct run *r, const struct members *p, const char *in, char *out, size_t len)
+{
+	const char *from = in;
+	if (in == out) {
+		char *scratch = run_scratch(r, p->n * len);
+		if (!scratch)
+			return;
+		step_copy(r, scratch, in, p->n * len);
+		from = scratch;
+	}
+	step_copy(r, out + p->me * len, from + p->me * len, len);
+	for (uint32_t k = 1; k < p->n && len <= FEW; k++) {
+		uint32_t i = (p->me + p->n - k) % p->n;
+		step_recv(r, p->rank[i], 0, out + i * len, len);
+	}
+	for (uint32_t k = 1; k < p->n; k++) {
+		uint32_t to = (p->me + k) % p->n, i = (p->me + p->n - k) % p->n;
+		if (len > FEW)
+			step_recv(r, p->rank[i], 0, out + i * len, len);
+		step_send(r, p->rank[to], 0, from + to * len, len);
+		if (len > FEW)
+			step_wait(r);
+	}
+	step_wait(r);
+}
+
+void far_alltoallv(struct run *r, const struct members *p, const struct varied *v)
+{
+	size_t out_at = 0;
+	/* Receives first, in the order of their places, then sends from the next member on. */
+	for (uint32_t i = 0; i < p->n; i++) {
+		if (i != p->me)
+			step_recv(r, p->rank[i], 0, v->out_at + out_at, v->out_len[i]);
+		out_at += v->out_len[i];
+	}
+	for (uint32_t k = 1; k < p->n; k++) {
+		uint32_t to = (p->me + k) % p->n;
+		size_t at = 0;
+		for (uint32_t i = 0; i < to; i++)
+			at += v->in_len[i];
+		step_send(r, p->rank[to], 0, v->in_at + at, v->in_len[to]);
+	}
+	step_wait(r);
+}

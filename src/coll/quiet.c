@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Whether a program of active messages has come to its end. docs/collectives.md, Termination, has
+ * the argument; the order of mark, barrier and state in a round is what it rests on.
+ */
+#include "coll/coll.h"
+
+static void on_mark(tern *t, const tern_msg *m)
+{
+	(void)m;
+	coll_of(t)->handled++;
+	layer_reply(t->own, COLL_MARKED, NULL, 0, 0, NULL);
+}
+
+static void on_marked(tern *t, const tern_msg *m)
+{
+	struct coll *c = coll_of(t);
+	(void)m;
+	c->handled++;
+	c->marked++;
+}
+
+void quiet_handlers(struct endpoint *e)
+{
+	layer_on(e, COLL_MARK, on_mark);
+	layer_on(e, COLL_MARKED, on_marked);
+}
+
+static bool marks_answered(struct endpoint *e, void *arg)
+{
+	const struct coll *c = ((tern_team *)arg)->coll;
+	(void)e;
+	return c->marked == c->marks || ((tern_team *)arg)->lost;
+}
+
+static int marks_stop(struct endpoint *e, struct wait *w)
+{
+	if (w->since)
+		lost_look(e);
+	return 0;
+}
+
+/* Puts a mark behind what was sent to each member, and waits for the answers. */
+static int marks_pass(tern_team *team)
+{
+	struct coll *c = team->coll;
+	struct endpoint *e = c->e;
+	for (uint32_t i = 0; i < team->all.n; i++) {
+		uint32_t rank = team->all.rank[i];
+		if (!e->t->lane[rank].base) /* nothing was ever sent */
+			continue;
+		int rc = layer_request(e, rank, COLL_MARK, NULL, 0, 0, NULL);
+		if (rc)
+			return rc;
+		c->marks++;
+	}
+	struct wait w = { .call = "tern_team_quiet()", .stop = marks_stop };
+	wait_through(e, marks_answered, team, &w);
+	if (team->lost)
+		c->marked = c->marks; /* those of the lost one never come */
+	return team->lost ? team_check(team, "tern_team_quiet()") : 0;
+}
+
+/* Other threads than the one that calls. */
+static bool threads_run(const struct endpoint *e)
+{
+	bool self = e->site.context && e->site.context();
+	return e->threads > (self ? 1u : 0u);
+}
+
+int tern_team_quiet(tern_team *team)
+{
+	struct coll *c = team->coll;
+	struct endpoint *e = c->e;
+	INSIDE struct scope scope = scope_open(e->t);
+	int rc = team_check(team, "tern_team_quiet()");
+	if (!rc)
+		rc = rules_wait(e, "tern_team_quiet()");
+	uint64_t before = UINT64_MAX, any = 1;
+	for (bool was_busy = true; !rc && any;) {
+		rc = marks_pass(team);
+		if (!rc)
+			rc = tern_team_barrier(team);
+		if (rc)
+			break;
+		uint64_t handled = e->served - c->handled;
+		bool busy = layers_busy(e, LAYER_COLL) || threads_run(e);
+		uint64_t active = handled != before || busy || was_busy;
+		before = handled;
+		was_busy = busy;
+		rc = tern_team_allreduce(team, &active, &any, 1, TERN_TYPE_UINT64,
+					 TERN_REDUCE_MAX);
+	}
+	return rc;
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs: calls under way, which have their turns in order on each team. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "coll/coll.h"
+
+enum { LOOKS_MOST = 400 }; /* at the desks, before a wait begins */
+
+/* -- Building ---------------------------------------------------------------------------------- */
+
+static int member_left(const tern_team *team, uint32_t rank)
+{
+	struct endpoint *e = team->coll->e;
+	struct net *net = e->site.peer[rank].net;
+	int rc = net->ops->check(net, rank);
+	return rc ? rc : -ESHUTDOWN;
+}
+
+int team_check(tern_team *team, const char *name)
+{
+	struct endpoint *e = team->coll->e;
+	int rc = rules_outermost(e, name);
+	if (rc)
+		return rc;
+	if (team->retired)
+		return error_set(-ESTALE,
+				 "%s was called on a team whose survivors have another one: use "
+				 "that, and free this one",
+				 name);
+	return team->lost ? member_left(team, team->lost - 1) : 0;
+}
+
+int run_begin(tern_team *team, const char *name, struct run **out)
+{
+	struct coll *c = team->coll;
+	int rc = team_check(team, name);
+	if (rc)
+		return rc;
+	runs_free_spent(c);
+	struct run *r = c->spare ? c->spare : malloc(sizeof *r);
+	if (!r)
+		return error_set(-ENOMEM, "%s: no memory", name);
+	c->spare = NULL;
+	memset(r, 0, offsetof(struct run, room));
+	r->team = team;
+	r->name = name;
+	r->step = r->few;
+	r->room = RUN_STEPS;
+	*out = r;
+	return 0;
+}
+
+void run_free(struct coll *c, struct run *r)
+{
+	if (r->step != r->few)
+		free(r->step);
+	free(r->scratch);
+	free(r->varied.kept);
+	if (c->spare)
+		free(r);
+	else
+		c->spare = r;
+}
+
+void runs_free_spent(struct coll *c)
+{
+	for (struct run *r = c->spent, *next; r; r = next) {
+		next = r->next;
+		run_free(c, r);
+	}
+	c->spent = NULL;
+}
+
+static bool steps_grow(struct run *r)
+{
+	struct step *more = malloc(2 * r->room * sizeof *more);
+	if (!more)
+		return false;
+	memcpy(more, r->step, r->steps * sizeof *more);
+	if (r->step != r->few)
+		free(r->step);
+	r->step = more;
+	r->room *= 2;
+	return true;
+}
+
+void step_add(struct run *r, struct step s)
+{
+	if (r->steps == r->room && !steps_grow(r))
+		r->error = -ENOMEM;
+	else
+		r->step[r->steps++] = s;
+}
+
+void step_near(struct run *r, struct near_step s)
+{
+	r->near[r->nears] = s;
+	step_add(r, (struct step){ .kind = STEP_NEAR, .tag = (uint16_t)r->nears++ });
+}
+
+char *run_scratch(struct run *r, size_t bytes)
+{
+	r->scratch = malloc(bytes ? bytes : 1);
+	if (!r->scratch)
+		r->error = -ENOMEM;
+	return r->scratch;
+}
+
+/* -- Turns ------------------------------------------------------------------------------------- */
+
+/* Whether the step is over. */
+static bool step_turn(struct run *r, struct step *s)
+{
+	switch ((enum step_kind)s->kind) {
+	case STEP_NEAR:
+		return near_turn(r, &r->near[s->tag]);
+	case STEP_RECV:
+		return recv_turn(r, s);
+	case STEP_SEND:
+		return send_turn(r, s);
+	case STEP_WAIT:
+		return r->receiving == 0;
+	case STEP_COMBINE:
+		combine_apply(&r->combine, s->to, s->from, s->len);
+		return true;
+	case STEP_COPY:
+		if (s->len)
+			memmove(s->to, s->from, s->len);
+		return true;
+	case STEP_CALL:
+		s->call(r);
+		return true;
+	}
+	return true;
+}
+
+static unsigned run_turn(struct run *r)
+{
+	unsigned before = r->at;
+	while (r->at < r->steps && !r->error && step_turn(r, &r->step[r->at]))
+		r->at++;
+	return r->at - before;
+}
+
+/* Takes the first run of the team out, and tells whoever waits for it. */
+static void run_end(struct run *r)
+{
+	tern_team *team = r->team;
+	struct coll *c = team->coll;
+	team->first = r->next;
+	if (!team->first)
+		team->last = NULL;
+	if (r->meets && !r->error)
+		team->ahead = team->calls - r->call - 1;
+	r->over = true;
+	if (!r->op)
+		return; /* its call frees it */
+	layer_work(c->e, LAYER_COLL, --c->started != 0);
+	r->next = c->spent;
+	c->spent = r;
+	op_end(c->e, r->op, r->error ? r->error : r->result);
+}
+
+unsigned team_turn(tern_team *team)
+{
+	struct endpoint *e = team->coll->e;
+	unsigned done = 0;
+	library_hold(e);
+	while (team->first) {
+		struct run *r = team->first;
+		done += run_turn(r);
+		if (!r->error && r->at < r->steps) {
+			if (!team->lost)
+				break;
+			r->error = member_left(team, team->lost - 1);
+		}
+		done++;
+		run_end(r);
+	}
+	library_release(e);
+	return done;
+}
+
+/* -- Waiting ----------------------------------------------------------------------------------- */
+
+struct run_wait {
+	struct wait wait;
+	struct run *run;
+	bool dozes;
+	unsigned asked;
+};
+
+static const struct step *step_now(const struct run *r)
+{
+	return &r->step[r->at];
+}
+
+/* Whether a turn would get somewhere; no effects. */
+static bool run_ready(struct endpoint *e, void *arg)
+{
+	const struct run *r = ((const struct run_wait *)arg)->run;
+	(void)e;
+	if (r->over || r->team->lost)
+		return true;
+	const struct run *first = r->team->first;
+	const struct step *s = step_now(first);
+	return s->kind == STEP_NEAR ? near_ready(first, &first->near[s->tag])
+				    : first->receiving == 0;
+}
+
+/* For what only a turn finds out: one step of the wait, and it is asked again. */
+static bool run_retry(struct endpoint *e, void *arg)
+{
+	struct run_wait *rw = arg;
+	(void)e;
+	return rw->asked++ % 2;
+}
+
+/* Of a wait that lasts: ranks that left without a word are found, and writers know of us. */
+static int run_lasts(struct endpoint *e, struct wait *w)
+{
+	struct run_wait *rw = w->arg;
+	if (!w->since)
+		return 0;
+	lost_look(e);
+	if (!rw->dozes && rw->run->team->desk) {
+		rw->dozes = true;
+		near_doze(rw->run->team, true);
+	}
+	return 0;
+}
+
+/* On the desks a moment decides: looks there before it waits as all calls do. */
+static bool run_look(struct endpoint *e, struct run_wait *rw)
+{
+	for (uint32_t i = 0; i < e->spin && i < LOOKS_MOST; i++) {
+		if (run_ready(e, rw))
+			return true;
+		cpu_relax();
+	}
+	return false;
+}
+
+static void run_wait(struct run *r)
+{
+	struct endpoint *e = r->team->coll->e;
+	struct run_wait rw = { .wait = { .call = r->name, .stop = run_lasts }, .run = r };
+	for (;;) {
+		team_turn(r->team);
+		if (r->over)
+			break;
+		const struct run *first = r->team->first;
+		const struct step *s = step_now(first);
+		if (s->kind == STEP_NEAR && run_look(e, &rw))
+			continue;
+		/* No bell rings for room, for a receiver that is ready, or for a free cell. */
+		rw.wait.bounded = s->kind == STEP_NEAR
+					  ? first->near[s->tag].phase == NEAR_ENTER
+					  : s->kind != STEP_WAIT;
+		bool retry = s->kind == STEP_SEND || s->kind == STEP_RECV;
+		wait_through(e, retry ? run_retry : run_ready, &rw, &rw.wait);
+	}
+	if (rw.dozes)
+		near_doze(r->team, false);
+}
+
+int run_go(struct run *r, tern_op *op)
+{
+	tern_team *team = r->team;
+	struct coll *c = team->coll;
+	int rc = r->error;
+	if (!rc && !op)
+		rc = rules_wait(c->e, r->name);
+	else if (rc)
+		error_set(rc, "%s: no memory", r->name);
+	if (rc) {
+		run_free(c, r);
+		return rc;
+	}
+	r->call = team->calls++;
+	r->op = op;
+	*(team->last ? &team->last->next : &team->first) = r;
+	team->last = r;
+	if (op) {
+		op->pending++;
+		c->started++;
+		layer_work(c->e, LAYER_COLL, true);
+		team_turn(team);
+		return 0;
+	}
+	run_wait(r);
+	rc = r->error ? r->error : r->result;
+	run_free(c, r);
+	return rc;
+}

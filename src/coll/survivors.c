@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The team of those who live. In turn each member leads a round and tells all others its view; who
+ * has a view repeats it, and only who has none yet makes one of what it knows. The rounds of members
+ * that have died pass when their death is known. docs/collectives.md has the argument.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "coll/coll.h"
+
+enum { VIEW_WORDS = TERN_RANKS_MAX / 64 };
+
+/* What the leader of a round has told. */
+struct view {
+	uint64_t alive[VIEW_WORDS]; /* members, by their place */
+	struct place place;         /* of the leader */
+	bool told;
+};
+
+struct views {
+	struct view of[1]; /* one for each member */
+};
+
+static struct view *view_of(tern_team *team, uint32_t leader)
+{
+	if (!team->views)
+		team->views = memory_new(team->all.n, sizeof(struct view));
+	return team->views ? &team->views->of[0] + leader : NULL;
+}
+
+void views_free(tern_team *team)
+{
+	memory_free(team->views);
+}
+
+static bool view_has(const struct view *v, uint32_t member)
+{
+	return v->alive[member / 64] >> member % 64 & 1;
+}
+
+static void view_take(tern_team *team, uint64_t leader, const struct view *v)
+{
+	struct view *kept = leader < team->all.n ? view_of(team, (uint32_t)leader) : NULL;
+	if (kept)
+		*kept = *v;
+}
+
+static void on_view(tern *t, const tern_msg *m)
+{
+	struct coll *c = coll_of(t);
+	struct view v = { .place = { tern_msg_arg(m, 2), tern_msg_arg(m, 3) }, .told = true };
+	size_t len;
+	const void *alive = tern_msg_data(m, &len);
+	tern_team *team = team_find(c, tern_msg_arg(m, 0));
+	c->handled++;
+	if (!alive || len > sizeof v.alive)
+		return;
+	memcpy(v.alive, alive, len);
+	if (team)
+		view_take(team, tern_msg_arg(m, 1), &v);
+	else
+		early_keep_view(c, m, &v, sizeof v);
+}
+
+void survivors_handlers(struct endpoint *e)
+{
+	layer_on(e, COLL_VIEW, on_view);
+}
+
+/* A view of what this rank knows. */
+static void view_make(const tern_team *team, struct view *v)
+{
+	const struct endpoint *e = team->coll->e;
+	for (uint32_t i = 0; i < team->all.n; i++)
+		if (!e->site.peer[team->all.rank[i]].lost)
+			v->alive[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+unsigned survivors_dies_at = UINT32_MAX; /* messages that a test lets a rank send before it dies */
+
+static int view_tell(tern_team *team, const struct view *v)
+{
+	struct endpoint *e = team->coll->e;
+	const uint64_t words[] = { team->id, team->all.me, v->place.desk, v->place.round };
+	size_t bytes = (team->all.n + 63) / 64 * sizeof(uint64_t);
+	for (uint32_t i = 0; i < team->all.n; i++) {
+		if (i == team->all.me)
+			continue;
+		if (TERN_UNLIKELY(survivors_dies_at-- == 0))
+			raise(SIGKILL);
+		int rc = layer_request(e, team->all.rank[i], COLL_VIEW, v->alive, bytes, 4, words);
+		/* Whoever has left needs no view. */
+		if (rc && rc != -EOWNERDEAD && rc != -ESHUTDOWN && rc != -EHOSTUNREACH &&
+		    rc != -EPROTO)
+			return rc;
+	}
+	return 0;
+}
+
+struct led {
+	tern_team *team;
+	uint32_t leader;
+};
+
+static bool round_over(struct endpoint *e, void *arg)
+{
+	const struct led *l = arg;
+	return l->team->views->of[l->leader].told ||
+	       layer_lost(e, l->team->all.rank[l->leader]);
+}
+
+static int round_stop(struct endpoint *e, struct wait *w)
+{
+	if (w->since)
+		lost_look(e);
+	return 0;
+}
+
+/* One round; `view` is what this rank says, once it says anything. */
+static int round_pass(tern_team *team, uint32_t leader, struct view *view, bool *has)
+{
+	struct led led = { team, leader };
+	if (leader == team->all.me) {
+		if (!*has)
+			view_make(team, view);
+		*has = true;
+		return view_tell(team, view);
+	}
+	struct wait w = { .call = "tern_team_survivors()",
+			  .way = "from",
+			  .whom = team->all.rank[leader] + 1,
+			  .stop = round_stop };
+	wait_through(team->coll->e, round_over, &led, &w);
+	const struct view *told = &team->views->of[leader];
+	if (told->told) {
+		memcpy(view->alive, told->alive, sizeof view->alive);
+		*has = true;
+	}
+	return 0;
+}
+
+static int survivors_make(tern_team *team, const struct view *view, struct desk *own,
+			  tern_team **out)
+{
+	struct coll *c = team->coll;
+	uint32_t n = 0, *ranks = malloc(team->all.n * sizeof *ranks);
+	struct place *places = malloc(team->all.n * sizeof *places);
+	int rc = error_set(-ENOMEM, "tern_team_survivors(): no memory");
+	for (uint32_t i = 0; ranks && places && i < team->all.n; i++) {
+		if (!view_has(view, i))
+			continue;
+		ranks[n] = team->all.rank[i];
+		places[n++] = i == team->all.me ? view->place : team->views->of[i].place;
+	}
+	if (ranks && places)
+		rc = team_make(c, team->id + (UINT64_C(1) << ID_BITS), ranks, n, places, own, out);
+	free(ranks);
+	free(places);
+	return rc;
+}
+
+/* What is under way on the team fails first: its members are not all there. */
+static int survivors_begin(tern_team *team)
+{
+	int rc = rules_wait(team->coll->e, "tern_team_survivors()");
+	if (!rc && team->retired)
+		rc = team_check(team, "tern_team_survivors()");
+	if (!rc && team->first)
+		rc = error_set(-EBUSY,
+			       "tern_team_survivors() was called while %s is under way: wait for "
+			       "it first",
+			       team->first->name);
+	if (!rc && !view_of(team, 0))
+		rc = error_set(-ENOMEM, "tern_team_survivors(): no memory");
+	struct view v;
+	uint64_t leader;
+	while (!rc && early_take_view(team, &leader, &v, sizeof v))
+		view_take(team, leader, &v);
+	return rc;
+}
+
+int tern_team_survivors(tern_team *team, tern_team **out)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	struct view view = { .told = false };
+	bool has = false;
+	int rc = survivors_begin(team);
+	if (rc)
+		return rc;
+	lost_look(team->coll->e);
+	struct desk *own = desk_take(team->coll, &view.place);
+	for (uint32_t leader = 0; leader < team->all.n && !rc; leader++)
+		rc = round_pass(team, leader, &view, &has);
+	if (!rc)
+		rc = survivors_make(team, &view, own, out);
+	if (rc && own)
+		desk_give(team->coll, own);
+	team->retired = !rc;
+	return rc;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Teams: making them, freeing them, who is in them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "coll/coll.h"
+
+/* -- The layer --------------------------------------------------------------------------------- */
+
+static int coll_open(struct endpoint *e, void **state)
+{
+	struct coll *c = calloc(1, sizeof *c);
+	if (!c)
+		return error_set(-ENOMEM, "opening rank %u: no memory for its teams", e->t->rank);
+	*state = c;
+	c->e = e;
+	c->next_id = 2; /* 1 is the team of all ranks, each time it is made: see tern_team_all() */
+	message_handlers(e);
+	survivors_handlers(e);
+	quiet_handlers(e);
+	return 0;
+}
+
+static void team_drop(tern_team *team)
+{
+	free(team->all.rank);
+	free(team->near.rank);
+	free(team->heads.rank);
+	free(team->machine);
+	free(team->desk);
+	views_free(team);
+	free(team);
+}
+
+static void coll_close(void *state)
+{
+	struct coll *c = state;
+	for (tern_team *team = c->teams, *next; team; team = next) {
+		next = team->next;
+		for (struct run *r = team->first, *after; r; r = after) {
+			after = r->next;
+			run_free(c, r);
+		}
+		team_drop(team);
+	}
+	runs_free_spent(c);
+	free(c->spare);
+	early_close(c);
+	free(c);
+}
+
+static unsigned coll_progress(void *state)
+{
+	struct coll *c = state;
+	unsigned done = 0;
+	for (tern_team *team = c->teams; team; team = team->next)
+		if (team->first)
+			done += team_turn(team);
+	return done;
+}
+
+static void coll_lost(void *state, uint32_t rank)
+{
+	struct coll *c = state;
+	for (tern_team *team = c->teams; team; team = team->next)
+		for (uint32_t i = 0; i < team->all.n && !team->lost; i++)
+			if (team->all.rank[i] == rank)
+				team->lost = rank + 1;
+}
+
+const struct layer coll_layer = {
+	.open = coll_open, .close = coll_close, .progress = coll_progress, .lost = coll_lost
+};
+
+/* -- Making ------------------------------------------------------------------------------------ */
+
+tern_team *team_find(const struct coll *c, uint64_t id)
+{
+	tern_team *team = c->teams;
+	while (team && team->id != id)
+		team = team->next;
+	return team;
+}
+
+struct desk *desk_take(struct coll *c, struct place *place)
+{
+	struct desk *d = c->desks;
+	void *p;
+	*place = (struct place){ TERN_ADDR_NONE, 0 };
+	if (d) {
+		c->desks = d->next;
+	} else {
+		if (tern_alloc(c->e->t, sizeof *d, &p))
+			return NULL;
+		d = p;
+		memset(d, 0, offsetof(struct desk, bytes)); /* others may have used the memory */
+	}
+	tern_addr_of(c->e->t, d, &place->desk);
+	place->round = atomic_load(&d->left);
+	return d;
+}
+
+void desk_give(struct coll *c, struct desk *d)
+{
+	d->next = c->desks;
+	c->desks = d;
+}
+
+/* Which machine a rank is on; where ranks of one do not share memory, each is its own. */
+static uint32_t machine_of(const struct coll *c, uint32_t rank)
+{
+	for (unsigned i = 0; i < c->e->nets; i++)
+		if (c->e->net[i]->ops->span == SPAN_MACHINE)
+			return c->e->group->job.rank[rank].machine;
+	return rank;
+}
+
+static bool members_new(struct members *p, uint32_t n)
+{
+	p->rank = malloc(n * sizeof *p->rank);
+	p->n = 0;
+	return p->rank != NULL;
+}
+
+/* Adds a rank that is not in it. */
+static void members_add(struct members *p, const struct coll *c, uint32_t rank)
+{
+	if (rank == c->e->t->rank)
+		p->me = p->n;
+	p->rank[p->n++] = rank;
+}
+
+/* Who is near, and one member of each machine: the first one. */
+static void team_sort(tern_team *team)
+{
+	const struct coll *c = team->coll;
+	uint32_t here = machine_of(c, c->e->t->rank);
+	team->near.me = team->heads.me = UINT32_MAX;
+	for (uint32_t i = 0; i < team->all.n; i++) {
+		uint32_t rank = team->all.rank[i], machine = machine_of(c, rank), h = 0;
+		if (machine == here)
+			members_add(&team->near, c, rank);
+		while (h < team->heads.n && machine_of(c, team->heads.rank[h]) != machine)
+			h++;
+		if (h == team->heads.n)
+			members_add(&team->heads, c, rank);
+		team->machine[i] = h;
+	}
+}
+
+/* Without all desks of the near members, data goes in messages. */
+static void team_desks(tern_team *team, const struct place *places)
+{
+	uint32_t near = 0;
+	if (!places || team->near.n < 2)
+		return;
+	team->desk = calloc(team->near.n, sizeof *team->desk);
+	for (uint32_t i = 0; team->desk && i < team->all.n; i++) {
+		if (team->machine[i] != team->machine[team->all.me])
+			continue;
+		void *d = NULL;
+		if (places[i].desk != TERN_ADDR_NONE)
+			tern_addr_local(team->coll->e->t, places[i].desk, sizeof(struct desk), &d);
+		if (places[i].round > team->round)
+			team->round = places[i].round;
+		if (!d) {
+			free(team->desk);
+			team->desk = NULL;
+			return;
+		}
+		team->desk[near++] = d;
+	}
+	team->all_left = team->round;
+}
+
+int team_make(struct coll *c, uint64_t id, const uint32_t *ranks, uint32_t n,
+	      const struct place *places, struct desk *own, tern_team **out)
+{
+	tern_team *team = calloc(1, sizeof *team);
+	if (team)
+		team->coll = c;
+	if (!team || !members_new(&team->all, n) || !members_new(&team->near, n) ||
+	    !members_new(&team->heads, n) || !(team->machine = malloc(n * sizeof *team->machine))) {
+		if (team)
+			team_drop(team);
+		return error_set(-ENOMEM, "rank %u has no memory for a team of %u", c->e->t->rank,
+				 n);
+	}
+	team->id = id;
+	for (uint32_t i = 0; i < n; i++)
+		members_add(&team->all, c, ranks[i]);
+	team_sort(team);
+	team_desks(team, places);
+	team->own_desk = own;
+	team->next = c->teams;
+	c->teams = team;
+	for (uint32_t i = 0; i < n && !team->lost; i++)
+		if (layer_lost(c->e, ranks[i]))
+			team->lost = ranks[i] + 1;
+	*out = team;
+	return 0;
+}
+
+static void team_unlink(tern_team *team)
+{
+	tern_team **at = &team->coll->teams;
+	while (*at != team)
+		at = &(*at)->next;
+	*at = team->next;
+}
+
+/* What a member says when a team is made. */
+struct offer {
+	uint64_t next_id;
+	int32_t colour, key;
+	struct place place;
+};
+
+/* Members of the caller's colour, by key; places in the parent. */
+static uint32_t offers_pick(const struct offer *offers, uint32_t n, int32_t colour, uint32_t *place)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (offers[i].colour != colour)
+			continue;
+		uint32_t at = count++;
+		for (; at && offers[place[at - 1]].key > offers[i].key; at--)
+			place[at] = place[at - 1];
+		place[at] = i;
+	}
+	return count;
+}
+
+static int team_from_offers(tern_team *parent, const struct offer *offers, int32_t colour,
+			    struct desk *own, tern_team **out)
+{
+	struct coll *c = parent->coll;
+	uint32_t n = parent->all.n, *place = malloc(2 * n * sizeof *place), *rank = place + n;
+	struct place *places = malloc(n * sizeof *places);
+	uint64_t id = 0;
+	int rc = -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		id = offers[i].next_id > id ? offers[i].next_id : id;
+	if (place && places) {
+		uint32_t count = offers_pick(offers, n, colour, place);
+		for (uint32_t i = 0; i < count; i++) {
+			rank[i] = parent->all.rank[place[i]];
+			places[i] = offers[place[i]].place;
+		}
+		rc = team_make(c, id, rank, count, places, own, out);
+	}
+	if (!rc) /* early messages of the new team are kept until it is there */
+		c->next_id = id + 1;
+	free(place);
+	free(places);
+	return rc;
+}
+
+static int team_offer(tern_team *parent, int32_t colour, int32_t key, const char *name,
+		      tern_team **out)
+{
+	struct coll *c = parent->coll;
+	uint32_t n = parent->all.n;
+	struct offer mine = { .next_id = c->next_id, .colour = colour, .key = key };
+	struct offer *offers = malloc(n * sizeof *offers);
+	struct desk *own = NULL;
+	struct run *r;
+	if (!offers)
+		return error_set(-ENOMEM, "%s: no memory", name);
+	int rc = run_begin(parent, name, &r);
+	if (!rc) {
+		own = colour == TERN_COLOUR_NONE ? NULL : desk_take(c, &mine.place);
+		far_allgather(r, &parent->all, &mine, sizeof mine, (char *)offers);
+		r->meets = true;
+		rc = run_go(r, NULL);
+	}
+	tern_team *team = NULL;
+	if (!rc && colour != TERN_COLOUR_NONE)
+		rc = team_from_offers(parent, offers, colour, own, &team);
+	for (uint32_t i = 0; !rc && i < n; i++)
+		if (offers[i].next_id >= c->next_id)
+			c->next_id = offers[i].next_id + 1;
+	free(offers);
+	if (!rc)
+		*out = team;
+	else if (own)
+		desk_give(c, own);
+	return rc;
+}
+
+int tern_team_all(tern *t, tern_team **team)
+{
+	INSIDE struct scope scope = scope_open(t);
+	struct coll *c = coll_of(t);
+	int rc = rules_rank(t->own, "tern_team_all()");
+	if (!rc)
+		rc = rules_wait(t->own, "tern_team_all()");
+	if (rc)
+		return rc;
+	uint32_t *ranks = malloc(t->size * sizeof *ranks);
+	if (!ranks)
+		return error_set(-ENOMEM, "tern_team_all(): no memory");
+	for (uint32_t i = 0; i < t->size; i++)
+		ranks[i] = i;
+	/* Id 1 is a team without desks, on which this call alone is made. */
+	tern_team *base = team_find(c, 1);
+	if (!base)
+		rc = team_make(c, 1, ranks, t->size, NULL, NULL, &base);
+	free(ranks);
+	return rc ? rc : team_offer(base, 0, 0, "tern_team_all()", team);
+}
+
+int tern_team_split(tern_team *team, int colour, int key, tern_team **out)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	if (colour < 0 && colour != TERN_COLOUR_NONE)
+		return error_set(-EINVAL,
+				 "tern_team_split() was given colour %d; colours are 0 or more, "
+				 "or TERN_COLOUR_NONE",
+				 colour);
+	return team_offer(team, colour, key, "tern_team_split()", out);
+}
+
+int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team **out)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	int key = -1;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t at = 0;
+		while (at < team->all.n && team->all.rank[at] != ranks[i])
+			at++;
+		if (at == team->all.n)
+			return error_set(-EINVAL,
+					 "tern_team_list() was given rank %u, which is not in the "
+					 "team",
+					 ranks[i]);
+		if (ranks[i] == team->coll->e->t->rank)
+			key = key < 0 ? (int)i : key;
+	}
+	return team_offer(team, key < 0 ? TERN_COLOUR_NONE : 0, key, "tern_team_list()", out);
+}
+
+int tern_team_machine(tern_team *team, tern_team **out)
+{
+	INSIDE struct scope scope = scope_open(team->coll->e->t);
+	return team_offer(team, (int)team->machine[team->all.me], 0, "tern_team_machine()", out);
+}
+
+/* -- Freeing ----------------------------------------------------------------------------------- */
+
+int tern_team_free(tern_team *team)
+{
+	if (!team)
+		return 0;
+	tern *t = team->coll->e->t;
+	INSIDE struct scope scope = scope_open(t);
+	int rc = rules_wait(t->own, "tern_team_free()");
+	if (rc)
+		return rc;
+	if (team->first)
+		return error_set(-EBUSY, "tern_team_free() was called while %s is under way",
+				 team->first->name);
+	/* Others may still read data in our desk: all say that they do not. */
+	rc = team->lost || team->retired ? 0 : tern_team_barrier(team);
+	bool whole = !rc && !team->lost && !team->retired;
+	team_unlink(team);
+	/* Of a team that has lost a member the desk stays: who is still in a call may read it. */
+	if (team->own_desk && whole)
+		desk_give(team->coll, team->own_desk);
+	team_drop(team);
+	return 0;
+}
+
+uint32_t tern_team_rank(const tern_team *team)
+{
+	return team->all.me;
+}
+
+uint32_t tern_team_size(const tern_team *team)
+{
+	return team->all.n;
+}
+
+uint32_t tern_team_member(const tern_team *team, uint32_t i)
+{
+	return i < team->all.n ? team->all.rank[i] : UINT32_MAX;
+}
