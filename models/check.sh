@@ -177,6 +177,13 @@ check breaks "a sleeper is counted too late" barrier -DLATE_SLEEPERS
 check breaks "bells are rung before generation is raised" barrier -DRING_FIRST
 check breaks "generation is raised by a store that later loads may pass" barrier -DPLAIN_STORE
 
+check holds "4 members, any but one die at any step: those who end have one team, and end" survivors
+check holds "the same with 5 members" survivors -DRANKS=5
+check breaks "a leader makes its view anew of what it knows" survivors -DREMAKE
+check breaks "a living leader is taken for dead" survivors -DGUESS
+check breaks "only the first leader that lives is heard" survivors -DONE_ROUND
+check breaks "nobody hears of a leader's death" survivors -DBLIND
+
 optimize=-O0 # these are smaller: searched before gcc would be done
 check holds \
 	"4 packets over a wire that loses, doubles and reorders: each is passed up once, in order" \

@@ -14,8 +14,9 @@ fail() {
 	sed 's/^/    it said: /' "$out" | head -12
 	failed=$((failed + 1))
 }
+survive= # an option of tern run
 run() { # EXAMPLE RANKS ARGUMENTS: 0 ranks is without the launcher
-	local launcher=("$TERN_BIN/tern" run -n "$2")
+	local launcher=("$TERN_BIN/tern" run $survive -n "$2")
 	(($2)) || launcher=()
 	timeout 300 "${launcher[@]}" "$TERN_BIN/$1" "${@:3}" >"$out" 2>&1 ||
 		fail "$1 on $2 ranks ended with status $?"
@@ -62,6 +63,19 @@ for ranks in 0 1 2 4 16; do
 	[[ $(awk '/#/ { sum += $NF } END { print (sum > 19000 * '$n') }' "$out") == 1 ]] ||
 		fail "there is no bell"
 
+	echo "tally on $ranks ranks: every bin has every rank's samples"
+	run tally $ranks
+	[[ $(tail -1 "$out") == "$((100000 * n)) samples, 0 bins wrong" ]] ||
+		fail "the last line is another"
+
+	echo "survivors on $ranks ranks: the last one dies, and the others compute pi"
+	survive=--survive=survivors
+	run survivors $ranks
+	survive=
+	grep -qx "pi is 3.141592654, by $((n > 1 ? n - 1 : 1)) of $n ranks" "$out" ||
+		fail "they do not"
+	[[ $n == 1 ]] || grep -qx "rank $((n - 1)) dies" "$out" || fail "nobody dies"
+
 	echo "halo on $ranks ranks: the glider arrives, and nothing else lives"
 	run halo $ranks
 	[[ $(grep -c '^rank .*: 0 wrong$' "$out") == "$n" ]] || fail "not every block is right"
@@ -86,6 +100,9 @@ for ranks in 0 1 2 4 16; do
 	[[ $(grep -cE '^(automatic|ready|rendezvous) .*1000 there and back, 0 wrong' "$out") == 9 \
 		]] || fail "not all nine"
 done
+
+echo "survivors without --survive: the job ends with the rank"
+timeout 300 "$TERN_BIN/tern" run -n 2 "$TERN_BIN/survivors" >"$out" 2>&1 && fail "it goes on"
 
 echo "an example that fails says why"
 OMPI_COMM_WORLD_SIZE=2 "$TERN_BIN/hello" >"$out" 2>&1 && fail "it did not fail"

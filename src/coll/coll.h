@@ -308,7 +308,7 @@ struct desk *desk_take(struct coll *c, struct place *place);
 void desk_give(struct coll *c, struct desk *d);
 
 /* A team of survivors has the low bits of the first one's id, and counts in the others. */
-enum { ID_BITS = 48 };
+enum { TEAM_FIRST = 1, ID_BITS = 48 };
 
 /* Whether all members share memory, and have desks. */
 static inline bool team_is_near(const tern_team *team)

@@ -171,8 +171,8 @@ static void recv_take(struct run *r, struct step *s, uint64_t place, const void 
 /* Of a call that is over here, or a team that is not there any more: it failed. */
 static bool message_stale(const struct coll *c, const tern_team *team, uint64_t id, uint64_t call)
 {
-	if (!team)
-		return id < c->next_id; /* one that is being made has a new id */
+	if (!team) /* one that is being made has a new id, and the first one stays once it is made */
+		return id != TEAM_FIRST && id < c->next_id;
 	return team->first ? call < team->first->call : call < team->calls;
 }
 

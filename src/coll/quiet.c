@@ -5,11 +5,13 @@
  */
 #include "coll/coll.h"
 
+static const uint64_t no_words[1]; /* memcpy() takes no NULL, even for 0 bytes */
+
 static void on_mark(tern *t, const tern_msg *m)
 {
 	(void)m;
 	coll_of(t)->handled++;
-	layer_reply(t->own, COLL_MARKED, NULL, 0, 0, NULL);
+	layer_reply(t->own, COLL_MARKED, NULL, 0, 0, no_words);
 }
 
 static void on_marked(tern *t, const tern_msg *m)
@@ -49,7 +51,7 @@ static int marks_pass(tern_team *team)
 		uint32_t rank = team->all.rank[i];
 		if (!e->t->lane[rank].base) /* nothing was ever sent */
 			continue;
-		int rc = layer_request(e, rank, COLL_MARK, NULL, 0, 0, NULL);
+		int rc = layer_request(e, rank, COLL_MARK, NULL, 0, 0, no_words);
 		if (rc)
 			return rc;
 		c->marks++;

@@ -305,9 +305,9 @@ int tern_team_all(tern *t, tern_team **team)
 	for (uint32_t i = 0; i < t->size; i++)
 		ranks[i] = i;
 	/* Id 1 is a team without desks, on which this call alone is made. */
-	tern_team *base = team_find(c, 1);
+	tern_team *base = team_find(c, TEAM_FIRST);
 	if (!base)
-		rc = team_make(c, 1, ranks, t->size, NULL, NULL, &base);
+		rc = team_make(c, TEAM_FIRST, ranks, t->size, NULL, NULL, &base);
 	free(ranks);
 	return rc ? rc : team_offer(base, 0, 0, "tern_team_all()", team);
 }
