@@ -17,7 +17,8 @@ static uint64_t first_seed;
 static _Thread_local uint64_t seed;
 static _Thread_local struct chance late;
 
-/* -- The reference ------------------------------------------------------------------------------ */
+/* -- The reference ------------------------------------------------------------------------------
+ */
 
 /* Small whole numbers: every order of adding and multiplying gives the same. */
 static long long value_of(uint32_t member, size_t i, unsigned how)
@@ -138,7 +139,8 @@ static void arrive(tern *t)
 		tern_poll(t);
 }
 
-static _Thread_local unsigned char in[COUNTS_MOST * 16], out[COUNTS_MOST * 16], expected[COUNTS_MOST * 16];
+static _Thread_local unsigned char in[COUNTS_MOST * 16], out[COUNTS_MOST * 16],
+	expected[COUNTS_MOST * 16];
 
 static void reduce_one(tern *t, tern_team *team, enum tern_type type, unsigned how, size_t n,
 		       unsigned form)
@@ -177,8 +179,8 @@ static void reduce_all(tern *t, tern_team *team, bool quick)
 	for (int type = 0; type < TERN_TYPES; type++)
 		for (unsigned how = 0; how < TERN_REDUCES; how++) {
 			if (!is_defined((enum tern_type)type, how)) {
-				CHECK_IS(tern_team_allreduce(team, in, out, 1,
-							     (enum tern_type)type, how),
+				CHECK_IS(tern_team_allreduce(team, in, out, 1, (enum tern_type)type,
+							     how),
 					 -EINVAL);
 				continue;
 			}
@@ -194,7 +196,8 @@ static void reduce_all(tern *t, tern_team *team, bool quick)
 		}
 }
 
-/* -- Moving ------------------------------------------------------------------------------------- */
+/* -- Moving -------------------------------------------------------------------------------------
+ */
 
 enum { MEMBERS_MOST = 8 };
 static _Thread_local unsigned char from[MEMBERS_MOST * MOST], to[MEMBERS_MOST * MOST];
@@ -262,7 +265,8 @@ static void move_all(tern *t, tern_team *team)
 			}
 }
 
-/* -- Lengths that differ, and matrices ----------------------------------------------------------- */
+/* -- Lengths that differ, and matrices -----------------------------------------------------------
+ */
 
 static size_t length_of(uint32_t src, uint32_t dst)
 {
@@ -305,7 +309,8 @@ static void transpose_one(tern *t, tern_team *team, size_t rows, size_t cols, si
 		for (size_t c = 0; c < cols; c++)
 			a[(r - first) * (cols + pad) + c] = (uint32_t)(r * 1000 + c);
 	memset(to, 0xee, sizeof to);
-	tern_matrix x = { a, rows, cols, 4, pad ? (cols + pad) * 4 : 0 }, y = { b, cols, rows, 4, 0 };
+	tern_matrix x = { a, rows, cols, 4, pad ? (cols + pad) * 4 : 0 },
+		    y = { b, cols, rows, 4, 0 };
 	arrive(t);
 	CHECK_IS(tern_team_transpose(team, &x, &y), 0);
 	bool right = true;

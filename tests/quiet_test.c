@@ -288,7 +288,7 @@ static void quiet_rank(void)
 		tern_async_on(t, DRAINER, drain, NULL) == 0 &&
 		(!threads || tern_thread_on(t, THREAD, thread_main) == 0) &&
 		tern_alloc_all(t, BYTES, &p) == 0);
-	heap_at = tern_addr_of(t, p);
+	REQUIRE(tern_addr_of(t, p, &heap_at) == 0);
 	letter_expect(t);
 	REQUIRE(tern_team_all(t, &all) == 0);
 	try_team(t, all, rounds);

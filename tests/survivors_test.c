@@ -84,8 +84,7 @@ static void lose_one(void)
 	CHECK(!(members_of(left) >> victim & 1));
 	/* The second may have died after the view was made: then once more. */
 	uint64_t one = 1, sum = 0;
-	while ((rc = tern_team_allreduce(left, &one, &sum, 1, TERN_TYPE_UINT64,
-					 TERN_REDUCE_SUM))) {
+	while ((rc = tern_team_allreduce(left, &one, &sum, 1, TERN_TYPE_UINT64, TERN_REDUCE_SUM))) {
 		tern_team *next;
 		CHECK_IS(rc, -EOWNERDEAD);
 		REQUIRE(tern_team_survivors(left, &next) == 0);

@@ -32,8 +32,8 @@ int tern_team_all(tern *t, tern_team **team);
 #define TERN_COLOUR_NONE (-1)
 int tern_team_split(tern_team *team, int colour, int key, tern_team **out);
 /*
- * The members of `team` whose ranks are listed, in the order of the list, which is the same at every
- * member of `team`; the others get NULL.
+ * The members of `team` whose ranks are listed, in the order of the list, which is the same at
+ * every member of `team`; the others get NULL.
  */
 int tern_team_list(tern_team *team, const uint32_t *ranks, uint32_t n, tern_team **out);
 /* The members of `team` that share memory with this one. */

@@ -30,11 +30,13 @@ static void near_add(struct run *r, enum near_kind kind, uint32_t root, const vo
 		     size_t len)
 {
 	if (r->team->near.n > 1)
-		step_near(r, (struct near_step){
-				     .kind = kind, .root = root, .in = in, .out = out, .len = len });
+		step_near(r,
+			  (struct near_step){
+				  .kind = kind, .root = root, .in = in, .out = out, .len = len });
 }
 
-/* -- Beginning and ending ----------------------------------------------------------------------- */
+/* -- Beginning and ending -----------------------------------------------------------------------
+ */
 
 static void barrier_steps(struct run *r);
 
@@ -52,8 +54,9 @@ static int root_check(const tern_team *team, uint32_t root, const char *name)
 {
 	if (root < team->all.n)
 		return 0;
-	return error_set(-EINVAL, "%s was given member %u as its root; the team has members 0 to %u",
-			 name, root, team->all.n - 1);
+	return error_set(-EINVAL,
+			 "%s was given member %u as its root; the team has members 0 to %u", name,
+			 root, team->all.n - 1);
 }
 
 int call_handle(const tern_op *op, const char *name)
@@ -333,7 +336,8 @@ int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
 			 "tern_team_exscan_start()");
 }
 
-/* -- Gathering and scattering ------------------------------------------------------------------- */
+/* -- Gathering and scattering -------------------------------------------------------------------
+ */
 
 enum moving { GATHER, ALLGATHER, SCATTER, ALLTOALL };
 
@@ -382,8 +386,7 @@ int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, size_
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
 	int rc = call_handle(op, "tern_team_gather_start()");
-	return rc ? rc
-		  : move(team, GATHER, root, in, out, len, op, "tern_team_gather_start()");
+	return rc ? rc : move(team, GATHER, root, in, out, len, op, "tern_team_gather_start()");
 }
 
 int tern_team_allgather(tern_team *team, const void *in, size_t len, void *out)

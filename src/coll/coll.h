@@ -47,8 +47,8 @@ struct desk {
 
 /* Members of a team that exchange data in one way, in the order of the team. */
 struct members {
-	uint32_t n, me;   /* `me` is n where this rank is not of them */
-	uint32_t *rank;   /* in the job */
+	uint32_t n, me; /* `me` is n where this rank is not of them */
+	uint32_t *rank; /* in the job */
 };
 
 struct tern_team {
@@ -58,28 +58,20 @@ struct tern_team {
 	uint64_t calls; /* made so far: the number of the next one */
 	uint64_t ahead; /* calls since the members last met */
 	struct members all, near, heads;
-	uint32_t *machine;     /* of each member: the place among `heads` */
-	struct desk **desk;    /* of the near ones; NULL: data goes in messages */
-	struct desk *own_desk; /* which this rank has allotted; NULL: it has no room */
-	uint64_t round;        /* of the desks: the next */
-	uint64_t all_left;     /* rounds that all near members have left, as far as is known */
+	uint32_t *machine;        /* of each member: the place among `heads` */
+	struct desk **desk;       /* of the near ones; NULL: data goes in messages */
+	struct desk *own_desk;    /* which this rank has allotted; NULL: it has no room */
+	uint64_t round;           /* of the desks: the next */
+	uint64_t all_left;        /* rounds that all near members have left, as far as is known */
 	struct run *first, *last; /* calls under way, in order */
 	uint32_t lost;            /* a member that has left, plus 1 */
 	bool retired;             /* its survivors have another one */
-	struct views *views; /* of the agreement on its survivors; see survivors.c */
+	struct views *views;      /* of the agreement on its survivors; see survivors.c */
 };
 
 /* -- Runs: see run.c -- */
 
-enum step_kind {
-	STEP_NEAR,
-	STEP_RECV,
-	STEP_SEND,
-	STEP_WAIT,
-	STEP_COMBINE,
-	STEP_COPY,
-	STEP_CALL
-};
+enum step_kind { STEP_NEAR, STEP_RECV, STEP_SEND, STEP_WAIT, STEP_COMBINE, STEP_COPY, STEP_CALL };
 
 struct run;
 
@@ -157,7 +149,7 @@ struct run {
 	const char *name;
 	tern_op *op; /* NULL: its call waits for it */
 	int error;
-	int result; /* of one that did all it could, and not all that was asked */
+	int result;         /* of one that did all it could, and not all that was asked */
 	bool over, meets;   /* it has met all members when it is over */
 	uint32_t receiving; /* receives under way */
 	unsigned at, steps, nears;
@@ -175,7 +167,7 @@ struct coll {
 	struct endpoint *e;
 	tern_team *teams;
 	uint64_t next_id;
-	uint64_t handled; /* messages of this layer */
+	uint64_t handled;  /* messages of this layer */
 	struct run *spent; /* to be freed in the program's next call */
 	struct run *spare; /* for the next one */
 	uint32_t started;  /* runs with a handle */

@@ -29,7 +29,8 @@ static inline unsigned char *data_of(const tern_team *team, uint32_t member, siz
 				   : team->desk[member]->bytes[slot_of(team->round)];
 }
 
-/* -- Who writes, and who is waited for ---------------------------------------------------------- */
+/* -- Who writes, and who is waited for ----------------------------------------------------------
+ */
 
 static bool near_writes(const tern_team *team, const struct near_step *s)
 {
@@ -65,7 +66,8 @@ static void near_needs(const tern_team *team, const struct near_step *s, uint32_
 	}
 }
 
-/* -- How much of it a round moves --------------------------------------------------------------- */
+/* -- How much of it a round moves ---------------------------------------------------------------
+ */
 
 /* Bytes of each member's part; all members come to the same. */
 static size_t near_most(const struct run *r, const struct near_step *s)
@@ -97,8 +99,8 @@ static size_t near_chunk(const struct run *r, const struct near_step *s)
 /* Bytes that a member writes into its cell. */
 static size_t near_bytes(const tern_team *team, const struct near_step *s)
 {
-	bool pieces = s->kind == NEAR_SCATTER || s->kind == NEAR_ALLTOALL ||
-		      s->kind == NEAR_ALLTOALLV;
+	bool pieces =
+		s->kind == NEAR_SCATTER || s->kind == NEAR_ALLTOALL || s->kind == NEAR_ALLTOALLV;
 	return pieces ? s->chunk * team->near.n : s->chunk;
 }
 
@@ -120,8 +122,7 @@ static bool cell_free(const tern_team *team, uint64_t *all_left)
 	for (uint32_t i = 0; i < team->near.n; i++) {
 		if (i == team->near.me)
 			continue;
-		uint64_t left =
-			atomic_load_explicit(&team->desk[i]->left, memory_order_acquire);
+		uint64_t left = atomic_load_explicit(&team->desk[i]->left, memory_order_acquire);
 		least = left < least ? left : least;
 	}
 	*all_left = least;
@@ -182,7 +183,8 @@ void near_doze(tern_team *team, bool begin)
 		atomic_fetch_sub(&team->desk[0]->sleepers, 1);
 }
 
-/* -- Writing and reading ------------------------------------------------------------------------ */
+/* -- Writing and reading ------------------------------------------------------------------------
+ */
 
 /* What is left of a member's part in this round, where lengths differ. */
 static size_t varied_part(const struct near_step *s, size_t len)
@@ -210,8 +212,7 @@ static void varied_take(const tern_team *team, const struct near_step *s)
 		size_t len = varied_part(s, v->mine[i].expects);
 		if (len)
 			memcpy(to + s->done,
-			       data_of(team, i, near_bytes(team, s)) +
-				       team->near.me * s->chunk,
+			       data_of(team, i, near_bytes(team, s)) + team->near.me * s->chunk,
 			       len);
 	}
 }
@@ -278,8 +279,7 @@ static void data_take(const struct run *r, const struct near_step *s)
 		if (s->kind == NEAR_GATHER && me != s->root)
 			break;
 		for (uint32_t i = 0; i < n && s->chunk; i++)
-			memcpy(s->out + i * s->len + s->done, data_of(team, i, s->chunk),
-			       s->chunk);
+			memcpy(s->out + i * s->len + s->done, data_of(team, i, s->chunk), s->chunk);
 		break;
 	case NEAR_SCATTER:
 		if (s->chunk)
@@ -298,7 +298,8 @@ static void data_take(const struct run *r, const struct near_step *s)
 	}
 }
 
-/* -- Slices -------------------------------------------------------------------------------------- */
+/* -- Slices --------------------------------------------------------------------------------------
+ */
 
 static void slice_of(const struct run *r, const struct near_step *s, uint32_t member, size_t *from,
 		     size_t *end)
@@ -342,8 +343,7 @@ static void round_leave(tern_team *team, struct near_step *s)
 	if (near_writes(team, s) && first == 0 && end == team->near.n && s->kind != NEAR_BROADCAST)
 		team->all_left = team->round; /* all have come, so they have left what was before */
 	team->round++;
-	atomic_store_explicit(&team->desk[team->near.me]->left, team->round,
-			      memory_order_release);
+	atomic_store_explicit(&team->desk[team->near.me]->left, team->round, memory_order_release);
 	s->done += s->chunk;
 	s->phase = NEAR_ENTER;
 	s->seen = 0;

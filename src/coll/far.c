@@ -58,8 +58,8 @@ static void broadcast_tree(struct run *r, const struct members *p, uint32_t root
 }
 
 /* `data` is combined in place at members on the way. */
-static void reduce_tree(struct run *r, const struct members *p, uint32_t root, void *data, void *temp,
-			size_t n)
+static void reduce_tree(struct run *r, const struct members *p, uint32_t root, void *data,
+			void *temp, size_t n)
 {
 	uint32_t me = place_of(p, root);
 	size_t bytes = n * r->combine.size;
@@ -118,7 +118,8 @@ void far_broadcast(struct run *r, const struct members *p, uint32_t root, void *
 		broadcast_tree(r, p, root, data, len);
 		return;
 	}
-	uint32_t me = place_of(p, root); /* the root sends each its part, and a ring does the rest */
+	uint32_t me =
+		place_of(p, root); /* the root sends each its part, and a ring does the rest */
 	char *bytes = data;
 	if (me) {
 		step_recv(r, p->rank[root], 0, bytes + part_at(len, p->n, me),
@@ -295,7 +296,8 @@ void far_scan(struct run *r, const struct members *p, const void *in, void *out,
 		step_copy(r, out, before, bytes);
 }
 
-/* -- Gathering ---------------------------------------------------------------------------------- */
+/* -- Gathering ----------------------------------------------------------------------------------
+ */
 
 void far_gather(struct run *r, const struct members *p, uint32_t root, const void *in, size_t len,
 		char *out)

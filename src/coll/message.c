@@ -26,7 +26,8 @@ enum early_kind { EARLY_DATA, EARLY_READY, EARLY_VIEW };
 
 enum { NOTES = 256, EARLIES = 16 };
 
-/* -- What has come early ------------------------------------------------------------------------ */
+/* -- What has come early ------------------------------------------------------------------------
+ */
 
 /* Handlers take them, which must not call malloc(); slabs are given back when the rank closes. */
 struct slab {
@@ -144,8 +145,7 @@ static struct step *recv_find(const struct run *r, uint32_t src, unsigned tag)
 {
 	for (unsigned i = 0; i < r->steps; i++) {
 		struct step *s = &r->step[i];
-		if (s->kind == STEP_RECV && s->begun && !s->over && s->peer == src &&
-		    s->tag == tag)
+		if (s->kind == STEP_RECV && s->begun && !s->over && s->peer == src && s->tag == tag)
 			return s;
 	}
 	return NULL;
@@ -171,7 +171,8 @@ static void recv_take(struct run *r, struct step *s, uint64_t place, const void 
 /* Of a call that is over here, or a team that is not there any more: it failed. */
 static bool message_stale(const struct coll *c, const tern_team *team, uint64_t id, uint64_t call)
 {
-	if (!team) /* one that is being made has a new id, and the first one stays once it is made */
+	if (!team) /* one that is being made has a new id, and the first one stays once it is made
+		    */
 		return id != TEAM_FIRST && id < c->next_id;
 	return team->first ? call < team->first->call : call < team->calls;
 }

@@ -90,8 +90,7 @@ int tern_team_quiet(tern_team *team)
 		uint64_t active = handled != before || busy || was_busy;
 		before = handled;
 		was_busy = busy;
-		rc = tern_team_allreduce(team, &active, &any, 1, TERN_TYPE_UINT64,
-					 TERN_REDUCE_MAX);
+		rc = tern_team_allreduce(team, &active, &any, 1, TERN_TYPE_UINT64, TERN_REDUCE_MAX);
 	}
 	return rc;
 }

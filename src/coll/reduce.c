@@ -7,27 +7,27 @@
 #include "core/scope.h"
 
 /* left[i] = the expression of a and b */
-#define COMBINE(name, T, expr)                                            \
-	static void name(void *left, const void *right, size_t n)         \
-	{                                                                 \
-		T *restrict l = left;                                     \
-		const T *restrict r = right;                              \
-		for (size_t i = 0; i < n; i++) {                          \
-			T a = l[i], b = r[i];                             \
-			l[i] = (T)(expr);                                 \
-		}                                                         \
+#define COMBINE(name, T, expr)                                    \
+	static void name(void *left, const void *right, size_t n) \
+	{                                                         \
+		T *restrict l = left;                             \
+		const T *restrict r = right;                      \
+		for (size_t i = 0; i < n; i++) {                  \
+			T a = l[i], b = r[i];                     \
+			l[i] = (T)(expr);                         \
+		}                                                 \
 	}
 
 /* W is unsigned and at least an int: sums and products wrap, and nothing overflows. */
-#define INTEGER(name, T, W)                         \
-	COMBINE(name##_sum, T, (W)a + (W)b)         \
-	COMBINE(name##_product, T, (W)a *(W)b)      \
-	COMBINE(name##_min, T, b < a ? b : a)       \
-	COMBINE(name##_max, T, b > a ? b : a)       \
-	COMBINE(name##_and, T, a &b)                \
-	COMBINE(name##_or, T, a | b)                \
-	COMBINE(name##_xor, T, a ^ b)               \
-	COMBINE(name##_all, T, a && b)              \
+#define INTEGER(name, T, W)                    \
+	COMBINE(name##_sum, T, (W)a + (W)b)    \
+	COMBINE(name##_product, T, (W)a *(W)b) \
+	COMBINE(name##_min, T, b < a ? b : a)  \
+	COMBINE(name##_max, T, b > a ? b : a)  \
+	COMBINE(name##_and, T, a &b)           \
+	COMBINE(name##_or, T, a | b)           \
+	COMBINE(name##_xor, T, a ^ b)          \
+	COMBINE(name##_all, T, a &&b)          \
 	COMBINE(name##_any, T, a || b)
 
 #define REAL(name, T)                         \
@@ -37,37 +37,37 @@
 	COMBINE(name##_max, T, b > a ? b : a)
 
 /* Two reals each; n counts the complex ones. */
-#define COMPLEX(name, T)                                                      \
-	static void name##_sum(void *left, const void *right, size_t n)       \
-	{                                                                     \
-		T *restrict l = left;                                         \
-		const T *restrict r = right;                                  \
-		for (size_t i = 0; i < 2 * n; i++)                            \
-			l[i] += r[i];                                         \
-	}                                                                     \
-	static void name##_product(void *left, const void *right, size_t n)   \
-	{                                                                     \
-		T *restrict l = left;                                         \
-		const T *restrict r = right;                                  \
-		for (size_t i = 0; i < 2 * n; i += 2) {                       \
-			T re = l[i] * r[i] - l[i + 1] * r[i + 1];             \
-			l[i + 1] = l[i] * r[i + 1] + l[i + 1] * r[i];         \
-			l[i] = re;                                            \
-		}                                                             \
+#define COMPLEX(name, T)                                                    \
+	static void name##_sum(void *left, const void *right, size_t n)     \
+	{                                                                   \
+		T *restrict l = left;                                       \
+		const T *restrict r = right;                                \
+		for (size_t i = 0; i < 2 * n; i++)                          \
+			l[i] += r[i];                                       \
+	}                                                                   \
+	static void name##_product(void *left, const void *right, size_t n) \
+	{                                                                   \
+		T *restrict l = left;                                       \
+		const T *restrict r = right;                                \
+		for (size_t i = 0; i < 2 * n; i += 2) {                     \
+			T re = l[i] * r[i] - l[i + 1] * r[i + 1];           \
+			l[i + 1] = l[i] * r[i + 1] + l[i + 1] * r[i];       \
+			l[i] = re;                                          \
+		}                                                           \
 	}
 
 /* The better value with its location; of equal ones the smaller location. */
-#define LOCATED_ONE(name, T, better)                                                   \
-	static void name(void *left, const void *right, size_t n)                      \
-	{                                                                              \
-		T *restrict l = left;                                                  \
-		const T *restrict r = right;                                           \
-		for (size_t i = 0; i < n; i++)                                         \
-			if (r[i].value better l[i].value ||                            \
-			    (!(l[i].value better r[i].value) && r[i].at < l[i].at))    \
-				l[i] = r[i];                                           \
+#define LOCATED_ONE(name, T, better)                                                \
+	static void name(void *left, const void *right, size_t n)                   \
+	{                                                                           \
+		T *restrict l = left;                                               \
+		const T *restrict r = right;                                        \
+		for (size_t i = 0; i < n; i++)                                      \
+			if (r[i].value better l[i].value ||                         \
+			    (!(l[i].value better r[i].value) && r[i].at < l[i].at)) \
+				l[i] = r[i];                                        \
 	}
-#define LOCATED(name, T)               \
+#define LOCATED(name, T)              \
 	LOCATED_ONE(name##_min, T, <) \
 	LOCATED_ONE(name##_max, T, >)
 
@@ -89,11 +89,14 @@ LOCATED(double_at, tern_double_at)
 
 #define SUMS(name) [TERN_REDUCE_SUM] = name##_sum, [TERN_REDUCE_PRODUCT] = name##_product
 #define ENDS(name) [TERN_REDUCE_MIN] = name##_min, [TERN_REDUCE_MAX] = name##_max
-#define BITS(name)                                                                          \
-	[TERN_REDUCE_AND] = name##_and, [TERN_REDUCE_OR] = name##_or,                       \
-	[TERN_REDUCE_XOR] = name##_xor, [TERN_REDUCE_ALL] = name##_all,                     \
+#define BITS(name)                                                      \
+	[TERN_REDUCE_AND] = name##_and, [TERN_REDUCE_OR] = name##_or,   \
+	[TERN_REDUCE_XOR] = name##_xor, [TERN_REDUCE_ALL] = name##_all, \
 	[TERN_REDUCE_ANY] = name##_any
-#define INTEGERS(name) { SUMS(name), ENDS(name), BITS(name) }
+#define INTEGERS(name)                             \
+	{                                          \
+		SUMS(name), ENDS(name), BITS(name) \
+	}
 
 static const struct {
 	const char *name;
@@ -118,7 +121,7 @@ static const struct {
 };
 
 static const char *const operations[TERN_REDUCES] = { "SUM", "PRODUCT", "MIN", "MAX", "AND",
-						      "OR",  "XOR",	"ALL", "ANY" };
+						      "OR",  "XOR",     "ALL", "ANY" };
 
 size_t tern_type_size(enum tern_type type)
 {
@@ -154,7 +157,8 @@ int combine_find(struct coll *c, enum tern_type type, unsigned how, const char *
 	if (what >= TERN_REDUCE_USER)
 		return combine_user(c, what - TERN_REDUCE_USER, name, out);
 	if (what >= TERN_REDUCES)
-		return error_set(-EINVAL, "%s was given operation %u; there are %d, and those of "
+		return error_set(-EINVAL,
+				 "%s was given operation %u; there are %d, and those of "
 				 "tern_reduce_on() from %d on",
 				 name, what, TERN_REDUCES, TERN_REDUCE_USER);
 	out->fn = types[type].fn[what];

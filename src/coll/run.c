@@ -259,9 +259,8 @@ static void run_wait(struct run *r)
 		if (s->kind == STEP_NEAR && run_look(e, &rw))
 			continue;
 		/* No bell rings for room, for a receiver that is ready, or for a free cell. */
-		rw.wait.bounded = s->kind == STEP_NEAR
-					  ? first->near[s->tag].phase == NEAR_ENTER
-					  : s->kind != STEP_WAIT;
+		rw.wait.bounded = s->kind == STEP_NEAR ? first->near[s->tag].phase == NEAR_ENTER
+						       : s->kind != STEP_WAIT;
 		bool retry = s->kind == STEP_SEND || s->kind == STEP_RECV;
 		wait_through(e, retry ? run_retry : run_ready, &rw, &rw.wait);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The team of those who live. In turn each member leads a round and tells all others its view; who
- * has a view repeats it, and only who has none yet makes one of what it knows. The rounds of members
- * that have died pass when their death is known. docs/collectives.md has the argument.
+ * has a view repeats it, and only who has none yet makes one of what it knows. The rounds of
+ * members that have died pass when their death is known. docs/collectives.md has the argument.
  */
 #include <errno.h>
 #include <signal.h>
@@ -110,8 +110,7 @@ struct led {
 static bool round_over(struct endpoint *e, void *arg)
 {
 	const struct led *l = arg;
-	return l->team->views->of[l->leader].told ||
-	       layer_lost(e, l->team->all.rank[l->leader]);
+	return l->team->views->of[l->leader].told || layer_lost(e, l->team->all.rank[l->leader]);
 }
 
 static int round_stop(struct endpoint *e, struct wait *w)

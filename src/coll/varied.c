@@ -39,13 +39,12 @@ static void lengths_agree(struct run *r)
 		size_t out = shorter(v->out_len[i], v->said[i].sends);
 		if (v->in_len[i] == v->said[i].expects && v->out_len[i] == v->said[i].sends)
 			continue;
-		r->result = error_set(-EMSGSIZE,
-				      "%s: rank %u sends %llu bytes and expects %llu, where this "
-				      "one expects %zu and sends %zu",
-				      r->name, r->team->all.rank[i],
-				      (unsigned long long)v->said[i].sends,
-				      (unsigned long long)v->said[i].expects, v->out_len[i],
-				      v->in_len[i]);
+		r->result = error_set(
+			-EMSGSIZE,
+			"%s: rank %u sends %llu bytes and expects %llu, where this "
+			"one expects %zu and sends %zu",
+			r->name, r->team->all.rank[i], (unsigned long long)v->said[i].sends,
+			(unsigned long long)v->said[i].expects, v->out_len[i], v->in_len[i]);
 		steps_shorten(r, r->team->all.rank[i], in, out);
 		v->mine[i] = (struct lengths){ in, out };
 	}
@@ -93,8 +92,7 @@ static void own_copy(struct run *r, const struct varied *v, uint32_t me)
 		in_at += v->in_len[i];
 		out_at += v->out_len[i];
 	}
-	step_copy(r, v->out_at + out_at, v->in_at + in_at,
-		  shorter(v->in_len[me], v->out_len[me]));
+	step_copy(r, v->out_at + out_at, v->in_at + in_at, shorter(v->in_len[me], v->out_len[me]));
 }
 
 static void far_steps(struct run *r)
@@ -113,7 +111,8 @@ struct block_shape {
 	ptrdiff_t stride[2];
 };
 
-/* -- Beginning ---------------------------------------------------------------------------------- */
+/* -- Beginning ----------------------------------------------------------------------------------
+ */
 
 static int lengths_read(const tern_part *list, uint32_t n, size_t *len, size_t *total)
 {
@@ -222,7 +221,8 @@ int tern_team_alltoallv_start(tern_team *team, const tern_part *in, const tern_p
 	return rc ? rc : alltoallv(team, in, out, op, "tern_team_alltoallv_start()", NULL);
 }
 
-/* -- Transposition ------------------------------------------------------------------------------ */
+/* -- Transposition ------------------------------------------------------------------------------
+ */
 
 /* The first row of member i. */
 static size_t row_of(size_t rows, uint32_t n, uint32_t i)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives: short ones beside a raw token and beside the barrier, long ones beside a memcpy() that
- * all ranks run at once. Buffers change from call to call, as they do in programs, and the time is
- * that of the slowest rank.
+ * Collectives: short ones beside a raw token and beside the barrier, long ones beside a memcpy()
+ * that all ranks run at once. Buffers change from call to call, as they do in programs, and the
+ * time is that of the slowest rank.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -80,8 +80,8 @@ static int words_broadcast(struct bench_rank *p)
 static int long_broadcast(struct bench_rank *p)
 {
 	for (uint64_t i = 0; i < p->count && !p->rc; i++)
-		p->rc = tern_team_broadcast(team, (uint32_t)(i % p->ranks),
-					    buffer_next(buffers.in), p->size);
+		p->rc = tern_team_broadcast(team, (uint32_t)(i % p->ranks), buffer_next(buffers.in),
+					    p->size);
 	return p->rc ? p->rc : tern_team_barrier(team);
 }
 
@@ -170,6 +170,7 @@ static const struct test test_reduce_16 = {
 	.amount = { .ranks = 16, .cores = 16 },
 };
 
-test_rows coll_tests = { &test_barrier,        &test_reduce,      &test_broadcast,
-			 &test_broadcast_long, &test_reduce_long, &test_broadcast_16,
-			 &test_reduce_16,      NULL };
+test_rows coll_tests = { &test_barrier,     &test_reduce,
+			 &test_broadcast,   &test_broadcast_long,
+			 &test_reduce_long, &test_broadcast_16,
+			 &test_reduce_16,   NULL };
