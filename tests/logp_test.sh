@@ -150,12 +150,12 @@ check_err "^tern logp: writing $folder/no/profile: "
 
 sentence "what it cannot do it refuses with one sentence and status 2"
 refused "'--quik'.*--quick" --quik
-refused "0 to 6" --words 7
+refused "0 to 8" --words 9
 refused "whole number" --words four
 refused "whole number" --words 1,,2
 refused "1 to 8192" --bytes 0
 refused "1 to 8192" --bytes 8193
-refused "at most 17 sizes" --bytes "$(seq -s, 18)"
+refused "at most 15 sizes" --bytes "$(seq -s, 18)"
 refused "2 to 256" --ranks 1
 refused "whole number" --count 0
 refused "1 to 1000" --repeat 1001

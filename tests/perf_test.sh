@@ -17,8 +17,9 @@ bulk=(put get put-read r-infinity n-half fallback-put fallback-get atomic during
 	put-request block-get)
 upper=(ready-trip auto-trip lines-trip typed chan-trip chan-rate async-trip turn overlap \
 	no-overlap spawn-trip spawn-rate block stream stream-group)
+team=(team-barrier team-allreduce team-broadcast team-broadcast-long team-allreduce-long)
 alone=(yield) # there is no limit to compare it with
-many=(multicast worker-rate worker-trip) # want nine cores, or have more ranks than most machines
+many=(multicast worker-rate worker-trip team-broadcast-16 team-allreduce-16) # want nine cores, or have more ranks than most machines
 # left out of a build without libsodium
 udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim udp-lossy udp-parts udp-parts-get)
 # and of one without libfabric
@@ -29,19 +30,19 @@ delivery=(served-thread served-interrupt slow-thread slow-interrupt hold-poll ho
 # left out where the kernel does not copy between processes
 kernel=(private-put private-get rendezvous)
 for name in "${tests[@]}" "${bulk[@]}" "${upper[@]}" "${alone[@]}" "${many[@]}" "${delivery[@]}" \
-	"${kernel[@]}" "${udp[@]}" "${ofi[@]}"; do
+	"${team[@]}" "${kernel[@]}" "${udp[@]}" "${ofi[@]}"; do
 	check_out "^$name  .*, in [A-Za-z%/]+; [0-9,]+ [a-z]+ "
 done
 count_out \
 	$((${#tests[@]} + ${#bulk[@]} + ${#upper[@]} + ${#alone[@]} + ${#many[@]} + \
-	${#delivery[@]} + ${#kernel[@]} + ${#udp[@]} + ${#ofi[@]})) .
+	${#delivery[@]} + ${#team[@]} + ${#kernel[@]} + ${#udp[@]} + ${#ofi[@]})) .
 
 sentence "every test runs, and --json prints an array of records and nothing else"
 # --count is milliseconds for `idle`.
 run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${tests[*]}")"
 check_status 0
 check_quiet
-check_records 42
+check_records 44
 for name in "${tests[@]}"; do
 	check_out "\"test\": \"$name\""
 done
@@ -63,6 +64,14 @@ run --json --repeat 1 --count 20 --size 1,4 --test worker-rate,worker-trip
 check_status 0
 check_quiet
 check_records 4
+count_out 0 '"value": null'
+count_out 0 '"limit": null'
+
+sentence "so does every test of collectives"
+run --json --repeat 1 --count 20 --test "$(IFS=, && echo "${team[*]}")"
+check_status 0
+check_quiet
+check_records 15
 count_out 0 '"value": null'
 count_out 0 '"limit": null'
 
@@ -246,7 +255,7 @@ refused "no such test" --test rate,
 refused "whole number" --size four
 refused "whole number" --size 1,,2
 refused "round-trip takes 0 to 8 words" --test round-trip --size 9
-refused "none of the tests takes that size" --test round-trip,rate --size 7
+refused "none of the tests takes that size" --test round-trip,rate --size 9
 refused "whole number" --count 0
 refused "whole number" --repeat 1001
 refused "whole number" --repeat -1

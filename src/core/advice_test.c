@@ -10,7 +10,7 @@
 
 enum { ASK = 3, TELL = 4, UNKNOWN = 99, BREAK = 12, BREAK_REPLY = 13 };
 
-static const unsigned char bytes[TERN_PAYLOAD_MAX + 1];
+static const unsigned char bytes[TERN_REQUEST_MAX + 1];
 
 static void answer_to_break(tern *t, const tern_msg *m)
 {
@@ -220,8 +220,8 @@ static void try_payload(void)
 {
 	ranks_open();
 	broke(tern_request_data(local[0], 1, ASK, bytes, sizeof bytes));
-	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, TERN_PAYLOAD_MAX), 0);
-	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes + TERN_PAYLOAD_MAX, 1), 0);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes, TERN_REQUEST_MAX), 0);
+	CHECK_IS(tern_request_data(local[0], 1, ASK, bytes + TERN_REQUEST_MAX, 1), 0);
 	void *there = handed_alloc(local[1], sizeof bytes);
 	advised_code = tern_put(local[0], handed_addr(local[1], there), bytes, sizeof bytes);
 }

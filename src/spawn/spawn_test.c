@@ -78,7 +78,7 @@ TEST(a_thread_gets_none_to_eight_words_and_zeros_for_the_rest)
 
 TEST(words_from_an_array_are_those_that_are_given_one_by_one)
 {
-	uint64_t words[] = { 1, 2, 3, 4, 5, 6, 1000 }, result = 0;
+	uint64_t words[] = { 1, 2, 3, 4, 5, 6, 7, 8, 1000 }, result = 0;
 	tern_thread thread;
 	open_all(3);
 	for (unsigned n = 0, sum = 0; n <= TERN_WORDS_MAX; n++, sum += n) {
@@ -90,17 +90,17 @@ TEST(words_from_an_array_are_those_that_are_given_one_by_one)
 		CHECK_IS(result, sum);
 	}
 	CHECK_IS(tern_spawn_first_array(local[0], 2, ADD, note_ending, &ended, 2, words), 0);
-	await(&ended, 9);
+	await(&ended, 11);
 	CHECK_IS(ended.result, 3);
 	CHECK_IS(tern_spawn_all_array(local[0], ADD, note_ending, &ended, 3, words), 0);
-	await(&ended, 12);
+	await(&ended, 14);
 	CHECK_IS(ended.result, 6);
 	CHECK_IS(tern_spawn_array(local[0], 1, ADD, note_ending, &ended, 0, NULL), 0);
-	await(&ended, 13);
+	await(&ended, 15);
 	CHECK_IS(ended.result, 0);
-	CHECK_IS(tern_spawn_array(local[0], 1, ADD, note_ending, &ended, 7, words), -E2BIG);
-	CHECK_IS(tern_spawn_all_array(local[0], ADD, note_ending, &ended, 7, words), -E2BIG);
-	CHECK_IS(tern_thread_start_array(local[0], &thread, 1, ADD, 7, words), -E2BIG);
+	CHECK_IS(tern_spawn_array(local[0], 1, ADD, note_ending, &ended, 9, words), -E2BIG);
+	CHECK_IS(tern_spawn_all_array(local[0], ADD, note_ending, &ended, 9, words), -E2BIG);
+	CHECK_IS(tern_thread_start_array(local[0], &thread, 1, ADD, 9, words), -E2BIG);
 	CHECK_IS(thread.pending, 0);
 	local_close();
 }

@@ -104,7 +104,7 @@ TEST(what_is_no_profile_is_refused_with_the_line)
 	static const char *const texts[] = {
 		"L",           "L = ",          "L = fast",    "L = 1 2",
 		"L = 1 2 3 4", "ranks = 1",     "ranks = 2.5", "profile = 2",
-		"words = 7",   "words.x.L = 1", "L = nan"
+		"words = 9",   "words.x.L = 1", "L = nan"
 	};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
 		struct logp_model m;
