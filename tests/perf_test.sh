@@ -19,7 +19,8 @@ upper=(ready-trip auto-trip lines-trip typed chan-trip chan-rate async-trip turn
 	no-overlap spawn-trip spawn-rate block stream stream-group)
 team=(team-barrier team-allreduce team-broadcast team-broadcast-long team-allreduce-long)
 alone=(yield) # there is no limit to compare it with
-many=(multicast worker-rate worker-trip team-broadcast-16 team-allreduce-16) # want nine cores, or have more ranks than most machines
+# want nine cores, or have more ranks than most machines
+many=(multicast worker-rate worker-trip team-broadcast-16 team-allreduce-16)
 # left out of a build without libsodium
 udp=(udp-trip udp-auth-trip udp-rate udp-bulk udp-claim udp-lossy udp-parts udp-parts-get)
 # and of one without libfabric

@@ -40,7 +40,7 @@ Word = Union[int, float]  # an integer of 64 bits, signed or not; a float travel
 
 Flag = c_uint64  # what Endpoint.wait() waits for; a handler adds to its value
 
-WORDS_MAX = 6
+WORDS_MAX = 8
 PAYLOAD_MAX = 8192
 REQUEST_MAX = 32768
 HANDLER_MAX = 768

@@ -316,8 +316,7 @@ static void on_then(tern *t, const tern_msg *msg)
 		memcpy(&words[words_ahead(n)], data + len, tail);
 	}
 	/* The last piece lies in the same memory as the others: it is refused with them. */
-	if (!fits || piece_place(mem_of(t), a, data, len) ||
-	    (!more && id >= TERN_HANDLER_MAX)) {
+	if (!fits || piece_place(mem_of(t), a, data, len) || (!more && id >= TERN_HANDLER_MAX)) {
 		if (!more)
 			piece_refused(t->own, msg);
 		return;
