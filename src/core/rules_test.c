@@ -147,7 +147,7 @@ TEST(an_unknown_handler_is_refused_where_it_is_named)
 
 static void reply_badly(tern *t, const tern_msg *m)
 {
-	static const uint64_t words[7];
+	static const uint64_t words[TERN_WORDS_MAX + 1];
 	CHECK_IS(tern_reply(t, m, UNKNOWN), -ENXIO);
 	CHECK_IS(tern_reply(t, m, UNKNOWN, 1, 2), -ENXIO);
 	CHECK_IS(tern_reply(t, m, TERN_HANDLER_MAX), -ERANGE);
