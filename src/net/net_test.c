@@ -318,11 +318,12 @@ static void named_large_blocks(void)
 		CHECK(!net_owns(to->net, sender, b->data, 0));
 		b = (struct block *)to->peer[sender].may[1].at;
 	}
-	CHECK(net_owns(to->net, sender, b->data, TERN_REQUEST_MAX));
-	CHECK(net_owns(to->net, sender, b->data, 0));
-	CHECK(!net_owns(to->net, sender, b->data, TERN_REQUEST_MAX + 1));
-	CHECK(!net_owns(to->net, sender, b->data + 64, 1));
-	CHECK(!net_owns(to->net, sender, b->data - 64, 1));
+	char *bytes = block_bytes(b);
+	CHECK(net_owns(to->net, sender, bytes, TERN_REQUEST_MAX));
+	CHECK(net_owns(to->net, sender, bytes, 0));
+	CHECK(!net_owns(to->net, sender, bytes, TERN_REQUEST_MAX + 1));
+	CHECK(!net_owns(to->net, sender, bytes + 64, 1));
+	CHECK(!net_owns(to->net, sender, bytes - 64, 1));
 }
 
 static void named_blocks(void)
