@@ -69,9 +69,7 @@ int call_handle(const tern_op *op, const char *name)
 static void barrier_steps(struct run *r)
 {
 	tern_team *team = r->team;
-	if (team_is_near(team)) {
-		near_add(r, NEAR_BARRIER, 0, NULL, NULL, 0);
-	} else if (two_levels(team)) {
+	if (two_levels(team)) {
 		near_add(r, NEAR_BARRIER, 0, NULL, NULL, 0);
 		if (is_head(team))
 			far_barrier(r, &team->heads);
@@ -85,6 +83,8 @@ static void barrier_steps(struct run *r)
 static int barrier(tern_team *team, tern_op *op, const char *name)
 {
 	struct run *r;
+	if (team_is_near(team))
+		return run_near(team, name, (struct near_step){ .kind = NEAR_BARRIER }, NULL, op);
 	int rc = run_begin(team, name, &r);
 	if (rc)
 		return rc;
@@ -120,9 +120,7 @@ static void broadcast_steps(struct run *r, uint32_t root, void *data, size_t len
 {
 	tern_team *team = r->team;
 	uint32_t at = team->machine[root];
-	if (team_is_near(team)) {
-		near_add(r, NEAR_BROADCAST, root, data, data, len);
-	} else if (two_levels(team)) {
+	if (two_levels(team)) {
 		bool here = team->machine[team->all.me] == at;
 		if (here)
 			near_add(r, NEAR_BROADCAST, near_place(team, root), data, data, len);
@@ -140,6 +138,14 @@ static int broadcast(tern_team *team, uint32_t root, void *data, size_t len, ter
 {
 	struct run *r;
 	int rc = root_check(team, root, name);
+	if (!rc && team_is_near(team))
+		return run_near(team, name,
+				(struct near_step){ .kind = NEAR_BROADCAST,
+						    .root = root,
+						    .in = data,
+						    .out = data,
+						    .len = len },
+				NULL, op);
 	if (!rc)
 		rc = call_begin(team, name, &r);
 	if (rc)
@@ -171,13 +177,20 @@ struct reduction {
 	unsigned how;
 };
 
+static int reduction_check(tern_team *team, const struct reduction *x, const char *name,
+			   struct combine *k)
+{
+	int rc = combine_find(team->coll, x->type, x->how, name, k);
+	if (!rc && x->n > SIZE_MAX / 4 / k->size)
+		rc = error_set(-EOVERFLOW, "%s was given %zu elements", name, x->n);
+	return rc;
+}
+
 static int reduction_begin(tern_team *team, const struct reduction *x, const char *name,
 			   struct run **r)
 {
 	struct combine k;
-	int rc = combine_find(team->coll, x->type, x->how, name, &k);
-	if (!rc && x->n > SIZE_MAX / 4 / k.size)
-		rc = error_set(-EOVERFLOW, "%s was given %zu elements", name, x->n);
+	int rc = reduction_check(team, x, name, &k);
 	if (!rc)
 		rc = call_begin(team, name, r);
 	if (!rc)
@@ -189,9 +202,7 @@ static void allreduce_steps(struct run *r, const struct reduction *x)
 {
 	tern_team *team = r->team;
 	size_t bytes = x->n * r->combine.size;
-	if (team_is_near(team)) {
-		near_add(r, NEAR_ALLREDUCE, 0, x->in, x->out, bytes);
-	} else if (r->combine.ordered) {
+	if (r->combine.ordered) {
 		far_ordered(r, &team->all, UINT32_MAX, x->in, x->out, x->n);
 	} else if (two_levels(team)) {
 		if (team->near.n == 1)
@@ -212,7 +223,17 @@ static void allreduce_steps(struct run *r, const struct reduction *x)
 static int allreduce(tern_team *team, const struct reduction *x, tern_op *op, const char *name)
 {
 	struct run *r;
-	int rc = reduction_begin(team, x, name, &r);
+	struct combine k;
+	int rc = reduction_check(team, x, name, &k);
+	if (!rc && team_is_near(team))
+		return run_near(team, name,
+				(struct near_step){ .kind = NEAR_ALLREDUCE,
+						    .in = x->in,
+						    .out = x->out,
+						    .len = x->n * k.size },
+				&k, op);
+	if (!rc)
+		rc = reduction_begin(team, x, name, &r);
 	if (rc)
 		return rc;
 	allreduce_steps(r, x);

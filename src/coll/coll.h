@@ -195,6 +195,9 @@ int call_handle(const tern_op *op, const char *name); /* -EINVAL without one */
 int run_begin(tern_team *team, const char *name, struct run **out);
 /* Begins it, and with `op` returns; else waits for its end. Frees it in the end. */
 int run_go(struct run *r, tern_op *op);
+/* Both in one, for a call that is one near step; `k` may be NULL. */
+int run_near(tern_team *team, const char *name, struct near_step s, const struct combine *k,
+	     tern_op *op);
 void run_free(struct coll *c, struct run *r);
 void runs_free_spent(struct coll *c);
 /* Does what can be done now for the runs of a team. */

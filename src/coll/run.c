@@ -268,6 +268,49 @@ static void run_wait(struct run *r)
 		near_doze(r->team, false);
 }
 
+/*
+ * A step of few bytes that is over within a moment needs no run. One that is not goes on in a run,
+ * from where it is; the memory for that is there before others see that it has begun.
+ */
+static bool near_quick(tern_team *team, struct near_step *s, const struct combine *k)
+{
+	struct endpoint *e = team->coll->e;
+	struct run quick; /* of which a turn reads the team and how to combine */
+	quick.team = team;
+	if (k)
+		quick.combine = *k;
+	for (uint32_t i = 0; i < e->spin && i < LOOKS_MOST; i++) {
+		if (near_ready(&quick, s) && near_turn(&quick, s))
+			return true;
+		cpu_relax();
+	}
+	return false;
+}
+
+int run_near(tern_team *team, const char *name, struct near_step s, const struct combine *k,
+	     tern_op *op)
+{
+	struct coll *c = team->coll;
+	struct run *r;
+	int rc = team_check(team, name);
+	if (!rc && !op)
+		rc = rules_wait(c->e, name);
+	if (rc)
+		return rc;
+	if (!op && !team->first && c->spare && s.len <= CELL_SHORT && (!k || k->fn) &&
+	    near_quick(team, &s, k)) {
+		team->calls++;
+		return 0;
+	}
+	rc = run_begin(team, name, &r);
+	if (rc)
+		return rc;
+	if (k)
+		r->combine = *k;
+	step_near(r, s);
+	return run_go(r, op);
+}
+
 int run_go(struct run *r, tern_op *op)
 {
 	tern_team *team = r->team;
