@@ -235,6 +235,8 @@ uint64_t raw_read_own(const struct raw_line *line, uint64_t first, uint64_t coun
 /* Four sums at a time: one would wait for itself. */
 uint64_t raw_sum(const void *data, size_t len)
 {
+	if (!len)
+		return 0; /* and there may be no data */
 	const char *at = data, *end = at + len / 32 * 32;
 	uint64_t sum[4] = { 0 }, word[4];
 	for (; at < end; at += sizeof word) {
