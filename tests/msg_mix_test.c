@@ -206,7 +206,9 @@ static bool receive_look(struct player *p, struct incoming *i)
 	i->used = false;
 	if (rc == -ECANCELED)
 		return true;
-	CHECK(rc == 0 || (rc == -EMSGSIZE && i->env.len > i->cap && i->bytes[0] == 0xee));
+	if (!CHECK(rc == 0 || (rc == -EMSGSIZE && i->env.len > i->cap && i->bytes[0] == 0xee)))
+		printf("    %d: %s; %zu of %zu bytes from rank %u\n", rc, tern_strerror(rc),
+		       i->env.len, i->cap, i->env.src);
 	p->got[p->gots++] = (struct got){ .src = i->env.src,
 					  .id = i->env.id,
 					  .len = i->env.len,

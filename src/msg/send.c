@@ -377,7 +377,7 @@ static __attribute__((noinline)) int send_lines(struct msg *m, uint32_t dst, ter
 	uint32_t cells = !(flags & TERN_SEND_READY);
 	uint64_t w[LINES_MOST / sizeof(uint64_t)] = { 0 };
 	if (len > LINES_MOST || p->cells < cells || p->first ||
-	    lane->tail + TERN_LINE >= lane->limit) /* cost: flow status */
+	    !lane_has_two(lane)) /* cost: flow status */
 		return 0;
 	p->cells -= cells;
 	memcpy(w, data, len);

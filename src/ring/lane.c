@@ -172,7 +172,7 @@ static void put_second(struct tern_lane *lane, unsigned n, const uint64_t *words
 bool lane_write_double(struct tern_lane *lane, uint64_t bits, unsigned n, const uint64_t *words)
 {
 	char *p = lane->tail;
-	if ((uintptr_t)p + TERN_LINE >= (uintptr_t)lane->limit) /* both 0: it is not connected */
+	if (!lane_has_two(lane))
 		return false;
 	put_second(lane, n, words);
 	tern_line_write(p, lane->head | TERN_HEAD_CONTROL | bits | n, TERN_LINE_WORDS, words[0],

@@ -107,6 +107,12 @@ bool lane_ready(struct tern_lane *lane);
 /* Writes a message of any kind. The caller has seen lane_ready(). */
 void lane_put(struct tern_lane *lane, const struct parcel *p);
 
+/* Whether two lines can be written at once; of a lane that is not connected, both are 0. */
+static inline bool lane_has_two(const struct tern_lane *lane)
+{
+	return (uintptr_t)lane->tail + TERN_LINE < (uintptr_t)lane->limit;
+}
+
 /*
  * Writes a message of two lines and no payload where the lane has room for it in the common case,
  * as tern_lane_write() does; false if this is not it. `bits` has the handler.
