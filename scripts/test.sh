@@ -2,6 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # scripts/test.sh SUITE...: builds and tests each, goes on after a failure, and closes with one
 # line that sums them all: N passed, N failed, N skipped. Exit status 0 only if none failed.
+#
+# A test that fails beside others is run once more, alone, and counts as it ends then: ranks of
+# several tests share few cores, and some tests wait for a process that got none. The name of each
+# such test is printed at the end. What a sanitizer found, and a crash, are never tried again.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,6 +14,7 @@ at_once=$((jobs + 1)) # tests: many wait more than they compute
 export MAKEFLAGS=--no-print-directory # not the flags of the make that called
 passed=0 failed=0 skipped=0
 broken=()
+second=() # tests that passed only alone
 
 # What each suite builds (a preset), and which of the tests it runs. dev and slow have them all;
 # slow visits a sample of each matrix, matrix all of it. What another compiler, sanitizer or
@@ -97,10 +102,35 @@ run() { # SUITE
 	rm -f "$report"
 	set -f # patterns are for ctest
 	(cd "$dir" && "${around[@]}" ctest -j "$at_once" --output-on-failure --no-tests=ignore \
-		--output-junit "$report" $select) || broken+=("$1")
+		--output-junit "$report" $select) | tee "$dir/ctest.log" ||
+		again "$1" "$dir" "$report" || broken+=("$1")
 	set +f
 	add "$1" "$report"
 	echo "== $1 took $((SECONDS - began)) s, $((built - began)) of them to build"
+}
+
+failed_output() { # LOG of ctest: what the tests printed that failed
+	awk '/^[0-9]+\/[0-9]+ Testing: / { text = "" }
+		{ text = text $0 "\n" }
+		/^Test Failed\./ { printf "%s", text }' "$1"
+}
+
+# Runs alone what failed. REPORT then says of each test how it ended last.
+again() { # SUITE DIR REPORT
+	local failures=$2/Testing/Temporary/LastTestsFailed.log names
+	[[ -s $3 && -s $failures ]] || return 1
+	names=$(cut -d: -f2- "$failures")
+	if { failed_output "$2/Testing/Temporary/LastTest.log"; grep -F '***' "$2/ctest.log"; } |
+		grep -qE 'Sanitizer: |runtime error: |SIGSEGV|SIGBUS|Exception:|signal 11|status 139'; then
+		return 1
+	fi
+	echo "== $1: once more, alone:" ${names//$'\n'/ }
+	(cd "$2" && "${around[@]}" ctest -j 1 --output-on-failure --rerun-failed \
+		--output-junit "$3.again") || return 1
+	while read -r name; do
+		second+=("$name ($1)")
+	done <<<"$names"
+	sed -i '0,/failures="[0-9]*"/s//failures="0"/' "$3"
 }
 
 add() { # SUITE REPORT
@@ -119,6 +149,7 @@ for suite in "$@"; do
 	run "$suite"
 done
 ((${#broken[@]} == 0)) || echo "Failed in: ${broken[*]}"
+((${#second[@]} == 0)) || printf 'Failed beside others, passed alone: %s\n' "${second[@]}"
 # Something may have failed without a test to its name; the line must not hide that.
 if ((${#broken[@]} > 0 && failed == 0)); then
 	failed=1
