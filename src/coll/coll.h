@@ -188,7 +188,8 @@ static inline struct coll *coll_of(tern *t)
 /* -- call.c -- */
 /* A run that lets no member be further ahead than others can keep messages for. */
 int call_begin(tern_team *team, const char *name, struct run **r);
-int call_handle(const tern_op *op, const char *name); /* -EINVAL without one */
+/* Memory for `len` bytes, in each of so many parts: -EINVAL if it is NULL, -EOVERFLOW. */
+int memory_check(const void *at, size_t len, uint32_t parts, const char *name);
 
 /* -- run.c -- */
 /* A run of a call on `team`, without steps; -ENOMEM, or why there can be no call. */
