@@ -59,11 +59,6 @@ static int root_check(const tern_team *team, uint32_t root, const char *name)
 			 root, team->all.n - 1);
 }
 
-int call_handle(const tern_op *op, const char *name)
-{
-	return op ? 0 : error_set(-EINVAL, "%s was given no handle", name);
-}
-
 /* -- Barrier ----------------------------------------------------------------------------------- */
 
 static void barrier_steps(struct run *r)
@@ -101,8 +96,7 @@ int tern_team_barrier(tern_team *team)
 int tern_team_barrier_start(tern_team *team, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_barrier_start()");
-	return rc ? rc : barrier(team, op, "tern_team_barrier_start()");
+	return barrier(team, op, "tern_team_barrier_start()");
 }
 
 /* -- Broadcast --------------------------------------------------------------------------------- */
@@ -163,8 +157,7 @@ int tern_team_broadcast(tern_team *team, uint32_t root, void *data, size_t len)
 int tern_team_broadcast_start(tern_team *team, uint32_t root, void *data, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_broadcast_start()");
-	return rc ? rc : broadcast(team, root, data, len, op, "tern_team_broadcast_start()");
+	return broadcast(team, root, data, len, op, "tern_team_broadcast_start()");
 }
 
 /* -- Reductions -------------------------------------------------------------------------------- */
@@ -252,10 +245,8 @@ int tern_team_allreduce_start(tern_team *team, const void *in, void *out, size_t
 			      enum tern_type type, unsigned how, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_allreduce_start()");
-	return rc ? rc
-		  : allreduce(team, &(struct reduction){ in, out, n, type, how }, op,
-			      "tern_team_allreduce_start()");
+	return allreduce(team, &(struct reduction){ in, out, n, type, how }, op,
+			 "tern_team_allreduce_start()");
 }
 
 static void reduce_steps(struct run *r, uint32_t root, const struct reduction *x)
@@ -298,10 +289,8 @@ int tern_team_reduce_start(tern_team *team, uint32_t root, const void *in, void 
 			   enum tern_type type, unsigned how, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_reduce_start()");
-	return rc ? rc
-		  : reduce(team, root, &(struct reduction){ in, out, n, type, how }, op,
-			   "tern_team_reduce_start()");
+	return reduce(team, root, &(struct reduction){ in, out, n, type, how }, op,
+		      "tern_team_reduce_start()");
 }
 
 static int scan(tern_team *team, const struct reduction *x, bool inclusive, tern_op *op,
@@ -333,10 +322,8 @@ int tern_team_scan_start(tern_team *team, const void *in, void *out, size_t n, e
 			 unsigned how, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_scan_start()");
-	return rc ? rc
-		  : scan(team, &(struct reduction){ in, out, n, type, how }, true, op,
-			 "tern_team_scan_start()");
+	return scan(team, &(struct reduction){ in, out, n, type, how }, true, op,
+		    "tern_team_scan_start()");
 }
 
 int tern_team_exscan(tern_team *team, const void *in, void *out, size_t n, enum tern_type type,
@@ -351,10 +338,8 @@ int tern_team_exscan_start(tern_team *team, const void *in, void *out, size_t n,
 			   enum tern_type type, unsigned how, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_exscan_start()");
-	return rc ? rc
-		  : scan(team, &(struct reduction){ in, out, n, type, how }, false, op,
-			 "tern_team_exscan_start()");
+	return scan(team, &(struct reduction){ in, out, n, type, how }, false, op,
+		    "tern_team_exscan_start()");
 }
 
 /* -- Gathering and scattering -------------------------------------------------------------------
@@ -406,8 +391,7 @@ int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, size_
 			   tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_gather_start()");
-	return rc ? rc : move(team, GATHER, root, in, out, len, op, "tern_team_gather_start()");
+	return move(team, GATHER, root, in, out, len, op, "tern_team_gather_start()");
 }
 
 int tern_team_allgather(tern_team *team, const void *in, size_t len, void *out)
@@ -419,8 +403,7 @@ int tern_team_allgather(tern_team *team, const void *in, size_t len, void *out)
 int tern_team_allgather_start(tern_team *team, const void *in, size_t len, void *out, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_allgather_start()");
-	return rc ? rc : move(team, ALLGATHER, 0, in, out, len, op, "tern_team_allgather_start()");
+	return move(team, ALLGATHER, 0, in, out, len, op, "tern_team_allgather_start()");
 }
 
 int tern_team_scatter(tern_team *team, uint32_t root, const void *in, void *out, size_t len)
@@ -433,8 +416,7 @@ int tern_team_scatter_start(tern_team *team, uint32_t root, const void *in, void
 			    tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_scatter_start()");
-	return rc ? rc : move(team, SCATTER, root, in, out, len, op, "tern_team_scatter_start()");
+	return move(team, SCATTER, root, in, out, len, op, "tern_team_scatter_start()");
 }
 
 int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len)
@@ -446,6 +428,5 @@ int tern_team_alltoall(tern_team *team, const void *in, void *out, size_t len)
 int tern_team_alltoall_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_alltoall_start()");
-	return rc ? rc : move(team, ALLTOALL, 0, in, out, len, op, "tern_team_alltoall_start()");
+	return move(team, ALLTOALL, 0, in, out, len, op, "tern_team_alltoall_start()");
 }

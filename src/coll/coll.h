@@ -188,7 +188,6 @@ static inline struct coll *coll_of(tern *t)
 /* -- call.c -- */
 /* A run that lets no member be further ahead than others can keep messages for. */
 int call_begin(tern_team *team, const char *name, struct run **r);
-int call_handle(const tern_op *op, const char *name); /* -EINVAL without one */
 
 /* -- run.c -- */
 /* A run of a call on `team`, without steps; -ENOMEM, or why there can be no call. */

@@ -217,8 +217,7 @@ int tern_team_alltoallv_start(tern_team *team, const tern_part *in, const tern_p
 			      tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_alltoallv_start()");
-	return rc ? rc : alltoallv(team, in, out, op, "tern_team_alltoallv_start()", NULL);
+	return alltoallv(team, in, out, op, "tern_team_alltoallv_start()", NULL);
 }
 
 /* -- Transposition ------------------------------------------------------------------------------
@@ -307,6 +306,5 @@ int tern_team_transpose_start(tern_team *team, const tern_matrix *in, const tern
 			      tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
-	int rc = call_handle(op, "tern_team_transpose_start()");
-	return rc ? rc : transpose(team, in, out, op, "tern_team_transpose_start()");
+	return transpose(team, in, out, op, "tern_team_transpose_start()");
 }
