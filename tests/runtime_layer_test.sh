@@ -5,6 +5,10 @@
 # and keeps what such a runtime relies on.
 set -uo pipefail
 
+if [[ ! -x $TERN_BIN/runtime_layer_ranks ]]; then
+	echo "skipped: the examples are not built"
+	exit 77
+fi
 layer=(examples/runtime/am.c examples/runtime/runtime.c examples/runtime/runtime.h
 	examples/runtime/scattered.c)
 out=$(mktemp)

@@ -88,6 +88,8 @@ int rt_request(uint32_t rank, unsigned handler, const void *data, size_t len, un
 {
 	uint64_t words[TERN_WORDS_MAX];
 	unsigned count = args_pack(words, n, args), number = number_of(handler, n, 0);
+	if (!len)
+		return sent(tern_request_array(rt.t, rank, number, count, words));
 	return sent(tern_request_data_array(rt.t, rank, number, data, len, count, words));
 }
 
