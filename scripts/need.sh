@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# scripts/need.sh demo|test|aarch64|format|compare: installs the Debian packages that the goal lacks.
+# scripts/need.sh demo|test|aarch64|format|compare: installs the packages that the goal lacks.
 # A package is there when its probe is, a command or a file, wherever it came from. What a goal only
 # wants is installed where that is allowed; otherwise the build leaves something out, and says so.
 set -euo pipefail
