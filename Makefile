@@ -39,7 +39,7 @@ test-aarch64: ## the unit tests on aarch64, under qemu
 soak: ## the tests that run for long
 	@scripts/test.sh soak matrix fuzz-soak
 
-compare: build ## measure Tern beside Open MPI and MPICH; OPTIONS=--quick: within seconds
+compare: build ## measure Tern beside Open MPI and MPICH; OPTIONS=--quick: within a minute or so
 	@scripts/need.sh compare
 	@compare/run.sh $(OPTIONS)
 

@@ -11,7 +11,7 @@ usage="usage: compare/run.sh [OPTIONS]
 Measures Tern beside Open MPI and MPICH on this machine, in one run, and prints a table: the median
 of each row, at the slowest rank, and Tern's time over the peer's. Below 1 Tern is ahead.
 
-  --quick          fewer ranks, sizes, settings and rounds: some seconds; a look, not a figure
+  --quick          fewer ranks, sizes, settings and rounds: about a minute; a look, not a figure
   --ranks LIST     numbers of ranks (2,4,8,16); those above the cores are marked with *
   --sizes LIST     bytes, multiples of 8 (8,64,512,4096,32768,262144,1048576,4194304)
   --peers LIST     of openmpi and mpich (both, where they are installed)
