@@ -89,7 +89,7 @@ static int barrier(tern_team *team, tern_op *op, const char *name)
 {
 	struct run *r;
 	if (team_is_near(team))
-		return run_near(team, name, (struct near_step){ .kind = NEAR_BARRIER }, NULL, op);
+		return run_near(team, name, &(struct near_step){ .kind = NEAR_BARRIER }, NULL, op);
 	int rc = run_begin(team, name, &r);
 	if (rc)
 		return rc;
@@ -146,11 +146,11 @@ static int broadcast(tern_team *team, uint32_t root, void *data, size_t len, ter
 		rc = memory_check(data, len, 1, name);
 	if (!rc && team_is_near(team))
 		return run_near(team, name,
-				(struct near_step){ .kind = NEAR_BROADCAST,
-						    .root = root,
-						    .in = data,
-						    .out = data,
-						    .len = len },
+				&(struct near_step){ .kind = NEAR_BROADCAST,
+						     .root = root,
+						     .in = data,
+						     .out = data,
+						     .len = len },
 				NULL, op);
 	if (!rc)
 		rc = call_begin(team, name, &r);
@@ -186,6 +186,7 @@ static int reduction_check(tern_team *team, const struct reduction *x, const cha
 			   struct combine *k)
 {
 	int rc = combine_find(team->coll, x->type, x->how, name, k);
+	k->n = x->n;
 	if (!rc && x->n > SIZE_MAX / 4 / k->size)
 		rc = error_set(-EOVERFLOW, "%s was given %zu elements", name, x->n);
 	if (!rc)
@@ -236,10 +237,10 @@ static int allreduce(tern_team *team, const struct reduction *x, tern_op *op, co
 		rc = memory_check(x->out, x->n * k.size, 1, name);
 	if (!rc && team_is_near(team))
 		return run_near(team, name,
-				(struct near_step){ .kind = NEAR_ALLREDUCE,
-						    .in = x->in,
-						    .out = x->out,
-						    .len = x->n * k.size },
+				&(struct near_step){ .kind = NEAR_ALLREDUCE,
+						     .in = x->in,
+						     .out = x->out,
+						     .len = x->n * k.size },
 				&k, op);
 	if (!rc)
 		rc = reduction_begin(team, x, name, &r);
