@@ -352,23 +352,9 @@ TEST(nothing_runs_after_the_call_over_a_network_by_thread)
  * The handlers of this test call malloc(), under a hold that keeps interrupts out of it. The thread
  * sanitizer does not know that.
  */
-static bool interrupts_here(void)
-{
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-	return false;
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-	return false;
-#else
-	return true;
-#endif
-}
-
 TEST(nothing_runs_after_the_call_by_interrupt)
 {
-	if (!interrupts_here())
+	if (check_threads_watched())
 		check_skip("the thread sanitizer allows no malloc() in a signal");
 	threads = true;
 	try_job(NULL, NULL, "interrupt", 60);
@@ -378,7 +364,7 @@ TEST(nothing_runs_after_the_call_by_interrupt)
 
 TEST(nothing_runs_after_the_call_over_a_network_by_interrupt)
 {
-	if (!interrupts_here())
+	if (check_threads_watched())
 		check_skip("the thread sanitizer allows no malloc() in a signal");
 	threads = true;
 	try_job("udp", NULL, "interrupt", 16);
