@@ -275,6 +275,13 @@ static int reply_check(tern *t, const tern_msg *m, tern_segment s, size_t len)
 		rc = error_set(-EINVAL,
 			       "a reply transfer to rank %u was given a segment of rank %u",
 			       tern_msg_src(m), (unsigned)(s >> 48));
+	/* The reply goes to the worker, and another thread has the rank's segments. */
+	if (!rc && t->own->inlet->peer != tern_msg_src(m))
+		rc = error_set(
+			-ENOTSUP,
+			"a reply transfer to a worker of rank %u: a segment belongs to the "
+			"rank's own endpoint; reply with a payload, or with tern_put_reply()",
+			tern_msg_src(m));
 	return rc;
 }
 
