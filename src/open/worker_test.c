@@ -241,7 +241,7 @@ TEST(one_thread_plays_a_rank_and_its_worker)
 
 TEST(what_a_worker_has_handled_is_counted_as_its_ranks)
 {
-	struct sight sight[RANKS];
+	static struct sight sight[RANKS + 64];
 	local_polled();
 	open_ranks();
 	struct hand *h = hand_open(0);
