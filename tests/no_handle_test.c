@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <tern/async.h>
+#include <tern/coll.h>
 #include <tern/msg.h>
 
 #include "handed.h"
@@ -127,6 +128,36 @@ TEST(barriers_typed_messages_and_queued_work_are_complete_on_return)
 	turns = 0;
 	CHECK_IS(tern_queue_start(t, three_turns, NULL, NULL), 0);
 	CHECK_IS(turns, 3);
+	local_close();
+}
+
+TEST(collectives_are_complete_on_return)
+{
+	int64_t one = 1, sum[5] = { 0 };
+	tern_team *team;
+	alone();
+	REQUIRE(tern_team_all(local[0], &team) == 0);
+	const tern_part from = { .base = &one, .run = sizeof one };
+	const tern_part to = { .base = &sum[4], .run = sizeof one };
+	CHECK_IS(tern_team_barrier_start(team, NULL), 0);
+	CHECK_IS(tern_team_broadcast_start(team, 0, &one, sizeof one, NULL), 0);
+	CHECK_IS(tern_team_reduce_start(team, 0, &one, &sum[0], 1, TERN_TYPE_INT64, TERN_REDUCE_SUM,
+					NULL),
+		 0);
+	CHECK_IS(tern_team_allreduce_start(team, &one, &sum[1], 1, TERN_TYPE_INT64, TERN_REDUCE_SUM,
+					   NULL),
+		 0);
+	CHECK_IS(tern_team_scan_start(team, &one, &sum[2], 1, TERN_TYPE_INT64, TERN_REDUCE_SUM,
+				      NULL),
+		 0);
+	CHECK_IS(tern_team_allgather_start(team, &one, &sum[3], sizeof one, NULL), 0);
+	CHECK_IS(tern_team_alltoallv_start(team, &from, &to, NULL), 0);
+	for (int i = 0; i < 5; i++)
+		CHECK_IS(sum[i], 1);
+	tern_hold(local[0]);
+	CHECK_IS(tern_team_barrier_start(team, NULL), -EDEADLK);
+	tern_release(local[0]);
+	CHECK_IS(tern_team_free(team), 0);
 	local_close();
 }
 

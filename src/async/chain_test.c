@@ -527,8 +527,7 @@ TEST(a_procedure_hears_that_its_sender_left_in_the_middle)
 	tern_release(local[1]);
 	CHECK_IS(trouble_of(1), -ESHUTDOWN);
 	CHECK_IS(mail.messages, 1);
-	/* Memory keeps what lies in the chain; over a network, what had not left 50 ms later is
-	 * lost. */
+	/* Memory keeps what lies in the chain; a network may lose it. */
 	CHECK(mail.words > (getenv("TERN_NET") ? 0 : 1000) && !mail.out_of_order);
 	turns_settle();
 	local_close();

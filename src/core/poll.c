@@ -370,6 +370,7 @@ static void poll_deferred(struct endpoint *e)
 	if (e->deferring || e->quiescing || e->inner)
 		return;
 	e->deferring = true;
+	e->deferring_in = e->site.context ? e->site.context() : 0;
 	/* Those that these defer wait for the next poll. */
 	for (uint32_t n = e->deferred_count; n; n--) {
 		struct deferred d = e->deferred[e->deferred_first];

@@ -6,6 +6,7 @@
 #include <tern/msg.h>
 
 #include "../../tests/local.h"
+#include "net/udp/udp.h"
 #include "tools/watch/watch.h"
 
 enum { ASK = 2, TELL, DATA, DATA_BACK, THREADS = 4, RANKS = 2 };
@@ -480,6 +481,9 @@ static void told_shared(tern *t, const tern_msg *m)
 TEST(over_a_network_workers_share_the_endpoint_of_the_rank)
 {
 	tern *w;
+	char why[200];
+	if (!udp_ops.usable(why, sizeof why))
+		check_skip(why);
 	rounds = check_scaled(200);
 	local_polled();
 	setenv("TERN_NET", "udp", 1);
