@@ -270,7 +270,7 @@ static inline bool amo64_aligned(const char *at)
 }
 
 /* All but an addition; not inline, so that an addition saves no registers. */
-static __attribute__((noinline)) int amo64_other(tern *t, enum tern_amo what, tern_addr a,
+static __attribute__((noinline)) int amo64_other(tern *t, tern_addr a, enum tern_amo what,
 						 uint64_t operand, uint64_t *old, tern_op *op)
 {
 	char *at = span_reach(t, a, SPAN_WORD);
@@ -287,10 +287,10 @@ int tern_amo64_start(tern *t, tern_addr a, enum tern_amo what, uint64_t operand,
 		     tern_op *op)
 {
 	if (what != TERN_AMO_ADD || op)
-		return amo64_other(t, what, a, operand, old, op);
+		return amo64_other(t, a, what, operand, old, op);
 	char *at = span_reach(t, a, SPAN_WORD);
 	if (TERN_UNLIKELY(!at || !amo64_aligned(at)))
-		return amo64_other(t, TERN_AMO_ADD, a, operand, old,
+		return amo64_other(t, a, TERN_AMO_ADD, operand, old,
 				   NULL); /* frees two registers */
 	uint64_t before = atomic_fetch_add((_Atomic uint64_t *)(void *)at, operand);
 	if (old)
