@@ -61,8 +61,9 @@ TEST(the_time_on_a_core_of_a_process_that_runs_grows_and_that_of_one_that_sleeps
 	used = 77;
 	CHECK(!process_runs(pid, &used) && used == 77);
 	pid = fork();
-	for (volatile unsigned i = 0; pid == 0; i++)
-		; /* for ever */
+	if (pid == 0)
+		for (volatile unsigned i = 0;; i++)
+			; /* for ever */
 	REQUIRE(pid > 0);
 	for (more = 0; more < 3;)
 		process_runs(pid, &more);
