@@ -100,7 +100,7 @@ void peer_allreduce(const double *in, double *out, size_t n)
 
 void peer_allgather(const double *in, size_t n, double *out)
 {
-	must(tern_team_allgather(team, in, n * sizeof *in, out));
+	must(tern_team_allgather(team, in, out, n * sizeof *in));
 }
 
 void peer_alltoall(const double *in, double *out, size_t n)

@@ -47,7 +47,7 @@ TEST(a_root_that_is_no_member_is_refused)
 	begin();
 	BAD(-EINVAL, "member 1 as its root", broadcast, 1, in, 8);
 	BAD(-EINVAL, "member 1 as its root", reduce, 1, in, out, 1, U64, SUM);
-	BAD(-EINVAL, "member 7 as its root", gather, 7, in, 8, out);
+	BAD(-EINVAL, "member 7 as its root", gather, 7, in, out, 8);
 	BAD(-EINVAL, "member 7 as its root", scatter, 7, in, out, 8);
 	end();
 }
@@ -82,10 +82,10 @@ TEST(data_without_memory_is_refused)
 	BAD(-EINVAL, "no memory for them", scan, NULL, out, 1, U64, SUM);
 	BAD(-EINVAL, "no memory for them", scan, in, NULL, 1, U64, SUM);
 	BAD(-EINVAL, "no memory for them", exscan, NULL, out, 1, U64, SUM);
-	BAD(-EINVAL, "no memory for them", gather, 0, NULL, 8, out);
-	BAD(-EINVAL, "no memory for them", gather, 0, in, 8, NULL);
-	BAD(-EINVAL, "no memory for them", allgather, NULL, 8, out);
-	BAD(-EINVAL, "no memory for them", allgather, in, 8, NULL);
+	BAD(-EINVAL, "no memory for them", gather, 0, NULL, out, 8);
+	BAD(-EINVAL, "no memory for them", gather, 0, in, NULL, 8);
+	BAD(-EINVAL, "no memory for them", allgather, NULL, out, 8);
+	BAD(-EINVAL, "no memory for them", allgather, in, NULL, 8);
 	BAD(-EINVAL, "no memory for them", scatter, 0, NULL, out, 8);
 	BAD(-EINVAL, "no memory for them", scatter, 0, in, NULL, 8);
 	BAD(-EINVAL, "no memory for them", alltoall, NULL, out, 8);
@@ -103,7 +103,7 @@ TEST(no_bytes_need_no_memory)
 	begin();
 	CHECK_IS(tern_team_broadcast(all, 0, NULL, 0), 0);
 	CHECK_IS(tern_team_allreduce(all, NULL, NULL, 0, U64, SUM), 0);
-	CHECK_IS(tern_team_allgather(all, NULL, 0, NULL), 0);
+	CHECK_IS(tern_team_allgather(all, NULL, NULL, 0), 0);
 	CHECK_IS(tern_team_alltoall(all, NULL, NULL, 0), 0);
 	CHECK_IS(tern_team_exscan(all, in, NULL, 1, U64, SUM), 0); /* the first gets nothing */
 	end();
@@ -117,8 +117,8 @@ TEST(more_than_memory_has_is_refused)
 	BAD(-EOVERFLOW, "elements", scan, in, out, SIZE_MAX / 8, U64, SUM);
 	BAD(-EOVERFLOW, "elements", exscan, in, out, SIZE_MAX / 8, U64, SUM);
 	BAD(-EOVERFLOW, "bytes for each", broadcast, 0, in, SIZE_MAX / 2);
-	BAD(-EOVERFLOW, "bytes for each", gather, 0, in, SIZE_MAX / 2, out);
-	BAD(-EOVERFLOW, "bytes for each", allgather, in, SIZE_MAX / 2, out);
+	BAD(-EOVERFLOW, "bytes for each", gather, 0, in, out, SIZE_MAX / 2);
+	BAD(-EOVERFLOW, "bytes for each", allgather, in, out, SIZE_MAX / 2);
 	BAD(-EOVERFLOW, "bytes for each", scatter, 0, in, out, SIZE_MAX / 2);
 	BAD(-EOVERFLOW, "bytes for each", alltoall, in, out, SIZE_MAX / 2);
 	end();

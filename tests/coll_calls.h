@@ -80,9 +80,9 @@ static inline int call_make(tern_team *team, enum coll_call which, uint32_t root
 	case CALL_BROADCAST:
 		return CALL_EITHER(broadcast, root, call_in, bytes);
 	case CALL_GATHER:
-		return CALL_EITHER(gather, root, call_in, bytes, call_out);
+		return CALL_EITHER(gather, root, call_in, call_out, bytes);
 	case CALL_ALLGATHER:
-		return CALL_EITHER(allgather, call_in, bytes, call_out);
+		return CALL_EITHER(allgather, call_in, call_out, bytes);
 	case CALL_SCATTER:
 		return CALL_EITHER(scatter, root, call_in, call_out, bytes);
 	case CALL_ALLTOALL:

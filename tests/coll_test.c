@@ -225,11 +225,11 @@ static void move_one(tern *t, tern_team *team, unsigned form, size_t len)
 		rc = start ? tern_team_broadcast_start(team, root, to, len, &op)
 			   : tern_team_broadcast(team, root, to, len);
 	} else if (form == 1) {
-		rc = start ? tern_team_gather_start(team, root, from, len, to, &op)
-			   : tern_team_gather(team, root, from, len, to);
+		rc = start ? tern_team_gather_start(team, root, from, to, len, &op)
+			   : tern_team_gather(team, root, from, to, len);
 	} else if (form == 2) {
-		rc = start ? tern_team_allgather_start(team, from, len, to, &op)
-			   : tern_team_allgather(team, from, len, to);
+		rc = start ? tern_team_allgather_start(team, from, to, len, &op)
+			   : tern_team_allgather(team, from, to, len);
 	} else if (form == 3) {
 		rc = start ? tern_team_scatter_start(team, root, from, to, len, &op)
 			   : tern_team_scatter(team, root, from, to, len);

@@ -206,7 +206,7 @@ TEST(it_waits_for_a_deferred_function_that_waits_while_a_thread_calls_it)
 	places_open(&t);
 	REQUIRE(tern_thread_on(t, THREAD, thread_main) == 0);
 	CHECK_IS(tern_defer(t, wait_long, NULL), 0);
-	CHECK_IS(tern_thread_start(t, &thread, 0, THREAD), 0);
+	CHECK_IS(tern_thread_start(t, 0, THREAD, &thread), 0);
 	CHECK_IS(tern_thread_join(t, &thread, NULL), 0);
 	places_close(t);
 }

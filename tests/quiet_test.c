@@ -204,7 +204,7 @@ static int start(tern *t, struct piece *p, uint64_t *count)
 		return tern_get_start(t, local, there, len, &p->op);
 	case 3: /* one where it is drained, too */
 		*count = 2;
-		return tern_async_send_start(t, someone(), fill, DRAINER, p, &p->op);
+		return tern_async_send_start(t, someone(), DRAINER, fill, p, &p->op);
 	default: /* and where it is received */
 		*count = 2;
 		len = throw_dice(2) ? sizeof p->life : sizeof p->text;

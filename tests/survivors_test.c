@@ -37,7 +37,7 @@ static int call_until_lost(tern_team *team)
 			CHECK(rc || sum == mine * tern_team_size(team));
 			break;
 		case 2:
-			rc = tern_team_allgather(team, &mine, sizeof mine, all);
+			rc = tern_team_allgather(team, &mine, all, sizeof mine);
 			break;
 		default:
 			rc = tern_team_broadcast(team, (uint32_t)i % RANKS, &mine, sizeof mine);

@@ -47,7 +47,7 @@ void rt_attach(size_t bytes)
 	rt_must(tern_team_all(rt.t, &rt.world));
 	rt.base = rt_memory(rt.size * sizeof *rt.base);
 	rt.origin = rt_memory(rt.size * sizeof *rt.origin);
-	rt_must(tern_team_allgather(rt.world, &mine, sizeof mine, rt.base));
+	rt_must(tern_team_allgather(rt.world, &mine, rt.base, sizeof mine));
 	for (uint32_t r = 0; r < rt.size; r++)
 		rt.origin[r] = tern_addr_at(here, r) - (uintptr_t)rt.base[r];
 	rt_must(tern_barrier(rt.t));
@@ -208,7 +208,7 @@ rt_event *rt_put_local(enum rt_mode mode, uint32_t rank, void *dst, const void *
 {
 	tern_op own = TERN_OP, *told = rt_local_begin(local, &own);
 	rt_event *e = rt_begin(mode, RT_PUTS);
-	rt_must(tern_put_local(rt.t, rt_addr(rank, dst), src, len, told, rt_op(e)));
+	rt_must(tern_put_local_start(rt.t, rt_addr(rank, dst), src, len, told, rt_op(e)));
 	rt_local_begun(local, &own);
 	return rt_begun(mode, e, 0);
 }
@@ -220,13 +220,13 @@ static int atomic_start(enum rt_type type, enum tern_amo what, tern_addr at, rt_
 {
 	switch (type) {
 	case RT_32:
-		return tern_amo32_start(rt.t, what, at, a.u32, old ? &old->u32 : NULL, op);
+		return tern_amo32_start(rt.t, at, what, a.u32, old ? &old->u32 : NULL, op);
 	case RT_64:
-		return tern_amo64_start(rt.t, what, at, a.u64, old ? &old->u64 : NULL, op);
+		return tern_amo64_start(rt.t, at, what, a.u64, old ? &old->u64 : NULL, op);
 	case RT_FLOAT:
-		return tern_amo_float_start(rt.t, what, at, a.f, old ? &old->f : NULL, op);
+		return tern_amo_float_start(rt.t, at, what, a.f, old ? &old->f : NULL, op);
 	default:
-		return tern_amo_double_start(rt.t, what, at, a.d, old ? &old->d : NULL, op);
+		return tern_amo_double_start(rt.t, at, what, a.d, old ? &old->d : NULL, op);
 	}
 }
 

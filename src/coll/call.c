@@ -415,26 +415,26 @@ static int move(tern_team *team, enum moving what, uint32_t root, const void *in
 	return run_go(r, op);
 }
 
-int tern_team_gather(tern_team *team, uint32_t root, const void *in, size_t len, void *out)
+int tern_team_gather(tern_team *team, uint32_t root, const void *in, void *out, size_t len)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
 	return move(team, GATHER, root, in, out, len, NULL, "tern_team_gather()");
 }
 
-int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, size_t len, void *out,
+int tern_team_gather_start(tern_team *team, uint32_t root, const void *in, void *out, size_t len,
 			   tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
 	return move(team, GATHER, root, in, out, len, op, "tern_team_gather_start()");
 }
 
-int tern_team_allgather(tern_team *team, const void *in, size_t len, void *out)
+int tern_team_allgather(tern_team *team, const void *in, void *out, size_t len)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
 	return move(team, ALLGATHER, 0, in, out, len, NULL, "tern_team_allgather()");
 }
 
-int tern_team_allgather_start(tern_team *team, const void *in, size_t len, void *out, tern_op *op)
+int tern_team_allgather_start(tern_team *team, const void *in, void *out, size_t len, tern_op *op)
 {
 	INSIDE struct scope scope = scope_open(team->coll->e->t);
 	return move(team, ALLGATHER, 0, in, out, len, op, "tern_team_allgather_start()");
