@@ -238,13 +238,14 @@ static void text_launchers(void)
 static void text_memory(void)
 {
 	puts("\nshared memory of a job, MiB");
-	printf("  %-14s %10s %16s %16s\n", "ranks", "at start", "neighbours talk",
-	       "all pairs talk");
+	printf("  %-14s %10s %16s %16s %16s\n", "ranks", "at start", "neighbours talk",
+	       "all say a word", "all pairs talk");
 	for (int i = 0; i < JOB_SIZES; i++) {
 		struct job_needs n;
 		job_needs(job_sizes[i], &n);
-		printf("  %-14u %10.2f %16.2f %16.2f\n", job_sizes[i], (double)n.start / (1 << 20),
-		       (double)n.neighbours / (1 << 20), (double)n.all_pairs / (1 << 20));
+		printf("  %-14u %10.2f %16.2f %16.2f %16.2f\n", job_sizes[i],
+		       (double)n.start / (1 << 20), (double)n.neighbours / (1 << 20),
+		       (double)n.few_words / (1 << 20), (double)n.all_pairs / (1 << 20));
 	}
 }
 
@@ -341,6 +342,7 @@ static void json_memory(struct json *j)
 		json_whole(j, "ranks", job_sizes[i]);
 		json_whole(j, "start", n.start);
 		json_whole(j, "neighbours", n.neighbours);
+		json_whole(j, "few_words", n.few_words);
 		json_whole(j, "all_pairs", n.all_pairs);
 		json_end(j, '}');
 	}
