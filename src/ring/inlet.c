@@ -18,13 +18,6 @@ void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomi
 	in->larger = NULL;
 }
 
-void inlet_may_grow(struct tern_inlet *in, const struct ring_memory *m)
-{
-	in->larger = m->lines;
-	in->larger_freed = m->freed;
-	in->larger_lines = m->leaf_lines;
-}
-
 uint64_t inlet_handled(const struct tern_inlet *in)
 {
 	return in->base ? in->handled - ring_first_message() : 0;

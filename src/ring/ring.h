@@ -166,7 +166,12 @@ void inlet_open(struct tern_inlet *in, char *memory, uint32_t leaf_lines, _Atomi
 		uint32_t source, uint8_t kind);
 
 /* The ring may grow, and where it then goes on. */
-void inlet_may_grow(struct tern_inlet *in, const struct ring_memory *m);
+static inline void inlet_may_grow(struct tern_inlet *in, const struct ring_memory *m)
+{
+	in->larger = m->lines;
+	in->larger_freed = m->freed;
+	in->larger_lines = m->leaf_lines;
+}
 
 /* Passes the control header at the cursor; false if it is none. */
 bool inlet_control(struct tern_inlet *in, uint64_t difference);
