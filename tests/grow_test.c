@@ -49,21 +49,15 @@ static void prepare(tern *t)
 
 static void ask(tern *t, uint32_t dst, uint64_t i)
 {
-	switch (chance_of(7, i) % 4) {
-	case 0:
+	unsigned kind = chance_of(7, i) % 4;
+	if (kind == 0)
 		CHECK_IS(tern_request(t, dst, ASK, i), 0);
-		break;
-	case 1:
+	else if (kind == 1)
 		CHECK_IS(tern_request(t, dst, ASK, i, 1, 2, 3, 4, 5, 6, 7), 0);
-		break;
-	case 2:
-		if (!poor) {
-			CHECK_IS(tern_request_data(t, dst, ASK, &i, sizeof i, i), 0);
-			break;
-		} /* fall through */
-	default:
+	else if (kind == 2 && !poor)
+		CHECK_IS(tern_request_data(t, dst, ASK, &i, sizeof i, i), 0);
+	else
 		CHECK_IS(tern_request(t, dst, ASK, i, 1, 2, 3), 0);
-	}
 }
 
 static void ask_all(tern *t, uint64_t from, uint64_t to)
