@@ -103,6 +103,7 @@ struct job_rank {
 	/* The session for which `passed` was last moved to `passed_before`. */
 	_Atomic uint64_t moved;
 	uint32_t machine;        /* that it is on */
+	_Atomic uint32_t node;   /* NUMA node that it was on when it opened, plus 1 */
 	_Atomic uint64_t serial; /* grows with whatever its status record says */
 	/* Port of loopback where a byte says that its status record has changed; 0: nobody asks. */
 	_Atomic uint32_t notice;
@@ -327,6 +328,8 @@ static inline uint32_t job_members(const struct job *j)
 
 /* Commits [at, at + bytes): 0, or -ENOMEM with a sentence that names `what` and the budget. */
 int job_commit(struct job *j, size_t at, size_t bytes, const char *what);
+/* The same with memory of the NUMA node that `rank` is on. Else it is of the caller's. */
+int job_commit_near(struct job *j, size_t at, size_t bytes, uint32_t rank, const char *what);
 
 /*
  * What a core dump of this process has of the memory: its front, and what this is called for, up to

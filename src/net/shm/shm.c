@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/numa.h"
 #include "base/setting.h"
 #include "base/world.h"
 #include "net/talk.h"
@@ -222,15 +223,16 @@ static int shm_connect(struct net *net, uint32_t rank)
 	return 0;
 }
 
-/* The memory that one of our lanes goes on in. */
+/* The memory that one of our lanes goes on in. It lies near the rank that reads it. */
 static bool lane_larger(const struct ring_growth *g, const struct tern_lane *lane,
 			struct ring_memory *m)
 {
 	struct shm *s = (struct shm *)(void *)((char *)(uintptr_t)g - offsetof(struct shm, growth));
 	uint32_t me = s->net.site->member, peer = lane->peer;
 	*m = lane->gate ? larger_at(s, peer, me).replies : larger_at(s, me, peer).requests;
-	return job_commit(s->job, (size_t)(m->lines - s->job->base),
-			  (size_t)RING_LEAVES * m->leaf_lines * TERN_LINE, "a larger ring") == 0;
+	return job_commit_near(s->job, (size_t)(m->lines - s->job->base),
+			       (size_t)RING_LEAVES * m->leaf_lines * TERN_LINE,
+			       job_member_rank(s->job, peer), "a larger ring") == 0;
 }
 
 static void answer_word(struct shm *s, uint32_t word)
@@ -550,6 +552,8 @@ static int shm_open_rank(struct net **out, struct site *site, struct job *job, s
 	if (!wanted || !barrier_register())
 		atomic_store(&job->head->weak, 1);
 	atomic_store(&job->rank[site->rank].pid, getpid());
+	if (site->member < site->size)
+		atomic_store(&job->rank[site->rank].node, (uint32_t)(numa_node() + 1));
 	pollset_begin(site, job_bell(job, site->member));
 	*out = &s->net;
 	return 0;
