@@ -122,6 +122,21 @@ check breaks "the same where leaves are not cleared: an empty inlet hides the ot
 	-DALWAYS_REPLY -DFIRST_FOUND -DNO_CLEAR
 check breaks "requests that wait for room hide replies" ring -DN=4 -DALWAYS_REPLY -DGATE_HIDES
 
+check holds "rings grow at any turn or never, 2 leaves of 1 message, then of 2: each comes once" \
+	ring -DGROW -DN=7 -DN1=0 -DALWAYS_REPLY
+check holds "the same with 3 leaves" ring -DGROW -DLEAVES=3 -DN=8 -DN1=0 -DALWAYS_REPLY
+check holds "the same both ways: a reply never waits" ring -DGROW -DN=3 -DN1=1 -DALWAYS_REPLY
+check holds "the same with messages of one or two lines" ring -DGROW -DTWO_LINES -DK=3 -DK2=4 \
+	-DN=4 -DN1=0 -DALWAYS_REPLY
+check breaks "a ring grows into memory that is not zero" ring -DGROW -DN=7 -DN1=0 -DALWAYS_REPLY \
+	-DGROW_DIRTY
+check breaks "the receiver goes on in the larger ring before the small one is empty" ring -DGROW \
+	-DN=7 -DN1=0 -DALWAYS_REPLY -DGROW_AHEAD
+check breaks "leaves are counted from 0 in the larger ring" ring -DGROW -DN=7 -DN1=0 -DALWAYS_REPLY \
+	-DGROW_RENUMBER
+check breaks "leaves of the larger ring are given back to the small one" ring -DGROW -DN=7 -DN1=0 \
+	-DALWAYS_REPLY -DGROW_OLD_COUNT
+
 check holds "2 senders, 2 messages each: no wake-up is lost" sleep
 check holds "3 senders: no wake-up is lost" sleep -DSENDERS=3 -DM=1 -DNO_SPURIOUS
 check holds "a second ring is begun under way: it is polled" sleep -DM=1 -DCONNECT -DNO_SPURIOUS

@@ -64,7 +64,8 @@ static void frame_leave(struct endpoint *e, const struct frame *f)
 static bool gate_open(struct endpoint *e, struct tern_inlet *in)
 {
 	struct peer *p = &e->site.peer[in->peer];
-	if (!p->lost && (!lane_ready(&p->answer) || !block_is(p->reserve, BLOCK_FREE) || p->owing))
+	if (!reserve_find(&e->site, in->peer) ||
+	    (!p->lost && (!lane_ready(&p->answer) || p->owing)))
 		return false;
 	in->accept = TERN_HEAD_PLAIN;
 	pulse_add(e, PULSE_GATES, 1);
@@ -150,6 +151,8 @@ static __attribute__((noinline)) bool drain_double(struct endpoint *e, struct te
 						   struct tally *y)
 {
 	if (!head_double(difference)) { /* cost: protection control */
+		if (inlet_grown(in, difference))
+			return *handled < DRAIN_MOST;
 		drain_garbage(e, in, difference ^ in->expect, "a bad header");
 		return true;
 	}

@@ -51,9 +51,10 @@ int rule_broken(enum rule r, const char *format, ...)
 const tern_msg *rules_handled(const struct endpoint *e)
 {
 	char *end = e->inlet->cursor;
-	const tern_msg *line = message_before(end);
 	bool aligned = (uintptr_t)end % TERN_LINE == 0;
-	if (aligned && !(atomic_load_explicit(&line->head, memory_order_relaxed) & TERN_HEAD_PIECE))
+	/* Behind a piece the line before it may be before the ring, in a hole that a look fills. */
+	const tern_msg *line = aligned ? message_before(end) : NULL;
+	if (line && !(atomic_load_explicit(&line->head, memory_order_relaxed) & TERN_HEAD_PIECE))
 		return line;
 	return (const tern_msg *)(const void *)(end - TERN_PIECE);
 }

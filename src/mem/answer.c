@@ -60,7 +60,7 @@ static int answer_far(struct mem *m, const tern_long *what, uint32_t rank)
 	p->owing = true;
 	follow_fill(&m->follows.reply[rank], what, rank, true);
 	follow_begin(m, &m->follows.reply[rank]);
-	if (p->owing || !block_is(p->reserve, BLOCK_FREE))
+	if (p->owing)
 		p->requests.accept = 0;
 	return 0;
 }
