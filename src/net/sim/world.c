@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The world of a simulated rank: its clock is the machine's, and its waits are the machine's
+ * turns. Before a rank has joined, and after it has left, the real world's.
+ */
+#include "net/sim/sim.h"
+
+static uint64_t sim_now(void)
+{
+	struct machine *m = sim_machine();
+	return m ? turn_time(m) / PS_NS : world_real.now();
+}
+
+/* Rests until `ns` have passed or something has arrived. */
+static void rest(struct machine *m, uint64_t ns)
+{
+	turn_wait(m, turn_time(m) + ns * PS_NS, m->profile.poll);
+}
+
+static void sim_yield(void)
+{
+	struct machine *m = sim_machine();
+	if (m)
+		turn_wait(m, turn_time(m) + m->profile.poll, 0);
+	else
+		world_real.yield();
+}
+
+static void sim_nap(uint64_t ns)
+{
+	struct machine *m = sim_machine();
+	if (m)
+		rest(m, ns);
+	else
+		world_real.nap(ns);
+}
+
+static void sim_sleep(const struct sleep *s, uint64_t ns)
+{
+	struct machine *m = sim_machine();
+	if (!m) {
+		world_real.sleep(s, ns);
+		return;
+	}
+	uint64_t now = sim_now();
+	if (s->until && s->until < now + ns)
+		ns = s->until > now ? s->until - now : 0;
+	rest(m, ns);
+}
+
+/* Threads of one process wait for each other in real time: their rank has the turn. */
+static void sim_wait(_Atomic uint32_t *word, uint32_t value, uint64_t ns)
+{
+	world_real.wait(word, value, ns);
+}
+
+static int sim_poll(struct pollfd *fd, unsigned n, int ms)
+{
+	return world_real.poll(fd, n, ms);
+}
+
+const struct world sim_world = { .now = sim_now,
+				 .yield = sim_yield,
+				 .nap = sim_nap,
+				 .sleep = sim_sleep,
+				 .wait = sim_wait,
+				 .poll = sim_poll };
