@@ -52,7 +52,7 @@ static bool read_set(void *to, char *text)
 /* The words of `tern run` that start `program`. */
 static int start(const struct sim_options *o, char **program)
 {
-	static char tern[] = "tern", run[] = "run", n[] = "-n", bind[] = "--bind", none[] = "none",
+	static char name[] = "tern", run[] = "run", n[] = "-n", bind[] = "--bind", none[] = "none",
 		    end[] = "--";
 	int words = 0;
 	while (program[words])
@@ -60,7 +60,7 @@ static int start(const struct sim_options *o, char **program)
 	char **argv = calloc((size_t)words + 8, sizeof *argv), *ranks = strdup(o->ranks);
 	if (!argv || !ranks)
 		return 1;
-	char *const front[] = { tern, run, n, ranks, bind, none, end };
+	char *const front[] = { name, run, n, ranks, bind, none, end };
 	memcpy(argv, front, sizeof front);
 	memcpy(argv + 7, program, (size_t)words * sizeof *argv);
 	execv("/proc/self/exe", argv);
