@@ -117,7 +117,8 @@ static void turn_arrived(struct machine *m, uint32_t travel)
 	struct process *p = &m->process[who];
 	if (p->state != PROCESS_WAITS || !p->step)
 		return;
-	uint64_t steps = (m->shared->clock - p->time + p->step - 1) / p->step;
+	uint64_t late = m->shared->clock > p->time ? m->shared->clock - p->time : 0;
+	uint64_t steps = (late + p->step - 1) / p->step;
 	p->stamp++;
 	event_add(m, &(struct event){ .time = p->time + steps * p->step,
 				      .order = order_of(who, p->numbered++),

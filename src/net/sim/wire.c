@@ -3,10 +3,10 @@
  * A simulated node's way to the others. Here the processor is charged for what it does: sending,
  * receiving, looking in vain.
  *
- * Looking in vain takes `poll`. Whoever looks again and again waits for a packet, so each further
- * look takes a little longer, up to an eighth of the wait so far; a packet that arrives in a look
- * ends it where a program that looks each `poll` would have seen it. So idle ranks cost few events,
- * and what they wait for they see when they should.
+ * Looking in vain takes `poll`. Whoever looks again and again waits for a packet, so a look takes
+ * longer the longer the wait has lasted, an eighth of it; a packet that arrives in a look ends it
+ * where a program that looks each `poll` would have seen it. So idle ranks cost few events, and
+ * what they wait for they see when they should.
  */
 #include <stdlib.h>
 
@@ -17,14 +17,14 @@
 
 enum {
 	PACKET_MOST = 16 << 10,
-	LOOKS = 16, /* in vain, that make each look one `poll` longer */
+	PATIENCE = 8, /* a look takes this part of the wait so far */
 };
 
 struct sim_wire {
 	struct wire wire;
 	uint32_t node;
 	uint32_t held; /* the packet that was last received; NOTHING */
-	uint64_t vain; /* looks in a row */
+	uint64_t since; /* when it began to look in vain, ps; NEVER: it does not */
 };
 
 static struct sim_wire *of(struct wire *w)
@@ -57,7 +57,7 @@ static void sim_send(struct wire *w, const struct outgoing *o, unsigned n)
 				       words * p->send_word);
 		turn_send(m, of(w)->node, &o[i], words);
 	}
-	of(w)->vain = 0;
+	of(w)->since = NEVER;
 }
 
 static void let_go(struct sim_wire *s)
@@ -71,6 +71,14 @@ static void let_go(struct sim_wire *s)
 	s->held = NOTHING;
 }
 
+static uint64_t look_ps(struct sim_wire *s, uint64_t now, uint64_t poll)
+{
+	if (s->since == NEVER)
+		s->since = now;
+	uint64_t part = (now - s->since) / PATIENCE;
+	return part > poll ? part : poll;
+}
+
 /* One at a time: its handler runs before the processor is charged for the next. */
 static unsigned sim_receive(struct wire *w, struct datagram *d, unsigned n)
 {
@@ -79,17 +87,15 @@ static unsigned sim_receive(struct wire *w, struct datagram *d, unsigned n)
 	const struct profile *p = &m->profile;
 	(void)n;
 	let_go(s);
-	turn_wait(m, turn_time(m), 0); /* so that everything has arrived that had to */
 	uint32_t got = turn_take(m, s->node);
 	if (got == NOTHING) {
-		s->vain++;
-		turn_wait(m, turn_time(m) + p->poll * (1 + s->vain / LOOKS), p->poll);
+		turn_wait(m, turn_time(m) + look_ps(s, turn_time(m), p->poll), p->poll);
 		got = turn_take(m, s->node);
 	}
 	if (got == NOTHING)
 		return 0;
 	const struct travel *t = &m->travel[got];
-	s->vain = 0;
+	s->since = NEVER;
 	s->held = got;
 	turn_charge(m, p->receive + t->words * p->receive_word);
 	*d = (struct datagram){ .bytes = travel_data(m, got), .len = t->bytes, .from = t->src + 1 };
@@ -131,6 +137,7 @@ int sim_wire(struct wire **out, uint32_t node)
 	s->wire = (struct wire){ .ops = &wire_ops, .provides = PROVIDES_ORDER | PROVIDES_RELIABLE };
 	s->node = node;
 	s->held = NOTHING;
+	s->since = NEVER;
 	*out = &s->wire;
 	return 0;
 }
