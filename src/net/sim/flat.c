@@ -22,6 +22,11 @@ static uint64_t leave(struct machine *m, const struct travel *t)
 	return at;
 }
 
+static uint64_t least(const struct profile *p)
+{
+	return p->latency;
+}
+
 static void logp_inject(struct machine *m, uint32_t i)
 {
 	const struct travel *t = &m->travel[i];
@@ -42,11 +47,13 @@ static void crossbar_inject(struct machine *m, uint32_t i)
 
 static const struct sim_network logp = { .name = "logp",
 					 .meaning = "LogP and LogGP: latency, gap, gap_byte",
+					 .least = least,
 					 .inject = logp_inject };
 
 static const struct sim_network crossbar = {
 	.name = "crossbar",
 	.meaning = "as logp, and packets to one node wait for each other",
+	.least = least,
 	.inject = crossbar_inject
 };
 

@@ -49,6 +49,11 @@ size_t machine_bytes(const struct profile *p, uint32_t nodes)
 	return at[PARTS];
 }
 
+static uint64_t least_send(const struct profile *p)
+{
+	return p->send_reply < p->send_request ? p->send_reply : p->send_request;
+}
+
 void machine_lay(struct machine *m, void *base, uint32_t nodes)
 {
 	size_t at[PARTS + 1];
@@ -63,6 +68,10 @@ void machine_lay(struct machine *m, void *base, uint32_t nodes)
 	m->network = b + at[PART_NETWORK];
 	m->bytes = at[PARTS];
 	m->self = NOTHING;
+	m->since = NEVER;
+	m->ahead =
+		least_send(&m->profile) +
+		(network_of(&m->profile)->least ? network_of(&m->profile)->least(&m->profile) : 0);
 }
 
 void machine_init(struct machine *m, uint32_t nodes)
@@ -201,6 +210,7 @@ void machine_deliver(struct machine *m, uint32_t i)
 	struct node *n = &m->node[t->dst];
 	t->arrived = m->shared->clock;
 	m->shared->underway--;
+	n->coming--;
 	if (n->left) {
 		travel_free(m, i);
 		return;

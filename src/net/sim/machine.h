@@ -64,6 +64,7 @@ struct queue {
 struct node {
 	uint32_t process; /* that it is simulated in */
 	bool present, left;
+	uint32_t coming;    /* packets to it that were sent and are not there */
 	struct queue inbox; /* packets that have arrived and were not taken */
 	uint64_t free;      /* when its way into the network is, */
 	uint64_t drained;   /* and its way out of it */
@@ -121,8 +122,10 @@ struct machine {
 	struct event *heap;
 	struct travel *travel;
 	unsigned char *cell;
-	void *network; /* the network module's */
-	uint32_t self; /* our process; NOTHING: none, a pattern */
+	void *network;  /* the network module's */
+	uint64_t ahead; /* what a rank does now, no other can see before so many ps have passed */
+	uint64_t since; /* when our process began to look in vain, ps; NEVER: it does not */
+	uint32_t self;  /* our process; NOTHING: none, a pattern */
 	size_t bytes;
 	void (*resume)(struct machine *m, const struct event *e); /* EVENT_RESUME */
 	/* A packet has arrived and lies in the inbox of its destination. */
@@ -177,6 +180,9 @@ void turn_leave(struct machine *m, uint32_t node);
  * then at the first multiple of `step` behind the present time. True if one has.
  */
 bool turn_wait(struct machine *m, uint64_t until, uint64_t step);
+
+/* Looks in vain for the `part`th part of the time that it has done so already, at least `poll`. */
+bool turn_look(struct machine *m, uint64_t part);
 
 static inline uint64_t turn_time(const struct machine *m)
 {

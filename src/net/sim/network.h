@@ -16,6 +16,8 @@ struct sim_network {
 	const char *meaning; /* one line, for help */
 	/* Whether it has a way between all of so many nodes; -EINVAL with a sentence. */
 	int (*judge)(const struct profile *p, uint32_t nodes);
+	/* How long a packet takes at least, ps; NULL: 0. */
+	uint64_t (*least)(const struct profile *p);
 	size_t (*bytes)(const struct profile *p, uint32_t nodes);
 	void (*init)(struct machine *m); /* its memory is zero */
 	/* The packet enters, at the clock's time. */

@@ -128,13 +128,37 @@ static void turn_arrived(struct machine *m, uint32_t travel)
 	p->step = 0; /* once */
 }
 
+static bool any_coming(const struct machine *m)
+{
+	const struct process *p = &m->process[m->self];
+	if (p->nodes == 1)
+		return m->node[m->self].coming;
+	for (uint32_t i = 0; i < m->shared->nodes; i++)
+		if (m->node[i].process == m->self && m->node[i].coming)
+			return true;
+	return false;
+}
+
+/*
+ * Whether this process can go on at `until` without giving up its turn: nothing happens before; or
+ * nothing is on its way here, and what others do from now on cannot be here by then.
+ */
+static bool nothing_before(const struct machine *m, uint64_t until)
+{
+	const struct shared *s = m->shared;
+	if (s->present != s->nodes || s->running != 1)
+		return false;
+	if (!s->events || m->heap[0].time >= until)
+		return true;
+	return until - m->heap[0].time <= m->ahead && !any_coming(m);
+}
+
 bool turn_wait(struct machine *m, uint64_t until, uint64_t step)
 {
 	struct process *p = self(m);
 	machine_lock(m);
-	if (m->shared->present == m->shared->nodes && m->shared->running == 1 &&
-	    (!m->shared->events || m->heap[0].time >= until)) {
-		p->time = until; /* nothing can happen before */
+	if (nothing_before(m, until)) {
+		p->time = until;
 		machine_unlock(m);
 		return p->pending;
 	}
@@ -153,6 +177,15 @@ bool turn_wait(struct machine *m, uint64_t until, uint64_t step)
 	if (!ours)
 		turn_sleep(m);
 	return p->pending;
+}
+
+bool turn_look(struct machine *m, uint64_t part)
+{
+	uint64_t now = turn_time(m), poll = m->profile.poll;
+	if (m->since == NEVER)
+		m->since = now;
+	uint64_t ps = (now - m->since) / part;
+	return turn_wait(m, now + (ps > poll ? ps : poll), poll);
 }
 
 /* -- Coming and going ---------------------------------------------------------------------------
@@ -220,6 +253,7 @@ uint32_t turn_send(struct machine *m, uint32_t src, const struct outgoing *o, ui
 		t->words = words;
 		t->sent = self(m)->time;
 		n->sent++;
+		m->node[o->rank].coming++;
 		n->sent_bytes += bytes;
 		event_add(m, &(struct event){ .time = t->sent,
 					      .order = order_of(src, n->numbered++),

@@ -24,7 +24,6 @@ struct sim_wire {
 	struct wire wire;
 	uint32_t node;
 	uint32_t held; /* the packet that was last received; NOTHING */
-	uint64_t since; /* when it began to look in vain, ps; NEVER: it does not */
 };
 
 static struct sim_wire *of(struct wire *w)
@@ -57,7 +56,7 @@ static void sim_send(struct wire *w, const struct outgoing *o, unsigned n)
 				       words * p->send_word);
 		turn_send(m, of(w)->node, &o[i], words);
 	}
-	of(w)->since = NEVER;
+	m->since = NEVER;
 }
 
 static void let_go(struct sim_wire *s)
@@ -71,14 +70,6 @@ static void let_go(struct sim_wire *s)
 	s->held = NOTHING;
 }
 
-static uint64_t look_ps(struct sim_wire *s, uint64_t now, uint64_t poll)
-{
-	if (s->since == NEVER)
-		s->since = now;
-	uint64_t part = (now - s->since) / PATIENCE;
-	return part > poll ? part : poll;
-}
-
 /* One at a time: its handler runs before the processor is charged for the next. */
 static unsigned sim_receive(struct wire *w, struct datagram *d, unsigned n)
 {
@@ -89,13 +80,13 @@ static unsigned sim_receive(struct wire *w, struct datagram *d, unsigned n)
 	let_go(s);
 	uint32_t got = turn_take(m, s->node);
 	if (got == NOTHING) {
-		turn_wait(m, turn_time(m) + look_ps(s, turn_time(m), p->poll), p->poll);
+		turn_look(m, PATIENCE);
 		got = turn_take(m, s->node);
 	}
 	if (got == NOTHING)
 		return 0;
 	const struct travel *t = &m->travel[got];
-	s->since = NEVER;
+	m->since = NEVER;
 	s->held = got;
 	turn_charge(m, p->receive + t->words * p->receive_word);
 	*d = (struct datagram){ .bytes = travel_data(m, got), .len = t->bytes, .from = t->src + 1 };
@@ -137,7 +128,6 @@ int sim_wire(struct wire **out, uint32_t node)
 	s->wire = (struct wire){ .ops = &wire_ops, .provides = PROVIDES_ORDER | PROVIDES_RELIABLE };
 	s->node = node;
 	s->held = NOTHING;
-	s->since = NEVER;
 	*out = &s->wire;
 	return 0;
 }
