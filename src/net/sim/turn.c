@@ -156,6 +156,8 @@ static bool nothing_before(const struct machine *m, uint64_t until)
 bool turn_wait(struct machine *m, uint64_t until, uint64_t step)
 {
 	struct process *p = self(m);
+	if (step && p->pending)
+		return true;
 	machine_lock(m);
 	if (nothing_before(m, until)) {
 		p->time = until;

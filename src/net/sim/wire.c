@@ -125,7 +125,9 @@ int sim_wire(struct wire **out, uint32_t node)
 	struct sim_wire *s = calloc(1, sizeof *s);
 	if (!s)
 		return -1;
-	s->wire = (struct wire){ .ops = &wire_ops, .provides = PROVIDES_ORDER | PROVIDES_RELIABLE };
+	s->wire = (struct wire){ .ops = &wire_ops,
+				 .provides = PROVIDES_ORDER | PROVIDES_RELIABLE,
+				 .messages = 1 };
 	s->node = node;
 	s->held = NOTHING;
 	*out = &s->wire;
