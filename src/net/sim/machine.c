@@ -68,7 +68,6 @@ void machine_lay(struct machine *m, void *base, uint32_t nodes)
 	m->network = b + at[PART_NETWORK];
 	m->bytes = at[PARTS];
 	m->self = NOTHING;
-	m->since = NEVER;
 	m->ahead =
 		least_send(&m->profile) +
 		(network_of(&m->profile)->least ? network_of(&m->profile)->least(&m->profile) : 0);
@@ -78,6 +77,7 @@ void machine_init(struct machine *m, uint32_t nodes)
 {
 	struct shared *s = m->shared;
 	s->nodes = nodes;
+	s->chance.state = m->profile.seed;
 	s->free_travel = NOTHING;
 	for (unsigned i = 0; i < sizeof s->free_cells / sizeof *s->free_cells; i++)
 		s->free_cells[i] = NOTHING;
@@ -222,6 +222,27 @@ void machine_deliver(struct machine *m, uint32_t i)
 	m->arrived(m, i);
 }
 
+static void machine_drop(struct machine *m, uint32_t i)
+{
+	m->shared->dropped++;
+	m->node[m->travel[i].dst].coming--;
+	travel_free(m, i);
+}
+
+static void machine_inject(struct machine *m, const struct sim_network *n, const struct event *e)
+{
+	const struct profile *p = &m->profile;
+	struct chance *c = &m->shared->chance;
+	if (p->drop && !e->stamp && chance_below(c, 1000000) < p->drop) {
+		machine_drop(m, e->what);
+	} else if (p->jitter && !e->stamp) {
+		event_network(m, e->time + chance_next(c) % p->jitter, EVENT_INJECT, e->what, 1);
+	} else {
+		m->shared->underway++;
+		n->inject(m, e->what);
+	}
+}
+
 bool machine_step(struct machine *m)
 {
 	const struct sim_network *n = network_of(&m->profile);
@@ -235,8 +256,7 @@ bool machine_step(struct machine *m)
 		m->resume(m, &e);
 		break;
 	case EVENT_INJECT:
-		m->shared->underway++;
-		n->inject(m, e.what);
+		machine_inject(m, n, &e);
 		break;
 	case EVENT_ARRIVE:
 		machine_deliver(m, e.what);

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "base/chance.h"
 #include "net/packet/wire.h"
 #include "net/sim/profile.h"
 
@@ -31,7 +32,7 @@ enum { PS_NS = 1000 };
 
 enum event_kind {
 	EVENT_RESUME,  /* process `what` goes on, if it still waits for the `stamp`th time */
-	EVENT_INJECT,  /* packet `what` leaves its node */
+	EVENT_INJECT,  /* packet `what` leaves its node; `stamp`: its jitter is over */
 	EVENT_ARRIVE,  /* packet `what` is at its destination */
 	EVENT_NETWORK, /* the network's own: `what`, `stamp` */
 };
@@ -83,6 +84,7 @@ struct process {
 	uint32_t pending; /* and packets in their inboxes */
 	uint32_t stamp;   /* of its wait */
 	uint64_t time;    /* how far it has come, ps; ahead of the clock while it runs */
+	uint64_t since;   /* when it began to look in vain, ps; NEVER: it does not */
 	uint64_t step;    /* of a wait for arrivals: it looks once in so many ps */
 	uint64_t numbered;
 };
@@ -103,6 +105,8 @@ struct shared {
 	uint32_t free_travel;
 	uint32_t free_cells[16]; /* by size */
 	uint32_t underway;       /* packets in the network */
+	struct chance chance;
+	uint64_t dropped; /* packets */
 };
 
 enum {
@@ -124,7 +128,6 @@ struct machine {
 	unsigned char *cell;
 	void *network;  /* the network module's */
 	uint64_t ahead; /* what a rank does now, no other can see before so many ps have passed */
-	uint64_t since; /* when our process began to look in vain, ps; NEVER: it does not */
 	uint32_t self;  /* our process; NOTHING: none, a pattern */
 	size_t bytes;
 	void (*resume)(struct machine *m, const struct event *e); /* EVENT_RESUME */
@@ -181,16 +184,21 @@ void turn_leave(struct machine *m, uint32_t node);
  */
 bool turn_wait(struct machine *m, uint64_t until, uint64_t step);
 
-/* Looks in vain for the `part`th part of the time that it has done so already, at least `poll`. */
-bool turn_look(struct machine *m, uint64_t part);
+/*
+ * Looks in vain for the `part`th part of the time that it has done so already, at least for
+ * `least`. A machine whose nodes have all done nothing else for STUCK_PS stands still.
+ */
+bool turn_look(struct machine *m, uint64_t part, uint64_t least);
 
 static inline uint64_t turn_time(const struct machine *m)
 {
 	return m->process[m->self].time;
 }
 
+/* The processor does something. */
 static inline void turn_charge(struct machine *m, uint64_t ps)
 {
+	m->process[m->self].since = NEVER;
 	m->process[m->self].time += ps;
 }
 

@@ -24,8 +24,6 @@ struct profile {
 	uint64_t send_word, receive_word;        /* and of each word of it */
 	uint64_t poll;                           /* of looking in vain */
 	uint64_t integer, floating, load, store; /* prices of tern_sim_work() */
-	uint64_t measured; /* share of the CPU time that the program takes, in thousandths; 0: none
-			    */
 	/* The network. */
 	uint64_t latency;  /* of a packet, without its hops */
 	uint64_t hop;      /* of each hop */
@@ -33,9 +31,9 @@ struct profile {
 	uint64_t gap_byte; /* for each byte of it */
 	uint64_t flit_bytes, channels, channel_flits; /* of a mesh of flits */
 	uint64_t width;                               /* nodes in a row; 0: as square as can be */
-	uint64_t header; /* bytes that a packet has besides its words */
-	uint64_t order, buffers, seed;
-	uint64_t drop, corrupt; /* of a million */
+	uint64_t jitter; /* a packet waits so long at most before it enters */
+	uint64_t drop;   /* packets of a million that vanish */
+	uint64_t seed;   /* of both */
 };
 
 enum profile_unit { UNIT_NUMBER, UNIT_TIME };

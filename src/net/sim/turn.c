@@ -21,6 +21,7 @@
 #include "net/sim/network.h"
 
 enum { TURN_NS = 1000000000 }; /* how long a process sleeps before it looks whether others live */
+static const uint64_t STUCK_PS = UINT64_C(3600) * 1000000000000; /* an hour */
 
 void machine_lock(struct machine *m)
 {
@@ -181,13 +182,28 @@ bool turn_wait(struct machine *m, uint64_t until, uint64_t step)
 	return p->pending;
 }
 
-bool turn_look(struct machine *m, uint64_t part)
+/* Whether no node has done anything but look in vain for so long that none ever will. */
+static bool all_look_in_vain(const struct machine *m, uint64_t now)
 {
-	uint64_t now = turn_time(m), poll = m->profile.poll;
-	if (m->since == NEVER)
-		m->since = now;
-	uint64_t ps = (now - m->since) / part;
-	return turn_wait(m, now + (ps > poll ? ps : poll), poll);
+	for (uint32_t i = 0; i < m->shared->nodes; i++) {
+		const struct process *p = &m->process[i];
+		if ((p->state == PROCESS_RUNS && i != m->self) ||
+		    (p->state == PROCESS_WAITS && (p->since > now || now - p->since < STUCK_PS)))
+			return false;
+	}
+	return !m->shared->underway;
+}
+
+bool turn_look(struct machine *m, uint64_t part, uint64_t least)
+{
+	struct process *p = self(m);
+	uint64_t now = p->time;
+	if (p->since == NEVER)
+		p->since = now;
+	uint64_t ps = (now - p->since) / part;
+	if (now - p->since > STUCK_PS && all_look_in_vain(m, now))
+		turn_stuck(m);
+	return turn_wait(m, now + (ps > least ? ps : least), m->profile.poll);
 }
 
 /* -- Coming and going ---------------------------------------------------------------------------
@@ -200,7 +216,8 @@ void turn_join(struct machine *m, uint32_t node)
 	machine_lock(m);
 	if (m->self == NOTHING) {
 		m->self = node;
-		m->process[node] = (struct process){ .pid = getpid(), .state = PROCESS_RUNS };
+		m->process[node] =
+			(struct process){ .pid = getpid(), .state = PROCESS_RUNS, .since = NEVER };
 		m->shared->running++;
 	}
 	m->node[node].process = m->self;

@@ -8,8 +8,10 @@
  * where a program that looks each `poll` would have seen it. So idle ranks cost few events, and
  * what they wait for they see when they should.
  */
+#include <errno.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "net/net.h"
 #include "net/packet/packet.h"
 #include "net/packet/service.h"
@@ -56,7 +58,6 @@ static void sim_send(struct wire *w, const struct outgoing *o, unsigned n)
 				       words * p->send_word);
 		turn_send(m, of(w)->node, &o[i], words);
 	}
-	m->since = NEVER;
 }
 
 static void let_go(struct sim_wire *s)
@@ -77,16 +78,18 @@ static unsigned sim_receive(struct wire *w, struct datagram *d, unsigned n)
 	struct machine *m = sim_machine();
 	const struct profile *p = &m->profile;
 	(void)n;
+	bool more = s->held != NOTHING;
 	let_go(s);
 	uint32_t got = turn_take(m, s->node);
+	if (got == NOTHING && more)
+		return 0; /* what the last one has caused is sent first */
 	if (got == NOTHING) {
-		turn_look(m, PATIENCE);
+		turn_look(m, PATIENCE, p->poll);
 		got = turn_take(m, s->node);
 	}
 	if (got == NOTHING)
 		return 0;
 	const struct travel *t = &m->travel[got];
-	m->since = NEVER;
 	s->held = got;
 	turn_charge(m, p->receive + t->words * p->receive_word);
 	*d = (struct datagram){ .bytes = travel_data(m, got), .len = t->bytes, .from = t->src + 1 };
@@ -124,9 +127,11 @@ int sim_wire(struct wire **out, uint32_t node)
 {
 	struct sim_wire *s = calloc(1, sizeof *s);
 	if (!s)
-		return -1;
+		return error_set(-ENOMEM, "opening the way of node %u: no memory", node);
+	const struct profile *p = &sim_machine()->profile;
 	s->wire = (struct wire){ .ops = &wire_ops,
-				 .provides = PROVIDES_ORDER | PROVIDES_RELIABLE,
+				 .provides = (p->jitter ? 0 : PROVIDES_ORDER) |
+					     (p->jitter || p->drop ? 0 : PROVIDES_RELIABLE),
 				 .messages = 1 };
 	s->node = node;
 	s->held = NOTHING;

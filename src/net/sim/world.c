@@ -11,18 +11,12 @@ static uint64_t sim_now(void)
 	return m ? turn_time(m) / PS_NS : world_real.now();
 }
 
-/* Rests until `ns` have passed or something has arrived. */
-static void rest(struct machine *m, uint64_t ns)
-{
-	turn_wait(m, turn_time(m) + ns * PS_NS, m->profile.poll);
-}
-
 /* Only the library's own waits yield: nobody looks at the clock meanwhile. */
 static void sim_yield(void)
 {
 	struct machine *m = sim_machine();
 	if (m)
-		turn_look(m, 1);
+		turn_look(m, 1, m->profile.poll);
 	else
 		world_real.yield();
 }
@@ -31,7 +25,7 @@ static void sim_nap(uint64_t ns)
 {
 	struct machine *m = sim_machine();
 	if (m)
-		rest(m, ns);
+		turn_look(m, UINT64_MAX, ns * PS_NS);
 	else
 		world_real.nap(ns);
 }
@@ -43,10 +37,10 @@ static void sim_sleep(const struct sleep *s, uint64_t ns)
 		world_real.sleep(s, ns);
 		return;
 	}
-	uint64_t now = sim_now();
+	uint64_t now = sim_now(), part = s->until || s->limited ? UINT64_MAX : 1;
 	if (s->until && s->until < now + ns)
 		ns = s->until > now ? s->until - now : 0;
-	rest(m, ns);
+	turn_look(m, part, ns * PS_NS);
 }
 
 /* Threads of one process wait for each other in real time: their rank has the turn. */
