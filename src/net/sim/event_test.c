@@ -2,27 +2,12 @@
 /* The machine without processes: events come in their order, packets when they should. */
 #include "net/sim/machine.h"
 
-#include <stdlib.h>
-#include <sys/mman.h>
-
 #include <tern/tern.h>
 
-#include "../../../tests/check.h"
 #include "base/chance.h"
-#include "net/sim/network.h"
+#include "net/sim/play.h"
 
 enum { NODES = 4, EVENTS = 5000 };
-
-static struct machine m;
-static uint64_t came[NODES][16];
-static unsigned count[NODES];
-
-static void note(struct machine *machine, uint32_t travel)
-{
-	uint32_t dst = machine->travel[travel].dst;
-	came[dst][count[dst]++] = machine->shared->clock;
-	travel_free(machine, queue_take(machine, &machine->node[dst].inbox));
-}
 
 static uint64_t last;
 static unsigned happened;
@@ -36,32 +21,9 @@ static void in_order(struct machine *machine, const struct event *e)
 
 static void begin(const char *profile)
 {
-	m = (struct machine){ .arrived = note, .resume = in_order };
-	REQUIRE(profile_load(&m.profile, profile) == 0);
-	void *base = mmap(NULL, machine_bytes(&m.profile, NODES), PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	REQUIRE(base != MAP_FAILED);
-	machine_lay(&m, base, NODES);
-	machine_init(&m, NODES);
-	memset(count, 0, sizeof count);
+	begin_with(profile, NODES);
+	m.resume = in_order;
 	last = happened = 0;
-}
-
-static void send_at(uint64_t time, uint32_t src, uint32_t dst, uint32_t bytes)
-{
-	uint32_t i = travel_new(&m, bytes);
-	REQUIRE(i != NOTHING);
-	m.travel[i].src = src;
-	m.travel[i].dst = dst;
-	m.node[dst].coming++;
-	event_network(&m, time, EVENT_INJECT, i, 0);
-}
-
-static void play(void)
-{
-	while (machine_step(&m))
-		;
-	CHECK_IS(m.shared->underway, 0);
 }
 
 TEST(events_happen_in_the_order_of_their_times)

@@ -18,7 +18,7 @@ static uint64_t leave(struct machine *m, const struct travel *t)
 {
 	struct node *n = &m->node[t->src];
 	uint64_t at = later(m->shared->clock, n->free);
-	n->free = at + m->profile.gap + t->bytes * m->profile.gap_byte;
+	n->free = at + m->profile.gap + t->size * m->profile.gap_byte;
 	return at;
 }
 
@@ -30,7 +30,7 @@ static uint64_t least(const struct profile *p)
 static void logp_inject(struct machine *m, uint32_t i)
 {
 	const struct travel *t = &m->travel[i];
-	uint64_t at = leave(m, t) + m->profile.latency + t->bytes * m->profile.gap_byte;
+	uint64_t at = leave(m, t) + m->profile.latency + t->size * m->profile.gap_byte;
 	event_network(m, at, EVENT_ARRIVE, i, 0);
 }
 
@@ -40,21 +40,19 @@ static void crossbar_inject(struct machine *m, uint32_t i)
 	const struct travel *t = &m->travel[i];
 	struct node *n = &m->node[t->dst];
 	uint64_t at = later(leave(m, t) + m->profile.latency, n->drained);
-	at += t->bytes * m->profile.gap_byte;
+	at += t->size * m->profile.gap_byte;
 	n->drained = at + m->profile.gap;
 	event_network(m, at, EVENT_ARRIVE, i, 0);
 }
 
-static const struct sim_network logp = { .name = "logp",
-					 .meaning = "LogP and LogGP: latency, gap, gap_byte",
-					 .least = least,
-					 .inject = logp_inject };
+const struct sim_network logp_network = { .name = "logp",
+					  .meaning = "LogP and LogGP: latency, gap, gap_byte",
+					  .least = least,
+					  .inject = logp_inject };
 
-static const struct sim_network crossbar = {
+const struct sim_network crossbar_network = {
 	.name = "crossbar",
 	.meaning = "as logp, and packets to one node wait for each other",
 	.least = least,
 	.inject = crossbar_inject
 };
-
-const struct sim_network *const network_table[] = { &logp, &crossbar, NULL };

@@ -47,7 +47,8 @@ struct event {
 struct travel {
 	uint32_t src, dst;
 	uint32_t bytes; /* of the datagram, */
-	uint32_t words; /* and of the message in it, which the machine is charged for */
+	uint32_t words; /* arguments and data of the message in it, which are charged for, */
+	uint32_t size;  /* and its bytes in the simulated network */
 	uint32_t class; /* enum packet_class */
 	uint32_t cells; /* the first of those that hold the bytes, */
 	uint32_t room;  /* and how many there are, as a power of two */
@@ -133,6 +134,7 @@ struct machine {
 	void (*resume)(struct machine *m, const struct event *e); /* EVENT_RESUME */
 	/* A packet has arrived and lies in the inbox of its destination. */
 	void (*arrived)(struct machine *m, uint32_t travel);
+	void (*blocked)(struct machine *m); /* packets block each other, for ever */
 };
 
 /* -- Making it ------------------------------------------------------------------------------ */

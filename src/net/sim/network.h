@@ -23,16 +23,20 @@ struct sim_network {
 	/* The packet enters, at the clock's time. */
 	void (*inject)(struct machine *m, uint32_t travel);
 	void (*happen)(struct machine *m, const struct event *e); /* EVENT_NETWORK; or NULL */
-	/* Whether a packet of that class would be taken now; NULL: always. */
-	bool (*room)(const struct machine *m, uint32_t node, uint32_t class);
 	/* Nothing can happen any more though packets are under way: why, in words. NULL: cannot be.
 	 */
 	void (*stuck)(struct machine *m, FILE *to);
-	/* What each link has carried, as lines of CSV; NULL: it has no links. */
-	void (*links)(const struct machine *m, FILE *to);
 };
 
+extern const struct sim_network logp_network, crossbar_network;                    /* flat.c */
+extern const struct sim_network torus_network, hypercube_network, fattree_network; /* hops.c */
+extern const struct sim_network mesh_network;                                      /* mesh.c */
+
 extern const struct sim_network *const network_table[]; /* ends with NULL */
+
+/* How many nodes a row of a grid has. */
+uint32_t grid_width(const struct profile *p, uint32_t nodes);
+int grid_judge(const struct profile *p, uint32_t nodes);
 const struct sim_network *network_named(const char *name);
 
 #endif

@@ -29,9 +29,20 @@ const struct profile_key profile_key[] = {
 	KEY(load, UNIT_TIME, 0, NEVER, "1cycles", "a load"),
 	KEY(store, UNIT_TIME, 0, NEVER, "1cycles", "a store"),
 	KEY(latency, UNIT_TIME, 0, NEVER, "1us", "from the network's one end to the other"),
-	KEY(hop, UNIT_TIME, 0, NEVER, "0", "of each node on the way"),
+	KEY(hop, UNIT_TIME, 0, NEVER, "0", "of each node or switch between the ends"),
 	KEY(gap, UNIT_TIME, 0, NEVER, "100ns", "between two packets of a node"),
 	KEY(gap_byte, UNIT_TIME, 0, NEVER, "0.1ns", "and for each byte"),
+	KEY(header, UNIT_NUMBER, 0, 65536, "32",
+	    "bytes of a packet besides its arguments and data"),
+	KEY(width, UNIT_NUMBER, 0, 65536, "0", "nodes in a row of a grid; 0: as square as can be"),
+	KEY(flit, UNIT_TIME, 1, 1000000000, "10ns", "mesh: in which a link carries one flit"),
+	KEY(flit_bytes, UNIT_NUMBER, 1, 4096, "8", "mesh: bytes of a flit"),
+	KEY(channels, UNIT_NUMBER, 1, 16, "2", "mesh: virtual channels of a link"),
+	KEY(channel_flits, UNIT_NUMBER, 1, 65536, "4",
+	    "mesh: flits that each of them has room for"),
+	KEY(wrap, UNIT_NUMBER, 0, 1, "0", "mesh: 1: rows and columns are circles"),
+	KEY(whole, UNIT_NUMBER, 0, 1, "1",
+	    "mesh: 1: a worm that meets nobody moves as one, with the same result"),
 	KEY(jitter, UNIT_TIME, 0, 1000000000000, "0",
 	    "a packet enters up to so much later, at random: order is lost"),
 	KEY(drop, UNIT_NUMBER, 0, 500000, "0", "of a million packets that many are lost"),
@@ -39,6 +50,14 @@ const struct profile_key profile_key[] = {
 #undef KEY
 	{ 0 },
 };
+
+const struct sim_network *const network_table[] = { &logp_network,
+						    &crossbar_network,
+						    &torus_network,
+						    &hypercube_network,
+						    &fattree_network,
+						    &mesh_network,
+						    NULL };
 
 const struct sim_network *network_named(const char *name)
 {

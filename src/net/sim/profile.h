@@ -25,15 +25,19 @@ struct profile {
 	uint64_t poll;                           /* of looking in vain */
 	uint64_t integer, floating, load, store; /* prices of tern_sim_work() */
 	/* The network. */
-	uint64_t latency;  /* of a packet, without its hops */
-	uint64_t hop;      /* of each hop */
-	uint64_t gap;      /* between two packets of a node, at either end */
-	uint64_t gap_byte; /* for each byte of it */
-	uint64_t flit_bytes, channels, channel_flits; /* of a mesh of flits */
-	uint64_t width;                               /* nodes in a row; 0: as square as can be */
-	uint64_t jitter; /* a packet waits so long at most before it enters */
-	uint64_t drop;   /* packets of a million that vanish */
-	uint64_t seed;   /* of both */
+	uint64_t latency;                 /* of a packet, without its hops */
+	uint64_t hop;                     /* of each node or switch between the ends */
+	uint64_t gap;                     /* between two packets of a node, at either end */
+	uint64_t gap_byte;                /* for each byte of it */
+	uint64_t flit, flit_bytes;        /* of a mesh: a cycle, and what a link carries in it */
+	uint64_t channels, channel_flits; /* virtual channels of a link, and the room of each */
+	uint64_t wrap;                    /* its rows and columns are circles */
+	uint64_t whole;                   /* a worm that meets nobody moves as one */
+	uint64_t width;                   /* nodes in a row; 0: as square as can be */
+	uint64_t header;                  /* bytes of a packet besides its arguments and data */
+	uint64_t jitter;                  /* a packet waits so long at most before it enters */
+	uint64_t drop;                    /* packets of a million that vanish */
+	uint64_t seed;                    /* of both */
 };
 
 enum profile_unit { UNIT_NUMBER, UNIT_TIME };

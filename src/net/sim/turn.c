@@ -76,13 +76,13 @@ static void turn_sleep(struct machine *m)
 static void turn_stuck(struct machine *m)
 {
 	const struct sim_network *n = network_named(m->profile.network);
-	fprintf(stderr, "tern: the simulated machine stands still at %.3f us: every rank waits",
+	fprintf(stderr, "tern: the simulated machine stands still at %.3f us: ",
 		(double)m->shared->clock / 1e6);
 	if (m->shared->underway && n->stuck) {
-		fprintf(stderr, ", and %u packets block each other\n", m->shared->underway);
+		fputs("packets block each other\n", stderr);
 		n->stuck(m, stderr);
 	} else {
-		fputs(" for a message that nobody sends\n", stderr);
+		fputs("every rank waits for a message that nobody sends\n", stderr);
 	}
 	exit(1);
 }
@@ -213,6 +213,7 @@ void turn_join(struct machine *m, uint32_t node)
 {
 	m->resume = turn_give;
 	m->arrived = turn_arrived;
+	m->blocked = turn_stuck;
 	machine_lock(m);
 	if (m->self == NOTHING) {
 		m->self = node;
@@ -270,6 +271,7 @@ uint32_t turn_send(struct machine *m, uint32_t src, const struct outgoing *o, ui
 		t->class = o->class;
 		t->context = o->context;
 		t->words = words;
+		t->size = words * 4 + (uint32_t)m->profile.header;
 		t->sent = self(m)->time;
 		n->sent++;
 		m->node[o->rank].coming++;

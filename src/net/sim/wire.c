@@ -19,7 +19,8 @@
 
 enum {
 	PACKET_MOST = 16 << 10,
-	PATIENCE = 8, /* a look takes this part of the wait so far */
+	HEADERS = DATAGRAM_HEAD + 16, /* of a packet with one message */
+	PATIENCE = 8,                 /* a look takes this part of the wait so far */
 };
 
 struct sim_wire {
@@ -39,13 +40,13 @@ static size_t sim_most(struct wire *w, uint32_t rank)
 	return PACKET_MOST;
 }
 
-/* What a message of the simulated machine has: what Tern's own headers take is not charged. */
+/* Arguments and data: the simulated machine's packets have its own headers, not Tern's. */
 static uint32_t words_of(const struct outgoing *o)
 {
 	size_t bytes = 0;
 	for (int i = 0; i < o->parts; i++)
 		bytes += o->part[i].iov_len;
-	return (uint32_t)(bytes > DATAGRAM_HEAD ? bytes - DATAGRAM_HEAD : 0) / 4;
+	return (uint32_t)(bytes > HEADERS ? bytes - HEADERS : 0) / 4;
 }
 
 static void sim_send(struct wire *w, const struct outgoing *o, unsigned n)

@@ -98,6 +98,9 @@ int sim_main(int argc, char **argv)
 	}
 	snprintf(text, sizeof text, "%s%s", o.profile, o.set);
 	int rc = profile_load(&p, text);
+	const struct sim_network *n = rc ? NULL : network_named(p.network);
+	if (!rc && n->judge)
+		rc = n->judge(&p, (uint32_t)strtoul(o.ranks, NULL, 10));
 	if (rc) {
 		fprintf(stderr, "tern sim: %s\n", tern_strerror(rc));
 		return 2;
