@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sim_ranks traffic SEED: every rank computes and sends at random, as SEED says, and prints a
- * digest of when it handled what, with its time at the end. sim_ranks work: rank 0 prints how long
- * declared work took, in ns. sim_ranks trip: rank 0 prints how long a request and its reply took to
- * the last rank, in ns. sim_ranks trips N: N of them, on every pair of ranks; rank 0 prints how
- * many were handled. sim_ranks stuck: rank 0 waits for what nobody sends. What sim_test.sh starts
- * on simulated machines.
+ * What sim_test.sh starts on simulated machines. Its first argument says what it does:
+ *
+ *     traffic SEED   every rank computes and sends at random, as SEED says, and prints a digest of
+ *                    when it handled what, with its time at the end
+ *     work           rank 0 prints how long declared work took, in ns
+ *     trip N         rank 0 prints how long a request and its reply of N words, 0 or 1, took to
+ *                    the last rank, in ns
+ *     trips N        N of them on every pair of ranks
+ *     stuck          every rank waits for what nobody sends
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +41,10 @@ static void note(tern *t, const tern_msg *m)
 static void on_ask(tern *t, const tern_msg *m)
 {
 	note(t, m);
-	tern_reply(t, m, ANSWER, tern_msg_arg(m, 0));
+	if (tern_msg_words(m))
+		tern_reply(t, m, ANSWER, tern_msg_arg(m, 0));
+	else
+		tern_reply(t, m, ANSWER);
 }
 
 static void on_answer(tern *t, const tern_msg *m)
@@ -47,9 +53,9 @@ static void on_answer(tern *t, const tern_msg *m)
 	tern_signal(t, &answers, 1);
 }
 
-static void ask(tern *t, uint32_t dst, uint64_t word)
+static void ask(tern *t, uint32_t dst, unsigned words)
 {
-	must(tern_request(t, dst, ASK, word));
+	must(words ? tern_request(t, dst, ASK, 1) : tern_request(t, dst, ASK));
 	must(tern_wait(t, &answers, 1));
 }
 
@@ -76,18 +82,23 @@ static void work(tern *t)
 	printf("%llu\n", (unsigned long long)(tern_time(t) - began));
 }
 
-static void trip(tern *t)
+/* The others come to their next barrier meanwhile, so the first trips meet messages of that. */
+static void trip(tern *t, unsigned words)
 {
-	ask(t, tern_size(t) - 1, 0); /* connects */
-	uint64_t began = tern_time(t);
-	ask(t, tern_size(t) - 1, 0);
-	printf("%llu\n", (unsigned long long)(tern_time(t) - began));
+	uint64_t least = UINT64_MAX;
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t began = tern_time(t);
+		ask(t, tern_size(t) - 1, words);
+		uint64_t took = tern_time(t) - began;
+		least = took < least ? took : least;
+	}
+	printf("%llu\n", (unsigned long long)least);
 }
 
 static void trips(tern *t, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		ask(t, tern_rank(t) ^ 1, i);
+		ask(t, tern_rank(t) ^ 1, 1);
 	must(tern_barrier(t));
 	if (tern_rank(t) == 0)
 		printf("%u ranks, %u trips each\n", tern_size(t), n);
@@ -109,7 +120,7 @@ int main(int argc, char **argv)
 	else if (tern_rank(t) == 0 && strcmp(what, "work") == 0)
 		work(t);
 	else if (tern_rank(t) == 0 && strcmp(what, "trip") == 0)
-		trip(t);
+		trip(t, n);
 	else if (strcmp(what, "stuck") == 0)
 		must(tern_wait(t, &never, 1));
 	must(tern_barrier(t));

@@ -56,6 +56,19 @@ run -n 2 "${plain[@]}" --set poll=80ns "$ranks" trip
 run -n 2 "${plain[@]}" --set send_word=1ns --set receive_word=1ns "$ranks" trip
 [[ $(<"$out") == 2638 ]] || fail "with two words each way it took $(<"$out") ns"
 
+sentence "round trips are the sums of the components that the papers give"
+trip() { # NS RANKS PROFILE: to the last rank, without words, seen at once
+	run -n "$2" --profile "$3" --set poll=1ps "$ranks" trip 0
+	check_status 0
+	[[ $(<"$out") == "$1" ]] || fail "$3: $(<"$out") ns instead of $1"
+}
+trip $((2 * (13100 + 13 * 450 + 15000))) 2 ncube2
+trip $((2 * (13100 + 13 * 450 + 15000) + 2 * 2200)) 4 ncube2
+trip $((2 * (13100 + 13 * 450 + 15000) + 4 * 2200)) 8 ncube2
+trip $((1500 + 1300 + 2 * 1600 + 2 * (600 + 800))) 2 cm5
+trip $((1500 + 1300 + 2 * 1600 + 2 * (600 + 3 * 800))) 16 cm5
+trip $((10 * (15 + 19 + 30 + 12) + 2 * (400 + 40))) 2 flash
+
 sentence "declared work takes what the profile says"
 run -n 1 --set cycle=10ns --set integer=1cycles --set floating=1ns --set load=2ns \
 	--set store=3us "$ranks" work
@@ -102,6 +115,7 @@ refused 'which program' -n 2
 sentence "profiles and keys are listed"
 run --profiles
 check_out '^cluster '
+check_out '^ncube2 '
 run --keys
 check_out '^latency '
 finish
