@@ -129,6 +129,7 @@ struct machine {
 	unsigned char *cell;
 	void *network;  /* the network module's */
 	uint64_t ahead; /* what a rank does now, no other can see before so many ps have passed */
+	bool rested;    /* our process has just looked, in a wait of the library */
 	uint32_t self;  /* our process; NOTHING: none, a pattern */
 	size_t bytes;
 	void (*resume)(struct machine *m, const struct event *e); /* EVENT_RESUME */
@@ -191,6 +192,9 @@ bool turn_wait(struct machine *m, uint64_t until, uint64_t step);
  * `least`. A machine whose nodes have all done nothing else for STUCK_PS stands still.
  */
 bool turn_look(struct machine *m, uint64_t part, uint64_t least);
+
+/* Whether a packet is on its way to a node of this process. */
+bool turn_coming(const struct machine *m);
 
 static inline uint64_t turn_time(const struct machine *m)
 {

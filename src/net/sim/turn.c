@@ -129,7 +129,7 @@ static void turn_arrived(struct machine *m, uint32_t travel)
 	p->step = 0; /* once */
 }
 
-static bool any_coming(const struct machine *m)
+bool turn_coming(const struct machine *m)
 {
 	const struct process *p = &m->process[m->self];
 	if (p->nodes == 1)
@@ -151,7 +151,7 @@ static bool nothing_before(const struct machine *m, uint64_t until)
 		return false;
 	if (!s->events || m->heap[0].time >= until)
 		return true;
-	return until - m->heap[0].time <= m->ahead && !any_coming(m);
+	return until - m->heap[0].time <= m->ahead && !turn_coming(m);
 }
 
 bool turn_wait(struct machine *m, uint64_t until, uint64_t step)

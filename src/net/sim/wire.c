@@ -79,11 +79,13 @@ static unsigned sim_receive(struct wire *w, struct datagram *d, unsigned n)
 	struct machine *m = sim_machine();
 	const struct profile *p = &m->profile;
 	(void)n;
-	bool more = s->held != NOTHING;
+	bool more = s->held != NOTHING || m->rested;
 	let_go(s);
+	m->rested = false;
 	uint32_t got = turn_take(m, s->node);
 	if (got == NOTHING && more)
-		return 0; /* what the last one has caused is sent first */
+		return 0; /* what the last one has caused is sent first; a wait has looked already
+			   */
 	if (got == NOTHING) {
 		turn_look(m, PATIENCE, p->poll);
 		got = turn_take(m, s->node);

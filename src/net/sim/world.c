@@ -5,18 +5,30 @@
  */
 #include "net/sim/sim.h"
 
+enum { COMING_PS = 100000000 }; /* for at most so long: it may be lost */
+
 static uint64_t sim_now(void)
 {
 	struct machine *m = sim_machine();
 	return m ? turn_time(m) / PS_NS : world_real.now();
 }
 
-/* Only the library's own waits yield: nobody looks at the clock meanwhile. */
+/* A look of a wait: the poll that follows it need not look again. */
+static void rest(struct machine *m, uint64_t part, uint64_t ps)
+{
+	turn_look(m, part, ps);
+	m->rested = true;
+}
+
+/*
+ * Only the library's own waits yield, and nobody looks at the clock meanwhile. What is on its way
+ * here ends the wait, so that is waited for.
+ */
 static void sim_yield(void)
 {
 	struct machine *m = sim_machine();
 	if (m)
-		turn_look(m, 1, m->profile.poll);
+		rest(m, 1, turn_coming(m) ? COMING_PS : m->profile.poll);
 	else
 		world_real.yield();
 }
@@ -25,7 +37,7 @@ static void sim_nap(uint64_t ns)
 {
 	struct machine *m = sim_machine();
 	if (m)
-		turn_look(m, UINT64_MAX, ns * PS_NS);
+		rest(m, UINT64_MAX, ns * PS_NS);
 	else
 		world_real.nap(ns);
 }
@@ -40,7 +52,7 @@ static void sim_sleep(const struct sleep *s, uint64_t ns)
 	uint64_t now = sim_now(), part = s->until || s->limited ? UINT64_MAX : 1;
 	if (s->until && s->until < now + ns)
 		ns = s->until > now ? s->until - now : 0;
-	turn_look(m, part, ns * PS_NS);
+	rest(m, part, ns * PS_NS);
 }
 
 /* Threads of one process wait for each other in real time: their rank has the turn. */
