@@ -12,6 +12,7 @@ cat >"$folder/self.c" <<'END'
 #include <tern/mem.h>
 #include <tern/msg.h>
 #include <tern/sequence.h>
+#include <tern/sim.h>
 #include <tern/spawn.h>
 #include <tern/stats.h>
 #include <tern/typed.h>

@@ -47,7 +47,7 @@ functions_of() {
 # Each header, the page with its table, and how many functions it has at least.
 headers=(tern:tern:35 op:tern:4 mem:tern_mem:38 msg:tern_msg:24 typed:tern_typed:6 \
 	chan:tern_chan:31 coll:tern_coll:35 async:tern_async:7 spawn:tern_spawn:18 \
-	sequence:tern_sequence:8 stats:tern:6)
+	sequence:tern_sequence:8 stats:tern:6 sim:tern-sim:1)
 functions=
 for header in "${headers[@]}"; do
 	IFS=: read -r header _ least <<<"$header"
@@ -130,7 +130,7 @@ for header in "${headers[@]}"; do
 done
 
 echo "each command's page has every option that its --help has"
-for command in run info perf logp cost top why trace; do
+for command in run info perf logp cost top why trace sim; do
 	page=$(text man/tern-$command.1)
 	for option in $("$TERN_BIN/tern" $command --help |
 		grep -oE -- '(^|[[:space:]])--[a-z][a-z-]*' | sort -u); do

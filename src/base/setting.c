@@ -98,6 +98,9 @@ const struct setting_info setting_table[SETTING_COUNT] = {
 			  "the network between ranks: shm, udp, ofi, ofi/PROVIDER; two, as in "
 			  "shm,udp: within machines and between "
 			  "them; or auto" },
+	[SETTING_SIM] = { "TERN_SIM", "cluster",
+			  "the simulated machine of TERN_NET=sim: a profile that is built in "
+			  "(tern sim --profiles), or a file" },
 	[SETTING_UDP_BIND] = { "TERN_UDP_BIND", "auto",
 			       "the address that UDP is to use, in numbers, or a network such as "
 			       "10.1.0.0/16" },
@@ -148,6 +151,7 @@ int setting_is_text(enum setting s)
 	case SETTING_TRACE:
 	case SETTING_SSH:
 	case SETTING_NET:
+	case SETTING_SIM:
 	case SETTING_UDP_BIND:
 	case SETTING_SERVICE:
 	case SETTING_FLOW:

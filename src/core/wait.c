@@ -237,7 +237,7 @@ static bool wait_over(struct endpoint *e, const struct wait *w)
 /* True if it slept: everything was armed, nothing had arrived and the wait was not over. */
 static bool wait_sleep(struct endpoint *e, struct wait *w)
 {
-	struct sleep s = { .says = BELL_ASLEEP };
+	struct sleep s = { .says = BELL_ASLEEP, .limited = w->until != 0 };
 	if (e->trace)
 		trace_flush(e->trace); /* there is time, and the rank may be killed in its sleep */
 	bool quiet = wait_arm(e, &s) && attach_each(e, arm_sibling, &s) == 0 && s.bells;

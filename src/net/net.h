@@ -93,6 +93,8 @@ struct net_ops {
 	 */
 	const char *variants;
 	unsigned provides;
+	/* The world that its ranks live in, see base/world.h; NULL: the real one. */
+	const struct world *world;
 
 	/*
 	 * Makes the network of the rank that `site` describes. `job` must outlive it. `local`: the

@@ -139,6 +139,13 @@ int nets_judge(void)
 	return nets_read(&n);
 }
 
+void nets_world(void)
+{
+	struct nets n;
+	if (nets_read(&n) == 0 && n.far && n.far->world)
+		world_use(n.far->world);
+}
+
 static const struct net_ops *far_auto(struct job_head *head, const struct world *w)
 {
 	if (head->machines == 1)

@@ -26,6 +26,9 @@ struct nets {
 /* Whether TERN_NET is understood: 0, or -EINVAL with a sentence. Nothing is opened. */
 int nets_judge(void);
 
+/* The process lives in the world of the network that TERN_NET names; before anything is opened. */
+void nets_world(void);
+
 /*
  * Waits, if this machine has a fabric, until it is known whether all have. -EINVAL with a sentence.
  */

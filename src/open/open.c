@@ -237,6 +237,7 @@ int tern_open_layout(tern **t, const tern_options *o, unsigned layout)
 	int rc = layout_check(layout);
 	if (rc)
 		return rc;
+	nets_world();
 	rc = boot_find(&b, nets_fabric_here);
 	if (rc)
 		return rc;
@@ -277,6 +278,7 @@ int tern_open_local_layout(uint32_t n, tern **t, unsigned layout)
 		return error_set(-ERANGE, "a job of %u ranks was asked for; it may have 1 to %d", n,
 				 TERN_RANKS_MAX);
 	setting_warn_unknown();
+	nets_world();
 	struct group *g = group_new(n);
 	if (!g)
 		return error_set(-ENOMEM, "opening %u ranks: no memory", n);

@@ -21,6 +21,7 @@ static const struct command {
 	{ "top", top_main, "show what the ranks of a running job do" },
 	{ "why", why_main, "explain why a job makes no progress" },
 	{ "trace", trace_main, "show what the ranks of a job did, from the files of TERN_TRACE" },
+	{ "sim", sim_main, "run a program on a simulated machine" },
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -461,6 +461,7 @@ int packet_open(struct packet_net *n, const struct net_ops *ops, struct site *si
 	n->pulse = &job->pulse[site->rank];
 	n->local = o->local;
 	n->wire = o->wire;
+	n->records = n->wire->messages ? n->wire->messages : PACKET_RECORDS;
 	n->guard = o->guard;
 	n->keys = o->keys;
 	n->copies = o->copies;

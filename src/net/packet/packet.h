@@ -311,6 +311,7 @@ struct packet_net {
 	struct net net;
 	struct job *job;
 	struct wire *wire;
+	unsigned records; /* that a packet may have, at most PACKET_RECORDS */
 	const struct guard_ops *guard;
 	void *keys;        /* the guard's */
 	bool copies;       /* payloads into packets, because their bytes are changed there */

@@ -183,7 +183,7 @@ bool path_landed(struct path *p)
 /* Nearly full will do: the next message may be too long for the rest. */
 bool path_full(const struct path *p)
 {
-	return p->staged >= p->most / 4 * 3 || p->letters >= PACKET_RECORDS;
+	return p->staged >= p->most / 4 * 3 || p->letters >= p->net->records;
 }
 
 static void path_unstage(struct path *p, size_t bytes, unsigned messages)

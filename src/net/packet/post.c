@@ -174,6 +174,8 @@ void post_look(struct packet_net *n, bool all)
 {
 	n->now = n->looked = clock_ns();
 	n->round += all;
+	if (n->records == 1 && n->dirty_count)
+		post_send(n); /* nothing joins a packet of one message, so it need not wait */
 	unsigned came = n->net.site->idle && !n->local ? post_receive_idle(n) : post_receive(n);
 	n->empties += !came;
 	if (n->barrier.stage != BARRIER_OVER) {

@@ -259,7 +259,7 @@ static void stream_fill(struct path *p, struct packet *k, unsigned stream, size_
 	struct out *o = &p->out[stream];
 	struct slice *s = &k->flight.slice;
 	const tern_msg *m;
-	while (k->records < PACKET_RECORDS && (m = place_look(o, &o->next))) {
+	while (k->records < p->net->records && (m = place_look(o, &o->next))) {
 		uint64_t blocks = o->blocks;
 		if (!message_allowed(o, &o->next, m)) {
 			k->full |= k->records >
@@ -275,7 +275,7 @@ static void stream_fill(struct path *p, struct packet *k, unsigned stream, size_
 		s->messages[stream] += o->next.offset == 0;
 		o->sent += o->next.offset == 0;
 	}
-	k->full |= k->records == PACKET_RECORDS;
+	k->full |= k->records == p->net->records;
 }
 
 static inline void stream_write(struct path *p, struct packet *k, unsigned stream, size_t most)

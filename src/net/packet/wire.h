@@ -121,6 +121,7 @@ static inline void failure_note(struct failure *f, int error, uint64_t now)
 struct wire {
 	const struct wire_ops *ops;
 	unsigned provides; /* enum provides */
+	unsigned messages; /* that a packet may carry; 0: as many as there is room for */
 	bool calls;        /* its descriptor raises a signal when asked to, fcntl(2), O_ASYNC */
 	const unsigned char *pinnable; /* where what stays lies; NULL: nothing does */
 	size_t pinnable_len;

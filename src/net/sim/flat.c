@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Networks without a shape: LogP, whose packets only wait for the ends of their own way, and a
+ * crossbar, where they also wait for each other at the receiver.
+ *
+ * LogP. A packet of b bytes leaves when its node's way into the network is free, which is
+ * gap + b gap_byte behind the packet before it; it arrives latency + b gap_byte later.
+ */
+#include "net/sim/network.h"
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* When it leaves; the way into the network is taken until then and for a gap. */
+static uint64_t leave(struct machine *m, const struct travel *t)
+{
+	struct node *n = &m->node[t->src];
+	uint64_t at = later(m->shared->clock, n->free);
+	n->free = at + m->profile.gap + t->size * m->profile.gap_byte;
+	return at;
+}
+
+static uint64_t least(const struct profile *p)
+{
+	return p->latency;
+}
+
+static void logp_inject(struct machine *m, uint32_t i)
+{
+	const struct travel *t = &m->travel[i];
+	uint64_t at = leave(m, t) + m->profile.latency + t->size * m->profile.gap_byte;
+	event_network(m, at, EVENT_ARRIVE, i, 0);
+}
+
+/* The way out of the network carries one packet at a time. */
+static void crossbar_inject(struct machine *m, uint32_t i)
+{
+	const struct travel *t = &m->travel[i];
+	struct node *n = &m->node[t->dst];
+	uint64_t at = later(leave(m, t) + m->profile.latency, n->drained);
+	at += t->size * m->profile.gap_byte;
+	n->drained = at + m->profile.gap;
+	event_network(m, at, EVENT_ARRIVE, i, 0);
+}
+
+const struct sim_network logp_network = { .name = "logp",
+					  .meaning = "LogP and LogGP: latency, gap, gap_byte",
+					  .least = least,
+					  .inject = logp_inject };
+
+const struct sim_network crossbar_network = {
+	.name = "crossbar",
+	.meaning = "as logp, and packets to one node wait for each other",
+	.least = least,
+	.inject = crossbar_inject
+};

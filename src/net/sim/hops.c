@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Networks of links, at the level of packets: torus, hypercube, fat tree. A packet cuts through:
+ * its head goes on from hop to hop while its tail still leaves. Each link carries one packet at a
+ * time, for b gap_byte; a head that finds its link taken waits there, in a buffer that is never
+ * full. Each vertex between the ends takes `hop`.
+ *
+ * A head asks for a link when it gets there, and links are given in that order. So packets from one
+ * node to another stay in order, in a fat tree, too: the later one never starts earlier on any of
+ * several equal links.
+ */
+#include <errno.h>
+
+#include "base/error.h"
+#include "net/sim/network.h"
+
+/* Equal links, one of which a packet takes, and the vertex behind them. */
+struct step {
+	uint32_t link, links, to;
+};
+
+/* Where a packet that is at vertex `at` goes. */
+typedef struct step route(const struct machine *m, uint32_t at, const struct travel *t);
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* -- Moving ------------------------------------------------------------------------------------ */
+
+/* When each link is free, ps. */
+static uint64_t *links_of(const struct machine *m)
+{
+	return m->network;
+}
+
+static void hops_inject(struct machine *m, uint32_t i)
+{
+	struct travel *t = &m->travel[i];
+	struct node *n = &m->node[t->src];
+	uint64_t at = later(m->shared->clock, n->free);
+	n->free = at + m->profile.gap + t->size * m->profile.gap_byte;
+	t->mine[0] = t->src;
+	event_network(m, at + m->profile.latency, EVENT_NETWORK, i, 0);
+}
+
+/* The way out of the network carries one packet at a time. */
+static void hops_leave(struct machine *m, uint32_t i)
+{
+	const struct travel *t = &m->travel[i];
+	struct node *n = &m->node[t->dst];
+	uint64_t at = later(m->shared->clock, n->drained) + t->size * m->profile.gap_byte;
+	n->drained = at;
+	event_network(m, at, EVENT_ARRIVE, i, 0);
+}
+
+static uint64_t *link_earliest(struct machine *m, const struct step *s)
+{
+	uint64_t *best = &links_of(m)[s->link];
+	for (uint32_t i = 1; i < s->links; i++)
+		if (links_of(m)[s->link + i] < *best)
+			best = &links_of(m)[s->link + i];
+	return best;
+}
+
+/* The head of a packet has come to the vertex mine[0]. */
+static void hops_go_on(struct machine *m, uint32_t i, route *next)
+{
+	struct travel *t = &m->travel[i];
+	struct step s = next(m, (uint32_t)t->mine[0], t);
+	uint64_t *free = link_earliest(m, &s);
+	uint64_t start = later(m->shared->clock, *free);
+	*free = start + t->size * m->profile.gap_byte;
+	t->mine[0] = s.to;
+	event_network(m, start + (s.to == t->dst ? 0 : m->profile.hop), EVENT_NETWORK, i, 0);
+}
+
+static void hops_happen(struct machine *m, const struct event *e, route *next)
+{
+	const struct travel *t = &m->travel[e->what];
+	if (t->mine[0] == t->dst)
+		hops_leave(m, e->what);
+	else
+		hops_go_on(m, e->what, next);
+}
+
+static uint64_t least(const struct profile *p)
+{
+	return p->latency;
+}
+
+/* -- Torus: nodes in rows of `width`, first along the row -------------------------------------- */
+
+uint32_t grid_width(const struct profile *p, uint32_t nodes)
+{
+	uint32_t width = 1;
+	if (p->width)
+		return (uint32_t)p->width;
+	for (uint32_t w = 1; w * w <= nodes; w++)
+		if (nodes % w == 0)
+			width = nodes / w;
+	return width;
+}
+
+int grid_judge(const struct profile *p, uint32_t nodes)
+{
+	uint32_t width = grid_width(p, nodes);
+	if (nodes % width == 0)
+		return 0;
+	return error_set(-EINVAL, "%u nodes make no full rows of width = %u", nodes, width);
+}
+
+/* One step in a circle of n from `at` to `to`, the shorter way. */
+static uint32_t circle_step(uint32_t at, uint32_t to, uint32_t n, uint32_t *direction)
+{
+	*direction = (to + n - at) % n > n / 2;
+	return *direction ? (at + n - 1) % n : (at + 1) % n;
+}
+
+static struct step torus_next(const struct machine *m, uint32_t at, const struct travel *t)
+{
+	uint32_t n = m->shared->nodes, w = grid_width(&m->profile, n), way;
+	uint32_t x = at % w, y = at / w, dx = t->dst % w;
+	if (x != dx) {
+		uint32_t to = circle_step(x, dx, w, &way);
+		return (struct step){ 4 * at + way, 1, y * w + to };
+	}
+	uint32_t to = circle_step(y, t->dst / w, n / w, &way);
+	return (struct step){ 4 * at + 2 + way, 1, to * w + x };
+}
+
+/* -- Hypercube: e-cube, the lowest bit that differs first ---------------------------------------
+ */
+
+enum { CUBE_MOST = 16 };
+
+static int cube_judge(const struct profile *p, uint32_t nodes)
+{
+	(void)p;
+	if ((nodes & (nodes - 1)) == 0)
+		return 0;
+	return error_set(-EINVAL, "a hypercube has 1, 2, 4, 8, ... nodes, not %u", nodes);
+}
+
+static struct step cube_next(const struct machine *m, uint32_t at, const struct travel *t)
+{
+	uint32_t bit = (uint32_t)__builtin_ctz(at ^ t->dst);
+	(void)m;
+	return (struct step){ CUBE_MOST * at + bit, 1, at ^ 1u << bit };
+}
+
+/*
+ * -- Fat tree: four children each, as the CM-5's ------------------------------------------------
+ *
+ * The tree below a switch of level l has 4^l nodes. Each node has one link up and one down, each
+ * switch of level 1 two, of level 2 four, and of each level above four times those of one below. A
+ * vertex has its level in the bits from LEVEL on, and below its number in the level.
+ */
+enum { LEVEL = 24 };
+
+static uint32_t tree_links_up(uint32_t level)
+{
+	return level <= 2 ? 1u << level : 4u << 2 * (level - 2);
+}
+
+static uint32_t tree_levels(uint32_t nodes)
+{
+	uint32_t levels = 0;
+	while (1u << 2 * levels < nodes)
+		levels++;
+	return levels;
+}
+
+/* Where the links of a level begin, those up before those down. */
+static uint32_t tree_level_first(uint32_t nodes, uint32_t level)
+{
+	uint32_t first = 0, levels = tree_levels(nodes);
+	for (uint32_t l = 0; l < level; l++)
+		first += 2 * tree_links_up(l) << 2 * (levels - l);
+	return first;
+}
+
+/* The links between vertex `number` of `level` and its parent. */
+static struct step tree_edge(uint32_t nodes, uint32_t level, uint32_t number, bool down)
+{
+	uint32_t many = tree_links_up(level), all = many << 2 * (tree_levels(nodes) - level);
+	return (struct step){ .link = tree_level_first(nodes, level) + (down ? all : 0) +
+				      number * many,
+			      .links = many };
+}
+
+static struct step tree_next(const struct machine *m, uint32_t at, const struct travel *t)
+{
+	uint32_t nodes = m->shared->nodes, level = at >> LEVEL, number = at & ((1u << LEVEL) - 1);
+	bool down = level && t->dst >> 2 * level == number;
+	struct step s;
+	if (!down) {
+		s = tree_edge(nodes, level, number, false);
+		s.to = (level + 1) << LEVEL | number >> 2;
+		return s;
+	}
+	uint32_t child = t->dst >> 2 * (level - 1);
+	s = tree_edge(nodes, level - 1, child, true);
+	s.to = (level - 1) << LEVEL | child;
+	return s;
+}
+
+/* -- The networks ------------------------------------------------------------------------------ */
+
+static size_t torus_bytes(const struct profile *p, uint32_t nodes)
+{
+	(void)p;
+	return 4 * (size_t)nodes * sizeof(uint64_t);
+}
+
+static void torus_happen(struct machine *m, const struct event *e)
+{
+	hops_happen(m, e, torus_next);
+}
+
+static size_t cube_bytes(const struct profile *p, uint32_t nodes)
+{
+	(void)p;
+	return CUBE_MOST * (size_t)nodes * sizeof(uint64_t);
+}
+
+static void cube_happen(struct machine *m, const struct event *e)
+{
+	hops_happen(m, e, cube_next);
+}
+
+static size_t tree_bytes(const struct profile *p, uint32_t nodes)
+{
+	(void)p;
+	return tree_level_first(nodes, tree_levels(nodes)) * sizeof(uint64_t);
+}
+
+static void tree_happen(struct machine *m, const struct event *e)
+{
+	hops_happen(m, e, tree_next);
+}
+
+const struct sim_network torus_network = { .name = "torus",
+					   .meaning = "packets, rows of `width` closed to circles",
+					   .judge = grid_judge,
+					   .least = least,
+					   .bytes = torus_bytes,
+					   .inject = hops_inject,
+					   .happen = torus_happen };
+
+const struct sim_network hypercube_network = { .name = "hypercube",
+					       .meaning = "packets, e-cube routing",
+					       .judge = cube_judge,
+					       .least = least,
+					       .bytes = cube_bytes,
+					       .inject = hops_inject,
+					       .happen = cube_happen };
+
+const struct sim_network fattree_network = { .name = "fattree",
+					     .meaning = "packets, four children a switch, as the "
+							"CM-5",
+					     .least = least,
+					     .bytes = tree_bytes,
+					     .inject = hops_inject,
+					     .happen = tree_happen };

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The machine's memory: where its parts lie, and how they begin. */
+#include "net/sim/machine.h"
+
+#include <string.h>
+
+#include "net/sim/network.h"
+
+static size_t rounded(size_t bytes)
+{
+	return (bytes + 4095) / 4096 * 4096;
+}
+
+static const struct sim_network *network_of(const struct profile *p)
+{
+	return network_named(p->network);
+}
+
+/* Where each part begins, in the order of `part`; the last entry is the end. */
+enum part {
+	PART_NODES = 1,
+	PART_PROCESSES,
+	PART_HEAP,
+	PART_TRAVELS,
+	PART_CELLS,
+	PART_NETWORK,
+	PARTS
+};
+static void parts_place(size_t at[PARTS + 1], const struct profile *p, uint32_t nodes)
+{
+	const size_t bytes[PARTS] = {
+		[0] = sizeof(struct shared),
+		[PART_NODES] = nodes * sizeof(struct node),
+		[PART_PROCESSES] = nodes * sizeof(struct process),
+		[PART_HEAP] = EVENTS_MOST * sizeof(struct event),
+		[PART_TRAVELS] = TRAVELS_MOST * sizeof(struct travel),
+		[PART_CELLS] = (size_t)CELLS_MOST * CELL,
+		[PART_NETWORK] = network_of(p)->bytes ? network_of(p)->bytes(p, nodes) : 0,
+	};
+	at[0] = 0;
+	for (int i = 0; i < PARTS; i++)
+		at[i + 1] = at[i] + rounded(bytes[i]);
+}
+
+size_t machine_bytes(const struct profile *p, uint32_t nodes)
+{
+	size_t at[PARTS + 1];
+	parts_place(at, p, nodes);
+	return at[PARTS];
+}
+
+static uint64_t least_send(const struct profile *p)
+{
+	return p->send_reply < p->send_request ? p->send_reply : p->send_request;
+}
+
+void machine_lay(struct machine *m, void *base, uint32_t nodes)
+{
+	size_t at[PARTS + 1];
+	char *b = base;
+	parts_place(at, &m->profile, nodes);
+	m->shared = base;
+	m->node = (void *)(b + at[PART_NODES]);
+	m->process = (void *)(b + at[PART_PROCESSES]);
+	m->heap = (void *)(b + at[PART_HEAP]);
+	m->travel = (void *)(b + at[PART_TRAVELS]);
+	m->cell = (void *)(b + at[PART_CELLS]);
+	m->network = b + at[PART_NETWORK];
+	m->bytes = at[PARTS];
+	m->self = NOTHING;
+	m->ahead =
+		least_send(&m->profile) +
+		(network_of(&m->profile)->least ? network_of(&m->profile)->least(&m->profile) : 0);
+}
+
+void machine_init(struct machine *m, uint32_t nodes)
+{
+	struct shared *s = m->shared;
+	s->nodes = nodes;
+	s->chance.state = m->profile.seed;
+	s->free_travel = NOTHING;
+	for (unsigned i = 0; i < sizeof s->free_cells / sizeof *s->free_cells; i++)
+		s->free_cells[i] = NOTHING;
+	for (uint32_t i = 0; i < nodes; i++)
+		m->node[i].inbox = (struct queue){ NOTHING, NOTHING };
+	if (network_of(&m->profile)->init)
+		network_of(&m->profile)->init(m);
+}
+
+/* -- Packets --------------------------------------------------------------------------------- */
+
+static unsigned cells_shift(uint32_t bytes)
+{
+	unsigned shift = 0;
+	while (((uint32_t)CELL << shift) < bytes)
+		shift++;
+	return shift;
+}
+
+/* A free place keeps the index of the next one in its first bytes. */
+static uint32_t cells_new(struct machine *m, unsigned shift)
+{
+	struct shared *s = m->shared;
+	uint32_t at = s->free_cells[shift];
+	if (at != NOTHING) {
+		memcpy(&s->free_cells[shift], m->cell + (size_t)at * CELL, sizeof at);
+		return at;
+	}
+	if (s->cells + (1u << shift) > CELLS_MOST)
+		return NOTHING;
+	at = s->cells;
+	s->cells += 1u << shift;
+	return at;
+}
+
+uint32_t travel_new(struct machine *m, uint32_t bytes)
+{
+	struct shared *s = m->shared;
+	unsigned shift = cells_shift(bytes);
+	uint32_t i = s->free_travel, cells = cells_new(m, shift);
+	if (cells == NOTHING)
+		return NOTHING;
+	if (i != NOTHING)
+		s->free_travel = m->travel[i].next;
+	else if (s->travels < TRAVELS_MOST)
+		i = s->travels++;
+	else
+		return NOTHING;
+	m->travel[i] =
+		(struct travel){ .bytes = bytes, .cells = cells, .room = shift, .next = NOTHING };
+	return i;
+}
+
+void travel_free(struct machine *m, uint32_t i)
+{
+	struct shared *s = m->shared;
+	struct travel *t = &m->travel[i];
+	memcpy(m->cell + (size_t)t->cells * CELL, &s->free_cells[t->room], sizeof(uint32_t));
+	s->free_cells[t->room] = t->cells;
+	t->next = s->free_travel;
+	s->free_travel = i;
+}
+
+void queue_put(struct machine *m, struct queue *q, uint32_t i)
+{
+	m->travel[i].next = NOTHING;
+	if (queue_empty(q))
+		q->first = i;
+	else
+		m->travel[q->last].next = i;
+	q->last = i;
+}
+
+uint32_t queue_take(struct machine *m, struct queue *q)
+{
+	uint32_t i = q->first;
+	if (i != NOTHING)
+		q->first = m->travel[i].next;
+	return i;
+}
+
+/* -- Events ----------------------------------------------------------------------------------- */
+
+static bool before(const struct event *a, const struct event *b)
+{
+	return a->time != b->time ? a->time < b->time : a->order < b->order;
+}
+
+/* A heap: the children of i are 2i + 1 and 2i + 2. */
+void event_add(struct machine *m, const struct event *e)
+{
+	uint32_t i = m->shared->events++;
+	for (; i && before(e, &m->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		m->heap[i] = m->heap[(i - 1) / 2];
+	m->heap[i] = *e;
+}
+
+void event_network(struct machine *m, uint64_t time, enum event_kind kind, uint32_t what,
+		   uint32_t stamp)
+{
+	event_add(m, &(struct event){ .time = time,
+				      .order = UINT64_C(1) << 63 | m->shared->numbered++,
+				      .what = what,
+				      .stamp = stamp,
+				      .kind = kind });
+}
+
+bool event_next(struct machine *m, struct event *e)
+{
+	struct shared *s = m->shared;
+	if (!s->events)
+		return false;
+	*e = m->heap[0];
+	struct event last = m->heap[--s->events];
+	uint32_t i = 0;
+	for (uint32_t child; (child = 2 * i + 1) < s->events; i = child) {
+		if (child + 1 < s->events && before(&m->heap[child + 1], &m->heap[child]))
+			child++;
+		if (!before(&m->heap[child], &last))
+			break;
+		m->heap[i] = m->heap[child];
+	}
+	m->heap[i] = last;
+	return true;
+}
+
+void machine_deliver(struct machine *m, uint32_t i)
+{
+	struct travel *t = &m->travel[i];
+	struct node *n = &m->node[t->dst];
+	t->arrived = m->shared->clock;
+	m->shared->underway--;
+	n->coming--;
+	if (n->left) {
+		travel_free(m, i);
+		return;
+	}
+	n->received++;
+	n->received_bytes += t->bytes;
+	queue_put(m, &n->inbox, i);
+	m->process[n->process].pending++;
+	m->arrived(m, i);
+}
+
+static void machine_drop(struct machine *m, uint32_t i)
+{
+	m->shared->dropped++;
+	m->node[m->travel[i].dst].coming--;
+	travel_free(m, i);
+}
+
+static void machine_inject(struct machine *m, const struct sim_network *n, const struct event *e)
+{
+	const struct profile *p = &m->profile;
+	struct chance *c = &m->shared->chance;
+	if (p->drop && !e->stamp && chance_below(c, 1000000) < p->drop) {
+		machine_drop(m, e->what);
+	} else if (p->jitter && !e->stamp) {
+		event_network(m, e->time + chance_next(c) % p->jitter, EVENT_INJECT, e->what, 1);
+	} else {
+		m->shared->underway++;
+		n->inject(m, e->what);
+	}
+}
+
+bool machine_step(struct machine *m)
+{
+	const struct sim_network *n = network_of(&m->profile);
+	struct event e;
+	if (!event_next(m, &e))
+		return false;
+	m->shared->clock = e.time;
+	m->shared->happened++;
+	switch ((enum event_kind)e.kind) {
+	case EVENT_RESUME:
+		m->resume(m, &e);
+		break;
+	case EVENT_INJECT:
+		machine_inject(m, n, &e);
+		break;
+	case EVENT_ARRIVE:
+		machine_deliver(m, e.what);
+		break;
+	case EVENT_NETWORK:
+		n->happen(m, &e);
+		break;
+	}
+	return true;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The simulated machine: what happens when. One clock orders everything.
+ *
+ * The machine lies in memory that all processes of the job map, so it has no pointers: what is
+ * kept there is named by its index. Whoever runs drives it. A process runs until it has to wait
+ * for the clock; the last one to wait takes the next event, and the next, until one of them wakes
+ * a process. That one goes on, and no other runs meanwhile. So a switch from rank to rank costs
+ * one switch of processes, and no process of its own does the simulating.
+ *
+ * Time is in picoseconds. Events of one time happen in the order of `order`: what a rank does is
+ * numbered by the rank, what the network does by the network. So the order does not depend on
+ * which process came first, and a run with a seed is the same each time on any number of cores.
+ */
+#ifndef TERN_NET_SIM_MACHINE_H
+#define TERN_NET_SIM_MACHINE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/chance.h"
+#include "net/packet/wire.h"
+#include "net/sim/profile.h"
+
+#define NEVER UINT64_MAX   /* a time, ps */
+#define NOTHING UINT32_MAX /* an index */
+
+enum { PS_NS = 1000 };
+
+enum event_kind {
+	EVENT_RESUME,  /* process `what` goes on, if it still waits for the `stamp`th time */
+	EVENT_INJECT,  /* packet `what` leaves its node; `stamp`: its jitter is over */
+	EVENT_ARRIVE,  /* packet `what` is at its destination */
+	EVENT_NETWORK, /* the network's own: `what`, `stamp` */
+};
+
+struct event {
+	uint64_t time, order;
+	uint32_t what, stamp;
+	uint32_t kind;
+};
+
+/* What travels. Its bytes lie in cells of the machine. */
+struct travel {
+	uint32_t src, dst;
+	uint32_t bytes; /* of the datagram, */
+	uint32_t words; /* arguments and data of the message in it, which are charged for, */
+	uint32_t size;  /* and its bytes in the simulated network */
+	uint32_t class; /* enum packet_class */
+	uint32_t cells; /* the first of those that hold the bytes, */
+	uint32_t room;  /* and how many there are, as a power of two */
+	uint32_t next;  /* behind it in a queue */
+	uint64_t context;
+	uint64_t sent, arrived; /* ps */
+	uint64_t mine[2];       /* the network's, while it has the packet */
+};
+
+/* The first and last of a queue of packets. */
+struct queue {
+	uint32_t first, last;
+};
+
+struct node {
+	uint32_t process; /* that it is simulated in */
+	bool present, left;
+	uint32_t coming;    /* packets to it that were sent and are not there */
+	struct queue inbox; /* packets that have arrived and were not taken */
+	uint64_t free;      /* when its way into the network is, */
+	uint64_t drained;   /* and its way out of it */
+	uint64_t numbered;  /* what it has done, for `order` */
+	uint64_t sent, received, sent_bytes, received_bytes;
+};
+
+/* A process has the number of the first node that it simulates. */
+enum process_state { PROCESS_NONE, PROCESS_RUNS, PROCESS_WAITS, PROCESS_LEFT };
+
+struct process {
+	_Atomic uint64_t go; /* nonzero: it is its turn */
+	uint32_t state;
+	int32_t pid;
+	uint32_t nodes;   /* of it that are open, */
+	uint32_t pending; /* and packets in their inboxes */
+	uint32_t stamp;   /* of its wait */
+	uint64_t time;    /* how far it has come, ps; ahead of the clock while it runs */
+	uint64_t since;   /* when it began to look in vain, ps; NEVER: it does not */
+	uint64_t step;    /* of a wait for arrivals: it looks once in so many ps */
+	uint64_t numbered;
+};
+
+/* What all processes share; arrays behind it. */
+struct shared {
+	_Atomic uint32_t state; /* 0: nobody has begun, 1: being made, 2: made */
+	_Atomic uint32_t lock;
+	uint32_t nodes, present;
+	uint32_t running; /* processes */
+	uint32_t events;  /* in the heap */
+	uint32_t broken;  /* enum fault_kind, why the simulation cannot go on; 0: it can */
+	uint64_t clock;
+	uint64_t numbered;       /* what the network has done, for `order` */
+	uint64_t happened;       /* events */
+	uint64_t switches;       /* from process to process */
+	uint32_t travels, cells; /* that were ever in use */
+	uint32_t free_travel;
+	uint32_t free_cells[16]; /* by size */
+	uint32_t underway;       /* packets in the network */
+	struct chance chance;
+	uint64_t dropped; /* packets */
+};
+
+enum {
+	EVENTS_MOST = 1 << 22,
+	TRAVELS_MOST = 1 << 20,
+	CELL = 64, /* bytes */
+	CELLS_MOST = 1 << 25,
+	CELLS_SHIFTS = 11, /* the most bytes a packet can have, as cells: 128 KiB */
+};
+
+/* A process's view of the machine, or that of a program that plays a pattern. */
+struct machine {
+	struct profile profile;
+	struct shared *shared;
+	struct node *node;
+	struct process *process;
+	struct event *heap;
+	struct travel *travel;
+	unsigned char *cell;
+	void *network;  /* the network module's */
+	uint64_t ahead; /* what a rank does now, no other can see before so many ps have passed */
+	bool rested;    /* our process has just looked, in a wait of the library */
+	uint32_t self;  /* our process; NOTHING: none, a pattern */
+	size_t bytes;
+	void (*resume)(struct machine *m, const struct event *e); /* EVENT_RESUME */
+	/* A packet has arrived and lies in the inbox of its destination. */
+	void (*arrived)(struct machine *m, uint32_t travel);
+	void (*blocked)(struct machine *m); /* packets block each other, for ever */
+};
+
+/* -- Making it ------------------------------------------------------------------------------ */
+
+size_t machine_bytes(const struct profile *p, uint32_t nodes);
+/* Lays the view over `base`, which has machine_bytes() and is zero where nobody has begun. */
+void machine_lay(struct machine *m, void *base, uint32_t nodes);
+void machine_init(struct machine *m, uint32_t nodes);
+
+/* -- Events --------------------------------------------------------------------------------- */
+
+void event_add(struct machine *m, const struct event *e);
+/* The network's own: what happens at `time`. */
+void event_network(struct machine *m, uint64_t time, enum event_kind kind, uint32_t what,
+		   uint32_t stamp);
+bool event_next(struct machine *m, struct event *e);
+/* Lets the first event happen. False if there is none. */
+bool machine_step(struct machine *m);
+
+/* -- Packets --------------------------------------------------------------------------------- */
+
+/* A packet of `bytes` bytes; NOTHING if there is no room. */
+uint32_t travel_new(struct machine *m, uint32_t bytes);
+void travel_free(struct machine *m, uint32_t travel);
+static inline unsigned char *travel_data(struct machine *m, uint32_t travel)
+{
+	return m->cell + (size_t)m->travel[travel].cells * CELL;
+}
+void queue_put(struct machine *m, struct queue *q, uint32_t travel);
+uint32_t queue_take(struct machine *m, struct queue *q);
+static inline bool queue_empty(const struct queue *q)
+{
+	return q->first == NOTHING;
+}
+
+/* The network hands a packet over at its destination, now. */
+void machine_deliver(struct machine *m, uint32_t travel);
+
+/* -- Processes (turn.c) ------------------------------------------------------------------------ */
+
+void machine_lock(struct machine *m);
+void machine_unlock(struct machine *m);
+/* This process simulates `node` from now on. */
+void turn_join(struct machine *m, uint32_t node);
+void turn_leave(struct machine *m, uint32_t node);
+/*
+ * Goes on when `until` has come or, if `step`, a packet has arrived at a node of this process:
+ * then at the first multiple of `step` behind the present time. True if one has.
+ */
+bool turn_wait(struct machine *m, uint64_t until, uint64_t step);
+
+/*
+ * Looks in vain for the `part`th part of the time that it has done so already, at least for
+ * `least`. A machine whose nodes have all done nothing else for STUCK_PS stands still.
+ */
+bool turn_look(struct machine *m, uint64_t part, uint64_t least);
+
+/* Whether a packet is on its way to a node of this process. */
+bool turn_coming(const struct machine *m);
+
+static inline uint64_t turn_time(const struct machine *m)
+{
+	return m->process[m->self].time;
+}
+
+/* The processor does something. */
+static inline void turn_charge(struct machine *m, uint64_t ps)
+{
+	m->process[m->self].since = NEVER;
+	m->process[m->self].time += ps;
+}
+
+/* The first packet that has arrived at `node`; NOTHING. It is for travel_free(), under the lock. */
+uint32_t turn_take(struct machine *m, uint32_t node);
+/* Sends a packet from `src`, now; it leaves when the event comes. */
+uint32_t turn_send(struct machine *m, uint32_t src, const struct outgoing *o, uint32_t words);
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A two-dimensional mesh of flits with wormhole routing, or a torus with `wrap`. A packet is a worm
+ * of flits. In a cycle each link carries one flit. The first flit takes a virtual channel of the
+ * next link, first along the row and then along the column; the others follow; the last one frees
+ * the channels that it leaves, for the next cycle. Older worms go first.
+ *
+ * A worm alone takes as many cycles as it has links, with those into and out of the network, and
+ * one more for each flit but the first. While no other worm's way shares a link with its own, it
+ * moves as one: its arrival is the only event. When another enters its way, it is laid out as it
+ * would be by then, and both move flit by flit.
+ */
+#include "net/sim/mesh.h"
+
+/* -- Memory -------------------------------------------------------------------------------------
+ */
+
+static size_t mesh_bytes(const struct profile *p, uint32_t nodes)
+{
+	return sizeof(struct mesh) + TRAVELS_MOST * (sizeof(struct worm) + sizeof(uint32_t)) +
+	       (size_t)nodes * PORTS *
+		       (sizeof(struct link) + p->channels * sizeof(struct channel)) +
+	       nodes * p->channels * sizeof(struct entry);
+}
+
+struct mesh_view mesh_view(const struct machine *m)
+{
+	struct mesh_view v = { .mesh = m->network, .nodes = m->shared->nodes };
+	size_t links = (size_t)v.nodes * PORTS;
+	v.link = (void *)(v.mesh + 1);
+	v.channel = (void *)(v.link + links);
+	v.worm = (void *)(v.channel + links * m->profile.channels);
+	v.entry = (void *)(v.worm + TRAVELS_MOST);
+	v.active = (void *)(v.entry + v.nodes * m->profile.channels);
+	v.width = grid_width(&m->profile, v.nodes);
+	v.height = v.nodes / v.width;
+	return v;
+}
+
+static void mesh_init(struct machine *m)
+{
+	struct mesh_view v = mesh_view(m);
+	for (uint32_t i = 0; i < v.nodes * PORTS; i++)
+		v.link[i].lone = NOTHING;
+	for (uint32_t i = 0; i < v.nodes * PORTS * m->profile.channels; i++)
+		v.channel[i].worm = NOTHING;
+	for (uint32_t i = 0; i < v.nodes * m->profile.channels; i++)
+		v.entry[i].waiting = (struct queue){ NOTHING, NOTHING };
+}
+
+/* -- The way of a worm ----------------------------------------------------------------------------
+ */
+
+/* Along one dimension of n places: how many links, and whether towards smaller ones. */
+struct leg {
+	uint32_t links;
+	bool back;
+};
+static struct leg leg(const struct machine *m, uint32_t from, uint32_t to, uint32_t n)
+{
+	uint32_t ahead = (to + n - from) % n;
+	if (m->profile.wrap)
+		return ahead > n / 2 ? (struct leg){ n - ahead, true }
+				     : (struct leg){ ahead, false };
+	return to < from ? (struct leg){ from - to, true } : (struct leg){ to - from, false };
+}
+
+/*
+ * Of the virtual channels, the upper half is for replies, as far as there are enough. In a circle
+ * each half needs two, one for worms that have passed its end.
+ */
+static uint32_t lane(const struct machine *m, uint32_t class, bool passed)
+{
+	uint32_t all = (uint32_t)m->profile.channels, need = m->profile.wrap ? 2 : 1;
+	uint32_t upper = all >= 2 * need && class != CLASS_REQUEST ? all / 2 : 0;
+	return upper + (all >= need && need == 2 && passed);
+}
+
+static uint32_t channel_of(const struct machine *m, uint32_t node, enum port port, uint32_t lane)
+{
+	return (node * PORTS + port) * (uint32_t)m->profile.channels + lane;
+}
+
+/* The `i`th link of a leg from place `from` of n: where it begins, and whether its end was passed.
+ */
+static uint32_t leg_place(struct leg l, uint32_t from, uint32_t n, uint32_t i, bool *passed)
+{
+	*passed = l.back ? i > from : from + i >= n;
+	return l.back ? (from + n - i) % n : (from + i) % n;
+}
+
+uint32_t mesh_channel(const struct machine *m, const struct mesh_view *v, uint32_t i, uint32_t k)
+{
+	const struct travel *t = &m->travel[i];
+	uint32_t x = t->src % v->width, y = t->src / v->width, to = t->dst % v->width;
+	struct leg row = leg(m, x, to, v->width), column = leg(m, y, t->dst / v->width, v->height);
+	bool passed = false;
+	if (k == 0)
+		return channel_of(m, t->src, PORT_IN, lane(m, t->class, false));
+	if (k-- == row.links + column.links + 1)
+		return channel_of(m, t->dst, PORT_OUT, lane(m, t->class, false));
+	if (k < row.links) {
+		uint32_t at = leg_place(row, x, v->width, k, &passed);
+		return channel_of(m, y * v->width + at, row.back ? PORT_LEFT : PORT_RIGHT,
+				  lane(m, t->class, passed));
+	}
+	uint32_t at = leg_place(column, y, v->height, k - row.links, &passed);
+	return channel_of(m, at * v->width + to, column.back ? PORT_UP : PORT_DOWN,
+			  lane(m, t->class, passed));
+}
+
+static struct link *link_of(const struct machine *m, const struct mesh_view *v, uint32_t channel)
+{
+	return &v->link[channel / m->profile.channels];
+}
+
+/* -- Worms that move as one -----------------------------------------------------------------------
+ */
+
+static uint64_t cycle_now(const struct machine *m)
+{
+	return m->shared->clock / m->profile.flit;
+}
+
+/* The last cycle that flits have moved in: one that begins now is to come, unless it has been. */
+static uint64_t cycle_done(const struct machine *m, const struct mesh *mesh)
+{
+	uint64_t now = cycle_now(m);
+	if (mesh->tick)
+		return mesh->tick - 1;
+	return now - (mesh->done != now && m->shared->clock % m->profile.flit == 0);
+}
+
+static void tick_at(struct machine *m, struct mesh *mesh, uint64_t cycle)
+{
+	if (mesh->tick)
+		return;
+	mesh->tick = cycle;
+	/* Behind all else of that time, so that it does not matter when it was asked for. */
+	event_add(m, &(struct event){ .time = cycle * m->profile.flit,
+				      .order = UINT64_MAX,
+				      .what = NOTHING,
+				      .kind = EVENT_NETWORK });
+}
+
+static void worm_activate(struct machine *m, const struct mesh_view *v, uint32_t i)
+{
+	uint32_t at = v->mesh->worms++;
+	for (; at && v->worm[v->active[at - 1]].born > v->worm[i].born; at--)
+		v->active[at] = v->active[at - 1];
+	v->active[at] = i;
+	tick_at(m, v->mesh, cycle_done(m, v->mesh) + 1);
+}
+
+static struct entry *entry_of(const struct machine *m, const struct mesh_view *v, uint32_t i)
+{
+	const struct travel *t = &m->travel[i];
+	return &v->entry[t->src * m->profile.channels + lane(m, t->class, false)];
+}
+
+/* Lays a worm that moved as one out as it is after `cycle`: flit f is f channels behind the first.
+ */
+static void worm_lay(struct machine *m, const struct mesh_view *v, uint32_t i, uint64_t cycle)
+{
+	struct worm *w = &v->worm[i];
+	uint64_t gone = cycle + 1 > w->start ? cycle + 1 - w->start : 0; /* cycles */
+	uint32_t sent = gone < w->length ? (uint32_t)gone : w->length;
+	for (uint32_t k = 0; k < w->way; k++)
+		link_of(m, v, mesh_channel(m, v, i, k))->lone = NOTHING;
+	w->lone = 0;
+	w->unsent = w->length - sent;
+	v->mesh->injected += sent;
+	w->end = (uint32_t)(gone < w->way ? gone : w->way);
+	w->arrived = gone > w->way ? (uint32_t)(gone - w->way) : 0;
+	w->first = sent == w->length ? (uint32_t)(gone - w->length) : 0;
+	v->mesh->ejected += w->arrived;
+	if (w->first)
+		entry_of(m, v, i)->busy = false;
+	for (uint32_t k = w->first; k < w->end; k++) {
+		struct channel *c = &v->channel[mesh_channel(m, v, i, k)];
+		c->worm = i;
+		c->flits = 1;
+	}
+	for (uint32_t k = 0; k < w->end; k++) { /* what its links have carried */
+		uint64_t by = gone - k < w->length ? gone - k : w->length;
+		link_of(m, v, mesh_channel(m, v, i, k))->carried += by;
+		v->mesh->skipped += by;
+	}
+	worm_activate(m, v, i);
+}
+
+/* Those that move as one on the way of worm `i` do so no longer. */
+static bool way_clear(struct machine *m, const struct mesh_view *v, uint32_t i)
+{
+	bool clear = m->profile.whole;
+	for (uint32_t k = 0; k < v->worm[i].way; k++) {
+		struct link *l = link_of(m, v, mesh_channel(m, v, i, k));
+		clear &= l->worms == 0;
+		if (l->lone != NOTHING)
+			worm_lay(m, v, l->lone, cycle_done(m, v->mesh));
+	}
+	return clear;
+}
+
+/* Its first flit enters in the next cycle, if it can. */
+static void worm_begin(struct machine *m, const struct mesh_view *v, uint32_t i)
+{
+	struct worm *w = &v->worm[i];
+	bool clear = way_clear(m, v, i);
+	w->start = cycle_now(m) + 1;
+	w->born = v->mesh->begun++;
+	entry_of(m, v, i)->busy = true;
+	for (uint32_t k = 0; k < w->way; k++) {
+		struct link *l = link_of(m, v, mesh_channel(m, v, i, k));
+		l->worms++;
+		l->lone = clear ? i : NOTHING;
+	}
+	if (!clear) {
+		worm_activate(m, v, i);
+		return;
+	}
+	w->lone = ++v->mesh->stamps;
+	event_network(m, (w->start + w->way + w->length - 1) * m->profile.flit, EVENT_NETWORK, i,
+		      w->lone);
+}
+
+static void worm_end(struct machine *m, const struct mesh_view *v, uint32_t i)
+{
+	struct worm *w = &v->worm[i];
+	for (uint32_t k = 0; k < w->way; k++) {
+		struct link *l = link_of(m, v, mesh_channel(m, v, i, k));
+		l->worms--;
+		if (w->lone)
+			l->lone = NOTHING, l->carried += w->length;
+	}
+	if (w->lone) {
+		entry_of(m, v, i)->busy = false;
+		v->mesh->injected += w->length;
+		v->mesh->ejected += w->length;
+		v->mesh->skipped += (uint64_t)w->length * w->way;
+		w->lone = 0;
+	}
+	machine_deliver(m, i);
+}
+
+static void mesh_inject(struct machine *m, uint32_t i)
+{
+	struct mesh_view v = mesh_view(m);
+	const struct travel *t = &m->travel[i];
+	const struct link *in = &v.link[t->src * PORTS + PORT_IN];
+	uint32_t bytes = (uint32_t)m->profile.flit_bytes;
+	uint32_t links = leg(m, t->src % v.width, t->dst % v.width, v.width).links +
+			 leg(m, t->src / v.width, t->dst / v.width, v.height).links;
+	uint32_t length = t->size ? (t->size + bytes - 1) / bytes : 1;
+	v.worm[i] = (struct worm){ .length = length, .unsent = length, .way = links + 2 };
+	if (in->lone != NOTHING)
+		worm_lay(m, &v, in->lone, cycle_done(m, v.mesh));
+	if (entry_of(m, &v, i)->busy)
+		queue_put(m, &entry_of(m, &v, i)->waiting, i);
+	else
+		worm_begin(m, &v, i);
+}
+
+/* -- Flit by flit ---------------------------------------------------------------------------------
+ */
+
+/* One flit into the k-th channel of the way. */
+static bool flit_move(struct machine *m, const struct mesh_view *v, uint32_t i, uint32_t k,
+		      uint64_t cycle)
+{
+	struct worm *w = &v->worm[i];
+	uint32_t at = mesh_channel(m, v, i, k);
+	struct channel *to = &v->channel[at];
+	struct link *l = link_of(m, v, at);
+	uint32_t *from = k ? &v->channel[mesh_channel(m, v, i, k - 1)].flits : &w->unsent;
+	if (!*from || l->used == cycle || to->flits == m->profile.channel_flits)
+		return false;
+	--*from;
+	to->flits++;
+	l->used = cycle;
+	l->carried++;
+	v->mesh->moved++;
+	v->mesh->injected += k == 0;
+	return true;
+}
+
+/* The first flit takes the next channel, if that is free. */
+static bool worm_reach(struct machine *m, const struct mesh_view *v, uint32_t i, uint64_t cycle)
+{
+	struct worm *w = &v->worm[i];
+	if (w->end == w->way || (w->end && !v->channel[mesh_channel(m, v, i, w->end - 1)].flits))
+		return false;
+	struct channel *c = &v->channel[mesh_channel(m, v, i, w->end)];
+	if (c->worm != NOTHING || c->since > cycle)
+		return false;
+	c->worm = i;
+	w->end++;
+	return true;
+}
+
+/* The channels that its last flit has left. */
+static void worm_let_go(struct machine *m, const struct mesh_view *v, uint32_t i, uint64_t cycle)
+{
+	struct worm *w = &v->worm[i];
+	while (!w->unsent && w->first < w->end) {
+		struct channel *c = &v->channel[mesh_channel(m, v, i, w->first)];
+		if (c->flits)
+			return;
+		c->worm = NOTHING;
+		c->since = cycle + 1;
+		if (w->first++ == 0)
+			entry_of(m, v, i)->busy = false;
+	}
+}
+
+/* A cycle of one worm, from its first flit to its last. False if nothing of it moved. */
+static bool worm_move(struct machine *m, const struct mesh_view *v, uint32_t i, uint64_t cycle)
+{
+	struct worm *w = &v->worm[i];
+	bool moved = false;
+	if (w->end == w->way) {
+		struct channel *last = &v->channel[mesh_channel(m, v, i, w->way - 1)];
+		moved = last->flits;
+		last->flits -= moved;
+		w->arrived += moved;
+		v->mesh->ejected += moved;
+	}
+	moved |= worm_reach(m, v, i, cycle);
+	for (uint32_t k = w->end; k-- > w->first + (w->first > 0);)
+		moved |= flit_move(m, v, i, k, cycle);
+	worm_let_go(m, v, i, cycle);
+	return moved;
+}
+
+/* Worms that have arrived leave the list; one that waited behind another's last flit begins. */
+static void mesh_settle(struct machine *m, const struct mesh_view *v)
+{
+	struct mesh *mesh = v->mesh;
+	struct queue next = { NOTHING, NOTHING }, over = { NOTHING, NOTHING };
+	uint32_t kept = 0;
+	for (uint32_t j = 0; j < mesh->worms; j++) {
+		uint32_t i = v->active[j];
+		struct entry *e = entry_of(m, v, i);
+		if (!e->busy && !queue_empty(&e->waiting)) {
+			e->busy = true;
+			queue_put(m, &next, queue_take(m, &e->waiting));
+		}
+		if (v->worm[i].arrived == v->worm[i].length)
+			queue_put(m, &over, i);
+		else
+			v->active[kept++] = i;
+	}
+	mesh->worms = kept;
+	for (uint32_t i; (i = queue_take(m, &over)) != NOTHING;)
+		worm_end(m, v, i);
+	for (uint32_t i; (i = queue_take(m, &next)) != NOTHING;)
+		worm_begin(m, v, i);
+}
+
+static void mesh_tick(struct machine *m)
+{
+	struct mesh_view v = mesh_view(m);
+	uint64_t cycle = v.mesh->tick;
+	bool moved = false;
+	v.mesh->tick = 0;
+	v.mesh->done = cycle;
+	for (uint32_t j = 0; j < v.mesh->worms; j++)
+		moved |= v.worm[v.active[j]].start > cycle || worm_move(m, &v, v.active[j], cycle);
+	mesh_settle(m, &v);
+	v.mesh->blocked = !moved;
+	if (!moved)
+		m->blocked(m);
+	else if (v.mesh->worms)
+		tick_at(m, v.mesh, cycle + 1);
+}
+
+static void mesh_happen(struct machine *m, const struct event *e)
+{
+	if (e->what == NOTHING) {
+		mesh_tick(m);
+		return;
+	}
+	struct mesh_view v = mesh_view(m);
+	if (v.worm[e->what].lone == e->stamp)
+		worm_end(m, &v, e->what);
+}
+
+/* -- The network
+ * ----------------------------------------------------------------------------------- */
+
+static void channel_print(const struct machine *m, const struct mesh_view *v, uint32_t channel,
+			  FILE *to)
+{
+	static const char *const way[PORTS] = { "right of", "left of", "below",
+						"above",    "into",    "out of" };
+	uint32_t link = channel / (uint32_t)m->profile.channels;
+	(void)v;
+	fprintf(to, "%s node %u (channel %u)", way[link % PORTS], link / PORTS,
+		channel % (uint32_t)m->profile.channels);
+}
+
+static void mesh_stuck(struct machine *m, FILE *to)
+{
+	struct mesh_view v = mesh_view(m);
+	for (uint32_t j = 0; j < v.mesh->worms; j++) {
+		uint32_t i = v.active[j];
+		const struct worm *w = &v.worm[i];
+		const struct travel *t = &m->travel[i];
+		fprintf(to, "  the packet from node %u to node %u holds", t->src, t->dst);
+		for (uint32_t k = w->first; k < w->end; k++) {
+			fputs(k == w->first ? " the link " : ", ", to);
+			channel_print(m, &v, mesh_channel(m, &v, i, k), to);
+		}
+		if (w->first == w->end)
+			fputs(" nothing", to);
+		uint32_t wanted = w->end < w->way ? mesh_channel(m, &v, i, w->end) : NOTHING;
+		if (wanted != NOTHING && v.channel[wanted].worm != NOTHING) {
+			const struct travel *o = &m->travel[v.channel[wanted].worm];
+			fputs(", and waits for the link ", to);
+			channel_print(m, &v, wanted, to);
+			fprintf(to, ", which the packet from node %u to node %u holds", o->src,
+				o->dst);
+		}
+		fputc('\n', to);
+	}
+}
+
+static uint64_t mesh_least(const struct profile *p)
+{
+	return 2 * p->flit;
+}
+
+const struct sim_network mesh_network = { .name = "mesh",
+					  .meaning =
+						  "flits, rows of `width`, dimension order, worms; "
+						  "a torus with `wrap`",
+					  .judge = grid_judge,
+					  .least = mesh_least,
+					  .bytes = mesh_bytes,
+					  .init = mesh_init,
+					  .inject = mesh_inject,
+					  .happen = mesh_happen,
+					  .stuck = mesh_stuck };

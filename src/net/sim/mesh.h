@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A mesh of flits, in the machine's memory. Links are numbered: those of node n are 6 n + port. A
+ * link has `channels` virtual channels, each with a buffer of `channel_flits` at the link's end and
+ * with one worm at most, from the worm's first flit in it to its last.
+ */
+#ifndef TERN_NET_SIM_MESH_H
+#define TERN_NET_SIM_MESH_H
+
+#include "net/sim/network.h"
+
+enum port { PORT_RIGHT, PORT_LEFT, PORT_DOWN, PORT_UP, PORT_IN, PORT_OUT, PORTS };
+
+struct channel {
+	uint32_t worm;  /* that has it; NOTHING */
+	uint32_t flits; /* in its buffer */
+	uint64_t since; /* it can be had from this cycle on */
+};
+
+struct link {
+	uint32_t worms;   /* in the network whose way it is on */
+	uint32_t lone;    /* the one that moves as one; NOTHING */
+	uint64_t used;    /* the last cycle in which it carried a flit */
+	uint64_t carried; /* flits */
+};
+
+/* Of a packet in the network, mine[] of struct travel is too small. One for each place of travel.
+ */
+struct worm {
+	uint32_t length;  /* flits, */
+	uint32_t unsent;  /* those at the source, */
+	uint32_t arrived; /* and those at the destination */
+	uint32_t way;     /* channels from source to destination: links between nodes and 2 */
+	uint32_t first;   /* of the channels that it has: the last flit is there, or to come */
+	uint32_t end;     /* behind the last channel that it has */
+	uint32_t lone;    /* nonzero: it moves as one, and is to arrive with this stamp */
+	uint64_t start;   /* cycle in which its first flit enters */
+	uint64_t born;    /* its number among those that began */
+};
+
+struct mesh {
+	uint64_t tick;     /* the cycle that is to come; 0: none, */
+	uint64_t done;     /* and the last that was */
+	uint32_t worms;    /* in `active` */
+	uint32_t stamps;   /* of worms that move as one */
+	uint64_t moved;    /* flits by a link, flit by flit, */
+	uint64_t skipped;  /* and by worms that moved as one */
+	uint64_t injected; /* flits */
+	uint64_t ejected;
+	uint64_t begun; /* worms */
+	bool blocked;   /* no cycle moves any worm any more */
+};
+
+/* A node's way into the network, for each virtual channel. */
+struct entry {
+	struct queue waiting;
+	bool busy; /* a worm has begun and its last flit has not gone on */
+};
+
+/* A process's view of it. */
+struct mesh_view {
+	struct mesh *mesh;
+	struct channel *channel;
+	struct link *link;
+	struct entry *entry;
+	uint32_t *active; /* worms that move flit by flit, the oldest first */
+	struct worm *worm;
+	uint32_t width, height, nodes;
+};
+
+struct mesh_view mesh_view(const struct machine *m);
+/* The i-th channel of a worm's way, as 0: into the network, 1 and on: between nodes, last: out. */
+uint32_t mesh_channel(const struct machine *m, const struct mesh_view *v, uint32_t travel,
+		      uint32_t i);
+
+#endif

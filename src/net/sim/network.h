@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The contract of a simulated network. It gets packets, has events of its own, and calls
+ * machine_deliver() for each packet once. What it remembers lies in the machine's memory, behind
+ * the arrays that every machine has, and has no pointers.
+ */
+#ifndef TERN_NET_SIM_NETWORK_H
+#define TERN_NET_SIM_NETWORK_H
+
+#include <stdio.h>
+
+#include "net/sim/machine.h"
+
+struct sim_network {
+	const char *name;
+	const char *meaning; /* one line, for help */
+	/* Whether it has a way between all of so many nodes; -EINVAL with a sentence. */
+	int (*judge)(const struct profile *p, uint32_t nodes);
+	/* How long a packet takes at least, ps; NULL: 0. */
+	uint64_t (*least)(const struct profile *p);
+	size_t (*bytes)(const struct profile *p, uint32_t nodes);
+	void (*init)(struct machine *m); /* its memory is zero */
+	/* The packet enters, at the clock's time. */
+	void (*inject)(struct machine *m, uint32_t travel);
+	void (*happen)(struct machine *m, const struct event *e); /* EVENT_NETWORK; or NULL */
+	/* Nothing can happen any more though packets are under way: why, in words. NULL: cannot be.
+	 */
+	void (*stuck)(struct machine *m, FILE *to);
+};
+
+extern const struct sim_network logp_network, crossbar_network;                    /* flat.c */
+extern const struct sim_network torus_network, hypercube_network, fattree_network; /* hops.c */
+extern const struct sim_network mesh_network;                                      /* mesh.c */
+
+extern const struct sim_network *const network_table[]; /* ends with NULL */
+
+/* How many nodes a row of a grid has. */
+uint32_t grid_width(const struct profile *p, uint32_t nodes);
+int grid_judge(const struct profile *p, uint32_t nodes);
+const struct sim_network *network_named(const char *name);
+
+#endif

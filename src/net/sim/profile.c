@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading a profile: one table has every key. */
+#include "net/sim/profile.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "net/sim/network.h"
+
+const struct profile_key profile_key[] = {
+#define KEY(name, kind, least, most, fallback, meaning)                                     \
+	{                                                                                   \
+#name, kind, offsetof(struct profile, name), least, most, fallback, meaning \
+	}
+	KEY(cycle, UNIT_TIME, 1, 1000000000, "1ns", "a cycle of the processor's clock"),
+	KEY(send_request, UNIT_TIME, 0, NEVER, "100ns",
+	    "what sending a request takes the processor"),
+	KEY(send_reply, UNIT_TIME, 0, NEVER, "100ns", "what sending a reply takes it"),
+	KEY(receive, UNIT_TIME, 0, NEVER, "100ns", "what receiving a packet takes it"),
+	KEY(send_word, UNIT_TIME, 0, NEVER, "0", "and for each word of 4 bytes that is sent"),
+	KEY(receive_word, UNIT_TIME, 0, NEVER, "0", "and for each that is received"),
+	KEY(poll, UNIT_TIME, 1, NEVER, "50ns", "what looking in vain takes it"),
+	KEY(integer, UNIT_TIME, 0, NEVER, "1cycles", "an integer operation of tern_sim_work()"),
+	KEY(floating, UNIT_TIME, 0, NEVER, "1cycles", "a floating-point operation"),
+	KEY(load, UNIT_TIME, 0, NEVER, "1cycles", "a load"),
+	KEY(store, UNIT_TIME, 0, NEVER, "1cycles", "a store"),
+	KEY(latency, UNIT_TIME, 0, NEVER, "1us", "from the network's one end to the other"),
+	KEY(hop, UNIT_TIME, 0, NEVER, "0", "of each node or switch between the ends"),
+	KEY(gap, UNIT_TIME, 0, NEVER, "100ns", "between two packets of a node"),
+	KEY(gap_byte, UNIT_TIME, 0, NEVER, "0.1ns", "and for each byte"),
+	KEY(header, UNIT_NUMBER, 0, 65536, "32",
+	    "bytes of a packet besides its arguments and data"),
+	KEY(width, UNIT_NUMBER, 0, 65536, "0", "nodes in a row of a grid; 0: as square as can be"),
+	KEY(flit, UNIT_TIME, 1, 1000000000, "10ns", "mesh: in which a link carries one flit"),
+	KEY(flit_bytes, UNIT_NUMBER, 1, 4096, "8", "mesh: bytes of a flit"),
+	KEY(channels, UNIT_NUMBER, 1, 16, "2", "mesh: virtual channels of a link"),
+	KEY(channel_flits, UNIT_NUMBER, 1, 65536, "4",
+	    "mesh: flits that each of them has room for"),
+	KEY(wrap, UNIT_NUMBER, 0, 1, "0", "mesh: 1: rows and columns are circles"),
+	KEY(whole, UNIT_NUMBER, 0, 1, "1",
+	    "mesh: 1: a worm that meets nobody moves as one, with the same result"),
+	KEY(jitter, UNIT_TIME, 0, 1000000000000, "0",
+	    "a packet enters up to so much later, at random: order is lost"),
+	KEY(drop, UNIT_NUMBER, 0, 500000, "0", "of a million packets that many are lost"),
+	KEY(seed, UNIT_NUMBER, 0, NEVER, "1", "of what happens at random"),
+#undef KEY
+	{ 0 },
+};
+
+const struct sim_network *const network_table[] = { &logp_network,
+						    &crossbar_network,
+						    &torus_network,
+						    &hypercube_network,
+						    &fattree_network,
+						    &mesh_network,
+						    NULL };
+
+const struct sim_network *network_named(const char *name)
+{
+	for (unsigned i = 0; network_table[i]; i++)
+		if (strcmp(network_table[i]->name, name) == 0)
+			return network_table[i];
+	return NULL;
+}
+
+/* -- Values --------------------------------------------------------------------------------------
+ */
+
+/* Picoseconds in a unit; 0: there is none of that name. `cycle`: of the profile, so far. */
+static double unit_ps(const char *unit, uint64_t cycle)
+{
+	static const struct {
+		const char *name;
+		double ps;
+	} table[] = { { "ps", 1 }, { "ns", 1e3 }, { "us", 1e6 }, { "ms", 1e9 }, { "s", 1e12 } };
+	if (strcmp(unit, "cycles") == 0)
+		return (double)cycle;
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+		if (strcmp(unit, table[i].name) == 0)
+			return table[i].ps;
+	return 0;
+}
+
+static int value_refuse(const struct profile_key *k, const char *text, const char *where)
+{
+	if (k->unit == UNIT_TIME)
+		return error_set(
+			-EINVAL,
+			"%s: %s is '%s'; it must be a time, a number and ps, ns, us, ms, s "
+			"or cycles, as in 1.6us",
+			where, k->name, text);
+	return error_set(-EINVAL, "%s: %s is '%s'; it must be a whole number from %llu to %llu",
+			 where, k->name, text, (unsigned long long)k->least,
+			 (unsigned long long)k->most);
+}
+
+static int value_set(struct profile *p, const struct profile_key *k, const char *text,
+		     const char *where)
+{
+	char *end;
+	double number = strtod(text, &end), unit = 1;
+	if (end == text || !(number >= 0))
+		return value_refuse(k, text, where);
+	if (k->unit == UNIT_TIME)
+		unit = *end ? unit_ps(end, p->cycle) : number == 0;
+	else if (*end)
+		unit = 0;
+	double value = number * unit;
+	if (unit == 0 || value > 1e18 || (uint64_t)(value + 0.5) < k->least ||
+	    (uint64_t)(value + 0.5) > k->most)
+		return value_refuse(k, text, where);
+	*(uint64_t *)(void *)((char *)p + k->offset) = (uint64_t)(value + 0.5);
+	return 0;
+}
+
+static int network_set(struct profile *p, const char *text, const char *where)
+{
+	char names[200] = "";
+	if (network_named(text)) {
+		snprintf(p->network, sizeof p->network, "%s", text);
+		return 0;
+	}
+	for (unsigned i = 0; network_table[i]; i++) {
+		strncat(names, i ? ", " : "", sizeof names - strlen(names) - 1);
+		strncat(names, network_table[i]->name, sizeof names - strlen(names) - 1);
+	}
+	return error_set(-EINVAL, "%s: network is '%s'; it can be %s", where, text, names);
+}
+
+/* -- Lines ---------------------------------------------------------------------------------------
+ */
+
+static char *trimmed(char *text)
+{
+	text += strspn(text, " \t\r\n");
+	size_t len = strlen(text);
+	while (len && strchr(" \t\r\n", text[len - 1]))
+		text[--len] = 0;
+	return text;
+}
+
+int profile_set(struct profile *p, const char *line, const char *where)
+{
+	char copy[256];
+	if (snprintf(copy, sizeof copy, "%s", line) >= (int)sizeof copy)
+		return error_set(-EINVAL, "%s: the line is longer than %zu bytes", where,
+				 sizeof copy - 1);
+	copy[strcspn(copy, "#")] = 0;
+	char *equals = strchr(copy, '='), *key = trimmed(copy);
+	if (!*key)
+		return 0;
+	if (!equals)
+		return error_set(-EINVAL, "%s: '%s' is no line 'key = value'", where, key);
+	*equals = 0;
+	key = trimmed(copy);
+	const char *value = trimmed(equals + 1);
+	if (strcmp(key, "network") == 0)
+		return network_set(p, value, where);
+	for (const struct profile_key *k = profile_key; k->name; k++)
+		if (strcmp(key, k->name) == 0)
+			return value_set(p, k, value, where);
+	return error_set(-EINVAL, "%s: there is no key '%s'; `tern sim --keys` lists them", where,
+			 key);
+}
+
+static int profile_defaults(struct profile *p, const char *name)
+{
+	*p = (struct profile){ 0 };
+	snprintf(p->name, sizeof p->name, "%s", name);
+	snprintf(p->network, sizeof p->network, "logp");
+	for (const struct profile_key *k = profile_key; k->name; k++) {
+		int rc = value_set(p, k, k->fallback, "the built-in value");
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int profile_built_in(struct profile *p, const struct profile_text *t)
+{
+	char line[256], where[64];
+	unsigned number = 1;
+	for (const char *at = t->text; *at; number++) {
+		size_t len = strcspn(at, "\n");
+		snprintf(line, sizeof line, "%.*s", (int)len, at);
+		snprintf(where, sizeof where, "profile %s, line %u", t->name, number);
+		int rc = profile_set(p, line, where);
+		if (rc)
+			return rc;
+		at += len + (at[len] == '\n');
+	}
+	return 0;
+}
+
+static int profile_file(struct profile *p, const char *name)
+{
+	char line[300], where[160];
+	FILE *f = fopen(name, "r");
+	if (!f)
+		return error_set(-errno,
+				 "the profile '%s' is none of those that are built in, and no "
+				 "file that can be read: %s; `tern sim --profiles` lists the first",
+				 name, strerror(errno));
+	int rc = 0;
+	for (unsigned number = 1; !rc && fgets(line, sizeof line, f); number++) {
+		snprintf(where, sizeof where, "%s:%u", name, number);
+		rc = profile_set(p, line, where);
+	}
+	fclose(f);
+	return rc;
+}
+
+static int profile_named(struct profile *p, const char *name)
+{
+	int rc = profile_defaults(p, name);
+	if (rc)
+		return rc;
+	for (const struct profile_text *t = profile_text; t->name; t++)
+		if (strcmp(t->name, name) == 0)
+			return profile_built_in(p, t);
+	return profile_file(p, name);
+}
+
+int profile_load(struct profile *p, const char *text)
+{
+	char copy[1280], *rest = copy;
+	if (snprintf(copy, sizeof copy, "%s", text) >= (int)sizeof copy)
+		return error_set(-EINVAL, "the profile '%.40s...' has too many settings", text);
+	int rc = profile_named(p, strsep(&rest, ","));
+	for (const char *line; !rc && (line = strsep(&rest, ","));)
+		rc = profile_set(p, line, line);
+	return rc;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Opening the network `sim`. The machine lies behind the job's memory, in the same file: whoever
+ * comes first makes the file longer and lays the machine out.
+ */
+#include "net/sim/sim.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/setting.h"
+#include "net/packet/packet.h"
+#include "net/sim/network.h"
+#include "service/stack.h"
+
+enum { MAKING = 1, MADE, NAP_NS = 100000 };
+
+static struct machine *here; /* of this process */
+static unsigned users;
+
+struct machine *sim_machine(void)
+{
+	return here;
+}
+
+/* -- The machine of the job ----------------------------------------------------------------------
+ */
+
+static int machine_map(struct machine *m, const struct job *job)
+{
+	off_t at = (off_t)((job->bytes + 4095) / 4096 * 4096);
+	size_t bytes = machine_bytes(&m->profile, job->size);
+	struct stat s;
+	if (fstat(job->fd, &s) != 0 ||
+	    (s.st_size < at + (off_t)bytes && ftruncate(job->fd, at + (off_t)bytes) != 0))
+		return error_set(-errno, "making the memory of the simulated machine: %s",
+				 strerror(errno));
+	void *base =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, job->fd, at);
+	if (base == MAP_FAILED)
+		return error_set(-errno, "mapping the memory of the simulated machine: %s",
+				 strerror(errno));
+	machine_lay(m, base, job->size);
+	return 0;
+}
+
+/* One process lays it out; the others wait for that, in real time. */
+static void machine_begin(struct machine *m, uint32_t nodes)
+{
+	uint32_t nobody = 0;
+	if (atomic_compare_exchange_strong(&m->shared->state, &nobody, MAKING)) {
+		machine_init(m, nodes);
+		atomic_store(&m->shared->state, MADE);
+	}
+	while (atomic_load(&m->shared->state) != MADE)
+		world_real.nap(NAP_NS);
+}
+
+static int machine_open(struct job *job)
+{
+	struct machine *m = calloc(1, sizeof *m);
+	int rc = m ? profile_load(&m->profile, setting_text(SETTING_SIM))
+		   : error_set(-ENOMEM, "opening the simulated machine: no memory");
+	const struct sim_network *n = rc ? NULL : network_named(m->profile.network);
+	if (!rc && n->judge)
+		rc = n->judge(&m->profile, job->size);
+	if (!rc)
+		rc = machine_map(m, job);
+	if (rc) {
+		free(m);
+		return rc;
+	}
+	machine_begin(m, job->size);
+	here = m;
+	return 0;
+}
+
+int sim_join(struct job *job, uint32_t node)
+{
+	int rc = here ? 0 : machine_open(job);
+	if (rc)
+		return rc;
+	users++;
+	turn_join(here, node);
+	return 0;
+}
+
+void sim_leave(uint32_t node)
+{
+	turn_leave(here, node);
+	if (--users)
+		return;
+	munmap(here->shared, here->bytes);
+	free(here);
+	here = NULL;
+}
+
+/* -- The network --------------------------------------------------------------------------------
+ */
+
+static bool sim_usable(char *why, size_t len)
+{
+	struct profile p;
+	int rc = profile_load(&p, setting_text(SETTING_SIM));
+	if (rc)
+		snprintf(why, len, "%s", tern_strerror(rc));
+	return !rc;
+}
+
+static int sim_open(struct net **out, struct site *site, struct job *job, struct net *local,
+		    const char *how)
+{
+	(void)how;
+	struct card_front card = { 0 };
+	struct packet_net *n = calloc(1, sizeof *n);
+	int rc = n ? sim_join(job, site->rank)
+		   : error_set(-ENOMEM, "opening the network of rank %u: no memory", site->rank);
+	if (!rc)
+		rc = sim_wire(&n->wire, site->rank);
+	if (!rc)
+		rc = stack_open(n, &sim_ops,
+				&(struct stack){ .site = site,
+						 .job = job,
+						 .local = local,
+						 .mode = GUARD_NONE,
+						 .provider = "",
+						 .card = &card,
+						 .card_bytes = sizeof card });
+	if (rc && n)
+		packet_dispose(n);
+	else if (!rc)
+		*out = &n->net;
+	return rc;
+}
+
+const struct net_ops sim_ops = {
+	.name = "sim",
+	.reach = "ranks on a simulated machine (tern sim)",
+	.span = SPAN_JOB,
+	.provides = 0,
+	.world = &sim_world,
+	.open = sim_open,
+	.usable = sim_usable,
+	PACKET_OPERATIONS,
+};

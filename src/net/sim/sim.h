@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The network `sim`: ranks on a simulated machine (docs/sim.md). */
+#ifndef TERN_NET_SIM_SIM_H
+#define TERN_NET_SIM_SIM_H
+
+#include "net/net.h"
+#include "net/sim/machine.h"
+
+extern const struct net_ops sim_ops;
+extern const struct world sim_world;
+
+/* The machine that this process is part of; NULL: none yet, or no more. */
+struct machine *sim_machine(void);
+
+/* Joins the machine of the job as `node`; 0, or a code with a sentence. */
+int sim_join(struct job *job, uint32_t node);
+void sim_leave(uint32_t node);
+
+/* The wire of `node`, which has joined. */
+int sim_wire(struct wire **out, uint32_t node);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What sim_test.sh starts on simulated machines. Its first argument says what it does:
+ *
+ *     traffic SEED   every rank computes and sends at random, as SEED says, and prints a digest of
+ *                    when it handled what, with its time at the end
+ *     work           rank 0 prints how long declared work took, in ns
+ *     trip N         rank 0 prints how long a request and its reply of N words, 0 or 1, took to
+ *                    the last rank, in ns
+ *     trips N        N of them on every pair of ranks
+ *     stuck          every rank waits for what nobody sends
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <tern/sim.h>
+
+#include "chance.h"
+
+enum { ASK, ANSWER, MESSAGES = 200 };
+
+static tern_flag answers, never;
+static uint64_t digest, handled;
+
+static void must(int rc)
+{
+	if (!rc)
+		return;
+	fprintf(stderr, "sim_ranks: %s\n", tern_strerror(rc));
+	exit(1);
+}
+
+static void note(tern *t, const tern_msg *m)
+{
+	digest = (digest ^ tern_time(t) ^ (uint64_t)tern_msg_src(m) << 40) *
+		 UINT64_C(0x9e3779b97f4a7c15);
+	handled++;
+}
+
+static void on_ask(tern *t, const tern_msg *m)
+{
+	note(t, m);
+	if (tern_msg_words(m))
+		tern_reply(t, m, ANSWER, tern_msg_arg(m, 0));
+	else
+		tern_reply(t, m, ANSWER);
+}
+
+static void on_answer(tern *t, const tern_msg *m)
+{
+	note(t, m);
+	tern_signal(t, &answers, 1);
+}
+
+static void ask(tern *t, uint32_t dst, unsigned words)
+{
+	must(words ? tern_request(t, dst, ASK, 1) : tern_request(t, dst, ASK));
+	must(tern_wait(t, &answers, 1));
+}
+
+static void traffic(tern *t, uint64_t seed)
+{
+	struct chance c = { seed * 1000 + tern_rank(t) };
+	for (unsigned i = 1; i <= MESSAGES; i++) {
+		must(tern_sim_work(t, &(tern_work){ .integer = chance_below(&c, 3000),
+						    .loads = chance_below(&c, 1000) }));
+		must(tern_request(t, chance_below(&c, tern_size(t)), ASK, i));
+	}
+	must(tern_wait(t, &answers, MESSAGES));
+	must(tern_barrier(t));
+	printf("rank %u: %llu handled by %llu, digest %016llx\n", tern_rank(t),
+	       (unsigned long long)handled, (unsigned long long)tern_time(t),
+	       (unsigned long long)digest);
+}
+
+static void work(tern *t)
+{
+	uint64_t began = tern_time(t);
+	must(tern_sim_work(
+		t, &(tern_work){ .integer = 1000, .floating = 100, .loads = 10, .stores = 1 }));
+	printf("%llu\n", (unsigned long long)(tern_time(t) - began));
+}
+
+/* The others come to their next barrier meanwhile, so the first trips meet messages of that. */
+static void trip(tern *t, unsigned words)
+{
+	uint64_t least = UINT64_MAX;
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t began = tern_time(t);
+		ask(t, tern_size(t) - 1, words);
+		uint64_t took = tern_time(t) - began;
+		least = took < least ? took : least;
+	}
+	printf("%llu\n", (unsigned long long)least);
+}
+
+static void trips(tern *t, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		ask(t, tern_rank(t) ^ 1, 1);
+	must(tern_barrier(t));
+	if (tern_rank(t) == 0)
+		printf("%u ranks, %u trips each\n", tern_size(t), n);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	unsigned n = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+	tern *t;
+	must(tern_open(&t, NULL));
+	must(tern_on(t, ASK, on_ask));
+	must(tern_on(t, ANSWER, on_answer));
+	must(tern_barrier(t));
+	if (strcmp(what, "traffic") == 0)
+		traffic(t, n);
+	else if (strcmp(what, "trips") == 0)
+		trips(t, n);
+	else if (tern_rank(t) == 0 && strcmp(what, "work") == 0)
+		work(t);
+	else if (tern_rank(t) == 0 && strcmp(what, "trip") == 0)
+		trip(t, n);
+	else if (strcmp(what, "stuck") == 0)
+		must(tern_wait(t, &never, 1));
+	must(tern_barrier(t));
+	must(tern_close(t));
+	return 0;
+}
