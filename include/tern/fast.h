@@ -68,7 +68,9 @@ struct tern_lane {
 	struct tern_inlet *gate; /* of a reply lane: the inlet whose requests it answers */
 	uint64_t shared;         /* lines that pieces share, opened so far */
 	uint64_t padded;         /* pieces of those that were left empty */
-	uint64_t unused_[3];
+	/* Of tern_post(): where the next item's words go, the end of that, and the kind of item. */
+	uint64_t *post, *post_end;
+	uint64_t post_kind;
 };
 
 /* The receiving end of a ring. */
